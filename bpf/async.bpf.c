@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
 /*
- * How long an asynchronous record takes in all: from the begin of the chain that left it processing (PACT set) to the end
- * of the chain that completed it. The snapshot sees both (snapshot.bpf.h, judgeRecord).
+ * Measures how long an asynchronous record takes in all: from the begin of the chain that left it processing (PACT set)
+ * to the end of the chain that completed it. The snapshot sees both (judgeRecord in snapshot.bpf.h).
  */
 #include "probe.bpf.h"
 
@@ -18,12 +18,13 @@ static __always_inline void beginAsync(const struct caller *c, __u32 slot)
         return;
     }
     th = bpf_map_lookup_elem(&threads, &c->tid);
-    h = th ? heldLast(th) : 0;
-    /* a record that was never found idle since the probes were attached may have begun before that, in another chain */
+    h = th ? getLastHeld(th) : 0;
+    /* if the record was never found idle since the probes were attached, it may have begun before that, in another
+     * chain */
     as->since = h && as->idle >= c->conf->queuesSince ? h->begin : 0;
 }
 
-/* The alarm status that it ended with: recGblResetAlarms has set it. */
+/* Nonzero: the record ended with the alarm status TIMEOUT. recGblResetAlarms() has set it. */
 static __always_inline int isTimeout(const struct caller *c, __u32 slot)
 {
     struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &slot);
@@ -43,7 +44,7 @@ static __always_inline void endAsync(const struct caller *c, __u32 slot, __u64 n
     since = as->since;
     as->since = 0;
     as->idle = now;
-    /* a record that began before that may have completed, and have begun again, without being seen */
+    /* if the record began before the probes were attached, it may have completed and begun again unseen */
     if (!since || since < c->conf->queuesSince || since > now)
         return;
     took = now - since;
@@ -58,8 +59,8 @@ static __always_inline void endAsync(const struct caller *c, __u32 slot, __u64 n
     as->hist[ebpfMonBucket(took) & (EBPFMON_BUCKETS - 1)]++;
 }
 
-/* The record began to process asynchronously ("busy"), or completed. Its lock set is held, so no other thread uses
- * its element. Global, so that the verifier goes through it once. */
+/* The record began to process asynchronously ("busy"), or completed. This thread holds its lock set, so no other thread
+ * uses its element of the table. A global function, so that the verifier checks it only once. */
 __attribute__((noinline)) int ebpfmon_note_async(__u32 slot, __u64 now, __u32 busy)
 {
     struct caller c;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
 /*
- * A record writes through a CA link. dbCaPutLinkCallback (dbCa.c) runs in the record's own chain. The value is sent
- * later, by thread dbCaLink, which does not know in which chain it was written.
+ * A record writes through a CA link. dbCaPutLinkCallback() (dbCa.c) runs in the record's own chain. Later, the thread
+ * dbCaLink sends the value. That thread does not know which chain wrote it.
  */
 #include "putEvent.bpf.h"
 
@@ -14,11 +14,11 @@ int BPF_UPROBE(ebpfmon_calink, __u64 link)
     struct thread *th;
     struct caller c;
 
-    if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = threadOf(c.tid)))
+    if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = getThread(c.tid)))
         return 0;
     ev = &th->cause;
-    h = c.conf->level >= EBPFMON_CHAINS ? heldLast(th) : 0;
-    ev->root = h ? rootOf(&c, th, h) : 0;
+    h = c.conf->level >= EBPFMON_CHAINS ? getLastHeld(th) : 0;
+    ev->root = h ? findChainRoot(&c, th, h) : 0;
     if (!th->client && ev->root)
         known = findCause(c.tgid, ev->root);
     if (known) {

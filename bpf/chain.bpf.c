@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
 /*
- * Chains: from the request for a lock set to its release. The records that processed are found by one look at the
- * end (snapshot.bpf.h); a chain that is kept is sent to the user part (sendChain.bpf.h).
+ * Chains: from the request for a lock set to its release. At the end of a chain, one look finds the records that
+ * processed (snapshot.bpf.h). A chain that is kept is sent to the user part (sendChain.bpf.h).
  */
 #include "chain.bpf.h"
 #include "client.bpf.h"
 #include "sendChain.bpf.h"
 #include "snapshot.bpf.h"
 
-/* A thread may have ended while it held a lock: a longer time than this is not a chain. */
+/* What takes longer than this is no chain: we have missed the release. */
 #define CHAIN_MAX_NS (3600ull * 1000000000ull)
 
 static __always_inline void takeLock(struct pt_regs *ctx, __u64 precord, __u64 now)
@@ -19,17 +19,17 @@ static __always_inline void takeLock(struct pt_regs *ctx, __u64 precord, __u64 n
     struct caller c;
     __u32 n;
 
-    if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = threadOf(c.tid)))
+    if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = getThread(c.tid)))
         return;
-    if (c.conf->sweeps) { /* as ebpfmon_ask */
+    if (c.conf->sweeps) { /* the same as in ebpfmon_ask */
         th->asked = precord;
         th->askedMany = 0;
     }
-    set = lockSetOf(c.conf, precord);
+    set = readLockSet(c.conf, precord);
     dropEndedPasses(th, PT_REGS_SP(ctx));
     n = th->seen.heldCount;
-    h = heldLast(th);
-    if (h && h->lockSet == set) { /* the lock is recursive */
+    h = getLastHeld(th);
+    if (h && h->lockSet == set) { /* this thread holds it already: the lock is recursive */
         h->depth++;
         return;
     }
@@ -48,9 +48,10 @@ int BPF_UPROBE(ebpfmon_lock, __u64 precord)
     RUN_TIMED(takeLock(ctx, precord, now));
 }
 
-/* Notes who began the asynchronous records that go on after this chain: the client that this thread serves; or, if
- * this chain completes an asynchronous record itself, who began that record; else its root and thread. Global, so
- * that the verifier goes through it once, and not again after each of the calls before. */
+/* Notes who began the asynchronous records that go on after this chain. It is the client that this thread serves. If
+ * this chain completes an asynchronous record itself, it is who began that record. Otherwise it is the root and the
+ * thread of this chain. A global function, so that the verifier checks it only once, and not again after each of the
+ * calls before it. */
 __attribute__((noinline)) int ebpfmon_note_cause(__u64 root, __u32 rootSlot, __u32 wasAsync, __u32 async)
 {
     struct ebpfMonCauseEvent *known = wasAsync ? bpf_map_lookup_elem(&causes, &rootSlot) : 0;
@@ -60,7 +61,7 @@ __attribute__((noinline)) int ebpfmon_note_cause(__u64 root, __u32 rootSlot, __u
     struct thread *th;
     struct caller c;
 
-    if (!findCaller(&c) || !st || !(th = threadOf(c.tid)))
+    if (!findCaller(&c) || !st || !(th = getThread(c.tid)))
         return 0;
     if (known && !th->client && known->head.tgid == c.tgid) {
         __builtin_memcpy(&th->cause, known, sizeof(th->cause));
@@ -76,7 +77,7 @@ __attribute__((noinline)) int ebpfmon_note_cause(__u64 root, __u32 rootSlot, __u
         readChainClient(&th->cause.who, &c, th, root);
     }
     th->cause.head.tid = c.tid;
-    h = heldLast(th);
+    h = getLastHeld(th);
     th->cause.begin = h ? h->begin : 0;
     th->cause.kept = 0;
     if (!bpf_map_update_elem(&causes, &slot, &th->cause, BPF_ANY))
@@ -84,24 +85,25 @@ __attribute__((noinline)) int ebpfmon_note_cause(__u64 root, __u32 rootSlot, __u
     return 0;
 }
 
-/* After the records were counted: the user part compares both sums (publish/rootAudit.c). */
+/* Adds to the sum of the root, after the records were counted. The user part compares both sums
+ * (publish/rootAudit.c). */
 static __always_inline void addProcessed(struct ebpfMonRootStat *rs, __u32 processed)
 {
     rs->chains++;
-    __sync_fetch_and_add(&rs->processed, processed); /* sweeps add to it in other threads */
+    __sync_fetch_and_add(&rs->processed, processed); /* sweeps in other threads add to it, too */
 }
 
-/* A lock set that is about to be released, and what the snapshot found. */
+/* A lock set that the thread is about to release, and what the snapshot found. */
 struct ended {
     __u64 precord, now;
     __u32 slot;
     __u32 counted;  /* records that processed */
-    __u32 wasAsync; /* the root was processing asynchronously */
+    __u32 wasAsync; /* the chain completes its root, an asynchronous record */
     struct leftBusy left;
 };
 
-/* If another thread released this lock set after we had requested it, we waited for that thread. Returns when we got
- * the lock set. */
+/* Notes the release. If another thread released this lock set after we had requested it, we waited for that thread.
+ * Returns the time at which we got the lock set. */
 static __always_inline __u64 noteRelease(__u32 tgid, __u64 lockSet, __u64 start, __u64 now)
 {
     struct ebpfMonLockKey key = { lockSet, tgid };
@@ -117,8 +119,8 @@ static __always_inline __u64 noteRelease(__u32 tgid, __u64 lockSet, __u64 start,
     return start;
 }
 
-/* How long the lock was asked for, in ns, if that is more than the traps in between explain. By then passes that are not timed
- * may have held it, and they note no release. */
+/* ns. If the lock was there so much later than the request, the thread waited for it; less may be the time of the traps
+ * between. Passes with chains that are not timed may have held the lock, and they note no release. */
 #define LOCK_WAIT_LEAST 10000
 
 static __always_inline __u64 findStart(__u32 tgid, const struct ebpfMonHeld *h, __u64 now)
@@ -128,7 +130,7 @@ static __always_inline __u64 findStart(__u32 tgid, const struct ebpfMonHeld *h, 
     return h->got > start && h->got - h->begin > LOCK_WAIT_LEAST ? h->got : start;
 }
 
-/* Returns how many chains of this root there have been. */
+/* Returns the number of chains of this root so far. */
 static __always_inline __u64 addLatency(struct ebpfMonRootStat *rs, __u64 latency, __u64 wait)
 {
     rs->last = latency;
@@ -150,7 +152,7 @@ static __always_inline void sendLockedResult(const struct caller *c, struct thre
     th->locked.id = 0;
 }
 
-/* The end of a timed chain: latency, lock wait, and whether it is kept whole. */
+/* Ends a timed chain: notes its latency and lock wait, and decides if it is kept whole. */
 static __always_inline void endChain(const struct caller *c, struct thread *th, struct ebpfMonHeld *h,
                                      struct ebpfMonRootStat *rs, const struct ended *x)
 {
@@ -164,8 +166,8 @@ static __always_inline void endChain(const struct caller *c, struct thread *th, 
     th->seen.heldCount = n - 1;
     if (n == 1 && th->seen.scan.period)
         endScanChain(&th->seen.scan, h, now);
-    /* the locks are released in an unexpected order: forget all of them instead of guessing */
-    if (h->root != x->precord && h->lockSet != lockSetOf(c->conf, x->precord)) {
+    /* the locks are released in an order that we do not expect: forget all of them instead of guessing */
+    if (h->root != x->precord && h->lockSet != readLockSet(c->conf, x->precord)) {
         th->seen.heldCount = 0;
         sendLockedResult(c, th);
         return;
@@ -175,7 +177,7 @@ static __always_inline void endChain(const struct caller *c, struct thread *th, 
     th->seen.holds++;
     th->seen.holdSum += latency;
     ebpfMonRecentAdd(&th->seen.hold, now, latency, h->root);
-    /* a chain that only began something is sent, but it is no chain yet */
+    /* no record has processed yet, but one has begun: the chain is sent, and not counted */
     begun = !x->counted && x->left.async[0] && c->conf->level >= EBPFMON_TRACE;
     if ((!rs && !begun) || now - begin > CHAIN_MAX_NS)
         return;
@@ -186,11 +188,11 @@ static __always_inline void endChain(const struct caller *c, struct thread *th, 
     cause = x->wasAsync && !th->client ? bpf_map_lookup_elem(&causes, &slot) : 0;
     if (cause && cause->head.tgid != c->tgid)
         cause = 0;
-    /* what it completes was kept, or what handed it over … */
+    /* keep it if the chain was kept that began what it completes, or that handed it over … */
     if ((cause && cause->kept) || (rs && n == 1 && th->from.source.begin && isSourceKept(c, &th->from.source, now)))
         whole = 1;
     if (th->awaited == begin)
-        whole = 1; /* … or what it handed over */
+        whole = 1; /* … or if a chain was kept to which it handed something over */
     if (whole) {
         th->kept = (struct keptChain){ .left = x->left, .wait = start - begin, .begin = begin, .now = now, .slot = slot,
                                        .counted = x->counted };
@@ -204,7 +206,7 @@ static __always_inline void endChain(const struct caller *c, struct thread *th, 
     }
 }
 
-/* What processed since the lock was taken. */
+/* Finds the records that processed since the lock was taken. */
 static __always_inline void findProcessed(const struct caller *c, struct ended *x)
 {
     struct ebpfMonRecState *st;
@@ -215,7 +217,7 @@ static __always_inline void findProcessed(const struct caller *c, struct ended *
         return;
     st = bpf_map_lookup_elem(&recState, &x->slot);
     x->wasAsync = st && st->noted == EBPFMON_NOTED_CAUSE;
-    /* a chain that was locked before our probes may have processed its root before them, too */
+    /* if the chain took its lock before our probes were attached, its root may have processed before them, too */
     if (c->conf->level >= EBPFMON_TRACE) {
         th = bpf_map_lookup_elem(&threads, &c->tid);
         late = !th || !th->seen.heldCount;
@@ -227,31 +229,31 @@ static __always_inline void findProcessed(const struct caller *c, struct ended *
             ebpfmon_note_cause(x->precord, x->slot, x->wasAsync, x->left.async[i]);
 }
 
-/* A chain that took its lock before our probes were attached: only its end is known. */
+/* Sends a chain that took its lock before our probes were attached: only its end is known. */
 static __always_inline void sendLateChain(const struct caller *c, const struct ended *x)
 {
     struct thread *th;
 
-    if (!x->counted || c->conf->level < EBPFMON_TRACE || !isWanted(x->slot) || !(th = threadOf(c->tid)))
+    if (!x->counted || c->conf->level < EBPFMON_TRACE || !isWanted(x->slot) || !(th = getThread(c->tid)))
         return;
     th->kept = (struct keptChain){ .left = x->left, .begin = x->now, .now = x->now, .slot = x->slot,
                                    .counted = x->counted, .flags = EBPFMON_CHAIN_LATE };
     ebpfmon_send_chain();
 }
 
-/* Finds and counts what processed. */
+/* Finds and counts the records that processed. */
 static __always_inline struct ebpfMonRootStat *countChain(const struct caller *c, struct ended *x)
 {
     struct ebpfMonRootStat *rs;
 
     findProcessed(c, x);
-    rs = x->counted ? rootStat(x->slot) : 0;
+    rs = x->counted ? getRootStat(x->slot) : 0;
     if (rs)
         addProcessed(rs, x->counted);
     return rs;
 }
 
-/* The lock set that this thread took last is released. */
+/* The thread releases the lock set that it took last. */
 static __always_inline void releaseLock(const struct caller *c, struct thread *th, struct ebpfMonRootStat *rs,
                                         const struct ended *x)
 {
@@ -266,7 +268,7 @@ static __always_inline void releaseLock(const struct caller *c, struct thread *t
         th->seen.heldCount = n - 1;
         return;
     }
-    h = heldAt(th, n - 1);
+    h = getHeld(th, n - 1);
     if (h->depth > 1) {
         h->depth--;
         return;
@@ -274,12 +276,12 @@ static __always_inline void releaseLock(const struct caller *c, struct thread *t
     th->ending = h->begin;
     endChain(c, th, h, rs, x);
     th->ending = 0;
-    if (n == 1 && th->seen.isOnce) /* what scanOnce's thread took out is done */
+    if (n == 1 && th->seen.isOnce) /* the record that the thread scanOnce took out of its queue is done */
         endHandOver(c, th);
 }
 
-/* Global, as ebpfmon_note_cause: else the verifier goes through it for a run that is timed and for one that is not.
- * "sp": the stack pointer. */
+/* A global function, as ebpfmon_note_cause: otherwise the verifier checks it for a run that is timed, and once more for
+ * one that is not. "sp": the stack pointer. */
 __attribute__((noinline)) int ebpfmon_end_lock(__u64 precord, __u64 now, __u64 sp)
 {
     struct ended x = { .precord = precord, .now = now };
@@ -299,11 +301,11 @@ __attribute__((noinline)) int ebpfmon_end_lock(__u64 precord, __u64 now, __u64 s
     return 0;
 }
 
-/* sweep.bpf.c */
+/* in sweep.bpf.c */
 int ebpfmon_leave(__u64 lock, __u64 now, __u32 isMany);
 int ebpfmon_sweep_moved(__u64 now);
 
-/* Before kernel 5.17 there are no sweeps: they take uprobe_multi. */
+/* Before kernel 5.17 there are no sweeps, because they need uprobe_multi (kernel 6.6). */
 static __always_inline void leaveGroups(__u64 lock, __u64 now, __u32 isMany)
 {
 #ifndef EBPFMON_OLD_KERNEL
@@ -322,18 +324,18 @@ int BPF_UPROBE(ebpfmon_unlock, __u64 precord)
     });
 }
 
-/* The list that was expected at another record was changed meanwhile. */
+/* Corrects the root, if the list has changed and the thread processed another record than expected. */
 static __always_inline void correctRoot(const struct caller *c, struct thread *th, __u64 precord)
 {
-    struct ebpfMonHeld *h = heldLast(th);
+    struct ebpfMonHeld *h = getLastHeld(th);
 
     if (!h || !h->sp || h->root == precord)
         return;
     h->root = precord;
-    h->lockSet = lockSetOf(c->conf, precord);
+    h->lockSet = readLockSet(c->conf, precord);
 }
 
-/* Global, as ebpfmon_end_lock. */
+/* A global function, as ebpfmon_end_lock. */
 __attribute__((noinline)) int ebpfmon_end_in_list(__u64 precord, __u64 now, __u64 sp)
 {
     struct ended x = { .precord = precord, .now = now };
@@ -345,14 +347,14 @@ __attribute__((noinline)) int ebpfmon_end_in_list(__u64 precord, __u64 now, __u6
     if (!enterProbe(&c, EBPFMON_HIT_ENTRY))
         return 0;
     rs = countChain(&c, &x);
-    th = threadOf(c.tid);
+    th = getThread(c.tid);
     if (!th)
         return 0;
     dropEndedPasses(th, sp);
-    h = heldLast(th);
+    h = getLastHeld(th);
     if (isUntimed(&c, h)) {
         ebpfmon_end_untimed(now);
-        noteRelease(c.tgid, lockSetOf(c.conf, precord), now, now);
+        noteRelease(c.tgid, readLockSet(c.conf, precord), now, now);
         return 0;
     }
     correctRoot(&c, th, precord);
@@ -360,7 +362,7 @@ __attribute__((noinline)) int ebpfmon_end_in_list(__u64 precord, __u64 now, __u6
     return 0;
 }
 
-/* The call of dbScanUnlock(dbCommon *) in scanList. */
+/* The call of dbScanUnlock(dbCommon *) in scanList(). */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_pass_next, __u64 precord)
 {
@@ -391,7 +393,7 @@ static long lookAtLocked(__u32 i, struct many *m)
     if (!findCaller(&c) || !plr || !findSlot(c.tgid, readPtr(plr + EBPFMON_LOCKRECORD_PRECORD), &slot))
         return 0;
     counted = takeSnapshot(&c, slot, m->now, 1, 0, &left);
-    rs = counted ? rootStat(slot) : 0;
+    rs = counted ? getRootStat(slot) : 0;
     if (rs)
         addProcessed(rs, counted);
     return 0;
@@ -399,7 +401,7 @@ static long lookAtLocked(__u32 i, struct many *m)
 
 DEFINE_WALK(lookAtLocked, struct many, locked)
 
-/* dbScanUnlockMany(dbLocker *): group puts of QSRV, and writes to links. Counted, but not timed. */
+/* dbScanUnlockMany(dbLocker *): group puts of QSRV, and writes to links. These records are counted, but not timed. */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_unlock_many, __u64 locker)
 {

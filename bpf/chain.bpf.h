@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
-/* What the chains that dbScanLock begins (chain.bpf.c) and those of scan lists (passChain.bpf.c) have in common: the lock sets
- * that a thread holds. */
+/* The lock sets that a thread holds. Chains that dbScanLock() begins (chain.bpf.c) and chains of scan lists
+ * (passChain.bpf.c) both use this. */
 #ifndef EBPFMON_CHAIN_BPF_H
 #define EBPFMON_CHAIN_BPF_H
 
@@ -8,20 +8,20 @@
 #include "handOver.bpf.h"
 #include "scanThread.bpf.h"
 
-/* passChain.bpf.c */
+/* in passChain.bpf.c */
 int ebpfmon_begin_next(__u64 precord, __u64 sp);
 int ebpfmon_end_untimed(__u64 now);
 
-static __always_inline __u64 lockSetOf(const struct ebpfMonTargetConf *conf, __u64 precord)
+static __always_inline __u64 readLockSet(const struct ebpfMonTargetConf *conf, __u64 precord)
 {
     return readPtr(readPtr(precord + conf->lset) + EBPFMON_LOCKRECORD_SET);
 }
 
-/* Notes one more lock set; its number is n. "sp": as in struct ebpfMonHeld. */
+/* Notes one more lock set of this thread, as number n. "sp": see struct ebpfMonHeld. */
 static __always_inline void noteLock(const struct caller *c, struct thread *th, __u32 n, __u64 set, __u64 precord,
                                      __u64 now, __u64 sp)
 {
-    struct ebpfMonHeld *h = heldAt(th, n);
+    struct ebpfMonHeld *h = getHeld(th, n);
 
     h->lockSet = set;
     h->root = precord;
@@ -37,7 +37,7 @@ static __always_inline void noteLock(const struct caller *c, struct thread *th, 
     takeLate(c, th);
     th->off.left = th->off.blocked = th->off.cpuWait = th->off.longest = 0;
     th->off.longestSyscall = EBPFMON_NO_SYSCALL;
-    th->off.queueWait = th->queueWait; /* the first chain that it makes */
+    th->off.queueWait = th->queueWait; /* only for the first chain after the queue */
     th->queueWait = 0;
     if (isScanThread(&th->seen))
         beginScanPass(&th->seen.scan, precord, now, 1);
@@ -45,13 +45,13 @@ static __always_inline void noteLock(const struct caller *c, struct thread *th, 
         th->off.queueWait = takeFromQueue(c, th, precord, EBPFMON_QUEUE_ONCE, now);
 }
 
-/* A scan list may have ended otherwise than by its last record: "Too many changes" (dbScan.c). Then this thread does not
- * hold the lock set that was expected next. "sp": the stack pointer now. */
+/* Forgets passes that have ended. A pass may end before the last record of its list: "Too many changes" (dbScan.c).
+ * Then the thread does not hold the lock set that we expected next. "sp": the stack pointer now. */
 static __always_inline void dropEndedPasses(struct thread *th, __u64 sp)
 {
 #pragma unroll
     for (int i = 0; i < EBPFMON_NESTED; i++) {
-        struct ebpfMonHeld *h = heldLast(th);
+        struct ebpfMonHeld *h = getLastHeld(th);
 
         if (!h || !h->sp || h->sp >= sp)
             return;
@@ -59,7 +59,7 @@ static __always_inline void dropEndedPasses(struct thread *th, __u64 sp)
     }
 }
 
-/* Nonzero: when this chain of a scan list began is not known. */
+/* Nonzero: a chain of a scan list, of which the begin is not known. */
 static __always_inline int isUntimed(const struct caller *c, const struct ebpfMonHeld *h)
 {
     return h && h->sp && h->turn != c->conf->turn;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
-/* The client on whose behalf a thread of an IOC runs: as it claims to be, and as the kernel knows it. */
+/* The client for which a thread of an IOC works: the names that the client claims, and what the kernel knows about
+ * it. */
 #ifndef EBPFMON_CLIENT_BPF_H
 #define EBPFMON_CLIENT_BPF_H
 
@@ -7,7 +8,7 @@
 
 #define AF_INET 2
 
-/* The CA circuit: claimed names, and the peer if no receive has shown it (kernels before 6.3). */
+/* Reads the circuit of a CA client: the claimed names, and the peer if no receive has shown it (kernels before 6.3). */
 static __always_inline void readCircuit(struct ebpfMonWho *who, const struct ebpfMonTargetConf *conf, __u64 client)
 {
     struct {
@@ -28,7 +29,8 @@ static __always_inline void readCircuit(struct ebpfMonWho *who, const struct ebp
     bpf_probe_read_user_str(who->host, sizeof(who->host), (void *)readPtr(client + conf->clHost));
 }
 
-/* "client": struct client of the circuit, 0: none, the last receive tells. */
+/* Finds whom the thread serves. "client": struct client of the CA circuit; 0: there is none, and the last receive
+ * tells. */
 static __always_inline void readClient(struct ebpfMonWho *who, const struct thread *th,
                                        const struct ebpfMonTargetConf *conf, __u64 client)
 {
@@ -48,8 +50,9 @@ static __always_inline void readClient(struct ebpfMonWho *who, const struct thre
 }
 
 /*
- * The client for whom this thread processes the chain of "root": a put-callback that waited for its record goes on in a
- * callback's thread (dbNotify.c), and the record's ppn leads back to who asked. "root" 0: this thread's own client.
+ * Finds the client for which this thread processes the chain of "root". A put-callback that waited for its record goes
+ * on in a thread for callbacks (dbNotify.c); the record's ppn leads back to the client that asked. "root" 0: the
+ * thread's own client.
  */
 static __always_inline void readChainClient(struct ebpfMonWho *who, const struct caller *c, const struct thread *th,
                                             __u64 root)
@@ -67,7 +70,7 @@ static __always_inline void readChainClient(struct ebpfMonWho *who, const struct
     readClient(who, th, c->conf, th->client);
 }
 
-/* What came of a put, and what the field holds now. */
+/* Sends the result of a put, and the value that the field has now. */
 static __always_inline void sendResult(const struct caller *c, const struct inPut *in, __s64 status)
 {
     struct ebpfMonResultEvent *ev = reserveEvent(c->conf->iocId, sizeof(*ev));
@@ -80,7 +83,8 @@ static __always_inline void sendResult(const struct caller *c, const struct inPu
     ev->status = status;
     ev->pad = 0;
     ev->afterLen = 0;
-    /* Two tests in one expression become one on a copy, and verifiers up to 6.12 do not know that n is bounded then. */
+    /* The compiler makes one test on a copy of two tests in one expression. Verifiers up to 6.12 then do not know that
+     * n is bounded. */
     if (n > EBPFMON_AFTER_MAX)
         n = 0;
     barrier_var(n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
 /*
- * The few kernel structs that are read, by name through CO-RE: only members that we use are declared, and
- * the loader relocates them to the running kernel.
+ * The few structs of the kernel that the programs read, with the members that they use only. By CO-RE, libbpf finds the
+ * places of these members in the running kernel by their names.
  */
 #ifndef EBPFMON_CORE_BPF_H
 #define EBPFMON_CORE_BPF_H
@@ -12,7 +12,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
-/* libbpf has these names since 1.2, Debian 12 has 1.1. */
+/* libbpf has these macros since 1.2; Debian 12 has 1.1. */
 #ifndef BPF_UPROBE
 #define BPF_UPROBE(name, args...) BPF_KPROBE(name, ##args)
 #define BPF_URETPROBE(name, args...) BPF_KRETPROBE(name, ##args)
@@ -45,12 +45,12 @@ struct tcp_sock {
 } CORE;
 
 struct sched_info {
-    unsigned long long run_delay; /* ns that it waited for a CPU */
+    unsigned long long run_delay; /* ns that the thread has waited for a CPU */
 } CORE;
 
-/* kernel/events/uprobes.c: a function that a return probe waits for */
+/* kernel/events/uprobes.c: a function that is running and has a return probe */
 struct return_instance {
-    unsigned long stack; /* where its return address was */
+    unsigned long stack; /* the place on the stack of its return address */
     unsigned long orig_ret_vaddr;
     struct return_instance *next;
 } CORE;
@@ -59,9 +59,9 @@ struct uprobe_task { struct return_instance *return_instances; } CORE;
 
 struct task_struct {
     struct uprobe_task *utask;
-    int pid; /* of the thread */
+    int pid; /* the thread's id */
     int tgid;
-    unsigned long nivcsw; /* it was preempted so often */
+    unsigned long nivcsw; /* how often the thread was preempted */
     unsigned int __state; /* kernel 5.14 (2f064a59a11f); before: "state" */
     void *stack;
     struct task_struct *group_leader;
@@ -92,16 +92,16 @@ struct file {
 
 struct linux_binprm { struct file *file; } CORE;
 
-/* A thread that leaves the CPU: not because another one should run. */
+/* Nonzero: a thread that leaves the CPU goes to sleep; 0: it leaves because another thread shall run. */
 static __always_inline int isAsleep(struct task_struct *task)
 {
     return bpf_core_field_exists(task->__state) ? BPF_CORE_READ(task, __state) != 0
                                                 : BPF_CORE_READ((struct task_struct___old *)task, state) != 0;
 }
 
-/* The registers with which a thread entered the kernel, as the kernel keeps them. bpf_task_pt_regs is of kernel 5.15.
- * Before, as task_pt_regs of arch/x86 and arch/arm64 (asm/processor.h) has it: at the end of the stack, which has 16 KiB
- * (page_64_types.h; asm/memory.h with pages of 4 KiB; both without KASAN). */
+/* Finds the registers with which a thread entered the kernel. bpf_task_pt_regs() came with kernel 5.15. Before, we do
+ * what task_pt_regs() does in arch/x86 and arch/arm64 (asm/processor.h): the registers are at the end of the stack,
+ * which has 16 KiB (page_64_types.h; asm/memory.h with pages of 4 KiB; both without KASAN). */
 static __always_inline struct pt_regs___kernel *findTaskRegs(struct task_struct *task)
 {
 #ifdef EBPFMON_OLD_KERNEL

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
 /*
- * Counts processings one by one, by a trap for each: for records that a snapshot cannot count, and to compare with
- * the snapshots.
+ * Counts each processing by a trap: for records that a snapshot cannot count, and to check the snapshots.
  */
 #include "probe.bpf.h"
 
-/* The record that ran into the trap; NULL: it is not watched. */
+/* Finds the record that caused the trap. NULL: it is not watched. */
 static __always_inline struct ebpfMonRecState *enterRecord(__u64 precord)
 {
     struct caller c;
@@ -16,7 +15,7 @@ static __always_inline struct ebpfMonRecState *enterRecord(__u64 precord)
     return bpf_map_lookup_elem(&recState, &slot);
 }
 
-/* recGblFwdLink(dbCommon *): a completion, synchronous or not. */
+/* recGblFwdLink(dbCommon *): a record has completed, synchronously or not. */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_completed, __u64 precord)
 {
@@ -27,7 +26,7 @@ int BPF_UPROBE(ebpfmon_completed, __u64 precord)
     return 0;
 }
 
-/* dbProcess(dbCommon *): every attempt, also of a record that is busy or disabled. */
+/* dbProcess(dbCommon *): every attempt to process, also of a record that is busy or disabled. */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_process, __u64 precord)
 {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
 /*
- * Requests to ports of asyn (asynDriver/asynManager.c). queueRequest puts a user of a port into its queue; the port's
- * thread takes it out and calls the function of that user, in which the driver does its work. A port that cannot block is
- * served by the caller, in queueRequest itself. These functions are found as requests come, and get probes of their own.
+ * Requests to ports of asyn (asynDriver/asynManager.c). queueRequest() puts a user of a port into the port's queue. The
+ * thread of the port takes the user out and calls the user's function, in which the driver does its work. If a port
+ * cannot block, queueRequest() calls that function itself. The monitor finds these functions when requests come, and
+ * sets probes on them.
  *
- * An object of its own: it is loaded when somebody asks for it. Of the tables of maps.bpf.h it shares "threads".
+ * This is an object file of its own, which is loaded when somebody asks for it. It shares the table "threads" of
+ * maps.bpf.h.
  */
 #include "core.bpf.h"
 #include "ebpfMonDevice.h"
@@ -18,7 +20,7 @@ struct {
     __type(value, struct ebpfMonDeviceConf);
 } deviceIocs SEC(".maps");
 
-/* The table of the kernel part; of its values, the head. */
+/* A table of the kernel part. These programs use the first part of its values only. */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, EBPFMON_THREADS_MAX);
@@ -48,7 +50,7 @@ struct {
 } devicePorts SEC(".maps");
 
 struct waitKey {
-    __u64 user; /* asynUser: it cannot be in a queue twice */
+    __u64 user; /* address of the asynUser, which can be in one queue at a time */
     __u64 tgid;
 };
 
@@ -64,7 +66,8 @@ struct {
     __type(value, struct waiting);
 } deviceWaits SEC(".maps");
 
-/* A function that serves a request may ask for another one that is served by the same thread: the stack pointer tells. */
+/* The function that serves a request may make another request, which the same thread serves. The stack pointer tells
+ * the two calls apart. */
 struct serveKey {
     __u64 id;
     __u64 sp;
@@ -106,7 +109,7 @@ static __always_inline void countLost(void)
         __sync_fetch_and_add(&n->lost, 1);
 }
 
-/* The IOC that the current thread is of; 0: nobody has asked about it. */
+/* Begins a run. Returns the IOC of the current thread; NULL: nobody asks about it. */
 static __always_inline struct ebpfMonDeviceConf *beginRun(__u32 *tgid)
 {
     __u32 zero = 0;
@@ -130,7 +133,7 @@ static __always_inline void noteFunction(__u32 tgid, __u64 address, __u32 isTime
         countLost();
 }
 
-/* The root of the chain that this thread is at: known from level chains on. */
+/* The root of the chain that this thread is in. Known from level chains on. */
 static __always_inline __u64 findRoot(__u32 tgid)
 {
     __u32 tid = (__u32)bpf_get_current_pid_tgid(), n;
@@ -173,7 +176,7 @@ static __always_inline void fillKey(const struct ebpfMonDeviceConf *conf, __u32 
     bpf_probe_read_user(&key->reason, sizeof(key->reason), (void *)(user + conf->reason));
 }
 
-static __always_inline struct ebpfMonDeviceStat *statOf(const struct ebpfMonDeviceKey *key)
+static __always_inline struct ebpfMonDeviceStat *getStat(const struct ebpfMonDeviceKey *key)
 {
     static const struct ebpfMonDeviceStat none;
     struct ebpfMonDeviceStat *s = bpf_map_lookup_elem(&deviceUsers, key);
@@ -187,7 +190,7 @@ static __always_inline struct ebpfMonDeviceStat *statOf(const struct ebpfMonDevi
     return s;
 }
 
-static __always_inline struct ebpfMonDevicePort *portOf(const struct ebpfMonDeviceKey *who)
+static __always_inline struct ebpfMonDevicePort *getPort(const struct ebpfMonDeviceKey *who)
 {
     static const struct ebpfMonDevicePort none;
     struct ebpfMonDevicePortKey key = { who->port, who->tgid };
@@ -199,10 +202,10 @@ static __always_inline struct ebpfMonDevicePort *portOf(const struct ebpfMonDevi
     return bpf_map_lookup_elem(&devicePorts, &key);
 }
 
-/* Of the last ones that the port served: who had it for longest since then. */
+/* Finds who had the port for the longest time since "since", among those that it served last. */
 static __always_inline void findBehind(struct ebpfMonDeviceStat *s, const struct ebpfMonDeviceKey *who, __u64 since)
 {
-    struct ebpfMonDevicePort *p = portOf(who);
+    struct ebpfMonDevicePort *p = getPort(who);
 
     s->behind = s->behindNs = 0;
     if (!p)
@@ -231,7 +234,7 @@ static __always_inline void addWait(struct ebpfMonDeviceStat *s, const struct eb
     findBehind(s, who, since);
 }
 
-/* The function of a user: void (*)(asynUser *). It begins to serve the request. */
+/* The function of a user, void (*)(asynUser *), begins to serve the request. */
 SEC("uprobe")
 int ebpfmon_device_begin(struct pt_regs *ctx)
 {
@@ -250,7 +253,7 @@ int ebpfmon_device_begin(struct pt_regs *ctx)
     fillKey(conf, tgid, user, &call.who);
     call.begin = bpf_ktime_get_ns();
     w = bpf_map_lookup_elem(&deviceWaits, &key);
-    s = statOf(&call.who);
+    s = getStat(&call.who);
     if (w && s) {
         s->device = readPtr(user + conf->device);
         s->root = w->root;
@@ -262,7 +265,8 @@ int ebpfmon_device_begin(struct pt_regs *ctx)
     return 0;
 }
 
-/* It has served it. A return probe that is a perf event may come twice for one return: the second one finds no call. */
+/* The function has served the request. A return probe that is a perf event may come twice for one return; the second
+ * time there is no call. */
 SEC("uprobe")
 int ebpfmon_device_end(struct pt_regs *ctx)
 {
@@ -283,7 +287,7 @@ int ebpfmon_device_end(struct pt_regs *ctx)
         if (took > s->serveMax)
             s->serveMax = took;
     }
-    p = portOf(&call->who);
+    p = getPort(&call->who);
     if (p) {
         n = p->served++;
         n &= EBPFMON_DEVICE_SERVED - 1;
@@ -297,7 +301,7 @@ int ebpfmon_device_end(struct pt_regs *ctx)
     return 0;
 }
 
-/* The function that a user has for a time-out: void (*)(asynUser *). The request has left the queue. */
+/* The function of a user for a time-out, void (*)(asynUser *): the request has left the queue. */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_device_timeout, __u64 user)
 {
@@ -311,7 +315,7 @@ int BPF_UPROBE(ebpfmon_device_timeout, __u64 user)
         return 0;
     key.tgid = tgid;
     fillKey(conf, tgid, user, &who);
-    s = statOf(&who);
+    s = getStat(&who);
     if (s)
         __sync_fetch_and_add(&s->timeouts, 1);
     bpf_map_delete_elem(&deviceWaits, &key);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
 /*
- * Where members lie in structs of EPICS Base that other programs may use, on a 64-bit machine, and numbers of Base. The
- * kernel part reads a watched IOC by them; ioc/ describes the same structs in full and asserts that both agree. What is
- * private to Base and moves between releases is in struct ebpfMonTargetConf instead.
+ * Offsets of members in public structs of EPICS Base, on a 64-bit machine, and numbers of Base. The kernel part reads a
+ * watched IOC by them. The room ioc/ describes the same structs in full and asserts that both agree. Offsets that are
+ * private to Base and differ between releases are in struct ebpfMonTargetConf.
  */
 #ifndef EBPFMON_BASE_H
 #define EBPFMON_BASE_H
@@ -16,39 +16,39 @@
 #define EBPFMON_DBADDR_SPECIAL   36
 #define EBPFMON_DBADDR_SIZE      40
 
-/* dbChannel.h: the DBADDR in a dbChannel, since 3.15 */
+/* dbChannel.h: the offset of the DBADDR in a dbChannel, since 3.15 */
 #define EBPFMON_DBCHANNEL_ADDR 8
 
-/* dbScan.c: scan_list, scan_element. They are private; ioc/scanLists.c checks in each IOC whether they lie so. */
+/* dbScan.c: scan_list, scan_element. They are private to Base; ioc/scanLists.c checks these offsets in each IOC. */
 #define EBPFMON_SCANLIST_FIRST      8
 #define EBPFMON_SCANELEMENT_NEXT    0
 #define EBPFMON_SCANELEMENT_PRECORD 24
 
-/* dbLockPvt.h, before 3.16 dbLock.c: lockRecord. ioc/lockSets.c checks in each IOC whether it lies so. */
+/* dbLockPvt.h, before 3.16 dbLock.c: lockRecord. ioc/lockSets.c checks these offsets in each IOC. */
 #define EBPFMON_LOCKRECORD_SET     16
 #define EBPFMON_LOCKRECORD_PRECORD 24
 
-/* dbLockPvt.h: struct dbLocker, the same since it came with 3.16.0.1 */
+/* dbLockPvt.h: struct dbLocker, unchanged since it came with 3.16.0.1 */
 #define EBPFMON_LOCKER_MAXREFS 32
 #define EBPFMON_LOCKER_REFS    40
 #define EBPFMON_LOCKREF_SIZE   16
-#define EBPFMON_MANY_MAX       256 /* records of one that are looked at */
+#define EBPFMON_MANY_MAX       256 /* records of one dbLocker at which we look */
 
-/* link.h: types of a link whose value is a pv_link */
+/* link.h: types of links that have a struct pv_link */
 #define EBPFMON_LINKTYPE_CONSTANT 0
 #define EBPFMON_LINKTYPE_PV       1
 #define EBPFMON_LINKTYPE_PN       9
 #define EBPFMON_LINKTYPE_DB       10
 #define EBPFMON_LINKTYPE_CA       11
 
-/* dbFldTypes.h of EPICS 7: DBF_ULONG, DBF_INLINK … DBF_FWDLINK. Others have smaller numbers behind DBF_ULONG
- * (ebpfMonTargetConf.dbfGap). */
+/* dbFldTypes.h of EPICS 7: DBF_ULONG, DBF_INLINK … DBF_FWDLINK. In older releases the types after DBF_ULONG have
+ * smaller numbers (ebpfMonTargetConf.dbfGap). */
 #define EBPFMON_DBF_ULONG   6
 #define EBPFMON_DBF_INLINK  14
 #define EBPFMON_DBF_FWDLINK 16
 
 #define EBPFMON_SPC_NOMOD  1  /* special.h */
-#define EBPFMON_SPC_SCAN   3  /* … of SCAN, EVNT, PHAS and PRIO */
+#define EBPFMON_SPC_SCAN   3  /* special.h: of the fields SCAN, EVNT, PHAS and PRIO */
 #define EBPFMON_AS_WRITE   2  /* asLib.h: asNOACCESS, asREAD, asWRITE */
 #define EBPFMON_MAX_STRING 40 /* epicsTypes.h: MAX_STRING_SIZE */
 

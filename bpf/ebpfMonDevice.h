@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
-/* Requests to ports of asyn: the tables that device.bpf.c and the user part share. */
+/* The tables about requests to ports of asyn, which device.bpf.c and the user part share. */
 #ifndef EBPFMON_DEVICE_H
 #define EBPFMON_DEVICE_H
 
 #include "ebpfMonTable.h"
 
-#define EBPFMON_DEVICE_USERS     4096 /* rows: users of ports */
-#define EBPFMON_DEVICE_REQUESTS  8192 /* requests that wait, or are served */
+#define EBPFMON_DEVICE_USERS     4096 /* users of ports; one row for each */
+#define EBPFMON_DEVICE_REQUESTS  8192 /* requests that wait, or that are being served */
 #define EBPFMON_DEVICE_PORTS     1024
-#define EBPFMON_DEVICE_FUNCTIONS 512  /* functions that serve requests, or that are told of a time-out */
-#define EBPFMON_DEVICE_SERVED    8    /* the last ones of a port that are remembered; a power of two */
+#define EBPFMON_DEVICE_FUNCTIONS 512  /* functions that serve requests or handle time-outs */
+#define EBPFMON_DEVICE_SERVED    8    /* requests of a port that are remembered, the last ones; a power of two */
 
-/* Map "deviceIocs", by tgid. Offsets from an asynUser: it is the last member of asynManager's struct userPvt. */
+/* Map "deviceIocs", by tgid. Offsets (bytes) from an asynUser. Some are negative: the asynUser is the last member of
+ * asynManager's struct userPvt. */
 struct ebpfMonDeviceConf {
     __u32 iocId;
     __s32 process, timeout; /* pointers to the functions */
@@ -20,7 +21,7 @@ struct ebpfMonDeviceConf {
     __u32 pad;
 };
 
-/* Map "deviceUsers", by who asks for what of a port: "pvt" is asynUser.userPvt, which belongs to one record. */
+/* Map "deviceUsers", by who requests what of which port. "pvt" is asynUser.userPvt, which belongs to one record. */
 struct ebpfMonDeviceKey {
     __u64 port; /* address of its struct port */
     __u64 pvt;
@@ -28,35 +29,35 @@ struct ebpfMonDeviceKey {
     __s32 reason;
 };
 
-/* Only one thread at a time serves a port: it writes this while it is read. */
+/* A port is served by one thread at a time. That thread writes this while the user part reads it. */
 struct ebpfMonDeviceStat {
     __u64 count;         /* requests that were served */
-    __u64 waits;         /* of which the begin was seen: the sum of waitHist */
-    __u64 waitSum, waitMax;    /* ns, from queueRequest until they were served */
-    __u64 serveSum, serveMax;  /* ns, until the function came back */
-    __u64 timeouts;      /* requests that left the queue because they had waited for too long */
-    __u64 device;        /* struct device; 0: none */
-    __u64 root;          /* root of the chain that asked last; 0: none, or not known */
-    __u64 behind;        /* "pvt" of who had the port for longest, in the longest wait */
-    __u64 behindNs;      /* … and for how long */
+    __u64 waits;         /* requests that were seen in the queue; the sum of waitHist */
+    __u64 waitSum, waitMax;    /* ns, from queueRequest() to the begin of the service */
+    __u64 serveSum, serveMax;  /* ns, from the begin of the function to its return */
+    __u64 timeouts;      /* requests that left the queue by a time-out */
+    __u64 device;        /* address of its struct device; 0: none */
+    __u64 root;          /* root of the chain that made the last request; 0: there was none, or it is not known */
+    __u64 behind;        /* in the longest wait: "pvt" of the user that had the port for the longest time … */
+    __u64 behindNs;      /* … and the ns for which it had the port */
     __u32 waitHist[EBPFMON_BUCKETS];
 };
 
-/* Map "deviceFunctions", by address in a process: the user part sets probes there. */
+/* Map "deviceFunctions", by address in a process. The user part sets probes on these functions. */
 struct ebpfMonDeviceFunction {
     __u64 address;
     __u32 tgid;
     __u32 isTimeout;
 };
 
-/* Map "devicePorts": who was served last, by address. */
+/* Map "devicePorts", by address of struct port: the users that were served last. */
 struct ebpfMonDevicePortKey {
     __u64 port;
     __u64 tgid;
 };
 
 struct ebpfMonDevicePort {
-    __u64 served; /* so many */
+    __u64 served; /* number of requests served */
     struct {
         __u64 pvt, begin, end;
     } last[EBPFMON_DEVICE_SERVED];
@@ -64,7 +65,7 @@ struct ebpfMonDevicePort {
 
 /* Map "deviceCounts", one element for each CPU. */
 struct ebpfMonDeviceCounts {
-    __u64 runs; /* of programs */
+    __u64 runs; /* runs of these programs */
     __u64 lost; /* requests, functions, users and ports for which there was no room */
 };
 

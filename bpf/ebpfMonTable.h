@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
 /*
- * The tables (BPF maps) that the kernel part and the user part share: keys, values, sizes. maps.bpf.h declares the maps;
- * probe/ reads and writes them by the names and structs of this header.
+ * The tables (BPF maps) that the kernel part and the user part share: keys, values, sizes. maps.bpf.h declares the
+ * maps. The room probe/ reads and writes them; it uses the names and structs of this header.
  */
 #ifndef EBPFMON_TABLE_H
 #define EBPFMON_TABLE_H
@@ -9,9 +9,9 @@
 #include "ebpfMonEvent.h"
 #include "ebpfMonLog2.h"
 
-/* Places in the tables whose size is fixed. Those by slot, the closures, the roots and the event ring are sized by
- * ebpfMonConfigure. */
-#define EBPFMON_TARGETS_MAX   1024  /* targets, hits, queues */
+/* Numbers of elements of tables with a fixed size. ebpfMonConfigure sets the sizes of the others: those by slot, the
+ * closures, the roots and the event ring. */
+#define EBPFMON_TARGETS_MAX   1024  /* of the maps targets, hits, queues */
 #define EBPFMON_SHARES        1024  /* a power of two */
 #define EBPFMON_SHARE_TIMES   4
 #define EBPFMON_THREADS_MAX   8192
@@ -28,53 +28,55 @@
 
 /* --- tables that the user part writes -------------------------------------------------------------------------- */
 
-/* Map "targets", by process id (tgid). Offsets into structs of the IOC's EPICS Base, in bytes. */
+/* Map "targets", by process id (tgid). Offsets in structs of the IOC's EPICS Base, in bytes. */
 struct ebpfMonTargetConf {
-    __u64 asActive;  /* address of the IOC's variable asActive, 0: none */
-    __u64 slowNs;    /* chains that take this long are kept whole, 0: none */
-    __u64 queuesSince; /* since when all queues are watched: older entries may have been taken out unseen */
+    __u64 asActive;  /* address of the IOC's variable asActive; 0: there is none */
+    __u64 slowNs;    /* ns; a chain that takes so long is kept whole; 0: none is */
+    __u64 queuesSince; /* monotonic ns; since then all queues are watched. Older entries may have been taken out
+                        * unseen */
     __u32 iocId;
-    __u32 sample;    /* level trace: keep one chain in this many */
+    __u32 sample;    /* level trace: one chain in so many is kept */
     __u16 level;     /* enum ebpfMonKernelLevel */
-    /* dbCommon, from the IOC's own dbFldDes */
+    /* members of dbCommon; the offsets are from the IOC's own dbFldDes */
     __u16 time, pact, ppn, lset, disp, sevr, stat, spvt;
     /* rsrv/server.h: struct client, struct channel_in_use */
     __u16 clAddr, clUser, clHost, clRecvBuf, clRecvStk, clRecvCnt;
     __u16 ciuClient, ciuDbch, ciuAs;
     __u16 asAccess;  /* asLib.h: struct asgClient.access */
     __u16 ppnChan, ppnUsr; /* dbNotify.h: struct processNotify */
-    __u16 parallel;  /* several threads take callbacks out of one queue */
-    /* what differs between releases of Base: see ioc/baseRelease.h */
+    __u16 parallel;  /* nonzero: several threads take callbacks out of one queue */
+    /* what differs between releases of Base: ioc/baseRelease.h */
     __u8 dbfGap;
-    __u8 chanAddr;   /* 0: a DBADDR stands where others have a dbChannel */
+    __u8 chanAddr;   /* 0: this Base has a DBADDR where others have a dbChannel */
     __u8 linkType, linkValue, linkPvname, linkPvlMask; /* link.h: struct link */
     __u8 ringHead;
     __u8 hasThreadNames, onceHasLink;
     __u8 pad[3];
-    __u64 movedTaken; /* ebpfMonMoved.added, when the lists were made */
-    __u32 sweeps;     /* nonzero: passes are watched, not chains; another number each time that begins */
-    __u32 zero;       /* as in struct ebpfMonRecConf */
-    __u32 turn;       /* chains of scan lists are timed in turns: another number each time that begins; never 0 */
-    __u32 untimed;    /* nonzero: now they are not */
+    __u64 movedTaken; /* value of ebpfMonMoved.added when the user part read the scan lists */
+    __u32 sweeps;     /* nonzero: passes are watched instead of chains. A new number each time that this begins */
+    __u32 zero;       /* always 0; see struct ebpfMonRecConf */
+    __u32 turn;       /* chains of scan lists are timed in turns: a new number for each turn, never 0 */
+    __u32 untimed;    /* nonzero: they are not timed now */
 };
 
 /*
- * What an IOC has in the event ring: bytes that were sent, and that were read; never set back. An IOC may have
- * EBPFMON_SHARE_TIMES as much as is free, and no more: so one that floods the ring takes four fifths of it, two four ninths
- * each, and there is room for the others (dynamic thresholds: Choudhury and Hahne, IEEE/ACM Transactions on Networking 6, 130).
+ * The share of an IOC in the event ring: bytes that were sent, and bytes that were read. Both only grow. An IOC may
+ * have EBPFMON_SHARE_TIMES as much as is free, not more. So one IOC that floods the ring takes four fifths of it, two
+ * take four ninths each, and there is room for the others (dynamic thresholds: Choudhury and Hahne, IEEE/ACM
+ * Transactions on Networking 6, 130).
  */
 struct ebpfMonShare {
-    __u64 sent; /* kernel part */
-    __u64 read; /* user part */
+    __u64 sent; /* written by the kernel part */
+    __u64 read; /* written by the user part */
 };
 
-/* The place of an IOC: two whose ids are alike in these bits share one. */
+/* The element of an IOC in "shares". IOCs with the same low bits in their ids have one element. */
 static inline __u32 ebpfMonShareOf(__u32 iocId)
 {
     return iocId & (EBPFMON_SHARES - 1);
 }
 
-/* What an event takes in the ring, with its header (kernel/bpf/ringbuf.c). */
+/* The bytes that an event takes in the ring, with its header (kernel/bpf/ringbuf.c). */
 static inline __u64 ebpfMonShareSize(__u64 size)
 {
     return (size + 8 + 7) & ~7ull;
@@ -87,53 +89,58 @@ struct ebpfMonRecKey {
     __u64 precord;
 };
 
-/* Map "arrays": where an array field keeps its elements and their number, by the address of its dbFldDes. */
+/* Map "arrays", by the address of a dbFldDes: where this array field has its elements and their number. */
 struct ebpfMonFieldKey {
     __u64 pfldDes;
     __u64 tgid;
 };
 
 struct ebpfMonArrayConf {
-    __u16 ptr;   /* offset in the record of the pointer to the elements */
-    __u16 count; /* … of the 32-bit number of elements in use */
+    __u16 ptr;   /* offset of the record's pointer to the elements */
+    __u16 count; /* offset of the record's 32-bit number of elements in use */
 };
 
-/* ebpfMonRecState.noted: the record is processing asynchronously */
-#define EBPFMON_NOTED_BUSY  1 /* who began that is not known: it was before the probes, or one of too many */
-#define EBPFMON_NOTED_CAUSE 2 /* map "causes" has who */
+/* values of ebpfMonRecState.noted: the record is processing asynchronously */
+#define EBPFMON_NOTED_BUSY  1 /* it is not known who began: it began before the probes, or there were too many at a
+                               * time */
+#define EBPFMON_NOTED_CAUSE 2 /* the map "causes" tells who began */
 
-/* ebpfMonRecConf.flags */
-#define EBPFMON_REC_NOTIME   1 /* the time stamp does not tell that it processed: always look at its whole chain */
-#define EBPFMON_REC_UNWANTED 2 /* level trace: the filter wants no record of its chain */
-#define EBPFMON_REC_SINGLE   4 /* stretches are about to change: look at each record by itself */
+/* values of ebpfMonRecConf.flags */
+#define EBPFMON_REC_NOTIME   1 /* the time stamp does not show if the record processed: always look at its whole
+                                * closure */
+#define EBPFMON_REC_UNWANTED 2 /* level trace: the filter selects no record of its closure */
+#define EBPFMON_REC_SINGLE   4 /* stretches are about to change: look at each record of its closure */
 
 /*
- * A snapshot reads TIME and PACT of a record at once, since each read of user memory costs as much as all the rest:
- * PACT must lie in the EBPFMON_TIME_WINDOW bytes before TIME. A chain that is kept has SEVR, STAT, TIME and mostly VAL
- * of each record read at once: they must lie within EBPFMON_RECORD_SPAN bytes. The catalogue checks both.
+ * A snapshot reads TIME and PACT of a record in one read, because a read of user memory costs as much as the rest of
+ * the look. So PACT must be in the EBPFMON_TIME_WINDOW bytes before TIME. For a chain that is kept, SEVR, STAT, TIME
+ * and mostly VAL of each record are read in one read, so they must be within EBPFMON_RECORD_SPAN bytes. The catalogue
+ * checks both.
  */
 #define EBPFMON_TIME_WINDOW 88
 #define EBPFMON_RECORD_SPAN 512
 
-/* Map "recConf", by slot; mapped into the user part. */
+/* Map "recConf", by slot. It is mapped into the user part, which writes it. */
 struct ebpfMonRecConf {
-    __u32 first;  /* its closure: closure[first … first+len-1], itself included */
-    __u32 len;    /* 0: not watched */
+    __u32 first;  /* closure[first … first+len-1] are the records of its closure, with the record itself */
+    __u32 len;    /* 0: the record is not watched */
     __u16 valOff;
     __u8  valSize;
     __u8  flags;  /* EBPFMON_REC_… */
-    __u32 zero;   /* 0, which the verifier must not know: it would unroll a loop that begins at a number it knows */
-    __u32 groupFirst, groupLen; /* of the first record of a group: its records that scan lists process */
+    __u32 zero;   /* always 0, and the verifier must not know it: it would unroll a loop that begins at a known
+                   * number */
+    __u32 groupFirst, groupLen; /* of the first record of a group: closure[groupFirst …] are the records of the group
+                                 * that scan lists process */
 };
 
 /*
- * Map "closure": two entries an element, because an array map rounds its elements up to 8 bytes and the user part sees
- * it mapped as it lies in memory: closure[i] is element i / 2, entry[i % 2].
+ * Map "closure". An element has two entries, because an array map rounds its elements up to 8 bytes, and the user part
+ * sees them as they are in memory: closure[i] is entry[i % 2] of element i / 2.
  *
- * An entry is a slot and, in the high bits, how many of the following entries belong to the same stretch: records each
- * of which is processed by the forward link of the one before and by nothing else. If the last one processed, so did all
- * before it, and one look shows them all. The bank says which of the two counters of such passes is in use: it
- * changes with the closures, so that every pass counts for the stretch that it was seen in.
+ * An entry has a slot. Its high bits tell how many of the next entries belong to the same stretch. In a stretch, each
+ * record is processed only by the forward link of the record before it. If the last one processed, all before it have
+ * processed, so one look is enough. The bank tells which of two counters counts these passes. It changes with the
+ * closures, so that each pass counts for the stretch in which it was seen.
  */
 struct ebpfMonClosurePair {
     __u32 entry[2];
@@ -150,37 +157,39 @@ struct ebpfMonClosurePair {
 /* --- tables that the kernel part writes ------------------------------------------------------------------------ */
 
 /*
- * Map "recState", by slot; mapped into the user part. The kernel part writes it while the record's lock set is held. The
- * user part writes "addr" and "last"; while no chain can end at the record's stretch it clears a bank of "pass", and it
- * changes "time" by compare and exchange. A look at a record touches this and the record alone.
+ * Map "recState", by slot. It is mapped into the user part. The kernel part writes it while the record's lock set is
+ * held. The user part writes "addr" and "last". It also clears a bank of "pass" while no chain can end at this stretch,
+ * and changes "time" by compare and exchange. To look at a record, a program reads only this and the record.
  */
 struct ebpfMonRecState {
-    __u64 addr;    /* of the record; 0: none has this slot */
-    __u64 time;    /* the time stamp last seen, or a later one from before the record processed again */
-    __u64 count;   /* processings seen by snapshots, one by one */
-    __u64 pass[2]; /* chains seen to run from here to the end of its stretch, by bank: one processing of each
-                      record from this one to the last but one */
-    __u64 stamp;   /* end of the chain that processed it last */
-    __u64 passStamp; /* … that ran from here to the end of its stretch. While there are no stretches: of the first record
-                      * of a group, when a thread entered the group */
-    __u32 pending; /* asynchronous: begun and not yet completed */
+    __u64 addr;    /* address of the record; 0: no record has this slot */
+    __u64 time;    /* the last time stamp that was seen, or a later one from before the record processed again */
+    __u64 count;   /* processings that snapshots saw one by one */
+    __u64 pass[2]; /* chains that ran from here to the end of the stretch, by bank. Each is one processing of each
+                    * record from this one to the last but one */
+    __u64 stamp;   /* when the chain ended that processed it last */
+    __u64 passStamp; /* when a chain ended that ran from here to the end of the stretch. While passes are watched
+                      * there are no stretches: then, of the first record of a group, when a thread entered the group */
+    __u32 pending; /* nonzero: it has begun asynchronously and not completed */
     __u16 seen;    /* nonzero once "time" is valid */
     __u16 noted;   /* EBPFMON_NOTED_… */
-    __u32 last;    /* slot of the last record of its stretch: when that was seen to process, so had this one. Its own
-                      slot: it is in no stretch, or the last */
-    __u32 group;   /* slot of the first record of its group: of all records that links connect with it */
+    __u32 last;    /* slot of the last record of its stretch: if that one processed, this one has, too. Its own slot:
+                    * it is in no stretch, or the last one */
+    __u32 group;   /* slot of the first record of its group: all records that links connect */
     __u32 inside;  /* of the first record of a group: EBPFMON_INSIDE_… */
-    __u32 moved;   /* nonzero: it is in ebpfMonMoved; the user part clears it */
-    __u64 trapped; /* processings seen by the trap, while it is attached */
-    __u64 entered; /* calls of dbProcess, while the reference trap is attached */
+    __u32 moved;   /* nonzero: it is in ebpfMonMoved. The user part clears this */
+    __u64 trapped; /* processings that a trap counted, while that probe is attached */
+    __u64 entered; /* calls of dbProcess(), while the reference probe is attached */
 };
 
-/* ebpfMonRecState.inside: how many threads may process records of the group that no scan list made them process … */
+/* ebpfMonRecState.inside: number of threads in the group. Such a thread may process records of the group without a scan
+ * list … */
 #define EBPFMON_INSIDE_COUNT   0x7fff
-#define EBPFMON_INSIDE_SKIPPED 0x8000  /* … and a sweep left out records for that reason: the last of them looks */
-#define EBPFMON_INSIDE_TURN    0x10000 /* added by each that leaves */
+#define EBPFMON_INSIDE_SKIPPED 0x8000  /* … and a sweep has left out records because of them: the last thread that
+                                        * leaves looks at the group */
+#define EBPFMON_INSIDE_TURN    0x10000 /* each thread that leaves adds this */
 
-/* Map "lists": the records that a scan list processes, closure[first … first+len-1]; by the mutex of the list. */
+/* Map "lists", by the mutex of a scan list: closure[first … first+len-1] are the records that it processes. */
 struct ebpfMonListKey {
     __u64 mutex;
     __u64 tgid;
@@ -193,24 +202,25 @@ struct ebpfMonList {
 /* Map "plainPrograms": programs that are no IOCs; their starts are not sent. Map "found", by tgid: processes that are IOCs; all
  * their starts are sent. The values mean nothing. */
 
-/* Map "moved", by tgid: records that may have gone to another scan list. The kernel part writes it. */
-#define EBPFMON_MOVED_MAX 256 /* power of two */
+/* Map "moved", by tgid: records that may have moved to another scan list. The kernel part writes it. */
+#define EBPFMON_MOVED_MAX 256 /* a power of two */
 
 struct ebpfMonMoved {
-    __u64 added;  /* since passes are watched */
-    __u64 missed; /* nonzero: a sweep may not have seen all */
-    __u64 stuck;  /* nonzero: a thread did not leave a group, or leaves it at a place that is not watched */
-    __u64 slow;   /* passes that may have had a chain of ebpfMonTargetConf.slowNs, which was not timed … */
-    __u64 slowItself; /* … of these, passes that were as slow without what they waited for a CPU */
-    __u32 slot[EBPFMON_MOVED_MAX]; /* the last ones: number n is at n % EBPFMON_MOVED_MAX */
+    __u64 added;  /* records that were added since passes are watched */
+    __u64 missed; /* nonzero: a sweep may have missed something */
+    __u64 stuck;  /* nonzero: a thread did not leave a group, or left it at a place without a probe */
+    __u64 slow;   /* passes with chains that were not timed, and of which one may have taken ebpfMonTargetConf.slowNs
+                   * … */
+    __u64 slowItself; /* … of these, passes that were so slow even without the time that they waited for a CPU */
+    __u32 slot[EBPFMON_MOVED_MAX]; /* the last ones; number n is at n % EBPFMON_MOVED_MAX */
 };
 
 /* Map "roots", by slot. */
 struct ebpfMonRootStat {
-    __u64 chains; /* all */
-    __u64 processed; /* records that they processed, as far as the snapshots counted them */
-    __u64 count;  /* those that were timed: the sum of hist */
-    __u64 last;   /* ns with the lock held */
+    __u64 chains; /* chains, timed or not */
+    __u64 processed; /* records that these chains processed, as the snapshots counted them */
+    __u64 count;  /* chains that were timed: the sum of hist */
+    __u64 last;   /* ns with the lock set held; also sum, max. waitSum, waitMax: ns of lock wait */
     __u64 sum;
     __u64 max;
     __u64 waitSum;
@@ -220,11 +230,11 @@ struct ebpfMonRootStat {
 
 #define EBPFMON_ALARM_TIMEOUT 10 /* epicsAlarmTimeout (alarm.h) */
 
-/* The longest of something in a while: in the present window and in the one before. */
+/* The greatest value of the last seconds: in the present window of time and in the one before. */
 struct ebpfMonRecent {
-    __u64 window;  /* number of the present one: time >> EBPFMON_WINDOW_BITS */
+    __u64 window;  /* number of the present window: time >> EBPFMON_WINDOW_BITS */
     __u64 max, maxBefore;
-    __u64 who, whoBefore; /* the record that it was */
+    __u64 who, whoBefore; /* the record or callback with the greatest value */
 };
 
 #define EBPFMON_WINDOW_BITS 33 /* 8.6 s */
@@ -245,95 +255,97 @@ static inline void ebpfMonRecentAdd(struct ebpfMonRecent *r, __u64 now, __u64 va
     }
 }
 
-/* Map "asyncs", by slot: asynchronous processings of a record, from the begin of the chain that left PACT set to the end of
- * the chain that completed it. The kernel part writes it while the record's lock set is held. */
+/* Map "asyncs", by slot: the asynchronous processings of a record, from the begin of the chain that set PACT to the end
+ * of the chain that completed it. The kernel part writes it while the record's lock set is held. */
 struct ebpfMonAsyncStat {
-    __u64 since; /* begin of the one under way; 0: none is, or not known */
-    __u64 idle;  /* when it was last found completed */
+    __u64 since; /* begin of the present one; 0: there is none, or it is not known */
+    __u64 idle;  /* when the record was last seen completed */
     __u64 count; /* the sum of hist */
     __u64 last;  /* ns */
     __u64 sum;
     __u64 max;
-    __u64 timeouts; /* of count: it ended with the alarm status TIMEOUT */
+    __u64 timeouts; /* of these, processings that ended with the alarm status TIMEOUT */
     struct ebpfMonRecent recent;
     __u32 hist[EBPFMON_BUCKETS];
 };
 
-/* Map "released": when a lock set was last released (__u64, ns). */
+/* Map "released": when a lock set was released last (__u64, monotonic ns). */
 struct ebpfMonLockKey {
     __u64 lockSet;
     __u64 tgid;
 };
 
-/* One lock set that a thread holds, or waits for. */
+/* A lock set that a thread holds, or for which it waits. */
 struct ebpfMonHeld {
     __u64 lockSet;
-    __u64 root;  /* argument of the outermost dbScanLock */
-    __u64 begin; /* when it was asked for */
-    __u32 depth; /* dbScanLock calls that are not yet undone */
+    __u64 root;  /* argument of the outermost dbScanLock(): the root of the chain */
+    __u64 begin; /* when the thread requested it */
+    __u32 depth; /* calls of dbScanLock() that are not yet undone */
     __u32 handOvers; /* as in struct ebpfMonChain */
-    __u64 sp;    /* stack pointer at the entry of scanList, which has gone to this record; 0: dbScanLock was called */
-    __u64 got;   /* when the lock was there; 0: not known */
-    __u32 turn;  /* ebpfMonTargetConf.turn then; 0: a pass of which the chains are not timed. It has no root, and any lock */
+    __u64 sp;    /* stack pointer at the entry of scanList(), which has gone on to this record; 0: dbScanLock() was
+                  * called */
+    __u64 got;   /* when the thread had it; 0: not known */
+    __u32 turn;  /* ebpfMonTargetConf.turn at that time; 0: a pass with chains that are not timed. Then root and
+                  * lockSet are not known */
     __u32 pad;
 };
 
-/* What a periodic scan thread keeps of its period. A scan pass is all that it does in one period. */
+/* What the kernel part knows of a periodic scan thread. A pass is all that the thread does in one period. */
 struct ebpfMonScan {
-    __u64 period;    /* nominal, by the thread's name; 0: it is no periodic scan thread */
-    __u64 begin;     /* of the pass under way, or of the last */
-    __u64 end;       /* of its last chain so far */
+    __u64 period;    /* ns; the nominal period, from the name of the thread; 0: it is no periodic scan thread */
+    __u64 begin;     /* begin of the present pass, or of the last one */
+    __u64 end;       /* end of its last chain so far */
     __u64 first;     /* root of its first chain */
-    __u64 root;      /* … and of its longest */
-    __u64 longest;   /* … and how long that took, with what it waited for the lock */
-    __u64 passes;    /* complete: the next has begun */
-    __u64 sum;       /* of their periods, from begin to begin */
+    __u64 root;      /* root of its longest chain */
+    __u64 longest;   /* ns that this chain took, with the lock wait */
+    __u64 passes;    /* passes that are complete, because the next one has begun */
+    __u64 sum;       /* ns of their periods, from begin to begin; also max */
     __u64 max;
-    __u64 busy;      /* sum of what they took */
-    __u64 late;      /* periods of more than 1.5 of the nominal one */
-    __u64 topRoot;   /* root of the longest chain in the last complete pass of which all chains were timed */
-    __u64 lateTopRoot; /* … in the last pass that was late; 0: not all were timed */
-    __u64 least;     /* ns that such a pass took, with no chain that was nearly slow; 0: none is known */
-    __u32 timed;     /* all chains of the pass under way are timed so far */
-    __u32 partial;   /* of the pass under way the begin was not seen: its period is not known */
+    __u64 busy;      /* ns that these passes took, in all */
+    __u64 late;      /* late periods: of more than 1.5 times the nominal one */
+    __u64 topRoot;   /* root of the longest chain in the last complete pass with all chains timed */
+    __u64 lateTopRoot; /* … in the last late pass; 0: not all of its chains were timed */
+    __u64 least;     /* ns that a pass took without any chain that was nearly slow; 0: not known */
+    __u32 timed;     /* nonzero: all chains of the present pass are timed so far */
+    __u32 partial;   /* nonzero: the begin of the present pass was not seen, so its period is not known */
 };
 
-/* What waits in queues of an IOC: the three priorities of callbacks (callback.h), and scanOnce. */
+/* The queues of an IOC: callbacks of three priorities (callback.h), and scanOnce. */
 #define EBPFMON_QUEUE_ONCE 3
 #define EBPFMON_QUEUES     4
 
 /* Map "queues", by tgid. */
 struct ebpfMonQueues {
     struct {
-        __u64 count, sum; /* entries taken out, and the ns that they had waited */
+        __u64 count, sum; /* entries that were taken out, and the ns that they had waited */
         struct ebpfMonRecent wait;
     } q[EBPFMON_QUEUES];
 };
 
-/* The head of an element of map "threads", by thread id. The thread writes it while it is read. */
+/* The first part of an element of map "threads", by thread id. The thread writes it while the user part reads it. */
 struct ebpfMonThread {
     __u32 tgid;
-    __u32 heldCount; /* may be above EBPFMON_NESTED: held has the first ones */
-    __u32 named;     /* its name was looked at */
-    __u32 isOnce;    /* it is scanOnce's */
-    __u64 busySince; /* it took out a callback then, and is at it still; 0: it waits for one, or serves no callbacks */
+    __u32 heldCount; /* lock sets that it holds; may be more than EBPFMON_NESTED: "held" has the first ones */
+    __u32 named;     /* nonzero: its name was read */
+    __u32 isOnce;    /* nonzero: it is the thread scanOnce */
+    __u64 busySince; /* since then it is in a callback; 0: it waits for one, or serves no callbacks */
     struct ebpfMonHeld held[EBPFMON_NESTED];
     struct ebpfMonScan scan;
-    __u64 holds, holdSum;      /* lock sets released, and ns that they were held */
-    struct ebpfMonRecent hold; /* … by root */
+    __u64 holds, holdSum;      /* lock sets that it released, and the ns that it held them */
+    struct ebpfMonRecent hold; /* … the longest, with its root */
 };
 
-/* The registers of a thread by which a caller's frame can be found, on x86-64. */
+/* The registers of a thread that are needed to find its callers, on x86-64. */
 struct ebpfMonTaskRegs {
     __u64 ip, sp, bp, bx, r12, r13, r14, r15;
 };
 
-/* Map "hits", by tgid, for each CPU. */
+/* Map "hits", by tgid, one value for each CPU. */
 struct ebpfMonHits {
     __u64 n[EBPFMON_HIT_KINDS];
 };
 
-/* Bucket of a latency: four to the octave. Bucket 0 holds all below 2^EBPFMON_OCTAVE0 ns. */
+/* The bucket of a time: four buckets for each octave. Bucket 0 has all times below 2^EBPFMON_OCTAVE0 ns. */
 static inline __u32 ebpfMonBucket(__u64 ns)
 {
     __u32 e, b;
@@ -345,7 +357,8 @@ static inline __u32 ebpfMonBucket(__u64 ns)
     return b < EBPFMON_BUCKETS ? b : EBPFMON_BUCKETS - 1;
 }
 
-/* Both parts see these structs in shared memory, or pass them by address: both compilers must lay them out alike. */
+/* Both parts see these structs in shared memory, or pass them by address. The compilers of both must give them the same
+ * layout. */
 _Static_assert(sizeof(struct ebpfMonTargetConf) == 112, "ebpfMonTargetConf");
 _Static_assert(sizeof(struct ebpfMonRecKey) == 16 && sizeof(struct ebpfMonFieldKey) == 16 &&
                sizeof(struct ebpfMonLockKey) == 16 && sizeof(struct ebpfMonListKey) == 16, "keys have no holes");

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
-/* Hand-overs: what a chain put into a queue is taken out and done by another thread. */
+/* Hand-overs: a chain puts something into a queue; another thread takes it out and goes on with it. */
 #ifndef EBPFMON_HANDOVER_BPF_H
 #define EBPFMON_HANDOVER_BPF_H
 
 #include "probe.bpf.h"
 #include "ebpfMonBase.h"
 
-/* libCom/ring/epicsRingPointer.h, behind the spin lock; highWater is a hole before 3.16 */
+/* libCom/ring/epicsRingPointer.h: the members after the spin lock. Before 3.16, highWater is padding */
 struct ringHead {
     __s32 nextPush, nextPop, size, highWater;
     __u64 buffer;
 };
 
-/* Whether this chain was kept whole. */
+/* Nonzero: this chain was kept whole. */
 static __always_inline int isKept(const struct ebpfMonSourceChain *chain)
 {
     struct chainKey key = { chain->begin, chain->tid };
@@ -20,7 +20,7 @@ static __always_inline int isKept(const struct ebpfMonSourceChain *chain)
     return chain->begin && bpf_map_lookup_elem(&kept, &key);
 }
 
-/* What the source chain handed over is done. Nobody waits for it if that chain is over and was not kept. */
+/* Tells the user part that a hand-over is done. Nobody waits for that if the source chain is over and was not kept. */
 static __always_inline void sendHandOverEnd(const struct caller *c, const struct ebpfMonSourceChain *source,
                                             __u32 chains, __u32 isPartial)
 {
@@ -45,7 +45,8 @@ static __always_inline void endHandOver(const struct caller *c, struct thread *t
     th->from.source.begin = th->from.isLink = 0;
 }
 
-/* This thread takes "item" out of its queue. Returns how long it was there (ns); th->from says who put it there. */
+/* This thread takes "item" out of its queue. Returns the ns that it was in the queue; th->from tells its source
+ * chain. */
 static __always_inline __u64 takeFromQueue(const struct caller *c, struct thread *th, __u64 item, __u32 queue,
                                            __u64 now)
 {
@@ -63,7 +64,7 @@ static __always_inline __u64 takeFromQueue(const struct caller *c, struct thread
     qs = bpf_map_lookup_elem(&queues, &c->tgid);
     if (!qs)
         return wait;
-    barrier_var(queue); /* as in heldAt */
+    barrier_var(queue); /* for the verifier, as in getHeld */
     queue &= EBPFMON_QUEUES - 1;
     __sync_fetch_and_add(&qs->q[queue].count, 1);
     __sync_fetch_and_add(&qs->q[queue].sum, wait);
@@ -82,14 +83,14 @@ static __always_inline void beginCallback(const struct caller *c, struct thread 
     th->queueWait = takeFromQueue(c, th, callback, priority, th->seen.busySince);
 }
 
-/* 0: it cannot be read. */
-static __always_inline __u64 callbackAt(const struct ringHead *head, __s32 at)
+/* Reads the callback at this place of the ring. 0: it cannot be read. */
+static __always_inline __u64 readCallback(const struct ringHead *head, __s32 at)
 {
     return readPtr(head->buffer + 8 * (__u64)(__u32)at);
 }
 
-/* The ring was empty when this thread began to look into it. If it has another head now, the thread found something: no
- * other thread takes anything out. */
+/* Finds a callback that came late: the ring was empty when this thread began to look into it. If the ring has another
+ * head now, the thread found something, because no other thread takes anything out. */
 static __always_inline void takeLate(const struct caller *c, struct thread *th)
 {
     struct ringHead head = {};
@@ -99,7 +100,7 @@ static __always_inline void takeLate(const struct caller *c, struct thread *th)
         bpf_probe_read_user(&head, sizeof(head), (void *)(th->callbacks + c->conf->ringHead)) || head.nextPop == th->emptyAt)
         return;
     th->popping = POPPING;
-    callback = callbackAt(&head, th->emptyAt);
+    callback = readCallback(&head, th->emptyAt);
     if (callback)
         beginCallback(c, th, callback);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
 /*
- * What the kernel itself shows of processes and connections: which programs start and end, which socket a
- * thread of a target read last, and which process opened a local connection. No traps: these are
- * tracepoints, shared by all processes, so each program leaves as early as it can.
+ * What the kernel itself shows about processes and connections: which programs start and end, from which socket a
+ * thread of a watched IOC read last, and which process opened a local connection. These programs cause no traps: they
+ * are at tracepoints, through which all processes go. So each program returns as early as it can.
  */
 #include "probe.bpf.h"
 
@@ -25,7 +25,7 @@ static __always_inline void fillHostHead(struct ebpfMonHead *h, __u32 kind, __u6
     h->ktime = bpf_ktime_get_ns();
 }
 
-/* An event of its head alone. "iocId" 0: of no watched IOC. */
+/* Sends an event that is only a head. "iocId" 0: it is of no watched IOC. */
 static __always_inline void sendHead(__u32 kind, __u64 id, __u32 iocId)
 {
     struct ebpfMonHead *h = reserveEvent(0, sizeof(*h));
@@ -68,21 +68,22 @@ int ebpfmon_exit(void *ctx)
     struct caller c;
     int watched = findCaller(&c);
 
-    /* Thread ids are used again. A thread may outlive our interest in its process, so each that ends is removed. */
+    /* The kernel uses thread ids again. A thread may outlive our interest in its process, so each thread that ends is
+     * removed. */
     bpf_map_delete_elem(&threads, &c.tid);
     if (watched && c.tid == c.tgid)
         sendHead(EBPFMON_EV_EXIT, bpf_get_current_pid_tgid(), c.conf->iocId);
     return 0;
 }
 
-static __always_inline __u32 netnsOf(struct sock *sk, __u32 addr)
+static __always_inline __u32 readNetns(struct sock *sk, __u32 addr)
 {
     if ((addr & 0xff) != 127) /* network byte order */
         return 0;
     return BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
 }
 
-/* The socket that this thread just read. */
+/* Notes the socket from which this thread has just read. */
 static __always_inline int noteReceive(struct sock *sk, int length)
 {
     struct ebpfMonPeer peer = {};
@@ -95,39 +96,40 @@ static __always_inline int noteReceive(struct sock *sk, int length)
     family = BPF_CORE_READ(sk, __sk_common.skc_family);
     if ((family != AF_INET && family != AF_INET6) || BPF_CORE_READ(sk, sk_protocol) != IPPROTO_TCP)
         return 0;
-    th = threadOf(c.tid);
+    th = getThread(c.tid);
     if (!th)
         return 0;
-    /* for a v4-mapped AF_INET6 socket these hold the IPv4 addresses, else they are 0 */
+    /* an AF_INET6 socket with a v4-mapped address has the IPv4 addresses here, another one has 0 */
     peer.addr = BPF_CORE_READ(sk, __sk_common.skc_daddr);
     peer.saddr = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr);
     peer.port = BPF_CORE_READ(sk, __sk_common.skc_dport);
     peer.sport = __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_num));
-    peer.netns = netnsOf(sk, peer.addr);
+    peer.netns = readNetns(sk, peer.addr);
     if (!th->received)
         th->received = 1;
     else if (th->peer.addr != peer.addr || th->peer.port != peer.port)
         th->received = 2;
     th->peer = peer;
-    /* as the receive left it: what the thread has, up to here */
+    /* the receive has updated it: up to here the thread has the bytes */
     th->copied = BPF_CORE_READ((struct tcp_sock *)sk, copied_seq);
     th->copiedFrom = th->copied - (__u32)length;
     return 0;
 }
 
-/* sock_recv_length(sk, ret, flags), kernel 6.3 (6e6eda44b939) */
+/* sock_recv_length(sk, ret, flags), since kernel 6.3 (6e6eda44b939) */
 SEC("raw_tp/sock_recv_length")
 int ebpfmon_recv(struct bpf_raw_tracepoint_args *ctx)
 {
     return noteReceive((struct sock *)ctx->args[0], (int)ctx->args[1]);
 }
 
-/* Before that: tcp_recvmsg(sk, …), which serves IPv6 sockets as well. It lost an argument in 5.19 (ec095263a965), so
- * what it returned is asked for by name. */
+/* Before 6.3: tcp_recvmsg(sk, …), which also serves IPv6 sockets. It lost an argument in 5.19 (ec095263a965), so we get
+ * its result by a helper and not by the number of arguments. */
 SEC("fexit/tcp_recvmsg")
 int ebpfmon_recv_tcp(__u64 *ctx)
 {
-#ifdef EBPFMON_OLD_KERNEL /* bpf_get_func_ret is of 5.17; up to then it stands behind all six arguments */
+#ifdef EBPFMON_OLD_KERNEL /* bpf_get_func_ret() came with 5.17; in these kernels the result stands after six
+                           * arguments */
     return noteReceive((struct sock *)ctx[0], (int)ctx[6]);
 #else
     __u64 length = 0;
@@ -136,8 +138,9 @@ int ebpfmon_recv_tcp(__u64 *ctx)
 #endif
 }
 
-/* inet_sock_set_state(sk, oldstate, newstate): connect() enters SYN_SENT in the caller's own context, but
- * its port is chosen after that (tcp_v4_connect); at ESTABLISHED it is known, in whatever context. */
+/* inet_sock_set_state(sk, oldstate, newstate). connect() sets SYN_SENT while its caller is the current thread, but the
+ * kernel chooses the local port after that (tcp_v4_connect). At ESTABLISHED the port is known, but the current thread
+ * may be any. */
 SEC("raw_tp/inet_sock_set_state")
 int ebpfmon_connect(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -170,11 +173,11 @@ int ebpfmon_connect(struct bpf_raw_tracepoint_args *ctx)
         return 0;
     own = *seen;
     bpf_map_delete_elem(&connecting, &key);
-    peer.addr = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr); /* we are the client here */
+    peer.addr = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr); /* this socket is the client's */
     peer.saddr = BPF_CORE_READ(sk, __sk_common.skc_daddr);
     peer.port = __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_num));
     peer.sport = BPF_CORE_READ(sk, __sk_common.skc_dport);
-    peer.netns = netnsOf(sk, peer.addr);
+    peer.netns = readNetns(sk, peer.addr);
     bpf_map_update_elem(&owners, &peer, &own, BPF_ANY);
     return 0;
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
-/* One look at a record: its time stamp, and whether it is busy. What was counted is added to a root. */
+/* One look at a record reads its time stamp and if it is busy. The records that processed are added to a root. */
 #ifndef EBPFMON_LOOK_BPF_H
 #define EBPFMON_LOOK_BPF_H
 
 #include "probe.bpf.h"
 
-/* TIME of a record and the bytes before it, of which PACT is one. */
+/* TIME of a record, and the bytes before it. One of these bytes is PACT. */
 struct window {
     __u8  before[EBPFMON_TIME_WINDOW];
     __u64 time;
 };
 
-/* Place "at" of the table of closures; 0: there is none. */
-static __always_inline int closureEntry(__u32 at, __u32 *entry)
+/* Reads place "at" of the table of closures. 0: there is none. */
+static __always_inline int readClosureEntry(__u32 at, __u32 *entry)
 {
     __u32 pair = at / 2;
     struct ebpfMonClosurePair *p = bpf_map_lookup_elem(&closure, &pair);
@@ -28,20 +28,21 @@ static __always_inline int readWindow(struct window *w, __u64 addr, __u16 timeOf
     return bpf_probe_read_user(w, sizeof(*w), (void *)(addr + timeOff - EBPFMON_TIME_WINDOW));
 }
 
-/* The bound is tested where it is used: verifiers before 6.8 forget it with the register. */
+/* Nonzero: PACT is set. The bound is checked where it is used, because verifiers before 6.8 forget it with the
+ * register. */
 static __always_inline int isBusy(const struct window *w, __u32 pactBefore)
 {
     barrier_var(pactBefore);
     return pactBefore < EBPFMON_TIME_WINDOW && w->before[pactBefore];
 }
 
-/* epicsTimeStamp as a number that can be compared: seconds are in the low half. */
+/* An epicsTimeStamp as a number that can be compared: its seconds are in the low half. */
 static __always_inline __u64 stampOrder(__u64 time)
 {
     return time << 32 | time >> 32;
 }
 
-static __always_inline struct ebpfMonRootStat *rootStat(__u32 slot)
+static __always_inline struct ebpfMonRootStat *getRootStat(__u32 slot)
 {
     static const struct ebpfMonRootStat none;
     struct ebpfMonRootStat *rs = bpf_map_lookup_elem(&roots, &slot);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
-/* What differs from machine to machine: registers. machineX86.bpf.h and machineAarch64.bpf.h have the same names.
- * core.bpf.h includes it. */
+/* The registers, which differ from machine to machine. machineX86.bpf.h and machineAarch64.bpf.h define the same names.
+ * core.bpf.h includes this header. */
 #ifndef EBPFMON_MACHINE_BPF_H
 #define EBPFMON_MACHINE_BPF_H
 

@@ -9,7 +9,7 @@ struct pt_regs___kernel {
     __s32 syscallno;
 } CORE;
 
-#define RETURN_BYTES 0 /* a register has the address */
+#define RETURN_BYTES 0 /* the return address is in a register */
 
 #define ARG6(ctx) (((struct user_pt_regs *)(ctx))->regs[5])
 

@@ -6,10 +6,10 @@
 /* The registers with which a thread entered the kernel. */
 struct pt_regs___kernel {
     unsigned long di, si, dx, r10, r8, r9;
-    unsigned long orig_ax; /* of a thread in the kernel: the number of its system call, or -1 */
+    unsigned long orig_ax; /* while the thread is in the kernel: the number of its system call, or -1 */
 } CORE;
 
-/* Bytes that a return takes off the stack: the address that it returns to. */
+/* Bytes that a return takes off the stack: the return address. */
 #define RETURN_BYTES 8
 
 /* The sixth argument of a function. */

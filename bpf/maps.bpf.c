@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
-/* The tables themselves; maps.bpf.h says what they are for. */
+/* Defines the tables. maps.bpf.h tells what they are for. */
 #define MAP
 #include "maps.bpf.h"
 

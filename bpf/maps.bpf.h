@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
 /*
- * The tables that the programs share. maps.bpf.c defines them, the others declare them: the BPF linker joins them by
- * name. Tables of size 1 get their size from the user part before they are loaded. Keys and values that the user part
- * sees are in ebpfMonTable.h; those that are the kernel part's own are in thread.bpf.h.
+ * The tables that the programs share. maps.bpf.c defines them, and the other files declare them; the BPF linker
+ * connects both by name. The user part sets the size of each table that has size 1 here (except "blank") before they
+ * are loaded. Keys and values that the user part uses are in ebpfMonTable.h; the others are in thread.bpf.h.
  */
 #ifndef EBPFMON_MAPS_BPF_H
 #define EBPFMON_MAPS_BPF_H
@@ -22,7 +22,7 @@ MAP struct {
 /* Nonzero: the reader of this ring sleeps (wake.bpf.h). The user part sets it. */
 extern volatile __u32 ringSleeps;
 
-/* By ebpfMonShareOf(). */
+/* The element of an IOC is at ebpfMonShareOf(iocId). */
 extern struct ebpfMonShare shares[EBPFMON_SHARES];
 
 MAP struct {
@@ -53,7 +53,7 @@ MAP struct {
     __type(value, struct thread);
 } threads SEC(".maps");
 
-/* A thread's first state: too large for the stack. */
+/* The first state of a thread, which is too large for the stack. */
 MAP struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(max_entries, 1);
@@ -134,7 +134,7 @@ MAP struct {
     __type(value, struct ebpfMonMoved);
 } moved SEC(".maps");
 
-/* When a lock set was last released, to tell how long a waiter waited. */
+/* When a lock set was released last, to know how long another thread waited for it. */
 MAP struct {
     __uint(type, BPF_MAP_TYPE_LRU_HASH);
     __uint(max_entries, EBPFMON_RELEASED_MAX);
@@ -149,7 +149,7 @@ MAP struct {
     __type(value, struct inQueue);
 } queued SEC(".maps");
 
-/* Chains that were kept and handed something over: what comes of that is kept too. */
+/* Chains that were kept and handed something over. The chains to which that leads are kept, too. */
 MAP struct {
     __uint(type, BPF_MAP_TYPE_LRU_HASH);
     __uint(max_entries, EBPFMON_KEPT_MAX);
@@ -164,7 +164,7 @@ MAP struct {
     __type(value, struct ebpfMonArrayConf);
 } arrays SEC(".maps");
 
-/* Who opened a local connection. */
+/* The process that opened a local connection. */
 MAP struct {
     __uint(type, BPF_MAP_TYPE_LRU_HASH);
     __uint(max_entries, EBPFMON_OWNERS_MAX);
@@ -172,7 +172,7 @@ MAP struct {
     __type(value, struct ebpfMonOwner);
 } owners SEC(".maps");
 
-/* The same while connect() is under way and the local port not chosen yet; by struct sock address. */
+/* The same by the address of struct sock, while connect() has not chosen the local port yet. */
 MAP struct {
     __uint(type, BPF_MAP_TYPE_LRU_HASH);
     __uint(max_entries, EBPFMON_CONNECTS_MAX);
@@ -180,7 +180,7 @@ MAP struct {
     __type(value, struct ebpfMonOwner);
 } connecting SEC(".maps");
 
-/* Who began what is processing asynchronously; by slot, valid while ebpfMonRecState.noted says so. */
+/* Who began an asynchronous processing, by slot. Valid if ebpfMonRecState.noted is EBPFMON_NOTED_CAUSE. */
 MAP struct {
     __uint(type, BPF_MAP_TYPE_LRU_HASH);
     __uint(max_entries, EBPFMON_CAUSES_MAX);
@@ -188,7 +188,7 @@ MAP struct {
     __type(value, struct ebpfMonCauseEvent);
 } causes SEC(".maps");
 
-/* Who called dbProcessNotify. */
+/* Who called dbProcessNotify(). */
 MAP struct {
     __uint(type, BPF_MAP_TYPE_LRU_HASH);
     __uint(max_entries, EBPFMON_NOTIFIES_MAX);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
 /*
- * Where the time of a thread went while it held a lock set, or waited for one: it slept, in which system call, or it
- * was ready to run and had no CPU. Attached only while an IOC is at level trace, because it runs at each switch of
- * every CPU.
+ * How a thread spent its time while it held a lock set or waited for one: it slept, in which system call, or it was
+ * ready to run and had no CPU. Attached only while an IOC is at level trace, because these programs run at each switch
+ * of every CPU.
  */
 #include "probe.bpf.h"
 
-static __always_inline __s32 currentSyscall(void)
+static __always_inline __s32 readSyscallNumber(void)
 {
 #ifdef EBPFMON_OLD_KERNEL
     struct task_struct *task = (void *)bpf_get_current_task();
@@ -26,7 +26,7 @@ static __always_inline struct thread *findHolder(struct task_struct *task)
     return th && th->seen.heldCount ? th : 0;
 }
 
-/* sched_switch(preempt, prev, next): "prev" is current still. */
+/* sched_switch(preempt, prev, next): "prev" is still the current thread. */
 SEC("raw_tp/sched_switch")
 int ebpfmon_switch(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -36,7 +36,7 @@ int ebpfmon_switch(struct bpf_raw_tracepoint_args *ctx)
 
     if (th) {
         th->off.slept = !ctx->args[0] && isAsleep(prev);
-        th->off.syscall = th->off.slept ? currentSyscall() : EBPFMON_NO_SYSCALL;
+        th->off.syscall = th->off.slept ? readSyscallNumber() : EBPFMON_NO_SYSCALL;
         th->off.woken = 0;
         th->off.left = bpf_ktime_get_ns();
     }
@@ -44,7 +44,7 @@ int ebpfmon_switch(struct bpf_raw_tracepoint_args *ctx)
     if (!th || !th->off.left)
         return 0;
     now = bpf_ktime_get_ns();
-    ran = th->off.left; /* when it could have run again */
+    ran = th->off.left; /* when it was ready to run again */
     if (th->off.slept) {
         ran = th->off.woken > th->off.left ? th->off.woken : now;
         slept = ran - th->off.left;

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
 /*
- * Chains of scan lists. A list goes from one record to the next in a loop (dbScan.c, scanList). There one trap is enough for
- * a chain: that at its call of dbScanUnlock (ebpfmon_pass_next, chain.bpf.c). It ends the chain and begins the next, some 50 ns
- * before its dbScanLock is called. Where passes are counted by sweeps (sweep.bpf.c), chains are timed in turns: that trap comes
- * and goes. In between a pass stands for its chains: it begins at the entry of scanList and ends with the list.
+ * Chains of scan lists. scanList() (dbScan.c) goes from one record to the next in a loop. So one trap for each chain is
+ * enough: at its call of dbScanUnlock() (ebpfmon_pass_next, chain.bpf.c). It ends a chain and begins the next, some 50
+ * ns before the call of dbScanLock(). If sweeps count the passes (sweep.bpf.c), chains are timed in turns: this probe
+ * is attached during a turn only. Between the turns a pass stands for its chains: it begins at the entry of scanList()
+ * and ends with the list.
  */
 #include "chain.bpf.h"
 
-/* A pass is under way, or the rest of one, of which the chains are not timed. */
+/* Notes a pass, or the rest of one, with chains that are not timed. */
 static __always_inline void noteUntimed(const struct caller *c, struct thread *th, __u32 n, __u64 sp)
 {
-    struct ebpfMonHeld *h = heldAt(th, n);
+    struct ebpfMonHeld *h = getHeld(th, n);
 
     *h = (struct ebpfMonHeld){ .begin = bpf_ktime_get_ns(), .depth = 1, .sp = sp };
     th->passWait = readCpuWait();
@@ -22,7 +23,7 @@ static __always_inline void noteUntimed(const struct caller *c, struct thread *t
     th->queueWait = 0;
 }
 
-/* The scan list goes to this record next. */
+/* Begins the chain of the record to which the scan list goes next. */
 static __always_inline void beginPassChain(const struct caller *c, struct thread *th, __u64 precord, __u64 sp)
 {
     __u32 n = th->seen.heldCount;
@@ -32,7 +33,7 @@ static __always_inline void beginPassChain(const struct caller *c, struct thread
     if (c->conf->untimed)
         noteUntimed(c, th, n, sp);
     else
-        noteLock(c, th, n, lockSetOf(c->conf, precord), precord, bpf_ktime_get_ns(), sp);
+        noteLock(c, th, n, readLockSet(c->conf, precord), precord, bpf_ktime_get_ns(), sp);
 }
 
 static __always_inline void beginPass(struct pt_regs *ctx, __u64 list)
@@ -41,9 +42,9 @@ static __always_inline void beginPass(struct pt_regs *ctx, __u64 list)
     struct thread *th;
     struct caller c;
 
-    if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = threadOf(c.tid)))
+    if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = getThread(c.tid)))
         return;
-    dropEndedPasses(th, sp + 1); /* a list that this one is in the course of has its entry further up */
+    dropEndedPasses(th, sp + 1); /* if another list is in progress around this one, its entry is higher on the stack */
     element = readPtr(list + EBPFMON_SCANLIST_FIRST);
     precord = element ? readPtr(element + EBPFMON_SCANELEMENT_PRECORD) : 0;
     if (!precord)
@@ -60,7 +61,8 @@ int BPF_UPROBE(ebpfmon_pass_begin, __u64 list)
     RUN_TIMED(beginPass(ctx, list));
 }
 
-/* The record after this one in its list. Global, so that its stack is not added to that of the chain's end. */
+/* Begins the chain of the next record of the list. A global function, so that its stack is not added to the stack of
+ * the chain's end. */
 __attribute__((noinline)) int ebpfmon_begin_next(__u64 precord, __u64 sp)
 {
     struct thread *th;
@@ -75,8 +77,8 @@ __attribute__((noinline)) int ebpfmon_begin_next(__u64 precord, __u64 sp)
     return 0;
 }
 
-/* A pass, or a part of one, took so long, and none of its chains was timed. Decides whether one of them was slow: a
- * pass takes some time also without a slow chain. The time that the thread waited for a CPU is no reason to look
+/* A pass, or a part of one, took so long, and none of its chains was timed. Decides if one of them may have been
+ * slow. A pass takes some time also without a slow chain. If the thread waited for a CPU, that is no reason to look
  * closer. */
 static __always_inline void judgeUntimed(const struct caller *c, const struct thread *th, __u64 took)
 {
@@ -91,7 +93,7 @@ static __always_inline void judgeUntimed(const struct caller *c, const struct th
         __sync_fetch_and_add(&m->slowItself, 1);
 }
 
-/* Forgets that this thread is in a pass of which the chains are not timed. */
+/* Ends a pass with chains that are not timed. */
 static __always_inline void endUntimed(const struct caller *c, struct thread *th, const struct ebpfMonHeld *h, __u64 now)
 {
     th->seen.heldCount--;
@@ -101,19 +103,19 @@ static __always_inline void endUntimed(const struct caller *c, struct thread *th
     judgeUntimed(c, th, now - h->begin);
 }
 
-/* The same for chain.bpf.c, when a chain ends whose begin is not known. */
+/* The same for chain.bpf.c, when a chain ends and its begin is not known. */
 __attribute__((noinline)) int ebpfmon_end_untimed(__u64 now)
 {
     struct ebpfMonHeld *h;
     struct thread *th;
     struct caller c;
 
-    if (findCaller(&c) && (th = bpf_map_lookup_elem(&threads, &c.tid)) && (h = heldLast(th)))
+    if (findCaller(&c) && (th = bpf_map_lookup_elem(&threads, &c.tid)) && (h = getLastHeld(th)))
         endUntimed(&c, th, h, now);
     return 0;
 }
 
-/* scanList is at its end. "sp": the stack pointer, which is that of its entry. */
+/* scanList() is at its end. "sp": the stack pointer, which is that of its entry. */
 __attribute__((noinline)) int ebpfmon_end_pass(__u64 sp, __u64 now)
 {
     struct thread *th;
@@ -123,7 +125,7 @@ __attribute__((noinline)) int ebpfmon_end_pass(__u64 sp, __u64 now)
         return 0;
 #pragma unroll
     for (int i = 0; i < EBPFMON_NESTED; i++) {
-        struct ebpfMonHeld *h = heldLast(th);
+        struct ebpfMonHeld *h = getLastHeld(th);
 
         if (!h || !h->sp || h->sp > sp)
             break;

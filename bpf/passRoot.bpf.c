@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
 /*
- * Which record a scan list is at, from the stack of its thread. scanList (dbScan.c) needs the address of the record after
- * dbProcess has returned, to release its lock. So it is in a register that dbProcess must keep, and dbProcess, which needs
- * all of these, has saved it; or scanList has put it on the stack itself. Both lie right below the entry of scanList, and are
- * the first address of a record there: what is deeper down belongs to records that this one made process.
+ * Finds at which record a scan list is, on the stack of its thread. scanList() (dbScan.c) needs the address of the
+ * record after dbProcess() has returned, to release its lock. So the address is in a register that dbProcess() must
+ * preserve. dbProcess() needs all these registers, so it has saved them on the stack; or scanList() itself has put the
+ * address there. Both places are just below the entry of scanList(), and the address is the first one of a record
+ * there. Addresses deeper on the stack belong to records that this record made process.
  */
 #include "passRoot.bpf.h"
 
-/* "sp": the stack pointer at the entry of scanList, or within. The result is in struct thread.passRoot. Without bpf_loop:
- * puts are seen before kernel 5.17, too. */
+/* "sp": the stack pointer at the entry of scanList(), or within. The result goes to struct thread.passRoot. It does not
+ * use bpf_loop(), because puts are seen before kernel 5.17, too. */
 __attribute__((noinline)) int ebpfmon_find_root(__u64 sp)
 {
     struct ebpfMonRecKey key = {};

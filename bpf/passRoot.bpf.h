@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
-/* The root of the chain that a thread is in, also in a pass of which the chains are not timed. */
+/* Finds the root of the chain that a thread is in, also in a pass with chains that are not timed. */
 #ifndef EBPFMON_PASSROOT_BPF_H
 #define EBPFMON_PASSROOT_BPF_H
 
@@ -7,14 +7,14 @@
 
 int ebpfmon_find_root(__u64 sp);
 
-/* The begin of such a chain is not known: "begin" of its pass stands for it. */
+/* Nonzero: the begin of the present chain is not known, and "begin" of its pass stands for it. */
 static __always_inline int isInUntimedPass(const struct caller *c, const struct ebpfMonHeld *h)
 {
     return h->sp && (c->conf->untimed || h->turn != c->conf->turn);
 }
 
-/* 0: not known. */
-static __always_inline __u64 rootOf(const struct caller *c, const struct thread *th, const struct ebpfMonHeld *h)
+/* The root of the chain; 0: not known. */
+static __always_inline __u64 findChainRoot(const struct caller *c, const struct thread *th, const struct ebpfMonHeld *h)
 {
     if (!isInUntimedPass(c, h))
         return h->root;

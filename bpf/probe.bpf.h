@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
 /*
- * What every program begins with: is this thread one of a watched IOC, what is known of it, and the head of an event.
+ * What every program begins with: does this thread belong to a watched IOC, what do we know about the thread, and the
+ * head of an event.
  */
 #ifndef EBPFMON_PROBE_BPF_H
 #define EBPFMON_PROBE_BPF_H
@@ -9,10 +10,10 @@
 #include "timing.bpf.h"
 #include "wake.bpf.h"
 
-/* The thread that ran into a probe. */
+/* The thread that hit a probe. */
 struct caller {
     __u32 tgid, tid;
-    struct ebpfMonTargetConf *conf; /* of its IOC */
+    struct ebpfMonTargetConf *conf; /* of the thread's IOC */
 };
 
 static __always_inline void countHits(__u32 tgid, __u32 kind, __u64 add)
@@ -23,7 +24,7 @@ static __always_inline void countHits(__u32 tgid, __u32 kind, __u64 add)
         h->n[kind] += add;
 }
 
-/* Adds the time that the program took. The last that it does. */
+/* Adds the time that the program took. The program does nothing after that. */
 static __always_inline void endTiming(const struct timing *t)
 {
     __u64 ns = takeTiming(t);
@@ -32,7 +33,7 @@ static __always_inline void endTiming(const struct timing *t)
         countHits(bpf_get_current_pid_tgid() >> 32, EBPFMON_HIT_NS, ns);
 }
 
-/* A program whose time counts: "run" may use "now", when it began. */
+/* The body of a program of which the time is measured. "run" may use "now", the begin of the program. */
 #define RUN_TIMED(run)                     \
     __u64 now = bpf_ktime_get_ns();        \
     struct timing timing;                  \
@@ -42,7 +43,8 @@ static __always_inline void endTiming(const struct timing *t)
     endTiming(&timing);                    \
     return 0
 
-/* The same for one that runs seldom, and long: ten times a second, one in some would tell nothing for seconds. */
+/* The same for a program that runs seldom and takes long. Each run is timed: at ten runs a second, one in some would
+ * tell nothing for seconds. */
 #define RUN_ALWAYS_TIMED(run)                                                            \
     __u64 now = bpf_ktime_get_ns(), ns;                                                  \
     struct timing timing = { .begin = now, .preempted = countPreemptions() };            \
@@ -53,7 +55,7 @@ static __always_inline void endTiming(const struct timing *t)
         countHits(bpf_get_current_pid_tgid() >> 32, EBPFMON_HIT_NS, ns);                 \
     return 0
 
-/* 0: the process is not watched (any more). */
+/* Finds the caller. 0: its process is not watched (any more). */
 static __always_inline int findCaller(struct caller *c)
 {
     __u64 id = bpf_get_current_pid_tgid();
@@ -64,7 +66,7 @@ static __always_inline int findCaller(struct caller *c)
     return c->conf != 0;
 }
 
-/* The same for a trap, which is counted. "kind": EBPFMON_HIT_ENTRY or _RETURN. */
+/* The same for a trap, and counts it. "kind": EBPFMON_HIT_ENTRY or EBPFMON_HIT_RETURN. */
 static __always_inline int enterProbe(struct caller *c, __u32 kind)
 {
     if (!findCaller(c))
@@ -90,19 +92,20 @@ static __always_inline void fillHead(struct ebpfMonHead *head, const struct call
     head->ktime = now;
 }
 
-#define SHARE_SMALL (64 << 10) /* bytes that every IOC may have: then the ring is not asked how full it is */
+#define SHARE_SMALL (64 << 10) /* bytes that every IOC may always have: with less we do not ask how full the ring is */
 
-/* Nonzero: this IOC has not yet all that it may have in the ring. */
+/* Nonzero: this IOC has less in the ring than it may have. */
 static __always_inline int hasShare(const struct ebpfMonShare *share)
 {
-    __s64 used = (__s64)(share->sent - share->read); /* an event may be read before it is added */
+    __s64 used = (__s64)(share->sent - share->read); /* may be below 0: an event can be read before its size is added */
 
     return used < SHARE_SMALL ||
            used <= EBPFMON_SHARE_TIMES * (__s64)(bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE) -
                                                  bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA));
 }
 
-/* Room for an event in the ring; NULL: there is none for this IOC, counted as lost. "iocId" 0: of no watched IOC. */
+/* Reserves room for an event in the ring. NULL: this IOC gets none, and a lost event is counted. "iocId" 0: the event
+ * is of no watched IOC. */
 static __always_inline void *reserveEvent(__u32 iocId, __u64 size)
 {
     struct ebpfMonShare *share = &shares[ebpfMonShareOf(iocId)];
@@ -115,15 +118,15 @@ static __always_inline void *reserveEvent(__u32 iocId, __u64 size)
     return ev;
 }
 
-/* Hands over an event that was put together in the ring. */
+/* Commits an event that was written in the ring. */
 static __always_inline void commitEvent(void *ev)
 {
     bpf_ringbuf_submit(ev, BPF_RB_NO_WAKEUP);
     wakeReader(&ring, &ringSleeps);
 }
 
-/* Copies an event, which begins with its head, into the ring. "wakeup": BPF_RB_NO_WAKEUP, or BPF_RB_FORCE_WAKEUP for one
- * that cannot wait until a reader that is awake looks next. */
+/* Copies an event, which begins with its head, into the ring. "wakeup": BPF_RB_NO_WAKEUP; or BPF_RB_FORCE_WAKEUP, if
+ * the event cannot wait until a reader that is awake looks next. */
 static __always_inline void sendEvent(void *ev, __u64 size, __u64 wakeup)
 {
     struct ebpfMonShare *share = &shares[ebpfMonShareOf(((const struct ebpfMonHead *)ev)->iocId)];
@@ -144,7 +147,7 @@ static __always_inline __u64 readPtr(__u64 at)
     return p;
 }
 
-/* The slot of a record; 0: it is not watched. */
+/* Finds the slot of a record. 0: it is not watched. */
 static __always_inline int findSlot(__u32 tgid, __u64 precord, __u32 *slot)
 {
     struct ebpfMonRecKey key = { .tgid = tgid, .precord = precord };
@@ -156,8 +159,8 @@ static __always_inline int findSlot(__u32 tgid, __u64 precord, __u32 *slot)
     return 1;
 }
 
-/* What is known of this thread, made when it is first needed; NULL: the table is full, counted as lost. */
-static __always_inline struct thread *threadOf(__u32 tid)
+/* Gets the element of this thread; the first call makes it. NULL: the table is full, and a lost event is counted. */
+static __always_inline struct thread *getThread(__u32 tid)
 {
     struct thread *th = bpf_map_lookup_elem(&threads, &tid);
     struct thread *first;
@@ -177,20 +180,20 @@ static __always_inline struct thread *threadOf(__u32 tid)
     return th;
 }
 
-/* The n-th lock set that a thread holds. The mask stays, whatever the compiler knows of n: the verifier may have lost
- * it. */
-static __always_inline struct ebpfMonHeld *heldAt(struct thread *th, __u32 n)
+/* The lock set number n of a thread. The mask is for the verifier, which may have lost the bound of n; so the compiler
+ * must not remove it. */
+static __always_inline struct ebpfMonHeld *getHeld(struct thread *th, __u32 n)
 {
     barrier_var(n);
     return &th->seen.held[n & (EBPFMON_NESTED - 1)];
 }
 
-/* The lock set that was taken last; NULL: none, or one of too many. */
-static __always_inline struct ebpfMonHeld *heldLast(struct thread *th)
+/* The lock set that this thread took last. NULL: it holds none, or more than we keep. */
+static __always_inline struct ebpfMonHeld *getLastHeld(struct thread *th)
 {
     __u32 n = th->seen.heldCount;
 
-    return n && n <= EBPFMON_NESTED ? heldAt(th, n - 1) : 0;
+    return n && n <= EBPFMON_NESTED ? getHeld(th, n - 1) : 0;
 }
 
 #endif

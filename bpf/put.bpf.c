@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
 /*
- * Puts that reach the database. Every write to a field ends in dbPut (dbAccess.c), but for link fields: those end in
- * dbPutFieldLink, and are seen at dbPutField. putRefused.bpf.c sees the others.
+ * Puts that reach the database. Every write to a field ends in dbPut() (dbAccess.c), except writes to link fields: they
+ * end in dbPutFieldLink(), and we see them at dbPutField(). putRefused.bpf.c sees puts that are refused.
  */
 #include "putEvent.bpf.h"
 
-/* Where an array field keeps its elements, and how many. Returns how many elements of the old value there are. */
+/* Finds the elements of an array field. Returns the number of elements of the old value. */
 static __always_inline __s64 findElements(__u32 tgid, struct addr *a, struct ebpfMonPutEvent *ev)
 {
     struct ebpfMonFieldKey key = { a->pfldDes, tgid };
@@ -39,16 +39,16 @@ static __always_inline void seePut(struct pt_regs *ctx, __u64 paddr, __u64 dbrTy
     __u32 depth;
     __s64 n;
 
-    if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = threadOf(c.tid)))
+    if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = getThread(c.tid)))
         return;
     depth = th->putDepth;
     if (depth >= EBPFMON_NESTED)
-        depth = 0; /* returns that were missed while the probe was being detached */
+        depth = 0; /* the probe at the return was being detached, and missed some returns */
     in = &th->pending[depth & (EBPFMON_NESTED - 1)];
     in->sp = PT_REGS_SP(ctx);
     if (readAddr(c.conf, &a, paddr)) {
         countLost(EBPFMON_LOST_FAULT);
-        in->id = 0; /* its return is not to be taken for that of the put around it */
+        in->id = 0; /* its return must not be mistaken for the return of the put around it */
         th->putDepth = depth + 1;
         return;
     }
@@ -59,14 +59,14 @@ static __always_inline void seePut(struct pt_regs *ctx, __u64 paddr, __u64 dbrTy
         th->put.pfldDes = a.pfldDes;
         th->put.who = ev->who;
     }
-    ev->dbrType = typeOf(c.conf, (__s16)dbrType);
+    ev->dbrType = convertType(c.conf, (__s16)dbrType);
     ev->nRequest = nRequest;
     n = findElements(c.tgid, &a, ev);
     if (n < 0)
         n = 0;
-    ev->oldLen = readData(th, 0, a.pfield, (__u64)n * (__u16)a.fieldSize); /* it is still in the record */
+    ev->oldLen = readData(th, 0, a.pfield, (__u64)n * (__u16)a.fieldSize); /* the record still has the old value */
     if (nRequest > 0)
-        ev->newLen = readData(th, ev->oldLen, pbuffer, (__u64)nRequest * elementSize(ev->dbrType));
+        ev->newLen = readData(th, ev->oldLen, pbuffer, (__u64)nRequest * getElementSize(ev->dbrType));
     in->id = ev->id;
     in->pfield = a.pfield;
     in->size = a.nElements == 1 && a.fieldType < EBPFMON_DBF_INLINK ? (__u16)a.fieldSize : 0;
@@ -97,8 +97,9 @@ int BPF_URETPROBE(ebpfmon_put_return, __s64 status)
         return 0;
     depth = th->putDepth - 1;
     in = &th->pending[depth & (EBPFMON_NESTED - 1)];
-    /* A return probe that is a perf event is called for each process that has one on this file: with two IOCs twice
-     * for one return (seen on 5.10, 6.1 and 6.12, not on 7.3). The second is not the return of the put around it. */
+    /* A return probe that is a perf event is called once for each process that has one on this file: with two IOCs,
+     * twice for one return (seen on 5.10, 6.1 and 6.12, not on 7.3). The second call is not the return of the put
+     * around this one. */
     if (depth < EBPFMON_NESTED && PT_REGS_SP(ctx) < in->sp)
         return 0;
     countHits(c.tgid, EBPFMON_HIT_RETURN, 1);
@@ -114,7 +115,7 @@ int BPF_URETPROBE(ebpfmon_put_return, __s64 status)
     return 0;
 }
 
-/* The PV that a link field leads to, as it was before. */
+/* Reads the PV to which a link field led before the put. */
 static __always_inline void readOldLink(const struct ebpfMonTargetConf *conf, struct thread *th, __u64 pfield)
 {
     struct ebpfMonPutEvent *ev = &th->ev;
@@ -135,8 +136,8 @@ static __always_inline void readOldLink(const struct ebpfMonTargetConf *conf, st
     ev->oldLen = n > 0 && n <= EBPFMON_VAL_MAX ? n : 0;
 }
 
-/* long dbPutField(DBADDR *paddr, short dbrType, const void *pbuffer, long nRequest): link fields, and records whose DISP
- * refuses writes from outside. */
+/* long dbPutField(DBADDR *paddr, short dbrType, const void *pbuffer, long nRequest): puts to link fields, and puts to
+ * records whose DISP refuses writes from outside. */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_putfield, __u64 paddr, __u64 dbrType, __u64 pbuffer, __s64 nRequest)
 {
@@ -150,19 +151,19 @@ int BPF_UPROBE(ebpfmon_putfield, __u64 paddr, __u64 dbrType, __u64 pbuffer, __s6
         return 0;
     isLink = a.fieldType >= EBPFMON_DBF_INLINK && a.fieldType <= EBPFMON_DBF_FWDLINK;
     disabled = isDisabled(c.conf, &a);
-    if ((!isLink && !disabled) || !(th = threadOf(c.tid)))
+    if ((!isLink && !disabled) || !(th = getThread(c.tid)))
         return 0;
     fillPutEvent(&c, th, &a, paddr, disabled ? EBPFMON_SITE_DISABLED : EBPFMON_SITE_LINK);
     ev = &th->ev;
-    ev->dbrType = typeOf(c.conf, (__s16)dbrType);
+    ev->dbrType = convertType(c.conf, (__s16)dbrType);
     ev->nRequest = nRequest;
     if (isLink)
         readOldLink(c.conf, th, a.pfield);
     else if (a.nElements == 1)
         ev->oldLen = readData(th, 0, a.pfield, (__u16)a.fieldSize);
     if (nRequest > 0)
-        ev->newLen = readData(th, ev->oldLen, pbuffer, (__u64)nRequest * elementSize(ev->dbrType));
-    /* a changed link changes what a chain reaches: the user part must follow at once */
+        ev->newLen = readData(th, ev->oldLen, pbuffer, (__u64)nRequest * getElementSize(ev->dbrType));
+    /* a changed link changes which records a chain can reach, so the user part must learn it at once */
     sendPut(th, isLink ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
     return 0;
 }

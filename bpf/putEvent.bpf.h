@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
-/* The event of a put: which field, by whom, in whose chain, through which message; old and new value. */
+/* Makes the event of a put: which field, by whom, in which chain, by which message; old and new value. */
 #ifndef EBPFMON_PUTEVENT_BPF_H
 #define EBPFMON_PUTEVENT_BPF_H
 
@@ -7,8 +7,8 @@
 #include "ebpfMonBase.h"
 #include "passRoot.bpf.h"
 
-/* Bytes of an element. dbFldTypes.h: DBR_STRING … DBR_ENUM */
-static __always_inline __u32 elementSize(int type)
+/* Bytes of an element of a type: DBR_STRING … DBR_ENUM of dbFldTypes.h. */
+static __always_inline __u32 getElementSize(int type)
 {
     switch (type) {
     case 0: return EBPFMON_MAX_STRING;
@@ -33,8 +33,8 @@ _Static_assert(sizeof(struct addr) == EBPFMON_DBADDR_SIZE &&
                __builtin_offsetof(struct addr, nElements) == EBPFMON_DBADDR_NELEMENTS &&
                __builtin_offsetof(struct addr, fieldType) == EBPFMON_DBADDR_FIELDTYPE, "DBADDR");
 
-/* The number that a DBF or DBR type of this IOC has in EPICS 7. */
-static __always_inline __s16 typeOf(const struct ebpfMonTargetConf *conf, __s16 type)
+/* The number in EPICS 7 of a DBF or DBR type of this IOC. */
+static __always_inline __s16 convertType(const struct ebpfMonTargetConf *conf, __s16 type)
 {
     return type > EBPFMON_DBF_ULONG ? type + conf->dbfGap : type;
 }
@@ -43,23 +43,24 @@ static __always_inline int readAddr(const struct ebpfMonTargetConf *conf, struct
 {
     int failed = bpf_probe_read_user(a, sizeof(*a), (void *)at);
 
-    a->fieldType = typeOf(conf, a->fieldType);
+    a->fieldType = convertType(conf, a->fieldType);
     return failed;
 }
 
-/* Where the DBADDR is that belongs to the pointer at "at": to a dbChannel, or in EPICS 3.14 to the DBADDR itself. */
-static __always_inline __u64 addrBehind(const struct ebpfMonTargetConf *conf, __u64 at)
+/* Finds the DBADDR that belongs to the pointer at "at". The pointer leads to a dbChannel, or in EPICS 3.14 to the
+ * DBADDR itself. */
+static __always_inline __u64 findAddr(const struct ebpfMonTargetConf *conf, __u64 at)
 {
     return readPtr(at) + conf->chanAddr;
 }
 
-/* The DBADDR of a struct channel_in_use, which has it as a member in EPICS 3.14. */
-static __always_inline __u64 addrOfChannel(const struct ebpfMonTargetConf *conf, __u64 pciu)
+/* Finds the DBADDR of a struct channel_in_use. In EPICS 3.14 it is a member of that. */
+static __always_inline __u64 findChannelAddr(const struct ebpfMonTargetConf *conf, __u64 pciu)
 {
-    return conf->chanAddr ? addrBehind(conf, pciu + conf->ciuDbch) : pciu + conf->ciuDbch;
+    return conf->chanAddr ? findAddr(conf, pciu + conf->ciuDbch) : pciu + conf->ciuDbch;
 }
 
-/* The record's DISP is set, and this is not a put to DISP itself. */
+/* Nonzero: the DISP of the record is set, and this is not a put to DISP itself. */
 static __always_inline int isDisabled(const struct ebpfMonTargetConf *conf, const struct addr *a)
 {
     __u8 disp = 0;
@@ -70,35 +71,36 @@ static __always_inline int isDisabled(const struct ebpfMonTargetConf *conf, cons
 }
 
 /*
- * A put-callback that found its record busy restarts in a callback's thread when the record completes (dbNotify.c); the
- * record's ppn leads back to who asked. It writes through the DBADDR of its own channel, which nobody else does: so
- * whoever else writes to the record meanwhile is not taken for it. Returns the processNotify, 0: this is none.
+ * A put-callback that finds its record busy goes on in a thread for callbacks when the record has completed
+ * (dbNotify.c). The record's ppn leads back to the client that asked. A put-callback writes through the DBADDR of its
+ * own channel, which nobody else does. So a put of somebody else to this record meanwhile is not mistaken for it.
+ * Returns the address of the processNotify; 0: this is no put-callback.
  */
 static __always_inline __u64 findNotify(const struct ebpfMonTargetConf *conf, __u64 precord, __u64 addrAt)
 {
     __u64 ppn = readPtr(precord + conf->ppn);
 
-    return ppn && addrAt == addrBehind(conf, ppn + conf->ppnChan) ? ppn : 0;
+    return ppn && addrAt == findAddr(conf, ppn + conf->ppnChan) ? ppn : 0;
 }
 
-/* The circuit of a put-callback from before our probes: usrPvt is rsrv's channel_in_use (camessage.c). Other users of
- * dbNotify have something else there, so it must name this very record. */
-static __always_inline __u64 clientOfNotify(const struct ebpfMonTargetConf *conf, __u64 precord, __u64 ppn)
+/* Finds the circuit of a put-callback that began before our probes were attached. usrPvt is rsrv's channel_in_use
+ * (camessage.c). Other users of dbNotify have something else there, so we check that it leads to this record. */
+static __always_inline __u64 readNotifyClient(const struct ebpfMonTargetConf *conf, __u64 precord, __u64 ppn)
 {
     __u64 pciu, client;
     __u16 family = 0;
 
     pciu = readPtr(ppn + conf->ppnUsr);
-    if (!pciu || readPtr(addrOfChannel(conf, pciu) + EBPFMON_DBADDR_PRECORD) != precord)
+    if (!pciu || readPtr(findChannelAddr(conf, pciu) + EBPFMON_DBADDR_PRECORD) != precord)
         return 0;
     client = readPtr(pciu + conf->ciuClient);
     bpf_probe_read_user(&family, sizeof(family), (void *)(client + conf->clAddr));
     return family == AF_INET ? client : 0;
 }
 
-/* Which message this is. The receive buffer of the circuit ends with the last byte that was received; struct
- * message_buffer (rsrv/server.h): buf, stk (the message being served), maxstk, cnt. *from: where what was received last
- * begins. Returns enum ebpfMonSeq. */
+/* Finds which message this is. The receive buffer of the circuit ends with the last byte that was received. struct
+ * message_buffer (rsrv/server.h) has buf, stk (the message that is being served), maxstk, cnt. *from: TCP sequence
+ * number at which the last receive begins. Returns enum ebpfMonSeq. */
 static __always_inline __u32 readSeq(const struct thread *th, const struct ebpfMonTargetConf *conf,
                                      const struct ebpfMonPeer *peer, __u32 *seq, __u32 *from)
 {
@@ -119,7 +121,8 @@ static __always_inline __u32 readSeq(const struct thread *th, const struct ebpfM
     return EBPFMON_SEQ_MESSAGE;
 }
 
-/* CA within one process: dbCaLink's thread (dbCa.c) writes through a channel that is named as the link has it. */
+/* Nonzero: a thread of CA links (dbCa.c). It writes within the process, through a channel that has the name in the
+ * link. */
 static __always_inline int isCaLinkThread(const char *comm)
 {
     __u64 name;
@@ -128,7 +131,8 @@ static __always_inline int isCaLinkThread(const char *comm)
     return name == 0x6b6e694c61436264ull; /* "dbCaLink", little-endian */
 }
 
-/* Who began what is processing asynchronously in the chain of "root"; NULL: nothing is, or it is not known. */
+/* Finds who began the asynchronous processing that completes in the chain of "root". NULL: there is none, or it is not
+ * known. */
 static __always_inline struct ebpfMonCauseEvent *findCause(__u32 tgid, __u64 root)
 {
     struct ebpfMonCauseEvent *known;
@@ -144,7 +148,7 @@ static __always_inline struct ebpfMonCauseEvent *findCause(__u32 tgid, __u64 roo
     return known && known->head.tgid == tgid ? known : 0;
 }
 
-/* The put that follows is made by the completion of a record that somebody else set going. */
+/* Tells the user part that the next put is part of an asynchronous processing, and who began that. */
 static __always_inline void sendCause(const struct caller *c, struct thread *th, __u64 root)
 {
     struct ebpfMonCauseEvent *known = findCause(c->tgid, root);
@@ -159,8 +163,8 @@ static __always_inline void sendCause(const struct caller *c, struct thread *th,
     sendEvent(&th->cause, sizeof(th->cause), BPF_RB_NO_WAKEUP);
 }
 
-/* By whom, and through which message. "addrAt": the DBADDR, 0: none. Returns nonzero: by a CA client, or by somebody who
- * asked for it earlier. */
+/* Finds who made the put, and by which message. "addrAt": the DBADDR; 0: none. Nonzero: a CA client made it, or
+ * somebody who had asked for it earlier. */
 static __always_inline int fillWriter(const struct caller *c, struct thread *th, const struct addr *a, __u64 addrAt)
 {
     struct ebpfMonPutEvent *ev = &th->ev;
@@ -172,7 +176,7 @@ static __always_inline int fillWriter(const struct caller *c, struct thread *th,
 
         asked = bpf_map_lookup_elem(&notifies, &nk);
         if (!asked)
-            client = clientOfNotify(c->conf, a->precord, ppn);
+            client = readNotifyClient(c->conf, a->precord, ppn);
     }
     ev->seqKind = EBPFMON_SEQ_NONE;
     if (asked) {
@@ -186,22 +190,23 @@ static __always_inline int fillWriter(const struct caller *c, struct thread *th,
         if (client)
             readClient(&ev->who, th, c->conf, client);
         else
-            /* a put to a record that is busy for somebody is not by that one */
+            /* if somebody writes to a record that is busy for a client, that client is not the writer */
             readChainClient(&ev->who, c, th, ev->root != a->precord ? ev->root : 0);
         if (th->client || !client)
             ev->seqKind = readSeq(th, c->conf, &ev->who.peer, &ev->seq, &ev->seqFrom);
     }
     if (ev->who.peer.addr)
-        bpf_get_current_comm(ev->who.comm, sizeof(ev->who.comm)); /* not that of the thread that it waited for */
+        bpf_get_current_comm(ev->who.comm, sizeof(ev->who.comm)); /* the name of this thread, not of the thread that
+                                                                   * asked */
     return client || asked;
 }
 
-/* "addrAt": the DBADDR; it is that of a put-callback or of a link only if "site" is EBPFMON_SITE_PUT. */
+/* "addrAt": the DBADDR. Only if "site" is EBPFMON_SITE_PUT, it can be that of a put-callback or of a link. */
 static __always_inline void fillPutEvent(const struct caller *c, struct thread *th, const struct addr *a,
                                          __u64 addrAt, __u8 site)
 {
     struct ebpfMonPutEvent *ev = &th->ev;
-    /* below level chains nobody keeps the locks up to date */
+    /* below level chains the lock sets are not kept up to date */
     __u32 top = c->conf->level >= EBPFMON_CHAINS && th->seen.heldCount <= EBPFMON_NESTED ? th->seen.heldCount : 0;
     int asked;
 
@@ -219,22 +224,22 @@ static __always_inline void fillPutEvent(const struct caller *c, struct thread *
     ev->network = 0;
     ev->linkType = ev->linkMask = 0;
     ev->newLen = ev->oldLen = 0;
-    ev->root = top ? rootOf(c, th, heldAt(th, top - 1)) : 0;
+    ev->root = top ? findChainRoot(c, th, getHeld(th, top - 1)) : 0;
     ev->source.begin = 0;
     if (top == 1)
         ev->source = th->from.source;
     ev->locked = site == EBPFMON_SITE_PUT && top == 1 && ev->root == a->precord && !th->locked.id &&
-                 !th->putDepth && !isInUntimedPass(c, heldAt(th, 0));
+                 !th->putDepth && !isInUntimedPass(c, getHeld(th, 0));
     ev->channel[0] = 0;
     asked = fillWriter(c, th, a, ev->addr);
-    /* the name in the dbChannel that the DBADDR is part of */
+    /* the DBADDR is a part of a dbChannel, which has the name */
     if (c->conf->chanAddr && (asked || ev->who.peer.addr || isCaLinkThread(ev->who.comm)))
         bpf_probe_read_user_str(ev->channel, sizeof(ev->channel), (void *)readPtr(addrAt - c->conf->chanAddr));
     if (!asked && ev->root)
         sendCause(c, th, ev->root);
 }
 
-/* Copies "len" bytes of the IOC to place "at" of the event's data. Returns how many were copied. */
+/* Copies "len" bytes from the IOC to place "at" of the event's data. Returns how many bytes were copied. */
 static __always_inline __u32 readData(struct thread *th, __u32 at, __u64 from, __u64 len)
 {
     __u64 n = len > EBPFMON_VAL_MAX ? EBPFMON_VAL_MAX : len;
@@ -250,7 +255,7 @@ static __always_inline __u32 readData(struct thread *th, __u32 at, __u64 from, _
     return n;
 }
 
-/* The old value of a field that is no array. */
+/* Reads the old value of a field that is no array. */
 static __always_inline void readOldScalar(struct thread *th, const struct addr *a)
 {
     if (a->nElements == 1 && a->fieldType < EBPFMON_DBF_INLINK)
@@ -261,7 +266,7 @@ static __always_inline void sendPut(struct thread *th, __u64 wakeup)
 {
     __u64 n = th->ev.oldLen + th->ev.newLen;
 
-    n &= 4 * EBPFMON_VAL_MAX - 1; /* for the verifier: it is at most half of that */
+    n &= 4 * EBPFMON_VAL_MAX - 1; /* for the verifier; n is at most half of that */
     barrier_var(n);
     sendEvent(&th->ev, sizeof(th->ev) + n, wakeup);
 }

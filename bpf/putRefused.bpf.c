@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
-/* Puts of CA clients that are refused before they reach the database, and the clients of put-callbacks. */
+/* Sees puts of CA clients that are refused before they reach the database, and the clients of put-callbacks. */
 #include "putEvent.bpf.h"
 
-/* The value of the CA message that this circuit is being served: caHdr (caProto.h), in network byte order.
- * 0: it is not a write. */
+/* Reads the value of the CA message that the thread serves now: caHdr (caProto.h), in network byte order. 0: the
+ * message is no write. */
 static __always_inline int readMessage(struct thread *th, const struct ebpfMonTargetConf *conf, __u64 client)
 {
     struct ebpfMonPutEvent *ev = &th->ev;
@@ -40,14 +40,14 @@ static __always_inline void sendRefused(const struct caller *c, struct thread *t
     fillPutEvent(c, th, a, addrAt, site);
     readOldScalar(th, a);
     if (!readMessage(th, c->conf, client)) {
-        th->putId--; /* no put: the client has just connected, or asked for something else */
+        th->putId--; /* this is no put: the client has just connected, or asked for something else */
         return;
     }
     th->ev.network = 1;
     sendPut(th, BPF_RB_NO_WAKEUP);
 }
 
-/* Access security, or a field that nobody may write. */
+/* Nonzero: access security allows the client to write, and the field can be written. */
 static __always_inline int mayWrite(const struct ebpfMonTargetConf *conf, const struct addr *a, __u64 pciu)
 {
     int active = 0, access = EBPFMON_AS_WRITE;
@@ -62,9 +62,10 @@ static __always_inline int mayWrite(const struct ebpfMonTargetConf *conf, const 
     return access >= EBPFMON_AS_WRITE;
 }
 
-/* A thread of the CA server serves one circuit until it ends (camsgtask.c). The first channel that it creates or writes to
- * tells which one. If rights change, a thread may also ask for channels of others (casAccessRightsCB): so the circuit
- * must be the one that this thread has read from, if that is known. */
+/* Nonzero: this thread serves the circuit "client". A thread of the CA server serves one circuit until it ends
+ * (camsgtask.c), and the first channel that it creates or writes to tells which one. If rights change, a thread may
+ * also ask for channels of other circuits (casAccessRightsCB). So, if we know from which circuit the thread has read,
+ * it must be this one. */
 static __always_inline int servesCircuit(const struct thread *th, const struct ebpfMonTargetConf *conf, __u64 client)
 {
     static const char name[] = "CAS-client";
@@ -84,8 +85,8 @@ static __always_inline int servesCircuit(const struct thread *th, const struct e
                               sin.addr == th->peer.addr && sin.port == th->peer.port);
 }
 
-/* rsrvCheckPut(struct channel_in_use *): what it is about to answer. Also called when a channel is created, to tell the
- * client its rights: then no write is being served. */
+/* rsrvCheckPut(struct channel_in_use *): we find its answer before it does. It is also called when a channel is
+ * created, to tell the client its rights; then the thread serves no write. */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_checkput, __u64 pciu)
 {
@@ -96,24 +97,24 @@ int BPF_UPROBE(ebpfmon_checkput, __u64 pciu)
 
     if (!enterProbe(&c, EBPFMON_HIT_ENTRY))
         return 0;
-    th = threadOf(c.tid);
+    th = getThread(c.tid);
     if (!th)
         return 0;
     client = readPtr(pciu + c.conf->ciuClient);
     if (!th->client && servesCircuit(th, c.conf, client))
         th->client = client;
-    addrAt = addrOfChannel(c.conf, pciu);
+    addrAt = findChannelAddr(c.conf, pciu);
     if (readAddr(c.conf, &a, addrAt) || mayWrite(c.conf, &a, pciu))
         return 0;
-    /* When access rights change, another thread asks this for each channel (casAccessRightsCB); the circuit's buffer
-     * then still has a message that was served long ago. */
+    /* When access rights change, another thread asks this for each channel (casAccessRightsCB). Then the buffer of the
+     * circuit still has a message that was served long ago. */
     if (th->client == client)
         sendRefused(&c, th, &a, addrAt, client, EBPFMON_SITE_DENIED);
     return 0;
 }
 
-/* dbProcessNotify(processNotify *): who asks, for the record may be busy. A put-callback to a record whose DISP is set is
- * refused here (dbNotify.c). */
+/* dbProcessNotify(processNotify *): notes who asks, because the record may be busy and the put come later. A
+ * put-callback to a record with DISP set is refused here (dbNotify.c). */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_notify, __u64 ppn)
 {
@@ -123,7 +124,7 @@ int BPF_UPROBE(ebpfmon_notify, __u64 ppn)
     struct addr a;
     __u64 addrAt;
 
-    if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = threadOf(c.tid)))
+    if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = getThread(c.tid)))
         return 0;
     nk.tgid = c.tgid;
     readClient(&th->notified.who, th, c.conf, th->client);
@@ -132,21 +133,21 @@ int BPF_UPROBE(ebpfmon_notify, __u64 ppn)
     bpf_map_update_elem(&notifies, &nk, &th->notified, BPF_ANY);
     if (!th->client)
         return 0;
-    addrAt = addrBehind(c.conf, ppn + c.conf->ppnChan);
+    addrAt = findAddr(c.conf, ppn + c.conf->ppnChan);
     if (!readAddr(c.conf, &a, addrAt) && isDisabled(c.conf, &a))
         sendRefused(&c, th, &a, addrAt, th->client, EBPFMON_SITE_DISABLED);
     return 0;
 }
 
-/* camessage(struct client *): this thread serves that circuit, now and until it ends. Each batch of messages comes here, also
- * those that only read: so it is attached only where rsrvCheckPut cannot be. */
+/* camessage(struct client *): from now on, this thread serves that circuit until it ends. Each batch of messages causes
+ * a trap here, also one that only reads. So this probe is attached only to IOCs without rsrvCheckPut(). */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_camessage, __u64 client)
 {
     struct thread *th;
     struct caller c;
 
-    if (enterProbe(&c, EBPFMON_HIT_ENTRY) && (th = threadOf(c.tid)))
+    if (enterProbe(&c, EBPFMON_HIT_ENTRY) && (th = getThread(c.tid)))
         th->client = client;
     return 0;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
 /*
- * Queries: one program for each kind of source, and what becomes of its events (queryLook.bpf.h).
+ * Queries: one program for each kind of source, and what happens with its events (queryLook.bpf.h).
  *
- * An object of its own: each running query has an instance, of which only the programs of its source are loaded. Of the
- * tables of maps.bpf.h it shares "threads".
+ * This is an object file of its own. Each running query has its own copy, with only the programs of its source. The
+ * copies share some tables of the kernel part (queryWho.bpf.h).
  */
 #include <linux/errno.h>
 #include "queryCalls.bpf.h"
@@ -12,7 +12,7 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* The event of the current thread, or of "task". 0: nobody has asked about its process. */
+/* Begins an event of the current thread, or of "task". 0: nobody asks about its process. */
 static __always_inline int beginEvent(struct event *e, struct task_struct *task)
 {
     __u32 zero = 0, *ioc;
@@ -35,33 +35,33 @@ static __always_inline int beginEvent(struct event *e, struct task_struct *task)
     return e->counts != 0;
 }
 
-/* An event of which all is known at once, and that is not left out by chance. */
-static __always_inline void seeMeant(const struct event *e)
+/* Counts an event that is complete, if it meets the conditions. It was not left out by chance. */
+static __always_inline void countIfMeant(const struct event *e)
 {
     __u64 key[EBPFMON_QUERY_KEY_SIZE / 8] = {};
     enum verdict verdict;
     __s64 value = 0;
     __u32 met = 0;
 
-    verdict = test(e, AT_ONCE, &met);
+    verdict = testConditions(e, AT_ONCE, &met);
     if (verdict == GOES_ON)
         verdict = takeKey(e, AT_ONCE, key);
     if (verdict == GOES_ON)
         verdict = takeValue(e, AT_ONCE, &value);
     if (verdict == GOES_ON)
-        count(e, key, value);
+        countEvent(e, key, value);
     else if (verdict == IS_UNREADABLE)
         __sync_fetch_and_add(&e->counts->faults, 1);
 }
 
-static __always_inline void see(const struct event *e)
+static __always_inline void seeEvent(const struct event *e)
 {
     if (isSampled())
-        seeMeant(e);
+        countIfMeant(e);
 }
 
-/* A program whose runs count: "run" may use the event "e". What only the cost is worked out from is not added
- * atomically: one of two programs that preempt each other may be missing there. */
+/* The body of a program of which the runs are counted. "run" may use the event "e". The counts that are needed only for
+ * the cost are not added atomically: if one program preempts another, one of them may be missing there. */
 #define RUN(task, run)                                        \
     struct event e = { .ctx = ctx };                          \
     struct timing timing;                                     \
@@ -86,23 +86,23 @@ static __always_inline void readCallArgs(struct event *e, struct pt_regs *ctx)
     e->arg[5] = ARG6(ctx);
 }
 
-/* The entry of a function, or an offset in it. */
+/* At the entry of a function, or at an offset in it. */
 SEC("uprobe")
 int ebpfmon_query_entry(struct pt_regs *ctx)
 {
     RUN(0, {
         readCallArgs(&e, ctx);
-        see(&e);
+        seeEvent(&e);
     });
 }
 
-/* A USDT probe: where it has its arguments depends on the place. */
+/* At a USDT probe. Each of its places has the arguments somewhere else. */
 SEC("uprobe")
 int ebpfmon_query_usdt(struct pt_regs *ctx)
 {
     RUN(0, {
         readOperands(&e, ctx);
-        see(&e);
+        seeEvent(&e);
     });
 }
 
@@ -112,7 +112,7 @@ int ebpfmon_query_return(struct pt_regs *ctx)
     RUN(0, {
         e.regs = (__u64)ctx;
         e.returned = PT_REGS_RC(ctx);
-        see(&e);
+        seeEvent(&e);
     });
 }
 
@@ -135,7 +135,7 @@ int ebpfmon_query_end(struct pt_regs *ctx)
     });
 }
 
-/* Forgets the calls that have returned: those whose frame is not below "sp". */
+/* Forgets the calls that have returned: their frame is not below "sp". */
 static __always_inline void dropReturned(struct ebpfMonQueryInHand *in, __u64 sp)
 {
     if (in->below && in->below <= sp)
@@ -151,7 +151,7 @@ static __always_inline void dropReturned(struct ebpfMonQueryInHand *in, __u64 sp
             return;
         in->depth = n;
     }
-    in->depth = 0; /* rather than guess */
+    in->depth = 0; /* too many: forget all instead of guessing */
 }
 
 static __always_inline struct ebpfMonQueryInHand *findCalls(const struct event *e)
@@ -174,7 +174,7 @@ static __always_inline struct ebpfMonQueryInHand *findCalls(const struct event *
     return in;
 }
 
-/* A program at dbProcess: it is counted by itself. */
+/* The body of a program at dbProcess(), which is counted by itself. */
 #define RUN_RECORD(run)                                       \
     struct event e = {};                                      \
     struct timing timing;                                     \
@@ -254,7 +254,7 @@ int ebpfmon_query_syscall(struct bpf_raw_tracepoint_args *ctx)
     RUN(0, {
         e.regs = findRegs();
         readSyscall(&e, ctx);
-        see(&e);
+        seeEvent(&e);
     });
 }
 
@@ -283,22 +283,24 @@ int ebpfmon_query_profile(void *ctx)
 {
     RUN(0, {
         e.regs = findRegs();
-        see(&e);
+        seeEvent(&e);
     });
 }
 
-/* One in plan.sample of what the kernel, or the CPU, counts: that is the period of the perf event. */
+/* An event that the kernel, or the CPU, counts. The perf event has the period plan.sample, so it comes once in so
+ * many. */
 SEC("perf_event")
 int ebpfmon_query_event(void *ctx)
 {
     RUN(0, {
         e.regs = findRegs();
-        seeMeant(&e);
+        countIfMeant(&e);
     });
 }
 
-/* Any tracepoint, by its arguments. A program that reads one that the tracepoint does not have is not attached (max_ctx_offset,
- * bpf_raw_tp_link_attach): tcp_retransmit_skb has two, and three in newer kernels. */
+/* At any tracepoint. If a program reads an argument that the tracepoint does not have, the kernel does not attach it
+ * (max_ctx_offset, bpf_raw_tp_link_attach). tcp_retransmit_skb has two arguments, and three in newer kernels; so we
+ * read only those that the query needs. */
 SEC("raw_tp")
 int ebpfmon_query_tracepoint(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -310,11 +312,11 @@ int ebpfmon_query_tracepoint(struct bpf_raw_tracepoint_args *ctx)
             e.arg[1] = ctx->args[1];
         if (plan.args & 4)
             e.arg[2] = ctx->args[2];
-        see(&e);
+        seeEvent(&e);
     });
 }
 
-/* The thread could run from now on, and has no CPU. */
+/* Notes that the thread is ready to run, and has no CPU. */
 static __always_inline void noteReady(struct task_struct *task, __u32 preempted)
 {
     struct ebpfMonQueryWait wait = { .isPreempted = preempted };
@@ -342,7 +344,7 @@ int ebpfmon_query_wakeup_new(struct bpf_raw_tracepoint_args *ctx)
     return 0;
 }
 
-/* The thread has a CPU: how long it had waited for one. */
+/* The thread has a CPU now: measures how long it had waited. */
 static __always_inline void endWait(struct event *e, struct task_struct *before)
 {
     struct ebpfMonQueryWait *wait = bpf_map_lookup_elem(&waits, &e->tid);
@@ -354,10 +356,10 @@ static __always_inline void endWait(struct event *e, struct task_struct *before)
     e->now = bpf_ktime_get_ns();
     e->duration = e->now - wait->begin;
     bpf_map_delete_elem(&waits, &e->tid);
-    see(e);
+    seeEvent(e);
 }
 
-/* sched_switch(preempt, prev, next): "prev" is ready if it was preempted, or if it did not go to sleep. */
+/* sched_switch(preempt, prev, next): "prev" is ready to run if it was preempted, or did not go to sleep. */
 SEC("raw_tp/sched_switch")
 int ebpfmon_query_switch(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -368,7 +370,7 @@ int ebpfmon_query_switch(struct bpf_raw_tracepoint_args *ctx)
     RUN(next, endWait(&e, prev));
 }
 
-/* A thread ends: what is known of it goes. */
+/* A thread ends: forget what we know of it. */
 SEC("raw_tp/sched_process_exit")
 int ebpfmon_query_exit(void *ctx)
 {

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
 /*
- * Calls under way, and threads that wait for a CPU.
+ * The calls that are being measured, and the threads that wait for a CPU.
  *
- * Each thread has places of its own for the calls that it is in, one for each level of nesting, and only it writes them. So
- * the begin and the end of a call look up the thread, and neither makes nor deletes anything: that would cost as much as all
- * the rest.
+ * Each thread has places of its own for its nested calls, and only that thread writes them. So at the begin and at the
+ * end of a call we look up the thread, and neither add nor delete an element: that would cost as much as everything
+ * else.
  */
 #ifndef EBPFMON_QUERYCALLS_BPF_H
 #define EBPFMON_QUERYCALLS_BPF_H
 
 #include "queryLook.bpf.h"
 
-#define UNREADABLE (1u << 31) /* in struct ebpfMonQueryCall.met: a part of its key, or its value */
+#define UNREADABLE (1u << 31) /* a bit of struct ebpfMonQueryCall.met: a part of the key, or the value, could not be
+                               * read */
 
-#define DROP_MAX 4 /* calls that end at once. More than one has ended only if returns were not seen: longjmp */
+#define DROP_MAX 4 /* calls that can end at a time. More than one ends only if we missed returns: longjmp() */
 
-/* By thread id. The user part says how large values are: the head, and plan.depth places of plan.stride bytes. */
+/* By thread id. The user part sets the size of values: the head, and plan.depth places of plan.stride bytes. */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, 1);
@@ -23,7 +24,7 @@ struct {
     __uint(value_size, sizeof(struct ebpfMonQueryInCalls) + sizeof(struct ebpfMonQueryCall));
 } inCalls SEC(".maps");
 
-/* A thread's first state: too large for the stack. */
+/* The first state of a thread, which is too large for the stack. */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(max_entries, 1);
@@ -31,7 +32,7 @@ struct {
     __uint(value_size, sizeof(struct ebpfMonQueryInCalls) + sizeof(struct ebpfMonQueryCall));
 } inNoCall SEC(".maps");
 
-/* Threads that wait, by thread id. */
+/* Threads that wait for a CPU, by thread id. */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, EBPFMON_QUERY_WAITS);
@@ -39,7 +40,7 @@ struct {
     __type(value, struct ebpfMonQueryWait);
 } waits SEC(".maps");
 
-static __always_inline struct ebpfMonQueryInCalls *callsOf(const struct event *e)
+static __always_inline struct ebpfMonQueryInCalls *getCalls(const struct event *e)
 {
     struct ebpfMonQueryInCalls *in = bpf_map_lookup_elem(&inCalls, &e->tid);
     __u32 zero = 0;
@@ -59,31 +60,31 @@ static __always_inline struct ebpfMonQueryInCalls *callsOf(const struct event *e
     return in;
 }
 
-/* Place number n. The mask is for the verifier. */
-static __always_inline struct ebpfMonQueryCall *placeOf(struct ebpfMonQueryInCalls *in, __u32 n)
+/* The place number n. The mask is for the verifier. */
+static __always_inline struct ebpfMonQueryCall *getPlace(struct ebpfMonQueryInCalls *in, __u32 n)
 {
     barrier_var(n);
     n &= plan.depth - 1;
     return (void *)(in + 1) + (__u64)n * plan.stride;
 }
 
-/* Forgets calls that ended unseen: those whose frame is below "sp". Returns how many are left. */
+/* Forgets calls of which we missed the return: their frame is below "sp". Returns the number of calls that are left. */
 static __always_inline __u32 dropEnded(struct ebpfMonQueryInCalls *in, __u64 sp)
 {
     __u32 depth = in->depth;
 
     for (int i = 0; i < DROP_MAX; i++) {
-        if (!depth || depth > plan.depth || placeOf(in, depth - 1)->sp >= sp)
+        if (!depth || depth > plan.depth || getPlace(in, depth - 1)->sp >= sp)
             break;
         depth--;
     }
     return depth;
 }
 
-/* The next place of this thread; NULL: there is none. */
+/* Takes the next place of this thread. NULL: there is none. */
 static __always_inline struct ebpfMonQueryCall *enterCall(const struct event *e, __u64 sp)
 {
-    struct ebpfMonQueryInCalls *in = callsOf(e);
+    struct ebpfMonQueryInCalls *in = getCalls(e);
     __u32 depth = in ? dropEnded(in, sp + 1) : plan.depth;
     struct ebpfMonQueryCall *call;
 
@@ -91,14 +92,14 @@ static __always_inline struct ebpfMonQueryCall *enterCall(const struct event *e,
         __sync_fetch_and_add(&e->counts->lost, 1);
         return 0;
     }
-    call = placeOf(in, depth);
+    call = getPlace(in, depth);
     call->sp = sp;
     in->depth = depth + 1;
     return call;
 }
 
-/* A system call that is not meant begins. One that was noted before it, and whose end was not seen, is not to end with it: it
- * has no stack pointer to tell them apart. */
+/* Forgets the last system call, because another one begins that the query does not want. If we missed the end of the
+ * last one, it must not end with this one: system calls have no stack pointer that tells them apart. */
 static __always_inline void forgetSyscall(const struct event *e)
 {
     struct ebpfMonQueryInCalls *in = plan.depth == 1 ? bpf_map_lookup_elem(&inCalls, &e->tid) : 0;
@@ -107,8 +108,8 @@ static __always_inline void forgetSyscall(const struct event *e)
         in->depth = 0;
 }
 
-/* A call begins. Its conditions may need what is known at its end only: then it is only noted that its key is
- * UNREADABLE, since it may not be meant. */
+/* A call begins. Some conditions may be known only at its end. So if its key cannot be read, that is only noted
+ * (UNREADABLE), because the query may not want this call. */
 static __always_inline void noteCall(const struct event *e, __u64 sp)
 {
     enum verdict verdict = IS_NOT_MEANT;
@@ -116,7 +117,7 @@ static __always_inline void noteCall(const struct event *e, __u64 sp)
     __u32 met = 0;
 
     if (isSampled())
-        verdict = test(e, BEGIN, &met);
+        verdict = testConditions(e, BEGIN, &met);
     if (verdict == IS_UNREADABLE)
         __sync_fetch_and_add(&e->counts->faults, 1);
     if (verdict != GOES_ON) {
@@ -137,8 +138,9 @@ static __always_inline void noteCall(const struct event *e, __u64 sp)
     call->begin = bpf_ktime_get_ns();
 }
 
-/* The place of the call that ends; NULL: its begin was not noted, so it was not asked for, or began before the probes. A return
- * probe that is a perf event may come twice for one return (put.bpf.c): the second one finds no call. */
+/* Finds the place of the call that ends. NULL: its begin was not noted, because the query did not want it or it began
+ * before the probes. A return probe that is a perf event may come twice for one return (put.bpf.c); the second time
+ * there is no call. */
 static __always_inline struct ebpfMonQueryCall *leaveCall(const struct event *e, __u64 sp)
 {
     struct ebpfMonQueryInCalls *in = bpf_map_lookup_elem(&inCalls, &e->tid);
@@ -150,7 +152,7 @@ static __always_inline struct ebpfMonQueryCall *leaveCall(const struct event *e,
     depth = dropEnded(in, sp) - 1;
     if (depth >= plan.depth)
         return 0;
-    call = placeOf(in, depth);
+    call = getPlace(in, depth);
     if (call->sp != sp)
         return 0;
     in->depth = depth;
@@ -168,7 +170,7 @@ static __always_inline void endCall(struct event *e, __u64 sp)
     e->now = bpf_ktime_get_ns();
     e->duration = e->now - call->begin;
     met = call->met;
-    verdict = test(e, END, &met);
+    verdict = testConditions(e, END, &met);
     if (verdict == GOES_ON && (met & UNREADABLE))
         verdict = IS_UNREADABLE;
     if (verdict == GOES_ON)
@@ -176,7 +178,7 @@ static __always_inline void endCall(struct event *e, __u64 sp)
     if (verdict == GOES_ON)
         verdict = takeValue(e, END, &call->value);
     if (verdict == GOES_ON)
-        count(e, call->key, call->value);
+        countEvent(e, call->key, call->value);
     else if (verdict == IS_UNREADABLE)
         __sync_fetch_and_add(&e->counts->faults, 1);
 }

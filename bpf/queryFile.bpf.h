@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
-/* What a descriptor of the current thread, or a socket of the kernel, is. */
+/* Finds what a file descriptor of the current thread, or a socket of the kernel, is. */
 #ifndef EBPFMON_QUERYFILE_BPF_H
 #define EBPFMON_QUERYFILE_BPF_H
 
@@ -22,7 +22,7 @@ struct socket { struct sock *sk; } CORE;
 struct in6_addr { __u8 bytes[16]; };
 struct sock_common___v6 { struct in6_addr skc_v6_daddr; } CORE;
 
-/* "withOwn": with the own port of a socket that is connected, too. */
+/* "withOwn": also the own port of a connected socket. */
 static __always_inline void readSocket(struct sock *sk, struct ebpfMonQueryFile *to, int withOwn)
 {
     struct sock_common___v6 *six = (void *)&sk->__sk_common;
@@ -42,7 +42,8 @@ static __always_inline void readSocket(struct sock *sk, struct ebpfMonQueryFile 
         bpf_core_read(to->peer.addr, sizeof(to->peer.addr), &six->skc_v6_daddr);
 }
 
-/* What the first argument of the system call refers to; nothing: it is no descriptor. */
+/* Finds the file or socket of a system call's first argument. It stays EBPFMON_QUERY_IS_NOTHING if that is no
+ * descriptor. */
 static __always_inline void readFile(const struct event *e, struct ebpfMonQueryFile *to)
 {
     struct task_struct___files *task = (void *)bpf_get_current_task();

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
 /*
- * What a query does with an event: it takes keys and values from it, tests the conditions, and counts. Nothing is
- * interpreted here: the plan is known when the programs are loaded, the loops are unrolled, and the verifier removes all
- * branches that this plan does not take.
+ * What a query does with an event: it reads keys and values, tests the conditions, and counts. The plan is known when
+ * the programs are loaded. So nothing is interpreted: the loops are unrolled, and the verifier removes all branches
+ * that this plan does not take.
  */
 #ifndef EBPFMON_QUERYLOOK_BPF_H
 #define EBPFMON_QUERYLOOK_BPF_H
 
 #include "queryFile.bpf.h"
 
-/* The processes that are asked about: iocId by tgid. The user part writes it. */
+/* The processes about which the query asks: iocId by tgid. The user part writes it. */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, EBPFMON_TARGETS_MAX);
@@ -17,7 +17,7 @@ struct {
     __type(value, __u32);
 } chosen SEC(".maps");
 
-/* The results. The user part says how large keys and values are, and how many. */
+/* The results. The user part sets the number of elements and the sizes of keys and values. */
 struct {
     __uint(type, BPF_MAP_TYPE_PERCPU_HASH);
     __uint(max_entries, 1);
@@ -25,7 +25,7 @@ struct {
     __uint(value_size, sizeof(struct ebpfMonQueryCell));
 } cells SEC(".maps");
 
-/* A new cell: too large for the stack. */
+/* The first state of a cell, which is too large for the stack. */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(max_entries, 1);
@@ -47,7 +47,7 @@ struct {
     __type(value, struct ebpfMonQueryInHand);
 } inHand SEC(".maps");
 
-/* A thread's first state: too large for the stack. */
+/* The first state of a thread, which is too large for the stack. */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(max_entries, 1);
@@ -55,8 +55,8 @@ struct {
     __type(value, struct ebpfMonQueryInHand);
 } nothingInHand SEC(".maps");
 
-/* Which fields are known by now: at the begin of a call its arguments, at its end what it returned and how long it took;
- * or all at once. */
+/* When fields are known: at the begin of a call its arguments; at its end its return value and its duration; or all at
+ * once. */
 enum when { BEGIN = 1, END = 2, AT_ONCE = 3 };
 
 static __always_inline int isKnown(const volatile struct ebpfMonQueryField *f, enum when when)
@@ -66,8 +66,8 @@ static __always_inline int isKnown(const volatile struct ebpfMonQueryField *f, e
     return when & (late ? END : BEGIN);
 }
 
-/* Makes a number of "size" bytes one of 64 bits. */
-static __always_inline __u64 widen(__u64 n, __u32 type)
+/* Extends a number of this type to 64 bits. */
+static __always_inline __u64 widenNumber(__u64 n, __u32 type)
 {
     switch (type) {
     case EBPFMON_QUERY_U8:  return (__u8)n;
@@ -91,7 +91,7 @@ static __always_inline int readNumber(__u64 at, __u32 type, __u64 *n)
     }
 }
 
-/* 0, or nonzero: what it leads to cannot be read. */
+/* Reads an argument, or the value to which it leads. 0, or nonzero: it cannot be read. */
 static __always_inline int readArg(const volatile struct ebpfMonQueryField *f, const struct event *e, __u64 *to)
 {
     __u64 p = e->arg[f->arg < EBPFMON_QUERY_ARGS ? f->arg : 0], n = 0;
@@ -116,7 +116,7 @@ static __always_inline int readArg(const volatile struct ebpfMonQueryField *f, c
         n = p;
     else if (readNumber(p, f->type, &n))
         return -1;
-    n = widen(n, f->type);
+    n = widenNumber(n, f->type);
     if (f->form == EBPFMON_QUERY_ORDER_OF)
         n = (__u64)ebpfMonQueryDoubleOrder(n);
     else if (f->form == EBPFMON_QUERY_FIXED)
@@ -130,8 +130,8 @@ static __always_inline int readArg(const volatile struct ebpfMonQueryField *f, c
     return 0;
 }
 
-/* The innermost record that dbProcess is at. A record that completes asynchronously is processed without dbProcess: it is
- * the root of its chain. */
+/* Finds the record of the innermost call of dbProcess(). A record that completes asynchronously processes without
+ * dbProcess(); then it is the root of its chain. */
 static __always_inline __u64 findInHand(const struct event *e)
 {
     __u32 tid = e->tid, n;
@@ -147,12 +147,12 @@ static __always_inline __u64 findInHand(const struct event *e)
     return in->at[n & (EBPFMON_QUERY_DEPTH - 1)].record;
 }
 
-/* Writes f->size bytes, which were 0. 0, or nonzero: it cannot be read. */
+/* Reads a field to "to": f->size bytes, which were 0. 0, or nonzero: it cannot be read. */
 static __always_inline int readField(const volatile struct ebpfMonQueryField *f, const struct event *e, __u64 *to)
 {
     switch (f->what) {
     case EBPFMON_QUERY_ARG:       return readArg(f, e, to);
-    case EBPFMON_QUERY_RETURN:    to[0] = widen(e->returned, f->type); break;
+    case EBPFMON_QUERY_RETURN:    to[0] = widenNumber(e->returned, f->type); break;
     case EBPFMON_QUERY_DURATION:  to[0] = e->duration; break;
     case EBPFMON_QUERY_IOC:       to[0] = e->iocId; break;
     case EBPFMON_QUERY_THREAD:    readName(e->task, to); break;
@@ -173,7 +173,7 @@ static __always_inline int readField(const volatile struct ebpfMonQueryField *f,
     return 0;
 }
 
-static __always_inline int compare(const volatile struct ebpfMonQueryTerm *t, const __u64 *is)
+static __always_inline int compareTerm(const volatile struct ebpfMonQueryTerm *t, const __u64 *is)
 {
     __u64 flip = t->isSigned ? 1ull << 63 : 0, a = is[0] ^ flip, b = t->number ^ flip, differs = 0;
 
@@ -191,12 +191,12 @@ static __always_inline int compare(const volatile struct ebpfMonQueryTerm *t, co
     return t->compare == EBPFMON_QUERY_TEXT_EQUAL ? !differs : differs != 0;
 }
 
-/* What becomes of an event. */
+/* What happens with an event. */
 enum verdict { GOES_ON, IS_NOT_MEANT, IS_UNREADABLE };
 
-/* Tests the conditions of which all is known by now, and stops at the first clause that is not true: what an event that is not
- * meant leads to need not be readable. */
-static __always_inline enum verdict test(const struct event *e, enum when when, __u32 *met)
+/* Tests the conditions that are known by now. Stops at the first clause that is not true, because the values of an
+ * event that the query does not want may not be readable. */
+static __always_inline enum verdict testConditions(const struct event *e, enum when when, __u32 *met)
 {
     __u64 is[EBPFMON_QUERY_WORDS];
 
@@ -211,7 +211,7 @@ static __always_inline enum verdict test(const struct event *e, enum when when, 
             __builtin_memset(is, 0, sizeof(is));
             if (readField(&t->field, e, is))
                 return IS_UNREADABLE;
-            if (compare(t, is))
+            if (compareTerm(t, is))
                 *met |= bit;
             else if (t->isLast)
                 return IS_NOT_MEANT;
@@ -220,7 +220,7 @@ static __always_inline enum verdict test(const struct event *e, enum when when, 
     return GOES_ON;
 }
 
-/* Takes those parts of the key that are known by now. */
+/* Reads those parts of the key that are known by now. */
 static __always_inline enum verdict takeKey(const struct event *e, enum when when, __u64 *key)
 {
 #pragma unroll
@@ -231,14 +231,14 @@ static __always_inline enum verdict takeKey(const struct event *e, enum when whe
     return GOES_ON;
 }
 
-/* Atomic: a program of this CPU can be preempted by another one, and both may be at the same cell. */
+/* Adds atomically, because a program of this CPU can be preempted by another one, and both may use the same cell. */
 static __always_inline void addValue(struct ebpfMonQueryCell *c, __s64 value, __u64 now)
 {
     __u64 order = EBPFMON_QUERY_ORDER(value);
     __u32 bucket;
 
     __sync_fetch_and_add(&c->sum, value);
-    /* these three are not: of two values at the same moment, one may be missing here */
+    /* these members are not atomic: of two values at the same moment, one may be missing here */
     if (order > c->high)
         c->high = order;
     if (~order > c->low)
@@ -261,7 +261,7 @@ static __always_inline void addValue(struct ebpfMonQueryCell *c, __s64 value, __
         __sync_fetch_and_add(&c->hist[bucket], 1);
 }
 
-static __always_inline struct ebpfMonQueryCell *cellOf(const __u64 *key)
+static __always_inline struct ebpfMonQueryCell *getCell(const __u64 *key)
 {
     struct ebpfMonQueryCell *c = bpf_map_lookup_elem(&cells, key);
     __u32 zero = 0;
@@ -286,13 +286,13 @@ static __always_inline enum verdict takeValue(const struct event *e, enum when w
     return isKnown(&plan.value, when) && readField(&plan.value, e, (__u64 *)value) ? IS_UNREADABLE : GOES_ON;
 }
 
-/* Counts an event that met the conditions, and of which all is known. */
-static __always_inline void count(const struct event *e, const __u64 *key, __s64 value)
+/* Counts an event that met all conditions, and is complete. */
+static __always_inline void countEvent(const struct event *e, const __u64 *key, __s64 value)
 {
     struct ebpfMonQueryCell *c;
 
     __sync_fetch_and_add(&e->counts->passed, 1);
-    c = cellOf(key);
+    c = getCell(key);
     if (!c) {
         __sync_fetch_and_add(&e->counts->full, 1);
         return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
-/* Events that are sent one by one, with the thread's stack if it is asked for: the user part finds its functions
- * (code/stackFold.c), since libraries are built without frame pointers and the kernel could not. */
+/* Sends single events, with the stack of the thread if the query asks for it. The user part finds the functions of the
+ * stack (code/stackFold.c), because libraries are built without frame pointers and the kernel could not find them. */
 #ifndef EBPFMON_QUERYSEND_BPF_H
 #define EBPFMON_QUERYSEND_BPF_H
 
@@ -8,7 +8,7 @@
 
 const volatile struct ebpfMonQueryPlan plan;
 
-/* The user part says how large it is. */
+/* The user part sets its size. */
 struct {
     __uint(type, BPF_MAP_TYPE_RINGBUF);
     __uint(max_entries, 4096);
@@ -28,7 +28,7 @@ static __always_inline __u64 findRegs(void)
     return plan.sends == EBPFMON_QUERY_SENDS_STACKS ? (__u64)bpf_task_pt_regs(bpf_get_current_task_btf()) : 0;
 }
 
-/* Up to the first byte that cannot be read: there the stack's memory ends. */
+/* Copies the stack up to the first part that cannot be read: there it ends. */
 static __always_inline void readStack(struct ebpfMonQueryEvent *ev)
 {
     __u64 sp = ev->regs[19]; /* struct pt_regs */
@@ -42,7 +42,7 @@ static __always_inline void readStack(struct ebpfMonQueryEvent *ev)
     }
 }
 
-/* A return probe puts an address of the kernel's in place of the return address, and the stack says no more who called. */
+/* Copies the return addresses that return probes have replaced. Otherwise the stack would not show these callers. */
 static __always_inline void readReturns(struct ebpfMonQueryEvent *ev)
 {
     struct task_struct *task = (struct task_struct *)bpf_get_current_task();

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
-/* The arguments of USDT probes: in registers, on the stack, in variables. The user part knows where (code/usdtArgs.c). */
+/* Reads the arguments of USDT probes, which are in registers, on the stack, or in variables. The user part knows where
+ * (code/usdtArgs.c). */
 #ifndef EBPFMON_QUERYUSDT_BPF_H
 #define EBPFMON_QUERYUSDT_BPF_H
 
 #include "queryWho.bpf.h"
 
-/* The user part says how many, and writes them before the probes are there. */
+/* The user part sets the number of elements, and writes them before the probes are attached. */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, 1);
@@ -13,7 +14,7 @@ struct {
     __type(value, struct ebpfMonQuerySite);
 } sites SEC(".maps");
 
-/* The context of a program can be read at constant offsets only, so the register is read as memory of the kernel. */
+/* A program may read its context at constant offsets only. So the register is read as memory of the kernel. */
 static __always_inline __u64 readRegister(const void *ctx, __u32 word)
 {
     __u64 value = 0;
@@ -23,10 +24,11 @@ static __always_inline __u64 readRegister(const void *ctx, __u32 word)
     return value;
 }
 
-/* 0, or nonzero: it cannot be read. */
+/* Reads one argument. 0, or nonzero: it cannot be read. */
 static __always_inline int readOperand(const struct ebpfMonQueryOperand *op, const void *ctx, __u64 *to)
 {
-    __u64 at = readRegister(ctx, op->base) + op->number, n[2] = {}; /* two: the mask is for the verifier */
+    __u64 at = readRegister(ctx, op->base) + op->number, n[2] = {}; /* two words, because the mask below is for the
+                                                                     * verifier */
     __u32 size = op->size & 15, up = (64 - 8 * size) & 63;
 
     if (op->kind == EBPFMON_QUERY_NO_OPERAND)
@@ -41,7 +43,7 @@ static __always_inline int readOperand(const struct ebpfMonQueryOperand *op, con
     return 0;
 }
 
-/* Those that the query needs. */
+/* Reads the arguments that the query needs. */
 static __always_inline void readOperands(struct event *e, struct pt_regs *ctx)
 {
     struct ebpfMonQuerySiteKey key = { .ip = PT_REGS_IP(ctx), .tgid = e->tgid };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
-/* What queries take from the kernel part about a thread: its chain, its present put, the author of this put, and the
+/* What queries learn from the kernel part about a thread: its chain, its present put, the writer of this put, and the
  * client that it serves. */
 #ifndef EBPFMON_QUERYWHO_BPF_H
 #define EBPFMON_QUERYWHO_BPF_H
@@ -8,7 +8,7 @@
 #include "thread.bpf.h"
 #include "ebpfMonQuery.h"
 
-/* Tables of the kernel part (maps.bpf.h). The user part puts these in their places before the programs are loaded. */
+/* Tables of the kernel part (maps.bpf.h). The user part connects them before the programs are loaded. */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, EBPFMON_THREADS_MAX);
@@ -48,17 +48,18 @@ struct {
 /* An event. */
 struct event {
     __u64 arg[EBPFMON_QUERY_ARGS];
-    __u64 returned, duration, syscall, now; /* now: 0: the clock was not read */
+    __u64 returned, duration, syscall, now; /* now: 0 if the clock was not read */
     void *ctx;
-    __u64 ip;   /* where the probe is */
-    __u64 regs; /* address of the thread's own registers; 0: not asked for */
-    struct task_struct *task, *before; /* whose event it is, and who had the CPU; 0: the current thread's */
+    __u64 ip;   /* the address of the probe */
+    __u64 regs; /* address of the thread's registers; 0: the query does not need them */
+    struct task_struct *task, *before; /* the thread of the event, and the one that had the CPU before; NULL: the
+                                        * current thread */
     __u32 tgid, tid, iocId, preempted;
-    __u32 unread; /* bits of the arguments of a USDT probe that could not be read */
+    __u32 unread; /* arguments of a USDT probe that could not be read, a bit each */
     struct ebpfMonQueryCounts *counts;
 };
 
-static __always_inline struct thread *threadOf(const struct event *e)
+static __always_inline struct thread *getThread(const struct event *e)
 {
     __u32 tid = e->tid;
     struct thread *th = bpf_map_lookup_elem(&threads, &tid);
@@ -66,11 +67,11 @@ static __always_inline struct thread *threadOf(const struct event *e)
     return th && th->seen.tgid == e->tgid ? th : 0;
 }
 
-/* The root of the chain that this thread runs. Its locks are known from level chains on. */
+/* The root of the chain that this thread is in. Lock sets are known from level chains on. */
 static __always_inline __u64 findRoot(const struct event *e)
 {
     __u32 n;
-    struct thread *th = threadOf(e);
+    struct thread *th = getThread(e);
 
     n = th ? th->seen.heldCount : 0;
     if (!n || n > EBPFMON_NESTED)
@@ -80,7 +81,8 @@ static __always_inline __u64 findRoot(const struct event *e)
     return th->seen.held[n & (EBPFMON_NESTED - 1)].root;
 }
 
-/* Who began what is completed now in the chain of "root"; NULL: nothing is, or it is not known, or it was no put. */
+/* Finds who began the asynchronous processing that completes in the chain of "root". NULL: there is none, or it is not
+ * known, or no put began it. */
 static __always_inline struct ebpfMonCauseEvent *findCause(const struct event *e, __u64 root)
 {
     struct ebpfMonRecKey key = { .tgid = e->tgid, .precord = root };
@@ -100,7 +102,7 @@ static __always_inline struct ebpfMonCauseEvent *findCause(const struct event *e
 
 static __always_inline void readPut(const struct event *e, __u64 *to)
 {
-    struct thread *th = threadOf(e);
+    struct thread *th = getThread(e);
     struct ebpfMonCauseEvent *cause;
 
     to[0] = e->iocId;
@@ -136,7 +138,7 @@ static __always_inline void setWho(const struct ebpfMonWho *who, struct ebpfMonQ
 
 static __always_inline void readAuthor(const struct event *e, struct ebpfMonQueryWho *to)
 {
-    struct thread *th = threadOf(e);
+    struct thread *th = getThread(e);
     struct ebpfMonCauseEvent *cause;
 
     if (th && isInPut(th))
@@ -153,11 +155,11 @@ static __always_inline void readUserText(char *to, __u32 size, __u64 at)
     bpf_probe_read_user_str(to, size, (void *)text);
 }
 
-/* Of the current thread only: the names are in its memory. */
+/* Finds the client of the current thread only, because the names are in its memory. */
 static __always_inline void readClient(const struct event *e, struct ebpfMonQueryWho *to)
 {
     struct ebpfMonTargetConf *conf;
-    struct thread *th = threadOf(e);
+    struct thread *th = getThread(e);
     __u32 tgid = e->tgid;
 
     if (!th)

@@ -1,35 +1,36 @@
 // SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
 /*
- * How long callbacks and records for scanOnce wait in their queues, and which chain put them there.
+ * Measures how long callbacks and records for scanOnce wait in their queues, and finds which chains put them there.
  *
- * callbackRequest puts a callback into a ring, and a callback thread takes it out by epicsRingPointerPop (callback.c,
- * callbackTask). At the entry of that function the callback is still at the ring's head: no return probe is needed,
- * unless several threads share a ring (callbackParallelThreads). There two threads can look at the same callback, and
- * which of them gets it is known at the return alone. If the ring was empty at the entry, a callback may come before the
- * function looks: that is found when the thread locks a record, or looks for the next callback (takeLate). scanOnce is
- * the same with a ring of its own, and its thread locks the record next (ebpfmon_lock).
+ * callbackRequest() puts a callback into a ring, and a thread for callbacks takes it out with epicsRingPointerPop()
+ * (callback.c, callbackTask). At the entry of that function the callback is still at the ring's head, so we need no
+ * return probe. But if several threads share a ring (callbackParallelThreads), two of them can look at the same
+ * callback; only the return tells which one gets it. If the ring is empty at the entry, a callback may still come
+ * before the function looks. We find that when the thread locks a record, or looks for the next callback (takeLate).
+ * scanOnce works in the same way with a ring of its own, and its thread then locks the record (ebpfmon_lock).
  */
 #include "handOver.bpf.h"
 #include "passRoot.bpf.h"
 
-/* The chain that this thread is in hands something over: it is the source. */
+/* The present chain of this thread hands something over: it is the source chain. */
 static __always_inline void fillSource(const struct caller *c, struct ebpfMonSourceChain *source)
 {
     struct thread *th = bpf_map_lookup_elem(&threads, &c->tid);
-    struct ebpfMonHeld *h = th ? heldLast(th) : 0;
+    struct ebpfMonHeld *h = th ? getLastHeld(th) : 0;
 
     if (!h)
         return;
     h->handOvers++;
     source->begin = h->begin;
-    source->root = rootOf(c, th, h);
+    source->root = findChainRoot(c, th, h);
     source->tid = c->tid;
     source->isMain = c->tid == c->tgid;
     bpf_get_current_comm(source->comm, sizeof(source->comm));
 }
 
-/* callbackRequestDelayed has a timer call callbackRequest (callback.c, notify): then the source is who asked for the
- * delay. A timer may have been cancelled, and the same callback be requested by another thread. */
+/* Nonzero: this is the thread of timers. For callbackRequestDelayed() a timer calls callbackRequest() (callback.c,
+ * notify); then the source chain is the one that asked for the delay. But a timer may have been cancelled, and another
+ * thread may request the same callback. */
 static __always_inline int isTimer(void)
 {
     char comm[EBPFMON_COMM_MAX] = {};
@@ -59,7 +60,8 @@ static __always_inline void noteQueued(__u64 item, __u64 caLink, int delayed)
             in.what = before->what;
             in.what.delay = now - before->since;
         } else {
-            /* If a callback is requested twice, it runs for the last request. A delay that starts again ends once. */
+            /* If a callback is requested twice, it runs for the last request. A delay that starts again ends only
+             * once. */
             sendHandOverEnd(&c, &before->what.source, 0, !(before->delayed && delayed));
         }
     }
@@ -82,8 +84,8 @@ int BPF_UPROBE(ebpfmon_delayed, __u64 callback)
     return 0;
 }
 
-/* scanOnceCallback(dbCommon *, once_complete cb, void *usr). Base gives a third argument in dbCa.c (scanLinkOnce) alone:
- * struct caLink *. Before 3.16 it is scanOnce(dbCommon *). */
+/* scanOnceCallback(dbCommon *, once_complete cb, void *usr). Only dbCa.c (scanLinkOnce) of Base has a third argument:
+ * struct caLink *. Before 3.16 the function is scanOnce(dbCommon *). */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_once, __u64 precord, __u64 complete, __u64 caLink)
 {
@@ -93,8 +95,8 @@ int BPF_UPROBE(ebpfmon_once, __u64 precord, __u64 complete, __u64 caLink)
     return 0;
 }
 
-/* Drivers may have such rings as well. A callback thread has a name (callback.c, callbackInit: "cbLow"), and looks into
- * the callbacks' ring first. */
+/* Nonzero: the ring has callbacks. Drivers may have such rings, too. A thread for callbacks has a name ("cbLow";
+ * callback.c, callbackInit), and the ring of its callbacks is the first one that it looks into. */
 static __always_inline int isCallbackRing(struct thread *th, __u64 ring)
 {
     char comm[EBPFMON_COMM_MAX] = {};
@@ -115,20 +117,20 @@ int BPF_UPROBE(ebpfmon_pop, __u64 ring)
     struct thread *th;
     struct caller c;
 
-    if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = threadOf(c.tid)))
+    if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = getThread(c.tid)))
         return 0;
     takeLate(&c, th);
     th->popping = isCallbackRing(th, ring) ? POPPING : POPPING_NOT;
     if (!th->popping)
         return 0;
-    endHandOver(&c, th); /* the thread looks for the next one: the last is done */
+    endHandOver(&c, th); /* the thread looks for its next callback, so the last one is done */
     th->seen.busySince = 0;
     if (c.conf->parallel || bpf_probe_read_user(&head, sizeof(head), (void *)(ring + c.conf->ringHead)))
         return 0;
     if (head.nextPush == head.nextPop) {
         th->emptyAt = head.nextPop;
         th->popping = POPPING_EMPTY;
-    } else if ((callback = callbackAt(&head, head.nextPop))) {
+    } else if ((callback = readCallback(&head, head.nextPop))) {
         beginCallback(&c, th, callback);
     }
     return 0;

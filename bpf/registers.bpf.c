@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
 /*
- * The user registers of one thread, as the kernel saved them when the thread last entered the kernel. If the thread
- * waits, it goes on with these registers; if it runs, they are those of its last interrupt. They are read from
- * outside, without stopping the thread as ptrace would. The program runs only when the user part reads the iterator.
+ * Reads the user registers of one thread, as the kernel saved them when the thread last entered the kernel. If the
+ * thread waits, it goes on with these registers; if it runs, they are those of its last interrupt. The thread is not
+ * stopped, as ptrace would do. The program runs only when the user part reads the iterator.
  */
 #include "maps.bpf.h"
 
@@ -22,7 +22,7 @@ struct {
     __type(value, __u32);
 } regsOf SEC(".maps");
 
-/* Those from which a caller's frame is found, on x86-64. */
+/* The registers that are needed to find callers, on x86-64. */
 struct pt_regs___x86 { unsigned long r15, r14, r13, r12, bp, bx, ip, sp; } CORE;
 
 SEC("iter/task")

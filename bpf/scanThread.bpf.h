@@ -5,8 +5,8 @@
 
 #include "probe.bpf.h"
 
-/* Period of a periodic scan thread, from its name "scan-0.1" (dbScan.c, spawnPeriodic); 0: it is none. What
- * sprintf writes with an exponent is no period that a thread could keep. */
+/* Finds the period (ns) of a periodic scan thread from its name, "scan-0.1" (dbScan.c, spawnPeriodic). 0: it is no such
+ * thread. If sprintf() writes a period with an exponent, no thread could keep it. */
 static __always_inline __u64 parseScanPeriod(const char comm[EBPFMON_COMM_MAX])
 {
     __u64 ns = 0, digit = 1000000000u;
@@ -55,16 +55,16 @@ static __always_inline int isScanThread(struct ebpfMonThread *seen)
     return seen->scan.period != 0;
 }
 
-/* Finds the begin of a pass of a scan thread. It begins when the record comes again with which the last pass began;
- * or, if that record has left the list, after a pause. The pause alone is not enough, because a late thread makes
- * almost none (dbScan.c, periodicTask). */
+/* Finds the begin of a pass of a scan thread. A pass begins when the first record of the last pass comes again; or, if
+ * that record has left the list, after a pause. A pause alone is not enough, because a late thread makes almost none
+ * (dbScan.c, periodicTask). */
 static __always_inline void beginScanPass(struct ebpfMonScan *s, __u64 root, __u64 now, __u32 timed)
 {
     __u64 idle = now - s->end, period = now - s->begin;
 
     if (s->begin && root != s->first && idle < s->period / 4)
         return;
-    /* after a longer rest there was nothing to scan, or the IOC was paused */
+    /* after a longer pause there was nothing to scan, or the IOC was paused: such a period does not count */
     if (s->begin && !s->partial && idle <= 4 * s->period + 1000000000u) {
         s->passes++;
         s->sum += period;
@@ -78,7 +78,7 @@ static __always_inline void beginScanPass(struct ebpfMonScan *s, __u64 root, __u
             s->lateTopRoot = s->timed ? s->root : 0;
         }
     }
-    s->partial = !s->begin; /* this thread may have been in the middle of a pass when it was seen first */
+    s->partial = !s->begin; /* when we see a thread for the first time, it may be in the middle of a pass */
     s->timed = timed;
     s->begin = s->end = now;
     s->first = s->root = root;

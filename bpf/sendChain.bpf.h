@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
-/* A chain that is kept whole is sent to the user part, part by part. Before it goes the event that says which chain
- * handed it over. */
+/* Sends a chain that is kept whole to the user part, in parts. Before it comes the event that tells its source
+ * chain. */
 #ifndef EBPFMON_SENDCHAIN_BPF_H
 #define EBPFMON_SENDCHAIN_BPF_H
 
@@ -9,20 +9,20 @@
 #include "walk.bpf.h"
 
 struct sending {
-#ifdef EBPFMON_OLD_KERNEL /* a table cannot keep the address of an event in the ring */
+#ifdef EBPFMON_OLD_KERNEL /* because a table cannot keep the address of an event in the ring */
     struct ebpfMonChainEvent event;
     __u8 data[2 * EBPFMON_RECORD_SPAN];
 #else
     struct ebpfMonChainEvent *ev;
-    struct thread *th; /* "chain" is for every part, and "data" has room for twice EBPFMON_RECORD_SPAN */
+    struct thread *th; /* its "chain" is the head of each part; its "data" has room for twice EBPFMON_RECORD_SPAN */
 #endif
     __u64 stamp;
     __u32 first;
     __u32 len;
-    __u32 next;  /* closure index to go on from */
-    __u32 through; /* before this one all belong to a stretch that was passed as a whole */
+    __u32 next;  /* place in the closure at which the next step begins */
+    __u32 through; /* before this place all records belong to a stretch that was passed as a whole */
     __u16 sevr, stat, time;
-    __u16 from; /* SEVR or STAT, whichever comes first */
+    __u16 from; /* offset of SEVR or STAT, whichever is lower */
 };
 
 #ifdef EBPFMON_OLD_KERNEL
@@ -35,11 +35,12 @@ struct sending {
 
 WALK_ROOM(sending, struct sending)
 
-/* SEVR, STAT and TIME, the last of them, lie within EBPFMON_RECORD_SPAN bytes, and mostly the value does so, too. All that
- * is between is read with them: a read of user memory takes some 90 ns, and 300 bytes 25 more. */
+/* Reads SEVR, STAT and TIME, and mostly the value, in one read. They lie within EBPFMON_RECORD_SPAN bytes, TIME last.
+ * To read what is between them is cheap: a read of user memory takes some 90 ns, and 300 bytes take 25 ns more. */
 static __always_inline int readSpan(struct sending *e, __u64 addr, __u64 len)
 {
-    len &= 2 * EBPFMON_RECORD_SPAN - 1; /* for the verifier, as the masks below: nothing is beyond EBPFMON_RECORD_SPAN */
+    len &= 2 * EBPFMON_RECORD_SPAN - 1; /* for the verifier, as the masks below; nothing is beyond
+                                         * EBPFMON_RECORD_SPAN */
     barrier_var(len);
     return !bpf_probe_read_user(RECORD_DATA(e), len, (void *)(addr + e->from));
 }
@@ -54,7 +55,7 @@ static __always_inline void readRecord(struct sending *e, const struct ebpfMonRe
         val &= EBPFMON_RECORD_SPAN - 1;
         *(__u64 *)&r->val[0] = *(__u64 *)(RECORD_DATA(e) + val);
         *(__u64 *)&r->val[8] = *(__u64 *)(RECORD_DATA(e) + val + 8);
-    } else { /* it is far off, or in a page that nobody has touched */
+    } else { /* the value is too far away, or in a page that nobody has used */
         if (!readSpan(e, addr, len))
             countLost(EBPFMON_LOST_FAULT);
         if (rc->valOff)
@@ -76,7 +77,7 @@ static long addRecord(__u32 i, struct sending *e)
     if (e->next >= e->len || n >= EBPFMON_CHUNK)
         return 1;
     at = e->next++;
-    if (!closureEntry(e->first + at, &entry))
+    if (!readClosureEntry(e->first + at, &entry))
         return 1;
     slot = EBPFMON_ENTRY_SLOT(entry);
     rc = bpf_map_lookup_elem(&recConf, &slot);
@@ -88,7 +89,7 @@ static long addRecord(__u32 i, struct sending *e)
     if (at >= e->through && st->stamp != e->stamp)
         return 0;
     barrier_var(n);
-    if (n >= EBPFMON_CHUNK) /* again: as in isBusy */
+    if (n >= EBPFMON_CHUNK) /* checked again for the verifier, as in isBusy */
         return 1;
     r = &ev->rec[n];
     r->slot = slot;
@@ -99,7 +100,7 @@ static long addRecord(__u32 i, struct sending *e)
 
 DEFINE_WALK(addRecord, struct sending, sending)
 
-/* An event with the head that all parts have. NULL: there is no room. */
+/* Begins an event with the head that all parts have. NULL: there is no room. */
 static __always_inline struct ebpfMonChainEvent *beginPart(struct sending *e)
 {
 #ifdef EBPFMON_OLD_KERNEL
@@ -140,7 +141,7 @@ static long sendChainPart(__u32 i, struct sending *e)
 
 DEFINE_WALK(sendChainPart, struct sending, sending)
 
-/* The chain that completes this record is kept, too: it belongs to the same trace. */
+/* Notes that the chain that completes this record is kept, too, because it belongs to the same trace. */
 __attribute__((noinline)) int ebpfmon_mark_kept(__u32 async)
 {
     __u32 slot = async - 1;
@@ -151,7 +152,7 @@ __attribute__((noinline)) int ebpfmon_mark_kept(__u32 async)
     return 0;
 }
 
-/* Whether the source chain is still under way. */
+/* Nonzero: the source chain has not ended yet. */
 static __always_inline int isUnderWay(const struct ebpfMonSourceChain *by)
 {
     __u32 tid = by->tid, n;
@@ -169,7 +170,7 @@ static __always_inline int isUnderWay(const struct ebpfMonSourceChain *by)
     return 0;
 }
 
-/* Level trace: the filter wants a record that a chain with this root can reach. */
+/* Nonzero: the filter selects a record that a chain with this root can reach (level trace). */
 static __always_inline int isWanted(__u32 slot)
 {
     struct ebpfMonRecConf *rc = bpf_map_lookup_elem(&recConf, &slot);
@@ -177,7 +178,7 @@ static __always_inline int isWanted(__u32 slot)
     return rc && !(rc->flags & EBPFMON_REC_UNWANTED);
 }
 
-/* The source chain was kept, or it is under way still, and it is known already that it will be. */
+/* Nonzero: the source chain was kept, or has not ended yet and will surely be kept. */
 static __always_inline int isSourceKept(const struct caller *c, const struct ebpfMonSourceChain *by, __u64 now)
 {
     __u32 slot = 0;
@@ -191,7 +192,8 @@ static __always_inline int isSourceKept(const struct caller *c, const struct ebp
     return c->conf->level >= EBPFMON_TRACE && c->conf->sample <= 1 && findSlot(c->tgid, by->root, &slot) && isWanted(slot);
 }
 
-/* Which chain handed over the one that is sent next. Returns flags for it. Global, as ebpfmon_note_cause. */
+/* Sends the event that tells the source chain of the next chain. Returns flags for that chain. A global function, as
+ * ebpfmon_note_cause. */
 __attribute__((noinline)) int ebpfmon_send_source(__u64 now)
 {
     struct ebpfMonHandOverEvent *ev;
@@ -208,7 +210,7 @@ __attribute__((noinline)) int ebpfmon_send_source(__u64 now)
     ev = reserveEvent(c.conf->iocId, sizeof(*ev));
     if (!ev)
         return 0;
-    fillHead(&ev->head, &c, EBPFMON_EV_HANDOVER_BEGIN, now); /* the chain's event has the same time */
+    fillHead(&ev->head, &c, EBPFMON_EV_HANDOVER_BEGIN, now); /* the event of the chain has the same time */
     ev->what = th->from;
     commitEvent(ev);
     if (!th->from.source.begin)
@@ -220,8 +222,8 @@ __attribute__((noinline)) int ebpfmon_send_source(__u64 now)
     return isUnderWay(&th->from.source) ? EBPFMON_CHAIN_EARLY : 0;
 }
 
-/* Sends the chain that th->kept describes. Global, as ebpfmon_note_cause: many programs come here. Longer than others: it fills
- * one event, and all of it shares the same lookups. */
+/* Sends the chain that th->kept describes. A global function, as ebpfmon_note_cause, because many programs call it. It
+ * is longer than other functions: it fills one event, and all parts need the same lookups. */
 __attribute__((noinline)) int ebpfmon_send_chain(void)
 {
     BEGIN_WALK(sending, struct sending, e);
@@ -257,11 +259,11 @@ __attribute__((noinline)) int ebpfmon_send_chain(void)
                     (k->left.more ? EBPFMON_CHAIN_MORE : 0);
     chain->cpu = bpf_get_smp_processor_id();
     __builtin_memcpy(chain->async, k->left.async, sizeof(k->left.async));
-    n = th->seen.heldCount; /* without this lock, which is about to be released */
-    if (n > 0 && n <= EBPFMON_NESTED && findSlot(c.tgid, heldAt(th, n - 1)->root, &outer))
+    n = th->seen.heldCount; /* without this lock set, which the thread is about to release */
+    if (n > 0 && n <= EBPFMON_NESTED && findSlot(c.tgid, getHeld(th, n - 1)->root, &outer))
         chain->outer = outer + 1;
     chain->syscall = EBPFMON_NO_SYSCALL;
-    if (!n) { /* else it was counted since the outer chain's begin */
+    if (!n) { /* else these times are since the begin of the outer chain */
         chain->blocked = th->off.blocked;
         chain->cpuWait = th->off.cpuWait;
         chain->queueWait = th->off.queueWait;
@@ -270,7 +272,7 @@ __attribute__((noinline)) int ebpfmon_send_chain(void)
         chain->flags |= ebpfmon_send_source(k->now);
     }
     if (!(k->flags & EBPFMON_CHAIN_LATE))
-        chain->handOvers = heldAt(th, n)->handOvers;
+        chain->handOvers = getHeld(th, n)->handOvers;
     if (chain->handOvers) {
         struct chainKey key = { k->begin, c.tid };
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
 /*
- * The snapshot: what processed, by one look at the chain's end.
+ * The snapshot: finds the records that processed by one look at the end of the chain.
  *
- * At the entry of dbScanUnlock the lock set is still held, so no record of the chain changes. A record's time stamp
- * (dbCommon.time) moves with each processing; the user part has put the records that the root can reach into "closure".
- * To compare each one's time stamp with the last one seen costs a tenth of a trap on dbProcess.
+ * At the entry of dbScanUnlock() the thread still holds the lock set, so no record of the chain changes. Each
+ * processing changes the time stamp of a record (dbCommon.time). The user part has written the records that the root
+ * can reach into "closure". To compare the time stamp of a record with the last one seen costs a tenth of a trap at
+ * dbProcess().
  */
 #ifndef EBPFMON_SNAPSHOT_BPF_H
 #define EBPFMON_SNAPSHOT_BPF_H
@@ -17,19 +18,19 @@ int ebpfmon_note_async(__u32 slot, __u64 now, __u32 busy); /* async.bpf.c */
 struct walk {
     __u64 stamp;
     __u32 first, len; /* the closure */
-    __u32 next;       /* place in it to go on from */
-    __u32 end;        /* place of the last record of a stretch that is looked through one by one */
+    __u32 next;       /* place in the closure at which the next step begins */
+    __u32 end;        /* place of the last record of a stretch of which the records are looked at one by one */
     __u32 counted;
     __u32 time;
-    __u32 pactBefore; /* PACT's place in the window */
-    __u32 many;       /* no stretch counts: several locks are held, and a record may have been processed by another
-                       * than its forerunner; or EBPFMON_REC_SINGLE */
+    __u32 pactBefore; /* bytes from the begin of the window to PACT */
+    __u32 many;       /* nonzero: do not use stretches, because several lock sets are held and a record may have been
+                       * processed by another one than the record before it; or because of EBPFMON_REC_SINGLE */
     struct leftBusy left;
 };
 
 WALK_ROOM(snapshot, struct walk)
 
-/* Nonzero: this record processed since it was counted last. It may have been counted with its whole stretch. "own":
+/* Nonzero: this record has processed since it was counted last. It may have been counted with its whole stretch. "own":
  * the time that was noted for the record itself. */
 static __always_inline int hasProcessed(const struct ebpfMonRecState *st, __u64 own, __u32 slot, __u64 time)
 {
@@ -45,9 +46,10 @@ static __always_inline int hasProcessed(const struct ebpfMonRecState *st, __u64 
     return stampOrder(time) > known;
 }
 
-/* The record at place n processed; if the last one of its stretch did, all between them did, and are counted
- * with one look. 0: it did not, or is asynchronous, so the records are to be looked at one by one. "win" is room: what
- * it has is not needed any more, and a second one would not fit on the stack (512 bytes for all that call each other). */
+/* The record at place n has processed. If the last record of its stretch has, too, all between them have, and one look
+ * counts them all. 0: the last one has not, or is asynchronous, so look at the records one by one. "win" is only room:
+ * its contents are not needed any more, and a second one would not fit on the stack (512 bytes for all functions that
+ * call each other). */
 static __always_inline int countStretch(struct walk *w, struct ebpfMonRecState *st, __u32 entry, __u32 n,
                                         struct window *win)
 {
@@ -55,7 +57,7 @@ static __always_inline int countStretch(struct walk *w, struct ebpfMonRecState *
     struct ebpfMonRecState *ls;
 
     w->end = n + ahead;
-    if (!closureEntry(w->first + n + ahead, &last))
+    if (!readClosureEntry(w->first + n + ahead, &last))
         return 0;
     last = EBPFMON_ENTRY_SLOT(last);
     ls = bpf_map_lookup_elem(&recState, &last);
@@ -73,13 +75,13 @@ static __always_inline int countStretch(struct walk *w, struct ebpfMonRecState *
     return 1;
 }
 
-/* Notes the time stamp up to which the record is counted. A sweep, which looks without the lock, may see the same
- * (sweep.bpf.c): one of both counts it, and this returns 0 for the other. Before kernel 5.17 there are no sweeps. The
- * user part alone changes the time meanwhile (closureTable.c, setLast), and does so before it changes "last", which
- * hasProcessed read. */
+/* Notes the time stamp up to which the record is counted. A sweep looks without the lock set (sweep.bpf.c) and may see
+ * the same time stamp: one of both counts it, and for the other this returns 0. Before kernel 5.17 there are no sweeps.
+ * Only the user part changes the time meanwhile (closureTable.c, setLast), before it changes "last", which hasProcessed
+ * has read. */
 static __always_inline int takeTime(struct ebpfMonRecState *st, __u64 own, __u64 time)
 {
-#ifdef EBPFMON_OLD_KERNEL /* no such operation before 5.12 */
+#ifdef EBPFMON_OLD_KERNEL /* the operation came with 5.12 */
     if (*(volatile __u64 *)&st->time != own)
         return 0;
     *(volatile __u64 *)&st->time = time;
@@ -89,23 +91,23 @@ static __always_inline int takeTime(struct ebpfMonRecState *st, __u64 own, __u64
 #endif
 }
 
-/* Compares one record's time stamp with the last seen. An asynchronous record may move its time stamp
- * when it begins (output records do, so that TSEL readers see it) and again when it completes: the
- * processing counts when PACT is clear again. "n" is its place in the closure. */
+/* Compares the time stamp of one record with the last one seen. An asynchronous record may change its time stamp when
+ * it begins (output records do, so that readers with TSEL see it), and again when it completes. It counts as processed
+ * when PACT is clear again. "n": its place in the closure. */
 static __always_inline void judgeRecord(struct walk *w, struct ebpfMonRecState *st, __u32 entry, __u32 n, struct window *win)
 {
     __u32 slot = EBPFMON_ENTRY_SLOT(entry), ahead = EBPFMON_ENTRY_AHEAD(entry);
     int changed, busy = isBusy(win, w->pactBefore);
     __u64 own = *(volatile __u64 *)&st->time;
 
-    /* The thread that set PACT holds the lock until its own look. So the first look that finds PACT set belongs to
+    /* The thread that set PACT holds the lock set until its own look. So the first look that finds PACT set belongs to
      * the chain that set it. */
     if (!busy != !st->noted)
         ebpfmon_note_async(slot, w->stamp, busy);
     if (!busy) {
         st->noted = 0;
     } else if (!st->noted) {
-        st->noted = EBPFMON_NOTED_BUSY; /* whatever "causes" has is of an earlier processing */
+        st->noted = EBPFMON_NOTED_BUSY; /* an entry in "causes" is of an earlier processing */
         w->left.more |= w->left.async[EBPFMON_ASYNC - 1] != 0;
 #pragma unroll
         for (int k = EBPFMON_ASYNC - 1; k > 0; k--)
@@ -117,7 +119,7 @@ static __always_inline void judgeRecord(struct walk *w, struct ebpfMonRecState *
         st->time = win->time;
         st->seen = 1;
         if (ahead && !w->many && n + ahead < w->len)
-            w->next = n + ahead; /* nor did those that only it could have processed */
+            w->next = n + ahead; /* the records that only this one could make process have not processed, either */
         return;
     }
     if (!takeTime(st, own, win->time))
@@ -141,7 +143,7 @@ static long lookAtRecord(__u32 i, struct walk *w)
     struct window win;
     __u32 n = w->next, entry, slot;
 
-    if (n >= w->len || !closureEntry(w->first + n, &entry))
+    if (n >= w->len || !readClosureEntry(w->first + n, &entry))
         return 1;
     w->next = n + 1;
     slot = EBPFMON_ENTRY_SLOT(entry);
@@ -157,8 +159,8 @@ static long lookAtRecord(__u32 i, struct walk *w)
 
 DEFINE_WALK(lookAtRecord, struct walk, snapshot)
 
-/* The root's own look tells whether there is a chain; if it is one record, that was it. 0: there is nothing to walk.
- */
+/* Looks at the root, which shows if there is a chain. If the root is alone in its closure, that is all. 0: there is
+ * nothing to walk through. */
 static __always_inline int lookAtRoot(struct walk *w, __u32 slot, __u32 evenUnchanged)
 {
     struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &slot);
@@ -170,7 +172,7 @@ static __always_inline int lookAtRoot(struct walk *w, __u32 slot, __u32 evenUnch
         countLost(EBPFMON_LOST_FAULT);
         return 0;
     }
-    /* a read or a plain put; a record that is busy may be a seq in the middle of its links */
+    /* nothing processed: it was a read or a plain put. A record that is busy may be a seq in the middle of its links */
     if (!evenUnchanged && st->seen && win.time == st->time && !st->pending && !isBusy(&win, w->pactBefore))
         return 0;
     if (w->len > 1)
@@ -179,7 +181,7 @@ static __always_inline int lookAtRoot(struct walk *w, __u32 slot, __u32 evenUnch
     return 0;
 }
 
-/* Global as ebpfmon_note_cause is; and the stack of its caller has no room for it. */
+/* A global function, as ebpfmon_note_cause, also because the stack of its caller has no room for it. */
 #ifdef EBPFMON_OLD_KERNEL
 __attribute__((noinline)) int ebpfmon_look_at_root(__u32 slot, __u32 evenUnchanged)
 {
@@ -194,7 +196,8 @@ __attribute__((noinline)) int ebpfmon_look_at_root(struct walk *w, __u32 slot, _
 #define LOOK_AT_ROOT(w, slot, evenUnchanged) ebpfmon_look_at_root(w, slot, evenUnchanged)
 #endif
 
-/* The processings of one root's chain. Returns how many records were processed. */
+/* Takes the snapshot of the chain of one root. Returns how many records processed. "left" gets those that are still
+ * busy. */
 static __always_inline __u32 takeSnapshot(const struct caller *c, __u32 slot, __u64 now, int many, int late,
                                           struct leftBusy *left)
 {
@@ -211,7 +214,8 @@ static __always_inline __u32 takeSnapshot(const struct caller *c, __u32 slot, __
     w->next = w->end = rc->zero;
     w->many = many || (rc->flags & EBPFMON_REC_SINGLE);
     w->len = rc->len < EBPFMON_CLOSURE_MAX ? rc->len : EBPFMON_CLOSURE_MAX;
-    /* With many locks held not even a NOTIME root is walked for nothing: the same chain would be, for each of them. */
+    /* With several lock sets held, a root with NOTIME is not walked through if it has not changed: the same closure
+     * would be walked through for each of them. */
     if (LOOK_AT_ROOT(w, slot, late || (!many && (rc->flags & EBPFMON_REC_NOTIME))))
         WALK(lookAtRecord, w->len, w);
     *left = w->left;

@@ -1,30 +1,33 @@
 // SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
 /*
- * The sweep: what a whole pass of a scan list processed, by one look at its end.
+ * The sweep: finds what a whole pass of a scan list processed, by one look at its end.
  *
- * A pass holds no lock when it ends, so another thread may be processing any of its records. Whoever else processes is
- * seen when it has taken the lock (ebpfmon_locked), and when it releases it. It enters the group of the record: all
- * records that links connect with it. On entering it counts what passes have processed so far, before it processes the
- * same records again. While somebody is inside, a sweep leaves the group out and says so, and the last who leaves looks
- * at the group. Each processing is counted by whoever exchanges the time stamp that was noted for the record.
+ * A pass holds no lock when it ends, so another thread may be processing any of its records. We see such a thread when
+ * it has taken the lock (ebpfmon_locked), and when it releases it. It enters the group of the record: all records that
+ * links connect with it. When it enters, it first counts what passes have processed so far, because it may process the
+ * same records again. While a thread is in a group, a sweep leaves the group out and notes that; the last thread that
+ * leaves looks at the group then. A processing is counted by the program that succeeds to exchange the time stamp that
+ * was noted for the record.
  */
 #include "ebpfMonBase.h"
 #include "look.bpf.h"
 
-#define STUCK_NS 60000000000ull /* a pass cannot process a group that a thread is in. So who is inside at its end came while
-                                 * it lasted, and not so long ago */
-#define LOOKS_AGAIN 256 /* of one sweep, at records whose group was entered at that moment */
+#define STUCK_NS 60000000000ull /* ns; a pass cannot process a group while another thread is in it. So a thread that
+                                 * is in the group at the end of a pass entered it during the pass, and not so long
+                                 * ago */
+#define LOOKS_AGAIN 256 /* records that one sweep may look at again, because a thread entered their group at that
+                         * moment */
 
 struct sweep {
     __u64 now;
-    __u32 first, len; /* places in the table of closures */
+    __u32 first, len; /* the places in the table of closures */
     __u32 next;
     __u32 time, pactBefore;
     __u32 counted;
-    __u32 missed;   /* it may not have seen all … */
-    __u32 stuck;    /* … because of one who has left unseen */
-    __u32 isLocked; /* this thread holds the lock of these records */
-    __u32 zero;     /* as in struct ebpfMonRecConf */
+    __u32 missed;   /* nonzero: the sweep may have missed something … */
+    __u32 stuck;    /* … because a thread has left a group unseen */
+    __u32 isLocked; /* nonzero: this thread holds the lock of these records */
+    __u32 zero;     /* always 0; see struct ebpfMonRecConf */
 };
 
 static __always_inline __u32 readInside(const struct ebpfMonRecState *head)
@@ -32,8 +35,8 @@ static __always_inline __u32 readInside(const struct ebpfMonRecState *head)
     return *(volatile __u32 *)&head->inside;
 }
 
-/* Counts what this record has processed since it was counted last. A sweep does not end what an asynchronous record has
- * begun: its completion does, which holds the lock. */
+/* Counts a processing of this record since it was counted last. A processing of an asynchronous record counts only when
+ * it completes: the thread that does so holds the lock set and counts it. */
 static __always_inline void sweepRecord(struct sweep *s, struct ebpfMonRecState *st, __u64 own, const struct window *win)
 {
     if (isBusy(win, s->pactBefore) || st->pending || stampOrder(win->time) <= stampOrder(own) ||
@@ -44,7 +47,7 @@ static __always_inline void sweepRecord(struct sweep *s, struct ebpfMonRecState 
     s->counted++;
 }
 
-/* Says that the group is left out. 0: nobody is inside any more. */
+/* Notes that the group is left out. 0: no thread is in it any more. */
 static __always_inline int skipGroup(struct sweep *s, struct ebpfMonRecState *head)
 {
     __sync_fetch_and_or(&head->inside, EBPFMON_INSIDE_SKIPPED);
@@ -60,7 +63,7 @@ static long sweepNext(__u32 i, struct sweep *s)
     struct window win;
     __u64 own;
 
-    if (n >= s->len || !closureEntry(s->first + n, &entry))
+    if (n >= s->len || !readClosureEntry(s->first + n, &entry))
         return 1;
     s->next = n + 1;
     slot = EBPFMON_ENTRY_SLOT(entry);
@@ -75,7 +78,7 @@ static long sweepNext(__u32 i, struct sweep *s)
     if (!s->isLocked && (inside & EBPFMON_INSIDE_COUNT)) {
         if (skipGroup(s, head))
             return 0;
-        inside = readInside(head); /* it has left meanwhile, and may not have seen that */
+        inside = readInside(head); /* the thread has left meanwhile, and may not have seen our note */
     }
     own = *(volatile __u64 *)&st->time;
     if (readWindow(&win, st->addr, s->time)) {
@@ -84,7 +87,7 @@ static long sweepNext(__u32 i, struct sweep *s)
         return 0;
     }
     if (!s->isLocked && ((inside & EBPFMON_INSIDE_COUNT) || ((readInside(head) ^ inside) & ~EBPFMON_INSIDE_SKIPPED)))
-        s->next = n; /* somebody came: what was read may be half of something */
+        s->next = n; /* a thread entered: what we read may be incomplete, so read it again */
     else
         sweepRecord(s, st, own, &win);
     return 0;
@@ -99,7 +102,7 @@ static __always_inline void beginSweep(struct sweep *s, const struct ebpfMonTarg
     s->pactBefore = conf->pact - (conf->time - EBPFMON_TIME_WINDOW);
 }
 
-/* Looks at so many records from "first" on. */
+/* Looks at "len" records from place "first" on. */
 static __always_inline void sweepPlaces(struct sweep *s, __u32 first, __u32 len)
 {
     s->first = first;
@@ -108,11 +111,11 @@ static __always_inline void sweepPlaces(struct sweep *s, __u32 first, __u32 len)
     bpf_loop(len + LOOKS_AGAIN, sweepNext, s, 0);
 }
 
-/* After the records were counted: the user part compares both sums (publish/rootAudit.c). What a sweep counts is added to
- * the first record of all that it looks at. */
+/* Adds what a sweep counted to the first record at which it looked, after the records were counted. The user part
+ * compares both sums (publish/rootAudit.c). */
 static __always_inline void addSwept(__u32 slot, __u32 processed)
 {
-    struct ebpfMonRootStat *rs = processed ? rootStat(slot) : 0;
+    struct ebpfMonRootStat *rs = processed ? getRootStat(slot) : 0;
 
     if (rs)
         __sync_fetch_and_add(&rs->processed, processed);
@@ -136,11 +139,11 @@ static __always_inline void sweepAll(const struct caller *c, struct sweep *s, __
         noteMissed(c->tgid);
     if (s->stuck && (m = bpf_map_lookup_elem(&moved, &tgid)))
         __sync_fetch_and_add(&m->stuck, 1);
-    if (s->counted != before && closureEntry(first, &entry))
+    if (s->counted != before && readClosureEntry(first, &entry))
         addSwept(EBPFMON_ENTRY_SLOT(entry), s->counted - before);
 }
 
-/* Counts what the records of the closure of this one have processed so far. */
+/* Counts what the records of this record's closure have processed so far. */
 __attribute__((noinline)) int ebpfmon_sweep_closure(__u32 slot, __u64 now, __u32 isLocked)
 {
     struct ebpfMonRecConf *rc = bpf_map_lookup_elem(&recConf, &slot);
@@ -172,7 +175,7 @@ static long sweepMoved(__u32 i, struct moving *v)
     return 0;
 }
 
-/* Records that went to another list, after the lists were made, are looked at with each list. */
+/* Looks at the records that moved to another list after the user part read the lists. This is done with each list. */
 __attribute__((noinline)) int ebpfmon_sweep_moved(__u64 now)
 {
     struct moving v = { .now = now };
@@ -210,10 +213,10 @@ __attribute__((noinline)) int ebpfmon_sweep_list(__u64 mutex, __u64 now)
     return 0;
 }
 
-/* passChain.bpf.c */
+/* in passChain.bpf.c */
 int ebpfmon_end_pass(__u64 sp, __u64 now);
 
-/* scanList calls epicsMutexUnlock for the last time. */
+/* scanList() calls epicsMutexUnlock() for the last time. */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_list_end, __u64 mutex)
 {
@@ -224,7 +227,7 @@ int BPF_UPROBE(ebpfmon_list_end, __u64 mutex)
     });
 }
 
-/* scanList(scan_list *): where it has another way out than that one. */
+/* scanList(scan_list *): in IOCs in which this function has another end, too. */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_list_begin, __u64 list)
 {
@@ -241,7 +244,7 @@ static __always_inline void askFor(__u64 lock, __u32 isMany)
 
     if (!enterProbe(&c, EBPFMON_HIT_ENTRY))
         return;
-    th = threadOf(c.tid);
+    th = getThread(c.tid);
     if (!th) {
         noteMissed(c.tgid);
         return;
@@ -250,14 +253,14 @@ static __always_inline void askFor(__u64 lock, __u32 isMany)
     th->askedMany = isMany;
 }
 
-/* The calls of dbScanLock(dbCommon *) … */
+/* The calls of dbScanLock(dbCommon *), except those in scanList() and in functions that only read. */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_ask, __u64 precord)
 {
     RUN_TIMED(askFor(precord, 0));
 }
 
-/* … and of dbScanLockMany(dbLocker *), but for those of scanList and of functions that only read. */
+/* The calls of dbScanLockMany(dbLocker *), with the same exceptions. */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_ask_many, __u64 locker)
 {
@@ -322,7 +325,7 @@ __attribute__((noinline)) int ebpfmon_enter_asked(__u64 now)
         return 0;
     e.lock = th->asked;
     th->asked = 0;
-    h = heldLast(th);
+    h = getLastHeld(th);
     if (h && !h->got && !h->sp && h->root == e.lock)
         h->got = now;
     if (!th->askedMany) {
@@ -335,15 +338,15 @@ __attribute__((noinline)) int ebpfmon_enter_asked(__u64 now)
     return 0;
 }
 
-/* Behind those calls: the lock is there. */
+/* After these calls: the thread has the lock. */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_locked)
 {
     RUN_TIMED(ebpfmon_enter_asked(now));
 }
 
-/* This thread leaves the group. If it is the last one, it looks at the group instead of the sweeps that left it out,
- * and returns 1. */
+/* This thread leaves the group. If it is the last one, and sweeps left the group out, it looks at the group, and
+ * returns 1. */
 __attribute__((noinline)) int ebpfmon_leave_group(__u32 group, __u64 now)
 {
     struct ebpfMonRecState *head = bpf_map_lookup_elem(&recState, &group);
@@ -370,10 +373,10 @@ struct leaving {
     __u32 from;
     __u32 sweeps;
     __u32 isMany;
-    __u32 looked; /* a sweep had left out one of the groups */
+    __u32 looked; /* nonzero: a sweep had left out one of the groups */
 };
 
-/* Of the groups that this thread is in, from the last one back. */
+/* Leaves one of the groups of this thread, from the last one back. */
 static long leaveNext(__u32 i, struct leaving *v)
 {
     struct thread *th = v->th;
@@ -389,15 +392,15 @@ static long leaveNext(__u32 i, struct leaving *v)
     n--;
     *in = th->inside[n & (INSIDE_MAX - 1)];
     th->insideCount = n;
-    if (sweeps != v->sweeps) /* of an earlier time */
+    if (sweeps != v->sweeps) /* from an earlier time with sweeps */
         return 0;
     if (ebpfmon_leave_group(group, v->now))
         v->looked = 1;
     return !v->isMany;
 }
 
-/* Called after what the thread itself processed was counted, and before it releases the lock. Nonzero: ebpfmon_sweep_moved
- * is to be called, too, since the lists that were read do not have all of a group. */
+/* Leaves groups before the thread releases the lock, and after its own processings were counted. Nonzero: also call
+ * ebpfmon_sweep_moved, because the lists that were read do not have all records of a group. */
 __attribute__((noinline)) int ebpfmon_leave(__u64 lock, __u64 now, __u32 isMany)
 {
     struct leaving v = { .lock = lock, .now = now, .isMany = isMany };
@@ -413,8 +416,8 @@ __attribute__((noinline)) int ebpfmon_leave(__u64 lock, __u64 now, __u32 isMany)
     return v.looked;
 }
 
-/* dbPut(DBADDR *) to a field of the scan: the record may go to another list, or to another place in its own. It may have
- * been processed before, and will be once more in the same pass. */
+/* dbPut(DBADDR *) to a field that controls scanning: the record may move to another list, or to another place in its
+ * list. It may have been processed in this pass, and be processed again. */
 static __always_inline void seeScanPut(__u64 paddr)
 {
     struct ebpfMonRecState *st;

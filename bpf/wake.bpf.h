@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
 /*
- * How events reach the reader of a ring without waking it for each. The reader sets a flag when it goes to sleep. Each
- * event is committed without a wake-up; then its program looks at the flag, clears it, and wakes the reader. So an IOC
- * pays for one wake-up after a silence, and for none in a flood.
+ * How events reach the reader of a ring without a wake-up for each event. The reader sets a flag when it goes to sleep.
+ * A program commits each event without a wake-up. Then it looks at the flag; if it is set, it clears it and wakes the
+ * reader. So an IOC pays for one wake-up after a pause, and for none in a flood.
  *
- * No event is left unseen. Commit and look are here, set and look are in probe/ring.c, each with a full barrier in
- * between: here it is the one in bpf_ringbuf_commit(), which ends with an xchg() of the event's header
- * (kernel/bpf/ringbuf.c). So either this program sees the flag, or the reader sees the event. The flag is cleared by a
- * plain store, because kernels before 5.12 have no other atomic operation than addition. If two programs clear it, both
- * wake the reader; and whoever has cleared a flag that was set again meanwhile wakes the reader after that.
+ * No event stays unread. A program commits, then looks at the flag; the reader sets the flag (probe/ring.c), then looks
+ * at the ring. Both have a full barrier in between. Here it is the one in bpf_ringbuf_commit(), which ends with an
+ * xchg() of the event's header (kernel/bpf/ringbuf.c). So either the program sees the flag, or the reader sees the
+ * event. The flag is cleared by a plain store, because kernels before 5.12 have no atomic operation except addition. If
+ * two programs clear it, both wake the reader. If a program clears a flag that was set again meanwhile, it wakes the
+ * reader after that.
  */
 #ifndef EBPFMON_WAKE_BPF_H
 #define EBPFMON_WAKE_BPF_H
@@ -18,8 +19,9 @@
 
 #define WAKE_BYTES 8
 
-/* After an event was committed to this ring. "sleeps": its flag. An empty record carries the wake-up: it is taken before
- * the flag is cleared. Without room for it the reader has much to read; it looks by itself after a second at most. */
+/* Wakes the reader, if it sleeps. Call it after an event was committed to this ring. "sleeps": the flag of the ring. An
+ * empty record carries the wake-up, and its room is reserved before the flag is cleared. If there is no room, the
+ * reader has much to read; it looks by itself after a second at most. */
 static __always_inline void wakeReader(void *ring, volatile __u32 *sleeps)
 {
     void *empty;

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
 /*
- * How a program goes through many things: step by step, until a step returns nonzero. What the steps share is a struct of
- * the walk.
+ * How a program goes through many things: step by step, until a step returns nonzero. The steps share one struct.
  *
- * From kernel 5.17 on bpf_loop does that, and the struct is on the stack. Before (EBPFMON_OLD_KERNEL) it is a loop, and the
- * verifier goes through it turn by turn: 16384 of them are few enough if a turn is short for it. So a step is a global
- * function, through which it goes only once. Before 5.12 (e5069b9c23b3) such a function takes numbers alone. So the struct
- * is in a table, one for each CPU. No other program uses it meanwhile: before 6.0 (8c7dcb84e3b7) the program of a uprobe
- * cannot be preempted.
+ * Since kernel 5.17, bpf_loop() does that, and the struct is on the stack. For older kernels (EBPFMON_OLD_KERNEL) it is
+ * a loop, and the verifier checks it turn by turn. It can check 16384 turns if each turn is short. So a step is a
+ * global function, which the verifier checks only once. Before 5.12 (e5069b9c23b3) such a function takes only numbers.
+ * So the struct is in a table with one element for each CPU. No other program uses it meanwhile, because before 6.0
+ * (8c7dcb84e3b7) the program of a uprobe cannot be preempted.
  *
- *   WALK_ROOM(room, struct type)        the table
- *   DEFINE_WALK(step, struct type, room)   behind "static long step(__u32 i, struct type *walk)"
- *   BEGIN_WALK(room, struct type, walk)    declares "walk"; what is in it is not known. Old kernels: NULL is possible
- *   WALK(step, n, walk)                 n steps, at most 16384; with old kernels a step must know the end itself
+ * WALK_ROOM(room, struct type) defines the table.
+ * DEFINE_WALK(step, struct type, room) stands after "static long step(__u32 i, struct type *walk)".
+ * BEGIN_WALK(room, struct type, walk) declares "walk"; its contents are undefined. With old kernels it may be NULL.
+ * WALK(step, n, walk) makes n steps, at most 16384. With old kernels, the step itself must find the end.
  */
 #ifndef EBPFMON_WALK_BPF_H
 #define EBPFMON_WALK_BPF_H
@@ -21,7 +20,7 @@
 
 #ifdef EBPFMON_OLD_KERNEL
 
-#define WALK_TURNS 128 /* of one loop; two are in each other */
+#define WALK_TURNS 128 /* turns of one loop; two loops are nested */
 
 #define WALK_ROOM(room, what)                     \
     struct {                                      \

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
 /*
- * Which packets of a network namespace may be Channel Access or pvAccess. It sees every packet of the host, so what
- * matters most is how soon it is done with those of others: a pure ACK costs one read of the headers, data of a connection
- * that is known to be foreign one lookup more. Two programs do the same: a filter of packet sockets, and one for tcx
- * (probe/packetTaps.h).
+ * Selects the packets of a network namespace that may be Channel Access or pvAccess. The programs see every packet of
+ * the namespace, so they must be quick for packets of others: a pure ACK costs one read of the headers, and data of a
+ * connection that is known to be foreign one lookup more. Two programs do the same: a filter for packet sockets, and
+ * one for tcx (probe/packetTaps.h).
  *
- * An object of its own: each network namespace has an instance with its own tables. Kernel 5.10 and later.
+ * This is an object file of its own. Each network namespace has a copy with its own tables. Kernel 5.10 and later.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -19,29 +19,29 @@
 #include "ebpfMonPacket.h"
 #include "wake.bpf.h"
 
-#define LOOPBACK_IFINDEX 1      /* of lo in every namespace: loopback_net_init() insists on it */
-#define LINK_HEADER      14     /* of lo, before the IP header: eth_type_trans() in loopback_xmit() */
-#define FRAGMENT         0x3fff /* of iphdr.frag_off: more fragments, or not the first */
+#define LOOPBACK_IFINDEX 1      /* of lo in every namespace: loopback_net_init() of the kernel checks it */
+#define LINK_HEADER      14     /* bytes before the IP header on lo: eth_type_trans() in loopback_xmit() */
+#define FRAGMENT         0x3fff /* bits of iphdr.frag_off: there are more fragments, or this is not the first */
 #define CA_LAST          27     /* caProto.h: CA_PROTO_SERVER_DISCONN */
 #define CA_VERSION       0
 #define PVA_MAGIC        0xca
-#define PVA_VERSION      4      /* newest that we know; the specification's protocol revision */
-#define PVA_RESERVED     0x0e   /* bits of the flags that are 0 */
+#define PVA_VERSION      4      /* the newest that we know: the protocol revision of the specification */
+#define PVA_RESERVED     0x0e   /* bits of the flags that must be 0 */
 #define PVA_LAST         23
 
-/* caProto.h: these have no payload (VERSION, EVENTS_OFF, EVENTS_ON, READ_SYNC, CLEAR_CHANNEL, ACCESS_RIGHTS, ECHO,
- * CREATE_CH_FAIL, SERVER_DISCONN). */
+/* Commands of caProto.h without a payload (VERSION, EVENTS_OFF, EVENTS_ON, READ_SYNC, CLEAR_CHANNEL, ACCESS_RIGHTS,
+ * ECHO, CREATE_CH_FAIL, SERVER_DISCONN). */
 #define CA_NO_PAYLOAD \
     (1u << 0 | 1u << 8 | 1u << 9 | 1u << 10 | 1u << 12 | 1u << 22 | 1u << 23 | 1u << 26 | 1u << 27)
 
 struct headers {
     struct iphdr ip;
-    struct tcphdr tcp; /* UDP has its ports at the same place */
+    struct tcphdr tcp; /* UDP has its ports at the same place as TCP */
 };
 
-#define UDP_MIN 28 /* of both headers: all that a short datagram has */
+#define UDP_MIN 28 /* bytes of the IP and the UDP header: a short datagram has no more */
 
-/* What the beginning of a packet's data looks like. */
+/* What the first bytes of a packet's data look like. */
 enum looks { NO, PERHAPS /* too short to tell */, CA, CA_HELLO, PVA };
 
 struct {
@@ -51,7 +51,7 @@ struct {
     __type(value, struct ebpfMonConn);
 } conns SEC(".maps");
 
-/* A bit a port, in host byte order: where CA or PVA is expected. */
+/* The ports where CA or PVA is expected: a bit for each port, in host byte order. */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(max_entries, EBPFMON_PORT_WORDS);
@@ -66,7 +66,7 @@ struct {
     __type(value, struct ebpfMonPacketCounts);
 } counts SEC(".maps");
 
-/* The packets that passed: struct ebpfMonPacketHead, then the packet from its IP header on. */
+/* The packets that passed: a struct ebpfMonPacketHead, then the packet from its IP header on. */
 struct {
     __uint(type, BPF_MAP_TYPE_RINGBUF);
     __uint(max_entries, 8 << 20);
@@ -75,12 +75,13 @@ struct {
 /* Nonzero: the reader sleeps (wake.bpf.h). The user part sets it. */
 volatile __u32 packetsSleep;
 
-/* The user part keeps it: reading a clock for each foreign packet would cost more than all the rest. */
+/* The time in seconds, set by the user part: to read a clock for each foreign packet would cost more than everything
+ * else. */
 volatile __u32 nowSecs;
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-static __always_inline int expected(__be16 port)
+static __always_inline int isExpected(__be16 port)
 {
     __u32 host = bpf_ntohs(port), word = host / 64;
     __u64 *bits = bpf_map_lookup_elem(&ports, &word);
@@ -94,8 +95,8 @@ static __always_inline int isPva(const __u8 *p)
     return p[0] == PVA_MAGIC && p[1] <= PVA_VERSION && !(p[2] & PVA_RESERVED) && p[3] <= PVA_LAST;
 }
 
-/* struct ca_hdr of caProto.h, all big-endian: m_cmmd, m_postsize, m_dataType, m_count. A size of 0xffff with a
- * count of 0 says that the true ones follow. */
+/* The head of a message, struct ca_hdr of caProto.h; all numbers are big-endian: m_cmmd, m_postsize, m_dataType,
+ * m_count. If the size is 0xffff and the count 0, the real ones follow. */
 static __always_inline enum looks isCa(const __u8 *p)
 {
     __u32 command = (__u32)p[0] << 8 | p[1], size = (__u32)p[2] << 8 | p[3], count = (__u32)p[6] << 8 | p[7];
@@ -106,7 +107,7 @@ static __always_inline enum looks isCa(const __u8 *p)
         return NO;
     if (command != CA_VERSION)
         return CA;
-    return count && count < 256 ? CA_HELLO : NO; /* the minor version: zeros alone are no message */
+    return count && count < 256 ? CA_HELLO : NO; /* the count is the minor version; a message of zeros is none */
 }
 
 static __always_inline enum looks lookAtHead(const __u8 *p)
@@ -114,8 +115,8 @@ static __always_inline enum looks lookAtHead(const __u8 *p)
     return isPva(p) ? PVA : isCa(p);
 }
 
-/* "begins": it is the first data of its direction. */
-static __always_inline enum looks look(struct __sk_buff *skb, __u32 at, __u32 size, int begins)
+/* Looks at the first bytes of a packet's data. "begins": these are the first data of their direction. */
+static __always_inline enum looks lookAtData(struct __sk_buff *skb, __u32 at, __u32 size, int begins)
 {
     __u8 p[EBPFMON_SHORT] = {};
 
@@ -131,8 +132,8 @@ static __always_inline enum looks look(struct __sk_buff *skb, __u32 at, __u32 si
     return lookAtHead(p);
 }
 
-/* The first bytes of a direction may come in pieces, each in a segment of its own. "offset": of this one. Nonzero: with it
- * all are here, at *head. */
+/* Collects the first bytes of a direction, which may come in several segments. "offset": of this segment. Nonzero: all
+ * have come, and are in "head". */
 static __always_inline int completeHead(struct __sk_buff *skb, struct ebpfMonConn *c, __u32 d, __u32 offset, __u32 at,
     __u32 size, __u8 head[EBPFMON_SHORT])
 {
@@ -144,7 +145,7 @@ static __always_inline int completeHead(struct __sk_buff *skb, struct ebpfMonCon
 
         if (i >= size || o >= EBPFMON_SHORT)
             continue;
-        barrier_var(place); /* the verifier has lost its bound */
+        barrier_var(place); /* for the verifier, which has lost its bound */
         if (!bpf_skb_load_bytes(skb, at + i, &c->head[place & (2 * EBPFMON_SHORT - 1)], 1))
             have |= 1u << o;
     }
@@ -157,7 +158,7 @@ static __always_inline int completeHead(struct __sk_buff *skb, struct ebpfMonCon
     return 1;
 }
 
-static __always_inline void foreign(struct ebpfMonConn *c, struct ebpfMonPacketCounts *count)
+static __always_inline void setForeign(struct ebpfMonConn *c, struct ebpfMonPacketCounts *count)
 {
     c->state = EBPFMON_CONN_FOREIGN;
     c->since = nowSecs;
@@ -166,15 +167,16 @@ static __always_inline void foreign(struct ebpfMonConn *c, struct ebpfMonPacketC
     c->counted = 1;
 }
 
-/* Data of a connection that is neither wanted nor foreign yet. Nonzero: hand it up. */
-static __always_inline int judge(struct __sk_buff *skb, const struct tcphdr *tcp, struct ebpfMonConn *c, __u32 d,
+/* Decides about data of a connection that is not known to be wanted or foreign. Nonzero: pass the packet to the user
+ * part. */
+static __always_inline int judgeData(struct __sk_buff *skb, const struct tcphdr *tcp, struct ebpfMonConn *c, __u32 d,
     __u32 at, __u32 size, struct ebpfMonPacketCounts *count)
 {
-    int fresh = c->state == EBPFMON_CONN_FRESH, known = expected(tcp->source) || expected(tcp->dest);
+    int fresh = c->state == EBPFMON_CONN_FRESH, known = isExpected(tcp->source) || isExpected(tcp->dest);
     __u32 first = d ? c->first[1] : c->first[0], offset = bpf_ntohl(tcp->seq) - first;
-    /* A packet that has overtaken the first one begins anywhere. */
+    /* A packet that has overtaken the first one can begin anywhere in a message. */
     int begins = fresh && (!(c->known >> d & 1) || !offset);
-    enum looks looks = look(skb, at, size, begins);
+    enum looks looks = lookAtData(skb, at, size, begins);
     __u8 head[EBPFMON_SHORT];
 
     if (fresh && c->known >> d & 1 && offset < EBPFMON_SHORT && (offset || size < EBPFMON_SHORT) &&
@@ -184,25 +186,27 @@ static __always_inline int judge(struct __sk_buff *skb, const struct tcphdr *tcp
     }
 
     if (begins && d == c->client && looks == CA && !known)
-        looks = NO; /* what a CA client says first is its version */
+        looks = NO; /* the first message of a CA client is its version */
     if (looks >= CA) {
         c->state = EBPFMON_CONN_WANTED;
         return 1;
     }
     if (begins && looks == NO && !known) {
-        foreign(c, count);
+        setForeign(c, count);
         return 0;
     }
-    /* Segments may have one byte each: then it takes more of them until a message can be seen. */
+    /* Segments may have one byte each: then it takes more of them to recognise a message. */
     c->tries += size < EBPFMON_SHORT ? 1 : EBPFMON_SHORT;
     if (c->tries >= EBPFMON_SHORT * (known ? EBPFMON_TRIES_KNOWN : EBPFMON_TRIES))
-        foreign(c, count);
-    /* A segment that begins within a message: where we expect ours, the reassembler may find a header in it. */
+        setForeign(c, count);
+    /* Segments can begin within a message. Where we expect CA or PVA, the user part may find a header later in such a
+     * segment. */
     return known || looks == PERHAPS || (fresh && !begins);
 }
 
-/* SYN and SYN-ACK say where the data will begin. For ports that are not expected that is all they are good for. */
-static __always_inline int handshake(const struct tcphdr *tcp, struct ebpfMonConnKey *key, __u32 d)
+/* Notes from SYN and SYN-ACK at which sequence number the data will begin. Nonzero: pass the packet to the user part,
+ * because its port is expected. */
+static __always_inline int noteHandshake(const struct tcphdr *tcp, struct ebpfMonConnKey *key, __u32 d)
 {
     __u32 first = bpf_ntohl(tcp->seq) + 1;
 
@@ -222,14 +226,15 @@ static __always_inline int handshake(const struct tcphdr *tcp, struct ebpfMonCon
             c->known |= 1u << d;
         }
     }
-    return expected(tcp->source) || expected(tcp->dest);
+    return isExpected(tcp->source) || isExpected(tcp->dest);
 }
 
-static __always_inline int wantedTcp(struct __sk_buff *skb, __u32 ip, const struct headers *h,
+static __always_inline int isWantedTcp(struct __sk_buff *skb, __u32 ip, const struct headers *h,
     struct ebpfMonPacketCounts *count)
 {
     const struct tcphdr *tcp = &h->tcp;
-    /* Without a length: longer than the field can say (BIG TCP). Else the field, for short frames are padded. */
+    /* 0: the packet is longer than the field can say (BIG TCP). Otherwise the field counts, because short frames are
+     * padded. */
     __u32 total = h->ip.tot_len ? bpf_ntohs(h->ip.tot_len) : skb->len - ip;
     __u32 at = h->ip.ihl * 4u + tcp->doff * 4u, size, d;
     struct ebpfMonConnKey key;
@@ -243,14 +248,14 @@ static __always_inline int wantedTcp(struct __sk_buff *skb, __u32 ip, const stru
         return 0;
     d = ebpfMonConnKeySet(&key, h->ip.saddr, tcp->source, h->ip.daddr, tcp->dest);
     if (tcp->syn)
-        return handshake(tcp, &key, d);
+        return noteHandshake(tcp, &key, d);
     c = bpf_map_lookup_elem(&conns, &key);
     if (!c) {
         struct ebpfMonConn new = { .state = EBPFMON_CONN_MIDDLE };
 
         if (!size || tcp->rst)
             return 0;
-        pass = judge(skb, tcp, &new, d, ip + at, size, count);
+        pass = judgeData(skb, tcp, &new, d, ip + at, size, count);
         bpf_map_update_elem(&conns, &key, &new, BPF_ANY);
         return pass;
     }
@@ -261,27 +266,29 @@ static __always_inline int wantedTcp(struct __sk_buff *skb, __u32 ip, const stru
         c->tries = 0;
     }
     if (size && c->state != EBPFMON_CONN_FOREIGN)
-        pass = judge(skb, tcp, c, d, ip + at, size, count);
+        pass = judgeData(skb, tcp, c, d, ip + at, size, count);
     if (tcp->fin)
         c->ended |= 1u << d;
-    /* Make room at once, that they need not be searched for. A wanted one stays: late segments may follow. */
+    /* Delete a connection that has ended at once, to make room. A wanted one stays, because late segments may
+     * follow. */
     if ((tcp->rst || c->ended == 3) && c->state != EBPFMON_CONN_WANTED)
         bpf_map_delete_elem(&conns, &key);
     return pass;
 }
 
-/* pvAccess servers answer a search from a port of their own choice to one of the client's (pvAccessCPP,
- * blockingUDPTransport.cpp: "search responses all always send from sendTransport"): known by its magic. */
-static __always_inline int wantedUdp(struct __sk_buff *skb, __u32 ip, const struct headers *h)
+/* Nonzero: a wanted datagram. pvAccess servers answer a search from a port of their own choice, to a port of the client
+ * (pvAccessCPP, blockingUDPTransport.cpp: "search responses all always send from sendTransport"). We know these by
+ * their magic byte. */
+static __always_inline int isWantedUdp(struct __sk_buff *skb, __u32 ip, const struct headers *h)
 {
     __u8 p[8];
 
-    if (expected(h->tcp.source) || expected(h->tcp.dest))
+    if (isExpected(h->tcp.source) || isExpected(h->tcp.dest))
         return 1;
     return !bpf_skb_load_bytes(skb, ip + h->ip.ihl * 4u + 8, p, sizeof(p)) && isPva(p);
 }
 
-/* Copies "n" bytes of the packet, its headers at least, into an entry with room for "room", a constant. Nonzero: that was
+/* Copies "n" bytes of the packet, at least its headers, into an entry with "room" bytes, which is a constant. Nonzero:
  * not possible. */
 static __always_inline int copyPacket(struct __sk_buff *skb, __u32 ip, __u32 room, __u64 n, __u64 now)
 {
@@ -289,8 +296,9 @@ static __always_inline int copyPacket(struct __sk_buff *skb, __u32 ip, __u32 roo
 
     if (!entry)
         return -1;
-    /* n is within both limits, but the verifier has lost that. Verifiers up to 6.12 know only the bound of what was
-     * compared, so there is one comparison at a time; those before 6.8 learn nothing from one with 0. */
+    /* n is within both limits, but the verifier has lost that. Verifiers up to 6.12 know only the bound of a number
+     * that was compared, so there is one comparison at a time. Verifiers before 6.8 learn nothing from a comparison
+     * with 0. */
     barrier_var(n);
     if (n < UDP_MIN)
         n = UDP_MIN;
@@ -310,7 +318,8 @@ static __always_inline int copyPacket(struct __sk_buff *skb, __u32 ip, __u32 roo
     return 0;
 }
 
-/* The size of an entry must be a constant, so there are some sizes, each twice the one before. */
+/* Sends the packet to the user part. The size of an entry must be a constant, so there are some sizes, each of them
+ * twice the one before. */
 static __always_inline int sendPacket(struct __sk_buff *skb, __u32 ip)
 {
     __u64 n = skb->len - ip < EBPFMON_PACKET_MAX ? skb->len - ip : EBPFMON_PACKET_MAX;
@@ -323,8 +332,8 @@ static __always_inline int sendPacket(struct __sk_buff *skb, __u32 ip)
     return copyPacket(skb, ip, EBPFMON_PACKET_MAX, n, now);
 }
 
-/* At the IP header "ip". A program at a hook of the device (not at 0) may read the packet itself, which is quicker. 0; -1:
- * the packet is too short. */
+/* Reads the headers; the IP header begins at "ip". At a hook of a device ("ip" is not 0) a program may read the packet
+ * itself, which is quicker. 0; or -1: the packet is too short. */
 static __always_inline int readHeaders(struct __sk_buff *skb, __u32 ip, struct headers *h)
 {
     if (ip) {
@@ -338,7 +347,7 @@ static __always_inline int readHeaders(struct __sk_buff *skb, __u32 ip, struct h
     return skb->len >= ip + sizeof(*h) ? bpf_skb_load_bytes(skb, ip, h, sizeof(*h)) : bpf_skb_load_bytes(skb, ip, h, UDP_MIN);
 }
 
-/* "ip": where the IP header begins. */
+/* Looks at a packet. "ip": where its IP header begins. */
 static __always_inline void seePacket(struct __sk_buff *skb, __u32 ip)
 {
     struct ebpfMonPacketCounts *count;
@@ -361,11 +370,11 @@ static __always_inline void seePacket(struct __sk_buff *skb, __u32 ip)
         if (skb->len < l4 + sizeof(h.tcp) ||
             (l4 != ip + sizeof(h.ip) && bpf_skb_load_bytes(skb, l4, &h.tcp, sizeof(h.tcp))))
             return;
-        pass = wantedTcp(skb, ip, &h, count);
+        pass = isWantedTcp(skb, ip, &h, count);
     } else if (h.ip.protocol == IPPROTO_UDP) {
         if (l4 != ip + sizeof(h.ip) && bpf_skb_load_bytes(skb, l4, &h.tcp, 8))
             return;
-        pass = wantedUdp(skb, ip, &h);
+        pass = isWantedUdp(skb, ip, &h);
     }
     if (!pass)
         return;
@@ -374,21 +383,22 @@ static __always_inline void seePacket(struct __sk_buff *skb, __u32 ip)
         count->dropped++;
 }
 
-/* Offset 0 is the IP header: packet_rcv() sees to that for SOCK_DGRAM. (bpf_skb_load_bytes_relative() would say so too, but
- * does not reach beyond the linear part, where most data of large packets is.) */
+/* For packet sockets. Offset 0 is the IP header, because packet_rcv() of the kernel makes it so for SOCK_DGRAM.
+ * (bpf_skb_load_bytes_relative() would also begin there, but it does not reach beyond the linear part, and most data of
+ * large packets is beyond.) */
 SEC("socket")
 int ebpfmon_wire(struct __sk_buff *skb)
 {
-    /* What goes out there comes in again. */
+    /* on lo, a packet that goes out comes in again */
     if (skb->pkt_type != PACKET_OUTGOING || skb->ifindex != LOOPBACK_IFINDEX)
         seePacket(skb, 0);
-    return 0; /* nothing through the socket: it would wake the reader for each packet */
+    return 0; /* no packet goes through the socket: that would wake the reader for each one */
 }
 
-/* At lo, on the way in. */
+/* For packets that come in on lo. */
 SEC("tc")
 int ebpfmon_wire_lo(struct __sk_buff *skb)
 {
     seePacket(skb, LINK_HEADER);
-    return TC_ACT_UNSPEC; /* TCX_NEXT: what others decide holds */
+    return TC_ACT_UNSPEC; /* TCX_NEXT: other programs decide about the packet */
 }

@@ -5,7 +5,7 @@
 #include "common/text.h"
 #include "model/audits.h"
 
-/* One per process: see the header. */
+/* one per process: audits.h tells why */
 static ebpfMonLazyMutex auditLock = EBPFMON_LAZY_MUTEX;
 static ebpfMonAudits found; /* under the lock */
 

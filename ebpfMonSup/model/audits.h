@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Cross-checks: what the monitor sees in two ways must agree. Where it does not although nothing was lost, something that
- * we take for certain is not. Any thread. One per process, as the losses: any room may find a disagreement.
+ * The results of cross-checks. What the monitor sees in two ways must agree. If it does not, although nothing was lost,
+ * something that we take as certain is wrong. Any thread. One per process, as the losses, because any room may find a
+ * disagreement.
  */
 #ifndef EBPFMON_AUDITS_H
 #define EBPFMON_AUDITS_H
@@ -11,29 +12,29 @@
 #include <epicsTime.h>
 
 typedef enum {
-    ebpfMonAuditPutNotInside,  /* an IOC has answered a put that was not seen in it */
-    ebpfMonAuditPutNumber,     /* between two puts of a thread there was one that was not seen */
-    ebpfMonAuditProcessings,   /* the trap on dbProcess counts a record otherwise than we do */
-    ebpfMonAuditRootSum,       /* the chains of all roots processed otherwise than their records did */
-    ebpfMonAuditHistogram,     /* the histogram of a root has more chains, or fewer, than there were */
+    ebpfMonAuditPutNotInside,  /* an IOC has answered a put, and we saw no put in the IOC */
+    ebpfMonAuditPutNumber,     /* between two puts of a thread there was one that we did not see */
+    ebpfMonAuditProcessings,   /* the probe at dbProcess() counts other processings of a record than we do */
+    ebpfMonAuditRootSum,       /* by its chains, an IOC processed more or fewer records than by its records */
+    ebpfMonAuditHistogram,     /* the histogram of a root has more or fewer chains than there were */
     ebpfMonAuditKinds
 } ebpfMonAudit;
 
 typedef struct {
     uint64_t count[ebpfMonAuditKinds];
     ebpfMonAudit lastKind;
-    char     last[120];       /* what the last one was about: an IOC, a PV, a record; "": there was none */
-    epicsTimeStamp time;      /* … and when */
+    char     last[120];       /* the IOC, PV or record of the last one; "": there was none */
+    epicsTimeStamp time;      /* time of the last one */
 } ebpfMonAudits;
 
-/* "about": an IOC, a PV, a record. */
+/* Adds "count" disagreements. "about": an IOC, a PV or a record; it is copied. */
 void ebpfMonAuditsAdd(ebpfMonAudit kind, uint64_t count, const char *about);
 
-/* Since the start, or the last reset. */
+/* Copies the disagreements since the start or the last reset. */
 void ebpfMonAuditsGet(ebpfMonAudits *audits);
 void ebpfMonAuditsReset(void);
 
-/* As a sentence for operators. */
+/* A sentence for operators. */
 const char *ebpfMonAuditName(ebpfMonAudit kind);
 
 #endif

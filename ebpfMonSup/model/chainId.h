@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What identifies one chain of a watched IOC: what one thread did while it held one lock set. */
+/* The identity of one chain of a watched IOC: of what one thread did while it held one lock set. Any thread. */
 #ifndef EBPFMON_CHAINID_H
 #define EBPFMON_CHAINID_H
 
@@ -8,9 +8,9 @@
 #include "common/hash.h"
 
 typedef struct {
-    uint32_t iocId; /* never used twice; 0: no chain */
+    uint32_t iocId; /* never used again for another IOC; 0: no chain */
     uint32_t tid;
-    uint64_t begin; /* monotonic ns: the thread asked for the lock */
+    uint64_t begin; /* monotonic ns at which the thread requested the lock set */
 } ebpfMonChainId;
 
 static inline int ebpfMonChainIdIsSame(const ebpfMonChainId *a, const ebpfMonChainId *b)
@@ -18,7 +18,7 @@ static inline int ebpfMonChainIdIsSame(const ebpfMonChainId *a, const ebpfMonCha
     return a->begin == b->begin && a->tid == b->tid && a->iocId == b->iocId;
 }
 
-/* For tables of up to 2^24 places, a power of two. */
+/* A hash for tables with up to 2^24 places, whose number is a power of two. */
 static inline uint32_t ebpfMonChainIdHash(const ebpfMonChainId *chain)
 {
     return (uint32_t)(ebpfMonHashInteger(chain->begin + chain->tid) >> 40);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Published: who is connected to the CA servers of the watched IOCs. */
+/* Published values: the clients that are connected to the CA servers of the watched IOCs. */
 #ifndef EBPFMON_CLIENTVALUES_H
 #define EBPFMON_CLIENTVALUES_H
 
@@ -12,22 +12,22 @@
 typedef struct {
     char     name[128];   /* user@address:port */
     char     ioc[61];
-    char     command[64]; /* of a client on this host; "" not known */
-    uint32_t pid;         /* 0: not known */
-    unsigned channels, subscriptions; /* of channels that match the pattern */
-    epicsTimeStamp since; /* the oldest of them */
-    int64_t  bytes;       /* that it took since it connected; -1: not known */
+    char     command[64]; /* command of a client on this host; "": not known */
+    uint32_t pid;         /* its process id; 0: not known */
+    unsigned channels, subscriptions; /* its channels that match the pattern, and their subscriptions */
+    epicsTimeStamp since; /* time at which the oldest of these channels was created */
+    int64_t  bytes;       /* bytes that it has received since it connected; -1: not known */
 } ebpfMonClientRow;
 
-/* Written by the room usage/, as a whole; the patterns by whoever sets them. */
+/* The room usage/ writes all of it at once; the patterns are written by those who set them. */
 typedef struct {
-    char     iocPattern[EBPFMON_CLIENT_PATTERN]; /* "": all */
+    char     iocPattern[EBPFMON_CLIENT_PATTERN]; /* pattern of IOCs; "": all */
     char     pvPattern[EBPFMON_CLIENT_PATTERN];
     unsigned count;       /* clients that match */
-    unsigned rows;        /* … of them in row[], most channels first */
-    unsigned channels, subscriptions; /* of all that match */
-    unsigned unread;      /* IOCs whose clients could not be read at the last look */
-    double   look;        /* CPU time that the last look took; ms */
+    unsigned rows;        /* clients in row[], those with most channels first */
+    unsigned channels, subscriptions; /* of all clients that match */
+    unsigned unread;      /* IOCs of which the clients could not be read at the last look */
+    double   look;        /* ms; CPU time of the last look */
     ebpfMonClientRow row[EBPFMON_CLIENT_ROWS];
 } ebpfMonClientValues;
 

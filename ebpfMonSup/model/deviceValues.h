@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Published: who waits for which port of asyn. Times in ms. */
+/* Published values: who waits for which port of asyn. Times in ms. */
 #ifndef EBPFMON_DEVICEVALUES_H
 #define EBPFMON_DEVICEVALUES_H
 
@@ -9,22 +9,24 @@
 #define EBPFMON_DEVICE_ROWS 100
 
 typedef struct {
-    char     port[64];  /* its name; with the address behind a blank, if it has several */
+    char     port[64];  /* its name; after a blank its address, if it has several */
     char     ioc[EBPFMON_NAME_SIZE];
-    char     user[EBPFMON_NAME_SIZE];   /* record; that of the chain's root in brackets; else the address of the user */
-    char     behind[EBPFMON_NAME_SIZE]; /* who had the port for longest, in the longest wait; empty: nobody */
+    char     user[EBPFMON_NAME_SIZE];   /* the record; or in brackets the root of its chain; or the address of the
+                                         * asynUser */
+    char     behind[EBPFMON_NAME_SIZE]; /* in the longest wait: the user that had the port for the longest time;
+                                         * empty: nobody */
     int32_t  reason;
-    uint64_t count, timeouts; /* requests that were served; that left the queue because they waited for too long */
-    double   waitMean, waitP99, waitMax; /* NaN: none was seen from its begin on */
+    uint64_t count, timeouts; /* requests that were served; requests that left the queue by a time-out */
+    double   waitMean, waitP99, waitMax; /* NaN: no request was seen in the queue */
     double   serveMean, serveMax;
 } ebpfMonDeviceRow;
 
 typedef struct {
-    char     state[160];   /* what is watched, or why not */
-    unsigned iocs;         /* whose ports are watched */
-    unsigned rows;         /* longest time in all first */
+    char     state[160];   /* what is watched, or why nothing is */
+    unsigned iocs;         /* IOCs whose ports are watched */
+    unsigned rows;         /* rows in use; the one with the longest time in all comes first */
     uint64_t requests, timeouts, lost;
-    double   cost;         /* percent of one core: the traps */
+    double   cost;         /* percent of one core; of the traps */
     ebpfMonDeviceRow row[EBPFMON_DEVICE_ROWS];
 } ebpfMonDeviceValues;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Published: the logs, and what is sent to collectors. */
+/* Published values: the logs, and what is sent to collectors. */
 #ifndef EBPFMON_EXPORTVALUES_H
 #define EBPFMON_EXPORTVALUES_H
 
@@ -11,25 +11,25 @@
 typedef enum {
     ebpfMonLogNone,
     ebpfMonLogOk,
-    ebpfMonLogTrouble /* the message says what, and what to do */
+    ebpfMonLogTrouble /* the message tells what is wrong, and what to do */
 } ebpfMonLogState;
 
 typedef struct {
-    char     caPutLogLine[1024]; /* newest line in caPutLog's format */
+    char     caPutLogLine[1024]; /* the newest line, in the format of caPutLog */
     ebpfMonLogState state;
     char     message[256];
-    uint64_t written;        /* lines */
-    uint64_t lost;           /* lines and puts, since the last reset */
-    double   queue;          /* percent in use, the most in the last second */
+    uint64_t written;        /* lines that were written */
+    uint64_t lost;           /* lines and puts that were lost since the last reset */
+    double   queue;          /* percent of the queue in use; the maximum of the last second */
 } ebpfMonLogValues;
 
 typedef struct {
     ebpfMonLogState state;
     char     message[256];
     uint64_t sent;           /* log records, data points and spans that were accepted */
-    uint64_t lost;           /* since the last reset */
-    double   rate;           /* of "sent", per second */
-    double   queue;          /* percent in use, the most in the last second */
+    uint64_t lost;           /* items that were lost since the last reset */
+    double   rate;           /* items sent per second */
+    double   queue;          /* percent of the queue in use; the maximum of the last second */
 } ebpfMonOtlpValues;
 
 #endif

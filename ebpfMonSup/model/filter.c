@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The filter: what it may be, and what it lets through. */
+/* The filter: which filters are valid, and which puts it shows. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,8 +30,8 @@ int ebpfMonPatternCheck(char pattern[EBPFMON_PATTERN_SIZE], const char *what, ch
                      what, (unsigned char)*p, (int)(p - pattern) + 1);
             return -1;
         }
-        /* epicsStrGlobMatch (libCom/src/misc/epicsString.c) knows ? and * only and takes "[" literally. A
-         * set would be accepted and never match, which nobody would notice: so it is refused. */
+        /* epicsStrGlobMatch() (libCom/src/misc/epicsString.c) knows only ? and *, and takes "[" as a character. A set
+         * would never match, and nobody would notice; so it is refused. */
         if (*p == '[') {
             snprintf(why, size, strchr(p, ']') ?
                      "%s pattern \"%s\": [sets] are not supported, use ? for one character, * for any" :
@@ -40,7 +40,7 @@ int ebpfMonPatternCheck(char pattern[EBPFMON_PATTERN_SIZE], const char *what, ch
             return -1;
         }
     }
-    if (!ebpfMonTextIsClean(pattern)) { /* names never have such characters: they are escaped */
+    if (!ebpfMonTextIsClean(pattern)) { /* names never have such characters, because we escape them */
         snprintf(why, size, "%s pattern has a character that one does not see, or bytes that are not UTF-8: type it "
                  "again", what);
         return -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The operator's choice: what is watched, how closely, and what of it is shown. */
+/* The filter, which is the operator's choice: which IOCs are watched, how closely, and what is shown. Any thread. */
 #ifndef EBPFMON_FILTER_H
 #define EBPFMON_FILTER_H
 
@@ -8,31 +8,34 @@
 
 #define EBPFMON_PATTERN_SIZE 61
 
-/* Patterns are those of epicsStrGlobMatch: ? and *. */
+/* Patterns are those of epicsStrGlobMatch(): ? and *. */
 typedef struct {
     char ioc[EBPFMON_PATTERN_SIZE];
     char record[EBPFMON_PATTERN_SIZE];
     char field[EBPFMON_PATTERN_SIZE];
     char host[EBPFMON_PATTERN_SIZE];
     char user[EBPFMON_PATTERN_SIZE];
-    ebpfMonLevel level;   /* for the IOCs that match; the others are off */
-    double   slowUs;      /* a chain that takes this long is kept whole; 0: none */
-    unsigned sample;      /* level trace: one chain in this many is kept */
-    double   timed;       /* level chains: chains of scan lists are timed in so many percent of the time, where their
-                           * records can be counted without */
-    double   budget;      /* CPU taken from each IOC, percent of one core; 0: no limit */
+    ebpfMonLevel level;   /* level of the IOCs that match; the others are off */
+    double   slowUs;      /* µs; a chain that takes so long is kept whole; 0: none is */
+    unsigned sample;      /* level trace: one chain in so many is kept */
+    double   timed;       /* level chains: percent of the time in which the chains of scan lists are timed, if their
+                           * records can be counted without that */
+    double   budget;      /* percent of one core that may be taken from each IOC; 0: no limit */
 } ebpfMonFilter;
 
-/* Everything, at level chains, chains over 10 ms kept, every chain, timed in 5 % of the time, 1 %. */
+/* Shows everything: level chains, chains of 10 ms and more are kept, every chain, timed in 5 % of the time, budget 1
+ * %. */
 extern const ebpfMonFilter ebpfMonFilterDefault;
 
-/* 0, or -1 with the reason and what to do in "why". Empty patterns are set to "*". */
+/* Check a pattern, or a filter. 0; or -1, and "why" gets the reason and what to do. Empty patterns become "*". "what":
+ * the name of the pattern in the reason. */
 int ebpfMonPatternCheck(char pattern[EBPFMON_PATTERN_SIZE], const char *what, char *why, size_t size);
 int ebpfMonFilterCheck(ebpfMonFilter *filter, char *why, size_t size);
 
-/* One line for the operator, without end of line. */
+/* Writes the filter in one line for the operator, without an end of line. */
 void ebpfMonFilterFormat(const ebpfMonFilter *filter, char *buf, size_t size);
 
+/* Nonzero: the filter shows a put to this field by this client. */
 int ebpfMonFilterWantsPut(const ebpfMonFilter *filter, const char *record, const char *field,
                           const char *host, const char *user);
 

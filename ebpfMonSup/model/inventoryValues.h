@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Published: the inventory that a RecSync server has of the watched IOCs. */
+/* Published values: the inventory that a RecSync server has of the watched IOCs. */
 #ifndef EBPFMON_INVENTORYVALUES_H
 #define EBPFMON_INVENTORYVALUES_H
 
@@ -10,8 +10,8 @@
 typedef struct {
     ebpfMonLogState state;
     char     message[256];
-    unsigned iocs;           /* of which the server has all records */
-    unsigned records;        /* of those IOCs */
+    unsigned iocs;           /* IOCs of which the server has all records */
+    unsigned records;        /* records of these IOCs */
 } ebpfMonRecSyncValues;
 
 #endif

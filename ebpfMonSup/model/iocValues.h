@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Published: the IOCs of this host. */
+/* Published values: the IOCs of this host. */
 #ifndef EBPFMON_IOCVALUES_H
 #define EBPFMON_IOCVALUES_H
 
@@ -14,18 +14,19 @@ typedef struct {
     int32_t  pid;
     char     version[40];  /* "7.0.8.1" */
     uint32_t records;
-    ebpfMonLevel level;    /* in force */
-    char     note[160];    /* empty, or why the level is not the one asked for, or a diagnosis */
-    double   cost;         /* percent of one core taken from it */
-    double   timed;        /* percent of the last minutes in which the chains of its scan lists were timed, NAN: its level is
-                            * below chains */
+    ebpfMonLevel level;    /* the level at which it is watched now */
+    char     note[160];    /* empty; or why it is not watched at the level that the operator asked for, or a
+                            * diagnosis */
+    double   cost;         /* percent of one core that is taken from it */
+    double   timed;        /* percent of the last minutes in which the chains of its scan lists were timed; NaN: its
+                            * level is below chains */
     uint64_t procCount;    /* processings of its records that match the filter */
 } ebpfMonIocRow;
 
 typedef struct {
     unsigned count;
     ebpfMonIocRow ioc[EBPFMON_IOCS_MAX];
-    double   timed; /* the least of them; NAN: none */
+    double   timed; /* the least of all IOCs; NaN: there is none */
     uint64_t slowUntimed; /* passes of scan lists that may have had a slow chain, which was not timed */
     unsigned shown; /* records of watched IOCs that match the filter's pattern */
 } ebpfMonIocValues;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Names of the levels: what the operator types, and what IOC_LEVELS shows. */
+/* The names of the levels, which the operator types and IOC_LEVELS shows. */
 #include <epicsString.h>
 
 #include "model/level.h"

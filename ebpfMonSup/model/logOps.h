@@ -7,12 +7,12 @@
 
 typedef enum {
     ebpfMonLogOff,
-    ebpfMonLogChanges, /* puts that change the value, and those that failed */
+    ebpfMonLogChanges, /* puts that change the value, and puts that failed */
     ebpfMonLogAll,
-    ebpfMonLogBurst    /* all, but puts to one PV in quick succession are one line at the end */
+    ebpfMonLogBurst    /* all; but quick puts to one PV become one line at their end */
 } ebpfMonLogMode;
 
-/* The mode called "name", or known to caPutLog by that number (-1 off, 0 changes, 1 burst, 2 all); -1: none. */
+/* The mode with this name, or with this number of caPutLog (-1 off, 0 changes, 1 burst, 2 all). -1: there is none. */
 int ebpfMonLogModeParse(const char *name);
 const char *ebpfMonLogModeName(ebpfMonLogMode mode);
 

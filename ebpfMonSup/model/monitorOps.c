@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Until the monitor registers, and in programs without one (tests of records), every operation fails and says so: no
- * caller has to ask for NULL. */
+/* Before the monitor registers, and in programs without a monitor (tests of records), every function fails and says so.
+ * So no caller must test for NULL. */
 #include <stdio.h>
 #include <string.h>
 

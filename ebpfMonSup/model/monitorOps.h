@@ -9,10 +9,10 @@
 #include "model/opStatus.h"
 #include "model/settings.h"
 
-/* What became of a filter that was accepted. */
+/* The answer to a filter that was accepted. */
 typedef struct {
-    unsigned matching;   /* records of the watched IOCs that match */
-    unsigned generation; /* counts the filters that were put in force since the start */
+    unsigned matching;   /* records of the watched IOCs that match the filter */
+    unsigned generation; /* number of filters that were applied since the start */
     unsigned number;     /* for isFilterApplied; 0: the filter waits for the start of the monitor */
 } ebpfMonFilterAnswer;
 

@@ -2,14 +2,14 @@
 #ifndef EBPFMON_OPSTATUS_H
 #define EBPFMON_OPSTATUS_H
 
-/* What became of an operation. The record room has the words for it (record/shellCommand.h). */
+/* The result of an operation. The room record/ has the words for it (record/shellCommand.h). */
 typedef enum {
     ebpfMonOpDone = 0,
-    ebpfMonOpRefused,     /* "why" says what is wrong with the arguments */
-    ebpfMonOpFull,        /* no room for another level rule */
-    ebpfMonOpNotStarted,  /* the monitor starts with iocInit */
-    ebpfMonOpStartFailed, /* the monitor could not start */
-    ebpfMonOpAbsent       /* no monitor has registered itself */
+    ebpfMonOpRefused,     /* "why" tells what is wrong with the arguments */
+    ebpfMonOpFull,        /* there is no room for another level rule */
+    ebpfMonOpNotStarted,  /* the monitor does not run yet; it starts with iocInit */
+    ebpfMonOpStartFailed, /* the monitor failed to start */
+    ebpfMonOpAbsent       /* no monitor has registered its functions */
 } ebpfMonOpStatus;
 
 #endif

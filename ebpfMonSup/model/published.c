@@ -11,13 +11,14 @@
 #include "common/lazyMutex.h"
 #include "model/published.h"
 
-/* One per process: published.h says why. Some 2 MB, most of it never touched: pages come when they are used. */
+/* One per process: published.h tells why. It has some 2 MB, but most pages are never used, and take no memory. */
 static ebpfMonPublished thePublished;
-static ebpfMonLazyMutex publishedLock = EBPFMON_LAZY_MUTEX; /* records and tests may come before any code of ours */
-static int isInitialised;                                   /* under the lock, as all of it */
+static ebpfMonLazyMutex publishedLock = EBPFMON_LAZY_MUTEX; /* lazy, because records and tests may use it before any
+                                                             * code of ours has run */
+static int isInitialised;                                   /* under the lock, as the listener */
 static void (*publishedListener)(ebpfMonGroup group);
 
-/* Not an initialiser: with one, all of the struct would be a part of the program's file. */
+/* A function, because an initialiser would make all of the struct a part of the program's file. */
 static void initialise(void)
 {
     isInitialised = 1;
@@ -57,7 +58,7 @@ void ebpfMonPublishedNotify(ebpfMonGroup group)
 {
     void (*changed)(ebpfMonGroup group);
 
-    /* Called without the lock: the listener takes locks of its own. */
+    /* without the lock, because the listener takes locks of its own */
     ebpfMonPublishedLock();
     changed = publishedListener;
     ebpfMonPublishedUnlock();
@@ -65,7 +66,7 @@ void ebpfMonPublishedNotify(ebpfMonGroup group)
         changed(group);
 }
 
-/* Works out state and message. Nonzero: they are others now. Under the lock. */
+/* Calculates state and message. Nonzero: they have changed. Under the lock. */
 static int updateState(ebpfMonPublished *published)
 {
     int isStuck = published->stuck[0] && published->ownState != ebpfMonFailed;
@@ -84,11 +85,11 @@ static int updateState(ebpfMonPublished *published)
     return changed;
 }
 
-static void tellState(ebpfMonState state, const char *message)
+static void notifyState(ebpfMonState state, const char *message)
 {
     if (state >= ebpfMonDegraded)
         errlogSevPrintf(state == ebpfMonFailed ? errlogMajor : errlogMinor, "ebpfMon: %s\n", message);
-    for (int g = 0; g < ebpfMonGroupCount; g++) /* severities of all records follow the state */
+    for (int g = 0; g < ebpfMonGroupCount; g++) /* the severities of all PVs follow the state */
         ebpfMonPublishedNotify((ebpfMonGroup)g);
 }
 
@@ -105,7 +106,7 @@ void ebpfMonPublishedSetState(ebpfMonState state, const char *message)
     memcpy(text, published->stateMessage, sizeof(text));
     ebpfMonPublishedUnlock();
     if (changed)
-        tellState(state, text);
+        notifyState(state, text);
 }
 
 void ebpfMonPublishedSetStuck(const char *stuck)
@@ -121,8 +122,8 @@ void ebpfMonPublishedSetStuck(const char *stuck)
     memcpy(text, published->stateMessage, sizeof(text));
     ebpfMonPublishedUnlock();
     if (!was != !stuck[0])
-        tellState(state, text);
-    else if (changed) /* the seconds run on: not for the log */
+        notifyState(state, text);
+    else if (changed) /* only the number of seconds has changed: no message */
         ebpfMonPublishedNotify(ebpfMonGroupState);
 }
 
@@ -180,9 +181,9 @@ static void countOpen(ebpfMonPublished *published)
     published->unexpected.open = open < INT_MAX ? (int)open : INT_MAX;
 }
 
-/* What to do stands last, so the line of the put is cut and not that: errlog.c takes 256 bytes (MIN_MESSAGE_SIZE) with
- * the severity, and ends a longer message in "<<TRUNCATED>>". */
-static void tellUnexpected(const ebpfMonPut *put)
+/* Logs an unexpected put. The text is cut so that the end stays, which tells what to do: errlog.c takes 256 bytes
+ * (MIN_MESSAGE_SIZE) with the severity, and ends a longer message with "<<TRUNCATED>>". */
+static void logUnexpected(const ebpfMonPut *put)
 {
     static const char todo[] = "See PUT_BAD_LOG; acknowledge by PUT_BAD_ACK or ebpfMonPutAck";
     char line[EBPFMON_LINE_SIZE], begin[256 - sizeof("sevr=major ebpfMon: unexpected put (): . \n") - sizeof(todo)];
@@ -207,7 +208,7 @@ void ebpfMonPublishedAddUnexpected(const ebpfMonPut *put)
     ebpfMonPublishedUnlock();
     ebpfMonPublishedNotify(ebpfMonGroupUnexpected);
     if (first)
-        tellUnexpected(put);
+        logUnexpected(put);
 }
 
 const ebpfMonPut *ebpfMonPublishedGetUnexpected(const ebpfMonPublished *published, unsigned i)

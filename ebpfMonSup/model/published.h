@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The published values: all that records and reports show. The monitor writes them and the readers copy them, both
- * under one lock that is held no longer than a copy takes. Afterwards the writer tells the listener which group
- * changed. Knows neither BPF nor records.
+ * The published values: everything that PVs and reports show. The monitor writes them, and readers copy them. Both do
+ * so under one lock, which is held only as long as a copy takes. Then the writer notifies the listener which group has
+ * changed. This header knows neither BPF nor records.
  *
- * There is one such struct in a process, of fixed size, under one lock: records, which EPICS makes before any code of
- * the monitor has run, read it, and a record must see the values of one moment. Its parts are in headers by topic,
- * model/…Values.h.
+ * There is one such struct in a process, with a fixed size and one lock. EPICS makes records before any code of the
+ * monitor has run, so it must exist from the beginning; and a record must see the values of one moment. Its parts are
+ * in headers by topic, model/…Values.h.
  *
  * Times are epicsTimeStamp, latencies µs, rates per second, costs percent of one core.
  */
@@ -29,19 +29,19 @@
 #include "model/stateValues.h"
 #include "model/usageValues.h"
 
-/* What changes together, and is scanned together. */
+/* The groups: the values of a group change together, and its PVs process together. */
 typedef enum {
     ebpfMonGroupState,  /* state, losses, costs, packets */
     ebpfMonGroupIocs,
-    ebpfMonGroupPuts,       /* all of them: numbers, PUT_LOG */
+    ebpfMonGroupPuts,       /* all puts: counts, PUT_LOG */
     ebpfMonGroupClientPuts,
     ebpfMonGroupAutoPuts,
     ebpfMonGroupProc,
-    ebpfMonGroupChains, /* and the histogram */
+    ebpfMonGroupChains, /* with the histogram */
     ebpfMonGroupAsync,
     ebpfMonGroupDevice,
     ebpfMonGroupSlow,
-    ebpfMonGroupHeat,   /* heat maps, each ten seconds */
+    ebpfMonGroupHeat,   /* heat maps, every ten seconds */
     ebpfMonGroupWatch,
     ebpfMonGroupSearch,
     ebpfMonGroupLog,    /* state of the logs */
@@ -56,14 +56,14 @@ typedef enum {
 } ebpfMonGroup;
 
 typedef struct {
-    epicsTimeStamp time[ebpfMonGroupCount]; /* of the event that changed the group */
+    epicsTimeStamp time[ebpfMonGroupCount]; /* for each group: time of the event that changed it */
 
     ebpfMonState state;
     char     stateMessage[256];
-    ebpfMonState ownState;     /* as ebpfMonPublishedSetState was told; state is Degraded while a thread is stuck */
+    ebpfMonState ownState;     /* the state of ebpfMonPublishedSetState; "state" is Degraded while a thread is stuck */
     char     ownMessage[256];
-    int      isMeasured; /* one second has been published since the start: rates, costs and loads are known */
-    char     stuck[200];       /* threads that make no progress; empty: none */
+    int      isMeasured; /* nonzero: one second was published since the start, so rates, costs and loads are known */
+    char     stuck[200];       /* names of threads that make no progress; empty: none */
     ebpfMonLossValues       losses;
     ebpfMonAuditValues      audit;
     ebpfMonCostValues       costs;
@@ -93,48 +93,51 @@ typedef struct {
 ebpfMonPublished *ebpfMonPublishedLock(void);
 void ebpfMonPublishedUnlock(void);
 
-/* Tells the listener that a group changed. Not under the lock. */
+/* Notifies the listener that a group has changed. Not under the lock. */
 void ebpfMonPublishedNotify(ebpfMonGroup group);
-/* "changed" is called by whoever publishes, without the lock; NULL: nobody listens. */
+/* Sets the listener. Any thread that publishes calls "changed", without the lock. NULL: nobody listens. */
 void ebpfMonPublishedSetListener(void (*changed)(ebpfMonGroup group));
 
-/* Sets the state and its message, and tells the listener. A message goes to the error log when it changed and the
- * state is ebpfMonDegraded or worse. */
+/* Sets the state and its message, and notifies the listener. If they have changed, and the state is ebpfMonDegraded or
+ * worse, the message goes to the error log. */
 void ebpfMonPublishedSetState(ebpfMonState state, const char *message);
 
-/* Threads that make no progress: while there are any, the state is Degraded at least, and the message begins with them.
- * "": there are none. */
+/* Sets the threads that make no progress. While there are any, the state is at least Degraded, and the message names
+ * them. "": there are none. */
 void ebpfMonPublishedSetStuck(const char *text);
 
-/* Keeps a put, by its time: most are the newest one. Under the lock. */
+/* Keeps a put in the order of time; most puts are the newest one. Under the lock. */
 void ebpfMonPublishedKeepPut(ebpfMonPublished *published, const ebpfMonPut *put);
-/* The values of the group are of this time, but never of an earlier one than before: an archiver would drop them. Under
- * the lock. */
+/* Sets the time of a group, but never an earlier time than before, because an archiver would drop the values. Under the
+ * lock. */
 void ebpfMonPublishedSetTime(ebpfMonPublished *published, ebpfMonGroup group, epicsTimeStamp time);
-/* The i-th newest put, i = 0 the newest; NULL: there are not so many. Under the lock. */
+/* The i-th newest put, from 0; of all kinds, or of one kind. NULL: there are not so many. Under the lock. */
 const ebpfMonPut *ebpfMonPublishedGetPut(const ebpfMonPublished *published, unsigned i);
 const ebpfMonPut *ebpfMonPublishedGetPutOf(const ebpfMonPublished *published, ebpfMonPutKind kind, unsigned i);
 
-/* Asks for scalars of one record; the same name twice gives the same row. Row index, or -1 when full. */
+/* Adds a watched record, which has PVs of its own. The same name again gives the same row. Returns its row, or -1: all
+ * rows are used, or the name is too long. */
 int ebpfMonPublishedAddWatch(const char *record);
 
-/* Chooses the root of the histogram; empty: all. */
+/* Selects the root of the histogram; empty: all roots. */
 void ebpfMonPublishedSelectRoot(const char *record);
 
-/* Chooses the clients that are shown: patterns of IOCs and of PVs, NULL: as before, empty: all. */
+/* Selects the clients that are shown: patterns of IOCs and of PVs. NULL: as before; empty: all. */
 void ebpfMonPublishedSelectClients(const char *iocPattern, const char *pvPattern);
 
-/* Keeps a put that is unexpected until it is acknowledged; does nothing with others. */
+/* Keeps an unexpected put until it is acknowledged. Does nothing with other puts. */
 void ebpfMonPublishedAddUnexpected(const ebpfMonPut *put);
-/* The i-th newest one that is open; NULL: there are not so many, or it is not kept any more. Under the lock. */
+/* The i-th newest unexpected put that is open. NULL: there are not so many, or it is not kept any more. Under the
+ * lock. */
 const ebpfMonPut *ebpfMonPublishedGetUnexpected(const ebpfMonPublished *published, unsigned i);
-/* The newest one, acknowledged or not; NULL: there was none. Under the lock. */
+/* The newest unexpected put, acknowledged or not. NULL: there was none. Under the lock. */
 const ebpfMonPut *ebpfMonPublishedGetNewestUnexpected(const ebpfMonPublished *published);
-/* How many there were, which is the number of the newest one. */
+/* The number of unexpected puts so far, which is also the number of the newest one. */
 uint64_t ebpfMonPublishedCountUnexpected(void);
-/* All up to this number have been shown there. */
+/* Notes that all unexpected puts up to this number were shown in this place. */
 void ebpfMonPublishedSetUnexpectedShown(ebpfMonShown where, uint64_t number);
-/* Acknowledges those that were shown there or by the PVs, none that came later. How many stay open. */
+/* Acknowledges the unexpected puts that were shown in this place or by the PVs, and none that came later. Returns how
+ * many stay open. */
 unsigned ebpfMonPublishedAcknowledge(ebpfMonShown where);
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The puts among the published values, newest first, and the times of what they change. See published.h. */
+/* The puts of the published values, the newest first, and the times of groups. See published.h. */
 #include "model/published.h"
 
-#define LATE_SECONDS 10.0 /* a put that is published later than another one was not made longer before it */
+#define LATE_SECONDS 10.0 /* s; a put that is published after another one cannot be older than that by more */
 
-/* Nonzero: "a" is older than "b", and not because somebody set the clock back meanwhile. */
+/* Nonzero: "a" is earlier than "b", and the clock was not set back in between. */
 static int isEarlier(const epicsTimeStamp *a, const epicsTimeStamp *b)
 {
     return epicsTimeLessThan(a, b) && epicsTimeDiffInSeconds(b, a) < LATE_SECONDS;
 }
 
-/* Exchanges two neighbours of the list. */
+/* Exchanges two puts in a list. */
 static void exchange(ebpfMonPutValues *values, ebpfMonPutKind kind, unsigned at, unsigned before)
 {
     ebpfMonPutList *list = &values->of[kind];
@@ -27,8 +27,8 @@ static void exchange(ebpfMonPutValues *values, ebpfMonPutKind kind, unsigned at,
     }
 }
 
-/* A put is published when all is known of it, on a busy host after one that was made later. It goes to its place in the
- * list of its kind … */
+/* A put is published when everything about it is known. On a busy host this may be after a later put. Moves the last
+ * put to its place in the list of its kind … */
 static void sortLast(ebpfMonPutValues *values, ebpfMonPutKind kind)
 {
     const ebpfMonPutList *list = &values->of[kind];
@@ -49,7 +49,7 @@ static const epicsTimeStamp *getPlacedTime(const ebpfMonPutValues *values, const
     return &values->of[place->kind].put[place->index].time;
 }
 
-/* … and of all. */
+/* … and in the list of all puts. */
 static void sortLastPlace(ebpfMonPutValues *values)
 {
     unsigned known = values->placed < EBPFMON_PUTS_MAX ? (unsigned)values->placed : EBPFMON_PUTS_MAX;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A put as text. */
+/* Puts as text. */
 #include <stdio.h>
 #include <string.h>
 
@@ -58,7 +58,7 @@ size_t ebpfMonPutLine(const ebpfMonPut *put, char *buf, size_t size)
 {
     char when[40];
     char result[128] = "";
-    char line[2 * EBPFMON_LINE_SIZE]; /* all parts at their longest fit */
+    char line[2 * EBPFMON_LINE_SIZE]; /* has room for all parts at their greatest length */
     const char *old = put->old[0] || put->hasOld ? put->old : "?";
 
     if (!size)
@@ -95,17 +95,17 @@ size_t ebpfMonPutLine(const ebpfMonPut *put, char *buf, size_t size)
     return strlen(buf);
 }
 
-#define BRIEF_VALUE 12 /* of a long value so much stays beside a long name */
-#define BRIEF_RULE  6  /* of the rule at least so much, or nothing */
+#define BRIEF_VALUE 12 /* bytes of a long value that stay beside a long name */
+#define BRIEF_RULE  6  /* bytes of the rule that are shown at least; else it is left out */
 
-/* The end of "text" in at most "room" bytes, which are 4 at least. */
+/* Writes the end of "text" in at most "room" bytes (at least 4). Returns the length. */
 static size_t copyEnd(char *dst, size_t room, const char *text)
 {
     size_t length = strlen(text);
 
     if (length > room) {
         text += length - (room - 3);
-        while (((unsigned char)*text & 0xc0) == 0x80) /* not from within a character of UTF-8 */
+        while (((unsigned char)*text & 0xc0) == 0x80) /* do not begin within a character of UTF-8 */
             text++;
         length = (size_t)sprintf(dst, "...%s", text);
     } else {
@@ -116,7 +116,7 @@ static size_t copyEnd(char *dst, size_t room, const char *text)
 
 void ebpfMonPutBrief(const ebpfMonPut *put, char buf[EBPFMON_BRIEF_SIZE])
 {
-    const size_t room = EBPFMON_BRIEF_SIZE - 1, both = room - 3; /* name and value */
+    const size_t room = EBPFMON_BRIEF_SIZE - 1, both = room - 3; /* room for name and value */
     const char *user = put->user[0] ? put->user : put->who;
     size_t pv = strlen(put->pv), value = strlen(put->val), used;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One write to a field, as people want to read it: who, through what, why, and what came of it. */
+/* One put, as people want to read it: who, by which way, why, and its result. Functions: any thread. */
 #ifndef EBPFMON_PUT_H
 #define EBPFMON_PUT_H
 
@@ -10,97 +10,98 @@
 #include "model/chainId.h"
 
 #define EBPFMON_NAME_SIZE 61   /* PVNAME_STRINGSZ: 60 characters */
-#define EBPFMON_TEXT_SIZE 512  /* a value as text; what is cut ends in "..." */
+#define EBPFMON_TEXT_SIZE 512  /* bytes of a value as text; a text that was cut ends with "..." */
 #define EBPFMON_WHO_SIZE  192
 #define EBPFMON_ORIGIN_SIZE 400
 #define EBPFMON_LINE_SIZE 1400 /* a put in one line */
-#define EBPFMON_BRIEF_SIZE 40  /* a put in one line of an alarm table: what a STRING holds */
+#define EBPFMON_BRIEF_SIZE 40  /* a put in a line of an alarm table: the size of a STRING */
 
 typedef enum {
     ebpfMonPutOk,
-    ebpfMonPutFailed,   /* "status" has the EPICS status, "message" the server's own words if it sent some */
-    ebpfMonPutDenied,   /* access security, or a field that nobody may write */
-    ebpfMonPutUnknown,  /* seen, but its result was not (no return probe on this IOC) */
-    ebpfMonPutSent,     /* seen on the wire alone: a plain CA write has no reply, and no error came back */
-    ebpfMonPutLost      /* seen on the wire; the IOC that is watched never made it */
+    ebpfMonPutFailed,   /* "status" is the EPICS status, "message" the server's own words, if it sent some */
+    ebpfMonPutDenied,   /* refused by access security, or a field that nobody may write */
+    ebpfMonPutUnknown,  /* its result was not seen: this IOC has no return probe */
+    ebpfMonPutSent,     /* seen only in packets: a plain CA write has no reply, and no error came */
+    ebpfMonPutLost      /* seen in packets, but the watched IOC never made it */
 } ebpfMonPutResult;
 
-/* Through what the write came. */
+/* The way by which the put came; see "origin" in the glossary. */
 typedef enum {
     ebpfMonByCa,
     ebpfMonByPva,
-    ebpfMonByLink,      /* a database link of the record in "link" */
-    ebpfMonByCaLink,    /* a CA link of the record in "link" of another (or the same) watched IOC */
-    ebpfMonByShell,     /* dbpf and the like at the IOC's shell */
-    ebpfMonByInit,      /* before iocInit was done: autosave and other start-up code */
-    ebpfMonByThread,    /* another thread of the IOC: driver, sequencer program, in "thread" */
+    ebpfMonByLink,      /* a database link; "link" has its record and field */
+    ebpfMonByCaLink,    /* a CA link of a watched IOC; "link" has its record and field */
+    ebpfMonByShell,     /* a command at the IOC's shell, such as dbpf */
+    ebpfMonByInit,      /* before iocInit had ended: autosave and other start-up code */
+    ebpfMonByThread,    /* another thread of the IOC, in "thread": a driver, a sequencer program */
     ebpfMonByCount
 } ebpfMonThrough;
 
 /* "CA", "PVA", "link", "CA link", "shell", "start-up", "thread" */
 const char *ebpfMonThroughName(ebpfMonThrough through);
 
-#define EBPFMON_SEEN_INSIDE 1 /* by a probe in the IOC */
-#define EBPFMON_SEEN_WIRE   2 /* in packets */
+#define EBPFMON_SEEN_INSIDE 1 /* seen in the IOC, by a probe */
+#define EBPFMON_SEEN_WIRE   2 /* seen in packets */
 
 typedef struct {
     epicsTimeStamp time;
-    char     ioc[EBPFMON_NAME_SIZE]; /* display name; for a server that is no watched IOC its address:port */
-    char     pv[EBPFMON_NAME_SIZE + 8]; /* RECORD.FIELD; plain RECORD for VAL. What is not known yet of a channel:
-                                           "sid 12" */
-    char     channel[128];/* as the client wrote it, where that is another text than pv (alias, modifiers, filters) */
-    char     val[EBPFMON_TEXT_SIZE];   /* what was sent */
-    char     old[EBPFMON_TEXT_SIZE];   /* before; empty when it is not known: see hasOld */
-    char     after[EBPFMON_TEXT_SIZE]; /* what the record made of it, where that is another than val; else empty */
+    char     ioc[EBPFMON_NAME_SIZE]; /* name of the IOC; of a server that is no watched IOC: its address:port */
+    char     pv[EBPFMON_NAME_SIZE + 8]; /* RECORD.FIELD; only RECORD for VAL. If the channel is not known: "sid 12" */
+    char     channel[128];/* the name as the client wrote it, if it differs from pv (alias, modifiers, filters) */
+    char     val[EBPFMON_TEXT_SIZE];   /* the value that was sent */
+    char     old[EBPFMON_TEXT_SIZE];   /* the value before; empty if it is not known: see hasOld */
+    char     after[EBPFMON_TEXT_SIZE]; /* the value that the field has afterwards, if it differs from val; else empty */
     int      hasOld;
-    int      isNumber;    /* val is a single number, and "number" has it */
+    int      isNumber;    /* nonzero: val is one number, and "number" has it */
     int      oldIsNumber;
     double   number, oldNumber;
-    int      isConverted; /* val is a text that the IOC takes for the number "converted": "0x10" is 0 for a longout */
+    int      isConverted; /* nonzero: val is a text that the IOC converts to the number "converted": "0x10" becomes 0
+                           * in a longout */
     double   converted;
-    long     count;       /* elements sent */
-    long     oldCount;    /* elements there were, -1: not known */
-    uint64_t hash;        /* FNV-1a of all elements sent, 0: not made */
-    char     user[40];    /* claimed by the client; for a local client without a claim its real one */
-    char     host[64];    /* claimed by the client, else its address */
-    char     peer[24];    /* verified address:port of the client; empty: no client */
-    char     server[24];  /* address:port that it came to; empty: not known */
-    char     realUser[40];/* of a client on this host: what the kernel says */
-    uint32_t peerPid;     /* local client: its process, else 0 */
+    long     count;       /* elements that were sent */
+    long     oldCount;    /* elements before; -1: not known */
+    uint64_t hash;        /* FNV-1a of all elements that were sent; 0: not calculated */
+    char     user[40];    /* as the client claims; the real user, if a local client claims none */
+    char     host[64];    /* as the client claims; else its address */
+    char     peer[24];    /* real address:port of the client; empty: there is no client */
+    char     server[24];  /* address:port of the server; empty: not known */
+    char     realUser[40];/* real user of a client on this host, from the kernel */
+    uint32_t peerPid;     /* process of a client on this host; else 0 */
     uint32_t peerUid;
-    char     command[64]; /* … and command */
-    char     container[64]; /* … and container, short id or name; empty: none */
-    char     thread[16];  /* that wrote, in the IOC; empty: not known */
-    char     link[EBPFMON_NAME_SIZE + 8]; /* record.field of the link that wrote */
-    char     linkIoc[EBPFMON_NAME_SIZE];  /* ebpfMonByCaLink: its IOC */
-    ebpfMonChainId linkChain;             /* … in this chain */
-    char     root[EBPFMON_NAME_SIZE];     /* record that the chain began with; empty: none, or not known */
-    char     cause[200];  /* what started that: "scan .1 second", "I/O Intr", "put by U@H" … */
+    char     command[64]; /* command of a client on this host */
+    char     container[64]; /* container of a client on this host: short id or name; empty: none */
+    char     thread[16];  /* thread of the IOC that wrote; empty: not known */
+    char     link[EBPFMON_NAME_SIZE + 8]; /* RECORD.FIELD of the link that wrote */
+    char     linkIoc[EBPFMON_NAME_SIZE];  /* ebpfMonByCaLink: IOC of the link */
+    ebpfMonChainId linkChain;             /* ebpfMonByCaLink: chain in which the link wrote */
+    char     root[EBPFMON_NAME_SIZE];     /* root of its chain; empty: there is none, or it is not known */
+    char     cause[200];  /* what started that chain: "scan .1 second", "I/O Intr", "put by U@H" … */
     ebpfMonThrough through;
-    char     who[EBPFMON_WHO_SIZE];       /* user@host, and what we verified of it; made of the above */
-    char     origin[EBPFMON_ORIGIN_SIZE]; /* through what and why; made of the above */
+    char     who[EBPFMON_WHO_SIZE];       /* user@host, and what we know for certain about it; made from the members
+                                           * above */
+    char     origin[EBPFMON_ORIGIN_SIZE]; /* origin and cause as text; made from the members above */
     ebpfMonPutResult result;
     long     status;
     char     message[64];
     unsigned seen;        /* EBPFMON_SEEN_… */
-    int      byIoc;       /* the client is an IOC of this host: a sequence or a CA link, no person */
-    int      unexpected;  /* the rules did not allow it: "rule" says why */
+    int      byIoc;       /* nonzero: the client is an IOC of this host: a sequence or a CA link, no person */
+    int      unexpected;  /* nonzero: the rules do not expect it; "rule" tells why */
     char     rule[96];
 } ebpfMonPut;
 
-/* "2026-11-21 07:28:03.123456 PV old -> new by who (origin)" and the result where it is not ok.
- * Returns the length; too long ends in "...". */
+/* Writes "2026-11-21 07:28:03.123456 PV old -> new by who (origin)", and the result if it is not ok. Returns the
+ * length. A text that is too long ends with "...". */
 size_t ebpfMonPutLine(const ebpfMonPut *put, char *buf, size_t size);
 
-/* "PV = value by user: rule", as much as there is room for: of a name that is too long the end, of a value the
- * beginning. */
+/* Writes "PV = value by user: rule", as much as there is room for. Of a name that is too long it keeps the end, of a
+ * value the begin. */
 void ebpfMonPutBrief(const ebpfMonPut *put, char buf[EBPFMON_BRIEF_SIZE]);
 
-/* Makes all texts of the put clean (common/text.h), whoever wrote them. */
+/* Cleans all texts of the put (ebpfMonTextClean), whoever wrote them. */
 void ebpfMonPutClean(ebpfMonPut *put);
 
-/* Nonzero: an IOC made the put by itself (link, sequence, driver, callback, start-up). Zero: a client or somebody at a
- * shell did. */
+/* Nonzero: an automatic put: an IOC made it by itself (link, sequence, driver, callback, start-up). Zero: a client or
+ * somebody at a shell made it. */
 int ebpfMonPutIsAutomatic(const ebpfMonPut *put);
 
 /* "ok", "failed", "denied", "unknown", "sent", "lost" */

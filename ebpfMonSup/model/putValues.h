@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Published: puts, the unexpected ones among them, and the rules that tell them apart. */
+/* Published values: puts, unexpected puts, and the rules that find them. */
 #ifndef EBPFMON_PUTVALUES_H
 #define EBPFMON_PUTVALUES_H
 
@@ -8,50 +8,52 @@
 #include "model/iocValues.h"
 #include "model/put.h"
 
-#define EBPFMON_PUTS_MAX       200 /* recent puts kept, of each kind */
-#define EBPFMON_UNEXPECTED_MAX 64  /* unexpected puts kept */
-#define EBPFMON_NO_PUT         "no put yet" /* in place of the newest put */
+#define EBPFMON_PUTS_MAX       200 /* puts that are kept, of each kind */
+#define EBPFMON_UNEXPECTED_MAX 64  /* unexpected puts that are kept */
+#define EBPFMON_NO_PUT         "no put yet" /* the text if there was no put */
 #define EBPFMON_NO_UNEXPECTED  "no unexpected put yet"
 
 typedef struct {
-    char     name[EBPFMON_NAME_SIZE]; /* an IOC, or the address:port of a server that is no watched one */
-    uint64_t puts, denied; /* that passed the filter */
+    char     name[EBPFMON_NAME_SIZE]; /* an IOC; or address:port of a server that is no watched IOC */
+    uint64_t puts, denied; /* puts that passed the filter */
 } ebpfMonPutIoc;
 
-/* Who made a put. What machines write is kept for itself: a link that writes ten times a second would leave nothing of
- * what people wrote. */
+/* The kinds of puts. Automatic puts are kept apart: a link that writes ten times a second would displace the puts of
+ * people. */
 typedef enum {
     ebpfMonPutByClient,
-    ebpfMonPutAutomatic, /* ebpfMonPutIsAutomatic */
+    ebpfMonPutAutomatic, /* see ebpfMonPutIsAutomatic */
     ebpfMonPutKinds
 } ebpfMonPutKind;
 
 typedef struct {
     unsigned kept;         /* valid entries of put[] */
-    unsigned newest;       /* its index; the one before it is at (newest + EBPFMON_PUTS_MAX - 1) % EBPFMON_PUTS_MAX */
+    unsigned newest;       /* index of the newest one; the one before it is at (newest + EBPFMON_PUTS_MAX - 1) %
+                            * EBPFMON_PUTS_MAX */
     ebpfMonPut put[EBPFMON_PUTS_MAX];
 } ebpfMonPutList;
 
-/* Where a put is: the newest 200 of all are among the newest 200 of each kind. */
+/* The place of a put in the two lists. The newest 200 of all puts are among the newest 200 of each kind. */
 typedef struct {
     uint8_t kind;
     uint8_t index;
 } ebpfMonPutPlace;
 
 typedef struct {
-    uint64_t count;        /* that passed the filter */
-    uint64_t denied;       /* of those */
-    uint64_t automatic;    /* of those */
+    uint64_t count;        /* puts that passed the filter */
+    uint64_t denied;       /* of these */
+    uint64_t automatic;    /* of these */
     double   rate;
-    epicsTimeStamp rateTime; /* since when it is so */
-    unsigned iocCount;     /* valid entries of ioc[]: an entry stays for good; the last one counts for all others */
+    epicsTimeStamp rateTime; /* since then the rate has this value */
+    unsigned iocCount;     /* valid entries of ioc[]. An entry stays for ever; the last one counts for all other IOCs */
     ebpfMonPutIoc ioc[EBPFMON_IOCS_MAX];
     ebpfMonPutList  of[ebpfMonPutKinds];
-    ebpfMonPutPlace place[EBPFMON_PUTS_MAX]; /* of put number n at [n % EBPFMON_PUTS_MAX] */
+    ebpfMonPutPlace place[EBPFMON_PUTS_MAX]; /* put number n is at [n % EBPFMON_PUTS_MAX] */
     uint64_t        placed;                  /* number of the next put */
 } ebpfMonPutValues;
 
-/* Where unexpected puts are shown: who acknowledges there can mean only those that were shown there. */
+/* Places where unexpected puts are shown. Somebody who acknowledges in one place can only mean puts that were shown
+ * there. */
 typedef enum {
     ebpfMonShownByPvs,
     ebpfMonShownByShell,
@@ -59,20 +61,20 @@ typedef enum {
     ebpfMonShownCount
 } ebpfMonShown;
 
-/* Unexpected puts are numbered from 1 on, whatever the filter says; those above "acknowledged" are open. The newest
- * ones are kept, number n at put[(n - 1) % EBPFMON_UNEXPECTED_MAX]. */
+/* Unexpected puts are numbered from 1 on, whatever the filter says. Those after "acknowledged" are open. The newest
+ * ones are kept: number n is at put[(n - 1) % EBPFMON_UNEXPECTED_MAX]. */
 typedef struct {
     uint64_t count;
     uint64_t acknowledged;
     uint64_t shown[ebpfMonShownCount]; /* the highest number that was shown there */
-    int      open;         /* count - acknowledged, as far as an int has it */
+    int      open;         /* count - acknowledged, at most INT_MAX */
     ebpfMonPut put[EBPFMON_UNEXPECTED_MAX];
 } ebpfMonUnexpectedValues;
 
 typedef struct {
-    char     file[256];    /* in force; empty: none */
+    char     file[256];    /* the file with the rules; empty: none */
     unsigned count;
-    int      refused;      /* the last load was; the rules before it are in force */
+    int      refused;      /* nonzero: the last file was refused; the rules before it stay */
     char     message[512];
 } ebpfMonRuleValues;
 

@@ -5,11 +5,11 @@
 #include "common/lazyMutex.h"
 #include "model/queryValues.h"
 
-static ebpfMonLazyMutex lock = EBPFMON_LAZY_MUTEX; /* of the results and their number */
+static ebpfMonLazyMutex lock = EBPFMON_LAZY_MUTEX; /* protects everything below */
 static ebpfMonQueryResult *results[EBPFMON_QUERIES_MAX];
 static char *stacks[EBPFMON_QUERIES_MAX];
 static int count;
-static void (*listener)(int number); /* under the lock */
+static void (*listener)(int number); /* set and read under the lock, called without it */
 
 int ebpfMonQueryResultsAdd(const char *name)
 {
@@ -82,7 +82,7 @@ void ebpfMonQueryResultsNotify(int number)
     void (*changed)(int number);
 
     ebpfMonLazyMutexLock(&lock);
-    changed = listener; /* called without the lock: it takes locks of its own */
+    changed = listener; /* copied, because it is called without the lock: it takes locks of its own */
     ebpfMonLazyMutexUnlock(&lock);
     if (changed)
         changed(number);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Published: searches and beacons. Rates per second. */
+/* Published values: searches and beacons. Rates per second. */
 #ifndef EBPFMON_SEARCHVALUES_H
 #define EBPFMON_SEARCHVALUES_H
 
@@ -7,42 +7,43 @@
 #include <epicsTime.h>
 #include "model/recordValues.h"
 
-#define EBPFMON_SEARCH_NAME_SIZE 80 /* a channel name may carry a field and modifiers; what is cut ends in "..." */
+#define EBPFMON_SEARCH_NAME_SIZE 80 /* bytes of a channel's name, which may have a field and modifiers; a name that
+                                     * was cut ends with "..." */
 
-/* A name that clients ask for and nobody answers. */
+/* A name that clients search for, and nobody answers. */
 typedef struct {
     char     name[EBPFMON_SEARCH_NAME_SIZE];
-    char     who[64];      /* the last client that asked, its protocol, and about how many there are */
-    uint64_t count;        /* questions */
+    char     who[64];      /* the last client that searched, its protocol, and about how many clients there are */
+    uint64_t count;        /* number of searches */
     epicsTimeStamp first, last;
 } ebpfMonSearchRow;
 
 typedef struct {
     char     name[40];     /* address:port and protocol */
-    double   rate;         /* names asked for */
+    double   rate;         /* searched names */
     uint64_t count;
-    unsigned never;        /* of the names that nobody answers, those it asks for; a lower bound */
+    unsigned never;        /* names that it searches for and nobody answers; a lower bound */
 } ebpfMonSearchClientRow;
 
 typedef struct {
     char     name[40];     /* address:port and protocol */
     uint64_t count, restarts;
-    epicsTimeStamp began;  /* first heard of, or its last restart */
+    epicsTimeStamp began;  /* when it was first heard, or last restarted */
 } ebpfMonBeaconRow;
 
 typedef struct {
-    uint64_t count;        /* names asked for */
+    uint64_t count;        /* searched names */
     double   rate;
-    uint64_t replaced;     /* names, clients and servers that were given up for others: a table was full */
+    uint64_t replaced;     /* names, clients and servers that were dropped for others, because a table was full */
     unsigned never;        /* names that nobody answers */
-    unsigned names;        /* … of them in name[], most asked first */
+    unsigned names;        /* names in name[], the most searched first */
     ebpfMonSearchRow name[EBPFMON_TOP_MAX];
-    unsigned clients;      /* loudest first */
+    unsigned clients;      /* clients in client[], those with most searches first */
     ebpfMonSearchClientRow client[EBPFMON_TOP_MAX];
     uint64_t beacons;
     double   beaconRate;
-    unsigned heard;        /* servers */
-    unsigned servers;      /* … of them in server[], newest or last restarted first */
+    unsigned heard;        /* servers that were heard */
+    unsigned servers;      /* servers in server[], the newest or last restarted first */
     ebpfMonBeaconRow server[EBPFMON_TOP_MAX];
 } ebpfMonSearches;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Published: how the monitor itself fares, what it lost, what it costs, and which packets it reads. */
+/* Published values: the state of the monitor itself, what it lost, what it costs, and the packets that it reads. */
 #ifndef EBPFMON_STATEVALUES_H
 #define EBPFMON_STATEVALUES_H
 
@@ -10,7 +10,7 @@
 typedef enum {
     ebpfMonStarting,
     ebpfMonRunning,
-    ebpfMonDegraded, /* runs, but something asked for cannot be had: stateMessage */
+    ebpfMonDegraded, /* it runs, but cannot do everything: stateMessage tells what */
     ebpfMonFailed
 } ebpfMonState;
 
@@ -21,29 +21,29 @@ typedef struct {
 
 /* Events that the monitor missed, since the last reset. */
 typedef struct {
-    uint64_t count;      /* of all kinds */
+    uint64_t count;      /* sum of all kinds */
     unsigned kinds;
     ebpfMonLossRow by[EBPFMON_LOSSES_MAX];
 } ebpfMonLossValues;
 
-/* What is seen in two ways and does not agree, since the last reset of the losses. */
+/* Cross-checks that failed since the last reset of the losses. */
 typedef struct {
     uint64_t count;
     char     text[256];
 } ebpfMonAuditValues;
 
 typedef struct {
-    double   iocs;       /* taken from all watched IOCs together, percent of one core */
-    double   trapNs;     /* calibrated: one trap at a function's entry */
-    double   cpu;        /* the monitor's own, percent of one core */
-    double   memory;     /* the monitor's own, MB: resident, and the kernel's tables */
+    double   iocs;       /* percent of one core that is taken from all watched IOCs together */
+    double   trapNs;     /* ns of one trap at the entry of a function, as measured at the start */
+    double   cpu;        /* percent of one core that the monitor takes */
+    double   memory;     /* MB of the monitor: resident memory, and the tables in the kernel */
 } ebpfMonCostValues;
 
 typedef enum { ebpfMonWireOff, ebpfMonWireOn, ebpfMonWireTrouble } ebpfMonWireState;
 
 typedef struct {
     ebpfMonWireState state;
-    double   rate;       /* packets a second */
+    double   rate;       /* packets per second */
     uint64_t lost;       /* packets that the kernel dropped, and gaps */
     uint64_t gaps;
     unsigned circuits;

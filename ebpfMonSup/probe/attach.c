@@ -10,25 +10,26 @@
 #include "probe/linkFolder.h"
 #include "probe/uprobeMulti.h"
 
-#define ON_REQUEST 100 /* no level has it for all IOCs: it costs too much, or is not always needed */
+#define ON_REQUEST 100 /* not part of any level: the follower asks for it by its bit */
 #define CALLER(who) (1u << ebpfMonCaller##who)
 
 /* Where a program is attached. */
 typedef struct {
     ebpfMonFn fn;
     int isReturn;
-    int level;        /* from this one on … */
-    int below;        /* … to the one before this; 0: to the highest */
-    unsigned ways;    /* bit by ebpfMonAttachWay: only in these */
-    unsigned callers; /* CALLER bits: where these call the function, if not in the way ebpfMonAttachEntries; 0: at its entry */
+    int level;        /* the first level that has the program … */
+    int below;        /* … and the first that has it no more; 0: all levels above have it */
+    unsigned ways;    /* the ways in which it is attached, a bit each (WAY) */
+    unsigned callers; /* a bit each (CALLER): the program is at the calls by these functions, except in the way
+                       * ebpfMonAttachEntries; 0: it is at the entry of the function */
     ebpfMonCalled called;
-} Place;
+} probePlace;
 
 #define ALL_WAYS 7u
 #define WAY(which) (1u << ebpfMonAttach##which)
 #define ENTRY(name, from) { .fn = ebpfMonFn##name, .level = from, .ways = ALL_WAYS }
 
-static const Place placeOf[ebpfMonProgCount] = {
+static const probePlace placeOf[ebpfMonProgCount] = {
     [ebpfMonProgPut]        = ENTRY(Put, EBPFMON_PUTS),
     [ebpfMonProgPutReturn]  = { ebpfMonFnPut, 1, EBPFMON_PUTS, .ways = ALL_WAYS },
     [ebpfMonProgPutField]   = ENTRY(PutField, EBPFMON_PUTS),
@@ -82,7 +83,7 @@ void ebpfMonAttachInit(ebpfMonAttached *att, pid_t pid, const ebpfMonImage *imag
     snprintf(att->serverPath, sizeof(att->serverPath), "%s", image->serverPath);
 }
 
-/* Without uprobe_multi each call would be a perf event of its own. */
+/* Without uprobe_multi each call that we probe would need a perf event of its own. */
 ebpfMonAttachWay ebpfMonAttachFindWay(const ebpfMonAttached *att, int hasLists)
 {
     const ebpfMonCalls *calls = att->core->calls;
@@ -132,7 +133,7 @@ void ebpfMonProbeOff(ebpfMonProbe *probe)
     ebpfMonCloserClose(probe, 1);
 }
 
-/* One more probe of a program. 0 or errno. */
+/* Attaches one more probe of a program. 0 or errno. */
 static int addProbe(ebpfMonAttached *att, int prog, const char *path, const uint64_t *offsets, unsigned count)
 {
     unsigned n = att->probes[prog].count;
@@ -147,7 +148,7 @@ static int addProbe(ebpfMonAttached *att, int prog, const char *path, const uint
     return err;
 }
 
-/* At all calls of the function by "callers", in all files. 0 or errno. */
+/* Attaches the program at all calls of its function by "callers", in all files. 0 or errno. */
 static int attachToCalls(ebpfMonAttached *att, int prog, unsigned callers)
 {
     for (unsigned i = 0; i < att->callers.count; i++) {
@@ -170,7 +171,8 @@ static int attachToCalls(ebpfMonAttached *att, int prog, unsigned callers)
     return 0;
 }
 
-/* The site of a function, in the file *path of those that have functions of Base. */
+/* Finds the site of a function. *path gets its file: the one with the database code of Base, libCom, or the one with
+ * the CA server. */
 static const ebpfMonSite *findFunction(const ebpfMonAttached *att, ebpfMonFn fn, const char **path)
 {
     *path = att->path;
@@ -185,11 +187,12 @@ static const ebpfMonSite *findFunction(const ebpfMonAttached *att, ebpfMonFn fn,
     return &att->core->site[fn];
 }
 
-/* Why there is no place for a program. NULL: there is one, *site in the file *path. "": nobody has to know. */
+/* Finds the place of a program: *site in the file *path. Returns NULL if there is one; else the reason, which is "" if
+ * no operator has to know it. */
 static const char *findSite(const ebpfMonAttached *att, int prog, const ebpfMonSite **site, const char **path, char *note,
                             size_t size)
 {
-    const Place *place = &placeOf[prog];
+    const probePlace *place = &placeOf[prog];
 
     *site = findFunction(att, place->fn, path);
     if (prog == ebpfMonProgPassBegin || prog == ebpfMonProgListBegin) {
@@ -198,7 +201,7 @@ static const char *findSite(const ebpfMonAttached *att, int prog, const ebpfMonS
     }
     if ((*site)->cls == ebpfMonSiteNone) {
         if (prog >= ebpfMonProgCallback)
-            return ""; /* an older Base: the monitor only cannot tell how long things wait */
+            return ""; /* an older Base: only the waiting times of queues are not known */
         snprintf(note, size, "%s is not in this IOC's binary", ebpfMonFnNames[place->fn]);
         return note;
     }
@@ -240,7 +243,8 @@ static void attachOne(ebpfMonAttached *att, int prog, ebpfMonAttachWay way, char
     if (err) {
         closeProbes(att, prog);
         if (!note[0])
-            /* A probe that is a perf event takes more than CAP_PERFMON, whatever perf_event_paranoid says. */
+            /* The kernel takes a probe that is a perf event only from CAP_SYS_ADMIN; CAP_PERFMON does not suffice,
+             * whatever perf_event_paranoid says. */
             snprintf(note, size, "%s cannot be probed: %s%s", ebpfMonFnNames[placeOf[prog].fn], strerror(err),
                      err == EACCES && !ebpfMonFeature.uprobeMulti ?
                      ": this kernel asks for CAP_SYS_ADMIN; start ebpfMon as root, or with that" : "");
@@ -251,16 +255,17 @@ static void attachOne(ebpfMonAttached *att, int prog, ebpfMonAttachWay way, char
         att->stepped |= EBPFMON_BIT(prog);
 }
 
-/* camessage is for IOCs in which rsrvCheckPut cannot tell which circuit a thread serves. */
-static uint32_t leaveOut(const ebpfMonAttached *att)
+/* camessage() is probed only in IOCs without rsrvCheckPut(), because that one tells which circuit the thread serves. */
+static uint32_t findUnneeded(const ebpfMonAttached *att)
 {
     const char *path;
 
     return findFunction(att, ebpfMonFnCheckPut, &path)->cls != ebpfMonSiteNone ? EBPFMON_BIT(ebpfMonProgCamessage) : 0;
 }
 
-/* Takes the probes out that are on and not wanted, in the order of the enum, and gives them to "close". */
-static void takeOut(ebpfMonAttached *att, uint32_t want, void (*close)(const ebpfMonProbe *probes, unsigned count))
+/* Passes the probes that are attached and not wanted to "closeAll", in the order of the enum ebpfMonProg. */
+static void removeUnwanted(ebpfMonAttached *att, uint32_t want,
+                           void (*closeAll)(const ebpfMonProbe *probes, unsigned count))
 {
     unsigned n = 0, all = 0;
     ebpfMonProbe *out;
@@ -272,7 +277,7 @@ static void takeOut(ebpfMonAttached *att, uint32_t want, void (*close)(const ebp
     for (int i = 0; i < ebpfMonProgCount; i++) {
         if (want & EBPFMON_BIT(i))
             continue;
-        if (out) { /* all at once: they share what they wait for */
+        if (out) { /* all in one call: then they share the waiting time (closer.h) */
             memcpy(out + n, att->probes[i].probe, att->probes[i].count * sizeof(*out));
             n += att->probes[i].count;
             att->probes[i].count = 0;
@@ -280,7 +285,7 @@ static void takeOut(ebpfMonAttached *att, uint32_t want, void (*close)(const ebp
         closeProbes(att, i);
     }
     if (n)
-        close(out, n);
+        closeAll(out, n);
     free(out);
     att->on &= want;
     att->stepped &= want;
@@ -289,21 +294,22 @@ static void takeOut(ebpfMonAttached *att, uint32_t want, void (*close)(const ebp
 uint32_t ebpfMonAttachSet(ebpfMonAttached *att, uint32_t want, ebpfMonAttachWay way, char *note, size_t size)
 {
     note[0] = 0;
-    want &= ~leaveOut(att);
+    want &= ~findUnneeded(att);
     if (way != att->way)
-        takeOut(att, 0, ebpfMonCloserClose);
+        removeUnwanted(att, 0, ebpfMonCloserClose);
     att->way = way;
-    /* First the program that sees the end of a chain, then the one that sees its beginning: so no lock is seen taken
-     * and never released. A put's return comes before its entry for the same reason. They are detached the other way
-     * round, in the order of the enum: the probe goes at the beginning of its close, and closing takes long after that. */
+    /* Attach in the reverse order of the enum: the program that sees the end of a chain comes before the one that sees
+     * its beginning. So the kernel part never sees a lock that is taken and not released. For the same reason the
+     * return of dbPut() comes before its entry. Detach in the order of the enum: the kernel stops calling a program at
+     * the beginning of its close(), which takes long after that. */
     for (int i = ebpfMonProgCount - 1; i >= 0; i--)
         if ((want & EBPFMON_BIT(i)) && !(att->on & EBPFMON_BIT(i)))
             attachOne(att, i, way, note, size);
-    takeOut(att, want, ebpfMonCloserClose);
+    removeUnwanted(att, want, ebpfMonCloserClose);
     return att->on;
 }
 
 void ebpfMonAttachForget(ebpfMonAttached *att)
 {
-    takeOut(att, 0, ebpfMonCloserCloseLater);
+    removeUnwanted(att, 0, ebpfMonCloserCloseLater);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The probes on one IOC: attached to that process alone, at the sites of its binary. The follower owns them;
- * calibrate.c probes a function of our own before the follower starts.
+ * The probes of one IOC. The kernel calls our programs only for this process, at the sites of its program files. Only
+ * the follower uses these functions. Before the follower starts, calibrate.c and seccompTrial.c set probes on functions
+ * of our own.
  */
 #ifndef EBPFMON_ATTACH_H
 #define EBPFMON_ATTACH_H
@@ -14,52 +15,58 @@
 #include "probe/closer.h"
 #include "probe/kernelLoad.h"
 
-/* 0 or errno. "offsets": in the file; more than one only where the kernel has uprobe_multi. */
+/* Sets one probe. 0 or errno. "path": the program file; "offsets": bytes from its beginning, "count" of them; only a
+ * kernel with uprobe_multi takes more than one. */
 int ebpfMonProbeOn(ebpfMonProbe *probe, ebpfMonProg prog, const char *path, const uint64_t *offsets, unsigned count,
                    pid_t pid, int isReturn);
+/* Removes the probe, and waits until the kernel has removed it (closer.h). */
 void ebpfMonProbeOff(ebpfMonProbe *probe);
 
-/* How the ends of chains are seen. */
+/* Where the probes are that see chains begin and end. */
 typedef enum {
-    ebpfMonAttachEntries, /* at the entries of dbScanLock and dbScanUnlock, whoever calls them */
-    ebpfMonAttachCalls,   /* at their calls, but for those of functions that only read */
-    ebpfMonAttachPasses   /* the same; and in scanList one trap ends a chain and begins the next */
+    ebpfMonAttachEntries, /* at the entries of dbScanLock() and dbScanUnlock() */
+    ebpfMonAttachCalls,   /* at the calls of both functions, except those in functions that only read */
+    ebpfMonAttachPasses   /* the same; in scanList() of Base one trap ends a chain and begins the next one */
 } ebpfMonAttachWay;
 
 typedef struct {
     pid_t pid;
     const ebpfMonBinary *core, *com, *server;
     char  path[128], comPath[128], serverPath[128];
-    int   noReturn;               /* it would not survive a return probe */
-    uint32_t on;                  /* bit by ebpfMonProg */
-    uint32_t stepped;             /* of those, which sit on a single-stepped instruction */
+    int   noReturn;               /* a return probe could end this process (seccompTrial.h) */
+    uint32_t on;                  /* programs that are attached, a bit each (EBPFMON_BIT) */
+    uint32_t stepped;             /* of these, the programs at an instruction that the kernel single-steps */
     struct {
-        unsigned count;           /* one for a function, or one for each file that calls it */
+        unsigned count;           /* one at a function, or one for each file that calls it */
         ebpfMonProbe *probe;
     } probes[ebpfMonProgCount];
-    ebpfMonAttachWay way;         /* of the probes that are on */
-    ebpfMonImageCallers callers;  /* complete 0: ebpfMonAttachEntries is the only way */
+    ebpfMonAttachWay way;         /* of the attached probes */
+    ebpfMonImageCallers callers;  /* if "complete" is 0, only ebpfMonAttachEntries is possible */
 } ebpfMonAttached;
 
 #define EBPFMON_BIT(prog) (1u << (prog))
 
+/* Begins with no probe attached. "image" stays the caller's and must outlive "att". "noReturn": see above. The caller
+ * then fills "callers". */
 void ebpfMonAttachInit(ebpfMonAttached *att, pid_t pid, const ebpfMonImage *image, int noReturn);
 
-/* The best way for this IOC; "callers" has been read. "hasLists": scan lists can be followed in its memory. */
+/* The best way for this IOC. Call it after "callers" was filled. "hasLists": the monitor can follow the scan lists in
+ * the IOC's memory. */
 ebpfMonAttachWay ebpfMonAttachFindWay(const ebpfMonAttached *att, int hasLists);
 
-/* The programs that watch passes of scan lists, one trap each, in place of ebpfMonProgPassCount: in ebpfMonAttachPasses
- * alone. 0: this IOC's code does not allow it. */
+/* The programs that watch the passes of scan lists, a bit each. They take the place of ebpfMonProgPassCount, and work
+ * only in the way ebpfMonAttachPasses. 0: the code of this IOC does not allow it. */
 uint32_t ebpfMonAttachSweeps(const ebpfMonAttached *att);
 
-/* Attaches what is in "want" and not on, or on in another way, and detaches the rest. A probe that cannot be attached is left out; "note"
- * says why, of the first one. Returns the bits that are on. */
+/* Attaches the programs in "want" (a bit each), and detaches all others. If "way" is a new one, all are detached first.
+ * A probe that cannot be attached is left out; "note" gets the reason for the first one, or "". Returns the programs
+ * that are attached now, a bit each. */
 uint32_t ebpfMonAttachSet(ebpfMonAttached *att, uint32_t want, ebpfMonAttachWay way, char *note, size_t size);
 
-/* Detaches all, of a process that has ended: it does not wait until the kernel has let go of them. */
+/* Detaches all probes of a process that has ended. Does not wait until the kernel has removed them. */
 void ebpfMonAttachForget(ebpfMonAttached *att);
 
-/* The programs of a level (EBPFMON_PUTS …), a bit each. */
+/* The programs of a level (EBPFMON_PUTS …) in this way, a bit each. */
 uint32_t ebpfMonAttachLevel(int kernelLevel, ebpfMonAttachWay way);
 
 #endif

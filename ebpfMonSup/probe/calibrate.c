@@ -11,8 +11,8 @@
 #define CALLS 2000
 #define RUNS  5
 
-/* A function whose first instruction the kernel emulates, whatever the compiler would make of one in C,
- * and a second one whose first instruction it single-steps. */
+/* Two functions in assembler, because a compiler could choose other instructions. The kernel emulates the first
+ * instruction of the first function, and single-steps that of the second. */
 __asm__(".text\n"
         ".globl ebpfMonCalibrateFast\n"
         ".type ebpfMonCalibrateFast,%function\n"
@@ -35,7 +35,7 @@ __asm__(".text\n"
 void ebpfMonCalibrateFast(void);
 void ebpfMonCalibrateStepped(void);
 
-/* ns of one call: the best of RUNS, for whatever else runs here only adds to it. */
+/* The time of one call (ns). The shortest of RUNS counts, because other work on this CPU only adds time. */
 static double measureCall(void (*fn)(void))
 {
     double best = 0;
@@ -77,7 +77,7 @@ int ebpfMonProbeTry(int *inFolder)
     return 0;
 }
 
-/* As measureCall, with a probe on it; 0: there can be none. */
+/* As measureCall, with a probe on the function. 0: the kernel refused the probe. */
 static double measureProbed(void (*fn)(void), int isReturn)
 {
     ebpfMonProbe probe;

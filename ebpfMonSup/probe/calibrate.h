@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a trap costs on this machine, measured on a function of our own before any IOC is touched. */
+/* What a trap costs on this machine. The monitor measures it on functions of its own, before it touches an IOC. */
 #ifndef EBPFMON_CALIBRATE_H
 #define EBPFMON_CALIBRATE_H
 
 #include "ebpfMonTable.h"
 
 typedef struct {
-    double entryNs;  /* a trap on an emulated instruction, with a program that leaves at once */
-    double returnNs; /* the return of a probed function, on top of that */
-    double steppedNs;/* a trap on a single-stepped instruction */
+    double entryNs;  /* ns; a trap on an instruction that the kernel emulates, with a program that returns at once */
+    double returnNs; /* ns; a trap at the return of a function */
+    double steppedNs;/* ns; a trap on an instruction that the kernel single-steps */
 } ebpfMonCosts;
 
-/* Takes some milliseconds. What cannot be measured gets the value of documentation/OVERHEAD.md. The kernel part must be
- * loaded. */
+/* Measures the costs; takes some milliseconds. A cost that cannot be measured gets the value of
+ * documentation/OVERHEAD.md. After ebpfMonKernelLoad, before the follower starts. */
 void ebpfMonCalibrate(ebpfMonCosts *costs);
 
-/* Sets a probe on a function of our own and removes it. 0 or errno. *inFolder: its link needed no file
- * (probe/linkFolder.h). The kernel part must be loaded. */
+/* Sets a probe on a function of our own and removes it: does this kernel allow probes? 0 or errno. *inFolder: the probe
+ * needed no file (linkFolder.h). After ebpfMonKernelLoad. */
 int ebpfMonProbeTry(int *inFolder);
 
-/* ns that these traps took from the IOC: each trap as measured, and what the programs took in them. "stepped": which part of its entry probes is single-stepped, 0 to 1. Any
- * thread. */
+/* The time (ns) that these traps took from the IOC: what each trap costs, and what the programs took in them.
+ * "stepped": the part of its entry probes that the kernel single-steps, 0 to 1. Any thread. */
 double ebpfMonCostOf(const ebpfMonCosts *costs, const struct ebpfMonHits *hits, double stepped);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See closer.h. Plain POSIX threads: they are many, short-lived, and need a small stack and no real-time priority. */
+/* See closer.h. Plain POSIX threads, not those of EPICS: there can be many, they live for a short time, and they need a
+ * small stack and no real-time priority. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
@@ -14,20 +15,20 @@
 
 #define THREADS_MAX 32
 #define STACK_BYTES (128u * 1024u)
-#define IDLE_NS     (2 * EBPFMON_SECOND_NS) /* then a thread that has nothing to close ends */
+#define IDLE_NS     (2 * EBPFMON_SECOND_NS) /* a thread ends if it has had nothing to close for so long */
 
-typedef struct closing {
-    struct closing *next;
+typedef struct closeTask {
+    struct closeTask *next;
     ebpfMonProbe probe;
-    unsigned *left;       /* of those that the caller waits for; NULL: nobody does */
-} closing;
+    unsigned *left;       /* counts the probes that the caller still waits for; NULL: nobody waits */
+} closeTask;
 
 /* See closer.h. */
 static struct {
-    pthread_mutex_t lock; /* guards all of it */
+    pthread_mutex_t lock; /* of all members */
     pthread_once_t  once;
     pthread_cond_t  more, done;
-    closing *first, **last;
+    closeTask *first, **last;
     unsigned unfinished;  /* queued, or being closed */
     unsigned threads;
 } closer = { .lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT };
@@ -54,11 +55,11 @@ static void closeProbe(const ebpfMonProbe *probe)
         close(probe->fd);
 }
 
-/* Under the lock. NULL: there was nothing for a while. */
-static closing *takeNext(void)
+/* Takes the next probe, under the lock. NULL: there was nothing to close for IDLE_NS. */
+static closeTask *takeNext(void)
 {
     struct timespec until = ebpfMonClockTimespec(ebpfMonClockMonotonic() + IDLE_NS);
-    closing *c;
+    closeTask *c;
     int late = 0;
 
     while (!closer.first && !late)
@@ -74,7 +75,7 @@ static closing *takeNext(void)
 
 static void *runCloser(void *arg)
 {
-    closing *c;
+    closeTask *c;
 
     (void)arg;
     pthread_setname_np(pthread_self(), "ebpfMonClose");
@@ -94,7 +95,7 @@ static void *runCloser(void *arg)
     return NULL;
 }
 
-/* Under the lock: as many threads as there is to do, if they can be had. */
+/* Starts as many threads as there are probes to close, up to THREADS_MAX. Under the lock. */
 static void startThreads(void)
 {
     while (closer.threads < THREADS_MAX && closer.threads < closer.unfinished &&
@@ -102,20 +103,20 @@ static void startThreads(void)
         closer.threads++;
 }
 
-/* Queues them, before all others if somebody waits. Those that need no thread, or for which there is no memory or no
- * thread, are closed here. */
+/* Queues the probes. If somebody waits for them ("left"), they go before all others. Probes in the folder need no
+ * thread, so they are closed here; and so are those for which there is no memory or no thread. Under the lock. */
 static void queueProbes(const ebpfMonProbe *probes, unsigned count, unsigned *left)
 {
-    closing **at = left ? &closer.first : closer.last;
+    closeTask **at = left ? &closer.first : closer.last;
 
     for (unsigned i = 0; i < count; i++) {
-        closing *c = probes[i].inFolder ? NULL : malloc(sizeof(*c));
+        closeTask *c = probes[i].inFolder ? NULL : malloc(sizeof(*c));
 
         if (!c) {
             closeProbe(&probes[i]);
             continue;
         }
-        *c = (closing){ .next = *at, .probe = probes[i], .left = left };
+        *c = (closeTask){ .next = *at, .probe = probes[i], .left = left };
         *at = c;
         if (!c->next)
             closer.last = &c->next;
@@ -127,7 +128,7 @@ static void queueProbes(const ebpfMonProbe *probes, unsigned count, unsigned *le
     startThreads();
     pthread_cond_broadcast(&closer.more);
     while (closer.threads == 0 && closer.first) {
-        closing *c = closer.first;
+        closeTask *c = closer.first;
 
         closer.first = c->next;
         closeProbe(&c->probe);

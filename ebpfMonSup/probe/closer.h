@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Closes probes. Links in the folder (linkFolder.h) only leave it. Of the others, each close() waits for a grace period
- * of the kernel, some 40 ms, in which it does nothing, and an IOC has some 14 probes: one after the other, 100 IOCs that
- * end keep a thread busy for a minute. Threads that close at the same time share the grace period
- * (synchronize_rcu_tasks_trace and synchronize_srcu in uprobe_unregister_sync), so up to 32 threads do. They come when
- * there is something to close, and go when there is not.
+ * Closes probes. A link in the folder (linkFolder.h) is removed from it, which takes no time. For any other link,
+ * close() waits some 40 ms for a grace period of the kernel. An IOC has some 14 probes: if one thread closed them one
+ * by one, 100 IOCs that end would take a minute. Threads that close at the same time share the grace period
+ * (synchronize_rcu_tasks_trace and synchronize_srcu in uprobe_unregister_sync of the kernel). So up to 32 threads
+ * close. They start when there is something to close, and end when there is nothing.
  *
- * One in a process, as the file descriptors are. Any thread.
+ * One per process, as the file descriptors are. Any thread.
  */
 #ifndef EBPFMON_CLOSER_H
 #define EBPFMON_CLOSER_H
 
 struct bpf_link;
 
-/* A probe that is on: a uprobe_multi link where the kernel has them ("link" is NULL), else a perf event. */
+/* A probe that is attached: a uprobe_multi link where the kernel has them (then "link" is NULL), else a perf event. */
 typedef struct {
-    unsigned inFolder;     /* its number there; 0: it has a descriptor */
-    int fd;
-    struct bpf_link *link;
+    unsigned inFolder;     /* its number in the folder; 0: it has a file descriptor */
+    int fd;                /* of the uprobe_multi link, if it is not in the folder */
+    struct bpf_link *link; /* of the perf event; NULL: it is none */
 } ebpfMonProbe;
 
-/* Closes them, in this order or at the same time, and waits until all are. */
+/* Closes the probes, in this order or at the same time, and waits until all are closed. */
 void ebpfMonCloserClose(const ebpfMonProbe *probes, unsigned count);
 
-/* Closes them some time later: for probes of a process that has ended, which nothing can hit any more. */
+/* Closes the probes some time later, and does not wait: for probes of a process that has ended, which can cause no
+ * traps any more. */
 void ebpfMonCloserCloseLater(const ebpfMonProbe *probes, unsigned count);
 
-/* Waits at most "seconds" until all that was to be closed later is. 0, or -1: not yet. */
+/* Waits until all probes of ebpfMonCloserCloseLater are closed, "seconds" at most. 0, or -1: some are not. */
 int ebpfMonCloserFinish(double seconds);
 
 #endif

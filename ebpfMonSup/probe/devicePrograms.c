@@ -20,7 +20,7 @@ struct ebpfMonDevicePrograms {
 };
 
 /* 0 or a negative errno. */
-static int load(ebpfMonDevicePrograms *d)
+static int loadPrograms(ebpfMonDevicePrograms *d)
 {
     int threads = ebpfMonKernelGetTableFd("threads");
     struct bpf_program *prog;
@@ -43,7 +43,7 @@ ebpfMonDevicePrograms *ebpfMonDeviceProgramsLoad(char *why, size_t size)
     if (d) {
         d->skel = ebpfMonDeviceBpf__open();
         if (d->skel)
-            err = load(d);
+            err = loadPrograms(d);
     }
     if (!err)
         return d;
@@ -68,15 +68,17 @@ int ebpfMonDeviceProgramsAddProcess(ebpfMonDevicePrograms *d, pid_t pid, const s
     return bpf_map_update_elem(bpf_map__fd(d->skel->maps.deviceIocs), &tgid, conf, BPF_ANY) ? errno : 0;
 }
 
-/* Removes the elements of one process. Its tgid stands at "tgidAt" of the key. Bounded: others may add some. */
-static void removeOf(const struct bpf_map *map, uint32_t tgid, size_t tgidAt)
+/* Removes the elements of one process from a table. The process (tgid) is at byte "tgidAt" of the key. The loop is
+ * bounded, because programs can add elements meanwhile. */
+static void removeProcess(const struct bpf_map *map, uint32_t tgid, size_t tgidAt)
 {
     uint8_t key[sizeof(struct ebpfMonDeviceKey)], next[sizeof(key)];
     int fd = bpf_map__fd(map), more = bpf_map_get_next_key(fd, NULL, next) == 0;
 
     for (unsigned n = 0; more && n < 2 * bpf_map__max_entries(map); n++) {
         memcpy(key, next, sizeof(key));
-        more = bpf_map_get_next_key(fd, key, next) == 0; /* before the present one goes: the round would begin again */
+        more = bpf_map_get_next_key(fd, key, next) == 0; /* find the next key before this one is deleted; else the
+                                                          * kernel would begin again with the first key */
         if (memcmp(key + tgidAt, &tgid, sizeof(tgid)) == 0)
             bpf_map_delete_elem(fd, key);
     }
@@ -87,11 +89,11 @@ void ebpfMonDeviceProgramsRemoveProcess(ebpfMonDevicePrograms *d, pid_t pid)
     uint32_t tgid = (uint32_t)pid;
 
     bpf_map_delete_elem(bpf_map__fd(d->skel->maps.deviceIocs), &tgid);
-    removeOf(d->skel->maps.deviceFunctions, tgid, offsetof(struct ebpfMonDeviceFunction, tgid));
-    removeOf(d->skel->maps.deviceUsers, tgid, offsetof(struct ebpfMonDeviceKey, tgid));
+    removeProcess(d->skel->maps.deviceFunctions, tgid, offsetof(struct ebpfMonDeviceFunction, tgid));
+    removeProcess(d->skel->maps.deviceUsers, tgid, offsetof(struct ebpfMonDeviceKey, tgid));
 }
 
-/* 0, or an errno. */
+/* 0 or errno. */
 static int attachProbe(struct bpf_program *prog, const char *path, uint64_t offset, pid_t pid, int isReturn,
                        ebpfMonProbe *probe)
 {
@@ -118,7 +120,7 @@ int ebpfMonDeviceProgramsProbe(ebpfMonDevicePrograms *d, ebpfMonDeviceSite site,
     int err;
 
     *count = 0;
-    /* the return first: so no begin stays without its end */
+    /* the probe at the return comes first: so no begin stays without its end */
     err = attachProbe(prog, path, offset, pid, site == ebpfMonDeviceServe, &probe[0]);
     if (err)
         return err;

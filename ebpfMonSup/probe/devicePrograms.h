@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Programs and tables of device.bpf.c: requests to ports of asyn. After ebpfMonKernelLoad; one thread at a time. */
+/* The programs and tables of bpf/device.bpf.c. They watch the requests that go to ports of asyn. Use them between
+ * ebpfMonKernelLoad and ebpfMonKernelUnload. One thread at a time. */
 #ifndef EBPFMON_DEVICEPROGRAMS_H
 #define EBPFMON_DEVICEPROGRAMS_H
 
@@ -14,24 +15,31 @@ typedef struct ebpfMonDevicePrograms ebpfMonDevicePrograms;
 
 typedef enum { ebpfMonDeviceQueue, ebpfMonDeviceServe, ebpfMonDeviceTimeout } ebpfMonDeviceSite;
 
-/* NULL: "why". */
+/* Loads the programs. NULL: "why" (of "size" bytes) gets the reason. */
 ebpfMonDevicePrograms *ebpfMonDeviceProgramsLoad(char *why, size_t size);
-/* After all its probes were closed. NULL does no harm. */
+/* Close all probes before. NULL does no harm. */
 void ebpfMonDeviceProgramsFree(ebpfMonDevicePrograms *programs);
 
-/* 0, or an errno. Removing a process removes what was counted for it, too. */
+/* Requests of this process count from now on, or no more. Add: 0 or errno. Remove: deletes also what was counted for
+ * the process. */
 int ebpfMonDeviceProgramsAddProcess(ebpfMonDevicePrograms *programs, pid_t pid, const struct ebpfMonDeviceConf *conf);
 void ebpfMonDeviceProgramsRemoveProcess(ebpfMonDevicePrograms *programs, pid_t pid);
 
-/* Sets one probe, of ebpfMonDeviceServe two; *count says how many. 0, or an errno: then none. */
+/* Sets the probes of a site in the file "path": two for ebpfMonDeviceServe, else one. *count gets their number; the
+ * caller closes them. 0 or errno; then no probe is set. */
 int ebpfMonDeviceProgramsProbe(ebpfMonDevicePrograms *programs, ebpfMonDeviceSite site, const char *path, uint64_t offset,
                                pid_t pid, ebpfMonProbe probe[2], unsigned *count);
 
+/* Calls "each" for each function of a driver that was seen to serve requests. "function" is valid during the call
+ * only. */
 void ebpfMonDeviceProgramsEachFunction(ebpfMonDevicePrograms *programs,
                                        void (*each)(void *arg, const struct ebpfMonDeviceFunction *function), void *arg);
+/* Calls "each" for each user of a port that made requests, with what was counted. Both pointers are valid during the
+ * call only. */
 void ebpfMonDeviceProgramsEachUser(ebpfMonDevicePrograms *programs,
                                    void (*each)(void *arg, const struct ebpfMonDeviceKey *key,
                                                 const struct ebpfMonDeviceStat *stat), void *arg);
+/* What these programs counted of themselves, summed over the CPUs; zeros if it cannot be read. */
 void ebpfMonDeviceProgramsReadCounts(ebpfMonDevicePrograms *programs, struct ebpfMonDeviceCounts *counts);
 
 #endif

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Latency histograms with four buckets to the octave (ebpfMonBucket of ebpfMonTable.h). Times in ns. */
+/* Histograms of times (ns), with four buckets for each octave: ebpfMonBucket() of ebpfMonTable.h. Pure functions; any
+ * thread. */
 #ifndef EBPFMON_HIST_H
 #define EBPFMON_HIST_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Lower edge of a bucket; edge(i+1) is its upper one. */
+/* The lower edge of a bucket (ns). Its upper edge is that of the next bucket. */
 double ebpfMonHistEdge(unsigned bucket);
 
-/* The q-quantile (0 … 1), interpolated in its bucket and never above "max"; NaN without entries. */
+/* The q-quantile (q from 0 to 1), in ns. It is interpolated in its bucket and never greater than "max" (ns). NaN: all
+ * buckets are empty. */
 double ebpfMonHistQuantile(const uint32_t *hist, unsigned buckets, double q, double max);
 
-/* Adds the buckets up to octaves (at least one): out[i] counts what lies between outEdge[i] and outEdge[i+1] (ns). */
+/* Adds the buckets of each octave. out[i] counts the entries from ebpfMonHistOctaveEdge(i) to ebpfMonHistOctaveEdge(i +
+ * 1) (ns); the last one also all longer ones. "octaves": at least 1. */
 void ebpfMonHistOctaves(const uint32_t *hist, unsigned buckets, double *out, unsigned octaves);
 double ebpfMonHistOctaveEdge(unsigned octave);
 

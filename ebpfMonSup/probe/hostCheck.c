@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* "ebpfMon --check": what this kernel and this user allow, found out by trying, and what to do for more. */
+/* "ebpfMon --check": tries what this kernel and this user allow, and tells what to do for more. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -22,7 +22,7 @@
 #include "probe/packets.h"
 
 #define BTF        "/sys/kernel/btf/vmlinux"
-#define IOC_FILES  14   /* of an IOC's probes, where links take files (watch/governor.c) */
+#define IOC_FILES  14   /* of the probes of one IOC, where each probe needs a file (watch/governor.c) */
 #define NICE       -10  /* of the threads that read events (common/worker.c) */
 
 typedef enum { isThere, isPartly, isAbsent } verdict;
@@ -34,7 +34,7 @@ static void printVerdict(FILE *out, verdict v, const char *subject, const char *
     fprintf(out, "%-5s%-11s%s\n", words[v], subject, text);
 }
 
-/* The first line of a small file of the kernel; "?": there is none. */
+/* Reads the first line of a small file of the kernel; "?": there is none. */
 static void readSetting(const char *path, char *text, size_t size)
 {
     FILE *f = fopen(path, "re");
@@ -55,7 +55,7 @@ static int checkKernel(FILE *out)
     uname(&kernel);
     readSetting("/proc/sys/kernel/perf_event_paranoid", paranoid, sizeof(paranoid));
     readSetting("/proc/sys/kernel/unprivileged_bpf_disabled", unprivileged, sizeof(unprivileged));
-    readSetting("/sys/kernel/security/lockdown", lockdown, sizeof(lockdown)); /* "?": not built into it */
+    readSetting("/sys/kernel/security/lockdown", lockdown, sizeof(lockdown)); /* "?": this kernel has no lockdown */
     isLocked = strstr(lockdown, "[confidentiality]") != NULL;
     snprintf(text, sizeof(text), "%.60s %.20s, %s, perf_event_paranoid %s, unprivileged_bpf_disabled %s%s", kernel.release,
              kernel.machine, isTyped ? "type information (BTF)" : "no type information in " BTF
@@ -93,7 +93,7 @@ static void checkUser(FILE *out)
     printVerdict(out, missing ? isPartly : isThere, "user", text);
 }
 
-/* The kernel part is loaded as the monitor loads it, with small tables. */
+/* Loads the kernel part as the monitor does, with small tables. */
 static int checkPrograms(FILE *out)
 {
     const ebpfMonLoadSizes sizes = { .maxRecords = 1024, .maxClosure = 8192, .maxRoots = 64, .ringBytes = 65536 };
@@ -122,8 +122,8 @@ static int checkProbes(FILE *out, int *needFiles)
         snprintf(text, sizeof(text), "none: %s. This kernel has no uprobe_multi (6.6 and later have): give ebpfMon "
                  "CAP_SYS_ADMIN, or run it as root", strerror(err));
     else if (!ebpfMonFeature.uprobeMulti)
-        snprintf(text, sizeof(text), "one by one: an IOC's come and go in a second or two. Kernel 6.6 and later have "
-                 "uprobe_multi");
+        snprintf(text, sizeof(text), "one by one: to set or remove those of an IOC takes a second or two. Kernel 6.6 and later "
+                 "have uprobe_multi");
     else if (!inFolder)
         snprintf(text, sizeof(text), "all of an IOC at once; they take files, and some 40 ms to remove. For more: kernel 6.5 "
                  "or later with CAP_SYS_ADMIN");
@@ -143,8 +143,8 @@ static int hasCapability(int number)
     return (ebpfMonProcCapabilities() & 1ull << number) != 0;
 }
 
-/* "What of N of M processes can be read", and what to do about the others. */
-static void sayProcesses(FILE *out, const char *subject, unsigned number, unsigned all, const char *advice)
+/* Prints how many processes can be read, and what to do about the others. */
+static void printProcesses(FILE *out, const char *subject, unsigned number, unsigned all, const char *advice)
 {
     char text[300];
 
@@ -161,11 +161,11 @@ static int checkProcesses(FILE *out)
     ebpfMonProcAccess access;
 
     ebpfMonProcAccessTry(&access);
-    sayProcesses(out, "memory", access.memory, access.looked, hasPtrace ? guarded :
+    printProcesses(out, "memory", access.memory, access.looked, hasPtrace ? guarded :
                  ": the IOCs of others are not seen. Give it CAP_SYS_PTRACE");
-    sayProcesses(out, "files", access.programs, access.looked, !hasPtrace ? first : hasFiles ? guarded :
+    printProcesses(out, "files", access.programs, access.looked, !hasPtrace ? first : hasFiles ? guarded :
                  ": IOCs among the others are not seen. Give it CAP_DAC_READ_SEARCH, or let its user read these files");
-    sayProcesses(out, "names", access.names, access.looked, !hasPtrace ? first : hasFiles ? guarded :
+    printProcesses(out, "names", access.names, access.looked, !hasPtrace ? first : hasFiles ? guarded :
                  ": the variable IOC names an IOC; without it the folder or the command does. Give it "
                  "CAP_DAC_READ_SEARCH");
     return hasPtrace || access.memory == access.looked;
@@ -186,7 +186,8 @@ static void checkContainers(FILE *out)
 {
     int own = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC), err;
 
-    /* into the namespace where it is already: the kernel asks for the same right as for another one (netns_install) */
+    /* enters the namespace in which it is already: the kernel asks for the same right as for another one
+     * (netns_install) */
     err = own < 0 || setns(own, CLONE_NEWNET) ? errno : 0;
     if (own >= 0)
         close(own);
@@ -228,9 +229,10 @@ static void checkPriority(FILE *out)
 
     if (ok)
         setpriority(PRIO_PROCESS, (id_t)tid, before);
-    printVerdict(out, ok ? isThere : isAbsent, "priority", ok ? "the threads that read events and packets go before others" :
-                 "the threads that read events and packets have no precedence: on a busy host more may be lost. Give it "
-                 "CAP_SYS_NICE, or LimitNICE");
+    printVerdict(out, ok ? isThere : isAbsent, "priority", ok ?
+                 "the threads that read events and packets have a higher priority than others" :
+                 "the threads that read events and packets have normal priority: on a busy host more events may be lost. "
+                 "Give it CAP_SYS_NICE, or LimitNICE");
 }
 
 int ebpfMonHostCheck(FILE *out)

@@ -7,7 +7,8 @@
 #include "probe/kernelLoad.h"
 #include "probe/kernelLoaded.h"
 
-/* A chain with its records, or a put with its data: old and new, twice what is used (bpf/maps.bpf.h). */
+/* The longest event is a chain with its records, or a put with its old and its new value. The room is twice what they
+ * use (bpf/maps.bpf.h). */
 #define LONGEST (sizeof(struct ebpfMonChainEvent) + sizeof(struct ebpfMonPutEvent) + 4 * EBPFMON_VAL_MAX)
 
 typedef struct {
@@ -39,7 +40,8 @@ static void takeEvent(void *arg, const void *data, size_t size)
 
     if (size < sizeof(*head))
         return;
-    if (head->kind != EBPFMON_EV_EXEC && head->kind != EBPFMON_EV_EXIT) /* those have no share (sendHead, bpf/host.bpf.c) */
+    if (head->kind != EBPFMON_EV_EXEC && head->kind != EBPFMON_EV_EXIT) /* these events are not counted against the
+                                                                         * share of an IOC (sendHead, bpf/host.bpf.c) */
         ebpfMonLoaded.skel->bss->shares[ebpfMonShareOf(head->iocId)].read += ebpfMonShareSize(size);
     to->event(to->arg, head, size);
 }

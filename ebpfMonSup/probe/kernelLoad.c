@@ -21,7 +21,7 @@ struct ebpfMonLoaded ebpfMonLoaded;
 
 #define PLACES_BYTES(places) (((size_t)(places) / 2 + 1) * sizeof(struct ebpfMonClosurePair))
 
-/* Opens the table to an array. NULL with errno. */
+/* Reserves memory for a table, which useTables maps. NULL with errno. */
 static void *openTable(ebpfMonMappedTable *table, struct bpf_map *map, size_t bytes)
 {
     if (ebpfMonMappedTableOpen(table, bpf_map__fd(map), bytes))
@@ -37,9 +37,11 @@ static int useTables(uint32_t slots, uint32_t places)
            (places && ebpfMonMappedTableUse(&ebpfMonLoaded.closure, PLACES_BYTES(places))) ? -1 : 0;
 }
 
-#define HASH_ELEMENT 64 /* what the kernel adds to key and value, its share of the buckets included */
+#define HASH_ELEMENT 64 /* bytes that the kernel needs for an element besides key and value, with its share of the
+                         * buckets */
 
-/* What the tables that nobody maps take: hash tables, made in full as they are loaded. Those that grow are not counted. */
+/* The memory (bytes) of the tables that are not mapped: hash tables that get all their memory when they are loaded.
+ * Those that grow are not counted. */
 static size_t countOtherTables(void)
 {
     size_t bytes = 0, cpus = (size_t)libbpf_num_possible_cpus();
@@ -109,8 +111,8 @@ const char *ebpfMonKernelRelease(void)
     return ebpfMonLoaded.kernel.release;
 }
 
-/* Why the kernel refused, in the words of somebody who can do something about it. */
-static void explain(int err, char *why, size_t size)
+/* Tells the operator why the kernel refused, and what to do. */
+static void explainFailure(int err, char *why, size_t size)
 {
     const char *warning = ebpfMonLibbpfTextGetWarning(), *verdict = ebpfMonLibbpfTextGetVerdict();
 
@@ -149,11 +151,11 @@ static int hasTracepoint(const char *name)
     return has;
 }
 
-/* Programs that this kernel cannot run are not loaded: if it refused one, none would be loaded. */
-static void leaveOut(void)
+/* Leaves out the programs that this kernel cannot run: if it refuses one, it loads none. */
+static void leaveOutPrograms(void)
 {
     struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
-    struct bpf_program *const inLists[] = { /* they are attached with uprobe_multi alone: kernel 6.6 */
+    struct bpf_program *const inLists[] = { /* only uprobe_multi can attach these: kernel 6.6 */
         skel->progs.ebpfmon_pass_next, skel->progs.ebpfmon_list_end, skel->progs.ebpfmon_list_begin,
         skel->progs.ebpfmon_locked, skel->progs.ebpfmon_scan_put,
     };
@@ -166,21 +168,22 @@ static void leaveOut(void)
         bpf_program__set_autoload(skel->progs.ebpfmon_recv, false);
 }
 
-/* The kernel checks the limits when a table or a file is made. */
+/* Raises the limits of this process. The kernel checks them when a table or a file is made. */
 static void raiseLimits(void)
 {
     struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY }, files;
 
-    setrlimit(RLIMIT_MEMLOCK, &all); /* kernels before 5.11 account BPF memory there */
+    setrlimit(RLIMIT_MEMLOCK, &all); /* kernels before 5.11 count the memory of BPF tables here */
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
-        files.rlim_cur = files.rlim_max; /* a dozen links an IOC */
+        files.rlim_cur = files.rlim_max; /* an IOC needs a dozen links */
         setrlimit(RLIMIT_NOFILE, &files);
     }
 }
 
-/* Tables by key take memory for what is in them alone, not for all that they may have. Since kernel 6.1 (fba1a1c6c912,
- * 86fe28f7692d) a program may put something into such a table whatever it has interrupted; bpf_user_ringbuf_drain is of 6.1,
- * too. Tables in which each element is there soon, or of which the oldest goes, stay as they are. */
+/* Lets tables grow: they take memory only for the elements that they have, not for all that they may have. Since kernel
+ * 6.1 (fba1a1c6c912, 86fe28f7692d) a program may add an element to such a table whatever it has interrupted. We
+ * recognise these kernels by bpf_user_ringbuf_drain, which 6.1 has too. The other tables stay as they are: they are
+ * full soon, or they drop their oldest element. */
 static void letTablesGrow(void)
 {
     struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
@@ -249,7 +252,7 @@ int ebpfMonKernelLoad(const ebpfMonLoadSizes *sizes, char *why, size_t size)
     ebpfMonFeature.loop = libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_loop, NULL) != 0;
     ebpfMonLoaded.skel = ebpfMonKernelObjectOpen(!ebpfMonFeature.loop);
     if (!ebpfMonLoaded.skel) {
-        explain(errno, why, size);
+        explainFailure(errno, why, size);
         return -1;
     }
     setSizes(sizes);
@@ -258,10 +261,10 @@ int ebpfMonKernelLoad(const ebpfMonLoadSizes *sizes, char *why, size_t size)
     for (int i = 0; ebpfMonFeature.uprobeMulti && i < ebpfMonProgCount; i++)
         bpf_program__set_expected_attach_type(ebpfMonKernelGetProgram((ebpfMonProg)i),
                                               (enum bpf_attach_type)EBPFMON_ATTACH_MULTI);
-    leaveOut();
+    leaveOutPrograms();
     err = ebpfMonBpf__load(ebpfMonLoaded.skel);
     if (err) {
-        explain(-err, why, size);
+        explainFailure(-err, why, size);
         ebpfMonKernelUnload();
         return -1;
     }

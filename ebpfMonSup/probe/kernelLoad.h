@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The kernel part: its programs are loaded, and attached to what belongs to the host; its tables are mapped.
+ * The kernel part. Its programs are loaded, some of them are attached to the kernel itself, and its tables are mapped.
  *
- * One per process, not a context: a second copy would trap each program start and each connection of the host twice,
- * and take the memory of the tables twice, for the same events. ebpfMonKernelLoad comes before all threads that use it,
- * and ebpfMonKernelUnload after they have ended; in between any thread may call the rest, and each IOC's slots are
- * written by the follower alone.
+ * One per process, not a context: a second copy would trap each program start and each connection of the host a second
+ * time, and need the memory of the tables a second time, for the same events. Call ebpfMonKernelLoad before the threads
+ * that use it start, and ebpfMonKernelUnload after they have ended. In between any thread may call the other functions.
+ * Only the follower writes the slots of an IOC.
  */
 #ifndef EBPFMON_KERNELLOAD_H
 #define EBPFMON_KERNELLOAD_H
@@ -14,46 +14,54 @@
 #include <stdint.h>
 #include "probe/slotTables.h"
 
-/* The programs that are attached to functions of an IOC. */
+/* The programs that are attached to functions of an IOC. The order matters: see ebpfMonAttachSet (attach.c). */
 typedef enum {
     ebpfMonProgPut, ebpfMonProgPutReturn, ebpfMonProgPutField, ebpfMonProgNotify, ebpfMonProgCheckPut,
     ebpfMonProgCamessage, ebpfMonProgCaLink,
-    ebpfMonProgLock, ebpfMonProgPassBegin, /* a chain begins; the first chain of a scan list does */
-    ebpfMonProgUnlock, ebpfMonProgPassCount, ebpfMonProgPassNext, /* a chain ends; one of a scan list does; … and the next begins */
-    ebpfMonProgListEnd, ebpfMonProgListBegin, /* a scan list is at its end; it begins, which sweeps what the last pass did */
-    ebpfMonProgLocked, ebpfMonProgAsk, ebpfMonProgAskMany, /* a lock was taken; one is asked for, several are */
+    ebpfMonProgLock, ebpfMonProgPassBegin, /* a chain begins; the first chain of a scan list begins */
+    ebpfMonProgUnlock, ebpfMonProgPassCount, ebpfMonProgPassNext, /* a chain ends; a chain of a scan list ends; the
+                                                                   * same, and the next chain begins */
+    ebpfMonProgListEnd, ebpfMonProgListBegin, /* the thread is at the end of a scan list; at its beginning, where the
+                                               * pass before is swept */
+    ebpfMonProgLocked, ebpfMonProgAsk, ebpfMonProgAskMany, /* a lock set was taken; a thread asks for one; it asks
+                                                            * for several */
     ebpfMonProgScanPut, /* a record may go to another scan list */
     ebpfMonProgUnlockMany, ebpfMonProgCompleted, ebpfMonProgProcess, ebpfMonProgCallback, ebpfMonProgDelayed, ebpfMonProgOnce, ebpfMonProgPop, ebpfMonProgPopReturn,
     ebpfMonProgCount
 } ebpfMonProg;
 
-/* What this kernel can do. What it cannot is said once, and the monitor does without. Set by ebpfMonKernelLoad. */
+/* What this kernel can do; nonzero: it can. ebpfMonKernelLoad sets it and logs what is missing. The monitor works
+ * without it. */
 typedef struct {
-    int uprobeMulti;  /* one link for a process, detached at once; else perf events, 100 ms each */
-    int loop;         /* bpf_loop, and atomic operations that return something; else the object for old kernels is loaded */
-    int recvLength;   /* tracepoint sock_recv_length, or the end of tcp_recvmsg: which connection a thread of a server
-                         reads */
-    int returnUnderSeccomp; /* a return probe does no harm to a process under a seccomp filter (seccompTrial.h) */
-    int connectState; /* tracepoint inet_sock_set_state: which process opened a connection */
+    int uprobeMulti;  /* one link has all sites of a program in one file, and is detached at once; else each site is
+                       * a perf event, which takes 100 ms */
+    int loop;         /* bpf_loop() and atomic operations with a result (kernel 5.17); else the object file for old
+                       * kernels is loaded */
+    int recvLength;   /* tracepoint sock_recv_length, or the end of tcp_recvmsg(): tell from which connection a
+                       * thread of a server reads */
+    int returnUnderSeccomp; /* a return probe does no harm to a process with a seccomp filter (seccompTrial.h) */
+    int connectState; /* tracepoint inet_sock_set_state: tells which process opened a connection */
 } ebpfMonFeatures;
 
 extern ebpfMonFeatures ebpfMonFeature;
 
-const char *ebpfMonKernelRelease(void); /* as uname has it; empty: not loaded */
+const char *ebpfMonKernelRelease(void); /* the release as uname() has it; empty: not loaded */
 
-/* Loads, maps, and attaches what belongs to the host (exec, exit, connections). 0, or -1 with what is wrong and what to
- * do in "why"; then nothing is left of it, and it may be called again. */
+/* Loads the programs, maps the tables, and attaches the programs that watch the whole host (start and end of programs,
+ * connections). 0; or -1, and "why" gets what is wrong and what to do. Then nothing stays loaded, and the caller may
+ * try again. */
 int ebpfMonKernelLoad(const ebpfMonLoadSizes *sizes, char *why, size_t size);
 
-/* Everything goes; nothing was pinned. */
+/* Unloads the programs and unmaps the tables. Nothing of it stays in the kernel. */
 void ebpfMonKernelUnload(void);
 
 const ebpfMonTables *ebpfMonKernelTables(void); /* NULL: not loaded */
 
+/* The program, and its file descriptor. Both stay the kernel part's. */
 struct bpf_program *ebpfMonKernelGetProgram(ebpfMonProg prog); /* NULL: not loaded */
 int ebpfMonKernelGetProgramFd(ebpfMonProg prog);               /* -1: not loaded */
 
-/* Whether the kernel part sees when threads sleep and wait for a CPU (level trace). Follower. */
+/* Begins ("on") or ends to watch when threads sleep and wait for a CPU (level trace). Follower only. */
 void ebpfMonKernelWatchScheduler(int on);
 
 #endif

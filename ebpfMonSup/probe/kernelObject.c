@@ -7,7 +7,8 @@
 #include "ebpfMonBpf.skel.h"
 #include "ebpfMonOldBpf.skel.h"
 
-/* Both have the same programs and tables by name, but for tables that no other part knows. So one skeleton does for both. */
+/* Both object files have programs and tables of the same names, except tables that only the programs use. So one
+ * skeleton does for both. */
 struct ebpfMonBpf *ebpfMonKernelObjectOpen(int isOld)
 {
     struct ebpfMonBpf *skel = calloc(1, sizeof(*skel));

@@ -105,7 +105,8 @@ int ebpfMonKernelSetRecordIndex(uint32_t tgid, const uint64_t *precord, uint32_t
             at += n;
             continue;
         }
-        /* a table that grows has some elements in store, and the kernel makes more meanwhile (kernel/bpf/memalloc.c) */
+        /* a table that grows has few free elements, and the kernel makes more meanwhile (kernel/bpf/memalloc.c): wait,
+         * then try again */
         if (errno != ENOMEM || ++refused > REFUSED_MAX)
             return -1;
         at += done < n ? done : 0;
@@ -147,7 +148,8 @@ int ebpfMonKernelSetOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOw
     return bpf_map_update_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.owners), peer, owner, BPF_ANY);
 }
 
-/* The kernel says what a table takes (map_mem_usage, 6.4; before, it says what a full one takes). */
+/* The memory of a table (bytes), as the kernel tells it: since 6.4 what the table takes (map_mem_usage), before what a
+ * full one would take. */
 static size_t countMemory(const struct bpf_map *map)
 {
     size_t bytes = 0;
@@ -177,7 +179,8 @@ size_t ebpfMonKernelCountMemory(void)
     return bytes;
 }
 
-/* Removes the elements of these slots from a table by slot. Bounded: others can be added while we go round. */
+/* Removes the elements of these slots from a table that has the slot as its key. The loop is bounded, because programs
+ * can add elements meanwhile. */
 static void removeSlots(const struct bpf_map *map, uint32_t first, uint32_t count)
 {
     uint32_t room = bpf_map__max_entries(map), n = 0, key, next, *at = NULL, *slot = malloc(room * sizeof(*slot));
@@ -218,7 +221,8 @@ void ebpfMonKernelRemoveThreads(pid_t pid)
         closedir(d);
 }
 
-#define THREADS 512 /* at a time; more than a bucket of the table can hold */
+#define THREADS 512 /* are read in one call. In practice a bucket of the table holds fewer; if it held more, the call
+                     * would fail with ENOSPC */
 
 void ebpfMonKernelEachThread(void (*each)(void *arg, uint32_t tid, const struct ebpfMonThread *seen), void *arg)
 {
@@ -231,7 +235,7 @@ void ebpfMonKernelEachThread(void (*each)(void *arg, uint32_t tid, const struct 
         uint32_t n = THREADS;
 
         more = bpf_map_lookup_batch(fd, i ? &at : NULL, &at, tid, value, &n, NULL) == 0;
-        if (!more && errno != ENOENT) /* ENOENT: these were the last */
+        if (!more && errno != ENOENT) /* ENOENT: these are the last ones */
             break;
         for (uint32_t k = 0; k < n && k < THREADS; k++) {
             struct ebpfMonThread seen;
@@ -308,7 +312,7 @@ void ebpfMonKernelEachRoot(void (*each)(void *arg, uint32_t slot, const struct e
     struct ebpfMonRootStat stat;
     uint32_t key, next, *at = NULL;
 
-    /* bounded: roots can be added while we go round */
+    /* the loop is bounded, because programs can add roots meanwhile */
     for (unsigned n = 0; n < ebpfMonLoaded.tables.size.maxRoots && bpf_map_get_next_key(fd, at, &next) == 0; n++) {
         key = next;
         at = &key;

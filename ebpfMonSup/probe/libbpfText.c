@@ -9,12 +9,12 @@
 
 #include "probe/libbpfText.h"
 
-/* One per process: libbpf has one print function for all its callers, and it takes no argument. It is set once, so that
- * no thread sets it while another one prints; the texts belong to the thread that loads. */
+/* The print function is one per process: all callers of libbpf share it, and it has no argument. It is set once, so
+ * that no thread sets it while another thread prints. The texts belong to the thread that loads. */
 static epicsThreadOnceId once = EPICS_THREAD_ONCE_INIT;
 static __thread char warning[160], verdict[120];
 
-/* The verifier's log tells each step that it took; its verdict is the last line before the statistics. */
+/* The verifier's log has a line for each step. Its verdict is the last line before the statistics. */
 static void keepVerdict(const char *log)
 {
     const char *end = strstr(log, "\nprocessed "), *begin = end;
@@ -26,7 +26,7 @@ static void keepVerdict(const char *log)
     snprintf(verdict, sizeof(verdict), "%.*s", (int)(end - begin), begin);
 }
 
-/* libbpf explains a failed load in many lines. The first one names the program; one of the others has the verifier's
+/* libbpf explains a failed load in many lines. The first one names the program; another one contains the verifier's
  * log. */
 static int keepText(enum libbpf_print_level level, const char *fmt, va_list ap)
 {

@@ -15,10 +15,11 @@
 
 #define NAME_SIZE  16
 #define PATH_FD    (1u << 14) /* BPF_F_PATH_FD */
-#define CREATE     6          /* FSCONFIG_CMD_CREATE (linux/mount.h, which does not go with sys/mount.h of old libcs) */
+#define CREATE     6          /* FSCONFIG_CMD_CREATE of linux/mount.h. Old libcs do not allow to include that file
+                               * beside sys/mount.h */
 #define CLOEXEC    1          /* FSOPEN_CLOEXEC, FSMOUNT_CLOEXEC */
 
-/* union bpf_attr for BPF_OBJ_PIN, as kernel 6.5 has it. */
+/* The part of union bpf_attr for BPF_OBJ_PIN in kernel 6.5. */
 struct objPin {
     uint64_t pathname;
     uint32_t bpf_fd;
@@ -30,8 +31,8 @@ struct objPin {
 /* See linkFolder.h. */
 static struct {
     pthread_once_t once;
-    int mount;    /* -1: none */
-    int count;    /* atomic: links that were ever in it; their names are numbers */
+    int mount;    /* file descriptor of the folder; -1: there is none */
+    int count;    /* atomic; number of links that were ever added. The name of a link is its number */
 } folder = { .once = PTHREAD_ONCE_INIT, .mount = -1 };
 
 static void openFolder(void)

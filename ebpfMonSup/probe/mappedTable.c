@@ -5,7 +5,7 @@
 
 #include "probe/mappedTable.h"
 
-#define STEP (256u << 10) /* bytes: few mappings, and little that nobody uses */
+#define STEP (256u << 10) /* bytes that are mapped at a time: a compromise between many mappings and unused memory */
 
 static size_t roundUp(size_t bytes, size_t to)
 {

@@ -7,8 +7,8 @@
 
 #include "probe/ownCode.h"
 
-/* Only root may go by map_files; the name is as good
- * unless the file was replaced. */
+/* map_files shows the file even if it was replaced, but only root may use it. For others the name does, if it still
+ * means the same file. */
 int ebpfMonOwnCodeFind(uint64_t addr, char *path, size_t size, uint64_t *offset)
 {
     FILE *f = fopen("/proc/self/maps", "r");

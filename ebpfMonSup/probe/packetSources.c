@@ -22,13 +22,14 @@ typedef struct {
 struct ebpfMonPacketSources {
     ebpfMonPacketSourcesSink sink;
     unsigned ringBytes;
-    int      rings;       /* the file for the rings of all */
+    int      rings;       /* the file descriptor that waits for the rings of all sources */
     packetSource source[EBPFMON_PACKET_SOURCES_MAX];
     unsigned count;
-    uint32_t refused[EBPFMON_PACKET_SOURCES_MAX]; /* namespaces that could not be opened, tried again every RETRY_NS */
+    uint32_t refused[EBPFMON_PACKET_SOURCES_MAX]; /* inodes of namespaces that could not be opened; tried again every
+                                                   * RETRY_NS */
     unsigned refusedCount;
     uint64_t refusedAt;
-    uint64_t dropped;     /* by sources that are closed */
+    uint64_t dropped;     /* packets that sources lost which are closed now */
     char     trouble[200];
 };
 
@@ -51,9 +52,9 @@ static void closeSource(ebpfMonPacketSources *s, unsigned i)
 {
     ebpfMonPacketsStats stats;
 
-    ebpfMonPacketsStat(s->source[i].packets, &stats);
+    ebpfMonPacketsGetStats(s->source[i].packets, &stats);
     s->dropped += stats.dropped;
-    ebpfMonRingsRemove(s->rings, ebpfMonPacketsRing(s->source[i].packets));
+    ebpfMonRingsRemove(s->rings, ebpfMonPacketsGetRing(s->source[i].packets));
     ebpfMonPacketsClose(s->source[i].packets);
     s->source[i] = s->source[--s->count];
 }
@@ -68,22 +69,23 @@ void ebpfMonPacketSourcesFree(ebpfMonPacketSources *s)
     free(s);
 }
 
-/* A port of Channel Access from the environment. Base sets no default for some, and reading those prints an error
- * (envGetInetPortConfigParam; rsrv/caservertask.c asks first, too). */
+/* Reads a port of Channel Access from the environment. Some have no default in Base, and to read those without a value
+ * prints an error (envGetInetPortConfigParam; rsrv/caservertask.c checks first, too). */
 static unsigned short readPort(const ENV_PARAM *param, unsigned short otherwise)
 {
     return envGetConfigParamPtr(param) ? envGetInetPortConfigParam(param, otherwise) : otherwise;
 }
 
-/* Our own environment says, as for any other IOC, which ports a site has for its searches and beacons. */
+/* Expects the ports that the site uses for searches and beacons. The environment of the monitor has them, as that of
+ * any other IOC. */
 static void expectPortsOfSite(ebpfMonPackets *packets)
 {
     unsigned short server = readPort(&EPICS_CA_SERVER_PORT, 5064), repeater = readPort(&EPICS_CA_REPEATER_PORT, 5065);
 
-    ebpfMonPacketsPort(packets, server, 1);
-    ebpfMonPacketsPort(packets, readPort(&EPICS_CAS_SERVER_PORT, server), 1);
-    ebpfMonPacketsPort(packets, repeater, 1);
-    ebpfMonPacketsPort(packets, readPort(&EPICS_CAS_BEACON_PORT, repeater), 1);
+    ebpfMonPacketsExpectPort(packets, server, 1);
+    ebpfMonPacketsExpectPort(packets, readPort(&EPICS_CAS_SERVER_PORT, server), 1);
+    ebpfMonPacketsExpectPort(packets, repeater, 1);
+    ebpfMonPacketsExpectPort(packets, readPort(&EPICS_CAS_BEACON_PORT, repeater), 1);
 }
 
 static void openSource(ebpfMonPacketSources *s, pid_t pid, uint32_t netns)
@@ -97,7 +99,7 @@ static void openSource(ebpfMonPacketSources *s, pid_t pid, uint32_t netns)
     if (s->count == EBPFMON_PACKET_SOURCES_MAX)
         return;
     source->packets = ebpfMonPacketsOpen(pid, s->ringBytes, why, sizeof(why));
-    if (source->packets && ebpfMonRingsAdd(s->rings, ebpfMonPacketsRing(source->packets))) {
+    if (source->packets && ebpfMonRingsAdd(s->rings, ebpfMonPacketsGetRing(source->packets))) {
         snprintf(why, sizeof(why), "packets: %s", strerror(errno));
         ebpfMonPacketsClose(source->packets);
         source->packets = NULL;
@@ -114,7 +116,7 @@ static void openSource(ebpfMonPacketSources *s, pid_t pid, uint32_t netns)
     if (s->refusedCount < EBPFMON_PACKET_SOURCES_MAX)
         s->refused[s->refusedCount++] = netns;
     if (strcmp(why, s->trouble) != 0)
-        errlogSevPrintf(errlogMinor, "ebpfMon: puts, searches and beacons on the wire are not seen: %s\n", why);
+        errlogSevPrintf(errlogMinor, "ebpfMon: puts, searches and beacons in packets are not seen: %s\n", why);
     ebpfMonTextCopy(s->trouble, sizeof(s->trouble), why);
 }
 
@@ -161,14 +163,14 @@ int ebpfMonPacketSourcesBeginSleep(ebpfMonPacketSources *s)
     int mayWait = 1;
 
     for (unsigned i = 0; i < s->count; i++)
-        mayWait &= ebpfMonRingBeginSleep(ebpfMonPacketsRing(s->source[i].packets));
+        mayWait &= ebpfMonRingBeginSleep(ebpfMonPacketsGetRing(s->source[i].packets));
     return mayWait;
 }
 
 void ebpfMonPacketSourcesEndSleep(ebpfMonPacketSources *s)
 {
     for (unsigned i = 0; i < s->count; i++)
-        ebpfMonRingEndSleep(ebpfMonPacketsRing(s->source[i].packets));
+        ebpfMonRingEndSleep(ebpfMonPacketsGetRing(s->source[i].packets));
 }
 
 static void onPacket(void *arg, uint64_t time, const uint8_t *ip, size_t len, size_t wireLen)
@@ -198,14 +200,14 @@ void ebpfMonPacketSourcesExpectPort(ebpfMonPacketSources *s, uint32_t netns, uin
 {
     for (unsigned i = 0; i < s->count; i++)
         if (!netns || s->source[i].netns == netns)
-            ebpfMonPacketsPort(s->source[i].packets, port, 1);
+            ebpfMonPacketsExpectPort(s->source[i].packets, port, 1);
 }
 
 void ebpfMonPacketSourcesReject(ebpfMonPacketSources *s, const struct ebpfMonPeer *connection)
 {
     for (unsigned i = 0; i < s->count; i++)
         if (!connection->netns || s->source[i].netns == connection->netns)
-            ebpfMonPacketsVerdict(s->source[i].packets, connection, 0);
+            ebpfMonPacketsSetVerdict(s->source[i].packets, connection, 0);
 }
 
 void ebpfMonPacketSourcesGetState(const ebpfMonPacketSources *s, ebpfMonPacketSourcesState *state)
@@ -214,7 +216,7 @@ void ebpfMonPacketSourcesGetState(const ebpfMonPacketSources *s, ebpfMonPacketSo
     for (unsigned i = 0; i < s->count; i++) {
         ebpfMonPacketsStats stats;
 
-        ebpfMonPacketsStat(s->source[i].packets, &stats);
+        ebpfMonPacketsGetStats(s->source[i].packets, &stats);
         state->passed += stats.passed;
         state->dropped += stats.dropped;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The packet sources (packets.h) of all network namespaces that are watched: one for our own and one for each that an
- * IOC lives in. Packet thread only.
+ * The packet sources (packets.h) of the network namespaces that the monitor watches: its own, and those of the IOCs.
+ * Packet thread only.
  */
 #ifndef EBPFMON_PACKETSOURCES_H
 #define EBPFMON_PACKETSOURCES_H
@@ -14,40 +14,43 @@
 typedef struct ebpfMonPacketSources ebpfMonPacketSources;
 
 typedef struct {
-    unsigned count;
-    int      trouble;  /* a namespace could not be opened */
-    uint64_t passed;   /* packets, of the sources that are open; so it falls when one is closed */
-    uint64_t dropped;  /* packets that were lost because a ring was full, since the start */
+    unsigned count;    /* sources that are open */
+    int      trouble;  /* nonzero: a namespace could not be opened */
+    uint64_t passed;   /* packets that passed the filters of the open sources; it falls when a source is closed */
+    uint64_t dropped;  /* packets that were lost because a ring was full, since the monitor started */
 } ebpfMonPacketSourcesState;
 
 typedef struct {
-    /* A packet: see ebpfMonPacketFn. "netns": inode of its namespace. */
+    /* Receives each packet: see ebpfMonPacketFn. "netns": inode of its network namespace. */
     void (*packet)(void *arg, uint32_t netns, uint64_t time, const uint8_t *ip, size_t len, size_t wireLen);
-    /* A namespace that is not ours was opened: process "pid" lives in it. */
+    /* Called when a source for another namespace than ours was opened. "pid": a process in it. */
     void (*opened)(void *arg, pid_t pid, uint32_t netns);
     void *arg;
 } ebpfMonPacketSourcesSink;
 
-/* "ringBytes": for each source. NULL without memory. */
+/* "ringBytes": size of the ring of each source (ebpfMonPacketsOpen). "sink" is copied. NULL: no memory. */
 ebpfMonPacketSources *ebpfMonPacketSourcesNew(unsigned ringBytes, const ebpfMonPacketSourcesSink *sink);
 void ebpfMonPacketSourcesFree(ebpfMonPacketSources *sources);
 
-/* Opens and closes, so that these namespaces have a source, as ebpfMonProcNetnsList lists them. One that cannot be opened
- * is tried again after 30 s; the reason is logged once. "now": monotonic ns. */
+/* Opens and closes sources, so that exactly the namespaces of "list" have one; ebpfMonProcNetnsList makes the list. A
+ * namespace that cannot be opened is tried again after 30 s; the reason is logged once. "now": monotonic ns. */
 void ebpfMonPacketSourcesFollow(ebpfMonPacketSources *sources, const ebpfMonNetns *list, unsigned count, uint64_t now);
 
-/* Inodes of the namespaces that have a source; room for EBPFMON_PACKET_SOURCES_MAX. Returns the number. */
+/* Copies the inodes of the namespaces that have a source to "netns", which has room for EBPFMON_PACKET_SOURCES_MAX.
+ * Returns their number. */
 unsigned ebpfMonPacketSourcesList(const ebpfMonPacketSources *sources, uint32_t *netns);
 
-/* Hands the packets that have come to the sink. Returns their number; *isWhole: as ebpfMonRingRead has it, of all. */
+/* Passes the packets that have come to the sink. Returns their number. *isWhole: see ebpfMonRingRead; nonzero if it is
+ * so for all sources. */
 unsigned ebpfMonPacketSourcesRead(ebpfMonPacketSources *sources, int *isWhole);
 
-/* How the thread sleeps until packets of any source come: as in ring.h. */
+/* How the packet thread sleeps until any source has packets: see ring.h. The file stays the sources'. */
 int ebpfMonPacketSourcesFile(const ebpfMonPacketSources *sources);
 int ebpfMonPacketSourcesBeginSleep(ebpfMonPacketSources *sources);
 void ebpfMonPacketSourcesEndSleep(ebpfMonPacketSources *sources);
 
-/* In namespace "netns" (0: in all): see ebpfMonPacketsPort and ebpfMonPacketsVerdict. */
+/* See ebpfMonPacketsExpectPort and ebpfMonPacketsSetVerdict, for the source of namespace "netns" (of the connection's
+ * "netns"); 0: for all sources. */
 void ebpfMonPacketSourcesExpectPort(ebpfMonPacketSources *sources, uint32_t netns, uint16_t port);
 void ebpfMonPacketSourcesReject(ebpfMonPacketSources *sources, const struct ebpfMonPeer *connection);
 

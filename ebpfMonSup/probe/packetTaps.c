@@ -15,18 +15,18 @@
 #include "host/netnsSocket.h"
 #include "probe/packetTaps.h"
 
-#define LOOPBACK_IFINDEX 1  /* of lo in every namespace: loopback_net_init() insists on it */
-#define TCX_INGRESS      46 /* BPF_TCX_INGRESS: headers before 6.6 do not have it */
+#define LOOPBACK_IFINDEX 1  /* of lo in every namespace: loopback_net_init() of the kernel checks it */
+#define TCX_INGRESS      46 /* BPF_TCX_INGRESS: kernel headers before 6.6 do not have it */
 #define ALL_DEVICES      0
 
 typedef struct {
-    int device; /* index; ALL_DEVICES */
+    int device; /* index of the device; or ALL_DEVICES */
     int fd;
 } packetSocket;
 
 struct ebpfMonPacketTaps {
     int          socketProgram;
-    int          lo;         /* the link at lo; -1: none, and there is one socket for all devices */
+    int          lo;         /* the tcx link of lo; -1: there is none, and one socket sees all devices */
     packetSocket socket[EBPFMON_TAP_DEVICES_MAX];
     unsigned     count;
     ebpfMonNetDevices *devices; /* NULL without a link at lo */
@@ -63,7 +63,7 @@ int ebpfMonPacketTapsHaveTcx(void)
     return link >= 0;
 }
 
-/* The filter first: nothing must come that it has not seen. */
+/* Attaches the filter before the socket receives: no packet may come that the filter has not seen. */
 static int beginSocket(int fd, int device, int program)
 {
     struct sockaddr_ll at = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = device };
@@ -71,10 +71,10 @@ static int beginSocket(int fd, int device, int program)
     return setsockopt(fd, SOL_SOCKET, SO_ATTACH_BPF, &program, sizeof(program)) || bind(fd, (struct sockaddr *)&at, sizeof(at));
 }
 
-/* 0; -1 with errno. */
+/* 0, or -1 with errno. */
 static int addSocket(ebpfMonPacketTaps *t, pid_t pid, int device, uint32_t *netns)
 {
-    /* without a protocol: it receives nothing until it is bound */
+    /* protocol 0: the socket receives nothing until it is bound */
     int err, fd = ebpfMonNetnsSocketOpen(pid, AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC, 0, netns);
 
     if (fd < 0)
@@ -89,25 +89,25 @@ static int addSocket(ebpfMonPacketTaps *t, pid_t pid, int device, uint32_t *netn
     return 0;
 }
 
-static void dropSocket(ebpfMonPacketTaps *t, unsigned i)
+static void closeSocket(ebpfMonPacketTaps *t, unsigned i)
 {
     close(t->socket[i].fd);
     t->socket[i] = t->socket[--t->count];
 }
 
-/* One socket for all devices, at first beside the others: a packet that comes twice does less harm than a lost one. 0; -1
- * with errno: then the others stay. */
+/* Uses one socket for all devices. It opens before the others close, because a packet that comes twice does less harm
+ * than a lost one. 0; or -1 with errno: then the others stay. */
 static int useOneSocket(ebpfMonPacketTaps *t, pid_t pid, uint32_t *netns)
 {
     if (t->count == EBPFMON_TAP_DEVICES_MAX)
-        dropSocket(t, 0);
+        closeSocket(t, 0);
     if (addSocket(t, pid, ALL_DEVICES, netns))
         return -1;
     for (unsigned i = 0; i < t->count;)
         if (t->socket[i].device == ALL_DEVICES)
             i++;
         else
-            dropSocket(t, i);
+            closeSocket(t, i);
     return 0;
 }
 
@@ -119,7 +119,7 @@ static int hasDevice(const int *index, int count, int device)
     return 0;
 }
 
-/* A socket for each device that is there. 0; -1: not for each. */
+/* Gives each device that exists a socket. 0, or -1: one device has none. */
 static int followDevices(ebpfMonPacketTaps *t, pid_t pid)
 {
     int index[EBPFMON_TAP_DEVICES_MAX], status = 0;
@@ -131,19 +131,19 @@ static int followDevices(ebpfMonPacketTaps *t, pid_t pid)
         if (hasDevice(index, count, t->socket[i].device))
             i++;
         else
-            dropSocket(t, i);
+            closeSocket(t, i);
     for (int k = 0; k < count; k++) {
         unsigned i;
 
         for (i = 0; i < t->count && t->socket[i].device != index[k]; i++) {}
-        /* one that went meanwhile is told of by the kernel: then the list is made again */
+        /* a device that was removed meanwhile: the kernel reports it, and then the list is made again */
         if (i == t->count && addSocket(t, pid, index[k], NULL) && errno != ENODEV && errno != ENXIO)
             status = -1;
     }
     return status;
 }
 
-static void dropLo(ebpfMonPacketTaps *t)
+static void closeLo(ebpfMonPacketTaps *t)
 {
     if (t->lo >= 0)
         close(t->lo);
@@ -156,11 +156,11 @@ void ebpfMonPacketTapsFollow(ebpfMonPacketTaps *t, pid_t pid)
 {
     if (t->lo < 0 || !ebpfMonNetDevicesHaveChanged(t->devices) || followDevices(t, pid) == 0)
         return;
-    if (useOneSocket(t, pid, NULL) == 0) /* else all is as it was until the next call */
-        dropLo(t);
+    if (useOneSocket(t, pid, NULL) == 0) /* else nothing changes until the next call */
+        closeLo(t);
 }
 
-/* 0: lo has a link, and each device a socket. */
+/* Uses tcx at lo and a socket for each other device. 0, or -1: not possible. */
 static int useTcx(ebpfMonPacketTaps *t, pid_t pid, int loProgram, uint32_t *netns)
 {
     wantedLink wanted = { loProgram };
@@ -184,7 +184,7 @@ ebpfMonPacketTaps *ebpfMonPacketTapsOpen(pid_t pid, int socketProgram, int loPro
     if (loProgram >= 0 && useTcx(t, pid, loProgram, netns) == 0)
         return t;
     if (useOneSocket(t, pid, netns) == 0) {
-        dropLo(t);
+        closeLo(t);
         return t;
     }
     err = errno;
@@ -198,8 +198,8 @@ void ebpfMonPacketTapsClose(ebpfMonPacketTaps *t)
     if (!t)
         return;
     while (t->count)
-        dropSocket(t, t->count - 1);
-    dropLo(t);
+        closeSocket(t, t->count - 1);
+    closeLo(t);
     free(t);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * See packets.h. The programs copy what is wanted into a BPF ring. (A ring of a packet socket, TPACKET_V3, has a timer that
- * runs for ever and hands packets over some ms late.)
+ * See packets.h. The programs copy the wanted packets into a BPF ring. (The ring of a packet socket, TPACKET_V3, has a
+ * timer that always runs, and delivers packets some ms late.)
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,17 +23,17 @@
 #include "ebpfMonWireBpf.skel.h"
 
 #define NEEDED (1ull << CAP_NET_RAW | 1ull << CAP_BPF)
-#define RING_LEAST 131072u /* room for a packet of 64 KB in any place */
+#define RING_LEAST 131072u /* bytes; the smallest ring that has room for a packet of 64 KB at any place */
 
 struct ebpfMonPackets {
     ebpfMonPacketTaps *taps;
     uint32_t netns;
     ebpfMonRing ring;
-    uint64_t foreign;       /* by verdict */
+    uint64_t foreign;       /* connections that the user part found to be foreign */
     struct ebpfMonWireBpf *skel;
 };
 
-static void explain(int err, const char *what, char *why, size_t size)
+static void explainFailure(int err, const char *what, char *why, size_t size)
 {
     const char *warning = ebpfMonLibbpfTextGetWarning();
 
@@ -45,7 +45,7 @@ static void explain(int err, const char *what, char *why, size_t size)
 }
 
 /* The size of a BPF ring is a power of two. */
-static uint32_t roundUp(unsigned bytes)
+static uint32_t roundUpToPower(unsigned bytes)
 {
     uint32_t size = RING_LEAST;
 
@@ -60,11 +60,11 @@ static int loadFilter(ebpfMonPackets *packets, unsigned ringBytes)
 
     packets->skel = ebpfMonWireBpf__open();
     if (!packets->skel || bpf_program__set_autoload(packets->skel->progs.ebpfmon_wire_lo, ebpfMonPacketTapsHaveTcx()) ||
-        bpf_map__set_max_entries(packets->skel->maps.packets, roundUp(ringBytes)) ||
+        bpf_map__set_max_entries(packets->skel->maps.packets, roundUpToPower(ringBytes)) ||
         ebpfMonWireBpf__load(packets->skel))
         return -1;
     for (size_t i = 0; i < sizeof(ports) / sizeof(ports[0]); i++)
-        ebpfMonPacketsPort(packets, ports[i], 1);
+        ebpfMonPacketsExpectPort(packets, ports[i], 1);
     return 0;
 }
 
@@ -76,7 +76,7 @@ static int openRing(ebpfMonPackets *packets)
                            sizeof(struct ebpfMonPacketHead) + EBPFMON_PACKET_MAX, &packets->skel->bss->packetsSleep);
 }
 
-/* Seconds for the kernel part; the year does not matter, only that it goes on. */
+/* Tells the filter the time in seconds. It only has to go on; it is no date. */
 static void setClock(ebpfMonPackets *packets)
 {
     packets->skel->bss->nowSecs = (uint32_t)(ebpfMonClockMonotonic() / EBPFMON_SECOND_NS);
@@ -89,16 +89,17 @@ ebpfMonPackets *ebpfMonPacketsOpen(pid_t pid, unsigned ringBytes, char *why, siz
 
     ebpfMonLibbpfTextBegin();
     if (!packets) {
-        explain(ENOMEM, "packets", why, size);
+        explainFailure(ENOMEM, "packets", why, size);
         return NULL;
     }
     if (loadFilter(packets, ringBytes ? ringBytes : EBPFMON_PACKETS_RING)) {
-        /* a verifier that refuses the program says EACCES, too */
-        explain(errno == EACCES && (ebpfMonProcCapabilities() & NEEDED) == NEEDED ? EINVAL : errno, "the packet filter", why, size);
+        /* if the verifier refuses the program, errno is EACCES too */
+        explainFailure(errno == EACCES && (ebpfMonProcCapabilities() & NEEDED) == NEEDED ? EINVAL : errno,
+                       "the packet filter", why, size);
     } else if (setClock(packets), openRing(packets)) {
         snprintf(what, sizeof(what), "the packet ring of %u KiB",
                  bpf_map__max_entries(packets->skel->maps.packets) >> 10);
-        explain(errno, what, why, size);
+        explainFailure(errno, what, why, size);
     } else {
         packets->taps = ebpfMonPacketTapsOpen(pid, bpf_program__fd(packets->skel->progs.ebpfmon_wire),
                                               bpf_program__fd(packets->skel->progs.ebpfmon_wire_lo), &packets->netns);
@@ -106,7 +107,7 @@ ebpfMonPackets *ebpfMonPacketsOpen(pid_t pid, unsigned ringBytes, char *why, siz
             return packets;
         if (pid)
             snprintf(what, sizeof(what), "packets of the network namespace of process %d", (int)pid);
-        explain(errno, pid ? what : "packets of this network namespace", why, size);
+        explainFailure(errno, pid ? what : "packets of this network namespace", why, size);
     }
     ebpfMonPacketsClose(packets);
     return NULL;
@@ -132,12 +133,12 @@ int ebpfMonPacketsUseTcx(const ebpfMonPackets *packets)
     return ebpfMonPacketTapsUseTcx(packets->taps);
 }
 
-uint32_t ebpfMonPacketsNetns(const ebpfMonPackets *packets)
+uint32_t ebpfMonPacketsGetNetns(const ebpfMonPackets *packets)
 {
     return packets->netns;
 }
 
-ebpfMonRing *ebpfMonPacketsRing(ebpfMonPackets *packets)
+ebpfMonRing *ebpfMonPacketsGetRing(ebpfMonPackets *packets)
 {
     return &packets->ring;
 }
@@ -165,7 +166,7 @@ unsigned ebpfMonPacketsRead(ebpfMonPackets *packets, ebpfMonPacketFn packet, voi
     return ebpfMonRingRead(&packets->ring, onEntry, &to, isWhole);
 }
 
-void ebpfMonPacketsPort(ebpfMonPackets *packets, uint16_t port, int expected)
+void ebpfMonPacketsExpectPort(ebpfMonPackets *packets, uint16_t port, int expected)
 {
     int fd = bpf_map__fd(packets->skel->maps.ports);
     uint32_t word = port / 64;
@@ -177,7 +178,7 @@ void ebpfMonPacketsPort(ebpfMonPackets *packets, uint16_t port, int expected)
     bpf_map_update_elem(fd, &word, &bits, BPF_ANY);
 }
 
-void ebpfMonPacketsVerdict(ebpfMonPackets *packets, const struct ebpfMonPeer *connection, int wanted)
+void ebpfMonPacketsSetVerdict(ebpfMonPackets *packets, const struct ebpfMonPeer *connection, int wanted)
 {
     int fd = bpf_map__fd(packets->skel->maps.conns);
     struct ebpfMonConnKey key;
@@ -195,7 +196,7 @@ void ebpfMonPacketsVerdict(ebpfMonPackets *packets, const struct ebpfMonPeer *co
     bpf_map_update_elem(fd, &key, &conn, BPF_ANY);
 }
 
-void ebpfMonPacketsStat(ebpfMonPackets *packets, ebpfMonPacketsStats *stats)
+void ebpfMonPacketsGetStats(ebpfMonPackets *packets, ebpfMonPacketsStats *stats)
 {
     int cpus = libbpf_num_possible_cpus();
     struct ebpfMonPacketCounts *each = cpus > 0 ? calloc((size_t)cpus, sizeof(*each)) : NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Packets of one network namespace that may be Channel Access or pvAccess, from programs of ours in the kernel
- * (probe/packetTaps.h). They pass only those packets, and learn which connections are neither. Nothing is
- * changed, delayed or sent. A packet that crosses several interfaces of a namespace (a bridge and its port) comes once
- * from each; one on lo comes once. One thread at a time may use a source.
+ * The packets of one network namespace that may be Channel Access or pvAccess. Programs of ours in the kernel
+ * (packetTaps.h) select them, and learn which connections are neither. They change, delay and send nothing. A packet
+ * that crosses several devices of a namespace (a bridge and its port) comes once from each; a packet on lo comes once.
+ * One thread at a time may use a source.
  */
 #ifndef EBPFMON_PACKETS_H
 #define EBPFMON_PACKETS_H
@@ -18,41 +18,47 @@ typedef struct ebpfMonPackets ebpfMonPackets;
 
 typedef struct {
     uint64_t seen;       /* packets that the filter looked at */
-    uint64_t passed;     /* … and passed to us */
-    uint64_t dropped;    /* of those, lost because the ring was full */
-    uint64_t foreign;    /* connections found to be neither CA nor PVA */
-    uint64_t ns;         /* time spent in the filter, if the kernel counts it (kernel.bpf_stats_enabled), else 0 */
-    uint64_t runs;       /* … in so many calls: a packet socket's filter runs twice a packet on lo, though it has one look */
+    uint64_t passed;     /* of these, packets that it passed to us */
+    uint64_t dropped;    /* of those that passed, packets that were lost because the ring was full */
+    uint64_t foreign;    /* connections that are neither CA nor PVA */
+    uint64_t ns;         /* ns that the filter ran, if the kernel counts it (kernel.bpf_stats_enabled); else 0 */
+    uint64_t runs;       /* number of runs in "ns". The filter of a packet socket runs twice for each packet on lo,
+                          * but looks at it once */
 } ebpfMonPacketsStats;
 
 #define EBPFMON_PACKETS_RING (8u << 20)
 
-/* The network namespace of process "pid", 0: our own. "ringBytes" is rounded up to a power of two; 0:
- * EBPFMON_PACKETS_RING. NULL with what is wrong and what to do in "why". The calling thread visits the other namespace
- * and comes back. */
+/* Opens a source for the network namespace of process "pid"; 0: for our own. The calling thread enters the other
+ * namespace for a moment and comes back. "ringBytes" is rounded up to a power of two; 0: EBPFMON_PACKETS_RING. NULL:
+ * "why" gets what is wrong and what to do. */
 ebpfMonPackets *ebpfMonPacketsOpen(pid_t pid, unsigned ringBytes, char *why, size_t size);
 void ebpfMonPacketsClose(ebpfMonPackets *packets);
 
-/* Network devices may have come or gone; "pid": a process of the namespace, 0: our own. Every few seconds. */
+/* Adapts the source to the network devices that exist now. "pid": a process of the namespace; 0: our own. Call it every
+ * few seconds. */
 void ebpfMonPacketsFollow(ebpfMonPackets *packets, pid_t pid);
 
-int ebpfMonPacketsUseTcx(const ebpfMonPackets *packets); /* nonzero: at lo, which costs each packet little */
+int ebpfMonPacketsUseTcx(const ebpfMonPackets *packets); /* nonzero: a tcx program sees the packets on lo, which
+                                                          * takes little time */
 
-uint32_t ebpfMonPacketsNetns(const ebpfMonPackets *packets); /* inode of the namespace */
+uint32_t ebpfMonPacketsGetNetns(const ebpfMonPackets *packets); /* inode of the namespace */
 
-/* Calls "packet" for each that came: "ip" is the packet from its IPv4 header on, "len" of "wireLen" bytes; "time" ns since
- * 1970. Returns the number; *isWhole: as ebpfMonRingRead has it. */
+/* Calls "packet" for each packet that has come. "ip": the packet from its IPv4 header on, "len" of its "wireLen" bytes,
+ * valid during the call only; "time": ns since 1970. Returns their number. *isWhole: see ebpfMonRingRead. */
 typedef void (*ebpfMonPacketFn)(void *arg, uint64_t time, const uint8_t *ip, size_t len, size_t wireLen);
 unsigned ebpfMonPacketsRead(ebpfMonPackets *packets, ebpfMonPacketFn packet, void *arg, int *isWhole);
-ebpfMonRing *ebpfMonPacketsRing(ebpfMonPackets *packets); /* to sleep until packets come */
+ebpfMonRing *ebpfMonPacketsGetRing(ebpfMonPackets *packets); /* how to sleep until packets come; stays the source's */
 
-/* A port of CA or PVA, host byte order, UDP or TCP: all its datagrams pass, and its connections are
- * looked at for longer before they are taken to be foreign. At first those are 5064, 5065, 5075 and 5076. */
-void ebpfMonPacketsPort(ebpfMonPackets *packets, uint16_t port, int expected);
+/* Expects CA or PVA at a port (host byte order, UDP and TCP), or no more: all datagrams of the port pass, and the
+ * filter looks at its connections for longer before it drops them as foreign. At first the ports are 5064, 5065, 5075
+ * and 5076. */
+void ebpfMonPacketsExpectPort(ebpfMonPackets *packets, uint16_t port, int expected);
 
-/* What the user part found out about a connection (either end first): whether its packets are wanted. */
-void ebpfMonPacketsVerdict(ebpfMonPackets *packets, const struct ebpfMonPeer *connection, int wanted);
+/* Tells the filter what the user part found out about a connection (either end may be first): its packets are wanted,
+ * or they are not. */
+void ebpfMonPacketsSetVerdict(ebpfMonPackets *packets, const struct ebpfMonPeer *connection, int wanted);
 
-void ebpfMonPacketsStat(ebpfMonPackets *packets, ebpfMonPacketsStats *stats);
+/* The counts since the source was opened. */
+void ebpfMonPacketsGetStats(ebpfMonPackets *packets, ebpfMonPacketsStats *stats);
 
 #endif

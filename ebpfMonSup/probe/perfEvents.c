@@ -8,7 +8,7 @@
 #define SOFTWARE(name) PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##name
 #define HARDWARE(name) PERF_TYPE_HARDWARE, PERF_COUNT_HW_##name
 
-/* perf's other ones are clocks, which are the source "profile". */
+/* The other events of perf are clocks; the source "profile" of a query uses those. */
 static const ebpfMonPerfEvent events[] = {
     { "page-faults", SOFTWARE(PAGE_FAULTS) },
     { "minor-faults", SOFTWARE(PAGE_FAULTS_MIN) },

@@ -11,13 +11,13 @@ typedef struct {
     uint64_t config;
 } ebpfMonPerfEvent;
 
-/* NULL: there is none of this name. */
+/* Finds an event. NULL: there is none of this name. Any thread. */
 const ebpfMonPerfEvent *ebpfMonPerfEventFind(const char *name);
 
-/* The names of all: "page-faults, minor-faults". */
+/* The names of all events, for a message: "page-faults, minor-faults". */
 const char *ebpfMonPerfEventNames(void);
 
-/* Nonzero: of the CPU. They come so often that one in many is looked at. */
+/* Nonzero: the CPU counts this event. Such events come so often that a query looks at one of many only. */
 int ebpfMonPerfEventIsOfCpu(const ebpfMonPerfEvent *event);
 
 #endif

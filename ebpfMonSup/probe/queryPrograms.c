@@ -27,16 +27,17 @@ struct ebpfMonQueryPrograms {
     ebpfMonQueryOrder order;
     ebpfMonQuerySizes size;
     unsigned cpus;
-    struct bpf_link **link; /* of the host */
+    struct bpf_link **link; /* what is not in an IOC */
     unsigned links;
-    uint8_t *keys, *values; /* a batch of cells */
-    ebpfMonRing ring;       /* of events that are sent */
-    uint32_t sleeps;        /* … its flag: the programs wake nobody */
+    uint8_t *keys, *values; /* for a batch of cells */
+    ebpfMonRing ring;       /* of the events that are sent */
+    uint32_t sleeps;        /* flag of the ring, unused: the programs of a query wake nobody */
     ebpfMonQueryEventFn each;
     void    *arg;
 };
 
-/* The programs of a source, NULL behind the last one. */
+/* The programs of the query's source; NULL after the last one. The probe that sees the end comes first: so no begin
+ * stays without its end. */
 static void findPrograms(const ebpfMonQueryPrograms *q, struct bpf_program *found[4])
 {
     const struct ebpfMonQueryBpf *skel = q->skel;
@@ -50,7 +51,7 @@ static void findPrograms(const ebpfMonQueryPrograms *q, struct bpf_program *foun
     case ebpfMonQueryEvent:      found[0] = skel->progs.ebpfmon_query_event; break;
     case ebpfMonQueryProfile:    found[0] = skel->progs.ebpfmon_query_profile; break;
     case ebpfMonQueryTracepoint: found[0] = skel->progs.ebpfmon_query_tracepoint; break;
-    case ebpfMonQueryCall: /* the return first: so no begin stays without its end */
+    case ebpfMonQueryCall: /* here and below: the end comes first */
         found[0] = skel->progs.ebpfmon_query_end;
         found[1] = skel->progs.ebpfmon_query_begin;
         break;
@@ -66,20 +67,20 @@ static void findPrograms(const ebpfMonQueryPrograms *q, struct bpf_program *foun
     }
 }
 
-/* Those at dbProcess: the return first. */
+/* The programs at dbProcess(). The return comes first: so no begin stays without its end. */
 static void findRecordPrograms(const ebpfMonQueryPrograms *q, struct bpf_program *found[2])
 {
     found[0] = q->skel->progs.ebpfmon_query_record_end;
     found[1] = q->skel->progs.ebpfmon_query_record_begin;
 }
 
-/* Tables by thread grow with each new one: those that end must be seen. */
+/* Nonzero: a table has an element for each thread, so the query must see which threads end. */
 static int remembersThreads(const ebpfMonQueryPrograms *q)
 {
     return q->order.needsRecord || q->size.callingThreads > 1;
 }
 
-/* Only the programs that this query needs are loaded. */
+/* Loads only the programs that this query needs. */
 static void choosePrograms(ebpfMonQueryPrograms *q)
 {
     struct bpf_program *wanted[4], *record[2], *prog;
@@ -96,7 +97,7 @@ static void choosePrograms(ebpfMonQueryPrograms *q)
         bpf_program__set_expected_attach_type(record[i], (enum bpf_attach_type)EBPFMON_ATTACH_MULTI);
 }
 
-/* Tables of the kernel part. 0 or a negative errno. */
+/* Shares tables of the kernel part with the query. 0 or a negative errno. */
 static int shareTables(struct ebpfMonQueryBpf *skel)
 {
     struct bpf_map *shared[] = { skel->maps.threads, skel->maps.targets, skel->maps.recIndex, skel->maps.recState,
@@ -114,7 +115,7 @@ static int shareTables(struct ebpfMonQueryBpf *skel)
 }
 
 /* 0 or a negative errno. */
-static int load(ebpfMonQueryPrograms *q)
+static int loadPrograms(ebpfMonQueryPrograms *q)
 {
     struct ebpfMonQueryBpf *skel = q->skel;
     int err;
@@ -147,8 +148,8 @@ static int openRing(ebpfMonQueryPrograms *q)
                                                   (sizeof(struct ebpfMonQueryEvent) + 7) & ~7ul, &q->sleeps) ? -errno : 0;
 }
 
-/* What this kernel lacks for the query; NULL: nothing. */
-static const char *findLack(const ebpfMonQueryOrder *order)
+/* What this kernel does not have but the query needs. NULL: nothing. */
+static const char *findMissingFeature(const ebpfMonQueryOrder *order)
 {
     if (order->plan.sends == EBPFMON_QUERY_SENDS_STACKS &&
         libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_task_pt_regs, NULL) != 1)
@@ -158,7 +159,7 @@ static const char *findLack(const ebpfMonQueryOrder *order)
 
 ebpfMonQueryPrograms *ebpfMonQueryProgramsLoad(const ebpfMonQueryOrder *order, char *why, size_t size)
 {
-    const char *lack = findLack(order);
+    const char *lack = findMissingFeature(order);
     ebpfMonQueryPrograms *q = lack ? NULL : calloc(1, sizeof(*q));
     int err = -ENOMEM;
 
@@ -174,7 +175,7 @@ ebpfMonQueryPrograms *ebpfMonQueryProgramsLoad(const ebpfMonQueryOrder *order, c
         q->values = malloc((size_t)BATCH * q->cpus * q->size.value);
         q->skel = q->keys && q->values ? ebpfMonQueryBpf__open() : NULL;
         if (q->skel)
-            err = load(q);
+            err = loadPrograms(q);
         if (!err)
             err = openRing(q);
     }
@@ -200,7 +201,7 @@ void ebpfMonQueryProgramsFree(ebpfMonQueryPrograms *q)
     free(q);
 }
 
-/* Keeps a link. 0, or -1 with errno. */
+/* Keeps a link until the query ends. NULL is a failed attach. 0, or -1 with errno. */
 static int addLink(ebpfMonQueryPrograms *q, struct bpf_link *link)
 {
     struct bpf_link **more = link ? realloc(q->link, (q->links + 1) * sizeof(*more)) : NULL;
@@ -217,7 +218,7 @@ static int addLink(ebpfMonQueryPrograms *q, struct bpf_link *link)
     return 0;
 }
 
-/* One perf event for each CPU that is on. 0, or -1 with errno. */
+/* Opens one perf event for each CPU that is switched on. 0, or -1 with errno. */
 static int attachPerfEvents(ebpfMonQueryPrograms *q, const struct bpf_program *prog)
 {
     const ebpfMonPerfEvent *event = q->order.event;
@@ -234,7 +235,7 @@ static int attachPerfEvents(ebpfMonQueryPrograms *q, const struct bpf_program *p
     for (unsigned cpu = 0; cpu < q->cpus; cpu++) {
         int fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
-        if (fd < 0 && errno == ENODEV) /* this one is off */
+        if (fd < 0 && errno == ENODEV) /* this CPU is switched off */
             continue;
         if (fd < 0)
             return -1;
@@ -285,7 +286,8 @@ int ebpfMonQueryProgramsAttach(ebpfMonQueryPrograms *q, char *why, size_t size)
     return -1;
 }
 
-/* Attaches one program at all places: by one link, or without uprobe_multi by one for each. *probes grows. 0 or errno. */
+/* Attaches one program at all places: with uprobe_multi by one link, else by one link for each place. *probes is
+ * increased. 0 or errno. */
 static int attachProbes(struct bpf_program *prog, const ebpfMonQueryPlaces *places, int isReturn, ebpfMonProbe *probe,
                         unsigned *probes)
 {
@@ -350,7 +352,7 @@ int ebpfMonQueryProgramsAddSite(ebpfMonQueryPrograms *q, pid_t pid, uint64_t add
     return bpf_map_update_elem(bpf_map__fd(q->skel->maps.sites), &key, site, BPF_ANY) ? errno : 0;
 }
 
-/* The key that comes next is looked up before this one goes. */
+/* The next key is read before this one is deleted; else the kernel would begin again with the first key. */
 static void removeSites(ebpfMonQueryPrograms *q, pid_t pid)
 {
     struct ebpfMonQuerySiteKey key, next;

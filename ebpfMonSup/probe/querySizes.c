@@ -7,9 +7,10 @@
 #include "ebpfMonTable.h"
 #include "probe/querySizes.h"
 
-#define ELEMENT         64 /* what the kernel adds to key and value of a hash table, its share of the buckets included */
+#define ELEMENT         64 /* bytes that the kernel needs for an element besides key and value, with its share of the
+                            * buckets */
 #define DEPTH_MOST      256u
-#define CALLS_BYTES     (12u << 20) /* of calls under way, at most */
+#define CALLS_BYTES     (12u << 20) /* bytes at most for the calls that have begun and not ended */
 #define CALLING_THREADS 1024u
 
 static unsigned countKey(const struct ebpfMonQueryPlan *plan)
@@ -18,14 +19,14 @@ static unsigned countKey(const struct ebpfMonQueryPlan *plan)
 
     for (unsigned i = 0; i < plan->keys; i++)
         size += plan->key[i].size;
-    return size ? size : 8; /* a query without keys has one cell */
+    return size ? size : 8; /* a query without keys has one cell, whose key is 8 zero bytes */
 }
 
 static void countCalls(const ebpfMonQueryOrder *order, ebpfMonQuerySizes *s)
 {
     s->stride = (unsigned)offsetof(struct ebpfMonQueryCall, key) + s->key;
     s->depth = s->callingThreads = 1;
-    if (order->source == ebpfMonQuerySyscallCall) /* a thread is in one at a time */
+    if (order->source == ebpfMonQuerySyscallCall) /* a thread is in one system call at a time */
         s->callingThreads = EBPFMON_THREADS_MAX;
     if (order->source == ebpfMonQueryCall) {
         s->callingThreads = CALLING_THREADS;
@@ -35,7 +36,7 @@ static void countCalls(const ebpfMonQueryOrder *order, ebpfMonQuerySizes *s)
     s->calls = (unsigned)sizeof(struct ebpfMonQueryInCalls) + s->depth * s->stride;
 }
 
-/* What comes in a second or two. */
+/* The size of the ring (bytes): enough for the events of a second or two. */
 static unsigned countRing(const struct ebpfMonQueryPlan *plan)
 {
     return plan->sends == EBPFMON_QUERY_SENDS_STACKS ? 8u << 20 : plan->sends ? 1u << 20 : (unsigned)getpagesize();

@@ -9,8 +9,8 @@
 
 #include "probe/ring.h"
 
-#define HEADER 8  /* before each event: its length with two flags, and what only the kernel uses */
-#define WOKEN  64 /* more than any file has rings */
+#define HEADER 8  /* bytes before each event: its length with two flags, and a number that only the kernel uses */
+#define WOKEN  64 /* more than the number of rings of any file */
 
 static size_t pageSize(void)
 {
@@ -53,13 +53,13 @@ void ebpfMonRingClose(ebpfMonRing *ring)
     memset(ring, 0, sizeof(*ring));
 }
 
-/* Its length with flags is written last. */
+/* The kernel writes the length, with its flags, after the event. */
 static uint32_t readHeader(const ebpfMonRing *ring, unsigned long at)
 {
     return __atomic_load_n((const uint32_t *)(ring->data + (at & (ring->size - 1))), __ATOMIC_ACQUIRE);
 }
 
-/* The data of the event at "at": in one piece. */
+/* The data of the event at "at", in one piece. */
 static const uint8_t *getData(ebpfMonRing *ring, unsigned long at, size_t size)
 {
     size_t from = (at + HEADER) & (ring->size - 1), first = ring->size - from;
@@ -98,7 +98,7 @@ int ebpfMonRingBeginSleep(ebpfMonRing *ring)
 
     *ring->sleeps = 1;
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    /* whoever is at work on an event looks at the flag when it is done */
+    /* a program that still writes an event looks at the flag afterwards */
     return at == __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE) || readHeader(ring, at) & BPF_RINGBUF_BUSY_BIT;
 }
 
@@ -112,7 +112,8 @@ int ebpfMonRingsNew(void)
     return epoll_create1(EPOLL_CLOEXEC);
 }
 
-/* Edge-triggered: what has come and is not read does not wake, only who wakes does. */
+/* Edge-triggered (EPOLLET): an event that is there and not read does not wake the reader. Only a program that wakes it
+ * does. */
 int ebpfMonRingsAdd(int rings, const ebpfMonRing *ring)
 {
     struct epoll_event woken = { .events = EPOLLIN | EPOLLET };

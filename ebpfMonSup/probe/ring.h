@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The reader of a BPF ring (BPF_MAP_TYPE_RINGBUF; the kernel's documentation bpf/ringbuf.rst), which the kernel part
- * wakes only while it sleeps: bpf/wake.bpf.h. libbpf's reader does not tell whether it has read all up to a time, nor
- * looks again before it sleeps. One thread at a time may use a ring.
+ * Reads a BPF ring (BPF_MAP_TYPE_RINGBUF; documentation of the kernel, bpf/ringbuf.rst). The kernel part wakes the
+ * reader only while it sleeps: bpf/wake.bpf.h. We do not use libbpf's reader, because it does not tell if it has read
+ * everything up to a certain time, and does not look again before it sleeps. One thread at a time may use a ring.
  *
- * A reader reads; if nothing comes for a while, it begins to sleep, and if that returns nonzero, waits for the file of its
- * rings; then it ends its sleep, and reads.
+ * The reading thread calls Read. If nothing has come for a while, it calls BeginSleep. If that returns nonzero, it
+ * waits until the file of its rings is readable. Then it calls EndSleep, and Read again.
  */
 #ifndef EBPFMON_RING_H
 #define EBPFMON_RING_H
@@ -13,33 +13,36 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* In shared memory, but for "sleeps" of a test. Seen by probe/ and its tests only. */
+/* All pointers but "joined" go to memory that is shared with the kernel; a test has memory of its own. Only probe/ and
+ * its tests use the members. */
 typedef struct {
-    unsigned long       *consumer; /* bytes read so far; we write it */
-    const unsigned long *producer; /* bytes taken so far; the kernel writes it */
+    unsigned long       *consumer; /* bytes that were read so far; we write it */
+    const unsigned long *producer; /* bytes that were written or reserved so far; the kernel writes it */
     const uint8_t       *data;
-    size_t               size;     /* of the data; a power of two */
-    volatile uint32_t   *sleeps;   /* both sides write it */
-    uint8_t             *joined;   /* an event that is cut in two by the end of the data, put together: ours */
-    size_t               longest;  /* … has so many bytes at most; a multiple of 8 */
-    int                  fd;       /* of the map; the caller's. These two: -1 and NULL without a kernel */
+    size_t               size;     /* bytes of the data; a power of two */
+    volatile uint32_t   *sleeps;   /* nonzero: the reader sleeps. We and the kernel part write it */
+    uint8_t             *joined;   /* our copy of an event that is cut in two by the end of the data */
+    size_t               longest;  /* bytes of the longest event, a multiple of 8 */
+    int                  fd;       /* of the map; stays the caller's. Without a kernel: fd -1, mapped NULL */
     void                *mapped;
 } ebpfMonRing;
 
 /* "data" is valid during the call only. */
 typedef void (*ebpfMonRingFn)(void *arg, const void *data, size_t size);
 
-/* Maps the ring of the map "fd" with "size" bytes, whose events have "longest" bytes at most. "sleeps": its flag. 0, or -1
- * with errno. (The kernel offers the data twice, one behind the other, so that no event is cut in two. But mapped memory
- * counts as ours each time, so we map it once.) */
+/* Maps the ring of the BPF map "fd", which has "size" bytes and events of "longest" bytes at most. "sleeps": its flag
+ * (see above); stays the caller's. 0, or -1 with errno. (The kernel offers to map the data twice, one after the other,
+ * so that no event is cut in two. But then the data count twice as memory of this process, so we map them once.) */
 int ebpfMonRingOpen(ebpfMonRing *ring, int fd, size_t size, size_t longest, volatile uint32_t *sleeps);
-void ebpfMonRingClose(ebpfMonRing *ring); /* one that is not open does no harm */
+void ebpfMonRingClose(ebpfMonRing *ring); /* a ring that is not open does no harm */
 
-/* Hands over what has come, at most as many bytes as the ring has. Returns the number of events. *isWhole is nonzero if
- * all is read that came before the call: a program may be at work still on an event before others. */
+/* Calls "event" for each event that has come, for as many bytes as the ring has at most. Returns the number of events.
+ * *isWhole gets nonzero if all events were read that came before the call. It can be 0, because a program may still
+ * write an event that stands before others. */
 unsigned ebpfMonRingRead(ebpfMonRing *ring, ebpfMonRingFn event, void *arg, int *isWhole);
 
-/* From now on an event wakes the reader. Nonzero: it may sleep; 0: there is something to read. */
+/* Begin: from now on an event wakes the reader. Returns nonzero if it may sleep; 0: there is something to read. End:
+ * events do not wake it any more. */
 int ebpfMonRingBeginSleep(ebpfMonRing *ring);
 void ebpfMonRingEndSleep(ebpfMonRing *ring);
 
@@ -48,6 +51,6 @@ void ebpfMonRingEndSleep(ebpfMonRing *ring);
 int ebpfMonRingsNew(void); /* -1 with errno; the caller closes it */
 int ebpfMonRingsAdd(int rings, const ebpfMonRing *ring); /* 0, or -1 with errno */
 void ebpfMonRingsRemove(int rings, const ebpfMonRing *ring);
-void ebpfMonRingsClear(int rings); /* forgets who woke the reader */
+void ebpfMonRingsClear(int rings); /* forgets which rings woke the reader */
 
 #endif

@@ -17,9 +17,10 @@
 #define CALLS        100
 #define WAIT_MS      5000
 #define NR_URETPROBE 335 /* arch/x86/entry/syscalls/syscall_64.tbl */
-#define NR_UPROBE    336 /* the same for probes at entries, from Linux 6.18 on */
+#define NR_UPROBE    336 /* the same for probes at entries, since Linux 6.18 */
 
-/* Returns 0, unless the address to which the second function is to return was replaced: then a return probe is on it. */
+/* Call() calls Probed(), which compares its return address with the real one. The result is 0 if they are the same. A
+ * return probe replaces the return address, so then it is not 0. */
 __asm__(".text\n"
         ".hidden ebpfMonSeccompCall\n"
         ".globl ebpfMonSeccompCall\n"
@@ -51,8 +52,8 @@ __asm__(".text\n"
 long ebpfMonSeccompCall(void);
 long ebpfMonSeccompProbed(void);
 
-/* The child: it shares locks with threads that it does not have, so it makes system calls alone. Writes a byte if it lived on, and
- * the probe was there. */
+/* The child process. It has copies of locks that threads of the parent may hold, so it only makes system calls. It
+ * writes a byte if it survived and the probe was there. */
 static void runChild(int socket)
 {
     struct sock_filter filter[] = {
@@ -75,7 +76,7 @@ static void runChild(int socket)
     _exit(replaced == CALLS && write(socket, &byte, 1) == 1 ? 0 : 1);
 }
 
-/* Nonzero: the child, which waits, lived on with the probe. */
+/* Sets the probe and lets the child go on. Nonzero: the child survived. */
 static int probeChild(pid_t child, int socket)
 {
     struct pollfd answer = { .fd = socket, .events = POLLIN };

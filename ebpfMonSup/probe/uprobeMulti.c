@@ -11,7 +11,7 @@
 
 #define MULTI_RETURN 1 /* BPF_F_UPROBE_MULTI_RETURN */
 
-/* union bpf_attr.link_create with its uprobe_multi part, as kernel 6.6 has it (uapi/linux/bpf.h). */
+/* The parts link_create and uprobe_multi of union bpf_attr in kernel 6.6 (uapi/linux/bpf.h). */
 struct linkCreate {
     uint32_t prog_fd;
     uint32_t target_fd;
@@ -68,8 +68,9 @@ int ebpfMonUprobeMultiIsSupported(void)
 
     if (prog < 0)
         return 0;
-    /* "/" is no file that can be probed: a kernel that has uprobe_multi says EBADF, an older one EINVAL.
-     * Those whose filter meant one thread accept a negative pid that far (fixed by 46ba0e49b642). */
+    /* "/" is no file that can be probed. A kernel with uprobe_multi answers EBADF, an older one EINVAL. Kernels that
+     * compared the thread instead of the process (until 46ba0e49b642) accept a negative pid here; the others refuse
+     * it. */
     ok = attachFails(prog, 0) == EBADF && attachFails(prog, -1) == EINVAL;
     close(prog);
     return ok;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Made in this context under the targets lock, and then copied into the published values, as the other rankings are. */
+/* The rankings are made in this context under the targets lock, and then copied into the published values (see
+ * rankings.c). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@
 typedef struct {
     const ebpfMonTarget *t;
     uint32_t index;
-    double   order; /* ms */
+    double   order; /* ms; the largest goes first */
     ebpfMonAsyncRow row;
 } slowRecord;
 
@@ -78,7 +79,7 @@ static void beginSecond(ebpfMonAsyncRankings *r, uint64_t now)
     memset(r->hist, 0, sizeof(r->hist));
 }
 
-/* The longest latency of this window and the one before; 0: neither has one. */
+/* The longest time (ms) from begin to completion in this window and the one before. 0: there is none in either. */
 static double findRecentMax(const struct ebpfMonRecent *recent, uint64_t now)
 {
     uint64_t window = now >> EBPFMON_WINDOW_BITS, max = 0;
@@ -90,7 +91,8 @@ static double findRecentMax(const struct ebpfMonRecent *recent, uint64_t now)
     return MS(max);
 }
 
-/* One that began before the probes of now may have been completed without them. */
+/* Nonzero: the record is asynchronous now. If it began before our probes were set, we do not know: it may have
+ * completed unseen. */
 static int isUnderWay(const ebpfMonTarget *t, const struct ebpfMonAsyncStat *s, uint64_t now)
 {
     return t->level >= ebpfMonLevelChains && s->since && s->since >= t->queuesSince && s->since < now;
@@ -109,7 +111,7 @@ static void fillRow(const ebpfMonTarget *t, const struct ebpfMonAsyncStat *s, ui
     row->max = MS(s->max);
 }
 
-/* By the mean; one that is under way for longer, by that. */
+/* Keeps the slowest: by the mean time, or by the time since the record began, if that is longer. */
 static void insertRow(ebpfMonAsyncRankings *r, const ebpfMonTarget *t, uint32_t index, const ebpfMonAsyncRow *row)
 {
     double order = row->mean > row->busy ? row->mean : row->busy;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Slowest asynchronous records, their histogram, and the scalars of watched records: from the kernel part's table to the
- * published values. Publishing thread only. */
+/* Copies from a table of the kernel part to the published values: the slowest asynchronous records, the histogram of
+ * their times, and the values of the watched records. Publishing thread only. */
 #ifndef EBPFMON_ASYNCRANKINGS_H
 #define EBPFMON_ASYNCRANKINGS_H
 
@@ -9,15 +9,16 @@
 
 typedef struct ebpfMonAsyncRankings ebpfMonAsyncRankings;
 
-/* As ebpfMonKernelEachAsync (probe/kernelTables.h): a test can do without a kernel part. */
+/* Calls "each" for every asynchronous record, as ebpfMonKernelEachAsync (probe/kernelTables.h) does. A test has a
+ * function of its own. */
 typedef void (*ebpfMonAsyncSource)(void (*each)(void *arg, uint32_t slot, const struct ebpfMonAsyncStat *stat), void *arg);
 
 /* "targets" stays the caller's. NULL without memory. */
 ebpfMonAsyncRankings *ebpfMonAsyncRankingsNew(ebpfMonTargets *targets, ebpfMonAsyncSource eachAsync);
 void ebpfMonAsyncRankingsFree(ebpfMonAsyncRankings *rankings);
 
-/* After ebpfMonRankingsPublishRecords, which finds the watched records. "now": monotonic ns. Takes the targets lock, then
- * that of the published values. */
+/* Publishes the values of this second. Call ebpfMonRankingsPublishRecords before: it finds the watched records. "now":
+ * monotonic ns. Takes the targets lock, then the lock of the published values. */
 void ebpfMonAsyncRankingsPublish(ebpfMonAsyncRankings *rankings, uint64_t now);
 
 #endif

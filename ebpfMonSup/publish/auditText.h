@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The cross-checks as the PVs AUDIT and AUDIT_CNT show them. */
+/* The results of the cross-checks (model/audits.h) for the PVs AUDIT and AUDIT_CNT. */
 #ifndef EBPFMON_AUDITTEXT_H
 #define EBPFMON_AUDITTEXT_H
 
-/* Publishing thread only. A message is printed when the first disagreement is found. */
+/* Begin with all 0. Publishing thread only. */
 typedef struct {
-    int hasFound; /* at the last publication */
+    int hasFound; /* nonzero: some check had failed at the last publication */
 } ebpfMonAuditText;
 
+/* Publishes the results. Logs a message when the first check fails, and again after a reset. */
 void ebpfMonAuditTextPublish(ebpfMonAuditText *text);
 
 #endif

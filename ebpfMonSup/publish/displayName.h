@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How lists name a record. */
+/* The names of records in lists. */
 #ifndef EBPFMON_DISPLAYNAME_H
 #define EBPFMON_DISPLAYNAME_H
 
@@ -8,10 +8,12 @@
 
 #include "watch/target.h"
 
-/* Its name; with its IOC where another watched IOC has one of the same name. Under the targets lock. */
+/* Writes the name of a record to "name". If another watched IOC has a record of this name, the name of the IOC follows:
+ * RECORD@IOC. Under the targets lock. */
 void ebpfMonDisplayName(ebpfMonTargets *targets, const ebpfMonTarget *t, uint32_t index, char *name, size_t size);
 
-/* The IOC whose record has this slot, and the record's index; NULL: there is none. Under the targets lock. */
+/* Finds the IOC that has the record of this slot; *index gets the place of the record in its catalogue. NULL: there is
+ * none. Under the targets lock. */
 ebpfMonTarget *ebpfMonDisplayFindSlot(ebpfMonTargets *targets, uint32_t slot, uint32_t *index);
 
 #endif

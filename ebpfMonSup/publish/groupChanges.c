@@ -3,7 +3,7 @@
 #include "publish/groupChanges.h"
 
 #define ADD(hash, value) ebpfMonHashFnv64(hash, &(value), sizeof(value))
-/* The first "count" elements of an array, as far as it has so many. */
+/* The first "count" elements of an array; all, if it has fewer. */
 #define ADD_ROWS(hash, array, count) \
     ebpfMonHashFnv64(hash, array, ((count) < sizeof(array) / sizeof((array)[0]) ? (count) : \
                      sizeof(array) / sizeof((array)[0])) * sizeof((array)[0]))
@@ -29,7 +29,7 @@ static uint64_t hashIocs(const ebpfMonIocValues *v)
     return ADD(hash, v->shown);
 }
 
-/* Each put is counted, so the newest ones need not be read. */
+/* Every put increases the count, so it is enough to compare the counts. */
 static uint64_t hashPuts(const ebpfMonPutValues *v)
 {
     uint64_t hash = ADD(EBPFMON_FNV64_BEGIN, v->count);
@@ -109,7 +109,7 @@ static uint64_t hashHealth(const ebpfMonHealth *v)
     return ADD(hash, counts);
 }
 
-/* 0: another thread writes this group. */
+/* Returns 0 if another thread writes this group. */
 static int findHash(const ebpfMonPublished *p, ebpfMonGroup group, uint64_t *hash)
 {
     switch (group) {
@@ -133,7 +133,8 @@ int ebpfMonGroupChangesFind(ebpfMonGroupChanges *changes, ebpfMonPublished *publ
 
     if (!findHash(published, group, &hash))
         return 0;
-    hash = ADD(hash, published->isMeasured); /* until then a value that is the same is INVALID */
+    hash = ADD(hash, published->isMeasured); /* until the first measurement the PVs are INVALID, so they must process
+                                              * once more then, even with the same value */
     isSame = changes->group[group].isKnown && changes->group[group].hash == hash;
     if (isSame)
         published->time[group] = changes->group[group].time;

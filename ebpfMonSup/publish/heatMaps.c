@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A column is the difference of two moments: of the processings of each record, and of the chains in each octave. A count
- * that went down belongs to an IOC that came or went, so what lies between is not known.
+ * A column is the difference of counts at two times: how often each record processed, and how many chains are in each
+ * octave. If a count became smaller, an IOC came or ended meanwhile, and the value is not known (NaN).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -12,17 +12,17 @@
 #include "publish/heatMaps.h"
 
 #define COLUMNS EBPFMON_HEAT_COLUMNS
-#define TRACKED (2 * EBPFMON_TOP_MAX) /* records with a past: those that were among the busiest */
+#define TRACKED (2 * EBPFMON_TOP_MAX) /* records with known history: those that were among the busiest */
 
 typedef struct {
-    char     name[EBPFMON_NAME_SIZE]; /* empty: free */
-    uint64_t count;      /* at the last column */
-    int      isCounted;  /* count is known */
+    char     name[EBPFMON_NAME_SIZE]; /* empty: this place is free */
+    uint64_t count;      /* processings at the last column */
+    int      isCounted;  /* nonzero: the record was in the newest column, so "count" is known */
     double   rate[COLUMNS];
 } heatRecord;
 
 struct ebpfMonHeatMaps {
-    uint64_t begin;      /* of the column that is being made; 0: there is none */
+    uint64_t begin;      /* monotonic ns; begin of the column that is being made; 0: there is none */
     unsigned busiestCount;
     ebpfMonProcRow busiest[EBPFMON_TOP_MAX]; /* as published */
     double   hist[EBPFMON_HEAT_OCTAVES];
@@ -84,7 +84,7 @@ static void copyPublished(ebpfMonHeatMaps *m)
     ebpfMonPublishedUnlock();
 }
 
-/* Of the last columns; what is not known does not count. */
+/* The sum of all columns. Columns that are not known do not count. */
 static double sumRates(const heatRecord *r)
 {
     double sum = 0;
@@ -95,7 +95,8 @@ static double sumRates(const heatRecord *r)
     return sum;
 }
 
-/* The record of this name, or the place for it: a free one, or that of the record that did least. */
+/* Finds the record of this name. If there is none, its place is a free one, or that of the record that processed least.
+ * NULL: all places have records of this column. */
 static heatRecord *findRecord(ebpfMonHeatMaps *m, const char *name)
 {
     heatRecord *least = NULL;
@@ -108,7 +109,7 @@ static heatRecord *findRecord(ebpfMonHeatMaps *m, const char *name)
         heatRecord *r = &m->record[i];
         double sum = r->name[0] ? sumRates(r) : -1;
 
-        if (!r->isCounted && sum < leastSum) { /* those of this column stay */
+        if (!r->isCounted && sum < leastSum) { /* records of this column keep their places */
             least = r;
             leastSum = sum;
         }
@@ -154,7 +155,7 @@ static void addChains(ebpfMonHeatMaps *m, double seconds)
 
     if (strcmp(m->root, m->rootBefore) != 0)
         for (unsigned o = 0; o < EBPFMON_HEAT_OCTAVES; o++)
-            clearRow(m->chains[o]); /* they were other chains */
+            clearRow(m->chains[o]); /* the columns so far are of other chains */
     for (unsigned o = 0; o < EBPFMON_HEAT_OCTAVES; o++)
         isKnown = isKnown && m->hist[o] >= m->histBefore[o];
     for (unsigned o = 0; seconds > 0 && o < EBPFMON_HEAT_OCTAVES; o++)
@@ -204,7 +205,7 @@ void ebpfMonHeatMapsPublish(ebpfMonHeatMaps *m, uint64_t now)
 {
     double seconds = m->begin ? (double)(now - m->begin) / 1e9 : 0;
 
-    if (m->begin && seconds < EBPFMON_HEAT_SECONDS - 0.5) /* a second more or less is none */
+    if (m->begin && seconds < EBPFMON_HEAT_SECONDS - 0.5) /* the publishing thread may be early by some ms */
         return;
     copyPublished(m);
     addRecords(m, seconds);

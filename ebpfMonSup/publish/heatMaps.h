@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Heat maps: which records were how busy, and how long chains took, over the last ten minutes. They are made of what is
- * published once a second, so they cost no look at the kernel's tables.
+ * The heat maps of the last ten minutes: how often each record processed, and how long chains took. They are calculated
+ * from values that are published once a second, so they do not read the tables of the kernel part.
  */
 #ifndef EBPFMON_HEATMAPS_H
 #define EBPFMON_HEATMAPS_H
@@ -12,12 +12,12 @@
 
 typedef struct ebpfMonHeatMaps ebpfMonHeatMaps;
 
-/* NULL: no memory. */
+/* Also clears the published heat maps. NULL: no memory. */
 ebpfMonHeatMaps *ebpfMonHeatMapsNew(void);
 void ebpfMonHeatMapsFree(ebpfMonHeatMaps *maps);
 
-/* Takes over what was published; each EBPFMON_HEAT_SECONDS it publishes a column more. "now": monotonic, ns. Publishing
- * thread; takes the lock of the published values. */
+/* Call it once a second, after the rankings were published. Every EBPFMON_HEAT_SECONDS it adds a column. "now":
+ * monotonic ns. Publishing thread only; takes the lock of the published values. */
 void ebpfMonHeatMapsPublish(ebpfMonHeatMaps *maps, uint64_t now);
 
 #endif

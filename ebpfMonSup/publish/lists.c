@@ -88,7 +88,7 @@ void ebpfMonListsAddRecords(ebpfMonTextReport *report, ebpfMonTargets *targets, 
         for (uint32_t i = 0; i < t->cat->count; i++) {
             if (!epicsStrGlobMatch(ebpfMonCatalogueName(t->cat, i), recordPattern))
                 continue;
-            if (!shown++) /* IOCs may have records of the same name */
+            if (!shown++) /* several IOCs may have records of the same name */
                 ebpfMonTextReportAdd(report, "IOC %s:\n", t->name);
             addRecord(report, t, i);
         }
@@ -187,7 +187,8 @@ static void addScans(ebpfMonTextReport *report, const ebpfMonHealth *health)
 
 void ebpfMonListsAddHealth(ebpfMonTextReport *report)
 {
-    ebpfMonHealth *health = malloc(sizeof(*health)); /* copied: to format it takes longer than the lock may be held */
+    ebpfMonHealth *health = malloc(sizeof(*health)); /* a copy, because to write the text takes longer than the lock
+                                                      * may be held */
 
     if (!health)
         return;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What ebpfMonIocs, ebpfMonRecords, ebpfMonChains and the health part of ebpfMonReport list. Each function adds a
- * table to "report"; it takes the locks that it needs, and nothing is printed meanwhile. Any thread.
+ * The tables that ebpfMonIocs, ebpfMonRecords, ebpfMonChains and ebpfMonReport print. Each function adds a table to
+ * "report" and takes the locks that it needs. It prints nothing itself, so no lock is held while a terminal is slow.
+ * Any thread.
  */
 #ifndef EBPFMON_LISTS_H
 #define EBPFMON_LISTS_H
@@ -10,19 +11,20 @@
 #include "watch/follower.h"
 #include "watch/target.h"
 
+/* The IOCs, with their levels, costs and notes. */
 void ebpfMonListsAddIocs(ebpfMonTextReport *report, ebpfMonTargets *targets);
 
-/* Processes that the follower leaves alone for a while; nothing if there are none. */
+/* The processes that the follower has set aside for a while, with the reason. Adds nothing if there are none. */
 void ebpfMonListsAddAside(ebpfMonTextReport *report, ebpfMonFollower *follower);
 
-/* Records with their counts, by IOC. Patterns as in epicsStrGlobMatch. */
+/* The records of each IOC, with their counts. Patterns: see epicsStrGlobMatch(). */
 void ebpfMonListsAddRecords(ebpfMonTextReport *report, ebpfMonTargets *targets, const char *iocPattern,
                             const char *recordPattern);
 
-/* The slowest chains whose root matches, from the published values. */
+/* The slowest chains from the published values, if the name of the root matches. */
 void ebpfMonListsAddChains(ebpfMonTextReport *report, const char *rootPattern);
 
-/* Resources, waits, scan threads and hangs of the IOCs, from the published values. */
+/* The resources, waiting times, scan threads and hangs of the IOCs, from the published values. */
 void ebpfMonListsAddHealth(ebpfMonTextReport *report);
 
 #endif

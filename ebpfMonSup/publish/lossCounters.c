@@ -13,7 +13,7 @@
 
 _Static_assert(EBPFMON_LOST_ALL <= EBPFMON_LOSSES_MAX, "published->losses has room for all reasons");
 
-static const char *const lostReason[EBPFMON_LOST_ALL] = {
+static const char *const reasonNames[EBPFMON_LOST_ALL] = {
     [EBPFMON_LOST_RING] = "event ring full", [EBPFMON_LOST_THREADS] = "thread table full",
     [EBPFMON_LOST_ROOTS] = "chain table full", [EBPFMON_LOST_NESTED] = "locks nested too deep",
     [EBPFMON_LOST_FAULT] = "memory not readable", [EBPFMON_LOST_KERNEL + ebpfMonLossGone] = "IOC gone",
@@ -24,8 +24,8 @@ static const char *const lostReason[EBPFMON_LOST_ALL] = {
 struct ebpfMonLossCounters {
     ebpfMonLossRead read;
     epicsMutexId lock;
-    uint64_t base[EBPFMON_LOST_ALL]; /* at the last reset; under the lock */
-    int      hasLosses;              /* at the last publication; publishing thread only */
+    uint64_t base[EBPFMON_LOST_ALL]; /* counters at the last reset; under the lock */
+    int      hasLosses;              /* nonzero: there were losses at the last publication. Publishing thread only */
 };
 
 void ebpfMonLossReadMonitor(uint64_t lost[EBPFMON_LOST_ALL])
@@ -72,18 +72,18 @@ void ebpfMonLossCountersPublish(ebpfMonLossCounters *counters)
 
     counters->read(since);
     epicsMutexMustLock(counters->lock);
-    for (unsigned i = 0; i < EBPFMON_LOST_ALL; i++) /* a reset may have read the counters after us */
+    for (unsigned i = 0; i < EBPFMON_LOST_ALL; i++) /* if a reset read the counters after us, its values are greater */
         since[i] -= since[i] > counters->base[i] ? counters->base[i] : since[i];
     epicsMutexUnlock(counters->lock);
     published = ebpfMonPublishedLock();
     for (unsigned i = 0; i < EBPFMON_LOST_ALL; i++) {
         ebpfMonLossRow *row = &published->losses.by[i];
 
-        snprintf(row->reason, sizeof(row->reason), "%s", lostReason[i]);
+        snprintf(row->reason, sizeof(row->reason), "%s", reasonNames[i]);
         row->count = since[i];
         sum += since[i];
         if (since[i])
-            epicsSnprintf(which + strlen(which), sizeof(which) - strlen(which), " %s %llu;", lostReason[i],
+            epicsSnprintf(which + strlen(which), sizeof(which) - strlen(which), " %s %llu;", reasonNames[i],
                           (unsigned long long)since[i]);
     }
     published->losses.kinds = EBPFMON_LOST_ALL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The modules of the room publish/, made once and connected to the other rooms. */
+/* Makes the modules of the room publish/ and connects them to the other rooms. */
 #ifndef EBPFMON_PUBLISHROOM_H
 #define EBPFMON_PUBLISHROOM_H
 
@@ -8,7 +8,7 @@
 #include "publish/slowChains.h"
 #include "publish/tracePrinter.h"
 
-/* What the room needs of others. All of it stays the caller's. */
+/* What the room needs of other rooms. All of it stays the caller's. */
 typedef struct {
     ebpfMonTargets     *targets;
     ebpfMonSearch      *search;
@@ -18,16 +18,17 @@ typedef struct {
 } ebpfMonPublishRoomUses;
 
 typedef struct {
-    ebpfMonPublisher    *publisher;    /* any thread; has one of its own */
+    ebpfMonPublisher    *publisher;    /* any thread; it also has a thread of its own */
     ebpfMonPutPublisher *putPublisher; /* any thread */
-    ebpfMonTracePrinter *tracePrinter; /* any thread; has one of its own */
+    ebpfMonTracePrinter *tracePrinter; /* any thread; it also has a thread of its own */
     ebpfMonSlowChains   *slowChains;   /* event thread */
 } ebpfMonPublishRoom;
 
-/* No thread runs yet but the printer's. 0, or -1 without memory: then nothing is left. */
+/* Makes all modules, and starts the thread of the trace printer only. "uses" is copied. 0, or -1 without memory: then
+ * nothing is left. */
 int ebpfMonPublishRoomMake(ebpfMonPublishRoom *room, const ebpfMonPublishRoomUses *uses);
 
-/* Only while no thread uses them. */
+/* Frees all modules. No thread may use them any more. */
 void ebpfMonPublishRoomFree(ebpfMonPublishRoom *room);
 
 #endif

@@ -28,25 +28,25 @@
 #define PERIOD 1.0
 #define SMOOTH 0.3 /* weight of the last second in PUT_RATE */
 #define STOP_SECONDS 5.0
-#define CPU_STEP    0.01 /* as PREC of CPU and MEM */
+#define CPU_STEP    0.01 /* the precision (PREC) of the PVs CPU and MEM */
 #define MEMORY_STEP 0.1
 
 struct ebpfMonPublisher {
     ebpfMonTargets  *targets;
     ebpfMonSearch   *search;
-    const ebpfMonCosts *costs; /* of our probes, calibrated */
+    const ebpfMonCosts *costs; /* of our probes, as measured at the start */
     ebpfMonRankings *rankings;
     ebpfMonHeatMaps *heatMaps;
     ebpfMonAsyncRankings *asyncs;
     ebpfMonHealthCollector *health;
     ebpfMonLossCounters    *losses;
     ebpfMonSharedWorker worker;
-    epicsMutexId lock;        /* of the next one */
+    epicsMutexId lock;        /* protects "trouble" */
     char     trouble[200];
     /* publishing thread only */
-    double   cpuBefore;       /* our CPU time (s) a second ago, < 0: not known */
+    double   cpuBefore;       /* CPU time (s) of the monitor a second ago; < 0: not known */
     uint64_t putsBefore;
-    uint64_t slowUntimed;     /* passes, of all IOCs that there ever were */
+    uint64_t slowUntimed;     /* slow passes without timed chains, of all IOCs since the start */
     ebpfMonAuditText audit;
     ebpfMonGroupChanges changes;
     ebpfMonIocRow row[EBPFMON_IOCS_MAX];
@@ -145,7 +145,8 @@ static void makeIocRow(const ebpfMonTarget *t, ebpfMonIocRow *row)
     row->procCount = t->publisher.procCount;
 }
 
-/* What an operator should look at first: IOCs with a note, then those that are watched, by name. */
+/* The order of the list: what an operator should look at first. First the watched IOCs with a note, then the other
+ * watched IOCs; by name. */
 static int compareIocRows(const void *a, const void *b)
 {
     const ebpfMonIocRow *x = a, *y = b;
@@ -165,7 +166,8 @@ static void publishIocs(ebpfMonPublisher *p)
     double cost = 0, timed = NAN;
 
     ebpfMonTargetsLock(p->targets);
-    for (int pass = 0; pass < 2; pass++) /* those whose database was read go first: the table may be too short */
+    for (int pass = 0; pass < 2; pass++) /* IOCs with a catalogue go first, because the table may be too short for
+                                          * all */
         for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(p->targets); t; t = t->next) {
             if (t->gone || (t->cat == NULL) != pass)
                 continue;
@@ -191,7 +193,7 @@ static void publishIocs(ebpfMonPublisher *p)
     ebpfMonPublishedUnlock();
 }
 
-/* MB that we allocated; not the program's files, which others may share. */
+/* The memory (MB) that the monitor allocated, without the files of the program, which other processes may share. */
 static double readOurMemory(void)
 {
     FILE *f = fopen("/proc/self/status", "r");
@@ -211,7 +213,8 @@ static double roundTo(double value, double step)
     return round(value / step) * step;
 }
 
-/* The monitor's own use of the machine, as far as its PVs show it. Else it would be another one each second. */
+/* Publishes the CPU time and the memory of the monitor, rounded to the precision of the PVs. Otherwise they would
+ * change each second. */
 static void publishOwnCosts(ebpfMonPublisher *p, double seconds)
 {
     struct timespec cpu;
@@ -237,12 +240,13 @@ static void publishPutRate(ebpfMonPublisher *p, double seconds)
 
     p->putsBefore = puts->count;
     puts->rate = rate == 0 && puts->rate < 0.01 ? 0 : puts->rate + SMOOTH * (rate - puts->rate);
-    if (puts->rate != before || !puts->rateTime.secPastEpoch) /* archivers drop a value with the stamp of the one before */
+    if (puts->rate != before || !puts->rateTime.secPastEpoch) /* archivers drop a value that has the same time as the
+                                                               * one before */
         epicsTimeGetCurrent(&puts->rateTime);
     ebpfMonPublishedUnlock();
 }
 
-/* Has the records of those groups process whose values are others now. */
+/* Lets the PVs of the groups process that have changed. */
 static void notifyChanged(ebpfMonPublisher *p)
 {
     for (int g = 0; g < ebpfMonGroupCount; g++) {
@@ -287,12 +291,12 @@ static void runPublisher(ebpfMonWorker *worker, void *arg)
     ebpfMonPublisher *p = arg;
     uint64_t last = ebpfMonClockMonotonic();
 
-    publishOwnCosts(p, 0); /* what the first second begins with */
+    publishOwnCosts(p, 0); /* the start of the first second's measurement */
     while (!ebpfMonWorkerIsStopping(worker)) {
         double left = PERIOD - (double)(ebpfMonClockMonotonic() - last) / 1e9;
         uint64_t now;
 
-        /* An IOC that came or went, a new level and a reset of the losses do not wait for the next second. */
+        /* A new IOC, an IOC that ended, a new level and a reset are published at once. */
         if (left > 0 && ebpfMonWorkerWait(worker, left)) {
             publishChanges(p);
             continue;

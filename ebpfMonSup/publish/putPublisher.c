@@ -27,7 +27,7 @@ void ebpfMonPutPublisherFree(ebpfMonPutPublisher *publisher)
     free(publisher);
 }
 
-/* RECORD.FIELD in two. */
+/* Splits RECORD.FIELD into the two names. */
 static void splitName(const ebpfMonPut *put, char record[sizeof(put->pv)], const char **field)
 {
     char *dot;
@@ -61,7 +61,7 @@ static void countPut(ebpfMonPutValues *values, const ebpfMonPut *put)
     values->automatic += (uint64_t)ebpfMonPutIsAutomatic(put);
 }
 
-/* Nonzero: the record is one with scalars of its own. */
+/* Nonzero: the record is a watched record; its values are updated. */
 static int updateWatched(ebpfMonWatchValues *values, const char *record, const ebpfMonPut *put)
 {
     int isWatched = 0;
@@ -79,7 +79,7 @@ static int updateWatched(ebpfMonWatchValues *values, const char *record, const e
     return isWatched;
 }
 
-static void publish(ebpfMonPutPublisher *publisher, const ebpfMonPut *put, const char *record)
+static void publishPut(ebpfMonPutPublisher *publisher, const ebpfMonPut *put, const char *record)
 {
     ebpfMonGroup kind = ebpfMonPutIsAutomatic(put) ? ebpfMonGroupAutoPuts : ebpfMonGroupClientPuts;
     ebpfMonPublished *published = ebpfMonPublishedLock();
@@ -94,7 +94,7 @@ static void publish(ebpfMonPutPublisher *publisher, const ebpfMonPut *put, const
         ebpfMonPublishedSetTime(published, ebpfMonGroupWatch, put->time);
     ebpfMonPublishedUnlock();
     publisher->calls.log(publisher->calls.arg, put);
-    ebpfMonPublishedNotify(kind); /* before PUT_CNT: who sees that change finds the put in PUT_LAST */
+    ebpfMonPublishedNotify(kind); /* before PUT_CNT: a client that sees the count change finds the put in PUT_LAST */
     ebpfMonPublishedNotify(ebpfMonGroupPuts);
     if (isWatched)
         ebpfMonPublishedNotify(ebpfMonGroupWatch);
@@ -106,12 +106,12 @@ void ebpfMonPutPublisherPublish(ebpfMonPutPublisher *publisher, ebpfMonPut *put)
     char record[sizeof(put->pv)];
     const char *field;
 
-    ebpfMonRulesJudge(put); /* every put, whatever the filter shows */
+    ebpfMonRulesJudge(put); /* every put, even if the filter does not show it */
     ebpfMonPublishedAddUnexpected(put);
     splitName(put, record, &field);
     publisher->calls.getFilter(publisher->calls.arg, &f);
     if (ebpfMonFilterWantsPut(&f, record, field, put->host, put->user))
-        publish(publisher, put, record);
+        publishPut(publisher, put, record);
 }
 
 void ebpfMonPutPublisherPublishOwn(ebpfMonPutPublisher *publisher, ebpfMonPut *put)
@@ -124,7 +124,7 @@ void ebpfMonPutPublisherPublishOwn(ebpfMonPutPublisher *publisher, ebpfMonPut *p
     publisher->calls.getFilter(publisher->calls.arg, &f);
     if (put->result == ebpfMonPutDenied ||
         (epicsStrGlobMatch(put->ioc, f.ioc) && ebpfMonFilterWantsPut(&f, record, field, put->host, put->user)))
-        publish(publisher, put, record);
+        publishPut(publisher, put, record);
     else
         publisher->calls.log(publisher->calls.arg, put);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where a put goes when all is known of it: to the rules, the published values and the logs. Any thread. */
+/* Publishes a put when everything about it is known: to the rules, the published values and the logs. Any thread. */
 #ifndef EBPFMON_PUTPUBLISHER_H
 #define EBPFMON_PUTPUBLISHER_H
 
@@ -8,11 +8,11 @@
 
 typedef struct ebpfMonPutPublisher ebpfMonPutPublisher;
 
-/* What the publisher needs of others; called by the threads that publish, without locks. */
+/* What the publisher needs of other rooms. The thread that publishes calls these functions, and holds no lock. */
 typedef struct {
-    /* Copies the filter in force. */
+    /* Copies the filter that applies now. */
     void (*getFilter)(void *arg, ebpfMonFilter *filter);
-    /* Gets each put that passed the filter. */
+    /* Writes a put to the logs. */
     void (*log)(void *arg, const ebpfMonPut *put);
     void *arg;
 } ebpfMonPutPublisherCalls;
@@ -21,14 +21,14 @@ typedef struct {
 ebpfMonPutPublisher *ebpfMonPutPublisherNew(const ebpfMonPutPublisherCalls *calls);
 void ebpfMonPutPublisherFree(ebpfMonPutPublisher *publisher);
 
-/* Lets the rules judge the put, whose texts are complete. If it is unexpected it is kept until somebody
- * acknowledges it, whatever the filter says. If it passes the filter, the published values and the log get it. Tells
- * the listener. */
+/* Publishes a put of a watched IOC; its texts are complete. First the rules judge it. An unexpected put is kept until
+ * somebody acknowledges it, whatever the filter says. If the put passes the filter, it goes to the published values and
+ * the logs, and the PVs of its groups process. */
 void ebpfMonPutPublisherPublish(ebpfMonPutPublisher *publisher, ebpfMonPut *put);
 
-/* A put to the monitor's own PVs. The log gets it, whatever the filter says; the published values too, if it was
- * refused or passes the filter. The rules do not judge it, because the list of operators has; else each acknowledgement
- * could be an unexpected put. */
+/* Publishes a put to the monitor's own PVs. The logs get it, whatever the filter says. The published values get it if
+ * it was refused or passes the filter. The rules do not judge it, because the list of operators already did; else each
+ * acknowledgement could be an unexpected put. */
 void ebpfMonPutPublisherPublishOwn(ebpfMonPutPublisher *publisher, ebpfMonPut *put);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Each ranking is made in this context under the targets lock, and then copied into the published values: to look up
- * names, and to read the kernel's table, takes longer than those may be locked.
+ * Each ranking is made in this context under the targets lock, and then copied into the published values. To find names
+ * and to read the kernel's tables takes longer than the lock of the published values may be held.
  */
 #include <math.h>
 #include <stdio.h>
@@ -32,10 +32,10 @@ typedef struct {
     struct ebpfMonRootStat stat;
 } slowRoot;
 
-/* A record with scalars of its own; its index is that of the row in the published values. */
+/* A watched record. It has the same index as its row in the published values. */
 typedef struct {
-    char     record[EBPFMON_NAME_SIZE]; /* as asked for */
-    char     real[EBPFMON_NAME_SIZE];   /* empty: not found yet */
+    char     record[EBPFMON_NAME_SIZE]; /* as the operator named it: perhaps an alias */
+    char     real[EBPFMON_NAME_SIZE];   /* its real name; empty: not found yet */
     int      found, atLeast;
     uint64_t procCount, chains;
     double   procRate, latMean, latP99, latMax;
@@ -44,9 +44,9 @@ typedef struct {
 struct ebpfMonRankings {
     ebpfMonTargets *targets;
     const ebpfMonRankingSources *sources;
-    uint64_t *counts;    /* of the records of one IOC */
+    uint64_t *counts;    /* processings of the records of one IOC */
     size_t   countRoom;
-    uint64_t processed;  /* processings so far; goes on when IOCs come and go */
+    uint64_t processed;  /* processings since the start, also of IOCs that have ended */
     busyRecord busy[EBPFMON_TOP_MAX];
     ebpfMonProcRow procRow[EBPFMON_TOP_MAX];
     unsigned busyCount;
@@ -103,7 +103,7 @@ static void copyWatched(ebpfMonRankings *r, const ebpfMonPublished *published)
 
 /* --- records ---------------------------------------------------------------------------------------- */
 
-/* The list has the largest first. Most records do not get past its end. */
+/* The list begins with the busiest record. Most records are not busier than its last one. */
 static void insertBusy(ebpfMonRankings *r, busyRecord b)
 {
     busyRecord *top = r->busy;
@@ -118,7 +118,7 @@ static void insertBusy(ebpfMonRankings *r, busyRecord b)
     top[i] = b;
 }
 
-/* Returns the processings a second of all records of this IOC that are shown. */
+/* Returns the processings per second of all records of this IOC that are shown. */
 static double countIoc(ebpfMonRankings *r, ebpfMonTarget *t, double seconds)
 {
     double rate = 0;
@@ -339,7 +339,7 @@ void ebpfMonRankingsPublishChains(ebpfMonRankings *r)
 {
     epicsTimeStamp at;
 
-    epicsTimeGetCurrent(&at); /* chains that ended before are in it */
+    epicsTimeGetCurrent(&at); /* the values contain all chains that ended before this time */
     beginChains(r);
     ebpfMonTargetsLock(r->targets);
     ebpfMonRootAuditBegin(r->targets);

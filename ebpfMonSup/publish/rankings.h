@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Busiest records, slowest chains, the histogram, and the scalars of watched records: from the kernel part's tables
- * to the published values. Publishing thread only. */
+/* Copies from the tables of the kernel part to the published values: the busiest records, the slowest chains, the
+ * histogram of chains, and the values of the watched records. Publishing thread only. */
 #ifndef EBPFMON_RANKINGS_H
 #define EBPFMON_RANKINGS_H
 
@@ -9,7 +9,7 @@
 
 typedef struct ebpfMonRankings ebpfMonRankings;
 
-/* How the counts are read, so that a test can do without a kernel part. Both are called under the targets lock. */
+/* How the counts are read. A test has functions of its own. All are called under the targets lock. */
 typedef struct {
     /* As ebpfMonTargetCountRecords (watch/target.h). */
     void (*countRecords)(const ebpfMonTarget *t, uint64_t *now);
@@ -17,7 +17,7 @@ typedef struct {
     void (*eachRoot)(void (*each)(void *arg, uint32_t slot, const struct ebpfMonRootStat *stat), void *arg);
     /* As ebpfMonTargetCountSnapshots (watch/target.h). */
     uint64_t (*countSnapshots)(const ebpfMonTarget *t);
-    /* Chains that no root was found for, because there were too many roots. */
+    /* Counts the chains that have no root in the table, because the table was full. */
     uint64_t (*countLostRoots)(void);
 } ebpfMonRankingSources;
 
@@ -28,8 +28,9 @@ extern const ebpfMonRankingSources ebpfMonRankingSourcesKernel;
 ebpfMonRankings *ebpfMonRankingsNew(ebpfMonTargets *targets, const ebpfMonRankingSources *sources);
 void ebpfMonRankingsFree(ebpfMonRankings *rankings);
 
-/* Both take the targets lock, then that of the published values, each for itself; they tell nobody. */
-void ebpfMonRankingsPublishRecords(ebpfMonRankings *rankings, double seconds); /* "seconds": since the last call */
+/* Publish the values of this second. Both functions take the targets lock, release it, and then take the lock of the
+ * published values. They notify nobody. */
+void ebpfMonRankingsPublishRecords(ebpfMonRankings *rankings, double seconds); /* "seconds": time since the last call */
 void ebpfMonRankingsPublishChains(ebpfMonRankings *rankings);
 
 #endif

@@ -112,7 +112,7 @@ static void addBinaries(ebpfMonTextReport *report, ebpfMonTargets *targets)
 
     ebpfMonTargetsLock(targets);
     for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(targets); t; t = t->next)
-        if (t->image.core != last) { /* neighbours usually share their binary */
+        if (t->image.core != last) { /* IOCs one after the other mostly have the same file */
             last = t->image.core;
             addSites(report, last);
             if (t->image.com && t->image.com != last)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The report of the monitor about itself: ebpfMonReport, dbior drvEbpfMon. Any thread. */
+/* The report of the monitor about itself: for ebpfMonReport and "dbior drvEbpfMon". Any thread. */
 #ifndef EBPFMON_REPORT_H
 #define EBPFMON_REPORT_H
 
@@ -9,18 +9,18 @@
 #include "watch/requests.h"
 #include "watch/target.h"
 
-/* What the report reads once the monitor runs. */
+/* What the report reads while the monitor runs. */
 typedef struct {
     ebpfMonTargets     *targets;
     ebpfMonRequests    *requests;
     const ebpfMonCosts *costs;
 } ebpfMonReportSources;
 
-/* What can be said at any time: "life", such as "not started", and sizes. */
+/* Adds the part that is known at any time: "life", such as "not started", and the sizes. */
 void ebpfMonReportAddHead(ebpfMonTextReport *report, const char *life, const ebpfMonSettings *settings);
 
-/* Adds state, filter, costs and losses; from level 1 on the use of tables, rules, IOCs and their health; from level 2
- * on where the probes are. Takes the locks that it needs, and prints nothing. */
+/* Adds state, filter, costs and losses. From level 1 on: the use of the tables, the rules, the IOCs and their health.
+ * From level 2 on: where the probes are. Takes the locks that it needs, and prints nothing itself. */
 void ebpfMonReportAdd(ebpfMonTextReport *report, const ebpfMonReportSources *from, int level);
 
 #endif

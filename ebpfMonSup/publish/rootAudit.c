@@ -6,8 +6,8 @@
 #include "model/put.h"
 #include "publish/rootAudit.h"
 
-#define LOOKS 5  /* in a row must disagree */
-#define TORN  16 /* chains that may end while the numbers of one root are copied */
+#define CHECKS 5  /* so many times in a row the sums must disagree */
+#define TORN  16 /* so many chains may end while we copy the numbers of one root */
 
 void ebpfMonRootAuditBegin(ebpfMonTargets *targets)
 {
@@ -15,8 +15,8 @@ void ebpfMonRootAuditBegin(ebpfMonTargets *targets)
         t->publisher.sums.byRoots = 0;
 }
 
-/* Nonzero: "a" is not "b", and no chains that have ended meanwhile explain it. */
-static int differ(uint64_t a, uint64_t b)
+/* Nonzero: the numbers differ by more than the chains that ended meanwhile. */
+static int isDifferent(uint64_t a, uint64_t b)
 {
     return (a > b ? a - b : b - a) > TORN;
 }
@@ -25,12 +25,12 @@ void ebpfMonRootAuditAddRoot(ebpfMonTarget *t, uint32_t index, const struct ebpf
 {
     const char *record = ebpfMonCatalogueName(t->cat, index);
     char about[EBPFMON_IOCNAME_SIZE + EBPFMON_NAME_SIZE + 4];
-    uint32_t sum = 0; /* the buckets count modulo 2^32 */
+    uint32_t sum = 0; /* a bucket has 32 bits, so the sum is modulo 2^32 */
 
     t->publisher.sums.byRoots += s->processed;
     for (unsigned b = 0; b < EBPFMON_BUCKETS; b++)
         sum += s->hist[b];
-    if (t->publisher.sums.isReported || !(differ(sum, (uint32_t)s->count) || s->count > s->chains + TORN ||
+    if (t->publisher.sums.isReported || !(isDifferent(sum, (uint32_t)s->count) || s->count > s->chains + TORN ||
                                           s->chains > s->processed + TORN))
         return;
     t->publisher.sums.isReported = 1;
@@ -38,14 +38,15 @@ void ebpfMonRootAuditAddRoot(ebpfMonTarget *t, uint32_t index, const struct ebpf
     ebpfMonAuditsAdd(ebpfMonAuditHistogram, 1, about);
 }
 
-/* The records of a chain are counted before its root, and were read after it: so they cannot be behind. And what they had a
- * second ago their roots have by now. */
+/* The kernel part counts the records of a chain before its root, and we read the records after the roots. So the sum by
+ * records cannot be smaller than the sum by roots. What the sum by records had a second ago, the sum by roots has now;
+ * so the difference cannot be greater than what came in this second. */
 static int doSumsAgree(const ebpfMonTarget *t)
 {
-    int64_t differ = (int64_t)(t->publisher.sums.bySnapshots - t->publisher.sums.byRoots) - t->publisher.sums.known;
+    int64_t difference = (int64_t)(t->publisher.sums.bySnapshots - t->publisher.sums.byRoots) - t->publisher.sums.known;
     int64_t more = (int64_t)(t->publisher.sums.bySnapshots - t->publisher.sums.bySnapshotsBefore);
 
-    return differ >= 0 && differ <= more;
+    return difference >= 0 && difference <= more;
 }
 
 static void compareSums(ebpfMonTarget *t)
@@ -57,7 +58,7 @@ static void compareSums(ebpfMonTarget *t)
         t->publisher.sums.wrong = 0;
         return;
     }
-    if (++t->publisher.sums.wrong < LOOKS)
+    if (++t->publisher.sums.wrong < CHECKS)
         return;
     t->publisher.sums.wrong = 0;
     t->publisher.sums.known = now;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Double entry: each chain is counted with its root, together with the number of records that it processed, and each of
- * these records is counted by itself. Both sums must be the same. Publishing thread only, under the targets lock, once a
- * second: Begin, then AddRoot for each root, then End. The chains go on meanwhile, so only what disagrees for several
- * seconds is reported, and each difference once.
+ * A cross-check by double entry. The kernel part counts each chain with its root, with the number of records that the
+ * chain processed; and it counts each of these records by itself. Both sums must be the same. Chains go on during the
+ * check, so a difference is reported only if it stays for several seconds, and only once.
+ *
+ * Publishing thread only, under the targets lock, once a second: Begin, AddRoot for each root, End.
  */
 #ifndef EBPFMON_ROOTAUDIT_H
 #define EBPFMON_ROOTAUDIT_H
@@ -13,11 +14,11 @@
 
 void ebpfMonRootAuditBegin(ebpfMonTargets *targets);
 
-/* Also compares the root's own numbers with each other. */
+/* Adds a root to the sum of its IOC, and compares the root's own numbers with each other. */
 void ebpfMonRootAuditAddRoot(ebpfMonTarget *t, uint32_t index, const struct ebpfMonRootStat *stat);
 
-/* "countSnapshots": as ebpfMonTargetCountSnapshots. "lostRoots": chains that have no root. If there are any nothing can be
- * said. */
+/* Compares the sums of each IOC. "countSnapshots": see ebpfMonTargetCountSnapshots. "lostRoots": chains that have no
+ * root in the table; if there are any, nothing can be compared. */
 void ebpfMonRootAuditEnd(ebpfMonTargets *targets, uint64_t (*countSnapshots)(const ebpfMonTarget *t), uint64_t lostRoots);
 
 #endif

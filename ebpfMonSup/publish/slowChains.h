@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Traces for people: as text to the published values, and to the shell where ebpfMonTrace asks for them. Event thread
+/* Publishes traces as text: to the published values, and to the shell if ebpfMonTrace asks for them. Event thread
  * only. */
 #ifndef EBPFMON_SLOWCHAINS_H
 #define EBPFMON_SLOWCHAINS_H
@@ -14,13 +14,14 @@ typedef struct ebpfMonSlowChains ebpfMonSlowChains;
 ebpfMonSlowChains *ebpfMonSlowChainsNew(ebpfMonTracePrinter *printer, ebpfMonTraceWalk *walk);
 void ebpfMonSlowChainsFree(ebpfMonSlowChains *slow);
 
-/* A trace that is complete, or never will be. "unixOffset": from monotonic time to time since 1970, ns. Publishes the group ebpfMonGroupSlow, and tells the listener. Under the
- * targets lock. */
+/* Publishes a trace that is complete, or that cannot become complete any more, if the filter shows one of its records.
+ * Notifies the group ebpfMonGroupSlow. "unixOffset": what to add to monotonic time to get the time since 1970, ns.
+ * Under the targets lock. */
 void ebpfMonSlowChainsPublish(ebpfMonSlowChains *slow, ebpfMonTarget *t, const ebpfMonTrace *trace,
                               uint64_t unixOffset);
 
-/* Puts "length" characters of text, whole lines, before those in "buf". If there is no room for all, the last lines
- * go. */
+/* Inserts "length" characters of text (whole lines) at the beginning of "buf". If there is no room for everything, the
+ * last lines of "buf" are dropped. */
 void ebpfMonSlowChainsPrepend(char *buf, size_t size, const char *text, size_t length);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which state the monitor is in while it runs, and how it says so. */
+/* The state of a monitor that runs, and its text. */
 #ifndef EBPFMON_STATETEXT_H
 #define EBPFMON_STATETEXT_H
 
@@ -7,13 +7,13 @@
 #include "model/stateValues.h"
 
 typedef struct {
-    const char *trouble;      /* of the monitor itself; empty: none */
-    unsigned    troubledIocs; /* IOCs whose note is a trouble … */
-    const char *firstTrouble; /* … and that of the first */
+    const char *trouble;      /* trouble of the monitor itself; empty: none */
+    unsigned    troubledIocs; /* IOCs that have a trouble in their note … */
+    const char *firstTrouble; /* … and the text of the first one */
     unsigned    iocs, watched;
 } ebpfMonStateInput;
 
-/* ebpfMonRunning or ebpfMonDegraded, with STATE_MSG in "text". */
+/* Returns ebpfMonRunning or ebpfMonDegraded; "text" gets the value of STATE_MSG. Any thread. */
 ebpfMonState ebpfMonStateFind(const ebpfMonStateInput *input, char *text, size_t size);
 
 #endif

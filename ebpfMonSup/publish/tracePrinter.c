@@ -12,15 +12,15 @@
 #include "publish/tracePrinter.h"
 
 #define STOP_SECONDS 1.0
-#define IDLE_SECONDS 3600.0 /* the thread is woken when there is something to print */
+#define IDLE_SECONDS 3600.0 /* s; a text that comes wakes the thread */
 
 struct ebpfMonTracePrinter {
     ebpfMonTargets *targets;
     void (*print)(const char *text);
     ebpfMonSharedWorker worker;
-    epicsMutexId lock;     /* of what follows */
+    epicsMutexId lock;     /* protects the members below */
     char     wanted[EBPFMON_PATTERN_SIZE];
-    unsigned left;         /* chains still to be printed */
+    unsigned left;         /* chains that are still to be printed */
     char    *waiting[EBPFMON_TRACES_WAITING]; /* a ring */
     unsigned oldest, waitingCount;
 };
@@ -44,7 +44,7 @@ static void runPrinter(ebpfMonWorker *worker, void *arg)
     ebpfMonTracePrinter *p = arg;
     char *text;
 
-    ebpfMonWorkerWaitsForOthers(worker); /* who reads what we print */
+    ebpfMonWorkerWaitsForOthers(worker); /* waits for whoever reads the terminal */
     while (!ebpfMonWorkerIsStopping(worker)) {
         while (!ebpfMonWorkerIsStopping(worker) && (text = takeOldest(p))) {
             p->print(text);
@@ -88,7 +88,8 @@ void ebpfMonTracePrinterFree(ebpfMonTracePrinter *p)
     free(p);
 }
 
-/* Which IOCs have such records; tells where not every chain is kept. Nonzero: some. */
+/* Adds a line for each IOC that has matching records and does not keep all their chains. Nonzero: some IOC has such
+ * records. */
 static int reportMatching(ebpfMonTracePrinter *p, ebpfMonTextReport *report, const char *pattern)
 {
     int found = 0;

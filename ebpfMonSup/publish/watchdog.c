@@ -11,10 +11,10 @@
 #include "publish/watchdog.h"
 
 #define PERIOD   1.0 /* s */
-#define PATIENCE 3.0 /* s without a sign of progress; STATE tells within 5 s */
+#define PATIENCE 3.0 /* s without a sign of progress; so STATE changes within 5 s */
 #define STATUS_SIZE 300
 
-/* The line that "systemctl status" shows: state and message, when they changed. */
+/* Sets the line that "systemctl status" shows to state and message, if they changed. */
 static void tellStatus(char before[STATUS_SIZE])
 {
     static const char *const names[] = { "Starting", "Running", "Degraded", "Failed" };
@@ -50,7 +50,8 @@ static void runWatchdog(void *arg)
 
 int ebpfMonWatchdogStart(void)
 {
-    static int isStarted; /* one in a process, as the list of workers; the starter of the monitor calls this alone */
+    static int isStarted; /* one per process, as the list of workers. Only the thread that starts the monitor calls
+                           * this */
 
     if (isStarted)
         return 0;

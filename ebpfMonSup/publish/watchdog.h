@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The watchdog: notices threads of ours that make no progress, and STATE says which. It waits for none of them: it takes
- * the list of workers and the published values, whose locks are held for a look or a copy. It runs at real-time priority
- * where EPICS may have that, and its loop is as long as the list.
+ * The watchdog notices threads of the monitor that make no progress, and names them in STATE_MSG. It waits for none of
+ * them: it takes only the locks of the list of workers and of the published values, which every thread holds for a
+ * short time only. It runs at real-time priority if EPICS may use that.
  *
- * It also feeds the watchdog of the service manager, if there is one (common/serviceManager.h), as long as none of the
- * threads is stuck that a restart could help; and it hands it the state in words.
+ * It also feeds the watchdog of the service manager, if there is one (common/serviceManager.h), unless a thread is
+ * stuck that a restart could help; and it tells the service manager the state in words.
  */
 #ifndef EBPFMON_WATCHDOG_H
 #define EBPFMON_WATCHDOG_H
 
-/* Starts it, once in a process; it ends with the process. 0, or -1: no thread, and a message says so. */
+/* Starts the watchdog, once per process; it ends with the process. 0; or -1, and a message says why: the thread could
+ * not be started. */
 int ebpfMonWatchdogStart(void);
 
 #endif

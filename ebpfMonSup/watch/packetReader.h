@@ -39,7 +39,7 @@ unsigned ebpfMonPacketReaderRead(ebpfMonPacketReader *reader, int *isWhole);
 /* To sleep until packets come. */
 ebpfMonPacketSources *ebpfMonPacketReaderGetSources(ebpfMonPacketReader *reader);
 
-/* A server listens there: see ebpfMonPacketsPort. "netns" 0: in all. */
+/* A server listens there: see ebpfMonPacketsExpectPort. "netns" 0: in all. */
 void ebpfMonPacketReaderExpectPort(ebpfMonPacketReader *reader, uint32_t netns, uint16_t port);
 
 /* Once a second: makes events of messages that waited too long, and fills *values, which is to be published. "seconds":

@@ -4,7 +4,7 @@
 #include "common/hash.h"
 #include "wire/assembly.h"
 
-#define SHORT 16 /* bytes of the header of Channel Access, the longer one */
+#define SHORT 16 /* bytes of a header of Channel Access, which is longer than that of pvAccess */
 
 #define ROOM_MIN 256
 
@@ -62,7 +62,7 @@ void ebpfMonAssemblyForget(ebpfMonAssembly *a, size_t n, size_t segAt)
     a->fresh = 0;
 }
 
-/* Hashes those of the "n" bytes at "at" of a message that lie within from … to. */
+/* The "n" bytes are at place "at" of a message. Adds those of them to the hash that are between "from" and "to". */
 static void addToHash(uint64_t *hash, const uint8_t *p, size_t at, size_t n, size_t from, size_t to)
 {
     if (!n)

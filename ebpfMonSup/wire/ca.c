@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Channel Access over TCP, as EPICS Base's rsrv (camessage.c) and libca (tcpiiu.cpp, cac.cpp) speak it. A put names
- * its channel by the number that the server handOvers it (sid), so the names come from the channels' creation.
+ * Channel Access over TCP, as rsrv (camessage.c) and libca (tcpiiu.cpp, cac.cpp) of EPICS Base do it. A put has only
+ * the number (sid) that the server gave to its channel. So we learn the names when channels are created.
  */
 #include <string.h>
 
@@ -68,7 +68,7 @@ static void message(void *state, const ebpfMonMessage *m)
         ebpfMonCaRequest(state, m, &h);
 }
 
-/* Numbers are given anew for each channel and request, so what is known stays true. */
+/* Each channel and each request gets a new number, so what we know stays true. */
 static void gap(void *state, int fromServer)
 {
     (void)state;

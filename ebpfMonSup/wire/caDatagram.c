@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* As libca's udpiiu.cpp and rsrv's search_reply_udp and online_notify.c have it. */
+/* The formats are those of libca (udpiiu.cpp) and rsrv (search_reply_udp, online_notify.c). */
 #include <arpa/inet.h>
 #include <string.h>
 
 #include "wire/caDatagram.h"
 #include "wire/caMessage.h"
 
-#define MESSAGES_MAX 8192 /* more than the longest datagram holds */
+#define MESSAGES_MAX 8192 /* more than the longest datagram has */
 #define CLAIM_MAX    1024u
 #define PORT_DEFAULT 5064u
-#define MINOR_PORT   5u   /* CA 4.5: the answer has the server's port … */
-#define MINOR_ADDR   8u   /* CA 4.8: … and its address */
+#define MINOR_PORT   5u   /* since CA 4.5 the answer has the server's port … */
+#define MINOR_ADDR   8u   /* … and since CA 4.8 its address */
 
 void ebpfMonCaServer(struct ebpfMonPeer *peer, uint32_t addr, unsigned port)
 {
@@ -19,10 +19,10 @@ void ebpfMonCaServer(struct ebpfMonPeer *peer, uint32_t addr, unsigned port)
     peer->sport = htons((uint16_t)port);
 }
 
-static int plausible(const ebpfMonCaHeader *h)
+static int isPlausible(const ebpfMonCaHeader *h)
 {
     switch (h->cmd) {
-    case EBPFMON_CA_VERSION: /* of a client before CA 4.11 it may be all zeros */
+    case EBPFMON_CA_VERSION: /* a client before CA 4.11 may send all zeros */
         return !h->size && h->count < 64;
     case EBPFMON_CA_SEARCH:
         return h->count ? h->size && h->size <= CLAIM_MAX && h->count < 64 && (h->type == 5 || h->type == 10)
@@ -37,15 +37,15 @@ static int plausible(const ebpfMonCaHeader *h)
     }
 }
 
-/* The whole datagram or nothing: on other ports anything may look like the beginning of one. */
-static int ours(const uint8_t *p, size_t len)
+/* Nonzero: the whole datagram is Channel Access. On other ports, any datagram can begin like one. */
+static int isOurs(const uint8_t *p, size_t len)
 {
     int emitted = 0;
 
     while (len) {
         ebpfMonCaHeader h;
 
-        if (ebpfMonCaHeaderParse(&h, p, len) <= 0 || !plausible(&h) || h.size > len - h.head)
+        if (ebpfMonCaHeaderParse(&h, p, len) <= 0 || !isPlausible(&h) || h.size > len - h.head)
             return 0;
         emitted |= h.cmd == EBPFMON_CA_SEARCH || h.cmd == EBPFMON_CA_RSRV_IS_UP;
         p += h.head + h.size;
@@ -54,7 +54,7 @@ static int ours(const uint8_t *p, size_t len)
     return emitted;
 }
 
-static void search(ebpfMonWire *wire, ebpfMonWireEvent *e, const ebpfMonCaHeader *h, const uint8_t *p)
+static void emitSearch(ebpfMonWire *wire, ebpfMonWireEvent *e, const ebpfMonCaHeader *h, const uint8_t *p)
 {
     char name[EBPFMON_CA_NAME_MAX + 1];
 
@@ -66,7 +66,7 @@ static void search(ebpfMonWire *wire, ebpfMonWireEvent *e, const ebpfMonCaHeader
     ebpfMonWireEmit(wire, e);
 }
 
-static void answer(ebpfMonWire *wire, ebpfMonWireEvent *e, const ebpfMonCaHeader *h, const uint8_t *p)
+static void emitAnswer(ebpfMonWire *wire, ebpfMonWireEvent *e, const ebpfMonCaHeader *h, const uint8_t *p)
 {
     const struct ebpfMonPeer from_to = e->peer;
     unsigned minor = h->size >= 2 ? (unsigned)p[h->head] << 8 | p[h->head + 1] : 0;
@@ -81,8 +81,8 @@ static void answer(ebpfMonWire *wire, ebpfMonWireEvent *e, const ebpfMonCaHeader
     ebpfMonWireEmit(wire, e);
 }
 
-/* A repeater passes beacons on with the server's address filled in. */
-static void beacon(ebpfMonWire *wire, ebpfMonWireEvent *e, const ebpfMonCaHeader *h)
+/* A repeater passes beacons on, and fills in the address of the server. */
+static void emitBeacon(ebpfMonWire *wire, ebpfMonWireEvent *e, const ebpfMonCaHeader *h)
 {
     const struct ebpfMonPeer from_to = e->peer;
 
@@ -98,7 +98,7 @@ static void beacon(ebpfMonWire *wire, ebpfMonWireEvent *e, const ebpfMonCaHeader
 void ebpfMonCaDatagram(ebpfMonWire *wire, uint64_t time, const struct ebpfMonPeer *from_to, const uint8_t *p,
     size_t len)
 {
-    if (!ours(p, len))
+    if (!isOurs(p, len))
         return;
     for (int i = 0; len && i < MESSAGES_MAX; i++) {
         ebpfMonWireEvent e = { .protocol = ebpfMonWireCa, .time = time, .peer = *from_to };
@@ -106,11 +106,11 @@ void ebpfMonCaDatagram(ebpfMonWire *wire, uint64_t time, const struct ebpfMonPee
 
         ebpfMonCaHeaderParse(&h, p, len);
         if (h.cmd == EBPFMON_CA_SEARCH && h.count)
-            search(wire, &e, &h, p);
+            emitSearch(wire, &e, &h, p);
         else if (h.cmd == EBPFMON_CA_SEARCH)
-            answer(wire, &e, &h, p);
+            emitAnswer(wire, &e, &h, p);
         else if (h.cmd == EBPFMON_CA_RSRV_IS_UP)
-            beacon(wire, &e, &h);
+            emitBeacon(wire, &e, &h);
         p += h.head + h.size;
         len -= h.head + h.size;
     }

@@ -26,7 +26,7 @@ int ebpfMonCaEventElements(ebpfMonCaState *s, ebpfMonWireEvent *e, const ebpfMon
     bytes = (uint64_t)h->count * t->size;
     from = h->head + t->meta;
     have = m->have > from ? m->have - from : 0;
-    /* A single string is sent no longer than it is. */
+    /* a single string is sent with its own length, not with 40 bytes */
     if (m->total < from + bytes && !(t->base == 0 && h->count == 1 && m->total > from))
         ebpfMonCircuitStats(s->circuit)->malformed++;
     e->dbrType = (int)h->type;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An event out of a Channel Access message. */
+/* Makes an event from a Channel Access message. */
 #ifndef EBPFMON_CAEVENT_H
 #define EBPFMON_CAEVENT_H
 
 #include "wire/caState.h"
 
-/* Inline: the event is large, and this is part of each. */
+/* Inline, because the event is large and every event begins like this. */
 static inline ebpfMonWireEvent ebpfMonCaEvent(const ebpfMonCaState *s, ebpfMonWireKind kind,
     const ebpfMonMessage *m)
 {
@@ -13,12 +13,12 @@ static inline ebpfMonWireEvent ebpfMonCaEvent(const ebpfMonCaState *s, ebpfMonWi
         .fromServer = m->fromServer, .user = s->user, .host = s->host };
 }
 
-/* Of the channel with this number. */
+/* Sets name and cid of the channel with this sid. */
 void ebpfMonCaEventName(const ebpfMonCaState *state, ebpfMonWireEvent *event, uint32_t sid);
-/* With the elements of the message. 0: there are none that could be. */
+/* Sets the elements of the message. 0: the message has no elements, because its type does not exist. */
 int  ebpfMonCaEventElements(ebpfMonCaState *state, ebpfMonWireEvent *event, const ebpfMonMessage *message,
     const ebpfMonCaHeader *header);
-/* What its dbrType means, if it is a channel's native one. */
+/* Sets baseType and elementSize from dbrType, the native type of a channel. */
 void ebpfMonCaEventNative(ebpfMonWireEvent *event);
 
 #endif

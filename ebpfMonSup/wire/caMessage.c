@@ -6,14 +6,14 @@
 #define SERVER 2u
 #define SIZE_MAX_STRICT (64u << 20)
 #define SIZE_MAX_LOOSE  (1u << 30)
-#define STATUS_MAX   (64u << 3) /* caerr.h: the last is ECA_UNRESPTMO, 60 */
+#define STATUS_MAX   (64u << 3) /* caerr.h: the last code is ECA_UNRESPTMO, number 60 */
 #define PRIORITY_MAX 99u
-#define MINOR_MAX    63u        /* 13 is the newest */
+#define MINOR_MAX    63u        /* the newest is 13 */
 #define CLAIM_MAX    1024u
 #define ERROR_MAX    4096u
 
-/* Who sends it on a circuit (tcpJumpTable of rsrv's camessage.c and of libca's cac.cpp). The rest is obsolete, or for
- * datagrams: rsrv ends the circuit over it. */
+/* Which side sends a command over TCP (tcpJumpTable of rsrv's camessage.c and of libca's cac.cpp). The other commands
+ * are obsolete, or only in datagrams; rsrv closes a circuit that has one. */
 static const uint8_t senders[] = {
     [EBPFMON_CA_VERSION] = CLIENT | SERVER,
     [EBPFMON_CA_EVENT_ADD] = CLIENT | SERVER,
@@ -62,10 +62,10 @@ int ebpfMonCaHeaderParse(ebpfMonCaHeader *h, const uint8_t *p, size_t have)
         h->count = ebpfMonBigEndianGet32(p + 20);
         h->head = EBPFMON_CA_HEADER_MAX;
     }
-    return h->size % 8 ? -1 : 1; /* both ends refuse what is not aligned */
+    return h->size % 8 ? -1 : 1; /* both ends refuse a size that is not aligned */
 }
 
-/* dbr_size_n() of db_access.h, padded; a single string may be shorter than its 40 bytes. */
+/* Nonzero: the size is that of dbr_size_n() of db_access.h, padded. A single string may be shorter than 40 bytes. */
 static int sizeFits(const ebpfMonCaHeader *h)
 {
     const ebpfMonCaType *t;
@@ -79,16 +79,16 @@ static int sizeFits(const ebpfMonCaHeader *h)
     return h->size == want || (t->base == 0 && h->count == 1 && h->size && h->size < want);
 }
 
-static int status(uint32_t status)
+static int isStatus(uint32_t status)
 {
     return status > 0 && status < STATUS_MAX;
 }
 
-static int fromClientPlausible(const ebpfMonCaHeader *h)
+static int isPlausibleFromClient(const ebpfMonCaHeader *h)
 {
     switch (h->cmd) {
-    case EBPFMON_CA_VERSION: /* a count of 0 would let 16 zero bytes pass */
-        /* caproto: cid 1 */
+    case EBPFMON_CA_VERSION: /* with a count of 0, 16 zero bytes would be a message */
+        /* caproto sends cid 1 */
         return !h->size && h->type <= PRIORITY_MAX && h->count && h->count <= MINOR_MAX && h->cid <= 1 && !h->extra;
     case EBPFMON_CA_EVENT_ADD:
         return h->size == 16 && h->type < EBPFMON_CA_TYPES;
@@ -98,7 +98,7 @@ static int fromClientPlausible(const ebpfMonCaHeader *h)
         return !h->size && h->type < EBPFMON_CA_TYPES;
     case EBPFMON_CA_WRITE:
     case EBPFMON_CA_WRITE_NOTIFY:
-        return h->size && sizeFits(h); /* without elements it would look like too much else */
+        return h->size && sizeFits(h); /* a write without elements looks like too many other things */
     case EBPFMON_CA_SEARCH:
         return h->size && h->size <= CLAIM_MAX && (h->type == 5 || h->type == 10) && h->count && h->count <= MINOR_MAX;
     case EBPFMON_CA_CREATE_CHAN:
@@ -113,30 +113,30 @@ static int fromClientPlausible(const ebpfMonCaHeader *h)
     }
 }
 
-static int fromServerPlausible(const ebpfMonCaHeader *h)
+static int isPlausibleFromServer(const ebpfMonCaHeader *h)
 {
     switch (h->cmd) {
     case EBPFMON_CA_VERSION:
-        /* caproto: cid 1 */
+        /* caproto sends cid 1 */
         return !h->size && h->type <= PRIORITY_MAX && h->count && h->count <= MINOR_MAX && h->cid <= 1 && !h->extra;
     case EBPFMON_CA_EVENT_ADD: /* without a payload it confirms a cancellation, and m_cid is no status */
-        return h->size ? sizeFits(h) && status(h->cid) : h->type < EBPFMON_CA_TYPES;
+        return h->size ? sizeFits(h) && isStatus(h->cid) : h->type < EBPFMON_CA_TYPES;
     case EBPFMON_CA_EVENT_CANCEL:
         return !h->size && h->type < EBPFMON_CA_TYPES;
     case EBPFMON_CA_READ:
         return sizeFits(h);
-    case EBPFMON_CA_READ_NOTIFY: /* without a payload: refused */
-        return status(h->cid) && (sizeFits(h) || (!h->size && h->type < EBPFMON_CA_TYPES));
+    case EBPFMON_CA_READ_NOTIFY: /* without a payload: the server refused the read */
+        return isStatus(h->cid) && (sizeFits(h) || (!h->size && h->type < EBPFMON_CA_TYPES));
     case EBPFMON_CA_SEARCH:
         return h->size <= 8 && h->type && !h->count;
     case EBPFMON_CA_ERROR:
-        return h->size >= EBPFMON_CA_HEADER && h->size <= ERROR_MAX && !h->type && !h->count && status(h->extra);
+        return h->size >= EBPFMON_CA_HEADER && h->size <= ERROR_MAX && !h->type && !h->count && isStatus(h->extra);
     case EBPFMON_CA_NOT_FOUND:
         return !h->size && (h->type == 5 || h->type == 10);
     case EBPFMON_CA_CREATE_CHAN:
         return !h->size && h->type <= 6;
     case EBPFMON_CA_WRITE_NOTIFY:
-        return !h->size && h->type < EBPFMON_CA_TYPES && status(h->cid);
+        return !h->size && h->type < EBPFMON_CA_TYPES && isStatus(h->cid);
     case EBPFMON_CA_ACCESS_RIGHTS:
         return !h->size && !h->type && !h->count && h->extra <= 3;
     case EBPFMON_CA_CLEAR_CHANNEL:
@@ -154,7 +154,7 @@ int ebpfMonCaHeaderPlausible(const ebpfMonCaHeader *h, int fromServer, int stric
     if (h->cmd >= sizeof senders || !(senders[h->cmd] & (fromServer ? SERVER : CLIENT))
         || h->size > (strict ? SIZE_MAX_STRICT : SIZE_MAX_LOOSE))
         return 0;
-    return !strict || (fromServer ? fromServerPlausible(h) : fromClientPlausible(h));
+    return !strict || (fromServer ? isPlausibleFromServer(h) : isPlausibleFromClient(h));
 }
 
 int ebpfMonCaText(char *text, size_t size, const uint8_t *p, size_t n)

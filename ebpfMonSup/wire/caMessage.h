@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The header of a Channel Access message (caProto.h), and what may stand in one. */
+/* The header of a Channel Access message (caProto.h), and checks of its contents. */
 #ifndef EBPFMON_CAMESSAGE_H
 #define EBPFMON_CAMESSAGE_H
 
@@ -36,25 +36,26 @@ enum {
 };
 
 #define EBPFMON_CA_HEADER     16
-#define EBPFMON_CA_HEADER_MAX 24  /* with sizes of 32 bits */
+#define EBPFMON_CA_HEADER_MAX 24  /* the longer header, with sizes of 32 bits */
 #define EBPFMON_CA_NAME_MAX   1000
 #define EBPFMON_CA_NORMAL     1   /* caerr.h: ECA_NORMAL */
-#define EBPFMON_CA_NOWTACCESS 376 /* … ECA_NOWTACCESS */
+#define EBPFMON_CA_NOWTACCESS 376 /* caerr.h: ECA_NOWTACCESS */
 
 typedef struct {
     unsigned cmd, type;
-    uint32_t size;   /* of the payload */
+    uint32_t size;   /* bytes of the payload */
     uint32_t count;
     uint32_t cid;    /* m_cid */
     uint32_t extra;  /* m_available */
-    size_t   head;   /* bytes of the header: where the payload begins */
+    size_t   head;   /* bytes of the header; the payload follows */
 } ebpfMonCaHeader;
 
-/* 1, or 0: more bytes are needed, or -1: none. */
+/* Reads a header from "have" bytes. 1: done; 0: it needs more bytes; -1: this is no header. */
 int ebpfMonCaHeaderParse(ebpfMonCaHeader *header, const uint8_t *p, size_t have);
-/* Whether a TCP peer could send it. "strict": it could be anything, not what follows another message. */
+/* Nonzero: a TCP peer can send this header. "strict": we do not know if this is a message at all; else it follows
+ * another message. */
 int ebpfMonCaHeaderPlausible(const ebpfMonCaHeader *header, int fromServer, int strict);
-/* The text at p, without what pads it, into "text". -1: there are control characters in it. */
+/* Copies the text at "p" (at most "n" bytes, without its padding) to "text". -1: it contains control characters. */
 int ebpfMonCaText(char *text, size_t size, const uint8_t *p, size_t n);
 
 #endif

@@ -4,10 +4,11 @@
 #include "wire/caEvent.h"
 #include "wire/caRequest.h"
 
-#define PENDING_MAX 16384u /* requests of a kind that may be without their reply */
+#define PENDING_MAX 16384u /* requests of one kind that may wait for their reply */
 
-/* Remembers a request. What a server never answered must not keep new ones out. */
-static void expect(ebpfMonCaState *s, ebpfMonIdTable *t, uint32_t id, uint64_t value, uint32_t sid)
+/* Remembers a request. If the table is full, it is cleared, because requests that a server never answers must not keep
+ * new ones out. */
+static void rememberRequest(ebpfMonCaState *s, ebpfMonIdTable *t, uint32_t id, uint64_t value, uint32_t sid)
 {
     if (t->used >= PENDING_MAX) {
         ebpfMonCircuitStats(s->circuit)->noMemory += t->used;
@@ -21,7 +22,7 @@ static void noteWrite(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonC
 {
     ebpfMonWireEvent e = ebpfMonCaEvent(s, ebpfMonWirePut, m);
 
-    if (!ebpfMonCaEventElements(s, &e, m, h)) { /* there is no such type: the server will refuse it */
+    if (!ebpfMonCaEventElements(s, &e, m, h)) { /* this type does not exist: the server will refuse the write */
         e.dbrType = (int)h->type;
         e.baseType = -1;
         e.count = h->count;
@@ -33,13 +34,13 @@ static void noteWrite(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonC
         e.cid = h->extra;
         ebpfMonCaWriteNote(s, h, m->time);
     } else {
-        expect(s, &s->notifies, h->extra, e.id, h->cid);
+        rememberRequest(s, &s->notifies, h->extra, e.id, h->cid);
     }
     ebpfMonCaEventName(s, &e, h->cid);
     ebpfMonCircuitEmit(s->circuit, &e);
 }
 
-static void claim(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
+static void noteClaim(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
 {
     char text[EBPFMON_CA_CLAIM], *to = h->cmd == EBPFMON_CA_CLIENT_NAME ? s->user : s->host;
     ebpfMonWireEvent e;
@@ -63,7 +64,7 @@ static void noteUse(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaH
     ebpfMonCircuitEmit(s->circuit, &e);
 }
 
-static void search(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
+static void emitSearch(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
 {
     char name[EBPFMON_CA_NAME_MAX + 1];
     ebpfMonWireEvent e = ebpfMonCaEvent(s, ebpfMonWireSearch, m);
@@ -75,7 +76,7 @@ static void search(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHe
     ebpfMonCircuitEmit(s->circuit, &e);
 }
 
-static void create(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
+static void noteCreation(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
 {
     char name[EBPFMON_CA_NAME_MAX + 1];
     const ebpfMonCaChannel *was = ebpfMonCaByCid(s, h->cid);
@@ -93,7 +94,7 @@ static void create(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHe
         ebpfMonCaChannelSet(s, &h->cid, NULL, name);
         return;
     }
-    /* The two directions may come in another order than they were sent: the reply was first. */
+    /* We may see the two directions in another order than they were sent: here the reply came first. */
     sid = was->sid;
     e.dbrType = was->type;
     e.count = was->count;
@@ -115,15 +116,15 @@ void ebpfMonCaRequest(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonC
         noteWrite(s, m, h);
         break;
     case EBPFMON_CA_CREATE_CHAN:
-        create(s, m, h);
+        noteCreation(s, m, h);
         break;
     case EBPFMON_CA_READ:
     case EBPFMON_CA_READ_NOTIFY:
-        expect(s, &s->reads, h->extra, 1, h->cid);
+        rememberRequest(s, &s->reads, h->extra, 1, h->cid);
         noteUse(s, m, h, ebpfMonWireRead);
         break;
     case EBPFMON_CA_EVENT_ADD:
-        expect(s, &s->events, h->extra, 1, h->cid);
+        rememberRequest(s, &s->events, h->extra, 1, h->cid);
         noteUse(s, m, h, ebpfMonWireSubscribe);
         break;
     case EBPFMON_CA_EVENT_CANCEL:
@@ -131,10 +132,10 @@ void ebpfMonCaRequest(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonC
         break;
     case EBPFMON_CA_CLIENT_NAME:
     case EBPFMON_CA_HOST_NAME:
-        claim(s, m, h);
+        noteClaim(s, m, h);
         break;
     case EBPFMON_CA_SEARCH:
-        search(s, m, h);
+        emitSearch(s, m, h);
         break;
     default: /* no event */
         break;

@@ -5,14 +5,14 @@
 #include "wire/caEvent.h"
 #include "wire/caResponse.h"
 
-static void created(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
+static void noteCreated(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
 {
     char name[EBPFMON_CA_NAME_MAX + 1] = "";
     ebpfMonCaChannel *ch = ebpfMonCaByCid(s, h->cid);
     ebpfMonWireEvent e = ebpfMonCaEvent(s, ebpfMonWireChannel, m);
 
     if (ch)
-        strcpy(name, ch->name); /* it fits: names are no longer */
+        strcpy(name, ch->name); /* it fits: no name is longer */
     e.name = name;
     e.cid = h->cid;
     e.sid = h->extra;
@@ -27,7 +27,7 @@ static void created(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaH
     ebpfMonCircuitEmit(s->circuit, &e);
 }
 
-static void gone(ebpfMonCaState *s, const ebpfMonMessage *m, ebpfMonCaChannel *ch, uint32_t cid, uint32_t sid)
+static void noteGone(ebpfMonCaState *s, const ebpfMonMessage *m, ebpfMonCaChannel *ch, uint32_t cid, uint32_t sid)
 {
     ebpfMonWireEvent e = ebpfMonCaEvent(s, ebpfMonWireChannelGone, m);
     char name[EBPFMON_CA_NAME_MAX + 1] = "";
@@ -36,7 +36,7 @@ static void gone(ebpfMonCaState *s, const ebpfMonMessage *m, ebpfMonCaChannel *c
     e.cid = cid;
     e.sid = sid;
     if (ch) {
-        strcpy(name, ch->name); /* it fits: names are no longer */
+        strcpy(name, ch->name); /* it fits: no name is longer */
         e.cid = ch->cid;
         e.sid = ch->sid;
         ebpfMonCaChannelRemove(s, ch);
@@ -44,7 +44,7 @@ static void gone(ebpfMonCaState *s, const ebpfMonMessage *m, ebpfMonCaChannel *c
     ebpfMonCircuitEmit(s->circuit, &e);
 }
 
-static void value(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
+static void noteValue(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
 {
     ebpfMonIdTable *t = h->cmd == EBPFMON_CA_EVENT_ADD ? &s->events : &s->reads;
     const ebpfMonIdEntry *asked = ebpfMonIdFind(t, h->extra);
@@ -57,12 +57,12 @@ static void value(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHea
     ebpfMonCaEventName(s, &e, asked->extra);
     if (t == &s->reads)
         ebpfMonIdRemove(t, h->extra);
-    /* m_cid is the status, but in a reply to the old READ. */
+    /* m_cid is the status; only the reply to the old READ has none */
     if (h->size && (h->cid == EBPFMON_CA_NORMAL || h->cmd == EBPFMON_CA_READ) && ebpfMonCaEventElements(s, &e, m, h))
         ebpfMonCircuitEmit(s->circuit, &e);
 }
 
-static void written(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
+static void noteWritten(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
 {
     const ebpfMonIdEntry *asked = ebpfMonIdFind(&s->notifies, h->extra);
     ebpfMonWireEvent e = ebpfMonCaEvent(s, ebpfMonWireReply, m);
@@ -79,7 +79,7 @@ static void written(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaH
     ebpfMonCircuitEmit(s->circuit, &e);
 }
 
-/* An exception: the header of the request that failed, and a text. */
+/* An exception has the header of the request that failed, and a text. */
 static void noteError(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
 {
     const uint8_t *p = m->p + h->head;
@@ -105,13 +105,14 @@ static void noteError(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonC
     }
     ebpfMonCaEventName(s, &e, request.cid);
     e.status = h->extra;
-    /* caproto's servers have ECA_PUTFAIL for all that goes wrong: "Python exception: Forbidden …" (server/common.py) */
+    /* servers of caproto send ECA_PUTFAIL for everything that goes wrong: "Python exception: Forbidden …"
+     * (server/common.py) */
     e.denied = e.status == EBPFMON_CA_NOWTACCESS || strstr(text, "exception: Forbidden") != NULL;
     e.message = text;
     ebpfMonCircuitEmit(s->circuit, &e);
 }
 
-static void found(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
+static void emitFound(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
 {
     ebpfMonWireEvent e = ebpfMonCaEvent(s, ebpfMonWireFound, m);
 
@@ -126,18 +127,18 @@ void ebpfMonCaResponse(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMon
 
     switch (h->cmd) {
     case EBPFMON_CA_WRITE_NOTIFY:
-        written(s, m, h);
+        noteWritten(s, m, h);
         break;
     case EBPFMON_CA_EVENT_ADD:
     case EBPFMON_CA_READ:
     case EBPFMON_CA_READ_NOTIFY:
-        value(s, m, h);
+        noteValue(s, m, h);
         break;
     case EBPFMON_CA_ERROR:
         noteError(s, m, h);
         break;
     case EBPFMON_CA_CREATE_CHAN:
-        created(s, m, h);
+        noteCreated(s, m, h);
         break;
     case EBPFMON_CA_CREATE_CH_FAIL:
         ch = ebpfMonCaByCid(s, h->cid);
@@ -145,13 +146,13 @@ void ebpfMonCaResponse(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMon
             ebpfMonCaChannelRemove(s, ch);
         break;
     case EBPFMON_CA_CLEAR_CHANNEL:
-        gone(s, m, ebpfMonCaBySid(s, h->cid), h->extra, h->cid);
+        noteGone(s, m, ebpfMonCaBySid(s, h->cid), h->extra, h->cid);
         break;
     case EBPFMON_CA_SERVER_DISCONN:
-        gone(s, m, ebpfMonCaByCid(s, h->cid), h->cid, 0);
+        noteGone(s, m, ebpfMonCaByCid(s, h->cid), h->cid, 0);
         break;
     case EBPFMON_CA_SEARCH:
-        found(s, m, h);
+        emitFound(s, m, h);
         break;
     default: /* no event */
         break;

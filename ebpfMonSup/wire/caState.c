@@ -65,12 +65,12 @@ ebpfMonCaChannel *ebpfMonCaChannelSet(ebpfMonCaState *s, const uint32_t *cid, co
     return NULL;
 }
 
-static void clear(ebpfMonCaState *s, ebpfMonIdTable *t, int withCid)
+static void clearTable(ebpfMonCaState *s, ebpfMonIdTable *t, int withCid)
 {
     for (unsigned i = 0; i < t->room; i++) {
         ebpfMonCaChannel *ch = t->slot[i].value ? channelOf(&t->slot[i]) : NULL;
 
-        /* One that is in both tables goes with the second. */
+        /* a channel that is in both tables is freed with the second */
         if (ch && (withCid || !ch->hasCid)) {
             ebpfMonCircuitStats(s->circuit)->channels--;
             ebpfMonCircuitFree(s->circuit, ch, ch->size);
@@ -81,8 +81,8 @@ static void clear(ebpfMonCaState *s, ebpfMonIdTable *t, int withCid)
 
 void ebpfMonCaChannelsClear(ebpfMonCaState *s)
 {
-    clear(s, &s->bySid, 0);
-    clear(s, &s->byCid, 1);
+    clearTable(s, &s->bySid, 0);
+    clearTable(s, &s->byCid, 1);
 }
 
 void ebpfMonCaWriteNote(ebpfMonCaState *s, const ebpfMonCaHeader *h, uint64_t time)
@@ -101,17 +101,17 @@ void ebpfMonCaWriteNote(ebpfMonCaState *s, const ebpfMonCaHeader *h, uint64_t ti
     *w = (ebpfMonCaWrite){ s->puts, time, h->cid, h->extra, h->count, h->type, h->cmd, 0 };
 }
 
-static int same(const ebpfMonCaWrite *w, const ebpfMonCaHeader *h)
+static int isSame(const ebpfMonCaWrite *w, const ebpfMonCaHeader *h)
 {
-    /* A server that does not know extended headers returns the low half of the count. */
+    /* a server without extended headers returns only the low half of the count */
     return w->id && !w->settled && w->cmd == h->cmd && w->cid == h->cid && w->extra == h->extra && w->type == h->type
         && (w->count & 0xffff) == (h->count & 0xffff);
 }
 
 /*
- * A server handles requests in their order, so an error settles all puts before its own. Of several that look the
- * same it is the oldest one of the last second, since those of a burst are refused one after the other, and else
- * the newest: what was not refused at once went through.
+ * A server handles requests in order, so an error settles all puts before its own. Several puts may look the same. Then
+ * we take the oldest one of the last second, because the puts of a burst are refused one after the other. If there is
+ * none in the last second, we take the newest one: a put that is not refused at once was made.
  */
 uint64_t ebpfMonCaWriteFailed(ebpfMonCaState *s, const ebpfMonCaHeader *h, uint64_t time)
 {
@@ -119,10 +119,10 @@ uint64_t ebpfMonCaWriteFailed(ebpfMonCaState *s, const ebpfMonCaHeader *h, uint6
 
     if (!s->recent)
         return 0;
-    for (unsigned i = 0; i < EBPFMON_CA_RECENT; i++) { /* from the oldest on */
+    for (unsigned i = 0; i < EBPFMON_CA_RECENT; i++) { /* the oldest one comes first */
         ebpfMonCaWrite *w = &s->recent[(s->recentNext + i) % EBPFMON_CA_RECENT];
 
-        if (!same(w, h))
+        if (!isSame(w, h))
             continue;
         found = w;
         if (time < w->time || time - w->time < SOON_NS)

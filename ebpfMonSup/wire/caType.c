@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "wire/caType.h"
 
-/* Offsets of "value" in the structs of db_access.h, which are sent as they lie in memory with their padding. */
+/* Offsets of "value" in the structs of db_access.h, which are sent as they are in memory, with their padding. */
 const ebpfMonCaType ebpfMonCaTypes[EBPFMON_CA_TYPES] = {
     /*           STRING        SHORT        FLOAT        ENUM          CHAR         LONG         DOUBLE */
     /* plain */ { 0, 40, 0 }, { 1, 2, 0 }, { 2, 4, 0 }, { 3, 2, 0 }, { 4, 1, 0 }, { 5, 4, 0 }, { 6, 8, 0 },

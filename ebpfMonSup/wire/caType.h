@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The types of Channel Access as they lie on the wire (db_access.h). */
+/* The types of Channel Access as they are sent (db_access.h). */
 #ifndef EBPFMON_CATYPE_H
 #define EBPFMON_CATYPE_H
 
@@ -10,7 +10,7 @@
 typedef struct {
     uint8_t  base;  /* DBR_STRING 0 … DBR_DOUBLE 6 */
     uint8_t  size;  /* bytes of an element */
-    uint16_t meta;  /* bytes before the first one: status, time stamp, units, limits, … */
+    uint16_t meta;  /* bytes before the first element: status, time stamp, units, limits, … */
 } ebpfMonCaType;
 
 extern const ebpfMonCaType ebpfMonCaTypes[EBPFMON_CA_TYPES];

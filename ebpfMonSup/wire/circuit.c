@@ -4,8 +4,8 @@
 #include "common/hash.h"
 #include "wire/circuit.h"
 
-/* Connections whose protocol is not known yet must not drive out those of CA and PVA; but they need some room, so that
- * new ones are found. */
+/* The part (1 / OTHERS_SHARE) of all circuits that may be neither CA nor PVA yet. They must not displace circuits of CA
+ * and PVA, but they need some room, so that new circuits are found. */
 #define OTHERS_SHARE 8
 
 static unsigned getBucket(const ebpfMonWire *w, const ebpfMonCircuitKey *k)
@@ -26,23 +26,23 @@ int ebpfMonCircuitSameKey(const ebpfMonCircuitKey *a, const ebpfMonCircuitKey *b
         && a->port[1] == b->port[1] && a->netns == b->netns;
 }
 
-static ebpfMonCircuitList *listOf(ebpfMonCircuit *c)
+static ebpfMonCircuitList *getList(ebpfMonCircuit *c)
 {
     return c->phase == ebpfMonCircuitOpen ? &c->wire->open : &c->wire->others;
 }
 
-static void leave(ebpfMonCircuit *c)
+static void leaveList(ebpfMonCircuit *c)
 {
-    ebpfMonCircuitList *list = listOf(c);
+    ebpfMonCircuitList *list = getList(c);
 
     *(c->older ? &c->older->newer : &list->oldest) = c->newer;
     *(c->newer ? &c->newer->older : &list->newest) = c->older;
     list->count--;
 }
 
-static void join(ebpfMonCircuit *c)
+static void joinList(ebpfMonCircuit *c)
 {
-    ebpfMonCircuitList *list = listOf(c);
+    ebpfMonCircuitList *list = getList(c);
 
     c->older = list->newest;
     c->newer = NULL;
@@ -55,8 +55,8 @@ void ebpfMonCircuitUsed(ebpfMonCircuit *c, uint64_t time)
 {
     c->last = time;
     if (c->newer) {
-        leave(c);
-        join(c);
+        leaveList(c);
+        joinList(c);
     }
 }
 
@@ -95,7 +95,7 @@ ebpfMonCircuit *ebpfMonCircuitMake(ebpfMonWire *w, const ebpfMonCircuitKey *key,
     unsigned bucket = getBucket(w, key);
     ebpfMonCircuit *c;
 
-    /* The last eighth of the memory is for those that are here to go on, and for a new one to begin. */
+    /* the last eighth of the memory is kept for the circuits that exist, and for the begin of a new one */
     while (stats->circuits
         && (stats->circuits >= limits->circuits || stats->memory > limits->total - limits->total / 8))
         forgetOne(w, time);
@@ -113,7 +113,7 @@ ebpfMonCircuit *ebpfMonCircuitMake(ebpfMonWire *w, const ebpfMonCircuitKey *key,
     c->next = w->byKey[bucket];
     w->byKey[bucket] = c;
     stats->circuits++;
-    join(c);
+    joinList(c);
     return c;
 }
 
@@ -135,9 +135,9 @@ int ebpfMonCircuitOpened(ebpfMonCircuit *c, const ebpfMonProtocol *protocol, int
 
     if (!state)
         return 0;
-    leave(c);
+    leaveList(c);
     c->phase = ebpfMonCircuitOpen;
-    join(c);
+    joinList(c);
     c->protocol = protocol;
     c->state = state;
     c->server = server;
@@ -149,14 +149,14 @@ int ebpfMonCircuitOpened(ebpfMonCircuit *c, const ebpfMonProtocol *protocol, int
     return 1;
 }
 
-/* It is no open circuit any more. */
-static void closed(ebpfMonCircuit *c, ebpfMonCircuitPhase phase, uint64_t time)
+/* Ends the open state of a circuit, and emits ebpfMonWireClosed. */
+static void closeCircuit(ebpfMonCircuit *c, ebpfMonCircuitPhase phase, uint64_t time)
 {
     ebpfMonWire *w = c->wire;
     ebpfMonWireEvent e = { .kind = ebpfMonWireClosed, .time = time };
     ebpfMonCircuit **at;
 
-    leave(c);
+    leaveList(c);
     if (c->phase == ebpfMonCircuitOpen) {
         e.fromServer = c->closer >= 0 && c->closer == c->server;
         ebpfMonCircuitEmit(c, &e);
@@ -167,14 +167,14 @@ static void closed(ebpfMonCircuit *c, ebpfMonCircuitPhase phase, uint64_t time)
         *at = c->nextNumber;
     }
     c->phase = phase;
-    join(c);
+    joinList(c);
 }
 
 void ebpfMonCircuitDisown(ebpfMonCircuit *c, uint64_t time)
 {
     ebpfMonWireEvent e = { .kind = ebpfMonWireForeign, .time = time };
 
-    closed(c, ebpfMonCircuitForeign, time);
+    closeCircuit(c, ebpfMonCircuitForeign, time);
     ebpfMonCircuitPeer(c, c->server < 0 ? 1 : c->server, &e.peer);
     ebpfMonWireEmit(c->wire, &e);
     for (int side = 0; side < 2; side++) {
@@ -185,7 +185,7 @@ void ebpfMonCircuitDisown(ebpfMonCircuit *c, uint64_t time)
 
 void ebpfMonCircuitAgain(ebpfMonCircuit *c, uint64_t time)
 {
-    closed(c, ebpfMonCircuitNew, time);
+    closeCircuit(c, ebpfMonCircuitNew, time);
     c->server = -1;
     c->guessed = 0;
     c->segments = 0;
@@ -205,8 +205,8 @@ void ebpfMonCircuitEnd(ebpfMonCircuit *c, uint64_t time)
     ebpfMonWire *w = c->wire;
     ebpfMonCircuit **at;
 
-    closed(c, ebpfMonCircuitForeign, time);
-    leave(c);
+    closeCircuit(c, ebpfMonCircuitForeign, time);
+    leaveList(c);
     for (int side = 0; side < 2; side++) {
         ebpfMonStreamClear(&c->stream[side]);
         ebpfMonAssemblyClear(&c->wire->account, &c->assembly[side]);
@@ -237,7 +237,7 @@ void ebpfMonCircuitEmit(ebpfMonCircuit *c, ebpfMonWireEvent *e)
 {
     struct ebpfMonPeer peer = c->peer;
 
-    if (e->kind == ebpfMonWireFound) { /* a name server answers for others */
+    if (e->kind == ebpfMonWireFound) { /* a name server answers for other servers */
         peer.saddr = e->peer.saddr ? e->peer.saddr : peer.saddr;
         peer.sport = e->peer.sport ? e->peer.sport : peer.sport;
     }

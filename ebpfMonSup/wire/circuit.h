@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A TCP connection, and the table of them. Its two sides are numbered by address and port, the lower one 0, so that
- * both orientations are one connection; which of them is the server is found out.
+ * A TCP connection (circuit), and the table of all. The side with the lower address and port is number 0, so that
+ * packets of both directions have one key. Which side is the server is found out later. For the thread of the wire.
  */
 #ifndef EBPFMON_CIRCUIT_H
 #define EBPFMON_CIRCUIT_H
@@ -18,18 +18,18 @@ typedef struct {
 } ebpfMonCircuitKey;
 
 struct ebpfMonCircuit {
-    ebpfMonCircuit *next;              /* of its place in the table */
-    ebpfMonCircuit *older, *newer;     /* by last use: one list of the open ones, one of the others */
+    ebpfMonCircuit *next;              /* the next one of its bucket in byKey */
+    ebpfMonCircuit *older, *newer;     /* in order of last use: one list of open circuits, one of the others */
     ebpfMonWire *wire;
     ebpfMonCircuitKey key;
-    uint64_t number;                   /* 0: not opened */
+    uint64_t number;                   /* its number for events; 0: it is not open */
     ebpfMonCircuit *nextNumber;
-    uint64_t last;                     /* time of the last packet */
+    uint64_t last;                     /* time of its last packet */
     ebpfMonCircuitPhase phase;
-    int      server;                   /* side, -1: not known */
-    int      closer;                   /* side that closed it first, -1: none yet */
-    int      guessed;                  /* … without its handshake */
-    unsigned segments;                 /* with data, while new */
+    int      server;                   /* number of the server's side; -1: not known */
+    int      closer;                   /* side that closed it first; -1: none has */
+    int      guessed;                  /* nonzero: the server's side was guessed, because its handshake was not seen */
+    unsigned segments;                 /* segments with data, while it is new */
     uint64_t messages;
     const ebpfMonProtocol *protocol;
     void    *state;
@@ -49,21 +49,26 @@ struct ebpfMonWire {
     ebpfMonMemoryAccount account;
     ebpfMonCircuitList open, others;
     ebpfMonCircuit **byKey, **byNumber;
-    unsigned buckets;                  /* of each, a power of two */
-    uint64_t number;                   /* the last one given */
+    unsigned buckets;                  /* buckets of each table; a power of two */
+    uint64_t number;                   /* the last number that a circuit got */
     ebpfMonEndedCircuits *ended;
 };
 
 int  ebpfMonCircuitSameKey(const ebpfMonCircuitKey *a, const ebpfMonCircuitKey *b);
 ebpfMonCircuit *ebpfMonCircuitFind(ebpfMonWire *wire, const ebpfMonCircuitKey *key);
 ebpfMonCircuit *ebpfMonCircuitByNumber(ebpfMonWire *wire, uint64_t number);
+/* Makes a new circuit. If there are too many, the one that was unused for the longest time ends. NULL: no memory, which
+ * is counted. */
 ebpfMonCircuit *ebpfMonCircuitMake(ebpfMonWire *wire, const ebpfMonCircuitKey *key, uint64_t time);
+/* Notes a packet of the circuit. */
 void ebpfMonCircuitUsed(ebpfMonCircuit *circuit, uint64_t time);
-/* 0: no memory for it. */
+/* Opens the circuit: its protocol and its server are known. Emits ebpfMonWireOpened. 0: no memory. */
 int  ebpfMonCircuitOpened(ebpfMonCircuit *circuit, const ebpfMonProtocol *protocol, int server, uint64_t time);
-void ebpfMonCircuitDisown(ebpfMonCircuit *circuit, uint64_t time); /* it is foreign */
-void ebpfMonCircuitAgain(ebpfMonCircuit *circuit, uint64_t time);  /* it is new again: roles were guessed wrong */
-void ebpfMonCircuitEnd(ebpfMonCircuit *circuit, uint64_t time);    /* and free it; not within a call of a stream */
+void ebpfMonCircuitDisown(ebpfMonCircuit *circuit, uint64_t time); /* it is neither CA nor PVA */
+void ebpfMonCircuitAgain(ebpfMonCircuit *circuit, uint64_t time);  /* its sides were guessed wrong: it is new again */
+void ebpfMonCircuitEnd(ebpfMonCircuit *circuit, uint64_t time);    /* closes and frees it; not from a function of a
+                                                                    * stream's sink */
+/* Sets "peer" to its two ends. "server": number of the server's side. */
 void ebpfMonCircuitPeer(const ebpfMonCircuit *circuit, int server, struct ebpfMonPeer *peer);
 
 #endif

@@ -4,28 +4,28 @@
 #include "wire/protocols.h"
 #include "wire/resync.h"
 
-#define SEGMENTS   8  /* with data, until a connection is given up or the ports decide */
-#define PATIENCE   64 /* … on a port that is CA's or PVA's, or with what may be a long message */
+#define SEGMENTS   8  /* segments with data after which a connection is given up, or the ports decide */
+#define PATIENCE   64 /* the same on a port of CA or PVA, or if a long message may have begun */
 
-static int ours(uint16_t port)
+static int isOurPort(uint16_t port)
 {
     unsigned p = (unsigned)(port >> 8 | (port & 0xff) << 8);
 
     return p == 5064 || p == 5075;
 }
 
-/* The side that is the server, if the ports alone say so. */
-static int byPort(const ebpfMonCircuitKey *key)
+/* Returns the number of the server's side, as the ports suggest it. */
+static int findServerByPort(const ebpfMonCircuitKey *key)
 {
     const uint8_t *p0 = (const uint8_t *)&key->port[0], *p1 = (const uint8_t *)&key->port[1];
 
-    if (ours(key->port[0]) != ours(key->port[1]))
-        return ours(key->port[1]);
+    if (isOurPort(key->port[0]) != isOurPort(key->port[1]))
+        return isOurPort(key->port[1]);
     return (p0[0] << 8 | p0[1]) > (p1[0] << 8 | p1[1]);
 }
 
 typedef struct {
-    int score;  /* 0: it is not */
+    int score;  /* 0 or less: nothing supports this guess */
     int server;
     const ebpfMonProtocol *protocol;
     ebpfMonResyncResult result[2];
@@ -34,7 +34,7 @@ typedef struct {
 
 static void rateGuess(const ebpfMonCircuit *c, const size_t segAt[2], guess *g)
 {
-    int trusted = ours(c->key.port[0]) || ours(c->key.port[1]);
+    int trusted = isOurPort(c->key.port[0]) || isOurPort(c->key.port[1]);
 
     g->score = 0;
     for (int side = 0; side < 2; side++) {
@@ -52,7 +52,7 @@ static void rateGuess(const ebpfMonCircuit *c, const size_t segAt[2], guess *g)
     }
 }
 
-/* -1, or the side whose bytes have to be read again, because the guess was wrong. */
+/* Opens the circuit. Returns -1; or the side whose bytes must be read again, because the guess was wrong. */
 static int openCircuit(ebpfMonCircuit *c, const guess *g, int guessed, uint64_t time)
 {
     if (!ebpfMonCircuitOpened(c, g->protocol, g->server, time)) {
@@ -61,7 +61,7 @@ static int openCircuit(ebpfMonCircuit *c, const guess *g, int guessed, uint64_t 
         return -1;
     }
     c->guessed = guessed;
-    for (int i = 0; i < 2; i++) { /* requests before replies */
+    for (int i = 0; i < 2; i++) { /* requests come before replies */
         int side = i ? g->server : !g->server;
 
         if (c->phase == ebpfMonCircuitOpen && g->result[side] == ebpfMonResyncFound)
@@ -74,19 +74,19 @@ static int openCircuit(ebpfMonCircuit *c, const guess *g, int guessed, uint64_t 
 
 typedef struct {
     guess  best;
-    int    tie;      /* another one is as good */
-    int    perhaps;  /* a message of some protocol may have begun on this side */
-    size_t need;     /* bytes of its buffer before this one are no message's */
+    int    tie;      /* nonzero: another guess is as good */
+    int    perhaps;  /* nonzero: a message of some protocol may have begun on this side */
+    size_t need;     /* bytes of its buffer before this place belong to no message */
 } verdict;
 
-/* Nonzero: the ports say which side is the server. */
+/* Nonzero: the ports tell which side is the server. */
 static int portsTell(const ebpfMonCircuit *c)
 {
-    return ours(c->key.port[0]) != ours(c->key.port[1]);
+    return isOurPort(c->key.port[0]) != isOurPort(c->key.port[1]);
 }
 
-/* "newAt": where in the buffer of "side" the bytes begin that came last. */
-static verdict judge(const ebpfMonCircuit *c, int side, size_t newAt)
+/* Rates all guesses. "newAt": where in the buffer of "side" the newest bytes begin. */
+static verdict rateGuesses(const ebpfMonCircuit *c, int side, size_t newAt)
 {
     verdict v = { .need = SIZE_MAX };
     size_t segAt[2] = { SIZE_MAX, SIZE_MAX };
@@ -96,28 +96,28 @@ static verdict judge(const ebpfMonCircuit *c, int side, size_t newAt)
     for (unsigned i = 0; i < ebpfMonProtocolCount; i++) {
         for (int server = 0; server < 2; server++) {
             if (c->server >= 0 && server != c->server)
-                continue; /* the handshake was seen */
+                continue; /* the handshake showed the server */
             g.protocol = ebpfMonProtocols[i];
             g.server = server;
             rateGuess(c, segAt, &g);
             if (g.result[side] != ebpfMonResyncNone && g.offset[side] < v.need)
                 v.need = g.offset[side];
             v.perhaps |= g.result[side] == ebpfMonResyncPerhaps;
-            if (c->server < 0 && portsTell(c) && c->segments < SEGMENTS && server != byPort(&c->key))
-                continue; /* a server elsewhere needs more to be believed than a header that could be either's */
+            if (c->server < 0 && portsTell(c) && c->segments < SEGMENTS && server != findServerByPort(&c->key))
+                continue; /* the ports name the other side: a header that both sides could send is not enough */
             v.tie = g.score > 0 && g.score == v.best.score ? 1 : g.score > v.best.score ? 0 : v.tie;
-            if (g.score > v.best.score || (v.tie && g.score == v.best.score && g.server == byPort(&c->key)))
+            if (g.score > v.best.score || (v.tie && g.score == v.best.score && g.server == findServerByPort(&c->key)))
                 v.best = g;
         }
     }
     return v;
 }
 
-/* -1, or the side whose bytes have to be looked at anew. */
-static int detect(ebpfMonCircuit *c, int side, size_t newAt, uint64_t time)
+/* Tries to open the circuit. Returns -1; or the side whose bytes must be tried again. */
+static int tryOpen(ebpfMonCircuit *c, int side, size_t newAt, uint64_t time)
 {
     ebpfMonAssembly *a = &c->assembly[side];
-    verdict v = judge(c, side, newAt);
+    verdict v = rateGuesses(c, side, newAt);
     size_t need = v.need < a->have ? v.need : a->have, retain = EBPFMON_RETAIN;
 
     if (v.best.score > 0 && (!v.tie || portsTell(c) || c->segments >= SEGMENTS))
@@ -126,7 +126,7 @@ static int detect(ebpfMonCircuit *c, int side, size_t newAt, uint64_t time)
         ebpfMonCircuitDisown(c, time);
         return -1;
     }
-    if (v.best.score > 0) { /* waits for a message that shows the roles */
+    if (v.best.score > 0) { /* keep them until a message shows which side is the server */
         need = 0;
         retain = ebpfMonCircuitLimits(c)->keep;
     }
@@ -148,7 +148,7 @@ void ebpfMonDetectBytes(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t
     }
     if (c->phase != ebpfMonCircuitNew)
         return;
-    /* Each wrong guess took a message: this ends. */
+    /* each wrong guess used up a message, so this loop ends */
     for (; side >= 0 && c->assembly[side].have; newAt = 0)
-        side = detect(c, side, newAt, time);
+        side = tryOpen(c, side, newAt, time);
 }

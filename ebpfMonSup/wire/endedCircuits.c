@@ -4,15 +4,15 @@
 #include "common/hash.h"
 #include "wire/endedCircuits.h"
 
-#define PLACES  1024           /* by key: a later connection may take the place of an earlier one */
+#define PLACES  1024           /* places by hash of the key: a later connection may replace an earlier one */
 #define COPY_NS 1000000000ull
-#define LATELY  (1 << 20)      /* bytes before the end that are the connection's, where its beginning was not seen */
+#define LATELY  (1 << 20)      /* bytes before its end that we take for the connection's, if its begin was not seen */
 
 struct ebpfMonEndedCircuits {
     ebpfMonCircuitKey key;
-    uint64_t time;             /* 0: free */
+    uint64_t time;             /* 0: the place is free */
     int      known[2], syn[2];
-    uint32_t first[2], end[2]; /* sequence numbers of each side */
+    uint32_t first[2], end[2]; /* TCP sequence numbers, by side */
 };
 
 ebpfMonEndedCircuits *ebpfMonEndedCircuitsNew(void)
@@ -39,7 +39,7 @@ void ebpfMonEndedCircuitsAdd(ebpfMonEndedCircuits *ended, const ebpfMonCircuit *
         e->known[side] = s->started;
         e->syn[side] = s->syn;
         e->first[side] = s->syn ? s->isn : s->next - LATELY;
-        e->end[side] = s->next + 1; /* the FIN has a number, too */
+        e->end[side] = s->next + 1; /* the FIN has a sequence number, too */
     }
 }
 

@@ -6,7 +6,8 @@
 
 #define ROOM_MIN 8u
 
-/* With the table's address: a peer chooses the numbers, and must not know which of them collide. */
+/* The hash uses the address of the table, because a peer chooses the numbers and must not know which of them
+ * collide. */
 static unsigned getHome(const ebpfMonIdTable *t, uint32_t key)
 {
     return (unsigned)ebpfMonHashMix(key ^ (uint64_t)(uintptr_t)t->slot) & (t->room - 1);
@@ -22,7 +23,7 @@ ebpfMonIdEntry *ebpfMonIdFind(const ebpfMonIdTable *t, uint32_t key)
     return NULL;
 }
 
-static void put(ebpfMonIdTable *t, const ebpfMonIdEntry *entry)
+static void putEntry(ebpfMonIdTable *t, const ebpfMonIdEntry *entry)
 {
     unsigned i = getHome(t, entry->key);
 
@@ -32,7 +33,7 @@ static void put(ebpfMonIdTable *t, const ebpfMonIdEntry *entry)
     t->used++;
 }
 
-static int grow(ebpfMonCircuit *c, ebpfMonIdTable *t)
+static int growTable(ebpfMonCircuit *c, ebpfMonIdTable *t)
 {
     ebpfMonIdTable old = *t;
 
@@ -46,7 +47,7 @@ static int grow(ebpfMonCircuit *c, ebpfMonIdTable *t)
     t->used = 0;
     for (unsigned i = 0; i < old.room; i++)
         if (old.slot[i].value)
-            put(t, &old.slot[i]);
+            putEntry(t, &old.slot[i]);
     ebpfMonIdClear(c, &old);
     return 1;
 }
@@ -59,9 +60,9 @@ int ebpfMonIdSet(ebpfMonCircuit *c, ebpfMonIdTable *t, unsigned max, uint32_t ke
         *at = entry;
         return 1;
     }
-    if (t->used >= max || (t->used >= t->room / 4 * 3 && !grow(c, t)))
+    if (t->used >= max || (t->used >= t->room / 4 * 3 && !growTable(c, t)))
         return 0;
-    put(t, &entry);
+    putEntry(t, &entry);
     return 1;
 }
 
@@ -73,7 +74,7 @@ void ebpfMonIdRemove(ebpfMonIdTable *t, uint32_t key)
     if (!at)
         return;
     hole = (unsigned)(at - t->slot);
-    /* Those behind it move up, so that no search ends early. */
+    /* entries after it move up, so that no search ends too early */
     for (unsigned i = (hole + 1) & mask; t->slot[i].value; i = (i + 1) & mask) {
         if (((i - getHome(t, t->slot[i].key)) & mask) >= ((i - hole) & mask)) {
             t->slot[hole] = t->slot[i];

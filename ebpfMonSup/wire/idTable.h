@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From a number that the other side chose to what we know of it. Memory by ebpfMonCircuitAlloc. */
+/* A table from numbers that a peer chose to what we know of them. Its memory comes from ebpfMonCircuitAlloc. */
 #ifndef EBPFMON_IDTABLE_H
 #define EBPFMON_IDTABLE_H
 
@@ -16,9 +16,9 @@ typedef struct {
     unsigned room, used; /* room: a power of two, or 0 */
 } ebpfMonIdTable;
 
-/* The entry is valid until the table changes. NULL: none. */
+/* Finds an entry, which is valid until the table changes. NULL: there is none. */
 ebpfMonIdEntry *ebpfMonIdFind(const ebpfMonIdTable *table, uint32_t key);
-/* Adds or replaces. 0: there are "max" already, or no memory. */
+/* Adds or replaces an entry. 0: there are "max" entries, or no memory. */
 int  ebpfMonIdSet(ebpfMonCircuit *circuit, ebpfMonIdTable *table, unsigned max, uint32_t key, uint64_t value,
     uint32_t extra);
 void ebpfMonIdRemove(ebpfMonIdTable *table, uint32_t key);

@@ -3,7 +3,7 @@
 
 #include "wire/memoryAccount.h"
 
-#define KEEP_MIN 256 /* bytes: any header, and a name */
+#define KEEP_MIN 256 /* bytes; room for any header, and a name */
 
 void ebpfMonMemoryAccountStart(ebpfMonMemoryAccount *a, const ebpfMonWireLimits *limits, ebpfMonWireSink sink,
     void *arg)
@@ -27,7 +27,7 @@ void ebpfMonMemoryAccountStart(ebpfMonMemoryAccount *a, const ebpfMonWireLimits 
         l->total = 64 << 20;
 }
 
-static void nothing(void *arg, const ebpfMonWireEvent *event)
+static void ignoreEvent(void *arg, const ebpfMonWireEvent *event)
 {
     (void)arg;
     (void)event;
@@ -35,7 +35,7 @@ static void nothing(void *arg, const ebpfMonWireEvent *event)
 
 void ebpfMonMemoryAccountMute(ebpfMonMemoryAccount *a)
 {
-    a->sink = nothing;
+    a->sink = ignoreEvent;
 }
 
 void *ebpfMonMemoryAccountAlloc(ebpfMonMemoryAccount *a, size_t size)

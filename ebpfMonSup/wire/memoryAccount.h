@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a wire may use, what it has used, its counts, and the sink of its events. All modules of this room use it. */
+/* The limits, the memory, the counts and the sink of a wire. All modules of this room use it. For the thread of the
+ * wire. */
 #ifndef EBPFMON_MEMORYACCOUNT_H
 #define EBPFMON_MEMORYACCOUNT_H
 
@@ -8,22 +9,23 @@
 typedef struct {
     ebpfMonWireLimits limits;
     ebpfMonWireStats  stats;
-    uint64_t          lossAt; /* wire.h, ebpfMonWireSetLossAt */
+    uint64_t          lossAt; /* see ebpfMonWireSetLossAt (wire.h) */
     ebpfMonWireSink   sink;
     void    *arg;
 } ebpfMonMemoryAccount;
 
-/* A NULL limit or zero member takes the default. */
+/* Begins with all counts 0. If "limits" is NULL or a member 0, the default applies. */
 void ebpfMonMemoryAccountStart(ebpfMonMemoryAccount *account, const ebpfMonWireLimits *limits, ebpfMonWireSink sink,
     void *arg);
-/* From now on the sink gets no events. */
+/* The sink gets no more events. */
 void ebpfMonMemoryAccountMute(ebpfMonMemoryAccount *account);
 
-/* Counted against limits.total; NULL at the limit. "size" of Free is that of Alloc; a NULL p does no harm. */
+/* Memory that counts against limits.total. Alloc: NULL at the limit. Free: "size" must be that of Alloc; "p" may be
+ * NULL. */
 void *ebpfMonMemoryAccountAlloc(ebpfMonMemoryAccount *account, size_t size);
 void  ebpfMonMemoryAccountFree(ebpfMonMemoryAccount *account, void *p, size_t size);
 
-/* To the sink, with "" for each text that is NULL. */
+/* Gives the event to the sink. Texts that are NULL become "". */
 void  ebpfMonMemoryAccountEmit(ebpfMonMemoryAccount *account, ebpfMonWireEvent *event);
 
 #endif

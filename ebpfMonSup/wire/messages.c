@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages out of the bytes of one direction. A message that lies in one piece is handed on where it is; only one
- * that does not is copied together, up to limits.keep, and what is longer is hashed as it goes by.
+ * Makes messages from the bytes of one direction. A message in one piece is passed on where it is. Only a message in
+ * several pieces is copied, up to limits.keep bytes; the hash includes the rest.
  */
 #include "wire/messages.h"
 #include "wire/resync.h"
 
-#define TRIES_MAX 64   /* segments without a header before a connection with few messages was none of ours */
+#define TRIES_MAX 64   /* after so many segments without a header, a connection with few messages is taken as foreign */
 #define FEW       8
 
-static int fromServer(const ebpfMonCircuit *c, int side)
+static int isFromServer(const ebpfMonCircuit *c, int side)
 {
     return side == c->server;
 }
@@ -20,18 +20,18 @@ static void deliver(ebpfMonCircuit *c, const ebpfMonMessage *m)
     c->protocol->message(c->state, m);
 }
 
-/* The message in the buffer, whole or as far as it was seen. */
+/* Passes on the message in the buffer, as far as it was seen. */
 static void deliverKept(ebpfMonCircuit *c, int side, uint64_t time)
 {
     ebpfMonAssembly *a = &c->assembly[side];
-    ebpfMonMessage m = { a->buf, a->have, a->total, a->holed ? 0 : a->hash, time, a->seq, fromServer(c, side) };
+    ebpfMonMessage m = { a->buf, a->have, a->total, a->holed ? 0 : a->hash, time, a->seq, isFromServer(c, side) };
 
     if (a->have)
         deliver(c, &m);
     ebpfMonAssemblyClear(&c->wire->account, a);
 }
 
-static int frameOk(const ebpfMonFrame *f)
+static int isFrameValid(const ebpfMonFrame *f)
 {
     return f->total > 0 && f->hashFrom <= f->total && f->hashTo <= f->total;
 }
@@ -52,36 +52,38 @@ void ebpfMonMessagesWait(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_
     a->fresh = 0;
 }
 
-static void search(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, size_t n, int atStart, uint64_t time);
+static void searchHeader(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, size_t n, int atStart,
+    uint64_t time);
 
-/* What was taken for our protocol does not go on as such. The buffer holds what is before p. */
-static void outOfStep(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, size_t n, uint64_t time)
+/* The bytes do not go on as messages of this protocol. The buffer has the bytes before "p". */
+static void loseStep(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, size_t n, uint64_t time)
 {
     ebpfMonAssembly *a = &c->assembly[side];
     ebpfMonFrame f = { 0 };
 
     ebpfMonCircuitStats(c)->malformed++;
-    if (c->guessed && c->protocol->frame(NULL, !fromServer(c, side), p, n, &f) > 0) {
+    if (c->guessed && c->protocol->frame(NULL, !isFromServer(c, side), p, n, &f) > 0) {
         ebpfMonCircuitAgain(c, time);
         ebpfMonMessagesWait(c, side, seq, p, n);
         return;
     }
     a->synced = 0;
     a->tries = 0;
-    search(c, side, seq, p, n, 0, time);
+    searchHeader(c, side, seq, p, n, 0, time);
 }
 
-/* The first messages of a circuit that was met in the middle must be beyond doubt, or we took it for something else. */
-static int frameOf(ebpfMonCircuit *c, int side, const uint8_t *p, size_t n, ebpfMonFrame *f)
+/* Finds the message at "p". The first messages of a circuit of which the begin was not seen must be beyond doubt; else
+ * it may be something else. */
+static int findFrame(ebpfMonCircuit *c, int side, const uint8_t *p, size_t n, ebpfMonFrame *f)
 {
     void *state = c->guessed && c->messages < FEW ? NULL : c->state;
 
-    return c->protocol->frame(state, fromServer(c, side), p, n, f);
+    return c->protocol->frame(state, isFromServer(c, side), p, n, f);
 }
 
-/* Longer than others: one loop over the three states of a message (at its header, in pieces of its header, within it),
- * which share all variables. */
-static void inStep(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, size_t n, uint64_t time)
+/* This function is longer than others: it is one loop over the three states of a message (at its header, in pieces of
+ * its header, within the message), which share all variables. */
+static void readMessages(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, size_t n, uint64_t time)
 {
     ebpfMonAssembly *a = &c->assembly[side];
     size_t keep = ebpfMonCircuitLimits(c)->keep;
@@ -90,16 +92,16 @@ static void inStep(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, 
         ebpfMonFrame f = { 0 };
         size_t take = 1;
 
-        if (!a->total && !a->have) { /* at a header */
-            int r = frameOf(c, side, p, n, &f);
+        if (!a->total && !a->have) { /* a message begins here */
+            int r = findFrame(c, side, p, n, &f);
 
-            if (r < 0 || (r > 0 && !frameOk(&f))) {
-                outOfStep(c, side, seq, p, n, time);
+            if (r < 0 || (r > 0 && !isFrameValid(&f))) {
+                loseStep(c, side, seq, p, n, time);
                 return;
             }
-            if (r > 0 && f.total <= n && f.total <= keep) { /* whole: no copy */
+            if (r > 0 && f.total <= n && f.total <= keep) { /* it is complete: no copy */
                 ebpfMonMessage m = { p, f.total, f.total, ebpfMonAssemblyHashWhole(p, &f), time, seq,
-                    fromServer(c, side) };
+                    isFromServer(c, side) };
 
                 deliver(c, &m);
                 seq += (uint32_t)f.total;
@@ -111,28 +113,28 @@ static void inStep(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, 
             if (r > 0)
                 ebpfMonAssemblyFramed(a, &f);
         }
-        if (!a->total) { /* its header comes in pieces */
+        if (!a->total) { /* the header comes in pieces */
             int r;
 
             if (!ebpfMonAssemblyKeep(&c->wire->account, a, p, 1)) {
                 ebpfMonCircuitStats(c)->noMemory++;
-                outOfStep(c, side, seq, p, n, time);
+                loseStep(c, side, seq, p, n, time);
                 return;
             }
-            r = frameOf(c, side, a->buf, a->have, &f);
-            if (r < 0 || (r > 0 && (!frameOk(&f) || f.total < a->have))
+            r = findFrame(c, side, a->buf, a->have, &f);
+            if (r < 0 || (r > 0 && (!isFrameValid(&f) || f.total < a->have))
                 || (r == 0 && a->have >= c->protocol->headerMax)) {
-                outOfStep(c, side, seq + 1, p + 1, n - 1, time);
+                loseStep(c, side, seq + 1, p + 1, n - 1, time);
                 return;
             }
             if (r > 0)
                 ebpfMonAssemblyFramed(a, &f);
-        } else { /* within a message */
+        } else { /* these bytes are within a message */
             size_t room = a->have < keep ? keep - a->have : 0;
 
             take = n < a->total - a->done ? n : a->total - a->done;
             ebpfMonAssemblyHash(a, p, take);
-            /* Behind a hole nothing is where it belongs. */
+            /* after a hole no byte is at its place */
             if (!a->holed && a->have == a->done && room
                 && !ebpfMonAssemblyKeep(&c->wire->account, a, p, take < room ? take : room)) {
                 ebpfMonCircuitStats(c)->noMemory++;
@@ -167,23 +169,24 @@ void ebpfMonMessagesBegin(ebpfMonCircuit *c, int side, size_t offset, uint64_t t
     if (a->met) {
         if (a->skipped) {
             ebpfMonWireEvent e = { .kind = ebpfMonWireGap, .time = time, .seq = seq + (uint32_t)offset,
-                .end = seq + (uint32_t)offset, .fromServer = fromServer(c, side), .bytes = a->skipped };
+                .end = seq + (uint32_t)offset, .fromServer = isFromServer(c, side), .bytes = a->skipped };
 
             ebpfMonCircuitStats(c)->gapBytes += a->skipped;
             ebpfMonCircuitEmit(c, &e);
         }
-        c->protocol->gap(c->state, fromServer(c, side));
+        c->protocol->gap(c->state, isFromServer(c, side));
     }
     a->met = 1;
     a->fresh = 0;
     a->skipped = 0;
     a->tries = 0;
-    inStep(c, side, seq + (uint32_t)offset, buf + offset, have - offset, time);
+    readMessages(c, side, seq + (uint32_t)offset, buf + offset, have - offset, time);
     ebpfMonMemoryAccountFree(&c->wire->account, buf, room);
 }
 
-/* For a header of the protocol that is spoken here. */
-static void search(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, size_t n, int atStart, uint64_t time)
+/* Searches for a header of the protocol. */
+static void searchHeader(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, size_t n, int atStart,
+    uint64_t time)
 {
     ebpfMonAssembly *a = &c->assembly[side];
     size_t segAt = a->have, offset;
@@ -200,7 +203,7 @@ static void search(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, 
     }
     if (!a->have)
         return;
-    if (ebpfMonResync(c->protocol, fromServer(c, side), a, segAt, 1, &offset) == ebpfMonResyncFound) {
+    if (ebpfMonResync(c->protocol, isFromServer(c, side), a, segAt, 1, &offset) == ebpfMonResyncFound) {
         ebpfMonMessagesBegin(c, side, offset, time);
         return;
     }
@@ -215,9 +218,9 @@ static void search(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, 
 void ebpfMonMessagesBytes(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, size_t n, uint64_t time)
 {
     if (c->assembly[side].synced)
-        inStep(c, side, seq, p, n, time);
+        readMessages(c, side, seq, p, n, time);
     else
-        search(c, side, seq, p, n, 1, time);
+        searchHeader(c, side, seq, p, n, 1, time);
 }
 
 void ebpfMonMessagesLost(ebpfMonCircuit *c, int side, uint64_t bytes, uint64_t time)
@@ -234,7 +237,7 @@ void ebpfMonMessagesLost(ebpfMonCircuit *c, int side, uint64_t bytes, uint64_t t
     {
         uint32_t end = c->stream[side].next;
         ebpfMonWireEvent e = { .kind = ebpfMonWireGap, .time = time, .seq = end - (uint32_t)bytes, .end = end,
-            .fromServer = fromServer(c, side), .bytes = bytes };
+            .fromServer = isFromServer(c, side), .bytes = bytes };
 
         ebpfMonCircuitStats(c)->gaps++;
         ebpfMonCircuitStats(c)->gapBytes += bytes;
@@ -242,12 +245,12 @@ void ebpfMonMessagesLost(ebpfMonCircuit *c, int side, uint64_t bytes, uint64_t t
     }
     if (a->synced && a->total) {
         a->holed = 1;
-        if (bytes < a->total - a->done) { /* it ends behind the gap: we still know where the next begins */
+        if (bytes < a->total - a->done) { /* the message ends after the gap, so we know where the next one begins */
             a->done += (size_t)bytes;
             return;
         }
         bytes -= a->total - a->done;
-        deliverKept(c, side, a->time); /* the gap was given up later */
+        deliverKept(c, side, a->time); /* we gave up the gap later than that */
         if (!bytes)
             return;
     }

@@ -27,12 +27,12 @@ ebpfMonPacketKind ebpfMonPacketParse(const uint8_t *ip, size_t len, size_t wireL
     proto = ip[9];
     if (proto != PROTO_TCP && proto != PROTO_UDP)
         return ebpfMonPacketOther;
-    /* A super-packet of more than 64 KB has 0 there (BIG TCP); a short frame has padding behind the datagram. */
+    /* A packet of more than 64 KB has 0 here (BIG TCP). A short frame has padding after the datagram. */
     if (total == 0 || total > wireLen)
         total = wireLen;
     if (ipLen < IP_MIN || ipLen > len || ipLen > total)
         return ebpfMonPacketOther;
-    if (ebpfMonBigEndianGet16(ip + 6) & 0x3fff) /* more fragments, or an offset */
+    if (ebpfMonBigEndianGet16(ip + 6) & 0x3fff) /* there are more fragments, or this is not the first */
         return ebpfMonPacketFragment;
     if (len > total)
         len = total;

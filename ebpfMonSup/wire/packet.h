@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One IPv4 packet: whose it is, and where its TCP or UDP payload lies. */
+/* One IPv4 packet: its addresses, and its TCP or UDP payload. */
 #ifndef EBPFMON_PACKET_H
 #define EBPFMON_PACKET_H
 
@@ -12,8 +12,8 @@
 #define EBPFMON_TCP_ACK 0x10
 
 typedef enum {
-    ebpfMonPacketOther,    /* not IPv4 TCP or UDP, or it contradicts itself */
-    ebpfMonPacketFragment, /* of an IP datagram: these are not put together */
+    ebpfMonPacketOther,    /* no TCP or UDP over IPv4, or it contradicts itself */
+    ebpfMonPacketFragment, /* a fragment of an IP datagram; we do not put fragments together */
     ebpfMonPacketTcp,
     ebpfMonPacketUdp
 } ebpfMonPacketKind;
@@ -21,13 +21,15 @@ typedef enum {
 typedef struct {
     uint32_t from, to;         /* addresses and ports in network byte order */
     uint16_t fromPort, toPort;
-    uint32_t seq, ack;         /* TCP, host byte order */
+    uint32_t seq, ack;         /* of TCP, in host byte order */
     unsigned flags;            /* EBPFMON_TCP_… */
     const uint8_t *data;
-    size_t   have;             /* bytes of payload that are here */
-    size_t   wire;             /* … that were sent: more when the packet was snapped */
+    size_t   have;             /* bytes of the payload that we have */
+    size_t   wire;             /* bytes of the payload that were sent; more than "have" if the packet was cut */
 } ebpfMonSegment;
 
+/* Reads the packet at "ip", its IP header: "len" of its "wireLen" bytes. "segment" points into the packet. Any
+ * thread. */
 ebpfMonPacketKind ebpfMonPacketParse(const uint8_t *ip, size_t len, size_t wireLen, ebpfMonSegment *segment);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* All protocols there are. */
+/* All protocols that a wire knows. */
 #ifndef EBPFMON_PROTOCOLS_H
 #define EBPFMON_PROTOCOLS_H
 

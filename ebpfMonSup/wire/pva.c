@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pvAccess on one connection (pvAccess Protocol Specification, Protocol Messages). The byte order is that of each
- * message's own flags: all implementations send it so, whatever else was agreed.
+ * pvAccess on one connection (pvAccess Protocol Specification, Protocol Messages). Each message has its own byte order
+ * in its flags: all implementations follow these flags, whatever they have agreed on before.
  */
 #include "common/hash.h"
 #include "wire/pvaChannel.h"
@@ -16,8 +16,8 @@
 #define SIZE_LIMIT (64 * 1024 * 1024)
 #define VERSION_MAX 15
 
-/* The least that a message of a command has behind its header, from the client and from the server; -1: it does not
- * come from there by TCP. */
+/* The least number of bytes after the header in a message of a command, from the client and from the server. -1: that
+ * side does not send it over TCP. */
 static const struct { int8_t client, server; } least[pvaCommands] = {
     [pvaBeacon] = { -1, -1 }, [pvaValidation] = { 9, 7 }, [pvaEcho] = { 0, 0 }, [pvaSearch] = { 29, -1 },
     [pvaFound] = { -1, 38 }, [pvaAuthNZ] = { 1, 1 }, [pvaAclChange] = { -1, 4 }, [pvaCreate] = { 2, 9 },
@@ -30,7 +30,7 @@ static const struct { int8_t client, server; } least[pvaCommands] = {
 static int frame(void *state, int fromServer, const uint8_t *p, size_t have, ebpfMonFrame *frame)
 {
     (void)state;
-    /* As early as possible: when a header is looked for, this is called at every byte. */
+    /* Decide as early as possible: while a header is searched for, this is called at every byte. */
     if ((have > 0 && p[0] != 0xca) || (have > 1 && (!p[1] || p[1] > VERSION_MAX))) {
         return -1;
     }
@@ -67,7 +67,7 @@ static int frame(void *state, int fromServer, const uint8_t *p, size_t have, ebp
         size_t from = 0;
 
         if (flags & pvaFlagLast) {
-            from = PVA_HEADER; /* goes on with the value */
+            from = PVA_HEADER; /* continues with the value */
         } else if (ebpfMonPvaPutValue(p, have, frame->total, &from)) {
             return 0;
         }
@@ -78,8 +78,9 @@ static int frame(void *state, int fromServer, const uint8_t *p, size_t have, ebp
     return 1;
 }
 
-/* The client's answer: how it authenticates itself, and for "ca" which user and host it claims. May come again. */
-static void validation(pvaState *pva, pvaMsg *msg)
+/* The client's answer: how it authenticates itself, and with the method "ca" the user and host that it claims. It may
+ * come again. */
+static void noteValidation(pvaState *pva, pvaMsg *msg)
 {
     pvaValue value = { .types = msg->types, .buf = &msg->buf };
     char user[sizeof(pva->user)] = "", host[sizeof(pva->host)] = "";
@@ -106,8 +107,8 @@ static void validation(pvaState *pva, pvaMsg *msg)
     ebpfMonPvaEmit(pva, msg, &(ebpfMonWireEvent){ .kind = ebpfMonWireUser });
 }
 
-/* Only what it describes is of interest. */
-static void authNZ(pvaMsg *msg)
+/* Reads the message only for the type descriptions in it. */
+static void readAuthNZ(pvaMsg *msg)
 {
     pvaValue value = { .types = msg->types, .buf = &msg->buf };
     pvaType *type = ebpfMonPvaTypeRead(msg->types, &msg->buf);
@@ -127,18 +128,18 @@ static void emitToCircuit(void *arg, ebpfMonWireEvent *event)
     ebpfMonPvaEmit(to->pva, to->msg, event);
 }
 
-static void whole(pvaState *pva, pvaMsg *msg)
+static void handleWhole(pvaState *pva, pvaMsg *msg)
 {
     toCircuit to = { pva, msg };
 
     switch (msg->cmd) {
     case pvaValidation:
         if (!msg->message->fromServer) {
-            validation(pva, msg);
+            noteValidation(pva, msg);
         }
         break;
     case pvaAuthNZ:
-        authNZ(msg);
+        readAuthNZ(msg);
         break;
     case pvaSearch:
         ebpfMonPvaSearchMessage(&msg->buf, &(struct ebpfMonPeer){ .addr = 0 }, emitToCircuit, &to);
@@ -165,12 +166,12 @@ static void whole(pvaState *pva, pvaMsg *msg)
         ebpfMonCircuitStats(pva->circuit)->malformed++;
     }
     if (pvaFailed(&msg->buf)) {
-        /* What stood in the rest may have given numbers a new meaning. */
+        /* the rest may have given numbers a new meaning */
         ebpfMonPvaTypesForget(msg->types);
     }
 }
 
-static void piecesFree(pvaState *pva, pvaPieces *pieces)
+static void freePieces(pvaState *pva, pvaPieces *pieces)
 {
     if (pieces->p) {
         ebpfMonCircuitFree(pva->circuit, pieces->p, pieces->room);
@@ -182,7 +183,7 @@ static void addPiece(pvaState *pva, pvaPieces *pieces, const uint8_t *p, size_t 
 {
     size_t keep = ebpfMonCircuitLimits(pva->circuit)->keep, room = pieces->room ? pieces->room : 4096;
 
-    /* A hole must not be: once something is left out, all that follows is. */
+    /* no hole is allowed: if something is left out, everything after it is, too */
     if (pieces->have != pieces->total) {
         return;
     }
@@ -210,13 +211,13 @@ static void addPiece(pvaState *pva, pvaPieces *pieces, const uint8_t *p, size_t 
     pieces->have += size;
 }
 
-/* Nonzero: the last piece is there, and "joined" says what they make. */
-static int piece(pvaState *pva, pvaPieces *pieces, const ebpfMonMessage *m, ebpfMonMessage *joined)
+/* Adds a piece of a message. Nonzero: it was the last one, and "joined" is the whole message. */
+static int joinPiece(pvaState *pva, pvaPieces *pieces, const ebpfMonMessage *m, ebpfMonMessage *joined)
 {
     int first = !(m->p[2] & pvaFlagLast), last = !(m->p[2] & pvaFlagFirst);
 
     if (first) {
-        piecesFree(pva, pieces);
+        freePieces(pva, pieces);
         pieces->open = 1;
         pieces->hash = m->hash;
         pieces->seq = m->seq;
@@ -224,21 +225,21 @@ static int piece(pvaState *pva, pvaPieces *pieces, const ebpfMonMessage *m, ebpf
         pieces->total = m->total;
     } else if (pieces->open && pieces->have >= PVA_HEADER && pieces->p[3] == m->p[3]) {
         if (!pieces->hash || !m->hash) {
-            pieces->hash = 0; /* some bytes were never seen */
+            pieces->hash = 0; /* some bytes were not seen */
         } else if (m->have == m->total) {
             pieces->hash = ebpfMonHashFnv64(pieces->hash, m->p + PVA_HEADER, m->have - PVA_HEADER);
         } else {
-            /* Not all of it is here: its own hash stands for it. */
+            /* not all of its bytes are kept, so its own hash is added instead */
             pieces->hash = ebpfMonHashFnv64(pieces->hash, &m->hash, sizeof(m->hash));
         }
         addPiece(pva, pieces, m->p + PVA_HEADER, m->have - PVA_HEADER);
         pieces->total += m->total - PVA_HEADER;
     } else {
-        /* An empty last piece behind a whole message is allowed: AbstractCodec::processReadNormal of pvAccessCPP */
+        /* an empty last piece after a whole message is allowed: AbstractCodec::processReadNormal of pvAccessCPP */
         if (m->total > PVA_HEADER && pieces->open) {
             ebpfMonCircuitStats(pva->circuit)->malformed++;
         }
-        piecesFree(pva, pieces);
+        freePieces(pva, pieces);
         return 0;
     }
     if (!last) {
@@ -264,7 +265,7 @@ static void message(void *state, const ebpfMonMessage *m)
         return;
     }
     if (m->p[2] & (pvaFlagFirst | pvaFlagLast)) {
-        if (!piece(pva, pieces, m, &joined)) {
+        if (!joinPiece(pva, pieces, m, &joined)) {
             return;
         }
         m = &joined;
@@ -272,9 +273,9 @@ static void message(void *state, const ebpfMonMessage *m)
     pvaMsg msg = { .message = m, .cmd = m->p[3], .seq = m->seq, .end = end, .hash = m->hash,
         .types = &pva->types[m->fromServer != 0], .buf = { .p = m->p + PVA_HEADER, .have = m->have - PVA_HEADER,
             .total = m->total - PVA_HEADER, .big = !!(m->p[2] & pvaFlagBig) } };
-    whole(pva, &msg);
+    handleWhole(pva, &msg);
     if (m == &joined) {
-        piecesFree(pva, pieces);
+        freePieces(pva, pieces);
     }
 }
 
@@ -300,7 +301,7 @@ static void closeState(void *state)
     ebpfMonPvaOpsFree(pva);
     for (i = 0; i < 2; i++) {
         ebpfMonPvaTypesForget(&pva->types[i]);
-        piecesFree(pva, &pva->pieces[i]);
+        freePieces(pva, &pva->pieces[i]);
     }
     ebpfMonCircuitFree(pva->circuit, pva, sizeof(*pva));
 }
@@ -310,7 +311,7 @@ static void gap(void *state, int fromServer)
     pvaState *pva = state;
 
     ebpfMonPvaTypesForget(&pva->types[fromServer != 0]);
-    piecesFree(pva, &pva->pieces[fromServer != 0]);
+    freePieces(pva, &pva->pieces[fromServer != 0]);
     ebpfMonPvaOpsGap(pva);
 }
 
@@ -321,7 +322,7 @@ static void name(void *state, uint32_t sid, const char *name)
 
 const ebpfMonProtocol ebpfMonPvaProtocol = {
     .id = ebpfMonWirePva,
-    .headerMax = PVA_HEADER + 4 + 4 + 1 + 5 /* up to the size of a put's BitSet */,
+    .headerMax = PVA_HEADER + 4 + 4 + 1 + 5 /* up to the size of the BitSet of a put */,
     .frame = frame,
     .open = openState,
     .close = closeState,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reading a pvAccess message without ever leaving it. All that a message says of lengths is measured against the
- * message itself. Two ways to fail: "bad", it contradicts itself; "cut", it goes on behind what was kept of it.
- * After either everything reads as zero. (pvAccess Protocol Specification, Data Encoding.)
+ * Reads a pvAccess message, and never outside of it: each length in the message is compared with the length of the
+ * message. A read can fail in two ways: "bad", the message contradicts itself; "cut", the message continues after the
+ * part that was kept. After either, everything reads as zero. (pvAccess Protocol Specification, Data Encoding.)
  */
 #ifndef EBPFMON_PVABUF_H
 #define EBPFMON_PVABUF_H
@@ -15,8 +15,9 @@
 
 typedef struct {
     const uint8_t *p;
-    size_t pos, have, total; /* pos may pass "have": skipping needs no bytes */
-    int    big;              /* byte order of the message */
+    size_t pos, have, total; /* position; bytes that we have; bytes of the whole message. pos may be greater than
+                              * "have", because to skip bytes we need not have them */
+    int    big;              /* nonzero: the message is big-endian */
     int    bad, cut;
 } pvaBuf;
 
@@ -39,7 +40,7 @@ static inline void pvaSkip(pvaBuf *buf, size_t size)
     }
 }
 
-/* NULL when they are not there. */
+/* Takes the next "size" bytes. NULL: they are not there. */
 static inline const uint8_t *pvaTake(pvaBuf *buf, size_t size)
 {
     size_t at = buf->pos;
@@ -56,7 +57,7 @@ static inline const uint8_t *pvaTake(pvaBuf *buf, size_t size)
     return buf->p + at;
 }
 
-/* The number of "size" bytes, at most 8, at p. */
+/* The number in the "size" bytes (at most 8) at "p". */
 static inline uint64_t pvaNumber(const uint8_t *p, unsigned size, int big)
 {
     uint64_t value = 0;
@@ -75,7 +76,8 @@ static inline uint64_t pvaGet(pvaBuf *buf, unsigned size)
     return p ? pvaNumber(p, size, buf->big) : 0;
 }
 
-/* One, five or thirteen bytes; PVA_NULL for null. What is larger than the message is caught where it is used. */
+/* Reads a size, which takes one, five or thirteen bytes. PVA_NULL: null. A size greater than the message fails where it
+ * is used. */
 static inline size_t pvaSize(pvaBuf *buf)
 {
     uint64_t size = pvaGet(buf, 1);
@@ -96,7 +98,7 @@ static inline size_t pvaSize(pvaBuf *buf)
     return size;
 }
 
-/* Not ended by a zero; null is an empty one. NULL on failure. */
+/* Reads a string, which does not end with a zero. A null string is empty. NULL: it failed. */
 static inline const char *pvaString(pvaBuf *buf, size_t *length)
 {
     size_t size = pvaSize(buf);
@@ -125,8 +127,8 @@ static inline int pvaBitsGet(pvaBuf *buf, pvaBits *bits)
     return bits->p ? 0 : -1;
 }
 
-/* Whole groups of eight bytes are numbers of the message's byte order, what follows are bytes
- * (pvData's BitSet::serialize). */
+/* Nonzero: bit i is set. Whole groups of eight bytes are numbers in the byte order of the message; the bytes after them
+ * are single bytes (BitSet::serialize of pvData). */
 static inline int pvaBit(const pvaBits *bits, unsigned i)
 {
     size_t byte = i / 8;

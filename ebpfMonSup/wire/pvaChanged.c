@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "wire/pvaChanged.h"
 
-static int anyBit(const pvaBits *bits, unsigned bit, unsigned count)
+static int hasBit(const pvaBits *bits, unsigned bit, unsigned count)
 {
     for (; count; bit++, count--) {
         if (pvaBit(bits, bit)) {
@@ -11,16 +11,17 @@ static int anyBit(const pvaBits *bits, unsigned bit, unsigned count)
     return 0;
 }
 
-/* All that changed stands before the first part of the type that is not known. Of servers that number their types,
- * as Base's does, that is the usual case in a connection met in the middle: "value" comes first. */
-static int known(const pvaType *type, const pvaBits *bits)
+/* Nonzero: all changed fields stand before the first part of the type that is not known. This is the usual case for a
+ * connection of which we missed the begin, to a server that numbers its types, as the one of Base does: "value" comes
+ * first. */
+static int isKnown(const pvaType *type, const pvaBits *bits)
 {
     unsigned node = 0, bit;
 
     if (!type->unknown) {
         return 1;
     }
-    if (anyBit(bits, type->sure, bits->size * 8 > type->sure ? bits->size * 8 - type->sure : 0)) {
+    if (hasBit(bits, type->sure, bits->size * 8 > type->sure ? bits->size * 8 - type->sure : 0)) {
         return 0;
     }
     for (bit = 0; bit < type->sure; bit++) {
@@ -34,8 +35,9 @@ static int known(const pvaType *type, const pvaBits *bits)
     return 1;
 }
 
-/* The changed leaves below a node, until there are two. An enumeration whose index changed is one. */
-static unsigned leaves(const pvaType *type, unsigned node, unsigned bit, const pvaBits *bits, int all, unsigned *leaf)
+/* Counts the changed leaves below a node, up to two. An enumeration is one leaf if its index changed. */
+static unsigned countLeaves(const pvaType *type, unsigned node, unsigned bit, const pvaBits *bits, int all,
+    unsigned *leaf)
 {
     const pvaNode *n = &type->node[node];
     unsigned i, found = 0, child = node + 1;
@@ -47,15 +49,15 @@ static unsigned leaves(const pvaType *type, unsigned node, unsigned bit, const p
     }
     for (i = 0, bit++; i < n->children && found < 2; i++, bit += type->node[child].bits,
         child = type->node[child].next) {
-        if (all || anyBit(bits, bit, type->node[child].bits)) {
-            found += leaves(type, child, bit, bits, all, leaf);
+        if (all || hasBit(bits, bit, type->node[child].bits)) {
+            found += countLeaves(type, child, bit, bits, all, leaf);
         }
     }
     return found;
 }
 
-/* Values follow in the order of the fields; a set bit of a structure stands for all of it. */
-static void changed(pvaValue *v, const pvaType *type, unsigned node, unsigned bit, const pvaBits *bits)
+/* Reads the changed values, which come in the order of the fields. The bit of a structure stands for all of it. */
+static void readChanged(pvaValue *v, const pvaType *type, unsigned node, unsigned bit, const pvaBits *bits)
 {
     const pvaNode *n = &type->node[node];
     unsigned i, child = node + 1, first = 1;
@@ -72,7 +74,7 @@ static void changed(pvaValue *v, const pvaType *type, unsigned node, unsigned bi
     }
     for (i = 0, bit++; i < n->children && !pvaFailed(v->buf); i++, bit += type->node[child].bits,
         child = type->node[child].next) {
-        if (!anyBit(bits, bit, type->node[child].bits)) {
+        if (!hasBit(bits, bit, type->node[child].bits)) {
             continue;
         }
         if (v->out) {
@@ -81,15 +83,15 @@ static void changed(pvaValue *v, const pvaType *type, unsigned node, unsigned bi
             ebpfMonPvaPuts(v->out, ": ");
         }
         first = 0;
-        changed(v, type, child, bit, bits);
+        readChanged(v, type, child, bit, bits);
     }
     if (v->out) {
         ebpfMonPvaPuts(v->out, "}");
     }
 }
 
-/* "2 (Fast)", or "2" when the choices are not known. */
-static void enumeration(pvaValue *v, const pvaType *type, unsigned node, int withChoices)
+/* Writes an enumeration as "2 (Fast)", or as "2" if the choices are not known. */
+static void readEnumeration(pvaValue *v, const pvaType *type, unsigned node, int withChoices)
 {
     pvaOut *out = v->out;
     size_t length = 0;
@@ -104,13 +106,13 @@ static void enumeration(pvaValue *v, const pvaType *type, unsigned node, int wit
     if (!out || !v->isNumber || !v->choices) {
         return;
     }
-    pvaBuf known = { .p = v->choices, .have = v->choicesSize, .total = v->choicesSize, .big = v->choicesBig };
-    size_t count = pvaSize(&known), i;
+    pvaBuf choices = { .p = v->choices, .have = v->choicesSize, .total = v->choicesSize, .big = v->choicesBig };
+    size_t count = pvaSize(&choices), i;
     if (count == PVA_NULL || v->number < 0 || v->number >= count) {
         return;
     }
-    for (i = 0; i <= v->number && !pvaFailed(&known); i++) {
-        text = pvaString(&known, &length);
+    for (i = 0; i <= v->number && !pvaFailed(&choices); i++) {
+        text = pvaString(&choices, &length);
     }
     if (text) {
         ebpfMonPvaPuts(out, " (");
@@ -124,7 +126,7 @@ void ebpfMonPvaChanged(pvaValue *v, const pvaType *type, const pvaBits *bits)
     unsigned i, child = 1, bit = 1, leaf = 0;
 
     v->count = 1;
-    if (!known(type, bits)) {
+    if (!isKnown(type, bits)) {
         v->unknown = 1;
         return;
     }
@@ -141,12 +143,12 @@ void ebpfMonPvaChanged(pvaValue *v, const pvaType *type, const pvaBits *bits)
     }
     const pvaNode *value = i < type->node[0].children ? &type->node[child] : NULL;
     v->choicesNode = value && value->isEnum ? value + 2 : NULL;
-    unsigned found = anyBit(bits, 0, type->node[0].bits) ? leaves(type, 0, 0, bits, 0, &leaf) : 0;
+    unsigned found = hasBit(bits, 0, type->node[0].bits) ? countLeaves(type, 0, 0, bits, 0, &leaf) : 0;
     if (found != 1 || !value || leaf != child) {
         v->count = found > 0;
-        changed(v, type, 0, 0, bits);
+        readChanged(v, type, 0, 0, bits);
     } else if (value->isEnum) {
-        enumeration(v, type, child, pvaBit(bits, 0) || pvaBit(bits, bit) || pvaBit(bits, bit + 2));
+        readEnumeration(v, type, child, pvaBit(bits, 0) || pvaBit(bits, bit) || pvaBit(bits, bit + 2));
     } else {
         ebpfMonPvaNode(v, type, child, pvaPlain);
     }

@@ -8,14 +8,14 @@ pvaChannel *ebpfMonPvaChannelBySid(pvaState *pva, uint32_t sid)
     return link ? PVA_OF(link, pvaChannel, bySid) : NULL;
 }
 
-static pvaChannel *byCid(pvaState *pva, uint32_t cid)
+static pvaChannel *findByCid(pvaState *pva, uint32_t cid)
 {
     pvaLink *link = ebpfMonPvaTableFind(&pva->byCid, cid);
 
     return link ? PVA_OF(link, pvaChannel, byCid) : NULL;
 }
 
-static pvaChannel *make(pvaState *pva)
+static pvaChannel *makeChannel(pvaState *pva)
 {
     pvaChannel *channel = NULL;
 
@@ -69,7 +69,7 @@ static int setName(pvaState *pva, pvaChannel *channel, const char *name, size_t 
     return 0;
 }
 
-/* A server's number has one meaning at a time; that its old one ended was missed. */
+/* Sets the server's number. Another channel with this number has ended, and we missed that. */
 static int setSid(pvaState *pva, pvaChannel *channel, uint32_t sid)
 {
     pvaChannel *old = ebpfMonPvaChannelBySid(pva, sid);
@@ -87,7 +87,7 @@ static int setSid(pvaState *pva, pvaChannel *channel, uint32_t sid)
     return channel->hasSid ? 0 : -1;
 }
 
-static void wanted(pvaState *pva, pvaMsg *msg)
+static void noteRequests(pvaState *pva, pvaMsg *msg)
 {
     unsigned count = pvaGet(&msg->buf, 2);
 
@@ -99,11 +99,11 @@ static void wanted(pvaState *pva, pvaMsg *msg)
         if (!name) {
             return;
         }
-        pvaChannel *channel = byCid(pva, cid);
+        pvaChannel *channel = findByCid(pva, cid);
         if (channel) {
             freeChannel(pva, channel);
         }
-        channel = make(pva);
+        channel = makeChannel(pva);
         if (!channel) {
             return;
         }
@@ -115,12 +115,12 @@ static void wanted(pvaState *pva, pvaMsg *msg)
     }
 }
 
-static void created(pvaState *pva, pvaMsg *msg)
+static void noteCreated(pvaState *pva, pvaMsg *msg)
 {
     uint32_t cid = pvaGet(&msg->buf, 4), sid = pvaGet(&msg->buf, 4);
     pvaStatus status;
     int ok = ebpfMonPvaStatusGet(&msg->buf, &status);
-    pvaChannel *channel = byCid(pva, cid);
+    pvaChannel *channel = findByCid(pva, cid);
 
     if (pvaFailed(&msg->buf)) {
         return;
@@ -135,7 +135,7 @@ static void created(pvaState *pva, pvaMsg *msg)
         freeChannel(pva, channel);
         channel = NULL;
     } else if (!channel && (channel = ebpfMonPvaChannelBySid(pva, sid))) {
-        /* The request was not seen: the channel that had this number before is gone. */
+        /* we missed the request: the channel that had this number before has ended */
         freeChannel(pva, channel);
         channel = NULL;
     }
@@ -143,12 +143,12 @@ static void created(pvaState *pva, pvaMsg *msg)
         .name = channel ? channel->name : NULL });
 }
 
-static void destroyed(pvaState *pva, pvaMsg *msg)
+static void noteDestroyed(pvaState *pva, pvaMsg *msg)
 {
     uint32_t sid = pvaGet(&msg->buf, 4), cid = pvaGet(&msg->buf, 4);
     pvaChannel *channel = ebpfMonPvaChannelBySid(pva, sid);
 
-    /* Both ends send this. The client's number may be in use again by the time of the answer. */
+    /* both sides send this message, and the client may use its number again before the answer comes */
     if (pvaFailed(&msg->buf) || !channel || (channel->hasCid && channel->byCid.key != cid)) {
         return;
     }
@@ -160,20 +160,20 @@ static void destroyed(pvaState *pva, pvaMsg *msg)
 void ebpfMonPvaChannelMessage(pvaState *pva, pvaMsg *msg)
 {
     if (msg->cmd == pvaDestroy) {
-        destroyed(pva, msg);
+        noteDestroyed(pva, msg);
     } else if (msg->message->fromServer) {
-        created(pva, msg);
+        noteCreated(pva, msg);
     } else {
-        wanted(pva, msg);
+        noteRequests(pva, msg);
     }
 }
 
-/* NULL: no room for it. */
-static pvaChannel *ofSid(pvaState *pva, uint32_t sid)
+/* Finds the channel, or makes it. NULL: no room for it. */
+static pvaChannel *getChannel(pvaState *pva, uint32_t sid)
 {
     pvaChannel *channel = ebpfMonPvaChannelBySid(pva, sid);
 
-    if (!channel && (channel = make(pva)) && setSid(pva, channel, sid)) {
+    if (!channel && (channel = makeChannel(pva)) && setSid(pva, channel, sid)) {
         freeChannel(pva, channel);
         channel = NULL;
     }
@@ -182,7 +182,7 @@ static pvaChannel *ofSid(pvaState *pva, uint32_t sid)
 
 void ebpfMonPvaChannelAdopt(pvaState *pva, pvaOp *op, uint32_t sid)
 {
-    pvaChannel *channel = ofSid(pva, sid);
+    pvaChannel *channel = getChannel(pva, sid);
 
     if (!channel) {
         return;
@@ -198,7 +198,7 @@ void ebpfMonPvaChannelAdopt(pvaState *pva, pvaOp *op, uint32_t sid)
 
 void ebpfMonPvaChannelNamed(pvaState *pva, uint32_t sid, const char *name)
 {
-    pvaChannel *channel = ofSid(pva, sid);
+    pvaChannel *channel = getChannel(pva, sid);
 
     if (channel) {
         setName(pva, channel, name, strlen(name));

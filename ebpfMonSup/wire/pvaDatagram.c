@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* pvAccess Protocol Specification: CMD_SEARCH, CMD_SEARCH_RESPONSE, CMD_BEACON, CMD_ORIGIN_TAG. */
+/* See pvAccess Protocol Specification: CMD_SEARCH, CMD_SEARCH_RESPONSE, CMD_BEACON, CMD_ORIGIN_TAG. */
 #include <arpa/inet.h>
 #include "wire/pvaDatagram.h"
 #include "wire/pvaState.h"
 
-/* An address of 16 bytes and a port. Only IPv4 addresses are looked at, all others count as "not said". */
-static void address(pvaBuf *buf, uint32_t *addr, uint16_t *port)
+/* Reads an address of 16 bytes and a port. Only IPv4 addresses are used; for all others *addr is 0. */
+static void readAddress(pvaBuf *buf, uint32_t *addr, uint16_t *port)
 {
     static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
     static const uint8_t none[12];
@@ -18,7 +18,7 @@ static void address(pvaBuf *buf, uint32_t *addr, uint16_t *port)
     *port = htons(pvaGet(buf, 2));
 }
 
-static ebpfMonWireEvent event(ebpfMonWireKind kind, const struct ebpfMonPeer *peer)
+static ebpfMonWireEvent makeEvent(ebpfMonWireKind kind, const struct ebpfMonPeer *peer)
 {
     return (ebpfMonWireEvent){ .kind = kind, .protocol = ebpfMonWirePva, .peer = *peer, .user = "", .host = "",
         .name = "", .options = "", .text = "", .message = "" };
@@ -26,13 +26,13 @@ static ebpfMonWireEvent event(ebpfMonWireKind kind, const struct ebpfMonPeer *pe
 
 void ebpfMonPvaSearchMessage(pvaBuf *buf, const struct ebpfMonPeer *from_to, pvaEmitter emit, void *arg)
 {
-    ebpfMonWireEvent search = event(ebpfMonWireSearch, from_to);
+    ebpfMonWireEvent search = makeEvent(ebpfMonWireSearch, from_to);
     uint32_t addr;
     uint16_t port;
     size_t protocols, length, i;
 
     pvaSkip(buf, 4 + 1 + 3);
-    address(buf, &addr, &port);
+    readAddress(buf, &addr, &port);
     protocols = pvaSize(buf);
     for (i = 0; protocols != PVA_NULL && i < protocols && !pvaFailed(buf); i++) {
         pvaString(buf, &length);
@@ -66,16 +66,16 @@ void ebpfMonPvaSearchMessage(pvaBuf *buf, const struct ebpfMonPeer *from_to, pva
 
 void ebpfMonPvaFoundMessage(pvaBuf *buf, const struct ebpfMonPeer *from_to, pvaEmitter emit, void *arg)
 {
-    /* The answer goes the other way: its sender is the server, or answers for the server. */
+    /* An answer goes the other way: its sender is the server, or another process that answers for it. */
     struct ebpfMonPeer peer = { .addr = from_to->saddr, .port = from_to->sport, .saddr = from_to->addr,
         .sport = from_to->port, .netns = from_to->netns };
-    ebpfMonWireEvent found = event(ebpfMonWireFound, &peer);
+    ebpfMonWireEvent found = makeEvent(ebpfMonWireFound, &peer);
     uint32_t addr;
     uint16_t port;
     size_t length;
 
     pvaSkip(buf, 12 + 4);
-    address(buf, &addr, &port);
+    readAddress(buf, &addr, &port);
     pvaString(buf, &length);
     int hasFound = pvaGet(buf, 1) != 0;
     unsigned count = pvaGet(buf, 2);
@@ -95,20 +95,20 @@ void ebpfMonPvaFoundMessage(pvaBuf *buf, const struct ebpfMonPeer *from_to, pvaE
     }
 }
 
-static void beacon(pvaBuf *buf, const struct ebpfMonPeer *from_to, pvaEmitter emit, void *arg)
+static void emitBeacon(pvaBuf *buf, const struct ebpfMonPeer *from_to, pvaEmitter emit, void *arg)
 {
     struct ebpfMonPeer peer = { .saddr = from_to->addr, .netns = from_to->netns };
     uint32_t addr;
 
     pvaSkip(buf, 12 + 1 + 1 + 2);
-    address(buf, &addr, &peer.sport);
+    readAddress(buf, &addr, &peer.sport);
     if (pvaFailed(buf)) {
         return;
     }
     if (addr) {
         peer.saddr = addr;
     }
-    ebpfMonWireEvent alive = event(ebpfMonWireBeacon, &peer);
+    ebpfMonWireEvent alive = makeEvent(ebpfMonWireBeacon, &peer);
     emit(arg, &alive);
 }
 
@@ -136,7 +136,7 @@ void ebpfMonPvaDatagram(ebpfMonWire *wire, uint64_t time, const struct ebpfMonPe
         }
         pvaBuf buf = { .p = p + PVA_HEADER, .have = size, .total = size, .big = big };
         if (!control && p[3] == pvaOriginTag) {
-            /* What follows was heard already, when it came to this host; a server passes it on to the others. */
+            /* we saw the rest already when it came to this host; now a server passes it on to the other servers */
             return;
         }
         if (!control && p[3] == pvaSearch) {
@@ -144,7 +144,7 @@ void ebpfMonPvaDatagram(ebpfMonWire *wire, uint64_t time, const struct ebpfMonPe
         } else if (!control && p[3] == pvaFound) {
             ebpfMonPvaFoundMessage(&buf, from_to, emitToWire, &to);
         } else if (!control && p[3] == pvaBeacon) {
-            beacon(&buf, from_to, emitToWire, &to);
+            emitBeacon(&buf, from_to, emitToWire, &to);
         }
         p += PVA_HEADER + size;
         len -= PVA_HEADER + size;

@@ -75,8 +75,7 @@ int ebpfMonPvaCanPut(unsigned cmd)
     return cmd == pvaPutCmd || cmd == pvaPutGet || cmd == pvaArrayCmd;
 }
 
-/* (ServerPutHandler, ServerPutGetHandler, ServerArrayHandler
- * of pvAccessCPP) */
+/* See ServerPutHandler, ServerPutGetHandler and ServerArrayHandler of pvAccessCPP. */
 int ebpfMonPvaDoesPut(unsigned cmd, unsigned sub)
 {
     return ebpfMonPvaCanPut(cmd) && !(sub & (pvaInit | pvaSubGet | (cmd != pvaPutCmd ? pvaSubGetPut : 0)
@@ -106,7 +105,7 @@ int ebpfMonPvaPutValue(const uint8_t *p, size_t have, size_t total, size_t *from
         pvaBuf buf = { .p = p, .pos = at, .have = need, .total = total, .big = !!(p[2] & pvaFlagBig) };
         pvaSkip(&buf, pvaSize(&buf));
         if (pvaFailed(&buf)) {
-            return 0; /* message() will find that out */
+            return 0; /* the function "message" of pva.c finds that, too */
         }
         at = buf.pos;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A request of a pvAccess connection, from its making to its end. */
+/* A request of a pvAccess connection, from its begin to its end. */
 #ifndef EBPFMON_PVAOP_H
 #define EBPFMON_PVAOP_H
 
@@ -7,38 +7,39 @@
 
 typedef struct pvaChannel pvaChannel;
 
-/* A request that was initialised: from then on only its number is sent. */
+/* A request that was initialised. From then on, messages contain only its number. */
 typedef struct pvaOp {
     pvaLink  byId;
-    pvaChannel *channel;    /* NULL: its beginning was not seen */
-    struct pvaOp *next, **back;  /* of its channel */
+    pvaChannel *channel;    /* NULL: we missed its begin */
+    struct pvaOp *next, **back;  /* the list of its channel */
     uint8_t  cmd;
     int      process;
-    char    *options;       /* pvRequest as text, or NULL */
+    char    *options;       /* its pvRequest as text, or NULL */
     size_t   optionsSize;
-    pvaType *type;          /* of what is put or got; NULL: not known */
-    pvaType *got;           /* put-get: of what comes back */
-    unsigned waiting;       /* puts without a reply yet */
-    uint64_t put;           /* number of the one that waits; 0: more than one does */
-    int      last;          /* its reply ends the request */
-    uint8_t *choices;       /* of the enumeration "value" */
+    pvaType *type;          /* type of the values that are put or got; NULL: not known */
+    pvaType *got;           /* put-get: type of the values that come back */
+    unsigned waiting;       /* puts that have no reply yet */
+    uint64_t put;           /* number of the put that waits; 0: several puts wait */
+    int      last;          /* nonzero: its reply ends the request */
+    uint8_t *choices;       /* choices of the enumeration "value", as they were sent */
     size_t   choicesSize;
     int      choicesBig;
 } pvaOp;
 
-/* NULL: none. */
+/* Finds a request. NULL: there is none. */
 pvaOp *ebpfMonPvaOpFind(const pvaState *pva, uint32_t ioid);
-/* NULL: no room for it, counted. */
+/* Makes a request. NULL: no memory, which is counted. */
 pvaOp *ebpfMonPvaOpMake(pvaState *pva, uint32_t ioid, unsigned cmd);
 void ebpfMonPvaOpFree(pvaState *pva, pvaOp *op);
-/* Replies may have been among what is missing: none is given to the wrong put. */
+/* After a gap: replies may be missing, so no reply is given to a put before the gap. */
 void ebpfMonPvaOpsGap(pvaState *pva);
 void ebpfMonPvaOpsFree(pvaState *pva);
 
-/* Of the commands those that can put, and of their subcommands the one that does. */
+/* CanPut: nonzero if the command can put. DoesPut: nonzero if this subcommand of it puts. */
 int ebpfMonPvaCanPut(unsigned cmd);
 int ebpfMonPvaDoesPut(unsigned cmd, unsigned sub);
-/* Where the value of a put begins in a message, 0: it is none; -1: more than "have" bytes are needed to say. */
+/* Finds where the value of a put begins in a message; *from 0: it is no put. Returns 0, or -1: it needs more bytes than
+ * "have". */
 int ebpfMonPvaPutValue(const uint8_t *p, size_t have, size_t total, size_t *from);
 
 #endif

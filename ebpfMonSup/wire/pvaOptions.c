@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "wire/pvaOptions.h"
 
-/* {process: "true", …} as process=true,… */
-static void options(pvaValue *v, const pvaType *type, unsigned node, int *process)
+/* Writes {process: "true", …} as [process=true,…]. */
+static void writeOptions(pvaValue *v, const pvaType *type, unsigned node, int *process)
 {
     unsigned i, child = node + 1;
 
@@ -20,8 +20,8 @@ static void options(pvaValue *v, const pvaType *type, unsigned node, int *proces
     ebpfMonPvaPuts(v->out, "]");
 }
 
-/* value,alarm{severity} in the brackets given; of "record" its options alone. */
-static void fields(pvaValue *v, const pvaType *type, unsigned node, const char *open, const char *close,
+/* Writes value,alarm{severity} between the brackets "open" and "close". Of "record", only its options are written. */
+static void writeFields(pvaValue *v, const pvaType *type, unsigned node, const char *open, const char *close,
     int *process)
 {
     unsigned i, child = node + 1;
@@ -36,7 +36,7 @@ static void fields(pvaValue *v, const pvaType *type, unsigned node, const char *
         int isStruct = n->code == pvaStruct && !n->array;
 
         if (isStruct && !strcmp(pvaName(type, child), "_options")) {
-            options(v, type, child, process);
+            writeOptions(v, type, child, process);
             continue;
         }
         ebpfMonPvaPuts(v->out, !first ? "," : opened ? "" : open);
@@ -44,7 +44,7 @@ static void fields(pvaValue *v, const pvaType *type, unsigned node, const char *
         first = 0;
         ebpfMonPvaPuts(v->out, pvaName(type, child));
         if (isStruct) {
-            fields(v, type, child, "{", "}", NULL);
+            writeFields(v, type, child, "{", "}", NULL);
         } else {
             ebpfMonPvaPuts(v->out, "=");
             ebpfMonPvaNode(v, type, child, pvaPlain);
@@ -73,9 +73,9 @@ void ebpfMonPvaOptions(pvaValue *v, const pvaType *type, int *process)
         v->out = record ? out : &rest;
         ebpfMonPvaPuts(v->out, name);
         if (record) {
-            fields(v, type, child, "{", "}", process);
+            writeFields(v, type, child, "{", "}", process);
         } else if (isStruct) {
-            fields(v, type, child, "(", ")", NULL);
+            writeFields(v, type, child, "(", ")", NULL);
         } else {
             ebpfMonPvaPuts(v->out, "=");
             ebpfMonPvaNode(v, type, child, pvaPlain);

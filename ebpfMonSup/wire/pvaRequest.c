@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Puts, gets and the begin of monitors become events. Of other requests just so much is read as is needed to know which numbers stand for
- * which type descriptions later.
+ * Puts, gets and the begins of monitors become events. Other requests are read only as far as needed to know which
+ * numbers will stand for which type descriptions.
  */
 #include "wire/pvaChanged.h"
 #include "wire/pvaChannel.h"
@@ -9,7 +9,7 @@
 #include "wire/pvaRequest.h"
 #include "wire/pvaTypeRead.h"
 
-static void init(pvaState *pva, pvaMsg *msg, uint32_t sid, uint32_t ioid)
+static void initRequest(pvaState *pva, pvaMsg *msg, uint32_t sid, uint32_t ioid)
 {
     pvaOp *op = ebpfMonPvaOpFind(pva, ioid);
     pvaType *type = ebpfMonPvaTypeRead(msg->types, &msg->buf);
@@ -43,7 +43,7 @@ static void init(pvaState *pva, pvaMsg *msg, uint32_t sid, uint32_t ioid)
     ebpfMonPvaTypeDrop(msg->types, type);
 }
 
-static void decode(pvaMsg *msg, const pvaOp *op, pvaOut *out, ebpfMonWireEvent *event)
+static void decodeValue(pvaMsg *msg, const pvaOp *op, pvaOut *out, ebpfMonWireEvent *event)
 {
     pvaValue value = { .types = msg->types, .buf = &msg->buf, .out = out, .choices = op->choices,
         .choicesSize = op->choicesSize, .choicesBig = op->choicesBig };
@@ -73,7 +73,7 @@ static void decode(pvaMsg *msg, const pvaOp *op, pvaOut *out, ebpfMonWireEvent *
     event->number = value.number;
 }
 
-static void put(pvaState *pva, pvaMsg *msg, uint32_t sid, uint32_t ioid, int last)
+static void notePut(pvaState *pva, pvaMsg *msg, uint32_t sid, uint32_t ioid, int last)
 {
     ebpfMonWireEvent event = { .kind = ebpfMonWirePut, .sid = sid, .id = ++pva->puts, .replyAsked = 1,
         .text = "?", .hash = msg->hash };
@@ -82,7 +82,7 @@ static void put(pvaState *pva, pvaMsg *msg, uint32_t sid, uint32_t ioid, int las
     const pvaChannel *channel;
 
     if (op && op->channel && op->channel->bySid.key != sid) {
-        /* What we know of this number is not of this request. */
+        /* what we know of this number belongs to another request */
         ebpfMonPvaOpFree(pva, op);
         op = NULL;
     }
@@ -102,17 +102,17 @@ static void put(pvaState *pva, pvaMsg *msg, uint32_t sid, uint32_t ioid, int las
         event.process = op->process;
         if (op->type && op->cmd == msg->cmd) {
             out.length = out.full = 0;
-            decode(msg, op, &out, &event);
+            decodeValue(msg, op, &out, &event);
             event.text = out.text;
         }
-        op->put = op->waiting++ ? 0 : event.id; /* two under way: which of them a reply belongs to is not known */
+        op->put = op->waiting++ ? 0 : event.id; /* if two wait, we do not know to which of them a reply belongs */
         op->last = last;
     }
     ebpfMonPvaEmit(pva, msg, &event);
 }
 
-/* A get, or the beginning of a monitor. */
-static void use(pvaState *pva, const pvaMsg *msg, uint32_t sid, uint32_t ioid, ebpfMonWireKind kind)
+/* Emits the event of a get, or of the begin of a monitor. */
+static void emitUse(pvaState *pva, const pvaMsg *msg, uint32_t sid, uint32_t ioid, ebpfMonWireKind kind)
 {
     const pvaOp *op = ebpfMonPvaOpFind(pva, ioid);
     const pvaChannel *channel = op && op->channel ? op->channel : ebpfMonPvaChannelBySid(pva, sid);
@@ -147,14 +147,14 @@ void ebpfMonPvaRequestMessage(pvaState *pva, pvaMsg *msg)
         return;
     }
     if (sub & pvaInit) {
-        init(pva, msg, sid, ioid);
+        initRequest(pva, msg, sid, ioid);
         if (msg->cmd == pvaMonitor) {
-            use(pva, msg, sid, ioid, ebpfMonWireSubscribe);
+            emitUse(pva, msg, sid, ioid, ebpfMonWireSubscribe);
         }
     } else if (msg->cmd == pvaGetCmd) {
-        use(pva, msg, sid, ioid, ebpfMonWireRead);
+        emitUse(pva, msg, sid, ioid, ebpfMonWireRead);
     } else if (ebpfMonPvaDoesPut(msg->cmd, sub)) {
-        put(pva, msg, sid, ioid, sub & pvaLastRequest);
+        notePut(pva, msg, sid, ioid, sub & pvaLastRequest);
     } else if (msg->cmd == pvaRpc) {
         pvaType *type = ebpfMonPvaTypeRead(msg->types, &msg->buf);
 

@@ -5,10 +5,11 @@
 #include "wire/pvaResponse.h"
 #include "wire/pvaTypeRead.h"
 
-#define PVA_CHOICES 4096 /* bytes of an enumeration's choices that are remembered */
+#define PVA_CHOICES 4096 /* bytes of an enumeration's choices that are kept, at most */
 
-/* "Put not permitted" is what both QSRV say, "Read-only PV" SharedPV of pvxs and p4p. Servers may use other words. */
-static int denies(const char *text)
+/* Nonzero: the text of a status means that the put was denied. "Put not permitted" is the text of both QSRVs,
+ * "Read-only PV" that of SharedPV of pvxs and p4p. Other servers may use other words. */
+static int isDenial(const char *text)
 {
     static const char *const words[] = { "not permitted", "denied", "permission", "read-only", "read only",
         "not writable", "not writeable", "no write access", "write access", "forbidden", "not allowed",
@@ -23,12 +24,12 @@ static int denies(const char *text)
     return 0;
 }
 
-static void reply(pvaState *pva, pvaMsg *msg, pvaOp *op, const pvaStatus *status)
+static void emitReply(pvaState *pva, pvaMsg *msg, pvaOp *op, const pvaStatus *status)
 {
     ebpfMonWireEvent event = { .kind = ebpfMonWireReply, .status = status->severity, .message = status->text };
 
     event.ok = status->severity < 2;
-    event.denied = !event.ok && denies(status->text);
+    event.denied = !event.ok && isDenial(status->text);
     if (op) {
         if (op->waiting) {
             event.id = op->put;
@@ -45,7 +46,7 @@ static void reply(pvaState *pva, pvaMsg *msg, pvaOp *op, const pvaStatus *status
     ebpfMonPvaEmit(pva, msg, &event);
 }
 
-static void ready(pvaState *pva, pvaMsg *msg, uint32_t ioid, pvaOp *op)
+static void noteReady(pvaState *pva, pvaMsg *msg, uint32_t ioid, pvaOp *op)
 {
     pvaType *type = ebpfMonPvaTypeRead(msg->types, &msg->buf);
 
@@ -59,7 +60,7 @@ static void ready(pvaState *pva, pvaMsg *msg, uint32_t ioid, pvaOp *op)
             ebpfMonPvaTypeDrop(msg->types, op->got);
             op->got = ebpfMonPvaTypeRead(msg->types, &msg->buf);
         }
-        /* Its values describe nothing new. */
+        /* its values contain no new descriptions */
         if (!ebpfMonPvaCanPut(msg->cmd) && !(type && type->variant)) {
             ebpfMonPvaOpFree(pva, op);
         }
@@ -86,8 +87,8 @@ static void keepChoices(pvaState *pva, pvaOp *op, const pvaValue *value)
     op->choicesBig = value->choicesBig;
 }
 
-/* A value that the server sends: what it describes, and which choices there are for a later put. */
-static void got(pvaState *pva, pvaMsg *msg, pvaOp *op, const pvaType *type)
+/* A value from the server: reads the type descriptions in it, and keeps the choices for a later put. */
+static void readValue(pvaState *pva, pvaMsg *msg, pvaOp *op, const pvaType *type)
 {
     pvaValue value = { .types = msg->types, .buf = &msg->buf };
     pvaBits bits;
@@ -133,10 +134,10 @@ void ebpfMonPvaResponseMessage(pvaState *pva, pvaMsg *msg)
             return;
         }
         if (ok) {
-            ready(pva, msg, ioid, op);
+            noteReady(pva, msg, ioid, op);
         } else {
             if (ebpfMonPvaCanPut(msg->cmd)) {
-                reply(pva, msg, op, &status); /* refused before it could put */
+                emitReply(pva, msg, op, &status); /* refused before a put was possible */
             }
             if (op) {
                 ebpfMonPvaOpFree(pva, op);
@@ -150,14 +151,14 @@ void ebpfMonPvaResponseMessage(pvaState *pva, pvaMsg *msg)
             ebpfMonPvaTypeDrop(msg->types, type);
         }
     } else if (ebpfMonPvaCanPut(msg->cmd) && ebpfMonPvaDoesPut(msg->cmd, sub)) {
-        reply(pva, msg, op, &status);
+        emitReply(pva, msg, op, &status);
         if (ok && msg->cmd == pvaPutGet && op && op->got && op->got->variant) {
-            got(pva, msg, op, op->got);
+            readValue(pva, msg, op, op->got);
         }
         if (op && op->last) {
             ebpfMonPvaOpFree(pva, op);
         }
     } else if (ok && op && msg->cmd != pvaArrayCmd && (msg->cmd != pvaMonitor || !(sub & pvaLastRequest))) {
-        got(pva, msg, op, msg->cmd == pvaPutGet && !(sub & pvaSubGetPut) ? op->got : op->type);
+        readValue(pva, msg, op, msg->cmd == pvaPutGet && !(sub & pvaSubGetPut) ? op->got : op->type);
     }
 }

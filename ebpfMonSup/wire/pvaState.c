@@ -32,7 +32,7 @@ int ebpfMonPvaStatusGet(pvaBuf *buf, pvaStatus *status)
         memcpy(status->text, text, length);
         status->text[length] = 0;
     }
-    pvaString(buf, &length); /* call tree */
+    pvaString(buf, &length); /* the call tree, which is not used */
     if (kind > 3) {
         buf->bad = 1;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One pvAccess connection: what its two ends have agreed on so far, and a message of theirs. */
+/* The state of a pvAccess connection: what both sides have agreed on so far; and a message. */
 #ifndef EBPFMON_PVASTATE_H
 #define EBPFMON_PVASTATE_H
 
@@ -7,7 +7,7 @@
 #include "wire/pvaType.h"
 
 #define PVA_HEADER 8
-#define PVA_NAME   500 /* of a channel: MAX_CHANNEL_NAME_LENGTH of pvAccessCPP */
+#define PVA_NAME   500 /* bytes of a channel's name, at most: MAX_CHANNEL_NAME_LENGTH of pvAccessCPP */
 
 enum { pvaFlagControl = 0x01, pvaFlagFirst = 0x10, pvaFlagLast = 0x20, pvaFlagServer = 0x40, pvaFlagBig = 0x80 };
 enum {
@@ -17,10 +17,10 @@ enum {
 };
 enum { pvaInit = 0x08, pvaLastRequest = 0x10, pvaSubGet = 0x40, pvaSubGetPut = 0x80 };
 
-/* A long message comes in pieces. */
+/* The pieces of a long message. */
 typedef struct {
     int      open;
-    uint8_t *p;             /* as if it were one message, header included */
+    uint8_t *p;             /* as one message, with the header */
     size_t   room, have, total;
     uint64_t hash;
     uint32_t seq;
@@ -30,27 +30,28 @@ typedef struct {
     ebpfMonCircuit *circuit;
     char       user[64], host[128];
     size_t     typeBytes;
-    pvaTypes   types[2];    /* of what the client, the server sends */
+    pvaTypes   types[2];    /* type descriptions of the client, of the server */
     pvaPieces  pieces[2];
     pvaTable   bySid, byCid, ops;
     unsigned   channels;
     uint64_t   puts;
 } pvaState;
 
-/* A message that is whole. */
+/* A whole message. */
 typedef struct {
     const ebpfMonMessage *message;
     uint8_t  cmd;
     uint32_t seq, end;
     uint64_t hash;
-    pvaTypes *types;        /* of its direction */
-    pvaBuf   buf;           /* behind the header */
+    pvaTypes *types;        /* type descriptions of its direction */
+    pvaBuf   buf;           /* the message after its header */
 } pvaMsg;
 
 typedef struct { uint32_t severity; char text[256]; } pvaStatus;
 
+/* Gives the event of a message to the sink: sets time, position, user and host. */
 void ebpfMonPvaEmit(pvaState *pva, const pvaMsg *msg, ebpfMonWireEvent *event);
-/* Nonzero: the request went well. */
+/* Reads a status. Nonzero: the request was successful. */
 int ebpfMonPvaStatusGet(pvaBuf *buf, pvaStatus *status);
 
 #endif

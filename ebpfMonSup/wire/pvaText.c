@@ -24,7 +24,7 @@ void ebpfMonPvaPuts(pvaOut *out, const char *text)
     ebpfMonPvaPut(out, text, strlen(text));
 }
 
-/* A zero byte would hide what follows it. */
+/* zero bytes become blanks: else they would hide the text after them */
 void ebpfMonPvaPutRaw(pvaOut *out, const char *text, size_t length)
 {
     size_t at = out->length;
@@ -74,7 +74,7 @@ static void putInteger(pvaOut *out, uint64_t magnitude, int negative)
     ebpfMonPvaPut(out, digits + at, sizeof(digits) - at);
 }
 
-/* The shortest that reads back as the same number. */
+/* Adds the shortest text that reads back as the same number. */
 static void putFloat(pvaOut *out, double number, int isFloat, int json)
 {
     char text[40];
@@ -92,7 +92,8 @@ static void putFloat(pvaOut *out, double number, int isFloat, int json)
         putInteger(out, fabs(number), number < 0);
         return;
     }
-    /* So many digits, without zeros at their end, are always the shortest; but not of the smallest numbers. */
+    /* Numbers with so many digits, without zeros at the end, always have the shortest text; but not the smallest
+     * numbers. */
     digits = fabs(number) < (isFloat ? FLT_MIN : DBL_MIN) ? 1 : isFloat ? 6 : 15;
     for (;; digits++) {
         snprintf(text, sizeof(text), "%.*g", digits, number);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Text of bounded length, from numbers and strings as pvAccess sends them. */
+/* A text of limited length, from numbers and strings of pvAccess. */
 #ifndef EBPFMON_PVATEXT_H
 #define EBPFMON_PVATEXT_H
 
 #include "wire/pvaType.h"
 
-#define PVA_TEXT 513 /* 512 bytes; what is longer ends in "..." */
+#define PVA_TEXT 513 /* 512 bytes and a zero; a longer text ends with "..." */
 
 typedef struct {
     size_t length;
@@ -13,7 +13,7 @@ typedef struct {
     char   text[PVA_TEXT];
 } pvaOut;
 
-/* Bytes of a bool or number; 0: another type. */
+/* Bytes of a boolean or a number of this type; 0: another type. */
 static inline unsigned pvaNumberSize(unsigned code)
 {
     switch (code) {
@@ -27,14 +27,14 @@ static inline unsigned pvaNumberSize(unsigned code)
 
 void ebpfMonPvaPut(pvaOut *out, const char *text, size_t length);
 void ebpfMonPvaPuts(pvaOut *out, const char *text);
-void ebpfMonPvaPutRaw(pvaOut *out, const char *text, size_t length);  /* from the wire */
-void ebpfMonPvaPutJson(pvaOut *out, const char *text, size_t length); /* in quotes */
-/* A bool or number of the wire; returns it. */
+void ebpfMonPvaPutRaw(pvaOut *out, const char *text, size_t length);  /* from a message */
+void ebpfMonPvaPutJson(pvaOut *out, const char *text, size_t length); /* in quotes, for JSON */
+/* Adds a boolean or number from a message, and returns it. */
 double ebpfMonPvaPutNumber(pvaOut *out, unsigned code, const uint8_t *p, int big, int json);
 
-/* Ends the text: what is too long is cut at the end of a character, with "...". */
+/* Ends the text with a zero. A text that is too long is cut after a whole character, and ends with "...". */
 void ebpfMonPvaOutEnd(pvaOut *out);
-/* The text says "?": the value is not known. */
+/* Sets the text to "?": the value is not known. */
 void ebpfMonPvaOutUnknown(pvaOut *out);
 
 #endif

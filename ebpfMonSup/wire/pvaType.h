@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pvAccess type descriptions ("FieldDesc") as one flat list of nodes, depth first; and the two registries of a
- * connection that let a peer say a number in place of a description it sent before.
- * (pvAccess Protocol Specification, Introspection Data; introspectionRegistry.cpp of pvAccessCPP.)
+ * Type descriptions of pvAccess ("FieldDesc") as one list of nodes, depth first; and the two registries of a
+ * connection. A peer may send a number in place of a description that it sent before. (pvAccess Protocol Specification,
+ * Introspection Data; introspectionRegistry.cpp of pvAccessCPP.)
  */
 #ifndef EBPFMON_PVATYPE_H
 #define EBPFMON_PVATYPE_H
@@ -10,45 +10,45 @@
 #include "wire/protocol.h"
 #include "wire/pvaBuf.h"
 
-#define PVA_DEPTH   16   /* types in types */
-#define PVA_NODES   4096 /* fields of a type */
-#define PVA_CACHED  1024 /* numbered types of one direction */
-#define PVA_TYPE_BYTES (1024 * 1024) /* all types of a connection */
+#define PVA_DEPTH   16   /* nested types */
+#define PVA_NODES   4096 /* fields of a type, at most */
+#define PVA_CACHED  1024 /* types with a number, in one direction */
+#define PVA_TYPE_BYTES (1024 * 1024) /* bytes of all types of a connection */
 
-/* Codes as on the wire, without the bits that mark arrays. */
+/* Codes as they are sent, without the bits of arrays. */
 enum {
     pvaBool = 0x00, pvaI8 = 0x20, pvaI16, pvaI32, pvaI64, pvaU8, pvaU16, pvaU32, pvaU64, pvaF32 = 0x42, pvaF64,
     pvaText = 0x60, pvaStruct = 0x80, pvaUnion, pvaVariant,
-    pvaUnknown = 0xfe /* a number whose description was not seen */
+    pvaUnknown = 0xfe /* a number of which we missed the description */
 };
-enum { pvaScalar, pvaArray, pvaBounded, pvaFixed }; /* bits 3 and 4 */
+enum { pvaScalar, pvaArray, pvaBounded, pvaFixed }; /* bits 3 and 4 of a code */
 
 typedef struct {
     uint8_t  code;
     uint8_t  array;
-    uint8_t  isEnum;   /* structure enum_t: index, choices */
-    uint16_t children; /* of structure and union; an array of them has one, its element */
-    uint16_t next;     /* the node behind this one and all below it */
-    uint16_t bits;     /* that it takes in a BitSet */
-    uint32_t name;     /* where in the names */
-    uint32_t size;     /* pvaFixed */
+    uint8_t  isEnum;   /* nonzero: the structure enum_t, with index and choices */
+    uint16_t children; /* of a structure or union; an array of them has one child, its element */
+    uint16_t next;     /* the node after this one and all below it */
+    uint16_t bits;     /* bits that it takes in a BitSet */
+    uint32_t name;     /* offset of its name in the names */
+    uint32_t size;     /* elements of a pvaFixed */
 } pvaNode;
 
 typedef struct {
     unsigned refs;
-    unsigned count;    /* of nodes */
+    unsigned count;    /* number of nodes */
     size_t   nameBytes;
-    int      unknown;  /* somewhere in it */
-    unsigned sure;     /* the first bit whose field is therefore not known; else their number */
-    int      variant;  /* somewhere in it: values bring descriptions with them */
-    pvaNode  node[];   /* the names come behind them, each ended by a zero */
+    int      unknown;  /* nonzero: a part of it is pvaUnknown */
+    unsigned sure;     /* the first bit with a field that is not known; else the number of bits */
+    int      variant;  /* nonzero: a part of it is pvaVariant: its values contain descriptions */
+    pvaNode  node[];   /* the names follow, each ends with a zero */
 } pvaType;
 
 typedef struct pvaCached pvaCached;
 
 typedef struct {
     ebpfMonCircuit *circuit;
-    size_t     *bytes;        /* of all types of this connection */
+    size_t     *bytes;        /* bytes of all types of this connection */
     pvaCached  *cached[64];
     unsigned    count;
 } pvaTypes;
@@ -59,16 +59,17 @@ static inline const char *pvaName(const pvaType *type, unsigned node)
 }
 
 void ebpfMonPvaTypesInit(pvaTypes *types, ebpfMonCircuit *circuit, size_t *bytes);
-/* All numbers: a description may have been missed. */
+/* Forgets all numbers, because a description may have been missed. */
 void ebpfMonPvaTypesForget(pvaTypes *types);
 
-/* What a number stands for; NULL: not known. */
+/* The type of a number. NULL: not known. */
 pvaType *ebpfMonPvaTypesFind(pvaTypes *types, uint16_t id);
-/* NULL: the number now means something we do not have, and no longer what it did. */
+/* Sets the type of a number. NULL: the number has a new meaning that we do not know. */
 void ebpfMonPvaTypesSet(pvaTypes *types, uint16_t id, pvaType *type);
 
-/* For that many nodes and bytes of names, which are to be filled in. NULL: no room. */
+/* Makes a type with room for so many nodes and bytes of names, which the caller sets. NULL: no memory. */
 pvaType *ebpfMonPvaTypeNew(pvaTypes *types, unsigned count, size_t nameBytes);
+/* Keep: adds a reference. Drop: removes one, and frees the type with its last one. */
 pvaType *ebpfMonPvaTypeKeep(pvaType *type);
 void ebpfMonPvaTypeDrop(pvaTypes *types, pvaType *type); /* NULL does no harm */
 

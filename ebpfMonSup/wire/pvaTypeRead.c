@@ -12,8 +12,8 @@ typedef struct {
     int       noMemory;
 } reading;
 
-/* Room for "more" of size "each" behind "used" of "*room", at most "limit". */
-static int grow(reading *r, void **array, size_t used, size_t *room, size_t more, size_t limit, size_t each)
+/* Makes room for "more" elements of size "each" after the "used" ones of "*room", at most "limit". 0 or -1. */
+static int growArray(reading *r, void **array, size_t used, size_t *room, size_t more, size_t limit, size_t each)
 {
     size_t want = *room ? *room : 32;
 
@@ -45,7 +45,7 @@ static pvaNode *addNodes(reading *r, unsigned more)
 {
     size_t room = r->room;
     void *array = r->node;
-    int failed = grow(r, &array, r->count, &room, more, PVA_NODES, sizeof(pvaNode));
+    int failed = growArray(r, &array, r->count, &room, more, PVA_NODES, sizeof(pvaNode));
 
     r->node = array;
     r->room = room;
@@ -59,7 +59,7 @@ static pvaNode *addNodes(reading *r, unsigned more)
 static int addName(reading *r, const char *name, size_t length, uint32_t *where)
 {
     void *array = r->names;
-    int failed = grow(r, &array, r->nameBytes, &r->nameRoom, length + 1, 65536, 1);
+    int failed = growArray(r, &array, r->nameBytes, &r->nameRoom, length + 1, 65536, 1);
 
     r->names = array;
     if (failed) {
@@ -72,8 +72,8 @@ static int addName(reading *r, const char *name, size_t length, uint32_t *where)
     return 0;
 }
 
-/* The first bit whose field is not known for certain. */
-static unsigned sureBits(const pvaType *type)
+/* Finds the first bit of which the field is not known for certain. */
+static unsigned countSureBits(const pvaType *type)
 {
     unsigned node = 0, bit = 0, i;
 
@@ -91,13 +91,13 @@ static unsigned sureBits(const pvaType *type)
     return bit;
 }
 
-/* What was read from node "from" on, as a type of its own. */
-static pvaType *typeOf(reading *r, unsigned from)
+/* Makes a type from the nodes that were read since node "from". */
+static pvaType *makeType(reading *r, unsigned from)
 {
     unsigned count = r->count - from, i;
     size_t names, first = 0;
 
-    /* Names stand in the order of the nodes, the root's own is not wanted. */
+    /* names are in the order of the nodes; the root's own name is not needed */
     for (i = from + 1; i < r->count; i++) {
         if (r->node[i].name) {
             first = r->node[i].name;
@@ -117,7 +117,7 @@ static pvaType *typeOf(reading *r, unsigned from)
         type->unknown |= type->node[i].code == pvaUnknown;
         type->variant |= type->node[i].code == pvaVariant;
     }
-    type->sure = sureBits(type);
+    type->sure = countSureBits(type);
     char *to = (char *)&type->node[count];
     *to = 0;
     if (first) {
@@ -126,7 +126,7 @@ static pvaType *typeOf(reading *r, unsigned from)
     return type;
 }
 
-/* A type known by its number, as a part of another one. */
+/* Copies a type that is known by its number into the type that is being read. */
 static int copyType(reading *r, const pvaType *type, uint32_t name)
 {
     unsigned at = r->count, i;
@@ -162,7 +162,7 @@ static int readMembers(reading *r, unsigned at, unsigned depth)
     if (pvaFailed(r->buf)) {
         return -1;
     }
-    if (children > pvaLeft(r->buf) / 2) { /* name's length and type */
+    if (children > pvaLeft(r->buf) / 2) { /* a child has two bytes at least: length of its name, and type */
         r->buf->bad = 1;
         return -1;
     }
@@ -192,7 +192,7 @@ static int readMembers(reading *r, unsigned at, unsigned depth)
 
 static int readField(reading *r, unsigned depth, uint32_t name);
 
-/* A type that has a number: known by it, or described and given it. */
+/* Reads a type with a number: the number alone, or with its description. */
 static int readNumbered(reading *r, unsigned code, unsigned depth, uint32_t name)
 {
     unsigned at = r->count;
@@ -212,20 +212,20 @@ static int readNumbered(reading *r, unsigned code, unsigned depth, uint32_t name
         return 0;
     }
     if (code == 0xfc) {
-        pvaSkip(r->buf, 4); /* the tag */
+        pvaSkip(r->buf, 4); /* the tag, which is not used */
     }
-    /* Even if this fails, the number does not mean any more what it meant before. */
+    /* even if this fails, the number does not have its old meaning any more */
     ebpfMonPvaTypesSet(r->types, id, NULL);
     if (readField(r, depth + 1, name)) {
         return -1;
     }
-    pvaType *type = typeOf(r, at);
+    pvaType *type = makeType(r, at);
     ebpfMonPvaTypesSet(r->types, id, type);
     ebpfMonPvaTypeDrop(r->types, type);
     return type ? 0 : -1;
 }
 
-/* 0: one more node, or a subtree, stands in the list. */
+/* Reads a field. 0: one more node, or a subtree, is in the list. */
 static int readField(reading *r, unsigned depth, uint32_t name)
 {
     unsigned at = r->count, code = pvaGet(r->buf, 1);
@@ -267,7 +267,7 @@ static int readField(reading *r, unsigned depth, uint32_t name)
     case pvaVariant:
         r->buf->bad |= node->array > pvaArray;
         break;
-    case 0x83: /* bounded string, as pvData has it, and as the specification's table has it */
+    case 0x83: /* a bounded string: 0x83 in pvData, 0x86 in the table of the specification */
     case 0x86:
         r->buf->bad |= node->array != pvaScalar;
         node->code = pvaText;
@@ -307,11 +307,11 @@ pvaType *ebpfMonPvaTypeRead(pvaTypes *types, pvaBuf *buf)
         return ebpfMonPvaTypeKeep(ebpfMonPvaTypesFind(types, id));
     }
     buf->pos = at;
-    /* Name 0 is the empty one. */
+    /* name 0 is the empty name */
     if (!addName(&r, "", 0, &none) && !readField(&r, 0, 0)) {
         pvaType *numbered = code == 0xfc || code == 0xfd ? ebpfMonPvaTypesFind(types, id) : NULL;
 
-        type = numbered ? ebpfMonPvaTypeKeep(numbered) : typeOf(&r, 0);
+        type = numbered ? ebpfMonPvaTypeKeep(numbered) : makeType(&r, 0);
     }
     if (r.node) {
         ebpfMonCircuitFree(types->circuit, r.node, r.room * sizeof(pvaNode));
@@ -320,7 +320,7 @@ pvaType *ebpfMonPvaTypeRead(pvaTypes *types, pvaBuf *buf)
         ebpfMonCircuitFree(types->circuit, r.names, r.nameRoom);
     }
     if (r.noMemory) {
-        /* Where the description ends is not known, nor what else it would have numbered. */
+        /* we know neither where the description ends, nor which numbers its rest contains */
         ebpfMonCircuitStats(types->circuit)->noMemory++;
         buf->cut = 1;
     }

@@ -3,16 +3,17 @@
 #include "wire/pvaTypeRead.h"
 #include "wire/pvaValue.h"
 
-#define WORK_MAX 100000 /* nodes looked at in one message: null structures of nothing cost a peer few bytes */
+#define WORK_MAX 100000 /* nodes that are read in one message, at most: null structures without members cost a peer
+                         * few bytes */
 
-static void put(pvaValue *v, const char *text)
+static void addText(pvaValue *v, const char *text)
 {
     if (v->out) {
         ebpfMonPvaPuts(v->out, text);
     }
 }
 
-static void one(pvaValue *v, unsigned code, pvaStyle how)
+static void readOne(pvaValue *v, unsigned code, pvaStyle how)
 {
     if (code == pvaText) {
         size_t length;
@@ -34,13 +35,13 @@ static void one(pvaValue *v, unsigned code, pvaStyle how)
     }
 }
 
-static void variant(pvaValue *v, pvaStyle how)
+static void readVariant(pvaValue *v, pvaStyle how)
 {
     pvaType *type = ebpfMonPvaTypeRead(v->types, v->buf);
 
     if (!type) {
         if (!pvaFailed(v->buf)) {
-            put(v, "null");
+            addText(v, "null");
         }
         return;
     }
@@ -54,22 +55,22 @@ static void variant(pvaValue *v, pvaStyle how)
     ebpfMonPvaTypeDrop(v->types, type);
 }
 
-/* Behind an element's own "it is there" byte. */
-static void element(pvaValue *v, const pvaType *type, unsigned node)
+/* Reads an element; before it is a byte that tells if it is there. */
+static void readElement(pvaValue *v, const pvaType *type, unsigned node)
 {
     if (!pvaGet(v->buf, 1)) {
         if (!pvaFailed(v->buf)) {
-            put(v, "null");
+            addText(v, "null");
         }
     } else if (type->node[node].code == pvaVariant) {
-        variant(v, pvaJson);
+        readVariant(v, pvaJson);
     } else {
         ebpfMonPvaNode(v, type, node + 1, pvaJson);
     }
 }
 
-/* "[1000] 1 2 3 ..." or [1, 2, 3, "... 1000"] */
-static void array(pvaValue *v, const pvaType *type, unsigned node, pvaStyle how)
+/* Writes an array as "[1000] 1 2 3 ..." or as [1, 2, 3, "... 1000"]. */
+static void readArray(pvaValue *v, const pvaType *type, unsigned node, pvaStyle how)
 {
     const pvaNode *n = &type->node[node];
     unsigned size = pvaNumberSize(n->code);
@@ -109,22 +110,22 @@ static void array(pvaValue *v, const pvaType *type, unsigned node, pvaStyle how)
             ebpfMonPvaPuts(out, how == pvaPlain ? " " : i ? ", " : "");
         }
         if (n->code >= pvaStruct) {
-            element(v, type, node);
+            readElement(v, type, node);
         } else {
-            one(v, n->code, pvaJson);
+            readOne(v, n->code, pvaJson);
         }
     }
     v->out = out;
     if (how == pvaJson) {
-        put(v, "]");
+        addText(v, "]");
     }
 }
 
-static void structure(pvaValue *v, const pvaType *type, unsigned node)
+static void readStructure(pvaValue *v, const pvaType *type, unsigned node)
 {
     unsigned i, child = node + 1;
 
-    put(v, "{");
+    addText(v, "{");
     for (i = 0; i < type->node[node].children && !pvaFailed(v->buf); i++, child = type->node[child].next) {
         if (v->out) {
             ebpfMonPvaPuts(v->out, i ? ", " : "");
@@ -133,7 +134,7 @@ static void structure(pvaValue *v, const pvaType *type, unsigned node)
         }
         ebpfMonPvaNode(v, type, child, pvaJson);
     }
-    put(v, "}");
+    addText(v, "}");
 }
 
 void ebpfMonPvaNode(pvaValue *v, const pvaType *type, unsigned node, pvaStyle how)
@@ -150,17 +151,17 @@ void ebpfMonPvaNode(pvaValue *v, const pvaType *type, unsigned node, pvaStyle ho
     v->depth++;
     v->work++;
     if (n->array) {
-        array(v, type, node, how);
+        readArray(v, type, node, how);
     } else if (n->code == pvaStruct) {
-        structure(v, type, node);
+        readStructure(v, type, node);
     } else if (n->code == pvaVariant) {
-        variant(v, how);
+        readVariant(v, how);
     } else if (n->code == pvaUnion) {
         size_t selected = pvaSize(v->buf);
         unsigned child = node + 1;
 
         if (selected == PVA_NULL) {
-            put(v, "null");
+            addText(v, "null");
         } else if (selected >= n->children) {
             v->buf->bad |= !v->buf->cut;
         } else {
@@ -170,7 +171,7 @@ void ebpfMonPvaNode(pvaValue *v, const pvaType *type, unsigned node, pvaStyle ho
             ebpfMonPvaNode(v, type, child, how);
         }
     } else {
-        one(v, n->code, how);
+        readOne(v, n->code, how);
     }
     v->depth--;
     if (n == v->choicesNode && !pvaFailed(v->buf) && v->buf->pos <= v->buf->have) {
@@ -196,12 +197,12 @@ void ebpfMonPvaSkipWhole(pvaTypes *types, pvaBuf *buf, const pvaType *type)
 
     if (type && type->variant) {
         ebpfMonPvaWhole(&value, type);
-        /* Also when it was not understood: the rest is not. */
+        /* if its type is not known, the rest of the message cannot be read */
         buf->cut |= value.unknown;
     }
 }
 
-static void copy(pvaBuf *buf, char *to, size_t size)
+static void copyString(pvaBuf *buf, char *to, size_t size)
 {
     size_t length;
     const char *text = pvaString(buf, &length);
@@ -224,9 +225,9 @@ void ebpfMonPvaClaim(pvaValue *v, const pvaType *type, char *user, size_t userSi
         int string = type->node[child].code == pvaText && !type->node[child].array;
 
         if (string && !strcmp(pvaName(type, child), "user")) {
-            copy(v->buf, user, userSize);
+            copyString(v->buf, user, userSize);
         } else if (string && !strcmp(pvaName(type, child), "host")) {
-            copy(v->buf, host, hostSize);
+            copyString(v->buf, host, hostSize);
         } else {
             ebpfMonPvaNode(v, type, child, pvaPlain);
         }

@@ -1,41 +1,41 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* pvAccess values as people read them, or skipped for the descriptions in them. */
+/* Values of pvAccess: written as text for people, or skipped after the descriptions in them were read. */
 #ifndef EBPFMON_PVAVALUE_H
 #define EBPFMON_PVAVALUE_H
 
 #include "wire/pvaText.h"
 
-#define PVA_SHOW 8   /* elements of an array that are shown */
+#define PVA_SHOW 8   /* elements of an array that are written */
 
-/* What stands in a message from buf's position on. Values may bring descriptions: "types" is the registry of the
- * direction of the message. */
+/* How to read a value in a message, from the position of "buf" on. Values may contain descriptions: "types" is the
+ * registry of the message's direction. */
 typedef struct {
     pvaTypes *types;
     pvaBuf   *buf;
-    pvaOut   *out;        /* NULL: skip */
-    /* Of the enumeration "value", an array of strings as on the wire; NULL: not known. Also a result. */
+    pvaOut   *out;        /* NULL: skip the value */
+    /* the choices of the enumeration "value", an array of strings as it was sent; NULL: not known. Also a result */
     const uint8_t *choices;
     size_t    choicesSize;
     int       choicesBig;
     /* results */
-    uint32_t  count;      /* elements of the value; 1 when it is no array */
+    uint32_t  count;      /* elements of the value; 1: it is no array */
     int       isNumber;
     double    number;
-    int       unknown;    /* a type whose description was not seen */
-    /* on the way */
+    int       unknown;    /* nonzero: it has a type of which we missed the description */
+    /* used while reading */
     const pvaNode *choicesNode;
     unsigned  depth, work;
 } pvaValue;
 
 typedef enum { pvaPlain, pvaJson } pvaStyle;
 
-/* A whole value. */
+/* Reads a whole value. */
 void ebpfMonPvaWhole(pvaValue *value, const pvaType *type);
-/* … that lies within another one: that of a node of its type, all of which is known. */
+/* Reads a part of a value: that of a node of its type, which must be known in all its parts. */
 void ebpfMonPvaNode(pvaValue *value, const pvaType *type, unsigned node, pvaStyle how);
-/* A whole value for the descriptions in it alone. NULL does no harm. */
+/* Skips a whole value, and reads the descriptions in it. "type" may be NULL. */
 void ebpfMonPvaSkipWhole(pvaTypes *types, pvaBuf *buf, const pvaType *type);
-/* The members "user" and "host" of a structure. */
+/* Reads the members "user" and "host" of a structure. */
 void ebpfMonPvaClaim(pvaValue *value, const pvaType *type, char *user, size_t userSize, char *host, size_t hostSize);
 
 #endif

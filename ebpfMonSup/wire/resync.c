@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "wire/resync.h"
 
-#define ENOUGH 16 /* headers in a row: no need to look further */
+#define ENOUGH 16 /* after so many headers in a row there is no need to look further */
 
-/* How many messages follow each other from p on. -1: something that is none. "rest": bytes behind the last, -1: it
- * goes on behind what is here. */
-static int chain(const ebpfMonProtocol *protocol, int fromServer, const uint8_t *p, size_t n, long *rest)
+/* Counts the messages that follow each other from "p" on. -1: something is no message. *rest: bytes after the last
+ * message; -1: the last message is not complete. */
+static int countMessages(const ebpfMonProtocol *protocol, int fromServer, const uint8_t *p, size_t n, long *rest)
 {
     int messages = 0;
 
@@ -40,7 +40,7 @@ ebpfMonResyncResult ebpfMonResync(const ebpfMonProtocol *protocol, int fromServe
     for (size_t o = 0; o < a->have; o++) {
         int atStart = o == segAt || (o == 0 && a->atStart), found;
         long rest;
-        int messages = chain(protocol, fromServer, a->buf + o, a->have - o, &rest);
+        int messages = countMessages(protocol, fromServer, a->buf + o, a->have - o, &rest);
 
         if (messages < 0)
             continue;

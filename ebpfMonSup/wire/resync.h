@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where messages begin in bytes that were met in the middle. One header proves little, two that follow each other
- * much; a header where a segment begins lies between.
+ * Finds where messages begin in a stream of which we missed the begin. One header proves little, two that follow each
+ * other prove much. A header at the begin of a segment is between both.
  */
 #ifndef EBPFMON_RESYNC_H
 #define EBPFMON_RESYNC_H
 
 #include "wire/assembly.h"
 
-#define EBPFMON_RETAIN 2048 /* bytes of what may be a message, while searching: bounds what is looked at twice */
+#define EBPFMON_RETAIN 2048 /* bytes that are kept while a message is searched for: limits how much is searched twice */
 
 typedef enum { ebpfMonResyncNone, ebpfMonResyncPerhaps, ebpfMonResyncFound } ebpfMonResyncResult;
 
-/* Where in the buffer a message begins. "segAt": where the last segment does. For Perhaps and None "offset" is where
- * what is still needed begins. "trusted": the protocol is known, or likely. */
+/* Finds where in the buffer a message begins: *offset. For Perhaps and None, *offset is the begin of the bytes that are
+ * still needed. "segAt": where the last segment begins. "trusted": nonzero if the protocol is known, or likely. */
 ebpfMonResyncResult ebpfMonResync(const ebpfMonProtocol *protocol, int fromServer, const ebpfMonAssembly *assembly,
     size_t segAt, int trusted, size_t *offset);
 

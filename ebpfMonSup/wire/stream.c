@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sequence numbers wrap, so only their differences count (RFC 9293, 3.4). A segment further away than any window
- * in use cannot belong here; several of them in a row mean that we missed much, or that the ports are used again.
+ * Sequence numbers wrap around, so only their differences count (RFC 9293, 3.4). A segment that is further away than
+ * any window in use does not belong here. Several of them in a row mean that we missed much, or that the ports are used
+ * again.
  */
 #include <string.h>
 
 #include "wire/stream.h"
 
-#define WAIT_NS   1000000000ull /* a second: captures reorder by far less, and what is acknowledged is not sent again */
-#define AGAIN_NS  60000000000ull /* what the network has lost is sent again after 0.2 s, 0.4 s, … (RFC 6298) */
+#define WAIT_NS   1000000000ull /* a second: packets are reordered by far less, and bytes that were acknowledged are
+                                 * not sent again */
+#define AGAIN_NS  60000000000ull /* bytes that the network has lost are sent again after 0.2 s, 0.4 s, … (RFC 6298) */
 #define FAR       (16 << 20)
 #define FAR_MAX   4
-#define CHUNK_MAX 1024u         /* bounds the search in the list */
+#define CHUNK_MAX 1024u         /* segments that may wait: limits the search in the list */
 
-static int32_t after(uint32_t a, uint32_t b)
+static int32_t getDistance(uint32_t a, uint32_t b)
 {
     return (int32_t)(a - b);
 }
@@ -55,7 +57,7 @@ void ebpfMonStreamClear(ebpfMonStream *s)
     s->acked = 0;
 }
 
-/* In order, from s->next on. */
+/* Passes on the next bytes, which begin at s->next. */
 static void deliverNext(ebpfMonStream *s, const uint8_t *p, size_t have, size_t wire, uint64_t time)
 {
     uint32_t seq = s->next;
@@ -66,15 +68,15 @@ static void deliverNext(ebpfMonStream *s, const uint8_t *p, size_t have, size_t 
         s->sink->bytes(s->circuit, s->side, seq, p, have, time);
     if (wire > have)
         s->sink->lost(s->circuit, s->side, wire - have, time);
-    if (s->acked && after(s->next, s->ackTo) >= 0)
+    if (s->acked && getDistance(s->next, s->ackTo) >= 0)
         s->acked = 0;
 }
 
-/* Those that wait for nothing any more. */
+/* Passes on the segments that wait for nothing any more. */
 static void deliverChunks(ebpfMonStream *s, uint64_t now)
 {
     while (s->head) {
-        int32_t ahead = after(s->head->seq, s->next);
+        int32_t ahead = getDistance(s->head->seq, s->next);
         ebpfMonChunk *chunk;
 
         if (ahead > 0)
@@ -95,14 +97,14 @@ static void skipGap(ebpfMonStream *s, uint64_t now)
     uint32_t to = s->head ? s->head->seq : s->ackTo, n = to - s->next;
 
     s->next = to;
-    if (s->acked && after(s->next, s->ackTo) >= 0)
+    if (s->acked && getDistance(s->next, s->ackTo) >= 0)
         s->acked = 0;
     s->sink->lost(s->circuit, s->side, n, now);
     deliverChunks(s, now);
 }
 
-/* A piece that overlaps with none that waits, behind "prev" (NULL: first). */
-static ebpfMonChunk *insert(ebpfMonStream *s, ebpfMonChunk *prev, uint32_t seq, const uint8_t *p, size_t have,
+/* Adds a piece after "prev" (NULL: as the first one). It must not overlap with others. */
+static ebpfMonChunk *insertChunk(ebpfMonStream *s, ebpfMonChunk *prev, uint32_t seq, const uint8_t *p, size_t have,
     size_t wire, uint64_t time)
 {
     ebpfMonChunk *chunk = ebpfMonMemoryAccountAlloc(s->account, sizeof *chunk + have);
@@ -129,22 +131,22 @@ static ebpfMonChunk *insert(ebpfMonStream *s, ebpfMonChunk *prev, uint32_t seq, 
     return chunk;
 }
 
-/* What of a segment is new goes into the list: the first copy of a byte wins. */
+/* Adds the new bytes of a segment to the list: the first copy of a byte counts. */
 static void keepChunk(ebpfMonStream *s, uint32_t seq, const uint8_t *p, size_t have, size_t wire, uint64_t time)
 {
     ebpfMonChunk *prev = NULL;
 
-    if (s->tail && after(seq, s->tail->seq + s->tail->wire) >= 0) {
-        insert(s, s->tail, seq, p, have, wire, time); /* the usual case: more behind the same hole */
+    if (s->tail && getDistance(seq, s->tail->seq + s->tail->wire) >= 0) {
+        insertChunk(s, s->tail, seq, p, have, wire, time); /* the usual case: more bytes after the same hole */
         return;
     }
     for (ebpfMonChunk *chunk = s->head; wire; chunk = chunk->next) {
-        size_t room = chunk ? (size_t)(after(chunk->seq, seq) > 0 ? after(chunk->seq, seq) : 0) : wire, cut;
+        size_t room = chunk ? (size_t)(getDistance(chunk->seq, seq) > 0 ? getDistance(chunk->seq, seq) : 0) : wire, cut;
 
-        if (room) { /* the part before this chunk */
+        if (room) { /* the part before this piece */
             size_t n = wire < room ? wire : room, here = have < n ? have : n;
 
-            prev = insert(s, prev, seq, p, here, n, time);
+            prev = insertChunk(s, prev, seq, p, here, n, time);
             if (!prev)
                 return;
             seq += (uint32_t)n;
@@ -154,8 +156,8 @@ static void keepChunk(ebpfMonStream *s, uint32_t seq, const uint8_t *p, size_t h
         }
         if (!chunk)
             return;
-        if (after(chunk->seq + chunk->wire, seq) > 0) { /* the part that is here already */
-            cut = (size_t)after(chunk->seq + chunk->wire, seq);
+        if (getDistance(chunk->seq + chunk->wire, seq) > 0) { /* the part that we have already */
+            cut = (size_t)getDistance(chunk->seq + chunk->wire, seq);
             if (cut > wire)
                 cut = wire;
             seq += (uint32_t)cut;
@@ -180,7 +182,7 @@ void ebpfMonStreamSegment(ebpfMonStream *s, const ebpfMonSegment *segment, uint6
         s->started = 1;
         s->next = seq;
     }
-    ahead = after(seq, s->next);
+    ahead = getDistance(seq, s->next);
     if (ahead > FAR || ahead < -FAR) {
         if (++s->far < FAR_MAX)
             return;
@@ -191,7 +193,7 @@ void ebpfMonStreamSegment(ebpfMonStream *s, const ebpfMonSegment *segment, uint6
         ahead = 0;
     }
     s->far = 0;
-    if (ahead < 0) { /* sent again, or a keep-alive */
+    if (ahead < 0) { /* it was sent again, or is a keep-alive */
         size_t cut = (size_t)-(int64_t)ahead;
 
         if (cut >= wire) {
@@ -221,21 +223,22 @@ void ebpfMonStreamAck(ebpfMonStream *s, uint32_t ack, uint64_t time)
 {
     int32_t ahead;
 
-    if (s->fin && after(ack, s->finSeq) > 0)
-        ack = s->finSeq; /* the FIN itself is no byte */
-    ahead = after(ack, s->next);
+    if (s->fin && getDistance(ack, s->finSeq) > 0)
+        ack = s->finSeq; /* the FIN is no byte */
+    ahead = getDistance(ack, s->next);
     if (!s->started || ahead <= 0 || ahead > FAR)
         return;
     if (!s->acked)
         s->ackSince = time;
-    else if (after(ack, s->ackTo) <= 0)
+    else if (getDistance(ack, s->ackTo) <= 0)
         return;
     s->acked = 1;
     s->ackTo = ack;
 }
 
-/* How long bytes may be missing. All of a connection whose beginning was seen are handed to us; so if no packet was lost on
- * the way here, the network has lost them. Unless the other side has them: then they came by another way. */
+/* How long bytes may be missing, ns. We get all packets of a connection of which we saw the begin. So if none of our
+ * packets was lost, the network has lost the bytes, and they will be sent again; unless the other side has acknowledged
+ * them: then they came by another way. */
 static uint64_t findPatience(const ebpfMonStream *s)
 {
     return s->syn && !s->acked && s->account->lossAt <= s->lastAt ? AGAIN_NS : WAIT_NS;
@@ -257,5 +260,5 @@ void ebpfMonStreamTick(ebpfMonStream *s, uint64_t time)
 
 int ebpfMonStreamEnded(const ebpfMonStream *s)
 {
-    return s->fin && s->started && after(s->next, s->finSeq) >= 0;
+    return s->fin && s->started && getDistance(s->next, s->finSeq) >= 0;
 }

@@ -9,9 +9,9 @@
 #include "wire/wire.h"
 
 #define SECOND        1000000000ull
-#define SILENT_OTHER  (60 * SECOND)       /* a connection that is not (yet) ours */
+#define SILENT_OTHER  (60 * SECOND)       /* a connection that is not known to be CA or PVA */
 #define SILENT_HALF   (60 * SECOND)       /* one side has ended */
-#define SILENT_OPEN   (3 * 3600 * SECOND) /* longer than the two hours of TCP's keep-alive */
+#define SILENT_OPEN   (3 * 3600 * SECOND) /* longer than TCP's keep-alive of two hours */
 
 static const ebpfMonStreamSink handlers = { .bytes = ebpfMonDetectBytes, .lost = ebpfMonMessagesLost };
 
@@ -49,20 +49,20 @@ void ebpfMonWireFree(ebpfMonWire *w)
     free(w);
 }
 
-static int loopback(uint32_t addr)
+static int isLoopback(uint32_t addr)
 {
     return *(const uint8_t *)&addr == 127;
 }
 
-static uint32_t netnsOf(const ebpfMonSegment *s, uint32_t netns)
+static uint32_t findNetns(const ebpfMonSegment *s, uint32_t netns)
 {
-    return loopback(s->from) || loopback(s->to) ? netns : 0;
+    return isLoopback(s->from) || isLoopback(s->to) ? netns : 0;
 }
 
-static void datagram(ebpfMonWire *w, uint64_t time, uint32_t netns, const ebpfMonSegment *s)
+static void handleDatagram(ebpfMonWire *w, uint64_t time, uint32_t netns, const ebpfMonSegment *s)
 {
     struct ebpfMonPeer peer = { .addr = s->from, .port = s->fromPort, .saddr = s->to, .sport = s->toPort,
-        .netns = netnsOf(s, netns) };
+        .netns = findNetns(s, netns) };
     uint16_t from = ntohs(s->fromPort), to = ntohs(s->toPort);
     const ebpfMonProtocol *protocol;
 
@@ -70,9 +70,9 @@ static void datagram(ebpfMonWire *w, uint64_t time, uint32_t netns, const ebpfMo
         protocol = &ebpfMonCaProtocol;
     else if (from == 5075 || from == 5076 || to == 5075 || to == 5076)
         protocol = &ebpfMonPvaProtocol;
-    else if (s->have >= 16 && s->data[0] == 0) /* the high byte of any CA command */
+    else if (s->have >= 16 && s->data[0] == 0) /* the high byte of a CA command is 0 */
         protocol = &ebpfMonCaProtocol;
-    else if (s->have >= 8 && s->data[0] == 0xca) /* PVA's magic */
+    else if (s->have >= 8 && s->data[0] == 0xca) /* the magic byte of PVA */
         protocol = &ebpfMonPvaProtocol;
     else
         return;
@@ -80,7 +80,7 @@ static void datagram(ebpfMonWire *w, uint64_t time, uint32_t netns, const ebpfMo
         protocol->datagram(w, time, &peer, s->data, s->have);
 }
 
-static ebpfMonCircuit *made(ebpfMonWire *w, const ebpfMonCircuitKey *key, uint64_t time)
+static ebpfMonCircuit *makeCircuit(ebpfMonWire *w, const ebpfMonCircuitKey *key, uint64_t time)
 {
     ebpfMonCircuit *c = ebpfMonCircuitMake(w, key, time);
 
@@ -89,10 +89,10 @@ static ebpfMonCircuit *made(ebpfMonWire *w, const ebpfMonCircuitKey *key, uint64
     return c;
 }
 
-/* The circuit of a segment; "side" is the one that sent it. */
-static ebpfMonCircuit *circuitOf(ebpfMonWire *w, uint64_t time, uint32_t netns, const ebpfMonSegment *s, int *side)
+/* Finds or makes the circuit of a segment. *side gets the side that sent it. NULL: there is none. */
+static ebpfMonCircuit *getCircuit(ebpfMonWire *w, uint64_t time, uint32_t netns, const ebpfMonSegment *s, int *side)
 {
-    ebpfMonCircuitKey key = { .netns = netnsOf(s, netns) };
+    ebpfMonCircuitKey key = { .netns = findNetns(s, netns) };
     uint64_t from = (uint64_t)ntohl(s->from) << 16 | ntohs(s->fromPort);
     uint64_t to = (uint64_t)ntohl(s->to) << 16 | ntohs(s->toPort);
     ebpfMonCircuit *c;
@@ -108,7 +108,7 @@ static ebpfMonCircuit *circuitOf(ebpfMonWire *w, uint64_t time, uint32_t netns, 
     if (c && s->flags & EBPFMON_TCP_SYN) {
         const ebpfMonStream *st = &c->stream[*side];
 
-        /* Repeated, or the answer to the one that we saw: else the ports are used again. */
+        /* It is a copy of the SYN that we saw, or its answer. Otherwise the ports are used again. */
         if (st->syn ? st->isn != s->seq : st->started) {
             ebpfMonEndedCircuitsAdd(w->ended, c, time);
             ebpfMonCircuitEnd(c, time);
@@ -116,20 +116,20 @@ static ebpfMonCircuit *circuitOf(ebpfMonWire *w, uint64_t time, uint32_t netns, 
         }
     }
     if (!c && (s->wire || s->flags & EBPFMON_TCP_SYN))
-        c = made(w, &key, time);
+        c = makeCircuit(w, &key, time);
     return c;
 }
 
-static void flush(ebpfMonCircuit *c, uint64_t time)
+static void tickStreams(ebpfMonCircuit *c, uint64_t time)
 {
     for (int side = 0; side < 2; side++)
         ebpfMonStreamTick(&c->stream[side], time);
 }
 
-static void tcp(ebpfMonWire *w, uint64_t time, uint32_t netns, const ebpfMonSegment *s)
+static void handleTcp(ebpfMonWire *w, uint64_t time, uint32_t netns, const ebpfMonSegment *s)
 {
     int side;
-    ebpfMonCircuit *c = circuitOf(w, time, netns, s, &side);
+    ebpfMonCircuit *c = getCircuit(w, time, netns, s, &side);
     ebpfMonStream *st;
 
     if (!c)
@@ -160,7 +160,7 @@ static void tcp(ebpfMonWire *w, uint64_t time, uint32_t netns, const ebpfMonSegm
         }
     }
     if (s->flags & EBPFMON_TCP_RST)
-        flush(c, UINT64_MAX);
+        tickStreams(c, UINT64_MAX);
     if (s->flags & EBPFMON_TCP_RST || (ebpfMonStreamEnded(&c->stream[0]) && ebpfMonStreamEnded(&c->stream[1]))
         || (s->flags & EBPFMON_TCP_FIN && c->phase == ebpfMonCircuitForeign)) {
         ebpfMonEndedCircuitsAdd(w->ended, c, time);
@@ -177,10 +177,10 @@ void ebpfMonWirePacket(ebpfMonWire *w, uint64_t time, uint32_t netns, const uint
     switch (ebpfMonPacketParse(ip, len, wireLen, &s)) {
     case ebpfMonPacketTcp:
         w->account.stats.segments += s.wire != 0;
-        tcp(w, time, netns, &s);
+        handleTcp(w, time, netns, &s);
         break;
     case ebpfMonPacketUdp:
-        datagram(w, time, netns, &s);
+        handleDatagram(w, time, netns, &s);
         break;
     case ebpfMonPacketFragment:
         w->account.stats.fragments++;
@@ -190,7 +190,7 @@ void ebpfMonWirePacket(ebpfMonWire *w, uint64_t time, uint32_t netns, const uint
     }
 }
 
-static int silent(const ebpfMonCircuit *c, uint64_t time)
+static int isSilent(const ebpfMonCircuit *c, uint64_t time)
 {
     int half = ebpfMonStreamEnded(&c->stream[0]) || ebpfMonStreamEnded(&c->stream[1]);
     uint64_t limit = c->phase != ebpfMonCircuitOpen ? SILENT_OTHER : half ? SILENT_HALF : SILENT_OPEN;
@@ -212,8 +212,8 @@ void ebpfMonWireTick(ebpfMonWire *w, uint64_t time)
 
         for (ebpfMonCircuit *c = lists[i]->oldest; c; c = newer) {
             newer = c->newer;
-            flush(c, time);
-            if (silent(c, time) || (ebpfMonStreamEnded(&c->stream[0]) && ebpfMonStreamEnded(&c->stream[1])))
+            tickStreams(c, time);
+            if (isSilent(c, time) || (ebpfMonStreamEnded(&c->stream[0]) && ebpfMonStreamEnded(&c->stream[1])))
                 ebpfMonCircuitEnd(c, time == UINT64_MAX ? c->last : time);
         }
     }

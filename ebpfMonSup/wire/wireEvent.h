@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The events, limits and counts of a wire. wire.h says how to get them. */
+/* The events, limits and counts of a wire. wire.h tells how to get them. */
 #ifndef EBPFMON_WIREEVENT_H
 #define EBPFMON_WIREEVENT_H
 
@@ -12,92 +12,99 @@ typedef struct ebpfMonWire ebpfMonWire;
 typedef enum { ebpfMonWireCa, ebpfMonWirePva } ebpfMonWireProtocol;
 
 typedef enum {
-    ebpfMonWireOpened,      /* a connection turned out to speak CA or PVA */
-    ebpfMonWireClosed,      /* … and ended, or was forgotten to make room */
-    ebpfMonWireForeign,     /* neither CA nor PVA: its packets are not needed any more (peer) */
-    ebpfMonWireUser,        /* claimed user or host became known or changed */
-    ebpfMonWireChannel,     /* a channel has its server id: name, cid, sid; dbrType, count: its native ones (CA) */
-    ebpfMonWireChannelGone, /* closed by either side */
+    ebpfMonWireOpened,      /* a connection is known to be CA or PVA */
+    ebpfMonWireClosed,      /* such a connection ended, or was forgotten to make room */
+    ebpfMonWireForeign,     /* a connection is neither CA nor PVA: its packets are not needed any more (peer) */
+    ebpfMonWireUser,        /* the claimed user or host is known, or has changed */
+    ebpfMonWireChannel,     /* a channel has its server's number: name, cid, sid; for CA also dbrType, count: native
+                             * type and count */
+    ebpfMonWireChannelGone, /* a channel was closed by either side */
     ebpfMonWirePut,
-    ebpfMonWireReply,       /* to a put that asked for one, or refused it */
-    ebpfMonWireValue,       /* CA only: a read reply or monitor update of a plain or compound type: name or sid,
-                               value; what stood in the PV before the next put */
-    ebpfMonWireRead,        /* a client asks for a value: name or sid */
-    ebpfMonWireSubscribe,   /* … for all values from now on */
-    ebpfMonWireGap,         /* bytes that were never seen: "bytes" of them, from the direction "fromServer" */
-    ebpfMonWireSearch,      /* a client asks for "name" (UDP, or TCP name server); peer: client; cid */
-    ebpfMonWireFound,       /* a server answered a search; peer: client and server; cid; name "" if not known */
-    ebpfMonWireBeacon       /* peer.saddr, sport: the server that lives */
+    ebpfMonWireReply,       /* a reply to a put that asked for one, or that was refused */
+    ebpfMonWireValue,       /* CA only: the value in a reply to a read, or in an update: name or sid, value. It was
+                             * the value of the PV before the next put */
+    ebpfMonWireRead,        /* a client reads a value: name or sid */
+    ebpfMonWireSubscribe,   /* a client subscribes: name or sid */
+    ebpfMonWireGap,         /* bytes that were not seen: "bytes" of them, in the direction "fromServer" */
+    ebpfMonWireSearch,      /* a client searches for "name", by UDP or from a name server by TCP; peer: client; cid */
+    ebpfMonWireFound,       /* a server answered a search; peer: client and server; cid; name is "" if it is not
+                             * known */
+    ebpfMonWireBeacon       /* a server is alive: peer.saddr, peer.sport */
 } ebpfMonWireKind;
 
 typedef struct {
     ebpfMonWireKind     kind;
     ebpfMonWireProtocol protocol;
-    uint64_t time;          /* of the packet that completed the message */
+    uint64_t time;          /* ns since 1970; of the packet that completed the message */
     struct ebpfMonPeer peer;
-    uint64_t circuit;       /* number of the connection, never used twice; 0: UDP */
+    uint64_t circuit;       /* number of the connection, which is never used again; 0: UDP */
     uint32_t seq;           /* TCP sequence number of the message's first byte */
-    uint32_t end;           /* … of the byte after it */
+    uint32_t end;           /* TCP sequence number after its last byte */
     int      fromServer;
-    uint32_t stretch;       /* 0: all messages of this direction were followed from the connection's first byte; else how
-                               often a beginning was searched for: what looks like a message may be a part of one */
+    uint32_t stretch;       /* 0: every message of this direction was followed from the connection's first byte; else
+                             * how often a begin was searched for: then this message may be a part of another one */
 
-    const char *user, *host;/* as the client claims; "" not (yet) known */
-    const char *name;       /* of the channel as the client wrote it; "": created before we looked */
+    const char *user, *host;/* as the client claims; "": not known (yet) */
+    const char *name;       /* name of the channel as the client wrote it; "": not known, because the channel was
+                             * created before we watched */
     uint32_t cid, sid;
 
-    /* Put, Reply: pairs of one connection. CA: ioid of a write-notify; for a plain write, and for PVA, see id. */
-    uint64_t id;            /* number of the put on its circuit, from 1; a Reply has that of its put, 0: unknown */
-    int      replyAsked;    /* write-notify, or any PVA put */
-    int      process;       /* PVA: record._options.process/block as text is in "options"; CA: 0 */
-    const char *options;    /* PVA: "" or the put's request, "record[process=true]field(value)" */
+    /* For Put and Reply. "id" connects a reply with its put on a circuit. */
+    uint64_t id;            /* number of the put on its circuit, from 1; a Reply has the number of its put; 0: not
+                             * known */
+    int      replyAsked;    /* nonzero: a write-notify of CA, or any put of PVA */
+    int      process;       /* PVA: nonzero if record._options.process of the request is "true"; CA: 0 */
+    const char *options;    /* PVA: the request of the put, "record[process=true]field(value)", or "" */
 
-    int      isUpdate;      /* Value: of a subscription, and not of a read */
+    int      isUpdate;      /* Value: nonzero: of a subscription; 0: of a read */
 
-    /* Put, Value. CA: the elements as they lie in the message, big-endian, behind the metadata of a compound
-     * type; baseType is DBR_STRING 0, SHORT 1, FLOAT 2, ENUM 3, CHAR 4, LONG 5, DOUBLE 6; -1: no type of CA. */
-    int      dbrType;       /* CA: as sent, compound ones too */
+    /* For Put and Value. CA: the elements as they are in the message, big-endian, after the metadata of a compound
+     * type. baseType: DBR_STRING 0, SHORT 1, FLOAT 2, ENUM 3, CHAR 4, LONG 5, DOUBLE 6; -1: no type of CA. */
+    int      dbrType;       /* CA: the type as it was sent; it may be a compound type */
     int      baseType;
-    uint32_t elementSize;   /* bytes; DBR_STRING 40 */
-    uint32_t count;         /* elements sent */
+    uint32_t elementSize;   /* bytes of an element; 40 for DBR_STRING */
+    uint32_t count;         /* elements that were sent */
     const uint8_t *data;    /* valid during the call */
-    size_t   have;          /* bytes of data; less than count * elementSize when the message was too long to keep, was
-                               not seen whole, said more than it had, or is a single string, sent as long as it is */
-    uint64_t hash;          /* 64-bit FNV-1a of all elements as they lay on the wire; 0: not all were seen */
-    const char *text;       /* PVA: the value as text: "3.14", "[1000] 1 2 3 ...", {"a": 1, "b": "x"}; "?" when the
-                               type description was not seen. CA: "" */
-    int      isNumber;      /* PVA: the value is a single number: "number" */
+    size_t   have;          /* bytes of data. Fewer than count * elementSize if the message was too long to keep, was
+                             * not seen whole, announced more than it had, or is a single string, which is sent with
+                             * its own length */
+    uint64_t hash;          /* 64-bit FNV-1a of all elements as they were sent; 0: not all were seen */
+    const char *text;       /* PVA: the value as text: "3.14", "[1000] 1 2 3 ...", {"a": 1, "b": "x"}; "?" if its
+                             * type description was not seen. CA: "" */
+    int      isNumber;      /* PVA: nonzero: the value is one number: "number" */
     double   number;
 
-    /* Reply */
-    int      ok, denied;    /* denied: access rights refused it (ECA_NOWTACCESS; PVA: as the status says) */
+    /* for Reply */
+    int      ok, denied;    /* denied: access rights refused it (ECA_NOWTACCESS; PVA: as the text of the status
+                             * tells) */
     uint32_t status;        /* CA: ECA_…; PVA: 0 ok, 1 warning, 2 error, 3 fatal */
-    const char *message;    /* PVA: the status' text; CA: of the error reply, or "" */
+    const char *message;    /* PVA: text of the status; CA: text of the error, or "" */
 
-    uint64_t bytes;         /* Gap */
+    uint64_t bytes;         /* for Gap */
 } ebpfMonWireEvent;
 
 typedef void (*ebpfMonWireSink)(void *arg, const ebpfMonWireEvent *event);
 
 typedef struct {
     unsigned circuits;      /* default 4096 */
-    unsigned channels;      /* per circuit, default 20000 */
-    size_t   keep;          /* bytes of one message that are kept, default 65536 */
-    size_t   pending;       /* bytes of one connection that wait for an earlier segment, default 1 MiB */
-    size_t   total;         /* bytes of all, default 64 MiB */
+    unsigned channels;      /* for each circuit; default 20000 */
+    size_t   keep;          /* bytes of a message that are kept; default 65536 */
+    size_t   pending;       /* bytes of a connection that wait for an earlier segment; default 1 MiB */
+    size_t   total;         /* bytes of a wire; default 64 MiB */
 } ebpfMonWireLimits;
 
 typedef struct {
-    uint64_t packets, segments, bytes;     /* that came in */
-    uint64_t repeated;                     /* segments with nothing new in them */
-    uint64_t reordered;                    /* that had to wait */
+    uint64_t packets, segments, bytes;     /* packets, TCP segments with data, and bytes that came */
+    uint64_t repeated;                     /* segments with no new bytes */
+    uint64_t reordered;                    /* segments that had to wait for an earlier one */
     uint64_t gaps, gapBytes;
-    uint64_t resynced;                     /* connections met in the middle, or after a gap: a header was found */
+    uint64_t resynced;                     /* how often a header was found after a gap, or in a connection of which
+                                            * we missed the begin */
     uint64_t malformed;                    /* messages that contradict themselves */
-    uint64_t fragments;                    /* of IP datagrams, which are not put together */
-    uint64_t noMemory;                     /* messages or channels dropped at a limit */
-    unsigned circuits, channels;           /* now */
-    size_t   memory;                       /* now */
+    uint64_t fragments;                    /* fragments of IP datagrams, which are not put together */
+    uint64_t noMemory;                     /* messages or channels that were dropped at a limit */
+    unsigned circuits, channels;           /* at present */
+    size_t   memory;                       /* at present */
 } ebpfMonWireStats;
 
 #endif

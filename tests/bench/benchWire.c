@@ -132,7 +132,7 @@ static void packet(void *arg, uint64_t time, const uint8_t *ip, size_t len, size
 
 static void *readSource(void *arg)
 {
-    ebpfMonRing *ring = ebpfMonPacketsRing(source);
+    ebpfMonRing *ring = ebpfMonPacketsGetRing(source);
     struct pollfd wait = { .fd = ring->fd, .events = POLLIN };
     int isWhole;
 
@@ -178,7 +178,7 @@ static double observed(int work, int observer, double seconds, ebpfMonPacketsSta
     if (observer == Source) {
         stop = 1;
         pthread_join(thread, NULL);
-        ebpfMonPacketsStat(source, stats);
+        ebpfMonPacketsGetStats(source, stats);
         ebpfMonPacketsClose(source);
     }
     if (fd >= 0)

@@ -220,7 +220,7 @@ static inline void childSend(int talk, uint16_t port)
 /* Takes what has come, or comes within "ms". */
 static inline unsigned readWithin(ebpfMonPackets *packets, int ms)
 {
-    ebpfMonRing *ring = ebpfMonPacketsRing(packets);
+    ebpfMonRing *ring = ebpfMonPacketsGetRing(packets);
     struct pollfd wait = { .fd = ring->fd, .events = POLLIN };
     int isWhole;
 

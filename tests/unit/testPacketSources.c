@@ -62,7 +62,7 @@ static void onMessage(void *arg, const char *message)
     (void)arg;
     if (strstr(message, "fetch failed"))
         epicsAtomicIncrIntT(&fetchErrors);
-    if (strstr(message, "on the wire are not seen"))
+    if (strstr(message, "in packets are not seen"))
         epicsAtomicIncrIntT(&complaints);
 }
 

@@ -25,7 +25,7 @@ static uint64_t foreignCount(void)
 {
     ebpfMonPacketsStats stats;
 
-    ebpfMonPacketsStat(source, &stats);
+    ebpfMonPacketsGetStats(source, &stats);
     return stats.foreign;
 }
 
@@ -60,7 +60,7 @@ static void testWanted(void)
     testOk(llabs((long long)(seen.time / 1000000) - (long long)now.tv_sec * 1000 - now.tv_nsec / 1000000) < 10000,
            "its time is that of day");
 
-    ebpfMonPacketsVerdict(source, &pair.peer, 0);
+    ebpfMonPacketsSetVerdict(source, &pair.peer, 0);
     pairSend(&pair, 0, caCreate, sizeof(caCreate));
     pairSend(&pair, 1, caCreate, sizeof(caCreate));
     catchUp();
@@ -69,7 +69,7 @@ static void testWanted(void)
     struct ebpfMonPeer turned = { .addr = pair.peer.saddr, .port = pair.peer.sport,
                                   .saddr = pair.peer.addr, .sport = pair.peer.port };
 
-    ebpfMonPacketsVerdict(source, &turned, 1);
+    ebpfMonPacketsSetVerdict(source, &turned, 1);
     pairSend(&pair, 0, bulk, 100);
     catchUp();
     testOk(seen.bytes[0] == total + 100, "by verdict wanted: whatever it is (the other end named first)");
@@ -200,12 +200,12 @@ static void testUdp(void)
     datagram(33030, pvaOrder, sizeof(pvaOrder));
     catchUp();
     testOk(seen.packets == 1, "any port, a PVA message: %u", seen.packets);
-    ebpfMonPacketsPort(source, 33030, 1);
+    ebpfMonPacketsExpectPort(source, 33030, 1);
     datagram(33030, caVersion, sizeof(caVersion));
     datagram(33030, "", 0);
     catchUp();
     testOk(seen.packets == 3, "a port that we named: %u", seen.packets);
-    ebpfMonPacketsPort(source, 33030, 0);
+    ebpfMonPacketsExpectPort(source, 33030, 0);
     datagram(33030, caVersion, sizeof(caVersion));
     catchUp();
     testOk(seen.packets == 3, "and took back: %u", seen.packets);
@@ -222,13 +222,13 @@ static void testFull(void)
         testAbort("%s", why);
     for (int i = 0; i < 100; i++)
         datagram(5076, bulk, 60000);
-    ebpfMonPacketsStat(tiny, &stats);
+    ebpfMonPacketsGetStats(tiny, &stats);
     testOk(stats.dropped > 0 && stats.passed == 100, "a full ring: %llu of %llu dropped",
            (unsigned long long)stats.dropped, (unsigned long long)stats.passed);
 
     uint64_t dropped = stats.dropped;
 
-    ebpfMonPacketsStat(tiny, &stats);
+    ebpfMonPacketsGetStats(tiny, &stats);
     testOk(stats.dropped == dropped, "which is not forgotten");
     watch(5076);
     while (readWithin(tiny, 0) > 0)
@@ -260,7 +260,7 @@ MAIN(testPackets)
     testForeign();
     testUdp();
     testFull();
-    ebpfMonPacketsStat(source, &stats);
+    ebpfMonPacketsGetStats(source, &stats);
     testOk(stats.seen > stats.passed && stats.passed > 0, "%llu seen, %llu passed",
            (unsigned long long)stats.seen, (unsigned long long)stats.passed);
     testOk(stats.dropped == 0, "none dropped");

@@ -30,7 +30,7 @@ static void testOther(void)
     if (!other)
         testAbort("%s", why);
     snprintf(text, sizeof(text), "%d", (int)pid);
-    testOk(ebpfMonPacketsNetns(other) == netns(text) && netns(text) != own, "it is the child's");
+    testOk(ebpfMonPacketsGetNetns(other) == netns(text) && netns(text) != own, "it is the child's");
     testOk(netns("thread-self") == own, "we are back in our own");
     watch(5064);
     childSend(talk, 5064);
@@ -73,7 +73,7 @@ MAIN(testPacketsNetns)
         testSkip(7, why);
         return testDone();
     }
-    testOk(ebpfMonPacketsNetns(source) == netns("self"), "our own namespace");
+    testOk(ebpfMonPacketsGetNetns(source) == netns("self"), "our own namespace");
     testOther();
     ebpfMonPacketsClose(source);
     testNoPrivileges();
