@@ -3,7 +3,7 @@
 #include "inventory/inventoryReport.h"
 #include "model/inventoryOps.h"
 
-/* Of the one monitor of this process: iocsh has no context to hand over. */
+/* The inventories of the one monitor of this process. They are static because iocsh passes no context. */
 static ebpfMonInventories *inventories;
 static ebpfMonOpStatus (*getStatus)(void);
 
@@ -12,12 +12,12 @@ static ebpfMonOpStatus setRecSync(const ebpfMonRecSyncConf *conf)
     return ebpfMonRecSyncConfigure(inventories->recSync, conf) ? ebpfMonOpStartFailed : ebpfMonOpDone;
 }
 
-static ebpfMonOpStatus keep(const ebpfMonInventoryConf *conf)
+static ebpfMonOpStatus setKeeper(const ebpfMonInventoryConf *conf)
 {
     return ebpfMonInventoryKeeperConfigure(inventories->keeper, conf) ? ebpfMonOpStartFailed : ebpfMonOpDone;
 }
 
-static ebpfMonOpStatus addKept(ebpfMonTextReport *report)
+static ebpfMonOpStatus reportKeeper(ebpfMonTextReport *report)
 {
     ebpfMonOpStatus status = getStatus();
 
@@ -26,23 +26,26 @@ static ebpfMonOpStatus addKept(ebpfMonTextReport *report)
     return status;
 }
 
-static ebpfMonOpStatus writeFile(ebpfMonTextReport *report, const char *path, const char *iocPattern, char *why, size_t size)
+static ebpfMonOpStatus writeFile(ebpfMonTextReport *report, const char *path, const char *iocPattern, char *why,
+                                 size_t size)
 {
     ebpfMonOpStatus status = getStatus();
 
-    if (status == ebpfMonOpDone && ebpfMonInventoryReportWrite(report, inventories->targets, path, iocPattern, why, size))
+    if (status == ebpfMonOpDone &&
+        ebpfMonInventoryReportWrite(report, inventories->targets, path, iocPattern, why, size))
         status = ebpfMonOpRefused;
     return status;
 }
 
-static ebpfMonOpStatus compareFiles(ebpfMonTextReport *report, const char *before, const char *after, char *why, size_t size)
+static ebpfMonOpStatus compareFiles(ebpfMonTextReport *report, const char *before, const char *after, char *why,
+                                    size_t size)
 {
     return ebpfMonInventoryReportCompare(report, before, after, why, size) ? ebpfMonOpRefused : ebpfMonOpDone;
 }
 
 void ebpfMonInventoryOperationsRegister(ebpfMonInventories *i, ebpfMonOpStatus (*status)(void))
 {
-    static const ebpfMonInventoryOps ops = { setRecSync, keep, addKept, writeFile, compareFiles };
+    static const ebpfMonInventoryOps ops = { setRecSync, setKeeper, reportKeeper, writeFile, compareFiles };
 
     inventories = i;
     getStatus = status;
