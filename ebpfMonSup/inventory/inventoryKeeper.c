@@ -92,7 +92,7 @@ static void setMessage(ebpfMonInventoryKeeper *k, const char *text)
 static void setTrouble(ebpfMonInventoryKeeper *k, const char *why)
 {
     if (why[0] && !k->hasTrouble)
-        errlogSevPrintf(errlogMajor, "ebpfMon: the inventory cannot be kept in %s (tried again every %.0f s): %s\n",
+        errlogSevPrintf(errlogMajor, "ebpfMon: the inventory cannot be kept in %s (tried again every %u s): %s\n",
                         k->conf.file, k->conf.seconds, why);
     else if (!why[0] && k->hasTrouble)
         errlogSevPrintf(errlogInfo, "ebpfMon: the inventory is kept in %s again\n", k->conf.file);
