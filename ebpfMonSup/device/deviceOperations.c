@@ -2,17 +2,17 @@
 #include "model/deviceOps.h"
 #include "device/deviceOperations.h"
 
-/* Of the one monitor of this process: iocsh has no context to hand over. */
+/* The module of the one monitor of this process. It is static because iocsh passes no context. */
 static ebpfMonDevices *devices;
 
-static void watch(const char *pattern)
+static void watchPorts(const char *pattern)
 {
     ebpfMonDevicesWatch(devices, pattern);
 }
 
 void ebpfMonDeviceOperationsRegister(ebpfMonDevices *d)
 {
-    static const ebpfMonDeviceOps ops = { watch };
+    static const ebpfMonDeviceOps ops = { watchPorts };
 
     devices = d;
     ebpfMonDeviceOpsRegister(&ops);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fills in model/deviceOps.h. */
+/* Registers the operations of model/deviceOps.h, which the shell commands call. */
 #ifndef EBPFMON_DEVICEOPERATIONS_H
 #define EBPFMON_DEVICEOPERATIONS_H
 
 #include "device/devices.h"
 
+/* Call this once, when the monitor registers itself. */
 void ebpfMonDeviceOperationsRegister(ebpfMonDevices *devices);
 
 #endif

@@ -2,15 +2,15 @@
 #include "model/queryOps.h"
 #include "query/queryOperations.h"
 
-/* Of the one monitor of this process: iocsh and record support have no context to hand over. */
+/* The queries of the one monitor of this process. They are static because iocsh and record support pass no context. */
 static ebpfMonQueries *queries;
 
-static long load(const char *file, char *text, size_t size)
+static long loadFile(const char *file, char *text, size_t size)
 {
     return ebpfMonQueriesLoad(queries, file, text, size);
 }
 
-static long run(const char *name, int on)
+static long runQuery(const char *name, int on)
 {
     return ebpfMonQueriesRun(queries, name, on);
 }
@@ -32,7 +32,7 @@ static long addStacks(ebpfMonTextReport *report, const char *name)
 
 void ebpfMonQueryOperationsRegister(ebpfMonQueries *q)
 {
-    static const ebpfMonQueryOps ops = { load, run, addList, addResult, addStacks };
+    static const ebpfMonQueryOps ops = { loadFile, runQuery, addList, addResult, addStacks };
 
     queries = q;
     ebpfMonQueryOpsRegister(&ops);
