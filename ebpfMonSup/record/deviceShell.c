@@ -17,7 +17,8 @@ static void watchDevices(const iocshArgBuf *args)
     if (ops)
         ops->watch(args[0].sval ? args[0].sval : "*");
     else
-        errlogSevPrintf(errlogMajor, "ebpfMonDeviceWatch: the monitor is not linked in, or has no memory\n");
+        errlogSevPrintf(errlogMajor, "ebpfMonDeviceWatch: this IOC is not linked with ebpfMon, or had no memory at its "
+                        "start\n");
     ebpfMonShellSetStatus(ops ? 0 : -1);
 }
 
@@ -62,8 +63,8 @@ static const ebpfMonShellCommand commands[] = {
      "Watches requests to ports of asyn, in the IOCs whose names match (default: *). \"\" watches none.\n"
      "Example: ebpfMonDeviceWatch \"vac*\"\n"},
     {"ebpfMonDevices", listDevices, EBPFMON_NO_ARGS,
-     "Lists which record waited for which port of asyn, how long the port served it, and which record\n"
-     "was in the way (documentation/device.md).\n"}
+     "Lists which record waited for which port of asyn, how long the port served it, and for which other\n"
+     "record it waited longest (documentation/device.md).\n"}
 };
 
 void ebpfMonDeviceShellRegister(void)

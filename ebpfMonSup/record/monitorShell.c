@@ -46,7 +46,7 @@ static void startMonitor(const iocshArgBuf *args)
     }
     status = ebpfMonMonitorOpsGet()->start();
     if (status) {
-        errlogSevPrintf(errlogMajor, "ebpfMonStart: ebpfMon did not start, STATE_MSG says why\n");
+        errlogSevPrintf(errlogMajor, "ebpfMonStart: ebpfMon did not start: the PV STATE_MSG says why\n");
     } else {
         printf("ebpfMonStart: ebpfMon runs\n");
         ebpfMonFilterReprocess();
