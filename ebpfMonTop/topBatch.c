@@ -6,10 +6,10 @@
 
 #include "topBatch.h"
 
-#define LIBCA_MS 100 /* libca may have something to do that it does not tell */
+#define LIBCA_MS 100 /* libca must be called so often, because it does not always make its file readable */
 
-/* Lets values come for so long, or with "isReady" until all are there. */
-static int readFor(topData *data, double seconds, int untilReady)
+/* Takes values for so many seconds; "untilReady": returns earlier when all are there. Nonzero: all are there. */
+static int readValues(topData *data, double seconds, int untilReady)
 {
     epicsTimeStamp begin, now;
     double left = seconds;
@@ -34,12 +34,12 @@ int topBatchRun(topData *data, const topLook *look, unsigned count, double secon
 
     for (unsigned i = 0; i < count; i++) {
         if (i)
-            readFor(data, seconds, 0);
-        readFor(data, patience, 1);
+            readValues(data, seconds, 0);
+        readValues(data, patience, 1);
         status = !data->state->isConnected;
         if (!data->state->isKnown) {
-            fprintf(stderr, "ebpfMonTop: no answer from %sSTATE. Is the prefix right, does the monitor run, and does "
-                    "EPICS_CA_ADDR_LIST lead to its host?\n", data->pvs.prefix);
+            fprintf(stderr, "ebpfMonTop: no answer from %sSTATE. Check the prefix, whether the monitor runs, and "
+                    "whether EPICS_CA_ADDR_LIST has its host\n", data->pvs.prefix);
             continue;
         }
         topPageMake(data, look, TOP_ALL_LINES, rows, &sheet);
@@ -47,7 +47,7 @@ int topBatchRun(topData *data, const topLook *look, unsigned count, double secon
             printf("\n");
         topSheetPrint(&sheet, stdout);
         if (fflush(stdout))
-            break; /* nobody reads it any more */
+            break; /* the reader has closed the pipe */
     }
     topSheetFree(&sheet);
     return status;

@@ -5,7 +5,7 @@
 
 #include "topPage.h"
 
-static const topTableIs histogramIs = {"LATENCY", {
+static const topTableSpec histogramSpec = {"LATENCY", {
     {"CHAIN_HIST_EDGES", "from us", topAsThousandths}, {"CHAIN_HIST", "chains", topAsCount}}, TOP_NONE, 0};
 
 int topDataOpen(topData *data, const char *prefix)
@@ -13,22 +13,22 @@ int topDataOpen(topData *data, const char *prefix)
     if (topPvsOpen(&data->pvs, prefix))
         return -1;
     for (unsigned i = 0; i < topItems; i++)
-        if (!(data->item[i] = topPvsGet(&data->pvs, topItemIs_[i].name, topItemIs_[i].kind)))
+        if (!(data->item[i] = topPvsGet(&data->pvs, topItemSpecs[i].name, topItemSpecs[i].kind)))
             return -1;
     for (unsigned i = 0; i < topTables; i++)
-        if (topTableOpen(&data->table[i], &topTableIs_[i], &data->pvs))
+        if (topTableOpen(&data->table[i], &topTableSpecs[i], &data->pvs))
             return -1;
-    for (unsigned i = 0; i < topTexts_; i++)
-        if (!(data->text[i] = topPvsGet(&data->pvs, topTextIs_[i].name, topLongText)))
+    for (unsigned i = 0; i < topTextCount; i++)
+        if (!(data->text[i] = topPvsGet(&data->pvs, topTextSpecs[i].name, topLongText)))
             return -1;
     data->state = topPvsGet(&data->pvs, "STATE", topText);
     data->root = topPvsGet(&data->pvs, "CHAIN_HIST_ROOT.VAL$", topLongText);
-    return data->state && data->root ? topTableOpen(&data->histogram, &histogramIs, &data->pvs) : -1;
+    return data->state && data->root ? topTableOpen(&data->histogram, &histogramSpec, &data->pvs) : -1;
 }
 
 void topDataClose(topData *data)
 {
-    topPvsClose(&data->pvs); /* the first, because answers may still come until it returns */
+    topPvsClose(&data->pvs); /* close this first: until it returns, answers may come and use the tables */
     for (unsigned i = 0; i < topTables; i++)
         topTableClose(&data->table[i]);
     topTableClose(&data->histogram);
@@ -36,15 +36,15 @@ void topDataClose(topData *data)
 
 int topDataRead(topData *data)
 {
-    int whole = 1;
+    int isComplete = 1;
 
     topPvsPoll(&data->pvs);
     for (unsigned i = 0; i < topTables; i++)
-        whole &= topTableRead(&data->table[i]);
-    whole &= topTableRead(&data->histogram);
+        isComplete &= topTableRead(&data->table[i]);
+    isComplete &= topTableRead(&data->histogram);
     if (data->state->isConnected || !data->state->isKnown)
         data->lostAt = (epicsTimeStamp){0, 0};
     else if (!data->lostAt.secPastEpoch)
         epicsTimeGetCurrent(&data->lostAt);
-    return whole && data->state->isConnected && !topPvsCountMissing(&data->pvs);
+    return isComplete && data->state->isConnected && !topPvsCountMissing(&data->pvs);
 }

@@ -22,14 +22,14 @@ static void moveTo(topKeys *keys, long to)
     look->cursor = to > 0 ? (unsigned)to : 0;
 }
 
-static long getPlace(const topKeys *keys)
+static long getCursor(const topKeys *keys)
 {
     unsigned rows[ROWS_MAX], count;
 
     return topPageGetFocus(keys->data, keys->look, rows, ROWS_MAX, &count) ? keys->look->cursor : keys->look->scroll;
 }
 
-/* The record in the row of the cursor. 0, or -1: there is none. */
+/* Copies the name of the record in the row of the cursor. 0, or -1: there is none, and a message says so. */
 static int getRecord(topKeys *keys, char *name, size_t size)
 {
     unsigned rows[ROWS_MAX], count;
@@ -39,11 +39,11 @@ static int getRecord(topKeys *keys, char *name, size_t size)
     if (table && keys->look->cursor < count)
         topTableGetRecord(table, rows[keys->look->cursor], name, size);
     if (!name[0])
-        epicsSnprintf(keys->message, sizeof(keys->message), "no record in this row: Tab goes to another table");
+        epicsSnprintf(keys->message, sizeof(keys->message), "this row has no record: Tab goes to another table");
     return name[0] ? 0 : -1;
 }
 
-static void goInto(topKeys *keys)
+static void enterRecord(topKeys *keys)
 {
     char name[sizeof(keys->look->record)];
 
@@ -76,7 +76,7 @@ static void setView(topKeys *keys, unsigned view)
     look->isHelp = 0;
 }
 
-static void setFocus(topKeys *keys)
+static void focusNextTable(topKeys *keys)
 {
     int tables[TOP_VIEW_TABLES];
     unsigned count = topPageListTables(keys->look, tables);
@@ -93,7 +93,7 @@ static topTable *getTable(topKeys *keys)
     return keys->look->focus < count ? &keys->data->table[tables[keys->look->focus]] : NULL;
 }
 
-static void sortBy(topKeys *keys, int step)
+static void chooseSorting(topKeys *keys, int step)
 {
     topTable *table = getTable(keys);
 
@@ -110,7 +110,7 @@ static void sortBy(topKeys *keys, int step)
             table->sortBy = (int)table->columns - 1;
         if (table->sortBy >= (int)table->columns)
             table->sortBy = 0;
-    } while (table->is->column[table->sortBy].format == topAsFlag);
+    } while (table->spec->column[table->sortBy].format == topAsFlag);
 }
 
 static void chooseHistogram(topKeys *keys, int ofAll)
@@ -123,10 +123,10 @@ static void chooseHistogram(topKeys *keys, int ofAll)
         return;
     if (topPvPutText(keys->data->root, name))
         epicsSnprintf(keys->message, sizeof(keys->message),
-                      "you may not write %sCHAIN_HIST_ROOT: the histogram stays as it is", keys->data->pvs.prefix);
+                      "you may not write %sCHAIN_HIST_ROOT, so the histogram does not change", keys->data->pvs.prefix);
 }
 
-static void type(topKeys *keys, int key)
+static void typeFilter(topKeys *keys, int key)
 {
     topLook *look = keys->look;
     size_t length = strlen(look->filter);
@@ -145,9 +145,9 @@ static void type(topKeys *keys, int key)
     look->cursor = 0;
 }
 
-static int move(topKeys *keys, int key, unsigned page)
+static int moveCursor(topKeys *keys, int key, unsigned page)
 {
-    long place = getPlace(keys);
+    long place = getCursor(keys);
 
     switch (key) {
     case topKeyUp:       moveTo(keys, place - 1); return 1;
@@ -160,19 +160,19 @@ static int move(topKeys *keys, int key, unsigned page)
     }
 }
 
-static int act(topKeys *keys, int key)
+static int runKey(topKeys *keys, int key)
 {
     topTable *table;
 
     switch (key) {
     case 'q': keys->isEnding = 1; return 1;
-    case '\t': setFocus(keys); return 1;
-    case topKeyEnter: goInto(keys); return 1;
+    case '\t': focusNextTable(keys); return 1;
+    case topKeyEnter: enterRecord(keys); return 1;
     case topKeyEscape:
     case topKeyErase: goBack(keys); return 1;
-    case '<': sortBy(keys, -1); return 1;
-    case '>': sortBy(keys, 1); return 1;
-    case '=': sortBy(keys, 0); return 1;
+    case '<': chooseSorting(keys, -1); return 1;
+    case '>': chooseSorting(keys, 1); return 1;
+    case '=': chooseSorting(keys, 0); return 1;
     case 'r':
         if ((table = getTable(keys)) != NULL)
             table->isReversed = !table->isReversed;
@@ -193,12 +193,12 @@ void topKeysDo(topKeys *keys, int key, unsigned page)
 {
     keys->message[0] = 0;
     if (keys->isTyping) {
-        type(keys, key);
+        typeFilter(keys, key);
         return;
     }
-    if (move(keys, key, page) || act(keys, key))
+    if (moveCursor(keys, key, page) || runKey(keys, key))
         return;
     for (unsigned i = 0; i < topViews; i++)
-        if (topViewIs_[i].key == key)
+        if (topViewSpecs[i].key == key)
             setView(keys, i);
 }

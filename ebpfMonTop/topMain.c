@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ebpfMonTop: what a monitor sees, in a terminal. A Channel Access client like any other: it knows the PVs, and nothing
- * else of the monitor. */
+/* ebpfMonTop shows in a terminal what a monitor sees. It is a Channel Access client: it uses only the PVs of the
+ * monitor. */
 #include <getopt.h>
 #include <langinfo.h>
 #include <locale.h>
@@ -23,18 +23,18 @@ static void printUsage(FILE *out)
 {
     fprintf(out,
         "ebpfMonTop [-1] [-n PAGES] [-d SECONDS] [-v VIEW] [-f TEXT] [-e RECORD] [-r ROWS] [-w SECONDS] PREFIX\n"
-        "Shows the monitor whose PVs begin with PREFIX, as myhost:EBPF:\n"
-        "  -1          prints once, as plain text, and ends\n"
-        "  -n PAGES    prints so many times\n"
-        "  -d SECONDS  between two pages (1)\n"
+        "Shows the monitor whose PVs begin with PREFIX, such as myhost:EBPF:\n"
+        "  -1          prints one page as plain text, and ends\n"
+        "  -n PAGES    prints so many pages as plain text, and ends\n"
+        "  -d SECONDS  time between two pages (1)\n"
         "  -v VIEW     ");
     for (unsigned i = 0; i < topViews; i++)
-        fprintf(out, "%s%s", i ? ", " : "", topViewIs_[i].name);
+        fprintf(out, "%s%s", i ? ", " : "", topViewSpecs[i].name);
     fprintf(out, "\n"
-        "  -f TEXT     rows with this text in them, or that match a pattern with * and ?\n"
-        "  -e RECORD   what is known of one record\n"
-        "  -r ROWS     of each table at most, when printed (10; in a view of one table all)\n"
-        "  -w SECONDS  to wait for values before printing (5)\n"
+        "  -f TEXT     shows only rows that have this text, or match this pattern with * and ?\n"
+        "  -e RECORD   shows one record: its counts, chains and puts\n"
+        "  -r ROWS     rows of each table at most, when printed (10 in the overview, else 1000)\n"
+        "  -w SECONDS  waits at most so long for values before it prints (5)\n"
         "  -h          this help\n"
         "In a terminal the key ? lists the keys. The exit code is 1 if the monitor does not answer.\n");
 }
@@ -42,7 +42,7 @@ static void printUsage(FILE *out)
 static int setView(options *o, const char *name)
 {
     for (unsigned i = 0; i < topViews; i++)
-        if (strcmp(topViewIs_[i].name, name) == 0) {
+        if (strcmp(topViewSpecs[i].name, name) == 0) {
             o->look.view = i;
             return 0;
         }
@@ -57,7 +57,7 @@ static int setNumber(double *number, int option, const char *text, double least,
     *number = strtod(text, &end);
     if (*text && !*end && *number >= least && *number <= most)
         return 0;
-    fprintf(stderr, "ebpfMonTop: -%c %s is no number from %g to %g\n", option, text, least, most);
+    fprintf(stderr, "ebpfMonTop: -%c %s is not a number from %g to %g\n", option, text, least, most);
     return -1;
 }
 
@@ -97,7 +97,7 @@ static int setOption(options *o, int option)
     }
 }
 
-/* Names and values may have any character. A terminal that is not UTF-8 shows what it can. */
+/* Names and values may have any characters, so we need UTF-8. A terminal without UTF-8 shows some of them wrongly. */
 static void chooseLocale(void)
 {
     setlocale(LC_CTYPE, "");
@@ -107,7 +107,7 @@ static void chooseLocale(void)
 
 int main(int argc, char *argv[])
 {
-    static topData data; /* large, and once in a process */
+    static topData data; /* static because it is too large for the stack */
     options o = {.pages = 1, .seconds = 1, .patience = 5};
     int option, status = 1;
 
@@ -118,7 +118,7 @@ int main(int argc, char *argv[])
             return 0;
         }
         if (setOption(&o, option)) {
-            fprintf(stderr, "ebpfMonTop -h shows how it is used\n");
+            fprintf(stderr, "ebpfMonTop -h lists the options\n");
             return 2;
         }
     }
@@ -127,7 +127,7 @@ int main(int argc, char *argv[])
         return 2;
     }
     if (!o.isBatch && !(isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))) {
-        fprintf(stderr, "ebpfMonTop: this is no terminal; -1 prints once\n");
+        fprintf(stderr, "ebpfMonTop: this is not a terminal; use -1 to print one page\n");
         return 2;
     }
     if (!o.rows)

@@ -10,7 +10,7 @@
 
 #define ROWS_MAX   400
 #define BAR_WIDTH  40
-#define LEAST_ROWS 3 /* of a table, however many there are */
+#define LEAST_ROWS 3 /* so many rows a table gets in any case */
 
 unsigned topPageListTables(const topLook *look, int tables[TOP_VIEW_TABLES])
 {
@@ -21,14 +21,15 @@ unsigned topPageListTables(const topLook *look, int tables[TOP_VIEW_TABLES])
         memcpy(tables, ofRecord, sizeof(ofRecord));
         return sizeof(ofRecord) / sizeof(ofRecord[0]);
     }
-    while (count < TOP_VIEW_TABLES && topViewIs_[look->view].table[count] != TOP_NONE) {
-        tables[count] = topViewIs_[look->view].table[count];
+    while (count < TOP_VIEW_TABLES && topViewSpecs[look->view].table[count] != TOP_NONE) {
+        tables[count] = topViewSpecs[look->view].table[count];
         count++;
     }
     return count;
 }
 
-const topTable *topPageGetFocus(const topData *data, const topLook *look, unsigned *rows, unsigned max, unsigned *count)
+const topTable *topPageGetFocus(const topData *data, const topLook *look, unsigned *rows, unsigned max,
+                                unsigned *count)
 {
     int tables[TOP_VIEW_TABLES];
     unsigned n = topPageListTables(look, tables);
@@ -44,19 +45,20 @@ const topTable *topPageGetFocus(const topData *data, const topLook *look, unsign
 
 /* --- the header -------------------------------------------------------------------------------------- */
 
-static void addItem(const topItemIs *is, const topPv *pv, topSheet *sheet)
+static void addItem(const topItemSpec *spec, const topPv *pv, topSheet *sheet)
 {
     unsigned style = !topPvIsValid(pv) ? topInvalid : pv->severity;
 
-    if (is->label[0])
-        topSheetAdd(sheet, topPlain, "%s ", is->label);
+    if (spec->label[0])
+        topSheetAdd(sheet, topPlain, "%s ", spec->label);
     if (!topPvIsValid(pv))
-        topSheetAdd(sheet, style, "?"); /* no value is better than a wrong one */
-    else if (is->kind != topNumber)
+        topSheetAdd(sheet, style, "?"); /* do not show a value that is not valid */
+    else if (spec->kind != topNumber)
         topSheetAdd(sheet, style, "%s", pv->text);
     else
-        topSheetAdd(sheet, style, "%.*f%s%s", is->format == topAsThousandths ? 3 : is->format == topAsTenths ? 1 : 0,
-                    pv->number, is->unit[0] && is->unit[0] != '/' ? " " : "", is->unit);
+        topSheetAdd(sheet, style, "%.*f%s%s",
+                    spec->format == topAsThousandths ? 3 : spec->format == topAsTenths ? 1 : 0, pv->number,
+                    spec->unit[0] && spec->unit[0] != '/' ? " " : "", spec->unit);
     topSheetAdd(sheet, topPlain, "  ");
 }
 
@@ -68,7 +70,7 @@ static void addHeader(const topData *data, const topLook *look, topSheet *sheet)
     topSheetAdd(sheet, topPlain, "  ");
     if (data->lostAt.secPastEpoch) {
         epicsTimeToStrftime(when, sizeof(when), "%H:%M:%S", &data->lostAt);
-        topSheetAdd(sheet, topInvalid, "NO ANSWER since %s: what stands here was so then", when);
+        topSheetAdd(sheet, topInvalid, "NO ANSWER since %s: these values are from that time", when);
         topSheetAdd(sheet, topPlain, "  ");
     } else if (!data->state->isKnown) {
         topSheetAdd(sheet, topInvalid, "NO ANSWER yet from %sSTATE", data->pvs.prefix);
@@ -78,8 +80,8 @@ static void addHeader(const topData *data, const topLook *look, topSheet *sheet)
         topSheetAdd(sheet, topHeading, "PAUSED  ");
     for (int line = 0; line < TOP_HEADER_LINES; line++) {
         for (unsigned i = 0; i < topItems; i++)
-            if (topItemIs_[i].line == line)
-                addItem(&topItemIs_[i], data->item[i], sheet);
+            if (topItemSpecs[i].line == line)
+                addItem(&topItemSpecs[i], data->item[i], sheet);
         topSheetEndLine(sheet);
     }
 }
@@ -88,19 +90,19 @@ static void addHeader(const topData *data, const topLook *look, topSheet *sheet)
 
 typedef struct {
     const topTable *table;
-    unsigned rows[ROWS_MAX], count; /* that are shown, after filter and sorting */
-    unsigned first, shown;          /* those that the page has room for */
-    int      cursor;                /* -1: it is elsewhere */
+    unsigned rows[ROWS_MAX], count; /* the rows that match the filter, sorted */
+    unsigned first, shown;          /* the part of them for which the page has room */
+    int      cursor;                /* index in "rows"; -1: the cursor is in another table */
 } tablePart;
 
 static int isHidden(const topTable *table, unsigned column)
 {
-    return table->is->column[column].format == topAsFlag;
+    return table->spec->column[column].format == topAsFlag;
 }
 
 static int isNumber(const topTable *table, unsigned column)
 {
-    topFormat format = table->is->column[column].format;
+    topFormat format = table->spec->column[column].format;
 
     return format != topAsText && format != topAsTime;
 }
@@ -110,7 +112,7 @@ static void findWidths(const tablePart *part, int isBrief, int width[TOP_COLUMNS
     char cell[MAX_STRING_SIZE + 4];
 
     for (unsigned i = 0; i < part->table->columns; i++) {
-        width[i] = (int)strlen(part->table->is->column[i].heading) + 1; /* the mark of the sorted column */
+        width[i] = (int)strlen(part->table->spec->column[i].heading) + 1; /* 1: the mark of the sorted column */
         for (unsigned k = part->first; k < part->first + part->shown; k++) {
             int w;
 
@@ -136,7 +138,7 @@ static void addTable(const tablePart *part, int isBrief, topSheet *sheet)
     int width[TOP_COLUMNS_MAX];
     char cell[MAX_STRING_SIZE + 4];
 
-    topSheetAdd(sheet, topTitle, "%s", table->is->title);
+    topSheetAdd(sheet, topTitle, "%s", table->spec->title);
     if (!table->isKnown)
         topSheetAdd(sheet, topInvalid, "   no values yet");
     else if (!topTableIsValid(table))
@@ -148,7 +150,7 @@ static void addTable(const tablePart *part, int isBrief, topSheet *sheet)
     topSheetEndLine(sheet);
     findWidths(part, isBrief, width);
     for (unsigned i = 0; i < table->columns; i++) {
-        epicsSnprintf(cell, sizeof(cell), "%s%s", table->is->column[i].heading,
+        epicsSnprintf(cell, sizeof(cell), "%s%s", table->spec->column[i].heading,
                       table->sortBy != (int)i ? "" : table->isReversed ? "^" : "v");
         if (!isHidden(table, i))
             addCell(sheet, topHeading, cell, width[i], isNumber(table, i));
@@ -168,7 +170,7 @@ static void addTable(const tablePart *part, int isBrief, topSheet *sheet)
 
 /* --- histogram and texts ----------------------------------------------------------------------------- */
 
-/* The buckets from the first to the last that has a chain. Returns their number. */
+/* Finds the buckets from the first one with a chain to the last one. Returns their number. */
 static unsigned findUsed(const topTable *histogram, unsigned *first)
 {
     const double *counts = histogram->column[1].numbers;
@@ -236,7 +238,7 @@ static void addText(const char *title, const topPv *pv, unsigned skip, topSheet 
 
 /* --- the page ---------------------------------------------------------------------------------------- */
 
-/* Which rows of a table to show, so that the cursor is among them. */
+/* Chooses the rows that are shown: the cursor must be among them. */
 static void chooseWindow(tablePart *part, unsigned room)
 {
     part->shown = part->count < room ? part->count : room;
@@ -247,7 +249,7 @@ static void chooseWindow(tablePart *part, unsigned room)
         part->first = part->count - part->shown;
 }
 
-/* Gives each table its part of the lines: what one does not need the next ones have. */
+/* Adds the tables. Each gets its share of the lines; lines that it does not need go to the next tables. */
 static void addTables(const topData *data, const topLook *look, unsigned lines, unsigned most, topSheet *sheet)
 {
     int tables[TOP_VIEW_TABLES];
@@ -274,18 +276,18 @@ static void addHelp(topSheet *sheet)
 {
     static const char *const keys[] = {
         "up, down, PgUp, PgDn, Home, End  move the cursor; Tab: to the next table",
-        "Enter   into the record of this row: its counts, chains and puts; Esc: back",
+        "Enter   shows the record of this row: its counts, chains and puts; Esc: back",
         "< >     sort by the column to the left or right;  r  reverse;  =  the order of the monitor",
-        "/       shows rows with this text in them, or that match a pattern with * and ?; Esc: all",
-        "blank   pauses, and goes on",
-        "h       the histogram is of the chains of this record;  H  of all (for those who may write CHAIN_HIST_ROOT:",
-        "        it is one PV, so others see the same)",
+        "/       type a text, or a pattern with * and ?: only rows that have it or match are shown; Esc: all",
+        "blank   stops new values, and lets them come again",
+        "h       shows the histogram of the chains of this record;  H  of all chains. This needs the right to write",
+        "        CHAIN_HIST_ROOT. There is one such PV, so all users see this histogram",
         "q       ends", NULL};
 
     topSheetAdd(sheet, topTitle, "KEYS");
     topSheetEndLine(sheet);
     for (unsigned i = 0; i < topViews; i++) {
-        topSheetAdd(sheet, topPlain, "  %c       %s", topViewIs_[i].key, topViewIs_[i].what);
+        topSheetAdd(sheet, topPlain, "  %c       %s", topViewSpecs[i].key, topViewSpecs[i].what);
         topSheetEndLine(sheet);
     }
     for (unsigned i = 0; keys[i]; i++) {
@@ -296,7 +298,7 @@ static void addHelp(topSheet *sheet)
 
 void topPageMake(const topData *data, const topLook *look, unsigned lines, unsigned rows, topSheet *sheet)
 {
-    const topViewIs *view = &topViewIs_[look->view];
+    const topViewSpec *view = &topViewSpecs[look->view];
     int hasHistogram = look->record[0] ? strcmp(look->record, data->root->text) == 0 : view->hasHistogram;
     unsigned left = lines;
 
@@ -317,7 +319,7 @@ void topPageMake(const topData *data, const topLook *look, unsigned lines, unsig
         int tables[TOP_VIEW_TABLES];
 
         left = lines > taken ? lines - taken : 0;
-        /* On a small screen the tables go before the histogram, where there are several. */
+        /* On a small screen the overview has no room for the histogram: its tables are more important. */
         if (wanted + topPageListTables(look, tables) * (LEAST_ROWS + 3) > left && look->view == topViewOverview)
             hasHistogram = 0;
         if (hasHistogram)
@@ -328,6 +330,7 @@ void topPageMake(const topData *data, const topLook *look, unsigned lines, unsig
         addHistogram(data, sheet);
         topSheetEndLine(sheet);
     }
-    for (unsigned i = 0; !look->record[0] && i < sizeof(view->text) / sizeof(view->text[0]) && view->text[i] != TOP_NONE; i++)
-        addText(topTextIs_[view->text[i]].title, data->text[view->text[i]], look->scroll, sheet);
+    for (unsigned i = 0;
+         !look->record[0] && i < sizeof(view->text) / sizeof(view->text[0]) && view->text[i] != TOP_NONE; i++)
+        addText(topTextSpecs[view->text[i]].title, data->text[view->text[i]], look->scroll, sheet);
 }

@@ -9,7 +9,8 @@
 
 #include "topPvs.h"
 
-/* libca: its notice that it wants topPvsPoll to be called (ca_client_context::callbackProcessingInitiateNotify). */
+/* Called by libca for the file that becomes readable when libca wants topPvsPoll to be called
+ * (ca_client_context::callbackProcessingInitiateNotify). */
 static void onFile(void *arg, int file, int isOpen)
 {
     ((topPvs *)arg)->file = isOpen ? file : -1;
@@ -31,14 +32,14 @@ static void setText(topPv *pv, const char *text, size_t length)
     char *copy = malloc(length + 1);
 
     if (!copy)
-        return; /* the text before stays */
+        return; /* no memory: the old text stays */
     memcpy(copy, text, length);
     copy[length] = 0;
     free(pv->text);
     pv->text = copy;
 }
 
-/* struct dbr_time_string, dbr_time_char and dbr_time_double begin alike. */
+/* struct dbr_time_string, dbr_time_char and dbr_time_double begin with the same members. */
 static void takeValue(topPv *pv, const struct event_handler_args *args)
 {
     const struct dbr_time_string *head = args->dbr;
@@ -68,13 +69,14 @@ static void onValue(struct event_handler_args args)
     noteChange(pv);
 }
 
-static chtype typeOf(const topPv *pv)
+static chtype getType(const topPv *pv)
 {
     return pv->kind == topNumber ? DBR_TIME_DOUBLE : pv->kind == topLongText ? DBR_TIME_CHAR : DBR_TIME_STRING;
 }
 
-/* 0: all elements that there are. Of an array one is enough, to hear that it changed. */
-static unsigned long countOf(const topPv *pv)
+/* The number of elements for a subscription; 0: all. For an array one is enough, because it only tells that it
+ * changed. */
+static unsigned long getCount(const topPv *pv)
 {
     return pv->kind == topLongText ? 0 : 1;
 }
@@ -85,11 +87,12 @@ static void onConnection(struct connection_handler_args args)
 
     pv->isConnected = args.op == CA_OP_CONN_UP;
     if (pv->isConnected && !pv->event)
-        ca_create_subscription(typeOf(pv), countOf(pv), pv->channel, DBE_VALUE | DBE_ALARM, onValue, pv, &pv->event);
+        ca_create_subscription(getType(pv), getCount(pv), pv->channel, DBE_VALUE | DBE_ALARM, onValue, pv, &pv->event);
     noteChange(pv);
 }
 
-/* What libca would print would spoil the screen; what matters is seen in isConnected. */
+/* Drops the messages of libca, because they would destroy the page on the screen. isConnected tells what is
+ * important. */
 static int dropMessage(const char *format, va_list args)
 {
     (void)format;
@@ -111,7 +114,7 @@ int topPvsOpen(topPvs *pvs, const char *prefix)
     }
     strcpy(pvs->prefix, prefix);
     if (ca_context_create(ca_disable_preemptive_callback) != ECA_NORMAL) {
-        fprintf(stderr, "ebpfMonTop: libca does not start; is there memory for it?\n");
+        fprintf(stderr, "ebpfMonTop: libca does not start: free memory on this host, then try again\n");
         return -1;
     }
     ca_replace_printf_handler(dropMessage);
@@ -170,7 +173,7 @@ void topPvsPause(topPvs *pvs, int pause)
         if (isArray(pv))
             noteChange(pv);
         else if (pv->isConnected)
-            ca_array_get_callback(typeOf(pv), countOf(pv), pv->channel, onValue, pv);
+            ca_array_get_callback(getType(pv), getCount(pv), pv->channel, onValue, pv);
     }
 }
 

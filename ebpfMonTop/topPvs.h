@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The PVs of one monitor: connected once, and followed through all reconnections. One thread: libca calls back only
- * inside of topPvsPoll (ca_disable_preemptive_callback), so there are no locks.
+ * The PVs of one monitor. Each is connected once; libca connects it again when the monitor was restarted. One thread:
+ * libca calls our functions only inside topPvsPoll (ca_disable_preemptive_callback), so there are no locks.
  *
- * The value of a scalar or of a text comes by itself. An array only says that it changed, and is read together with
- * those of the same table (topTable.h): columns that came one by one could be of two moments.
+ * A scalar or a text has a subscription of its value. An array has a subscription that only tells that it changed. Then
+ * it is read together with the other columns of its table (topTable.h), because columns that come one by one may be of
+ * two moments.
  */
 #ifndef TOPPVS_H
 #define TOPPVS_H
@@ -14,7 +15,7 @@
 #include <epicsTime.h>
 #include <epicsTypes.h>
 
-/* chid and evid of cadef.h, whose chtype is not that of ncurses: no file can include both. */
+/* chid and evid of cadef.h. No file can include both cadef.h and ncurses.h, because both define chtype. */
 struct oldChannelNotify;
 struct oldSubscription;
 
@@ -22,7 +23,7 @@ struct oldSubscription;
 
 typedef enum {
     topNumber,   /* read as DOUBLE */
-    topText,     /* read as STRING: a state, or what a STRING holds */
+    topText,     /* read as STRING: a state, or a text of up to 39 bytes */
     topLongText, /* read as CHAR: one or more lines */
     topNumbers,  /* an array of DOUBLE */
     topTexts     /* an array of STRING */
@@ -33,12 +34,12 @@ typedef struct topPv {
     const char *name;     /* behind the prefix */
     topKind  kind;
     struct oldChannelNotify *channel;
-    struct oldSubscription *event; /* made with the first connection, NULL until then */
+    struct oldSubscription *event; /* NULL before the first connection */
     int      isConnected;
-    int      isKnown;     /* a value came */
-    int      severity;    /* of that value: NO_ALARM … INVALID_ALARM */
-    epicsTimeStamp time;
-    unsigned changes;     /* events, connections and disconnections */
+    int      isKnown;     /* a value has come */
+    int      severity;    /* severity of the value: NO_ALARM … INVALID_ALARM */
+    epicsTimeStamp time;  /* time stamp of the value */
+    unsigned changes;     /* number of events, connections and disconnections */
     double   number;      /* topNumber */
     char    *text;        /* topText, topLongText; never NULL */
 } topPv;
@@ -47,31 +48,33 @@ typedef struct topPvs {
     char     prefix[61];
     topPv    pv[TOP_PVS_MAX];
     unsigned count;
-    unsigned changes;     /* of all */
-    int      isPaused;    /* values that come are dropped */
-    int      file;        /* can be read when topPvsPoll has something to do; -1: not yet */
+    unsigned changes;     /* of all PVs together */
+    int      isPaused;    /* new values are dropped */
+    int      file;        /* readable when topPvsPoll must be called; -1: not known yet */
 } topPvs;
 
-/* 0, or -1 with a message on stderr. "pvs" is all zero, and stays where it is. */
+/* "pvs" is all zero, and must not be moved. 0, or -1 after a message on stderr. */
 int topPvsOpen(topPvs *pvs, const char *prefix);
 void topPvsClose(topPvs *pvs);
 
-/* The PV of this name; the first call connects it. NULL, with a message, if there is no room for more. */
+/* Returns the PV of this name; the first call begins to connect it. "name" must stay. NULL after a message on
+ * stderr: there is no room, or the name cannot be a PV. */
 topPv *topPvsGet(topPvs *pvs, const char *name, topKind kind);
 
-/* Lets libca work; does not wait. */
+/* Lets libca call our functions for values and connections; does not wait. */
 void topPvsPoll(topPvs *pvs);
 
-/* Values stay as they are until it ends; then all are read again. */
+/* Nonzero: values do not change from now on. 0: all values are read again, and change. */
 void topPvsPause(topPvs *pvs, int pause);
 
-/* Writes a text into a topLongText, without waiting for the result. 0, or -1: not allowed, or not connected. */
+/* Writes a text into a PV of kind topLongText; does not wait for the result. 0, or -1: it is not connected, or may
+ * not be written. */
 int topPvPutText(topPv *pv, const char *text);
 
-/* Nonzero: there is a value that can be believed. */
+/* Nonzero: there is a value, and it is valid. */
 int topPvIsValid(const topPv *pv);
 
-/* How many of the PVs have no value yet. */
+/* The number of PVs, without arrays, that have no value yet. */
 unsigned topPvsCountMissing(const topPvs *pvs);
 
 #endif

@@ -14,10 +14,10 @@
 #include "topKeys.h"
 #include "topScreen.h"
 
-#define ESCAPE_MS 50  /* that long the rest of a key's sequence may take */
+#define ESCAPE_MS 50  /* ncurses waits so long for the rest of an escape sequence */
 #define IDLE_MS   1000
 
-static volatile sig_atomic_t ended; /* by a signal, which has no argument */
+static volatile sig_atomic_t ended; /* number of the signal that ends us. Static because a handler has no context */
 
 static void onSignal(int number)
 {
@@ -31,12 +31,12 @@ typedef struct {
     topSheet sheet;
     int      attribute[topStyles];
     double   seconds;
-    int      errors;     /* where stderr went before */
-    unsigned drawn;      /* data->pvs.changes of the page on the screen */
+    int      errors;     /* copy of the stderr that we had at the start */
+    unsigned drawn;      /* data->pvs.changes when the page was drawn */
     epicsTimeStamp drawnAt;
 } screen;
 
-/* The colours of the alarm severities, as EPICS displays have them. Without colours: bold, and the reverse. */
+/* Chooses the colours that EPICS displays use for alarm severities. Without colours: bold and reverse. */
 static void chooseColours(screen *s)
 {
     s->attribute[topPlain] = A_NORMAL;
@@ -60,7 +60,7 @@ static void chooseColours(screen *s)
     s->attribute[topBar] = COLOR_PAIR(4);
 }
 
-/* Whatever a library says on stderr would stand in the midst of the page. */
+/* Hides messages of libraries on stderr, because they would destroy the page. */
 static void hideErrors(screen *s)
 {
     int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -72,13 +72,13 @@ static void hideErrors(screen *s)
     }
 }
 
-static void begin(screen *s)
+static void beginScreen(screen *s)
 {
     struct sigaction action = {.sa_handler = onSignal};
 
     hideErrors(s);
 
-    sigaction(SIGINT, &action, NULL); /* the terminal is put in order before we end */
+    sigaction(SIGINT, &action, NULL); /* so the terminal is restored before we end */
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGHUP, &action, NULL);
     set_escdelay(ESCAPE_MS);
@@ -92,7 +92,7 @@ static void begin(screen *s)
     chooseColours(s);
 }
 
-static void end(screen *s)
+static void endScreen(screen *s)
 {
     endwin();
     if (s->errors >= 0) {
@@ -113,7 +113,8 @@ static void drawLine(const screen *s, size_t line, int y)
         size_t length = topTextFit(text, run->length, left);
 
         left -= topTextWidth(text, length);
-        attrset((attr_t)s->attribute[run->style & ~(unsigned)TOP_SELECTED] | (run->style & TOP_SELECTED ? A_REVERSE : 0));
+        attrset((attr_t)s->attribute[run->style & ~(unsigned)TOP_SELECTED] |
+                (run->style & TOP_SELECTED ? A_REVERSE : 0));
         addnstr(text, (int)length);
     }
     attrset(A_NORMAL);
@@ -128,13 +129,14 @@ static void drawFooter(const screen *s)
     else if (s->keys.isTyping)
         snprintf(line, sizeof(line), "filter: %s_", s->look->filter);
     else
-        snprintf(line, sizeof(line), "%s%s%s? help  q quit  views: o s p a i b c n u k l  Enter into a record  / filter  blank pause",
-                 s->look->filter[0] ? "filter: " : "", s->look->filter, s->look->filter[0] ? "  " : "");
+        snprintf(line, sizeof(line), "%s%s%s? help  q quit  views: o s p a i b c n u k l  Enter one record  / filter  "
+                 "blank pause", s->look->filter[0] ? "filter: " : "", s->look->filter,
+                 s->look->filter[0] ? "  " : "");
     move(LINES - 1, 0);
     addnstr(line, COLS - 1);
 }
 
-static void draw(screen *s)
+static void drawPage(screen *s)
 {
     unsigned page = LINES > 2 ? (unsigned)LINES - 1 : 1;
 
@@ -148,7 +150,7 @@ static void draw(screen *s)
     epicsTimeGetCurrent(&s->drawnAt);
 }
 
-static int translate(int key)
+static int translateKey(int key)
 {
     switch (key) {
     case KEY_UP:        return topKeyUp;
@@ -176,14 +178,14 @@ static int readKeys(screen *s)
 
     while ((key = getch()) != ERR) {
         any = 1;
-        if (translate(key))
-            topKeysDo(&s->keys, translate(key), (unsigned)LINES);
+        if (translateKey(key))
+            topKeysDo(&s->keys, translateKey(key), (unsigned)LINES);
     }
     return any;
 }
 
-/* ms until the next page may be drawn. */
-static int untilNextPage(const screen *s)
+/* The time (ms) until the next page may be drawn. */
+static int getWait(const screen *s)
 {
     epicsTimeStamp now;
     double left;
@@ -198,26 +200,26 @@ int topScreenRun(topData *data, topLook *look, double seconds)
     screen s = {.data = data, .look = look, .keys = {.look = look, .data = data}, .seconds = seconds};
     struct pollfd files[2] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.events = POLLIN}};
 
-    begin(&s);
-    draw(&s);
+    beginScreen(&s);
+    drawPage(&s);
     while (!s.keys.isEnding && !ended) {
         int isChanged, wait;
 
         topDataRead(data);
         isChanged = s.drawn != data->pvs.changes;
-        wait = isChanged ? untilNextPage(&s) : IDLE_MS;
+        wait = isChanged ? getWait(&s) : IDLE_MS;
         if (isChanged && !wait) {
-            draw(&s);
+            drawPage(&s);
             continue;
         }
         files[1].fd = data->pvs.file;
         if (poll(files, 2, wait) < 0 && errno != EINTR)
             break;
         if (files[0].revents & (POLLHUP | POLLERR | POLLNVAL))
-            break; /* the terminal is gone */
+            break; /* the terminal was closed */
         if (readKeys(&s))
-            draw(&s);
+            drawPage(&s);
     }
-    end(&s);
+    endScreen(&s);
     return ended ? 128 + ended : 0;
 }

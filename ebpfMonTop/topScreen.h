@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The terminal: pages drawn by ncurses, keys, and the loop that waits for both sides. */
+/* The terminal: draws pages with ncurses, reads keys, and has the loop that waits for keys and values. */
 #ifndef TOPSCREEN_H
 #define TOPSCREEN_H
 
 #include "topPage.h"
 
-/* Shows the monitor until the user ends it. "seconds": between two pages at least, but after a key. Returns the exit code. */
+/* Shows the monitor until the user ends. "seconds": least time between two pages; after a key a page is drawn at
+ * once. Returns the exit code. */
 int topScreenRun(topData *data, topLook *look, double seconds);
 
 #endif

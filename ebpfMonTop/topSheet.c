@@ -9,7 +9,7 @@
 #include "common/text.h"
 #include "topSheet.h"
 
-#define PIECE_MAX 2000 /* bytes of one piece of text; lines of PVs have at most 1400 */
+#define PIECE_MAX 2000 /* bytes of one piece of text at most; a line of a PV has at most 1400 */
 
 void topSheetClear(topSheet *sheet)
 {
@@ -26,7 +26,7 @@ void topSheetFree(topSheet *sheet)
     memset(sheet, 0, sizeof(*sheet));
 }
 
-/* The line that is being made has no end yet; its first run is noted with the first piece. */
+/* Makes room for a piece of text. Nonzero: there is no memory. */
 static int beginPiece(topSheet *sheet, size_t length)
 {
     if (ebpfMonArrayGrow(&sheet->text, &sheet->textRoom, sheet->length + length, 4096, 1) ||
@@ -97,14 +97,14 @@ void topSheetPrint(const topSheet *sheet, FILE *out)
         size_t from = first < end ? sheet->run[first].at : 0;
         size_t to = first < end ? sheet->run[end - 1].at + sheet->run[end - 1].length : 0;
 
-        while (to > from && sheet->text[to - 1] == ' ') /* the runs of a line lie one behind the other */
+        while (to > from && sheet->text[to - 1] == ' ') /* the texts of a line's runs follow each other in "text" */
             to--;
         fprintf(out, "%.*s\n", (int)(to - from), sheet->text + from);
     }
 }
 
-/* The next character: its bytes, and in *columns how wide it is. */
-static size_t measure(const char *text, size_t length, int *columns)
+/* Returns the bytes of the next character; *columns: how many columns it takes. */
+static size_t measureCharacter(const char *text, size_t length, int *columns)
 {
     mbstate_t state;
     wchar_t wide;
@@ -112,7 +112,7 @@ static size_t measure(const char *text, size_t length, int *columns)
 
     memset(&state, 0, sizeof(state));
     bytes = mbrtowc(&wide, text, length, &state);
-    if (bytes == 0 || bytes > length) { /* a locale that is not UTF-8 */
+    if (bytes == 0 || bytes > length) { /* the locale is not UTF-8 */
         *columns = 1;
         return 1;
     }
@@ -127,7 +127,7 @@ int topTextWidth(const char *text, size_t length)
     int all = 0, columns;
 
     for (size_t at = 0; at < length; all += columns)
-        at += measure(text + at, length - at, &columns);
+        at += measureCharacter(text + at, length - at, &columns);
     return all;
 }
 
@@ -137,7 +137,7 @@ size_t topTextFit(const char *text, size_t length, int columns)
     int width;
 
     while (at < length) {
-        size_t bytes = measure(text + at, length - at, &width);
+        size_t bytes = measureCharacter(text + at, length - at, &width);
 
         if (width > columns)
             break;

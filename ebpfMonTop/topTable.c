@@ -12,15 +12,15 @@
 #include "common/array.h"
 #include "topTable.h"
 
-#define TRIES_MAX 20 /* after so many readings in vain the next event is waited for */
+#define TRIES_MAX 20 /* after so many readings without success, wait for the next change */
 
 static int isText(const topColumn *column)
 {
     return column->pv->kind == topTexts;
 }
 
-/* The answers are taken over together, when all are of one moment. */
-static void swapIn(topColumn *column)
+/* Makes the new array of a column the one that is shown. */
+static void swapArrays(topColumn *column)
 {
     topColumn old = *column;
 
@@ -47,15 +47,16 @@ static int areOfOneMoment(const topTable *table)
     return 1;
 }
 
-static void takeOver(topTable *table)
+/* All answers have come: shows them if they are of the same moment. */
+static void takeAnswers(topTable *table)
 {
     if (!areOfOneMoment(table)) {
         if (++table->tries < TRIES_MAX)
-            table->column[0].seen--; /* it is read again */
+            table->column[0].seen--; /* so the table is read again */
         return;
     }
     for (unsigned i = 0; i < table->columns; i++)
-        swapIn(&table->column[i]);
+        swapArrays(&table->column[i]);
     table->rows = table->column[0].count;
     table->isKnown = 1;
     table->tries = 0;
@@ -64,7 +65,7 @@ static void takeOver(topTable *table)
 
 static int copyArray(topColumn *column, const struct event_handler_args *args)
 {
-    const struct dbr_time_string *head = args->dbr; /* begins as dbr_time_double does */
+    const struct dbr_time_string *head = args->dbr; /* dbr_time_double begins in the same way */
     unsigned count = (unsigned)args->count;
 
     if (isText(column)) {
@@ -91,19 +92,21 @@ static void onArray(struct event_handler_args args)
     if (args.status == ECA_NORMAL && args.dbr && copyArray(column, &args) == 0)
         column->isNew = 1;
     if (--column->table->waiting == 0 && !column->pv->pvs->isPaused)
-        takeOver(column->table);
+        takeAnswers(column->table);
 }
 
-int topTableOpen(topTable *table, const topTableIs *is, topPvs *pvs)
+int topTableOpen(topTable *table, const topTableSpec *spec, topPvs *pvs)
 {
-    table->is = is;
+    table->spec = spec;
     table->sortBy = -1;
-    for (unsigned i = 0; i < TOP_COLUMNS_MAX && is->column[i].name; i++) {
-        const topColumnIs *ci = &is->column[i];
+    for (unsigned i = 0; i < TOP_COLUMNS_MAX && spec->column[i].name; i++) {
+        const topColumnSpec *columnSpec = &spec->column[i];
         topColumn *column = &table->column[table->columns++];
 
         column->table = table;
-        column->pv = topPvsGet(pvs, ci->name, ci->format == topAsText || ci->format == topAsTime ? topTexts : topNumbers);
+        column->pv = topPvsGet(pvs, columnSpec->name,
+                               columnSpec->format == topAsText || columnSpec->format == topAsTime ? topTexts
+                                                                                                  : topNumbers);
         if (!column->pv)
             return -1;
     }
@@ -147,9 +150,9 @@ int topTableRead(topTable *table)
 
         column->isNew = 0;
         if (column->seen != column->pv->changes && i)
-            table->tries = 0; /* something new happened */
+            table->tries = 0; /* there is a new change */
         column->seen = column->pv->changes;
-        /* Each request has its answer, also if the server goes away: then it is ECA_DISCONN. */
+        /* Each request gets an answer. If the server ends, the answer is ECA_DISCONN. */
         if (ca_array_get_callback(isText(column) ? DBR_TIME_STRING : DBR_TIME_DOUBLE, 0, column->pv->channel, onArray,
                                   column) == ECA_NORMAL)
             table->waiting++;
@@ -169,35 +172,35 @@ int topTableIsValid(const topTable *table)
 void topTableGetRecord(const topTable *table, unsigned row, char *name, size_t size)
 {
     name[0] = 0;
-    if (table->is->records < 0 || row >= table->rows)
+    if (table->spec->records < 0 || row >= table->rows)
         return;
-    epicsSnprintf(name, size, "%s", table->column[table->is->records].texts[row]);
+    epicsSnprintf(name, size, "%s", table->column[table->spec->records].texts[row]);
     name[strcspn(name, ".@")] = 0;
 }
 
 /* --- which rows, in which order ---------------------------------------------------------------------- */
 
-static void lower(char *text)
+static void lowerText(char *text)
 {
     for (; *text; text++)
         *text = (char)tolower((unsigned char)*text);
 }
 
-static int contains(const char *text, const char *filter)
+static int containsText(const char *text, const char *filter)
 {
     char small[MAX_STRING_SIZE], pattern[TOP_FILTER_SIZE];
 
     epicsSnprintf(small, sizeof(small), "%s", text);
     epicsSnprintf(pattern, sizeof(pattern), "%s", filter);
-    lower(small);
-    lower(pattern);
+    lowerText(small);
+    lowerText(pattern);
     return strpbrk(pattern, "*?") ? epicsStrGlobMatch(small, pattern) : strstr(small, pattern) != NULL;
 }
 
-static int matches(const topTable *table, unsigned row, const char *filter)
+static int matchesFilter(const topTable *table, unsigned row, const char *filter)
 {
     for (unsigned i = 0; i < table->columns; i++)
-        if (isText(&table->column[i]) && contains(table->column[i].texts[row], filter))
+        if (isText(&table->column[i]) && containsText(table->column[i].texts[row], filter))
             return 1;
     return 0;
 }
@@ -209,14 +212,14 @@ static int isBefore(const topTable *table, unsigned a, unsigned b)
 
     if (isText(column))
         order = strcmp(column->texts[a], column->texts[b]);
-    else /* the largest first */
+    else /* numbers: the largest first */
         order = (column->numbers[a] < column->numbers[b]) - (column->numbers[a] > column->numbers[b]);
     return table->isReversed ? order > 0 : order < 0;
 }
 
 static void sortRows(const topTable *table, unsigned *rows, unsigned count)
 {
-    for (unsigned i = 1; i < count; i++) { /* stable; a table has at most 400 rows */
+    for (unsigned i = 1; i < count; i++) { /* insertion sort: it is stable, and a table has at most 400 rows */
         unsigned row = rows[i], k = i;
 
         for (; k > 0 && isBefore(table, row, rows[k - 1]); k--)
@@ -231,7 +234,7 @@ unsigned topTableChoose(const topTable *table, const char *filter, const char *r
     char name[MAX_STRING_SIZE];
 
     for (unsigned row = 0; row < table->rows && count < max; row++) {
-        if (filter[0] && !matches(table, row, filter))
+        if (filter[0] && !matchesFilter(table, row, filter))
             continue;
         topTableGetRecord(table, row, name, sizeof(name));
         if (record[0] && strcmp(name, record) != 0)
@@ -255,7 +258,7 @@ unsigned topTableChoose(const topTable *table, const char *filter, const char *r
 static int hasFlag(const topTable *table, unsigned row, topFlag flag)
 {
     for (unsigned i = 0; i < table->columns; i++)
-        if (table->is->column[i].flag == flag && table->column[i].numbers[row] != 0)
+        if (table->spec->column[i].flag == flag && table->column[i].numbers[row] != 0)
             return 1;
     return 0;
 }
@@ -271,7 +274,7 @@ static void formatNumber(double number, topFormat format, char *text, size_t siz
 void topTableFormat(const topTable *table, unsigned row, unsigned column, int isBrief, char *text, size_t size)
 {
     const topColumn *it = &table->column[column];
-    topFormat format = table->is->column[column].format;
+    topFormat format = table->spec->column[column].format;
     int isFirstNumber = !isText(it) && (column == 0 || isText(&table->column[column - 1]));
 
     if (format == topAsTime && isBrief && strlen(it->texts[row]) == strlen("2026-11-21 12:13:19.283144"))
@@ -289,5 +292,5 @@ void topTableFormat(const topTable *table, unsigned row, unsigned column, int is
 topStyle topTableGetStyle(const topTable *table, unsigned row)
 {
     return hasFlag(table, row, topFlagMajor) ? topMajor : hasFlag(table, row, topFlagMinor) ? topMinor :
-           (topStyle)table->is->severity;
+           (topStyle)table->spec->severity;
 }

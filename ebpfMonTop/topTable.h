@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A list of the monitor as a table: its columns are arrays of equal length. They are read together when one of them
- * changed, and taken over only if all have the same time stamp: then they are of one moment (record/devCommon.c of the
- * monitor sets it). Until that is so, the table before is shown.
+ * A list of the monitor as a table: its columns are arrays of the same length. If one of them changes, all are read
+ * together. The answers are shown only if all have the same time stamp, because then they are values of the same moment
+ * (record/devCommon.c of the monitor sets the time stamp). Until then the old rows are shown. One thread (topPvs.h).
  */
 #ifndef TOPTABLE_H
 #define TOPTABLE_H
@@ -15,10 +15,10 @@
 
 typedef enum {
     topAsText,
-    topAsTime,    /* the text of a time; where there is little room without its date and microseconds */
-    topAsCount,   /* a number, no digit after the point */
-    topAsTenths, topAsThousandths,
-    topAsFlag     /* not shown; says something of its row */
+    topAsTime,    /* the text of a time; if there is little room, without date and microseconds */
+    topAsCount,   /* a number without digits after the point */
+    topAsTenths, topAsThousandths, /* a number with one or three digits after the point */
+    topAsFlag     /* not shown; it tells something about its row (topFlag) */
 } topFormat;
 
 typedef enum {
@@ -33,62 +33,64 @@ typedef struct {
     const char *heading;
     topFormat   format;
     topFlag     flag;
-} topColumnIs;
+} topColumnSpec;
 
 typedef struct {
     const char *title;
-    topColumnIs column[TOP_COLUMNS_MAX]; /* up to the first without a name */
-    int         records; /* the column whose texts are records, or PVs of them; -1: none */
-    int         severity; /* of all of its rows: 0, or topMajor */
-} topTableIs;
+    topColumnSpec column[TOP_COLUMNS_MAX]; /* ends with the first one without a name */
+    int         records; /* index of the column that has records, or PVs of records; -1: none */
+    int         severity; /* style of all rows: 0, or topMajor */
+} topTableSpec;
 
 typedef struct {
     topPv   *pv;
     struct topTable *table;
-    unsigned seen;       /* pv->changes when it was read last */
+    unsigned seen;       /* pv->changes at the last reading */
     char   (*texts)[MAX_STRING_SIZE], (*newTexts)[MAX_STRING_SIZE];
     double  *numbers, *newNumbers;
     size_t   room, newRoom;
     unsigned count, newCount;
     int      severity, newSeverity;
     epicsTimeStamp time, newTime;
-    int      isNew;      /* the new ones came */
+    int      isNew;      /* the answer to the last reading has come */
 } topColumn;
 
 typedef struct topTable {
-    const topTableIs *is;
+    const topTableSpec *spec;
     topColumn column[TOP_COLUMNS_MAX];
     unsigned  columns;
     unsigned  rows;
-    int       isKnown;   /* it was whole once */
-    int       waiting;   /* answers that are to come */
-    unsigned  tries;     /* readings in a row whose columns were of several moments */
-    unsigned  changes;   /* how often it was taken over */
-    int       sortBy;    /* column; -1: in the order of the monitor */
+    int       isKnown;   /* all columns were read once */
+    int       waiting;   /* answers that have not come yet */
+    unsigned  tries;     /* readings in a row whose columns were not of the same moment */
+    unsigned  changes;   /* how often new rows were shown */
+    int       sortBy;    /* index of the column; -1: the order of the monitor */
     int       isReversed;
 } topTable;
 
-/* 0, or -1 with a message. "table" is all zero, and stays where it is. */
-int topTableOpen(topTable *table, const topTableIs *is, topPvs *pvs);
+/* Connects the columns. "table" is all zero, and must not be moved; "spec" must stay. 0, or -1 after a message. */
+int topTableOpen(topTable *table, const topTableSpec *spec, topPvs *pvs);
 void topTableClose(topTable *table);
 
-/* Asks for its columns if one of them changed. Nonzero: it is up to date. */
+/* Requests its columns if one of them has changed; does not wait. Nonzero: the table is up to date. */
 int topTableRead(topTable *table);
 
-/* Nonzero: its values can be believed. */
+/* Nonzero: its values are valid. */
 int topTableIsValid(const topTable *table);
 
-/* The name of the record in a row, without its field and IOC: "A:B" of "A:B.HIGH" and of "A:B@ioc". */
+/* Copies the name of the record in a row, without field and IOC: "A:B" for "A:B.HIGH" and for "A:B@ioc". "": there
+ * is none. */
 void topTableGetRecord(const topTable *table, unsigned row, char *name, size_t size);
 
-/* Which rows to show, in which order, at most "max". "filter": part of a text of the row, or a pattern with * and ?;
- * "record": rows of this record only. Both may be empty. Returns their number. */
+/* Chooses which rows are shown and in which order, at most "max". "filter": only rows that have this text, or match
+ * this pattern with * and ?; "record": only rows of this record. Both may be "". Sets "rows" to indexes; returns
+ * their number. */
 unsigned topTableChoose(const topTable *table, const char *filter, const char *record, unsigned *rows, unsigned max);
 
-/* A cell as it is shown. "isBrief": little room. */
+/* Writes the text of a cell. "isBrief": there is little room. */
 void topTableFormat(const topTable *table, unsigned row, unsigned column, int isBrief, char *text, size_t size);
 
-/* topPlain, or how bad the row is. */
+/* The style of a row: topPlain, topMinor or topMajor. */
 topStyle topTableGetStyle(const topTable *table, unsigned row);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "topViews.h"
 
-const topTableIs topTableIs_[topTables] = {
+const topTableSpec topTableSpecs[topTables] = {
     [topPuts] = {"PUTS, newest first", {
         {"PUT_TIMES", "time", topAsTime}, {"PUT_PVS", "PV", topAsText}, {"PUT_OLD_VALUES", "old", topAsText},
         {"PUT_VALUES", "new", topAsText}, {"PUT_WRITERS", "writer", topAsText}, {"PUT_IOCS", "IOC", topAsText},
@@ -9,9 +9,10 @@ const topTableIs topTableIs_[topTables] = {
     [topBadPuts] = {"UNEXPECTED PUTS that nobody acknowledged, newest first", {
         {"PUT_BAD_TIMES", "time", topAsTime}, {"PUT_BAD_PVS", "PV", topAsText}, {"PUT_BAD_VALUES", "new", topAsText},
         {"PUT_BAD_WRITERS", "writer", topAsText}, {"PUT_BAD_REASONS", "why unexpected", topAsText}}, 1, topMajor},
-    [topAutoPuts] = {"PUTS BY IOCS, by themselves, newest first", {
-        {"AUTO_PUT_TIMES", "time", topAsTime}, {"AUTO_PUT_PVS", "PV", topAsText}, {"AUTO_PUT_OLD_VALUES", "old", topAsText},
-        {"AUTO_PUT_VALUES", "new", topAsText}, {"AUTO_PUT_WRITERS", "writer", topAsText},
+    [topAutoPuts] = {"PUTS BY IOCS (automatic puts), newest first", {
+        {"AUTO_PUT_TIMES", "time", topAsTime}, {"AUTO_PUT_PVS", "PV", topAsText},
+        {"AUTO_PUT_OLD_VALUES", "old", topAsText}, {"AUTO_PUT_VALUES", "new", topAsText},
+        {"AUTO_PUT_WRITERS", "writer", topAsText},
         {"AUTO_PUT_ORIGINS", "link and cause", topAsText}, {"AUTO_PUT_IOCS", "IOC", topAsText},
         {"AUTO_PUT_REASONS", "why unexpected", topAsText}}, 1, 0},
     [topIocs] = {"IOCS", {
@@ -26,8 +27,9 @@ const topTableIs topTableIs_[topTables] = {
     [topDelays] = {"LONGEST WAITS, last 10 s", {
         {"IOC_DELAY_NAMES", "IOC", topAsText}, {"IOC_CBLOW_WAITS", "cbLow ms", topAsThousandths},
         {"IOC_CBMEDIUM_WAITS", "cbMedium ms", topAsThousandths}, {"IOC_CBHIGH_WAITS", "cbHigh ms", topAsThousandths},
-        {"IOC_SCANONCE_WAITS", "scanOnce ms", topAsThousandths}, {"IOC_LOCK_HELD_TIMES", "lock held ms", topAsThousandths},
-        {"IOC_LOCK_HELD_ROOTS", "by chain of", topAsText}, {"IOC_CAS_CPU_LOADS", "CA server %", topAsTenths}}, 6, 0},
+        {"IOC_SCANONCE_WAITS", "scanOnce ms", topAsThousandths},
+        {"IOC_LOCK_HELD_TIMES", "lock held ms", topAsThousandths}, {"IOC_LOCK_HELD_ROOTS", "by chain of", topAsText},
+        {"IOC_CAS_CPU_LOADS", "CA server %", topAsTenths}}, 6, 0},
     [topScans] = {"SCAN THREADS", {
         {"SCAN_IOCS", "IOC", topAsText}, {"SCAN_NAMES", "scan", topAsText},
         {"SCAN_PERIODS", "period s", topAsThousandths}, {"SCAN_PERIOD_MAXS", "longest s", topAsThousandths},
@@ -47,7 +49,7 @@ const topTableIs topTableIs_[topTables] = {
         {"LOST_REASONS", "reason", topAsText}, {"LOST_CNTS", "lost", topAsCount, topFlagMinor}}, TOP_NONE, 0},
 };
 
-const topItemIs topItemIs_[] = {
+const topItemSpec topItemSpecs[] = {
     {"",              "STATE",                 "",   topText,     topAsText,        0},
     {"",              "STATE_MSG.VAL$",        "",   topLongText, topAsText,        0},
     {"IOCs",          "IOC_CNT",               "",   topNumber,   topAsCount,       1},
@@ -75,9 +77,9 @@ const topItemIs topItemIs_[] = {
     {"lost packets",  "PACKET_LOST_CNT",       "",   topNumber,   topAsCount,       3},
     {"audit:",        "AUDIT.VAL$",            "",   topLongText, topAsText,        3},
 };
-const unsigned topItems = sizeof(topItemIs_) / sizeof(topItemIs_[0]);
+const unsigned topItems = sizeof(topItemSpecs) / sizeof(topItemSpecs[0]);
 
-const topTextIs topTextIs_[topTexts_] = {
+const topTextSpec topTextSpecs[topTextCount] = {
     [topEvents] = {"EVENTS OF IOCS, newest first", "IOC_EVENTS"},
     [topStacks] = {"THREADS THAT HANG", "HANG_STACKS"},
     [topKept] = {"KEPT CHAINS, newest first", "CHAIN_LOG"},
@@ -86,19 +88,21 @@ const topTextIs topTextIs_[topTexts_] = {
 #define NO_TABLE {TOP_NONE}
 #define NO_TEXT  {TOP_NONE}
 
-const topViewIs topViewIs_[] = {
+const topViewSpec topViewSpecs[] = {
     [topViewOverview] = {"overview", 'o', "puts, IOCs, busiest records, slowest chains",
                          {topPuts, topIocs, topRecords, topChains}, NO_TEXT, 1},
-    {"shift", 's', "who wrote what, what is unexpected, what is late", {topPuts, topBadPuts, topScans, TOP_NONE}, NO_TEXT, 0},
+    {"shift", 's', "who wrote what, what is unexpected, what is late", {topPuts, topBadPuts, topScans, TOP_NONE},
+     NO_TEXT, 0},
     {"puts", 'p', "recent puts of clients", {topPuts, TOP_NONE}, NO_TEXT, 0},
     {"auto", 'a', "recent puts that IOCs made by themselves: links, sequences", {topAutoPuts, TOP_NONE}, NO_TEXT, 0},
     {"iocs", 'i', "IOCs, their health and longest waits", {topIocs, topHealth, topDelays, TOP_NONE},
      {topStacks, topEvents, TOP_NONE}, 0},
     {"records", 'b', "busiest records", {topRecords, TOP_NONE}, NO_TEXT, 0},
-    [topViewChains] = {"chains", 'c', "slowest chains and the histogram of latencies", {topChains, TOP_NONE}, NO_TEXT, 1},
+    [topViewChains] = {"chains", 'c', "slowest chains and the histogram of latencies", {topChains, TOP_NONE},
+                       NO_TEXT, 1},
     {"scans", 'n', "scan threads", {topScans, TOP_NONE}, NO_TEXT, 0},
     {"unexpected", 'u', "unexpected puts that are open", {topBadPuts, TOP_NONE}, NO_TEXT, 0},
     {"kept", 'k', "kept chains, as text", NO_TABLE, {topKept, TOP_NONE}, 0},
     {"losses", 'l', "lost events; names that nobody has", {topLosses, topUnfound, TOP_NONE}, NO_TEXT, 0},
 };
-const unsigned topViews = sizeof(topViewIs_) / sizeof(topViewIs_[0]);
+const unsigned topViews = sizeof(topViewSpecs) / sizeof(topViewSpecs[0]);

@@ -1,54 +1,54 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What there is to see: tables, the items of the header, texts, and the views made of them. Data only. */
+/* What a user can see: tables, the items of the header, texts, and the views that show them. Data only. */
 #ifndef TOPVIEWS_H
 #define TOPVIEWS_H
 
 #include "topTable.h"
 
-/* In the order of topTableIs_. */
+/* Indexes of topTableSpecs; topTables is their number. */
 enum {
-    topPuts, topAutoPuts, topBadPuts, topIocs, topHealth, topDelays, topScans, topRecords, topChains, topUnfound, topLosses,
-    topTables
+    topPuts, topAutoPuts, topBadPuts, topIocs, topHealth, topDelays, topScans, topRecords, topChains, topUnfound,
+    topLosses, topTables
 };
 
-extern const topTableIs topTableIs_[topTables];
+extern const topTableSpec topTableSpecs[topTables];
 
-/* A scalar of the header: "label value unit", in the colour of its severity. */
+/* A scalar in the header: "label value unit", in the colour of its severity. */
 typedef struct {
     const char *label, *name, *unit;
     topKind     kind;
     topFormat   format;
-    int         line;    /* of the header */
-} topItemIs;
+    int         line;    /* line of the header */
+} topItemSpec;
 
 #define TOP_HEADER_LINES 4
-extern const topItemIs topItemIs_[];
+extern const topItemSpec topItemSpecs[];
 extern const unsigned topItems;
 
-/* A text of several lines. */
-enum { topEvents, topStacks, topKept, topTexts_ };
+/* Texts of several lines: indexes of topTextSpecs, and their number. */
+enum { topEvents, topStacks, topKept, topTextCount };
 
 typedef struct {
     const char *title, *name;
-} topTextIs;
+} topTextSpec;
 
-extern const topTextIs topTextIs_[topTexts_];
+extern const topTextSpec topTextSpecs[topTextCount];
 
 #define TOP_VIEW_TABLES 4
 #define TOP_NONE (-1)
 
 typedef struct {
-    const char *name;    /* for -v */
-    char        key;
-    const char *what;    /* for the help */
-    int         table[TOP_VIEW_TABLES]; /* up to TOP_NONE */
-    int         text[3]; /* up to TOP_NONE */
+    const char *name;    /* for the option -v */
+    char        key;     /* that shows this view */
+    const char *what;    /* its line in the help */
+    int         table[TOP_VIEW_TABLES]; /* ends with TOP_NONE, or is full */
+    int         text[3]; /* ends with TOP_NONE */
     int         hasHistogram;
-} topViewIs;
+} topViewSpec;
 
 enum { topViewOverview, topViewChains = 6 };
 
-extern const topViewIs topViewIs_[];
+extern const topViewSpec topViewSpecs[];
 extern const unsigned topViews;
 
 #endif

@@ -1,16 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Static analysis of the support library and of ebpfMonTop by cppcheck, some ten seconds. Installs it first if it is
-# missing. Anything that it finds is an error; what it cannot know stands in cppcheck.suppress.
+# Runs the static analysis by cppcheck, some ten seconds. Installs cppcheck first if it is missing. Each finding is an
+# error. cppcheck.suppress lists the findings that are wrong, because cppcheck cannot know better.
 #
-#   tools/analyse.sh [FOLDER OR FILE…]     of both by default, such as ebpfMonSup/export
+#   tools/analyse.sh [FOLDER OR FILE…]     such as ebpfMonSup/export; default: ebpfMonSup and ebpfMonTop
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top"
 
 if ! command -v cppcheck >/dev/null 2>&1; then
     install="apt-get install --yes --no-install-recommends cppcheck"
-    command -v apt-get >/dev/null 2>&1 || { echo "analyse: missing: cppcheck. Install it the way of this system." >&2; exit 1; }
+    command -v apt-get >/dev/null 2>&1 ||
+        { echo "analyse: missing: cppcheck. Install it with the package manager of this system." >&2; exit 1; }
     [ "$(id -u)" = 0 ] || { echo "analyse: missing: cppcheck. As root, run: apt-get update && $install" >&2; exit 1; }
     echo "analyse: installing cppcheck" >&2
     DEBIAN_FRONTEND=noninteractive; export DEBIAN_FRONTEND

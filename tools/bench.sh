@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Measures what watching costs. It prints its tables in about fourteen minutes: nothing happens (tests/bench/quiet.py),
-# an IOC at work (site.py), a saturated IOC (run.py), a flood of puts (storm.py), other traffic of the host (benchWire),
-# spans to collectors (spans.py). It installs what is missing first, also bpftrace.
+# Measures what watching costs. It prints these tables in about fourteen minutes: nothing happens
+# (tests/bench/quiet.py), an IOC at work (site.py), a saturated IOC (run.py), a flood of puts (storm.py), other traffic
+# of the host (benchWire), spans to collectors (spans.py). It first installs what is missing, also bpftrace.
 #
-#   tools/bench.sh                        all of them
-#   tools/bench.sh ARGUMENTS FOR run.py…  only the table of the saturated IOC, such as --rounds 8 --shape tree
+#   tools/bench.sh                        all tables
+#   tools/bench.sh ARGUMENTS FOR run.py…  only the table of the saturated IOC; for example --rounds 8 --shape tree
 set -eu
 . "$(dirname "$0")/environment.sh"
 export PYTHONDONTWRITEBYTECODE=1

@@ -7,17 +7,17 @@
 #   JOBS=N           so many processes run tests; default: three for each CPU, because tests wait most of the time
 #   FUZZ_SECONDS=N   each fuzzer ends after this time at the latest; default: 40
 #
-# Some tests by name: tools/test.sh. The long form of dear tests: tools/soak.sh.
+# Some tests by name: tools/test.sh. The long form of tests that take much time: tools/soak.sh.
 set -eu
 . "$(dirname "$0")/environment.sh"
-# Each process of pytest reads all tests: what Python makes of them is kept, but not in the tree.
+# Each process of pytest reads all tests. So keep the code that Python compiles, but not in the tree.
 export PYTHONPYCACHEPREFIX="$EBPFMON_CACHE/pycache"
 "$top/tools/fuzzers.sh"
 
-# A test that waits for a scan or for a delay can fail because the other tests leave it no CPU. So if a few fail, they run
-# once more, alone, and that counts; with all of their module where its tests share IOCs and a monitor.
-# A stop-gap: a verdict should need no second look.
-again=10 # more than these is no accident
+# A test that waits for a scan or for a delay can fail because the other tests leave it no CPU. So if only a few tests
+# fail, they run once more, alone, and this result counts. If the tests of a module share IOCs and a monitor, the whole
+# module runs again. This should not be needed: a test should not depend on the load.
+again=10 # if more tests fail, load is not the reason
 cd "$top"
 cache=$(mktemp -d)
 trap 'rm -rf "$cache"' EXIT
@@ -29,7 +29,7 @@ run tests -n "${JOBS:-$((3 * $(nproc)))}" "$@" || status=$?
 lastFailed=$cache/v/cache/lastfailed
 failed=$([ ! -f "$lastFailed" ] || "$python" -c 'import json, sys; print("\n".join(json.load(open(sys.argv[1]))))' "$lastFailed")
 if [ -z "$failed" ]; then
-    echo "check: a process of the tests crashed (node down, above). Its tests ran once more, in another one, and passed" >&2
+    echo "check: a test process crashed (\"node down\" above). Its tests ran again in another process, and passed" >&2
     exit 0
 fi
 count=$(printf '%s\n' "$failed" | wc -l)
@@ -38,7 +38,7 @@ echo "check: $count failed beside other tests. They run once more, alone:" >&2
 printf '%s\n' "$failed" >&2
 once=$("$python" -m tests.harness.schedule "$lastFailed")
 IFS='
-' # a line each: names of tests have blanks and brackets
+' # one name on each line, because names of tests have blanks and brackets
 set -f
 # shellcheck disable=SC2086
 run $once "$@"

@@ -1,16 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Builds ebpfMon for another architecture on this machine: Debian's cross compiler, the architecture's libraries unpacked
-# into the cache (a sysroot; nothing foreign is installed here), EPICS Base for the target, and then a copy of this tree in
-# the cache, so that this tree stays what it is. Prints the path of that copy. Progress goes to stderr.
+# Builds ebpfMon for another architecture on this machine. It uses Debian's cross compiler. It unpacks the libraries of
+# that architecture into a folder of the cache (a sysroot), and installs none of them here. Then it builds EPICS Base,
+# and a copy of this tree in the cache; this tree does not change. It prints the path of the copy. Progress goes to
+# stderr.
 #
-# Base is built without its modules for PV Access, which take most of its time, and so is the monitor: what differs from
-# machine to machine is not in them.
+# Base and the monitor are built without PV Access, which takes most of the time, and which does not depend on the
+# architecture.
 #
 #   tools/cross.sh [aarch64]
 #   EBPFMON_WERROR=1, EBPFMON_CACHE   as in other builds
 #
-# The exit code is 77 if the compiler or the libraries cannot be had here.
+# The exit code is 77 if the compiler or the libraries are missing and cannot be installed.
 set -eu
 umask 022
 unset MAKEFLAGS MFLAGS MAKELEVEL # of a make that calls us
@@ -39,7 +40,7 @@ flock 9
 # --- the compiler --------------------------------------------------------------------------------------
 if ! has $gnu-gcc || ! has $gnu-g++; then
     install="apt-get install --yes --no-install-recommends gcc-$gnu g++-$gnu"
-    has apt-get || lacks "missing: $gnu-gcc and $gnu-g++. Install them the way of this system, then try again."
+    has apt-get || lacks "missing: $gnu-gcc, $gnu-g++. Install them with the package manager of this system."
     [ "$(id -u)" = 0 ] || lacks "missing: $gnu-gcc, $gnu-g++. As root, run: apt-get update && $install"
     say "installing gcc-$gnu and g++-$gnu"
     DEBIAN_FRONTEND=noninteractive; export DEBIAN_FRONTEND
@@ -50,7 +51,8 @@ if ! has $gnu-gcc || ! has $gnu-g++; then
 fi
 
 # --- the libraries of the target -------------------------------------------------------------------------
-# Of the release that this machine runs, as the cross compiler is. The stamp has their list, so that a longer one counts.
+# They are of the Debian release of this machine, as the cross compiler is. The file .complete has the list of
+# libraries, so they are fetched again when the list changes.
 want="libc6-dev libbpf-dev libelf-dev zlib1g-dev liblzma-dev libsqlite3-dev libcurl4-openssl-dev libreadline-dev libncurses-dev"
 if [ "$(cat "$sysroot/.complete" 2>/dev/null)" != "$want" ]; then
     say "fetching the libraries for $debian"
@@ -59,16 +61,19 @@ if [ "$(cat "$sysroot/.complete" 2>/dev/null)" != "$want" ]; then
     for d in lib bin sbin; do ln -s "usr/$d" "$sysroot/$d"; done
     # shellcheck disable=SC2086
     PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$top /usr/bin/python3 -m tests.harness.debian "$debian" "$sysroot" $want \
-        >"$log-libraries" 2>&1 || { tail -n 5 "$log-libraries" >&2; lacks "the libraries for $debian cannot be had: see $log-libraries"; }
+        >"$log-libraries" 2>&1 || {
+        tail -n 5 "$log-libraries" >&2
+        lacks "the libraries for $debian could not be fetched: see $log-libraries"
+    }
     echo "$want" >"$sysroot/.complete"
 fi
-# Debian 13's EPICS Base for this architecture: hardened and stripped, to read (tests/unit/testAarch64.c).
+# Debian 13's EPICS Base for this architecture, hardened and stripped. It is only read (tests/unit/testAarch64.c).
 if [ ! -f "$cross/epics-base/.complete" ]; then
     say "fetching Debian's EPICS Base for $debian"
     rm -rf "$cross/epics-base"
     PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$top /usr/bin/python3 -m tests.harness.debian -s trixie "$debian" \
         "$cross/epics-base" epics-base >"$log-epics" 2>&1 ||
-        lacks "EPICS Base for $debian cannot be had: see $log-epics"
+        lacks "EPICS Base for $debian could not be fetched: see $log-epics"
     touch "$cross/epics-base/.complete"
 fi
 
@@ -80,8 +85,8 @@ if [ ! -f "$base/.$arch" ]; then
     say "compiling EPICS Base for $target (some minutes on two cores; log in $log-base)"
     if [ ! -f "$base/.copied" ]; then
         rm -rf "$base"
-        cp -a --reflink=auto "$native" "$base" # its tools run here; only the target's files are to be made
-        # by these others see that it has PV Access
+        cp -a --reflink=auto "$native" "$base" # its tools run on this machine; only the target's files are built
+        # without these files other modules see that it has no PV Access
         rm -f "$base"/cfg/CONFIG_QSRV_VERSION "$base"/cfg/CONFIG_NTYPES_VERSION "$base"/cfg/CONFIG_PV*
         cat >"$base/configure/os/CONFIG_SITE.$host.$target" <<EOF
 GNU_TARGET = $gnu
@@ -106,7 +111,8 @@ fi
 say "compiling ebpfMon for $target (log in $log)"
 tree=$cross/tree
 mkdir -p "$tree"
-# A file that is as it was keeps its time, and its object is kept with it. One that is gone here goes there, too.
+# tar keeps the time of each file, so objects of unchanged files are not built again. Remove files that this tree does
+# not have any more.
 (cd "$tree" && find . -type d -name 'O.*' -prune -o -type f -print) | while read -r f; do
     case $f in ./bin/* | ./lib/* | ./dbd/* | ./db/* | ./include/* | ./cfg/* | ./configure/RELEASE.*) continue ;; esac
     [ -f "$top/$f" ] || rm -f "$tree/$f"
@@ -115,15 +121,16 @@ done
         -o -path ./cfg -o -name __pycache__ -o -name '*.local' -o -name 'RELEASE.env' \) -prune -o -type f -print0 |
     tar c --null -T -) | tar x -C "$tree"
 echo "EPICS_BASE = $base" >"$tree/configure/RELEASE.local"
-# As Base's rules do (RULES_ARCHS), but for the target alone: they would build all of it for this machine, too.
+# Do what Base's rules do (RULES_ARCHS), but only for the target. The rules themselves would also build for this
+# machine.
 : >"$log"
 export EPICS_BASE="$base" EPICS_HOST_ARCH="$host"
-compile() { # FOLDER [PROGRAM]: of tests, which have more than is needed here
+compile() { # FOLDER [PROGRAM]: with PROGRAM only this test program is built
     d=$1; shift
     case $d in */*) up=../.. ;; *) up=.. ;; esac
     (cd "$tree/$d" && mkdir -p O.Common && perl "$base/bin/$host/makeMakefile.pl" "O.$target" "$up/." &&
-     nice -n 10 make -C "O.$target" -f ../Makefile -j"$(nproc)" TOP="$up/.." T_A="$target" ${1:+"TESTPROD=$1" TESTPROD_IOC_Linux=} install) \
-        >>"$log" 2>&1 </dev/null || {
+     nice -n 10 make -C "O.$target" -f ../Makefile -j"$(nproc)" TOP="$up/.." T_A="$target" \
+          ${1:+"TESTPROD=$1" TESTPROD_IOC_Linux=} install) >>"$log" 2>&1 </dev/null || {
         tail -n 25 "$log" >&2; die "ebpfMon does not build for $target: see $log"; }
 }
 for d in configure ebpfMonSup ebpfMonApp/src; do compile $d; done

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Builds the Debian package of this tree, and asks lintian about it. On a bare Debian, as root, it installs what it needs
-# first (setup.sh, debhelper, lintian).
+# Builds the Debian package of this tree, and checks it with lintian. On a bare Debian, as root, it first installs what
+# it needs (setup.sh, debhelper, lintian).
 #
 #   tools/deb.sh [FOLDER]      the package goes to FOLDER; default: deb/ in this tree
 #
-# Its last line is the path of the package. An error or a warning of lintian is an error here.
+# Its last line is the path of the package. If lintian has an error or a warning, the script fails.
 set -eu
 unset MAKEFLAGS MFLAGS MAKELEVEL # of a make that calls us
 umask 022
@@ -41,5 +41,5 @@ DEB_OUT=$out DEB_BUILD_OPTIONS='noautodbgsym nocheck' debian/rules binary >"$log
     die "the package cannot be built: see above and $log"
 }
 package=$(ls "$out"/ebpfmon_*.deb)
-lintian --fail-on error,warning "$package" >&2 || die "lintian is not content: see above"
+lintian --fail-on error,warning "$package" >&2 || die "lintian has found errors or warnings: see above"
 echo "$package"

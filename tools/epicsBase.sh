@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Finds EPICS Base, or builds 7.0.8.1 once into a cache outside the tree, and prints its path.
 #
-# Found, in this order: EPICS_BASE in configure/RELEASE.local, EPICS_BASE in the environment, the cache.
-# The source is Debian's own copy of the upstream release, fetched by apt with a private state (the
-# machine's lists are not touched) and checked against the hash below. Progress goes to stderr, one line
-# a stage; stdout has the path alone.
+# It looks, in this order, at EPICS_BASE in configure/RELEASE.local, at EPICS_BASE in the environment, and in the cache.
+# The source is Debian's copy of the upstream release. apt fetches it with package lists of its own, so the lists of the
+# machine do not change. It is checked against the hash below. Progress goes to stderr, one line for each stage; stdout
+# has only the path.
 #
 #   EBPFMON_CACHE   where to build; default $XDG_CACHE_HOME/ebpfmon or ~/.cache/ebpfmon
 set -eu
@@ -14,7 +14,7 @@ VERSION=7.0.8.1
 SHA256=0b62bff0ed19e6aa05c81e272bd6efdf167c8f310c6e385cfcada6343d6753df
 SUITE=trixie
 
-# Nothing of a make that calls us may leak into the makes that we call (-n, -j of a closed job server).
+# The options of a make that calls us must not reach the makes that we call (-n, -j of a closed job server).
 unset MAKEFLAGS MFLAGS MAKELEVEL
 
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -26,7 +26,7 @@ t0=$(date +%s)
 say() { printf 'base: %4ds  %s\n' $(($(date +%s) - t0)) "$*" >&2; }
 die() { printf 'base: %s\n' "$*" >&2; exit 1; }
 
-# A Base that was built: its rules are there, and its IOC.
+# True if this folder has a built Base: its rules and its softIoc.
 usable() {
     [ -f "$1/configure/RULES_BUILD" ] || return 1
     for ioc in "$1"/bin/*/softIoc; do
@@ -35,7 +35,7 @@ usable() {
     return 1
 }
 
-# Asked of make itself, so that macros and includes in RELEASE.local mean what they mean in the build.
+# make itself reads RELEASE.local, so macros and includes have the same meaning as in the build.
 given=$(printf 'all:;@:\n-include %s/../RELEASE.local\n-include %s/configure/RELEASE.local\n$(info $(strip $(EPICS_BASE)))\n' \
         "$top" "$top" | make -s --no-print-directory -f - TOP="$top") ||
     die "make cannot read configure/RELEASE.local (see above)."
@@ -46,7 +46,7 @@ fi
 if [ -f "$base/.complete" ]; then echo "$base"; exit 0; fi
 
 mkdir -p "$cache"
-# The lock is inherited by make: even if this script alone is killed, a second one waits for its children.
+# make inherits the lock. So if this script is killed and make still runs, a second script waits for it.
 exec 9>"$cache/lock"
 if ! flock -n 9; then
     say "another process is building EPICS Base; waiting for it"
@@ -54,7 +54,8 @@ if ! flock -n 9; then
 fi
 if [ -f "$base/.complete" ]; then echo "$base"; exit 0; fi
 
-# The Debian mirror that this machine uses, from one-line or deb822 sources; a mirror list gives its first.
+# Prints the Debian mirror that this machine uses, from sources in one-line or deb822 format; of a mirror list the
+# first.
 mirror() {
     for f in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do
         [ ! -f "$f" ] || sed -n -e 's/^URIs:[[:space:]]*\([^[:space:]]*\).*/\1/p' \
@@ -67,7 +68,7 @@ mirror() {
     done | grep -E '/debian/?$' | head -n 1
 }
 
-# apt with a state of its own and one deb-src line.
+# Fetches the source by apt, with a state of its own and one deb-src line.
 fetch() {
     apt=$cache/apt
     rm -f "$cache/fetch.log"
@@ -81,8 +82,8 @@ fetch() {
     apt-get "$@" update >>"$cache/fetch.log" 2>&1 &&
     src=$(apt-get "$@" source --print-uris --download-only epics-base 2>>"$cache/fetch.log" |
           sed -n "s/^'\([^']*orig\.tar\.[a-z0-9]*\)'.*/\1/p") || src=
-    [ -n "$src" ] || die "the package lists could not be had (see $cache/fetch.log). Is the network there? Try again, or set EPICS_BASE in configure/RELEASE.local."
-    case $src in *"$VERSION"*) ;; *) die "the distribution has another release now ($src), $VERSION is wanted. Build it by hand and set EPICS_BASE in configure/RELEASE.local." ;; esac
+    [ -n "$src" ] || die "apt-get could not fetch the package lists (see $cache/fetch.log). Check the network and try again, or set EPICS_BASE in configure/RELEASE.local."
+    case $src in *"$VERSION"*) ;; *) die "the distribution has another release now ($src), but $VERSION is needed. Build it by hand and set EPICS_BASE in configure/RELEASE.local." ;; esac
     /usr/lib/apt/apt-helper -o APT::Sandbox::User= -o Acquire::Retries=3 \
         download-file "$src" "$cache/base.tar.xz" "SHA256:$SHA256" >>"$cache/fetch.log" 2>&1 ||
         die "the download failed or its SHA-256 is not $SHA256 (see $cache/fetch.log). Try again; nothing was kept."
@@ -92,19 +93,19 @@ unpack() {
     rm -rf "$base" "$base.tmp"
     mkdir "$base.tmp"
     tar xJf "$cache/base.tar.xz" -C "$base.tmp" --strip-components=1
-    # Base's own tests and examples take half of its build time and nothing here uses them.
+    # Leave out Base's own tests and examples: they take half of the build time, and nothing here uses them.
     find "$base.tmp/modules" "$base.tmp/test" -type d \
         \( -name test -o -name testApp -o -name testCa -o -name example -o -name examples \) -prune |
     grep -v /src/ | while read -r d; do
         find "$d" -name Makefile | while read -r m; do
             printf 'all: ;\n.DEFAULT: ; @:\n' >"$m"
-            touch -d 2000-01-01 "$m" # old, as all sources: see resume()
+            touch -d 2000-01-01 "$m" # old, as all sources are: see resume()
         done
     done
     mv "$base.tmp" "$base"
 }
 
-# A killed make leaves half-written files that look up to date: what the last minute wrote is made again.
+# A make that was killed may leave half-written files that look up to date. So remove the files of its last minute.
 resume() {
     [ -f "$cache/build.log" ] || return 0
     died=$(stat -c %Y "$cache/build.log")
@@ -113,7 +114,7 @@ resume() {
 
 compile() {
     rm -f "$base/.built"
-    # Stages are told by the directories that make enters first.
+    # A stage begins when make enters the folder of a module for the first time.
     (cd "$base" && LC_ALL=C make -j"$(nproc)" 2>&1 && touch .built) | tee "$cache/build.log" | {
         seen=
         while read -r line; do
@@ -139,7 +140,7 @@ else
 fi
 say "compiling EPICS Base $VERSION (about 5 minutes on two cores; log in $cache/build.log)"
 if ! compile; then
-    say "the build failed; once more from the start"
+    say "the build failed; building once more from the beginning"
     unpack
     compile || { tail -n 20 "$cache/build.log" >&2; die "EPICS Base does not build here: see $cache/build.log"; }
 fi

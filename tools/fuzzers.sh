@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Builds the fuzzers (tests/fuzz); installs clang's runtime for them, as root, if it is missing. EPICS_BASE is a built
-# Base. Progress goes to stderr.
+# Builds the fuzzers (tests/fuzz). If clang's runtime for fuzzers is missing, it installs it, as root. EPICS_BASE must
+# name a built Base. Progress goes to stderr.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 cache="${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}"

@@ -1,19 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Installs ebpfMon on a host, as a service: what packages do, for a site without packages, and what our package calls.
-# "make install" is EPICS' own and goes to INSTALL_LOCATION; this goes to the places of the system.
+# Installs ebpfMon on a host as a service, for a site without packages. Our Debian package uses this script, too. "make
+# install" is the command of EPICS, and installs to INSTALL_LOCATION. This script installs to the folders of the system.
 #
-#   make install-host [prefix=/usr/local] [DESTDIR=FOLDER]      after make; as root, or with DESTDIR as anybody
+#   make install-host [prefix=/usr/local] [DESTDIR=FOLDER]      after make; as root, or with DESTDIR as any user
 #
 #   prefix      programs and data             /usr/local
-#   DESTDIR     goes before all paths         (empty)
+#   DESTDIR     is put before all paths       (empty)
 #   sysconfdir  configuration                 /etc
 #   unitdir     units of systemd              PREFIX/lib/systemd/system
 #   docdir      documentation                 PREFIX/share/doc/ebpfmon
 #
-# The shared libraries of EPICS Base that the monitor was linked with go with it (PREFIX/lib/ebpfmon): it needs Base 7.0.8
-# or later, and few systems have that. The monitor does not do with static ones (documentation/SECURITY.md).
-# A configuration file that is there already stays; the new one is put beside it as NAME.new if it differs.
+# It also installs the shared libraries of EPICS Base with which the monitor was linked (PREFIX/lib/ebpfmon), because
+# the monitor needs Base 7.0.8 or later, which few systems have. Static libraries are not possible
+# (documentation/SECURITY.md). An existing configuration file does not change; if the new one differs, it is installed
+# beside it as NAME.new.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 prefix=${prefix:-/usr/local}
@@ -30,7 +31,7 @@ command -v patchelf >/dev/null || die "patchelf is missing. On Debian: apt-get i
 base=$("$top/tools/epicsBase.sh")
 arch=$(perl "$base/lib/perl/EpicsHostArch.pl" 2>/dev/null || "$base/startup/EpicsHostArch")
 program=$top/bin/$arch/ebpfMon
-[ -x "$program" ] || die "$program is not there: make it first"
+[ -x "$program" ] || die "$program does not exist: run make first"
 
 put() { # MODE FOLDER FILE...
     mode=$1 folder=$DESTDIR$2
@@ -38,14 +39,14 @@ put() { # MODE FOLDER FILE...
     install -d -m 755 "$folder"
     install -m "$mode" "$@" "$folder"
 }
-fill() { # MODE FILE TARGET: a file of service/ with its paths
+fill() { # MODE FILE TARGET: installs a file of service/, with the real paths in place of @bindir@ and so on
     install -d -m 755 "$(dirname "$DESTDIR$3")"
     sed "s|@bindir@|$prefix/bin|g; s|@datadir@|$datadir|g; s|@confdir@|$confdir|g; s|@docdir@|$docdir|g" \
         "$top/service/$2" >"$DESTDIR$3.part"
     chmod "$1" "$DESTDIR$3.part"
     mv "$DESTDIR$3.part" "$DESTDIR$3"
 }
-configure() { # FILE NAME: what a site changes
+configure() { # FILE NAME: installs a file that a site may change
     target=$DESTDIR$confdir/$2
     install -d -m 755 "$(dirname "$target")"
     if [ ! -e "$target" ]; then

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Tests ebpfMon on other kernels, each in an emulated machine (tests/kernels), and writes what it found into the table in
-# documentation/tried.md. It installs what is missing first. It is not part of make check, because it downloads 100 MB and takes
-# some minutes for each kernel.
+# Tests ebpfMon on other kernels, each in an emulated machine (tests/kernels), and writes the results into the table in
+# documentation/tried.md. It first installs what is missing. It is not part of make check, because it downloads 100 MB
+# and takes some minutes for each kernel.
 #
 #   tools/kernels.sh [-v] [-s] [-a aarch64] [SUITE...]    -s: only start the monitor; SUITE: e.g. bookworm-security
 #
-# With -a another machine is emulated, with what tools/cross.sh builds for it: some ten minutes more the first time.
+# -a emulates another machine, for which tools/cross.sh builds ebpfMon. The first time this takes some ten minutes more.
 set -eu
 unset MAKEFLAGS MFLAGS MAKELEVEL # of a make that calls us
 
@@ -16,7 +16,7 @@ export EBPFMON_CACHE="${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}"
 die() { printf 'kernels: %s\n' "$*" >&2; exit 1; }
 has() { command -v "$1" >/dev/null 2>&1; }
 
-has apt-get || die "the kernels are Debian's: this needs apt-get and dpkg-deb."
+has apt-get || die "missing: apt-get and dpkg-deb, because the kernels come from Debian."
 machine=x86_64 before=
 for word; do
     if [ "$before" = -a ]; then machine=$word; fi

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Watches an IOC of each release of EPICS Base that this machine has, in each build, and writes what is right into the
-# table in documentation/tried.md. About a minute for each row.
+# Watches an IOC of each release and build of EPICS Base that this machine has, and writes what works into the table in
+# documentation/tried.md. About a minute for each row.
 #
 #   tools/matrix.sh [ARGUMENTS FOR PYTEST...]    e.g. -k 3.15
-#   EBPFMON_RELEASES=DIR   where they are: DIR/3.15.9, DIR/7.0.3.1-static, each a built Base. Default: "releases" in the
-#                          cache (EBPFMON_CACHE). tests/harness/releases.py says more
+#   EBPFMON_RELEASES=DIR   their folder: DIR/3.15.9, DIR/7.0.3.1-static, each a built Base. Default: "releases" in the
+#                          cache (EBPFMON_CACHE). See tests/harness/releases.py
 #
-# The rows of other builds stay as they are.
+# The rows of other builds do not change.
 set -eu
 . "$(dirname "$0")/environment.sh"
 

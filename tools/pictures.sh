@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Draws the pictures of the documentation again, as SVG: the demo in a terminal, and all displays, with the values of a
-# monitor that watches the demo's IOCs. A minute after the build.
+# monitor that watches the IOCs of the demo. After the build it takes a minute.
 #
 #   tools/pictures.sh [FOLDER]      default: documentation/pictures
 set -eu

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Everything that ebpfMon needs on a bare Debian 12: packages, EPICS Base, the build, and a look at the
-# kernel. Prints the path of EPICS Base. Progress goes to stderr, one line a stage; nothing to do: silent.
-# Writes outside of the tree to the cache alone (EBPFMON_CACHE, see epicsBase.sh).
+# Prepares ebpfMon on a bare Debian 12: installs packages, builds EPICS Base and ebpfMon, and checks the kernel. Prints
+# the path of EPICS Base. Progress goes to stderr, one line for each stage; if there is nothing to do, no line. Outside
+# the tree it writes only to the cache (EBPFMON_CACHE, see epicsBase.sh).
 set -eu
 umask 022
 unset MAKEFLAGS MFLAGS MAKELEVEL # of a make that calls us
-PATH=$PATH:/usr/sbin:/sbin       # bpftool is there, and not every user's PATH is
+PATH=$PATH:/usr/sbin:/sbin       # for bpftool: not every user has these in PATH
 
 top=$(cd "$(dirname "$0")/.." && pwd)
 export EBPFMON_CACHE="${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}"
@@ -19,7 +19,7 @@ has() { command -v "$1" >/dev/null 2>&1; }
 header() { echo "#include <$1>" | gcc -E -x c - >/dev/null 2>&1; }
 
 # --- packages ----------------------------------------------------------------------------------------
-# Asked for by what they bring, so that a compiler from elsewhere will do.
+# Look for programs and headers, not for packages: a compiler may come from elsewhere.
 need=
 want() { pkg=$1; shift; "$@" || need="$need $pkg"; }
 want make has make
@@ -44,28 +44,28 @@ want libreadline-dev header readline/readline.h # a shell with history, for Base
 mkdir -p "$own"
 if [ -n "$need" ]; then
     install="apt-get install --yes --no-install-recommends$need"
-    has apt-get || die "missing:$need (Debian's names). Install them the way of this system, then try again."
+    has apt-get || die "missing:$need (names of Debian). Install them with the package manager of this system."
     [ "$(id -u)" = 0 ] || die "missing:$need. As root, run: apt-get update && $install"
     say "installing$need"
-    # A source that cannot be reached need not be the one that is needed: install decides.
+    # If apt-get update fails for one source, the packages may come from another one. So only the install decides.
     DEBIAN_FRONTEND=noninteractive; export DEBIAN_FRONTEND
     apt-get -o Acquire::Retries=3 update >"$own/apt.log" 2>&1 || :
     # shellcheck disable=SC2086
     $install -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 >>"$own/apt.log" 2>&1 </dev/null || {
         grep '^[EW]:' "$own/apt.log" | tail -n 8 >&2
-        die "apt-get could not install$need. Is the network there? The whole story: $own/apt.log"
+        die "apt-get could not install$need. Is the network there? The whole log: $own/apt.log"
     }
 fi
 
 clang=$(clang -dumpversion 2>/dev/null || echo 0)
-[ "${clang%%.*}" -ge 11 ] || die "clang is version $clang, 11 or later is needed. Install a newer one and put it first in PATH."
+[ "${clang%%.*}" -ge 11 ] || die "clang is version $clang, but 11 or later is needed. Install a newer one and put it first in PATH."
 
 # --- EPICS Base and the build ------------------------------------------------------------------------
 base=$("$top/tools/epicsBase.sh")
 arch=$(perl "$base/lib/perl/EpicsHostArch.pl" 2>/dev/null || "$base/startup/EpicsHostArch")
 
-# Done already: built with this Base, and no file or folder of the sources changed since. __pycache__
-# and the like change their folder; that only costs a make with nothing to do.
+# True if ebpfMon was built with this Base, and no file or folder of the sources changed since then. A folder also
+# changes by __pycache__ and so on; then make runs and has nothing to do.
 current() {
     [ -x "$top/bin/$arch/ebpfMon" ] && [ "$(cat "$own/built" 2>/dev/null)" = "$base" ] &&
     [ -z "$(cd "$top" && find Makefile configure bpf ebpfMonSup ebpfMonApp ebpfMonTop iocBoot tests \
@@ -76,7 +76,7 @@ flock 9
 if ! current; then
     say "building ebpfMon"
     rm -f "$own/built"
-    # By the environment: Base's make refuses an EPICS_BASE from the command line.
+    # EPICS_BASE must be in the environment: Base's make refuses it on the command line.
     if ! EPICS_BASE="$base" make -C "$top" -j"$(nproc)" >"$own/build.log" 2>&1 </dev/null; then
         tail -n 25 "$own/build.log" >&2
         die "ebpfMon does not build: see above and $own/build.log"
@@ -93,7 +93,7 @@ fi
 case $(cat /sys/kernel/security/lockdown 2>/dev/null || :) in *'[confidentiality]'*)
     die "built, but the kernel is locked down (confidentiality), which forbids BPF to read memory. Boot without lockdown=confidentiality." ;;
 esac
-# CAP_SYS_ADMIN has it all; else CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE.
+# CAP_SYS_ADMIN is enough; without it CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE are needed.
 cap=$((0x$(sed -n 's/^CapEff:[[:space:]]*//p' /proc/self/status)))
 rights=$(((1 << 39) | (1 << 38) | (1 << 19)))
 if [ $((cap >> 21 & 1)) = 0 ] && [ $((cap & rights)) != $rights ]; then

@@ -12,4 +12,5 @@ set -eu
 
 export SOAK=1
 cd "$top"
-PYTHONPYCACHEPREFIX="$EBPFMON_CACHE/pycache" exec "$python" -m pytest tests -q -p no:cacheprovider -m soak -n "${JOBS:-$(nproc)}" "$@" </dev/null
+PYTHONPYCACHEPREFIX="$EBPFMON_CACHE/pycache" exec "$python" -m pytest tests -q -p no:cacheprovider -m soak \
+    -n "${JOBS:-$(nproc)}" "$@" </dev/null

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Runs the whole monitor under ThreadSanitizer (gcc) against busy IOCs, and fails if two of its threads use the same
 # memory without an order between them. It builds a second monitor in a copy of this tree, in the cache, and runs tests
-# with real IOCs and clients there. Base is not instrumented: what its code alone does is not judged. This monitor has
-# no PVA server: when a client leaves, a thread of pvAccessCPP joins itself (epicsThreadMustJoin), and the runtime of
-# gcc 12 ends the process at that.
+# with real IOCs and clients there. Base is not instrumented, so faults that are in Base alone are not found. This
+# monitor has no PVA server: when a client disconnects, a thread of pvAccessCPP joins itself (epicsThreadMustJoin), and
+# then the runtime of gcc 12 ends the process.
 #
 #   tools/tsan.sh [NAME] [ARGUMENTS FOR PYTEST...]     NAME as for tools/test.sh; default: the list below
 #   JOBS=N               so many processes run tests; default: one for each CPU
@@ -16,12 +16,12 @@ export EBPFMON_CACHE="${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}"
 copy=$EBPFMON_CACHE/tsan
 reports=$copy/reports
 
-# Suites in which every thread of the monitor works. The instrumented monitor is some ten times slower, so suites that
-# judge cost or delays are not among them; nor are tests of its memory and its number of threads, which the runtime takes
-# part in, that of SIGTERM, which the runtime delivers late, and those of tables by PV Access.
+# Tests in which every thread of the monitor works. The instrumented monitor is some ten times slower, so tests of cost
+# and of delays are left out. Also left out: tests of memory and of the number of threads, because the runtime uses
+# both; the test of SIGTERM, which the runtime delivers late; tests of tables over PV Access.
 tests="(test_puts or test_counts or test_trace or test_hand_overs or test_lifecycle or test_logs or test_otlp or \
-test_rules or test_pvs or test_health or test_packets or test_put_origins or test_queries or test_query_files or test_usage or \
-test_inventory or test_turns or test_clients) and not \
+test_rules or test_pvs or test_health or test_packets or test_put_origins or test_queries or test_query_files or \
+test_usage or test_inventory or test_turns or test_clients) and not \
 (test_puts_table or test_three_users_in_a_row or test_table or by_pva or test_in_turns or test_it_tries_again or \
 test_resources_against_proc or \
 test_bounded_memory_over_restarts or test_start_that_runs_out_of_threads or SIGTERM)"
@@ -38,7 +38,7 @@ export EPICS_BASE
 python=$("$top/tools/venv.sh")
 
 say "building an instrumented monitor in $copy"
-rm -rf "$copy" # make does not see that flags changed
+rm -rf "$copy" # because make does not see that flags have changed
 mkdir -p "$copy" "$reports"
 (cd "$top" && tar -c --exclude='O.*' --exclude=.git --exclude=./bin --exclude=./lib --exclude=./db --exclude=./dbd .) |
     tar -x -C "$copy"
@@ -52,8 +52,9 @@ for folder in tests/ioc tests/bench; do
     make -s -j"$(nproc)" -C $folder </dev/null >>"$reports/make.log" 2>&1 || die "the build failed: $reports/make.log"
 done
 
-# Without address randomization (setarch -R): with more random bits than it knows, the runtime of gcc 12 does not start.
-# A report does not change the exit status of the monitor, so that tests judge what they always judge.
+# setarch -R switches off address randomization: with too many random bits the runtime of gcc 12 does not start.
+# exitcode=0: a report does not change the exit status of the monitor, so the tests check what they check without the
+# runtime.
 say "running tests"
 status=0
 TSAN_OPTIONS="log_path=$reports/report exitcode=0 ignore_noninstrumented_modules=1" \

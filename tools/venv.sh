@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Makes a Python venv in the cache with the packages of tests/requirements.txt (PyPI), which the tests and the benchmarks
-# need. There is one venv for each list of packages. If java and mvn are installed, it also downloads Zipkin (Maven
-# Central). It prints the path of Python. Progress goes to stderr.
+# Makes a Python venv in the cache with the packages of tests/requirements.txt (PyPI), which the tests and the
+# benchmarks need. There is one venv for each list of packages. If java and mvn are installed, it also downloads Zipkin
+# (Maven Central). It prints the path of Python. Progress goes to stderr.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 cache="${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}"

@@ -9,7 +9,7 @@
 
 typedef long (*addClientFunction)(ASCLIENTPVT *client, ASMEMBERPVT member, int level, const char *user, char *host);
 
-static addClientFunction baseAddClient; /* set once; one per process, as Base's own */
+static addClientFunction baseAddClient; /* set once. One per process, as the function itself */
 static epicsThreadOnceId once = EPICS_THREAD_ONCE_INIT;
 
 static void findBase(void *arg)
@@ -20,13 +20,13 @@ static void findBase(void *arg)
 
 long ebpfMonAddClientNobody(ASCLIENTPVT *client, ASMEMBERPVT member)
 {
-    static char noHost[1]; /* access security writes the host in small letters: here it finds none */
+    static char noHost[1]; /* not a literal: asAddClient writes the host in small letters, into this memory */
 
     epicsThreadOnce(&once, findBase, NULL);
     return baseAddClient ? baseAddClient(client, member, 1, "", noHost) : S_asLib_noAccess;
 }
 
-/* Under a name of its own, so that both can be compared. */
+/* Our asAddClient has a second name, so ebpfMonAddClientIsInForce can compare it with the one that servers call. */
 long ebpfMonAddClient(ASCLIENTPVT *client, ASMEMBERPVT member, int level, const char *user, char *host);
 
 long ebpfMonAddClient(ASCLIENTPVT *client, ASMEMBERPVT member, int level, const char *user, char *host)
@@ -45,7 +45,7 @@ long ebpfMonAddClient(ASCLIENTPVT *client, ASMEMBERPVT member, int level, const 
     return ebpfMonAddClientNobody(client, member);
 }
 
-/* Weak, because a static link has room for one only, and Base's must win. */
+/* Weak, because a program with static libraries can have only one asAddClient, and then Base's must be it. */
 long epicsStdCall asAddClient(ASCLIENTPVT *client, ASMEMBERPVT member, int level, const char *user, char *host)
     __attribute__((weak, alias("ebpfMonAddClient")));
 

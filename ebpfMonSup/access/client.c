@@ -10,13 +10,14 @@
 #include "access/client.h"
 #include "ioc/baseRelease.h"
 
-/* rsrv/server.h, which Base does not install: the struct client that a thread of the CA server serves (camsgtask.c).
- * dbServerClient() would tell names only, which clients claim. Weak: without it every CA client is unknown. */
+/* The thread variable of the CA server: the struct client that the thread serves (camsgtask.c). Base does not
+ * install rsrv/server.h, which declares it. dbServerClient() would give only names that the client claims. Weak: if
+ * a program has no CA server, no CA client is known. */
 extern epicsThreadPrivateId rsrvCurrentClient __attribute__((weak));
 
-/* One in each thread, because the servers ask in the thread of the connection and pass us no context. */
+/* One in each thread, because the servers call us in the thread of the connection, and pass no context. */
 static _Thread_local struct {
-    const void         *caClient;  /* the struct client that "client" tells */
+    const void         *caClient;  /* the struct client of rsrv from which "client" was made */
     struct sockaddr_in  pva;       /* sin_port 0: this thread serves no PVA client */
     int                 isFound;   /* "client" is set */
     ebpfMonAccessClient client;
@@ -29,8 +30,8 @@ static void findClient(ebpfMonClientServer server, const struct sockaddr_in *pee
     here.isFound = 1;
 }
 
-/* peerUser.c compares the address with those of our own connections, so a struct that Base has changed makes an unknown
- * client, not a wrong one. */
+/* Reads the client's address out of the struct client of rsrv. peerUser.c looks for this address among our own
+ * connections. So if another release of Base has another struct, the client is unknown, but never a wrong one. */
 static const ebpfMonAccessClient *getCaClient(const char *caClient)
 {
     if (!here.isFound || here.caClient != caClient) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The client that the calling thread works for. Base's CA server (rsrv) and pvAccessCPP have one thread for each
- * connection, and all that the client requests begins in it: so what is known of the client is a variable of the
- * thread. It ends with the thread.
+ * The client for which the calling thread works. Base's CA server (rsrv) and pvAccessCPP have one thread for each
+ * connection, and each request of the client begins in this thread. So what is known of the client is a variable of the
+ * thread, and is freed when the thread ends.
  */
 #ifndef EBPFMON_ACCESSCLIENT_H
 #define EBPFMON_ACCESSCLIENT_H
@@ -13,18 +13,21 @@
 extern "C" {
 #endif
 
-typedef enum { ebpfMonClientCa, ebpfMonClientPva } ebpfMonClientServer; /* the server that it speaks to */
+typedef enum { ebpfMonClientCa, ebpfMonClientPva } ebpfMonClientServer; /* the server to which the client is
+                                                                         * connected */
 
 typedef struct {
     ebpfMonClientServer server;
     ebpfMonPeerUser     user;
 } ebpfMonAccessClient;
 
-/* NULL: the thread serves no client, or is of a server that we do not know. The first call in a thread asks the kernel
- * (peerUser.h), so it should come while the client is there. */
+/* The client of the calling thread; valid as long as the thread serves it. NULL: the thread serves no client, or
+ * belongs to a server that we do not know. The first call for a client asks the kernel for its user (peerUser.h). So
+ * make this call while the client is still connected. */
 const ebpfMonAccessClient *ebpfMonAccessClientHere(void);
 
-/* The calling thread serves the PVA client at this "address:port" from now on. */
+/* From now on the calling thread serves the PVA client at this "address:port" (numeric IPv4; else the client is
+ * unknown). */
 void ebpfMonAccessClientNotePva(const char *peer);
 
 #ifdef __cplusplus

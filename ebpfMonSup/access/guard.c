@@ -15,8 +15,8 @@
 #include "access/guard.h"
 #include "access/guardedPuts.h"
 
-/* A guarded record. Its probe is a client of access security that stands for nobody: the first client of the record, so
- * that access security computes it before all others whenever it reads its file. */
+/* A guarded record. Its probe is a client of access security without names. It is the first client of the record. So
+ * whenever access security reads its file, it computes the rights of the probe before those of all other clients. */
 typedef struct guardedRecord {
     struct guardedRecord *next;
     dbCommon   *record;
@@ -29,9 +29,9 @@ static struct {
     int              isStarted;
     guardedRecord   *records;  /* fixed by ebpfMonGuardStart */
     unsigned         count;
-    int              isBuiltIn;   /* access security was begun by us, without a file */
-    size_t           builtInRead; /* bytes of that text; asInitialize has no context to hand over */
-    const char      *closed;   /* why the records are closed that are closed; NULL: none is */
+    int              isBuiltIn;   /* there is no file, so we began access security */
+    size_t           builtInRead; /* bytes of our text that asInitialize has read; it passes no context */
+    const char      *whyClosed; /* why some records are closed; NULL: none is */
 } guard;
 
 int ebpfMonGuardHasPv(const char *name)
@@ -43,9 +43,9 @@ int ebpfMonGuardHasPv(const char *name)
 
 static void closeRecord(guardedRecord *g, const char *why)
 {
-    if (guard.closed != why)
+    if (guard.whyClosed != why)
         errlogSevPrintf(errlogMajor, "ebpfMon: clients cannot write to the monitor's PVs: %s\n", why);
-    guard.closed = why;
+    guard.whyClosed = why;
     if (!g->record->disp)
         g->isClosed = 1;
     g->record->disp = TRUE;
@@ -58,7 +58,8 @@ static void openRecord(guardedRecord *g)
     g->isClosed = 0;
 }
 
-/* In place of a file: what is not guarded may be written by all, as it is without access security. */
+/* Gives asInitialize our text in place of a file. Everybody may write to records that are not guarded, as without
+ * access security. */
 static int readBuiltIn(char *buf, int size)
 {
     static const char text[] = "ASG(DEFAULT) { RULE(1, WRITE) }\n"
@@ -78,7 +79,8 @@ static void changeGroup(dbCommon *record)
     asChangeGroup(&record->asp, record->asg);
 }
 
-/* Does what asInit does with a file (asInitCommon, asDbAddRecords in asDbLib.c), which it does not do later. */
+/* Begins access security with our text. asInit does this only for a file, so this function does what asInitCommon and
+ * asDbAddRecords (asDbLib.c) do. */
 static void beginAccessSecurity(void)
 {
     DBENTRY entry;
@@ -99,15 +101,15 @@ static void beginAccessSecurity(void)
     dbFinishEntry(&entry);
 }
 
-/* Called by access security, with its lock, whenever it has computed the probe's rights: so at once when its file was
- * read (again), and before the rights of any other client of this record. */
+/* Access security calls this under its lock whenever it has computed the rights of the probe. So the call comes each
+ * time after its file was read, and before it computes the rights of any other client of this record. */
 static void onProbe(ASCLIENTPVT probe, asClientStatus status)
 {
     const ASGMEMBER *member = probe->pasgMember;
     guardedRecord *g = probe->userPvt;
 
     (void)status;
-    probe->access = (asAccessRights)-1; /* other rights than any: so it is called the next time, too */
+    probe->access = (asAccessRights)-1; /* asLib calls us only if the rights change; these differ from all real ones */
     if (!ebpfMonJudgeHasGroup(member->pasg->name)) {
         closeRecord(g, "the access security file has no group EBPFMON or EBPFMON_RO: copy both from the file "
                     "ebpfMon.acf of the monitor, then call asInit");
@@ -118,7 +120,7 @@ static void onProbe(ASCLIENTPVT probe, asClientStatus status)
             rule->level = 0;
         rule->trapMask = AS_TRAP_WRITE;
     }
-    guard.closed = NULL;
+    guard.whyClosed = NULL;
     openRecord(g);
 }
 
@@ -127,7 +129,8 @@ static void addRecord(dbCommon *record)
     guardedRecord *g = calloc(1, sizeof(*g));
 
     if (!g) {
-        errlogSevPrintf(errlogFatal, "ebpfMon: out of memory, %s is closed for clients\n", record->name);
+        errlogSevPrintf(errlogFatal, "ebpfMon: out of memory: clients cannot write to %s. Free memory on this host, "
+                        "then restart the monitor\n", record->name);
         record->disp = TRUE;
         return;
     }
@@ -136,12 +139,13 @@ static void addRecord(dbCommon *record)
     guard.records = g;
     guard.count++;
     if (!asActive) {
-        closeRecord(g, "access security could not begin; name the file ebpfMon.acf by asSetFilename before iocInit");
+        closeRecord(g, "access security did not begin: add asSetFilename with the path of ebpfMon.acf to st.cmd before "
+                    "iocInit, then restart the monitor");
     } else if (!ebpfMonAddClientIsInForce()) {
-        closeRecord(g, "another asAddClient than ours is in force: link this IOC with shared libraries, and ebpfMon "
-                    "before EPICS Base");
+        closeRecord(g, "servers do not call the asAddClient of ebpfMon: link this IOC with shared libraries, and "
+                    "ebpfMon before EPICS Base");
     } else if (ebpfMonAddClientNobody(&g->probe, record->asp)) {
-        closeRecord(g, "access security gave us no client; this should not happen");
+        closeRecord(g, "asAddClient of EPICS Base failed: restart the monitor; if this remains, please report it");
     } else {
         asPutClientPvt(g->probe, g);
         asRegisterClientCallback(g->probe, onProbe);
@@ -177,7 +181,7 @@ void ebpfMonGuardStart(void)
 
 void ebpfMonGuardStop(void)
 {
-    if (pasbase) /* a process that ends: Base leaves the database and the servers as they are (iocShutdown) */
+    if (pasbase) /* the process ends: iocShutdown of Base leaves the database and the servers as they are */
         return;
     while (guard.records) {
         guardedRecord *next = guard.records->next;
@@ -186,11 +190,11 @@ void ebpfMonGuardStop(void)
         guard.records = next;
     }
     guard.count = 0;
-    guard.closed = NULL;
+    guard.whyClosed = NULL;
     guard.isStarted = 0;
     ebpfMonJudgeFix(0);
     if (guard.isBuiltIn)
-        asActive = FALSE; /* asShutdown leaves it, and the next database would have no members */
+        asActive = FALSE; /* asShutdown does not reset it; then the next database would have no members */
     guard.isBuiltIn = 0;
 }
 
@@ -200,8 +204,8 @@ void ebpfMonGuardReport(int level)
 
     ebpfMonOperatorsFormat(ebpfMonJudgeGetOperators(), text, sizeof(text));
     printf("operators: %s\n", text);
-    if (guard.closed)
-        printf("closed for all clients: %s\n", guard.closed);
+    if (guard.whyClosed)
+        printf("closed for all clients: %s\n", guard.whyClosed);
     if (level > 0)
         printf("guarded records: %u\n", guard.count);
 }

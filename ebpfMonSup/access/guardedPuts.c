@@ -20,19 +20,19 @@
 #include "common/clock.h"
 #include "common/text.h"
 
-/* asTrapWrite passes types of db_access.h, which cannot be included beside dbAccess.h. */
+/* The types that asTrapWrite passes (db_access.h). That header cannot be included beside dbAccess.h. */
 enum { caString, caShort, caFloat, caEnum, caChar, caLong, caDouble, caPutAckt = 35, caPutAcks = 36 };
 
-#define NOTES 256 /* that wait for the event thread, which comes every 4 ms */
-#define SAY_EVERY 1000000000u /* ns between two messages on refused puts: the log has them all */
+#define NOTES 256 /* notes that may wait for the event thread */
+#define MESSAGE_NS 1000000000u /* least time between two messages about refused puts; the put log has all of them */
 
 typedef struct {
     ELLNODE node;
     ebpfMonGuardedPut put;
 } putNote;
 
-/* The description of a field for channels that are read-only, with the record type and record support that it leads to
- * (dbGetRset). Made once for each field, kept for ever: channels lead to it. */
+/* The field description for read-only channels, with the record type and record support that Base finds through it
+ * (dbGetRset). It is made once for each field and never freed, because channels point to it. */
 typedef struct readOnlyField {
     struct readOnlyField *next;
     const dbFldDes *original;
@@ -47,10 +47,10 @@ static struct {
     putNote        note[NOTES];
     ELLLIST        unused, complete;
     unsigned       lost;
-    void         (*noted)(void *arg); /* NULL: nobody is told */
+    void         (*noted)(void *arg); /* called for each complete note; may be NULL */
     void          *notedArg;
-    uint64_t       saidAt;    /* when a refused put was last told to errlog */
-    unsigned       unsaid;    /* refused puts since then */
+    uint64_t       messageAt; /* when the last message about a refused put was printed (monotonic ns); 0: never */
+    unsigned       unprinted; /* refused puts since then */
     readOnlyField *readOnly;  /* guarded by the lock of asTrapWrite */
 } guarded;
 
@@ -75,7 +75,7 @@ static void formatNumber(double number, char *buf, size_t size)
     }
 }
 
-/* The field as text, the beginning of what is long. It takes the record's lock. 0, or -1. */
+/* Reads the field as text; a long one is cut. Takes the record's lock. 0, or -1: the field cannot be read. */
 static int readField(dbChannel *channel, char *buf, size_t size)
 {
     char text[512] = "";
@@ -86,7 +86,7 @@ static int readField(dbChannel *channel, char *buf, size_t size)
         (dbChannelFieldType(channel) == DBF_DOUBLE || dbChannelFieldType(channel) == DBF_FLOAT)) {
         if (dbChannelGetField(channel, DBR_DOUBLE, &number, NULL, &count, NULL))
             return -1;
-        formatNumber(number, text, sizeof(text)); /* as text it would have PREC digits */
+        formatNumber(number, text, sizeof(text)); /* not as DBR_STRING, which has PREC digits only */
     } else if (dbChannelFinalElements(channel) > 1 &&
         (dbChannelFieldType(channel) == DBF_CHAR || dbChannelFieldType(channel) == DBF_UCHAR)) {
         count = (long)sizeof(text) - 1;
@@ -126,14 +126,14 @@ static void setValue(const asTrapWriteMessage *message, ebpfMonGuardedPut *put)
     memcpy(put->data, message->data, put->have);
 }
 
-/* Called by dbPut before and after it writes. */
+/* The special() of read-only channels: dbPut calls it before and after it writes. */
 static long refusePut(struct dbAddr *addr, int after)
 {
     (void)addr;
     return after ? 0 : S_db_noMod;
 }
 
-/* NULL without memory. */
+/* Finds or makes the read-only description of a field. NULL without memory. */
 static dbFldDes *getReadOnlyField(const dbFldDes *original)
 {
     readOnlyField *field = guarded.readOnly;
@@ -158,8 +158,8 @@ static dbFldDes *getReadOnlyField(const dbFldDes *original)
     return &field->copy;
 }
 
-/* An alarm is acknowledged by a type of its own, which dbPut looks at before anything else. So what was sent is
- * replaced by what changes nothing (putAckt, putAcks in dbAccess.c). */
+/* A client acknowledges an alarm by a put of a special type, which dbPut handles before it calls special() (putAckt,
+ * putAcks in dbAccess.c). So the sent value is replaced by a value that changes nothing. */
 static void refuseAcknowledge(const dbCommon *record, int type, void *data)
 {
     epicsUInt16 same = type == caPutAckt ? record->ackt : 0;
@@ -175,12 +175,12 @@ static void refuseCa(dbChannel *channel, const asTrapWriteMessage *message)
     if (field)
         channel->addr.pfldDes = field;
     else
-        dbChannelRecord(channel)->disp = TRUE; /* no memory: closed for everybody */
+        dbChannelRecord(channel)->disp = TRUE; /* no memory: refuse the puts of all clients */
     if (message->data && (message->dbrType == caPutAckt || message->dbrType == caPutAcks))
         refuseAcknowledge(dbChannelRecord(channel), message->dbrType, message->data);
 }
 
-static void sayRefused(const ebpfMonGuardedPut *put)
+static void printRefused(const ebpfMonGuardedPut *put)
 {
     const ebpfMonPeerUser *user = &put->client.user;
     uint64_t now = ebpfMonClockMonotonic();
@@ -189,11 +189,11 @@ static void sayRefused(const ebpfMonGuardedPut *put)
     int isTime;
 
     epicsMutexMustLock(guarded.lock);
-    isTime = !guarded.saidAt || now - guarded.saidAt >= SAY_EVERY;
-    more = guarded.unsaid;
-    guarded.unsaid = isTime ? 0 : more + 1;
+    isTime = !guarded.messageAt || now - guarded.messageAt >= MESSAGE_NS;
+    more = guarded.unprinted;
+    guarded.unprinted = isTime ? 0 : more + 1;
     if (isTime)
-        guarded.saidAt = now;
+        guarded.messageAt = now;
     epicsMutexUnlock(guarded.lock);
     if (!isTime)
         return;
@@ -202,10 +202,10 @@ static void sayRefused(const ebpfMonGuardedPut *put)
         snprintf(who, sizeof(who), "uid %u", (unsigned)user->uid);
     errlogSevPrintf(errlogMinor, "ebpfMon: refused a put to %s by %s%s%s:%u, who claims to be '%s': %s%s\n", put->pv,
                     who, who[0] ? " at " : "", addr, ntohs(user->peer.sin_port), put->user, put->why,
-                    more ? " (and others before it: see PUTS and the logs)" : "");
+                    more ? " (more were refused before this one: see PUTS and the logs)" : "");
 }
 
-static void beforePut(asTrapWriteMessage *message, dbChannel *channel, const ebpfMonAccessClient *client)
+static void judgePut(asTrapWriteMessage *message, dbChannel *channel, const ebpfMonAccessClient *client)
 {
     putNote *note = getNote();
     ebpfMonGuardedPut forNobody = { 0 }, *put = note ? &note->put : &forNobody;
@@ -222,19 +222,19 @@ static void beforePut(asTrapWriteMessage *message, dbChannel *channel, const ebp
     put->hasOld = !readField(channel, put->old, sizeof(put->old));
     put->isAllowed = ebpfMonJudgeAllows(client, &why);
     if (put->isAllowed && strcmp(dbChannelRecord(channel)->asg, EBPFMON_ASG_RO) == 0) {
-        put->isAllowed = 0; /* access security has refused it; a PVA put comes here nevertheless */
-        why = "a PV that nobody may write";
+        put->isAllowed = 0; /* access security has refused the put; for PVA asTrapWrite is called nevertheless */
+        why = "nobody may write to this PV";
     }
     snprintf(put->why, sizeof(put->why), "%s", put->isAllowed ? "" : why);
     if (!put->isAllowed) {
         if (client->server == ebpfMonClientCa)
             refuseCa(channel, message);
-        sayRefused(put);
+        printRefused(put);
     }
     message->userPvt = note;
 }
 
-static void afterPut(asTrapWriteMessage *message, dbChannel *channel)
+static void completeNote(asTrapWriteMessage *message, dbChannel *channel)
 {
     putNote *note = message->userPvt;
 
@@ -249,8 +249,8 @@ static void afterPut(asTrapWriteMessage *message, dbChannel *channel)
     epicsMutexUnlock(guarded.lock);
 }
 
-/* Called by the servers' threads, one at a time (asTrapWrite has a lock). What "serverSpecific" is depends on the
- * server; the two that we know pass a dbChannel. After a write-notify it is called in another thread. */
+/* asTrapWrite calls this in the servers' threads, under its lock. After a write-notify the second call (after = 1)
+ * comes in another thread. "serverSpecific" depends on the server; both servers that we know pass a dbChannel. */
 static void onTrappedWrite(asTrapWriteMessage *message, int after)
 {
     dbChannel *channel = message->serverSpecific;
@@ -258,12 +258,12 @@ static void onTrappedWrite(asTrapWriteMessage *message, int after)
 
     if (after) {
         if (message->userPvt)
-            afterPut(message, channel);
+            completeNote(message, channel);
         return;
     }
     client = ebpfMonAccessClientHere();
     if (client && ebpfMonJudgeHasGroup(dbChannelRecord(channel)->asg))
-        beforePut(message, channel, client);
+        judgePut(message, channel, client);
 }
 
 void ebpfMonGuardedPutsInit(void)

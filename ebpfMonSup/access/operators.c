@@ -24,7 +24,7 @@ void ebpfMonOperatorsInit(ebpfMonOperators *operators)
     addUid(operators, geteuid());
 }
 
-/* 0, or -1: no such user. (uid_t)-1 is nobody's: chown(2) takes it for "no change". */
+/* 0, or -1: no such user. No user has (uid_t)-1: chown(2) takes it for "no change". */
 static int findUid(const char *word, uid_t *uid)
 {
     const struct passwd *user;
@@ -54,7 +54,7 @@ static int findHost(const char *word, uint32_t *addr)
     return 0;
 }
 
-/* Adds one word of a list. 0, or -1 and why. */
+/* Adds one word of a list. 0, or -1: "why" says what is wrong. */
 typedef int (*addWord)(ebpfMonOperators *operators, const char *word, char *why, size_t size);
 
 static int addUser(ebpfMonOperators *operators, const char *word, char *why, size_t size)
@@ -82,7 +82,7 @@ static int addHost(ebpfMonOperators *operators, const char *word, char *why, siz
         return -1;
     }
     if (findHost(word, &addr)) {
-        snprintf(why, size, "'%.64s' is not a numeric IPv4 address as 10.0.0.5", word);
+        snprintf(why, size, "'%.64s' is not a numeric IPv4 address: write it like 10.0.0.5", word);
         return -1;
     }
     if (!ebpfMonOperatorsHasHost(operators, addr))
@@ -90,14 +90,14 @@ static int addHost(ebpfMonOperators *operators, const char *word, char *why, siz
     return 0;
 }
 
-/* "what": users or hosts, of which "wanted" has none yet. 0, or -1 and why. */
-static int readList(ebpfMonOperators *wanted, addWord add, const char *list, const char *what, char *text, size_t size)
+/* Adds all words of a list. "what": "users" or "hosts". 0, or -1: "text" says what is wrong. */
+static int readList(ebpfMonOperators *changed, addWord add, const char *list, const char *what, char *text, size_t size)
 {
     char words[2048], why[200] = "the list is too long", *rest = words, *word;
     int failed = snprintf(words, sizeof(words), "%s", list) >= (int)sizeof(words);
 
     while (!failed && (word = strtok_r(rest, SEPARATORS, &rest)) != NULL)
-        failed = add(wanted, word, why, sizeof(why));
+        failed = add(changed, word, why, sizeof(why));
     if (failed)
         snprintf(text, size, "%s; the %s stay as they were", why, what);
     return failed ? -1 : 0;
@@ -105,23 +105,23 @@ static int readList(ebpfMonOperators *wanted, addWord add, const char *list, con
 
 int ebpfMonOperatorsSetUsers(ebpfMonOperators *operators, const char *users, char *text, size_t size)
 {
-    ebpfMonOperators wanted = *operators;
+    ebpfMonOperators changed = *operators;
 
-    wanted.uidCount = 0;
-    if (readList(&wanted, addUser, users, "users", text, size))
+    changed.uidCount = 0;
+    if (readList(&changed, addUser, users, "users", text, size))
         return -1;
-    *operators = wanted;
+    *operators = changed;
     return 0;
 }
 
 int ebpfMonOperatorsSetHosts(ebpfMonOperators *operators, const char *hosts, char *text, size_t size)
 {
-    ebpfMonOperators wanted = *operators;
+    ebpfMonOperators changed = *operators;
 
-    wanted.hostCount = 0;
-    if (readList(&wanted, addHost, hosts, "hosts", text, size))
+    changed.hostCount = 0;
+    if (readList(&changed, addHost, hosts, "hosts", text, size))
         return -1;
-    *operators = wanted;
+    *operators = changed;
     return 0;
 }
 
@@ -141,8 +141,8 @@ int ebpfMonOperatorsHasHost(const ebpfMonOperators *operators, uint32_t addr)
     return 0;
 }
 
-/* Appends; what does not fit is left out. */
-static void append(char *buf, size_t size, const char *separator, const char *text)
+/* Appends "separator" and "text"; the end is left out if there is no room. */
+static void appendText(char *buf, size_t size, const char *separator, const char *text)
 {
     size_t used = strlen(buf);
 
@@ -161,13 +161,13 @@ void ebpfMonOperatorsFormat(const ebpfMonOperators *operators, char *buf, size_t
             snprintf(word, sizeof(word), "%.40s", user->pw_name);
         else
             snprintf(word, sizeof(word), "%u", (unsigned)operators->uid[i]);
-        append(buf, size, i ? ", " : " ", word);
+        appendText(buf, size, i ? ", " : " ", word);
     }
-    append(buf, size, "", "; other hosts");
+    appendText(buf, size, "", "; other hosts");
     for (unsigned i = 0; i < operators->hostCount; i++) {
         inet_ntop(AF_INET, &operators->host[i], word, sizeof(word));
-        append(buf, size, i ? ", " : " ", word);
+        appendText(buf, size, i ? ", " : " ", word);
     }
     if (!operators->hostCount)
-        append(buf, size, " ", "none");
+        appendText(buf, size, " ", "none");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who may write to the monitor's own PVs: users of this host by uid, other hosts by address. No lock: the shell sets it
- * before iocInit, and after that it is read only.
+ * The operators: who may write to the monitor's own PVs. Users of this host by uid, other hosts by address. No lock:
+ * the shell sets them before iocInit, and afterwards any thread may read them.
  */
 #ifndef EBPFMON_OPERATORS_H
 #define EBPFMON_OPERATORS_H
@@ -19,21 +19,23 @@ typedef struct {
     unsigned hostCount;
 } ebpfMonOperators;
 
-/* As it is out of the box: root and the user that this process runs as; no other host. */
+/* The default: root and the effective user of this process, and no other host. */
 void ebpfMonOperatorsInit(ebpfMonOperators *operators);
 
-/* Replaces the users: names or uids, separated by blanks or commas. Asks the name service, which may take any time: the
- * shell's thread only. 0, or -1: nothing is changed, and "text" says what is wrong and what to do. */
+/* Replaces the users. "users": names or uids, separated by blanks or commas. Asks the name service, which may take
+ * any time. The shell's thread only. 0, or -1: nothing is changed, and "text" says what is wrong and what to do. */
 int ebpfMonOperatorsSetUsers(ebpfMonOperators *operators, const char *users, char *text, size_t size);
 
-/* Replaces the hosts: numeric IPv4 addresses, separated likewise. No names: whoever answers for a name could make
- * himself an operator. 0 or -1, as above. */
+/* Replaces the hosts. "hosts": numeric IPv4 addresses, separated in the same way. Names are refused: a name server
+ * that lies could make anybody an operator. The shell's thread only. 0 or -1, as above. */
 int ebpfMonOperatorsSetHosts(ebpfMonOperators *operators, const char *hosts, char *text, size_t size);
 
+/* "addr": network byte order. */
 int ebpfMonOperatorsHasUser(const ebpfMonOperators *operators, uid_t uid);
 int ebpfMonOperatorsHasHost(const ebpfMonOperators *operators, uint32_t addr);
 
-/* "users root, 1000; other hosts: none" */
+/* Writes for example "users root, 1000; other hosts none". Asks the name service, which may take any time. The
+ * shell's thread only. */
 void ebpfMonOperatorsFormat(const ebpfMonOperators *operators, char *buf, size_t size);
 
 #endif

@@ -14,17 +14,17 @@
 #include "access/peerUser.h"
 #include "host/procTcp.h"
 
-#define ENDS_MAX 8       /* connections of ours with one address and port; more than one takes SO_REUSEADDR */
-#define PATIENCE_US 200000 /* for the kernel, which answers within microseconds */
+#define ENDS_MAX 8       /* our connections to one address and port; more than one is possible with SO_REUSEADDR */
+#define PATIENCE_US 200000 /* how long we wait for the kernel, which answers within microseconds */
 
-/* Our ends of the connections that have this other end. */
+/* Our ends of all connections to one address and port. */
 typedef struct {
     int fd[ENDS_MAX];
     struct sockaddr_in here[ENDS_MAX];
     unsigned count;
 } ownEnds;
 
-/* What the kernel has at the other end. */
+/* The socket at the other end, as the kernel tells it. */
 typedef struct {
     const struct sockaddr_in *peer, *here;
     int   isFound;   /* such a socket is open and established */
@@ -36,7 +36,7 @@ static int isSame(const struct sockaddr_in *a, const struct sockaddr_in *b)
     return a->sin_addr.s_addr == b->sin_addr.s_addr && a->sin_port == b->sin_port;
 }
 
-/* 0, or -1: they cannot be listed, or there are too many. */
+/* Finds our ends of the connections to "peer". 0, or -1: our sockets cannot be listed, or there are too many ends. */
 static int findOwnEnds(const struct sockaddr_in *peer, ownEnds *ends)
 {
     DIR *dir = opendir("/proc/self/fd");
@@ -73,8 +73,8 @@ static int isEstablished(int fd)
     return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_state == ebpfMonTcpEstablished;
 }
 
-/* Whether an address is one of this network namespace. bind() asks the routing table, as the kernel does for a packet
- * that comes in (inet_addr_type, net/ipv4/fib_frontend.c). */
+/* Nonzero: the address belongs to this network namespace, or this cannot be found out. bind() looks into the routing
+ * table, as the kernel does for a packet that arrives (inet_addr_type, net/ipv4/fib_frontend.c). */
 static int isOurAddress(struct in_addr addr)
 {
     struct sockaddr_in name = { .sin_family = AF_INET, .sin_addr = addr };
@@ -86,8 +86,8 @@ static int isOurAddress(struct in_addr addr)
     return isOurs;
 }
 
-/* The kernel looks up the socket with exactly these ends; if it has none it may answer with one that listens. A
- * socket of IPv6 with mapped addresses is found, too. */
+/* Nonzero: the answer is about the socket at the other end. If the kernel has no socket with exactly these ends, it
+ * may answer with a socket that listens. The socket may also be one of IPv6, with mapped addresses. */
 static int isOtherEnd(const struct inet_diag_msg *answer, const otherEnd *end)
 {
     unsigned at = answer->idiag_family == AF_INET6 ? 3 : 0;
@@ -98,7 +98,8 @@ static int isOtherEnd(const struct inet_diag_msg *answer, const otherEnd *end)
            answer->id.idiag_dst[at] == end->here->sin_addr.s_addr;
 }
 
-/* sock_diag(7). Nonzero: *end is set. 0: no such socket, or this kernel has no sock_diag for TCP. */
+/* Asks the kernel for the socket (sock_diag(7)). Nonzero: end->uid is set. 0: there is no such socket, or this
+ * kernel has no sock_diag for TCP. */
 static int askKernel(otherEnd *end)
 {
     struct {
@@ -154,7 +155,8 @@ static void findLocal(const ownEnds *ends, ebpfMonPeerUser *user)
 
         if (!askKernel(&end))
             ebpfMonTcpRows(0, EBPFMON_TCP_STATE(ebpfMonTcpEstablished), compareRow, &end);
-        if (!end.isFound || !isEstablished(ends->fd[i])) { /* in this order: see peerUser.h */
+        /* our own socket is looked at last: then it was established when the other end was found (peerUser.h) */
+        if (!end.isFound || !isEstablished(ends->fd[i])) {
             user->why = "the client has closed its connection";
             return;
         }
@@ -175,11 +177,11 @@ void ebpfMonPeerUserFind(const struct sockaddr_in *peer, ebpfMonPeerUser *user)
     user->peer = *peer;
     user->why = "";
     if (findOwnEnds(peer, &ends)) {
-        user->why = "our own sockets cannot be listed";
+        user->why = "the monitor cannot list its own sockets";
         return;
     }
     if (!ends.count) {
-        user->why = "no connection of ours leads to the client";
+        user->why = "the monitor has no connection to this client";
         return;
     }
     user->here = ends.here[0];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which user of this host is at the other end of a connection to us. The answer comes from the kernel: the owner of the
- * client's socket, as a uid of our user namespace. What the client claims, and what it is called in a user namespace of
- * its own (unshare -Ur), does not matter.
+ * Finds the user of this host at the other end of a connection to us. The kernel tells the owner of the client's
+ * socket, as a uid of our user namespace. The name that the client claims does not matter, and neither does its uid in
+ * a user namespace of its own (unshare -Ur).
  */
 #ifndef EBPFMON_PEERUSER_H
 #define EBPFMON_PEERUSER_H
@@ -11,8 +11,8 @@
 #include <sys/types.h>
 
 typedef enum {
-    ebpfMonPeerUnknown, /* "why" says why; not to be trusted with anything */
-    ebpfMonPeerLocal,   /* a socket of this network namespace; "uid" opened it */
+    ebpfMonPeerUnknown, /* "why" says why the user is not known. Such a client may do nothing */
+    ebpfMonPeerLocal,   /* a process of this network namespace; the user "uid" opened its socket */
     ebpfMonPeerRemote   /* another host, or another network namespace of this one */
 } ebpfMonPeerKind;
 
@@ -24,12 +24,13 @@ typedef struct {
 } ebpfMonPeerUser;
 
 /*
- * "peer": address and port of a client whose connection this process has accepted, as one of its servers has them. No
- * lock, any thread; no name service. It looks through our own file descriptors and asks the kernel for one socket.
+ * "peer": the address and port of a client whose connection this process has accepted. Sets *user; it never fails, but
+ * the user may be unknown. Any thread, no lock, no name service: it looks through our own file descriptors, and asks
+ * the kernel for one socket (0.2 s at most for each of our ends).
  *
- * "Local" is certain: while our own socket is still established, its other end is the one socket with the reverse
- * addresses that is established and open. A client that has closed its socket, or shut it down, is unknown: the kernel
- * calls a socket without an owner root's (sock_i_uid, net/core/sock.c).
+ * ebpfMonPeerLocal is certain: while our own socket is established, its other end is the one socket with the reverse
+ * addresses that is open and established. If the client has closed its socket or shut it down, the user is unknown: for
+ * a socket without an owner the kernel would say root (sock_i_uid, net/core/sock.c).
  */
 void ebpfMonPeerUserFind(const struct sockaddr_in *peer, ebpfMonPeerUser *user);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Notes for each connection of the PVA server which client it is of. pvAccessCPP calls authorization plugins in the
- * thread of the connection, when a client has said who it is (BlockingServerTCPTransportCodec::authenticationCompleted),
- * also one that stays anonymous, and before it can have a channel. The plugin changes nothing of what the client says.
+ * Notes the client of each connection of the PVA server. pvAccessCPP calls authorization plugins in the thread of the
+ * connection, after the client has sent its name, or has chosen to be anonymous, and before it can make a channel
+ * (BlockingServerTCPTransportCodec::authenticationCompleted). The plugin does not change the client's credentials.
  */
 #include <epicsExport.h>
 
@@ -17,7 +17,7 @@
 
 namespace {
 
-const int PRIORITY = 11640; /* among the plugins of a site: any number that nobody else has */
+const int PRIORITY = 11640; /* orders the plugins; any number that no other plugin has */
 
 struct NoteClient : public epics::pvAccess::AuthorizationPlugin
 {
@@ -31,7 +31,7 @@ struct NoteClient : public epics::pvAccess::AuthorizationPlugin
 
 static void ebpfMonPvaRegistrar(void)
 {
-    static bool isRegistered; /* a registrar may run more than once */
+    static bool isRegistered; /* Base may call a registrar more than once */
 
     if (isRegistered)
         return;
@@ -41,8 +41,8 @@ static void ebpfMonPvaRegistrar(void)
 
         epics::pvAccess::AuthorizationRegistry::plugins().add(PRIORITY, plugin);
     } catch (std::exception& e) {
-        errlogSevPrintf(errlogMajor, "ebpfMon: cannot tell PVA clients apart (%s): none of them may write to the "
-                        "monitor's PVs\n", e.what());
+        errlogSevPrintf(errlogMajor, "ebpfMon: no PVA client may write to the monitor's PVs, because the authorization "
+                        "plugin cannot be registered (%s). Clients of CA can write\n", e.what());
     }
 }
 

@@ -7,9 +7,10 @@
 #include "device/asynLayout.h"
 #include "host/memory.h"
 
-#define QUEUE_REQUEST 12  /* its place in struct asynManager */
-#define PORT_NAME     16  /* struct port: behind its ELLNODE */
-#define DEVICE_BYTES  512 /* struct device: its address stands behind a struct dpCommon, whose size differs */
+#define QUEUE_REQUEST 12  /* index of queueRequest in struct asynManager */
+#define PORT_NAME     16  /* offset of the name in struct port, behind its ELLNODE */
+#define DEVICE_BYTES  512 /* bytes of struct device that are searched for the address: the struct dpCommon before it has
+                           * different sizes */
 
 uint64_t ebpfMonAsynFindQueueRequest(pid_t pid)
 {
@@ -23,14 +24,17 @@ uint64_t ebpfMonAsynFindQueueRequest(pid_t pid)
 
 void ebpfMonAsynFillConf(struct ebpfMonDeviceConf *conf, uint32_t iocId)
 {
-    /* struct userPvt: node, timer, callbackDone, processUser, timeoutUser, timeout, state, three counters, pport, pdevice,
-     * pexceptionUser, two flags, user */
+    /* struct userPvt of asynManager.c: node, timer, callbackDone, processUser, timeoutUser, timeout, state, three
+     * counters, pport, pdevice, pexceptionUser, two flags, user. "user" is at offset 104, and offsets are counted
+     * from it */
     *conf = (struct ebpfMonDeviceConf){
-        .iocId = iocId, .process = 32 - 104, .timeout = 40 - 104, .port = 72 - 104, .device = 80 - 104, .pvt = 24, .reason = 48,
+        .iocId = iocId, .process = 32 - 104, .timeout = 40 - 104, .port = 72 - 104, .device = 80 - 104, .pvt = 24,
+        .reason = 48,
     };
 }
 
-/* The end of struct dpCommon points back to the port and to this device: its address stands behind. */
+/* Finds the address of a device. struct dpCommon ends with pointers to the port and to this device; the address is
+ * the next member. 0, or -1: not found. */
 static int findAddress(pid_t pid, uint64_t port, uint64_t device, int *address)
 {
     uint64_t word[DEVICE_BYTES / 8];
@@ -51,7 +55,8 @@ int ebpfMonAsynNamePort(pid_t pid, uint64_t port, uint64_t device, char *name, s
     uint64_t at;
     int address;
 
-    if (ebpfMonMemReadNow(pid, port + PORT_NAME, &at, sizeof(at)) || ebpfMonMemTextNow(pid, at, text, sizeof(text)) <= 0)
+    if (ebpfMonMemReadNow(pid, port + PORT_NAME, &at, sizeof(at)) ||
+        ebpfMonMemTextNow(pid, at, text, sizeof(text)) <= 0)
         return -1;
     for (const char *p = text; *p; p++)
         if (!isprint((unsigned char)*p))

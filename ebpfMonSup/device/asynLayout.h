@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How asyn lies in the memory of an IOC. Public (asynDriver.h) are struct asynUser, and the order of the functions in struct
- * asynManager, which "pasynManager" points to: so queueRequest is found in stripped IOCs, too. Private to asynManager.c are
- * the structs userPvt, port and device. Those are of release 4; what they show is checked before it is believed.
+ * The layout of asyn in the memory of an IOC. asynDriver.h declares struct asynUser, and the order of the functions in
+ * struct asynManager, to which the variable pasynManager points. So queueRequest is found in stripped IOCs, too. The
+ * structs userPvt, port and device are private to asynManager.c. We use their layout of asyn release 4, and check what
+ * is read before it is shown. No state; any thread, without a lock.
  */
 #ifndef EBPFMON_ASYNLAYOUT_H
 #define EBPFMON_ASYNLAYOUT_H
@@ -13,13 +14,15 @@
 
 #include "ebpfMonDevice.h"
 
-/* The address of asynManager's queueRequest. 0: this IOC has no asyn, or does not answer. */
+/* Returns the address of the function queueRequest in the IOC. 0: this IOC has no asyn, or its memory cannot be
+ * read. */
 uint64_t ebpfMonAsynFindQueueRequest(pid_t pid);
 
+/* Sets the layout that the kernel part needs. */
 void ebpfMonAsynFillConf(struct ebpfMonDeviceConf *conf, uint32_t iocId);
 
-/* Name of a port, and behind a blank the address of the device if there is one. 0, or -1: it has none, so the structs lie in
- * another way. */
+/* Reads the name of a port; behind a blank comes the address of the device, if it has one. "port", "device":
+ * addresses of the structs in the IOC. 0, or -1: no name is found, so this asyn has another layout. */
 int ebpfMonAsynNamePort(pid_t pid, uint64_t port, uint64_t device, char *name, size_t size);
 
 #endif

@@ -11,23 +11,23 @@
 #include "host/procInfo.h"
 #include "watch/followedIocs.h"
 
-#define RETRY_NS (10 * EBPFMON_SECOND_NS) /* asyn may be loaded later, and files that do not answer may do so */
-#define TRIES    6
+#define RETRY_NS (10 * EBPFMON_SECOND_NS) /* try again: asyn may be loaded later, or a file may answer later */
+#define TRIES    6 /* then it is taken for an IOC without asyn */
 
 typedef struct {
     ebpfMonFollowedIoc ioc;
     unsigned tries;
     int      hasTrouble;
-    ebpfMonProbe *probe; /* at queueRequest, and at each function */
+    ebpfMonProbe *probe; /* the probes at queueRequest and at the functions below */
     size_t   probes, probeRoom;
-    struct ebpfMonDeviceFunction *function; /* that have a probe, or cannot have one */
+    struct ebpfMonDeviceFunction *function; /* functions of device support that have a probe, or cannot have one */
     size_t   functions, functionRoom;
 } Followed;
 
 struct ebpfMonDeviceIocs {
     ebpfMonDevicePrograms *programs;
     ebpfMonFollowedIocs *iocs;
-    char     trouble[160];
+    char     trouble[160]; /* why an IOC, or a part of it, is not watched; empty: none */
 };
 
 static void leaveIoc(void *arg, ebpfMonFollowedIoc *ioc, int hasEnded)
@@ -47,7 +47,7 @@ static void leaveIoc(void *arg, ebpfMonFollowedIoc *ioc, int hasEnded)
     ioc->isOn = 0;
 }
 
-/* Sets the probe, or both, at one function. 0, or -1. */
+/* Sets the probe at one function, or both at entry and return. 0, or -1: none is set. */
 static int setProbe(ebpfMonDeviceIocs *d, Followed *f, uint64_t address, ebpfMonDeviceSite site)
 {
     ebpfMonFunctionPlace place;
@@ -69,7 +69,7 @@ static void setTrouble(ebpfMonDeviceIocs *d, Followed *f, const char *why)
     snprintf(d->trouble, sizeof(d->trouble), "%.60s: %s", f->ioc.name, why);
 }
 
-/* Watches one IOC from now on, if it has asyn. */
+/* Begins to watch an IOC, if it has asyn. */
 static void enterIoc(void *arg, ebpfMonFollowedIoc *ioc, uint64_t now)
 {
     Followed *f = (Followed *)ioc;
@@ -82,12 +82,12 @@ static void enterIoc(void *arg, ebpfMonFollowedIoc *ioc, uint64_t now)
     if (!queueRequest)
         return;
     if (ebpfMonProcSeccomp(ioc->pid) == 2) {
-        setTrouble(d, f, "it runs under seccomp, which may forbid return probes");
+        setTrouble(d, f, "not watched: it runs under seccomp, which may forbid return probes");
         return;
     }
     ebpfMonAsynFillConf(&conf, ioc->iocId);
     if (setProbe(d, f, queueRequest, ebpfMonDeviceQueue)) {
-        setTrouble(d, f, "queueRequest of its asyn cannot be probed");
+        setTrouble(d, f, "not watched: no probe can be set at queueRequest of its asyn");
         return;
     }
     ioc->isOn = 1;
@@ -119,7 +119,7 @@ void ebpfMonDeviceIocsFree(ebpfMonDeviceIocs *d)
     free(d);
 }
 
-/* A function that a request has shown. */
+/* Sets probes at a function of device support that a request has shown. */
 static void addFunction(void *arg, const struct ebpfMonDeviceFunction *function)
 {
     ebpfMonDeviceIocs *d = arg;
@@ -138,7 +138,7 @@ static void addFunction(void *arg, const struct ebpfMonDeviceFunction *function)
         return;
     f->function[f->functions++] = *function;
     if (setProbe(d, f, function->address, function->isTimeout ? ebpfMonDeviceTimeout : ebpfMonDeviceServe))
-        setTrouble(d, f, "a function of its device support cannot be probed: what it serves is not seen");
+        setTrouble(d, f, "no probe can be set at a function of its device support: its requests are not counted");
 }
 
 void ebpfMonDeviceIocsFollow(ebpfMonDeviceIocs *d, ebpfMonTargets *targets, const char *pattern, ebpfMonWorker *worker)
@@ -151,7 +151,7 @@ void ebpfMonDeviceIocsFollow(ebpfMonDeviceIocs *d, ebpfMonTargets *targets, cons
     while (ioc && !((const Followed *)ioc)->hasTrouble)
         ioc = ioc->next;
     if (!ioc)
-        d->trouble[0] = 0; /* who had it has ended */
+        d->trouble[0] = 0; /* the IOC with trouble has ended */
 }
 
 unsigned ebpfMonDeviceIocsCount(const ebpfMonDeviceIocs *d)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The IOCs whose ports are watched: probes on and off. The thread of devices.h alone. */
+/* Sets and removes the probes in the IOCs whose ports are watched. Only the thread of devices.c uses this module. */
 #ifndef EBPFMON_DEVICEIOCS_H
 #define EBPFMON_DEVICEIOCS_H
 
@@ -14,11 +14,15 @@ ebpfMonDeviceIocs *ebpfMonDeviceIocsNew(ebpfMonDevicePrograms *programs);
 /* Closes all probes. NULL does no harm. */
 void ebpfMonDeviceIocsFree(ebpfMonDeviceIocs *iocs);
 
-/* Follows the targets that match: they come and go; and sets probes at functions that requests have shown. */
-void ebpfMonDeviceIocsFollow(ebpfMonDeviceIocs *iocs, ebpfMonTargets *targets, const char *pattern, ebpfMonWorker *worker);
+/* Follows the IOCs that match: sets probes in new ones, and closes the probes of those that ended. Then it sets
+ * probes at the functions that requests have shown. Takes the targets lock for a short time; it may take seconds,
+ * and gives signs of progress for "worker" (may be NULL). */
+void ebpfMonDeviceIocsFollow(ebpfMonDeviceIocs *iocs, ebpfMonTargets *targets, const char *pattern,
+                             ebpfMonWorker *worker);
 
-/* How many are watched; why one of them is not: empty if all are, or have no asyn. */
+/* The number of IOCs that are watched. */
 unsigned ebpfMonDeviceIocsCount(const ebpfMonDeviceIocs *iocs);
+/* Why an IOC, or a part of it, is not watched; "": all IOCs that have asyn are. */
 const char *ebpfMonDeviceIocsGetTrouble(const ebpfMonDeviceIocs *iocs);
 
 #endif

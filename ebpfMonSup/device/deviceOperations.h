@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fills in model/deviceOps.h. */
+/* Registers the operations of model/deviceOps.h, which the shell commands call. */
 #ifndef EBPFMON_DEVICEOPERATIONS_H
 #define EBPFMON_DEVICEOPERATIONS_H
 

@@ -4,8 +4,9 @@
 #include "device/deviceRecords.h"
 #include "host/memory.h"
 
-#define PVT_WORDS 16 /* of a private struct, that are looked at */
-#define PART_MAX  24 /* a base class begins so far behind its object at most: no other memory that was allocated does */
+#define PVT_WORDS 16 /* words of a private struct that are searched for a pointer */
+#define PART_MAX  24 /* A pointer may lead to a base class, which begins at most so many bytes behind the begin of
+                      * its object. malloc never gives two objects so near to each other */
 
 typedef struct {
     uint64_t dpvt;
@@ -15,7 +16,7 @@ typedef struct {
 struct ebpfMonDeviceRecords {
     pid_t    pid;
     ebpfMonCatalogue *cat;
-    Private *list; /* by dpvt */
+    Private *list; /* sorted by dpvt */
     uint32_t count;
 };
 
@@ -66,12 +67,13 @@ ebpfMonCatalogue *ebpfMonDeviceRecordsGetCatalogue(const ebpfMonDeviceRecords *r
     return r->cat;
 }
 
-/* The record whose DPVT is "at", or up to "part" bytes before. -1: none; -2: several have it. */
+/* The index of the record whose DPVT is "at", or is up to "part" bytes before it. -1: there is none; -2: several
+ * records have this DPVT. */
 static long findPrivate(const ebpfMonDeviceRecords *r, uint64_t at, uint64_t part)
 {
     uint32_t low = 0, high = r->count;
 
-    while (low < high) { /* the first one above */
+    while (low < high) { /* find the first one above "at" */
         uint32_t middle = low + (high - low) / 2;
 
         if (r->list[middle].dpvt <= at)

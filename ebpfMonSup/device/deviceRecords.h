@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which record a user of a port works for, by asynUser.userPvt and the records' DPVT, both private to device support. That of
- * asyn itself has DPVT = userPvt, and keeps the record at its begin, as the asyn record does. StreamDevice has a pointer
- * in its AsynDriverInterface to a part of the object that DPVT points to. Nothing but such a match is believed. The
- * thread of devices.h alone.
+ * Finds the record for which a user of a port works. asynUser.userPvt and the DPVT of a record both point to private
+ * structs of device support. Three cases are known:
+ * - asyn's own device support: DPVT and userPvt are equal.
+ * - asyn's own device support and the asyn record: the struct begins with the address of the record.
+ * - StreamDevice: its AsynDriverInterface points to a part of the object to which DPVT points.
+ *
+ * In all other cases no record is shown. Only the thread of devices.c uses this module.
  */
 #ifndef EBPFMON_DEVICERECORDS_H
 #define EBPFMON_DEVICERECORDS_H
@@ -15,12 +18,12 @@
 
 typedef struct ebpfMonDeviceRecords ebpfMonDeviceRecords;
 
-/* Reads DPVT of all records. Holds the catalogue. NULL without memory. */
+/* Reads the DPVT of all records, and holds a reference of the catalogue. NULL without memory. */
 ebpfMonDeviceRecords *ebpfMonDeviceRecordsNew(pid_t pid, ebpfMonCatalogue *cat);
 void ebpfMonDeviceRecordsFree(ebpfMonDeviceRecords *records);
 ebpfMonCatalogue *ebpfMonDeviceRecordsGetCatalogue(const ebpfMonDeviceRecords *records);
 
-/* Index of the record; -1: none, or more than one. */
+/* "pvt": asynUser.userPvt. Returns the index of the record in the catalogue; -1: no record, or more than one. */
 long ebpfMonDeviceRecordsFind(const ebpfMonDeviceRecords *records, uint64_t pvt);
 
 #endif

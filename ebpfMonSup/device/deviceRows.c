@@ -13,19 +13,20 @@
 #include "device/deviceRows.h"
 
 #define MS(ns) ((double)(ns) / 1e6)
-#define IOCS   64 /* whose records are known at a time */
-#define NAMED  4096 /* users whose names are known; a power of two */
+#define IOCS   64 /* IOCs whose DPVTs are kept */
+#define NAMED  4096 /* users whose names are kept; a power of two */
 
 typedef struct {
     struct ebpfMonDeviceKey  key;
     struct ebpfMonDeviceStat stat;
 } User;
 
-/* To find a name takes several reads of the IOC's memory, and it stays. */
+/* The names of a user. They are kept, because finding them takes several reads of the IOC's memory, and they do not
+ * change. */
 typedef struct {
     struct ebpfMonDeviceKey key;
     char port[sizeof(((ebpfMonDeviceRow *)0)->port)];
-    char user[EBPFMON_NAME_SIZE]; /* empty: no record */
+    char user[EBPFMON_NAME_SIZE]; /* its record; empty: not known */
 } Named;
 
 struct ebpfMonDeviceRows {
@@ -36,8 +37,8 @@ struct ebpfMonDeviceRows {
     struct {
         uint32_t tgid;
         ebpfMonDeviceRecords *records;
-    } ioc[IOCS];             /* direct mapped, by process id */
-    Named    named[NAMED];   /* … by key */
+    } ioc[IOCS];             /* at index tgid % IOCS */
+    Named    named[NAMED];   /* at the index that the hash of the key gives */
 };
 
 ebpfMonDeviceRows *ebpfMonDeviceRowsNew(void)
@@ -52,12 +53,12 @@ void ebpfMonDeviceRowsFree(ebpfMonDeviceRows *r)
     free(r);
 }
 
-static uint64_t countTime(const struct ebpfMonDeviceStat *s)
+static uint64_t sumTimes(const struct ebpfMonDeviceStat *s)
 {
     return s->waitSum + s->serveSum;
 }
 
-/* The list has those first that took the longest time in all. */
+/* Inserts a user into the list, which is sorted by the time that its requests took in all, the longest first. */
 static void insertRow(void *arg, const struct ebpfMonDeviceKey *key, const struct ebpfMonDeviceStat *stat)
 {
     ebpfMonDeviceRows *r = arg;
@@ -65,15 +66,16 @@ static void insertRow(void *arg, const struct ebpfMonDeviceKey *key, const struc
 
     r->requests += stat->count;
     r->timeouts += stat->timeouts;
-    if (i == EBPFMON_DEVICE_ROWS && countTime(stat) <= countTime(&r->top[i - 1].stat))
+    if (i == EBPFMON_DEVICE_ROWS && sumTimes(stat) <= sumTimes(&r->top[i - 1].stat))
         return;
     i = i < EBPFMON_DEVICE_ROWS ? r->count++ : i - 1;
-    for (; i > 0 && countTime(&r->top[i - 1].stat) < countTime(stat); i--)
+    for (; i > 0 && sumTimes(&r->top[i - 1].stat) < sumTimes(stat); i--)
         r->top[i] = r->top[i - 1];
     r->top[i] = (User){ *key, *stat };
 }
 
-/* The catalogue of a process, held; and the name of its IOC. */
+/* Returns the catalogue of a process, which the caller releases, and copies the name of its IOC. NULL: it is not
+ * watched. */
 static ebpfMonCatalogue *holdCatalogue(const ebpfMonDeviceRows *r, uint32_t tgid, char *ioc, size_t size)
 {
     ebpfMonCatalogue *cat = NULL;
@@ -89,7 +91,7 @@ static ebpfMonCatalogue *holdCatalogue(const ebpfMonDeviceRows *r, uint32_t tgid
     return cat;
 }
 
-/* The records of a process; NULL: they cannot be known. */
+/* The records of a process; NULL: it has no catalogue, or there is no memory. */
 static const ebpfMonDeviceRecords *findRecords(ebpfMonDeviceRows *r, uint32_t tgid, ebpfMonCatalogue *cat)
 {
     unsigned i = tgid % IOCS;
@@ -104,7 +106,7 @@ static const ebpfMonDeviceRecords *findRecords(ebpfMonDeviceRows *r, uint32_t tg
     return r->ioc[i].records;
 }
 
-/* Empty: it works for no record that is known. */
+/* Sets the name of the record for which a user works; empty: no record is known. */
 static void nameRecord(const ebpfMonDeviceRecords *records, uint64_t pvt, char *name, size_t size)
 {
     long index = records ? ebpfMonDeviceRecordsFind(records, pvt) : -1;
@@ -114,7 +116,7 @@ static void nameRecord(const ebpfMonDeviceRecords *records, uint64_t pvt, char *
         ebpfMonTextCopy(name, size, ebpfMonCatalogueName(ebpfMonDeviceRecordsGetCatalogue(records), (uint32_t)index));
 }
 
-/* Its names; NULL: its port has none. */
+/* Finds the names of a user; NULL: the name of its port cannot be read. */
 static const Named *findNames(ebpfMonDeviceRows *r, const User *u, const ebpfMonDeviceRecords *records)
 {
     Named *n = &r->named[ebpfMonHashFnv64(EBPFMON_FNV64_BEGIN, &u->key, sizeof(u->key)) & (NAMED - 1)];
@@ -131,9 +133,9 @@ static const Named *findNames(ebpfMonDeviceRows *r, const User *u, const ebpfMon
     return n;
 }
 
-/* Who was in the way: another user of the same port. */
-static void nameBehind(ebpfMonDeviceRows *r, const User *u, const ebpfMonCatalogue *cat, const ebpfMonDeviceRecords *records,
-                       char *name, size_t size)
+/* Names the user of the same port for which this user waited longest. */
+static void nameBehind(ebpfMonDeviceRows *r, const User *u, const ebpfMonCatalogue *cat,
+                       const ebpfMonDeviceRecords *records, char *name, size_t size)
 {
     name[0] = 0;
     if (!u->stat.behind)
@@ -173,7 +175,7 @@ static void fillNumbers(const struct ebpfMonDeviceStat *s, ebpfMonDeviceRow *row
     row->serveMax = MS(s->serveMax);
 }
 
-/* 0, or -1: its port has no name. */
+/* 0, or -1: the name of its port cannot be read. */
 static int fillRow(ebpfMonDeviceRows *r, const User *u, ebpfMonDeviceRow *row)
 {
     const ebpfMonDeviceRecords *records;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the kernel part counted of ports, as rows for people. The thread of devices.h alone. */
+/* Makes rows for people of what the kernel part counted of ports. Only the thread of devices.c uses this module. */
 #ifndef EBPFMON_DEVICEROWS_H
 #define EBPFMON_DEVICEROWS_H
 
@@ -13,8 +13,9 @@ typedef struct ebpfMonDeviceRows ebpfMonDeviceRows;
 ebpfMonDeviceRows *ebpfMonDeviceRowsNew(void);
 void ebpfMonDeviceRowsFree(ebpfMonDeviceRows *rows);
 
-/* Reads the tables and names what is in them: rows, requests and time-outs of "values". Returns how many ports have no name:
- * then their structs lie in another way than asynLayout.h says. */
+/* Reads the tables of the kernel part, finds the names, and sets rows, requests and timeouts of "values". Takes the
+ * targets lock for a short time. Returns how many rows were left out because the name of their port cannot be read:
+ * then this asyn has another layout than asynLayout.h. */
 unsigned ebpfMonDeviceRowsMake(ebpfMonDeviceRows *rows, ebpfMonDevicePrograms *programs, ebpfMonTargets *targets,
                                ebpfMonDeviceValues *values);
 

@@ -14,23 +14,23 @@
 #include "device/devices.h"
 #include "model/published.h"
 
-#define PERIOD  1.0
-#define ASLEEP  3600.0 /* nobody wants it: until it is woken */
+#define PERIOD  1.0    /* s */
+#define ASLEEP  3600.0 /* s; nothing is watched, so the thread sleeps until it is woken */
 #define PATTERN 61
 
 struct ebpfMonDevices {
     ebpfMonSharedWorker worker;
-    epicsMutexId lock;      /* of the next one */
-    char     wanted[PATTERN]; /* pattern of IOC names; empty: nothing is watched */
-    /* fixed while the thread runs */
+    epicsMutexId lock;      /* guards "wanted" */
+    char     wanted[PATTERN]; /* the newest pattern of IOC names; empty: nothing is to be watched */
+    /* not changed while the thread runs */
     ebpfMonTargets     *targets;
     const ebpfMonCosts *costs;
-    /* the thread's own */
-    char     pattern[PATTERN]; /* the one in force */
+    /* only the thread uses what follows */
+    char     pattern[PATTERN]; /* the pattern in force */
     ebpfMonDevicePrograms *programs;
     ebpfMonDeviceIocs     *iocs;
     ebpfMonDeviceRows     *rows;
-    uint64_t runs, lookedAt; /* of programs, at the last look (ns) */
+    uint64_t runs, lookedAt; /* runs of the programs at the last look; time of the last look (monotonic ns) */
     ebpfMonDeviceValues values;
 };
 
@@ -78,7 +78,7 @@ static void unloadPrograms(ebpfMonDevices *d)
     d->pattern[0] = 0;
 }
 
-/* Afterwards its programs are loaded, or d->values.state says why not. */
+/* Loads the programs. If it cannot, d->values.state says why. */
 static void loadPrograms(ebpfMonDevices *d)
 {
     d->programs = ebpfMonDeviceProgramsLoad(d->values.state, sizeof(d->values.state));
@@ -94,7 +94,7 @@ static void loadPrograms(ebpfMonDevices *d)
     unloadPrograms(d);
 }
 
-/* Takes over what is wanted now. Nonzero: something is. */
+/* Loads or unloads the programs if the wanted pattern was changed. Nonzero: IOCs are to be watched. */
 static int takeWanted(ebpfMonDevices *d)
 {
     char wanted[PATTERN];
@@ -109,7 +109,8 @@ static int takeWanted(ebpfMonDevices *d)
     if (wanted[0])
         loadPrograms(d);
     else
-        snprintf(d->values.state, sizeof(d->values.state), "off: ebpfMonDeviceWatch \"*\" watches the ports of all IOCs");
+        snprintf(d->values.state, sizeof(d->values.state),
+                 "off: ebpfMonDeviceWatch \"*\" watches the ports of all IOCs");
     memcpy(d->pattern, wanted, sizeof(wanted));
     return wanted[0] != 0;
 }
@@ -139,7 +140,8 @@ static void readRows(ebpfMonDevices *d, ebpfMonWorker *worker)
     v->iocs = ebpfMonDeviceIocsCount(d->iocs);
     trouble = ebpfMonDeviceIocsGetTrouble(d->iocs);
     if (nameless)
-        snprintf(v->state, sizeof(v->state), "%u ports have no name where asyn 4 has it: they are not shown", nameless);
+        snprintf(v->state, sizeof(v->state),
+                 "%u rows are not shown: the names of their ports cannot be read. Only asyn 4 is supported", nameless);
     else if (trouble[0])
         snprintf(v->state, sizeof(v->state), "%s", trouble);
     else
@@ -169,7 +171,8 @@ int ebpfMonDevicesBegin(ebpfMonDevices *d, ebpfMonTargets *targets, const ebpfMo
     d->targets = targets;
     d->costs = costs;
     snprintf(d->values.state, sizeof(d->values.state), "off: ebpfMonDeviceWatch \"*\" watches the ports of all IOCs");
-    return ebpfMonSharedWorkerSet(&d->worker, ebpfMonWorkerStart("ebpfMonDevice", epicsThreadPriorityLow, runDevices, d));
+    return ebpfMonSharedWorkerSet(&d->worker,
+                                  ebpfMonWorkerStart("ebpfMonDevice", epicsThreadPriorityLow, runDevices, d));
 }
 
 int ebpfMonDevicesStop(ebpfMonDevices *d, double seconds)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who waits for which port of asyn, and for how long: the thread that sets probes in IOCs that have asyn, and publishes
- * what they count. It runs while somebody wants it; until then nothing is loaded.
+ * Who waits for which port of asyn, and for how long. A thread sets probes in the IOCs that have asyn, and publishes
+ * the counts of these probes. As long as no pattern is set (ebpfMonDeviceWatch), no program is loaded and no probe is
+ * set.
  */
 #ifndef EBPFMON_DEVICES_H
 #define EBPFMON_DEVICES_H
@@ -12,15 +13,18 @@
 
 typedef struct ebpfMonDevices ebpfMonDevices;
 
-/* NULL without memory. One in a process; it is never freed, because a command may be in it. */
+/* NULL without memory. There is one in a process. It is never freed, because a shell command may still use it. */
 ebpfMonDevices *ebpfMonDevicesNew(void);
 
-/* The IOCs to watch: a pattern of their names; empty: none. Any thread, also before Begin. */
+/* Sets which IOCs to watch: a pattern of their names (glob), which is copied; "": none. Any thread, also before
+ * Begin. */
 void ebpfMonDevicesWatch(ebpfMonDevices *devices, const char *pattern);
 
-/* The monitor runs: starts the thread. "targets" and "costs" stay the caller's, till Stop returned 0. 0, or -1. */
+/* Call this when the monitor runs: starts the thread. "targets" and "costs" stay the caller's, and must stay until
+ * Stop has returned 0. 0, or -1: the thread cannot be started. */
 int ebpfMonDevicesBegin(ebpfMonDevices *devices, ebpfMonTargets *targets, const ebpfMonCosts *costs);
-/* 0; -1: the thread did not end in time, and still uses the targets and the kernel's tables. */
+/* Ends the thread; waits at most "seconds". 0, or -1: it did not end in time, and still uses the targets and the
+ * tables of the kernel part. */
 int ebpfMonDevicesStop(ebpfMonDevices *devices, double seconds);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "health/cpuMeters.h"
 
-#define SMOOTH 0.4 /* weight of the last reading: /proc counts in ticks of 10 ms */
+#define SMOOTH 0.4 /* weight of the newest reading. One reading is coarse: /proc counts in ticks of 10 ms */
 
 typedef struct {
     uint32_t id;      /* 0: free */
@@ -48,7 +48,7 @@ double ebpfMonCpuMetersAdd(ebpfMonCpuMeters *meters, uint32_t id, double cpu, ui
         double percent = 100 * (cpu - m->cpu) / ((double)(now - m->at) / 1e9);
 
         m->percent = m->percent < 0 ? percent : m->percent + SMOOTH * (percent - m->percent);
-        if (m->percent < 0.01) /* also when threads ended, and the time that they had run is missing */
+        if (m->percent < 0.01) /* negative: threads have ended, and their time is missing in "cpu" */
             m->percent = 0;
         m->cpu = cpu;
         m->at = now;

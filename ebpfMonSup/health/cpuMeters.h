@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* CPU use in percent, from readings of the CPU time of many things, each with a number. One thread. */
+/* CPU use in percent, from readings of the CPU time of many things (IOCs, servers). Each thing has a number. One
+ * thread. */
 #ifndef EBPFMON_CPUMETERS_H
 #define EBPFMON_CPUMETERS_H
 
@@ -7,13 +8,13 @@
 
 typedef struct ebpfMonCpuMeters ebpfMonCpuMeters;
 
-/* For up to "size" things; if there are more, the one that was not read for longest gives its place. NULL without
- * memory. */
+/* For up to "size" things, at least 1. If there are more, a new thing replaces the one whose last reading is oldest.
+ * NULL without memory. */
 ebpfMonCpuMeters *ebpfMonCpuMetersNew(unsigned size);
 void ebpfMonCpuMetersFree(ebpfMonCpuMeters *meters);
 
-/* "cpu": CPU time (s) so far of the thing "id"; "now": monotonic ns. Returns percent of one core, smoothed over some
- * seconds; 0 in the first call. */
+/* "id": the number of the thing, not 0; "cpu": its CPU time so far (s); "now": monotonic ns. Returns percent of one
+ * core, as a moving average of the readings; 0 at the first reading. */
 double ebpfMonCpuMetersAdd(ebpfMonCpuMeters *meters, uint32_t id, double cpu, uint64_t now);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "health/delays.h"
 
-/* ms; the kernel part begins a new window only when something happens in it. */
+/* The longest time (ms) of this window and the one before; *who: its record. The kernel part begins a new window
+ * only when something happens, so the entry may be of an old window. */
 static double findLongest(const struct ebpfMonRecent *r, uint64_t now, uint64_t *who)
 {
     uint64_t window = now >> EBPFMON_WINDOW_BITS, max = 0;

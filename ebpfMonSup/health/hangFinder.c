@@ -42,7 +42,7 @@ void ebpfMonHangFinderFree(ebpfMonHangFinder *finder)
     free(finder);
 }
 
-static int waitsForLock(const ebpfMonHangFinder *finder, const ebpfMonSeenThread *t)
+static int isWaitingForLock(const ebpfMonHangFinder *finder, const ebpfMonSeenThread *t)
 {
     char name[16], what[128];
 
@@ -50,37 +50,40 @@ static int waitsForLock(const ebpfMonHangFinder *finder, const ebpfMonSeenThread
            strstr(what, " futex") != NULL;
 }
 
-/* It is in a pass of which the chains are not timed: it may hold any lock set. */
+/* The thread is in a pass, and the chains of this pass are not timed. The thread may hold any lock set. */
 static int isInUntimedPass(const struct ebpfMonThread *t)
 {
     return t->heldCount && t->held[0].sp && !t->held[0].root;
 }
 
-/* Since when this thread has held its lock set, 0: it does not. The thread table has those that wait for it as well:
- * the holder is the one that does not wait in the kernel for a mutex; if all do, the one that asked first. It had to
- * wait, too, when another thread released the set after it had asked. */
+/*
+ * Since when (monotonic ns) this thread holds its lock set; 0: it does not hold it. The thread table has the holder of
+ * a lock set and the threads that wait for it. The holder is the thread that does not wait in the kernel for a mutex.
+ * If all of them wait, the holder is the thread that requested the lock set first. If another thread released the lock
+ * set after that request, the holder has it since this release.
+ */
 static uint64_t findHeldSince(const ebpfMonHangFinder *finder, const ebpfMonSeenThread *threads, unsigned count,
                               unsigned i)
 {
     const struct ebpfMonThread *t = &threads[i].seen;
     uint64_t since = t->held[0].begin, released = finder->sources->getReleased(t->tgid, t->held[0].lockSet);
-    int waits = waitsForLock(finder, &threads[i]);
+    int waits = isWaitingForLock(finder, &threads[i]);
 
     for (unsigned k = 0; k < count; k++) {
         const struct ebpfMonThread *other = &threads[k].seen;
-        int first = other->held[0].begin < t->held[0].begin;
+        int wasEarlier = other->held[0].begin < t->held[0].begin;
 
         if (k == i || other->tgid != t->tgid || !other->heldCount)
             continue;
-        if (isInUntimedPass(other) && !isInUntimedPass(t)) { /* it hangs itself, or will soon have gone on */
-            if (waits && !waitsForLock(finder, &threads[k]))
+        if (isInUntimedPass(other) && !isInUntimedPass(t)) { /* it may hold our lock set: then it hangs, not we */
+            if (waits && !isWaitingForLock(finder, &threads[k]))
                 return 0;
             continue;
         }
         if (other->held[0].lockSet != t->held[0].lockSet || isInUntimedPass(t))
             continue;
-        if ((waits && !waitsForLock(finder, &threads[k])) ||
-            (first && (waits || !waitsForLock(finder, &threads[k]))))
+        if ((waits && !isWaitingForLock(finder, &threads[k])) ||
+            (wasEarlier && (waits || !isWaitingForLock(finder, &threads[k]))))
             return 0;
     }
     return released > since ? released : since;
@@ -91,8 +94,8 @@ static int isLong(uint64_t since, uint64_t now, uint64_t limit)
     return since && now > since && now - since >= limit;
 }
 
-/* Since when this thread has hung, 0: it does not hang. A thread that only waits for a lock set does not count: the
- * holder of the lock set hangs. */
+/* Since when this thread hangs (monotonic ns); 0: it does not hang. A thread that only waits for a lock set does not
+ * hang: the holder of the lock set does. */
 static uint64_t findHangsSince(const ebpfMonHangFinder *finder, const ebpfMonSeenThread *threads, unsigned count,
                                unsigned i, uint64_t now, uint64_t limit)
 {
@@ -104,7 +107,7 @@ static uint64_t findHangsSince(const ebpfMonHangFinder *finder, const ebpfMonSee
     return isLong(since, now, limit) ? since : 0;
 }
 
-/* Names of the IOC and of the root. 0, or -1: the IOC is not watched any more. */
+/* The names of the IOC and of the root. 0, or -1: the monitor does not know this IOC any more. */
 static int findNames(const ebpfMonHangFinder *finder, const struct ebpfMonThread *t, uint32_t *iocId,
                      char ioc[EBPFMON_HEALTH_NAME], char record[EBPFMON_HEALTH_NAME])
 {
@@ -133,7 +136,7 @@ static int describeHang(ebpfMonHangFinder *finder, const ebpfMonSeenThread *thre
         finder->sources->readThread((pid_t)t->tgid, (pid_t)thread->tid, name, hang->what, sizeof(hang->what)))
         return -1;
     ebpfMonHangStacksDescribe(finder->stacks, (pid_t)t->tgid, hang);
-    if (isInUntimedPass(t)) { /* all that is known is on its stack, and not since when it is in this record */
+    if (isInUntimedPass(t)) { /* only the stack tells the record; since when the thread is in it is not known */
         inRecord = !t->busySince;
         snprintf(record, sizeof(record), "%s", hang->now[0] ? hang->now : "?");
     }

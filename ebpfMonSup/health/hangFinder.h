@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which threads hang: those that hold a lock set, or are in one callback, for longer than ebpfMonHangLimit. Publishing
- * thread only. */
+/* Finds the threads that hang: a thread hangs that holds a lock set, or is in one callback, for ebpfMonHangLimit or
+ * longer. Publishing thread only. */
 #ifndef EBPFMON_HANGFINDER_H
 #define EBPFMON_HANGFINDER_H
 
@@ -21,13 +21,13 @@ typedef struct ebpfMonHangFinder ebpfMonHangFinder;
 ebpfMonHangFinder *ebpfMonHangFinderNew(ebpfMonTargets *targets, const ebpfMonHangSources *sources);
 void ebpfMonHangFinderFree(ebpfMonHangFinder *finder);
 
-/* "now": monotonic ns. Returns how many hang; health->hangLine gets their stacks. Takes the targets lock for names
- * only: call it without. */
+/* "now": monotonic ns. Returns the number of hangs in "found"; sets health->hangLine to their stacks. The caller
+ * holds no lock: this function takes the targets lock to look up names, and reads stacks without it. */
 unsigned ebpfMonHangFinderFind(ebpfMonHangFinder *finder, const ebpfMonSeenThread *threads, unsigned count,
                                uint64_t now, ebpfMonHang found[EBPFMON_HANGS_MAX], ebpfMonHealth *health);
 
-/* A thread that holds a lock set, or is in one callback, for this long (s) hangs; 0: none does. One per process,
- * because it is a variable of iocsh. */
+/* The time (s) after which a thread hangs; 0: hangs are not looked for. One per process, because it is a variable of
+ * iocsh. */
 extern double ebpfMonHangLimit;
 
 #endif

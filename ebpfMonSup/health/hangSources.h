@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The functions by which the search for hangs reads threads. They are a table, so that a test needs no IOC and no kernel
- * part. */
+/* The functions by which the search for hangs reads threads. The search calls them through a table, so a test can give
+ * its own functions and needs neither an IOC nor the kernel part. */
 #ifndef EBPFMON_HANGSOURCES_H
 #define EBPFMON_HANGSOURCES_H
 
@@ -9,19 +9,19 @@
 #include <sys/types.h>
 #include "code/stack.h"
 
-/* No function is called under a lock. */
+/* The publishing thread calls these functions, and holds no lock. */
 typedef struct {
     /* As ebpfMonProcThread (host/procStat.h). */
     int (*readThread)(pid_t pid, pid_t tid, char name[16], char *what, size_t size);
     /* As ebpfMonProcKernelStack. */
     void (*readKernelStack)(pid_t pid, pid_t tid, char *text, size_t size);
-    /* The frames of a thread, innermost first; how many, 0: not known. */
+    /* Sets the frames of a thread, innermost first. Returns their number; 0: the stack could not be read. */
     unsigned (*readStack)(pid_t pid, pid_t tid, ebpfMonFrame frame[EBPFMON_STACK_MAX]);
     /* As ebpfMonKernelGetReleased (probe/kernelTables.h). */
     uint64_t (*getReleased)(uint32_t tgid, uint64_t lockSet);
 } ebpfMonHangSources;
 
-/* /proc, the memory of the IOC, and the kernel part. */
+/* The functions of the monitor: they read /proc, the memory of the IOC, and the kernel part. */
 extern const ebpfMonHangSources ebpfMonHangSourcesHost;
 
 #endif

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A stack is kept for some seconds: to read one means to search the symbols of half a dozen files. The record that the
- * thread works on follows from the registers that a function must keep for its caller: it is in one that the innermost
- * function set, because process(precord), readValue(precord) and so on need the address after each call.
+ * A stack is kept for REFRESH, because reading one searches the symbols of some six files.
+ *
+ * Some registers must have the same value after a call as before it (callee-saved, System V ABI). process(precord),
+ * readValue(precord) and such functions need the record's address after each call, so they put it into such a register.
+ * The record that the thread works on is found there: it is the first record in a register that the innermost functions
+ * changed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,12 +17,13 @@
 
 #define KEPT    8 /* hangs whose stack is shown */
 #define REFRESH (5 * EBPFMON_SECOND_NS)
-#define RETRIES 5 /* on a busy host a stack may not be read in time (STACK_SECONDS of code/stack.c): tried again at once, so often */
+#define RETRIES 5 /* On a busy host the time for a stack may not suffice (STACK_SECONDS of code/stack.c). Then it is
+                   * read again in the next second, so many times */
 
 typedef struct {
     uint32_t tid;
-    uint64_t begin, taken, used; /* taken, used: monotonic ns, 0: never */
-    unsigned n, failed; /* frames; how often there were none, one time after the other */
+    uint64_t begin, taken, used; /* when it hung, was read, and was last asked for (monotonic ns); 0: never */
+    unsigned n, failed; /* number of frames; readings without any frame since the last good one */
     ebpfMonFrame frame[EBPFMON_STACK_MAX];
     char     record[EBPFMON_HEALTH_NAME];
 } keptStack;
@@ -46,7 +50,7 @@ void ebpfMonHangStacksFree(ebpfMonHangStacks *stacks)
     free(stacks);
 }
 
-/* Index in kept; KEPT: it is not there. */
+/* The index in kept; KEPT: this hang has no stack there. */
 static unsigned findKept(const ebpfMonHangStacks *stacks, uint32_t tid, uint64_t begin)
 {
     unsigned i;
@@ -84,7 +88,8 @@ static void findRecord(ebpfMonHangStacks *stacks, uint32_t iocId, keptStack *k)
     k->record[0] = 0;
     ebpfMonTargetsLock(stacks->targets);
     t = ebpfMonTargetsFindById(stacks->targets, iocId);
-    /* The caller of the outermost frame is not known, so neither is what that frame put into a register itself. */
+    /* A frame changed a register if its caller has another value. The last frame has no known caller, so it is left
+     * out. */
     for (unsigned f = 0; f + 1 < k->n && !found; f++)
         for (int r = 0; r < EBPFMON_SAVED && !found; r++)
             if (k->frame[f].saved[r] && k->frame[f].saved[r] != k->frame[f + 1].saved[r])

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where threads hang: the frames of their stacks, and the record that the innermost function works on. Publishing
+/* Tells where threads hang: the frames of their stacks, and the record that the innermost function works on. Publishing
  * thread only. */
 #ifndef EBPFMON_HANGSTACKS_H
 #define EBPFMON_HANGSTACKS_H
@@ -15,11 +15,12 @@ typedef struct ebpfMonHangStacks ebpfMonHangStacks;
 ebpfMonHangStacks *ebpfMonHangStacksNew(ebpfMonTargets *targets, const ebpfMonHangSources *sources);
 void ebpfMonHangStacksFree(ebpfMonHangStacks *stacks);
 
-/* Once a second for each hang. hang->id, tid and begin are set; sets hang->now, and adds the frames to hang->what.
- * Takes the targets lock. */
+/* Call this once a second for each hang. The caller has set hang->id, tid, begin and what. Sets hang->now, and adds the
+ * frames to hang->what. Takes the targets lock. */
 void ebpfMonHangStacksDescribe(ebpfMonHangStacks *stacks, pid_t pid, ebpfMonHang *hang);
 
-/* Adds the hang to health->hangLine: hang->who as title, then its frames. After ebpfMonHangStacksDescribe. */
+/* Adds the hang to health->hangLine: hang->who as title, then its frames, as far as there are lines. Call this after
+ * ebpfMonHangStacksDescribe. */
 void ebpfMonHangStacksAddLines(const ebpfMonHangStacks *stacks, pid_t pid, const ebpfMonHang *hang,
                                ebpfMonHealth *health);
 

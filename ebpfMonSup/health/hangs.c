@@ -7,7 +7,7 @@
 struct ebpfMonHangs {
     unsigned n;
     ebpfMonHang known[EBPFMON_HANGS_MAX];
-    int named[EBPFMON_HANGS_MAX]; /* an event has said the record that it is at */
+    int named[EBPFMON_HANGS_MAX]; /* an event has named the record that the thread works on */
 };
 
 ebpfMonHangs *ebpfMonHangsNew(void)
@@ -20,7 +20,7 @@ void ebpfMonHangsFree(ebpfMonHangs *hangs)
     free(hangs);
 }
 
-/* Its index in the list; n: it is not there. */
+/* The index of the hang in the list; n: it is not there. */
 static unsigned findListed(const ebpfMonHang *list, unsigned n, const ebpfMonHang *hang)
 {
     unsigned i;
@@ -31,7 +31,7 @@ static unsigned findListed(const ebpfMonHang *list, unsigned n, const ebpfMonHan
     return i;
 }
 
-static void tellHang(ebpfMonHealth *health, const epicsTimeStamp *at, const ebpfMonHang *hang)
+static void addHangEvent(ebpfMonHealth *health, const epicsTimeStamp *at, const ebpfMonHang *hang)
 {
     ebpfMonHealthEventsAdd(health, at, "%s hangs since %.0f s: %s", hang->who, hang->since, hang->what);
 }
@@ -50,14 +50,15 @@ void ebpfMonHangsUpdate(ebpfMonHangs *hangs, const ebpfMonHang *now, unsigned n,
         if (findListed(now, n, old) == n && ebpfMonLivesIsAlive(lives, old->id))
             ebpfMonHealthEventsAdd(health, at, "%s hangs no more, after %.0f s", old->who, old->since);
     }
-    /* On a busy host the stack may not be read at first. When a later reading shows the record, an event tells it. */
+    /* On a busy host the first reading of the stack may fail. When a later one shows the record, a second event
+     * names it. */
     for (i = 0; i < n; i++) {
         unsigned known = findListed(hangs->known, hangs->n, &now[i]);
         int wasNamed = known < hangs->n && hangs->named[known];
 
         named[i] = wasNamed || now[i].now[0];
         if (known == hangs->n || (named[i] && !wasNamed))
-            tellHang(health, at, &now[i]);
+            addHangEvent(health, at, &now[i]);
     }
     for (i = 0; i < n; i++) {
         hangs->known[i] = now[i];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which threads began to hang and which hang no more, from a list of those that hang each second. Publishing thread
- * only. */
+/* Compares the hangs of this second with those of the second before: which threads began to hang, and which hang no
+ * more. Publishing thread only. */
 #ifndef EBPFMON_HANGS_H
 #define EBPFMON_HANGS_H
 
@@ -13,11 +13,11 @@
 
 /* A thread that holds a lock set, or is in one callback, for too long. */
 typedef struct {
-    uint32_t id, tid;  /* of its IOC, and its own */
-    uint64_t begin;    /* ns; with tid its identity */
-    double   since;    /* s */
-    char     now[EBPFMON_HEALTH_NAME]; /* the record that it works on, of those that the chain's root has processed;
-                                          empty: not known */
+    uint32_t id, tid;  /* the number of its IOC, and its thread id */
+    uint64_t begin;    /* monotonic ns; tid and begin identify the hang */
+    double   since;    /* how long it hangs (s) */
+    char     now[EBPFMON_HEALTH_NAME]; /* the record that the thread works on now; it may be another one than the
+                                        * root of its chain. Empty: not known */
     char     who[240]; /* "IOC x (pid 1): thread scan-1 (tid 2) in record R, at S"; "… in a callback" */
     char     what[480];/* "sleeping in futex (futex_wait_queue), at a < b" */
 } ebpfMonHang;
@@ -27,8 +27,8 @@ typedef struct ebpfMonHangs ebpfMonHangs;
 ebpfMonHangs *ebpfMonHangsNew(void); /* NULL without memory */
 void ebpfMonHangsFree(ebpfMonHangs *hangs);
 
-/* Compares with the last time; "health" gets events and hangs. To be called after ebpfMonLivesUpdate: when an IOC
- * ended, its hangs end without an event. */
+/* "now": the hangs of this second; "at": the time for events. Adds events to "health", and sets health->hangs. Call
+ * this after ebpfMonLivesUpdate, because the hangs of an IOC that has ended make no event. */
 void ebpfMonHangsUpdate(ebpfMonHangs *hangs, const ebpfMonHang *now, unsigned n, const ebpfMonLives *lives,
                         const epicsTimeStamp *at, ebpfMonHealth *health);
 

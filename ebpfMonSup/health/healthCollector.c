@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The IOCs are read without the targets lock, because to read many takes a while: first the collector lists the IOCs,
- * then it reads /proc, the IOCs' memory and the kernel part's thread table, and only names of records are looked up
- * under the lock again.
+ * Reading many IOCs takes a while, so the collector does not hold the targets lock meanwhile. First it lists the IOCs
+ * under the lock. Then it reads /proc, the IOCs' memory and the thread table of the kernel part without the lock. At
+ * the end it takes the lock again to look up the names of records.
  */
 #include <math.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@
 
 #define THREADS_MAX 4096
 
-/* An IOC, as far as it is needed without the lock. */
+/* What is copied of an IOC under the targets lock. */
 typedef struct {
     uint32_t id;
     pid_t    pid;
@@ -39,7 +39,7 @@ typedef struct {
     char     name[EBPFMON_HEALTH_NAME];
     int      isRead;   /* its database was read, and "base" is known */
     ebpfMonBaseRelease base;
-    int      gone, watched, timed; /* timed: its locks are seen, level chains and above */
+    int      gone, watched, timed; /* timed: level chains or trace, at which lock sets are seen */
     uint32_t turn;     /* as in ebpfMonTarget */
     ebpfMonIocHealth *row; /* in health.ioc, NULL: none */
     uint64_t heldRoot;     /* root of the chain that held its lock set longest */
@@ -50,10 +50,10 @@ struct ebpfMonHealthCollector {
     uint64_t ourStart;           /* start of the monitor's process, as in seenIoc.start */
     seenIoc  ioc[EBPFMON_HEALTH_IOCS];
     unsigned iocs;
-    ebpfMonSeenThread thread[THREADS_MAX]; /* those that scan, hold a lock set, or are in a callback */
+    ebpfMonSeenThread thread[THREADS_MAX]; /* the threads that scan, hold a lock set, or are in a callback */
     unsigned threads;
-    uint64_t threadsAt;          /* monotonic ns: the thread table is read */
-    ebpfMonCpuMeters   *cpu, *serverCpu; /* of IOCs by id: all of it, and its CA server */
+    uint64_t threadsAt;          /* when the thread table is read (monotonic ns) */
+    ebpfMonCpuMeters   *cpu, *serverCpu; /* by the number of the IOC: the whole process, and its CA server */
     ebpfMonScanThreads *scanThreads;
     ebpfMonHangFinder  *hangFinder;
     ebpfMonLives       *lives;
@@ -116,7 +116,7 @@ static void listIoc(seenIoc *p, const ebpfMonTarget *t)
         p->base = t->cat->base;
 }
 
-/* IOCs whose database was read go first: the others may not be IOCs, and the table may have no room for all. */
+/* The table may have no room for all. So the IOCs whose database was read come first: the others may not be IOCs. */
 static void listIocs(ebpfMonHealthCollector *c)
 {
     c->iocs = 0;
@@ -183,7 +183,7 @@ static void readIocs(ebpfMonHealthCollector *c)
 {
     c->health.iocs = 0;
     c->health.cpuMax = c->health.fdMax = 0;
-    c->health.memMax = NAN; /* no IOC, no largest one: 0 MB would be false */
+    c->health.memMax = NAN; /* without an IOC there is no largest one: 0 MB would be false */
     for (unsigned i = 0; i < c->iocs; i++) {
         seenIoc *p = &c->ioc[i];
         ebpfMonProcStat stat;
@@ -200,7 +200,8 @@ static void readIocs(ebpfMonHealthCollector *c)
 
 /* --- threads --------------------------------------------------------------------------------------------------- */
 
-/* A turn ended or began during this pass: the note in the thread's entry is of a chain that ended long ago. */
+/* If a turn began or ended during this pass, the thread's entry still has the root of the last chain that was timed.
+ * That chain has ended. */
 static void forgetOldRoot(const seenIoc *p, struct ebpfMonThread *seen)
 {
     if (seen->heldCount && seen->held[0].sp && seen->held[0].turn != p->turn)
@@ -216,7 +217,7 @@ static void addThread(void *arg, uint32_t tid, const struct ebpfMonThread *seen)
     if (!busy && !seen->scan.period && !seen->holds)
         return;
     p = findIoc(c, seen->tgid);
-    if (!p || !p->timed) /* what was noted when its level was higher is stale */
+    if (!p || !p->timed) /* the entry is old: the level was higher then */
         return;
     if (p->row)
         ebpfMonDelaysAddHold(seen, c->threadsAt, p->row, &p->heldRoot);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Collects, once a second, the resources of each IOC, its delays, the periods of its scan threads, and which IOCs ended, came
- * back or hang. Publishing thread only. */
+/* Collects, once a second, the resources of each IOC, its delays, the periods of its scan threads, which IOCs ended
+ * or came back, and which threads hang. Publishing thread only. */
 #ifndef EBPFMON_HEALTHCOLLECTOR_H
 #define EBPFMON_HEALTHCOLLECTOR_H
 
@@ -12,8 +12,9 @@ typedef struct ebpfMonHealthCollector ebpfMonHealthCollector;
 ebpfMonHealthCollector *ebpfMonHealthCollectorNew(ebpfMonTargets *targets);
 void ebpfMonHealthCollectorFree(ebpfMonHealthCollector *collector);
 
-/* Reads the IOCs and sets the published values of the group ebpfMonGroupHealth; the caller notifies the group. Takes the
- * targets lock and the lock of the published values, each for a copy. */
+/* Reads the IOCs and sets the published values of ebpfMonGroupHealth; the caller notifies this group afterwards.
+ * Call this once a second and without a lock: it takes the targets lock and the lock of the published values, each
+ * for a short time. */
 void ebpfMonHealthCollectorPublish(ebpfMonHealthCollector *collector);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The list of health events: an IOC ended, came back, a thread hangs. */
+/* Adds to the list of health events: an IOC ended or came back, a thread hangs. */
 #ifndef EBPFMON_HEALTHEVENTS_H
 #define EBPFMON_HEALTHEVENTS_H
 
@@ -8,8 +8,8 @@
 
 #include "model/healthValues.h"
 
-/* Adds a line with its time to "health", in place of the oldest when there are EBPFMON_HEALTH_EVENTS; the error log
- * gets it too. */
+/* Adds a line with the time "at" to "health", and writes it to the error log (errlogInfo). If "health" has
+ * EBPFMON_HEALTH_EVENTS lines, the new line replaces the oldest. No lock; the thread that owns "health". */
 void ebpfMonHealthEventsAdd(ebpfMonHealth *health, const epicsTimeStamp *at, const char *format, ...)
     EPICS_PRINTF_STYLE(3, 4);
 

@@ -25,7 +25,7 @@ void ebpfMonLivesFree(ebpfMonLives *lives)
     free(lives);
 }
 
-/* Index in known; n: not there. */
+/* The index in known; n: it is not there. */
 static unsigned findLife(const ebpfMonLives *lives, uint32_t id)
 {
     unsigned i;
@@ -64,7 +64,8 @@ static unsigned findPlace(ebpfMonLives *lives)
     return oldest;
 }
 
-/* One that is seen for the first time. If one of this name has ended, this one takes its place: a restart. */
+/* Adds an IOC that is seen for the first time. If an IOC of this name has ended, this is its restart, and takes its
+ * place. */
 static void addLife(ebpfMonLives *lives, const ebpfMonLife *l, const epicsTimeStamp *at, ebpfMonHealth *health)
 {
     unsigned i;
@@ -87,7 +88,7 @@ static void addLife(ebpfMonLives *lives, const ebpfMonLife *l, const epicsTimeSt
     lives->known[i].life = *l;
     lives->known[i].life.gone = 0;
     lives->known[i].seen = 1;
-    if (l->gone) /* it came and ended between two looks */
+    if (l->gone) /* it started and ended between two updates */
         endLife(lives, i, at, health);
 }
 
@@ -106,7 +107,7 @@ static void updateKnown(ebpfMonLives *lives, const ebpfMonLife *now, unsigned n,
             endLife(lives, i, at, health);
         else if (now[k].watched)
             lives->known[i].life = now[k];
-        else /* the operator does not ask for it any more: its end will be no event */
+        else /* the operator has switched it off, so its end is no event */
             forgetLife(lives, i);
     }
 }
@@ -118,7 +119,7 @@ void ebpfMonLivesUpdate(ebpfMonLives *lives, const ebpfMonLife *now, unsigned n,
 
     for (i = 0; i < lives->n; i++)
         lives->known[i].seen = 0;
-    /* First those that ended, then those that came: so a new life finds its old one. */
+    /* First the IOCs that ended, then the new ones: so a restarted IOC finds its former life. */
     updateKnown(lives, now, n, at, health);
     for (i = 0; i < lives->n; i++) {
         if (!lives->known[i].seen && !lives->known[i].life.gone)
@@ -127,7 +128,7 @@ void ebpfMonLivesUpdate(ebpfMonLives *lives, const ebpfMonLife *now, unsigned n,
             forgetLife(lives, i--);
     }
     for (unsigned k = 0; k < n; k++)
-        /* one that ended may still be listed when its successor has taken its place */
+        /* "now" may still list an IOC that has ended, after its successor has taken its place in "known" */
         if (findLife(lives, now[k].id) == lives->n && now[k].watched && !(now[k].gone && now[k].id <= lives->lastId))
             addLife(lives, &now[k], at, health);
     health->gone = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which IOCs started, ended and came back, from a list of those seen each second. Publishing thread only. */
+/* Compares the IOCs of this second with those of the second before: which IOCs started, ended and came back.
+ * Publishing thread only. */
 #ifndef EBPFMON_LIVES_H
 #define EBPFMON_LIVES_H
 
@@ -7,7 +8,7 @@
 #include <epicsTime.h>
 #include "model/healthValues.h"
 
-#define EBPFMON_GONE_SECONDS 600 /* an IOC that ended is missed this long */
+#define EBPFMON_GONE_SECONDS 600 /* so long an IOC that ended counts as missing */
 
 /* An IOC as it is seen this second. */
 typedef struct {
@@ -15,8 +16,8 @@ typedef struct {
     int32_t  pid;
     char     name[EBPFMON_HEALTH_NAME];
     int      gone;    /* it ended a moment ago */
-    int      watched; /* if it is not, it makes no event */
-    int      fresh;   /* it was started after the monitor */
+    int      watched; /* 0: it makes no event */
+    int      fresh;   /* it started after the monitor */
     double   uptime;  /* s */
 } ebpfMonLife;
 
@@ -25,11 +26,12 @@ typedef struct ebpfMonLives ebpfMonLives;
 ebpfMonLives *ebpfMonLivesNew(void); /* NULL without memory */
 void ebpfMonLivesFree(ebpfMonLives *lives);
 
-/* Compares with the last time; "health" gets events, gone and restarts. */
+/* "now": the IOCs of this second, "n" of them; "at": the time for events. Adds events to "health", sets
+ * health->gone, and counts health->restarts. */
 void ebpfMonLivesUpdate(ebpfMonLives *lives, const ebpfMonLife *now, unsigned n, const epicsTimeStamp *at,
                         ebpfMonHealth *health);
 
-/* Nonzero: this IOC was seen in the last update, and has not ended. */
+/* Nonzero: this IOC was in the list of the last update, and had not ended. */
 int ebpfMonLivesIsAlive(const ebpfMonLives *lives, uint32_t id);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From a record's address to its name. */
+/* Finds the name of a record by its address. */
 #ifndef EBPFMON_RECORDNAME_H
 #define EBPFMON_RECORDNAME_H
 
@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include "watch/target.h"
 
-/* The name of the record at this address of an IOC's memory. Nonzero: it is known; else "name" is empty. "target" may
- * be NULL. Under the targets lock. */
+/* "precord": the record's address in the memory of the IOC. Nonzero: "name" is set. 0: the catalogue has no such
+ * record, or "target" is NULL; "name" is empty. The caller holds the targets lock. */
 int ebpfMonRecordNameFind(const ebpfMonTarget *target, uint64_t precord, char *name, size_t size);
 
 #endif

@@ -5,8 +5,8 @@
 
 #include "health/rowOrder.h"
 
-#define DELAY_LIMIT 1000.0 /* ms, as IOC_CALLBACK_WAIT_MAX_HIGH */
-#define FILE_LIMIT  80.0   /* %, as IOC_FILE_MAX_HIGH */
+#define DELAY_LIMIT 1000.0 /* ms; the default of the macro IOC_CALLBACK_WAIT_MAX_HIGH */
+#define FILE_LIMIT  80.0   /* %; the default of the macro IOC_FILE_MAX_HIGH */
 #define LOAD_LIMIT  100.0  /* %: one core */
 #define LEAST       (1 / 8.0) /* of a limit: below that an IOC is fine */
 
@@ -20,7 +20,7 @@ static double findWorst(const ebpfMonIocHealth *row)
     double worst = LEAST;
 
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-        worst = fmax(worst, parts[i]); /* which is the other one where one is not a number */
+        worst = fmax(worst, parts[i]); /* if one is NaN (not measured), fmax returns the other */
     return worst;
 }
 

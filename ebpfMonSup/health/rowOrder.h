@@ -6,9 +6,10 @@
 #include "model/healthValues.h"
 
 /*
- * IOCs: by the value that is nearest to its alarm limit (delays, files, CPU load); IOCs that are not watched come last. Scan
- * threads: late ones first, then by load. Values that differ by less than a factor of two count as equal, and their rows are
- * sorted by name, so that rows do not change places each second.
+ * Sorts health->ioc and health->scan. IOCs: by the value that is nearest to its alarm limit (delays, files, CPU load);
+ * IOCs that are not watched come last. Scan threads: the late ones first, then by load. Rows must not change places
+ * each second. So values are compared by their power of two, and rows with equal ones are sorted by name. No lock; the
+ * thread that owns "health".
  */
 void ebpfMonRowOrderSort(ebpfMonHealth *health);
 

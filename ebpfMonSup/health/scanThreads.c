@@ -14,8 +14,8 @@
 typedef struct {
     uint32_t id, tid;
     int      seen;    /* this second */
-    uint64_t late;    /* counted in lateCount */
-    uint64_t lateAt;  /* ns */
+    uint64_t late;    /* late periods that lateCount has */
+    uint64_t lateAt;  /* when the last one was seen (monotonic ns) */
     uint64_t topRoot; /* address of the record whose chain takes the most time */
     ebpfMonScanWindow window;
     ebpfMonScanRow row;
@@ -24,7 +24,7 @@ typedef struct {
 struct ebpfMonScanThreads {
     unsigned   count;
     scanThread scan[EBPFMON_HEALTH_SCANS];
-    uint64_t   lateCount; /* of all that ever were */
+    uint64_t   lateCount; /* late periods of all threads, also of those that have ended */
 };
 
 ebpfMonScanThreads *ebpfMonScanThreadsNew(void)
@@ -43,7 +43,7 @@ void ebpfMonScanThreadsBegin(ebpfMonScanThreads *scans)
         scans->scan[i].seen = 0;
 }
 
-/* The choice of menuScan that has this period, from the IOC's memory. */
+/* Finds the choice of menuScan that has this period (s), in the IOC's memory. If there is none: "… second". */
 static void readScanName(const ebpfMonScanIoc *ioc, double period, char *name, size_t size)
 {
     struct layoutMenu menu;
@@ -61,14 +61,14 @@ static void readScanName(const ebpfMonScanIoc *ioc, double period, char *name, s
             return;
         text[sizeof(text) - 1] = 0;
         value = ebpfMonScanParsePeriod(text);
-        if (value > 0.999 * period && value < 1.001 * period) { /* the thread's name has six digits of it */
+        if (value > 0.999 * period && value < 1.001 * period) { /* "period" is from the thread's name: six digits */
             snprintf(name, size, "%s", text);
             return;
         }
     }
 }
 
-/* NULL: there are too many. */
+/* Finds the thread, or adds it. NULL: there are EBPFMON_HEALTH_SCANS already. */
 static scanThread *findScan(ebpfMonScanThreads *scans, const ebpfMonScanIoc *ioc, uint32_t tid, double period)
 {
     scanThread *s;
@@ -95,7 +95,8 @@ void ebpfMonScanThreadsAdd(ebpfMonScanThreads *scans, const ebpfMonScanIoc *ioc,
 
     if (!k->period || !k->begin)
         return;
-    /* It has nothing to scan any more. The kernel part ends a pass by the same rule (beginScanPass in bpf/scanThread.bpf.h). */
+    /* The thread has nothing to scan any more. The kernel part uses the same rule (beginScanPass in
+     * bpf/scanThread.bpf.h). */
     if (!seen->heldCount && now > k->end && now - k->end > 4 * k->period + EBPFMON_SECOND_NS)
         return;
     s = findScan(scans, ioc, tid, (double)k->period / 1e9);
@@ -114,10 +115,11 @@ void ebpfMonScanThreadsAdd(ebpfMonScanThreads *scans, const ebpfMonScanIoc *ioc,
     if (s->lateAt && now - s->lateAt < EBPFMON_SCAN_SECONDS * EBPFMON_SECOND_NS)
         s->topRoot = k->lateTopRoot;
     if (seen->heldCount && now > seen->held[0].begin && now - seen->held[0].begin > k->period)
-        s->topRoot = seen->held[0].root; /* it is still at it */
+        s->topRoot = seen->held[0].root; /* this chain still runs, and takes longer than the whole period */
 }
 
-/* By IOC, the fastest first: Base starts its threads from the slowest on. */
+/* By IOC, the fastest thread first. Base starts the threads in the order of menuScan, the slowest first (scanInit in
+ * dbScan.c), so the fastest has the highest tid. */
 static int compareScans(const void *a, const void *b)
 {
     const scanThread *x = a, *y = b;

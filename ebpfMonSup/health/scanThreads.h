@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whether the periodic scan threads of all IOCs keep their periods. Publishing thread only. */
+/* Measures whether the periodic scan threads of all IOCs keep their periods. Publishing thread only. */
 #ifndef EBPFMON_SCANTHREADS_H
 #define EBPFMON_SCANTHREADS_H
 
@@ -10,23 +10,25 @@
 
 typedef struct ebpfMonScanThreads ebpfMonScanThreads;
 
-/* The IOC of a scan thread. */
+/* The IOC of a scan thread. The caller owns the name. */
 typedef struct {
     uint32_t id;
     pid_t    pid;
-    uint64_t scanMenu;  /* address of its menuScan (struct dbMenu), 0: not known */
+    uint64_t scanMenu;  /* the address of menuScan in its memory (struct dbMenu); 0: not known */
     const char *name;
 } ebpfMonScanIoc;
 
 ebpfMonScanThreads *ebpfMonScanThreadsNew(void); /* NULL without memory */
 void ebpfMonScanThreadsFree(ebpfMonScanThreads *scans);
 
-/* Once a second: Begin, then Add for each thread that the kernel part has seen, then Publish. */
+/* Call once a second: Begin, then Add for each thread that the kernel part has seen, then Publish. */
 void ebpfMonScanThreadsBegin(ebpfMonScanThreads *scans);
-/* "now": monotonic ns. Reads the IOC's memory when the thread is new: call it without locks. */
+/* "now": monotonic ns. The caller holds no lock: for a new thread this function reads the IOC's memory. A thread beyond
+ * EBPFMON_HEALTH_SCANS is ignored. */
 void ebpfMonScanThreadsAdd(ebpfMonScanThreads *scans, const ebpfMonScanIoc *ioc, uint32_t tid,
                            const struct ebpfMonThread *seen, uint64_t now);
-/* Sets the scan rows of "health", by IOC, the fastest first. Takes the targets lock, for names. */
+/* Sets the scan rows of "health": by IOC, and in an IOC the fastest thread first. Takes the targets lock to look up
+ * names. */
 void ebpfMonScanThreadsPublish(ebpfMonScanThreads *scans, ebpfMonTargets *targets, ebpfMonHealth *health);
 
 #endif

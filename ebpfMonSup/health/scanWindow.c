@@ -11,14 +11,14 @@ void ebpfMonScanWindowAdd(ebpfMonScanWindow *w, const ebpfMonScanSample *now, ui
     const unsigned size = EBPFMON_SCAN_SECONDS + 1;
     const ebpfMonScanSample *old;
 
-    if (w->n && now->passes < w->at[w->newest].passes) /* another life of its table entry */
+    if (w->n && now->passes < w->at[w->newest].passes) /* the kernel part counts from 0 again: begin anew */
         w->n = 0;
     w->newest = w->n ? (w->newest + 1) % size : 0;
     w->at[w->newest] = *now;
     if (w->n < size)
         w->n++;
     old = &w->at[(w->newest + size - (w->n - 1)) % size];
-    if (w->n == 1 && now->passes) /* counted before we looked: all of it */
+    if (w->n == 1 && now->passes) /* the first sample: it has all passes since the kernel part began to count */
         old = &nothing;
     if (now->passes > old->passes) {
         uint64_t sum = now->sum - old->sum;

@@ -11,7 +11,7 @@
 #define CHOICES_MAX 10000 /* of a menu, or of the device supports of a type */
 #define STRING_MAX  256
 
-#define LINK_INST_IO 12 /* link.h */
+#define LINK_INST_IO 12 /* types of links, of Base's link.h */
 #define LINK_JSON    8
 
 typedef union {
@@ -53,7 +53,8 @@ static int readChoice(ebpfMonMem *mem, const ebpfMonField *field, unsigned index
 
 static void formatReal(double value, int isFloat, char *text, size_t size)
 {
-    for (int digits = isFloat ? 6 : 15; digits <= 17; digits++) { /* the shortest that is read back as the same number */
+    /* the shortest text that reads back as the same number */
+    for (int digits = isFloat ? 6 : 15; digits <= 17; digits++) {
         double back = 0;
 
         snprintf(text, size, "%.*g", digits, value);
@@ -85,7 +86,7 @@ static int readNumber(ebpfMonMem *mem, uint64_t at, const ebpfMonField *field, c
     }
 }
 
-/* Behind the name, as a database file has it (dbStaticLib.c, dbGetString). */
+/* Adds the modifiers behind the PV name, in the form of a database file (dbGetString in dbStaticLib.c). */
 static void addModifiers(char *text, size_t size, int type, int mask)
 {
     static const char *const severity[] = {"", " MS", " MSI", " MSS"};
@@ -97,7 +98,8 @@ static void addModifiers(char *text, size_t size, int type, int mask)
              type == ebpfMonDbfFwdlink ? "" : mask & LAYOUT_PVL_MSMODE ? severity[mask & LAYOUT_PVL_MSMODE] : " NMS");
 }
 
-/* The text of a constant, of a JSON link and of a driver's parameters ("@…") is the first member of the link's value. */
+/* A constant, a JSON link, and the parameters of a driver ("@…") have their text as the first member of the link's
+ * value. */
 static int readLink(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint64_t at, const ebpfMonField *field, char *text,
                     size_t size)
 {
@@ -111,7 +113,7 @@ static int readLink(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint64_t at, c
            link.type == LAYOUT_LINK_CA;
     text[0] = 0;
     if (!isPv && link.type != LAYOUT_LINK_CONSTANT && link.type != LINK_JSON && link.type != LINK_INST_IO)
-        return -1; /* the address of a bus of old: numbers that nobody reads any more */
+        return -1; /* an address of VME, CAMAC or such a bus: numbers, not a text */
     if (!isPv && !link.value)
         return 0;
     if (ebpfMonMemStr(mem, isPv ? link.pvname : link.value, raw, sizeof(raw)))

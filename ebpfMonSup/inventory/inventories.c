@@ -14,8 +14,8 @@ int ebpfMonInventoriesMake(ebpfMonInventories *i, ebpfMonTargets *targets)
 void ebpfMonInventoriesBegin(ebpfMonInventories *i)
 {
     if (ebpfMonRecSyncBegin(i->recSync) | ebpfMonInventoryKeeperBegin(i->keeper))
-        errlogSevPrintf(errlogMajor, "ebpfMon: no thread for inventories: raise the limits of this process (ulimit -u, "
-                        "TasksMax), then call ebpfMonRecSync or ebpfMonInventoryKeep again\n");
+        errlogSevPrintf(errlogMajor, "ebpfMon: cannot start a thread for inventories: raise the limits of this process "
+                        "(ulimit -u, TasksMax), then call ebpfMonRecSync or ebpfMonInventoryKeep again\n");
 }
 
 void ebpfMonInventoriesWake(ebpfMonInventories *i)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the monitor does with inventories: it announces them, and keeps them in a file. Any thread. */
+/* The two users of inventories: one sends them to a RecSync server, the other keeps them in a file. Any thread. */
 #ifndef EBPFMON_INVENTORIES_H
 #define EBPFMON_INVENTORIES_H
 
@@ -15,12 +15,14 @@ typedef struct {
     void                   *statusArg;
 } ebpfMonInventories;
 
-/* It stays for the life of the process. 0, or -1 without memory. */
+/* Makes both; they are never freed. 0, or -1 without memory. */
 int ebpfMonInventoriesMake(ebpfMonInventories *inventories, ebpfMonTargets *targets);
 
-/* The monitor runs: what was configured before begins. */
+/* Call this when the monitor runs: starts the threads that are configured. If it cannot, the error log says so. */
 void ebpfMonInventoriesBegin(ebpfMonInventories *inventories);
-void ebpfMonInventoriesWake(ebpfMonInventories *inventories); /* IOCs came, went, or are watched otherwise */
-void ebpfMonInventoriesStop(ebpfMonInventories *inventories); /* its threads use no table of the kernel part */
+/* Call this when IOCs started or ended, or their level was changed. */
+void ebpfMonInventoriesWake(ebpfMonInventories *inventories);
+/* Ends the threads. They use no table of the kernel part, so a thread that does not end does no harm. */
+void ebpfMonInventoriesStop(ebpfMonInventories *inventories);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lines are compared as they are, because one program wrote both; only those that differ are read as JSON. The key of a line
- * is its beginning: {"ioc":"…","record":"…".
+ * The same program wrote both files, so equal records have equal lines, and lines are compared byte by byte. Only lines
+ * that differ are read as JSON. The key of a line is its beginning: {"ioc":"…","record":"…".
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 
 typedef struct {
     const char *text;
-    size_t length, key; /* of the line, and of its key */
+    size_t length, key; /* bytes of the line, and of its key */
 } recordLine;
 
 typedef struct {
@@ -26,7 +26,8 @@ typedef struct {
     size_t count, room;
 } recordLines;
 
-/* Behind the string that begins at "at" with its quote; NULL: it has no end. */
+/* "at": the quote at which a string begins. Returns the place behind the string; NULL: there is no string, or it has no
+ * end. */
 static const char *skipString(const char *at, const char *end)
 {
     if (at >= end || *at != '"')
@@ -44,7 +45,7 @@ static const char *skipText(const char *at, const char *end, const char *text)
     return at && (size_t)(end - at) >= length && memcmp(at, text, length) == 0 ? at + length : NULL;
 }
 
-/* Length of the key; 0: this is no line of a record. "*isIoc": it is one of an IOC. */
+/* Returns the length of the key; 0: this is not the line of a record. *isIoc: it is the line of an IOC. */
 static size_t findKey(const char *text, size_t length, int *isIoc)
 {
     const char *end = text + length, *at = skipText(text, end, "{\"ioc\":");
@@ -109,14 +110,14 @@ static void addChange(const recordLine *before, const recordLine *after, ebpfMon
         const char *was = ebpfMonLineGet(&old, new.pair[i].name);
 
         if (strcmp(was, new.pair[i].value) != 0)
-            ebpfMonTextReportAdd(report, "    %s: %s%s%s -> \"%s\"\n", new.pair[i].name, was[0] ? "\"" : "", was[0] ? was : "nothing",
-                                 was[0] ? "\"" : "", new.pair[i].value);
+            ebpfMonTextReportAdd(report, "    %s: %s%s%s -> \"%s\"\n", new.pair[i].name, was[0] ? "\"" : "",
+                                 was[0] ? was : "nothing", was[0] ? "\"" : "", new.pair[i].value);
     }
     for (unsigned i = 0; isRead && i < old.count; i++)
         if (!ebpfMonLineGet(&new, old.pair[i].name)[0])
             ebpfMonTextReportAdd(report, "    %s: \"%s\" -> nothing\n", old.pair[i].name, old.pair[i].value);
     if (!isRead)
-        ebpfMonTextReportAdd(report, "    one of its lines is no JSON\n");
+        ebpfMonTextReportAdd(report, "    the line is not JSON in one of the files\n");
     ebpfMonLineFree(&old);
     ebpfMonLineFree(&new);
 }
@@ -168,7 +169,7 @@ int ebpfMonInventoryDiffTexts(const char *before, size_t beforeLength, const cha
     return status;
 }
 
-/* All of a file, malloc'ed. NULL with "why". */
+/* Reads a whole file; the caller frees the text. NULL: "why" says what is wrong. */
 static char *readFile(const char *path, size_t *length, char *why, size_t size)
 {
     int file;
@@ -186,7 +187,8 @@ static char *readFile(const char *path, size_t *length, char *why, size_t size)
         *length += n > 0 ? (size_t)n : 0;
     }
     if (!text || n < 0) {
-        snprintf(why, size, "%.200s: %s", path, errno ? strerror(errno) : "no file, or larger than 512 MB");
+        snprintf(why, size, "%.200s: %s", path,
+                 errno ? strerror(errno) : "it is not a plain file, or is larger than 512 MB");
         free(text);
         text = NULL;
     }

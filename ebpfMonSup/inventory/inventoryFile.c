@@ -13,13 +13,15 @@
 #include "inventory/iocList.h"
 #include "export/shared/jsonGen.h" /* the last one: epicsVersion.h makes a macro of epicsReleaseVersion */
 
-#define LINE_BYTES (4u << 20) /* the texts of a record are 1 MiB at most (iocInventory.c); some of their characters are escaped */
+#define LINE_BYTES (4u << 20) /* a record has 1 MiB of text at most (iocInventory.c), and JSON escapes some
+                               * characters */
 
-/* What whatrecord and people look for; a type that has not the field has none. */
+/* The fields that whatrecord and people look for. If a record type does not have a field, it is left out. */
 static const char *const fieldNames[] = {
-    "DESC", "EGU", "PREC", "DTYP", "SCAN", "PINI", "ASG", "FTVL", "NELM", "HOPR", "LOPR", "DRVH", "DRVL", "HIHI", "HIGH",
-    "LOW", "LOLO", "HHSV", "HSV", "LSV", "LLSV", "ZNAM", "ONAM", "CALC", "OCAL", "DOL", "INP", "OUT", "FLNK", "SIOL", "INPA",
-    "INPB", "INPC", "INPD", "INPE", "INPF", "INPG", "INPH", "INPI", "INPJ", "INPK", "INPL", NULL
+    "DESC", "EGU", "PREC", "DTYP", "SCAN", "PINI", "ASG", "FTVL", "NELM", "HOPR", "LOPR", "DRVH", "DRVL", "HIHI",
+    "HIGH", "LOW", "LOLO", "HHSV", "HSV", "LSV", "LLSV", "ZNAM", "ONAM", "CALC", "OCAL", "DOL", "INP", "OUT",
+    "FLNK", "SIOL", "INPA", "INPB", "INPC", "INPD", "INPE", "INPF", "INPG", "INPH", "INPI", "INPJ", "INPK", "INPL",
+    NULL
 };
 
 static const char *const variableNames[] = {
@@ -34,10 +36,10 @@ typedef struct {
     ebpfMonJson json;
     char *line;        /* LINE_BYTES */
     unsigned records;
-    int   isBad;       /* a line could not be made, or not be written */
-} writing;
+    int   isBad;       /* a line could not be made or written */
+} fileWriter;
 
-static void endLine(writing *w)
+static void endLine(fileWriter *w)
 {
     size_t length = ebpfMonJsonEnd(&w->json);
 
@@ -47,7 +49,7 @@ static void endLine(writing *w)
 
 static void addVariable(void *arg, const char *name, const char *value)
 {
-    ebpfMonJsonAddText(&((writing *)arg)->json, name, value);
+    ebpfMonJsonAddText(&((fileWriter *)arg)->json, name, value);
 }
 
 static void addPairs(ebpfMonJson *json, const char *key, const ebpfMonInventoryPair *pair, unsigned count)
@@ -60,10 +62,10 @@ static void addPairs(ebpfMonJson *json, const char *key, const ebpfMonInventoryP
     ebpfMonJsonCloseObject(json);
 }
 
-/* IOC and record stand first: inventoryDiff.c looks for them there. */
+/* IOC and record must come first in the line: inventoryDiff.c needs them there. */
 static int addRecord(void *arg, const ebpfMonInventoryRecord *record)
 {
-    writing *w = arg;
+    fileWriter *w = arg;
 
     if (ebpfMonJsonBegin(&w->json, w->line, LINE_BYTES)) {
         w->isBad = 1;
@@ -85,7 +87,7 @@ static int addRecord(void *arg, const ebpfMonInventoryRecord *record)
     return w->isBad;
 }
 
-static void addIoc(writing *w, const ebpfMonInventorySink *sink)
+static void addIoc(fileWriter *w, const ebpfMonInventorySink *sink)
 {
     epicsTimeStamp now;
     char text[40];
@@ -107,8 +109,8 @@ static void addIoc(writing *w, const ebpfMonInventorySink *sink)
     endLine(w);
 }
 
-/* 0; 1: this IOC cannot be read, and nothing of it is in the file; -1: the file cannot be written. */
-static int writeIoc(writing *w, const ebpfMonInventoryIoc *ioc, char *why, size_t size)
+/* 0; 1: this IOC cannot be read, and the file has no line of it; -1: the file cannot be written. */
+static int writeIoc(fileWriter *w, const ebpfMonInventoryIoc *ioc, char *why, size_t size)
 {
     const ebpfMonInventorySink sink = { addVariable, addRecord, w };
     long begin = ftell(w->file);
@@ -117,8 +119,9 @@ static int writeIoc(writing *w, const ebpfMonInventoryIoc *ioc, char *why, size_
 
     w->ioc = ioc;
     addIoc(w, &sink);
-    if (!w->isBad && ebpfMonInventoryReadRecords(ioc, fieldNames, w->worker, &sink, reason, sizeof(reason)) && !w->isBad) {
-        snprintf(why, size, "IOC %s is not in it: %s", ioc->name, reason);
+    if (!w->isBad && ebpfMonInventoryReadRecords(ioc, fieldNames, w->worker, &sink, reason, sizeof(reason)) &&
+        !w->isBad) {
+        snprintf(why, size, "IOC %s is not in the file: %s", ioc->name, reason);
         w->records = before;
         return fflush(w->file) || ftruncate(fileno(w->file), begin) || fseek(w->file, begin, SEEK_SET) ? -1 : 1;
     }
@@ -127,8 +130,8 @@ static int writeIoc(writing *w, const ebpfMonInventoryIoc *ioc, char *why, size_
     return w->isBad ? -1 : 0;
 }
 
-static int writeAll(writing *w, ebpfMonTargets *targets, const char *pattern, ebpfMonInventoryCount *count, char *why,
-                    size_t size)
+static int writeAll(fileWriter *w, ebpfMonTargets *targets, const char *pattern, ebpfMonInventoryCount *count,
+                    char *why, size_t size)
 {
     unsigned iocs = 0;
     ebpfMonInventoryIoc *list = ebpfMonIocListTake(targets, &iocs);
@@ -147,7 +150,8 @@ static int writeAll(writing *w, ebpfMonTargets *targets, const char *pattern, eb
     return status < 0 ? -1 : 0;
 }
 
-/* What somebody else has put there, a link to another file perhaps, is removed and never written to. */
+/* Makes a new file. If there is one already (somebody may have made a link to another file), it is removed, and never
+ * written to. */
 static FILE *makeFile(const char *path)
 {
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
@@ -165,7 +169,7 @@ static FILE *makeFile(const char *path)
 int ebpfMonInventoryFileWrite(ebpfMonTargets *targets, const char *path, const char *pattern, ebpfMonWorker *worker,
                               ebpfMonInventoryCount *count, char *why, size_t size)
 {
-    writing w = { .line = malloc(LINE_BYTES), .worker = worker };
+    fileWriter w = { .line = malloc(LINE_BYTES), .worker = worker };
     char temporary[1024];
     int status = -1;
 

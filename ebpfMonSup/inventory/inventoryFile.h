@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The inventory as a file of JSON lines: for each IOC a line with its environment, then a line for each record. No state. */
+/* Writes the inventory as a file of JSON lines: for each IOC one line with its environment, then one line for each
+ * record. No state. */
 #ifndef EBPFMON_INVENTORYFILE_H
 #define EBPFMON_INVENTORYFILE_H
 
@@ -7,13 +8,14 @@
 #include "watch/target.h"
 
 typedef struct {
-    unsigned iocs, records; /* that were written */
-    unsigned failed;        /* IOCs that could not be read; they are not in the file */
+    unsigned iocs, records; /* written */
+    unsigned failed;        /* IOCs that are not in the file, because they could not be read */
 } ebpfMonInventoryCount;
 
-/* Writes those IOCs whose name matches "pattern" (epicsStrGlobMatch), beside "path" at first: nobody sees half a file. 0; or
- * -1 with "why": then the file before is still there. If an IOC could not be read, "why" says which and why, too. Takes some
- * seconds for 100,000 records. "worker": the thread that calls; NULL: it is none. */
+/* Writes the IOCs whose name matches "pattern" (epicsStrGlobMatch). The file "path" is replaced when the new one is
+ * complete. 0, or -1: the old file is still there, and "why" says what is wrong. "why" also names an IOC that could
+ * not be read, and the reason. Takes some seconds for 100,000 records; any thread, without a lock. "worker": the
+ * calling thread, for signs of progress; may be NULL. */
 int ebpfMonInventoryFileWrite(ebpfMonTargets *targets, const char *path, const char *pattern, ebpfMonWorker *worker,
                               ebpfMonInventoryCount *count, char *why, size_t size);
 

@@ -17,26 +17,26 @@
 #include "inventory/iocList.h"
 
 #define STOP_SECONDS   5.0
-#define IDLE_SECONDS   3600.0 /* it is woken when there is something to do */
-#define SETTLE_SECONDS 2.0    /* IOCs that start together are one change */
+#define IDLE_SECONDS   3600.0 /* the thread is woken when there is something to do */
+#define SETTLE_SECONDS 2.0    /* wait so long after a change: IOCs that start together are written together */
 
 struct ebpfMonInventoryKeeper {
     ebpfMonTargets *targets;
-    epicsMutexId   lock;       /* of what follows */
-    ebpfMonInventoryConf wanted;
-    unsigned       generation;
-    int            hasBegun, isStarted; /* the monitor runs; the thread does */
-    char           told[640];  /* what became of the last writing; empty: there was none */
+    epicsMutexId   lock;       /* guards what follows */
+    ebpfMonInventoryConf wanted; /* the newest configuration */
+    unsigned       generation; /* counts configurations */
+    int            hasBegun, isStarted; /* the monitor runs; the thread runs */
+    char           message[640]; /* the result of the last writing; empty: there was none */
     ebpfMonSharedWorker worker;
-    /* the thread's own */
-    ebpfMonInventoryConf conf;
-    unsigned       applied;    /* generation */
-    ebpfMonInventoryIoc *seen; /* those of the file, with their catalogues held */
+    /* only the keeper's thread uses what follows; times in s, monotonic */
+    ebpfMonInventoryConf conf; /* the configuration in use */
+    unsigned       applied;    /* its generation */
+    ebpfMonInventoryIoc *seen; /* the IOCs of the file; their catalogues are held */
     unsigned       seenCount;
-    int            isCurrent;  /* the file was written, with all of them */
-    double         changedAt;  /* since when there are others; 0: there are not */
-    double         notBefore;  /* the next writing */
-    int            hasTrouble; /* it was told */
+    int            isCurrent;  /* the file was written, and has all of them */
+    double         changedAt;  /* when the IOCs were first seen to differ from the file; 0: they do not */
+    double         notBefore;  /* do not write before this time */
+    int            hasTrouble; /* the error log has said that the file cannot be written */
 };
 
 static void releaseIocs(ebpfMonInventoryIoc *list, unsigned count)
@@ -46,8 +46,8 @@ static void releaseIocs(ebpfMonInventoryIoc *list, unsigned count)
     free(list);
 }
 
-/* The same IOCs with the same databases as those of the file. An IOC whose database changed has another catalogue; "seen"
- * holds the old ones, so no new one can be at the same address. */
+/* Nonzero: the file has the same IOCs with the same databases. An IOC with a new database has another catalogue.
+ * "seen" holds the old catalogues, so a new one cannot have the same address. */
 static int isWritten(const ebpfMonInventoryKeeper *k, const ebpfMonInventoryIoc *list, unsigned count)
 {
     if (!k->isCurrent || count != k->seenCount)
@@ -63,8 +63,8 @@ static int isWritten(const ebpfMonInventoryKeeper *k, const ebpfMonInventoryIoc 
     return 1;
 }
 
-/* FILE becomes FILE.1, and so on; the oldest one goes. FILE itself stays until there is a new one, where the file system has
- * links. */
+/* Renames FILE.1 to FILE.2 and so on, and links FILE as FILE.1; the oldest file is lost. FILE itself stays until the
+ * new one replaces it. On a file system without links, FILE is renamed. 0, or -1: errno says why. */
 static int rotateFiles(const ebpfMonInventoryConf *conf)
 {
     char from[300], to[300];
@@ -84,21 +84,22 @@ static int rotateFiles(const ebpfMonInventoryConf *conf)
 static void setMessage(ebpfMonInventoryKeeper *k, const char *text)
 {
     epicsMutexMustLock(k->lock);
-    snprintf(k->told, sizeof(k->told), "%s", text);
+    snprintf(k->message, sizeof(k->message), "%s", text);
     epicsMutexUnlock(k->lock);
 }
 
-/* To the error log only when it begins and when it is over. */
+/* Writes to the error log when trouble begins, and when it ends. "why" empty: there is none. */
 static void setTrouble(ebpfMonInventoryKeeper *k, const char *why)
 {
     if (why[0] && !k->hasTrouble)
-        errlogSevPrintf(errlogMajor, "ebpfMon: the inventory cannot be kept in %s: %s\n", k->conf.file, why);
+        errlogSevPrintf(errlogMajor, "ebpfMon: the inventory cannot be kept in %s (tried again every %u s): %s\n",
+                        k->conf.file, k->conf.seconds, why);
     else if (!why[0] && k->hasTrouble)
         errlogSevPrintf(errlogInfo, "ebpfMon: the inventory is kept in %s again\n", k->conf.file);
     k->hasTrouble = why[0] != 0;
 }
 
-/* The new file is beside the old one until it is whole: there is never half a file. */
+/* The new file has another name until it is complete, so nobody reads half a file. */
 static void writeFile(ebpfMonInventoryKeeper *k, ebpfMonWorker *worker)
 {
     ebpfMonInventoryCount count;
@@ -117,13 +118,13 @@ static void writeFile(ebpfMonInventoryKeeper *k, ebpfMonWorker *worker)
     if (status)
         snprintf(text, sizeof(text), "%s could not be written at %s: %s", k->conf.file, when, why);
     else if (count.failed)
-        snprintf(text, sizeof(text), "%s: %u IOCs, %u records, at %s; %u IOCs could not be read. %s", k->conf.file, count.iocs,
-                 count.records, when, count.failed, why);
+        snprintf(text, sizeof(text), "%s: %u IOCs, %u records, at %s; %u IOCs could not be read. %s", k->conf.file,
+                 count.iocs, count.records, when, count.failed, why);
     else
         snprintf(text, sizeof(text), "%s: %u IOCs, %u records, at %s", k->conf.file, count.iocs, count.records, when);
     setMessage(k, text);
     setTrouble(k, status ? why : "");
-    k->isCurrent = !status && !count.failed; /* else it tries again */
+    k->isCurrent = !status && !count.failed; /* else the thread tries again */
 }
 
 static void applyConf(ebpfMonInventoryKeeper *k)
@@ -135,12 +136,12 @@ static void applyConf(ebpfMonInventoryKeeper *k)
         k->isCurrent = 0;
         k->changedAt = k->notBefore = 0;
         k->hasTrouble = 0;
-        k->told[0] = 0;
+        k->message[0] = 0;
     }
     epicsMutexUnlock(k->lock);
 }
 
-/* Writes, if it is time. Returns for how long nothing is to be done. */
+/* Writes the file if it is due. Returns after how many seconds the next call is needed. */
 static double writeIfDue(ebpfMonInventoryKeeper *k, ebpfMonWorker *worker)
 {
     double now = ebpfMonClockSeconds(), due;
@@ -165,7 +166,7 @@ static double writeIfDue(ebpfMonInventoryKeeper *k, ebpfMonWorker *worker)
         return due - now;
     }
     releaseIocs(k->seen, k->seenCount);
-    k->seen = list; /* as they are now: what changes while it writes is another change */
+    k->seen = list; /* the IOCs before the writing: a change during it is a new change */
     k->seenCount = count;
     k->changedAt = 0;
     k->notBefore = now + k->conf.seconds;
@@ -177,7 +178,7 @@ static void runKeeper(ebpfMonWorker *worker, void *arg)
 {
     ebpfMonInventoryKeeper *k = arg;
 
-    ebpfMonWorkerWaitsForOthers(worker); /* a disk */
+    ebpfMonWorkerWaitsForOthers(worker); /* for a disk */
     while (!ebpfMonWorkerIsStopping(worker)) {
         double wait;
 
@@ -203,13 +204,13 @@ ebpfMonInventoryKeeper *ebpfMonInventoryKeeperNew(ebpfMonTargets *targets)
     return k;
 }
 
-/* Under the lock. 0, or -1: the thread is wanted, and there is none. */
+/* Starts the thread if it is needed and does not run. The caller holds the lock. 0, or -1: it cannot be started. */
 static int startThread(ebpfMonInventoryKeeper *k)
 {
     if (!k->hasBegun || k->isStarted || !k->wanted.file[0])
         return 0;
-    k->isStarted = ebpfMonSharedWorkerSet(&k->worker, ebpfMonWorkerStart("ebpfMonInvent", epicsThreadPriorityLow, runKeeper,
-                                                                         k)) == 0;
+    k->isStarted = ebpfMonSharedWorkerSet(&k->worker, ebpfMonWorkerStart("ebpfMonInvent", epicsThreadPriorityLow,
+                                                                         runKeeper, k)) == 0;
     return k->isStarted ? 0 : -1;
 }
 
@@ -248,7 +249,7 @@ void ebpfMonInventoryKeeperReport(ebpfMonInventoryKeeper *k, ebpfMonTextReport *
     if (!k->wanted.file[0])
         ebpfMonTextReportAdd(report, "No inventory is kept.\n");
     else
-        ebpfMonTextReportAdd(report, "%s\n", k->told[0] ? k->told : "It was not written yet.");
+        ebpfMonTextReportAdd(report, "%s\n", k->message[0] ? k->message : "The inventory was not written yet.");
     epicsMutexUnlock(k->lock);
 }
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Keeps the inventory of all watched IOCs in a file: written anew when an IOC appears, has another database or goes, but no
- * more often than configured. The files before it stay as FILE.1, FILE.2 and so on, so that two can be compared.
+ * Keeps the inventory of all watched IOCs in a file. The file is written again when an IOC starts, ends or has another
+ * database, but not more often than configured. The older files stay as FILE.1, FILE.2 and so on, so an operator can
+ * compare them.
  *
- * What is written is what the IOCs have at that moment. A put to a field (a limit, a link) is no reason to write.
+ * The file has what the IOCs have at the moment of writing. A put to a field (a limit, a link) does not cause a new
+ * file.
  *
- * A thread of its own, at low priority: it reads the memory of IOCs for seconds, and may wait for a disk. It sleeps until
- * IOCs change. Off until Configure says otherwise.
+ * The keeper has a thread of low priority, which reads the memory of IOCs for seconds, and may wait for a disk. The
+ * thread sleeps until IOCs change. There is no thread before the first configuration with a file.
  */
 #ifndef EBPFMON_INVENTORYKEEPER_H
 #define EBPFMON_INVENTORYKEEPER_H
@@ -17,19 +19,21 @@
 
 typedef struct ebpfMonInventoryKeeper ebpfMonInventoryKeeper;
 
-/* It stays for the life of the process, as "targets". NULL without memory. */
+/* The keeper is never freed, and "targets" must stay as long. NULL without memory. */
 ebpfMonInventoryKeeper *ebpfMonInventoryKeeperNew(ebpfMonTargets *targets);
 
-/* The monitor runs: what was configured before begins. 0, or -1 without memory. */
+/* Call this when the monitor runs: starts the thread if a file is configured. 0, or -1: the thread cannot be
+ * started. */
 int ebpfMonInventoryKeeperBegin(ebpfMonInventoryKeeper *keeper);
 
-/* Any thread, at any time. The thread starts with the first configuration that has a file. 0, or -1 without memory. */
+/* Sets the configuration, which is copied. Starts the thread if it is needed. 0, or -1: the thread cannot be
+ * started. Any thread, at any time. */
 int ebpfMonInventoryKeeperConfigure(ebpfMonInventoryKeeper *keeper, const ebpfMonInventoryConf *conf);
 
-/* IOCs came, went, or are watched otherwise. Any thread. */
+/* Call this when IOCs started or ended, or their level was changed. Any thread. */
 void ebpfMonInventoryKeeperWake(ebpfMonInventoryKeeper *keeper);
 
-/* Adds where it is kept, and what became of the last writing. Any thread. */
+/* Adds the name of the file and the result of the last writing. Any thread. */
 void ebpfMonInventoryKeeperReport(ebpfMonInventoryKeeper *keeper, ebpfMonTextReport *report);
 
 /* Ends the thread. 0, or -1: it still runs. */

@@ -14,18 +14,18 @@
 
 typedef struct {
     ebpfMonLine *line;
-    char     key[DEPTH_MAX][NAME_SIZE]; /* at each depth, the newest */
-    unsigned depth;                     /* objects and lists that are open */
-    unsigned lists;                     /* bit by depth: it is a list */
-} parsing;
+    char     key[DEPTH_MAX][NAME_SIZE]; /* the newest key of each depth */
+    unsigned depth;                     /* how many objects and lists are open */
+    unsigned lists;                     /* one bit for each depth: 1 is a list, 0 an object */
+} lineParser;
 
-static int isInList(const parsing *p)
+static int isInList(const lineParser *p)
 {
     return p->depth && (p->lists >> p->depth & 1);
 }
 
-/* Nonzero: go on, as yajl has it. */
-static int addPair(parsing *p, const char *text, size_t length)
+/* Returns what a callback of yajl returns: nonzero to go on; 0 to stop, because there is no memory. */
+static int addPair(lineParser *p, const char *text, size_t length)
 {
     char value[VALUE_MAX], name[2 * NAME_SIZE + 8];
     ebpfMonLine *line = p->line;
@@ -57,16 +57,16 @@ static int onNumber(void *arg, const char *text, size_t length)
 
 static int onKey(void *arg, const unsigned char *text, size_t length)
 {
-    parsing *p = arg;
+    lineParser *p = arg;
 
     ebpfMonTextCopyBytes(p->key[p->depth], NAME_SIZE, (const char *)text, length);
     return 1;
 }
 
-static int openLevel(parsing *p, int isList)
+static int openLevel(lineParser *p, int isList)
 {
     if (++p->depth == DEPTH_MAX)
-        return 0; /* no line of ours is that deep */
+        return 0; /* no line of an inventory is so deep */
     p->key[p->depth][0] = 0;
     p->lists = (p->lists & ~(1u << p->depth)) | (unsigned)isList << p->depth;
     return 1;
@@ -84,7 +84,7 @@ static int onList(void *arg)
 
 static int onEnd(void *arg)
 {
-    ((parsing *)arg)->depth--;
+    ((lineParser *)arg)->depth--;
     return 1;
 }
 
@@ -94,7 +94,7 @@ int ebpfMonLineParse(const char *text, size_t length, ebpfMonLine *line)
         .yajl_number = onNumber, .yajl_string = onString, .yajl_start_map = onMap, .yajl_map_key = onKey,
         .yajl_end_map = onEnd, .yajl_start_array = onList, .yajl_end_array = onEnd
     };
-    parsing p = { .line = line };
+    lineParser p = { .line = line };
     yajl_handle handle;
     int isRead;
 

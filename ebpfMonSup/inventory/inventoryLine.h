@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A line of an inventory file as pairs: {"type":"ai","info":{"a":"b"},"aliases":["X","Y"]} is type = ai, info.a = b,
- * alias X = yes, alias Y = yes. One thread at a time. */
+/* Reads a line of an inventory file into pairs: {"type":"ai","info":{"a":"b"},"aliases":["X","Y"]} becomes type = ai,
+ * info.a = b, alias X = yes, alias Y = yes. No shared state. */
 #ifndef EBPFMON_INVENTORYLINE_H
 #define EBPFMON_INVENTORYLINE_H
 
 #include <stddef.h>
 
-#define EBPFMON_LINE_PAIRS 512 /* of a line; those behind are left out */
+#define EBPFMON_LINE_PAIRS 512 /* pairs of a line. The pairs after these are left out */
 
 typedef struct {
     struct {
@@ -15,7 +15,7 @@ typedef struct {
     unsigned count;
 } ebpfMonLine;
 
-/* 0, or -1: it is no JSON, or there is no memory. Free it in any case. */
+/* 0, or -1: the text is not JSON, or there is no memory. The caller frees "line" in both cases. */
 int ebpfMonLineParse(const char *text, size_t length, ebpfMonLine *line);
 void ebpfMonLineFree(ebpfMonLine *line);
 

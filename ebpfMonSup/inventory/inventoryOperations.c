@@ -32,7 +32,8 @@ static ebpfMonOpStatus writeFile(void *arg, ebpfMonTextReport *report, const cha
     ebpfMonInventories *inventories = arg;
     ebpfMonOpStatus status = inventories->getStatus(inventories->statusArg);
 
-    if (status == ebpfMonOpDone && ebpfMonInventoryReportWrite(report, inventories->targets, path, iocPattern, why, size))
+    if (status == ebpfMonOpDone &&
+        ebpfMonInventoryReportWrite(report, inventories->targets, path, iocPattern, why, size))
         status = ebpfMonOpRefused;
     return status;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fills in model/inventoryOps.h. */
+/* Registers the operations of model/inventoryOps.h, which the shell commands call. */
 #ifndef EBPFMON_INVENTORYOPERATIONS_H
 #define EBPFMON_INVENTORYOPERATIONS_H
 

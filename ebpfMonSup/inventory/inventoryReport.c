@@ -3,8 +3,8 @@
 #include "inventory/inventoryFile.h"
 #include "inventory/inventoryReport.h"
 
-int ebpfMonInventoryReportWrite(ebpfMonTextReport *report, ebpfMonTargets *targets, const char *path, const char *iocPattern,
-                                char *why, size_t size)
+int ebpfMonInventoryReportWrite(ebpfMonTextReport *report, ebpfMonTargets *targets, const char *path,
+                                const char *iocPattern, char *why, size_t size)
 {
     ebpfMonInventoryCount count;
 
@@ -16,15 +16,16 @@ int ebpfMonInventoryReportWrite(ebpfMonTextReport *report, ebpfMonTargets *targe
     return 0;
 }
 
-int ebpfMonInventoryReportCompare(ebpfMonTextReport *report, const char *before, const char *after, char *why, size_t size)
+int ebpfMonInventoryReportCompare(ebpfMonTextReport *report, const char *before, const char *after, char *why,
+                                  size_t size)
 {
     ebpfMonInventoryDifference d;
 
     if (ebpfMonInventoryDiffFiles(before, after, report, &d, why, size))
         return -1;
-    ebpfMonTextReportAdd(report, "%u records added, %u removed, %u changed, %u the same\n", d.added, d.removed, d.changed,
-                         d.same);
+    ebpfMonTextReportAdd(report, "%u records added, %u removed, %u changed, %u the same\n", d.added, d.removed,
+                         d.changed, d.same);
     if (d.odd)
-        ebpfMonTextReportAdd(report, "%u lines are none of an inventory\n", d.odd);
+        ebpfMonTextReportAdd(report, "%u lines do not belong to an inventory: are these the right files?\n", d.odd);
     return 0;
 }

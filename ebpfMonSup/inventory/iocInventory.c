@@ -9,12 +9,12 @@
 #include "inventory/iocInventory.h"
 #include "ioc/baseLayout.h"
 
-#define PORTION    2000  /* records that are read with one budget of ebpfMonMem */
+#define PORTION    2000  /* records that may be read with one budget of ebpfMonMem */
 #define TYPES_MAX  4096
-#define INFOS_MAX  1000  /* nodes of a list; more than these are no info tags */
-#define TEXT_BYTES (1u << 20) /* of all texts of one record */
+#define INFOS_MAX  1000  /* info tags of a record. A longer list is taken for damaged memory */
+#define TEXT_BYTES (1u << 20) /* all texts of one record */
 
-typedef struct { /* dbInfoNode of dbBase.h */
+typedef struct { /* the layout of dbInfoNode (dbBase.h) */
     struct layoutNode node;
     uint64_t name, string;
 } infoNode;
@@ -29,19 +29,20 @@ typedef struct {
     const char *const *fieldNames;
     ebpfMonWorker *worker;
     ebpfMonMem *mem;
-    aliasOf   *alias;      /* in the order of the records */
+    aliasOf   *alias;      /* sorted by record */
     unsigned   aliases;
-    ebpfMonInventoryRecord record;
-    char      *text;       /* TEXT_BYTES: the texts of that record */
-    size_t     used;
-    unsigned   done;
+    ebpfMonInventoryRecord record; /* the record that is read now */
+    char      *text;       /* TEXT_BYTES: its texts */
+    size_t     used;       /* bytes of "text" */
+    unsigned   done;       /* records that were read */
     char      *why;
     size_t     whySize;
-} reading;
+} recordReader;
 
-static int setFailure(reading *r, const char *format, ...) EPICS_PRINTF_STYLE(2, 3);
+/* Sets "why" and returns -1. */
+static int setFailure(recordReader *r, const char *format, ...) EPICS_PRINTF_STYLE(2, 3);
 
-static int setFailure(reading *r, const char *format, ...)
+static int setFailure(recordReader *r, const char *format, ...)
 {
     va_list args;
 
@@ -58,7 +59,7 @@ static int compareAliases(const void *a, const void *b)
     return x->rec != y->rec ? (x->rec < y->rec ? -1 : 1) : (x->name > y->name) - (x->name < y->name);
 }
 
-static int collectAliases(reading *r)
+static int collectAliases(recordReader *r)
 {
     const ebpfMonCatalogue *cat = r->ioc->cat;
 
@@ -72,7 +73,7 @@ static int collectAliases(reading *r)
     return 0;
 }
 
-static void addAliases(reading *r)
+static void addAliases(recordReader *r)
 {
     unsigned low = 0, high = r->aliases;
 
@@ -88,8 +89,8 @@ static void addAliases(reading *r)
         r->record.alias[r->record.aliases++] = r->ioc->cat->pool + r->alias[low].name;
 }
 
-/* A place for a text of this record; NULL: there is no more. */
-static char *takeRoom(reading *r, size_t size)
+/* Returns room for a text of this record; NULL: there is none left. */
+static char *takeRoom(recordReader *r, size_t size)
 {
     char *at = r->text + r->used;
 
@@ -99,13 +100,14 @@ static char *takeRoom(reading *r, size_t size)
     return at;
 }
 
-/* A text of the IOC, cleaned and kept until the next record. A very long one is cut. NULL: unreadable, or empty. */
-static const char *keepText(reading *r, uint64_t at)
+/* Reads a text of the IOC and cleans it; it is valid until the next record. A very long text is cut. NULL: the text
+ * cannot be read, or is empty. */
+static const char *keepText(recordReader *r, uint64_t at)
 {
     char raw[EBPFMON_INV_VALUE], clean[EBPFMON_INV_VALUE], *kept;
     int length = ebpfMonMemStr(r->mem, at, raw, sizeof(raw));
 
-    if (length < 0) { /* unreadable, or longer */
+    if (length < 0) { /* it cannot be read, or it is longer than "raw" */
         if (ebpfMonMemRead(r->mem, at, raw, sizeof(raw)))
             return NULL;
         memcpy(raw + sizeof(raw) - 4, "...", 4);
@@ -117,7 +119,7 @@ static const char *keepText(reading *r, uint64_t at)
     return kept ? strcpy(kept, clean) : NULL;
 }
 
-static int addInfos(reading *r, const struct layoutList *list)
+static int addInfos(recordReader *r, const struct layoutList *list)
 {
     uint64_t at = list->first;
 
@@ -137,7 +139,7 @@ static int addInfos(reading *r, const struct layoutList *list)
     return 0;
 }
 
-static void addFields(reading *r)
+static void addFields(recordReader *r)
 {
     const ebpfMonRecord *rec = &r->ioc->cat->rec[r->record.index];
     char clean[EBPFMON_FIELD_TEXT];
@@ -158,13 +160,13 @@ static void addFields(reading *r)
     }
 }
 
-static int readRecord(reading *r, const struct layoutRecordNode *node)
+static int readRecord(recordReader *r, const struct layoutRecordNode *node)
 {
     const ebpfMonCatalogue *cat = r->ioc->cat;
     long index = ebpfMonCatalogueFindAddr(cat, node->precord);
 
     if (index < 0)
-        return setFailure(r, "its database is another one than before");
+        return setFailure(r, "its database changed while it was read");
     r->used = 0;
     r->record.index = (uint32_t)index;
     r->record.aliases = r->record.infos = r->record.fields = 0;
@@ -175,7 +177,7 @@ static int readRecord(reading *r, const struct layoutRecordNode *node)
         return -1;
     addFields(r);
     if (++r->done % PORTION == 0) {
-        ebpfMonMemFlush(r->mem); /* the next portion has a budget of its own */
+        ebpfMonMemFlush(r->mem); /* begins a new budget */
         ebpfMonWorkerGiveSign(r->worker);
         if (r->worker && ebpfMonWorkerIsStopping(r->worker))
             return setFailure(r, "the monitor ends");
@@ -183,7 +185,7 @@ static int readRecord(reading *r, const struct layoutRecordNode *node)
     return r->sink->record(r->sink->arg, &r->record) ? -1 : 0;
 }
 
-static int readNodes(reading *r, uint64_t listAt)
+static int readNodes(recordReader *r, uint64_t listAt)
 {
     struct layoutList list;
     uint64_t at;
@@ -203,7 +205,7 @@ static int readNodes(reading *r, uint64_t listAt)
     return 0;
 }
 
-static int readTypes(reading *r)
+static int readTypes(recordReader *r)
 {
     uint64_t base = ebpfMonMemPtr(r->mem, r->ioc->pdbbase), at;
     struct layoutList list;
@@ -220,20 +222,21 @@ static int readTypes(reading *r)
         at = next;
     }
     if (r->done != r->ioc->cat->count)
-        return setFailure(r, "%u of %u records could be read", r->done, r->ioc->cat->count);
+        return setFailure(r, "only %u of %u records could be read", r->done, r->ioc->cat->count);
     return 0;
 }
 
 int ebpfMonInventoryReadRecords(const ebpfMonInventoryIoc *ioc, const char *const *fieldNames, ebpfMonWorker *worker,
                                 const ebpfMonInventorySink *sink, char *why, size_t size)
 {
-    reading *r = calloc(1, sizeof(*r));
+    recordReader *r = calloc(1, sizeof(*r));
     int status = -1;
 
     snprintf(why, size, "out of memory");
     if (!r)
         return -1;
-    *r = (reading){ .ioc = ioc, .sink = sink, .fieldNames = fieldNames, .worker = worker, .why = why, .whySize = size };
+    *r = (recordReader){ .ioc = ioc, .sink = sink, .fieldNames = fieldNames, .worker = worker, .why = why,
+                         .whySize = size };
     r->text = malloc(TEXT_BYTES);
     r->mem = ebpfMonMemNew(ioc->pid);
     if (r->text && r->mem && collectAliases(r) == 0)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What an IOC has: its records with types, aliases, info tags and fields, and its environment, read from its memory. Names
- * and types come from the catalogue, the rest is read anew at each call.
+ * Reads the inventory of an IOC from its memory: its records with types, aliases, info tags and fields, and its
+ * environment. Names and types come from the catalogue. All else is read again at each call.
  *
- * A reading takes a second or two for 100,000 records. It goes through ebpfMonMem, so an IOC that does not answer, or has
- * more than an IOC can have, ends it. All texts are clean (common/text.h).
+ * Reading 100,000 records takes one or two seconds. All reads go through ebpfMonMem, so they have limits: if an IOC
+ * does not answer, or its lists are longer than possible, the reading ends with an error. All texts are clean
+ * (common/text.h). No shared state; any thread, without a lock.
  */
 #ifndef EBPFMON_IOCINVENTORY_H
 #define EBPFMON_IOCINVENTORY_H
@@ -16,51 +17,53 @@
 #include "common/worker.h"
 #include "ioc/catalogue.h"
 
-#define EBPFMON_INV_ALIASES 64       /* of a record */
+#define EBPFMON_INV_ALIASES 64       /* of one record, at most; and so the next two */
 #define EBPFMON_INV_INFOS   128
 #define EBPFMON_INV_FIELDS  48
-#define EBPFMON_INV_VALUE   16384    /* bytes of a value; what is cut ends in "..." */
+#define EBPFMON_INV_VALUE   16384    /* bytes of a value; a longer one is cut and ends in "..." */
 
 typedef struct {
     const char *name, *value;
 } ebpfMonInventoryPair;
 
-/* Valid during the call that it is handed to. */
+/* A record. It is valid only during the call of the sink that gets it. */
 typedef struct {
     uint32_t    index;  /* in the catalogue */
     const char *name, *type;
     const char *alias[EBPFMON_INV_ALIASES];
     ebpfMonInventoryPair info[EBPFMON_INV_INFOS];   /* in the order of the database file */
-    ebpfMonInventoryPair field[EBPFMON_INV_FIELDS]; /* those that the type has, and that are not empty */
+    ebpfMonInventoryPair field[EBPFMON_INV_FIELDS]; /* the requested fields that the type has and that are not empty */
     unsigned    aliases, infos, fields;
 } ebpfMonInventoryRecord;
 
-/* An IOC as it was when somebody looked. */
+/* What is needed to read an IOC, copied under the targets lock (iocList.h). */
 typedef struct {
     pid_t    pid;
     uint64_t start;
     uint32_t iocId;
     char     name[61], version[40];
     uint64_t pdbbase;
-    ebpfMonCatalogue *cat; /* held */
+    ebpfMonCatalogue *cat; /* one reference, which the owner of this struct releases */
 } ebpfMonInventoryIoc;
 
 typedef struct {
-    /* "name" of each variable is one of those that were asked for. */
+    /* Gets each variable. */
     void (*variable)(void *arg, const char *name, const char *value);
-    /* Nonzero: that is enough, and "why" is the caller's. */
+    /* Gets each record. Returns nonzero to end the reading; then the caller sets "why". */
     int (*record)(void *arg, const ebpfMonInventoryRecord *record);
     void *arg;
 } ebpfMonInventorySink;
 
-/* Calls "record" for each record. With "fieldNames" (up to NULL) the fields of these names. "worker" gives signs of
- * progress, and ends the reading when it is stopping; NULL: none. 0, or -1 with "why". */
+/* Calls sink->record for each record. "fieldNames": the fields to read, and NULL at the end. "worker": the calling
+ * thread, for signs of progress; when it is to stop, the reading ends. May be NULL. 0, or -1: "why" says what is
+ * wrong. */
 int ebpfMonInventoryReadRecords(const ebpfMonInventoryIoc *ioc, const char *const *fieldNames, ebpfMonWorker *worker,
                                 const ebpfMonInventorySink *sink, char *why, size_t size);
 
-/* Calls "variable" for each of these names (up to NULL) that has a value; and, whether they are asked for or not, for
- * EPICS_VERSION, IOCNAME, HOSTNAME and IOC_STARTED, which are made where the IOC does not have them. "more": further names,
- * with blanks between them. */
+/* Calls sink->variable for each of these variables that has a value. "names": their names, and NULL at the end;
+ * "more": further names, separated by blanks. In addition it always passes EPICS_VERSION, IOCNAME, HOSTNAME and
+ * IOC_STARTED, and the ports RSRV_SERVER_PORT and PVAS_SERVER_PORT at which the IOC listens. If the IOC does not set
+ * them, the monitor finds their values. It never fails. */
 void ebpfMonInventoryReadVariables(const ebpfMonInventoryIoc *ioc, const char *const *names, const char *more,
                                    const ebpfMonInventorySink *sink);
 

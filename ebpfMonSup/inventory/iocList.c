@@ -22,8 +22,8 @@ ebpfMonInventoryIoc *ebpfMonIocListTake(ebpfMonTargets *targets, unsigned *count
     for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(targets); t && list; t = t->next) {
         if (!isReady(targets, t))
             continue;
-        list[n] = (ebpfMonInventoryIoc){ .pid = t->pid, .start = t->start, .iocId = t->iocId, .pdbbase = t->image.pdbbase,
-                                         .cat = ebpfMonCatalogueHold(t->cat) };
+        list[n] = (ebpfMonInventoryIoc){ .pid = t->pid, .start = t->start, .iocId = t->iocId,
+                                         .pdbbase = t->image.pdbbase, .cat = ebpfMonCatalogueHold(t->cat) };
         strcpy(list[n].name, t->name);
         strcpy(list[n].version, t->version);
         n++;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The IOCs whose inventory can be read now. No state. */
+/* Lists the IOCs whose inventory can be read now. No state. */
 #ifndef EBPFMON_IOCLIST_H
 #define EBPFMON_IOCLIST_H
 
 #include "inventory/iocInventory.h"
 #include "watch/target.h"
 
-/* Those that the filter selects and that are through iocInit: malloc'ed for the caller, who releases each catalogue; NULL: none.
- * Any thread; it takes the lock of the targets. */
+/* Lists the IOCs that the filter selects and that have completed iocInit. The caller releases each catalogue and
+ * frees the list. NULL: there is none, or no memory. Any thread; takes the targets lock. */
 ebpfMonInventoryIoc *ebpfMonIocListTake(ebpfMonTargets *targets, unsigned *count);
 
 #endif

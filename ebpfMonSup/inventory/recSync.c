@@ -20,32 +20,32 @@
 #include "model/published.h"
 
 #define STOP_SECONDS   5.0
-#define IDLE_SECONDS   60.0 /* with no deadline; it is woken for all else */
-#define RETRY_SECONDS  5.0  /* after an IOC could not be read, or a port could not be had */
+#define IDLE_SECONDS   60.0 /* how long the thread sleeps without a deadline; a change wakes it */
+#define RETRY_SECONDS  5.0  /* wait so long after an IOC could not be read, or the port could not be opened */
 #define EVENTS         64
 
 typedef struct {
     int      isKnown;
     struct sockaddr_in address;
-    uint32_t key;
+    uint32_t key;            /* our greeting repeats it */
 } serverPlace;
 
 struct ebpfMonRecSync {
     ebpfMonTargets *targets;
-    epicsMutexId   lock;     /* of what follows */
-    ebpfMonRecSyncConf wanted;
-    unsigned       generation;
-    int            hasBegun, isStarted; /* the monitor runs; the thread does */
+    epicsMutexId   lock;     /* guards what follows */
+    ebpfMonRecSyncConf wanted; /* the newest configuration */
+    unsigned       generation; /* counts configurations */
+    int            hasBegun, isStarted; /* the monitor runs; the thread runs */
     ebpfMonSharedWorker worker;
-    /* the thread's own */
-    ebpfMonRecSyncConf conf;
-    unsigned       applied;  /* generation */
-    int            poll, udp; /* -1: none */
-    double         retryAt;  /* not before, the port is tried again, or an IOC that could not be read */
+    /* only the RecSync thread uses what follows */
+    ebpfMonRecSyncConf conf; /* the configuration in use */
+    unsigned       applied;  /* its generation */
+    int            poll, udp; /* files of epoll and of the UDP port; -1: not open */
+    double         retryAt;  /* do not try the port or an IOC again before this time (s, monotonic) */
     serverPlace    server;
-    ebpfMonRecSyncLink *links;
-    char           trouble[160]; /* of the port; empty: none */
-    ebpfMonRecSyncValues shown;
+    ebpfMonRecSyncLink *links; /* one for each IOC */
+    char           trouble[160]; /* why the port cannot be opened; empty: it is open */
+    ebpfMonRecSyncValues shown; /* the values that were published last */
 };
 
 /* --- announcements ----------------------------------------------------------------------------------- */
@@ -57,7 +57,8 @@ static void watchFile(const ebpfMonRecSync *s, int file, uint32_t events, int is
     epoll_ctl(s->poll, isNew ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, file, &event);
 }
 
-/* Others on this host listen at this port, too: each RecSync client of an IOC. */
+/* Opens the UDP port of announcements. Other processes of this host use the same port: each IOC with a RecSync
+ * client. */
 static void openUdp(ebpfMonRecSync *s, double now)
 {
     struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons((uint16_t)s->conf.port) };
@@ -66,14 +67,15 @@ static void openUdp(ebpfMonRecSync *s, double now)
     s->trouble[0] = 0;
     s->udp = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (s->udp >= 0) {
-        setsockopt(s->udp, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)); /* as Base's own: each of them gets a broadcast */
+        /* as the RecSync client of Base does: each socket with SO_REUSEADDR gets every broadcast */
+        setsockopt(s->udp, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
         if (bind(s->udp, (struct sockaddr *)&any, sizeof(any)) == 0) {
             watchFile(s, s->udp, EPOLLIN, 1);
             return;
         }
     }
-    snprintf(s->trouble, sizeof(s->trouble), "UDP port %u: %s. Announcements of servers come there", s->conf.port,
-             strerror(errno));
+    snprintf(s->trouble, sizeof(s->trouble), "UDP port %u, where servers announce themselves, cannot be opened: %s",
+             s->conf.port, strerror(errno));
     if (s->udp >= 0)
         close(s->udp);
     s->udp = -1;
@@ -88,7 +90,8 @@ static int hasConnection(const ebpfMonRecSync *s)
     return 0;
 }
 
-/* The first server that announces itself is taken, and another one only when there is no connection with it. */
+/* Reads announcements. Takes the first server that announces itself. Takes another one only when no IOC has a
+ * connection. */
 static void readAnnouncements(ebpfMonRecSync *s)
 {
     uint8_t bytes[64];
@@ -111,7 +114,7 @@ static void readAnnouncements(ebpfMonRecSync *s)
 
 /* --- IOCs -------------------------------------------------------------------------------------------- */
 
-static void dropLink(ebpfMonRecSyncLink **at)
+static void removeLink(ebpfMonRecSyncLink **at)
 {
     ebpfMonRecSyncLink *link = *at;
 
@@ -119,7 +122,8 @@ static void dropLink(ebpfMonRecSyncLink **at)
     ebpfMonRecSyncLinkFree(link);
 }
 
-static void seeIoc(ebpfMonRecSync *s, ebpfMonInventoryIoc *ioc)
+/* Keeps the link of this IOC, or makes one. Takes over ioc->cat. */
+static void updateLink(ebpfMonRecSync *s, ebpfMonInventoryIoc *ioc)
 {
     ebpfMonRecSyncLink *link = s->links;
 
@@ -130,7 +134,7 @@ static void seeIoc(ebpfMonRecSync *s, ebpfMonInventoryIoc *ioc)
         ebpfMonCatalogueRelease(ioc->cat);
         return;
     }
-    link = ebpfMonRecSyncLinkNew(ioc); /* an older one of this IOC, with other records, is dropped: isSeen is 0 */
+    link = ebpfMonRecSyncLinkNew(ioc); /* if the IOC has a link with an old catalogue, its isSeen stays 0 */
     if (!link) {
         ebpfMonCatalogueRelease(ioc->cat);
         return;
@@ -140,7 +144,7 @@ static void seeIoc(ebpfMonRecSync *s, ebpfMonInventoryIoc *ioc)
     s->links = link;
 }
 
-static void lookAtIocs(ebpfMonRecSync *s)
+static void updateLinks(ebpfMonRecSync *s)
 {
     ebpfMonInventoryIoc *list;
     unsigned count = 0;
@@ -149,13 +153,13 @@ static void lookAtIocs(ebpfMonRecSync *s)
         link->isSeen = 0;
     list = s->conf.isOn ? ebpfMonIocListTake(s->targets, &count) : NULL;
     for (unsigned i = 0; i < count; i++)
-        seeIoc(s, &list[i]);
+        updateLink(s, &list[i]);
     free(list);
     for (ebpfMonRecSyncLink **at = &s->links; *at; )
         if ((*at)->isSeen)
             at = &(*at)->next;
         else
-            dropLink(at);
+            removeLink(at);
 }
 
 /* --- connections ------------------------------------------------------------------------------------- */
@@ -176,7 +180,7 @@ static void connectNext(ebpfMonRecSync *s, double now)
         if (isUnderWay(s))
             return;
         if (ebpfMonRecSyncLinkConnect(link, &s->server.address, s->server.key, now)) {
-            s->server.isKnown = 0; /* the next announcement shows where it is now */
+            s->server.isKnown = 0; /* wait for the next announcement: the server may be elsewhere now */
             return;
         }
         watchFile(s, link->file, ebpfMonRecSyncLinkGetEvents(link), 1);
@@ -195,9 +199,10 @@ static void workLinks(ebpfMonRecSync *s, ebpfMonWorker *worker, double now)
             watchFile(s, link->file, ebpfMonRecSyncLinkGetEvents(link), 0);
             continue;
         }
-        errlogSevPrintf(errlogMinor, "ebpfMon: RecSync of IOC %s: %s\n", link->ioc.name, link->why);
+        errlogSevPrintf(errlogMinor, "ebpfMon: the RecSync server does not have IOC %s now (tried again): %s\n",
+                        link->ioc.name, link->why);
         s->retryAt = now + RETRY_SECONDS;
-        if (before != ebpfMonRecSyncGreets) /* an IOC that cannot be read says nothing of the server */
+        if (before != ebpfMonRecSyncGreets) /* in that state the IOC could not be read: the server is not the reason */
             s->server.isKnown = 0;
     }
 }
@@ -225,7 +230,8 @@ static void makeValues(const ebpfMonRecSync *s, ebpfMonRecSyncValues *v)
     else if (why[0])
         snprintf(v->message, sizeof(v->message), "%.160s; the server has %u of %u IOCs", why, v->iocs, all);
     else if (!s->server.isKnown)
-        snprintf(v->message, sizeof(v->message), "waiting for a server to announce itself at UDP port %u", s->conf.port);
+        snprintf(v->message, sizeof(v->message), "waiting for a server to announce itself at UDP port %u",
+                 s->conf.port);
     else
         snprintf(v->message, sizeof(v->message), "the server at %s:%u has %u of %u IOCs", where,
                  ntohs(s->server.address.sin_port), v->iocs, all);
@@ -252,7 +258,7 @@ static void publish(ebpfMonRecSync *s)
 static void closeAll(ebpfMonRecSync *s)
 {
     while (s->links)
-        dropLink(&s->links);
+        removeLink(&s->links);
     if (s->udp >= 0)
         close(s->udp);
     s->udp = -1;
@@ -298,7 +304,7 @@ static void runRecSync(ebpfMonWorker *worker, void *arg)
         if (s->conf.isOn && s->udp < 0 && now >= s->retryAt)
             openUdp(s, now);
         readAnnouncements(s);
-        lookAtIocs(s);
+        updateLinks(s);
         workLinks(s, worker, now);
         connectNext(s, now);
         publish(s);
@@ -327,13 +333,14 @@ ebpfMonRecSync *ebpfMonRecSyncNew(ebpfMonTargets *targets)
     return s;
 }
 
-/* Under the lock. 0, or -1: the thread is wanted, and there is none. */
+/* Starts the thread if it is needed and does not run. The caller holds the lock. 0, or -1: it cannot be started. */
 static int startThread(ebpfMonRecSync *s)
 {
     if (!s->hasBegun || s->isStarted || !s->wanted.isOn)
         return 0;
-    s->isStarted = ebpfMonSharedWorkerSet(&s->worker, ebpfMonWorkerStartForFiles("ebpfMonRecSync", epicsThreadPriorityLow,
-                                                                                 runRecSync, s)) == 0;
+    s->isStarted = ebpfMonSharedWorkerSet(&s->worker,
+                                          ebpfMonWorkerStartForFiles("ebpfMonRecSync", epicsThreadPriorityLow,
+                                                                     runRecSync, s)) == 0;
     return s->isStarted ? 0 : -1;
 }
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The records of all watched IOCs for a RecSync server (RecCeiver), which has them for Channel Finder. For each IOC there is
- * one connection, as if the IOC had the RecSync client in it: it opens when the IOC is up, and closes when it is gone.
+ * Sends the records of all watched IOCs to a RecSync server (RecCeiver), which gives them to Channel Finder. Each IOC
+ * has a connection of its own, as if the RecSync client ran in the IOC. The connection opens when the IOC has completed
+ * iocInit, and closes when the IOC ends.
  *
- * A server announces itself by UDP; we connect to it, one IOC after the other, so the records of one IOC at a time wait
- * to be sent. If a connection is lost we wait for the next announcement, and then begin anew: a server forgets an IOC with
- * its connection.
+ * A server announces itself by UDP. Then we connect, one IOC after the other: so only the records of one IOC at a time
+ * are in our memory. If a connection is lost, we wait for the next announcement and send the records of this IOC again,
+ * because a server forgets an IOC when its connection ends.
  *
- * A thread of its own, at ordinary priority; all sockets are non-blocking. Off until Configure says otherwise.
+ * RecSync has a thread of low priority; all its sockets are non-blocking. There is no thread before the first
+ * configuration that is on.
  */
 #ifndef EBPFMON_RECSYNC_H
 #define EBPFMON_RECSYNC_H
@@ -17,16 +19,17 @@
 
 typedef struct ebpfMonRecSync ebpfMonRecSync;
 
-/* It stays for the life of the process, as "targets". NULL without memory. */
+/* RecSync is never freed, and "targets" must stay as long. NULL without memory. */
 ebpfMonRecSync *ebpfMonRecSyncNew(ebpfMonTargets *targets);
 
-/* The monitor runs: what was configured before begins. 0, or -1 without memory. */
+/* Call this when the monitor runs: starts the thread if RecSync is on. 0, or -1: the thread cannot be started. */
 int ebpfMonRecSyncBegin(ebpfMonRecSync *sync);
 
-/* Any thread, at any time. The thread starts with the first configuration that is on. 0, or -1 without memory. */
+/* Sets the configuration, which is copied. Starts the thread if it is needed. 0, or -1: the thread cannot be
+ * started. Any thread, at any time. */
 int ebpfMonRecSyncConfigure(ebpfMonRecSync *sync, const ebpfMonRecSyncConf *conf);
 
-/* IOCs came, went, or are watched otherwise. Any thread. */
+/* Call this when IOCs started or ended, or their level was changed. Any thread. */
 void ebpfMonRecSyncWake(ebpfMonRecSync *sync);
 
 /* Ends the thread and all connections. 0, or -1: it still runs. */

@@ -9,9 +9,9 @@
 
 #include "inventory/recSyncLink.h"
 
-#define STEP_MAX (1u << 20) /* bytes that are sent before others have their turn */
+#define STEP_MAX (1u << 20) /* bytes that one call sends at most, so other links do not wait long */
 
-/* What a RecSync client of Base's sends of its environment, and the contact that many sites set. */
+/* The variables that the RecSync client of an IOC sends, and CONTACT, which many sites set. */
 static const char *const variableNames[] = {
     "EPICS_BASE", "TOP", "ARCH", "IOC", "EPICS_CA_ADDR_LIST", "EPICS_CA_AUTO_ADDR_LIST", "EPICS_CA_MAX_ARRAY_BYTES",
     "PWD", "EPICS_HOST_ARCH", "ENGINEER", "LOCATION", "CONTACT", NULL
@@ -64,7 +64,7 @@ int ebpfMonRecSyncLinkConnect(ebpfMonRecSyncLink *link, const struct sockaddr_in
 {
     link->file = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (link->file < 0)
-        return setFailure(link, "no socket", errno);
+        return setFailure(link, "a socket cannot be made", errno);
     if (connect(link->file, (const struct sockaddr *)server, sizeof(*server)) && errno != EINPROGRESS)
         return setFailure(link, "the server cannot be reached", errno);
     ebpfMonRecSyncAddGreeting(&link->out, key);
@@ -96,7 +96,7 @@ static int addRecord(void *arg, const ebpfMonInventoryRecord *record)
         ebpfMonRecSyncAddAlias(&link->out, number, record->alias[i]);
     for (unsigned i = 0; i < record->infos; i++)
         ebpfMonRecSyncAddInfo(&link->out, number, record->info[i].name, record->info[i].value);
-    for (unsigned i = 0; i < record->fields; i++) /* the description goes as an info tag of this name */
+    for (unsigned i = 0; i < record->fields; i++) /* DESC: RecSync sends it as an info tag of this name */
         ebpfMonRecSyncAddInfo(&link->out, number, "recordDesc", record->field[i].value);
     return link->out.isFull;
 }
@@ -108,10 +108,10 @@ static int makeUpload(ebpfMonRecSyncLink *link, ebpfMonWorker *worker, const cha
 
     ebpfMonInventoryReadVariables(&link->ioc, variableNames, variables, &sink);
     if (ebpfMonInventoryReadRecords(&link->ioc, fieldNames, worker, &sink, why, sizeof(why)))
-        return setFailure(link, link->out.isFull ? "its records need too much memory" : why, 0);
+        return setFailure(link, link->out.isFull ? "its records need more than 128 MB" : why, 0);
     ebpfMonRecSyncAddDone(&link->out);
     if (link->out.isFull)
-        return setFailure(link, "its records need too much memory", 0);
+        return setFailure(link, "its records need more than 128 MB", 0);
     link->records = link->ioc.cat->count;
     link->state = ebpfMonRecSyncSends;
     return 0;
@@ -147,21 +147,21 @@ static int sendSome(ebpfMonRecSyncLink *link, double now)
     }
     if (link->sent != before && link->state != ebpfMonRecSyncDone)
         link->deadline = now + EBPFMON_RECSYNC_ANSWER;
-    if (link->sent == link->out.length && link->out.length) { /* megabytes are not kept for the next pong */
+    if (link->sent == link->out.length && link->out.length) { /* free the megabytes: the next message is a short pong */
         ebpfMonRecSyncOutFree(&link->out);
         link->sent = 0;
     }
     return 0;
 }
 
-static int takeMessages(ebpfMonRecSyncLink *link, ebpfMonWorker *worker, const char *variables, double now)
+static int handleMessages(ebpfMonRecSyncLink *link, ebpfMonWorker *worker, const char *variables, double now)
 {
     uint32_t nonce;
     int message;
 
     while ((message = ebpfMonRecSyncInTake(&link->in, &nonce)) != ebpfMonRecSyncNothing) {
         if (message == ebpfMonRecSyncBad)
-            return setFailure(link, "what answers there is no RecSync server", 0);
+            return setFailure(link, "the program that answers is not a RecSync server", 0);
         if (message == ebpfMonRecSyncPing) {
             ebpfMonRecSyncAddPong(&link->out, nonce);
             link->deadline = now + EBPFMON_RECSYNC_PING;
@@ -175,7 +175,7 @@ static int takeMessages(ebpfMonRecSyncLink *link, ebpfMonWorker *worker, const c
 
 static int receiveSome(ebpfMonRecSyncLink *link, ebpfMonWorker *worker, const char *variables, double now)
 {
-    for (int i = 0; i < 16; i++) { /* a server has little to say */
+    for (int i = 0; i < 16; i++) { /* a server sends few bytes, so 16 reads are enough for one call */
         size_t room;
         uint8_t *to = ebpfMonRecSyncInGetRoom(&link->in, &room);
         ssize_t n = recv(link->file, to, room, 0);
@@ -185,7 +185,7 @@ static int receiveSome(ebpfMonRecSyncLink *link, ebpfMonWorker *worker, const ch
         if (n <= 0)
             return setFailure(link, "the server closed the connection", n ? errno : 0);
         ebpfMonRecSyncInAdd(&link->in, (size_t)n);
-        if (takeMessages(link, worker, variables, now))
+        if (handleMessages(link, worker, variables, now))
             return -1;
     }
     return 0;
@@ -205,7 +205,7 @@ int ebpfMonRecSyncLinkWork(ebpfMonRecSyncLink *link, ebpfMonWorker *worker, cons
         link->deadline = now + EBPFMON_RECSYNC_PING;
     }
     if (now > link->deadline)
-        return setFailure(link, link->state == ebpfMonRecSyncDone ? "the server asks no more" :
+        return setFailure(link, link->state == ebpfMonRecSyncDone ? "the server sends no pings any more" :
                                                                     "the server does not answer", 0);
     return 0;
 }

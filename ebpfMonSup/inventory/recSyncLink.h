@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The connection with a RecSync server on behalf of one IOC. It never waits: each call does what can be done now. The
- * thread of recSync.c alone uses it.
+ * The connection to a RecSync server for one IOC. No function waits: each call does what is possible now. Only the
+ * thread of recSync.c uses this module. Times: s, monotonic.
  */
 #ifndef EBPFMON_RECSYNCLINK_H
 #define EBPFMON_RECSYNCLINK_H
@@ -15,42 +15,44 @@ typedef enum {
     ebpfMonRecSyncIdle,       /* no connection */
     ebpfMonRecSyncConnecting,
     ebpfMonRecSyncGreets,     /* waits for the server's greeting */
-    ebpfMonRecSyncSends,      /* its records */
-    ebpfMonRecSyncDone        /* the server has all, and asks now and then whether the IOC is still there */
+    ebpfMonRecSyncSends,      /* sends its records */
+    ebpfMonRecSyncDone        /* the server has all records, and sends pings */
 } ebpfMonRecSyncState;
 
 typedef struct ebpfMonRecSyncLink {
     struct ebpfMonRecSyncLink *next;
     ebpfMonInventoryIoc ioc;
     ebpfMonRecSyncState state;
-    int      file;            /* -1: none */
-    double   deadline;        /* monotonic s: in this state no longer than that */
+    int      file;            /* its socket; -1: none */
+    double   deadline;        /* the state must change before this time */
     ebpfMonRecSyncOut out;
-    size_t   sent;            /* bytes of "out" */
+    size_t   sent;            /* bytes of "out" that were sent */
     ebpfMonRecSyncIn in;
-    unsigned records;         /* of the last message "all sent" */
-    char     why[160];        /* of the last failure; empty: none */
-    int      isSeen;          /* for recSync.c: it is still watched */
+    unsigned records;         /* records that the server has, or gets now */
+    char     why[160];        /* why the last connection failed; empty: it did not */
+    int      isSeen;          /* the IOC is still watched. Only recSync.c uses this */
 } ebpfMonRecSyncLink;
 
-#define EBPFMON_RECSYNC_ANSWER 20.0 /* s that a connection, a greeting, or the next step of sending may take */
-#define EBPFMON_RECSYNC_PING   80.0 /* s without a ping: the server is gone. It pings every few seconds */
+#define EBPFMON_RECSYNC_ANSWER 20.0 /* s that the server may take for the connection, the greeting, or a part of the
+                                     * bytes */
+#define EBPFMON_RECSYNC_PING   80.0 /* s without a ping, after which the server counts as gone. It pings every few s */
 
-/* Takes over ioc->cat. NULL without memory. */
+/* The link owns the reference of ioc->cat from now on. NULL without memory: the caller keeps it. */
 ebpfMonRecSyncLink *ebpfMonRecSyncLinkNew(const ebpfMonInventoryIoc *ioc);
-void ebpfMonRecSyncLinkFree(ebpfMonRecSyncLink *link);
+void ebpfMonRecSyncLinkFree(ebpfMonRecSyncLink *link); /* NULL does no harm */
 
-/* Begins a connection. 0, or -1 with "why". */
+/* Begins a connection. "key": from the announcement of the server. 0, or -1: link->why says what is wrong. */
 int ebpfMonRecSyncLinkConnect(ebpfMonRecSyncLink *link, const struct sockaddr_in *server, uint32_t key, double now);
 
-/* Goes on, as far as it can without waiting. "worker" and "variables" are for the reading of the IOC, which happens here once
- * the server has greeted. 0; -1 with "why": it is closed. */
+/* Sends and receives as much as is possible without waiting. After the greeting of the server it reads the IOC,
+ * which may take seconds; "worker": the calling thread, for signs of progress; "variables": names of further
+ * variables of the environment. 0, or -1: the connection is closed, and link->why says why. */
 int ebpfMonRecSyncLinkWork(ebpfMonRecSyncLink *link, ebpfMonWorker *worker, const char *variables, double now);
 
-/* Which events it waits for: those of epoll. */
+/* The events of epoll for which the link waits. */
 uint32_t ebpfMonRecSyncLinkGetEvents(const ebpfMonRecSyncLink *link);
 
-/* The server takes it that the IOC is gone. */
+/* Closes the connection; then the server forgets the IOC. "why": the reason, empty if it is no failure. */
 void ebpfMonRecSyncLinkClose(ebpfMonRecSyncLink *link, const char *why);
 
 #endif

@@ -9,7 +9,7 @@
 #define MAGIC       0x5243 /* "RC" */
 #define HEADER      8
 #define ANNOUNCED   16
-#define BODY_MAX    (1u << 24) /* the server has nothing that long to say */
+#define BODY_MAX    (1u << 24) /* no message of a server is so long */
 
 enum { SEND_GREETING = 1, SEND_PONG = 2, SEND_RECORD = 3, SEND_DONE = 5, SEND_INFO = 6, GOT_GREETING = 0x8001,
        GOT_PING = 0x8002 };
@@ -32,7 +32,7 @@ void ebpfMonRecSyncOutFree(ebpfMonRecSyncOut *out)
     memset(out, 0, sizeof(*out));
 }
 
-/* The body of a new message, set to 0. NULL: there is no room. */
+/* Adds a message whose body is 0. Returns the body; NULL: there is no room. */
 static uint8_t *beginMessage(ebpfMonRecSyncOut *out, unsigned message, size_t length)
 {
     uint8_t *at;
@@ -72,13 +72,13 @@ void ebpfMonRecSyncAddDone(ebpfMonRecSyncOut *out)
     beginMessage(out, SEND_DONE, 4);
 }
 
-/* Number, what it is, length of the type, length of the name, type, name. */
+/* The body: number, 0 for a record or 1 for an alias, length of the type, length of the name, type, name. */
 static void addRecord(ebpfMonRecSyncOut *out, uint32_t number, int isAlias, const char *type, const char *name)
 {
     size_t typeLength = strlen(type), nameLength = strlen(name);
     uint8_t *at;
 
-    if (typeLength > UINT8_MAX || nameLength > UINT16_MAX) /* none of Base is that long */
+    if (typeLength > UINT8_MAX || nameLength > UINT16_MAX) /* no name of Base is so long */
         return;
     at = beginMessage(out, SEND_RECORD, 8 + typeLength + nameLength);
     if (!at)
@@ -137,7 +137,7 @@ void ebpfMonRecSyncInAdd(ebpfMonRecSyncIn *in, size_t count)
     in->length += count;
 }
 
-/* Leaves out what is left of a message that nobody wants. */
+/* Drops the received bytes of a message that is not needed. */
 static void skipRest(ebpfMonRecSyncIn *in)
 {
     size_t now = in->skip < in->length ? (size_t)in->skip : in->length;
@@ -168,7 +168,8 @@ int ebpfMonRecSyncInTake(ebpfMonRecSyncIn *in, uint32_t *nonce)
         *nonce = ebpfMonBigEndianGet32(in->bytes + HEADER);
     in->skip = (uint64_t)HEADER + length;
     skipRest(in);
-    return message == GOT_PING ? ebpfMonRecSyncPing : message == GOT_GREETING ? ebpfMonRecSyncGreeting : ebpfMonRecSyncOther;
+    return message == GOT_PING ? ebpfMonRecSyncPing :
+           message == GOT_GREETING ? ebpfMonRecSyncGreeting : ebpfMonRecSyncOther;
 }
 
 int ebpfMonRecSyncParseAnnouncement(const uint8_t *bytes, size_t length, ebpfMonRecSyncServer *server)

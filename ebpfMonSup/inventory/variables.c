@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The environment of an IOC for its inventory; see iocInventory.h. */
+/* Reads the environment of an IOC for its inventory (iocInventory.h). */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #define CA_PORT    5064
 #define PVA_PORT   5075
 
-static void giveVariable(const ebpfMonInventorySink *sink, const char *name, const char *value)
+static void passVariable(const ebpfMonInventorySink *sink, const char *name, const char *value)
 {
     char clean[VALUE_SIZE];
 
@@ -28,8 +28,9 @@ static void giveVariable(const ebpfMonInventorySink *sink, const char *name, con
     sink->variable(sink->arg, name, clean);
 }
 
-/* When the process was started, from its age: the clock may have been set since. */
-static void giveStart(const ebpfMonInventoryIoc *ioc, const ebpfMonInventorySink *sink)
+/* Passes the time at which the process started. It is computed from the age of the process, because the clock may
+ * have been set since. */
+static void passStart(const ebpfMonInventoryIoc *ioc, const ebpfMonInventorySink *sink)
 {
     struct timespec sinceBoot;
     char text[32];
@@ -40,7 +41,7 @@ static void giveStart(const ebpfMonInventoryIoc *ioc, const ebpfMonInventorySink
         return;
     began = time(NULL) - (sinceBoot.tv_sec - (time_t)(ioc->start / (uint64_t)sysconf(_SC_CLK_TCK)));
     if (gmtime_r(&began, &utc) && strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc))
-        giveVariable(sink, "IOC_STARTED", text);
+        passVariable(sink, "IOC_STARTED", text);
 }
 
 typedef struct {
@@ -56,8 +57,9 @@ static int isListening(const sockets *s, unsigned port)
     return 0;
 }
 
-/* caservertask.c has room for four digits (epicsSnprintf of sizeof(buf) - 1): of 50641 there is 5064. Then the port at which
- * the process listens and that begins so, if there is one such. 0: none. */
+/* Completes a port whose last digit is missing. rsrv_init (caservertask.c) up to Base 7.0.8.1 (mended by commit
+ * 772c10d90) cuts RSRV_SERVER_PORT to four digits (epicsSnprintf with sizeof(buf) - 1): 50641 becomes 5064. Returns
+ * the port that begins with these digits and at which the process listens. 0: there is none, or there are several. */
 static unsigned findWhole(const sockets *s, unsigned cut)
 {
     unsigned found = 0;
@@ -74,7 +76,7 @@ static unsigned findWhole(const sockets *s, unsigned cut)
     return found;
 }
 
-/* The port that the IOC was told, or the usual one. */
+/* The port that the environment of the IOC sets, or the usual one. The first name has precedence. */
 static unsigned findConfigured(const ebpfMonEnvironment *env, const char *const names[2], unsigned usual)
 {
     unsigned port = usual;
@@ -88,9 +90,10 @@ static unsigned findConfigured(const ebpfMonEnvironment *env, const char *const 
     return port;
 }
 
-/* Base sets RSRV_SERVER_PORT and PVAS_SERVER_PORT (caservertask.c, PVAServerRegister.cpp). An older one does not: then the
- * port that it was told, if it listens there. A port at which nobody listens is not given. */
-static void givePort(const sockets *s, const ebpfMonEnvironment *env, const char *name, const char *const configured[2],
+/* Passes the port of a server. Base sets RSRV_SERVER_PORT and PVAS_SERVER_PORT in its environment (caservertask.c,
+ * PVAServerRegister.cpp). An older Base does not; then it is the configured port. Nothing is passed if the process
+ * does not listen at this port. */
+static void passPort(const sockets *s, const ebpfMonEnvironment *env, const char *name, const char *const configured[2],
                      unsigned usual, const ebpfMonInventorySink *sink)
 {
     const char *text = ebpfMonEnvironmentGet(env, name);
@@ -104,7 +107,7 @@ static void givePort(const sockets *s, const ebpfMonEnvironment *env, const char
     if (!port || !isListening(s, port))
         return;
     snprintf(made, sizeof(made), "%u", port);
-    giveVariable(sink, name, made);
+    passVariable(sink, name, made);
 }
 
 static int isMade(const char *name)
@@ -118,14 +121,14 @@ static int isMade(const char *name)
     return 0;
 }
 
-static void giveMore(const ebpfMonEnvironment *env, const char *more, const ebpfMonInventorySink *sink)
+static void passMore(const ebpfMonEnvironment *env, const char *more, const ebpfMonInventorySink *sink)
 {
     char name[64];
     int length;
 
     for (; sscanf(more, " %63s%n", name, &length) == 1; more += length)
         if (!isMade(name))
-            giveVariable(sink, name, ebpfMonEnvironmentGet(env, name));
+            passVariable(sink, name, ebpfMonEnvironmentGet(env, name));
 }
 
 void ebpfMonInventoryReadVariables(const ebpfMonInventoryIoc *ioc, const char *const *names, const char *more,
@@ -144,18 +147,18 @@ void ebpfMonInventoryReadVariables(const ebpfMonInventoryIoc *ioc, const char *c
     gethostname(own, sizeof(own) - 1);
     host = ebpfMonEnvironmentGet(&env, "HOSTNAME");
     name = ebpfMonEnvironmentGet(&env, "IOCNAME");
-    giveVariable(sink, "EPICS_VERSION", ioc->version);
-    giveVariable(sink, "IOCNAME", name && name[0] ? name : ioc->name);
-    giveVariable(sink, "HOSTNAME", host && host[0] ? host : own);
-    giveStart(ioc, sink);
+    passVariable(sink, "EPICS_VERSION", ioc->version);
+    passVariable(sink, "IOCNAME", name && name[0] ? name : ioc->name);
+    passVariable(sink, "HOSTNAME", host && host[0] ? host : own);
+    passStart(ioc, sink);
     open.count = (unsigned)ebpfMonServerSocketsRead(&ioc->pid, 1, SOCKETS_MAX, NULL, &open.list);
-    givePort(&open, &env, "RSRV_SERVER_PORT", ca, CA_PORT, sink);
-    givePort(&open, &env, "PVAS_SERVER_PORT", pva, PVA_PORT, sink);
+    passPort(&open, &env, "RSRV_SERVER_PORT", ca, CA_PORT, sink);
+    passPort(&open, &env, "PVAS_SERVER_PORT", pva, PVA_PORT, sink);
     free(open.list);
     for (; *names; names++)
         if (!isMade(*names))
-            giveVariable(sink, *names, ebpfMonEnvironmentGet(&env, *names));
-    giveMore(&env, more, sink);
+            passVariable(sink, *names, ebpfMonEnvironmentGet(&env, *names));
+    passMore(&env, more, sink);
     ebpfMonEnvironmentFree(&env);
     ebpfMonMemFree(mem);
 }

@@ -16,22 +16,22 @@
 #include "query/queryPrint.h"
 #include "query/queryRun.h"
 
-#define LONGEST_WAIT 1.0 /* s */
+#define LONGEST_WAIT 1.0 /* s that the thread sleeps at most, because rings of events must be read */
 
 typedef struct {
     char   file[PATH_MAX];
-    int    result;          /* its number */
-    ebpfMonQuerySpec spec;  /* as the file has it now */
-    int    isWanted;        /* it is to run */
-    int    isRenewed;       /* the specification changed */
-    int    isRemoved;       /* the file has it no more; its place is used again */
-    /* the query thread's */
-    ebpfMonQuerySpec runs;  /* as it runs */
-    ebpfMonQueryRun *run;   /* NULL: it does not */
+    int    result;          /* number of its result (model/queryValues.h) */
+    ebpfMonQuerySpec spec;  /* the specification that the file has now */
+    int    isWanted;        /* it should run */
+    int    isRenewed;       /* the file was loaded again */
+    int    isRemoved;       /* its file does not have it any more. A query of the same name may take its place */
+    /* only the query thread uses what follows */
+    ebpfMonQuerySpec runs;  /* the specification with which it runs */
+    ebpfMonQueryRun *run;   /* NULL: it does not run */
 } Query;
 
 struct ebpfMonQueries {
-    epicsMutexId lock;      /* of the rest, but for what is the query thread's */
+    epicsMutexId lock;      /* guards what follows, except the members of the query thread */
     Query    *query[EBPFMON_QUERIES_MAX];
     unsigned  count;
     int       canRun;       /* the kernel part is loaded */
@@ -61,7 +61,7 @@ static void setState(const Query *query, ebpfMonQueryState state, const char *me
     ebpfMonQueryResultsNotify(query->result);
 }
 
-/* What does not change while it runs; the results of an earlier run go. */
+/* Sets what does not change while the query runs, and removes the results of an earlier run. */
 static void describeResult(int number, const ebpfMonQuerySpec *s)
 {
     ebpfMonQueryResult *r = ebpfMonQueryResultsLock(number);
@@ -90,7 +90,7 @@ static void endRun(Query *query)
     query->run = NULL;
 }
 
-/* Under the lock no more: to load programs and to attach takes its time. */
+/* Starts a query. The caller does not hold the lock, because loading and attaching programs may take seconds. */
 static void beginRun(ebpfMonQueries *q, Query *query, const ebpfMonQuerySources *from)
 {
     char why[200];
@@ -125,7 +125,7 @@ static void readResults(ebpfMonQueries *q, Query *query, const ebpfMonQuerySourc
              verdict == ebpfMonQueryIsDone ? "stopped, as its \"stopAfter\" says" : message);
 }
 
-/* Starts, reads or stops one query, as it is due. Returns when to call it again; monotonic s. */
+/* Starts, reads or stops one query if this is due. Returns when the next call is due (monotonic s). */
 static double advanceQuery(ebpfMonQueries *q, Query *query, const ebpfMonQuerySources *from, int isEnd)
 {
     int isWanted, isRenewed;
@@ -181,9 +181,9 @@ static void runQueries(ebpfMonWorker *worker, void *arg)
         advanceQuery(q, q->query[i], &from, 1);
 }
 
-/* --- The others. Under the lock. --- */
+/* --- Any thread. The caller holds the lock --- */
 
-/* Wakes the thread, which is made when it is first needed. */
+/* Wakes the query thread. Makes it when it is needed for the first time. */
 static void wakeThread(ebpfMonQueries *q)
 {
     int isNeeded = 0;
@@ -203,7 +203,8 @@ static Query *findQuery(ebpfMonQueries *q, const char *name)
     return NULL;
 }
 
-/* A place for a query; a removed one of the same name has its own. NULL: there is none. */
+/* Finds the place of a query by its name, or makes one. A removed query still has its place. NULL: there are too
+ * many, or no memory. */
 static Query *addQuery(ebpfMonQueries *q, const char *file, const char *name)
 {
     Query *query;
@@ -226,19 +227,20 @@ static Query *addQuery(ebpfMonQueries *q, const char *file, const char *name)
     return query;
 }
 
-/* Reserves all places that are needed, before any query is changed. 0, or -1 with "text". */
+/* Reserves all places that the set needs, before any query is changed. 0, or -1: "text" says what is wrong. */
 static int makePlaces(ebpfMonQueries *q, const ebpfMonQuerySet *set, const char *file, char *text, size_t size)
 {
     for (unsigned i = 0; i < set->count; i++) {
         const Query *other = findQuery(q, set->spec[i].name);
 
         if (other && strcmp(other->file, file) != 0) {
-            snprintf(text, size, "refused: query %s is in %s, too. Give it another name", set->spec[i].name, other->file);
+            snprintf(text, size, "refused: query %s is in %s, too. Give it another name", set->spec[i].name,
+                     other->file);
             return -1;
         }
         if (!addQuery(q, file, set->spec[i].name)) {
-            snprintf(text, size, "refused: there are %d names of queries already, with those that records ask for",
-                     EBPFMON_QUERIES_MAX);
+            snprintf(text, size, "refused: there are %d names of queries already, with the names in records. Load "
+                     "fewer queries", EBPFMON_QUERIES_MAX);
             return -1;
         }
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The queries that are loaded, and the thread that runs them. The thread and the eBPF programs are made when the first query
- * starts. One lock guards the list; it is not held while programs are loaded or tables are read.
+ * The queries that are loaded, and the thread that runs them. The thread is made when the first query starts, and the
+ * eBPF programs of each query when it starts. One lock guards the list; it is not held while programs are loaded or
+ * tables are read.
  */
 #ifndef EBPFMON_QUERIES_H
 #define EBPFMON_QUERIES_H
@@ -14,12 +15,17 @@ typedef struct ebpfMonQueries ebpfMonQueries;
 
 ebpfMonQueries *ebpfMonQueriesNew(void); /* NULL without memory */
 
-/* --- For the composition root. Begin: from now on queries can run. --- */
+/* --- For the composition root --- */
+
+/* From now on queries can run. "targets" and "costs" stay the caller's, and must stay until Stop has returned 0. */
 void ebpfMonQueriesBegin(ebpfMonQueries *queries, ebpfMonTargets *targets, const ebpfMonCosts *costs);
-/* Stops all queries for good. 0, or -1: the thread did not end in time, and still uses the kernel part. */
+/* Stops all queries for ever; waits at most "seconds". 0, or -1: the thread did not end in time, and still uses the
+ * kernel part. */
 int ebpfMonQueriesStop(ebpfMonQueries *queries, double seconds);
 
-/* --- Any thread; see model/queryOps.h. --- */
+/* --- Any thread, without a lock. model/queryOps.h describes these functions. 0, or -1: the file is refused, or
+ * there is no query of this name --- */
+
 long ebpfMonQueriesLoad(ebpfMonQueries *queries, const char *file, char *text, size_t size);
 long ebpfMonQueriesRun(ebpfMonQueries *queries, const char *name, int on);
 void ebpfMonQueriesAddList(ebpfMonQueries *queries, ebpfMonTextReport *report);

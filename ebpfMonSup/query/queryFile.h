@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A file of queries. Any thread. */
+/* Reads a file of queries. Any thread. */
 #ifndef EBPFMON_QUERYFILE_H
 #define EBPFMON_QUERYFILE_H
 
 #include "query/querySpec.h"
 
-/* All queries of the file, which the caller frees; "path" (PATH_MAX) gets its full name. NULL: "why". */
+/* Reads all queries of the file; the caller frees the set by free(). "path" (PATH_MAX bytes) gets the full name of
+ * the file. NULL: "why" says what is wrong and what to do. */
 ebpfMonQuerySet *ebpfMonQueryFileRead(const char *file, char *path, char *why, size_t size);
 
 #endif

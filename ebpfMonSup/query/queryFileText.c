@@ -12,17 +12,17 @@
 #include "host/syscallName.h"
 #include "query/queryFileText.h"
 
-#define SHOWN           39   /* characters that a PV of a key has: of a long path, the last ones */
-#define DESCRIPTORS_MAX 4096 /* of a process that are gone through */
+#define SHOWN           39   /* characters of a string PV; of a long path the last ones are shown */
+#define DESCRIPTORS_MAX 4096 /* descriptors of a process that are looked at */
 
 void ebpfMonQueryFindFileCalls(uint64_t bits[EBPFMON_QUERY_SYSCALLS / 64])
 {
     static const char *const names[] = {
-        "read", "write", "close", "fstat", "lseek", "ioctl", "pread64", "pwrite64", "readv", "writev", "preadv", "pwritev",
-        "sendfile", "connect", "accept", "accept4", "sendto", "recvfrom", "sendmsg", "recvmsg", "sendmmsg", "recvmmsg",
-        "shutdown", "bind", "listen", "getsockname", "getpeername", "setsockopt", "getsockopt", "fcntl", "flock", "fsync",
-        "fdatasync", "ftruncate", "fallocate", "getdents64", "fchmod", "fchown", "epoll_wait", "epoll_pwait", "epoll_ctl",
-        "timerfd_settime", "dup", "dup2", "dup3",
+        "read", "write", "close", "fstat", "lseek", "ioctl", "pread64", "pwrite64", "readv", "writev", "preadv",
+        "pwritev", "sendfile", "connect", "accept", "accept4", "sendto", "recvfrom", "sendmsg", "recvmsg", "sendmmsg",
+        "recvmmsg", "shutdown", "bind", "listen", "getsockname", "getpeername", "setsockopt", "getsockopt", "fcntl",
+        "flock", "fsync", "fdatasync", "ftruncate", "fallocate", "getdents64", "fchmod", "fchown", "epoll_wait",
+        "epoll_pwait", "epoll_ctl", "timerfd_settime", "dup", "dup2", "dup3",
     };
 
     memset(bits, 0, EBPFMON_QUERY_SYSCALLS / 8);
@@ -34,8 +34,8 @@ void ebpfMonQueryFindFileCalls(uint64_t bits[EBPFMON_QUERY_SYSCALLS / 64])
     }
 }
 
-/* The inode of a descriptor, from its fdinfo: to ask the file itself could wait for a server of files. 0: the kernel does not say
- * (before 5.14). */
+/* Reads the inode of a descriptor from its fdinfo. stat() of the file could wait for a file server. 0: not known;
+ * fdinfo has the inode since Linux 5.14. */
 static uint64_t readInode(uint32_t tgid, const char *descriptor)
 {
     char path[64], line[128];
@@ -52,7 +52,7 @@ static uint64_t readInode(uint32_t tgid, const char *descriptor)
     return inode;
 }
 
-/* Nonzero: a path, or "pipe:[1]", has this name at its end. A name of the kernel may be cut. */
+/* Nonzero: a path, or a text such as "pipe:[1]", ends with this name. The kernel part may have cut the name. */
 static int endsWith(const char *path, const char *name)
 {
     const char *slash = strrchr(path, '/'), *colon = strchr(path, ':');
@@ -60,7 +60,8 @@ static int endsWith(const char *path, const char *name)
     return strncmp(slash ? slash + 1 : colon ? colon + 1 : path, name, strlen(name)) == 0;
 }
 
-/* 0, or -1: it has it open no more. */
+/* Finds the path of a file among the open files of its process. 0, or -1: the process does not have it open any
+ * more. */
 static int findPath(const struct ebpfMonQueryFile *file, char *path, size_t size)
 {
     char folder[32], link[64];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a system call, or a socket of the kernel, refers to, as people read it. */
+/* Writes as text the file or socket of a system call, or of a tracepoint with a socket. No state; any thread. */
 #ifndef EBPFMON_QUERYFILETEXT_H
 #define EBPFMON_QUERYFILETEXT_H
 
@@ -11,9 +11,17 @@
 /* Sets a bit for the number of each system call whose first argument is a descriptor. */
 void ebpfMonQueryFindFileCalls(uint64_t bits[EBPFMON_QUERY_SYSCALLS / 64]);
 
-/* For a file that the process still has open: its whole path; if it was closed: its name only. For a connection: its peer as
- * ADDRESS:PORT, or "PORT to ADDRESS:PORT" with the own port; for a socket without a peer "port PORT"; for other sockets
- * "socket"; for nothing "-". */
+/*
+ * Writes:
+ * - a file that the process still has open: its whole path, or its end if it is long
+ * - a file that was closed: its name only
+ * - a connection: the peer as ADDRESS:PORT, or "PORT to ADDRESS:PORT" if our own port is known
+ * - a socket without a peer: "port PORT"
+ * - any other socket: "socket"
+ * - no file: "-"
+ *
+ * Reads /proc of the process, for the path.
+ */
 void ebpfMonQueryFileText(const struct ebpfMonQueryFile *file, char *text, size_t size);
 
 #endif

@@ -11,12 +11,12 @@
 #include "query/queryIocs.h"
 #include "watch/followedIocs.h"
 
-#define RETRY_NS (10 * EBPFMON_SECOND_NS) /* a module may be loaded later */
+#define RETRY_NS (10 * EBPFMON_SECOND_NS) /* try again: the IOC may load the library later */
 
 typedef struct {
     ebpfMonFollowedIoc ioc;
     unsigned probes;
-    unsigned places, stepped; /* where it is probed, and how many of these are single-stepped */
+    unsigned places, stepped; /* places with a probe, and how many of these the kernel single-steps */
     ebpfMonProbe *probe;
     size_t   room;
 } Followed;
@@ -51,7 +51,7 @@ static void leaveIoc(void *arg, ebpfMonFollowedIoc *ioc, int hasEnded)
 typedef int (*SetProbe)(ebpfMonQueryPrograms *programs, const ebpfMonQueryPlaces *places,
                         ebpfMonProbe probe[2 * EBPFMON_FUNCTION_SITES], unsigned *probes);
 
-/* The name of each place, for keys. */
+/* Notes the name of each place, because a key may show it. */
 static void noteNames(ebpfMonQueryIocs *q, const Followed *f, const ebpfMonFunctionPlaces *places)
 {
     ebpfMonQueryNames *n = q->names;
@@ -59,14 +59,16 @@ static void noteNames(ebpfMonQueryIocs *q, const Followed *f, const ebpfMonFunct
     for (unsigned i = 0; i < places->count; i++) {
         if (ebpfMonArrayGrow(&n->function, &n->room, n->functions + 1, 16, sizeof(*n->function)))
             return;
-        n->function[n->functions] = (ebpfMonQueryFunction){ .iocId = f->ioc.iocId, .address = places->place[i].address };
+        n->function[n->functions] = (ebpfMonQueryFunction){ .iocId = f->ioc.iocId,
+                                                            .address = places->place[i].address };
         ebpfMonTextCopy(n->function[n->functions++].name, sizeof(n->function->name), places->place[i].name);
     }
 }
 
-/* Sets probes at the places in one file. Returns how many places there are, of which "places" is the first; *err. */
-static unsigned setInFile(ebpfMonQueryIocs *q, Followed *f, const ebpfMonFunctionPlace *place, unsigned count, SetProbe set,
-                          int *err)
+/* Sets probes at the first places, as many as are in the same file. Returns their number. *err: 0, or the errno of the
+ * failure. */
+static unsigned setInFile(ebpfMonQueryIocs *q, Followed *f, const ebpfMonFunctionPlace *place, unsigned count,
+                          SetProbe set, int *err)
 {
     uint64_t offset[EBPFMON_FUNCTION_SITES], semaphore[EBPFMON_FUNCTION_SITES];
     unsigned n = 0, probes, stepped = 0;
@@ -88,7 +90,8 @@ static unsigned setInFile(ebpfMonQueryIocs *q, Followed *f, const ebpfMonFunctio
     return n;
 }
 
-/* Says where one place of a USDT probe has its arguments, and what it is counted as. 0 or errno. */
+/* Tells the kernel part where one place of a USDT probe has its arguments, and which place is the first one of the
+ * same name: all places of a name are counted as one. 0, or an errno. */
 static int addSite(ebpfMonQueryIocs *q, const Followed *f, const ebpfMonFunctionPlaces *places, unsigned n)
 {
     struct ebpfMonQuerySite site = places->place[n].operands;
@@ -100,7 +103,8 @@ static int addSite(ebpfMonQueryIocs *q, const Followed *f, const ebpfMonFunction
     return ebpfMonQueryProgramsAddSite(q->programs, f->ioc.pid, places->place[n].address, &site);
 }
 
-/* Sets probes at one function of one IOC, or at those that match a pattern. 0, or -1: *why. */
+/* Sets probes in one IOC at one function, or at all functions that match a pattern. 0, or -1: "why" says what is
+ * wrong. */
 static int setProbes(ebpfMonQueryIocs *q, Followed *f, const ebpfMonFunctionWanted *wanted, SetProbe set, char *why,
                      size_t size)
 {
@@ -108,7 +112,7 @@ static int setProbes(ebpfMonQueryIocs *q, Followed *f, const ebpfMonFunctionWant
     int err = 0;
 
     if (wanted->needReturn && ebpfMonProcSeccomp(f->ioc.pid) == 2) {
-        snprintf(why, size, "it runs under seccomp, which may forbid return probes");
+        snprintf(why, size, "not watched: it runs under seccomp, which may forbid return probes");
         return -1;
     }
     places = ebpfMonFunctionFind(f->ioc.pid, wanted, why, size);
@@ -119,16 +123,17 @@ static int setProbes(ebpfMonQueryIocs *q, Followed *f, const ebpfMonFunctionWant
     for (unsigned i = 0; i < places->count && !err;)
         i += setInFile(q, f, &places->place[i], places->count - i, set, &err);
     if (err == E2BIG && wanted->isUsdt)
-        snprintf(why, size, "there are more than %d places of USDT probes in all", EBPFMON_QUERY_SITES);
+        snprintf(why, size, "more than %d places have such USDT probes: choose fewer IOCs, or set \"object\"",
+                 EBPFMON_QUERY_SITES);
     else if (err)
-        snprintf(why, size, "%s cannot be probed: %s", wanted->symbol, strerror(err));
+        snprintf(why, size, "no probe can be set at %s: %s", wanted->symbol, strerror(err));
     else if (wanted == &q->spec->function)
         noteNames(q, f, places);
     free(places);
     return err ? -1 : 0;
 }
 
-/* All probes of one IOC. First those that tell which record is in hand. */
+/* Sets all probes in one IOC. The first ones are at dbProcess: they note which record a thread processes. */
 static int setAllProbes(ebpfMonQueryIocs *q, Followed *f, char *why, size_t size)
 {
     static const ebpfMonFunctionWanted process = { .object = "*", .symbol = "dbProcess", .args = EBPFMON_ARG1,
@@ -139,7 +144,7 @@ static int setAllProbes(ebpfMonQueryIocs *q, Followed *f, char *why, size_t size
     return isFunction(q) ? setProbes(q, f, &q->spec->function, ebpfMonQueryProgramsProbe, why, size) : 0;
 }
 
-/* Looks at one IOC from now on. */
+/* Begins to look at an IOC. */
 static void enterIoc(void *arg, ebpfMonFollowedIoc *ioc, uint64_t now)
 {
     Followed *f = (Followed *)ioc;
@@ -161,7 +166,8 @@ static void enterIoc(void *arg, ebpfMonFollowedIoc *ioc, uint64_t now)
     }
 }
 
-ebpfMonQueryIocs *ebpfMonQueryIocsNew(const ebpfMonQuerySpec *spec, ebpfMonQueryPrograms *programs, ebpfMonQueryNames *names)
+ebpfMonQueryIocs *ebpfMonQueryIocsNew(const ebpfMonQuerySpec *spec, ebpfMonQueryPrograms *programs,
+                                      ebpfMonQueryNames *names)
 {
     ebpfMonQueryIocs *q = calloc(1, sizeof(*q));
     const ebpfMonFollowedUser user = { .size = sizeof(Followed), .enter = enterIoc, .leave = leaveIoc, .arg = q };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Attaches and detaches the probes of a running query, as the IOCs that it looks at come and go. The query thread only. */
+/* Sets and removes the probes of a running query, as IOCs start and end. The query thread only. */
 #ifndef EBPFMON_QUERYIOCS_H
 #define EBPFMON_QUERYIOCS_H
 
@@ -10,20 +10,24 @@
 
 typedef struct ebpfMonQueryIocs ebpfMonQueryIocs;
 
-/* NULL: no memory. "names": gets the functions that are probed; they stay there when their IOC has ended. */
-ebpfMonQueryIocs *ebpfMonQueryIocsNew(const ebpfMonQuerySpec *spec, ebpfMonQueryPrograms *programs, ebpfMonQueryNames *names);
+/* All arguments stay the caller's. The probed functions are added to "names", and stay there when their IOC has
+ * ended. NULL without memory. */
+ebpfMonQueryIocs *ebpfMonQueryIocsNew(const ebpfMonQuerySpec *spec, ebpfMonQueryPrograms *programs,
+                                      ebpfMonQueryNames *names);
 
-/* Detaches from all IOCs. NULL does no harm. */
+/* Removes all probes. NULL does no harm. */
 void ebpfMonQueryIocsFree(ebpfMonQueryIocs *iocs);
 
-/* Attaches to new IOCs, and forgets IOCs that have ended. It may take seconds, and gives signs of progress for "worker" (may
- * be NULL). */
+/* Sets probes in new IOCs, and forgets IOCs that have ended. Takes the targets lock for a short time. It may take
+ * seconds, and gives signs of progress for "worker" (may be NULL). */
 void ebpfMonQueryIocsFollow(ebpfMonQueryIocs *iocs, ebpfMonTargets *targets, ebpfMonWorker *worker);
 
-/* The number of IOCs that it looks at. *stepped: part of its probes that are single-stepped, 0 to 1. */
+/* The number of IOCs at which the query looks. *stepped: the part of its probes that the kernel single-steps, 0 to
+ * 1. */
 unsigned ebpfMonQueryIocsCount(const ebpfMonQueryIocs *iocs, double *stepped);
 
-/* The reason why it cannot look at an IOC, of the first such IOC. "": there is none. */
+/* The name of an IOC at which the query cannot look, and the reason. "": there is none. Valid until the next call of
+ * Follow. */
 const char *ebpfMonQueryIocsGetTrouble(const ebpfMonQueryIocs *iocs);
 
 #endif

@@ -11,9 +11,9 @@
 #include "common/jsonPlace.h"
 #include "query/queryJson.h"
 
-#define KEYS_MAX 64 /* of a map: each is compared with all before */
+#define KEYS_MAX 64 /* keys of a map; few, because each key is compared with all keys before it */
 
-/* Values and texts live as long as the tree. */
+/* Memory for values and texts, which are freed with the tree. */
 typedef struct Block {
     struct Block *next;
     char bytes[];
@@ -25,16 +25,16 @@ struct ebpfMonQueryJson {
     yajl_handle yajl;
     Block *blocks;
     ebpfMonQueryJsonValue *top;
-    ebpfMonQueryJsonValue *open[EBPFMON_QUERYJSON_DEPTH_MAX]; /* lists and maps that are being read */
-    ebpfMonQueryJsonValue *last[EBPFMON_QUERYJSON_DEPTH_MAX]; /* … and the last value in each */
-    unsigned depth, count;
-    const char *key;   /* whose value comes next */
-    size_t keyAt;
+    ebpfMonQueryJsonValue *group[EBPFMON_QUERYJSON_DEPTH_MAX]; /* the lists and maps that are not complete yet */
+    ebpfMonQueryJsonValue *last[EBPFMON_QUERYJSON_DEPTH_MAX];  /* the last value in each of them */
+    unsigned depth, count; /* groups; values in all */
+    const char *key;   /* the key of the next value */
+    size_t keyAt;      /* its offset in the text */
     char *why;
-    size_t size, at;
+    size_t size, at;   /* size of "why"; offset in the text of what is wrong */
 };
 
-static void *allocate(ebpfMonQueryJson *j, size_t size)
+static void *allocateBlock(ebpfMonQueryJson *j, size_t size)
 {
     Block *block = calloc(1, sizeof(*block) + size);
 
@@ -50,26 +50,27 @@ static size_t getTokenPlace(const ebpfMonQueryJson *j)
     return ebpfMonJsonFindToken(j->text, j->length, yajl_get_bytes_consumed(j->yajl));
 }
 
-static int refuse(ebpfMonQueryJson *j, size_t at, const char *why)
+/* Refuses the text. Returns 0: a callback returns 0 to stop yajl. */
+static int refuseText(ebpfMonQueryJson *j, size_t at, const char *why)
 {
     snprintf(j->why, j->size, "%s", why);
     j->at = at;
     return 0;
 }
 
-/* Adds a value where the parser is. NULL: refused. */
+/* Adds a value at the place where the parser is. NULL: the text is refused. */
 static ebpfMonQueryJsonValue *addValue(ebpfMonQueryJson *j, ebpfMonQueryJsonKind kind)
 {
     ebpfMonQueryJsonValue *v;
     size_t at = getTokenPlace(j);
 
     if (j->count++ == EBPFMON_QUERYJSON_VALUES_MAX) {
-        refuse(j, at, "there are more than 20000 values. Use several files");
+        refuseText(j, at, "there are more than 20000 values. Use several files");
         return NULL;
     }
-    v = allocate(j, sizeof(*v));
+    v = allocateBlock(j, sizeof(*v));
     if (!v) {
-        refuse(j, at, "out of memory");
+        refuseText(j, at, "out of memory");
         return NULL;
     }
     v->kind = kind;
@@ -84,9 +85,9 @@ static ebpfMonQueryJsonValue *addValue(ebpfMonQueryJson *j, ebpfMonQueryJsonKind
     if (j->last[j->depth - 1])
         j->last[j->depth - 1]->next = v;
     else
-        j->open[j->depth - 1]->first = v;
+        j->group[j->depth - 1]->first = v;
     j->last[j->depth - 1] = v;
-    j->open[j->depth - 1]->count++;
+    j->group[j->depth - 1]->count++;
     return v;
 }
 
@@ -112,15 +113,15 @@ static int onNumber(void *context, const char *text, size_t length)
     if (!v)
         return 0;
     if (length >= sizeof(copy))
-        return refuse(context, v->at, "a number with more than 63 characters. Write a shorter one");
+        return refuseText(context, v->at, "a number with more than 63 characters. Write a shorter one");
     memcpy(copy, text, length);
     copy[length] = 0;
     if (epicsParseDouble(copy, &v->number, NULL) || !isfinite(v->number))
-        return refuse(context, v->at, "a number that is too large. The largest is 1.79e308");
+        return refuseText(context, v->at, "a number that is too large. The largest is 1.79e308");
     errno = 0;
     v->integer = strtoll(copy, &end, 0);
     v->isInteger = !*end && !errno;
-    if (!v->isInteger && v->number == floor(v->number) && fabs(v->number) < 9e15) { /* 1e6 */
+    if (!v->isInteger && v->number == floor(v->number) && fabs(v->number) < 9e15) { /* such as 1e6 */
         v->integer = (int64_t)v->number;
         v->isInteger = 1;
     }
@@ -129,12 +130,12 @@ static int onNumber(void *context, const char *text, size_t length)
 
 static const char *copyText(ebpfMonQueryJson *j, const unsigned char *text, size_t length)
 {
-    char *copy = allocate(j, length + 1);
+    char *copy = allocateBlock(j, length + 1);
 
     if (copy)
         memcpy(copy, text, length);
     else
-        refuse(j, getTokenPlace(j), "out of memory");
+        refuseText(j, getTokenPlace(j), "out of memory");
     return copy;
 }
 
@@ -156,8 +157,8 @@ static int beginGroup(ebpfMonQueryJson *j, ebpfMonQueryJsonKind kind)
     if (!v)
         return 0;
     if (j->depth == EBPFMON_QUERYJSON_DEPTH_MAX)
-        return refuse(j, v->at, "lists and maps are nested more than 16 times. No query needs that");
-    j->open[j->depth] = v;
+        return refuseText(j, v->at, "lists and maps are nested more than 16 times. No query needs that");
+    j->group[j->depth] = v;
     j->last[j->depth++] = NULL;
     return 1;
 }
@@ -186,10 +187,10 @@ static int onKey(void *context, const unsigned char *text, size_t length)
 
     j->keyAt = getTokenPlace(j);
     j->key = copyText(j, text, length);
-    if (j->open[j->depth - 1]->count >= KEYS_MAX)
-        return refuse(j, j->keyAt, "a map with more than 64 keys. No query needs that");
-    if (j->key && ebpfMonQueryJsonFind(j->open[j->depth - 1], j->key))
-        return refuse(j, j->keyAt, "a key that is there twice. Take one out");
+    if (j->group[j->depth - 1]->count >= KEYS_MAX)
+        return refuseText(j, j->keyAt, "a map with more than 64 keys. No query needs that");
+    if (j->key && ebpfMonQueryJsonFind(j->group[j->depth - 1], j->key))
+        return refuseText(j, j->keyAt, "a key that is there twice. Take one out");
     return j->key != NULL;
 }
 

@@ -44,7 +44,7 @@ static void nameRecord(uint32_t iocId, uint64_t precord, ebpfMonTargets *targets
     ebpfMonTargetsUnlock(targets);
 }
 
-/* "RECORD.FIELD"; without the field if it is VAL. */
+/* Writes "RECORD.FIELD", or "RECORD" if the field is VAL. */
 static void namePut(const uint64_t n[3], ebpfMonTargets *targets, char *text, size_t size)
 {
     const ebpfMonField *field;
@@ -105,8 +105,8 @@ static void nameFunction(uint32_t iocId, uint64_t address, const ebpfMonQueryNam
         }
 }
 
-void ebpfMonQueryKeyText(const struct ebpfMonQueryField *f, const uint8_t *key, const ebpfMonQueryNames *names, char *text,
-                         size_t size)
+void ebpfMonQueryKeyText(const struct ebpfMonQueryField *f, const uint8_t *key, const ebpfMonQueryNames *names,
+                         char *text, size_t size)
 {
     ebpfMonTargets *targets = names->targets;
     uint64_t n[3] = { 0, 0, 0 };

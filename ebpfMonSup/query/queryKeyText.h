@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A key of a query as people read it. The query thread only. */
+/* Writes a key of a query as text. The query thread only. */
 #ifndef EBPFMON_QUERYKEYTEXT_H
 #define EBPFMON_QUERYKEYTEXT_H
 
 #include "ebpfMonQuery.h"
 #include "watch/target.h"
 
-/* Where a function of an IOC is probed. */
+/* A place in an IOC that has a probe, and the name of the function there. */
 typedef struct {
     uint32_t iocId;
     uint64_t address;
     char     name[64];
 } ebpfMonQueryFunction;
 
-/* Where names come from. */
+/* The sources of names. */
 typedef struct {
-    ebpfMonTargets *targets; /* of IOCs and records; NULL: none are known */
-    ebpfMonQueryFunction *function;
+    ebpfMonTargets *targets; /* for names of IOCs and records; NULL: these are not known */
+    ebpfMonQueryFunction *function; /* for names of functions; their owner frees them */
     size_t functions, room;
 } ebpfMonQueryNames;
 
-/* Writes the name or the number of the field at "key". Takes the targets lock for names of IOCs and records. A record or
- * function that is not known is shown by its address; no record, or no IOC, is "-". */
-void ebpfMonQueryKeyText(const struct ebpfMonQueryField *field, const uint8_t *key, const ebpfMonQueryNames *names, char *text,
-                         size_t size);
+/* Writes the name or the number of one field. "key": its bytes. A record or function that is not known is written as
+ * its address; no record, or no IOC, as "-". Takes the targets lock to look up names; may read /proc. */
+void ebpfMonQueryKeyText(const struct ebpfMonQueryField *field, const uint8_t *key, const ebpfMonQueryNames *names,
+                         char *text, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fills in model/queryOps.h. */
+/* Registers the operations of model/queryOps.h, which shell commands and records call. */
 #ifndef EBPFMON_QUERYOPERATIONS_H
 #define EBPFMON_QUERYOPERATIONS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A query, and the file of them. The schema: documentation/queries.schema.json. */
+/* Reads a query, and the file of queries. documentation/queries.schema.json describes the format. */
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,10 +12,10 @@
 
 #define KEYS_MOST    16384
 #define SAMPLE_MOST  1000000
-#define METRICS_MOST 50 /* rows of a query that are time series of a collector */
-#define CPU_EVENTS_LEAST 10000 /* of which one is looked at */
-#define KEYS_DEFAULT 1024 /* on a host with many CPUs fewer: each has its own cells */
-#define BYTES_MOST   ((size_t)32 << 20) /* of the tables of one query */
+#define METRICS_MOST 50 /* rows of a query that may be sent to a collector of metrics; each is a time series there */
+#define CPU_EVENTS_LEAST 10000 /* the least "sample" for events that a CPU counts */
+#define KEYS_DEFAULT 1024 /* fewer on a host with many CPUs, because each CPU has its own cells */
+#define BYTES_MOST   ((size_t)32 << 20) /* the size of all tables of one query */
 #define QUERY_KEYS   "name, title, source, of, keys, where, value, unit, scale, histogram, sort, top, interval, " \
                      "stopAfter, sample, maxKeys, budget, start, events, stacks, metrics"
 
@@ -25,12 +25,14 @@ static int readName(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
     char *text = p->spec->name;
 
     if (!name)
-        return ebpfMonQueryRefuse(p, v->at, "this query has no \"name\". Its PVs are called by it");
+        return ebpfMonQueryRefuse(p, v->at, "this query has no \"name\". Give it one: the names of its PVs begin with "
+                                  "it");
     if (ebpfMonQueryReadText(p, v, "name", text, EBPFMON_QUERY_NAME_SIZE))
         return -1;
     for (; *text; text++)
         if (!isalnum((unsigned char)*text) && *text != '_')
-            return ebpfMonQueryRefuse(p, name->at, "\"name\" has letters, digits and _ only: PVs are called by it");
+            return ebpfMonQueryRefuse(p, name->at, "\"name\" may have letters, digits and _ only, because it is part "
+                                      "of the names of PVs");
     return 0;
 }
 
@@ -89,13 +91,14 @@ static int readLinear(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
     plan->step = (int64_t)floor((to - from) / scale / (double)steps);
     plan->steps = (uint32_t)steps;
     return plan->step >= 1 ? 0 :
-        ebpfMonQueryRefuse(p, v->at, "each step of a histogram is 1 at least, in what is counted: \"to\" is too small");
+        ebpfMonQueryRefuse(p, v->at, "a step of this histogram is smaller than one count (1 ns of a duration). Set a "
+                           "larger \"to\", or fewer \"steps\"");
 }
 
 static int readHistogram(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
 {
     if (p->spec->order.plan.value.what == EBPFMON_QUERY_NOTHING)
-        return ebpfMonQueryRefuse(p, v->at, "a histogram is one of a \"value\", and this query has none");
+        return ebpfMonQueryRefuse(p, v->at, "a histogram needs a \"value\", and this query has none. Give it one");
     if (v->kind == ebpfMonQueryJsonText && strcmp(v->text, "log2") == 0) {
         p->spec->order.plan.hist = EBPFMON_QUERY_LOG2;
         return 0;
@@ -105,7 +108,7 @@ static int readHistogram(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
     return ebpfMonQueryRefuse(p, v->at, "\"histogram\" is \"log2\" or {\"from\": A, \"to\": B, \"steps\": N}");
 }
 
-/* The value, its unit, its histogram. */
+/* Reads the value, its unit, its scale and its histogram. */
 static int readMeasure(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
 {
     ebpfMonQuerySpec *spec = p->spec;
@@ -160,19 +163,20 @@ static int readLimits(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
         ebpfMonQueryReadBool(p, v, "stacks", &spec->showStacks))
         return -1;
     if (spec->showStacks && spec->order.source == ebpfMonQueryCpuWait)
-        return ebpfMonQueryRefuse(p, ebpfMonQueryJsonFind(v, "stacks")->at, "a thread that waits for a CPU has no stack that "
-                                  "could be read. Take it from {\"tracepoint\": \"sched_switch\"}");
+        return ebpfMonQueryRefuse(p, ebpfMonQueryJsonFind(v, "stacks")->at, "the stack of a thread that waits for a "
+                                  "CPU cannot be read. Use the source {\"tracepoint\": \"sched_switch\"}");
     spec->order.plan.sends = spec->showStacks ? EBPFMON_QUERY_SENDS_STACKS
                            : spec->showEvents ? EBPFMON_QUERY_SENDS_EVENTS : EBPFMON_QUERY_SENDS_NOTHING;
-    if (spec->order.source == ebpfMonQueryEvent && ebpfMonPerfEventIsOfCpu(spec->order.event) && sample < CPU_EVENTS_LEAST)
-        return ebpfMonQueryRefuse(p, v->at, "the CPU counts \"%s\" too often to look at each one: set \"sample\" to %d or more",
-                                  spec->order.event->name, CPU_EVENTS_LEAST);
+    if (spec->order.source == ebpfMonQueryEvent && ebpfMonPerfEventIsOfCpu(spec->order.event) &&
+        sample < CPU_EVENTS_LEAST)
+        return ebpfMonQueryRefuse(p, v->at, "the CPU counts \"%s\" too often to look at each one: set \"sample\" to %d "
+                                  "or more", spec->order.event->name, CPU_EVENTS_LEAST);
     if (by >= ebpfMonQuerySortSum && spec->order.plan.value.what == EBPFMON_QUERY_NOTHING)
         return ebpfMonQueryRefuse(p, sort->at, "this query has no \"value\": sort by \"count\" or \"rate\"");
     spec->sort = (ebpfMonQuerySort)by;
     if (metrics > top)
-        return ebpfMonQueryRefuse(p, ebpfMonQueryJsonFind(v, "metrics")->at, "\"metrics\" are some of the rows that are published, "
-                                  "and \"top\" is %u", (unsigned)top);
+        return ebpfMonQueryRefuse(p, ebpfMonQueryJsonFind(v, "metrics")->at, "\"metrics\" cannot be larger than "
+                                  "\"top\", which is %u", (unsigned)top);
     spec->top = (unsigned)top;
     spec->metrics = (unsigned)metrics;
     spec->order.plan.sample = (uint32_t)sample;
@@ -209,7 +213,7 @@ static int readQuery(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
     keys = ebpfMonQueryJsonFind(v, "keys");
     where = ebpfMonQueryJsonFind(v, "where");
     if (!source)
-        return ebpfMonQueryRefuse(p, v->at, "query %s has no \"source\": what it looks at", p->spec->name);
+        return ebpfMonQueryRefuse(p, v->at, "query %s has no \"source\". Say at what it looks", p->spec->name);
     strcpy(p->spec->ioc, "*");
     if (ebpfMonQueryReadSource(p, source) || (of && readOf(p, of)) || (keys && readKeys(p, keys)) ||
         (where && ebpfMonQueryReadWhere(p, where)) || readMeasure(p, v) || readLimits(p, v))
@@ -217,14 +221,15 @@ static int readQuery(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
     ebpfMonQueryOrderTerms(&p->spec->order.plan);
     record = of ? ebpfMonQueryJsonFind(of, "record") : NULL;
     if (record && !hasRecord(&p->spec->order.plan))
-        return ebpfMonQueryRefuse(p, record->at, "\"record\" chooses among keys: add \"root\", \"record\", or an argument "
-                                  "\"as\" \"record\", to \"keys\"");
-    while (!ebpfMonQueryJsonFind(v, "maxKeys") && p->spec->order.maxKeys > 1 && countBytes(&p->spec->order) > BYTES_MOST)
+        return ebpfMonQueryRefuse(p, record->at, "\"record\" chooses among keys: add \"root\", \"record\", or an "
+                                  "argument \"as\" \"record\", to \"keys\"");
+    while (!ebpfMonQueryJsonFind(v, "maxKeys") && p->spec->order.maxKeys > 1 &&
+           countBytes(&p->spec->order) > BYTES_MOST)
         p->spec->order.maxKeys /= 2;
     bytes = countBytes(&p->spec->order);
     if (bytes > BYTES_MOST)
-        return ebpfMonQueryRefuse(p, v->at, "the tables of query %s would take %u MiB on this host, 32 are allowed. Set a "
-                                  "smaller \"maxKeys\" than %u, or leave \"histogram\" out", p->spec->name,
+        return ebpfMonQueryRefuse(p, v->at, "the tables of query %s would take %u MiB on this host; 32 are allowed. "
+                                  "Set a smaller \"maxKeys\" than %u, or leave \"histogram\" out", p->spec->name,
                                   (unsigned)(bytes >> 20), p->spec->order.maxKeys);
     return 0;
 }
@@ -237,7 +242,8 @@ static int readQueries(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *list,
             return -1;
         for (unsigned i = 0; i < set->count; i++)
             if (strcmp(set->spec[i].name, p->spec->name) == 0)
-                return ebpfMonQueryRefuse(p, v->at, "there are two queries \"%s\". Give each its own name", p->spec->name);
+                return ebpfMonQueryRefuse(p, v->at, "there are two queries \"%s\". Give each its own name",
+                                          p->spec->name);
         set->count++;
     }
     return 0;
@@ -251,7 +257,8 @@ static ebpfMonQuerySet *readFile(ebpfMonQueryParser *p, const ebpfMonQueryJsonVa
     if (ebpfMonQueryCheckKeys(p, top, "the file", "queries"))
         return NULL;
     if (!list || list->kind != ebpfMonQueryJsonList || !list->count || list->count > EBPFMON_QUERIES_MAX) {
-        ebpfMonQueryRefuse(p, list ? list->at : top->at, "\"queries\" is a list of 1 to %d queries", EBPFMON_QUERIES_MAX);
+        ebpfMonQueryRefuse(p, list ? list->at : top->at, "\"queries\" is a list of 1 to %d queries",
+                           EBPFMON_QUERIES_MAX);
         return NULL;
     }
     set = calloc(1, sizeof(*set) + list->count * sizeof(set->spec[0]));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The fields of a query. Its source: queryParseSource.c, its conditions: queryParseWhere.c. */
+/* Reads the fields of a query. queryParseSource.c reads its source, queryParseWhere.c its conditions. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #define MEASURED    (BIT(Call) | BIT(SyscallCall) | BIT(CpuWait))
 #define RETURNING   (BIT(AtReturn) | BIT(Call) | BIT(SyscallCall))
 
-/* The fields that are words. */
+/* The fields that are words, their sizes in bytes, and the sources that have them. */
 static const struct {
     const char *name;
     enum ebpfMonQueryWhat what;
@@ -34,11 +34,12 @@ static const struct {
     { "file",      EBPFMON_QUERY_FILE,      EBPFMON_QUERY_TEXT, BIT(Syscall) | BIT(SyscallCall) },
     { "put",       EBPFMON_QUERY_PUT,       24, ANY },
     { "author",    EBPFMON_QUERY_AUTHOR,    EBPFMON_QUERY_TEXT, ANY },
-    { "client",    EBPFMON_QUERY_CLIENT,    EBPFMON_QUERY_TEXT, ~BIT(CpuWait) }, /* its name is in the IOC's memory */
+    { "client",    EBPFMON_QUERY_CLIENT,    EBPFMON_QUERY_TEXT, ~BIT(CpuWait) }, /* needs the IOC's memory */
 };
 
-#define FIELDS "\"ioc\", \"thread\", \"root\", \"record\", \"cpu\", \"pid\", \"tid\", \"return\", \"duration\", \"syscall\", \"preempted\", " \
-               "\"before\", \"function\", \"file\", \"put\", \"author\", \"client\", {\"arg\": N, \"at\": [OFFSET, ...], \"as\": TYPE} or {\"return\": TYPE}"
+#define FIELDS "\"ioc\", \"thread\", \"root\", \"record\", \"cpu\", \"pid\", \"tid\", \"return\", \"duration\", " \
+               "\"syscall\", \"preempted\", \"before\", \"function\", \"file\", \"put\", \"author\", \"client\", " \
+               "{\"arg\": N, \"at\": [OFFSET, ...], \"as\": TYPE} or {\"return\": TYPE}"
 
 /* In the order of enum ebpfMonQueryType. */
 static const char *const types[] = {"uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64",
@@ -50,8 +51,8 @@ static int readWordField(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, 
         if (strcmp(fields[i].name, v->text) != 0)
             continue;
         if (!(fields[i].sources >> p->spec->order.source & 1))
-            return ebpfMonQueryRefuse(p, v->at, "this source has no \"%s\". See its row in the table of sources",
-                                      v->text);
+            return ebpfMonQueryRefuse(p, v->at, "this source has no \"%s\". See its row in the table of sources: "
+                                      "queries.md", v->text);
         field->what = fields[i].what;
         field->size = (uint8_t)fields[i].size;
         p->spec->order.needsRecord |= field->what == EBPFMON_QUERY_IN_HAND;
@@ -62,14 +63,15 @@ static int readWordField(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, 
         field->type = field->what == EBPFMON_QUERY_RETURN ? EBPFMON_QUERY_S64 : EBPFMON_QUERY_U64;
         return 0;
     }
-    return ebpfMonQueryRefuse(p, v->at, "\"%.40s\" is no field. Known are: %s", v->text, FIELDS);
+    return ebpfMonQueryRefuse(p, v->at, "there is no field \"%.40s\". Known are: %s", v->text, FIELDS);
 }
 
 static int readSteps(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, struct ebpfMonQueryField *field)
 {
     if (v->kind != ebpfMonQueryJsonList || !v->count || v->count > EBPFMON_QUERY_STEPS)
-        return ebpfMonQueryRefuse(p, v->at, "\"at\" is a list of 1 to %d offsets: [16], or [40, 8] for the value 8 bytes "
-                                  "behind the pointer that is 40 bytes behind the argument", EBPFMON_QUERY_STEPS);
+        return ebpfMonQueryRefuse(p, v->at, "\"at\" is a list of 1 to %d offsets in bytes. [40, 8]: the argument "
+                                  "points to a struct; at its byte 40 is a pointer to another struct; the value is at "
+                                  "byte 8 of it", EBPFMON_QUERY_STEPS);
     for (const ebpfMonQueryJsonValue *o = v->first; o; o = o->next) {
         if (o->kind != ebpfMonQueryJsonNumber || !o->isInteger || o->integer < -65536 || o->integer > 16777216)
             return ebpfMonQueryRefuse(p, o->at, "an offset is a whole number of bytes from -65536 to 16777216");
@@ -86,31 +88,33 @@ static int readArg(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, struct
     int type = EBPFMON_QUERY_S64;
 
     if (!(WITH_ARGS >> source & 1))
-        return ebpfMonQueryRefuse(p, v->at, "this source has no arguments. See its row in the table of sources");
+        return ebpfMonQueryRefuse(p, v->at, "this source has no arguments. See its row in the table of sources: "
+                                  "queries.md");
     if (ebpfMonQueryCheckKeys(p, v, "an argument", "arg, at, as") ||
         ebpfMonQueryReadWhole(p, v, "arg", 1, most, &arg) || (at && readSteps(p, at, field)) ||
         (as && ebpfMonQueryReadWord(p, as, "\"as\"", types, &type)))
         return -1;
     if (source == ebpfMonQueryTracepoint && (at || type == EBPFMON_QUERY_CHARS || type == EBPFMON_QUERY_RECORD))
-        return ebpfMonQueryRefuse(p, v->at, "an argument of a tracepoint is a number, or a socket: leave \"at\" out, and "
-                                  "\"as\" text or record");
+        return ebpfMonQueryRefuse(p, v->at, "an argument of a tracepoint is a number, or a socket: leave out \"at\", "
+                                  "and \"as\" \"text\" or \"record\"");
     if (source != ebpfMonQueryTracepoint && type == EBPFMON_QUERY_SOCKET)
-        return ebpfMonQueryRefuse(p, as->at, "only arguments of tracepoints are sockets of the kernel. A system call has the "
-                                  "field \"file\"");
+        return ebpfMonQueryRefuse(p, as->at, "only an argument of a tracepoint can be a \"socket\". For a system call "
+                                  "use the field \"file\"");
     if ((type == EBPFMON_QUERY_F32 || type == EBPFMON_QUERY_F64) && !at)
-        return ebpfMonQueryRefuse(p, as->at, "a double that is an argument itself is in a register that eBPF cannot read. One "
-                                  "that an argument points to is possible, with \"at\"");
+        return ebpfMonQueryRefuse(p, as->at, "eBPF cannot read the register of an argument that is a float or double. "
+                                  "It can read one to which an argument points: use \"at\"");
     field->what = EBPFMON_QUERY_ARG;
     field->arg = (uint8_t)(arg - 1);
     field->type = (uint8_t)type;
-    field->size = type == EBPFMON_QUERY_CHARS || type == EBPFMON_QUERY_SOCKET ? EBPFMON_QUERY_TEXT : type == EBPFMON_QUERY_RECORD ? 16 : 8;
+    field->size = type == EBPFMON_QUERY_CHARS || type == EBPFMON_QUERY_SOCKET ? EBPFMON_QUERY_TEXT :
+                  type == EBPFMON_QUERY_RECORD ? 16 : 8;
     p->spec->function.args |= 1u << field->arg;
     p->spec->order.plan.args |= 1u << field->arg;
     return 0;
 }
 
-int ebpfMonQueryReadField(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, struct ebpfMonQueryField *field, char *name,
-                          size_t size)
+int ebpfMonQueryReadField(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, struct ebpfMonQueryField *field,
+                          char *name, size_t size)
 {
     const ebpfMonQueryJsonValue *returned = ebpfMonQueryJsonFind(v, "return");
     int type;
@@ -131,12 +135,13 @@ int ebpfMonQueryReadField(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v,
     if (!returned)
         return ebpfMonQueryRefuse(p, v->at, "a field is one of %s", FIELDS);
     if (!(RETURNING >> p->spec->order.source & 1))
-        return ebpfMonQueryRefuse(p, v->at, "this source returns nothing. See its row in the table of sources");
-    if (ebpfMonQueryCheckKeys(p, v, "what is returned", "return") ||
+        return ebpfMonQueryRefuse(p, v->at, "this source returns nothing. See its row in the table of sources: "
+                                  "queries.md");
+    if (ebpfMonQueryCheckKeys(p, v, "a return value", "return") ||
         ebpfMonQueryReadWord(p, returned, "\"return\"", types, &type))
         return -1;
     if (type > EBPFMON_QUERY_S64)
-        return ebpfMonQueryRefuse(p, returned->at, "what is returned can be a number only: int8 to uint64");
+        return ebpfMonQueryRefuse(p, returned->at, "a return value can be a number only: int8 to uint64");
     field->what = EBPFMON_QUERY_RETURN;
     field->type = (uint8_t)type;
     field->size = 8;

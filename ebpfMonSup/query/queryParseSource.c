@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* At what a query looks. */
+/* Reads the source of a query: at what it looks. */
 #include <string.h>
 
 #include "query/queryParser.h"
 
 static int readFunction(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
 {
-    static const char *const places[] = {"entry", "return", "duration", NULL}; /* as ebpfMonQuerySource has them */
+    static const char *const places[] = {"entry", "return", "duration", NULL}; /* in the order of ebpfMonQuerySource */
     ebpfMonFunctionWanted *f = &p->spec->function;
     const ebpfMonQueryJsonValue *when = ebpfMonQueryJsonFind(v, "when"), *offset = ebpfMonQueryJsonFind(v, "offset");
     int place = ebpfMonQueryAtEntry;
@@ -20,10 +20,11 @@ static int readFunction(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
         (when && ebpfMonQueryReadWord(p, when, "\"when\"", places, &place)))
         return -1;
     if (!f->symbol[0] && (!offset || !ebpfMonQueryJsonFind(v, "object")))
-        return ebpfMonQueryRefuse(p, v->at, "a source without \"function\" takes \"object\" and \"offset\": the offset in "
-                                  "that file");
+        return ebpfMonQueryRefuse(p, v->at, "a source without \"function\" needs \"object\" and \"offset\": a file, "
+                                  "and the offset in it");
     if (offset && ebpfMonFunctionIsPattern(f->symbol))
-        return ebpfMonQueryRefuse(p, offset->at, "an \"offset\" is one in a function, not in all that match a pattern");
+        return ebpfMonQueryRefuse(p, offset->at, "\"offset\" is possible in one function only, not with a pattern of "
+                                  "functions");
     if (at && place != ebpfMonQueryAtEntry)
         return ebpfMonQueryRefuse(p, when->at, "with \"offset\" only \"when\": \"entry\" is possible");
     f->offset = (uint64_t)at;
@@ -44,8 +45,8 @@ static int readUsdt(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
         return -1;
     colon = strchr(f->symbol, ':');
     if (!colon || colon == f->symbol || !colon[1] || strchr(colon + 1, ':'))
-        return ebpfMonQueryRefuse(p, ebpfMonQueryJsonFind(v, "usdt")->at, "\"usdt\" is \"PROVIDER:NAME\", as in \"libc:setjmp\". "
-                                  "readelf -n FILE lists those of a file");
+        return ebpfMonQueryRefuse(p, ebpfMonQueryJsonFind(v, "usdt")->at, "\"usdt\" is \"PROVIDER:NAME\", such as "
+                                  "\"libc:setjmp\". readelf -n FILE lists the USDT probes of a file");
     f->isUsdt = 1;
     p->spec->order.source = ebpfMonQueryUsdt;
     return 0;
@@ -91,7 +92,8 @@ static int readTracepoint(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
 {
     p->spec->order.source = ebpfMonQueryTracepoint;
     return ebpfMonQueryCheckKeys(p, v, "this source", "tracepoint") ||
-           ebpfMonQueryReadText(p, v, "tracepoint", p->spec->order.tracepoint, sizeof(p->spec->order.tracepoint)) ? -1 : 0;
+           ebpfMonQueryReadText(p, v, "tracepoint", p->spec->order.tracepoint,
+                                sizeof(p->spec->order.tracepoint)) ? -1 : 0;
 }
 
 static int readCpuWait(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
@@ -101,7 +103,7 @@ static int readCpuWait(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
     p->spec->order.source = ebpfMonQueryCpuWait;
     if (ebpfMonQueryCheckKeys(p, v, "this source", "cpuWait") || ebpfMonQueryReadBool(p, v, "cpuWait", &on))
         return -1;
-    return on ? 0 : ebpfMonQueryRefuse(p, v->first->at, "\"cpuWait\" is true");
+    return on ? 0 : ebpfMonQueryRefuse(p, v->first->at, "\"cpuWait\" can only be true");
 }
 
 int ebpfMonQueryReadSource(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
@@ -110,15 +112,16 @@ int ebpfMonQueryReadSource(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v
         const char *key;
         int (*read)(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v);
     } sources[] = {
-        { "function", readFunction }, { "usdt", readUsdt }, { "offset", readFunction }, { "syscalls", readSyscallSource },
-        { "profile", readProfile }, { "event", readEvent }, { "tracepoint", readTracepoint }, { "cpuWait", readCpuWait },
+        { "function", readFunction }, { "usdt", readUsdt }, { "offset", readFunction },
+        { "syscalls", readSyscallSource }, { "profile", readProfile }, { "event", readEvent },
+        { "tracepoint", readTracepoint }, { "cpuWait", readCpuWait },
     };
 
     for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
         if (ebpfMonQueryJsonFind(v, sources[i].key))
             return sources[i].read(p, v);
-    return ebpfMonQueryRefuse(p, v->at, "a source is one of {\"function\": NAME, \"object\": PATTERN, \"when\": \"entry\", "
-                              "\"return\" or \"duration\"}, {\"usdt\": \"PROVIDER:NAME\"}, {\"syscalls\": \"entry\" or \"duration\"}, {\"profile\": HZ}, "
-                              "{\"event\": \"page-faults\"}, "
+    return ebpfMonQueryRefuse(p, v->at, "a source is one of {\"function\": NAME, \"object\": PATTERN, \"when\": "
+                              "\"entry\", \"return\" or \"duration\"}, {\"usdt\": \"PROVIDER:NAME\"}, {\"syscalls\": "
+                              "\"entry\" or \"duration\"}, {\"profile\": HZ}, {\"event\": \"page-faults\"}, "
                               "{\"tracepoint\": NAME}, {\"cpuWait\": true}");
 }

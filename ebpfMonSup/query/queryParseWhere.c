@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The conditions of a query: a list of which all must be true; an element {"any": [...]} is true if one of its own is. */
+/* Reads the conditions of a query. All conditions of the list must be true. An element {"any": [...]} is true if one
+ * condition in it is true. */
 #include <string.h>
 
 #include "host/syscallName.h"
 #include "query/queryParser.h"
 
-/* A place for one more condition. NULL: refused. */
+/* Adds a condition to a clause: conditions of one clause are joined by "or", the clauses by "and". NULL: the query is
+ * refused. */
 static struct ebpfMonQueryTerm *addTerm(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, unsigned clause)
 {
     struct ebpfMonQueryPlan *plan = &p->spec->order.plan;
 
     if (plan->terms == EBPFMON_QUERY_TERMS) {
-        ebpfMonQueryRefuse(p, v->at, "there are more than %d conditions, with \"thread\" of \"of\". Use two queries",
+        ebpfMonQueryRefuse(p, v->at, "there are more than %d conditions (\"thread\" of \"of\" is one). Use two queries",
                            EBPFMON_QUERY_TERMS);
         return NULL;
     }
@@ -19,22 +21,23 @@ static struct ebpfMonQueryTerm *addTerm(ebpfMonQueryParser *p, const ebpfMonQuer
     return &plan->term[plan->terms++];
 }
 
-/* Compares with the begin of a text, or with all of it. */
+/* The condition compares with a whole text, or ("prefix") with the begin of it. */
 static int setText(ebpfMonQueryParser *p, struct ebpfMonQueryTerm *t, const ebpfMonQueryJsonValue *v, size_t length,
                    int prefix)
 {
     size_t most = t->field.size - 1u;
 
     if (length > most || (!length && prefix))
-        return ebpfMonQueryRefuse(p, v->at, "this text is compared with one of at most %u bytes. Write 1 to %u",
-                                  (unsigned)most, (unsigned)most);
+        return ebpfMonQueryRefuse(p, v->at, "texts of this field have at most %u bytes. Write 1 to %u", (unsigned)most,
+                                  (unsigned)most);
     memset(t->mask, 0, sizeof(t->mask));
     memset(t->mask, 0xff, prefix ? length : length + 1);
     memcpy(t->text, v->text, length);
     return 0;
 }
 
-/* Compares a CA client with "user@host", or the begin of that. As the key has them, both parts are cut. */
+/* The condition compares a CA client with "user@host", or ("prefix") with the begin of it. The key has the first
+ * bytes of both names only, so longer names are refused. */
 static int setWho(ebpfMonQueryParser *p, struct ebpfMonQueryTerm *t, const ebpfMonQueryJsonValue *v, int prefix)
 {
     const char *at = strchr(v->text, '@'), *host = at ? at + 1 : "";
@@ -42,8 +45,9 @@ static int setWho(ebpfMonQueryParser *p, struct ebpfMonQueryTerm *t, const ebpfM
     struct ebpfMonQueryWho who = { .kind = EBPFMON_QUERY_BY_CA }, mask;
 
     if ((!at && !prefix) || !userLen || userLen >= sizeof(who.user) || hostLen >= sizeof(who.host))
-        return ebpfMonQueryRefuse(p, v->at, "a client is compared with \"user@host\", or by \"begins\" with \"user\": up "
-                                  "to %u and %u bytes", (unsigned)sizeof(who.user) - 1, (unsigned)sizeof(who.host) - 1);
+        return ebpfMonQueryRefuse(p, v->at, "a client is compared with \"user@host\", or by \"begins\" with \"user\": "
+                                  "up to %u and %u bytes", (unsigned)sizeof(who.user) - 1,
+                                  (unsigned)sizeof(who.host) - 1);
     memset(&mask, 0, sizeof(mask));
     memset(&mask.kind, 0xff, sizeof(mask.kind));
     memcpy(who.user, v->text, userLen);
@@ -62,7 +66,7 @@ static int setNumber(ebpfMonQueryParser *p, struct ebpfMonQueryTerm *t, const eb
     if (v->kind == ebpfMonQueryJsonText && t->field.what == EBPFMON_QUERY_SYSCALL) {
         number = ebpfMonSyscallNumber(v->text);
         if (number < 0)
-            return ebpfMonQueryRefuse(p, v->at, "\"%.40s\" is no system call of this machine", v->text);
+            return ebpfMonQueryRefuse(p, v->at, "this machine has no system call \"%.40s\"", v->text);
         t->number = (uint64_t)number;
         return 0;
     }
@@ -84,12 +88,13 @@ static int setNumber(ebpfMonQueryParser *p, struct ebpfMonQueryTerm *t, const eb
     else
         t->number = (uint64_t)v->integer;
     if (v->kind == ebpfMonQueryJsonNumber && v->integer < 0 && !t->isSigned)
-        return ebpfMonQueryRefuse(p, v->at, "this field is never negative. Give it \"as\": \"int64\" if it can be");
+        return ebpfMonQueryRefuse(p, v->at, "this field is never negative. If it can be, give it \"as\": \"int64\"");
     return 0;
 }
 
 static int readCondition(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, unsigned clause)
 {
+    enum { begins = 6 }; /* index in "compares"; the others are those of enum ebpfMonQueryCompare */
     static const char *const compares[] = {"==", "!=", "<", "<=", ">", ">=", "begins", NULL};
     const ebpfMonQueryJsonValue *field, *is, *value;
     struct ebpfMonQueryTerm *t;
@@ -109,9 +114,9 @@ static int readCondition(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, 
     if (t->field.what == EBPFMON_QUERY_FUNCTION)
         return ebpfMonQueryRefuse(p, field->at, "functions are chosen by \"source\"");
     if (t->field.what == EBPFMON_QUERY_PUT)
-        return ebpfMonQueryRefuse(p, field->at, "a put is no text that the kernel could compare. Have it among \"keys\"");
+        return ebpfMonQueryRefuse(p, field->at, "the kernel cannot compare the name of a put. Use \"put\" in \"keys\"");
     if (ebpfMonQueryIsFile(&t->field))
-        return ebpfMonQueryRefuse(p, field->at, "a file or socket is no text that the kernel could compare. Have it among "
+        return ebpfMonQueryRefuse(p, field->at, "the kernel cannot compare the name of a file or socket. Use it in "
                                   "\"keys\"");
     if (t->field.what == EBPFMON_QUERY_IOC || ebpfMonQueryIsRecord(&t->field))
         return ebpfMonQueryRefuse(p, field->at, "IOCs and records are chosen by \"of\": {\"ioc\": PATTERN, \"record\": "
@@ -119,15 +124,15 @@ static int readCondition(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, 
     t->compare = (uint8_t)compare;
     t->isSigned = (uint8_t)ebpfMonQueryIsSigned(&t->field);
     if (!ebpfMonQueryIsText(&t->field) && !ebpfMonQueryIsWho(&t->field))
-        return compare == 6 ? ebpfMonQueryRefuse(p, is->at, "\"begins\" is for texts. Compare a number by ==, !=, <, <=, > "
-                                                 "or >=") : setNumber(p, t, value);
-    if (compare > EBPFMON_QUERY_UNEQUAL && compare != 6)
+        return compare == begins ? ebpfMonQueryRefuse(p, is->at, "\"begins\" is for texts. Compare a number by ==, !=, "
+                                                      "<, <=, > or >=") : setNumber(p, t, value);
+    if (compare > EBPFMON_QUERY_UNEQUAL && compare != begins)
         return ebpfMonQueryRefuse(p, is->at, "a text is compared by ==, != or begins");
     if (value->kind != ebpfMonQueryJsonText)
         return ebpfMonQueryRefuse(p, value->at, "this field is compared with a text");
     t->compare = compare == EBPFMON_QUERY_UNEQUAL ? EBPFMON_QUERY_TEXT_UNEQUAL : EBPFMON_QUERY_TEXT_EQUAL;
-    return ebpfMonQueryIsWho(&t->field) ? setWho(p, t, value, compare == 6)
-                                        : setText(p, t, value, value->length, compare == 6);
+    return ebpfMonQueryIsWho(&t->field) ? setWho(p, t, value, compare == begins)
+                                        : setText(p, t, value, value->length, compare == begins);
 }
 
 int ebpfMonQueryReadWhere(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *where)
@@ -140,7 +145,8 @@ int ebpfMonQueryReadWhere(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *wh
         const ebpfMonQueryJsonValue *any = ebpfMonQueryJsonFind(v, "any");
 
         if (clause == EBPFMON_QUERY_TERMS)
-            return ebpfMonQueryRefuse(p, v->at, "there are more than %d conditions. Use two queries", EBPFMON_QUERY_TERMS);
+            return ebpfMonQueryRefuse(p, v->at, "there are more than %d conditions. Use two queries",
+                                      EBPFMON_QUERY_TERMS);
         if (!any) {
             if (readCondition(p, v, clause))
                 return -1;
@@ -164,12 +170,14 @@ int ebpfMonQueryReadThread(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v
     struct ebpfMonQueryTerm *t;
 
     if (!length || length != v->length)
-        return ebpfMonQueryRefuse(p, v->at, "\"thread\" is the name of a thread, or its begin and a *: \"scan-*\"");
+        return ebpfMonQueryRefuse(p, v->at, "\"thread\" is the name of a thread, or the begin of a name and a *, such "
+                                  "as \"scan-*\"");
     length -= (size_t)prefix;
     if (prefix && !length)
         return 0;
     if (memchr(v->text, '*', length) || strchr(v->text, '?'))
-        return ebpfMonQueryRefuse(p, v->at, "a pattern of threads may have one *, at its end. The kernel looks for it");
+        return ebpfMonQueryRefuse(p, v->at, "a pattern of threads may have one *, at its end. The kernel cannot "
+                                  "compare other patterns");
     t = addTerm(p, v, EBPFMON_QUERY_TERMS);
     if (!t)
         return -1;
@@ -179,7 +187,8 @@ int ebpfMonQueryReadThread(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v
     return setText(p, t, v, length, prefix);
 }
 
-static int isLate(const struct ebpfMonQueryTerm *t)
+/* Nonzero: this is known only at the end of a call. */
+static int isKnownAtEnd(const struct ebpfMonQueryTerm *t)
 {
     return t->field.what == EBPFMON_QUERY_RETURN || t->field.what == EBPFMON_QUERY_DURATION;
 }
@@ -189,7 +198,8 @@ void ebpfMonQueryOrderTerms(struct ebpfMonQueryPlan *plan)
     struct ebpfMonQueryTerm *t = plan->term;
 
     for (unsigned i = 1; i < plan->terms; i++)
-        for (unsigned n = i; n && t[n].clause == t[n - 1].clause && isLate(&t[n - 1]) && !isLate(&t[n]); n--) {
+        for (unsigned n = i; n && t[n].clause == t[n - 1].clause && isKnownAtEnd(&t[n - 1]) && !isKnownAtEnd(&t[n]);
+             n--) {
             struct ebpfMonQueryTerm other = t[n];
 
             t[n] = t[n - 1];

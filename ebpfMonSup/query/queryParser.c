@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The parts that all of a query file is made of: keys, numbers, texts, words. */
+/* Reads the smallest parts of a query file: keys, numbers, texts, words. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +18,7 @@ int ebpfMonQueryRefuse(ebpfMonQueryParser *p, size_t at, const char *format, ...
     return -1;
 }
 
-/* Whether a word is in "one, two, three". */
+/* Nonzero: the word is in a list such as "one, two, three". */
 static int isInList(const char *list, const char *word)
 {
     size_t length = strlen(word);
@@ -29,7 +29,8 @@ static int isInList(const char *list, const char *word)
     return 0;
 }
 
-int ebpfMonQueryCheckKeys(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *value, const char *what, const char *known)
+int ebpfMonQueryCheckKeys(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *value, const char *what,
+                          const char *known)
 {
     if (value->kind != ebpfMonQueryJsonMap)
         return ebpfMonQueryRefuse(p, value->at, "%s is a map { ... } of these: %s", what, known);
@@ -39,8 +40,8 @@ int ebpfMonQueryCheckKeys(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *va
     return 0;
 }
 
-int ebpfMonQueryReadNumber(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *map, const char *key, double min, double max,
-                           double *to)
+int ebpfMonQueryReadNumber(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *map, const char *key, double min,
+                           double max, double *to)
 {
     const ebpfMonQueryJsonValue *v = ebpfMonQueryJsonFind(map, key);
 
@@ -52,8 +53,8 @@ int ebpfMonQueryReadNumber(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *m
     return 0;
 }
 
-int ebpfMonQueryReadWhole(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *map, const char *key, int64_t min, int64_t max,
-                          int64_t *to)
+int ebpfMonQueryReadWhole(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *map, const char *key, int64_t min,
+                          int64_t max, int64_t *to)
 {
     const ebpfMonQueryJsonValue *v = ebpfMonQueryJsonFind(map, key);
 
@@ -66,7 +67,8 @@ int ebpfMonQueryReadWhole(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *ma
     return 0;
 }
 
-int ebpfMonQueryReadText(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *map, const char *key, char *to, size_t size)
+int ebpfMonQueryReadText(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *map, const char *key, char *to,
+                         size_t size)
 {
     const ebpfMonQueryJsonValue *v = ebpfMonQueryJsonFind(map, key);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Functions that the files of the parser of queries share. All of them return 0; -1: the query is refused. */
+/* The functions that the files of the parser of queries share. Private to this room; one thread. All functions
+ * return 0, or -1: the query is refused, and p->why says why. */
 #ifndef EBPFMON_QUERYPARSER_H
 #define EBPFMON_QUERYPARSER_H
 
@@ -8,42 +9,46 @@
 
 typedef struct {
     char   why[320];
-    size_t at;              /* in the text */
-    ebpfMonQuerySpec *spec; /* being made */
+    size_t at;              /* offset in the text of what is wrong */
+    ebpfMonQuerySpec *spec; /* the query that is read now */
 } ebpfMonQueryParser;
 
-/* Notes why, and where. Returns -1. */
+/* Refuses the query: sets the reason and its offset in the text. Returns -1. */
 int ebpfMonQueryRefuse(ebpfMonQueryParser *p, size_t at, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* "value" must be a map with no other keys than these: "name, title". "what": "a query". */
-int ebpfMonQueryCheckKeys(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *value, const char *what, const char *known);
+/* "value" must be a map that has only keys of "known" (for example "name, title"). "what": its name for the message
+ * (for example "a query"). */
+int ebpfMonQueryCheckKeys(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *value, const char *what,
+                          const char *known);
 
-/* Read the value of a key into *to; if the key is not there, *to does not change. */
-int ebpfMonQueryReadNumber(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *map, const char *key, double min, double max,
-                           double *to);
-int ebpfMonQueryReadWhole(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *map, const char *key, int64_t min, int64_t max,
-                          int64_t *to);
-int ebpfMonQueryReadText(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *map, const char *key, char *to, size_t size);
+/* Read the value of a key into *to. If the map does not have the key, *to does not change. */
+int ebpfMonQueryReadNumber(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *map, const char *key, double min,
+                           double max, double *to);
+int ebpfMonQueryReadWhole(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *map, const char *key, int64_t min,
+                          int64_t max, int64_t *to);
+int ebpfMonQueryReadText(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *map, const char *key, char *to,
+                         size_t size);
 int ebpfMonQueryReadBool(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *map, const char *key, int *to);
 
-/* The number of a word in a list that ends with NULL; "what": "a sort". */
+/* Sets *number to the index of the word in "words", which end with NULL. "what": the name of the value for the
+ * message. */
 int ebpfMonQueryReadWord(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *value, const char *what,
                          const char *const *words, int *number);
 
-/* Reads a field: what to take from an event. "name" (may be NULL): gets the name of a column with this field. */
+/* Reads a field: what is taken from an event. "name" gets the title of a column with this field; it may be NULL. */
 int ebpfMonQueryReadField(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *value, struct ebpfMonQueryField *field,
                           char *name, size_t size);
 
-/* The source, when p->spec->order is still empty. */
+/* Reads the source. Call this first, while p->spec->order is empty. */
 int ebpfMonQueryReadSource(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *source);
 
-/* The conditions. */
+/* Reads the conditions. */
 int ebpfMonQueryReadWhere(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *where);
 
-/* "thread" of "of": a name, or its begin and a "*". One more condition. */
+/* Reads "thread" of "of", a name or the begin of a name with a "*", and adds it as a condition. */
 int ebpfMonQueryReadThread(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *pattern);
 
-/* Puts all conditions in the order that struct ebpfMonQueryTerm asks for. */
+/* Puts all conditions into the order that struct ebpfMonQueryTerm needs. */
 void ebpfMonQueryOrderTerms(struct ebpfMonQueryPlan *plan);
 
 #endif

@@ -12,7 +12,7 @@
 
 static const char *const stateNames[] = {"absent", "off", "starting", "running", "done", "failed"};
 
-/* A copy, which the caller frees; NULL without memory. */
+/* Returns a copy of the result, which the caller frees; NULL without memory. */
 static ebpfMonQueryResult *copyResult(int number)
 {
     ebpfMonQueryResult *copy = malloc(sizeof(*copy));
@@ -59,7 +59,8 @@ static void addNumber(ebpfMonTextReport *report, double value)
 
 static void addRows(ebpfMonTextReport *report, const ebpfMonQueryResult *r)
 {
-    static const char *const titles[VALUES_MOST] = {"count", "rate/s", "sum", "mean", "min", "max", "p50", "p90", "p99"};
+    static const char *const titles[VALUES_MOST] = {"count", "rate/s", "sum", "mean", "min", "max", "p50", "p90",
+                                                    "p99"};
     ebpfMonReportColumn columns[EBPFMON_QUERY_KEYS_MAX + VALUES_MOST];
     unsigned values = !r->hasValue ? 2 : !r->hasHist ? 6 : VALUES_MOST, n = 0;
 
@@ -98,7 +99,9 @@ static void addBars(ebpfMonTextReport *report, const ebpfMonQueryResult *r)
 
 static void addEvents(ebpfMonTextReport *report, const ebpfMonQueryResult *r)
 {
-    ebpfMonReportColumn columns[4 + EBPFMON_QUERY_KEYS_MAX] = {{"time", -29}, {"thread", -15}, {"CPU", 4}, {"value", 12}};
+    ebpfMonReportColumn columns[4 + EBPFMON_QUERY_KEYS_MAX] = {
+        {"time", -29}, {"thread", -15}, {"CPU", 4}, {"value", 12}
+    };
     unsigned n = 4;
 
     for (unsigned k = 0; k < r->keys; k++)

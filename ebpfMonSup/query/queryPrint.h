@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Queries and their results as text, for the shell. Any thread. */
+/* Writes queries and their results as text, for the shell. Any thread; takes the lock of the results for a copy.
+ * "result": the number of a result (model/queryValues.h). */
 #ifndef EBPFMON_QUERYPRINT_H
 #define EBPFMON_QUERYPRINT_H
 
 #include "common/textReport.h"
 
-/* The list of queries: its titles, then a line for each. "result": its number. */
+/* Adds the list of queries: first the titles of the columns, then one line for each query. */
 void ebpfMonQueryPrintBegin(ebpfMonTextReport *report);
 void ebpfMonQueryPrintLine(ebpfMonTextReport *report, int result, const char *file);
 
-/* The rows of a result, its histogram as bars, and its last events. */
+/* Adds the rows of a result, its histogram as bars, and its last events. */
 void ebpfMonQueryPrintResult(ebpfMonTextReport *report, int result);
 
-/* Its stacks, a line for each, as flamegraph.pl reads them. */
+/* Adds the stacks of a result, one line for each stack, in the format of flamegraph.pl. */
 void ebpfMonQueryPrintStacks(ebpfMonTextReport *report, int result);
 
 #endif

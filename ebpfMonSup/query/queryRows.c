@@ -12,18 +12,18 @@
 typedef struct {
     uint8_t key[EBPFMON_QUERY_KEY_SIZE];
     ebpfMonQueryRow row;
-    double before;  /* its count at the last look */
-    int    isShown; /* its record matches */
+    double before;  /* row.count at the last look */
+    int    isShown; /* its records match spec->record */
 } Row;
 
 struct ebpfMonQueryRows {
     const ebpfMonQuerySpec *spec;
     unsigned keySize;
     Row     *row;
-    size_t   known;         /* those of earlier looks, in the order of their keys */
-    size_t   count, room;   /* with those that this look has added behind them */
-    uint64_t hist[EBPFMON_QUERY_BUCKETS]; /* over all keys */
-    unsigned *shown;        /* numbers of rows, the first to be published first */
+    size_t   known;         /* rows of earlier looks, sorted by key */
+    size_t   count, room;   /* all rows: those that this look has added follow the known ones, not sorted */
+    uint64_t hist[EBPFMON_QUERY_BUCKETS]; /* the sum over all keys */
+    unsigned *shown;        /* indexes of the rows that match, in the order in which they are published */
     size_t   shownCount, shownRoom;
 };
 
@@ -58,7 +58,7 @@ static int compareKeys(const void *a, const void *b)
     return memcmp(((const Row *)a)->key, ((const Row *)b)->key, EBPFMON_QUERY_KEY_SIZE);
 }
 
-/* A percentile: the upper edge of the bucket in which it lies, but not above the greatest value. */
+/* Returns a percentile: the upper edge of its bucket, or the greatest value if that is smaller. */
 static double findPercentile(const struct ebpfMonQueryCell *cell, double part, double max)
 {
     uint64_t sum = 0, want;
@@ -92,7 +92,7 @@ void ebpfMonQueryRowsAdd(ebpfMonQueryRows *r, const uint8_t *key, const struct e
 {
     Row wanted, *row;
 
-    if (!cell->count) /* another CPU is making it */
+    if (!cell->count) /* a CPU has just made this cell and not filled it yet */
         return;
     memset(&wanted, 0, sizeof(wanted));
     memcpy(wanted.key, key, r->keySize);
@@ -110,7 +110,7 @@ void ebpfMonQueryRowsAdd(ebpfMonQueryRows *r, const uint8_t *key, const struct e
             r->hist[b] += cell->hist[b];
 }
 
-/* Nonzero: each record in the key matches. */
+/* Nonzero: all records in the key match. */
 static int matchesRecords(const ebpfMonQuerySpec *spec, const ebpfMonQueryRow *row)
 {
     for (unsigned i = 0; i < spec->order.plan.keys && spec->record[0]; i++)
@@ -175,8 +175,8 @@ void ebpfMonQueryRowsEnd(ebpfMonQueryRows *r, const ebpfMonQueryNames *names, do
         qsort_r(r->shown, r->shownCount, sizeof(*r->shown), compareRows, r);
 }
 
-/* The histogram of powers of two is published by octaves, the linear one as it is. Leading and trailing zeros are left
- * out of the first. */
+/* Copies the histogram. A linear one is copied bucket by bucket. A log2 one has four buckets for each power of two:
+ * their sum is copied, and zeros at both ends are left out. */
 static void copyHist(const ebpfMonQueryRows *r, ebpfMonQueryResult *result)
 {
     const struct ebpfMonQueryPlan *plan = &r->spec->order.plan;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The results of one query: a row for each key. The texts of a key are found when it is first seen, because its IOC may be
- * gone later. The query thread only.
+ * The results of one query: one row for each key. The texts of a key are made when the key is first seen, because its
+ * IOC may have ended later. The query thread only.
  */
 #ifndef EBPFMON_QUERYROWS_H
 #define EBPFMON_QUERYROWS_H
@@ -11,15 +11,18 @@
 
 typedef struct ebpfMonQueryRows ebpfMonQueryRows;
 
-ebpfMonQueryRows *ebpfMonQueryRowsNew(const ebpfMonQuerySpec *spec, unsigned keySize); /* NULL: no memory */
+/* "spec" stays the caller's; "keySize": bytes of a key. NULL without memory. */
+ebpfMonQueryRows *ebpfMonQueryRowsNew(const ebpfMonQuerySpec *spec, unsigned keySize);
 void ebpfMonQueryRowsFree(ebpfMonQueryRows *rows); /* NULL does no harm */
 
-/* To read the results: Begin, then Add for each key that the kernel part has, then End. "seconds": since the last time. */
+/* To read the results, call Begin, then Add for each key that the kernel part has, then End. "seconds": the time
+ * since the last End, for rates. End takes the targets lock to look up names. Keys for which there is no memory are
+ * left out. */
 void ebpfMonQueryRowsBegin(ebpfMonQueryRows *rows);
 void ebpfMonQueryRowsAdd(ebpfMonQueryRows *rows, const uint8_t *key, const struct ebpfMonQueryCell *cell);
 void ebpfMonQueryRowsEnd(ebpfMonQueryRows *rows, const ebpfMonQueryNames *names, double seconds);
 
-/* Writes rows, numbers of rows, and the histogram of a result. */
+/* Writes the rows, their number, and the histogram into a result. The caller holds the lock of the results. */
 void ebpfMonQueryRowsCopy(const ebpfMonQueryRows *rows, ebpfMonQueryResult *result);
 
 #endif

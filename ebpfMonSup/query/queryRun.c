@@ -10,9 +10,10 @@
 #include "query/queryRun.h"
 #include "query/queryStacks.h"
 
-#define TOO_DEAR_LOOKS 3   /* in a row: a burst alone does not stop a query */
-#define FIRST_LOOK     0.2 /* s after the start */
-#define DRAIN_SECONDS  0.5 /* at least, between two readings of the ring */
+#define OVER_BUDGET_LOOKS 3   /* a query over its budget at so many looks in a row is stopped; a short burst is
+                               * allowed */
+#define FIRST_LOOK        0.2 /* s after the start */
+#define DRAIN_SECONDS     0.5 /* least time between two readings of the ring */
 
 struct ebpfMonQueryRun {
     const ebpfMonQuerySpec *spec;
@@ -20,17 +21,18 @@ struct ebpfMonQueryRun {
     ebpfMonQueryIocs *iocs;
     ebpfMonQueryRows *rows;
     ebpfMonQueryNames names;
-    ebpfMonQueryEvents *events; /* NULL: not asked for */
-    ebpfMonQueryStacks *stacks; /* … */
-    uint64_t missing;           /* stacks that had no room */
-    double drained;             /* when the ring was read; monotonic s */
-    double begin, last, due;           /* monotonic s */
-    struct ebpfMonQueryCounts counts;  /* at the last look */
-    double cost;                       /* percent of one core, since the look before */
-    unsigned tooDear;                  /* looks in a row */
+    ebpfMonQueryEvents *events; /* NULL: the query does not show events */
+    ebpfMonQueryStacks *stacks; /* NULL: the query does not show stacks */
+    uint64_t missing;           /* stacks for which there was no room */
+    double drained;             /* when the ring was last read (monotonic s) */
+    double begin, last, due;    /* the start, the last look, the next look (monotonic s) */
+    struct ebpfMonQueryCounts counts; /* at the last look */
+    double cost;                /* percent of one core, from the look before to the last look */
+    unsigned overBudget;        /* so many looks in a row were over the budget */
 };
 
-ebpfMonQueryRun *ebpfMonQueryRunStart(const ebpfMonQuerySpec *spec, const ebpfMonQuerySources *from, char *why, size_t size)
+ebpfMonQueryRun *ebpfMonQueryRunStart(const ebpfMonQuerySpec *spec, const ebpfMonQuerySources *from, char *why,
+                                      size_t size)
 {
     ebpfMonQueryRun *r = calloc(1, sizeof(*r));
 
@@ -77,9 +79,9 @@ double ebpfMonQueryRunGetDue(const ebpfMonQueryRun *r)
     return r->due;
 }
 
-/* ns that a trap takes from the IOC, besides the program. Tracepoints and the profile have no trap. "record": those at
- * dbProcess, of which two belong to a call. */
-static double costOfTrap(const ebpfMonQueryRun *r, const ebpfMonCosts *costs, double *record)
+/* Returns the time (ns) that a trap takes from the IOC, without the program. Tracepoints and the profile have no
+ * trap. *record: the time of a trap at dbProcess, where each call has two traps, at entry and return. */
+static double getTrapCost(const ebpfMonQueryRun *r, const ebpfMonCosts *costs, double *record)
 {
     double stepped, entry;
 
@@ -94,14 +96,15 @@ static double costOfTrap(const ebpfMonQueryRun *r, const ebpfMonCosts *costs, do
     }
 }
 
-static void measureCost(ebpfMonQueryRun *r, const ebpfMonCosts *costs, const struct ebpfMonQueryCounts *now, double seconds)
+static void measureCost(ebpfMonQueryRun *r, const ebpfMonCosts *costs, const struct ebpfMonQueryCounts *now,
+                        double seconds)
 {
-    double record, trap = costOfTrap(r, costs, &record);
+    double record, trap = getTrapCost(r, costs, &record);
     double ns = (double)(now->runs - r->counts.runs) * trap + (double)(now->records - r->counts.records) * record +
                 (double)(now->ns - r->counts.ns);
 
     r->cost = seconds > 0 ? 100 * ns / (seconds * 1e9) : 0;
-    r->tooDear = r->cost > r->spec->budget ? r->tooDear + 1 : 0;
+    r->overBudget = r->cost > r->spec->budget ? r->overBudget + 1 : 0;
 }
 
 static void addCell(void *rows, const uint8_t *key, const struct ebpfMonQueryCell *cell)
@@ -131,21 +134,21 @@ void ebpfMonQueryRunDrain(ebpfMonQueryRun *r)
         r->missing = ebpfMonQueryStacksFinish(r->stacks);
 }
 
-static void describeState(const ebpfMonQueryRun *r, int isWhole, char *message, size_t size)
+static void describeState(const ebpfMonQueryRun *r, int isComplete, char *message, size_t size)
 {
     const char *trouble = ebpfMonQueryIocsGetTrouble(r->iocs);
     double stepped;
     unsigned iocs = ebpfMonQueryIocsCount(r->iocs, &stepped);
 
-    if (!isWhole)
-        snprintf(message, size, "the results could not be read whole");
+    if (!isComplete)
+        snprintf(message, size, "not all results could be read; read again at the next look");
     else if (trouble[0])
         snprintf(message, size, "%s", trouble);
     else if (r->spec->order.plan.hostWide)
         snprintf(message, size, "looks at all processes of this host");
     else
         snprintf(message, size, "looks at %u IOC%s%s", iocs, iocs == 1 ? "" : "s",
-                 stepped > 0 ? "; some probes are single-stepped, which is dear" : "");
+                 stepped > 0 ? "; some probes are single-stepped and cost more" : "");
 }
 
 ebpfMonQueryVerdict ebpfMonQueryRunLook(ebpfMonQueryRun *r, const ebpfMonQuerySources *from, int resultNumber,
@@ -154,11 +157,11 @@ ebpfMonQueryVerdict ebpfMonQueryRunLook(ebpfMonQueryRun *r, const ebpfMonQuerySo
     struct ebpfMonQueryCounts counts;
     double now = ebpfMonClockSeconds(), seconds = now - r->last;
     ebpfMonQueryResult *result;
-    int isWhole;
+    int isComplete;
 
     ebpfMonQueryIocsFollow(r->iocs, from->targets, from->worker);
     ebpfMonQueryRowsBegin(r->rows);
-    isWhole = ebpfMonQueryProgramsReadCells(r->programs, addCell, r->rows) == 0;
+    isComplete = ebpfMonQueryProgramsReadCells(r->programs, addCell, r->rows) == 0;
     ebpfMonQueryRowsEnd(r->rows, &r->names, seconds);
     r->drained = 0;
     ebpfMonQueryRunDrain(r);
@@ -169,7 +172,7 @@ ebpfMonQueryVerdict ebpfMonQueryRunLook(ebpfMonQueryRun *r, const ebpfMonQuerySo
     r->counts = counts;
     r->last = now;
     r->due = now + r->spec->interval;
-    describeState(r, isWhole, message, size);
+    describeState(r, isComplete, message, size);
     result = ebpfMonQueryResultsLock(resultNumber);
     result->cost = r->cost;
     result->events = counts.passed * r->spec->order.plan.sample;
@@ -179,11 +182,12 @@ ebpfMonQueryVerdict ebpfMonQueryRunLook(ebpfMonQueryRun *r, const ebpfMonQuerySo
     if (r->events)
         ebpfMonQueryEventsCopy(r->events, result);
     ebpfMonQueryResultsUnlock();
-    if (r->tooDear >= TOO_DEAR_LOOKS) {
-        snprintf(message, size, "stopped: it took %.3g %% of a core, and its \"budget\" is %.3g. Ask fewer IOCs, a function "
-                 "that is called less often, or set a larger budget", r->cost, r->spec->budget);
-        return ebpfMonQueryIsTooDear;
+    if (r->overBudget >= OVER_BUDGET_LOOKS) {
+        snprintf(message, size, "stopped: it took %.3g %% of a core, and its \"budget\" is %.3g. Look at fewer IOCs, "
+                 "or at a function that is called less often, or set a larger budget", r->cost, r->spec->budget);
+        return ebpfMonQueryIsOverBudget;
     }
     return (r->spec->stopSeconds > 0 && now - r->begin >= r->spec->stopSeconds) ||
-           (r->spec->stopCount > 0 && (double)counts.passed >= r->spec->stopCount) ? ebpfMonQueryIsDone : ebpfMonQueryGoesOn;
+           (r->spec->stopCount > 0 && (double)counts.passed >= r->spec->stopCount) ? ebpfMonQueryIsDone
+                                                                                   : ebpfMonQueryGoesOn;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One query that runs: its programs, its IOCs, its rows, its cost. The query thread only. */
+/* A query that runs: its programs, its IOCs, its rows, its cost. The query thread only. */
 #ifndef EBPFMON_QUERYRUN_H
 #define EBPFMON_QUERYRUN_H
 
@@ -17,22 +17,25 @@ typedef struct {
     ebpfMonWorker *worker;     /* gives signs of progress; may be NULL */
 } ebpfMonQuerySources;
 
-/* Loads and attaches. "spec" must outlive the run. NULL: "why" has the reason. */
+/* Loads the programs and attaches them, which may take seconds. "spec" must outlive the run. NULL: "why" says what is
+ * wrong. */
 ebpfMonQueryRun *ebpfMonQueryRunStart(const ebpfMonQuerySpec *spec, const ebpfMonQuerySources *from, char *why,
                                       size_t size);
-/* Detaches and unloads; NULL does no harm. */
+/* Detaches and unloads the programs. NULL does no harm. */
 void ebpfMonQueryRunStop(ebpfMonQueryRun *run);
 
-typedef enum { ebpfMonQueryGoesOn, ebpfMonQueryIsDone, ebpfMonQueryIsTooDear } ebpfMonQueryVerdict;
+typedef enum { ebpfMonQueryGoesOn, ebpfMonQueryIsDone, ebpfMonQueryIsOverBudget } ebpfMonQueryVerdict;
 
-/* Follows the IOCs, reads the tables, and writes the result, except its state. "message" gets a text for the operator. */
+/* Follows the IOCs, reads the tables, and writes the result, except its state. "message" gets a text for the
+ * operator. The caller holds no lock. */
 ebpfMonQueryVerdict ebpfMonQueryRunLook(ebpfMonQueryRun *run, const ebpfMonQuerySources *from, int resultNumber,
                                         char *message, size_t size);
 
-/* Takes the events that were sent, if it is time: their ring has room for a second or two. */
+/* Takes the events out of their ring, if this is due. Call it at least once a second, because the ring has room for
+ * the events of one or two seconds. */
 void ebpfMonQueryRunDrain(ebpfMonQueryRun *run);
 
-/* When to call ebpfMonQueryRunLook again; monotonic s. */
+/* When to call ebpfMonQueryRunLook again (monotonic s). */
 double ebpfMonQueryRunGetDue(const ebpfMonQueryRun *run);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A query that was checked: what its programs do in the kernel, where they are attached, and what is published. */
+/* The specification of a query that was checked: what its programs do in the kernel, where they are attached, and
+ * what is published. No shared state. */
 #ifndef EBPFMON_QUERYSPEC_H
 #define EBPFMON_QUERYSPEC_H
 
@@ -18,22 +19,22 @@ typedef struct {
     char   name[EBPFMON_QUERY_NAME_SIZE];
     char   title[80];
     char   unit[16];
-    char   ioc[EBPFMON_QUERY_PATTERN];    /* patterns (glob): which IOCs */
-    char   record[EBPFMON_QUERY_PATTERN]; /* which records among the keys are shown */
+    char   ioc[EBPFMON_QUERY_PATTERN];    /* pattern (glob) of the IOCs at which it looks */
+    char   record[EBPFMON_QUERY_PATTERN]; /* pattern of the records in keys that are shown; "": all */
     char   keyName[EBPFMON_QUERY_KEYS][EBPFMON_QUERY_CELL_SIZE];
     ebpfMonQueryOrder order;
-    ebpfMonFunctionWanted function;       /* of the three sources that are functions */
-    double scale;       /* from what the kernel counts to the unit */
+    ebpfMonFunctionWanted function;       /* for sources that are functions or USDT probes */
+    double scale;       /* factor from the kernel part's value to the unit */
     ebpfMonQuerySort sort;
     unsigned top;       /* rows that are published */
-    unsigned metrics;   /* … and those that are sent to a collector of metrics */
-    double interval;    /* s */
-    double stopSeconds; /* 0: it goes on */
-    double stopCount;   /* events; 0: it goes on */
+    unsigned metrics;   /* the first of these rows, which are sent to a collector of metrics */
+    double interval;    /* s between two looks */
+    double stopSeconds; /* it stops after this time; 0: never */
+    double stopCount;   /* it stops after so many events; 0: never */
     double budget;      /* percent of one core */
-    int    start;       /* it starts when it is loaded */
-    int    showEvents;  /* its last events are shown one by one … */
-    int    showStacks;  /* … and the stacks of all, folded */
+    int    start;       /* nonzero: it starts when it is loaded */
+    int    showEvents;  /* nonzero: its last events are shown one by one */
+    int    showStacks;  /* nonzero: the stacks of all its events are shown, folded */
 } ebpfMonQuerySpec;
 
 typedef struct {
@@ -41,10 +42,12 @@ typedef struct {
     ebpfMonQuerySpec spec[];
 } ebpfMonQuerySet;
 
-/* All queries of a file, which the caller frees. NULL: "why" has "file:line:column: reason. what to do". */
+/* Reads all queries of a file; the caller frees the set by free(). NULL: "why" has "file:line:column: reason. What
+ * to do". Any thread. */
 ebpfMonQuerySet *ebpfMonQueryParse(const char *file, const char *text, size_t length, char *why, size_t size);
 
-/* Nonzero: it is text; else it is a number, or a record. */
+/* --- Kinds of fields; nonzero: the field is of this kind --- */
+
 static inline int ebpfMonQueryIsText(const struct ebpfMonQueryField *f)
 {
     return f->what == EBPFMON_QUERY_THREAD || f->what == EBPFMON_QUERY_BEFORE ||
@@ -62,13 +65,13 @@ static inline int ebpfMonQueryIsDouble(const struct ebpfMonQueryField *f)
     return f->what == EBPFMON_QUERY_ARG && (f->type == EBPFMON_QUERY_F32 || f->type == EBPFMON_QUERY_F64);
 }
 
-/* Nonzero: struct ebpfMonQueryWho. */
+/* Its bytes are a struct ebpfMonQueryWho. */
 static inline int ebpfMonQueryIsWho(const struct ebpfMonQueryField *f)
 {
     return f->what == EBPFMON_QUERY_AUTHOR || f->what == EBPFMON_QUERY_CLIENT;
 }
 
-/* Nonzero: struct ebpfMonQueryFile. */
+/* Its bytes are a struct ebpfMonQueryFile. */
 static inline int ebpfMonQueryIsFile(const struct ebpfMonQueryField *f)
 {
     return f->what == EBPFMON_QUERY_FILE || (f->what == EBPFMON_QUERY_ARG && f->type == EBPFMON_QUERY_SOCKET);

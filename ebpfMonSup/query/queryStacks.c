@@ -15,10 +15,10 @@ _Static_assert(sizeof(((ebpfMonStackCopy *)0)->ret) == sizeof(((struct ebpfMonQu
 
 #define LINES_MAX 4096
 #define IOCS_MAX  256
-#define FRONT     320 /* bytes of a line before the functions */
+#define FRONT     320 /* bytes of a line before its functions: IOC, thread, keys */
 #define LINE      (FRONT + EBPFMON_FOLD_TEXT + 1024)
 
-/* The stacks of one process that are not yet in lines. */
+/* The stacks of one process that are not lines yet. */
 typedef struct {
     uint32_t tgid, iocId;
     ebpfMonStackFold *fold;
@@ -42,9 +42,9 @@ struct ebpfMonQueryStacks {
     int      hasReadKernel;
     Batch   *batch[IOCS_MAX];
     unsigned batches;
-    Line    *line; /* by text */
+    Line    *line; /* sorted by text */
     size_t   lines, room;
-    uint64_t missing;
+    uint64_t missing; /* stacks that were left out */
 };
 
 ebpfMonQueryStacks *ebpfMonQueryStacksNew(const ebpfMonQuerySpec *spec, const ebpfMonQueryNames *names)
@@ -102,7 +102,7 @@ static void addLine(ebpfMonQueryStacks *s, const char *text)
     s->lines++;
 }
 
-/* The functions of the kernel behind those of the program, marked as stackcollapse-perf.pl marks them. */
+/* Adds the functions of the kernel behind those of the program, with the mark _[k] of stackcollapse-perf.pl. */
 static void addKernel(ebpfMonQueryStacks *s, const uint64_t *address, uint32_t count, char *line, size_t size)
 {
     if (count && !s->hasReadKernel) {
@@ -152,7 +152,7 @@ static Batch *findBatch(ebpfMonQueryStacks *s, const struct ebpfMonQueryEvent *e
     return b && b->fold ? b : NULL;
 }
 
-/* A ';' divides the parts of a line. */
+/* Adds a part to a line. A ';' separates the parts, so a ';' in a part becomes ':'. */
 static void addPart(char *front, const char *text)
 {
     size_t used = strlen(front), from = used;

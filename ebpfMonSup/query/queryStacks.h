@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The stacks of a query's events, folded: a line for each different one, and how often it was. The query thread only. */
+/* The stacks of the events of a query, folded: one line for each different stack, and how often it occurred. The
+ * query thread only. */
 #ifndef EBPFMON_QUERYSTACKS_H
 #define EBPFMON_QUERYSTACKS_H
 
@@ -8,16 +9,20 @@
 
 typedef struct ebpfMonQueryStacks ebpfMonQueryStacks;
 
-ebpfMonQueryStacks *ebpfMonQueryStacksNew(const ebpfMonQuerySpec *spec, const ebpfMonQueryNames *names); /* NULL: no memory */
+/* "spec" and "names" stay the caller's. NULL without memory. */
+ebpfMonQueryStacks *ebpfMonQueryStacksNew(const ebpfMonQuerySpec *spec, const ebpfMonQueryNames *names);
 void ebpfMonQueryStacksFree(ebpfMonQueryStacks *stacks); /* NULL does no harm */
 
-/* Takes the stack of an event. It may take seconds to read the files of its process. */
+/* Adds the stack of an event. It may take seconds, because it reads the files of the process. Takes the targets lock
+ * to look up names. */
 void ebpfMonQueryStacksAdd(ebpfMonQueryStacks *stacks, const struct ebpfMonQueryEvent *event);
 
-/* Makes lines of all stacks that were added. Returns how many lines had no room, since the start. */
+/* Makes lines of all stacks that were added. Returns how many stacks were left out since the start, because there
+ * was no room or no memory. */
 uint64_t ebpfMonQueryStacksFinish(ebpfMonQueryStacks *stacks);
 
-/* The lines "IOC;thread;key;function;function COUNT", by name; free() it. NULL: no memory. */
+/* Returns the lines "IOC;thread;key;function;function COUNT", sorted; the caller frees the text by free(). NULL without
+ * memory. */
 char *ebpfMonQueryStacksGetText(const ebpfMonQueryStacks *stacks);
 
 #endif

@@ -17,7 +17,8 @@ static void setOperators(const char *command, const char *list, operatorSetter s
 
     if (ebpfMonShellHasText(list)) {
         if (!operators)
-            snprintf(text, sizeof(text), "iocInit has run and the operators are fixed: call it before iocInit");
+            snprintf(text, sizeof(text), "the operators cannot be changed after iocInit: write this command before "
+                     "iocInit");
         status = operators ? set(operators, list, text, sizeof(text)) : -1;
     }
     if (status)

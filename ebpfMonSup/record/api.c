@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ebpfMon.h, for modules beside this one. Our own headers are not theirs: what they see is copied here. */
+/* The functions of ebpfMon.h, for other modules. Other modules do not include our own headers, so these functions
+ * copy values into structs of ebpfMon.h. */
 #include <stdio.h>
 #include <string.h>
 
@@ -62,7 +63,7 @@ int ebpfMonRecordGet(const char *record, ebpfMonRecordStatus *status)
     return row ? 0 : -1;
 }
 
-/* Writes the line of a put, NULL: of none; and unlocks the published values, which it is a part of. 0, or -1: none. */
+/* Unlocks the published values, and writes the line of a put of them. 0, or -1: "put" is NULL. */
 static int writeAndUnlock(const ebpfMonPut *put, char *line, size_t size)
 {
     ebpfMonPut copy;
@@ -94,7 +95,8 @@ int ebpfMonFilterSet(const char *part, const char *value, char *text, size_t siz
     for (in = 0; in < EBPFMON_FILTER_INPUTS && strcmp(part, parts[in]) != 0; in++)
         ;
     if (in == EBPFMON_FILTER_INPUTS) {
-        snprintf(text, size, "the filter has no part \"%s\"", part);
+        snprintf(text, size, "the filter has no part \"%s\": ioc, record, field, host, user, level, slow, sample, "
+                 "budget or timed", part);
         return -1;
     }
     monitor->getFilter(monitor->arg, &filter);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The iocsh command ebpfMonConsole: a console at a UNIX socket, for a service, whose standard input is empty. Who connects
- * types commands of the IOC shell; what they print goes back. Messages of the error log go where they always go.
+ * The iocsh command ebpfMonConsole: a console at a UNIX socket, for a monitor that runs as a service and has no
+ * standard input. A client types commands of the IOC shell, and gets what they print. Messages of the error log do not
+ * go to the client.
  *
- * Who can use the shell can do everything, so only root and the user of this process may; the kernel says who it is.
+ * A user of the shell can do everything. So only root and the user of this process may connect; the kernel tells who
+ * the client is.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -25,7 +27,7 @@
 
 #define CLIENTS_MAX  4
 #define LINE_SIZE    1024
-#define SEND_SECONDS 5 /* a client that does not read is left */
+#define SEND_SECONDS 5 /* if a client does not read for so long, the connection is closed */
 #define PROMPT       "ebpfMon> "
 
 typedef struct {
@@ -52,7 +54,7 @@ static int isEnd(const char *line)
     return strcmp(line, "exit") == 0 || strcmp(line, "quit") == 0;
 }
 
-/* Until the client goes. "exit" ends the connection, not this IOC. */
+/* Runs the commands of a client until it closes the connection. "exit" ends the connection, not this IOC. */
 static void runCommands(FILE *in, FILE *out)
 {
     char line[LINE_SIZE];
@@ -60,15 +62,15 @@ static void runCommands(FILE *in, FILE *out)
     while (!ferror(out) && (fputs(PROMPT, out), fflush(out), fgets(line, sizeof(line), in))) {
         size_t length = strcspn(line, "\n");
 
-        if (!line[length] && !feof(in)) { /* its rest would be taken for a command */
-            fprintf(out, "a line may have %d characters\n", LINE_SIZE - 2);
+        if (!line[length] && !feof(in)) { /* else the rest of the line would be run as another command */
+            fprintf(out, "a line may have %d characters; the connection is closed\n", LINE_SIZE - 2);
             break;
         }
         line[length] = 0;
         if (isEnd(line))
             break;
         if (iocshCmd(line))
-            fprintf(out, "failed; the log may say why\n");
+            fprintf(out, "the command failed: the log of the IOC may say why\n");
     }
     fflush(out);
 }
@@ -120,11 +122,12 @@ static void acceptClients(void *arg)
         if (fd >= 0)
             beginClient(of, fd);
         else if (errno != EINTR && errno != ECONNABORTED)
-            epicsThreadSleep(1); /* no files are left; it cannot be waited for */
+            epicsThreadSleep(1); /* the process has too many open files; no event tells when one is closed */
     }
 }
 
-/* A socket that nobody but its owner may connect to; what an earlier process left there goes. -1 with errno. */
+/* Opens a socket to which only its owner may connect. A socket that an earlier process has left there is removed.
+ * -1: errno says what is wrong. */
 static int openSocket(const char *path)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -152,10 +155,10 @@ static int openSocket(const char *path)
 static void openConsole(const iocshArgBuf *args)
 {
     const char *path = ebpfMonShellGetText(args[0].sval, "");
-    console *of = path[0] == '/' ? calloc(1, sizeof(*of)) : NULL; /* as long as the process */
+    console *of = path[0] == '/' ? calloc(1, sizeof(*of)) : NULL; /* never freed: its thread runs for ever */
 
     if (!of) {
-        errlogSevPrintf(errlogMajor, "ebpfMonConsole: give the full name of a socket\n");
+        errlogSevPrintf(errlogMajor, "ebpfMonConsole: give the path of the socket, beginning with /\n");
         ebpfMonShellSetStatus(-1);
         return;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an operator sets besides the filter, DTYP "ebpfMon": bo "@LOST_RESET", "@LOG_ROTATE", "@PUT_BAD_ACK",
- * "@RULES_LOAD", lso "@CHAIN_HIST_ROOT", "@CLIENT_FILTER_IOC", "@CLIENT_FILTER_PV". */
+/* Device support of commands and choices of an operator, DTYP "ebpfMon": bo "@LOST_RESET", "@LOG_ROTATE",
+ * "@PUT_BAD_ACK", "@RULES_LOAD"; lso "@CHAIN_HIST_ROOT", "@CLIENT_FILTER_IOC", "@CLIENT_FILTER_PV". */
 /* These two choose the type-safe support tables of Base; they must stand before its headers. */
 #define USE_TYPED_RSET
 #define USE_TYPED_DSET
@@ -53,7 +53,7 @@ static void rotateLogs(boRecord *prec)
     logs->rotate(logs->arg);
 }
 
-static void acknowledge(boRecord *prec)
+static void acknowledgePuts(boRecord *prec)
 {
     (void)prec;
     ebpfMonPublishedAcknowledge(ebpfMonShownByPvs);
@@ -71,7 +71,7 @@ static const struct command {
     const char *name;
     void (*act)(boRecord *prec);
 } commands[] = {
-    {"LOST_RESET", resetLost}, {"LOG_ROTATE", rotateLogs}, {"PUT_BAD_ACK", acknowledge}, {"RULES_LOAD", loadRules}
+    {"LOST_RESET", resetLost}, {"LOG_ROTATE", rotateLogs}, {"PUT_BAD_ACK", acknowledgePuts}, {"RULES_LOAD", loadRules}
 };
 
 static long initBo(dbCommon *prec)
@@ -89,7 +89,7 @@ static long writeBo(boRecord *prec)
 {
     const struct command *command = prec->dpvt;
 
-    if (command && prec->val) /* 0 is written by HIGH, when the button comes up again */
+    if (command && prec->val) /* 0: the field HIGH has set the button back */
         command->act(prec);
     return 0;
 }

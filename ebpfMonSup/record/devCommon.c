@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* INP to what it means; what a record shows while there is no value. */
+/* Reads INP, and decides what a record shows while there is no value. */
 /* These two choose the type-safe support tables of Base; they must stand before its headers. */
 #define USE_TYPED_RSET
 #define USE_TYPED_DSET
@@ -19,7 +19,7 @@
 #include "record/devCommon.h"
 #include "record/pvScan.h"
 
-static long refuse(dbCommon *prec, const char *what, const char *why)
+static long refuseInp(dbCommon *prec, const char *what, const char *why)
 {
     errlogSevPrintf(errlogMajor, "%s: INP \"%s\" %s\n", prec->name, what, why);
     return S_dev_badInpType;
@@ -35,11 +35,11 @@ long ebpfMonDevInit(dbCommon *prec, int text)
     int parts, isOfIoc = 0, row = 0;
 
     if (!link || link->type != INST_IO)
-        return refuse(prec, "", "must be \"@NAME\", \"@NAME record\" or \"@NAME ioc\"");
+        return refuseInp(prec, "", "must be \"@NAME\", \"@NAME record\" or \"@NAME ioc\"");
     inp = link->value.instio.string;
     parts = sscanf(inp, "%39s %121s", name, record);
     if (parts < 1)
-        return refuse(prec, inp, "is empty: write \"@NAME\", \"@NAME record\" or \"@NAME ioc\"");
+        return refuseInp(prec, inp, "is empty: write \"@NAME\", \"@NAME record\" or \"@NAME ioc\"");
     pv = ebpfMonPvFind(name, parts == 2);
     if (!pv && parts == 2) {
         pv = ebpfMonPvFind(name, 0);
@@ -48,17 +48,16 @@ long ebpfMonDevInit(dbCommon *prec, int text)
             pv = NULL;
     }
     if (!pv)
-        return refuse(prec, inp, parts == 2 ? "is not something a watched record or an IOC has: see ebpfMonWatch.db, "
-                                              "ebpfMonIoc.db"
-                                            : "is not known: see ebpfMon.db for what there is");
+        return refuseInp(prec, inp, parts == 1 ? "is not known: ebpfMon.db has all names" :
+                         "is not a value of a watched record or of an IOC: see ebpfMonWatch.db, ebpfMonIoc.db");
     if (ebpfMonPvIsText(pv) != text)
-        return refuse(prec, inp, text ? "is a number: use ai, int64in, longin or a waveform of numbers"
-                                      : "is text: use lsi, stringin or a waveform of STRING or CHAR");
+        return refuseInp(prec, inp, text ? "is a number: use ai, int64in, longin or a waveform of numbers"
+                                         : "is text: use lsi, stringin or a waveform of STRING or CHAR");
     if (parts == 2 && !isOfIoc) {
         row = ebpfMonPublishedAddWatch(record);
         if (row < 0)
-            return refuse(prec, inp, "cannot be watched: the name is longer than 60 characters, or there "
-                          "are 1024 watched records already");
+            return refuseInp(prec, inp, "cannot be watched: the name is longer than 60 characters, or there "
+                             "are 1024 watched records already");
     }
     dev = callocMustSucceed(1, sizeof(*dev), "ebpfMonDevInit");
     dev->pv = pv;
@@ -83,7 +82,7 @@ static void setTime(dbCommon *prec, epicsTimeStamp when)
 {
     if (prec->tse != epicsTimeEventDeviceTime)
         return;
-    if (!when.secPastEpoch) /* nothing has happened yet: the time of looking is as good as any */
+    if (!when.secPastEpoch) /* nothing has happened yet, so any time is right: take the present */
         epicsTimeGetCurrent(&when);
     prec->time = when;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ai, int64in, longin and mbbi, DTYP "ebpfMon". */
+/* Device support of ai, int64in, longin and mbbi, DTYP "ebpfMon". */
 /* These two choose the type-safe support tables of Base; they must stand before its headers. */
 #define USE_TYPED_RSET
 #define USE_TYPED_DSET
@@ -13,15 +13,16 @@
 
 #include "record/devCommon.h"
 
-#define DONE_NO_CONVERT 2 /* ai, mbbi: VAL is set, leave it (Record Reference, device support) */
+#define DONE_NO_CONVERT 2 /* ai, mbbi: VAL is set, do not convert RVAL (Record Reference, device support) */
 
-static long init(dbCommon *prec)
+static long initNumber(dbCommon *prec)
 {
     return ebpfMonDevInit(prec, 0);
 }
 
-/* Row of the record under the lock, or NULL with nothing locked. */
-static const void *begin(dbCommon *prec)
+/* Returns the row of the record, and holds the lock of the published values. NULL: there is no value, and nothing is
+ * locked. */
+static const void *lockRow(dbCommon *prec)
 {
     const ebpfMonDev *dev = prec->dpvt;
     const ebpfMonPublished *published = ebpfMonDevBegin(prec);
@@ -37,7 +38,7 @@ static const void *begin(dbCommon *prec)
 
 static long readAi(aiRecord *prec)
 {
-    const void *row = begin((dbCommon *)prec);
+    const void *row = lockRow((dbCommon *)prec);
     const ebpfMonDev *dev = prec->dpvt;
 
     if (!row)
@@ -49,7 +50,7 @@ static long readAi(aiRecord *prec)
 
 static long readInt64in(int64inRecord *prec)
 {
-    const void *row = begin((dbCommon *)prec);
+    const void *row = lockRow((dbCommon *)prec);
     const ebpfMonDev *dev = prec->dpvt;
 
     if (!row)
@@ -61,7 +62,7 @@ static long readInt64in(int64inRecord *prec)
 
 static long readLongin(longinRecord *prec)
 {
-    const void *row = begin((dbCommon *)prec);
+    const void *row = lockRow((dbCommon *)prec);
     const ebpfMonDev *dev = prec->dpvt;
 
     if (!row)
@@ -73,21 +74,21 @@ static long readLongin(longinRecord *prec)
 
 static long readMbbi(mbbiRecord *prec)
 {
-    const void *row = begin((dbCommon *)prec);
+    const void *row = lockRow((dbCommon *)prec);
     const ebpfMonDev *dev = prec->dpvt;
 
     if (!row)
         return -1;
     prec->val = (epicsEnum16)ebpfMonPvInteger(dev->pv, row);
     ebpfMonPublishedUnlock();
-    prec->udf = FALSE; /* the record does it only when it converts */
+    prec->udf = FALSE; /* mbbiRecord.c does this only when it converts */
     return DONE_NO_CONVERT;
 }
 
-aidset devEbpfMonAi = {{6, NULL, NULL, init, ebpfMonDevScanList}, readAi, NULL};
-int64indset devEbpfMonInt64in = {{5, NULL, NULL, init, ebpfMonDevScanList}, readInt64in};
-longindset devEbpfMonLongin = {{5, NULL, NULL, init, ebpfMonDevScanList}, readLongin};
-mbbidset devEbpfMonMbbi = {{5, NULL, NULL, init, ebpfMonDevScanList}, readMbbi};
+aidset devEbpfMonAi = {{6, NULL, NULL, initNumber, ebpfMonDevScanList}, readAi, NULL};
+int64indset devEbpfMonInt64in = {{5, NULL, NULL, initNumber, ebpfMonDevScanList}, readInt64in};
+longindset devEbpfMonLongin = {{5, NULL, NULL, initNumber, ebpfMonDevScanList}, readLongin};
+mbbidset devEbpfMonMbbi = {{5, NULL, NULL, initNumber, ebpfMonDevScanList}, readMbbi};
 epicsExportAddress(dset, devEbpfMonAi);
 epicsExportAddress(dset, devEbpfMonInt64in);
 epicsExportAddress(dset, devEbpfMonLongin);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stringin, DTYP "ebpfMon pulse": MAJOR for a moment with each unexpected put.
+ * Device support of stringin, DTYP "ebpfMon pulse": the record is MAJOR for a short time after each unexpected put.
  *
- * An alarm server tells people when a severity rises. One that stays MAJOR until the puts are acknowledged here says
- * nothing of a second put once the first one was acknowledged there. So this one falls back by itself, and rises again
- * for what came in the meantime: the newest one, not each of a burst. In a latching alarm tree each pulse stays.
+ * An alarm server tells people when a severity rises. The PVs PUT_BAD_… stay MAJOR until the puts are acknowledged
+ * here. So if the first put was acknowledged at the alarm server only, nobody there learns of a second one. This record
+ * goes back to NO_ALARM by itself, and rises again for the next put. Of several puts in one pulse it shows the newest.
+ * An alarm tree that latches keeps each pulse until it is acknowledged.
  */
 /* These two choose the type-safe support tables of Base; they must stand before its headers. */
 #define USE_TYPED_RSET
@@ -25,20 +26,20 @@
 #include "record/pvScan.h"
 
 #define RAISED  1.0 /* s */
-#define LOWERED 0.2 /* s: at least so long between two pulses, for clients to see the fall */
+#define LOWERED 0.2 /* s; least time between two pulses, in which clients see NO_ALARM */
 
 typedef enum { pulseIdle, pulseRaised, pulseLowered } pulsePhase;
 
-/* The lock of the record guards it. */
+/* The DPVT of the record. The lock of the record guards it. */
 typedef struct {
     epicsCallback timer; /* processes the record when the phase is over */
     pulsePhase     phase;
     epicsUInt64    until; /* end of the phase, epicsMonotonicGet */
-    uint64_t       shown; /* number of the unexpected put in the record */
+    uint64_t       shown; /* number of the unexpected put that the record shows */
     char           reason[sizeof(((dbCommon *)0)->amsg) - 1]; /* recGblSetSevrVMsg (recGbl.c) takes no more */
 } pulseState;
 
-static long init(dbCommon *prec)
+static long initPulse(dbCommon *prec)
 {
     pulseState *pulse = callocMustSucceed(1, sizeof(*pulse), "ebpfMon pulse");
 
@@ -55,7 +56,7 @@ static long getScanList(int leaves, dbCommon *prec, IOSCANPVT *list)
     return 0;
 }
 
-/* Takes the newest put if the record has not shown it. Zero: it has. */
+/* Takes the newest unexpected put. Nonzero: the record has not shown it yet. */
 static int takeNewest(stringinRecord *prec, pulseState *pulse, epicsTimeStamp *when)
 {
     const ebpfMonPublished *published = ebpfMonPublishedLock();
@@ -83,32 +84,32 @@ static long readPulse(stringinRecord *prec)
     pulseState *pulse = prec->dpvt;
     epicsUInt64 now = epicsMonotonicGet();
     epicsTimeStamp when, put;
-    int turns = !prec->time.secPastEpoch; /* the first time */
+    int isChange = !prec->time.secPastEpoch; /* the record processes for the first time */
 
     epicsTimeGetCurrent(&when);
     if (pulse->phase != pulseIdle && now >= pulse->until) {
         if (pulse->phase == pulseRaised) {
             beginPhase(pulse, pulseLowered, now);
-            turns = 1;
+            isChange = 1;
         } else {
             pulse->phase = pulseIdle;
         }
     }
     if (pulse->phase == pulseIdle && takeNewest(prec, pulse, &put)) {
         beginPhase(pulse, pulseRaised, now);
-        if (epicsTimeGreaterThan(&put, &prec->time)) /* else the pulse before is later than this put */
+        if (epicsTimeGreaterThan(&put, &prec->time)) /* else the last pulse ended after this put */
             when = put;
-        turns = 1;
+        isChange = 1;
     }
     if (pulse->phase == pulseRaised)
         recGblSetSevrMsg(prec, STATE_ALARM, MAJOR_ALARM, "%s", pulse->reason);
     if (pulse->phase != pulseIdle)
         callbackRequestDelayed(&pulse->timer, (double)(pulse->until - now) * 1e-9);
-    if (turns && prec->tse == epicsTimeEventDeviceTime)
+    if (isChange && prec->tse == epicsTimeEventDeviceTime)
         prec->time = when;
     prec->udf = FALSE;
     return 0;
 }
 
-stringindset devEbpfMonPulse = {{5, NULL, NULL, init, getScanList}, readPulse};
+stringindset devEbpfMonPulse = {{5, NULL, NULL, initPulse, getScanList}, readPulse};
 epicsExportAddress(dset, devEbpfMonPulse);

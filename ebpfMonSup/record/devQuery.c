@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What queries found, DTYP "ebpfMon query": ai, int64in, mbbi, lsi, waveform; and bo to start and stop one. */
+/* Device support of the results of queries, DTYP "ebpfMon query": ai, int64in, mbbi, lsi, waveform. A bo starts and
+ * stops a query. */
 /* These two choose the type-safe support tables of Base; they must stand before its headers. */
 #define USE_TYPED_RSET
 #define USE_TYPED_DSET
@@ -22,7 +23,7 @@
 #include "model/ops.h"
 #include "record/queryColumn.h"
 
-#define DONE_NO_CONVERT 2 /* ai, mbbi, bo: VAL is set, leave it (Record Reference, device support) */
+#define DONE_NO_CONVERT 2 /* ai, mbbi, bo: VAL is set, do not convert RVAL (Record Reference, device support) */
 
 static long initNumber(dbCommon *prec)
 {
@@ -130,7 +131,7 @@ static long writeBo(boRecord *prec)
     const ebpfMonQueryDev *dev = prec->dpvt;
 
     if (!dev || queries->run(queries->arg, dev->name, prec->val != 0)) {
-        recGblSetSevrMsg(prec, WRITE_ALARM, INVALID_ALARM, "no such query is loaded");
+        recGblSetSevrMsg(prec, WRITE_ALARM, INVALID_ALARM, "this query is not loaded");
         return -1;
     }
     return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lsi and stringin, DTYP "ebpfMon". */
+/* Device support of lsi and stringin, DTYP "ebpfMon". */
 /* These two choose the type-safe support tables of Base; they must stand before its headers. */
 #define USE_TYPED_RSET
 #define USE_TYPED_DSET
@@ -15,7 +15,7 @@
 
 #include "record/devCommon.h"
 
-static long init(dbCommon *prec)
+static long initText(dbCommon *prec)
 {
     return ebpfMonDevInit(prec, 1);
 }
@@ -45,12 +45,12 @@ static long readStringin(stringinRecord *prec)
     cut = ebpfMonPvText(dev->pv, ebpfMonDevRow(dev, published), prec->val, sizeof(prec->val));
     ebpfMonPublishedUnlock();
     prec->udf = FALSE;
-    if (cut) /* the reader should know that this is not all; the lsi of the same name has it */
+    if (cut) /* tell the reader that the text is longer; an lsi of the same INP shows all of it */
         recGblSetSevr(prec, READ_ALARM, MINOR_ALARM);
     return 0;
 }
 
-lsidset devEbpfMonLsi = {{5, NULL, NULL, init, ebpfMonDevScanList}, readLsi};
-stringindset devEbpfMonStringin = {{5, NULL, NULL, init, ebpfMonDevScanList}, readStringin};
+lsidset devEbpfMonLsi = {{5, NULL, NULL, initText, ebpfMonDevScanList}, readLsi};
+stringindset devEbpfMonStringin = {{5, NULL, NULL, initText, ebpfMonDevScanList}, readStringin};
 epicsExportAddress(dset, devEbpfMonLsi);
 epicsExportAddress(dset, devEbpfMonStringin);

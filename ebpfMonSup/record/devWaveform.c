@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * waveform, DTYP "ebpfMon": numbers as DOUBLE, FLOAT or LONG, text as STRING (one row an element) or CHAR
- * (the rows as lines of one text).
+ * Device support of waveform, DTYP "ebpfMon": numbers as DOUBLE, FLOAT or LONG; text as STRING (one element for each
+ * row) or as CHAR (one text, with one line for each row).
  */
 /* These two choose the type-safe support tables of Base; they must stand before its headers. */
 #define USE_TYPED_RSET
@@ -24,7 +24,7 @@ static int isChar(const waveformRecord *prec)
     return prec->ftvl == DBF_CHAR || prec->ftvl == DBF_UCHAR;
 }
 
-static long init(dbCommon *pcommon)
+static long initWaveform(dbCommon *pcommon)
 {
     waveformRecord *prec = (waveformRecord *)pcommon;
     int text = isChar(prec) || prec->ftvl == DBF_STRING;
@@ -40,12 +40,13 @@ static long init(dbCommon *pcommon)
         return status;
     dev = prec->dpvt;
     if (dev->pv->group == ebpfMonGroupWatch || dev->ioc[0]) {
-        errlogSevPrintf(errlogMajor, "%s: a watched record and one IOC have scalars only: use ai, int64in or lsi\n",
-                        prec->name);
+        errlogSevPrintf(errlogMajor, "%s: a waveform cannot show the values of one record or one IOC: use ai, int64in "
+                        "or lsi\n", prec->name);
         prec->dpvt = NULL;
         return S_dev_badInpType;
     }
-    /* To format 200 time stamps takes longer than the published should be held (model/published.h). */
+    /* Formatting 200 time stamps takes longer than the lock may be held (model/published.h), so they are copied
+     * first. */
     if (dev->pv->cell == ebpfMonCellTime)
         dev->rawSize = sizeof(epicsTimeStamp);
     else if (dev->pv->cell == ebpfMonCellPutLine)
@@ -55,14 +56,14 @@ static long init(dbCommon *pcommon)
     return 0;
 }
 
-/* Writes row after row as text; what does not fit any more is left out, a CHAR text is closed by "...". */
+/* Writes one row after the other as text. Rows without room are left out; then a CHAR text ends in "...". */
 typedef struct {
     waveformRecord *prec;
     unsigned rows;
     size_t   used;
 } textWriter;
 
-/* Zero when there is no room for another. */
+/* Writes one row. 0: there is no room for another row. */
 static int writeText(textWriter *writer, const ebpfMonPv *pv, const void *row)
 {
     waveformRecord *prec = writer->prec;
@@ -83,7 +84,7 @@ static int writeText(textWriter *writer, const ebpfMonPv *pv, const void *row)
         return 0;
     }
     writer->used += strlen(to + writer->used);
-    return prec->nelm - writer->used > 2; /* a line feed, a character, the NUL */
+    return prec->nelm - writer->used > 2; /* a row needs a line feed, a character and the NUL at least */
 }
 
 static void readText(waveformRecord *prec, const ebpfMonPublished *published)
@@ -144,5 +145,5 @@ static long readWaveform(waveformRecord *prec)
     return 0;
 }
 
-wfdset devEbpfMonWaveform = {{5, NULL, NULL, init, ebpfMonDevScanList}, readWaveform};
+wfdset devEbpfMonWaveform = {{5, NULL, NULL, initWaveform, ebpfMonDevScanList}, readWaveform};
 epicsExportAddress(dset, devEbpfMonWaveform);

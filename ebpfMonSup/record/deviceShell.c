@@ -61,8 +61,8 @@ static const ebpfMonShellCommand commands[] = {
      "Watches requests to ports of asyn, in the IOCs whose names match (default: *). \"\" watches none.\n"
      "Example: ebpfMonDeviceWatch \"vac*\"\n"},
     {"ebpfMonDevices", listDevices, EBPFMON_NO_ARGS,
-     "Lists which record waited for which port of asyn, how long the port served it, and which record\n"
-     "was in the way (documentation/device.md).\n"}
+     "Lists which record waited for which port of asyn, how long the port served it, and for which other\n"
+     "record it waited longest (documentation/device.md).\n"}
 };
 
 void ebpfMonDeviceShellRegister(void)

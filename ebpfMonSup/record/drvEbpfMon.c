@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The driver: begins and ends with the IOC, and reports to dbior. */
-/* These two choose the type-safe support tables of Base; they must stand before its headers. */
+/* The driver: starts and stops the parts of the monitor with the IOC, and reports to dbior. */
+/* This chooses the type-safe support table of Base; it must stand before its headers. */
 #define USE_TYPED_DRVET
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,7 +57,7 @@ static void initHook(initHookState state)
     } else if (state == initHookAfterIocRunning) {
         monitor->start(monitor->arg);
         ebpfMonFilterReprocess();
-        ebpfMonServiceTell("READY=1"); /* also if it failed: the PVs are there, and STATE says why */
+        ebpfMonServiceTell("READY=1"); /* also if the start failed: the PVs exist, and STATE_MSG says why */
     } else if (state == initHookAtShutdown) {
         ebpfMonScanStop();
         ebpfMonTablesStop();
@@ -67,8 +67,9 @@ static void initHook(initHookState state)
     }
 }
 
-/* The default prefix has the host's name. A shell exports HOSTNAME seldom and a service manager never; and
- * in a record name a dot would begin the field, so EBPFMON_HOST has the name up to the first one. */
+/* Sets HOSTNAME, if it is not set, and EBPFMON_HOST, which is part of the default prefix of the PVs. Shells seldom
+ * export HOSTNAME, and service managers never do. In a PV name a dot begins the field, so EBPFMON_HOST ends before
+ * the first dot. */
 static void nameHost(void)
 {
     char host[256] = "";
@@ -87,8 +88,9 @@ static void nameHost(void)
 
 static void ebpfMonDriverRegistrar(void)
 {
-    /* One per process, as Base's list of init hooks. Base runs a registrar once, but again after testdbCleanup
-     * (clearRegistrarOnce), and our hook must not be in the list twice. One thread: the one that runs registrars. */
+    /* One per process, as the list of init hooks of Base. Base runs a registrar once, but again after testdbCleanup
+     * (clearRegistrarOnce). Then our hook must not be in the list twice. Only the thread that runs registrars uses
+     * it. */
     static int isRegistered;
 
     if (isRegistered)
@@ -97,7 +99,7 @@ static void ebpfMonDriverRegistrar(void)
     nameHost();
     ebpfMonGuardInit();
     if (initHookRegister(initHook))
-        errlogSevPrintf(errlogMajor, "ebpfMon: out of memory, cannot begin with the IOC: "
-                        "call ebpfMonStart after iocInit\n");
+        errlogSevPrintf(errlogMajor, "ebpfMon: out of memory: the monitor does not start with the IOC. Call "
+                        "ebpfMonStart after iocInit\n");
 }
 epicsExportRegistrar(ebpfMonDriverRegistrar);

@@ -39,7 +39,7 @@ static int readPattern(const aSubRecord *prec, int in, char *pattern, char *why,
         return -1;
     }
     len = strnlen(from, type == DBF_STRING ? MAX_STRING_SIZE : (&prec->nea)[in]);
-    if (len >= EBPFMON_PATTERN_SIZE) { /* never cut in silence: it would match something else */
+    if (len >= EBPFMON_PATTERN_SIZE) { /* do not cut it: it would match other names */
         snprintf(why, size, "%s pattern is longer than %d characters: shorten it with *", inputName[in],
                  EBPFMON_PATTERN_SIZE - 1);
         return -1;
@@ -96,7 +96,7 @@ int ebpfMonFilterReadInputs(const aSubRecord *prec, ebpfMonFilter *filter, char 
         readNumber(prec, inTimed, &filter->timed, why, size))
         return -1;
     if (sample < 0 || sample > 1e9) {
-        snprintf(why, size, "sampling: one chain in %g cannot be: give 1 to 1000000000", sample);
+        snprintf(why, size, "sampling: one chain in %g is not possible: give 1 to 1000000000", sample);
         return -1;
     }
     filter->sample = (unsigned)sample;
@@ -132,7 +132,7 @@ int ebpfMonFilterParse(ebpfMonFilter *filter, unsigned in, const char *value, ch
         if (parseNumber(&sample, value, inputName[in], why, size))
             return -1;
         if (!(sample >= 0 && sample <= 1e9)) {
-            snprintf(why, size, "sample %g cannot be: give 1 to 1000000000", sample);
+            snprintf(why, size, "sampling: one chain in %g is not possible: give 1 to 1000000000", sample);
             return -1;
         }
         filter->sample = (unsigned)sample;
@@ -171,8 +171,8 @@ void ebpfMonFilterCopyInputs(ebpfMonFilter *filter, const ebpfMonFilter *from, u
         filter->timed = from->timed;
 }
 
-/* Writes one input's source record without processing it, and tells its clients. Its lock set is held:
- * a database link joins the lock sets of both of its ends. */
+/* Writes the source record of one input without processing it, and posts monitors. The caller holds its lock: a
+ * database link makes one lock set of the records at both ends. */
 static void writeSource(const aSubRecord *prec, int in, short type, const void *value, long count)
 {
     const DBLINK *link = &(&prec->inpa)[in];
@@ -189,7 +189,7 @@ static void writeSource(const aSubRecord *prec, int in, short type, const void *
     db_post_events(source.precord, source.pfield, DBE_VALUE | DBE_LOG);
 }
 
-/* A record that has not processed has the stamp 0, which archivers drop as older than EPICS. */
+/* A record that has not processed has the time stamp 0. Archivers drop it, because it is before the EPICS epoch. */
 void ebpfMonFilterStampInputs(const aSubRecord *prec)
 {
     for (int in = 0; in < EBPFMON_FILTER_INPUTS; in++) {

@@ -10,24 +10,24 @@
 #include "model/filter.h"
 
 #define EBPFMON_FILTER_INPUTS 10
-#define EBPFMON_FILTER_ALL ((1u << EBPFMON_FILTER_INPUTS) - 1) /* a bit each */
+#define EBPFMON_FILTER_ALL ((1u << EBPFMON_FILTER_INPUTS) - 1) /* one bit for each input */
 
 struct aSubRecord;
 
-/* One input from text, "why" not. 0 or -1. Any thread. */
+/* Sets one input from text. 0, or -1: "why" says what is wrong. Any thread. */
 int ebpfMonFilterParse(ebpfMonFilter *filter, unsigned input, const char *value, char *why, size_t size);
 
-/* Copies these inputs (a bit each) of another filter. Any thread. */
+/* Copies the inputs whose bits are set from another filter. Any thread. */
 void ebpfMonFilterCopyInputs(ebpfMonFilter *filter, const ebpfMonFilter *from, unsigned inputs);
 
-/* What the record's inputs say. 0, or -1 and "why". The record is locked. */
+/* Reads all inputs of the record. 0, or -1: "why" says what is wrong. The caller holds the lock of the record. */
 int ebpfMonFilterReadInputs(const struct aSubRecord *prec, ebpfMonFilter *filter, char *why, size_t size);
 
-/* Writes a filter to the records that the inputs come from, without processing them, and tells their clients. The
- * record is locked, and its lock set has them all. */
+/* Writes a filter to the source records of the inputs without processing them, and posts monitors. The caller holds
+ * the lock of the record; its lock set has the source records, too. */
 void ebpfMonFilterWriteInputs(const struct aSubRecord *prec, const ebpfMonFilter *filter);
 
-/* Gives each source record that never processed the time of now. Its lock set is held. */
+/* Sets the time stamp of each source record that has none. The caller holds the lock of the record. */
 void ebpfMonFilterStampInputs(const struct aSubRecord *prec);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aSub routine ebpfMonFilterProcess. Its inputs: filterInputs.h.
- *   VALA status text, CHAR array    VALB records that match    VALC generation of the filter in force
- * The record is asynchronous: it completes when the filter is in force, so a put with callback waits for that. A refused
- * filter leaves the old one in force; the record then has the severity of BRSV.
+ * aSub routine ebpfMonFilterProcess. Its inputs: filterInputs.h. VALA status text, CHAR array    VALB number of records
+ * that match    VALC generation of the filter in force The record is asynchronous: it completes when the filter is in
+ * force, so a put with callback waits for this. If a filter is refused, the old one stays in force, and the record has
+ * the severity of BRSV.
  */
 /* These two choose the type-safe support tables of Base; they must stand before its headers. */
 #define USE_TYPED_RSET
@@ -28,29 +28,29 @@
 #include "record/filterSub.h"
 
 #define TEXT_SIZE 256
-/* More than 5 ms: a timer of Base expires half a tick of its clock early (timer::privateStart in timer.cpp; 10 ms), so a
- * timer of 5 ms expires at once, and to poll by it would take all CPUs. */
+/* This must be more than 5 ms. A timer of Base expires half a tick of 10 ms early (timer::privateStart in
+ * timer.cpp). So a timer of 5 ms would expire at once, and polling would take a whole CPU. */
 #define POLL_SECONDS 0.02
-#define LATE_SECONDS 0.1                 /* the same, when the record has completed */
-#define APPLY_NS (5 * EBPFMON_SECOND_NS) /* reading a large IOC takes less */
-#define COMMAND_SECONDS 10.0             /* a filter before it, and its own */
+#define LATE_SECONDS 0.1                 /* polls so often after the record has completed */
+#define APPLY_NS (5 * EBPFMON_SECOND_NS) /* the record waits so long; reading a large IOC takes less */
+#define COMMAND_SECONDS 10.0             /* the command waits so long: for a filter before it, and for its own */
 
-/* One per process, because there is one filter, and one record and one command set it. */
+/* One per process, because there is one filter, one record and one command. */
 static struct {
     aSubRecord      *record;         /* the last one loaded; set before the IOC runs */
-    ebpfMonLazyMutex lock;           /* of what follows */
-    int              isReady;        /* the record has processed once: the command may process it */
-    unsigned         commandPending; /* inputs (a bit each) of which the command's value counts, not the record's */
-    ebpfMonFilter    command;
+    ebpfMonLazyMutex lock;           /* guards what follows */
+    int              isReady;        /* the record has processed once, so the command may process it */
+    unsigned         commandPending; /* one bit for each input that the command sets when the record processes next */
+    ebpfMonFilter    command;        /* the values of these inputs */
 } shared = { .lock = EBPFMON_LAZY_MUTEX };
 
-/* What the record waits for. The record's lock guards it. */
+/* The filter for which the record waits. The lock of the record guards it. */
 static struct {
     epicsCallback       poll;
     ebpfMonFilterAnswer answer;
-    uint64_t            until;       /* monotonic ns */
-    int                 isOpen;      /* the record completed without it */
-    int                 isLate;      /* … and processes once more, only to say that it is in force */
+    uint64_t            until;       /* the record completes at this time in any case (monotonic ns) */
+    int                 isOpen;      /* the record has completed, but the filter is not in force yet */
+    int                 isLate;      /* the record processes once more, only to show that the filter is in force */
     char                filter[TEXT_SIZE];
 } awaited;
 
@@ -72,8 +72,8 @@ static void showProgress(aSubRecord *prec, const char *progress)
     *(epicsUInt32 *)prec->valc = awaited.answer.generation;
 }
 
-/* Callback thread. A filter that takes long completes the record without being in force; when it is, the record processes
- * once more: else nobody would learn from when on it counts. */
+/* Runs in a callback thread. If a filter takes long, the record completes before the filter is in force. When it is
+ * in force, the record processes once more, to tell operators. */
 static void pollApplied(epicsCallback *callback)
 {
     const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
@@ -129,7 +129,7 @@ static unsigned takeCommand(ebpfMonFilter *command)
     return inputs;
 }
 
-/* The record's inputs, or what a command said of them, are asked for. 0, or -1 and the record says why. */
+/* Requests the filter of the record's inputs, or of a command. 0, or -1: the record shows what is wrong. */
 static long setFilter(aSubRecord *prec)
 {
     const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
@@ -138,7 +138,7 @@ static long setFilter(aSubRecord *prec)
     char why[TEXT_SIZE];
     long status = 0;
 
-    ebpfMonFilterStampInputs(prec); /* as far as they have none: autosave has restored them by now */
+    ebpfMonFilterStampInputs(prec); /* now, because autosave has restored the source records before */
     if (byCommand != EBPFMON_FILTER_ALL)
         status = ebpfMonFilterReadInputs(prec, &filter, why, sizeof(why));
     ebpfMonFilterCopyInputs(&filter, &command, byCommand);
@@ -165,7 +165,7 @@ static long ebpfMonFilterProcess(aSubRecord *prec)
         showText(prec, "not in force: FTVB and FTVC must be ULONG");
         return -1;
     }
-    awaited.isOpen = 0; /* another filter takes its place, or is refused and says so */
+    awaited.isOpen = 0; /* a new filter replaces the one that was waited for, or is refused */
     if (!isWaitOver && !awaited.isLate && setFilter(prec))
         return -1;
     if (!awaited.answer.number)
@@ -197,13 +197,13 @@ static void getNothing(processNotify *notify, notifyGetType type)
     (void)type;
 }
 
-/* Processes the filter record after what it is doing now, and waits for it. */
+/* Processes the filter record, and waits until it has completed. If it processes already, this waits for that first. */
 static long processFilter(char *text, size_t size)
 {
     aSubRecord *prec = shared.record;
     epicsEventId done = epicsEventMustCreate(epicsEventEmpty);
     processNotify notify = {
-        .requestType = processGetRequest, /* processNotifyCommon of Base does nothing for processRequest */
+        .requestType = processGetRequest, /* not processRequest, for which processNotifyCommon of Base does nothing */
         .chan = dbChannelCreate(prec->name), .getCallback = getNothing, .doneCallback = onProcessed, .usrPvt = done,
     };
     long status = -1;
@@ -254,12 +254,13 @@ long ebpfMonFilterCommand(const ebpfMonFilter *filter, unsigned inputs, char *te
     ebpfMonLazyMutexLock(&shared.lock);
     ready = shared.isReady;
     shared.command = checked;
-    /* of several commands before iocInit all count */
+    /* before iocInit there may be several commands, and all of them count */
     shared.commandPending = ready ? EBPFMON_FILTER_ALL : shared.commandPending | inputs;
     ebpfMonLazyMutexUnlock(&shared.lock);
     if (ready)
         return processFilter(text, size);
-    /* No record, or not yet: it takes what is pending when it first processes. */
+    /* There is no record, or it has not processed yet. Then it takes the pending inputs when it processes for the
+     * first time. */
     if (monitor->setFilter(monitor->arg, &checked, &answer, text, size))
         return -1;
     snprintf(text, size, "accepted, in force as soon as ebpfMon runs: ");

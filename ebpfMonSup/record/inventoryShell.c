@@ -15,15 +15,15 @@
 #define KEEP_FILES   10
 #define KEEP_MOST    1000
 
-static void refuseFor(const char *command, const char *why)
+static void refuseCommand(const char *command, const char *why)
 {
     errlogSevPrintf(errlogMajor, "%s: %s\n", command, why);
     ebpfMonShellSetStatus(-1);
 }
 
-static void refuse(const char *why)
+static void refuseRecSync(const char *why)
 {
-    refuseFor("ebpfMonRecSync", why);
+    refuseCommand("ebpfMonRecSync", why);
 }
 
 static void setRecSync(const iocshArgBuf *args)
@@ -33,15 +33,15 @@ static void setRecSync(const iocshArgBuf *args)
     ebpfMonRecSyncConf conf = { .isOn = strcmp(state, "on") == 0, .port = RECSYNC_PORT };
 
     if (!conf.isOn && strcmp(state, "off") != 0) {
-        refuse("say on or off");
+        refuseRecSync("say on or off");
         return;
     }
     if (args[1].ival < 0 || args[1].ival > 65535) {
-        refuse("the port is a number up to 65535");
+        refuseRecSync("the port is a number up to 65535");
         return;
     }
     if (strlen(variables) >= sizeof(conf.variables)) {
-        refuse("too many names of variables");
+        refuseRecSync("the names of variables are too long: leave some out");
         return;
     }
     if (args[1].ival)
@@ -64,7 +64,8 @@ static void writeInventory(const iocshArgBuf *args)
     ebpfMonShellPrintReport("ebpfMonInventory", report, status, why);
 }
 
-/* A relative path would be in the folder from which the monitor was started: of all places, nobody looks there. */
+/* A relative path is refused. It would be in the folder in which the monitor was started, where nobody would look
+ * for it. */
 static void keepInventory(const iocshArgBuf *args)
 {
     const ebpfMonInventoryOps *inventories = ebpfMonOpsGet()->inventories;
@@ -81,13 +82,13 @@ static void keepInventory(const iocshArgBuf *args)
     }
     if (strcmp(file, "off") != 0) {
         if (file[0] != '/' || strlen(file) >= sizeof(conf.file)) {
-            refuseFor(name, "give a path that begins with / and has less than 256 characters, or off");
+            refuseCommand(name, "give a path that begins with / and has less than 256 characters, or off");
             return;
         }
         strcpy(conf.file, file);
     }
     if (args[1].ival < 0 || conf.keep > KEEP_MOST) {
-        refuseFor(name, "seconds is 1 or more, and at most 1000 older files are kept");
+        refuseCommand(name, "seconds is 1 or more, and at most 1000 older files are kept");
         return;
     }
     ebpfMonShellSetStatus(ebpfMonShellCheckOp(name, inventories->keep(inventories->arg, &conf), ""));
@@ -112,15 +113,15 @@ static const ebpfMonShellCommand commands[] = {
      "Example: ebpfMonInventory /var/lib/ebpfMon/monday.json \"vac*\"\n"},
     {"ebpfMonInventoryKeep", keepInventory,
      {{"file", iocshArgString}, {"seconds", iocshArgInt}, {"keep", iocshArgString}},
-     "Keeps the inventory of all watched IOCs in a file. The file is written when an IOC appears, has another\n"
-     "database, or ends.\n"
+     "Keeps the inventory of all watched IOCs in a file. The file is written when an IOC starts, ends, or has\n"
+     "another database.\n"
      "  file     path of the file; off: stops. Without it: prints when the file was written\n"
      "  seconds  least time between two files (60)\n"
      "  keep     number of older files to keep, as FILE.1, FILE.2 ... (10)\n"
      "Example: ebpfMonInventoryKeep /var/lib/ebpfMon/inventory.json\n"},
     {"ebpfMonInventoryDiff", compareInventories, {{"before", iocshArgString}, {"after", iocshArgString}},
-     "Compares two such files. Prints the records that came (+), went (-) or changed (~), and the\n"
-     "members that changed.\n"
+     "Compares two files of ebpfMonInventory. Prints the records that are new (+), are gone (-) or have\n"
+     "changed (~), and what has changed.\n"
      "Example: ebpfMonInventoryDiff /var/lib/ebpfMon/monday.json /var/lib/ebpfMon/today.json\n"},
     {"ebpfMonRecSync", setRecSync, {{"state", iocshArgString}, {"port", iocshArgInt}, {"variables", iocshArgString}},
      "Announces the records of all watched IOCs to a RecSync server (RecCeiver), for Channel Finder.\n"

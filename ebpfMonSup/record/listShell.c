@@ -41,11 +41,11 @@ static void printPuts(const iocshArgBuf *args)
         wanted = EBPFMON_PUTS_MAX;
     puts = malloc(wanted * sizeof(*puts));
     if (!puts) {
-        errlogSevPrintf(errlogMajor, "ebpfMonPuts: out of memory, ask for fewer\n");
+        errlogSevPrintf(errlogMajor, "ebpfMonPuts: out of memory: give a smaller number\n");
         ebpfMonShellSetStatus(-1);
         return;
     }
-    published = ebpfMonPublishedLock(); /* copy, and print without the lock: a terminal may be slow */
+    published = ebpfMonPublishedLock(); /* copy the puts, and print them without the lock: a terminal may be slow */
     for (; count < wanted && ebpfMonPublishedGetPut(published, count); count++)
         puts[count] = *ebpfMonPublishedGetPut(published, count);
     ebpfMonPublishedUnlock();
@@ -88,11 +88,11 @@ static void traceChains(const iocshArgBuf *args)
 static void addNames(ebpfMonTextReport *report, const ebpfMonSearches *searches, unsigned wanted)
 {
     static const ebpfMonReportColumn columns[] = {
-        {"never found", -60}, {"asked", 10}, {" first", -20}, {" last", -20}, {" by", 0}
+        {"never found", -60}, {"searches", 10}, {" first", -20}, {" last", -20}, {" by", 0}
     };
     char first[24], last[24];
 
-    ebpfMonTextReportAdd(report, "%llu names asked for, %.1f a second; never found: %u\n",
+    ebpfMonTextReportAdd(report, "%llu searches, %.1f per second; names never found: %u\n",
                          (unsigned long long)searches->count, searches->rate, searches->never);
     if (searches->names)
         ebpfMonTextReportBeginTable(report, columns, 5);
@@ -111,7 +111,7 @@ static void addNames(ebpfMonTextReport *report, const ebpfMonSearches *searches,
 
 static void addClients(ebpfMonTextReport *report, const ebpfMonSearches *searches, unsigned wanted)
 {
-    static const ebpfMonReportColumn columns[] = {{"client", -30}, {"asked", 10}, {"1/s", 10}, {"never found", 12}};
+    static const ebpfMonReportColumn columns[] = {{"client", -30}, {"searches", 10}, {"1/s", 10}, {"never found", 12}};
 
     if (searches->clients)
         ebpfMonTextReportBeginTable(report, columns, 4);
@@ -130,8 +130,8 @@ static void addServers(ebpfMonTextReport *report, const ebpfMonSearches *searche
     static const ebpfMonReportColumn columns[] = {{"server", -30}, {"beacons", 10}, {"restarts", 10}, {" since", 0}};
     char since[24];
 
-    ebpfMonTextReportAdd(report, "%llu beacons, %.1f a second, of %u servers\n", (unsigned long long)searches->beacons,
-                         searches->beaconRate, searches->heard);
+    ebpfMonTextReportAdd(report, "%llu beacons, %.1f per second, of %u servers\n",
+                         (unsigned long long)searches->beacons, searches->beaconRate, searches->heard);
     if (searches->servers)
         ebpfMonTextReportBeginTable(report, columns, 4);
     for (unsigned i = 0; i < searches->servers && i < wanted; i++) {
@@ -152,18 +152,18 @@ static void listSearches(const iocshArgBuf *args)
     ebpfMonTextReport *report;
 
     if (!copy) {
-        errlogSevPrintf(errlogMajor, "ebpfMonSearches: out of memory, try again when there is some\n");
+        errlogSevPrintf(errlogMajor, "ebpfMonSearches: out of memory: free memory on this host, then try again\n");
         ebpfMonShellSetStatus(-1);
         return;
     }
-    *copy = ebpfMonPublishedLock()->searches; /* copied: to format it takes longer than the lock may be held */
+    *copy = ebpfMonPublishedLock()->searches; /* formatting takes longer than the lock may be held */
     ebpfMonPublishedUnlock();
     report = ebpfMonTextReportNew();
     addNames(report, copy, wanted);
     addClients(report, copy, wanted);
     addServers(report, copy, wanted);
     if (copy->replaced)
-        ebpfMonTextReportAdd(report, "%llu names, clients or servers were given up for others: the tables were full\n",
+        ebpfMonTextReportAdd(report, "%llu names, clients or servers were replaced by others: the tables were full\n",
                              (unsigned long long)copy->replaced);
     ebpfMonTextReportPrint(report);
     free(copy);

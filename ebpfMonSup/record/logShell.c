@@ -14,7 +14,7 @@
 #define MODES "  mode    changes (puts that change the value, and those that failed), all, burst (puts to one\n" \
               "          PV in quick succession are joined), off; caPutLog's numbers -1, 0, 1, 2 too\n"
 
-/* The mode, or -1 with a message. */
+/* Returns the mode, or -1 after a message. */
 static int parseMode(const char *command, const char *argument, const char *otherwise)
 {
     int mode = ebpfMonLogModeParse(ebpfMonShellHasText(argument) ? argument : otherwise);
@@ -25,7 +25,7 @@ static int parseMode(const char *command, const char *argument, const char *othe
     return mode;
 }
 
-/* A number that may be left out; nonzero with a message when it is none. */
+/* Reads a number; if it was left out, *value does not change. 0, or -1 after a message. */
 static int parseNumber(const char *command, const char *what, const char *argument, double *value)
 {
     if (!ebpfMonShellHasText(argument) || epicsParseDouble(argument, value, NULL) == 0)
@@ -52,7 +52,7 @@ static void addJsonLog(const iocshArgBuf *args)
         ebpfMonShellSetStatus(-1);
         return;
     }
-    if (!(keep >= 0 && keep <= 1000)) /* what an int cannot have is refused as -1 is */
+    if (!(keep >= 0 && keep <= 1000)) /* it may be too large for an int: the log refuses -1 */
         keep = -1;
     ebpfMonShellSetStatus(logs->json(logs->arg, args[0].sval, maxMB, hours, (int)keep, (ebpfMonLogMode)mode));
 }

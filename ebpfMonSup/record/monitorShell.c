@@ -47,7 +47,7 @@ static void startMonitor(const iocshArgBuf *args)
     }
     status = monitor->start(monitor->arg);
     if (status) {
-        errlogSevPrintf(errlogMajor, "ebpfMonStart: ebpfMon did not start, STATE_MSG says why\n");
+        errlogSevPrintf(errlogMajor, "ebpfMonStart: ebpfMon did not start: the PV STATE_MSG says why\n");
     } else {
         printf("ebpfMonStart: ebpfMon runs\n");
         ebpfMonFilterReprocess();

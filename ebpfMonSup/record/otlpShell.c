@@ -11,7 +11,7 @@ static void setOtlp(const iocshArgBuf *args)
     const ebpfMonLogOps *logs = ebpfMonOpsGet()->logs;
 
     if (!ebpfMonShellHasText(args[0].sval)) {
-        errlogSevPrintf(errlogMajor, "ebpfMonOtlp: give the URL of the collector, as http://127.0.0.1:4318\n");
+        errlogSevPrintf(errlogMajor, "ebpfMonOtlp: give the URL of the collector, such as http://127.0.0.1:4318\n");
         ebpfMonShellSetStatus(-1);
         return;
     }
@@ -24,7 +24,7 @@ static void setZipkin(const iocshArgBuf *args)
     const ebpfMonLogOps *logs = ebpfMonOpsGet()->logs;
 
     if (!ebpfMonShellHasText(args[0].sval)) {
-        errlogSevPrintf(errlogMajor, "ebpfMonZipkin: give the whole URL, as http://127.0.0.1:9411/api/v2/spans\n");
+        errlogSevPrintf(errlogMajor, "ebpfMonZipkin: give the whole URL, such as http://127.0.0.1:9411/api/v2/spans\n");
         ebpfMonShellSetStatus(-1);
         return;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Signals that the process of a monitor gets from outside: SIGTERM ends it, SIGHUP reads the rules again. */
+/* Handles the signals of the monitor's process: SIGTERM ends it, SIGHUP reads the rules file again. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -15,19 +15,20 @@
 #include "ebpfMon.h"
 #include "rules/rulesFile.h"
 
-static int signalPipe[2] = { -1, -1 }; /* a signal handler has no argument; written before the first one comes */
+static int signalPipe[2] = { -1, -1 }; /* static because a signal handler has no context. Set before the first signal */
 
 static void onSignal(int number)
 {
     int before = errno;
     char byte = (char)number;
 
-    if (write(signalPipe[1], &byte, 1) < 0) /* allowed in a handler (signal-safety(7)); full: many wait already */
+    if (write(signalPipe[1], &byte, 1) < 0) /* write may be used in a handler (signal-safety(7)); a full pipe is no
+                                             * harm */
         errno = before;
 }
 
-/* sd_notify(3): RELOADING=1 with the time, and READY=1 when it is done. */
-static void reload(void)
+/* Reads the rules file again. sd_notify(3) needs RELOADING=1 with the time before, and READY=1 afterwards. */
+static void reloadRules(void)
 {
     char text[512];
     int refused;
@@ -54,7 +55,7 @@ static void serveSignals(void *arg)
         if (n != 1)
             return;
         if (number == SIGHUP)
-            reload();
+            reloadRules();
         else
             epicsExit(0);
     }
@@ -72,10 +73,10 @@ int ebpfMonSignalsHandle(void)
     if (!epicsThreadCreate("ebpfMonSignal", epicsThreadPriorityLow, epicsThreadGetStackSize(epicsThreadStackBig),
                            serveSignals, NULL))
         return -1;
-    /* A terminal sends SIGHUP when it goes, and then the monitor is to end. */
+    /* A terminal sends SIGHUP when it is closed. Then the monitor must end, as it does without a handler. */
     if (!isatty(STDIN_FILENO))
         sigaction(SIGHUP, &action, NULL);
-    action.sa_flags |= SA_RESETHAND; /* a second one ends it at once */
+    action.sa_flags |= SA_RESETHAND; /* a second SIGTERM ends the process at once */
     sigaction(SIGTERM, &action, NULL);
     return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Row "index" of each list of the published values; NULL: there are not so many. For pvTable.c alone. */
+/* Each function returns the row "index" of one list of the published values; NULL: the list has not so many rows.
+ * The caller holds the lock of the published values. Only pvTable.c includes this file. */
 #ifndef EBPFMON_PVROWS_H
 #define EBPFMON_PVROWS_H
 
@@ -112,7 +113,7 @@ static const void *openRow(const ebpfMonPublished *published, unsigned index)
     return ebpfMonPublishedGetUnexpected(published, index);
 }
 
-/* The newest one, acknowledged or not. */
+/* The newest unexpected put, also if it is acknowledged. */
 static const void *unexpectedRow(const ebpfMonPublished *published, unsigned index)
 {
     return index ? NULL : ebpfMonPublishedGetNewestUnexpected(published);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A group is never queued twice. While its records process, and for SPACING after the last priority reported
- * completion, a change only marks the group. So one put reaches its PVs at once, and ten thousand puts per second cost
- * as much as a hundred.
+ * A group is never queued twice. While its records process, and for SPACING afterwards, a change only marks the group.
+ * So a single put reaches its PVs at once, and ten thousand puts per second cost as much as a hundred.
  *
- * scanIoRequest (database/src/ioc/db/dbScan.c) returns the priorities that it queued. It returns 0 when the IOC does
- * not run, when the callback queue is full, and when no record is in the list. In the first two cases no completion
- * will come, so a timer tries again. In the third there is nothing to do.
+ * scanIoRequest (dbScan.c) returns the priorities that it queued. It returns 0 if the IOC does not run, if the callback
+ * queue is full, or if the list has no record. In the first two cases no completion will come, so a timer tries again.
+ * In the third there is nothing to do.
  */
 #include <string.h>
 
@@ -15,35 +14,37 @@
 
 #include "record/pvScan.h"
 
-#define SPACING 0.01 /* s: the most that a put waits for those before it */
+#define SPACING 0.01 /* s; a put waits at most so long for puts before it */
 #define RETRY   0.1  /* s */
 
 typedef struct {
     IOSCANPVT     list;
     epicsCallback timer;
-    epicsCallback post;    /* its tables: later than the records of all groups that have changed meanwhile */
+    epicsCallback post;    /* posts its tables, with low priority: after the records of all groups */
     unsigned      members; /* records in the list */
     unsigned      busy;    /* one bit for each priority that is queued or processes */
     int           waiting; /* the timer runs */
     int           dirty;   /* a value changed after the group was queued */
-    uint64_t      newest;  /* ebpfMonGroupUnexpected: number of the newest unexpected put that its records will show */
+    uint64_t      newest;  /* only ebpfMonGroupUnexpected: number of the newest unexpected put that its records will
+                            * show */
 } scanGroup;
 
-/* One per process, because the scan lists and the callback queues of Base are. scanLock guards all of it. */
+/* One per process, because Base has one of each scan list and callback queue. scanLock guards all of it. */
 static scanGroup groups[ebpfMonGroupCount];
-static epicsMutexId scanLock; /* under it we take no other lock than that of the published values */
-static int scanning;
-static int wasUseful;         /* at the last change of the state the records had values */
+static epicsMutexId scanLock; /* only the lock of the published values may be taken under it */
+static int isScanning;
+static int hadValues;         /* the records had values after the last change of the state */
 static void (*onShown)(ebpfMonGroup group); /* set before the first scan */
 
-static void groupWait(scanGroup *group, double delay)
+static void delayGroup(scanGroup *group, double delay)
 {
     group->waiting = 1;
     callbackRequestDelayed(&group->timer, delay);
 }
 
-/* Call it with the lock held: a completion may come before scanIoRequest returns, and must find "busy" set. */
-static void groupQueue(scanGroup *group)
+/* The caller holds scanLock. So a completion that comes before scanIoRequest returns waits, and then finds "busy"
+ * set. */
+static void queueGroup(scanGroup *group)
 {
     group->dirty = 0;
     if (group == &groups[ebpfMonGroupUnexpected])
@@ -51,11 +52,11 @@ static void groupQueue(scanGroup *group)
     group->busy = scanIoRequest(group->list);
     if (!group->busy && group->members) {
         group->dirty = 1;
-        groupWait(group, RETRY);
+        delayGroup(group, RETRY);
     }
 }
 
-static void groupComplete(void *user, IOSCANPVT list, int priority)
+static void onComplete(void *user, IOSCANPVT list, int priority)
 {
     scanGroup *group = user;
     uint64_t shown = 0;
@@ -64,70 +65,70 @@ static void groupComplete(void *user, IOSCANPVT list, int priority)
     (void)list;
     epicsMutexMustLock(scanLock);
     group->busy &= ~(1u << priority);
-    isDone = scanning && !group->busy;
+    isDone = isScanning && !group->busy;
     if (!group->busy)
         shown = group->newest;
-    if (scanning && !group->busy && !group->waiting)
-        groupWait(group, SPACING);
+    if (isScanning && !group->busy && !group->waiting)
+        delayGroup(group, SPACING);
     epicsMutexUnlock(scanLock);
     if (shown)
         ebpfMonPublishedSetUnexpectedShown(ebpfMonShownByPvs, shown);
     if (isDone)
-        callbackRequest(&group->post); /* a queue that is full: the next change posts them */
+        callbackRequest(&group->post); /* if the queue is full, the next change posts the tables */
 }
 
-static void groupPost(epicsCallback *callback)
+static void postGroup(epicsCallback *callback)
 {
     const scanGroup *group = callback->user;
 
     onShown((ebpfMonGroup)(group - groups));
 }
 
-static void groupTimer(epicsCallback *callback)
+static void onTimer(epicsCallback *callback)
 {
     scanGroup *group = callback->user;
 
     epicsMutexMustLock(scanLock);
     group->waiting = 0;
-    if (scanning && !group->busy && group->dirty)
-        groupQueue(group);
+    if (isScanning && !group->busy && group->dirty)
+        queueGroup(group);
     epicsMutexUnlock(scanLock);
 }
 
-static void groupChanged(scanGroup *group)
+static void changeGroup(scanGroup *group)
 {
     epicsMutexMustLock(scanLock);
-    if (scanning) {
+    if (isScanning) {
         if (group->busy || group->waiting)
             group->dirty = 1;
         else
-            groupQueue(group);
+            queueGroup(group);
     }
     epicsMutexUnlock(scanLock);
 }
 
-static void publishedChanged(ebpfMonGroup group)
+static void onPublished(ebpfMonGroup group)
 {
     ebpfMonState state;
-    int useful, turned, i;
+    int haveValues, isChange, i;
 
     if (group == ebpfMonGroupState) {
         /* Every record is INVALID while the monitor does not run, so all must process when that changes. */
         state = ebpfMonPublishedLock()->state;
         ebpfMonPublishedUnlock();
-        useful = state == ebpfMonRunning || state == ebpfMonDegraded;
+        haveValues = state == ebpfMonRunning || state == ebpfMonDegraded;
         epicsMutexMustLock(scanLock);
-        turned = useful != wasUseful;
-        wasUseful = useful;
+        isChange = haveValues != hadValues;
+        hadValues = haveValues;
         epicsMutexUnlock(scanLock);
-        if (turned) {
+        if (isChange) {
             for (i = 0; i < ebpfMonGroupCount; i++)
-                groupChanged(&groups[i]);
+                changeGroup(&groups[i]);
             return;
         }
     }
     if ((unsigned)group < ebpfMonGroupCount)
-        groupChanged(&groups[group]);
+        changeGroup(&groups[group]);
 }
 
 void ebpfMonScanInit(void (*shown)(ebpfMonGroup group))
@@ -140,19 +141,19 @@ void ebpfMonScanInit(void (*shown)(ebpfMonGroup group))
     for (i = 0; i < ebpfMonGroupCount; i++) {
         scanGroup *group = &groups[i];
 
-        memset(group, 0, sizeof(*group)); /* a timer of an IOC that was shut down (tests) is gone with it */
+        memset(group, 0, sizeof(*group)); /* in tests an IOC may have been shut down before; its timers were freed */
         scanIoInit(&group->list);
-        scanIoSetComplete(group->list, groupComplete, group);
-        callbackSetCallback(groupTimer, &group->timer);
+        scanIoSetComplete(group->list, onComplete, group);
+        callbackSetCallback(onTimer, &group->timer);
         callbackSetPriority(priorityMedium, &group->timer);
         callbackSetUser(group, &group->timer);
-        callbackSetCallback(groupPost, &group->post);
+        callbackSetCallback(postGroup, &group->post);
         callbackSetPriority(priorityLow, &group->post);
         callbackSetUser(group, &group->post);
     }
-    wasUseful = 0;
-    scanning = 1;
-    ebpfMonPublishedSetListener(publishedChanged);
+    hadValues = 0;
+    isScanning = 1;
+    ebpfMonPublishedSetListener(onPublished);
 }
 
 void ebpfMonScanStop(void)
@@ -161,7 +162,7 @@ void ebpfMonScanStop(void)
         return;
     ebpfMonPublishedSetListener(NULL);
     epicsMutexMustLock(scanLock);
-    scanning = 0;
+    isScanning = 0;
     epicsMutexUnlock(scanLock);
 }
 

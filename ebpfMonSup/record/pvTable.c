@@ -25,7 +25,7 @@
 #define USER(member)   offsetof(ebpfMonClientRow, member)
 #define SCANS(member)  offsetof(ebpfMonScanRow, member)
 
-/* In the order of the files Db/ebpfMonSUBJECT.substitutions, which make records of these names. */
+/* In the order of the files Db/ebpfMonSUBJECT.substitutions, which make the records with these names. */
 static const ebpfMonPv table[] = {
     /* The monitor itself. */
     {"STATE",                      ebpfMonGroupState,      hostRow,       ebpfMonCellInt,    HOST(state), 1},
@@ -78,7 +78,8 @@ static const ebpfMonPv table[] = {
     {"AUTO_PUT_IOCS",              ebpfMonGroupAutoPuts,   autoPutRow,    ebpfMonCellText,   PUT(ioc)},
     {"AUTO_PUT_REASONS",           ebpfMonGroupAutoPuts,   autoPutRow,    ebpfMonCellText,   PUT(rule)},
 
-    /* Unexpected puts, and rules. An open put stays in alarm when the monitor ends, or watches no IOC. */
+    /* Unexpected puts, and rules. Their values stay valid while the monitor does not run: an open put stays in
+     * alarm. */
     {"PUT_BAD_CNT",                ebpfMonGroupUnexpected, hostRow,       ebpfMonCellCount,  HOST(unexpected.count), 1},
     {"PUT_BAD_OPEN_CNT",           ebpfMonGroupUnexpected, hostRow,       ebpfMonCellInt,    HOST(unexpected.open), 1},
     {"PUT_BAD_LAST",               ebpfMonGroupUnexpected, unexpectedRow, ebpfMonCellPutLine, 0, 1},
@@ -333,7 +334,7 @@ int ebpfMonPvText(const ebpfMonPv *pv, const void *row, char *buf, size_t size)
     char line[EBPFMON_LINE_SIZE];
 
     buf[0] = 0;
-    if (!row) /* an empty line could as well be a fault */
+    if (!row) /* for lines of puts, say that there is none: an empty text could be taken for a fault */
         return pv->cell != ebpfMonCellPutLine ? 0 :
                ebpfMonTextCopy(buf, size, pv->group == ebpfMonGroupUnexpected ? EBPFMON_NO_UNEXPECTED : EBPFMON_NO_PUT);
     at = (const char *)row + pv->offset;
@@ -380,7 +381,7 @@ epicsEnum16 ebpfMonPvSeverity(const ebpfMonPublished *published, const ebpfMonPv
     return NO_ALARM;
 }
 
-/* What is measured over a second: 0 would be a value, and none is known. */
+/* Nonzero: the value is measured over a second, so at the start there is none. 0 would be a wrong value. */
 static int isMeasuredPv(const ebpfMonPv *pv)
 {
     static const size_t offsets[] = {
@@ -405,7 +406,7 @@ int ebpfMonPvMissing(const ebpfMonPublished *published, const ebpfMonPv *pv, con
     if (pv->group == ebpfMonGroupChains && pv->row == hostRow)
         return isnan(ebpfMonPvDouble(pv, row)); /* there was no chain */
     if (pv->group == ebpfMonGroupHeat)
-        return !published->time[ebpfMonGroupHeat].secPastEpoch; /* before the first moment */
+        return !published->time[ebpfMonGroupHeat].secPastEpoch; /* before the first column */
     if (pv->row == asyncHistRow)
         return published->chains.selectedRoot[0] && !published->asyncs.selectedFound;
     if (pv->group == ebpfMonGroupClients && pv->row == hostRow)

@@ -33,7 +33,7 @@ pvd::ScalarType typeOf(ebpfMonCellsType type)
     }
 }
 
-/* The normative type epics:nt/NTTable:1.0: labels, value with a field a column, alarm, time stamp. */
+/* Makes the normative type epics:nt/NTTable:1.0: labels, value with one field for each column, alarm, time stamp. */
 pvd::PVStructurePtr makeTable(const ebpfMonPvaColumn *name, const ebpfMonTableCells *cells, unsigned columns)
 {
     pvd::FieldBuilderPtr builder = pvd::getFieldCreate()->createFieldBuilder()
@@ -84,7 +84,7 @@ void setColumn(const pvd::PVFieldPtr& field, const ebpfMonTableCells& column, un
     }
 }
 
-/* "status" is that of PV Access: a record, or none (pvAlarm.h). */
+/* Sets alarm and time stamp. The alarm status is one of PV Access: recordStatus or noStatus (pvAlarm.h). */
 void setMeta(const pvd::PVStructurePtr& table, const ebpfMonTableMoment& moment)
 {
     const bool isInvalid = moment.severity == INVALID_ALARM;
@@ -102,7 +102,7 @@ void addTable(Served& served, const char *table, const char *group, const pvd::P
     pvdb::getChannelProviderLocal(); /* registers the provider, once */
     served.record = pvdb::PVRecord::create(table, content, 0, group);
     if (!pvdb::PVDatabase::getMaster()->addRecord(served.record))
-        throw std::runtime_error("there is a PV of this name");
+        throw std::runtime_error("another PV has this name");
 }
 
 }
@@ -136,7 +136,7 @@ void ebpfMonPvaServePost(void *served, const ebpfMonTableCells *cells, unsigned 
         const pvd::PVStructurePtr table = record.getPVStructure();
         const pvd::PVFieldPtrArray& field = table->getSubFieldT<pvd::PVStructure>("value")->getPVFields();
 
-        record.beginGroupPut(); /* subscribers get one update with all columns */
+        record.beginGroupPut(); /* so subscribers get all columns in one update */
         for (unsigned c = 0; c < columns && moment->severity != INVALID_ALARM; c++)
             setColumn(field[c], cells[c], moment->rows);
         setMeta(table, *moment);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Serves NTTables over PV Access, by pvDatabase of Base: strings of any length, a type for each column. Without PV
- * Access in Base nothing is served. The caller calls one at a time.
+ * Serves NTTables over PV Access, with pvDatabase of Base: texts have any length, and each column has its type. If Base
+ * was built without PV Access, nothing is served. The caller makes one call at a time.
  */
 #ifndef EBPFMON_PVASERVE_H
 #define EBPFMON_PVASERVE_H
@@ -13,18 +13,19 @@ extern "C" {
 #endif
 
 typedef struct {
-    const char *name;  /* of the field */
-    const char *label; /* what people read */
+    const char *name;  /* of its field in the NTTable */
+    const char *label; /* the title that people read */
 } ebpfMonPvaColumn;
 
-/* Serves a table without rows. The first one before the PVA server starts, which asks those providers that there are
- * then. "group": of access security. NULL: not served, a message says why. */
+/* Begins to serve a table, which has no rows at first. Make the first call before the PVA server starts, because the
+ * server uses only the providers that exist then. "table": the name of the PV; "group": its access security group.
+ * NULL: the table is not served, and the error log says why. */
 void *ebpfMonPvaServeAdd(const char *table, const char *group, const ebpfMonPvaColumn *name,
                          const ebpfMonTableCells *cells, unsigned columns);
-/* New content, which subscribers get. */
+/* Sets the content; subscribers get it in one update. */
 void ebpfMonPvaServePost(void *served, const ebpfMonTableCells *cells, unsigned columns,
                          const ebpfMonTableMoment *moment);
-/* Ends the service of the table. */
+/* Removes the table. */
 void ebpfMonPvaServeRemove(void *served);
 
 #ifdef __cplusplus

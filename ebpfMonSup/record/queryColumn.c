@@ -22,12 +22,12 @@
 struct ebpfMonQueryColumn {
     const char *name;
     ebpfMonQueryColumnKind kind;
-    size_t offset; /* in the row, or of a key its number */
+    size_t offset; /* in its struct; for a key its index */
 };
 
 #define ROW(member) ebpfMonQueryColumnNumbers, offsetof(ebpfMonQueryRow, member)
 
-/* Those without an offset are taken by name, below. */
+/* Columns with one value have no offset: ebpfMonQueryColumnNumberOf and …TextOf find the value by the name. */
 static const ebpfMonQueryColumn columns[] = {
     { "STATE", ebpfMonQueryColumnNumber, 0 }, { "COST", ebpfMonQueryColumnNumber, 0 },
     { "EVENTS", ebpfMonQueryColumnNumber, 0 }, { "DROPPED", ebpfMonQueryColumnNumber, 0 },
@@ -41,7 +41,7 @@ static const ebpfMonQueryColumn columns[] = {
     { "HIST", ebpfMonQueryColumnNumbers, offsetof(ebpfMonQueryResult, hist) },
     { "HIST_EDGES", ebpfMonQueryColumnNumbers, offsetof(ebpfMonQueryResult, histEdge) },
     { "RUN", ebpfMonQueryColumnCommand, 0 },
-    /* of the last events */
+    /* the last events */
     { "EV_TIME", ebpfMonQueryColumnTexts, offsetof(ebpfMonQueryEventRow, time) },
     { "EV_THREAD", ebpfMonQueryColumnTexts, offsetof(ebpfMonQueryEventRow, thread) },
     { "EV_CPU", ebpfMonQueryColumnNumbers, offsetof(ebpfMonQueryEventRow, cpu) },
@@ -52,10 +52,11 @@ static const ebpfMonQueryColumn columns[] = {
     { "EV_KEY4", ebpfMonQueryColumnTexts, offsetof(ebpfMonQueryEventRow, key[3]) },
 };
 
-/* One for each query, made with the first record in it. The mutex guards the list; Base owns what stands in it. */
+/* One scan list for each query, made with its first record. One set per process, as the scan lists of Base. scanLock
+ * guards the array and the flag; Base owns the scan lists. */
 static ebpfMonLazyMutex scanLock = EBPFMON_LAZY_MUTEX;
 static IOSCANPVT lists[EBPFMON_QUERIES_MAX];
-static int scanning;
+static int isScanning;
 
 static int isHist(const ebpfMonQueryColumn *c)
 {
@@ -67,7 +68,7 @@ static int isEvent(const ebpfMonQueryColumn *c)
     return strncmp(c->name, "EV_", 3) == 0;
 }
 
-static long refuse(dbCommon *prec, const char *what, const char *why)
+static long refuseLink(dbCommon *prec, const char *what, const char *why)
 {
     errlogSevPrintf(errlogMajor, "%s: \"%s\" %s\n", prec->name, what, why);
     return S_dev_badInpType;
@@ -91,14 +92,15 @@ long ebpfMonQueryColumnInit(dbCommon *prec, ebpfMonQueryColumnKind kind)
     int number;
 
     if (sscanf(text, "query( %63[A-Za-z0-9_] , %31[A-Z0-9_] )%c", name, what, &end) != 2)
-        return refuse(prec, text, "must be \"@query(NAME, COLUMN)\"");
+        return refuseLink(prec, text, "must be \"@query(NAME, COLUMN)\"");
     column = findColumn(what);
     if (!column || column->kind != kind)
-        return refuse(prec, text, column ? "is of another kind than this record"
-                                         : "has no such column: see documentation/queries.md");
+        return refuseLink(prec, text, column ? "is a column that this record type cannot show: see queries.md" :
+                          "names no column: see documentation/queries.md");
     number = ebpfMonQueryResultsAdd(name);
     if (number < 0)
-        return refuse(prec, text, "is one too many: there are 64 queries; or its name has more than 31 characters");
+        return refuseLink(prec, text, "cannot be shown: there are 64 names of queries already, or this name has more "
+                          "than 31 characters");
     dev = callocMustSucceed(1, sizeof(*dev), "ebpfMonQueryColumnInit");
     dev->number = number;
     dev->column = column;
@@ -122,11 +124,11 @@ long ebpfMonQueryColumnScanList(int leaves, dbCommon *prec, IOSCANPVT *list)
     return 0;
 }
 
-/* A look comes twice a second at most. What is not queued because the callback queue is full comes with the next. */
-static void resultChanged(int number)
+/* A result changes twice a second at most. If the callback queue is full, the next change processes the records. */
+static void onResult(int number)
 {
     ebpfMonLazyMutexLock(&scanLock);
-    if (scanning && lists[number])
+    if (isScanning && lists[number])
         scanIoRequest(lists[number]);
     ebpfMonLazyMutexUnlock(&scanLock);
 }
@@ -134,17 +136,17 @@ static void resultChanged(int number)
 void ebpfMonQueryScanInit(void)
 {
     ebpfMonLazyMutexLock(&scanLock);
-    memset(lists, 0, sizeof(lists)); /* those of an IOC that was shut down (tests) are gone with it */
-    scanning = 1;
+    memset(lists, 0, sizeof(lists)); /* in tests an IOC may have been shut down before; its lists were freed */
+    isScanning = 1;
     ebpfMonLazyMutexUnlock(&scanLock);
-    ebpfMonQueryResultsSetListener(resultChanged);
+    ebpfMonQueryResultsSetListener(onResult);
 }
 
 void ebpfMonQueryScanStop(void)
 {
     ebpfMonQueryResultsSetListener(NULL);
     ebpfMonLazyMutexLock(&scanLock);
-    scanning = 0;
+    isScanning = 0;
     ebpfMonLazyMutexUnlock(&scanLock);
 }
 
@@ -152,22 +154,22 @@ const ebpfMonQueryResult *ebpfMonQueryColumnBegin(dbCommon *prec)
 {
     const ebpfMonQueryDev *dev = prec->dpvt;
     const ebpfMonQueryResult *r;
-    int isOwn;
+    int isAlwaysValid;
 
     if (!dev) {
         recGblSetSevr(prec, READ_ALARM, INVALID_ALARM);
         return NULL;
     }
-    isOwn = dev->column->kind == ebpfMonQueryColumnText || strcmp(dev->column->name, "STATE") == 0;
+    isAlwaysValid = dev->column->kind == ebpfMonQueryColumnText || strcmp(dev->column->name, "STATE") == 0;
     r = ebpfMonQueryResultsLock(dev->number);
     if (prec->tse == epicsTimeEventDeviceTime) {
-        if (isOwn || !r->time.secPastEpoch)
+        if (isAlwaysValid || !r->time.secPastEpoch)
             epicsTimeGetCurrent(&prec->time);
         else
             prec->time = r->time;
     }
-    /* state and texts say themselves how things are; what was found by a query that failed is old */
-    if (!isOwn && (r->state == ebpfMonQueryFailed || r->state == ebpfMonQueryAbsent))
+    /* state and texts are always valid; the other values of a query that failed are old */
+    if (!isAlwaysValid && (r->state == ebpfMonQueryFailed || r->state == ebpfMonQueryAbsent))
         recGblSetSevr(prec, READ_ALARM, INVALID_ALARM);
     prec->udf = 0;
     return r;

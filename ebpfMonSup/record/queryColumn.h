@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which record shows what of a query: INP or OUT "@query(NAME, COLUMN)". Any query may be named, also one that is loaded
- * later or never. The columns are in documentation/queries.md.
+ * Which value of a query a record shows: INP or OUT "@query(NAME, COLUMN)". The query need not be loaded; it may be
+ * loaded later or never. documentation/queries.md lists the columns.
  */
 #ifndef EBPFMON_QUERYCOLUMN_H
 #define EBPFMON_QUERYCOLUMN_H
@@ -16,28 +16,29 @@ typedef enum { ebpfMonQueryColumnNumber, ebpfMonQueryColumnText, ebpfMonQueryCol
 
 typedef struct ebpfMonQueryColumn ebpfMonQueryColumn;
 
-/* What a record shows; in dpvt. */
+/* What a record shows; its DPVT. It is never freed. */
 typedef struct {
-    int number; /* of the result */
+    int number; /* number of the result (model/queryValues.h) */
     char name[EBPFMON_QUERY_NAME_SIZE];
     const ebpfMonQueryColumn *column;
 } ebpfMonQueryDev;
 
-/* Sets dpvt. 0, or a status with a message. */
+/* Reads INP or OUT, and sets DPVT. 0, or a status for Base after a message. The thread of iocInit. */
 long ebpfMonQueryColumnInit(dbCommon *prec, ebpfMonQueryColumnKind kind);
 
-/* The scan list of its query. */
+/* The function getIoIntInfo of the device supports: the scan list of the query. */
 long ebpfMonQueryColumnScanList(int leaves, dbCommon *prec, IOSCANPVT *list);
 
-/* Locks the result, and sets the record's time and alarm. NULL: nothing is locked, and there is no value. */
+/* Begins to read the value of a record: locks the result, and sets the record's time stamp and alarm. Not NULL: the
+ * caller reads the value and then calls ebpfMonQueryResultsUnlock(). NULL: there is no value, and nothing is locked. */
 const ebpfMonQueryResult *ebpfMonQueryColumnBegin(dbCommon *prec);
 
-/* Under the lock. "row": of a column of several. */
+/* Read the value. The caller holds the lock. "row": the row, if the column has several; else 0. */
 double ebpfMonQueryColumnNumberOf(const ebpfMonQueryDev *dev, const ebpfMonQueryResult *result, unsigned row);
 const char *ebpfMonQueryColumnTextOf(const ebpfMonQueryDev *dev, const ebpfMonQueryResult *result, unsigned row);
 unsigned ebpfMonQueryColumnCount(const ebpfMonQueryDev *dev, const ebpfMonQueryResult *result);
 
-/* The thread of iocInit: as ebpfMonScanInit and ebpfMonScanStop. */
+/* The thread of iocInit calls both, at the same times as ebpfMonScanInit and ebpfMonScanStop. */
 void ebpfMonQueryScanInit(void);
 void ebpfMonQueryScanStop(void);
 

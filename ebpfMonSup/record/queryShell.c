@@ -26,8 +26,8 @@ static void runQuery(const char *command, const char *name, int on)
     long status = ebpfMonShellHasText(name) ? queries->run(queries->arg, name, on) : -1;
 
     if (status)
-        errlogSevPrintf(errlogMajor, "%s: there is no query \"%s\". ebpfMonQueries lists those that are loaded\n", command,
-                        ebpfMonShellGetText(name, ""));
+        errlogSevPrintf(errlogMajor, "%s: there is no query \"%s\". ebpfMonQueries lists those that are loaded\n",
+                        command, ebpfMonShellGetText(name, ""));
     ebpfMonShellSetStatus(status);
 }
 
@@ -51,7 +51,7 @@ static void listQueries(const iocshArgBuf *args)
     ebpfMonTextReportPrint(report);
 }
 
-/* Prints what "add" adds to a report of the query that the first argument names. */
+/* Prints a report of the query "name"; the function "add" writes it. */
 static void printPart(const char *command, const char *name,
                       long (*add)(void *arg, ebpfMonTextReport *report, const char *name))
 {
@@ -59,8 +59,8 @@ static void printPart(const char *command, const char *name,
     long status = ebpfMonShellHasText(name) ? add(ebpfMonOpsGet()->queries->arg, report, name) : -1;
 
     if (status)
-        errlogSevPrintf(errlogMajor, "%s: there is no query \"%s\". ebpfMonQueries lists those that are loaded\n", command,
-                        ebpfMonShellGetText(name, ""));
+        errlogSevPrintf(errlogMajor, "%s: there is no query \"%s\". ebpfMonQueries lists those that are loaded\n",
+                        command, ebpfMonShellGetText(name, ""));
     ebpfMonTextReportPrint(report);
     ebpfMonShellSetStatus(status);
 }
@@ -89,8 +89,8 @@ static const ebpfMonShellCommand commands[] = {
     {"ebpfMonQueryPrint", printQuery, {{"name", iocshArgString}},
      "Prints the rows of a query, its histogram as bars, and the last events, if it has \"events\".\n"},
     {"ebpfMonQueryStacks", printStacks, {{"name", iocshArgString}},
-     "Prints the stacks of a query that has \"stacks\". Each different stack is a line: the functions, outermost first,\n"
-     "with ';' between them, and how often it was seen. flamegraph.pl draws it.\n"
+     "Prints the stacks of a query that has \"stacks\". Each different stack is one line: the functions,\n"
+     "outermost first, with ';' between them, and how often it was seen. flamegraph.pl draws it.\n"
      "Example: ebpfMonQueryStacks CPU_STACKS > /tmp/cpu.folded\n"}
 };
 

@@ -51,7 +51,7 @@ static void printRules(const iocshArgBuf *args)
 
     (void)args;
     if (!puts) {
-        errlogSevPrintf(errlogMajor, "ebpfMonRulesShow: out of memory\n");
+        errlogSevPrintf(errlogMajor, "ebpfMonRulesShow: out of memory: free memory on this host, then try again\n");
         ebpfMonTextReportFree(report);
         ebpfMonShellSetStatus(-1);
         return;

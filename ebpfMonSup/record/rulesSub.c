@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * aSub routine ebpfMonRulesSub:
- *   A name of a rules file, STRING or CHAR array; empty: the one loaded last
+ *   A name of a rules file, STRING or CHAR array; empty: the last file
  *   B 0 check it, 1 load it, 2 acknowledge the unexpected puts that the PVs have shown
- *   VALA what came of it, CHAR array    VALB rules    VALC unexpected puts that are open    VALD … that were counted
- * A file that is refused leaves the rules before it in force; the record then has the severity of BRSV.
+ *   VALA the result, CHAR array    VALB number of rules    VALC unexpected puts that are open    VALD … since the start
+ * If a file is refused, the old rules stay in force, and the record has the severity of BRSV.
  *
- * aSub routine ebpfMonPutSub, for a database's own logic; processed by the FLNK of PUT_LAST or PUT_BAD_LAST:
- *   A 0 the newest put that passed the filter, 1 the newest unexpected one
- *   VALA PV, VALB value, VALC who, CHAR or STRING    VALD value as number    VALE through what, VALF 1: unexpected,
- *   VALG the rule's reason
+ * aSub routine ebpfMonPutSub, for logic in a database. The FLNK of PUT_LAST or PUT_BAD_LAST processes it:
+ *   A 0 the newest put of a client that passed the filter, 1 the newest unexpected put
+ *   VALA PV, VALB value, VALC writer: CHAR or STRING    VALD value as number    VALE origin    VALF 1: unexpected
+ *   VALG the rule and the reason
  *
- * Numbers may be of any numeric type; what has no type that fits is left alone.
+ * A number may have any numeric type. An output whose type does not fit is not set.
  */
 /* These two choose the type-safe support tables of Base; they must stand before its headers. */
 #define USE_TYPED_RSET
@@ -64,7 +64,7 @@ static int getNumber(const aSubRecord *prec, int in)
     return (int)value;
 }
 
-/* 0, or -1: it is too long, or of another type. */
+/* Reads the name of a file. 0, or -1: it is too long, or the input has another type. */
 static int getName(const aSubRecord *prec, int in, char *name, size_t size)
 {
     epicsEnum16 type = (&prec->fta)[in];

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The iocsh commands, by subject; shell.c registers all. */
+/* Each function registers the iocsh commands of one subject. shell.c calls all of them, in the thread of the
+ * registrars. */
 #ifndef EBPFMON_SHELL_H
 #define EBPFMON_SHELL_H
 
 void ebpfMonMonitorShellRegister(void); /* start, filter, levels, report */
-void ebpfMonListShellRegister(void);
-void ebpfMonUsageShellRegister(void);    /* IOCs, records, puts, chains, traces, searches */
+void ebpfMonListShellRegister(void);    /* IOCs, records, puts, chains, traces, searches */
+void ebpfMonUsageShellRegister(void);   /* clients, users, unused records */
 void ebpfMonAccessShellRegister(void);  /* who may write to the monitor's PVs */
 void ebpfMonRulesShellRegister(void);   /* rules and unexpected puts */
 void ebpfMonLogShellRegister(void);     /* logs */
@@ -13,6 +14,6 @@ void ebpfMonOtlpShellRegister(void);    /* OTLP and Zipkin */
 void ebpfMonConsoleShellRegister(void); /* a console at a socket */
 void ebpfMonQueryShellRegister(void);   /* queries */
 void ebpfMonDeviceShellRegister(void);  /* ports of asyn */
-void ebpfMonInventoryShellRegister(void); /* RecSync */
+void ebpfMonInventoryShellRegister(void); /* inventories, RecSync */
 
 #endif

@@ -54,8 +54,8 @@ int ebpfMonShellCheckOp(const char *caller, ebpfMonOpStatus status, const char *
     case ebpfMonOpRefused:
         break;
     case ebpfMonOpFull:
-        snprintf(full, sizeof(full), "there are %d rules already. ebpfMonReport 1 lists them; cancel one by "
-                 "ebpfMonLevel PATTERN filter or ebpfMonReference PATTERN 0, or take one pattern for several IOCs",
+        snprintf(full, sizeof(full), "there are %d patterns already. ebpfMonReport 1 lists them. Cancel one by "
+                 "ebpfMonLevel PATTERN filter or ebpfMonReference PATTERN 0, or use one pattern for several IOCs",
                  EBPFMON_LEVEL_RULES_MAX);
         why = full;
         break;
@@ -66,7 +66,7 @@ int ebpfMonShellCheckOp(const char *caller, ebpfMonOpStatus status, const char *
         why = "ebpfMon does not run (see the PV STATE_MSG; ebpfMonStart tries again)";
         break;
     case ebpfMonOpAbsent:
-        why = "ebpfMon is not there (it is not linked in, or has not registered itself). Call "
+        why = "ebpfMon is not there: this IOC is not linked with it, or it is not registered yet. Call "
               "ebpfMon_registerRecordDeviceDriver first";
         break;
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A table of iocsh commands, and what their functions share. The thread of the shell only. */
+/* Registers a table of iocsh commands, and has what their functions share. The thread of the shell only, if nothing
+ * else is said. */
 #ifndef EBPFMON_SHELLCOMMAND_H
 #define EBPFMON_SHELLCOMMAND_H
 
@@ -12,29 +13,30 @@
 
 typedef struct {
     const char *name;
-    /* args[i] is of the type of argument i. Tells by ebpfMonShellSetStatus if it failed. */
+    /* Runs the command; args[i] has the type of argument i. It calls ebpfMonShellSetStatus if it failed. */
     void (*run)(const iocshArgBuf *args);
-    iocshArg    args[EBPFMON_COMMAND_ARGS]; /* up to the first without a name */
+    iocshArg    args[EBPFMON_COMMAND_ARGS]; /* ends with the first one without a name */
     const char *usage;
 } ebpfMonShellCommand;
 
-/* The table stays the caller's, and must stay. */
+/* Registers the commands. The table stays the caller's, and must never be freed, because iocsh keeps pointers to it. */
 void ebpfMonShellRegisterCommands(const ebpfMonShellCommand *commands, unsigned count);
 
-/* Whether an argument of type string was typed; "" counts as left out. */
+/* Nonzero: the user typed this argument of type string; "" counts as left out. */
 int ebpfMonShellHasText(const char *argument);
 
-/* An argument that may be left out. */
+/* Returns the argument, or "otherwise" if it was left out. */
 const char *ebpfMonShellGetText(const char *argument, const char *otherwise);
 
-/* Nonzero: the command failed. A script that runs under "on error" goes by it. */
+/* Sets the status of the command; nonzero: it failed. The iocsh command "on error" uses it. */
 void ebpfMonShellSetStatus(long status);
 
-/* Says what to do if the operation failed. "caller": the command, or the function of ebpfMon.h. "why": what the operation
- * left. 0, or -1 if it failed. Any thread. */
+/* If the operation failed, prints to the error log what to do. "caller": the command, or the function of ebpfMon.h;
+ * "why": the reason that the operation gave, for ebpfMonOpRefused. 0, or -1: it failed. Any thread. */
 int ebpfMonShellCheckOp(const char *caller, ebpfMonOpStatus status, const char *why);
 
-/* The end of a command that prints: what the operation added to "report", or what to do. Frees the report. */
+/* Ends a command that prints: prints the report, or what to do if the operation failed. Sets the status of the
+ * command, and frees the report. */
 void ebpfMonShellPrintReport(const char *command, ebpfMonTextReport *report, ebpfMonOpStatus status, const char *why);
 
 #endif

@@ -54,7 +54,7 @@ static void setText(char **cell, const char *text)
     *cell = strdup(text);
 }
 
-/* 9.999779 with three digits is 10. */
+/* Rounds to so many digits after the point: 9.999779 with three digits becomes 10. */
 static double roundTo(double value, int digits)
 {
     double scale = pow(10, digits);
@@ -87,7 +87,7 @@ static void copyCell(ebpfMonTableCells *column, const void *row, unsigned i)
     }
 }
 
-/* As the records of the columns (ebpfMonDevBegin). Zero: there are no values. */
+/* Sets time and severity as the records of the columns have them (ebpfMonDevBegin). 0: there are no values. */
 static int setMoment(const ebpfMonPublished *published, const ebpfMonPv *pv, ebpfMonTableMoment *moment)
 {
     const void *row = pv->row(published, 0);
@@ -105,7 +105,7 @@ static int setMoment(const ebpfMonPublished *published, const ebpfMonPv *pv, ebp
     return 0;
 }
 
-/* The time of day; of another day than the first, which is the newest, the day too. */
+/* Formats times as time of day. A time of another day than the first one, which is the newest, gets the date, too. */
 static void formatTimes(ebpfMonTableCells *column, unsigned rows)
 {
     char first[16] = "", day[16], text[40];
@@ -134,7 +134,7 @@ void ebpfMonTableRead(ebpfMonTableCells *column, unsigned columns, ebpfMonTableM
         moment->rows = i;
     }
     ebpfMonPublishedUnlock();
-    if (!moment->time.secPastEpoch) /* nothing has happened yet: the time of looking is as good as any */
+    if (!moment->time.secPastEpoch) /* nothing has happened yet, so any time is right: take the present */
         epicsTimeGetCurrent(&moment->time);
     for (c = 0; c < columns; c++) {
         if (column[c].time)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The cells of a table at one moment, as a person wants to read them: copied under the lock, formatted without it. */
+/* Reads the cells of a table at one moment: copies them under the lock of the published values, and formats them
+ * without it. The structs are the caller's. One call at a time for each table. */
 #ifndef EBPFMON_TABLEROWS_H
 #define EBPFMON_TABLEROWS_H
 
@@ -19,32 +20,33 @@ typedef enum {
     ebpfMonCellsDouble
 } ebpfMonCellsType;
 
-/* A column: what it shows and where its cells go. The first members are the caller's. */
+/* A column. The caller sets pv, precision and size. */
 typedef struct {
     const struct ebpfMonPv *pv;
     int      precision;      /* digits after the point */
-    unsigned size;           /* most rows */
-    ebpfMonCellsType type;   /* ebpfMonTableCellsInit sets it, and has room for the cells */
+    unsigned size;           /* rows at most */
+    ebpfMonCellsType type;   /* ebpfMonTableCellsInit sets it and what follows */
     union {
-        char        **text;  /* each allocated */
+        char        **text;  /* each text has memory of its own */
         epicsInt32   *integer;
         epicsInt64   *count;
         double       *real;
     } cell;
-    epicsTimeStamp *time;    /* of a column of times, before they are text */
+    epicsTimeStamp *time;    /* times before they are formatted as text; NULL: the column has no times */
 } ebpfMonTableCells;
 
 typedef struct {
     unsigned rows;
     epicsTimeStamp time;
-    epicsEnum16 severity;    /* INVALID: the cells are those of the last time that was valid */
+    epicsEnum16 severity;    /* INVALID: there are no values, and the cells are the last valid ones */
 } ebpfMonTableMoment;
 
-/* 0, or -1 without memory; ebpfMonTableCellsFree frees what there is. */
+/* Gets memory for the cells. 0, or -1 without memory; then call ebpfMonTableCellsFree, too. */
 int ebpfMonTableCellsInit(ebpfMonTableCells *column);
 void ebpfMonTableCellsFree(ebpfMonTableCells *column);
 
-/* Reads all columns of a table. Each has the same group and the same rows as the first one. */
+/* Reads all columns of a table. All columns must have the group and the rows of the first one. The caller does not
+ * hold the lock of the published values. */
 void ebpfMonTableRead(ebpfMonTableCells *column, unsigned columns, ebpfMonTableMoment *moment);
 
 #ifdef __cplusplus

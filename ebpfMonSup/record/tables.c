@@ -29,14 +29,15 @@ typedef struct tableOf {
     ebpfMonTableCells cells[COLUMNS_MAX];
     ebpfMonTableMoment moment;
     const waveformRecord *labels;
-    char              group[40];               /* of access security: that of the columns */
-    void             *served;
+    char              group[40];               /* access security group of its columns */
+    void             *served;                  /* from ebpfMonPvaServeAdd; NULL: it is not served */
 } tableOf;
 
-/* One per process, because the database of Base is. The lock guards all of it: shell and callback threads. */
+/* One list per process, because there is one database. tablesLock guards it against shell and callback threads. */
 static tableOf *tables;
 static ebpfMonLazyMutex tablesLock = EBPFMON_LAZY_MUTEX;
 
+/* Finds a table by its name, or makes one. NULL: the name is too long, or there is no memory. */
 static tableOf *findTable(const char *name)
 {
     tableOf *table = tables;
@@ -51,7 +52,8 @@ static tableOf *findTable(const char *name)
     return table;
 }
 
-/* The columns of a table show the same rows: the first one tells how many there are, and when they changed. */
+/* Nonzero: the PV may be a column of this table. All columns of a table must show the same rows of the same group,
+ * because the first column tells their number and their time. */
 static int canShow(const tableOf *table, const ebpfMonPv *pv)
 {
     for (unsigned c = 0; c < COLUMNS_MAX; c++)
@@ -60,17 +62,17 @@ static int canShow(const tableOf *table, const ebpfMonPv *pv)
     return 1;
 }
 
-/* Empty: it was added. Else why it cannot be. */
+/* Adds a record to its table. Returns ""; else why it cannot be added. */
 static const char *addRecord(waveformRecord *prec, const char *tag)
 {
-    const ebpfMonDev *dev = prec->dpvt; /* if it is one of our records; one without is for labels */
+    const ebpfMonDev *dev = prec->dpvt; /* NULL: a record without our device support; it has labels */
     char name[NAME_SIZE], column[40];
     int place, parts = sscanf(tag, "%79s %d %39s", name, &place, column);
     tableOf *table = parts >= 1 ? findTable(name) : NULL;
     ebpfMonTableCells *cells;
 
     if (!table)
-        return "has no name of a table";
+        return "must begin with the name of a table";
     if (parts == 1) {
         table->labels = prec;
         return "";
@@ -106,7 +108,7 @@ static void findColumns(void)
     dbFinishEntry(&entry);
 }
 
-/* Zero: a column or memory is missing. */
+/* Counts the columns, and gets memory for the cells. 0: a column is missing, or there is no memory. */
 static int prepareTable(tableOf *table)
 {
     while (table->columns < COLUMNS_MAX && table->cells[table->columns].pv)
@@ -128,8 +130,8 @@ static void serveTable(tableOf *table)
     const waveformRecord *labels = table->labels;
 
     if (!prepareTable(table)) {
-        errlogSevPrintf(errlogMajor, "ebpfMon: table %s has no column 1, or one is missing between others\n",
-                        table->name);
+        errlogSevPrintf(errlogMajor, "ebpfMon: table %s is not served: a column is missing before another one, or "
+                        "there is no memory. Correct the info tags " TAG "\n", table->name);
         return;
     }
     for (unsigned c = 0; c < table->columns; c++) {

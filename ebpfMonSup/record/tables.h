@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The tables over PV Access. A waveform record with the info tag ebpfMonTable "TABLE POSITION COLUMN" is a column of
- * the table, one with "TABLE" has its labels. Tables change when the records of their group have processed, so at their
- * pace.
+ * the table. A record with the info tag "TABLE" has the labels. A table changes after the records of its group have
+ * processed, so it does not change more often than they process.
  */
 #ifndef EBPFMON_TABLES_H
 #define EBPFMON_TABLES_H
 
 #include "model/published.h"
 
-/* Finds the tables in the database, and serves them. After the device support of the records was initialised, before
- * the servers start. */
+/* Finds the tables in the database, and serves them. Call this in the thread of iocInit: after the device support of
+ * the records was initialised, and before the servers start. */
 void ebpfMonTablesStart(void);
-/* Ends that. No ebpfMonTablesPost is under way afterwards. */
+/* Removes the tables. It waits until a call of ebpfMonTablesPost has ended. */
 void ebpfMonTablesStop(void);
 
-/* The group changed. Any thread that may hold no lock. */
+/* Updates the tables of a group. Any thread, without a lock. */
 void ebpfMonTablesPost(ebpfMonGroup group);
 
 #endif

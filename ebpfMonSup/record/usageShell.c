@@ -32,7 +32,7 @@ static void listUsers(const iocshArgBuf *args)
 static void setUsage(const iocshArgBuf *args)
 {
     const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
-    char why[160] = "give a file, as /var/lib/ebpfMon/uses.db";
+    char why[160] = "give a file, such as /var/lib/ebpfMon/uses.db";
     ebpfMonOpStatus status = ebpfMonOpRefused;
 
     if (ebpfMonShellHasText(args[0].sval))
@@ -40,7 +40,7 @@ static void setUsage(const iocshArgBuf *args)
     ebpfMonShellSetStatus(ebpfMonShellCheckOp("ebpfMonUsage", status, why));
 }
 
-/* The text, to a file. */
+/* Writes the text to a file, and sets the status of the command. */
 static void writeFile(const char *name, const char *text)
 {
     FILE *file = fopen(name, "w");
@@ -82,8 +82,8 @@ static const ebpfMonShellCommand commands[] = {
      "Keeps in this SQLite file who last read, wrote and subscribed to each PV. The file grows to at most\n"
      "so many megabytes (256). Before iocInit. Example: ebpfMonUsage /var/lib/ebpfMon/uses.db\n"},
     {"ebpfMonUnused", listUnused, {{"days", iocshArgDouble}, {"pattern", iocshArgString}, {"file", iocshArgString}},
-     "Lists the records that match and whose use was not seen for so many days, and when the IOCs were\n"
-     "watched. With a file the list is written there. Needs ebpfMonUsage.\n"
+     "Lists the records that match and that nobody was seen to use for so many days, and when the IOCs were\n"
+     "watched. With a file, writes the list there. Needs ebpfMonUsage.\n"
      "Example: ebpfMonUnused 30 \"RING:*\" /tmp/unused.txt\n"}
 };
 

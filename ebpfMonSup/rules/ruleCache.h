@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which rule is a PV's, remembered: finding it compares with the patterns of all rules. Part of a rule set. */
+/* Remembers which rule decides on a PV, because to find the rule means to compare with the patterns of all rules.
+ * Part of a rule set, and private to this room. */
 #ifndef EBPFMON_RULECACHE_H
 #define EBPFMON_RULECACHE_H
 
@@ -8,15 +9,15 @@
 
 #define EBPFMON_RULE_CACHE 16384u /* PVs; a power of two */
 
-/* "ioc\0pv\0channel", that without modifiers: the whole of what chooses a rule is compared, so that two PVs with the
- * same hash never get each other's rule. */
+/* The key: "ioc\0pv\0channel", the channel without modifiers. Everything that chooses a rule is in the key and is
+ * compared. So two PVs with the same hash never get the rule of each other. */
 #define EBPFMON_RULE_KEY \
     (sizeof(((ebpfMonPut *)0)->ioc) + sizeof(((ebpfMonPut *)0)->pv) + sizeof(((ebpfMonPut *)0)->channel))
 
 struct ebpfMonRuleCache {
     struct {
-        uint32_t rule;
-        uint32_t length; /* of key; 0: free */
+        uint32_t rule;   /* its index in the set */
+        uint32_t length; /* bytes of the key; 0: the slot is free */
         char     key[EBPFMON_RULE_KEY];
     } slot[EBPFMON_RULE_CACHE];
 };

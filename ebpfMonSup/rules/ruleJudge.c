@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which rule decides on a put, and whether the put keeps it. */
+/* Finds the rule that decides on a put, and judges whether the put keeps this rule. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "rules/ruleCache.h"
 #include "rules/ruleSet.h"
 
-#define NAMES   4 /* spellings of what is written to */
+#define NAMES   4 /* spellings of the PV of a put, at most */
 #define NO_RULE UINT32_MAX
 
 typedef struct { const char *text; size_t length; } spelling;
@@ -20,7 +20,7 @@ static int matchesGlob(const ebpfMonRuleSet *set, const ebpfMonRuleGlob *glob, c
 {
     const char *pattern = set->chars + glob->text;
 
-    /* Names of one machine begin alike, so the last character is compared first. */
+    /* Many PV names begin with the same characters, so the last character of the literal part is compared first. */
     if (length < glob->literal || (glob->literal && text[glob->literal - 1] != pattern[glob->literal - 1]) ||
         memcmp(text, pattern, glob->literal) != 0)
         return 0;
@@ -41,7 +41,8 @@ static int isInList(const ebpfMonRuleSet *set, const ebpfMonRuleList *list, cons
     return 0;
 }
 
-/* RECORD and RECORD.VAL are one PV: a rule may have either. Returns how many spellings there are. */
+/* RECORD and RECORD.VAL are the same PV, and a rule may have either of them. Returns the number of spellings, 1 or
+ * 2. */
 static unsigned addSpellings(const char *given, char *other, size_t size, spelling *names)
 {
     size_t length = strlen(given);
@@ -58,8 +59,8 @@ static unsigned addSpellings(const char *given, char *other, size_t size, spelli
     return 2;
 }
 
-/* What the client wrote, without modifiers and filters (dbChannelCreate of database/src/ioc/db/dbChannel.c). Those are
- * free text: by them a client could choose its rule. */
+/* Copies the name that the client used, without modifiers and filters (dbChannelCreate in dbChannel.c). A client can
+ * write any text into these, and could so choose its rule. */
 static void copyPlainName(const char *channel, char *plain, size_t size)
 {
     char *field;
@@ -91,7 +92,7 @@ static uint32_t findRule(const ebpfMonRuleSet *set, const ebpfMonPut *put, const
     return NO_RULE;
 }
 
-static uint32_t append(char *key, uint32_t length, const char *text)
+static uint32_t appendText(char *key, uint32_t length, const char *text)
 {
     size_t n = strlen(text) + 1;
 
@@ -107,7 +108,7 @@ static uint32_t findCachedRule(ebpfMonRuleSet *set, const ebpfMonPut *put)
 
     if (put->channel[0])
         copyPlainName(put->channel, plain, sizeof(plain));
-    length = append(key, append(key, append(key, 0, put->ioc), put->pv), plain);
+    length = appendText(key, appendText(key, appendText(key, 0, put->ioc), put->pv), plain);
     at = epicsMemHash(key, length, 0) % EBPFMON_RULE_CACHE;
 
     if (set->cache->slot[at].length != length || memcmp(set->cache->slot[at].key, key, length) != 0) {
@@ -118,7 +119,8 @@ static uint32_t findCachedRule(ebpfMonRuleSet *set, const ebpfMonPut *put)
     return set->cache->slot[at].rule;
 }
 
-/* A text is the number that the IOC makes of it; where we do not know the record, the number as which it reads. */
+/* Nonzero: *value is the number of the put. A text counts as the number that the IOC converts it to; if the monitor
+ * does not know the record, as the number that the text reads as. */
 static int getNumber(const ebpfMonPut *put, double *value)
 {
     if (put->isConverted || put->isNumber) {
@@ -145,7 +147,7 @@ static int isInTimes(const ebpfMonRuleSet *set, const ebpfMonPutRule *rule, cons
     return 0;
 }
 
-/* By claimed name, or by the address that the kernel saw, without its port. */
+/* Compares the host name that the client claims, and the address that the kernel knows, without its port. */
 static int isInHosts(const ebpfMonRuleSet *set, const ebpfMonPutRule *rule, const ebpfMonPut *put)
 {
     char address[sizeof(put->peer)];
@@ -154,7 +156,8 @@ static int isInHosts(const ebpfMonRuleSet *set, const ebpfMonPutRule *rule, cons
     return isInList(set, &rule->hosts, put->host) || (address[0] && isInList(set, &rule->hosts, address));
 }
 
-/* Nonzero, and why, when the value is wrong. A value may pass by its number or by its text. */
+/* Nonzero: the value is wrong, and "why" says why. A value is right if its number is in the range, or its text in the
+ * list. */
 static int hasBadValue(const ebpfMonRuleSet *set, const ebpfMonPutRule *rule, const ebpfMonPut *put, char *why,
                     size_t size)
 {
@@ -185,7 +188,7 @@ static void explainName(const char *what, const char *user, char *why, size_t si
         snprintf(why, size, "no %s is known", what);
 }
 
-/* Nonzero, and why, when the put breaks the rule. */
+/* Nonzero: the put breaks the rule, and "why" says how. */
 static int isBroken(const ebpfMonRuleSet *set, const ebpfMonPutRule *rule, const ebpfMonPut *put, char *why,
                   size_t size)
 {

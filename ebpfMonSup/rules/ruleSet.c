@@ -12,7 +12,7 @@ ebpfMonRuleSet *ebpfMonRuleSetNew(void)
 {
     ebpfMonRuleSet *set = calloc(1, sizeof(*set));
 
-    if (set && !(set->cache = calloc(1, sizeof(*set->cache)))) { /* the kernel gives its pages when they are used */
+    if (set && !(set->cache = calloc(1, sizeof(*set->cache)))) { /* large, but takes memory only as it is used */
         free(set);
         set = NULL;
     }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which puts are expected. The first rule whose "pv" (and "iocs") match decides: the put is expected if it keeps all
- * that the rule asks for. Without such a rule the set's default decides.
+ * A set of rules says which puts are expected. The first rule whose "pv" and "iocs" match decides: the put is expected
+ * if it keeps all conditions of this rule. If no rule matches, the default of the set decides.
  *
- * A set is built once (rulesParse.c), then judges many puts. Its strings stand in one array, and the lists of its rules
- * in another, by index: both grow while it is built. One thread at a time may use a set.
+ * rulesParse.c builds a set once; then the set judges many puts. Rules, patterns, times and characters are in arrays
+ * that grow while the set is built, so they refer to each other by index. One thread at a time may use a set.
  */
 #ifndef EBPFMON_RULESET_H
 #define EBPFMON_RULESET_H
@@ -18,57 +18,61 @@
 #define EBPFMON_RULE_SET_MAX 10000 /* rules */
 
 typedef struct {
-    uint32_t text;    /* in chars */
+    uint32_t text;    /* index of its first character in "chars" */
     uint16_t length;
-    uint16_t literal; /* characters before the first wildcard; length: there is none */
+    uint16_t literal; /* characters before the first wildcard; equal to "length": there is no wildcard */
 } ebpfMonRuleGlob;
 
-/* Minutes of the local day, "from" included, "to" excluded. to <= from: it ends on the next day. */
+/* A window of time, in minutes of the local day: from "from" until before "to". If "to" <= "from", the window ends
+ * on the next day. */
 typedef struct {
-    uint8_t  days;    /* on which it begins: bit 0 Sunday, as tm_wday */
+    uint8_t  days;    /* the days on which it begins; bit 0 is Sunday, as in tm_wday */
     uint16_t from, to;
 } ebpfMonRuleTime;
 
-typedef struct { uint32_t first, count; } ebpfMonRuleList; /* count 0: the rule does not ask for it */
+/* A list of a rule: elements of "glob" or "time". count 0: the rule does not check this. */
+typedef struct { uint32_t first, count; } ebpfMonRuleList;
 
 typedef struct {
     char     name[EBPFMON_RULE_NAME];
-    unsigned at;      /* where its name stands in the file */
+    unsigned at;      /* the offset of its name in the file */
     int      allow;   /* 0: every put is unexpected */
-    int      verified;/* the claimed user must be the real one, where that is known */
+    int      verified;/* if the real user is known, the client must claim this name */
     int      hasMin, hasMax;
     double   min, max;
-    unsigned origins; /* a bit an ebpfMonThrough; 0: any */
-    ebpfMonRuleList pv, iocs, users, realUsers, hosts, text; /* of globs */
+    unsigned origins; /* one bit for each ebpfMonThrough that is allowed; 0: all are */
+    ebpfMonRuleList pv, iocs, users, realUsers, hosts, text; /* elements of "glob" */
     ebpfMonRuleList times;
-    uint64_t judged, bad; /* puts on which it decided; of those, unexpected ones */
+    uint64_t judged, bad; /* the puts on which it decided, and how many of them were unexpected */
 } ebpfMonPutRule;
 
 typedef struct ebpfMonRuleCache ebpfMonRuleCache;
 
 typedef struct {
-    int      deny;    /* a put for which there is no rule is unexpected */
+    int      deny;    /* nonzero: a put that no rule is for is unexpected */
     unsigned ruleCount, globCount, timeCount;
     size_t   charCount;
-    size_t   ruleRoom, globRoom, timeRoom, charRoom;
+    size_t   ruleRoom, globRoom, timeRoom, charRoom; /* elements for which the arrays have memory */
     ebpfMonPutRule *rule;
     ebpfMonRuleGlob *glob;
     ebpfMonRuleTime *time;
     char    *chars;
-    ebpfMonRuleCache *cache; /* which rule is a PV's */
-    uint64_t judged, bad;    /* puts for which there was no rule; of those, unexpected ones */
+    ebpfMonRuleCache *cache; /* remembers which rule decides on a PV */
+    uint64_t judged, bad;    /* the puts that no rule was for, and how many of them were unexpected */
 } ebpfMonRuleSet;
 
-/* NULL without memory; then the functions that add return -1. */
+/* NULL without memory. */
 ebpfMonRuleSet *ebpfMonRuleSetNew(void);
-void ebpfMonRuleSetFree(ebpfMonRuleSet *set);
+void ebpfMonRuleSetFree(ebpfMonRuleSet *set); /* NULL does no harm */
+/* Adds a copy of the rule. 0, or -1 without memory. */
 int ebpfMonRuleSetAddRule(ebpfMonRuleSet *set, const ebpfMonPutRule *rule);
-/* These two add to a list of a rule that is not in the set yet. One list must be complete before the next is begun,
- * because the elements of a list stand side by side. "length" < EBPFMON_RULE_PATTERN. */
+/* These two add an element to a list of a rule that is not in the set yet. The elements of a list are neighbours in
+ * their array, so complete one list before you begin the next. "length" < EBPFMON_RULE_PATTERN. 0, or -1 without
+ * memory. */
 int ebpfMonRuleSetAddGlob(ebpfMonRuleSet *set, ebpfMonRuleList *list, const char *text, size_t length);
 int ebpfMonRuleSetAddTime(ebpfMonRuleSet *set, ebpfMonRuleList *list, const ebpfMonRuleTime *time);
 
-/* Sets "unexpected" and "rule" of the put, and counts. */
+/* Sets "unexpected" and "rule" of the put, and counts the put at its rule. */
 void ebpfMonRuleSetJudge(ebpfMonRuleSet *set, ebpfMonPut *put);
 
 #endif

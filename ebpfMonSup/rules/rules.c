@@ -4,14 +4,14 @@
 #include "common/lazyMutex.h"
 #include "rules/rules.h"
 
-/* One set per process is in force, because every put of every IOC is judged by the same rules, whoever loads them: a
- * command, a record or another module. */
+/* One set per process is in force: a command, a record or another module may load it, and it judges every put of every
+ * IOC. */
 static ebpfMonLazyMutex rulesLock = EBPFMON_LAZY_MUTEX;
-static ebpfMonRuleSet *inForce; /* under the lock, with what is in it */
+static ebpfMonRuleSet *inForce; /* rulesLock guards the pointer and the set */
 
-/* Taken before rulesLock, and held while a file is read, which may take long. */
+/* Held while a file is read, which may take long. It is taken before rulesLock. */
 static ebpfMonLazyMutex loadLock = EBPFMON_LAZY_MUTEX;
-static char lastFile[EBPFMON_RULES_FILE_SIZE]; /* under loadLock */
+static char lastFile[EBPFMON_RULES_FILE_SIZE]; /* guarded by loadLock */
 
 void ebpfMonRulesJudge(ebpfMonPut *put)
 {

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The rules in force. Any thread. */
+/* The rules in force. Any thread; each function takes a lock of this module for a short time, if nothing else is
+ * said. */
 #ifndef EBPFMON_RULES_H
 #define EBPFMON_RULES_H
 
 #include "model/published.h"
 #include "rules/ruleSet.h"
 
-/* Sets "unexpected" and "rule" of the put by the rules in force. */
+/* Judges the put by the rules in force: sets "unexpected" and "rule" of the put. */
 void ebpfMonRulesJudge(ebpfMonPut *put);
 
-/* Puts a set in force; it belongs to this module from now on. NULL: no rules, every put is expected. */
+/* Puts a set in force, which this module owns from now on; frees the set before it. NULL: no rules are in force, and
+ * every put is expected. */
 void ebpfMonRulesSet(ebpfMonRuleSet *set);
 
-/* A load of a file: one at a time, and of two loads the later one stays in force. Begin waits for a load of another
- * thread, and returns the name of the last file ("": none), which the caller may change until End. */
+/* Files are loaded one at a time, so the rules of the last load stay in force. Begin waits while another thread loads a
+ * file. It returns the name of the last file ("": none), which the caller may change until it calls End. */
 #define EBPFMON_RULES_FILE_SIZE sizeof(((ebpfMonPublished *)0)->rules.file)
 char *ebpfMonRulesBeginLoad(void);
 void ebpfMonRulesEndLoad(void);
@@ -23,8 +25,8 @@ typedef struct {
     uint64_t judged, bad;
 } ebpfMonRuleCount;
 
-/* How often each rule decided: at most "most" of them, the default as the last one, with an empty name. Returns how
- * many are written; 0: no rules are in force. */
+/* Writes how often each rule decided, for at most "most" rules. The last element is the default; its name is empty.
+ * Returns the number of elements; 0: no rules are in force. */
 unsigned ebpfMonRulesGetCounts(ebpfMonRuleCount *counts, unsigned most);
 
 #endif

@@ -38,7 +38,8 @@ int ebpfMonRulesFileCheck(const char *file, unsigned *rules, char *text, size_t 
     return 0;
 }
 
-/* Says what is in force after a load. "published" is locked. */
+/* Publishes what is in force after a load. "refused": why the file was refused; NULL: it was loaded. The caller
+ * holds the lock of the published values. */
 static void describeLoad(ebpfMonPublished *published, const char *refused)
 {
     char now[32], text[1024];
@@ -69,10 +70,11 @@ int ebpfMonRulesFileLoad(const char *file, char *text, size_t size)
         file = lastFile;
     if (!file[0])
         snprintf(why, sizeof(why), "no rules file was named yet. Give one: ebpfMonRules \"FILE\"");
-    else if (strlen(file) >= EBPFMON_RULES_FILE_SIZE || (realpath(file, path) && strlen(path) >= EBPFMON_RULES_FILE_SIZE))
+    else if (strlen(file) >= EBPFMON_RULES_FILE_SIZE ||
+             (realpath(file, path) && strlen(path) >= EBPFMON_RULES_FILE_SIZE))
         snprintf(why, sizeof(why), "the name of the rules file has more than %u characters. Move it",
                  (unsigned)EBPFMON_RULES_FILE_SIZE - 1);
-    else { /* its full name: the next load may come from another folder */
+    else { /* keep the full name, because the process may be in another folder at the next load */
         if (file != lastFile)
             strcpy(lastFile, realpath(file, path) ? path : file);
         set = readRules(lastFile, why, sizeof(why));

@@ -15,7 +15,7 @@ static int compareNames(const void *a, const void *b)
     return order ? order : (one->at > other->at) - (one->at < other->at);
 }
 
-/* Refuses the second of two rules with one name; of several such rules, the first one in the file. */
+/* Refuses the file if two rules have the same name. The message shows the first rule whose name was used before. */
 static void checkNames(ebpfMonRulesParser *p)
 {
     unsigned count = p->set->ruleCount;
@@ -44,7 +44,7 @@ static void refuseSyntax(ebpfMonRulesParser *p, int complete)
     ebpfMonRulesRefuse(p, at, "%s", why);
 }
 
-/* Reads all of the text. What is wrong stands in p->why then. */
+/* Reads all of the text. If it is wrong, p->why says why. */
 static void readText(ebpfMonRulesParser *p)
 {
     int complete = yajl_parse(p->yajl, (const unsigned char *)p->text, p->length) == yajl_status_ok;

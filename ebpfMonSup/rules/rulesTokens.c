@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One token of the rules file after the other (rulesParser.h says how). A callback returns 1, or 0 to stop. */
+/* Reads one token of the rules file after the other (rulesParser.h). A callback returns 1, or 0 to stop yajl. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static const ebpfMonRulesKey ruleKeys[] = {
     {"text",      isText,    RULE(text)},
 };
 
-/* Where the token that was read last begins. */
+/* The offset in the text at which the last token begins. */
 static size_t getTokenPlace(const ebpfMonRulesParser *p)
 {
     return ebpfMonJsonFindToken(p->text, p->length, yajl_get_bytes_consumed(p->yajl));
@@ -50,7 +50,7 @@ int ebpfMonRulesRefuse(ebpfMonRulesParser *p, size_t at, const char *format, ...
     return 0;
 }
 
-/* Refuses the token that was read last. */
+/* Refuses the file at the last token. Returns 0. */
 static int refuseToken(ebpfMonRulesParser *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static int refuseToken(ebpfMonRulesParser *p, const char *format, ...)
@@ -69,7 +69,7 @@ int ebpfMonRulesRefuseMemory(ebpfMonRulesParser *p)
     return refuseToken(p, "out of memory. Use fewer rules");
 }
 
-/* Says which value was expected in place of this one. */
+/* Refuses the last token; the reason says which value was expected instead. */
 static int refuseType(ebpfMonRulesParser *p)
 {
     static const char *const values[] = {
@@ -119,7 +119,9 @@ static int addGlob(ebpfMonRulesParser *p, const char *text, size_t length)
         return 0;
     if (!length && p->now->is == isGlobs)
         return refuseToken(p, "%s is empty. Write * for all", what);
-    /* epicsStrGlobMatch takes [ literally: such a pattern would never match. In values arrays begin with it. */
+    /* epicsStrGlobMatch knows no sets: it would compare [ as a plain character. Most people who write [ mean a set,
+     * so it is refused; for a name with [ they can write ?. In values it is allowed, because arrays are shown with
+     * it. */
     if (p->now->is != isText && strchr(glob, '['))
         return refuseToken(p, "%s has a [: sets are not supported. Use ? for one character, * for any", what);
     if (ebpfMonRuleSetAddGlob(p->set, (ebpfMonRuleList *)((char *)&p->rule + p->now->offset), glob, length))

@@ -104,8 +104,9 @@ void *ebpfMonKeyTableGet(ebpfMonKeyTable *table, uint64_t key, uint64_t time)
         if (table->unused == EBPFMON_KEY_NONE) {
             const ebpfMonKeyList *list = &table->list[table->list[1].members > table->number / 4 * 3];
 
-            /* When more keys come round and round than there is room for, the oldest is always the next to
-             * come: none would ever stay. So every other time it is the newest that goes. */
+            /* If more keys than entries come in the same order again and again, the oldest entry is always the one
+             * that is needed next. If always the oldest were replaced, no key would ever be found. So every other
+             * time the newest is replaced. */
             removeEntry(table, table->replaced++ % 2 ? list->newest : list->oldest);
         }
         at = table->unused;

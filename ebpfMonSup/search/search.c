@@ -8,11 +8,11 @@
 #include "search/search.h"
 #include "search/searchTables.h"
 
-#define LONG    EBPFMON_SECOND_NS /* EBPFMON_SEARCH_ENOUGH questions over so long: nobody has the name */
-#define SAME    10000000u /* ns. One question or beacon goes to several addresses: copies come within this time */
-#define LOUD    16        /* questions that make a client worth its place */
-#define STEADY  4         /* beacons that make a server worth its place */
-#define SPEEDUP 4         /* beacons so much faster than before: the server has begun anew */
+#define NEVER_NS         EBPFMON_SECOND_NS /* EBPFMON_SEARCH_ENOUGH searches over this time (ns): nobody has the name */
+#define COPY_NS          10000000u /* A search or beacon goes to several addresses: its copies come within this time */
+#define CLIENT_SEARCHES  16 /* after so many searches the client's entry is raised */
+#define SERVER_BEACONS   4  /* after so many beacons the server's entry is raised */
+#define RESTART_SPEEDUP  4  /* if beacons come so many times faster than before, the server has restarted */
 
 ebpfMonSearch *ebpfMonSearchNew(void)
 {
@@ -40,7 +40,7 @@ void ebpfMonSearchFree(ebpfMonSearch *s)
     free(s);
 }
 
-/* The clock may have been set back. */
+/* 0 if "before" is later: the clock may have been set back. */
 static uint64_t getAge(uint64_t time, uint64_t before)
 {
     return time > before ? time - before : 0;
@@ -56,18 +56,20 @@ static uint64_t makeQuestionKey(uint64_t client, uint32_t cid)
     return ebpfMonHashMix(ebpfMonHashMix(client) + cid);
 }
 
-/* With the protocol: a server of one protocol need not speak the other. */
+/* The key has the protocol, because a CA server and a PVA server may have different names. */
 static uint64_t makeNameKey(ebpfMonSearchProtocol protocol, const char *name)
 {
     return ebpfMonHashFnv64(EBPFMON_FNV64_BEGIN, name, strlen(name)) + (unsigned)protocol;
 }
 
 /*
- * The place of a channel among those that are followed for a name; NULL when it is new or gets none. Of the four
- * places, two are for channels that have just begun and ask several times within seconds, and two for channels that
- * have asked for long and come back every five minutes. The channel that was silent for longest makes room.
+ * Finds the place of a channel among the channels that are followed for a name. A new channel gets a place if one is
+ * free. NULL: the channel is new, or all places are taken. Each name has four places, and a place is free when its
+ * channel was silent for the time in "patience". Two places wait ten seconds: for channels that have just begun, and
+ * search several times within seconds. Two wait 310 s: for channels that search every five minutes. Of several free
+ * places the one with the longest silence is taken.
  */
-static ebpfMonSearchAsker *findAsker(ebpfMonSearchName *name, uint64_t client, uint32_t cid, uint64_t time)
+static ebpfMonSearchAsker *followChannel(ebpfMonSearchName *name, uint64_t client, uint32_t cid, uint64_t time)
 {
     static const uint64_t patience[EBPFMON_SEARCH_ASKERS] = {
         10 * EBPFMON_SECOND_NS, 10 * EBPFMON_SECOND_NS, 310 * EBPFMON_SECOND_NS, 310 * EBPFMON_SECOND_NS
@@ -100,7 +102,7 @@ void ebpfMonSearchAddQuestion(ebpfMonSearch *s, uint64_t time, ebpfMonSearchProt
     client = ebpfMonKeyTableGet(&s->clientTable, who, time);
     client->protocol = protocol;
     client->host = host;
-    if (++client->asked == LOUD)
+    if (++client->asked == CLIENT_SEARCHES)
         ebpfMonKeyTableRaise(&s->clientTable, client);
     name = ebpfMonKeyTableGet(&s->nameTable, key, time);
     if (!name->asked++) {
@@ -111,10 +113,10 @@ void ebpfMonSearchAddQuestion(ebpfMonSearch *s, uint64_t time, ebpfMonSearchProt
     name->client = host;
     name->clients |= 1ull << (ebpfMonHashMix(who) & 63);
     ((ebpfMonSearchQuestion *)ebpfMonKeyTableGet(&s->questionTable, makeQuestionKey(who, cid), time))->name = key;
-    asker = findAsker(name, who, cid, time);
-    if (asker && getAge(time, asker->last) > SAME) {
+    asker = followChannel(name, who, cid, time);
+    if (asker && getAge(time, asker->last) > COPY_NS) {
         asker->last = time;
-        if (++asker->count >= EBPFMON_SEARCH_ENOUGH && getAge(time, asker->first) >= LONG)
+        if (++asker->count >= EBPFMON_SEARCH_ENOUGH && getAge(time, asker->first) >= NEVER_NS)
             ebpfMonKeyTableRaise(&s->nameTable, name);
     }
     epicsMutexUnlock(s->lock);
@@ -153,10 +155,10 @@ void ebpfMonSearchAddBeacon(ebpfMonSearch *s, uint64_t time, ebpfMonSearchProtoc
         server->protocol = protocol;
         server->host = host;
         server->began = server->last = time;
-    } else if (interval > SAME) {
-        /* A CA server that begins sends beacons after 20 ms, and doubles that up to 15 s (rsrv/online_notify.c);
-         * pvAccess servers are not as strict, but begin faster than they go on. */
-        if (interval < server->longest / SPEEDUP) {
+    } else if (interval > COPY_NS) {
+        /* A CA server waits 20 ms after its first beacon, and doubles this time for each further beacon up to 15 s
+         * (rsrv_online_notify_task in rsrv/online_notify.c). A pvAccess server also sends its first beacons faster. */
+        if (interval < server->longest / RESTART_SPEEDUP) {
             server->restarts++;
             server->began = time;
             server->longest = 0;
@@ -165,7 +167,7 @@ void ebpfMonSearchAddBeacon(ebpfMonSearch *s, uint64_t time, ebpfMonSearchProtoc
             server->longest = interval;
         server->last = time;
     }
-    if (server->beacons == STEADY)
+    if (server->beacons == SERVER_BEACONS)
         ebpfMonKeyTableRaise(&s->serverTable, server);
     epicsMutexUnlock(s->lock);
 }

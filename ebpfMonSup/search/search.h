@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which names clients ask for, which of them nobody has, and which servers send beacons. It gets what was heard on the
- * network; once a second it makes the published lists of that. It knows neither packets nor BPF.
+ * Which names clients search, which of these names no server has, and which servers send beacons. The caller adds the
+ * searches, answers and beacons that the monitor saw in packets. Once a second ebpfMonSearchPublish makes the published
+ * lists.
  *
- * An answer goes to the client that asked, so the monitor never hears answers between other hosts. But a client stops
- * asking when it is answered (libca: searchTimer.cpp; PVA clients too). So a name counts as never found when one
- * channel of one client has asked for it three times over at least a second. An answer that is heard takes it off the
- * list, and so does silence for ten minutes (in the end libca asks every five minutes, EPICS_CA_MAX_SEARCH_PERIOD).
+ * An answer goes to the client that searched, so the monitor never sees answers between other hosts. But a client stops
+ * searching when it has an answer (libca: searchTimer.cpp; PVA clients do the same). So a name counts as never found
+ * when one channel of one client has searched it three times over at least a second. The name leaves the list when an
+ * answer is seen, or when nobody searches it for ten minutes (in the end libca searches every five minutes,
+ * EPICS_CA_MAX_SEARCH_PERIOD).
  *
- * Memory is fixed; in a full table some entries make room for others (search/keyTable.h), which is counted. Addresses
- * and ports in network byte order, times CLOCK_REALTIME ns. Any thread may call these functions, Free excepted.
+ * The tables have a fixed size. In a full table new entries replace others (keyTable.h); ebpfMonSearchPublish publishes
+ * how many. Addresses and ports are in network byte order, times in ns of CLOCK_REALTIME. Any thread may call these
+ * functions, except Free; they take a lock of their own for a short time.
  */
 #ifndef EBPFMON_SEARCH_H
 #define EBPFMON_SEARCH_H
@@ -21,22 +24,24 @@ typedef struct ebpfMonSearch ebpfMonSearch;
 /* NULL without memory. */
 ebpfMonSearch *ebpfMonSearchNew(void);
 
-/* When no other thread uses it any more. */
+/* No other thread may use "search" any more. NULL does no harm. */
 void ebpfMonSearchFree(ebpfMonSearch *search);
 
-/* A client's question. "cid" is its number for the channel, by which an answer can come. */
+/* Adds the search of a client for a name. "cid": the client's number for the channel; an answer may have only this
+ * number. */
 void ebpfMonSearchAddQuestion(ebpfMonSearch *search, uint64_t time, ebpfMonSearchProtocol protocol,
                               ebpfMonSearchHost client, uint32_t cid, const char *name);
 
-/* An answer to a client: by name, or with name "" by cid. */
+/* Adds an answer to a client: it has the name, or, if "name" is "", only the cid. */
 void ebpfMonSearchAddAnswer(ebpfMonSearch *search, ebpfMonSearchProtocol protocol, ebpfMonSearchHost client,
                             uint32_t cid, const char *name);
 
+/* Adds a beacon of a server. */
 void ebpfMonSearchAddBeacon(ebpfMonSearch *search, uint64_t time, ebpfMonSearchProtocol protocol,
                             ebpfMonSearchHost server);
 
-/* Rates and lists to what is published, "seconds" after the last call. Takes the lock of what is published, and does
- * not notify its listener. */
+/* Sets the published rates and lists. "seconds": the time since the last call, for the rates. Takes the lock of the
+ * published values under its own; the caller notifies the group ebpfMonGroupSearch afterwards. */
 void ebpfMonSearchPublish(ebpfMonSearch *search, uint64_t time, double seconds);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who searches and who answers, and how many of them are kept. */
+/* The hosts that search and answer, and how many entries the tables of search/search.h have. */
 #ifndef EBPFMON_SEARCHHOST_H
 #define EBPFMON_SEARCHHOST_H
 
@@ -8,7 +8,7 @@
 #define EBPFMON_SEARCH_NAMES   8192
 #define EBPFMON_SEARCH_CLIENTS 1024
 #define EBPFMON_SEARCH_SERVERS 1024
-#define EBPFMON_SEARCH_FORGET  600000000000u /* ns of silence */
+#define EBPFMON_SEARCH_FORGET  600000000000u /* ns without a search or beacon, after which an entry is removed */
 
 typedef enum { ebpfMonSearchCa, ebpfMonSearchPva } ebpfMonSearchProtocol;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lists and rates of what was asked for and heard, to what is published. */
+/* Sets the published lists and rates of searches and beacons. */
 #include <arpa/inet.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "search/search.h"
 #include "search/searchTables.h"
 
-#define SMOOTH 0.3 /* of the last second in a rate, as PUT_RATE */
+#define SMOOTH 0.3 /* weight of the last second in a rate, as for PUT_RATE */
 
 static int compareRanks(const void *left, const void *right)
 {
@@ -36,7 +36,8 @@ static void formatHost(char *buf, size_t size, ebpfMonSearchHost host, ebpfMonSe
     snprintf(buf, size, "%s:%u %s", addr, ntohs(host.port), protocol == ebpfMonSearchPva ? "PVA" : "CA");
 }
 
-/* How many keys set the bits of a 64-bit map (linear counting: Whang, Vander-Zanden, Taylor 1990). */
+/* Estimates from the bits of a 64-bit map how many keys have set them (linear counting: Whang, Vander-Zanden, Taylor
+ * 1990). */
 static unsigned estimateCount(uint64_t bits)
 {
     int zero = 64 - __builtin_popcountll(bits);
@@ -65,7 +66,7 @@ static unsigned rankNames(ebpfMonSearch *s)
     unsigned n = 0;
 
     for (unsigned i = 0; i < EBPFMON_SEARCH_CLIENTS; i++)
-        s->clients[i].open = 0;
+        s->clients[i].never = 0;
     for (const ebpfMonSearchName *name = NULL; (name = ebpfMonKeyTableGetNext(&s->nameTable, 1, name)) != NULL;) {
         s->nameRank[n++] = (ebpfMonSearchRank){(double)name->asked, name->head.touched, name};
         for (unsigned i = 0; i < EBPFMON_SEARCH_ASKERS; i++) {
@@ -74,7 +75,7 @@ static unsigned rankNames(ebpfMonSearch *s)
             if (name->asker[i].count >= EBPFMON_SEARCH_ENOUGH)
                 client = ebpfMonKeyTableFind(&s->clientTable, name->asker[i].client);
             if (client)
-                client->open++;
+                client->never++;
         }
     }
     qsort(s->nameRank, n, sizeof(*s->nameRank), compareRanks);
@@ -118,7 +119,7 @@ static void fillClientRow(ebpfMonSearchClientRow *row, const ebpfMonSearchClient
     formatHost(row->name, sizeof(row->name), client->host, client->protocol);
     row->rate = client->rate;
     row->count = client->asked;
-    row->never = client->open;
+    row->never = client->never;
 }
 
 static void fillServerRow(ebpfMonBeaconRow *row, const ebpfMonSearchServer *server)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What search.c fills and searchPublish.c makes lists of. */
+/* The tables of searches and beacons: search.c fills them, searchPublish.c makes lists of them. Private to this
+ * room. */
 #ifndef EBPFMON_SEARCHTABLES_H
 #define EBPFMON_SEARCHTABLES_H
 
@@ -9,61 +10,65 @@
 #include "search/keyTable.h"
 #include "search/searchHost.h"
 
-#define EBPFMON_SEARCH_QUESTIONS 16384 /* that an answer by number can belong to; a power of two */
+#define EBPFMON_SEARCH_QUESTIONS 16384 /* searches that are kept for answers which have only the cid; a power of two */
 #define EBPFMON_SEARCH_ASKERS    4     /* channels that are followed for each name */
-#define EBPFMON_SEARCH_ENOUGH    3     /* questions of one channel, over a second: nobody has the name */
+#define EBPFMON_SEARCH_ENOUGH    3     /* searches of one channel over a second or more: nobody has the name */
 
-/* A channel that asks for a name. */
+/* A channel that searches a name. */
 typedef struct {
-    uint64_t client;          /* key; 0: none */
-    uint32_t cid, count;
-    uint64_t first, last;
+    uint64_t client;          /* key of its client; 0: the place is free */
+    uint32_t cid, count;      /* count: searches, copies left out */
+    uint64_t first, last;     /* times of its first and last search */
 } ebpfMonSearchAsker;
 
+/* A name that clients search. */
 typedef struct {
     ebpfMonKeyHead head;
     ebpfMonSearchProtocol protocol;
-    ebpfMonSearchHost client; /* the last that asked */
+    ebpfMonSearchHost client; /* the last one that searched it */
     char     text[EBPFMON_SEARCH_NAME_SIZE];
-    uint64_t asked;
-    uint64_t first;
-    uint64_t clients;         /* a bit for each client, by its hash: enough for an estimate of their number */
+    uint64_t asked;           /* searches */
+    uint64_t first;           /* time of the first one */
+    uint64_t clients;         /* each client sets the bit of its hash: their number is estimated from the bits */
     ebpfMonSearchAsker asker[EBPFMON_SEARCH_ASKERS];
 } ebpfMonSearchName;
 
+/* A search, by client and cid. */
 typedef struct {
     ebpfMonKeyHead head;
-    uint64_t name;            /* key */
+    uint64_t name;            /* key of the name */
 } ebpfMonSearchQuestion;
 
+/* A client that searches. */
 typedef struct {
     ebpfMonKeyHead head;
     ebpfMonSearchProtocol protocol;
     ebpfMonSearchHost host;
-    uint64_t asked, before;   /* now, at the last call of Publish */
-    double   rate;
-    unsigned open;            /* names that nobody has */
+    uint64_t asked, before;   /* searches so far, and at the last call of Publish */
+    double   rate;            /* searches per second */
+    unsigned never;           /* names that it searches and nobody has */
 } ebpfMonSearchClient;
 
+/* A server that sends beacons. */
 typedef struct {
     ebpfMonKeyHead head;
     ebpfMonSearchProtocol protocol;
     ebpfMonSearchHost host;
     uint64_t beacons, restarts;
-    uint64_t began;           /* first heard of, or begun anew */
-    uint64_t last, longest;   /* beacon, and interval since it began */
+    uint64_t began;           /* time of its first beacon, or of the first one after its last restart */
+    uint64_t last, longest;   /* time of the last beacon; longest interval since it began (ns) */
 } ebpfMonSearchServer;
 
-/* For sorting. */
+/* An entry while a list is sorted: the largest "first" comes first, and among equal ones the largest "second". */
 typedef struct {
-    double   first;           /* larger first; where equal, */
-    uint64_t second;          /* the larger of these */
+    double   first;
+    uint64_t second;
     const void *entry;
 } ebpfMonSearchRank;
 
 struct ebpfMonSearch {
-    epicsMutexId lock;        /* of all that follows; the lock of what is published is taken under it */
-    uint64_t asked, beacons;
+    epicsMutexId lock;        /* guards all members below. The lock of the published values may be taken under it */
+    uint64_t asked, beacons;  /* searches and beacons of all */
     ebpfMonKeyTable nameTable, questionTable, clientTable, serverTable;
     ebpfMonSearchName names[EBPFMON_SEARCH_NAMES];
     ebpfMonSearchQuestion questions[EBPFMON_SEARCH_QUESTIONS];

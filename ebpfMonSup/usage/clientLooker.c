@@ -18,9 +18,9 @@ struct ebpfMonClientLooker {
     void (*looked)(void *arg);
     void *arg;
     ebpfMonSharedWorker worker;
-    epicsMutexId asking;     /* held by the one who waits for a look */
-    epicsEventId seen;       /* … whom this one wakes */
-    int          isAsked;    /* atomic: a look is wanted now */
+    epicsMutexId asking;     /* held by the thread that waits for a look */
+    epicsEventId lookDone;   /* wakes this thread */
+    int          isAsked;    /* atomic: a look is requested */
 };
 
 ebpfMonClientLooker *ebpfMonClientLookerNew(ebpfMonClientTable *table, void (*looked)(void *arg), void *arg)
@@ -34,7 +34,7 @@ ebpfMonClientLooker *ebpfMonClientLookerNew(ebpfMonClientTable *table, void (*lo
     looker->arg = arg;
     ebpfMonSharedWorkerInit(&looker->worker);
     looker->asking = epicsMutexMustCreate();
-    looker->seen = epicsEventMustCreate(epicsEventEmpty);
+    looker->lookDone = epicsEventMustCreate(epicsEventEmpty);
     return looker;
 }
 
@@ -44,7 +44,7 @@ void ebpfMonClientLookerFree(ebpfMonClientLooker *looker)
         return;
     ebpfMonSharedWorkerDestroy(&looker->worker);
     epicsMutexDestroy(looker->asking);
-    epicsEventDestroy(looker->seen);
+    epicsEventDestroy(looker->lookDone);
     free(looker);
 }
 
@@ -62,7 +62,7 @@ static void readClients(ebpfMonClientLooker *looker, ebpfMonWorker *worker)
     if (looker->looked)
         looker->looked(looker->arg);
     if (isAsked)
-        epicsEventMustTrigger(looker->seen);
+        epicsEventMustTrigger(looker->lookDone);
 }
 
 static void runLooker(ebpfMonWorker *worker, void *arg)
@@ -84,8 +84,8 @@ static void runLooker(ebpfMonWorker *worker, void *arg)
 
 int ebpfMonClientLookerStart(ebpfMonClientLooker *looker)
 {
-    return ebpfMonSharedWorkerSet(&looker->worker, ebpfMonWorkerStart("ebpfMonClients", epicsThreadPriorityLow, runLooker,
-                                                                      looker));
+    return ebpfMonSharedWorkerSet(&looker->worker,
+                                  ebpfMonWorkerStart("ebpfMonClients", epicsThreadPriorityLow, runLooker, looker));
 }
 
 int ebpfMonClientLookerStop(ebpfMonClientLooker *looker)
@@ -98,10 +98,10 @@ int ebpfMonClientLookerLook(ebpfMonClientLooker *looker, double seconds)
     int status;
 
     epicsMutexMustLock(looker->asking);
-    epicsEventTryWait(looker->seen); /* of one that was not waited for to its end */
+    epicsEventTryWait(looker->lookDone); /* clears the event of an earlier look that ended after its caller gave up */
     epicsAtomicSetIntT(&looker->isAsked, 1);
     ebpfMonSharedWorkerWake(&looker->worker);
-    status = epicsEventWaitWithTimeout(looker->seen, seconds) == epicsEventOK ? 0 : -1;
+    status = epicsEventWaitWithTimeout(looker->lookDone, seconds) == epicsEventOK ? 0 : -1;
     epicsMutexUnlock(looker->asking);
     return status;
 }

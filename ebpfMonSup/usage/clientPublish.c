@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Clients to what is published: those with a channel that the patterns let pass, with the most channels first. */
+/* Publishes the clients that have a channel which matches the patterns. Clients with most channels come first. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,8 @@
 #include "model/published.h"
 #include "usage/clientReport.h"
 
-/* A new one replaces the one with the fewest channels. */
+/* Returns a row for a client. If all rows are taken, the row of the client with the fewest channels, if it has fewer
+ * than "channels"; else NULL. */
 static ebpfMonClientRow *findPlace(ebpfMonClientValues *values, unsigned channels)
 {
     ebpfMonClientRow *least = &values->row[0];
@@ -50,7 +51,7 @@ static void addUse(const ebpfMonCaUse *use, ebpfMonCaClient *sum)
         sum->since = use->since;
 }
 
-/* The uses of a client stand together. */
+/* c->use is sorted by client, so one walk through it serves all clients. */
 static void addIoc(ebpfMonClientValues *values, const ebpfMonClientIoc *ioc)
 {
     const ebpfMonCaClients *c = ioc->clients;
@@ -104,7 +105,8 @@ void ebpfMonClientReportPublish(ebpfMonClientTable *table)
     ebpfMonClientTableUnlock(table);
     qsort(values->row, values->rows, sizeof(values->row[0]), compareRows);
     published = ebpfMonPublishedLock();
-    memcpy(values->iocPattern, published->clients.iocPattern, sizeof(values->iocPattern)); /* may be others by now */
+    /* the operator may have changed the patterns meanwhile: do not put the old ones back */
+    memcpy(values->iocPattern, published->clients.iocPattern, sizeof(values->iocPattern));
     memcpy(values->pvPattern, published->clients.pvPattern, sizeof(values->pvPattern));
     published->clients = *values;
     epicsTimeGetCurrent(&published->time[ebpfMonGroupClients]);

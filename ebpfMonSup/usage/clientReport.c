@@ -56,22 +56,24 @@ static void addClient(ebpfMonTextReport *report, const ebpfMonClientIoc *ioc, un
     CELL(report, " %s", facts->who.command);
 }
 
-/* How old it is, and what is not in it. Nonzero: there is nothing. */
+/* Adds a line if the list of clients is old or not complete. Nonzero: there is no list. */
 static int addNote(ebpfMonTextReport *report, const ebpfMonClientIoc *ioc)
 {
     if (!ioc->clientQ) {
-        ebpfMonTextReportAdd(report, "%s: no CA server of EPICS Base is found in it\n", ioc->name);
+        ebpfMonTextReportAdd(report, "%s: it has no CA server of EPICS Base\n", ioc->name);
         return 1;
     }
     if (!ioc->clients) {
-        ebpfMonTextReportAdd(report, "%s: the clients of its CA server cannot be read\n", ioc->name);
+        ebpfMonTextReportAdd(report, "%s: the list of its clients could not be read yet; try again in a moment\n",
+                             ioc->name);
         return 1;
     }
     if (!ioc->isRead)
-        ebpfMonTextReportAdd(report, "%s: not read at the last look; this is %.0f s old\n", ioc->name,
+        ebpfMonTextReportAdd(report, "%s: could not be read now; this list is %.0f s old\n", ioc->name,
                              (double)(ebpfMonClockMonotonic() - ioc->readAt) / 1e9);
     if (ioc->clients->leftOut)
-        ebpfMonTextReportAdd(report, "%s: %zu channels more than are listed\n", ioc->name, ioc->clients->leftOut);
+        ebpfMonTextReportAdd(report, "%s: %zu more channels are not listed: there are too many\n", ioc->name,
+                             ioc->clients->leftOut);
     return 0;
 }
 
@@ -98,7 +100,7 @@ static int matchesPattern(const ebpfMonClientIoc *ioc, const ebpfMonCaUse *use, 
            epicsStrGlobMatch(ebpfMonCatalogueName(ioc->cat, use->record), pattern);
 }
 
-/* A number of packets' account; "-": not known. */
+/* Adds a number that was counted in packets: ">5" is a lower bound, "-" is not known. */
 static void addCount(ebpfMonTextReport *report, const ebpfMonUpdateCount *count, uint64_t number)
 {
     if (!count || !count->updates)

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Clients as tables for a person, and as published values. They take the lock of the table. Any thread. */
+/* Writes the clients as tables for a person, and as published values. All functions take the lock of the client
+ * table. */
 #ifndef EBPFMON_CLIENTREPORT_H
 #define EBPFMON_CLIENTREPORT_H
 
 #include "common/textReport.h"
 #include "usage/clientTable.h"
 
-/* ebpfMonClients: the clients of the IOCs whose names match. */
+/* Adds the clients of the IOCs whose names match (command ebpfMonClients). Any thread. */
 void ebpfMonClientReportAddClients(ebpfMonTextReport *report, ebpfMonClientTable *table, const char *iocPattern);
 
-/* ebpfMonUsers: the channels to PVs that match, by the name that the client wrote or by the record's. */
+/* Adds the channels whose PV matches: the name that the client used, or the record's name (command ebpfMonUsers). Any
+ * thread. */
 void ebpfMonClientReportAddUsers(ebpfMonTextReport *report, ebpfMonClientTable *table, const char *pvPattern);
 
-/* What the patterns of the published values let pass, to the group ebpfMonGroupClients; tells its listener. One thread. */
+/* Publishes the clients that match the patterns of the published values, and notifies the group ebpfMonGroupClients.
+ * The looking thread. Without memory it does nothing. */
 void ebpfMonClientReportPublish(ebpfMonClientTable *table);
 
 #endif

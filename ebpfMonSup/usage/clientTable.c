@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The IOCs are listed under the lock of the targets, and read without: to read 100,000 channels takes a while. What an IOC
- * had before is kept until the new is whole, so who asks never waits for a look.
+ * A look lists the IOCs under the targets lock, and then reads them without it, because reading 100,000 channels takes
+ * a while. The old list of an IOC stays in the table until the new one is complete. So no reader of the table waits for
+ * a look.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -19,16 +20,16 @@
 #include "usage/clientTable.h"
 
 #define IOCS_MAX 256
-#define LOOPBACK 127 /* first byte of its addresses */
+#define LOOPBACK 127 /* the first byte of loopback addresses */
 
 struct ebpfMonClientTable {
     ebpfMonTargets    *targets;
     ebpfMonPutClients *putClients;
     ebpfMonUpdateCounts *counts;
-    epicsMutexId       lock;     /* of what follows; the looking thread reads without it, for nobody else writes */
+    epicsMutexId       lock;     /* guards what follows. The looking thread reads without it, because only it writes */
     ebpfMonClientIoc   ioc[IOCS_MAX];
     unsigned           iocs;
-    uint64_t           cost;
+    uint64_t           cost;     /* CPU time of the last look (ns) */
 };
 
 ebpfMonClientTable *ebpfMonClientTableNew(ebpfMonTargets *targets, ebpfMonPutClients *clients,
@@ -45,7 +46,7 @@ ebpfMonClientTable *ebpfMonClientTableNew(ebpfMonTargets *targets, ebpfMonPutCli
     return table;
 }
 
-static void dropIoc(ebpfMonClientIoc *ioc)
+static void freeIoc(ebpfMonClientIoc *ioc)
 {
     ebpfMonCatalogueRelease(ioc->cat);
     ebpfMonCaClientsFree(ioc->clients);
@@ -58,7 +59,7 @@ void ebpfMonClientTableFree(ebpfMonClientTable *table)
     if (!table)
         return;
     for (unsigned i = 0; i < table->iocs; i++)
-        dropIoc(&table->ioc[i]);
+        freeIoc(&table->ioc[i]);
     epicsMutexDestroy(table->lock);
     free(table);
 }
@@ -104,8 +105,8 @@ static void listIoc(ebpfMonClientTable *table, const ebpfMonTarget *t)
         *ioc = (ebpfMonClientIoc){ .id = t->iocId, .pid = t->pid };
         snprintf(ioc->name, sizeof(ioc->name), "%s", t->name);
     }
-    if (ioc->cat != t->cat) { /* indexes of records are those of its own catalogue */
-        dropIoc(ioc);
+    if (ioc->cat != t->cat) { /* the old list has indexes of the old catalogue */
+        freeIoc(ioc);
         ioc->cat = ebpfMonCatalogueHold(t->cat);
         ioc->clients = NULL;
         ioc->facts = NULL;
@@ -131,7 +132,7 @@ static void listIocs(ebpfMonClientTable *table)
         if (table->ioc[i].isSeen)
             table->ioc[kept++] = table->ioc[i];
         else
-            dropIoc(&table->ioc[i]);
+            freeIoc(&table->ioc[i]);
     table->iocs = kept;
     ebpfMonClientTableUnlock(table);
 }
@@ -139,22 +140,22 @@ static void listIocs(ebpfMonClientTable *table)
 /* --- the other end of each client's connection ------------------------------------------------------------------ */
 
 typedef struct {
-    uint64_t key;
-    unsigned client;
-} placed;
+    uint64_t key;          /* address and port */
+    unsigned client;       /* index */
+} clientKey;
 
 typedef struct {
     ebpfMonClientFacts *facts;
-    placed  *order;        /* the clients, by address and port */
+    clientKey *order;      /* the clients, sorted by address and port */
     unsigned clients;
-    unsigned long *inode;  /* of the IOC's sockets, ascending */
+    unsigned long *inode;  /* inodes of the IOC's sockets, ascending */
     size_t   inodes, room;
     uint32_t netns;
-} ends;
+} connectionEnds;
 
 static void addInode(void *arg, unsigned long inode)
 {
-    ends *e = arg;
+    connectionEnds *e = arg;
 
     if (!ebpfMonArrayGrow(&e->inode, &e->room, e->inodes + 1, 256, sizeof(*e->inode)))
         e->inode[e->inodes++] = inode;
@@ -172,25 +173,26 @@ static uint64_t makeKey(uint32_t addr, uint16_t port)
     return (uint64_t)addr << 16 | port;
 }
 
-static int comparePlaces(const void *left, const void *right)
+static int compareKeys(const void *left, const void *right)
 {
-    uint64_t l = ((const placed *)left)->key, r = ((const placed *)right)->key;
+    uint64_t l = ((const clientKey *)left)->key, r = ((const clientKey *)right)->key;
 
     return (l > r) - (l < r);
 }
 
-static ebpfMonClientFacts *findFacts(const ends *e, uint32_t addr, uint16_t port)
+static ebpfMonClientFacts *findFacts(const connectionEnds *e, uint32_t addr, uint16_t port)
 {
-    placed key = { .key = makeKey(addr, port) };
-    const placed *found = bsearch(&key, e->order, e->clients, sizeof(key), comparePlaces);
+    clientKey key = { .key = makeKey(addr, port) };
+    const clientKey *found = bsearch(&key, e->order, e->clients, sizeof(key), compareKeys);
 
     return found ? &e->facts[found->client] : NULL;
 }
 
-/* A port of a client may lead to several servers at once: only a socket that the IOC itself has counts. */
+/* Notes the server's end of a connection. One port of a client may be connected to several servers, so only the
+ * sockets of this IOC count. */
 static int noteEnd(void *arg, const ebpfMonTcpRow *row)
 {
-    const ends *e = arg;
+    const connectionEnds *e = arg;
     ebpfMonClientFacts *facts;
 
     if (!row->v4 || !e->inodes ||
@@ -201,7 +203,7 @@ static int noteEnd(void *arg, const ebpfMonTcpRow *row)
         return 0;
     facts->peer.saddr = row->local;
     facts->peer.sport = row->localPort;
-    if (ntohl(row->remote) >> 24 == LOOPBACK) /* each namespace has these addresses */
+    if (ntohl(row->remote) >> 24 == LOOPBACK) /* each network namespace has these addresses */
         facts->peer.netns = e->netns;
     return 0;
 }
@@ -214,13 +216,13 @@ static void noteBytes(void *arg, const ebpfMonTcpBytes *bytes)
         facts->bytes = (int64_t)bytes->sent;
 }
 
-/* The server's end of each connection, and the bytes that went through it. */
-static void readEnds(ends *e, pid_t pid)
+/* Reads the server's end of each connection, and the bytes that it has sent. */
+static void readEnds(connectionEnds *e, pid_t pid)
 {
     ebpfMonTcpOwned(pid, addInode, e);
     if (e->inodes)
         qsort(e->inode, e->inodes, sizeof(*e->inode), compareInodes);
-    qsort(e->order, e->clients, sizeof(*e->order), comparePlaces);
+    qsort(e->order, e->clients, sizeof(*e->order), compareKeys);
     ebpfMonTcpRows(pid, EBPFMON_TCP_STATE(ebpfMonTcpEstablished), noteEnd, e);
     ebpfMonTcpBytesRead(pid, noteBytes, e);
 }
@@ -228,7 +230,7 @@ static void readEnds(ends *e, pid_t pid)
 static ebpfMonClientFacts *readFacts(ebpfMonClientTable *table, pid_t pid, const ebpfMonCaClients *clients)
 {
     size_t room = clients->clients ? clients->clients : 1;
-    ends e = { .clients = clients->clients, .netns = ebpfMonProcNetns(pid), .facts = calloc(room, sizeof(*e.facts)),
+    connectionEnds e = { .clients = clients->clients, .netns = ebpfMonProcNetns(pid), .facts = calloc(room, sizeof(*e.facts)),
                .order = calloc(room, sizeof(*e.order)) };
 
     if (!e.facts || !e.order) {
@@ -239,7 +241,7 @@ static ebpfMonClientFacts *readFacts(ebpfMonClientTable *table, pid_t pid, const
     for (unsigned i = 0; i < clients->clients; i++) {
         const ebpfMonCaClient *c = &clients->client[i];
 
-        e.order[i] = (placed){ makeKey(c->addr, c->port), i };
+        e.order[i] = (clientKey){ makeKey(c->addr, c->port), i };
         e.facts[i] = (ebpfMonClientFacts){ .peer = { .addr = c->addr, .port = c->port }, .bytes = -1 };
     }
     if (clients->clients)
@@ -252,7 +254,7 @@ static ebpfMonClientFacts *readFacts(ebpfMonClientTable *table, pid_t pid, const
     return e.facts;
 }
 
-/* NULL: no memory, and nothing is known. */
+/* NULL without memory: no counts are known. */
 static ebpfMonUpdateCount *readCounts(ebpfMonClientTable *table, const ebpfMonCaClients *clients,
                                       const ebpfMonClientFacts *facts)
 {
@@ -260,13 +262,14 @@ static ebpfMonUpdateCount *readCounts(ebpfMonClientTable *table, const ebpfMonCa
 
     for (size_t i = 0; counts && i < clients->uses; i++)
         if (clients->use[i].subscriptions)
-            ebpfMonUpdateCountsFind(table->counts, &facts[clients->use[i].client].peer, clients->use[i].sid, &counts[i]);
+            ebpfMonUpdateCountsFind(table->counts, &facts[clients->use[i].client].peer, clients->use[i].sid,
+                                    &counts[i]);
     return counts;
 }
 
 /* --- a look ----------------------------------------------------------------------------------------------------- */
 
-static void lookAt(ebpfMonClientTable *table, ebpfMonClientIoc *ioc)
+static void readIoc(ebpfMonClientTable *table, ebpfMonClientIoc *ioc)
 {
     ebpfMonMem *mem = ebpfMonMemNew(ioc->pid);
     ebpfMonCaClients *clients = mem ? ebpfMonCaClientsRead(mem, ioc->cat, ioc->clientQ) : NULL;
@@ -297,7 +300,7 @@ void ebpfMonClientTableLook(ebpfMonClientTable *table, void (*sign)(void *arg), 
     listIocs(table);
     for (unsigned i = 0; i < table->iocs; i++) {
         if (table->ioc[i].clientQ)
-            lookAt(table, &table->ioc[i]);
+            readIoc(table, &table->ioc[i]);
         sign(arg);
     }
     ebpfMonUpdateCountsForget(table->counts);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which clients the CA servers of the watched IOCs have, as they were at the last look. One thread looks; any thread may
- * ask for what was seen, under the lock.
+ * The clients that the CA servers of the watched IOCs had at the last look. Only the looking thread (clientLooker.h)
+ * changes the table. Any thread may read it under its lock.
  */
 #ifndef EBPFMON_CLIENTTABLE_H
 #define EBPFMON_CLIENTTABLE_H
@@ -11,46 +11,47 @@
 #include "usage/updateCounts.h"
 #include "watch/target.h"
 
-/* What we know of a client besides what the server has. */
+/* What the monitor knows of a client, in addition to what the server knows. */
 typedef struct {
-    struct ebpfMonPeer peer;  /* with the server's end; sport 0: not found */
+    struct ebpfMonPeer peer;  /* both ends of its connection; sport 0: the server's end was not found */
     ebpfMonPutClient  who;    /* its process and user, if it is on this host */
-    int64_t           bytes;  /* the server sent, since it connected; -1: not known */
+    int64_t           bytes;  /* bytes that the server has sent to it on this connection; -1: not known */
 } ebpfMonClientFacts;
 
-/* An IOC, as it was at the last look that could read it. */
+/* The clients of one IOC, from the last look at which they could be read. */
 typedef struct {
     uint32_t id;
     pid_t    pid;
     char     name[EBPFMON_IOCNAME_SIZE];
-    uint64_t clientQ;            /* 0: no CA server of EPICS Base is in it */
-    ebpfMonCatalogue *cat;       /* one reference */
-    ebpfMonCaClients *clients;   /* NULL: it could never be read */
-    ebpfMonClientFacts *facts;   /* by client */
-    ebpfMonUpdateCount *counts;  /* by use; updates 0: not known. NULL: none is */
-    uint64_t readAt;             /* monotonic ns */
-    int      isRead;             /* at the last look */
-    int      isSeen;             /* it is still watched; the looking thread's own */
+    uint64_t clientQ;            /* address of its list of clients; 0: it has no CA server of EPICS Base */
+    ebpfMonCatalogue *cat;       /* the table holds one reference */
+    ebpfMonCaClients *clients;   /* NULL: could not be read yet */
+    ebpfMonClientFacts *facts;   /* one for each client */
+    ebpfMonUpdateCount *counts;  /* one for each use; updates 0: not known. NULL: none is known */
+    uint64_t readAt;             /* when they were read (monotonic ns) */
+    int      isRead;             /* the last look could read them */
+    int      isSeen;             /* the IOC is still watched. Only the looking thread uses this */
 } ebpfMonClientIoc;
 
 typedef struct ebpfMonClientTable ebpfMonClientTable;
 
-/* Targets, clients and counts stay the caller's. NULL without memory. */
+/* All arguments stay the caller's. NULL without memory. */
 ebpfMonClientTable *ebpfMonClientTableNew(ebpfMonTargets *targets, ebpfMonPutClients *clients,
                                           ebpfMonUpdateCounts *counts);
 void ebpfMonClientTableFree(ebpfMonClientTable *table);
 
-/* Looks at all IOCs that are watched. Calls "sign" (progress) after each. The looking thread. */
+/* Makes a look: reads the clients of all watched IOCs. Calls sign(arg) after each IOC as a sign of progress. If an
+ * IOC cannot be read, its last list stays. The looking thread, without a lock. */
 void ebpfMonClientTableLook(ebpfMonClientTable *table, void (*sign)(void *arg), void *arg);
 
-/* CPU time that the last look took; ns. Under the lock. */
+/* The CPU time of the last look (ns). The caller holds the lock. */
 uint64_t ebpfMonClientTableGetCost(const ebpfMonClientTable *table);
 
-/* The lock of all that was seen; that of the published values may be taken under it, no other. */
+/* The lock of the table. Only the lock of the published values may be taken under it. */
 void ebpfMonClientTableLock(ebpfMonClientTable *table);
 void ebpfMonClientTableUnlock(ebpfMonClientTable *table);
 
-/* The i-th IOC; NULL: there are not so many. Under the lock, or the looking thread. */
+/* The IOC with this index; NULL: there are not so many. The caller holds the lock, or is the looking thread. */
 const ebpfMonClientIoc *ebpfMonClientTableGet(const ebpfMonClientTable *table, unsigned index);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A record counts as used by what was seen: a client's channel, subscription, read, or put to any of its fields. What
- * nobody watched was not seen, so the report begins with when the IOC was watched, and how.
+ * A record counts as used if the monitor saw a channel of a client, a subscription, a read, or a put to any of its
+ * fields. The monitor sees no use while it does not watch the IOC. So the report begins with the times at which the IOC
+ * was watched, and in which ways.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@
 #define CELL ebpfMonTextReportAddCell
 
 typedef struct {
-    int64_t last;           /* 0: none is known */
+    int64_t last;           /* s since 1970; 0: no use is known */
     ebpfMonUseKind kind;
     char   *who;            /* NULL: not known */
 } lastUse;
@@ -28,14 +29,14 @@ typedef struct {
     const ebpfMonCatalogue *cat;
     const char *pattern;
     int64_t     now, from;      /* s since 1970 */
-    /* by record */
+    /* one element for each record */
     lastUse    *last;           /* its newest use */
-    uint8_t    *isLinked;       /* a record of this IOC processes it through a link */
-    /* how it was watched since "from" */
-    int64_t     first;          /* since when, ever; 0: never */
-    int64_t     end;            /* of what was watched so far */
-    int64_t     blind[3];       /* s without each of the three ways, by bit */
-    int64_t     gapSeconds;
+    uint8_t    *isLinked;       /* another record of this IOC processes it through a link */
+    /* how the IOC was watched since "from"; times in s since 1970 */
+    int64_t     first;          /* when it was first watched, also before "from"; 0: never */
+    int64_t     end;            /* the end of the last time at which it was watched */
+    int64_t     blind[3];       /* s at which it was watched, but not in this way (bit of EBPFMON_WATCHED_…) */
+    int64_t     gapSeconds;     /* s at which it was not watched */
     unsigned    gaps;
 } unusedIoc;
 
@@ -51,7 +52,7 @@ static void formatTime(int64_t time, char *buf, size_t size)
 static void noteUse(void *arg, const ebpfMonUse *use)
 {
     unusedIoc *u = arg;
-    long record = ebpfMonCatalogueFind(u->cat, use->record); /* which may be an alias */
+    long record = ebpfMonCatalogueFind(u->cat, use->record); /* use->record may be an alias */
 
     if (record < 0 || use->last < u->last[record].last)
         return;
@@ -91,7 +92,7 @@ static void noteWatched(void *arg, const ebpfMonWatched *w)
         u->end = w->ended;
 }
 
-/* Links change under the lock of the targets. */
+/* Notes which records others process. The targets lock guards the links. */
 static void noteLinks(unusedIoc *u, ebpfMonTargets *targets)
 {
     ebpfMonTargetsLock(targets);
@@ -119,7 +120,7 @@ static void addWatched(const unusedIoc *u)
     int64_t from = u->first > u->from ? u->first : u->from;
 
     if (!u->first) {
-        ebpfMonTextReportAdd(u->report, "  never watched with a database of uses: nothing is known\n");
+        ebpfMonTextReportAdd(u->report, "  nothing is known: it was not watched since ebpfMonUsage named a file\n");
         return;
     }
     if (u->end && u->now > u->end + EBPFMON_WATCH_GAP)
@@ -127,7 +128,7 @@ static void addWatched(const unusedIoc *u)
     formatTime(u->first, since, sizeof(since));
     ebpfMonTextReportAdd(u->report, "  watched since %s", since);
     if (u->first > u->from)
-        ebpfMonTextReportAdd(u->report, ": only %.2f of these days; of the time before nothing is known\n",
+        ebpfMonTextReportAdd(u->report, ": only %.2f of these days; nothing is known of the time before\n",
                              (double)(u->now - from) / DAY);
     else
         ebpfMonTextReportAdd(u->report, "; %u gaps, %.2f days in all\n", u->gaps, (double)u->gapSeconds / DAY);
@@ -169,7 +170,8 @@ static void addRecords(const unusedIoc *u)
     ebpfMonTextReportAdd(u->report, "%u of %u records were not used, as far as it was watched\n", unused, matching);
 }
 
-static int addIoc(unusedIoc *u, const char *name, ebpfMonTargets *targets, ebpfMonUseStore *store, char *why, size_t size)
+static int addIoc(unusedIoc *u, const char *name, ebpfMonTargets *targets, ebpfMonUseStore *store, char *why,
+                  size_t size)
 {
     char from[24];
 

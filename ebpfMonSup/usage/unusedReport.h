@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which records nobody has used for some days, and how far that can be known. */
+/* Reports which records nobody has used for some days, and how well the monitor knows this. */
 #ifndef EBPFMON_UNUSEDREPORT_H
 #define EBPFMON_UNUSEDREPORT_H
 
@@ -7,8 +7,9 @@
 #include "usage/clientTable.h"
 #include "usage/useStore.h"
 
-/* Of the IOCs that are watched now, the records that match "pattern" and were not used in the last "days". 0, or -1: "why"
- * the file cannot be read. It takes the locks of table and targets. Any thread. */
+/* Adds the records of all watched IOCs that match "pattern" and were not used in the last "days". 0, or -1: the file
+ * cannot be read, and "why" says why. Takes the locks of table and targets. Any thread; "store" is the caller's, and
+ * only this thread uses it. */
 int ebpfMonUnusedReportAdd(ebpfMonTextReport *report, ebpfMonClientTable *table, ebpfMonTargets *targets,
                            ebpfMonUseStore *store, double days, const char *pattern, char *why, size_t size);
 

@@ -8,19 +8,20 @@
 #include "usage/updateCounts.h"
 
 #define BUCKETS 16384 /* a power of two */
-#define KEPT    2     /* looks at which a count may be missing: the server had the channel, and the look did not yet */
+#define KEPT    2     /* A count stays if so many looks in a row did not ask for it: its channel may be newer than
+                       * they are */
 
 typedef struct entry {
-    struct entry *next;  /* of its bucket */
+    struct entry *next;  /* in its bucket */
     struct ebpfMonPeer peer;
     uint32_t sid;
-    uint32_t stretch;    /* of the circuit, when the first update came */
-    unsigned missed;     /* looks in a row at which nobody asked for it */
+    uint32_t stretch;    /* ev->stretch of its first update. Another value later means that bytes were lost */
+    unsigned missed;     /* so many looks in a row did not ask for it */
     ebpfMonUpdateCount count;
 } entry;
 
 struct ebpfMonUpdateCounts {
-    epicsMutexId lock;   /* of all that follows */
+    epicsMutexId lock;   /* guards what follows */
     entry   *bucket[BUCKETS];
     unsigned entries;
 };
@@ -47,7 +48,7 @@ void ebpfMonUpdateCountsFree(ebpfMonUpdateCounts *counts)
     free(counts);
 }
 
-/* A client's port may lead to several servers at once, so the server's end counts, too. */
+/* The key has both ends of the circuit, because one port of a client may be connected to several servers. */
 static entry **findPlace(ebpfMonUpdateCounts *counts, const struct ebpfMonPeer *peer, uint32_t sid)
 {
     uint64_t hash = ebpfMonHashMix(((uint64_t)peer->addr << 32 | peer->saddr) ^ ebpfMonHashMix((uint64_t)sid << 32 |

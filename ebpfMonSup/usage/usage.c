@@ -12,10 +12,10 @@
 #define LOOK_SECONDS 5.0
 
 struct ebpfMonUsage {
-    ebpfMonUsageConf     conf;    /* fixed */
+    ebpfMonUsageConf     conf;    /* never changed */
     ebpfMonTargets      *targets;
     ebpfMonPutClients   *clients;
-    ebpfMonUseNotes     *notes;   /* these have locks of their own */
+    ebpfMonUseNotes     *notes;   /* this module and those below have locks of their own */
     ebpfMonUseKeeper    *keeper;
     ebpfMonUpdateCounts *counts;
     ebpfMonClientTable  *table;
@@ -113,21 +113,22 @@ void ebpfMonUsageAddUpdate(ebpfMonUsage *u, const ebpfMonWireEvent *ev)
     ebpfMonUpdateCountsAdd(u->counts, ev);
 }
 
-static void lookFor(ebpfMonUsage *u, ebpfMonTextReport *report)
+static void requestLook(ebpfMonUsage *u, ebpfMonTextReport *report)
 {
     if (ebpfMonClientLookerLook(u->looker, LOOK_SECONDS))
-        ebpfMonTextReportAdd(report, "The look takes longer than %.0f s. As it was before:\n", LOOK_SECONDS);
+        ebpfMonTextReportAdd(report, "Reading the clients takes longer than %.0f s. The last complete list:\n",
+                             LOOK_SECONDS);
 }
 
 void ebpfMonUsageAddClients(ebpfMonUsage *u, ebpfMonTextReport *report, const char *iocPattern)
 {
-    lookFor(u, report);
+    requestLook(u, report);
     ebpfMonClientReportAddClients(report, u->table, iocPattern);
 }
 
 void ebpfMonUsageAddUsers(ebpfMonUsage *u, ebpfMonTextReport *report, const char *pvPattern)
 {
-    lookFor(u, report);
+    requestLook(u, report);
     ebpfMonClientReportAddUsers(report, u->table, pvPattern);
 }
 
@@ -141,7 +142,7 @@ int ebpfMonUsageAddUnused(ebpfMonUsage *u, ebpfMonTextReport *report, double day
         snprintf(why, size, EBPFMON_NO_USAGE ", before iocInit");
         return -1;
     }
-    /* what is used now is in the file before it is read */
+    /* the newest uses must be in the file before it is read */
     if (ebpfMonClientLookerLook(u->looker, LOOK_SECONDS) || ebpfMonUseKeeperFlush(u->keeper, LOOK_SECONDS))
         ebpfMonTextReportAdd(report, "The newest uses are not in the file (see USAGE_MSG).\n");
     store = ebpfMonUseStoreOpen(u->conf.file, 0, 0, why, size);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who uses what: the modules of this room, made once and connected. What is told of comes from puts, from packets, and
- * every ten seconds from the servers' own lists of clients; it is kept in a file where one is configured.
+ * Who uses which PV. This file makes the modules of the room and connects them. A use is seen in a put, in a packet,
+ * or, every ten seconds, in the list of clients of a server. If a file is configured (ebpfMonUsage), uses are kept in
+ * it.
  *
- * Any thread may call these functions, but for New, Start, Stop and Free.
+ * Any thread may call these functions, except New, Start, Stop and Free, which belong to the thread that starts the
+ * monitor. The caller holds no lock.
  */
 #ifndef EBPFMON_USAGE_H
 #define EBPFMON_USAGE_H
@@ -18,38 +20,40 @@ typedef struct ebpfMonUsage ebpfMonUsage;
 
 /* Targets and clients stay the caller's; the configuration is copied. NULL without memory. */
 ebpfMonUsage *ebpfMonUsageNew(ebpfMonTargets *targets, ebpfMonPutClients *clients, const ebpfMonUsageConf *conf);
-/* When no thread uses it any more. NULL does no harm. */
+/* No thread may use "usage" any more. NULL does no harm. */
 void ebpfMonUsageFree(ebpfMonUsage *usage);
 
-/* Both threads of the room. Start: 0, or -1 without memory. Stop: nonzero if one does not end; NULL: 0. */
+/* Start and end both threads of the room. Start: 0, or -1 without memory. Stop: 0, or nonzero: a thread does not
+ * end. NULL does no harm to Stop. */
 int ebpfMonUsageStart(ebpfMonUsage *usage);
 int ebpfMonUsageStop(ebpfMonUsage *usage);
 
-/* --- What was seen --- */
+/* --- Add what was seen --- */
 
-/* A put that is finished. */
+/* Adds a finished put. */
 void ebpfMonUsageAddPut(ebpfMonUsage *usage, const ebpfMonPut *put);
 
-/* Nonzero: reads and subscriptions in packets are wanted. */
+/* Nonzero: the caller should add reads and subscriptions from packets. */
 int ebpfMonUsageWantsPackets(ebpfMonUsage *usage);
-/* One of them, of a server with this name. */
+/* Adds one of them. "server": the name of the server; "iocId": its number, 0: it is no watched IOC. */
 void ebpfMonUsageAddPacket(ebpfMonUsage *usage, const ebpfMonWireEvent *ev, uint32_t iocId, const char *server);
 
-/* A value that a server sent to a client. */
+/* Adds a value that a server sent to a client (ebpfMonWireValue). */
 void ebpfMonUsageAddUpdate(ebpfMonUsage *usage, const ebpfMonWireEvent *ev);
 
-/* --- What is asked --- */
+/* --- Reports --- */
 
-/* Adds the clients of the IOCs that match, or the channels to PVs that match, after a look at the servers' lists. A look
- * that takes more than 5 s is not waited for: then the last one is shown, and the report says so. */
+/* Add to the report the clients of the IOCs that match, or the channels to PVs that match. They request a look
+ * first. If the look takes more than 5 s, they show the result of the last one, and the report says so. */
 void ebpfMonUsageAddClients(ebpfMonUsage *usage, ebpfMonTextReport *report, const char *iocPattern);
 void ebpfMonUsageAddUsers(ebpfMonUsage *usage, ebpfMonTextReport *report, const char *pvPattern);
 
-/* Adds the records that match and that nobody used for so many days. 0, or -1: "why". */
+/* Adds to the report the records that match and that nobody used for so many days. 0, or -1: "why" says what is
+ * wrong. It may take some seconds. */
 int ebpfMonUsageAddUnused(ebpfMonUsage *usage, ebpfMonTextReport *report, double days, const char *recordPattern,
                           char *why, size_t size);
 
-/* The patterns of the published clients are others: publishes what was seen last. */
+/* Call this when the patterns of the published clients were changed: publishes the result of the last look again. */
 void ebpfMonUsagePublish(ebpfMonUsage *usage);
 
 #endif

@@ -16,9 +16,9 @@
 #include "usage/useKeeper.h"
 #include "usage/useStore.h"
 
-#define PERIOD  10.0
-#define RETRY   60.0
-#define BATCH   256
+#define PERIOD  10.0 /* s */
+#define RETRY   60.0 /* s, after the file could not be written */
+#define BATCH   256  /* notes in one transaction */
 #define IOCS_MAX 256
 #define STOP_SECONDS 5.0
 #define WHY_SIZE 200
@@ -36,14 +36,14 @@ struct ebpfMonUseKeeper {
     ebpfMonUsageConf  conf;
     ebpfMonUseKeeperCalls calls;
     ebpfMonSharedWorker worker;
-    epicsMutexId      asking;   /* held by the one who waits for a flush */
-    epicsEventId      flushed;  /* … whom this one wakes */
-    int               isAsked;  /* atomic: a flush of all is wanted */
-    int               isDone;   /* atomic: the last flush wrote all */
-    /* the thread's own */
+    epicsMutexId      asking;   /* held by the thread that waits for a flush */
+    epicsEventId      flushed;  /* wakes this thread */
+    int               isAsked;  /* atomic: a flush is requested */
+    int               isDone;   /* atomic: the last writing wrote all */
+    /* only the keeper's thread uses what follows */
     ebpfMonUseStore  *store;    /* NULL: not open */
-    double            retryAt;
-    int               isTold;   /* that it is in trouble */
+    double            retryAt;  /* do not write before this time (s, monotonic) */
+    int               isTold;   /* the error log has said that the file cannot be written */
     ebpfMonUse        use[BATCH];
     watchedIoc        ioc[IOCS_MAX];
 };
@@ -112,21 +112,21 @@ static void publishState(ebpfMonUseKeeper *k, ebpfMonLogState state, const char 
         ebpfMonPublishedNotify(ebpfMonGroupUsage);
 }
 
-static void tellTrouble(ebpfMonUseKeeper *k, const char *why)
+static void reportTrouble(ebpfMonUseKeeper *k, const char *why)
 {
     char text[256];
 
     snprintf(text, sizeof(text), "%.100s: %.150s", k->conf.file, why);
     publishState(k, ebpfMonLogTrouble, text);
     if (!k->isTold)
-        errlogSevPrintf(errlogMajor, "ebpfMon: uses are not kept: %s\n", text);
+        errlogSevPrintf(errlogMajor, "ebpfMon: uses are not kept (tried again each minute): %s\n", text);
     k->isTold = 1;
     k->retryAt = ebpfMonClockSeconds() + RETRY;
     ebpfMonUseStoreClose(k->store);
     k->store = NULL;
 }
 
-static void tellWorks(ebpfMonUseKeeper *k)
+static void reportSuccess(ebpfMonUseKeeper *k)
 {
     char text[sizeof(k->conf.file) + 20];
 
@@ -137,7 +137,7 @@ static void tellWorks(ebpfMonUseKeeper *k)
     publishState(k, ebpfMonLogOk, text);
 }
 
-/* How each IOC is watched now. */
+/* Writes in which ways each IOC is watched now. 0, or -1: "why" says what is wrong. */
 static int writeWatched(ebpfMonUseKeeper *k, char *why, size_t size)
 {
     unsigned n = 0;
@@ -163,7 +163,7 @@ static int writeWatched(ebpfMonUseKeeper *k, char *why, size_t size)
     return status;
 }
 
-/* One batch of at most BATCH notes. Their number, or -1: then they are notes again. */
+/* Writes at most BATCH notes. Returns their number, or -1: none is written, all are noted again. */
 static int writeBatch(ebpfMonUseKeeper *k, size_t *cursor, int all, char *why, size_t size)
 {
     unsigned n = ebpfMonUseNotesTake(k->notes, cursor, ebpfMonClockUnixSeconds(), all, k->use, BATCH);
@@ -177,7 +177,7 @@ static int writeBatch(ebpfMonUseKeeper *k, size_t *cursor, int all, char *why, s
     return -1;
 }
 
-/* Everything of one period. A batch is a transaction of its own: what a later one cannot write must not undo it. */
+/* Writes all that is due. Each batch is a transaction of its own, so a later batch that fails does not undo it. */
 static int writeAll(ebpfMonUseKeeper *k, ebpfMonWorker *worker, int all, char *why, size_t size)
 {
     size_t cursor = 0;
@@ -214,9 +214,9 @@ static void writeDueNotes(ebpfMonUseKeeper *k, ebpfMonWorker *worker, int isEnd)
     if (isAsked || isEnd || ebpfMonClockSeconds() >= k->retryAt) {
         status = writeAll(k, worker, isAsked || isEnd, why, sizeof(why));
         if (status)
-            tellTrouble(k, why);
+            reportTrouble(k, why);
         else
-            tellWorks(k);
+            reportSuccess(k);
         ebpfMonUseNotesForget(k->notes);
     }
     epicsAtomicSetIntT(&k->isDone, status == 0);
@@ -257,7 +257,7 @@ int ebpfMonUseKeeperFlush(ebpfMonUseKeeper *k, double seconds)
     if (!k->conf.file[0])
         return -1;
     epicsMutexMustLock(k->asking);
-    epicsEventTryWait(k->flushed); /* of one that was not waited for to its end */
+    epicsEventTryWait(k->flushed); /* clears the event of an earlier flush that ended after its caller gave up */
     epicsAtomicSetIntT(&k->isAsked, 1);
     ebpfMonSharedWorkerWake(&k->worker);
     if (epicsEventWaitWithTimeout(k->flushed, seconds) == epicsEventOK)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The thread that writes uses to the database: every ten seconds what is due, as one batch. A file that cannot be written
- * is told (USAGE_STATE, USAGE_MSG, error log), tried again each minute, and stops nobody: the notes stay in memory as long
- * as there is room.
+ * The thread that writes uses to the file: every ten seconds the notes that are due. If the file cannot be written,
+ * USAGE_STATE, USAGE_MSG and the error log say so, and the thread tries again once a minute. Until then the notes stay
+ * in memory, as long as there is room; no other thread waits.
  */
 #ifndef EBPFMON_USEKEEPER_H
 #define EBPFMON_USEKEEPER_H
@@ -12,35 +12,37 @@
 #include "usage/useNotes.h"
 #include "watch/target.h"
 
-#define EBPFMON_USAGE_MEGABYTES 256 /* of the file, unless another size is given */
+#define EBPFMON_USAGE_MEGABYTES 256 /* the default of the largest size of the file */
 
 typedef struct {
     char     file[256];  /* "": uses are not kept */
     unsigned megabytes;
 } ebpfMonUsageConf;
 
-/* megabytes 0: the default. 0, or -1: "why"; then the configuration is as it was. */
+/* Sets the configuration; megabytes 0: the default. 0, or -1: nothing is changed, and "why" says what is wrong. The
+ * shell's thread, before the keeper is made. */
 int ebpfMonUsageConfSet(ebpfMonUsageConf *conf, const char *file, int megabytes, char *why, size_t size);
 
 typedef struct ebpfMonUseKeeper ebpfMonUseKeeper;
 
 typedef struct {
-    /* Nonzero: the clients of this IOC were read at the last look. */
+    /* Nonzero: the last look could read the clients of this IOC. Called by the keeper's thread, without a lock. */
     int  (*areClientsRead)(void *arg, uint32_t iocId);
     void *arg;
 } ebpfMonUseKeeperCalls;
 
-/* Targets and notes stay the caller's, the rest is copied. NULL without memory. */
+/* "targets" and "notes" stay the caller's; the rest is copied. NULL without memory. */
 ebpfMonUseKeeper *ebpfMonUseKeeperNew(ebpfMonTargets *targets, ebpfMonUseNotes *notes, const ebpfMonUsageConf *conf,
                                       const ebpfMonUseKeeperCalls *calls);
-void ebpfMonUseKeeperFree(ebpfMonUseKeeper *keeper); /* NULL does no harm */
+void ebpfMonUseKeeperFree(ebpfMonUseKeeper *keeper); /* the thread has ended. NULL does no harm */
 
 /* Starts the thread, if there is a file. 0, or -1 without memory. */
 int ebpfMonUseKeeperStart(ebpfMonUseKeeper *keeper);
-/* Writes what is left, and ends it: as ebpfMonWorkerStop. */
+/* Makes the thread write all notes and end. Returns what ebpfMonWorkerStop returns; NULL: 0. */
 int ebpfMonUseKeeperStop(ebpfMonUseKeeper *keeper);
 
-/* Writes all notes now, and waits for that at most "seconds". 0; -1: it is not done, or there is no file. */
+/* Makes the thread write all notes now, and waits for this, but at most "seconds". 0, or -1: not all are written, or
+ * there is no file. Any thread but the keeper's. */
 int ebpfMonUseKeeperFlush(ebpfMonUseKeeper *keeper, double seconds);
 
 #endif

@@ -11,24 +11,24 @@
 #include "usage/useNotes.h"
 
 #define BUCKETS      65536 /* a power of two */
-#define AGAIN_SECONDS 60   /* the same use by the same client is written once in this time */
-#define STILL_SECONDS 600  /* … that a channel is still there */
+#define AGAIN_SECONDS 60   /* repeated reads or puts of one client are written once in this time */
+#define STILL_SECONDS 600  /* a channel or subscription that is still there is written once in this time */
 
 typedef struct note {
-    struct note *next;     /* of its bucket */
+    struct note *next;     /* in its bucket */
     uint64_t identity;     /* of the client */
-    int64_t  first, last;  /* since it was taken last */
-    int64_t  taken;        /* when that was; 0: never */
+    int64_t  first, last;  /* first and last use since "taken" (s since 1970) */
+    int64_t  taken;        /* when the note was last taken; 0: never */
     uint64_t count;
     uint8_t  kind;
-    uint8_t  isNew;        /* by another client than when it was taken last */
-    uint8_t  isChanged;
+    uint8_t  isNew;        /* the client is another one than when the note was last taken */
+    uint8_t  isChanged;    /* there was a use since it was last taken */
     char    *channel, *who; /* NULL: not known */
-    char     names[];      /* ioc, NUL, record, NUL */
+    char     names[];      /* "ioc\0record" */
 } note;
 
 struct ebpfMonUseNotes {
-    epicsMutexId lock;     /* of all that follows but "wanted" */
+    epicsMutexId lock;     /* guards what follows, except "wanted" */
     note    *bucket[BUCKETS];
     size_t   count;
     uint64_t lost;
@@ -44,7 +44,7 @@ ebpfMonUseNotes *ebpfMonUseNotesNew(void)
     return notes;
 }
 
-static void dropNote(note *n)
+static void freeNote(note *n)
 {
     free(n->channel);
     free(n->who);
@@ -58,7 +58,7 @@ void ebpfMonUseNotesFree(ebpfMonUseNotes *notes)
     for (size_t i = 0; i < BUCKETS; i++)
         for (note *n = notes->bucket[i], *next; n; n = next) {
             next = n->next;
-            dropNote(n);
+            freeNote(n);
         }
     epicsMutexDestroy(notes->lock);
     free(notes);
@@ -74,14 +74,14 @@ int ebpfMonUseNotesAreWanted(const ebpfMonUseNotes *notes)
     return epicsAtomicGetIntT(&notes->wanted);
 }
 
-static size_t recordLength(const char *channel)
+static size_t getRecordLength(const char *channel)
 {
     return strcspn(channel, ".");
 }
 
 static note **findPlace(ebpfMonUseNotes *notes, const char *ioc, const char *channel, ebpfMonUseKind kind)
 {
-    size_t iocLength = strlen(ioc), length = recordLength(channel);
+    size_t iocLength = strlen(ioc), length = getRecordLength(channel);
     uint64_t hash = ebpfMonHashFnv64(EBPFMON_FNV64_BEGIN, ioc, iocLength);
     note **place;
 
@@ -96,11 +96,11 @@ static note **findPlace(ebpfMonUseNotes *notes, const char *ioc, const char *cha
     return place;
 }
 
-/* NULL: no room. */
+/* Finds or makes the note. NULL: there is no room, or no memory. */
 static note *getNote(ebpfMonUseNotes *notes, const char *ioc, const char *channel, ebpfMonUseKind kind)
 {
     note **place = findPlace(notes, ioc, channel, kind), *known = *place;
-    size_t iocSize = strlen(ioc) + 1, length = recordLength(channel);
+    size_t iocSize = strlen(ioc) + 1, length = getRecordLength(channel);
 
     if (known)
         return known;
@@ -131,7 +131,7 @@ int ebpfMonUseNotesAdd(ebpfMonUseNotes *notes, const char *ioc, const char *chan
     int isOther = 0;
     note *n;
 
-    if (!ebpfMonUseNotesAreWanted(notes) || !recordLength(channel))
+    if (!ebpfMonUseNotesAreWanted(notes) || !getRecordLength(channel))
         return 0;
     epicsMutexMustLock(notes->lock);
     n = getNote(notes, ioc, channel, kind);
@@ -167,7 +167,7 @@ static int isDue(const note *n, int64_t now)
 {
     int again = n->kind == ebpfMonUseSubscribe || n->kind == ebpfMonUseConnect ? STILL_SECONDS : AGAIN_SECONDS;
 
-    return n->isNew || now >= n->taken + again || now < n->taken; /* a clock that was set back */
+    return n->isNew || now >= n->taken + again || now < n->taken; /* earlier: the clock was set back */
 }
 
 static void takeNote(note *n, int64_t now, ebpfMonUse *use)
@@ -182,7 +182,8 @@ static void takeNote(note *n, int64_t now, ebpfMonUse *use)
     n->count = 0;
 }
 
-unsigned ebpfMonUseNotesTake(ebpfMonUseNotes *notes, size_t *cursor, int64_t now, int all, ebpfMonUse *uses, unsigned max)
+unsigned ebpfMonUseNotesTake(ebpfMonUseNotes *notes, size_t *cursor, int64_t now, int all, ebpfMonUse *uses,
+                             unsigned max)
 {
     unsigned taken = 0;
 
@@ -229,7 +230,7 @@ void ebpfMonUseNotesForget(ebpfMonUseNotes *notes)
                 continue;
             }
             *place = n->next;
-            dropNote(n);
+            freeNote(n);
             notes->count--;
         }
     epicsMutexUnlock(notes->lock);

@@ -8,7 +8,7 @@
 
 #define WHO_SIZE 192
 
-/* As in the line of a put (put/writerText.c). */
+/* The same form as the writer of a put (put/writerText.c). */
 static void formatWho(const ebpfMonPutClient *client, char *buf, size_t size)
 {
     char local[160] = "";
@@ -40,7 +40,7 @@ void ebpfMonUseSourcesAddPut(ebpfMonUseNotes *notes, const ebpfMonPut *put)
         ebpfMonUseNotesSetWho(notes, put->ioc, put->pv, ebpfMonUseWrite, who);
 }
 
-/* The name of a channel, as the server has it. Nonzero: it is known. */
+/* Finds the name of a channel in the server's list. Nonzero: it is found. */
 static int findName(ebpfMonClientTable *table, uint32_t iocId, const struct ebpfMonPeer *peer, uint32_t sid, char *buf,
                     size_t size)
 {

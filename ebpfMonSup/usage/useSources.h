@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Uses from where they are seen: puts, packets, and the lists of clients. No state; any thread. */
+/* Makes notes of uses from the places where they are seen: puts, packets, and the lists of clients. No state; any
+ * thread, without a lock. If notes are not wanted, these functions do nothing. */
 #ifndef EBPFMON_USESOURCES_H
 #define EBPFMON_USESOURCES_H
 
@@ -8,15 +9,16 @@
 #include "usage/useNotes.h"
 #include "wire/wireEvent.h"
 
-/* A put that is finished. */
+/* Notes a finished put, if it was made or may have been made. */
 void ebpfMonUseSourcesAddPut(ebpfMonUseNotes *notes, const ebpfMonPut *put);
 
-/* A read or a subscription in packets, of a server with this name. A channel that was opened before packets were read has
- * no name there: the table may have it ("iocId" not 0). */
+/* Notes a read or a subscription that was seen in a packet. "server": the name of the server. If the channel was
+ * opened before the monitor read packets, the event has no name; then the name is looked up in the table, by "iocId"
+ * (0: not possible). */
 void ebpfMonUseSourcesAddPacket(ebpfMonUseNotes *notes, ebpfMonClientTable *table, ebpfMonPutClients *clients,
                                 const ebpfMonWireEvent *ev, uint32_t iocId, const char *server);
 
-/* All channels that were seen at the last look. It takes the table's lock. */
+/* Notes all channels and subscriptions of the last look. Takes the lock of the table. */
 void ebpfMonUseSourcesAddLook(ebpfMonUseNotes *notes, ebpfMonClientTable *table);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* SQLite: journal_mode WAL with synchronous NORMAL survives a kill of the monitor at any moment; when the host loses its
- * power the last batches may be missing, and the file is whole (sqlite.org/pragma.html#pragma_synchronous). */
+/* SQLite with journal_mode WAL and synchronous NORMAL: if the monitor is killed, nothing that was written is lost.
+ * If the host loses its power, the last transactions may be missing, but the file is not damaged
+ * (sqlite.org/pragma.html#pragma_synchronous). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 
 #define PAGE_BYTES 4096
 #define BUSY_MS    2000
-#define APPLICATION 0x65426d55 /* "eBmU": PRAGMA application_id, so that no other program's file is taken for ours */
+#define APPLICATION 0x65426d55 /* "eBmU", the PRAGMA application_id by which we know our own files */
 #define VERSION    1
 
 #define USE_COLUMNS "ioc, record, kind, channel, who, first, last, count"
@@ -22,9 +23,9 @@
 enum { sqlUse, sqlWatchedOn, sqlWatchedNew, sqlEachUse, sqlEachWatched, sqlCount, sqlStatements };
 
 static const char *const statements[sqlStatements] = {
-    [sqlUse] = "INSERT INTO uses (" USE_COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (ioc, record, kind) DO UPDATE "
-               "SET channel = excluded.channel, who = excluded.who, last = max(last, excluded.last), "
-               "count = count + excluded.count",
+    [sqlUse] = "INSERT INTO uses (" USE_COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
+               "ON CONFLICT (ioc, record, kind) DO UPDATE SET channel = excluded.channel, who = excluded.who, "
+               "last = max(last, excluded.last), count = count + excluded.count",
     [sqlWatchedOn] = "UPDATE watched SET ended = ?3 WHERE rowid = (SELECT rowid FROM watched WHERE ioc = ?1 "
                      "ORDER BY ended DESC, rowid DESC LIMIT 1) AND ways = ?2 AND ended <= ?3 AND ended >= ?3 - ?4",
     [sqlWatchedNew] = "INSERT INTO watched (ioc, ways, began, ended) VALUES (?1, ?2, ?3, ?3)",
@@ -34,8 +35,9 @@ static const char *const statements[sqlStatements] = {
 };
 
 static const char schema[] =
-    "CREATE TABLE IF NOT EXISTS uses (ioc TEXT NOT NULL, record TEXT NOT NULL, kind INTEGER NOT NULL, channel TEXT, who TEXT, "
-    "first INTEGER NOT NULL, last INTEGER NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (ioc, record, kind)) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS uses (ioc TEXT NOT NULL, record TEXT NOT NULL, kind INTEGER NOT NULL, channel TEXT, "
+    "who TEXT, first INTEGER NOT NULL, last INTEGER NOT NULL, count INTEGER NOT NULL, "
+    "PRIMARY KEY (ioc, record, kind)) WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS watched (ioc TEXT NOT NULL, ways INTEGER NOT NULL, began INTEGER NOT NULL, "
     "ended INTEGER NOT NULL);"
     "CREATE INDEX IF NOT EXISTS watchedByIoc ON watched (ioc, ended);";
@@ -48,9 +50,10 @@ struct ebpfMonUseStore {
 static void describeError(sqlite3 *db, const char *doing, char *why, size_t size)
 {
     int code = db ? sqlite3_errcode(db) : SQLITE_NOMEM;
-    const char *todo = code == SQLITE_FULL ? ": it is full. Give it more room (ebpfMonUsage), or free the disk" :
-                       code == SQLITE_CORRUPT || code == SQLITE_NOTADB ? ": move it away, or mend it with sqlite3 .recover" :
-                       code == SQLITE_BUSY ? ": another program has it locked" : "";
+    const char *todo = code == SQLITE_FULL ? ". Allow more MB (ebpfMonUsage), or free space on the disk" :
+                       code == SQLITE_CORRUPT || code == SQLITE_NOTADB ?
+                       ". Move the file away, or repair it with sqlite3 .recover" :
+                       code == SQLITE_BUSY ? ". Another program has locked the file: end it" : "";
 
     snprintf(why, size, "%s: %s%s", doing, db ? sqlite3_errmsg(db) : "no memory", todo);
 }
@@ -59,11 +62,11 @@ static int runSql(ebpfMonUseStore *store, const char *sql, char *why, size_t siz
 {
     if (sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK)
         return 0;
-    describeError(store->db, sql, why, size);
+    describeError(store->db, "the file cannot be written", why, size);
     return -1;
 }
 
-/* The number that a query gives; -1 with "why". */
+/* Returns the number that a query gives; -1: "why" says what is wrong. */
 static int64_t queryNumber(ebpfMonUseStore *store, const char *sql, char *why, size_t size)
 {
     sqlite3_stmt *stmt = NULL;
@@ -72,12 +75,12 @@ static int64_t queryNumber(ebpfMonUseStore *store, const char *sql, char *why, s
     if (sqlite3_prepare_v2(store->db, sql, -1, &stmt, NULL) == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW)
         n = sqlite3_column_int64(stmt, 0);
     else
-        describeError(store->db, sql, why, size);
+        describeError(store->db, "the file cannot be read", why, size);
     sqlite3_finalize(stmt);
     return n;
 }
 
-/* A new file is empty; any other must say that it is ours. */
+/* Accepts an empty file, and a file that has our application_id. 0, or -1: "why" says what is wrong. */
 static int checkOwner(ebpfMonUseStore *store, char *why, size_t size)
 {
     int64_t tables = queryNumber(store, "SELECT count(*) FROM sqlite_master", why, size);
@@ -107,8 +110,9 @@ static int prepareWriter(ebpfMonUseStore *store, unsigned megabytes, char *why, 
     return runSql(store, sql, why, size);
 }
 
-/* The file is ours, and nobody else can exchange it; it is made if it is not there. SQLite has files beside it (-wal, -shm),
- * so in its folder others must not make any. 0 or -1. */
+/* Makes the file if it is not there, and checks that it is ours and nobody else can replace it. SQLite makes two
+ * more files in its folder (-wal, -shm), so other users must not be able to make files there. 0, or -1: "why" says
+ * what is wrong. */
 static int checkFile(const char *file, char *why, size_t size)
 {
     char folder[4096];
@@ -118,7 +122,7 @@ static int checkFile(const char *file, char *why, size_t size)
 
     snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - file) + 1 : 2, slash ? file : "./");
     if (stat(folder, &st) == 0 && (st.st_mode & S_IWOTH)) {
-        snprintf(why, size, "everybody may write in its folder: use another one");
+        snprintf(why, size, "everybody may write in its folder: choose another folder, or chmod o-w");
         return -1;
     }
     fd = ebpfMonOwnFileOpen(file, &st, why, size);
@@ -139,7 +143,7 @@ ebpfMonUseStore *ebpfMonUseStoreOpen(const char *file, int isWriter, unsigned me
         return NULL;
     }
     if (sqlite3_open_v2(file, &store->db, flags, NULL) != SQLITE_OK) {
-        describeError(store->db, "it cannot be opened", why, size);
+        describeError(store->db, "the file cannot be opened", why, size);
         ebpfMonUseStoreClose(store);
         return NULL;
     }
@@ -153,7 +157,7 @@ ebpfMonUseStore *ebpfMonUseStoreOpen(const char *file, int isWriter, unsigned me
             break;
     if (i == sqlStatements)
         return store;
-    describeError(store->db, "it has not our tables", why, size);
+    describeError(store->db, "the file does not have the tables of ebpfMon", why, size);
     ebpfMonUseStoreClose(store);
     return NULL;
 }
@@ -175,7 +179,7 @@ static int runStatement(ebpfMonUseStore *store, int which, char *why, size_t siz
     int status = sqlite3_step(store->stmt[which]);
 
     if (status != SQLITE_DONE)
-        describeError(store->db, "it cannot be written", why, size);
+        describeError(store->db, "the file cannot be written", why, size);
     sqlite3_reset(store->stmt[which]);
     return status == SQLITE_DONE ? 0 : -1;
 }
@@ -242,7 +246,7 @@ static void copyText(sqlite3_stmt *stmt, int column, char *buf, size_t size)
     ebpfMonTextCopy(buf, size, text ? (const char *)text : "");
 }
 
-static void handUse(sqlite3_stmt *stmt, void (*each)(void *arg, const ebpfMonUse *use), void *arg)
+static void passUse(sqlite3_stmt *stmt, void (*each)(void *arg, const ebpfMonUse *use), void *arg)
 {
     ebpfMonUse use = { .kind = (ebpfMonUseKind)sqlite3_column_int(stmt, 2) };
 
@@ -264,15 +268,16 @@ int ebpfMonUseStoreEachUse(ebpfMonUseStore *store, const char *ioc, void (*each)
 
     bindText(stmt, 1, ioc);
     while ((status = sqlite3_step(stmt)) == SQLITE_ROW)
-        handUse(stmt, each, arg);
+        passUse(stmt, each, arg);
     if (status != SQLITE_DONE)
-        describeError(store->db, "it cannot be read", why, size);
+        describeError(store->db, "the file cannot be read", why, size);
     sqlite3_reset(stmt);
     return status == SQLITE_DONE ? 0 : -1;
 }
 
 int ebpfMonUseStoreEachWatched(ebpfMonUseStore *store, const char *ioc,
-                               void (*each)(void *arg, const ebpfMonWatched *watched), void *arg, char *why, size_t size)
+                               void (*each)(void *arg, const ebpfMonWatched *watched), void *arg, char *why,
+                               size_t size)
 {
     sqlite3_stmt *stmt = store->stmt[sqlEachWatched];
     int status;
@@ -282,7 +287,7 @@ int ebpfMonUseStoreEachWatched(ebpfMonUseStore *store, const char *ioc,
         each(arg, &(ebpfMonWatched){ .began = sqlite3_column_int64(stmt, 0), .ended = sqlite3_column_int64(stmt, 1),
                                      .ways = sqlite3_column_int(stmt, 2) });
     if (status != SQLITE_DONE)
-        describeError(store->db, "it cannot be read", why, size);
+        describeError(store->db, "the file cannot be read", why, size);
     sqlite3_reset(stmt);
     return status == SQLITE_DONE ? 0 : -1;
 }

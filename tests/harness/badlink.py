@@ -38,7 +38,7 @@ from .translate import Translator
 PREFIX = "ebpfmon-link"
 RUN = Path("/run/netns")
 INTERFACE = "link0"
-HELD = 0.005      # seconds: a frame waits so long at most until others have overtaken it
+HELD = 0.005      # s; a frame waits at most so long until other frames have overtaken it
 OVERTAKEN = 3     # so many frames overtake it at most
 
 
@@ -123,7 +123,8 @@ class BadLink:
                 yield f"--nat={self.addrA},{outward},{inward},{self.addrB},{first}"
 
     def _neighbours(self):
-        """No host answers ARP for the translator's addresses. They lead to the other end."""
+        """The addresses of the translator belong to no host, so nobody answers ARP for them. This adds entries that
+        lead to the other end."""
         for name, other, addresses in ((self.a, self.b, (self.natB, self.movedB)),
                                        (self.b, self.a, (self.natA, self.movedA))):
             mac = json.loads(ip("-n", other, "-j", "link", "show", INTERFACE))[0]["address"]
@@ -168,7 +169,7 @@ def no_offload(interface):
 
 def packet_socket(interface):
     s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
-    s.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 32 << 20)  # only we shall lose frames, not a full socket
+    s.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 32 << 20)  # a small buffer would lose frames
     s.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
     s.bind((interface, ETH_P_ALL))
     s.setblocking(False)

@@ -13,8 +13,8 @@ MACRO = re.compile(r"\$\((\w+)(?:=([^()]*))?\)|\$\{(\w+)(?:=([^{}]*))?\}")
 
 
 def expand(text, macros):
-    """Without a value and without a default a macro stays as it is. A dollar sign that begins no macro is escaped: Phoebus
-    warns of any other that is left (MacroizedWidgetProperty.getValue)."""
+    """Replaces macros. A macro without a value and without a default does not change. A dollar sign that begins no
+    macro is escaped, because Phoebus warns of each other one that is left (MacroizedWidgetProperty.getValue)."""
     def value(m):
         name, default = (m[1], m[2]) if m[1] else (m[3], m[4])
         return macros.get(name, m[0] if default is None else default)
@@ -22,7 +22,7 @@ def expand(text, macros):
 
 
 def with_own(macros, element):
-    """These, and on top those of the "macros" in the element."""
+    """These macros, replaced and completed by the "macros" in the element."""
     own = element.find("macros")
     return macros | {m.tag: expand(m.text or "", macros) for m in (own if own is not None else [])}
 
@@ -46,13 +46,13 @@ def widgets(folder, file, macros):
 
 
 def names(widget, macros):
-    """PVs and formulas of a widget, and of its rules; not those that Phoebus makes for itself."""
+    """PVs and formulas of a widget and of its rules, without the PVs that Phoebus makes itself."""
     found = [expand(e.text, macros) for e in widget.iter() if e.tag in ("pv_name", "x_pv", "y_pv") and e.text]
     return [n for n in found if not n.startswith("loc://")]
 
 
 def inputs(name):
-    """The PVs of a formula, which begins with "="; of another name that one."""
+    """The PVs of a formula (it begins with "="); for another name this name."""
     return re.findall(r"`([^`]+)`", name) if name.startswith("=") else [name]
 
 
@@ -75,7 +75,7 @@ FUNCTIONS = {"elementAt": element_at, "arrayIndex": index_in, "strEqual": lambda
 
 
 def evaluate(formula, value):
-    """The value of a formula; None: it has none. "value": of a PV, by its name."""
+    """The value of a formula; None: it has none. "value": a function that returns the value of a PV."""
     known = {}
 
     def name(m):

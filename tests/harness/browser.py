@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A page in headless Chromium, asked by the DevTools protocol. The tests use it if it is installed."""
+"""A page in headless Chromium, which the tests control by the DevTools protocol. They use it if it is installed."""
 import itertools
 import json
 import os
@@ -17,7 +17,7 @@ def _find():
 
 
 def missing():
-    """Why there is no browser; empty if there is one."""
+    """Why no browser can be used; empty if one can."""
     return "" if _find() else "no Chromium: chromium is not on PATH, EBPFMON_CHROMIUM names none"
 
 

@@ -59,7 +59,7 @@ def utf8(text):
 def get_text(name, timeout=TIMEOUT):
     """A long string: of a char waveform or of an lsi record."""
     channel = name if name.endswith("$") else f"{name}.VAL$"
-    # count=0: all characters; without it pyepics asks for as many as it got the last time
+    # count=0: all characters; without it pyepics requests as many as it got the last time
     value = pv(channel, timeout).get(timeout=timeout, as_string=True, use_monitor=False, count=0)
     assert value is not None, f"no value of {channel}"
     return utf8(value)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tries what a user with some capabilities can have, and records it for documentation/tried.md: "ebpfMon --check" of an
-installed monitor as root, as the user of the unit, and without one of its capabilities each. As root."""
+"""Runs "ebpfMon --check" of an installed monitor as root, as the user of the unit, and without each of its
+capabilities. Records the results for documentation/tried.md. As root."""
 import subprocess
 import sys
 

@@ -14,7 +14,8 @@ class Client:
     def __init__(self, kind, uid, ioc, record):
         self.kind, self.record = kind, record
         self.user = pwd.getpwuid(uid).pw_name
-        # A PVA client's packet has its address; if the packet came late, which a busy host does, we know this host.
+        # The packet of a PVA client has its address. On a busy host the packet may come late; then the writer has the
+        # name of this host.
         self.names = tuple(f"{self.user}@{host} " for host in (paths.HOST, "127.0.0.1")[:2 if kind == "pva" else 1])
         environ = loopback.client(ioc.port)
         environ.update(USER=self.user, LOGNAME=self.user, HOME="/")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A real OpenTelemetry Collector, which writes all that it receives to a file, and a real Jaeger behind it. The
-tests use them if they are installed; no script downloads them."""
+"""A real OpenTelemetry Collector, which writes all that it receives to a file and sends traces on to a real Jaeger. The
+tests use both if they are installed; no script downloads them."""
 import json
 import os
 import shutil
@@ -19,7 +19,7 @@ def _find(name, variable):
 
 
 def missing():
-    """Why no collector can run here; empty if one can."""
+    """Why no collector can be used; empty if one can."""
     return "" if _find("otelcol", "EBPFMON_OTELCOL") else \
         "no OpenTelemetry Collector: otelcol is not on PATH, EBPFMON_OTELCOL names none"
 
@@ -42,7 +42,7 @@ def attributes(owner):
 
 
 class Collector:
-    """It sends traces on to "forward", the base URL of another receiver (Jaeger), if given."""
+    """"forward": the base URL of another receiver (Jaeger), to which it sends traces on; None: none."""
 
     def __init__(self, tmp, forward=None):
         self.port = loopback.take_port()
@@ -108,7 +108,7 @@ class Collector:
 
 
 class Jaeger:
-    """Jaeger. Its correction of clocks is on: it looks at parents and warns if they do not fit."""
+    """Jaeger, with its correction of clocks: it compares spans with their parents, and warns if they do not fit."""
 
     def __init__(self):
         self.otlp, self.zipkin, self.query = (loopback.take_port() for _ in range(3))

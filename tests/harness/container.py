@@ -29,13 +29,13 @@ exec chroot {top}/root sh -c {command}
 
 
 def _cgroup():
-    """Where a cgroup can be made."""
+    """The folder in which a cgroup can be made."""
     top = Path("/sys/fs/cgroup")
     return top / "pids" if (top / "pids").is_dir() else top
 
 
 def missing(tmp):
-    """Why there can be no container; empty: there can."""
+    """Why no container can be made; empty if one can."""
     top = tmp / "trial"
     top.mkdir(exist_ok=True)
     script = OUTER.split("mount --rbind")[0].format(top=top) + "exec unshare --user --map-root-user --mount --pid --fork --net true"
@@ -44,7 +44,7 @@ def missing(tmp):
 
 
 class Container:
-    """"command" runs in it by a shell. pid: as this host sees its first process."""
+    """A container in which a shell runs "command". pid: the process id of its first process, as this host sees it."""
 
     def __init__(self, tmp, command, host, port, **environ):
         self.id = secrets.token_hex(32)
@@ -59,7 +59,7 @@ class Container:
         self.top = top
 
     def _first(self):
-        """The process with pid 1 in it: the only child of unshare."""
+        """The process that has pid 1 in the container: the only child of unshare."""
         path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
         return path.read_text().split()
 

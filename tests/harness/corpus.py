@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Puts of each type in each way, to servers of each kind, and what a log must have of them.
-
-The servers: those of tests/programs/peer_ioc.py, and IOCs of Base with RECORDS, which have the same names.
-"""
+"""Puts of each type, made in each way, to servers of each kind; and what a log must say about them. The servers are
+those of tests/programs/peer_ioc.py, and IOCs of Base with RECORDS, which have the same names."""
 import collections
 
 from . import db, rawca
@@ -11,7 +9,7 @@ from .putlog import same, same_array
 
 STATES = ["Idle", "Moving", "Stopped"]
 NELM = 100000
-OF_BASE = ("softIoc", "softIocPVA", "pvxs", "softioc")  # what puts do is seen in the IOC
+OF_BASE = ("softIoc", "softIocPVA", "pvxs", "softioc")  # kinds of servers in which the monitor sees puts in the IOC
 RECORDS = db.READY + db.record("stringout", "STRING") + db.record("longout", "LONG") + db.record("ao", "DOUBLE") + \
     db.record("mbbo", "ENUM", **dict(zip(("ZRST", "ONST", "TWST"), STATES))) + \
     "".join(db.record("waveform", t, FTVL=t.replace("CHAR", "UCHAR"), NELM=1) for t in ("SHORT", "FLOAT", "CHAR")) + \
@@ -26,14 +24,14 @@ Put = collections.namedtuple("Put", "record dbr values notify")
 
 
 def missing(kind, base, many):
-    """Types that this server does not have."""
+    """The types that this server does not have."""
     return (kind == "pcaspy" and (base == CHAR and not many or base == STRING and many)) or \
         (kind == "softioc" and base == STRING and many)
 
 
 def by_ca(kind, n):
-    """Each type as a scalar and as an array, values of another type, refused ones, by write and write-notify. Another "n"
-    gives other values."""
+    """Puts by CA, as write and as write-notify: each type as a scalar and as an array, values of another type, and
+    refused puts. Another "n" gives other values."""
     puts = []
     for notify in (False, True):
         i = 2 * n + notify
@@ -50,7 +48,7 @@ def by_ca(kind, n):
 
 
 def by_pva(kind, n):
-    """Each PV once."""
+    """Puts by PVA, one to each PV."""
     puts = [("DOUBLE", n / 7), ("LONG", n), ("STRING", f"text {n}"), ("ENUM", n % 3), ("ADOUBLE", [n / 7, -0.0, 1.5]),
             ("ALONG", [n, -n])]
     puts += [(r, n + 0.5) for r in REFUSING.get(kind, ("RO", "DISABLED"))]
@@ -79,7 +77,7 @@ def _results(kind, put, answer):
 
 
 def wrong_line(kind, put, answer, line):
-    """What is wrong with this line of this put; empty: nothing."""
+    """What is wrong in the log line of this put; empty if it is right."""
     if line is None:
         return f"{put}, {answer}: not logged"
     if not _is_value(kind, put, line):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Packages of Debian, of any suite and architecture, without installing them. Each suite has an apt of its own in the cache,
-which changes nothing of this machine.
+"""Unpacks packages of Debian, of any suite and architecture, without installing them. Each suite has an apt of its own
+in the cache, so nothing of this machine changes. This command unpacks packages with all that they depend on:
 
   python -m tests.harness.debian [-s SUITE] ARCHITECTURE FOLDER PACKAGE...
 
-unpacks them, with all that they depend on. SUITE: else the release of this machine.
+The default of SUITE is the release of this machine.
 """
 import argparse
 import os
@@ -19,11 +19,11 @@ CACHE = pathlib.Path(os.environ.get("EBPFMON_CACHE") or
 
 
 class Unavailable(Exception):
-    """What is asked for cannot be had from here."""
+    """The packages cannot be fetched on this machine."""
 
 
 def release():
-    """The name of the release that this machine runs, "" if it is no Debian."""
+    """The name of the Debian release of this machine; "" if it is not Debian."""
     found = re.search(r"(?m)^VERSION_CODENAME=(\w+)", pathlib.Path("/etc/os-release").read_text())
     return found.group(1) if found else ""
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A device at a TCP port of the loopback interface, which answers each line after a known time, one after the other."""
+"""A device at a TCP port of the loopback interface. It answers one line after the other, each after a known time."""
 import socket
 import threading
 import time
 
 
 class Device:
-    """"answers": line → (seconds, answer; None: it does not answer). It notes how long each took."""
+    """"answers": line → (seconds, answer; None: no answer). It notes how long each line took."""
 
     def __init__(self, answers):
         self.answers = answers

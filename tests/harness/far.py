@@ -18,7 +18,7 @@ def there(end, argv, environ=None, **popen):
 
 
 def listens(pid, address, port):
-    """Whether somebody listens at this address in the network namespace of the process."""
+    """True if a socket listens at this address in the network namespace of the process."""
     local = f"{struct.unpack('=I', socket.inet_aton(address))[0]:08X}:{port:04X}"
     for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]:
         _, at, _, state, *_ = line.split()

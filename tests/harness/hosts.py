@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two hosts, A and B: network namespaces, each with its IOCs and its monitor. They share only a collector, and the
-kernel: B's monitor sees A's processes, too, except those whose address was translated."""
+"""Two hosts, A and B: two network namespaces, each with its IOCs and its monitor. They share a collector and the
+kernel. So B's monitor also sees the processes of A, except those whose address was translated."""
 import re
 import subprocess
 import sys
@@ -39,7 +39,7 @@ class Hosts:
         return thing
 
     def start_receiver(self, *records):
-        """Starts an IOC at B. A client writes to these records, and each one processes END."""
+        """Starts an IOC at B. Clients write to its records, and each record processes END."""
         text = db.READY + db.counter("END") + "".join(db.record("ao", r, FLNK="$(P)END") for r in records)
         self.receiver = self.keep(FarIoc(self.tmp, self.link, db=text, name=NAMES["B"])).start()
 
@@ -82,8 +82,8 @@ class Hosts:
 
     # --- what was exported -------------------------------------------------------------------------------
     def spans(self):
-        """All spans. If both monitors exported the same message, only the span of A's monitor: on a real host B's
-        monitor would not see A's process."""
+        """All spans. If both monitors exported the same message, only the span of A's monitor, because on a real host
+        B's monitor would not see the process at A."""
         spans = self.rotel.spans()
         known = {(s["trace"], s["id"]) for s in spans if s["host"] == "A"}
         return [s for s in spans if s["host"] == "A" or (s["trace"], s["id"]) not in known]
@@ -190,7 +190,8 @@ def trace_of(span, spans):
 
 
 def begins(trace):
-    """The first span of a trace: only its parent is not in the trace. All others begin after their parents."""
+    """Returns the first span of a trace. Checks that only its parent is not in the trace, and that all others begin
+    after their parents."""
     by_id = {s["id"]: s for s in trace}
     assert len(by_id) == len(trace), trace
     first, = (s for s in trace if s["parent"] not in by_id)

@@ -96,7 +96,8 @@ class Ioc:
         self.process.wait()
 
     def discard(self):
-        """It need not end as it would by itself, and one that hangs could not. A wrapper may have to end its child."""
+        """Kills the process: it need not end in order, and an IOC that hangs cannot. A wrapper must be able to end its
+        child."""
         if self.running and not self.wrap:
             self.kill()
         self.stop()

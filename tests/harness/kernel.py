@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the kernel says of processes and of BPF objects. Nothing of this comes from ebpfMon."""
+"""What the kernel tells about processes and BPF objects. None of it comes from ebpfMon."""
 import json
 import os
 import re
@@ -18,7 +18,7 @@ def _show(kind):
 
 
 def held(pid):
-    """The BPF objects of a process: those that it holds open, and links that run its programs: {(kind, id)}."""
+    """The BPF objects of a process: those that it has open, and the links that run its programs: {(kind, id)}."""
     found = set()
     for path in Path(f"/proc/{pid}/fdinfo").iterdir():
         try:
@@ -39,12 +39,12 @@ def count_programs(pid, name):
 
 
 def in_kernel():
-    """All BPF objects there are."""
+    """All BPF objects of the kernel."""
     return {(kind, item["id"]) for kind in ("prog", "map", "link") for item in _show(kind)}
 
 
 def nothing_left(objects, seconds=10):
-    """The kernel frees BPF objects in the background, after the end of the process."""
+    """Waits until no object is left. The kernel frees BPF objects in the background, after the process has ended."""
     until(lambda: not in_kernel() & objects, seconds,
           lambda: f"BPF objects left behind: {sorted(in_kernel() & objects)}")
 
@@ -56,7 +56,8 @@ def resident(pid):
 
 
 def own_memory(pid):
-    """Bytes of memory without files and without what is shared with the kernel: rings fill up as they are used."""
+    """Bytes of memory, without files and without memory shared with the kernel, because rings take memory as they are
+    used."""
     text = Path(f"/proc/{pid}/status").read_text()
     return int(re.search(r"RssAnon:\s*(\d+) kB", text)[1]) * 1024
 
@@ -94,10 +95,9 @@ def thread_states(pid):
 
 
 def changed_code(pid):
-    """Where the code of a process differs from its files: [(file, offset, byte in the file, byte in memory)].
-
-    Compares every executable mapping of a file byte by byte. map_files leads to the file that is mapped, also if
-    another one has its path now."""
+    """The places where the code of a process differs from its files: [(file, offset, byte in the file, byte in
+    memory)]. It compares every executable mapping of a file byte by byte. map_files leads to the mapped file, also if
+    its path now has another file."""
     found = []
     with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
         for line in Path(f"/proc/{pid}/maps").read_text().splitlines():

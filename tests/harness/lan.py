@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Three hosts: network namespaces on one bridge, which loses nothing. The bridge is in the namespace of the tests."""
+"""Three hosts: network namespaces at one bridge, which loses no frames. The bridge is in the namespace of the tests."""
 import os
 import subprocess
 

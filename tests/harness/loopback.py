@@ -36,7 +36,7 @@ REPEATER_PORT, *_ports = _choose_ports(1 + SERVERS)
 
 
 def take_port():
-    """A port that no other server of this process has; to be given back."""
+    """Takes a port that no other server of this process has. The caller gives it back."""
     return _ports.pop(0)
 
 
@@ -66,8 +66,8 @@ SETTINGS = {
 
 
 def environment(**more):
-    """The environment of this process, with Channel Access and pvAccess on the loopback interface only. Of what
-    somebody set for EPICS only the place of EPICS Base stays."""
+    """The environment of this process, with Channel Access and pvAccess on the loopback interface only. Of the
+    variables of EPICS only the path of EPICS Base stays."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("EPICS_") or k in ("EPICS_BASE", "EPICS_HOST_ARCH")}
     return {**kept, **SETTINGS, **{k: str(v) for k, v in more.items()}}
 

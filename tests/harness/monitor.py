@@ -44,8 +44,8 @@ class Monitor:
         return path
 
     def launch(self, wrap=()):
-        """Starts it and waits until it answers a search for STATE. "wrap": a command in front, which takes
-        privileges away."""
+        """Starts it and waits until it answers a search for STATE. "wrap": a command that is put before it, for example
+        to take privileges away."""
         self.process = Process([*wrap, paths.MONITOR, self.script()], cwd=paths.MONITOR_BOOT,
                                env=loopback.server(self.port, EBPFMON_P=self.prefix, IOC=self.name,
                                                   **self.environ))
@@ -114,8 +114,8 @@ class Monitor:
         return seen[0]
 
     def set_filter(self, **values):
-        """Writes FILTER_<NAME>. Waits until the filter is in force: then its generation is another one. On a busy host it
-        may be accepted long before it is in force, and FILTER_STATUS says so."""
+        """Writes FILTER_<NAME>. Waits until the filter is in force, that is, until its generation has changed. On a
+        busy host this may be long after the filter was accepted; FILTER_STATUS tells."""
         before = self.get("FILTER.VALC")
         for name, value in values.items():
             self.put(f"FILTER_{name}", value)
@@ -129,7 +129,7 @@ class Monitor:
     def iocs(self):
         """pid → (name, version, number of records, level)."""
         def read():
-            """The columns, if the list was the same for all of them."""
+            """Reads the columns; None if the list changed meanwhile."""
             columns = [self.list(c) for c in ("IOC_PIDS", "IOC_NAMES", "IOC_VERSIONS", "IOC_RECORD_CNTS", "IOC_LEVELS")]
             return columns if columns[0] == self.list("IOC_PIDS") and len(set(map(len, columns))) == 1 else None
 
@@ -147,7 +147,7 @@ class Monitor:
                      lambda: f"{ioc.name} (pid {ioc.pid}) at level {level}: {self.iocs()}\n{self.process.output()}")
 
     def at_level(self, level, *iocs):
-        """Sets the level of all IOCs of the filter. Waits for these IOCs. Returns itself."""
+        """Sets the level of all IOCs that match the filter. Waits until these IOCs have it. Returns itself."""
         for ioc in iocs:
             self.wait_ioc(ioc)
         self.set_filter(LEVEL=level)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A receiver of OTLP in JSON. It keeps all that it gets: more than could be read from what a collector prints."""
+"""A receiver of OTLP in JSON. It keeps all that it gets; a collector prints less."""
 import http.server
 import json
 import threading
@@ -51,7 +51,7 @@ class Sink:
         return found
 
     def logs(self):
-        """Of each log record: attributes, and those of its resource."""
+        """For each log record: its attributes, and the attributes of its resource."""
         def values(owner):
             return {a["key"]: next(iter(a["value"].values())) for a in owner["attributes"]}
 

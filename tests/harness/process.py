@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A child process: its output is kept, commands can be typed into its shell, and it ends for sure."""
+"""A child process. Its output is kept, commands can be typed into its shell, and it always ends with the tests."""
 import collections
 import os
 import signal
@@ -9,7 +9,7 @@ import time
 
 from .wait import Late, patient
 
-alive = set()  # processes that run; conftest.py ends those that are left
+alive = set()  # processes that run; conftest.py ends those that tests have left
 
 
 class Process:
@@ -21,7 +21,7 @@ class Process:
         self._on_line = on_line
         self._last = time.monotonic()
         self._marks = 0
-        self._new = collections.deque(maxlen=20000)  # lines that wait_line() has not looked at
+        self._new = collections.deque(maxlen=20000)  # lines that wait_line() has not read
         self._came = threading.Condition()
         self._popen = subprocess.Popen(self.argv, env=env, cwd=cwd, stdin=subprocess.PIPE,
                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -72,7 +72,7 @@ class Process:
         return "\n".join(self.lines[-last:])
 
     def wait_line(self, begin, seconds=30):
-        """Reads on until a line begins with this text. Returns the line."""
+        """Waits for the next line that begins with this text. Returns the line."""
         end = time.monotonic() + patient(seconds)
         while True:
             with self._came:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The monitor's JSON log, to be compared with what clients sent."""
+"""Reads the monitor's JSON log; tests compare it with what clients sent."""
 import json
 import math
 import struct
@@ -32,7 +32,7 @@ class PutLog:
         return [o for o in self.all() if o["pv"].startswith(prefix)]
 
     def next(self, number, prefix, mark, seconds=10):
-        """Puts to PVs with this prefix. The first "mark" ones are left out. Waits until there are so many more."""
+        """The puts to PVs with this prefix, without the first "mark" ones. Waits until there are so many."""
         self.expected += number
         until(lambda: len(self.of(prefix)) >= mark + number, seconds,
               lambda: f"{number} puts to {prefix}: " + "\n".join(map(str, self.of(prefix)[mark:])))
@@ -42,7 +42,7 @@ class PutLog:
 
 
 def same(shown, sent, packing="d"):
-    """Whether this text or number is exactly that value."""
+    """True if this text or number is exactly that value."""
     if isinstance(sent, str):
         return type(shown) is str and shown == sent
     if isinstance(sent, float) and not math.isfinite(sent):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A stand-in for PVWS (github.com/ornl-epics/pvws: WebSocket.java, Vtype2Json.java): it answers a subscription with what
-the tests give it, in the messages of PVWS. How it was compared with a real one: documentation/tried.md."""
+"""Replaces PVWS (github.com/ornl-epics/pvws: WebSocket.java, Vtype2Json.java): it answers a subscription with values of
+the tests, in the messages of PVWS. documentation/tried.md tells how it was compared with a real PVWS."""
 import base64
 import json
 import socket

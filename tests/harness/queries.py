@@ -24,7 +24,7 @@ def load(tmp, queries):
 
 
 def rows(monitor, query, *columns):
-    """The rows of a query: a list of tuples, read until no look comes in between."""
+    """The rows of a query as a list of tuples. Reads them again until no new results came between the columns."""
     def read():
         table = [monitor.list(f"{query}_{c}") for c in columns]
         return table if len({len(c) for c in table}) == 1 and table == [monitor.list(f"{query}_{c}") for c in columns] \

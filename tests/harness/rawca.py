@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A small Channel Access client without a library. It sends exactly the bytes that a test wants, also if the server has
-sent that this client may not write.
-
-Layouts: db_access.h of EPICS Base. In compound types all bytes before the elements are zero.
-"""
+told this client that it may not write. Layouts: db_access.h of EPICS Base. In compound types all bytes before the
+elements are zero."""
 import collections
 import socket
 import struct
@@ -50,7 +48,7 @@ def search(name):
 
 
 def answers(port, name):
-    """Whether the server at this port of 127.0.0.1 answers one search for this name."""
+    """True if the server at this port of 127.0.0.1 answers one search for this name."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         s.settimeout(0.1)
         s.connect(("127.0.0.1", port))
@@ -105,7 +103,7 @@ class RawCa:
             self._left += more
 
     def until(self, *commands):
-        """All messages until the first one of these kinds, with that one."""
+        """All messages up to the first one of these kinds, and this one."""
         got = [self.receive()]
         while got[-1].command not in commands:
             got.append(self.receive())
@@ -123,7 +121,7 @@ class RawCa:
         self.until(ECHO)
 
     def put(self, name, dbr, values, notify=False, sync=True):
-        """Returns the status of a write-notify; for a plain write that of its error, or 1."""
+        """Returns the status of a write-notify. For a plain write: the status of its error, or 1 if there is none."""
         sid = self.sid(name)
         self._ioid += 1
         self.send(write(sid, dbr, values, notify, self._ioid))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A RecSync server that checks every message that it gets: what the monitor sends on behalf of IOCs."""
+"""A RecSync server that checks every message that the monitor sends for its IOCs."""
 import socket
 import struct
 import threading
@@ -131,7 +131,7 @@ class Session:
 
 
 class Receiver:
-    """"isSilent": it accepts connections, and says nothing."""
+    """"isSilent": it accepts connections, and sends nothing."""
 
     def __init__(self, udp, isSilent=False):
         self.key, self.isSilent, self.sessions = 0x12345678, isSilent, []

@@ -12,8 +12,8 @@ from .wait import until
 
 class Rotel:
     def __init__(self, address="127.0.0.1", wrap=lambda argv: argv, printing=True):
-        """"wrap" changes the command, for example into one that runs in another network namespace. Without
-        "printing" it takes everything and prints nothing of it."""
+        """"wrap" changes the command, for example into one that runs in another network namespace. If "printing" is
+        false, it accepts all data and prints nothing."""
         self.address, self.wrap, self.printing = address, wrap, printing
         self.port, self.grpc = loopback.take_port(), loopback.take_port()
         self.process = None
@@ -30,7 +30,7 @@ class Rotel:
         return self
 
     def blocks(self, begin):
-        """Parts of what it printed. Each part begins with a line that begins with this text."""
+        """The parts of its output. Each part begins with a line that begins with this text."""
         found, current = [], None
         for line in self.process.lines:
             if line.startswith(begin):

@@ -25,8 +25,8 @@ ALONE = (
     "test_latency.py",                    # latencies
     "test_put_updates_at_once",           # a delay
     "test_silence.py",                    # how often threads wake, and delays
-    # Traces of chains that many threads make at once. With the CPUs full their traces are whole, but a new IOC is
-    # sometimes not watched within the deadline.
+    # Traces of chains that many threads make at once. If all CPUs are busy, the traces are complete, but a new IOC is
+    # sometimes not watched before the deadline.
     "test_many_traces",
     "test_parallel_threads",
 )
@@ -35,7 +35,8 @@ ALONE = (
 TOGETHER = [
     ALONE,
     ("test_traces_across_iocs.py", "test_spans.py"),  # they share a Zipkin
-    # The second one injects a gap into a namespace with an IOC. Each monitor of the host reads that and counts it.
+    # The second one makes a gap in the packets of a namespace with an IOC. Each monitor of the host reads these packets
+    # and counts the gap.
     ("test_packets.py", "test_packets_bad_link.py"),
 ]
 
@@ -89,13 +90,13 @@ def _is_alone(item):
 def _rank(item):
     if _is_alone(item):
         return len(LONG) + 1
-    # A module stays together: the name of one of its tests must not move this test away from the others.
+    # A module stays in one process: a test must not go to another process because of its name.
     where = item.nodeid if _module(item.nodeid) in APART else item.nodeid.split("::")[0]
     return next((i for i, part in enumerate(LONG) if part in where), len(LONG))
 
 
 def _check_names(items):
-    """A test that was renamed would leave these lists without a word."""
+    """Checks that all tests of these lists exist: else a renamed test would silently lose its place."""
     names = [*APART, *LONG, *(name for names in TOGETHER for name in names)]
     if lost := [name for name in names if not any(name in item.nodeid for item in items)]:
         raise pytest.UsageError(f"tests/harness/schedule.py: no test has this in its name: {', '.join(lost)}")
@@ -116,7 +117,8 @@ def pytest_runtest_protocol(item):
 
 
 def _list_again(failed):
-    """What is to run once more after these tests failed: the test itself, or its module, whose tests share things."""
+    """The tests that run once more after these have failed: the test itself, or its whole module if the tests of the
+    module share IOCs or a monitor."""
     return sorted({test if _module(test) in APART else test.split("::")[0] for test in failed})
 
 

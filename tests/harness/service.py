@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The monitor as a service manager would run it: by its unit file, with its user and capabilities, and with a socket for
-what it tells the manager (sd_notify(3)). The machine of a test need not have systemd."""
+"""Runs the monitor as a service manager does: with its unit file, its user and capabilities, and a socket for its
+messages to the manager (sd_notify(3)). The machine of the tests need not have systemd."""
 import configparser
 import ctypes
 import os
@@ -19,7 +19,7 @@ from .wait import until
 
 
 class Unit:
-    """A unit file. A key that stands there twice has a list of both values."""
+    """A unit file. A key that it has twice has a list of both values."""
 
     class _Values(dict):
         def __setitem__(self, key, value):
@@ -44,7 +44,7 @@ class Unit:
 
 
 class ServiceManager:
-    """Receives what a service tells it."""
+    """Receives the messages of a service."""
 
     def __init__(self, folder):
         self.path = str(Path(folder) / "notify")
@@ -76,7 +76,7 @@ class ServiceManager:
 
 
 class HeldThread:
-    """A thread of another process is held in a system call in which it does not wait for work."""
+    """Stops a thread of another process in a system call in which it does not wait for work."""
     SEIZE, INTERRUPT, PEEKUSER, SYSCALL, DETACH = 0x4206, 0x4207, 3, 24, 17
     ORIG_RAX = 15 * 8  # struct user_regs_struct of x86-64
     WAITS = (202, 219, 271, 230, 7, 232)  # futex, restart_syscall, ppoll, clock_nanosleep, poll, epoll_wait
@@ -135,14 +135,14 @@ class Installed:
 
 
 def as_user(uid, capabilities):
-    """A command in front of another one: this user, and these capabilities only."""
+    """A command that runs another one as this user, with these capabilities only."""
     names = ",".join(["-all", *("+" + c.removeprefix("CAP_").lower() for c in capabilities)])
     return ["setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups", "--no-new-privs", "--inh-caps", names,
             "--ambient-caps", names, "--bounding-set", names]
 
 
 class Service(Monitor):
-    """The installed monitor, run as its unit says. "without": capabilities that it does not get."""
+    """Runs the installed monitor as its unit says. "without": capabilities that it does not get."""
 
     def __init__(self, tmp, installed, without=(), watchdog=None, **more):
         super().__init__(tmp, **more)
@@ -180,12 +180,12 @@ class Service(Monitor):
         return self
 
     def reload(self):
-        """As "systemctl reload" does it."""
+        """Reloads the service as "systemctl reload" does."""
         command = self.installed.unit.get("ExecReload").replace("$MAINPID", str(self.process.pid))
         subprocess.run(command.split(), check=True)
 
     def stop(self):
-        """As "systemctl stop" does it. Returns the exit status."""
+        """Stops the service as "systemctl stop" does. Returns the exit status."""
         if self.process and self.process.running:
             self.process.signal(15)
             return self.process.wait(30)

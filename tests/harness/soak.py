@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Dear tests: make check runs the short form of each, make soak (tools/soak.sh) the long one.
+"""Tests that take much time: make check runs the short form, make soak (tools/soak.sh) the long form.
 
     @soak
     def test_many():
@@ -11,7 +11,7 @@ import pytest
 
 IS_LONG = os.environ.get("SOAK") == "1"
 
-soak = pytest.mark.soak  # by this mark make soak finds the tests that have a long form
+soak = pytest.mark.soak  # the mark of the tests that have a long form
 
 
 def size(short, long):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where a site keeps metrics and logs: Prometheus and OpenSearch (or Elasticsearch). The tests use them if they are
-installed; no script downloads them. And how a collector names the metrics of OTLP for Prometheus."""
+"""The servers in which a site keeps metrics and logs: Prometheus, and OpenSearch or Elasticsearch. The tests use them
+if they are installed; no script downloads them. Also: the names that a collector gives to metrics of OTLP for
+Prometheus."""
 import json
 import os
 import re
@@ -44,13 +45,13 @@ def promtool(*args):
 
 
 # --- names ----------------------------------------------------------------------------------------------------------
-# As OpenTelemetry's compatibility with Prometheus has it ("OTLP metric points to Prometheus", metric metadata): dots are
-# underscores, units are suffixes, sums end in _total. Units in braces are no suffix.
+# The rules of OpenTelemetry's compatibility with Prometheus ("OTLP metric points to Prometheus", metric metadata): dots
+# become underscores, units become suffixes, sums end in _total. Units in braces are no suffix.
 UNITS = {"s": "seconds", "By": "bytes"}
 
 
 def prometheus_names(metric):
-    """Name → names of its series, of a metric in OTLP's JSON."""
+    """The names of the series of a metric in OTLP's JSON."""
     name = metric["name"].replace(".", "_")
     unit = metric["unit"]
     if unit in UNITS and not name.endswith("_" + UNITS[unit]):
@@ -68,7 +69,7 @@ def label_names(metric):
 
 
 def names_in(text):
-    """All that looks like one of our metrics, labels or recorded series."""
+    """All words that look like one of our metrics, labels or recorded series."""
     return set(re.findall(r"(?<![\w:])(?:instance:)?(?:epics|ebpfmon)_\w+(?::\w+)?", text))
 
 

@@ -37,7 +37,7 @@ FEATURES = {
                            "return probe: results of its puts come from replies of the server alone."),
 }
 
-# What works: what the table calls it → the checks of tests/kernels/check.py, as a regular expression.
+# What works: its name in the table → the checks of tests/kernels/check.py, as a regular expression.
 WORKS = {
     "puts: old and new value, writer, process of the client, by CA and PVA":
         r"put: (writer, values|callback|by PVA|to another IOC|value after processing)",
@@ -95,7 +95,7 @@ def head(cells):
 
 
 def number(text):
-    """A release or a kernel as something to sort by."""
+    """The key by which releases and kernels are sorted."""
     return [int(n) for n in re.findall(r"\d+", text)]
 
 
@@ -126,7 +126,7 @@ def feature_members():
 
 # --- releases of EPICS Base --------------------------------------------------------------------------------
 def read_releases(path, kernel):
-    """The rows that a JUnit file of test_releases.py has."""
+    """The rows of a JUnit file of test_releases.py."""
     rows = {}
     for case in ET.parse(path).iter("testcase"):
         found = re.fullmatch(r"(\w+)\[([\d.]+)-(\w+)(-\d+)?\]", case.get("name"))
@@ -161,7 +161,7 @@ TABLES = {"kernels": kernels, "releases": releases, "capabilities": capabilities
 
 
 def put_in(document):
-    """The document with its tables made anew: each stands between two comments with its name."""
+    """The document with new tables. Each table is between two comments with its name."""
     for name, make in TABLES.items():
         document, found = re.subn(rf"(?s)(<!-- begin {name}[^>]*-->\n).*?(<!-- end {name} -->)",
                                   lambda m, make=make: m.group(1) + make() + m.group(2), document)

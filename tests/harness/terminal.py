@@ -14,14 +14,14 @@ from .wait import until
 
 
 class Terminal:
-    """What pyte knows is the console of Linux, so that is what the program is told."""
+    """pyte understands the console of Linux, so TERM tells the program that it is one."""
 
     def __init__(self, argv, environ, lines=40, columns=160):
         self._screen = pyte.Screen(columns, lines)
         self._stream = pyte.ByteStream(self._screen)
-        environ = {k: v for k, v in environ.items() if k not in ("LINES", "COLUMNS")}  # of another terminal
+        environ = {k: v for k, v in environ.items() if k not in ("LINES", "COLUMNS")}  # size of our terminal
         self.pid, self._fd = pty.fork()
-        if self.pid == 0:  # the size is there before the program looks
+        if self.pid == 0:  # set the size before the program reads it
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
             os.execve(argv[0], [str(a) for a in argv], {**environ, "TERM": "linux", "LANG": "C.UTF-8"})
         self.status = None
@@ -63,7 +63,7 @@ class Terminal:
         raise AssertionError(f"{word!r} is not on the screen:\n{self.text}")
 
     def reversed(self):
-        """The text of the line with the cursor: that which is shown reversed."""
+        """The text of the line with the cursor, which is shown reversed."""
         self._read()
         for y, line in enumerate(self._screen.display):
             if self._screen.buffer[y][4].reverse:

@@ -11,7 +11,7 @@ import socket
 import struct
 
 TCP, UDP = socket.IPPROTO_TCP, socket.IPPROTO_UDP
-PORTS = 0x0155   # exclusive or; nearly all ports of the kernel's range stay in it
+PORTS = 0x0155   # exclusive or with this; nearly all ports of the kernel's range stay in the range
 SYN, ACK = 2, 16
 SERVERS_MOVE = 0x7654321
 CHECK = {TCP: 16, UDP: 6}  # offset of the checksum

@@ -20,7 +20,7 @@ class Step:
 
     @property
     def only_reads(self):
-        """It can be typed again until the output is there."""
+        """True if the command changes nothing, so it can be typed again until the output is there."""
         return all(re.match(r"caget|pvget|printf|grep|dblsr|ebpfMon", c) for c in self.commands.splitlines())
 
 
@@ -35,8 +35,8 @@ def steps(text):
 
 
 def pattern(line, names):
-    """What a line of the output must be. "names": what has another name here."""
-    exact = re.compile(r" \d+(?: -> \d+)+ by|\bis not \d+|\d+ or less|\"value\":\d+")  # what somebody wrote
+    """The regular expression that a line of the output must match. "names": words that differ in this run."""
+    exact = re.compile(r" \d+(?: -> \d+)+ by|\bis not \d+|\d+ or less|\"value\":\d+")  # a value that somebody wrote
     parts, at = [], 0
     keep = [range(*m.span()) for m in exact.finditer(line)]
     for m in LOOSE.finditer(line):

@@ -5,7 +5,7 @@ import time
 
 PATIENCE = 4  # deadlines are for an idle machine, but tests run side by side, and other programs use the CPUs, too
 LEAST = 60    # s; no deadline is earlier
-SOON, SELDOM = 0.02, 0.1  # s between two looks, the first ones and those of a long wait; no result depends on them
+SOON, SELDOM = 0.02, 0.1  # s between two looks, at first and in a long wait; no result depends on them
 
 
 class Late(AssertionError):
@@ -13,7 +13,7 @@ class Late(AssertionError):
 
 
 def patient(seconds):
-    """The deadline for what takes at most so many seconds on an idle machine."""
+    """The deadline for something that takes at most so many seconds on an idle machine."""
     return max(LEAST, PATIENCE * seconds)
 
 
@@ -33,7 +33,7 @@ def until(condition, seconds, what):
 
 
 def stays_false(condition, seconds):
-    """Whether condition() is false for so many seconds: for what must not happen."""
+    """True if condition() is false for so many seconds. For things that must not happen."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
@@ -43,7 +43,8 @@ def stays_false(condition, seconds):
 
 
 def settled(sample, seconds, quiet=0.6):
-    """Returns sample() once it has stayed the same for "quiet" seconds. Samples may be dear: it takes few."""
+    """Returns sample() when it has stayed the same for "quiet" seconds. It takes few samples, because a sample may take
+    much time."""
     end = time.monotonic() + patient(seconds)
     value, since = sample(), time.monotonic()
     while time.monotonic() - since < quiet:

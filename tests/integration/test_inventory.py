@@ -128,11 +128,12 @@ def test_pattern_and_refusals(monitor, ioc, tmp_path):
     kept = tmp_path / "none.json"
     for line, why in (("ebpfMonInventory /nowhere/x.json", "No such file"),
                       (f"ebpfMonInventoryDiff {kept} {tmp_path}/missing.json", "missing.json: No such file"),
-                      (f"ebpfMonInventoryDiff {tmp_path} {kept}", "no file")):
+                      (f"ebpfMonInventoryDiff {tmp_path} {kept}", "not a plain file")):
         monitor.process.command(line)
         until(lambda: any(why in text for text in monitor.process.lines), 10, lambda: f"{why!r}: {monitor.process.output()}")
     (tmp_path / "other.json").write_text('{"a": 1}\nnonsense\n')
-    assert "2 lines are none of an inventory" in command(monitor, f"ebpfMonInventoryDiff {kept} {tmp_path}/other.json")
+    said = command(monitor, f"ebpfMonInventoryDiff {kept} {tmp_path}/other.json")
+    assert "2 lines do not belong to an inventory: are these the right files?" in said
     assert not list(tmp_path.glob("*.new"))
 
 

@@ -448,7 +448,7 @@ def test_levels_of_single_iocs(monitor, ioc):
         assert "watched records: 2 of" in report
         for i in range(63):
             assert said(f"ebpfMonLevel nobody{i} puts") == []
-        assert any("64 rules" in line for line in monitor.command("ebpfMonLevel onemore puts"))
+        assert any("64 patterns" in line for line in monitor.command("ebpfMonLevel onemore puts"))
         monitor.command(f'ebpfMonLevel "{ioc.name}" filter')
         monitor.wait_ioc(ioc, level="chains")
         assert said("ebpfMonLevel onemore puts") == []

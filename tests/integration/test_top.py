@@ -142,7 +142,7 @@ def test_batches(quiet):
 
 @pytest.mark.parametrize("args, why", [(("-1", "NOBODY:HAS:"), "no answer from NOBODY:HAS:STATE"),
                                        (("-1", "-v", "nothing", "X:"), "no view nothing"),
-                                       (("-n", "0", "X:"), "no number from 1"), (("X:",), "no terminal")])
+                                       (("-n", "0", "X:"), "not a number from 1"), (("X:",), "not a terminal")])
 def test_refuses(args, why):
     done = subprocess.run([TOP, "-w", "0.3", *args], env=loopback.environment(), timeout=patient(10), text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, check=False)

@@ -205,7 +205,7 @@ def test_a_full_file_is_told(new_monitor, new_ioc, tmp_path):
     for i in range(8000):
         raw.sid(f"{ioc.prefix}LONG:NAME:OF:A:RECORD:NUMBER:{i:05}")
     until(lambda: monitor.command("ebpfMonUnused 1 none") and monitor.get("USAGE_STATE") == 2, 60, "the file is full")
-    assert "it is full" in monitor.text("USAGE_MSG")
+    assert "is full. Allow more MB" in monitor.text("USAGE_MSG")
     assert file.stat().st_size <= 1 << 20
     with sqlite3.connect(file) as c:
         assert c.execute("PRAGMA integrity_check").fetchone()[0] == "ok"

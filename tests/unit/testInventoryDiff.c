@@ -37,7 +37,7 @@ MAIN(testInventoryDiff)
     differ(RECORD("A\\\"B", ""), RECORD("A\\\"B", ""), "0 0 0 1 0", "a quote in a name");
     differ("nonsense\n{}\n" RECORD("A", ""), RECORD("A", ""), "0 0 0 1 2", "lines that are no records");
     differ(RECORD("A", ",\"fields\":{\"EGU\":\"V\"}"), "{\"ioc\":\"vac\",\"record\":\"A\",\"ty\n",
-           "~ {\"ioc\":\"vac\",\"record\":\"A\"\n    one of its lines is no JSON\n0 0 1 0 0", "a line that was torn");
+           "~ {\"ioc\":\"vac\",\"record\":\"A\"\n    the line is not JSON in one of the files\n0 0 1 0 0", "a line that was torn");
     differ("{\"ioc\":\"va", "{\"ioc\":\"\\", "0 0 0 0 2", "lines that end in their keys");
     return testDone();
 }

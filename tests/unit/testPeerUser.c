@@ -140,7 +140,7 @@ static void testClients(int listener)
         endClient(&c);
     }
     ebpfMonPeerUserFind(&c.peer, &user);
-    testOk(user.kind == ebpfMonPeerUnknown && strstr(user.why, "no connection of ours"), "%s", user.why);
+    testOk(user.kind == ebpfMonPeerUnknown && strstr(user.why, "no connection to this client"), "%s", user.why);
 }
 
 MAIN(testPeerUser)

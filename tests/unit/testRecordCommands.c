@@ -217,7 +217,7 @@ static void testErrors(void)
     fakeMonitor.status = ebpfMonOpStartFailed;
     expectError("ebpfMonChains", "ebpfMonChains: ebpfMon does not run (see the PV STATE_MSG; ebpfMonStart tries again)\n");
     fakeMonitor.status = ebpfMonOpFull;
-    expectError("ebpfMonReference soft* 1", "ebpfMonReference: there are 64 rules already. ");
+    expectError("ebpfMonReference soft* 1", "ebpfMonReference: there are 64 patterns already. ");
     fakeMonitor.status = ebpfMonOpAbsent;
     expectError("ebpfMonConfigure 0 77 0 1", "ebpfMonConfigure: ebpfMon is not there");
     fakeMonitor.status = ebpfMonOpDone;

@@ -121,15 +121,17 @@ static void testStore(void)
     unsigned n = 0;
 
     testDiag("Database");
-    testOk(!s, "nobody reads what is not there: %s", why);
+    testOk(!s, "a reader does not make the file: %s", why);
     s = ebpfMonUseStoreOpen(file, 1, 1, why, sizeof(why));
     if (!s)
         testAbort("%s", why);
     testOk1(ebpfMonUseStoreBegin(s, why, sizeof(why)) == 0 && addUse(s, NOW, "anna") == 0);
+    testOk(!ebpfMonUseStoreOpen(file, 1, 1, why, sizeof(why)) &&
+           strstr(why, "the file cannot be written: database is locked") == why, "the reason stands first: %s", why);
     ebpfMonUseStoreCancel(s);
     testOk(ebpfMonUseStoreCount(s) == 0, "a batch that is cancelled leaves nothing");
-    testOk1(ebpfMonUseStoreBegin(s, why, sizeof(why)) == 0 && addUse(s, NOW, "anna") == 0 && addUse(s, NOW + 9, "bert") == 0 &&
-            ebpfMonUseStoreEnd(s, why, sizeof(why)) == 0);
+    testOk1(ebpfMonUseStoreBegin(s, why, sizeof(why)) == 0 && addUse(s, NOW, "anna") == 0 &&
+            addUse(s, NOW + 9, "bert") == 0 && ebpfMonUseStoreEnd(s, why, sizeof(why)) == 0);
     reader = ebpfMonUseStoreOpen(file, 0, 0, why, sizeof(why));
     testOk(reader && ebpfMonUseStoreEachUse(reader, "ioc", noteRow, NULL, why, sizeof(why)) == 0 && rows == 1 &&
            lastRow.first == NOW && lastRow.last == NOW + 9 && lastRow.count == 4 && strcmp(lastRow.who, "bert") == 0,
@@ -172,7 +174,7 @@ MAIN(testUsage)
 {
     char folder[] = "/tmp/testUsageXXXXXX", name[80];
 
-    testPlan(13 + 3 + 8 + 3);
+    testPlan(13 + 3 + 9 + 3);
     if (!mkdtemp(folder))
         testAbort("no folder");
     snprintf(file, sizeof(file), "%s/uses.db", folder);
