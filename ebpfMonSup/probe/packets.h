@@ -33,6 +33,9 @@ typedef struct {
 ebpfMonPackets *ebpfMonPacketsOpen(pid_t pid, unsigned ringBytes, char *why, size_t size);
 void ebpfMonPacketsClose(ebpfMonPackets *packets);
 
+/* No more packets come. Those that came can still be read. */
+void ebpfMonPacketsEnd(ebpfMonPackets *packets);
+
 /* Network devices may have come or gone; "pid": a process of the namespace, 0: our own. Every few seconds. */
 void ebpfMonPacketsFollow(ebpfMonPackets *packets, pid_t pid);
 
