@@ -2,6 +2,7 @@
 /* The monitor IOC: an ordinary IOC shell. All it does is in the support library and in st.cmd. */
 #include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <ebpfMon.h>
@@ -21,6 +22,10 @@ extern "C" int dbThreadRealtimeLock;
  * cross-check in it. */
 #define MESSAGE_SIZE 1024
 #define QUEUE_SIZE   (16 * MESSAGE_SIZE)
+
+/* Bytes of a CA message: more than any of our arrays has. Without a limit the CA server keeps as much memory as a client
+ * announces, up to 4 GB (casExpandBuffer, rsrv/caservertask.c). What the environment says wins. */
+#define ARRAY_BYTES "1000000"
 
 #define CONSOLE "/run/ebpfmon/console"
 
@@ -42,6 +47,8 @@ static int runScript(const char *script, bool isService)
 {
     errlogInit2(QUEUE_SIZE, MESSAGE_SIZE); /* before anything prints: the first call counts */
     dbThreadRealtimeLock = 0;
+    setenv("EPICS_CA_AUTO_ARRAY_BYTES", "NO", 0);
+    setenv("EPICS_CA_MAX_ARRAY_BYTES", ARRAY_BYTES, 0);
     ebpfMonSignalsHandle();
     if (script) {
         if (iocsh(script) && isService)

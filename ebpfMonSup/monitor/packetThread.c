@@ -54,7 +54,7 @@ static void onCovers(void *arg, const uint32_t *netns, unsigned count)
 {
     ebpfMonPacketThread *p = arg;
 
-    ebpfMonPutJoinSetCovered(p->m->put.join, netns, count);
+    ebpfMonPutJoinSetCovered(p->m->put.join, netns, count, ebpfMonClockMonotonic());
 }
 
 static void expectPort(void *arg, uint32_t netns, uint16_t port)
@@ -64,12 +64,13 @@ static void expectPort(void *arg, uint32_t netns, uint16_t port)
     ebpfMonPacketReaderExpectPort(p->reader, netns, port);
 }
 
-static void publishCounts(ebpfMonPacketThread *p, double seconds)
+static void publishCounts(ebpfMonPacketThread *p, double seconds, uint64_t now)
 {
     ebpfMonPacketValues values;
 
     ebpfMonPacketReaderTick(p->reader, seconds, &values);
     values.lost += ebpfMonPutJoinCountDropped(p->m->put.join);
+    ebpfMonPacketEventsNotePacketsLost(p->m->put.packetEvents, values.lost, now);
     ebpfMonPublishedLock()->packets = values;
     ebpfMonPublishedUnlock();
 }
@@ -87,7 +88,7 @@ static void refreshSources(ebpfMonPacketThread *p)
         ebpfMonServersRefresh(p->m->put.servers, expectPort, p);
     }
     if (now >= p->second + EBPFMON_SECOND_NS) {
-        publishCounts(p, (double)(now - p->second) / 1e9);
+        publishCounts(p, (double)(now - p->second) / 1e9, now);
         p->second = now;
     }
 }

@@ -11,7 +11,8 @@
 #include "common/text.h"
 #include "probe/packetSources.h"
 
-#define RETRY_NS 30000000000ull
+#define RETRY_NS  30000000000ull
+#define READS_MAX 100
 
 typedef struct {
     uint32_t netns;
@@ -57,6 +58,25 @@ static void closeSource(ebpfMonPacketSources *s, unsigned i)
     ebpfMonRingsRemove(s->rings, ebpfMonPacketsGetRing(s->source[i].packets));
     ebpfMonPacketsClose(s->source[i].packets);
     s->source[i] = s->source[--s->count];
+}
+
+static void onPacket(void *arg, uint64_t time, const uint8_t *ip, size_t len, size_t wireLen)
+{
+    const packetSource *source = arg;
+    const ebpfMonPacketSourcesSink *sink = &source->all->sink;
+
+    sink->packet(sink->arg, source->netns, time, ip, len, wireLen);
+}
+
+/* What is still in its ring was sent before the last IOC of the namespace ended. A program may still be at work on a packet. */
+static void finishSource(ebpfMonPacketSources *s, unsigned i)
+{
+    int isWhole = 0;
+
+    ebpfMonPacketsEnd(s->source[i].packets);
+    for (unsigned n = 0; n < READS_MAX && !isWhole; n++)
+        ebpfMonPacketsRead(s->source[i].packets, onPacket, &s->source[i], &isWhole);
+    closeSource(s, i);
 }
 
 void ebpfMonPacketSourcesFree(ebpfMonPacketSources *s)
@@ -131,7 +151,7 @@ void ebpfMonPacketSourcesFollow(ebpfMonPacketSources *s, const ebpfMonNetns *lis
     for (i = 0; i < s->count; i++) {
         for (k = 0; k < count && list[k].netns != s->source[i].netns; k++) {}
         if (k == count)
-            closeSource(s, i--);
+            finishSource(s, i--);
     }
     for (k = 0; k < count; k++) {
         pid_t pid = list[k].pid == getpid() ? 0 : list[k].pid;
@@ -171,14 +191,6 @@ void ebpfMonPacketSourcesEndSleep(ebpfMonPacketSources *s)
 {
     for (unsigned i = 0; i < s->count; i++)
         ebpfMonRingEndSleep(ebpfMonPacketsGetRing(s->source[i].packets));
-}
-
-static void onPacket(void *arg, uint64_t time, const uint8_t *ip, size_t len, size_t wireLen)
-{
-    const packetSource *source = arg;
-    const ebpfMonPacketSourcesSink *sink = &source->all->sink;
-
-    sink->packet(sink->arg, source->netns, time, ip, len, wireLen);
 }
 
 unsigned ebpfMonPacketSourcesRead(ebpfMonPacketSources *s, int *isWhole)

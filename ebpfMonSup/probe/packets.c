@@ -123,6 +123,12 @@ void ebpfMonPacketsClose(ebpfMonPackets *packets)
     free(packets);
 }
 
+void ebpfMonPacketsEnd(ebpfMonPackets *packets)
+{
+    ebpfMonPacketTapsClose(packets->taps);
+    packets->taps = NULL;
+}
+
 void ebpfMonPacketsFollow(ebpfMonPackets *packets, pid_t pid)
 {
     ebpfMonPacketTapsFollow(packets->taps, pid);

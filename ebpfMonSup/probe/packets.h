@@ -34,6 +34,9 @@ typedef struct {
 ebpfMonPackets *ebpfMonPacketsOpen(pid_t pid, unsigned ringBytes, char *why, size_t size);
 void ebpfMonPacketsClose(ebpfMonPackets *packets);
 
+/* No more packets come. Packets that have come can still be read. */
+void ebpfMonPacketsEnd(ebpfMonPackets *packets);
+
 /* Adapts the source to the network devices that exist now. "pid": a process of the namespace; 0: our own. Call it every
  * few seconds. */
 void ebpfMonPacketsFollow(ebpfMonPackets *packets, pid_t pid);

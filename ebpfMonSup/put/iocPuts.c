@@ -145,7 +145,7 @@ void ebpfMonIocPutsAddPut(ebpfMonIocPuts *puts, const struct ebpfMonPutEvent *ev
     t = ebpfMonTargetsFindById(puts->targets, ev->head.iocId);
     if (t && (isGood = ebpfMonPutDecodeEvent(t, ev, size, &p->put, &change))) {
         ebpfMonPutWritersFind(puts->writers, t, ev, cause, &clients, &p->put);
-        hasResult = (ev->site == EBPFMON_SITE_PUT && (t->probesOn & EBPFMON_BIT(ebpfMonProgPutReturn))) ||
+        hasResult = (ev->site == EBPFMON_SITE_PUT && ebpfMonTargetSendsResult(t, ev->head.ktime)) ||
                     ev->site == EBPFMON_SITE_LINK;
         ebpfMonPutWritersAddLink(puts->writers, t, &change);
         isLate = !t->indexed && (p->put.through == ebpfMonByInit || p->put.through == ebpfMonByThread);

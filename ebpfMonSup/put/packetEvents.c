@@ -19,6 +19,7 @@ struct ebpfMonPacketEvents {
     ebpfMonLastValues       *lastValues;
     uint64_t                 lost;     /* events of IOCs, when they were counted last */
     uint64_t                 lostAt;   /* monotonic ns: when there were more than before */
+    uint64_t                 packetsLost, packetsLostAt; /* the same of packets */
 };
 
 ebpfMonPacketEvents *ebpfMonPacketEventsNew(ebpfMonPutJoin *join, ebpfMonServers *servers, ebpfMonPacketPuts *puts,
@@ -127,10 +128,23 @@ void ebpfMonPacketEventsNoteLost(ebpfMonPacketEvents *e, uint64_t now)
     e->lost = lost;
 }
 
+void ebpfMonPacketEventsNotePacketsLost(ebpfMonPacketEvents *e, uint64_t count, uint64_t now)
+{
+    if (count != e->packetsLost)
+        e->packetsLostAt = now;
+    e->packetsLost = count;
+}
+
 /* Whether the IOC may have made the put and we did not see it; "isSlow": or may still make it later. */
 static int mayBeMissed(ebpfMonPacketEvents *e, const ebpfMonPacketPut *p, int isSlow)
 {
     return e->lostAt >= p->at || (p->iocId && ebpfMonServersMayHaveMissed(e->servers, p->iocId, p->at, isSlow));
+}
+
+/* Whether the answer to the put may be in a packet that is lost: that it was refused, for instance. */
+static int mayBeAnswered(const ebpfMonPacketEvents *e, const ebpfMonPacketPut *p)
+{
+    return p->replyAsked && e->packetsLostAt >= p->at;
 }
 
 /* Not PVA: a put that only sets a display field makes none in the IOC. */
@@ -151,7 +165,7 @@ void ebpfMonPacketEventsPublish(ebpfMonPacketEvents *e, uint64_t now)
         if (now != UINT64_MAX) /* at the end nobody waits for the IOC */
             auditPut(e, list);
         ebpfMonPacketPutsFinish(e->puts, list, ebpfMonServersFind(e->servers, &list->peer, now)->name,
-                                now == UINT64_MAX || mayBeMissed(e, list, !list->passed));
+                                now == UINT64_MAX || mayBeAnswered(e, list) || mayBeMissed(e, list, !list->passed));
         free(list);
     }
 }

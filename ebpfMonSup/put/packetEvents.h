@@ -35,6 +35,10 @@ void ebpfMonPacketEventsAdd(ebpfMonPacketEvents *events, const ebpfMonWireEvent 
 /* Checks whether events of IOCs were lost. Call it before packets are read. "now": monotonic ns. */
 void ebpfMonPacketEventsNoteLost(ebpfMonPacketEvents *events, uint64_t now);
 
+/* So many packets were not read so far. If there are more than before, the answer to a put may have been among them. Once a
+ * second; "now": monotonic ns. */
+void ebpfMonPacketEventsNotePacketsLost(ebpfMonPacketEvents *events, uint64_t count, uint64_t now);
+
 /* Publishes the puts that will not be seen in an IOC any more at "now" (monotonic ns); at UINT64_MAX every one. */
 void ebpfMonPacketEventsPublish(ebpfMonPacketEvents *events, uint64_t now);
 

@@ -5,13 +5,13 @@
 #include <epicsMutex.h>
 
 #include "put/joinCircuits.h"
+#include "put/joinCovered.h"
 #include "put/joinMatch.h"
 #include "put/putJoin.h"
 
 #define PUTS_MAX  65536  /* in the queues of all circuits */
 #define MANY      1024   /* more than that are not gone through with each packet, but … */
 #define LOOK_NS   1000   /* … after so many ns for each of them: some ten times what it takes */
-#define COVER_MAX 64
 
 /* How long a put that was seen in packets waits at most. */
 #define SENT_NS   50000000ull    /* for the error reply to a plain CA write: it comes by then, or not at all */
@@ -35,8 +35,7 @@ struct ebpfMonPutJoin {
     uint64_t            eventsAwaited;  /* … the packet thread, for events */
     uint64_t            due;            /* ebpfMonPutJoinGetDue */
     uint64_t            lookAt;         /* not before that are all puts gone through again */
-    uint32_t            cover[COVER_MAX];
-    unsigned            covers;
+    ebpfMonJoinCovered  covered;
 };
 
 ebpfMonPutJoin *ebpfMonPutJoinNew(void)
@@ -64,11 +63,10 @@ void ebpfMonPutJoinFree(ebpfMonPutJoin *join)
     free(join);
 }
 
-void ebpfMonPutJoinSetCovered(ebpfMonPutJoin *join, const uint32_t *netns, unsigned count)
+void ebpfMonPutJoinSetCovered(ebpfMonPutJoin *join, const uint32_t *netns, unsigned count, uint64_t now)
 {
     epicsMutexMustLock(join->lock);
-    join->covers = count < COVER_MAX ? count : COVER_MAX;
-    memcpy(join->cover, netns, join->covers * sizeof(*netns));
+    ebpfMonJoinCoveredSet(&join->covered, netns, count, now);
     epicsMutexUnlock(join->lock);
 }
 
@@ -132,14 +130,6 @@ void ebpfMonPutJoinSetEventsRead(ebpfMonPutJoin *join, uint64_t at)
     wakeIf(isAwaited, join, join->wakes.packets);
 }
 
-static int isCovered(const ebpfMonPutJoin *join, const struct ebpfMonPeer *peer)
-{
-    for (unsigned i = 0; i < join->covers; i++)
-        if (!peer->netns || join->cover[i] == peer->netns)
-            return 1;
-    return 0;
-}
-
 /* Joins the two, and takes the put of the packets out of its queue. */
 static void joinMatch(ebpfMonPutJoin *join, const ebpfMonJoinMatch *match, ebpfMonMessageKey *key, ebpfMonPut *put)
 {
@@ -178,7 +168,7 @@ ebpfMonPutJoinResult ebpfMonPutJoinMatchIoc(ebpfMonPutJoin *join, ebpfMonMessage
     if (!put->peer[0] || put->through == ebpfMonByLink || !key->peer.addr)
         return ebpfMonPutJoinAlone; /* a client's put may have caused it, but it has no message */
     epicsMutexMustLock(join->lock);
-    if (!isCovered(join, &key->peer)) {
+    if (!ebpfMonJoinCoveredHas(&join->covered, &key->peer)) {
         epicsMutexUnlock(join->lock);
         return ebpfMonPutJoinAlone;
     }

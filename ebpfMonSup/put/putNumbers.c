@@ -8,7 +8,7 @@
 
 typedef struct {
     uint32_t iocId, tid;
-    uint64_t number; /* of its last put */
+    uint64_t number, at; /* of its last put; monotonic ns */
 } lastPut;
 
 struct ebpfMonPutNumbers {
@@ -36,24 +36,24 @@ void ebpfMonPutNumbersFree(ebpfMonPutNumbers *n)
     free(n);
 }
 
-/* A lost event is counted before its thread sends the next one. Nonzero: events may have been lost before "at". */
-static int hasLost(ebpfMonPutNumbers *n, uint64_t at)
+/* A lost event is counted before its thread sends the next one. Nonzero: events may have been lost after "since". */
+static int hasLost(ebpfMonPutNumbers *n, uint64_t since)
 {
     uint64_t now = ebpfMonClockMonotonic(), lost = n->countLost(n->arg);
 
     if (lost != n->lost)
         n->lostAt = now;
     n->lost = lost;
-    return at <= n->lostAt;
+    return since <= n->lostAt;
 }
 
 uint64_t ebpfMonPutNumbersAdd(ebpfMonPutNumbers *n, uint32_t iocId, uint32_t tid, uint64_t number, uint64_t at)
 {
     lastPut *last = &n->last[(tid ^ iocId * 2654435761u) % THREADS], before = *last;
 
-    *last = (lastPut){ iocId, tid, number };
+    *last = (lastPut){ iocId, tid, number, at };
     /* a smaller one: another thread got this id */
-    if (before.iocId != iocId || before.tid != tid || number <= before.number + 1 || hasLost(n, at))
+    if (before.iocId != iocId || before.tid != tid || number <= before.number + 1 || hasLost(n, before.at))
         return 0;
     return number - before.number - 1;
 }

@@ -99,7 +99,7 @@ static void announcePuts(ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t want)
     int begins = (want & ways) && !(t->probesOn & ways);
 
     ebpfMonTargetsLock(g->targets);
-    t->probesOn |= want & (ways | EBPFMON_BIT(ebpfMonProgPutReturn));
+    ebpfMonTargetSetProbes(t, t->probesOn | (want & (ways | EBPFMON_BIT(ebpfMonProgPutReturn))));
     if (begins)
         t->putsSince = UINT64_MAX;
     ebpfMonTargetsUnlock(g->targets);
@@ -111,7 +111,7 @@ static void announcePuts(ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t want)
 static void publishLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, uint32_t added)
 {
     ebpfMonTargetsLock(g->targets);
-    t->probesOn = t->follower.att.on;
+    ebpfMonTargetSetProbes(t, t->follower.att.on);
     t->queuesSince = t->follower.queuesSince;
     if (added & (EBPFMON_BIT(ebpfMonProgPut) | EBPFMON_BIT(ebpfMonProgPutField)))
         t->putsSince = ebpfMonClockMonotonic();
@@ -332,7 +332,7 @@ double ebpfMonGovernorTakeTurn(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfM
             startTiming(g, t, t->level, filter);
     }
     ebpfMonTargetsLock(g->targets);
-    t->probesOn = t->follower.att.on;
+    ebpfMonTargetSetProbes(t, t->follower.att.on);
     t->timed = inTurns ? ebpfMonTurnsShare(turns) : t->level >= ebpfMonLevelChains ? 100 : NAN;
     t->slowUntimed = t->follower.sweep.slow;
     ebpfMonTargetsUnlock(g->targets);

@@ -8,6 +8,7 @@
 #include <epicsStdio.h>
 #include <epicsString.h>
 
+#include "common/clock.h"
 #include "watch/target.h"
 
 struct ebpfMonTargets {
@@ -121,6 +122,13 @@ int ebpfMonTargetSetNote(ebpfMonTargets *targets, ebpfMonTarget *t, const char *
 }
 
 /* What was counted for this record alone. */
+void ebpfMonTargetSetProbes(ebpfMonTarget *t, uint32_t on)
+{
+    if (t->probesOn & ~on & EBPFMON_BIT(ebpfMonProgPutReturn))
+        t->resultsUntil = ebpfMonClockMonotonic();
+    t->probesOn = on;
+}
+
 static uint64_t countAlone(const ebpfMonTarget *t, uint32_t i)
 {
     const volatile struct ebpfMonRecState *st = &t->recState[i];

@@ -55,7 +55,9 @@ typedef struct ebpfMonTarget {
     ebpfMonCatalogue *cat; /* NULL: no database yet, or one that cannot be believed. Its links change under this lock */
     ebpfMonLevel asked;    /* by the filter or by a command */
     ebpfMonLevel level;    /* in force */
-    uint32_t  probesOn;    /* EBPFMON_BIT of each probe that is attached */
+    uint32_t  probesOn;    /* EBPFMON_BIT of each probe that is attached; set by ebpfMonTargetSetProbes */
+    uint64_t  resultsUntil; /* monotonic ns: when the return probe of dbPut was taken off; 0: never. Events of before may
+                            * still be in the ring */
     uint64_t  queuesSince; /* as follower.queuesSince, for the publisher of asynchronous records */
     uint64_t  putsSince;   /* monotonic ns: since then all ways to put have been watched; UINT64_MAX: not yet */
     double    cost;        /* percent of one core, over the last seconds */
@@ -187,6 +189,15 @@ void ebpfMonTargetsNoteChange(ebpfMonTargets *targets);
 /* "changed" is called by the thread that notes a change; it must not wait. Set it before other threads use the targets. */
 void ebpfMonTargetsSetListener(ebpfMonTargets *targets, void (*changed)(void *arg), void *arg);
 size_t ebpfMonTargetsCountChanges(ebpfMonTargets *targets);
+
+/* "probesOn" is to be this. Only the follower calls it, under the lock. */
+void ebpfMonTargetSetProbes(ebpfMonTarget *t, uint32_t on);
+
+/* Nonzero: the result of a put that was made at this time (monotonic ns) is in the event ring, or comes. Under the lock. */
+static inline int ebpfMonTargetSendsResult(const ebpfMonTarget *t, uint64_t at)
+{
+    return (t->probesOn & EBPFMON_BIT(ebpfMonProgPutReturn)) != 0 || at < t->resultsUntil;
+}
 
 /* The known number of processings of one record; the second function: of all records, now[index]. Under the lock. */
 uint64_t ebpfMonTargetCountRecord(const ebpfMonTarget *t, uint32_t index);

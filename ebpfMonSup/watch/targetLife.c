@@ -170,7 +170,7 @@ void ebpfMonTargetLifeEnd(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint6
     else
         ebpfMonAttachForget(&t->follower.att);
     ebpfMonTargetsLock(life->targets);
-    t->probesOn = 0;
+    ebpfMonTargetSetProbes(t, 0);
     ebpfMonTargetsUnlock(life->targets);
     if (!ebpfMonTargetsFindByPid(life->targets, t->pid))
         ebpfMonKernelRemoveTarget((uint32_t)t->pid);

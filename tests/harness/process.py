@@ -7,7 +7,8 @@ import subprocess
 import threading
 import time
 
-from .wait import Late, patient
+from . import kernel
+from .wait import Late, patient, until
 
 alive = set()  # processes that run; conftest.py ends those that tests have left
 
@@ -108,6 +109,17 @@ class Process:
 
     def signal(self, number):
         self._popen.send_signal(number)
+
+    def stands_still(self):
+        return all(state == "T" for state in kernel.thread_states(self.pid).values())
+
+    def halt(self):
+        """SIGSTOP. Its threads stop one after the other, and serve what comes meanwhile: it returns when all have stopped."""
+        self.signal(signal.SIGSTOP)
+        until(self.stands_still, 10, f"all threads of {self.argv[0]} stopped")
+
+    def go_on(self):
+        self.signal(signal.SIGCONT)
 
     def wait(self, seconds=10):
         try:

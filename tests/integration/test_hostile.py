@@ -3,12 +3,13 @@
 watches the real ones all the same, at once and cheaply, and STATE stays Running."""
 import os
 import stat
+import struct
 import subprocess
 import tempfile
 import time
 
 import pytest
-from tests.harness import db, loopback, paths
+from tests.harness import db, kernel, loopback, paths, rawca
 from tests.harness.process import Process
 from tests.harness.soak import size, soak
 from tests.harness.wait import stays_false, until
@@ -144,6 +145,18 @@ def test_fakes_hide_nothing(hostile, new_ioc, new_monitor):
     is_whole(monitor, new_ioc)
     # for longer than a database that cannot be read takes to be reported
     assert stays_false(lambda: not is_fine(monitor), 7), monitor.text("STATE_MSG")
+
+
+def test_message_of_gigabytes(new_monitor):
+    """A client announces 2 GB, and sends a part of them: the monitor's CA server does not keep them."""
+    monitor = new_monitor().start()
+    before = kernel.resident(monitor.process.pid)
+    client = rawca.RawCa(monitor.port)
+    head = struct.pack(">HHHHIIII", rawca.WRITE, 0xffff, rawca.DOUBLE, 0, client.sid(monitor.prefix + "STATE"), 0, 1 << 31, 1 << 28)
+    for data in [head] + 300 * [bytes(1 << 20)]:
+        client.send(data)
+    assert kernel.resident(monitor.process.pid) - before < 100 << 20
+    monitor.wait_state("Running")
 
 
 FILES = 320  # for some ten of sixteen IOCs: each takes 16

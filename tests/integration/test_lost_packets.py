@@ -3,11 +3,10 @@
 packets show may add to what is seen in a watched IOC, but never makes a put that nobody made, nor hides one."""
 import collections
 import random
-import signal
 import struct
 
 import pytest
-from tests.harness import db, kernel, loopback, rawca
+from tests.harness import db, loopback, rawca
 from tests.harness.putlog import PutLog
 from tests.harness.soak import size, soak
 from tests.harness.wait import stays_false, until
@@ -63,16 +62,6 @@ class Sender:
         self.ca.until(rawca.ECHO)
 
 
-def stands_still(ioc):
-    return all(state == "T" for state in kernel.thread_states(ioc.pid).values())
-
-
-def stop(ioc):
-    """Its threads stop one after the other: a put that comes meanwhile may still be served, or stop in its midst."""
-    ioc.process.signal(signal.SIGSTOP)
-    until(lambda: stands_still(ioc), 10, "all threads stopped")
-
-
 def value(line):
     """Of an array its first element."""
     text = str(line["value"])
@@ -124,7 +113,7 @@ def test_monitor_stands_still(scene, opened):
         for s in senders:
             s.open()
     for _ in range(size(2, 4)):
-        monitor.process.signal(signal.SIGSTOP)
+        monitor.process.halt()
         try:
             for _ in range(60):
                 for s in senders:
@@ -132,7 +121,7 @@ def test_monitor_stands_still(scene, opened):
             for s in senders:
                 s.finish()
         finally:
-            monitor.process.signal(signal.SIGCONT)
+            monitor.process.go_on()
         for s in senders:
             s.send(rng.randrange(1, 20))
             s.finish()
@@ -149,13 +138,13 @@ def test_ioc_stands_still(scene, notify):
     for i in range(5):
         client.put(ioc.prefix + "AO", rawca.DOUBLE, [i], notify)
     sid = client.sid(ioc.prefix + "AO")
-    stop(ioc)
+    ioc.process.halt()
     try:
         for i in range(5, 10):
             client.send(rawca.write(sid, rawca.DOUBLE, [i], notify, 1000 + i))
         no_more_than(log, ioc.prefix, 5)
     finally:
-        ioc.process.signal(signal.SIGCONT)
+        ioc.process.go_on()
     client.send(rawca.message(rawca.ECHO))
     client.until(rawca.ECHO)
     until(lambda: len(log.of(ioc.prefix)) >= 10, 20, lambda: log.of(ioc.prefix))
@@ -175,10 +164,10 @@ def test_ioc_stands_still_within_a_put(new_ioc, new_monitor, tmp_path, notify):
     for i in range(2):
         try:
             client.send(rawca.write(sid, rawca.LONG, [i], notify, 100 + i))
-            until(lambda: stands_still(ioc), 10, "the IOC stopped itself")
+            until(ioc.process.stands_still, 10, "the IOC stopped itself")
             no_more_than(log, ioc.prefix, i)
         finally:
-            ioc.process.signal(signal.SIGCONT)
+            ioc.process.go_on()
         until(lambda: len(log.of(ioc.prefix)) > i, 20, f"put {i}")
     no_more_than(log, ioc.prefix, 2)
     assert [(o["pv"], str(o["value"]), o["result"]) for o in log.of(ioc.prefix)] == [(pv, str(i), "ok") for i in range(2)]

@@ -2,7 +2,6 @@
 """Puts seen in packets, with servers and clients of other projects, compared with what the clients sent."""
 import getpass
 import os
-import signal
 import time
 import warnings
 
@@ -333,12 +332,6 @@ def test_channels_older_than_the_monitor(servers, early, monitor, log):
     check(log, "softIocPVA", ioc, o, "LONG", True)
 
 
-def stop(ioc):
-    ioc.process.signal(signal.SIGSTOP)
-    threads = [f"/proc/{ioc.pid}/task/{t}/stat" for t in os.listdir(f"/proc/{ioc.pid}/task")]
-    until(lambda: all(open(t).read().rsplit(")", 1)[1].split()[0] == "T" for t in threads), 5, "all threads stopped")
-
-
 def test_stopped_ioc(servers, monitor, log):
     """Puts that a stopped IOC has not read yet are not lost."""
     ioc, client = servers["softIocPVA"], Raw()
@@ -347,13 +340,13 @@ def test_stopped_ioc(servers, monitor, log):
     log.next(1, ioc.prefix, mark)
     mark += 1
     circuit = client._circuits[ioc.port]
-    stop(ioc)
+    ioc.process.halt()
     try:
         for i in range(20):
             circuit.put(ioc.prefix + "LONG", LONG, [i], sync=False)
         assert settled(lambda: log.of(ioc.prefix)[mark:], 10, quiet=2.5) == []
     finally:
-        ioc.process.signal(signal.SIGCONT)
+        ioc.process.go_on()
     lines = log.next(20, ioc.prefix, mark)
     assert [int(o["value"]) for o in lines] == list(range(20))
     for o in lines:
@@ -387,7 +380,7 @@ def test_an_ioc_killed_with_puts_in_its_queue(module_ioc, monitor, log):
     client = rawca.RawCa(ioc.port)
     client.put(ioc.prefix + "LONG", LONG, [0], True)
     log.next(1, ioc.prefix, 0)
-    stop(ioc)
+    ioc.process.halt()
     for i in range(1, 11):
         client.put(ioc.prefix + "LONG", LONG, [i], sync=False)
     ioc.kill()

@@ -10,6 +10,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
+#include "common/clock.h"
 #include "model/losses.h"
 #include "put/iocPuts.h"
 #include "fakeClients.h"
@@ -144,7 +145,7 @@ static void testPuts(void)
     size_t size = makePut(FAKE_AO, "VAL", 1.5, 2.5);
 
     testDiag("A put and its result");
-    fake.t->probesOn = EBPFMON_BIT(ebpfMonProgPutReturn);
+    ebpfMonTargetSetProbes(fake.t, EBPFMON_BIT(ebpfMonProgPutReturn));
     ebpfMonIocPutsAddPut(iocPuts, &put.ev, size);
     testOk(count == 0, "it waits for its result");
     addResult(ids, 0, 2.5);
@@ -166,14 +167,22 @@ static void testPuts(void)
     testOk(count == 3 && last.result == ebpfMonPutFailed && last.status == 0x1f70001 && !last.after[0],
            "dbPut refused it");
 
-    fake.t->probesOn = 0;
     size = makePut(FAKE_AO, "VAL", 1, 2);
+    put.ev.head.ktime = ebpfMonClockMonotonic();
+    ebpfMonTargetSetProbes(fake.t, 0);
     ebpfMonIocPutsAddPut(iocPuts, &put.ev, size);
-    testOk(count == 4 && last.result == ebpfMonPutUnknown, "results are not watched: finished at once");
+    testOk(count == 3, "made before the IOC ended, or the level was lowered: its result is in the ring");
+    addResult(ids, 0, 2);
+    testOk(count == 4 && last.result == ebpfMonPutOk, "it has its result");
+    size = makePut(FAKE_AO, "VAL", 1, 2);
+    put.ev.head.ktime = ebpfMonClockMonotonic();
+    ebpfMonIocPutsAddPut(iocPuts, &put.ev, size);
+    testOk(count == 5 && last.result == ebpfMonPutUnknown, "results are not watched: finished at once");
     size = makePut(FAKE_AO, "VAL", 1, 2);
     put.ev.site = EBPFMON_SITE_DENIED;
     ebpfMonIocPutsAddPut(iocPuts, &put.ev, size);
-    testOk(count == 5 && last.result == ebpfMonPutDenied, "denied");
+    testOk(count == 6 && last.result == ebpfMonPutDenied, "denied");
+    fake.t->resultsUntil = 0; /* of what follows nobody sends a result */
     testOk(!ebpfMonThreadPutsFindForChain(threadPuts, &(struct ebpfMonChain){ .head = { .tid = 77,
            .iocId = fake.t->iocId, .ktime = AT + 1 }, .begin = AT }, 1), "no chain of another root began with it");
 }
@@ -362,7 +371,7 @@ MAIN(testIocPuts)
 {
     fixture shared;
 
-    testPlan(27);
+    testPlan(29);
     fakeMake();
     threadPuts = ebpfMonThreadPutsNew();
     shared = fixtureMake(fakeReadUser, 60);

@@ -388,6 +388,27 @@ static void testFlood(int isPva)
     countUnmatchedAfter(120 * SECOND);
 }
 
+/* The last IOC of a namespace ended: its packets are read no more, and its last puts find theirs. */
+static void testNamespaceLeft(void)
+{
+    struct ebpfMonPeer a = makeCircuit(7);
+    uint32_t own = 4, both[] = { 4, 5 };
+
+    testDiag("A namespace of which no packets are read any more");
+    a.netns = 5;
+    ebpfMonPutJoinSetCovered(join, both, 2, now);
+    addWrite(a, 100, "X");
+    addWrite(a, 200, "X");
+    ebpfMonPutJoinSetCovered(join, &own, 1, now);
+    testOk(match(a, 100, "X", 0) == ebpfMonPutJoinFound, "its packet was read before");
+    ebpfMonPutJoinSetCovered(join, &own, 1, now + 59 * SECOND);
+    testOk(match(a, 200, "X", 0) == ebpfMonPutJoinFound, "its event was read late");
+    ebpfMonPutJoinSetCovered(join, &own, 1, now + 61 * SECOND);
+    testOk(match(a, 300, "X", 0) == ebpfMonPutJoinAlone, "a minute later no event comes any more");
+    ebpfMonPutJoinSetCovered(join, both, 2, now + 62 * SECOND);
+    testOk(match(a, 300, "X", 0) == ebpfMonPutJoinWait, "its packets are read again");
+}
+
 /* What still waits is freed with the join: valgrind and ASan would tell. Two joins do not know each other. */
 static void testMemory(void)
 {
@@ -396,7 +417,7 @@ static void testMemory(void)
 
     testDiag("Two joins");
     join = ebpfMonPutJoinNew();
-    ebpfMonPutJoinSetCovered(join, &netns, 1);
+    ebpfMonPutJoinSetCovered(join, &netns, 1, 1);
     for (uint32_t i = 0; i < 100; i++) {
         match(makeCircuit(12 + i), 100, "X", 1);
         addWrite(makeCircuit(12 + i), 200, "X");
@@ -414,7 +435,7 @@ MAIN(testJoin)
     testPlan(0);
     join = ebpfMonPutJoinNew();
     testOk(match(a, 1, "X", 0) == ebpfMonPutJoinAlone, "packets are not read");
-    ebpfMonPutJoinSetCovered(join, &none, 1);
+    ebpfMonPutJoinSetCovered(join, &none, 1, 1);
     testOrders();
     testSequenceWraps();
     testWritesOfChain();
@@ -425,6 +446,7 @@ MAIN(testJoin)
     testNeverMade();
     testPortUsedAgain();
     testManyPublished();
+    testNamespaceLeft();
     testManyCircuits();
     testBothAtOnce();
     testFlood(0);

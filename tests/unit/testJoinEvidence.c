@@ -118,7 +118,7 @@ MAIN(testJoinEvidence)
 
     testPlan(28);
     join = ebpfMonPutJoinNew();
-    ebpfMonPutJoinSetCovered(join, &all, 1);
+    ebpfMonPutJoinSetCovered(join, &all, 1, 1);
     testStandstill();
     testGap();
     testNoPutMade();

@@ -104,7 +104,7 @@ static void renew(int canJoin)
     ebpfMonPacketEventsFree(events);
     ebpfMonPutJoinFree(join);
     join = ebpfMonPutJoinNew();
-    ebpfMonPutJoinSetCovered(join, (const uint32_t[]){ 0 }, 1);
+    ebpfMonPutJoinSetCovered(join, (const uint32_t[]){ 0 }, 1, 1);
     lost = 0;
     events = ebpfMonPacketEventsNew(join, servers, packetPuts, &calls, canJoin);
     filter = ebpfMonFilterDefault;
@@ -112,6 +112,8 @@ static void renew(int canJoin)
     ebpfMonServersRefresh(servers, onPort, NULL);
     count = elsewhere = 0;
 }
+
+static int asksReply; /* a put */
 
 /* An event that arrives now, of a CA circuit to "port". The value is a DBR_LONG of one byte. */
 static void addEvent(ebpfMonWireKind kind, unsigned port, uint64_t id, uint8_t value, int ok)
@@ -121,7 +123,7 @@ static void addEvent(ebpfMonWireKind kind, unsigned port, uint64_t id, uint8_t v
         .kind = kind, .protocol = ebpfMonWireCa, .time = ebpfMonClockReal(), .peer = fakePeer(2000, port),
         .circuit = 1, .seq = (uint32_t)(100 * id), .end = (uint32_t)(100 * id + 24), .user = "anna",
         .host = "office1", .name = "X", .sid = 12, .id = id, .baseType = 5, .elementSize = 4, .count = 1,
-        .data = data, .have = sizeof(data), .hash = value, .text = "", .ok = ok, .message = "",
+        .data = data, .have = sizeof(data), .hash = value, .text = "", .ok = ok, .message = "", .replyAsked = asksReply,
     };
 
     ebpfMonPacketEventsAdd(events, &ev);
@@ -277,6 +279,24 @@ static void testLost(void)
     testOk(resultOfUnseen(1) == ebpfMonPutLost, "some, but before the put");
 }
 
+static void testLostPackets(void)
+{
+    uint64_t now;
+
+    testDiag("Lost packets");
+    renew(1);
+    now = ebpfMonClockMonotonic();
+    ebpfMonPacketEventsNotePacketsLost(events, 1, now - EBPFMON_SECOND_NS);
+    asksReply = 1;
+    testOk(resultOfUnseen(1) == ebpfMonPutLost, "before the put");
+    ebpfMonPacketEventsNotePacketsLost(events, 1, now + EBPFMON_SECOND_NS);
+    testOk(resultOfUnseen(2) == ebpfMonPutLost, "no more than before");
+    ebpfMonPacketEventsNotePacketsLost(events, 2, now + 5 * EBPFMON_SECOND_NS);
+    testOk(resultOfUnseen(3) == ebpfMonPutUnknown, "while the put waited: its answer may be lost");
+    asksReply = 0;
+    testOk(resultOfUnseen(4) == ebpfMonPutLost, "a put that has no answer");
+}
+
 static void testAudit(void)
 {
     ebpfMonAudits audits;
@@ -341,7 +361,7 @@ MAIN(testPacketEvents)
     ebpfMonLinkWrites *linkWrites = ebpfMonLinkWritesNew();
     ebpfMonTargets *targets = ebpfMonTargetsNew();
 
-    testPlan(34);
+    testPlan(38);
     ioc = calloc(1, sizeof(*ioc));
     ioc->pid = getpid();
     ioc->probesOn = EBPFMON_BIT(ebpfMonProgPut) | EBPFMON_BIT(ebpfMonProgPutField);
@@ -353,6 +373,7 @@ MAIN(testPacketEvents)
     testOldValues();
     testWatched();
     testLost();
+    testLostPackets();
     testAudit();
     testEnd();
     testNames();

@@ -223,8 +223,11 @@ static void testState(void)
     }
     testOk(after.dropped > 0, "a ring is full: packets are lost");
     ebpfMonPacketSourcesRead(sources, &isWhole);
+    handedUp[CHILD][5065] = 0;
+    sendTo(CHILD, 5065);
     before = readState();
     follow(OWN, 1, BEGIN);
+    testOk(handedUp[CHILD][5065] == 1, "what came before is handed up");
     after = readState();
     testOk(ebpfMonPacketSourcesList(sources, list) == 1 && list[0] == network[OWN].netns && after.count == 1,
            "the child's namespace is not in the list any more");
@@ -314,7 +317,7 @@ MAIN(testPacketSources)
 {
     char why[256] = "";
 
-    testPlan(33);
+    testPlan(34);
     if (newNetwork()) {
         testSkip(33, "a network namespace of our own needs root");
         return testDone();

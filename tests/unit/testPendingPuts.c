@@ -206,7 +206,7 @@ static void testPackets(void)
     count = 0;
     ebpfMonPendingPutsComplete(pending, addPut(30, 100, EBPFMON_SEQ_MESSAGE));
     testOk(count == 1, "packets are not read: finished at once");
-    ebpfMonPutJoinSetCovered(join, &netns, 1);
+    ebpfMonPutJoinSetCovered(join, &netns, 1, 1);
     ebpfMonPutJoinSetPacketsRead(join, now);
     ebpfMonPendingPutsComplete(pending, addMadePut(31, 200));
     ebpfMonPendingPutsComplete(pending, addPut(32, 0, 0));

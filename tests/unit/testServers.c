@@ -47,7 +47,10 @@ static pid_t findProcess(const struct ebpfMonPeer *peer)
 
 static int readName(pid_t pid, char *buf, size_t size)
 {
-    snprintf(buf, size, "process %d", (int)pid);
+    if (pid == 4713)
+        snprintf(buf, size, "iocA");
+    else
+        snprintf(buf, size, "process %d", (int)pid);
     return pid == 666 ? -1 : 0;
 }
 
@@ -127,6 +130,11 @@ static void testFind(ebpfMonServers *servers, ebpfMonTarget *a, ebpfMonTarget *b
     process = a->pid;
     s = ebpfMonServersFind(servers, &peer, 90 * SECOND);
     testOk(s->iocId == a->iocId && !s->off, "an IOC that has just begun to serve");
+
+    process = 4713;
+    peer = makePeer(8064);
+    s = ebpfMonServersFind(servers, &peer, 40 * SECOND);
+    testOk(!s->iocId && strcmp(s->name, "iocA#4713") == 0, "another process with the name of an IOC: %s", s->name);
 
     process = 4712; /* is no IOC that we know … */
     peer = makePeer(9064);
@@ -240,7 +248,7 @@ MAIN(testServers)
     ebpfMonTarget *a, *b;
     ebpfMonServers *servers;
 
-    testPlan(32);
+    testPlan(33);
     targets = ebpfMonTargetsNew();
     a = addIoc(100, "iocA", 1);
     b = addIoc(101, "iocB", 0);
