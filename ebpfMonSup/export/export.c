@@ -6,8 +6,8 @@
 #include "export/otlp/otlp.h"
 
 struct ebpfMonExport {
-    ebpfMonPutLogs *logs; /* fixed, with locks of their own, as the next; any thread */
-    ebpfMonOtlp    *otlp;
+    ebpfMonPutLogs *logs; /* has a lock of its own; never changes; any thread */
+    ebpfMonOtlp    *otlp; /* the same */
     ebpfMonLogOps   ops;
 };
 
@@ -140,7 +140,7 @@ void ebpfMonExportStart(ebpfMonExport *exporter)
 
 void ebpfMonExportStop(ebpfMonExport *exporter, double seconds)
 {
-    ebpfMonOtlpStop(exporter->otlp, seconds); /* while the logs end */
+    ebpfMonOtlpStop(exporter->otlp, seconds); /* it sends while the logs end */
     ebpfMonPutLogsStop(exporter->logs, seconds);
     ebpfMonOtlpWaitStopped(exporter->otlp);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Puts and spans to the outside: files, log servers, and by OTLP collectors. What is given here is copied into bounded
- * queues; nobody waits. Threads of this room write and send. What could not be written or sent is counted, by reason.
+ * Sends puts and spans to the outside: to files, to log servers, and by OTLP to collectors. The functions copy what
+ * they get into bounded queues and never wait; threads of this room write and send. What could not be written or sent
+ * is counted, by reason.
  */
 #ifndef EBPFMON_EXPORT_H
 #define EBPFMON_EXPORT_H
@@ -10,31 +11,34 @@
 #include "model/logOps.h"
 #include "model/put.h"
 
+/* The logs and OTLP of a monitor. */
 typedef struct ebpfMonExport ebpfMonExport;
 
-/* NULL without memory. Threads start when there is something to do. */
+/* Makes the logs and OTLP. The threads start when there is something to do. NULL: no memory. */
 ebpfMonExport *ebpfMonExportNew(void);
 
-/* After ebpfMonExportStop, when no other thread uses it any more. NULL does no harm. What a thread still uses that did not
- * end is not freed. */
+/* Frees it, only after ebpfMonExportStop, when no other thread uses it any more. If a thread of this room still runs,
+ * the data of that thread is not freed. NULL does no harm. */
 void ebpfMonExportFree(ebpfMonExport *exporter);
 
-/* What commands and records may ask of it; good as long as it is. */
+/* The operations that commands and records call. They stay valid until ebpfMonExportFree. */
 const ebpfMonLogOps *ebpfMonExportGetOps(const ebpfMonExport *exporter);
 
-/* Begins what the environment (OTEL_…) asks for. */
+/* Begins to send, if the environment (OTEL_…) asks for it. */
 void ebpfMonExportStart(ebpfMonExport *exporter);
 
-/* Any thread. Does nothing while neither a log nor an endpoint for puts is configured. */
+/* Queues a put. Does nothing while there is neither a log nor an endpoint for puts. Any thread. */
 void ebpfMonExportPut(ebpfMonExport *exporter, const ebpfMonPut *put);
 
-/* These two are a sink of spans. Any thread.
- * WantsSpans: nonzero while an endpoint for spans is configured: else spans need not be made. It takes no lock.
- * Span: does nothing while no endpoint for spans is configured. */
+/* The next two functions receive spans; "exporter" is the ebpfMonExport. Any thread. */
+
+/* Nonzero while there is an endpoint for spans; otherwise spans need not be made. Takes no lock. */
 int ebpfMonExportWantsSpans(void *exporter);
+
+/* Queues a span. Does nothing while there is no endpoint for spans. */
 void ebpfMonExportSpan(void *exporter, const ebpfMonSpan *span);
 
-/* Writes and sends what is queued (at most "seconds" long), closes the files, ends the threads. */
+/* Writes and sends what is queued, for "seconds" at most; then closes the files and ends the threads. */
 void ebpfMonExportStop(ebpfMonExport *exporter, double seconds);
 
 #endif

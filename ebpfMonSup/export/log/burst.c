@@ -8,23 +8,23 @@
 
 #include "export/log/burst.h"
 
-typedef struct entry {
-    ELLNODE node;          /* in the list by last put; must be first */
-    struct entry *next;    /* of the same hash */
+typedef struct burstEntry {
+    ELLNODE node;          /* in the list byLast; it must be the first member */
+    struct burstEntry *next;    /* the next one in the same bucket */
     unsigned hash;
     double begun, last;
-    ebpfMonPut put;        /* the newest, with the oldest one's old value */
+    ebpfMonPut put;        /* the newest put, with the old value of the oldest one */
     ebpfMonBurstInfo info;
-} entry;
+} burstEntry;
 
 struct ebpfMonBurst {
     double idle, total;
     unsigned pvs;
     ebpfMonBurstSink sink;
     void *arg;
-    ELLLIST byLast;        /* the quietest first */
+    ELLLIST byLast;        /* in order of the last put; the one that was quiet for the longest time comes first */
     unsigned buckets;
-    entry *bucket[];
+    burstEntry *bucket[];
 };
 
 ebpfMonBurst *ebpfMonBurstNew(unsigned pvs, double idle, double total, ebpfMonBurstSink sink, void *arg)
@@ -42,9 +42,9 @@ ebpfMonBurst *ebpfMonBurstNew(unsigned pvs, double idle, double total, ebpfMonBu
     return b;
 }
 
-static void endBurst(ebpfMonBurst *b, entry *e)
+static void endBurst(ebpfMonBurst *b, burstEntry *e)
 {
-    entry **at = &b->bucket[e->hash % b->buckets];
+    burstEntry **at = &b->bucket[e->hash % b->buckets];
 
     if (e->info.puts > 1)
         b->sink(b->arg, &e->put, &e->info);
@@ -55,9 +55,9 @@ static void endBurst(ebpfMonBurst *b, entry *e)
     free(e);
 }
 
-static entry *findBurst(ebpfMonBurst *b, const ebpfMonPut *put, unsigned hash)
+static burstEntry *findBurst(ebpfMonBurst *b, const ebpfMonPut *put, unsigned hash)
 {
-    entry *e = b->bucket[hash % b->buckets];
+    burstEntry *e = b->bucket[hash % b->buckets];
 
     while (e && (e->hash != hash || strcmp(e->put.pv, put->pv) != 0 || strcmp(e->put.ioc, put->ioc) != 0))
         e = e->next;
@@ -92,13 +92,13 @@ static void addToSummary(ebpfMonBurstInfo *info, const ebpfMonPut *put)
 
 static void beginBurst(ebpfMonBurst *b, const ebpfMonPut *put, unsigned hash, double now)
 {
-    entry *e;
+    burstEntry *e;
 
     b->sink(b->arg, put, NULL);
     if ((unsigned)ellCount(&b->byLast) >= b->pvs)
-        endBurst(b, (entry *)ellFirst(&b->byLast));
+        endBurst(b, (burstEntry *)ellFirst(&b->byLast));
     e = malloc(sizeof(*e));
-    if (!e) /* then the next put becomes a line of its own, too */
+    if (!e) /* the next put then becomes a line, too */
         return;
     e->hash = hash;
     e->begun = e->last = now;
@@ -115,7 +115,7 @@ static void beginBurst(ebpfMonBurst *b, const ebpfMonPut *put, unsigned hash, do
 int ebpfMonBurstAddPut(ebpfMonBurst *b, const ebpfMonPut *put, double now)
 {
     unsigned hash = epicsStrHash(put->ioc, epicsStrHash(put->pv, 0));
-    entry *e = findBurst(b, put, hash);
+    burstEntry *e = findBurst(b, put, hash);
     ebpfMonPut *kept;
     char old[EBPFMON_TEXT_SIZE];
     int hasOld, oldIsNumber;
@@ -151,17 +151,17 @@ int ebpfMonBurstAddPut(ebpfMonBurst *b, const ebpfMonPut *put, double now)
 
 void ebpfMonBurstTick(ebpfMonBurst *b, double now)
 {
-    entry *e;
+    burstEntry *e;
 
-    while ((e = (entry *)ellFirst(&b->byLast)) && now - e->last >= b->idle)
+    while ((e = (burstEntry *)ellFirst(&b->byLast)) && now - e->last >= b->idle)
         endBurst(b, e);
 }
 
 void ebpfMonBurstFree(ebpfMonBurst *b)
 {
-    entry *e;
+    burstEntry *e;
 
-    while ((e = (entry *)ellFirst(&b->byLast)))
+    while ((e = (burstEntry *)ellFirst(&b->byLast)))
         endBurst(b, e);
     free(b);
 }

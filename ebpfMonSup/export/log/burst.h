@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The burst filter: puts to one PV in quick succession become two lines, the first put at once and a summary of all of
- * them at the end. Each PV has a burst of its own, so puts to other PVs in between do not end it; the summary names
- * every writer. One thread. Times in seconds, monotonic; they come from the caller.
+ * The burst filter. Puts to one PV in quick succession become two lines: the first put at once, and at the end a
+ * summary of all puts. Each PV has a burst of its own, so puts to other PVs do not end it. The summary names the
+ * writers. One thread. Times are monotonic seconds, which the caller gives.
  */
 #ifndef EBPFMON_BURST_H
 #define EBPFMON_BURST_H
@@ -17,31 +17,31 @@ typedef struct {
 } ebpfMonBurstWriter;
 
 typedef struct {
-    unsigned long puts;    /* of the whole burst, with the first */
-    int      hasRange;     /* all values were single numbers */
-    double   min, max;     /* without NaN */
-    unsigned writers;      /* valid entries, the first to write first */
+    unsigned long puts;    /* puts of the whole burst, with the first one */
+    int      hasRange;     /* nonzero: all values were single numbers */
+    double   min, max;     /* of these numbers; NaN does not count */
+    unsigned writers;      /* valid entries; the first writer comes first */
     ebpfMonBurstWriter writer[EBPFMON_BURST_WRITERS];
-    unsigned long others;  /* puts by further writers */
+    unsigned long others;  /* puts by other writers */
 } ebpfMonBurstInfo;
 
-/* Gets each line. info is NULL for a single put; else it is a summary, and "put" is the last put with the old value of
- * the first. */
+/* Receives each line. Single put: "info" is NULL. Summary: "put" is the last put, with the old value of the first
+ * one. */
 typedef void (*ebpfMonBurstSink)(void *arg, const ebpfMonPut *put, const ebpfMonBurstInfo *info);
 
 typedef struct ebpfMonBurst ebpfMonBurst;
 
 /*
- * "pvs": how many PVs are remembered at a time; when there are more, the burst of the PV that was quiet longest ends
- * early. A burst ends "idle" seconds after its last put, or with the first put that comes "total" seconds after its
- * first. NULL without memory.
+ * Makes a filter. "pvs": number of PVs that are remembered at a time; if there are more, the burst ends early of the PV
+ * that was quiet for the longest time. A burst ends "idle" seconds after its last put, or with the first put that comes
+ * "total" seconds after its first one. NULL: no memory.
  */
 ebpfMonBurst *ebpfMonBurstNew(unsigned pvs, double idle, double total, ebpfMonBurstSink sink, void *arg);
 
-/* Nonzero: the put became a line of its own, at once; 0: it will be in a summary. */
+/* Nonzero: the put became a line at once; 0: it will be in a summary. */
 int ebpfMonBurstAddPut(ebpfMonBurst *b, const ebpfMonPut *put, double now);
 
-/* Ends the bursts that are over. */
+/* Ends the bursts that were idle for long enough. */
 void ebpfMonBurstTick(ebpfMonBurst *b, double now);
 
 /* Ends all bursts, then frees the filter. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The formats of the module caPutLog (its docs/index.rst, "Original Log Format" and "JSON Log Format"): order, quoting
- * and spelling of the fields are as there, so that programs that read caPutLog's logs can read ours. Fields that
- * caPutLog does not have come last.
+ * The formats of the module caPutLog (its docs/index.rst, "Original Log Format" and "JSON Log Format"). Order, quotes
+ * and spelling of the fields are the same, so programs that read caPutLog's logs can read ours. Fields that caPutLog
+ * does not have come last.
  */
 #include <math.h>
 #include <stdarg.h>
@@ -19,11 +19,11 @@
 typedef struct {
     char  *buf;
     size_t size, len;
-} line;
+} lineBuffer;
 
-static void addFormatted(line *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void addFormatted(lineBuffer *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-static void addFormatted(line *l, const char *format, ...)
+static void addFormatted(lineBuffer *l, const char *format, ...)
 {
     va_list args;
     int n;
@@ -34,8 +34,8 @@ static void addFormatted(line *l, const char *format, ...)
     l->len += n < 0 ? 0 : (size_t)n < l->size - l->len ? (size_t)n : l->size - l->len - 1;
 }
 
-/* A word: what separates fields must not be in one. */
-static void addWord(line *l, const char *word)
+/* Adds a word. Blanks separate fields, so a blank in a word becomes "_". */
+static void addWord(lineBuffer *l, const char *word)
 {
     char clean[EBPFMON_TEXT_SIZE];
     size_t at = l->len;
@@ -47,7 +47,7 @@ static void addWord(line *l, const char *word)
             l->buf[at] = '_';
 }
 
-static void addPrefix(line *l, const char *prefix, const char *ioc)
+static void addPrefix(lineBuffer *l, const char *prefix, const char *ioc)
 {
     for (; *prefix; prefix++) {
         if (prefix[0] == '%' && prefix[1] == 'i') {
@@ -59,7 +59,7 @@ static void addPrefix(line *l, const char *prefix, const char *ioc)
     }
 }
 
-/* caPutLog logs puts of clients only. Where there is no client, the user is the origin of the put, the host is this
+/* caPutLog logs only puts of clients. If there is no client, the user is the origin of the put, and the host is this
  * one. */
 static const char *getUser(const ebpfMonPut *put)
 {
@@ -83,8 +83,8 @@ static const char *getName(const ebpfMonPut *put)
     return put->channel[0] ? put->channel : put->pv;
 }
 
-/* Elements of an array, and where its text begins; -1: a single value. "[3] 1 2 4" is made by the monitor for arrays
- * alone; a string that looks so has count 1. */
+/* Returns the number of elements of an array, and where their text begins; -1: a single value. Only for arrays the
+ * monitor writes "[3] 1 2 4"; a string that looks like that has count 1. */
 static long findElements(const char *text, long count, const char **elements)
 {
     char *end;
@@ -100,10 +100,10 @@ static long findElements(const char *text, long count, const char **elements)
             return n;
         }
     }
-    return count > 1 ? count : -1; /* characters: a long string */
+    return count > 1 ? count : -1; /* an array of characters is a long string */
 }
 
-static void addValue(line *l, const char *text, int isNumber, double number, size_t limit)
+static void addValue(lineBuffer *l, const char *text, int isNumber, double number, size_t limit)
 {
     char cut[EBPFMON_TEXT_SIZE], escaped[4 * EBPFMON_TEXT_SIZE];
 
@@ -118,7 +118,7 @@ static void addValue(line *l, const char *text, int isNumber, double number, siz
     }
 }
 
-/* The result of a put that was not simply done; NULL: it was. */
+/* Returns the result of a put that was not done; NULL: it was done. */
 static const char *getProblem(const ebpfMonPut *put)
 {
     return put->result == ebpfMonPutFailed || put->result == ebpfMonPutDenied || put->result == ebpfMonPutLost ?
@@ -130,7 +130,7 @@ static unsigned getWritersShown(size_t limit)
     return limit >= 400 ? EBPFMON_BURST_WRITERS : limit >= 200 ? 4 : limit >= 100 ? 2 : 1;
 }
 
-/* Puts by writers that the line does not name. */
+/* Counts the puts of writers that the line does not name. */
 static unsigned long countOthers(const ebpfMonBurstInfo *b, unsigned shown)
 {
     unsigned long n = b->others;
@@ -140,7 +140,8 @@ static unsigned long countOthers(const ebpfMonBurstInfo *b, unsigned shown)
     return n;
 }
 
-static void addBurst(line *l, ebpfMonFormatter *f, const ebpfMonPut *put, const ebpfMonBurstInfo *burst, size_t limit)
+static void addBurst(lineBuffer *l, ebpfMonFormatter *f, const ebpfMonPut *put, const ebpfMonBurstInfo *burst,
+                     size_t limit)
 {
     unsigned shown = getWritersShown(limit);
 
@@ -169,7 +170,7 @@ static void addBurst(line *l, ebpfMonFormatter *f, const ebpfMonPut *put, const 
 size_t ebpfMonFormatCaPutTextLine(ebpfMonFormatter *f, const ebpfMonPut *put, const ebpfMonBurstInfo *burst,
                                   size_t limit, char *buf, size_t size)
 {
-    line l = {buf, size, 0};
+    lineBuffer l = {buf, size, 0};
     char when[40];
     const char *problem = getProblem(put);
 
@@ -194,7 +195,7 @@ size_t ebpfMonFormatCaPutTextLine(ebpfMonFormatter *f, const ebpfMonPut *put, co
     return l.len;
 }
 
-/* One element of an array, len characters. Nonzero when it is a number. */
+/* Writes one element of an array, "len" characters. Nonzero: it is a number. */
 static int writeJsonElement(ebpfMonJson *j, const char *text, size_t len)
 {
     if (len == 3 && strncmp(text, "NaN", 3) == 0)
@@ -230,7 +231,7 @@ static void addJsonValue(ebpfMonJson *j, const char *key, const char *text, long
     while (*at && strcmp(at, "...") != 0) {
         size_t len = strcspn(at, " ");
 
-        if (!writeJsonElement(j, at, len)) { /* not numbers: texts may have blanks, so they stay together */
+        if (!writeJsonElement(j, at, len)) { /* no numbers: a text may contain blanks, so the rest stays together */
             ebpfMonTextCopy(cut, limit < sizeof(cut) ? limit : sizeof(cut), at);
             ebpfMonJsonWriteText(j, cut);
             break;
@@ -272,7 +273,7 @@ static void addJsonBurst(ebpfMonFormatter *f, const ebpfMonPut *put, const ebpfM
 size_t ebpfMonFormatCaPutJsonLine(ebpfMonFormatter *f, const ebpfMonPut *put, const ebpfMonBurstInfo *burst,
                                   size_t limit, char *buf, size_t size)
 {
-    line l = {buf, size, 0};
+    lineBuffer l = {buf, size, 0};
     ebpfMonJson *j = &f->json;
     char when[40];
     const char *problem = getProblem(put);

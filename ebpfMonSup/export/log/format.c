@@ -7,7 +7,7 @@
 
 #include "export/log/format.h"
 
-#define VALUE_MAX 400 /* caPutLog's JSON: MAX_ARRAY_SIZE_BYTES */
+#define VALUE_MAX 400 /* the limit of caPutLog's JSON: MAX_ARRAY_SIZE_BYTES */
 #define VALUE_MIN 6
 
 void ebpfMonFormatterFree(ebpfMonFormatter *f)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A put as a line of a log; documentation/putLog.md says what stands in each. One thread uses a formatter. */
+/* Writes a put as a line of a log; documentation/putLog.md tells what is in it. One thread uses a formatter. */
 #ifndef EBPFMON_FORMAT_H
 #define EBPFMON_FORMAT_H
 
@@ -9,8 +9,8 @@
 #include "export/shared/jsonGen.h"
 #include "model/put.h"
 
-#define EBPFMON_LINE_MAX 32768 /* JSON line: every text of a put with each byte escaped fits */
-/* iocLogServer breaks a line that is longer (iocLogServer.c: recvbuf), so caPutLog's lines are kept shorter. */
+#define EBPFMON_LINE_MAX 32768 /* bytes of a JSON line: has room for every text of a put with each byte escaped */
+/* Bytes of a caPutLog line. iocLogServer breaks a longer line (iocLogServer.c: recvbuf). */
 #define EBPFMON_CAPUTLINE_MAX 1000
 
 #define EBPFMON_META_MAX 8
@@ -21,35 +21,36 @@ typedef enum {
     ebpfMonFormatCaPutJson
 } ebpfMonFormat;
 
-/* What the site adds to caPutLog's lines. */
+/* What a site adds to the lines of caPutLog. */
 typedef struct {
-    char prefix[64];     /* before each line; %i: the IOC */
+    char prefix[64];     /* stands before each line; %i is the IOC */
     unsigned metas;
     struct {
         char key[40], value[100];
     } meta[EBPFMON_META_MAX];
 } ebpfMonFormatLabels;
 
-/* Set to 0 before the first use. It must not move afterwards (jsonGen.h). */
+/* Set it to 0 before the first use. It must not move afterwards (jsonGen.h). */
 typedef struct {
     ebpfMonFormatLabels labels;
     ebpfMonJson json;
-    char     host[64];   /* the name of this host; empty: not asked for yet */
-    ebpfMonPut loss;     /* the put that stands for lost lines; here because it is large for a stack */
+    char     host[64];   /* name of this host; empty: not read yet */
+    ebpfMonPut loss;     /* the put that reports lost lines; it is a member because it is too large for a stack */
 } ebpfMonFormatter;
 
-/* Gives back what it holds; after that it is as new, but for its labels. */
+/* Frees what it holds. Afterwards it is as new, except for its labels. */
 void ebpfMonFormatterFree(ebpfMonFormatter *formatter);
 
-/* A line. burst may be NULL. Returns the length without a line feed, no terminator; 0: it did not fit. */
+/* Writes a line. "burst" may be NULL. Returns the length, without a line feed and without a terminator; 0: it did not
+ * fit. */
 size_t ebpfMonFormatPut(ebpfMonFormatter *formatter, ebpfMonFormat format, const ebpfMonPut *put,
                         const ebpfMonBurstInfo *burst, char *buf, size_t size);
 
-/* The line that stands for "lost" lines. In caPutLog's formats it is a put to LOG_LOST_CNT. */
+/* Writes the line that reports "lost" lines. In the formats of caPutLog it is a put to LOG_LOST_CNT. */
 size_t ebpfMonFormatLoss(ebpfMonFormatter *formatter, ebpfMonFormat format, uint64_t lost, const char *why, char *buf,
                          size_t size);
 
-/* The formats; the two above choose among them. "limit": characters of a value. */
+/* The single formats; the two functions above choose among them. "limit": characters of a value. */
 size_t ebpfMonFormatJsonLine(ebpfMonFormatter *formatter, const ebpfMonPut *put, const ebpfMonBurstInfo *burst,
                              char *buf, size_t size);
 size_t ebpfMonFormatJsonLossLine(ebpfMonFormatter *formatter, uint64_t lost, const char *why, char *buf, size_t size);

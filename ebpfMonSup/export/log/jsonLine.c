@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The schema of the JSON lines; each key is explained in documentation/putLog.md. */
+/* The schema of the JSON lines. documentation/putLog.md explains each key. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
@@ -8,7 +8,7 @@
 
 #include "export/log/format.h"
 
-/* RFC 3339, UTC, to the nanosecond. */
+/* Adds a time as in RFC 3339, in UTC, with nanoseconds. */
 static void addTime(ebpfMonJson *j, const epicsTimeStamp *time)
 {
     struct tm tm = {0};

@@ -11,8 +11,8 @@
 #include "export/log/logFile.h"
 #include "common/ownFile.h"
 
-#define BATCH      16384u /* bytes that are written at once */
-#define DELAY      0.2    /* s: the longest that a line waits */
+#define BATCH      16384u /* bytes that are written at a time */
+#define DELAY      0.2    /* s; the longest time that a line waits */
 #define CHECK_EVERY 1.0    /* s */
 #define RETRY_MOST 30.0   /* s */
 #define RENAME_RETRY 60.0 /* s */
@@ -26,7 +26,8 @@ static void setTrouble(ebpfMonLogFile *f, double now, const char *what, int erro
                                      strerror(error));
 }
 
-/* Age of the file in seconds, from its birth where the file system knows it, for a monitor that starts again. */
+/* Returns the age of the file in seconds, if the file system knows its birth; else 0. A monitor that starts again needs
+ * it. */
 static double getAge(int fd)
 {
     struct statx x;
@@ -45,7 +46,7 @@ static void closeFile(ebpfMonLogFile *f)
     f->fd = -1;
 }
 
-/* A monitor that was killed while it wrote may have left a line without its end. */
+/* Ends the last line, which a monitor may have left without its end if it was killed. */
 static void endTornLine(ebpfMonLogFile *f)
 {
     char path[64], last;
@@ -53,7 +54,7 @@ static void endTornLine(ebpfMonLogFile *f)
 
     if (!f->size)
         return;
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", f->fd); /* ours is open for writing only */
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", f->fd); /* our descriptor can only write */
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return;
@@ -102,9 +103,9 @@ static void dropWritten(ebpfMonLogFile *f, size_t n)
     f->len -= n;
 }
 
-/* After a write that stopped at "done": removes the line of which only the beginning was written. A full disk allows
- * that. Returns what stays written. */
-static size_t takeBackTornLine(ebpfMonLogFile *f, size_t done)
+/* A write stopped at "done": removes the last line if only its begin was written. A full disk allows that. Returns the
+ * number of bytes that stay written. */
+static size_t removeTornLine(ebpfMonLogFile *f, size_t done)
 {
     size_t whole = done;
     struct stat st;
@@ -112,7 +113,7 @@ static size_t takeBackTornLine(ebpfMonLogFile *f, size_t done)
     while (whole && f->buf[whole - 1] != '\n')
         whole--;
     if (whole == done || fstat(f->fd, &st) || (uint64_t)st.st_size != f->size + done)
-        return done; /* no such line; or others write here too: then the rest of the line follows */
+        return done; /* there is no such line; or others write to the file, too: then the rest of the line follows */
     return ftruncate(f->fd, (off_t)(f->size + whole)) ? done : whole;
 }
 
@@ -136,7 +137,7 @@ static void writeBuffer(ebpfMonLogFile *f, double now)
         }
     }
     if (error)
-        done = takeBackTornLine(f, done);
+        done = removeTornLine(f, done);
     f->size += done;
     dropWritten(f, done);
     f->since = now;
@@ -165,11 +166,11 @@ void ebpfMonLogFileRotate(ebpfMonLogFile *f, double now)
     if (!f->limits.keep)
         status = unlink(f->out.name) && errno != ENOENT ? -1 : 0;
     for (unsigned i = f->limits.keep; i > 0 && !status; i--)
-        status = renameNumbered(f, i - 1, i); /* the oldest is replaced */
+        status = renameNumbered(f, i - 1, i); /* the oldest one is replaced */
     if (status) {
         setTrouble(f, now, "rename it", errno);
         f->rotateAt = now + RENAME_RETRY;
-        f->out.retryAt = now; /* writing goes on in the old one */
+        f->out.retryAt = now; /* we continue with the old file */
         return;
     }
     closeFile(f);
@@ -197,7 +198,7 @@ int ebpfMonLogFileAdd(ebpfMonLogFile *f, const char *line, size_t len, double no
     return 0;
 }
 
-/* logrotate and people move files away. If the name does not lead to our file any more, a new one is opened. */
+/* Opens a new file, if logrotate or somebody moved ours away: its name does not mean our file any more. */
 static void checkName(ebpfMonLogFile *f, double now)
 {
     struct stat st;
@@ -209,7 +210,7 @@ static void checkName(ebpfMonLogFile *f, double now)
         if (errno != ENOENT)
             return;
     } else if (st.st_dev == f->dev && st.st_ino == f->ino) {
-        f->size = (uint64_t)st.st_size; /* logrotate's copytruncate makes it smaller */
+        f->size = (uint64_t)st.st_size; /* copytruncate of logrotate makes it smaller */
         return;
     }
     closeFile(f);

@@ -15,7 +15,7 @@
 #define CONNECT_MOST 5.0   /* s */
 #define RETRY_MOST   30.0  /* s */
 #define IDLE_S       30
-#define SILENT_MS    30000 /* a server that acknowledges nothing for so long is gone */
+#define SILENT_MS    30000 /* ms; a server that acknowledges nothing for so long has failed */
 
 ebpfMonLogServer *ebpfMonLogServerOpen(const char *name, const struct sockaddr_in *addr)
 {
@@ -29,7 +29,7 @@ ebpfMonLogServer *ebpfMonLogServerOpen(const char *name, const struct sockaddr_i
     return s;
 }
 
-/* Drops the whole lines among the first n bytes: they are written. */
+/* Drops the whole lines in the first n bytes: they count as written. */
 static void dropLines(ebpfMonLogServer *s, size_t n)
 {
     while (n && s->buf[n - 1] != '\n')
@@ -42,7 +42,7 @@ static void dropLines(ebpfMonLogServer *s, size_t n)
     s->sent -= n;
 }
 
-/* What the server's TCP has acknowledged counts as written. Nothing tells what the server did with it. */
+/* Lines that the server's TCP has acknowledged count as written. Nothing tells what the server did with them. */
 static void dropAcknowledged(ebpfMonLogServer *s)
 {
     int queued = 0;
@@ -80,7 +80,7 @@ static void startConnect(ebpfMonLogServer *s, double now)
         setDown(s, now, strerror(errno));
 }
 
-/* Nonzero when it is up. */
+/* Nonzero: it is connected. */
 static int finishConnect(ebpfMonLogServer *s, double now)
 {
     struct pollfd p = {.fd = s->fd, .events = POLLOUT};
@@ -97,18 +97,18 @@ static int finishConnect(ebpfMonLogServer *s, double now)
         return 0;
     }
     s->up = 1;
-    s->sent = 0; /* a line that was not acknowledged over the last connection is sent again as a whole */
+    s->sent = 0; /* lines that the last connection did not acknowledge are sent again as a whole */
     return 1;
 }
 
-/* iocLogServer shuts its side of the connection down at once (acceptNewClient of iocLogServer.c), so that we read its
- * end although it works. That it has died shows when we send, or by a probe of keep-alive. */
+/* Nonzero: the connection has ended. iocLogServer shuts down its side at once (acceptNewClient of iocLogServer.c), so
+ * we read an end although it works. We find that it has died when we send, or by keep-alive. */
 static int hasEnded(ebpfMonLogServer *s, double now)
 {
     struct pollfd p = {.fd = s->fd};
     int error = 0;
     socklen_t size = sizeof(error);
-    char noise[512]; /* what it sends, if it sends something, is dropped */
+    char noise[512]; /* what the server sends is dropped */
 
     if (recv(s->fd, noise, sizeof(noise), 0) < 0 && errno != EAGAIN && errno != EINTR)
         error = errno;

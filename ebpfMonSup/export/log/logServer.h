@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lines to a log server by TCP, as Base's iocLogServer takes them. Never waits: what the server's TCP has not
- * acknowledged stays in a buffer, and is sent again over the next connection, whole lines only. One thread; times in
- * seconds, monotonic.
+ * Sends lines to a log server by TCP, as iocLogServer of Base reads them. Never waits. Lines that the server's TCP has
+ * not acknowledged stay in a buffer, and are sent again over the next connection, as whole lines. One thread; times are
+ * monotonic seconds.
  */
 #ifndef EBPFMON_LOGSERVER_H
 #define EBPFMON_LOGSERVER_H
@@ -16,27 +16,27 @@
 typedef struct {
     ebpfMonDestination out;
     struct sockaddr_in addr;
-    int      fd;         /* -1: none */
-    int      up;         /* else it is being connected */
+    int      fd;         /* -1: there is no connection */
+    int      up;         /* nonzero: it is connected; 0: it is being connected */
     double   connectBy;
-    size_t   len;        /* bytes in buf; the first line is not acknowledged yet */
-    size_t   sent;       /* of those, given to this connection */
+    size_t   len;        /* bytes in buf; it begins with the first line that is not acknowledged */
+    size_t   sent;       /* of these, bytes that this connection has taken */
     char     buf[EBPFMON_SERVER_BUFFER];
 } ebpfMonLogServer;
 
-/* Connects at the next tick. NULL without memory. */
+/* Makes a log server, which connects at the next tick. NULL: no memory. */
 ebpfMonLogServer *ebpfMonLogServerOpen(const char *name, const struct sockaddr_in *addr);
 
-/* A line without its line feed. 0, or -1: the line is lost, and counted. */
+/* Adds a line, without its line feed. 0; or -1: the line is lost, and counted. */
 int ebpfMonLogServerAdd(ebpfMonLogServer *s, const char *line, size_t len, double now);
 
-/* To be called often: connects, sends, drops what was acknowledged. */
+/* Call it often: connects, sends, and drops lines that were acknowledged. */
 void ebpfMonLogServerTick(ebpfMonLogServer *s, double now);
 
 /* Nonzero while lines wait for the server. */
 int ebpfMonLogServerIsPending(const ebpfMonLogServer *s);
 
-/* Counts what was not acknowledged as lost. The caller reads the counts, then frees the memory. */
+/* Counts lines that were not acknowledged as lost. Afterwards the caller reads the counts, and frees the memory. */
 void ebpfMonLogServerClose(ebpfMonLogServer *s);
 
 #endif

@@ -12,11 +12,11 @@
 #include "export/shared/putPack.h"
 #include "model/published.h"
 
-#define TICK       0.02 /* s, while there is something to do */
+#define TICK       0.02 /* s; while there is something to do */
 #define IDLE       1.0  /* s */
-#define BUSY_FOR   1.0  /* s after the last put the thread looks by itself, and nobody pays for waking it */
+#define BUSY_FOR   1.0  /* s; after a put the thread looks by itself for so long, so puts need not wake it */
 #define PUBLISH_EVERY 1.0 /* s */
-#define QUEUE_FULL_FOR 10.0 /* s that the state says that the queue was full */
+#define QUEUE_FULL_FOR 10.0 /* s; for so long the state tells that the queue was full */
 
 static void endLog(ebpfMonPutLogs *logs, unsigned i, double now)
 {
@@ -30,7 +30,7 @@ static void endLog(ebpfMonPutLogs *logs, unsigned i, double now)
     epicsMutexUnlock(logs->lock);
 }
 
-/* Does what commands have asked for. */
+/* Does what the commands want. */
 static void applyCommands(ebpfMonPutLogs *logs, double now)
 {
     ebpfMonLogWriter *w = &logs->writer;
@@ -58,14 +58,14 @@ static void applyCommands(ebpfMonPutLogs *logs, double now)
     w->rotations = rotations;
 }
 
-/* From the queue to the logs. Nonzero when there was something. */
+/* Gives the puts of the queue to the logs. Nonzero: there were some. */
 static int readQueue(ebpfMonPutLogs *logs)
 {
     ebpfMonLogWriter *w = &logs->writer;
     size_t size = ebpfMonRecordQueueRead(logs->queue, w->chunk, sizeof(w->chunk)), at = 0, len;
     double now = ebpfMonClockSeconds();
 
-    /* after the puts were read: a put that came after a command is for the log that the command began */
+    /* only now, after the puts were read: a put that came after a command belongs to the log that the command began */
     applyCommands(logs, now);
     while (at < size) {
         memcpy(&len, w->chunk + at, sizeof(len));
@@ -96,7 +96,7 @@ static void publishNewestLine(ebpfMonLogWriter *w)
         ebpfMonPublishedNotify(ebpfMonGroupPuts);
 }
 
-/* How many logs are in trouble; "first": the first of those, and why. */
+/* Counts the logs in trouble. "first": name and reason of the first one; *count: number of logs. */
 static unsigned findTrouble(ebpfMonLogWriter *w, unsigned *count, char *first, size_t size)
 {
     unsigned bad = 0;
@@ -117,14 +117,15 @@ static void noteDropped(ebpfMonLogWriter *w, uint64_t dropped, double now)
 {
     if (dropped > w->droppedBefore) {
         if (!w->droppedBefore)
-            errlogSevPrintf(errlogMajor, "ebpfMon: puts come faster than the logs are written: some are lost, "
-                            "LOG_LOST_CNT counts them\n");
+            errlogSevPrintf(errlogMajor, "ebpfMon: puts come faster than the logs are written, and some are lost; "
+                            "LOG_LOST_CNT counts them. Log fewer puts (FILTER_*, mode changes or burst), or to a "
+                            "faster disk\n");
         w->queueFullUntil = now + QUEUE_FULL_FOR;
     }
     w->droppedBefore = dropped;
 }
 
-/* Counts of all logs since the start, the losses since the last reset. */
+/* Adds the counts of all logs since the start, and the losses since the last reset. */
 static void countAll(ebpfMonPutLogs *logs, uint64_t dropped, uint64_t *lines, uint64_t *lost)
 {
     ebpfMonLogWriter *w = &logs->writer;
@@ -143,7 +144,7 @@ static void countAll(ebpfMonPutLogs *logs, uint64_t dropped, uint64_t *lines, ui
     epicsMutexUnlock(logs->lock);
 }
 
-/* State and counts: once a second, and when the state changes. */
+/* Publishes state and counts: once a second, and when the state changes. */
 static void publishState(ebpfMonPutLogs *logs, double now, int force)
 {
     ebpfMonLogWriter *w = &logs->writer;
@@ -185,7 +186,7 @@ static void publishState(ebpfMonPutLogs *logs, double now, int force)
     ebpfMonPublishedNotify(ebpfMonGroupLog);
 }
 
-/* Nonzero while lines wait for a server. */
+/* Nonzero: lines wait for a server. */
 static int tickAll(ebpfMonLogWriter *w, double now)
 {
     int pending = 0;
@@ -199,8 +200,8 @@ static int tickAll(ebpfMonLogWriter *w, double now)
     return pending;
 }
 
-/* The queue is empty: writes what waits, not later than "by", and closes. */
-static void finish(ebpfMonPutLogs *logs, double by)
+/* Ends all logs when the queue is empty: writes what waits, not later than "by", and closes. */
+static void finishLogs(ebpfMonPutLogs *logs, double by)
 {
     ebpfMonLogWriter *w = &logs->writer;
 
@@ -227,11 +228,11 @@ void ebpfMonLogThreadRun(ebpfMonWorker *worker, void *arg)
     double busyUntil = 0, by, now;
     int more, last;
 
-    ebpfMonWorkerWaitsForOthers(worker); /* the disk of a log */
-    for (;;) { /* "stopping" ends it, which has a time limit with it */
+    ebpfMonWorkerWaitsForOthers(worker); /* it may wait for the disk of a log */
+    for (;;) { /* ends by "stopping", which has a time limit */
         ebpfMonWorkerGiveSign(worker);
         epicsMutexMustLock(logs->lock);
-        last = logs->stopping; /* before the queue is seen to be empty */
+        last = logs->stopping; /* read before we see that the queue is empty */
         by = logs->stopBy;
         epicsMutexUnlock(logs->lock);
         more = readQueue(logs);
@@ -248,5 +249,5 @@ void ebpfMonLogThreadRun(ebpfMonWorker *worker, void *arg)
             break;
         ebpfMonRecordQueueWait(logs->queue, now < busyUntil ? TICK : IDLE, now >= busyUntil);
     }
-    finish(logs, by);
+    finishLogs(logs, by);
 }

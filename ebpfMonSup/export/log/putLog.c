@@ -7,7 +7,7 @@
 #include "export/log/putLog.h"
 
 #define BURST_PVS   4096
-#define BURST_IDLE  5.0  /* s, as in caPutLog */
+#define BURST_IDLE  5.0  /* s; the same as in caPutLog */
 #define BURST_TOTAL 30.0 /* s */
 
 static ebpfMonDestination *getDestination(ebpfMonPutLog *s)
@@ -31,7 +31,7 @@ static int addLine(ebpfMonPutLog *s, const char *line, size_t len)
     return 0;
 }
 
-/* When it works again after a loss, a line says so, where the lost lines would stand. */
+/* When the log works again after a loss, writes a line that reports it, in the place of the lost lines. */
 static void addLossLine(ebpfMonPutLog *s)
 {
     ebpfMonDestination *d = getDestination(s);
@@ -55,7 +55,7 @@ static void addPutLine(void *arg, const ebpfMonPut *put, const ebpfMonBurstInfo 
 
     addLossLine(s);
     len = ebpfMonFormatPut(&s->formatter, s->conf.format, put, info, s->line, sizeof(s->line));
-    if (!len) { /* no memory; the destination works all the same */
+    if (!len) { /* no memory; but the destination works */
         ++*(d ? &d->lost : &s->counts.lost);
         return;
     }
@@ -76,7 +76,8 @@ void ebpfMonPutLogConfigure(ebpfMonPutLog *s, const ebpfMonPutLogConf *conf, con
         else if (conf->kind == ebpfMonPutLogServer)
             s->server = ebpfMonLogServerOpen(conf->target, &conf->addr);
         if (!s->file && !s->server && conf->kind != ebpfMonPutLogPv)
-            errlogSevPrintf(errlogMajor, "ebpfMon: log %s: out of memory, nothing is written\n", conf->target);
+            errlogSevPrintf(errlogMajor, "ebpfMon: log %s: out of memory, nothing is written. Free some memory, then "
+                            "begin the log again\n", conf->target);
     }
     s->conf = *conf;
     if (s->file)
@@ -97,11 +98,12 @@ int ebpfMonPutLogIsUnchanged(const ebpfMonPut *put)
         put->result == ebpfMonPutLost)
         return 0;
     if (put->isNumber && put->oldIsNumber)
-        return put->number == put->oldNumber || strcmp(put->val, put->old) == 0; /* NaN is not equal to itself */
+        return put->number == put->oldNumber || strcmp(put->val, put->old) == 0; /* the texts, because NaN is not
+                                                                                  * equal to itself */
     if (strcmp(put->val, put->old) != 0)
         return 0;
     len = strlen(put->val);
-    /* an array of which a part is shown may have changed in the other part */
+    /* only a part of a long array is in the text, and the other part may have changed */
     return len < 3 || strcmp(put->val + len - 3, "...") != 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One log: a file, a log server or a PV, with its format and its burst filter. One thread uses it; times in seconds,
- * monotonic. */
+/* One log: a file, a log server or a PV, with its format and its burst filter. One thread uses it; times are monotonic
+ * seconds. */
 #ifndef EBPFMON_PUTLOG_H
 #define EBPFMON_PUTLOG_H
 
@@ -10,17 +10,17 @@
 #include "export/log/logServer.h"
 #include "export/log/putLogConf.h"
 
-/* What became of the puts: each is in a line of its own, or in a summary, or skipped, or lost. */
+/* What happened to the puts: each of them is in a line of its own, in a summary, skipped, or lost. */
 typedef struct {
-    uint64_t lines, lost;  /* lines */
-    uint64_t joined;       /* puts without a line of their own: a summary counts them */
-    uint64_t summaries;    /* lines that are no single put: of bursts, and of losses */
-    uint64_t skipped;      /* puts that changed nothing, in mode changes */
+    uint64_t lines, lost;  /* lines that were written, lines that were lost */
+    uint64_t joined;       /* puts without a line of their own; a summary counts them */
+    uint64_t summaries;    /* lines that are no single put: of bursts and of losses */
+    uint64_t skipped;      /* puts that changed nothing, in the mode "changes" */
     int      trouble;
     char     why[256];
 } ebpfMonPutLogCounts;
 
-/* Set to 0 before the first use. It must not move afterwards. */
+/* Set it to 0 before the first use. It must not move afterwards. */
 typedef struct {
     ebpfMonPutLogConf conf;
     ebpfMonLogFile *file;
@@ -28,37 +28,38 @@ typedef struct {
     ebpfMonBurst *burst;
     ebpfMonPutLogCounts counts;
     ebpfMonFormatter formatter;
-    char     last[EBPFMON_CAPUTLINE_MAX + 24]; /* ebpfMonPutLogPv: the newest line */
-    int      changed;      /* "last" is newer than when the reader set this to 0 */
-    double   now;          /* of the call that is under way: the burst filter calls back without it */
-    char     line[EBPFMON_LINE_MAX]; /* that is being made */
+    char     last[EBPFMON_CAPUTLINE_MAX + 24]; /* the newest line, of an ebpfMonPutLogPv */
+    int      changed;      /* nonzero: "last" has changed since the reader set this to 0 */
+    double   now;          /* "now" of the present call, because the burst filter calls back without it */
+    char     line[EBPFMON_LINE_MAX]; /* the line that is being written */
 } ebpfMonPutLog;
 
-/* Begins the log, or gives it another mode, other limits, other labels. */
+/* Begins the log; or sets a new mode, limits, or labels. */
 void ebpfMonPutLogConfigure(ebpfMonPutLog *log, const ebpfMonPutLogConf *conf, const ebpfMonFormatLabels *labels,
                             double now);
 
+/* Adds a put, as the mode of the log tells. */
 void ebpfMonPutLogAddPut(ebpfMonPutLog *log, const ebpfMonPut *put, double now);
 
-/* To be called often: writes what waits, tries again, ends bursts that are over. */
+/* Call it often: writes what waits, tries again after trouble, and ends idle bursts. */
 void ebpfMonPutLogTick(ebpfMonPutLog *log, double now);
 
-/* Begins a new file. Does nothing with a server or PV. */
+/* Rotates a file. Does nothing with a server or PV. */
 void ebpfMonPutLogRotate(ebpfMonPutLog *log, double now);
 
-/* Ends the bursts, and with them the burst filter: then their summaries are lines to be written. */
+/* Ends the bursts and the burst filter; the summaries become lines. */
 void ebpfMonPutLogEndBursts(ebpfMonPutLog *log, double now);
 
-/* Nonzero while lines wait for a server. */
+/* Nonzero: lines wait for a server. */
 int ebpfMonPutLogIsPending(const ebpfMonPutLog *log);
 
-/* Writes what can be written without waiting, counts the rest as lost, and closes. The counts stay. */
+/* Writes what can be written without waiting, counts the rest as lost, and closes the log. The counts stay. */
 void ebpfMonPutLogClose(ebpfMonPutLog *log, double now);
 
-/* The counts as they are now. */
+/* The counts at present. */
 const ebpfMonPutLogCounts *ebpfMonPutLogGetCounts(ebpfMonPutLog *log);
 
-/* Nonzero: the put changed nothing. It was done, and the value sent is the one there was. */
+/* Nonzero: the put was done and changed nothing: the new value is the old one. */
 int ebpfMonPutLogIsUnchanged(const ebpfMonPut *put);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "export/log/putLogConf.h"
 
-#define META_TOTAL 256  /* bytes: caPutLog's lines are to stay short */
+#define META_TOTAL 256  /* bytes, because lines of caPutLog must be short */
 #define SERVER_PORT 7011
 #define COMMAND_JSON "ebpfMonJsonLog"
 #define COMMAND_CAPUT "ebpfMonCaPutLog"
@@ -29,7 +29,8 @@ int ebpfMonPutLogConfSetJson(ebpfMonPutLogConf *c, const char *file, double maxM
         return -1;
     }
     if (!(maxMB >= 0) || maxMB > 1e6 || !(hours >= 0) || hours > 1e6 || keep < 0 || keep > 1000) {
-        errlogSevPrintf(errlogMajor, COMMAND_JSON ": maxMB and hours from 0 (never) to 1000000, keep from 0 to 1000\n");
+        errlogSevPrintf(errlogMajor, COMMAND_JSON ": give maxMB and hours from 0 (never) to 1000000, keep from 0 to "
+                        "1000\n");
         return -1;
     }
     if (isFolder(file)) {
@@ -53,7 +54,8 @@ int ebpfMonPutLogConfSetCaPutLog(ebpfMonPutLogConf *c, const char *target, int a
         .limits = {.maxBytes = 100000000, .keep = 10},
     };
     if (strlen(target) >= sizeof(c->target) - 8 || strlen(prefix) >= sizeof(c->prefix)) {
-        errlogSevPrintf(errlogMajor, COMMAND_CAPUT ": target or prefix is too long (%d and %d characters)\n",
+        errlogSevPrintf(errlogMajor, COMMAND_CAPUT ": target or prefix is too long: give at most %d and %d "
+                        "characters\n",
                         (int)sizeof(c->target) - 9, (int)sizeof(c->prefix) - 1);
         return -1;
     }
@@ -61,10 +63,10 @@ int ebpfMonPutLogConfSetCaPutLog(ebpfMonPutLogConf *c, const char *target, int a
         errlogSevPrintf(errlogMajor, COMMAND_CAPUT ": %s is a folder: give the name of a file\n", target);
         return -1;
     }
-    /* here, not in the log thread: that must not wait for a name server */
+    /* here and not in the log thread, which must not wait for a name server */
     if (c->kind == ebpfMonPutLogServer && mode != ebpfMonLogOff && aToIPAddr(target, SERVER_PORT, &c->addr)) {
         errlogSevPrintf(errlogMajor, COMMAND_CAPUT ": no address is known for \"%s\": give HOST, HOST:PORT, a file "
-                        "with a \"/\" in its name, or PV; one a command\n", target);
+                        "with a \"/\" in its name, or PV; one target for each command\n", target);
         return -1;
     }
     strcpy(c->target, target);
@@ -118,8 +120,8 @@ int ebpfMonFormatLabelsSet(ebpfMonFormatLabels *labels, const char *key, const c
     }
     if (strlen(key) >= sizeof(labels->meta[0].key) || strlen(value) >= sizeof(labels->meta[0].value) ||
         total > META_TOTAL || (at == EBPFMON_META_MAX && labels->metas == EBPFMON_META_MAX)) {
-        errlogSevPrintf(errlogMajor, "ebpfMonLogMetadata: at most %d keys of %d characters, values of %d, together "
-                        "%d\n", EBPFMON_META_MAX, (int)sizeof(labels->meta[0].key) - 1,
+        errlogSevPrintf(errlogMajor, "ebpfMonLogMetadata: give at most %d keys of %d characters, with values of %d, "
+                        "all together %d\n", EBPFMON_META_MAX, (int)sizeof(labels->meta[0].key) - 1,
                         (int)sizeof(labels->meta[0].value) - 1, META_TOTAL);
         return -1;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a command asks of a log: where to, in what format, which puts. Any thread. */
+/* The configuration of a log, from a command: its target, its format, and which puts. Any thread. */
 #ifndef EBPFMON_PUTLOGCONF_H
 #define EBPFMON_PUTLOGCONF_H
 
@@ -9,7 +9,7 @@
 #include "export/log/logFile.h"
 #include "model/logOps.h"
 
-#define EBPFMON_PUT_LOGS 8 /* at a time */
+#define EBPFMON_PUT_LOGS 8 /* logs at the same time */
 
 typedef enum {
     ebpfMonPutLogNone,
@@ -28,20 +28,21 @@ typedef struct {
     struct sockaddr_in addr;
 } ebpfMonPutLogConf;
 
-/* From the arguments of the commands ebpfMonJsonLog and ebpfMonCaPutLog (model/logOps.h). 0, or -1 with a message.
- * The second one may ask a name server for the server's address, which can take long. */
+/* Make a configuration from the arguments of ebpfMonJsonLog and ebpfMonCaPutLog (model/logOps.h). 0; or -1, and a
+ * message was logged. The second function may ask a name server, which can take long. */
 int ebpfMonPutLogConfSetJson(ebpfMonPutLogConf *conf, const char *file, double maxMB, double hours, int keep,
                              ebpfMonLogMode mode);
 int ebpfMonPutLogConfSetCaPutLog(ebpfMonPutLogConf *conf, const char *target, int asJson, ebpfMonLogMode mode,
                                  const char *prefix);
 
-/* The command that a configuration came from, for messages. */
+/* Returns the command of a configuration, for messages. */
 const char *ebpfMonPutLogConfGetCommand(const ebpfMonPutLogConf *conf);
 
-/* Nonzero: both lead to the same place in the same format. */
+/* Nonzero: both have the same target and the same format. */
 int ebpfMonPutLogConfIsSame(const ebpfMonPutLogConf *a, const ebpfMonPutLogConf *b);
 
-/* The command ebpfMonLogMetadata: sets a key; an empty value removes it. 0, or -1 with a message. */
+/* The command ebpfMonLogMetadata: sets the value of a key. An empty value removes it. 0; or -1, and a message was
+ * logged. */
 int ebpfMonFormatLabelsSet(ebpfMonFormatLabels *labels, const char *key, const char *value);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The commands, and the way of a put to the log thread. */
+/* The commands of the logs, and the queue of puts to the log thread. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "export/log/putLogs.h"
 #include "export/shared/putPack.h"
 
-#define CLOSE_SECONDS 0.5 /* to close what was not to be waited for */
+#define CLOSE_SECONDS 0.5 /* s; to close without waiting for what is left */
 
 ebpfMonPutLogs *ebpfMonPutLogsNew(void)
 {
@@ -43,7 +43,7 @@ void ebpfMonPutLogsAddPut(ebpfMonPutLogs *logs, const ebpfMonPut *put)
         ebpfMonRecordQueueAdd(logs->queue, ebpfMonRecordQueueShareOf(put->ioc), packed, ebpfMonPutPack(put, packed));
 }
 
-/* Under the lock. The place in wanted[] for this log, or -1 with a message. */
+/* Finds the place in wanted[] for this log, under the lock. -1: there is none, and a message was logged. */
 static int findPlace(const ebpfMonPutLogs *logs, const ebpfMonPutLogConf *conf)
 {
     const char *command = ebpfMonPutLogConfGetCommand(conf);
@@ -68,7 +68,7 @@ static int findPlace(const ebpfMonPutLogs *logs, const ebpfMonPutLogConf *conf)
     return room;
 }
 
-/* Under the lock. Queue and thread. 0, or -1 with a message. */
+/* Makes the queue and starts the thread, under the lock. 0; or -1, and a message was logged. */
 static int startThread(ebpfMonPutLogs *logs, const char *command)
 {
     if (logs->worker)
@@ -77,16 +77,16 @@ static int startThread(ebpfMonPutLogs *logs, const char *command)
         logs->queue = ebpfMonRecordQueueNew(EBPFMON_PUT_LOG_QUEUE);
     if (logs->queue) {
         ebpfMonRecordQueueClear(logs->queue);
-        epicsSignalInstallSigPipeIgnore(); /* a log may be a pipe */
+        epicsSignalInstallSigPipeIgnore(); /* because a log may be a pipe */
         logs->worker = ebpfMonWorkerStart("ebpfMonExport", epicsThreadPriorityLow, ebpfMonLogThreadRun, logs);
     }
     if (logs->worker)
         return 0;
-    errlogSevPrintf(errlogMajor, "%s: out of memory, nothing is logged\n", command);
+    errlogSevPrintf(errlogMajor, "%s: out of memory, nothing is logged. Free some memory, then try again\n", command);
     return -1;
 }
 
-/* Under the lock. The log of this configuration, which is to end. */
+/* Removes the log of this configuration, under the lock. */
 static void removeLog(ebpfMonPutLogs *logs, const ebpfMonPutLogConf *conf)
 {
     for (unsigned i = 0; i < EBPFMON_PUT_LOGS; i++)
@@ -219,7 +219,7 @@ void ebpfMonPutLogsStop(ebpfMonPutLogs *logs, double seconds)
     epicsMutexUnlock(logs->lock);
     if (!worker)
         return;
-    /* without the lock: the thread takes it */
+    /* without the lock, which the thread takes */
     if (ebpfMonWorkerStop(&worker, seconds + CLOSE_SECONDS)) {
         errlogSevPrintf(errlogMajor, "ebpfMon: the logs did not end in time (does a disk hang?): the queued lines are "
                         "lost\n");

@@ -13,7 +13,7 @@ static unsigned getPlace(const char *ioc, const char *root)
     return ebpfMonHashFnv32(hash, ioc, strlen(ioc)) % EBPFMON_EXEMPLARS;
 }
 
-/* The place of this root record, else a free one. NULL: neither. */
+/* Finds the place of this root, or else a free place. NULL: there is neither. */
 static const ebpfMonExemplar *findPlace(const ebpfMonExemplars *all, const char *ioc, const char *root)
 {
     const ebpfMonExemplar *empty = NULL;

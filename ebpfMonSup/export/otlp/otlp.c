@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The commands, and the way of a put or span to the thread that sends. */
+/* The commands of OTLP, and the queues of puts and spans to the thread that sends. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 
 #define ALL    ((1u << ebpfMonOtlpSignals) - 1)
 #define ZIPKIN (1u << ebpfMonOtlpZipkin)
-#define CLOSE_SECONDS 0.5 /* to close what was not to be waited for */
+#define CLOSE_SECONDS 0.5 /* s; to close without waiting for what is left */
 
 ebpfMonOtlp *ebpfMonOtlpNew(void)
 {
@@ -68,8 +68,8 @@ void ebpfMonOtlpAddSpan(ebpfMonOtlp *o, const ebpfMonSpan *span)
             ebpfMonRecordQueueAdd(o->queue[i], 0, record, len);
 }
 
-/* Under the lock. Queues and thread. 0, or -1 without memory. */
-static int prepare(ebpfMonOtlp *o, const ebpfMonOtlpConf *c)
+/* Makes the queues and starts the thread, under the lock. 0, or -1: no memory. */
+static int prepareThread(ebpfMonOtlp *o, const ebpfMonOtlpConf *c)
 {
     int some = 0;
 
@@ -83,8 +83,8 @@ static int prepare(ebpfMonOtlp *o, const ebpfMonOtlpConf *c)
     return o->http || !some ? 0 : ebpfMonOtlpThreadStart(o);
 }
 
-/* Sends so from now on; the targets of signals that are not in "which" (bits) stay as they are. */
-static int configure(ebpfMonOtlp *o, const ebpfMonOtlpConf *c, unsigned which)
+/* Sets the configuration from now on; signals that are not in "which" (a bit each) keep their targets. */
+static int configureSignals(ebpfMonOtlp *o, const ebpfMonOtlpConf *c, unsigned which)
 {
     ebpfMonOtlpConf next = *c;
     int bad;
@@ -93,7 +93,7 @@ static int configure(ebpfMonOtlp *o, const ebpfMonOtlpConf *c, unsigned which)
     for (unsigned i = 0; i < ebpfMonOtlpSignals; i++)
         if (!(which & 1u << i))
             next.target[i] = o->wanted.target[i];
-    bad = prepare(o, &next);
+    bad = prepareThread(o, &next);
     if (!bad) {
         o->wanted = next;
         o->generation++;
@@ -104,13 +104,14 @@ static int configure(ebpfMonOtlp *o, const ebpfMonOtlpConf *c, unsigned which)
     }
     epicsMutexUnlock(o->lock);
     if (bad)
-        errlogSevPrintf(errlogMajor, "ebpfMon: OTLP: out of memory, nothing is sent\n");
+        errlogSevPrintf(errlogMajor, "ebpfMon: OTLP: out of memory, nothing is sent. Free some memory, then try "
+                        "again\n");
     return bad;
 }
 
 int ebpfMonOtlpConfigure(ebpfMonOtlp *o, const ebpfMonOtlpConf *c)
 {
-    return configure(o, c, ALL);
+    return configureSignals(o, c, ALL);
 }
 
 void ebpfMonOtlpReadEnvironment(ebpfMonOtlp *o)
@@ -127,7 +128,7 @@ void ebpfMonOtlpReadEnvironment(ebpfMonOtlp *o)
         return;
     some = ebpfMonOtlpConfReadEnvironment(&c, why, sizeof(why));
     if (some > 0) {
-        configure(o, &c, ALL & ~commanded);
+        configureSignals(o, &c, ALL & ~commanded);
     } else if (some < 0) {
         errlogSevPrintf(errlogMajor, "ebpfMon: OTLP: %s. Nothing is sent\n", why);
         if (!commanded)
@@ -140,7 +141,7 @@ static int configureByCommand(ebpfMonOtlp *o, const ebpfMonOtlpConf *c, unsigned
     epicsMutexMustLock(o->lock);
     o->commanded |= which;
     epicsMutexUnlock(o->lock);
-    return configure(o, c, which);
+    return configureSignals(o, c, which);
 }
 
 int ebpfMonOtlpSetCommand(ebpfMonOtlp *o, const char *url, const char *signals, const char *headers)
@@ -191,7 +192,7 @@ void ebpfMonOtlpWaitStopped(ebpfMonOtlp *o)
     epicsMutexUnlock(o->lock);
     if (!worker)
         return;
-    /* without the lock: the thread takes it */
+    /* without the lock, which the thread takes */
     if (ebpfMonWorkerStop(&worker, left > 0 ? left : 0)) {
         errlogSevPrintf(errlogMajor, "ebpfMon: OTLP did not end in time (does a name server hang?): the queued items are "
                         "lost\n");

@@ -13,8 +13,9 @@
 #include "common/text.h"
 #include "export/otlp/otlpConf.h"
 
-#define TIMEOUT  10000.0 /* ms, as the specification has it */
-#define INTERVAL 10000.0 /* ms; the specification has a minute, too long to look at while working */
+#define TIMEOUT  10000.0 /* ms; the default of the specification */
+#define INTERVAL 10000.0 /* ms; the default of the specification is a minute, which is too long to watch while one
+                          * works */
 #define GIVE_UP  300.0   /* s */
 
 static const struct {
@@ -35,8 +36,8 @@ static int getHexDigit(char c)
            c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* One key or value, without the blanks around it. Control characters are refused: a line feed would begin another
- * header. */
+/* Adds one key or value, without the blanks around it. Control characters are refused, because a line feed would begin
+ * another header. */
 static int addDecoded(ebpfMonOtlpPairs *p, const char *from, const char *end)
 {
     while (from < end && isspace((unsigned char)*from))
@@ -68,7 +69,7 @@ int ebpfMonOtlpPairsParse(ebpfMonOtlpPairs *pairs, const char *text)
         const char *equals = memchr(text, '=', len);
         size_t key = pairs->len;
 
-        if (blank < len) { /* nothing between two commas is no fault */
+        if (blank < len) { /* nothing between two commas is no error */
             if (!equals || pairs->len + 2 > sizeof(pairs->text) || addDecoded(pairs, text, equals) ||
                 !pairs->text[key] || pairs->len + 1 > sizeof(pairs->text) ||
                 addDecoded(pairs, equals + 1, text + len)) {
@@ -86,7 +87,7 @@ const char *ebpfMonOtlpPairsGetNext(const ebpfMonOtlpPairs *pairs, const char *a
 {
     const char *key = at ? at + strlen(at) + 1 : pairs->text;
 
-    if (at) /* behind its value */
+    if (at) /* after its value */
         key += strlen(key) + 1;
     if (key >= pairs->text + pairs->len)
         return NULL;
@@ -94,7 +95,7 @@ const char *ebpfMonOtlpPairsGetNext(const ebpfMonOtlpPairs *pairs, const char *a
     return key;
 }
 
-/* RFC 9110, 5.6.2: what a header's name may have. */
+/* Nonzero: the text can be the name of a header (RFC 9110, 5.6.2). */
 static int isToken(const char *name)
 {
     for (; *name; name++)
@@ -115,7 +116,7 @@ static int parseHeaders(ebpfMonOtlpPairs *headers, const char *text)
     return 0;
 }
 
-/* The value of OTEL_…. NULL when it is not set or empty: the specification treats both alike. */
+/* Returns the value of OTEL_…. NULL: it is not set, or empty; the specification treats both alike. */
 static const char *getVariable(const char *before, const char *signal, const char *after, char *name, size_t size)
 {
     const char *text;
@@ -125,7 +126,7 @@ static const char *getVariable(const char *before, const char *signal, const cha
     return text && text[0] ? text : NULL;
 }
 
-/* The variable for one signal, else the one for all. */
+/* Returns the variable of one signal; if there is none, the one of all signals. */
 static const char *getExporterVariable(unsigned signal, const char *after, char *name, size_t size)
 {
     const char *text = getVariable("EXPORTER_OTLP_", signals[signal].variable, after, name, size);
@@ -156,7 +157,7 @@ static int isExcluded(ebpfMonOtlpSignal signal)
     return list && !isListed(list, signal == ebpfMonOtlpZipkin ? "zipkin" : "otlp");
 }
 
-/* ms, to s. */
+/* Reads a time in ms. *seconds gets it in s. 0; or -1, and "why" gets the reason. */
 static int parseTime(const char *name, const char *text, double otherwise, double *seconds, char *why, size_t size)
 {
     double ms = otherwise;
@@ -169,7 +170,7 @@ static int parseTime(const char *name, const char *text, double otherwise, doubl
     return 0;
 }
 
-/* All but the endpoints. */
+/* Reads the environment, except the endpoints. */
 static int readCommon(ebpfMonOtlpConf *conf, char *why, size_t size)
 {
     char name[80];
@@ -216,7 +217,7 @@ static int checkUrl(const char *url)
     return bad ? -1 : 0;
 }
 
-/* path: what follows a base URL; NULL: the URL is complete. */
+/* Sets the URL of a target. "path": what follows a base URL; NULL: the URL is complete. */
 static int setUrl(ebpfMonOtlpTarget *t, const char *url, const char *path, const char *name, char *why, size_t size)
 {
     size_t len = strlen(url);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where OTLP goes: the standard variables (OpenTelemetry specification, protocol/exporter.md and
- * configuration/sdk-environment-variables.md), or a command, which wins.
+ * The configuration of OTLP: from the standard environment variables (OpenTelemetry specification, protocol/exporter.md
+ * and configuration/sdk-environment-variables.md), or from a command, which takes precedence. Any thread.
  */
 #ifndef EBPFMON_OTLPCONF_H
 #define EBPFMON_OTLPCONF_H
@@ -12,14 +12,14 @@ typedef enum {
     ebpfMonOtlpLogs,
     ebpfMonOtlpMetrics,
     ebpfMonOtlpTraces,
-    ebpfMonOtlpZipkin, /* the same spans once more, for Zipkin */
+    ebpfMonOtlpZipkin, /* the same spans again, for Zipkin */
     ebpfMonOtlpSignals
 } ebpfMonOtlpSignal;
 
 /* "logs", "metrics", "traces", "zipkin" */
 const char *ebpfMonOtlpSignalGetName(ebpfMonOtlpSignal signal);
 
-/* Keys and values, each ended by a NUL. */
+/* Pairs of key and value; each text ends with a NUL. */
 typedef struct {
     unsigned pairs;
     size_t   len;
@@ -27,35 +27,36 @@ typedef struct {
 } ebpfMonOtlpPairs;
 
 typedef struct {
-    char     url[512];   /* complete; empty: this signal is not sent */
-    double   timeout;    /* s, of one request */
+    char     url[512];   /* the complete URL; empty: this signal is not sent */
+    double   timeout;    /* s; the limit for one request */
     ebpfMonOtlpPairs headers;
 } ebpfMonOtlpTarget;
 
 typedef struct {
     ebpfMonOtlpTarget target[ebpfMonOtlpSignals];
     char     service[64];
-    char     host[256];  /* the name of this host */
-    ebpfMonOtlpPairs resource; /* attributes besides ours */
-    double   interval;   /* s, of the metrics */
-    double   giveUp;     /* s for which one batch is tried again */
+    char     host[256];  /* name of this host */
+    ebpfMonOtlpPairs resource; /* attributes of the resource besides ours */
+    double   interval;   /* s; between two requests with metrics */
+    double   giveUp;     /* s; for so long a batch is tried again */
 } ebpfMonOtlpConf;
 
-/* "k=v,k=v"; blanks around them go, %XX is decoded. 0, or -1 when it is not such a list. */
+/* Reads pairs from "k=v,k=v". Blanks around keys and values are removed, and %XX is decoded. 0, or -1: it is no such
+ * list. */
 int ebpfMonOtlpPairsParse(ebpfMonOtlpPairs *pairs, const char *text);
 
-/* The pair after "at", which is NULL for the first one. Returns its key and sets *value; NULL after the last. */
+/* Returns the key of the pair after "at" (NULL: the first pair), and sets *value. NULL: there are no more. */
 const char *ebpfMonOtlpPairsGetNext(const ebpfMonOtlpPairs *pairs, const char *at, const char **value);
 
-/* From the environment. 1: something is to be sent; 0: nothing is; -1: "why" says what is wrong with it. */
+/* Reads the environment. 1: something shall be sent; 0: nothing; -1: "why" gets what is wrong with it. */
 int ebpfMonOtlpConfReadEnvironment(ebpfMonOtlpConf *conf, char *why, size_t size);
 
-/* From the command: the base URL or "off", signals ("logs,metrics"), headers. All else is taken from the environment,
- * but no endpoint. 0, or -1 and why. */
+/* Makes a configuration from a command: the base URL or "off", signals ("logs,metrics"), headers. All other settings
+ * come from the environment, except endpoints. 0; or -1, and "why" gets the reason. */
 int ebpfMonOtlpConfSetCommand(ebpfMonOtlpConf *conf, const char *url, const char *signals, const char *headers,
                               char *why, size_t size);
 
-/* The same for Zipkin alone: the complete URL, or "off". */
+/* The same for Zipkin: the complete URL, or "off". */
 int ebpfMonOtlpConfSetZipkin(ebpfMonOtlpConf *conf, const char *url, char *why, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the JSON of OTLP and of Zipkin is made of, besides shared/jsonGen.h. */
+/* The parts of the JSON of OTLP and of Zipkin, besides shared/jsonGen.h. One thread uses a generator. */
 #ifndef EBPFMON_OTLPFIELD_H
 #define EBPFMON_OTLPFIELD_H
 
@@ -7,19 +7,20 @@
 
 #include "export/shared/jsonGen.h"
 
-/* A 64-bit integer as a text, since JavaScript's numbers have 53 bits. */
+/* Adds a 64-bit integer as a text, because numbers of JavaScript have 53 bits. */
 void ebpfMonOtlpAddInteger64(ebpfMonJson *json, const char *key, uint64_t number);
 
-/* A number. What is not finite is a text, by the words of protobuf's JSON mapping. "digits": see jsonGen.h. */
+/* Adds a number. NaN and infinities are texts, with the words of protobuf's JSON mapping. "digits": see jsonGen.h. */
 void ebpfMonOtlpAddDouble(ebpfMonJson *json, const char *key, const char *digits, double number);
 
-/* "size" bytes as 2 * size hexadecimal digits and a NUL. */
+/* Writes "size" bytes as 2 * size hexadecimal digits and a NUL. */
 void ebpfMonOtlpWriteHex(const uint8_t *id, unsigned size, char *digits);
 
-/* The id of a trace or span (at most 16 bytes); nothing when it is all 0. */
+/* Adds the id of a trace or span (at most 16 bytes). Adds nothing if it is all 0. */
 void ebpfMonOtlpAddId(ebpfMonJson *json, const char *key, const uint8_t *id, unsigned size);
 
-/* Elements of a list of attributes (common.proto, KeyValue). A text that is empty adds nothing, AddAnyText excepted. */
+/* Add an element to a list of attributes (common.proto, KeyValue). An empty text adds nothing, except with
+ * AddAnyTextAttribute. */
 void ebpfMonOtlpAddTextAttribute(ebpfMonJson *json, const char *key, const char *value);
 void ebpfMonOtlpAddAnyTextAttribute(ebpfMonJson *json, const char *key, const char *value);
 void ebpfMonOtlpAddIntegerAttribute(ebpfMonJson *json, const char *key, int64_t value);

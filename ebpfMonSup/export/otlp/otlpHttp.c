@@ -10,20 +10,20 @@
 #include "export/otlp/otlpHttp.h"
 
 #define CONNECT_MOST 5000L /* ms */
-#define RETRY_MOST   300.0 /* s: the longest pause that a server may ask for */
+#define RETRY_MOST   300.0 /* s; the longest pause that a server may request */
 
 typedef struct {
     CURL *easy;
     struct curl_slist *headers;
     int   busy;
     ebpfMonHttpResult result;
-} transfer;
+} signalTransfer;
 
 struct ebpfMonOtlpHttp {
     CURLM *multi;
     ebpfMonHttpDone done;
     void  *arg;
-    transfer of[ebpfMonOtlpSignals];
+    signalTransfer of[ebpfMonOtlpSignals];
 };
 
 ebpfMonOtlpHttp *ebpfMonOtlpHttpNew(ebpfMonHttpDone done, void *arg)
@@ -44,7 +44,7 @@ ebpfMonOtlpHttp *ebpfMonOtlpHttpNew(ebpfMonHttpDone done, void *arg)
 
 void ebpfMonOtlpHttpAbort(ebpfMonOtlpHttp *h, ebpfMonOtlpSignal signal)
 {
-    transfer *t = &h->of[signal];
+    signalTransfer *t = &h->of[signal];
 
     if (t->busy)
         curl_multi_remove_handle(h->multi, t->easy);
@@ -53,7 +53,7 @@ void ebpfMonOtlpHttpAbort(ebpfMonOtlpHttp *h, ebpfMonOtlpSignal signal)
 
 static void freeTransfer(ebpfMonOtlpHttp *h, ebpfMonOtlpSignal signal)
 {
-    transfer *t = &h->of[signal];
+    signalTransfer *t = &h->of[signal];
 
     ebpfMonOtlpHttpAbort(h, signal);
     if (t->easy)
@@ -71,8 +71,8 @@ void ebpfMonOtlpHttpFree(ebpfMonOtlpHttp *h)
     free(h);
 }
 
-/* Accepts a body of any length, and keeps its beginning. */
-static size_t receive(char *data, size_t one, size_t n, void *user)
+/* Accepts an answer of any length, and keeps its begin. */
+static size_t receiveAnswer(char *data, size_t one, size_t n, void *user)
 {
     ebpfMonHttpResult *r = user;
     size_t room = sizeof(r->answer) - 1 - r->answerLen, len = one * n < room ? one * n : room;
@@ -106,15 +106,15 @@ static int addHeader(struct curl_slist **list, const char *line)
     return 0;
 }
 
-static int setHeaders(transfer *t, const ebpfMonOtlpPairs *pairs)
+static int setHeaders(signalTransfer *t, const ebpfMonOtlpPairs *pairs)
 {
     char line[sizeof(pairs->text) + 4];
     const char *key = NULL, *value;
     int bad = addHeader(&t->headers, "Content-Type: application/json") ||
-              addHeader(&t->headers, "Expect:"); /* does not wait for "100 Continue" */
+              addHeader(&t->headers, "Expect:"); /* do not wait for "100 Continue" */
 
     while (!bad && (key = ebpfMonOtlpPairsGetNext(pairs, key, &value))) {
-        /* ";": libcurl sends the header although it is empty */
+        /* with ";" libcurl sends a header that is empty */
         snprintf(line, sizeof(line), value[0] ? "%s: %s" : "%s;", key, value);
         bad = addHeader(&t->headers, line);
     }
@@ -123,7 +123,7 @@ static int setHeaders(transfer *t, const ebpfMonOtlpPairs *pairs)
 
 int ebpfMonOtlpHttpSetTarget(ebpfMonOtlpHttp *h, ebpfMonOtlpSignal signal, const ebpfMonOtlpTarget *target)
 {
-    transfer *t = &h->of[signal];
+    signalTransfer *t = &h->of[signal];
 
     freeTransfer(h, signal);
     if (!target->url[0])
@@ -137,11 +137,11 @@ int ebpfMonOtlpHttpSetTarget(ebpfMonOtlpHttp *h, ebpfMonOtlpSignal signal, const
     curl_easy_setopt(t->easy, CURLOPT_USERAGENT, "ebpfMon");
     curl_easy_setopt(t->easy, CURLOPT_POST, 1L);
     curl_easy_setopt(t->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    curl_easy_setopt(t->easy, CURLOPT_NOSIGNAL, 1L); /* other threads have signals of their own */
-    curl_easy_setopt(t->easy, CURLOPT_FOLLOWLOCATION, 0L); /* puts and headers go to the configured address only */
+    curl_easy_setopt(t->easy, CURLOPT_NOSIGNAL, 1L); /* libcurl must not use signals, because other threads do */
+    curl_easy_setopt(t->easy, CURLOPT_FOLLOWLOCATION, 0L); /* puts and headers must go only to the configured address */
     curl_easy_setopt(t->easy, CURLOPT_TIMEOUT_MS, (long)(target->timeout * 1000));
     curl_easy_setopt(t->easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MOST);
-    curl_easy_setopt(t->easy, CURLOPT_WRITEFUNCTION, receive);
+    curl_easy_setopt(t->easy, CURLOPT_WRITEFUNCTION, receiveAnswer);
     curl_easy_setopt(t->easy, CURLOPT_WRITEDATA, &t->result);
     curl_easy_setopt(t->easy, CURLOPT_PRIVATE, (char *)(uintptr_t)signal);
 #if LIBCURL_VERSION_NUM >= 0x075500
@@ -150,7 +150,7 @@ int ebpfMonOtlpHttpSetTarget(ebpfMonOtlpHttp *h, ebpfMonOtlpSignal signal, const
     curl_easy_setopt(t->easy, CURLOPT_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
 #endif
 #if LIBCURL_VERSION_NUM >= 0x075700
-    curl_easy_setopt(t->easy, CURLOPT_QUICK_EXIT, 1L); /* a name server that hangs does not delay our end */
+    curl_easy_setopt(t->easy, CURLOPT_QUICK_EXIT, 1L); /* a name server that hangs must not delay our end */
 #endif
     if (isLoopback(target->url))
         curl_easy_setopt(t->easy, CURLOPT_PROXY, "");
@@ -159,7 +159,7 @@ int ebpfMonOtlpHttpSetTarget(ebpfMonOtlpHttp *h, ebpfMonOtlpSignal signal, const
 
 int ebpfMonOtlpHttpPost(ebpfMonOtlpHttp *h, ebpfMonOtlpSignal signal, const char *body, size_t len)
 {
-    transfer *t = &h->of[signal];
+    signalTransfer *t = &h->of[signal];
 
     if (!t->easy || t->busy)
         return -1;
@@ -172,7 +172,7 @@ int ebpfMonOtlpHttpPost(ebpfMonOtlpHttp *h, ebpfMonOtlpSignal signal, const char
     return 0;
 }
 
-/* What to do about a status that means failure. */
+/* What to do about a status of failure. */
 static const char *getAdvice(long status)
 {
     switch (status) {
@@ -188,7 +188,7 @@ static const char *getAdvice(long status)
     }
 }
 
-/* What to do when there was no answer. */
+/* What to do if there was no answer. */
 static const char *getFailureAdvice(CURLcode code)
 {
     switch (code) {
@@ -207,7 +207,7 @@ static const char *getFailureAdvice(CURLcode code)
     }
 }
 
-static void setOutcome(transfer *t, CURLcode code)
+static void setOutcome(signalTransfer *t, CURLcode code)
 {
     ebpfMonHttpResult *r = &t->result;
     curl_off_t after = 0;

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests of OTLP over HTTP, by libcurl: one at a time for each signal. One thread; any thread may wake it. */
+/* Makes the requests of OTLP over HTTP, with libcurl: one at a time for each signal. One thread; any thread may wake
+ * it. */
 #ifndef EBPFMON_OTLPHTTP_H
 #define EBPFMON_OTLPHTTP_H
 
 #include "export/otlp/otlpConf.h"
 
-#define EBPFMON_OTLP_ANSWER 4096 /* bytes that are kept of an answer */
+#define EBPFMON_OTLP_ANSWER 4096 /* bytes of an answer that are kept */
 
-/* Specification, protocol/otlp.md, "OTLP/HTTP Response". */
+/* See the specification, protocol/otlp.md, "OTLP/HTTP Response". */
 typedef enum {
     ebpfMonHttpAccepted,
-    ebpfMonHttpAgain,   /* no answer, none of HTTP, or 429, 502, 503, 504 */
-    ebpfMonHttpRefused  /* any other: the same would be refused again */
+    ebpfMonHttpAgain,   /* no answer, or none of HTTP, or status 429, 502, 503, 504: try again */
+    ebpfMonHttpRefused  /* any other status: the same request would be refused again */
 } ebpfMonHttpOutcome;
 
 typedef struct {
     ebpfMonHttpOutcome outcome;
-    double retryAfter;  /* s, 0: the server did not say */
+    double retryAfter;  /* s after which the server wants the next try; 0: it did not tell */
     char   why[192];    /* what is wrong, and what to do */
     char   answer[EBPFMON_OTLP_ANSWER];
     size_t answerLen;
@@ -25,22 +26,23 @@ typedef struct {
 typedef struct ebpfMonOtlpHttp ebpfMonOtlpHttp;
 typedef void (*ebpfMonHttpDone)(void *arg, ebpfMonOtlpSignal signal, const ebpfMonHttpResult *result);
 
-/* done: gets the result of each request. NULL without memory. */
+/* "done" receives the result of each request. NULL: no memory. */
 ebpfMonOtlpHttp *ebpfMonOtlpHttpNew(ebpfMonHttpDone done, void *arg);
 void ebpfMonOtlpHttpFree(ebpfMonOtlpHttp *http);
 
-/* Where the requests of this signal go from now on; a request under way is given up. 0, or -1 without memory. */
+/* Sets the target for the requests of this signal. A request that is not done is aborted. 0, or -1: no memory. */
 int ebpfMonOtlpHttpSetTarget(ebpfMonOtlpHttp *http, ebpfMonOtlpSignal signal, const ebpfMonOtlpTarget *target);
 
-/* The body must stay until "done" is called for it. 0, or -1 without memory: nothing is sent then. */
+/* Begins a request. "body" stays the caller's, and must not change until "done" is called. 0, or -1: no memory, and
+ * nothing is sent. */
 int ebpfMonOtlpHttpPost(ebpfMonOtlpHttp *http, ebpfMonOtlpSignal signal, const char *body, size_t len);
-/* Gives a request under way up; "done" is not called for it. */
+/* Aborts a request; "done" is not called for it. */
 void ebpfMonOtlpHttpAbort(ebpfMonOtlpHttp *http, ebpfMonOtlpSignal signal);
 
-/* Sends and receives for so long; returns earlier when a request is done, or when it is woken. Calls "done". */
+/* Sends and receives for "seconds" at most. Returns earlier if a request is done, or if it is woken. Calls "done". */
 void ebpfMonOtlpHttpWait(ebpfMonOtlpHttp *http, double seconds);
 
-/* Any thread. */
+/* Wakes the thread that waits. Any thread. */
 void ebpfMonOtlpHttpWake(ebpfMonOtlpHttp *http);
 
 #endif

@@ -45,8 +45,8 @@ void ebpfMonOtlpItemOpenPoint(ebpfMonOtlpItems *m, uint64_t since)
     m->points++;
 }
 
-/* Counts as JSON numbers, which protobuf's JSON mapping accepts for 64 bits as well as strings: receivers in Rust
- * silently drop the point otherwise (open-telemetry/opentelemetry-rust issues 2487 and 3527). */
+/* Counts are numbers of JSON. For 64 bits, protobuf's JSON mapping accepts numbers as well as strings. But receivers in
+ * Rust drop the point without a message if it is a string (open-telemetry/opentelemetry-rust issues 2487 and 3527). */
 void ebpfMonOtlpItemAddCount(ebpfMonOtlpItems *m, const char *key, uint64_t count)
 {
     ebpfMonJsonAddInteger(m->j, key, (long long)count);
@@ -73,7 +73,7 @@ void ebpfMonOtlpItemClose(ebpfMonOtlpItems *m)
     endItem(m);
 }
 
-/* A new series counts from the first numbers on: at that time its count was 0. */
+/* A new series counts since the first numbers: at that time its count was 0. */
 uint64_t ebpfMonOtlpItemGetSince(ebpfMonOtlpItems *m, const char *metric, const char *key, const char *more, uint64_t value)
 {
     enum { PROBES = 16 };
@@ -90,7 +90,7 @@ uint64_t ebpfMonOtlpItemGetSince(ebpfMonOtlpItems *m, const char *metric, const 
             s = at;
             break;
         }
-        /* a free place, else the one that was not used for longest */
+        /* a free place, or the one that was not used for the longest time */
         if (!s || (s->hash && (!at->hash || at->seen < s->seen)))
             s = at;
     }

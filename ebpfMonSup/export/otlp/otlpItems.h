@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Metrics and their points, one behind the other in a text. Private to otlpMetrics.c and otlpQueries.c. One thread. */
+/* Writes metrics with their points, one after the other, into a text. Private to otlpMetrics.c and otlpQueries.c. One
+ * thread. */
 #ifndef EBPFMON_OTLPITEMS_H
 #define EBPFMON_OTLPITEMS_H
 
@@ -7,7 +8,7 @@
 #include "export/otlp/otlpNumbers.h"
 #include "export/shared/jsonGen.h"
 
-#define EBPFMON_OTLP_CUMULATIVE 2 /* AggregationTemporality of metrics.proto */
+#define EBPFMON_OTLP_CUMULATIVE 2 /* "cumulative" of AggregationTemporality in metrics.proto */
 
 typedef struct {
     ebpfMonJson *j;
@@ -16,21 +17,21 @@ typedef struct {
     ebpfMonOtlpSinces *starts;
     char  *buf;
     size_t size, len;
-    int    cut;      /* it does not fit */
+    int    cut;      /* nonzero: something did not fit */
     unsigned points;
 } ebpfMonOtlpItems;
 
-/* A metric. 0, or -1: it does not fit. Then its kind, its points, and the end. */
+/* Begin a metric; then open its kind, add its points, and close it. Begin: 0, or -1: it does not fit. */
 int ebpfMonOtlpItemBegin(ebpfMonOtlpItems *items, const char *name, const char *unit, const char *description);
 void ebpfMonOtlpItemOpenGauge(ebpfMonOtlpItems *items);
 void ebpfMonOtlpItemOpenSum(ebpfMonOtlpItems *items, int isMonotonic);
 void ebpfMonOtlpItemClose(ebpfMonOtlpItems *items);
 
-/* A point is an object of JSON, which the caller closes. "since": ns since 1970, 0: of a gauge. */
+/* Open a point, an object of JSON which the caller closes. "since": ns since 1970; 0: the point of a gauge. */
 void ebpfMonOtlpItemOpenPoint(ebpfMonOtlpItems *items, uint64_t since);
 void ebpfMonOtlpItemAddCount(ebpfMonOtlpItems *items, const char *key, uint64_t count);
 
-/* Since when a series counts: one of those that come and go, by three texts. */
+/* Returns the time (ns since 1970) since which a series counts. Series come and go; three texts identify one. */
 uint64_t ebpfMonOtlpItemGetSince(ebpfMonOtlpItems *items, const char *metric, const char *key, const char *more,
                                  uint64_t value);
 

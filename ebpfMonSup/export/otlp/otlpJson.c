@@ -18,7 +18,7 @@
 #define WARN  13
 #define ERROR 17
 
-/* "peer": "ADDRESS:PORT" */
+/* "peer": "ADDRESS:PORT". */
 static void addAddressAttributes(ebpfMonJson *j, const char *whose, const char *peer)
 {
     char key[32], address[EBPFMON_ADDRESS_SIZE];
@@ -45,7 +45,7 @@ static void addScope(ebpfMonJson *j)
     ebpfMonJsonCloseObject(j);
 }
 
-/* Attributes of a resource that the monitor sets. */
+/* the attributes of a resource that the monitor sets */
 enum { ownName, ownVersion, ownInstance, ownHost, ownCount };
 
 static const char *const ownKeys[ownCount] = {"service.name", "service.version", "service.instance.id", "host.name"};
@@ -60,8 +60,8 @@ static unsigned findOwnKey(const char *key)
 }
 
 /*
- * service: NULL is the monitor. service.instance.id distinguishes two monitors of one host, and one run of an IOC from
- * the next. What the user sets for the monitor (its version and instance) is left out of an IOC's resource.
+ * "service" NULL: the monitor. service.instance.id tells two monitors of one host apart, and two runs of an IOC. The
+ * version and the instance that the user set for the monitor are not in the resource of an IOC.
  */
 static void addResource(ebpfMonJson *j, const ebpfMonOtlpConf *conf, const ebpfMonSpanService *service)
 {
@@ -129,7 +129,7 @@ static void addPutAttributes(ebpfMonJson *j, const ebpfMonPut *put)
     ebpfMonOtlpAddTextAttribute(j, "epics.pv", put->pv);
     ebpfMonOtlpAddTextAttribute(j, "epics.channel", put->channel);
     ebpfMonOtlpAddTextAttribute(j, "epics.ioc", put->ioc);
-    /* always a text: backends give one name one type */
+    /* always a text, because a backend has one type for a name */
     ebpfMonOtlpAddAnyTextAttribute(j, "epics.value", put->val);
     if (put->isNumber)
         ebpfMonOtlpAddDoubleAttribute(j, "epics.value_number", put->val, put->number);
@@ -268,11 +268,11 @@ typedef struct {
     uint64_t rejected;
     char *why;
     size_t size;
-} answer;
+} parsedAnswer;
 
 static int onKey(void *context, const unsigned char *key, size_t len)
 {
-    answer *a = context;
+    parsedAnswer *a = context;
 
     a->next = len > 8 && strncmp((const char *)key, "rejected", 8) == 0 ? count :
               len == 12 && strncmp((const char *)key, "errorMessage", 12) == 0 ? message : nothing;
@@ -281,7 +281,7 @@ static int onKey(void *context, const unsigned char *key, size_t len)
 
 static int onText(void *context, const unsigned char *value, size_t len)
 {
-    answer *a = context;
+    parsedAnswer *a = context;
     char word[256];
 
     snprintf(word, sizeof(word), "%.*s", len < 255 ? (int)len : 255, (const char *)value);
@@ -295,7 +295,7 @@ static int onText(void *context, const unsigned char *value, size_t len)
 
 static int onInteger(void *context, long long value)
 {
-    answer *a = context;
+    parsedAnswer *a = context;
 
     if (a->next == count && value > 0)
         a->rejected = (uint64_t)value;
@@ -308,7 +308,7 @@ uint64_t ebpfMonOtlpReadRejected(const char *body, size_t len, char *why, size_t
     static const yajl_callbacks callbacks = {
         .yajl_integer = onInteger, .yajl_string = onText, .yajl_map_key = onKey,
     };
-    answer a = {.why = why, .size = size};
+    parsedAnswer a = {.why = why, .size = size};
     yajl_handle parser = yajl_alloc(&callbacks, NULL, &a);
 
     why[0] = 0;
@@ -316,7 +316,7 @@ uint64_t ebpfMonOtlpReadRejected(const char *body, size_t len, char *why, size_t
         return 0;
     if (yajl_parse(parser, (const unsigned char *)body, len) != yajl_status_ok ||
         yajl_complete_parse(parser) != yajl_status_ok)
-        a.rejected = 0; /* no JSON: the HTTP status says that it accepted */
+        a.rejected = 0; /* it is no JSON; but the HTTP status tells that all was accepted */
     yajl_free(parser);
     return a.rejected;
 }

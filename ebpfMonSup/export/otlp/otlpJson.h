@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * OTLP in its JSON encoding (opentelemetry-proto; specification, protocol/otlp.md "JSON Protobuf Encoding": 64-bit
- * integers are strings, enums numbers, ids hexadecimal). documentation/otlp.md says what stands in each request.
- * otlpMetrics.h has the metrics. The functions that write return the length, no terminator; 0: too long, or no memory.
+ * Writes OTLP in its JSON encoding (opentelemetry-proto; specification, protocol/otlp.md "JSON Protobuf Encoding":
+ * 64-bit integers are strings, enums are numbers, ids are hexadecimal). documentation/otlp.md tells what is in each
+ * request. Metrics are in otlpMetrics.h. The functions that write return the length, without a terminator; 0: too long,
+ * or no memory. One thread uses a generator.
  */
 #ifndef EBPFMON_OTLPJSON_H
 #define EBPFMON_OTLPJSON_H
@@ -15,26 +16,28 @@
 #include "export/shared/jsonGen.h"
 #include "model/put.h"
 
-/* The scope of all that the monitor sends. */
+/* the scope of everything that the monitor sends */
 #define EBPFMON_OTLP_SCOPE "ebpfMon"
 
-/* A request is its head, items with commas between, its tail. */
+/* A request consists of its head, its items with commas between them, and its tail. */
 size_t ebpfMonOtlpWriteHead(ebpfMonJson *json, ebpfMonOtlpSignal signal, const ebpfMonOtlpConf *conf, char *buf,
                             size_t size);
 const char *ebpfMonOtlpGetTail(ebpfMonOtlpSignal signal);
 
-/* A put. Its "who" and "origin" are used, too, for the body. observed: ns since 1970, when the record was made. */
+/* Writes a put. Its members "who" and "origin" are used for the body, too. "observed": ns since 1970 at which the
+ * record was made. */
 size_t ebpfMonOtlpWriteLogRecord(ebpfMonJson *json, const ebpfMonPut *put, uint64_t observed, char *buf, size_t size);
 
-/* Spans of several services can stand in one request: behind the request's head the head of a service, spans with
- * commas between, the service's tail, a comma, the next service's head, and so on. The tail of the request ends the
- * last service, too. */
+/* A request may contain spans of several services. After the head of the request come: the head of a service, its spans
+ * with commas between them, the tail of the service, a comma, the head of the next service, and so on. The tail of the
+ * request also ends the last service. */
 #define EBPFMON_OTLP_SERVICE_TAIL "]}]}"
 size_t ebpfMonOtlpWriteServiceHead(ebpfMonJson *json, const ebpfMonSpanService *service, const ebpfMonOtlpConf *conf,
                                    char *buf, size_t size);
 size_t ebpfMonOtlpWriteSpan(ebpfMonJson *json, const ebpfMonSpan *span, char *buf, size_t size);
 
-/* Reads the answer to an accepted request: how many of its items were refused all the same, and why. */
+/* Reads the answer to an accepted request. Returns how many of its items were refused nevertheless; "why" gets the
+ * reason. */
 uint64_t ebpfMonOtlpReadRejected(const char *answer, size_t len, char *why, size_t size);
 
 #endif

@@ -6,7 +6,7 @@
 #include "export/otlp/otlpMetrics.h"
 #include "export/otlp/otlpQueries.h"
 
-/* What is published has the units that people read; metrics have base units (semantic conventions, "Instrument
+/* Published values have the units that people read; metrics have base units (semantic conventions, "Instrument
  * units"). */
 #define SECONDS(us)       ((us) / 1e6)
 #define FRACTION(percent) ((percent) / 100)
@@ -62,7 +62,7 @@ static void addSum(ebpfMonOtlpItems *m, const char *name, const char *unit, cons
     ebpfMonOtlpItemClose(m);
 }
 
-/* By IOC. */
+/* Adds the point of one IOC. */
 static void addIocPoint(ebpfMonOtlpItems *m, const char *metric, const char *ioc, uint64_t value)
 {
     ebpfMonOtlpItemOpenPoint(m, ebpfMonOtlpItemGetSince(m, metric, ioc, "", value));
@@ -184,7 +184,7 @@ static double getMemory(const ebpfMonOtlpProcess *p)
     return BYTES(p->mem);
 }
 
-/* What somebody has to act on, of the whole host: alert rules need no more. */
+/* Adds the numbers of the whole host on which somebody may have to act: alert rules need no more. */
 static void addHealth(ebpfMonOtlpItems *m)
 {
     const ebpfMonOtlpNumbers *n = m->n;
@@ -202,7 +202,8 @@ static void addHealth(ebpfMonOtlpItems *m)
     addGauge(m, "ebpfmon.state", "{state}", "0 starting, 1 running, 2 degraded, 3 failed", n->state);
 }
 
-/* The time as a number and an empty list: else receivers in Rust drop the whole histogram, as "number" says. */
+/* The time is a number, and the list is there even if it is empty: otherwise receivers in Rust drop the whole histogram
+ * (see ebpfMonOtlpItemAddCount). */
 static void addExemplar(ebpfMonOtlpItems *m, const char *ioc, const char *root)
 {
     const ebpfMonExemplar *e = ebpfMonExemplarFind(m->exemplars, ioc, root, m->n->counted);
@@ -226,7 +227,8 @@ static uint64_t getCount(double value)
     return value > 0 ? (uint64_t)value : 0;
 }
 
-/* What is published has lower edges; a bucket of OTLP ends with the bound of its number, and the last one has none. */
+/* Published buckets have lower edges. A bucket of OTLP ends with the bound of the same index, and the last one has no
+ * bound. */
 static void addHistogram(ebpfMonOtlpItems *m, const double *hist)
 {
     uint64_t total = 0;
@@ -246,7 +248,8 @@ static void addHistogram(ebpfMonOtlpItems *m, const double *hist)
 
 static int openHistograms(ebpfMonOtlpItems *m, const char *name, const char *description)
 {
-    if (!(m->n->edge[EBPFMON_HIST_MAX - 1] > 0) || ebpfMonOtlpItemBegin(m, name, "s", description)) /* nothing was ranked yet */
+    /* without an edge no histogram was made yet */
+    if (!(m->n->edge[EBPFMON_HIST_MAX - 1] > 0) || ebpfMonOtlpItemBegin(m, name, "s", description))
         return -1;
     ebpfMonJsonOpenObject(m->j, "histogram");
     ebpfMonJsonAddInteger(m->j, "aggregationTemporality", EBPFMON_OTLP_CUMULATIVE);

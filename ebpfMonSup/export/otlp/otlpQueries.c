@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Each query has metrics of its own, epics.query.NAME.…, because each has a unit of its own. The keys are attributes: by
- * their names in the semantic conventions where they have one. Each different row is a time series in the receiver,
- * so a query says how many ("metrics"), and all together have EBPFMON_OTLP_QUERY_ROWS.
+ * Each query has metrics of its own, epics.query.NAME.…, because each has its own unit. The keys are attributes, with
+ * their names in the semantic conventions if they have one. In the receiver, each different row becomes a time series.
+ * So a query tells how many rows are sent ("metrics"), and all queries together have EBPFMON_OTLP_QUERY_ROWS.
  */
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +11,8 @@
 #include "export/otlp/otlpField.h"
 #include "export/otlp/otlpQueries.h"
 
-/* Base units (semantic conventions, "Instrument units"). Other units go as the query has them. */
+/* Base units (semantic conventions, "Instrument units"). A unit that is not in this table is sent as the query has
+ * it. */
 static const struct { const char *unit, *base; double factor; } units[] = {
     { "ns", "s", 1e-9 }, { "us", "s", 1e-6 }, { "ms", "s", 1e-3 }, { "kB", "By", 1e3 }, { "MB", "By", 1e6 },
     { "B", "By", 1 }, { "%", "1", 1e-2 }, { "", "1", 1 },
@@ -66,7 +67,7 @@ static void addAttributes(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q, const 
         for (unsigned i = 0; i < sizeof(attributes) / sizeof(attributes[0]); i++)
             if (strcmp(attributes[i].key, q->keyName[k]) == 0)
                 strcpy(name, attributes[i].attribute);
-        for (unsigned i = 0; i < k; i++) /* two keys of one name: {"arg": 1, "at": [0]} and {"arg": 1, "at": [8]} */
+        for (unsigned i = 0; i < k; i++) /* two keys may have the same name: */
             if (strcmp(q->keyName[i], q->keyName[k]) == 0)
                 snprintf(name, sizeof(name), "epics.query.%s.%u", q->keyName[k], k + 1);
         ebpfMonOtlpAddAnyTextAttribute(m->j, name, row->key[k]);
@@ -74,7 +75,7 @@ static void addAttributes(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q, const 
     ebpfMonJsonCloseList(m->j);
 }
 
-/* Since when this row counts. A query that was started again counts from 0. */
+/* Returns the time since which this row counts. A query that was started again counts from 0. */
 static uint64_t getSince(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q, const ebpfMonQueryRow *row)
 {
     char keys[sizeof(row->key) + 4] = "";
@@ -87,10 +88,10 @@ static uint64_t getSince(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q, const e
 typedef struct {
     const char *part, *description;
     int isSum;
-    size_t member; /* of ebpfMonQueryRow */
-} Metric;
+    size_t member; /* offset in ebpfMonQueryRow */
+} valueMetric;
 
-static void addValues(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q, const Metric *metric)
+static void addValues(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q, const valueMetric *metric)
 {
     const char *unit = q->unit;
     char name[EBPFMON_QUERY_NAME_SIZE + 24];
@@ -123,9 +124,9 @@ static void addValues(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q, const Metr
 
 static void addQuery(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q)
 {
-    static const Metric sum = { "sum", "The sum of the value", 1, offsetof(ebpfMonQueryRow, sum) };
-    static const Metric most = { "max", "The greatest value", 0, offsetof(ebpfMonQueryRow, max) };
-    static const Metric late = { "p99", "The 99th percentile of the value", 0, offsetof(ebpfMonQueryRow, p99) };
+    static const valueMetric sum = { "sum", "The sum of the value", 1, offsetof(ebpfMonQueryRow, sum) };
+    static const valueMetric most = { "max", "The greatest value", 0, offsetof(ebpfMonQueryRow, max) };
+    static const valueMetric late = { "p99", "The 99th percentile of the value", 0, offsetof(ebpfMonQueryRow, p99) };
     char name[EBPFMON_QUERY_NAME_SIZE + 24];
 
     snprintf(name, sizeof(name), "epics.query.%s.events", q->name);

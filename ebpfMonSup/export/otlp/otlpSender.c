@@ -51,7 +51,7 @@ static void clearBatch(ebpfMonOtlpSender *s)
     s->closed = s->inFlight = 0;
 }
 
-/* The next record, of the chunk, then of the queue. Nonzero when there was one. */
+/* Gets the next record, from the chunk, or from the queue. Nonzero: there was one. */
 static int getNext(ebpfMonOtlpSender *s, const uint8_t **record, size_t *len)
 {
     if (s->at >= s->have) {
@@ -76,12 +76,12 @@ void ebpfMonOtlpSenderDiscard(ebpfMonOtlpSender *s, ebpfMonOtlpHttp *http)
         ebpfMonOtlpHttpAbort(http, s->signal);
     while (s->chunk && getNext(s, &record, &len))
         n++;
-    if (s->queue) /* values of metrics are no loss: the next ones include them */
+    if (s->queue) /* metrics are no loss, because the next values include them */
         addLost(s, ebpfMonOtlpGaveUp, n);
     clearBatch(s);
 }
 
-/* The URL without user and password: not everybody who reads our logs may know these. */
+/* Copies the URL without user and password, because not everybody who reads our logs may know these. */
 static void copyWithoutPassword(char *dst, size_t size, const char *url)
 {
     const char *host = strstr(url, "://"), *at;
@@ -109,7 +109,7 @@ void ebpfMonOtlpSenderSetTarget(ebpfMonOtlpSender *s, ebpfMonOtlpHttp *http, con
         ebpfMonOtlpSenderDiscard(s, http);
 }
 
-/* Nonzero when the head does not fit. */
+/* Nonzero: the head does not fit. */
 static int beginBatch(ebpfMonOtlpSender *s, const ebpfMonOtlpConf *conf, double now)
 {
     clearBatch(s);
@@ -118,11 +118,11 @@ static int beginBatch(ebpfMonOtlpSender *s, const ebpfMonOtlpConf *conf, double 
     return !s->len;
 }
 
-/* Appends at "to", with a comma before it if "more". Returns the length; 0: it does not fit. */
+/* Appends a put at "to", with a comma before it if "more" is 1. Returns the length; 0: it does not fit. */
 static size_t addPut(ebpfMonOtlpSender *s, const uint8_t *record, size_t len, char *to, int more)
 {
     ebpfMonPut *put = &s->put;
-    const char *who = (const char *)record; /* "who" and "origin" stand before the packed put */
+    const char *who = (const char *)record; /* "who" and "origin" are before the packed put */
     size_t whoLen = strlen(who) + 1, n;
 
     ebpfMonPutUnpack(record + whoLen + strlen(who + whoLen) + 1, len - whoLen - strlen(who + whoLen) - 1, put);
@@ -173,7 +173,8 @@ void ebpfMonOtlpSenderReadQueue(ebpfMonOtlpSender *s, const ebpfMonOtlpConf *con
         if (s->signal == ebpfMonOtlpLogs) {
             n = addPut(s, record, len, s->text + s->len, s->items > 0);
         } else {
-            memset(&span->service, 0, sizeof(span->service)); /* so that equal ones are equal in all bytes */
+            memset(&span->service, 0, sizeof(span->service)); /* clears the unused bytes, so that equal services are
+                                                               * equal in all bytes */
             ebpfMonSpanUnpack(record, span);
             n = addSpan(s, conf, span, s->text + s->len);
         }
@@ -243,7 +244,8 @@ static void noteAccepted(ebpfMonOtlpSender *s, const ebpfMonHttpResult *r, doubl
     clearBatch(s);
 }
 
-/* 0 … 1, different in each monitor: monitors that lost their collector together do not come back together. */
+/* Returns a number from 0 to 1, which is different in each monitor: monitors that lost their collector together must
+ * not come back together. */
 static double getChance(ebpfMonOtlpSender *s)
 {
     uint64_t now = ebpfMonClockReal();

@@ -8,8 +8,8 @@
 #include "export/otlp/otlpThread.h"
 
 #define PUBLISH_EVERY  1.0  /* s */
-#define QUEUE_FULL_FOR 10.0 /* s that the state says that the queue was full */
-#define SMOOTH         0.3  /* of the last second in OTLP_RATE */
+#define QUEUE_FULL_FOR 10.0 /* s; for so long the state tells that the queue was full */
+#define SMOOTH         0.3  /* weight of the last second in OTLP_RATE */
 
 void ebpfMonOtlpPublish(const ebpfMonOtlpShown *shown)
 {
@@ -26,7 +26,8 @@ void ebpfMonOtlpPublish(const ebpfMonOtlpShown *shown)
     ebpfMonPublishedNotify(ebpfMonGroupOtlp);
 }
 
-/* Items a second. A call that comes early, because the state has changed, gets the rate of the call before. */
+/* Returns the items per second. A call that comes early, because the state has changed, gets the rate of the last
+ * call. */
 static double getRate(ebpfMonOtlpOwn *own, uint64_t sent, double now)
 {
     double seconds = now - own->rate.at;
@@ -41,7 +42,7 @@ static double getRate(ebpfMonOtlpOwn *own, uint64_t sent, double now)
     return own->rate.rate;
 }
 
-/* Takes the counts of the senders. Returns how many items the queues have dropped since the last time. */
+/* Copies the counts of the senders. Returns how many items the queues have dropped since the last call. */
 static uint64_t takeCounts(ebpfMonOtlp *o, uint64_t *sent, uint64_t *lost, double *peak)
 {
     uint64_t full = 0, fullBefore = 0;
@@ -65,7 +66,7 @@ static uint64_t takeCounts(ebpfMonOtlp *o, uint64_t *sent, uint64_t *lost, doubl
     return full - fullBefore;
 }
 
-/* How many senders are in trouble; "first": the first of those, and why. */
+/* Counts the senders in trouble. "first": name and reason of the first one; *on: number of senders with a target. */
 static unsigned findTrouble(const ebpfMonOtlpOwn *own, unsigned *on, char *first, size_t size)
 {
     unsigned bad = 0;
@@ -105,8 +106,8 @@ void ebpfMonOtlpPublishState(ebpfMonOtlp *o, double now, int force)
     own->publishAt = now + PUBLISH_EVERY;
     if (takeCounts(o, &sent, &lost, &peak)) {
         if (now >= own->queueFullUntil)
-            errlogSevPrintf(errlogMajor, "ebpfMon: OTLP: the queue is full, some are lost: OTLP_LOST_CNT counts "
-                            "them\n");
+            errlogSevPrintf(errlogMajor, "ebpfMon: OTLP: the queue is full, and items are lost; OTLP_LOST_CNT counts "
+                            "them. Send fewer puts (FILTER_*), or to a faster collector\n");
         own->queueFullUntil = now + QUEUE_FULL_FOR;
     }
     if (bad > 1) {

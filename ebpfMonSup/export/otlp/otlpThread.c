@@ -34,7 +34,7 @@ static void copyHealth(ebpfMonOtlpNumbers *n, const ebpfMonPublished *published)
     }
 }
 
-/* The published numbers, and those of the senders. */
+/* Copies the published numbers and those of the senders. */
 static void readNumbers(ebpfMonOtlpOwn *own)
 {
     ebpfMonOtlpNumbers *n = &own->numbers;
@@ -101,7 +101,7 @@ static void onDone(void *arg, ebpfMonOtlpSignal signal, const ebpfMonHttpResult 
     ebpfMonOtlpSenderFinishRequest(&own->sender[signal], result, &own->conf, own->endBy, ebpfMonClockSeconds());
 }
 
-/* Does what commands have asked for. Nonzero when there was something. */
+/* Does what the commands want. Nonzero: they wanted something. */
 static int applyCommands(ebpfMonOtlp *o)
 {
     ebpfMonOtlpOwn *own = &o->own;
@@ -112,9 +112,10 @@ static int applyCommands(ebpfMonOtlp *o)
     own->generation = o->generation;
     if (changed)
         own->conf = o->wanted;
-    for (unsigned i = 0; i < ebpfMonOtlpSignals && changed; i++) /* a command may be making one just now */
+    for (unsigned i = 0; i < ebpfMonOtlpSignals && changed; i++) /* under the lock, because a command may be making
+                                                                  * one */
         own->sender[i].queue = o->queue[i];
-    if (o->stopping && !own->endBy) { /* one last try of what waits, and the last values */
+    if (o->stopping && !own->endBy) { /* try again to send what waits, and send the last values */
         own->endBy = o->stopBy;
         own->nextMetrics = 0;
         for (unsigned i = 0; i < ebpfMonOtlpSignals; i++)
@@ -132,14 +133,15 @@ static int applyCommands(ebpfMonOtlp *o)
     return changed;
 }
 
-/* Makes batches and requests. Nonzero when nothing waits any more. */
+/* Makes batches and requests. Nonzero: nothing waits any more. */
 static int sendAll(ebpfMonOtlp *o)
 {
     ebpfMonOtlpOwn *own = &o->own;
     double now = ebpfMonClockSeconds();
     int idle = 1;
 
-    for (unsigned i = 0; i < ebpfMonOtlpSignals; i++) /* spans before the metrics whose exemplars they are */
+    for (unsigned i = 0; i < ebpfMonOtlpSignals; i++) /* spans come before the metrics, because they may be exemplars
+                                                       * of these */
         if (own->conf.target[i].url[0])
             ebpfMonOtlpSenderReadQueue(&own->sender[i], &own->conf, now);
     if (own->conf.target[ebpfMonOtlpMetrics].url[0] && now >= own->nextMetrics &&
@@ -156,8 +158,8 @@ static int sendAll(ebpfMonOtlp *o)
     return idle;
 }
 
-/* What still waits is lost. */
-static void finish(ebpfMonOtlp *o)
+/* Ends: what still waits is lost. */
+static void finishSenders(ebpfMonOtlp *o)
 {
     ebpfMonOtlpOwn *own = &o->own;
 
@@ -168,12 +170,12 @@ static void finish(ebpfMonOtlp *o)
         ebpfMonOtlpSenderDiscard(sender, o->http);
         n = ebpfMonOtlpCountsSumLost(&sender->counts) - before;
         if (n)
-            errlogSevPrintf(errlogMajor, "ebpfMon: %s: %" PRIu64 " were not sent before the end\n", sender->out.name,
-                            n);
+            errlogSevPrintf(errlogMajor, "ebpfMon: %s: %" PRIu64 " items were not sent before the end\n",
+                            sender->out.name, n);
         sender->out.trouble = 0;
     }
     memset(&own->conf, 0, sizeof(own->conf));
-    ebpfMonOtlpPublishState(o, ebpfMonClockSeconds(), 1); /* the counts … */
+    ebpfMonOtlpPublishState(o, ebpfMonClockSeconds(), 1); /* publish the counts … */
     own->queueFullUntil = 0;
     ebpfMonOtlpPublishState(o, ebpfMonClockSeconds(), 1); /* … and the state that follows from them */
     for (unsigned i = 0; i < ebpfMonOtlpSignals; i++)
@@ -188,8 +190,8 @@ static void runOtlpThread(ebpfMonWorker *worker, void *arg)
     double wait;
     int changed, idle;
 
-    ebpfMonWorkerWaitsForOthers(worker); /* libcurl may ask the name service */
-    for (;;) { /* "stopping" ends it, which has a time limit with it */
+    ebpfMonWorkerWaitsForOthers(worker); /* libcurl may wait for a name server */
+    for (;;) { /* ends by "stopping", which has a time limit */
         ebpfMonWorkerGiveSign(worker);
         changed = applyCommands(o);
         idle = sendAll(o);
@@ -199,7 +201,7 @@ static void runOtlpThread(ebpfMonWorker *worker, void *arg)
         ebpfMonOtlpHttpWait(o->http, wait < 0 ? 0 : wait < TICK ? wait : TICK);
         ebpfMonOtlpPublishState(o, ebpfMonClockSeconds(), changed);
     }
-    finish(o);
+    finishSenders(o);
     epicsMutexMustLock(o->lock);
     ebpfMonOtlpHttpFree(o->http);
     o->http = NULL;
@@ -208,16 +210,16 @@ static void runOtlpThread(ebpfMonWorker *worker, void *arg)
 
 int ebpfMonOtlpThreadStart(ebpfMonOtlp *o)
 {
-    if (o->worker && ebpfMonWorkerStop(&o->worker, 1.0)) /* it has not ended in time when it was stopped */
+    if (o->worker && ebpfMonWorkerStop(&o->worker, 1.0)) /* when it was stopped, it did not end in time */
         return -1;
     for (unsigned i = 0; i < ebpfMonOtlpSignals; i++)
         if (ebpfMonOtlpSenderAllocate(&o->own.sender[i]))
             return -1;
-    epicsSignalInstallSigPipeIgnore(); /* TLS in libcurl writes to connections that may be closed */
+    epicsSignalInstallSigPipeIgnore(); /* because TLS in libcurl may write to closed connections */
     if (curl_global_init(CURL_GLOBAL_DEFAULT) || !(o->http = ebpfMonOtlpHttpNew(onDone, o)))
         return -1;
     o->stopping = 0;
-    o->own.generation = o->generation - 1; /* so that it applies what is wanted */
+    o->own.generation = o->generation - 1; /* so that the thread applies "wanted" */
     o->own.nextMetrics = 0;
     o->worker = ebpfMonWorkerStart("ebpfMonOtlp", epicsThreadPriorityLow, runOtlpThread, o);
     if (o->worker)

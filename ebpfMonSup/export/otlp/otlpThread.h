@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What commands (otlp.c, any thread) and the thread that sends (otlpThread.c, otlpState.c) share. The thread alone has
- * the senders; commands leave what they want in "wanted", and read "counts".
+ * What commands (otlp.c, any thread) and the thread that sends (otlpThread.c, otlpState.c) share. Only the thread uses
+ * the senders. Commands write what they want to "wanted", and read "counts".
  */
 #ifndef EBPFMON_OTLPTHREAD_H
 #define EBPFMON_OTLPTHREAD_H
@@ -14,48 +14,49 @@
 #include "export/shared/recordQueue.h"
 #include "model/published.h"
 
-/* The thread's own. */
+/* Only for the thread. */
 typedef struct {
-    ebpfMonOtlpConf conf;           /* in force */
-    unsigned generation;            /* of what was wanted: in force */
+    ebpfMonOtlpConf conf;           /* the configuration that applies now */
+    unsigned generation;            /* that of the configuration which applies now */
     ebpfMonOtlpSender sender[ebpfMonOtlpSignals];
     ebpfMonExemplars exemplars;
     ebpfMonOtlpNumbers numbers;
     ebpfMonOtlpSinces sinces;
-    ebpfMonJson json;               /* for the metrics */
+    ebpfMonJson json;               /* writes the metrics */
     char     metrics[EBPFMON_OTLP_METRICS];
-    double   nextMetrics;           /* this and all below: s, monotonic */
-    double   endBy;                 /* 0: it is not to end */
+    double   nextMetrics;           /* s, monotonic; also the times below */
+    double   endBy;                 /* time of the end; 0: it does not end */
     double   publishAt;
-    double   queueFullUntil;        /* so long the state says that the queue was full */
-    int      troubleBefore;         /* as published last */
-    struct { double at, rate; uint64_t sent; } rate; /* items a second, as published last */
+    double   queueFullUntil;        /* until then the state tells that the queue was full */
+    int      troubleBefore;         /* nonzero: there was trouble at the last publication */
+    struct { double at, rate; uint64_t sent; } rate; /* items per second at the last publication */
 } ebpfMonOtlpOwn;
 
 typedef struct ebpfMonOtlp {
-    int active[ebpfMonOtlpSignals]; /* atomic: puts, spans are queued */
-    ebpfMonRecordQueue *queue[ebpfMonOtlpSignals]; /* made under the lock, before "active" is set; then kept */
-    epicsMutexId lock;              /* of what follows, but "own" */
-    unsigned commanded;             /* signals (bits) that a command has set: the environment does not count for them */
+    int active[ebpfMonOtlpSignals]; /* atomic; nonzero: puts or spans are queued */
+    ebpfMonRecordQueue *queue[ebpfMonOtlpSignals]; /* made under the lock, before "active" is set, and then kept */
+    epicsMutexId lock;              /* protects the members below, except "own" */
+    unsigned commanded;             /* signals that a command has set, a bit each; the environment does not apply to
+                                     * them */
     ebpfMonOtlpConf wanted;
-    unsigned generation;            /* of wanted */
-    ebpfMonOtlpHttp *http;          /* for commands: to wake the thread; NULL: it does not run */
+    unsigned generation;            /* changes with "wanted" */
+    ebpfMonOtlpHttp *http;          /* commands use it to wake the thread; NULL: the thread does not run */
     ebpfMonWorker *worker;          /* NULL: there is no thread */
-    int      stopping;              /* the thread is to end, not later than stopBy (s, monotonic) */
+    int      stopping;              /* nonzero: the thread shall end, not later than stopBy (s, monotonic) */
     double   stopBy;
     ebpfMonOtlpCounts counts[ebpfMonOtlpSignals]; /* written by the thread */
-    double   queuePeak;             /* written by the thread: percent */
-    uint64_t lostBase;              /* losses up to the last reset */
+    double   queuePeak;             /* written by the thread; percent */
+    uint64_t lostBase;              /* losses until the last reset */
     ebpfMonOtlpOwn own;
 } ebpfMonOtlp;
 
-/* Under the lock. 0, or -1 without memory, or while an earlier thread still runs. */
+/* Starts the thread, under the lock. 0, or -1: no memory, or an earlier thread still runs. */
 int ebpfMonOtlpThreadStart(ebpfMonOtlp *otlp);
 
-/* State and counts to what is published: once a second, when the state changes, or at once ("force"). The thread. */
+/* Publishes state and counts: once a second, when the state changes, or at once ("force"). Only the thread. */
 void ebpfMonOtlpPublishState(ebpfMonOtlp *otlp, double now, int force);
 
-/* To what is published. Any thread. */
+/* What ebpfMonOtlpPublish publishes. Any thread. */
 typedef struct {
     ebpfMonLogState state;
     const char *why;

@@ -7,9 +7,9 @@
 
 #include "export/otlp/span.h"
 
-/* splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators): an id must differ from all others,
- * but need not be secret, and getrandom for each would cost a system call. One state a thread, so that any thread may
- * make ids without a lock. */
+/* splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators). An id must differ from all others,
+ * but need not be secret, and getrandom() for each id would cost a system call. Each thread has its own state, so any
+ * thread can make ids without a lock. */
 static uint64_t makeRandom(void)
 {
     static _Thread_local uint64_t state;

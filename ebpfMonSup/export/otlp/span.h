@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A span as OpenTelemetry has it (opentelemetry-proto, trace.proto), of fixed size. Set it to 0, fill it in, give it to
- * ebpfMonExportSpan (export/export.h). documentation/otlp.md says which attributes our spans have.
+ * A span of OpenTelemetry (opentelemetry-proto, trace.proto), with a fixed size. Set it to 0, fill it in, and give it
+ * to ebpfMonExportSpan (export/export.h). documentation/otlp.md tells which attributes our spans have. Functions: any
+ * thread.
  */
 #ifndef EBPFMON_SPAN_H
 #define EBPFMON_SPAN_H
@@ -43,16 +44,16 @@ typedef enum {
 typedef struct {
     char key[40];
     ebpfMonSpanType type;
-    int64_t integer; /* a bool too */
+    int64_t integer; /* also a boolean */
     double number;
     char text[256];
 } ebpfMonSpanAttribute;
 
-/* Whose span it is: its resource. The unset (0, empty) is left out. */
+/* The resource of a span. Members that are not set (0, empty) are left out. */
 typedef struct {
-    char     name[64];      /* display name of the IOC; empty: the monitor itself, and the rest does not count */
+    char     name[64];      /* name of the IOC; empty: the monitor itself; then the other members do not count */
     uint32_t pid;
-    char     version[40];   /* of its EPICS Base */
+    char     version[40];   /* version of its EPICS Base */
     char     container[64];
 } ebpfMonSpanService;
 
@@ -62,19 +63,20 @@ typedef struct {
 
 typedef struct {
     uint8_t  trace[EBPFMON_TRACE_ID], id[EBPFMON_SPAN_ID];
-    uint8_t  parent[EBPFMON_SPAN_ID]; /* all 0: the root of the trace */
+    uint8_t  parent[EBPFMON_SPAN_ID]; /* all 0: it is the root of the trace */
     uint64_t start, end;   /* ns since 1970, UTC */
     ebpfMonSpanKind kind;
     ebpfMonSpanStatus status;
-    char     name[96];     /* of the operation, not of one request */
-    char     message[96];  /* of ebpfMonSpanError */
-    char     root[EBPFMON_NAME_SIZE]; /* set: the latency histogram of this root record counted the chain, and the span
-                                         may be its exemplar; service.name is its IOC */
-    uint64_t latency;      /* ns, as it was counted there: without waiting, and what went on asynchronously */
+    char     name[96];     /* name of the operation, not of a single request */
+    char     message[96];  /* text of ebpfMonSpanError */
+    char     root[EBPFMON_NAME_SIZE]; /* not empty: the latency histogram of this root contains the chain, and the
+                                       * span may be its exemplar; service.name is the IOC */
+    uint64_t latency;      /* ns; the latency in that histogram: without lock wait, and without asynchronous
+                            * processing */
     ebpfMonSpanService service;
-    unsigned links;        /* other spans: valid entries */
+    unsigned links;        /* links to other spans: valid entries */
     ebpfMonSpanRef link[EBPFMON_SPAN_LINKS];
-    unsigned dropped;      /* attributes that had no place */
+    unsigned dropped;      /* attributes for which there was no place */
     unsigned attributes;   /* valid entries */
     ebpfMonSpanAttribute attribute[EBPFMON_SPAN_ATTRIBUTES];
 } ebpfMonSpan;
@@ -82,16 +84,17 @@ typedef struct {
 /* Splits "ADDRESS:PORT". Returns the port; -1: it is no such text. */
 long ebpfMonAddressSplit(const char *peer, char address[EBPFMON_ADDRESS_SIZE]);
 
-/* Random, never all 0: the ids of a new trace or span. Any thread. */
+/* Makes a random id for a new trace or span; never all 0. */
 void ebpfMonSpanNewId(uint8_t *id, size_t size);
 
-/* What does not fit in is counted in "dropped"; an empty text adds nothing, a long one is cut and ends in "...". */
+/* Add an attribute. If there is no place, "dropped" counts it. An empty text adds nothing; a text that is too long is
+ * cut and ends with "...". */
 void ebpfMonSpanAddText(ebpfMonSpan *span, const char *key, const char *value);
 void ebpfMonSpanAddInteger(ebpfMonSpan *span, const char *key, int64_t value);
 void ebpfMonSpanAddDouble(ebpfMonSpan *span, const char *key, double value);
 void ebpfMonSpanAddBool(ebpfMonSpan *span, const char *key, int value);
 
-/* The first EBPFMON_SPAN_LINKS are kept. */
+/* Adds a link; only the first EBPFMON_SPAN_LINKS are kept. */
 void ebpfMonSpanAddLink(ebpfMonSpan *span, const uint8_t trace[EBPFMON_TRACE_ID], const uint8_t id[EBPFMON_SPAN_ID]);
 
 #endif

@@ -36,7 +36,7 @@ static void addTag(ebpfMonJson *j, const ebpfMonSpanAttribute *a)
     }
 }
 
-/* Zipkin has neither links, nor a resource besides the service's name: they become tags. */
+/* Zipkin has no links, and no resource except the name of the service. So these become tags. */
 static void addTags(ebpfMonJson *j, const ebpfMonSpan *span, const char *host)
 {
     const ebpfMonSpanService *s = &span->service;
@@ -75,7 +75,7 @@ size_t ebpfMonZipkinWriteSpan(ebpfMonJson *j, const ebpfMonSpan *span, const ebp
 {
     static const char *const kinds[] = {NULL, NULL, "SERVER", "CLIENT", "PRODUCER", "CONSUMER"};
     const char *kind = (unsigned)span->kind < sizeof(kinds) / sizeof(kinds[0]) ? kinds[span->kind] : NULL;
-    /* from rounded begin and end: so a span lies within its parent in µs, too, if it does in ns */
+    /* begin and end are rounded, so that a span which is within its parent in ns is so in µs */
     uint64_t start = span->start / 1000, end = span->end / 1000;
 
     if (ebpfMonJsonBegin(j, buf, size))
@@ -87,7 +87,8 @@ size_t ebpfMonZipkinWriteSpan(ebpfMonJson *j, const ebpfMonSpan *span, const ebp
     if (kind)
         ebpfMonJsonAddText(j, "kind", kind);
     ebpfMonJsonAddInteger(j, "timestamp", (long long)start);
-    ebpfMonJsonAddInteger(j, "duration", end > start ? (long long)(end - start) : 1); /* 0 would mean: not known */
+    ebpfMonJsonAddInteger(j, "duration", end > start ? (long long)(end - start) : 1); /* 1 at least, because 0 means:
+                                                                                       * not known */
     ebpfMonJsonOpenObject(j, "localEndpoint");
     ebpfMonJsonAddText(j, "serviceName", span->service.name[0] ? span->service.name : conf->service);
     ebpfMonJsonCloseObject(j);

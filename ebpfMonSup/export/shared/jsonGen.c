@@ -7,7 +7,7 @@
 #include "common/text.h"
 #include "export/shared/jsonGen.h"
 
-static void append(void *arg, const char *str, size_t len)
+static void appendText(void *arg, const char *str, size_t len)
 {
     ebpfMonJson *j = arg;
 
@@ -25,7 +25,7 @@ int ebpfMonJsonBegin(ebpfMonJson *j, char *buf, size_t size)
         j->g = yajl_gen_alloc(NULL);
         if (!j->g)
             return -1;
-        yajl_gen_config(j->g, yajl_gen_print_callback, append, j);
+        yajl_gen_config(j->g, yajl_gen_print_callback, appendText, j);
     }
     j->buf = buf;
     j->size = size;
@@ -56,7 +56,7 @@ void ebpfMonJsonFree(ebpfMonJson *j)
 
 void ebpfMonJsonWriteText(ebpfMonJson *j, const char *text)
 {
-    char clean[4 * 520]; /* each byte of the longest value may become four */
+    char clean[4 * 520]; /* each byte of the longest value can become four */
 
     if (!ebpfMonTextIsClean(text)) {
         ebpfMonTextCopy(clean, sizeof(clean), text);

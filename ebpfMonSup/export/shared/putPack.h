@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A put without the unused ends of its texts: some 200 bytes instead of 3 KB. The put's "who" and "origin" are left
- * out, because they are made of the rest.
+ * A put in a queue: without the unused ends of its texts, some 200 bytes instead of 3 KB. Its members "who" and
+ * "origin" are left out, because they can be made from the others. Any thread.
  */
 #ifndef EBPFMON_PUTPACK_H
 #define EBPFMON_PUTPACK_H
@@ -13,10 +13,10 @@
 
 #define EBPFMON_PUT_PACK_MAX (sizeof(ebpfMonPut) + 128)
 
-/* Writes to buf, which has EBPFMON_PUT_PACK_MAX bytes. Returns how many are used. */
+/* Writes to "buf", which has EBPFMON_PUT_PACK_MAX bytes. Returns how many are used. */
 size_t ebpfMonPutPack(const ebpfMonPut *put, uint8_t *buf);
 
-/* "buf" and "len": as ebpfMonPutPack made it. */
+/* Reads the "len" bytes that ebpfMonPutPack wrote. */
 void ebpfMonPutUnpack(const uint8_t *buf, size_t len, ebpfMonPut *put);
 
 #endif

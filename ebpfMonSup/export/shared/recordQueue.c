@@ -10,7 +10,7 @@
 
 #define SHARE_TIMES 4
 
-/* Before each record. */
+/* Stands before each record. */
 typedef struct {
     uint32_t len;
     uint32_t whose;
@@ -19,14 +19,14 @@ typedef struct {
 _Static_assert(sizeof(recordHead) == sizeof(size_t), "the reader gets a size_t in its place");
 
 struct ebpfMonRecordQueue {
-    size_t size;             /* of ring; fixed */
+    size_t size;             /* bytes of ring; never changes */
     epicsEventId wake;
-    epicsMutexId lock;       /* of what follows; no other lock is taken under it */
-    size_t head, used, peak; /* head: first byte in use */
+    epicsMutexId lock;       /* protects the members below; no other lock is taken under it */
+    size_t head, used, peak; /* head: index of the first byte in use */
     uint64_t accepted, dropped;
-    int asleep;              /* the next record wakes the reader */
+    int asleep;              /* nonzero: the next record wakes the reader */
     size_t usedOf[EBPFMON_RECORD_QUEUE_SHARES + 1];
-    uint8_t ring[];          /* bytes in use are read by the reader, the others written under the lock */
+    uint8_t ring[];          /* the reader reads bytes in use; other bytes are written under the lock */
 };
 
 ebpfMonRecordQueue *ebpfMonRecordQueueNew(size_t size)
@@ -111,7 +111,7 @@ void ebpfMonRecordQueueWake(ebpfMonRecordQueue *q)
     epicsEventMustTrigger(q->wake);
 }
 
-/* Nobody writes to what is in use, so it is copied without the lock: whoever adds never waits for that. */
+/* Nobody writes bytes in use, so they are copied without the lock: a thread that adds never waits for that. */
 size_t ebpfMonRecordQueueRead(ebpfMonRecordQueue *q, uint8_t *buf, size_t size)
 {
     uint32_t taken[EBPFMON_RECORD_QUEUE_SHARES + 1] = { 0 };
