@@ -19,7 +19,8 @@ int ebpfMonArrayGrow(void *array, size_t *room, size_t need, size_t first, size_
     }
     if (want > SIZE_MAX / size)
         return -1;
-    /* the caller's pointer may be of any type: its bytes are copied, for C has no pointer to any pointer */
+    /* the caller's pointer may have any type. Its bytes are copied, because C has no type for a pointer to any
+     * pointer */
     memcpy(&before, array, sizeof(before));
     after = realloc(before, want * size);
     if (!after)

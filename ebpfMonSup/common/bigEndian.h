@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Numbers of messages in network byte order, which need not be aligned. No state; any thread. */
+/* Reads numbers in network byte order, which need not be aligned. No state; any thread. */
 #ifndef EBPFMON_BIGENDIAN_H
 #define EBPFMON_BIGENDIAN_H
 

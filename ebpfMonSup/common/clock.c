@@ -3,7 +3,7 @@
 
 #include "common/clock.h"
 
-#define BETWEEN_NS 2000 /* three readings take 0.1 us, more on a machine without a fast clock source */
+#define BETWEEN_NS 2000 /* ns; three readings take 0.1 us, and more on a machine without a fast clock */
 #define TRIES      16
 
 static uint64_t readClock(clockid_t clock)

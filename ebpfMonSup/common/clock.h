@@ -9,37 +9,37 @@
 
 #define EBPFMON_SECOND_NS 1000000000ull
 
-/* CLOCK_MONOTONIC: the clock of the kernel part (bpf_ktime_get_ns). */
+/* CLOCK_MONOTONIC, which is also the clock of the kernel part (bpf_ktime_get_ns); ns. */
 uint64_t ebpfMonClockMonotonic(void);
 
 /* The same in seconds, for deadlines and rates. */
 double ebpfMonClockSeconds(void);
 
-/* CPU time that this thread has used; ns. */
+/* The CPU time that this thread has used; ns. */
 uint64_t ebpfMonClockThreadCpu(void);
 
-/* CLOCK_REALTIME: ns since 1970, UTC. Packets carry it. */
+/* CLOCK_REALTIME, the clock of packets: ns since 1970, UTC. */
 uint64_t ebpfMonClockReal(void);
 
 /* The same in seconds. */
 int64_t ebpfMonClockUnixSeconds(void);
 
-/* A time in ns, as the functions of pthread take it. */
+/* A time in ns as a timespec, for functions of pthread. */
 struct timespec ebpfMonClockTimespec(uint64_t ns);
 
-/* From monotonic time to time since 1970, UTC; ns. Both clocks are read anew in each call. */
+/* What to add to monotonic time to get the time since 1970, UTC; ns. Each call reads both clocks. */
 uint64_t ebpfMonClockUnixOffset(void);
 
-/* The same with any two clocks. A thread can lose its CPU between two readings for any time. So the first clock is read
- * before and after the second one, again and again, until little time has passed in between: the error is at most half of
- * this time. */
+/* The same for any two clocks. A thread can lose its CPU between two readings for any time. So the first clock is read
+ * before and after the second one, several times, until little time has passed in between. The error is at most half of
+ * that time. */
 typedef uint64_t (*ebpfMonClockRead)(void);
 uint64_t ebpfMonClockOffsetBetween(ebpfMonClockRead monotonic, ebpfMonClockRead real);
 
-/* EPICS time of a time since 1970, UTC. */
+/* The EPICS time of a time since 1970, UTC (ns). */
 epicsTimeStamp ebpfMonClockStamp(uint64_t realNs);
 
-/* EPICS time of a monotonic time. Both clocks are read anew in each call, so a step of the wall clock does no harm. */
+/* The EPICS time of a monotonic time (ns). Each call reads both clocks, so a step of the wall clock does no harm. */
 epicsTimeStamp ebpfMonClockWallTime(uint64_t monotonicNs);
 
 #endif

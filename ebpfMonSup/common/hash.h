@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Hashes for our own tables: FNV-1a (Fowler, Noll, Vo), and a multiplication that spreads integers. */
+/* Hashes for our own tables: FNV-1a (Fowler, Noll, Vo), and a multiplication that spreads integers. No state; any
+ * thread. */
 #ifndef EBPFMON_HASH_H
 #define EBPFMON_HASH_H
 
@@ -29,15 +30,15 @@ static inline uint64_t ebpfMonHashFnv64(uint64_t hash, const void *data, size_t 
     return hash;
 }
 
-/* Spreads an integer over 64 bits; the high ones are the best (Knuth, The Art of Computer Programming 3, 6.4:
+/* Spreads an integer over 64 bits. The high bits are the best ones (Knuth, The Art of Computer Programming 3, 6.4:
  * multiplication by the golden ratio). */
 static inline uint64_t ebpfMonHashInteger(uint64_t value)
 {
     return value * 0x9e3779b97f4a7c15ull;
 }
 
-/* Spreads every bit of an integer over all 64 bits, and no two integers to the same: the finalizer of MurmurHash3
- * (Appleby, public domain). */
+/* Spreads each bit of an integer over all 64 bits; different integers have different results. It is the finalizer of
+ * MurmurHash3 (Appleby, public domain). */
 static inline uint64_t ebpfMonHashMix(uint64_t value)
 {
     value = (value ^ value >> 33) * 0xff51afd7ed558ccdull;

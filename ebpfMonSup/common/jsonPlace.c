@@ -6,7 +6,7 @@
 #include "common/jsonPlace.h"
 #include "common/text.h"
 
-/* Of a number, or a key without quotes. */
+/* Nonzero: the character can be in a number, or in a key without quotes. */
 static int isInWord(char c)
 {
     return isalnum((unsigned char)c) || (c && strchr("+-._$", c));
@@ -55,7 +55,7 @@ void ebpfMonJsonFormatPlace(const char *file, const char *text, size_t length, s
     n = snprintf(buf, size, "%s:%u:%u: %s", file, line, column, why);
     if (n < 0 || (size_t)n >= size)
         snprintf(buf, size, "...:%u:%u: %s", line, column, why);
-    ebpfMonTextClean(buf, size); /* it has words of the file */
+    ebpfMonTextClean(buf, size); /* because it contains words of the file */
 }
 
 size_t ebpfMonJsonDescribeMistake(yajl_handle yajl, const char *text, size_t length, int isComplete, char *why, size_t size)
@@ -63,7 +63,8 @@ size_t ebpfMonJsonDescribeMistake(yajl_handle yajl, const char *text, size_t len
     unsigned char *error = yajl_get_error(yajl, 0, (const unsigned char *)text, length);
     size_t at = yajl_get_bytes_consumed(yajl);
 
-    if (isComplete) /* at the end of the text; the offset is that of a blank which yajl appends */
+    if (isComplete) /* the mistake is at the end of the text; the parser's offset is that of a blank which yajl
+                     * appends */
         at = length;
     else if (at)
         at--;

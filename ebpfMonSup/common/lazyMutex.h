@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A mutex for the few things of which a process has one only, and which may be used before any code of ours has run
- * (records, iocsh variables, tests). Base has no static initialiser for epicsMutex. Everything else has a context with
- * an epicsMutexId.
+ * A mutex for the few things that exist once in a process and may be used before any code of ours has run (by records,
+ * iocsh variables, tests). Base has no static initialiser for epicsMutex. Everything else has a context with an
+ * epicsMutexId. Any thread.
  */
 #ifndef EBPFMON_LAZYMUTEX_H
 #define EBPFMON_LAZYMUTEX_H
@@ -18,7 +18,7 @@ typedef struct {
 
 #define EBPFMON_LAZY_MUTEX { EPICS_THREAD_ONCE_INIT, NULL }
 
-/* Makes the mutex in the first call. */
+/* Lock: the first call makes the mutex. */
 void ebpfMonLazyMutexLock(ebpfMonLazyMutex *mutex);
 void ebpfMonLazyMutexUnlock(ebpfMonLazyMutex *mutex);
 

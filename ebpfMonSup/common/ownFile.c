@@ -10,10 +10,10 @@
 
 #include "common/ownFile.h"
 
-/* O_NONBLOCK: a named pipe without a reader must not hold us. */
+/* O_NONBLOCK, because a named pipe without a reader must not block us */
 #define FLAGS (O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW)
 
-/* Always -1. */
+/* Writes the reason of a refusal. Returns -1. */
 static int refuse(char *why, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 static int refuse(char *why, size_t size, const char *format, ...)
@@ -31,7 +31,7 @@ static int isTrusted(uid_t uid)
     return uid == 0 || uid == geteuid();
 }
 
-/* A folder, or a symbolic link that leads to one. 0 or -1. */
+/* Checks a folder, or a symbolic link that leads to one. 0 or -1. */
 static int checkFolder(const char *folder, char *why, size_t size)
 {
     struct stat st;
@@ -46,7 +46,7 @@ static int checkFolder(const char *folder, char *why, size_t size)
     return 0;
 }
 
-/* All folders on the way, from the root on. "path" is restored. */
+/* Checks all folders on the way, from the root on. "path" is changed, and restored. 0 or -1. */
 static int checkFolders(char *path, char *why, size_t size)
 {
     for (char *slash = path; (slash = strchr(slash, '/')) != NULL; slash++) {
@@ -62,7 +62,7 @@ static int checkFolders(char *path, char *why, size_t size)
     return 0;
 }
 
-/* The folder of "path" without links, with a slash behind it, and all on the way to it checked. 0 or -1. */
+/* Finds the folder of "path" without links, with a slash after it, and checks all folders on the way to it. 0 or -1. */
 static int resolveFolder(const char *path, char folder[PATH_MAX + 1], char *why, size_t size)
 {
     char given[PATH_MAX];
@@ -75,7 +75,7 @@ static int resolveFolder(const char *path, char folder[PATH_MAX + 1], char *why,
     given[length] = 0;
     if (!realpath(given, folder))
         return refuse(why, size, "cannot open its folder: %s; correct it, it goes on by itself", strerror(errno));
-    strcat(folder, folder[1] ? "/" : ""); /* PATH_MAX counts the NUL */
+    strcat(folder, folder[1] ? "/" : ""); /* it fits, because PATH_MAX includes the NUL */
     return checkFolders(given, why, size) || checkFolders(folder, why, size) ? -1 : 0;
 }
 
@@ -104,8 +104,8 @@ int ebpfMonOwnFileOpen(const char *path, struct stat *st, char *why, size_t size
         return refuse(why, size, "not opened: the name is too long");
     strcat(full, name);
     fd = open(full, FLAGS | O_CREAT, 0640);
-    /* Under fs.protected_regular and fs.protected_fifos O_CREAT is refused where somebody else has made the file
-     * (may_create_in_sticky, fs/namei.c). Who that is, the checks below say. */
+    /* With fs.protected_regular and fs.protected_fifos, O_CREAT is refused if somebody else has made the file
+     * (may_create_in_sticky, fs/namei.c). The checks below tell who that is. */
     if (fd < 0 && errno == EACCES)
         fd = open(full, FLAGS);
     if (fd < 0 && errno == ELOOP)

@@ -7,16 +7,16 @@
 #include "common/sharedWorker.h"
 
 #define STOP_SECONDS 5.0
-#define SILENCE_NS   EBPFMON_SECOND_NS /* it looks by itself that often, whatever was missed */
+#define SILENCE_NS   EBPFMON_SECOND_NS /* it looks by itself so often, whatever was missed */
 
 struct ebpfMonRingReader {
-    ebpfMonRingReaderCalls calls; /* fixed */
-    void               *arg;      /* the thread's while it runs */
+    ebpfMonRingReaderCalls calls; /* never change */
+    void               *arg;      /* only for the thread, while it runs */
     ebpfMonSharedWorker worker;   /* any thread */
-    ebpfMonPace         pace;     /* the thread's own */
+    ebpfMonPace         pace;     /* only for the thread */
 };
 
-/* ns until something is due. */
+/* Returns the ns until work is due. */
 static uint64_t findWait(ebpfMonRingReader *r)
 {
     uint64_t now = ebpfMonClockMonotonic(), due = r->calls.getDue(r->arg), wait = due > now ? due - now : 0;

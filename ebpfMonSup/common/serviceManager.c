@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The same protocol has been valid since systemd 205 (sd_notify(3), "Notes": it may be spoken without its library). */
+/* The protocol is the same since systemd 205. A program may use it without the library of systemd (sd_notify(3),
+ * "Notes"). */
 #include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +13,7 @@
 
 #include "common/serviceManager.h"
 
-/* The length of the address; 0: there is none that we can use. */
+/* Returns the length of the address; 0: there is none that we can use. */
 static socklen_t findAddress(struct sockaddr_un *address)
 {
     const char *path = getenv("NOTIFY_SOCKET");
@@ -54,7 +55,8 @@ uint64_t ebpfMonServiceWatchdog(void)
 {
     const char *usec = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
 
-    if (!usec || (pid && strtol(pid, NULL, 10) != (long)getpid())) /* sd_watchdog_enabled(3): for another process */
+    if (!usec || (pid && strtol(pid, NULL, 10) != (long)getpid())) /* it is meant for another process
+                                                                    * (sd_watchdog_enabled(3)) */
         return 0;
     return strtoull(usec, NULL, 10) * 1000;
 }

@@ -34,7 +34,7 @@ int ebpfMonSharedWorkerStop(ebpfMonSharedWorker *shared, double seconds)
 
     epicsMutexMustLock(shared->lock);
     worker = shared->worker;
-    shared->worker = NULL; /* others may wake it still: they must not find a worker that is freed */
+    shared->worker = NULL; /* others may still wake it, and must not find a worker that is freed */
     epicsMutexUnlock(shared->lock);
     status = ebpfMonWorkerStop(&worker, seconds);
     if (status)

@@ -13,7 +13,7 @@ typedef struct {
 } codeRange;
 
 /*
- * Characters that are valid, and not shown: control characters (Unicode category Cc), line and paragraph separators (Zl,
+ * Valid characters that are not shown: control characters (Unicode category Cc), line and paragraph separators (Zl,
  * Zp), format characters without a glyph (Cf: zero width, bidirectional, byte order mark, tags), fillers that look like
  * nothing, and the noncharacters U+FDD0 to U+FDEF. In ascending order.
  */
@@ -26,7 +26,7 @@ static const codeRange hidden[] = {
 
 static int isShown(uint32_t code)
 {
-    if ((code & 0xfffe) == 0xfffe) /* the last two of each plane are noncharacters */
+    if ((code & 0xfffe) == 0xfffe) /* the last two characters of each plane are noncharacters */
         return 0;
     for (unsigned i = 0; i < sizeof(hidden) / sizeof(hidden[0]) && code >= hidden[i].first; i++)
         if (code <= hidden[i].last)
@@ -34,9 +34,9 @@ static int isShown(uint32_t code)
     return 1;
 }
 
-/* Bytes of the valid UTF-8 sequence at "s", which has "left" bytes; 0: none begins there. RFC 3629, section 4: which
- * second bytes may follow a first byte. It excludes overlong forms (0xe0, 0xf0), surrogates (0xed) and what is beyond
- * U+10FFFF (0xf4). */
+/* Returns the bytes of the valid UTF-8 sequence at "s", which has "left" bytes; 0: none begins there. RFC 3629, section
+ * 4, tells which second bytes may follow a first byte. This excludes overlong forms (0xe0, 0xf0), surrogates (0xed),
+ * and numbers above U+10FFFF (0xf4). */
 static unsigned decodeUtf8(const unsigned char *s, size_t left, uint32_t *code)
 {
     unsigned char low = 0x80, high = 0xbf;
@@ -64,13 +64,13 @@ static unsigned decodeUtf8(const unsigned char *s, size_t left, uint32_t *code)
     return n;
 }
 
-/* Bytes of the character at "s" that is shown as it is; 0: its first byte is escaped. */
+/* Returns the bytes of the character at "s" if it is shown as it is; 0: its first byte is escaped. */
 static unsigned getShownLength(const char *s, size_t left)
 {
     uint32_t code;
     unsigned n;
 
-    if (*s >= ' ' && *s <= '~') /* nearly all */
+    if (*s >= ' ' && *s <= '~') /* nearly all characters */
         return 1;
     n = decodeUtf8((const unsigned char *)s, left, &code);
     return n && isShown(code) ? n : 0;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Texts of other people's programs: names, values, messages, files. They may hold any bytes. A line feed or an escape
- * sequence in one of them must not forge a second line of a log, nor reach a terminal; a bidirectional character must
- * not turn a name around; and what is no UTF-8 must not make a line of JSON or an NTTable unreadable.
+ * Cleans texts of other people's programs: names, values, messages, files. They may contain any bytes. A line feed or
+ * an escape sequence in them must not forge a second line of a log, nor reach a terminal. A bidirectional character
+ * must not turn a name around. Bytes that are not UTF-8 must not make a line of JSON or an NTTable unreadable.
  *
- * Each text passes through this function twice: where it comes in (a finished put, the catalogue, names of processes
- * and threads), so that it is the same text everywhere, and where it leaves us (PVs, logs, spans, shell), so that none
- * is forgotten. The function is idempotent: what it made stays as it is.
+ * Each text is cleaned twice: where it comes in (a finished put, the catalogue, names of processes and threads), so
+ * that it is the same everywhere; and where it leaves us (PVs, logs, spans, shell), so that no text is forgotten. To
+ * clean a text again changes nothing.
  *
- * A character that is shown is copied: valid UTF-8, and no control, format, bidirectional or nonexistent character. Each
- * byte of anything else becomes "\x9b": a backslash, an x, two hexadecimal digits, as EPICS Base writes such bytes
- * (epicsStrnEscapedFromRaw). A backslash itself stays, so "\x9b" may also be what somebody wrote in four characters.
+ * Valid UTF-8 is copied, if it is no control, format, bidirectional or nonexistent character. Each other byte becomes
+ * "\x9b": a backslash, an x, and two hexadecimal digits, as EPICS Base writes such bytes (epicsStrnEscapedFromRaw). A
+ * backslash itself stays, so "\x9b" may also be what somebody wrote in four characters.
  *
  * No state; any thread. "dst" and "src" must not overlap. "size" is that of "dst".
  */
@@ -19,14 +19,14 @@
 
 #include <stddef.h>
 
-/* Copies "src". What does not fit ends in "...", and neither a character nor an escape is cut in two. Nonzero: it was
- * cut. */
+/* Copies "src". A text that does not fit is cut and ends with "..."; neither a character nor an escape is cut in two.
+ * Nonzero: it was cut. */
 int ebpfMonTextCopy(char *dst, size_t size, const char *src);
 
 /* The same for a text of at most "length" bytes that may have no terminator. */
 int ebpfMonTextCopyBytes(char *dst, size_t size, const char *src, size_t length);
 
-/* The same for a text of ours that has several lines: line feeds stay. Its parts were copied by the functions above. */
+/* The same for a text of ours with several lines: line feeds stay. Its parts were copied by the functions above. */
 int ebpfMonTextCopyLines(char *dst, size_t size, const char *src);
 
 /* Nonzero: a control character of ASCII (0x00 to 0x1f, 0x7f). */
@@ -38,7 +38,7 @@ static inline int ebpfMonTextIsControl(char c)
 /* Nonzero: ebpfMonTextCopy would change nothing. */
 int ebpfMonTextIsClean(const char *text);
 
-/* The same as ebpfMonTextCopy, in place. Of a text that needs it, the first 2048 bytes count. */
+/* The same as ebpfMonTextCopy, in place. If the text must be changed, only its first 2048 bytes stay. */
 void ebpfMonTextClean(char *text, size_t size);
 
 #endif

@@ -11,12 +11,12 @@
 #include "common/textReport.h"
 
 #define FIRST_ROOM 4096
-#define ESCAPED    4 /* characters of a byte that is not shown (common/text.h) */
+#define ESCAPED    4 /* characters for a byte that is not shown (common/text.h) */
 
 struct ebpfMonTextReport {
     char    *text;
-    size_t   used, room; /* text[used] is 0 once there is a text */
-    int      isCut;      /* memory ran out */
+    size_t   used, room; /* text[used] is 0, if there is a text */
+    int      isCut;      /* nonzero: there was no memory */
     const ebpfMonReportColumn *column;
     unsigned columns, next;
 };
@@ -34,7 +34,8 @@ void ebpfMonTextReportFree(ebpfMonTextReport *report)
     free(report);
 }
 
-/* "copy": ebpfMonTextCopy or ebpfMonTextCopyLines. What other programs wrote does not reach the terminal as it is. */
+/* "copy": ebpfMonTextCopy or ebpfMonTextCopyLines, so that texts of other programs do not reach the terminal as they
+ * are. */
 static void addFormatted(ebpfMonTextReport *report, int (*copy)(char *dst, size_t size, const char *src),
                          const char *format, va_list ap)
 {
@@ -64,7 +65,7 @@ void ebpfMonTextReportAdd(ebpfMonTextReport *report, const char *format, ...)
     va_end(ap);
 }
 
-/* Fills the column up: what was added since "begin" is its text. Ends the line after the last column. */
+/* Fills the column with blanks; its text was added since "begin". Ends the line after the last column. */
 static void endCell(ebpfMonTextReport *report, size_t begin)
 {
     const ebpfMonReportColumn *column = &report->column[report->next];
@@ -118,6 +119,7 @@ void ebpfMonTextReportPrint(ebpfMonTextReport *report)
 {
     fputs(ebpfMonTextReportGetText(report), stdout);
     if (!report || report->isCut)
-        errlogSevPrintf(errlogMinor, "ebpfMon: no memory for the rest of the report. Try again when there is some\n");
+        errlogSevPrintf(errlogMinor, "ebpfMon: no memory for the rest of the report. Free some memory, then try "
+                        "again\n");
     ebpfMonTextReportFree(report);
 }

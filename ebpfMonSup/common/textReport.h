@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lines and tables for a person. They are made in memory, under the locks that they need, and printed afterwards
- * without: a terminal may be slow, or stopped by its user. One thread at a time per report.
+ * Lines and tables for people. They are made in memory, under the locks that they need, and printed later without a
+ * lock, because a terminal may be slow, or stopped by its user. One thread at a time for each report.
  *
  *     static const ebpfMonReportColumn columns[] = {{"IOC", -24}, {"pid", 8}, {"note", 0}};
  *
@@ -18,25 +18,26 @@ typedef struct ebpfMonTextReport ebpfMonTextReport;
 
 typedef struct {
     const char *title;
-    int width;         /* characters; negative: flush left; 0: as wide as the text is */
+    int width;         /* characters; negative: flush left; 0: as wide as the text */
 } ebpfMonReportColumn;
 
-/* Without memory (NULL, too) the functions below do nothing, and Print says so. */
+/* Makes a report. NULL: no memory; then the functions below do nothing, and Print tells so. */
 ebpfMonTextReport *ebpfMonTextReportNew(void);
 
-/* Adds text; a line ends with its "\n". Here and in cells, what is not shown is escaped (common/text.h). */
+/* Adds text; a line ends with "\n". Here and in cells, characters that are not shown are escaped (common/text.h). */
 void ebpfMonTextReportAdd(ebpfMonTextReport *report, const char *format, ...) EPICS_PRINTF_STYLE(2, 3);
 
-/* Adds the line of titles. The cells that follow are of this table, until the next one begins. "columns" must stay. */
+/* Begins a table with the line of its titles. The next cells belong to it, until the next table begins. "columns" must
+ * outlive the report. */
 void ebpfMonTextReportBeginTable(ebpfMonTextReport *report, const ebpfMonReportColumn *columns, unsigned count);
 
-/* Adds the next cell of the table, in the width of its column. After the last one of a row the line ends. */
+/* Adds the next cell of the table, in the width of its column. After the last cell of a row the line ends. */
 void ebpfMonTextReportAddCell(ebpfMonTextReport *report, const char *format, ...) EPICS_PRINTF_STYLE(2, 3);
 
-/* The text so far; belongs to the report. */
+/* Returns the text so far, which belongs to the report. */
 const char *ebpfMonTextReportGetText(const ebpfMonTextReport *report);
 
-/* Prints to stdout (of the thread, as iocsh redirects it), and frees the report. */
+/* Prints to stdout (of this thread, as iocsh redirects it), and frees the report. */
 void ebpfMonTextReportPrint(ebpfMonTextReport *report);
 void ebpfMonTextReportFree(ebpfMonTextReport *report);
 

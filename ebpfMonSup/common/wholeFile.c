@@ -14,7 +14,7 @@ char *ebpfMonWholeFileRead(const char *file, size_t most, size_t *length, char *
     struct stat info;
     char *text = NULL;
     ssize_t n = 1;
-    int fd = open(file, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* does not wait for the other end of a pipe */
+    int fd = open(file, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* O_NONBLOCK: do not wait for the other end of a pipe */
 
     if (fd < 0 || fstat(fd, &info)) {
         snprintf(why, size, "%s: %s. Correct the name or the permissions", file, strerror(errno));

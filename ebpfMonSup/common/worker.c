@@ -27,16 +27,16 @@ struct ebpfMonWorker {
     ebpfMonWorkerRun run;
     void    *arg;
     int      stopping;  /* atomic */
-    int      waitsForOthers; /* atomic: if it is stuck, a restart does not help */
-    uint64_t signAt;    /* atomic; monotonic ns: last sign of progress; UINT64_MAX: it waits, or has ended */
+    int      waitsForOthers; /* atomic; nonzero: if it is stuck, a restart does not help */
+    uint64_t signAt;    /* atomic; monotonic ns of the last sign of progress; UINT64_MAX: it waits, or has ended */
     ebpfMonWorker *next;
     epicsEventId wake;
-    int      file;      /* an eventfd with which the work waits for a file and to be woken at once; -1: it does not */
-    epicsEventId ended; /* triggered by the thread as the last thing that it does with this struct */
+    int      file;      /* an eventfd, which wakes work that waits for a file; -1: it does not wait for files */
+    epicsEventId ended; /* triggered by the thread; the last use of this struct by it */
 };
 
-/* All of this process: whoever looks for stuck threads must find each, in whatever module. The lock is held to go through
- * the list, and nobody does anything else under it. */
+/* All workers of this process: a thread that looks for stuck threads must find each of them, in any module. The lock is
+ * held only to go through the list. */
 static ebpfMonWorker *workers;
 static ebpfMonLazyMutex workersLock = EBPFMON_LAZY_MUTEX;
 
@@ -45,7 +45,7 @@ static void setSign(ebpfMonWorker *worker, uint64_t at)
     __atomic_store_n(&worker->signAt, at, __ATOMIC_RELAXED);
 }
 
-/* EPICS has chosen a real-time priority if it was allowed to. */
+/* EPICS has chosen a real-time priority, if it was allowed to. */
 static void setPriority(const ebpfMonWorker *worker)
 {
     pthread_setschedparam(pthread_self(), SCHED_OTHER, &(struct sched_param){ .sched_priority = 0 });
@@ -88,13 +88,14 @@ static void freeWorker(ebpfMonWorker *worker)
     free(worker);
 }
 
-static void sayNotStarted(const char *name)
+static void logNotStarted(const char *name)
 {
     errlogSevPrintf(errlogMajor, "ebpfMon: thread %s cannot be started. Raise the limits of this process for threads "
                     "(ulimit -u, TasksMax), files (ulimit -n) and memory, then start again\n", name);
 }
 
-static ebpfMonWorker *start(const char *name, unsigned priority, int waitsForFiles, ebpfMonWorkerRun run, void *arg)
+static ebpfMonWorker *startWorker(const char *name, unsigned priority, int waitsForFiles, ebpfMonWorkerRun run,
+                                  void *arg)
 {
     ebpfMonWorker *worker = calloc(1, sizeof(*worker));
 
@@ -106,7 +107,7 @@ static ebpfMonWorker *start(const char *name, unsigned priority, int waitsForFil
     worker->priority = priority;
     worker->file = waitsForFiles ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
     if (waitsForFiles && worker->file < 0) {
-        sayNotStarted(name);
+        logNotStarted(name);
         free(worker);
         return NULL;
     }
@@ -114,25 +115,25 @@ static ebpfMonWorker *start(const char *name, unsigned priority, int waitsForFil
     worker->ended = epicsEventMustCreate(epicsEventEmpty);
     setSign(worker, ebpfMonClockMonotonic());
     addToList(worker);
-    /* not epicsThreadMustCreate: that suspends the caller, which may be the shell, for ever */
+    /* not epicsThreadMustCreate(): that suspends the caller, which may be the shell, for ever */
     if (epicsThreadCreate(name, priority, epicsThreadGetStackSize(epicsThreadStackBig), runWorker, worker))
         return worker;
-    sayNotStarted(name);
+    logNotStarted(name);
     freeWorker(worker);
     return NULL;
 }
 
 ebpfMonWorker *ebpfMonWorkerStart(const char *name, unsigned priority, ebpfMonWorkerRun run, void *arg)
 {
-    return start(name, priority, 0, run, arg);
+    return startWorker(name, priority, 0, run, arg);
 }
 
 ebpfMonWorker *ebpfMonWorkerStartForFiles(const char *name, unsigned priority, ebpfMonWorkerRun run, void *arg)
 {
-    return start(name, priority, 1, run, arg);
+    return startWorker(name, priority, 1, run, arg);
 }
 
-static void wake(ebpfMonWorker *worker)
+static void wakeWorker(ebpfMonWorker *worker)
 {
     if (worker->file >= 0)
         eventfd_write(worker->file, 1);
@@ -179,7 +180,7 @@ int ebpfMonWorkerWaitFile(ebpfMonWorker *worker, int fd, uint64_t ns)
     return woken || wait[1].revents;
 }
 
-/* For how long it has given no sign of progress, s. */
+/* Returns for how long it has given no sign of progress, s. */
 static double findSilence(const ebpfMonWorker *worker, uint64_t now)
 {
     uint64_t at = __atomic_load_n(&worker->signAt, __ATOMIC_RELAXED);
@@ -227,7 +228,7 @@ unsigned ebpfMonWorkersCountOursStuck(double seconds)
 void ebpfMonWorkerWake(ebpfMonWorker *worker)
 {
     if (worker)
-        wake(worker);
+        wakeWorker(worker);
 }
 
 int ebpfMonWorkerStop(ebpfMonWorker **worker, double seconds)
@@ -237,7 +238,7 @@ int ebpfMonWorkerStop(ebpfMonWorker **worker, double seconds)
     if (!w)
         return 0;
     epicsAtomicSetIntT(&w->stopping, 1);
-    wake(w);
+    wakeWorker(w);
     if (epicsEventWaitWithTimeout(w->ended, seconds) != epicsEventOK) {
         errlogSevPrintf(errlogMinor, "ebpfMon: thread %s did not end within %g s. What it uses stays in memory until "
                         "this process ends\n", w->name, seconds);

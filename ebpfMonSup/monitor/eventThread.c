@@ -15,7 +15,7 @@ static void onEvent(void *arg, const struct ebpfMonHead *head, size_t size)
         ebpfMonFollowerNoteExit(m->watch.follower);
 }
 
-/* All that is to be done with what has come, and with what is due. Returns how many events came. */
+/* Reads the events that have come, and does the work that is due. Returns the number of events. */
 static unsigned readEvents(void *arg)
 {
     ebpfMonMonitor *m = arg;
@@ -31,7 +31,8 @@ static unsigned readEvents(void *arg)
         ebpfMonPutJoinSetEventsRead(m->put.join, oldest < upTo ? oldest : upTo);
     ebpfMonOwnPutsPublish(m->put.ownPuts);
     ebpfMonTracesTick(m->trace.traces, ebpfMonClockMonotonic(), 0);
-    return n + !isWhole; /* what keeps us from reading all will be done at once */
+    return n + !isWhole; /* a program still writes an event before the others; it will be done at once, so look again
+                          * soon */
 }
 
 static uint64_t getDue(void *arg)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the monitor is made of: one struct that the composition root fills in and hands to its threads. Nobody outside
- * this room sees it; each other room gets from the root what it needs.
+ * The parts of the monitor: one struct, which the composition root fills in and gives to its threads. Only this room
+ * sees it; each other room gets from the root what it needs.
  */
 #ifndef EBPFMON_MONITOR_H
 #define EBPFMON_MONITOR_H
@@ -25,19 +25,19 @@
 #include "watch/requests.h"
 #include "watch/watchRoom.h"
 
-/* How far the monitor has come. */
+/* The state of the monitor's life. */
 typedef struct {
     epicsMutexId  lock;
-    int           starting, failed; /* a start is under way; the last one failed. Under the lock */
-    unsigned      generation;       /* filters that came into force. Under the lock */
-    int           running;          /* atomic: the kernel part is loaded, and the threads are there */
+    int           starting, failed; /* nonzero: it is being started; the last start failed. Under the lock */
+    unsigned      generation;       /* number of filters that were applied. Under the lock */
+    int           running;          /* atomic; nonzero: the kernel part is loaded, and the threads run */
 } ebpfMonLife;
 
 typedef struct ebpfMonMonitor {
-    ebpfMonLife         life;         /* any thread, as its members say */
-    ebpfMonSettings     settings;     /* fixed once it runs, as the next */
+    ebpfMonLife         life;         /* any thread, as its members tell */
+    ebpfMonSettings     settings;     /* this one and the next do not change while it runs */
     ebpfMonUsageConf    usageConf;
-    /* These have locks of their own, and are there from the registration on. */
+    /* These have locks of their own, and exist from the registration on. */
     ebpfMonTargets     *targets;
     ebpfMonRequests    *requests;
     ebpfMonSearch      *search;
@@ -45,19 +45,19 @@ typedef struct ebpfMonMonitor {
     ebpfMonDevices     *devices;
     ebpfMonInventories  inventories;
     ebpfMonExport      *exporter;
-    /* What Base's callers may ask; fixed by the registration. */
+    /* The operations that records and commands call. The registrar fills them; they do not change afterwards. */
     ebpfMonOps          ops;
     ebpfMonMonitorOps   monitorOps;
     ebpfMonQueryOps     queryOps;
     ebpfMonDeviceOps    deviceOps;
     ebpfMonInventoryOps inventoryOps;
-    /* The rest is there while the monitor runs. */
+    /* The others exist while the monitor runs. */
     ebpfMonWatchRoom    watch;
     ebpfMonPutRoom      put;
     ebpfMonTraceRoom    trace;
     ebpfMonPublishRoom  publish;
     ebpfMonUsage       *usage;        /* any thread */
-    ebpfMonRingReader  *eventThread;  /* these two are there before any thread runs, and as long as one does */
+    ebpfMonRingReader  *eventThread;  /* this one and the next exist before any thread runs, and as long as one does */
     ebpfMonRingReader  *packetThread; /* NULL: no packets are read */
 } ebpfMonMonitor;
 
@@ -66,7 +66,7 @@ static inline int ebpfMonMonitorIsRunning(const ebpfMonMonitor *m)
     return epicsAtomicGetIntT(&m->life.running);
 }
 
-/* Nonzero: it is being started or runs, so it can not be configured any more; "why" says so. Any thread. */
+/* Nonzero: it is being started or runs, so it cannot be configured any more; "why" tells so. Any thread. */
 static inline int ebpfMonMonitorHasStarted(ebpfMonMonitor *m, char *why, size_t size)
 {
     int started;
@@ -79,19 +79,22 @@ static inline int ebpfMonMonitorHasStarted(ebpfMonMonitor *m, char *why, size_t 
     return started;
 }
 
-/* wiring.c. Makes what is empty in "m" after ebpfMonWiringFree, in the order in which the rooms need each other, and
- * connects it; the kernel part must be loaded. 0, or -1 without memory: then nothing is left. Free: only while no thread
- * uses the rooms. */
+/* In wiring.c. Make: makes the parts of "m" that are empty after ebpfMonWiringFree, in the order in which the rooms
+ * need each other, and connects them. The kernel part must be loaded. 0; or -1: no memory, and nothing is left. Free:
+ * only while no thread uses the rooms. */
 int ebpfMonWiringMake(ebpfMonMonitor *m);
 void ebpfMonWiringFree(ebpfMonMonitor *m);
 
-/* eventThread.c, packetThread.c. Events of the kernel part become puts and traces; packets of each network namespace that
- * has a watched IOC, and of our own, become puts, searches and beacons. NULL without memory. */
+/* In eventThread.c and packetThread.c. The event thread makes puts and traces from events of the kernel part. The
+ * packet thread makes puts, searches and beacons from packets, of each network namespace that has a watched IOC, and of
+ * our own. NULL: no memory. */
 ebpfMonRingReader *ebpfMonEventThreadNew(ebpfMonMonitor *m);
-ebpfMonRingReader *ebpfMonPacketThreadNew(ebpfMonMonitor *m, unsigned ringBytes); /* of the ring of each namespace */
+ebpfMonRingReader *ebpfMonPacketThreadNew(ebpfMonMonitor *m, unsigned ringBytes); /* "ringBytes": for each namespace */
 
-/* operations.c. All but "configure" and "start", which are the root's. GetStatus: done while the monitor "m" runs. */
+/* In operations.c. Fills "ops", except "configure" and "start", which root.c fills. */
 void ebpfMonOperationsFill(ebpfMonMonitor *m, ebpfMonMonitorOps *ops);
+
+/* In operations.c. Returns ebpfMonOpDone if the monitor "m" runs; else why it does not. Any thread. */
 ebpfMonOpStatus ebpfMonMonitorGetStatus(void *m);
 
 #endif

@@ -42,7 +42,6 @@ static void getFilter(void *arg, ebpfMonFilter *filter)
     ebpfMonRequestsGetFilter(m->requests, filter);
 }
 
-/* Done: the monitor runs. */
 ebpfMonOpStatus ebpfMonMonitorGetStatus(void *arg)
 {
     ebpfMonMonitor *m = arg;
@@ -56,7 +55,7 @@ ebpfMonOpStatus ebpfMonMonitorGetStatus(void *arg)
     return failed ? ebpfMonOpStartFailed : ebpfMonOpNotStarted;
 }
 
-/* A level, or the reference count, for the IOCs that match. */
+/* Sets a level, or the reference count, for the matching IOCs. */
 static ebpfMonOpStatus setRule(ebpfMonMonitor *m, int (*set)(ebpfMonRequests *requests, const char *pattern, int value),
                                const char *given, int value, char *why, size_t size)
 {
@@ -65,7 +64,7 @@ static ebpfMonOpStatus setRule(ebpfMonMonitor *m, int (*set)(ebpfMonRequests *re
 
     if (status != ebpfMonOpDone)
         return status;
-    /* one that is too long is copied without its terminator, and is refused for that */
+    /* a pattern that is too long is copied without its terminator, and refused for that reason */
     memcpy(pattern, given, strnlen(given, sizeof(pattern) - 1) + 1);
     if (ebpfMonPatternCheck(pattern, "IOC", why, size))
         return ebpfMonOpRefused;

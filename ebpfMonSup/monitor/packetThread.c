@@ -14,13 +14,13 @@
 
 typedef struct {
     ebpfMonMonitor      *m;
-    /* the thread's own */
+    /* only for the thread */
     ebpfMonPacketReader *reader;
-    uint64_t             refreshed, second; /* monotonic ns: when that was done last */
-    size_t               changes;           /* of the targets, when it was refreshed */
+    uint64_t             refreshed, second; /* monotonic ns of the last refresh, and of the last second's counts */
+    size_t               changes;           /* changes of the targets at the last refresh */
 } ebpfMonPacketThread;
 
-/* A read or a subscription, of a server that the filter wants. */
+/* Notes a read or a subscription, if the filter selects its server. */
 static void noteUse(ebpfMonMonitor *m, const ebpfMonWireEvent *ev)
 {
     const ebpfMonServer *server;
@@ -34,7 +34,7 @@ static void noteUse(ebpfMonMonitor *m, const ebpfMonWireEvent *ev)
         ebpfMonUsageAddPacket(m->usage, ev, server->iocId, server->name);
 }
 
-/* Users, channels and gaps are counted by the wire itself. */
+/* The wire itself counts users, channels and gaps. */
 static void onEvent(void *arg, const ebpfMonWireEvent *ev)
 {
     ebpfMonPacketThread *p = arg;
@@ -75,7 +75,7 @@ static void publishCounts(ebpfMonPacketThread *p, double seconds, uint64_t now)
     ebpfMonPublishedUnlock();
 }
 
-/* What is done from time to time. */
+/* Does what is due from time to time. */
 static void refreshSources(ebpfMonPacketThread *p)
 {
     size_t changes = ebpfMonTargetsCountChanges(p->m->targets);
@@ -93,7 +93,7 @@ static void refreshSources(ebpfMonPacketThread *p)
     }
 }
 
-/* All that is to be done with what has come, and with what is due. Returns how many packets came. */
+/* Reads the packets that have come, and does the work that is due. Returns the number of packets. */
 static unsigned readPackets(void *arg)
 {
     ebpfMonPacketThread *p = arg;
@@ -108,7 +108,8 @@ static unsigned readPackets(void *arg)
     if (isWhole)
         ebpfMonPutJoinSetPacketsRead(p->m->put.join, now);
     ebpfMonPacketEventsPublish(p->m->put.packetEvents, ebpfMonClockMonotonic());
-    return n + !isWhole; /* what keeps us from reading all will be done at once */
+    return n + !isWhole; /* a program still writes a packet before the others; it will be done at once, so look again
+                          * soon */
 }
 
 static uint64_t getDue(void *arg)

@@ -20,13 +20,14 @@
 #include "query/queryOperations.h"
 #include "watch/connectionOwners.h"
 
-#define CLOSURE_FACTOR 6u /* the order, lists of single records, and the table before while it changes */
+#define CLOSURE_FACTOR 6u /* places of the closure table for each record: the order, lists of single records, and the
+                           * old table while it changes */
 #define EXPORT_STOP_SECONDS 3.0
-#define STOP_SECONDS 5.0 /* queries and devices: as each thread that uses the kernel part */
+#define STOP_SECONDS 5.0 /* s, for queries and devices, as for each thread that uses the kernel part */
 #define NO_MEMORY "out of memory or threads: raise the limits of this process (ulimit -u, TasksMax), or ask for less " \
                   "by ebpfMonConfigure; then call ebpfMonStart"
 
-static ebpfMonOpStatus configure(void *arg, const ebpfMonSettings *s, char *why, size_t size)
+static ebpfMonOpStatus configureMonitor(void *arg, const ebpfMonSettings *s, char *why, size_t size)
 {
     ebpfMonMonitor *m = arg;
     ebpfMonSettings want = *s;
@@ -37,7 +38,8 @@ static ebpfMonOpStatus configure(void *arg, const ebpfMonSettings *s, char *why,
     return ebpfMonOpDone;
 }
 
-/* Both stop what runs. Nonzero: a thread did not end in time, and still uses its room and the kernel's tables. */
+/* This function and the next one stop the threads. Nonzero: a thread did not end in time, and still uses its room and
+ * the tables of the kernel part. */
 static int stopReading(ebpfMonMonitor *m)
 {
     int left = ebpfMonQueriesStop(m->queries, STOP_SECONDS);
@@ -46,7 +48,7 @@ static int stopReading(ebpfMonMonitor *m)
     left |= ebpfMonPublisherStop(m->publish.publisher);
     left |= ebpfMonRingReaderStop(m->eventThread);
     left |= ebpfMonRingReaderStop(m->packetThread);
-    return left | ebpfMonUsageStop(m->usage); /* they note uses: it writes what is left */
+    return left | ebpfMonUsageStop(m->usage); /* comes last, because the others note uses: it writes the rest */
 }
 
 static int stopWatching(ebpfMonMonitor *m)
@@ -61,8 +63,8 @@ static int stopWatching(ebpfMonMonitor *m)
 }
 
 /*
- * At the end of the process the threads end, and then the kernel part goes: its tables stay mapped, and its programs
- * loaded, while a thread may still use them. The rooms are not freed, because a record or a command may be in one.
+ * At the end of the process the threads end, and then the kernel part is unloaded. While a thread may still use them,
+ * its tables stay mapped and its programs loaded. The rooms are not freed, because a record or a command may be in one.
  */
 static void stopMonitor(void *arg)
 {
@@ -80,7 +82,7 @@ static void stopMonitor(void *arg)
         ebpfMonKernelUnload();
 }
 
-/* 0, or -1 without memory for a thread: then the caller stops those that were started. */
+/* Starts the threads. 0; or -1: no memory for a thread, and the caller stops those that run. */
 static int startThreads(ebpfMonMonitor *m)
 {
     if (ebpfMonFollowerStart(m->watch.follower))
@@ -88,14 +90,15 @@ static int startThreads(ebpfMonMonitor *m)
     if (ebpfMonRingReaderStart(m->eventThread))
         return -1;
     if (m->settings.wireKiB > 0 && (!m->packetThread || ebpfMonRingReaderStart(m->packetThread)))
-        errlogSevPrintf(errlogMajor, "ebpfMon: no memory to read packets. Free some, then start again\n");
+        errlogSevPrintf(errlogMajor, "ebpfMon: no memory to read packets. Free some memory, then start again\n");
     if (ebpfMonUsageStart(m->usage) || ebpfMonDevicesBegin(m->devices, m->targets, &m->watch.costs))
         return -1;
     return ebpfMonPublisherStart(m->publish.publisher);
 }
 
-/* 0, or -1 with the state Failed. A start that failed leaves nothing behind, so that a second one can succeed; unless
- * a thread did not end: then each further start is refused, because that thread still uses its room. */
+/* Starts the monitor. 0; or -1, and the state is Failed. After a failure everything is removed, so the caller may
+ * try again; except if a thread did not end. Then each further start is refused, because that thread still uses its
+ * room. */
 static int startMonitor(ebpfMonMonitor *m)
 {
     ebpfMonLoadSizes sizes = {
@@ -108,7 +111,8 @@ static int startMonitor(ebpfMonMonitor *m)
         ebpfMonPublishedSetState(ebpfMonFailed, "a thread of an earlier start did not end: restart this IOC");
         return -1;
     }
-    ebpfMonWatchdogStart(); /* without it the monitor runs all the same; it feeds the service manager's, also if this fails */
+    ebpfMonWatchdogStart(); /* the monitor can run without it, and it also feeds the service manager's watchdog if
+                             * this start fails */
     ebpfMonPublishedSetState(ebpfMonStarting, "loading the eBPF programs");
     if (ebpfMonKernelLoad(&sizes, why, sizeof(why))) {
         ebpfMonPublishedSetState(ebpfMonFailed, why);
@@ -135,7 +139,7 @@ static int startMonitor(ebpfMonMonitor *m)
     return 0;
 }
 
-static long start(void *arg)
+static long startOnce(void *arg)
 {
     ebpfMonMonitor *m = arg;
     int busy, running, ok;
@@ -160,8 +164,8 @@ static long start(void *arg)
 static void setOps(ebpfMonMonitor *m)
 {
     ebpfMonOperationsFill(m, &m->monitorOps);
-    m->monitorOps.configure = configure;
-    m->monitorOps.start = start;
+    m->monitorOps.configure = configureMonitor;
+    m->monitorOps.start = startOnce;
     ebpfMonQueryOperationsFill(m->queries, &m->queryOps);
     ebpfMonDeviceOperationsFill(m->devices, &m->deviceOps);
     m->inventories.getStatus = ebpfMonMonitorGetStatus;
@@ -171,15 +175,16 @@ static void setOps(ebpfMonMonitor *m)
     ebpfMonOpsSet(&m->ops);
 }
 
-/* The monitor of this process. It is never freed: until the process ends a record or a command may be in it. */
+/* Makes the monitor of this process. It is never freed, because a record or a command may use it until the process
+ * ends. */
 static void ebpfMonMonitorRegistrar(void)
 {
-    static const ebpfMonSettings defaults; /* all 0 */
+    static const ebpfMonSettings defaults; /* all members 0 */
     ebpfMonMonitor *m = callocMustSucceed(1, sizeof(*m), "ebpfMon");
     char why[256];
 
     m->life.lock = epicsMutexMustCreate();
-    configure(m, &defaults, why, sizeof(why));
+    configureMonitor(m, &defaults, why, sizeof(why));
     m->targets = ebpfMonTargetsNew();
     m->requests = ebpfMonRequestsNew(&ebpfMonFilterDefault);
     m->search = ebpfMonSearchNew();

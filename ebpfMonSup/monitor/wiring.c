@@ -6,14 +6,14 @@
 #include "probe/kernelLoad.h"
 #include "probe/kernelTables.h"
 
-/* --- What the room watch/ tells --- */
+/* --- Calls from the room watch/ --- */
 
 static void onIocsChanged(void *arg)
 {
     ebpfMonMonitor *m = arg;
 
     ebpfMonPublisherWake(m->publish.publisher);
-    ebpfMonRingReaderWake(m->eventThread); /* puts may wait for the links of an IOC */
+    ebpfMonRingReaderWake(m->eventThread); /* because puts may wait for the links of an IOC */
     ebpfMonInventoriesWake(&m->inventories);
 }
 
@@ -21,7 +21,7 @@ static void onTargetsChanged(void *arg)
 {
     ebpfMonMonitor *m = arg;
 
-    ebpfMonRingReaderWake(m->packetThread); /* the namespaces may be others */
+    ebpfMonRingReaderWake(m->packetThread); /* because the namespaces may have changed */
 }
 
 static void onTrouble(void *arg, const char *text)
@@ -31,7 +31,7 @@ static void onTrouble(void *arg, const char *text)
     ebpfMonPublisherSetTrouble(m->publish.publisher, text);
 }
 
-/* --- What the room put/ tells, and asks --- */
+/* --- Calls from the room put/ --- */
 
 static void getFilter(void *arg, ebpfMonFilter *filter)
 {
@@ -40,7 +40,7 @@ static void getFilter(void *arg, ebpfMonFilter *filter)
     ebpfMonRequestsGetFilter(m->requests, filter);
 }
 
-/* Notes whether the client is an IOC of this host (a sequence, a link of an IOC that is not watched), then publishes, and
+/* Notes if the client is an IOC of this host (a sequence, a link of an IOC that is not watched), publishes the put, and
  * notes the use. */
 static void publishPut(ebpfMonMonitor *m, ebpfMonPut *put)
 {
@@ -53,7 +53,7 @@ static void publishPut(ebpfMonMonitor *m, ebpfMonPut *put)
     ebpfMonUsageAddPut(m->usage, put);
 }
 
-/* A put that was seen in an IOC, and perhaps in packets too. Event thread. */
+/* A put that was seen in an IOC, and perhaps also in packets. Event thread. */
 static void onIocPut(void *arg, const ebpfMonFinishedPut *finished)
 {
     ebpfMonMonitor *m = arg;
@@ -85,7 +85,7 @@ static void onLinkChanged(void *arg, const ebpfMonLinkPut *put)
     ebpfMonRequestsAddLinks(m->requests, put);
 }
 
-/* A put that was seen in packets only. Packet thread. */
+/* A put that was seen only in packets. Packet thread. */
 static void onPacketPut(void *arg, const ebpfMonFinishedPut *finished)
 {
     const ebpfMonPut *put = finished->put;
@@ -93,7 +93,8 @@ static void onPacketPut(void *arg, const ebpfMonFinishedPut *finished)
 
     if (ebpfMonOwnPutsHas(m->put.ownPuts, put))
         return;
-    if (put->peerPid && !put->linkChain.iocId) /* a program here sent it: the monitor of the other host joins it */
+    if (put->peerPid && !put->linkChain.iocId) /* a program of this host sent it; the monitor of the other host joins
+                                                * it */
         ebpfMonPutSpansExport(m->trace.putSpans, put, &finished->key->peer, finished->key->seq, finished->key->at,
                               ebpfMonClockUnixOffset());
     publishPut(m, finished->put);
@@ -109,7 +110,7 @@ static uint64_t countLost(void *arg)
            ebpfMonLossesGet(ebpfMonLossGone);
 }
 
-/* Perhaps a CA link of a watched IOC sent it. Packet thread. */
+/* A put to a server elsewhere, which perhaps a CA link of a watched IOC sent. Packet thread. */
 static void onPutElsewhere(void *arg, const ebpfMonWireEvent *ev, uint64_t at)
 {
     struct ebpfMonOwner owner = { .pid = 0 };
@@ -121,10 +122,10 @@ static void onPutElsewhere(void *arg, const ebpfMonWireEvent *ev, uint64_t at)
     if (!owner.pid)
         return;
     ebpfMonLinkMessagesNotePacket(m->trace.linkMessages, owner.pid, ev->name, &ev->peer, ev->seq, at);
-    ebpfMonRingReaderWake(m->eventThread); /* it looks for the link write */
+    ebpfMonRingReaderWake(m->eventThread); /* to look for the link write */
 }
 
-/* Of a client to one of our PVs. Event thread. */
+/* A client's put to one of the monitor's own PVs. Event thread. */
 static void onOwnPut(void *arg, ebpfMonPut *put)
 {
     ebpfMonMonitor *m = arg;
@@ -132,7 +133,7 @@ static void onOwnPut(void *arg, ebpfMonPut *put)
     ebpfMonPutPublisherPublishOwn(m->publish.putPublisher, put);
 }
 
-/* --- What the rooms trace/ and publish/ tell --- */
+/* --- Calls from the rooms trace/ and publish/ --- */
 
 static void onTrace(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace, uint64_t unixOffset)
 {
@@ -148,7 +149,7 @@ static void logPut(void *arg, const ebpfMonPut *put)
     ebpfMonExportPut(m->exporter, put);
 }
 
-/* --- The rooms --- */
+/* --- Making the rooms --- */
 
 static int makeWatch(ebpfMonMonitor *m)
 {
