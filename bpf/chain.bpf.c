@@ -280,8 +280,8 @@ static __always_inline void releaseLock(const struct caller *c, struct thread *t
         endHandOver(c, th);
 }
 
-/* A global function, as ebpfmon_note_cause: otherwise the verifier checks it for a run that is timed, and once more for
- * one that is not. "sp": the stack pointer. */
+/* A global function, as ebpfmon_note_cause: otherwise the verifier checks it twice, for a run that is timed and for one
+ * that is not. "sp": the stack pointer. */
 __attribute__((noinline)) int ebpfmon_end_lock(__u64 precord, __u64 now, __u64 sp)
 {
     struct ended x = { .precord = precord, .now = now };

@@ -59,7 +59,7 @@ static __always_inline void dropEndedPasses(struct thread *th, __u64 sp)
     }
 }
 
-/* Nonzero: a chain of a scan list, of which the begin is not known. */
+/* Nonzero: a chain of a scan list that began untimed, so its begin is not known. */
 static __always_inline int isUntimed(const struct caller *c, const struct ebpfMonHeld *h)
 {
     return h && h->sp && h->turn != c->conf->turn;

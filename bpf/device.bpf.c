@@ -5,7 +5,7 @@
  * cannot block, queueRequest() calls that function itself. The monitor finds these functions when requests come, and
  * sets probes on them.
  *
- * This is an object file of its own, which is loaded when somebody asks for it. It shares the table "threads" of
+ * This is a separate object file, which is loaded when somebody asks for it. It shares the table "threads" of
  * maps.bpf.h.
  */
 #include "core.bpf.h"

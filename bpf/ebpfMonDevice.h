@@ -21,7 +21,8 @@ struct ebpfMonDeviceConf {
     __u32 pad;
 };
 
-/* Map "deviceUsers", by who requests what of which port. "pvt" is asynUser.userPvt, which belongs to one record. */
+/* Map "deviceUsers": a user of a port, with the reason of its requests. "pvt" is asynUser.userPvt, which belongs to one
+ * record. */
 struct ebpfMonDeviceKey {
     __u64 port; /* address of its struct port */
     __u64 pvt;

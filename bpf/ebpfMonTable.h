@@ -209,8 +209,7 @@ struct ebpfMonMoved {
     __u64 added;  /* records that were added since passes are watched */
     __u64 missed; /* nonzero: a sweep may have missed something */
     __u64 stuck;  /* nonzero: a thread did not leave a group, or left it at a place without a probe */
-    __u64 slow;   /* passes with chains that were not timed, and of which one may have taken ebpfMonTargetConf.slowNs
-                   * … */
+    __u64 slow;   /* passes with untimed chains, one of which may have taken ebpfMonTargetConf.slowNs … */
     __u64 slowItself; /* … of these, passes that were so slow even without the time that they waited for a CPU */
     __u32 slot[EBPFMON_MOVED_MAX]; /* the last ones; number n is at n % EBPFMON_MOVED_MAX */
 };

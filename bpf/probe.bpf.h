@@ -33,7 +33,7 @@ static __always_inline void endTiming(const struct timing *t)
         countHits(bpf_get_current_pid_tgid() >> 32, EBPFMON_HIT_NS, ns);
 }
 
-/* The body of a program of which the time is measured. "run" may use "now", the begin of the program. */
+/* The body of a program that measures its own time. "run" may use "now", the begin of the program. */
 #define RUN_TIMED(run)                     \
     __u64 now = bpf_ktime_get_ns();        \
     struct timing timing;                  \

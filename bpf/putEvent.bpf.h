@@ -163,8 +163,8 @@ static __always_inline void sendCause(const struct caller *c, struct thread *th,
     sendEvent(&th->cause, sizeof(th->cause), BPF_RB_NO_WAKEUP);
 }
 
-/* Finds who made the put, and by which message. "addrAt": the DBADDR; 0: none. Nonzero: a CA client made it, or
- * somebody who had asked for it earlier. */
+/* Finds who made the put, and by which message. "addrAt": the DBADDR; 0: none. Nonzero: a CA client made it, or a
+ * client that had requested it earlier. */
 static __always_inline int fillWriter(const struct caller *c, struct thread *th, const struct addr *a, __u64 addrAt)
 {
     struct ebpfMonPutEvent *ev = &th->ev;

@@ -2,8 +2,8 @@
 /*
  * Queries: one program for each kind of source, and what happens with its events (queryLook.bpf.h).
  *
- * This is an object file of its own. Each running query has its own copy, with only the programs of its source. The
- * copies share some tables of the kernel part (queryWho.bpf.h).
+ * This is a separate object file. Each running query has its own copy, with only the programs of its source. The copies
+ * share some tables of the kernel part (queryWho.bpf.h).
  */
 #include <linux/errno.h>
 #include "queryCalls.bpf.h"
@@ -60,8 +60,8 @@ static __always_inline void seeEvent(const struct event *e)
         countIfMeant(e);
 }
 
-/* The body of a program of which the runs are counted. "run" may use the event "e". The counts that are needed only for
- * the cost are not added atomically: if one program preempts another, one of them may be missing there. */
+/* The body of a program that counts its runs. "run" may use the event "e". The counts that are needed only for the cost
+ * are not added atomically: if one program preempts another, one of them may be missing there. */
 #define RUN(task, run)                                        \
     struct event e = { .ctx = ctx };                          \
     struct timing timing;                                     \

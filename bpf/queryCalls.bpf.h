@@ -68,7 +68,7 @@ static __always_inline struct ebpfMonQueryCall *getPlace(struct ebpfMonQueryInCa
     return (void *)(in + 1) + (__u64)n * plan.stride;
 }
 
-/* Forgets calls of which we missed the return: their frame is below "sp". Returns the number of calls that are left. */
+/* Forgets calls that returned unseen: their frame is below "sp". Returns the number of calls that are left. */
 static __always_inline __u32 dropEnded(struct ebpfMonQueryInCalls *in, __u64 sp)
 {
     __u32 depth = in->depth;

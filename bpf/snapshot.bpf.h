@@ -19,7 +19,7 @@ struct walk {
     __u64 stamp;
     __u32 first, len; /* the closure */
     __u32 next;       /* place in the closure at which the next step begins */
-    __u32 end;        /* place of the last record of a stretch of which the records are looked at one by one */
+    __u32 end;        /* place of the last record of a stretch whose records are looked at one by one */
     __u32 counted;
     __u32 time;
     __u32 pactBefore; /* bytes from the begin of the window to PACT */

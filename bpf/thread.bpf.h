@@ -33,7 +33,7 @@ struct offCpu {
 #define POPPING       1
 #define POPPING_EMPTY 2
 
-/* Who asked for a put that is made later, when the record is no longer busy. */
+/* The client of a put that is made later, when the record is no longer busy. */
 struct notified {
     struct ebpfMonWho who;
     __u32 seq;     /* of the message: see struct ebpfMonPutEvent */
@@ -102,7 +102,8 @@ struct thread {
     __u32 popping;           /* POPPING: it looks into that ring; POPPING_EMPTY: the ring was empty */
     __s32 emptyAt;           /* … and the next callback will come to this place */
     __u64 ending;            /* "begin" of a chain that has ended and is not sent yet; 0: there is none */
-    __u64 asked;             /* the record of which it requests the lock set, or the dbLocker of several; 0: none */
+    __u64 asked;             /* it requests the lock set of this record, or the lock sets of this dbLocker; 0: it
+                              * requests none */
     __u32 askedMany;         /* nonzero: "asked" is a dbLocker */
     __u32 insideCount;
     struct inside inside[INSIDE_MAX]; /* the groups in which it is */

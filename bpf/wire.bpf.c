@@ -5,7 +5,7 @@
  * connection that is known to be foreign one lookup more. Two programs do the same: a filter for packet sockets, and
  * one for tcx (probe/packetTaps.h).
  *
- * This is an object file of its own. Each network namespace has a copy with its own tables. Kernel 5.10 and later.
+ * This is a separate object file. Each network namespace has a copy with its own tables. Kernel 5.10 and later.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>

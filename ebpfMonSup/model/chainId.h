@@ -18,7 +18,7 @@ static inline int ebpfMonChainIdIsSame(const ebpfMonChainId *a, const ebpfMonCha
     return a->begin == b->begin && a->tid == b->tid && a->iocId == b->iocId;
 }
 
-/* A hash for tables with up to 2^24 places, whose number is a power of two. */
+/* A hash for tables of up to 2^24 places. The number of places must be a power of two. */
 static inline uint32_t ebpfMonChainIdHash(const ebpfMonChainId *chain)
 {
     return (uint32_t)(ebpfMonHashInteger(chain->begin + chain->tid) >> 40);

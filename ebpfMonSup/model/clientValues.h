@@ -26,7 +26,7 @@ typedef struct {
     unsigned count;       /* clients that match */
     unsigned rows;        /* clients in row[], those with most channels first */
     unsigned channels, subscriptions; /* of all clients that match */
-    unsigned unread;      /* IOCs of which the clients could not be read at the last look */
+    unsigned unread;      /* IOCs with clients that could not be read at the last look */
     double   look;        /* ms; CPU time of the last look */
     ebpfMonClientRow row[EBPFMON_CLIENT_ROWS];
 } ebpfMonClientValues;

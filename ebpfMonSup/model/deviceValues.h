@@ -23,7 +23,7 @@ typedef struct {
 
 typedef struct {
     char     state[160];   /* what is watched, or why nothing is */
-    unsigned iocs;         /* IOCs whose ports are watched */
+    unsigned iocs;         /* IOCs with watched ports */
     unsigned rows;         /* rows in use; the one with the longest time in all comes first */
     uint64_t requests, timeouts, lost;
     double   cost;         /* percent of one core; of the traps */

@@ -10,7 +10,7 @@
 typedef struct {
     ebpfMonLogState state;
     char     message[256];
-    unsigned iocs;           /* IOCs of which the server has all records */
+    unsigned iocs;           /* IOCs that the server knows with all records */
     unsigned records;        /* records of these IOCs */
 } ebpfMonRecSyncValues;
 

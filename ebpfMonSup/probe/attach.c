@@ -10,7 +10,7 @@
 #include "probe/linkFolder.h"
 #include "probe/uprobeMulti.h"
 
-#define ON_REQUEST 100 /* not part of any level: the follower asks for it by its bit */
+#define ON_REQUEST 100 /* not part of any level: the follower attaches it if needed */
 #define CALLER(who) (1u << ebpfMonCaller##who)
 
 /* Where a program is attached. */
@@ -18,7 +18,7 @@ typedef struct {
     ebpfMonFn fn;
     int isReturn;
     int level;        /* the first level that has the program … */
-    int below;        /* … and the first that has it no more; 0: all levels above have it */
+    int below;        /* … and the first level that does not have it any more; 0: all higher levels have it */
     unsigned ways;    /* the ways in which it is attached, a bit each (WAY) */
     unsigned callers; /* a bit each (CALLER): the program is at the calls by these functions, except in the way
                        * ebpfMonAttachEntries; 0: it is at the entry of the function */

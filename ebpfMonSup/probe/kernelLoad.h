@@ -45,7 +45,7 @@ typedef struct {
 
 extern ebpfMonFeatures ebpfMonFeature;
 
-const char *ebpfMonKernelRelease(void); /* the release as uname() has it; empty: not loaded */
+const char *ebpfMonKernelRelease(void); /* the release, from uname(); empty: not loaded */
 
 /* Loads the programs, maps the tables, and attaches the programs that watch the whole host (start and end of programs,
  * connections). 0; or -1, and "why" gets what is wrong and what to do. Then nothing stays loaded, and the caller may

@@ -76,7 +76,7 @@ static int openRing(ebpfMonPackets *packets)
                            sizeof(struct ebpfMonPacketHead) + EBPFMON_PACKET_MAX, &packets->skel->bss->packetsSleep);
 }
 
-/* Tells the filter the time in seconds. It only has to go on; it is no date. */
+/* Tells the filter the time in seconds. Its start does not matter; it is no date. */
 static void setClock(ebpfMonPackets *packets)
 {
     packets->skel->bss->nowSecs = (uint32_t)(ebpfMonClockMonotonic() / EBPFMON_SECOND_NS);

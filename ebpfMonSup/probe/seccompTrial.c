@@ -76,7 +76,7 @@ static void runChild(int socket)
     _exit(replaced == CALLS && write(socket, &byte, 1) == 1 ? 0 : 1);
 }
 
-/* Sets the probe and lets the child go on. Nonzero: the child survived. */
+/* Sets the probe and lets the child continue. Nonzero: the child survived. */
 static int probeChild(pid_t child, int socket)
 {
     struct pollfd answer = { .fd = socket, .events = POLLIN };

@@ -28,8 +28,8 @@ void ebpfMonTracePrinterFree(ebpfMonTracePrinter *printer);
 int ebpfMonTracePrinterSetPattern(ebpfMonTracePrinter *printer, ebpfMonTextReport *report, const char *pattern,
                                   unsigned count, char *why, size_t size);
 
-/* IsOn: nonzero while chains are to be printed. Matches: nonzero if so, and the record matches the pattern. Any
- * thread. */
+/* IsOn: nonzero while some chains must still be printed. Matches: nonzero if so, and the record matches the pattern.
+ * Any thread. */
 int ebpfMonTracePrinterIsOn(ebpfMonTracePrinter *printer);
 int ebpfMonTracePrinterMatches(ebpfMonTracePrinter *printer, const char *record);
 

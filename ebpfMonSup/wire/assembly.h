@@ -37,7 +37,7 @@ int  ebpfMonAssemblyKeep(ebpfMonMemoryAccount *account, ebpfMonAssembly *assembl
 int  ebpfMonAssemblyCounts(ebpfMonAssembly *assembly, size_t n);
 /* Drops the first "n" bytes of the buffer while we search. "segAt": where in the buffer the last segment begins. */
 void ebpfMonAssemblyForget(ebpfMonAssembly *assembly, size_t n, size_t segAt);
-/* Begins a message, whose first bytes are in the buffer. */
+/* Begins a message. Its first bytes are in the buffer. */
 void ebpfMonAssemblyFramed(ebpfMonAssembly *assembly, const ebpfMonFrame *frame);
 /* Adds the next bytes of that message to its hash. */
 void ebpfMonAssemblyHash(ebpfMonAssembly *assembly, const uint8_t *p, size_t n);

@@ -55,7 +55,7 @@ void ebpfMonMessagesWait(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_
 static void searchHeader(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, size_t n, int atStart,
     uint64_t time);
 
-/* The bytes do not go on as messages of this protocol. The buffer has the bytes before "p". */
+/* The next bytes are no message of this protocol. The buffer has the bytes before "p". */
 static void loseStep(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, size_t n, uint64_t time)
 {
     ebpfMonAssembly *a = &c->assembly[side];
@@ -72,7 +72,7 @@ static void loseStep(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p
     searchHeader(c, side, seq, p, n, 0, time);
 }
 
-/* Finds the message at "p". The first messages of a circuit of which the begin was not seen must be beyond doubt; else
+/* Finds the message at "p". If we did not see the begin of a circuit, its first messages must be beyond doubt, because
  * it may be something else. */
 static int findFrame(ebpfMonCircuit *c, int side, const uint8_t *p, size_t n, ebpfMonFrame *f)
 {

@@ -22,7 +22,7 @@ typedef struct {
 
 typedef struct {
     size_t total;         /* bytes of the message, with its header */
-    size_t hashFrom;      /* begin of the part of which a hash is wanted */
+    size_t hashFrom;      /* begin of the part to be hashed */
     size_t hashTo;        /* … and its end; 0: the end of the message */
 } ebpfMonFrame;
 
@@ -33,7 +33,7 @@ typedef struct ebpfMonProtocol {
     /* Finds the message that begins at "p". 1: "frame" is set; 0: it needs more bytes; -1: this is no message of the
      * protocol. It must be strict, because it also finds a header after a gap, and tells our protocols from others. It
      * may be called at any byte. "state" is NULL while a header is searched for, and for the first messages of a
-     * connection of which the begin was not seen: then the bytes may be anything. Otherwise they follow a message. */
+     * connection that began before we watched: then the bytes may be anything. Otherwise they follow a message. */
     int (*frame)(void *state, int fromServer, const uint8_t *p, size_t have, ebpfMonFrame *frame);
 
     /* The state of a connection. Its memory comes from ebpfMonCircuitAlloc. NULL: no memory. */

@@ -12,7 +12,7 @@ static int hasBit(const pvaBits *bits, unsigned bit, unsigned count)
 }
 
 /* Nonzero: all changed fields stand before the first part of the type that is not known. This is the usual case for a
- * connection of which we missed the begin, to a server that numbers its types, as the one of Base does: "value" comes
+ * connection that began before we watched, to a server that numbers its types, as the one of Base does: "value" comes
  * first. */
 static int isKnown(const pvaType *type, const pvaBits *bits)
 {

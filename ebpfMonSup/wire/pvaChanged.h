@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A value of which only the changed fields are sent, with a BitSet that tells which. */
+/* A value with only the fields that changed, and a BitSet that tells which. */
 #ifndef EBPFMON_PVACHANGED_H
 #define EBPFMON_PVACHANGED_H
 

@@ -19,7 +19,7 @@
 enum {
     pvaBool = 0x00, pvaI8 = 0x20, pvaI16, pvaI32, pvaI64, pvaU8, pvaU16, pvaU32, pvaU64, pvaF32 = 0x42, pvaF64,
     pvaText = 0x60, pvaStruct = 0x80, pvaUnion, pvaVariant,
-    pvaUnknown = 0xfe /* a number of which we missed the description */
+    pvaUnknown = 0xfe /* a number with a description that we missed */
 };
 enum { pvaScalar, pvaArray, pvaBounded, pvaFixed }; /* bits 3 and 4 of a code */
 

@@ -72,7 +72,7 @@ static int addName(reading *r, const char *name, size_t length, uint32_t *where)
     return 0;
 }
 
-/* Finds the first bit of which the field is not known for certain. */
+/* Finds the first bit with a field that is not known for certain. */
 static unsigned countSureBits(const pvaType *type)
 {
     unsigned node = 0, bit = 0, i;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finds where messages begin in a stream of which we missed the begin. One header proves little, two that follow each
+ * Finds where messages begin in a stream that began before we watched. One header proves little, two that follow each
  * other prove much. A header at the begin of a segment is between both.
  */
 #ifndef EBPFMON_RESYNC_H

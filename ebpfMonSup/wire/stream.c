@@ -236,7 +236,7 @@ void ebpfMonStreamAck(ebpfMonStream *s, uint32_t ack, uint64_t time)
     s->ackTo = ack;
 }
 
-/* How long bytes may be missing, ns. We get all packets of a connection of which we saw the begin. So if none of our
+/* How long bytes may be missing, ns. If we saw the begin of a connection, we get all its packets. So if none of our
  * packets was lost, the network has lost the bytes, and they will be sent again; unless the other side has acknowledged
  * them: then they came by another way. */
 static uint64_t findPatience(const ebpfMonStream *s)

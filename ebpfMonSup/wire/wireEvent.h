@@ -98,8 +98,8 @@ typedef struct {
     uint64_t repeated;                     /* segments with no new bytes */
     uint64_t reordered;                    /* segments that had to wait for an earlier one */
     uint64_t gaps, gapBytes;
-    uint64_t resynced;                     /* how often a header was found after a gap, or in a connection of which
-                                            * we missed the begin */
+    uint64_t resynced;                     /* how often a header was found after a gap, or in a connection that began
+                                            * before we watched */
     uint64_t malformed;                    /* messages that contradict themselves */
     uint64_t fragments;                    /* fragments of IP datagrams, which are not put together */
     uint64_t noMemory;                     /* messages or channels that were dropped at a limit */
