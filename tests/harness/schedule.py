@@ -4,8 +4,10 @@
 The tests of a module stay in one process, because they share IOCs and a monitor. In the modules of APART the tests
 share nothing, so each test can go to another process.
 
-Tests of ALONE run last, one after the other, while no other test runs. They measure what other tests would disturb. The
-lock that they wait for is a lock of this file (flock): other tests hold it shared, they hold it exclusively.
+Tests of ALONE run last, one after the other, while no other test runs. They measure what other tests would disturb.
+Tests of LANES run last, too, but beside those of the other lane. The locks that they wait for are those of the first bytes of
+this file (lockf), one byte for each lane: a test of a lane holds its byte, a test of ALONE holds all, and each other test
+holds all of them shared.
 """
 import fcntl
 import json
@@ -20,20 +22,28 @@ APART = {"test_unit", "test_faults", "test_lifecycle", "test_health", "test_badl
 ALONE = (
     "test_bounded_memory_over_restarts",  # memory of a monitor, which follows all IOCs of the host
     "test_end_is_published_at_once",      # a delay
-    "test_hostile.py",                    # hundreds of processes that each monitor of the host must look at
-    "test_mass_events",
-    "test_latency.py",                    # latencies
     "test_put_updates_at_once",           # a delay
     "test_silence.py",                    # how often threads wake, and delays
-    # Traces of chains that many threads make at once. If all CPUs are busy, the traces are complete, but a new IOC is
-    # sometimes not watched before the deadline.
-    "test_many_traces",
-    "test_parallel_threads",
 )
+
+LANES = [
+    # Processes that harm each monitor of the host that looks at them. Those of the other lane work a little only.
+    ("test_memory_that_never_arrives", "test_fuse_that_never_answers", "test_file_with_endless_tables", "test_fakes_hide_nothing",
+     "test_thread_that_makes_no_progress", "test_loads_slowly"),
+    (
+        "test_mass_events",
+        "test_latency.py",                # latencies
+        # Traces of chains that many threads make at once. If all CPUs are busy, the traces are complete, but a new IOC is
+        # sometimes not watched before the deadline.
+        "test_many_traces",
+        "test_parallel_threads",
+    ),
+]
 
 # The tests of each line run in one process, one after the other.
 TOGETHER = [
     ALONE,
+    *LANES,
     ("test_traces_across_iocs.py", "test_spans.py"),  # they share a Zipkin
     # The second one makes a gap in the packets of a namespace with an IOC. Each monitor of the host reads these packets
     # and counts the gap.
@@ -83,12 +93,18 @@ def pytest_xdist_make_scheduler(config, log):
     return Scheduling(config, log)
 
 
-def _is_alone(item):
-    return any(name in item.nodeid for name in ALONE)
+def _find_lock(item):
+    """How, how many bytes, from which on."""
+    if any(name in item.nodeid for name in ALONE):
+        return fcntl.LOCK_EX, len(LANES), 0
+    for lane, names in enumerate(LANES):
+        if any(name in item.nodeid for name in names):
+            return fcntl.LOCK_EX, 1, lane
+    return fcntl.LOCK_SH, len(LANES), 0
 
 
 def _rank(item):
-    if _is_alone(item):
+    if _find_lock(item)[0] == fcntl.LOCK_EX:
         return len(LONG) + 1
     # A module stays in one process: a test must not go to another process because of its name.
     where = item.nodeid if _module(item.nodeid) in APART else item.nodeid.split("::")[0]
@@ -111,8 +127,8 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
-    with open(__file__, encoding="utf-8") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX if _is_alone(item) else fcntl.LOCK_SH)
+    with open(__file__, "r+", encoding="utf-8") as lock:
+        fcntl.lockf(lock, *_find_lock(item))
         return (yield)
 
 
