@@ -152,7 +152,7 @@ def test_put_callbacks_that_wait_for_each_other(monitor, log):
                 assert (cid := c.until(rawca.WRITE_NOTIFY)[-1].cid) == %d, (n, cid)
         """ % (NOBODY, NOBODY, monitor.port, monitor.prefix + "FILTER_BUDGET", PUTFAIL)
     seen = []
-    pv = ca.pv(monitor.prefix + "FILTER_BUDGET")
+    pv = ca.subscribed(monitor.prefix + "FILTER_BUDGET")
     number = pv.add_callback(lambda value, **_: seen.append(value))
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False,
                           cwd=paths.TOP)
