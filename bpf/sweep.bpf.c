@@ -27,7 +27,6 @@ struct sweep {
     __u32 missed;   /* nonzero: the sweep may have missed something … */
     __u32 stuck;    /* … because a thread has left a group unseen */
     __u32 isLocked; /* nonzero: this thread holds the lock of these records */
-    __u32 zero;     /* always 0; see struct ebpfMonRecConf */
 };
 
 static __always_inline __u32 readInside(const struct ebpfMonRecState *head)
@@ -97,18 +96,10 @@ static __always_inline void beginSweep(struct sweep *s, const struct ebpfMonTarg
 {
     __builtin_memset(s, 0, sizeof(*s));
     s->now = now;
-    s->zero = conf->zero;
+    /* Always 0, which the verifier must not know: it would go through the loop for each number that one of them can have. */
+    s->next = s->counted = s->missed = s->stuck = conf->zero;
     s->time = conf->time;
     s->pactBefore = conf->pact - (conf->time - EBPFMON_TIME_WINDOW);
-}
-
-/* Looks at "len" records from place "first" on. */
-static __always_inline void sweepPlaces(struct sweep *s, __u32 first, __u32 len)
-{
-    s->first = first;
-    s->len = len;
-    s->next = s->zero;
-    bpf_loop(len + LOOKS_AGAIN, sweepNext, s, 0);
 }
 
 /* Adds what a sweep counted to the first record at which it looked, after the records were counted. The user part
@@ -129,33 +120,38 @@ static __always_inline void noteMissed(__u32 tgid)
         __sync_fetch_and_add(&m->missed, 1);
 }
 
-static __always_inline void sweepAll(const struct caller *c, struct sweep *s, __u32 first, __u32 len)
+/* Counts what the records at these places have processed so far. Global: a program comes here on several ways, and the
+ * verifier goes through it once. */
+__attribute__((noinline)) int ebpfmon_sweep_places(__u32 first, __u32 len, __u64 now, __u32 isLocked)
 {
-    __u32 entry, before = s->counted, tgid = c->tgid;
     struct ebpfMonMoved *m;
+    struct sweep s;
+    struct caller c;
+    __u32 entry, tgid;
 
-    sweepPlaces(s, first, len);
-    if (s->missed || s->next < s->len)
-        noteMissed(c->tgid);
-    if (s->stuck && (m = bpf_map_lookup_elem(&moved, &tgid)))
+    if (!findCaller(&c))
+        return 0;
+    tgid = c.tgid;
+    beginSweep(&s, c.conf, now);
+    s.isLocked = isLocked;
+    s.first = first;
+    s.len = len;
+    bpf_loop(len + LOOKS_AGAIN, sweepNext, &s, 0);
+    if (s.missed || s.next < len)
+        noteMissed(tgid);
+    if (s.stuck && (m = bpf_map_lookup_elem(&moved, &tgid)))
         __sync_fetch_and_add(&m->stuck, 1);
-    if (s->counted != before && readClosureEntry(first, &entry))
-        addSwept(EBPFMON_ENTRY_SLOT(entry), s->counted - before);
+    if (s.counted && readClosureEntry(first, &entry))
+        addSwept(EBPFMON_ENTRY_SLOT(entry), s.counted);
+    return 0;
 }
 
 /* Counts what the records of this record's closure have processed so far. */
 __attribute__((noinline)) int ebpfmon_sweep_closure(__u32 slot, __u64 now, __u32 isLocked)
 {
     struct ebpfMonRecConf *rc = bpf_map_lookup_elem(&recConf, &slot);
-    struct sweep s;
-    struct caller c;
 
-    if (!rc || !findCaller(&c))
-        return 0;
-    beginSweep(&s, c.conf, now);
-    s.isLocked = isLocked;
-    sweepAll(&c, &s, rc->first, rc->len < EBPFMON_CLOSURE_MAX ? rc->len : EBPFMON_CLOSURE_MAX);
-    return 0;
+    return rc ? ebpfmon_sweep_places(rc->first, rc->len < EBPFMON_CLOSURE_MAX ? rc->len : EBPFMON_CLOSURE_MAX, now, isLocked) : 0;
 }
 
 struct moving {
@@ -199,18 +195,13 @@ __attribute__((noinline)) int ebpfmon_sweep_list(__u64 mutex, __u64 now)
 {
     struct ebpfMonListKey key = { .mutex = mutex };
     struct ebpfMonList *list;
-    struct sweep s;
     struct caller c;
 
     if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !c.conf->sweeps)
         return 0;
     key.tgid = c.tgid;
     list = bpf_map_lookup_elem(&lists, &key);
-    if (list) {
-        beginSweep(&s, c.conf, now);
-        sweepAll(&c, &s, list->first, list->len);
-    }
-    return 0;
+    return list ? ebpfmon_sweep_places(list->first, list->len, now, 0) : 0;
 }
 
 /* in passChain.bpf.c */
@@ -351,19 +342,15 @@ __attribute__((noinline)) int ebpfmon_leave_group(__u32 group, __u64 now)
 {
     struct ebpfMonRecState *head = bpf_map_lookup_elem(&recState, &group);
     struct ebpfMonRecConf *rc = bpf_map_lookup_elem(&recConf, &group);
-    struct sweep s;
-    struct caller c;
     __u32 was;
 
-    if (!head || !rc || !findCaller(&c))
+    if (!head || !rc)
         return 0;
     was = __sync_fetch_and_add(&head->inside, EBPFMON_INSIDE_TURN - 1);
     if ((was & EBPFMON_INSIDE_COUNT) != 1 || !(was & EBPFMON_INSIDE_SKIPPED))
         return 0;
     __sync_fetch_and_and(&head->inside, ~EBPFMON_INSIDE_SKIPPED);
-    beginSweep(&s, c.conf, now);
-    s.isLocked = 1;
-    sweepAll(&c, &s, rc->groupFirst, rc->groupLen);
+    ebpfmon_sweep_places(rc->groupFirst, rc->groupLen, now, 1);
     return 1;
 }
 

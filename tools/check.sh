@@ -10,8 +10,10 @@
 # Some tests by name: tools/test.sh. The long form of tests that take much time: tools/soak.sh.
 set -eu
 . "$(dirname "$0")/environment.sh"
-# Each process of pytest reads all tests. So keep the code that Python compiles, but not in the tree.
+# Each process of pytest reads all tests, and many tests start Python. So keep the code that Python compiles, but not in the
+# tree. Otherwise each start of Python compiles hundreds of files.
 export PYTHONPYCACHEPREFIX="$EBPFMON_CACHE/pycache"
+unset PYTHONDONTWRITEBYTECODE
 "$top/tools/fuzzers.sh"
 
 # A test that waits for a scan or for a delay can fail because the other tests leave it no CPU. So if only a few tests

@@ -12,5 +12,6 @@ set -eu
 
 export SOAK=1
 cd "$top"
+unset PYTHONDONTWRITEBYTECODE
 PYTHONPYCACHEPREFIX="$EBPFMON_CACHE/pycache" exec "$python" -m pytest tests -q -p no:cacheprovider -m soak \
     -n "${JOBS:-$(nproc)}" "$@" </dev/null

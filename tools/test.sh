@@ -16,4 +16,5 @@ name=$1
 shift
 cd "$top"
 export PYTHONPYCACHEPREFIX="${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}/pycache" # not into the tree
+unset PYTHONDONTWRITEBYTECODE
 exec "$python" -m pytest tests -q -p no:cacheprovider -k "$name" "$@" </dev/null

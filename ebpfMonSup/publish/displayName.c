@@ -8,7 +8,7 @@ void ebpfMonDisplayName(ebpfMonTargets *targets, const ebpfMonTarget *t, uint32_
     const char *plain = ebpfMonCatalogueName(t->cat, index);
 
     for (const ebpfMonTarget *o = ebpfMonTargetsGetFirst(targets); o; o = o->next)
-        if (o != t && !o->gone && o->cat && o->slot != UINT32_MAX && ebpfMonCatalogueFind(o->cat, plain) >= 0) {
+        if (o != t && !o->gone && o->running && o->cat && ebpfMonCatalogueFind(o->cat, plain) >= 0) {
             snprintf(name, size, "%.40s@%.18s", plain, t->name);
             return;
         }

@@ -371,10 +371,14 @@ static int isDue(ebpfMonIocFinder *f, pid_t pid, uint64_t now)
     if (o->pid == pid && now - o->seen > OLD_NS && now - o->looked < OLD_NS)
         return 0;
     start = ebpfMonProcStart(pid);
-    pages = ebpfMonProcMappedPages(pid);
-    if (!start || !pages) /* a thread of the kernel has none */
+    if (!start)
         return 0;
+    pages = ebpfMonProcMappedPages(pid);
     o = getOld(f, pid, start, now);
+    if (!pages) { /* a thread of the kernel, of which a host has hundreds */
+        o->looked = now;
+        return 0;
+    }
     if (pages == o->pages && now - o->looked < OLD_NS)
         return 0;
     if (now < o->asideUntil || (ebpfMonForeignIsCharged(pid) && !takeTurnInScan(f, pid)))

@@ -121,6 +121,7 @@ typedef struct ebpfMonTarget {
         int       nameDenied;  /* its environment may not be read: it may have another name */
         int       initDone;    /* iocInit was seen done */
         int       levelApplied; /* since the filter changed */
+        int       isPrepared;  /* what a level above off needs was read: the next five, and its records have slots */
         uint64_t  callersAt;   /* when the files that call dbScanLock were looked for */
         uint32_t  oddLinks;    /* links that lie in memory as in no known release of Base */
         uint64_t  oddAt;       /* not before, they are looked at again */

@@ -6,7 +6,8 @@
 #include "host/ownMemory.h"
 #include "watch/targetDatabase.h"
 
-#define LOOK_NS     500000000ull   /* between two looks for new records while it starts, at least */
+#define LOOK_NS     500000000ull   /* between two looks for new records while it starts, at least … */
+#define LOOK_OFF_NS 30000000000ull /* … and at level off, once it runs */
 #define READ_SHARE  20             /* to read databases takes a twentieth of the time at most */
 #define CHARGE_NS   100000000ull   /* a reading that failed after this is charged to the user */
 #define RESERVE_BYTES (64ull << 20) /* memory that is kept for queues, clients and packets: no IOC is watched with it */
@@ -44,6 +45,12 @@ static int hasMemory(long nodes)
     return ebpfMonOwnMemoryLeft() >= RESERVE_BYTES + (uint64_t)nodes * RECORD_BYTES;
 }
 
+/* Nobody asked for more than its name, and it has one. */
+static int isLeftAlone(const ebpfMonTarget *t)
+{
+    return t->running && t->asked == ebpfMonLevelOff;
+}
+
 /* The time that a look at it takes, without the time that this thread waits for a CPU. */
 static uint64_t findTimeSpent(const ebpfMonTarget *t)
 {
@@ -53,7 +60,7 @@ static uint64_t findTimeSpent(const ebpfMonTarget *t)
 int ebpfMonTargetDatabaseLook(ebpfMonTargets *targets, ebpfMonRecordTables *tables, ebpfMonTarget *t, uint64_t now,
                               char why[EBPFMON_NOTE_SIZE])
 {
-    uint64_t begin = findTimeSpent(t), took, pause = (now - t->follower.foundAt) / 10;
+    uint64_t begin = findTimeSpent(t), took, pause = (now - t->follower.foundAt) / 10, least;
     long nodes;
     int rc = 0;
 
@@ -77,6 +84,7 @@ int ebpfMonTargetDatabaseLook(ebpfMonTargets *targets, ebpfMonRecordTables *tabl
         ebpfMonForeignCharge(t->pid, took);
     if (pause < READ_SHARE * took)
         pause = READ_SHARE * took;
-    t->follower.readAt = now + (t->cat && pause < LOOK_NS ? LOOK_NS : pause);
+    least = !t->cat ? 0 : isLeftAlone(t) ? LOOK_OFF_NS : LOOK_NS;
+    t->follower.readAt = now + (pause < least ? least : pause);
     return rc;
 }

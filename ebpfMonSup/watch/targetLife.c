@@ -29,6 +29,22 @@
 #define TICK_MIN_NS 20000000ull    /* between two looks whether iocInit is done: a fiftieth of the time since it was */
 #define TICK_MAX_NS 500000000ull   /* found, within these limits */
 
+/* Reads what only watching needs: its links, its code, its locks. Once; never for an IOC that is left at level off, of which
+ * a host may have many. */
+static void prepare(const ebpfMonTargetLife *life, ebpfMonTarget *t)
+{
+    if (t->follower.isPrepared || !t->running || t->gone || ebpfMonForeignIsAside(t->pid))
+        return;
+    t->follower.isPrepared = 1;
+    if (t->slot == UINT32_MAX && t->cat->count)
+        ebpfMonRecordTablesAdd(life->tables, t);
+    ebpfMonIocFinderReadCallers(life->finder, t->pid, &t->follower.att.callers); /* its modules are loaded now */
+    t->follower.callersAt = ebpfMonClockMonotonic();
+    t->follower.oddLocks = !ebpfMonLockSetsAreKnown(t->follower.mem, t->cat);
+    t->follower.hasLists = ebpfMonScanListsAreKnown(t->follower.mem, t->cat);
+    ebpfMonMemFlush(t->follower.mem);
+}
+
 void ebpfMonTargetLifeApply(const ebpfMonTargetLife *life, ebpfMonTarget *t)
 {
     ebpfMonLevel level;
@@ -37,6 +53,11 @@ void ebpfMonTargetLifeApply(const ebpfMonTargetLife *life, ebpfMonTarget *t)
 
     ebpfMonRequestsGetFilter(life->requests, &f);
     level = ebpfMonRequestsFindLevel(life->requests, t->name, &f, &reference);
+    if (level > ebpfMonLevelOff) {
+        prepare(life, t);
+        if (t->asked == ebpfMonLevelOff)
+            t->follower.readAt = 0; /* records that were added meanwhile */
+    }
     ebpfMonRecordTablesSetShown(life->tables, t, f.record);
     t->follower.timing.all = ebpfMonRequestsHasLevelRule(life->requests, t->name) ||
                              (t->shown && strcmp(f.record, "*") != 0);
@@ -211,13 +232,6 @@ static void beginRunning(const ebpfMonTargetLife *life, ebpfMonTarget *t)
     t->running = 1;
     ebpfMonTargetsUnlock(life->targets);
     ebpfMonForeignTrust(t->pid);
-    if (t->slot == UINT32_MAX && t->cat->count)
-        ebpfMonRecordTablesAdd(life->tables, t);
-    ebpfMonIocFinderReadCallers(life->finder, t->pid, &t->follower.att.callers); /* its modules are loaded now */
-    t->follower.callersAt = ebpfMonClockMonotonic();
-    t->follower.oddLocks = !ebpfMonLockSetsAreKnown(t->follower.mem, t->cat);
-    t->follower.hasLists = ebpfMonScanListsAreKnown(t->follower.mem, t->cat);
-    ebpfMonMemFlush(t->follower.mem);
 }
 
 double ebpfMonTargetLifeFollowStart(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now)
@@ -259,7 +273,7 @@ static void findCallers(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_
     ebpfMonImageCallers *found;
     char note[8];
 
-    if (now - t->follower.callersAt < CALLERS_NS || !(found = malloc(sizeof(*found))))
+    if (!t->follower.isPrepared || now - t->follower.callersAt < CALLERS_NS || !(found = malloc(sizeof(*found))))
         return;
     t->follower.callersAt = now;
     ebpfMonIocFinderReadCallers(life->finder, t->pid, found);
@@ -286,7 +300,7 @@ static void lookAtServer(const ebpfMonTargetLife *life, ebpfMonTarget *t)
 {
     int known;
 
-    if (t->follower.isServerKnown || t->follower.oddServer >= EBPFMON_ODD_SERVER || !t->cat || !t->running)
+    if (t->follower.isServerKnown || t->follower.oddServer >= EBPFMON_ODD_SERVER || !t->follower.isPrepared)
         return;
     ebpfMonMemFlush(t->follower.mem);
     known = ebpfMonCaServerIsKnown(t->follower.mem, t->cat, t->image.clientQ);
@@ -306,7 +320,7 @@ void ebpfMonTargetLifeFindRecords(const ebpfMonTargetLife *life, ebpfMonTarget *
     findCallers(life, t, now);
     lookAtOddLinks(life, t, now);
     lookAtServer(life, t);
-    if (ebpfMonTargetDatabaseLook(life->targets, life->tables, t, now, why) == 0 && t->cat && t->slot == UINT32_MAX) {
+    if (ebpfMonTargetDatabaseLook(life->targets, life->tables, t, now, why) == 0 && t->follower.isPrepared && t->slot == UINT32_MAX) {
         ebpfMonRecordTablesAdd(life->tables, t);
         ebpfMonTargetLifeApply(life, t); /* without room for its records: puts only */
     }

@@ -2,6 +2,7 @@
 """Channel Access by pyepics: the client calls that the tests need."""
 import struct
 import subprocess
+import time
 
 from . import loopback, paths, rawca
 from .wait import patient, until
@@ -28,14 +29,33 @@ TIMEOUT = patient(15)
 TYPE_UNKNOWN = -1  # TYPENOTCONN of cadef.h
 
 
-def pv(name, timeout=TIMEOUT):
+def pvs(names, timeout=TIMEOUT, auto_monitor=False):
+    """Channels, connected all at the same time. Not as pyepics has it by default: it would subscribe to each, so that all
+    updates of fast records come to us, and it would ask libca in a loop without a pause until the connection is there."""
     epics = _epics()
-    channel = epics.get_pv(name, connect=True, timeout=timeout)
-    assert channel.wait_for_connection(timeout), f"cannot connect to {name}"
-    # On a busy machine pyepics may ask for the type before libca knows it. Then it keeps the type -1 for ever.
-    if channel.ftype == TYPE_UNKNOWN + epics.dbr.TIME_STRING:
-        until(lambda: epics.ca.field_type(channel.chid) != TYPE_UNKNOWN, 5, f"the type of {name}")
-        channel.ftype = epics.ca.promote_type(channel.chid, use_time=True)
+    channels = [epics.get_pv(name, auto_monitor=auto_monitor) for name in names]
+    epics.ca.flush_io()
+    end, pause = time.monotonic() + timeout, 0.001
+    while lost := [c.pvname for c in channels if not c.connected]:
+        assert time.monotonic() < end, f"cannot connect to {lost[:5]} and {max(0, len(lost) - 5)} more"
+        time.sleep(pause)
+        pause = min(2 * pause, 0.02)
+    for channel in channels:
+        # On a busy machine pyepics may ask for the type before libca knows it. Then it keeps the type -1 for ever.
+        if channel.ftype == TYPE_UNKNOWN + epics.dbr.TIME_STRING:
+            until(lambda c=channel: epics.ca.field_type(c.chid) != TYPE_UNKNOWN, 5, f"the type of {channel.pvname}")
+            channel.ftype = epics.ca.promote_type(channel.chid, use_time=True)
+    return channels
+
+
+def pv(name, timeout=TIMEOUT):
+    channel, = pvs([name], timeout)
+    return channel
+
+
+def subscribed(name, timeout=TIMEOUT):
+    """A channel whose callbacks get its updates."""
+    channel, = pvs([name], timeout, auto_monitor=True)
     return channel
 
 
@@ -66,7 +86,14 @@ def get_text(name, timeout=TIMEOUT):
 
 
 def get_many(names, timeout=2 * TIMEOUT):
-    values = _epics().caget_many(list(names), connection_timeout=timeout, timeout=timeout)
+    """name → value; all are asked for at the same time."""
+    ca = _epics().ca
+    names = list(names)
+    chids = [channel.chid for channel in pvs(names, timeout)]
+    for chid in chids:
+        ca.get(chid, wait=False)
+    ca.flush_io()
+    values = [ca.get_complete(chid, timeout=timeout) for chid in chids]
     missing = [n for n, v in zip(names, values) if v is None]
     assert not missing, f"no value of {missing[:5]} and {max(0, len(missing) - 5)} more"
     return dict(zip(names, values))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A child process. Its output is kept, commands can be typed into its shell, and it always ends with the tests."""
 import collections
+import itertools
 import os
 import signal
 import subprocess
@@ -18,6 +19,7 @@ class Process:
         """"on_line" is called with each line of the output, in a thread of its own."""
         self.argv = [str(a) for a in argv]
         self._lines = collections.deque(maxlen=20000)
+        self._count = 0  # of all lines so far
         self._ends = {}  # a line that has this text → an event, which it sets
         self._on_line = on_line
         self._last = time.monotonic()
@@ -38,6 +40,7 @@ class Process:
             self._last = time.monotonic()
             with self._came:
                 self._lines.append(line)
+                self._count += 1
                 self._new.append(line)
                 self._came.notify_all()
             for end, done in list(self._ends.items()):
@@ -94,12 +97,15 @@ class Process:
         self._marks += 1
         begin, end = f"<<{self.pid} {self._marks}>>", f"<<{self.pid} {self._marks} end>>"
         done = self._ends[end] = threading.Event()
+        before = self._count
         self.send(f'echo "{begin}"')
         self.send(line)
         self.send(f'echo "{end}"')
         done.wait(patient(seconds))
         del self._ends[end]
-        lines = [l for l in self.lines if 'echo "<<' not in l]
+        with self._came:
+            lines = list(itertools.islice(reversed(self._lines), self._count - before))
+        lines = [l for l in reversed(lines) if 'echo "<<' not in l]
         try:
             first = next(i for i, l in enumerate(lines) if begin in l)
             last = next(i for i, l in enumerate(lines) if end in l)

@@ -23,6 +23,18 @@ def load(tmp, queries):
             f'ebpfMonQueryLoad "{write(tmp, "queries.json", queries)}"']
 
 
+def latency_ioc(module_ioc, calls):
+    """The IOC of most query tests. Each processing of its record KNOWN makes so many calls of known functions."""
+    return module_ioc(files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros=f"US=2000,CALLS={calls}").start()
+
+
+def watch(module_monitor, ioc, tmp_path_factory, queries):
+    """A monitor with these queries, once it watches the IOC."""
+    monitor = module_monitor(before=load(tmp_path_factory.mktemp("queries"), queries)).start()
+    monitor.wait_ioc(ioc)
+    return monitor
+
+
 def rows(monitor, query, *columns):
     """The rows of a query as a list of tuples. Reads them again until no new results came between the columns."""
     def read():

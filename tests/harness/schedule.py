@@ -4,8 +4,10 @@
 The tests of a module stay in one process, because they share IOCs and a monitor. In the modules of APART the tests
 share nothing, so each test can go to another process.
 
-Tests of ALONE run last, one after the other, while no other test runs. They measure what other tests would disturb. The
-lock that they wait for is a lock of this file (flock): other tests hold it shared, they hold it exclusively.
+Tests of ALONE run last, one after the other, while no other test runs. They measure what other tests would disturb.
+Tests of LANES run before them, beside those of the other lane and beside CALM tests, which need no monitor. The locks that
+they wait for are those of the first bytes of a file (lockf). There is one byte for each lane, and one for ALONE: a test of
+a lane holds the byte of its lane, a test of ALONE holds all, a CALM test shares the last one, and each other test shares all.
 """
 import fcntl
 import json
@@ -19,21 +21,31 @@ APART = {"test_unit", "test_faults", "test_lifecycle", "test_health", "test_badl
 
 ALONE = (
     "test_bounded_memory_over_restarts",  # memory of a monitor, which follows all IOCs of the host
-    "test_end_is_published_at_once",      # a delay
-    "test_hostile.py",                    # hundreds of processes that each monitor of the host must look at
-    "test_mass_events",
-    "test_latency.py",                    # latencies
-    "test_put_updates_at_once",           # a delay
     "test_silence.py",                    # how often threads wake, and delays
-    # Traces of chains that many threads make at once. If all CPUs are busy, the traces are complete, but a new IOC is
-    # sometimes not watched before the deadline.
-    "test_many_traces",
-    "test_parallel_threads",
 )
+
+LANES = [
+    # Processes that harm each monitor of the host that looks at them. Those of the other lane work a little only.
+    ("test_memory_that_never_arrives", "test_fuse_that_never_answers", "test_file_with_endless_tables", "test_fakes_hide_nothing",
+     "test_thread_that_makes_no_progress", "test_loads_slowly"),
+    (
+        "test_end_is_published_at_once",  # a delay
+        "test_put_updates_at_once",       # a delay
+        "test_mass_events",
+        "test_latency.py",                # latencies
+        # Traces of chains that many threads make at once. If all CPUs are busy, the traces are complete, but a new IOC is
+        # sometimes not watched before the deadline.
+        "test_many_traces",
+        "test_parallel_threads",
+    ),
+]
+
+CALM = "test_unit.py"  # with a low priority: they fill the time in which tests of LANES wait
 
 # The tests of each line run in one process, one after the other.
 TOGETHER = [
     ALONE,
+    *LANES,
     ("test_traces_across_iocs.py", "test_spans.py"),  # they share a Zipkin
     # The second one makes a gap in the packets of a namespace with an IOC. Each monitor of the host reads these packets
     # and counts the gap.
@@ -44,8 +56,8 @@ TOGETHER = [
 LONG = ["test_fuzz", "test_passes", "test_lost_packets", "test_tutorial", "test_turns", "test_counts_exact", "test_query", "test_health",
         "test_lifecycle", "test_counts_late", "test_usage", "test_reserves", "test_operators", "test_foreign", "test_counts.py",
         "test_put_corpus", "test_hosts_partly_watched", "test_demo", "test_install", "test_overload", "test_packets.py", "test_recsync",
-        "test_hosts", "test_device", "testOtlpCollector", "testIocFinder", "testOtlpSignals", "testOwnFile", "testForeign",
-        "testRecordCommands", "testCatalogue", "testLogFile", "testLogServer", "test_hand_overs", "test_probes",
+        "test_hosts", "test_device", "testCaClients", "testIocFinder", "testForeign", "testCatalogue", "testPacketSources",
+        "test_hand_overs", "test_probes",
         "test_traces_across_iocs", "test_stripped", "test_inventory", "test_pvs", "test_trace", "test_put_origins", "test_faults",
         "test_async", "test_packets_bad_link", "test_releases", "test_put_after_link", "test_top", "test_containers", "test_displays",
         "test_clients", "test_site", "test_puts"]
@@ -83,16 +95,40 @@ def pytest_xdist_make_scheduler(config, log):
     return Scheduling(config, log)
 
 
+# No test opens it: a process that closes a file gives up all its locks of it (fcntl_locking(2)).
+_LOCKED = Path(__file__).parents[1] / "requirements.txt"
+_BYTES = len(LANES) + 1
+
+
+def _find_lane(item):
+    """None: the test is of no lane."""
+    return next((lane for lane, names in enumerate(LANES) if any(name in item.nodeid for name in names)), None)
+
+
 def _is_alone(item):
     return any(name in item.nodeid for name in ALONE)
 
 
-def _rank(item):
+def _find_lock(item):
+    """How, how many bytes, from which on."""
     if _is_alone(item):
+        return fcntl.LOCK_EX, _BYTES, 0
+    if (lane := _find_lane(item)) is not None:
+        return fcntl.LOCK_EX, 1, lane
+    if CALM in item.nodeid:
+        return fcntl.LOCK_SH, 1, len(LANES)
+    return fcntl.LOCK_SH, _BYTES, 0
+
+
+def _rank(item):
+    """LONG in its order, all others, LANES, CALM, ALONE."""
+    if _is_alone(item):
+        return len(LONG) + 3
+    if _find_lane(item) is not None:
         return len(LONG) + 1
     # A module stays in one process: a test must not go to another process because of its name.
     where = item.nodeid if _module(item.nodeid) in APART else item.nodeid.split("::")[0]
-    return next((i for i, part in enumerate(LONG) if part in where), len(LONG))
+    return next((i for i, part in enumerate(LONG) if part in where), len(LONG) + 2 if CALM in where else len(LONG))
 
 
 def _check_names(items):
@@ -111,8 +147,8 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
-    with open(__file__, encoding="utf-8") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX if _is_alone(item) else fcntl.LOCK_SH)
+    with open(_LOCKED, "r+", encoding="utf-8") as lock:
+        fcntl.lockf(lock, *_find_lock(item))
         return (yield)
 
 

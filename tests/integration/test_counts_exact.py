@@ -220,7 +220,7 @@ def test_fields_change_under_load(new_ioc, new_monitor):
     before = settled(truth, 20), settled(lambda: counts(monitor, ioc), 20, quiet=1.5)
     ioc.put("C0.SCAN", ".1 second")
     ioc.put("OTHER0.SCAN", ".1 second")
-    channels = [ca.pv(f"{ioc.prefix}{r}.PROC") for r in roots]
+    channels = ca.pvs(f"{ioc.prefix}{r}.PROC" for r in roots)
     for record, value in CHANGES:
         for channel in channels * 3:
             channel.put(1, wait=False)

@@ -9,6 +9,7 @@ import sys
 import pytest
 from tests.harness import badlink, ca, paths, rawca
 from tests.harness.putlog import PutLog
+from tests.harness.putters import Putter
 from tests.harness.wait import settled, until
 
 NOBODY = pwd.getpwnam("nobody").pw_uid
@@ -28,13 +29,21 @@ def monitor(module_monitor, log):
     return module_monitor(before=[log.command(), f'ebpfMonOperators "root, {OPERATOR}"']).start()
 
 
-def put(monitor, kind, uid, claim, name, value, wrap=lambda argv: argv, address="127.0.0.1"):
-    argv = [sys.executable, "-m", "tests.programs.put_as", kind, uid, claim, monitor.port, monitor.prefix + name, value,
-            address]
-    done = subprocess.run(wrap([str(a) for a in argv]), capture_output=True, text=True, timeout=60, check=False,
-                          cwd=paths.TOP)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout.strip()
+putters = {}  # what is put in front → Putter
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _putters():
+    yield
+    for putter in putters.values():
+        putter.discard()
+    putters.clear()
+
+
+def put(monitor, kind, uid, claim, name, value, wrap=None, address="127.0.0.1"):
+    if wrap not in putters:
+        putters[wrap] = Putter(wrap) if wrap else Putter()
+    return putters[wrap].put(kind, uid, claim, monitor.port, monitor.prefix + name, value, address)
 
 
 class Logged:
@@ -143,7 +152,7 @@ def test_put_callbacks_that_wait_for_each_other(monitor, log):
                 assert (cid := c.until(rawca.WRITE_NOTIFY)[-1].cid) == %d, (n, cid)
         """ % (NOBODY, NOBODY, monitor.port, monitor.prefix + "FILTER_BUDGET", PUTFAIL)
     seen = []
-    pv = ca.pv(monitor.prefix + "FILTER_BUDGET")
+    pv = ca.subscribed(monitor.prefix + "FILTER_BUDGET")
     number = pv.add_callback(lambda value, **_: seen.append(value))
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False,
                           cwd=paths.TOP)

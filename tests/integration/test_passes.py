@@ -116,7 +116,7 @@ class Puts:
 
     def __init__(self, ioc, names):
         self.choice = random.Random(SEED)
-        self.pvs = [ca.pv(f"{ioc.prefix}{n}.PROC") for n in names]
+        self.pvs = ca.pvs(f"{ioc.prefix}{n}.PROC" for n in names)
 
     def some(self):
         for _ in range(size(40, 100)):
@@ -162,7 +162,7 @@ def test_others_hold_the_lock_at_the_end_of_a_pass(new_ioc, new_monitor):
     before = t.stop(roots)
     for n, period in roots.items():
         t.ioc.put(f"{n}.SCAN", period)
-    choice, pvs = random.Random(SEED), [ca.pv(f"{t.ioc.prefix}X{i}.PROC") for i in range(20)]
+    choice, pvs = random.Random(SEED), ca.pvs(f"{t.ioc.prefix}X{i}.PROC" for i in range(20))
 
     def process(scans):
         start = t.ioc.get("R0")

@@ -265,7 +265,7 @@ def test_iocs_that_are_not_watched_stand_last(new_ioc, new_monitor):
 def test_put_rate_falls_with_times_of_its_own(monitor, ioc):
     """Archivers drop a value that has the time stamp of the one before."""
     seen = []
-    channel = ca.pv(monitor.prefix + "PUT_RATE")
+    channel = ca.subscribed(monitor.prefix + "PUT_RATE")
     for i in range(5):
         ioc.put("AO", 100 + i)
     index = channel.add_callback(lambda value, timestamp, **_: seen.append((value, timestamp)))
@@ -286,7 +286,7 @@ def test_nothing_is_0_before_it_is_known(new_monitor, ioc):
     began = time.time()
     monitor = new_monitor().launch()
     for name in ("TRAP_COST", "CPU", "MEM", "IOC_MEM_MAX", "FILTER_LEVEL", "FILTER_SLOW", "FILTER_BUDGET"):
-        channel = ca.pv(monitor.prefix + name)
+        channel = ca.subscribed(monitor.prefix + name)
         channel.add_callback(lambda value, severity, timestamp, who=name, **_: seen.append((who, value, severity, timestamp)),
                              run_now=True)
     monitor.wait_ioc(ioc)
@@ -301,7 +301,7 @@ def test_nothing_is_0_before_it_is_known(new_monitor, ioc):
 def test_put_updates_at_once(monitor, ioc):
     """The PVs of a put change within milliseconds. They do not wait for the next second."""
     seen = []
-    channel = ca.pv(monitor.prefix + "PUT_CNT")
+    channel = ca.subscribed(monitor.prefix + "PUT_CNT")
     channel.auto_monitor = True
     index = channel.add_callback(lambda **kw: seen.append(time.monotonic()))
     ioc.put("AO", 40)

@@ -6,7 +6,7 @@ import re
 
 import pytest
 from tests.harness import loopback, paths
-from tests.harness.queries import load, rows, start, stop, wait_state, write
+from tests.harness.queries import latency_ioc, rows, start, stop, wait_state, watch, write
 from tests.harness.wait import until
 
 SHIPPED = paths.MONITOR_BOOT / "queries"
@@ -69,15 +69,12 @@ QUERIES = [UNMEANT, UNMEANT_END, ARG_OF_CALL, GLOB, GLOB_TIME, DOUBLES, BY_ARGS,
 
 @pytest.fixture(scope="module")
 def ioc(module_ioc):
-    return module_ioc(files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc",
-                      macros=f"US=2000,CALLS={CALLS}").start()
+    return latency_ioc(module_ioc, CALLS)
 
 
 @pytest.fixture(scope="module")
 def monitor(module_monitor, ioc, tmp_path_factory):
-    monitor = module_monitor(before=load(tmp_path_factory.mktemp("queries"), QUERIES)).start()
-    monitor.wait_ioc(ioc)
-    return monitor
+    return watch(module_monitor, ioc, tmp_path_factory, QUERIES)
 
 
 def test_counts_by_arguments(ioc, monitor):

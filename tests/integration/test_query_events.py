@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pytest
 from tests.harness import paths
-from tests.harness.queries import load, rows, start, stop
+from tests.harness.queries import rows, start, stop, watch
 from tests.harness.wait import until
 
 US = 20000
@@ -32,9 +32,7 @@ def ioc(module_ioc):
 
 @pytest.fixture(scope="module")
 def monitor(module_monitor, ioc, tmp_path_factory):
-    monitor = module_monitor(before=load(tmp_path_factory.mktemp("queries"), QUERIES)).start()
-    monitor.wait_ioc(ioc)
-    return monitor
+    return watch(module_monitor, ioc, tmp_path_factory, QUERIES)
 
 
 def stacks(monitor, query):

@@ -4,8 +4,8 @@ import getpass
 import socket
 
 import pytest
-from tests.harness import ca, paths
-from tests.harness.queries import load, rows, start, stop
+from tests.harness import ca
+from tests.harness.queries import latency_ioc, rows, start, stop, watch
 from tests.harness.wait import until
 
 ME = f"{getpass.getuser()[:15]}@{socket.gethostname()[:19]}"
@@ -24,15 +24,12 @@ CALLS = 100
 
 @pytest.fixture(scope="module")
 def ioc(module_ioc):
-    return module_ioc(files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc",
-                      macros=f"US=2000,CALLS={CALLS}").start()
+    return latency_ioc(module_ioc, CALLS)
 
 
 @pytest.fixture(scope="module")
 def monitor(module_monitor, ioc, tmp_path_factory):
-    monitor = module_monitor(before=load(tmp_path_factory.mktemp("queries"), QUERIES)).start()
-    monitor.wait_ioc(ioc)
-    return monitor
+    return watch(module_monitor, ioc, tmp_path_factory, QUERIES)
 
 
 def wait_rows(monitor, query, columns, wanted):

@@ -4,7 +4,7 @@ import os
 
 import pytest
 from tests.harness import paths
-from tests.harness.queries import load, rows, start, stop, wait_state
+from tests.harness.queries import rows, start, stop, wait_state, watch
 from tests.harness.wait import until
 
 ROUNDS = 50
@@ -31,9 +31,7 @@ def ioc(module_ioc):
 
 @pytest.fixture(scope="module")
 def monitor(module_monitor, ioc, tmp_path_factory):
-    monitor = module_monitor(before=load(tmp_path_factory.mktemp("queries"), QUERIES)).start()
-    monitor.wait_ioc(ioc)
-    return monitor
+    return watch(module_monitor, ioc, tmp_path_factory, QUERIES)
 
 
 @pytest.fixture(scope="module")

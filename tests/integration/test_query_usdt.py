@@ -6,8 +6,7 @@ import platform
 import subprocess
 
 import pytest
-from tests.harness import paths
-from tests.harness.queries import load, rows, start, stop
+from tests.harness.queries import latency_ioc, rows, start, stop, watch
 from tests.harness.wait import until
 
 CALLS = 1000  # of passProbes in each processing of KNOWN
@@ -35,16 +34,12 @@ pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the text
 
 @pytest.fixture(scope="module")
 def ioc(module_ioc):
-    return module_ioc(files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc",
-                      macros=f"US=2000,CALLS={CALLS}").start()
+    return latency_ioc(module_ioc, CALLS)
 
 
 @pytest.fixture(scope="module")
 def monitor(module_monitor, ioc, tmp_path_factory):
-    queries = [VALUES, CONSTANT, NAMES, WATCHED, *REFUSED.values()]
-    monitor = module_monitor(before=load(tmp_path_factory.mktemp("queries"), queries)).start()
-    monitor.wait_ioc(ioc)
-    return monitor
+    return watch(module_monitor, ioc, tmp_path_factory, [VALUES, CONSTANT, NAMES, WATCHED, *REFUSED.values()])
 
 
 def wait_rows(monitor, query, columns, wanted):

@@ -136,7 +136,7 @@ def test_out_of_range(monitor, ioc):
 def test_each_unexpected_put_is_an_alarm_of_its_own(monitor, ioc):
     """An alarm server that acknowledged the first one learns of the second one, though nobody pressed PUT_BAD_ACK."""
     seen = []  # what an alarm server gets: severity, value
-    channel = ca.pv(monitor.prefix + "PUT_BAD_ALARM")
+    channel = ca.subscribed(monitor.prefix + "PUT_BAD_ALARM")
     index = channel.add_callback(lambda severity, char_value, **_: seen.append((severity, char_value)), run_now=True)
     try:
         until(lambda: seen and seen[-1][0] == 0, 60, lambda: f"no alarm: {seen}")  # an earlier test's is over

@@ -13,10 +13,10 @@ from tests.harness import db
 from tests.harness.soak import size, soak
 from tests.harness.wait import until
 
-WINDOW = 2       # s
+WINDOW = 0.5     # s; short, so that on a host where programs start all the time some windows have few
 MOST = 3         # wake-ups of a thread in a second: each looks once a second, and on a busy host a look is interrupted
 JOBS = 12        # … of the thread that reads memory for the follower: several times in one look
-FEW = 10         # programs that start meanwhile; with more there is no silence
+FEW = 2          # programs that start meanwhile; with more there is no silence
 LOOKS = 6        # of a reader for one event: when it is woken, and until it sleeps again
 ALWAYS = {"ebpfMonEvent", "ebpfMonPacket"}
 SOON = 0.3       # s; a reader that is not woken looks after a second at most

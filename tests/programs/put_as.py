@@ -1,22 +1,34 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One put as a user: put_as.py KIND UID CLAIM PORT PV VALUE [ADDRESS]. It prints what the server said.
+"""Puts as users. It reads one put a line, a JSON list: KIND UID CLAIM PORT PV VALUE ADDRESS. A child of its own makes each, so
+that it has a process id and a user of its own, and the libraries, which take long, are loaded once. The answer is a line,
+too: what the server said, or the error.
 
 KIND is ca (plain), mapped (by a socket of IPv6), cacb (with callback), ack (acknowledges an alarm), leave (closes at once), libca or pva. CLAIM is the
 user name that the client sends. libca and pva send the name of their user; to claim "root" they run in a user namespace
 of their own, as "unshare -Ur caput" does. The port is that of the CA server.
 """
+import contextlib
 import ctypes
+import io
+import json
 import os
+import signal
 import socket
 import struct
 import sys
+import traceback
 
-kind, uid, claim, port, name, value, *address = sys.argv[1:]
-address = address[0] if address else "127.0.0.1"
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # a process with threads cannot make a user namespace
+# Libraries are loaded as root, because the user may not be able to read them. The user opens the connection.
+from p4p.client.thread import Context, RemoteError  # noqa: E402
+
+from tests.harness import rawca  # noqa: E402
+
 CLONE_NEWUSER, PR_SET_DUMPABLE = 0x10000000, 4
+SECONDS = 60  # for one put
 
 
-def become_root_of_a_namespace():
+def become_root_of_a_namespace(uid):
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(PR_SET_DUMPABLE, 1)  # else /proc/self is root's
     assert libc.unshare(CLONE_NEWUSER) == 0, os.strerror(ctypes.get_errno())
@@ -25,29 +37,8 @@ def become_root_of_a_namespace():
     assert os.getuid() == 0
 
 
-# Libraries are loaded as root, because the user may not be able to read them. The user opens the connection.
-os.environ["OPENBLAS_NUM_THREADS"] = "1"  # a process with threads cannot make a user namespace
-if kind == "pva":
-    from p4p.client.thread import Context, RemoteError
-elif kind == "libca":
-    os.environ.update(EPICS_CA_ADDR_LIST=f"{address}:{port}")
-    import epics
-    import epics.ca
-
-    library = epics.ca.find_libca()
-    ctypes.CDLL(library)
-    epics.ca.find_libca = lambda: library
-else:
-    from tests.harness import rawca
-if int(uid):
-    os.setgid(int(uid))
-    os.setuid(int(uid))
-
-if kind == "libca" or (kind == "pva" and claim == "root" and int(uid)):
-    become_root_of_a_namespace()
-
-if kind == "pva":
-    context = Context("pva", conf={"EPICS_PVA_ADDR_LIST": f"{address}:{int(port) + 2000}",
+def put_by_pva(port, name, value, address):
+    context = Context("pva", conf={"EPICS_PVA_ADDR_LIST": f"{address}:{port + 2000}",
                                    "EPICS_PVA_AUTO_ADDR_LIST": "NO"}, useenv=False)
     try:
         context.put(name, value, timeout=10)
@@ -55,17 +46,21 @@ if kind == "pva":
     except RemoteError as e:
         print("refused", e)
     context.close()
-elif kind == "libca":
+
+
+def put_by_libca(epics, name, value):
     pv = epics.PV(name, auto_monitor=False)
     assert pv.wait_for_connection(10)
     epics.ca.replace_printf_handler(lambda *a: None)
     print("writable" if pv.write_access else "read-only", pv.put(value, wait=True, timeout=10))
-else:
+
+
+def put_by_raw_ca(kind, claim, port, name, value, address):
     connection = None
     if kind == "mapped":
         connection = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
-        connection.connect(("::ffff:" + address, int(port)))
-    client = rawca.RawCa(int(port), user=claim, addr=address, connection=connection)
+        connection.connect(("::ffff:" + address, port))
+    client = rawca.RawCa(port, user=claim, addr=address, connection=connection)
     if kind == "leave":
         sid = client.sid(name)
         client.send(rawca.write(sid, rawca.STRING, [value]))
@@ -77,3 +72,57 @@ else:
         status = client.put(name, rawca.STRING, [value], notify=kind == "cacb")
         print("ok" if status == 1 else f"refused {status}")
     client.close()
+
+
+def put_as(kind, uid, claim, port, name, value, address):
+    epics = None
+    if kind == "libca":
+        os.environ.update(EPICS_CA_ADDR_LIST=f"{address}:{port}")
+        import epics
+        import epics.ca
+
+        library = epics.ca.find_libca()
+        ctypes.CDLL(library)
+        epics.ca.find_libca = lambda: library
+    if uid:
+        os.setgid(uid)
+        os.setuid(uid)
+    if kind == "libca" or (kind == "pva" and claim == "root" and uid):
+        become_root_of_a_namespace(uid)
+    if kind == "pva":
+        put_by_pva(port, name, value, address)
+    elif kind == "libca":
+        put_by_libca(epics, name, value)
+    else:
+        put_by_raw_ca(kind, claim, port, name, value, address)
+
+
+def run_child(request, answer):
+    """In the child. What it prints is the answer."""
+    signal.alarm(SECONDS)
+    said = io.StringIO()
+    status = 0
+    try:
+        with contextlib.redirect_stdout(said):
+            put_as(*request)
+    except BaseException:  # noqa: BLE001: whatever it is, the test is to see it
+        status = 1
+        said.write(traceback.format_exc())
+    os.write(answer, json.dumps([status, said.getvalue().strip()]).encode())
+    os._exit(0)
+
+
+def main():
+    for line in sys.stdin:
+        mine, its = os.pipe()
+        child = os.fork()
+        if child == 0:
+            run_child(json.loads(line), its)
+        os.close(its)
+        with os.fdopen(mine, "rb") as answer:
+            said = answer.read().decode()
+        os.waitpid(child, 0)
+        print(said or json.dumps([1, "the child ended"]), flush=True)
+
+
+main()
