@@ -221,30 +221,49 @@ void ebpfMonKernelRemoveThreads(pid_t pid)
         closedir(d);
 }
 
-#define THREADS 512 /* are read in one call. In practice a bucket of the table holds fewer; if it held more, the call
-                     * would fail with ENOSPC */
+#define BATCH_READ 128 /* elements that are read in one call. In practice a bucket of a table holds fewer; if it held more, the
+                        * call would fail with ENOSPC */
+
+/* Calls "each" with the key and the value of each element of a table whose key is a number. An element that a program adds or
+ * removes meanwhile may be missed, or come twice. */
+static void readTable(const struct bpf_map *map, void (*each)(void *arg, uint32_t key, const void *value), void *arg)
+{
+    uint32_t keys[BATCH_READ], at, rounds = bpf_map__max_entries(map) / BATCH_READ + 64;
+    size_t size = bpf_map__value_size(map);
+    char *values = malloc(BATCH_READ * size);
+    int more = values != NULL;
+
+    for (uint32_t i = 0; more && i < rounds; i++) {
+        uint32_t n = BATCH_READ;
+
+        more = bpf_map_lookup_batch(bpf_map__fd(map), i ? &at : NULL, &at, keys, values, &n, NULL) == 0;
+        if (!more && errno != ENOENT) /* ENOENT: these are the last ones */
+            break;
+        for (uint32_t k = 0; k < n && k < BATCH_READ; k++)
+            each(arg, keys[k], values + k * size);
+    }
+    free(values);
+}
+
+typedef struct {
+    void (*each)(void *arg, uint32_t tid, const struct ebpfMonThread *seen);
+    void *arg;
+} threadReader;
+
+static void readThread(void *arg, uint32_t tid, const void *value)
+{
+    const threadReader *reader = arg;
+    struct ebpfMonThread seen;
+
+    memcpy(&seen, value, sizeof(seen)); /* the value begins with it */
+    reader->each(reader->arg, tid, &seen);
+}
 
 void ebpfMonKernelEachThread(void (*each)(void *arg, uint32_t tid, const struct ebpfMonThread *seen), void *arg)
 {
-    uint32_t tid[THREADS], at, rounds = bpf_map__max_entries(ebpfMonLoaded.skel->maps.threads) / THREADS + 64;
-    size_t size = bpf_map__value_size(ebpfMonLoaded.skel->maps.threads);
-    char *value = malloc(THREADS * size);
-    int fd = bpf_map__fd(ebpfMonLoaded.skel->maps.threads), more = value != NULL;
+    threadReader reader = { each, arg };
 
-    for (uint32_t i = 0; more && i < rounds; i++) {
-        uint32_t n = THREADS;
-
-        more = bpf_map_lookup_batch(fd, i ? &at : NULL, &at, tid, value, &n, NULL) == 0;
-        if (!more && errno != ENOENT) /* ENOENT: these are the last ones */
-            break;
-        for (uint32_t k = 0; k < n && k < THREADS; k++) {
-            struct ebpfMonThread seen;
-
-            memcpy(&seen, value + k * size, sizeof(seen));
-            each(arg, tid[k], &seen);
-        }
-    }
-    free(value);
+    readTable(ebpfMonLoaded.skel->maps.threads, readThread, &reader);
 }
 
 uint64_t ebpfMonKernelGetReleased(uint32_t tgid, uint64_t lockSet)
@@ -306,31 +325,44 @@ void ebpfMonKernelGetLost(uint64_t lost[EBPFMON_LOST_KERNEL])
     }
 }
 
+typedef struct {
+    void (*each)(void *arg, uint32_t slot, const struct ebpfMonRootStat *stat);
+    void *arg;
+} rootReader;
+
+static void readRoot(void *arg, uint32_t slot, const void *value)
+{
+    const rootReader *reader = arg;
+    struct ebpfMonRootStat stat;
+
+    memcpy(&stat, value, sizeof(stat));
+    reader->each(reader->arg, slot, &stat);
+}
+
 void ebpfMonKernelEachRoot(void (*each)(void *arg, uint32_t slot, const struct ebpfMonRootStat *stat), void *arg)
 {
-    int fd = bpf_map__fd(ebpfMonLoaded.skel->maps.roots);
-    struct ebpfMonRootStat stat;
-    uint32_t key, next, *at = NULL;
+    rootReader reader = { each, arg };
 
-    /* the loop is bounded, because programs can add roots meanwhile */
-    for (unsigned n = 0; n < ebpfMonLoaded.tables.size.maxRoots && bpf_map_get_next_key(fd, at, &next) == 0; n++) {
-        key = next;
-        at = &key;
-        if (bpf_map_lookup_elem(fd, &key, &stat) == 0)
-            each(arg, key, &stat);
-    }
+    readTable(ebpfMonLoaded.skel->maps.roots, readRoot, &reader);
+}
+
+typedef struct {
+    void (*each)(void *arg, uint32_t slot, const struct ebpfMonAsyncStat *stat);
+    void *arg;
+} asyncReader;
+
+static void readAsync(void *arg, uint32_t slot, const void *value)
+{
+    const asyncReader *reader = arg;
+    struct ebpfMonAsyncStat stat;
+
+    memcpy(&stat, value, sizeof(stat));
+    reader->each(reader->arg, slot, &stat);
 }
 
 void ebpfMonKernelEachAsync(void (*each)(void *arg, uint32_t slot, const struct ebpfMonAsyncStat *stat), void *arg)
 {
-    const struct bpf_map *map = ebpfMonLoaded.skel->maps.asyncs;
-    uint32_t key, next, *at = NULL;
-    struct ebpfMonAsyncStat stat;
+    asyncReader reader = { each, arg };
 
-    for (uint32_t n = 0; n < bpf_map__max_entries(map) && bpf_map_get_next_key(bpf_map__fd(map), at, &next) == 0; n++) {
-        key = next;
-        at = &key;
-        if (bpf_map_lookup_elem(bpf_map__fd(map), &key, &stat) == 0)
-            each(arg, key, &stat);
-    }
+    readTable(ebpfMonLoaded.skel->maps.asyncs, readAsync, &reader);
 }

@@ -50,7 +50,8 @@ struct ebpfMonRankings {
     busyRecord busy[EBPFMON_TOP_MAX];
     ebpfMonProcRow procRow[EBPFMON_TOP_MAX];
     unsigned busyCount;
-    slowRoot slow[EBPFMON_TOP_MAX];
+    slowRoot slowPlace[EBPFMON_TOP_MAX];
+    slowRoot *slow[EBPFMON_TOP_MAX]; /* the slowest first */
     ebpfMonChainRow chainRow[EBPFMON_TOP_MAX];
     unsigned slowCount;
     uint32_t hist[EBPFMON_BUCKETS];
@@ -233,12 +234,18 @@ static void insertSlow(ebpfMonRankings *r, const ebpfMonTarget *t, uint32_t inde
     double mean = (double)s->sum / (double)s->count;
     unsigned i = r->slowCount;
 
-    if (i == EBPFMON_TOP_MAX && mean <= r->slow[i - 1].mean)
+    slowRoot *place;
+
+    if (i == EBPFMON_TOP_MAX && mean <= r->slow[i - 1]->mean)
         return;
-    i = i < EBPFMON_TOP_MAX ? r->slowCount++ : i - 1;
-    for (; i > 0 && r->slow[i - 1].mean < mean; i--)
+    if (i < EBPFMON_TOP_MAX)
+        place = &r->slowPlace[r->slowCount++];
+    else
+        place = r->slow[--i];
+    for (; i > 0 && r->slow[i - 1]->mean < mean; i--)
         r->slow[i] = r->slow[i - 1];
-    r->slow[i] = (slowRoot){ t, index, mean, *s };
+    *place = (slowRoot){ t, index, mean, *s };
+    r->slow[i] = place;
 }
 
 static void addRoot(void *arg, uint32_t slot, const struct ebpfMonRootStat *s)
@@ -346,7 +353,7 @@ void ebpfMonRankingsPublishChains(ebpfMonRankings *r)
     r->sources->eachRoot(addRoot, r);
     ebpfMonRootAuditEnd(r->targets, r->sources->countSnapshots, r->sources->countLostRoots());
     for (unsigned i = 0; i < r->slowCount; i++)
-        makeChainRow(r, &r->slow[i], &r->chainRow[i]);
+        makeChainRow(r, r->slow[i], &r->chainRow[i]);
     ebpfMonTargetsUnlock(r->targets);
     publishChains(r, &at);
 }
