@@ -45,6 +45,7 @@ static inline ebpfMonTarget *targetTestNew(ebpfMonTargets *targets, const char *
     t->pid = pid;
     t->cat = cat;
     t->slot = slot;
+    t->running = 1;
     t->level = ebpfMonLevelTrace;
     t->how = malloc(n);
     memset(t->how, EBPFMON_SHOWN, n);
