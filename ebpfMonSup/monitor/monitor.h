@@ -41,6 +41,7 @@ typedef struct ebpfMonMonitor {
     ebpfMonTargets     *targets;
     ebpfMonRequests    *requests;
     ebpfMonSearch      *search;
+    ebpfMonQueryResults *results;
     ebpfMonQueries     *queries;
     ebpfMonDevices     *devices;
     ebpfMonInventories  inventories;
