@@ -23,10 +23,11 @@ typedef struct {
     const ebpfMonDeviceOps    *devices;
     const ebpfMonInventoryOps *inventories;
     ebpfMonQueryResults       *results; /* what queries found */
+    struct ebpfMonRules       *rules;   /* in force (rules/rules.h) */
 } ebpfMonOps;
 
 /* Never NULL, nor is a table: before the monitor has registered itself, every operation says so and fails; there are no results
- * (NULL) then. Any thread. */
+ * and no rules (NULL) then. Any thread. */
 const ebpfMonOps *ebpfMonOpsGet(void);
 
 /* Once, before the IOC starts. "ops" must stay, with all that it leads to. */
