@@ -101,14 +101,14 @@ static const ebpfMonLogOps operations = {
     .resetLost = resetLost, .report = printReport, .otlp = setOtlp, .zipkin = setZipkin, .otlpReport = reportOtlp,
 };
 
-ebpfMonExport *ebpfMonExportNew(void)
+ebpfMonExport *ebpfMonExportNew(ebpfMonQueryResults *results)
 {
     ebpfMonExport *exporter = calloc(1, sizeof(*exporter));
 
     if (!exporter)
         return NULL;
     exporter->logs = ebpfMonPutLogsNew();
-    exporter->otlp = ebpfMonOtlpNew();
+    exporter->otlp = ebpfMonOtlpNew(results);
     exporter->ops = operations;
     exporter->ops.arg = exporter;
     if (exporter->logs && exporter->otlp)

@@ -10,12 +10,14 @@
 #include "export/otlp/span.h"
 #include "model/logOps.h"
 #include "model/put.h"
+#include "model/queryValues.h"
 
 /* The logs and OTLP of a monitor. */
 typedef struct ebpfMonExport ebpfMonExport;
 
-/* Makes the logs and OTLP. The threads start when there is something to do. NULL: no memory. */
-ebpfMonExport *ebpfMonExportNew(void);
+/* Makes the logs and OTLP. "results" of queries are sent as metrics; they outlive it, NULL: there are none. The threads start when
+ * there is something to do. NULL: no memory. */
+ebpfMonExport *ebpfMonExportNew(ebpfMonQueryResults *results);
 
 /* Frees it, only after ebpfMonExportStop, when no other thread uses it any more. If a thread of this room still runs,
  * the data of that thread is not freed. NULL does no harm. */

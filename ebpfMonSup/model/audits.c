@@ -5,7 +5,7 @@
 #include "common/text.h"
 #include "model/audits.h"
 
-/* one per process: audits.h tells why */
+/* One per process: see losses.c. */
 static ebpfMonLazyMutex auditLock = EBPFMON_LAZY_MUTEX;
 static ebpfMonAudits found; /* under the lock */
 

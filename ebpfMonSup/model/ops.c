@@ -5,7 +5,7 @@
 
 static const ebpfMonOps absent = {
     &ebpfMonMonitorOpsAbsent, &ebpfMonLogOpsAbsent, &ebpfMonQueryOpsAbsent, &ebpfMonDeviceOpsAbsent,
-    &ebpfMonInventoryOpsAbsent
+    &ebpfMonInventoryOpsAbsent, NULL, NULL
 };
 
 /* One per process, because Base hands no context to those who read it: ops.h. Written at the registration. */

@@ -14,6 +14,7 @@
 #include "model/logOps.h"
 #include "model/monitorOps.h"
 #include "model/queryOps.h"
+#include "model/queryValues.h"
 
 typedef struct {
     const ebpfMonMonitorOps   *monitor;
@@ -21,9 +22,12 @@ typedef struct {
     const ebpfMonQueryOps     *queries;
     const ebpfMonDeviceOps    *devices;
     const ebpfMonInventoryOps *inventories;
+    ebpfMonQueryResults       *results; /* what queries found */
+    struct ebpfMonRules       *rules;   /* in force (rules/rules.h) */
 } ebpfMonOps;
 
-/* Never NULL, nor is a member: before the monitor has registered itself, every operation says so and fails. Any thread. */
+/* Never NULL, nor is a table: before the monitor has registered itself, every operation says so and fails; there are no results
+ * and no rules (NULL) then. Any thread. */
 const ebpfMonOps *ebpfMonOpsGet(void);
 
 /* Once, before the IOC starts. "ops" must stay, with all that it leads to. */

@@ -2,95 +2,119 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/lazyMutex.h"
+#include <epicsMutex.h>
+
 #include "model/queryValues.h"
 
-static ebpfMonLazyMutex lock = EBPFMON_LAZY_MUTEX; /* protects everything below */
-static ebpfMonQueryResult *results[EBPFMON_QUERIES_MAX];
-static char *stacks[EBPFMON_QUERIES_MAX];
-static int count;
-static void (*listener)(int number); /* set and read under the lock, called without it */
+struct ebpfMonQueryResults {
+    epicsMutexId lock; /* protects everything below */
+    ebpfMonQueryResult *result[EBPFMON_QUERIES_MAX];
+    char *stacks[EBPFMON_QUERIES_MAX];
+    int count;
+    void (*listener)(int number); /* set and read under the lock, called without it */
+};
 
-int ebpfMonQueryResultsAdd(const char *name)
+ebpfMonQueryResults *ebpfMonQueryResultsNew(void)
+{
+    ebpfMonQueryResults *all = calloc(1, sizeof(*all));
+
+    if (all)
+        all->lock = epicsMutexMustCreate();
+    return all;
+}
+
+void ebpfMonQueryResultsFree(ebpfMonQueryResults *all)
+{
+    if (!all)
+        return;
+    for (int i = 0; i < all->count; i++) {
+        free(all->result[i]);
+        free(all->stacks[i]);
+    }
+    epicsMutexDestroy(all->lock);
+    free(all);
+}
+
+int ebpfMonQueryResultsAdd(ebpfMonQueryResults *all, const char *name)
 {
     int number = 0;
 
     if (strlen(name) >= EBPFMON_QUERY_NAME_SIZE)
         return -1;
-    ebpfMonLazyMutexLock(&lock);
-    while (number < count && strcmp(results[number]->name, name) != 0)
+    epicsMutexMustLock(all->lock);
+    while (number < all->count && strcmp(all->result[number]->name, name) != 0)
         number++;
-    if (number == count) {
-        ebpfMonQueryResult *made = count < EBPFMON_QUERIES_MAX ? calloc(1, sizeof(*made)) : NULL;
+    if (number == all->count) {
+        ebpfMonQueryResult *made = all->count < EBPFMON_QUERIES_MAX ? calloc(1, sizeof(*made)) : NULL;
 
         if (made) {
             strcpy(made->name, name);
             strcpy(made->message, "no query of this name is loaded");
-            results[count++] = made;
+            all->result[all->count++] = made;
         } else {
             number = -1;
         }
     }
-    ebpfMonLazyMutexUnlock(&lock);
+    epicsMutexUnlock(all->lock);
     return number;
 }
 
-int ebpfMonQueryResultsCount(void)
+int ebpfMonQueryResultsCount(ebpfMonQueryResults *all)
 {
-    int all;
+    int count;
 
-    ebpfMonLazyMutexLock(&lock);
-    all = count;
-    ebpfMonLazyMutexUnlock(&lock);
-    return all;
+    epicsMutexMustLock(all->lock);
+    count = all->count;
+    epicsMutexUnlock(all->lock);
+    return count;
 }
 
-ebpfMonQueryResult *ebpfMonQueryResultsLock(int number)
+ebpfMonQueryResult *ebpfMonQueryResultsLock(ebpfMonQueryResults *all, int number)
 {
-    ebpfMonLazyMutexLock(&lock);
-    return results[number];
+    epicsMutexMustLock(all->lock);
+    return all->result[number];
 }
 
-void ebpfMonQueryResultsUnlock(void)
+void ebpfMonQueryResultsUnlock(ebpfMonQueryResults *all)
 {
-    ebpfMonLazyMutexUnlock(&lock);
+    epicsMutexUnlock(all->lock);
 }
 
-void ebpfMonQueryResultsSetStacks(int number, char *text)
+void ebpfMonQueryResultsSetStacks(ebpfMonQueryResults *all, int number, char *text)
 {
     char *before;
 
-    ebpfMonLazyMutexLock(&lock);
-    before = stacks[number];
-    stacks[number] = text;
-    ebpfMonLazyMutexUnlock(&lock);
+    epicsMutexMustLock(all->lock);
+    before = all->stacks[number];
+    all->stacks[number] = text;
+    epicsMutexUnlock(all->lock);
     free(before);
 }
 
-char *ebpfMonQueryResultsCopyStacks(int number)
+char *ebpfMonQueryResultsCopyStacks(ebpfMonQueryResults *all, int number)
 {
     char *copy;
 
-    ebpfMonLazyMutexLock(&lock);
-    copy = stacks[number] ? strdup(stacks[number]) : NULL;
-    ebpfMonLazyMutexUnlock(&lock);
+    epicsMutexMustLock(all->lock);
+    copy = all->stacks[number] ? strdup(all->stacks[number]) : NULL;
+    epicsMutexUnlock(all->lock);
     return copy;
 }
 
-void ebpfMonQueryResultsNotify(int number)
+void ebpfMonQueryResultsNotify(ebpfMonQueryResults *all, int number)
 {
     void (*changed)(int number);
 
-    ebpfMonLazyMutexLock(&lock);
-    changed = listener; /* copied, because it is called without the lock: it takes locks of its own */
-    ebpfMonLazyMutexUnlock(&lock);
+    epicsMutexMustLock(all->lock);
+    changed = all->listener; /* copied, because it is called without the lock: it takes locks of its own */
+    epicsMutexUnlock(all->lock);
     if (changed)
         changed(number);
 }
 
-void ebpfMonQueryResultsSetListener(void (*changed)(int number))
+void ebpfMonQueryResultsSetListener(ebpfMonQueryResults *all, void (*changed)(int number))
 {
-    ebpfMonLazyMutexLock(&lock);
-    listener = changed;
-    ebpfMonLazyMutexUnlock(&lock);
+    epicsMutexMustLock(all->lock);
+    all->listener = changed;
+    epicsMutexUnlock(all->lock);
 }

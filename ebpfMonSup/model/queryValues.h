@@ -4,7 +4,7 @@
  * do so under one lock, which is held only as long as a copy takes. Then the writer notifies the listener which result
  * has changed.
  *
- * One list per process, as the published values (published.h): records are made before any query is loaded. They find
+ * Records are made before any query is loaded. They find
  * the result of a query by its name; it is empty then.
  */
 #ifndef EBPFMON_QUERYVALUES_H
@@ -71,28 +71,35 @@ typedef struct {
                                                                               * the value */
 } ebpfMonQueryResult;
 
-/* All functions: any thread. */
+typedef struct ebpfMonQueryResults ebpfMonQueryResults;
+
+/* NULL without memory. */
+ebpfMonQueryResults *ebpfMonQueryResultsNew(void);
+/* When no thread uses it any more. NULL does no harm. */
+void ebpfMonQueryResultsFree(ebpfMonQueryResults *results);
+
+/* All other functions: any thread. */
 
 /* Returns the number of the result with this name; makes it if there is none. -1: there are EBPFMON_QUERIES_MAX, or no
  * memory, or the name is too long. */
-int ebpfMonQueryResultsAdd(const char *name);
+int ebpfMonQueryResultsAdd(ebpfMonQueryResults *results, const char *name);
 
 /* Returns the number of results, which never becomes smaller. */
-int ebpfMonQueryResultsCount(void);
+int ebpfMonQueryResultsCount(ebpfMonQueryResults *results);
 
 /* Locks the results. Never wait for anything before ebpfMonQueryResultsUnlock. The pointer stays valid; read and write
  * its contents only under the lock. */
-ebpfMonQueryResult *ebpfMonQueryResultsLock(int number);
-void ebpfMonQueryResultsUnlock(void);
+ebpfMonQueryResult *ebpfMonQueryResultsLock(ebpfMonQueryResults *results, int number);
+void ebpfMonQueryResultsUnlock(ebpfMonQueryResults *results);
 
 /* The folded stacks of its events (query/queryStacks.h). Set: takes over "text", which it frees later. Copy: the caller
  * frees the copy. NULL: there are none. */
-void ebpfMonQueryResultsSetStacks(int number, char *text);
-char *ebpfMonQueryResultsCopyStacks(int number);
+void ebpfMonQueryResultsSetStacks(ebpfMonQueryResults *results, int number, char *text);
+char *ebpfMonQueryResultsCopyStacks(ebpfMonQueryResults *results, int number);
 
 /* Notifies the listener. Not under the lock. */
-void ebpfMonQueryResultsNotify(int number);
+void ebpfMonQueryResultsNotify(ebpfMonQueryResults *results, int number);
 /* Sets the listener. The thread that writes a result calls "changed", without the lock. NULL: nobody listens. */
-void ebpfMonQueryResultsSetListener(void (*changed)(int number));
+void ebpfMonQueryResultsSetListener(ebpfMonQueryResults *results, void (*changed)(int number));
 
 #endif

@@ -19,6 +19,7 @@
 #include "publish/publishRoom.h"
 #include "put/putRoom.h"
 #include "query/queries.h"
+#include "rules/rules.h"
 #include "search/search.h"
 #include "trace/traceRoom.h"
 #include "usage/usage.h"
@@ -41,6 +42,8 @@ typedef struct ebpfMonMonitor {
     ebpfMonTargets     *targets;
     ebpfMonRequests    *requests;
     ebpfMonSearch      *search;
+    ebpfMonRules       *rules;
+    ebpfMonQueryResults *results;
     ebpfMonQueries     *queries;
     ebpfMonDevices     *devices;
     ebpfMonInventories  inventories;

@@ -171,7 +171,8 @@ static void setOps(ebpfMonMonitor *m)
     m->inventories.getStatus = ebpfMonMonitorGetStatus;
     m->inventories.statusArg = m;
     ebpfMonInventoryOperationsFill(&m->inventories, &m->inventoryOps);
-    m->ops = (ebpfMonOps){ &m->monitorOps, ebpfMonExportGetOps(m->exporter), &m->queryOps, &m->deviceOps, &m->inventoryOps };
+    m->ops = (ebpfMonOps){ &m->monitorOps, ebpfMonExportGetOps(m->exporter), &m->queryOps, &m->deviceOps, &m->inventoryOps,
+                           m->results, m->rules };
     ebpfMonOpsSet(&m->ops);
 }
 
@@ -188,10 +189,12 @@ static void ebpfMonMonitorRegistrar(void)
     m->targets = ebpfMonTargetsNew();
     m->requests = ebpfMonRequestsNew(&ebpfMonFilterDefault);
     m->search = ebpfMonSearchNew();
-    m->queries = ebpfMonQueriesNew();
+    m->rules = ebpfMonRulesNew();
+    m->results = ebpfMonQueryResultsNew();
+    m->queries = m->results ? ebpfMonQueriesNew(m->results) : NULL;
     m->devices = ebpfMonDevicesNew();
-    m->exporter = ebpfMonExportNew();
-    if (!m->targets || !m->requests || !m->search || !m->queries || !m->devices || !m->exporter ||
+    m->exporter = ebpfMonExportNew(m->results);
+    if (!m->targets || !m->requests || !m->search || !m->rules || !m->queries || !m->devices || !m->exporter ||
         ebpfMonInventoriesMake(&m->inventories, m->targets))
         cantProceed("ebpfMon: no memory to begin");
     setOps(m);

@@ -142,6 +142,13 @@ static void onTrace(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace, uint64_t u
     ebpfMonSlowChainsPublish(m->publish.slowChains, t, trace, unixOffset);
 }
 
+static void judgePut(void *arg, ebpfMonPut *put)
+{
+    ebpfMonMonitor *m = arg;
+
+    ebpfMonRulesJudge(m->rules, put);
+}
+
 static void logPut(void *arg, const ebpfMonPut *put)
 {
     ebpfMonMonitor *m = arg;
@@ -188,7 +195,7 @@ static int makePublish(ebpfMonMonitor *m)
 {
     const ebpfMonPublishRoomUses uses = {
         .targets = m->targets, .search = m->search, .costs = &m->watch.costs, .walk = m->trace.walk,
-        .puts = { .getFilter = getFilter, .log = logPut, .arg = m },
+        .puts = { .judge = judgePut, .getFilter = getFilter, .log = logPut, .arg = m },
     };
 
     return ebpfMonPublishRoomMake(&m->publish, &uses);

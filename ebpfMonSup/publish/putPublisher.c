@@ -7,7 +7,6 @@
 
 #include "model/published.h"
 #include "publish/putPublisher.h"
-#include "rules/rules.h"
 
 struct ebpfMonPutPublisher {
     ebpfMonPutPublisherCalls calls;
@@ -106,7 +105,7 @@ void ebpfMonPutPublisherPublish(ebpfMonPutPublisher *publisher, ebpfMonPut *put)
     char record[sizeof(put->pv)];
     const char *field;
 
-    ebpfMonRulesJudge(put); /* every put, even if the filter does not show it */
+    publisher->calls.judge(publisher->calls.arg, put); /* every put, even if the filter does not show it */
     ebpfMonPublishedAddUnexpected(put);
     splitName(put, record, &field);
     publisher->calls.getFilter(publisher->calls.arg, &f);

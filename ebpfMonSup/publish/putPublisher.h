@@ -10,6 +10,8 @@ typedef struct ebpfMonPutPublisher ebpfMonPutPublisher;
 
 /* What the publisher needs of other rooms. The thread that publishes calls these functions, and holds no lock. */
 typedef struct {
+    /* Sets whether the put is unexpected, and by which rule. */
+    void (*judge)(void *arg, ebpfMonPut *put);
     /* Copies the filter that applies now. */
     void (*getFilter)(void *arg, ebpfMonFilter *filter);
     /* Writes a put to the logs. */

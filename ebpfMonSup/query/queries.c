@@ -31,6 +31,7 @@ typedef struct {
 } Query;
 
 struct ebpfMonQueries {
+    ebpfMonQueryResults *results; /* fixed; it has a lock of its own */
     epicsMutexId lock;      /* guards what follows, except the members of the query thread */
     Query    *query[EBPFMON_QUERIES_MAX];
     unsigned  count;
@@ -40,31 +41,33 @@ struct ebpfMonQueries {
     ebpfMonWorker *worker;  /* NULL: no query was started yet */
 };
 
-ebpfMonQueries *ebpfMonQueriesNew(void)
+ebpfMonQueries *ebpfMonQueriesNew(ebpfMonQueryResults *results)
 {
     ebpfMonQueries *q = calloc(1, sizeof(*q));
 
-    if (q)
+    if (q) {
         q->lock = epicsMutexMustCreate();
+        q->results = results;
+    }
     return q;
 }
 
-static void setState(const Query *query, ebpfMonQueryState state, const char *message)
+static void setState(ebpfMonQueries *q, const Query *query, ebpfMonQueryState state, const char *message)
 {
-    ebpfMonQueryResult *result = ebpfMonQueryResultsLock(query->result);
+    ebpfMonQueryResult *result = ebpfMonQueryResultsLock(q->results, query->result);
 
     result->state = state;
     ebpfMonTextCopy(result->message, sizeof(result->message), message);
     if (state != ebpfMonQueryRunning)
         result->cost = 0;
-    ebpfMonQueryResultsUnlock();
-    ebpfMonQueryResultsNotify(query->result);
+    ebpfMonQueryResultsUnlock(q->results);
+    ebpfMonQueryResultsNotify(q->results, query->result);
 }
 
 /* Sets what does not change while the query runs, and removes the results of an earlier run. */
-static void describeResult(int number, const ebpfMonQuerySpec *s)
+static void describeResult(ebpfMonQueries *q, int number, const ebpfMonQuerySpec *s)
 {
-    ebpfMonQueryResult *r = ebpfMonQueryResultsLock(number);
+    ebpfMonQueryResult *r = ebpfMonQueryResultsLock(q->results, number);
 
     memset(r->row, 0, sizeof(r->row));
     memset(r->keyName, 0, sizeof(r->keyName));
@@ -78,8 +81,8 @@ static void describeResult(int number, const ebpfMonQuerySpec *s)
     r->hasValue = s->order.plan.value.what != EBPFMON_QUERY_NOTHING;
     r->hasHist = s->order.plan.hist != EBPFMON_QUERY_NO_HIST;
     r->isEstimate = s->order.plan.sample > 1;
-    ebpfMonQueryResultsUnlock();
-    ebpfMonQueryResultsSetStacks(number, NULL);
+    ebpfMonQueryResultsUnlock(q->results);
+    ebpfMonQueryResultsSetStacks(q->results, number, NULL);
 }
 
 /* --- The query thread --- */
@@ -95,17 +98,17 @@ static void beginRun(ebpfMonQueries *q, Query *query, const ebpfMonQuerySources 
 {
     char why[200];
 
-    describeResult(query->result, &query->runs);
-    setState(query, ebpfMonQueryStarting, "its programs are being loaded");
+    describeResult(q, query->result, &query->runs);
+    setState(q, query, ebpfMonQueryStarting, "its programs are being loaded");
     query->run = ebpfMonQueryRunStart(&query->runs, from, why, sizeof(why));
     if (query->run) {
-        setState(query, ebpfMonQueryRunning, "runs");
+        setState(q, query, ebpfMonQueryRunning, "runs");
         return;
     }
     epicsMutexMustLock(q->lock);
     query->isWanted = 0;
     epicsMutexUnlock(q->lock);
-    setState(query, ebpfMonQueryFailed, why);
+    setState(q, query, ebpfMonQueryFailed, why);
 }
 
 static void readResults(ebpfMonQueries *q, Query *query, const ebpfMonQuerySources *from)
@@ -114,14 +117,14 @@ static void readResults(ebpfMonQueries *q, Query *query, const ebpfMonQuerySourc
     ebpfMonQueryVerdict verdict = ebpfMonQueryRunLook(query->run, from, query->result, message, sizeof(message));
 
     if (verdict == ebpfMonQueryGoesOn) {
-        setState(query, ebpfMonQueryRunning, message);
+        setState(q, query, ebpfMonQueryRunning, message);
         return;
     }
     epicsMutexMustLock(q->lock);
     query->isWanted = 0;
     epicsMutexUnlock(q->lock);
     endRun(query);
-    setState(query, verdict == ebpfMonQueryIsDone ? ebpfMonQueryDone : ebpfMonQueryFailed,
+    setState(q, query, verdict == ebpfMonQueryIsDone ? ebpfMonQueryDone : ebpfMonQueryFailed,
              verdict == ebpfMonQueryIsDone ? "stopped, as its \"stopAfter\" says" : message);
 }
 
@@ -137,7 +140,7 @@ static double advanceQuery(ebpfMonQueries *q, Query *query, const ebpfMonQuerySo
     if (query->run && (isRenewed || !isWanted)) {
         epicsMutexUnlock(q->lock);
         endRun(query);
-        setState(query, query->isRemoved ? ebpfMonQueryAbsent : ebpfMonQueryOff,
+        setState(q, query, query->isRemoved ? ebpfMonQueryAbsent : ebpfMonQueryOff,
                  query->isRemoved ? "its file does not have it any more" : "stopped");
         epicsMutexMustLock(q->lock);
     }
@@ -166,7 +169,7 @@ static unsigned countQueries(ebpfMonQueries *q)
 static void runQueries(ebpfMonWorker *worker, void *arg)
 {
     ebpfMonQueries *q = arg;
-    const ebpfMonQuerySources from = { q->targets, q->costs, worker };
+    const ebpfMonQuerySources from = { q->targets, q->costs, q->results, worker };
 
     while (!ebpfMonWorkerIsStopping(worker)) {
         double due = HUGE_VAL, wait;
@@ -215,7 +218,7 @@ static Query *addQuery(ebpfMonQueries *q, const char *file, const char *name)
     query = q->count < EBPFMON_QUERIES_MAX ? calloc(1, sizeof(*query)) : NULL;
     if (!query)
         return NULL;
-    query->result = ebpfMonQueryResultsAdd(name);
+    query->result = ebpfMonQueryResultsAdd(q->results, name);
     if (query->result < 0) {
         free(query);
         return NULL;
@@ -261,14 +264,14 @@ static void setQueries(ebpfMonQueries *q, const ebpfMonQuerySet *set, const char
         query->isWanted = isKnown || set->spec[i].start;
         query->spec = set->spec[i];
         snprintf(query->file, sizeof(query->file), "%s", file);
-        describeResult(query->result, &query->spec);
-        setState(query, query->isWanted ? ebpfMonQueryStarting : ebpfMonQueryOff,
+        describeResult(q, query->result, &query->spec);
+        setState(q, query, query->isWanted ? ebpfMonQueryStarting : ebpfMonQueryOff,
                  query->isWanted ? "starts with the monitor" : "loaded, not started");
     }
     for (unsigned i = 0; i < q->count; i++)
         if (q->query[i]->isRemoved) {
             q->query[i]->isWanted = 0;
-            setState(q->query[i], ebpfMonQueryAbsent, "its file does not have it any more");
+            setState(q, q->query[i], ebpfMonQueryAbsent, "its file does not have it any more");
         }
 }
 
@@ -300,7 +303,7 @@ long ebpfMonQueriesRun(ebpfMonQueries *q, const char *name, int on)
     query = findQuery(q, name);
     if (query && query->isWanted != on) {
         query->isWanted = on;
-        setState(query, on ? ebpfMonQueryStarting : ebpfMonQueryOff, on ? "starts with the monitor" : "stopped");
+        setState(q, query, on ? ebpfMonQueryStarting : ebpfMonQueryOff, on ? "starts with the monitor" : "stopped");
         wakeThread(q);
     }
     epicsMutexUnlock(q->lock);
@@ -331,7 +334,7 @@ void ebpfMonQueriesAddList(ebpfMonQueries *q, ebpfMonTextReport *report)
     ebpfMonQueryPrintBegin(report);
     for (unsigned i = 0; i < q->count; i++)
         if (!q->query[i]->isRemoved)
-            ebpfMonQueryPrintLine(report, q->query[i]->result, q->query[i]->file);
+            ebpfMonQueryPrintLine(report, q->results, q->query[i]->result, q->query[i]->file);
     epicsMutexUnlock(q->lock);
 }
 
@@ -354,7 +357,7 @@ long ebpfMonQueriesAddResult(ebpfMonQueries *q, ebpfMonTextReport *report, const
     int number = findResult(q, name);
 
     if (number >= 0)
-        ebpfMonQueryPrintResult(report, number);
+        ebpfMonQueryPrintResult(report, q->results, number);
     return number < 0 ? -1 : 0;
 }
 
@@ -363,6 +366,6 @@ long ebpfMonQueriesAddStacks(ebpfMonQueries *q, ebpfMonTextReport *report, const
     int number = findResult(q, name);
 
     if (number >= 0)
-        ebpfMonQueryPrintStacks(report, number);
+        ebpfMonQueryPrintStacks(report, q->results, number);
     return number < 0 ? -1 : 0;
 }

@@ -8,12 +8,14 @@
 #define EBPFMON_QUERIES_H
 
 #include "common/textReport.h"
+#include "model/queryValues.h"
 #include "probe/calibrate.h"
 #include "watch/target.h"
 
 typedef struct ebpfMonQueries ebpfMonQueries;
 
-ebpfMonQueries *ebpfMonQueriesNew(void); /* NULL without memory */
+/* "results" outlives it. NULL without memory. */
+ebpfMonQueries *ebpfMonQueriesNew(ebpfMonQueryResults *results);
 
 /* --- For the composition root --- */
 

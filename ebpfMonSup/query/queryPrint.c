@@ -13,13 +13,13 @@
 static const char *const stateNames[] = {"absent", "off", "starting", "running", "done", "failed"};
 
 /* Returns a copy of the result, which the caller frees; NULL without memory. */
-static ebpfMonQueryResult *copyResult(int number)
+static ebpfMonQueryResult *copyResult(ebpfMonQueryResults *results, int number)
 {
     ebpfMonQueryResult *copy = malloc(sizeof(*copy));
 
     if (copy) {
-        *copy = *ebpfMonQueryResultsLock(number);
-        ebpfMonQueryResultsUnlock();
+        *copy = *ebpfMonQueryResultsLock(results, number);
+        ebpfMonQueryResultsUnlock(results);
     }
     return copy;
 }
@@ -33,9 +33,9 @@ void ebpfMonQueryPrintBegin(ebpfMonTextReport *report)
     ebpfMonTextReportBeginTable(report, columns, 7);
 }
 
-void ebpfMonQueryPrintLine(ebpfMonTextReport *report, int number, const char *file)
+void ebpfMonQueryPrintLine(ebpfMonTextReport *report, ebpfMonQueryResults *results, int number, const char *file)
 {
-    ebpfMonQueryResult *r = copyResult(number);
+    ebpfMonQueryResult *r = copyResult(results, number);
 
     if (!r)
         return;
@@ -120,18 +120,18 @@ static void addEvents(ebpfMonTextReport *report, const ebpfMonQueryResult *r)
     }
 }
 
-void ebpfMonQueryPrintStacks(ebpfMonTextReport *report, int number)
+void ebpfMonQueryPrintStacks(ebpfMonTextReport *report, ebpfMonQueryResults *results, int number)
 {
-    char *text = ebpfMonQueryResultsCopyStacks(number), *rest = text;
+    char *text = ebpfMonQueryResultsCopyStacks(results, number), *rest = text;
 
     for (char *line = text ? strtok_r(text, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest))
         ebpfMonTextReportAdd(report, "%s\n", line);
     free(text);
 }
 
-void ebpfMonQueryPrintResult(ebpfMonTextReport *report, int number)
+void ebpfMonQueryPrintResult(ebpfMonTextReport *report, ebpfMonQueryResults *results, int number)
 {
-    ebpfMonQueryResult *r = copyResult(number);
+    ebpfMonQueryResult *r = copyResult(results, number);
 
     if (!r)
         return;

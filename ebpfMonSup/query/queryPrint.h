@@ -5,15 +5,16 @@
 #define EBPFMON_QUERYPRINT_H
 
 #include "common/textReport.h"
+#include "model/queryValues.h"
 
 /* Adds the list of queries: first the titles of the columns, then one line for each query. */
 void ebpfMonQueryPrintBegin(ebpfMonTextReport *report);
-void ebpfMonQueryPrintLine(ebpfMonTextReport *report, int result, const char *file);
+void ebpfMonQueryPrintLine(ebpfMonTextReport *report, ebpfMonQueryResults *results, int result, const char *file);
 
 /* Adds the rows of a result, its histogram as bars, and its last events. */
-void ebpfMonQueryPrintResult(ebpfMonTextReport *report, int result);
+void ebpfMonQueryPrintResult(ebpfMonTextReport *report, ebpfMonQueryResults *results, int result);
 
 /* Adds the stacks of a result, one line for each stack, in the format of flamegraph.pl. */
-void ebpfMonQueryPrintStacks(ebpfMonTextReport *report, int result);
+void ebpfMonQueryPrintStacks(ebpfMonTextReport *report, ebpfMonQueryResults *results, int result);
 
 #endif

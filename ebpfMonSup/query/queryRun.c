@@ -166,14 +166,14 @@ ebpfMonQueryVerdict ebpfMonQueryRunLook(ebpfMonQueryRun *r, const ebpfMonQuerySo
     r->drained = 0;
     ebpfMonQueryRunDrain(r);
     if (r->stacks)
-        ebpfMonQueryResultsSetStacks(resultNumber, ebpfMonQueryStacksGetText(r->stacks));
+        ebpfMonQueryResultsSetStacks(from->results, resultNumber, ebpfMonQueryStacksGetText(r->stacks));
     ebpfMonQueryProgramsReadCounts(r->programs, &counts);
     measureCost(r, from->costs, &counts, seconds);
     r->counts = counts;
     r->last = now;
     r->due = now + r->spec->interval;
     describeState(r, isComplete, message, size);
-    result = ebpfMonQueryResultsLock(resultNumber);
+    result = ebpfMonQueryResultsLock(from->results, resultNumber);
     result->cost = r->cost;
     result->events = counts.passed * r->spec->order.plan.sample;
     result->dropped = counts.full + counts.faults + counts.lost + counts.unsent + r->missing;
@@ -181,7 +181,7 @@ ebpfMonQueryVerdict ebpfMonQueryRunLook(ebpfMonQueryRun *r, const ebpfMonQuerySo
     ebpfMonQueryRowsCopy(r->rows, result);
     if (r->events)
         ebpfMonQueryEventsCopy(r->events, result);
-    ebpfMonQueryResultsUnlock();
+    ebpfMonQueryResultsUnlock(from->results);
     if (r->overBudget >= OVER_BUDGET_LOOKS) {
         snprintf(message, size, "stopped: it took %.3g %% of a core, and its \"budget\" is %.3g. Look at fewer IOCs, "
                  "or at a function that is called less often, or set a larger budget", r->cost, r->spec->budget);

@@ -4,6 +4,7 @@
 #define EBPFMON_QUERYRUN_H
 
 #include "common/worker.h"
+#include "model/queryValues.h"
 #include "probe/calibrate.h"
 #include "query/querySpec.h"
 #include "watch/target.h"
@@ -14,6 +15,7 @@ typedef struct ebpfMonQueryRun ebpfMonQueryRun;
 typedef struct {
     ebpfMonTargets *targets;
     const ebpfMonCosts *costs; /* of traps */
+    ebpfMonQueryResults *results;
     ebpfMonWorker *worker;     /* gives signs of progress; may be NULL */
 } ebpfMonQuerySources;
 

@@ -128,7 +128,7 @@ const char *ebpfMonVersionGet(void)
 
 int ebpfMonRulesLoad(const char *file, char *text, size_t size)
 {
-    return ebpfMonRulesFileLoad(file, text, size);
+    return ebpfMonRulesFileLoad(ebpfMonOpsGet()->rules, file, text, size);
 }
 
 int ebpfMonUnexpectedGet(unsigned n, char *line, size_t size)

@@ -63,7 +63,7 @@ static void loadRules(boRecord *prec)
 {
     char text[512];
 
-    if (ebpfMonRulesFileLoad(NULL, text, sizeof(text)))
+    if (ebpfMonRulesFileLoad(ebpfMonOpsGet()->rules, NULL, text, sizeof(text)))
         recGblSetSevrMsg(prec, WRITE_ALARM, MINOR_ALARM, "refused, see RULES_MSG");
 }
 

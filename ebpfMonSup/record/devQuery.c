@@ -38,7 +38,7 @@ static long readNumber(dbCommon *prec, double *value)
     if (!result)
         return -1;
     *value = ebpfMonQueryColumnNumberOf(prec->dpvt, result, 0);
-    ebpfMonQueryResultsUnlock();
+    ebpfMonQueryColumnEnd();
     return 0;
 }
 
@@ -79,7 +79,7 @@ static long readLsi(lsiRecord *prec)
     if (!result)
         return -1;
     ebpfMonTextCopy(prec->val, prec->sizv, ebpfMonQueryColumnTextOf(prec->dpvt, result, 0));
-    ebpfMonQueryResultsUnlock();
+    ebpfMonQueryColumnEnd();
     prec->len = (epicsUInt32)strlen(prec->val) + 1;
     return 0;
 }
@@ -113,7 +113,7 @@ static long readWaveform(waveformRecord *prec)
                             ebpfMonQueryColumnTextOf(dev, result, i));
         else
             ((epicsFloat64 *)prec->bptr)[i] = ebpfMonQueryColumnNumberOf(dev, result, i);
-    ebpfMonQueryResultsUnlock();
+    ebpfMonQueryColumnEnd();
     prec->nord = count;
     return 0;
 }

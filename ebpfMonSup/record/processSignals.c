@@ -13,6 +13,7 @@
 #include "common/clock.h"
 #include "common/serviceManager.h"
 #include "ebpfMon.h"
+#include "model/ops.h"
 #include "rules/rulesFile.h"
 
 static int signalPipe[2] = { -1, -1 }; /* static because a signal handler has no context. Set before the first signal */
@@ -34,7 +35,7 @@ static void reloadRules(void)
     int refused;
 
     ebpfMonServiceTell("RELOADING=1\nMONOTONIC_USEC=%llu", (unsigned long long)(ebpfMonClockMonotonic() / 1000));
-    refused = ebpfMonRulesFileLoad(NULL, text, sizeof(text));
+    refused = ebpfMonRulesFileLoad(ebpfMonOpsGet()->rules, NULL, text, sizeof(text));
     if (refused)
         errlogSevPrintf(errlogMajor, "ebpfMon: rules: %s\n", text);
     else

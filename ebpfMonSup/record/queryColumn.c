@@ -17,6 +17,7 @@
 #include <recGbl.h>
 
 #include "common/lazyMutex.h"
+#include "model/ops.h"
 #include "record/queryColumn.h"
 
 struct ebpfMonQueryColumn {
@@ -86,6 +87,7 @@ long ebpfMonQueryColumnInit(dbCommon *prec, ebpfMonQueryColumnKind kind)
 {
     DBLINK *link = dbGetDevLink(prec);
     const char *text = link && link->type == INST_IO ? link->value.instio.string : "";
+    ebpfMonQueryResults *results = ebpfMonOpsGet()->results;
     const ebpfMonQueryColumn *column;
     ebpfMonQueryDev *dev;
     char name[64], what[32], end;
@@ -97,7 +99,9 @@ long ebpfMonQueryColumnInit(dbCommon *prec, ebpfMonQueryColumnKind kind)
     if (!column || column->kind != kind)
         return refuseLink(prec, text, column ? "is a column that this record type cannot show: see queries.md" :
                           "names no column: see documentation/queries.md");
-    number = ebpfMonQueryResultsAdd(name);
+    if (!results)
+        return refuseLink(prec, text, "needs the monitor, which has not registered itself");
+    number = ebpfMonQueryResultsAdd(results, name);
     if (number < 0)
         return refuseLink(prec, text, "cannot be shown: there are 64 names of queries already, or this name has more "
                           "than 31 characters");
@@ -133,18 +137,26 @@ static void onResult(int number)
     ebpfMonLazyMutexUnlock(&scanLock);
 }
 
+static void setListener(void (*changed)(int number))
+{
+    ebpfMonQueryResults *results = ebpfMonOpsGet()->results;
+
+    if (results)
+        ebpfMonQueryResultsSetListener(results, changed);
+}
+
 void ebpfMonQueryScanInit(void)
 {
     ebpfMonLazyMutexLock(&scanLock);
     memset(lists, 0, sizeof(lists)); /* in tests an IOC may have been shut down before; its lists were freed */
     isScanning = 1;
     ebpfMonLazyMutexUnlock(&scanLock);
-    ebpfMonQueryResultsSetListener(onResult);
+    setListener(onResult);
 }
 
 void ebpfMonQueryScanStop(void)
 {
-    ebpfMonQueryResultsSetListener(NULL);
+    setListener(NULL);
     ebpfMonLazyMutexLock(&scanLock);
     isScanning = 0;
     ebpfMonLazyMutexUnlock(&scanLock);
@@ -161,7 +173,7 @@ const ebpfMonQueryResult *ebpfMonQueryColumnBegin(dbCommon *prec)
         return NULL;
     }
     isAlwaysValid = dev->column->kind == ebpfMonQueryColumnText || strcmp(dev->column->name, "STATE") == 0;
-    r = ebpfMonQueryResultsLock(dev->number);
+    r = ebpfMonQueryResultsLock(ebpfMonOpsGet()->results, dev->number);
     if (prec->tse == epicsTimeEventDeviceTime) {
         if (isAlwaysValid || !r->time.secPastEpoch)
             epicsTimeGetCurrent(&prec->time);
@@ -173,6 +185,11 @@ const ebpfMonQueryResult *ebpfMonQueryColumnBegin(dbCommon *prec)
         recGblSetSevr(prec, READ_ALARM, INVALID_ALARM);
     prec->udf = 0;
     return r;
+}
+
+void ebpfMonQueryColumnEnd(void)
+{
+    ebpfMonQueryResultsUnlock(ebpfMonOpsGet()->results);
 }
 
 double ebpfMonQueryColumnNumberOf(const ebpfMonQueryDev *dev, const ebpfMonQueryResult *r, unsigned row)

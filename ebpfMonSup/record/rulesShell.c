@@ -6,6 +6,7 @@
 #include <errlog.h>
 
 #include "common/textReport.h"
+#include "model/ops.h"
 #include "model/published.h"
 #include "rules/rules.h"
 #include "rules/rulesFile.h"
@@ -15,7 +16,7 @@
 static void loadRules(const iocshArgBuf *args)
 {
     char text[512];
-    int status = ebpfMonRulesFileLoad(args[0].sval, text, sizeof(text));
+    int status = ebpfMonRulesFileLoad(ebpfMonOpsGet()->rules, args[0].sval, text, sizeof(text));
 
     if (status)
         errlogSevPrintf(errlogMajor, "ebpfMonRules: %s\n", text);
@@ -28,7 +29,8 @@ static void addRules(ebpfMonTextReport *report)
 {
     static const ebpfMonReportColumn columns[] = {{"rule", -40}, {"puts", 12}, {"unexpected", 12}};
     ebpfMonRuleCount *counts = malloc((EBPFMON_RULE_SET_MAX + 1) * sizeof(*counts));
-    unsigned n = counts ? ebpfMonRulesGetCounts(counts, EBPFMON_RULE_SET_MAX + 1) : 0;
+    ebpfMonRules *rules = ebpfMonOpsGet()->rules;
+    unsigned n = counts && rules ? ebpfMonRulesGetCounts(rules, counts, EBPFMON_RULE_SET_MAX + 1) : 0;
 
     if (n)
         ebpfMonTextReportBeginTable(report, columns, 3);

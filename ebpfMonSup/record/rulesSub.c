@@ -27,6 +27,7 @@
 #include <epicsExport.h>
 #include <registryFunction.h>
 
+#include "model/ops.h"
 #include "model/published.h"
 #include "rules/rulesFile.h"
 
@@ -99,7 +100,7 @@ static int runCommand(const aSubRecord *prec, unsigned *rules, char *text, size_
         }
         return ebpfMonRulesFileCheck(file, rules, text, size);
     case 1:
-        return ebpfMonRulesFileLoad(file, text, size);
+        return ebpfMonRulesFileLoad(ebpfMonOpsGet()->rules, file, text, size);
     case 2:
         snprintf(text, size, "acknowledged, %u unexpected puts open", ebpfMonPublishedAcknowledge(ebpfMonShownByPvs));
         return 0;

@@ -1,69 +1,90 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
 #include <string.h>
 
-#include "common/lazyMutex.h"
+#include <epicsMutex.h>
+
 #include "rules/rules.h"
 
-/* One set per process is in force: a command, a record or another module may load it, and it judges every put of every
- * IOC. */
-static ebpfMonLazyMutex rulesLock = EBPFMON_LAZY_MUTEX;
-static ebpfMonRuleSet *inForce; /* rulesLock guards the pointer and the set */
+struct ebpfMonRules {
+    epicsMutexId    lock;     /* guards the pointer and the set */
+    ebpfMonRuleSet *inForce;
+    epicsMutexId    loadLock; /* held while a file is read, which may take long. It is taken before "lock" */
+    char            lastFile[EBPFMON_RULES_FILE_SIZE]; /* guarded by loadLock */
+};
 
-/* Held while a file is read, which may take long. It is taken before rulesLock. */
-static ebpfMonLazyMutex loadLock = EBPFMON_LAZY_MUTEX;
-static char lastFile[EBPFMON_RULES_FILE_SIZE]; /* guarded by loadLock */
-
-void ebpfMonRulesJudge(ebpfMonPut *put)
+ebpfMonRules *ebpfMonRulesNew(void)
 {
-    ebpfMonLazyMutexLock(&rulesLock);
-    if (inForce) {
-        ebpfMonRuleSetJudge(inForce, put);
+    ebpfMonRules *r = calloc(1, sizeof(*r));
+
+    if (r) {
+        r->lock = epicsMutexMustCreate();
+        r->loadLock = epicsMutexMustCreate();
+    }
+    return r;
+}
+
+void ebpfMonRulesFree(ebpfMonRules *r)
+{
+    if (!r)
+        return;
+    ebpfMonRuleSetFree(r->inForce);
+    epicsMutexDestroy(r->lock);
+    epicsMutexDestroy(r->loadLock);
+    free(r);
+}
+
+void ebpfMonRulesJudge(ebpfMonRules *r, ebpfMonPut *put)
+{
+    epicsMutexMustLock(r->lock);
+    if (r->inForce) {
+        ebpfMonRuleSetJudge(r->inForce, put);
     } else {
         put->unexpected = 0;
         put->rule[0] = 0;
     }
-    ebpfMonLazyMutexUnlock(&rulesLock);
+    epicsMutexUnlock(r->lock);
 }
 
-void ebpfMonRulesSet(ebpfMonRuleSet *set)
+void ebpfMonRulesSet(ebpfMonRules *r, ebpfMonRuleSet *set)
 {
     ebpfMonRuleSet *before;
 
-    ebpfMonLazyMutexLock(&rulesLock);
-    before = inForce;
-    inForce = set;
-    ebpfMonLazyMutexUnlock(&rulesLock);
+    epicsMutexMustLock(r->lock);
+    before = r->inForce;
+    r->inForce = set;
+    epicsMutexUnlock(r->lock);
     ebpfMonRuleSetFree(before);
 }
 
-char *ebpfMonRulesBeginLoad(void)
+char *ebpfMonRulesBeginLoad(ebpfMonRules *r)
 {
-    ebpfMonLazyMutexLock(&loadLock);
-    return lastFile;
+    epicsMutexMustLock(r->loadLock);
+    return r->lastFile;
 }
 
-void ebpfMonRulesEndLoad(void)
+void ebpfMonRulesEndLoad(ebpfMonRules *r)
 {
-    ebpfMonLazyMutexUnlock(&loadLock);
+    epicsMutexUnlock(r->loadLock);
 }
 
-unsigned ebpfMonRulesGetCounts(ebpfMonRuleCount *counts, unsigned most)
+unsigned ebpfMonRulesGetCounts(ebpfMonRules *r, ebpfMonRuleCount *counts, unsigned most)
 {
     unsigned n = 0;
 
-    ebpfMonLazyMutexLock(&rulesLock);
-    for (; inForce && n < inForce->ruleCount && n + 1 < most; n++) {
-        const ebpfMonPutRule *rule = &inForce->rule[n];
+    epicsMutexMustLock(r->lock);
+    for (; r->inForce && n < r->inForce->ruleCount && n + 1 < most; n++) {
+        const ebpfMonPutRule *rule = &r->inForce->rule[n];
 
         memcpy(counts[n].name, rule->name, sizeof(counts[n].name));
         counts[n].judged = rule->judged;
         counts[n].bad = rule->bad;
     }
-    if (inForce && most) {
+    if (r->inForce && most) {
         counts[n].name[0] = 0;
-        counts[n].judged = inForce->judged;
-        counts[n++].bad = inForce->bad;
+        counts[n].judged = r->inForce->judged;
+        counts[n++].bad = r->inForce->bad;
     }
-    ebpfMonLazyMutexUnlock(&rulesLock);
+    epicsMutexUnlock(r->lock);
     return n;
 }

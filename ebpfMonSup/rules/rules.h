@@ -1,24 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The rules in force. Any thread; each function takes a lock of this module for a short time, if nothing else is
- * said. */
+/* The rules in force, which judge every put of every IOC. Any thread; each function takes a lock of this module for a short time, if nothing
+ * else is said. */
 #ifndef EBPFMON_RULES_H
 #define EBPFMON_RULES_H
 
 #include "model/published.h"
 #include "rules/ruleSet.h"
 
+typedef struct ebpfMonRules ebpfMonRules;
+
+/* Makes an object without rules: every put is expected. NULL: no memory. */
+ebpfMonRules *ebpfMonRulesNew(void);
+/* Frees it, when no other thread uses it any more. NULL does no harm. */
+void ebpfMonRulesFree(ebpfMonRules *rules);
+
 /* Judges the put by the rules in force: sets "unexpected" and "rule" of the put. */
-void ebpfMonRulesJudge(ebpfMonPut *put);
+void ebpfMonRulesJudge(ebpfMonRules *rules, ebpfMonPut *put);
 
 /* Puts a set in force, which this module owns from now on; frees the set before it. NULL: no rules are in force, and
  * every put is expected. */
-void ebpfMonRulesSet(ebpfMonRuleSet *set);
+void ebpfMonRulesSet(ebpfMonRules *rules, ebpfMonRuleSet *set);
 
 /* Files are loaded one at a time, so the rules of the last load stay in force. Begin waits while another thread loads a
  * file. It returns the name of the last file ("": none), which the caller may change until it calls End. */
 #define EBPFMON_RULES_FILE_SIZE sizeof(((ebpfMonPublished *)0)->rules.file)
-char *ebpfMonRulesBeginLoad(void);
-void ebpfMonRulesEndLoad(void);
+char *ebpfMonRulesBeginLoad(ebpfMonRules *rules);
+void ebpfMonRulesEndLoad(ebpfMonRules *rules);
 
 typedef struct {
     char     name[EBPFMON_RULE_NAME];
@@ -27,6 +34,6 @@ typedef struct {
 
 /* Writes how often each rule decided, for at most "most" rules. The last element is the default; its name is empty.
  * Returns the number of elements; 0: no rules are in force. */
-unsigned ebpfMonRulesGetCounts(ebpfMonRuleCount *counts, unsigned most);
+unsigned ebpfMonRulesGetCounts(ebpfMonRules *rules, ebpfMonRuleCount *counts, unsigned most);
 
 #endif

@@ -7,7 +7,6 @@
 #include "common/text.h"
 #include "common/wholeFile.h"
 #include "model/published.h"
-#include "rules/rules.h"
 #include "rules/rulesFile.h"
 #include "rules/rulesParse.h"
 
@@ -59,13 +58,18 @@ static void describeLoad(ebpfMonPublished *published, const char *refused)
     ebpfMonTextCopy(published->rules.message, sizeof(published->rules.message), text);
 }
 
-int ebpfMonRulesFileLoad(const char *file, char *text, size_t size)
+int ebpfMonRulesFileLoad(ebpfMonRules *rules, const char *file, char *text, size_t size)
 {
-    char path[PATH_MAX], why[512], *lastFile = ebpfMonRulesBeginLoad();
+    char path[PATH_MAX], why[512], *lastFile;
     ebpfMonRuleSet *set = NULL;
     ebpfMonPublished *published;
     unsigned count = 0;
 
+    if (!rules) {
+        snprintf(text, size, "not loaded: the monitor is not linked in, or has not registered itself");
+        return -1;
+    }
+    lastFile = ebpfMonRulesBeginLoad(rules);
     if (!file || !file[0])
         file = lastFile;
     if (!file[0])
@@ -81,7 +85,7 @@ int ebpfMonRulesFileLoad(const char *file, char *text, size_t size)
     }
     if (set) {
         count = set->ruleCount;
-        ebpfMonRulesSet(set);
+        ebpfMonRulesSet(rules, set);
     }
     published = ebpfMonPublishedLock();
     if (set) {
@@ -91,7 +95,7 @@ int ebpfMonRulesFileLoad(const char *file, char *text, size_t size)
     describeLoad(published, set ? NULL : why);
     ebpfMonTextCopy(text, size, published->rules.message);
     ebpfMonPublishedUnlock();
-    ebpfMonRulesEndLoad();
+    ebpfMonRulesEndLoad(rules);
     ebpfMonPublishedNotify(ebpfMonGroupRules);
     return set ? 0 : -1;
 }

@@ -5,13 +5,14 @@
 #define EBPFMON_RULESFILE_H
 
 #include <stddef.h>
+#include "rules/rules.h"
 
 /* Checks a file without loading it. 0: *rules is the number of rules. -1: the file is wrong. "text" tells the
  * operator the result. Any thread; it may take as long as the file system. */
 int ebpfMonRulesFileCheck(const char *file, unsigned *rules, char *text, size_t size);
 
 /* Loads a file; NULL or "": the last file again. 0: its rules are in force. -1: the file is refused. "text" tells
- * the operator the result, which is also published. Any thread; it may take as long as the file system. */
-int ebpfMonRulesFileLoad(const char *file, char *text, size_t size);
+ * the operator the result, which is also published. "rules" NULL: there is no monitor, and -1. Any thread; it may take as long as the file system. */
+int ebpfMonRulesFileLoad(ebpfMonRules *rules, const char *file, char *text, size_t size);
 
 #endif

@@ -128,7 +128,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: benchSpan URL otlp|zipkin SPANS-A-SECOND SECONDS\n");
         return 2;
     }
-    exporter = ebpfMonExportNew();
+    exporter = ebpfMonExportNew(NULL);
     if (!exporter)
         return 1;
     histogram();

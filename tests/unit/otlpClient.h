@@ -88,7 +88,7 @@ static inline void beginOtlpTest(void)
     tzset();
     clearEnvironment();
     setenv("http_proxy", "http://127.0.0.1:1", 1); /* not for loopback */
-    otlp = ebpfMonOtlpNew();
+    otlp = ebpfMonOtlpNew(NULL);
     startServer();
     eltc(0);
 }

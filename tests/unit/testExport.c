@@ -82,7 +82,7 @@ static void testBurstLog(void)
 /* Each has its own logs: nothing of one comes to the other. */
 static void testTwo(void)
 {
-    ebpfMonExport *other = ebpfMonExportNew();
+    ebpfMonExport *other = ebpfMonExportNew(NULL);
     ebpfMonPut p = somePut(1);
 
     testDiag("two of them");
@@ -102,7 +102,7 @@ MAIN(testExport)
 {
     testPlan(0);
     makeLogFolder("testExport");
-    exporter = ebpfMonExportNew();
+    exporter = ebpfMonExportNew(NULL);
     testBurstLog();
     testLoad();
     testTwo();

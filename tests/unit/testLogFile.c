@@ -209,7 +209,7 @@ MAIN(testLogFile)
     testPlan(0);
     makeLogFolder("testLogFile");
     useOwnNamespaces();
-    exporter = ebpfMonExportNew();
+    exporter = ebpfMonExportNew(NULL);
     testRotationBySize();
     testRotation();
     testTornLine();

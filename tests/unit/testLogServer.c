@@ -134,7 +134,7 @@ MAIN(testLogServer)
     testPlan(0);
     makeLogFolder("testLogServer");
     useOwnNamespaces();
-    exporter = ebpfMonExportNew();
+    exporter = ebpfMonExportNew(NULL);
     testServers();
     removeAll(dir);
     return testDone();

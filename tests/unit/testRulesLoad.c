@@ -12,6 +12,8 @@
 
 #define FILE_NAME "testRulesLoad.json"
 
+static ebpfMonRules *rulesInForce;
+
 static void writeFile(const char *text)
 {
     FILE *f = fopen(FILE_NAME, "w");
@@ -22,7 +24,7 @@ static void writeFile(const char *text)
 
 static void judged(const char *pv, int unexpected)
 {
-    ebpfMonRulesJudge(begin(pv, "1"));
+    ebpfMonRulesJudge(rulesInForce, begin(pv, "1"));
     testOk(put.unexpected == unexpected, "%s: %s", pv, put.unexpected ? put.rule : "expected");
 }
 
@@ -33,25 +35,25 @@ static void testNoFile(void)
 
     testDiag("no file, no rules");
     begin("A", "1")->unexpected = 7;
-    ebpfMonRulesJudge(&put);
-    testOk1(put.unexpected == 0 && ebpfMonRulesGetCounts(counts, 4) == 0);
-    testOk(ebpfMonRulesFileLoad(NULL, text, sizeof(text)) && strstr(text, "no rules are in force: no rules file was"),
-           "%s", text);
-    testOk(ebpfMonRulesFileLoad("nosuch.json", text, sizeof(text)) &&
+    ebpfMonRulesJudge(rulesInForce, &put);
+    testOk1(put.unexpected == 0 && ebpfMonRulesGetCounts(rulesInForce, counts, 4) == 0);
+    testOk(ebpfMonRulesFileLoad(rulesInForce, NULL, text, sizeof(text)) &&
+           strstr(text, "no rules are in force: no rules file was"), "%s", text);
+    testOk(ebpfMonRulesFileLoad(rulesInForce, "nosuch.json", text, sizeof(text)) &&
            strstr(text, "nosuch.json: No such file or directory"), "%s", text);
     testOk1(ebpfMonPublishedLock()->rules.refused == 1 && !ebpfMonPublishedLock()->rules.file[0]);
     ebpfMonPublishedUnlock();
     ebpfMonPublishedUnlock();
-    testOk(ebpfMonRulesFileLoad("/dev/zero", text, sizeof(text)) && strstr(text, "not a regular file"), "%s", text);
+    testOk(ebpfMonRulesFileLoad(rulesInForce, "/dev/zero", text, sizeof(text)) && strstr(text, "not a regular file"), "%s", text);
     unlink("testRulesLoad.fifo");
     if (mkfifo("testRulesLoad.fifo", 0600) == 0)
-        testOk(ebpfMonRulesFileLoad("testRulesLoad.fifo", text, sizeof(text)) && strstr(text, "not a regular file"), "%s",
+        testOk(ebpfMonRulesFileLoad(rulesInForce, "testRulesLoad.fifo", text, sizeof(text)) && strstr(text, "not a regular file"), "%s",
                text);
     unlink("testRulesLoad.fifo");
-    testOk1(ebpfMonRulesFileLoad(".", text, sizeof(text)) == -1);
+    testOk1(ebpfMonRulesFileLoad(rulesInForce, ".", text, sizeof(text)) == -1);
     memset(text, 'x', 400);
     text[400] = 0;
-    testOk(ebpfMonRulesFileLoad(text, text, sizeof(text)) && strstr(text, "more than 255 characters"), "%s", text);
+    testOk(ebpfMonRulesFileLoad(rulesInForce, text, text, sizeof(text)) && strstr(text, "more than 255 characters"), "%s", text);
 }
 
 static void testLoad(void)
@@ -66,7 +68,7 @@ static void testLoad(void)
     writeFile("{\"rules\": [{\"name\": \"a\", \"pv\": \"A\", \"allow\": false}]}");
     testOk(ebpfMonRulesFileCheck(FILE_NAME, &rules, text, sizeof(text)) == 0 && rules == 1, "%s", text);
     judged("A", 0); /* a check changes nothing */
-    testOk(ebpfMonRulesFileLoad(FILE_NAME, text, sizeof(text)) == 0 && strstr(text, "1 rules in force since"), "%s",
+    testOk(ebpfMonRulesFileLoad(rulesInForce, FILE_NAME, text, sizeof(text)) == 0 && strstr(text, "1 rules in force since"), "%s",
            text);
     testOk(ebpfMonPublishedLock()->rules.refused == 0 && ebpfMonPublishedLock()->rules.file[0] == '/',
            "%s", ebpfMonPublishedLock()->rules.file);
@@ -75,11 +77,11 @@ static void testLoad(void)
     ebpfMonPublishedUnlock();
     judged("A", 1);
     judged("B", 0);
-    testOk1(ebpfMonRulesGetCounts(counts, 4) == 2 && counts[0].judged == 1 && counts[0].bad == 1 &&
+    testOk1(ebpfMonRulesGetCounts(rulesInForce, counts, 4) == 2 && counts[0].judged == 1 && counts[0].bad == 1 &&
             counts[1].judged == 1 && !counts[1].name[0]);
 
     writeFile("{\"rules\": [{\"name\": \"b\", \"pv\": \"B\", \"allow\": false},\n {\"nam\"");
-    testOk(ebpfMonRulesFileLoad(NULL, text, sizeof(text)) && strstr(text, "the 1 rules before stay in force") &&
+    testOk(ebpfMonRulesFileLoad(rulesInForce, NULL, text, sizeof(text)) && strstr(text, "the 1 rules before stay in force") &&
            strstr(text, FILE_NAME ":2:"), "%s", text);
     testOk1(ebpfMonPublishedLock()->rules.refused == 1 && ebpfMonPublishedLock()->rules.count == 1);
     ebpfMonPublishedUnlock();
@@ -87,7 +89,7 @@ static void testLoad(void)
     judged("A", 1);
     judged("B", 0);
     writeFile("{\"rules\": [{\"name\": \"b\", \"pv\": \"B\", \"allow\": false}]}");
-    testOk(ebpfMonRulesFileLoad("", text, sizeof(text)) == 0, "%s", text);
+    testOk(ebpfMonRulesFileLoad(rulesInForce, "", text, sizeof(text)) == 0, "%s", text);
     judged("A", 0); /* nothing is remembered of the rules before */
     judged("B", 1);
 
@@ -96,17 +98,37 @@ static void testLoad(void)
         putc(' ', f);
     if (f)
         fclose(f);
-    testOk(ebpfMonRulesFileLoad(NULL, text, sizeof(text)) && strstr(text, "more than 1048576 bytes"), "%s", text);
+    testOk(ebpfMonRulesFileLoad(rulesInForce, NULL, text, sizeof(text)) && strstr(text, "more than 1048576 bytes"), "%s", text);
     judged("B", 1);
     unlink(FILE_NAME);
-    ebpfMonRulesSet(NULL);
+    ebpfMonRulesSet(rulesInForce, NULL);
+}
+
+/* What is in force in one is not in another; and there may be no monitor. */
+static void testTwo(void)
+{
+    ebpfMonRules *other = ebpfMonRulesNew();
+    char text[512];
+
+    testDiag("two of them, and none");
+    writeFile("{\"rules\": [{\"name\": \"b\", \"pv\": \"B\", \"allow\": false}]}");
+    testOk(ebpfMonRulesFileLoad(other, FILE_NAME, text, sizeof(text)) == 0, "%s", text);
+    judged("B", 0);
+    ebpfMonRulesJudge(other, begin("B", "1"));
+    testOk(put.unexpected && put.rule[0] == 'b', "the other one's: %s", put.rule);
+    testOk(ebpfMonRulesFileLoad(NULL, FILE_NAME, text, sizeof(text)) == -1 && strstr(text, "not linked in"), "%s", text);
+    unlink(FILE_NAME);
+    ebpfMonRulesFree(other);
 }
 
 MAIN(testRulesLoad)
 {
     testPlan(0);
     eltc(0);
+    rulesInForce = ebpfMonRulesNew();
     testNoFile();
     testLoad();
+    testTwo();
+    ebpfMonRulesFree(rulesInForce);
     return testDone();
 }

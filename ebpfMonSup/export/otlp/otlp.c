@@ -18,12 +18,14 @@
 #define ZIPKIN (1u << ebpfMonOtlpZipkin)
 #define CLOSE_SECONDS 0.5 /* s; to close without waiting for what is left */
 
-ebpfMonOtlp *ebpfMonOtlpNew(void)
+ebpfMonOtlp *ebpfMonOtlpNew(ebpfMonQueryResults *results)
 {
     ebpfMonOtlp *o = calloc(1, sizeof(*o));
 
-    if (o)
+    if (o) {
         o->lock = epicsMutexMustCreate();
+        o->results = results;
+    }
     return o;
 }
 

@@ -10,11 +10,13 @@
 #include "export/otlp/otlpConf.h"
 #include "export/otlp/span.h"
 #include "model/put.h"
+#include "model/queryValues.h"
 
 typedef struct ebpfMonOtlp ebpfMonOtlp;
 
-/* The thread starts when there is something to send. NULL: no memory. */
-ebpfMonOtlp *ebpfMonOtlpNew(void);
+/* "results" of queries are sent as metrics; they outlive it, NULL: there are none. The thread starts when
+ * there is something to send. NULL: no memory. */
+ebpfMonOtlp *ebpfMonOtlpNew(ebpfMonQueryResults *results);
 
 /* Only after ebpfMonOtlpWaitStopped, when no other thread uses it any more. If its thread still runs, nothing is
  * freed. */

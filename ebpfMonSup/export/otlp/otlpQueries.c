@@ -46,14 +46,14 @@ static void copyQuery(ebpfMonOtlpNumbers *n, const ebpfMonQueryResult *r)
     n->queryRows += rows;
 }
 
-void ebpfMonOtlpQueriesRead(ebpfMonOtlpNumbers *n)
+void ebpfMonOtlpQueriesRead(ebpfMonOtlpNumbers *n, ebpfMonQueryResults *results)
 {
-    int count = ebpfMonQueryResultsCount();
+    int count = results ? ebpfMonQueryResultsCount(results) : 0;
 
     n->queries = n->queryRows = 0;
     for (int i = 0; i < count; i++) {
-        copyQuery(n, ebpfMonQueryResultsLock(i));
-        ebpfMonQueryResultsUnlock();
+        copyQuery(n, ebpfMonQueryResultsLock(results, i));
+        ebpfMonQueryResultsUnlock(results);
     }
 }
 

@@ -5,8 +5,8 @@
 
 #include "export/otlp/otlpItems.h"
 
-/* Copies the rows that shall be sent. Takes the lock of the results. */
-void ebpfMonOtlpQueriesRead(ebpfMonOtlpNumbers *numbers);
+/* Copies the rows that shall be sent. Takes the lock of the results; NULL: there are none. */
+void ebpfMonOtlpQueriesRead(ebpfMonOtlpNumbers *numbers, ebpfMonQueryResults *results);
 
 /* Writes the metrics of these rows. */
 void ebpfMonOtlpQueriesWrite(ebpfMonOtlpItems *items);

@@ -81,13 +81,14 @@ static void readNumbers(ebpfMonOtlpOwn *own)
         n->sent += own->sender[i].counts.sent;
 }
 
-static void makeMetrics(ebpfMonOtlpOwn *own, double now)
+static void makeMetrics(ebpfMonOtlp *o, double now)
 {
+    ebpfMonOtlpOwn *own = &o->own;
     unsigned points = 0;
     size_t len;
 
     readNumbers(own);
-    ebpfMonOtlpQueriesRead(&own->numbers);
+    ebpfMonOtlpQueriesRead(&own->numbers, o->results);
     len = ebpfMonOtlpWriteMetrics(&own->json, &own->numbers, &own->exemplars, &own->sinces, own->metrics,
                                   sizeof(own->metrics), &points);
     ebpfMonExemplarClear(&own->exemplars, own->numbers.counted);
@@ -146,7 +147,7 @@ static int sendAll(ebpfMonOtlp *o)
             ebpfMonOtlpSenderReadQueue(&own->sender[i], &own->conf, now);
     if (own->conf.target[ebpfMonOtlpMetrics].url[0] && now >= own->nextMetrics &&
         !own->sender[ebpfMonOtlpMetrics].inFlight) {
-        makeMetrics(own, now);
+        makeMetrics(o, now);
         own->nextMetrics = now + own->conf.interval;
     }
     for (unsigned i = 0; i < ebpfMonOtlpSignals; i++) {

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* model/queryValues.h: results by name, their limit, their stacks, who is told of a change; two lists know nothing of each other. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "model/queryValues.h"
+
+static int told = -1;
+
+static void note(int number)
+{
+    told = number;
+}
+
+static void testNames(ebpfMonQueryResults *all)
+{
+    char name[EBPFMON_QUERY_NAME_SIZE + 1];
+    const ebpfMonQueryResult *result;
+
+    testOk1(ebpfMonQueryResultsCount(all) == 0);
+    testOk1(ebpfMonQueryResultsAdd(all, "first") == 0 && ebpfMonQueryResultsAdd(all, "second") == 1);
+    testOk(ebpfMonQueryResultsAdd(all, "first") == 0 && ebpfMonQueryResultsCount(all) == 2, "a name has one result");
+    result = ebpfMonQueryResultsLock(all, 1);
+    testOk(strcmp(result->name, "second") == 0 && result->state == ebpfMonQueryAbsent && result->message[0],
+           "a new one is absent, and says so: %s", result->message);
+    ebpfMonQueryResultsUnlock(all);
+    memset(name, 'n', sizeof(name) - 1);
+    name[sizeof(name) - 1] = 0;
+    testOk(ebpfMonQueryResultsAdd(all, name) == -1, "a name of %d characters is too long", EBPFMON_QUERY_NAME_SIZE);
+    for (int i = 2; i < EBPFMON_QUERIES_MAX; i++) {
+        snprintf(name, sizeof(name), "q%d", i);
+        if (ebpfMonQueryResultsAdd(all, name) != i)
+            testAbort("number %d", i);
+    }
+    testOk(ebpfMonQueryResultsAdd(all, "more") == -1 && ebpfMonQueryResultsAdd(all, "second") == 1,
+           "there are %d at most", EBPFMON_QUERIES_MAX);
+}
+
+static void testStacks(ebpfMonQueryResults *all)
+{
+    char *copy = ebpfMonQueryResultsCopyStacks(all, 1);
+
+    testOk(!copy, "no stacks");
+    ebpfMonQueryResultsSetStacks(all, 1, strdup("main;run 3"));
+    ebpfMonQueryResultsSetStacks(all, 1, strdup("main;run 4"));
+    copy = ebpfMonQueryResultsCopyStacks(all, 1);
+    testOk(copy && strcmp(copy, "main;run 4") == 0, "the last ones, as a copy");
+    free(copy);
+    ebpfMonQueryResultsSetStacks(all, 1, NULL);
+    testOk1(!ebpfMonQueryResultsCopyStacks(all, 1) && !ebpfMonQueryResultsCopyStacks(all, 0));
+    ebpfMonQueryResultsSetStacks(all, 2, strdup("freed with the list"));
+}
+
+static void testListener(ebpfMonQueryResults *all, ebpfMonQueryResults *other)
+{
+    ebpfMonQueryResultsNotify(all, 3);
+    testOk(told == -1, "nobody listens");
+    ebpfMonQueryResultsSetListener(all, note);
+    ebpfMonQueryResultsNotify(all, 3);
+    testOk1(told == 3);
+    ebpfMonQueryResultsNotify(other, 4);
+    testOk(told == 3, "who listens to one list is not told of another");
+    ebpfMonQueryResultsSetListener(all, NULL);
+    ebpfMonQueryResultsNotify(all, 5);
+    testOk1(told == 3);
+}
+
+MAIN(testQueryValues)
+{
+    ebpfMonQueryResults *all = ebpfMonQueryResultsNew(), *other = ebpfMonQueryResultsNew();
+
+    testPlan(14);
+    testNames(all);
+    testStacks(all);
+    testOk(ebpfMonQueryResultsAdd(other, "second") == 0 && ebpfMonQueryResultsCount(other) == 1, "another list is its own");
+    testListener(all, other);
+    ebpfMonQueryResultsFree(all);
+    ebpfMonQueryResultsFree(other);
+    ebpfMonQueryResultsFree(NULL);
+    return testDone();
+}
