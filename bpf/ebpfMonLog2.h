@@ -7,8 +7,8 @@
 #include <linux/types.h>
 #endif
 
-/* The number of the highest bit that is set; 0 of 0. By halving: BPF has no instruction for it, and clang 14 does not end on
- * __builtin_clzll. */
+/* The number of the highest bit that is set; 0 if none is. It halves the number of bits again and again, because BPF
+ * has no instruction for it, and clang 14 does not finish with __builtin_clzll. */
 static inline __u32 ebpfMonLog2(__u64 v)
 {
     __u32 e = 0;

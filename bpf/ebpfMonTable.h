@@ -199,8 +199,8 @@ struct ebpfMonList {
     __u32 first, len;
 };
 
-/* Map "plainPrograms": programs that are no IOCs; their starts are not sent. Map "found", by tgid: processes that are IOCs; all
- * their starts are sent. The values mean nothing. */
+/* Map "plainPrograms": programs that are no IOCs; the kernel part does not send their starts. Map "found", by tgid:
+ * processes that are IOCs; the kernel part sends every start of a program in them. The values have no meaning. */
 
 /* Map "moved", by tgid: records that may have moved to another scan list. The kernel part writes it. */
 #define EBPFMON_MOVED_MAX 256 /* a power of two */

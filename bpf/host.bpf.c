@@ -13,7 +13,7 @@
 #define TCP_CLOSE       7
 #define IPPROTO_TCP     6
 
-/* A process this old is no process of a script or a build, which start some hundred programs a second. */
+/* ns; an older process is not one of a script or of a build, which start some hundred programs per second */
 #define OLD_NS 10000000000ull
 
 static __always_inline void fillHostHead(struct ebpfMonHead *h, __u32 kind, __u64 id, __u32 iocId)

@@ -96,7 +96,8 @@ static __always_inline void beginSweep(struct sweep *s, const struct ebpfMonTarg
 {
     __builtin_memset(s, 0, sizeof(*s));
     s->now = now;
-    /* Always 0, which the verifier must not know: it would go through the loop for each number that one of them can have. */
+    /* Always 0, but the verifier must not know that: it would check the loop for each number that one of them can
+     * have */
     s->next = s->counted = s->missed = s->stuck = conf->zero;
     s->time = conf->time;
     s->pactBefore = conf->pact - (conf->time - EBPFMON_TIME_WINDOW);
@@ -120,8 +121,8 @@ static __always_inline void noteMissed(__u32 tgid)
         __sync_fetch_and_add(&m->missed, 1);
 }
 
-/* Counts what the records at these places have processed so far. Global: a program comes here on several ways, and the
- * verifier goes through it once. */
+/* Counts what the records at these places have processed so far. A global function, because programs call it at several
+ * places, and so the verifier checks it only once. */
 __attribute__((noinline)) int ebpfmon_sweep_places(__u32 first, __u32 len, __u64 now, __u32 isLocked)
 {
     struct ebpfMonMoved *m;

@@ -22,7 +22,7 @@ static ebpfMonOpStatus addKept(void *arg, ebpfMonTextReport *report)
     return ebpfMonOpAbsent;
 }
 
-/* Writes an inventory, or compares two. */
+/* Stands for "write" and for "compare". */
 static ebpfMonOpStatus useFiles(void *arg, ebpfMonTextReport *report, const char *one, const char *other, char *why, size_t size)
 {
     (void)arg;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the shell may ask of the inventories: one of the tables of ops.h. */
+/* The functions that the shell calls for inventories: one of the tables of ops.h. */
 #ifndef EBPFMON_INVENTORYOPS_H
 #define EBPFMON_INVENTORYOPS_H
 
@@ -11,19 +11,21 @@
 
 typedef struct {
     void *arg; /* the first argument of each function */
-    /* Announces the inventory of the IOCs to RecSync servers, or no more. Before the monitor runs it is kept for the start. */
+    /* Announces the inventory of the IOCs to RecSync servers, or no more. If the monitor does not run yet, it does so
+     * from its start on. */
     ebpfMonOpStatus (*setRecSync)(void *arg, const ebpfMonRecSyncConf *conf);
-    /* Keeps the inventory in a file, or no more. Before the monitor runs it is kept for the start. */
+    /* Keeps the inventory in a file, or no more. If the monitor does not run yet, it does so from its start on. */
     ebpfMonOpStatus (*keep)(void *arg, const ebpfMonInventoryConf *conf);
-    /* Adds what became of that; while the monitor runs. */
+    /* Adds the state of the kept inventory to the report. Only while the monitor runs. */
     ebpfMonOpStatus (*addKept)(void *arg, ebpfMonTextReport *report);
-    /* Writes the inventory of the IOCs that match to a file, and adds what is in it; while the monitor runs. */
+    /* Writes the inventory of the matching IOCs to a file, and adds its contents to the report. Only while the monitor
+     * runs. */
     ebpfMonOpStatus (*write)(void *arg, ebpfMonTextReport *report, const char *path, const char *iocPattern, char *why, size_t size);
-    /* Adds what differs between two such files; at any time. */
+    /* Adds the differences of two such files to the report. At any time. */
     ebpfMonOpStatus (*compare)(void *arg, ebpfMonTextReport *report, const char *before, const char *after, char *why, size_t size);
 } ebpfMonInventoryOps;
 
-/* Where there is no monitor: every operation fails, and says so where it has a text. */
+/* Used while there is no monitor: every function fails, and says so if it has a text. */
 extern const ebpfMonInventoryOps ebpfMonInventoryOpsAbsent;
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What records and the shell may ask of the logs: one of the tables of ops.h. */
+/* The functions that records and the shell call for the logs: one of the tables of ops.h. */
 #ifndef EBPFMON_LOGOPS_H
 #define EBPFMON_LOGOPS_H
 
@@ -18,25 +18,27 @@ const char *ebpfMonLogModeName(ebpfMonLogMode mode);
 
 typedef struct {
     void *arg; /* the first argument of each function */
-    /* JSON lines to a file. maxMB, hours: rotated when it has become so large, so old; 0: not. keep: rotated files. */
+    /* Writes JSON lines to a file. maxMB, hours: the file is rotated when it has this size or age; 0: never. keep:
+     * number of rotated files that stay. */
     long (*json)(void *arg, const char *file, double maxMB, double hours, int keep, ebpfMonLogMode mode);
-    /* caPutLog's format. target: a file (has a "/"), host[:port], or "PV". prefix: before each line, %i is the IOC. */
+    /* Writes lines in the format of caPutLog. target: a file (with a "/" in its name), host[:port], or "PV". prefix:
+     * stands before each line; %i is the IOC. */
     long (*caPutLog)(void *arg, const char *target, int json, ebpfMonLogMode mode, const char *prefix);
-    /* caPutLog's JSON metadata; an empty value takes the key away. */
+    /* Sets a pair of caPutLog's JSON metadata. An empty value removes the key. */
     long (*metadata)(void *arg, const char *key, const char *value);
-    /* Begins all files anew. */
+    /* Rotates all files now. */
     long (*rotate)(void *arg);
     void (*resetLost)(void *arg);
     void (*report)(void *arg, int level);
-    /* Puts, counts and spans to a collector. url: its base, or "off"; signals: some of "logs,metrics,traces"; headers:
-     * "Name=value,…" with %XX for what else. */
+    /* Sends puts, counts and spans to a collector. url: its base, or "off"; signals: some of "logs,metrics,traces";
+     * headers: "Name=value,…", other characters as %XX. */
     long (*otlp)(void *arg, const char *url, const char *signals, const char *headers);
-    /* Spans to Zipkin. url: the whole, or "off". */
+    /* Sends spans to Zipkin. url: the whole URL, or "off". */
     long (*zipkin)(void *arg, const char *url);
     void (*otlpReport)(void *arg, int level);
 } ebpfMonLogOps;
 
-/* Where there is no monitor: every operation fails, and says so where it has a text. */
+/* Used while there is no monitor: every function fails, and says so. */
 extern const ebpfMonLogOps ebpfMonLogOpsAbsent;
 
 #endif

@@ -43,7 +43,7 @@ static void getFilter(void *arg, ebpfMonFilter *filter)
     *filter = ebpfMonFilterDefault;
 }
 
-/* A level, or the reference count. */
+/* Stands for setLevel and setReference. */
 static ebpfMonOpStatus setRule(void *arg, const char *iocPattern, int value, char *why, size_t size)
 {
     (void)arg;

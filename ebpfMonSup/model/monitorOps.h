@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What records and the shell may ask of the monitor itself: one of the tables of ops.h. */
+/* The functions that records and the shell call for the monitor itself: one of the tables of ops.h. */
 #ifndef EBPFMON_MONITOROPS_H
 #define EBPFMON_MONITOROPS_H
 
@@ -18,46 +18,47 @@ typedef struct {
 
 typedef struct {
     void *arg; /* the first argument of each function */
-    /* Before start only. */
+    /* Only before the start. */
     ebpfMonOpStatus (*configure)(void *arg, const ebpfMonSettings *settings, char *why, size_t size);
-    /* Starts the monitor, or tries again after a failure; while it runs it does nothing. Called at the end of
-     * iocInit as well. 0 it runs, or -1: STATE_MSG says why. */
+    /* Starts the monitor, or tries again after a failure. If it runs already, does nothing. The end of iocInit calls
+     * this, too. 0: it runs; or -1, and STATE_MSG tells why not. */
     long (*start)(void *arg);
-    /* Accepts a filter, or refuses it and leaves the old one: -1, and "why". Waits for nothing: the follower applies it
-     * within milliseconds, unless it is just reading an IOC. While the monitor does not run the filter is kept for the
-     * start. */
+    /* Accepts a filter. Or refuses it: returns -1, "why" gets the reason, and the old filter stays. Does not wait: the
+     * follower applies the filter within milliseconds, unless it is reading an IOC. If the monitor does not run, the
+     * filter is kept for the start. */
     long (*setFilter)(void *arg, const ebpfMonFilter *filter, ebpfMonFilterAnswer *answer, char *why, size_t size);
-    /* Nonzero: the filter with this number, or a later one, is in force. */
+    /* Nonzero: the filter with this number, or a later one, applies now. */
     int (*isFilterApplied)(void *arg, unsigned number);
     void (*getFilter)(void *arg, ebpfMonFilter *filter);
-    /* Level of the IOCs that match, whatever the filter says; level -1: the filter's again. */
+    /* Sets the level of the matching IOCs, whatever the filter says. Level -1: the filter decides again. */
     ebpfMonOpStatus (*setLevel)(void *arg, const char *iocPattern, int level, char *why, size_t size);
-    /* Counts processings of the IOCs that match by a trap on dbProcess as well, to compare. */
+    /* Also counts the processings of the matching IOCs by a probe at dbProcess(), to compare. */
     ebpfMonOpStatus (*setReference)(void *arg, const char *iocPattern, int on, char *why, size_t size);
-    /* Loss counters and the MINOR alarm. */
+    /* Resets the counts of lost events, which ends the MINOR alarm. */
     void (*resetLost)(void *arg);
-    /* These add to "report", while the monitor runs. */
+    /* The following functions add to "report", while the monitor runs. */
     ebpfMonOpStatus (*addIocs)(void *arg, ebpfMonTextReport *report);
     ebpfMonOpStatus (*addRecords)(void *arg, ebpfMonTextReport *report, const char *iocPattern, const char *recordPattern);
     ebpfMonOpStatus (*addChains)(void *arg, ebpfMonTextReport *report, const char *rootPattern);
-    /* A look at the clients of the IOCs, now; then who they are, and who has channels to matching PVs. */
+    /* Reads the clients of the IOCs now. Then addClients adds the clients, and addUsers those with channels to matching
+     * PVs. */
     ebpfMonOpStatus (*addClients)(void *arg, ebpfMonTextReport *report, const char *iocPattern);
     ebpfMonOpStatus (*addUsers)(void *arg, ebpfMonTextReport *report, const char *pvPattern);
-    /* Keeps uses in this file, from the start on; megabytes 0: the default. Before start only. */
+    /* Keeps the uses of PVs in this file from the start on. megabytes 0: the default. Only before the start. */
     ebpfMonOpStatus (*setUsage)(void *arg, const char *file, int megabytes, char *why, size_t size);
-    /* Adds the records that match and that nobody has used for so many days. */
+    /* Adds the matching records that nobody has used for so many days. */
     ebpfMonOpStatus (*addUnused)(void *arg, ebpfMonTextReport *report, double days, const char *recordPattern, char *why, size_t size);
-    /* The patterns of the published clients are others. */
+    /* Publishes the clients again, because their patterns have changed. */
     void (*publishClients)(void *arg);
-    /* Has the next "count" chains printed in which a matching record processes; 0: no more. Adds of which IOCs not every
-     * chain is kept. */
+    /* Prints the next "count" chains in which a matching record processes; 0: prints no more. Adds the IOCs that do not
+     * keep every chain. */
     ebpfMonOpStatus (*trace)(void *arg, ebpfMonTextReport *report, const char *recordPattern, unsigned count, char *why,
                              size_t size);
-    /* The report of the monitor about itself; at any time. */
+    /* Adds the report of the monitor about itself. At any time. */
     ebpfMonOpStatus (*addReport)(void *arg, ebpfMonTextReport *report, int level);
 } ebpfMonMonitorOps;
 
-/* Where there is no monitor: every operation fails, and says so where it has a text. */
+/* Used while there is no monitor: every function fails, and says so if it has a text. */
 extern const ebpfMonMonitorOps ebpfMonMonitorOpsAbsent;
 
 #endif

@@ -3,20 +3,21 @@
 
 #include "model/ops.h"
 
-static const ebpfMonOps absent = {
+static const ebpfMonOps absentOps = {
     &ebpfMonMonitorOpsAbsent, &ebpfMonLogOpsAbsent, &ebpfMonQueryOpsAbsent, &ebpfMonDeviceOpsAbsent,
     &ebpfMonInventoryOpsAbsent, NULL, NULL
 };
 
-/* One per process, because Base hands no context to those who read it: ops.h. Written at the registration. */
-static EpicsAtomicPtrT inForce = (EpicsAtomicPtrT)&absent;
+/* One per process, because Base calls us without a context (ops.h). Written once, at the registration; any thread reads
+ * it. */
+static EpicsAtomicPtrT currentOps = (EpicsAtomicPtrT)&absentOps;
 
 const ebpfMonOps *ebpfMonOpsGet(void)
 {
-    return epicsAtomicGetPtrT(&inForce);
+    return epicsAtomicGetPtrT(&currentOps);
 }
 
 void ebpfMonOpsSet(const ebpfMonOps *ops)
 {
-    epicsAtomicSetPtrT(&inForce, (EpicsAtomicPtrT)ops);
+    epicsAtomicSetPtrT(&currentOps, (EpicsAtomicPtrT)ops);
 }

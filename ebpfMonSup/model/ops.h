@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What records and the shell may ask of the monitor: tables of functions, one for each subject. So the room record/ does
- * not know the rooms that answer, and can be tested without them.
+ * Tables of functions that records and the shell call, one table for each subject. The monitor registers them, so the
+ * room record/ does not depend on the rooms that do the work, and can be tested without them.
  *
- * Base calls device support, aSub routines and commands of the shell without a context. They find the monitor by the one
- * pointer of this module; all that the monitor has hangs on it.
+ * Base calls device support, aSub routines and commands of the shell without a context. They find the monitor by the
+ * one pointer of this module, which leads to everything that the monitor has.
  */
 #ifndef EBPFMON_OPS_H
 #define EBPFMON_OPS_H
@@ -26,11 +26,12 @@ typedef struct {
     struct ebpfMonRules       *rules;   /* in force (rules/rules.h) */
 } ebpfMonOps;
 
-/* Never NULL, nor is a table: before the monitor has registered itself, every operation says so and fails; there are no results
- * and no rules (NULL) then. Any thread. */
+/* Returns the registered tables. Neither the result nor a table is NULL: before the monitor has registered itself, every
+ * function fails and says so, and "results" and "rules" are NULL. Any thread. */
 const ebpfMonOps *ebpfMonOpsGet(void);
 
-/* Once, before the IOC starts. "ops" must stay, with all that it leads to. */
+/* Registers the tables. Call it once, before the IOC starts. "ops", and everything that it leads to, stays the caller's
+ * and must never be freed. */
 void ebpfMonOpsSet(const ebpfMonOps *ops);
 
 #endif

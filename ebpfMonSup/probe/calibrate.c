@@ -8,7 +8,8 @@
 #include "probe/calibrate.h"
 #include "probe/ownCode.h"
 
-#define CALLS 200 /* with a probe that steps: half a millisecond, so that most runs are not interrupted */
+#define CALLS 200 /* calls of a run; with a probe that steps, they take half a millisecond, so most runs are not
+                   * interrupted */
 #define RUNS  8
 
 /* Two functions in assembler, because a compiler could choose other instructions. The kernel emulates the first

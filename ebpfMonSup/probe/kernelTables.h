@@ -29,11 +29,11 @@ void ebpfMonKernelRemoveArray(uint32_t tgid, uint64_t pfldDes);
 int  ebpfMonKernelSetList(uint32_t tgid, uint64_t mutex, const struct ebpfMonList *list);
 void ebpfMonKernelRemoveList(uint32_t tgid, uint64_t mutex);
 
-/* Nonzero "isPlain": processes that run this program are no IOCs, and their starts are no events, unless the process is a
- * found one, or some seconds old. */
+/* isPlain nonzero: processes that run this program are no IOCs. Their starts cause no events, unless the process was
+ * found as an IOC, or is some seconds old. */
 int  ebpfMonKernelSetPlain(const struct ebpfMonProgram *program, int isPlain);
 
-/* Nonzero "isFound": this process is an IOC, and each program that it starts is an event. */
+/* isFound nonzero: this process is an IOC, and each program that it starts causes an event. */
 void ebpfMonKernelSetFound(uint32_t tgid, int isFound);
 
 /* Records that go to another scan list. Begin: the kernel part notes them from now on. Get: those that it has noted. */

@@ -68,7 +68,8 @@ static void onPacket(void *arg, uint64_t time, const uint8_t *ip, size_t len, si
     sink->packet(sink->arg, source->netns, time, ip, len, wireLen);
 }
 
-/* What is still in its ring was sent before the last IOC of the namespace ended. A program may still be at work on a packet. */
+/* Closes a source, after it has read the packets that are still in its ring: they were sent before the last IOC of the
+ * namespace ended. It reads several times, because a program may still write a packet. */
 static void finishSource(ebpfMonPacketSources *s, unsigned i)
 {
     int isWhole = 0;

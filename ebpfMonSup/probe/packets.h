@@ -34,7 +34,7 @@ typedef struct {
 ebpfMonPackets *ebpfMonPacketsOpen(pid_t pid, unsigned ringBytes, char *why, size_t size);
 void ebpfMonPacketsClose(ebpfMonPackets *packets);
 
-/* No more packets come. Packets that have come can still be read. */
+/* Ends the reception. The packets that have come can still be read. */
 void ebpfMonPacketsEnd(ebpfMonPackets *packets);
 
 /* Adapts the source to the network devices that exist now. "pid": a process of the namespace; 0: our own. Call it every
