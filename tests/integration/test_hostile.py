@@ -149,7 +149,7 @@ def test_fakes_hide_nothing(hostile, new_ioc, new_monitor):
 
 
 def test_message_of_gigabytes(new_monitor):
-    """A client announces 2 GB, and sends a part of them: the monitor's CA server does not keep them."""
+    """A client announces a message of 2 GB and sends a part of it. The monitor's CA server does not keep the bytes."""
     monitor = new_monitor().start()
     before = kernel.resident(monitor.process.pid)
     client = rawca.RawCa(monitor.port)

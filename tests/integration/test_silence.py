@@ -12,7 +12,7 @@ from tests.harness import db
 from tests.harness.soak import size, soak
 from tests.harness.wait import until
 
-WINDOW = 0.5     # s; short, so that on a host where programs start all the time some windows have few
+WINDOW = 0.5     # s; short, so some windows have few starts of programs, even on a host that starts many
 MOST = 3         # wake-ups of a thread in a second: each looks once a second, and on a busy host a look is interrupted
 JOBS = 12        # … of the thread that reads memory for the follower: several times in one look
 FEW = 2          # programs that start meanwhile; with more there is no silence
