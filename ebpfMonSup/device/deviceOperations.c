@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "device/deviceOperations.h"
 
-static long watch(void *arg, const char *pattern)
+static long watchPorts(void *arg, const char *pattern)
 {
     ebpfMonDevicesWatch(arg, pattern);
     return 0;
@@ -9,5 +9,5 @@ static long watch(void *arg, const char *pattern)
 
 void ebpfMonDeviceOperationsFill(ebpfMonDevices *devices, ebpfMonDeviceOps *ops)
 {
-    *ops = (ebpfMonDeviceOps){ devices, watch };
+    *ops = (ebpfMonDeviceOps){ devices, watchPorts };
 }

@@ -11,8 +11,8 @@ typedef struct {
     ebpfMonTargets         *targets;
     ebpfMonRecSync         *recSync;
     ebpfMonInventoryKeeper *keeper;
-    ebpfMonOpStatus (*getStatus)(void *arg); /* done while the monitor runs; set by the root, as the next */
-    void                   *statusArg;
+    ebpfMonOpStatus (*getStatus)(void *arg); /* ebpfMonOpDone while the monitor runs; the root sets this member */
+    void                   *statusArg;       /* argument of getStatus; the root sets it */
 } ebpfMonInventories;
 
 /* Makes both; they are never freed. 0, or -1 without memory. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "query/queryOperations.h"
 
-static long load(void *arg, const char *file, char *text, size_t size)
+static long loadFile(void *arg, const char *file, char *text, size_t size)
 {
     return ebpfMonQueriesLoad(arg, file, text, size);
 }
 
-static long run(void *arg, const char *name, int on)
+static long runQuery(void *arg, const char *name, int on)
 {
     return ebpfMonQueriesRun(arg, name, on);
 }
@@ -28,5 +28,5 @@ static long addStacks(void *arg, ebpfMonTextReport *report, const char *name)
 
 void ebpfMonQueryOperationsFill(ebpfMonQueries *queries, ebpfMonQueryOps *ops)
 {
-    *ops = (ebpfMonQueryOps){ queries, load, run, addList, addResult, addStacks };
+    *ops = (ebpfMonQueryOps){ queries, loadFile, runQuery, addList, addResult, addStacks };
 }

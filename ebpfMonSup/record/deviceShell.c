@@ -16,7 +16,8 @@ static void watchDevices(const iocshArgBuf *args)
     long status = devices->watch(devices->arg, args[0].sval ? args[0].sval : "*");
 
     if (status)
-        errlogSevPrintf(errlogMajor, "ebpfMonDeviceWatch: the monitor is not linked in, or has not registered itself\n");
+        errlogSevPrintf(errlogMajor, "ebpfMonDeviceWatch: this IOC is not linked with ebpfMon, or had no memory at its "
+                        "start\n");
     ebpfMonShellSetStatus(status);
 }
 

@@ -30,8 +30,9 @@ TYPE_UNKNOWN = -1  # TYPENOTCONN of cadef.h
 
 
 def pvs(names, timeout=TIMEOUT, auto_monitor=False):
-    """Channels, connected all at the same time. Not as pyepics has it by default: it would subscribe to each, so that all
-    updates of fast records come to us, and it would ask libca in a loop without a pause until the connection is there."""
+    """Channels, all connected at the same time. The defaults of pyepics are not used: it would subscribe to each
+    channel, so all updates of fast records would come, and it would call libca in a loop without a pause until the
+    channel is connected."""
     epics = _epics()
     channels = [epics.get_pv(name, auto_monitor=auto_monitor) for name in names]
     epics.ca.flush_io()
@@ -86,7 +87,7 @@ def get_text(name, timeout=TIMEOUT):
 
 
 def get_many(names, timeout=2 * TIMEOUT):
-    """name → value; all are asked for at the same time."""
+    """name → value; all are read at the same time."""
     ca = _epics().ca
     names = list(names)
     chids = [channel.chid for channel in pvs(names, timeout)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The servers and clients of the corpus of puts (corpus.py), and whether a log has what the clients sent."""
+"""The servers and clients of the corpus of puts (corpus.py), and the comparison of a log with the puts."""
 import json
 import os
 import subprocess
@@ -9,7 +9,7 @@ from . import corpus, paths
 from .far import FarIoc, there
 
 PROGRAM = paths.PROGRAMS / "peer_ioc.py"
-# kind of server → the protocols by which it is written to
+# kind of server → the protocols of the puts
 KINDS = {"softIoc": ["ca"], "softIocPVA": ["ca", "pva"], "pvxs": ["ca", "pva"], "softioc": ["ca", "pva"],
          "caproto": ["ca"], "pcaspy": ["ca"], "p4p": ["pva"]}
 
@@ -57,13 +57,13 @@ class Peer:
             self.truth += [(protocol, put, answer) for put, answer in zip(puts, answers, strict=True)]
 
     def leave(self):
-        """Clients notice that their server is gone. A PVA client does so by itself."""
+        """Waits until the clients notice that their server has ended. PVA clients need no command for this."""
         if "ca" in self.clients:
             self.clients["ca"].send("[]")
             self.clients["ca"].wait_line("gone", 60)
 
     def _by_pv(self, log):
-        """For each PV what one client sent, with the answers, and the lines of the log."""
+        """For each PV: the puts of one client with their answers, and the lines of the log."""
         lines = log.of(self.ioc.prefix)
         for protocol in self.clients:
             puts = [(p, a) for q, p, a in self.truth if q == protocol]
@@ -76,7 +76,7 @@ class Peer:
         return [f"nobody wrote {o}" for o in log.of(self.ioc.prefix) if o["pv"] not in known]
 
     def judge(self, log):
-        """What is wrong in the log, if nothing was lost."""
+        """The texts of all faults in the log, if nothing was lost."""
         wrong = self._by_nobody(log)
         for sent, seen in self._by_pv(log):
             wrong += [w for i, (p, a) in enumerate(sent)
@@ -85,8 +85,8 @@ class Peer:
         return wrong
 
     def judge_lossy(self, log):
-        """The same, if events or packets may have been lost: each line is one of the puts, at its time, and none is there
-        twice. Returns that, and the puts that are missing. A put that only packets show is logged late."""
+        """The same, if events or packets may have been lost: each line must belong to one put, in order, and no put has
+        two lines. Returns the faults, and the missing puts. A put that only packets show is logged late."""
         wrong, missing = self._by_nobody(log), []
         for sent, seen in self._by_pv(log):
             for line in sorted(seen, key=lambda o: o["time"]):
@@ -107,14 +107,15 @@ class Peer:
 
 
 def put_in_turn(peers, n):
-    """The clients of one server after the other: all at once would be more frames than a bad link can carry."""
+    """Puts of the clients of one server after the other. All at once would be too many frames for a bad link."""
     for peer in peers:
         peer.begin(n)
         peer.finish()
 
 
 def put_to_standing(peers, n, while_they_stand):
-    """All servers stand still, have puts in their queues, and go on. Each of them answers its client then."""
+    """Stops all servers, makes puts that stay in their queues, and continues the servers. Each server then answers its
+    clients."""
     for peer in peers:
         peer.ioc.process.halt()
     try:
@@ -129,7 +130,7 @@ def put_to_standing(peers, n, while_they_stand):
 
 
 def restart(peers):
-    """They are killed; their clients notice."""
+    """Kills and restarts all servers. Their clients notice it."""
     for peer in peers:
         peer.ioc.kill()
     for peer in peers:
@@ -138,7 +139,7 @@ def restart(peers):
 
 
 def of_base(peers):
-    """The prefixes of the PVs of those that are watched IOCs: of others, puts are seen when they are sent."""
+    """The prefixes of the PVs of watched IOCs. Puts to other servers are seen when they are sent."""
     return tuple(peer.ioc.prefix for peer in peers if peer.kind in corpus.OF_BASE)
 
 

@@ -9,14 +9,14 @@ from . import paths
 
 
 class Putter:
-    """"wrap" is put in front of the program: for another network namespace."""
+    """"wrap": words in front of the program, for example to run it in another network namespace."""
 
     def __init__(self, wrap=lambda argv: argv):
         self._process = subprocess.Popen(wrap([sys.executable, "-m", "tests.programs.put_as"]), cwd=paths.TOP,
                                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=dict(os.environ))
 
     def put(self, kind, uid, claim, port, name, value, address="127.0.0.1"):
-        """What the server said."""
+        """Makes a put. Returns the answer of the server."""
         self._process.stdin.write(json.dumps([kind, int(uid), str(claim), int(port), name, str(value), address]) + "\n")
         self._process.stdin.flush()
         status, said = json.loads(self._process.stdout.readline() or '[1, "put_as ended"]')

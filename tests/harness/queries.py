@@ -24,7 +24,7 @@ def load(tmp, queries):
 
 
 def latency_ioc(module_ioc, calls):
-    """The IOC of most query tests. Each processing of its record KNOWN makes so many calls of known functions."""
+    """The IOC of most query tests. Each processing of its record KNOWN makes "calls" calls of known functions."""
     return module_ioc(files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros=f"US=2000,CALLS={calls}").start()
 
 
@@ -36,7 +36,7 @@ def watch(module_monitor, ioc, tmp_path_factory, queries):
 
 
 def rows(monitor, query, *columns):
-    """The rows of a query as a list of tuples. Reads them again until no new results came between the columns."""
+    """The rows of a query as a list of tuples. Reads them again if new results came while it read the columns."""
     def read():
         table = [monitor.list(f"{query}_{c}") for c in columns]
         return table if len({len(c) for c in table}) == 1 and table == [monitor.list(f"{query}_{c}") for c in columns] \

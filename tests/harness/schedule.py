@@ -25,7 +25,8 @@ ALONE = (
 )
 
 LANES = [
-    # Processes that harm each monitor of the host that looks at them. Those of the other lane work a little only.
+    # Their processes harm each monitor of the host that reads them. The tests of the other lane load the host only a
+    # little.
     ("test_memory_that_never_arrives", "test_fuse_that_never_answers", "test_file_with_endless_tables", "test_fakes_hide_nothing",
      "test_thread_that_makes_no_progress", "test_loads_slowly"),
     (
@@ -83,8 +84,8 @@ class Scheduling(LoadScopeScheduling):
         return _group(nodeid)
 
     def _assign_work_unit(self, node):
-        """The work of a process that crashed comes back with what it had done already. Who gets such a unit first has
-        nothing to run, tells nothing, and would get nothing more (xdist 3.8)."""
+        """The work of a process that crashed comes back together with finished tests. A process that gets only finished
+        tests has nothing to run, reports nothing, and would never get more work (xdist 3.8)."""
         super()._assign_work_unit(node)
         while self.workqueue and not self._pending_of(self.assigned_work[node]):
             super()._assign_work_unit(node)
@@ -95,13 +96,13 @@ def pytest_xdist_make_scheduler(config, log):
     return Scheduling(config, log)
 
 
-# No test opens it: a process that closes a file gives up all its locks of it (fcntl_locking(2)).
+# No test opens this file: a process that closes a file loses all its locks on it (fcntl_locking(2)).
 _LOCKED = Path(__file__).parents[1] / "requirements.txt"
 _BYTES = len(LANES) + 1
 
 
 def _find_lane(item):
-    """None: the test is of no lane."""
+    """The lane of a test; None if it has none."""
     return next((lane for lane, names in enumerate(LANES) if any(name in item.nodeid for name in names)), None)
 
 
@@ -110,7 +111,7 @@ def _is_alone(item):
 
 
 def _find_lock(item):
-    """How, how many bytes, from which on."""
+    """The lock of a test: its kind, number of bytes, first byte."""
     if _is_alone(item):
         return fcntl.LOCK_EX, _BYTES, 0
     if (lane := _find_lane(item)) is not None:
@@ -121,7 +122,7 @@ def _find_lock(item):
 
 
 def _rank(item):
-    """LONG in its order, all others, LANES, CALM, ALONE."""
+    """The order: LONG, all others, LANES, CALM, ALONE."""
     if _is_alone(item):
         return len(LONG) + 3
     if _find_lane(item) is not None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tests wait for a condition with a deadline, never for a time. The deadline is generous: a busy host may leave a
-process without a CPU for seconds. Who judges how long something took measures it, and runs alone (schedule.py)."""
+"""Tests wait for a condition with a deadline, never for a fixed time. The deadlines are long, because a busy host may
+give a process no CPU for seconds. A test that checks how long something takes measures this time, and runs alone
+(schedule.py)."""
 import time
 
 PATIENCE = 4  # deadlines are for an idle machine, but tests run side by side, and other programs use the CPUs, too

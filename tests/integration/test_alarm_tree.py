@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The alarm tree and the archive list against the database and the displays."""
+"""Compares the alarm tree and the archive list with the database and the displays."""
 import re
 import xml.etree.ElementTree as ET
 
@@ -9,7 +9,7 @@ from .test_displays import DISPLAYS, OP, records, shown  # noqa: F401  a fixture
 
 
 def test_alarm_tree(records):  # noqa: F811
-    """It has only elements that XmlModelReader of Phoebus reads."""
+    """The alarm tree has only elements that XmlModelReader of Phoebus reads."""
     root = ET.parse(OP / "alarm" / "ebpfMon.xml").getroot()
     assert root.tag == "config" and root.get("name")
     used = []
@@ -38,18 +38,18 @@ def test_alarm_tree(records):  # noqa: F811
     assert len(used) == len(set(used)) and set(used) <= set(records), set(used) - set(records)
     assert {"STATE", "PUT_BAD_ALARM", "LOST_CNT", "RULES_MSG"} <= set(used)
     latching = {pv.get("name").removeprefix("HOST:EBPF:") for pv in root.iter("pv") if pv.findtext("latching") == "true"}
-    # Only a pulse rises again after the alarm server acknowledged it; without a latch it would be gone in a second.
+    # PUT_BAD_ALARM is a pulse of a second. Without a latch the alarm server would forget it.
     assert latching == {"PUT_BAD_ALARM"}
 
 
-# Alarms that are not for operators: what the monitor itself takes; what leads to a loss, which has an alarm; the filter,
-# which answers who wrote it.
-# The last one: who watches ports of asyn does so by a command, and looks.
+# Alarms that are not for operators: CPU and memory of the monitor; loads of queues, because the loss that they lead to
+# has an alarm of its own; the filter, because its alarm is only an answer to the user who wrote it; and lost events of
+# asyn ports, because somebody who watches ports reads the result of this command.
 NOT_IN_TREE = {"CPU", "MEM", "LOG_QUEUE_LOAD", "OTLP_QUEUE_LOAD", "FILTER", "DEVICE_LOST_CNT"}
 
 
 def test_alarm_tree_is_whole(records):  # noqa: F811
-    """Each PV that can go into alarm is in it, if not for a reason."""
+    """Each PV that can go into alarm is in the alarm tree, except the PVs in NOT_IN_TREE."""
     can = {n for n, (_, text) in records.items() if ":" not in n and
            re.search(r"field\(\w*SV, *\"(?:\$\(\w+=)?(MINOR|MAJOR|INVALID)", text)}
     tree = (OP / "alarm" / "ebpfMon.xml").read_text()

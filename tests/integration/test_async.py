@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Asynchronous records: from begin to completion, with all waiting. The truth is a sandwich: the routine's own clock and the
-delays in the records say how long it took at least, the put-callback of a client how long at most."""
+"""Times of asynchronous records, from begin to completion, with all waiting. The published time must lie between two
+known times: it is not less than the routine's own clock and the delays in the records say, and not more than the
+put-callback of a client takes."""
 import time
 
 import pytest
@@ -8,7 +9,7 @@ from tests.harness import paths
 from tests.harness.wait import until
 
 COLUMNS = ("CNTS", "MEANS", "P99S", "MAXS", "TIMEOUT_CNTS", "BUSY_TIMES")
-EARLY = 5.1  # ms: timers of EPICS are due half a tick early (epicsThreadSleepQuantum)
+EARLY = 5.1  # ms; timers of EPICS may end half a tick early (epicsThreadSleepQuantum)
 ROUNDS = 10
 
 
@@ -52,7 +53,7 @@ def delays(total):
 @pytest.mark.parametrize("record, parts, least", [("DEVICE", 1, own_clock), ("STEPS", 2, delays(150)), ("DELAY", 1, delays(80))],
                          ids=["device", "seq", "calcout"])
 def test_known_time(ioc, monitor, record, parts, least):
-    """The first one is not timed: whether it began before the probes is not known."""
+    """The first processing is not timed, because it may have begun before the probes were attached."""
     name = ioc.prefix + record
     took(ioc, record)
     lower = upper = 0
@@ -75,7 +76,7 @@ def test_known_time(ioc, monitor, record, parts, least):
 
 
 def test_chain_time_is_another(ioc, monitor):
-    """CHAIN_TOP times each half of it, and no waiting."""
+    """CHAIN_TOP times each half of the processing, without the waiting between them."""
     chains = dict(zip(monitor.list("CHAIN_TOP_NAMES"), monitor.list("CHAIN_TOP_MEANS")))
     assert chains[ioc.prefix + "DEVICE"] < 10000 < asyncs(monitor)[ioc.prefix + "DEVICE"]["MEANS"] * 1000
 
@@ -118,7 +119,8 @@ def test_one_that_is_under_way(ioc, monitor):
 
 
 def test_what_ended_unseen_is_not_timed(ioc, monitor):
-    """It begins at level chains and ends at level puts. Its next one begins at level puts. Neither is timed, and the others are."""
+    """A processing that begins at level chains and ends at level puts is not timed. The next one, which begins at level
+    puts, is not timed either. Later ones are."""
     name = ioc.prefix + "DELAY"
     count, longest = (asyncs(monitor)[name][c] for c in ("CNTS", "MAXS"))
     ioc.put("DELAY.ODLY", 3)
@@ -130,7 +132,7 @@ def test_what_ended_unseen_is_not_timed(ioc, monitor):
     monitor.set_filter(LEVEL="chains")
     until(lambda: ioc.get("DELAY.PACT") == 0, 20, "the end of the second")
     ioc.put("DELAY.ODLY", 0.08)
-    monitor.wait("ASYNC_BUSY_MAX", lambda ms: ms == 0)  # nor is it shown as under way
+    monitor.wait("ASYNC_BUSY_MAX", lambda ms: ms == 0)  # and the record is not shown as busy
     took(ioc, "DELAY")
     took(ioc, "DELAY")
     row = until(lambda: (lambda r: r if r["CNTS"] > count else None)(asyncs(monitor)[name]), 20, lambda: asyncs(monitor))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The link of harness/badlink.py loses, repeats and reorders frames, and TCP works over it."""
+"""The link of harness/badlink.py loses, repeats and reorders frames. TCP works over this link."""
 import hashlib
 import os
 import subprocess
@@ -33,7 +33,7 @@ with socket.create_connection((sys.argv[1], int(sys.argv[2])), 60) as connection
 
 
 def transfer(link, to=None):
-    """Sends SIZE random bytes from a to b and compares. Returns the client's address as each end has it."""
+    """Sends SIZE random bytes from a to b and compares them. Returns the client's address as each end sees it."""
     data = os.urandom(SIZE)
     server = link.run_in(link.b, [sys.executable, "-c", SERVER, link.addrB], stdout=subprocess.PIPE, text=True)
     port = server.stdout.readline().strip()

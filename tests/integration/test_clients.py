@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Who uses which PV: compared with casr in the IOC, with the clients' own lists, and with what the kernel counts."""
+"""Compares the users of PVs with casr in the IOC, with the clients' own lists, and with the counts of the kernel."""
 import getpass
 import os
 import re
@@ -69,7 +69,7 @@ def clients(monitor, pattern):
 
 
 def casr(ioc):
-    """What the server says: address → {channel: subscriptions}, and address → user."""
+    """The report of the server: address → {channel: subscriptions}, and address → user."""
     channels, names, address = {}, {}, None
     for line in ioc.command("casr 3"):
         at = re.search(r"TCP client at (\S+) ", line)
@@ -140,12 +140,13 @@ def test_bytes_process_and_time(ioc, monitor):
 
 
 def subscribe(raw, name, number):
-    """EVENT_ADD of all changes, as DOUBLE (caProto.h: mon_info)."""
+    """Sends EVENT_ADD for all changes, as DOUBLE (caProto.h: mon_info)."""
     raw.send(rawca.message(EVENT_ADD, struct.pack(">fffHH", 0, 0, 0, 7, 0), rawca.DOUBLE, 1, raw.sid(name), number))
 
 
 def test_updates_and_bytes(ioc, new_monitor):
-    """Of a subscription that began before the monitor nothing is known; of another every update."""
+    """The updates of a subscription that began before the monitor are unknown. Those of a later subscription are all
+    counted."""
     name = ioc.prefix + "A2"
     early, late, writer = rawca.RawCa(ioc.port), rawca.RawCa(ioc.port), rawca.RawCa(ioc.port)
     subscribe(early, name, 7)
@@ -169,7 +170,7 @@ def test_updates_and_bytes(ioc, new_monitor):
 
 
 def columns(monitor):
-    """client → row of CLIENTS, when all columns are of one moment."""
+    """client → row of CLIENTS, as soon as all columns have the same time."""
     names = "NAMES IOCS COMMANDS PIDS CHANNEL_CNTS SUBSCRIPTION_CNTS BYTE_CNTS TIMES".split()
     lists = [monitor.list("CLIENT_" + n) for n in names]
     return {row[0]: row[1:] for row in zip(*lists)} if len(set(map(len, lists))) == 1 else {}
@@ -213,11 +214,11 @@ def test_table_by_pv_access(monitor, camonitor):
 
 
 def test_clients_of_other_libraries(ioc, monitor):
-    """Each channel is seen with what its own library asked for."""
+    """The monitor sees for each channel what the library of this channel requested."""
     import epics
     from caproto.threading.client import Context
 
-    def on_value(*_args, **_kw):  # both libraries keep it by a weak reference
+    def on_value(*_args, **_kw):  # both libraries hold only a weak reference to this function
         pass
 
     quiet = epics.PV(ioc.prefix + "A4", auto_monitor=False)

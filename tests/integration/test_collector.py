@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Logs, metrics and traces that a real OpenTelemetry Collector received, and traces that Jaeger behind it shows."""
+"""Checks the logs, metrics and traces that a real OpenTelemetry Collector received, and the traces that Jaeger got from
+this collector."""
 import math
 import os
 import re
@@ -8,7 +9,7 @@ import signal
 import pytest
 from tests.harness import ca, collector, paths
 from tests.harness.wait import until
-# tests of test_traces_across_iocs run again here: the fixture "rotel" of this module is the collector
+# The tests of test_traces_across_iocs run again here, because the fixture "rotel" of this module is the collector.
 from .test_traces_across_iocs import (caput, iocs, test_ca_link_to_own_ioc, test_three_iocs,  # noqa: F401
                                       test_trace_begins_with_a_scan, trace_of)
 from .test_spans import send
@@ -69,7 +70,7 @@ def test_a_put(rotel, iocs, monitor):
 
 
 def test_not_numbers(rotel, iocs, monitor):
-    """NaN and the infinities, which JSON cannot write as numbers."""
+    """JSON cannot write NaN and infinities as numbers."""
     ioc = iocs[0]
     for value in math.nan, math.inf, -math.inf:
         ca.raw_put(ioc, ioc.prefix + "SEND.A", value, callback=False)
@@ -111,7 +112,8 @@ def check_histogram(point):
 
 
 def test_metrics(rotel, iocs, monitor):
-    """Units, temporality and start times: receivers refuse points, or show them wrong, if these do not fit together."""
+    """Units, temporality and start times must fit together. If they do not, receivers refuse the points or show wrong
+    values."""
     puts = int(monitor.get("PUT_CNT"))
     until(lambda: (p := rotel.points("epics.puts")) and
           sum(int(x["asInt"]) for x in p if x["timeUnixNano"] == p[-1]["timeUnixNano"]) >= puts, 10, "its counts")
@@ -141,8 +143,8 @@ def test_metrics(rotel, iocs, monitor):
 
 
 def test_exemplars(rotel, iocs, monitor):
-    """Each exemplar belongs to an exported trace, and to a bucket that counted it. What goes on asynchronously is
-    not part of the latency."""
+    """Each exemplar belongs to an exported trace, and to a bucket that counted it. The latency does not contain the
+    asynchronous part of a chain."""
     def points(of=None):
         return [(p, e) for p in rotel.points("epics.root.latency") for e in p.get("exemplars", ())
                 if of in (None, collector.attributes(p)["epics.record.name"])]
@@ -194,7 +196,7 @@ def test_jaeger(rotel, jaeger, iocs, monitor):
 
 
 def test_slow_then_gone(rotel, iocs, monitor):
-    """The collector hangs, is killed, and runs again: it has every put, some perhaps twice."""
+    """The collector hangs, is killed, and is started again. It then has every put; it may have some puts twice."""
     ioc, number = iocs[0], 0
 
     def put_some():
@@ -230,11 +232,11 @@ def test_no_warning_of_the_collector(rotel, iocs, monitor):
 
 @pytest.mark.parametrize("way", ["otlp", "zipkin"])
 def test_jaeger_alone(jaeger, way):
-    """Jaeger without a collector: it takes spans by OTLP and as Zipkin does."""
+    """Jaeger without a collector receives spans by OTLP and in Zipkin's format."""
     if not jaeger:
         pytest.skip(collector.missing_jaeger())
     trace, made, accepted, lost = send(jaeger.url if way == "otlp" else jaeger.zipkin_url, way)
-    # Jaeger takes no metrics
+    # Jaeger does not accept metrics
     assert made == accepted == 10 and lost == 0
     spans = until(lambda: (s := jaeger.trace(trace)) and len(s) == 10 and s, 10, lambda: str(jaeger.trace(trace)))
     root, = [s for s in spans if not s["parent"]]

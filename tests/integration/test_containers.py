@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""IOCs as containers run them: under a seccomp filter; in namespaces of their own, with a root of overlayfs."""
+"""IOCs as in containers: under a seccomp filter, and in namespaces of their own with an overlayfs as root."""
 import os
 import struct
 import sys
@@ -21,7 +21,7 @@ def line_of(monitor, pv, change):
 
 
 def is_exact(monitor, ioc):
-    """Each record is counted while there are puts."""
+    """Checks that each record is counted exactly while clients put."""
     before = {n: c.count for n, c in monitor.records(ioc.name).items()}
     own = int(ioc.get("C4"))
     for i in range(N):
@@ -35,8 +35,9 @@ def is_exact(monitor, ioc):
 
 
 def test_results_under_seccomp(new_ioc, new_monitor):
-    """The filter kills for the system calls of probes: the IOC lives on, its puts have results, and nothing is Degraded. On a
-    kernel that would kill it the note says so."""
+    """The seccomp filter kills a process that makes the system calls of probes. The IOC is not killed, its puts have
+    results, and STATE is not Degraded. If return probes would kill the IOC on this kernel, the note of the IOC says
+    so."""
     monitor = new_monitor().start()
     ioc = new_ioc(DATABASE, wrap=[*UNDER, "kill"]).start()
     monitor.wait_ioc(ioc, records=len(DATABASE.splitlines()))
@@ -51,8 +52,8 @@ def test_results_under_seccomp(new_ioc, new_monitor):
 
 
 def test_monitor_that_cannot_try(new_ioc, new_monitor):
-    """The monitor itself may set no filter: it takes no risk, and says what is missing. Of a
-    put-callback the server's reply tells the result."""
+    """This monitor may not set a seccomp filter, so it cannot try what return probes do to the IOC. It attaches none,
+    and the note says what is missing. The result of a put-callback comes from the server's reply."""
     monitor = new_monitor()
     monitor.launch([*UNDER, "closed"])
     ioc = new_ioc(DATABASE, wrap=[*UNDER, "kill"]).start()
@@ -88,15 +89,15 @@ def row_of(monitor, pid):
 
 
 def test_namespaces(tmp_path, new_container, new_monitor):
-    """Two containers with the same port and the same records: each IOC has the name that its own environment or the folder of its
-    st.cmd gives, in its own file system. A put is joined to the packet of its own namespace, and its writer is a process in that
-    container. Counts are exact."""
+    """Two containers have the same port and the same records. The name of each IOC comes from its own environment, or
+    from the folder of its st.cmd in its own file system. A put is joined to the packet of its own namespace, and its
+    writer is a process in that container. Counts are exact."""
     monitor = new_monitor().start()
     begin = OURS.rstrip("*")
     database, folder = tmp_path / "a.db", tmp_path / f"{begin}folder"
     database.write_text(DATABASE)
     folder.mkdir()
-    # the file is in the upper layer of the container alone
+    # the file is only in the upper layer of this container
     named = new_container(f"echo 'dbLoadRecords {database} P=C:' >/st.cmd; echo iocInit >>/st.cmd; exec {paths.BASE_BIN}/softIoc /st.cmd",
                           "boxone", IOC=begin + "named")
     by_folder = new_container(f"unset IOC; cd {folder}; echo 'dbLoadRecords {database} P=C:' >st.cmd; echo iocInit >>st.cmd; "
@@ -110,7 +111,7 @@ def test_namespaces(tmp_path, new_container, new_monitor):
             assert done.returncode == 0, done
         until(lambda: {c.count - before[n] for n, c in monitor.records(begin + name).items() if n.startswith("C:C")} == {10}, 20,
               lambda: monitor.records(begin + name))
-        for value in range(value, value + 100, 10):  # a client may end before anybody can ask in which container it is
+        for value in range(value, value + 100, 10):  # a client may end before the monitor reads its container
             container.run("caput", "-c", "C:AO", value)
             line = until(lambda: next((l for l in monitor.lines("PUT_LOG").splitlines() if f" -> {value} by " in l), None), 10,
                          lambda: monitor.lines("PUT_LOG"))

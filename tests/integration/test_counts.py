@@ -13,12 +13,12 @@ ROOTS = {"LONG0": ".1 second", "MID0": ".2 second", "SLOW0": ".5 second", "TREE"
 
 
 def forest(rng, number=150):
-    """Random trees below two roots: exactly one record before it makes each record process, by one kind of link."""
+    """Makes random trees below two roots. Exactly one earlier record makes each record process, by one kind of link."""
     free = {i: ["FLNK"] for i in range(number)}
     fields = {i: {} for i in range(number)}
     reached = {0, 1}
     for child in range(2, number):
-        # forward links and output links of any record that has one free; input links of any record
+        # forward and output links: any record that has a free one; input links: any record
         parent = rng.choice([p for p in sorted(reached) if free[p]])
         link = free[parent].pop(0)
         if link == "FLNK":
@@ -42,7 +42,7 @@ def database():
     for i in range(1, 9):
         text += db.record("fanout", f"FAN{i}", **{f"LNK{j}": f"$(P)LEAF{i}_{j}" for j in range(1, 9)})
         text += "".join(db.counter(f"LEAF{i}_{j}") for j in range(1, 9))
-    # pulled by input links, pushed by output links
+    # processed by input links that read it, and by output links that write to it
     for i in range(20):
         more = {"INPA": f"$(P)PULL{i + 1} PP"} if i < 19 else {}
         text += db.counter(f"PULL{i}", **more)
@@ -60,7 +60,7 @@ def database():
     text += db.record("aSub", "DEV:ASYN", SNAM="completeAfter", FTA="DOUBLE", INPA="20000", FTVA="DOUBLE",
                       FLNK="$(P)DEV:END")
     text += db.counter("DEV:END")
-    # a diamond: two ways to DIA:D, and on from there
+    # a diamond: two ways to DIA:D, and a link from there
     text += db.counter("DIA", FLNK="$(P)DIA:F")
     text += db.record("fanout", "DIA:F", LNK1="$(P)DIA:L", LNK2="$(P)DIA:R")
     text += db.counter("DIA:L", FLNK="$(P)DIA:D") + db.counter("DIA:R", FLNK="$(P)DIA:D")
@@ -96,7 +96,7 @@ class Watched:
         return self.monitor.records(self.ioc.name)
 
     def rest(self):
-        """Stops all scans. The IOC's own counts, and then the monitor's."""
+        """Stops all scans. Returns the IOC's own counts, then the monitor's."""
         own = settled(self.own, 30, quiet=1.0)
         return own, settled(self.counts, 30, quiet=1.5)
 
@@ -131,20 +131,21 @@ def compare(watched, before, after, exactly_known):
 
 
 def plain(watched):
-    """Records whose count must be exact, not a lower bound: a chain reaches them on one way only, and no link that made
-    them process was changed."""
+    """Records that must have an exact count: chains reach them by one way only, and no link that made them process was
+    changed."""
     p = watched.ioc.prefix
     return {p + n for n in watched.names if not n.startswith(("DIA:D", "DIA:E", "CHG"))}
 
 
 def test_counts_equal_the_iocs_own(watched):
-    """Scans, puts, asynchronous records, a loop with a CA link; reads and puts that process nothing in between."""
+    """Scans, puts, asynchronous records and a loop with a CA link. In between: reads, and puts that make no record
+    process."""
     ioc = watched.ioc
     before = watched.rest()
     watched.scan(True)
     stop = threading.Event()
 
-    def readers():  # reads and puts that process nothing must not count
+    def readers():  # reads, and puts that make no record process, must not count
         import epics
         epics.ca.use_initial_context()
         channels = [epics.get_pv(ioc.prefix + n) for n in ("LONG0", "LONG100", "TREE", "RAND5")]
@@ -185,7 +186,8 @@ def test_counts_of_the_watch_pvs(watched):
 
 
 def test_links_changed_while_running(watched):
-    """Exact; a lower bound, and marked, where CHG processed before the monitor had read its new link."""
+    """Counts are exact. A count is a lower bound, and marked, if CHG processed before the monitor had read its new
+    link."""
     ioc = watched.ioc
     before = watched.rest()
     ioc.put("CHG.SCAN", ".1 second")
@@ -212,7 +214,7 @@ def test_links_changed_while_running(watched):
 
 
 def test_snapshot_equals_the_trap(watched):
-    """The reference: a trap at dbProcess gives the same counts."""
+    """The counts of a trap at dbProcess are the reference."""
     ioc, monitor = watched.ioc, watched.monitor
     watched.rest()
     monitor.command(f'ebpfMonReference "{ioc.name}" 1')
@@ -225,8 +227,8 @@ def test_snapshot_equals_the_trap(watched):
     monitor.command(f'ebpfMonReference "{ioc.name}" 0')
     total = compare(watched, before, after, plain(watched))
     assert total > 8000
-    # dbProcess is called more often than they process: asynchronous records twice or while they are busy, LOOP when
-    # it is disabled in the end. DIA:D and DIA:E may be lower bounds.
+    # For some records dbProcess is called more often than they process: twice for asynchronous records, or while they
+    # are busy; for LOOP when it is disabled at the end. The counts of DIA:D and DIA:E may be lower bounds.
     apart = ("DELAY:OUT", "SEQ:DO", "DEV:ASYN", "LOOP", "LOOP:BACK", "DIA:D", "DIA:E")
     wrong, compared = [], 0
     for name, now in after[1].items():
@@ -270,7 +272,7 @@ def test_record_without_a_moving_time_stamp(new_ioc, new_monitor):
 
 
 def test_busiest_records_and_rates(watched):
-    """PROC_TOP_* name the records that process most often, with the rates of their scans."""
+    """PROC_TOP_* are the records that process most often, with the rates of their scans."""
     monitor, ioc = watched.monitor, watched.ioc
     watched.scan(True)
     try:

@@ -60,7 +60,7 @@ def names_of_counters():
 
 
 def find_wrong(before, after, known, exact):
-    """A text for each count that is wrong."""
+    """One text for each wrong count."""
     (mon0, own0), (mon1, own1) = before, after
     truth = {n: own1[n] - own0[n] for n in own1} | known
     wrong = []
@@ -73,8 +73,8 @@ def find_wrong(before, after, known, exact):
 
 
 def check(monitor, ioc, before, known, exact=()):
-    """"known": how often records that do not count themselves processed; "exact": which may not be lower bounds. On a
-    busy host the monitor may stand still for longer than its counts have to stay the same."""
+    """"known": how often the records processed that do not count themselves. "exact": the records that must not be
+    marked. This check is repeated, because on a busy host the monitor may get no CPU for longer than rest() waits."""
     wrong = []
 
     def is_right():
@@ -92,7 +92,8 @@ def process(ioc, record, number=N):
 
 @pytest.mark.parametrize("root", ["UNDEF", "UNDEFD", "NODOL", "BADDOL", "DEF"])
 def test_forwards_without_a_time_stamp(ioc, monitor, root):
-    """mbbo and mbboDirect that are undefined, or whose DOL cannot be read. What the root made process is exact."""
+    """The root is an mbbo or mbboDirect that is undefined, or that cannot read its DOL. The counts of the records
+    behind the root are exact."""
     before = rest(monitor, ioc)
     process(ioc, root)
     p = ioc.prefix + root
@@ -112,13 +113,13 @@ def test_undefined_with_a_cp_link(ioc, monitor):
     process(ioc, "SRC2")
     after = rest(monitor, ioc)
     p = ioc.prefix + "CP"
-    processed = after[1][p + ":0"] - before[1][p + ":0"]  # updates that come fast are one
+    processed = after[1][p + ":0"] - before[1][p + ":0"]  # updates that come fast make one processing
     assert processed > 1
     check(monitor, ioc, before, {p: processed}, [p, p + ":0", p + ":2"])
 
 
 def test_becomes_defined(ioc, monitor):
-    """The first put of a value ends it; nothing is lost or counted twice then."""
+    """After the first put of a value the record is defined. No processing is lost or counted twice at that time."""
     before = rest(monitor, ioc)
     process(ioc, "SCANNED", 5)
     for i in range(20):
@@ -128,9 +129,9 @@ def test_becomes_defined(ioc, monitor):
 
 
 def test_leaves_without_a_time_stamp(ioc, monitor):
-    """An aao whose DOL cannot be read has processed the record that it reads."""
+    """An aao that cannot read its DOL has already made the record there process."""
     before = rest(monitor, ioc)
-    # such a put is never reported as done: aao leaves without dbNotifyCompletion, too
+    # no put-callback: the aao returns without dbNotifyCompletion, so it would never be answered
     proc = ca.pv(ioc.prefix + "ARR.PROC")
     for _ in range(N):
         proc.put(1, wait=False)
@@ -141,18 +142,18 @@ def test_leaves_without_a_time_stamp(ioc, monitor):
 
 
 def test_time_stamp_without_processing(ioc, monitor):
-    """A histogram with SDEL is stamped by a timer."""
+    """A timer sets the time stamp of a histogram with SDEL."""
     ioc.put("HIST.SDEL", 0.05)
     before = rest(monitor, ioc)
     for _ in range(5):
         process(ioc, "HIST", 1)
-        until(lambda: ioc.get("HIST.MCNT") == 0, 10, "the timer of the histogram")  # it has set the time, too
+        until(lambda: ioc.get("HIST.MCNT") == 0, 10, "the timer of the histogram")  # it has also set the time stamp
     check(monitor, ioc, before, {ioc.prefix + "HIST": 5})
 
 
 @pytest.mark.parametrize("field, value", [("TSE", -1), ("TSE", -2), ("TSEL", "READY.TIME")])
 def test_source_of_time_changes(ioc, monitor, field, value):
-    """What was processed until the monitor followed may be lost, and the counts are marked for good."""
+    """Processings until the monitor has read the change may be lost. The counts stay marked."""
     root = {"TSE": "TSE", "TSEL": "SEL"}[field]
     value = ioc.prefix + value if isinstance(value, str) else value
     before = rest(monitor, ioc)
@@ -183,8 +184,8 @@ def test_stops_to_stamp_while_it_runs(ioc, monitor, root, field, value):
     check(monitor, ioc, before, {ioc.prefix + root: 50 + (field == "UDF")})  # a put to UDF processes, too
 
 
-# A CP link stands in SDIS, and not in an input of a calc: while that is not connected the calc processes without counting
-# itself (fetch_values, calcRecord.c).
+# The CP link is in SDIS, not in an input of the calc: while an input is not connected, the calc processes without
+# counting itself (fetch_values, calcRecord.c).
 CHANGES = [
     ("C1.PRIO", "HIGH"), ("C1.PHAS", 1), ("C1.EVNT", "5"), ("C1.DISS", "MINOR"), ("C1.SCAN", ".1 second"),
     ("C1.SCAN", "Passive"), ("C1.SCAN", "Event"), ("C1.SCAN", "Passive"), ("C1.SDIS", "=D.VAL NPP"), ("C1.DISV", 0),
@@ -198,8 +199,8 @@ CHANGES = [
 
 
 def test_fields_change_under_load(new_ioc, new_monitor):
-    """Each field that has to do with processing is put while its records process fast. Each count is exact, or it is a
-    lower bound and says so. Records that no change reaches are exact."""
+    """Puts to each field that concerns processing, while the records process fast. Each count is exact, or it is a
+    lower bound and marked. Records behind no changed link are exact."""
     text = (db.READY + db.counter("D", DESC="text") + db.counter("E") + db.chain("C", 5, SCAN=".1 second") +
             db.chain("OTHER", 20, SCAN=".1 second") + db.record("ai", "AI", FLNK="$(P)AFTER:AI") + db.counter("AFTER:AI") +
             db.record("mbbo", "MB", VAL="1", FLNK="$(P)AFTER:MB") + db.counter("AFTER:MB") +
@@ -247,8 +248,8 @@ def test_fields_change_under_load(new_ioc, new_monitor):
 
 
 def test_types_of_other_modules(new_ioc, new_monitor):
-    """Whether the time stamp of an unknown record type shows each processing is found out. All is exact from the start;
-    the trap goes once only types are left that do."""
+    """The monitor finds out whether the time stamp of an unknown record type shows each processing. All counts are
+    exact from the start. The trap is removed when the time stamps of all remaining types do."""
     text = db.READY + "".join(chain(f"{t.upper()}{i}", rtype=t) for t in ("fair", "quiet") for i in range(2))
     ioc = new_ioc(text, kind="latencyIoc").start()
     monitor = new_monitor(iocs=ioc.name).start()
@@ -272,7 +273,7 @@ def test_types_of_other_modules(new_ioc, new_monitor):
 
 
 def test_breakpoint(new_ioc, monitor, new_monitor):
-    """With a breakpoint another thread processes, and gives up the lock in the middle of the chain."""
+    """With a breakpoint another thread processes the chain, and releases the lock in the middle of it."""
     ioc = new_ioc(db.READY + db.chain("B", 4)).start()
     own = new_monitor(iocs=ioc.name).start()
     own.wait_ioc(ioc)

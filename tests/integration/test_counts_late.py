@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Counts are exact or marked, however late the monitor reads what was put: it stands still (SIGSTOP) while fields of an
-IOC are put several times. The kernel part goes on; the IOC does, too. The truth are records that count themselves."""
+"""Counts are exact or marked, however late the monitor reads the new values of fields. The test stops the monitor
+(SIGSTOP) while it puts several times to fields of an IOC. The kernel part and the IOC continue. Records that count
+themselves tell the true numbers."""
 import signal
 import time
 from pathlib import Path
@@ -9,8 +10,9 @@ import pytest
 from tests.harness import ca, db, rawca
 from tests.harness.wait import settled, until
 
-# What the monitor has not seen: "RECORD.FIELD=VALUE", or "RECORD*N": it is processed N times. "@R" in a value is the
-# record R. "exact": what must not be marked, though it was in question; "marked": what must, since the count is short.
+# The steps that are made while the monitor is stopped: "RECORD.FIELD=VALUE", or "RECORD*N", which makes it process N
+# times. "@R" in a value is the record R. "exact": records that must not be marked, although the steps concern them.
+# "marked": records that must be marked, because their count is too small.
 SCENES = {
     "there and back": dict(steps="X.FLNK=@B0; X*5; X.FLNK=; X*2", marked="B0 B1 B2", exact="X C0"),
     "on to the next": dict(steps="X.FLNK=@B0; X*3; X.FLNK=@C0; X*3", marked="B0 B2", exact="X"),
@@ -42,12 +44,12 @@ TEXT = (db.READY + db.counter("X") + db.out_counter("OUT") + db.chain("B", 3) + 
         'alias("$(P)B0", "$(P)ALIAS")\n')
 NAMES = [line.split("$(P)")[1].split('"')[0] for line in TEXT.splitlines()
          if line.startswith(("record(calc,", "record(calcout,"))]
-NANOSLEEP = "230"  # of x86-64
+NANOSLEEP = "230"  # number of nanosleep on x86-64
 
 
 @pytest.fixture(scope="module")
 def monitor(module_monitor):
-    """One for all: each scene has an IOC of its own, since marks stay."""
+    """One monitor for all scenes. Each scene has an IOC of its own, because marks stay."""
     return module_monitor().start()
 
 
@@ -112,7 +114,8 @@ def server_calls(ioc):
 
 @pytest.mark.parametrize("ends", [False, True], ids=["made", "made and ended"])
 def test_link_that_waits_for_a_lock(new_ioc, monitor, ends):
-    """dbPutFieldLink waits until a slow record lets its lock set go: the link is made seconds after its put was seen."""
+    """dbPutFieldLink waits until a slow record releases its lock set. So the link is made seconds after the monitor saw
+    the put."""
     slow = 3
     ioc = new_ioc(db.READY + db.counter("X") + db.chain("B", 3) +
                   db.record("aSub", "SLOW", SNAM="sleepFor", FTA="DOUBLE", INPA=f"{slow * 1000000}", FTVA="DOUBLE",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The demo, without and with a terminal: what it shows, and that it ends all its processes."""
+"""The demo, without and with a terminal: its output, and the end of all its processes."""
 import json
 import os
 import re
@@ -33,7 +33,7 @@ def demo(tmp_path):
 
 
 def left(mark):
-    """Processes that it started and that still run."""
+    """The processes that the demo started and that still run."""
     found = []
     for path in Path("/proc").glob("[0-9]*/environ"):
         try:
@@ -61,7 +61,7 @@ def test_demo(demo, tmp_path):
     assert text.index("PUT_BAD_OPEN_CNT 1 MAJOR") < text.index("PUT_BAD_OPEN_CNT 0 NO_ALARM")
     late = re.search(r"^  machine-orbit +\.1 second +\S+ +\S+ +(\d+)", text, re.M)
     assert int(late[1]) > 0, text
-    # what an operator cares about comes first; at the end: what to try next, and it is there
+    # the facts for operators come first; at the end come suggestions, and their files exist
     assert text.index("\nPUTS,") < text.index("\nSCAN THREADS") < text.index("\nSLOWEST CHAINS") < text.index("\nWHAT TO TRY NEXT")
     check_offers(text[text.index("\nWHAT TO TRY NEXT"):])
     bad, link = (json.loads(line) for line in demo.lines if line.startswith("{"))
@@ -71,7 +71,7 @@ def test_demo(demo, tmp_path):
 
 
 def check_offers(text):
-    """Each file that the demo names is there."""
+    """Each file that the demo names exists."""
     files = re.findall(r"(?:documentation|bin|ebpfMonApp)/[\w./-]*\w", text)
     assert len(files) >= 4 and "make deb" in text, text
     for name in files:
@@ -79,7 +79,7 @@ def check_offers(text):
 
 
 def check_picture(svg):
-    """It shows what the terminal shows, with its colours."""
+    """The picture shows the same as the terminal, with its colours."""
     texts = [(t.get("fill"), t.text) for t in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
     assert [c for c, t in texts if "machine-orbit" in t and ".1 second" in t] == [pictures.COLOURS["brown"]]
     assert any("DEMO:MAG:CURRENT:SET" in t for _, t in texts)
@@ -87,7 +87,8 @@ def check_picture(svg):
 
 
 def test_in_a_terminal(tmp_path):
-    """It begins with who wrote what; q ends it; what it showed stays, with what to try next."""
+    """The screen begins with the puts and their writers. The key q ends the demo. The last screen and the suggestions
+    stay on the terminal."""
     mark = str(uuid.uuid4())
     screen = Terminal([sys.executable, paths.TOP / "tools" / "demo", "100"],
                       {**os.environ, MARK: mark, "TMPDIR": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}, 60, 160)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ports of asyn: an IOC with StreamDevice and asyn's own device support, at a device that answers after known times. The
-truth is a sandwich, as in test_async.py: what the device took is the least, what a client waits for the most."""
+"""Ports of asyn: an IOC with StreamDevice and asyn's own device support, and a device that answers after known times.
+As in test_async.py, the published time must not be less than the device took and not more than a client waited."""
 import os
 import time
 
@@ -62,7 +62,7 @@ def monitor(module_monitor, ioc):
     m.wait("DEVICE_IOC_CNT", lambda n: n == 1)
 
     def known():
-        """The functions of the device support get their probes once a request has shown them."""
+        """The functions of the device support get their probes when a first request has shown these functions."""
         for record in ("FAST", "SLOW", "HASTY", "MUTE", "ASYN"):
             ioc.put(f"{record}.PROC", 1)
         found = rows(m)
@@ -79,7 +79,7 @@ def rows(monitor):
 
 
 def quiet(monitor):
-    """All that was asked for is published."""
+    """Waits until all requests are published."""
     seen = monitor.get("DEVICE_REQUEST_CNT"), time.monotonic()
 
     def same():
@@ -111,12 +111,12 @@ def test_time_of_the_driver(ioc, monitor, device, record, port, line):
     total = row["TIME_MEANS"] * row["CNTS"] - before["TIME_MEANS"] * before["CNTS"]
     assert len(device.took[line]) == known + ROUNDS
     assert least <= total <= most, f"{least} <= {total} <= {most} ms: {before} {row}"
-    assert row["CNTS"] - before["CNTS"] in (ROUNDS, 2 * ROUNDS, 3 * ROUNDS)  # StreamDevice asks for the port in each step
+    assert row["CNTS"] - before["CNTS"] in (ROUNDS, 2 * ROUNDS, 3 * ROUNDS)  # StreamDevice: a request for each step
     assert 150 <= row["TIME_MAXS"] and row["IOCS"] == ioc.name
 
 
 def test_wait_behind_another_record(ioc, monitor, device):
-    """FAST waits while SLOW has the port: from the moment when it asks until the answer to SLOW is there."""
+    """FAST waits while SLOW has the port: from its request until the answer to SLOW has come."""
     quiet(monitor)
     key = ("L0", ioc.prefix + "FAST")
     before = rows(monitor)[key]
@@ -140,8 +140,8 @@ def test_wait_behind_another_record(ioc, monitor, device):
 
 
 def test_time_outs_of_the_queue_are_told_from_those_of_the_device(ioc, monitor):
-    """HASTY does not wait for long: it leaves the queue, and the device is never asked. MUTE has the port, and no answer
-    comes."""
+    """HASTY has a short time-out in the queue: its request is removed, and nothing is sent to the device. MUTE has the
+    port, and no answer comes."""
     quiet(monitor)
     before, count = rows(monitor), monitor.get("DEVICE_TIMEOUT_CNT")
     ioc.put("SLOW.PROC", 1, wait=False)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Displays against the database, and what links of alarms open. Phoebus does not complain about a PV that does not exist
-or an element that it does not know. The alarm tree itself: test_alarm_tree.py."""
+"""Compares the displays with the database, and checks the displays that links of alarms open. Phoebus does not complain
+about a PV that does not exist, or about an unknown element. The alarm tree itself: test_alarm_tree.py."""
 import re
 import subprocess
 import sys
@@ -12,18 +12,18 @@ import pytest
 from tests.harness import bob, ca, db, loopback, paths
 
 OP = paths.TOP / "ebpfMonApp" / "op"
-QUERY = "ebpfMonQuery.bob"  # of one query: it has a macro more, and other displays do not know which queries there are
+QUERY = "ebpfMonQuery.bob"  # display of one query: it has one more macro, and no other display opens it
 FILES = sorted(p.name for p in (OP / "bob").glob("*.bob") if p.name != QUERY)
 EMBEDDED = [f for f in FILES if f.startswith("_")]  # parts of other displays
 DISPLAYS = [f for f in FILES if f not in EMBEDDED]
-# Displays of one record, IOC or put: their macros, and the defaults.
+# Displays of one record, IOC or put: their macros and the default values.
 PUT = {"TIME": "", "PV": "RING:CURRENT", "REC": "RING:CURRENT", "NEW": "", "OLD": "", "WRITER": "", "ORIGIN": "", "IOC": "ioc", "WHY": ""}
 OF_ONE = {"ebpfMonRecord.bob": {"REC": "RING:CURRENT"}, "ebpfMonIoc.bob": {"IOC": "ioc"}, "ebpfMonPut.bob": PUT}
 MAIN = [f for f in DISPLAYS if f not in OF_ONE]
 
 PLACE = {"name", "x", "y", "width", "height"}
 SHOWN = PLACE | {"pv_name", "font", "foreground_color", "border_alarm_sensitive", "tooltip"}
-WIDE, HIGH = 1280, 1024  # a screen, with the frame of Phoebus
+WIDE, HIGH = 1280, 1024  # the size of a screen; displays are smaller, because Phoebus has a frame
 # Widgets: version, and the properties that we use (Phoebus, app/display/model, .../widgets/*Widget.java).
 WIDGETS = {
     "image": ("2.0.0", SHOWN | {"color_map", "color_bar", "x_axis", "y_axis", "data_width", "data_height", "interpolation",
@@ -45,7 +45,8 @@ WIDGETS = {
 
 @pytest.fixture(scope="module")
 def records():
-    """Name without prefix → type and text of the record. Those of one record or IOC have the default of its macro."""
+    """Name without prefix → type and text of the record. In names of PVs of one record or IOC, the macro has its
+    default."""
     text = "".join((paths.DB / f).read_text() for f in ("ebpfMon.db", "ebpfMonWatch.db", "ebpfMonIoc.db"))
     for macros in OF_ONE.values():
         for macro, value in macros.items():
@@ -151,8 +152,9 @@ def test_each_says_where_one_is():
 
 
 def test_classes_are_those_of_phoebus(display):
-    """Phoebus warns of a class that its class file does not have, and its own TITLE moves a label to 0, 0
-    (app/display/model, examples/classes.bcf). Names of fonts are those of its font.def, with its sizes: the site's own files win."""
+    """Phoebus warns about a class that is not in its class file, and its class TITLE moves a label to 0, 0
+    (app/display/model, examples/classes.bcf). Names and sizes of fonts are those of Phoebus' font.def. A site may have
+    files of its own."""
     _, root = display
     sizes = {"Default Bold": "14.0", "Comment": "14.0", "Header 1": "22.0", "Header 3": "16.0"}
     for w in root.findall("widget"):
@@ -162,19 +164,19 @@ def test_classes_are_those_of_phoebus(display):
 
 
 def test_dollar_signs_are_escaped(display):
-    """Phoebus warns of each other one that is no macro."""
+    """Phoebus warns about each "$" that is neither escaped nor a macro."""
     for e in display[1].iter("pv_name"):
         assert not re.search(r"(?<!\\)\$(?!\()", e.text or ""), e.text
 
 
-# Tooltips that say more than the record's description.
+# PVs with tooltips that tell more than the record's description.
 TIPS = {"PROC_HEAT", "CHAIN_HEAT", "CHAIN_TIMED"}
-TIP_LENGTH = 200  # Phoebus cuts what is longer (app/display/representation, tooltip_length)
+TIP_LENGTH = 200  # Phoebus cuts longer tooltips (app/display/representation, tooltip_length)
 
 
 def test_tooltips_are_descriptions(records):
-    """With the name of the PV and its value; of a long string the name of the record, since Phoebus takes the $ at its end for
-    the begin of a macro."""
+    """A tooltip is the description, the name of the PV and its value. For a long string it has the name of the record,
+    because Phoebus would take the $ at the end of the PV name as the begin of a macro."""
     checked = 0
     for name in DISPLAYS:
         for w, macros in bob.widgets(OP / "bob", name, {"P": "", **OF_ONE.get(name, {})}):
@@ -209,7 +211,8 @@ def test_pvs_exist(name, records, tables):
 
 
 def test_columns_fit_the_tables(display, tables):
-    """Phoebus takes the column headers from the table, and the widths from the display: by number, not by name."""
+    """Phoebus takes the column headers from the table and the widths from the display. It matches them by number, not
+    by name."""
     _, root = display
     for w in root.iterfind("widget[@type='table']"):
         columns = [c.findtext("name") for c in w.find("columns")]
@@ -218,7 +221,7 @@ def test_columns_fit_the_tables(display, tables):
 
 
 def test_written_pvs_are_writable(display, records):
-    """Phoebus disables a button whose own PV is not writable. So a button that opens a display has no PV."""
+    """Phoebus disables a button if the PV of the button is not writable. So a button that opens a display has no PV."""
     _, root = display
     for w in root.findall("widget"):
         if w.get("type") == "action_button":
@@ -236,7 +239,7 @@ def test_each_display_opens_all_displays(name):
 
 
 def reached(file, macros):
-    """All displays that one comes to by the buttons, each with its macros."""
+    """All displays that the buttons open, each with its macros."""
     todo, seen = [(file, macros)], {}
     while todo:
         file, macros = todo.pop()
@@ -255,7 +258,7 @@ def alarm_links(prefix):
 
 @pytest.mark.parametrize("name", DISPLAYS)
 def test_displays_show_the_host_of_their_opener(name):
-    """And so do all displays that their buttons open."""
+    """All displays that their buttons open do so, too."""
     displays = reached(name, {"P": "far:EBPF:"})
     assert set(displays) - set(OF_ONE) == {*MAIN} and name in displays
     for file, opened in displays.items():
@@ -273,14 +276,14 @@ def test_alarm_links_show_the_host_of_the_alarm():
 
 @pytest.mark.parametrize("name", DISPLAYS)
 def test_displays_without_an_opener_show_this_host(name):
-    """A double click on the file gives no macro."""
+    """A display that is opened by a double click on its file gets no macro."""
     for opened in reached(name, {}).values():
         assert all(n.removeprefix("pva://").startswith("localhost:EBPF:") for n in opened.pvs), name
 
 
 @pytest.mark.parametrize("name", DISPLAYS)
 def test_all_values_arrive(name, live):
-    """By the protocol that Phoebus uses: records by Channel Access, tables by PV Access."""
+    """Values come by the protocol that Phoebus uses: records by Channel Access, tables by PV Access."""
     from p4p.client.thread import Context
     names = set(bob.open_display(OP / "bob", name, live.macros).pvs)
     ca.get_many([n for n in names if not n.startswith("pva://")])
@@ -291,7 +294,7 @@ def test_all_values_arrive(name, live):
 
 
 def test_pictures_of_all_displays(live, tmp_path):
-    """The script that draws them finds each value, and knows each widget."""
+    """The script that draws the pictures finds each value and can draw each widget."""
     values = PUT | {"WRITER": "somebody", "NEW": "7", "REC": live.macros["REC"], "PV": live.macros["REC"], "IOC": live.macros["IOC"]}
     macros = [a for name, value in values.items() for a in ("-m", f"{name}={value}")]
     out = subprocess.run([sys.executable, paths.TOP / "tools" / "renderDisplays.py", "-s", "1", *macros, live.prefix, tmp_path],
@@ -348,7 +351,8 @@ class Macros(dict):
 
 
 class Clicked:
-    """A widget as a script of Phoebus sees it (Widget, ScriptUtil, PVUtil), and the display that the script opens."""
+    """Replaces a widget of Phoebus for a script (Widget, ScriptUtil, PVUtil), and records the display that the script
+    opens."""
 
     def __init__(self, name, rows=None, ioc=None):
         self._name, self.opened, util, pv = name, [], types.ModuleType("script"), object()
@@ -369,8 +373,8 @@ class Clicked:
 
 
 def test_each_row_opens_a_page(display):
-    """Each table of IOCs, records or puts writes its selected row to a local PV of this display, and has the script, which
-    knows the table and takes its columns for what they are."""
+    """Each table of IOCs, records or puts writes its selected row to a local PV of this display, and has the script.
+    The script opens the right display, with macros from the right columns."""
     meaning = {"IOC": "IOC", "Record": "REC", "Root record": "REC", "Time": "TIME", "PV": "PV", "New value": "NEW",
                "Old value": "OLD", "Writer": "WRITER", "Link and cause": "ORIGIN", "Why unexpected": "WHY"}
     for w in display[1].iterfind("widget[@type='table']"):
@@ -382,7 +386,7 @@ def test_each_row_opens_a_page(display):
         assert w.findtext("selection_pv") == local and w.findtext("row_selection_mode") == "true", name
         script, = w.findall("scripts/script")
         assert script.get("file") == "ebpfMonOpen.py" and script.findtext("pv_name") == local
-        assert not Clicked(name, []).opened  # as it is before the first click
+        assert not Clicked(name, []).opened  # the state before the first click
         (_, file, target, macros), = Clicked(name, [[f"{c} of the row" for c in columns]]).opened
         assert file in OF_ONE and target == "TAB" and macros["P"] == "far:EBPF:"
         wanted = {meaning[c]: f"{c} of the row" for c in columns if c in meaning}
@@ -408,7 +412,8 @@ def test_the_button_of_a_row_opens_its_ioc():
 
 
 def test_formulas_have_values(live):
-    """Each formula of the pages of one IOC and one record, and of a row, has a value for what is there."""
+    """Each formula of the displays of one IOC and one record, and of a row, has a value if the IOC or record is in the
+    lists."""
     for file, missing in (("ebpfMonIoc.bob", set()), ("ebpfMon.bob", set()),
                           ("ebpfMonRecord.bob", {"TopPutTime", "TopPutValue", "TopPutWriter"})):  # no client wrote to it
         for w, macros in bob.widgets(OP / "bob", file, live.macros):
@@ -416,7 +421,7 @@ def test_formulas_have_values(live):
                 if name.startswith("="):
                     arrays = {n: live.list(n.removeprefix(live.prefix)) for n in bob.inputs(name) if not n.endswith("IOC_CNT")}
                     value = bob.evaluate(name, lambda n: arrays.get(n, None) if n in arrays else live.get("IOC_CNT"))
-                    test, has_test, _ = name.partition(" ? ")  # whether it is not in the list
+                    test, has_test, _ = name.partition(" ? ")  # the test is true if the name is not in the list
                     is_missing = bob.evaluate(test, arrays.get) if has_test else value is None
                     assert value is not None or not has_test, (file, name)
                     assert is_missing == (w.findtext("name") in missing), (file, name)
@@ -454,7 +459,8 @@ def test_percentiles_are_marked():
 
 
 def test_display_of_a_query():
-    """Its widgets, its PVs and the columns of its table against ebpfMonQuery.template and ebpfMonQueryEvents.template."""
+    """Compares the widgets, the PVs and the columns of the table with ebpfMonQuery.template and
+    ebpfMonQueryEvents.template."""
     root = parse(QUERY)
     check_widgets(QUERY, root, ["P", "Q"])
     header, embedded = parse(EMBEDDED[0]), root.find("widget[@type='embedded']")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The documents: what they link to is there."""
+"""The documents: each link leads to an existing place."""
 import re
 import xml.etree.ElementTree as ET
 
@@ -40,7 +40,7 @@ def test_links_lead_somewhere(path):
 
 
 def test_pictures_are_whole():
-    """And of the present displays: one of each, drawn by tools/pictures.sh."""
+    """The pictures show the present displays: one of each, drawn by tools/pictures.sh."""
     folder = paths.TOP / "documentation" / "pictures"
     displays = {p.stem for p in (paths.TOP / "ebpfMonApp" / "op" / "bob").glob("ebpfMon*.bob")} - {"ebpfMonQuery"}
     assert {p.stem for p in folder.glob("*.svg")} == displays | {"demo"}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An IOC of another architecture, which an emulator runs here: it is listed, and the monitor says why it is not seen inside. Under
-QEMU 7.2 softIoc did not come to its shell, so nothing is asked of it: its program and libraries are mapped, as an emulator maps
-them."""
+"""An IOC of another architecture, run by an emulator: it is listed, and the monitor says why it cannot look inside.
+Under QEMU 7.2 softIoc does not reach its shell, so the test sends it nothing. Its program and libraries are mapped as
+an emulator maps them."""
 import shutil
 
 import pytest
@@ -34,7 +34,7 @@ def test_an_emulated_ioc_is_declined(new_ioc, module_monitor, wrap):
     def note():
         return dict(zip(map(int, monitor.list("IOC_PIDS")), monitor.list("IOC_NOTES"))).get(ioc.pid) or ""
 
-    until(lambda: note().startswith("a program for aarch64"), 30, note)  # the table cuts it
+    until(lambda: note().startswith("a program for aarch64"), 30, note)  # the table cuts the text
     monitor.wait_text("STATE_MSG", lambda text: "for aarch64, which an emulator runs here" in text)
     monitor.wait_state("Degraded")
     assert monitor.records(ioc.name) == {}

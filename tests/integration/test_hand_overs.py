@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a chain hands over to other threads belongs to its trace: callbacks, scanOnce, events, delays, CP links."""
+"""The trace of a chain includes the chains that it hands over to other threads: callbacks, scanOnce, events, delays, CP
+links."""
 import os
 import re
 import subprocess
@@ -18,7 +19,7 @@ DATABASE = "".join([
     db.counter("HEARD2", SCAN="Event", EVNT="fired"),
     db.counter("TELL", FLNK="$(P)TELLING"), db.record("event", "TELLING", VAL="told"),
     db.out_counter("WRITE", SCAN="Event", EVNT="told", OUT="$(P)WRITTEN PP"), db.record("ao", "WRITTEN"),
-    # routines that queue records for a callback's thread and for the thread of scanOnce
+    # routines that queue records for a callback thread and for the scanOnce thread
     'record(calc, "$(P)GIVE") { field(CALC, "VAL+1") field(FLNK, "$(P)GIVE1") }\n'
     'record(aSub, "$(P)GIVE1") { field(SNAM, "processByCallback") field(FTA, "STRING") field(INPA, ["$(P)BACK"])'
     ' field(FLNK, "$(P)GIVE2") }\n'
@@ -27,37 +28,37 @@ DATABASE = "".join([
     # a driver with its own ring
     'record(aSub, "$(P)DRIVE") { field(SNAM, "processByCallback") field(FTA, "STRING") field(INPA, ["$(P)OWN"]) }\n'
     'record(aSub, "$(P)OWN") { field(SNAM, "popOwn") }\n',
-    # a pulse: it ends some time after its chain
+    # a pulse, which ends some time after its chain
     db.counter("PULSE", FLNK="$(P)SWITCH"),
     db.record("bo", "SWITCH", DOL="1", OMSL="closed_loop", HIGH="0.2", FLNK="$(P)SWITCHED"), db.counter("SWITCHED"),
     # two records that can start a longer one
     db.counter("PRESS1", FLNK="$(P)LAMP"), db.counter("PRESS2", FLNK="$(P)LAMP"),
     db.record("bo", "LAMP", DOL="1", OMSL="closed_loop", HIGH="6"),
-    # busy when it shall process again
+    # a record that is busy when it should process again
     db.counter("WORK", FLNK="$(P)SLOWLY"), db.out_counter("SLOWLY", ODLY="0.5", FLNK="$(P)WORKED"), db.counter("WORKED"),
     # a callback that ends before the chain that queued it
     'record(aSub, "$(P)LONG") { field(SNAM, "processByCallback") field(FTA, "STRING") field(INPA, ["$(P)QUICK"])'
     ' field(FLNK, "$(P)LONG2") }\n'
     'record(aSub, "$(P)LONG2") { field(SNAM, "sleepFor") field(FTA, "DOUBLE") field(INPA, "30000") field(FTVA, "DOUBLE") }\n',
     db.counter("QUICK"),
-    # the other way round: the callback begins when the slow part is over
+    # the reverse: the callback begins after the slow part
     'record(aSub, "$(P)LATE") { field(SNAM, "sleepFor") field(FTA, "DOUBLE") field(INPA, "100000") field(FTVA, "DOUBLE")'
     ' field(FLNK, "$(P)LATE2") }\n'
     'record(aSub, "$(P)LATE2") { field(SNAM, "processByCallback") field(FTA, "STRING") field(INPA, ["$(P)AFTER"]) }\n',
     db.counter("AFTER"),
-    # a callback after the other: each is queued at about the time when the one before is done
+    # callbacks one after the other: each is queued at about the time when the previous one ends
     db.counter("EDGE", FLNK="$(P)PAUSE0"), *(
         f'record(aSub, "$(P)PAUSE{i}") {{ field(SNAM, "spinFor") field(FTA, "DOUBLE") field(INPA, "$(P)GAP")'
         f' field(FTVA, "DOUBLE") field(FLNK, "$(P)QUEUE{i}") }}\n'
         f'record(aSub, "$(P)QUEUE{i}") {{ field(SNAM, "processByCallback") field(FTA, "STRING") field(INPA, ["$(P)NEXT{i}"])'
         f' field(FLNK, "$(P)PAUSE{i + 1}") }}\n' + db.counter(f"NEXT{i}") for i in range(QUEUED)),
     db.record("ao", "GAP"),
-    # CP links: which one of two, and what the source chain began with
+    # CP links: one of two possible sources; the start of the source chain
     db.counter("FROM", FLNK="$(P)SEEN"), db.counter("SEEN"), db.counter("OTHER"),
     db.counter("EVR", FLNK="$(P)STAMPED"), db.counter("STAMPED", FLNK="$(P)COPY"), db.counter("COPY", TSEL="$(P)STAMPED.TIME"),
     db.record("calc", "WATCH3", CALC="VAL+1", INPA="$(P)STAMPED CP", INPB="$(P)OTHER CP"),
     db.record("calc", "WATCH", CALC="VAL+1", INPA="$(P)SEEN CP", INPB="$(P)OTHER CP"),
-    # it hands itself over again and again
+    # a record that hands itself over again and again
     'record(aSub, "$(P)AGAIN") { field(SNAM, "processOnce") field(FTA, "STRING") field(INPA, "$(P)SELF") field(SDIS, "$(P)STOP") }\n'
     'record(stringin, "$(P)SELF") { field(VAL, "$(P)AGAIN") field(PINI, "YES") }\n'
     'record(longout, "$(P)STOP") { field(VAL, "1") }\n',
@@ -92,7 +93,7 @@ def test_event(ioc, monitor):
 
 
 def test_writer_of_handed_over_puts(ioc, monitor):
-    """The writer of a put is the same in a chain that was handed over as in its source chain."""
+    """A put in a chain that was handed over has the same writer as a put in its source chain."""
     p = ioc.prefix
 
     def written(by):
@@ -117,7 +118,7 @@ def test_callback_and_once(ioc, monitor):
 
 
 def test_own_ring(ioc, monitor):
-    """A callback that takes something out of another ring has not ended."""
+    """A callback that takes an element out of another ring has not ended."""
     p = ioc.prefix
     ioc.put("DRIVE.PROC", 1)
     t = traced(monitor, p + "DRIVE", seconds=5)
@@ -155,7 +156,8 @@ def test_callback_ends_before_source_chain(ioc, monitor):
 
 
 def test_callback_comes_while_thread_looks(ioc, monitor):
-    """The ring was empty when the thread began to look for the next callback, and one came before the thread looked."""
+    """The thread looks into the ring for the next callback. The ring was empty when this began, but a callback came
+    before the thread looked."""
     p = ioc.prefix
     seen = set()
     for n in range(40):
@@ -168,8 +170,8 @@ def test_callback_comes_while_thread_looks(ioc, monitor):
 
 
 def test_callback_ends_before_unwanted_source_chain(ioc, monitor):
-    """The filter wants the chain that was handed over, not its source chain. It must not wait for ever for the
-    source chain."""
+    """The filter selects the chain that was handed over, not its source chain. Its trace must not wait for the source
+    chain for ever."""
     p = ioc.prefix
     monitor.set_filter(RECORD="*QUICK", SLOW=1000000)
     try:
@@ -183,7 +185,7 @@ def test_callback_ends_before_unwanted_source_chain(ioc, monitor):
 
 
 def test_put_callback(ioc, monitor):
-    """The notification of a put callback is a callback, too. The trace comes without a wait for it."""
+    """The notification of a put-callback is a callback, too. The trace does not wait for it."""
     environ = {**os.environ, "EPICS_CA_ADDR_LIST": f"127.0.0.1:{ioc.port}"}
     subprocess.run([paths.BASE_BIN / "caput", "-w", "10", "-c", ioc.prefix + "ONCE.PROC", "1"], env=environ, check=True,
                    capture_output=True, timeout=60)
@@ -211,7 +213,7 @@ def test_same_stamp(ioc, monitor):
 
 
 def test_endless_hand_overs(ioc, monitor):
-    """They become several traces. Each trace names its source chain."""
+    """Endless hand-overs become several traces. Each trace names its source chain."""
     p = ioc.prefix
     ioc.put("STOP", 0)
     try:
@@ -240,7 +242,7 @@ def test_parallel_threads(new_ioc, monitor):
     def new(x):
         return next((t for t in traces(monitor, p + x) if t[0] not in seen), None)
 
-    # One round after the other: each event has one callback, which in two rounds at a time would be queued twice.
+    # One round after the other, because each event has one callback: two rounds at the same time would queue it twice.
     for _ in range(20):
         for x in "AB":
             ioc.put(f"{x}.PROC", 1, wait=False)
@@ -251,7 +253,8 @@ def test_parallel_threads(new_ioc, monitor):
 
 
 def test_delay_starts_again_unwatched(ioc, monitor):
-    """A delay starts again while the level is too low to see it. Its former source chain must not be used."""
+    """A delay starts again while the level is too low for the monitor to see it. The former source chain must not be
+    used."""
     p = ioc.prefix
     ioc.put("PRESS1.PROC", 1)
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Health of IOCs: compared with /proc, with casr in the IOC, and with routines that take a known time."""
+"""Compares the health of IOCs with /proc, with casr in the IOC, and with routines that take a known time."""
 import os
 import re
 import time
@@ -37,8 +37,8 @@ def scans(monitor, ioc):
 
 
 def wait_scans(monitor, ioc, *wanted, seconds=30):
-    """Waits until all of this is true of the scan threads at the same time. "wanted" are functions of SCAN → row. The
-    first periods are not as the others, and on a busy host a scan thread itself is late for a while."""
+    """Waits until all conditions are true at the same time. "wanted": functions of SCAN → row. The first periods differ
+    from the others, and on a busy host a scan thread may be late for a while."""
     def seen():
         rows = scans(monitor, ioc)
         return rows if all(w(rows) for w in wanted) else None
@@ -47,7 +47,8 @@ def wait_scans(monitor, ioc, *wanted, seconds=30):
 
 
 def wait_event(monitor, wanted, seconds=10):
-    """Waits for a line of IOC_EVENTS with this text. IOC_EVENT_LAST would be the next event already if we are slow."""
+    """Waits for a line of IOC_EVENTS with this text. IOC_EVENT_LAST may already be the next event if this test is
+    slow."""
     return until(lambda: next((l for l in monitor.lines("IOC_EVENTS").splitlines() if wanted in l), None), seconds,
                  lambda: f"{wanted!r} in {monitor.lines('IOC_EVENTS')}")
 
@@ -137,7 +138,7 @@ def test_late_scan_and_its_top_record(new_ioc, monitor):
             row["TOP_RECORDS"] == ioc.prefix + "ASYN"
 
     rows = wait_scans(monitor, ioc, late, fine)
-    # by then, 0.5 s are late only if the host gives the thread no CPU for so long
+    # after these seconds, the thread is 0.5 s late only if the host gives it no CPU for so long
     assert rows[".5 second"]["LATE_CNTS"] <= 1
     assert monitor.get("SCAN_LATE_CNT") >= before + 10
     # a scan list without records has no period
@@ -188,7 +189,7 @@ def test_killed_and_restarted(new_ioc, monitor):
 
 
 def test_hang_is_named(new_ioc, monitor):
-    """The thread that holds the lock set is named, with its record and the function that it waits in. A thread that
+    """The event names the thread that holds the lock set, its record and the function in which it waits. A thread that
     waits for this lock set is not named."""
     ioc = latency_ioc(new_ioc, 1000)
     monitor.wait_ioc(ioc)
@@ -233,7 +234,7 @@ def test_hang_in_a_loop(new_ioc, monitor):
     text = wait_event(monitor, "hangs since", HANG + 6)
     assert f"in record {ioc.prefix}SPIN, at {ioc.prefix}SPIN:BUSY hangs since" in text
     assert re.search(r"running, at ([\w@]+ < )*spinFor < process < dbProcess < ", text), text
-    ioc.kill()  # it would spin on
+    ioc.kill()  # else it would continue to spin
 
 
 DELAYED = """
@@ -257,12 +258,12 @@ def delays(monitor, ioc):
     return dict(zip(columns, (v[names.index(ioc.name)] for v in values)))
 
 
-LONG = 600  # ms that a record takes: much longer than a busy host may keep a thread from the CPU …
-SHORT = 200 # … which is at most so long, as we hope
+LONG = 600  # ms that a slow record takes: much more than the time in which a busy host gives a thread no CPU …
+SHORT = 200 # … and this time is assumed to be shorter than SHORT
 
 
 def wait_delays(monitor, ioc, wanted, seconds=10):
-    """Waits until this is true of the IOC's row."""
+    """Waits until this condition is true for the IOC's row."""
     def seen():
         row = delays(monitor, ioc)
         return row if row and wanted(row) else None
@@ -271,13 +272,13 @@ def wait_delays(monitor, ioc, wanted, seconds=10):
 
 
 def quiet(monitor, ioc):
-    """Waits until the CP links are connected and nothing in the IOC waits for long any more."""
+    """Waits until the CP links are connected and no thread in the IOC waits for long any more."""
     until(lambda: ioc.get("X1") > 0 and ioc.get("X2") > 0, 10, "the CP links")
     wait_delays(monitor, ioc, lambda row: max(list(row.values())[:5]) < SHORT / 2, 30)
 
 
 def highest(monitor, ioc, **columns):
-    """Waits until each PV is the highest of its column: that of our only IOC."""
+    """Waits until each PV has the highest value of its column, which is the value of our only IOC."""
     until(lambda: all(monitor.get(pv) == pytest.approx(delays(monitor, ioc)[c], rel=0.01) for pv, c in columns.items()),
           10, lambda: f"{delays(monitor, ioc)}, {({pv: monitor.get(pv) for pv in columns})}")
 
@@ -318,7 +319,7 @@ def test_scan_once_that_waits(new_ioc, monitor):
 
 
 def test_ca_server_threads(new_ioc, monitor):
-    """Compared with schedstat, while a client keeps the server busy."""
+    """Compares with schedstat, while a client keeps the server busy."""
     ioc = new_ioc(DB).start()
     monitor.wait_ioc(ioc)
     wait_delays(monitor, ioc, lambda row: row["CAS_CPU_LOADS"] < 1)
@@ -366,7 +367,7 @@ def test_hang_in_one_long_callback(new_ioc, monitor):
         f'record(aSub, "$(P)SLOW{i}") {{ field(SNAM, "sleepFor") field(FTA, "DOUBLE") field(INPA, "100000")'
         f' field(FTVA, "DOUBLE") field(SCAN, "Event") field(EVNT, "go") }}\n' for i in range(10 * HANG + 40)))
     monitor.wait_ioc(ioc)
-    ioc.put("FIRE.PROC", 1, wait=False)  # the notification of a put callback waits for the same thread
+    ioc.put("FIRE.PROC", 1, wait=False)  # the notification of a put-callback waits for the same thread
     wait_event(monitor, "hangs since", HANG + 6)
     wait_event(monitor, "hangs no more", HANG + 10)
     hangs = [line for line in monitor.lines("IOC_EVENTS").splitlines() if " hangs " in line]
@@ -374,8 +375,8 @@ def test_hang_in_one_long_callback(new_ioc, monitor):
 
 
 def test_own_ring(new_ioc, monitor):
-    """A thread that took something out of its own ring, and waits for the next element, is in no callback: it does
-    not hang."""
+    """A thread that took an element out of its own ring and waits for the next one is in no callback. It does not
+    hang."""
     ioc = latency_ioc(new_ioc, (HANG + 8) * 1e6)
     monitor.wait_ioc(ioc)
     ioc.put("RING.PROC", 1)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Processes that look like IOCs and are none, or do harm to whoever looks (tests/ioc/hostile.c): the monitor finds and
-watches the real ones all the same, at once and cheaply, and STATE stays Running."""
+"""Processes that look like IOCs but are none, or that harm a process that reads them (tests/ioc/hostile.c). The monitor
+still finds and watches the real IOCs, soon and with little CPU time, and STATE stays Running."""
 import os
 import stat
 import struct
@@ -20,7 +20,7 @@ SOON = 30  # s: on an idle host one or two
 
 @pytest.fixture
 def hostile():
-    """hostile("silent", 3): starts three of them. Their names match the filter, for they chose them so."""
+    """hostile("silent", 3) starts three of these processes. Their names match the filter."""
     started = []
 
     def start(mode, count=1, **environ):
@@ -54,19 +54,20 @@ def is_whole(monitor, new_ioc):
 
 
 def is_fine(monitor):
-    """Nothing is wrong but, on a busy host, a thread that makes no progress for a while."""
+    """True if the monitor reports nothing wrong, except, on a busy host, a thread that makes no progress for a
+    while."""
     text = monitor.text("STATE_MSG")
     return text.startswith(("watching", "no progress"))
 
 
 def wait_listed(monitor, pids):
-    """Some are: the others of a user who costs too much have to wait."""
+    """Waits until at least four are listed. The others wait, because their user costs too much."""
     until(lambda: len(set(pids) & set(monitor.iocs())) >= 4, 10, lambda: f"some of {pids}: {monitor.iocs()}")
 
 
 @soak
 def test_memory_that_never_arrives(hostile, new_ioc, new_monitor):
-    """The page that pdbbase lies on never arrives."""
+    """The page that contains pdbbase is never delivered."""
     monitor = new_monitor().start()
     first = is_whole(monitor, new_ioc)
     wait_listed(monitor, hostile("silent", size(10, 20)))
@@ -90,8 +91,8 @@ def test_memory_that_never_arrives_before_the_monitor(hostile, new_ioc, new_moni
 
 @pytest.fixture
 def fuse():
-    """What a FUSE file system of an ordinary user needs: the device, which each user of a usual host may open, and a folder
-    for each process."""
+    """What a FUSE file system of an ordinary user needs: the device, which every user may open on a usual host, and a
+    folder for each process."""
     with tempfile.TemporaryDirectory(prefix="ebpfMonFuse") as top:
         device, folder = f"{top}/device", f"{top}/on"
         try:
@@ -108,7 +109,7 @@ def fuse():
 
 @pytest.mark.parametrize("mode", ["fusePage", "fuseCode", "fuseProgram"])
 def test_fuse_that_never_answers(hostile, fuse, new_ioc, new_monitor, mode):
-    """Memory, code or the program lie in a file system of a user who does not answer. New IOCs are watched, processes of
+    """Memory, code or the program are in a user's file system that does not answer. New IOCs are watched, processes of
     the host can start, and STATE stays Running."""
     monitor = new_monitor().start()
     first = is_whole(monitor, new_ioc)
@@ -138,17 +139,17 @@ def test_file_with_endless_tables(hostile, new_ioc, new_monitor):
 
 
 def test_fakes_hide_nothing(hostile, new_ioc, new_monitor):
-    """More fakes than the tables have rows: a real IOC that starts later is in them."""
+    """There are more fake IOCs than rows in the tables. A real IOC that starts later is in the tables."""
     monitor = new_monitor().start()
     pids = hostile("fake", 300)
     until(lambda: len(set(monitor.iocs()) & set(pids)) > 200, 30, lambda: f"{len(monitor.iocs())} IOCs are listed")
     is_whole(monitor, new_ioc)
-    # for longer than a database that cannot be read takes to be reported
+    # longer than the time after which an unreadable database is reported
     assert stays_false(lambda: not is_fine(monitor), 7), monitor.text("STATE_MSG")
 
 
 def test_message_of_gigabytes(new_monitor):
-    """A client announces 2 GB, and sends a part of them: the monitor's CA server does not keep them."""
+    """A client announces a message of 2 GB and sends a part of it. The monitor's CA server does not keep the bytes."""
     monitor = new_monitor().start()
     before = kernel.resident(monitor.process.pid)
     client = rawca.RawCa(monitor.port)
@@ -159,12 +160,12 @@ def test_message_of_gigabytes(new_monitor):
     monitor.wait_state("Running")
 
 
-FILES = 320  # for some ten of sixteen IOCs: each takes 16
+FILES = 320  # enough for about ten of sixteen IOCs: each needs 16 files
 
 
 def test_few_files(new_ioc, new_monitor):
-    """With few files that may be open some IOCs are not watched; STATE says so, and our own server answers. Only without
-    CAP_SYS_ADMIN does each probe need a file (probe/linkFolder.c)."""
+    """If the limit of open files is low, some IOCs are not watched. STATE says so, and the monitor's own server
+    answers. Each probe needs a file only without CAP_SYS_ADMIN (probe/linkFolder.c)."""
     monitor = new_monitor()
     monitor.launch(["prlimit", f"--nofile={FILES}:{FILES}", "setpriv", "--bounding-set", "-sys_admin", "--inh-caps",
                     "-sys_admin"])
@@ -185,7 +186,7 @@ def test_few_files(new_ioc, new_monitor):
 
 @pytest.fixture
 def frozen_disk(tmp_path):
-    """A file system of its own. freeze(True): whoever writes to it waits."""
+    """A file system of its own. After freeze(True) each writer waits."""
     image, folder = tmp_path / "image", tmp_path / "disk"
     folder.mkdir()
     with open(image, "wb") as f:
@@ -203,7 +204,7 @@ def frozen_disk(tmp_path):
 
 
 def test_thread_that_makes_no_progress(frozen_disk, new_ioc, new_monitor):
-    """The disk of a log does not answer any more: STATE says which thread waits, and puts are seen all the same."""
+    """The disk of a log does not answer any more. STATE says which thread waits, and the monitor still sees puts."""
     folder, freeze = frozen_disk
     monitor = new_monitor(before=[f'ebpfMonJsonLog "{folder}/puts.json" 1 24 2 all']).start()
     ioc = is_whole(monitor, new_ioc)
@@ -222,7 +223,7 @@ def test_thread_that_makes_no_progress(frozen_disk, new_ioc, new_monitor):
 
 @soak
 def test_loads_slowly(new_monitor, tmp_path):
-    """An IOC that takes long to load is not read over and over."""
+    """The monitor does not read an IOC again and again while it loads slowly."""
     monitor = new_monitor().start()
     many = tmp_path / "many.db"
     many.write_text("".join(f'record(calc, "$(P){i}") {{ field(INPA, "$(P){i + 1}") }}\n' for i in range(4000)))
@@ -239,7 +240,7 @@ def test_loads_slowly(new_monitor, tmp_path):
         ioc.command("iocInit")
         until(lambda: monitor.iocs().get(ioc.pid, ("", "", 0, ""))[2] == 4000 * files, 20,
               lambda: f"its records: {monitor.iocs().get(ioc.pid)}")
-        # 42 % while it was read over and over; programs that others start on this host take some, too
+        # it took 42 % when the IOC was read again and again; other programs that start on this host also cost CPU time
         assert used < 0.25 * took, f"{used:.1f} s of CPU in {took:.1f} s"
     finally:
         ioc.close()

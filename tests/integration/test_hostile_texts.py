@@ -71,7 +71,7 @@ def monitor(module_monitor, ioc, sink, folder):
 
 @pytest.fixture(scope="module")
 def puts(ioc, monitor):
-    """Puts by clients with such names, of such values, to channels with such names. How many they are."""
+    """Makes puts with hostile user names, values and channel names. Returns how many puts it made."""
     n = 0
     before = monitor.get("PUT_CNT")
     for i, evil in enumerate(HOSTILE):
@@ -85,7 +85,7 @@ def puts(ioc, monitor):
         client.put_bytes(ioc.prefix + "MB", b"\0\1", rawca.ENUM)
         client.put_bytes(ioc.prefix + "LO.DESC", cut.ljust(40, b"\0"), rawca.STRING)
         client.put_bytes(ioc.prefix + "SLOW.PROC", b"\0\1", rawca.SHORT)
-        client.put_bytes(ioc.prefix + "LO", cut.ljust(40, b"\0"), rawca.STRING, notify=True)  # fails
+        client.put_bytes(ioc.prefix + "LO", cut.ljust(40, b"\0"), rawca.STRING, notify=True)  # this put fails
         client.close()
         n += 9
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
@@ -106,7 +106,7 @@ def string_records(monitor):
 
 
 def read_bytes(client, name, dtype):
-    """The value of a channel as bytes; of an array as much as fits a message of old clients."""
+    """The value of a channel as bytes. Of an array: as much as fits into a message of old clients."""
     size = 40 if dtype == rawca.STRING else 1
     count = min(ca.pv(name).nelm, 16000 // size)
     client.send(rawca.message(READ_NOTIFY, dtype=dtype, count=count, cid=client.sid(name), extra=1))
@@ -114,12 +114,12 @@ def read_bytes(client, name, dtype):
 
 
 def test_all_pvs_by_channel_access(monitor, puts):
-    """Each element of a string by itself: what was cut was cut at the end of a character."""
+    """Checks each element of a string array: a text that was cut ends with a whole character."""
     client, wrong = rawca.RawCa(monitor.port), []
     seen = 0
     for name, rtype in string_records(monitor).items():
         if rtype in ("lso", "stringout") or rtype == "aSub":
-            continue  # what operators write, and where it is kept
+            continue  # PVs that operators write, and the file in which they are kept
         if rtype == "waveform" and ca.get(name + ".FTVL", as_string=True) == "STRING" or rtype == "stringin":
             value = read_bytes(client, name, rawca.STRING)
             cells = [value[i:i + 40].split(b"\0")[0] for i in range(0, len(value), 40)]
@@ -160,7 +160,7 @@ def test_all_pvs_by_pvaccess(monitor, puts):
 
 
 def test_what_is_shown(monitor, puts, ioc):
-    """What is valid stays; a byte that is not is visible."""
+    """Valid characters stay. An invalid byte is shown visibly."""
     client = rawca.RawCa(monitor.port)
     value = read_bytes(client, monitor.prefix + "PUT_VALUES", rawca.STRING)
     client.close()

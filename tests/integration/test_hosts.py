@@ -12,7 +12,7 @@ from tests.harness.wait import until
 PUTS = 12
 RELAY_ADDRESS = "192.0.2.3"
 
-# A relay: it opens a connection to the second address for each connection to the first one.
+# A relay opens a connection to the second address for each connection to the first one.
 RELAY = """
 import socket, sys, threading
 address, to, port = sys.argv[1:]
@@ -66,17 +66,17 @@ def monitors(hosts, senders, module_monitor, log):
 
 
 def test_chains_of_two_hosts_join(hosts, senders):
-    """The chain at A, its message and the chain at B: two monitors export them, and they are one trace."""
+    """Two monitors export the chain at A, its message and the chain at B. These are one trace."""
     hosts.check_joined(senders["DIRECT"], hosts.send(senders["DIRECT"], PUTS))
 
 
 def test_addresses_translated(hosts, senders):
-    """B sees another address and port: two traces, each complete."""
+    """B sees another address and port. The result is two traces, each complete."""
     hosts.check_apart(senders["TRANSLATED"], hosts.send(senders["TRANSLATED"], PUTS), hosts.link.natA)
 
 
 def test_sequence_numbers_translated(hosts, senders):
-    """B sees other sequence numbers, too, and they pass 2**32 at B only."""
+    """B also sees other sequence numbers. Only at B they pass 2**32."""
     numbers = hosts.send(senders["MOVED"], PUTS)
     hosts.check_apart(senders["MOVED"], numbers, hosts.link.movedA)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Installed on a host and run as a service: files, unit, start, reload, watchdog, logs, end; ebpfMon --check; what each
-capability is for. The package itself: test_package.py."""
+"""The monitor installed on a host and run as a service: files, unit, start, reload, watchdog, logs, end; ebpfMon
+--check; the purpose of each capability. The package itself: test_package.py."""
 import json
 import re
 import shutil
@@ -20,14 +20,14 @@ record(ao, "$(P)SET") {}
 """
 BITS = {"CAP_DAC_READ_SEARCH": 2, "CAP_NET_RAW": 13, "CAP_SYS_PTRACE": 19, "CAP_PERFMON": 38, "CAP_BPF": 39}
 GUIDE = (paths.TOP / "documentation" / "installation.md").read_text()
-PROGRAM = OURS.replace("*", "program")  # so that the filter matches it if its environment may not be read
+PROGRAM = OURS.replace("*", "program")  # the filter matches this name without the environment
 has_systemd = pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd-analyze")
 
 
 @pytest.fixture(scope="module")
 def installed():
     place = Installed().install()
-    with (place.etc / "site.cmd").open("a") as site:  # as a site adds what it wants
+    with (place.etc / "site.cmd").open("a") as site:  # as a site adds its own lines
         site.write('\n< "$(TEST_SITE)"\n')
     yield place
     place.remove()
@@ -56,7 +56,7 @@ def check(service, *wrap):
 
 # --- files -----------------------------------------------------------------------------------------------
 def test_configuration_is_kept():
-    """A second installation leaves what the site changed, and puts the new file beside it."""
+    """A second installation does not change a file that the site has changed. It puts the new file beside it."""
     place = Installed().install()
     try:
         for f in ("environment", "site.cmd", "rules.json", "ebpfMon.acf", "../logrotate.d/ebpfmon"):
@@ -73,7 +73,7 @@ def test_configuration_is_kept():
 
 
 def test_client_and_pages(installed):
-    """The client for the terminal needs no EPICS on the host; a click in a display finds its script; pictures are there."""
+    """ebpfMonTop needs no EPICS on the host. A click in a display finds its script. The pictures are installed."""
     root = installed.program.parents[1]
     top = root / "bin" / "ebpfMonTop"
     assert subprocess.run([top, "-h"], capture_output=True, text=True, check=True, env={}).stdout.startswith("ebpfMonTop [-1]")
@@ -84,7 +84,8 @@ def test_client_and_pages(installed):
 
 
 def test_libraries(installed):
-    """The program finds its libraries beside it, wherever that is, and none elsewhere but of the system."""
+    """The program finds its libraries relative to its own place, wherever it is installed. All others are libraries of
+    the system."""
     out = subprocess.run(["ldd", installed.program], capture_output=True, text=True, check=True, env={}).stdout
     own = re.findall(r"=> (\S+/lib/ebpfmon/\S+)", out)
     assert any("libebpfMon" in p for p in own) and any("libdbCore" in p for p in own), out
@@ -113,7 +114,7 @@ def test_options(installed):
 # --- the unit --------------------------------------------------------------------------------------------
 @has_systemd
 def test_unit(installed):
-    """systemd finds nothing wrong, and is not more exposed than the guide says."""
+    """systemd finds nothing wrong in the unit. Its exposure is not higher than the guide says."""
     verify = subprocess.run(["systemd-analyze", "verify", installed.unit.path], capture_output=True, text=True, check=False)
     wrong = [l for l in verify.stderr.splitlines() if "ebpfmon" in l and "man ebpfMon(1)" not in l]
     assert not wrong, wrong
@@ -125,7 +126,7 @@ def test_unit(installed):
 
 # --- the service -----------------------------------------------------------------------------------------
 def test_service(new_ioc, new_service):
-    """It runs as its own user with the capabilities of the unit and no other, and watches an IOC of root."""
+    """The service runs as its own user, with exactly the capabilities of the unit, and watches an IOC of root."""
     ioc = new_ioc(DB).start()
     service = new_service().launch()
     service.manager.wait("READY=1")
@@ -146,7 +147,7 @@ def test_service(new_ioc, new_service):
 
 
 def test_reload(installed, new_service):
-    """Reload reads the rules file again; one with a mistake is refused, and the old rules stay."""
+    """Reload reads the rules file again. A file with a mistake is refused, and the old rules stay."""
     rules = installed.etc / "rules.json"
     before = rules.read_text()
     service = new_service().launch()
@@ -170,7 +171,8 @@ def test_reload(installed, new_service):
 
 
 def test_watchdog(new_service):
-    """The watchdog is fed, and not any more once a thread that watches makes no progress. It is again when that goes on."""
+    """The service sends WATCHDOG=1. It stops when a thread of the monitor makes no progress, and starts again when this
+    thread continues."""
     service = new_service(watchdog=60).launch()
     service.manager.wait("READY=1")
     service.manager.wait("WATCHDOG=1", 3)
@@ -186,7 +188,7 @@ def test_watchdog(new_service):
 
 
 def test_watchdog_after_a_failed_start(new_service):
-    """The service manager need not restart a monitor that could not start: its PVs are there and say why."""
+    """The service manager does not need to restart a monitor that could not start: its PVs exist and say why."""
     service = new_service(watchdog=60, without=["CAP_BPF"]).launch()
     service.wait_state("Failed")
     service.manager.wait("READY=1")
@@ -209,14 +211,14 @@ def test_console(installed, new_ioc, new_service):
     assert ioc.name in type_in("ebpfMonIocs\n", *as_user(service.uid, [])).stdout, "without exit, as the service's user"
     assert str(ioc.pid) not in type_in("ebpfMonIocs\n" + "x" * 2000 + "\n").stdout.split("a line may have")[1]
     service.run.chmod(0o777)
-    (service.run / "console").chmod(0o777)  # the rights of the file are one fence, who connects the other
+    (service.run / "console").chmod(0o777)  # without the rights of the file, only the user of the client protects it
     assert ioc.name not in type_in("ebpfMonIocs\n", *as_user(65534, [])).stdout
     assert service.process.running and service.iocs()
 
 
 @pytest.mark.skipif(not shutil.which("logrotate"), reason="no logrotate")
 def test_logrotate(installed, new_ioc, new_service, tmp_path):
-    """logrotate with the installed file: no line is lost, and none is written twice."""
+    """logrotate with the installed configuration: no line is lost, and none is written twice."""
     ioc = new_ioc(DB).start()
     service = new_service().launch()
     service.wait_ioc(ioc)
@@ -225,7 +227,7 @@ def test_logrotate(installed, new_ioc, new_service, tmp_path):
         conf.replace("/var/log/ebpfmon", str(service.logs)).replace("    su ebpfmon ebpfmon\n", ""))  # this user has no name
 
     def values(*names):
-        """What was written to SET, by the lines of these files."""
+        """The values written to SET, according to the lines of these files."""
         lines = [json.loads(l) for n in names if (service.logs / n).exists()
                  for l in (service.logs / n).read_text().splitlines()]
         return sorted(l["value"] for l in lines if l["pv"] == ioc.prefix + "SET")
@@ -266,12 +268,12 @@ def read_table():
 
 
 def test_table_of_capabilities(installed):
-    """Each capability of the unit has a line, and what the package offers to add."""
+    """Each capability of the unit has a line, and so have the two capabilities that a site may add."""
     assert set(read_table()) == {*installed.unit.capabilities, "CAP_SYS_ADMIN", "CAP_NET_ADMIN"}
 
 
 def readable_base(folder):
-    """A copy of softIoc and of Base's libraries where every user may read them. The program has a name of our own."""
+    """Copies softIoc and Base's libraries to a place where every user may read them. The program has its own name."""
     files = [paths.BASE_BIN / "softIoc", paths.BASE / "dbd" / "softIoc.dbd",
              *(paths.BASE / "lib" / paths.ARCH).glob("lib*.so.*")]
     for file in files:
@@ -286,7 +288,7 @@ def readable_base(folder):
 
 @pytest.mark.parametrize("capability", sorted(BITS))
 def test_without(capability, installed, new_ioc, new_service):
-    """Without this capability the monitor says what the guide says, and so does --check."""
+    """Without this capability the monitor says what the guide describes, and so does --check."""
     service = new_service(without=[capability])
     base = readable_base(service.folder / "base")
     hidden = new_ioc(DB).start()
@@ -307,7 +309,7 @@ def test_without(capability, installed, new_ioc, new_service):
     status, rows = check(service)
     assert any(v in ("NO", "part") and capability in t for v, t in rows.values()), rows
     assert status == (capability in ("CAP_BPF", "CAP_PERFMON", "CAP_SYS_PTRACE")), rows
-    # what still works
+    # these functions still work
     if capability == "CAP_NET_RAW":
         service.wait_ioc(hidden)
         until(lambda: service.get("PACKET_STATE", as_string=True) == "Trouble", 10, "PACKET_STATE Trouble")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The inventory as files: what is in them, against what the IOC itself says, and what changed between two of them."""
+"""The inventory as files: compares their contents with the answers of the IOC, and checks the differences of two
+files."""
 import json
 from fnmatch import fnmatch
 
@@ -36,7 +37,7 @@ def started(module_monitor):
 
 @pytest.fixture
 def monitor(started, ioc):
-    """One for all tests. It knows the IOC of this test, and no other."""
+    """One monitor for all tests. It watches the IOC of this module and no other."""
     def ours():
         return {pid for pid, (name, *_) in started.iocs().items() if fnmatch(name, OURS)}
 
@@ -47,7 +48,7 @@ def monitor(started, ioc):
 
 
 def command(monitor, line):
-    """What it printed, without the echo of the shell."""
+    """The output of this command, without the echo of the shell."""
     return [text for text in monitor.process.command(line) if line not in text]
 
 
@@ -58,7 +59,7 @@ def write(monitor, path, *args):
 
 
 def test_a_link_of_somebody_else(monitor, ioc, tmp_path):
-    """The file is written beside its place first. A link there does not lead to another file."""
+    """The monitor first writes a file beside the final place. It does not follow a symbolic link there."""
     victim = tmp_path / "victim"
     victim.write_text("precious")
     (tmp_path / "all.json.new").symlink_to(victim)
@@ -139,7 +140,7 @@ def test_pattern_and_refusals(monitor, ioc, tmp_path):
 
 # --- kept in a file -----------------------------------------------------------------------------------------------
 def kept(path):
-    """IOC → its records, of a file that may not be there yet."""
+    """IOC → its records, from a file that may not exist yet."""
     found = {}
     for line in map(json.loads, path.read_text().splitlines() if path.exists() else ()):
         found.setdefault(line["ioc"], []).extend([line["record"]] if "record" in line else [])
@@ -147,7 +148,7 @@ def kept(path):
 
 
 def test_kept_on_change(monitor, ioc, new_ioc, tmp_path):
-    """It is written when an IOC appears, has another database, or goes; not while nothing changes."""
+    """The inventory is written when an IOC appears, gets another database, or ends; not while nothing changes."""
     path = tmp_path / "kept.json"
     assert command(monitor, "ebpfMonInventoryKeep") == ["No inventory is kept."]
     monitor.process.command(f"ebpfMonInventoryKeep {path} 1 3")
@@ -165,7 +166,7 @@ def test_kept_on_change(monitor, ioc, new_ioc, tmp_path):
     assert said.startswith(f"{path}: 2 IOCs, 16 records, at 2")
     same = path.stat().st_ino
     ca.put(ioc.prefix + "CURRENT.HIHI", 450)
-    monitor.process.command("ebpfMonLevel * 1")  # the follower wakes it, but there is nothing new
+    monitor.process.command("ebpfMonLevel * 1")  # the follower wakes this thread, but nothing has changed
     monitor.process.command("ebpfMonLevel * 2")
     monitor.wait_ioc(ioc, level="chains")
     assert path.stat().st_ino == same
@@ -175,7 +176,7 @@ def test_kept_on_change(monitor, ioc, new_ioc, tmp_path):
 
 
 def test_kept_no_more_often_than_asked(monitor, ioc, new_ioc, tmp_path):
-    """A change waits until its time has come."""
+    """A change is not written before the shortest time between two files is over."""
     path, seconds = tmp_path / "kept.json", 8
     monitor.process.command(f"ebpfMonInventoryKeep {path} {seconds} 3")
     until(lambda: ioc.name in kept(path), 30, lambda: str(kept(path)))
@@ -185,7 +186,8 @@ def test_kept_no_more_often_than_asked(monitor, ioc, new_ioc, tmp_path):
 
 
 def test_kept_in_a_folder_that_is_not_there(monitor, ioc, tmp_path):
-    """It says so once, and tries again when it may; a link that somebody put in the way is not followed."""
+    """The monitor reports the missing folder once, and tries again later. It does not follow a symbolic link at this
+    place."""
     folder, other = tmp_path / "later", tmp_path / "other"
     monitor.process.command(f"ebpfMonInventoryKeep {folder}/kept.json 1")
     until(lambda: any("the inventory cannot be kept in" in l for l in monitor.process.lines), 30, monitor.process.output)

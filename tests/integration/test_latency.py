@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Latencies, compared with routines that measure their own time."""
+"""Compares latencies with routines that measure their own time."""
 import pytest
 from tests.harness import paths
 from tests.harness.soak import size, soak
@@ -45,7 +45,8 @@ def by_put(ioc, root):
 @pytest.mark.parametrize("drive", [by_scan, by_put])
 @pytest.mark.parametrize("root", ["SPIN", "SLEEP"])
 def test_known_routine(ioc, monitor, root, drive):
-    """The mean is within 10 % of what the routine measured: the chain may wait for a CPU before and behind it. The sum of the histogram is the count."""
+    """The mean is within 10 % of the routine's own time, because the chain may wait for a CPU before and after the
+    routine. The sum of the histogram is the count."""
     name = ioc.prefix + root
     # chains are published once a second
     settled(lambda: chains(monitor).get(name, {}).get("CNTS"), 10, quiet=2.5)
@@ -102,7 +103,7 @@ def test_slow_chain_in_log(ioc, monitor):
 def test_lock_wait(ioc, monitor):
     """HOLD holds its lock set for 30 ms in the shell's thread. WAIT is in the same lock set and waits for it."""
     name = ioc.prefix + "WAIT"
-    ioc.put("HOLD:BUSY.SNAM", "sleepFor")  # to spin would take longer on a busy host
+    ioc.put("HOLD:BUSY.SNAM", "sleepFor")  # a busy loop would take longer on a busy host
     count = 0
 
     def waited():
@@ -120,7 +121,7 @@ def test_lock_wait(ioc, monitor):
 
 
 def test_asynchronous_chain(ioc, monitor):
-    """The chain ends when the device was asked, not when the device is done."""
+    """The chain ends when the device has got the request, not when the device has answered."""
     for _ in range(20):
         ioc.put("ASYN.PROC", 1)
     assert ioc.get("ASYN:END") >= 20

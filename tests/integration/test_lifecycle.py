@@ -17,7 +17,7 @@ DB = db.READY + db.chain("C", 10) + db.record("ao", "AO")
 
 
 def counted(monitor, ioc, times=5):
-    """Processes the chain C so often, and waits until the monitor has counted that."""
+    """Makes the chain C process some times, and waits until the monitor has counted this."""
     name = ioc.prefix + "C9"
     before = monitor.records(ioc.name)[name].count
     for _ in range(times):
@@ -66,7 +66,7 @@ def test_ioc_killed(new_ioc, monitor):
 
 
 def test_exec_of_another_program(new_ioc, monitor):
-    """The same pid is an IOC, then something else, then an IOC with other records."""
+    """A process is an IOC, then another program, then an IOC with other records. Its pid stays the same."""
     a, b = new_ioc(DB), new_ioc(db.READY + db.chain("OTHER", 5))
     # exec: the shell becomes the IOC, with the same pid
     script = " ".join(["exec", *map(str, a.argv())])
@@ -78,7 +78,7 @@ def test_exec_of_another_program(new_ioc, monitor):
     a.stop()
     monitor.wait_gone(pid)
 
-    # A process that is no IOC, and that the monitor knows, becomes an IOC by exec.
+    # A process that the monitor knows, and that is no IOC, becomes an IOC by exec.
     b.process = Process(["/bin/sh", "-c", "read go; exec " + " ".join(map(str, b.argv()))],
                         loopback.server(b.port, IOC=b.name), cwd=b.tmp)
     assert b.pid not in monitor.iocs()
@@ -137,8 +137,8 @@ def test_many_quick_restarts(new_ioc, monitor):
 
 @soak
 def test_bounded_memory_over_restarts(new_ioc, monitor):
-    """The catalogue of this IOC takes some 4 MB of the monitor. Two (in the long form six) more lives of the IOC take
-    less than that."""
+    """The catalogue of this IOC takes about 4 MB of the monitor's memory. Two restarts of the IOC (six in the long
+    form) take less memory than this."""
     lives = size(2, 6)
     ioc = new_ioc(db.READY + "".join(db.counter(f"C{i}") for i in range(30000)))
     sizes = []
@@ -197,7 +197,7 @@ def test_two_monitors(new_ioc, new_monitor):
     ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"],
 ], ids=["no-capabilities", "not-root"])
 def test_start_without_privileges(new_ioc, new_monitor, wrap, tmp_path):
-    """The monitor stays up, and STATE_MSG says what to do."""
+    """The monitor does not exit, and STATE_MSG says what to do."""
     if "--reuid" in wrap:
         reach = subprocess.run([*wrap, "test", "-x", str(paths.MONITOR), "-a", "-r", str(paths.BASE_BIN / "softIoc")],
                                cwd="/", check=False).returncode
@@ -250,7 +250,7 @@ def test_start_again(new_ioc, new_monitor):
     assert any("runs already" in line for line in monitor.command("ebpfMonStart"))
 
 
-# No CAP_SYS_RESOURCE and no CAP_SYS_ADMIN: with either the limit of threads does not count.
+# No CAP_SYS_RESOURCE and no CAP_SYS_ADMIN: with either of them the limit of threads has no effect.
 NEEDED = "+bpf,+perfmon,+sys_ptrace,+net_raw,+net_admin,+dac_read_search"
 
 
@@ -259,7 +259,8 @@ def count_threads(pid):
 
 
 def limit_threads(pid, user, number):
-    """The limit of all threads of this user, as this process has it. By the user: root may lack CAP_SYS_RESOURCE."""
+    """Sets the limit of threads of this process: it counts all threads of the user. prlimit runs as this user, because
+    root may lack CAP_SYS_RESOURCE."""
     subprocess.run(["setpriv", "--reuid", user, "--regid", user, "--clear-groups",
                     "prlimit", "--pid", str(pid), f"--nproc={number}:"], check=True)
 
@@ -269,16 +270,16 @@ def limit_threads(pid, user, number):
                                     "prlimit", "--version"], capture_output=True).returncode != 0,
                     reason="no mount namespaces, no setpriv or no prlimit")
 def test_start_that_runs_out_of_threads(new_ioc, new_monitor):
-    """The start fails at its first thread, then at its second and so on (in the short form at each third). Each time it
-    leaves no thread and no BPF object. When all threads can be had, it succeeds."""
+    """The start fails at its first thread, then at its second and so on (in the short form at every third). Each time
+    it leaves no thread and no BPF object. When the limit allows all threads, the start succeeds."""
     ioc = new_ioc(DB).start()
     monitor = new_monitor()
-    user = str(600000 + os.getpid())  # has no other threads: the limit counts all threads of a user
+    user = str(600000 + os.getpid())  # a user without other threads, because the limit counts all threads of a user
     monitor.launch(["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /sys/kernel/btf; exec "$@"', "sh",
                     "setpriv", "--reuid", user, "--regid", user, "--clear-groups", "--inh-caps", NEEDED,
                     "--ambient-caps", NEEDED])
     pid = monitor.process.pid
-    monitor.wait_state("Failed", 20)  # at first without BTF, so that the IOC is up and starts no thread any more
+    monitor.wait_state("Failed", 20)  # fails without BTF; so its own IOC has already started all its threads
     subprocess.run(["nsenter", "--mount", "--target", str(pid), "umount", "/sys/kernel/btf"], check=True)
     threads = count_threads(pid)
     for more in range(0, 30, size(3, 1)):
@@ -288,11 +289,11 @@ def test_start_that_runs_out_of_threads(new_ioc, new_monitor):
             break
         assert "did not start" in answer, answer
         assert "out of memory or threads" in monitor.text("STATE_MSG")
-        # one that reads foreign memory is kept, as the reserve (host/foreign.c)
+        # one thread that reads foreign memory is kept as a reserve (host/foreign.c)
         until(lambda: count_threads(pid) in (threads, threads + 1), 10,
               lambda: f"{threads} threads after a failed start: {count_threads(pid)}")
         assert not held(pid)
-    # names of users, traces to print, follower, events, packets, publisher
+    # the threads for names of users, traces to print, follower, events, packets, publisher
     assert more >= 6 and threads + 6 <= count_threads(pid) <= threads + more
     limit_threads(pid, user, threads + 100)
     monitor.wait_state("Running")
@@ -301,8 +302,8 @@ def test_start_that_runs_out_of_threads(new_ioc, new_monitor):
 
 
 def test_end_is_published_at_once(new_ioc, monitor):
-    """When an IOC ends, the list of IOCs does not wait for what the monitor publishes every second. An IOC has also
-    ended when its parent has not waited for it yet (a zombie)."""
+    """When an IOC ends, the list of IOCs is published at once, not with the next second. A zombie, which is a process
+    for which its parent has not waited yet, has also ended."""
     ioc = new_ioc(DB).start()
     monitor.wait_ioc(ioc)
     delays = []

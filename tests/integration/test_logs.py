@@ -190,7 +190,7 @@ def test_changes_only(ioc, monitor, files):
 
 
 def test_bursts_of_alternating_pvs(ioc, monitor, files):
-    """Puts to two PVs in turns: each PV has its own burst, and every writer is named."""
+    """Puts to two PVs, alternating: each PV has its own burst, and every writer is named."""
     other = Client("cacb", pwd.getpwnam("daemon").pw_uid, ioc, "B2").ready()
     for i in range(40):
         ioc.put("B1", i)
@@ -245,7 +245,7 @@ def test_rotation_by_pv_and_report(ioc, monitor, files):
     monitor.put("LOG_ROTATE", 1)
     until(lambda: (files / "puts.json.1").exists(), 5, "the rotated file")
     ioc.put("LO", 99)
-    # the put to LOG_ROTATE is logged, too, in either file
+    # the put to LOG_ROTATE is logged, too, in one of the two files
     until(lambda: any(f'"pv":"{ioc.prefix}LO"' in l for l in read(files / "puts.json")), 5,
           lambda: str(read(files / "puts.json")))
     assert len(read(files / "puts.json")) <= 2

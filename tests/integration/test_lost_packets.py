@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Packets are lost between the kernel and the monitor, or the IOC stands still, or a put makes nothing in the IOC. What
-packets show may add to what is seen in a watched IOC, but never makes a put that nobody made, nor hides one."""
+"""Packets are lost between the kernel and the monitor, or the IOC is stopped, or a put changes nothing in the IOC.
+Packets may add facts to puts that are seen in a watched IOC. They never add a put that nobody made, and never hide
+one."""
 import collections
 import random
 import struct
@@ -16,11 +17,11 @@ RECORDS = db.READY + "".join(db.record("longout", f"L{c}x{p}") + db.record("stri
                              for c in range(CLIENTS) for p in range(PVS)) + \
     "".join(db.record("waveform", f"W{c}x0", FTVL="LONG", NELM=4000) for c in range(CLIENTS)) + \
     db.record("ao", "AO") + db.record("longout", "END")
-SECONDS = 8  # the monitor waits for a gap for 2 s, for a put that only packets show for 2.5 s
+SECONDS = 8  # the monitor waits 2 s for missing packets, and 2.5 s before it publishes a put seen in packets only
 
 
 class Sender:
-    """One client with its own records; "sent" is what it wrote: (PV, value) in order."""
+    """One client with its own records. "sent": (PV, value) of its puts, in order."""
 
     def __init__(self, ioc, number, rng):
         self.ca = rawca.RawCa(ioc.port, user=f"user{number}")
@@ -41,7 +42,7 @@ class Sender:
         for _ in range(count):
             kind, value = self.rng.choice("LLLSSSW"), f"{self.number}{len(self.sent):06}"
             pv = f"{self.prefix}{kind}{self.number}x{0 if kind == 'W' else self.rng.randrange(PVS)}"
-            if pv not in self.opened:  # sid() sends, too
+            if pv not in self.opened:  # sid() sends messages, too
                 self.ca.send(data)
                 data = b""
                 self.opened.add(pv)
@@ -63,7 +64,7 @@ class Sender:
 
 
 def value(line):
-    """Of an array its first element."""
+    """The value, or the first element of an array."""
     text = str(line["value"])
     return text.split()[1] if text.startswith("[") else text
 
@@ -73,7 +74,7 @@ def no_more_than(log, prefix, total):
 
 
 def compare(log, senders, ioc):
-    """Each put once, with its author, in the order of its circuit."""
+    """Checks that each put is logged once, with its author, in the order of its circuit."""
     total = sum(len(s.sent) for s in senders)
     until(lambda: len(log.of(ioc.prefix)) >= total, 20, lambda: f"{total} puts: {len(log.of(ioc.prefix))}")
     no_more_than(log, ioc.prefix, total)
@@ -104,8 +105,8 @@ def scene(new_ioc, new_monitor, tmp_path):
 @soak
 @pytest.mark.parametrize("opened", ["before", "meanwhile"])
 def test_monitor_stands_still(scene, opened):
-    """The ring of packets fills up while the monitor does not run: the last packets are lost. Then it is emptied, and
-    the next packets begin in the middle of a stream."""
+    """The ring of packets fills up while the monitor is stopped, so the last packets are lost. Then the monitor empties
+    the ring, and the next packets begin in the middle of a stream."""
     ioc, monitor, log = scene(64)
     rng = random.Random(opened)
     senders = [Sender(ioc, n, rng) for n in range(CLIENTS)]
@@ -132,7 +133,7 @@ def test_monitor_stands_still(scene, opened):
 
 @pytest.mark.parametrize("notify", [False, True])
 def test_ioc_stands_still(scene, notify):
-    """The IOC is stopped for more than 5 s with puts in its queue, then goes on."""
+    """The IOC is stopped for more than 5 s with puts in its queue, then continues."""
     ioc, _, log = scene(8192)
     client = rawca.RawCa(ioc.port)
     for i in range(5):
@@ -154,7 +155,7 @@ def test_ioc_stands_still(scene, notify):
 
 @pytest.mark.parametrize("notify", [False, True])
 def test_ioc_stands_still_within_a_put(new_ioc, new_monitor, tmp_path, notify):
-    """The signal comes while the IOC is in dbPut. The put is logged when it is made, with its result."""
+    """The signal arrives while the IOC is in dbPut. The put is logged when it is done, with its result."""
     ioc = new_ioc(db.READY + db.record("fair", "FAIR"), kind="latencyIoc").start()
     log = PutLog(tmp_path / "puts.json")
     monitor = new_monitor(before=[log.command()]).start()
@@ -174,8 +175,8 @@ def test_ioc_stands_still_within_a_put(new_ioc, new_monitor, tmp_path, notify):
 
 
 def test_pva_puts_that_make_nothing(new_ioc, new_monitor, tmp_path):
-    """QSRV 1: a put that DISP refuses, and one that sets a display field only, are their own lines. They do not give
-    their names and hashes to later puts."""
+    """QSRV 1: a put that DISP refuses, and a put that sets only a display field, have their own lines. Their names and
+    hashes do not get into the lines of later puts."""
     from p4p.client.thread import Context, RemoteError
 
     ioc = new_ioc(db.READY + db.record("ao", "AO"), kind="softIocPVA").start()
@@ -205,5 +206,5 @@ def test_pva_puts_that_make_nothing(new_ioc, new_monitor, tmp_path):
     lines = mine()
     seen = sorted((str(o["value"]), o["result"]) for o in lines)
     assert seen == sorted(expected), "\n".join(map(str, lines))
-    hashes = [o["hash"] for o in lines if o["seen"] != "inside"]  # of others, on a busy host, the packet came later
+    hashes = [o["hash"] for o in lines if o["seen"] != "inside"]  # else the packet came too late
     assert hashes and len(set(hashes)) == len(hashes), "each put has the hash of its own packet"

@@ -9,7 +9,7 @@ from .test_tree import TREES, tree
 
 CHAINS = size(600, 2000)
 NUMBERS = range(TREES)
-GIVEN_UP_NS = 9.9e9  # trace/traces.c, BUSY_NS; the clocks differ a little
+GIVEN_UP_NS = 9.9e9  # BUSY_NS of trace/traces.c; less, because the clocks differ a little
 
 
 @pytest.fixture(scope="module")
@@ -21,8 +21,7 @@ def sink():
 
 @pytest.fixture(scope="module")
 def ioc(module_ioc):
-    """Trees of records (test_tree.py), which scan. Asynchronous records in them take longer than a tenth of a
-    second."""
+    """Scanned trees of records (test_tree.py). Their asynchronous records take longer than a tenth of a second."""
     made = module_ioc("")
     text = db.READY
     for number in NUMBERS:
@@ -43,7 +42,8 @@ def monitor(module_monitor, ioc, sink):
 
 
 def structure(spans, prefix):
-    """For one trace: record → (record that made it process, link). A record that completes is its own parent."""
+    """For one trace: record → (record that made it process, link). The parent of a record that completes is this
+    record."""
     by_id = {s["id"]: s for s in spans}
     found = {}
     for s in spans:
@@ -72,8 +72,8 @@ def test_traces_have_the_structure_of_the_database(ioc, monitor, sink):
         chains = sorted((s for s in spans if "epics.chain.cause" in s["attributes"]), key=lambda s: s["start"])
         chain, *later = chains
         root = chain["name"].removeprefix(ioc.prefix)
-        # The monitor waited for them for 10 s, then exported the trace without them, as incomplete. Another root is in the
-        # middle of what began before level trace.
+        # The monitor waited 10 s for the later chains, then exported the trace without them, as incomplete. If the root
+        # is not an expected one, the chain began before level trace.
         if later and root in expected:
             assert chain["attributes"]["epics.chain.incomplete"] is True, chains
             assert chain["arrival"] - chain["end"] > GIVEN_UP_NS, chains

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Many IOCs end, start and change their level at once: to let go of what was is not waited for."""
+"""Many IOCs end, start and change their level at the same time. The monitor does not wait until old probes and tables
+are released."""
 import signal
 import time
 
@@ -41,7 +42,7 @@ def test_many_end_and_start(new_ioc, new_monitor):
         i.process.signal(signal.SIGKILL)
     assert timed(f"{MANY} that ended leave the list", lambda: not pids & set(monitor.iocs()), 10) < 4
     for i in first:
-        i.discard()  # its port is the next one's
+        i.discard()  # a later IOC may use this port
     second = start(new_ioc, MANY)
     assert timed(f"{MANY} that restarted are watched", lambda: level_of(monitor, second) == {"chains"}, 10) < 6
     began = time.monotonic()

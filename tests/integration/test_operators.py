@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Who may write to the monitor's own PVs: real users of this host, whatever they claim, and hosts on a list. Each put of a
-client is logged, refused or not."""
+"""Operators may write to the monitor's own PVs: users of this host by their real uid, whatever name they claim, and
+hosts on a list. Each put of a client is logged, also if it is refused."""
 import os
 import pwd
 import subprocess
@@ -16,7 +16,7 @@ NOBODY = pwd.getpwnam("nobody").pw_uid
 OPERATOR = 4711  # a uid without a name
 PUTFAIL = 160    # ECA_PUTFAIL
 
-VALUES = iter([f"{n / 8}" for n in range(8, 1000)])  # each test writes another one
+VALUES = iter([f"{n / 8}" for n in range(8, 1000)])  # each test writes another value
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def put(monitor, kind, uid, claim, name, value, wrap=None, address="127.0.0.1"):
 
 
 class Logged:
-    """The lines of one PV in the log, from now on."""
+    """The lines of one PV in the log, from this moment on."""
 
     def __init__(self, monitor, log, name):
         self.log, self.pv = log, monitor.prefix + name
@@ -74,7 +74,7 @@ def check_allowed(monitor, log, *how, value=None, **more):
 
 
 def check_refused(monitor, log, *how, name="FILTER_BUDGET", value=None, said="refused", **more):
-    """The put has no effect, not even that the record processes, and the log says who tried."""
+    """The put has no effect: the record does not even process. The log tells who tried."""
     value = value or next(VALUES)
     before = monitor.get(name), monitor.time_stamp(name)
     logged = Logged(monitor, log, name)
@@ -124,9 +124,9 @@ def test_patterns(monitor, log):
 
 
 def test_alarms_are_not_acknowledged(monitor, log):
-    """By a CA type of its own, which dbPut treats before all else."""
+    """Alarms are acknowledged by their own CA type (DBR_PUT_ACKS), which dbPut handles first."""
     name = monitor.prefix + "FILTER"
-    monitor.put("FILTER_SAMPLE", -1)  # not valid: FILTER becomes MAJOR
+    monitor.put("FILTER_SAMPLE", -1)  # an invalid value: FILTER gets alarm MAJOR
     until(lambda: ca.get(name + ".SEVR") == 2 and ca.get(name + ".ACKS") == 2, 5, "FILTER in alarm")
     logged = Logged(monitor, log, "FILTER")
     put(monitor, "ack", NOBODY, "root", "FILTER", 2)
@@ -137,7 +137,7 @@ def test_alarms_are_not_acknowledged(monitor, log):
 
 
 def test_put_callbacks_that_wait_for_each_other(monitor, log):
-    """A put-callback that finds the record busy with another is made later, by a thread that serves no client."""
+    """If a record is busy with a put-callback, a second one is made later, by a thread that serves no client."""
     program = """if True:
         import os, sys
         from tests.harness import rawca
@@ -165,7 +165,8 @@ def test_put_callbacks_that_wait_for_each_other(monitor, log):
 
 
 def test_client_that_leaves(monitor, log):
-    """Its socket has no owner any more when the server looks; the kernel calls such a socket root's."""
+    """The client has closed its socket before the server looks for the owner. The kernel says uid 0 for such a
+    socket."""
     for _ in range(5):
         put(monitor, "leave", NOBODY, "root", "FILTER_BUDGET", "99.5")
     left = until(lambda: len(got) == 5 and got if (got := [l for l in log.all() if l["value"] == "99.5"]) else None, 10,
@@ -175,7 +176,7 @@ def test_client_that_leaves(monitor, log):
 
 
 def test_many_unowned_connections(monitor):
-    """All is sent at once, so that the client is gone before the server makes its channel."""
+    """The client sends all messages at once, so it has ended before the server makes its channel."""
     name = monitor.prefix + "FILTER_BUDGET"
     program = """if True:
         import os, socket
@@ -199,14 +200,14 @@ def test_reading_after_a_refused_put(monitor):
 
 
 def test_from_inside(monitor, log):
-    """What is written at the shell is not judged."""
+    """Puts by dbpf at the shell are always allowed."""
     value = next(VALUES)
     monitor.command(f'dbpf "{monitor.prefix}FILTER_BUDGET" "{value}"')
     assert monitor.get("FILTER_BUDGET") == float(value)
 
 
 def test_only_values(monitor):
-    """Not even an operator may change the configuration, or process a record."""
+    """Even an operator may not change the configuration of a record, or process it."""
     client = rawca.RawCa(monitor.port, user="root")
     for field in ("DESC", "FLNK", "PROC", "ASG", "DISP"):
         assert client.put(monitor.prefix + "FILTER_BUDGET." + field, rawca.STRING, ["1"], notify=True) != 1, field
@@ -270,7 +271,8 @@ def test_a_file_without_the_groups(new_monitor, tmp_path):
 
 
 def test_a_file_cannot_open_the_first_fence(new_monitor, tmp_path):
-    """WRITE for everybody, without TRAPWRITE, for all fields; also when it is read again."""
+    """The access security file gives WRITE for everybody, without TRAPWRITE, for all fields. Operators are still
+    judged, also after the file is read again."""
     path = tmp_path / "open.acf"
     path.write_text("ASG(DEFAULT) { RULE(1, WRITE) } ASG(EBPFMON_RO) { RULE(1, READ) }\n"
                     "ASG(EBPFMON) { RULE(1, READ) RULE(1, WRITE, NOTRAPWRITE) }\n")
@@ -298,8 +300,8 @@ FAR, NEAR = "192.0.2.1", "192.0.2.2"  # RFC 5737: no real host has them
 
 @pytest.fixture(scope="module")
 def far():
-    """A network namespace that is another host for this one, with a cable in between. Yields what is put in front of a
-    command there."""
+    """A network namespace that is another host, connected by a virtual cable. Yields the words to put in front of a
+    command that runs there."""
     name = f"{badlink.PREFIX}-{os.getpid()}-far"
     badlink.ip("netns", "add", name)
     try:
@@ -316,7 +318,7 @@ def far():
 
 @pytest.fixture(scope="module", params=["", FAR, NEAR], ids=["nobody", "listed", "ourselves"])
 def open_monitor(request, module_monitor, log, far):
-    """It serves other hosts, too. With its list of hosts."""
+    """A monitor that serves other hosts, too, and has a list of operator hosts."""
     hosts = [f'ebpfMonOperatorHosts "{request.param}"'] if request.param else []
     m = module_monitor(before=[log.command(), *hosts],
                        environ={"EPICS_CAS_INTF_ADDR_LIST": f"127.0.0.1 {NEAR}",
@@ -337,7 +339,7 @@ def test_another_host(open_monitor, log, far, kind):
 
 
 def test_an_address_of_our_own(open_monitor, log):
-    """The user counts, even if somebody has listed our own address."""
+    """The user decides, even if an address of this host is in the list of hosts."""
     monitor, _ = open_monitor
     line = check_refused(monitor, log, "ca", NOBODY, "root", address=NEAR)
     assert line["real_user"] == "nobody", line

@@ -98,7 +98,7 @@ def test_metrics(ioc, monitor, rotel):
 
 
 def test_metrics_of_a_query(ioc, monitor, rotel):
-    """Of two rows the first: what the PVs have, in seconds."""
+    """The metrics of the first of two rows: the values of the PVs, in seconds."""
     until(lambda: "looks at 1 IOC" in monitor.text("PUT_TIME_MSG"), 20, lambda: monitor.text("PUT_TIME_MSG"))
     for value in range(5):
         ioc.put("TARGET", value)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Too much for the budget, and too much for the event ring: what the monitor gives up, reports, and does again
-later."""
+"""Overload of the budget and of the event ring: what the monitor stops, what it reports, and that it resumes later."""
 import signal
 
 from tests.harness import ca, db, rawca
@@ -11,7 +10,7 @@ ROOTS, LENGTH = 240, 10
 
 
 def test_budget(new_ioc, new_monitor):
-    """2,400 chains a second take four times the budget: the monitor chooses a lower level and still sees puts.
+    """2,400 chains per second need four times the budget: the monitor chooses a lower level and still sees puts.
     Without a budget the level comes back."""
     text = db.READY + db.record("ao", "AO")
     for i in range(ROOTS):
@@ -37,15 +36,15 @@ def test_budget(new_ioc, new_monitor):
     puts = monitor.get("PUT_CNT")
     ioc.put("AO", 6)
     monitor.wait("PUT_CNT", lambda n: n == puts + 1)
-    # 2,400 chains a second, and levels that changed: the sums of the cross-checks follow each other
+    # with 2,400 chains per second and changes of the level, the two sums of the cross-check need time to agree
     before = monitor.get("PROC_CNT")
     monitor.wait("PROC_CNT", lambda n: n > before + 10 * 10 * ROOTS * LENGTH, 20)
     assert monitor.get("AUDIT_CNT") == 0, monitor.text("AUDIT")
 
 
 def test_full_ring(new_ioc, new_monitor):
-    """A monitor with a small event ring gets no CPU time: events are lost and counted as lost. No count of
-    processings is lost."""
+    """A monitor with a small event ring gets no CPU time. Events are lost and counted as lost. No count of processings
+    is lost."""
     ioc = new_ioc(db.READY + db.chain("C", 20) + db.record("ao", "AO")).start()
     monitor = new_monitor(before=["ebpfMonConfigure 0 0 64"]).start()
     monitor.wait_ioc(ioc)
@@ -86,8 +85,8 @@ def test_full_ring(new_ioc, new_monitor):
 
 
 def test_one_ioc_does_not_hide_another(new_ioc, new_monitor, tmp_path):
-    """Puts to one IOC come by the thousand while a monitor with a small event ring gets no CPU time. They take their share
-    of the ring, and no put to another IOC is lost."""
+    """Thousands of puts go to one IOC while a monitor with a small event ring gets no CPU time. They fill only the
+    share of this IOC in the ring, so no put to another IOC is lost."""
     flooded, quiet = (new_ioc(db.READY + db.record("longout", "V")).start() for _ in range(2))
     log, rounds = PutLog(tmp_path / "puts.json"), 20
     monitor = new_monitor(before=["ebpfMonConfigure 0 0 1024", log.command()]).start()

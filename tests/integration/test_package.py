@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The Debian package, installed, upgraded, removed and purged by apt in a machine with systemd (tests/programs/machine.sh).
-"make deb" builds the package before; without one, or with an old one, this is left out."""
+"""The Debian package, installed, upgraded, removed and purged by apt in a machine with systemd
+(tests/programs/machine.sh). "make deb" must have built the package. These tests are skipped if the package is missing
+or old."""
 import os
 import re
 import subprocess
@@ -68,7 +69,7 @@ say end
 
 
 def make_upgrade(old, new, folder):
-    """The same package as a later version, whose site.cmd is another one."""
+    """Makes a later version of the same package, with another site.cmd."""
     subprocess.run(["dpkg-deb", "-R", old, folder], check=True)
     control = folder / "DEBIAN" / "control"
     control.write_text(re.sub(r"(?m)^Version: (\S+)", r"Version: \1+later", control.read_text()))
@@ -79,7 +80,7 @@ def make_upgrade(old, new, folder):
 
 @pytest.fixture(scope="module")
 def story(tmp_path_factory):
-    """What the script said, word → rest of the line."""
+    """The output of the script: first word → rest of the line."""
     if not DEB:
         pytest.skip("no package: make deb")
     if DEB[-1].stat().st_mtime < paths.MONITOR.stat().st_mtime:
@@ -114,7 +115,7 @@ def test_install(story):
 
 
 def test_sandbox(story):
-    """What the unit forbids takes nothing from the monitor that its capabilities give: ebpfMon --check as the unit runs."""
+    """The sandbox of the unit does not take away what the capabilities give: ebpfMon --check, run as the unit runs."""
     rows = dict(pair.split(":") for pair in story["check"].split())
     assert len(rows) == 12, rows
     absent = {subject for subject, verdict in rows.items() if verdict == "NO"}
@@ -133,13 +134,13 @@ def test_reload_and_restart(story):
 
 
 def test_upgrade(story):
-    """The new version runs, and the configuration is the site's."""
+    """After the upgrade the new version runs, and the site's configuration is unchanged."""
     version, state, last = story["upgraded"].split(" ", 2)
     assert version.endswith("+later") and state == "Running" and last == "# of this site"
 
 
 def test_remove_and_purge(story):
-    """Without the package nothing runs; configuration and logs stay until the purge, then nothing does."""
+    """After the removal nothing runs, and configuration and logs stay. After the purge they are removed, too."""
     assert story["removed"].split() == ["inactive", "5", "1"] or story["removed"].split()[0] == "inactive"
     assert story["purged"] == ""
     assert "end" in story

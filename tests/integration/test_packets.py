@@ -88,7 +88,7 @@ def check_seen(log, kind, o):
 
 
 def check(log, kind, ioc, o, record, notify, result=None):
-    """All but the value."""
+    """Checks all parts of a line, except the value."""
     assert o["pv"] == ioc.prefix + record and o["ioc"] == ioc.name, o
     check_seen(log, kind, o)
     assert o["result"] == (result or ("ok" if notify or seen_of(kind) == "both" else "sent")), o
@@ -267,7 +267,7 @@ def test_refused(servers, monitor, log, kind, record, base, value, result, messa
 
 @pytest.mark.parametrize("dtype, message", [(39, "type"), (60000, "type"), (37, "failed")])
 def test_type_that_ca_does_not_have(servers, monitor, log, dtype, message):
-    """The IOC refuses it before it calls dbPut, and closes the connection if there is no such type."""
+    """The IOC refuses such a put before it calls dbPut, and closes the connection if the type does not exist."""
     ioc = servers["softIocPVA"]
     mark = len(log.of(ioc.prefix))
     client = rawca.RawCa(ioc.port)
@@ -355,7 +355,7 @@ def test_stopped_ioc(servers, monitor, log):
 
 
 def test_restarted_server(module_ioc, monitor, log):
-    """The PVs of a server that is no IOC of Base begin anew when it does: what they had before is not known."""
+    """When a server restarts that is no IOC of Base, the values of its PVs are unknown again."""
     ioc = module_ioc(kind="pythonSoftIOC", files=[PROGRAM, "caproto"], prefix="AGAIN:").start()
     for first in (5, 7):
         client = rawca.RawCa(ioc.port)
@@ -364,7 +364,7 @@ def test_restarted_server(module_ioc, monitor, log):
         mark = 0 if first == 5 else 3
         lines = log.next(2, ioc.prefix, mark)
         assert [(o.get("old"), str(o["value"])) for o in lines] == [(None, str(first)), (str(first), str(first + 1))]
-        if first == 5:  # a client that leaves is no end of the server
+        if first == 5:  # when a client leaves, the server has not ended
             client.close()
             client = rawca.RawCa(ioc.port)
             client.put(ioc.prefix + "LONG", LONG, [9], True)
@@ -393,8 +393,8 @@ def test_an_ioc_killed_with_puts_in_its_queue(module_ioc, monitor, log):
 
 
 def test_no_other_puts(monitor, log):
-    """In all tests above no put was seen twice, and none that was not sent. Half of the puts go to IOCs; of these, few
-    are published before their packets come, also on a busy host."""
+    """In all tests above no put was seen twice, and no line shows a put that was not sent. Half of the puts go to IOCs.
+    Few of these are published before their packets come, even on a busy host."""
     lines = settled(log.all, 20, quiet=1.5)
     assert len(lines) == log.expected and log.inside <= log.expected / 8, log.inside
     lost = {name: monitor.get(name) for name in ("PACKET_LOST_CNT", "PACKET_GAP_CNT")}
@@ -410,7 +410,7 @@ def test_searches(servers, monitor):
     before = monitor.get("SEARCH_CNT")
     port = servers["softIocPVA"].port
     client = Process([paths.BASE_BIN / "caget", "-w", "5", name], loopback.client(port))
-    # the list begins with the name that is searched for most
+    # the list begins with the name that has the most searches
     until(lambda: not rawca.answers(port, name) and name in monitor.list("UNFOUND_NAMES"), 20,
           lambda: str(monitor.list("UNFOUND_NAMES")))
     client.wait()

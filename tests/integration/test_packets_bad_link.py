@@ -90,7 +90,7 @@ def test_over_a_bad_link(link, servers, monitor, log, kind):
 
 
 def record_session(port, pv, values):
-    """The TCP/IP packets of a CA session over lo."""
+    """Records the TCP/IP packets of a CA session over lo."""
     capture = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(0x0800))
     capture.setsockopt(socket.SOL_SOCKET, badlink.SO_RCVBUFFORCE, 8 << 20)  # other programs use lo, too
     capture.settimeout(5)
@@ -129,10 +129,11 @@ def checksum(data):
 
 
 def test_replayed_capture(link, new_ioc, new_monitor, servers, tmp_path):
-    """A session is replayed where no server is: the monitor publishes its puts, with the replies that are in it."""
+    """A session is replayed at a place without a server: the monitor publishes the puts of the session, with their
+    replies."""
     log = PutLog(tmp_path / "puts.json")
     monitor = new_monitor(before=[log.command()], iocs="198.51.100.8:*").start()
-    monitor.command(f'ebpfMonLevel "{servers["softIoc"].name}" puts')  # packets are read where an IOC is watched
+    monitor.command(f'ebpfMonLevel "{servers["softIoc"].name}" puts')  # so packets of its namespace are read
     wait_packets(monitor, link, servers)
     ioc = new_ioc(kind="pythonSoftIOC", files=[PROGRAM, "caproto"]).start()
     values = list(range(1000, 1020))
@@ -145,10 +146,10 @@ def test_replayed_capture(link, new_ioc, new_monitor, servers, tmp_path):
         head = packet[:10] + b"\0\0" + ends
         head = head[:10] + struct.pack(">H", checksum(head)) + head[12:]
         frames.append((b"\2\0\0\0\0\1" + b"\2\0\0\0\0\2" + b"\x08\0" + head + packet[20:]).hex())
-    # the packet of the last write is left out: that is a gap, and no put
+    # the packet of the last write is left out: this is a gap, and the put is not seen
     hole = next(f for f in frames if rawca.elements(rawca.LONG, values[-1:]).hex() in f)
     frames.remove(hole)
-    # directly into the end of the link, without its faults
+    # injected into the end of the link, so without the link's faults
     done = subprocess.run(badlink.in_namespace(link.middle, [sys.executable, "-c", INJECT, "linkB"]), text=True,
                           input=json.dumps(frames), check=False, capture_output=True, timeout=60)
     assert done.returncode == 0, done.stderr

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""At level counts a pass of a scan list takes one trap, and every count is exact all the same: while others process the
-same records, and while records go to other lists. The records count themselves."""
+"""At level counts each pass of a scan list costs one trap, and every count is still exact, also when other threads
+process the same records, and when records go to other lists. The records count themselves."""
 import random
 import time
 
@@ -15,7 +15,8 @@ SEED = 5
 
 
 def row(monitor, ioc):
-    """The IOC in the table of the command ebpfMonIocs: how its chains are seen, traps a second."""
+    """From the row of this IOC in the output of ebpfMonIocs: the way in which its chains are seen, and traps per
+    second."""
     for line in monitor.command("ebpfMonIocs"):
         words = line.split()
         if words and words[0] == ioc.name:
@@ -50,7 +51,7 @@ class Trial:
         return settled(self.truth, 60, quiet=1.0), settled(self.counts, 60, quiet=2.0)
 
     def compare(self, before, after, marks=()):
-        """A text for each count that is wrong, or is marked and not among "marks"."""
+        """One text for each count that is wrong, or that is marked but not in "marks"."""
         wrong = []
         for n in self.names:
             true, got = after[0][n] - before[0][n], after[1][n].count - before[1][n].count
@@ -61,7 +62,7 @@ class Trial:
 
 
 def test_one_trap_for_a_pass(new_ioc, new_monitor):
-    """100 chains of 3 records at 10 Hz make some 10 traps a second."""
+    """100 chains of 3 records at 10 Hz cost about 10 traps per second."""
     t = Trial(new_ioc, new_monitor, "".join(db.chain(f"C{i}_", 3, SCAN=".1 second") for i in range(100)))
     until(lambda: 5 <= row(t.monitor, t.ioc)[1] <= 25, 30, lambda: f"one trap for a pass: {row(t.monitor, t.ioc)}")
     roots = [f"C{i}_0" for i in range(100)]
@@ -76,7 +77,7 @@ def test_one_trap_for_a_pass(new_ioc, new_monitor):
 
 @pytest.fixture
 def fast(tmp_path):
-    """A softIoc that scans at up to 100 Hz, so that passes often meet others."""
+    """A softIoc that scans at up to 100 Hz, so passes often run at the same time as others."""
     dbd = (paths.BASE / "dbd" / "softIoc.dbd").read_text()
     first = '    choice(menuScan10_second, "10 second")\n'
     assert first in dbd
@@ -95,7 +96,7 @@ def busy_database():
         text += db.counter(f"D{i}", SCAN=FAST[1], FLNK=f"$(P)D{i}:OUT")
         text += db.out_counter(f"D{i}:OUT", ODLY="0.004", OUT=f"$(P)D{i}:TO.PROC PP", FLNK=f"$(P)D{i}:END")
         text += db.counter(f"D{i}:TO") + db.counter(f"D{i}:END")
-    for i in range(20):  # a CP link in the middle of a chain: the record processes by its chain, and for that of another list
+    for i in range(20):  # a CP link in a chain: this chain and one of another list process the record
         text += db.counter(f"P{i}", SCAN=FAST[i % 3], FLNK=f"$(P)P{i}:M")
         text += db.counter(f"P{i}:M", SDIS=f"$(P)C{i}_0.DISA CP", DISV="7", FLNK=f"$(P)P{i}:E") + db.counter(f"P{i}:E")
         text += db.counter(f"K{i}", INPB=f"$(P)C{3 + i}_0 CP", FLNK=f"$(P)K{i}:E") + db.counter(f"K{i}:E", FLNK=f"$(P)P{i}:M2" if i % 2 else "")
@@ -112,7 +113,7 @@ def roots_of(text):
 
 
 class Puts:
-    """Has records of all places processed, at random."""
+    """Processes records of all positions in chains, at random."""
 
     def __init__(self, ioc, names):
         self.choice = random.Random(SEED)
@@ -136,7 +137,7 @@ def begin_busy_trial(new_ioc, new_monitor, fast):
 
 
 def test_others_process_meanwhile(new_ioc, new_monitor, fast):
-    """Puts, CP links, events and delayed records process what passes process, too. Nothing is marked."""
+    """Puts, CP links, events and delayed records process the same records as passes. No count is marked."""
     t, roots, before, puts = begin_busy_trial(new_ioc, new_monitor, fast)
 
     def is_over():
@@ -150,7 +151,7 @@ def test_others_process_meanwhile(new_ioc, new_monitor, fast):
 
 
 def test_others_hold_the_lock_at_the_end_of_a_pass(new_ioc, new_monitor):
-    """Puts process slow records that passes have processed a moment ago, and are at it still when the pass ends."""
+    """Puts process slow records that a pass has just processed, and have not finished when the pass ends."""
     def slow(name, us, **fields):
         return db.record("aSub", name, SNAM="sleepFor", FTA="DOUBLE", INPA=us, FTVA="DOUBLE", **fields)
 
@@ -183,8 +184,8 @@ def test_others_hold_the_lock_at_the_end_of_a_pass(new_ioc, new_monitor):
 
 
 def test_stamped_and_still_at_it_at_the_end_of_a_pass(new_ioc, new_monitor):
-    """A put processes a record that has its time stamp long before it is asynchronous, and the pass ends in between: it counts
-    when it completes, and once."""
+    """A put processes a record that sets its time stamp long before it becomes asynchronous, and the pass ends between
+    these two times. The record is counted once, when it completes."""
     def routine(name, what, us, **fields):
         return db.record("aSub", name, SNAM=what, FTA="DOUBLE", INPA=us, FTVA="DOUBLE", **fields)
 
@@ -200,7 +201,7 @@ def test_stamped_and_still_at_it_at_the_end_of_a_pass(new_ioc, new_monitor):
     before, counted = t.stop(roots), settled(both, 60, quiet=2)
     for n, period in roots.items():
         t.ioc.put(f"{n}.SCAN", period)
-    for _ in range(size(20, 40)):  # one in three begins while W is under way, and is not done at the end of the pass
+    for _ in range(size(20, 40)):  # one put of three begins during W, and ends after the pass
         t.ioc.put("A.PROC", 1)
     after = t.stop(roots)
     assert not t.compare(before, after)
@@ -208,7 +209,8 @@ def test_stamped_and_still_at_it_at_the_end_of_a_pass(new_ioc, new_monitor):
 
 
 def test_back_to_chains_in_the_middle_of_a_pass(new_ioc, new_monitor):
-    """What a pass has processed before its chains were watched is counted at its end, however long that takes."""
+    """If a pass is running when its chains become watched, its processings until then are counted at its end, however
+    late this is."""
     text = "".join(db.counter(f"R{i}", SCAN="2 second") for i in range(20))
     text += db.record("aSub", "W", SNAM="sleepFor", FTA="DOUBLE", INPA=1000000, FTVA="DOUBLE", SCAN="2 second", PHAS=1)
     t = Trial(new_ioc, new_monitor, text, kind="latencyIoc")
@@ -228,8 +230,8 @@ def test_back_to_chains_in_the_middle_of_a_pass(new_ioc, new_monitor):
 
 
 def test_records_go_to_other_lists(new_ioc, new_monitor, fast):
-    """SCAN, PHAS, PRIO and EVNT change while the lists run, by puts from outside and by output links of records in the
-    lists. Nothing is marked."""
+    """SCAN, PHAS, PRIO and EVNT change while the lists run, by puts of clients and by output links of records in the
+    lists. No count is marked."""
     text = "".join(db.chain(f"C{i}_", 1 + i % 3, SCAN=FAST[i % 3]) for i in range(60))
     text += "".join(db.out_counter(f"O{i}", SCAN=FAST[i % 3], OUT=f"$(P)M{i}.PHAS", DOPT="Use OCAL", OCAL="VAL%3") + db.counter(f"M{i}", SCAN=FAST[i % 3]) for i in range(10))
     roots = roots_of(text)
@@ -255,8 +257,9 @@ def test_records_go_to_other_lists(new_ioc, new_monitor, fast):
 
 
 def test_links_change(new_ioc, new_monitor, fast):
-    """A forward link leads to records of another chain and back: then two chains process them, and chains are watched. Each
-    count is exact or marked, and those that no such link reaches are exact. Later passes are watched again."""
+    """A forward link is changed to records of another chain and back. While two chains process these records, chains
+    are watched instead of passes. Each count is exact or marked; counts of records that no such link reaches are exact.
+    Later passes are watched again."""
     text = "".join(db.chain(f"C{i}_", 1 + i % 3, SCAN=FAST[i % 3]) for i in range(60))
     text += db.counter("L", SCAN=FAST[0], FLNK="$(P)L1") + db.counter("L1") + db.chain("X", 4, SCAN=FAST[1])
     roots = roots_of(text)
@@ -277,7 +280,7 @@ def test_links_change(new_ioc, new_monitor, fast):
 
 
 def test_two_lists_share_a_chain(new_ioc, new_monitor, fast):
-    """What two roots process one look cannot count: so chains are watched."""
+    """One look at the end of a pass cannot count a record that two roots process. So chains are watched."""
     text = "".join(db.counter(f"C{i}", SCAN=FAST[i % 2], FLNK="$(P)BOTH" if i < 2 else "") for i in range(40)) + db.chain("BOTH", 1).replace("BOTH0", "BOTH")
     roots = roots_of(text)
     t = Trial(new_ioc, new_monitor, text, program=fast, way="lists")
@@ -290,8 +293,8 @@ def test_two_lists_share_a_chain(new_ioc, new_monitor, fast):
 
 
 def test_passes_at_once(new_ioc, new_monitor):
-    """The level goes and comes back: passes are watched again at once. They were ten seconds after the last time that this
-    began, and meanwhile each chain was trapped."""
+    """The level is lowered and comes back: passes are watched again at once. Formerly the monitor waited up to ten
+    seconds, and meanwhile each chain cost a trap."""
     t = Trial(new_ioc, new_monitor, "".join(db.counter(f"R{i}", SCAN=".1 second") for i in range(20)))
     began = [time.monotonic()]
     for level, way in (("counts", "passes"), ("chains", "turns")) * 2:
@@ -303,7 +306,7 @@ def test_passes_at_once(new_ioc, new_monitor):
 
 
 def test_levels_change(new_ioc, new_monitor, fast):
-    """From passes to chains and back nothing is lost or counted twice."""
+    """When the monitor changes from passes to chains and back, no processing is lost or counted twice."""
     t, roots, before, puts = begin_busy_trial(new_ioc, new_monitor, fast)
     for level in ("chains", "counts", "trace", "counts", "chains", "counts"):
         puts.some()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where chains are trapped: at the calls of dbScanLock and dbScanUnlock, and once for each chain of a scan list."""
+"""The places of traps of chains: at the calls of dbScanLock and dbScanUnlock, and once for each chain of a scan
+list."""
 import random
 
 from tests.harness import ca, db
@@ -9,7 +10,8 @@ LISTS = [f"{s} second" for s in (".1", ".2", ".5")]
 
 
 def row(monitor, ioc):
-    """The IOC in the table of the command ebpfMonIocs: how its chains are seen, traps a second."""
+    """From the row of this IOC in the output of ebpfMonIocs: the way in which its chains are seen, and traps per
+    second."""
     for line in monitor.command("ebpfMonIocs"):
         words = line.split()
         if words and words[0] == ioc.name:
@@ -25,7 +27,7 @@ def time_all(monitor, ioc):
 
 
 def test_one_trap_for_a_chain_of_a_scan_list(new_ioc, new_monitor):
-    """100 chains of 3 records at 10 Hz make 1000 traps a second, one more for each pass, and hardly any others."""
+    """100 chains of 3 records at 10 Hz cost 1000 traps per second, one more for each pass, and hardly any others."""
     text = db.READY + "".join(db.chain(f"C{i}_", 3, SCAN=".1 second") for i in range(100))
     ioc = new_ioc(text).start()
     monitor = new_monitor(iocs=ioc.name).start()
@@ -50,8 +52,8 @@ def test_reads_make_no_trap(new_ioc, new_monitor):
 
 
 def test_scan_lists_that_change_while_they_run(new_ioc, new_monitor):
-    """Records go from one list to another while the lists run, so that an expected next record does not come. Each count is
-    exact, and no thread seems to hold a lock set for ever."""
+    """Records go from one list to another while the lists run, so the next record is not the expected one. Each count
+    is exact, and no thread seems to hold a lock set for ever."""
     names = [f"L{i}" for i in range(60)]
     ioc = new_ioc(db.READY + "".join(db.counter(n, SCAN=LISTS[i % 3]) for i, n in enumerate(names))).start()
     monitor = new_monitor(iocs=ioc.name, before=["var ebpfMonHangLimit 2"]).start()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Who made a put is what happened, also right after a link was changed. A link is known by the address that it writes through.
-A link that is taken away gives its address back, and the next channel of a client may get it; a link that is new has an
-address that nobody has read yet."""
+"""The writer of a put is right, also immediately after a link was changed. The monitor recognises a link by the address
+of its dbChannel. When a link is removed, its address is free, and the next channel of a client may get it. The monitor
+has not yet read the address of a new link."""
 import json
 
 import pytest
@@ -33,7 +33,7 @@ def put_text(client, pv, text):
 
 
 def test_channel_in_place_of_a_link(scene):
-    """A client takes links away, connects to other PVs and writes to them, all at once."""
+    """A client removes links, connects to other PVs and writes to them, without a pause."""
     ioc, monitor, client, rows = scene
     for i in range(PAIRS):
         client.sid(f"{ioc.prefix}OUT{i}.OUT")
@@ -49,7 +49,7 @@ def test_channel_in_place_of_a_link(scene):
 
 
 def test_link_that_is_new(scene):
-    """A client sets links anew and has them used at once."""
+    """A client changes links and makes the records use them at once."""
     ioc, monitor, client, rows = scene
     for i in range(PAIRS):
         client.sid(f"{ioc.prefix}OUT{i}.OUT")
@@ -66,7 +66,8 @@ def test_link_that_is_new(scene):
 
 
 def test_connecting_to_what_nobody_may_write(scene):
-    """A client that has written connects to fields that cannot be written. That is no put, and none is missing."""
+    """A client writes, then connects to fields that cannot be written. The connection is not taken for a put, and no
+    put is missing."""
     ioc, monitor, client, rows = scene
     for i in range(PAIRS):
         client.put(f"{ioc.prefix}OUT{i}", rawca.LONG, [i])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every kind of server × type × way of putting × accepted, refused, disabled, while everything is bad at once: each TCP
-segment has one byte, in both directions; frames are lost, doubled and overtake each other; servers stand still for more
-than 5 s with puts in their queues, and are killed and started again. The log has what was sent, each put once, in the order
-of its PV, with the result that the server told its client."""
+"""Puts to every kind of server, of every type, in every way, accepted, refused and disabled, while many faults happen
+at the same time: each TCP segment has one byte, in both directions; frames are lost, repeated and reordered; servers
+are stopped for more than 5 s with puts in their queues, and are killed and started again. The log has each put once,
+with the value that was sent, in the order of its PV, and with the result that the server told its client."""
 import os
 
 import pytest
@@ -12,7 +12,7 @@ from tests.harness.putlog import PutLog
 from tests.harness.soak import size, soak
 from tests.harness.wait import settled, stays_false, until
 
-STILL = 6   # s; the issue's 5 s, and more than any patience of the monitor but for ends of connections
+STILL = 6   # s; longer than all waits of the monitor, except the wait after the end of a connection
 ROUNDS = size(1, 4)
 pytestmark = soak
 
@@ -39,7 +39,7 @@ def log(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def done(module_monitor, peers, log):
-    """Runs it all. All servers stand still, and start again, at the same time."""
+    """Runs all puts. All servers are stopped, and restarted, at the same time."""
     monitor = module_monitor(before=[log.command()]).start()
     wait_watched(monitor, peers)
     for peer in peers:
@@ -59,7 +59,7 @@ def done(module_monitor, peers, log):
         restart(peers)
         wait_watched(monitor, peers)
         put_in_turn(peers, n + 3)
-    settled(lambda: len(log.all()), 20, quiet=4)  # what nobody sent would come after 2.5 s
+    settled(lambda: len(log.all()), 20, quiet=4)  # a line of a put that nobody sent would come after 2.5 s
     return monitor
 
 
@@ -71,7 +71,7 @@ def test_log_equals_truth(done, peers, log, kind):
 
 
 def test_nothing_lost(done, peers):
-    """The link did its worst, and no packet is missing."""
+    """The link lost, repeated and reordered many frames, and the monitor missed no packet."""
     counts = peers[0].link.counts()
     assert counts["dropped"] > 50 and counts["reordered"] > 200 and counts["duplicated"] > 50, counts
     bytes_sent = sum(len(p.truth) for p in peers) * 16

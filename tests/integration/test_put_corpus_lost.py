@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The corpus of puts with rings that are too small: events of IOCs and packets are lost while the monitor stands still, while
-servers do, and before they are killed. Each line of the log is one of the puts, with its value and a result that is true or
-not known; what is missing was counted as lost."""
+"""The corpus of puts with rings that are too small: events of IOCs and packets are lost while the monitor is stopped,
+while servers are stopped, and before servers are killed. Each line of the log belongs to one put, with its value, and
+with a result that is right or unknown. Missing puts are counted as lost."""
 import os
 
 import pytest
@@ -12,7 +12,7 @@ from tests.harness.soak import size, soak
 from tests.harness.wait import settled, stays_false
 
 SERVERS = size(["softIocPVA", "caproto"], list(KINDS))
-EVENTS, PACKETS = 64, 256  # KiB; the least
+EVENTS, PACKETS = 64, 256  # KiB; the smallest size
 ROUNDS, STILL = size(1, 3), size(1, 6)
 LAST = 14  # s; a put that only packets show is published 10 s after its circuit was closed
 pytestmark = soak
@@ -29,7 +29,7 @@ def peers(tmp_path, repeater):
     with badlink.BadLink(**size({}, {"loss": 0.01, "reorder": 0.05, "dup": 0.01}), seed=size(1, os.getpid())) as link:
         bytewise = send_bytewise(tmp_path)
         try:
-            # without an IOC that stays, packets of this namespace would not be read while its IOCs are restarted
+            # one IOC stays: else packets of this namespace would not be read while its IOCs are restarted
             made.append(Peer(tmp_path, link, "softIoc", {}))
             made += [Peer(tmp_path, link, kind, bytewise) for kind in SERVERS]
             for peer in made:

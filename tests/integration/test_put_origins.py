@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Each way by which a put can come: the monitor finds its writer, origin, cause, value and result. No origin is
-"unknown".
-
-The tests read the JSON log. In it, and in the expected puts, a: and b: are the prefixes of two roadsIoc (b has a CA
-link to a), q: of a softIocPVA, x: of an IOC with pvxs.
-"""
+"""For each way of a put, the monitor finds its writer, origin, cause, value and result. No origin is "unknown". The
+tests read the JSON log. In the log and in the expected puts, a: and b: are the prefixes of two roadsIoc (b has a CA
+link to a), q: is the prefix of a softIocPVA, x: of an IOC with pvxs."""
 import getpass
 import json
 import os
@@ -59,7 +56,7 @@ class World:
         return [json.loads(line) for line in text.splitlines()]
 
     def mark(self):
-        """Forgets what is in the log until now."""
+        """Ignores all lines of the log until now."""
         self.at = self.path.stat().st_size if self.path.exists() else 0
 
     def expect(self, *rows, seconds=8):
@@ -185,7 +182,7 @@ def test_client(world, program, name, through, thread):
     ("x:WF.VAL[1:2]", ["[4,5]"], "x:WF", "[2] 4 5", "[0]"),
 ])
 def test_channel_names(world, name, args, pv, value, old):
-    """The name that the client used, beside the field that it leads to."""
+    """The log has the name that the client used, and the field of the record."""
     pid = world.run("pvput" if name[0] in "qx" else "caput", name, *args)
     channel = name.split()[-1]
     world.expect({"pv": pv, "channel": channel if channel != pv else None, "value": value, "old": old, "result": "ok",
@@ -301,7 +298,7 @@ def test_denied_to_a_client_that_ignores_rights(world, name, payload, dtype, res
                            {"pv": "a:TICK:DST", **link("a:TICK:MID.OUT", "a:TICK:IN")}]),
 ])
 def test_links_for_a_client(world, name, sent, rows):
-    """The client's put is the cause of all puts by links, also of late ones in other threads."""
+    """The client's put is the cause of all puts by links, also of later ones in other threads."""
     pid = world.caput(name, *(sent if isinstance(sent, list) else [sent]))
     world.expect(*({**client(pid), **row} for row in rows), {"pv": name.split()[-1], "through": "CA", **client(pid)})
 
@@ -310,7 +307,7 @@ def test_links_for_a_client(world, name, sent, rows):
 def test_links_for_a_pva_client(world, ioc, thread):
     pid = world.run("pvput", f"{ioc}:AO", 7)
     world.expect({"pv": f"{ioc}:DST", "value": 7, "thread": thread, "pid": pid, "peer": PEER,
-                  # what a PVA client says of itself is seen in packets only
+                  # the names that a PVA client sends are seen in packets only
                   **link(f"{ioc}:CO.OUT", f"{ioc}:AO", f"put by {USER}@127.0.0.1")})
 
 
@@ -336,8 +333,8 @@ def test_ca_links(world):
 
 
 def test_two_ca_links_to_one_pv(world):
-    """When both links wrote within a second, the monitor cannot know which one made a put. It names
-    one link and says so."""
+    """If both links wrote within one second, the monitor cannot know which link made a put. It names one link and says
+    that this is not certain."""
     world.pv("a:CA:SRC").put(7, wait=True)
     world.pv("a:CA:SRC2").put(8, wait=True)
     world.expect(*[{"pv": "a:CA:DST", "through": "CA link", "link": re.compile(r"a:CA:SRC2?\.OUT")}] * 2)
@@ -386,13 +383,13 @@ def test_within_the_ioc(world):
         a.command(world.full(command))
         world.expect(*rows)
     world.mark()
-    a.command(world.full("roadsSeq b:AO 8.5"))  # for the other IOC it is a client; the thread is not known there
+    a.command(world.full("roadsSeq b:AO 8.5"))  # the other IOC sees a client; the thread is not known there
     world.expect({"pv": "b:AO", "value": 8.5, "through": "CA", "result": "ok", **client(a.pid, "roadsIoc")})
 
 
 def test_put_callback_to_a_busy_record(world):
-    """A callback thread makes the put later. Its writer is the client, also for what the record then writes. It is
-    seen once."""
+    """A callback thread makes the put later. The writer is the client, also of puts that the record then makes by
+    links. The put is seen once."""
     world.caput("a:ASYN.A", 1500000)
     world.mark()
     pid = world.caput("a:ASYN.PROC", 1)
@@ -410,7 +407,7 @@ def test_put_callback_to_a_busy_record(world):
 
 
 def test_put_callback_waits_long_for_a_busy_record(world):
-    """The IOC does other requests of this client meanwhile: the put that waits is late, not lost."""
+    """Meanwhile the IOC serves other requests of this client: the waiting put is late, not lost."""
     world.caput("a:ASYN.A", 1800000)
     world.caput("a:ASYN.PROC", 1)
     world.pv("a:ASYN.B").put(6, use_complete=True)
@@ -438,8 +435,8 @@ def test_dbpf_to_a_record_that_is_busy_for_a_client(world):
 
 
 def test_no_origin_is_unknown_and_no_put_is_twice(started):
-    """All puts until now, and one of each kind. Waits longer than 2.5 s: puts that were seen in packets only are
-    published that late."""
+    """Checks all puts until now, and makes one more of each kind. Waits longer than 2.5 s, because puts that were seen
+    in packets only are published so late."""
     for name in ("a:PP:SRC.A", "a:CA:SRC", "q:AO", "x:AO", "q:DISABLED"):
         started.run("pvput" if name[0] in "qx" else "caput", name, 0.75)
     started.ioc("a").command(started.full("dbpf a:AO 0.25"))

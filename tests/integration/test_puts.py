@@ -74,7 +74,7 @@ def log(monitor):
 
 @soak
 def test_many_puts(ioc, monitor, clients):
-    """No put is missing, none is there twice. Each has its writer, old and new value."""
+    """No put is missing or published twice. Each has its writer, old and new value."""
     before = monitor.get("PUT_CNT")
     watched = monitor.get(f"{ioc.prefix}N0:PUT_CNT")
     writer = {ioc.prefix + c.record: c.names for c in clients}
@@ -94,7 +94,7 @@ def test_many_puts(ioc, monitor, clients):
 
         until(all_there, 10, lambda: f"batch {batch}: missing "
               f"{sorted(set(want) - {(pv, float(new)) for pv, new, _, _ in got})[:10]} in {got[:10]}")
-        assert len(got) == total  # with the line above: each put is there once
+        assert len(got) == total  # together with the line above: each put is published once
         for pv, new, old, who in got:
             assert float(old) == want[pv, float(new)], (pv, new, old)
             assert who.startswith(writer[pv]), (pv, who)
@@ -124,7 +124,7 @@ def test_all_puts_of_a_flood_are_counted(ioc, monitor, clients):
 
 
 def test_writer_of_a_local_client_is_verified(ioc, monitor, clients):
-    """The writer has what the client says of itself, and its real connection, process and user."""
+    """The writer has the names that the client sends, and its real connection, process and user."""
     for c in clients:
         c.begin(30001, 1)
         c.finish()
@@ -261,7 +261,7 @@ def test_denied_by_access_security(ioc, monitor, callback):
 
 
 def test_failed_by_a_bad_value(ioc, monitor):
-    """A text that is no number: the conversion refuses it."""
+    """The conversion refuses a text that is not a number."""
     pv = ioc.prefix + "AO"
     out = ioc.run("caput", "-c", "-s", pv, "no number")
     line = newest(monitor, pv, "no number")
@@ -298,7 +298,7 @@ def test_puts_of_links(new_ioc, monitor, ioc):
 
 
 def test_time_of_a_put(ioc, monitor):
-    """The time stamp is the time of the put, and the put is published at once."""
+    """The time stamp is the time of the put. The put is published at once."""
     before = time.time()
     ioc.put("AI", 99)
     after = time.time()

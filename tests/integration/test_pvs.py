@@ -64,8 +64,8 @@ def long_texts(monitor):
 
 
 def test_long_strings_by_pv_access(monitor):
-    """QSRV of Base serves them as arrays of characters, and says by display.form (the info tag Q:form) that they are text.
-    Without it clients show numbers."""
+    """QSRV of Base serves long strings as arrays of characters, and display.form (the info tag Q:form) says that they
+    are text. Without it clients show numbers."""
     names = long_texts(monitor)
     assert {f"{monitor.prefix}{n}" for n in ("STATE_MSG.VAL$", "FILTER_IOC.VAL$", "CHAIN_HIST_ROOT.VAL$",
                                              "FILTER_STATUS.VAL$", "PUT_LOG")} <= set(names)
@@ -73,11 +73,12 @@ def test_long_strings_by_pv_access(monitor):
         values = dict(zip(names, context.get(names, timeout=60)))
     assert not [n for n, v in values.items() if v.display.form.choices[v.display.form.index] != "String"]
     log = bytes(values[f"{monitor.prefix}FILTER_STATUS.VAL$"].value.astype("uint8")).rstrip(b"\0")
-    assert log.decode() == monitor.text("FILTER_STATUS") != ""  # others change STATE_MSG: they start IOCs
+    assert log.decode() == monitor.text("FILTER_STATUS") != ""  # other tests start IOCs, which changes STATE_MSG
 
 
 def test_our_own_words_are_ascii(monitor, ioc):
-    """Many clients show other characters as bytes or as other characters. All names and values here are ASCII."""
+    """The monitor's own texts are ASCII, because many clients show other characters wrongly. All names and values in
+    this test are ASCII, too."""
     ioc.put("AO", 4)
     monitor.wait_text("PUT_LAST", lambda t: " -> 4 by" in t)
     monitor.set_filter(SLOW=1)
@@ -162,7 +163,7 @@ def test_puts_table(monitor, ioc):
 
 
 def test_what_machines_write_hides_nothing_that_people_write(monitor, ioc):
-    """PUTS and PUT_LAST are about clients, AUTO_PUTS and AUTO_PUT_LAST about what IOCs write. PUT_LOG has both."""
+    """PUTS and PUT_LAST are about puts of clients, AUTO_PUTS and AUTO_PUT_LAST about puts of IOCs. PUT_LOG has both."""
     p = ioc.prefix
     before = monitor.get("PUT_CNT"), monitor.get("AUTO_PUT_CNT")
     ioc.put("AO", 1234)
@@ -187,10 +188,10 @@ def test_what_machines_write_hides_nothing_that_people_write(monitor, ioc):
 
 
 def test_a_client_that_is_an_ioc_is_a_machine(new_ioc, monitor, ioc):
-    """A sequence in an IOC writes as any client does, by Channel Access."""
+    """A sequencer program in an IOC writes as any client does, by Channel Access."""
     writer = new_ioc(db.READY + db.record("ao", "OUT", OUT=f"{ioc.prefix}BO CA", OMSL="supervisory")).start()
     monitor.wait_ioc(writer)
-    monitor.command(f'ebpfMonLevel "{writer.name}" off')  # its link is not known: only that the process is an IOC
+    monitor.command(f'ebpfMonLevel "{writer.name}" off')  # no link is known, only that the process is an IOC
     try:
         monitor.wait_ioc(writer, level="off")
         before = monitor.text("PUT_LAST")
@@ -233,7 +234,7 @@ def test_numbers_in_tables_are_rounded(monitor, ioc, name, digits):
 
 
 def test_tables_come_by_themselves_and_cannot_be_written(monitor, ioc):
-    """A subscriber gets a put as soon as the records have it. Nobody writes to a table."""
+    """A subscriber gets a put as soon as the records have it. Nobody can write to a table."""
     seen = []
     with Context("pva", conf=loopback.pva_conf(monitor.port), nt=False, useenv=False) as context:
         with context.monitor(monitor.prefix + "PUTS", lambda v: seen.append(v)):
@@ -246,7 +247,7 @@ def test_tables_come_by_themselves_and_cannot_be_written(monitor, ioc):
 
 
 def test_iocs_that_are_not_watched_stand_last(new_ioc, new_monitor):
-    """... and have no numbers that nobody measured."""
+    """IOCs that are not watched are last in the table. Numbers that nobody measured are NaN."""
     a, b = (new_ioc(db.READY).start() for _ in range(2))
     monitor = new_monitor(iocs=a.name).start()
     monitor.wait_ioc(a)
@@ -263,7 +264,8 @@ def test_iocs_that_are_not_watched_stand_last(new_ioc, new_monitor):
 
 
 def test_put_rate_falls_with_times_of_its_own(monitor, ioc):
-    """Archivers drop a value that has the time stamp of the one before."""
+    """Each value has a new time stamp, because archivers drop a value that has the same time stamp as the previous
+    one."""
     seen = []
     channel = ca.subscribed(monitor.prefix + "PUT_RATE")
     for i in range(5):
@@ -281,7 +283,7 @@ def test_put_rate_falls_with_times_of_its_own(monitor, ioc):
 
 
 def test_nothing_is_0_before_it_is_known(new_monitor, ioc):
-    """What an archiver gets from the first moment on: no 0 without an alarm, no stamp from before EPICS was."""
+    """The first values that an archiver gets: no 0 without an alarm, and no old time stamp."""
     seen = []
     began = time.time()
     monitor = new_monitor().launch()
@@ -372,7 +374,7 @@ def test_other_filters(monitor, ioc, name, other):
 
 @pytest.mark.parametrize("bad", ["[unclosed", "x" * 80])
 def test_bad_pattern_is_refused(monitor, ioc, bad):
-    """FILTER_STATUS says why, and the old filter stays in force."""
+    """FILTER_STATUS tells the reason, and the old filter stays in force."""
     generation = monitor.get("FILTER.VALC")
     good = monitor.text("FILTER_STATUS")
     ca.put(monitor.prefix + "FILTER_RECORD.VAL$", bad)
@@ -400,8 +402,8 @@ def test_costs(monitor):
 
 
 def test_tables_take_what_they_have(monitor):
-    """The kernel's tables by key take memory for what is in them, not for all that they may have: then threads alone took
-    38 MB. MEM counts what they take."""
+    """The kernel's hash tables take memory for the entries that they have, not for their maximum: else the table of
+    threads alone would take 38 MB. MEM counts the memory that they take."""
     if tuple(int(n) for n in platform.release().split(".")[:2]) < (6, 4):
         pytest.skip("before 6.4 the kernel does not say what such a table takes")
     pid, taken = monitor.process.pid, {}
@@ -412,9 +414,9 @@ def test_tables_take_what_they_have(monitor):
     by_key = sum(size for kind, size in taken.values() if kind == 1)  # BPF_MAP_TYPE_HASH
     assert 0 < by_key < 30, taken
     own = int(re.search(r"RssAnon:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())[1]) / 1e3
-    rings = sum(size for kind, size in taken.values() if kind == 27)  # those of packets are not in MEM
+    rings = sum(size for kind, size in taken.values() if kind == 27)  # the tables of packets are not in MEM
     tables = sum(size for _, size in taken.values()) - rings + 8
-    until(lambda: monitor.get("MEM") == pytest.approx(own + tables, rel=0.25), 15,  # 0 until it was looked at first
+    until(lambda: monitor.get("MEM") == pytest.approx(own + tables, rel=0.25), 15,  # 0 until the first measurement
           lambda: f"MEM {monitor.get('MEM')}, not {own + tables}: {own} and {taken}")
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Queries against what is known: a function of an IOC whose calls, arguments, results and durations are known, and system
-calls that are counted. The results are read by CA."""
+"""Queries with known results: a function of an IOC with known calls, arguments, results and durations, and counted
+system calls. The results are read by CA."""
 import json
 import re
 
@@ -10,7 +10,7 @@ from tests.harness.queries import latency_ioc, rows, start, stop, wait_state, wa
 from tests.harness.wait import until
 
 SHIPPED = paths.MONITOR_BOOT / "queries"
-CALLS = 1000  # of knownCall in each processing of KNOWN
+CALLS = 1000  # calls of knownCall in each processing of KNOWN
 
 BY_ARGS = {
     "name": "BY_ARGS", "source": {"function": "knownCall", "object": "latencyIoc"},
@@ -54,7 +54,8 @@ DOUBLES = {"name": "DOUBLES", "source": {"function": "knownCall", "object": "lat
 GLOB = {"name": "GLOB", "source": {"function": "dbPut*", "object": "*dbCore*"}, "keys": ["function", "thread"], "budget": 100}
 GLOB_TIME = {"name": "GLOB_TIME", "source": {"function": "*For", "object": "latencyIoc", "when": "duration"},
              "keys": ["function"], "budget": 100}
-# A number is no address of a text: the key of each call that is meant cannot be read.
+# These queries read a number as the address of a text. So the key of each call that fulfils the conditions cannot be
+# read.
 UNMEANT = {"name": "UNMEANT", "source": {"function": "knownCall", "object": "latencyIoc"}, "keys": [{"arg": 1, "as": "text"}],
            "where": [{"field": {"arg": 1, "as": "int32"}, "is": ">", "value": 7},
                      {"field": {"arg": 2, "as": "text"}, "is": "==", "value": "odd"}], "budget": 100}
@@ -97,7 +98,7 @@ def test_counts_by_arguments(ioc, monitor):
 def test_pointers_and_conditions(ioc, monitor):
     start(monitor, "BY_PLACE")
     ioc.put("KNOWN.PROC", 1)
-    monitor.wait("BY_PLACE_EVENT_CNT", lambda n: n >= 2 * CALLS / 10)  # 1 and 9 are odd and below 3, or 9
+    monitor.wait("BY_PLACE_EVENT_CNT", lambda n: n >= 2 * CALLS / 10)  # two of ten: 1 and 9 are odd, and below 3 or 9
     assert rows(monitor, "BY_PLACE", "KEY1S", "KEY2S", "KEY3S", "KEY4S", "CNTS") == \
         [(f"{ioc.prefix}KNOWN", "-7", str(1 << 40), "in place", 2 * CALLS / 10)]
     stop(monitor, "BY_PLACE")
@@ -114,7 +115,7 @@ def test_returned_values(ioc, monitor):
 
 
 def test_doubles(ioc, monitor):
-    """As keys, in conditions, and as values; of ten calls, the number goes from -1 on in steps of 0.25."""
+    """Doubles as keys, in conditions, and as values. In ten calls the number increases from -1 in steps of 0.25."""
     start(monitor, "DOUBLES")
     ioc.put("KNOWN.PROC", 1)
     monitor.wait("DOUBLES_EVENT_CNT", lambda n: n >= CALLS * 6 / 10)
@@ -127,7 +128,7 @@ def test_doubles(ioc, monitor):
 
 @pytest.mark.parametrize("name, meant", [("UNMEANT", CALLS / 10), ("UNMEANT_END", CALLS * 4 / 10)])
 def test_conditions_before_keys(ioc, monitor, name, meant):
-    """What cannot be read is counted of events that are meant, and of no other."""
+    """Events with unreadable keys are counted only if they fulfil the conditions."""
     start(monitor, name)
     ioc.put("KNOWN.PROC", 1)
     monitor.wait(f"{name}_DROPPED_CNT", lambda n: n >= meant)
@@ -136,7 +137,8 @@ def test_conditions_before_keys(ioc, monitor, name, meant):
 
 
 def test_argument_of_a_call_that_is_measured(ioc, monitor):
-    """Known at its begin, counted at its end; by a condition of which one half is known at each."""
+    """The argument is read at the begin of the call, and the call is counted at its end. One half of the condition is
+    known at the begin, the other at the end."""
     start(monitor, "ARG_OF_CALL")
     ioc.put("KNOWN.PROC", 1)
     each = CALLS / 10
@@ -147,7 +149,7 @@ def test_argument_of_a_call_that_is_measured(ioc, monitor):
 
 
 def test_functions_of_a_pattern(ioc, monitor):
-    """dbPut* of Base by name, and the two functions *For with their durations."""
+    """Counts the functions dbPut* of Base by name, and measures the two functions *For."""
     start(monitor, "GLOB")
     start(monitor, "GLOB_TIME")
     for _ in range(3):
@@ -177,10 +179,10 @@ def test_durations_against_own_clock(ioc, monitor):
     own = ioc.get("SPIN:SUM") - before
     row, = rows(monitor, "TOOK", "KEY1S", "KEY2S", "CNTS", "SUMS", "MINS", "P50S", "P99S", "MAXS")
     assert row[:3] == (f"{ioc.prefix}SPIN", f"{ioc.prefix}SPIN:BUSY", times)
-    assert own <= row[3] < own + times * 500  # us; the trap, and whoever has the CPU at the end
+    assert own <= row[3] < own + times * 500  # us; for the trap and for waits for a CPU
     assert 2000 <= row[4] <= row[5] <= row[6] <= row[7]
     assert sum(monitor.list("TOOK_HIST")) == times
-    # another record has no part in it: "of" wants *SPIN*
+    # other records are not counted, because "of" is *SPIN*
     stop(monitor, "TOOK")
 
 
@@ -200,7 +202,8 @@ def test_system_calls_by_root(ioc, monitor):
 
 
 def test_record_in_hand(ioc, monitor):
-    """The one record of a chain that sleeps, in the middle of it; not its root, and not those before and behind it."""
+    """The query names the record in the middle of a chain that sleeps, not the root, and not the records before and
+    after it."""
     start(monitor, "IN_HAND")
     for _ in range(5):
         ioc.put("SLEEP.PROC", 1)
@@ -230,7 +233,8 @@ def test_waits_for_a_cpu_and_switches(ioc, monitor):
 
 
 def test_tracepoint_with_few_arguments(monitor):
-    """sched_wakeup has one. A query that asks for none of a tracepoint's arguments can be had, and for one too many cannot."""
+    """sched_wakeup has one argument. A query that reads no arguments of a tracepoint works. A query that reads one too
+    many is refused."""
     monitor.put("WAKEUPS_RUN", 1)
     monitor.wait("WAKEUPS_EVENT_CNT", lambda n: n >= 1)
     stop(monitor, "WAKEUPS")
@@ -251,7 +255,7 @@ def wait_states(monitor, names, state):
 
 @pytest.mark.parametrize("file", sorted(p.name for p in SHIPPED.glob("*.json")))
 def test_shipped_queries_run(monitor, file):
-    """The kernel takes the programs of each query that comes with ebpfMon."""
+    """The kernel accepts the programs of each query that comes with ebpfMon."""
     names = re.findall(r'"name": "(\w+)"', (SHIPPED / file).read_text())
     monitor.command(f'ebpfMonQueryLoad "{SHIPPED / file}"')
     for name in names:
@@ -264,7 +268,7 @@ def test_shipped_queries_run(monitor, file):
 
 
 def test_file_is_loaded_whole_or_refused_whole(monitor, tmp_path):
-    """A mistake leaves what was loaded before; a file without a query takes that query away."""
+    """If the file has a mistake, the loaded queries stay. If a query is not in the new file, it is removed."""
     one, two = {"name": "ONE", "source": {"profile": 9}, "start": True}, {"name": "TWO", "source": {"profile": 9}}
     path = write(tmp_path, "some.json", [one, two])
     assert "2 queries of" in "\n".join(monitor.command(f'ebpfMonQueryLoad "{path}"'))
@@ -282,7 +286,7 @@ def test_file_is_loaded_whole_or_refused_whole(monitor, tmp_path):
 
 
 def test_what_does_not_fit_is_counted(ioc, monitor, tmp_path):
-    """Four keys have room, and ten come: the events of the others are counted as not counted."""
+    """There is room for four keys, and ten come. The events of the other six are counted as dropped."""
     monitor.command('ebpfMonQueryLoad "%s"' % write(tmp_path, "few.json", [BY_ARGS | {"name": "FEW", "maxKeys": 4}]))
     until(lambda: "looks at 1 IOC" in "\n".join(monitor.command("ebpfMonQueryPrint FEW")), 20, "FEW runs")
     ioc.put("KNOWN.PROC", 1)
@@ -298,10 +302,10 @@ def test_what_does_not_fit_is_counted(ioc, monitor, tmp_path):
 
 
 def test_dear_query_is_stopped(ioc, monitor, tmp_path):
-    """Above its budget three times, and only then."""
+    """The query is stopped when it was above its budget three times, not earlier."""
     monitor.command('ebpfMonQueryLoad "%s"' % write(tmp_path, "dear.json", [
         BY_ARGS | {"name": "DEAR", "budget": 0.01}, BY_ARGS | {"name": "CHEAP"}]))
-    ioc.put("KNOWN.SCAN", ".1 second")  # 10,000 calls a second
+    ioc.put("KNOWN.SCAN", ".1 second")  # 10,000 calls per second
     wait_states(monitor, ["DEAR"], "failed")
     assert "its \"budget\" is 0.01" in "\n".join(monitor.command("ebpfMonQueryPrint DEAR"))
     assert states(monitor)["CHEAP"] == "running"
@@ -310,7 +314,7 @@ def test_dear_query_is_stopped(ioc, monitor, tmp_path):
 
 
 def test_query_stops_by_itself(ioc, monitor, tmp_path):
-    """Its results stay."""
+    """The results of a query stay after it has stopped."""
     monitor.command('ebpfMonQueryLoad "%s"' % write(tmp_path, "ends.json", [
         BY_ARGS | {"name": "ENDS", "stopAfter": {"count": CALLS}}]))
     until(lambda: "looks at 1 IOC" in "\n".join(monitor.command("ebpfMonQueryPrint ENDS")), 20, "ENDS runs")
@@ -320,7 +324,7 @@ def test_query_stops_by_itself(ioc, monitor, tmp_path):
 
 
 def test_query_follows_iocs(ioc, monitor, new_ioc, tmp_path):
-    """An IOC that comes later has a row of its own, and the one that ended keeps its row."""
+    """An IOC that starts later gets a row of its own. The row of an IOC that ended stays."""
     monitor.command('ebpfMonQueryLoad "%s"' % write(tmp_path, "follows.json", [
         {"name": "FOLLOWS", "source": {"function": "knownCall", "object": "latencyIoc"}, "keys": ["ioc"], "budget": 100,
          "start": True}]))
@@ -352,7 +356,7 @@ def test_table_by_pva(monitor):
 
 
 def test_schema_has_all_keys():
-    """The JSON Schema and the parser know the same keys of a query."""
+    """The JSON Schema and the parser accept the same keys of a query."""
     schema = json.loads((paths.TOP / "documentation" / "queries.schema.json").read_text())
     source = (paths.TOP / "ebpfMonSup" / "query" / "queryParse.c").read_text()
     keys = "".join(re.findall(r'"([^"]*)"', re.search(r"#define QUERY_KEYS((?:.*\\\n)*.*)", source)[1])).split(", ")

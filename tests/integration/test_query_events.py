@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Queries whose events are shown one by one, and those that keep the stacks of their events."""
+"""Queries that show each event, and queries that keep the stacks of their events."""
 import re
 import time
 from datetime import datetime
@@ -42,7 +42,7 @@ def stacks(monitor, query):
 
 
 def in_order(line, *names):
-    """Whether these functions stand in the line, in this order."""
+    """True if these functions are in the line, in this order."""
     rest = iter(line)
     return all(name in rest for name in names)
 
@@ -59,7 +59,7 @@ def test_events_with_their_times(ioc, monitor):
     for (text, thread, us, put, root), end in zip(found, reversed(ends)):
         assert (thread, put, root) == ("CAS-client", f"{ioc.prefix}SPIN.PROC", f"{ioc.prefix}SPIN")
         assert US <= us < 100 * US
-        # the client hears of it behind its end, and soon
+        # the client gets the answer after the end of the call, and soon
         assert end - 5 < datetime.fromisoformat(text[:26]).timestamp() <= end, (text, end)
         assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{9}", text)
     said = "\n".join(monitor.command("ebpfMonQueryPrint SLOW"))
@@ -77,7 +77,7 @@ def test_waits_for_a_cpu_one_by_one(ioc, monitor):
 
 
 def test_stack_of_each_call(ioc, monitor):
-    """The functions that a call comes through are known, and every call is in a line."""
+    """Each line has the known callers of the function, and every call is counted in one line."""
     start(monitor, "CALL_STACKS")
     ioc.put("KNOWN.PROC", 1)
     found = until(lambda: (s := stacks(monitor, "CALL_STACKS")) and sum(s.values()) >= CALLS and s, 30,
@@ -90,11 +90,11 @@ def test_stack_of_each_call(ioc, monitor):
             assert line[-1] == "knownCall" and in_order(line, "camsgtask", "dbProcess", "callKnown", "knownCall"), line
     assert monitor.get("CALL_STACKS_DROPPED_CNT") == 0
     stop(monitor, "CALL_STACKS")
-    assert stacks(monitor, "CALL_STACKS") == found  # they stay
+    assert stacks(monitor, "CALL_STACKS") == found  # the stacks stay
 
 
 def test_cpu_by_record_as_stacks(ioc, monitor):
-    """A record that spins: its samples are in the function that does, below the thread's first function."""
+    """The samples of a record that uses the CPU are in its own function, below the first function of the thread."""
     start(monitor, "CPU_STACKS")
     ioc.put("SPIN.SCAN", ".1 second")
     front = (ioc.name, "scan-0.1", f"{ioc.prefix}SPIN:BUSY")
@@ -108,7 +108,7 @@ def test_cpu_by_record_as_stacks(ioc, monitor):
 
 
 def test_stack_of_a_system_call(ioc, monitor):
-    """Of the program, and of the kernel behind it; with its events."""
+    """The stack of the program and that of the kernel, and the events."""
     start(monitor, "SLEEP_STACKS")
     for _ in range(2):
         ioc.put("SLEEP.PROC", 1)

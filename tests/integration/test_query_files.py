@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Queries that come with ebpfMon, against what is known: routines that sleep and map memory; files and names that
-the shell of the IOC is asked for; clients of which the test has the sockets."""
+"""Queries that come with ebpfMon, with known results: routines that sleep and map memory; files and names that the
+shell of the IOC opens and looks up; clients with sockets of this test."""
 import ctypes
 import os
 import socket
@@ -48,7 +48,7 @@ class Running:
         self.monitor.put(f"{self.name}_RUN", 0)
 
     def row(self, keys, columns, count):
-        """The columns of the row with these first keys, once it has counted so many."""
+        """The columns of the row with these first keys, as soon as its count is large enough."""
         def read():
             names = [f"KEY{i + 1}S" for i in range(len(keys))]
             table = [self.monitor.list(f"{self.name}_{n}") for n in [*names, "CNTS", *columns]]
@@ -80,8 +80,8 @@ def test_memory(ioc, monitor):
 
 
 def test_page_faults(ioc, monitor):
-    """… and touches each of its 16 pages. A page of a library may be new, too."""
-    ioc.put("MAPS.PROC", 1)  # what else it needs it has now
+    """MAPS touches each of its 16 pages. A page of a library may be new, too."""
+    ioc.put("MAPS.PROC", 1)  # now all its other pages are in memory
     with Running(monitor, "PAGE_FAULTS") as query:
         for _ in range(ROUNDS):
             ioc.put("MAPS.PROC", 1)
@@ -101,7 +101,7 @@ def test_files(ioc, monitor):
 
 
 def test_names(ioc, monitor):
-    """The log client looks up its server's name."""
+    """The log client looks up the name of its server."""
     with Running(monitor, "NAME_LOOKUPS") as query:
         ioc.command("epicsEnvSet EPICS_IOC_LOG_INET localhost")
         ioc.command("iocLogInit")
@@ -111,7 +111,8 @@ def test_names(ioc, monitor):
 
 
 def test_calls_by_file_and_peer(ioc, monitor):
-    """A connection by its client's address; a file that is open by its whole path, one that is not by its name."""
+    """A connection is shown by the address of its client, an open file by its whole path, a file that is not open by
+    its name."""
     fifo, short = ioc.tmp / "stays.fifo", ioc.tmp / "short.cmd"
     os.mkfifo(fifo)
     short.write_text("# a line\n")
@@ -120,11 +121,11 @@ def test_calls_by_file_and_peer(ioc, monitor):
         for _ in range(ROUNDS):
             client.sendall(struct.pack(">HHHHII", 23, 0, 0, 0, 0, 0))  # CA_PROTO_ECHO
             assert len(client.recv(16, socket.MSG_WAITALL)) == 16
-        assert 1 <= query.row((ioc.name, "-", "sendto", peer), [], 1)[0] <= ROUNDS + 1  # it may answer several at once
+        assert 1 <= query.row((ioc.name, "-", "sendto", peer), [], 1)[0] <= ROUNDS + 1  # some answers go together
         ioc.command("< short.cmd")
         assert query.row((ioc.name, "-", "close", "short.cmd"), [], 1)[0] == 1
         ioc.process.send(f"< {fifo.name}")
-        with open(fifo, "w", encoding="ascii") as lines:  # it reads from it until we close
+        with open(fifo, "w", encoding="ascii") as lines:  # the IOC reads from the file until we close it
             lines.write("# a line\n")
             lines.flush()
             shown = str(fifo) if len(str(fifo)) <= 39 else "..." + str(fifo)[-36:]
@@ -132,7 +133,7 @@ def test_calls_by_file_and_peer(ioc, monitor):
 
 
 def test_retransmissions(monitor):
-    """A connection whose far end throws away what comes. The client's socket counts what it sent again."""
+    """The other end of the connection drops all data. The client's socket counts the retransmissions."""
     monitor.put("TCP_RETRANSMITS_RUN", 1)
     wait_state(monitor, "TCP_RETRANSMITS", "Running")
     with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as client:
@@ -148,7 +149,8 @@ def test_retransmissions(monitor):
 
         def agrees():
             before, found = truth(), dict(rows(monitor, "TCP_RETRANSMITS", "KEY1S", "CNTS"))
-            # The kernel leaves a tracepoint's program out while it interrupts another one on this CPU (trace_call_bpf).
+            # The kernel does not run the program of a tracepoint that interrupts another BPF program on this CPU
+            # (trace_call_bpf).
             return before == truth() and before >= 3 and before - 1 <= found.get(who, 0) <= before
 
         until(agrees, 15, lambda: f"{who}: {truth()} {rows(monitor, 'TCP_RETRANSMITS', 'KEY1S', 'CNTS')}")

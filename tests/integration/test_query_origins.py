@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Queries by what only ebpfMon knows: the put in whose course something happens, its author, the client that is served."""
+"""Queries with keys that only ebpfMon knows: the put during which something happens, its author, the client that is
+served."""
 import getpass
 import socket
 
@@ -38,7 +39,7 @@ def wait_rows(monitor, query, columns, wanted):
 
 
 def test_put_and_author_of_what_happens(ioc, monitor):
-    """The chain of a put sleeps in the client's thread; the same chain by its scan is nobody's."""
+    """The chain of a put sleeps in the client's thread. The same chain, when its scan starts it, has no author."""
     start(monitor, "SLEEPS")
     for _ in range(5):
         ioc.put("SLEEP.PROC", 1)
@@ -53,7 +54,7 @@ def test_put_and_author_of_what_happens(ioc, monitor):
 
 
 def test_completion_belongs_to_the_put_that_began_it(ioc, monitor):
-    """completeAfter is called twice for each put: by the client's thread, and by that of the callback."""
+    """completeAfter is called twice for each put: by the client's thread, and by the callback thread."""
     start(monitor, "COMPLETES")
     for n in range(3):
         done = ioc.get("ASYN:END")
@@ -65,7 +66,7 @@ def test_completion_belongs_to_the_put_that_began_it(ioc, monitor):
 
 
 def test_conditions_on_author_and_client(ioc, monitor):
-    """Of two clients that do the same, one is asked for."""
+    """Two clients do the same. The query selects one of them."""
     for query in "OF_TESTER", "OF_TEST":
         start(monitor, query)
     ioc.put("KNOWN.PROC", 1)

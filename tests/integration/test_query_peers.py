@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Examples of other tools, as documentation/queries.md has them as queries, against programs whose calls are known."""
+"""Examples of other tools that documentation/queries.md writes as queries, tried with programs that make known
+calls."""
 import json
 import platform
 import re
@@ -11,7 +12,7 @@ from tests.harness.process import Process
 from tests.harness.queries import load, rows, stop, wait_state
 from tests.harness.wait import until
 
-# Does so many of each call as it reads from its input, as a thread of this name.
+# Reads numbers from its input and makes each call so often, in a thread with the name ruby.
 CALLER = """
 import ctypes, os, sys
 ctypes.CDLL(None).prctl(15, b"ruby", 0, 0, 0)
@@ -54,7 +55,7 @@ def monitor(module_monitor, ioc, caller, tmp_path_factory):
     queries = documented()
     assert set(queries) == {"RANDOM", "CLONES", "SYNCS", "READS"}
     queries["RANDOM"]["where"][-1]["value"] = caller.pid
-    for name in "CLONES", "READS":  # of all processes of the host, only this one's are known
+    for name in "CLONES", "READS":  # of all processes of the host, the test knows this one
         queries[name]["where"].append({"field": "pid", "is": "==", "value": caller.pid})
     monitor = module_monitor(before=load(tmp_path_factory.mktemp("queries"), list(queries.values()))).start()
     monitor.wait_ioc(ioc)
@@ -66,7 +67,7 @@ def test_examples_of_bpfql_and_bcc(monitor, caller):
     for name in names:
         monitor.put(f"{name}_RUN", 1)
         wait_state(monitor, name, "Running")
-    for calls in 7, 0:  # the first line ends a read that began before the query
+    for calls in 7, 0:  # the first line ends a read that began before the query started
         caller.send(str(calls))
         caller.wait_line("done", 60)
     until(lambda: rows(monitor, "CLONES", "KEY1S", "CNTS") == [("ruby", 7)], 20, lambda: str(rows(monitor, "CLONES", "KEY1S", "CNTS")))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Events of the kernel as sources of queries, beside what the kernel itself has counted for the thread."""
+"""Events of the kernel as sources of queries, compared with the kernel's own counts for the thread."""
 import os
 
 import pytest
@@ -8,7 +8,7 @@ from tests.harness.queries import rows, start, stop, wait_state, watch
 from tests.harness.wait import until
 
 ROUNDS = 50
-FEW = 10  # pages of libraries and stacks that are new, too
+FEW = 10  # new pages of libraries and stacks
 
 
 def of_event(name, event, **more):
@@ -36,7 +36,7 @@ def monitor(module_monitor, ioc, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def locked(module_ioc, monitor):
-    """Base locks the memory of an IOC where it may."""
+    """An IOC with locked memory: Base locks it if the user may do so."""
     ioc = module_ioc(files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros="US=2000").start()
     monitor.wait_ioc(ioc)
     with open(f"/proc/{ioc.pid}/status") as status:
@@ -51,7 +51,7 @@ def threads(ioc, name):
 
 
 def counted(ioc, tid):
-    """Minor and major faults, and context switches of a thread, as the kernel has them."""
+    """The kernel's counts of minor and major faults and of context switches of a thread."""
     with open(f"/proc/{ioc.pid}/task/{tid}/stat") as stat, open(f"/proc/{ioc.pid}/task/{tid}/status") as status:
         fields = stat.read().rsplit(")", 1)[1].split()
         switches = sum(int(line.split()[1]) for line in status if "ctxt_switches" in line)
@@ -64,8 +64,8 @@ def of_thread(monitor, query, tid):
 
 @pytest.mark.parametrize("name, record", [("FAULTS", "MAPS"), ("MINOR", "MAPS"), ("SWITCHES", "SLEEP")])
 def test_each_one_is_counted(ioc, monitor, name, record):
-    """As many as the kernel has counted for the thread. It is asleep before and behind, and those around the start of the
-    query are its only other ones."""
+    """The query counts as many events as the kernel does for this thread. The thread sleeps before and after the puts,
+    so it makes no other events."""
     ioc.put(f"{record}.PROC", 1)
     tid, = threads(ioc, "CAS-client")
     before = counted(ioc, tid)[name]
@@ -93,7 +93,8 @@ def test_page_faults_of_a_record(ioc, monitor):
 
 
 def test_every_tenth(ioc, monitor):
-    """Not by chance, but of all processes on that CPU; so how many of them are this IOC's is an estimate."""
+    """Every tenth event of all processes on the CPU is seen, not a random one. So the number for this IOC is an
+    estimate."""
     ioc.put("MAPS.PROC", 1)
     start(monitor, "TENTH")
     for _ in range(2 * ROUNDS):
@@ -106,7 +107,7 @@ def test_every_tenth(ioc, monitor):
 
 
 def test_migrations(ioc, monitor):
-    """A sleeping thread that may run on another CPU only is woken there."""
+    """If a sleeping thread may only run on another CPU, it is woken there."""
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:
         pytest.skip("there is one CPU")
@@ -128,7 +129,7 @@ def test_rare_ones_can_be_had(monitor, name):
 
 @pytest.mark.parametrize("name", CPU)
 def test_events_of_the_cpu(monitor, name):
-    """Where the machine counts them, there are some; else the reason is said."""
+    """The query runs if the machine counts these events. Else its message tells the reason."""
     monitor.put(f"{name}_RUN", 1)
     until(lambda: monitor.get(f"{name}_STATE", as_string=True) in ("Running", "Failed"), 20, lambda: monitor.text(f"{name}_MSG"))
     if monitor.get(f"{name}_STATE", as_string=True) == "Failed":
@@ -139,7 +140,8 @@ def test_events_of_the_cpu(monitor, name):
 
 
 def test_locked_memory_has_no_page_faults(ioc, locked, monitor):
-    """The kernel gives it all pages as it maps memory, and counts that for the thread as if they were faults."""
+    """If memory is locked, the kernel provides all pages when the memory is mapped. It counts this for the thread as
+    faults, but no page fault happens."""
     for each in ioc, locked:
         each.put("MAPS.PROC", 1)
     tid, = threads(locked, "CAS-client")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""USDT probes of an IOC as sources of queries: their places, and arguments that are in registers, in memory, in variables and
-in tables, at each place somewhere else; all values are known."""
+"""USDT probes of an IOC as sources of queries: their places, and their arguments in registers, in memory, in variables
+and in tables, which differ from place to place. All values are known."""
 import os
 import platform
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 from tests.harness.queries import latency_ioc, rows, start, stop, watch
 from tests.harness.wait import until
 
-CALLS = 1000  # of passProbes in each processing of KNOWN
+CALLS = 1000  # calls of passProbes in each processing of KNOWN
 PROBE = {"usdt": "latency:known", "object": "latencyIoc"}
 
 VALUES = {"name": "VALUES", "source": PROBE, "budget": 100, "value": {"arg": 4, "as": "int16"},
@@ -47,8 +47,8 @@ def wait_rows(monitor, query, columns, wanted):
 
 
 def test_arguments_of_two_places(ioc, monitor):
-    """The odd ones are passed at one place, the even ones at another. Argument 4 is 5 less than argument 1; argument 6 is a
-    number out of a table, or a variable that never changes."""
+    """Odd numbers pass the probe at one place, even numbers at another. Argument 4 is argument 1 minus 5. Argument 6 is
+    a number out of a table, or a variable that never changes."""
     start(monitor, "VALUES")
     ioc.put("KNOWN.PROC", 1)
     each = CALLS / 10
@@ -60,7 +60,7 @@ def test_arguments_of_two_places(ioc, monitor):
 
 
 def test_constants_and_conditions(ioc, monitor):
-    """A constant of one byte, once with a sign and once without."""
+    """A constant of one byte: signed at one place, unsigned at another."""
     start(monitor, "CONSTANT")
     ioc.put("KNOWN.PROC", 1)
     wait_rows(monitor, "CONSTANT", ["KEY1S", "CNTS"], [("253", 4 * CALLS / 10), ("-3", 3 * CALLS / 10)])
@@ -68,7 +68,7 @@ def test_constants_and_conditions(ioc, monitor):
 
 
 def semaphore(ioc):
-    """How many look at the probe "watched", as its own semaphore says."""
+    """The semaphore of the probe "watched": how many tools use it."""
     program = os.path.realpath(f"/proc/{ioc.pid}/exe")
     vaddr = next(int(line.split()[0], 16) for line in subprocess.check_output(["nm", program], text=True).splitlines() if line.endswith(" watched"))
     with open(f"/proc/{ioc.pid}/maps") as maps:
@@ -79,7 +79,7 @@ def semaphore(ioc):
 
 
 def test_probe_that_is_passed_if_somebody_looks(ioc, monitor):
-    """Its semaphore is counted up while the query runs, and down again."""
+    """The semaphore of the probe is incremented while the query runs, and decremented afterwards."""
     assert semaphore(ioc) == 0
     start(monitor, "WATCHED")
     assert semaphore(ioc) == 1
@@ -100,7 +100,7 @@ def test_all_probes_of_a_provider(ioc, monitor):
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_be_had_is_said(monitor, name):
-    """Rather than a wrong value: nothing is looked at."""
+    """A query that would give a wrong value is refused with the reason. It counts no events."""
     monitor.put(f"{name}_RUN", 1)
     until(lambda: WHY[name] in monitor.text(f"{name}_MSG"), 60, lambda: monitor.text(f"{name}_MSG"))
     assert monitor.get(f"{name}_EVENT_CNT") == 0

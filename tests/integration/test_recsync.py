@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The inventory for Channel Finder: what a RecSync server gets of each watched IOC, and when. One that is ours checks every
-message; once it is RecSync's own."""
+"""The inventory for Channel Finder: the data of each watched IOC that a RecSync server gets, and when. Most tests use
+our own server, which checks every message. One test uses RecSync's server."""
 import os
 import re
 import shutil
@@ -55,7 +55,7 @@ def on(port, variables=""):
 
 @pytest.fixture
 def ioc(tmp_path, new_ioc):
-    """An IOC with an st.cmd, which sets variables as a site's does."""
+    """An IOC with an st.cmd that sets variables, as at a site."""
     made = new_ioc(DATABASE)
     script = tmp_path / f"{made.name}.cmd"
     script.write_text("\n".join([*LINES, f'dbLoadRecords "{made.files[0]}", "P={made.prefix}"', "iocInit", ""]))
@@ -129,7 +129,7 @@ def test_server_restarts(new_ioc, new_monitor, receiver, port):
 
 
 def test_silent_server_harms_nobody(new_ioc, new_monitor, receiver, port):
-    """A server that accepts and never greets: the monitor works on, and says what is wrong."""
+    """A server accepts the connection and never greets. The monitor continues to work, and says what is wrong."""
     ioc = new_ioc(DATABASE).start()
     server = receiver(isSilent=True)
     monitor = new_monitor(before=[on(port)]).start()
@@ -162,7 +162,7 @@ def test_refused(new_monitor, line, why):
 
 
 def recceiver():
-    """The folder of RecSync's server, and a Python with Twisted; None: not there."""
+    """The folder of RecSync's server, and a Python with Twisted. None if they are missing."""
     folder, python = os.environ.get("EBPFMON_RECCEIVER"), os.environ.get("EBPFMON_RECCEIVER_PYTHON", sys.executable)
     has = folder and subprocess.run([python, "-c", "import twisted, requests"], check=False, stderr=subprocess.DEVNULL)
     return (folder, python) if has and not has.returncode else None

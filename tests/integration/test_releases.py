@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""IOCs of other releases of EPICS Base, built with shared libraries, statically, and stripped (tests/harness/releases.py):
-counts, puts and chains are right. `make matrix` runs all that this machine has, and prints a table; other runs take our
-own Base."""
+"""IOCs of other releases of EPICS Base, built with shared libraries, statically, and stripped
+(tests/harness/releases.py): counts, puts and chains are right. `make matrix` tries all releases of this machine and
+prints a table. Other runs try only the Base of ebpfMon."""
 import getpass
 import os
 import struct
@@ -20,7 +20,7 @@ N = 20
 DATABASE = "".join([
     db.READY,
     db.chain("FLNK", 10, SCAN=".1 second"),
-    # each reads the next, which is processed by that
+    # each reads the next and thereby makes it process
     *(db.counter(f"PP{i}", INPB=f"$(P)PP{i + 1} PP NMS", **({"SCAN": ".2 second"} if i == 0 else {})) for i in range(5)),
     db.counter("PP5"),
     # output links: to PROC, to another field with PP, and to one without
@@ -81,18 +81,19 @@ def watched(monitor, ioc):
 
 
 def notes(monitor):
-    """What the monitor has to say of its IOCs."""
+    """The notes of the monitor about its IOCs."""
     return [n for n in monitor.list("IOC_NOTES") if n]
 
 
 def stand_still(ioc):
-    """Nothing scans any more."""
+    """Stops all scans."""
     for record in SCANNED:
         ioc.put(f"{record}.SCAN", "Passive")
 
 
 def counts(monitor, ioc):
-    """Of the monitor, and of the records that count themselves, once nothing changes."""
+    """The counts of the monitor, and those of the records that count themselves, as soon as they do not change any
+    more."""
     own = settled(lambda: {k: int(v) for k, v in ca.get_many([ioc.prefix + n for n in COUNTERS]).items()}, 30, quiet=1.0)
     return settled(lambda: monitor.records(ioc.name), 30, quiet=1.5), own
 
@@ -124,7 +125,7 @@ def process(ioc, record, number):
 
 
 def test_is_watched(build, watched, monitor, ioc):
-    """By its name and release, at the level that was asked, and without a word of trouble."""
+    """The IOC is listed with its name and release, at the requested level, and STATE is Running."""
     assert watched[0] == ioc.name
     assert watched[1] == build.release
     assert watched[3] == "chains"
@@ -132,7 +133,8 @@ def test_is_watched(build, watched, monitor, ioc):
 
 
 def test_counts(watched, monitor, ioc):
-    """Each record of scans, links and puts is counted exactly, but for one that no release lets count so."""
+    """Records that scans, links and puts process are counted exactly, except one record, which cannot be counted
+    exactly with any release."""
     stand_still(ioc)
     before = counts(monitor, ioc)
     for record, scan in SCANNED.items():
@@ -150,8 +152,8 @@ def test_counts(watched, monitor, ioc):
 
 
 def test_links_that_change(watched, monitor, ioc):
-    """A forward link, an output link and an input link lead elsewhere, and back: each count is exact or marked, and
-    exact for what does not hang on them."""
+    """A forward link, an output link and an input link are changed, and changed back. Each count is exact or marked; it
+    is exact for records that these links do not reach."""
     stand_still(ioc)
     before = counts(monitor, ioc)
     changes = [("MOVE0.FLNK", "MOVE2"), ("OUT2.OUT", "MOVE1.B PP"), ("PASSIVE1.INPB", "MOVE2 PP"), ("PASSIVE1.INPB", ""),
@@ -184,7 +186,7 @@ def log(monitor):
 
 
 def put_of(monitor, pv, change, who=""):
-    """The line of a put in the log: the field, "old -> new", and the beginning of what follows."""
+    """The line of a put in the log: the field, "old -> new", and the begin of the rest."""
     return until(lambda: next((line for line in log(monitor) if f" {pv} {change} by {who}" in line), None), 10,
                  lambda: f"{pv} {change} by {who}:\n" + "\n".join(log(monitor)[:30]))
 
@@ -197,7 +199,7 @@ def test_puts(watched, monitor, ioc):
         assert f"{getpass.getuser()}@{paths.HOST}" in line and str(os.getpid()) in line, line
 
 
-WIRE = {  # types of Channel Access: the value 7, or three of it
+WIRE = {  # types of Channel Access: the value 7, or three times 7
     rawca.STRING: b"7".ljust(40, b"\0"), rawca.SHORT: struct.pack(">h", 7), rawca.FLOAT: struct.pack(">f", 7),
     rawca.ENUM: struct.pack(">H", 7), rawca.CHAR: b"\7", rawca.LONG: struct.pack(">i", 7), rawca.DOUBLE: struct.pack(">d", 7),
 }
@@ -225,14 +227,14 @@ def test_link_that_writes(watched, monitor, ioc):
 
 
 def test_put_that_is_refused(watched, monitor, ioc):
-    """DISP is set: the put never reaches the database."""
+    """DISP is set: the server refuses the put before the database gets it."""
     ca.write(ioc.port, ioc.prefix + "OFF", struct.pack(">d", 5), rawca.DOUBLE)
     line = put_of(monitor, ioc.prefix + "OFF", "0 -> 5", "tester@testhost")
     assert "FAILED" in line or "DENIED" in line, line
 
 
 def test_chains(watched, monitor, ioc):
-    """The trace of a chain names its records in order, and who began it."""
+    """The trace of a chain names its records in order, and the author of its start."""
     monitor.at_level("trace", ioc)
     ioc.put("PASSIVE0.PROC", 1)
     lines = traced(monitor, ioc.prefix + "PASSIVE0", lambda t: "put by" in t[0])
@@ -246,7 +248,8 @@ def test_chains(watched, monitor, ioc):
 
 
 def test_clients_and_subscriptions(ioc, monitor, watched):
-    """rsrv's lists lie in memory as expected: channels by name, and how many subscriptions each has."""
+    """The monitor understands rsrv's lists of this release: the names of channels, and the number of subscriptions of
+    each."""
     raw = rawca.RawCa(ioc.port, "lister", "office")
     raw.sid(ioc.prefix + "LO")
     for i, name in enumerate(("AO", "AO.DESC")):  # EVENT_ADD with mon_info of caProto.h
@@ -258,7 +261,7 @@ def test_clients_and_subscriptions(ioc, monitor, watched):
         rows = (line.split() for line in monitor.command(f'ebpfMonUsers "{ioc.prefix}*"'))
         return {r[0].removeprefix(ioc.prefix): int(r[4]) for r in rows if len(r) > 4 and r[2] == "lister@office"}
 
-    # without dbChannel, which came with 3.15, the server keeps no name as the client wrote it
+    # before 3.15 there is no dbChannel, so the server does not keep the name that the client sent
     until(lambda: {n.removesuffix(".VAL"): s for n, s in listed().items()} == {"LO": 0, "AO": 1, "AO.DESC": 2}, 30,
           lambda: f"{listed()}\n" + "\n".join(monitor.command(f'ebpfMonUsers "{ioc.prefix}*"')))
     raw.close()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The monitor runs short of memory, threads or disk: it takes no more IOCs before anything fails, says what is short, and its
-own server answers. When there is enough again, it goes on. Files: test_hostile.py."""
+"""The monitor runs short of memory, threads or disk. It watches no more IOCs before something fails, says what is
+short, and its own server still answers. When there is enough again, it continues. Files: test_hostile.py."""
 import json
 import os
 import resource
@@ -17,7 +17,8 @@ SHORT = 40 << 20  # less than RESERVE_BYTES (watch/targetLife.c)
 
 @pytest.fixture
 def new_group():
-    """new_group("memory", pid): a control group with this process. The file of that controller in either version."""
+    """new_group("memory", pid) makes a control group with this process. Returns the file of this controller, for either
+    version of control groups."""
     made = []
 
     def new(controller, pid):
@@ -42,13 +43,13 @@ def new_group():
 
 
 def limit_memory(monitor, how, new_group):
-    """Leaves little. Returns what takes the limit away."""
+    """Limits the memory so that little is left. Returns a function that removes the limit."""
     pid = monitor.process.pid
     if how == "addresses":
         def read_size():
             return int(Path(f"/proc/{pid}/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
 
-        size = settled(read_size, 20, quiet=2)  # threads that end soon have addresses, too
+        size = settled(read_size, 20, quiet=2)  # also threads that end soon need address space
         resource.prlimit(pid, resource.RLIMIT_AS, (size + SHORT, resource.RLIM_INFINITY))
         return lambda: resource.prlimit(pid, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     group = new_group("memory", pid)
@@ -64,7 +65,7 @@ def test_little_memory(new_ioc, new_monitor, new_group, how):
     monitor.wait_ioc(first)
     unlimit = limit_memory(monitor, how, new_group)
     ioc = new_ioc(DB).start()
-    # on a busy host something else may be wrong for a moment, such as memory of an IOC that does not answer
+    # on a busy host another message may come for a moment, such as memory of an IOC that does not answer
     monitor.wait_text("STATE_MSG", lambda t: ioc.name in t and "MemoryMax" in t, 20)
     assert monitor.get("STATE", as_string=True) == "Degraded"
     assert monitor.iocs()[ioc.pid][2:] == (0, "off") and monitor.iocs()[first.pid][3] == "chains"
@@ -78,7 +79,8 @@ def test_little_memory(new_ioc, new_monitor, new_group, how):
 
 
 def test_few_threads(new_ioc, new_monitor, new_group):
-    """No more threads can be made. The one that reads other processes is kept (testForeign), so new IOCs are watched."""
+    """No more threads can be made. The thread that reads other processes is kept (testForeign), so new IOCs are still
+    watched."""
     monitor = new_monitor().start()
     monitor.wait_ioc(new_ioc(DB).start())
     group = new_group("pids", monitor.process.pid)
@@ -93,7 +95,7 @@ def test_few_threads(new_ioc, new_monitor, new_group):
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A file system of 64 KB. grow() makes it large."""
+    """A file system of 64 KB. grow() makes it larger."""
     folder = tmp_path / "disk"
     folder.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=0755", "none", folder], check=True)
@@ -102,8 +104,8 @@ def small_disk(tmp_path):
 
 
 def test_full_disk(small_disk, new_ioc, new_monitor):
-    """The disk of a log is full: it says so, and all puts are seen. With room again each put is in the log, in order and once,
-    or is one of those that the log says to be missing at that place."""
+    """The disk of a log is full: the monitor says so, and still sees all puts. When there is room again, each put is in
+    the log once and in order, or the log says at this place how many puts are missing."""
     folder, grow = small_disk
     path, puts = folder / "puts.json", 2000
     ioc = new_ioc(DB).start()
@@ -142,7 +144,8 @@ def test_full_disk(small_disk, new_ioc, new_monitor):
 
 
 def test_many_network_namespaces(new_ioc, new_monitor):
-    """Packets are read in 32 of them. What is not seen is said, and no longer once they fit."""
+    """Packets are read in 32 network namespaces. If there are more, the monitor says what it does not see. The message
+    ends when they fit."""
     monitor = new_monitor().start()
     monitor.wait("PACKET_STATE", lambda state: state == 1)
     iocs = [new_ioc(DB, wrap=["unshare", "--net"]).start(wait=False) for _ in range(32)]

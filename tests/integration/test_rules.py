@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Unexpected puts: rules, alarms until someone acknowledges, reload."""
+"""Unexpected puts: rules, alarms until an operator acknowledges, reload."""
 import json
 import pwd
 import re
@@ -96,7 +96,7 @@ def test_a_text_is_what_the_ioc_makes_of_it(monitor, ioc, text, made, good):
 
 @pytest.mark.parametrize("field", ["", ".VAL", ".DESC", ".HIHI"])
 def test_a_rule_for_all_fields(monitor, ioc, field):
-    """RECORD is RECORD.VAL, so a rule for RECORD.* is for it, too."""
+    """RECORD means RECORD.VAL, so a rule for RECORD.* also applies to it."""
     before = monitor.get("PUT_BAD_CNT")
     ioc.put("FIELDS" + field, "3" if field == ".DESC" else 3)
     monitor.wait("PUT_BAD_CNT", lambda n: n == before + 1)
@@ -121,9 +121,9 @@ def test_out_of_range(monitor, ioc):
     assert f"{ioc.prefix}SET" in line and "-> 150 by root@" in line, line
     assert monitor.text("PUT_BAD_REASON") == 'rule "setpoint": 150 is not 100 or less'
     assert monitor.get("PUT_BAD_CNT") == before + 1
-    # also in the list of recent puts
+    # it is also in the list of recent puts
     assert monitor.list("PUT_BAD_FLAGS")[0] == 1 and monitor.list("PUT_REASONS")[0].startswith('rule "setpoint"')
-    ioc.put("SET", 50)  # an expected put does not clear the alarm
+    ioc.put("SET", 50)  # an expected put does not end the alarm
     seen(monitor, ioc.prefix + "SET", 50)
     assert monitor.list("PUT_BAD_FLAGS")[:2] == [0, 1] and monitor.list("PUT_REASONS")[0] == ""
     wait_severity(monitor, "MAJOR")
@@ -134,12 +134,13 @@ def test_out_of_range(monitor, ioc):
 
 
 def test_each_unexpected_put_is_an_alarm_of_its_own(monitor, ioc):
-    """An alarm server that acknowledged the first one learns of the second one, though nobody pressed PUT_BAD_ACK."""
-    seen = []  # what an alarm server gets: severity, value
+    """An alarm server that has acknowledged the first alarm gets the second one, too, although nobody pressed
+    PUT_BAD_ACK."""
+    seen = []  # the severities and values that an alarm server gets
     channel = ca.subscribed(monitor.prefix + "PUT_BAD_ALARM")
     index = channel.add_callback(lambda severity, char_value, **_: seen.append((severity, char_value)), run_now=True)
     try:
-        until(lambda: seen and seen[-1][0] == 0, 60, lambda: f"no alarm: {seen}")  # an earlier test's is over
+        until(lambda: seen and seen[-1][0] == 0, 60, lambda: f"no alarm: {seen}")  # no pulse of an earlier test
         for value in (150, 151):
             ioc.put("SET", value)
             brief = f"{ioc.prefix}SET = {value} by root"
@@ -264,7 +265,7 @@ def test_nobody_else_acknowledges(monitor, ioc):
     uid = next(p.pw_uid for p in pwd.getpwall() if 0 < p.pw_uid < 50)
     stranger = Client("ca", uid, monitor, "PUT_BAD_ACK")
     try:
-        # the client ends if its library knows the access rights, else the server refuses the put
+        # either the client refuses, because its library knows the access rights, or the server refuses the put
         stranger.ready().begin(1, 1)
         until(lambda: not stranger.process.running or "done" in stranger.process.lines, 10, "the put refused")
     finally:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""While nothing happens, nothing of ours looks for something to do; what happens then is published at once.
-
-Other programs of this host disturb the silence: each that starts may be an IOC, and an IOC is followed while it starts.
-But who polls does so at all times. So the test looks until each thread was quiet once. While IOCs of somebody else are
-there, it judges only the threads that they do not concern."""
+"""While nothing happens, no thread of the monitor looks for work; and an event is published at once. Other programs of
+this host disturb the silence: each program that starts may be an IOC, and an IOC is followed while it starts. But a
+thread that polls does so at all times. So the test measures until each thread was quiet once. While IOCs of another
+user run, the test judges only threads that these IOCs do not concern."""
 import re
 import time
 from pathlib import Path
@@ -13,15 +12,15 @@ from tests.harness import db
 from tests.harness.soak import size, soak
 from tests.harness.wait import until
 
-WINDOW = 0.5     # s; short, so that on a host where programs start all the time some windows have few
+WINDOW = 0.5     # s; short, so some windows have few starts of programs, even on a host that starts many
 MOST = 3         # wake-ups of a thread in a second: each looks once a second, and on a busy host a look is interrupted
 JOBS = 12        # … of the thread that reads memory for the follower: several times in one look
 FEW = 2          # programs that start meanwhile; with more there is no silence
 LOOKS = 6        # of a reader for one event: when it is woken, and until it sleeps again
 ALWAYS = {"ebpfMonEvent", "ebpfMonPacket"}
-SOON = 0.3       # s; a reader that is not woken looks after a second at most
+SOON = 0.3       # s; a reader that is not woken looks once per second
 PUTS = size(5, 10)
-LATE = size(1, 2)  # of them may be later: a busy host
+LATE = size(1, 2)  # so many of them may be later, because the host is busy
 
 
 @pytest.fixture(scope="module")
@@ -35,12 +34,13 @@ def monitor(request, module_monitor, ioc):
 
 
 def started():
-    """Processes and threads that were started since the host was: each program among them is an event."""
+    """The number of processes and threads that were started since the host booted. Each program among them is an
+    event."""
     return int(re.search(r"(?m)^processes (\d+)", Path("/proc/stat").read_text()).group(1))
 
 
 def wakes(pid):
-    """How often each of our threads has waited for something: (id, name) → number."""
+    """How often each thread of the monitor has waited: (id, name) → number."""
     found = {}
     for task in Path(f"/proc/{pid}/task").iterdir():
         try:
@@ -63,7 +63,7 @@ def test_nobody_polls(ioc, monitor):
 
     def is_silent():
         programs, first, begin = started(), wakes(monitor.process.pid), time.monotonic()
-        time.sleep(WINDOW)  # the length of the measurement
+        time.sleep(WINDOW)  # s; the length of one measurement
         took, last = time.monotonic() - begin, wakes(monitor.process.pid)
         programs = started() - programs
         if programs > FEW:
@@ -81,11 +81,11 @@ def test_nobody_polls(ioc, monitor):
 
 @soak
 def test_put_after_a_silence(ioc, monitor):
-    """It is published by far sooner than the monitor looks by itself."""
+    """The put is published much sooner than by a look once per second."""
     late = []
     for i in range(PUTS):
         before = monitor.get("PUT_CNT")
-        time.sleep(1.1 + i * 0.07)  # the silence; at different times between two looks once a second
+        time.sleep(1.1 + i * 0.07)  # the silence; it ends at different times between two looks
         begin = time.monotonic()
         ioc.put("AO", i)
         until(lambda before=before: monitor.get("PUT_CNT") > before, 10, "the put is published")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a site loads into Prometheus, Grafana and a log server: documentation/site/ against the metrics and the log lines
-of a real monitor. `make site` goes on with real servers (tests/site/)."""
+"""Files that a site loads into Prometheus, Grafana and a log server: compares documentation/site/ with the metrics and
+log lines of a real monitor. `make site` tries them with real servers (tests/site/)."""
 import datetime
 import json
 import re
@@ -52,7 +52,7 @@ def monitor(module_monitor, ioc, sink, folder):
 
 # --- metrics ------------------------------------------------------------------------------------------------------
 def metrics(sink):
-    """The newest of each name."""
+    """The newest point of each metric."""
     found = {}
     for _, body in list(sink.bodies):
         for resource in json.loads(body).get("resourceMetrics", ()):
@@ -63,7 +63,7 @@ def metrics(sink):
 
 @pytest.fixture(scope="module")
 def named(sink, monitor, ioc):
-    """Names of series and labels in Prometheus."""
+    """The names of series and labels in Prometheus."""
     ioc.put("X", 1)
     until(lambda: {"epics.root.latency", "epics.puts", "ebpfmon.lost", "epics.ioc.cpu"} <= set(metrics(sink)), 30,
           lambda: str(set(metrics(sink))))
@@ -76,7 +76,7 @@ def recorded():
 
 
 def expressions(board, kind):
-    """All that this dashboard asks of data sources of this kind."""
+    """All queries of this dashboard to data sources of this kind."""
     asks = [t for p in board["panels"] for t in p["targets"]] + board["annotations"]["list"]
     return [t["expr"] for t in asks if t["datasource"]["type"] == kind] + \
         [v["query"] for v in board["templating"]["list"] if v.get("datasource", {}).get("type") == kind]
@@ -84,7 +84,7 @@ def expressions(board, kind):
 
 @pytest.mark.parametrize("file", ["ebpfMon.rules.yml", "ebpfMon.rules.test.yml", "grafana.json"])
 def test_metrics_named_are_sent(named, file):
-    """An alert on a series that nobody sends never fires, and says nothing."""
+    """Every metric in alerts and dashboards is sent: an alert on a series that nobody sends never fires."""
     series, labels = named
     text = (SITE / file).read_text()
     if file == "grafana.json":
@@ -110,7 +110,7 @@ def test_rules_with_promtool():
 
 
 def test_health_in_metrics(sink, monitor, ioc):
-    """The numbers that alerts watch are those of the PVs."""
+    """The metrics that alerts watch have the same numbers as the PVs."""
     def last(name, kind="asDouble"):
         metric = metrics(sink).get(name)
         return metric and float(metric.get("gauge", metric.get("sum"))["dataPoints"][0][kind])
@@ -129,7 +129,7 @@ def test_health_in_metrics(sink, monitor, ioc):
 
 
 def test_dashboard():
-    """Panels do not overlap, and each asks a data source that the reader chooses."""
+    """Panels do not overlap, and each uses a data source that the reader chooses."""
     board = json.loads((SITE / "grafana.json").read_text())
     names = {v["name"] for v in board["templating"]["list"]}
     panels, cells = board["panels"], set()
@@ -149,7 +149,7 @@ def test_dashboard():
 # --- logs ---------------------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def lines(monitor, ioc, folder):
-    """Real lines of all kinds: by who, of which type, with which result."""
+    """Real lines of all kinds: several writers, types and results."""
     for record, value in (("AO", 1.5), ("AO", 2.5), ("LO", -7), ("X", float("nan")), ("X", float("inf")), ("X", 4),
                           ("BO", 1), ("B1", 1), ("B1", 2), ("B1", 3)):
         ioc.put(record, value)
@@ -179,7 +179,7 @@ def is_number(value):
 
 
 def is_date(value, form):
-    """As the server reads the formats that our templates name."""
+    """True if the server accepts this text as a date, in one of the formats of our templates."""
     forms = {"strict_date": "%Y-%m-%d", "HH:mm:ss.SSS": "%H:%M:%S.%f"}
     if form == "strict_date_optional_time_nanos":
         return re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", value)
@@ -187,7 +187,7 @@ def is_date(value, form):
 
 
 def misfit(field, value):
-    """Why the server would refuse a value, or not find it; empty if it fits."""
+    """The reason why the server would refuse a value, or not find it. Empty if the value fits."""
     kind = field["type"]
     if isinstance(value, list) and kind != "nested":
         return next((m for v in value if (m := misfit(field, v))), "")
@@ -211,7 +211,7 @@ def misfit(field, value):
 
 @pytest.mark.parametrize("log", TEMPLATES)
 def test_lines_fit_the_mapping(lines, log):
-    """Each key is known, and each value fits: a line that does not fit is lost."""
+    """Each key is in the mapping, and each value fits. The server would drop a line that does not fit."""
     properties = json.loads((SITE / TEMPLATES[log]).read_text())["template"]["mappings"]["properties"]
     metadata = {"facility"} if log == "caput" else set()
     seen = set()

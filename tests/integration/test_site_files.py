@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a site imports: files for archivers and alarm server, made by one command; the request file of autosave. Their
-readers do not complain about a PV that does not exist, and the Archiver Appliance refuses all names because of one."""
+"""Files that a site imports: for archivers and the alarm server, made by one command; the request file of autosave.
+Most of their readers do not complain about a PV that does not exist. The Archiver Appliance refuses all names because
+of one bad name."""
 import json
 import re
 import subprocess
@@ -14,7 +15,7 @@ from tests.harness.ioc import OURS
 from .test_displays import HIGH, WIDE, WIDGETS
 
 SCRIPT = paths.TOP / "tools" / "siteFiles.py"
-# PVNames.java of the Archiver Appliance, the narrowest of its releases
+# PVNames.java of the Archiver Appliance; of its releases, the one that allows the fewest names
 TAKEN = re.compile(r"[a-zA-Z0-9\_\-\+\:\[\]\<\>\;\.\/\,\#\{\}]+")
 
 
@@ -36,7 +37,7 @@ def monitor(module_monitor, ioc):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, monitor, ioc):
-    """For two hosts: the monitor that runs, and one that does not."""
+    """The files for two hosts: one with the running monitor, one without a monitor."""
     made = tmp_path_factory.mktemp("site")
     out = make(made, "-d", paths.TOP / "ebpfMonApp/op/bob/", "-r", ioc.prefix + "C0", monitor.prefix, "far:EBPF:")
     assert out.returncode == 0, out.stderr
@@ -79,7 +80,7 @@ def test_policy_reads_the_tags(requests, folder):
 
 
 def test_engine_configuration(requests, folder, monitor):
-    """The elements that XMLConfig of the archive engine reads."""
+    """The file has only elements that XMLConfig of the archive engine reads."""
     root = ET.parse(folder / "engine.xml").getroot()
     assert root.tag == "engineconfig" and [g.findtext("name") for g in root] == [monitor.prefix, "far:EBPF:"]
     channels = root.findall("group/channel")
@@ -100,7 +101,7 @@ def test_alarm_tree_of_two_hosts(folder, monitor):
 
 
 def check_page(page):
-    """Widgets and properties that Phoebus knows; nothing on top of another; nothing scrolls."""
+    """The display has only widgets and properties that Phoebus knows. No widget covers another, and nothing scrolls."""
     width, height = int(page.findtext("width")), int(page.findtext("height"))
     assert page.get("version") == "2.0.0" and width < WIDE and height < HIGH
     boxes, names = [], set()
@@ -116,7 +117,7 @@ def check_page(page):
 
 
 def test_display_of_two_hosts(folder, monitor):
-    """The PVs of the host that runs exist; a click on its row opens its displays."""
+    """The PVs of the host with the running monitor exist. A click on its row opens its displays."""
     check_page(ET.parse(folder / "hosts.bob").getroot())
     opened = bob.open_display(folder, "hosts.bob", {})
     half = len(opened.pvs) // 2
@@ -129,7 +130,7 @@ def test_display_of_two_hosts(folder, monitor):
 
 
 def test_fifty_hosts_from_a_list(tmp_path):
-    """Each is in one of two pages, which open each other."""
+    """Each host is on one of two pages, and each page can open the other."""
     (tmp_path / "list").write_text("# all\n\n" + "".join(f"h{i}:EBPF:  # crate {i}\n" for i in range(50)))
     out = make(tmp_path / "out", "-l", tmp_path / "list", "h7:EBPF:", "first:EBPF:")
     assert out.returncode == 0, out.stderr
@@ -145,14 +146,14 @@ def test_fifty_hosts_from_a_list(tmp_path):
 
 
 def channels(*names):
-    """As ChannelFinder answers a query for channels."""
+    """An answer of ChannelFinder to a query for channels."""
     return json.dumps([{"name": n, "owner": "admin", "properties": [
         {"name": "hostName", "owner": "admin", "value": "x"}, {"name": "pvStatus", "owner": "admin", "value": status}],
         "tags": []} for n, status in names])
 
 
 def test_hosts_from_channel_finder(tmp_path):
-    """One that does not run now is in the display all the same, which then says so."""
+    """A host without a running monitor is also in the display, which shows that it does not run."""
     text = channels(("b:EBPF:PUT_BAD_ALARM", "Inactive"), ("a:EBPF:PUT_BAD_ALARM", "Active"), ("a:EBPF:STATE", "Active"))
     out = subprocess.run([sys.executable, SCRIPT, "-o", tmp_path, "-c", "-"], input=text, capture_output=True, text=True)
     assert out.returncode == 0, out.stderr
@@ -175,7 +176,8 @@ def test_a_name_that_an_archiver_refuses_is_refused(tmp_path, prefix):
 
 
 def test_request_file_of_autosave(monitor):
-    """All that operators set and that carries an autosave tag; a long string with $. Each line is one field."""
+    """The file has all PVs that operators set and that have an autosave tag, long strings with $. Each line is one
+    field."""
     lines = (paths.MONITOR_BOOT / "ebpfMon.req").read_text().splitlines()
     names = [l.replace("$(P)", monitor.prefix) for l in lines if not l.startswith("#")]
     text = (paths.DB / "ebpfMon.db").read_text()

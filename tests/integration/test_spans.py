@@ -11,7 +11,7 @@ BENCH_SPAN = paths.TESTS / "bench" / f"O.{paths.ARCH}" / "benchSpan"
 
 
 def send(url, kind, rate=20, seconds=0.5):
-    """Runs benchSpan. The id of the last trace, and how many spans were made, accepted and lost."""
+    """Runs benchSpan. Returns the id of the last trace, and the numbers of spans that were made, accepted and lost."""
     out = subprocess.run([BENCH_SPAN, url, kind, str(rate), str(seconds)], capture_output=True, text=True, timeout=90)
     found = re.search(r"trace (\w+)\n(\d+) made, (\d+) accepted, (\d+) lost", out.stdout)
     assert found, out.stdout + out.stderr

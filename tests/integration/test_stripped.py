@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An IOC that was linked with static libraries and stripped: its functions are recognised by what they do. One in which they
-are not is listed with what is missing, and watched as soon as there are symbols, wherever they are. Files without section
-headers."""
+"""An IOC that was linked with static libraries and stripped: the monitor recognises its functions by their code. If it
+does not recognise them, the IOC is listed with the missing functions, and watched as soon as there are symbols, at any
+of the known places. Files without section headers."""
 import lzma
 import os
 import shutil
@@ -27,8 +27,8 @@ def build_id(program):
 
 @pytest.fixture
 def program(tmp_path):
-    """The program with its symbols, and the same stripped, with a build-id of their own. A text is another one, without which
-    nothing is recognised."""
+    """Makes a program with symbols and the same program stripped, with a new build-id. One text of the program is
+    changed, so the monitor does not recognise its functions without symbols."""
     whole, stripped = tmp_path / "whole", tmp_path / "bare" / "staticIoc"
     stripped.parent.mkdir()
     set_build_id(paths.STATIC_IOC, whole, os.urandom(20))
@@ -47,7 +47,7 @@ def set_build_id(program, copy, number):
 
 @pytest.fixture(scope="module")
 def places(tmp_path_factory):
-    """Where the monitor looks: the folder of the site, and the cache of a debuginfod client."""
+    """The places where the monitor looks for symbols: the folder of the site, and the cache of a debuginfod client."""
     top = tmp_path_factory.mktemp("places")
     return top / "site", top / "cache"
 
@@ -64,13 +64,13 @@ def start_ioc(new_ioc, program):
 
 
 def note_of(monitor, ioc):
-    """What the monitor has to say of this IOC. The table may lack it."""
+    """The note of this IOC. The table may not have this IOC."""
     notes = dict(zip(map(int, monitor.list("IOC_PIDS")), monitor.list("IOC_NOTES")))
     return notes.get(ioc.pid)
 
 
 def is_watched_exactly(monitor, ioc):
-    """Each record is counted, and a put has a name and a result."""
+    """Checks that each record is counted, and that a put has a name and a result."""
     monitor.wait_ioc(ioc, records=len(DATABASE.splitlines()), seconds=60)
     until(lambda: monitor.records(ioc.name), 20, "counts")
     before = {n: c.count for n, c in monitor.records(ioc.name).items()}
@@ -90,7 +90,7 @@ def is_watched_exactly(monitor, ioc):
 
 
 def test_is_recognised(new_ioc, monitor, tmp_path):
-    """Without any symbols. The note says what was not recognised, and is no trouble."""
+    """An IOC without any symbols is watched. The note says what was not recognised, and is no trouble."""
     stripped = tmp_path / "staticIoc"
     run("strip", "-o", stripped, paths.STATIC_IOC)
     ioc = start_ioc(new_ioc, stripped)
@@ -101,7 +101,8 @@ def test_is_recognised(new_ioc, monitor, tmp_path):
 
 
 def test_is_listed_without_symbols(program, new_ioc, monitor):
-    """By its name and release, with the reason. A put is seen in packets, its resources are measured; nothing is counted."""
+    """The IOC is listed with its name and release, and the reason. Puts are seen in packets, and its resources are
+    measured. No records are counted."""
     ioc = start_ioc(new_ioc, program[1])
     row = monitor.wait_ioc(ioc, level="off", records=0)
     assert row[:3] == (ioc.name, row[1], 0) and row[1].startswith("7."), row
@@ -129,7 +130,7 @@ def test_symbols_that_come_later(program, new_ioc, monitor, places):
 
 
 def place_debug_data(whole, stripped, tmp_path, _cache):
-    """In the program itself, packed, as Fedora does it."""
+    """Puts the symbols into the program itself, packed, as Fedora does it."""
     symbols = tmp_path / "mini"
     run("objcopy", "--only-keep-debug", whole, symbols)
     run("objcopy", "--strip-debug", symbols)
@@ -138,7 +139,7 @@ def place_debug_data(whole, stripped, tmp_path, _cache):
 
 
 def place_debug_link(whole, stripped, _tmp, _cache):
-    """Beside the program, in .debug, by the name that it gives."""
+    """Puts the symbols into the folder .debug beside the program, with the name that the program gives."""
     folder = stripped.parent / ".debug"
     folder.mkdir()
     run("objcopy", "--only-keep-debug", whole, folder / "staticIoc.debug")
@@ -146,7 +147,7 @@ def place_debug_link(whole, stripped, _tmp, _cache):
 
 
 def place_cache(whole, stripped, _tmp, cache):
-    """Where a debuginfod client keeps what it fetched."""
+    """Puts the symbols where a debuginfod client keeps downloaded files."""
     folder = cache / build_id(stripped)
     folder.mkdir(parents=True)
     run("objcopy", "--only-keep-debug", whole, folder / "debuginfo")
@@ -159,7 +160,7 @@ def test_places_of_symbols(place, program, new_ioc, monitor, places, tmp_path):
 
 
 def test_symbols_of_another_build(program, new_ioc, monitor, places, tmp_path):
-    """A file of the right name with another build-id is not believed."""
+    """A file with the right name but another build-id is not used."""
     whole, stripped = program
     other = tmp_path / "other"
     set_build_id(whole, other, os.urandom(20))
@@ -169,7 +170,7 @@ def test_symbols_of_another_build(program, new_ioc, monitor, places, tmp_path):
 
 
 def test_below_the_root_of_the_process(program, new_ioc, monitor, tmp_path):
-    """/usr/lib/debug/.build-id in the file system that the IOC sees, which is not ours."""
+    """/usr/lib/debug/.build-id in the file system that the IOC sees, which differs from the monitor's."""
     whole, stripped = program
     folder = tmp_path / "debug"
     number = build_id(whole)
@@ -189,7 +190,7 @@ def test_below_the_root_of_the_process(program, new_ioc, monitor, tmp_path):
 
 @pytest.mark.parametrize("how", ["no headers", "headers of zeros"])
 def test_without_section_headers(how, new_ioc, monitor, tmp_path):
-    """Shared libraries of Base without section headers: .dynsym is found as the loader does it."""
+    """Shared libraries of Base without section headers: the monitor finds .dynsym as the loader does."""
     libs = tmp_path / "lib"
     libs.mkdir()
     for lib in (paths.BASE / "lib" / paths.ARCH).glob("*.so*"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tables of what was tried (documentation/tried.md) are those of the recorded results, and miss nothing."""
+"""The tables in documentation/tried.md agree with the recorded results, and miss nothing."""
 import re
 
 import pytest
@@ -10,13 +10,13 @@ from tests.kernels import check
 
 
 def test_document():
-    """Nobody has written in a table by hand, and no results were recorded without it."""
+    """Nobody has changed a table by hand, and the tables have all recorded results."""
     text = tables.DOCUMENT.read_text()
     assert tables.put_in(text) == text, "python -m tests.harness.tables writes the tables"
 
 
 def test_features():
-    """Each member of ebpfMonFeatures has a row, by the words of ebpfMonReport, and what replaces it."""
+    """Each member of ebpfMonFeatures has a row with the words of ebpfMonReport, and with its replacement."""
     assert set(tables.FEATURES) == set(tables.feature_members())
     report = (tables.TOP / "ebpfMonSup" / "publish" / "report.c").read_text()
     said = re.search(r'"  kernel %s: (.*?)\\n"', report, re.S).group(1)
@@ -33,7 +33,7 @@ def names_of_checks():
 
 @pytest.mark.parametrize("name", names_of_checks())
 def test_check_has_a_row(name):
-    """Each check of an emulated kernel counts for one row."""
+    """Each check of an emulated kernel belongs to one row."""
     assert sum(bool(re.fullmatch(pattern, name)) for pattern in tables.WORKS.values()) == 1
 
 
@@ -43,8 +43,8 @@ def test_features_of_a_log():
 
 
 def test_kernels():
-    """Kernels were tried, one for which the other object is loaded among them, and counts, puts and traces are right there. On
-    aarch64 not all are: the document says which."""
+    """Several kernels were tried, among them one that needs the second BPF object. Counts, puts and traces were right
+    there. On aarch64 some were not: the document says which."""
     rows = tables.load("kernels")
     assert "no" in [row["features"]["bpf_loop"] for row in rows.values()]
     failed = {row["kernel"]: [name for name, ok in row["checks"].items() if not ok and re.match("counts|put|trace", name)]
@@ -53,14 +53,14 @@ def test_kernels():
 
 
 def test_releases():
-    """Each build has a row, and nothing failed there."""
+    """Each build has a row, and none of its tests failed."""
     rows = tables.load("releases")
     assert {f"{b.release} {b.kind}" for b in releases.find()} <= set(rows)
     assert all(all(row["tests"].values()) for row in rows.values())
 
 
 def test_capabilities():
-    """Each capability of the unit has a row in which something is missing that the unit's own has."""
+    """Each capability of the unit has a row, and without this capability something is missing."""
     rows = tables.load("capabilities")
     whole = rows["the unit's"]
     assert whole["watched"] == "yes"

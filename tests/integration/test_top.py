@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ebpfMonTop: what it prints against what caget says, and its screen on a terminal."""
+"""ebpfMonTop: compares its output with caget, and checks its screen on a terminal."""
 import re
 import subprocess
 
@@ -9,7 +9,7 @@ from tests.harness.terminal import Terminal
 from tests.harness.wait import patient, settled, stays_false, until
 
 TOP = paths.MONITOR.parent / "ebpfMonTop"
-DOWN = "\x1b[B"  # as the console of Linux has it
+DOWN = "\x1b[B"  # key codes of the console of Linux
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def monitor(module_monitor, ioc, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def quiet(monitor, ioc):
-    """Puts and chains were made, and nothing more happens: the PVs stay."""
+    """Makes puts and chains, and waits until the PVs do not change any more."""
     for value in (1, 2, 150):
         ioc.put("AO", value)
     ioc.put("BO", 7.25)
@@ -45,7 +45,7 @@ def quiet(monitor, ioc):
 
 
 def run(monitor, *args, **more):
-    """Runs it. Returns what it printed."""
+    """Runs ebpfMonTop. Returns its output."""
     done = subprocess.run([TOP, *map(str, args), monitor.prefix], env=loopback.client(monitor.port), timeout=patient(20),
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, check=False, **more)
     assert done.returncode == 0, done.stderr.decode()
@@ -55,7 +55,7 @@ def run(monitor, *args, **more):
 
 
 def rows(text, title):
-    """The rows of a table: each a list of its cells. Columns are two blanks apart."""
+    """The rows of a table, each as a list of cells. Two spaces or more separate columns."""
     lines = text.splitlines()
     first = next(i for i, line in enumerate(lines) if line.startswith(title))
     end = next((i for i in range(first, len(lines)) if not lines[i].strip()), len(lines))
@@ -78,7 +78,7 @@ def test_rows_are_those_of_caget(quiet, ioc):
         assert row[0] == time and row[1] == pv
         if old and new:
             assert row[2] == old and row[3] == new
-    # other IOCs of the host come and go between two looks: only ours
+    # compare only the IOCs of this test: others start and end between two outputs
     assert ioc.name in caget(quiet, "IOC_NAMES") and str(ioc.pid) in caget(quiet, "IOC_PIDS")
     assert [ioc.name, str(ioc.pid)] in [r[:2] for r in rows(run(quiet, "-1", "-v", "iocs"), "IOCS")]
     chains = zip(*(caget(quiet, f"CHAIN_TOP_{n}") for n in ("NAMES", "CNTS", "MEANS", "MAXS")))
@@ -87,7 +87,7 @@ def test_rows_are_those_of_caget(quiet, ioc):
 
 
 def test_automatic_puts(quiet, ioc):
-    """What a record writes through its link, with the link and its cause."""
+    """A put that a record makes through its link, with the link and its cause."""
     until(lambda: any(r[1].startswith(ioc.prefix + "TARGET") for r in rows(run(quiet, "-1", "-v", "auto"), "PUTS BY IOCS")), 10,
           lambda: run(quiet, "-1", "-v", "auto"))
     row = next(r for r in rows(run(quiet, "-1", "-v", "auto"), "PUTS BY IOCS") if r[1].startswith(ioc.prefix + "TARGET"))
@@ -96,7 +96,7 @@ def test_automatic_puts(quiet, ioc):
 
 
 def test_shift(quiet, ioc):
-    """Who wrote what, what is unexpected, what is late: in this order."""
+    """The view "shift" shows puts, unexpected puts and late threads, in this order."""
     text = run(quiet, "-1", "-v", "shift")
     order = [text.index(t) for t in ("\nPUTS, newest first", "\nUNEXPECTED PUTS", "\nSCAN THREADS")]
     assert order == sorted(order)
@@ -117,7 +117,7 @@ def test_header_says_state_and_losses(quiet, ioc):
     head = ""
 
     def is_same():
-        """STATE_MSG has the number of all IOCs of the host, and others come and go."""
+        """Ignores STATE_MSG: it has the number of all IOCs of the host, and others start and end."""
         nonlocal head
         head = run(quiet, "-1").split("\n\n")[0]
         return head.startswith(f"ebpfMon {quiet.prefix}  Running  {quiet.text('STATE_MSG')}")
@@ -203,7 +203,7 @@ def test_into_a_record_and_back(quiet, ioc, terminal):
 
 def test_sorts(quiet, ioc, terminal):
     screen = terminal()
-    screen.type("p>>")  # by PV
+    screen.type("p>>")  # sorted by PV
     screen.wait(lambda t: "PVv" in t and "7.25" in t, "the mark of the sorted column, and rows")
     names = [r[1] for r in rows(screen.text, "PUTS")]
     assert names == sorted(names) and names[0] == ioc.prefix + "AO"
@@ -223,7 +223,7 @@ def test_pause(quiet, ioc, terminal):
     count = quiet.get("PUT_CNT")
     ioc.put("BO", 8765.5)
     quiet.wait("PUT_CNT", lambda n: n > count)
-    screen.type(DOWN)  # it draws, and the values stay
+    screen.type(DOWN)  # the screen is drawn, and the values stay
     until(lambda: screen.reversed() == screen.lines[8], 10, "the cursor in the second row")
     assert stays_false(lambda: "8765.5" in screen.text, 0.5)
     assert rows(screen.text, "PUTS") == before
@@ -233,7 +233,7 @@ def test_pause(quiet, ioc, terminal):
 
 
 def test_histogram_of_one_root(quiet, ioc, terminal):
-    """Who may write CHAIN_HIST_ROOT chooses. The harness runs as root, who may."""
+    """A user who may write CHAIN_HIST_ROOT can choose the root. The harness runs as root, who may."""
     screen = terminal()
     screen.type("c")
     screen.wait(lambda t: ioc.prefix + "C0" in t and "LATENCY of all chains" in t, "chains")
@@ -253,11 +253,11 @@ def test_small_screen(quiet, terminal):
 
 
 def test_comes_back(new_monitor, ioc, terminal):
-    """The monitor ends and starts again: the screen says so, and shows its values again."""
+    """The monitor ends and starts again. The screen says that it is gone, and later shows its values again."""
     monitor = new_monitor().start()
     screen = terminal(monitor)
     screen.wait(lambda t: "Running" in t, "the overview")
-    screen.type(f"/{ioc.name}\r")  # else other IOCs of the host may fill its rows
+    screen.type(f"/{ioc.name}\r")  # else other IOCs of the host may fill the rows of the table
     screen.wait(lambda t: "Running" in t and len(re.findall(rf"{ioc.name} +{ioc.pid}", t)) == 1, "our IOC")
     monitor.process.close()
     screen.wait(lambda t: "NO ANSWER since" in t and re.search(rf"{ioc.name} +{ioc.pid}", t), "what was known")

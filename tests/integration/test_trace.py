@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Traces: cause of a chain, where its time went, and what it caused later."""
+"""Traces: the cause of a chain, the parts of its time, and later chains that it caused."""
 import os
 import re
 
@@ -16,7 +16,7 @@ DATABASE = "".join([
     # more asynchronous records than the monitor follows
     db.record("fanout", "MANY", SELM="All", **{f"LNK{i:X}": f"$(P)LATE{i}" for i in range(10)}),
     *(db.record("calcout", f"LATE{i}", ODLY="0.01", CALC="VAL+1") for i in range(10)),
-    # for longer than the monitor waits
+    # longer than the monitor waits
     db.record("calc", "STUCK", CALC="VAL+1", FLNK="$(P)LONG"),
     db.record("calcout", "LONG", ODLY="3600", CALC="VAL+1"),
     # an asynchronous record that processes another one by an input link
@@ -25,7 +25,7 @@ DATABASE = "".join([
     # the same, and the other one is slow
     db.record("ai", "AROUND", DTYP="Async Soft Channel", INP="$(P)DEEP CA"),
     db.record("calcout", "DEEP", ODLY="0.05", CALC="VAL+1", FLNK="$(P)DEEPER"), db.counter("DEEPER"),
-    # it writes to itself
+    # a record that writes to itself
     db.record("calcout", "OWN", CALC="VAL+1", SCAN=".5 second", OUT="$(P)OWN.B"),
     # a disabled record, and a loop that ends at a busy record
     db.record("calc", "OFF", CALC="VAL+1", FLNK="$(P)DISABLED"),
@@ -162,7 +162,7 @@ def test_deep(ioc, monitor):
 
 
 def test_record_pattern(ioc, monitor):
-    """A trace is shown if it has a record of the filter."""
+    """A trace is shown if the filter selects one of its records."""
     monitor.set_filter(RECORD=ioc.prefix + "SCANNED")
     try:
         traced(monitor, ioc.prefix + "SCAN")

@@ -55,7 +55,8 @@ def chains(rotel, record):
 
 
 def trace_of(rotel, record, number, wanted=lambda spans: True):
-    """All spans of the trace with the newest chain of this record. Waits for so many spans and for all parents."""
+    """All spans of the trace with the newest chain of this record. Waits until the trace has this number of spans, and
+    all parents."""
     def whole():
         roots = chains(rotel, record)
         spans = [s for s in rotel.spans() if roots and s["trace"] == roots[-1]["trace"]]
@@ -73,7 +74,7 @@ def within(spans):
     assert len(by_id) == len(spans), "two spans with one id"
     for s in spans:
         parent = by_id.get(s["parent"])
-        # the message goes out later
+        # the message is sent later
         if parent and s["service"] == parent["service"] and s["kind"] != "SPAN_KIND_CLIENT":
             assert parent["start"] <= s["start"] <= s["end"], (s, parent)
             if not {"epics.record.asynchronous", "epics.chain.cause"} & set(s["attributes"]):
@@ -213,7 +214,7 @@ def test_trace_begins_with_a_scan(rotel, iocs, monitor):
 
 
 def test_ca_link_to_own_ioc(rotel, iocs, monitor):
-    """A CA link to the same IOC sends no message, but the two chains are one trace, too."""
+    """A CA link to the same IOC sends no message, but its two chains are also one trace."""
     first, p = iocs[0], iocs[0].prefix
     until(lambda: first.put("OWN.PROC", 1) or first.get("OTHER") > 0, 10, "the put to OTHER")
     first.put("OWN.PROC", 1)

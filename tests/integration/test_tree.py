@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""CHAIN_LOG shows which record made which record process. The trees of the databases are known."""
+"""CHAIN_LOG shows which record made which record process. The tests compare this with the known trees of their
+databases."""
 import random
 import re
 
@@ -8,12 +9,12 @@ from tests.harness import ca, db
 from tests.harness.wait import until
 
 SIZE, TREES = 60, 12
-LATE = 8  # EBPFMON_ASYNC: so many asynchronous records of one chain are followed
+LATE = 8  # EBPFMON_ASYNC: the largest number of asynchronous records of one chain that the monitor follows
 LINE = re.compile(r"^ +[-0-9.]+ us ( +)(?:(\w+|\?) > )?(\S+) \((\w+)\)( = | begun)")
 
 
-# Per kind: record type, fields, and the links by which it makes others process. A record with a delay completes later,
-# in another thread, and then processes its forward link.
+# For each kind: record type, fields, and the links by which it makes other records process. A record with a delay
+# completes later, in another thread, and then processes its forward link.
 KINDS = {
     "calc": ("calc", {"CALC": "VAL+1"}, ["INPA", "INPB", "FLNK"]),
     "calcout": ("calcout", {"CALC": "VAL+1"}, ["INPA", "OUT", "FLNK"]),
@@ -78,7 +79,7 @@ def parents(text, prefix):
             break
         depth = (len(m[1]) - 1) // 2
         name = m[3].removeprefix(prefix)
-        if m[2] == "async":  # the line of its begin is used
+        if m[2] == "async":  # use the line of its begin
             assert above[depth - 1] == name, line
         elif depth:
             assert name not in found, line
@@ -88,7 +89,7 @@ def parents(text, prefix):
 
 
 def run(monitor, root):
-    """Processes the root. The text of its chain."""
+    """Processes the root. Returns the text of its chain."""
     before = monitor.get("CHAIN_LOG_CNT")
     ca.put(root + ".PROC", 1)
 
@@ -113,7 +114,7 @@ def test_as_tpro_says(ioc, monitor, trees, number):
     """TPRO of Base prints each record for which dbProcess is called: the records of the tree, parents first."""
     root = f"{ioc.prefix}R{number}:0"
     ca.put(root + ".TPRO", 1)
-    ioc.command("echo")  # prints what is buffered
+    ioc.command("echo")  # prints the buffered text
     said = len(ioc.process.lines)
     text = run(monitor, root)
     ca.put(root + ".TPRO", 0)

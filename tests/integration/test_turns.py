@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""At level chains the chains of scan lists are timed in turns, and every processing is counted all the same. What needs to
-know a chain that is not timed finds it otherwise: who made a put, where a thread hangs, how long somebody waits for a lock,
-which pass had a slow chain."""
+"""At level chains the chains of scan lists are timed in turns, and every processing is still counted. Facts about
+chains that are not timed are found in other ways: the writer of a put, the place where a thread hangs, the wait for a
+lock, the pass with a slow chain."""
 import time
 
 import pytest
@@ -32,7 +32,7 @@ class Turns(Trial):
             self.monitor.set_filter(TIMED=percent)
 
     def wait_untimed(self):
-        """No turn is under way: with FILTER_TIMED 0 none comes."""
+        """Waits until no turn is running. With FILTER_TIMED 0 no turn begins."""
         rows = len(roots_of(CHAINS))
         until(lambda: row(self.monitor, self.ioc)[1] < 10 * rows / 4, 60, lambda: f"passes: {row(self.monitor, self.ioc)}")
 
@@ -61,7 +61,7 @@ def test_in_turns(new_ioc, new_monitor):
 
 
 def test_all_on_demand(new_ioc, new_monitor):
-    """FILTER_TIMED 100, a level by command and a filter for records: each has all chains timed."""
+    """FILTER_TIMED 100, a level by command, and a filter for records: with each of them all chains are timed."""
     t = Turns(new_ioc, new_monitor, CHAINS, percent=0)
     t.wait_untimed()
     t.monitor.set_filter(TIMED=100)
@@ -84,8 +84,8 @@ def test_all_on_demand(new_ioc, new_monitor):
 
 @soak
 def test_turns_in_the_middle_of_passes(new_ioc, new_monitor):
-    """A turn that begins in the middle of a pass times no chain whose begin it has not seen: none takes longer than it
-    does."""
+    """A turn that begins in the middle of a pass does not time the chain that is running. So no published time is too
+    long."""
     text = "".join(slow(f"S{i}", 200000, SCAN="1 second", PHAS=2 * i) + db.counter(f"F{i}", SCAN="1 second", PHAS=2 * i + 1) for i in range(4))
     text += "".join(db.counter(f"R{i}", SCAN="1 second", PHAS=9) for i in range(10))
     t = Turns(new_ioc, new_monitor, text, kind="latencyIoc")
@@ -102,12 +102,12 @@ def test_turns_in_the_middle_of_passes(new_ioc, new_monitor):
     settled(rows, 30, quiet=3)
     for i in range(4):
         count, mean, longest = rows()[f"{t.ioc.prefix}S{i}"]
-        # one that is timed from the begin of its pass takes 200 ms more for each that was before it
+        # a chain timed from the begin of its pass would take 200 ms more for each earlier chain
         assert count >= rounds / 2 and mean >= 200000 and longest < 350000, (i, rows())
 
 
 def test_put_in_an_untimed_chain(new_ioc, new_monitor):
-    """An output link of a chain that is not timed: the put names its root and its scan thread."""
+    """A put by an output link of a chain that is not timed: its line names the root and the scan thread."""
     text = CHAINS + db.counter("R", SCAN=".5 second", FLNK="$(P)R1") + db.counter("R1", FLNK="$(P)O")
     text += db.out_counter("O", OUT="$(P)TARGET PP") + db.record("ao", "TARGET")
     t = Turns(new_ioc, new_monitor, text, percent=0)
@@ -122,7 +122,7 @@ def test_put_in_an_untimed_chain(new_ioc, new_monitor):
 
     until(several, 60, lambda: f"puts: {seen}")
     right = [line for line in seen if want in line and ".5 second" in line and "TARGET" in line]
-    assert len(right) >= len(seen) - 1, seen  # the first may be from before
+    assert len(right) >= len(seen) - 1, seen  # the first one may be older
     assert row(t.monitor, t.ioc)[0] == "turns"
 
 
@@ -139,7 +139,8 @@ def test_hang_in_an_untimed_chain(new_ioc, new_monitor):
 
 
 def test_lock_wait_for_an_untimed_chain(new_ioc, new_monitor):
-    """A client waits for the lock that a chain holds which is not timed: its chain is no longer for that."""
+    """A client waits for a lock that a chain holds which is not timed. The wait does not make the published time of the
+    client's chain longer."""
     text = CHAINS + slow("HOLD", 60000, SCAN=".1 second", INPB="$(P)SHARED NPP") + db.record("calc", "SHARED") + \
         db.record("calc", "WAIT", INPA="$(P)SHARED NPP", CALC="1")
     t = Turns(new_ioc, new_monitor, text, percent=0, kind="latencyIoc")
@@ -147,7 +148,7 @@ def test_lock_wait_for_an_untimed_chain(new_ioc, new_monitor):
     t.wait_untimed()
 
     def times():
-        """Of WAIT in us: how long its longest chain took, and how long all of them waited for the lock."""
+        """Of WAIT, in us: the time of its longest chain, and the sum of all waits for the lock."""
         columns = ("NAMES", "CNTS", "MAXS", "LOCK_WAITS")
         rows = {r[0]: r[1:] for r in zip(*(t.monitor.list(f"CHAIN_TOP_{c}") for c in columns))}
         count, worst, wait = rows.get(t.ioc.prefix + "WAIT", (0, 0, 0))
@@ -159,11 +160,12 @@ def test_lock_wait_for_an_untimed_chain(new_ioc, new_monitor):
         return times()[1] > 300000
 
     until(waited, 60, lambda: f"chains of WAIT: {times()}")
-    assert times()[0] < 35000, times()  # some 50 us, and what a busy host delays it
+    assert times()[0] < 35000, times()  # about 50 us, and delays by a busy host
 
 
 def test_slow_chain_that_is_not_timed(new_ioc, new_monitor):
-    """A slow chain that is not timed is counted, and has all chains timed for a while: the next is kept whole."""
+    """A slow chain that is not timed is counted. Then all chains are timed for a while, so the next slow chain is
+    recorded completely."""
     text = CHAINS + slow("S", 0, SCAN="1 second") + "".join(db.counter(f"P{i}", SCAN="1 second") for i in range(5))
     t = Turns(new_ioc, new_monitor, text, percent=0, kind="latencyIoc")
     t.monitor.set_filter(SLOW=200000)  # longer than a busy host stops a pass
@@ -178,7 +180,8 @@ def test_slow_chain_that_is_not_timed(new_ioc, new_monitor):
 
 @soak
 def test_counts_while_turns_come_and_go(new_ioc, new_monitor, fast):  # noqa: F811
-    """Others process meanwhile, turns begin and end in the middle of passes: every count is exact, none is marked."""
+    """Other threads process the records, and turns begin and end in the middle of passes: every count is exact, none is
+    marked."""
     text = busy_database()
     roots = roots_of(text)
     t = Turns(new_ioc, new_monitor, text, percent=50, program=fast)
@@ -200,7 +203,7 @@ def test_counts_while_turns_come_and_go(new_ioc, new_monitor, fast):  # noqa: F8
 
 
 def test_scan_periods_are_always_seen(new_ioc, new_monitor):
-    """The table of scan threads needs no timed chain: passes, periods and how busy a thread is."""
+    """The table of scan threads needs no timed chains: passes, periods and load of a thread."""
     text = CHAINS + slow("S", 50000, SCAN=".2 second") + "".join(db.counter(f"P{i}", SCAN=".2 second") for i in range(5))
     t = Turns(new_ioc, new_monitor, text, percent=0, kind="latencyIoc")
     t.monitor.set_filter(SLOW=1e6)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""documentation/tutorial.md as written: each of its commands is typed into its terminal, with the demo's IOCs and the
-ports that servers have by themselves, and each output is compared with the one that the tutorial shows: texts, PVs,
-writers, causes and the values that were written; not times, counts and process ids."""
+"""Follows documentation/tutorial.md: types each command into its terminal, with the demo's IOCs and the default ports,
+and compares each output with the tutorial: texts, PVs, writers, causes and written values, but not times, counts and
+process ids."""
 import os
 import re
 
@@ -16,12 +16,12 @@ SECTIONS = re.findall(r"^## (.*\?)$", TEXT, re.M)
 
 @pytest.fixture
 def terminals(tmp_path):
-    """Shells as a user has them: nothing of EPICS is set."""
+    """Shells as of a new user: no variable of EPICS is set."""
     environ = {k: v for k, v in os.environ.items() if not k.startswith("EPICS_") and k != "PYTHONPATH"}
     # This network namespace has the loopback interface only.
     environ |= {"EPICS_CAS_BEACON_ADDR_LIST": "127.255.255.255", "EPICS_PVAS_INTF_ADDR_LIST": "127.0.0.1",
                 "EPICS_PVA_ADDR_LIST": "127.0.0.1", "EPICS_PVA_AUTO_ADDR_LIST": "NO"}
-    # of the usual port, and ended afterwards: that which a client starts by itself would stay for ever
+    # a repeater at the default port that ends after the test: a client would start one that never ends
     repeater = Process([paths.BASE_BIN / "caRepeater"], environ)
     made = {n: Process(["bash", "-m"], environ, cwd=paths.TOP.parent) for n in "1234"}
     yield made
@@ -38,7 +38,7 @@ def children(pid):
 
 
 def test_questions_of_the_heading():
-    """It has as many as it says."""
+    """The heading tells the number of questions, and it is right."""
     words = ["one", "two", "three", "four", "five", "six", "seven", "eight"]
     assert TEXT.startswith(f"# Tutorial: {words[len(SECTIONS) - 1]} questions\n")
     for question in ("Who changed my set point?", "Why is my 10 Hz scan late?", "Which records are busy?",
@@ -53,7 +53,7 @@ def test_each_command(terminals, tmp_path):
     compared = 0
     log = tmp_path / "ebpfMonPuts.json"
     for step in tutorial.steps(text):
-        if "caput" in step.commands:  # a person types later than all probes are attached, which takes long on a busy host
+        if "caput" in step.commands:  # a person types after all probes are attached; on a busy host this takes long
             until(lambda: '"seen":"inside"' in log.read_text(), 20, "a put by a link, seen inside of the IOC")
         for terminal in step.terminals:
             compared += run(terminals[terminal], step, names)
@@ -61,9 +61,9 @@ def test_each_command(terminals, tmp_path):
 
 
 def run(shell, step, names):
-    """Types it. Returns how many outputs were compared."""
+    """Types the commands. Returns how many outputs were compared."""
     if step.commands.strip() == "exit":
-        shell.send("exit")  # of an IOC: the shell below it goes on
+        shell.send("exit")  # ends an IOC: the shell below it continues
         until(lambda: not [c for c in children(shell.pid)], 20, lambda: f"its end\n{shell.output()}")
         return 0
     output = shell.command(step.commands.rstrip("\n"), 60)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The database of uses: who used each PV last, over restarts of the monitor, and which PVs nobody has used."""
+"""The database of uses: the last user of each PV, also after restarts of the monitor, and the PVs that nobody has
+used."""
 import getpass
 import os
 import re
@@ -44,7 +45,7 @@ def unused(monitor, days, pattern="*"):
 
 def test_read_write_and_subscription(new_monitor, ioc, tmp_path):
     file = tmp_path / "uses.db"
-    early = rawca.RawCa(ioc.port, "early", "bird")  # its channel is there before the monitor
+    early = rawca.RawCa(ioc.port, "early", "bird")  # its channel is older than the monitor
     early.sid(ioc.prefix + "A3")
     monitor = start(new_monitor, ioc, file)
     before = int(time.time())
@@ -56,7 +57,7 @@ def test_read_write_and_subscription(new_monitor, ioc, tmp_path):
     camonitor = Process([paths.BASE_BIN / "camonitor", ioc.prefix + "A2"], loopback.client(ioc.port))
 
     def seen():
-        monitor.command("ebpfMonUnused 1")  # which writes all that is noted
+        monitor.command("ebpfMonUnused 1")  # which writes all noted uses
         found = uses(file, ioc)
         return found if {("A0", READ), ("A1", WRITE), ("A2", SUBSCRIBE), ("A3", CONNECT)} <= set(found) and \
             found["A0", READ][4] == 3 and found["A1", WRITE][4] == 2 else None
@@ -71,7 +72,7 @@ def test_read_write_and_subscription(new_monitor, ioc, tmp_path):
     assert all(before <= first <= last <= after for _, _, first, last, _ in
                (found["A0", READ], found["A1", WRITE], found["A2", SUBSCRIBE]))
     assert ("A4", READ) not in found and ("A0", WRITE) not in found and ("A1", READ) not in found
-    # a read through a channel that is older than the monitor: the server's list has its name
+    # a read through a channel that is older than the monitor: its name comes from the server's list
     early.send(rawca.message(15, b"", rawca.DOUBLE, 1, early.sid(ioc.prefix + "A3"), 55))
     until(lambda: monitor.command("ebpfMonUnused 1") and ("A3", READ) in uses(file, ioc), 60, lambda: str(uses(file, ioc)))
     camonitor.kill()
@@ -85,10 +86,11 @@ def test_kept_over_a_restart(new_monitor, ioc, tmp_path):
     raw = rawca.RawCa(ioc.port, "writer", "somewhere")
     raw.put(ioc.prefix + "A5", rawca.DOUBLE, [3], True)
     until(lambda: monitor.command("ebpfMonUnused 1") and ("A5", WRITE) in uses(file, ioc), 60, lambda: str(uses(file, ioc)))
-    # Again, a moment after it was written. It is the same client: another one's use would be written in the next period.
+    # Again, a moment after the first use was written. It is the same client: the use of another client would be written
+    # in the next period.
     raw.put(ioc.prefix + "A5", rawca.DOUBLE, [5], True)
     until(lambda: monitor.text("PUT_LAST_VALUE") == "5", 60, "the put")
-    monitor.stop()  # what is left is written
+    monitor.stop()  # the rest is written
     first = uses(file, ioc)["A5", WRITE]
     assert first[4] == 2
     raw.close()
@@ -115,7 +117,7 @@ def test_unused(new_monitor, ioc, tmp_path):
     assert any("only 0.0" in line and "nothing is known" in line for line in lines)
     assert any(line.startswith("2 of 2 records were not used") for line in lines)
     camonitor.kill()
-    # in the past: watched for 40 days with a gap of 2, used 10 days ago, packets not read for a day
+    # a history: watched for 40 days with a gap of 2, used 10 days ago, packets not read for one day
     now = int(time.time())
     monitor.stop()
     with sqlite3.connect(file) as c:
@@ -138,12 +140,12 @@ def test_unused(new_monitor, ioc, tmp_path):
 
 
 def test_level_off_is_a_gap(new_monitor, ioc, tmp_path):
-    """While the level is off nothing is noted as watched."""
+    """While the level is off, no time is noted as watched."""
     file = tmp_path / "uses.db"
     monitor = start(new_monitor, ioc, file)
 
     def ended(ways="ways"):
-        """Until when it was watched, in these or in whichever ways."""
+        """The end of the watched time, in these ways or in any way."""
         with sqlite3.connect(f"file:{file}?mode=ro", uri=True) as c:
             return c.execute(f"SELECT max(ended) FROM watched WHERE ioc = ? AND ways = {ways}", [ioc.name]).fetchone()[0]
 
@@ -179,14 +181,14 @@ def test_a_file_that_cannot_be_used(new_monitor, ioc, tmp_path, what):
     assert (file.read_bytes() if file.is_file() else None) == before
     ioc.run("caput", ioc.prefix + "A6", "3")
     until(lambda: monitor.text("PUT_LAST_PV") == ioc.prefix + "A6", 60, "the monitor goes on")
-    if what == "missing":  # once it can be written, it is
+    if what == "missing":  # when the file can be written again, it is written
         file.parent.mkdir()
         until(lambda: monitor.command("ebpfMonUnused 1") and monitor.get("USAGE_STATE") == 1, 60, "the file is there now")
         assert ("A6", WRITE) in uses(file, ioc)
 
 
 def test_it_tries_again_by_itself(new_monitor, ioc, tmp_path):
-    """A minute later, and not at each period of 10 s; nobody asks."""
+    """The monitor tries again a minute later, not in each period of 10 s. No command is needed."""
     file = tmp_path / "none" / "uses.db"
     monitor = new_monitor(before=[f'ebpfMonUsage "{file}"']).start()
     monitor.wait("USAGE_STATE", lambda s: s == 2, 60)
@@ -215,7 +217,7 @@ def test_a_full_file_is_told(new_monitor, new_ioc, tmp_path):
 
 @pytest.mark.parametrize("kind", ["softIocPVA", "pvxs"])
 def test_pv_access(new_monitor, new_ioc, tmp_path, kind):
-    """What clients of QSRV 1 and 2 read and subscribe to is seen in packets."""
+    """Reads and subscriptions of clients of QSRV 1 and 2 are seen in packets."""
     from p4p.client.thread import Context
 
     ioc = new_ioc(DB, kind=kind).start()

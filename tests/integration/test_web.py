@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The web page (ebpfMonApp/op/web): its PVs against the database, and the page in headless Chromium with a stand-in for
-PVWS, which tells it the values of a real monitor."""
+"""The web page (ebpfMonApp/op/web): compares its PVs with the database, and loads the page in headless Chromium. A
+replacement of PVWS sends it the values of a real monitor."""
 import re
 
 import pytest
@@ -27,7 +27,7 @@ def monitor(module_monitor, ioc):
 
 
 def asked():
-    """The PVs that the page names."""
+    """The PVs in the page."""
     script = PAGE.read_text()
     return {n for names in re.findall(r"const (?:TILES|TEXTS|PLOTS|COLOURS) = (.*?);", script, re.S)
             for n in re.findall(r"\b([A-Z][A-Z0-9_]{2,}(?:\.VAL\$)?)", re.sub(r', "[^"]*"\]', "]", names))}
@@ -44,7 +44,7 @@ def test_pvs_exist():
 
 
 def test_it_needs_nothing_else():
-    """One file: no script, font or picture of another server, and nothing that writes."""
+    """The page is one file without scripts, fonts or pictures of another server, and it writes nothing."""
     text = PAGE.read_text()
     assert not re.search(r"\b(src|href)=|@import|url\(|\"write\"", text)
     assert "default-src 'none'" in text
@@ -73,7 +73,7 @@ def page(pvws, tmp_path):
 
 
 def values_of(monitor):
-    """What PVWS says of a monitor: severities, units, precision and values as Channel Access has them."""
+    """The messages of PVWS about a monitor: severities, units, precision and values as read by Channel Access."""
     said = {}
     for name in [*asked(), "STATE", "STATE_MSG.VAL$"]:
         channel = ca.pv(monitor.prefix + name)
@@ -82,7 +82,7 @@ def values_of(monitor):
         if "enum" in channel.type:
             more = {"text": channel.enum_strs[value], "labels": list(channel.enum_strs)}
         elif chars:
-            value = value.encode("latin-1")  # pyepics has decoded it so
+            value = value.encode("latin-1")  # pyepics has decoded the text so
         elif channel.count > 1:
             value = [float(v) for v in value]
         else:
@@ -100,16 +100,16 @@ def test_page_shows_the_monitor(monitor, ioc, pvws, page):
     shown = page(monitor.prefix)
     until(lambda: "Running" in text(shown, "state") and text(shown, "IOC_CNT"), 60, lambda: str(shown.complaints))
     assert text(shown, "prefix") == monitor.prefix
-    count = pvws.values[f"ca://{monitor.prefix}IOC_CNT"]["value"]  # of the whole host: it may be another one by now
+    count = pvws.values[f"ca://{monitor.prefix}IOC_CNT"]["value"]  # a value of the whole host, which may have changed
     assert text(shown, "IOC_CNT") == f"IOCs{count} IOCs"
     assert ioc.prefix + "C0" in text(shown, "PUT_LOG")
     assert text(shown, "PUT_LAST.VAL$") == monitor.text("PUT_LAST")
     assert text(shown, "LOG_STATE") == "LogsOff"
-    for plot in ("CHAIN_HIST", "CHAIN_HEAT"):  # something is drawn
+    for plot in ("CHAIN_HIST", "CHAIN_HEAT"):  # the chart is not empty
         cells = f'document.getElementById("{plot}")'
         assert shown.ask(f'new Set({cells}.getContext("2d").getImageData(0, 0, {cells}.width, {cells}.height).data).size') > 2 or \
             plot == "CHAIN_HEAT"
-    # later updates have only what changed
+    # later updates have only the changed properties
     name = "ca://" + monitor.prefix
     pvws.send({"type": "update", "pv": name + "COST", "value": 7.5, "severity": "MINOR", "seconds": 2, "nanos": 0})
     pvws.send({"type": "update", "pv": name + "CPU", "value": "NaN", "severity": "INVALID", "seconds": 2, "nanos": 0})

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The file of that name, with its release behind it. 0, or -1: there is none. */
+/* Finds the file with this name, followed by a release number. 0, or -1 if there is none. */
 static int armLibrary(const char *name, char *path, size_t size)
 {
     const char *cache = getenv("EBPFMON_CACHE"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a client and a softIoc of EPICS Base 7.0.8.1 said to each other, segment by segment: direction (1: the
- * server's), length, bytes. Channels W:AO (ao), W:DENY (ao that nobody may write), W:STR (stringout), W:WF (20
- * doubles), and W:NONE, which is not there; plain writes and write-notifies of each kind, refused and failed ones
- * too, old and new reads, a monitor, a channel closed, searches by TCP.
+ * Messages between a client and a softIoc of EPICS Base 7.0.8.1, segment by segment: direction (1: from the server),
+ * length, bytes. Channels: W:AO (ao), W:DENY (an ao without write access), W:STR (stringout), W:WF (20 doubles), and
+ * W:NONE, which does not exist. The client makes plain writes and write-notifies of each kind, also refused and
+ * failed ones, old and new reads, a monitor, the close of a channel, and searches by TCP.
  */
 static const unsigned char caRecorded[] = {
     1, 16, 0, 0, 0, 0, 0, 0, 0, 13, 0, 0, 0, 0, 0, 0, 0, 0,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Clients for tests: those with port 1000 are this process, of a user that is called "phil"; others are on other
- * hosts. */
+/* Clients for tests. A client with port 1000 is this process, and its user has the name "phil". All others are on
+ * other hosts. */
 #ifndef EBPFMON_FAKECLIENTS_H
 #define EBPFMON_FAKECLIENTS_H
 
@@ -36,7 +36,7 @@ static inline struct ebpfMonPeer fakePeer(unsigned port, unsigned serverPort)
                                  .sport = htons((uint16_t)serverPort) };
 }
 
-/* On whose behalf a thread runs: of a CA client. */
+/* A CA client for which a thread of the IOC works. */
 static inline struct ebpfMonWho fakeCaClient(unsigned port, const char *user, const char *host)
 {
     struct ebpfMonWho who = { .peer = fakePeer(port, 5064), .isCA = 1, .comm = "CAS-client" };

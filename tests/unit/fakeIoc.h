@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A watched IOC for tests: its database lies in the memory of the test program, where it is read as that of any other
- * process. Records: 0 A:AO (ao), 1 A:SEL (mbbo), 2 A:CALC (calc, with a CP link), 3 A:SEQ (ao). */
+/* A watched IOC for tests. Its database is in the memory of the test program, and the monitor's code reads it as the
+ * memory of any other process. Records: 0 A:AO (ao), 1 A:SEL (mbbo), 2 A:CALC (calc, with a CP link), 3 A:SEQ (ao). */
 #ifndef EBPFMON_FAKEIOC_H
 #define EBPFMON_FAKEIOC_H
 
@@ -79,7 +79,7 @@ static const ebpfMonField *fakeField(unsigned rec, const char *name)
     return ebpfMonCatalogueFieldNamed(fake.t->cat, fake.t->cat->rec[rec].rtype, name);
 }
 
-/* Address of the DBADDR by which the link A:SEQ.OUT writes. */
+/* The address of the DBADDR that the link A:SEQ.OUT uses for its puts. */
 static inline uint64_t fakeLinkAddr(void)
 {
     return (uint64_t)(uintptr_t)&fake.link.addr;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Puts in packets and in an IOC as the tests of the join make them. Times are invented. */
+/* Makes puts in packets and in an IOC for the tests of the join. Times are invented. */
 #ifndef EBPFMON_JOINTEST_H
 #define EBPFMON_JOINTEST_H
 
@@ -28,8 +28,8 @@ static inline struct ebpfMonPeer makeCircuit(unsigned n)
                                  .port = htons((uint16_t)(20000 + n % 40000)) };
 }
 
-static double sent;       /* 0: no number */
-static uint32_t stretch;  /* of the messages that come */
+static double sent;       /* 0: not a number */
+static uint32_t stretch;  /* sequence number of the next message */
 
 static inline uint64_t addMessage(struct ebpfMonPeer peer, uint32_t seq, uint32_t end, const char *name,
                            ebpfMonWireProtocol protocol, int reply, uint32_t iocId)
@@ -88,8 +88,8 @@ static inline ebpfMonPut makePut(const char *pv)
     return put;
 }
 
-static uint32_t lastSeq; /* of its message */
-static ebpfMonPut last; /* the put that match() was called with, and what it became */
+static uint32_t lastSeq; /* sequence number of its message */
+static ebpfMonPut last; /* the put of the last match(), as the join changed it */
 
 static inline ebpfMonPutJoinResult matchKind(struct ebpfMonPeer peer, uint32_t seq, int kind, const char *pv, int final)
 {
@@ -109,9 +109,10 @@ static inline ebpfMonPutJoinResult match(struct ebpfMonPeer peer, uint32_t seq, 
     return matchKind(peer, seq, EBPFMON_SEQ_MESSAGE, pv, final);
 }
 
-/* How many puts of the packets are not seen in the IOC; of the last one "passed" and "closed" stay. */
+/* countUnmatched returns the number of puts in packets that were not seen in the IOC, and sets these two from the
+ * last one. */
 static int lastPassed, lastClosed;
-static uint64_t eventsStop; /* no later event of the IOC is read; 0: all are */
+static uint64_t eventsStop; /* events of the IOC after this time are not read yet; 0: all are read */
 
 static inline unsigned countUnmatched(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * For the tests of the logs: a folder of their own, puts, what was written and lost, as published. The logs are used
- * through the facade (export/export.h), as by the monitor.
+ * For the tests of the logs: a folder for each test, puts, and the published numbers of written and lost lines. The
+ * tests use the logs as the monitor does, by export/export.h.
  */
 #ifndef EBPFMON_LOGTEST_H
 #define EBPFMON_LOGTEST_H
@@ -42,7 +42,7 @@ static char dir[128];
 static int alone; /* the test has namespaces of its own */
 static uint64_t linesBefore, lostBefore;
 
-/* Nonzero when the condition came within the deadline. */
+/* Nonzero if the condition became true before the deadline. */
 static inline int until(int (*condition)(const void *), const void *arg)
 {
     double end = ebpfMonClockSeconds() + DEADLINE;
@@ -126,7 +126,8 @@ static inline char *contents(const char *path, size_t *len)
     return text;
 }
 
-/* Marks in seen[] the numbers of the lines "pv":"P<number>"; how many whole lines there are, -1 when one is not. */
+/* Marks in seen[] the numbers of the lines "pv":"P<number>". Returns the number of whole lines, or -1 if one is not
+ * whole. */
 static inline int readLines(const char *path, unsigned char *seen, unsigned size)
 {
     size_t len;
@@ -202,10 +203,10 @@ static inline void removeAll(const char *path)
     nftw(path, removeOne, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Before the first test. */
+/* Call this before the first test. */
 static inline void makeLogFolder(const char *test)
 {
-    setenv("TZ", "UTC", 1); /* caPutLog's times are local */
+    setenv("TZ", "UTC", 1); /* caPutLog writes local times */
     tzset();
     snprintf(dir, sizeof(dir), "%s/%s-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", test);
     if (!mkdtemp(dir))

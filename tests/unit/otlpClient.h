@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* For the tests of OTLP against a collector (otlpServer.h): an ebpfMonOtlp, and what is published of it. */
+/* For the tests of OTLP with a collector (otlpServer.h): an ebpfMonOtlp, and its published values. */
 #ifndef EBPFMON_OTLPCLIENT_H
 #define EBPFMON_OTLPCLIENT_H
 
@@ -68,7 +68,8 @@ static inline void stopOtlp(double seconds)
     ebpfMonOtlpWaitStopped(otlp);
 }
 
-/* Ends it, within its time; all that was produced was accepted, or is counted. */
+/* Ends the ebpfMonOtlp, and checks the time that this takes, and that all items were accepted or are counted as
+ * lost. */
 static inline void finish(double within, unsigned produced)
 {
     double start = ebpfMonClockSeconds();
@@ -87,7 +88,7 @@ static inline void beginOtlpTest(void)
     setenv("TZ", "UTC", 1);
     tzset();
     clearEnvironment();
-    setenv("http_proxy", "http://127.0.0.1:1", 1); /* not for loopback */
+    setenv("http_proxy", "http://127.0.0.1:1", 1); /* the proxy must not be used for loopback */
     otlp = ebpfMonOtlpNew(NULL);
     startServer();
     eltc(0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A collector for the tests of OTLP, in a thread of the test, which behaves as it is told. */
+/* A collector for the tests of OTLP, in a thread of the test. setManner chooses its behaviour. */
 #ifndef EBPFMON_OTLPSERVER_H
 #define EBPFMON_OTLPSERVER_H
 
@@ -22,11 +22,11 @@ typedef enum { accepts, refuses, tooMany, tooManyOnce, busy, garbage, hangs, red
 
 static struct {
     int listening, port;
-    epicsMutexId lock; /* of the rest */
+    epicsMutexId lock; /* protects all members below */
     manner manner;
     int end;
     unsigned requests, records, spans, zipkins, metrics;
-    double first, second; /* s: of the first two requests since the manner changed */
+    double first, second; /* s; times of the first two requests since the manner changed */
     unsigned char seen[200000];
     char header[2048];
 } server;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * For the tests of probe/packets.h and probe/packetSources.h: a network namespace of our own, one of a child, traffic in
- * both, and what was handed up of it.
- * After each exchange a marker datagram follows what the sockets have already received; when it is handed up, so was
- * all before it.
+ * For the tests of probe/packets.h and probe/packetSources.h: a network namespace of this program, one of a child,
+ * traffic in both, and the packets that the sources handed up. After each exchange the test sends a marker datagram.
+ * The sockets receive it after all earlier packets, so when it is handed up, the earlier ones have been handed up,
+ * too.
  */
 #ifndef PACKETNET_H
 #define PACKETNET_H
@@ -30,7 +30,7 @@
 
 static const uint8_t caVersion[16] = { 0, 0, 0, 0, 0, 0, 0, 13 };
 
-static ebpfMonPackets *source; /* the program's, of its namespace */
+static ebpfMonPackets *source; /* the source of this program, for its namespace */
 
 /* --- the namespace --------------------------------------------------------------------------------------------- */
 
@@ -47,7 +47,7 @@ static inline int newNetwork(void)
     return result;
 }
 
-/* Opens the source. Without the privileges for that it returns 0, and "why" says which; other errors end the test. */
+/* Opens the source. Returns 0 if privileges are missing; "why" names them. Other errors end the test. */
 static inline int sourceOpen(char *why, size_t size)
 {
     source = ebpfMonPacketsOpen(0, 0, why, size);
@@ -56,7 +56,7 @@ static inline int sourceOpen(char *why, size_t size)
     return source != NULL;
 }
 
-/* --- what was handed up, of the connection or datagram with this port at either end --------------------------- */
+/* --- packets that were handed up, of the connection or datagram with this port at either end ------------------ */
 
 static struct {
     uint16_t port;
@@ -65,7 +65,7 @@ static struct {
     size_t   bytes[2];          /* [1]: from that port */
     uint8_t  data[2][2u << 20];
     uint64_t time;
-    unsigned marker;            /* payload of the last one */
+    unsigned marker;            /* payload of the last marker */
 } seen;
 
 static inline void watch(uint16_t port)
@@ -151,7 +151,7 @@ static inline Pair pairOpen(uint16_t port)
     return pair;
 }
 
-/* Sends, and reads it at the other end. */
+/* Sends these bytes, and reads them at the other end. */
 static inline void pairSend(const Pair *pair, int from, const void *data, size_t size)
 {
     static uint8_t sink[BULK];
@@ -176,12 +176,12 @@ static inline void pairClose(const Pair *pair, int reset)
     if (reset)
         setsockopt(pair->fd[0], SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
     close(pair->fd[0]);
-    if (read(pair->fd[1], &c, 1) > 0) /* the end has come */
+    if (read(pair->fd[1], &c, 1) > 0) /* the other end has closed */
         testAbort("unexpected data");
     close(pair->fd[1]);
 }
 
-/* A child in a network of its own, which sends a datagram to each port that it is told. */
+/* Starts a child in a network namespace of its own. It sends a datagram to each port that it gets from childSend. */
 static inline pid_t childStart(int *talk)
 {
     int pipes[2];
@@ -210,14 +210,14 @@ static inline pid_t childStart(int *talk)
     return pid;
 }
 
-/* Has the child send a datagram to this port, in its network. */
+/* Makes the child send a datagram to this port, in its network namespace. */
 static inline void childSend(int talk, uint16_t port)
 {
     if (write(talk, &port, sizeof(port)) != sizeof(port) || read(talk, &port, sizeof(port)) != sizeof(port))
         testAbort("the child ended");
 }
 
-/* Takes what has come, or comes within "ms". */
+/* Reads the packets that have come, or that come within "ms". */
 static inline unsigned readWithin(ebpfMonPackets *packets, int ms)
 {
     ebpfMonRing *ring = ebpfMonPacketsGetRing(packets);
@@ -230,7 +230,7 @@ static inline unsigned readWithin(ebpfMonPackets *packets, int ms)
     return ebpfMonPacketsRead(packets, packet, NULL, &isWhole);
 }
 
-/* Takes what was handed up until now. */
+/* Reads all packets that were handed up until now. */
 static inline void catchUp(void)
 {
     static unsigned number;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A put as the tests of export use it. */
+/* A put for the tests of export. */
 #ifndef EBPFMON_PUTTEST_H
 #define EBPFMON_PUTTEST_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Stands in for the reassembler in the tests of the pvAccess decoder: cuts two streams of bytes into messages by
- * the decoder's own frame(), counts memory, and writes events as lines. To be included once in a program.
+ * Replaces the reassembler in the tests of the pvAccess decoder: cuts two streams of bytes into messages with the
+ * decoder's function frame(), counts memory, and writes events as lines. Include this file once in a program.
  */
 #ifndef PVA_DRIVER_H
 #define PVA_DRIVER_H
@@ -17,15 +17,15 @@ struct ebpfMonCircuit {
     ebpfMonWireStats  stats;
     void   *state;
     struct { uint8_t *p; size_t size, at; } stream[2];
-    int     foreign;        /* so often frame() said: no message of ours */
+    int     foreign;        /* number of times when frame() said that these bytes are no pvAccess message */
     unsigned long puts, events;
     uint64_t lastHash;
-    FILE   *lines;          /* NULL: none are written */
+    FILE   *lines;          /* NULL: no lines are written */
 };
 
 struct ebpfMonWire { struct ebpfMonCircuit circuit; };
 
-/* The size stands in front: Free must be given the same. */
+/* Stores the size in front of the memory, because ebpfMonCircuitFree must get the same size. */
 void *ebpfMonCircuitAlloc(ebpfMonCircuit *circuit, size_t size)
 {
     if (circuit->stats.memory + size > circuit->limits.total) {
@@ -88,7 +88,7 @@ void ebpfMonCircuitEmit(ebpfMonCircuit *circuit, ebpfMonWireEvent *e)
         circuit->puts++;
         circuit->lastHash = e->hash;
     }
-    /* All of it is touched: sanitizers look on. */
+    /* Touches all bytes, so that a sanitizer finds wrong accesses. */
     if (strlen(e->user) + strlen(e->host) + strlen(e->name) + strlen(e->options) + strlen(e->text)
         + strlen(e->message) > 1 << 20) {
         abort();
@@ -169,7 +169,7 @@ static inline uint64_t driverHash(const uint8_t *p, size_t size)
     return hash;
 }
 
-/* The messages that can be cut from what has come. Each is handed over in memory of just its size. */
+/* Cuts all whole messages from the received bytes. Each message is passed in memory of exactly its size. */
 static inline void driverCut(struct ebpfMonCircuit *circuit, int side)
 {
     for (;;) {
@@ -218,8 +218,8 @@ static inline void driverBytes(struct ebpfMonCircuit *circuit, int side, const u
     driverCut(circuit, side);
 }
 
-/* A recording: a byte 0 client, 1 server, 2 datagram, 4 or 5 a gap in one of the two; two bytes, little-endian, how
- * many follow; those. */
+/* Plays a recording. Each part of it has one byte for its kind (0: from the client, 1: from the server, 2: datagram,
+ * 4 or 5: gap in the client's or server's stream), two bytes for its length (little-endian), and the data. */
 static inline void driverPlay(struct ebpfMonCircuit *circuit, const uint8_t *p, size_t size)
 {
     while (size >= 3) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pvAccess sessions that were recorded between real programs (clients: pvput, pvget, pvinfo of EPICS Base 7.0.8.1, p4p
- * 4.3; servers: softIocPVA, pvxs 1.5.3, p4p), and the events that they are.
+ * pvAccess sessions that were recorded between real programs, and their events. Clients: pvput, pvget, pvinfo of
+ * EPICS Base 7.0.8.1, p4p 4.3. Servers: softIocPVA, pvxs 1.5.3, p4p.
  */
 #ifndef EBPFMON_PVASESSIONS_H
 #define EBPFMON_PVASESSIONS_H
 
 #include "pvaTest.h"
 
-/* The same puts to two servers, which differ in what they say of a put to a disabled record. */
+/* The same puts to two servers. Their answers to a put to a disabled record differ. */
 #define IOC_SESSION(disabled) \
     "user root@ws1\n" \
     "channel T:AO\n" \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* pvAccess messages made by hand, and the events that the decoder makes of them. */
+/* pvAccess messages made by hand, and the events that the decoder makes from them. */
 #ifndef EBPFMON_PVATEST_H
 #define EBPFMON_PVATEST_H
 
@@ -34,7 +34,7 @@ static inline void expect(const char *events, const char *what)
     free(lines);
 }
 
-/* The message that is being made. */
+/* The message that the test is making. */
 static struct { uint8_t p[300000]; size_t size; int big; } made;
 
 static inline void number(uint64_t value, unsigned size)
@@ -87,13 +87,13 @@ static inline void channel(uint32_t cid, uint32_t sid, const char *name)
     start(); number(cid, 4); number(sid, 4); number(0xff, 1); say(1, 7);
 }
 
-/* Asks for a put without a pvRequest. */
+/* Sends the init of a put, without a pvRequest. */
 static inline void initPut(uint32_t sid, uint32_t ioid)
 {
     start(); number(sid, 4); number(ioid, 4); number(8, 1); number(0xff, 1); say(0, 11);
 }
 
-/* The type of the answer follows, and say(1, 11). */
+/* Begins the answer to an init. The caller adds the type, and say(1, 11). */
 static inline void answerInit(uint32_t ioid)
 {
     start(); number(ioid, 4); number(8, 1); number(0xff, 1);

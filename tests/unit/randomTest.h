@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Random numbers that are the same in each run, so that a failure is seen again. */
+/* Random numbers that are the same in each run, so a failure can be repeated. */
 #ifndef EBPFMON_RANDOMTEST_H
 #define EBPFMON_RANDOMTEST_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* For tests of watch/recordTables.h: tables in plain memory, and this process as an IOC, with records and links laid out
- * as Base does. */
+/* For tests of watch/recordTables.h: tables in plain memory, and this process as an IOC, with records and links in
+ * the layout of Base. */
 #ifndef EBPFMON_RECORDTABLESTEST_H
 #define EBPFMON_RECORDTABLESTEST_H
 
@@ -20,7 +20,7 @@
 #define MAX_RECORDS 16
 #define MAX_CLOSURE 64
 
-/* A record of the IOC: a forward link, and what the monitor reads of dbCommon. */
+/* A record of the IOC: a forward link, and the fields of dbCommon that the monitor reads. */
 typedef struct {
     struct layoutPvLink flnk, tsel;
     int16_t  tse;
@@ -33,12 +33,12 @@ typedef struct {
 static iocRecord record[RECORDS];
 static char names[RECORDS][8];
 
-/* The kernel part's tables, and what is found by key. */
+/* The tables of the kernel part: arrays, and tables with keys. */
 static struct ebpfMonRecConf conf[MAX_RECORDS];
 static struct ebpfMonRecState state[MAX_RECORDS];
 static uint32_t closure[MAX_CLOSURE];
 static ebpfMonTables tables;
-static uint64_t indexed[MAX_RECORDS]; /* by slot: the record's address */
+static uint64_t indexed[MAX_RECORDS]; /* by slot: address of the record */
 static unsigned indexFails, rootsRemoved, arrays;
 
 static int setRecordIndex(uint32_t tgid, const uint64_t *precord, uint32_t count, uint32_t first)
@@ -105,13 +105,13 @@ static void setForward(unsigned from, int to)
 
 static uint64_t stamp(uint32_t seconds)
 {
-    return seconds; /* its nanoseconds are 0 */
+    return seconds; /* nanoseconds are 0 */
 }
 
 static const char *typeName = "calc";
 
-/* As the catalogue is read: three fields, one of them an array, one type, and the records in the order of their
- * addresses. */
+/* Makes a catalogue as the monitor would read it: one type, three fields (one of them an array), and the records in
+ * the order of their addresses. */
 static ebpfMonCatalogue *makeCatalogue(void)
 {
     ebpfMonCatalogue *cat = calloc(1, sizeof(*cat));
@@ -153,7 +153,7 @@ static ebpfMonCatalogue *makeCatalogue(void)
     return cat;
 }
 
-/* 0 to 1 to 2, a stretch; 3 alone, with TSE set; 4 and 5 alone. */
+/* Records 0, 1 and 2 are linked and make a stretch. 3, 4 and 5 are single; TSE of 3 is set. */
 static ebpfMonTarget *makeIoc(void)
 {
     ebpfMonTarget *t = calloc(1, sizeof(*t));
@@ -184,7 +184,7 @@ static void freeIoc(ebpfMonTarget *t)
     free(t);
 }
 
-/* The closure of a record, as the kernel part reads it: "0 1 2". */
+/* The closure of a record as a text such as "0 1 2", read as the kernel part reads it. */
 static const char *closureOf(const ebpfMonTarget *t, unsigned index, char buf[64])
 {
     const struct ebpfMonRecConf *rc = &conf[t->slot + index];

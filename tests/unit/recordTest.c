@@ -19,7 +19,7 @@ void testRecord_registerRecordDeviceDriver(struct dbBase *);
 
 recordTestMonitor fakeMonitor = { .levelSet = -2 };
 
-/* What is not as the tests type it is refused. */
+/* Refuses all inputs that the tests do not use. */
 static ebpfMonOpStatus judge(int isRight)
 {
     return isRight ? fakeMonitor.status : ebpfMonOpRefused;
@@ -49,7 +49,7 @@ static long fakeSetFilter(void *arg, const ebpfMonFilter *filter, ebpfMonFilterA
     }
     fakeMonitor.inForce = *filter;
     answer->matching = 42;
-    fakeMonitor.generations += fakeMonitor.started > 0; /* before that it is kept, not in force */
+    fakeMonitor.generations += fakeMonitor.started > 0; /* before iocInit the filter is kept, but not in force */
     answer->generation = answer->number = fakeMonitor.generations;
     return 0;
 }
@@ -216,7 +216,7 @@ static const ebpfMonInventoryOps fakeInventories = {
     NULL, fakeSetRecSync, fakeKeep, fakeAddKept, fakeUseFiles, fakeUseFiles
 };
 
-/* Reads "pv" as text until it is "value", or the deadline has passed; how long that took, or -1. */
+/* Reads "pv" as text until it is "value". Returns the time that this took, in s, or -1 after the deadline. */
 static double reached(const char *pv, const char *value, char *seen, size_t size)
 {
     epicsTimeStamp begin, now;
@@ -307,7 +307,7 @@ static void fillPublished(void)
     published->iocs.ioc[0].records = 5;
     published->iocs.ioc[0].level = ebpfMonLevelChains;
     published->iocs.ioc[0].cost = 0.25;
-    published->processings.count = 9007199254740993u; /* no double has it */
+    published->processings.count = 9007199254740993u; /* no double has this value */
     published->processings.busiestCount = 1;
     strcpy(published->processings.busiest[0].name, "REC:A");
     published->processings.busiest[0].count = 12;
@@ -373,6 +373,6 @@ void recordTestBegin(void)
 void recordTestEnd(void)
 {
     testIocShutdownOk();
-    ebpfMonPublishedNotify(ebpfMonGroupPuts); /* nobody listens any more */
+    ebpfMonPublishedNotify(ebpfMonGroupPuts); /* no thread waits any more */
     testdbCleanup();
 }

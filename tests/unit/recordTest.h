@@ -9,32 +9,32 @@
 
 #define DEADLINE 5.0 /* s */
 
-/* What the records and commands asked of the monitor. */
+/* The requests of records and commands to the monitor. */
 typedef struct {
     ebpfMonFilter inForce;
     unsigned generations, started, resets;
-    int      busy;   /* atomic: a filter is not applied yet */
-    int      polls;  /* atomic: so often it was asked whether a filter is applied */
+    int      busy;   /* atomic: nonzero while a filter is not applied yet */
+    int      polls;  /* atomic: number of questions whether a filter is applied */
     int      levelSet;
-    ebpfMonOpStatus status; /* what becomes of its operations */
+    ebpfMonOpStatus status; /* the result of its operations */
     unsigned logResets, rotations;
     int      logReport;
 } recordTestMonitor;
 
 extern recordTestMonitor fakeMonitor;
 
-/* Loads the databases with P=T:, gives two filter commands and starts the IOC. */
+/* Loads the databases with P=T:, runs two filter commands, and starts the IOC. */
 void recordTestBegin(void);
 void recordTestEnd(void);
 
-/* The monitor runs and publishes some values. */
+/* Acts as a monitor that runs, and publishes some values. */
 void recordTestRun(void);
 
-/* The group has changed now. */
+/* Publishes a change of this group, now. */
 void change(ebpfMonGroup group);
 void addPut(unsigned n, const char *pv, const char *val);
 
-/* Passes if the PV has this value (as text) before DEADLINE has passed. */
+/* A test that passes if the PV has this value (as text) before the deadline. */
 void expect(const char *pv, const char *value);
 void putText(const char *pv, const char *text);
 

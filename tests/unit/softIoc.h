@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A softIoc of this Base as a child of the test. It speaks on loopback only. */
+/* A softIoc of this Base as a child of the test. It uses only the loopback interface. */
 #ifndef EBPFMON_SOFTIOC_H
 #define EBPFMON_SOFTIOC_H
 
@@ -15,7 +15,8 @@
 static pid_t ioc;
 static int   iocStdin = -1; /* its shell */
 
-/* "database": to load, NULL: none yet. "name": its IOC, NULL: none. 0, or -1: there is no softIoc. */
+/* Starts a softIoc. "database": the file to load; NULL: none yet. "name": value of its variable IOC; NULL: none. 0,
+ * or -1 if there is no softIoc. */
 static inline int startIoc(const char *database, const char *name)
 {
     const char *base = getenv("EPICS_BASE"), *arch = getenv("EPICS_HOST_ARCH");
@@ -33,7 +34,7 @@ static inline int startIoc(const char *database, const char *name)
         setenv("EPICS_CAS_BEACON_ADDR_LIST", "127.0.0.1", 1);
         setenv("EPICS_CA_ADDR_LIST", "127.0.0.1", 1);
         setenv("EPICS_CA_AUTO_ADDR_LIST", "NO", 1);
-        setenv("EPICS_IOCSH_HISTFILE", "", 1); /* it would leave one here */
+        setenv("EPICS_IOCSH_HISTFILE", "", 1); /* else it would leave a core file here */
         if (name)
             setenv("IOC", name, 1);
         dup2(in[0], 0);
@@ -45,7 +46,7 @@ static inline int startIoc(const char *database, const char *name)
     close(in[0]);
     close(running[1]);
     close(null);
-    /* Closed by exec: till then it is this program, which has a pdbbase too. */
+    /* exec closes this pipe. Until then the child is this program, which has a pdbbase, too. */
     if (read(running[0], path, 1))
         testAbort("no exec");
     close(running[0]);

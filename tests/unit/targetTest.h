@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An IOC by hand, in plain memory: a target with a catalogue of named records. */
+/* An IOC made by hand in plain memory: a target with a catalogue of named records. */
 #ifndef TARGETTEST_H
 #define TARGETTEST_H
 
@@ -10,10 +10,10 @@
 #include "common/hash.h"
 #include "watch/target.h"
 
-#define TARGETTEST_ADDR(i) (0x10000u + 0x100u * (uint64_t)(i)) /* of record i */
+#define TARGETTEST_ADDR(i) (0x10000u + 0x100u * (uint64_t)(i)) /* address of record i */
 #define TARGETTEST_HASH    64
 
-/* "names": ended by NULL, of up to 32 records. The target is at level trace, all its records are shown. */
+/* "names": names of up to 32 records, ended by NULL. The target is at level trace, and all its records are shown. */
 static inline ebpfMonTarget *targetTestNew(ebpfMonTargets *targets, const char *ioc, pid_t pid, uint32_t slot,
                                            const char *const *names)
 {

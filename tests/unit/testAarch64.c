@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Files for aarch64, read on whatever host this is: the sites of all probes and the calls in Debian 13's libraries of epics-base for
- * arm64, beside what the disassembler of that machine says. They are in the cache if tools/cross.sh was run.
+ * Reads files for aarch64 on any host: compares the places of all probes and calls in Debian 13's libraries of
+ * epics-base for arm64 with the disassembler for this machine. tools/cross.sh puts these files into the cache.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static ebpfMonKnown *readLibrary(const char *name, char *path, size_t size)
     return known;
 }
 
-/* The instruction at "vaddr", as the disassembler calls it. */
+/* The disassembler's name of the instruction at "vaddr". */
 static void disassemble(const char *path, uint64_t vaddr, char *name, size_t size)
 {
     char command[700], line[400], word[32];
@@ -49,7 +49,7 @@ static void disassemble(const char *path, uint64_t vaddr, char *name, size_t siz
         pclose(dump);
 }
 
-/* "cbz" stands for cbnz, too; at an entry there is anything, but what takes the return address away comes later. */
+/* "cbz" also means cbnz. At an entry any instruction may be, but the one that moves the return address comes later. */
 static int isAs(const ebpfMonSite *site, const char *insn)
 {
     if (site->cls == ebpfMonSiteStepped)

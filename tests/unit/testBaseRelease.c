@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What differs between releases of Base: which of it holds is decided by what memory shows; what is like none of them is
- * refused, and so are links, lock sets and a CA server that do not lie as expected. */
+/* Differences between releases of Base: the memory shows which layout a process has. A layout that belongs to no
+ * release is refused, and so are links, lock sets and a CA server that are not as expected. */
 #include <arpa/inet.h>
 #include <stddef.h>
 
@@ -63,7 +63,8 @@ static void testTypes(void)
     testOk(ebpfMonBaseReleaseType(ebpfMonBaseReleaseOwn(), 7) == ebpfMonDbfInt64, "of EPICS 7");
 }
 
-/* Reads a link of A:SEQ. -1: it is odd, else the record that it leads to; "addrAt" as it was found. */
+/* Reads a link of A:SEQ. Returns the record that it leads to and sets "addrAt", or returns -1 if the link is not as
+ * expected. */
 static int follow(const ebpfMonBaseRelease *base, const void *link, uint64_t *addrAt)
 {
     ebpfMonLinkEnd end;
@@ -136,7 +137,7 @@ static void testLockSets(void)
     testOk(!ebpfMonLockSetsAreKnown(mem, cat), "there is none");
 }
 
-/* struct client and struct channel_in_use of one client, as a release has them. */
+/* struct client and struct channel_in_use of one client, in the layout of a release. */
 static struct {
     struct layoutList q;
     char client[256], ciu[128], as[64], buf[16];

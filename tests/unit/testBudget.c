@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* watch/budget.h: from samples of the cost to a level; a second each. */
+/* watch/budget.h: decides on a level from samples of the cost, one for each second. */
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
@@ -8,7 +8,7 @@
 #define LIMIT  1.0
 #define SECOND 1000000000ull
 
-/* An IOC that is watched as closely as its budget allows, and what each step of that costs it. */
+/* An IOC that is watched as closely as its budget allows, and its costs at each level. */
 typedef struct {
     ebpfMonBudget budget;
     uint64_t now;
@@ -16,7 +16,8 @@ typedef struct {
     ebpfMonLevel asked;
     int      wantsTrap;
     double   trapCost, levelCost[ebpfMonLevelCount];
-    double   timed, timedCost; /* percent of the time as the filter has it, 0: chains cannot be timed in turns; of all */
+    double   timed, timedCost; /* timed: FILTER_TIMED in percent of the time, 0: chains cannot be timed in turns;
+                                * timedCost: cost if all chains are timed */
 } ioc;
 
 static void begin(ioc *x, ebpfMonLevel asked)
@@ -52,7 +53,7 @@ static int addSecond(ioc *x)
     return ebpfMonBudgetAddSample(&x->budget, &s);
 }
 
-/* Seconds until the decision changes; -1: not within "most". */
+/* Seconds until the decision changes; -1 if this takes more than "most". */
 static int untilChange(ioc *x, int most)
 {
     for (int i = 1; i <= most; i++)
@@ -104,7 +105,7 @@ static void testSteps(void)
     testOk(untilChange(&x, 10000) == -1 && x.budget.ceiling == ebpfMonLevelPuts, "never below puts");
 }
 
-/* Chains are timed less before a level is given up. */
+/* Before the level is lowered, chains are timed in less of the time. */
 static void testTimed(void)
 {
     ioc x;
@@ -115,7 +116,7 @@ static void testTimed(void)
     x.levelCost[ebpfMonLevelChains] = 0.2 * LIMIT;
     testOk(untilChange(&x, 100) > 0 && x.budget.timed < 30 && x.budget.ceiling == ebpfMonLevelTrace, "in %g %% of the time",
            x.budget.timed);
-    untilChange(&x, 100); /* the cost had not yet grown to its end */
+    untilChange(&x, 100); /* the average cost had not yet reached its final value */
     testOk(untilChange(&x, 10000) == -1 && x.budget.timed > 10,
            "%g %% is enough, and no more is tried, for it takes more than half of the limit", x.budget.timed);
 
@@ -136,7 +137,7 @@ static void testTimed(void)
     testOk1(x.budget.timed >= 100);
 }
 
-/* A turn each ten seconds: the cost does not follow each of them, and is right within some turns. */
+/* One turn in ten seconds: the average cost does not follow each turn, and is right after some turns. */
 static void testTurns(void)
 {
     double least = 1e9, most = 0;
@@ -170,7 +171,8 @@ static void testTurns(void)
     testOk(b.cost > 0.19 && b.cost < 0.22, "another level: what that costs: %.3f", b.cost);
 }
 
-/* Over at chains, cheap at counts: it steps down, tries again, and waits twice as long each time. */
+/* The cost is above the limit at level chains, and low at level counts. The budget steps down, tries again, and
+ * waits twice as long each time. */
 static void testRetry(void)
 {
     static const int expected[] = { 60, 120, 240, 480, 960, 1920, 3600, 3600 };

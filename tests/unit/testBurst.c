@@ -73,7 +73,7 @@ static void testBursts(void)
         testOk(burstPut(b, "A", i, 0, "a", 20 + i) == (i == 0 || i == 30), "put %d", i);
     testOk1(emits == 3 && emitted[1].summary && emitted[1].info.puts == 30 && !emitted[2].summary);
     emits = 0;
-    for (int i = 0; i < 4; i++) { /* A and three more fit; the fourth ends A's */
+    for (int i = 0; i < 4; i++) { /* A and three more fit; the fourth ends the burst of A */
         sprintf(name, "C%d", i);
         burstPut(b, name, 1, 0, "a", 52);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* wire/: what Channel Access messages say, each type of value and each kind of message; against db_access.h. */
+/* wire/: Channel Access messages with each type of value, and of each kind, compared with db_access.h. */
 #include <db_access.h>
 #include "wireTest.h"
 
@@ -146,7 +146,7 @@ static void testLarge(void)
     testOk(whole && memcmp(lastData, big, 65536 - 24) == 0, "an extended header, more than is kept, hashed to its end");
     tell(1, 19, NULL, 0, DBR_CHAR, (uint32_t)n, 1, 5);
     testOk(seen.count[ebpfMonWireReply] == 1 && seen.last[ebpfMonWireReply].id == 1, "... and its reply");
-    /* rsrv cuts a reply down in a header that it has extended for the longest one */
+    /* rsrv shortens a reply, but keeps the extended header of the longest one */
     {
         bytes b = { 0 };
 
@@ -185,7 +185,7 @@ static void testWrong(void)
     uint8_t eight[8] = { 0 };
 
     begin();
-    tell(0, 4, eight, 8, DBR_DOUBLE, 1000, 71, 1); /* says more than it has */
+    tell(0, 4, eight, 8, DBR_DOUBLE, 1000, 71, 1); /* the header says more than the message has */
     testOk(seen.count[ebpfMonWirePut] == 1 && seen.last[ebpfMonWirePut].count == 1000
         && seen.last[ebpfMonWirePut].have == 8
         && ebpfMonWireStat(wire)->malformed == 1, "a put that contradicts itself is told as it was sent");
@@ -203,7 +203,7 @@ static void testWrong(void)
     stop();
 }
 
-/* A plain write is answered only when it fails, with its header. */
+/* A plain write is answered only if it fails; the answer contains the header of the write. */
 static void testRefused(void)
 {
     uint8_t eight[8] = { 0 };
@@ -374,7 +374,7 @@ static void testNameServer(void)
     stop();
 }
 
-/* Replies that never come: what is remembered of the requests is bounded. */
+/* Replies that never come: the memory for their requests is bounded. */
 static void testForgotten(void)
 {
     uint8_t eight[8] = { 0 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The lists of a CA server (rsrv/server.h), made in the memory of this program and read as those of any other process. */
+/* The lists of a CA server (rsrv/server.h), made in the memory of this program. The monitor's code reads them as the
+ * memory of any other process. */
 #include <arpa/inet.h>
 #include <stdio.h>
 
@@ -10,7 +11,7 @@
 #include "ioc/caClients.h"
 
 #define CLIENTS  3
-#define CHANNELS 4 /* of each client: two in each of its lists */
+#define CHANNELS 4 /* channels of each client: two in each of its lists */
 
 static struct {
     struct layoutList q;
@@ -135,7 +136,7 @@ static void testWhole(int is314)
     makeServer(b);
 }
 
-/* What changes while it is read looks like this. */
+/* Damage as it is seen if a list changes while it is read. */
 static void testTorn(void)
 {
     const ebpfMonBaseRelease *b = &fake.t->cat->base;

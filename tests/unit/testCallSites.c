@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * code/callSites.h: on libraries of Base, beside what objdump says of them, and on small libraries made by the compiler. The same on
- * files for aarch64, if their compiler is there (tools/cross.sh installs it).
+ * code/callSites.h: compares calls in libraries of Base with the output of objdump, and reads small libraries made
+ * by the compiler. The same with files for aarch64, if there is a compiler for it (tools/cross.sh installs it).
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -35,7 +35,7 @@ static const Machine machines[] = {
 #define HOST (&machines[0])
 #define ARM  (&machines[1])
 
-/* Nonzero: there is such a command. */
+/* Nonzero if this command exists. */
 static int has(const char *command)
 {
     char line[100];
@@ -61,7 +61,8 @@ static ebpfMonCallSites *findIn(const char *path)
     return sites;
 }
 
-/* The address of a call or jump to "name" or its stub in a line of objdump; 0: it is none. Sets where the function begins. */
+/* The address of a call or jump to "name" or to its stub in a line of objdump; 0 if the line has none. Sets the
+ * start of the function. */
 static uint64_t parseLine(const Machine *m, const char *line, const char *name, uint64_t *function)
 {
     char target[1000], word[32], *at;
@@ -83,7 +84,7 @@ static uint64_t parseLine(const Machine *m, const char *line, const char *name, 
     return strcmp(target, name) ? 0 : vaddr;
 }
 
-/* "isStripped": objdump does not know all functions. */
+/* "isStripped": the file has no symbols, so objdump does not know all functions. */
 static void compareWithObjdump(const Machine *m, const char *path, int isStripped)
 {
     ebpfMonCallSites *sites = findIn(path);
@@ -118,7 +119,7 @@ static void compareWithObjdump(const Machine *m, const char *path, int isStrippe
     free(sites);
 }
 
-/* The libraries of Base, in the folder of the one that this process has mapped. */
+/* The libraries of Base, in the folder of the library that this process has mapped. */
 static void testBase(void)
 {
     static const char *const libraries[] = { "libdbCore.so", "libdbRecStd.so", "libqsrv.so" };
@@ -150,7 +151,7 @@ static void testDebianArm(void)
         compareWithObjdump(ARM, path, 1);
 }
 
-/* Makes a library of this source. 0: there is no compiler. */
+/* Makes a library from this source. 0 if there is no compiler. */
 static int compile(const Machine *m, const char *source, const char *options, char *path, size_t size)
 {
     char command[400];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ioc/catalogue.h on a real softIoc; testCatalogueHostile.c has the others. */
+/* ioc/catalogue.h with a real softIoc. testCatalogueHostile.c tests hostile processes. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@
 #include "ioc/recordLinks.h"
 #include "softIoc.h"
 
-#define IOC_TESTS   50 /* those that need a softIoc */
+#define IOC_TESTS   50 /* the tests that need a softIoc */
 #define LARGE       100000
 #define LARGE_LIMIT 2.0 /* s; it takes a tenth, but the machine may be busy */
 #define DEADLINE    120.0
@@ -51,7 +51,7 @@ static ebpfMonImage waitForImage(void)
         epicsThreadSleep(0.02);
     if (!image.pdbbase)
         testAbort("the softIoc does not come up");
-    image.core = NULL; /* the cache's, which is not kept */
+    image.core = NULL; /* an error of the cache, which does not stay */
     ebpfMonImageCacheFree(cache);
     return image;
 }
@@ -66,7 +66,7 @@ static int waitForInit(const ebpfMonImage *image)
     return up;
 }
 
-/* Till the probe says as many nodes; what it says in the end. */
+/* Waits until the probe has counted this number of nodes. Returns the last count. */
 static long waitForNodes(ebpfMonMem *mem, const ebpfMonImage *image, long nodes)
 {
     double end = now() + DEADLINE;
@@ -106,7 +106,7 @@ static const char moreDb[] =
     "record(aSub, \"t:asub\") { field(INPA, \"t:wf PP\") field(OUTA, \"t:ai.PROC CA\") field(TSE, \"-1\") }\n";
 #define MORE_NODES 2
 
-/* What processes what, in the order of the link fields of the record type. */
+/* Which record makes which process, in the order of the link fields of the record type. */
 static const struct {
     const char *name, *type;
     const char *to[4];
@@ -230,7 +230,7 @@ static void readLinks(ebpfMonMem *mem, ebpfMonCatalogue *cat, uint32_t index)
     ebpfMonRecordLinksFree(links);
 }
 
-/* Until they are exchanged, the catalogue has its own. */
+/* Until the links are exchanged, the catalogue has its own links. */
 static void testExchange(ebpfMonMem *mem, ebpfMonCatalogue *cat)
 {
     long fan = ebpfMonCatalogueFind(cat, "t:fan");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ioc/catalogue.h on a process whose memory only looks like that of an IOC. The memory is shared with the
- * child that we read, at one address, so what is written here is there at once.
+ * ioc/catalogue.h with a process that only looks like an IOC. The test shares this memory with a child at one
+ * address, so the child has at once all that the test writes here.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -25,20 +25,20 @@
 #define RECS    20
 #define RECSIZE 256
 #define ALIKE   2000    /* records with one name */
-#define SHARED  40      /* types with the fields of one */
-#define LINK_AT 128     /* of FLNK in a record */
+#define SHARED  40      /* types that share the fields of one */
+#define LINK_AT 128     /* offset of FLNK in a record */
 #define ROUNDS  2000
 #define RACES   300
-#define LIMIT   1.0     /* s for one reading */
+#define LIMIT   1.0     /* s; longest time of one reading */
 #define NOWHERE (at(f) + ARENA) /* the page there cannot be read */
 
 static const char *const fieldName[] = {
     "NORD", "PACT", "PPN", "LSET", "DISP", "SEVR", "STAT", "TSE", "TSEL", "FLNK", "VAL", "BPTR", "TIME", "SCAN", "SDIS"
 };
 #define FIELDS ((int)(sizeof(fieldName) / sizeof(fieldName[0])))
-#define TIME   12 /* its index */
+#define TIME   12 /* index of TIME */
 
-/* What the child has in its memory. */
+/* The structs in the child's memory. */
 typedef struct {
     uint64_t base; /* the variable pdbbase */
     struct {
@@ -52,11 +52,11 @@ typedef struct {
     struct layoutDbChannel chan[TYPES][RECS];
     unsigned char rec[TYPES][RECS][RECSIZE];
     char typeName[TYPES][16], name[TYPES][RECS][16], fieldName[FIELDS][16];
-    int stop; /* for the child */
+    int stop; /* tells the child to stop */
 } fake;
 
-static fake *f; /* the first of the arena; the rest of it is zero, and behind it is nothing */
-static char *image; /* of the whole arena, sound */
+static fake *f; /* begin of the arena; the rest of the arena is zero, and no memory follows it */
+static char *image; /* copy of the whole arena without damage */
 static pid_t child;
 static int   childIn;
 static ebpfMonMem *mem;
@@ -125,10 +125,10 @@ static void build(void)
     f->node[0][1].flags = LAYOUT_ISALIAS;
 }
 
-/* One word of the structs takes another value. */
+/* Changes one word of the structs. */
 static void mutate(void)
 {
-    /* the records hold little that is read, so mostly what leads there */
+    /* little is read in records, so mostly change the structs that lead to them */
     size_t words = (random64() % 4 ? offsetof(fake, rec) : offsetof(fake, stop)) / 8;
     uint64_t *word = (uint64_t *)f + random64() % words, *other = (uint64_t *)f + random64() % words;
 
@@ -144,7 +144,8 @@ static void mutate(void)
     }
 }
 
-/* On each byte that it reads it damages what it has, over and over, till it is told to stop. */
+/* The child damages its structs again and again: it begins with each byte that it reads, and stops when f->stop is
+ * set. */
 static void childMain(int in)
 {
     char c;
@@ -165,7 +166,7 @@ static void startChild(void)
     char *got = mmap(NULL, ARENA + 2 * BLOCK, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
     image = malloc(ARENA);
-    /* Both ends in the middle of what the reader takes at once. */
+    /* Both ends of the arena are in the middle of a block that the reader reads at once. */
     f = (fake *)(got + BLOCK - at(got) % BLOCK + PAGE);
     if (got == MAP_FAILED || !image || pipe(in) || mprotect((char *)f + ARENA, PAGE, PROT_NONE))
         testAbort("no memory");
@@ -188,7 +189,7 @@ static double longest;
 static uint32_t edges;
 static char why[200];
 
-/* Reads, uses what came, and gives it back. Its number of records, or -1: none. */
+/* Reads the catalogue, uses it, and releases it. Returns its number of records, or -1 if there is none. */
 static long readIt(void)
 {
     double begin = (double)epicsMonotonicGet() * 1e-9, took;
@@ -222,7 +223,7 @@ static long readIt(void)
     return n;
 }
 
-/* One damage: refused in good time, and for that reason. */
+/* One damage: the catalogue is refused soon, and for the expected reason. */
 #define REFUSED(what, says, ...) do { \
         memcpy(f, image, ARENA); \
         __VA_ARGS__; \
@@ -231,14 +232,14 @@ static long readIt(void)
         testOk(n == -1 && strstr(why, says) && longest < LIMIT, "%s: %s", what, why); \
     } while (0)
 
-/* One damage that is as if there was no database yet. */
+/* One damage that looks as if there was no database yet. */
 #define NOT_YET(what, ...) do { \
         memcpy(f, image, ARENA); \
         __VA_ARGS__; \
         testOk(readIt() == -1 && !why[0], "%s: none yet", what); \
     } while (0)
 
-/* The reader itself, at the end of the memory. */
+/* The reader of memory, at the end of the arena. */
 static void testMemory(void)
 {
     char buf[64], *end = (char *)f + ARENA;
@@ -308,7 +309,7 @@ static void testDamage(void)
     REFUSED("type's name is not printable", "has no readable name", f->typeName[1][2] = '\n');
     REFUSED("32767 fields", "cannot be believed", f->type[1].no_fields = 32767);
     REFUSED("negative number of fields", "cannot be believed", f->type[1].no_fields = -1);
-    /* Its list goes to the zeros behind the struct: what lies behind it there is the same in each run. */
+    /* The list is copied to the zeros behind the struct, so the bytes after it are the same in each run. */
     REFUSED("more fields than there are", "cannot be read", memcpy(f + 1, f->pap[1], sizeof(f->pap[1])),
         f->type[1].papFldDes = at(f + 1), f->type[1].no_fields = EBPFMON_FIELDS_LIMIT);
     REFUSED("negative size", "cannot be believed", f->type[1].rec_size = -8);
@@ -325,21 +326,22 @@ static void testDamage(void)
     NOT_YET("no database", f->base = 0);
     NOT_YET("no types", f->db.types.count = 0);
 
-    memcpy(f, image, ARENA); /* no two records are the same, whoever lists them */
+    memcpy(f, image, ARENA); /* no record is counted twice, even if two types list it */
     f->type[2].recList = f->type[1].recList;
     testOk(readIt() == (TYPES - 1) * RECS - 1, "two types with one list");
     memcpy(f, image, ARENA);
     node[3].precord = 0;
     testOk(readIt() == TYPES * RECS - 2, "a record that is being loaded");
     memcpy(f, image, ARENA);
-    for (int i = 0; i < RECS; i++) { /* not looked at but for the links, which are then none */
+    for (int i = 0; i < RECS; i++) { /* only their links are read; these records then have none */
         f->chan[1][i].addr.precord = NOWHERE;
         node[i].precord = NOWHERE + 8 * (uint64_t)i;
     }
     testOk(readIt() == TYPES * RECS - 1, "records that are unmapped");
 }
 
-/* Types that share one table of fields, all of which may be arrays: small in their memory, large in ours. */
+/* Types that share one table of fields, and all these fields may be arrays. This is small in the child's memory, and
+ * large in ours. */
 static void testShared(void)
 {
     struct layoutRecordType *type;
@@ -364,7 +366,7 @@ static void testShared(void)
     testOk(longest < LIMIT, "%d types with %d fields: %.1f ms, %s", SHARED, EBPFMON_FIELDS_LIMIT, longest * 1e3, why);
 }
 
-/* So many records with one name that a table of names would take its time. */
+/* Many records with the same name, for which a table of names would be slow. */
 static void testAlike(void)
 {
     struct layoutRecordNode *node = (struct layoutRecordNode *)(f + 1);
@@ -378,7 +380,7 @@ static void testAlike(void)
     testOk(readIt() == -1 && strstr(why, "have the same name"), "%d records of one name: %s", ALIKE, why);
 }
 
-/* Damage that adds up, eight times over. */
+/* Damage that accumulates, up to eight times. */
 static void testFuzz(void)
 {
     int read = 0, quiet = 0, wrong = 0;
@@ -400,7 +402,7 @@ static void testFuzz(void)
     testOk(longest < LIMIT, "the longest took %.1f ms", longest * 1e3);
 }
 
-/* The same while it is read. */
+/* The same, while the child changes the memory. */
 static void testRace(void)
 {
     int read = 0, wrong = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who made whom process: known trees are found again from times and links. */
+/* Which record made which process: known trees are found again from times and links. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,7 +46,7 @@ static void knownForms(void)
     testOk(order[0] == 0 && n[0].depth == 0, "a root alone");
 }
 
-/* A random tree, numbered in the order of time, with links beside it that did nothing. */
+/* A random tree, numbered in the order of time, with more links that made nothing process. */
 static int randomTree(void)
 {
     static ebpfMonTreeNode n[N];
@@ -61,7 +61,8 @@ static int randomTree(void)
     for (uint32_t i = 1; i < N; i++) {
         parent[i] = i - 1 - dice(i < 5 ? i : 5);
         e[edges++] = (ebpfMonTreeEdge){parent[i], i, i, 0};
-        if (parent[i] > 0 && dice(3) == 0) /* an earlier record that links to it too, but for instance is not PP any more */
+        if (parent[i] > 0 && dice(3) == 0) /* an earlier record with a link to it that is, for example, not PP any
+                                            * more */
             e[edges++] = (ebpfMonTreeEdge){dice(parent[i]), i, 0, 0};
     }
     ebpfMonTreeMake(n, N, 0, e, edges, order);
@@ -76,7 +77,7 @@ static int randomTree(void)
     return 1;
 }
 
-/* Any links at all: no circle, everybody once. */
+/* Random links: the result has no circle, and each record once. */
 static int anything(void)
 {
     static ebpfMonTreeNode n[N];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A chain that comes in parts is put together, whatever comes between them. */
+/* A chain that comes in parts is put together, also if other events come between the parts. */
 #include <string.h>
 
 #include <epicsUnitTest.h>
@@ -10,11 +10,11 @@
 #include "trace/stamp.h"
 
 #define COUNT       9700
-#define RECORDS     2048 /* of one chain that are kept */
-#define OPEN_CHAINS 32   /* whose parts can arrive at the same time */
-#define LATE_CHAINS 10   /* in a row: the IOC's clock is late */
+#define RECORDS     2048 /* parts of one chain that are kept */
+#define OPEN_CHAINS 32   /* chains that can arrive in parts at the same time */
+#define LATE_CHAINS 10   /* so many late chains in a row mean that the IOC's clock is late */
 #define STALE_NS    1000000000ull
-#define UNIX_OFFSET (POSIX_TIME_AT_EPICS_EPOCH * 1000000000ull) /* monotonic time is time since 1990 here */
+#define UNIX_OFFSET (POSIX_TIME_AT_EPICS_EPOCH * 1000000000ull) /* monotonic time is the time since 1990 in this test */
 
 static ebpfMonRecord record[COUNT];
 static ebpfMonCatalogue catalogue = { .count = COUNT, .rec = record };
@@ -37,7 +37,7 @@ static void onChain(void *arg, ebpfMonTarget *t, const struct ebpfMonChain *chai
         received.inOrder = received.inOrder && rec[i].slot == 100 + i;
 }
 
-static int64_t offClock; /* the IOC's, against ours */
+static int64_t offClock; /* the IOC's clock minus ours, ns */
 
 static uint64_t stamp(uint64_t ktime)
 {
@@ -46,7 +46,8 @@ static uint64_t stamp(uint64_t ktime)
     return at / 1000000000u | at % 1000000000u << 32;
 }
 
-/* A chain of 1 ms at "begin" with one record that it processed at once, one at its end, and one of "ago" before it. */
+/* A chain of 1 ms at "begin". It processed one record at once and one at its end. A third record has a stamp "ago"
+ * ns before the chain. */
 static void clocked(uint64_t begin, uint64_t ago)
 {
     static struct ebpfMonChainEvent ev;
@@ -64,7 +65,7 @@ static void clocked(uint64_t begin, uint64_t ago)
     ebpfMonChainPartsAdd(parts, &target, &ev, sizeof(ev), UNIX_OFFSET);
 }
 
-/* What is older than the chain is none of it, whatever the IOC's clock says. */
+/* A record with a stamp older than the chain does not belong to it, also if the IOC's clock is wrong. */
 static void clocks(void)
 {
     static const int64_t offset[] = { 0, 100000, -100000, -900000, 37000000000, -37000000000 };
@@ -72,14 +73,14 @@ static void clocks(void)
 
     for (unsigned i = 0; i < sizeof(offset) / sizeof(offset[0]); i++) {
         offClock = offset[i];
-        for (unsigned k = 0; k < LATE_CHAINS + 1; k++) /* until it is known to be late */
+        for (unsigned k = 0; k < LATE_CHAINS + 1; k++) /* until the clock is known to be late */
             clocked((1000 + 20 * i + k) * second, second / 2);
         testOk(received.records == 2 && received.total == 2, "a clock that is %g s off", (double)offClock / 1e9);
     }
     offClock = 0;
     clocked(2000 * second, second);
     received.records = 0;
-    offClock = -2 * (int64_t)second; /* all of it is of before */
+    offClock = -2 * (int64_t)second; /* all stamps are older than the chain */
     clocked(2001 * second, second);
     testOk(received.records == 0, "a chain that did nothing itself");
     offClock = 0;
@@ -151,7 +152,7 @@ MAIN(testChains)
     target.slot = UINT32_MAX;
     part(1, 8001, 0, 1, 1);
     testOk1(received.count == 31);
-    target.slot = 101; /* its root lies before */
+    target.slot = 101; /* its root is in an earlier part */
     part(1, 8002, 0, 1, 1);
     testOk1(received.count == 31);
     target.slot = 100;

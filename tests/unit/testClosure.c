@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ioc/closure.h against plain searches: what a record reaches, and how often a chain processes it. */
+/* Compares ioc/closure.h with plain searches: the records that a record reaches, and how often a chain processes a
+ * record. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,22 +11,22 @@
 #include <testMain.h>
 #include "ioc/closure.h"
 
-#define NODES   60     /* of a graph that is searched by brute force: one bit each in a 64-bit word */
+#define NODES   60     /* of a graph that is searched by brute force; each is one bit in a 64-bit word */
 #define GRAPHS  1000   /* of each kind */
-#define BUDGET  3000   /* processings of one chain that are followed: their number can be exponential */
+#define BUDGET  3000   /* processings of one chain that are followed; their number can be exponential */
 #define LARGE   100000
-#define LIST(n) ((n) * 4 + 1024) /* the room that the installer gives */
+#define LIST(n) ((n) * 4 + 1024) /* the room that the monitor gives */
 #define LEN     16384            /* EBPFMON_CLOSURE_MAX */
 
 typedef struct {
     uint32_t n, edges;
     uint32_t start[NODES + 1], to[NODES * 8];
-    uint64_t reach[NODES]; /* itself included */
+    uint64_t reach[NODES]; /* including the record itself */
     uint64_t twice;        /* processed twice by the chain of some root */
     int      all;          /* no chain exceeded the budget: "twice" is complete */
 } graph;
 
-static uint64_t seed = 88172645463325252ull; /* fixed: a failure is to be seen again */
+static uint64_t seed = 88172645463325252ull; /* fixed, so a failure can be repeated */
 
 static uint32_t random32(uint32_t below)
 {
@@ -35,7 +36,7 @@ static uint32_t random32(uint32_t below)
     return (uint32_t)(seed >> 32) % below;
 }
 
-/* From pairs "from, to" in any order; the links of one record keep theirs. */
+/* Makes a graph from pairs "from, to" in any order. The links of one record keep their order. */
 static void makeGraph(graph *g, uint32_t n, uint32_t edges, const uint32_t (*pair)[2])
 {
     memset(g, 0, sizeof(*g));
@@ -95,7 +96,7 @@ static void processAll(graph *g)
     }
 }
 
-/* Everything that must hold for the closures of a graph, whatever the limits. Prints what does not. */
+/* Checks all conditions that the closures of a graph must fulfil, with any limits. Prints the first one that fails. */
 static int holds(graph *g, const ebpfMonClosures *c, uint32_t maxList, uint32_t maxLen)
 {
     uint32_t twice = 0, partial = 0;
@@ -156,7 +157,7 @@ static int right(graph *g, uint32_t maxList, uint32_t maxLen, ebpfMonClosures **
     return ok;
 }
 
-/* A graph by hand, and which records are to be flagged: a bit each. */
+/* A graph by hand, and the records that must be flagged, one bit for each. */
 static ebpfMonClosures *byHand(const char *what, uint32_t n, uint32_t edges, const uint32_t (*pair)[2],
                                long twice)
 {
@@ -216,7 +217,7 @@ static void testNothing(void)
     ebpfMonClosuresFree(c);
 }
 
-/* Graphs with few to many edges; "dag": edges only to a later number, then the numbers are shuffled. */
+/* Graphs with few to many edges. "dag": edges lead only to later numbers; then the numbers are shuffled. */
 static void randomGraph(graph *g, int dag)
 {
     static uint32_t pair[NODES * 8][2];
@@ -269,7 +270,7 @@ static void testRandom(int dag)
         flagged, complete);
 }
 
-/* A large graph whose edges "next" gives: up to two a record, UINT32_MAX for none. */
+/* A large graph. The function "next" returns its edges: up to two for each record, UINT32_MAX for none. */
 static ebpfMonClosures *large(const char *what, uint32_t next(uint32_t v, int which), double *bytes)
 {
     uint32_t *start = malloc((LARGE + 1) * sizeof(*start)), *to = malloc(2 * LARGE * sizeof(*to)), edges = 0;
@@ -292,7 +293,7 @@ static ebpfMonClosures *large(const char *what, uint32_t next(uint32_t v, int wh
     after = mallinfo2();
     *bytes = (double)(after.uordblks + after.hblkhd) - (double)(before.uordblks + before.hblkhd);
     testDiag("%s: %.1f ms, %.1f bytes a record", what, took * 1e3, *bytes / LARGE);
-    /* 2 s is far above what it takes, and far below what a square of the length would */
+    /* 2 s is much more than it takes, and much less than an algorithm with the square of the length would take */
     testOk(c && took < 2 && c->count <= LIST(LARGE), "%s of %d records", what, LARGE);
     if (!c)
         testAbort("no closures");
@@ -301,7 +302,7 @@ static ebpfMonClosures *large(const char *what, uint32_t next(uint32_t v, int wh
     return c;
 }
 
-static uint32_t chainDown(uint32_t v, int which) /* numbered against its direction */
+static uint32_t chainDown(uint32_t v, int which) /* numbered against the direction of its links */
 {
     return which || v == 0 ? UINT32_MAX : v - 1;
 }
@@ -331,7 +332,7 @@ static void testLarge(void)
         uint32_t len = v + 1 < LEN ? v + 1 : LEN;
 
         wrong += c->len[v] != len || c->list[c->first[v]] != v || c->list[c->first[v] + len - 1] != v + 1 - len;
-        /* all below the first that was cut: that is all but the root */
+        /* all records below the first one that was cut, which are all except the root */
         wrong += c->flags[v] != (v + 1 > LEN ? EBPFMON_NODE_PARTIAL : 0) + (v + 1 < LARGE ? EBPFMON_NODE_TWICE : 0);
     }
     testOk(!wrong && c->count == LARGE, "chain: one run for all, %u wrong", wrong);
@@ -342,16 +343,16 @@ static void testLarge(void)
     testOk(c->partial == LARGE && c->twice == LARGE, "ring: %u cut", c->partial);
     ebpfMonClosuresFree(c);
     c = large("ladder", ladder, &bytes);
-    testOk(c->twice == LARGE - 1, "ladder: %u twice", c->twice); /* the first is cut, so its two are too */
+    testOk(c->twice == LARGE - 1, "ladder: %u twice", c->twice); /* the first is cut, so all below it are flagged */
     ebpfMonClosuresFree(c);
     c = large("star", star, &bytes);
     testOk(c->partial == 0 && c->len[0] == 1 && c->len[LARGE / 2] == 2, "star: closures of two");
     ebpfMonClosuresFree(c);
 }
 
-/* A chain of 1,999 records to whose last one 100,000 others are linked, each of which has a link to one of as many more:
- * these have two ways to be reached and 2,000 records above them, none twice. The searches end all the same, and what
- * was not searched is taken for reached twice. */
+/* A chain of 1,999 records. Its last record has links to 100,000 others, and to each of these another record has a
+ * link. So they can be reached in two ways and have 2,000 records above them, but no chain processes them twice. The
+ * searches must end, and records that were not searched are taken for reached twice. */
 static void testCostly(void)
 {
     enum { LENGTH = 1999, N = LENGTH + 2 * LARGE };
@@ -370,7 +371,7 @@ static void testCostly(void)
             to[n++] = v - LARGE;
     }
     start[N] = n;
-    begin = clock(); /* CPU time: other tests run beside */
+    begin = clock(); /* CPU time, because other tests run at the same time */
     c = ebpfMonClosuresMake(N, start, to, LIST(N), UINT32_MAX);
     took = (double)(clock() - begin) / CLOCKS_PER_SEC;
     testOk(c && took < 5 && c->twice > LARGE / 4 && c->twice < LARGE, "costly: %u of %d given up, %.1f ms",

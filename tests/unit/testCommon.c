@@ -26,7 +26,7 @@
 #include "common/text.h"
 #include "common/worker.h"
 
-/* Two clocks that are OFFSET apart, and a thread that loses its CPU between two readings of them. */
+/* Two clocks with the difference OFFSET, and a thread that gets no CPU for a while between reading them. */
 #define OFFSET 1000000000000ull
 
 static uint64_t busyTime;
@@ -126,7 +126,7 @@ static void testArrays(void)
 typedef struct {
     int rounds, woken; /* atomic */
     epicsEventId begun, go;
-    int deaf;          /* it does not see that it is to end before "go" */
+    int deaf;          /* until "go" the worker does not see that it should end */
 } work;
 
 static void run(ebpfMonWorker *worker, void *arg)
@@ -152,7 +152,7 @@ static void idle(ebpfMonWorker *worker, void *arg)
         ebpfMonWorkerWait(worker, 60);
 }
 
-/* Works without a sign until "go", then waits. */
+/* Works until "go" without reporting progress, then waits. */
 static void runWithoutSign(ebpfMonWorker *worker, void *arg)
 {
     work *w = arg;
@@ -230,8 +230,8 @@ static void testProgress(void)
     epicsEventDestroy(w.go);
 }
 
-/* Without room for another stack: the caller must get an answer. The first workers may take over the stacks of threads
- * that have ended, which the C library keeps. */
+/* There is no room for another stack: the caller must get an error. The first workers may get stacks of threads that
+ * have ended, because the C library keeps these. */
 static void testNoThread(void)
 {
     struct rlimit before, least;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* watch/connectionOwners.h: a connection of our own on loopback, and whom it belongs to. */
+/* watch/connectionOwners.h: a connection of this process on loopback, and its owner. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The chain behind a CP link is found by the time stamp in the link's struct caLink. */
+/* The chain that triggered a CP link is found by the time stamp in the link's struct caLink. */
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
@@ -9,7 +9,7 @@
 static ebpfMonTargets *targets;
 static ebpfMonCpLinkSources *sources;
 
-/* The beginning of a struct caLink with a pointer to the link at "linkAt" and a time stamp at "stampAt". */
+/* The begin of a struct caLink, with a pointer to the link at "linkAt" and a time stamp at "stampAt". */
 static const uint8_t *caLink(const void *link, unsigned linkAt, uint64_t stamp, unsigned stampAt)
 {
     static uint8_t bytes[EBPFMON_CALINK_SIZE];
@@ -74,7 +74,7 @@ MAIN(testCpLinkSources)
     ebpfMonCpLinkSourcesAdd(sources, &chain, 0, 0, 3, other);
     testOk(!find(first, 5, caLink(inp, 16, other, 60), &s), "nor one of another record with this time stamp");
 
-    /* another IOC with the same records: its link watches the first one's record */
+    /* another IOC with the same records: its link watches the record of the first IOC */
     sceneNewIoc();
     second = sceneTarget;
     strcpy(second->name, "secondIoc");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What files, log servers and collectors have in common: trouble, back-off, losses. */
+/* The common parts of files, log servers and collectors: trouble, back-off, losses. */
 #include <stdlib.h>
 #include <string.h>
 

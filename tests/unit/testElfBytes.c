@@ -160,7 +160,7 @@ static void testHostileFile(void)
     fclose(tmp);
 }
 
-/* 0; errno. */
+/* Returns 0, or errno. */
 static int look(ebpfMonImageCache *cache)
 {
     ebpfMonImage image;

@@ -26,7 +26,7 @@ static void testLoad(void)
     for (unsigned i = 0; i < N; i++) {
         ebpfMonExportPut(exporter, &p);
         if (i == FIT - 1)
-            putNs = (ebpfMonClockSeconds() - t) * 1e9 / FIT; /* later ones may find the queue full, which costs less */
+            putNs = (ebpfMonClockSeconds() - t) * 1e9 / FIT; /* later puts may find the queue full, which costs less */
     }
     ebpfMonExportStop(exporter, 30);
     all = ebpfMonClockSeconds() - t;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The ids of finished traces are found by each of their chains, as long as there is room. */
+/* Each chain of a finished trace finds the id of this trace, as long as there is room. */
 #include <string.h>
 
 #include <epicsUnitTest.h>

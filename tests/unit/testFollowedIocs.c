@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* watch/followedIocs.h: which IOCs a query or the watching of devices enters and leaves, and how often. */
+/* watch/followedIocs.h: how often a query, or the watching of devices, enters and leaves which IOCs. */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 typedef struct {
     ebpfMonFollowedIoc ioc;
-    int payload; /* to see that its user's part begins with 0 and stays */
+    int payload; /* to check that the part of its user begins with 0 and stays */
 } Known;
 
 static struct {

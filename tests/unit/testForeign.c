@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Processes that never answer (host/foreign.h): pages that never arrive, files whose tables are gigabytes. The adversaries
- * are children of this program; a page that never arrives is made by userfaultfd(2). */
+/* Processes that never answer (host/foreign.h): pages that never arrive, files with tables of gigabytes. The hostile
+ * processes are children of this program. userfaultfd(2) makes a page that never arrives. */
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -22,14 +22,14 @@
 
 #define NOBODY 60007 /* no other test has processes of this user */
 
-/* Shared with all children, at one address. */
+/* Shared with all children, at the same address. */
 static struct {
     char good[HOSTILE_PAGE];
     volatile int ready, goOn;
 } *shared;
-static char *page; /* the page of a child that never arrives; here it does */
+static char *page; /* the address of the page that never arrives in a child; in this process it is readable */
 
-/* A child of user "uid" whose "page" never arrives until goOn. 0: it could not be made. */
+/* Starts a child of user "uid". Its "page" does not arrive until goOn is set. 0 if the child could not be made. */
 static pid_t startHostile(uid_t uid)
 {
     pid_t pid;
@@ -76,7 +76,7 @@ static void end(pid_t pid)
     }
 }
 
-/* Seconds that a read of the page takes. */
+/* Reads the page. Returns the time that this takes, in s. */
 static double readPage(pid_t pid, int *failed)
 {
     uint64_t begin = ebpfMonClockMonotonic();
@@ -122,7 +122,7 @@ static void testPageThatNeverArrives(void)
     end(other);
 }
 
-/* What one user's processes cost all together. */
+/* The cost of all processes of one user together. */
 static void testUser(void)
 {
     enum { N = 24 };
@@ -175,7 +175,7 @@ static void testPriority(void)
     testOk(policy == SCHED_OTHER, "a reader runs at ordinary priority: policy %d", policy);
 }
 
-/* A sparse file whose string and symbol tables are a gigabyte each. */
+/* A sparse file with a string table and a symbol table of one gigabyte each. */
 static void testSparseFile(void)
 {
     static const char *const names[] = { "dbProcess", "pdbbase" };
@@ -211,7 +211,7 @@ static void testCost(void)
     testOk(all, "%d reads, %.1f us each", N, (double)(ebpfMonClockMonotonic() - begin) / 1e3 / N);
 }
 
-/* 30 ms of CPU, and one short sleep. */
+/* Uses 30 ms of CPU time, and sleeps once for a short time. */
 static void work(void *data)
 {
     uint64_t until = ebpfMonClockThreadCpu() + 30000000;
@@ -235,7 +235,7 @@ static void testBusyHost(void)
     sched_getaffinity(0, sizeof(all), &all);
     CPU_ZERO(&one);
     CPU_SET(sched_getcpu(), &one);
-    sched_setaffinity(0, sizeof(one), &one); /* the readers that start now inherit it */
+    sched_setaffinity(0, sizeof(one), &one); /* the readers that start now inherit this CPU */
     child = startIdle(NOBODY);
     for (int i = 0; i < BUSY; i++)
         if ((busy[i] = fork()) == 0)
@@ -256,8 +256,8 @@ static void doNothing(void *data)
     (void)data;
 }
 
-/* A child that may make no more threads, from the begin or once its reader has had nothing to do for long. Returns what it
- * exits with: 1: a job was refused, 2: it is said. */
+/* Runs a child that may make no more threads, from the begin, or ("hasReader") after its reader was idle for long.
+ * Returns its exit status: 1: a job was refused; 2: ebpfMonForeignLacksThreads is true; 3: both. */
 static int runWithoutThreads(int hasReader)
 {
     static const ebpfMonForeignJob job = { doNothing, doNothing };
@@ -297,7 +297,7 @@ MAIN(testForeign)
     if (getuid())
         testSkip(2, "not root");
     else
-        testNoThreads(); /* before there is a reader: a child that is forked later takes it for its own */
+        testNoThreads(); /* before this process has a reader: a child forked later would take this reader for its own */
     testSparseFile();
     testCost();
     fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What chains hand over: which chain came from it, and what is done before its source chain is known. */
+/* Hand-overs of chains: which chain comes from a hand-over, and hand-overs that are done before their source chain
+ * is known. */
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
@@ -43,7 +44,8 @@ static void sources(ebpfMonHandOvers *handOvers)
            "of too many at one place of the table the oldest is forgotten");
 }
 
-/* A thread takes something out, makes chains of it, and is done: "told" chains, of which "arrived" did. */
+/* A thread takes an element out of a queue, makes chains from it, and is done. It reports "told" chains; the events
+ * of "arrived" chains came. Nonzero if the result is partial. */
 static int isPartial(ebpfMonHandOvers *handOvers, uint32_t arrived, uint32_t told, int isTold)
 {
     static uint64_t now = 10000;
@@ -85,7 +87,7 @@ static void earlyEnds(ebpfMonHandOvers *handOvers)
            ebpfMonHandOversTakeEarlyEnds(handOvers, &b, &partial) == 1 && !partial, "each source chain has its own");
     testOk(ebpfMonHandOversTakeEarlyEnds(handOvers, &a, &partial) == 0 && !partial, "they are returned once");
     ebpfMonHandOversNoteEarlyEnd(handOvers, &a, 1);
-    a.iocId = 2; /* at the same place of the table */
+    a.iocId = 2; /* these use the same place of the table */
     ebpfMonHandOversNoteEarlyEnd(handOvers, &a, 0);
     testOk(ebpfMonHandOversTakeEarlyEnds(handOvers, &a, &partial) == 1 && !partial, "one of another IOC is none of its own");
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* health/hangFinder.h: who hangs, who only waits for one that hangs, and what is said of it; threads are played. */
+/* health/hangFinder.h: which thread hangs, which one only waits for a thread that hangs, and the lines about it. The
+ * test invents the threads. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,11 +14,11 @@
 #define S   1000000000ull
 #define PID 77
 
-/* What the threads do, by tid from 1 on. */
+/* The state of each thread. The index is its tid, from 1. */
 static const char *doing[10];
 static uint64_t released;
-static unsigned stacksRead, unread; /* so many will not be read in time */
-static uint64_t saved; /* what the innermost frame keeps for its caller */
+static unsigned stacksRead, unread; /* this number of stacks will not be read in time */
+static uint64_t saved; /* the register 1 that the innermost frame has saved */
 
 static int readThread(pid_t pid, pid_t tid, char name[16], char *what, size_t size)
 {

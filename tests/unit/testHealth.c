@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Health: events, periods of scan threads, lives and hangs; /proc of ourselves; the list of CA clients in memory that
- * may hold anything. */
+/* Health: events, periods of scan threads, lives and hangs; /proc of this process; the list of CA clients in memory
+ * with any contents. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -325,7 +325,7 @@ static void testClients(void)
     client[1].chans.count = -5;
     testOk1(count(&clients, &channels) == -1);
     testOk1(ebpfMonCaServerCount(getpid(), 0, ebpfMonBaseReleaseOwn(), &clients, &channels) == -1);
-    for (int i = 0; i < 20000; i++) { /* whatever lies there */
+    for (int i = 0; i < 20000; i++) { /* any contents of the memory */
         makeClients();
         for (int k = 0; k < 4; k++) {
             seed = seed * 6364136223846793005u + 1442695040888963407u;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* publish/heatMaps.h: columns of what is published once a second. */
+/* publish/heatMaps.h: columns of the values that are published once per second. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -103,7 +103,7 @@ MAIN(testHeatMaps)
 {
     ebpfMonPublished *p = ebpfMonPublishedLock();
 
-    ebpfMonPublishedUnlock(); /* one thread: it is read without the lock */
+    ebpfMonPublishedUnlock(); /* read without the lock: there is only this thread */
     testPlan(14);
     ebpfMonPublishedSetListener(count);
     maps = ebpfMonHeatMapsNew();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* probe/hist.h against the bucket that the kernel part computes. */
+/* Compares probe/hist.h with the bucket that the kernel part computes. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static double random1(void)
     return ((double)(random64() >> 12) + 0.5) / (double)(1ull << 52);
 }
 
-/* Whether a time lies between the edges of its bucket; the last bucket has no upper one. */
+/* True if a time is between the edges of its bucket. The last bucket has no upper edge. */
 static int inBucket(uint64_t ns)
 {
     uint32_t b = ebpfMonBucket(ns);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* code/image.h and host/procInfo.h on a real softIoc, started here and stopped at the end. */
+/* code/image.h and host/procInfo.h with a real softIoc, which the test starts and stops. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,8 @@
 
 #define IOC_TESTS 28
 
-/* In the environment of a child that is this program under other arguments: it waits and does nothing. */
+/* A variable in the environment of a child, which runs this program with other arguments: the child waits and does
+ * nothing. */
 #define WAITER "EBPFMON_TEST_WAITER"
 
 static char  folder[64] = "/tmp/ebpfMonXXXXXX", database[80];
@@ -40,7 +41,7 @@ static ssize_t readTarget(uint64_t address, void *buf, size_t size)
     return process_vm_readv(ioc, &local, 1, &remote, 1, 0);
 }
 
-/* Waits till the IOC is up, 60 s at most. */
+/* Waits until the IOC runs, at most 60 s. */
 static int waitForIoc(ebpfMonImageCache *cache, ebpfMonImage *image)
 {
     for (int i = 0; i < 1200; i++, epicsThreadSleep(0.05)) {
@@ -92,7 +93,7 @@ static void testIoc(ebpfMonImageCache *cache)
     testOk(ebpfMonProcCommand(ioc, name, sizeof(name)) == 0 && !strcmp(name, "softIoc"), "command %s", name);
 }
 
-/* The name of a process, in the folder, whose arguments are these. */
+/* The name of a process in this folder with these arguments. */
 static void testName(const char *expected, char *const args[])
 {
     char name[EBPFMON_IOCNAME_SIZE] = "";
@@ -149,7 +150,7 @@ static void testOthers(ebpfMonImageCache *cache)
     if (gone == 0)
         _exit(0);
     waitpid(gone, NULL, 0);
-    /* not this process: linked to Base's libraries, it has all that an IOC has */
+    /* not this process: it is linked with Base's libraries, so it looks like an IOC */
     testOk(ebpfMonImageRead(cache, getppid(), &image) == 1, "whoever started this test is no IOC");
     errno = 0;
     testOk(ebpfMonImageRead(cache, gone, &image) == -1 && errno == ESRCH, "a process that is gone");
@@ -193,7 +194,7 @@ MAIN(testImage)
 {
     (void)argc;
     (void)argv;
-    if (getenv(WAITER)) /* its arguments are those of the new program by now: execve closes files before that */
+    if (getenv(WAITER)) /* the new program has its arguments: execve closes files before it sets them */
         return write(1, "", 1) == 1 ? (int)read(0, folder, 1) : 1;
 
     ebpfMonImageCache *cache = ebpfMonImageCacheNew();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* code/imageCalls.h: the calls of dbScanLock and their like, on small libraries made by the assembler. What scanList ends by, and
- * where the thread has the lock behind a call, is in the machine code alone. */
+/* code/imageCalls.h: calls of dbScanLock and similar functions, in small libraries made by the assembler. Only the
+ * machine code shows how scanList ends, and from which place behind a call the thread has the lock. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -17,7 +17,7 @@
 
 static char folder[] = "/tmp/ebpfMonXXXXXX";
 
-/* Makes a library of this source. free() the result; NULL: there is no assembler for it. */
+/* Makes a library from this source. The caller frees the result. NULL if there is no assembler for it. */
 static ebpfMonCalls *readCalls(const char *source)
 {
     ebpfMonCalls *calls = NULL;
@@ -98,7 +98,8 @@ static void testEnds(void)
     testEnd("a call that does not return", SCAN_LIST("test %eax, %eax\nje 3f\n" TAIL "3: .cfi_adjust_cfa_offset 8\ncall cantProceed@PLT\n"), 1, 0);
 }
 
-/* What follows the call of dbScanLock in a function that processes, and how many bytes on the place behind it is; -1: there is none. */
+/* The instructions behind the call of dbScanLock in a function that processes, and the offset of the place that must
+ * be found, in bytes; -1: none. */
 static void testPlaceBehind(const char *what, const char *after, int bytes)
 {
     char source[2000];

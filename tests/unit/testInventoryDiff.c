@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What differs between two inventories, and what is none. */
+/* Differences between two inventories, and texts that are no inventory. */
 #include <string.h>
 
 #include <epicsUnitTest.h>

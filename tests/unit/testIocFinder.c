@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* watch/iocFinder.h: this test program has dbProcess and pdbbase, so it is an IOC to the finder, and so are its children. */
+/* watch/iocFinder.h: this test program has dbProcess and pdbbase, so the finder takes it and its children for IOCs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -24,10 +24,10 @@
 #define DEADLINE (60 * EBPFMON_SECOND_NS)
 #define KNOWN    1024
 
-/* Keeps both in this program, so that its image has them. */
+/* Keeps both symbols in this program, so its image has them. */
 void *volatile keepLibraries[] = { (void *)dbProcess, (void *)&pdbbase };
 
-/* Others' IOCs run on this host, too: what was found once is known. */
+/* Other IOCs run on this host, too: an IOC that was found once is known. */
 static pid_t known[KNOWN];
 static unsigned knownCount;
 
@@ -49,7 +49,7 @@ static int setPlain(const struct ebpfMonProgram *program, int isPlain)
     return 0;
 }
 
-/* Nonzero: the finder found this process before the deadline. */
+/* Nonzero if the finder found this process before the deadline. */
 static int finds(ebpfMonIocFinder *finder, pid_t wanted, uint64_t deadline, ebpfMonImage *image)
 {
     uint64_t end = ebpfMonClockMonotonic() + deadline;
@@ -92,7 +92,7 @@ static pid_t startSleep(void)
     return pid;
 }
 
-/* One of this user; nonzero "isSleep": no IOC. */
+/* Starts a child of this user: an IOC, or, with "isSleep", a program that is no IOC. */
 static pid_t startChildOf(uid_t uid, int isSleep)
 {
     pid_t pid = fork();
@@ -110,7 +110,7 @@ static pid_t startChildOf(uid_t uid, int isSleep)
     return pid;
 }
 
-/* An IOC whose loader has not mapped the code of libCom yet. 0: this program has that within itself. */
+/* Starts an IOC in which the code of libCom is not mapped yet. 0 if this program is linked statically with libCom. */
 static pid_t startWithoutCom(void)
 {
     FILE *maps = fopen("/proc/self/maps", "re");
@@ -259,7 +259,8 @@ static void testScan(void)
     endChild(late);
 }
 
-/* A user whose processes have cost too much: they are looked at one after the other, and each comes to its turn. */
+/* A user with processes that have cost too much: the finder looks at them one after the other, and at each of them
+ * once. */
 static void testCharged(void)
 {
     enum { OTHERS = 3, USER = 60008 };

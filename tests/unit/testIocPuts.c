@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Events of puts as the kernel part sends them become finished puts; no name service is asked under the lock of the
- * targets. */
+/* Events of puts, in the form that the kernel part sends, become finished puts. The name service is not called while
+ * the lock of the targets is held. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@
 
 static ebpfMonThreadPuts *threadPuts;
 
-/* What is tested, and what it is made with. */
+/* The tested object, and the objects that it needs. */
 typedef struct {
     ebpfMonPutJoin    *join;
     ebpfMonUserNames  *users;
@@ -29,9 +29,9 @@ typedef struct {
     ebpfMonIocPuts    *iocPuts;
 } fixture;
 
-static ebpfMonIocPuts *iocPuts; /* of the fixture that most tests share */
+static ebpfMonIocPuts *iocPuts; /* the objects that most tests share */
 
-/* What the sinks received. */
+/* Puts that the sinks received. */
 static unsigned count, linkWrites, linkChanges;
 static ebpfMonPut last;
 static ebpfMonFinishedPut lastFinished;
@@ -70,7 +70,7 @@ static uint64_t countLost(void *arg)
     return 0;
 }
 
-/* "wait": s, for the name of a user. */
+/* "wait": longest wait for the name of a user, s. */
 static fixture fixtureMake(ebpfMonUserNameReader readUser, double wait)
 {
     ebpfMonIocPutSinks sinks = { .finished = onFinished, .linkWritten = onLinkWritten, .linkChanged = onLinkChanged,
@@ -94,7 +94,7 @@ static void fixtureFree(fixture *f)
     ebpfMonPutJoinFree(f->join);
 }
 
-/* An event with its values behind it. */
+/* An event, followed by its values. */
 static union {
     struct ebpfMonPutEvent ev;
     uint8_t bytes[sizeof(struct ebpfMonPutEvent) + 2 * EBPFMON_VAL_MAX];
@@ -262,7 +262,7 @@ static void testLinks(void)
     testOk(count == 2 && strcmp(last.pv, "A:SEQ.OUT") == 0, "its result is looked up");
 }
 
-/* An output link with this text is put in the place of one to A:SEL. */
+/* Replaces the output link to A:SEL by one with this text. */
 static void putLinkText(const char *text)
 {
     static const char *const before = "A:SEL";
@@ -313,10 +313,10 @@ static void testLinkTexts(void)
     ebpfMonIocPutsTick(iocPuts, AT + 5000000000ull, 0);
 }
 
-static int isFree; /* the lock of the targets, when the name service was asked */
+static int isFree; /* the lock of the targets, taken by the name service */
 
-/* A name service that needs the lock of the targets: with that lock held by who waits for the name, it gets it too
- * late. */
+/* A name service that needs the lock of the targets. If the thread that waits for the name holds this lock, the
+ * answer comes too late. */
 static int readUserWithLock(uid_t uid, char *buf, size_t size)
 {
     ebpfMonTargetsLock(fake.targets);

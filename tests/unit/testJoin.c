@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A put that is seen in the IOC and in packets is one put, in whatever order the two come. Times are invented. */
+/* A put that is seen in the IOC and in packets is one put, in any order of the two events. Times are invented. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +53,7 @@ static void testSequenceWraps(void)
     testOk1(countUnmatchedAfter(120 * SECOND) == 0);
 }
 
-/* The result of a put may come after what its record wrote in the same thread. */
+/* The result of a put may come after puts that its record made in the same thread. */
 static void testWritesOfChain(void)
 {
     struct ebpfMonPeer a = makeCircuit(3);
@@ -219,7 +219,7 @@ static void testNeverMade(void)
     testOk(countUnmatchedAfter(60 * MS) == 1, "of a server that is no watched IOC");
 }
 
-/* The next client has the port of the one before; its numbers begin anywhere. */
+/* The next client has the same port. Its sequence numbers begin at any value. */
 static void testPortUsedAgain(void)
 {
     struct ebpfMonPeer a = makeCircuit(10);
@@ -308,7 +308,7 @@ static void runPackets(void *arg)
     epicsEventMustTrigger(packetsDone);
 }
 
-/* As pendingPuts.c does: each is tried some times, then published whatever is known. */
+/* Does what pendingPuts.c does: tries each put some times, then publishes it with the known facts. */
 static void runIoc(void *arg)
 {
     unsigned state = 7;
@@ -358,7 +358,7 @@ static double getCpu(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* A flood whose events are lost leaves puts that find no match: those that are matched do not go through all of them. */
+/* If the events of a flood are lost, many puts find no match. Matching another put must not search all of these. */
 static void testFlood(int isPva)
 {
     enum { MISSED = 50000, MADE = 10000 };
@@ -409,7 +409,7 @@ static void testNamespaceLeft(void)
     testOk(match(a, 300, "X", 0) == ebpfMonPutJoinWait, "its packets are read again");
 }
 
-/* What still waits is freed with the join: valgrind and ASan would tell. Two joins do not know each other. */
+/* The join frees the puts that still wait; valgrind and ASan would report a leak. Two joins share nothing. */
 static void testMemory(void)
 {
     ebpfMonPutJoin *first = join;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What packets show alone: when it is evidence that a put was sent, when it is too early to say so, and which of several
- * puts it belongs to. */
+/* Puts that only packets show: when packets prove that a put was sent, when it is too early to decide, and which of
+ * several puts they belong to. */
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
 #include "joinTest.h"
 
-/* Neither the IOC nor we may hurry each other. */
+/* Neither a stopped IOC nor a stopped monitor may lead to a wrong decision. */
 static void testStandstill(void)
 {
     struct ebpfMonPeer a = makeCircuit(90), b = makeCircuit(91);
@@ -35,7 +35,7 @@ static void testStandstill(void)
     testOk1(countUnmatchedAfter(10 * SECOND) == 0);
 }
 
-/* Bytes were lost: what looks like a message may be none. */
+/* Bytes were lost: bytes that look like a message may be none. */
 static void testGap(void)
 {
     struct ebpfMonPeer a = makeCircuit(92);

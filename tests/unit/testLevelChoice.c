@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* watch/levelChoice.h: which level and which probes can be had, and what the operator reads about the rest. */
+/* watch/levelChoice.h: the level and the probes that are possible, and the text for the operator about the rest. */
 #include <string.h>
 
 #include <epicsUnitTest.h>
@@ -11,7 +11,7 @@ static ebpfMonCatalogue cat;
 static ebpfMonBinary core;
 static ebpfMonFilter filter;
 
-/* An IOC that is up, has all symbols, and may be watched as closely as asked. */
+/* An IOC that runs, has all symbols, and may be watched at any level. */
 static ebpfMonTarget makeTarget(ebpfMonLevel asked)
 {
     ebpfMonTarget t = { .cat = &cat, .asked = asked, .level = asked, .image.core = &core };

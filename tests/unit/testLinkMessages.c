@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Link writes, and the messages as which they go out. Times are invented. */
+/* Link writes, and the messages that carry them. Times are invented. */
 #include <string.h>
 
 #include <epicsUnitTest.h>
@@ -34,7 +34,7 @@ static unsigned find(uint64_t begin, ebpfMonLinkMessage list[4])
     return ebpfMonLinkMessagesFind(messages, &chain, list, 4);
 }
 
-/* The message that this chain's value went out as; 0: none that is known. */
+/* The message that carried the value of this chain; 0 if none is known. */
 static uint32_t messageOf(uint64_t begin)
 {
     ebpfMonLinkMessage list[4];
@@ -42,7 +42,7 @@ static uint32_t messageOf(uint64_t begin)
     return find(begin, list) == 1 && list[0].seen && list[0].isMessage ? list[0].seq : 0;
 }
 
-/* A seq record with delays: only the last of its steps is a chain that is sent. */
+/* A seq record with delays: only its last step is a chain that the kernel part sends. */
 static void steps(void)
 {
     ebpfMonChainId source = { IOC, 1, 500 * MS }, last = { IOC, 2, 520 * MS };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* watch/linkPuts.h: which puts to links are superseded, which are settled, and how long they are kept. */
+/* watch/linkPuts.h: which puts to links are superseded or settled, and how long they are kept. */
 #include <string.h>
 
 #include <epicsUnitTest.h>
@@ -16,7 +16,7 @@
 #define INPA 0x20
 
 static ebpfMonLinkPuts *puts;
-static uint64_t leadsTo; /* what is read: the target of each link */
+static uint64_t leadsTo; /* the target of each link that the test reads */
 
 static int isDone(void *arg, const ebpfMonLinkPut *put)
 {
@@ -105,7 +105,7 @@ static void testSuperseded(void)
     testOk1(take(X, C, 2000 * MS) == 1 && take(X, C, 2001 * MS) == 0);
 }
 
-/* dbPutFieldLink waits for the lock sets, which a slow record may hold for long. */
+/* dbPutFieldLink waits for the lock sets. A slow record may hold them for a long time. */
 static void testLate(void)
 {
     begin("not done at once");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which link the address of a DBADDR names: grown, cleared and filled again, as records' links are read anew. */
+/* Finds the link of a DBADDR's address. The table grows, is cleared, and is filled again when links of records are
+ * read again. */
 #include <epicsUnitTest.h>
 #include <testMain.h>
 

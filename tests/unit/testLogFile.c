@@ -23,7 +23,7 @@ static void testRotationBySize(void)
 
     testDiag("rotation by size");
     begin();
-    putNumber(0); /* no log: nowhere */
+    putNumber(0); /* no log: no line is written */
     testOk1(startJsonLog("size.json", 0.05, 0, 20) == 0);
     for (unsigned i = 0; i < N; i++)
         putNumber(i);
@@ -142,7 +142,7 @@ static void testLateFolder(void)
     eltc(1);
 }
 
-/* A disk of 400 KB of which 300 KB are in use. Nonzero when it cannot be had. */
+/* A disk of 400 KB with 100 KB free. Nonzero if it cannot be made. */
 static int makeSmallDisk(void)
 {
     char *filler;
@@ -197,7 +197,7 @@ static void testFullDisk(void)
         sscanf(mark + 7, "%" SCNu64, &told);
     testOk(n > 0 && missing == lost() && told == lost() && lost() > 100, "%d whole lines, %u missing, %" PRIu64
            " counted, %" PRIu64 " told in the file", n, missing, lost(), told);
-    /* one line is no put: the one that reports the loss */
+    /* one line is not a put: it reports the loss */
     testOk(written() - 1 + lost() == produced, "%" PRIu64 " + %" PRIu64 " of %u", written() - 1, lost(), produced);
     free(text);
     umount(pathOf("disk"));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Logs to log servers: Base's own iocLogServer, killed and begun again, and one that does not read. As root in a network
- * namespace of its own. */
+/* Logs to log servers: Base's own iocLogServer, killed and started again, and a server that does not read. As root
+ * in a network namespace of its own. */
 #include "logTest.h"
 #include <arpa/inet.h>
 #include <signal.h>
@@ -105,7 +105,7 @@ static void testDeaf(int deafPort)
     since = ebpfMonClockSeconds();
     ebpfMonExportStop(exporter, 2);
     testOk(ebpfMonClockSeconds() - since < 3, "the end does not wait for it: %.1f s", ebpfMonClockSeconds() - since);
-    /* three logs; what the deaf one did not acknowledge is lost, and counted */
+    /* three logs; lines that the server without reads did not acknowledge are lost and counted */
     testOk(written() + lost() >= 1200 + 3 * 60000 && lost() > 1000, "%" PRIu64 " + %" PRIu64, written(), lost());
 }
 

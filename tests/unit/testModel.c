@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Levels, filter, put lines, cutting of text, and the published without an IOC. */
+/* Levels, filter, lines of puts, cutting of text, and published values without an IOC. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -262,7 +262,7 @@ static int byDescent(const void *a, const void *b)
     return *(const double *)a < *(const double *)b ? 1 : -1;
 }
 
-/* Puts come in another order than they were made. */
+/* Puts do not arrive in the order of their times. */
 static void testLatePuts(void)
 {
     const ebpfMonPublished *published = ebpfMonPublishedLock(); /* no other thread writes it */
@@ -397,7 +397,7 @@ MAIN(testModel)
 {
     testPlan(90);
     epicsEnvSet("TZ", "UTC");
-    errlogInit(0); /* with it comes the text of the status codes */
+    errlogInit(0); /* this header also declares the text of the status codes */
     testLevel();
     testCut();
     testLine();

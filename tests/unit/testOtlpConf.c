@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where OTLP is sent to: lists of pairs, the environment, the command. */
+/* The configuration of OTLP: lists of pairs, the environment, the command. */
 #include <stdlib.h>
 #include <string.h>
 

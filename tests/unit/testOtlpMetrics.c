@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* OTLP's metrics: values, histograms with exemplars, and since when they count. */
+/* OTLP's metrics: values, histograms with exemplars, and start times. */
 #include <math.h>
 
 #include <epicsUnitTest.h>
@@ -101,7 +101,7 @@ static void testMetrics(void)
     testOk1(strstr(text, "\"attributes\":[" S("epics.ioc", "vac1") "],\"asDouble\":40000000") != NULL);
 }
 
-/* Rows of two queries: names of attributes, base units, and since when they count. */
+/* Rows of two queries: names of attributes, base units, and start times. */
 static void testQueries(void)
 {
     static ebpfMonOtlpSinces starts;
@@ -144,7 +144,7 @@ static void testQueries(void)
     testOk1(after(strstr(text, "\"epics.query.n.events\""), "startTimeUnixNano\":\"") == 2000);
 }
 
-/* As many IOCs and roots as there can be, with long names: metrics that do not fit are not sent at all. */
+/* The largest numbers of IOCs and roots, with long names: a metric that does not fit is not sent at all. */
 static void testMost(void)
 {
     static ebpfMonOtlpNumbers most;
@@ -220,7 +220,7 @@ static void testSince(void)
     testOk1(after(strstr(text, "\"epics.chain.latency\""), "startTimeUnixNano\":\"") == 1000);
     n.now = 3000;
     n.putIoc[0].puts = 7;
-    n.ioc[0].processings = 2; /* begun again under its name */
+    n.ioc[0].processings = 2; /* started again with the same name */
     n.chain[0].count = 1;
     n.lost[0].count = 0; /* reset */
     n.hist[0] = 1;       /* an IOC is gone */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One signal on its way, without a network: batches, refusals, back-off, giving up. Times are invented. */
+/* The sender of one signal, without a network: batches, refusals, back-off, giving up. Times are invented. */
 #include <string.h>
 
 #include <epicsUnitTest.h>

@@ -16,7 +16,7 @@ static void testMetricsAndSpans(void)
     conf.interval = 0.2;
     ebpfMonOtlpConfigure(otlp, &conf);
     ebpfMonOtlpAddSpan(otlp, &s);
-    put(0, 10); /* logs are not asked for */
+    put(0, 10); /* logs are not configured */
     WAIT(requests() >= 4);
     WAIT(readShown().sent > before.sent);
     stopOtlp(3);
@@ -76,7 +76,7 @@ static void exportPuts(unsigned from, unsigned to)
     }
 }
 
-/* As the monitor does it: through the facade. */
+/* As the monitor does it: with the functions of export/export.h. */
 static void testCommands(void)
 {
     char base[40];

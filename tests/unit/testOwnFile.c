@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Logs in folders where others may write: nobody leads the monitor to another file. As root. */
+/* Logs in folders where other users may write: no user can make the monitor write to another file. As root. */
 #include "logTest.h"
 #include <sys/sysmacros.h>
 
@@ -55,7 +55,7 @@ static int makeOthersFile(const char *path)
     return mknod(path, S_IFREG | 0666, 0) || chown(path, OTHER_UID, OTHER_UID) ? -1 : 0;
 }
 
-/* Somebody else has put something where the log shall be. */
+/* Another user has made a file at the place of the log. */
 static void testTrap(const char *what, int (*make)(const char *path), const char *message)
 {
     testDiag("%s", what);
@@ -78,7 +78,7 @@ static void testTrap(const char *what, int (*make)(const char *path), const char
     unlink(pathOf("victim"));
 }
 
-/* While the log is written, somebody exchanges it for a link. The monitor looks once a second. */
+/* While the log is written, another user replaces it with a link. The monitor looks once per second. */
 static void testTrapLater(void)
 {
     testDiag("a link in place of the log");
@@ -114,7 +114,7 @@ static void testOthersFolder(mode_t mode, uid_t uid, const char *message)
     eltc(1);
 }
 
-/* A link to a folder: one of root is all right, one of somebody else is not. */
+/* A link to a folder: a link of root is accepted, a link of another user is not. */
 static void testLinkedFolder(uid_t uid, int isRefused)
 {
     testDiag("a link of %u to a folder", (unsigned)uid);
@@ -136,7 +136,7 @@ static void testLinkedFolder(uid_t uid, int isRefused)
     rmdir(pathOf("real"));
 }
 
-/* Somebody else has the numbered names. The folder is as /tmp. */
+/* Another user has files with the numbered names, in a folder with the rights of /tmp. */
 static void testRotationBesideTraps(void)
 {
     struct stat st;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How soon a reader looks again. */
+/* The time until a reader looks again. */
 #include <epicsUnitTest.h>
 #include <testMain.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What packets tell of puts: which are wanted, what the PV had before, which will not be seen in an IOC. Packets are
- * events of the wire made by the test; it says which server has which port. */
+/* Puts in packets: which are wanted, the previous value of the PV, and which will not be seen in an IOC. The test
+ * makes the packets as events of wire/. It decides which server has which port. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 #include "put/packetEvents.h"
 #include "fakeClients.h"
 
-#define WATCHED_PORT 5064 /* of an IOC in which each put is seen */
-#define OTHER_PORT   6064 /* of another process, "other" */
+#define WATCHED_PORT 5064 /* port of an IOC in which each put is seen */
+#define OTHER_PORT   6064 /* port of another process, "other" */
 #define OTHER_PID    4711
 
 static ebpfMonTarget *ioc;
@@ -24,11 +24,11 @@ static ebpfMonServers *servers;
 static ebpfMonPacketPuts *packetPuts;
 static ebpfMonPacketEvents *events;
 
-/* What the host answers. */
+/* The answers of the host. */
 static ebpfMonFilter filter;
 static uint64_t lost;
 
-/* What the sinks received. */
+/* Puts that the sinks received. */
 static unsigned count, elsewhere, lostPuts;
 static ebpfMonPut last;
 static uint64_t elsewhereAt;
@@ -98,7 +98,7 @@ static const ebpfMonPacketEventCalls calls = {
     .getFilter = getFilter, .countLost = countLost, .putElsewhere = onElsewhere,
 };
 
-/* Everything begins anew: no put waits, no value is known, nothing was lost. */
+/* Starts again: no put waits, no value is known, nothing was lost. */
 static void renew(int canJoin)
 {
     ebpfMonPacketEventsFree(events);
@@ -134,7 +134,7 @@ static void addPut(unsigned port, uint64_t id, uint8_t value)
     addEvent(ebpfMonWirePut, port, id, value, 0);
 }
 
-/* Puts that are published when so many ms have passed, and all events of IOCs have been read. */
+/* Returns the number of puts that are published when these ms have passed and all events of IOCs have been read. */
 static unsigned publishAfter(unsigned ms)
 {
     uint64_t now = ebpfMonClockMonotonic() + ms * 1000000ull;
@@ -248,7 +248,8 @@ static void testWatched(void)
     testOk(publishAfter(60) == 1, "a put to another server is published all the same");
 }
 
-/* Of a put that was not seen inside, to an IOC that has ended: only lost events can be the reason for a doubt. */
+/* The result of a put to an IOC that has ended, if the put was not seen in the IOC: it is uncertain only if events
+ * were lost. */
 static ebpfMonPutResult resultOfUnseen(uint64_t id)
 {
     addPut(WATCHED_PORT, id, 7);
@@ -325,7 +326,7 @@ static void testEnd(void)
     addPut(OTHER_PORT, 1, 7);
     addPut(WATCHED_PORT, 1, 7);
     addEvent(ebpfMonWireClosed, WATCHED_PORT, 0, 0, 0);
-    ioc->gone = 1; /* for this a put is called lost otherwise */
+    ioc->gone = 1; /* without lost events, the result of such a put is "lost" */
     count = lostPuts = 0;
     ebpfMonPacketEventsPublish(events, UINT64_MAX);
     ioc->gone = 0;

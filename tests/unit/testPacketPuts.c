@@ -14,7 +14,7 @@
 static ebpfMonPacketPuts *packetPuts;
 static ebpfMonLinkWrites *linkWrites;
 
-/* What the sink received. */
+/* Puts that the sink received. */
 static unsigned count;
 static ebpfMonPut last;
 static ebpfMonMessageKey lastKey;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* watch/packetReader.h: packets of the namespaces of watched IOCs become events. In a network namespace of our own, and
- * in that of a child, which is taken for an IOC. */
+/* watch/packetReader.h: packets of the namespaces of watched IOCs become events. The test runs in a network
+ * namespace of its own, and uses one of a child that plays an IOC. */
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static const uint8_t search[40] = {
     0, 6, 0, 8, 0, 5, 0, 13, 0, 0, 0, 1, 0, 0, 0, 1, 'A', ':', 'B',
 };
 
-/* CA_PROTO_VERSION, CA_PROTO_CREATE_CHAN twice: enough to know the protocol and the client on any port. */
+/* CA_PROTO_VERSION, and CA_PROTO_CREATE_CHAN twice: enough to recognise the protocol and the client on any port. */
 static const uint8_t caHello[64] = {
     0, 0, 0, 0, 0, 0, 0, 13, 0, 0, 0, 0, 0, 0, 0, 0,
     0, 18, 0, 8, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 13, 'A', ':', 'B', 0, 0, 0, 0, 0,
@@ -31,7 +31,7 @@ static const uint8_t caHello[64] = {
 
 static ebpfMonPacketReader *reader;
 
-/* What the sinks received. */
+/* Events that the sinks received. */
 static unsigned events[ebpfMonWireBeacon + 1];
 static struct ebpfMonPeer lastPeer; /* of a search */
 static uint32_t covered[8], coveredBefore[8];
@@ -60,8 +60,8 @@ static int setOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *o
     return 0;
 }
 
-/* Sends a search to this port in our network, and reads until one to CA_PORT has come: then those before it have, too.
- * Returns the searches to the port. */
+/* Sends a search to this port in this network namespace, then one to CA_PORT, and reads until the second one has
+ * come. By then the first one has come, too. Returns the number of searches to the port. */
 static unsigned countSearches(uint16_t port)
 {
     unsigned before = events[ebpfMonWireSearch];
@@ -117,7 +117,8 @@ static void testFollow(ebpfMonTargets *targets, ebpfMonTarget *t)
     testOk(coveredCount == 1 && tick().state == ebpfMonWireOn, "a process that is gone already is no trouble");
 }
 
-/* A connection that begins like CA; the wire finds out that it is none, and the kernel drops the rest. */
+/* A connection that begins like CA. The decoder of wire/ finds that it is not CA, and then the kernel drops the
+ * rest. */
 static void testForeign(void)
 {
     static const uint8_t noise[200] = { 0xff, 0xfe, 0xfd };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* probe/packetSources.h: sources come and go with the list of network namespaces; what is said of a port or of a
- * connection reaches the right ones. In a network namespace of our own, and in that of a child. */
+/* probe/packetSources.h: sources are opened and closed as the list of network namespaces changes. What the caller
+ * sets for a port or a connection reaches the right sources. The test runs in a network namespace of its own, and
+ * uses one of a child. */
 #include <dirent.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -13,7 +14,7 @@
 #include "packetNet.h"
 #include "probe/packetSources.h"
 
-#define RING      (256u << 10)              /* the least that a source has */
+#define RING      (256u << 10)              /* the smallest size of a source's ring */
 #define BEGIN     (100 * EBPFMON_SECOND_NS)
 #define LAST_PORT 5064                      /* of the datagram that ends an exchange; every source expects it */
 #define SITE_PORT 7064                      /* and the next three: ports in our environment */
@@ -23,17 +24,18 @@ enum { OWN, CHILD, NETWORKS };
 
 static ebpfMonPacketSources *sources;
 static ebpfMonNetns network[NETWORKS];
-static int talk;                            /* to the child */
+static int talk;                            /* pipe to the child */
 
 static const char *const portNames[] = {
     "EPICS_CA_SERVER_PORT", "EPICS_CAS_SERVER_PORT", "EPICS_CA_REPEATER_PORT", "EPICS_CAS_BEACON_PORT",
 };
 
-/* What the sinks received. */
+/* What the sinks received: packets and messages. */
 static unsigned handedUp[NETWORKS][65536];  /* packets with data to or from this port */
 static unsigned openedCount;
 static ebpfMonNetns opened;
-static int fetchErrors;                     /* atomic; messages that a variable of the environment is no port */
+static int fetchErrors;                     /* atomic; messages that the value of a variable of the environment is no
+                                             * port */
 static int complaints;                      /* messages that packets are not seen */
 
 static void onPacket(void *arg, uint32_t netns, uint64_t time, const uint8_t *p, size_t len, size_t wireLen)
@@ -96,7 +98,7 @@ static void waitFor(int ms)
     ebpfMonPacketSourcesEndSleep(sources);
 }
 
-/* Reads what was sent in this network until now: a source hands packets up in their order. */
+/* Reads all packets that were sent in this network until now. A source hands packets up in order. */
 static void readAll(int n)
 {
     unsigned before = handedUp[n][LAST_PORT];
@@ -112,7 +114,7 @@ static void readAll(int n)
     }
 }
 
-/* A datagram to this port: how often it was handed up. */
+/* Sends a datagram to this port. Returns how often it was handed up. */
 static unsigned countDatagram(int n, uint16_t port)
 {
     unsigned before = handedUp[n][port];
@@ -122,7 +124,7 @@ static unsigned countDatagram(int n, uint16_t port)
     return handedUp[n][port] - before;
 }
 
-/* A message of a connection in our network. */
+/* Sends a message on a connection in this network namespace. Returns how often it was handed up. */
 static unsigned countMessage(const Pair *pair)
 {
     unsigned before = handedUp[OWN][TCP_PORT];
@@ -279,7 +281,7 @@ static unsigned countFiles(void)
     return n;
 }
 
-/* Our own namespace under other numbers: as many as one likes. */
+/* The namespace of this program with invented inodes, in any number. */
 static void testMany(void)
 {
     ebpfMonNetns many[EBPFMON_PACKET_SOURCES_MAX + 1];
@@ -302,7 +304,7 @@ static void testMany(void)
     testOk(countFiles() == files, "they are closed: %u files as before", countFiles());
 }
 
-/* What the sources read of our environment as they are opened. */
+/* Variables of the environment that the sources read when they are opened. */
 static void setSitePorts(void)
 {
     char port[8];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* probe/packetTaps.h and host/netDevices.h, in a network namespace of our own: devices that come and go. The devices are
- * pairs of veth(4); a datagram is sent into one end and seen at the other, and once on its way out. */
+/* probe/packetTaps.h and host/netDevices.h, in a network namespace of this program, with devices that are made and
+ * removed. The devices are pairs of veth(4). A datagram that is sent into one end is seen there on its way out, and
+ * at the other end. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -12,7 +13,7 @@
 
 #define PORT 5076 /* that a source expects */
 
-/* Nonzero: ip(8) did it. */
+/* Runs ip(8). Nonzero if it succeeded. */
 static int ip(const char *what)
 {
     char command[160];
@@ -21,7 +22,7 @@ static int ip(const char *what)
     return system(command) == 0;
 }
 
-/* A pair of devices; the address is on the one, the other has an entry for the neighbour that nobody is. */
+/* Makes a pair of devices. One has the address, and an entry for a neighbour that does not exist. */
 static int addPair(int n)
 {
     char what[120];
@@ -39,7 +40,8 @@ static int addPair(int n)
     return ip(what);
 }
 
-/* How often a datagram to that neighbour is seen: on the way out of the one device, and into the other. */
+/* Sends a datagram to this neighbour. Returns how often it is seen: on the way out of one device, and into the
+ * other. */
 static unsigned sendThrough(int n)
 {
     struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(PORT) };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* probe/packets.h, in a network namespace of our own: what is handed up, once and whole, and what is not. */
+/* probe/packets.h, in a network namespace of this program: packets that are handed up, once and whole, and packets
+ * that are not. */
 #include <stdlib.h>
 
 #include <testMain.h>
@@ -161,7 +162,7 @@ static void testForeign(void)
     pairClose(&pair, 1);
 }
 
-/* Connections that were there before the source was opened. */
+/* Connections that are older than the source. */
 static void testMiddle(const Pair *ca, const Pair *other)
 {
     const uint8_t *bulk = noise();

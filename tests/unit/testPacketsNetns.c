@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* probe/packets.h: whose network namespace a source reads, and what it says when it cannot be opened. */
+/* probe/packets.h: the network namespace that a source reads, and the message if it cannot be opened. */
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/wait.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who may write to the monitor, and who is at the other end of a connection. As root: clients are processes of others. */
+/* Users who may write to the monitor, and the process at the other end of a connection. As root, because the clients
+ * are processes of other users. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -30,7 +31,7 @@ static void testOperators(void)
     testOk(ebpfMonOperatorsSetUsers(&o, "root nosuchuser", text, sizeof(text)) && strstr(text, "no user 'nosuchuser'"),
            "%s", text);
     testOk1(ebpfMonOperatorsSetUsers(&o, "4294967295", text, sizeof(text)) != 0); /* (uid_t)-1 */
-    testOk1(ebpfMonOperatorsSetUsers(&o, "4294967296", text, sizeof(text)) != 0); /* 0 when it is cut */
+    testOk1(ebpfMonOperatorsSetUsers(&o, "4294967296", text, sizeof(text)) != 0); /* 0 if it is cut to 32 bits */
     testOk1(ebpfMonOperatorsSetUsers(&o, "-1", text, sizeof(text)) != 0);
     testOk1(!ebpfMonOperatorsHasUser(&o, 0) && ebpfMonOperatorsHasUser(&o, 77));
     for (int i = 0; i <= EBPFMON_OPERATORS_MAX; i++)
@@ -39,14 +40,14 @@ static void testOperators(void)
     testOk1(!ebpfMonOperatorsSetHosts(&o, "10.0.0.5, 10.0.0.6", text, sizeof(text)));
     testOk1(ebpfMonOperatorsHasHost(&o, htonl(0x0a000005)) && !ebpfMonOperatorsHasHost(&o, htonl(0x0a000007)));
     testOk1(ebpfMonOperatorsSetHosts(&o, "opi1", text, sizeof(text)) != 0);
-    testOk1(ebpfMonOperatorsSetHosts(&o, "10.0.5", text, sizeof(text)) != 0); /* inet_aton would take it */
+    testOk1(ebpfMonOperatorsSetHosts(&o, "10.0.5", text, sizeof(text)) != 0); /* inet_aton would accept it */
     testOk1(ebpfMonOperatorsSetHosts(&o, "::1", text, sizeof(text)) != 0);
     ebpfMonOperatorsFormat(&o, text, sizeof(text));
     testOk(strcmp(text, "users daemon, 77; other hosts 10.0.0.5, 10.0.0.6") == 0, "%s", text);
     testOk1(!ebpfMonOperatorsSetHosts(&o, "", text, sizeof(text)) && o.hostCount == 0);
 }
 
-/* A client in a process of its own; it does what it is told by a byte. */
+/* A client in a process of its own. Each byte that it gets is an order. */
 typedef struct {
     pid_t pid;
     int   orders;  /* 'w' shutdown, 'c' close, 'q' end */
@@ -90,7 +91,7 @@ static void startClient(client *c, int listener, uid_t uid, int family)
         testAbort("no pipe");
     c->pid = fork();
     if (!c->pid) {
-        close(orders[1]); /* else it would never see the end of its orders */
+        close(orders[1]); /* else the client would never see the end of its orders */
         close(done[0]);
         runClient(uid, &server, family, orders[0], done[1]);
     }

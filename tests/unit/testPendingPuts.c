@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Puts that wait for their result, for the links of their IOC, and for their packet. Times are invented. */
+/* Puts that wait for their result, for the links of their IOC, or for their packet. Times are invented. */
 #include <stdio.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ static ebpfMonPendingPuts *pending;
 static uint64_t now = 1000 * SECOND;
 static const ebpfMonOldValue noOld;
 
-/* What the sink received. */
+/* Puts that the sink received. */
 static unsigned count;
 static uint64_t firstId, lastId;
 static ebpfMonPut last;
@@ -44,7 +44,7 @@ static void onPut(void *arg, const ebpfMonFinishedPut *finished)
     lastKey = *finished->key;
 }
 
-/* A put that waits for nothing yet; "seq" 0: of no client. */
+/* A put that does not wait yet. "seq" 0: it has no client. */
 static ebpfMonPendingPut *addPut(uint64_t id, uint32_t seq, int seqKind)
 {
     ebpfMonPendingPut *p = ebpfMonPendingPutsReserve(pending);
@@ -122,7 +122,7 @@ static void testResults(void)
     testOk(count == 3, "one that was discarded is not");
 }
 
-/* The result of a put to a link field is read from the field. */
+/* The result of a put to a link field is read from this field. */
 static void testLinkField(void)
 {
     struct layoutPvLink *out = &fake.rec[FAKE_AO].out;
@@ -144,7 +144,7 @@ static void testLinkField(void)
     }
 }
 
-/* Puts of an IOC that starts. */
+/* Puts in an IOC that is starting. */
 static void testLateLinks(void)
 {
     ebpfMonPendingPut *p;
@@ -181,7 +181,7 @@ static void testLateLinks(void)
     fake.t->indexed = 1;
 }
 
-/* The IOC has told its result. */
+/* The IOC has reported the result of the put. */
 static ebpfMonPendingPut *addMadePut(uint64_t id, uint32_t seq)
 {
     ebpfMonPendingPut *p = addPut(id, seq, EBPFMON_SEQ_MESSAGE);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* host/procNetns.h: containers by the text of their cgroup, listeners and networks by processes of our own. */
+/* host/procNetns.h: containers are found by the text of their cgroup; listeners and networks are tried with
+ * processes of this program. */
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -92,7 +93,8 @@ static int listed(const ebpfMonListener *list, int n, uint32_t addr, uint16_t po
     return found;
 }
 
-/* Starts a child with none of our sockets that does "what" and lives until it is ended; returns when it has done so. */
+/* Starts a child without the sockets of this program. The child calls "what" and then waits. Returns when "what" is
+ * done. */
 static pid_t child(int (*what)(void))
 {
     int ready[2];

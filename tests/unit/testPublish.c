@@ -54,7 +54,7 @@ static void printSlowly(const char *text)
     epicsAtomicIncrSizeT(&printed);
 }
 
-/* -1 must come with a reason. */
+/* A result of -1 must have a reason. */
 static int setPattern(ebpfMonTracePrinter *p, const char *pattern, unsigned count)
 {
     ebpfMonTextReport *report = ebpfMonTextReportNew();
@@ -183,7 +183,7 @@ static void testLosses(void)
     ebpfMonLossCountersFree(counters);
 }
 
-/* Unlocks. Nonzero: AUDIT begins and ends like this. */
+/* Unlocks. Nonzero if AUDIT begins and ends with these texts. */
 static int isAudit(uint64_t count, const char *begin, const char *end)
 {
     const ebpfMonAuditValues *audit = &ebpfMonPublishedLock()->audit;

@@ -96,7 +96,7 @@ static void testObject(void)
     char *text;
 
     testDiag("the logs of a process");
-    ebpfMonPutLogsAddPut(logs, &p); /* no log: nowhere */
+    ebpfMonPutLogsAddPut(logs, &p); /* no log: no line is written */
     testOk1(ebpfMonPutLogsRotate(logs) != 0);
     testOk1(ebpfMonPutLogsSetMetadata(logs, "lab", "B2") == 0 && ebpfMonPutLogsSetMetadata(logs, "pv", "x") != 0);
     testOk1(ebpfMonPutLogConfSetCaPutLog(&conf, pathOf("object.log"), 1, ebpfMonLogAll, "%i ") == 0);
@@ -104,14 +104,14 @@ static void testObject(void)
         testOk1(ebpfMonPutLogsConfigure(logs, &conf) == 0);
         for (unsigned i = 0; i < 100; i++)
             ebpfMonPutLogsAddPut(logs, &p);
-        ebpfMonPutLogsFree(logs); /* its thread runs: does nothing */
+        ebpfMonPutLogsFree(logs); /* nothing happens, because its thread runs */
         ebpfMonPutLogsStop(logs, 10);
         testOk(published() == 100u * (unsigned)(round + 1), "round %d: %" PRIu64 " lines", round, published());
     }
     text = contents(pathOf("object.log"), &len);
     testOk1(text && strstr(text, "vac1 {\"date\":\"2026-11-15\"") && strstr(text, "\"lab\":\"B2\""));
     free(text);
-    ebpfMonPutLogsStop(logs, 1); /* has ended: does nothing */
+    ebpfMonPutLogsStop(logs, 1); /* nothing happens, because it has ended */
     ebpfMonPutLogsFree(logs);
     ebpfMonPutLogsFree(NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The lines of the logs: JSON, caPutLog's text, caPutLog's JSON; and which puts changed nothing. */
+/* The lines of the logs: JSON, caPutLog's text, caPutLog's JSON; and puts that changed nothing. */
 #include <math.h>
 #include <stdlib.h>
 #include <time.h>

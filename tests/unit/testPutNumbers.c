@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Puts that did not come, by the numbers of those that did. */
+/* Missing puts are found by the numbers of the puts that came. */
 #include <stddef.h>
 
 #include <epicsUnitTest.h>
@@ -16,7 +16,7 @@ static uint64_t countLost(void *arg)
     return lost;
 }
 
-static uint64_t at = 1; /* when the puts are made */
+static uint64_t at = 1; /* time at which the puts are made */
 
 static uint64_t add(ebpfMonPutNumbers *numbers, uint32_t iocId, uint32_t tid, uint64_t number)
 {

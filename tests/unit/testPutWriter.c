@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who made a put, by which way it came, and what caused it; and that in words. */
+/* The writer, the way and the cause of a put, and the text about them. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -20,7 +20,7 @@ static ebpfMonThreadPuts *threadPuts;
 static ebpfMonPutWriters *writers;
 static ebpfMonPut put;
 
-/* A put to A:AO by a thread of the IOC that is not its first. */
+/* A put to A:AO by a thread of the IOC that is not its first thread. */
 static struct ebpfMonPutEvent makeEvent(const char *comm)
 {
     struct ebpfMonPutEvent ev = {
@@ -85,7 +85,7 @@ static void testClients(void)
     testOk(isSo("anna@office1", "CA 10.0.0.1:2000"), "in another record's chain");
 }
 
-/* A PVA client is known by the port on which its server listens. */
+/* A PVA client is recognised by the port of its server. */
 static void testPva(void)
 {
     struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };

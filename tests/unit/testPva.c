@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The pvAccess decoder on the examples of the protocol specification, and on each kind of value and reply. */
+/* The pvAccess decoder with the examples of the protocol specification, and with each kind of value and reply. */
 #include "pvaTest.h"
 
 /* The structure of the chapters "Introspection Data" and "Encoding Example". */
@@ -99,7 +99,7 @@ static void testNumbers(void)
     made.big = 0;
 }
 
-/* A BitSet of more than eight bytes: what is a number, and what single bytes, is told by its length. */
+/* A BitSet of more than eight bytes: its length tells which bytes are a number, and which are single bytes. */
 static void testBits(void)
 {
     unsigned big, i;
@@ -139,7 +139,7 @@ static void testEnum(void)
     startPut(2, 3); HEX(1, 2); number(1, 4); number(2, 1); text("off"); text("on"); say(0, 11);
     startPut(2, 3); HEX(1, 8); number(1, 1); text("only"); say(0, 11);
     startPut(2, 3); HEX(1, 0x14); number(1, 4); number(7, 4); say(0, 11);
-    /* The server tells the choices: get of the same request. */
+    /* The server sends the choices in the get of the same request. */
     start(); number(3, 4); number(0x40, 1); HEX(0xff, 1, 2); number(0, 4); number(2, 1); text("nay"); text("aye");
     say(1, 11);
     startPut(2, 3); HEX(1, 4); number(1, 4); say(0, 11);
@@ -149,7 +149,7 @@ static void testEnum(void)
         "put 5 e : 1 (aye) = 1\nput 6 e : 2 = 2\n", "enumerations");
 }
 
-/* Replies go to their own put, or to none. */
+/* Each reply belongs to its own put, or to none. */
 static void testReplies(void)
 {
     begin();
@@ -162,7 +162,7 @@ static void testReplies(void)
     startPut(2, 3); HEX(1, 2); number(8, 4); say(0, 11);
     putDone(3);
     putDone(3);
-    /* The first refused before it could put, the second ends with its put. */
+    /* The first request is refused before it can put. The second one ends with its put. */
     initPut(2, 4);
     start(); number(4, 4); number(8, 1); number(2, 1); text("Put permission denied"); text("where"); say(1, 11);
     initPut(2, 5);
@@ -170,7 +170,7 @@ static void testReplies(void)
     start(); number(2, 4); number(5, 4); number(0x10, 1); HEX(1, 2); text("bye"); say(0, 11);
     start(); number(5, 4); number(0x10, 1); number(1, 1); text("careful"); text(""); say(1, 11);
     startPut(2, 5); HEX(1, 2); text("ghost"); say(0, 11);
-    /* Of another channel: not the request we know. */
+    /* A request of another channel, which is not the known request. */
     startPut(9, 3); HEX(1, 2); number(8, 4); say(0, 11);
     /* put-get */
     start(); number(2, 4); number(6, 4); number(8, 1); number(0xff, 1); say(0, 12);

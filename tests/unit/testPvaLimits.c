@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The pvAccess decoder against much of everything: channels, types, counts, structures of nothing. */
+/* The pvAccess decoder with very many channels, types, counts and empty structures. */
 #include <time.h>
 
 #include "pvaTest.h"
@@ -25,7 +25,7 @@ static void testTypes(void)
 {
     unsigned i;
 
-    /* Types in types, and types of more than there may be. */
+    /* Types in types, and types above the limits. */
     begin();
     channel(1, 2, "t");
     initPut(2, 3);
@@ -48,7 +48,7 @@ static void testTypes(void)
         answerInit(5); HEX(0xfd); number(i, 2); scalarType(0x20); say(1, 11);
     }
     testOk(circuit.stats.memory < 1 << 20, "cached types: %zu bytes", circuit.stats.memory);
-    /* Counts that cannot be. */
+    /* Impossible counts. */
     initPut(2, 6);
     answerInit(6); scalarType(0x2b); say(1, 11);
     startPut(2, 6); HEX(1, 2, 254); number(0x7ffffffe, 4); say(0, 11);
@@ -64,7 +64,7 @@ static void testEmptyStructures(void)
 {
     unsigned i;
 
-    /* A few bytes that stand for very much: structures of nothing. */
+    /* A few bytes that describe very much: empty structures. */
     begin();
     channel(1, 2, "w");
     initPut(2, 3);

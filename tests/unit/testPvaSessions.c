@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The pvAccess decoder on recorded sessions, whole, byte by byte, and broken. */
+/* The pvAccess decoder with recorded sessions, whole, byte by byte, and damaged. */
 #include "pvaSessions.h"
 
 static void testSessions(void)
@@ -30,7 +30,8 @@ static void testSessions(void)
     }
 }
 
-/* Cut short anywhere, and with bytes changed: whatever comes of it, nothing is read outside and all is given back. */
+/* Sessions that are cut at any place, or with changed bytes: the decoder reads nothing outside, and frees all
+ * memory. */
 static void testBroken(void)
 {
     uint64_t random = 88172645463325252u;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The pvAccess decoder where not all is there: gaps, messages in pieces, values that are not kept; and its frames. */
+/* The pvAccess decoder with incomplete data: gaps, messages in pieces, values that are not kept; and its frames. */
 #include "pvaTest.h"
 
-/* A number for a type is not believed when its meaning may have changed unseen. */
+/* The number of a type is not used if a lost message may have changed its meaning. */
 static void testGaps(void)
 {
     begin();
@@ -18,7 +18,7 @@ static void testGaps(void)
     answerInit(5); HEX(0xfe, 5, 0); say(1, 11);
     startPut(2, 5); HEX(1, 2); number(2, 4); say(0, 11);
     startPut(2, 4); HEX(1, 2); number(3, 4); say(0, 11);
-    /* A structure with an unknown part: nobody knows which bit is which from there on. */
+    /* A structure with an unknown part: the meanings of the later bits are unknown. */
     initPut(2, 6);
     answerInit(6); HEX(0x80); text(""); number(3, 1); text("value"); HEX(0x60); text("a"); HEX(0xfe, 5, 0); text("b");
     HEX(0xfd, 6, 0); scalarType(0x60); say(1, 11);
@@ -27,7 +27,7 @@ static void testGaps(void)
     startPut(2, 6); HEX(1, 1); text("what"); text("else"); say(0, 11);
     startPut(2, 6); HEX(2, 2, 1); text("what"); text("else"); say(0, 11);
     startPut(2, 6); HEX(1, 2); text("before"); say(0, 11);
-    /* … but what it describes on the way counts. */
+    /* … but types that it describes before are used. */
     initPut(2, 7);
     answerInit(7); HEX(0xfe, 6, 0); say(1, 11);
     startPut(2, 7); HEX(1, 2); text("six"); say(0, 11);
@@ -37,7 +37,7 @@ static void testGaps(void)
     initPut(2, 9);
     answerInit(9); HEX(0xfe, 6, 0); say(1, 11);
     startPut(2, 9); HEX(1, 2, 0x41); say(0, 11);
-    /* One that is in a value that the server sends: any. */
+    /* The type of a value (any) that the server sends. */
     start(); number(2, 4); number(10, 4); number(8, 1); number(0xff, 1); say(0, 13);
     start(); number(10, 4); number(8, 1); number(0xff, 1); scalarType(0x82); say(1, 13);
     start(); number(10, 4); number(0, 1); HEX(1, 2, 0xfd, 6, 0); scalarType(0x60); text("x"); HEX(0); say(1, 13);
@@ -48,7 +48,7 @@ static void testGaps(void)
         "put 5 g : ? x0\nput 6 g : ? x0\nput 7 g : ? x0\nput 8 g : before\nput 9 g : six\nput 10 g : 65 = 65\n"
         "subscribe g\nput 11 g : new\n", "gaps and types known by number");
 
-    /* Met in the middle. */
+    /* Messages of a connection that is older than the decoder. */
     begin();
     startPut(2, 4); HEX(1, 2); number(1, 4); say(0, 11);
     putDone(4);
@@ -61,7 +61,7 @@ static void testGaps(void)
         "reply 3 later ok 0\ngone later\n", "a connection met in the middle");
 }
 
-/* A message in pieces says what it says in one; with a control message between them. */
+/* A message in pieces has the same meaning as in one piece, also with a control message between the pieces. */
 static void testPieces(void)
 {
     static uint8_t whole[60000];
@@ -103,7 +103,7 @@ static void testPieces(void)
         }
         testOk(circuit.lastHash == hash, "… in pieces too");
     }
-    /* A hole between pieces. */
+    /* A gap between pieces. */
     made.size = 0;
     bytes(whole, 1000);
     header(made.p, 11, 0x10, 992);
@@ -116,7 +116,7 @@ static void testPieces(void)
         "messages in pieces");
 }
 
-/* Longer than what is kept. */
+/* A value longer than the part that is kept. */
 static void testKept(void)
 {
     unsigned i;

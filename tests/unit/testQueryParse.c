@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Query files: what is refused, in which line, and why; and what becomes of good ones. */
+/* Query files: refused files with line and reason, and the queries of good files. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -252,7 +252,7 @@ static const struct { const char *text, *line, *why; } bad[] = {
     {SOURCE("{\"function\": \"db*\", \"when\": \"return\"}, \"keys\": [\"function\"]"), ":2:", "this source has no \"function\""},
     {ENTRY(", \"value\": \"function\""), ":2:", "a value is a number"},
     {WHERE("{\"field\": \"function\", \"is\": \"==\", \"value\": \"dbPut\"}"), ":2:", "chosen by \"source\""},
-    /* what others write; Base's JSON takes names without quotes, and texts in single ones */
+    /* forms that other tools write: Base's JSON parser accepts names without quotes, and texts in single quotes */
     {FILE_OF("kprobe:do_exit { @[comm] = count(); }"), ":2:", "lexical error"},
     {FILE_OF("BPFQL do |q| q.select(\"*\") end"), ":2:", "lexical error"},
     {FILE_OF("{'name': 'q'}"), ":2:", "no \"source\""},
@@ -274,7 +274,7 @@ static const struct { const char *text, *line, *why; } bad[] = {
     {PROFILE(", \"group_by\": \"thread\""), ":2:", "a query cannot have \"group_by\""},
 };
 
-/* The set, or NULL with "why", which is clean. */
+/* Returns the queries, or NULL and "why". Checks that "why" is clean text. */
 static ebpfMonQuerySet *parse(const char *text, char *why, size_t size)
 {
     ebpfMonQuerySet *set;
@@ -299,7 +299,7 @@ static void testMistakes(void)
     }
 }
 
-/* A file that is cut anywhere is refused, and read without a byte behind it. */
+/* A file that is cut at any place is refused, and no byte behind it is read. */
 static void testTorn(const char *text)
 {
     size_t length = strlen(text), torn = 0;
@@ -380,7 +380,7 @@ static int64_t orderOf(double number)
     return ebpfMonQueryDoubleOrder(bits);
 }
 
-/* What a program makes of doubles, against what the CPU makes of them. */
+/* Compares the arithmetic of a BPF program on doubles with that of the CPU. */
 static void testDoubles(void)
 {
     static const double some[] = { -INFINITY, -1e300, -5e12, -1234.5678, -1, -1e-3, -1e-7, -5e-324, 0, 5e-324, 1e-6, 0.1, 0.5, 1, 1.5,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* publish/rankings.h: counts and chains of IOCs that are played, and what is published of them. */
+/* publish/rankings.h: counts and chains of invented IOCs, and the published lists. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

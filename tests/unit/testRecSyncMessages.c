@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The messages of RecSync, byte by byte, and what is received in any pieces. */
+/* The messages of RecSync, byte by byte, and messages that are received in pieces. */
 #include <string.h>
 
 #include <epicsUnitTest.h>
@@ -36,7 +36,7 @@ static void testSent(void)
     testOk(out.length == 0 && !out.isFull, "names that no message can have are left out");
 }
 
-/* Feeds the bytes in pieces of so many, and notes what is taken. */
+/* Passes the bytes in pieces of this size, and notes the messages. */
 static void feed(const char *bytes, size_t length, size_t step, char *taken, uint32_t *nonce)
 {
     static const char letters[] = "-gpob";

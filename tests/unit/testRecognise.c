@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* code/recognise.h: what is recognised in a program with a static Base is what its symbols say. Other programs have nothing of it. */
+/* code/recognise.h: the functions recognised in a program with a static Base are the same as its symbols say. In
+ * other programs none is recognised. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The records of the shipped db files, without a monitor: they show what is published, with its time and alarm. */
+/* The records of the shipped db files, without a monitor: they show the published values with their times and
+ * alarms. */
 #include <stdio.h>
 #include <string.h>
 
@@ -185,7 +186,7 @@ static void testFirstSecond(void)
     }
 }
 
-/* The filter was loaded, and partly set by commands, but no record of it was ever written. */
+/* The filter was loaded and partly set by commands, but no client has written to its records. */
 static void testFilterStamps(void)
 {
     static const char *const names[] = {
@@ -273,7 +274,7 @@ static void testEnd(void)
     expect("T:PUT_PVS.SEVR", "INVALID");
     expect("T:REC:A:PROC_CNT.SEVR", "INVALID");
     testOk1(fakeMonitor.started == 1 && iocshCmd("ebpfMonStart") == 0 && fakeMonitor.started == 2);
-    expect("T:FILTER.VALC", "2"); /* it says anew what came of it */
+    expect("T:FILTER.VALC", "2"); /* it reports the result again */
 }
 
 MAIN(testRecord)

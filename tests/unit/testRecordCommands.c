@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an operator sets, without a monitor: the filter by records and by command, and the other commands of iocsh. */
+/* The settings of operators, without a monitor: the filter by records and by command, and the other commands of
+ * iocsh. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +16,7 @@
 #include "common/clock.h"
 #include "recordTest.h"
 
-/* Whoever waits for a filter leaves the CPUs to those that apply it. */
+/* A thread that waits for a filter leaves the CPUs to the threads that apply it. */
 static void testWait(void)
 {
     uint64_t begin = ebpfMonClockMonotonic();
@@ -65,7 +66,8 @@ static void testLateFilter(void)
     putText("T:FILTER_RECORD", "REFUSE");
     epicsAtomicSetIntT(&fakeMonitor.busy, 0);
     epicsThreadSleep(0.5);
-    expect("T:FILTER_STATUS.VAL$", "the monitor refuses"); /* it is not covered by that */
+    expect("T:FILTER_STATUS.VAL$", "the monitor refuses"); /* the earlier filter, once in force, does not replace
+                                                            * this text */
     putText("T:FILTER_RECORD", "*");
     testOk1(beginsWith("T:FILTER_STATUS", "in force: level "));
 }
@@ -183,7 +185,7 @@ static void testShell(void)
     iocshCmd("dbior drvEbpfMon 2");
 }
 
-static char lastError[400]; /* written by the thread of errlog, read after errlogFlush */
+static char lastError[400]; /* the thread of errlog writes it; it is read after errlogFlush */
 
 static void noteError(void *arg, const char *message)
 {
@@ -191,7 +193,7 @@ static void noteError(void *arg, const char *message)
     snprintf(lastError, sizeof(lastError), "%s", message);
 }
 
-/* Fails if the command succeeds, or says anything else. */
+/* A test that fails if the command succeeds, or prints another text. */
 static void expectError(const char *command, const char *error)
 {
     int status = iocshCmd(command);

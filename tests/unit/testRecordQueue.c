@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Records on their way to a thread, and puts packed for that way. */
+/* Records in a queue to a thread, and puts packed for this queue. */
 #include <string.h>
 
 #include <epicsEvent.h>
@@ -80,7 +80,7 @@ static uint64_t countAccepted(ebpfMonRecordQueue *q)
     return state.accepted;
 }
 
-/* Who adds too much leaves room for the others. */
+/* A source that adds too much leaves room for the others. */
 static void testShares(void)
 {
     enum { SIZE = 9000, RECORD = 22, WHOLE = RECORD + 8 };

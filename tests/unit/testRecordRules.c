@@ -44,7 +44,7 @@ static void onMessage(void *arg, const char *message)
                 !strstr(message, "TRUNCATED");
 }
 
-/* However long the put, its value and its rule are. */
+/* With the longest put, value and rule. */
 static void testMessage(void)
 {
     char rule[96];
@@ -66,7 +66,7 @@ static void writeRules(const char *text)
         testAbort("cannot write testRecordRules.json");
 }
 
-/* What has reached one record has not reached all: until then it cannot be acknowledged. */
+/* A put that has reached one record has not reached all of them. Until then it cannot be acknowledged. */
 static void expectAllShown(void)
 {
     double waited;
@@ -180,7 +180,7 @@ static void testUnexpected(void)
 static void testPulse(void)
 {
     testDiag("one alarm each");
-    expect("T:PUT_BAD_ALARM.SEVR", "NO_ALARM"); /* those before are over */
+    expect("T:PUT_BAD_ALARM.SEVR", "NO_ALARM"); /* the earlier pulses have ended */
     addUnexpected("REC:A", "rule \"r\": no put is allowed from anybody at all");
     expect("T:PUT_BAD_ALARM.SEVR", "MAJOR");
     expect("T:PUT_BAD_ALARM", "REC:A = 1 by bob@opi1: rule \"r\": no ...");
@@ -192,7 +192,7 @@ static void testPulse(void)
     expect("T:PUT_BAD_ALARM.SEVR", "MAJOR");
     testdbGetFieldEqual("T:PUT_BAD_ALARM", DBR_STRING, "REC:B = 1 by bob@opi1: second");
     expect("T:PUT_BAD_OPEN_CNT.SEVR", "MAJOR");
-    expect("T:PUT_BAD_ALARM.SEVR", "NO_ALARM"); /* and nobody has acknowledged anything */
+    expect("T:PUT_BAD_ALARM.SEVR", "NO_ALARM"); /* and there was no acknowledgement */
     expect("T:PUT_BAD_OPEN_CNT", "2");
 }
 

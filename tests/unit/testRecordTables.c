@@ -58,7 +58,7 @@ static void testTwo(void)
     freeIoc(c);
 }
 
-/* Record 2 gets a forward link to 4, which processed in between; 5 does not belong to it. */
+/* Record 2 gets a forward link to 4, which processed meanwhile. 5 is not reached by it. */
 static void testLinks(void)
 {
     ebpfMonTarget *t = makeIoc();
@@ -95,7 +95,8 @@ static void testLinks(void)
     freeIoc(t);
 }
 
-/* 2 led to 4, and nobody read that; so did 4 to 5, of which the event tells. */
+/* For a while 2 had a link to 4, and 4 a link to 5, but the monitor did not read these links. The event reports
+ * them. */
 static void testSuperseded(void)
 {
     ebpfMonLinkPut put = { .at = 1000 }, stop = { .at = 1000, .stops = 1 };
@@ -136,7 +137,7 @@ static void testSuperseded(void)
     freeIoc(t);
 }
 
-/* One put alone, but its target is the root of chains, too. */
+/* A single put. But its target is also the root of chains. */
 static void testOtherRoot(void)
 {
     ebpfMonTarget *t = makeIoc();
@@ -309,7 +310,7 @@ MAIN(testRecordTables)
         .setArray = setArray, .removeArray = removeArray, .removeRoots = removeRoots,
     };
 
-    ebpfMonFeature.loop = 1; /* the kernel part can exchange a time stamp with the user part */
+    ebpfMonFeature.loop = 1; /* the kernel part can exchange a time stamp with the user part of the monitor */
     testPlan(0);
     tables = (ebpfMonTables){ .conf = conf, .state = state, .closure = closure,
                               .size = { .maxRecords = MAX_RECORDS, .maxClosure = MAX_CLOSURE } };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* watch/requests.h: which rule counts for an IOC, which one is dropped; waiting until a filter is applied; links. */
+/* watch/requests.h: the rule that applies to an IOC, and the rule that is dropped; waiting until a filter is
+ * applied; links. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The reader of a BPF ring. The kernel's side is played here, as kernel/bpf/ringbuf.c does it. */
+/* The reader of a BPF ring. The test plays the kernel's side, as kernel/bpf/ringbuf.c does it. */
 #include <string.h>
 
 #include <epicsUnitTest.h>
@@ -19,7 +19,7 @@ static ebpfMonRing ring = {
     .joined = (uint8_t *)joined, .longest = sizeof(joined), .fd = -1,
 };
 
-/* What was handed over: the sizes, and whether the bytes of each are its own. */
+/* The entries that were handed over: their sizes, and a check of their bytes. */
 static unsigned sizes[SIZE], count, isGood = 1;
 
 static void onEvent(void *arg, const void *event, size_t size)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A reader of a ring: everything is read, by few wake-ups; it looks when it is woken and when something is due. */
+/* A reader of a ring: it reads all entries with few wake-ups. It looks when it is woken, and when something is due. */
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -13,9 +13,9 @@
 #include "common/ringReader.h"
 
 #define ENTRIES 20000
-#define SLOW    60.0 /* s: longer than any of this takes */
+#define SLOW    60.0 /* s; longer than any step of this test */
 
-/* A ring of which only the number of entries is there. Its writer wakes a reader that sleeps, as bpf/wake.bpf.h does. */
+/* A ring that only has a number of entries. Its writer wakes a sleeping reader, as bpf/wake.bpf.h does. */
 typedef struct {
     int          file;
     int          written, read, sleeps, wakes, looks, finished, freed; /* atomic */
@@ -115,7 +115,7 @@ static void testOthers(ring *r, ebpfMonRingReader *reader)
     ebpfMonRingReaderWake(reader);
     testOk(waitFor(r, &r->looks, looks + 1), "it looks when somebody wakes it");
     epicsAtomicSetSizeT(&r->due, (size_t)ebpfMonClockMonotonic() + 5000000);
-    ebpfMonRingReaderWake(reader); /* so that it sees the new time */
+    ebpfMonRingReaderWake(reader); /* so the reader sees the new time */
     while (epicsAtomicGetSizeT(&r->due) && ebpfMonClockMonotonic() < begin + (uint64_t)(SLOW * 1e9))
         epicsEventWaitWithTimeout(r->looked, 1.0);
     testOk(!epicsAtomicGetSizeT(&r->due), "it looks when something is due");

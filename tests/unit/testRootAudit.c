@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* publish/rootAudit.h: sums that agree, that are behind because chains go on, and that do not agree. */
+/* publish/rootAudit.h: sums that agree, sums that differ because chains are still running, and sums that do not
+ * agree. */
 #include <stdio.h>
 #include <string.h>
 
@@ -22,7 +23,7 @@ static uint64_t countSnapshots(const ebpfMonTarget *of)
     return snapshots;
 }
 
-/* So many chains of root "i" end, of "records" records each. */
+/* This number of chains of root "i" ends. Each has "records" records. */
 static void run(unsigned i, uint64_t chains, uint64_t records)
 {
     root[i].chains += chains;
@@ -31,7 +32,7 @@ static void run(unsigned i, uint64_t chains, uint64_t records)
     root[i].hist[7] += (uint32_t)chains;
 }
 
-/* Looks so many times. Returns how many disagreements there have been so far. */
+/* Looks this number of times. Returns the number of disagreements until now. */
 static uint64_t look(unsigned times, ebpfMonAudit kind)
 {
     ebpfMonAudits audits;

@@ -54,7 +54,7 @@ MAIN(testRowOrder)
     health.ioc[3].hold = 5000;
     checkNames("b files slow a unwatched");
     health.ioc[2].callback[2] = 700;
-    checkNames("b files slow a unwatched"); /* a little better is no other place */
+    checkNames("b files slow a unwatched"); /* a small difference does not change the place */
 
     addScan("b", 1, 90, 0);
     addScan("a", 10, 1, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which rule decides on a put, and how; how long that takes. */
+/* The rule that decides about a put, its decision, and the time that this takes. */
 #include <time.h>
 
 #include <envDefs.h>
@@ -96,7 +96,7 @@ static void testUsersAndHosts(void)
     expect(set, &put, "rule \"r\": \"bob\" claims to be \"alice\"");
     strcpy(put.realUser, "alice");
     expect(set, &put, "");
-    expect(set, begin("A", "1"), ""); /* of another host: it cannot be verified */
+    expect(set, begin("A", "1"), ""); /* of another host, so it cannot be verified */
     ebpfMonRuleSetFree(set);
     set = ruled("\"hosts\": [\"opi2\", \"10.1.2.*\"]");
     expect(set, begin("A", "1"), "");
@@ -236,7 +236,7 @@ static void testSpeed(void)
     cached = epicsTimeDiffInSeconds(&end, &start) / puts * 1e9;
     epicsTimeGetCurrent(&start);
     for (i = 0; i < puts; i++) {
-        sprintf(sent[i % pvs].channel, "ALIAS:%u", i); /* never the same: the cache does not help */
+        sprintf(sent[i % pvs].channel, "ALIAS:%u", i); /* never the same put, so the cache does not help */
         ebpfMonRuleSetJudge(set, &sent[i % pvs]);
     }
     epicsTimeGetCurrent(&end);

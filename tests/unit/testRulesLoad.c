@@ -90,7 +90,7 @@ static void testLoad(void)
     judged("B", 0);
     writeFile("{\"rules\": [{\"name\": \"b\", \"pv\": \"B\", \"allow\": false}]}");
     testOk(ebpfMonRulesFileLoad(rulesInForce, "", text, sizeof(text)) == 0, "%s", text);
-    judged("A", 0); /* nothing is remembered of the rules before */
+    judged("A", 0); /* nothing of the earlier rules is used */
     judged("B", 1);
 
     f = fopen(FILE_NAME, "w");

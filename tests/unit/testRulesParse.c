@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The rules file as a text: what is refused, where and why; many rules; torn files. */
+/* The rules file as a text: refused files with place and reason; many rules; damaged files. */
 #include <epicsTime.h>
 
 #include "rulesTest.h"
@@ -116,7 +116,7 @@ static void testManyRules(void)
     free(text);
 }
 
-/* Cut, and with single bytes changed: nothing must be read beyond its end, nor loop. */
+/* Files that are cut, or with single changed bytes: the parser must not read beyond the end, and must not loop. */
 static void testTorn(void)
 {
     static const char good[] = "{ // comment\n\"default\": \"deny\", /* c */ \"rules\": [{\"name\": 'a\\\"b', \"pv\": "
@@ -128,7 +128,7 @@ static void testTorn(void)
     for (size_t n = 0; n <= strlen(good); n++) {
         ebpfMonRuleSet *set;
 
-        copy = malloc(n + !n); /* its very size: a sanitizer sees a read beyond */
+        copy = malloc(n + !n); /* memory of exactly this size: a sanitizer sees a read beyond it */
         memcpy(copy, good, n);
         set = ebpfMonRulesParse("f", copy, n, why, sizeof(why));
         ok += set != NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Names asked for and never found, loud clients, beacons; tables that are full. Times are invented. */
+/* Names that are searched and never found, clients with many searches, beacons, and full tables. Times are invented. */
 #include <stdio.h>
 #include <string.h>
 #include <arpa/inet.h>
@@ -28,7 +28,7 @@ static void ask(unsigned client, uint32_t cid, const char *name)
     ebpfMonSearchAddQuestion(search, now, ebpfMonSearchCa, at(client), cid, name);
 }
 
-/* As libca does: 30 ms after the first question, then twice as long each time. */
+/* Searches as libca does: again 30 ms after the first search, then each time after twice as long. */
 static void insist(unsigned client, uint32_t cid, const char *name)
 {
     for (uint64_t wait = 30 * MS; wait < 2 * SECOND; wait *= 2) {
@@ -52,7 +52,7 @@ static const ebpfMonSearchRow *row(const char *name)
     return NULL;
 }
 
-/* All is forgotten after so long a silence. */
+/* Waits so long that all entries are removed. */
 static void forget(void)
 {
     now += EBPFMON_SEARCH_FORGET + SECOND;
@@ -76,7 +76,7 @@ static void testNever(void)
     for (int i = 0; i < 3; i++, now += 300 * MS)
         ask(1, 2, "ONE:SECOND:TOO:SHORT");
     for (int i = 0; i < 40; i++) {
-        ask(1, 3, "COPIES"); /* to each address of a list, twice */
+        ask(1, 3, "COPIES"); /* twice, because there are two addresses */
         if (i == 19)
             now += 2 * SECOND;
     }
@@ -202,7 +202,7 @@ static void testBeacons(void)
         beacon(1);
         now += MS;
         beacon(1); /* to another address */
-        now += (i == 10 ? 45 : 15) * SECOND; /* two lost */
+        now += (i == 10 ? 45 : 15) * SECOND; /* two beacons were lost */
     }
     ebpfMonSearchAddBeacon(search, now, ebpfMonSearchPva, at(2));
     look(1);

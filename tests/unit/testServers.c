@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which server a connection leads to. This host is asked by functions of the test, and once as it is. */
+/* The server of a connection. Functions of the test replace this host, except in one test. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,11 +16,11 @@
 #define SECOND 1000000000ull
 
 static ebpfMonTargets *targets;
-static ebpfMonServerSocket sockets[4]; /* of the IOCs */
+static ebpfMonServerSocket sockets[4]; /* sockets of the IOCs */
 static unsigned socketCount;
-static int sameSockets;                /* nothing has changed since they were read */
-static pid_t process;                  /* that findProcess finds */
-static unsigned looks;                 /* how often it was asked */
+static int sameSockets;                /* nonzero: nothing has changed since they were read */
+static pid_t process;                  /* the process that findProcess finds */
+static unsigned looks;                 /* number of calls of findProcess */
 static unsigned ports[8], portCount;
 
 static int readSockets(const pid_t *pids, unsigned count, unsigned max, uint64_t *signature, ebpfMonServerSocket **list)
@@ -136,7 +136,7 @@ static void testFind(ebpfMonServers *servers, ebpfMonTarget *a, ebpfMonTarget *b
     s = ebpfMonServersFind(servers, &peer, 40 * SECOND);
     testOk(!s->iocId && strcmp(s->name, "iocA#4713") == 0, "another process with the name of an IOC: %s", s->name);
 
-    process = 4712; /* is no IOC that we know … */
+    process = 4712; /* not a known IOC … */
     peer = makePeer(9064);
     s = ebpfMonServersFind(servers, &peer, 40 * SECOND);
     testOk(!s->iocId && strcmp(s->name, "process 4712") == 0, "not found as an IOC yet: %s", s->name);
@@ -154,7 +154,7 @@ static int listenHere(void)
     return listen(fd, 1) ? -1 : fd; /* at any address and port */
 }
 
-/* Of this process, as the kernel and /proc have them. */
+/* The sockets of this process, from the kernel and from /proc. */
 static void testSockets(void)
 {
     pid_t pid = getpid();
@@ -211,7 +211,7 @@ static void testMany(ebpfMonServers *servers)
     testOk(looks - before == 20000, "more servers than are remembered: each is looked for");
 }
 
-/* With /proc: this process listens. */
+/* With the real /proc: this process listens. */
 static void testProc(void)
 {
     struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A worker that others wake while it is started and stopped. */
+/* A worker that other threads wake while it is started and stopped. */
 #include <epicsAtomic.h>
 #include <epicsEvent.h>
 #include <epicsUnitTest.h>
@@ -26,7 +26,7 @@ static void runWork(ebpfMonWorker *worker, void *arg)
 
 static void runStubborn(ebpfMonWorker *worker, void *arg)
 {
-    epicsEventMustWait((epicsEventId)arg); /* whatever it is asked */
+    epicsEventMustWait((epicsEventId)arg); /* even if it should stop */
     while (!ebpfMonWorkerIsStopping(worker))
         ebpfMonWorkerWait(worker, 60);
 }
@@ -40,7 +40,7 @@ static void runWaker(void *arg)
     epicsEventMustTrigger(w->ended);
 }
 
-/* A worker that is freed while it is woken ends this program, or does so under ThreadSanitizer. */
+/* If a worker is freed while it is woken, this program crashes, at least under ThreadSanitizer. */
 static void testWakeAlways(void)
 {
     ebpfMonSharedWorker shared;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where a probe goes in a prologue: code/siteMachine.h, on bytes as compilers and packagers make them. */
+/* The place of a probe in a prologue (code/siteMachine.h), with bytes as compilers and packagers make them. */
 #include <stdlib.h>
 #include <string.h>
 #include <epicsUnitTest.h>
@@ -138,7 +138,7 @@ static void testAarch64(void)
     pickArm("no whole instruction", (const uint32_t[]){ CBZ_X0 }, 3, ARGS4, 0, ebpfMonSiteStepped, 0, "entry", 1);
 }
 
-/* Where instructions of both machines lead. */
+/* The targets of jumps and calls of both machines. */
 static void testFlow(void)
 {
     static const struct {
@@ -162,7 +162,7 @@ static void testFlow(void)
     testOk(ebpfMonInsnFlowX86(BYTES(0xff, 0xe0), 0x1000, &to) == ebpfMonFlowLeave, "jmp *%%rax");
 }
 
-/* Every sequence lies at the very end of its own allocation, where valgrind sees a byte too many. */
+/* Every sequence ends where its allocation ends, so valgrind sees a read beyond it. */
 static void testRandom(void)
 {
     unsigned bad = 0;

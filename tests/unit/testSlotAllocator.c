@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* watch/slotAllocator.h against a bitmap. */
+/* Compares watch/slotAllocator.h with a bitmap. */
 #include <string.h>
 #include <epicsUnitTest.h>
 #include <testMain.h>
@@ -13,7 +13,7 @@ typedef struct {
     uint32_t first, count;
 } held;
 
-/* Where a run of this length is first free. */
+/* The first place with this number of free slots in a row. */
 static uint32_t firstFree(const unsigned char *map, uint32_t count)
 {
     uint32_t run = 0;
@@ -60,7 +60,7 @@ static void testRandom(void)
         }
         miscount += ebpfMonSlotAllocatorCountUsed(slots) != used;
         if (overlaps)
-            break; /* from here on the bitmap says nothing */
+            break; /* from here on the bitmap is not used */
     }
     testOk(overlaps == 0, "%d steps, no number handed out twice", STEPS);
     testOk(notFirst == 0, "always the first run that is free; %u times not", notFirst);

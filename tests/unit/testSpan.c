@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Spans: made, packed for the queue, as OTLP's and as Zipkin's JSON; and which of them are exemplars. */
+/* Spans: their making, their packing for the queue, their JSON for OTLP and Zipkin, and the choice of exemplars. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static ebpfMonOtlpConf conf;
 static ebpfMonJson json;
 static char text[100000];
 
-/* "HOST" in what is wanted is the name of this host. */
+/* "HOST" in an expected text is the name of this host. */
 static void expect(const char *what, const char *pattern, size_t len)
 {
     static char wanted[4000];
@@ -108,7 +108,7 @@ static void testPacking(void)
     testOk1(strcmp(u.attribute[0].text, "x") == 0 && u.attribute[1].integer == -5 && u.attribute[2].number == 2.5);
 
     testDiag("the longest, and nonsense");
-    memset(&s, 'x', sizeof(s)); /* no text ends, more of everything than there can be */
+    memset(&s, 'x', sizeof(s)); /* texts without end, and numbers above all limits */
     for (unsigned i = 0; i < EBPFMON_SPAN_ATTRIBUTES; i++)
         s.attribute[i].type = ebpfMonSpanText;
     len = ebpfMonSpanPack(&s, packed);

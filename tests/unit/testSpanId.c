@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ids that two monitors come to on their own: the same for the same message, and for ever. */
+/* Two monitors compute the same ids for the same message, independently. The ids must never change. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +18,7 @@ typedef struct {
     const char *trace, *span;
 } known;
 
-/* Other monitors, and later versions of this one, must come to the same ones. */
+/* Other monitors, and later versions, must compute the same ids. */
 static const known vector[] = {
     { "127.0.0.1", "127.0.0.1", 40000, 5064, 0,
       "8a2f81c08f1dc1c4d79a1f5a040ddc63", "5f289ae07fc0d2a0" },
@@ -62,7 +62,7 @@ static void knownOnes(void)
     }
 }
 
-/* Each bit of what a message is known by makes other ids. */
+/* Each bit of a message's key changes the ids. */
 static void bits(void)
 {
     static uint8_t trace[130][16], span[130][8];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Stacks of a thread that waits, of one in a stub, of none, and call frame information that lies. */
+/* Stacks of a waiting thread, of a thread in a stub, of no thread, and with wrong call frame information. */
 #include <elf.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -108,7 +108,7 @@ static void testWaiting(void)
     testOk(ebpfMonStackGet(getpid(), 0x7fffffff, &regs, frame) == 0, "no thread, no stack");
 }
 
-/* A place in the stub that calls this function, 0: there is none. */
+/* A place in the stub that calls this function; 0 if there is none. */
 static uint64_t findStub(const ebpfMonElfFile *file, const char *function)
 {
     char name[80], wanted[80];
@@ -123,7 +123,7 @@ static uint64_t findStub(const ebpfMonElfFile *file, const char *function)
     return 0;
 }
 
-/* A thread that runs may be in a stub, in which there is no symbol: before its push, and behind it. */
+/* A running thread may be in a stub, which has no symbol: before the push of the stub, or behind it. */
 static void testStub(void)
 {
     int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -171,7 +171,7 @@ static int anything(void *arg, uint64_t addr, uint64_t *value)
     return 0;
 }
 
-/* Our own file with bytes changed where its call frame information is: whatever comes, it ends. */
+/* The file of this program, with changed bytes in its call frame information: unwinding must always end. */
 static void testLies(void)
 {
     int in = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), fd = memfd_create("lies", MFD_CLOEXEC);

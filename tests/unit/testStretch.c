@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Stretches: which records one look may tell of, and which it may not. */
+/* Stretches: records that one look can count together, and records that it cannot. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 #define MAX_N 64
 
-/* A small database: links in the order of their making; the forward link is marked. */
+/* A small database: links in their order; the forward link is marked. */
 typedef struct {
     uint32_t n, edges, from[256], to[256], fwd[MAX_N];
     uint8_t  skip[MAX_N];
@@ -82,7 +82,7 @@ static void known(void)
     expect(&d, 63, "10100", "a record with two links ends it, and so does one that two records process");
 
     begin(&d, 3);
-    addLink(&d, 0, 1, 0); /* by INP PP: the other record is processed before this one's time stamp */
+    addLink(&d, 0, 1, 0); /* by INP PP: the other record processes before this one sets its time stamp */
     addLink(&d, 1, 2, 1);
     expect(&d, 63, "010", "only forward links make one");
 
@@ -102,7 +102,7 @@ static void known(void)
     expect(&d, 63, "0", "a record that processes itself is in none");
 }
 
-/* In any database: what stands in a stretch is processed by the one before it and by nothing else. */
+/* In any database: only the previous record of the stretch makes a record of a stretch process. */
 static void anyDatabase(void)
 {
     unsigned wrong = 0, joined = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* watch/sweepPlan.h: which records each scan list processes, and whether one look at the end of a pass can count them. The
- * IOC is this process: records, scan elements and lists lie in its memory as dbScan.c has them. */
+/* watch/sweepPlan.h: the records that each scan list processes, and whether one look at the end of a pass can count
+ * them. The IOC is this process: its memory has records, scan elements and lists in the layout of dbScan.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,7 +123,7 @@ static void testLists(void)
     processBy(0, 1, FLNK);
     processBy(1, 2, FLNK);
     processBy(3, 4, FLNK);
-    processBy(4, 5, FLNK); /* is not passive: a forward link does not process it */
+    processBy(4, 5, FLNK); /* this record is not passive, so a forward link does not make it process */
     plan = make(1);
     before = closures->list ? 9 : 0;
     testOk(plan && plan->listCount == 2 && plan->fits, "two lists");
@@ -139,7 +139,7 @@ static void testLists(void)
     end(plan);
 }
 
-/* A record in one list is processed by a link of another: how, says the field. */
+/* A link of a record in another list makes a record process. The field tells how. */
 static void testShared(const char *what, uint32_t by, uint16_t how, int fits)
 {
     ebpfMonSweepPlan *plan;

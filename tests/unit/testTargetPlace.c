@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* watch/targetPlace.h: who has to leave when there is no place for one more IOC. */
+/* watch/targetPlace.h: which IOC is removed if there is no place for a new one. */
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static ebpfMonTarget *add(uid_t uid, uint64_t start)
 
     if (!t)
         testAbort("out of memory");
-    t->pid = 1; /* it listens for nobody */
+    t->pid = 1; /* it does not listen for clients */
     t->uid = uid;
     t->start = start;
     ebpfMonTargetsAdd(targets, t);

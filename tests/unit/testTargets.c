@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* watch/target.h: the list of watched IOCs, their notes, and how a record's count is put together. */
+/* watch/target.h: the list of watched IOCs, their notes, and the sum that is a record's count. */
 #include <stdlib.h>
 #include <string.h>
 

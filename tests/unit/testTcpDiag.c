@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * host/tcpDiag.h and host/netnsSocket.h: what the kernel says by sock_diag(7) of sockets that this program made, in its
- * own network namespace and in another one, and that it is what /proc/net/tcp says.
+ * host/tcpDiag.h and host/netnsSocket.h: compares the answers of sock_diag(7) about sockets of this program with
+ * /proc/net/tcp, in its own network namespace and in another one.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -21,7 +21,7 @@
 #include "host/netnsSocket.h"
 #include "host/tcpDiag.h"
 
-#define CONNECTIONS 300 /* more than one message of the kernel has room for */
+#define CONNECTIONS 300 /* more than fit into one message of the kernel */
 #define LISTENING   EBPFMON_TCP_STATE(ebpfMonTcpListen)
 #define ESTABLISHED EBPFMON_TCP_STATE(ebpfMonTcpEstablished)
 
@@ -90,7 +90,7 @@ typedef struct {
     int count, found;
 } comparison;
 
-/* The same socket, as the kernel says it. A table of /proc ends its lines with many more things; it has these. */
+/* The same socket in /proc/net/tcp. Its line has more columns; only these are compared. */
 static void compareLine(comparison *c, const char *line)
 {
     unsigned local, localPort, remote, remotePort, state, uid;

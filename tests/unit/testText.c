@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* common/text.h: whatever bytes come in, what comes out is valid UTF-8 without characters that nobody sees. */
+/* common/text.h: the output is valid UTF-8 without invisible characters, with any input. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +61,8 @@ static void testCorpus(void)
     }
 }
 
-/* By another way than in text.c: decode, then ask for the classes. Nonzero: valid, and all of it is seen. */
+/* Another algorithm than in text.c: decodes, then looks at the classes of the characters. Nonzero if the text is
+ * valid and all of it is visible. */
 static int isReadable(const char *text)
 {
     const unsigned char *s = (const unsigned char *)text;

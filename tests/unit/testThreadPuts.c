@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The last puts of each thread: which of them a chain began with, and who made it. */
+/* The last puts of each thread: the put that a chain began with, and its writer. */
 #include <string.h>
 
 #include <epicsUnitTest.h>

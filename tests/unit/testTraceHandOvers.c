@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a chain hands over to a queue is part of its trace. The trace waits until all of it is done. */
+/* A trace includes the chains that a chain hands over to a queue. It waits until they are all done. */
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
@@ -84,7 +84,7 @@ static void doneBeforeEnd(void)
     testOk(heard.count == 1 && !heard.isIncomplete, "however much that was, its own and others'");
 }
 
-/* A chain of what was handed over was lost. */
+/* The event of a chain that was handed over was lost. */
 static void missing(void)
 {
     struct ebpfMonChain a = handingOver(1), b = chainOf(2, 1010 * MS, 7, UINT32_MAX);

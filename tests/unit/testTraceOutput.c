@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Text and spans of the traces of traceScenes.h, compared with the files traceText.expected and traceSpans.expected. With
- * TRACE_OUTPUT=FOLDER in its environment the test writes what it got there, to be looked at and copied.
+ * Compares text and spans of the traces of traceScenes.h with the files traceText.expected and traceSpans.expected.
+ * With TRACE_OUTPUT=FOLDER in its environment the test writes its results there. Look at them and copy them if they
+ * are right.
  */
 #include <time.h>
 
@@ -29,8 +30,8 @@ static char textMemory[200000], spanMemory[2000000];
 static dump text = { textMemory, sizeof(textMemory), 0 }, spanText = { spanMemory, sizeof(spanMemory), 0 };
 static int exports, isLong;
 static unsigned exported; /* spans of the trace that was finished last */
-static uint8_t known[SPANS][EBPFMON_SPAN_ID]; /* the ids of those of the trace */
-static unsigned orphans;  /* spans whose parent came later, or not at all */
+static uint8_t known[SPANS][EBPFMON_SPAN_ID]; /* the ids of the spans of this trace */
+static unsigned orphans;  /* spans with a parent that came later, or not at all */
 
 static int isExporting(void *arg)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The walk through a trace: which records and chains it visits, in which order, and what it tells of them. */
+/* The walk through a trace: the records and chains that it visits, their order, and the facts that the visitor gets. */
 #include <stdarg.h>
 
 #include <epicsUnitTest.h>
@@ -8,8 +8,8 @@
 #include "trace/traceWalk.h"
 #include "traceIoc.h"
 
-static char visits[4000]; /* what the visitor saw, in short */
-static unsigned recordsLeft; /* … until it ends the walk */
+static char visits[4000]; /* the visits, in a short form */
+static unsigned recordsLeft; /* … until the visitor ends the walk */
 
 static void note(const char *fmt, ...) __attribute__((format(__printf__, 1, 2)));
 
@@ -152,7 +152,7 @@ static void handedOver(ebpfMonTraceWalk *walk)
            "… also if it is not known what made the last records process");
 }
 
-/* As deep as a trace can be: each chain hands over the next. */
+/* The deepest trace: each chain hands over the next one. */
 static void deep(ebpfMonTraceWalk *walk)
 {
     ebpfMonTrace *trace = newTrace();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which chains make one trace, when it is finished, and that what is kept has its limits. Times are invented. */
+/* The chains that make one trace, the time when it is finished, and the limits of the memory. Times are invented. */
 #include <epicsTime.h>
 #include <epicsUnitTest.h>
 #include <testMain.h>
@@ -104,7 +104,7 @@ static void putsOf(void)
     testOk(heard.count == 5 && !heard.hasPut, "one that never comes");
 }
 
-/* The put of a chain names the chain that caused it; with spans, a trace waits for that one. */
+/* The put of a chain names the chain that caused it. If spans are exported, a trace waits for this chain. */
 static void putsOfCauses(void)
 {
     static ebpfMonPut put;
@@ -144,7 +144,7 @@ static void putsOfCauses(void)
     testOk(heard.count == 5 && !countOpen(), "then all three");
 }
 
-/* The monitor read the IOC's records again: an index of before is another record now, or none. */
+/* The monitor has read the IOC's records again: an old index is now another record, or none. */
 static void readAnew(void)
 {
     struct ebpfMonChain a;
@@ -242,7 +242,7 @@ static void linkWrites(void)
     testOk(heard.count == 2, "or is not");
 }
 
-/* The chain that caused a CP link may end later than what it caused. */
+/* The source chain of a CP link may end later than the chain that it caused. */
 static void cpLinks(void)
 {
     static char name[80] = "R2.VAL";

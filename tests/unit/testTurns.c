@@ -10,7 +10,7 @@
 #define SECOND 1000000000ull
 #define START  (1000 * SECOND)
 
-/* Goes on by the waits that the turns ask for. Returns the percent of the time in which they were open. */
+/* Advances the time by the waits that the turns return. Returns the percentage of the time in which a turn was open. */
 static double run(ebpfMonTurns *turns, uint64_t *now, double seconds, double percent, uint64_t slow, unsigned *changes)
 {
     uint64_t begin = *now, open = 0;
@@ -56,7 +56,7 @@ static void testFirst(void)
     testOk(!ebpfMonTurnsLook(&turns, START, 0, 0) && !turns.isOpen, "0 %%: none");
 }
 
-/* Whatever the period, a list is not always at the same place of a turn. */
+/* With any period, a scan list is not always at the same place of a turn. */
 static void testRandom(void)
 {
     unsigned in = 0, changes;
@@ -64,7 +64,7 @@ static void testRandom(void)
     ebpfMonTurns turns;
 
     ebpfMonTurnsBegin(&turns, now, 5);
-    for (unsigned i = 0; i < 1000; i++) { /* at each full ten seconds */
+    for (unsigned i = 0; i < 1000; i++) { /* at each multiple of ten seconds */
         uint64_t at = START + (i + 1) * 10 * SECOND;
 
         if (at > now)

@@ -103,7 +103,7 @@ static void testBeginsLate(void)
 {
     testDiag("the trap comes while the IOC is counted");
     begin(0);
-    state[fair0].count++; /* of a chain that was under way */
+    state[fair0].count++; /* of a chain that was running */
     look(1);
     testOk(look(1) == ebpfMonTrialNothing, "one is forgiven");
     state[fair0].count++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Unexpected puts stay open until they are acknowledged; an acknowledgement covers what was shown. */
+/* Unexpected puts stay open until they are acknowledged. An acknowledgement covers the puts that were shown. */
 #include "model/published.h"
 #include "rulesTest.h"
 
@@ -11,7 +11,7 @@ static void bad(unsigned n)
     ebpfMonPublishedAddUnexpected(&put);
 }
 
-/* Open ones, and which are kept: the newest and the oldest of those. */
+/* The number of open puts, and the newest and the oldest of the puts that are kept. */
 static void stillOpen(int number, const char *newest, const char *oldest)
 {
     const ebpfMonPublished *published = ebpfMonPublishedLock();
@@ -39,19 +39,19 @@ static void testAck(void)
     bad(2);
     bad(3);
     stillOpen(3, "3", "1");
-    testOk1(ebpfMonPublishedAcknowledge(ebpfMonShownByPvs) == 3); /* nobody has seen them */
+    testOk1(ebpfMonPublishedAcknowledge(ebpfMonShownByPvs) == 3); /* these were not shown */
     shown = ebpfMonPublishedCountUnexpected();
     bad(4);
     ebpfMonPublishedSetUnexpectedShown(ebpfMonShownByPvs, shown);
     bad(5); /* between publication and acknowledgement */
     testOk1(ebpfMonPublishedAcknowledge(ebpfMonShownByPvs) == 2);
     stillOpen(2, "5", "4");
-    testOk1(ebpfMonPublishedAcknowledge(ebpfMonShownByPvs) == 2); /* again: nothing new was shown */
+    testOk1(ebpfMonPublishedAcknowledge(ebpfMonShownByPvs) == 2); /* once more: no new put was shown */
     ebpfMonPublishedSetUnexpectedShown(ebpfMonShownByShell, 4);
     testOk1(ebpfMonPublishedAcknowledge(ebpfMonShownByPvs) == 2 && ebpfMonPublishedAcknowledge(ebpfMonShownByCode) == 2);
     testOk1(ebpfMonPublishedAcknowledge(ebpfMonShownByShell) == 1);
     ebpfMonPublishedSetUnexpectedShown(ebpfMonShownByPvs, 5);
-    ebpfMonPublishedSetUnexpectedShown(ebpfMonShownByPvs, 3); /* never back */
+    ebpfMonPublishedSetUnexpectedShown(ebpfMonShownByPvs, 3); /* the time does not go back */
     testOk1(ebpfMonPublishedAcknowledge(ebpfMonShownByPvs) == 0);
     stillOpen(0, "", "");
     for (i = 6; i <= 105; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Notes of uses, and the database that they go to. */
+/* Notes of uses, and the database in which they are stored. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,7 +153,7 @@ static void testStore(void)
     ebpfMonUseStoreClose(s);
 }
 
-/* A database where others could exchange it, or lead us to another file. */
+/* A database in a folder where other users could replace it, or make a link to another file. */
 static void testForeignFiles(const char *folder)
 {
     char link[100], target[100];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Arguments of USDT probes: what their texts mean, and why others are refused. */
+/* Arguments of USDT probes: the meanings of their texts, and the reasons for which texts are refused. */
 #include <string.h>
 
 #include <epicsUnitTest.h>

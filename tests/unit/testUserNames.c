@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* User names by uid: who asks waits for a bounded time, whatever the name service does. */
+/* User names by uid: a caller waits for a bounded time, also if the name service does not answer. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@
 #include "put/userNames.h"
 
 #define DEADLINE 0.3 /* s: long enough for a loaded host to run the thread that answers */
-#define SHORT    0.1 /* s: less than that is taken for no wait */
+#define SHORT    0.1 /* s; a shorter time counts as no wait */
 
 static int isHanging;         /* atomic: the name service does not answer */
 static int calls;             /* atomic */
@@ -37,7 +37,7 @@ static int readName(uid_t uid, char *buf, size_t size)
     return 0;
 }
 
-/* Seconds that the call took; *known: what it returned. */
+/* Calls ebpfMonUserNamesFind. Returns the time of the call, in s; sets *known to its result. */
 static double find(ebpfMonUserNames *names, uid_t uid, int *known)
 {
     epicsUInt64 begin = epicsMonotonicGet();
@@ -88,7 +88,7 @@ static void testHang(ebpfMonUserNames *names)
     testOk(ebpfMonUserNamesFree(names, 60) == 0, "once it has answered it can");
 }
 
-/* Until the deadline of the test, for the name is read by another thread. */
+/* Tries until the deadline of the test, because another thread reads the name. */
 static int becomesKnown(ebpfMonUserNames *names, uid_t uid)
 {
     epicsUInt64 begin = epicsMonotonicGet();
@@ -113,7 +113,7 @@ static void testGoesOn(void)
     find(names, 5, &known);
     find(names, 6, &known);
     epicsEventMustWait(hangs);
-    epicsThreadSleep(DEADLINE); /* that of uid 6 passes */
+    epicsThreadSleep(DEADLINE); /* the name of uid 6 is read */
     epicsEventMustTrigger(goOn);
     testOk(becomesKnown(names, 5) && strcmp(text, "user5") == 0, "the name comes later");
     epicsEventMustWait(hangs);
@@ -142,7 +142,7 @@ static void runFinder(void *arg)
 
         snprintf(want, sizeof(want), uid == 404 ? "%u" : "user%u", (unsigned)uid);
         if (!ebpfMonUserNamesFind(shared, uid, name, sizeof(name)))
-            continue; /* the other thread, far ahead or behind, put its uid there before this one was answered */
+            continue; /* the other thread, far ahead or behind, replaced this request by its own */
         epicsAtomicIncrIntT(strcmp(name, want) == 0 ? &threadsRight : &threadsWrong);
     }
     epicsEventMustTrigger(arg);

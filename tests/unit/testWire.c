@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* wire/: which connections are CA or PVA, their ends, limits, and what no honest peer sends. How TCP is put together:
- * testWireStream.c. */
+/* wire/: which connections are CA or PVA, their ends, limits, and messages that only a hostile peer sends.
+ * testWireStream.c tests how TCP streams are reassembled. */
 #include "wireRecorded.h"
 
 #define SEEDS   3000
 #define HOSTILE 3000
 
-/* From a random byte of a random turn on, on any port. The end of a message may look like a header: that has to be
- * noticed, and costs some messages. */
+/* The decoder sees a connection from a random byte of a random message, on any port. The end of a message may look
+ * like a header. The decoder must notice this, and loses some messages. */
 static void testMiddle(const turn *t, unsigned n)
 {
     unsigned made = 0, opened = 0, wrong = 0;
@@ -44,7 +44,8 @@ static void testMiddle(const turn *t, unsigned n)
     testOk(wrong < made / 100 && left == 0, "%u of them began with a wrong guess", wrong);
 }
 
-/* Both sides wait when the first guess is made, and what waits of the other side is no more once that was wrong. */
+/* When the decoder makes its first guess, bytes of both sides wait. If the guess was wrong, the bytes of the other
+ * side are dropped. */
 static void testWrongGuess(void)
 {
     static const uint8_t junk[5] = { 0xff, 0xff, 0xff, 0xff, 0xff };
@@ -63,7 +64,7 @@ static void testWrongGuess(void)
     b.len = 0;
     for (int i = 0; i < 16; i++)
         put(&b, 7, (uint32_t)i, i);
-    for (uint32_t i = 0; i < 3; i++) { /* access rights: a server tells them */
+    for (uint32_t i = 0; i < 3; i++) { /* access rights, which a server sends */
         add32(&b, 22 << 16);
         add32(&b, 0);
         add32(&b, i);
@@ -98,7 +99,7 @@ static void session(ebpfMonWire *w, talk *k, unsigned puts, int byReset)
     bytesFree(&b);
 }
 
-/* The other namespace's copies of a connection come after its end. */
+/* The copies of a connection in the other namespace come after its end. */
 static void testEnded(void)
 {
     eventLog log = { 0 };
@@ -119,7 +120,7 @@ static void testEnded(void)
     copy = k;
     session(w, &k, 3, 1);
     later = k;
-    later.seq[0] = copy.seq[0] - 1000; /* before those of the one before, if it likes */
+    later.seq[0] = copy.seq[0] - 1000; /* a new connection may begin with lower numbers */
     shake(w, &later);
     session(w, &copy, 3, 1);
     testOk(log.count[ebpfMonWirePut] == 13 && log.count[ebpfMonWireClosed] == 3, "nor while there is the next one");
@@ -183,7 +184,7 @@ static void testForeign(void)
     for (int i = 0; i < 100; i++)
         say(w, &k, 0, http, sizeof http - 1);
     testOk(log.count[ebpfMonWireForeign] == 1 && log.count[ebpfMonWireOpened] == 0, "that is said once");
-    for (int i = 0; i < 400; i++) { /* 400 connections of noise, on ports of ours too */
+    for (int i = 0; i < 400; i++) { /* 400 connections of noise, also on ports of EPICS */
         k = talkNew((uint16_t)(30000 + i), i % 8 == 1 ? 5064 : (uint16_t)(6000 + i));
         if (i % 3)
             shake(w, &k);
@@ -236,7 +237,7 @@ static void testPacket(void)
         ebpfMonWirePacket(w, 3, 0, q, len, len);
         free(q);
     }
-    for (int i = 0; i < 256; i++) { /* header lengths that lie */
+    for (int i = 0; i < 256; i++) { /* wrong header lengths */
         p[0] = (uint8_t)i;
         ebpfMonWirePacket(w, 4, 0, p, 72, 72);
         p[0] = 0x46;
@@ -264,7 +265,7 @@ static void testLimits(const turn *t, unsigned n)
         shake(w, &k);
         for (unsigned j = 0; j < n; j++) {
             if (random32() % 20 == 0)
-                k.seq[t[j].dir] += 100; /* something to wait for */
+                k.seq[t[j].dir] += 100; /* an incomplete message */
             say(w, &k, t[j].dir, t[j].p, t[j].len);
         }
         if (ebpfMonWireStat(w)->circuits > most)
@@ -287,7 +288,7 @@ static void testLimits(const turn *t, unsigned n)
     logClear(&log);
 }
 
-/* Any byte may be wrong, and any segment may lie anywhere. */
+/* Any byte may be wrong, and any segment may be at any place. */
 static void testHostile(const turn *t, unsigned n)
 {
     ebpfMonWireLimits limits = { .circuits = 8, .channels = 8, .keep = 300, .pending = 2000, .total = 60000 };

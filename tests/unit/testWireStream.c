@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* wire/: how TCP is put together, on a recorded Channel Access circuit: segments in any order, twice, lost, overlapping.
- * What the messages say: testCa.c. */
+/* wire/: reassembles TCP streams of a recorded Channel Access circuit: segments in any order, repeated, lost,
+ * overlapping. testCa.c tests the messages. */
 #include "wireRecorded.h"
 
 #define SEEDS  3000
@@ -10,7 +10,7 @@ typedef struct {
     size_t from, to;
 } piece;
 
-/* Cut at random, some of it twice, some of it overlapping, in another order. */
+/* Segments cut at random, some repeated, some overlapping, in another order. */
 static void scatter(ebpfMonWire *w, talk *t, const turn *u)
 {
     piece pieces[PIECES];
@@ -106,7 +106,7 @@ static void testScattered(const turn *t, unsigned n, const eventLog *plain)
         (unsigned long long)reordered, (unsigned long long)repeated);
 }
 
-/* A hole within a long message: its end is known. */
+/* A gap within a long message: the end of the message is known. */
 static void testHole(ebpfMonWire *w, talk *k, const eventLog *log, const bytes *b)
 {
     uint64_t resynced = ebpfMonWireStat(w)->resynced;
@@ -130,7 +130,7 @@ static void testHole(ebpfMonWire *w, talk *k, const eventLog *log, const bytes *
     bytesFree(&big);
 }
 
-/* What the network has lost comes again, however late; what was lost on the way to us does not. */
+/* Segments that the network has lost come again, perhaps late. Segments that the monitor has lost do not. */
 static void testSentAgain(void)
 {
     eventLog log = { 0 };
@@ -194,14 +194,14 @@ static void testGap(void)
         "a header is found again: %u puts, %u gaps", log.count[ebpfMonWirePut], log.count[ebpfMonWireGap]);
     testOk(ebpfMonWireStat(w)->gaps == 2 && ebpfMonWireStat(w)->gapBytes == 24 + 12 + 12
         && ebpfMonWireStat(w)->resynced == 2, "counted");
-    /* The last one is lost: nothing comes behind it, but the server has acknowledged it. */
+    /* The last segment is lost. No segment follows it, but the server has acknowledged it. */
     say(w, &k, 0, b.p, 12);
     k.seq[0] += 12;
     sendAt(w, &k, 1, k.seq[1], ACK, NULL, 0, 0);
     ebpfMonWireTick(w, k.time + 2000 * MS);
     testOk(log.count[ebpfMonWireGap] == 4 && log.last[ebpfMonWireGap].bytes == 12,
         "an acknowledgement tells of a loss");
-    /* Snapped: the end of the message is known, its value is not. */
+    /* A captured packet was cut: the end of the message is known, its value is not. */
     say(w, &k, 0, b.p, 24);
     sendAt(w, &k, 0, k.seq[0], ACK, b.p + 24, 24, 20);
     k.seq[0] += 24;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Each unit test program is one test here, so that they run beside the others. "make runtests" runs the same
+"""Each unit test program is one test here, so it can run at the same time as other tests. "make runtests" runs the same
 programs."""
 import os
 import re
@@ -15,7 +15,7 @@ PROGRAMS = sorted(p.stem for p in SOURCES.glob("test*.c*") if (BUILT / f"{p.stem
 
 
 def find_fault(said):
-    """What is wrong with this output of a program (testanything.org); None: nothing."""
+    """The fault in this output of a program (testanything.org); None if there is none."""
     plan = re.search(r"(?m)^1\.\.(\d+)", said)
     checks = re.findall(r"(?m)^(ok|not ok) +(\d+)(.*)", said)
     if not plan:
@@ -31,8 +31,8 @@ def find_fault(said):
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_unit(program):
-    """With a low priority: other tests wait for events."""
-    environ = {**os.environ, "HARNESS_ACTIVE": "1"}  # else there is not always a plan (testDone of Base)
+    """Runs with a low priority, because other tests wait for events."""
+    environ = {**os.environ, "HARNESS_ACTIVE": "1"}  # without it, Base's testDone does not always print a plan
     done = subprocess.run(["nice", "-n", "5", f"./{program}"], cwd=BUILT, text=True, errors="replace", timeout=300,
                           env=environ, stdin=subprocess.DEVNULL, capture_output=True)
     fault = f"exit {done.returncode}" if done.returncode else find_fault(done.stdout)

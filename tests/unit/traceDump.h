@@ -34,7 +34,7 @@ static void dumpHex(dump *d, const uint8_t *id, size_t size)
         dumpAdd(d, "%02x", id[i]);
 }
 
-/* The process id of the test itself is written as "self". */
+/* The process id of the test is written as "self". */
 static void dumpSpan(dump *d, const ebpfMonSpan *s)
 {
     dumpHex(d, s->trace, sizeof(s->trace));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A made-up IOC for the tests of traces: records R0, R1, … with a few fields, in the memory of the test program, and the
- * chains that the kernel part would report of them. Times are invented. */
+/* An invented IOC for the tests of traces: records R0, R1, … with a few fields, in the memory of the test program,
+ * and the events of chains that the kernel part would send. Times are invented. */
 #ifndef TRACEIOC_H
 #define TRACEIOC_H
 

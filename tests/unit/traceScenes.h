@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Scenes of a made-up IOC: the events of a few traces. The test program supplies the functions that take them. */
+/* Scenes of an invented IOC: the events of a few traces. The test program supplies the functions that get them. */
 #ifndef TRACESCENES_H
 #define TRACESCENES_H
 
@@ -23,7 +23,7 @@ static void sceneNoteArrival(const ebpfMonChainId *chain, const char *link, cons
 static void sceneTick(uint64_t now, int all);
 static void sceneBegin(const char *name);
 
-/* The chain processed these records one after the other, from its begin on every 10 us. -1 ends the list. */
+/* The chain processed these records, one every 10 us from its begin. -1 ends the list. */
 static void sceneSend(struct ebpfMonChain c, const int *records)
 {
     static struct ebpfMonChainRec rec[2048];
@@ -55,7 +55,7 @@ static struct ebpfMonChain sceneAsync(struct ebpfMonChain c, uint32_t first, int
     return c;
 }
 
-/* "next" completes what "c" left processing. */
+/* "next" completes the record that "c" left processing. */
 static struct ebpfMonChain sceneCompletes(struct ebpfMonChain c, struct ebpfMonChain next)
 {
     next.causeTid = c.head.tid;
@@ -63,7 +63,7 @@ static struct ebpfMonChain sceneCompletes(struct ebpfMonChain c, struct ebpfMonC
     return next;
 }
 
-/* "next" comes out of a queue into which "c" put it. */
+/* "next" comes out of a queue. "c" put it there. */
 static struct ebpfMonHandOverEvent sceneHandOver(struct ebpfMonChain c, struct ebpfMonChain next, uint64_t delay)
 {
     struct ebpfMonHandOverEvent ev = { .head = next.head, .what = { .delay = delay } };
@@ -158,7 +158,7 @@ static void sceneHandedOver(void)
     sceneHandOver(a, c, 0);
     SEND(c, 20);
     sceneDone(a);
-    sceneTick(60000 * MS, 0); /* one is never done */
+    sceneTick(60000 * MS, 0); /* one hand-over is never done */
 
     a = sceneChain("scan-1", 10, 61000 * MS, 0);
     a.handOvers = 1;
@@ -175,7 +175,7 @@ static void sceneHandedOver(void)
     SEND(b, 20, 21);
 }
 
-/* A record of which no link tells why it processed, and what is handed over when such ones come last. */
+/* A record that processed without a known link, and hand-overs if such records are the last ones. */
 static void sceneUnknownParent(void)
 {
     struct ebpfMonChain a, b;
@@ -210,7 +210,7 @@ static ebpfMonMessageKey sceneKey(uint64_t at)
     };
 }
 
-/* The thread of the chain made this put, with which the chain began. */
+/* The thread of the chain made this put, and the put began the chain. */
 static void sceneThreadPut(struct ebpfMonChain c, uint64_t id)
 {
     struct ebpfMonPutEvent ev = { .head = c.head, .id = id, .site = EBPFMON_SITE_PUT };
@@ -254,7 +254,7 @@ static void scenePuts(void)
     sceneNoteArrival(&id, "R1.OUT", &peer, 1001, 80004 * MS, 1);
     sceneNoteArrival(&id, "R1.OUT", NULL, 0, 80004 * MS, 1);
     sceneAddPut(40, 1, &put, &key);
-    /* what it wrote to R10 comes as a put that has this chain for its cause */
+    /* its write to R10 comes as a put with this chain as its cause */
     b = sceneChain("CAS-client", 41, 80004 * MS, 10);
     sceneThreadPut(b, 2);
     SEND(b, 10);
@@ -284,7 +284,7 @@ static void scenePuts(void)
     sceneTick(90000 * MS, 0);
 }
 
-/* What completes a record hands something over itself, with a root that is none of its records. */
+/* The chain that completes a record hands over a chain. The root of this chain is none of its records. */
 static void sceneBelowCompleted(void)
 {
     struct ebpfMonChain a, b, c;
@@ -319,7 +319,7 @@ static void sceneMessages(void)
     sceneTick(72010 * MS, 0);
 }
 
-/* Long traces: what is too much for the text, and for the spans; what keeps itself going. */
+/* Long traces: too long for the text, too long for the spans, and a chain that hands itself over again and again. */
 static void sceneLong(void)
 {
     static int records[SCENE_RECORDS + 1];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * For the tests of trace/traces.h: traces of a made-up IOC, the trace that they gave to their sink last, and the events
+ * For the tests of trace/traces.h: traces of an invented IOC, the trace that their sink got last, and the events
  * that they get. The test program calls tracesTestBegin first, tracesTestEnd last, and setUp before each scene.
  */
 #ifndef TRACESTEST_H
@@ -19,7 +19,7 @@ static ebpfMonLinkMessages *messages;
 static ebpfMonThreadPuts *threadPuts;
 static ebpfMonTraces *traces;
 
-/* The trace that was finished last, and how many were. */
+/* The trace that was finished last, and the number of finished traces. */
 static struct {
     unsigned count, chains, records;
     int isIncomplete, hasPut, isBelowSource;
@@ -45,7 +45,7 @@ static inline void onTrace(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace)
     heard.begin = trace->first->chain.begin;
     heard.isBelowSource = trace->last->source.iocId && !trace->last->chain.causeBegin;
     heard.cause = ebpfMonTraceGetCause(trace);
-    trace->hasId = exports; /* as the spans do */
+    trace->hasId = exports; /* as the exporter of spans does */
     trace->id[0] = (uint8_t)heard.count;
 }
 
@@ -79,7 +79,7 @@ static inline void setUp(uint32_t count)
     memset(&heard, 0, sizeof(heard));
 }
 
-/* A chain of "root" from "begin" for 1 ms, that left "async" processing (UINT32_MAX: nothing). */
+/* A chain of "root" from "begin", 1 ms long, that left "async" processing (UINT32_MAX: none). */
 static inline struct ebpfMonChain chainOf(uint32_t tid, uint64_t begin, uint32_t root, uint32_t async)
 {
     struct ebpfMonChain c = {
@@ -111,7 +111,7 @@ static inline struct ebpfMonChain second(struct ebpfMonChain first, uint32_t tid
     return c;
 }
 
-/* "next" comes from what "chain" handed over; the kernel part reports that just before it. */
+/* "chain" handed over "next". The kernel part reports this just before "next". */
 static inline void takes(struct ebpfMonChain chain, struct ebpfMonChain next)
 {
     struct ebpfMonHandOverEvent ev = { .head = next.head, .what.source = { .begin = chain.begin, .tid = chain.head.tid } };
@@ -120,7 +120,7 @@ static inline void takes(struct ebpfMonChain chain, struct ebpfMonChain next)
     ebpfMonTracesBeginHandOver(traces, &ev);
 }
 
-/* Thread "tid" is done with what "chain" handed over, and made "chains" chains of it. */
+/* Thread "tid" has finished the hand-over of "chain", and made "chains" chains from it. */
 static inline void isDoneBy(struct ebpfMonChain chain, uint32_t tid, uint32_t chains)
 {
     struct ebpfMonHandOverEvent ev = { .head = { .iocId = sceneTarget->iocId, .tid = tid }, .chains = chains,

@@ -12,7 +12,7 @@ typedef struct {
     size_t len;
 } turn;
 
-/* What one side says until the other does, in one piece. */
+/* The bytes that one side sends until the other side sends, in one piece. */
 static inline unsigned turns(turn *t, bytes *store)
 {
     unsigned n = 0;

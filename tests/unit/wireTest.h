@@ -20,7 +20,7 @@
 
 #define MS 1000000ull
 
-static uint64_t seed = 88172645463325252ull; /* fixed: a failure is to be seen again */
+static uint64_t seed = 88172645463325252ull; /* fixed, so a failure can be repeated */
 
 static inline uint32_t random32(void)
 {
@@ -36,9 +36,9 @@ typedef struct {
     char  *text;
     size_t len, room;
     unsigned count[ebpfMonWireBeacon + 1];
-    ebpfMonWireEvent last[ebpfMonWireBeacon + 1]; /* texts and data are not to be used */
+    ebpfMonWireEvent last[ebpfMonWireBeacon + 1]; /* do not use their texts and data, which may be freed */
     int quiet;
-    uint32_t base[2];  /* sequence numbers are told from here on */
+    uint32_t base[2];  /* sequence numbers in the text are relative to these */
 } eventLog;
 
 static inline void logf_(eventLog *log, const char *format, ...)
@@ -71,7 +71,7 @@ static inline void logEvent(void *arg, const ebpfMonWireEvent *e)
 
     log->count[e->kind]++;
     log->last[e->kind] = *e;
-    for (size_t i = 0; i < e->have; i++) /* each byte is touched: a sanitizer sees what is not ours */
+    for (size_t i = 0; i < e->have; i++) /* reads each byte, so a sanitizer finds wrong accesses */
         sum = sum * 31 + e->data[i];
     if (log->quiet) {
         if (strlen(e->user) + strlen(e->host) + strlen(e->name) + strlen(e->message) > 4000)
@@ -98,7 +98,7 @@ static inline void logClear(eventLog *log)
 typedef struct {
     uint32_t addr[2];  /* 0: client, 1: server; host byte order */
     uint16_t port[2];
-    uint32_t seq[2];   /* of the next byte */
+    uint32_t seq[2];   /* sequence number of the next byte */
     uint64_t time;
     uint32_t netns;
 } talk;
@@ -125,11 +125,11 @@ static inline size_t ipHeader(uint8_t *p, const talk *t, int dir, size_t len, ui
     return 20;
 }
 
-/* One segment, "snap" bytes of its payload captured. */
+/* One segment, with "snap" captured bytes of its payload. */
 static inline void sendAt(ebpfMonWire *w, const talk *t, int dir, uint32_t seq, unsigned flags, const void *data,
     size_t len, size_t snap)
 {
-    uint8_t *p = malloc(40 + len); /* of its exact size: a sanitizer sees reads beyond it */
+    uint8_t *p = malloc(40 + len); /* memory of exactly this size: a sanitizer sees reads beyond it */
     uint16_t from = htons(t->port[dir]), to = htons(t->port[!dir]);
     uint32_t n = htonl(seq), a = htonl(t->seq[!dir]);
 
