@@ -125,6 +125,13 @@ static void addToThread(ebpfMonIocPuts *puts, const struct ebpfMonPutEvent *ev, 
     ebpfMonThreadPutsAdd(puts->threadPuts, ev, who);
 }
 
+/* Other links, such as those of JSON, do not have the text that was put. */
+static int hasLinkText(const struct ebpfMonPutEvent *ev)
+{
+    return ev->linkType == EBPFMON_LINKTYPE_CONSTANT || ev->linkType == EBPFMON_LINKTYPE_PV ||
+           ev->linkType == EBPFMON_LINKTYPE_DB || ev->linkType == EBPFMON_LINKTYPE_CA;
+}
+
 void ebpfMonIocPutsAddPut(ebpfMonIocPuts *puts, const struct ebpfMonPutEvent *ev, size_t size)
 {
     struct ebpfMonCauseEvent *cause;
@@ -163,6 +170,8 @@ void ebpfMonIocPutsAddPut(ebpfMonIocPuts *puts, const struct ebpfMonPutEvent *ev
     if (change.precord)
         puts->sinks.linkChanged(puts->sinks.arg, &change);
     addToThread(puts, ev, &p->put);
+    if (ev->site == EBPFMON_SITE_LINK)
+        ebpfMonPendingPutsNoteLink(puts->pending, ev, hasLinkText(ev) ? p->put.old : NULL);
     fillPending(p, ev, isLate);
     if (hasResult)
         ebpfMonPendingPutsAwaitResult(puts->pending, p);

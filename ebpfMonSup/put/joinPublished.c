@@ -53,13 +53,14 @@ void ebpfMonJoinPublishedAdd(ebpfMonJoinCircuits *circuits, const ebpfMonMessage
 }
 
 /* What the IOC did before this packet came is of another put, or of an earlier circuit from the same port; what it
- * served of messages before this one needs no packet any more. */
+ * served of messages before this one needs no packet any more, unless it may be of another circuit. */
 static void forgetOld(ebpfMonJoinCircuit *c, uint32_t seq, uint64_t at)
 {
     unsigned kept = 0;
 
     for (unsigned i = 0; i < c->publishedCount; i++)
-        if (c->published[i].at + EBPFMON_JOIN_STALE_NS >= at && !ebpfMonJoinIsBefore(c->published[i].seq, seq))
+        if (c->published[i].at + EBPFMON_JOIN_STALE_NS >= at &&
+            (c->published[i].isShared || !ebpfMonJoinIsBefore(c->published[i].seq, seq)))
             c->published[kept++] = c->published[i];
     c->publishedCount = kept;
 }
@@ -112,7 +113,7 @@ static int takeShared(ebpfMonJoinCircuits *circuits, const ebpfMonWireEvent *ev,
             continue;
         for (unsigned i = 0; i < c->publishedCount; i++)
             if (c->published[i].isShared && c->published[i].name == name &&
-                c->published[i].at + EBPFMON_JOIN_STALE_NS >= at) {
+                c->published[i].at + EBPFMON_JOIN_STALE_NS >= at && isPublished(&c->published[i], ev, name)) {
                 removePublished(c, i);
                 return 1;
             }

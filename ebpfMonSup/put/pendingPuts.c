@@ -3,8 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define USE_TYPED_RSET
+#include <dbStaticLib.h>
+
 #include "host/procStat.h"
 #include "put/pendingPuts.h"
+#include "put/putDecode.h"
 #include "put/putWriter.h"
 #include "put/writerText.h"
 
@@ -12,7 +16,7 @@
 #define BUCKETS     256 /* of puts that wait for their result, by thread: each thread has few */
 #define RESULT_NS   2000000000ull  /* a put that takes longer is published without its result; its time does not count
                                       while its thread stands still */
-#define LINK_NS     10000000ull    /* dbPutFieldLink (dbAccess.c) takes microseconds */
+#define LINK_NS     10000000ull    /* dbPutFieldLink (dbAccess.c) takes microseconds, if it has not to wait for its lock */
 #define RUNNING_NS  1000000000ull  /* the links of a running IOC are read within this, or there is no room for them */
 #define STARTING_NS 60000000000ull
 #define PACKETS_LATE_NS 500000000ull /* the packet thread may not get its turn */
@@ -130,20 +134,80 @@ static int waitsForLinks(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p, uint
     return waits;
 }
 
-/* Its result did not come: the event was lost with the ring full, the IOC ended in dbPut, or the put takes long. No
- * event tells the result of a put to a link field: that is read from the field. */
-static void finishWithoutResult(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p)
+/* No event tells the result of a put to a link field: that is read from the field. */
+static void readLinkResult(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p)
 {
     ebpfMonTarget *t;
 
-    if (p->linkAt) {
-        ebpfMonTargetsLock(pending->targets);
-        t = ebpfMonTargetsFindById(pending->targets, p->iocId);
-        if (t && !t->gone)
-            ebpfMonPutDecodeLinkResult(t, p->linkAt, &p->put);
-        ebpfMonTargetsUnlock(pending->targets);
+    ebpfMonTargetsLock(pending->targets);
+    t = ebpfMonTargetsFindById(pending->targets, p->iocId);
+    if (t && !t->gone)
+        ebpfMonPutDecodeLinkResult(t, p->linkAt, &p->put);
+    ebpfMonTargetsUnlock(pending->targets);
+    if (p->isShared && p->put.result == ebpfMonPutFailed) {
+        p->put.result = ebpfMonPutUnknown;
+        p->put.status = 0;
     }
+}
+
+/* Its result did not come: the event was lost with the ring full, the IOC ended in dbPut, or the put takes long. */
+static void finishWithoutResult(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p)
+{
+    if (p->linkAt && p->put.result == ebpfMonPutUnknown)
+        readLinkResult(pending, p);
     finishWithoutPacket(pending, p);
+}
+
+/* Nonzero: the field tells its result. While it has another text, the put may wait for the lock set of its record. */
+static int isLinkMade(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p, uint64_t now)
+{
+    int isShared = p->isShared;
+
+    p->isShared = 0;
+    readLinkResult(pending, p);
+    p->isShared = isShared;
+    if (p->put.result != ebpfMonPutFailed)
+        return 1;
+    p->put.result = ebpfMonPutUnknown;
+    p->put.status = 0;
+    p->lookAt = now + (now - p->since);
+    return 0;
+}
+
+/* The earlier put of the same thread is over. One of another thread may not be made yet. Nonzero: its result is known. */
+static int judgeLink(ebpfMonPendingPut *p, uint32_t tid, const char *link)
+{
+    if (link && ebpfMonPutDecodeIsLink(p->put.val, link)) {
+        p->put.result = ebpfMonPutOk;
+        return 1;
+    }
+    if (p->tid != tid) {
+        p->isShared = 1;
+        return 0;
+    }
+    if (link && link[0] && !p->isShared) { /* "": it could not be read, or there was no link */
+        p->put.result = ebpfMonPutFailed;
+        p->put.status = S_dbLib_badLink;
+    }
+    return 1;
+}
+
+void ebpfMonPendingPutsNoteLink(ebpfMonPendingPuts *pending, const struct ebpfMonPutEvent *ev, const char *link)
+{
+    for (unsigned b = 0; b < BUCKETS && pending->results; b++) {
+        ebpfMonPendingPut *before = NULL, *next;
+
+        for (ebpfMonPendingPut *p = pending->result[b].first; p; p = next) {
+            next = p->next;
+            if (p->linkAt != ev->pfield || p->iocId != ev->head.iocId || !judgeLink(p, ev->head.tid, link)) {
+                before = p;
+                continue;
+            }
+            removePut(&pending->result[b], before, p);
+            pending->results--;
+            ebpfMonPendingPutsComplete(pending, p);
+        }
+    }
 }
 
 /* The oldest of those that wait for their result. */
@@ -187,6 +251,8 @@ ebpfMonPendingPut *ebpfMonPendingPutsReserve(ebpfMonPendingPuts *pending)
 
 void ebpfMonPendingPutsAwaitResult(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p)
 {
+    p->lookAt = p->linkAt ? p->since + LINK_NS : 0;
+    p->isShared = 0;
     appendPut(&pending->result[p->tid % BUCKETS], p);
     pending->results++;
 }
@@ -256,7 +322,15 @@ static void tickLinks(ebpfMonPendingPuts *pending, uint64_t now, int all)
 /* When its result does not come any more. */
 static uint64_t findResultEnd(const ebpfMonPendingPut *p)
 {
-    return p->stillAt ? p->stillAt + RESULT_NS : p->since + (p->linkAt ? LINK_NS : RESULT_NS);
+    return (p->stillAt ? p->stillAt : p->since) + RESULT_NS;
+}
+
+/* When to do something about it. */
+static uint64_t findResultDue(const ebpfMonPendingPut *p)
+{
+    uint64_t end = findResultEnd(p);
+
+    return p->lookAt && p->lookAt < end ? p->lookAt : end;
 }
 
 /* SIGSTOP or a debugger holds its thread in the middle of dbPut: the put is made when it goes on. */
@@ -281,7 +355,7 @@ static void tickResults(ebpfMonPendingPuts *pending, uint64_t now, int all)
             next = p->next;
             if (!all && now >= findResultEnd(p) && standsStill(pending, p))
                 p->stillAt = now;
-            if (!all && now < findResultEnd(p)) {
+            if (!all && now < findResultEnd(p) && (now < findResultDue(p) || !isLinkMade(pending, p, now))) {
                 before = p;
                 continue;
             }
@@ -314,7 +388,7 @@ uint64_t ebpfMonPendingPutsGetDue(const ebpfMonPendingPuts *pending, uint64_t no
         due = findEarlier(due, p->since + (now < p->since + RUNNING_NS ? RUNNING_NS : STARTING_NS));
     for (unsigned b = 0; b < BUCKETS && pending->results; b++)
         for (const ebpfMonPendingPut *p = pending->result[b].first; p; p = p->next)
-            due = findEarlier(due, findResultEnd(p));
+            due = findEarlier(due, findResultDue(p));
     return due;
 }
 

@@ -22,6 +22,8 @@ typedef struct ebpfMonPendingPut {
     uint64_t lateAddr; /* the links of its IOC are not read yet: the DBADDR by which its link is found; 0: they are */
     int      awaitsReply; /* its packet is there, and only the reply tells the result */
     uint64_t linkAt;   /* it wrote to a link field, at this address: no event tells its result; 0: to another field */
+    uint64_t lookAt;   /* … not before, that field is read */
+    int      isShared; /* … and another thread wrote to it meanwhile: what is read does not tell whether it was refused */
     ebpfMonPutPlace at;
     ebpfMonMessageKey key;
     ebpfMonPut put;
@@ -42,6 +44,10 @@ void ebpfMonPendingPutsDiscard(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p
 void ebpfMonPendingPutsAwaitResult(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p);
 /* All that is seen in the IOC is known. */
 void ebpfMonPendingPutsComplete(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p);
+
+/* Before a put to a link field the field had this text ("link"; NULL: that is not known): it tells the result of an earlier put
+ * to it. Call it before that put waits itself. */
+void ebpfMonPendingPutsNoteLink(ebpfMonPendingPuts *pending, const struct ebpfMonPutEvent *ev, const char *link);
 
 /* The put whose result has come, as its event names it; the caller completes it. NULL: none waits for that. */
 ebpfMonPendingPut *ebpfMonPendingPutsTake(ebpfMonPendingPuts *pending, uint32_t tid, uint64_t id);

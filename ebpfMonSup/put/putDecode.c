@@ -30,11 +30,20 @@ static void formatLink(const struct ebpfMonPutEvent *ev, const char *target, cha
         snprintf(buf, size, "%s %s %s", target, process, maximize[ev->linkMask & LAYOUT_PVL_MSMODE]);
 }
 
+int ebpfMonPutDecodeIsLink(const char *value, const char *link)
+{
+    size_t want, have;
+
+    value += strspn(value, " \t"); /* dbParseLink (dbStaticLib.c) skips them */
+    want = strcspn(value, " \t");
+    have = strcspn(link, " \t");
+    return want == have && strncmp(value, link, want) == 0;
+}
+
 void ebpfMonPutDecodeLinkResult(ebpfMonTarget *t, uint64_t linkAt, ebpfMonPut *put)
 {
     ebpfMonLink link;
     char now[EBPFMON_TEXT_SIZE] = "";
-    size_t want = strcspn(put->val, " \t");
     uint64_t name;
 
     if (!t->cat || ebpfMonLinkReadNow(t->pid, &t->cat->base, linkAt, &link))
@@ -48,7 +57,7 @@ void ebpfMonPutDecodeLinkResult(ebpfMonTarget *t, uint64_t linkAt, ebpfMonPut *p
     if (name)
         ebpfMonMemTextNow(t->pid, name, now, sizeof(now));
     ebpfMonTextClean(now, sizeof(now)); /* as the value was */
-    if (strlen(now) == want && strncmp(now, put->val, want) == 0) {
+    if (ebpfMonPutDecodeIsLink(put->val, now)) {
         put->result = ebpfMonPutOk;
     } else {
         put->result = ebpfMonPutFailed;

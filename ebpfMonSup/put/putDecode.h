@@ -31,6 +31,9 @@ void ebpfMonPutDecodeResult(ebpfMonTarget *t, const ebpfMonPutPlace *at, const s
  * link is of a kind that has no name. */
 void ebpfMonPutDecodeLinkResult(ebpfMonTarget *t, uint64_t linkAt, ebpfMonPut *put);
 
+/* Nonzero: a link field to which "value" was put has this text ("link") then. Any thread. */
+int ebpfMonPutDecodeIsLink(const char *value, const char *link);
+
 /* ebpfMonDbf… of a plain type (DBR_…) of the CA protocol. Any thread. */
 int ebpfMonPutDecodeCaType(int dbrType);
 

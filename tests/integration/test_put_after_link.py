@@ -76,3 +76,18 @@ def test_connecting_to_what_nobody_may_write(scene):
     until(lambda: any(o["pv"] == f"{ioc.prefix}NEW0" for o in rows()), 10, lambda: rows())
     assert len([o for o in rows() if o["through"] == "CA"]) == PAIRS + 1
     assert monitor.get("AUDIT_CNT") == 0, monitor.text("AUDIT")
+
+
+def test_links_put_in_quick_succession(scene):
+    """Each put to a link field has its result, although the field has the text of the next one as soon as one looks."""
+    ioc, monitor, client, rows = scene
+    for i in range(PAIRS):
+        client.sid(f"{ioc.prefix}OUT{i}.OUT")
+    sent = [(f"{ioc.prefix}OUT{i}.OUT", f" NOBODY:{n} PP" if n % 3 else "") for n in range(20) for i in range(PAIRS)]
+    for pv, text in sent:
+        put_text(client, pv, text)
+    until(lambda: len(rows()) >= len(sent), 10, lambda: rows())
+    seen = settled(rows, 10, quiet=3)
+    assert sorted((o["pv"], o["value"]) for o in seen) == sorted((pv, text) for pv, text in sent)
+    wrong = [o for o in seen if o["result"] != "ok"]
+    assert not wrong, f"{len(wrong)} of {len(sent)}: {wrong[:3]}"

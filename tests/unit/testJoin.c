@@ -146,6 +146,18 @@ static void testSharedThread(void)
     testOk1(matchKind(b, 900, EBPFMON_SEQ_SHARED, "X", 1) == ebpfMonPutJoinWait);
     addMessage(a, 400, 450, "X", ebpfMonWirePva, 1, IOC);
     testOk1(countUnmatchedAfter(120 * SECOND) == 0);
+    sent = 3;
+    testOk1(matchKind(b, 1000, EBPFMON_SEQ_SHARED, "X", 1) == ebpfMonPutJoinWait);
+    sent = 4;
+    addMessage(b, 1000, 1050, "Y", ebpfMonWirePva, 1, IOC);
+    testOk1(matchKind(b, 1050, EBPFMON_SEQ_RECEIVED, "Y", 0) == ebpfMonPutJoinFound);
+    addMessage(a, 500, 550, "X", ebpfMonWirePva, 1, IOC);
+    sent = 3;
+    addMessage(a, 550, 600, "X", ebpfMonWirePva, 1, IOC);
+    sent = 4;
+    testOk1(matchKind(a, 550, EBPFMON_SEQ_RECEIVED, "X", 0) == ebpfMonPutJoinFound);
+    sent = 0;
+    testOk(countUnmatchedAfter(2 * HOUR) == 0, "published before its packet: found by its value, behind packets of another circuit");
 }
 
 /* A put-callback to a busy record is made by another thread, when the record is ready. */

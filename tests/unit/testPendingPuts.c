@@ -122,26 +122,78 @@ static void testResults(void)
     testOk(count == 3, "one that was discarded is not");
 }
 
-/* The result of a put to a link field is read from this field. */
+static void addLinkPut(uint64_t id, uint32_t tid, const char *value)
+{
+    ebpfMonPendingPut *p = addPut(id, 0, 0);
+
+    p->tid = tid;
+    p->linkAt = (uint64_t)(uintptr_t)&fake.rec[FAKE_AO].out;
+    snprintf(p->put.val, sizeof(p->put.val), "%s", value);
+    ebpfMonPendingPutsAwaitResult(pending, p);
+}
+
+/* The result of a put to a link field is read from the field. */
 static void testLinkField(void)
 {
     struct layoutPvLink *out = &fake.rec[FAKE_AO].out;
-    ebpfMonPendingPut *p;
 
     testDiag("A link field");
     *out = (struct layoutPvLink){ .type = LAYOUT_LINK_DB, .pvname = (uint64_t)(uintptr_t)fake.rec[FAKE_SEL].name };
     for (int wrong = 0; wrong < 2; wrong++) {
         count = 0;
-        p = addPut(10, 0, 0);
-        p->linkAt = (uint64_t)(uintptr_t)out;
-        snprintf(p->put.val, sizeof(p->put.val), "%s NPP NMS", wrong ? "A:XYZ" : "A:SEL");
-        ebpfMonPendingPutsAwaitResult(pending, p);
+        addLinkPut(10, 5, wrong ? "A:XYZ NPP NMS" : "A:SEL NPP NMS");
         tickAfter(9 * MS);
         testOk1(count == 0);
         tickAfter(1 * MS);
+        testOk1(count == !wrong);
+        tickAfter(1990 * MS);
         testOk(count == 1 && last.result == (wrong ? ebpfMonPutFailed : ebpfMonPutOk), "%s",
-               wrong ? "refused: the link is another one" : "written: the link is this one");
+               wrong ? "refused: the link is still another one" : "written: the link is this one");
     }
+    count = 0;
+    addLinkPut(11, 5, "A:SEL");
+    out->pvname = (uint64_t)(uintptr_t)"OTHER";
+    tickAfter(100 * MS);
+    testOk1(count == 0);
+    out->pvname = (uint64_t)(uintptr_t)fake.rec[FAKE_SEL].name;
+    tickAfter(200 * MS);
+    testOk(count == 1 && last.result == ebpfMonPutOk, "it had waited for the lock set of its record");
+}
+
+/* Another put to the same field, made by thread "tid" when the field had this text. */
+static void noteLink(uint32_t tid, const char *text)
+{
+    const struct ebpfMonPutEvent ev = {
+        .head = { .iocId = fake.t->iocId, .tid = tid }, .pfield = (uint64_t)(uintptr_t)&fake.rec[FAKE_AO].out,
+    };
+
+    ebpfMonPendingPutsNoteLink(pending, &ev, text);
+}
+
+/* The next put to a link field tells what came of the one before. */
+static void testLinkPassed(void)
+{
+    testDiag("A link field that is put again at once");
+    fake.rec[FAKE_AO].out.pvname = (uint64_t)(uintptr_t)"LAST";
+    count = 0;
+    addLinkPut(12, 5, "  FIRST PP");
+    noteLink(5, "FIRST PP NMS");
+    testOk(count == 1 && last.result == ebpfMonPutOk, "it had been made");
+    addLinkPut(13, 5, "FIRST");
+    noteLink(5, "BEFORE PP NMS");
+    testOk(count == 2 && last.result == ebpfMonPutFailed && last.status, "it had been refused: its thread goes on");
+    addLinkPut(14, 5, "{calc:1}");
+    noteLink(5, NULL);
+    testOk(count == 3 && last.result == ebpfMonPutUnknown, "the field does not have its text");
+    addLinkPut(15, 5, "FIRST");
+    noteLink(6, "BEFORE PP NMS");
+    testOk(count == 3, "another thread: it may not be made yet");
+    noteLink(6, "FIRST PP NMS");
+    testOk(count == 4 && last.result == ebpfMonPutOk, "now it was");
+    addLinkPut(16, 5, "FIRST");
+    noteLink(6, "BEFORE PP NMS");
+    tickAfter(2000 * MS);
+    testOk(count == 5 && last.result == ebpfMonPutUnknown, "two threads, and the field has what the other one wrote");
 }
 
 /* Puts in an IOC that is starting. */
@@ -288,7 +340,7 @@ static void testNoRoom(void)
 
 MAIN(testPendingPuts)
 {
-    testPlan(37);
+    testPlan(47);
     fakeMake();
     clients = fakeClientsMake(NULL);
     join = ebpfMonPutJoinNew();
@@ -296,6 +348,7 @@ MAIN(testPendingPuts)
     pending = ebpfMonPendingPutsNew(fake.targets, join, clients, onPut, NULL);
     testResults();
     testLinkField();
+    testLinkPassed();
     testLateLinks();
     testPackets();
     testSharedThread();
