@@ -24,12 +24,20 @@ def row(monitor, ioc):
     raise AssertionError(f"{ioc.name} is not in the table of ebpfMonIocs")
 
 
+@pytest.fixture(scope="module")
+def monitor(module_monitor):
+    """For all trials, one after the other: each sets the filter to its IOC."""
+    return module_monitor(iocs="none").start()
+
+
 class Trial:
     """An IOC at level counts, and its records that count themselves."""
 
-    def __init__(self, new_ioc, new_monitor, text, way="passes", **kind):
+    def __init__(self, new_ioc, monitor, text, way="passes", **kind):
         self.ioc = new_ioc(db.READY + text, **kind).start()
-        self.monitor = new_monitor(iocs=self.ioc.name).start().at_level("counts", self.ioc)
+        self.monitor = monitor
+        monitor.set_filter(IOC=self.ioc.name, LEVEL="counts")
+        monitor.wait_ioc(self.ioc, level="counts")
         self.names = [line.split("$(P)")[1].split('"')[0] for line in text.splitlines() if line.startswith("record(calc")]
         self.wait_way(way)
         self.before = None
@@ -61,9 +69,9 @@ class Trial:
         return wrong
 
 
-def test_one_trap_for_a_pass(new_ioc, new_monitor):
+def test_one_trap_for_a_pass(new_ioc, monitor):
     """100 chains of 3 records at 10 Hz cost about 10 traps per second."""
-    t = Trial(new_ioc, new_monitor, "".join(db.chain(f"C{i}_", 3, SCAN=".1 second") for i in range(100)))
+    t = Trial(new_ioc, monitor, "".join(db.chain(f"C{i}_", 3, SCAN=".1 second") for i in range(100)))
     until(lambda: 5 <= row(t.monitor, t.ioc)[1] <= 25, 30, lambda: f"one trap for a pass: {row(t.monitor, t.ioc)}")
     roots = [f"C{i}_0" for i in range(100)]
     before = t.stop(roots)
@@ -125,20 +133,20 @@ class Puts:
         self.choice.choice(self.pvs).put(1, wait=True, timeout=60)
 
 
-def begin_busy_trial(new_ioc, new_monitor, fast):
+def begin_busy_trial(new_ioc, monitor, fast):
     """The trial, its roots, the counts of the time when all stood still, and puts to make. The roots are scanned again."""
     text = busy_database()
     roots = roots_of(text)
-    t = Trial(new_ioc, new_monitor, text, program=fast)
+    t = Trial(new_ioc, monitor, text, program=fast)
     before = t.stop(roots)
     for n, period in roots.items():
         t.ioc.put(f"{n}.SCAN", period)
     return t, roots, before, Puts(t.ioc, t.names)
 
 
-def test_others_process_meanwhile(new_ioc, new_monitor, fast):
+def test_others_process_meanwhile(new_ioc, monitor, fast):
     """Puts, CP links, events and delayed records process the same records as passes. No count is marked."""
-    t, roots, before, puts = begin_busy_trial(new_ioc, new_monitor, fast)
+    t, roots, before, puts = begin_busy_trial(new_ioc, monitor, fast)
 
     def is_over():
         puts.some()
@@ -150,7 +158,7 @@ def test_others_process_meanwhile(new_ioc, new_monitor, fast):
     assert row(t.monitor, t.ioc)[0] == "passes"
 
 
-def test_others_hold_the_lock_at_the_end_of_a_pass(new_ioc, new_monitor):
+def test_others_hold_the_lock_at_the_end_of_a_pass(new_ioc, monitor):
     """Puts process slow records that a pass has just processed, and have not finished when the pass ends."""
     def slow(name, us, **fields):
         return db.record("aSub", name, SNAM="sleepFor", FTA="DOUBLE", INPA=us, FTVA="DOUBLE", **fields)
@@ -159,7 +167,7 @@ def test_others_hold_the_lock_at_the_end_of_a_pass(new_ioc, new_monitor):
                    slow(f"X{i}", 30000, FLNK=f"$(P)M{i}") for i in range(20))
     text += "".join(slow(f"W{i}", 5000, SCAN=".1 second", PHAS=1, FLNK=f"$(P)N{i}") + db.counter(f"N{i}") for i in range(5))
     roots = roots_of(text)
-    t = Trial(new_ioc, new_monitor, text, kind="latencyIoc")
+    t = Trial(new_ioc, monitor, text, kind="latencyIoc")
     before = t.stop(roots)
     for n, period in roots.items():
         t.ioc.put(f"{n}.SCAN", period)
@@ -183,7 +191,7 @@ def test_others_hold_the_lock_at_the_end_of_a_pass(new_ioc, new_monitor):
     assert not t.compare(before, after)
 
 
-def test_stamped_and_still_at_it_at_the_end_of_a_pass(new_ioc, new_monitor):
+def test_stamped_and_still_at_it_at_the_end_of_a_pass(new_ioc, monitor):
     """A put processes a record that sets its time stamp long before it becomes asynchronous, and the pass ends between
     these two times. The record is counted once, when it completes."""
     def routine(name, what, us, **fields):
@@ -192,7 +200,7 @@ def test_stamped_and_still_at_it_at_the_end_of_a_pass(new_ioc, new_monitor):
     text = routine("A", "stampFirst", 30000, SCAN=".1 second", FLNK="$(P)E") + db.counter("E")
     text += routine("W", "sleepFor", 30000, SCAN=".1 second", PHAS=1)
     text += "".join(db.counter(f"R{i}", SCAN=".1 second") for i in range(20))
-    t = Trial(new_ioc, new_monitor, text, kind="latencyIoc")
+    t = Trial(new_ioc, monitor, text, kind="latencyIoc")
     roots = roots_of(text)
 
     def both():
@@ -208,12 +216,12 @@ def test_stamped_and_still_at_it_at_the_end_of_a_pass(new_ioc, new_monitor):
     assert settled(both, 60, quiet=2) - counted == after[0]["E"] - before[0]["E"]
 
 
-def test_back_to_chains_in_the_middle_of_a_pass(new_ioc, new_monitor):
+def test_back_to_chains_in_the_middle_of_a_pass(new_ioc, monitor):
     """If a pass is running when its chains become watched, its processings until then are counted at its end, however
     late this is."""
     text = "".join(db.counter(f"R{i}", SCAN="2 second") for i in range(20))
     text += db.record("aSub", "W", SNAM="sleepFor", FTA="DOUBLE", INPA=1000000, FTVA="DOUBLE", SCAN="2 second", PHAS=1)
-    t = Trial(new_ioc, new_monitor, text, kind="latencyIoc")
+    t = Trial(new_ioc, monitor, text, kind="latencyIoc")
     roots = roots_of(text)
     before = t.stop(roots)
     for n, period in roots.items():
@@ -229,13 +237,13 @@ def test_back_to_chains_in_the_middle_of_a_pass(new_ioc, new_monitor):
     assert not t.compare(before, after)
 
 
-def test_records_go_to_other_lists(new_ioc, new_monitor, fast):
+def test_records_go_to_other_lists(new_ioc, monitor, fast):
     """SCAN, PHAS, PRIO and EVNT change while the lists run, by puts of clients and by output links of records in the
     lists. No count is marked."""
     text = "".join(db.chain(f"C{i}_", 1 + i % 3, SCAN=FAST[i % 3]) for i in range(60))
     text += "".join(db.out_counter(f"O{i}", SCAN=FAST[i % 3], OUT=f"$(P)M{i}.PHAS", DOPT="Use OCAL", OCAL="VAL%3") + db.counter(f"M{i}", SCAN=FAST[i % 3]) for i in range(10))
     roots = roots_of(text)
-    t = Trial(new_ioc, new_monitor, text, program=fast)
+    t = Trial(new_ioc, monitor, text, program=fast)
     t.names = [n for n in t.names if n[0] != "O"]
     before = t.stop(roots)
     for n, period in roots.items():
@@ -256,14 +264,14 @@ def test_records_go_to_other_lists(new_ioc, new_monitor, fast):
     assert row(t.monitor, t.ioc)[0] == "passes"
 
 
-def test_links_change(new_ioc, new_monitor, fast):
+def test_links_change(new_ioc, monitor, fast):
     """A forward link is changed to records of another chain and back. While two chains process these records, chains
     are watched instead of passes. Each count is exact or marked; counts of records that no such link reaches are exact.
     Later passes are watched again."""
     text = "".join(db.chain(f"C{i}_", 1 + i % 3, SCAN=FAST[i % 3]) for i in range(60))
     text += db.counter("L", SCAN=FAST[0], FLNK="$(P)L1") + db.counter("L1") + db.chain("X", 4, SCAN=FAST[1])
     roots = roots_of(text)
-    t = Trial(new_ioc, new_monitor, text, program=fast)
+    t = Trial(new_ioc, monitor, text, program=fast)
     before = t.stop(roots)
     for n, period in roots.items():
         t.ioc.put(f"{n}.SCAN", period)
@@ -279,11 +287,11 @@ def test_links_change(new_ioc, new_monitor, fast):
     assert not t.compare(before, after, ["L1", "X2", "X3"])
 
 
-def test_two_lists_share_a_chain(new_ioc, new_monitor, fast):
+def test_two_lists_share_a_chain(new_ioc, monitor, fast):
     """One look at the end of a pass cannot count a record that two roots process. So chains are watched."""
     text = "".join(db.counter(f"C{i}", SCAN=FAST[i % 2], FLNK="$(P)BOTH" if i < 2 else "") for i in range(40)) + db.chain("BOTH", 1).replace("BOTH0", "BOTH")
     roots = roots_of(text)
-    t = Trial(new_ioc, new_monitor, text, program=fast, way="lists")
+    t = Trial(new_ioc, monitor, text, program=fast, way="lists")
     before = t.stop(roots)
     for n, period in roots.items():
         t.ioc.put(f"{n}.SCAN", period)
@@ -292,10 +300,10 @@ def test_two_lists_share_a_chain(new_ioc, new_monitor, fast):
     assert not t.compare(before, after)
 
 
-def test_passes_at_once(new_ioc, new_monitor):
+def test_passes_at_once(new_ioc, monitor):
     """The level is lowered and comes back: passes are watched again at once. Formerly the monitor waited up to ten
     seconds, and meanwhile each chain cost a trap."""
-    t = Trial(new_ioc, new_monitor, "".join(db.counter(f"R{i}", SCAN=".1 second") for i in range(20)))
+    t = Trial(new_ioc, monitor, "".join(db.counter(f"R{i}", SCAN=".1 second") for i in range(20)))
     began = [time.monotonic()]
     for level, way in (("counts", "passes"), ("chains", "turns")) * 2:
         t.monitor.set_filter(LEVEL="puts")
@@ -305,9 +313,9 @@ def test_passes_at_once(new_ioc, new_monitor):
     assert min(b - a for a, b in zip(began, began[1:])) < 9, began
 
 
-def test_levels_change(new_ioc, new_monitor, fast):
+def test_levels_change(new_ioc, monitor, fast):
     """When the monitor changes from passes to chains and back, no processing is lost or counted twice."""
-    t, roots, before, puts = begin_busy_trial(new_ioc, new_monitor, fast)
+    t, roots, before, puts = begin_busy_trial(new_ioc, monitor, fast)
     for level in ("chains", "counts", "trace", "counts", "chains", "counts"):
         puts.some()
         t.monitor.set_filter(LEVEL=level)
