@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The rules in force, which judge every put of every IOC. Any thread; each function takes a lock of this module for a short time, if nothing
- * else is said. */
+/* The rules in force, which judge every put of every IOC. Any thread; each function takes a lock of this module for a
+ * short time, if nothing else is said. */
 #ifndef EBPFMON_RULES_H
 #define EBPFMON_RULES_H
 
