@@ -15,8 +15,8 @@
 /* The logs and OTLP of a monitor. */
 typedef struct ebpfMonExport ebpfMonExport;
 
-/* Makes the logs and OTLP. "results" of queries are sent as metrics; they outlive it, NULL: there are none. The threads start when
- * there is something to do. NULL: no memory. */
+/* Makes the logs and OTLP. OTLP sends "results", the results of queries, as metrics; they must exist longer than this.
+ * NULL: there are none. The threads start when there is something to do. Returns NULL if there is no memory. */
 ebpfMonExport *ebpfMonExportNew(ebpfMonQueryResults *results);
 
 /* Frees it, only after ebpfMonExportStop, when no other thread uses it any more. If a thread of this room still runs,

@@ -5,7 +5,7 @@
 #include "common/text.h"
 #include "model/audits.h"
 
-/* One per process: see losses.c. */
+/* One per process, for the same reason as in losses.c. */
 static ebpfMonLazyMutex auditLock = EBPFMON_LAZY_MUTEX;
 static ebpfMonAudits found; /* under the lock */
 

@@ -5,8 +5,8 @@
 
 #include "model/losses.h"
 
-/* One per process: any thread of any room counts here what it lost, and LOST_CNTS shows the sums. A context would go through
- * the constructors of a dozen modules for one counter in each. Atomic. */
+/* One per process, because any thread of any room counts its losses here, and LOST_CNTS shows the sums. With a context,
+ * a dozen modules would need one more parameter, each for one counter. Atomic. */
 static size_t counts[ebpfMonLossKinds];
 
 void ebpfMonLossesAdd(ebpfMonLoss kind)

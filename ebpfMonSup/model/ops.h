@@ -22,12 +22,12 @@ typedef struct {
     const ebpfMonQueryOps     *queries;
     const ebpfMonDeviceOps    *devices;
     const ebpfMonInventoryOps *inventories;
-    ebpfMonQueryResults       *results; /* what queries found */
-    struct ebpfMonRules       *rules;   /* in force (rules/rules.h) */
+    ebpfMonQueryResults       *results; /* the results of queries */
+    struct ebpfMonRules       *rules;   /* the rules that apply now (rules/rules.h) */
 } ebpfMonOps;
 
-/* Returns the registered tables. Neither the result nor a table is NULL: before the monitor has registered itself, every
- * function fails and says so, and "results" and "rules" are NULL. Any thread. */
+/* Returns the registered tables. Neither the result nor a table is NULL: before the monitor has registered itself,
+ * every function fails and says so, and "results" and "rules" are NULL. Any thread. */
 const ebpfMonOps *ebpfMonOpsGet(void);
 
 /* Registers the tables. Call it once, before the IOC starts. "ops", and everything that it leads to, stays the caller's

@@ -4,8 +4,9 @@
  * so under one lock, which is held only as long as a copy takes. Then the writer notifies the listener which group has
  * changed. This header knows neither BPF nor records.
  *
- * There is one such struct in a process, with a fixed size and one lock: it is what the records of Base's one database
- * show, and a record must see the values of one moment. Its parts are in headers by topic, model/…Values.h.
+ * There is one such struct in a process, with a fixed size and one lock, because the records of Base show it: Base has
+ * one database in a process, and a record must see the values of one moment. Its parts are in headers by topic,
+ * model/…Values.h.
  *
  * Times are epicsTimeStamp, latencies µs, rates per second, costs percent of one core.
  */

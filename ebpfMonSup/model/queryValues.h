@@ -4,8 +4,8 @@
  * do so under one lock, which is held only as long as a copy takes. Then the writer notifies the listener which result
  * has changed.
  *
- * Records are made before any query is loaded. They find
- * the result of a query by its name; it is empty then.
+ * Records are made before any query is loaded. A record finds the result of its query by the name of the query; the
+ * result is empty then.
  */
 #ifndef EBPFMON_QUERYVALUES_H
 #define EBPFMON_QUERYVALUES_H
@@ -73,9 +73,9 @@ typedef struct {
 
 typedef struct ebpfMonQueryResults ebpfMonQueryResults;
 
-/* NULL without memory. */
+/* Makes the results, all empty. NULL: no memory. */
 ebpfMonQueryResults *ebpfMonQueryResultsNew(void);
-/* When no thread uses it any more. NULL does no harm. */
+/* Only when no thread uses them any more. NULL does no harm. */
 void ebpfMonQueryResultsFree(ebpfMonQueryResults *results);
 
 /* All other functions: any thread. */

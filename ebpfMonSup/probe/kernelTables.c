@@ -221,11 +221,11 @@ void ebpfMonKernelRemoveThreads(pid_t pid)
         closedir(d);
 }
 
-#define BATCH_READ 128 /* elements that are read in one call. In practice a bucket of a table holds fewer; if it held more, the
-                        * call would fail with ENOSPC */
+#define BATCH_READ 128 /* elements that one call reads. If a bucket of the table had more, the call would fail with
+                        * ENOSPC; in practice a bucket has fewer */
 
-/* Calls "each" with the key and the value of each element of a table whose key is a number. An element that a program adds or
- * removes meanwhile may be missed, or come twice. */
+/* Calls "each" with the key and the value of each element of a table with 32-bit keys. If a program adds or removes an
+ * element meanwhile, that element may be missed, or come twice. */
 static void readTable(const struct bpf_map *map, void (*each)(void *arg, uint32_t key, const void *value), void *arg)
 {
     uint32_t keys[BATCH_READ], at, rounds = bpf_map__max_entries(map) / BATCH_READ + 64;
@@ -255,7 +255,7 @@ static void readThread(void *arg, uint32_t tid, const void *value)
     const threadReader *reader = arg;
     struct ebpfMonThread seen;
 
-    memcpy(&seen, value, sizeof(seen)); /* the value begins with it */
+    memcpy(&seen, value, sizeof(seen)); /* the value begins with this struct */
     reader->each(reader->arg, tid, &seen);
 }
 

@@ -19,7 +19,7 @@ typedef struct {
     void *arg;
 } ebpfMonPutPublisherCalls;
 
-/* "calls" is copied. NULL without memory. */
+/* Makes a publisher. "calls" is copied. NULL: no memory. */
 ebpfMonPutPublisher *ebpfMonPutPublisherNew(const ebpfMonPutPublisherCalls *calls);
 void ebpfMonPutPublisherFree(ebpfMonPutPublisher *publisher);
 

@@ -24,7 +24,8 @@ int ebpfMonPutLogConfSetJson(ebpfMonPutLogConf *c, const char *file, double maxM
 {
     *c = (ebpfMonPutLogConf){.kind = ebpfMonPutLogFile, .format = ebpfMonFormatJson, .mode = mode};
     if (strlen(file) >= sizeof(c->target) - 8) {
-        errlogSevPrintf(errlogMajor, COMMAND_JSON ": the name of the file is longer than %d characters\n",
+        errlogSevPrintf(errlogMajor, COMMAND_JSON ": the name of the file is longer than %d characters: give a "
+                        "shorter one\n",
                         (int)sizeof(c->target) - 9);
         return -1;
     }

@@ -14,8 +14,8 @@
 
 typedef struct ebpfMonOtlp ebpfMonOtlp;
 
-/* "results" of queries are sent as metrics; they outlive it, NULL: there are none. The thread starts when
- * there is something to send. NULL: no memory. */
+/* Makes OTLP. It sends "results", the results of queries, as metrics; they must exist longer than this. NULL: there are
+ * none. The thread starts when there is something to send. Returns NULL if there is no memory. */
 ebpfMonOtlp *ebpfMonOtlpNew(ebpfMonQueryResults *results);
 
 /* Only after ebpfMonOtlpWaitStopped, when no other thread uses it any more. If its thread still runs, nothing is

@@ -18,17 +18,17 @@
 #define WARN  13
 #define ERROR 17
 
-/* "peer": "ADDRESS:PORT". */
-static void addAddressAttributes(ebpfMonJson *j, const char *whose, const char *peer)
+/* Adds the address of one side of a connection. "side": "client" or "server"; "peer": "ADDRESS:PORT". */
+static void addAddressAttributes(ebpfMonJson *j, const char *side, const char *peer)
 {
     char key[32], address[EBPFMON_ADDRESS_SIZE];
     long port = ebpfMonAddressSplit(peer, address);
 
     if (port < 0)
         return;
-    snprintf(key, sizeof(key), "%s.address", whose);
+    snprintf(key, sizeof(key), "%s.address", side);
     ebpfMonOtlpAddTextAttribute(j, key, address);
-    snprintf(key, sizeof(key), "%s.port", whose);
+    snprintf(key, sizeof(key), "%s.port", side);
     ebpfMonOtlpAddIntegerAttribute(j, key, port);
 }
 

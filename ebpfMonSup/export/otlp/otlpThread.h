@@ -35,7 +35,7 @@ typedef struct {
 typedef struct ebpfMonOtlp {
     int active[ebpfMonOtlpSignals]; /* atomic; nonzero: puts or spans are queued */
     ebpfMonRecordQueue *queue[ebpfMonOtlpSignals]; /* made under the lock, before "active" is set, and then kept */
-    ebpfMonQueryResults *results;   /* fixed; it has a lock of its own. NULL: there are none */
+    ebpfMonQueryResults *results;   /* has a lock of its own; never changes. NULL: there are none */
     epicsMutexId lock;              /* protects the members below, except "own" */
     unsigned commanded;             /* signals that a command has set, a bit each; the environment does not apply to
                                      * them */

@@ -13,7 +13,7 @@
 /* Stands before each record. */
 typedef struct {
     uint32_t len;
-    uint32_t whose;
+    uint32_t owner;
 } recordHead;
 
 _Static_assert(sizeof(recordHead) == sizeof(size_t), "the reader gets a size_t in its place");
@@ -77,19 +77,19 @@ static void copyOut(const ebpfMonRecordQueue *q, size_t at, void *data, size_t l
     memcpy((uint8_t *)data + first, q->ring, len - first);
 }
 
-void ebpfMonRecordQueueAdd(ebpfMonRecordQueue *q, unsigned whose, const void *record, size_t len)
+void ebpfMonRecordQueueAdd(ebpfMonRecordQueue *q, unsigned owner, const void *record, size_t len)
 {
-    const recordHead head = { .len = (uint32_t)len, .whose = whose };
+    const recordHead head = { .len = (uint32_t)len, .owner = owner };
     size_t whole = sizeof(head) + len;
     int wake = 0;
 
     epicsMutexMustLock(q->lock);
-    if (q->used + whole > q->size || (whose && q->usedOf[whose] + whole > SHARE_TIMES * (q->size - q->used))) {
+    if (q->used + whole > q->size || (owner && q->usedOf[owner] + whole > SHARE_TIMES * (q->size - q->used))) {
         q->dropped++;
     } else {
         copyIn(q, &head, sizeof(head));
         copyIn(q, record, len);
-        q->usedOf[whose] += whole;
+        q->usedOf[owner] += whole;
         q->accepted++;
         if (q->used > q->peak)
             q->peak = q->used;
@@ -130,7 +130,7 @@ size_t ebpfMonRecordQueueRead(ebpfMonRecordQueue *q, uint8_t *buf, size_t size)
         memcpy(buf + n, &len, sizeof(len));
         copyOut(q, (at + sizeof(head)) % q->size, buf + n + sizeof(len), len);
         n += sizeof(len) + len;
-        taken[head.whose] += (uint32_t)(sizeof(head) + len);
+        taken[head.owner] += (uint32_t)(sizeof(head) + len);
         at = (at + sizeof(head) + len) % q->size;
     }
     epicsMutexMustLock(q->lock);

@@ -22,15 +22,16 @@ void ebpfMonRecordQueueFree(ebpfMonRecordQueue *queue);
 /* Drops all records, and does not count them. There must be no reader at that time. */
 void ebpfMonRecordQueueClear(ebpfMonRecordQueue *queue);
 
-/* Adds a record. A record that does not fit is dropped and counted. "whose": 0, or a number up to
- * EBPFMON_RECORD_QUEUE_SHARES that tells whose record it is. Nobody may have more in the queue than four times what is
- * free, so one who adds too much leaves room for others (as struct ebpfMonShare, bpf/ebpfMonTable.h). Any thread. */
-void ebpfMonRecordQueueAdd(ebpfMonRecordQueue *queue, unsigned whose, const void *record, size_t len);
+/* Adds a record. A record that does not fit is dropped and counted. "owner": 0, or a number up to
+ * EBPFMON_RECORD_QUEUE_SHARES that tells to whom the record belongs. No owner may have more in the queue than four
+ * times the free room, so one who adds too much leaves room for the others (as struct ebpfMonShare,
+ * bpf/ebpfMonTable.h). Any thread. */
+void ebpfMonRecordQueueAdd(ebpfMonRecordQueue *queue, unsigned owner, const void *record, size_t len);
 
 /* Wakes the reader; one call is remembered if it does not sleep. Any thread. */
 void ebpfMonRecordQueueWake(ebpfMonRecordQueue *queue);
 
-/* Returns the number for "whose" from the name of an IOC; never 0. Names with the same hash share one. */
+/* Returns the number for "owner" from the name of an IOC; never 0. Names with the same hash share one. */
 unsigned ebpfMonRecordQueueShareOf(const char *name);
 
 /* For the reader: moves whole records to "buf", each of them after its length (size_t). Returns the bytes used. */
