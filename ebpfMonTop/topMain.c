@@ -23,7 +23,7 @@ static void printUsage(FILE *out)
 {
     fprintf(out,
         "ebpfMonTop [-1] [-n PAGES] [-d SECONDS] [-v VIEW] [-f TEXT] [-e RECORD] [-r ROWS] [-w SECONDS] PREFIX\n"
-        "Shows the monitor whose PVs begin with PREFIX, such as myhost:EBPF:\n"
+        "Shows a monitor. The names of its PVs begin with PREFIX, such as myhost:EBPF:\n"
         "  -1          prints one page as plain text, and ends\n"
         "  -n PAGES    prints so many pages as plain text, and ends\n"
         "  -d SECONDS  time between two pages (1)\n"

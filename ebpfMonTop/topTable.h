@@ -62,7 +62,7 @@ typedef struct topTable {
     unsigned  rows;
     int       isKnown;   /* all columns were read once */
     int       waiting;   /* answers that have not come yet */
-    unsigned  tries;     /* readings in a row whose columns were not of the same moment */
+    unsigned  tries;     /* readings in a row with columns of different times */
     unsigned  changes;   /* how often new rows were shown */
     int       sortBy;    /* index of the column; -1: the order of the monitor */
     int       isReversed;

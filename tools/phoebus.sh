@@ -26,7 +26,7 @@ done
 mkdir -p "$folder"
 set --
 for file in "$top"/ebpfMonApp/op/bob/ebpfMon*.bob; do
-    # draw only the displays all of which macros are given
+    # draw only the displays for which all macros are given
     wanted=$(sed -n '/<macros>/,/<\/macros>/s/^ *<\([A-Z]*\)>.*/\1/p;/<\/macros>/q' "$file")
     for macro in $wanted; do
         case "$given " in *" $macro "*) ;; *) continue 2 ;; esac

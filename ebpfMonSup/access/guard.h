@@ -3,7 +3,7 @@
  * Guards the monitor's own PVs. A client may write to them only if its user or its host is an operator (operators.h).
  * The kernel says which user that is; the name that the client claims does not count.
  *
- * The guarded records are all records of this process whose access security group is EBPFMON or EBPFMON_RO. A put from
+ * The guarded records are all records of this process in the access security groups EBPFMON and EBPFMON_RO. A put from
  * inside the process (shell, links, autosave, other threads) does not go through a server, and is not judged.
  *
  * A put is refused before it reaches the record:

@@ -24,7 +24,7 @@ typedef struct {
 } ebpfMonPeerUser;
 
 /*
- * "peer": the address and port of a client whose connection this process has accepted. Sets *user; it never fails, but
+ * "peer": the address and port of a client; this process has accepted its connection. Sets *user; it never fails, but
  * the user may be unknown. Any thread, no lock, no name service: it looks through our own file descriptors, and asks
  * the kernel for one socket (0.2 s at most for each of our ends).
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sets and removes the probes in the IOCs whose ports are watched. Only the thread of devices.c uses this module. */
+/* Sets and removes the probes in the IOCs with watched ports. Only the thread of devices.c uses this module. */
 #ifndef EBPFMON_DEVICEIOCS_H
 #define EBPFMON_DEVICEIOCS_H
 

@@ -67,7 +67,7 @@ ebpfMonCatalogue *ebpfMonDeviceRecordsGetCatalogue(const ebpfMonDeviceRecords *r
     return r->cat;
 }
 
-/* The index of the record whose DPVT is "at", or is up to "part" bytes before it. -1: there is none; -2: several
+/* The index of the record with its DPVT at "at", or up to "part" bytes before it. -1: there is none; -2: several
  * records have this DPVT. */
 static long findPrivate(const ebpfMonDeviceRecords *r, uint64_t at, uint64_t part)
 {

@@ -13,8 +13,8 @@
 #include "device/deviceRows.h"
 
 #define MS(ns) ((double)(ns) / 1e6)
-#define IOCS   64 /* IOCs whose DPVTs are kept */
-#define NAMED  4096 /* users whose names are kept; a power of two */
+#define IOCS   64 /* IOCs for which DPVTs are kept */
+#define NAMED  4096 /* users for which names are kept; a power of two */
 
 typedef struct {
     struct ebpfMonDeviceKey  key;

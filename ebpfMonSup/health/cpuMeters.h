@@ -8,7 +8,7 @@
 
 typedef struct ebpfMonCpuMeters ebpfMonCpuMeters;
 
-/* For up to "size" things, at least 1. If there are more, a new thing replaces the one whose last reading is oldest.
+/* For up to "size" things, at least 1. If there are more, a new thing replaces the one with the oldest last reading.
  * NULL without memory. */
 ebpfMonCpuMeters *ebpfMonCpuMetersNew(unsigned size);
 void ebpfMonCpuMetersFree(ebpfMonCpuMeters *meters);

@@ -162,7 +162,7 @@ unsigned ebpfMonHangFinderFind(ebpfMonHangFinder *finder, const ebpfMonSeenThrea
         if (!since)
             continue;
         hang->tid = threads[i].tid;
-        /* one callback is one hang, whatever it locks meanwhile */
+        /* one callback is one hang, also if it locks several lock sets meanwhile */
         hang->begin = isLong(t->busySince, now, limit) ? t->busySince : t->held[0].begin;
         hang->since = (double)(now - since) / 1e9;
         if (describeHang(finder, &threads[i], t->heldCount && isLong(t->held[0].begin, now, limit), hang))

@@ -15,7 +15,7 @@
 #include "health/hangStacks.h"
 #include "health/recordName.h"
 
-#define KEPT    8 /* hangs whose stack is shown */
+#define KEPT    8 /* hangs for which a stack is shown */
 #define REFRESH (5 * EBPFMON_SECOND_NS)
 #define RETRIES 5 /* On a busy host the time for a stack may not suffice (STACK_SECONDS of code/stack.c). Then it is
                    * read again in the next second, so many times */

@@ -116,7 +116,7 @@ static void listIoc(seenIoc *p, const ebpfMonTarget *t)
         p->base = t->cat->base;
 }
 
-/* The table may have no room for all. So the IOCs whose database was read come first: the others may not be IOCs. */
+/* The table may have no room for all. So the IOCs with a database that was read come first: others may be no IOCs. */
 static void listIocs(ebpfMonHealthCollector *c)
 {
     c->iocs = 0;

@@ -16,7 +16,7 @@ typedef struct {
     int      seen;    /* this second */
     uint64_t late;    /* late periods that lateCount has */
     uint64_t lateAt;  /* when the last one was seen (monotonic ns) */
-    uint64_t topRoot; /* address of the record whose chain takes the most time */
+    uint64_t topRoot; /* address of the root of the chain that takes the most time */
     ebpfMonScanWindow window;
     ebpfMonScanRow row;
 } scanThread;

@@ -12,7 +12,7 @@ typedef struct {
     unsigned failed;        /* IOCs that are not in the file, because they could not be read */
 } ebpfMonInventoryCount;
 
-/* Writes the IOCs whose name matches "pattern" (epicsStrGlobMatch). The file "path" is replaced when the new one is
+/* Writes the IOCs with names that match "pattern" (epicsStrGlobMatch). The file "path" is replaced when the new one is
  * complete. 0, or -1: the old file is still there, and "why" says what is wrong. "why" also names an IOC that could
  * not be read, and the reason. Takes some seconds for 100,000 records; any thread, without a lock. "worker": the
  * calling thread, for signs of progress; may be NULL. */

@@ -26,8 +26,8 @@ static ebpfMonOpStatus addKept(void *arg, ebpfMonTextReport *report)
     return status;
 }
 
-static ebpfMonOpStatus writeFile(void *arg, ebpfMonTextReport *report, const char *path, const char *iocPattern, char *why,
-                                 size_t size)
+static ebpfMonOpStatus writeFile(void *arg, ebpfMonTextReport *report, const char *path, const char *iocPattern,
+                                 char *why, size_t size)
 {
     ebpfMonInventories *inventories = arg;
     ebpfMonOpStatus status = inventories->getStatus(inventories->statusArg);
@@ -38,8 +38,8 @@ static ebpfMonOpStatus writeFile(void *arg, ebpfMonTextReport *report, const cha
     return status;
 }
 
-static ebpfMonOpStatus compareFiles(void *arg, ebpfMonTextReport *report, const char *before, const char *after, char *why,
-                                    size_t size)
+static ebpfMonOpStatus compareFiles(void *arg, ebpfMonTextReport *report, const char *before, const char *after,
+                                    char *why, size_t size)
 {
     (void)arg;
     return ebpfMonInventoryReportCompare(report, before, after, why, size) ? ebpfMonOpRefused : ebpfMonOpDone;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lists the IOCs whose inventory can be read now. No state. */
+/* Lists the IOCs that have an inventory to read now. No state. */
 #ifndef EBPFMON_IOCLIST_H
 #define EBPFMON_IOCLIST_H
 

@@ -32,7 +32,7 @@ void ebpfMonRecSyncOutFree(ebpfMonRecSyncOut *out)
     memset(out, 0, sizeof(*out));
 }
 
-/* Adds a message whose body is 0. Returns the body; NULL: there is no room. */
+/* Adds a message with a body of "length" zeros. Returns the body; NULL: there is no room. */
 static uint8_t *beginMessage(ebpfMonRecSyncOut *out, unsigned message, size_t length)
 {
     uint8_t *at;

@@ -57,7 +57,7 @@ static int isListening(const sockets *s, unsigned port)
     return 0;
 }
 
-/* Completes a port whose last digit is missing. rsrv_init (caservertask.c) up to Base 7.0.8.1 (mended by commit
+/* Completes a port number if its last digit is missing. rsrv_init (caservertask.c) up to Base 7.0.8.1 (mended by commit
  * 772c10d90) cuts RSRV_SERVER_PORT to four digits (epicsSnprintf with sizeof(buf) - 1): 50641 becomes 5064. Returns
  * the port that begins with these digits and at which the process listens. 0: there is none, or there are several. */
 static unsigned findWhole(const sockets *s, unsigned cut)

@@ -14,7 +14,7 @@
 
 typedef struct ebpfMonQueries ebpfMonQueries;
 
-/* "results" outlives it. NULL without memory. */
+/* The caller frees "results" after the queries. NULL without memory. */
 ebpfMonQueries *ebpfMonQueriesNew(ebpfMonQueryResults *results);
 
 /* --- For the composition root --- */

@@ -8,7 +8,7 @@
 
 #include "ebpfMonQuery.h"
 
-/* Sets a bit for the number of each system call whose first argument is a descriptor. */
+/* Sets a bit for the number of each system call with a descriptor as first argument. */
 void ebpfMonQueryFindFileCalls(uint64_t bits[EBPFMON_QUERY_SYSCALLS / 64]);
 
 /*

@@ -59,7 +59,7 @@ static void listDevices(const iocshArgBuf *args)
 
 static const ebpfMonShellCommand commands[] = {
     {"ebpfMonDeviceWatch", watchDevices, {{"pattern", iocshArgString}},
-     "Watches requests to ports of asyn, in the IOCs whose names match (default: *). \"\" watches none.\n"
+     "Watches requests to ports of asyn, in the IOCs with a matching name (default: *). \"\" watches none.\n"
      "Example: ebpfMonDeviceWatch \"vac*\"\n"},
     {"ebpfMonDevices", listDevices, EBPFMON_NO_ARGS,
      "Lists which record waited for which port of asyn, how long the port served it, and for which other\n"

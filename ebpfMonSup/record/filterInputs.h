@@ -17,7 +17,7 @@ struct aSubRecord;
 /* Sets one input from text. 0, or -1: "why" says what is wrong. Any thread. */
 int ebpfMonFilterParse(ebpfMonFilter *filter, unsigned input, const char *value, char *why, size_t size);
 
-/* Copies the inputs whose bits are set from another filter. Any thread. */
+/* Copies the inputs with a set bit from another filter. Any thread. */
 void ebpfMonFilterCopyInputs(ebpfMonFilter *filter, const ebpfMonFilter *from, unsigned inputs);
 
 /* Reads all inputs of the record. 0, or -1: "why" says what is wrong. The caller holds the lock of the record. */

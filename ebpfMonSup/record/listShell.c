@@ -179,7 +179,7 @@ static const ebpfMonShellCommand commands[] = {
      "Prints the newest n puts (20), the newest last.\n"
      "Example: ebpfMonPuts 50\n"},
     {"ebpfMonChains", listChains, {{"pattern", iocshArgString}},
-     "Lists the chains whose root record matches, with their latencies. Without a pattern: all.\n"
+     "Lists the chains with a matching root record, and their latencies. Without a pattern: all.\n"
      "Example: ebpfMonChains \"VAC:*\"\n"},
     {"ebpfMonTrace", traceChains, {{"pattern", iocshArgString}, {"chains", iocshArgInt}},
      "Prints the next chains in which a record that matches processes, as trees. Each line has a record,\n"

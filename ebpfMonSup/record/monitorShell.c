@@ -159,10 +159,10 @@ static const ebpfMonShellCommand commands[] = {
      "  timed   level chains: percent of the time in which chains of scan lists are timed; 100: always\n"
      "Example: ebpfMonFilter \"*\" \"RING:*\" \"\" \"\" \"\" trace 5000 10 2\n"},
     {"ebpfMonLevel", setLevel, {{"iocPattern", iocshArgString}, {"level", iocshArgString}},
-     "Sets the level of the IOCs that match, whatever the filter says.\n"
+     "Sets the level of the IOCs that match. It replaces the level of the filter for them.\n"
      "  level  off, puts, counts, chains, trace; filter: cancels what was set for this same pattern,\n"
      "         also by ebpfMonReference\n"
-     "At level chains all chains of these IOCs are timed, whatever FILTER_TIMED says.\n"
+     "At level chains all chains of these IOCs are timed, with any value of FILTER_TIMED.\n"
      "If several patterns match, the newest counts. ebpfMonReport 1 lists the patterns, at most 64.\n"
      "Example: ebpfMonLevel \"vac*\" trace\n"},
     {"ebpfMonReference", setReference, {{"iocPattern", iocshArgString}, {"on", iocshArgInt}},

@@ -100,7 +100,8 @@ long ebpfMonQueryColumnInit(dbCommon *prec, ebpfMonQueryColumnKind kind)
         return refuseLink(prec, text, column ? "is a column that this record type cannot show: see queries.md" :
                           "names no column: see documentation/queries.md");
     if (!results)
-        return refuseLink(prec, text, "needs the monitor, which has not registered itself");
+        return refuseLink(prec, text, "cannot be shown: this IOC is not linked with ebpfMon, or had no memory at its "
+                          "start");
     number = ebpfMonQueryResultsAdd(results, name);
     if (number < 0)
         return refuseLink(prec, text, "cannot be shown: there are 64 names of queries already, or this name has more "

@@ -30,9 +30,10 @@ long ebpfMonQueryColumnInit(dbCommon *prec, ebpfMonQueryColumnKind kind);
 long ebpfMonQueryColumnScanList(int leaves, dbCommon *prec, IOSCANPVT *list);
 
 /* Begins to read the value of a record: locks the result, and sets the record's time stamp and alarm. Not NULL: the
- * caller reads the value and then calls ebpfMonQueryResultsUnlock(). NULL: there is no value, and nothing is locked. */
+ * caller reads the value and then calls ebpfMonQueryColumnEnd(). NULL: there is no value, and nothing is locked. */
 const ebpfMonQueryResult *ebpfMonQueryColumnBegin(dbCommon *prec);
-void ebpfMonQueryColumnEnd(void); /* unlocks it */
+/* Unlocks the result. */
+void ebpfMonQueryColumnEnd(void);
 
 /* Read the value. The caller holds the lock. "row": the row, if the column has several; else 0. */
 double ebpfMonQueryColumnNumberOf(const ebpfMonQueryDev *dev, const ebpfMonQueryResult *result, unsigned row);

@@ -11,7 +11,7 @@
  *   VALA PV, VALB value, VALC writer: CHAR or STRING    VALD value as number    VALE origin    VALF 1: unexpected
  *   VALG the rule and the reason
  *
- * A number may have any numeric type. An output whose type does not fit is not set.
+ * A number may have any numeric type. An output is not set if its type does not fit.
  */
 /* These two choose the type-safe support tables of Base; they must stand before its headers. */
 #define USE_TYPED_RSET

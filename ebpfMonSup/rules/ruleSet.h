@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A set of rules says which puts are expected. The first rule whose "pv" and "iocs" match decides: the put is expected
- * if it keeps all conditions of this rule. If no rule matches, the default of the set decides.
+ * A set of rules says which puts are expected. The first rule with matching "pv" and "iocs" decides: the put is
+ * expected if it keeps all conditions of this rule. If no rule matches, the default of the set decides.
  *
  * rulesParse.c builds a set once; then the set judges many puts. Rules, patterns, times and characters are in arrays
  * that grow while the set is built, so they refer to each other by index. One thread at a time may use a set.

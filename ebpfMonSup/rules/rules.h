@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The rules in force, which judge every put of every IOC. Any thread; each function takes a lock of this module for a
- * short time, if nothing else is said. */
+/* The rules in force, which judge every put of every IOC. Any thread may call these functions. Each takes a lock of
+ * this module for a short time, except where its comment says something else. */
 #ifndef EBPFMON_RULES_H
 #define EBPFMON_RULES_H
 
@@ -9,9 +9,9 @@
 
 typedef struct ebpfMonRules ebpfMonRules;
 
-/* Makes an object without rules: every put is expected. NULL: no memory. */
+/* Makes an object without rules: every put is expected. NULL without memory. */
 ebpfMonRules *ebpfMonRulesNew(void);
-/* Frees it, when no other thread uses it any more. NULL does no harm. */
+/* No other thread may use "rules" any more. NULL does no harm. */
 void ebpfMonRulesFree(ebpfMonRules *rules);
 
 /* Judges the put by the rules in force: sets "unexpected" and "rule" of the put. */

@@ -66,7 +66,7 @@ int ebpfMonRulesFileLoad(ebpfMonRules *rules, const char *file, char *text, size
     unsigned count = 0;
 
     if (!rules) {
-        snprintf(text, size, "not loaded: the monitor is not linked in, or has not registered itself");
+        snprintf(text, size, "not loaded: this IOC is not linked with ebpfMon, or had no memory at its start");
         return -1;
     }
     lastFile = ebpfMonRulesBeginLoad(rules);

@@ -11,9 +11,9 @@
  * operator the result. Any thread; it may take as long as the file system. */
 int ebpfMonRulesFileCheck(const char *file, unsigned *rules, char *text, size_t size);
 
-/* Loads a file; NULL or "": the last file again. 0: its rules are in force. -1: the file is refused. "text" tells
- * the operator the result, which is also published. "rules" NULL: there is no monitor, and -1. Any thread; it may take as
- * long as the file system. */
+/* Loads a file; NULL or "": the last file again. 0: its rules are in force. -1: the file is refused, or "rules" is NULL
+ * because this IOC has no monitor. "text" tells the operator the result, which is also published. Any thread; it may
+ * take as long as the file system. */
 int ebpfMonRulesFileLoad(ebpfMonRules *rules, const char *file, char *text, size_t size);
 
 #endif

@@ -15,7 +15,8 @@ static int compareNames(const void *a, const void *b)
     return order ? order : (one->at > other->at) - (one->at < other->at);
 }
 
-/* Refuses the file if two rules have the same name. The message shows the first rule whose name was used before. */
+/* Refuses the file if two rules have the same name. The message shows the first rule with a name that another rule
+ * has used before. */
 static void checkNames(ebpfMonRulesParser *p)
 {
     unsigned count = p->set->ruleCount;

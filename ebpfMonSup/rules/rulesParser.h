@@ -17,7 +17,7 @@
 /* Where the parser is in the file. */
 typedef enum { inNothing, inFile, inRules, inRule, inList, inTimes, inTime, atEnd } ebpfMonRulesPlace;
 
-/* The kind of value that a key has. Kinds whose value may be a list come last, from isOrigins on. */
+/* The kind of value that a key has. Kinds that may have a list as value come last, from isOrigins on. */
 typedef enum { isName, isBool, isNumber, isTimes, isOrigins, isGlobs, isNamesOrNone, isText } ebpfMonRulesKind;
 
 typedef struct {
@@ -33,7 +33,7 @@ typedef struct {
     yajl_handle yajl;
     ebpfMonRuleSet *set;
     ebpfMonRulesPlace at;
-    const ebpfMonRulesKey *now; /* the key whose value is read now */
+    const ebpfMonRulesKey *now; /* the key of the value that is read now */
     unsigned fileSeen, ruleSeen, timeSeen; /* one bit for each key that was read */
     ebpfMonPutRule rule;     /* the rule that is read now */
     size_t ruleAt, timeAt;   /* offsets in the text of the rule, and of the window of "times" */

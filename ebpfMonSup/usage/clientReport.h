@@ -7,10 +7,10 @@
 #include "common/textReport.h"
 #include "usage/clientTable.h"
 
-/* Adds the clients of the IOCs whose names match (command ebpfMonClients). Any thread. */
+/* Adds the clients of the IOCs with a matching name (command ebpfMonClients). Any thread. */
 void ebpfMonClientReportAddClients(ebpfMonTextReport *report, ebpfMonClientTable *table, const char *iocPattern);
 
-/* Adds the channels whose PV matches: the name that the client used, or the record's name (command ebpfMonUsers). Any
+/* Adds the channels with a matching PV: the name that the client used, or the record's name (command ebpfMonUsers). Any
  * thread. */
 void ebpfMonClientReportAddUsers(ebpfMonTextReport *report, ebpfMonClientTable *table, const char *pvPattern);
 

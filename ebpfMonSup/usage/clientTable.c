@@ -230,8 +230,8 @@ static void readEnds(connectionEnds *e, pid_t pid)
 static ebpfMonClientFacts *readFacts(ebpfMonClientTable *table, pid_t pid, const ebpfMonCaClients *clients)
 {
     size_t room = clients->clients ? clients->clients : 1;
-    connectionEnds e = { .clients = clients->clients, .netns = ebpfMonProcNetns(pid), .facts = calloc(room, sizeof(*e.facts)),
-               .order = calloc(room, sizeof(*e.order)) };
+    connectionEnds e = { .clients = clients->clients, .netns = ebpfMonProcNetns(pid),
+                         .facts = calloc(room, sizeof(*e.facts)), .order = calloc(room, sizeof(*e.order)) };
 
     if (!e.facts || !e.order) {
         free(e.facts);

@@ -55,7 +55,7 @@ def pv(name, timeout=TIMEOUT):
 
 
 def subscribed(name, timeout=TIMEOUT):
-    """A channel whose callbacks get its updates."""
+    """A channel that is subscribed, so its callbacks get updates."""
     channel, = pvs([name], timeout, auto_monitor=True)
     return channel
 

@@ -15,7 +15,7 @@ KINDS = {"softIoc": ["ca"], "softIocPVA": ["ca", "pva"], "pvxs": ["ca", "pva"], 
 
 
 def send_bytewise(folder):
-    """The environment of programs whose TCP segments have one byte each."""
+    """The environment of programs that send TCP segments of one byte each."""
     library = folder / "bytewise.so"
     subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-o", library, paths.TESTS / "harness" / "bytewise.c", "-ldl"],
                    check=True)

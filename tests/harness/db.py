@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Databases whose records count themselves: VAL grows by one each time a record processes."""
+"""Databases with records that count themselves: VAL grows by one each time a record processes."""
 
 READY = 'record(calc, "$(P)READY") { field(CALC, "1") field(PINI, "YES") }\n'
 

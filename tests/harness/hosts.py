@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Two hosts, A and B: two network namespaces, each with its IOCs and its monitor. They share a collector and the
-kernel. So B's monitor also sees the processes of A, except those whose address was translated."""
+kernel. So B's monitor also sees the processes of A, except those with a translated address."""
 import re
 import subprocess
 import sys

@@ -58,7 +58,7 @@ WORKS = {
     "state Running, in time, with the cost of a trap": r"state.*|nothing took too long|cost of a trap.*",
 }
 
-RELEASE_COLUMNS = {  # what a row says: the tests of which each must have passed
+RELEASE_COLUMNS = {  # column → tests that must all have passed
     "found by name and release": ["test_is_watched"],
     "counts": ["test_counts"],
     "links that change": ["test_links_that_change"],

@@ -54,6 +54,6 @@ def pattern(line, names):
 
 
 def missing(shown, output, names):
-    """Lines that the tutorial shows and the output does not have, in whatever order."""
+    """Lines that the tutorial shows and the output does not have, in any order."""
     return [line for line in shown if line.strip() and line.strip() != "..."
             and not any(pattern(line, names).match(l) for l in output)]

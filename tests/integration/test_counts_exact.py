@@ -10,7 +10,7 @@ N = 60
 
 
 def chain(root, **fields):
-    """A root of this type, whose FLNK leads to three records that count themselves."""
+    """A root of this type. Its FLNK leads to three records that count themselves."""
     rtype = fields.pop("rtype")
     return db.record(rtype, root, FLNK=f"$(P){root}:0", **fields) + db.chain(f"{root}:", 3)
 

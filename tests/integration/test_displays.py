@@ -77,7 +77,7 @@ def display(request):
 
 @pytest.fixture(scope="module")
 def live(module_ioc, module_monitor):
-    """A monitor that watches an IOC whose records process."""
+    """A monitor that watches an IOC with processing records."""
     ioc = module_ioc(db.READY + db.chain("C", 3)).start()
     load = f'dbLoadRecords("{paths.DB / "ebpfMonIoc.db"}", "P=$(EBPFMON_P),IOC={ioc.name}")'
     monitor = module_monitor(watch=[ioc.prefix + "C0"], before=[load]).start()

@@ -227,7 +227,7 @@ def test_endless_hand_overs(ioc, monitor):
 
 
 def test_parallel_threads(new_ioc, monitor):
-    """Several threads take callbacks from one queue. Each callback belongs to the chain that queued it, in whichever
+    """Several threads take callbacks from one queue. Each callback belongs to the chain that queued it, in any
     thread."""
     events = 8
     ioc = new_ioc("".join([db.READY] + [

@@ -126,7 +126,7 @@ def test_fuse_that_never_answers(hostile, fuse, new_ioc, new_monitor, mode):
 
 
 def test_file_with_endless_tables(hostile, new_ioc, new_monitor):
-    """Sparse files whose symbol tables are gigabytes are mapped as code."""
+    """Sparse files with symbol tables of gigabytes are mapped as code."""
     monitor = new_monitor().start()
     is_whole(monitor, new_ioc)
     before = cpu_seconds(monitor.process.pid)

@@ -57,7 +57,7 @@ def test_long_strings(monitor, name):
 
 
 def long_texts(monitor):
-    """The PVs whose whole text is in .VAL$, or that are arrays of CHAR."""
+    """The PVs with their whole text in .VAL$, and arrays of CHAR."""
     names = [n for rtype in ("lsi", "lso") for n in monitor.command(f"dbl {rtype}") if n.startswith(monitor.prefix)]
     arrays = [n for n in monitor.command("dbl waveform") if n.startswith(monitor.prefix)]
     return [f"{n}.VAL$" for n in names] + [n for n in arrays if ca.get(n + ".FTVL", as_string=True) == "CHAR"]

@@ -20,7 +20,7 @@ def slow(name, us, **fields):
 
 
 class Turns(Trial):
-    """An IOC whose chains are timed in turns."""
+    """An IOC. Its chains are timed in turns."""
 
     def __init__(self, new_ioc, new_monitor, text, percent=0, watch=(), before=(), **kind):
         self.ioc = new_ioc(db.READY + text, **kind).start()

@@ -19,11 +19,11 @@
 #define SIZE    (40u * 4096u + 100u) /* more than is kept */
 #define READS   20000
 #define MEGA    (1u << 20)
-#define SLOW    10000000ull   /* ns between two looks at the clock, of which there is one for each read of the file */
+#define SLOW    10000000ull   /* ns between two looks at the clock; each read of the file has one look */
 #define STOPPED 6000000000ull
 #define HOSTILE_SECONDS 5.0   /* an ordinary host takes 1 s; without counting work it is a minute */
 
-static _Atomic uint64_t step; /* ns that the clock goes on at each look */
+static _Atomic uint64_t step; /* ns by which the clock advances at each look */
 static _Atomic uint64_t cpu, later;
 
 uint64_t ebpfMonClockThreadCpu(void)

@@ -241,7 +241,7 @@ static void testPortUsedAgain(void)
 
         testDiag("A port is used again, numbers %s", behind ? "lower" : "higher");
         for (uint32_t i = 0; i < 10; i++)
-            match(a, first + i * 24, "X", 1); /* whose packets never came */
+            match(a, first + i * 24, "X", 1); /* their packets never came */
         addWrite(a, first + 240, "X");
         match(a, second + 96, "X", 1);
         ebpfMonPutJoinCloseCircuit(join, &a, now);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* watch/plainPrograms.h: what the kernel part is told of programs. */
+/* watch/plainPrograms.h: the facts about programs that the kernel part gets. */
 #include <stddef.h>
 
 #include <epicsUnitTest.h>

@@ -127,7 +127,7 @@ static void testChains(void)
     addRoot(SLOT_A, 1000000, 10);
     addRoot(SLOT_A + 1, 5000000, 2);
     addRoot(SLOT_B, 3000000, 1);
-    addRoot(999, 9000000, 1); /* nobody's */
+    addRoot(999, 9000000, 1); /* the slot of no IOC */
     ebpfMonRankingsPublishChains(rankings);
     p = ebpfMonPublishedLock();
     testOk1(p->chains.slowestCount == 3 && strcmp(p->chains.slowest[0].name, "A:SLOW") == 0 &&

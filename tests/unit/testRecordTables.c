@@ -248,7 +248,7 @@ static void testUnknownType(void)
     testOk(state[t->slot].last == t->slot, "no stretches");
     for (unsigned i = 0; i < RECORDS; i++)
         state[t->slot + i].count = state[t->slot + i].trapped = 10;
-    state[t->slot + 5].trapped++; /* it completed, and its chain goes on */
+    state[t->slot + 5].trapped++; /* it completed, and its chain continues */
     testOk1(ebpfMonTypeTrialLook(t->follower.trial, t, 1, 1) == ebpfMonTrialNothing);
     state[t->slot + 5].count++;
     testOk1(ebpfMonTypeTrialLook(t->follower.trial, t, 1, 2) == ebpfMonTrialLinks);
