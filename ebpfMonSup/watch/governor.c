@@ -46,8 +46,9 @@ static uint32_t findProbes(const ebpfMonTarget *t, ebpfMonLevel level, ebpfMonAt
 }
 
 /* Nonzero: these probes can be attached, and a quarter of the files that this process may open is left: for clients of
- * our own CA server, for packets, for logs. Without it our server would not answer any more. */
-static int hasFiles(const ebpfMonTarget *t, uint32_t want)
+ * our own CA server, for packets, for logs. Without it our server would not answer any more. An IOC that is to be watched as
+ * before may use some of this quarter: its probes change with its links, and to be in a turn takes one more. */
+static int hasFiles(const ebpfMonTarget *t, ebpfMonLevel level, uint32_t want)
 {
     unsigned more = (unsigned)__builtin_popcount(want & ~t->follower.att.on), limit, left, reserve;
 
@@ -55,6 +56,8 @@ static int hasFiles(const ebpfMonTarget *t, uint32_t want)
         return 1;
     left = ebpfMonProcFilesLeft(&limit);
     reserve = limit / RESERVE_PART < RESERVE_MAX ? limit / RESERVE_PART : RESERVE_MAX;
+    if (t->follower.att.on && level <= t->level)
+        reserve /= RESERVE_PART;
     return left >= reserve + more;
 }
 
@@ -244,6 +247,23 @@ static uint32_t attachSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t want
     return ebpfMonAttachSet(&t->follower.att, want, way, note, size);
 }
 
+/* The probes for this level; if too few files are left for them, for the level in force, or for none: half of its probes would tell
+ * half of the truth. */
+static uint32_t findAffordable(ebpfMonTarget *t, ebpfMonLevel *level, ebpfMonAttachWay way)
+{
+    uint32_t want = findProbes(t, *level, way, &t->follower.timing.parallel);
+
+    t->follower.noFiles = !hasFiles(t, *level, want);
+    if (t->follower.noFiles && t->follower.att.on && t->level < *level) {
+        *level = t->level;
+        want = findProbes(t, *level, way, &t->follower.timing.parallel);
+    }
+    if (!t->follower.noFiles || hasFiles(t, *level, want))
+        return want;
+    *level = ebpfMonLevelOff;
+    return 0;
+}
+
 /* Longer than others: what is done before, between and after the changes of probes must keep its order, which is to be seen in
  * one place. */
 void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel asked, int reference,
@@ -263,12 +283,7 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
     t->follower.reference = reference;
     level = ebpfMonLevelChoiceFind(t);
     way = ebpfMonAttachFindWay(&t->follower.att, t->follower.hasLists);
-    want = findProbes(t, level, way, &t->follower.timing.parallel);
-    t->follower.noFiles = !hasFiles(t, want);
-    if (t->follower.noFiles) { /* all or nothing: half of its probes would tell half of the truth */
-        level = ebpfMonLevelOff;
-        want = 0;
-    }
+    want = findAffordable(t, &level, way);
     if (way != t->follower.att.way)
         was = 0; /* all of them go, and others come */
     isFirst = !!(want & ~was & EBPFMON_BIT(ebpfMonProgUnlock));

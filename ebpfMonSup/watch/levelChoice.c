@@ -94,8 +94,9 @@ int ebpfMonLevelChoiceWriteNote(const ebpfMonTarget *t, const ebpfMonFilter *fil
         snprintf(note, EBPFMON_NOTE_SIZE, "over its budget of %g %%: the counts of %u records are lower bounds", filter->budget,
                  t->follower.trapped);
     if (t->follower.noFiles)
-        snprintf(note, EBPFMON_NOTE_SIZE, "not watched: too few files may be open for its probes. Raise the limit (ulimit -n, "
-                 "LimitNOFILE), or watch fewer IOCs");
+        snprintf(note, EBPFMON_NOTE_SIZE, "%s%s: too few files may be open for its probes. Raise the limit (ulimit -n, "
+                 "LimitNOFILE), or watch fewer IOCs", t->level > ebpfMonLevelOff ? "watched at level " : "not watched",
+                 t->level > ebpfMonLevelOff ? ebpfMonLevelName(t->level) : "");
     if (t->follower.silent)
         snprintf(note, EBPFMON_NOTE_SIZE, EBPFMON_NOTE_SILENT);
     if (t->follower.oddServer >= EBPFMON_ODD_SERVER)

@@ -78,6 +78,31 @@ def test_little_memory(new_ioc, new_monitor, new_group, how):
     until(lambda: "5" in monitor.list("PUT_VALUES"), 10, "the put is seen")
 
 
+def test_few_files(new_ioc, new_monitor):
+    """No file is left for the probes of one more IOC: the one that is watched stays so, also when its probes change."""
+    monitor = new_monitor().start()
+    first = new_ioc(DB + db.counter("C", SCAN=".1 second")).start()
+    monitor.wait_ioc(first)
+    pid = monitor.process.pid
+    limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (len(os.listdir(f"/proc/{pid}/fd")) + 20, limits[1]))
+    ioc = new_ioc(DB).start()
+    monitor.wait_text("STATE_MSG", lambda t: ioc.name in t and "LimitNOFILE" in t, 20)
+    for level in ("counts", "chains"):
+        monitor.set_filter(LEVEL=level)
+        monitor.wait_ioc(ioc, level="off", records=0)
+        monitor.wait_ioc(first, level="counts")  # chains are more than before
+    first.put("AO", 4)
+    until(lambda: "4" in monitor.list("PUT_VALUES"), 10, "the put is seen")
+    begin, made = first.get("C"), monitor.records(first.name)[first.prefix + "C"].count
+    until(lambda: first.get("C") >= begin + 20, 10, "it processes")
+    until(lambda: monitor.records(first.name)[first.prefix + "C"].count >= made + 20, 10, "it is counted")
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
+    monitor.wait_ioc(ioc)
+    monitor.wait_ioc(first)
+    monitor.wait_state("Running")
+
+
 def test_few_threads(new_ioc, new_monitor, new_group):
     """No more threads can be made. The thread that reads other processes is kept (testForeign), so new IOCs are still
     watched."""
