@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Other kinds of IOCs: pythonSoftIOC, which has its own Base in a wheel, softIocPVA, and puts by PVA."""
 import getpass
+import subprocess
+import sys
 
 import pytest
 from tests.harness import ca, db, loopback, paths
@@ -41,6 +43,14 @@ def test_python_soft_ioc(module_ioc, monitor):
         ioc.put("AO", i)
     until(lambda: monitor.records(ioc.name)[ioc.prefix + "AO"].count == before + 50, 10,
           lambda: f"50 more than {before}: {monitor.records(ioc.name)[ioc.prefix + 'AO']}")
+
+
+def test_python_that_was_plain(new_ioc, monitor):
+    """The monitor looks at each start of a program only until it knows the program (watch/plainPrograms.h)."""
+    for _ in range(20):  # twelve that end at once are enough
+        subprocess.run([sys.executable, "-c", "pass"], check=True)
+    ioc = new_ioc(kind="pythonSoftIOC", files=[paths.PROGRAMS / "exec_ioc.py"]).start(ready="AO")
+    monitor.wait_ioc(ioc, level="chains", records=3)
 
 
 def test_soft_ioc_pva(module_ioc, monitor):
