@@ -23,8 +23,8 @@ static const char *const reasonNames[EBPFMON_LOST_ALL] = {
 
 struct ebpfMonLossCounters {
     ebpfMonLossRead read;
-    epicsMutexId lock;
-    uint64_t base[EBPFMON_LOST_ALL]; /* counters at the last reset; under the lock */
+    epicsMutexId lock;               /* guards "base" */
+    uint64_t base[EBPFMON_LOST_ALL]; /* counters at the last reset; any thread */
     int      hasLosses;              /* nonzero: there were losses at the last publication. Publishing thread only */
 };
 

@@ -32,7 +32,7 @@
 #define MEMORY_STEP 0.1
 
 struct ebpfMonPublisher {
-    ebpfMonTargets  *targets;
+    ebpfMonTargets  *targets;  /* all pointers are fixed; "worker" has a lock of its own */
     ebpfMonSearch   *search;
     const ebpfMonCosts *costs; /* of our probes, as measured at the start */
     ebpfMonRankings *rankings;

@@ -15,7 +15,7 @@
 #define IDLE_SECONDS 3600.0 /* s; a text that comes wakes the thread */
 
 struct ebpfMonTracePrinter {
-    ebpfMonTargets *targets;
+    ebpfMonTargets *targets; /* fixed, as the next; "worker" has a lock of its own */
     void (*print)(const char *text);
     ebpfMonSharedWorker worker;
     epicsMutexId lock;     /* protects the members below */

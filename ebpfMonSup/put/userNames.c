@@ -37,7 +37,7 @@ typedef struct waiter {
 } waiter;
 
 struct ebpfMonUserNames {
-    ebpfMonUserNameReader read;
+    ebpfMonUserNameReader read; /* fixed, as the next two */
     uint64_t       deadline;  /* ns */
     ebpfMonWorker *worker;
     epicsMutexId   lock;      /* guards what follows */

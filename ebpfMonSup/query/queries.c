@@ -36,7 +36,7 @@ struct ebpfMonQueries {
     Query    *query[EBPFMON_QUERIES_MAX];
     unsigned  count;
     int       canRun;       /* the kernel part is loaded */
-    ebpfMonTargets *targets;
+    ebpfMonTargets *targets;   /* set before the query thread starts, as the next; this thread reads them without the lock */
     const ebpfMonCosts *costs;
     ebpfMonWorker *worker;  /* NULL: no query was started yet */
 };

@@ -14,7 +14,7 @@
 #define STOP_SECONDS 5.0
 
 struct ebpfMonClientLooker {
-    ebpfMonClientTable *table;
+    ebpfMonClientTable *table; /* fixed, as the next two */
     void (*looked)(void *arg);
     void *arg;
     ebpfMonSharedWorker worker;

@@ -23,7 +23,7 @@
 #define LOOPBACK 127 /* the first byte of loopback addresses */
 
 struct ebpfMonClientTable {
-    ebpfMonTargets    *targets;
+    ebpfMonTargets    *targets;  /* fixed, as the next two */
     ebpfMonPutClients *putClients;
     ebpfMonUpdateCounts *counts;
     epicsMutexId       lock;     /* guards what follows. The looking thread reads without it, because only it writes */

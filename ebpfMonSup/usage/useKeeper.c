@@ -31,7 +31,7 @@ typedef struct {
 } watchedIoc;
 
 struct ebpfMonUseKeeper {
-    ebpfMonTargets   *targets;
+    ebpfMonTargets   *targets;  /* fixed, as the next three */
     ebpfMonUseNotes  *notes;
     ebpfMonUsageConf  conf;
     ebpfMonUseKeeperCalls calls;

@@ -33,7 +33,7 @@
 typedef enum { blindNot, blindToMemory, blindToFiles } blindness;
 
 struct ebpfMonFollower {
-    ebpfMonTargetLife life;
+    ebpfMonTargetLife life; /* fixed, as the next two */
     ebpfMonFollowerSink sink;
     ebpfMonIocFinder *finder;
     ebpfMonWorker *worker;  /* for other threads: set while none of them uses the follower */

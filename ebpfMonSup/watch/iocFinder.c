@@ -67,7 +67,7 @@ struct ebpfMonIocFinder {
     ebpfMonIocFinderIsKnown isKnown;
     void  *arg;
 
-    epicsMutexId lock;   /* guards the lists that other threads use: the next three */
+    epicsMutexId lock;   /* guards what follows up to the counts: other threads use these lists */
     asideProcess aside[ASIDE_MAX];
     unsigned asideAt;    /* the oldest */
     struct { pid_t pid; struct ebpfMonProgram program; } started[NEW_MAX];

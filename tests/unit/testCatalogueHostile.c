@@ -260,6 +260,7 @@ static void testMemory(void)
     memcpy(f, image, ARENA);
 }
 
+/* Longer than others: each kind of damage is one call, and a table would hide what it does. */
 static void testDamage(void)
 {
     struct layoutRecordNode *node = f->node[1];

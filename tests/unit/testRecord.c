@@ -32,6 +32,7 @@ static void testBefore(void)
     testdbGetFieldEqual("T:LOST_RESET.SEVR", DBR_STRING, "NO_ALARM");
 }
 
+/* Longer than others: one line for each record, of one moment. */
 static void testValues(void)
 {
     static const double edges[] = {0, 0, 0, 7};

@@ -72,6 +72,7 @@ static void testLateFilter(void)
     testOk1(beginsWith("T:FILTER_STATUS", "in force: level "));
 }
 
+/* Longer than others: each put finds the filter that the one before has left. */
 static void testFilter(void)
 {
     static const char tooLong[] = "1234567890123456789012345678901234567890123456789012345678901";

@@ -85,6 +85,7 @@ static void expectAllShown(void)
     testOk(shown == count, "all unexpected puts are published");
 }
 
+/* Longer than others: each acknowledgement finds what the ones before have left. */
 static void testUnexpected(void)
 {
     static const char line[] = "2026-11-15 07:28:03.000000 REC:%c 0 -> 1 by bob@opi1";
