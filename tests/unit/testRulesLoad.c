@@ -104,7 +104,7 @@ static void testLoad(void)
     ebpfMonRulesSet(rulesInForce, NULL);
 }
 
-/* What is in force in one is not in another; and there may be no monitor. */
+/* Two objects have their own rules; and an IOC without a monitor has none. */
 static void testTwo(void)
 {
     ebpfMonRules *other = ebpfMonRulesNew();
@@ -116,7 +116,7 @@ static void testTwo(void)
     judged("B", 0);
     ebpfMonRulesJudge(other, begin("B", "1"));
     testOk(put.unexpected && strstr(put.rule, "\"b\""), "the other one's: %s", put.rule);
-    testOk(ebpfMonRulesFileLoad(NULL, FILE_NAME, text, sizeof(text)) == -1 && strstr(text, "not linked in"), "%s", text);
+    testOk(ebpfMonRulesFileLoad(NULL, FILE_NAME, text, sizeof(text)) == -1 && strstr(text, "not linked with ebpfMon"), "%s", text);
     unlink(FILE_NAME);
     ebpfMonRulesFree(other);
 }
