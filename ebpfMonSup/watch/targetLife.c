@@ -28,6 +28,7 @@
 #define ODD_NS      10000000000ull /* between two looks at links that are like no known ones */
 #define TICK_MIN_NS 20000000ull    /* between two looks whether iocInit is done: a fiftieth of the time since it was */
 #define TICK_MAX_NS 500000000ull   /* found, within these limits */
+#define TICK_OFF_NS 200000000ull   /* … the least at level off */
 
 /* Reads what only watching needs: its links, its code, its locks. Once; never for an IOC that is left at level off, of which
  * a host may have many. */
@@ -249,6 +250,11 @@ double ebpfMonTargetLifeFollowStart(const ebpfMonTargetLife *life, ebpfMonTarget
     running = isRunning(t, now);
     if (checkSilence(life, t))
         return (double)tick / 1e9;
+    if (!running && t->asked == ebpfMonLevelOff && findAsked(life, t) == ebpfMonLevelOff) { /* until it runs, there is nothing to know of it */
+        tick = tick < TICK_OFF_NS ? TICK_OFF_NS : tick;
+        t->follower.lookAt = now + tick;
+        return (double)tick / 1e9;
+    }
     if (running && !t->follower.initDone) { /* once, whenever it was read last */
         t->follower.initDone = 1;
         t->follower.readAt = now;

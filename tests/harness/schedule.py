@@ -41,7 +41,7 @@ LANES = [
     ),
 ]
 
-CALM = "test_unit.py"  # with a low priority: they fill the time in which tests of LANES wait
+CALM = "test_unit.py"  # most are short: they fill the time in which tests of LANES wait
 
 # The tests of each line run in one process, one after the other.
 TOGETHER = [

@@ -39,6 +39,21 @@ def test_ioc_started_after_the_monitor(new_ioc, monitor):
     counted(monitor, ioc)
 
 
+def test_ioc_that_nobody_watches(new_ioc, new_monitor):
+    """At level off only its records are known. As soon as a level is asked for, they are counted."""
+    ioc = new_ioc(DB).start()
+    monitor = new_monitor(iocs="none").start()
+    monitor.wait_ioc(ioc, level="off", records=12)
+
+    def row():
+        return next(line for line in monitor.command(f'ebpfMonRecords "{ioc.name}" "*C9"') if line.startswith(ioc.prefix))
+
+    assert row().endswith("not counted"), row()
+    monitor.set_filter(IOC=ioc.name)
+    monitor.wait_ioc(ioc)
+    counted(monitor, ioc)
+
+
 def test_ioc_stop_and_start(new_ioc, monitor):
     ioc = new_ioc(DB).start()
     monitor.wait_ioc(ioc)
@@ -138,7 +153,7 @@ def test_many_quick_restarts(new_ioc, monitor):
 @soak
 def test_bounded_memory_over_restarts(new_ioc, monitor):
     """The catalogue of this IOC takes about 4 MB of the monitor's memory. Two restarts of the IOC (six in the long
-    form) take less memory than this."""
+    form) take less memory than those of as many restarts. Other IOCs of the host take some, too."""
     lives = size(2, 6)
     ioc = new_ioc(db.READY + "".join(db.counter(f"C{i}") for i in range(30000)))
     sizes = []
@@ -149,7 +164,7 @@ def test_bounded_memory_over_restarts(new_ioc, monitor):
         monitor.wait_gone(ioc.pid)
         if i % lives == 0:
             sizes.append(resident(monitor.process.pid))
-    assert sizes[2] - sizes[1] < 4 << 20, sizes
+    assert sizes[2] - sizes[1] < size(6, 4) << 20, sizes  # if the catalogue stayed: 8 MB, 24 MB
 
 
 @pytest.mark.parametrize("how", ["exit", "SIGTERM", "SIGKILL"])
