@@ -110,7 +110,7 @@ MAIN(testFollowedIocs)
 
     seen.refuse = 1;
     follow(iocs, "vac*");
-    testOk(seen.entered == 1 && count(iocs) == 1, "one whose probes cannot be set");
+    testOk(seen.entered == 1 && count(iocs) == 1, "one in which probes cannot be set");
     follow(iocs, "vac*");
     testOk(seen.entered == 0, "… is not asked again before its time");
     ((Known *)ebpfMonFollowedIocsGetFirst(iocs))->ioc.retryAt = 0;

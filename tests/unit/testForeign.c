@@ -132,7 +132,7 @@ static void testUser(void)
 
     for (int i = 0; i < N; i++)
         all &= (pid[i] = startHostile(60001)) > 0;
-    testOk(all, "%d processes of one user whose memory never arrives", N);
+    testOk(all, "%d processes of one user with memory that never arrives", N);
     for (int i = 0; i < N; i++) {
         took = readPage(pid[i], &err);
         sum += took;
@@ -231,7 +231,7 @@ static void testBusyHost(void)
     cpu_set_t one, all;
     int failed = 0;
 
-    testDiag("a host whose CPUs are full");
+    testDiag("a host with busy CPUs");
     sched_getaffinity(0, sizeof(all), &all);
     CPU_ZERO(&one);
     CPU_SET(sched_getcpu(), &one);

@@ -115,7 +115,7 @@ static void testCallback(void)
     testOk(strcmp(found[0].who, "IOC vac (pid 77): thread thread3 (3) in a callback") == 0, "%s", found[0].who);
     t.seen.heldCount = 1;
     t.seen.held[0] = (struct ebpfMonHeld){ .lockSet = 5, .root = 0x1234, .begin = NOW - 6 * S };
-    testOk(find(&t, 1) == 1 && found[0].begin == NOW - 7 * S, "one hang, whatever it locks meanwhile");
+    testOk(find(&t, 1) == 1 && found[0].begin == NOW - 7 * S, "one hang, also if it locks several lock sets meanwhile");
     testOk(strstr(found[0].who, "in record ?") != NULL, "a root that is not in the catalogue: %s", found[0].who);
 }
 

@@ -151,7 +151,7 @@ static void testOthers(ebpfMonImageCache *cache)
         _exit(0);
     waitpid(gone, NULL, 0);
     /* not this process: it is linked with Base's libraries, so it looks like an IOC */
-    testOk(ebpfMonImageRead(cache, getppid(), &image) == 1, "whoever started this test is no IOC");
+    testOk(ebpfMonImageRead(cache, getppid(), &image) == 1, "the parent process of this test is no IOC");
     errno = 0;
     testOk(ebpfMonImageRead(cache, gone, &image) == -1 && errno == ESRCH, "a process that is gone");
     testOk(ebpfMonProcIocName(gone, name, sizeof(name)) == -1 && ebpfMonProcStart(gone) == 0

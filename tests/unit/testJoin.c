@@ -86,7 +86,7 @@ static void testPva(void)
     matchKind(a, 450, EBPFMON_SEQ_RECEIVED, "Y", 1);
     addMessage(a, 400, 425, "X", ebpfMonWirePva, 1, IOC);
     addMessage(a, 425, 450, "Y", ebpfMonWirePva, 1, IOC);
-    testOk(countUnmatchedAfter(120 * SECOND) == 0, "… whose packets came late");
+    testOk(countUnmatchedAfter(120 * SECOND) == 0, "… with packets that came late");
 
     addMessage(a, 500, 550, "GROUP", ebpfMonWirePva, 1, IOC);
     testOk1(matchKind(a, 550, EBPFMON_SEQ_RECEIVED, "X", 0) == ebpfMonPutJoinFound);
@@ -99,7 +99,7 @@ static void testPva(void)
     matchKind(a, 750, EBPFMON_SEQ_RECEIVED, "X", 1);
     matchKind(a, 750, EBPFMON_SEQ_RECEIVED, "Y", 1);
     addMessage(a, 700, 750, "GROUP", ebpfMonWirePva, 1, IOC);
-    testOk(countUnmatchedAfter(120 * SECOND) == 0, "a group whose packet came late");
+    testOk(countUnmatchedAfter(120 * SECOND) == 0, "a group with a packet that came late");
 
     id = addMessage(a, 800, 850, "X", ebpfMonWirePva, 1, IOC);
     addReply(a, id, 0);
@@ -183,7 +183,7 @@ static void testWriteNotify(void)
     testOk1(matchKind(part, 0, EBPFMON_SEQ_NONE, "MOTOR", 0) == ebpfMonPutJoinFound);
     testOk(countUnmatchedAfter(120 * SECOND) == 0, "it is not published twice");
 
-    testDiag("A plain write whose bytes were received before the IOC was watched");
+    testDiag("A plain write that was received before the IOC was watched");
     addWrite(a, 400, "X");
     testOk1(matchKind(a, 0, EBPFMON_SEQ_NONE, "Y", 0) == ebpfMonPutJoinWait);
     testOk1(matchKind(part, 0, EBPFMON_SEQ_NONE, "X", 0) == ebpfMonPutJoinWait);
@@ -406,7 +406,7 @@ static void testNamespaceLeft(void)
     struct ebpfMonPeer a = makeCircuit(7);
     uint32_t own = 4, both[] = { 4, 5 };
 
-    testDiag("A namespace of which no packets are read any more");
+    testDiag("A namespace with packets that are not read any more");
     a.netns = 5;
     ebpfMonPutJoinSetCovered(join, both, 2, now);
     addWrite(a, 100, "X");

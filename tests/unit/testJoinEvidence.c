@@ -100,7 +100,7 @@ static void testNoPutMade(void)
     testOk1(matchKind(a, 1550, EBPFMON_SEQ_RECEIVED, "X", 0) == ebpfMonPutJoinFound && lastSeq == 1450);
     testOk(countUnmatched() == 0 && countUnmatchedAfter(3 * SECOND) == 1, "the one that no value agrees with is left");
 
-    testDiag("… whose packets come late");
+    testDiag("… with packets that come late");
     sent = 7;
     matchKind(a, 1850, EBPFMON_SEQ_RECEIVED, "X", 1);
     sent = 6;

@@ -150,7 +150,7 @@ static void testFollow(void)
     testOk(ebpfMonPacketSourcesList(sources, list) == 0 && readState().count == 0, "at first there is none");
     follow(OWN, 1, BEGIN);
     testOk(ebpfMonPacketSourcesList(sources, list) == 1 && list[0] == network[OWN].netns && openedCount == 0,
-           "our own, of which the sink is not told");
+           "our own, which is not reported to the sink");
     testOk1(countDatagram(OWN, 5065) == 1);
     follow(OWN, 2, BEGIN);
     testOk(ebpfMonPacketSourcesList(sources, list) == 2 && list[0] == network[OWN].netns &&

@@ -180,7 +180,7 @@ static void testChanges(void)
     p.isNumber = 0;
     strcpy(p.val, "[99] 1 2 ...");
     strcpy(p.old, p.val);
-    testOk(!ebpfMonPutLogIsUnchanged(&p), "arrays of which only the beginning is known");
+    testOk(!ebpfMonPutLogIsUnchanged(&p), "arrays with a known beginning only");
     strcpy(p.val, "Open");
     strcpy(p.old, p.val);
     testOk1(ebpfMonPutLogIsUnchanged(&p));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* model/queryValues.h: results by name, their limit, their stacks, who is told of a change; two lists know nothing of each other. */
+/* model/queryValues.h: results by name, their limit, their stacks, the listener of changes; two lists share nothing. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

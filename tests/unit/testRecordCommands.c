@@ -205,7 +205,7 @@ static void expectError(const char *command, const char *error)
 
 static void testErrors(void)
 {
-    testDiag("what the monitor cannot do, it says by a status; the commands have the words");
+    testDiag("the monitor returns a status; the commands print the reason");
     eltc(0);
     errlogAddListener(noteError, NULL);
     expectError("ebpfMonLevel hard* trace", "ebpfMonLevel: the monitor knows no \"hard*\"\n");

@@ -124,7 +124,7 @@ static void testSuperseded(void)
     testOk(t->how[4] == EBPFMON_MISSED, "so does a chain of another root that counted it since");
     ebpfMonRecordTablesMarkSuperseded(recordTables, t, &stop, NULL, 0);
     testOk(t->how[0] == EBPFMON_MISSED && !t->how[1] && !t->how[2],
-           "one whose time stamp did not tell, and not what it reaches");
+           "one with a time stamp that showed nothing, and not the records that it reaches");
     state[t->slot + 2].stamp = 1001; /* a chain ran from 1 to the end of its stretch */
     setForward(0, -1);
     setForward(1, -1);

@@ -76,7 +76,7 @@ static void known(void)
     expect(&d, 63, "43210", "a chain is one stretch");
     expect(&d, 2, "10210", "a long chain is several, none longer than allowed");
     d.skip[2] = 1;
-    expect(&d, 63, "10010", "a record whose time stamp does not tell is in none");
+    expect(&d, 63, "10010", "a record with a time stamp that shows no processing is in no stretch");
     d.skip[2] = 0;
     addLink(&d, 1, 4, 0);
     expect(&d, 63, "10100", "a record with two links ends it, and so does one that two records process");

@@ -67,7 +67,7 @@ static void testListening(void)
     testOk(!t->listens, "it is not looked at again at once");
     ebpfMonTargetPlaceFindListening(targets, now + 5 * EBPFMON_SECOND_NS);
     testOk(t->listens, "a second later it is");
-    testOk(!read->listens, "of one whose database was read nobody wants to know");
+    testOk(!read->listens, "not determined for an IOC with a database that was read");
     close(fd);
     ebpfMonTargetPlaceFindListening(targets, now + 7 * EBPFMON_SECOND_NS);
     testOk(t->listens, "the older it is, the rarer it is looked at");
@@ -94,7 +94,7 @@ static void testPlaces(void)
            "of the user who has most the youngest goes, and not the one that listens");
     youngest->cat = &cat;
     testOk(ebpfMonTargetPlaceFind(targets, getpid(), ioc, &victim) == 0 && victim && victim->start == youngest->start - 1,
-           "nor one whose database was read");
+           "nor one with a database that was read");
     testOk(ebpfMonTargetPlaceFind(targets, getpid(), someone, &victim) == -1, "one more of that user has no place");
     fd = listen1();
     testOk(ebpfMonTargetPlaceFind(targets, getpid(), someone, &victim) == 0 && victim->start == youngest->start - 1,

@@ -118,7 +118,7 @@ static void testRank(void)
     testOk1(ebpfMonTargetsListPids(targets, ebpfMonLevelOff, pids, 6) == 5 && pids[0] == 14 && pids[2] == 11 && pids[4] == 13);
     read->cat = NULL;
     ebpfMonTargetsListByRank(targets, list, 8);
-    testOk(list[1] == listening, "who listens goes before whose user has no IOC any more");
+    testOk(list[1] == listening, "an IOC with clients comes before one of a user without an IOC");
     for (unsigned i = 0; i < 6; i++) {
         ebpfMonTargetsRemove(targets, expected[i]);
         free(expected[i]);

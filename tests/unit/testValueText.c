@@ -79,7 +79,7 @@ static void testStrings(void)
     formatBytes(ebpfMonDbfUchar, 6, "Beam\0x", 6, 0);
     testOk(isText("Beam"), "a long string");
     formatBytes(ebpfMonDbfUchar, 100, "Beam", 4, 0);
-    testOk(isText("Beam..."), "… of which more was sent");
+    testOk(isText("Beam..."), "… with more characters sent than kept");
     formatBytes(ebpfMonDbfUchar, 3, "\1\2\3", 3, 0);
     testOk(isText("[3] 1 2 3"), "no text");
     memset(longText, 'x', sizeof(longText));
