@@ -48,9 +48,12 @@ def same(shown, sent, packing="d"):
     if isinstance(sent, float) and not math.isfinite(sent):
         return shown in (("Nan", "NaN", "nan") if math.isnan(sent) else
                          ("Infinity", "inf") if sent > 0 else ("-Infinity", "-inf"))
-    if isinstance(sent, float):
-        return struct.pack(packing, float(shown)) == struct.pack(packing, sent)
-    return int(shown) == sent
+    try:
+        if isinstance(sent, float):
+            return struct.pack(packing, float(shown)) == struct.pack(packing, sent)
+        return int(shown) == sent
+    except ValueError:  # a text
+        return False
 
 
 def same_array(shown, sent, packing="d"):

@@ -138,6 +138,21 @@ static void testRecord(void)
     testOk(stacksRead == 0, "the stack is kept, not read every second");
 }
 
+/* In a pass whose chains are not timed only the stack tells the record. */
+static void testUntimedPass(void)
+{
+    ebpfMonSeenThread t = holder(7, 9 * S);
+
+    testDiag("a pass whose chains are not timed");
+    doing[7] = "running";
+    t.seen.held[0].sp = 0x7000;
+    t.seen.held[0].root = 0;
+    testOk(find(&t, 1) == 1 && strstr(found[0].who, "(7) in record R:SLOW") != NULL, "%s", found[0].who);
+    t.seen.busySince = NOW - 9 * S;
+    testOk(find(&t, 1) == 1 && strstr(found[0].who, "(7) in a callback, at R:SLOW") != NULL, "since when it is in this record is not known: %s",
+           found[0].who);
+}
+
 static void testBusyHost(void)
 {
     ebpfMonSeenThread t = holder(5, 9 * S);
@@ -193,6 +208,7 @@ MAIN(testHangFinder)
     testHolder();
     testCallback();
     testRecord();
+    testUntimedPass();
     testBusyHost();
     testLimits();
     ebpfMonHangFinderFree(finder);
