@@ -25,7 +25,7 @@ static long setFilter(void *arg, const ebpfMonFilter *filter, ebpfMonFilterAnswe
 {
     (void)arg;
     (void)filter;
-    snprintf(why, size, "not in force: the monitor is not started (it is not linked in, or has not registered itself)");
+    snprintf(why, size, "not in force: this IOC is not linked with ebpfMon, or had no memory at its start");
     memset(answer, 0, sizeof(*answer));
     return -1;
 }

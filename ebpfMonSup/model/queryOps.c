@@ -7,7 +7,7 @@ static long load(void *arg, const char *file, char *text, size_t size)
 {
     (void)arg;
     (void)file;
-    snprintf(text, size, "not loaded: the monitor is not linked in, or has not registered itself");
+    snprintf(text, size, "not loaded: this IOC is not linked with ebpfMon, or had no memory at its start");
     return -1;
 }
 
