@@ -21,6 +21,9 @@ APART = {"test_unit", "test_faults", "test_lifecycle", "test_health", "test_badl
 
 ALONE = (
     "test_bounded_memory_over_restarts",  # memory of a monitor, which follows all IOCs of the host
+    "test_end_is_published_at_once",      # delays, which those of the lanes would lengthen
+    "test_put_updates_at_once",
+    "test_mass_events",
     "test_silence.py",                    # how often threads wake, and delays
 )
 
@@ -30,9 +33,6 @@ LANES = [
     ("test_memory_that_never_arrives", "test_fuse_that_never_answers", "test_file_with_endless_tables", "test_fakes_hide_nothing",
      "test_thread_that_makes_no_progress", "test_loads_slowly"),
     (
-        "test_end_is_published_at_once",  # a delay
-        "test_put_updates_at_once",       # a delay
-        "test_mass_events",
         "test_latency.py",                # latencies
         # Traces of chains that many threads make at once. If all CPUs are busy, the traces are complete, but a new IOC is
         # sometimes not watched before the deadline.
