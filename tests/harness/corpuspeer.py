@@ -85,18 +85,19 @@ class Peer:
         return wrong
 
     def judge_lossy(self, log):
-        """The same, if events or packets may have been lost: each line must belong to one put, in order, and no put has
-        two lines. Returns the faults, and the missing puts. A put that only packets show is logged late."""
+        """The same, if events or packets may have been lost: each line is one of the puts, and none is there twice. Returns
+        that, and the puts that are missing. The order is not judged: a put that only packets show has the time of its packet,
+        which may have waited for a server that stood still."""
         wrong, missing = self._by_nobody(log), []
         for sent, seen in self._by_pv(log):
-            for line in sorted(seen, key=lambda o: o["time"]):
-                at = next((i for i, (p, a) in enumerate(sent) if not corpus.wrong_line(self.kind, p, a, line, True)), None)
+            left = list(sent)
+            for line in seen:
+                at = next((i for i, (p, a) in enumerate(left) if not corpus.wrong_line(self.kind, p, a, line, True)), None)
                 if at is None:
-                    wrong.append(f"not one of {[p for p, _ in sent[:3]]}…: {line}")
-                    continue
-                missing += sent[:at]
-                sent = sent[at + 1:]
-            missing += sent
+                    wrong.append(f"not one of {[p for p, _ in left[:3]]}…: {line}")
+                else:
+                    del left[at]
+            missing += left
         return wrong, missing
 
     def discard(self):
