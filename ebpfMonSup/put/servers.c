@@ -22,6 +22,8 @@ typedef struct {
     uint16_t port;
     uint64_t lookedAt, used; /* monotonic ns; 0: never */
     int      isIoc;          /* a watched IOC */
+    pid_t    pid;            /* its process; 0: not known */
+    size_t   changes;        /* of the targets, when "server" was filled */
     ebpfMonServer server;
 } knownServer;
 
@@ -227,13 +229,16 @@ static void lookForServer(ebpfMonServers *servers, knownServer *k, const struct 
         if (!servers->readers.accepts(&servers->listeners[i], peer))
             continue;
         k->isIoc = 1;
+        k->pid = servers->listeners[i].pid;
         k->server = servers->listenerServer[i];
+        findIoc(servers, k->pid, &k->server); /* it may have changed since the last refresh */
         return;
     }
     pid = servers->readers.findProcess(peer);
     if (!pid && k->server.name[0])
         return; /* it has ended; packets that are still read were for it */
     memset(&k->server, 0, sizeof(k->server));
+    k->pid = pid;
     k->isIoc = pid && findIoc(servers, pid, &k->server);
     /* ourselves, unless that was asked for: then we are a watched IOC */
     k->server.off |= !k->isIoc && pid == getpid();
@@ -249,12 +254,18 @@ static void lookForServer(ebpfMonServers *servers, knownServer *k, const struct 
 
 const ebpfMonServer *ebpfMonServersFind(ebpfMonServers *servers, const struct ebpfMonPeer *peer, uint64_t now)
 {
+    size_t changes = ebpfMonTargetsCountChanges(servers->targets); /* before what has changed is read */
     knownServer *k = getKnown(servers, peer);
 
     k->used = now;
     if (!k->lookedAt || now - k->lookedAt >= VALID_NS) {
         k->lookedAt = now;
         lookForServer(servers, k, peer);
+    } else if (k->changes != changes && k->pid && findIoc(servers, k->pid, &k->server)) {
+        /* Not only at the next refresh: the follower says that puts will be seen in the IOC before the first one is
+         * (announcePuts, governor.c). A packet that is read between that and the refresh would be a put of its own. */
+        k->isIoc = 1;
     }
+    k->changes = changes;
     return &k->server;
 }

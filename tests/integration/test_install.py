@@ -241,7 +241,7 @@ def test_logrotate(installed, new_ioc, new_service, tmp_path):
     until(lambda: (service.logs / "puts.json").exists(), 10, "a new file")
     ca.put(ioc.prefix + "SET", 3)
     until(lambda: len(values("puts.json", "puts.json.1")) >= 3, 10, lambda: str(values("puts.json", "puts.json.1")))
-    assert values("puts.json", "puts.json.1") == [1, 2, 3]
+    assert values("puts.json", "puts.json.1") == [1, 2, 3], "\n".join((service.logs / n).read_text() for n in ("puts.json.1", "puts.json"))
     assert values("puts.json.1")[0] == 1 and values("puts.json")[-1] == 3
     assert oct((service.logs / "puts.json").stat().st_mode & 0o777) == "0o640"
 

@@ -147,6 +147,32 @@ static void testFind(ebpfMonServers *servers, ebpfMonTarget *a, ebpfMonTarget *b
     testOk(s->iocId == a->iocId, "… and is one at the next refresh, not after 10 s");
 }
 
+/* What the follower changes is known at the next packet: between its change and the next refresh a put would be published
+ * once for its packet and once for the IOC. */
+static void testChange(ebpfMonServers *servers, ebpfMonTarget *a, ebpfMonTarget *b)
+{
+    struct ebpfMonPeer peer = makePeer(6064), fresh = makePeer(9100);
+    ebpfMonTarget *c;
+
+    testDiag("Changes before the next refresh");
+    ebpfMonTargetsLock(targets);
+    b->asked = ebpfMonLevelPuts;
+    b->probesOn = 0;
+    ebpfMonTargetsUnlock(targets);
+    ebpfMonServersRefresh(servers, onPort, NULL);
+    testOk(!ebpfMonServersFind(servers, &peer, 100 * SECOND)->iocId, "puts are not seen in the IOC");
+    b->probesOn = a->probesOn;
+    ebpfMonTargetsNoteChange(targets);
+    testOk(ebpfMonServersFind(servers, &peer, 100 * SECOND)->iocId == b->iocId, "now they will be");
+    process = 5000;
+    testOk(!ebpfMonServersFind(servers, &fresh, 100 * SECOND)->iocId, "a process that is no IOC yet");
+    c = addIoc(5000, "iocC", 1);
+    ebpfMonTargetsNoteChange(targets);
+    testOk(ebpfMonServersFind(servers, &fresh, 100 * SECOND)->iocId == c->iocId, "now it is");
+    ebpfMonTargetsRemove(targets, c);
+    free(c);
+}
+
 static int listenHere(void)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -248,12 +274,13 @@ MAIN(testServers)
     ebpfMonTarget *a, *b;
     ebpfMonServers *servers;
 
-    testPlan(33);
+    testPlan(37);
     targets = ebpfMonTargetsNew();
     a = addIoc(100, "iocA", 1);
     b = addIoc(101, "iocB", 0);
     servers = ebpfMonServersNew(targets, &readers);
     testFind(servers, a, b);
+    testChange(servers, a, b);
     testSockets();
     testMissed(servers, a);
     testMany(servers);
