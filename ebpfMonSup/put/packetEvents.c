@@ -98,7 +98,7 @@ void ebpfMonPacketEventsAdd(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
         addPut(e, ev);
         break;
     case ebpfMonWireReply:
-        if (ebpfMonPutJoinAddReply(e->join, ev, &old, findArrival(ev->time)) && !ev->ok)
+        if (ebpfMonPutJoinAddReply(e->join, ev, findServer(e, ev)->iocId, &old, findArrival(ev->time)) && !ev->ok)
             ebpfMonLastValuesRestore(e->lastValues, ev, &old);
         break;
     case ebpfMonWireValue:

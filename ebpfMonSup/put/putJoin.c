@@ -244,7 +244,7 @@ void ebpfMonPutJoinAddPacket(ebpfMonPutJoin *join, const ebpfMonWireEvent *ev, u
     free(p);
 }
 
-int ebpfMonPutJoinAddReply(ebpfMonPutJoin *join, const ebpfMonWireEvent *ev, ebpfMonOldValue *old, uint64_t at)
+int ebpfMonPutJoinAddReply(ebpfMonPutJoin *join, const ebpfMonWireEvent *ev, uint32_t iocId, ebpfMonOldValue *old, uint64_t at)
 {
     ebpfMonPacketPut *p;
     ebpfMonJoinCircuit *c;
@@ -254,6 +254,8 @@ int ebpfMonPutJoinAddReply(ebpfMonPutJoin *join, const ebpfMonWireEvent *ev, ebp
     c = ev->id ? ebpfMonJoinCircuitsFind(&join->circuits, &ev->peer) : NULL;
     p = c ? ebpfMonJoinCircuitsFindId(&join->circuits, c, ev->id) : NULL;
     if (p) {
+        if (!p->iocId) /* probes were attached meanwhile: it waits until their events have been read */
+            p->iocId = iocId;
         p->replied = 1;
         p->since = at;
         p->ok = !!ev->ok;

@@ -59,8 +59,10 @@ void ebpfMonPutJoinSetPacketsRead(ebpfMonPutJoin *join, uint64_t at);
 /* A put. "iocId": the watched IOC that serves it, 0: none. "at": monotonic ns when the packet came. */
 void ebpfMonPutJoinAddPacket(ebpfMonPutJoin *join, const ebpfMonWireEvent *event, uint32_t iocId,
                              const ebpfMonOldValue *old, uint64_t at);
-/* A reply. Nonzero: its put still waits, and *old is the value that the PV had before it. "at": as above. */
-int ebpfMonPutJoinAddReply(ebpfMonPutJoin *join, const ebpfMonWireEvent *event, ebpfMonOldValue *old, uint64_t at);
+/* A reply. Nonzero: its put still waits, and *old is the value that the PV had before it. "iocId", "at": as above; if the server
+ * became a watched IOC after the put, the put may be seen there, too. */
+int ebpfMonPutJoinAddReply(ebpfMonPutJoin *join, const ebpfMonWireEvent *event, uint32_t iocId, ebpfMonOldValue *old,
+                           uint64_t at);
 void ebpfMonPutJoinCloseCircuit(ebpfMonPutJoin *join, const struct ebpfMonPeer *peer, uint64_t at);
 /* The name of a channel that was created before we looked is known now. */
 void ebpfMonPutJoinNameChannel(ebpfMonPutJoin *join, const struct ebpfMonPeer *peer, uint32_t sid, const char *name);

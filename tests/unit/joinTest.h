@@ -65,13 +65,18 @@ static inline uint64_t addWrite(struct ebpfMonPeer peer, uint32_t seq, const cha
     return addMessage(peer, seq, seq + 24, name, ebpfMonWireCa, 0, IOC);
 }
 
-static inline void addReply(struct ebpfMonPeer peer, uint64_t id, int ok)
+static inline void addReplyOf(struct ebpfMonPeer peer, uint64_t id, int ok, uint32_t iocId)
 {
     ebpfMonWireEvent ev = { .kind = ebpfMonWireReply, .peer = peer, .id = id, .ok = ok, .denied = !ok, .message = "" };
 
     ebpfMonOldValue old;
 
-    ebpfMonPutJoinAddReply(join, &ev, &old, now);
+    ebpfMonPutJoinAddReply(join, &ev, iocId, &old, now);
+}
+
+static inline void addReply(struct ebpfMonPeer peer, uint64_t id, int ok)
+{
+    addReplyOf(peer, id, ok, 0);
 }
 
 static inline ebpfMonPut makePut(const char *pv)

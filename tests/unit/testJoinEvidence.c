@@ -112,16 +112,38 @@ static void testNoPutMade(void)
     testOk(countUnmatched() == 0 && countUnmatchedAfter(200 * MS) == 1, "the refused one is left");
 }
 
+/* The packet was read before the server was a watched IOC. */
+static void testAttachedMeanwhile(void)
+{
+    struct ebpfMonPeer a = makeCircuit(94);
+    uint64_t id;
+
+    testDiag("Probes are attached while a put is under way");
+    id = addMessage(a, 100, 124, "X", ebpfMonWireCa, 1, 0);
+    addReplyOf(a, id, 1, IOC);
+    testOk(countUnmatched() == 0, "the reply shows that events must be read first");
+    testOk1(match(a, 100, "X", 0) == ebpfMonPutJoinFound && countUnmatchedAfter(10 * SECOND) == 0);
+    a = makeCircuit(95);
+    id = addMessage(a, 100, 124, "X", ebpfMonWireCa, 1, 0);
+    addReplyOf(a, id, 1, IOC);
+    testOk(countUnmatched() == 0 && countUnmatchedAfter(3 * SECOND) == 1, "it was made before them");
+    a = makeCircuit(96);
+    id = addMessage(a, 100, 124, "X", ebpfMonWireCa, 1, 0);
+    addReplyOf(a, id, 1, 0);
+    testOk(countUnmatched() == 1, "a server that is no watched IOC: published at once");
+}
+
 MAIN(testJoinEvidence)
 {
     uint32_t all = 0;
 
-    testPlan(28);
+    testPlan(32);
     join = ebpfMonPutJoinNew();
     ebpfMonPutJoinSetCovered(join, &all, 1, 1);
     testStandstill();
     testGap();
     testNoPutMade();
+    testAttachedMeanwhile();
     ebpfMonPutJoinFree(join);
     return testDone();
 }

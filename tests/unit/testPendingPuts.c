@@ -247,7 +247,7 @@ static void addReply(unsigned port)
     ebpfMonWireEvent ev = { .kind = ebpfMonWireReply, .protocol = ebpfMonWireCa, .peer = fakePeer(port, 5075), .id = 1, .ok = 1 };
     ebpfMonOldValue old;
 
-    ebpfMonPutJoinAddReply(join, &ev, &old, now);
+    ebpfMonPutJoinAddReply(join, &ev, 0, &old, now);
 }
 
 static void testPackets(void)
