@@ -224,46 +224,52 @@ void ebpfMonKernelRemoveThreads(pid_t pid)
 #define BATCH_READ 128 /* elements that one call reads. If a bucket of the table had more, the call would fail with
                         * ENOSPC; in practice a bucket has fewer */
 
-/* Calls "each" with the key and the value of each element of a table with 32-bit keys. If a program adds or removes an
- * element meanwhile, that element may be missed, or come twice. */
-static void readTable(const struct bpf_map *map, void (*each)(void *arg, uint32_t key, const void *value), void *arg)
-{
-    uint32_t keys[BATCH_READ], at, rounds = bpf_map__max_entries(map) / BATCH_READ + 64;
-    size_t size = bpf_map__value_size(map);
-    char *values = malloc(BATCH_READ * size);
-    int more = values != NULL;
-
-    for (uint32_t i = 0; more && i < rounds; i++) {
-        uint32_t n = BATCH_READ;
-
-        more = bpf_map_lookup_batch(bpf_map__fd(map), i ? &at : NULL, &at, keys, values, &n, NULL) == 0;
-        if (!more && errno != ENOENT) /* ENOENT: these are the last ones */
-            break;
-        for (uint32_t k = 0; k < n && k < BATCH_READ; k++)
-            each(arg, keys[k], values + k * size);
-    }
-    free(values);
-}
-
+/* Some elements of a table with 32-bit keys, and how far it was read. */
 typedef struct {
-    void (*each)(void *arg, uint32_t tid, const struct ebpfMonThread *seen);
-    void *arg;
-} threadReader;
+    const struct bpf_map *map;
+    uint32_t keys[BATCH_READ], count, at, calls;
+    char *values;
+    int more;
+} tableBatch;
 
-static void readThread(void *arg, uint32_t tid, const void *value)
+static void beginTable(tableBatch *b, const struct bpf_map *map)
 {
-    const threadReader *reader = arg;
-    struct ebpfMonThread seen;
-
-    memcpy(&seen, value, sizeof(seen)); /* the value begins with this struct */
-    reader->each(reader->arg, tid, &seen);
+    *b = (tableBatch){ .map = map, .values = malloc(BATCH_READ * bpf_map__value_size(map)) };
+    b->more = b->values != NULL;
 }
 
+/* Nonzero: there are "count" more elements; 0: it was the last call. If a program adds or removes an element meanwhile, that
+ * element may be missed, or come twice. */
+static int readBatch(tableBatch *b)
+{
+    uint32_t most = bpf_map__max_entries(b->map) / BATCH_READ + 64;
+
+    b->count = BATCH_READ;
+    if (b->more && b->calls < most) {
+        b->more = bpf_map_lookup_batch(bpf_map__fd(b->map), b->calls ? &b->at : NULL, &b->at, b->keys, b->values,
+                                       &b->count, NULL) == 0;
+        b->calls++;
+        if ((b->more || errno == ENOENT) && b->count <= BATCH_READ) /* ENOENT: these are the last ones */
+            return 1;
+    }
+    free(b->values);
+    return 0;
+}
+
+/* Its structs have 64-bit members, so a value is aligned. */
+static const void *getValue(const tableBatch *b, uint32_t k)
+{
+    return b->values + k * bpf_map__value_size(b->map);
+}
+
+/* The value begins with the struct that "each" gets. */
 void ebpfMonKernelEachThread(void (*each)(void *arg, uint32_t tid, const struct ebpfMonThread *seen), void *arg)
 {
-    threadReader reader = { each, arg };
+    tableBatch b;
 
-    readTable(ebpfMonLoaded.skel->maps.threads, readThread, &reader);
+    for (beginTable(&b, ebpfMonLoaded.skel->maps.threads); readBatch(&b);)
+        for (uint32_t k = 0; k < b.count; k++)
+            each(arg, b.keys[k], getValue(&b, k));
 }
 
 uint64_t ebpfMonKernelGetReleased(uint32_t tgid, uint64_t lockSet)
@@ -325,44 +331,20 @@ void ebpfMonKernelGetLost(uint64_t lost[EBPFMON_LOST_KERNEL])
     }
 }
 
-typedef struct {
-    void (*each)(void *arg, uint32_t slot, const struct ebpfMonRootStat *stat);
-    void *arg;
-} rootReader;
-
-static void readRoot(void *arg, uint32_t slot, const void *value)
-{
-    const rootReader *reader = arg;
-    struct ebpfMonRootStat stat;
-
-    memcpy(&stat, value, sizeof(stat));
-    reader->each(reader->arg, slot, &stat);
-}
-
 void ebpfMonKernelEachRoot(void (*each)(void *arg, uint32_t slot, const struct ebpfMonRootStat *stat), void *arg)
 {
-    rootReader reader = { each, arg };
+    tableBatch b;
 
-    readTable(ebpfMonLoaded.skel->maps.roots, readRoot, &reader);
-}
-
-typedef struct {
-    void (*each)(void *arg, uint32_t slot, const struct ebpfMonAsyncStat *stat);
-    void *arg;
-} asyncReader;
-
-static void readAsync(void *arg, uint32_t slot, const void *value)
-{
-    const asyncReader *reader = arg;
-    struct ebpfMonAsyncStat stat;
-
-    memcpy(&stat, value, sizeof(stat));
-    reader->each(reader->arg, slot, &stat);
+    for (beginTable(&b, ebpfMonLoaded.skel->maps.roots); readBatch(&b);)
+        for (uint32_t k = 0; k < b.count; k++)
+            each(arg, b.keys[k], getValue(&b, k));
 }
 
 void ebpfMonKernelEachAsync(void (*each)(void *arg, uint32_t slot, const struct ebpfMonAsyncStat *stat), void *arg)
 {
-    asyncReader reader = { each, arg };
+    tableBatch b;
 
-    readTable(ebpfMonLoaded.skel->maps.asyncs, readAsync, &reader);
+    for (beginTable(&b, ebpfMonLoaded.skel->maps.asyncs); readBatch(&b);)
+        for (uint32_t k = 0; k < b.count; k++)
+            each(arg, b.keys[k], getValue(&b, k));
 }
