@@ -8,7 +8,8 @@
 #define RETRY_SECONDS 60.0 /* so long below half of the limit, then a step up is tried; doubles each time that a step
                             * up failed */
 #define RETRY_MAX     3600.0
-#define SMOOTH        0.2  /* of the last sample in the cost */
+#define SMOOTH        0.2  /* the least part that the last sample has in the cost. The first ones have more: the cost is
+                            * their mean */
 #define TIMED_LEAST   0.5  /* percent of the time: less is nothing */
 #define TIMED_STEP    4.0  /* times as much is tried again */
 #define MARGIN        0.8  /* of the limit is aimed at */
@@ -28,6 +29,12 @@ void ebpfMonBudgetReset(ebpfMonBudget *b)
     b->noTrap = 0;
     b->timed = 100;
     b->over = b->retryAfter = 0;
+}
+
+void ebpfMonBudgetBeginMean(ebpfMonBudget *b)
+{
+    b->seconds = 0;
+    b->costTimed = b->costUntimed = -1;
 }
 
 static int allowAll(ebpfMonBudget *b)
@@ -106,7 +113,8 @@ static void addCost(ebpfMonBudget *b, const ebpfMonCostSample *s)
         return;
     }
     b->costTimed = b->costUntimed = -1;
-    b->cost += SMOOTH * (s->cost - b->cost);
+    b->seconds += s->seconds;
+    b->cost += (b->seconds > 0 ? fmax(SMOOTH, s->seconds / b->seconds) : 1) * (s->cost - b->cost);
 }
 
 int ebpfMonBudgetAddSample(ebpfMonBudget *b, const ebpfMonCostSample *s)

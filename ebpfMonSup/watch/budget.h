@@ -24,6 +24,7 @@ typedef struct {
     int      noTrap;       /* nonzero: the trap of recGblFwdLink is not allowed */
     double   timed;        /* percent of the time in which chains of scan lists may be timed; 100: always */
     double   cost;         /* percent of one core, over the last seconds */
+    double   seconds;      /* since this mean began */
     double   costTimed, costUntimed; /* the same while chains are timed, and while not; below 0: not known */
     double   over;         /* seconds above the limit, without a break */
     uint64_t retryAt;      /* ns: no step up before this time */
@@ -48,6 +49,9 @@ void ebpfMonBudgetInit(ebpfMonBudget *budget);
 
 /* All is allowed again: the operator decided anew. The measured cost stays. */
 void ebpfMonBudgetReset(ebpfMonBudget *budget);
+
+/* The IOC is watched in another way from now on: the cost is the mean of the samples to come. */
+void ebpfMonBudgetBeginMean(ebpfMonBudget *budget);
 
 /* Nonzero: "ceiling", "noTrap" or "timed" changed. */
 int ebpfMonBudgetAddSample(ebpfMonBudget *budget, const ebpfMonCostSample *sample);

@@ -264,6 +264,15 @@ static uint32_t findAffordable(ebpfMonTarget *t, ebpfMonLevel *level, ebpfMonAtt
     return 0;
 }
 
+/* The cost is measured from now on, so that it is that of the probes that are attached now. */
+static void beginCost(ebpfMonTarget *t)
+{
+    ebpfMonKernelGetHits((uint32_t)t->pid, &t->follower.hits);
+    t->follower.hitsAt = ebpfMonClockMonotonic();
+    t->follower.timing.timedBefore = -1;
+    ebpfMonBudgetBeginMean(&t->follower.budget);
+}
+
 /* Longer than others: what is done before, between and after the changes of probes must keep its order, which is to be seen in
  * one place. */
 void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel asked, int reference,
@@ -326,8 +335,10 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
     if (full)
         snprintf(note, sizeof(note), "no room for one more IOC in the kernel's table: watch fewer IOCs");
     setNote(g, t, filter, note);
-    if (was != on)
+    if (was != on) {
+        beginCost(t);
         ebpfMonTargetsNoteChange(g->targets);
+    }
 }
 
 double ebpfMonGovernorTakeTurn(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfMonFilter *filter, uint64_t now)

@@ -72,18 +72,37 @@ static void testBelow(void)
     testOk(x.budget.cost > 0.98 * LIMIT && x.budget.cost < LIMIT, "the cost is that of the samples: %g", x.budget.cost);
 }
 
+static void testMean(void)
+{
+    ioc x;
+
+    begin(&x, ebpfMonLevelCounts);
+    x.levelCost[ebpfMonLevelCounts] = 0.4;
+    addSecond(&x);
+    testOk(x.budget.cost > 0.39 && x.budget.cost < 0.41, "the first sample is the cost: %g", x.budget.cost);
+    x.levelCost[ebpfMonLevelCounts] = 0.6;
+    addSecond(&x);
+    testOk(x.budget.cost > 0.49 && x.budget.cost < 0.51, "the second one is half of it: %g", x.budget.cost);
+    for (int i = 0; i < 10; i++)
+        addSecond(&x);
+    ebpfMonBudgetBeginMean(&x.budget);
+    x.levelCost[ebpfMonLevelCounts] = 0.1;
+    addSecond(&x);
+    testOk(x.budget.cost > 0.09 && x.budget.cost < 0.11, "watched in another way: what that costs, at once: %g", x.budget.cost);
+}
+
 static void testPeak(void)
 {
     ioc x;
 
     begin(&x, ebpfMonLevelChains);
     x.levelCost[ebpfMonLevelChains] = 1.5 * LIMIT;
-    testOk(untilChange(&x, 12) == -1, "some seconds above the limit change nothing");
+    testOk(untilChange(&x, 9) == -1, "some seconds above the limit change nothing");
     x.levelCost[ebpfMonLevelChains] = 0;
     for (int i = 0; i < 5; i++)
         addSecond(&x);
     x.levelCost[ebpfMonLevelChains] = 1.5 * LIMIT;
-    testOk(untilChange(&x, 12) == -1, "and they are not added up with later ones");
+    testOk(untilChange(&x, 9) == -1, "and they are not added up with later ones");
 }
 
 static void testSteps(void)
@@ -236,8 +255,9 @@ static void testNoLimit(void)
 
 MAIN(testBudget)
 {
-    testPlan(27);
+    testPlan(30);
     testBelow();
+    testMean();
     testPeak();
     testSteps();
     testTimed();
