@@ -3,10 +3,12 @@
  * Chains: from the request for a lock set to its release. At the end of a chain, one look finds the records that
  * processed (snapshot.bpf.h). A chain that is kept is sent to the user part (sendChain.bpf.h).
  */
-#include "chain.bpf.h"
 #include "client.bpf.h"
+#include "heldLocks.bpf.h"
+#include "passChain.bpf.h"
 #include "sendChain.bpf.h"
 #include "snapshot.bpf.h"
+#include "sweep.bpf.h"
 
 /* What takes longer than this is no chain: we have missed the release. */
 #define CHAIN_MAX_NS (3600ull * 1000000000ull)
@@ -300,10 +302,6 @@ __attribute__((noinline)) int ebpfmon_end_lock(__u64 precord, __u64 now, __u64 s
     releaseLock(&c, th, rs, &x);
     return 0;
 }
-
-/* in sweep.bpf.c */
-int ebpfmon_leave(__u64 lock, __u64 now, __u32 isMany);
-int ebpfmon_sweep_moved(__u64 now);
 
 /* Before kernel 5.17 there are no sweeps, because they need uprobe_multi (kernel 6.6). */
 static __always_inline void leaveGroups(__u64 lock, __u64 now, __u32 isMany)

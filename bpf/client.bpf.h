@@ -6,8 +6,6 @@
 
 #include "probe.bpf.h"
 
-#define AF_INET 2
-
 /* Reads the circuit of a CA client: the claimed names, and the peer if no receive has shown it (kernels before 6.3). */
 static __always_inline void readCircuit(struct ebpfMonWho *who, const struct ebpfMonTargetConf *conf, __u64 client)
 {

@@ -22,6 +22,9 @@
 
 #include "machine.bpf.h"
 
+#define AF_INET  2 /* linux/socket.h */
+#define AF_INET6 10
+
 struct ns_common { unsigned int inum; } CORE;
 struct net { struct ns_common ns; } CORE;
 typedef struct { struct net *net; } possible_net_t;

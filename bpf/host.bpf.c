@@ -6,8 +6,6 @@
  */
 #include "probe.bpf.h"
 
-#define AF_INET  2
-#define AF_INET6 10
 #define TCP_ESTABLISHED 1
 #define TCP_SYN_SENT    2
 #define TCP_CLOSE       7

@@ -7,12 +7,11 @@
 #ifndef EBPFMON_MAPS_BPF_H
 #define EBPFMON_MAPS_BPF_H
 
-#include "core.bpf.h"
-#include "thread.bpf.h"
-
 #ifndef MAP
 #define MAP extern
 #endif
+
+#include "readMaps.bpf.h"
 
 MAP struct {
     __uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -24,13 +23,6 @@ extern volatile __u32 ringSleeps;
 
 /* The element of an IOC is at ebpfMonShareOf(iocId). */
 extern struct ebpfMonShare shares[EBPFMON_SHARES];
-
-MAP struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, EBPFMON_TARGETS_MAX);
-    __type(key, __u32);
-    __type(value, struct ebpfMonTargetConf);
-} targets SEC(".maps");
 
 MAP struct {
     __uint(type, BPF_MAP_TYPE_PERCPU_HASH);
@@ -46,13 +38,6 @@ MAP struct {
     __type(value, struct ebpfMonQueues);
 } queues SEC(".maps");
 
-MAP struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, EBPFMON_THREADS_MAX);
-    __type(key, __u32);
-    __type(value, struct thread);
-} threads SEC(".maps");
-
 /* The first state of a thread, which is too large for the stack. */
 MAP struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -62,27 +47,12 @@ MAP struct {
 } blank SEC(".maps");
 
 MAP struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, 1);
-    __type(key, struct ebpfMonRecKey);
-    __type(value, __u32);
-} recIndex SEC(".maps");
-
-MAP struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(map_flags, BPF_F_MMAPABLE);
     __uint(max_entries, 1);
     __type(key, __u32);
     __type(value, struct ebpfMonRecConf);
 } recConf SEC(".maps");
-
-MAP struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(map_flags, BPF_F_MMAPABLE);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, struct ebpfMonRecState);
-} recState SEC(".maps");
 
 MAP struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -179,14 +149,6 @@ MAP struct {
     __type(key, __u64);
     __type(value, struct ebpfMonOwner);
 } connecting SEC(".maps");
-
-/* Who began an asynchronous processing, by slot. Valid if ebpfMonRecState.noted is EBPFMON_NOTED_CAUSE. */
-MAP struct {
-    __uint(type, BPF_MAP_TYPE_LRU_HASH);
-    __uint(max_entries, EBPFMON_CAUSES_MAX);
-    __type(key, __u32);
-    __type(value, struct ebpfMonCauseEvent);
-} causes SEC(".maps");
 
 /* Who called dbProcessNotify(). */
 MAP struct {

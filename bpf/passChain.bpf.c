@@ -6,7 +6,8 @@
  * is attached during a turn only. Between the turns a pass stands for its chains: it begins at the entry of scanList()
  * and ends with the list.
  */
-#include "chain.bpf.h"
+#include "heldLocks.bpf.h"
+#include "passChain.bpf.h"
 
 /* Notes a pass, or the rest of one, with chains that are not timed. */
 static __always_inline void noteUntimed(const struct caller *c, struct thread *th, __u32 n, __u64 sp)
@@ -61,8 +62,6 @@ int BPF_UPROBE(ebpfmon_pass_begin, __u64 list)
     RUN_TIMED(beginPass(ctx, list));
 }
 
-/* Begins the chain of the next record of the list. A global function, so that its stack is not added to the stack of
- * the chain's end. */
 __attribute__((noinline)) int ebpfmon_begin_next(__u64 precord, __u64 sp)
 {
     struct thread *th;
@@ -103,7 +102,6 @@ static __always_inline void endUntimed(const struct caller *c, struct thread *th
     judgeUntimed(c, th, now - h->begin);
 }
 
-/* The same for chain.bpf.c, when a chain ends and its begin is not known. */
 __attribute__((noinline)) int ebpfmon_end_untimed(__u64 now)
 {
     struct ebpfMonHeld *h;
@@ -115,7 +113,6 @@ __attribute__((noinline)) int ebpfmon_end_untimed(__u64 now)
     return 0;
 }
 
-/* scanList() is at its end. "sp": the stack pointer, which is that of its entry. */
 __attribute__((noinline)) int ebpfmon_end_pass(__u64 sp, __u64 now)
 {
     struct thread *th;

@@ -7,8 +7,6 @@
 
 #define FORMAT      0170000 /* linux/stat.h: S_IFMT … */
 #define IS_SOCKET   0140000
-#define INET        2 /* linux/socket.h: AF_INET … */
-#define INET6       10
 
 struct fdtable {
     unsigned int max_fds;
@@ -29,14 +27,14 @@ static __always_inline void readSocket(struct sock *sk, struct ebpfMonQueryFile 
     __u32 family = BPF_CORE_READ(sk, __sk_common.skc_family);
 
     to->kind = EBPFMON_QUERY_IS_SOCKET;
-    if (family != INET && family != INET6)
+    if (family != AF_INET && family != AF_INET6)
         return;
     to->kind = EBPFMON_QUERY_IS_INET;
     to->peer.family = family;
     to->peer.port = BPF_CORE_READ(sk, __sk_common.skc_dport);
     if (withOwn || !to->peer.port)
         to->peer.ownPort = BPF_CORE_READ(sk, __sk_common.skc_num);
-    if (family == INET)
+    if (family == AF_INET)
         to->peer.addr[0] = BPF_CORE_READ(sk, __sk_common.skc_daddr);
     else if (bpf_core_field_exists(six->skc_v6_daddr))
         bpf_core_read(to->peer.addr, sizeof(to->peer.addr), &six->skc_v6_daddr);

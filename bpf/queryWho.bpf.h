@@ -4,46 +4,9 @@
 #ifndef EBPFMON_QUERYWHO_BPF_H
 #define EBPFMON_QUERYWHO_BPF_H
 
-#include "core.bpf.h"
-#include "thread.bpf.h"
+#define MAP /* defines the tables */
+#include "readMaps.bpf.h"
 #include "ebpfMonQuery.h"
-
-/* Tables of the kernel part (maps.bpf.h). The user part connects them before the programs are loaded. */
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, EBPFMON_THREADS_MAX);
-    __type(key, __u32);
-    __type(value, struct thread);
-} threads SEC(".maps");
-
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, EBPFMON_TARGETS_MAX);
-    __type(key, __u32);
-    __type(value, struct ebpfMonTargetConf);
-} targets SEC(".maps");
-
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, 1);
-    __type(key, struct ebpfMonRecKey);
-    __type(value, __u32);
-} recIndex SEC(".maps");
-
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(map_flags, BPF_F_MMAPABLE);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, struct ebpfMonRecState);
-} recState SEC(".maps");
-
-struct {
-    __uint(type, BPF_MAP_TYPE_LRU_HASH);
-    __uint(max_entries, EBPFMON_CAUSES_MAX);
-    __type(key, __u32);
-    __type(value, struct ebpfMonCauseEvent);
-} causes SEC(".maps");
 
 /* An event. */
 struct event {

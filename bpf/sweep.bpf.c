@@ -11,6 +11,8 @@
  */
 #include "ebpfMonBase.h"
 #include "look.bpf.h"
+#include "passChain.bpf.h"
+#include "sweep.bpf.h"
 
 #define STUCK_NS 60000000000ull /* ns; a pass cannot process a group while another thread is in it. So a thread that
                                  * is in the group at the end of a pass entered it during the pass, and not so long
@@ -172,7 +174,6 @@ static long sweepMoved(__u32 i, struct moving *v)
     return 0;
 }
 
-/* Looks at the records that moved to another list after the user part read the lists. This is done with each list. */
 __attribute__((noinline)) int ebpfmon_sweep_moved(__u64 now)
 {
     struct moving v = { .now = now };
@@ -204,9 +205,6 @@ __attribute__((noinline)) int ebpfmon_sweep_list(__u64 mutex, __u64 now)
     list = bpf_map_lookup_elem(&lists, &key);
     return list ? ebpfmon_sweep_places(list->first, list->len, now, 0) : 0;
 }
-
-/* in passChain.bpf.c */
-int ebpfmon_end_pass(__u64 sp, __u64 now);
 
 /* scanList() calls epicsMutexUnlock() for the last time. */
 SEC("uprobe")
@@ -387,8 +385,6 @@ static long leaveNext(__u32 i, struct leaving *v)
     return !v->isMany;
 }
 
-/* Leaves groups before the thread releases the lock, and after its own processings were counted. Nonzero: also call
- * ebpfmon_sweep_moved, because the lists that were read do not have all records of a group. */
 __attribute__((noinline)) int ebpfmon_leave(__u64 lock, __u64 now, __u32 isMany)
 {
     struct leaving v = { .lock = lock, .now = now, .isMany = isMany };

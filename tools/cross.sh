@@ -109,18 +109,8 @@ fi
 
 # --- this tree -------------------------------------------------------------------------------------------
 say "compiling ebpfMon for $target (log in $log)"
-tree=$cross/tree
-mkdir -p "$tree"
-# tar keeps the time of each file, so objects of unchanged files are not built again. Remove files that this tree does
-# not have any more.
-(cd "$tree" && find . -type d -name 'O.*' -prune -o -type f -print) | while read -r f; do
-    case $f in ./bin/* | ./lib/* | ./dbd/* | ./db/* | ./include/* | ./cfg/* | ./configure/RELEASE.*) continue ;; esac
-    [ -f "$top/$f" ] || rm -f "$tree/$f"
-done
-(cd "$top" && find . \( -name 'O.*' -o -name .git -o -path ./bin -o -path ./lib -o -path ./dbd -o -path ./db -o -path ./include \
-        -o -path ./cfg -o -name __pycache__ -o -name '*.local' -o -name 'RELEASE.env' \) -prune -o -type f -print0 |
-    tar c --null -T -) | tar x -C "$tree"
-echo "EPICS_BASE = $base" >"$tree/configure/RELEASE.local"
+tree=$EBPFMON_CACHE/tree-$(echo "$top" | cksum | cut -d ' ' -f 1)/$arch # each clone has its own
+"$top/tools/copyTree.sh" "$tree" "$base"
 # Do what Base's rules do (RULES_ARCHS), but only for the target. The rules themselves would also build for this
 # machine.
 : >"$log"

@@ -3,6 +3,8 @@
 # Prepares ebpfMon on a bare Debian 12: installs packages, builds EPICS Base and ebpfMon, and checks the kernel. Prints
 # the path of EPICS Base. Progress goes to stderr, one line for each stage; if there is nothing to do, no line. Outside
 # the tree it writes only to the cache (EBPFMON_CACHE, see epicsBase.sh).
+#
+#   tools/setup.sh [base]      base: only packages and EPICS Base, no build of this tree
 set -eu
 umask 022
 unset MAKEFLAGS MFLAGS MAKELEVEL # of a make that calls us
@@ -62,6 +64,7 @@ clang=$(clang -dumpversion 2>/dev/null || echo 0)
 
 # --- EPICS Base and the build ------------------------------------------------------------------------
 base=$("$top/tools/epicsBase.sh")
+if [ "${1:-}" = base ]; then echo "$base"; exit 0; fi
 arch=$(perl "$base/lib/perl/EpicsHostArch.pl" 2>/dev/null || "$base/startup/EpicsHostArch")
 
 # True if ebpfMon was built with this Base, and no file or folder of the sources changed since then. A folder also

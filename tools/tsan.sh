@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Runs the whole monitor under ThreadSanitizer (gcc) against busy IOCs, and fails if two of its threads use the same
 # memory without an order between them. It builds a second monitor in a copy of this tree, in the cache, and runs tests
-# with real IOCs and clients there. Base is not instrumented, so faults that are in Base alone are not found. This
-# monitor has no PVA server: when a client disconnects, a thread of pvAccessCPP joins itself (epicsThreadMustJoin), and
-# then the runtime of gcc 12 ends the process.
+# with real IOCs and clients there; this tree does not change. Base is not instrumented, so faults that are in Base
+# alone are not found. This monitor has no PVA server: when a client disconnects, a thread of pvAccessCPP joins itself
+# (epicsThreadMustJoin), and then the runtime of gcc 12 ends the process.
 #
 #   tools/tsan.sh [NAME] [ARGUMENTS FOR PYTEST...]     NAME as for tools/test.sh; default: the list below
 #   JOBS=N               so many processes run tests; default: one for each CPU
@@ -13,8 +13,9 @@ unset MAKEFLAGS MFLAGS MAKELEVEL # of a make that calls us
 
 top=$(cd "$(dirname "$0")/.." && pwd)
 export EBPFMON_CACHE="${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}"
-copy=$EBPFMON_CACHE/tsan
-reports=$copy/reports
+own=$EBPFMON_CACHE/tree-$(echo "$top" | cksum | cut -d ' ' -f 1)/tsan # each clone has its own
+copy=$own/tree
+reports=$own/reports
 
 # Tests in which every thread of the monitor works. The instrumented monitor is some ten times slower, so tests of cost
 # and of delays are left out. Also left out: tests of memory and of the number of threads, because the runtime uses
@@ -33,17 +34,23 @@ fi
 say() { printf 'tsan: %s\n' "$*" >&2; }
 die() { printf 'tsan: %s\n' "$*" >&2; exit 1; }
 
-EPICS_BASE=$("$top/tools/setup.sh")
+EPICS_BASE=$("$top/tools/setup.sh" base)
 export EPICS_BASE
 python=$("$top/tools/venv.sh")
 
 say "building an instrumented monitor in $copy"
-rm -rf "$copy" # because make does not see that flags have changed
-mkdir -p "$copy" "$reports"
-(cd "$top" && tar -c --exclude='O.*' --exclude=.git --exclude=./bin --exclude=./lib --exclude=./db --exclude=./dbd .) |
-    tar -x -C "$copy"
-cd "$copy"
 flags="-O1 -g -fsanitize=thread"
+mkdir -p "$own"
+exec 9>"$own/lock"
+flock 9
+if [ "$(cat "$own/flags" 2>/dev/null)" != "$flags" ]; then # make does not see that flags have changed
+    rm -rf "$copy"
+    echo "$flags" >"$own/flags"
+fi
+rm -rf "$reports"
+mkdir -p "$reports"
+"$top/tools/copyTree.sh" "$copy" "$EPICS_BASE"
+cd "$copy"
 make -s -j"$(nproc)" OPT_CFLAGS_YES="$flags -include $copy/tools/tsanAtomic.h" OPT_CXXFLAGS_YES="$flags" \
     OPT_LDFLAGS_YES=-fsanitize=thread EPICS_QSRV_MAJOR_VERSION= configure ebpfMonSup ebpfMonApp \
     </dev/null >"$reports/make.log" 2>&1 || die "the build failed: $reports/make.log"

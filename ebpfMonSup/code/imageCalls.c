@@ -133,8 +133,9 @@ static uint64_t findBehind(const ebpfMonElfFile *file, uint64_t vaddr)
     return offset + site.skip;
 }
 
-/* A list has been gone through when the stack pointer is above the one noted here (dropEndedPasses, bpf/chain.bpf.c). At an entry it
- * is the caller's own if a register has the return address; so there the place is not taken to be cheap, and no pass is watched. */
+/* A list has ended when the stack pointer is above the one noted here (dropEndedPasses, bpf/heldLocks.bpf.h). If a
+ * register has the return address, the stack pointer at the entry is that of the caller. Then this place is not taken
+ * for a cheap one, and no pass is watched. */
 static void pickEntry(const ebpfMonElfFile *file, uint64_t function, ebpfMonSite *site)
 {
     const ebpfMonMachine *machine = ebpfMonMachineFind(file->machine);

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * benchIoc DBD DB...: an IOC that does one thing as fast as it can, and says what one took.
+ * benchIoc DBD DB...: an IOC that repeats one operation as fast as it can, and says how long one operation took.
  *
- * Reads lines "WHAT MS" from stdin, does WHAT for MS milliseconds and answers "WHAT NS COUNT" on what was stdout at the
- * start: the mean ns of one, and how many there were. In this one thread it does
- *   process   one record of the chain that begins with BENCH:1 (as a scan thread would: lock, process, unlock)
+ * It reads lines "WHAT MS" from stdin, repeats the operation WHAT for MS milliseconds, and answers "WHAT NS COUNT": the
+ * mean time of one operation (ns), and the number of operations. Answers go to the file that was stdout at the start.
+ * Operations of the main thread:
+ *   process   one record of the chain that begins with BENCH:1. The chain is processed as by a scan thread (lock,
+ *             process, unlock). The record BENCH:LEN has the number of its records
  *   put       dbPutField of a field that does not process its record
- *   putproc   dbPutField of a field that does
+ *   putproc   dbPutField of a field that processes its record
  *   read      dbGetField
- * and in the thread of a queue, each one asking for the next, so that none sleeps:
- *   interrupt scanIoRequest: a callback that processes BENCH:INTR
- *   async     BENCH:ASYNC, begun, and completed by a callback
+ * Operations of threads that serve a queue. Each operation requests the next one, so no thread sleeps:
+ *   interrupt scanIoRequest: a callback processes BENCH:INTR
+ *   async     BENCH:ASYNC begins, and a callback completes it
  *   once      scanOnce of BENCH:ONCE
- * The chain's length is the number in the record BENCH:LEN. Other lines:
- *   tpro N    sets TPRO of the four records
- *   stdout F  what the IOC prints goes to file F from now on
- *   cpu N     the time of the following is that of the clock (0), or the CPU time of this process (1)
- *   slow N US each Nth chain of "process" takes US longer, which is not counted; 0: none
+ * Other lines:
+ *   tpro N    sets TPRO of the four records with which these chains begin
+ *   stdout F  from now on, stdout of the IOC is the file F
+ *   cpu N     from now on, times are those of the clock (0), or the CPU time of this process (1)
+ *   slow N US each Nth chain of "process" takes US µs longer; this time is not counted. N = 0: no chain
  */
 #include <stdio.h>
 #include <string.h>
@@ -97,7 +99,7 @@ static void read()
 
 struct result { double ns, count; };
 
-/* The clock is read once in a batch, so that it costs nothing. */
+/* Reads the clock once for each batch, so that reading it costs next to nothing. */
 static result measure(void (*once)(), double ms)
 {
     const int batch = 64;
@@ -114,14 +116,14 @@ static result measure(void (*once)(), double ms)
     return {(t - begin - spun) / n, n};
 }
 
-/* --- by the threads of queues ------------------------------------------------------------------------------ */
+/* --- operations of threads that serve a queue --------------------------------------------------------------- */
 
 static int running;
 static double turns;
 static epicsEventId stopped;
 
-/* One is done. Is another to follow? */
-static bool turn()
+/* Counts an operation that is finished. Returns true if the caller must request another one. */
+static bool finishOne()
 {
     turns++;
     if (epicsAtomicGetIntT(&running))
@@ -134,7 +136,7 @@ static void interrupt() { scanIoRequest(interrupts); }
 
 static void interrupted(void *, IOSCANPVT, int)
 {
-    if (turn())
+    if (finishOne())
         interrupt();
 }
 
@@ -150,7 +152,7 @@ static void complete(epicsCallback *)
     dbScanLock(async.precord); /* as ProcessCallback of callback.c does */
     async.precord->rset->process(async.precord);
     dbScanUnlock(async.precord);
-    if (turn())
+    if (finishOne())
         begin();
 }
 
@@ -160,7 +162,7 @@ static void scanOne() { scanOnceCallback(once.precord, onceDone, NULL); }
 
 static void onceDone(void *, dbCommon *)
 {
-    if (turn())
+    if (finishOne())
         scanOne();
 }
 
@@ -268,7 +270,7 @@ int main(int argc, char *argv[])
         } else if (sscanf(line, "cpu %lf", &ms) == 1) {
             timer = ms ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC;
         } else if (sscanf(line, "stdout %199s", file) == 1) {
-            if (!freopen(file, "w", stdout)) /* a terminal gets each line by itself, all else blocks */
+            if (!freopen(file, "w", stdout)) /* stdio then buffers lines for a terminal, and blocks for other files */
                 return 1;
         } else if (sscanf(line, "%15s %lf", what, &ms) == 2) {
             for (auto &work : works)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Chains of spans to a collector, so many a second: how many arrive, and at what price. Started by spans.py and by the
- * integration tests.
+ * Sends spans to a collector at a given rate, and measures how many arrive and how much CPU time that takes. spans.py
+ * and the integration tests start it.
  *
  *     benchSpan URL otlp|zipkin SPANS-A-SECOND SECONDS
  *
- * Prints the last trace's id, and: spans made, accepted, lost, seconds until the last one was accepted, µs of CPU for
- * each span of who makes it and of the exporter, and the fullest that the queue was, in percent.
+ * It prints the id of the last trace, and: the numbers of spans made, accepted, and lost; the seconds until the last one
+ * was accepted; the CPU time (µs) of maker and exporter for each span; the highest load of the queue (%).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -40,8 +40,8 @@ static double processCpu(void)
     return clockOf(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-/* A root record and those that its forward links process, as the monitor tells of them. */
-static void chain(uint8_t trace[EBPFMON_TRACE_ID])
+/* Exports the spans of one chain, as the monitor does: a root record, and those that its forward links process. */
+static void exportChain(uint8_t trace[EBPFMON_TRACE_ID])
 {
     static ebpfMonSpan s;
     uint8_t root[EBPFMON_SPAN_ID];
@@ -81,14 +81,15 @@ static void chain(uint8_t trace[EBPFMON_TRACE_ID])
     }
 }
 
-static void counted(void)
+/* Sets the time of the group of chains, so that their metrics are sent. */
+static void stampChains(void)
 {
     epicsTimeGetCurrent(&ebpfMonPublishedLock()->time[ebpfMonGroupChains]);
     ebpfMonPublishedUnlock();
 }
 
-/* The histogram of the root record, of which the trace is an exemplar. */
-static void histogram(void)
+/* Publishes a histogram of the root record's latency. The trace is an exemplar of it. */
+static void publishHistogram(void)
 {
     ebpfMonPublished *published = ebpfMonPublishedLock();
     ebpfMonChainRow *c = &published->chains.slowest[0];
@@ -104,7 +105,8 @@ static void histogram(void)
     ebpfMonPublishedUnlock();
 }
 
-static uint64_t lost(double *queue, uint64_t *sent)
+/* Returns the number of spans lost. Sets *sent, and *queue to its maximum so far. */
+static uint64_t readCounts(double *queue, uint64_t *sent)
 {
     ebpfMonPublished *published = ebpfMonPublishedLock();
     uint64_t n = published->otlp.lost;
@@ -131,7 +133,7 @@ int main(int argc, char **argv)
     exporter = ebpfMonExportNew(NULL);
     if (!exporter)
         return 1;
-    histogram();
+    publishHistogram();
     if (zipkin ? ebpfMonExportGetOps(exporter)->zipkin(exporter, argv[1]) : ebpfMonExportGetOps(exporter)->otlp(exporter, argv[1], "traces", ""))
         return 1;
     begin = clockOf(CLOCK_MONOTONIC);
@@ -139,24 +141,24 @@ int main(int argc, char **argv)
     own = clockOf(CLOCK_THREAD_CPUTIME_ID);
     while (made < wanted) {
         while (made < wanted && (double)made <= (clockOf(CLOCK_MONOTONIC) - begin) * rate) {
-            chain(trace);
+            exportChain(trace);
             made += CHAIN;
         }
         epicsThreadSleep(0.001);
-        lost(&queue, &sent);
+        readCounts(&queue, &sent);
     }
     own = clockOf(CLOCK_THREAD_CPUTIME_ID) - own;
     do {
         epicsThreadSleep(0.02);
-        gone = lost(&queue, &sent);
+        gone = readCounts(&queue, &sent);
         sentAt = clockOf(CLOCK_MONOTONIC);
     } while (sent + gone < made && sentAt - begin < seconds + DEADLINE);
     took = sentAt - begin;
     cpu = processCpu() - cpu - own;
-    if (!zipkin) /* what is told at last: the metrics, of which the chains before are exemplars */
+    if (!zipkin) /* the metrics at the end; the last chain is their exemplar */
         ebpfMonExportGetOps(exporter)->otlp(exporter, argv[1], "traces,metrics", "");
-    chain(trace);
-    counted();
+    exportChain(trace);
+    stampChains();
     ebpfMonExportStop(exporter, 5);
     printf("trace ");
     for (unsigned i = 0; i < EBPFMON_TRACE_ID; i++)

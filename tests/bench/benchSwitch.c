@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * benchSwitch: two threads on one CPU that wake each other through pipes and have nothing to do with any IOC. Reads lines
- * "switch MS" from stdin, does that for so long, and answers "switch NS COUNT": ns of one wake-up and switch, and how many.
+ * benchSwitch: two threads on one CPU that wake each other through pipes. They do not belong to an IOC. The program
+ * reads lines "switch MS" from stdin, does this for MS milliseconds, and answers "switch NS COUNT": the mean time of
+ * one wake-up with its context switch (ns), and their number.
  */
 #include <pthread.h>
 #include <sched.h>

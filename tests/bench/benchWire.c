@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the packet source costs traffic that is neither CA nor PVA, on the loopback interface of a network namespace
- * of its own, as root:
+ * Measures what the packet source costs traffic that is neither CA nor PVA, on the loopback interface of its own
+ * network namespace. It needs root:
  *
  *     benchWire [ROUNDS [MILLISECONDS [wall]]]
  *
- * Three kinds of traffic, each without an observer, with a packet socket that refuses every packet at once (what the
- * kernel takes for anybody who listens: it copies the head of each outgoing packet), and with the source. They take
- * turns, and a round's figure is compared with that round's "none", so that a slow minute of the machine falls on
- * all. Rates are per second of CPU time of both ends and the source's reader, so that other programs do
- * not matter; with "wall" by the clock, for kernels with CONFIG_IRQ_TIME_ACCOUNTING, which do not count the handling
- * of packets as the process's. Both ends share one CPU. Then once more with the kernel's clock around the filter, which costs time itself.
+ * There are three kinds of traffic, and three observers: none; a packet socket whose filter refuses every packet; the
+ * packet source. The packet socket shows what the kernel takes whenever somebody listens, because it copies the headers
+ * of each outgoing packet. The observers take turns, and each figure is compared with "none" of the same round. So a
+ * slow minute of the machine affects all of them alike.
+ *
+ * A rate is per second of CPU time of this process (client, server, and the reader of the source), so other programs do
+ * not matter. With "wall" it is per second of the clock: kernels with CONFIG_IRQ_TIME_ACCOUNTING do not count the
+ * handling of packets as CPU time of the process. Client and server share one CPU. In the end the kernel measures the
+ * run time of the filter, which also costs time.
  */
 #include <errno.h>
 #include <poll.h>
@@ -65,7 +68,7 @@ static double now(clockid_t clock)
 
 /* --- traffic --------------------------------------------------------------------------------------------------- */
 
-/* The other side of all three: reads what comes, answers a single byte, and hangs up after two. */
+/* The server of all kinds of traffic: it reads, answers one byte with one byte, and closes after two bytes. */
 static void *serve(void *arg)
 {
     static char buf[BULK];
@@ -89,7 +92,7 @@ static int dial(void)
     return fd;
 }
 
-/* With a reset: no port of ours waits for a minute before it can be used again. */
+/* Closes with a reset, so that the port has no state TIME_WAIT and can be used again at once. */
 static void hangUp(int fd)
 {
     struct linger hard = { 1, 0 };

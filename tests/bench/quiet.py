@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the monitor takes while nothing happens, and how long a put takes to reach a PV.
+"""Measures the CPU time of the monitor while nothing happens, and how long a put takes to reach a PV.
 
-An idle softIoc is watched at level chains. For some seconds nobody does anything: the table has the CPU time of the
-monitor, and how often each of its threads woke. Threads of ours have names that begin with ebpfMon, all others are
-Base's. Then a client puts to the IOC, one put after the other at irregular times, and waits for the event of PUT_CNT;
-"the record itself" is the same with an event of the record: what client and servers take. The programs that others
-start on the host meanwhile wake the monitor, too.
+The monitor watches an idle softIoc at level chains. For some seconds nobody does anything: the table has the CPU time
+of the monitor, and how often each of its threads woke. The names of our threads begin with ebpfMon; all other threads
+are those of Base. Then a client puts to the IOC, one put after the other at irregular times, and waits for the event of
+PUT_CNT. "The record itself" is the same with an event of the record: the time that client and servers take. Programs
+that start on the host meanwhile wake the monitor, too.
 
-With --other the monitor of another tree is measured in the same run, in turns. It needs root and pyepics (the Python
-that tools/venv.sh prints). EPICS_BASE is the path of EPICS Base.
+With --other the monitor of another tree is measured in the same run; the two take turns. It needs root and pyepics (the
+Python that tools/venv.sh prints). EPICS_BASE is the path of EPICS Base.
 
     python -m tests.bench.quiet [--rounds N] [--seconds S] [--puts N] [--other TREE] [--level LEVEL]
 """
@@ -36,23 +36,23 @@ from .site import cpu  # noqa: E402
 
 DB = 'record(calc, "$(P)READY") { field(CALC, "1") field(PINI, "YES") }\nrecord(ao, "$(P)ONE") { }\n' + "".join(
     f'record(ao, "$(P)AO{i}") {{ }}\n' for i in range(100))
-SETTLE = 8  # s until what an IOC's start began is over: probes, links, typeTrial
+SETTLE = 8  # s after which the work that an IOC's start causes is done: probes, links, typeTrial
 
 
 def wakes(pid):
-    """How often each thread went to sleep of its own accord: id → (name, number)."""
+    """Returns how often each thread has gone to sleep by itself, so was woken later: id → (name, number)."""
     found = {}
     for task in Path(f"/proc/{pid}/task").iterdir():
         try:
             lines = dict(line.split(":\t", 1) for line in (task / "status").read_text().splitlines() if ":\t" in line)
-        except OSError:  # it ended
+        except OSError:  # the thread has ended
             continue
         found[int(task.name)] = lines["Name"], int(lines["voluntary_ctxt_switches"])
     return found
 
 
 def silence(pid, seconds):
-    """CPU in percent of one core, and the wake-ups a second by the names of threads."""
+    """Returns the CPU time in percent of one core, and the wake-ups per second by thread name."""
     first, used, begin = wakes(pid), cpu(pid), time.monotonic()
     time.sleep(seconds)  # the length of the measurement
     took, used = time.monotonic() - begin, cpu(pid) - used
@@ -63,14 +63,14 @@ def silence(pid, seconds):
 
 
 def measure(tmp, program, ioc, args):
-    """Of one monitor: CPU, wake-ups, latencies."""
+    """Measures one monitor. Returns CPU time, wake-ups and the times of puts."""
     paths.MONITOR, paths.MONITOR_BOOT, paths.DB = program
     monitor = Monitor(tmp).start()
     try:
         monitor.wait_ioc(ioc)
         monitor.set_filter(LEVEL=args.level)
         monitor.wait_ioc(ioc, level=args.level)
-        epics.ca.clear_cache()  # no client asks anything
+        epics.ca.clear_cache()  # so no client is connected in the silence
         time.sleep(SETTLE)
         load, rates = silence(monitor.process.pid, args.seconds)
         took = singlePuts.measure(ioc.prefix + "ONE", monitor.prefix + "PUT_CNT", args.puts)
@@ -92,7 +92,7 @@ def show(results, itself):
     print(f"{'the record itself':48}{statistics.median(itself):18.2f}{singlePuts.quantile(itself, 0.99):8.2f}"
           f"{itself[-1]:8.2f}")
     for name, rounds in results.items():
-        print(f"\n{name}, wake-ups a second of each thread (least of the rounds):")
+        print(f"\n{name}, wake-ups per second of each thread (the lowest of all rounds):")
         threads = {t for _, rates, _ in rounds for t in rates}
         least = {t: min(rates.get(t, 0) for _, rates, _ in rounds) for t in threads}
         print("  " + ", ".join(f"{t} {n:.1f}" for t, n in sorted(least.items(), key=lambda x: -x[1]) if n >= 0.05))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What watching costs an IOC: one run, one table.
+"""Measures what watching costs an IOC, and prints a table.
 
-benchIoc does one thing as fast as it can. Observers are attached to it one after the other, in several rounds, so that
-a slow minute of the machine affects all of them. The table shows the best of all rounds, and the spread: how far the
-median lies above the best. "switch" is two threads that do not belong to an IOC (benchSwitch). EPICS_BASE is the path
-of EPICS Base. tools/bench.sh starts this program.
+benchIoc repeats one operation as fast as it can. Observers are attached to it one after the other, in several rounds,
+so that a slow minute of the machine affects all of them. The table shows the best of all rounds, and the spread: how
+far the median lies above the best. "switch" is two threads that do not belong to an IOC (benchSwitch). EPICS_BASE is
+the path of EPICS Base. tools/bench.sh starts this program.
 
     python -m tests.bench.run [--rounds N] [--ms MILLISECONDS] [--length RECORDS] [--shape chain|tree] [--work WORK]
            [--only TEXT] [--cpu] [--markdown]
@@ -28,8 +28,8 @@ from tests.harness.wait import until
 
 WORK = {"process": "record", "put": "put", "putproc": "put proc", "read": "read", "interrupt": "I/O Intr",
         "async": "async", "once": "scanOnce", "switch": "switch"}
-QUEUES = ("process", "interrupt", "async", "once")  # work for which TPRO prints
-SLOW = 100, 400  # each 100th chain takes 400 µs longer
+CHAINS = ("process", "interrupt", "async", "once")  # work that processes records: for it TPRO prints
+SLOW = 100, 400  # "slow" of benchIoc: each 100th chain takes 400 µs longer
 NONE, NOBODY = "none: ebpfMon, off", "no ebpfMon at all"
 P = "BENCH:EBPF:"
 
@@ -69,11 +69,11 @@ class Bench:
         for process in (self.ioc, self.threads):
             process.wait_line("ready")
         self.monitor = None
-        self.fates = {}  # observer → chains of "process": all, kept, lost
+        self.chains = {}  # observer → numbers of chains in "process": all, kept, lost
         self.lib = self.core_file()
 
     def core_file(self):
-        """The file that has dbProcess: bpftrace attaches to it."""
+        """Returns the file that contains dbProcess. bpftrace attaches to it."""
         for line in open(f"/proc/{self.ioc.pid}/maps"):
             path = line.split()[-1]
             if "libdbCore" in path:
@@ -81,7 +81,7 @@ class Bench:
         return os.readlink(f"/proc/{self.ioc.pid}/exe")
 
     def outputs(self, tmp, stack):
-        """The files that the IOC prints to. Another process reads pipe and terminal, as a console server does."""
+        """Makes the files to which the IOC prints. Another process reads pipe and terminal, as console servers do."""
         os.mkfifo(tmp / "pipe")
         master, slave = os.openpty()
         tty.setraw(slave)
@@ -92,7 +92,7 @@ class Bench:
 
     def measure(self, name, observer, ms):
         result = {}
-        before = self.fate() if observer.level else None
+        before = self.chain_counts() if observer.level else None
         for what in (w for w in observer.work if w in self.works):
             process = self.threads if what == "switch" else self.ioc
             process.send(f"{what} {ms}")
@@ -100,14 +100,14 @@ class Bench:
             result[what] = float(ns)
             if what == "process" and before:
                 self.await_publication()
-                fate = self.fates.setdefault(name, [0, 0, 0])
-                for i, n in enumerate((int(count), *(b - a for a, b in zip(before, self.fate())))):
-                    fate[i] += n
+                sums = self.chains.setdefault(name, [0, 0, 0])
+                for i, n in enumerate((int(count), *(b - a for a, b in zip(before, self.chain_counts())))):
+                    sums[i] += n
         return result
 
     def await_publication(self):
-        """Waits until LOST_CNT was published twice: the second time, all that is over by now was counted. (It is
-        published when a value of its group changed, and CPU does each second while an IOC is busy.)"""
+        """Waits until LOST_CNT has been published twice. At the second time it contains all losses up to now. (Its
+        group is published when one of its values changes. While an IOC is busy, the value CPU changes each second.)"""
         def stamp():
             return self.client("caget", "-a", P + "LOST_CNT").split()[1:3]
 
@@ -115,12 +115,12 @@ class Bench:
             last = stamp()
             self.until(lambda last=last: stamp() != last, "LOST_CNT is published", 5)
 
-    def fate(self):
+    def chain_counts(self):
         return [int(n) for n in self.client("caget", "-t", "-f0", P + "CHAIN_LOG_CNT", P + "LOST_CNT").split()]
 
     # --- the monitor, at each level ------------------------------------------------------------------------
     def client(self, program, *args):
-        """Runs a client program that ends. A client that stays would be busy during the measurements."""
+        """Runs a client program that ends. A client that stays connected would be busy during the measurements."""
         return subprocess.run([paths.BASE_BIN / program, *map(str, args)], env=loopback.client(self.monitor.port),
                               text=True,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -158,7 +158,7 @@ class Bench:
 
 
 class Observer:
-    """Observes nothing."""
+    """The observer that observes nothing; the others derive from it."""
     work = tuple(WORK)
     level = None
 
@@ -181,8 +181,8 @@ class Level(Observer):
 
 
 class Query(Level):
-    """A query of QUERIES; the level has no probe in what "process" does."""
-    work = QUEUES
+    """A query of QUERIES. The level is puts, which has no probe in the operation "process"."""
+    work = CHAINS
 
     def __init__(self, bench, name):
         super().__init__(bench, "puts")
@@ -210,8 +210,8 @@ class Slow(Level):
 
 
 class Tpro(Observer):
-    """TPRO: Base prints each record of a chain, to this file."""
-    work = QUEUES
+    """TPRO: Base prints each record of a chain to this file."""
+    work = CHAINS
 
     def __init__(self, bench, file):
         self.bench, self.file = bench, file
@@ -261,8 +261,8 @@ def observers(bench):
         "/@t[tid]/ { @us = hist(nsecs - @t[tid]); delete(@t[tid]); }")
 
 
-def rows(results, works, fates):
-    """A row for each observer: ratios with their spread, chains kept and lost, nanoseconds."""
+def rows(results, works, chains):
+    """Yields a row for each observer: ratios with their spread, the shares of chains kept and lost, and times in ns."""
     yield ["observer", *(f"{WORK[w]} ×" for w in works), "kept", "lost", *(f"{WORK[w]} ns" for w in works)]
     best = {name: {w: min(r[w] for r in rounds) for w in rounds[0]} for name, rounds in results.items()}
     for name, rounds in results.items():
@@ -272,8 +272,8 @@ def rows(results, works, fates):
             median = statistics.median(r[w] for r in rounds) if ratio else 0
             digits = 2 if ratio < 10 else 1 if ratio < 100 else 0
             cells.append(f"{ratio:.{digits}f} +{median / best[name][w] - 1:.0%}" if ratio else "")
-        chains, kept, lost = fates.get(name, (0, 0, 0))
-        cells += [f"{n / chains:.1%}" if n else "" for n in (kept, lost)]
+        number, kept, lost = chains.get(name, (0, 0, 0))
+        cells += [f"{n / number:.1%}" if n else "" for n in (kept, lost)]
         yield [name, *cells, *(f"{best[name][w]:.0f}" if w in best[name] else "" for w in works)]
 
 
@@ -294,11 +294,11 @@ def main():
     arguments.add_argument("--ms", type=int, default=40)
     arguments.add_argument("--length", type=int, default=100)
     arguments.add_argument("--shape", choices=("chain", "tree"), default="chain",
-                           help="tree: each record but the last ones processes two others")
+                           help="tree: each record processes two others, except the records at the ends")
     arguments.add_argument("--work", choices=WORK, action="append", help="only this work; may be given several times")
     arguments.add_argument("--only", default="", metavar="TEXT", help="only observers with TEXT in their name")
     arguments.add_argument("--cpu", action="store_true",
-                           help="measure CPU time of the IOC, not elapsed time: for a busy machine")
+                           help="measure CPU time of the IOC, not elapsed time; for a busy machine")
     arguments.add_argument("--markdown", action="store_true")
     args = arguments.parse_args()
     results = {}
@@ -307,7 +307,7 @@ def main():
         stack.callback(bench.end)
         bench.outputs(Path(tmp), stack)
         bench.ioc.send(f"cpu {args.cpu:d}")
-        for _ in range(args.rounds):  # not in turn with the others, because the monitor must not run
+        for _ in range(args.rounds):  # before all others, because no monitor may run
             results.setdefault(NOBODY, []).append(bench.measure(NOBODY, Observer(), args.ms))
         bench.start_monitor()
         bench.level("off")
@@ -318,9 +318,9 @@ def main():
                         results.setdefault(name, []).append(bench.measure(name, observer, args.ms))
     what = "A chain of {} calc records" if args.shape == "chain" else "A tree of {} fanout and calc records"
     print(f"{what.format(args.length)}, saturated; best of {args.rounds} rounds of {args.ms} ms, and how far the median "
-          f'lies above it;\n× compared with "{NONE}"; kept and lost: of the chains; kernel {platform.release()}, '
+          f'lies above it;\n×: ratio to "{NONE}"; kept, lost: shares of the chains; kernel {platform.release()}, '
           f"{os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}\n")
-    table(list(rows(results, bench.works, bench.fates)), args.markdown)
+    table(list(rows(results, bench.works, bench.chains)), args.markdown)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How long one put takes until a client has an event of it: of the record itself, or of a PV of the monitor."""
+"""Measures the time from a put until a client gets an event: of the record itself, or of a PV of the monitor."""
 import random
 import threading
 import time
@@ -12,11 +12,11 @@ import epics  # noqa: E402
 
 from tests.harness.wait import until  # noqa: E402
 
-SHORTEST, LONGEST = 0.02, 0.08  # s between two puts: no put waits for another one
+SHORTEST, LONGEST = 0.02, 0.08  # pause between two puts (s), so that no put waits for the one before it
 
 
 def measure(record, shown, number):
-    """ms from the call that puts to `record` until an event of `shown`, sorted."""
+    """Puts `number` times to `record`. Returns the times (ms) from each put to the event of `shown`, sorted."""
     came = threading.Event()
     channel, other = epics.PV(record, auto_monitor=False), epics.PV(shown, auto_monitor=True)
     until(lambda: channel.connected and other.connected and other.get() is not None, 10, "a value")
@@ -36,5 +36,5 @@ def measure(record, shown, number):
 
 
 def quantile(values, q):
-    """Of sorted values."""
+    """Returns the quantile q of sorted values."""
     return values[min(int(len(values) * q), len(values) - 1)]

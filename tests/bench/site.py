@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What watching costs an IOC at work: many short chains, ten times a second.
+"""Measures what watching costs an IOC as a site has it: many short chains, ten times a second.
 
-The IOC has 1,120 calc records in 625 chains: 400 of one record, 150 of two, 60 of four, 15 of twelve. With --clients, it has
-also 200 monitors, 50 puts and 100 gets a second. Observers are attached one after the other, in several rounds. The
-table shows CPU times, in percent of one core: of all threads of the IOC, and of the observer itself; the best of the
-rounds, and how far the median lies above it. EPICS_BASE is the path of EPICS Base.
+The IOC has 1,120 calc records in 625 chains: 400 of one record, 150 of two, 60 of four, 15 of twelve. With --clients,
+it also has clients: 200 CA monitors, 50 puts and 100 gets per second. Observers are attached one after the other, in
+several rounds. The table shows CPU times in percent of one core, of all threads of the IOC and of the observer itself:
+the best of the rounds, and how far the median lies above it. EPICS_BASE is the path of EPICS Base.
 
     python -m tests.bench.site [--rounds N] [--seconds S] [--clients] [--only TEXT] [--markdown]
 """
@@ -39,12 +39,12 @@ def database():
 
 
 def cpu(pid):
-    """CPU time of a process with its threads, also those that have ended, in nanoseconds (clock_getcpuclockid(3))."""
+    """Returns the CPU time (ns) of a process, also of threads that have ended (clock_getcpuclockid(3))."""
     return time.clock_gettime_ns(~pid << 3 | 2)
 
 
 def memory(pid):
-    """MiB in memory."""
+    """Returns the resident memory of a process (MiB)."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmRSS"):
             return int(line.split()[1]) / 1024
@@ -67,7 +67,7 @@ class Site(Bench):
             self.threads.wait_line("ready", 60)
 
     def measure(self, observer, seconds):
-        """CPU of the IOC and of the observer, in percent of one core, the observer's memory, and what COST says."""
+        """Returns the CPU times of IOC and observer (percent of one core), the observer's memory, and COST."""
         own = observer.pid()
         before, begin = (cpu(self.ioc.pid), cpu(own) if own else 0), time.monotonic()
         time.sleep(seconds)  # the length of the measurement
@@ -94,7 +94,7 @@ class SiteBpftrace(Bpftrace):
 
 def observers(site):
     for level in ("off", "puts", "counts", "chains", "trace"):
-        yield (NONE if level == "off" else f"ebpfMon, {level}"), SiteLevel(site, level, timed=5)  # the default
+        yield (NONE if level == "off" else f"ebpfMon, {level}"), SiteLevel(site, level, timed=5)  # 5: the default
         if level == "chains":
             yield "ebpfMon, chains, all timed", SiteLevel(site, level, timed=100)
     probe = "uprobe:LIB:dbProcess "
@@ -121,7 +121,7 @@ def main():
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--rounds", type=int, default=3)
     arguments.add_argument("--seconds", type=float, default=5)
-    arguments.add_argument("--clients", action="store_true", help="monitors, puts and gets beside the scans")
+    arguments.add_argument("--clients", action="store_true", help="with clients, beside the scans")
     arguments.add_argument("--only", default="", metavar="TEXT", help="only observers with TEXT in their name")
     arguments.add_argument("--markdown", action="store_true")
     args = arguments.parse_args()
@@ -129,7 +129,7 @@ def main():
     with tempfile.TemporaryDirectory() as tmp, contextlib.ExitStack() as stack:
         site = Site(Path(tmp), args.clients)
         stack.callback(site.end)
-        for _ in range(args.rounds):  # not in turn with the others, because the monitor must not run
+        for _ in range(args.rounds):  # before all others, because no monitor may run
             results.setdefault(NOBODY, []).append(site.measure(Nobody(), args.seconds))
         site.start_monitor()
         for _ in range(args.rounds):

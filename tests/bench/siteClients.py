@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The clients of tests/bench/site.py: 200 monitors, 50 puts and 100 gets a second, until their standard input ends."""
+"""The clients of tests/bench/site.py: 200 CA monitors, 50 puts and 100 gets per second, until stdin ends."""
 import sys
 import threading
 
 import epics
 
 MONITORS, PUTS, GETS = 200, 50, 100
-PACE = 50  # rounds a second
+PACE = 50  # rounds per second
 
 
 def main():

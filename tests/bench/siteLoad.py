@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a collector needs for many hosts: CPU, memory, queue on disk, series.
+"""Measures what an OpenTelemetry Collector needs for many hosts: CPU time, memory, queue on disk, series.
 
-One real monitor watches an IOC with 100 chains and gets so many puts a second, each of which starts a chain. What it sends in
-a second is kept, and sent again on behalf of each host, with the name of that host: logs and traces once a second,
-metrics every ten seconds. The collector has the shipped configuration; receivers of logs and traces take all, and what
-Prometheus would fetch is fetched every 15 s. Then the receivers are down: how much a minute needs in the queue.
+One real monitor watches an IOC with 100 chains, which gets RATE puts per second for 5 s. Each put starts a chain. The
+program keeps what the monitor sends, and then sends it for each of HOSTS hosts, under the name of that host: logs and
+traces once a second, metrics every ten seconds. The collector has the configuration of documentation/site. Receivers
+take all logs and traces, and the program fetches the metrics every 15 s, as Prometheus does. A second measurement has
+the receivers down: it shows how large the queue on disk becomes.
 
 It needs root and a collector (EBPFMON_OTELCOL). EPICS_BASE is the path of EPICS Base.
 
@@ -41,7 +42,7 @@ SCRAPE = 15
 
 
 def sample(tmp, rate):
-    """Signal → what a monitor sends at once, and how many puts that is."""
+    """Runs a monitor for 5 s of puts. Returns what it sent (signal → bodies of requests), and the number of puts."""
     text = db.READY + "".join(db.chain(f"C{i}x", 3) for i in range(ROOTS))
     sink = Sink()
     ioc = Ioc(tmp, db=text).start()
@@ -54,7 +55,7 @@ def sample(tmp, rate):
     metrics = [b for _, b in sink.bodies if b"resourceMetrics" in b][-1]
     sink.bodies.clear()
     begun = time.monotonic()
-    for i in range(5 * rate):  # a load with a rate, not a wait for something
+    for i in range(5 * rate):  # sleeps to make this rate, not to wait for something
         time.sleep(max(0, begun + i / rate - time.monotonic()))
         ioc.put(f"C{i % ROOTS}x0.PROC", 1)
     until(lambda: sum(b.count(b"epics.put.through") for _, b in sink.bodies) >= 5 * rate, 20, "all puts")
@@ -70,7 +71,8 @@ def sample(tmp, rate):
 
 
 class Host(threading.Thread):
-    """Sends as a monitor does: one request after the other for each signal. A second of its time is a fifth of the sample."""
+    """Sends as a monitor does: one request after the other. In each second it sends a fifth of the logs and traces,
+    since they were recorded in 5 s."""
 
     def __init__(self, number, port, bodies, seconds):
         super().__init__(daemon=True)
@@ -109,7 +111,8 @@ def scrape(port):
 
 
 def load(site, bodies, hosts, seconds):
-    """CPU in percent of a core, requests, refused ones, series, seconds for the slowest fetch of them."""
+    """Returns the CPU time (percent of one core), the numbers of requests, of refused requests and of series, and the
+    time of the slowest fetch (s)."""
     cpu, begun = site.process.cpu_seconds(), time.monotonic()
     threads = [Host(n, site.port, bodies, seconds) for n in range(hosts)]
     for t in threads:
@@ -142,9 +145,9 @@ def main():
         per_put = {s: sum(map(len, bodies[s])) / puts for s in ("logs", "traces")}
         logs, traces = Sink(), Sink()
         site = collector.SiteCollector(tmp, stores.SITE / "collector.yaml", traces.url, logs.url + "/otlp").start()
-        print(f"{platform.release()}, {os.cpu_count()} CPUs: sender, collector and receivers on them together\n")
-        print(f"{args.hosts} hosts, {args.rate} puts a second each: a put is {per_put['logs']:.0f} bytes of log and "
-              f"{per_put['traces']:.0f} of trace; metrics of a host are {len(bodies['metrics'][0]) / 1e3:.0f} kB\n")
+        print(f"{platform.release()}, {os.cpu_count()} CPUs, which sender, collector and receivers share\n")
+        print(f"{args.hosts} hosts, {args.rate} puts per second each: a put is {per_put['logs']:.0f} bytes of log and "
+              f"{per_put['traces']:.0f} of trace; the metrics of a host are {len(bodies['metrics'][0]) / 1e3:.0f} kB\n")
         print("| receivers | requests | refused | CPU, % | memory, MB | queue on disk, MB | series | s to fetch them |")
         print("|---|---:|---:|---:|---:|---:|---:|---:|")
         for name, accepts in ("take all", True), ("are down", False):
@@ -155,8 +158,8 @@ def main():
         arrived = sum(b.count(b"epics.put.through") for _, b in logs.bodies)
         logs.accepts = traces.accepts = True
         until(lambda: sum(b.count(b"epics.put.through") for _, b in logs.bodies) >= 2 * arrived * 0.99, 120,
-              lambda: f"what was in the queue: {arrived}")
-        print(f"\n{arrived:,} puts arrived while they took all; what waited arrived afterwards")
+              lambda: f"the queue is not empty; {arrived} puts had arrived before")
+        print(f"\n{arrived:,} puts arrived while the receivers took all; the puts in the queue arrived afterwards")
         for thing in site, logs, traces:
             thing.discard()
     for left in list(alive):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How many spans a second reach a collector. benchSpan makes chains of ten spans at several rates and sends them to
-rotel (OTLP) and, if java is installed, to Zipkin. One table.
+"""Measures how many spans per second reach a collector, and prints a table. benchSpan makes chains of ten spans at
+several rates and sends them to rotel (OTLP) and, if java is installed, to Zipkin.
 
     python -m tests.bench.spans [--seconds S] [--rates N,N,...]
 """
@@ -38,7 +38,7 @@ def main():
     args = parser.parse_args()
     loopback.use()
     rates = [int(r) for r in args.rates.split(",")]
-    print(f"{platform.release()}, {os.cpu_count()} CPUs, receiver and exporter on them together\n")
+    print(f"{platform.release()}, {os.cpu_count()} CPUs, which receiver and exporter share\n")
     print("| receiver | spans a second | made | accepted | lost | s until the last | queue, % | µs to make | "
           "µs to export |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")

@@ -2,9 +2,11 @@
 /*
  * storm [-r PUTS/S] [-f FIRST] PV COUNT|SECONDSs [notify] [PV...]: floods PVs with puts.
  *
- * The puts carry FIRST (1), FIRST + 1, … and go round the PVs, so that what was lost on the way can be told. Says
- * "ready", waits for a line or the end of its input, so that several can begin together, puts, and says "sent N
- * last VALUE seconds T" when the server has served all of them, T with that wait.
+ * The values are FIRST (default 1), FIRST + 1, …; the PVs take turns. So a test can tell which puts were lost.
+ *
+ * The program connects, prints "ready", and waits for a line on stdin or for its end, so that several of them can begin
+ * at the same time. Then it puts. When the server has executed all puts, it prints "sent N last VALUE seconds T"; T
+ * contains the wait for the server.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +19,7 @@
 #include <epicsEvent.h>
 
 #define BATCH   64
-#define WINDOW  1024 /* put-callbacks that wait for their answer */
+#define WINDOW  1024 /* the highest number of put-callbacks without an answer */
 #define TIMEOUT 30.0
 
 static epicsEventId answered;
@@ -52,10 +54,12 @@ static void wait_answers(size_t number)
             fail("no answer", ECA_TIMEOUT);
 }
 
-/* What is asked for on the command line. */
+/* The command line. */
 typedef struct {
-    double rate, seconds, first; /* puts a second, 0: as fast as possible; 0: by number; first value */
-    unsigned long limit;         /* puts */
+    double rate;         /* puts per second; 0: as fast as possible */
+    double seconds;      /* how long to put; 0: "limit" counts */
+    double first;        /* first value */
+    unsigned long limit; /* number of puts */
     int    notify, pvs;
     char **names;
 } order;
@@ -83,7 +87,7 @@ static int readArguments(order *o, int argc, char *argv[])
         o->limit = (unsigned long)o->seconds;
         o->seconds = 0;
     }
-    argv[optind + 1] = argv[optind]; /* the PVs in one row */
+    argv[optind + 1] = argv[optind]; /* so all PVs stand side by side */
     o->notify = argc - optind > 2 && strcmp(argv[optind + 2], "notify") == 0;
     if (o->notify)
         argv[optind + 2] = argv[optind];
@@ -108,7 +112,7 @@ static chid *connectAll(const order *o)
     return channel;
 }
 
-/* Returns how many puts were sent. */
+/* Returns the number of puts sent. */
 static unsigned long sendPuts(const order *o, const chid *channel, double begin)
 {
     unsigned long sent = 0;
@@ -161,7 +165,7 @@ int main(int argc, char *argv[])
 
     begin = now();
     sent = sendPuts(&o, channel, begin);
-    /* A server serves a circuit in its order: when a read has its answer, so had all puts before it. */
+    /* The server executes the requests of a circuit in their order. So when the read is answered, all puts are done. */
     status = ca_get(DBR_DOUBLE, channel[0], &read);
     if (status == ECA_NORMAL)
         status = ca_pend_io(TIMEOUT);

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a flood of puts costs an IOC, whether the monitor sees each put, and how long a put takes to reach a PV.
+"""Measures what it costs an IOC that the monitor watches a flood of puts, whether the monitor sees each put, and how
+long a put takes to reach a PV.
 
-Clients (storm.c) put to a softIoc as fast as they can, a fixed number each: without the monitor and at several levels,
-in turns, so that a slow minute of the machine affects all. Then single puts: the time until a client of the monitor has
-the put. It needs root and pyepics (the Python that tools/venv.sh prints). EPICS_BASE is the path of EPICS Base.
+Clients (storm.c) put to a softIoc as fast as they can, a fixed number each: first without a monitor, then at several
+levels, which take turns. Then come single puts: the time until a client of the monitor gets the put. It needs root and
+pyepics (the Python that tools/venv.sh prints). EPICS_BASE is the path of EPICS Base.
 
     python -m tests.bench.storm [--rounds N] [--puts N] [--clients N] [--single N]
 """
@@ -38,8 +39,8 @@ def database(records):
 
 
 def storm(ioc, clients, puts, way):
-    """µs from put to put, and µs of the IOC's CPU time for each put. In the end each record has its client's last
-    value."""
+    """Runs the clients. Returns the time from put to put, and the CPU time of the IOC for each put (both in µs). Checks
+    that each record has the last value of its client."""
     more = ["notify"] if way == "put-callback" else []
     running = [Process([STORM, f"{ioc.prefix}AO{i}", puts, *more], loopback.client(ioc.port)) for i in range(clients)]
     for p in running:
@@ -50,12 +51,12 @@ def storm(ioc, clients, puts, way):
     longest = 0
     for p in running:
         until(lambda: not p.running, 120, lambda: f"storm done\n{p.output()}")
-        p.wait()  # then all of its output has been read
+        p.wait()  # after this, all of its output has been read
         words = p.lines[-1].split()
         assert words[0] == "sent" and int(words[1]) == puts == int(words[3]), p.output()
         longest = max(longest, float(words[5]))
     cpu = ioc.process.cpu_seconds() - cpu
-    # By a program that ends: a client that stays would get each put of the next rounds.
+    # With a program that ends, because a client that stays would get an event of each put in the next rounds.
     last = ioc.run("caget", "-t", *(f"{ioc.prefix}AO{i}" for i in range(clients))).stdout.split()
     assert [int(v) for v in last] == [puts] * clients, last
     return longest / (clients * puts) * 1e6, cpu / (clients * puts) * 1e6
@@ -88,8 +89,8 @@ def observe(results, name, ioc, args, monitor=None):
 
 
 def table(results, args):
-    print(f"{args.clients} clients, {args.puts} puts each ({args.puts // 10} put-callbacks), {args.rounds} rounds: best; "
-          f"kernel {platform.release()}, {os.cpu_count()} CPUs\n")
+    print(f"{args.clients} clients, {args.puts} puts each ({args.puts // 10} put-callbacks), best of {args.rounds} "
+          f"rounds; kernel {platform.release()}, {os.cpu_count()} CPUs\n")
     titles = ("×", "puts/s", "us each", "(median)", "IOC CPU us", "own CPU us", "sent", "counted", "lost")
     print(f"{'':18}" + "".join(f"{t:>11}" for t in titles))
     for way in WAYS:
@@ -110,7 +111,7 @@ def table(results, args):
 def main():
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--rounds", type=int, default=3)
-    arguments.add_argument("--puts", type=int, default=50000, help="of each client")
+    arguments.add_argument("--puts", type=int, default=50000, help="number of puts of each client")
     arguments.add_argument("--clients", type=int, default=4)
     arguments.add_argument("--single", type=int, default=200)
     args = arguments.parse_args()

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The way into a fuzzer, and the limit of its time. It is CPU time: on a busy machine an input may take long by the
- * clock and be harmless. libFuzzer's -timeout, by the clock, is there for what waits or never ends.
+ * Calls the fuzzer, and limits its time. The limit is CPU time, because on a busy machine a harmless input may take
+ * long by the clock. For an input that waits or never ends there is libFuzzer's -timeout, which is by the clock.
  */
 #include <time.h>
 

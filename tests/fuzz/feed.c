@@ -10,13 +10,13 @@
 #define SECOND 1000000000ull
 
 typedef struct {
-    uint32_t seq[2];
+    uint32_t seq[2]; /* the next sequence number of client and server */
     int begun;
 } talk;
 
 static volatile uint64_t sum;
 
-/* Reads all that it was given. */
+/* Reads all bytes of the event, so that the sanitizers see a wrong length or pointer. */
 static void sink(void *arg, const ebpfMonWireEvent *e)
 {
     const char *const text[] = { e->user, e->host, e->name, e->options, e->text, e->message };
@@ -46,7 +46,7 @@ static void packet(ebpfMonWire *w, uint64_t time, int proto, int dir, unsigned c
     uint32_t ack, unsigned flags, const uint8_t *data, size_t len, size_t snap)
 {
     size_t head = proto == 6 ? 40 : 28;
-    uint8_t *p = malloc(head + snap); /* of its exact size */
+    uint8_t *p = malloc(head + snap); /* its exact size, so that the sanitizer sees each read behind its end */
 
     if (!p)
         return;
@@ -76,7 +76,7 @@ static void begin(ebpfMonWire *w, talk *t, uint64_t time, unsigned client, unsig
     static const uint8_t none[1];
 
     t->begun = 1;
-    t->seq[0] = 0xfffffff0u; /* wraps soon */
+    t->seq[0] = 0xfffffff0u; /* so it wraps soon */
     t->seq[1] = 1000;
     packet(w, time, 6, 0, client, server, t->seq[0]++, 0, 2, none, 0, 0);
     packet(w, time, 6, 1, client, server, t->seq[1]++, t->seq[0], 0x12, none, 0, 0);
@@ -88,21 +88,21 @@ static void special(ebpfMonWire *w, talk *t, uint64_t *time, int dir, unsigned c
     uint32_t seq = t->seq[dir];
 
     switch (p[0] & 7) {
-    case 0: /* a datagram */
+    case 0: /* a UDP datagram */
         packet(w, *time, 17, dir, client, server, 0, 0, 0, p + 1, len - 1, len - 1);
         break;
-    case 1: /* snapped in the middle */
+    case 1: /* a segment of which only the first half was captured */
         packet(w, *time, 6, dir, client, server, seq, t->seq[!dir], 0x10, p + 1, len - 1, (len - 1) / 2);
         t->seq[dir] += (uint32_t)(len - 1);
         break;
-    case 2: /* a hole */
+    case 2: /* bytes that we did not see */
         t->seq[dir] += p[0];
         break;
-    case 3: /* nothing for a while */
+    case 3: /* two seconds pass */
         *time += 2 * SECOND;
         ebpfMonWireTick(w, *time);
         break;
-    case 4: { /* a packet as it is */
+    case 4: { /* the input is a whole packet with its headers */
         uint8_t *raw = malloc(len);
 
         if (!raw)
@@ -112,10 +112,10 @@ static void special(ebpfMonWire *w, talk *t, uint64_t *time, int dir, unsigned c
         free(raw);
         break;
     }
-    case 5: /* acknowledged */
+    case 5: /* an acknowledgement of the other side */
         packet(w, *time, 6, !dir, client, server, t->seq[!dir], seq + p[0], 0x10, p, 0, 0);
         break;
-    case 6: /* told a name */
+    case 6: /* the caller learns the name of a channel */
         if (len >= 2) {
             char name[64] = "";
 
@@ -123,7 +123,7 @@ static void special(ebpfMonWire *w, talk *t, uint64_t *time, int dir, unsigned c
             ebpfMonWireName(w, p[0] >> 3, p[1], name);
         }
         break;
-    default: /* met in the middle: no handshake */
+    default: /* a connection whose handshake we did not see */
         t->begun = 1;
         t->seq[dir] += 5;
     }
@@ -173,7 +173,7 @@ int ebpfMonFuzzFeed(const uint8_t *data, size_t size, uint16_t port)
     }
     ebpfMonWireTick(w, UINT64_MAX);
     if (ebpfMonWireStat(w)->memory || ebpfMonWireStat(w)->circuits || ebpfMonWireStat(w)->channels)
-        abort(); /* not given back */
+        abort(); /* something was not freed */
     ebpfMonWireFree(w);
     return 0;
 }

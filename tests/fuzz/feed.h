@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Bytes of a fuzzer as packets of a few connections, through the whole of wire/. */
+/* Makes packets of a few connections from the bytes of a fuzzer, and gives them to wire/. */
 #ifndef EBPFMON_FUZZ_FEED_H
 #define EBPFMON_FUZZ_FEED_H
 
@@ -7,10 +7,13 @@
 #include <stdint.h>
 
 /*
- * "data" is a sequence of records: a byte of what to do, two bytes of length (big-endian), that many bytes.
- * What to do, in its bits: 0 direction (1: from the server); 1, 2 which connection of four; 3, 4 how: 0 the next
- * segment, 1 a segment whose place the first two bytes tell, relative to the next one, 2 with TCP flags in the first
- * byte, 3 something else: the first byte tells what. The client's port is 40000 and up, the server's "port".
+ * "data" is a sequence of pieces: one byte that says what to do, two bytes of length (big-endian), and as many bytes.
+ * Bits of the first byte:
+ *   0     direction (1: from the server)
+ *   1, 2  which of four connections
+ *   3, 4  how: 0: the next TCP segment; 1: the first two bytes are the place of the segment, relative to the next one;
+ *         2: the first byte has the TCP flags; 3: the first byte says something else (special() in feed.c)
+ * The ports of the clients are 40000 to 40003. The port of the server is "port".
  */
 int ebpfMonFuzzFeed(const uint8_t *data, size_t size, uint16_t port);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What every fuzzer of tests/fuzz that needs EPICS has in common (entry.c). */
+/* What the fuzzers that need EPICS share (entry.c). */
 #ifndef EBPFMON_FUZZ_H
 #define EBPFMON_FUZZ_H
 
@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The fuzzer: gives one input to a parser. */
+/* Each fuzzer has this function. It gives one input to a parser. */
 void ebpfMonFuzzOne(const uint8_t *data, size_t size);
 
-/* CPU time (s) that one input may take, with sanitizers: a finding if it takes longer. The fuzzer may have its own. */
+/* The CPU time (s) that one input may take with sanitizers; more is an error. A fuzzer may define its own limit. */
 extern const double ebpfMonFuzzSeconds;
 
-/* What must hold of a result. */
+/* Fails if the condition is false. */
 #define FUZZ_CHECK(what) do { \
         if (!(what)) { \
             fprintf(stderr, "ERROR: %s:%d: %s does not hold\n", __FILE__, __LINE__, #what); \
@@ -23,8 +23,8 @@ extern const double ebpfMonFuzzSeconds;
         } \
     } while (0)
 
-/* The next piece of an input that is a list of pieces: a byte of kind, two bytes of length (big-endian), that many
- * bytes. Returns 0 at the end. */
+/* Takes the next piece from an input that is a list of pieces: one byte of kind, two bytes of length (big-endian), and
+ * as many bytes. Returns 0 at the end. */
 static inline int fuzzNextPiece(const uint8_t **data, size_t *size, unsigned *kind, const uint8_t **piece,
                                 size_t *length)
 {
@@ -40,7 +40,8 @@ static inline int fuzzNextPiece(const uint8_t **data, size_t *size, unsigned *ki
     return 1;
 }
 
-/* A copy of a piece as a text, which the caller frees: of its exact size, so that nothing behind it can be read. */
+/* Returns a copy of a piece as a text, which the caller frees. It has its exact size, so the sanitizer sees each read
+ * behind its end. */
 static inline char *fuzzCopyText(const uint8_t *piece, size_t length)
 {
     char *text = malloc(length + 1);

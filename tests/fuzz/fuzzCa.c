@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Channel Access, on its own port and therefore trusted early. */
+/* Channel Access on the port of CA, where wire/ recognises it early. */
 #include "feed.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The memory of an IOC, which is the input and begins at MEMORY with the variables pdbbase and clientQ: its records,
- * fields, links, and the clients of its CA server. Addresses are small numbers, so that they are easily changed. */
+/* The input is the memory of an IOC: its records, fields, links, and the clients of its CA server. It begins at the
+ * address MEMORY with the variables pdbbase and clientQ. Addresses are small numbers, so that the fuzzer changes them
+ * easily. */
 #include "otherProcess.h"
 #include "fuzz.h"
 #include "ioc/caClients.h"
@@ -11,9 +12,9 @@
 #include "ioc/recordLinks.h"
 
 #define MEMORY 0x10000u
-#define PAGE   64u /* memory does not end in the middle of this; real pages would be nearly empty */
+#define PAGE   64u /* the memory has whole pages of this size; real pages would be nearly empty */
 
-const double ebpfMonFuzzSeconds = 3; /* a database may be read for two seconds (memory.h) */
+const double ebpfMonFuzzSeconds = 3; /* the monitor reads a database for two seconds at most (memory.h) */
 
 static void useRecord(const ebpfMonCatalogue *cat, uint32_t i)
 {
@@ -31,7 +32,7 @@ static void useRecord(const ebpfMonCatalogue *cat, uint32_t i)
     FUZZ_CHECK(r->fwd == UINT32_MAX || r->fwd < cat->count);
 }
 
-/* As watch/closureTable.c makes them. */
+/* Makes closures as watch/closureTable.c does. */
 static void makeClosures(const ebpfMonCatalogue *cat)
 {
     uint32_t *start = malloc((cat->count + 1) * sizeof(*start)), edges = 0, *to;

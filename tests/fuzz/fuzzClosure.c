@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Closures and stretches of any graph of links: two bytes of how many records, then 9 bytes for a bundle of links:
- * from, to, how many of them, and by how much both go on from one to the next. */
+/* The input is a graph of links, of which closures and stretches are made: two bytes for the number of records, then 9
+ * bytes for each group of links: first source, first target, their number, and the distances of sources and of targets
+ * (p[6], p[7] of readGraph). */
 #include "fuzz.h"
 #include "ioc/closure.h"
 #include "ioc/stretch.h"
 
 #define RECORDS 5000
 #define LINKS   50000
-#define SMALL   64     /* so few are compared with what is reached one by one */
+#define SMALL   64     /* a graph of so few records is compared with a simple search */
 #define LONGEST 16
 
-const double ebpfMonFuzzSeconds = 2; /* 25 million steps, ten times slower than without sanitizers */
+const double ebpfMonFuzzSeconds = 2; /* for 25 million steps, which are ten times slower with sanitizers */
 
 typedef struct {
     uint32_t n, edges;
@@ -51,7 +52,7 @@ static void readGraph(const uint8_t *data, size_t size)
         g.fwd[i] = next[i] ? g.sorted[g.start[i] + next[i] - 1] : EBPFMON_NO_RECORD;
 }
 
-/* The closure is what the links reach, and nothing else. */
+/* Checks that the closure has all records that the links reach, and no others. */
 static void compare(const ebpfMonClosures *c, uint32_t v)
 {
     uint64_t reached = 1ull << v, had = 0, listed = 0;
@@ -76,7 +77,7 @@ void ebpfMonFuzzOne(const uint8_t *data, size_t size)
     if (size < 2)
         return;
     readGraph(data, size);
-    c = ebpfMonClosuresMake(g.n, g.start, g.sorted, 4 * g.n + 1024, 16384); /* as watch/closureTable.c */
+    c = ebpfMonClosuresMake(g.n, g.start, g.sorted, 4 * g.n + 1024, 16384); /* as in watch/closureTable.c */
     FUZZ_CHECK(c && c->count <= 4 * g.n + 1024);
     for (uint32_t v = 0; v < g.n; v++) {
         FUZZ_CHECK(c->len[v] > 0 && c->first[v] <= c->count && c->len[v] <= c->count - c->first[v]);

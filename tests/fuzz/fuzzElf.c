@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A file that a process has mapped: headers, segments, symbols, also those that are packed in it or in another file, build id,
- * call frame information, probe sites, notes of USDT probes. */
+/* The input is an ELF file that a process has mapped. The fuzzer reads its headers, segments, symbols (also compressed
+ * ones, and those in another file), build id, call frame information, places of probes, and notes of USDT probes. */
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -16,7 +16,7 @@
 #include "code/unwind.h"
 #include "code/usdt.h"
 
-const double ebpfMonFuzzSeconds = 1; /* a large file may be read for half a second (elfFile.c) */
+const double ebpfMonFuzzSeconds = 1; /* the monitor limits the work of reading one file (elfFile.c) */
 
 static uint64_t word;
 
@@ -55,7 +55,8 @@ static void findCalls(ebpfMonElfFile *file)
     free(sites);
 }
 
-/* Each file with its symbols is closed again. The file itself is one of them, by the name of its debug link. */
+/* Adds all files with symbols of this file. The name of its debug link leads to the file itself.
+ * ebpfMonSymbolFilesClose closes them. */
 static void addSymbols(ebpfMonElfFile *file)
 {
     ebpfMonSymbolPlaces places = { .pid = 1, .program = "/opt/ioc", .folders = "/nowhere:" };
@@ -66,7 +67,8 @@ static void addSymbols(ebpfMonElfFile *file)
         FUZZ_CHECK(++n <= 32 && file->symbols->machine == file->machine);
 }
 
-/* The fuzzer's files are too small for an IOC: what its code calls and uses is read all the same. */
+/* The files of the fuzzer are too small to be those of an IOC. This reads which functions their code calls, and
+ * recognises functions, all the same. */
 static void readCode(const ebpfMonElfFile *file, int fd)
 {
     ebpfMonCodeGraph *g = ebpfMonCodeGraphMake(file);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Events as the kernel part sends them, of an IOC that lies as it likes about addresses, sizes and texts: pieces, whose
- * kind is that of the event (bits 0 to 3) and what of it is made right, so that more than the first check is reached:
- * bit 4 the IOC, bit 5 record and field, bit 6 the chain's slots.
+ * The input is a list of events as the kernel part sends them, from an IOC whose addresses, sizes and texts may all be
+ * wrong. Bits of a piece's kind: 0 to 3 are the kind of the event. The others say what the fuzzer corrects, so that the
+ * input comes further than to the first check: bit 4 the IOC, bit 5 record and field, bit 6 the slots of a chain.
  */
 #include "common/text.h"
 #include "fakeClients.h"
@@ -19,7 +19,7 @@
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 
-/* What monitor/ makes of put/ and trace/. */
+/* The objects of put/ and trace/, as monitor/ makes them. */
 static struct {
     ebpfMonThreadPuts *threadPuts;
     ebpfMonPutClients *clients;
@@ -155,7 +155,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     return 0;
 }
 
-/* The kernel's clock is no IOC's: monotonic, and not years ahead. */
+/* An IOC cannot change the times in an event: they are those of the kernel's clock, which is not years ahead. */
 static void correctClock(uint64_t *ns)
 {
     *ns &= (1ull << 50) - 1;
@@ -203,7 +203,7 @@ static void correct(unsigned kind, struct ebpfMonHead *head, size_t size)
     }
 }
 
-/* As monitor/eventThread.c does. */
+/* Gives an event to the rooms, as monitor/eventThread.c does. */
 static void addEvent(const struct ebpfMonHead *head, size_t size)
 {
     ebpfMonTarget *t;
@@ -239,7 +239,7 @@ static void addEvent(const struct ebpfMonHead *head, size_t size)
     }
 }
 
-/* Of a chain's event, which is large and nearly always as large, the input may have the beginning only. */
+/* Returns the size of the event. The event of a chain is large, so the input may have only its beginning. */
 static size_t getEventSize(unsigned kind, size_t length)
 {
     return (kind & 15) == EBPFMON_EV_CHAIN && (kind & 64) ? sizeof(struct ebpfMonChainEvent) : length;
@@ -260,7 +260,7 @@ void ebpfMonFuzzOne(const uint8_t *data, size_t size)
         uint8_t *bytes = calloc(1, all < sizeof(struct ebpfMonHead) ? sizeof(struct ebpfMonHead) : all);
 
         memcpy(bytes, piece, n);
-        if (all >= sizeof(struct ebpfMonHead)) { /* the ring has none that is shorter (kernelEvents.c) */
+        if (all >= sizeof(struct ebpfMonHead)) { /* kernelEvents.c drops shorter events */
             ((struct ebpfMonHead *)bytes)->kind = kind & 15;
             correct(kind, (struct ebpfMonHead *)bytes, all);
             correctClocks((struct ebpfMonHead *)bytes, all);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What operators and autosave write into the inputs of the filter: pieces, each an input's number and its text. A piece
- * of a number from 64 on is the same input as the record has it: its type, then its elements. */
+/* The input is what operators and autosave write into the inputs of the filter. Each piece is the number of an input
+ * and its text. A number from 64 on means the input of the aSub record: a type, then the elements. */
 #define USE_TYPED_RSET
 #define USE_TYPED_DSET
 #include <math.h>
@@ -27,7 +27,7 @@ static void use(ebpfMonFilter *filter, const char *text)
     ebpfMonFilterCopyInputs(&other, filter, EBPFMON_FILTER_ALL);
 }
 
-/* An input of the record, of the size that Base allocates. */
+/* Sets an input of the record. It has the size that Base allocates. */
 static void setInput(aSubRecord *prec, unsigned in, const uint8_t *piece, size_t length)
 {
     unsigned type = length ? piece[0] % (DBF_ENUM + 1) : DBF_STRING;
@@ -37,7 +37,7 @@ static void setInput(aSubRecord *prec, unsigned in, const uint8_t *piece, size_t
 
     if (n)
         memcpy(bytes, piece + 1, n < count * each ? n : count * each);
-    if (type == DBF_STRING) /* dbPut ends each with a NUL */
+    if (type == DBF_STRING) /* as dbPut ends each string with a NUL */
         for (size_t i = 1; i <= count; i++)
             bytes[i * each - 1] = 0;
     free((&prec->a)[in]);

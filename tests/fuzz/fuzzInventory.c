@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two inventories that a user hands over to compare: the first byte says where the second one begins. */
+/* The input is two inventories, which a user compares. The first byte says where the second inventory begins. */
 #include "common/text.h"
 #include "inventory/inventoryDiff.h"
 #include "fuzz.h"
@@ -16,7 +16,7 @@ void ebpfMonFuzzOne(const uint8_t *data, size_t size)
     report = ebpfMonTextReportNew();
     if (ebpfMonInventoryDiffTexts((const char *)data + 1, half, (const char *)data + 1 + half, size - 1 - half, report,
                                   &difference) == 0)
-        for (const char *line = ebpfMonTextReportGetText(report); *line; line++) /* it is shown on a terminal */
+        for (const char *line = ebpfMonTextReportGetText(report); *line; line++) /* because it is shown on a terminal */
             FUZZ_CHECK(*line == '\n' || !ebpfMonTextIsControl(*line));
     ebpfMonTextReportFree(report);
 }

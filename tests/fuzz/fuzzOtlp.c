@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a collector answers, and the texts that configure the export: pieces, whose kind says where they go. */
+/* The input is answers of a collector, and texts that configure the export. The kind of a piece says which it is. */
 #include "common/text.h"
 #include "export/otlp/otlpConf.h"
 #include "export/otlp/otlpJson.h"
@@ -19,7 +19,7 @@ static void checkConf(const ebpfMonOtlpConf *conf)
 
     for (unsigned i = 0; i < ebpfMonOtlpSignals; i++)
         while ((key = ebpfMonOtlpPairsGetNext(&conf->target[i].headers, key, &value)))
-            FUZZ_CHECK(!strpbrk(key, "\r\n: ") && !strpbrk(value, "\r\n")); /* else it could begin another header */
+            FUZZ_CHECK(!strpbrk(key, "\r\n: ") && !strpbrk(value, "\r\n")); /* else a text could add an HTTP header */
     FUZZ_CHECK(memchr(conf->service, 0, sizeof(conf->service)));
 }
 
@@ -28,7 +28,7 @@ static void readAnswer(const char *text, size_t length)
     char why[120];
 
     ebpfMonOtlpReadRejected(text, length, why, sizeof(why));
-    FUZZ_CHECK(strlen(why) < sizeof(why) && ebpfMonTextIsClean(why)); /* it is shown on a terminal */
+    FUZZ_CHECK(strlen(why) < sizeof(why) && ebpfMonTextIsClean(why)); /* because it is shown on a terminal */
 }
 
 void ebpfMonFuzzOne(const uint8_t *data, size_t size)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What /proc says of a process whose owner chose names, arguments, environment, mappings and cgroup: pieces, each a
- * file. The memory of the process is the input, too. */
+/* The input is the files in /proc of a process, one for each piece. The owner of a process can choose its names,
+ * arguments, environment, mappings and cgroup. The whole input is also the memory of the process. */
 #include "otherProcess.h"
 #include "fuzz.h"
 #include "code/image.h"

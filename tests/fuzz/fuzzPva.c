@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The pvAccess decoder on anything: recordings as unit/pvaDriver.h plays them, with room for all and with little. */
+/* The input is a recording of pvAccess, which unit/pvaDriver.h plays to the decoder: once with enough memory for all of
+ * it, and once with little. */
 #include "../unit/pvaDriver.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

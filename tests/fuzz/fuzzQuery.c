@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A file of queries. What is accepted must keep the limits that the kernel part relies on. */
+/* The input is a file of queries. If the parser accepts it, it must keep the limits that the kernel part relies on. */
 #include "common/text.h"
 #include "fuzz.h"
 #include "probe/querySizes.h"
 #include "query/querySpec.h"
 
-/* In place of that of probe/, which asks libbpf how many CPUs there are. */
+/* Replaces the function of probe/, which asks libbpf for the number of CPUs. */
 void ebpfMonQuerySizesCount(const ebpfMonQueryOrder *order, ebpfMonQuerySizes *sizes)
 {
     sizes->bytes = order->maxKeys * (order->plan.hist ? 3300u : 240u) + (order->needsRecord ? 4u << 20 : 0u);
@@ -47,10 +47,10 @@ void ebpfMonFuzzOne(const uint8_t *data, size_t size)
     char why[512] = "", *text = malloc(size ? size : 1);
     ebpfMonQuerySet *set;
 
-    memcpy(text, data, size); /* without a NUL behind it */
+    memcpy(text, data, size); /* a file has no NUL at its end */
     set = ebpfMonQueryParse("queries.json", text, size, why, sizeof(why));
     FUZZ_CHECK((set != NULL) == (why[0] == 0));
-    FUZZ_CHECK(ebpfMonTextIsClean(why)); /* it is shown on a terminal */
+    FUZZ_CHECK(ebpfMonTextIsClean(why)); /* because it is shown on a terminal */
     for (unsigned i = 0; set && i < set->count; i++)
         checkSpec(&set->spec[i]);
     free(set);

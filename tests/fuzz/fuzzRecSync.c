@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a RecSync server sends: an announcement, or messages that come in pieces of any size. */
+/* The input is what a RecSync server sends: an announcement, or messages, which arrive in parts of any size. */
 #include "inventory/recSyncMessages.h"
 #include "fuzz.h"
 
@@ -16,7 +16,7 @@ void ebpfMonFuzzOne(const uint8_t *data, size_t size)
         size_t room;
         uint8_t *to = ebpfMonRecSyncInGetRoom(&in, &room);
 
-        FUZZ_CHECK(room > 0); /* else the connection would stand still */
+        FUZZ_CHECK(room > 0); /* else nothing more could be received */
         room = room < step ? room : step;
         room = room < size - at ? room : size - at;
         memcpy(to, data + at, room);

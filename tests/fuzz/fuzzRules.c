@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A file of rules, up to a NUL if there is one; what follows are texts of a put that is judged by them. */
+/* The input is a file of rules, which ends at the first NUL, and then the texts of a put, which the rules judge. */
 #include "common/text.h"
 #include "fuzz.h"
 #include "rules/rulesParse.h"
@@ -31,7 +31,7 @@ static void judge(ebpfMonRuleSet *set, const uint8_t *data, size_t size)
     fillText(put.host, sizeof(put.host), &data, &size);
     fillText(put.peer, sizeof(put.peer), &data, &size);
     fillText(put.ioc, sizeof(put.ioc), &data, &size);
-    for (int i = 0; i < 2; i++) { /* the second time the rule is remembered */
+    for (int i = 0; i < 2; i++) { /* twice, because the rule set remembers the rule of the first time */
         ebpfMonRuleSetJudge(set, &put);
         FUZZ_CHECK(put.unexpected == (put.rule[0] != 0) && strlen(put.rule) < sizeof(put.rule) &&
                    ebpfMonTextIsClean(put.rule));
@@ -44,10 +44,10 @@ void ebpfMonFuzzOne(const uint8_t *data, size_t size)
     char why[512] = "", *text = malloc(length ? length : 1);
     ebpfMonRuleSet *set;
 
-    memcpy(text, data, length); /* without a NUL behind it */
+    memcpy(text, data, length); /* a file has no NUL at its end */
     set = ebpfMonRulesParse("rules.json", text, length, why, sizeof(why));
     FUZZ_CHECK((set != NULL) == (why[0] == 0));
-    FUZZ_CHECK(ebpfMonTextIsClean(why)); /* it is shown on a terminal */
+    FUZZ_CHECK(ebpfMonTextIsClean(why)); /* because it is shown on a terminal */
     if (set)
         judge(set, data + length + (length < size), size - length - (length < size));
     ebpfMonRuleSetFree(set);

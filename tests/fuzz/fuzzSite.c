@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The instruction decoders, and where they put a probe. The first byte says which arguments a program reads, and which machine. */
+/* The input is the code of a function. The instruction decoders choose the place of a probe in it. The first byte says
+ * which arguments the program of the probe reads, and which machine the code is for. */
 #include <elf.h>
 #include "fuzz.h"
 #include "code/machine.h"
@@ -13,7 +14,7 @@ static void tryMachine(const ebpfMonMachine *machine, const uint8_t *code, size_
     machine->pickSite(code, size, args, needReturn, &site);
     FUZZ_CHECK(site.cls == ebpfMonSiteFast || site.cls == ebpfMonSiteStepped);
     FUZZ_CHECK(memchr(site.insn, 0, sizeof(site.insn)) && site.skip < 64);
-    /* a breakpoint in the middle of an instruction would break the process */
+    /* The place must be the beginning of an instruction. A breakpoint within an instruction would break the process. */
     while (at < site.skip) {
         n = machine->getLength(code + at, size - at);
         FUZZ_CHECK(n > 0 && n <= 15);
@@ -36,7 +37,7 @@ void ebpfMonFuzzOne(const uint8_t *data, size_t size)
     if (!size || !(code = malloc(size)))
         return;
     size--;
-    memcpy(code, data + 1, size); /* of its exact size */
+    memcpy(code, data + 1, size); /* in memory of its exact size, so that the sanitizer sees each read behind its end */
     tryMachine(ebpfMonMachineFind(data[0] & 32 ? EM_AARCH64 : EM_X86_64), code, size, data[0] & 15, data[0] >> 4 & 1);
     free(code);
 }

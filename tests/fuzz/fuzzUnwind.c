@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Call frame information (.eh_frame_hdr and .eh_frame) in an ELF file that is sound otherwise: pc and sp, 8 bytes each,
- * then the section's bytes, which lie at FRAME. The stack is the input, too. */
+/* The input is call frame information (.eh_frame_hdr and .eh_frame) in an ELF file that is correct otherwise: 8 bytes
+ * each of pc and sp, then the bytes of the section, whose address is FRAME. The whole input is also the stack. */
 #include <elf.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A value as text: type, size of an element, count, byte order, then its bytes. */
+/* The input is a value, which is formatted as text: its type, byte order, size of an element, count, and its bytes. */
 #include "common/text.h"
 #include "fuzz.h"
 #include "model/put.h"

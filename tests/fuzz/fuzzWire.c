@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Any protocol, on a port that says nothing: who speaks what has to be found out. */
+/* Any protocol on a port that no protocol is known for, so wire/ must recognise the protocol by its messages. */
 #include "feed.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

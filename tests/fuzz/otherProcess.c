@@ -16,7 +16,7 @@
 #define AREAS 4
 #define FILES 32
 
-/* One process is shown at a time, and the functions below have no context. */
+/* File-scope, because the functions that are replaced have no context. */
 static struct {
     uint64_t address;
     const void *bytes;
@@ -65,7 +65,7 @@ void fuzzProcessSetFile(const char *name, const void *bytes, size_t size)
     }
 }
 
-/* As the kernel: what can be read up to the first byte that is not there. One piece on each side is all we use. */
+/* Reads as the kernel does: up to the first byte that cannot be read. Our code uses one buffer on each side. */
 ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *to, unsigned long nTo, const struct iovec *from,
     unsigned long nFrom, unsigned long flags)
 {
@@ -88,12 +88,12 @@ ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *to, unsigned long
     return -1;
 }
 
-/* The index of the file, FILES: it is not there, -1: it is none of another process. */
+/* Returns the index of the file; FILES: there is no such file; -1: the path is not one of another process. */
 static int findFile(const char *path)
 {
     size_t length = strlen(path);
 
-    if (strncmp(path, "/proc/", 6) != 0 || strncmp(path, "/proc/self/", 11) == 0) /* libFuzzer opens files, too */
+    if (strncmp(path, "/proc/", 6) != 0 || strncmp(path, "/proc/self/", 11) == 0) /* for example files of libFuzzer */
         return -1;
     for (int i = (int)files - 1; i >= 0; i--) {
         size_t n = strlen(file[i].name);
@@ -160,7 +160,8 @@ ssize_t __wrap_readlink(const char *path, char *buf, size_t size)
     return (ssize_t)n;
 }
 
-/* The names of processes, threads and descriptors are numbers, which the kernel makes: our own will do. */
+/* The kernel makes the names in these folders: ids of processes and threads, and numbers of descriptors. An input
+ * cannot change them, so our own folders serve. */
 DIR *__wrap_opendir(const char *path)
 {
     return __real_opendir(strncmp(path, "/proc", 5) != 0 ? path : strstr(path, "/fd") ? "/proc/self/fd" :

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes corpus/ca anew from the recorded circuit of tests/unit/caRecorded.h (see feed.h for the format)."""
+"""Writes corpus/ca from the recorded circuit of tests/unit/caRecorded.h. feed.h describes the format."""
 import pathlib
 import re
 import struct

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes the corpora of the fuzzers that need EPICS anew; each fuzzX.c says what its input is. ELF files, call frame
-information and code are made by the compiler of this machine (gcc), so those files can differ a little."""
+"""Writes the corpora of the fuzzers that need EPICS. Each fuzzX.c describes its input. The compiler of this machine
+(gcc) makes ELF files, call frame information and code, so these files can differ a little from those in the tree."""
 import lzma
 import pathlib
 import struct
@@ -63,7 +63,7 @@ int look(int a, long *b)
 
 
 def sections(path):
-    """Name to (address, offset, size), from readelf."""
+    """Returns the sections of an ELF file, from readelf: name → (address, offset, size)."""
     result = {}
     for line in subprocess.run(["readelf", "-SW", path], capture_output=True, text=True, check=True).stdout.splitlines():
         word = line.replace("[ ", "[").split()
@@ -94,7 +94,7 @@ def elf():
                 pc = (text[0] + at - address + 0x100) % 2**64
                 frames[f"{name}{at:x}"] = struct.pack("<QQ", pc, 0x18) + data[offset:last + size]
             code[name] = b"\x1f" + data[text[1]:text[1] + text[2]]
-        # symbols that are packed in the file, and the name of a file with symbols
+        # a file with compressed symbols (.gnu_debugdata) and the name of another file with symbols (.gnu_debuglink)
         packed, out = pathlib.Path(folder) / "packed.xz", pathlib.Path(folder) / "packed"
         packed.write_bytes(lzma.compress(files["calls"]))
         link = pathlib.Path(folder) / "calls.debug"
@@ -107,7 +107,7 @@ def elf():
                         source, "-o", out], check=True)
         files["usdt"] = out.read_bytes()
     headless = bytearray(files["stripped"])
-    headless[40:48] = bytes(8)  # e_shoff: there are no section headers
+    headless[40:48] = bytes(8)  # e_shoff: no section headers
     headless[60:62] = bytes(2)
     files["headless"] = bytes(headless)
     write("fuzzElf", files)
@@ -145,7 +145,7 @@ class Memory:
 
 
 def database(types, records, clients=True, old=False):
-    """The memory of an IOC. "old": of EPICS 3.15, with its types, its links, and DBADDRs in them."""
+    """Returns the memory of an IOC. "old": of EPICS 3.15, which has other types, and a DBADDR in each link."""
     m = Memory()
     base = m.add(bytes(16))
     db = m.add(bytes(48))
@@ -184,7 +184,7 @@ def database(types, records, clients=True, old=False):
         for i, at in enumerate(head):
             m.set(at, struct.pack("<QQ", head[1] if i == 0 else 0, head[0] if i else 0))
             m.set(at + 96, struct.pack("<QQiiQQi", 0, 0, 3, 0, 0, 0, 1))
-        m.set(base + 8, struct.pack("<Q", head[0]))  # clientQ itself lies there: first, last, count
+        m.set(base + 8, struct.pack("<Q", head[0]))  # clientQ: first client, last client, count
     return bytes(m.data)
 
 
@@ -265,8 +265,8 @@ RULES = r"""// who may write what
 
 
 def autosaved():
-    """The inputs of FILTER as a .sav file of autosave leaves them: whole, cut by a full disk, of another release with other
-    types, with bytes of another file, arrays as autosave writes them, numbers that are none."""
+    """Returns inputs of FILTER as autosave may restore them from a .sav file: complete, cut by a full disk, with the
+    types of another release, with bytes of another file, with arrays as autosave writes them, with NaN and infinity."""
     pattern = [b"psc*", b"DEMO:*", b"*", b"opi?", b"alice"]
     char = [piece(72 + i, b"\1" + p.ljust(100, b"\0")) for i, p in enumerate(pattern)]  # FTA … FTE: CHAR, NOA 100
     numbers = [piece(72 + 5, b"\5" + struct.pack("<iI", 3, 0)), piece(72 + 6, b"\12" + struct.pack("<d", 1e4)),
@@ -378,7 +378,8 @@ write("fuzzCatalogue", {
     "one": database(1, 1), "two": database(2, 1, False), "three": database(1, 2), "none": database(2, 0, False),
     "old": database(1, 2, old=True),
 })
-# A chain of 1,999 records, whose last one is linked to 1,500 that have another source each: long searches, all in vain.
+# A chain of 1,999 records. Its last record has links to 1,500 records, each of which has a second source. So a stretch
+# is searched for long, and not found.
 joins = b"".join(struct.pack(">HHHBbB", at, at + 1, 998, 1, 1, 0) for at in (0, 999))
 joins += b"".join(struct.pack(">HHHBbB", 1998, 1999 + 500 * k, 499, 0, 1, 0)
                   + struct.pack(">HHHBbB", 3499 + 500 * k, 1999 + 500 * k, 499, 1, 1, 0) for k in range(3))

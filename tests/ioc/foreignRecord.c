@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two record types that are not of EPICS Base, so that nobody knows them. Both count how often they process, and have
- * their forward link followed. A "fair" record gets a time stamp each time, a "quiet" one every fourth time. A put to
- * HOLD of a fair record stops the IOC in the middle of dbPut, as a signal or a debugger may at any moment.
+ * Two record types that are not part of EPICS Base, so the monitor does not know them. Both count how often they
+ * process, and process their forward link. A "fair" record sets its time stamp each time, a "quiet" record every fourth
+ * time. A put to the field HOLD of a fair record stops the IOC within dbPut, as a signal or a debugger may do at any
+ * moment.
  */
 #include <signal.h>
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Processes that look like IOCs and are none, or do harm to whoever looks: "hostile MODE COUNT". It forks COUNT of them as
- * an unprivileged user, prints their process ids, and waits.
+ * Processes that look like IOCs and are none, and that harm whoever reads them: "hostile MODE COUNT". The program forks
+ * COUNT such processes, which run as an unprivileged user and print their process ids. Then it prints "ready", and ends
+ * them when its stdin ends.
  *
- * fake:   nothing but the symbols, pdbbase leads to garbage, and iocInit seems to be done
- * silent: the page of pdbbase never arrives
- * sparse: a sparse file whose symbol tables are a gigabyte each is mapped as code
- * fusePage, fuseCode, fuseProgram: pdbbase, mapped code, or the program itself lie in a file of a FUSE file system that has
- *         stopped answering. The variable FUSE names the device, and a folder for each: "DEVICE FOLDER"
+ * fake:   it has the symbols of an IOC, pdbbase leads to garbage, and iocInit seems to be done
+ * silent: as fake; whoever reads the page of pdbbase waits for ever
+ * sparse: as fake; it has mapped a sparse file as code, whose symbol tables are a gigabyte each
+ * fusePage, fuseCode, fuseProgram: as fake; pdbbase, or mapped code, or the program itself is in a file of a FUSE file
+ *         system that has stopped answering. The environment variable FUSE is "DEVICE FOLDER": the FUSE device, and a
+ *         folder. Each process mounts its file system on a folder there, with its number as name
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -21,7 +23,7 @@
 
 #define NOBODY 60002
 
-/* What makes a process an IOC. */
+/* The symbols by which the monitor recognises an IOC. */
 struct { void *at; char pad[HOSTILE_PAGE - sizeof(void *)]; } pdbbase __attribute__((aligned(HOSTILE_PAGE)));
 int interruptAccept __attribute__((aligned(HOSTILE_PAGE)));
 
@@ -53,7 +55,7 @@ static void mapSparse(int number)
     }
 }
 
-/* Has a file in a file system that does not answer any more. */
+/* Maps a file, or executes it, and then lets its file system stop answering. */
 static void useFuse(const char *mode, int number)
 {
     char device[256], folder[256], path[320], fd[16];
@@ -109,7 +111,7 @@ int main(int argc, char **argv)
 
     if (argc < 2)
         return 2;
-    if (strcmp(argv[1], "again") == 0) { /* from the file system that stops answering now */
+    if (strcmp(argv[1], "again") == 0) { /* fuseProgram: executed from the FUSE file system, which now stops answering */
         interruptAccept = 1;
         printf("%d\n", (int)getpid());
         fflush(stdout);

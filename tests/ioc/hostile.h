@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What does harm to whoever looks at another process: for hostile.c and for tests/unit/testForeign.c. */
+/* Memory and files that harm whoever reads them in another process; for hostile.c and tests/unit/testForeign.c. */
 #ifndef HOSTILE_H
 #define HOSTILE_H
 
@@ -14,8 +14,8 @@
 
 #define HOSTILE_PAGE 4096u
 
-/* Makes the page at "at" one that never arrives (FUSE can do the same, and needs no right). Returns the userfaultfd, or
- * -1. */
+/* Replaces the page at "at": whoever reads it waits for ever. This needs a right; FUSE does the same without one
+ * (hostileFuse.h). Returns the userfaultfd, or -1. */
 static inline int hostileTakePageAway(void *at)
 {
     struct uffdio_api api = { .api = UFFD_API };
@@ -30,10 +30,10 @@ static inline int hostileTakePageAway(void *at)
     return fd;
 }
 
-/* Makes an ELF file whose string and symbol tables are a gigabyte each; it is sparse. 0, or -1. */
+/* Writes a sparse ELF file, whose string and symbol tables are a gigabyte each. Returns 0, or -1. */
 static inline int hostileWriteSparseElf(int fd)
 {
-    static const char names[] = "dbProcess\0pdbbase"; /* with the NUL of the last one */
+    static const char names[] = "dbProcess\0pdbbase"; /* the NUL of the last name is part of it */
     const Elf64_Ehdr head = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT }, .e_type = ET_DYN,
                               .e_machine = EM_X86_64, .e_version = 1, .e_phoff = sizeof(head), .e_ehsize = sizeof(head),
                               .e_phentsize = sizeof(Elf64_Phdr), .e_shentsize = sizeof(Elf64_Shdr), .e_shoff = 2048,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See hostileFuse.h. The protocol: linux/fuse.h, fuse(4). */
+/* See hostileFuse.h. The protocol is described in linux/fuse.h and fuse(4). */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -88,14 +88,15 @@ static void serveOne(int fuse, const char *request, int content)
         break;
     case FUSE_FORGET:
     case FUSE_BATCH_FORGET:
-        break; /* they have no answer */
+        break; /* these requests have no answer */
     default:
         answer(fuse, in->unique, -ENOSYS, NULL, 0);
     }
 }
 
-/* Ends with the process of the test, "test": a process whose files wait for this server cannot end before it, so it cannot
- * take it along. */
+/* Answers requests until the pipe "quiet" is closed, and then waits until the parent of the hostile process ("test", a
+ * pidfd) ends. PR_SET_PDEATHSIG of the hostile process would not do: a process that waits for this file system cannot
+ * end before this server ends. */
 static void serve(int fuse, int quiet, int test, int content)
 {
     static char request[ROOM];
@@ -119,14 +120,14 @@ static int writeText(const char *path, const char *text)
     return failed ? -1 : 0;
 }
 
-/* A user and mount namespace in which this user is root. */
+/* Makes a user namespace and a mount namespace in which this user is root. */
 static int becomeRootOfNamespace(void)
 {
     char users[32], groups[32];
 
     snprintf(users, sizeof(users), "0 %u 1", (unsigned)getuid());
     snprintf(groups, sizeof(groups), "0 %u 1", (unsigned)getgid());
-    prctl(PR_SET_DUMPABLE, 1); /* after setuid(), /proc/self would be root's */
+    prctl(PR_SET_DUMPABLE, 1); /* else, after setuid(), root owns the files of /proc/self */
     if (unshare(CLONE_NEWUSER | CLONE_NEWNS) || writeText("/proc/self/uid_map", users) ||
         writeText("/proc/self/setgroups", "deny") || writeText("/proc/self/gid_map", groups))
         return -1;

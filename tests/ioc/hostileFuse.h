@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A file system of an ordinary user that stops answering. Anybody may mount one: in a user namespace of his own, without
- * help of fusermount.
+ * A FUSE file system that stops answering. Every user can mount one in a user namespace, without fusermount.
  */
 #ifndef HOSTILEFUSE_H
 #define HOSTILEFUSE_H
 
-/* Mounts it on "folder", with one file "file" that has the content of this program. A child process serves it until the
- * pipe *quiet is closed by all who have it, and answers nothing from then on. "device": /dev/fuse, or a node like it.
- * Returns 0, or -1 with errno. */
+/* Mounts the file system on "folder". It has one file, "file", with the content of this program. A child process
+ * answers its requests until all processes have closed the pipe *quiet, and none after that. "device" is /dev/fuse, or
+ * another node of this device. Returns 0, or -1 with errno. */
 int hostileMountFuse(const char *device, const char *folder, int *quiet);
 
 #endif

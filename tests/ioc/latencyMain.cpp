@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* latencyIoc DBD MACROS DB...: loads the databases, starts, and goes on with the shell until it is closed. With as many
- * threads for callbacks of each priority as CALLBACK_THREADS says; with UNLOCKED it does not lock its memory. */
+/*
+ * latencyIoc DBD MACROS DB...: loads the databases, starts the IOC, and runs the shell until stdin ends. Environment:
+ * CALLBACK_THREADS  the number of callback threads of each priority
+ * UNLOCKED          if it is set, the IOC does not lock its memory
+ */
 #include <stdio.h>
 #include <stdlib.h>
 

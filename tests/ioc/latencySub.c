@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aSub routines that take a known time. Input A says how long, in µs; output VALA is what it took by our
- * own clock (µs), so that a test compares with what was, not with what was asked for. And routines that hand the record
- * which input A names over to another thread. And a function whose calls, arguments and results are known, and USDT probes,
- * for queries.
+ * Routines of aSub records, for the tests:
+ * - Routines that take a known time. Input A is the time asked for (µs). Output VALA is the time that it took by our
+ *   own clock (µs). A test compares with VALA, so it stays right on a busy host.
+ * - Routines that hand the record named by input A over to another thread.
+ * - For queries: a function whose calls, arguments and results are known, and USDT probes.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -32,7 +33,7 @@ static double now(void)
     return t.tv_sec * 1e6 + t.tv_nsec / 1e3;
 }
 
-/* Busy: the lock set is held and the CPU is used. */
+/* Keeps the CPU busy. The caller holds the lock set. */
 static long spinFor(aSubRecord *prec)
 {
     double begin = now(), end = begin + *(double *)prec->a;
@@ -43,7 +44,7 @@ static long spinFor(aSubRecord *prec)
     return 0;
 }
 
-/* Blocked: the lock set is held and the CPU is free. */
+/* Sleeps. The caller holds the lock set. */
 static long sleepFor(aSubRecord *prec)
 {
     double begin = now();
@@ -53,7 +54,7 @@ static long sleepFor(aSubRecord *prec)
     return 0;
 }
 
-/* Maps A bytes, and writes to each page of 4096. */
+/* Maps A bytes, writes to each page (4096 bytes) of them, and unmaps them. */
 static long mapMemory(aSubRecord *prec)
 {
     size_t size = (size_t)*(double *)prec->a;
@@ -67,8 +68,9 @@ static long mapMemory(aSubRecord *prec)
     return 0;
 }
 
-/* Asynchronous, as a slow device: begins, lets the lock set go, completes from a callback; input B: as if the device had
- * not answered. Timers of EPICS are due up to 5 ms early. */
+/* An asynchronous record, as with a slow device: it begins, releases the lock set, and a callback completes it. If
+ * input B is not 0, it gets a timeout alarm, as if the device had not answered. A timer of EPICS may expire up to 5 ms
+ * early. */
 typedef struct {
     epicsCallback callback;
     double begin;
@@ -94,7 +96,8 @@ static long completeAfter(aSubRecord *prec)
     return 0;
 }
 
-/* As device support of an output record does: the record has its time stamp before it waits, and again when it completes. */
+/* As output records do: sets the time stamp and waits, begins an asynchronous completion (completeAfter), and gets a
+ * second time stamp when it completes. */
 static long stampFirst(aSubRecord *prec)
 {
     if (!prec->pact) {
@@ -123,7 +126,7 @@ static long processByCallback(aSubRecord *prec)
     return 0;
 }
 
-/* A callback that takes its time with no record in hand. */
+/* A callback that sleeps and holds no lock set. */
 static void idle(epicsCallback *callback)
 {
     double begin = now();
@@ -154,7 +157,7 @@ static long processOnce(aSubRecord *prec)
     return other && !scanOnce(other) ? 0 : -1;
 }
 
-/* Takes something out of a ring that is not one of the callbacks'. */
+/* Pushes an entry to a ring buffer of its own, and pops it. Rings of callbacks use the same functions of Base. */
 static long popOwn(aSubRecord *prec)
 {
     static epicsCallback callback;
@@ -164,22 +167,22 @@ static long popOwn(aSubRecord *prec)
     return epicsRingPointerPush(prec->dpvt, &callback) && epicsRingPointerPop(prec->dpvt) == &callback ? 0 : -1;
 }
 
-/* What the arguments of knownCall lead to. */
+/* What the argument "known" of knownCall points to. */
 typedef struct {
     int  pad;
     int  small;
     struct { long pad, number; } *inner;
     char text[24];
-    double real; /* from -1 on in steps of 0.25 */
-    float  single; /* … the same */
+    double real; /* -1, -0.75, … 1.25 */
+    float  single; /* the same value */
 } Known;
 
 long knownCall(int number, const char *name, const Known *known, dbCommon *prec);
 
-/* No copy of it for the arguments of one caller. */
+/* noipa: the compiler must not make a copy of it with the arguments of one caller. */
 __attribute__((noipa)) long knownCall(int number, const char *name, const Known *known, dbCommon *prec)
 {
-    __asm__ volatile("" : : "r"(name), "r"(known), "r"(prec) : "memory"); /* the compiler must pass them all */
+    __asm__ volatile("" : : "r"(name), "r"(known), "r"(prec) : "memory"); /* so the compiler passes all arguments */
     return number % 3 - 1;
 }
 
@@ -190,8 +193,12 @@ static const struct { long pad, number; } table[10] = { { 0, 0 }, { 0, 10 }, { 0
 
 USDT_SEMAPHORE(watched);
 
-/* USDT probes, with an argument of each kind: in a register, a constant, in memory, in a variable, in a table; at two places,
- * and with arguments that cannot be read. One is only passed if somebody looks at it. */
+/*
+ * Passes three USDT probes:
+ * known:   at two places. It has arguments of each kind: register, constant, memory, variable, element of a table
+ * watched: it has a semaphore, so it is passed only while somebody watches it
+ * odd:     all but its first argument are of kinds that the monitor cannot read
+ */
 static void passProbes(int number, const char *name, dbCommon *prec)
 {
     volatile short local = (short)(number - 5);
@@ -208,7 +215,7 @@ static void passProbes(int number, const char *name, dbCommon *prec)
     USDT_PROBE("latency", "odd", "-4@%k[n] 8f@%%xmm0 8@%%fs:16 1@%%ah 4@nowhere(%%rip) %%rax", USDT_NO_SEMAPHORE, [n] "r"(number));
 }
 
-/* As many calls as input A says; VALA counts them. Of ten, "number" is 0 to 9. */
+/* Calls knownCall A times, with number = 0, 1, … 9, 0, …; VALA counts all calls. */
 static long callKnown(aSubRecord *prec)
 {
     static Known known = { .small = -7, .text = "in place" };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Roads on which a value comes to a record within an IOC: a driver's thread, by dbPutField, by dbPut and by
- * an interrupt that device support answers; a restore at start-up, in the states and by the calls of
- * autosave. Each command returns when its thread has done what it says.
+ * Ways by which a value comes to a record within an IOC:
+ * - the thread of a driver: by dbPutField, by dbPut, or by an I/O interrupt, after which device support reads the value
+ * - a restore at start-up, in the same states of iocInit and by the same calls as autosave
+ * Each shell command returns when the thread of the driver has finished.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -93,8 +94,8 @@ epicsExportAddress(dset, devRoadsAi);
 
 /* --- as autosave -------------------------------------------------------------------------------------- */
 
-/* Scalars by dbPutString in both passes, arrays by dbPut in the second one (autosave, dbrestore.c). Which: the
- * records' info tags restore0 and restore1. */
+/* Restores as autosave does (dbrestore.c): scalars by dbPutString in both passes, arrays by dbPut in the second pass.
+ * The info tags restore0 and restore1 of the records have the values. */
 static void restore(const char *tag, int pass)
 {
     DBENTRY entry;

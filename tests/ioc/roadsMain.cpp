@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* roadsIoc DBD ACF MACROS DB...: loads the databases, starts, and goes on with the shell until it is closed. With
- * ROADS_WAIT in the environment it starts when it reads a line. */
+/* roadsIoc DBD ACF MACROS DB...: loads the databases, starts the IOC, and runs the shell until stdin ends. If the
+ * environment variable ROADS_WAIT is set, it waits for a line on stdin before it starts the IOC. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A thread with a CA context of its own, as a sequencer program has; records of this IOC are reached by CA's
- * way within the process. */
+/* A thread with its own CA context, as a sequencer program has one. libca reaches records of the same IOC without a
+ * network connection (dbCAC). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +60,7 @@ static long putByCa(const char *pv, const char *value, const char *how)
         ;
     if (i == CHANNELS || strlen(pv) >= NAME_SIZE)
         return ECA_ALLOCMEM;
-    if (!channel[i].name[0]) { /* a new one */
+    if (!channel[i].name[0]) { /* a free place */
         status = ca_create_channel(pv, NULL, NULL, 0, &channel[i].id);
         if (status != ECA_NORMAL)
             return status;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* USDT probes as tools of tracing know them: a nop, and a note that says where it is and where its arguments are. What
- * <sys/sdt.h> of SystemTap is usually taken for, which not every host has; here the texts of the arguments are ours, too. */
+/* USDT probes. Each is a nop in the code, and an ELF note that says where the nop is and where its arguments are.
+ * Programs usually take <sys/sdt.h> of SystemTap for this. We do not, because not every host has it, and because with
+ * our own macros a test chooses the text that describes the arguments. */
 #ifndef USDT_H
 #define USDT_H
 
@@ -8,7 +9,7 @@
 
 #ifdef __x86_64__
 
-/* Nonzero while somebody looks at the probe: the kernel counts it up and down. */
+/* The kernel increments it for each tool that attaches to the probe, and decrements it when the tool detaches. */
 #define USDT_SEMAPHORE(name)              \
     extern volatile unsigned short name; \
     __attribute__((section(".probes"), used)) volatile unsigned short name

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compares the answers of the emulated machine (guest.sh) with what they should be."""
+"""Checks the answers of the emulated machine (guest.sh)."""
 import re
 
 
 def row(text):
-    """The elements of a waveform, from the output of caget -t -F'|': the number of elements, then the elements."""
+    """Returns the elements of a waveform. "text" is the output of caget -t -F'|', which begins with their number."""
     return text.split("|")[1:]
 
 
@@ -22,12 +22,12 @@ def is_x86(said):
 
 
 def own(said, name):
-    """How often each record counted itself."""
+    """Returns how often each record counted itself."""
     return {r: float(n) for r, n in re.findall(r"(?m)^(\S+)\s+(\d+)$", said.get(name, ""))}
 
 
 def features(said):
-    """What this kernel has, as ebpfMonReport says it: name → yes or no."""
+    """Returns the features of this kernel from the output of ebpfMonReport: name → yes or no."""
     found = re.search(r"(?m)^  kernel [^:]+: (.*)$", said.get("log", ""))
     return dict(part.rsplit(" ", 1) for part in found.group(1).split(", ")) if found else {}
 
@@ -46,7 +46,7 @@ class Checks:
         self.add(name, not missing, f"no {missing} in {text}")
 
     def same(self, name, before, after):
-        """The monitor counted each record as often as the record counted itself. The text names lost events, too."""
+        """Checks that the monitor counted each record as often as the record counted itself."""
         was, now = own(self.said, f"counters {before}"), own(self.said, f"counters {after}")
         seen0, seen = table(self.said, f"counted {before}"), table(self.said, f"counted {after}")
         wrong = [f"{r} {now[r] - was.get(r, 0):.0f} times, counted {seen.get(r, 0) - seen0.get(r, 0):.0f}"
@@ -54,6 +54,7 @@ class Checks:
         lost = losses(self.said, f"losses {after}")
         self.add(f"counts: {name}", now and now["K:CNT"] > was.get("K:CNT", 0) and not wrong,
                  f"{'; '.join(wrong) or now}; events lost: {lost or 'none'}")
+
 
 def puts(c):
     client = r"root@kernels caput\[\d+\] \(CA 127\.0\.0\.1:\d+ uid root\)"
@@ -63,7 +64,7 @@ def puts(c):
           r"K:SET:D 85 \S+ 87 by root@kernels .*link K:SET:C\.OUT, ")
     if is_x86(c.said):
         c.has("put: by PVA", "PUT_LOG", r"P:SET .*7\.5 by root@\S+ pvput\[\d+\] \(PVA 127")
-    else: # a cross build has no PV Access (tools/cross.sh)
+    else:  # a cross build has no PV Access (tools/cross.sh)
         c.has("put: to another IOC", "PUT_LOG", r"P:SET .*7\.5 by root@\S+ caput\[\d+\] \(CA 127")
 
 
@@ -105,7 +106,7 @@ def full(c):
         c.has("a hang", "IOC_EVENT_LAST", r"K:SLEEP:BUSY hangs since \d+ s: sleeping in clock_nanosleep",
               "epicsThreadSleep < sleepFor")
         c.has("stack of the hang, with the kernel's", "HANG_STACKS", "in the kernel: hrtimer_nanosleep", r"#3 sleepFor")
-    else: # stacks are for x86-64 only
+    else:  # the monitor reads stacks on x86-64 only
         c.has("a hang", "IOC_EVENT_LAST", r"K:SLEEP\S* hangs since \d+ s: sleeping in clock_nanosleep")
     for level in ("chains", "counts"):
         c.same(f"level {level}", level, f"{level} after")
@@ -122,6 +123,6 @@ def full(c):
 
 
 def queries(c):
-    """The verifier takes the programs of each source."""
+    """Checks that the verifier accepts the programs of each source."""
     for name in re.findall(r"Q_[A-Z]+(?=_STATE)", " ".join(c.said)):
         c.add(f"query {name}", c.said[f"{name}_STATE"] == "Running", c.said.get(f"{name}_MSG"))

@@ -1,7 +1,7 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: BSD-3-Clause
-# The init program of the emulated machine: it starts IOCs and the monitor and does some puts. A line "@@NAME" comes before
-# each answer. check.py knows what the answers should be.
+# The init program of the emulated machine. It starts IOCs and the monitor, makes puts, and prints answers. Before each
+# answer it prints a line "@@NAME". check.py knows the right answers.
 /bin/busybox mount -t proc proc /proc
 /bin/busybox --install -s /bin
 export PATH=/bin:/m
@@ -14,21 +14,21 @@ mount -t debugfs debugfs /sys/kernel/debug
 mount -t bpf bpf /sys/fs/bpf
 ip link set lo up
 hostname kernels
-# A datagram to 127.0.0.1 reaches one server only, so each server has a port of its own (run.py)
+# A datagram to 127.0.0.1 reaches only one server, so each server has its own port (run.py).
 . /m/loopback.sh
 export HOME=/tmp
 
 say() { echo "@@$1"; }
-# An emulated machine on a busy host is slow: a client waits for long, and a put that failed is in the answers ("late").
+# An emulated machine on a busy host is slow, so clients wait for up to 30 s. A put that fails is an answer "late".
 get() { caget -w 30 "$@" 2>&1; }
 put() { caput -w 30 "$@" >/dev/null 2>&1 || say "late put $*"; }
 val() { caget -w 30 -t "$@" 2>/dev/null; }
-# show NAME...: PVs of the monitor
+# show NAME...: answers with PVs of the monitor.
 show() { for n; do say "$n"; get -t -F'|' "M:$n"; done; }
-# text, line NAME...: long texts of the monitor, in waveforms of CHAR and in lsi records
+# text, line NAME...: answers with long texts of the monitor; text: waveforms of CHAR, line: lsi records.
 text() { for n; do say "$n"; get -t -S "M:$n"; done; }
 line() { for n; do say "$n"; get -t -S "M:$n.VAL\$"; done; }
-# within SECONDS COMMAND...: waits until the command succeeds, on a busy host four times as long
+# within SECONDS COMMAND...: waits until the command succeeds, at most four times SECONDS, because the host may be busy.
 within() {
     late=$(($(cut -d. -f1 /proc/uptime) + 4 * $1)); shift
     while ! "$@"; do
@@ -36,14 +36,14 @@ within() {
         usleep 250000
     done
 }
-# until_ SECONDS COMMAND...: the same, and it must succeed
+# until_ SECONDS COMMAND...: as within; if the command does not succeed, this is an answer "late".
 until_() { within "$@" || { shift; say "late $*"; return 1; }; }
 has() { [ "$(val "$1")" = "$2" ]; }
 like() { case $(val "$1") in *$2*) return 0; esac; return 1; }
-# tells NAME PATTERN: a long text of the monitor
+# tells NAME PATTERN: true if a long text of the monitor matches.
 tells() { case $(val -S "M:$1") in *$2*) return 0; esac; return 1; }
 more() { [ "$(val "$1" | cut -d. -f1)" -ge "$2" ] 2>/dev/null; }
-# Waits until a PV has the same value twice, 1.5 s apart: the monitor publishes it every second
+# Waits until a PV has the same value twice, 1.5 s apart. The monitor publishes it every second.
 settle() {
     a=x; b=y; n=0
     while [ "$a" != "$b" ]; do
@@ -60,18 +60,19 @@ counters() {
 }
 scans() { for r in CNT TWO DEVTIME ODLY ASYN; do put K:$r.SCAN "$1"; done; }
 same() { was=$is; is=$(get $COUNTERS); [ "$was" = "$is" ]; }
-work() { # all records scan until K:CNT has processed so many times
+# work COUNT [NAME...]: all records scan until K:CNT has processed COUNT times; meanwhile answers with PVs.
+work() {
     c=$(val K:CNT | cut -d. -f1)
     scans ".2 second"; until_ 60 more K:CNT $((c + $1))
     [ "$2" ] && show $2
-    scans Passive; is=; until_ 60 same # delayed ones, too
+    scans Passive; is=; until_ 60 same # until the asynchronous records have completed, too
 }
 puts() {
     put K:SET 42
     put K:SET 43; put -c K:SET 200
     put K:TEXT hello
     if [ -x /m/pvput ]; then EPICS_PVA_BROADCAST_PORT=5086 pvput P:SET 7.5 >/dev/null 2>&1; else put P:SET 7.5; fi
-    # each waits for its packet, so any of them may be the last one
+    # Each put waits for its packet, so any of them may be logged last.
     for p in "K:SET 42 *43 by " "K:SET 43 *200 " "K:SET:D 85 *87 by " "K:TEXT *hello by " "P:SET *7.5 by "; do
         until_ 20 tells PUT_LOG "$p"
     done
@@ -81,7 +82,8 @@ putLast() { put K:SET 51; until_ 20 tells "AUTO_PUT_LAST.VAL\$" "K:SET:D *103 by
 level() { put M:FILTER_LEVEL "$1"; until_ 30 like M:IOC_LEVELS "$1"; say "level $1"; get -t M:IOC_LEVELS; }
 cmd() { echo "$*" >/tmp/monitor.in; }
 
-queries() { # each loads its programs, or says why not
+# Each query loads its programs, or says why it cannot.
+queries() {
     for q in Q_ENTRY Q_RETURN Q_CALL Q_SYSCALL Q_SYSCALLS Q_PROFILE Q_SWITCH Q_WAIT Q_FILES Q_SOCKETS Q_USDT Q_FAULTS; do
         until_ 60 eval 'case $(val M:${q}_STATE) in ""|Starting) false;; esac'
         show ${q}_STATE; line ${q}_MSG
@@ -93,13 +95,14 @@ say uname; uname -r
 say machine; uname -m
 mkfifo /tmp/monitor.in /tmp/ioc.in
 sleep 100000 >/tmp/monitor.in & sleep 100000 >/tmp/ioc.in &
-ioc() { # also restarts it, with the same name
+# Starts the IOC "machine", also after its end.
+ioc() {
     IOC=machine EPICS_CAS_SERVER_PORT=5070 latencyIoc /m/latencyIoc.dbd "P=K:,US=15000000" /m/latency.db /m/kernels.db \
         </tmp/ioc.in >/tmp/ioc.log 2>&1 &
     IOCPID=$!
 }
 ioc
-softioc=softIocPVA; [ -x /m/$softioc ] || softioc=softIoc # cross-built without PV Access
+softioc=softIocPVA; [ -x /m/$softioc ] || softioc=softIoc # a cross build has no PV Access
 IOC=pva EPICS_CAS_SERVER_PORT=5072 EPICS_PVAS_BROADCAST_PORT=5086 $softioc -D /m/$softioc.dbd -d /m/pva.db \
     </tmp/ioc.in >/tmp/pva.log 2>&1 &
 PVAPID=$!
@@ -136,11 +139,11 @@ fi
 until_ 60 eval '[ "$(val M:IOC_CNT)" = 2 ]' &&
     until_ 60 eval 'case $(val M:IOC_LEVELS) in "256 trace trace "*) true;; *) false;; esac' || isBad=1
 show STATE IOC_NAMES IOC_LEVELS IOC_NOTES; line STATE_MSG
-[ -z "$isBad" ] || finish # there is nothing to see but the log
+[ -z "$isBad" ] || finish # without IOCs all other checks would fail, too
 queries
 grep -q ' start-only' /proc/cmdline && finish
 
-# level trace counts, too
+# counts at level trace
 counters before; work 40 "SCAN_NAMES SCAN_PERIODS SCAN_LOADS IOC_CBLOW_WAITS"; counters after
 puts
 put K:ODLY.PROC 1; put K:SET 44
@@ -148,10 +151,11 @@ until_ 20 tells CHAIN_LOG "K:SET *by put by root@kernels caput"
 until_ 20 tells CHAIN_LOG "K:ODLY *3 records in 2 steps"
 text CHAIN_LOG
 # a hang
-for n in 1 2 3; do # on a busy host the IOC's memory may not answer in time, and its record not be known
+# More than once: on a busy host, reading the IOC's memory may take too long, and then the record stays unknown.
+for n in 1 2 3; do
     put K:SLEEP.PROC 1 &
     until_ 20 more M:HANG_CNT 1
-    if [ "$(uname -m)" != x86_64 ]; then # it has no stack there
+    if [ "$(uname -m)" != x86_64 ]; then # where the monitor reads no stacks
         within 2 tells "IOC_EVENT_LAST.VAL\$" "K:SLEEP* hangs since " && break
     fi
     within 2 tells "IOC_EVENT_LAST.VAL\$" "K:SLEEP:BUSY hangs since *sleepFor" && within 2 tells HANG_STACKS sleepFor && break
@@ -167,7 +171,7 @@ level puts; putLast
 level off; work 5
 level counts; counters again; work 5; counters "again after"
 level trace; counters "trace"; work 5; counters "trace after"
-# an IOC that ends and comes back
+# An IOC ends and comes back.
 kill -9 $IOCPID; until_ 20 more M:IOC_GONE_CNT 1; say gone; get -t -S "M:IOC_EVENT_LAST.VAL\$"
 ioc; until_ 40 more K:READY 1; until_ 30 eval '[ "$(val M:IOC_GONE_CNT)" = 0 ]'
 until_ 30 eval 'case "$(val M:IOC_LEVELS)" in *trace*) true;; *) false;; esac'

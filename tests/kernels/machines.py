@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The machines that are emulated: how QEMU is called, and where programs and their libraries come from."""
+"""The emulated machines: how to start QEMU, and where their programs and libraries come from."""
 import pathlib
 import re
 import shutil
@@ -9,7 +9,7 @@ from tests.harness import debian, paths
 
 
 class Unavailable(Exception):
-    """What a machine needs is not here."""
+    """A file that the machine needs is not on this host."""
 
 
 def _run(*command):
@@ -17,17 +17,17 @@ def _run(*command):
 
 
 class X86:
-    """Debian's amd64: of this host."""
+    """Debian's amd64 with the programs and libraries of this host."""
     name, debian, has_pva = "x86_64", None, True
     suites = ["bullseye-security", "bookworm-security", "trixie-security", "trixie-backports"]
     package, console, boot_seconds = "linux-image-cloud-amd64", "ttyS0", 1800
-    # One thread emulates both CPUs. With two threads, one CPU can run an instruction while the other one
-    # changes it, as Linux does for its tracepoints. Linux 6.12 crashed of that (int3 in __schedule). Some kernels crash in
-    # emulation with cx16.
+    # One thread emulates both CPUs. With two threads, one CPU can execute an instruction while the other one changes
+    # it, as Linux does for its tracepoints: Linux 6.12 crashed (int3 in __schedule). Without cx16, because some
+    # emulated kernels crash with it.
     qemu = "qemu-system-x86_64", "-accel", "tcg,thread=single", "-cpu", "qemu64,-cx16"
 
     def libraries(self, program):
-        """Files of this host → the same places in the machine."""
+        """Returns the libraries of a program: path on this host → path in the machine (the same)."""
         out = _run("ldd", program)
         if "not found" in out:
             raise Unavailable(f"{program}: {out}")
@@ -38,11 +38,11 @@ class X86:
 
 
 class Aarch64:
-    """Debian's arm64, built by tools/cross.sh, without PV Access."""
+    """Debian's arm64 with the programs that tools/cross.sh built, without PV Access."""
     name, debian, has_pva = "aarch64", "arm64", False
     suites = ["trixie-security"]
     package, console, boot_seconds = "linux-image-cloud-arm64", "ttyAMA0", 3600
-    # A CPU without signed pointers, which take long in emulation.
+    # This CPU has no signed pointers (pointer authentication), whose emulation takes long.
     qemu = "qemu-system-aarch64", "-machine", "virt", "-accel", "tcg,thread=single", "-cpu", "cortex-a72"
     LOADER = "ld-linux-aarch64.so.1"
 
@@ -52,7 +52,7 @@ class Aarch64:
                         sysroot / "usr/lib/aarch64-linux-gnu", pathlib.Path("/usr/aarch64-linux-gnu/lib")]
 
     def libraries(self, program):
-        """Files of this host → where the loader looks in the machine."""
+        """Returns the libraries of a program: path on this host → path where the loader of the machine looks."""
         found, names = {}, {self.LOADER} | self._needed(program)
         while names:
             name = names.pop()
@@ -69,7 +69,7 @@ class Aarch64:
         return set(re.findall(r"\(NEEDED\).*\[(.*)\]", _run("readelf", "-d", file)))
 
     def busybox(self, cache):
-        """Of Debian's package, which has a static one."""
+        """Returns the static busybox of Debian's package, which it downloads first."""
         folder = cache / "busybox-arm64"
         places = [folder / "usr/bin/busybox", folder / "bin/busybox"]
         if not any(p.exists() for p in places):

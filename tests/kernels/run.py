@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ebpfMon on other kernels. Each of Debian's cloud kernels boots in an emulated machine, which runs IOCs, clients and
-the monitor (guest.sh). check.py compares what the machine prints with what it should print.
+"""Tries ebpfMon on other kernels. Each of Debian's cloud kernels boots in an emulated machine, which runs IOCs, clients
+and the monitor (guest.sh). check.py checks what the machine prints.
 
-  python -m tests.kernels.run [-v] [-s] [-a MACHINE] [SUITE...]    e.g. bookworm-security; without: all
+  python -m tests.kernels.run [-v] [-s] [-a MACHINE] [SUITE...]    SUITE: such as bookworm-security; default: all
 
-Needs QEMU for the machine (machines.py), busybox-static, and EPICS_BASE in the environment; for another machine than this one
-EPICS_HOST_ARCH and EBPFMON_BUILT, too: tools/kernels.sh sets them. Prints one line for each kernel, below it the
-checks that failed, and a summary. The exit code is 1 if a check failed. A run that is not -s records what it found in
-tests/results, and writes the tables in documentation/tried.md from it.
+It needs QEMU for the machine (machines.py), busybox-static, and EPICS_BASE in the environment; for another machine than
+this one also EPICS_HOST_ARCH and EBPFMON_BUILT (tools/kernels.sh sets all of them). It prints one line for each kernel
+with the checks that failed, and a summary. The exit code is 1 if a check failed. Without -s it records the results in
+tests/results, and writes the tables in documentation/tried.md.
 """
 import argparse
 import pathlib
@@ -24,7 +24,7 @@ from .check import check, features
 from .machines import MACHINES, Unavailable
 
 HERE = paths.TESTS / "kernels"
-SERVER_PORTS = 5064, 5070, 5072  # in the emulated machine: of the monitor and of both IOCs (guest.sh)
+SERVER_PORTS = 5064, 5070, 5072  # of the monitor and of both IOCs in the emulated machine (guest.sh)
 
 
 def die(text):
@@ -33,7 +33,7 @@ def die(text):
 
 # --- kernels ---------------------------------------------------------------------------------------------
 def find_package(apt, machine):
-    """The package that has the kernel. From 7.x on linux-image-* only depends on it."""
+    """Returns the name of the package with the kernel. From 7.x on, linux-image-* only depends on this package."""
     apt.update()
     image = apt.depends(machine.package, "linux-image-").group(1)
     binary = apt.depends(image, "linux-binary-")
@@ -41,7 +41,7 @@ def find_package(apt, machine):
 
 
 def kernel(cache, suite, machine):
-    """Path of the kernel of this suite. Downloads it if it is not in the cache."""
+    """Returns the path of the kernel of this suite. Downloads it if it is not in the cache."""
     apt = debian.Apt(cache, suite, machine.debian)
     package = find_package(apt, machine)
     vmlinuz = cache / f"{package}.vmlinuz"
@@ -58,15 +58,15 @@ def kernel(cache, suite, machine):
     return vmlinuz
 
 
-# --- what runs in the machine ------------------------------------------------------------------------------------
+# --- the machine -------------------------------------------------------------------------------------------------
 def environment():
-    """The environment of EPICS programs, as a shell script for guest.sh."""
+    """Returns the environment of EPICS programs, as a shell script for guest.sh."""
     settings = {**loopback.SETTINGS, "EPICS_CA_ADDR_LIST": " ".join(f"127.0.0.1:{p}" for p in SERVER_PORTS)}
     return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in settings.items())
 
 
 def initramfs(where, machine, cache):
-    """The file system of the machine: programs in /m, libraries where its loader looks."""
+    """Makes the file system of the machine: programs in /m, libraries where its loader looks. Returns its path."""
     tree = where / "root"
     (tree / "m").mkdir(parents=True)
     for d in ("bin", "proc", "sys", "dev", "tmp", "etc"):
@@ -106,7 +106,7 @@ def initramfs(where, machine, cache):
 
 
 def boot(machine, vmlinuz, image, log, more):
-    """Runs the machine until it ends. It is emulated, so it needs no /dev/kvm."""
+    """Runs the machine until it ends. QEMU emulates it, so it needs no /dev/kvm."""
     qemu = shutil.which(machine.qemu[0]) or die(f"QEMU is missing: {machine.qemu[0]}")
     with open(log, "wb") as out:
         try:
@@ -119,7 +119,7 @@ def boot(machine, vmlinuz, image, log, more):
 
 
 def answers(log):
-    """Name → the lines after the line @@NAME."""
+    """Returns the answers of guest.sh: name → the lines after the line @@NAME."""
     said, name = {}, "boot"
     for line in log.read_text(errors="replace").replace("\r", "").split("\n"):
         if line.startswith("@@"):
@@ -132,9 +132,9 @@ def answers(log):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("-v", "--verbose", action="store_true", help="each check")
+    parser.add_argument("-v", "--verbose", action="store_true", help="print each check")
     parser.add_argument("-s", "--start", action="store_true",
-                        help="only start the monitor: does the verifier accept its programs?")
+                        help="only start the monitor, to see if the verifier accepts its programs")
     parser.add_argument("-a", "--machine", choices=MACHINES, default="x86_64")
     parser.add_argument("suites", nargs="*")
     args = parser.parse_args()
@@ -147,7 +147,7 @@ def main():
         for suite in args.suites or machine.suites:
             began = time.monotonic()
             name = suite if machine.debian is None else f"{suite}-{machine.name}"
-            log = cache / f"{name}.log"  # of the last run; another one may be under way
+            log = cache / f"{name}.log"  # gets the log when the run is over, since another run may be under way
             own = pathlib.Path(tmp) / log.name
             boot(machine, kernel(cache, suite, machine), image, own, " start-only" if args.start else "")
             said = answers(own)

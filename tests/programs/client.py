@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A client that runs as a user: client.py KIND UID PV [PORT OF THE PVA SERVER].
+"""A client that runs as a given user: client.py KIND UID PV [PORT OF THE PVA SERVER].
 
-KIND is ca (plain put), cacb (put with callback) or pva. It connects and prints "ready". For each line "FIRST COUNT" of
-its stdin it puts FIRST, FIRST+1, … and prints "done". It ends when its stdin ends.
+KIND is ca (a put without callback), cacb (a put with callback) or pva. The program connects and prints "ready". For
+each line "FIRST COUNT" of its stdin it puts COUNT numbers (FIRST, FIRST+1, …) and prints "done". It ends when its stdin
+ends.
 """
 import os
 import sys
 
 kind, uid, name = sys.argv[1:4]
 
-# Libraries are loaded as root, because the user may not be able to read them. The user opens the connection.
+# The libraries are loaded as root, because the user may have no right to read them. The connection is made as the user.
 if kind == "pva":
     from p4p.client.thread import Context
 else:

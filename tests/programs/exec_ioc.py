@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A pythonSoftIOC: exec_ioc.py PREFIX. At the line "exec" on its stdin it becomes another program."""
+"""A pythonSoftIOC: exec_ioc.py PREFIX. When it reads the line "exec" on its stdin, its process executes /bin/cat, and
+is no IOC any more."""
 import os
 import sys
 

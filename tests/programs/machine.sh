@@ -1,12 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Boots systemd in a machine made of this host's files, and runs a script in it. What it writes there is gone afterwards.
+# Boots systemd in a machine (a container) that is made of this host's files, and runs a script in it. All that the
+# script writes is gone afterwards, except in FOLDER.
 #
 #   unshare -m -n -i -u -p -C --fork bash tests/programs/machine.sh FOLDER BASE
 #
-# FOLDER is the only one that both have, as /shared: FOLDER/script runs as root, its output goes to FOLDER/out. BASE is
-# EPICS Base, at the same place. The machine has the loopback interface alone, and process ids of its own: a monitor in it
-# serves PVs, but eBPF tells it ids of the host, so it sees no IOC.
+# Host and machine share FOLDER, which is /shared in the machine. FOLDER/script runs as root; its output goes to
+# FOLDER/out. BASE is EPICS Base; the machine has it at the same path. The machine has only the loopback interface. It
+# has its own process ids, but eBPF gives a monitor the process ids of the host. So a monitor in it serves PVs, but
+# finds no IOC.
 set -e
 shared=$1 base=$2
 mount --make-rprivate /
@@ -17,7 +19,7 @@ mount -t overlay overlay -o "lowerdir=/,upperdir=$top/new,workdir=$top/work" "$t
 cd "$top/root"
 mount -t proc proc proc
 mount --bind proc/sys proc/sys
-mount -o remount,bind,ro proc/sys # most settings there are the host's
+mount -o remount,bind,ro proc/sys # because most of these settings are those of the host
 mount -t sysfs sysfs sys
 mount -t cgroup2 none sys/fs/cgroup
 mount -t tmpfs none run
@@ -39,7 +41,7 @@ mkdir -p ".$base"
 mount --bind "$base" ".$base"
 ip link set lo up
 
-# nothing of the host's services but the journal
+# Of the host's services only the journal runs.
 rm -f etc/systemd/system/*.wants/* usr/sbin/policy-rc.d
 for unit in systemd-sysctl systemd-binfmt systemd-modules-load systemd-udevd systemd-timesyncd systemd-logind systemd-networkd systemd-resolved; do
     ln -sf /dev/null "etc/systemd/system/$unit.service"
@@ -60,5 +62,5 @@ mkdir old
 pivot_root . old
 cd /
 umount -l /old
-export container=other # systemd then leaves the kernel alone
+export container=other # so systemd changes no settings of the kernel
 exec /lib/systemd/systemd --system --unit=script.target --show-status=0 --log-target=journal

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A server of another project: peer_ioc.py KIND [ADDRESS] PREFIX. KIND is caproto, pcaspy, softioc or p4p.
+"""A server made with another project's library: peer_ioc.py KIND [ADDRESS] PREFIX. KIND: caproto, pcaspy, softioc, p4p.
 
-All kinds have the same PVs: a scalar of each type (STRING, SHORT, …), an array of each type (ASTRING, …) and READY; if
-possible also RO (not writable) and BAD (each write fails); p4p also TABLE and STRUCT. It ends when its stdin ends.
+Each has a scalar PV (STRING, SHORT, …) and an array PV (ASTRING, …) for each type that its library knows. All but p4p
+have READY. If the library can do it, there are also RO (not writable) and BAD (each write fails). p4p also has TABLE
+and STRUCT. The server ends when its stdin ends.
 """
 import os
 import sys
@@ -76,7 +77,7 @@ def softioc():
     for name, t in {"SHORT": "i2", "FLOAT": "f4", "CHAR": "u1", "LONG": "i4", "DOUBLE": "f8"}.items():
         if name in ("SHORT", "FLOAT", "CHAR"):
             builder.WaveformOut(name, numpy.zeros(1, t))
-        builder.WaveformOut("A" + name, length=NELM, datatype=t)  # empty: a client that reads it first has little to read
+        builder.WaveformOut("A" + name, length=NELM, datatype=t)  # empty, because some clients read before they write
     builder.LoadDatabase()
     ioc.iocInit(asyncio_dispatcher.AsyncioDispatcher())
 

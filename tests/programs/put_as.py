@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Puts as users. It reads one put a line, a JSON list: KIND UID CLAIM PORT PV VALUE ADDRESS. A child of its own makes each, so
-that it has a process id and a user of its own, and the libraries, which take long, are loaded once. The answer is a line,
-too: what the server said, or the error.
+"""Makes puts as different users. Each line of its stdin is one put, a JSON list: KIND UID CLAIM PORT PV VALUE ADDRESS.
+For each put it forks a child, which has its own process id and user. The libraries take long to load, so the parent
+loads them once. It answers with one line, a JSON list: 0 and what the server said, or 1 and the error.
 
-KIND is ca (plain), mapped (by a socket of IPv6), cacb (with callback), ack (acknowledges an alarm), leave (closes at once), libca or pva. CLAIM is the
-user name that the client sends. libca and pva send the name of their user; to claim "root" they run in a user namespace
-of their own, as "unshare -Ur caput" does. The port is that of the CA server.
+KIND: ca       a put without callback
+      cacb     a put with callback
+      mapped   as ca, by a socket of IPv6
+      ack      acknowledges an alarm
+      leave    as ca, and closes the connection at once
+      libca    by EPICS' CA library
+      pva      by PV Access
+
+CLAIM is the user name that the client sends. libca and pva send the name of their own user. To claim "root" they run in
+their own user namespace, as "unshare -Ur caput" does. PORT is the port of the CA server.
 """
 import contextlib
 import ctypes
@@ -18,8 +25,8 @@ import struct
 import sys
 import traceback
 
-os.environ["OPENBLAS_NUM_THREADS"] = "1"  # a process with threads cannot make a user namespace
-# Libraries are loaded as root, because the user may not be able to read them. The user opens the connection.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # because a process with several threads cannot make a user namespace
+# The libraries are loaded as root, because the user may have no right to read them. The connection is made as the user.
 from p4p.client.thread import Context, RemoteError  # noqa: E402
 
 from tests.harness import rawca  # noqa: E402
@@ -30,7 +37,7 @@ SECONDS = 60  # for one put
 
 def become_root_of_a_namespace(uid):
     libc = ctypes.CDLL(None, use_errno=True)
-    libc.prctl(PR_SET_DUMPABLE, 1)  # else /proc/self is root's
+    libc.prctl(PR_SET_DUMPABLE, 1)  # else root owns the files of /proc/self
     assert libc.unshare(CLONE_NEWUSER) == 0, os.strerror(ctypes.get_errno())
     with open("/proc/self/uid_map", "w", encoding="ascii") as f:
         f.write(f"0 {uid} 1")
@@ -98,14 +105,14 @@ def put_as(kind, uid, claim, port, name, value, address):
 
 
 def run_child(request, answer):
-    """In the child. What it prints is the answer."""
+    """Runs in the child: the answer is what put_as prints."""
     signal.alarm(SECONDS)
     said = io.StringIO()
     status = 0
     try:
         with contextlib.redirect_stdout(said):
             put_as(*request)
-    except BaseException:  # noqa: BLE001: whatever it is, the test is to see it
+    except BaseException:  # noqa: BLE001: the test must see every error
         status = 1
         said.write(traceback.format_exc())
     os.write(answer, json.dumps([status, said.getvalue().strip()]).encode())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Puts to a PV by write and by write-notify in turns, and a large array from time to time.
+"""Puts numbers to a PV, without and with callback in turns. Every 50th time it also puts a large array.
 
     put_by_turns ADDRESS PORT PV ARRAY_PV
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Puts of every kind to one server: put_corpus.py ca|pva ADDRESS PORT. PORT is the one of Channel Access.
+"""Makes puts of every kind to one server: put_corpus.py ca|pva ADDRESS PORT. PORT is the port of Channel Access.
 
-Each line of its stdin is a list in JSON: [PV, DBR type or null, values, with reply?]. It sends all of them, one behind the
-other, waits until the server has answered or served all, and prints the answers: a list with null where there is none,
-else a text, empty if the put was accepted. Without a server at the other end it prints "gone", and connects anew with the
-next line.
+Each line of its stdin is a JSON list of puts: [PV, DBR type or null, values, with reply?]. The program sends all of
+them without a pause, and waits until the server has answered or executed all. Then it prints one line, a JSON list with
+an answer for each put: null if the put has no reply, "" if it was accepted, else a text. If the connection breaks, it
+prints "gone", and connects again for the next line.
 """
 import json
 import sys
@@ -26,14 +26,14 @@ def ca_puts(client, puts):
         if m.command == rawca.WRITE_NOTIFY:
             answers[m.extra - 1000] = "" if m.cid == 1 else f"status {m.cid}"
         elif m.command == rawca.ERROR and int.from_bytes(m.payload[:2], "big") in (rawca.WRITE, rawca.WRITE_NOTIFY):
-            i = int.from_bytes(m.payload[12:16], "big") - 1000  # the head of the request is in the answer
+            i = int.from_bytes(m.payload[12:16], "big") - 1000  # the request's header is in the error message
             if 0 <= i < len(puts):
                 answers[i] = f"status {m.extra}"
     return answers
 
 
 def pva_puts(context, puts):
-    """One batch has each PV once: then all are on their way at the same time."""
+    """All puts of one call are under way at the same time, so each PV may be in "puts" only once."""
     answers = context.put([pv for pv, *_ in puts], [v[0] if len(v) == 1 else v for _, _, v, _ in puts], timeout=100,
                           throw=False)
     return ["" if a is None else str(a) or "refused" for a in answers]

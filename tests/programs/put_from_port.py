@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Puts numbers to a PV. Its own port is given, and also the first TCP sequence number if wanted. It prints the sequence
-number of each put.
+"""Puts numbers to a PV from a given local port. Before each put it prints the TCP sequence number of the put.
 
     put_from_port ADDRESS PORT OWN_ADDRESS OWN_PORT FIRST_SEQUENCE_NUMBER|"" PV NUMBER…
 
-TCP_REPAIR reads and sets sequence numbers (linux/tcp.h; tcp_v4_connect keeps one that was set).
+With FIRST_SEQUENCE_NUMBER the connection begins with this number. TCP_REPAIR reads and sets sequence numbers
+(linux/tcp.h; tcp_v4_connect keeps a number that was set).
 """
 import socket
 import struct
@@ -17,7 +17,7 @@ SEND_QUEUE, REPAIR_OFF_NO_WINDOW_PROBE = 2, -1
 
 
 def sequence(connection, number=None):
-    """The sequence number of the next byte that this connection sends. It is set first if one is given."""
+    """Returns the sequence number of the next byte that this connection sends. If "number" is given, sets it first."""
     connection.setsockopt(socket.IPPROTO_TCP, TCP_REPAIR, 1)
     connection.setsockopt(socket.IPPROTO_TCP, TCP_REPAIR_QUEUE, SEND_QUEUE)
     if number is not None:
@@ -31,7 +31,7 @@ def main():
     address, port, own_address, own_port, first, name, *numbers = sys.argv[1:]
     connection = socket.socket()
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    # no TIME_WAIT: the port is free at once
+    # With this the connection ends without the state TIME_WAIT, so the port is free at once.
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     connection.bind((own_address, int(own_port)))
     if first:

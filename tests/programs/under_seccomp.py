@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs a program under a seccomp filter that kills it for system calls that the kernel makes on its behalf in a probe.
+"""Runs a program under a seccomp filter that kills it for the system calls uprobe and uretprobe. Newer kernels put
+these calls into a probed process.
 
 under_seccomp.py kill PROGRAM ARGUMENTS...
-under_seccomp.py closed PROGRAM ARGUMENTS...    also nobody in it can set a filter (EPERM), as a monitor would to try
+under_seccomp.py closed PROGRAM ARGUMENTS...    the program also cannot set a filter (EPERM)
+
+A monitor that cannot set a filter cannot try whether a return probe does harm under one (probe/seccompTrial.h).
 """
 import ctypes
 import os
@@ -10,15 +13,14 @@ import struct
 import sys
 
 PR_SET_NO_NEW_PRIVS, PR_GET_SECCOMP, PR_SET_SECCOMP = 38, 21, 22  # linux/prctl.h
-SECCOMP = 317        # x86-64: the system calls
-PRCTL = 157
-PROBES = (335, 336)  # uretprobe, uprobe
+SECCOMP, PRCTL = 317, 157  # numbers of system calls on x86-64
+PROBES = (335, 336)        # uretprobe, uprobe
 KILL, EPERM, ALLOW = 0x80000000, 0x00050001, 0x7fff0000  # linux/seccomp.h: SECCOMP_RET_...
 LOAD, EQUAL, RETURN = 0x20, 0x15, 0x06  # linux/bpf_common.h
 
 
 def rule(number, action):
-    """If it is this system call: the action."""
+    """Returns the action if the system call has this number."""
     return [(EQUAL, 0, 1, number), (RETURN, 0, 0, action)]
 
 

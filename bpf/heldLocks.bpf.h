@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
 /* The lock sets that a thread holds. Chains that dbScanLock() begins (chain.bpf.c) and chains of scan lists
  * (passChain.bpf.c) both use this. */
-#ifndef EBPFMON_CHAIN_BPF_H
-#define EBPFMON_CHAIN_BPF_H
+#ifndef EBPFMON_HELDLOCKS_BPF_H
+#define EBPFMON_HELDLOCKS_BPF_H
 
 #include "ebpfMonBase.h"
 #include "handOver.bpf.h"
 #include "scanThread.bpf.h"
-
-/* in passChain.bpf.c */
-int ebpfmon_begin_next(__u64 precord, __u64 sp);
-int ebpfmon_end_untimed(__u64 now);
 
 static __always_inline __u64 readLockSet(const struct ebpfMonTargetConf *conf, __u64 precord)
 {
