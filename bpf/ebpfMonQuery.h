@@ -87,7 +87,8 @@ enum ebpfMonQueryType {
     EBPFMON_QUERY_F32, EBPFMON_QUERY_F64, /* see ebpfMonQueryForm */
     EBPFMON_QUERY_CHARS,     /* text */
     EBPFMON_QUERY_RECORD,    /* the address of a record */
-    EBPFMON_QUERY_SOCKET     /* argument of a tracepoint: struct sock */
+    EBPFMON_QUERY_SOCKET,    /* argument of a tracepoint: struct sock */
+    EBPFMON_QUERY_LOCK       /* the address of a mutex */
 };
 
 /* What becomes of a double, because eBPF cannot calculate with it. */

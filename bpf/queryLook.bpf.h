@@ -121,7 +121,7 @@ static __always_inline int readArg(const volatile struct ebpfMonQueryField *f, c
         n = (__u64)ebpfMonQueryDoubleOrder(n);
     else if (f->form == EBPFMON_QUERY_FIXED)
         n = (__u64)ebpfMonQueryDoubleFixed(n);
-    if (f->type == EBPFMON_QUERY_RECORD) {
+    if (f->type == EBPFMON_QUERY_RECORD || f->type == EBPFMON_QUERY_LOCK) {
         to[0] = e->iocId;
         to[1] = n;
     } else {

@@ -20,6 +20,9 @@
 #define EBPFMON_QUERY_ROWS_MAX  100
 #define EBPFMON_QUERY_BARS_MAX  64
 #define EBPFMON_QUERY_EVENTS_MAX 100
+#define EBPFMON_QUERY_METRICS_MAX 50 /* rows that go to a collector of metrics */
+#define EBPFMON_QUERY_HEAT_ROWS    32
+#define EBPFMON_QUERY_HEAT_COLUMNS 60
 
 typedef enum {
     ebpfMonQueryAbsent,   /* no file has a query of this name */
@@ -69,6 +72,15 @@ typedef struct {
     unsigned bars;        /* bars of the histogram of all keys */
     double   hist[EBPFMON_QUERY_BARS_MAX], histEdge[EBPFMON_QUERY_BARS_MAX]; /* histEdge: lower edges, in the unit of
                                                                               * the value */
+    /* the history of this histogram: each row is a bar, the greatest values first; each column a time, the newest last.
+     * NaN: not known */
+    double   heatSeconds; /* time of a column; 0: there is no histogram */
+    double   heat[EBPFMON_QUERY_HEAT_ROWS * EBPFMON_QUERY_HEAT_COLUMNS];
+    double   heatEdge[EBPFMON_QUERY_HEAT_ROWS]; /* lower edges */
+    /* the histograms of the rows that go to a collector of metrics. Other than "hist", they always have all bars */
+    unsigned rowBars;     /* 0: there are none */
+    double   rowBar[EBPFMON_QUERY_METRICS_MAX][EBPFMON_QUERY_BARS_MAX];
+    double   barMost[EBPFMON_QUERY_BARS_MAX]; /* the greatest value that comes into this bar; the last bar has no limit */
 } ebpfMonQueryResult;
 
 typedef struct ebpfMonQueryResults ebpfMonQueryResults;

@@ -71,7 +71,12 @@ static void describeResult(ebpfMonQueries *q, int number, const ebpfMonQuerySpec
 
     memset(r->row, 0, sizeof(r->row));
     memset(r->keyName, 0, sizeof(r->keyName));
-    r->found = r->rows = r->bars = r->eventRows = 0;
+    r->found = r->rows = r->bars = r->rowBars = r->eventRows = 0;
+    r->heatSeconds = s->order.plan.hist ? s->history : 0;
+    for (size_t i = 0; i < sizeof(r->heat) / sizeof(r->heat[0]); i++)
+        r->heat[i] = NAN;
+    for (size_t i = 0; i < sizeof(r->heatEdge) / sizeof(r->heatEdge[0]); i++)
+        r->heatEdge[i] = NAN;
     r->events = r->dropped = 0;
     memcpy(r->title, s->title, sizeof(r->title));
     memcpy(r->unit, s->unit, sizeof(r->unit));

@@ -41,8 +41,8 @@ void ebpfMonQueryEventsAdd(ebpfMonQueryEvents *e, const struct ebpfMonQueryEvent
     row->cpu = ev->cpu;
     row->value = (double)ev->value * e->spec->scale;
     for (unsigned i = 0; i < plan->keys; i++)
-        ebpfMonQueryKeyText(&plan->key[i], (const uint8_t *)ev->key + plan->key[i].at, e->names, row->key[i],
-                            sizeof(row->key[i]));
+        ebpfMonQueryKeyText(&plan->key[i], (const uint8_t *)ev->key + plan->key[i].at, e->names,
+                            ebpfMonClockSeconds(), row->key[i], sizeof(row->key[i]));
 }
 
 void ebpfMonQueryEventsCopy(const ebpfMonQueryEvents *e, ebpfMonQueryResult *result)

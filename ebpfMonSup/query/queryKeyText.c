@@ -105,8 +105,30 @@ static void nameFunction(uint32_t iocId, uint64_t address, const ebpfMonQueryNam
         }
 }
 
-void ebpfMonQueryKeyText(const struct ebpfMonQueryField *f, const uint8_t *key, const ebpfMonQueryNames *names,
-                         char *text, size_t size)
+/* As ebpfMonQueryKeyText. */
+static int nameLock(const uint64_t n[3], const ebpfMonQueryNames *names, double seen, char *text, size_t size)
+{
+    ebpfMonQueryLockAnswer answer = ebpfMonQueryLockUnknown;
+    ebpfMonQueryLock lock;
+
+    if (names->locks && n[1])
+        answer = ebpfMonQueryLocksFind(names->locks, (uint32_t)n[0], n[1], seen, &lock);
+    if (answer != ebpfMonQueryLockFound) {
+        snprintf(text, size, "0x%" PRIx64, n[1]);
+    } else if (lock.record) {
+        size_t used;
+
+        nameRecord((uint32_t)n[0], lock.record, names->targets, text, size);
+        used = strlen(text);
+        snprintf(text + used, size - used, " (lock set)");
+    } else {
+        ebpfMonTextCopy(text, size, lock.creator);
+    }
+    return answer == ebpfMonQueryLockLater;
+}
+
+int ebpfMonQueryKeyText(const struct ebpfMonQueryField *f, const uint8_t *key, const ebpfMonQueryNames *names,
+                        double seen, char *text, size_t size)
 {
     ebpfMonTargets *targets = names->targets;
     uint64_t n[3] = { 0, 0, 0 };
@@ -125,6 +147,8 @@ void ebpfMonQueryKeyText(const struct ebpfMonQueryField *f, const uint8_t *key, 
         ebpfMonTextCopyBytes(text, size, (const char *)key, f->size);
     else if (ebpfMonQueryIsRecord(f))
         nameRecord((uint32_t)n[0], n[1], targets, text, size);
+    else if (ebpfMonQueryIsLock(f))
+        return nameLock(n, names, seen, text, size);
     else if (f->what == EBPFMON_QUERY_IOC)
         nameIoc((uint32_t)n[0], targets, text, size);
     else if (f->what == EBPFMON_QUERY_SYSCALL)
@@ -137,4 +161,5 @@ void ebpfMonQueryKeyText(const struct ebpfMonQueryField *f, const uint8_t *key, 
         snprintf(text, size, "%" PRId64, (int64_t)n[0]);
     else
         snprintf(text, size, "%" PRIu64, n[0]);
+    return 0;
 }

@@ -4,6 +4,7 @@
 #define EBPFMON_QUERYKEYTEXT_H
 
 #include "ebpfMonQuery.h"
+#include "query/queryLocks.h"
 #include "watch/target.h"
 
 /* A place in an IOC that has a probe, and the name of the function there. */
@@ -18,11 +19,14 @@ typedef struct {
     ebpfMonTargets *targets; /* for names of IOCs and records; NULL: these are not known */
     ebpfMonQueryFunction *function; /* for names of functions; their owner frees them */
     size_t functions, room;
+    ebpfMonQueryLocks *locks; /* for names of locks; NULL: no key is one */
 } ebpfMonQueryNames;
 
 /* Writes the name or the number of one field. "key": its bytes. A record or function that is not known is written as
- * its address; no record, or no IOC, as "-". Takes the targets lock to look up names; may read /proc. */
-void ebpfMonQueryKeyText(const struct ebpfMonQueryField *field, const uint8_t *key, const ebpfMonQueryNames *names,
-                         char *text, size_t size);
+ * its address; no record, or no IOC, as "-". Takes the targets lock to look up names; may read /proc, and for locks
+ * memory of the IOC. "seen": when the key was first seen (monotonic s). 0; nonzero: it may be known later, so call this
+ * again at the next look. */
+int ebpfMonQueryKeyText(const struct ebpfMonQueryField *field, const uint8_t *key, const ebpfMonQueryNames *names,
+                        double seen, char *text, size_t size);
 
 #endif

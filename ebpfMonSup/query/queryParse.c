@@ -12,12 +12,12 @@
 
 #define KEYS_MOST    16384
 #define SAMPLE_MOST  1000000
-#define METRICS_MOST 50 /* rows of a query that may be sent to a collector of metrics; each is a time series there */
 #define CPU_EVENTS_LEAST 10000 /* the least "sample" for events that a CPU counts */
 #define KEYS_DEFAULT 1024 /* fewer on a host with many CPUs, because each CPU has its own cells */
 #define BYTES_MOST   ((size_t)32 << 20) /* the size of all tables of one query */
+#define HISTORY_DEFAULT 10.0 /* s */
 #define QUERY_KEYS   "name, title, source, of, keys, where, value, unit, scale, histogram, sort, top, interval, " \
-                     "stopAfter, sample, maxKeys, budget, start, events, stacks, metrics"
+                     "stopAfter, sample, maxKeys, budget, start, events, stacks, metrics, history"
 
 static int readName(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
 {
@@ -122,7 +122,8 @@ static int readMeasure(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
         *value = (struct ebpfMonQueryField){ .what = EBPFMON_QUERY_DURATION, .type = EBPFMON_QUERY_U64, .size = 8 };
     if (given && (ebpfMonQueryIsText(value) || ebpfMonQueryIsRecord(value) || value->what == EBPFMON_QUERY_IOC ||
                   value->what == EBPFMON_QUERY_SYSCALL || value->what == EBPFMON_QUERY_PUT ||
-                  value->what == EBPFMON_QUERY_FUNCTION || ebpfMonQueryIsWho(value) || ebpfMonQueryIsFile(value)))
+                  value->what == EBPFMON_QUERY_FUNCTION || ebpfMonQueryIsWho(value) || ebpfMonQueryIsFile(value) ||
+                  ebpfMonQueryIsLock(value)))
         return ebpfMonQueryRefuse(p, given->at, "a value is a number: \"duration\", \"return\" or an argument");
     value->form = ebpfMonQueryIsDouble(value) ? EBPFMON_QUERY_FIXED : EBPFMON_QUERY_BITS;
     spec->scale = value->what == EBPFMON_QUERY_DURATION ? 1e-3 : 1;
@@ -142,6 +143,24 @@ static int readStop(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
            ebpfMonQueryReadNumber(p, v, "count", 1, 1e15, &p->spec->stopCount) ? -1 : 0;
 }
 
+/* Reads the time of a column in the history of the histogram, after the interval. */
+static int readHistory(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
+{
+    const ebpfMonQueryJsonValue *history = ebpfMonQueryJsonFind(v, "history");
+    ebpfMonQuerySpec *spec = p->spec;
+
+    spec->history = fmax(HISTORY_DEFAULT, spec->interval);
+    if (ebpfMonQueryReadNumber(p, v, "history", 0.5, 86400, &spec->history))
+        return -1;
+    if (history && spec->order.plan.hist == EBPFMON_QUERY_NO_HIST)
+        return ebpfMonQueryRefuse(p, history->at, "\"history\" is that of the histogram, and this query has none. Give it "
+                                  "a \"histogram\"");
+    if (spec->history < spec->interval)
+        return ebpfMonQueryRefuse(p, history->at, "\"history\" is the time of a column, and cannot be shorter than "
+                                  "\"interval\", which is %g s", spec->interval);
+    return 0;
+}
+
 static int readLimits(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
 {
     static const char *const sorts[] = {"count", "rate", "sum", "mean", "max", "last", NULL};
@@ -154,8 +173,8 @@ static int readLimits(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
     spec->budget = 5;
     if ((sort && ebpfMonQueryReadWord(p, sort, "\"sort\"", sorts, &by)) || (stop && readStop(p, stop)) ||
         ebpfMonQueryReadWhole(p, v, "top", 1, EBPFMON_QUERY_ROWS_MAX, &top) ||
-        ebpfMonQueryReadWhole(p, v, "metrics", 0, METRICS_MOST, &metrics) ||
-        ebpfMonQueryReadNumber(p, v, "interval", 0.5, 3600, &spec->interval) ||
+        ebpfMonQueryReadWhole(p, v, "metrics", 0, EBPFMON_QUERY_METRICS_MAX, &metrics) ||
+        ebpfMonQueryReadNumber(p, v, "interval", 0.5, 3600, &spec->interval) || readHistory(p, v) ||
         ebpfMonQueryReadWhole(p, v, "sample", 1, SAMPLE_MOST, &sample) ||
         ebpfMonQueryReadWhole(p, v, "maxKeys", 1, KEYS_MOST, &maxKeys) ||
         ebpfMonQueryReadNumber(p, v, "budget", 0.01, 100, &spec->budget) ||

@@ -43,7 +43,8 @@ static const struct {
 
 /* In the order of enum ebpfMonQueryType. */
 static const char *const types[] = {"uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64",
-                                    "float", "double", "text", "record", "socket", NULL};
+                                    "float", "double", "text", "record", "socket",
+                                    "lock", NULL};
 
 static int readWordField(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, struct ebpfMonQueryField *field)
 {
@@ -94,9 +95,10 @@ static int readArg(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, struct
         ebpfMonQueryReadWhole(p, v, "arg", 1, most, &arg) || (at && readSteps(p, at, field)) ||
         (as && ebpfMonQueryReadWord(p, as, "\"as\"", types, &type)))
         return -1;
-    if (source == ebpfMonQueryTracepoint && (at || type == EBPFMON_QUERY_CHARS || type == EBPFMON_QUERY_RECORD))
+    if (source == ebpfMonQueryTracepoint && (at || type == EBPFMON_QUERY_CHARS || type == EBPFMON_QUERY_RECORD ||
+                                             type == EBPFMON_QUERY_LOCK))
         return ebpfMonQueryRefuse(p, v->at, "an argument of a tracepoint is a number, or a socket: leave out \"at\", "
-                                  "and \"as\" \"text\" or \"record\"");
+                                  "and \"as\" \"text\", \"record\" or \"lock\"");
     if (source != ebpfMonQueryTracepoint && type == EBPFMON_QUERY_SOCKET)
         return ebpfMonQueryRefuse(p, as->at, "only an argument of a tracepoint can be a \"socket\". For a system call "
                                   "use the field \"file\"");
@@ -107,7 +109,7 @@ static int readArg(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, struct
     field->arg = (uint8_t)(arg - 1);
     field->type = (uint8_t)type;
     field->size = type == EBPFMON_QUERY_CHARS || type == EBPFMON_QUERY_SOCKET ? EBPFMON_QUERY_TEXT :
-                  type == EBPFMON_QUERY_RECORD ? 16 : 8;
+                  type == EBPFMON_QUERY_RECORD || type == EBPFMON_QUERY_LOCK ? 16 : 8;
     p->spec->function.args |= 1u << field->arg;
     p->spec->order.plan.args |= 1u << field->arg;
     return 0;
@@ -129,7 +131,7 @@ int ebpfMonQueryReadField(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v,
             return -1;
         if (name)
             snprintf(name, size, field->type == EBPFMON_QUERY_RECORD ? "record" : field->type == EBPFMON_QUERY_SOCKET
-                     ? "socket" : "arg%d", field->arg + 1);
+                     ? "socket" : field->type == EBPFMON_QUERY_LOCK ? "lock" : "arg%d", field->arg + 1);
         return 0;
     }
     if (!returned)

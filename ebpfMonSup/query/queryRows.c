@@ -7,6 +7,8 @@
 #include <epicsString.h>
 
 #include "common/array.h"
+#include "common/clock.h"
+#include "query/queryBars.h"
 #include "query/queryRows.h"
 
 typedef struct {
@@ -14,6 +16,9 @@ typedef struct {
     ebpfMonQueryRow row;
     double before;  /* row.count at the last look */
     int    isShown; /* its records match spec->record */
+    int    isNamed; /* its texts are complete */
+    double seen;    /* monotonic s: when it was first seen */
+    uint64_t *bar;  /* its histogram; NULL: it is not needed, or no memory */
 } Row;
 
 struct ebpfMonQueryRows {
@@ -22,7 +27,7 @@ struct ebpfMonQueryRows {
     Row     *row;
     size_t   known;         /* rows of earlier looks, sorted by key */
     size_t   count, room;   /* all rows: those that this look has added follow the known ones, not sorted */
-    uint64_t hist[EBPFMON_QUERY_BUCKETS]; /* the sum over all keys */
+    uint64_t bar[EBPFMON_QUERY_BARS_MAX]; /* the histogram over all keys */
     unsigned *shown;        /* indexes of the rows that match, in the order in which they are published */
     size_t   shownCount, shownRoom;
 };
@@ -42,6 +47,8 @@ void ebpfMonQueryRowsFree(ebpfMonQueryRows *r)
 {
     if (!r)
         return;
+    for (size_t i = 0; i < r->count; i++)
+        free(r->row[i].bar);
     free(r->row);
     free(r->shown);
     free(r);
@@ -50,7 +57,7 @@ void ebpfMonQueryRowsFree(ebpfMonQueryRows *r)
 void ebpfMonQueryRowsBegin(ebpfMonQueryRows *r)
 {
     r->known = r->count;
-    memset(r->hist, 0, sizeof(r->hist));
+    memset(r->bar, 0, sizeof(r->bar));
 }
 
 static int compareKeys(const void *a, const void *b)
@@ -103,11 +110,23 @@ void ebpfMonQueryRowsAdd(ebpfMonQueryRows *r, const uint8_t *key, const struct e
         row = &r->row[r->count++];
         memset(row, 0, sizeof(*row));
         memcpy(row->key, wanted.key, sizeof(row->key));
+        row->seen = ebpfMonClockSeconds();
     }
     setValues(r->spec, &row->row, cell);
-    if (r->spec->order.plan.hist)
-        for (unsigned b = 0; b < EBPFMON_QUERY_BUCKETS; b++)
-            r->hist[b] += cell->hist[b];
+    if (!r->spec->order.plan.hist)
+        return;
+    ebpfMonQueryBarsAdd(&r->spec->order.plan, cell->hist, r->bar);
+    if (r->spec->metrics && !row->bar)
+        row->bar = malloc(EBPFMON_QUERY_BARS_MAX * sizeof(*row->bar));
+    if (row->bar) {
+        memset(row->bar, 0, EBPFMON_QUERY_BARS_MAX * sizeof(*row->bar));
+        ebpfMonQueryBarsAdd(&r->spec->order.plan, cell->hist, row->bar);
+    }
+}
+
+const uint64_t *ebpfMonQueryRowsGetBars(const ebpfMonQueryRows *r)
+{
+    return r->bar;
 }
 
 /* Nonzero: all records in the key match. */
@@ -123,12 +142,16 @@ static void setTexts(ebpfMonQueryRows *r, const ebpfMonQueryNames *names)
 {
     const struct ebpfMonQueryPlan *plan = &r->spec->order.plan;
 
-    for (size_t n = r->known; n < r->count; n++) {
+    for (size_t n = 0; n < r->count; n++) {
         Row *row = &r->row[n];
+        int isLater = 0;
 
+        if (row->isNamed)
+            continue;
         for (unsigned i = 0; i < plan->keys; i++)
-            ebpfMonQueryKeyText(&plan->key[i], row->key + plan->key[i].at, names, row->row.key[i],
-                                sizeof(row->row.key[i]));
+            isLater |= ebpfMonQueryKeyText(&plan->key[i], row->key + plan->key[i].at, names, row->seen, row->row.key[i],
+                                           sizeof(row->row.key[i]));
+        row->isNamed = !isLater;
         row->isShown = matchesRecords(r->spec, &row->row);
     }
 }
@@ -175,34 +198,37 @@ void ebpfMonQueryRowsEnd(ebpfMonQueryRows *r, const ebpfMonQueryNames *names, do
         qsort_r(r->shown, r->shownCount, sizeof(*r->shown), compareRows, r);
 }
 
-/* Copies the histogram. A linear one is copied bucket by bucket. A log2 one has four buckets for each power of two:
- * their sum is copied, and zeros at both ends are left out. */
+/* Copies the histogram. Of a log2 one, zeros at both ends are left out. */
 static void copyHist(const ebpfMonQueryRows *r, ebpfMonQueryResult *result)
 {
     const struct ebpfMonQueryPlan *plan = &r->spec->order.plan;
-    double sample = plan->sample;
-    unsigned first = 0, last = EBPFMON_QUERY_BUCKETS / 4;
+    unsigned first = 0, last = ebpfMonQueryBarsCount(plan);
 
-    result->bars = 0;
-    if (plan->hist == EBPFMON_QUERY_LINEAR)
-        for (unsigned b = 0; b < plan->steps + 2; b++) {
-            result->histEdge[b] = ((double)plan->from + (double)plan->step * ((double)b - 1)) * r->spec->scale;
-            result->hist[b] = (double)r->hist[b] * sample;
-            result->bars = b + 1;
-        }
-    if (plan->hist != EBPFMON_QUERY_LOG2)
-        return;
-    while (first < last && !r->hist[4 * first] && !r->hist[4 * first + 1] && !r->hist[4 * first + 2] &&
-           !r->hist[4 * first + 3])
+    while (plan->hist == EBPFMON_QUERY_LOG2 && first < last && !r->bar[first])
         first++;
-    while (last > first && !r->hist[4 * last - 4] && !r->hist[4 * last - 3] && !r->hist[4 * last - 2] &&
-           !r->hist[4 * last - 1])
+    while (plan->hist == EBPFMON_QUERY_LOG2 && last > first && !r->bar[last - 1])
         last--;
-    for (unsigned octave = first; octave < last; octave++) {
-        const uint64_t *b = &r->hist[4 * octave];
+    result->bars = 0;
+    for (unsigned b = first; b < last; b++) {
+        result->histEdge[result->bars] = ebpfMonQueryBarEdge(plan, b) * r->spec->scale;
+        result->hist[result->bars++] = (double)r->bar[b] * plan->sample;
+    }
+}
 
-        result->histEdge[result->bars] = ebpfMonQueryBucketEdge(4 * octave) * r->spec->scale;
-        result->hist[result->bars++] = (double)(b[0] + b[1] + b[2] + b[3]) * sample;
+/* Copies the histograms of the rows that go to a collector of metrics. */
+static void copyRowBars(const ebpfMonQueryRows *r, ebpfMonQueryResult *result)
+{
+    const struct ebpfMonQueryPlan *plan = &r->spec->order.plan;
+    unsigned bars = r->spec->metrics ? ebpfMonQueryBarsCount(plan) : 0;
+
+    result->rowBars = bars;
+    for (unsigned b = 0; b < bars; b++) /* values are whole numbers: the next bar begins with the next one */
+        result->barMost[b] = (ebpfMonQueryBarEdge(plan, b + 1) - 1) * r->spec->scale;
+    for (unsigned i = 0; i < result->rows && i < r->spec->metrics; i++) {
+        const Row *row = &r->row[r->shown[i]];
+
+        for (unsigned b = 0; b < bars; b++)
+            result->rowBar[i][b] = row->bar ? (double)row->bar[b] * plan->sample : 0;
     }
 }
 
@@ -213,4 +239,5 @@ void ebpfMonQueryRowsCopy(const ebpfMonQueryRows *r, ebpfMonQueryResult *result)
     for (unsigned i = 0; i < result->rows; i++)
         result->row[i] = r->row[r->shown[i]].row;
     copyHist(r, result);
+    copyRowBars(r, result);
 }

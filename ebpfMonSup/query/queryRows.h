@@ -22,6 +22,9 @@ void ebpfMonQueryRowsBegin(ebpfMonQueryRows *rows);
 void ebpfMonQueryRowsAdd(ebpfMonQueryRows *rows, const uint8_t *key, const struct ebpfMonQueryCell *cell);
 void ebpfMonQueryRowsEnd(ebpfMonQueryRows *rows, const ebpfMonQueryNames *names, double seconds);
 
+/* The histogram over all keys, of the last look: EBPFMON_QUERY_BARS_MAX bars (queryBars.h). */
+const uint64_t *ebpfMonQueryRowsGetBars(const ebpfMonQueryRows *rows);
+
 /* Writes the rows, their number, and the histogram into a result. The caller holds the lock of the results. */
 void ebpfMonQueryRowsCopy(const ebpfMonQueryRows *rows, ebpfMonQueryResult *result);
 

@@ -5,6 +5,7 @@
 
 #include "common/clock.h"
 #include "query/queryEvents.h"
+#include "query/queryHeat.h"
 #include "query/queryIocs.h"
 #include "query/queryRows.h"
 #include "query/queryRun.h"
@@ -21,6 +22,7 @@ struct ebpfMonQueryRun {
     ebpfMonQueryIocs *iocs;
     ebpfMonQueryRows *rows;
     ebpfMonQueryNames names;
+    ebpfMonQueryHeat *heat;     /* NULL: the query has no histogram */
     ebpfMonQueryEvents *events; /* NULL: the query does not show events */
     ebpfMonQueryStacks *stacks; /* NULL: the query does not show stacks */
     uint64_t missing;           /* stacks for which there was no room */
@@ -45,13 +47,15 @@ ebpfMonQueryRun *ebpfMonQueryRunStart(const ebpfMonQuerySpec *spec, const ebpfMo
     if (r->programs) {
         snprintf(why, size, "out of memory");
         r->iocs = ebpfMonQueryIocsNew(spec, r->programs, &r->names);
+        r->names.locks = ebpfMonQueryLocksNew(from->targets);
         r->rows = ebpfMonQueryRowsNew(spec, ebpfMonQueryProgramsGetKeySize(r->programs));
         r->events = spec->showEvents ? ebpfMonQueryEventsNew(spec, &r->names) : NULL;
         r->stacks = spec->showStacks ? ebpfMonQueryStacksNew(spec, &r->names) : NULL;
-        if (r->iocs && r->rows && (r->events || !spec->showEvents) && (r->stacks || !spec->showStacks)) {
+        if (r->iocs && r->rows && r->names.locks && (r->events || !spec->showEvents) && (r->stacks || !spec->showStacks)) {
             ebpfMonQueryIocsFollow(r->iocs, from->targets, from->worker);
             if (ebpfMonQueryProgramsAttach(r->programs, why, size) == 0) {
                 r->begin = r->last = ebpfMonClockSeconds();
+                r->heat = spec->order.plan.hist ? ebpfMonQueryHeatNew(spec, r->begin) : NULL;
                 r->due = r->begin + fmin(spec->interval, FIRST_LOOK);
                 return r;
             }
@@ -67,9 +71,11 @@ void ebpfMonQueryRunStop(ebpfMonQueryRun *r)
         return;
     ebpfMonQueryIocsFree(r->iocs);
     ebpfMonQueryRowsFree(r->rows);
+    ebpfMonQueryHeatFree(r->heat);
     ebpfMonQueryEventsFree(r->events);
     ebpfMonQueryStacksFree(r->stacks);
     ebpfMonQueryProgramsFree(r->programs);
+    ebpfMonQueryLocksFree(r->names.locks);
     free(r->names.function);
     free(r);
 }
@@ -163,6 +169,8 @@ ebpfMonQueryVerdict ebpfMonQueryRunLook(ebpfMonQueryRun *r, const ebpfMonQuerySo
     ebpfMonQueryRowsBegin(r->rows);
     isComplete = ebpfMonQueryProgramsReadCells(r->programs, addCell, r->rows) == 0;
     ebpfMonQueryRowsEnd(r->rows, &r->names, seconds);
+    if (r->heat && isComplete)
+        ebpfMonQueryHeatAdd(r->heat, ebpfMonQueryRowsGetBars(r->rows), now);
     r->drained = 0;
     ebpfMonQueryRunDrain(r);
     if (r->stacks)
@@ -179,6 +187,8 @@ ebpfMonQueryVerdict ebpfMonQueryRunLook(ebpfMonQueryRun *r, const ebpfMonQuerySo
     result->dropped = counts.full + counts.faults + counts.lost + counts.unsent + r->missing;
     result->time = ebpfMonClockStamp(ebpfMonClockReal());
     ebpfMonQueryRowsCopy(r->rows, result);
+    if (r->heat)
+        ebpfMonQueryHeatCopy(r->heat, result);
     if (r->events)
         ebpfMonQueryEventsCopy(r->events, result);
     ebpfMonQueryResultsUnlock(from->results);

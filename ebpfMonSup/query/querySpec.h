@@ -29,6 +29,7 @@ typedef struct {
     unsigned top;       /* rows that are published */
     unsigned metrics;   /* the first of these rows, which are sent to a collector of metrics */
     double interval;    /* s between two looks */
+    double history;     /* s of a column in the history of its histogram */
     double stopSeconds; /* it stops after this time; 0: never */
     double stopCount;   /* it stops after so many events; 0: never */
     double budget;      /* percent of one core */
@@ -58,6 +59,11 @@ static inline int ebpfMonQueryIsRecord(const struct ebpfMonQueryField *f)
 {
     return f->what == EBPFMON_QUERY_ROOT || f->what == EBPFMON_QUERY_IN_HAND ||
            (f->what == EBPFMON_QUERY_ARG && f->type == EBPFMON_QUERY_RECORD);
+}
+
+static inline int ebpfMonQueryIsLock(const struct ebpfMonQueryField *f)
+{
+    return f->what == EBPFMON_QUERY_ARG && f->type == EBPFMON_QUERY_LOCK;
 }
 
 static inline int ebpfMonQueryIsDouble(const struct ebpfMonQueryField *f)

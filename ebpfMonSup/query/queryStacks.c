@@ -7,6 +7,7 @@
 #include "code/kernelNames.h"
 #include "code/stackFold.h"
 #include "common/array.h"
+#include "common/clock.h"
 #include "common/text.h"
 #include "query/queryStacks.h"
 
@@ -171,14 +172,15 @@ static void writeFront(const ebpfMonQueryStacks *s, const struct ebpfMonQueryEve
     uint64_t id = ev->iocId;
 
     front[0] = 0;
-    ebpfMonQueryKeyText(&ioc, (const uint8_t *)&id, s->names, text, sizeof(text));
+    ebpfMonQueryKeyText(&ioc, (const uint8_t *)&id, s->names, 0, text, sizeof(text));
     addPart(front, text);
     ebpfMonTextCopyBytes(text, sizeof(text), ev->comm, sizeof(ev->comm));
     addPart(front, text);
     for (unsigned i = 0; i < plan->keys; i++) {
         if (plan->key[i].what == EBPFMON_QUERY_IOC || plan->key[i].what == EBPFMON_QUERY_THREAD)
             continue;
-        ebpfMonQueryKeyText(&plan->key[i], (const uint8_t *)ev->key + plan->key[i].at, s->names, text, sizeof(text));
+        ebpfMonQueryKeyText(&plan->key[i], (const uint8_t *)ev->key + plan->key[i].at, s->names,
+                            ebpfMonClockSeconds(), text, sizeof(text));
         addPart(front, text);
     }
 }

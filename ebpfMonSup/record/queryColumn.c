@@ -32,7 +32,7 @@ struct ebpfMonQueryColumn {
 static const ebpfMonQueryColumn columns[] = {
     { "STATE", ebpfMonQueryColumnNumber, 0 }, { "COST", ebpfMonQueryColumnNumber, 0 },
     { "EVENTS", ebpfMonQueryColumnNumber, 0 }, { "DROPPED", ebpfMonQueryColumnNumber, 0 },
-    { "KEYS", ebpfMonQueryColumnNumber, 0 },
+    { "KEYS", ebpfMonQueryColumnNumber, 0 }, { "HEAT_STEP", ebpfMonQueryColumnNumber, 0 },
     { "TITLE", ebpfMonQueryColumnText, 0 }, { "MESSAGE", ebpfMonQueryColumnText, 0 },
     { "UNIT", ebpfMonQueryColumnText, 0 },
     { "KEY1", ebpfMonQueryColumnTexts, 0 }, { "KEY2", ebpfMonQueryColumnTexts, 1 },
@@ -41,6 +41,8 @@ static const ebpfMonQueryColumn columns[] = {
     { "MEAN", ROW(mean) }, { "LAST", ROW(last) }, { "P50", ROW(p50) }, { "P90", ROW(p90) }, { "P99", ROW(p99) },
     { "HIST", ebpfMonQueryColumnNumbers, offsetof(ebpfMonQueryResult, hist) },
     { "HIST_EDGES", ebpfMonQueryColumnNumbers, offsetof(ebpfMonQueryResult, histEdge) },
+    { "HEAT", ebpfMonQueryColumnNumbers, offsetof(ebpfMonQueryResult, heat) },
+    { "HEAT_EDGES", ebpfMonQueryColumnNumbers, offsetof(ebpfMonQueryResult, heatEdge) },
     { "RUN", ebpfMonQueryColumnCommand, 0 },
     /* the last events */
     { "EV_TIME", ebpfMonQueryColumnTexts, offsetof(ebpfMonQueryEventRow, time) },
@@ -62,6 +64,11 @@ static int isScanning;
 static int isHist(const ebpfMonQueryColumn *c)
 {
     return strncmp(c->name, "HIST", 4) == 0;
+}
+
+static int isHeat(const ebpfMonQueryColumn *c)
+{
+    return strncmp(c->name, "HEAT", 4) == 0;
 }
 
 static int isEvent(const ebpfMonQueryColumn *c)
@@ -199,12 +206,12 @@ double ebpfMonQueryColumnNumberOf(const ebpfMonQueryDev *dev, const ebpfMonQuery
 
     if (isEvent(c))
         return *(const double *)(const void *)((const char *)&r->event[row] + c->offset);
-    if (isHist(c))
+    if (isHist(c) || (isHeat(c) && c->kind == ebpfMonQueryColumnNumbers))
         return ((const double *)(const void *)((const char *)r + c->offset))[row];
     if (c->kind == ebpfMonQueryColumnNumbers)
         return *(const double *)(const void *)((const char *)&r->row[row] + c->offset);
     return c->name[0] == 'S' ? (double)r->state : c->name[0] == 'C' ? r->cost : c->name[0] == 'E' ? (double)r->events :
-        c->name[0] == 'D' ? (double)r->dropped : (double)r->found;
+        c->name[0] == 'D' ? (double)r->dropped : isHeat(c) ? r->heatSeconds : (double)r->found;
 }
 
 const char *ebpfMonQueryColumnTextOf(const ebpfMonQueryDev *dev, const ebpfMonQueryResult *r, unsigned row)
@@ -220,5 +227,10 @@ const char *ebpfMonQueryColumnTextOf(const ebpfMonQueryDev *dev, const ebpfMonQu
 
 unsigned ebpfMonQueryColumnCount(const ebpfMonQueryDev *dev, const ebpfMonQueryResult *r)
 {
+    if (isHeat(dev->column) && !r->heatSeconds)
+        return 0;
+    if (isHeat(dev->column))
+        return strcmp(dev->column->name, "HEAT") == 0 ? EBPFMON_QUERY_HEAT_ROWS * EBPFMON_QUERY_HEAT_COLUMNS
+                                                      : EBPFMON_QUERY_HEAT_ROWS;
     return isHist(dev->column) ? r->bars : isEvent(dev->column) ? r->eventRows : r->rows;
 }

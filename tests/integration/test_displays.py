@@ -469,10 +469,10 @@ def test_display_of_a_query():
     records = {name: kind for kind, name in re.findall(r'^record\((\w+), "\$\(P\)\$\(Q\)_(\w+)"\)', text, re.M)}
     shown = set()
     for w in root.findall("widget"):
-        for e in pvs(w):
-            table, name, long = re.fullmatch(r"(pva://)?\$\(P\)\$\(Q\)_(\w+?)(\.VAL\\\$)?", e.text).groups()
-            assert name in ("TABLE", "EVENTS") if table else bool(long) == (records[name] == "lsi"), e.text
+        for pv in [pv for e in pvs(w) for pv in bob.inputs(e.text)]:
+            table, name, long = re.fullmatch(r"(pva://)?\$\(P\)\$\(Q\)_(\w+?)(\.VAL\\\$)?", pv).groups()
+            assert name in ("TABLE", "EVENTS") if table else bool(long) == (records[name] == "lsi"), pv
             shown.add(name)
     labels = [re.findall(r'"([^"]+)"', found) for found in re.findall(r"\{const:\[(.*?)\]\}", text)]
     assert [[c.findtext("name") for c in w.find("columns")] for w in root.findall("widget[@type='table']")] == labels
-    assert {"STATE", "MSG", "COST", "EVENT_CNT", "DROPPED_CNT", "KEY_CNT", "RUN", "HIST", "HIST_EDGES", "TABLE", "EVENTS"} <= shown
+    assert {"STATE", "MSG", "COST", "EVENT_CNT", "DROPPED_CNT", "KEY_CNT", "RUN", "HIST", "HIST_EDGES", "HEAT", "HEAT_EDGES", "HEAT_STEP", "TABLE", "EVENTS"} <= shown

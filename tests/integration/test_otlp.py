@@ -121,6 +121,30 @@ def test_metrics_of_a_query(ioc, monitor, rotel):
     assert "     -> Unit: s" in rotel.metric("epics.query.PUT_TIME.sum")
 
 
+def test_histogram_of_a_query(ioc, monitor, rotel):
+    """The bars of the first row, with their bounds: each value is in one of them, the longest in the last that is not
+    empty. The query runs since the test before."""
+    def point():
+        lines = rotel.metric("epics.query.PUT_TIME.histogram")
+        numbers = {name: float(line.split()[-1]) for line in lines for name in ("Count", "Sum", "Min", "Max")
+                   if line.startswith(name + ":")}
+        bounds = [float(line.split()[-1]) for line in lines if line.startswith("ExplicitBounds #")]
+        counts = [int(line.split()[-1]) for line in lines if line.startswith("Buckets #")]
+        return numbers, bounds, counts
+
+    def agrees():
+        count = monitor.list("PUT_TIME_CNTS")[0]
+        return count >= 5 and point()[0].get("Count") == count
+
+    until(agrees, 20, lambda: f"{point()} {monitor.list('PUT_TIME_CNTS')}")
+    numbers, bounds, counts = point()
+    assert f"     -> epics.record.name: Str({ioc.prefix}TARGET)" in rotel.metric("epics.query.PUT_TIME.histogram")
+    assert len(counts) == len(bounds) + 1 and bounds == sorted(bounds) and sum(counts) == numbers["Count"]
+    assert numbers["Sum"] == pytest.approx(monitor.list("PUT_TIME_SUMS")[0] * 1e-6)
+    first, last = min(i for i, n in enumerate(counts) if n), max(i for i, n in enumerate(counts) if n)
+    assert bounds[first - 1] < numbers["Min"] <= bounds[first] and bounds[last - 1] < numbers["Max"] <= bounds[last]
+
+
 def test_receiver_killed_and_restarted(ioc, monitor, rotel):
     rotel.process.kill()
     ioc.put("AO", 11)

@@ -12,7 +12,7 @@ from tests.harness.queries import rows, wait_state
 from tests.harness.wait import until
 
 QUERIES = paths.MONITOR_BOOT / "queries"
-USED = """SLEEPS_BY_RECORD MEMORY_MAPPED PAGE_FAULTS FILES_OPENED FILES_REFUSED NAME_LOOKUPS SYSCALLS_BY_FILE TCP_RETRANSMITS""".split()
+USED = """SLEEPS_BY_RECORD LOCKS_BY_RECORD MEMORY_MAPPED PAGE_FAULTS FILES_OPENED FILES_REFUSED NAME_LOOKUPS SYSCALLS_BY_FILE TCP_RETRANSMITS""".split()
 ROUNDS = 10
 
 
@@ -68,6 +68,30 @@ def test_where_a_record_sleeps(ioc, monitor):
         keys = (ioc.name, ioc.prefix + "SLEEP:BUSY", ioc.prefix + "SLEEP", "clock_nanosleep")
         count, total = query.row(keys, ["SUMS"], ROUNDS)
         assert count == ROUNDS and ROUNDS * 5000 <= total <= ioc.get("SLEEP:SUM") - before
+
+
+def test_locks(ioc, monitor):
+    """GATE waits for a mutex that another thread holds; then a put waits for the lock set that another client's put
+    holds."""
+    lines = (paths.TESTS / "ioc" / "latencySub.c").read_text().splitlines()
+    created = 1 + next(n for n, line in enumerate(lines) if "gate = epicsMutexMustCreate()" in line)
+    ioc.put("HOLD:BUSY.SNAM", "sleepFor")
+    with Running(monitor, "LOCKS_BY_RECORD") as query:
+        for _ in range(ROUNDS):
+            ioc.put("GATE.PROC", 1)
+        count, total = query.row((ioc.name, "CAS-client", ioc.prefix + "GATE", f"latencySub.c:{created}"), ["SUMS"], ROUNDS)
+        assert count == ROUNDS and ROUNDS * 1000 <= total <= ioc.get("GATE.VALA")
+        shared = [ioc.prefix + name for name in ("HOLD", "SHARED", "WAIT", "HOLD:BUSY")]
+
+        def waited():
+            ioc.put("HOLD.SCAN", ".1 second")  # a scan thread holds the lock set 30 ms of 100
+            ioc.put("WAIT.PROC", 1)
+            found = rows(monitor, "LOCKS_BY_RECORD", "KEY1S", "KEY2S", "KEY3S", "KEY4S")
+            return any((ioc.name, "CAS-client", ioc.prefix + "WAIT", f"{name} (lock set)") in found for name in shared)
+
+        until(waited, 30, lambda: monitor.command("ebpfMonQueryPrint LOCKS_BY_RECORD"))
+        ioc.put("HOLD.SCAN", "Passive")
+    ioc.put("HOLD:BUSY.SNAM", "spinFor")
 
 
 def test_memory(ioc, monitor):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Examples of other tools that documentation/queries.md writes as queries, tried with programs that make known
-calls."""
+"""Examples of other tools as queries (peers.json), tried with programs that make known calls."""
 import json
+import os
 import platform
 import re
 import sys
@@ -9,13 +9,15 @@ import sys
 import pytest
 from tests.harness import paths
 from tests.harness.process import Process
-from tests.harness.queries import load, rows, stop, wait_state
+from tests.harness.queries import load, rows, start, stop, wait_state
 from tests.harness.wait import until
 
 # Reads numbers from its input and makes each call so often, in a thread with the name ruby.
 CALLER = """
-import ctypes, os, sys
+import ctypes, mmap, os, sys
 ctypes.CDLL(None).prctl(15, b"ruby", 0, 0, 0)
+page = mmap.mmap(-1, 1 << 16)
+file = os.open(sys.argv[1], os.O_CREAT | os.O_RDWR | (os.O_DIRECT if sys.argv[2] == "direct" else 0))
 print("ready", flush=True)
 for line in sys.stdin:
     for _ in range(int(line)):
@@ -24,22 +26,39 @@ for line in sys.stdin:
         if pid == 0:
             os._exit(0)
         os.waitpid(pid, 0)
+        os.pwritev(file, [page], 0)
+        os.pread(file, 16 << 12, 0) if sys.argv[2] != "direct" else os.preadv(file, [page], 0)
+        os.fsync(file)
+        ctypes.CDLL(None).sync()
     print("done", flush=True)
 """
+CALLS = 7
+BLOCK = 1 << 16
+NAMES = {"RANDOM", "CLONES", "SYNCS", "READS", "DISK_SIZES", "DISK_WAITS", "ENVIRONMENT", "TASK_SWITCHES"}
+OF_CALLER = {"RANDOM", "CLONES", "SYNCS", "READS", "DISK_WAITS", "TASK_SWITCHES"}  # the others have no process
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the number of clone is that of x86-64")
 
 
-def documented():
-    """The queries of the chapter, by name."""
-    text = (paths.TOP / "documentation" / "queries.md").read_text()
-    chapter = text[text.index("\n## Beside bpftrace"):text.index("\n## What is exact")]
-    found = [json.loads(q) for q in re.findall(r"^```\n(\{.*?\})\n```", chapter, re.S | re.M)]
-    return {q["name"]: q | {"budget": 100, "interval": 0.5} for q in found}
+def shipped():
+    """The queries of peers.json, by name, as the monitor reads them: without comments."""
+    text = (paths.MONITOR_BOOT / "queries" / "peers.json").read_text()
+    return {q["name"]: q for q in json.loads(re.sub(r"^ *//.*$", "", text, flags=re.M))["queries"]}
 
 
 @pytest.fixture(scope="module")
-def caller():
-    process = Process([sys.executable, "-c", CALLER], None)
+def on_disk(tmp_path_factory):
+    """A file on a disk, and whether it can be written without the cache."""
+    path = tmp_path_factory.mktemp("disk") / "block"
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_DIRECT))
+    except OSError:
+        return path, False
+    return path, os.path.exists(f"/sys/dev/block/{os.major(path.stat().st_dev)}:{os.minor(path.stat().st_dev)}")
+
+
+@pytest.fixture(scope="module")
+def caller(on_disk):
+    process = Process([sys.executable, "-c", CALLER, str(on_disk[0]), "direct" if on_disk[1] else "cached"], None)
     process.wait_line("ready", 60)
     yield process
     process.close()
@@ -52,30 +71,106 @@ def ioc(module_ioc):
 
 @pytest.fixture(scope="module")
 def monitor(module_monitor, ioc, caller, tmp_path_factory):
-    queries = documented()
-    assert set(queries) == {"RANDOM", "CLONES", "SYNCS", "READS"}
-    queries["RANDOM"]["where"][-1]["value"] = caller.pid
-    for name in "CLONES", "READS":  # of all processes of the host, the test knows this one
-        queries[name]["where"].append({"field": "pid", "is": "==", "value": caller.pid})
+    queries = shipped()
+    assert set(queries) == NAMES
+    for name, query in queries.items():
+        query |= {"budget": 100, "interval": 0.5}
+        if name in OF_CALLER:  # of all processes of the host, the test knows this one
+            query.setdefault("where", []).append({"field": "pid", "is": "==", "value": caller.pid})
     monitor = module_monitor(before=load(tmp_path_factory.mktemp("queries"), list(queries.values()))).start()
     monitor.wait_ioc(ioc)
     return monitor
 
 
-def test_examples_of_bpfql_and_bcc(monitor, caller):
-    names = ["RANDOM", "CLONES", "READS", "SYNCS"]
+def run(monitor, names):
     for name in names:
         monitor.put(f"{name}_RUN", 1)
         wait_state(monitor, name, "Running")
-    for calls in 7, 0:  # the first line ends a read that began before the query started
+
+
+def call(caller):
+    """The first line ends a read that began before the queries started, and a wait for it."""
+    for calls in CALLS, 0:
         caller.send(str(calls))
         caller.wait_line("done", 60)
-    until(lambda: rows(monitor, "CLONES", "KEY1S", "CNTS") == [("ruby", 7)], 20, lambda: str(rows(monitor, "CLONES", "KEY1S", "CNTS")))
-    wanted = [("ruby", str(caller.pid), "16", 7)]
-    until(lambda: rows(monitor, "RANDOM", "KEY1S", "KEY2S", "KEY3S", "CNTS") == wanted, 20,
-          lambda: str(rows(monitor, "RANDOM", "KEY1S", "KEY2S", "KEY3S", "CNTS")))
-    assert rows(monitor, "RANDOM", "EV_THREADS") == [("ruby",)] * 7
+
+
+def wait_rows(monitor, query, columns, wanted):
+    until(lambda: sorted(rows(monitor, query, *columns)) == sorted(wanted), 20,
+          lambda: f"{sorted(wanted)}, not {sorted(rows(monitor, query, *columns))}")
+
+
+def test_the_query_of_the_chapter():
+    text = (paths.TOP / "documentation" / "queries.md").read_text()
+    chapter = text[text.index("\n## Beside bpftrace"):text.index("\n## What is exact")]
+    shown, = [json.loads(q) for q in re.findall(r"^```\n(\{.*?\})\n```", chapter, re.S | re.M)]
+    assert shown == {key: value for key, value in shipped()["RANDOM"].items() if key != "title"}
+    assert NAMES <= set(re.findall(r"`(\w+)`", chapter))
+
+
+def test_system_calls(monitor, caller):
+    names = ["RANDOM", "CLONES", "READS", "SYNCS"]
+    run(monitor, names)
+    call(caller)
+    wait_rows(monitor, "CLONES", ("KEY1S", "CNTS"), [("ruby", CALLS)])
+    wait_rows(monitor, "SYNCS", ("KEY1S", "CNTS"), [("ruby", CALLS)])
+    wait_rows(monitor, "RANDOM", ("KEY1S", "KEY2S", "KEY3S", "CNTS"), [("ruby", str(caller.pid), "16", CALLS)])
+    for query in "RANDOM", "SYNCS":
+        assert rows(monitor, query, "EV_THREADS") == [("ruby",)] * CALLS
     (thread, count, least), = until(lambda: rows(monitor, "READS", "KEY1S", "CNTS", "MINS"), 20, "a read")
     assert thread == "ruby" and count >= 1 and least > 0
     for name in names:
         stop(monitor, name)
+
+
+def test_disks(monitor, caller, on_disk):
+    """Blocks of 64 KiB: other programs use the disk, too."""
+    path, is_direct = on_disk
+    run(monitor, ["DISK_SIZES", "DISK_WAITS"])
+    call(caller)
+    shown = str(path) if len(str(path)) <= 39 else "..." + str(path)[-36:]
+
+    def waits():
+        return {call: n for thread, call, file, n in rows(monitor, "DISK_WAITS", "KEY1S", "KEY2S", "KEY3S", "CNTS")
+                if thread == "ruby" and file == shown}
+
+    until(lambda: waits().get("fsync") == CALLS, 20, lambda: str(rows(monitor, "DISK_WAITS", "KEY1S", "KEY2S", "KEY3S", "CNTS")))
+    if not is_direct:
+        pytest.skip("no disk that can be written without the cache: DISK_SIZES was not compared")
+
+    def of_this_size():
+        return sum(n for edge, n in zip(monitor.list("DISK_SIZES_HIST_EDGES"), monitor.list("DISK_SIZES_HIST")) if edge == BLOCK)
+
+    until(lambda: of_this_size() >= 2 * CALLS, 20, lambda: f"{of_this_size()} of {2 * CALLS}")
+    assert monitor.text("DISK_SIZES_UNIT") == "B"
+    for name in "DISK_SIZES", "DISK_WAITS":
+        stop(monitor, name)
+
+
+def test_calls_of_a_library_by_text(ioc, monitor):
+    start(monitor, "ENVIRONMENT")
+    for n in range(CALLS):
+        ioc.command(f"epicsEnvSet EBPFMON_{'ODD' if n % 2 else 'EVEN'} {n}")
+    until(lambda: {(ioc.name, "EBPFMON_EVEN", (CALLS + 1) // 2), (ioc.name, "EBPFMON_ODD", CALLS // 2)} <=
+          set(rows(monitor, "ENVIRONMENT", "KEY1S", "KEY2S", "CNTS")), 20,
+          lambda: str(rows(monitor, "ENVIRONMENT", "KEY1S", "KEY2S", "CNTS")))
+    stop(monitor, "ENVIRONMENT")
+
+
+def switches(pid):
+    """How often this process left a CPU, and so got one."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as status:
+        return sum(int(line.split()[1]) for line in status if "ctxt_switches" in line)
+
+
+def test_task_switches(monitor, caller):
+    run(monitor, ["TASK_SWITCHES"])
+    before = switches(caller.pid)
+    call(caller)
+
+    def counted():
+        return sum(n for _, thread, n in rows(monitor, "TASK_SWITCHES", "KEY1S", "KEY2S", "CNTS") if thread == "ruby")
+
+    until(lambda: counted() == switches(caller.pid) - before >= CALLS, 20,
+          lambda: f"{counted()}, not {switches(caller.pid) - before}")
+    stop(monitor, "TASK_SWITCHES")

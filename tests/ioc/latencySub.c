@@ -17,7 +17,9 @@
 #include <dbAccess.h>
 #include <dbDefs.h>
 #include <dbScan.h>
+#include <epicsEvent.h>
 #include <epicsExport.h>
+#include <epicsMutex.h>
 #include <epicsRingPointer.h>
 #include <epicsThread.h>
 #include <recGbl.h>
@@ -65,6 +67,50 @@ static long mapMemory(aSubRecord *prec)
     for (size_t i = 0; i < size; i += 4096)
         *(volatile char *)(p + i) = 1;
     munmap(p, size);
+    return 0;
+}
+
+/* A thread that holds a mutex for a time, whenever it is told to. */
+typedef struct {
+    epicsMutexId gate;
+    epicsEventId begin, holds;
+    double us;
+} Holder;
+
+static void holdGate(void *arg)
+{
+    Holder *h = arg;
+
+    for (;;) {
+        epicsEventMustWait(h->begin);
+        epicsMutexMustLock(h->gate);
+        epicsEventMustTrigger(h->holds);
+        epicsThreadSleep(h->us / 1e6);
+        epicsMutexUnlock(h->gate);
+    }
+}
+
+/* Waits for this mutex. VALA is the sum of all waits. */
+static long waitForGate(aSubRecord *prec)
+{
+    Holder *h = prec->dpvt;
+    double begin;
+
+    if (!h) {
+        h = callocMustSucceed(1, sizeof(*h), "waitForGate");
+        h->gate = epicsMutexMustCreate();
+        h->begin = epicsEventMustCreate(epicsEventEmpty);
+        h->holds = epicsEventMustCreate(epicsEventEmpty);
+        prec->dpvt = h;
+        epicsThreadMustCreate("holder", epicsThreadPriorityLow, epicsThreadGetStackSize(epicsThreadStackSmall), holdGate, h);
+    }
+    h->us = *(double *)prec->a;
+    epicsEventMustTrigger(h->begin);
+    epicsEventMustWait(h->holds);
+    begin = now();
+    epicsMutexMustLock(h->gate);
+    *(double *)prec->vala += now() - begin;
+    epicsMutexUnlock(h->gate);
     return 0;
 }
 
@@ -243,3 +289,4 @@ epicsRegisterFunction(sleepFor);
 epicsRegisterFunction(completeAfter);
 epicsRegisterFunction(stampFirst);
 epicsRegisterFunction(mapMemory);
+epicsRegisterFunction(waitForGate);

@@ -115,9 +115,13 @@ static void testQueries(void)
     q.queryRows = 3;
     q.query[0] = (ebpfMonOtlpQuery){ .name = "PUT_TIME", .title = "How long", .unit = "us", .keys = 3, .hasValue = 1, .rows = 2,
                                      .keyName = {"ioc", "arg1", "arg1"} };
+    q.query[0].bars = 3;
+    q.query[0].barMost[0] = 8;
+    q.query[0].barMost[1] = 16;
+    memcpy(q.queryBar[0], (double[]){ 4, 0, 3 }, 3 * sizeof(double));
     q.query[1] = (ebpfMonOtlpQuery){ .name = "n", .keys = 1, .keyName = {"thread"}, .first = 2, .rows = 1 };
-    q.queryRow[0] = (ebpfMonQueryRow){ .key = {"vac1", "a", "b"}, .count = 7, .sum = 2500000, .max = 1000, .p99 = 900 };
-    q.queryRow[1] = (ebpfMonQueryRow){ .key = {"vac1", "a", "c"}, .count = 1 };
+    q.queryRow[0] = (ebpfMonQueryRow){ .key = {"vac1", "a", "b"}, .count = 7, .sum = 2500000, .max = 1000, .min = 1, .p99 = 900 };
+    q.queryRow[1] = (ebpfMonQueryRow){ .key = {"vac1", "a", "c"}, .count = 1, .min = -1 };
     q.queryRow[2] = (ebpfMonQueryRow){ .key = {"scan-1"}, .count = 3, .p99 = NAN };
     len = ebpfMonOtlpWriteMetrics(&json, &q, &exemplars, &starts, text + 1, sizeof(text) - 3, &points);
     text[0] = '[';
@@ -131,6 +135,10 @@ static void testQueries(void)
     testOk1(strstr(strstr(text, "epics.query.PUT_TIME.sum\""), "\"asDouble\":2.5}") != NULL);
     testOk1(strstr(strstr(text, "epics.query.PUT_TIME.max\""), "\"asDouble\":0.001}") != NULL);
     testOk1(strstr(strstr(text, "epics.query.PUT_TIME.p99\""), "\"asDouble\":0.0009}") != NULL);
+    testOk1(strstr(strstr(text, "epics.query.PUT_TIME.histogram\",\"unit\":\"s\""), "],\"count\":7,\"bucketCounts\":[4,0,3],"
+                   "\"explicitBounds\":[8e-06,1.6e-05],\"sum\":2.5,\"min\":1e-06,\"max\":0.001}") != NULL);
+    testOk(strstr(strstr(text, "epics.query.PUT_TIME.histogram"), "],\"min\":-1e-06,") && !strstr(text, "epics.query.n.histogram"),
+           "no sum of values below 0; no histogram of a query that has none");
     testOk1(strstr(text, "epics.query.n.events\",\"unit\":\"{event}\",\"description\":\"Events of this query") != NULL);
     testOk1(strstr(text, "\"attributes\":[" S("thread.name", "scan-1") "],\"asInt\":3}") && !strstr(text, "epics.query.n.sum"));
     q.now = 2000;
@@ -171,6 +179,9 @@ static void testMost(void)
 
         q->keys = EBPFMON_QUERY_KEYS_MAX;
         q->hasValue = 1;
+        q->bars = EBPFMON_QUERY_BARS_MAX;
+        for (unsigned b = 0; b < q->bars; b++)
+            q->barMost[b] = (double)(1ull << b) / 3;
         q->first = i;
         q->rows = i + 1 < EBPFMON_QUERIES_MAX ? 1 : EBPFMON_OTLP_QUERY_ROWS - i; /* the last one has all the others */
         memset(q->name, 'Q', sizeof(q->name) - 1);
@@ -182,7 +193,9 @@ static void testMost(void)
     for (unsigned i = 0; i < EBPFMON_OTLP_QUERY_ROWS; i++) {
         for (unsigned k = 0; k < EBPFMON_QUERY_KEYS_MAX; k++)
             memset(most.queryRow[i].key[k], 'k', sizeof(most.queryRow[i].key[k]) - 1);
-        most.queryRow[i].sum = most.queryRow[i].max = most.queryRow[i].p99 = 100. / 3;
+        for (unsigned b = 0; b < EBPFMON_QUERY_BARS_MAX; b++)
+            most.queryBar[i][b] = 1e9;
+        most.queryRow[i].min = most.queryRow[i].sum = most.queryRow[i].max = most.queryRow[i].p99 = 100. / 3;
     }
     for (unsigned i = 0; i < EBPFMON_TOP_MAX; i++) {
         memset(most.chain[i].ioc, 'i', sizeof(most.chain[i].ioc) - 1);

@@ -66,6 +66,13 @@ void ebpfMonOtlpItemOpenSum(ebpfMonOtlpItems *m, int isMonotonic)
     ebpfMonJsonOpenList(m->j, "dataPoints");
 }
 
+void ebpfMonOtlpItemOpenHistogram(ebpfMonOtlpItems *m)
+{
+    ebpfMonJsonOpenObject(m->j, "histogram");
+    ebpfMonJsonAddInteger(m->j, "aggregationTemporality", EBPFMON_OTLP_CUMULATIVE);
+    ebpfMonJsonOpenList(m->j, "dataPoints");
+}
+
 void ebpfMonOtlpItemClose(ebpfMonOtlpItems *m)
 {
     ebpfMonJsonCloseList(m->j);

@@ -25,6 +25,8 @@ typedef struct {
 int ebpfMonOtlpItemBegin(ebpfMonOtlpItems *items, const char *name, const char *unit, const char *description);
 void ebpfMonOtlpItemOpenGauge(ebpfMonOtlpItems *items);
 void ebpfMonOtlpItemOpenSum(ebpfMonOtlpItems *items, int isMonotonic);
+/* Of histograms with explicit bounds. */
+void ebpfMonOtlpItemOpenHistogram(ebpfMonOtlpItems *items);
 void ebpfMonOtlpItemClose(ebpfMonOtlpItems *items);
 
 /* Open a point, an object of JSON which the caller closes. "since": ns since 1970; 0: the point of a gauge. */

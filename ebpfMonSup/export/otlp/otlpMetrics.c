@@ -251,9 +251,7 @@ static int openHistograms(ebpfMonOtlpItems *m, const char *name, const char *des
     /* without an edge no histogram was made yet */
     if (!(m->n->edge[EBPFMON_HIST_MAX - 1] > 0) || ebpfMonOtlpItemBegin(m, name, "s", description))
         return -1;
-    ebpfMonJsonOpenObject(m->j, "histogram");
-    ebpfMonJsonAddInteger(m->j, "aggregationTemporality", EBPFMON_OTLP_CUMULATIVE);
-    ebpfMonJsonOpenList(m->j, "dataPoints");
+    ebpfMonOtlpItemOpenHistogram(m);
     return 0;
 }
 

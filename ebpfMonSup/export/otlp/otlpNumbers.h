@@ -24,6 +24,8 @@ typedef struct {
     unsigned keys;
     int      hasValue;
     unsigned first, rows;    /* index of its first row in queryRow, and their number */
+    unsigned bars;           /* of the histogram of each row; 0: it has none */
+    double   barMost[EBPFMON_QUERY_BARS_MAX]; /* the greatest value that comes into a bar; the last bar has no limit */
 } ebpfMonOtlpQuery;
 
 /* The source of the metrics: a copy of the published numbers. */
@@ -50,6 +52,7 @@ typedef struct {
     unsigned queries, queryRows;
     ebpfMonOtlpQuery query[EBPFMON_QUERIES_MAX];
     ebpfMonQueryRow queryRow[EBPFMON_OTLP_QUERY_ROWS];
+    double   queryBar[EBPFMON_OTLP_QUERY_ROWS][EBPFMON_QUERY_BARS_MAX];
     uint64_t sent;           /* items that OTLP itself has sent */
     unsigned drops;
     struct { const char *reason; uint64_t count; } drop[8];

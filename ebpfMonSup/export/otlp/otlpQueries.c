@@ -42,6 +42,9 @@ static void copyQuery(ebpfMonOtlpNumbers *n, const ebpfMonQueryResult *r)
     q->hasValue = r->hasValue;
     q->first = n->queryRows;
     q->rows = rows;
+    q->bars = r->rowBars;
+    memcpy(q->barMost, r->barMost, sizeof(q->barMost));
+    memcpy(n->queryBar + n->queryRows, r->rowBar, rows * sizeof(r->rowBar[0]));
     memcpy(n->queryRow + n->queryRows, r->row, rows * sizeof(r->row[0]));
     n->queryRows += rows;
 }
@@ -91,17 +94,24 @@ typedef struct {
     size_t member; /* offset in ebpfMonQueryRow */
 } valueMetric;
 
-static void addValues(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q, const valueMetric *metric)
+/* Returns the base unit of the query's value, and the factor to it. */
+static const char *findUnit(const ebpfMonOtlpQuery *q, double *factor)
 {
-    const char *unit = q->unit;
-    char name[EBPFMON_QUERY_NAME_SIZE + 24];
-    double factor = 1;
-
     for (unsigned i = 0; i < sizeof(units) / sizeof(units[0]); i++)
         if (strcmp(units[i].unit, q->unit) == 0) {
-            unit = units[i].base;
-            factor = units[i].factor;
+            *factor = units[i].factor;
+            return units[i].base;
         }
+    *factor = 1;
+    return q->unit;
+}
+
+static void addValues(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q, const valueMetric *metric)
+{
+    double factor;
+    const char *unit = findUnit(q, &factor);
+    char name[EBPFMON_QUERY_NAME_SIZE + 24];
+
     snprintf(name, sizeof(name), "epics.query.%s.%s", q->name, metric->part);
     if (ebpfMonOtlpItemBegin(m, name, unit, metric->description))
         return;
@@ -117,6 +127,50 @@ static void addValues(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q, const valu
         ebpfMonOtlpItemOpenPoint(m, metric->isSum ? getSince(m, q, row) : 0);
         addAttributes(m, q, row);
         ebpfMonOtlpAddDouble(m->j, "asDouble", NULL, value * factor);
+        ebpfMonJsonCloseObject(m->j);
+    }
+    ebpfMonOtlpItemClose(m);
+}
+
+/* Adds the bars of one row. A bucket of OTLP includes its upper bound (metrics.proto, explicit_bounds), which is the greatest
+ * value that comes into our bar. */
+static void addBars(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q, const double *bar, double factor)
+{
+    uint64_t total = 0;
+
+    for (unsigned b = 0; b < q->bars; b++)
+        total += (uint64_t)bar[b];
+    ebpfMonOtlpItemAddCount(m, "count", total);
+    ebpfMonJsonOpenList(m->j, "bucketCounts");
+    for (unsigned b = 0; b < q->bars; b++)
+        ebpfMonJsonWriteInteger(m->j, (long long)bar[b]);
+    ebpfMonJsonCloseList(m->j);
+    ebpfMonJsonOpenList(m->j, "explicitBounds");
+    for (unsigned b = 0; b + 1 < q->bars; b++)
+        ebpfMonJsonWriteNumber(m->j, NULL, q->barMost[b] * factor);
+    ebpfMonJsonCloseList(m->j);
+}
+
+static void addHistograms(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q)
+{
+    double factor;
+    const char *unit = findUnit(q, &factor);
+    char name[EBPFMON_QUERY_NAME_SIZE + 24];
+
+    snprintf(name, sizeof(name), "epics.query.%s.histogram", q->name);
+    if (ebpfMonOtlpItemBegin(m, name, unit, "The values of this query"))
+        return;
+    ebpfMonOtlpItemOpenHistogram(m);
+    for (unsigned i = 0; i < q->rows; i++) {
+        const ebpfMonQueryRow *row = &m->n->queryRow[q->first + i];
+
+        ebpfMonOtlpItemOpenPoint(m, getSince(m, q, row));
+        addAttributes(m, q, row);
+        addBars(m, q, m->n->queryBar[q->first + i], factor);
+        if (row->min >= 0) /* only then it is a sum that grows (metrics.proto, "sum") */
+            ebpfMonOtlpAddDouble(m->j, "sum", NULL, row->sum * factor);
+        ebpfMonOtlpAddDouble(m->j, "min", NULL, row->min * factor);
+        ebpfMonOtlpAddDouble(m->j, "max", NULL, row->max * factor);
         ebpfMonJsonCloseObject(m->j);
     }
     ebpfMonOtlpItemClose(m);
@@ -148,6 +202,8 @@ static void addQuery(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q)
     addValues(m, q, &most);
     if (!isnan(m->n->queryRow[q->first].p99))
         addValues(m, q, &late);
+    if (q->bars)
+        addHistograms(m, q);
 }
 
 void ebpfMonOtlpQueriesWrite(ebpfMonOtlpItems *m)
