@@ -8,19 +8,8 @@ set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top"
 
-if ! command -v cppcheck >/dev/null 2>&1; then
-    install="apt-get install --yes --no-install-recommends cppcheck"
-    command -v apt-get >/dev/null 2>&1 ||
-        { echo "analyse: missing: cppcheck. Install it with the package manager of this system." >&2; exit 1; }
-    [ "$(id -u)" = 0 ] || { echo "analyse: missing: cppcheck. As root, run: apt-get update && $install" >&2; exit 1; }
-    echo "analyse: installing cppcheck" >&2
-    DEBIAN_FRONTEND=noninteractive; export DEBIAN_FRONTEND
-    apt-get -o Acquire::Retries=3 update >/dev/null 2>&1 || :
-    $install -o DPkg::Lock::Timeout=300 >/dev/null </dev/null || {
-        echo "analyse: apt-get could not install cppcheck. Is the network there? Try: apt-get update && $install" >&2
-        exit 1
-    }
-fi
+command -v cppcheck >/dev/null 2>&1 ||
+    tools/installPackages.sh analyse "${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}/analyse-apt.log" cppcheck
 [ $# -gt 0 ] || set -- ebpfMonSup ebpfMonTop
 # Build folders (O.…) have generated code.
 find "$@" -name 'O.*' -prune -o -name '*.c' -print | sort |

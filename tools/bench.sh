@@ -10,15 +10,7 @@
 set -eu
 . "$(dirname "$0")/environment.sh"
 export PYTHONDONTWRITEBYTECODE=1
-if ! command -v bpftrace >/dev/null; then
-    install="apt-get install --yes --no-install-recommends bpftrace"
-    [ "$(id -u)" = 0 ] || { echo "bench: missing: bpftrace. As root, run: $install" >&2; exit 1; }
-    echo "bench: installing bpftrace" >&2
-    DEBIAN_FRONTEND=noninteractive $install >/dev/null </dev/null || {
-        echo "bench: apt-get could not install bpftrace. Is the network there? Try: apt-get update && $install" >&2
-        exit 1
-    }
-fi
+command -v bpftrace >/dev/null || "$top/tools/installPackages.sh" bench "$EBPFMON_CACHE/bench-apt.log" bpftrace
 cd "$top" # Python finds the modules tests.bench.* from there
 [ $# = 0 ] || exec "$python" -m tests.bench.run "$@"
 

@@ -39,15 +39,7 @@ flock 9
 
 # --- the compiler --------------------------------------------------------------------------------------
 if ! has $gnu-gcc || ! has $gnu-g++; then
-    install="apt-get install --yes --no-install-recommends gcc-$gnu g++-$gnu"
-    has apt-get || lacks "missing: $gnu-gcc, $gnu-g++. Install them with the package manager of this system."
-    [ "$(id -u)" = 0 ] || lacks "missing: $gnu-gcc, $gnu-g++. As root, run: apt-get update && $install"
-    say "installing gcc-$gnu and g++-$gnu"
-    DEBIAN_FRONTEND=noninteractive; export DEBIAN_FRONTEND
-    apt-get -o Acquire::Retries=3 update >"$log-apt" 2>&1 || :
-    # shellcheck disable=SC2086
-    $install -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 >>"$log-apt" 2>&1 </dev/null ||
-        lacks "apt-get could not install them. Is the network there? The whole log: $log-apt"
+    "$top/tools/installPackages.sh" cross "$log-apt" gcc-$gnu g++-$gnu || exit 77
 fi
 
 # --- the libraries of the target -------------------------------------------------------------------------

@@ -17,12 +17,8 @@ need=
 for pair in dh:debhelper lintian:lintian; do
     command -v "${pair%%:*}" >/dev/null || need="$need ${pair##*:}"
 done
-if [ -n "$need" ]; then
-    [ "$(id -u)" = 0 ] || die "missing:$need. As root, run: apt-get install$need"
-    apt-get update >&2 || :
-    # shellcheck disable=SC2086
-    DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends $need >&2 </dev/null
-fi
+# shellcheck disable=SC2086
+[ -z "$need" ] || "$top/tools/installPackages.sh" deb "${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}/deb-apt.log" $need
 EPICS_BASE=$("$top/tools/setup.sh")
 export EPICS_BASE
 mkdir -p "$out"

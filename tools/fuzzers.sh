@@ -6,7 +6,6 @@ set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 cache="${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}"
 
-say() { printf 'fuzzers: %s\n' "$*" >&2; }
 die() { printf 'fuzzers: %s\n' "$*" >&2; exit 1; }
 
 # Debian has that runtime in a separate package. So compile a fuzzer to see whether it is installed.
@@ -14,15 +13,7 @@ compiles() { echo 'int LLVMFuzzerTestOneInput(const char *p, long n) { (void)p; 
     clang -fsanitize=fuzzer,address,undefined -x c - -o "$cache/fuzzer.$$" 2>/dev/null; }
 if ! compiles; then
     pkg=libclang-rt-$(clang -dumpversion | cut -d . -f 1)-dev
-    install="apt-get install --yes --no-install-recommends $pkg"
-    command -v apt-get >/dev/null 2>&1 ||
-        die "clang has no libFuzzer: $pkg is missing (the name in Debian). Install it with the package manager of this system."
-    [ "$(id -u)" = 0 ] || die "clang has no libFuzzer: $pkg is missing. As root, run: apt-get update && $install"
-    say "installing $pkg"
-    DEBIAN_FRONTEND=noninteractive; export DEBIAN_FRONTEND
-    apt-get -o Acquire::Retries=3 update >"$cache/fuzzer.log" 2>&1 || :
-    $install -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 >>"$cache/fuzzer.log" 2>&1 </dev/null ||
-        die "apt-get could not install $pkg. Is the network there? The whole log: $cache/fuzzer.log"
+    "$top/tools/installPackages.sh" fuzzers "$cache/fuzzer.log" "$pkg"
     compiles || die "clang cannot build a fuzzer with $pkg installed. Try: clang -fsanitize=fuzzer"
 fi
 rm -f "$cache/fuzzer.$$"

@@ -30,17 +30,8 @@ esac
 need=
 has "qemu-system-$machine" || need="$need $qemu"
 has busybox || need="$need busybox-static"
-if [ -n "$need" ]; then
-    install="apt-get install --yes --no-install-recommends$need"
-    [ "$(id -u)" = 0 ] || die "missing:$need. As root, run: apt-get update && $install"
-    printf 'kernels: installing%s\n' "$need" >&2
-    mkdir -p "$EBPFMON_CACHE"
-    log=$EBPFMON_CACHE/kernels-apt.log
-    DEBIAN_FRONTEND=noninteractive; export DEBIAN_FRONTEND
-    apt-get -o Acquire::Retries=3 update >"$log" 2>&1 || :
-    $install -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 >>"$log" 2>&1 </dev/null ||
-        die "apt-get could not install$need. Is the network there? The whole log: $log"
-fi
+# shellcheck disable=SC2086
+[ -z "$need" ] || "$top/tools/installPackages.sh" kernels "$EBPFMON_CACHE/kernels-apt.log" $need
 
 if [ "$machine" = x86_64 ]; then
     EPICS_BASE=$("$top/tools/setup.sh")

@@ -44,20 +44,8 @@ want libncurses-dev header ncurses.h # for ebpfMonTop
 want libreadline-dev header readline/readline.h # a shell with history, for Base and for us
 
 mkdir -p "$own"
-if [ -n "$need" ]; then
-    install="apt-get install --yes --no-install-recommends$need"
-    has apt-get || die "missing:$need (names of Debian). Install them with the package manager of this system."
-    [ "$(id -u)" = 0 ] || die "missing:$need. As root, run: apt-get update && $install"
-    say "installing$need"
-    # If apt-get update fails for one source, the packages may come from another one. So only the install decides.
-    DEBIAN_FRONTEND=noninteractive; export DEBIAN_FRONTEND
-    apt-get -o Acquire::Retries=3 update >"$own/apt.log" 2>&1 || :
-    # shellcheck disable=SC2086
-    $install -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 >>"$own/apt.log" 2>&1 </dev/null || {
-        grep '^[EW]:' "$own/apt.log" | tail -n 8 >&2
-        die "apt-get could not install$need. Is the network there? The whole log: $own/apt.log"
-    }
-fi
+# shellcheck disable=SC2086
+[ -z "$need" ] || "$top/tools/installPackages.sh" setup "$own/apt.log" $need
 
 clang=$(clang -dumpversion 2>/dev/null || echo 0)
 [ "${clang%%.*}" -ge 11 ] || die "clang is version $clang, but 11 or later is needed. Install a newer one and put it first in PATH."

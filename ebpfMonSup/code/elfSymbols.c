@@ -92,6 +92,19 @@ static void findNames(const ebpfMonElfFile *file, const Elf64_Shdr *strings, con
     qsort(spots->spot, spots->count, sizeof(spots->spot[0]), bySpot);
 }
 
+/* Reads the next symbols of a table into "buf", a piece at most. "at": how far the table was read, 0 at first. Returns
+ * their number; 0: that was all. */
+static size_t readSymbols(const ebpfMonElfFile *file, const Elf64_Shdr *table, uint64_t *at, char *buf)
+{
+    uint64_t left = *at < table->sh_size ? table->sh_size - *at : 0;
+    size_t bytes = left < PIECE ? (size_t)left : PIECE, n;
+
+    bytes -= bytes % sizeof(Elf64_Sym);
+    n = bytes ? readAt(file, buf, bytes, table->sh_offset + *at) / sizeof(Elf64_Sym) : 0;
+    *at += n * sizeof(Elf64_Sym);
+    return n;
+}
+
 /* The name that a symbol bears, -1: none that is looked for. */
 static int symbolName(const Spots *spots, const Elf64_Sym *sym)
 {
@@ -108,15 +121,10 @@ static int symbolName(const Spots *spots, const Elf64_Sym *sym)
 static void findSymbols(const ebpfMonElfFile *file, const Elf64_Shdr *table, const Spots *spots, char *buf,
     unsigned *lengths, ebpfMonElfSymbol *symbols)
 {
-    size_t per = PIECE / sizeof(Elf64_Sym);
+    uint64_t at = 0;
+    size_t n;
 
-    for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= table->sh_size; at += per * sizeof(Elf64_Sym)) {
-        uint64_t left = (table->sh_size - at) / sizeof(Elf64_Sym);
-        size_t n = readAt(file, buf, (left < per ? (size_t)left : per) * sizeof(Elf64_Sym),
-            table->sh_offset + at) / sizeof(Elf64_Sym);
-
-        if (!n)
-            return;
+    while ((n = readSymbols(file, table, &at, buf))) {
         ebpfMonElfSpend(file, n * SEARCH_WORK);
         for (size_t i = 0; i < n; i++) {
             Elf64_Sym sym;
@@ -197,16 +205,11 @@ static int canReach(const ebpfMonElfFile *file, const Elf64_Sym *sym, uint64_t v
  * next, or to the end of its section; a global name goes before its local twin. */
 static Elf64_Sym findFunctionAt(const ebpfMonElfFile *file, const Elf64_Shdr *table, uint64_t vaddr, char *buf)
 {
-    size_t per = PIECE / sizeof(Elf64_Sym);
     Elf64_Sym best = { .st_value = 0 };
+    uint64_t at = 0;
+    size_t n;
 
-    for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= table->sh_size; at += per * sizeof(Elf64_Sym)) {
-        uint64_t left = (table->sh_size - at) / sizeof(Elf64_Sym);
-        size_t n = readAt(file, buf, (left < per ? (size_t)left : per) * sizeof(Elf64_Sym),
-            table->sh_offset + at) / sizeof(Elf64_Sym);
-
-        if (!n)
-            break;
+    while ((n = readSymbols(file, table, &at, buf))) {
         for (size_t i = 0; i < n; i++) {
             Elf64_Sym sym;
 

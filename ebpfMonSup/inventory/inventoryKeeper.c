@@ -11,7 +11,7 @@
 #include <errlog.h>
 
 #include "common/clock.h"
-#include "common/sharedWorker.h"
+#include "common/neededWorker.h"
 #include "inventory/inventoryFile.h"
 #include "inventory/inventoryKeeper.h"
 #include "inventory/iocList.h"
@@ -22,15 +22,11 @@
 
 struct ebpfMonInventoryKeeper {
     ebpfMonTargets *targets;
-    epicsMutexId   lock;       /* guards what follows */
+    ebpfMonNeededWorker worker; /* the thread; its lock guards what follows */
     ebpfMonInventoryConf wanted; /* the newest configuration */
-    unsigned       generation; /* counts configurations */
-    int            hasBegun, isStarted; /* the monitor runs; the thread runs */
     char           message[640]; /* the result of the last writing; empty: there was none */
-    ebpfMonSharedWorker worker;
     /* only the keeper's thread uses what follows; times in s, monotonic */
     ebpfMonInventoryConf conf; /* the configuration in use */
-    unsigned       applied;    /* its generation */
     ebpfMonInventoryIoc *seen; /* the IOCs of the file; their catalogues are held */
     unsigned       seenCount;
     int            isCurrent;  /* the file was written, and has all of them */
@@ -83,9 +79,9 @@ static int rotateFiles(const ebpfMonInventoryConf *conf)
 
 static void setMessage(ebpfMonInventoryKeeper *k, const char *text)
 {
-    epicsMutexMustLock(k->lock);
+    epicsMutexMustLock(k->worker.lock);
     snprintf(k->message, sizeof(k->message), "%s", text);
-    epicsMutexUnlock(k->lock);
+    epicsMutexUnlock(k->worker.lock);
 }
 
 /* Writes to the error log when trouble begins, and when it ends. "why" empty: there is none. */
@@ -129,16 +125,14 @@ static void writeFile(ebpfMonInventoryKeeper *k, ebpfMonWorker *worker)
 
 static void applyConf(ebpfMonInventoryKeeper *k)
 {
-    epicsMutexMustLock(k->lock);
-    if (k->applied != k->generation) {
-        k->applied = k->generation;
-        k->conf = k->wanted;
+    epicsMutexMustLock(k->worker.lock);
+    if (ebpfMonNeededWorkerTake(&k->worker, &k->conf)) {
         k->isCurrent = 0;
         k->changedAt = k->notBefore = 0;
         k->hasTrouble = 0;
         k->message[0] = 0;
     }
-    epicsMutexUnlock(k->lock);
+    epicsMutexUnlock(k->worker.lock);
 }
 
 /* Writes the file if it is due. Returns after how many seconds the next call is needed. */
@@ -192,6 +186,16 @@ static void runKeeper(ebpfMonWorker *worker, void *arg)
     k->seenCount = 0;
 }
 
+static ebpfMonWorker *startKeeper(void *arg)
+{
+    return ebpfMonWorkerStart("ebpfMonInvent", epicsThreadPriorityLow, runKeeper, arg);
+}
+
+static int hasFile(const void *conf)
+{
+    return ((const ebpfMonInventoryConf *)conf)->file[0] != 0;
+}
+
 ebpfMonInventoryKeeper *ebpfMonInventoryKeeperNew(ebpfMonTargets *targets)
 {
     ebpfMonInventoryKeeper *k = calloc(1, sizeof(*k));
@@ -199,61 +203,38 @@ ebpfMonInventoryKeeper *ebpfMonInventoryKeeperNew(ebpfMonTargets *targets)
     if (!k)
         return NULL;
     k->targets = targets;
-    k->lock = epicsMutexMustCreate();
-    ebpfMonSharedWorkerInit(&k->worker);
+    ebpfMonNeededWorkerInit(&k->worker, &(ebpfMonNeededWorkerUses){
+        .start = startKeeper, .isNeeded = hasFile, .arg = k, .conf = &k->wanted, .size = sizeof(k->wanted),
+    });
     return k;
-}
-
-/* Starts the thread if it is needed and does not run. The caller holds the lock. 0, or -1: it cannot be started. */
-static int startThread(ebpfMonInventoryKeeper *k)
-{
-    if (!k->hasBegun || k->isStarted || !k->wanted.file[0])
-        return 0;
-    k->isStarted = ebpfMonSharedWorkerSet(&k->worker, ebpfMonWorkerStart("ebpfMonInvent", epicsThreadPriorityLow,
-                                                                         runKeeper, k)) == 0;
-    return k->isStarted ? 0 : -1;
 }
 
 int ebpfMonInventoryKeeperBegin(ebpfMonInventoryKeeper *k)
 {
-    int status;
-
-    epicsMutexMustLock(k->lock);
-    k->hasBegun = 1;
-    status = startThread(k);
-    epicsMutexUnlock(k->lock);
-    return status;
+    return ebpfMonNeededWorkerBegin(&k->worker);
 }
 
 int ebpfMonInventoryKeeperConfigure(ebpfMonInventoryKeeper *k, const ebpfMonInventoryConf *conf)
 {
-    int status;
-
-    epicsMutexMustLock(k->lock);
-    k->wanted = *conf;
-    k->generation++;
-    status = startThread(k);
-    epicsMutexUnlock(k->lock);
-    ebpfMonInventoryKeeperWake(k);
-    return status;
+    return ebpfMonNeededWorkerConfigure(&k->worker, conf);
 }
 
 void ebpfMonInventoryKeeperWake(ebpfMonInventoryKeeper *k)
 {
-    ebpfMonSharedWorkerWake(&k->worker);
+    ebpfMonNeededWorkerWake(&k->worker);
 }
 
 void ebpfMonInventoryKeeperReport(ebpfMonInventoryKeeper *k, ebpfMonTextReport *report)
 {
-    epicsMutexMustLock(k->lock);
+    epicsMutexMustLock(k->worker.lock);
     if (!k->wanted.file[0])
         ebpfMonTextReportAdd(report, "No inventory is kept.\n");
     else
         ebpfMonTextReportAdd(report, "%s\n", k->message[0] ? k->message : "The inventory was not written yet.");
-    epicsMutexUnlock(k->lock);
+    epicsMutexUnlock(k->worker.lock);
 }
 
 int ebpfMonInventoryKeeperStop(ebpfMonInventoryKeeper *k)
 {
-    return ebpfMonSharedWorkerStop(&k->worker, STOP_SECONDS);
+    return ebpfMonNeededWorkerStop(&k->worker, STOP_SECONDS);
 }

@@ -13,7 +13,7 @@
 #include <errlog.h>
 
 #include "common/clock.h"
-#include "common/sharedWorker.h"
+#include "common/neededWorker.h"
 #include "inventory/iocList.h"
 #include "inventory/recSync.h"
 #include "inventory/recSyncLink.h"
@@ -32,14 +32,10 @@ typedef struct {
 
 struct ebpfMonRecSync {
     ebpfMonTargets *targets;
-    epicsMutexId   lock;     /* guards what follows */
-    ebpfMonRecSyncConf wanted; /* the newest configuration */
-    unsigned       generation; /* counts configurations */
-    int            hasBegun, isStarted; /* the monitor runs; the thread runs */
-    ebpfMonSharedWorker worker;
+    ebpfMonNeededWorker worker; /* the thread */
+    ebpfMonRecSyncConf wanted; /* the newest configuration, which the lock of "worker" guards */
     /* only the RecSync thread uses what follows */
     ebpfMonRecSyncConf conf; /* the configuration in use */
-    unsigned       applied;  /* its generation */
     int            poll, udp; /* files of epoll and of the UDP port; -1: not open */
     double         retryAt;  /* do not try the port or an IOC again before this time (s, monotonic) */
     serverPlace    server;
@@ -267,14 +263,13 @@ static void closeAll(ebpfMonRecSync *s)
 
 static void applyConf(ebpfMonRecSync *s)
 {
-    epicsMutexMustLock(s->lock);
-    if (s->applied == s->generation) {
-        epicsMutexUnlock(s->lock);
+    int isNew;
+
+    epicsMutexMustLock(s->worker.lock);
+    isNew = ebpfMonNeededWorkerTake(&s->worker, &s->conf);
+    epicsMutexUnlock(s->worker.lock);
+    if (!isNew)
         return;
-    }
-    s->applied = s->generation;
-    s->conf = s->wanted;
-    epicsMutexUnlock(s->lock);
     closeAll(s);
     s->retryAt = 0;
     s->trouble[0] = 0;
@@ -315,6 +310,16 @@ static void runRecSync(ebpfMonWorker *worker, void *arg)
     publish(s);
 }
 
+static ebpfMonWorker *startRecSync(void *arg)
+{
+    return ebpfMonWorkerStartForFiles("ebpfMonRecSync", epicsThreadPriorityLow, runRecSync, arg);
+}
+
+static int isOn(const void *conf)
+{
+    return ((const ebpfMonRecSyncConf *)conf)->isOn;
+}
+
 ebpfMonRecSync *ebpfMonRecSyncNew(ebpfMonTargets *targets)
 {
     ebpfMonRecSync *s = calloc(1, sizeof(*s));
@@ -328,52 +333,28 @@ ebpfMonRecSync *ebpfMonRecSyncNew(ebpfMonTargets *targets)
     }
     s->targets = targets;
     s->udp = -1;
-    s->lock = epicsMutexMustCreate();
-    ebpfMonSharedWorkerInit(&s->worker);
+    ebpfMonNeededWorkerInit(&s->worker, &(ebpfMonNeededWorkerUses){
+        .start = startRecSync, .isNeeded = isOn, .arg = s, .conf = &s->wanted, .size = sizeof(s->wanted),
+    });
     return s;
-}
-
-/* Starts the thread if it is needed and does not run. The caller holds the lock. 0, or -1: it cannot be started. */
-static int startThread(ebpfMonRecSync *s)
-{
-    if (!s->hasBegun || s->isStarted || !s->wanted.isOn)
-        return 0;
-    s->isStarted = ebpfMonSharedWorkerSet(&s->worker,
-                                          ebpfMonWorkerStartForFiles("ebpfMonRecSync", epicsThreadPriorityLow,
-                                                                     runRecSync, s)) == 0;
-    return s->isStarted ? 0 : -1;
 }
 
 int ebpfMonRecSyncBegin(ebpfMonRecSync *s)
 {
-    int status;
-
-    epicsMutexMustLock(s->lock);
-    s->hasBegun = 1;
-    status = startThread(s);
-    epicsMutexUnlock(s->lock);
-    return status;
+    return ebpfMonNeededWorkerBegin(&s->worker);
 }
 
 int ebpfMonRecSyncConfigure(ebpfMonRecSync *s, const ebpfMonRecSyncConf *conf)
 {
-    int status;
-
-    epicsMutexMustLock(s->lock);
-    s->wanted = *conf;
-    s->generation++;
-    status = startThread(s);
-    epicsMutexUnlock(s->lock);
-    ebpfMonRecSyncWake(s);
-    return status;
+    return ebpfMonNeededWorkerConfigure(&s->worker, conf);
 }
 
 void ebpfMonRecSyncWake(ebpfMonRecSync *s)
 {
-    ebpfMonSharedWorkerWake(&s->worker);
+    ebpfMonNeededWorkerWake(&s->worker);
 }
 
 int ebpfMonRecSyncStop(ebpfMonRecSync *s)
 {
-    return ebpfMonSharedWorkerStop(&s->worker, STOP_SECONDS);
+    return ebpfMonNeededWorkerStop(&s->worker, STOP_SECONDS);
 }

@@ -14,18 +14,6 @@
 enum { SEND_GREETING = 1, SEND_PONG = 2, SEND_RECORD = 3, SEND_DONE = 5, SEND_INFO = 6, GOT_GREETING = 0x8001,
        GOT_PING = 0x8002 };
 
-static void put16(uint8_t *at, unsigned value)
-{
-    at[0] = (uint8_t)(value >> 8);
-    at[1] = (uint8_t)value;
-}
-
-static void put32(uint8_t *at, uint32_t value)
-{
-    put16(at, value >> 16);
-    put16(at + 2, value & 0xffff);
-}
-
 void ebpfMonRecSyncOutFree(ebpfMonRecSyncOut *out)
 {
     free(out->bytes);
@@ -43,9 +31,9 @@ static uint8_t *beginMessage(ebpfMonRecSyncOut *out, unsigned message, size_t le
         return NULL;
     }
     at = out->bytes + out->length;
-    put16(at, MAGIC);
-    put16(at + 2, message);
-    put32(at + 4, (uint32_t)length);
+    ebpfMonBigEndianSet16(at, MAGIC);
+    ebpfMonBigEndianSet16(at + 2, message);
+    ebpfMonBigEndianSet32(at + 4, (uint32_t)length);
     memset(at + HEADER, 0, length);
     out->length += HEADER + length;
     return at + HEADER;
@@ -56,7 +44,7 @@ void ebpfMonRecSyncAddGreeting(ebpfMonRecSyncOut *out, uint32_t key)
     uint8_t *at = beginMessage(out, SEND_GREETING, 8); /* version 0, type of client 0, two unused bytes, key */
 
     if (at)
-        put32(at + 4, key);
+        ebpfMonBigEndianSet32(at + 4, key);
 }
 
 void ebpfMonRecSyncAddPong(ebpfMonRecSyncOut *out, uint32_t nonce)
@@ -64,7 +52,7 @@ void ebpfMonRecSyncAddPong(ebpfMonRecSyncOut *out, uint32_t nonce)
     uint8_t *at = beginMessage(out, SEND_PONG, 4);
 
     if (at)
-        put32(at, nonce);
+        ebpfMonBigEndianSet32(at, nonce);
 }
 
 void ebpfMonRecSyncAddDone(ebpfMonRecSyncOut *out)
@@ -83,10 +71,10 @@ static void addRecord(ebpfMonRecSyncOut *out, uint32_t number, int isAlias, cons
     at = beginMessage(out, SEND_RECORD, 8 + typeLength + nameLength);
     if (!at)
         return;
-    put32(at, number);
+    ebpfMonBigEndianSet32(at, number);
     at[4] = (uint8_t)isAlias;
     at[5] = (uint8_t)typeLength;
-    put16(at + 6, (unsigned)nameLength);
+    ebpfMonBigEndianSet16(at + 6, (unsigned)nameLength);
     memcpy(at + 8, type, typeLength);
     memcpy(at + 8 + typeLength, name, nameLength);
 }
@@ -111,9 +99,9 @@ void ebpfMonRecSyncAddInfo(ebpfMonRecSyncOut *out, uint32_t number, const char *
     at = beginMessage(out, SEND_INFO, 8 + nameLength + valueLength);
     if (!at)
         return;
-    put32(at, number);
+    ebpfMonBigEndianSet32(at, number);
     at[4] = (uint8_t)nameLength;
-    put16(at + 6, (unsigned)valueLength);
+    ebpfMonBigEndianSet16(at + 6, (unsigned)valueLength);
     memcpy(at + 8, name, nameLength);
     memcpy(at + 8 + nameLength, value, valueLength);
 }

@@ -12,6 +12,7 @@
 #include "probe/kernelTables.h"
 #include "probe/libbpfText.h"
 #include "probe/linkFolder.h"
+#include "probe/perCpu.h"
 #include "probe/uprobeMulti.h"
 #include "ebpfMonDeviceBpf.skel.h"
 
@@ -47,8 +48,7 @@ ebpfMonDevicePrograms *ebpfMonDeviceProgramsLoad(char *why, size_t size)
     }
     if (!err)
         return d;
-    snprintf(why, size, "kernel %s refused its programs: %s (%s)", ebpfMonKernelRelease(), strerror(-err),
-             ebpfMonLibbpfTextGetVerdict()[0] ? ebpfMonLibbpfTextGetVerdict() : "no more is known");
+    ebpfMonKernelExplainRefusal(err, why, size);
     ebpfMonDeviceProgramsFree(d);
     return NULL;
 }
@@ -168,15 +168,7 @@ void ebpfMonDeviceProgramsEachUser(ebpfMonDevicePrograms *d,
 
 void ebpfMonDeviceProgramsReadCounts(ebpfMonDevicePrograms *d, struct ebpfMonDeviceCounts *counts)
 {
-    int cpus = libbpf_num_possible_cpus();
-    struct ebpfMonDeviceCounts *each = cpus > 0 ? calloc((size_t)cpus, sizeof(*each)) : NULL;
     uint32_t zero = 0;
 
-    memset(counts, 0, sizeof(*counts));
-    if (each && bpf_map_lookup_elem(bpf_map__fd(d->skel->maps.deviceCounts), &zero, each) == 0)
-        for (int c = 0; c < cpus; c++) {
-            counts->runs += each[c].runs;
-            counts->lost += each[c].lost;
-        }
-    free(each);
+    ebpfMonPerCpuSum(d->skel->maps.deviceCounts, &zero, counts, sizeof(*counts));
 }

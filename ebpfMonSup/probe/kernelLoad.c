@@ -111,6 +111,14 @@ const char *ebpfMonKernelRelease(void)
     return ebpfMonLoaded.kernel.release;
 }
 
+void ebpfMonKernelExplainRefusal(int err, char *why, size_t size)
+{
+    const char *verdict = ebpfMonLibbpfTextGetVerdict();
+
+    snprintf(why, size, "kernel %s refused its programs: %s (%s)", ebpfMonKernelRelease(), strerror(-err),
+             verdict[0] ? verdict : "no more is known");
+}
+
 /* Tells the operator why the kernel refused, and what to do. */
 static void explainFailure(int err, char *why, size_t size)
 {

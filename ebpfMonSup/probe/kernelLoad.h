@@ -47,6 +47,10 @@ extern ebpfMonFeatures ebpfMonFeature;
 
 const char *ebpfMonKernelRelease(void); /* the release, from uname(); empty: not loaded */
 
+/* Writes why the kernel refused the programs of a query, or those for devices, after a load by this thread. "err":
+ * negative errno. */
+void ebpfMonKernelExplainRefusal(int err, char *why, size_t size);
+
 /* Loads the programs, maps the tables, and attaches the programs that watch the whole host (start and end of programs,
  * connections). 0; or -1, and "why" gets what is wrong and what to do. Then nothing stays loaded, and the caller may
  * try again. */

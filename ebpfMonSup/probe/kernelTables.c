@@ -14,6 +14,7 @@
 #include "probe/kernelLoad.h"
 #include "probe/kernelLoaded.h"
 #include "probe/kernelTables.h"
+#include "probe/perCpu.h"
 
 int ebpfMonKernelSetTarget(uint32_t tgid, const struct ebpfMonTargetConf *conf)
 {
@@ -311,15 +312,7 @@ int ebpfMonKernelGetRegs(uint32_t tid, struct ebpfMonTaskRegs *regs)
 
 void ebpfMonKernelGetHits(uint32_t tgid, struct ebpfMonHits *sum)
 {
-    int cpus = libbpf_num_possible_cpus();
-    struct ebpfMonHits *each = cpus > 0 ? calloc((size_t)cpus, sizeof(*each)) : NULL;
-
-    memset(sum, 0, sizeof(*sum));
-    if (each && bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.hits), &tgid, each) == 0)
-        for (int c = 0; c < cpus; c++)
-            for (int k = 0; k < EBPFMON_HIT_KINDS; k++)
-                sum->n[k] += each[c].n[k];
-    free(each);
+    ebpfMonPerCpuSum(ebpfMonLoaded.skel->maps.hits, &tgid, sum, sizeof(*sum));
 }
 
 void ebpfMonKernelGetLost(uint64_t lost[EBPFMON_LOST_KERNEL])

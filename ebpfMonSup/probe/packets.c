@@ -19,6 +19,7 @@
 #include "probe/libbpfText.h"
 #include "probe/packetTaps.h"
 #include "probe/packets.h"
+#include "probe/perCpu.h"
 #include "ebpfMonPacket.h"
 #include "ebpfMonWireBpf.skel.h"
 
@@ -204,21 +205,14 @@ void ebpfMonPacketsSetVerdict(ebpfMonPackets *packets, const struct ebpfMonPeer 
 
 void ebpfMonPacketsGetStats(ebpfMonPackets *packets, ebpfMonPacketsStats *stats)
 {
-    int cpus = libbpf_num_possible_cpus();
-    struct ebpfMonPacketCounts *each = cpus > 0 ? calloc((size_t)cpus, sizeof(*each)) : NULL;
+    struct ebpfMonPacketCounts counts;
     const struct bpf_program *program[] = { packets->skel->progs.ebpfmon_wire, packets->skel->progs.ebpfmon_wire_lo };
     uint32_t zero = 0;
 
-    memset(stats, 0, sizeof(*stats));
-    if (each && bpf_map_lookup_elem(bpf_map__fd(packets->skel->maps.counts), &zero, each) == 0)
-        for (int c = 0; c < cpus; c++) {
-            stats->seen += each[c].seen;
-            stats->passed += each[c].passed;
-            stats->foreign += each[c].foreign;
-            stats->dropped += each[c].dropped;
-        }
-    free(each);
-    stats->foreign += packets->foreign;
+    ebpfMonPerCpuSum(packets->skel->maps.counts, &zero, &counts, sizeof(counts));
+    *stats = (ebpfMonPacketsStats){
+        .seen = counts.seen, .passed = counts.passed, .foreign = counts.foreign + packets->foreign, .dropped = counts.dropped,
+    };
     for (unsigned i = 0; i < sizeof(program) / sizeof(program[0]); i++) {
         struct bpf_prog_info info = { 0 };
         uint32_t infoSize = sizeof(info);

@@ -14,6 +14,7 @@
 #include "probe/kernelTables.h"
 #include "probe/libbpfText.h"
 #include "probe/linkFolder.h"
+#include "probe/perCpu.h"
 #include "probe/queryPrograms.h"
 #include "probe/querySizes.h"
 #include "probe/ring.h"
@@ -181,8 +182,7 @@ ebpfMonQueryPrograms *ebpfMonQueryProgramsLoad(const ebpfMonQueryOrder *order, c
     }
     if (!err)
         return q;
-    snprintf(why, size, "kernel %s refused its programs: %s (%s)", ebpfMonKernelRelease(), strerror(-err),
-             ebpfMonLibbpfTextGetVerdict()[0] ? ebpfMonLibbpfTextGetVerdict() : "no more is known");
+    ebpfMonKernelExplainRefusal(err, why, size);
     ebpfMonQueryProgramsFree(q);
     return NULL;
 }
@@ -457,20 +457,7 @@ void ebpfMonQueryProgramsReadEvents(ebpfMonQueryPrograms *q, ebpfMonQueryEventFn
 
 void ebpfMonQueryProgramsReadCounts(ebpfMonQueryPrograms *q, struct ebpfMonQueryCounts *counts)
 {
-    struct ebpfMonQueryCounts *cpu = calloc(q->cpus, sizeof(*cpu));
     uint32_t zero = 0;
 
-    memset(counts, 0, sizeof(*counts));
-    if (cpu && bpf_map_lookup_elem(bpf_map__fd(q->skel->maps.counts), &zero, cpu) == 0)
-        for (unsigned i = 0; i < q->cpus; i++) {
-            counts->runs += cpu[i].runs;
-            counts->ns += cpu[i].ns;
-            counts->passed += cpu[i].passed;
-            counts->full += cpu[i].full;
-            counts->unsent += cpu[i].unsent;
-            counts->faults += cpu[i].faults;
-            counts->lost += cpu[i].lost;
-            counts->records += cpu[i].records;
-        }
-    free(cpu);
+    ebpfMonPerCpuSum(q->skel->maps.counts, &zero, counts, sizeof(*counts));
 }

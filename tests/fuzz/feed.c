@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/bigEndian.h"
 #include "feed.h"
 #include "wire/wire.h"
 
@@ -30,18 +31,6 @@ static void sink(void *arg, const ebpfMonWireEvent *e)
         abort();
 }
 
-static void put16(uint8_t *p, unsigned v)
-{
-    p[0] = (uint8_t)(v >> 8);
-    p[1] = (uint8_t)v;
-}
-
-static void put32(uint8_t *p, uint32_t v)
-{
-    put16(p, v >> 16);
-    put16(p + 2, v & 0xffff);
-}
-
 static void packet(ebpfMonWire *w, uint64_t time, int proto, int dir, unsigned client, unsigned server, uint32_t seq,
     uint32_t ack, unsigned flags, const uint8_t *data, size_t len, size_t snap)
 {
@@ -52,19 +41,19 @@ static void packet(ebpfMonWire *w, uint64_t time, int proto, int dir, unsigned c
         return;
     memset(p, 0, head);
     p[0] = 0x45;
-    put16(p + 2, (unsigned)(head + len));
+    ebpfMonBigEndianSet16(p + 2, (unsigned)(head + len));
     p[9] = (uint8_t)proto;
-    put32(p + 12, dir ? 0x7f000002 : 0x7f000001);
-    put32(p + 16, dir ? 0x7f000001 : 0x7f000002);
-    put16(p + 20, dir ? server : client);
-    put16(p + 22, dir ? client : server);
+    ebpfMonBigEndianSet32(p + 12, dir ? 0x7f000002 : 0x7f000001);
+    ebpfMonBigEndianSet32(p + 16, dir ? 0x7f000001 : 0x7f000002);
+    ebpfMonBigEndianSet16(p + 20, dir ? server : client);
+    ebpfMonBigEndianSet16(p + 22, dir ? client : server);
     if (proto == 6) {
-        put32(p + 24, seq);
-        put32(p + 28, ack);
+        ebpfMonBigEndianSet32(p + 24, seq);
+        ebpfMonBigEndianSet32(p + 28, ack);
         p[32] = 5 << 4;
         p[33] = (uint8_t)flags;
     } else {
-        put16(p + 24, (unsigned)(8 + len));
+        ebpfMonBigEndianSet16(p + 24, (unsigned)(8 + len));
     }
     memcpy(p + head, data, snap);
     ebpfMonWirePacket(w, time, 1, p, head + snap, head + len);

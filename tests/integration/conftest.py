@@ -1,7 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 import pytest
 
+from tests.harness import otlp
+
 
 @pytest.fixture(scope="session", autouse=True)
 def _repeater(repeater):
     """Every integration test has the CA repeater."""
+
+
+@pytest.fixture(scope="module")
+def sink():
+    """A collector that keeps what it receives."""
+    s = otlp.Sink()
+    yield s
+    s.discard()

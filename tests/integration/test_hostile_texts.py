@@ -9,7 +9,7 @@ import subprocess
 import unicodedata
 
 import pytest
-from tests.harness import ca, db, loopback, otlp, paths, rawca
+from tests.harness import ca, db, loopback, paths, rawca
 from tests.harness.ioc import OURS
 from tests.harness.wait import until
 
@@ -40,13 +40,6 @@ def check(raw, what, lines=False):
     bad = [c for c in unseen(text) if not (lines and c == "\n")]
     assert not bad, f"{what} has {bad}: {text[:300]!r}"
     return text
-
-
-@pytest.fixture(scope="module")
-def sink():
-    s = otlp.Sink()
-    yield s
-    s.discard()
 
 
 @pytest.fixture(scope="module")

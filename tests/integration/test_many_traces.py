@@ -2,7 +2,6 @@
 """Each of many traces has exactly the structure of its database."""
 import pytest
 from tests.harness import db
-from tests.harness.otlp import Sink
 from tests.harness.soak import size, soak
 from tests.harness.wait import settled, until
 from .test_tree import TREES, tree
@@ -10,13 +9,6 @@ from .test_tree import TREES, tree
 CHAINS = size(600, 2000)
 NUMBERS = range(TREES)
 GIVEN_UP_NS = 9.9e9  # BUSY_NS of trace/traces.c; less, because the clocks differ a little
-
-
-@pytest.fixture(scope="module")
-def sink():
-    s = Sink()
-    yield s
-    s.discard()
 
 
 @pytest.fixture(scope="module")

@@ -6,17 +6,9 @@ import random
 from tests.harness import ca, db
 from tests.harness.wait import settled, until
 
+from .test_passes import row
+
 LISTS = [f"{s} second" for s in (".1", ".2", ".5")]
-
-
-def row(monitor, ioc):
-    """From the row of this IOC in the output of ebpfMonIocs: the way in which its chains are seen, and traps per
-    second."""
-    for line in monitor.command("ebpfMonIocs"):
-        words = line.split()
-        if words and words[0] == ioc.name:
-            return words[5], int(words[6])
-    raise AssertionError(f"{ioc.name} is not in the table of ebpfMonIocs")
 
 
 def time_all(monitor, ioc):

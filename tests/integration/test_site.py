@@ -7,7 +7,6 @@ import re
 
 import pytest
 from tests.harness import ca, db, stores
-from tests.harness.otlp import Sink
 from tests.harness.stores import SITE
 from tests.harness.wait import until
 
@@ -16,13 +15,6 @@ from .test_logs import ACF, RECORDS
 RULES = SITE / "ebpfMon.rules.yml"
 TEMPLATES = {"puts": "puts.template.json", "caput": "caPutLog.template.json"}
 UNEXPECTED = json.dumps({"default": "allow", "rules": [{"name": "hands off", "pv": "*Y", "users": "nobody"}]})
-
-
-@pytest.fixture(scope="module")
-def sink():
-    s = Sink()
-    yield s
-    s.discard()
 
 
 @pytest.fixture(scope="module")

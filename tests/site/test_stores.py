@@ -16,8 +16,8 @@ from tests.harness.ioc import OURS
 from tests.harness.lan import Lan
 from tests.harness.otlp import Sink
 from tests.harness.wait import until
-from tests.integration.test_site import (TEMPLATES, expressions, folder, ioc, lines,  # noqa: F401
-                                         monitor, sink)
+from tests.integration.conftest import sink  # noqa: F401
+from tests.integration.test_site import TEMPLATES, expressions, folder, ioc, lines, monitor  # noqa: F401
 
 NAMES = ("vm1", "vm2", "vm3")
 RULES = {"default": "allow", "rules": [{"name": "hands off", "pv": "*FORBIDDEN", "users": "nobody"}]}

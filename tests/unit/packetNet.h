@@ -47,13 +47,27 @@ static inline int newNetwork(void)
     return result;
 }
 
-/* Opens the source. Returns 0 if privileges are missing; "why" names them. Other errors end the test. */
-static inline int sourceOpen(char *why, size_t size)
+/* Makes the namespace. Nonzero: it cannot be made, and all tests of this program are skipped. "tests": their number. */
+static inline int skipWithoutNetwork(int tests)
 {
-    source = ebpfMonPacketsOpen(0, 0, why, size);
-    if (!source && !strstr(why, "CAP_BPF"))
+    if (newNetwork() == 0)
+        return 0;
+    testSkip(tests, "a network namespace of our own needs root");
+    return 1;
+}
+
+/* Opens the source. Nonzero: privileges are missing, and all tests are skipped. Other errors end the program. */
+static inline int skipWithoutSource(int tests)
+{
+    char why[256] = "";
+
+    source = ebpfMonPacketsOpen(0, 0, why, sizeof(why));
+    if (source)
+        return 0;
+    if (!strstr(why, "CAP_BPF"))
         testAbort("%s", why);
-    return source != NULL;
+    testSkip(tests, why);
+    return 1;
 }
 
 /* --- packets that were handed up, of the connection or datagram with this port at either end ------------------ */

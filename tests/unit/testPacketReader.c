@@ -171,18 +171,11 @@ MAIN(testPacketReader)
     const ebpfMonPacketReaderSink sink = { .event = onEvent, .covers = onCovers, .setOwner = setOwner };
     ebpfMonTargets *targets = ebpfMonTargetsNew();
     ebpfMonTarget *t = calloc(1, sizeof(*t));
-    char why[256] = "";
     int talk;
 
     testPlan(17);
-    if (newNetwork()) {
-        testSkip(16, "a network namespace of our own needs root");
+    if (skipWithoutNetwork(17) || skipWithoutSource(17))
         return testDone();
-    }
-    if (!sourceOpen(why, sizeof(why))) {
-        testSkip(16, why);
-        return testDone();
-    }
     ebpfMonPacketsClose(source);
     t->pid = childStart(&talk);
     reader = ebpfMonPacketReaderNew(targets, 256u << 10, &sink);

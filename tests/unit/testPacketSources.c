@@ -317,17 +317,9 @@ static void setSitePorts(void)
 
 MAIN(testPacketSources)
 {
-    char why[256] = "";
-
     testPlan(34);
-    if (newNetwork()) {
-        testSkip(33, "a network namespace of our own needs root");
+    if (skipWithoutNetwork(34) || skipWithoutSource(34))
         return testDone();
-    }
-    if (!sourceOpen(why, sizeof(why))) {
-        testSkip(33, why);
-        return testDone();
-    }
     ebpfMonPacketsClose(source);
     setSitePorts();
     eltc(0);

@@ -114,21 +114,15 @@ static void testMany(void)
 
 MAIN(testPacketTaps)
 {
-    char why[256] = "";
-
     testPlan(12);
-    if (newNetwork()) {
-        testSkip(12, "a network namespace of our own needs root");
+    if (skipWithoutNetwork(12))
         return testDone();
-    }
     if (!addPair(0) || !ip("link del t0")) {
         testSkip(12, "ip(8) cannot make a pair of veth devices");
         return testDone();
     }
-    if (!sourceOpen(why, sizeof(why))) {
-        testSkip(12, why);
+    if (skipWithoutSource(12))
         return testDone();
-    }
     testDevices();
     testFollow();
     testMany();

@@ -240,21 +240,16 @@ static void testFull(void)
 
 MAIN(testPackets)
 {
-    char why[256] = "";
     ebpfMonPacketsStats stats;
     Pair ca, other;
 
     testPlan(36);
-    if (newNetwork()) {
-        testSkip(36, "a network namespace of our own needs root");
+    if (skipWithoutNetwork(36))
         return testDone();
-    }
     ca = pairOpen(33020);
     other = pairOpen(33021);
-    if (!sourceOpen(why, sizeof(why))) {
-        testSkip(36, why);
+    if (skipWithoutSource(36))
         return testDone();
-    }
     testMiddle(&ca, &other);
     testWanted();
     testFirstPackets();

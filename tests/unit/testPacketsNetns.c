@@ -62,17 +62,9 @@ static void testNoPrivileges(void)
 
 MAIN(testPacketsNetns)
 {
-    char why[256] = "";
-
     testPlan(7);
-    if (newNetwork()) {
-        testSkip(7, "a network namespace of our own needs root");
+    if (skipWithoutNetwork(7) || skipWithoutSource(7))
         return testDone();
-    }
-    if (!sourceOpen(why, sizeof(why))) {
-        testSkip(7, why);
-        return testDone();
-    }
     testOk(ebpfMonPacketsGetNetns(source) == netns("self"), "our own namespace");
     testOther();
     ebpfMonPacketsClose(source);

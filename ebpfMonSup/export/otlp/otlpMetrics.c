@@ -95,6 +95,14 @@ static void addPutCounts(ebpfMonOtlpItems *m)
     }
 }
 
+static void addReasonPoint(ebpfMonOtlpItems *m, uint64_t from, const char *reason, uint64_t count)
+{
+    ebpfMonOtlpItemOpenPoint(m, from);
+    addAttribute(m, "ebpfmon.reason", reason);
+    ebpfMonOtlpItemAddCount(m, "asInt", count);
+    ebpfMonJsonCloseObject(m->j);
+}
+
 static void addLosses(ebpfMonOtlpItems *m, ebpfMonOtlpSinces *starts)
 {
     const ebpfMonOtlpNumbers *n = m->n;
@@ -105,12 +113,8 @@ static void addLosses(ebpfMonOtlpItems *m, ebpfMonOtlpSinces *starts)
     from = getSince(&starts->lost, n, starts->before, total);
     if (n->losses && !ebpfMonOtlpItemBegin(m, "ebpfmon.lost", "{event}", "Events that the monitor lost")) {
         ebpfMonOtlpItemOpenSum(m, 1);
-        for (unsigned i = 0; i < n->losses; i++) {
-            ebpfMonOtlpItemOpenPoint(m, from);
-            addAttribute(m, "ebpfmon.reason", n->lost[i].reason);
-            ebpfMonOtlpItemAddCount(m, "asInt", n->lost[i].count);
-            ebpfMonJsonCloseObject(m->j);
-        }
+        for (unsigned i = 0; i < n->losses; i++)
+            addReasonPoint(m, from, n->lost[i].reason, n->lost[i].count);
         ebpfMonOtlpItemClose(m);
     }
     total = 0;
@@ -120,12 +124,8 @@ static void addLosses(ebpfMonOtlpItems *m, ebpfMonOtlpSinces *starts)
     if (ebpfMonOtlpItemBegin(m, "ebpfmon.otlp.lost", "{item}", "Log records and spans that could not be sent"))
         return;
     ebpfMonOtlpItemOpenSum(m, 1);
-    for (unsigned i = 0; i < n->drops; i++) {
-        ebpfMonOtlpItemOpenPoint(m, from);
-        addAttribute(m, "ebpfmon.reason", n->drop[i].reason);
-        ebpfMonOtlpItemAddCount(m, "asInt", n->drop[i].count);
-        ebpfMonJsonCloseObject(m->j);
-    }
+    for (unsigned i = 0; i < n->drops; i++)
+        addReasonPoint(m, from, n->drop[i].reason, n->drop[i].count);
     ebpfMonOtlpItemClose(m);
 }
 
