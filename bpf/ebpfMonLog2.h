@@ -8,18 +8,21 @@
 #endif
 
 /* The number of the highest bit that is set; 0 if none is. It halves the number of bits again and again, because BPF
- * has no instruction for it, and clang 14 does not finish with __builtin_clzll. */
+ * has no instruction for it, and clang 14 does not finish with __builtin_clzll. Each step is arithmetic: with conditions
+ * the verifier would follow 64 paths, each with all that comes behind it. */
 static inline __u32 ebpfMonLog2(__u64 v)
 {
-    __u32 e = 0;
+    __u64 e = 0;
 
-    if (v >> 32) { e += 32; v >>= 32; }
-    if (v >> 16) { e += 16; v >>= 16; }
-    if (v >> 8) { e += 8; v >>= 8; }
-    if (v >> 4) { e += 4; v >>= 4; }
-    if (v >> 2) { e += 2; v >>= 2; }
-    if (v >> 1) e += 1;
-    return e;
+    for (int half = 5; half >= 0; half--) { /* unrolled by the compiler */
+        __u64 more = 0 - (v >> (1 << half)); /* its highest bit: a bit of the upper half is set */
+
+        __asm__("" : "+r"(more)); /* else the compiler makes a condition of it */
+        more = more >> 63 << half;
+        e += more;
+        v >>= more;
+    }
+    return (__u32)e;
 }
 
 #endif

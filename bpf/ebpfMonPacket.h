@@ -38,6 +38,9 @@ struct ebpfMonConnKey {
 struct ebpfMonConn {
     __u32 since;   /* FOREIGN: the second in which that was found */
     __u32 first[2];/* FRESH: TCP sequence number of the first byte, by direction */
+    /* FRESH: the first bytes of each direction, if they came in pieces. The verifier wants EBPFMON_SHORT bytes behind
+     * the last of them, since it does not know that a copy ends with its direction (completeHead of wire.bpf.c). */
+    __u8  head[2 * EBPFMON_SHORT];
     __u16 tries;   /* data packets so far, multiplied by EBPFMON_SHORT */
     __u8  state;   /* enum ebpfMonConnState */
     __u8  known;   /* FRESH: bit d is set if first[d] is valid */
@@ -47,7 +50,6 @@ struct ebpfMonConn {
     __u8  pad;
     __u8  headHave[2]; /* FRESH: the bytes of "head" that have come, a bit each, by direction */
     __u8  pad2[2];
-    __u8  head[2 * EBPFMON_SHORT]; /* FRESH: the first bytes of each direction, if they came in pieces */
 };
 
 /* Map "counts", one element for each CPU. See ebpfMonPacketsStats. */
@@ -66,6 +68,7 @@ struct ebpfMonPacketHead {
 _Static_assert(sizeof(struct ebpfMonPacketHead) == 16, "ebpfMonPacketHead");
 _Static_assert(sizeof(struct ebpfMonConnKey) == 12, "ebpfMonConnKey");
 _Static_assert(sizeof(struct ebpfMonConn) == 40, "ebpfMonConn");
+_Static_assert(__builtin_offsetof(struct ebpfMonConn, tries) + EBPFMON_SHORT <= sizeof(struct ebpfMonConn), "ebpfMonConn.head");
 
 /* Sets the key of a packet from src to dst. Returns its direction, 0 or 1. */
 static inline __u32 ebpfMonConnKeySet(struct ebpfMonConnKey *key, __u32 src, __u16 srcPort, __u32 dst, __u16 dstPort)

@@ -60,11 +60,14 @@ static __always_inline int skipGroup(struct sweep *s, struct ebpfMonRecState *he
 static long sweepNext(__u32 i, struct sweep *s)
 {
     struct ebpfMonRecState *st, *head;
-    __u32 n = s->next, entry, slot, inside;
+    __u32 n = s->next, len = s->len, isLocked = s->isLocked, entry, slot, inside;
     struct window win;
     __u64 own;
 
-    if (n >= s->len || !readClosureEntry(s->first + n, &entry))
+    FORGET_ORIGIN(n);
+    FORGET_ORIGIN(len);
+    FORGET_ORIGIN(isLocked);
+    if (n >= len || !readClosureEntry(s->first + n, &entry))
         return 1;
     s->next = n + 1;
     slot = EBPFMON_ENTRY_SLOT(entry);
@@ -76,7 +79,7 @@ static long sweepNext(__u32 i, struct sweep *s)
     if (!head)
         return 0;
     inside = readInside(head);
-    if (!s->isLocked && (inside & EBPFMON_INSIDE_COUNT)) {
+    if (!isLocked && (inside & EBPFMON_INSIDE_COUNT)) {
         if (skipGroup(s, head))
             return 0;
         inside = readInside(head); /* the thread has left meanwhile, and may not have seen our note */
@@ -87,7 +90,7 @@ static long sweepNext(__u32 i, struct sweep *s)
         s->missed = 1;
         return 0;
     }
-    if (!s->isLocked && ((inside & EBPFMON_INSIDE_COUNT) || ((readInside(head) ^ inside) & ~EBPFMON_INSIDE_SKIPPED)))
+    if (!isLocked && ((inside & EBPFMON_INSIDE_COUNT) || ((readInside(head) ^ inside) & ~EBPFMON_INSIDE_SKIPPED)))
         s->next = n; /* a thread entered: what we read may be incomplete, so read it again */
     else
         sweepRecord(s, st, own, &win);

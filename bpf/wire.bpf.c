@@ -115,8 +115,9 @@ static __always_inline enum looks lookAtHead(const __u8 *p)
     return isPva(p) ? PVA : isCa(p);
 }
 
-/* Looks at the first bytes of a packet's data. "begins": these are the first data of their direction. */
-static __always_inline enum looks lookAtData(struct __sk_buff *skb, __u32 at, __u32 size, int begins)
+/* Looks at the first bytes of a packet's data: enum looks. "begins": these are the first data of their direction. A global
+ * function: the verifier checks it once, and not what comes behind it once for each of its results. */
+__attribute__((noinline)) int ebpfmon_look_at_data(struct __sk_buff *skb, __u32 at, __u32 size, __u32 begins)
 {
     __u8 p[EBPFMON_SHORT] = {};
 
@@ -132,30 +133,26 @@ static __always_inline enum looks lookAtData(struct __sk_buff *skb, __u32 at, __
     return lookAtHead(p);
 }
 
-/* Collects the first bytes of a direction, which may come in several segments. "offset": of this segment. Nonzero: all
- * have come, and are in "head". */
+/* Collects the first bytes of a direction, which may come in several segments. "offset": of this segment, less than
+ * EBPFMON_SHORT; "size": not 0. Nonzero: all have come, and are in c->head. One copy of a variable size: a loop of bytes cost the verifier
+ * 20,000 steps. */
 static __always_inline int completeHead(struct __sk_buff *skb, struct ebpfMonConn *c, __u32 d, __u32 offset, __u32 at,
-    __u32 size, __u8 head[EBPFMON_SHORT])
+    __u32 size)
 {
-    __u32 have = c->headHave[d & 1];
+    __u64 n = (EBPFMON_SHORT - offset < size ? EBPFMON_SHORT - offset : size) - 1;
+    __u32 place = (d & 1) * EBPFMON_SHORT + offset, have = c->headHave[d & 1];
 
-#pragma unroll
-    for (__u32 i = 0; i < EBPFMON_SHORT; i++) {
-        __u32 o = offset + i, place = (d & 1) * EBPFMON_SHORT + o;
-
-        if (i >= size || o >= EBPFMON_SHORT)
-            continue;
-        barrier_var(place); /* for the verifier, which has lost its bound */
-        if (!bpf_skb_load_bytes(skb, at + i, &c->head[place & (2 * EBPFMON_SHORT - 1)], 1))
-            have |= 1u << o;
-    }
+    /* for the verifier, which has lost their bounds. Before 6.8 it does not learn from a comparison that n is not 0 */
+    barrier_var(place);
+    place &= 2 * EBPFMON_SHORT - 1;
+    barrier_var(n);
+    n &= EBPFMON_SHORT - 1;
+    barrier_var(n);
+    n++;
+    if (!bpf_skb_load_bytes(skb, at, &c->head[place], n))
+        have |= ((1u << n) - 1) << offset;
     c->headHave[d & 1] = have;
-    if (have != (1u << EBPFMON_SHORT) - 1)
-        return 0;
-#pragma unroll
-    for (__u32 i = 0; i < EBPFMON_SHORT; i++)
-        head[i] = c->head[(d & 1) * EBPFMON_SHORT + i];
-    return 1;
+    return have == (1u << EBPFMON_SHORT) - 1;
 }
 
 static __always_inline void setForeign(struct ebpfMonConn *c, struct ebpfMonPacketCounts *count)
@@ -176,12 +173,11 @@ static __always_inline int judgeData(struct __sk_buff *skb, const struct tcphdr 
     __u32 first = d ? c->first[1] : c->first[0], offset = bpf_ntohl(tcp->seq) - first;
     /* A packet that has overtaken the first one can begin anywhere in a message. */
     int begins = fresh && (!(c->known >> d & 1) || !offset);
-    enum looks looks = lookAtData(skb, at, size, begins);
-    __u8 head[EBPFMON_SHORT];
+    enum looks looks = ebpfmon_look_at_data(skb, at, size, begins);
 
     if (fresh && c->known >> d & 1 && offset < EBPFMON_SHORT && (offset || size < EBPFMON_SHORT) &&
-        completeHead(skb, c, d, offset, at, size, head)) {
-        looks = lookAtHead(head);
+        completeHead(skb, c, d, offset, at, size)) {
+        looks = lookAtHead(&c->head[(d & 1) * EBPFMON_SHORT]);
         begins = 1;
     }
 

@@ -11,25 +11,22 @@
 
 typedef ebpfMonCallSearch Search;
 
-static uint8_t hashOf(uint64_t vaddr)
-{
-    return (uint8_t)(vaddr ^ vaddr >> 4 ^ vaddr >> 12);
-}
-
 void ebpfMonCallSearchAddSpot(Search *s, uint64_t vaddr, unsigned called, int kind)
 {
     if (s->spots == EBPFMON_SPOTS_MAX) {
         s->complete = 0;
         return;
     }
+    if (!s->spots || vaddr < s->lowest)
+        s->lowest = vaddr;
+    if (!s->spots || vaddr > s->highest)
+        s->highest = vaddr;
     s->spot[s->spots++] = (ebpfMonSpot){ vaddr, called, kind };
-    s->filter[hashOf(vaddr)] = 1;
+    s->filter[ebpfMonCallSearchHash(vaddr)] = 1;
 }
 
-const ebpfMonSpot *ebpfMonCallSearchFindSpot(const Search *s, uint64_t vaddr)
+const ebpfMonSpot *ebpfMonCallSearchCompareSpots(const Search *s, uint64_t vaddr)
 {
-    if (!s->filter[hashOf(vaddr)])
-        return NULL;
     ebpfMonElfSpend(s->file, s->spots);
     for (unsigned i = 0; i < s->spots; i++)
         if (s->spot[i].vaddr == vaddr)

@@ -35,7 +35,9 @@ typedef struct ebpfMonCallSearch {
     uint32_t complete;
     ebpfMonSpot spot[EBPFMON_SPOTS_MAX];
     unsigned spots;
+    uint64_t lowest, highest; /* vaddr of a spot: most numbers in code and data lie outside */
     uint8_t  filter[256];    /* by hash of an address: it may be a spot */
+    int      holdsAddresses; /* code and data may hold addresses as they are, without a relocation for each */
     struct { uint32_t symbol; unsigned called; } symbol[2 * EBPFMON_CALLED_MAX]; /* numbers in .dynsym */
     unsigned symbols;
     ebpfMonCallSite *site;
@@ -43,8 +45,21 @@ typedef struct ebpfMonCallSearch {
     uint64_t page[32];       /* aarch64: what each register was last set to by adrp, in the order of the code */
 } ebpfMonCallSearch;
 
-/* The spot at this address, NULL: there is none. */
-const ebpfMonSpot *ebpfMonCallSearchFindSpot(const ebpfMonCallSearch *s, uint64_t vaddr);
+/* Goes through all spots: use ebpfMonCallSearchFindSpot. */
+const ebpfMonSpot *ebpfMonCallSearchCompareSpots(const ebpfMonCallSearch *s, uint64_t vaddr);
+
+static inline uint8_t ebpfMonCallSearchHash(uint64_t vaddr)
+{
+    return (uint8_t)(vaddr ^ vaddr >> 4 ^ vaddr >> 12);
+}
+
+/* The spot at this address, NULL: there is none. Inline, because it is called for each byte of code. */
+static inline const ebpfMonSpot *ebpfMonCallSearchFindSpot(const ebpfMonCallSearch *s, uint64_t vaddr)
+{
+    if (vaddr - s->lowest > s->highest - s->lowest || !s->filter[ebpfMonCallSearchHash(vaddr)])
+        return NULL;
+    return ebpfMonCallSearchCompareSpots(s, vaddr);
+}
 
 void ebpfMonCallSearchAddSpot(ebpfMonCallSearch *s, uint64_t vaddr, unsigned called, int kind);
 
@@ -54,7 +69,7 @@ void ebpfMonCallSearchAddSite(ebpfMonCallSearch *s, uint64_t vaddr, unsigned cal
 /* The file also uses the function in another way than by calls. */
 void ebpfMonCallSearchUseOtherwise(ebpfMonCallSearch *s, unsigned called);
 
-/* The address stands in code or data, as in a program that is not position-independent: a use in another way. */
+/* The address stands in code or data: a use in another way. Only if holdsAddresses. */
 void ebpfMonCallSearchUseAddress(ebpfMonCallSearch *s, uint64_t address);
 
 /* What each machine has for callSites.c. */

@@ -12,6 +12,9 @@
 #define COMPARE_WORK    8u          /* to compare two names */
 #define SCAN_WORK       4u          /* to look at one byte of code or data */
 #define PIECE           (64u << 10)
+#ifndef SHT_RELR
+#define SHT_RELR        19          /* elf.h of glibc 2.36 */
+#endif
 #define MARGIN          32u         /* bytes before a piece: a stub's first instructions */
 
 typedef ebpfMonCallSearch Search;
@@ -178,9 +181,11 @@ static int readTables(Search *s, const char *const *names)
     for (uint32_t i = 1; i < SECTIONS_MAX && ebpfMonElfSection(s->file, i, &section); i++)
         if (section.sh_type == SHT_DYNSYM && !hasSymbols++ && readSymbols(s, names, &section))
             return -1;
-    for (uint32_t i = 1; i < SECTIONS_MAX && ebpfMonElfSection(s->file, i, &section); i++)
+    for (uint32_t i = 1; i < SECTIONS_MAX && ebpfMonElfSection(s->file, i, &section); i++) {
         if (section.sh_type == SHT_RELA)
             readRelocations(s, &section);
+        s->holdsAddresses |= section.sh_type == SHT_RELR; /* packed: they only say where addresses stand */
+    }
     return 0;
 }
 
@@ -206,13 +211,15 @@ ebpfMonCallSites *ebpfMonCallSitesFind(const ebpfMonElfFile *file, const char *c
     s->file = file;
     s->count = count;
     s->complete = (1u << count) - 1;
+    s->holdsAddresses = file->isFixed;
     for (unsigned i = 0; i < count; i++)
         if (own[i].vaddr)
             ebpfMonCallSearchAddSpot(s, own[i].vaddr, i, ebpfMonSpotFunction);
     if (readTables(s, names) == 0) {
         scanSections(s, StubCode);
         scanSections(s, OtherCode);
-        scanSections(s, Data);
+        if (s->holdsAddresses)
+            scanSections(s, Data);
         if (!ebpfMonElfIsOver(file))
             found = malloc(sizeof(*found) + s->sites * sizeof(*s->site));
     }

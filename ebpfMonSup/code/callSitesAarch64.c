@@ -76,6 +76,7 @@ void ebpfMonCallCodeAarch64(ebpfMonCallSearch *s, const uint8_t *code, size_t fr
             ebpfMonCallSearchAddSite(s, vaddr + at, spot->called);
         else if (spot)
             ebpfMonCallSearchUseOtherwise(s, spot->called);
-        ebpfMonCallSearchUseAddress(s, insn);
+        if (s->holdsAddresses)
+            ebpfMonCallSearchUseAddress(s, insn);
     }
 }

@@ -59,7 +59,8 @@ void ebpfMonCallCodeX86(ebpfMonCallSearch *s, const uint8_t *code, size_t from, 
     for (size_t at = beginAt(from); at + 4 <= len; at++) {
         const ebpfMonSpot *spot = findSpotAt(s, code, at, vaddr, &word);
 
-        ebpfMonCallSearchUseAddress(s, word);
+        if (s->holdsAddresses)
+            ebpfMonCallSearchUseAddress(s, word);
         if (spot)
             useReference(s, code, at, vaddr + at, spot);
     }
