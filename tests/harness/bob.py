@@ -4,6 +4,7 @@ DisplayModel.getEffectiveMacros).
 
 A file gets the macros of its opener. Its own macros may use them, and win over them. An embedded file gets those of
 its widget, an opened one those of the button, each on top of the macros of the display that it is in."""
+import functools
 import re
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass, field
@@ -34,9 +35,16 @@ class Opened:
     opens: list = field(default_factory=list)  # file and macros of each button that opens a display
 
 
+@functools.cache
+def parse(path, changed):
+    """The root of this file, as it was after this time. A test may open a display some hundred times."""
+    return ET.parse(path).getroot()
+
+
 def widgets(folder, file, macros):
     """Each widget of a display and of the files in it, with its macros."""
-    root = ET.parse(folder / file).getroot()
+    path = folder / file
+    root = parse(path, path.stat().st_mtime_ns)
     macros = with_own(macros, root)
     for widget in root.iter("widget"):
         own = with_own(macros, widget)

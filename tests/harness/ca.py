@@ -22,6 +22,9 @@ def raw_put(ioc, pv, value, callback):
 
 def _epics():
     import epics  # only after loopback.use()
+    # pyepics waits for an answer in steps of 10 us, which take much CPU time. With steps of a millisecond, an answer is late
+    # by one at most.
+    epics.ca.poll.__wrapped__.__defaults__ = (0.001, 1.0)
     return epics
 
 

@@ -3,6 +3,7 @@
 told this client that it may not write. Layouts: db_access.h of EPICS Base. In compound types all bytes before the
 elements are zero."""
 import collections
+import functools
 import socket
 import struct
 
@@ -65,6 +66,7 @@ def answers(port, name):
     return False
 
 
+@functools.lru_cache(1000)  # several clients send the same arrays
 def fnv(data):
     """FNV-1a, 64 bits."""
     h = 0xcbf29ce484222325

@@ -39,7 +39,7 @@ def stays_false(condition, seconds):
     while not condition():
         if time.monotonic() > end:
             return True
-        time.sleep(SOON)
+        time.sleep(SELDOM)
     return False
 
 
