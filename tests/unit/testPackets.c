@@ -105,6 +105,25 @@ static void testFirstPackets(void)
     pairClose(&pair, 0);
 }
 
+/* The first bytes of a connection come in pieces of these sizes, then noise, of which nothing would pass for long. */
+static void testPieces(int port, int d, const size_t *sizes, const char *what)
+{
+    const uint8_t *bulk = noise();
+    size_t sent = 0;
+
+    watch(port);
+
+    Pair pair = pairOpen(port);
+
+    for (const size_t *n = sizes; sent < sizeof(caVersion); sent += *n++)
+        pairSend(&pair, d, caVersion + sent, *n);
+    for (int i = 0; i < 20; i++)
+        pairSend(&pair, d, bulk, 100);
+    catchUp();
+    testOk(seen.bytes[d] == sizeof(caVersion) + 20 * 100, "%s: %zu bytes", what, seen.bytes[d]);
+    pairClose(&pair, 0);
+}
+
 static void testForeign(void)
 {
     static const struct { const char *what; uint8_t data[16]; } odd[] = {
@@ -243,7 +262,7 @@ MAIN(testPackets)
     ebpfMonPacketsStats stats;
     Pair ca, other;
 
-    testPlan(36);
+    testPlan(38);
     if (skipWithoutNetwork(36))
         return testDone();
     ca = pairOpen(33020);
@@ -253,6 +272,8 @@ MAIN(testPackets)
     testMiddle(&ca, &other);
     testWanted();
     testFirstPackets();
+    testPieces(33004, 0, (const size_t[]){ 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 }, "in pieces of one byte");
+    testPieces(33005, 1, (const size_t[]){ 3, 4, 9 }, "of the server, in pieces: the third one is long");
     testForeign();
     testUdp();
     testFull();
