@@ -12,9 +12,12 @@ ENVIRONMENT = {**os.environ, "PATH": os.environ["PATH"] + ":/usr/sbin:/sbin"}
 
 
 def _show(kind):
-    text = subprocess.run(["bpftool", "-j", kind, "show"], stdout=subprocess.PIPE, text=True, check=True,
-                          env=ENVIRONMENT).stdout
-    return json.loads(text or "[]")
+    def show():
+        """None if bpftool gave up, as it does when one of the links of another monitor goes while it lists them."""
+        done = subprocess.run(["bpftool", "-j", kind, "show"], stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
+        return done if done.returncode == 0 else None
+
+    return json.loads(until(show, 5, f"bpftool lists each {kind}").stdout or "[]")
 
 
 def held(pid):

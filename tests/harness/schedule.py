@@ -4,13 +4,19 @@
 The tests of a module stay in one process, because they share IOCs and a monitor. In the modules of APART the tests
 share nothing, so each test can go to another process.
 
-Tests of ALONE run last, one after the other, while no other test runs. They measure what other tests would disturb.
-Tests of LANES run before them, beside those of the other lane and beside CALM tests, which need no monitor. The locks that
-they wait for are those of the first bytes of a file (lockf). There is one byte for each lane, and one for ALONE: a test of
-a lane holds the byte of its lane, a test of ALONE holds all, a CALM test shares the last one, and each other test shares all.
+The others run last. Tests of a lane of LANES run beside those of the other lane. CALM tests run beside them, to fill the
+time in which they wait: they need no monitor. Tests of ALONE run one after the other, while no other test runs: they measure
+what others would disturb.
+
+The locks that they wait for are bytes of a file (lockf): one for each lane, one for CALM tests, one for each process. A test of
+a lane holds the byte of its lane; a test of ALONE those of all lanes and that of CALM tests; a CALM test shares that, and the
+bytes of all processes. Each other test shares all lanes, and holds the byte of its process. A process keeps its lock from one
+test to the next if that one needs the same. So no CALM test and none of a lane begins before all processes are done with the
+others.
 """
 import fcntl
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -31,17 +37,19 @@ LANES = [
     # Their processes harm each monitor of the host that reads them. The tests of the other lane load the host only a
     # little.
     ("test_memory_that_never_arrives", "test_fuse_that_never_answers", "test_file_with_endless_tables", "test_fakes_hide_nothing",
-     "test_thread_that_makes_no_progress", "test_loads_slowly"),
+     "test_thread_that_makes_no_progress"),
     (
         "test_latency.py",                # latencies
         # Traces of chains that many threads make at once. If all CPUs are busy, the traces are complete, but a new IOC is
         # sometimes not watched before the deadline.
         "test_many_traces",
         "test_parallel_threads",
+        "test_loads_slowly",              # the CPU time that a monitor takes
     ),
 ]
 
-CALM = "test_unit.py"  # most are short: they fill the time in which tests of LANES wait
+CALM = ("test_fuzz", "testForeign", "testOtlpCollector", "testCatalogue", "testTraces", "testIocFinder",
+        "test_unit.py")  # in this order
 
 # The tests of each line run in one process, one after the other.
 TOGETHER = [
@@ -53,15 +61,15 @@ TOGETHER = [
     ("test_packets.py", "test_packets_bad_link.py"),
 ]
 
-# The order of tests: the longest ones first, so that all processes have work until the end.
-LONG = ["test_fuzz", "test_passes", "test_lost_packets", "test_tutorial", "test_turns", "test_counts_exact", "test_query", "test_health",
-        "test_lifecycle", "test_counts_late", "test_usage", "test_reserves", "test_operators", "test_foreign", "test_counts.py",
-        "test_put_corpus", "test_hosts_partly_watched", "test_demo", "test_install", "test_overload", "test_packets.py", "test_recsync",
-        "test_hosts", "test_device", "testCaClients", "testIocFinder", "testForeign", "testCatalogue", "testPacketSources",
-        "test_hand_overs", "test_probes",
-        "test_traces_across_iocs", "test_stripped", "test_inventory", "test_pvs", "test_trace", "test_put_origins", "test_faults",
-        "test_async", "test_packets_bad_link", "test_releases", "test_put_after_link", "test_top", "test_containers", "test_displays",
-        "test_clients", "test_site", "test_puts"]
+# The order of tests. The first six take longest, some 100 s each, and wait most of the time. Then come tests that use the CPUs,
+# and then shorter ones, so that all processes have work until the end.
+LONG = ["test_passes", "test_lost_packets", "test_counts_exact", "test_counts_late", "test_usage", "test_operators",
+        "test_put_corpus", "test_turns", "test_demo", "test_reserves", "test_counts.py", "test_install", "test_packets.py",
+        "test_packets_bad_link", "test_hosts_partly_watched", "test_health", "test_traces_across_iocs", "test_recsync", "test_overload",
+        "test_stripped", "test_faults", "test_lifecycle", "test_device", "test_inventory", "test_hosts", "test_probes", "test_queries",
+        "test_put_origins", "test_pvs", "test_trace", "test_otlp", "test_async", "test_put_after_link", "test_releases", "test_top",
+        "test_tutorial", "test_hand_overs", "test_web", "test_query_", "test_clients", "test_logs", "test_hostile_texts", "test_puts",
+        "test_site", "test_containers", "test_displays", "test_rules", "test_other_iocs", "test_foreign", "test_hostile.py"]
 
 
 def pytest_configure(config):
@@ -98,7 +106,8 @@ def pytest_xdist_make_scheduler(config, log):
 
 # No test opens this file: a process that closes a file loses all its locks on it (fcntl_locking(2)).
 _LOCKED = Path(__file__).parents[1] / "requirements.txt"
-_BYTES = len(LANES) + 1
+_CALM_BYTE, _PROCESS_BYTES = len(LANES), len(LANES) + 1
+_PROCESSES = 1 << 22  # PID_MAX_LIMIT of the kernel: each process has the byte of its pid
 
 
 def _find_lane(item):
@@ -110,31 +119,38 @@ def _is_alone(item):
     return any(name in item.nodeid for name in ALONE)
 
 
-def _find_lock(item):
-    """The lock of a test: its kind, number of bytes, first byte."""
+def _find_calm(item):
+    """Which of CALM it is; None: of another kind."""
+    return next((i for i, name in enumerate(CALM) if name in item.nodeid), None)
+
+
+def _find_locks(item):
+    """The locks of a test, each with its kind, number of bytes, first byte."""
     if _is_alone(item):
-        return fcntl.LOCK_EX, _BYTES, 0
+        return [(fcntl.LOCK_EX, len(LANES) + 1, 0)]
     if (lane := _find_lane(item)) is not None:
-        return fcntl.LOCK_EX, 1, lane
-    if CALM in item.nodeid:
-        return fcntl.LOCK_SH, 1, len(LANES)
-    return fcntl.LOCK_SH, _BYTES, 0
+        return [(fcntl.LOCK_EX, 1, lane)]
+    if _find_calm(item) is not None:
+        return [(fcntl.LOCK_SH, 2 + _PROCESSES, _CALM_BYTE)]
+    return [(fcntl.LOCK_EX, 1, _PROCESS_BYTES + os.getpid()), (fcntl.LOCK_SH, len(LANES), 0)]
 
 
 def _rank(item):
     """The order: LONG, all others, LANES, CALM, ALONE."""
     if _is_alone(item):
-        return len(LONG) + 3
+        return len(LONG) + 2 + len(CALM)
     if _find_lane(item) is not None:
         return len(LONG) + 1
+    if (calm := _find_calm(item)) is not None:
+        return len(LONG) + 2 + calm
     # A module stays in one process: a test must not go to another process because of its name.
     where = item.nodeid if _module(item.nodeid) in APART else item.nodeid.split("::")[0]
-    return next((i for i, part in enumerate(LONG) if part in where), len(LONG) + 2 if CALM in where else len(LONG))
+    return next((i for i, part in enumerate(LONG) if part in where), len(LONG))
 
 
 def _check_names(items):
     """Checks that all tests of these lists exist: else a renamed test would silently lose its place."""
-    names = [*APART, *LONG, *(name for names in TOGETHER for name in names)]
+    names = [*APART, *LONG, *CALM, *(name for names in TOGETHER for name in names)]
     if lost := [name for name in names if not any(name in item.nodeid for item in items)]:
         raise pytest.UsageError(f"tests/harness/schedule.py: no test has this in its name: {', '.join(lost)}")
 
@@ -146,11 +162,37 @@ def pytest_collection_modifyitems(config, items):
     items.sort(key=_rank)
 
 
+class _Locks:
+    """The locks of this process."""
+
+    def __init__(self):
+        self.file = None
+        self.held = []
+
+    def take(self, locks):
+        """Waits for these locks. Gives up those that it had, if they are others."""
+        if locks == self.held:
+            return
+        if not self.file:
+            self.file = open(_LOCKED, "r+", encoding="utf-8")
+        fcntl.lockf(self.file, fcntl.LOCK_UN)
+        self.held = []
+        for lock in locks:
+            fcntl.lockf(self.file, *lock)
+        self.held = locks
+
+
+_locks = _Locks()
+
+
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item):
-    with open(_LOCKED, "r+", encoding="utf-8") as lock:
-        fcntl.lockf(lock, *_find_lock(item))
+def pytest_runtest_protocol(item, nextitem):
+    _locks.take(_find_locks(item))
+    try:
         return (yield)
+    finally:
+        if nextitem is None or _find_locks(nextitem) != _locks.held:
+            _locks.take([])
 
 
 def _list_again(failed):

@@ -31,7 +31,7 @@ def find_fault(said):
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_unit(program):
-    """Runs with a low priority, because other tests wait for events."""
+    """Its exit status, its plan and its checks."""
     environ = {**os.environ, "HARNESS_ACTIVE": "1"}  # without it, Base's testDone does not always print a plan
     done = subprocess.run([f"./{program}"], cwd=BUILT, text=True, errors="replace", timeout=300,
                           env=environ, stdin=subprocess.DEVNULL, capture_output=True)
