@@ -48,7 +48,7 @@ LANES = [
     ),
 ]
 
-CALM = ("test_fuzz", "testForeign", "testOtlpCollector", "testCatalogue", "testTraces", "testIocFinder",
+CALM = ("testOtlpCollector", "test_fuzz", "testForeign", "testCatalogue", "testTraces", "testIocFinder",
         "test_unit.py")  # in this order
 
 # The tests of each line run in one process, one after the other.
