@@ -138,6 +138,6 @@ def test_steady_puts(tmp_path, new_ioc, new_monitor):
     until(lambda: any(o["value"] == "1000000" for o in log.of(streams[0].record)), 30, "the last put")
     lines = [o for o in log.of(ioc.prefix) if o["value"] != "1000000"]
     found = [judge(s, lines, times) for s in streams]
-    assert not {o["result"] for o in lines} & {"LOST"}
+    assert not {o["result"] for o in lines} & {"lost"}
     print(f"{last} puts a client, {found} of them while the IOC was watched, "
           f"{sum(o['seen'] == 'wire' for o in lines)} published from packets")
