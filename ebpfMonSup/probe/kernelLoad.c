@@ -115,8 +115,13 @@ void ebpfMonKernelExplainRefusal(int err, char *why, size_t size)
 {
     const char *verdict = ebpfMonLibbpfTextGetVerdict();
 
-    snprintf(why, size, "kernel %s refused its programs: %s (%s)", ebpfMonKernelRelease(), strerror(-err),
-             verdict[0] ? verdict : "no more is known");
+    if (err == -EMFILE || err == -ENFILE)
+        snprintf(why, size, "too few files are left for its programs (LimitNOFILE of the unit)");
+    else if (err == -ENOMEM)
+        snprintf(why, size, "no memory for its programs and tables (MemoryMax of the unit; before Linux 5.11 also LimitMEMLOCK)");
+    else
+        snprintf(why, size, "kernel %s refused its programs: %s (%s)", ebpfMonKernelRelease(), strerror(-err),
+                 verdict[0] ? verdict : "no more is known");
 }
 
 /* Tells the operator why the kernel refused, and what to do. */
@@ -130,6 +135,9 @@ static void explainFailure(int err, char *why, size_t size)
     else if (access("/sys/kernel/btf/vmlinux", R_OK))
         snprintf(why, size, "this kernel has no BTF (/sys/kernel/btf/vmlinux): use one with "
                  "CONFIG_DEBUG_INFO_BTF, as distributions build them");
+    else if (err == ENOMEM)
+        snprintf(why, size, "no memory for the tables of the kernel part: give ebpfMon more (MemoryMax of its unit; before "
+                 "Linux 5.11 also LimitMEMLOCK), or ask for less by ebpfMonConfigure; then call ebpfMonStart");
     else
         snprintf(why, size, "kernel %s refused the eBPF programs (%s; %s): %s", ebpfMonKernelRelease(),
                  verdict[0] ? verdict : strerror(err), warning[0] ? warning : "no more is known",

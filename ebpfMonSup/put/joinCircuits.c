@@ -57,7 +57,7 @@ void ebpfMonJoinCircuitsForget(ebpfMonJoinCircuits *circuits, ebpfMonJoinCircuit
     while (c->first) {
         ebpfMonPacketPut *p = c->first;
 
-        circuits->dropped += !p->made;
+        circuits->dropped += !p->made && !p->told;
         ebpfMonJoinCircuitsRemovePut(circuits, p);
         free(p);
     }
@@ -124,6 +124,13 @@ void ebpfMonJoinCircuitsAddPut(ebpfMonJoinCircuits *circuits, ebpfMonJoinCircuit
     circuits->waiting++;
 }
 
+void ebpfMonJoinCircuitsSetTold(ebpfMonJoinCircuits *circuits, ebpfMonPacketPut *put)
+{
+    put->told = 1;
+    circuits->waiting--;
+    circuits->told++;
+}
+
 void ebpfMonJoinCircuitsRemovePut(ebpfMonJoinCircuits *circuits, ebpfMonPacketPut *put)
 {
     ebpfMonJoinCircuit *c = put->in;
@@ -140,7 +147,7 @@ void ebpfMonJoinCircuitsRemovePut(ebpfMonJoinCircuits *circuits, ebpfMonPacketPu
         id = &(*id)->nextId;
     *id = put->nextId;
     c->nameless -= !put->channel[0];
-    circuits->waiting--;
+    --*(put->told ? &circuits->told : &circuits->waiting);
 }
 
 ebpfMonPacketPut *ebpfMonJoinCircuitsFindSeq(const ebpfMonJoinCircuits *circuits, const ebpfMonJoinCircuit *c,

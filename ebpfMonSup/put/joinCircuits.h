@@ -50,7 +50,8 @@ typedef struct {
     /* All puts of all queues. While events are lost, those that find no match are many, and stand in front. */
     ebpfMonPacketPut *bySeq[1u << EBPFMON_JOIN_PUT_BITS], *byId[1u << EBPFMON_JOIN_PUT_BITS];
     unsigned count;
-    unsigned waiting;    /* puts in the queues of all circuits */
+    unsigned waiting;    /* puts in the queues of all circuits … */
+    unsigned told;       /* … and those that are published already */
     uint64_t dropped;    /* puts for which there was no room */
     uint64_t lastShared; /* monotonic ns of the last entry with isShared */
 } ebpfMonJoinCircuits;
@@ -93,6 +94,8 @@ void ebpfMonJoinCircuitsForget(ebpfMonJoinCircuits *circuits, ebpfMonJoinCircuit
 void ebpfMonJoinCircuitsForgetAll(ebpfMonJoinCircuits *circuits);
 
 void ebpfMonJoinCircuitsAddPut(ebpfMonJoinCircuits *circuits, ebpfMonJoinCircuit *circuit, ebpfMonPacketPut *put);
+/* It is published from its packet, and stays in its queue. */
+void ebpfMonJoinCircuitsSetTold(ebpfMonJoinCircuits *circuits, ebpfMonPacketPut *put);
 /* The caller frees it. */
 void ebpfMonJoinCircuitsRemovePut(ebpfMonJoinCircuits *circuits, ebpfMonPacketPut *put);
 

@@ -77,14 +77,14 @@ static void addPut(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
     uint64_t at = findArrival(ev->time);
     ebpfMonOldValue old = { .known = 0 }; /* the inside knows it for sure */
 
-    if (server->iocId) {
+    if (server->isSeen) {
         if (e->canJoin)
-            ebpfMonPutJoinAddPacket(e->join, ev, server->iocId, &old, at);
+            ebpfMonPutJoinAddPacket(e->join, ev, server->iocId, server->pid, &old, at);
         return;
     }
     if (isWanted(e, server)) {
         ebpfMonLastValuesExchange(e->lastValues, ev, &old);
-        ebpfMonPutJoinAddPacket(e->join, ev, 0, &old, at);
+        ebpfMonPutJoinAddPacket(e->join, ev, server->iocId, server->pid, &old, at);
     }
     e->calls.putElsewhere(e->calls.arg, ev, at);
 }
@@ -98,11 +98,11 @@ void ebpfMonPacketEventsAdd(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
         addPut(e, ev);
         break;
     case ebpfMonWireReply:
-        if (ebpfMonPutJoinAddReply(e->join, ev, findServer(e, ev)->iocId, &old, findArrival(ev->time)) && !ev->ok)
+        if (ebpfMonPutJoinAddReply(e->join, ev, &old, findArrival(ev->time)) && !ev->ok)
             ebpfMonLastValuesRestore(e->lastValues, ev, &old);
         break;
     case ebpfMonWireValue:
-        if (!findServer(e, ev)->iocId)
+        if (!findServer(e, ev)->isSeen)
             ebpfMonLastValuesSet(e->lastValues, ev);
         break;
     case ebpfMonWireChannel:
@@ -138,7 +138,7 @@ void ebpfMonPacketEventsNotePacketsLost(ebpfMonPacketEvents *e, uint64_t count, 
 /* Whether the IOC may have made the put and we did not see it; "isSlow": or may still make it later. */
 static int mayBeMissed(ebpfMonPacketEvents *e, const ebpfMonPacketPut *p, int isSlow)
 {
-    return e->lostAt >= p->at || (p->iocId && ebpfMonServersMayHaveMissed(e->servers, p->iocId, p->at, isSlow));
+    return !p->inside || e->lostAt >= p->at || (isSlow && ebpfMonServersIsRunning(e->servers, p->iocId));
 }
 
 /* Whether the answer to the put may be in a packet that is lost: that it was refused, for instance. */
@@ -150,7 +150,7 @@ static int mayBeAnswered(const ebpfMonPacketEvents *e, const ebpfMonPacketPut *p
 /* Not PVA: a put that only sets a display field makes none in the IOC. */
 static void auditPut(ebpfMonPacketEvents *e, const ebpfMonPacketPut *p)
 {
-    if (p->iocId && p->replied && p->ok && !p->pva && !mayBeMissed(e, p, 0))
+    if (p->replied && p->ok && !p->pva && !mayBeMissed(e, p, 0))
         ebpfMonAuditsAdd(ebpfMonAuditPutNotInside, 1, p->channel);
 }
 

@@ -5,6 +5,8 @@
 #define EBPFMON_PACKETPUT_H
 
 #include <stdint.h>
+#include <sys/types.h>
+
 #include "ebpfMonEvent.h"
 
 #define EBPFMON_PACKET_PUT_DATA 256 /* bytes of a CA value that are kept */
@@ -23,7 +25,7 @@ typedef struct ebpfMonPacketPut {
     struct ebpfMonPacketPut *nextSeq, *nextId; /* of the same bucket (joinCircuits.h) */
     struct ebpfMonJoinCircuit *in;
     uint64_t at;          /* monotonic ns when its packet came to this host */
-    uint64_t since;       /* monotonic ns when the last of replied, passed and closed was found; else "at" */
+    uint64_t since;       /* monotonic ns when the last of replied, passed, closed and told was found; else "at" */
     uint64_t time;        /* CLOCK_REALTIME ns of its packet */
     uint64_t id;          /* these three as in ebpfMonWireEvent */
     uint64_t circuit;
@@ -37,6 +39,8 @@ typedef struct ebpfMonPacketPut {
     uint8_t  passed;      /* the IOC served a later message of this circuit */
     uint8_t  closed;      /* the circuit ended, or is not watched any more */
     uint8_t  made;        /* members of its PVA group were seen in the IOC: it is not published again */
+    uint8_t  inside;      /* it came when each put of its IOC was seen inside */
+    uint8_t  told;        /* it is published; the IOC may make it still */
     uint8_t  replied, ok, denied;
     double   number;
     uint32_t status;
@@ -44,7 +48,8 @@ typedef struct ebpfMonPacketPut {
     char     channel[128];
     char     message[64];
     struct ebpfMonPeer peer;
-    uint32_t iocId;       /* the watched IOC that serves it; 0: none */
+    uint32_t iocId;       /* the IOC that serves it; 0: none, or it is not found yet */
+    pid_t    pid;         /* the process that serves it; 0: not known */
     ebpfMonOldValue old;
     uint8_t  data[];      /* CA: the elements, big-endian; PVA: the value as text, terminated */
 } ebpfMonPacketPut;

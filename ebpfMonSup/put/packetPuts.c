@@ -88,8 +88,8 @@ static void setResult(const ebpfMonPacketPut *p, int missed, ebpfMonPut *put)
     if (p->replied) {
         put->result = p->ok ? ebpfMonPutOk : p->denied ? ebpfMonPutDenied : ebpfMonPutFailed;
         setMessage(p, put);
-    } else if (p->iocId) {
-        /* A watched IOC went on with this circuit, or ended, and did not make the put. Only a write-notify may still
+    } else if (p->inside) {
+        /* The IOC went on with this circuit, or ended, and did not make the put. Only a write-notify may still
          * wait for its record. */
         put->result = missed || (p->replyAsked && !p->pva && !p->closed) ? ebpfMonPutUnknown : ebpfMonPutLost;
     } else {

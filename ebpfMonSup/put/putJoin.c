@@ -7,25 +7,15 @@
 #include "put/joinCircuits.h"
 #include "put/joinCovered.h"
 #include "put/joinMatch.h"
+#include "put/joinUnmatched.h"
 #include "put/putJoin.h"
 
 #define PUTS_MAX  65536  /* in the queues of all circuits */
 #define MANY      1024   /* more than that are not gone through with each packet, but … */
 #define LOOK_NS   1000   /* … after so many ns for each of them: some ten times what it takes */
 
-/* How long a put that was seen in packets waits at most. */
-#define SENT_NS   50000000ull    /* for the error reply to a plain CA write: it comes by then, or not at all */
-#define REPLY_NS  10000000000ull /* for a reply that was asked for, of a server that is no watched IOC */
-/* Time limits for the same put in the IOC. They count from the last thing that the IOC did about it, in events that
- * were read. */
-#define REFUSED_NS (2 * SENT_NS) /* once the IOC has refused it: some refusals are seen in the IOC, too */
-#define MADE_NS   2500000000ull  /* … has replied, or has served later messages: the put may wait there 2 s for its
-                                    result (pendingPuts.c) */
-#define CLOSED_NS 10000000000ull /* … once the circuit is closed: a slow IOC still reads what came before */
-#define STUCK_NS  3600000000000ull /* … if it does none of that: it hangs, is stopped by a debugger, or the put is a
-                                    write-notify, which waits for its record: a motor moves for minutes (dbNotify.c) */
-
 struct ebpfMonPutJoin {
+    ebpfMonTargets     *targets;      /* the caller's; it is locked under our lock, never the reverse */
     ebpfMonPutJoinWakes wakes;        /* set before other threads are there */
     epicsMutexId        lock;         /* guards all that follows */
     ebpfMonJoinCircuits circuits;
@@ -38,12 +28,13 @@ struct ebpfMonPutJoin {
     ebpfMonJoinCovered  covered;
 };
 
-ebpfMonPutJoin *ebpfMonPutJoinNew(void)
+ebpfMonPutJoin *ebpfMonPutJoinNew(ebpfMonTargets *targets)
 {
     ebpfMonPutJoin *join = calloc(1, sizeof(*join));
 
     if (!join)
         return NULL;
+    join->targets = targets;
     join->lock = epicsMutexMustCreate();
     join->due = UINT64_MAX;
     return join;
@@ -173,11 +164,11 @@ ebpfMonPutJoinResult ebpfMonPutJoinMatchIoc(ebpfMonPutJoin *join, ebpfMonMessage
         return ebpfMonPutJoinAlone;
     }
     ebpfMonJoinMatchFind(&join->circuits, key, put, last, &match);
-    if (match.put && !last && awaitsReply(match.put, put)) {
+    if (match.put && !match.put->told && !last && awaitsReply(match.put, put)) {
         result = ebpfMonPutJoinReply;
     } else if (match.put) {
+        result = match.put->told ? ebpfMonPutJoinTold : ebpfMonPutJoinFound;
         joinMatch(join, &match, key, put);
-        result = ebpfMonPutJoinFound;
     } else if (match.isPast) {
         ebpfMonJoinCircuitSetServed(match.circuit, key->seq);
         result = ebpfMonPutJoinAlone;
@@ -189,8 +180,8 @@ ebpfMonPutJoinResult ebpfMonPutJoinMatchIoc(ebpfMonPutJoin *join, ebpfMonMessage
 }
 
 /* "p" has room for "have" bytes of data. */
-static void fillPacketPut(ebpfMonPacketPut *p, const ebpfMonWireEvent *ev, uint32_t iocId, const ebpfMonOldValue *old,
-                          uint64_t at, const void *data, size_t have)
+static void fillPacketPut(ebpfMonPacketPut *p, const ebpfMonWireEvent *ev, const ebpfMonOldValue *old, uint64_t at,
+                          const void *data, size_t have)
 {
     memset(p, 0, sizeof(*p));
     p->at = p->since = at;
@@ -212,7 +203,6 @@ static void fillPacketPut(ebpfMonPacketPut *p, const ebpfMonWireEvent *ev, uint3
     p->isNumber = !!ev->isNumber;
     p->number = ev->number;
     p->peer = ev->peer;
-    p->iocId = iocId;
     p->old = *old;
     ebpfMonTextCopy(p->user, sizeof(p->user), ev->user);
     ebpfMonTextCopy(p->host, sizeof(p->host), ev->host);
@@ -220,7 +210,7 @@ static void fillPacketPut(ebpfMonPacketPut *p, const ebpfMonWireEvent *ev, uint3
     memcpy(p->data, data, have);
 }
 
-void ebpfMonPutJoinAddPacket(ebpfMonPutJoin *join, const ebpfMonWireEvent *ev, uint32_t iocId,
+void ebpfMonPutJoinAddPacket(ebpfMonPutJoin *join, const ebpfMonWireEvent *ev, uint32_t iocId, pid_t pid,
                              const ebpfMonOldValue *old, uint64_t at)
 {
     const void *data = ev->protocol == ebpfMonWirePva ? (const void *)ev->text : ev->data;
@@ -236,7 +226,10 @@ void ebpfMonPutJoinAddPacket(ebpfMonPutJoin *join, const ebpfMonWireEvent *ev, u
     if (!c) {
         join->circuits.dropped++;
     } else if (!ebpfMonJoinPublishedTake(&join->circuits, c, ev, at)) {
-        fillPacketPut(p, ev, iocId, old, at, data, have);
+        fillPacketPut(p, ev, old, at, data, have);
+        p->iocId = iocId;
+        p->pid = pid;
+        ebpfMonJoinUnmatchedJudge(join->targets, p);
         ebpfMonJoinCircuitsAddPut(&join->circuits, c, p);
         p = NULL;
     }
@@ -244,7 +237,7 @@ void ebpfMonPutJoinAddPacket(ebpfMonPutJoin *join, const ebpfMonWireEvent *ev, u
     free(p);
 }
 
-int ebpfMonPutJoinAddReply(ebpfMonPutJoin *join, const ebpfMonWireEvent *ev, uint32_t iocId, ebpfMonOldValue *old, uint64_t at)
+int ebpfMonPutJoinAddReply(ebpfMonPutJoin *join, const ebpfMonWireEvent *ev, ebpfMonOldValue *old, uint64_t at)
 {
     ebpfMonPacketPut *p;
     ebpfMonJoinCircuit *c;
@@ -254,8 +247,6 @@ int ebpfMonPutJoinAddReply(ebpfMonPutJoin *join, const ebpfMonWireEvent *ev, uin
     c = ev->id ? ebpfMonJoinCircuitsFind(&join->circuits, &ev->peer) : NULL;
     p = c ? ebpfMonJoinCircuitsFindId(&join->circuits, c, ev->id) : NULL;
     if (p) {
-        if (!p->iocId) /* probes were attached meanwhile: it waits until their events have been read */
-            p->iocId = iocId;
         p->replied = 1;
         p->since = at;
         p->ok = !!ev->ok;
@@ -269,15 +260,6 @@ int ebpfMonPutJoinAddReply(ebpfMonPutJoin *join, const ebpfMonWireEvent *ev, uin
     return found;
 }
 
-/* Looks whether the IOC has served a later message of the circuit. */
-static void notePassed(const ebpfMonJoinCircuit *c, ebpfMonPacketPut *p, uint64_t now)
-{
-    if (p->passed || p->closed || !c->hasServed || !ebpfMonJoinIsBefore(p->seq, c->served))
-        return;
-    p->passed = 1;
-    p->since = now;
-}
-
 void ebpfMonPutJoinCloseCircuit(ebpfMonPutJoin *join, const struct ebpfMonPeer *peer, uint64_t at)
 {
     ebpfMonJoinCircuit *c;
@@ -285,7 +267,7 @@ void ebpfMonPutJoinCloseCircuit(ebpfMonPutJoin *join, const struct ebpfMonPeer *
     epicsMutexMustLock(join->lock);
     c = ebpfMonJoinCircuitsFind(&join->circuits, peer);
     for (ebpfMonPacketPut *p = c ? c->first : NULL; p; p = p->next) {
-        notePassed(c, p, at);
+        ebpfMonJoinUnmatchedNotePassed(c, p, at);
         if (!p->closed)
             p->since = at;
         p->closed = 1;
@@ -310,50 +292,11 @@ void ebpfMonPutJoinNameChannel(ebpfMonPutJoin *join, const struct ebpfMonPeer *p
     epicsMutexUnlock(join->lock);
 }
 
-/* When it will not be seen in an IOC any more. *byEvents: up to where we know what the IOC did counts, and not the clock:
- * it, or we, may have stood still. */
-static uint64_t findEnd(const ebpfMonJoinCircuit *c, const ebpfMonPacketPut *p, int *byEvents)
-{
-    *byEvents = p->iocId || c->hasServed;
-    if (!*byEvents)
-        return p->replied || p->closed ? 0 : p->at + (p->replyAsked ? REPLY_NS : SENT_NS);
-    if (p->replied && !p->ok)
-        return p->since + REFUSED_NS;
-    if (p->replied || (p->passed && (!p->replyAsked || p->pva)))
-        return p->since + MADE_NS;
-    return p->since + (p->closed ? CLOSED_NS : STUCK_NS);
-}
-
-/* Nonzero: that time has come. Else it is noted when to look again, and whether events must be read first. */
-static int isUnmatched(ebpfMonPutJoin *join, const ebpfMonJoinCircuit *c, ebpfMonPacketPut *p, uint64_t now,
-                       uint64_t *events)
-{
-    uint64_t end;
-    int byEvents;
-
-    notePassed(c, p, now);
-    end = findEnd(c, p, &byEvents);
-    if ((byEvents && now != UINT64_MAX ? join->eventsRead : now) >= end)
-        return 1;
-    if (end <= now && end < *events)
-        *events = end;
-    else if (end > now && end < join->due)
-        join->due = end;
-    return 0;
-}
-
-/* Bytes behind a gap may look like a message. A put seen in the IOC shows whether it is one. */
-static int isCertain(const ebpfMonJoinCircuit *c, const ebpfMonPacketPut *p)
-{
-    return !p->iocId || !p->stretch || p->replied ||
-           (c->confirmedCircuit == p->circuit && c->confirmedStretch == p->stretch &&
-            !ebpfMonJoinIsBefore(p->seq, c->confirmedFrom));
-}
-
 ebpfMonPacketPut *ebpfMonPutJoinTakeUnmatched(ebpfMonPutJoin *join, uint64_t now)
 {
-    ebpfMonPacketPut *list = NULL, **end = &list;
-    uint64_t events = UINT64_MAX;
+    ebpfMonJoinLook look = { .targets = join->targets, .now = now };
+    unsigned puts;
+    ebpfMonPacketPut *list;
     int isNew;
 
     epicsMutexMustLock(join->lock);
@@ -361,31 +304,12 @@ ebpfMonPacketPut *ebpfMonPutJoinTakeUnmatched(ebpfMonPutJoin *join, uint64_t now
         epicsMutexUnlock(join->lock);
         return NULL;
     }
-    join->lookAt = join->circuits.waiting > MANY ? now + join->circuits.waiting * LOOK_NS : 0;
-    join->due = UINT64_MAX;
-    for (ebpfMonJoinCircuit *c = join->circuits.waiting ? join->circuits.newest : NULL; c; c = c->older) {
-        ebpfMonPacketPut *p = c->first, *next;
-
-        for (; p; p = next) {
-            next = p->next;
-            if (!isUnmatched(join, c, p, now, &events)) {
-                /* A plain write waits a short time only, so those behind it wait too and all stay in order. A
-                 * write-notify may be answered in an hour. */
-                if (!p->iocId && !c->hasServed && !p->replyAsked)
-                    break;
-                continue;
-            }
-            ebpfMonJoinCircuitsRemovePut(&join->circuits, p);
-            p->next = NULL;
-            if (p->made || !isCertain(c, p)) {
-                free(p);
-                continue;
-            }
-            *end = p;
-            end = &p->next;
-        }
-    }
-    isNew = events != UINT64_MAX && await(join->eventsRead, &join->eventsAwaited, events);
+    puts = join->circuits.waiting + join->circuits.told;
+    join->lookAt = puts > MANY ? now + puts * LOOK_NS : 0;
+    look.eventsRead = join->eventsRead;
+    list = ebpfMonJoinUnmatchedTake(&join->circuits, &look);
+    join->due = look.due;
+    isNew = look.events != UINT64_MAX && await(join->eventsRead, &join->eventsAwaited, look.events);
     epicsMutexUnlock(join->lock);
     wakeIf(isNew, join, join->wakes.events);
     return list;

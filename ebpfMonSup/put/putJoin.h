@@ -14,6 +14,7 @@
 
 #include "put/finishedPut.h"
 #include "put/packetPut.h"
+#include "watch/target.h"
 #include "wire/wire.h"
 
 typedef struct ebpfMonPutJoin ebpfMonPutJoin;
@@ -25,7 +26,9 @@ typedef struct {
     void *events, *packets;     /* the two threads */
 } ebpfMonPutJoinWakes;
 
-ebpfMonPutJoin *ebpfMonPutJoinNew(void); /* NULL without memory */
+/* "targets" stay the caller's. They say from when on each put of an IOC is seen inside (putsSince): a put whose packet came later
+ * is published only when it is seen inside, or with evidence that it was lost. NULL: of all IOCs, always. NULL without memory. */
+ebpfMonPutJoin *ebpfMonPutJoinNew(ebpfMonTargets *targets);
 /* Before other threads use it; without them nobody is woken. */
 void ebpfMonPutJoinSetWakes(ebpfMonPutJoin *join, const ebpfMonPutJoinWakes *wakes);
 void ebpfMonPutJoinFree(ebpfMonPutJoin *join); /* and the puts that wait */
@@ -36,6 +39,7 @@ typedef enum {
     ebpfMonPutJoinAlone, /* the packets of this circuit are not read, or its packet will not come any more */
     ebpfMonPutJoinWait,  /* its packet is not read yet */
     ebpfMonPutJoinReply, /* its packet is found, and only the reply, which is not read yet, tells the result */
+    ebpfMonPutJoinTold,  /* it was published from its packet, when not each put of the IOC was seen inside; else as Found */
     ebpfMonPutJoinFound  /* its packet is found: "put" has what both sides know, "key" names its message */
 } ebpfMonPutJoinResult;
 
@@ -56,19 +60,19 @@ void ebpfMonPutJoinSetCovered(ebpfMonPutJoin *join, const uint32_t *netns, unsig
 /* All packets from before this time (monotonic ns) have been read. */
 void ebpfMonPutJoinSetPacketsRead(ebpfMonPutJoin *join, uint64_t at);
 
-/* A put. "iocId": the watched IOC that serves it, 0: none. "at": monotonic ns when the packet came. */
-void ebpfMonPutJoinAddPacket(ebpfMonPutJoin *join, const ebpfMonWireEvent *event, uint32_t iocId,
+/* A put. "iocId": the IOC that serves it, 0: none is found; "pid": the process that does, 0: not known. "at": monotonic ns when
+ * the packet came. */
+void ebpfMonPutJoinAddPacket(ebpfMonPutJoin *join, const ebpfMonWireEvent *event, uint32_t iocId, pid_t pid,
                              const ebpfMonOldValue *old, uint64_t at);
-/* A reply. Nonzero: its put still waits, and *old is the value that the PV had before it. "iocId", "at": as above; if the server
- * became a watched IOC after the put, the put may be seen there, too. */
-int ebpfMonPutJoinAddReply(ebpfMonPutJoin *join, const ebpfMonWireEvent *event, uint32_t iocId, ebpfMonOldValue *old,
-                           uint64_t at);
+/* A reply. Nonzero: its put still waits, and *old is the value that the PV had before it. */
+int ebpfMonPutJoinAddReply(ebpfMonPutJoin *join, const ebpfMonWireEvent *event, ebpfMonOldValue *old, uint64_t at);
 void ebpfMonPutJoinCloseCircuit(ebpfMonPutJoin *join, const struct ebpfMonPeer *peer, uint64_t at);
 /* The name of a channel that was created before we looked is known now. */
 void ebpfMonPutJoinNameChannel(ebpfMonPutJoin *join, const struct ebpfMonPeer *peer, uint32_t sid, const char *name);
 
 /* Takes out the puts that will not be seen in an IOC any more at "now" (monotonic ns; UINT64_MAX: all): a list, which
- * the caller publishes and frees one by one. A put to a watched IOC is among them only with evidence that it was sent:
+ * the caller publishes and frees one by one. A put that should have been seen inside is among them only with evidence that it was
+ * sent:
  * its reply, or that its circuit was followed from its beginning, or was found to agree with the IOC. */
 ebpfMonPacketPut *ebpfMonPutJoinTakeUnmatched(ebpfMonPutJoin *join, uint64_t now);
 

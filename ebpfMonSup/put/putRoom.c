@@ -15,7 +15,7 @@ int ebpfMonPutRoomMake(ebpfMonPutRoom *room, const ebpfMonPutRoomUses *uses)
     room->users = ebpfMonUserNamesNew(ebpfMonProcUser, USER_NAME_DEADLINE);
     room->clients = ebpfMonPutClientsNew(room->users, uses->findOwner);
     room->linkWrites = ebpfMonLinkWritesNew();
-    room->join = ebpfMonPutJoinNew();
+    room->join = ebpfMonPutJoinNew(uses->targets);
     if (room->join)
         ebpfMonPutJoinSetWakes(room->join, &uses->wakes);
     room->threadPuts = ebpfMonThreadPutsNew();

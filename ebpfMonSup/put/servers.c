@@ -22,7 +22,6 @@ typedef struct {
     uint16_t port;
     uint64_t lookedAt, used; /* monotonic ns; 0: never */
     int      isIoc;          /* a watched IOC */
-    pid_t    pid;            /* its process; 0: not known */
     size_t   changes;        /* of the targets, when "server" was filled */
     ebpfMonServer server;
 } knownServer;
@@ -70,7 +69,9 @@ static int isSeenInIoc(const ebpfMonTarget *t)
 
 static void fillServer(ebpfMonServer *s, const ebpfMonTarget *t)
 {
-    s->iocId = isSeenInIoc(t) ? t->iocId : 0;
+    s->iocId = t->iocId;
+    s->pid = t->pid;
+    s->isSeen = isSeenInIoc(t);
     s->off = t->asked == ebpfMonLevelOff;
     snprintf(s->name, sizeof(s->name), "%s", t->name);
 }
@@ -95,17 +96,16 @@ static unsigned listIocs(ebpfMonServers *servers, pid_t **pids, ebpfMonServer **
     return n;
 }
 
-int ebpfMonServersMayHaveMissed(ebpfMonServers *servers, uint32_t iocId, uint64_t at, int isSlow)
+int ebpfMonServersIsRunning(ebpfMonServers *servers, uint32_t iocId)
 {
     ebpfMonTarget *t;
-    int mayHave;
+    int isRunning;
 
     ebpfMonTargetsLock(servers->targets);
     t = ebpfMonTargetsFindById(servers->targets, iocId);
-    /* an IOC that has ended was watched until its end, but perhaps not from its beginning */
-    mayHave = t && (t->putsSince > at || (!t->gone && (isSlow || !isSeenInIoc(t))));
+    isRunning = t && !t->gone;
     ebpfMonTargetsUnlock(servers->targets);
-    return mayHave;
+    return isRunning;
 }
 
 static void readListeners(ebpfMonServers *servers, const pid_t *pids, unsigned iocs)
@@ -229,16 +229,15 @@ static void lookForServer(ebpfMonServers *servers, knownServer *k, const struct 
         if (!servers->readers.accepts(&servers->listeners[i], peer))
             continue;
         k->isIoc = 1;
-        k->pid = servers->listeners[i].pid;
         k->server = servers->listenerServer[i];
-        findIoc(servers, k->pid, &k->server); /* it may have changed since the last refresh */
+        findIoc(servers, servers->listeners[i].pid, &k->server); /* it may have changed since the last refresh */
         return;
     }
     pid = servers->readers.findProcess(peer);
     if (!pid && k->server.name[0])
         return; /* it has ended; packets that are still read were for it */
     memset(&k->server, 0, sizeof(k->server));
-    k->pid = pid;
+    k->server.pid = pid;
     k->isIoc = pid && findIoc(servers, pid, &k->server);
     /* ourselves, unless that was asked for: then we are a watched IOC */
     k->server.off |= !k->isIoc && pid == getpid();
@@ -261,10 +260,8 @@ const ebpfMonServer *ebpfMonServersFind(ebpfMonServers *servers, const struct eb
     if (!k->lookedAt || now - k->lookedAt >= VALID_NS) {
         k->lookedAt = now;
         lookForServer(servers, k, peer);
-    } else if (k->changes != changes && k->pid && findIoc(servers, k->pid, &k->server)) {
-        /* Not only at the next refresh: the follower says that puts will be seen in the IOC before the first one is
-         * (announcePuts, governor.c). A packet that is read between that and the refresh would be a put of its own. */
-        k->isIoc = 1;
+    } else if (k->changes != changes && k->server.pid && findIoc(servers, k->server.pid, &k->server)) {
+        k->isIoc = 1; /* not only at the next refresh: packets are wanted, or not, from the change on */
     }
     k->changes = changes;
     return &k->server;

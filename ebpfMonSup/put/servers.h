@@ -11,7 +11,9 @@
 #include "watch/target.h"
 
 typedef struct {
-    uint32_t iocId;  /* of an IOC in which we see each put; 0: no such IOC */
+    uint32_t iocId;  /* of an IOC that is found; 0: no such IOC */
+    pid_t    pid;    /* its process; 0: not known */
+    int      isSeen; /* its puts are seen inside, or will be at once */
     int      off;    /* an IOC that the filter does not want */
     char     name[EBPFMON_IOCNAME_SIZE]; /* of a process of this host; else ADDRESS:PORT */
 } ebpfMonServer;
@@ -34,9 +36,8 @@ void ebpfMonServersFree(ebpfMonServers *servers);
 /* The server of a connection. Valid until the next call. "now": monotonic ns. */
 const ebpfMonServer *ebpfMonServersFind(ebpfMonServers *servers, const struct ebpfMonPeer *peer, uint64_t now);
 
-/* Whether we may have missed a put that the IOC made at "at" (monotonic ns), because not all its probes were attached;
- * or, with "isSlow", whether the IOC still runs and may make the put later. */
-int ebpfMonServersMayHaveMissed(ebpfMonServers *servers, uint32_t iocId, uint64_t at, int isSlow);
+/* Nonzero: the IOC still runs. */
+int ebpfMonServersIsRunning(ebpfMonServers *servers, uint32_t iocId);
 
 /* IOCs came or went, or are watched at another level: reads their sockets again. Calls "port" for each port (host byte
  * order) on which an IOC listens. */

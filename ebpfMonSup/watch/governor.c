@@ -14,6 +14,8 @@
 #define RESERVE_PART 4
 #define RESERVE_MAX  1024
 #define TRY_NS 10000000000ull /* between two looks whether passes can be watched, at first */
+/* The probes through which each put is seen: dbPut, and dbPutField for link fields. */
+#define PUT_WAYS (EBPFMON_BIT(ebpfMonProgPut) | EBPFMON_BIT(ebpfMonProgPutField))
 
 struct ebpfMonGovernor {
     ebpfMonTargets *targets;
@@ -94,16 +96,15 @@ static int setConf(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, con
     return ebpfMonKernelSetTarget((uint32_t)t->pid, &conf);
 }
 
-/* Before the entry probe of dbPut is attached: as soon as the first put comes, the event thread must know that a result
- * will follow, and the packet thread that the put may be seen inside, too. */
-static void announcePuts(ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t want)
+/* Before the probes of puts are attached or go: as soon as the first put comes, the event thread must know that a result will
+ * follow; and not all puts are seen inside until publishLevel says so. "was": the probes that stay, if they are wanted. */
+static void announcePuts(ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t want, uint32_t was)
 {
-    const uint32_t ways = EBPFMON_BIT(ebpfMonProgPut) | EBPFMON_BIT(ebpfMonProgPutField);
-    int begins = (want & ways) && !(t->probesOn & ways);
+    int begins = (want & PUT_WAYS) && !(t->probesOn & PUT_WAYS);
 
     ebpfMonTargetsLock(g->targets);
-    ebpfMonTargetSetProbes(t, t->probesOn | (want & (ways | EBPFMON_BIT(ebpfMonProgPutReturn))));
-    if (begins)
+    ebpfMonTargetSetProbes(t, t->probesOn | (want & (PUT_WAYS | EBPFMON_BIT(ebpfMonProgPutReturn))));
+    if ((want & was & PUT_WAYS) != PUT_WAYS)
         t->putsSince = UINT64_MAX;
     ebpfMonTargetsUnlock(g->targets);
     if (begins)
@@ -111,12 +112,14 @@ static void announcePuts(ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t want)
 }
 
 /* What other threads are to know of it. */
-static void publishLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, uint32_t added)
+static void publishLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level)
 {
     ebpfMonTargetsLock(g->targets);
     ebpfMonTargetSetProbes(t, t->follower.att.on);
     t->queuesSince = t->follower.queuesSince;
-    if (added & (EBPFMON_BIT(ebpfMonProgPut) | EBPFMON_BIT(ebpfMonProgPutField)))
+    if ((t->probesOn & PUT_WAYS) != PUT_WAYS)
+        t->putsSince = UINT64_MAX;
+    else if (t->putsSince == UINT64_MAX)
         t->putsSince = ebpfMonClockMonotonic();
     t->level = level;
     t->way = t->follower.att.way;
@@ -282,13 +285,14 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
     char note[EBPFMON_NOTE_SIZE] = "";
     ebpfMonAttachWay way;
     ebpfMonLevel level;
-    int isFirst, full = 0, begins = asked > ebpfMonLevelOff && t->asked == ebpfMonLevelOff;
+    int isFirst, full = 0, turns = (asked == ebpfMonLevelOff) != (t->asked == ebpfMonLevelOff);
 
     ebpfMonTargetsLock(g->targets);
     t->asked = asked;
     ebpfMonTargetsUnlock(g->targets);
-    if (begins)
-        ebpfMonTargetsNoteChange(g->targets); /* packets are read before its first put is seen inside */
+    if (turns)
+        ebpfMonTargetsNoteChange(g->targets); /* packets are read before its first put is seen inside, and not long after
+                                               * the last one */
     t->follower.reference = reference;
     level = ebpfMonLevelChoiceFind(t);
     way = ebpfMonAttachFindWay(&t->follower.att, t->follower.hasLists);
@@ -317,7 +321,7 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
         full = setConf(g, t, level, filter);
     if (want & ~was & EBPFMON_BIT(ebpfMonProgLock))
         ebpfMonKernelRemoveThreads(t->pid); /* locks that were taken when we looked last are long released */
-    announcePuts(g, t, want);
+    announcePuts(g, t, want, was);
     if (t->follower.sweep.number && level >= ebpfMonLevelCounts && way == t->follower.att.way)
         on = attachSweeps(g, t, want, sweeps, level, filter, note, sizeof(note));
     else
@@ -326,7 +330,7 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
         endSweeps(g, t, level, filter);
     if ((on & EBPFMON_BIT(ebpfMonProgPassNext)) && t->follower.timing.untimed)
         startTiming(g, t, level, filter);
-    publishLevel(g, t, level, on & ~was);
+    publishLevel(g, t, level);
     if (level == ebpfMonLevelOff && on == 0)
         ebpfMonKernelRemoveTarget((uint32_t)t->pid);
     if (isFirst ? !(on & EBPFMON_BIT(ebpfMonProgCompleted)) : (was ^ on) & EBPFMON_BIT(ebpfMonProgCompleted))

@@ -121,7 +121,20 @@ int ebpfMonTargetSetNote(ebpfMonTargets *targets, ebpfMonTarget *t, const char *
     return changed;
 }
 
-/* What was counted for this record alone. */
+int ebpfMonTargetsGetPutsSince(ebpfMonTargets *targets, uint32_t *iocId, pid_t pid, uint64_t *since)
+{
+    ebpfMonTarget *t;
+
+    ebpfMonTargetsLock(targets);
+    t = *iocId ? ebpfMonTargetsFindById(targets, *iocId) : pid ? ebpfMonTargetsFindByPid(targets, pid) : NULL;
+    if (t) {
+        *iocId = t->iocId;
+        *since = t->putsSince;
+    }
+    ebpfMonTargetsUnlock(targets);
+    return t ? 0 : -1;
+}
+
 void ebpfMonTargetSetProbes(ebpfMonTarget *t, uint32_t on)
 {
     if (t->probesOn & ~on & EBPFMON_BIT(ebpfMonProgPutReturn))
@@ -129,6 +142,7 @@ void ebpfMonTargetSetProbes(ebpfMonTarget *t, uint32_t on)
     t->probesOn = on;
 }
 
+/* What was counted for this record alone. */
 static uint64_t countAlone(const ebpfMonTarget *t, uint32_t i)
 {
     const volatile struct ebpfMonRecState *st = &t->recState[i];

@@ -59,7 +59,8 @@ typedef struct ebpfMonTarget {
     uint64_t  resultsUntil; /* monotonic ns: when the return probe of dbPut was taken off; 0: never. Events of before may
                             * still be in the ring */
     uint64_t  queuesSince; /* as follower.queuesSince, for the publisher of asynchronous records */
-    uint64_t  putsSince;   /* monotonic ns: since then all ways to put have been watched; UINT64_MAX: not yet */
+    uint64_t  putsSince;   /* monotonic ns: each put that is made from then on is seen inside, because all its probes are
+                            * attached; UINT64_MAX: they are not, or begin to go. It stays when the IOC ends */
     double    cost;        /* percent of one core, over the last seconds */
     double    traps;       /* a second, when its cost was looked at last */
     ebpfMonAttachWay way;  /* how the ends of its chains are seen */
@@ -193,6 +194,10 @@ size_t ebpfMonTargetsCountChanges(ebpfMonTargets *targets);
 
 /* "probesOn" is to be this. Only the follower calls it, under the lock. */
 void ebpfMonTargetSetProbes(ebpfMonTarget *t, uint32_t on);
+
+/* Its putsSince. "iocId": of the IOC; if it is 0, it is set if the process "pid" is an IOC by now (0: no such process). 0 or -1:
+ * there is no such IOC (any more). It takes the lock. */
+int ebpfMonTargetsGetPutsSince(ebpfMonTargets *targets, uint32_t *iocId, pid_t pid, uint64_t *since);
 
 /* Nonzero: the result of a put that was made at this time (monotonic ns) is in the event ring, or comes. Under the lock. */
 static inline int ebpfMonTargetSendsResult(const ebpfMonTarget *t, uint64_t at)

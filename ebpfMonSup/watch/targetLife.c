@@ -140,6 +140,7 @@ int ebpfMonTargetLifeAdopt(const ebpfMonTargetLife *life, pid_t pid, const ebpfM
     t->pid = pid;
     t->uid = uid;
     t->start = ebpfMonProcStart(pid);
+    t->putsSince = UINT64_MAX;
     t->image = *image;
     t->slot = t->closureAt = t->oldClosureAt = UINT32_MAX;
     t->follower.mem = ebpfMonMemNew(pid);

@@ -115,7 +115,7 @@ static void make(void)
     ebpfMonTraceSpansUses spans = { .targets = fake.targets, .sink = { .isWanted = isExporting, .add = addSpan } };
 
     uses.threadPuts = m.threadPuts = ebpfMonThreadPutsNew();
-    m.join = ebpfMonPutJoinNew();
+    m.join = ebpfMonPutJoinNew(NULL);
     m.linkWrites = ebpfMonLinkWritesNew();
     m.puts = ebpfMonIocPutsNew(fake.targets, m.clients, m.join, m.linkWrites, m.threadPuts, &sinks);
     uses.linkMessages = spans.linkMessages = m.messages = ebpfMonLinkMessagesNew();

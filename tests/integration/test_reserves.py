@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.harness import db, rawca
+from tests.harness import db, queries, rawca
 from tests.harness.wait import settled, until
 
 DB = db.READY + db.record("ao", "AO")
@@ -116,6 +116,51 @@ def test_few_threads(new_ioc, new_monitor, new_group):
     until(lambda: "6" in monitor.list("PUT_VALUES"), 10, "the put is seen")
     (group / "pids.max").write_text("max")
     monitor.wait_state("Running", 40)
+
+
+def test_little_memory_for_tables(new_ioc, new_monitor, new_group):
+    """At its start there is no memory for the tables of the kernel part. The monitor says so, serves its PVs, and starts by a
+    command when there is."""
+    ring = 256 << 10  # KiB
+    holder = subprocess.Popen(["sleep", "infinity"])
+    try:
+        group = new_group("memory", holder.pid)
+        limit = next(f for f in (group / "memory.max", group / "memory.limit_in_bytes") if f.exists())
+        limit.write_text(str(ring << 9))
+        monitor = new_monitor(before=[f"ebpfMonConfigure 0 0 {ring}"])
+        monitor.launch(wrap=["sh", "-c", f'echo $$ >"{group}/cgroup.procs"; exec "$@"', "sh"])
+        monitor.wait_state("Failed")
+        assert "MemoryMax" in monitor.text("STATE_MSG") and "ebpfMonStart" in monitor.text("STATE_MSG")
+        limit.write_text(str(1 << 30))
+        monitor.command("ebpfMonStart")
+        monitor.wait_state("Running", 30)
+        ioc = new_ioc(DB).start()
+        monitor.wait_ioc(ioc)
+        ioc.put("AO", 7)
+        until(lambda: "7" in monitor.list("PUT_VALUES"), 10, "the put is seen")
+    finally:
+        holder.kill()
+        holder.wait()
+
+
+def test_few_perf_events(new_ioc, new_monitor, tmp_path):
+    """No perf event can be opened for a query: it says why, all else goes on, and it is tried again by a command."""
+    ioc = new_ioc(DB).start()
+    faults = {"name": "FAULTS", "source": {"event": "page-faults"}, "keys": ["tid"], "budget": 100}
+    monitor = new_monitor(before=queries.load(tmp_path, [faults])).start()
+    monitor.wait_ioc(ioc)
+    pid = monitor.process.pid
+    limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (len(os.listdir(f"/proc/{pid}/fd")) + 2, limits[1]))
+    monitor.put("FAULTS_RUN", 1)
+    queries.wait_state(monitor, "FAULTS", "Failed")
+    assert "LimitNOFILE" in monitor.text("FAULTS_MSG")
+    ioc.put("AO", 8)
+    until(lambda: "8" in monitor.list("PUT_VALUES"), 10, "the put is seen")
+    assert monitor.iocs()[ioc.pid][3] == "chains" and monitor.get("STATE", as_string=True) == "Running"
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
+    monitor.put("FAULTS_RUN", 0)
+    queries.start(monitor, "FAULTS")
 
 
 @pytest.fixture

@@ -29,6 +29,7 @@ static inline struct ebpfMonPeer makeCircuit(unsigned n)
 }
 
 static double sent;       /* 0: not a number */
+static pid_t server;      /* its process; 0: not known */
 static uint32_t stretch;  /* sequence number of the next message */
 
 static inline uint64_t addMessage(struct ebpfMonPeer peer, uint32_t seq, uint32_t end, const char *name,
@@ -56,7 +57,7 @@ static inline uint64_t addMessage(struct ebpfMonPeer peer, uint32_t seq, uint32_
         .number = sent,
     };
 
-    ebpfMonPutJoinAddPacket(join, &ev, iocId, &noOld, now);
+    ebpfMonPutJoinAddPacket(join, &ev, iocId, server, &noOld, now);
     return ids;
 }
 
@@ -65,18 +66,13 @@ static inline uint64_t addWrite(struct ebpfMonPeer peer, uint32_t seq, const cha
     return addMessage(peer, seq, seq + 24, name, ebpfMonWireCa, 0, IOC);
 }
 
-static inline void addReplyOf(struct ebpfMonPeer peer, uint64_t id, int ok, uint32_t iocId)
+static inline void addReply(struct ebpfMonPeer peer, uint64_t id, int ok)
 {
     ebpfMonWireEvent ev = { .kind = ebpfMonWireReply, .peer = peer, .id = id, .ok = ok, .denied = !ok, .message = "" };
 
     ebpfMonOldValue old;
 
-    ebpfMonPutJoinAddReply(join, &ev, iocId, &old, now);
-}
-
-static inline void addReply(struct ebpfMonPeer peer, uint64_t id, int ok)
-{
-    addReplyOf(peer, id, ok, 0);
+    ebpfMonPutJoinAddReply(join, &ev, &old, now);
 }
 
 static inline ebpfMonPut makePut(const char *pv)

@@ -77,7 +77,7 @@ static fixture fixtureMake(ebpfMonUserNameReader readUser, double wait)
                                  .countLost = countLost };
     fixture f;
 
-    f.join = ebpfMonPutJoinNew();
+    f.join = ebpfMonPutJoinNew(NULL);
     f.users = ebpfMonUserNamesNew(readUser, wait);
     f.clients = ebpfMonPutClientsNew(f.users, fakeFindOwner);
     f.linkWrites = ebpfMonLinkWritesNew();

@@ -428,7 +428,7 @@ static void testMemory(void)
     uint32_t netns = 0;
 
     testDiag("Two joins");
-    join = ebpfMonPutJoinNew();
+    join = ebpfMonPutJoinNew(NULL);
     ebpfMonPutJoinSetCovered(join, &netns, 1, 1);
     for (uint32_t i = 0; i < 100; i++) {
         match(makeCircuit(12 + i), 100, "X", 1);
@@ -445,7 +445,7 @@ MAIN(testJoin)
     struct ebpfMonPeer a = makeCircuit(0);
 
     testPlan(0);
-    join = ebpfMonPutJoinNew();
+    join = ebpfMonPutJoinNew(NULL);
     testOk(match(a, 1, "X", 0) == ebpfMonPutJoinAlone, "packets are not read");
     ebpfMonPutJoinSetCovered(join, &none, 1, 1);
     testOrders();

@@ -112,38 +112,169 @@ static void testNoPutMade(void)
     testOk(countUnmatched() == 0 && countUnmatchedAfter(200 * MS) == 1, "the refused one is left");
 }
 
-/* The packet was read before the server was a watched IOC. */
-static void testAttachedMeanwhile(void)
+static ebpfMonTarget *ioc;
+static ebpfMonPutJoin *joinOfTargets, *joinOfAll;
+
+/* What follows is about "ioc": each of its puts is seen inside from "since" on. */
+static void useStamps(uint64_t since)
 {
-    struct ebpfMonPeer a = makeCircuit(94);
+    stretch = 0;
+    sent = 0;
+    joinOfAll = join;
+    join = joinOfTargets;
+    ioc->putsSince = since;
+}
+
+static void endStamps(void)
+{
+    join = joinOfAll;
+}
+
+/* An IOC whose probes are attached at some moment: a put from before it is published from its packet, one from after it with
+ * the event of the IOC. Between, evidence decides, and a put that the IOC makes late is known to be published. */
+static void testAttach(ebpfMonWireProtocol protocol, int reply)
+{
+    struct ebpfMonPeer a = makeCircuit(100 + 20 * (unsigned)protocol + 10 * (unsigned)reply);
+    int kind = protocol == ebpfMonWirePva ? EBPFMON_SEQ_RECEIVED : EBPFMON_SEQ_MESSAGE;
+    uint32_t at = 100, to = kind == EBPFMON_SEQ_MESSAGE ? 0 : 24; /* what the IOC tells of a message */
     uint64_t id;
 
-    testDiag("Probes are attached while a put is under way");
-    id = addMessage(a, 100, 124, "X", ebpfMonWireCa, 1, 0);
-    addReplyOf(a, id, 1, IOC);
-    testOk(countUnmatched() == 0, "the reply shows that events must be read first");
-    testOk1(match(a, 100, "X", 0) == ebpfMonPutJoinFound && countUnmatchedAfter(10 * SECOND) == 0);
-    a = makeCircuit(95);
-    id = addMessage(a, 100, 124, "X", ebpfMonWireCa, 1, 0);
-    addReplyOf(a, id, 1, IOC);
-    testOk(countUnmatched() == 0 && countUnmatchedAfter(3 * SECOND) == 1, "it was made before them");
-    a = makeCircuit(96);
-    id = addMessage(a, 100, 124, "X", ebpfMonWireCa, 1, 0);
-    addReplyOf(a, id, 1, 0);
-    testOk(countUnmatched() == 1, "a server that is no watched IOC: published at once");
+    testDiag("%s, %s", protocol == ebpfMonWirePva ? "PVA" : "CA", reply ? "a reply comes" : "no reply comes");
+    useStamps(UINT64_MAX);
+    id = addMessage(a, at, at + 24, "X", protocol, reply, ioc->iocId);
+    if (reply)
+        addReply(a, id, 1);
+    eventsStop = now - MS;
+    testOk(countUnmatchedAfter(60 * MS) == 0, "events are not read yet");
+    eventsStop = 0;
+    testOk(matchKind(a, at + to, kind, "X", 0) == ebpfMonPutJoinFound, "seen inside: published there");
+    testOk1(countUnmatchedAfter(20 * SECOND) == 0);
+
+    at += 500;
+    id = addMessage(a, at, at + 24, "X", protocol, reply, ioc->iocId);
+    if (reply)
+        addReply(a, id, 1);
+    testOk(countUnmatchedAfter(60 * MS) == 1, "not seen inside: made before the probes were there");
+    ioc->putsSince = now;
+    testOk(matchKind(a, at + to, kind, "X", 0) == ebpfMonPutJoinTold, "an IOC that stood still makes it now: known");
+    testOk1(countUnmatchedAfter(20 * SECOND) == 0);
+
+    at += 500;
+    addMessage(a, at, at + 24, "X", protocol, reply, ioc->iocId);
+    testOk(countUnmatchedAfter(20 * SECOND) == 0, "behind the moment: not without evidence");
+    testOk1(matchKind(a, at + to, kind, "X", 0) == ebpfMonPutJoinFound);
+
+    at += 500;
+    addMessage(a, at, at + 24, "X", protocol, reply, ioc->iocId);
+    ioc->putsSince = UINT64_MAX;
+    testOk(countUnmatchedAfter(reply ? 10 * SECOND : 60 * MS) == 1, "its probes go, and it is not seen inside");
+    testOk(matchKind(a, at + to, kind, "X", 0) == ebpfMonPutJoinTold, "they saw it at the last moment");
+    testOk1(countUnmatchedAfter(20 * SECOND) == 0);
+    endStamps();
+}
+
+static void testFoundLate(void)
+{
+    struct ebpfMonPeer a = makeCircuit(180);
+
+    testDiag("A server that is found to be an IOC");
+    useStamps(UINT64_MAX);
+    server = ioc->pid;
+    addMessage(a, 100, 124, "X", ebpfMonWireCa, 0, 0);
+    eventsStop = now;
+    testOk(countUnmatchedAfter(60 * MS) == 0, "events must be read first");
+    eventsStop = 0;
+    testOk1(match(a, 100, "X", 0) == ebpfMonPutJoinFound);
+    ioc->gone = 1;
+    a = makeCircuit(181);
+    addMessage(a, 124, 148, "X", ebpfMonWireCa, 0, 0);
+    eventsStop = now;
+    testOk(countUnmatchedAfter(60 * MS) == 1, "no IOC: published in time");
+    eventsStop = 0;
+    ioc->gone = 0;
+    server = 0;
+    endStamps();
+}
+
+/* In order, although one waits. */
+static void testOrder(void)
+{
+    struct ebpfMonPeer a = makeCircuit(190);
+    ebpfMonPacketPut *list;
+
+    testDiag("Order around the moment");
+    useStamps(UINT64_MAX);
+    addMessage(a, 100, 124, "X", ebpfMonWireCa, 0, ioc->iocId);
+    now += 10 * MS;
+    ioc->putsSince = now;
+    now += 10 * MS;
+    addMessage(a, 124, 148, "X", ebpfMonWireCa, 0, ioc->iocId);
+    testOk(match(a, 200, "Y", 1) == ebpfMonPutJoinWait && countUnmatched() == 0, "both are passed");
+    now += 60 * MS;
+    ebpfMonPutJoinSetEventsRead(join, now);
+    list = ebpfMonPutJoinTakeUnmatched(join, now);
+    testOk(list && list->seq == 100 && !list->next && !list->inside, "the first is published from its packet");
+    free(list);
+    now += 10 * SECOND;
+    ebpfMonPutJoinSetEventsRead(join, now);
+    list = ebpfMonPutJoinTakeUnmatched(join, now);
+    testOk(list && list->seq == 124 && !list->next && list->inside, "the second is lost: the IOC served a later one");
+    free(list);
+    endStamps();
+}
+
+/* What is kept of published puts is bounded. */
+static void testToldBounds(void)
+{
+    struct ebpfMonPeer a = makeCircuit(200);
+    unsigned n;
+
+    testDiag("Many puts while probes are attached");
+    useStamps(UINT64_MAX);
+    for (uint32_t i = 0; i < 10000; i++)
+        addMessage(a, 1000 + 24 * i, 1024 + 24 * i, "X", ebpfMonWireCa, 0, ioc->iocId);
+    n = countUnmatchedAfter(SECOND);
+    testOk(n == 10000 && !ebpfMonPutJoinCountDropped(join), "all are published: %u", n);
+    testOk1(match(a, 1000, "X", 0) == ebpfMonPutJoinTold);
+    testOk(ebpfMonPutJoinGetDue(join) < now + 20 * SECOND, "they are forgotten in time");
+    testOk1(countUnmatchedAfter(20 * SECOND) == 0 && ebpfMonPutJoinGetDue(join) == UINT64_MAX);
+    testOk1(match(a, 1024, "X", 0) == ebpfMonPutJoinWait);
+    endStamps();
+}
+
+static void testStamps(void)
+{
+    ebpfMonTargets *targets = ebpfMonTargetsNew();
+    uint32_t all = 0;
+
+    ioc = calloc(1, sizeof(*ioc));
+    ioc->pid = 4711;
+    ebpfMonTargetsAdd(targets, ioc);
+    joinOfTargets = ebpfMonPutJoinNew(targets);
+    ebpfMonPutJoinSetCovered(joinOfTargets, &all, 1, 1);
+    testAttach(ebpfMonWireCa, 0);
+    testAttach(ebpfMonWireCa, 1);
+    testAttach(ebpfMonWirePva, 1);
+    testFoundLate();
+    testOrder();
+    testToldBounds();
+    ebpfMonPutJoinFree(joinOfTargets);
+    ebpfMonTargetsRemove(targets, ioc);
+    free(ioc);
+    ebpfMonTargetsFree(targets);
 }
 
 MAIN(testJoinEvidence)
 {
     uint32_t all = 0;
 
-    testPlan(32);
-    join = ebpfMonPutJoinNew();
+    testPlan(72);
+    join = ebpfMonPutJoinNew(NULL);
     ebpfMonPutJoinSetCovered(join, &all, 1, 1);
     testStandstill();
     testGap();
     testNoPutMade();
-    testAttachedMeanwhile();
+    testStamps();
     ebpfMonPutJoinFree(join);
     return testDone();
 }

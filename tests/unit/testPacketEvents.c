@@ -18,6 +18,7 @@
 #define OTHER_PORT   6064 /* port of another process, "other" */
 #define OTHER_PID    4711
 
+static ebpfMonTargets *targets;
 static ebpfMonTarget *ioc;
 static ebpfMonPutJoin *join;
 static ebpfMonServers *servers;
@@ -103,7 +104,7 @@ static void renew(int canJoin)
 {
     ebpfMonPacketEventsFree(events);
     ebpfMonPutJoinFree(join);
-    join = ebpfMonPutJoinNew();
+    join = ebpfMonPutJoinNew(targets);
     ebpfMonPutJoinSetCovered(join, (const uint32_t[]){ 0 }, 1, 1);
     lost = 0;
     events = ebpfMonPacketEventsNew(join, servers, packetPuts, &calls, canJoin);
@@ -111,6 +112,13 @@ static void renew(int canJoin)
     ioc->asked = ebpfMonLevelPuts;
     ebpfMonServersRefresh(servers, onPort, NULL);
     count = elsewhere = 0;
+}
+
+/* Its probes are attached, or are not. */
+static void watch(int on)
+{
+    ioc->probesOn = on ? EBPFMON_BIT(ebpfMonProgPut) | EBPFMON_BIT(ebpfMonProgPutField) : 0;
+    ioc->putsSince = on ? 1 : UINT64_MAX;
 }
 
 static int asksReply; /* a put */
@@ -173,7 +181,7 @@ static void testWanted(void)
     testOk(publishAfter(60) == 0, "the filter is off");
 
     renew(1);
-    ioc->probesOn = 0;
+    watch(0);
     ioc->asked = ebpfMonLevelOff;
     ebpfMonServersRefresh(servers, onPort, NULL);
     addPut(WATCHED_PORT, 1, 7);
@@ -182,7 +190,7 @@ static void testWanted(void)
     ebpfMonServersRefresh(servers, onPort, NULL);
     addPut(WATCHED_PORT, 2, 7);
     testOk(publishAfter(60) == 1 && strcmp(last.ioc, "iocA") == 0, "an IOC in which puts are not seen: %s", last.ioc);
-    ioc->probesOn = EBPFMON_BIT(ebpfMonProgPut) | EBPFMON_BIT(ebpfMonProgPutField);
+    watch(1);
 }
 
 static void testOldValues(void)
@@ -204,11 +212,11 @@ static void testOldValues(void)
     addPut(OTHER_PORT, 5, 11);
     testOk(publishAfter(60) == 1 && strcmp(last.old, "10") == 0, "so the PV has %s", last.old);
     addEvent(ebpfMonWireValue, WATCHED_PORT, 0, 3, 0);
-    ioc->probesOn = 0;
+    watch(0);
     ebpfMonServersRefresh(servers, onPort, NULL);
     addPut(WATCHED_PORT, 6, 7);
-    ioc->probesOn = EBPFMON_BIT(ebpfMonProgPut) | EBPFMON_BIT(ebpfMonProgPutField);
     testOk(publishAfter(60) == 1 && !last.hasOld, "what clients read of a watched IOC is not kept");
+    watch(1);
 }
 
 static ebpfMonPutJoinResult matchInside(uint64_t id)
@@ -258,6 +266,23 @@ static ebpfMonPutResult resultOfUnseen(uint64_t id)
     publishAfter(11000);
     ioc->gone = 0;
     return count == 1 ? last.result : ebpfMonPutOk;
+}
+
+static void testStamp(void)
+{
+    testDiag("The moment from which each put is seen inside");
+    renew(1);
+    ioc->putsSince = UINT64_MAX;
+    addPut(WATCHED_PORT, 1, 7);
+    testOk(publishAfter(60) == 1 && last.result == ebpfMonPutSent, "while probes are attached: sent, and never lost");
+    addPut(WATCHED_PORT, 2, 7);
+    ioc->putsSince = ebpfMonClockMonotonic() + EBPFMON_SECOND_NS;
+    testOk(publishAfter(60) == 1 && last.result == ebpfMonPutSent, "it came before all of them were attached");
+    ioc->putsSince = 1;
+    addPut(WATCHED_PORT, 3, 7);
+    ioc->putsSince = UINT64_MAX;
+    testOk(publishAfter(60) == 1 && last.result == ebpfMonPutSent, "they went before it was seen inside");
+    ioc->putsSince = 1;
 }
 
 static void testLost(void)
@@ -360,12 +385,12 @@ MAIN(testPacketEvents)
 {
     ebpfMonPutClients *clients = fakeClientsMake(NULL);
     ebpfMonLinkWrites *linkWrites = ebpfMonLinkWritesNew();
-    ebpfMonTargets *targets = ebpfMonTargetsNew();
 
-    testPlan(38);
+    testPlan(41);
+    targets = ebpfMonTargetsNew();
     ioc = calloc(1, sizeof(*ioc));
     ioc->pid = getpid();
-    ioc->probesOn = EBPFMON_BIT(ebpfMonProgPut) | EBPFMON_BIT(ebpfMonProgPutField);
+    watch(1);
     strcpy(ioc->name, "iocA");
     ebpfMonTargetsAdd(targets, ioc);
     servers = ebpfMonServersNew(targets, &readers);
@@ -373,6 +398,7 @@ MAIN(testPacketEvents)
     testWanted();
     testOldValues();
     testWatched();
+    testStamp();
     testLost();
     testLostPackets();
     testAudit();

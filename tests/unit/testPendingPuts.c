@@ -85,7 +85,7 @@ static void addPacket(unsigned port, uint32_t seq, ebpfMonWireProtocol protocol)
         .replyAsked = 1,
     };
 
-    ebpfMonPutJoinAddPacket(join, &ev, fake.t->iocId, &noOld, now);
+    ebpfMonPutJoinAddPacket(join, &ev, fake.t->iocId, 0, &noOld, now);
 }
 
 static void tickAfter(uint64_t time)
@@ -247,7 +247,7 @@ static void addReply(unsigned port)
     ebpfMonWireEvent ev = { .kind = ebpfMonWireReply, .protocol = ebpfMonWireCa, .peer = fakePeer(port, 5075), .id = 1, .ok = 1 };
     ebpfMonOldValue old;
 
-    ebpfMonPutJoinAddReply(join, &ev, 0, &old, now);
+    ebpfMonPutJoinAddReply(join, &ev, &old, now);
 }
 
 static void testPackets(void)
@@ -343,7 +343,7 @@ MAIN(testPendingPuts)
     testPlan(47);
     fakeMake();
     clients = fakeClientsMake(NULL);
-    join = ebpfMonPutJoinNew();
+    join = ebpfMonPutJoinNew(NULL);
     ebpfMonPutJoinSetWakes(join, &(ebpfMonPutJoinWakes){ countWake, &eventWakes, &packetWakes });
     pending = ebpfMonPendingPutsNew(fake.targets, join, clients, onPut, NULL);
     testResults();
