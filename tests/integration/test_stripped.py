@@ -173,38 +173,6 @@ def test_places_of_symbols(place, program, new_ioc, monitor, places, tmp_path):
     is_watched_exactly(monitor, start_ioc(new_ioc, program[1]))
 
 
-def swap_symbols(file, name, other):
-    """Gives the function "name" the address of "other" in the .symtab of this file."""
-    data = bytearray(file.read_bytes())
-    value = {}
-    for line in run("readelf", "-sW", file).splitlines():
-        part = line.split()
-        if len(part) == 8 and part[7] in (name, other):
-            value[part[7]] = int(part[1], 16)
-    old, new = (struct.pack("<QQ", value[n], size_of(file, n)) for n in (name, other))
-    assert data.count(old) == 1, (name, value)
-    file.write_bytes(data.replace(old, new))
-
-
-def size_of(file, name):
-    line = next(l.split() for l in run("readelf", "-sW", file).splitlines() if l.split()[-1:] == [name])
-    return int(line[2], 0)
-
-
-def test_wrong_symbols(program, new_ioc, monitor, tmp_path, places):
-    """A file of symbols with the right build-id, in which dbScanUnlock is another function. The first traps show it; then the IOC is
-    watched no more, with the reason."""
-    whole, stripped = program
-    place_cache(whole, stripped, tmp_path, places[1])
-    swap_symbols(places[1] / build_id(stripped) / "debuginfo", "dbScanUnlock", "epicsMutexUnlock")
-    ioc = start_ioc(new_ioc, stripped)
-    until(lambda: "dbScanUnlock gets what is no record" in (note_of(monitor, ioc) or ""), 60, lambda: note_of(monitor, ioc))
-    assert monitor.wait_ioc(ioc, level="off")
-    monitor.wait_state("Degraded")
-    ioc.put("AO", 4.5) # the IOC does not mind
-    assert ioc.get("AO") == 4.5
-
-
 def test_symbols_of_another_build(program, new_ioc, monitor, places, tmp_path):
     """A file with the right name but another build-id is not used."""
     whole, stripped = program
