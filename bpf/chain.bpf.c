@@ -215,8 +215,10 @@ static __always_inline void findProcessed(const struct caller *c, struct ended *
     struct thread *th;
     int late = 0;
 
-    if (!findSlot(c->tgid, x->precord, &x->slot))
+    if (!findSlot(c->tgid, x->precord, &x->slot)) {
+        countHits(c->tgid, EBPFMON_HIT_STRANGE, 1);
         return;
+    }
     st = bpf_map_lookup_elem(&recState, &x->slot);
     x->wasAsync = st && st->noted == EBPFMON_NOTED_CAUSE;
     /* if the chain took its lock before our probes were attached, its root may have processed before them, too */

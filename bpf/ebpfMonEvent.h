@@ -46,11 +46,12 @@ enum ebpfMonLost {
     EBPFMON_LOST_KERNEL   /* number of the reasons above */
 };
 
-/* What is counted to calculate the cost: index into ebpfMonHits.n. */
+/* What is counted of the traps, most of it to calculate the cost: index into ebpfMonHits.n. */
 enum ebpfMonHit {
     EBPFMON_HIT_ENTRY,  /* traps at entries of functions, and at calls */
     EBPFMON_HIT_RETURN, /* traps at returns of functions */
     EBPFMON_HIT_NS,     /* ns that those programs took which take long: at chains, puts and callbacks */
+    EBPFMON_HIT_STRANGE, /* traps at dbScanUnlock whose argument is no record: no cost, but a sign of a wrong function */
     EBPFMON_HIT_KINDS
 };
 

@@ -37,10 +37,12 @@ typedef struct ebpfMonBinary {
     char     path[256];    /* as the process calls it; for reports only */
     int      isIoc;        /* has dbProcess and pdbbase */
     int      isRecognised; /* its functions were found by what they do, without symbols */
+    int      isStripped;   /* it is an IOC without symbols of its own: recognised, or with another file's symbols */
     int      isNameless;   /* it is the program of an IOC, but nothing tells where its functions are, or it is foreign */
     const char *foreign;   /* NULL; or the machine for which it was built, if that is another one than this host: an emulator
                             * runs it */
     ebpfMonSite site[ebpfMonFnCount];
+    int      isCheckCopied; /* its compiler put copies of rsrvCheckPut into the callers, so "site" has none */
     uint32_t oldNames;     /* bit by ebpfMonFn: it was found under the name of an older release */
     const ebpfMonCalls *calls; /* its calls of dbScanLock and others; NULL: it has none, or they are not known */
     int      usesLocks;    /* it calls dbScanLock or dbScanUnlock in some way */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "code/codeGraph.h"
+#include "code/machine.h"
 #include "code/siteMachine.h"
 #include "common/array.h"
 
@@ -131,7 +132,8 @@ static int readFunction(const ebpfMonElfFile *file, ebpfMonCodeGraph *g, uint32_
 
 ebpfMonCodeGraph *ebpfMonCodeGraphMake(const ebpfMonElfFile *file)
 {
-    ebpfMonCodeGraph *g = file->machine == EM_X86_64 ? calloc(1, sizeof(*g)) : NULL;
+    const ebpfMonMachine *machine = ebpfMonMachineFind(file->machine);
+    ebpfMonCodeGraph *g = machine && machine->isRecognised ? calloc(1, sizeof(*g)) : NULL;
     uint8_t *code = malloc(FUNCTION_MAX);
     size_t refs = 0, room = 0;
     int failed = !g || !code || readBegins(file, g);

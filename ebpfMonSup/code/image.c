@@ -206,7 +206,22 @@ typedef struct {
     ebpfMonImageCache *cache;
     pid_t pid;
     ebpfMonImageCallers *callers;
+    int   why;   /* errno: a file could not be read now, and perhaps later */
 } CallerSearch;
+
+/* A file that is not as an IOC's, or not for us, stays so. */
+static int isPassing(int err)
+{
+    return err == ETIMEDOUT || err == EAGAIN || err == ENOMEM || err == EMFILE || err == ENFILE || err == ESRCH;
+}
+
+/* Not all callers are known. */
+static int giveUp(CallerSearch *s, int err)
+{
+    s->callers->complete = 0;
+    s->why = isPassing(err) ? err : 0;
+    return 1;
+}
 
 /* Nonzero: a program with this in it can call any function by its name (Python's ctypes). */
 static int callsByName(const char *path)
@@ -225,10 +240,10 @@ static int addCaller(void *arg, char *line)
 
     if (!ebpfMonMappingParse(line, &map))
         return 0;
-    if (callsByName(map.path) || (ebpfMonImageCacheFind(s->cache, s->pid, &map, &known) && errno != ENOENT)) {
-        callers->complete = 0;
-        return 1;
-    }
+    if (callsByName(map.path))
+        return giveUp(s, 0);
+    if (ebpfMonImageCacheFind(s->cache, s->pid, &map, &known) && errno != ENOENT)
+        return giveUp(s, errno);
     if (known && known->binary.scansNow)
         callers->scansNow = 1;
     if (!known || !known->binary.usesLocks)
@@ -236,24 +251,29 @@ static int addCaller(void *arg, char *line)
     for (unsigned i = 0; i < callers->count; i++)
         if (callers->file[i].binary == &known->binary)
             return 0;
-    if (callers->count == EBPFMON_CALLERS_MAX || !known->binary.calls || !known->binary.calls->complete ||
-        ebpfMonImageCacheFindPath(s->pid, &map, callers->file[callers->count].path, sizeof(callers->file[0].path))) {
-        callers->complete = 0;
-        return 1;
-    }
+    if (callers->count == EBPFMON_CALLERS_MAX || !known->binary.calls || !known->binary.calls->complete)
+        return giveUp(s, 0);
+    if (ebpfMonImageCacheFindPath(s->pid, &map, callers->file[callers->count].path, sizeof(callers->file[0].path)))
+        return giveUp(s, errno);
     callers->file[callers->count++].binary = &known->binary;
     return 0;
 }
 
-void ebpfMonImageReadCallers(ebpfMonImageCache *cache, pid_t pid, ebpfMonImageCallers *callers)
+int ebpfMonImageReadCallers(ebpfMonImageCache *cache, pid_t pid, ebpfMonImageCallers *callers)
 {
-    CallerSearch s = { cache, pid, callers };
+    CallerSearch s = { cache, pid, callers, 0 };
+    int err;
 
     callers->count = 0;
     callers->complete = 1;
     callers->scansNow = 0;
-    if (eachLine(pid, addCaller, &s) || !callers->count)
+    err = eachLine(pid, addCaller, &s);
+    if (err)
+        giveUp(&s, err);
+    if (!callers->count)
         callers->complete = 0;
+    errno = s.why;
+    return s.why ? -1 : 0;
 }
 
 int ebpfMonImageCallersAreSame(const ebpfMonImageCallers *a, const ebpfMonImageCallers *b)

@@ -52,9 +52,9 @@ typedef struct {
  * ENOSPC when the cache holds as many EPICS files as it may). The binaries in *image belong to the cache. */
 int ebpfMonImageRead(ebpfMonImageCache *cache, pid_t pid, ebpfMonImage *image);
 
-/* Finds the files of an IOC that take and release lock sets. Call it after iocInit, when the IOC has loaded its modules. If the
- * process cannot be read, "complete" is 0. */
-void ebpfMonImageReadCallers(ebpfMonImageCache *cache, pid_t pid, ebpfMonImageCallers *callers);
+/* Finds the files of an IOC that take and release lock sets. Call it after iocInit, when the IOC has loaded its modules. 0; or -1 with
+ * errno: not now, because this host or we lack something (time, memory, files), or the process has ended. Then "complete" is 0. */
+int ebpfMonImageReadCallers(ebpfMonImageCache *cache, pid_t pid, ebpfMonImageCallers *callers);
 
 /* Nonzero: both have the same files, or both are not complete. */
 int ebpfMonImageCallersAreSame(const ebpfMonImageCallers *a, const ebpfMonImageCallers *b);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * See imageFile.h. A program without symbols is an IOC if it holds the names of commands that every IOC's shell has
- * (dbIocRegister.c, iocshRegisterCommon.c, rsrvIocRegister.c; the same from EPICS 3.14 to 7): one that links no rsrv and no
- * shell is none for us. Only programs are searched for these texts: a library that exports nothing is of no use to anyone.
+ * See imageFile.h. A program without symbols is an IOC if it holds two texts of iocInit (iocInit.c; the same from EPICS 3.14 to
+ * 7), whether it has a shell and a CA server or not. Only programs are searched for these texts: a library that exports nothing is
+ * of no use to anyone.
  */
 #include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "code/callSites.h"
 #include "code/elfDynamic.h"
 #include "code/elfSymbols.h"
 #include "code/imageFile.h"
@@ -99,6 +100,21 @@ static int isElsewhere(int fn)
     return fn == ebpfMonFnRingPop || fn == ebpfMonFnCheckPut || fn == ebpfMonFnCamessage;
 }
 
+#define CHECKPUT_CALLS 4u /* camessage.c: write_action, write_notify_action, access_rights_reply; caservertask.c: showChanList */
+
+/* A static Base may be compiled so that the compiler puts copies of rsrvCheckPut into its callers: then a probe there sees no put. The
+ * IOC is watched as one without this function. */
+static void dropCopied(const ebpfMonElfFile *file, ebpfMonElfSymbol *found, ebpfMonBinary *b)
+{
+    ebpfMonElfSymbol *check = &found[ebpfMonFnCheckPut];
+    ebpfMonCallSites *sites = check->vaddr ? ebpfMonCallSitesFind(file, &ebpfMonFnNames[ebpfMonFnCheckPut], check, 1) : NULL;
+
+    b->isCheckCopied = sites && sites->count < CHECKPUT_CALLS && (sites->complete & 1);
+    if (b->isCheckCopied)
+        memset(check, 0, sizeof(*check));
+    free(sites);
+}
+
 static int usesLocks(const ebpfMonElfSymbol *found)
 {
     const ebpfMonElfSymbol *lock = &found[ebpfMonFnScanLock], *unlock = &found[ebpfMonFnScanUnlock];
@@ -115,7 +131,7 @@ static int isIoc(const ebpfMonElfSymbol *found)
 /* Nonzero: it has no symbols, and yet is the program of an IOC. */
 static int isStrippedIoc(const ebpfMonElfFile *file, const ebpfMonElfSymbol *found)
 {
-    static const char *const texts[] = { "dbLoadRecords", "dbpf", "casr", "scanppl", "iocInit" };
+    static const char *const texts[] = { "Starting iocInit", "iocRun: %s" };
     Elf64_Shdr table, strings;
 
     if (isIoc(found) || !ebpfMonElfIsProgram(file) || ebpfMonElfTable(file, SHT_SYMTAB, &table, &strings))
@@ -175,10 +191,13 @@ static void fillKnown(ebpfMonElfFile *file, ebpfMonElfSymbol *found, const Knowl
     k->nSegments = file->nSegments;
     k->isProgram = file->hasInterp;
     b->isIoc = isIoc(found);
+    if (!how->isRecognised)
+        dropCopied(file, found, b);
     if (!ebpfMonMachineIsHost(file->machine))
         b->foreign = ebpfMonMachineFind(file->machine)->name;
     b->isNameless = (how->isStripped && !b->isIoc) || (b->isIoc && b->foreign);
     b->isRecognised = how->isRecognised;
+    b->isStripped = how->isStripped;
     useOldNames(found, b);
     if (how->isOldNotify)
         b->oldNames |= 1u << ebpfMonFnProcessNotify;

@@ -11,10 +11,10 @@
 #endif
 
 static const ebpfMonMachine machines[] = {
-    { EM_X86_64, "x86-64", 0,
+    { EM_X86_64, "x86-64", 0, 1,
       { R_X86_64_COPY, R_X86_64_RELATIVE, R_X86_64_IRELATIVE, { R_X86_64_JUMP_SLOT, R_X86_64_GLOB_DAT } },
       ebpfMonSitePickX86, ebpfMonInsnLengthX86, ebpfMonInsnFlowX86 },
-    { EM_AARCH64, "aarch64", 1,
+    { EM_AARCH64, "aarch64", 1, 0,
       /* not R_AARCH64_GLOB_DAT: only code that takes the address has it, and how is not looked for */
       { R_AARCH64_COPY, R_AARCH64_RELATIVE, R_AARCH64_IRELATIVE, { R_AARCH64_JUMP_SLOT, R_AARCH64_JUMP_SLOT } },
       ebpfMonSitePickAarch64, ebpfMonInsnLengthAarch64, ebpfMonInsnFlowAarch64 },

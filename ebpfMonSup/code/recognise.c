@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See recognise.h. The texts and the order of calls are those of EPICS Base 3.14.12 to 7.0.8: dbTest.c, dbAccess.c, dbNotify.c,
+/* See recognise.h. The texts and the order of calls are those of EPICS Base 3.14.12 to 7.0.10: dbTest.c, dbAccess.c, dbNotify.c,
  * dbLock.c, dbCa.c, dbScan.c, callback.c, recGbl.c, rsrv/camessage.c, rsrv/caservertask.c, iocInit.c. */
 #include <string.h>
 
@@ -34,7 +34,8 @@ static void setVariable(uint64_t vaddr, size_t size, ebpfMonElfSymbol *symbol)
 }
 
 typedef struct {
-    uint32_t process, lock, unlock, put, putField, once;
+    uint32_t process, lock, unlock, put, putField;
+    Users once; /* scanOnce, or scanOnceCallback, or both */
 } Core;
 
 /* dbtr locks, processes, unlocks; so do dbScan.c's threads. dbProcess is the one with its own texts. */
@@ -107,17 +108,37 @@ static void findNotify(const Search *s, const Core *c, ebpfMonRecognised *found)
     found->isOldNotify = isOld;
 }
 
-/* dbScanLockMany calls it when it has to begin again. */
-static void findUnlockMany(const Search *s, ebpfMonRecognised *found)
+/* Nonzero: there is a function that both call. */
+static int callSame(const Search *s, uint32_t a, uint32_t b)
 {
-    uint32_t fn = getOnly(USERS(s, "plock->ownerlocker==locker"));
-    Users lock = USERS(s, "plock->ownerlocker==NULL");
+    uint32_t to;
 
-    for (unsigned i = 0; fn != NONE && i < lock.count; i++)
-        if (ebpfMonCodeSearchCalls(s, lock.fn[i], fn)) {
-            setSymbol(s, fn, &found->fn[ebpfMonFnScanUnlockMany]);
+    for (size_t at = s->g->first[a]; ebpfMonCodeSearchNextCall(s, a, &at, &to);)
+        if (ebpfMonCodeSearchCalls(s, b, to))
+            return 1;
+    return 0;
+}
+
+/* dbScanLockMany calls it when it has to begin again. If the compiler has put a copy of it there instead, it is the only other
+ * function with its text that releases the mutex as dbScanUnlock does. */
+static void findUnlockMany(const Search *s, const Core *c, ebpfMonRecognised *found)
+{
+    Users users = USERS(s, "plock->ownerlocker==locker"), lock = USERS(s, "plock->ownerlocker==NULL");
+    uint32_t best = NONE;
+    int isCalled = 0;
+
+    for (unsigned i = 0; i < users.count; i++) {
+        if (ebpfMonCodeUsersHave(&lock, users.fn[i]))
+            continue;
+        if (best != NONE)
             return;
-        }
+        best = users.fn[i];
+    }
+    for (unsigned i = 0; best != NONE && i < lock.count; i++)
+        isCalled |= ebpfMonCodeSearchCalls(s, lock.fn[i], best) ||
+                    (ebpfMonCodeUsersHave(&users, lock.fn[i]) && callSame(s, best, c->unlock));
+    if (isCalled)
+        setSymbol(s, best, &found->fn[ebpfMonFnScanUnlockMany]);
 }
 
 /* It converts as dbPut does, by the same two tables; no other function of dbCa.c has them both. */
@@ -153,13 +174,13 @@ static void findFwdLink(const Search *s, const Core *c, ebpfMonRecognised *found
 {
     uint32_t best = NONE, n = 0;
 
-    for (uint32_t fn = 0; fn < s->g->count && c->once != NONE; fn++) {
+    for (uint32_t fn = 0; fn < s->g->count && c->once.count; fn++) {
         uint32_t to[4], count = 0;
 
         for (size_t at = s->g->first[fn]; count < 4 && ebpfMonCodeSearchNextCall(s, fn, &at, &to[count]);)
             count++;
         if (count == 3 && ebpfMonCodeSearchCalls(s, c->process, to[1]) &&
-            (to[2] == c->once || ebpfMonCodeSearchCalls(s, to[2], c->once))) {
+            (ebpfMonCodeUsersHave(&c->once, to[2]) || ebpfMonCodeSearchCalls(s, to[2], c->once.fn[0]))) {
             best = fn;
             n++;
         }
@@ -254,20 +275,41 @@ static void findDelayed(const Search *s, uint32_t request, ebpfMonRecognised *fo
         setSymbol(s, best, &found->fn[ebpfMonFnCallbackDelayed]);
 }
 
-static void findQueues(const Search *s, Core *c, ebpfMonRecognised *found)
+/* dbNotifyCompletion requests one. Other functions may have a copy of callbackRequest in them. */
+static uint32_t findRequest(const Search *s, const Core *c)
 {
-    uint32_t request = getOnly(BEGIN(s, "callbackRequest: ")), to;
+    Users users = BEGIN(s, "callbackRequest: ");
+    uint32_t best = NONE, to;
 
-    /* dbNotifyCompletion requests one */
     for (size_t at = s->g->first[c->process]; ebpfMonCodeSearchNextCall(s, c->process, &at, &to);)
-        if (ebpfMonCodeSearchCalls(s, to, request)) {
-            setSymbol(s, request, &found->fn[ebpfMonFnCallback]);
-            findPop(s, request, found);
-            findDelayed(s, request, found);
-            break;
+        for (unsigned i = 0; i < users.count; i++) {
+            if (!ebpfMonCodeSearchCalls(s, to, users.fn[i]) || users.fn[i] == best)
+                continue;
+            if (best != NONE)
+                return NONE;
+            best = users.fn[i];
         }
-    c->once = getOnly(USERS(s, "scanOnce: Ring buffer overflow\n"));
-    setSymbol(s, c->once, &found->fn[ebpfMonFnScanOnce]);
+    return best;
+}
+
+static void findQueues(const Search *s, const Core *c, ebpfMonRecognised *found)
+{
+    uint32_t request = findRequest(s, c);
+
+    if (request != NONE) {
+        setSymbol(s, request, &found->fn[ebpfMonFnCallback]);
+        findPop(s, request, found);
+        findDelayed(s, request, found);
+    }
+    setSymbol(s, getOnly(c->once), &found->fn[ebpfMonFnScanOnce]);
+}
+
+/* scanOnce may have a copy of scanOnceCallback in it. */
+static Users findOnce(const Search *s)
+{
+    Users users = USERS(s, "scanOnce: Ring buffer overflow\n");
+
+    return users.count ? users : USERS(s, "%s : \033[35;1mWARNING\033[0m scanOnce: Ring buffer overflow\n"); /* 7.0.9 */
 }
 
 /* Nonzero: the function lies among these functions, as functions of one source file do. */
@@ -393,7 +435,7 @@ static void findBreakpoints(const Search *s, const Core *c, ebpfMonRecognised *f
 
 static int findFunctions(const Search *s, ebpfMonRecognised *found)
 {
-    Core c = { NONE, NONE, NONE, NONE, NONE, NONE };
+    Core c = { NONE, NONE, NONE, NONE, NONE, { 0 } };
     uint64_t base;
 
     if (findProcess(s, &c) || findPut(s, &c) || !(base = findBase(s)))
@@ -405,8 +447,9 @@ static int findFunctions(const Search *s, ebpfMonRecognised *found)
     setSymbol(s, c.putField, &found->fn[ebpfMonFnPutField]);
     setVariable(base, sizeof(void *), &found->var[ebpfMonVarBase]);
     findNotify(s, &c, found);
-    findUnlockMany(s, found);
+    findUnlockMany(s, &c, found);
     findCaPutLink(s, &c, found);
+    c.once = findOnce(s);
     findQueues(s, &c, found);
     findFwdLink(s, &c, found);
     findServer(s, found);

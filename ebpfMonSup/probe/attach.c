@@ -202,6 +202,8 @@ static const char *findSite(const ebpfMonAttached *att, int prog, const ebpfMonS
     if ((*site)->cls == ebpfMonSiteNone) {
         if (prog >= ebpfMonProgCallback)
             return ""; /* an older Base: only the waiting times of queues are not known */
+        if (prog == ebpfMonProgCheckPut && (att->core->isCheckCopied || att->core->isRecognised))
+            return ""; /* camessage tells the client; levelChoice.c says that refused puts are not seen */
         snprintf(note, size, "%s is not in this IOC's binary", ebpfMonFnNames[place->fn]);
         return note;
     }

@@ -402,6 +402,19 @@ static double findSteppedPart(const ebpfMonAttached *att)
     return on ? (double)stepped / on : 0;
 }
 
+/* Nonzero: it is known now whether the functions of a stripped IOC are what they seem to be. */
+static int tryFunctions(ebpfMonGovernor *g, ebpfMonTarget *t, uint64_t strange)
+{
+    ebpfMonFunctionTrial *trial = &t->follower.functions;
+
+    if (!t->image.core->isStripped || t->slot == UINT32_MAX || trial->verdict != ebpfMonFunctionsOpen ||
+        !ebpfMonFunctionTrialLook(trial, strange, ebpfMonTargetCountSnapshots(t)))
+        return 0;
+    if (trial->verdict == ebpfMonFunctionsWrong)
+        ebpfMonRecordTablesMarkMissed(g->tables, t);
+    return 1;
+}
+
 int ebpfMonGovernorCheckBudget(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfMonFilter *filter, uint64_t now)
 {
     struct ebpfMonHits hits, delta, *before = &t->follower.hits;
@@ -411,21 +424,22 @@ int ebpfMonGovernorCheckBudget(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfM
         .timed = findTimed(t, filter),
         .trapOn = !!(t->follower.att.on & EBPFMON_BIT(ebpfMonProgCompleted)),
     };
-    int changed;
+    int changed, isTried;
 
     ebpfMonKernelGetHits((uint32_t)t->pid, &hits);
     for (int i = 0; i < EBPFMON_HIT_KINDS; i++)
         delta.n[i] = hits.n[i] >= before->n[i] ? hits.n[i] - before->n[i] : 0;
     *before = hits;
     t->follower.hitsAt = now;
+    isTried = tryFunctions(g, t, delta.n[EBPFMON_HIT_STRANGE]);
     addTurns(t, &sample);
     if (since == 0 || sample.seconds <= 0)
-        return 0;
+        return isTried;
     sample.cost = ebpfMonCostOf(g->costs, &delta, findSteppedPart(&t->follower.att)) / 1e7 / sample.seconds;
     changed = ebpfMonBudgetAddSample(&t->follower.budget, &sample);
     ebpfMonTargetsLock(g->targets);
     t->cost = t->follower.budget.cost;
     t->traps = (double)(delta.n[EBPFMON_HIT_ENTRY] + delta.n[EBPFMON_HIT_RETURN]) / sample.seconds;
     ebpfMonTargetsUnlock(g->targets);
-    return changed;
+    return changed || isTried;
 }

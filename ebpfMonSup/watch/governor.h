@@ -27,7 +27,8 @@ int ebpfMonGovernorTriesSweeps(const ebpfMonTarget *t, uint64_t now);
 double ebpfMonGovernorTakeTurn(ebpfMonGovernor *governor, ebpfMonTarget *t, const ebpfMonFilter *filter, uint64_t now);
 
 /* Measures what watching took from the IOC since the last call (once a second), and compares it with the budget of the
- * filter. Nonzero: another level is allowed now; the caller applies it. */
+ * filter. Tries the functions of a stripped IOC (functionTrial.h). Nonzero: another level may be allowed now; the caller applies
+ * it. */
 int ebpfMonGovernorCheckBudget(ebpfMonGovernor *governor, ebpfMonTarget *t, const ebpfMonFilter *filter, uint64_t now);
 
 #endif

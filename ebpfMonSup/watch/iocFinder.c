@@ -251,9 +251,9 @@ int ebpfMonIocFinderReadAgain(ebpfMonIocFinder *f, pid_t pid, ebpfMonImage *imag
     return ebpfMonImageRead(f->cache, pid, image);
 }
 
-void ebpfMonIocFinderReadCallers(ebpfMonIocFinder *f, pid_t pid, ebpfMonImageCallers *callers)
+int ebpfMonIocFinderReadCallers(ebpfMonIocFinder *f, pid_t pid, ebpfMonImageCallers *callers)
 {
-    ebpfMonImageReadCallers(f->cache, pid, callers);
+    return ebpfMonImageReadCallers(f->cache, pid, callers);
 }
 
 /* As readImage. If a process was no IOC, and has mapped nothing since, it is still no IOC, and no reader looks at it

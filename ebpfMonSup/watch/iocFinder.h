@@ -39,7 +39,7 @@ double ebpfMonIocFinderFindNext(ebpfMonIocFinder *finder, uint64_t now, pid_t *p
 int ebpfMonIocFinderReadAgain(ebpfMonIocFinder *finder, pid_t pid, ebpfMonImage *image);
 
 /* As ebpfMonImageReadCallers. */
-void ebpfMonIocFinderReadCallers(ebpfMonIocFinder *finder, pid_t pid, ebpfMonImageCallers *callers);
+int ebpfMonIocFinderReadCallers(ebpfMonIocFinder *finder, pid_t pid, ebpfMonImageCallers *callers);
 
 /* The follower has no place for this process: it is not looked at again for a while. */
 void ebpfMonIocFinderSetAside(ebpfMonIocFinder *finder, pid_t pid, const char *why);

@@ -16,7 +16,8 @@ static int lacksUnlockMany(const ebpfMonTarget *t)
  * seen. */
 static void nameMissing(const ebpfMonTarget *t, char note[EBPFMON_NOTE_SIZE])
 {
-    int n = snprintf(note, EBPFMON_NOTE_SIZE, "recognised without symbols");
+    int isOpen = t->level >= ebpfMonLevelCounts && t->follower.functions.verdict == ebpfMonFunctionsOpen;
+    int n = snprintf(note, EBPFMON_NOTE_SIZE, "recognised without symbols%s", isOpen ? ", no record seen yet" : "");
     const char *mark = ", but for ";
 
     for (int fn = 0; fn < ebpfMonFnCount && n < EBPFMON_NOTE_SIZE; fn++)
@@ -32,7 +33,7 @@ ebpfMonLevel ebpfMonLevelChoiceFind(const ebpfMonTarget *t)
     const ebpfMonBudget *b = &t->follower.budget;
     ebpfMonLevel level = t->asked < b->ceiling ? t->asked : b->ceiling;
 
-    if (!t->cat || t->gone)
+    if (!t->cat || t->gone || t->follower.functions.verdict == ebpfMonFunctionsWrong)
         level = ebpfMonLevelOff;
     if (t->slot == UINT32_MAX && level > ebpfMonLevelPuts)
         level = ebpfMonLevelPuts; /* iocInit is not done, or its records found no room */
@@ -111,12 +112,19 @@ int ebpfMonLevelChoiceWriteNote(const ebpfMonTarget *t, const ebpfMonFilter *fil
     if (lacksUnlockMany(t) && t->asked > ebpfMonLevelPuts)
         snprintf(note, EBPFMON_NOTE_SIZE, "puts only, nothing is counted: dbScanUnlockMany was not recognised in its stripped program. "
                  "Give it a file of symbols");
+    if (t->follower.functions.verdict == ebpfMonFunctionsWrong)
+        snprintf(note, EBPFMON_NOTE_SIZE, "not watched: %s. dbScanUnlock gets what is no record", t->image.core->isRecognised ?
+                 "its functions were recognised wrongly" : "the symbols are not those of its program");
     if (!note[0] && t->follower.nameDenied)
         snprintf(note, EBPFMON_NOTE_SIZE, "its variable IOC may not be read, so it may have another name: give ebpfMon "
                  "CAP_DAC_READ_SEARCH");
-    isRemark = !note[0] && ebpfMonLevelChoiceHasPlace(t) && (t->image.core->isRecognised || t->follower.att.stepped);
+    isRemark = !note[0] && ebpfMonLevelChoiceHasPlace(t) && (t->image.core->isRecognised || t->image.core->isCheckCopied ||
+                                                                  t->follower.att.stepped);
     if (isRemark && t->image.core->isRecognised)
         nameMissing(t, note);
+    else if (isRemark && t->image.core->isCheckCopied)
+        snprintf(note, EBPFMON_NOTE_SIZE, "puts that access security refuses are not seen: the compiler copied rsrvCheckPut into its "
+                 "callers");
     else if (isRemark)
         snprintf(note, EBPFMON_NOTE_SIZE, "some functions have no cheap place for a probe");
     return isRemark;

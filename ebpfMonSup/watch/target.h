@@ -18,6 +18,7 @@
 #include "probe/attach.h"
 #include "probe/calibrate.h"
 #include "watch/budget.h"
+#include "watch/functionTrial.h"
 #include "watch/turns.h"
 
 /* How a record's count is known. */
@@ -124,6 +125,7 @@ typedef struct ebpfMonTarget {
         int       levelApplied; /* since the filter changed */
         int       isPrepared;  /* what a level above off needs was read: the next five, and its records have slots */
         uint64_t  callersAt;   /* when the files that call dbScanLock were looked for */
+        unsigned  callersMissed; /* such looks in a row that failed */
         uint32_t  oddLinks;    /* links that lie in memory as in no known release of Base */
         uint64_t  oddAt;       /* not before, they are looked at again */
         unsigned  oddServer;   /* looks in a row at which its CA server lay in memory as in no known release */
@@ -133,6 +135,7 @@ typedef struct ebpfMonTarget {
         int       counted;     /* its processings were, and nobody asked for less since */
         int       reference;   /* dbProcess is trapped too, to compare */
         int       hadBreakpoints; /* since it was found */
+        ebpfMonFunctionTrial functions; /* used if image.core has no symbols of its own */
         struct ebpfMonTypeTrial *trial; /* of the record types that are not Base's; NULL: none */
         uint32_t  trapped;     /* records that want the trap */
         uint64_t  queuesSince; /* callbacks and scanOnce have been watched from then on */

@@ -6,6 +6,7 @@
 
 #include <errlog.h>
 
+#include "code/machine.h"
 #include "common/clock.h"
 #include "host/foreign.h"
 #include "ioc/caServer.h"
@@ -22,6 +23,7 @@
 #define TROUBLE_NS  5000000000ull  /* a database that cannot be read for this long is reported */
 #define SETTLE_NS   2000000000ull  /* without interruptAccept: when iocInit is taken to be done */
 #define CALLERS_NS  30000000000ull /* between two looks for modules that were loaded since */
+#define CALLERS_TRIES 4    /* that failed in a row, because the host was busy perhaps: then they are not known any more */
 #define SUPERSEDED_AT_ONCE 16
 #define NAMELESS_NS 10000000000ull /* between two looks for the symbols of a stripped program */
 #define EDGES_MAX   2048           /* two for each put that is kept */
@@ -115,12 +117,7 @@ static double followNameless(const ebpfMonTargetLife *life, ebpfMonTarget *t, ui
             return 0;
         }
     }
-    if (t->image.core->foreign)
-        snprintf(note, sizeof(note), "a program for %s, which an emulator runs here: not seen inside. Run ebpfMon on a host of its "
-                 "machine", t->image.core->foreign);
-    else
-        snprintf(note, sizeof(note), "stripped, no symbols of build-id %s found: not seen inside. The command ebpfMonSymbols makes "
-                 "some", t->image.core->buildId[0] ? t->image.core->buildId : "(it has none)");
+    ebpfMonTargetTextWriteNameless(t->image.core, ebpfMonMachineHost()->isRecognised, note);
     setTrouble(life, t, note);
     return (double)(t->follower.lookAt - now) / 1e9;
 }
@@ -274,17 +271,21 @@ double ebpfMonTargetLifeFollowStart(const ebpfMonTargetLife *life, ebpfMonTarget
     return running ? HUGE_VAL : (double)tick / 1e9;
 }
 
-/* A module that was loaded since may process records at calls that are not probed. */
+/* A module that was loaded since may process records at calls that are not probed. What could not be read now was mostly not
+ * changed: to take away all probes for that would cost the IOC its counts. */
 static void findCallers(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now)
 {
     ebpfMonImageCallers *found;
     char note[8];
+    int failed;
 
     if (!t->follower.isPrepared || now - t->follower.callersAt < CALLERS_NS || !(found = malloc(sizeof(*found))))
         return;
     t->follower.callersAt = now;
-    ebpfMonIocFinderReadCallers(life->finder, t->pid, found);
-    if (!ebpfMonImageCallersAreSame(found, &t->follower.att.callers)) {
+    failed = ebpfMonIocFinderReadCallers(life->finder, t->pid, found);
+    t->follower.callersMissed = failed ? t->follower.callersMissed + 1 : 0;
+    if ((!failed || t->follower.callersMissed >= CALLERS_TRIES) &&
+        !ebpfMonImageCallersAreSame(found, &t->follower.att.callers)) {
         ebpfMonAttachSet(&t->follower.att, 0, t->follower.att.way, note, sizeof(note));
         t->follower.att.callers = *found;
         ebpfMonRecordTablesMarkMissed(life->tables, t);

@@ -23,6 +23,17 @@ void ebpfMonTargetTextReadVersion(ebpfMonTargets *targets, ebpfMonTarget *t)
     ebpfMonTargetsUnlock(targets);
 }
 
+void ebpfMonTargetTextWriteNameless(const ebpfMonBinary *core, int isRecognised, char note[EBPFMON_NOTE_SIZE])
+{
+    if (core->foreign)
+        snprintf(note, EBPFMON_NOTE_SIZE, "a program for %s, which an emulator runs here: not seen inside. Run ebpfMon on a host "
+                 "of its machine", core->foreign);
+    else
+        snprintf(note, EBPFMON_NOTE_SIZE, "stripped, no symbols of build-id %s found: not seen inside%s. "
+                 "ebpfMonSymbols makes some", core->buildId[0] ? core->buildId : "(it has none)",
+                 isRecognised ? "" : " (recognition is for x86-64)");
+}
+
 void ebpfMonTargetTextFindName(ebpfMonTargets *targets, ebpfMonTarget *t)
 {
     int status = ebpfMonProcIocName(t->pid, t->name, sizeof(t->name));

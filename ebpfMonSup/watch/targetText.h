@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The name of an IOC, and the text of its release. Only the follower uses this module. */
+/* The name of an IOC, the text of its release, and why nothing is seen inside. Only the follower uses this module. */
 #ifndef EBPFMON_TARGETTEXT_H
 #define EBPFMON_TARGETTEXT_H
 
@@ -11,5 +11,8 @@ void ebpfMonTargetTextFindName(ebpfMonTargets *targets, ebpfMonTarget *t);
 
 /* Reads the text of the release from the memory of the IOC. Takes the lock of the targets. */
 void ebpfMonTargetTextReadVersion(ebpfMonTargets *targets, ebpfMonTarget *t);
+
+/* Why nothing is seen inside an IOC with this nameless program. "isRecognised": that of the machine that we run on. */
+void ebpfMonTargetTextWriteNameless(const ebpfMonBinary *core, int isRecognised, char note[EBPFMON_NOTE_SIZE]);
 
 #endif

@@ -106,12 +106,20 @@ def judge(checks, pattern):
     return "–" if not seen else "right" if all(seen) else "**no**"
 
 
+def judge_counts(checks, pattern):
+    """The same for counts: "marked" if some were lower bounds, and marked as such."""
+    seen = judge(checks, pattern)
+    exact = judge(checks, pattern.replace("counts: ", "each count is exact, not a lower bound: "))
+    return "marked" if seen == "right" and exact == "**no**" else seen
+
+
 def kernels():
     rows = sorted(load("kernels").values(), key=lambda row: number(row["kernel"]))
     names = [row["kernel"].split("-")[0] + (" on aarch64" if row["kernel"].endswith("arm64") else "") for row in rows]
     text = head(["", *(f"{name}, {row['date']}" for name, row in zip(names, rows))])
     for what, pattern in WORKS.items():
-        text += line([what, *(judge(row["checks"], pattern) for row in rows)])
+        of = judge_counts if what.startswith("counts") else judge
+        text += line([what, *(of(row["checks"], pattern) for row in rows)])
     text += "\n" + head(["the kernel has", "since", *names, "without it"])
     for label, since, instead in FEATURES.values():
         text += line([f"`{label}`", since, *(row["features"].get(label, "–") for row in rows), instead])

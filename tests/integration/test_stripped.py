@@ -95,9 +95,23 @@ def test_is_recognised(new_ioc, monitor, tmp_path):
     run("strip", "-o", stripped, paths.STATIC_IOC)
     ioc = start_ioc(new_ioc, stripped)
     is_watched_exactly(monitor, ioc)
+    until(lambda: "no record seen yet" not in note_of(monitor, ioc), 20, lambda: note_of(monitor, ioc))
     assert note_of(monitor, ioc).startswith("recognised without symbols"), note_of(monitor, ioc)
     assert not [n for n, c in monitor.records(ioc.name).items() if "atleast" in c.flags]
     monitor.wait_state("Running")
+
+
+def test_without_shell(new_ioc, monitor, tmp_path):
+    """The program lacks the commands of the CA server, as one that is linked without it."""
+    whole, stripped = tmp_path / "whole", tmp_path / "staticIoc"
+    data = paths.STATIC_IOC.read_bytes()
+    for command in (b"casr", b"scanppl", b"dbpf"):
+        assert b"\0" + command + b"\0" in data
+        data = data.replace(b"\0" + command + b"\0", b"\0" + command.upper() + b"\0")
+    whole.write_bytes(data)
+    run("strip", "-o", stripped, whole)
+    stripped.chmod(0o755)
+    is_watched_exactly(monitor, start_ioc(new_ioc, stripped))
 
 
 def test_is_listed_without_symbols(program, new_ioc, monitor):

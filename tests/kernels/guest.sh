@@ -55,7 +55,7 @@ COUNTERS="K:CNT K:C1 K:C2 K:C3 K:C4 K:F1 K:F2 K:OUT K:O1 K:TWICE K:DEVTIME K:ODL
 counters() {
     settle M:PROC_CNT
     say "counters $1"; get $COUNTERS
-    say "counted $1"; get -t -F'|' M:PROC_TOP_NAMES M:PROC_TOP_CNTS
+    say "counted $1"; get -t -F'|' M:PROC_TOP_NAMES M:PROC_TOP_CNTS M:PROC_TOP_AT_LEAST
     say "losses $1"; get -t -F'|' M:LOST_REASONS M:LOST_CNTS
 }
 scans() { for r in CNT TWO DEVTIME ODLY ASYN; do put K:$r.SCAN "$1"; done; }

@@ -20,7 +20,7 @@ import time
 
 from tests.harness import debian, loopback, paths, tables
 
-from .check import check, features
+from .check import NO_MARK, check, features
 from .machines import MACHINES, Unavailable
 
 HERE = paths.TESTS / "kernels"
@@ -153,7 +153,7 @@ def main():
             said = answers(own)
             shutil.copy(own, log)
             results = check(said, args.start)
-            bad = [r for r in results if not r[1]]
+            bad = [r for r in results if not r[1] and not r[0].startswith(NO_MARK)]
             failed += len(bad)
             print(f"{name:20} {said.get('uname', '?'):28} {said.get('STATE', '?'):9} "
                   f"{len(results) - len(bad)} of {len(results)} as expected, {time.monotonic() - began:.0f} s: {log}")
@@ -161,7 +161,7 @@ def main():
                 tables.record("kernels", {name: {
                     "kernel": said["uname"], "date": tables.today(), "features": features(said),
                     "checks": {what: ok for what, ok, _ in results}}})
-            for what, ok, text in results if args.verbose else bad:
+            for what, ok, text in results if args.verbose else [r for r in results if not r[1]]:
                 print(f"  {'ok    ' if ok else 'not ok'} {what}{'' if ok else ': ' + text}")
             sys.stdout.flush()
     print(f"kernels: {failed} not as expected" if failed else "kernels: all as expected")

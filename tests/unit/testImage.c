@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -18,7 +19,7 @@
 #include "host/procInfo.h"
 #include "softIoc.h"
 
-#define IOC_TESTS 28
+#define IOC_TESTS 31
 
 /* A variable in the environment of a child, which runs this program with other arguments: the child waits and does
  * nothing. */
@@ -54,6 +55,26 @@ static int waitForIoc(ebpfMonImageCache *cache, ebpfMonImage *image)
     return -1;
 }
 
+/* The files that take lock sets. What cannot be read now is told from what is not there. */
+static void testCallers(ebpfMonImageCache *cache)
+{
+    static ebpfMonImageCallers callers, again;
+    struct rlimit files, few;
+    int rc, err;
+
+    testOk(ebpfMonImageReadCallers(cache, ioc, &callers) == 0 && callers.complete && callers.count > 1, "%u files take lock sets",
+           callers.count);
+    getrlimit(RLIMIT_NOFILE, &files);
+    few = files;
+    few.rlim_cur = 1;
+    setrlimit(RLIMIT_NOFILE, &few);
+    rc = ebpfMonImageReadCallers(cache, ioc, &again);
+    err = errno;
+    setrlimit(RLIMIT_NOFILE, &files);
+    testOk(rc == -1 && err == EMFILE && !again.complete, "not known while no file can be opened: %s", strerror(err));
+    testOk(ebpfMonImageReadCallers(cache, ioc, &again) == 0 && ebpfMonImageCallersAreSame(&callers, &again), "… and then the same");
+}
+
 static void countIocs(void *arg, const ebpfMonBinary *binary)
 {
     *(unsigned *)arg += binary->isIoc != 0;
@@ -84,6 +105,7 @@ static void testIoc(ebpfMonImageCache *cache)
     testOk(readTarget(image.epicsReleaseVersion, release, sizeof(release) - 1) > 0
         && !strncmp(release, "EPICS R", 7) && !image.releaseIsPointer, "release \"%s\"", release);
     testOk(ebpfMonImageRead(cache, ioc, &again) == 0 && again.core == image.core, "again, from the cache");
+    testCallers(cache);
     ebpfMonImageEach(cache, countIocs, &n);
     testOk(n == 1, "%u IOC binary known", n);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* watch/levelChoice.h: the level and the probes that are possible, and the text for the operator about the rest. */
+/* watch/levelChoice.h: the level and the probes that are possible, and the text for the operator about the rest;
+ * watch/functionTrial.h. */
 #include <string.h>
 
 #include <epicsUnitTest.h>
@@ -60,6 +61,9 @@ static void testLevels(void)
     t = makeTarget(ebpfMonLevelChains);
     t.gone = 1;
     testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelOff, "off once it has ended");
+    t = makeTarget(ebpfMonLevelChains);
+    t.follower.functions.verdict = ebpfMonFunctionsWrong;
+    testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelOff, "off if its functions are not what they seemed");
 }
 
 static int has(const ebpfMonTarget *t, ebpfMonLevel level, ebpfMonProg prog)
@@ -127,8 +131,12 @@ static void testNotes(void)
     testNote(&t, "dbPut: no such file", 0, "dbPut: no such file");
     t.follower.att.stepped = 1;
     testNote(&t, "", 1, "no cheap place");
+    core.isCheckCopied = 1;
+    testNote(&t, "", 1, "copied rsrvCheckPut");
     core.isRecognised = 1;
     core.site[ebpfMonFnCaPutLink].cls = ebpfMonSiteNone;
+    testNote(&t, "", 1, "recognised without symbols, no record seen yet, but for dbCaPutLinkCallback");
+    t.follower.functions.verdict = ebpfMonFunctionsRight;
     testNote(&t, "", 1, "recognised without symbols, but for dbCaPutLinkCallback");
     t.follower.nameDenied = 1;
     testNote(&t, "", 0, "CAP_DAC_READ_SEARCH");
@@ -152,14 +160,37 @@ static void testNotes(void)
     t = makeTarget(ebpfMonLevelChains);
     t.follower.noFiles = 1;
     testNote(&t, "", 0, "ulimit -n");
+    t.follower.functions.verdict = ebpfMonFunctionsWrong;
+    testNote(&t, "", 0, "the symbols are not those of its program. dbScanUnlock gets what is no record");
+    core.isRecognised = 1;
+    testNote(&t, "", 0, "its functions were recognised wrongly");
+}
+
+static void testFunctions(void)
+{
+    ebpfMonFunctionTrial trial = { 0 };
+
+    testDiag("the functions of a stripped program are tried");
+    testOk(!ebpfMonFunctionTrialLook(&trial, 0, 0) && trial.verdict == ebpfMonFunctionsOpen, "nothing is known without a trap");
+    testOk(!ebpfMonFunctionTrialLook(&trial, 2, 0) && trial.verdict == ebpfMonFunctionsOpen, "two strange traps may be chance");
+    testOk(ebpfMonFunctionTrialLook(&trial, 1, 0) && trial.verdict == ebpfMonFunctionsWrong, "three are not");
+    testOk(!ebpfMonFunctionTrialLook(&trial, 0, 9) && trial.verdict == ebpfMonFunctionsWrong, "it stays wrong");
+    trial = (ebpfMonFunctionTrial){ 0 };
+    testOk(ebpfMonFunctionTrialLook(&trial, 0, 1) && trial.verdict == ebpfMonFunctionsRight, "a record that processed: right");
+    testOk(!ebpfMonFunctionTrialLook(&trial, 99, 1) && trial.verdict == ebpfMonFunctionsRight, "it stays right");
+    trial = (ebpfMonFunctionTrial){ 0 };
+    testOk(ebpfMonFunctionTrialLook(&trial, 3, 40) && trial.verdict == ebpfMonFunctionsRight, "some strange ones among many records");
+    trial = (ebpfMonFunctionTrial){ 0 };
+    testOk(ebpfMonFunctionTrialLook(&trial, 40, 3) && trial.verdict == ebpfMonFunctionsWrong, "some records among many strange ones");
 }
 
 MAIN(testLevelChoice)
 {
-    testPlan(11 + 11 + 4 + 13);
+    testPlan(12 + 11 + 4 + 17 + 8);
     testLevels();
     testProbes();
     testTimed();
     testNotes();
+    testFunctions();
     return testDone();
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* watch/target.h: the list of watched IOCs, their notes, and the sum that is a record's count. */
+/* watch/target.h: the list of watched IOCs, their notes, the sum that is a record's count, and the
+ * note of a stripped IOC. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +8,7 @@
 #include <testMain.h>
 
 #include "watch/target.h"
+#include "watch/targetText.h"
 
 static ebpfMonTargets *targets;
 
@@ -172,14 +174,33 @@ static void testCounts(void)
     testOk(wrong == 0, "own count or trap, passes of both banks, and what was added when the way of counting changed");
 }
 
+static void testNameless(void)
+{
+    static const char what[] = ". ebpfMonSymbols makes some";
+    char note[EBPFMON_NOTE_SIZE];
+    ebpfMonBinary core = { .isNameless = 1 };
+
+    testDiag("why nothing is seen inside");
+    ebpfMonTargetTextWriteNameless(&core, 1, note);
+    testOk(strstr(note, "(it has none)") && strstr(note, what) && !strstr(note, "x86-64"), "%s", note);
+    memset(core.buildId, 'a', sizeof(core.buildId) - 1);
+    ebpfMonTargetTextWriteNameless(&core, 0, note);
+    testOk(strstr(note, core.buildId) && strstr(note, "recognition is for x86-64"), "%s", note);
+    testOk(strstr(note, what) != NULL, "the longest text has its end");
+    core.foreign = "aarch64";
+    ebpfMonTargetTextWriteNameless(&core, 1, note);
+    testOk(strstr(note, "a program for aarch64") && !strstr(note, "stripped"), "%s", note);
+}
+
 MAIN(testTargets)
 {
-    testPlan(29);
+    testPlan(33);
     targets = ebpfMonTargetsNew();
     testList();
     testTrouble();
     testRank();
     testCounts();
+    testNameless();
     ebpfMonTargetsFree(targets);
     ebpfMonTargetsFree(NULL);
     return testDone();
