@@ -39,7 +39,7 @@ static void testDecision(void)
         { "fields are missing", { UINT16_MAX, UINT16_MAX, UINT16_MAX, UINT16_MAX, 0 }, 0, 0, 0 },
     };
 
-    testDiag("The decision");
+    testDiag("Which release an IOC has");
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         ebpfMonBaseRelease r;
         char why[160] = "";
@@ -59,8 +59,8 @@ static void testTypes(void)
 
     testDiag("Numbers of types");
     testOk(ebpfMonBaseReleaseType(&old, 6) == ebpfMonDbfUlong && ebpfMonBaseReleaseType(&old, 7) == ebpfMonDbfFloat &&
-           ebpfMonBaseReleaseType(&old, 15) == ebpfMonDbfNoaccess, "of EPICS 3.15");
-    testOk(ebpfMonBaseReleaseType(ebpfMonBaseReleaseOwn(), 7) == ebpfMonDbfInt64, "of EPICS 7");
+           ebpfMonBaseReleaseType(&old, 15) == ebpfMonDbfNoaccess, "the numbers are those of EPICS 3.15");
+    testOk(ebpfMonBaseReleaseType(ebpfMonBaseReleaseOwn(), 7) == ebpfMonDbfInt64, "the numbers are those of EPICS 7");
 }
 
 /* Reads a link of A:SEQ. Returns the record that it leads to and sets "addrAt", or returns -1 if the link is not as
@@ -91,26 +91,26 @@ static void testLinks(void)
     uint64_t found;
     char why[160];
 
-    testDiag("Database links");
+    testDiag("Where a database link leads");
     ebpfMonBaseReleaseFind(&seen, &before, why, sizeof(why));
-    testOk(follow(own, &link, &found) == FAKE_SEL && found == at(&channel.chan.addr), "a dbChannel, since 7.0.5");
+    testOk(follow(own, &link, &found) == FAKE_SEL && found == at(&channel.chan.addr), "the link has a dbChannel (since 7.0.5)");
     link.pvt = at(&bare);
-    testOk(follow(own, &link, &found) == FAKE_SEL && found == at(&bare), "a DBADDR, up to 7.0.4.1");
-    testOk(follow(&before, &old, &found) == FAKE_SEL && found == at(&bare), "the struct link of 3.15");
+    testOk(follow(own, &link, &found) == FAKE_SEL && found == at(&bare), "the link has a DBADDR (up to 7.0.4.1)");
+    testOk(follow(&before, &old, &found) == FAKE_SEL && found == at(&bare), "the link is a struct link of 3.15");
     bare.addr.pfield = bare.addr.precord;
-    testOk(follow(own, &link, &found) == FAKE_SEL && found == at(&bare), "a DBADDR of a NAME field: its record comes twice");
+    testOk(follow(own, &link, &found) == FAKE_SEL && found == at(&bare), "a DBADDR of a NAME field: the address of the record is in it twice");
     bare.addr = (struct layoutDbAddr){ .precord = fakeAddress(FAKE_AO), .pfield = at(why), .pfldDes = at(why) };
-    testOk(follow(own, &link, &found) == FAKE_AO && found == at(&bare), "a DBADDR of an attribute, which is no field");
+    testOk(follow(own, &link, &found) == FAKE_AO && found == at(&bare), "a DBADDR of an attribute, which is not a field");
     channel.chan.addr = bare.addr;
     link.pvt = at(&channel);
-    testOk(follow(own, &link, &found) == FAKE_AO && found == at(&channel.chan.addr), "a dbChannel of one");
+    testOk(follow(own, &link, &found) == FAKE_AO && found == at(&channel.chan.addr), "a dbChannel of an attribute");
     channel.chan.addr.precord = 4711;
-    testOk(follow(own, &link, &found) == -1, "to what is no record");
+    testOk(follow(own, &link, &found) == -1, "the link leads to memory that is not a record");
     link.pvt = 8;
-    testOk(follow(own, &link, &found) == -1, "to nowhere");
+    testOk(follow(own, &link, &found) == -1, "the link leads to an address that cannot be read");
     link.pvt = at(&bare);
     link.precord = fakeAddress(FAKE_AO);
-    testOk(follow(own, &link, &found) == -1, "of another record: this is no link");
+    testOk(follow(own, &link, &found) == -1, "the link names another record as its owner: so it is not a link");
 }
 
 static void testLockSets(void)
@@ -127,14 +127,14 @@ static void testLockSets(void)
         memcpy(fake.rec[i].desc, &lset[i], sizeof(lset[i]));
     }
     ebpfMonMemFlush(mem);
-    testOk(ebpfMonLockSetsAreKnown(mem, cat), "each record's lock record leads back to it");
+    testOk(ebpfMonLockSetsAreKnown(mem, cat), "each lock record leads back to its record");
     lock[2].precord++;
     ebpfMonMemFlush(mem);
-    testOk(!ebpfMonLockSetsAreKnown(mem, cat), "one does not");
+    testOk(!ebpfMonLockSetsAreKnown(mem, cat), "one lock record does not lead back to its record");
     lock[2].precord--;
     memset(fake.rec[1].desc, 0, sizeof(lset[1]));
     ebpfMonMemFlush(mem);
-    testOk(!ebpfMonLockSetsAreKnown(mem, cat), "there is none");
+    testOk(!ebpfMonLockSetsAreKnown(mem, cat), "there is no lock record");
 }
 
 /* struct client and struct channel_in_use of one client, in the layout of a release. */
@@ -183,23 +183,23 @@ static void testServer(int is314)
     else
         ebpfMonBaseReleaseSetPutNotify(&other);
     makeClient(b);
-    testOk(isServerKnown() == 1, "a client with a channel");
+    testOk(isServerKnown() == 1, "a client with a channel is recognised");
     makeClient(&other);
-    testOk(isServerKnown() == -1, "one of the other release");
+    testOk(isServerKnown() == -1, "a client of another release is not");
     makeClient(b);
     memset(rsrv.client + b->clChans, 0, sizeof(struct layoutList));
-    testOk(isServerKnown() == 0, "a client without channels shows nothing");
+    testOk(isServerKnown() == 0, "a client without channels does not show the release");
     makeClient(b);
     rsrv.client[b->clAddr] = 7;
-    testOk(isServerKnown() == -1, "no address");
+    testOk(isServerKnown() == -1, "the client has no address");
     makeClient(b);
     set64(rsrv.client, b->clUser, 12);
-    testOk(isServerKnown() == -1, "no name");
+    testOk(isServerKnown() == -1, "the client has no name");
     makeClient(b);
     set64(rsrv.ciu, b->ciuClient, 0);
-    testOk(isServerKnown() == -1, "a channel of nobody");
+    testOk(isServerKnown() == -1, "the channel belongs to no client");
     rsrv.q = (struct layoutList){ 0 };
-    testOk(isServerKnown() == 0, "no client");
+    testOk(isServerKnown() == 0, "the list has no client");
 }
 
 MAIN(testBaseRelease)

@@ -82,13 +82,13 @@ static void testMean(void)
     testOk(x.budget.cost > 0.39 && x.budget.cost < 0.41, "the first sample is the cost: %g", x.budget.cost);
     x.levelCost[ebpfMonLevelCounts] = 0.6;
     addSecond(&x);
-    testOk(x.budget.cost > 0.49 && x.budget.cost < 0.51, "the second one is half of it: %g", x.budget.cost);
+    testOk(x.budget.cost > 0.49 && x.budget.cost < 0.51, "the second sample counts half: %g", x.budget.cost);
     for (int i = 0; i < 10; i++)
         addSecond(&x);
     ebpfMonBudgetBeginMean(&x.budget);
     x.levelCost[ebpfMonLevelCounts] = 0.1;
     addSecond(&x);
-    testOk(x.budget.cost > 0.09 && x.budget.cost < 0.11, "watched in another way: what that costs, at once: %g", x.budget.cost);
+    testOk(x.budget.cost > 0.09 && x.budget.cost < 0.11, "after a change of probes the new cost is taken at once: %g", x.budget.cost);
 }
 
 static void testPeak(void)
@@ -97,12 +97,12 @@ static void testPeak(void)
 
     begin(&x, ebpfMonLevelChains);
     x.levelCost[ebpfMonLevelChains] = 1.5 * LIMIT;
-    testOk(untilChange(&x, 9) == -1, "some seconds above the limit change nothing");
+    testOk(untilChange(&x, 9) == -1, "a few seconds above the limit change nothing");
     x.levelCost[ebpfMonLevelChains] = 0;
     for (int i = 0; i < 5; i++)
         addSecond(&x);
     x.levelCost[ebpfMonLevelChains] = 1.5 * LIMIT;
-    testOk(untilChange(&x, 9) == -1, "and they are not added up with later ones");
+    testOk(untilChange(&x, 9) == -1, "these seconds are not added to later ones");
 }
 
 static void testSteps(void)
@@ -116,12 +116,12 @@ static void testSteps(void)
     x.levelCost[ebpfMonLevelTrace] = x.levelCost[ebpfMonLevelChains] = x.levelCost[ebpfMonLevelCounts] =
         x.levelCost[ebpfMonLevelPuts] = 50 * LIMIT;
     seconds = untilChange(&x, 100);
-    testOk(seconds == 10 && x.budget.noTrap && x.budget.ceiling == ebpfMonLevelTrace, "the trap goes first, after %d s",
+    testOk(seconds == 10 && x.budget.noTrap && x.budget.ceiling == ebpfMonLevelTrace, "the trap on recGblFwdLink is removed first, after %d s",
            seconds);
     testOk1(untilChange(&x, 100) == 10 && x.budget.ceiling == ebpfMonLevelChains);
     testOk1(untilChange(&x, 100) == 10 && x.budget.ceiling == ebpfMonLevelCounts);
     testOk1(untilChange(&x, 100) == 10 && x.budget.ceiling == ebpfMonLevelPuts);
-    testOk(untilChange(&x, 10000) == -1 && x.budget.ceiling == ebpfMonLevelPuts, "never below puts");
+    testOk(untilChange(&x, 10000) == -1 && x.budget.ceiling == ebpfMonLevelPuts, "the level is never lowered below puts");
 }
 
 /* Before the level is lowered, chains are timed in less of the time. */
@@ -133,25 +133,25 @@ static void testTimed(void)
     x.timed = 100;
     x.timedCost = 3 * LIMIT;
     x.levelCost[ebpfMonLevelChains] = 0.2 * LIMIT;
-    testOk(untilChange(&x, 100) > 0 && x.budget.timed < 30 && x.budget.ceiling == ebpfMonLevelTrace, "in %g %% of the time",
+    testOk(untilChange(&x, 100) > 0 && x.budget.timed < 30 && x.budget.ceiling == ebpfMonLevelTrace, "chains are timed in %g %% of the time",
            x.budget.timed);
     untilChange(&x, 100); /* the average cost had not yet reached its final value */
     testOk(untilChange(&x, 10000) == -1 && x.budget.timed > 10,
-           "%g %% is enough, and no more is tried, for it takes more than half of the limit", x.budget.timed);
+           "%g %% is enough; no more is tried, because the cost is above half of the limit", x.budget.timed);
 
     begin(&x, ebpfMonLevelChains);
     x.timed = 5;
     x.timedCost = 3 * LIMIT;
     x.levelCost[ebpfMonLevelChains] = 2 * LIMIT;
-    testOk(untilChange(&x, 100) > 0 && x.budget.timed > 0 && x.budget.timed < 5, "in %g %% of the time", x.budget.timed);
+    testOk(untilChange(&x, 100) > 0 && x.budget.timed > 0 && x.budget.timed < 5, "chains are timed in %g %% of the time", x.budget.timed);
     for (int i = 0; i < 10 && x.budget.timed > 0; i++)
         untilChange(&x, 100);
     testOk1(x.budget.timed <= 0 && x.budget.ceiling == ebpfMonLevelTrace);
-    testOk(untilChange(&x, 100) == 10 && x.budget.ceiling == ebpfMonLevelCounts, "if none is too much, it is the level's turn");
+    testOk(untilChange(&x, 100) == 10 && x.budget.ceiling == ebpfMonLevelCounts, "if chains that are not timed still cost too much, the level is lowered");
     x.levelCost[ebpfMonLevelChains] = 0;
     for (int i = 0; i < 20 && x.budget.timed < 100; i++)
         untilChange(&x, 5000);
-    testOk(x.budget.ceiling >= ebpfMonLevelChains && x.budget.timed >= 100, "all of it comes back, step by step");
+    testOk(x.budget.ceiling >= ebpfMonLevelChains && x.budget.timed >= 100, "all steps are taken back, one by one");
     ebpfMonBudgetReset(&x.budget);
     testOk1(x.budget.timed >= 100);
 }
@@ -173,7 +173,7 @@ static void testTurns(void)
         least = i > 10 && b.cost < least ? b.cost : least;
         most = i > 10 && b.cost > most ? b.cost : most;
     }
-    testOk(least > 0.29 && most < 0.31, "0.2 %%, and 2 %% more in 5 %% of the time: %.3f to %.3f", least, most);
+    testOk(least > 0.29 && most < 0.31, "the cost is 0.2 %%, and 2 %% more in 5 %% of the time: %.3f to %.3f", least, most);
     for (int i = 0; i < 20; i++) { /* after a slow pass */
         ebpfMonCostSample s = { .now = 1000 * SECOND, .seconds = 1, .level = ebpfMonLevelChains, .inTurns = 100,
                                 .wasTimed = 1, .cost = 2.2 };
@@ -181,13 +181,13 @@ static void testTurns(void)
         ebpfMonBudgetAddSample(&b, &s);
         least = i ? least : b.cost;
     }
-    testOk(least > 2.1 && b.cost < 2.3, "all timed: at once all of it: %.3f, %.3f", least, b.cost);
+    testOk(least > 2.1 && b.cost < 2.3, "all chains are timed: the whole cost is taken at once: %.3f, %.3f", least, b.cost);
     for (int i = 0; i < 30; i++) {
         ebpfMonCostSample s = { .now = 1000 * SECOND, .seconds = 1, .level = ebpfMonLevelCounts, .cost = 0.2 };
 
         ebpfMonBudgetAddSample(&b, &s);
     }
-    testOk(b.cost > 0.19 && b.cost < 0.22, "another level: what that costs: %.3f", b.cost);
+    testOk(b.cost > 0.19 && b.cost < 0.22, "after a change of the level its cost is taken: %.3f", b.cost);
 }
 
 /* The cost is above the limit at level chains, and low at level counts. The budget steps down, tries again, and
@@ -212,7 +212,7 @@ static void testRetry(void)
     }
     testOk(wrong == 0, "a step up after 60 s, then after twice as long, at most an hour");
     ebpfMonBudgetReset(&x.budget);
-    testOk(untilChange(&x, 100) > 0 && untilChange(&x, 10000) == 60, "the operator decides anew: from the beginning");
+    testOk(untilChange(&x, 100) > 0 && untilChange(&x, 10000) == 60, "a new filter of the operator starts all of this again");
 }
 
 static void testNotEnough(void)
@@ -249,7 +249,7 @@ static void testNoLimit(void)
     x.levelCost[ebpfMonLevelChains] = 3 * LIMIT;
     untilChange(&x, 100);
     x.limit = 0;
-    testOk(addSecond(&x) && x.budget.ceiling == ebpfMonLevelTrace && !x.budget.noTrap, "no limit: all is allowed at once");
+    testOk(addSecond(&x) && x.budget.ceiling == ebpfMonLevelTrace && !x.budget.noTrap, "without a limit everything is allowed at once");
     testOk1(untilChange(&x, 1000) == -1);
 }
 

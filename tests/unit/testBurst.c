@@ -43,15 +43,15 @@ static void testBursts(void)
     ebpfMonBurst *b = ebpfMonBurstNew(4, 5, 30, onEmit, NULL);
     char name[16];
 
-    testDiag("bursts: two PVs by turns, three writers");
+    testDiag("bursts of two PVs in turns, by three writers");
     for (int i = 0; i < 10; i++) {
         burstPut(b, "A", i == 3 ? -7 : i, i == 0 ? 42 : i - 1, i % 3 ? "alice" : "bob", i * 0.1);
         burstPut(b, "B", 100 - i, 100, i == 9 ? "carol" : "bob", i * 0.1);
     }
     testOk(emits == 2 && !emitted[0].summary && strcmp(emitted[0].val, "0") == 0 && !emitted[1].summary,
-           "the first of each at once: %u", emits);
+           "the first put of each burst is logged at once: %u", emits);
     ebpfMonBurstTick(b, 5.8);
-    testOk(emits == 2, "not yet over");
+    testOk(emits == 2, "the burst is not over yet");
     ebpfMonBurstTick(b, 6.0);
     testOk1(emits == 4 && emitted[2].summary && strcmp(emitted[2].pv, "A") == 0 && strcmp(emitted[3].pv, "B") == 0);
     testOk(strcmp(emitted[2].val, "9") == 0 && strcmp(emitted[2].old, "42") == 0 && emitted[2].info.puts == 10 &&
@@ -77,7 +77,7 @@ static void testBursts(void)
         sprintf(name, "C%d", i);
         burstPut(b, name, 1, 0, "a", 52);
     }
-    testOk(emits == 5 && strcmp(emitted[4].pv, "A") == 0 && emitted[4].info.puts == 2, "the quietest ends: %u", emits);
+    testOk(emits == 5 && strcmp(emitted[4].pv, "A") == 0 && emitted[4].info.puts == 2, "the burst with the fewest puts is ended: %u", emits);
     emits = 0;
     for (int i = 0; i < 12; i++) {
         sprintf(name, "u%d", i);
@@ -85,7 +85,7 @@ static void testBursts(void)
     }
     ebpfMonBurstFree(b);
     testOk(emits == 1 && emitted[0].info.puts == 13 && emitted[0].info.writers == EBPFMON_BURST_WRITERS &&
-           emitted[0].info.others == 5, "many writers: %lu others", emitted[0].info.others);
+           emitted[0].info.others == 5, "many writers: %lu are counted as others", emitted[0].info.others);
 }
 
 MAIN(testBurst)

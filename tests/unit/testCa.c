@@ -145,7 +145,7 @@ static void testLarge(void)
         && seen.last[ebpfMonWirePut].have == 65536 - 24 && seen.last[ebpfMonWirePut].hash == hash;
     testOk(whole && memcmp(lastData, big, 65536 - 24) == 0, "an extended header, more than is kept, hashed to its end");
     tell(1, 19, NULL, 0, DBR_CHAR, (uint32_t)n, 1, 5);
-    testOk(seen.count[ebpfMonWireReply] == 1 && seen.last[ebpfMonWireReply].id == 1, "... and its reply");
+    testOk(seen.count[ebpfMonWireReply] == 1 && seen.last[ebpfMonWireReply].id == 1, "... and so is its reply");
     /* rsrv shortens a reply, but keeps the extended header of the longest one */
     {
         bytes b = { 0 };
@@ -165,7 +165,7 @@ static void testLarge(void)
     }
     testOk(seen.count[ebpfMonWirePut] == 2 && seen.last[ebpfMonWirePut].count == 2
         && seen.last[ebpfMonWirePut].have == 16,
-        "an extended header for little");
+        "an extended header for a short message");
     stop();
     start(&small);
     tell(0, 4, big, 5000, DBR_SHORT, 2500, 3, 4);
@@ -188,18 +188,18 @@ static void testWrong(void)
     tell(0, 4, eight, 8, DBR_DOUBLE, 1000, 71, 1); /* the header says more than the message has */
     testOk(seen.count[ebpfMonWirePut] == 1 && seen.last[ebpfMonWirePut].count == 1000
         && seen.last[ebpfMonWirePut].have == 8
-        && ebpfMonWireStat(wire)->malformed == 1, "a put that contradicts itself is told as it was sent");
+        && ebpfMonWireStat(wire)->malformed == 1, "a put that contradicts itself is reported as it was sent");
     tell(0, 4, eight, 8, 39, 1, 71, 1);
     testOk(seen.count[ebpfMonWirePut] == 2 && seen.last[ebpfMonWirePut].baseType == -1
-        && !seen.last[ebpfMonWirePut].have && ebpfMonWireStat(wire)->malformed == 2, "a type that is none");
+        && !seen.last[ebpfMonWirePut].have && ebpfMonWireStat(wire)->malformed == 2, "a data type that does not exist");
     tell(0, 4, "12.5", 5, DBR_STRING, 1, 71, 1);
     testOk(seen.count[ebpfMonWirePut] == 3 && seen.last[ebpfMonWirePut].have == 8
         && strcmp((char *)lastData, "12.5") == 0
-        && ebpfMonWireStat(wire)->malformed == 2, "a string is no longer than it need be");
+        && ebpfMonWireStat(wire)->malformed == 2, "a string ends at its NUL");
     tell(0, 18, "BAD\nNAME", 9, 0, 0, 2, 13);
     tell(1, 18, NULL, 0, 6, 1, 2, 72);
     testOk(seen.count[ebpfMonWireChannel] == 2 && strcmp(lastName, "") == 0 && ebpfMonWireStat(wire)->malformed == 3,
-        "a name with a control character is none");
+        "a name with a control character is rejected");
     stop();
 }
 
@@ -221,20 +221,20 @@ static void testRefused(void)
     add(&b, "no", 3);
     tell(1, 11, b.p, b.len, 0, 0, 2, 376);
     testOk(e->id == 3 && !e->ok && e->denied && e->status == 376 && !e->replyAsked && strcmp(lastName, "DEMO:B") == 0
-        && strcmp(lastMessage, "no") == 0, "an error finds its put: the oldest of the last second");
+        && strcmp(lastMessage, "no") == 0, "an error belongs to the oldest put of the last second");
     tell(1, 11, b.p, b.len, 0, 0, 2, 160);
-    testOk(e->id == 4 && !e->denied && e->status == 160, "... and the next one the next");
+    testOk(e->id == 4 && !e->denied && e->status == 160, "... the next error to the next put");
     tell(1, 11, b.p, b.len, 0, 0, 2, 160);
-    testOk(e->id == 0 && seen.count[ebpfMonWireReply] == 3, "... and one too many none");
+    testOk(e->id == 0 && seen.count[ebpfMonWireReply] == 3, "... and one more error to no put");
     b.len = 0;
     header(&b, 15, 0, DBR_DOUBLE, 1, 72, 2);
     tell(1, 11, b.p, b.len, 0, 0, 2, 160);
-    testOk(seen.count[ebpfMonWireReply] == 3, "an error of a read is none of a put");
+    testOk(seen.count[ebpfMonWireReply] == 3, "an error of a read belongs to no put");
     tell(0, 19, eight, 8, DBR_DOUBLE, 1, 72, 9);
     tell(1, 19, NULL, 0, DBR_DOUBLE, 1, 376, 9);
     testOk(e->id == 5 && e->denied && !e->ok && e->replyAsked, "a write-notify is refused");
     tell(1, 19, NULL, 0, DBR_DOUBLE, 1, 1, 9);
-    testOk(e->id == 0 && e->ok && seen.count[ebpfMonWireReply] == 5, "a reply that nobody asked for");
+    testOk(e->id == 0 && e->ok && seen.count[ebpfMonWireReply] == 5, "a reply without a request");
     bytesFree(&b);
     stop();
 }
@@ -251,13 +251,13 @@ static void testChannels(void)
     tell(0, 12, NULL, 0, 0, 0, 71, 1);
     tell(1, 12, NULL, 0, 0, 0, 71, 1);
     testOk(seen.count[ebpfMonWireChannelGone] == 1 && strcmp(lastName, "DEMO:A") == 0
-        && ebpfMonWireStat(wire)->channels == 1, "cleared");
+        && ebpfMonWireStat(wire)->channels == 1, "a channel is cleared by the client");
     tell(1, 27, NULL, 0, 0, 0, 2, 0);
     testOk(seen.count[ebpfMonWireChannelGone] == 2 && seen.last[ebpfMonWireChannelGone].sid == 72
-        && ebpfMonWireStat(wire)->channels == 0, "the server let go of it");
+        && ebpfMonWireStat(wire)->channels == 0, "a channel is closed by the server");
     tell(0, 18, "NONE", 5, 0, 0, 3, 13);
     tell(1, 26, NULL, 0, 0, 0, 3, 0);
-    testOk(ebpfMonWireStat(wire)->channels == 0 && seen.count[ebpfMonWireChannelGone] == 2, "not created");
+    testOk(ebpfMonWireStat(wire)->channels == 0 && seen.count[ebpfMonWireChannelGone] == 2, "a channel that could not be created");
     memset(name, 'x', sizeof name);
     name[1000] = 0;
     channel(name, 4, 74);
@@ -265,23 +265,23 @@ static void testChannels(void)
     channel("DEMO:\xc3\xa9\xff", 5, 75);
     testOk(strcmp(lastName, "DEMO:\xc3\xa9\xff") == 0, "bytes that are no ASCII, or no UTF-8");
     tell(1, 18, NULL, 0, 1, 7, 6, 76);
-    testOk(strcmp(lastName, "") == 0, "the request was not seen");
+    testOk(strcmp(lastName, "") == 0, "the request for a channel was not seen");
     tell(0, 18, "LATE", 5, 0, 0, 6, 13);
     testOk(strcmp(lastName, "LATE") == 0 && seen.last[ebpfMonWireChannel].sid == 76
-        && seen.last[ebpfMonWireChannel].baseType == 1 && seen.last[ebpfMonWireChannel].count == 7, "... until later");
+        && seen.last[ebpfMonWireChannel].baseType == 1 && seen.last[ebpfMonWireChannel].count == 7, "... its name is learnt later");
     circuit = seen.last[ebpfMonWireChannel].circuit;
     tell(0, 4, eight, 8, DBR_DOUBLE, 1, 900, 90);
-    testOk(strcmp(lastName, "") == 0, "created before we looked");
+    testOk(strcmp(lastName, "") == 0, "a channel that was created before we watched");
     testOk(ebpfMonWireName(wire, circuit, 900, "TOLD") == 0 && ebpfMonWireName(wire, circuit + 1, 900, "TOLD") == -1
-        && ebpfMonWireName(wire, 0, 1, "X") == -1, "told its name");
+        && ebpfMonWireName(wire, 0, 1, "X") == -1, "the caller knows its name");
     tell(0, 4, eight, 8, DBR_DOUBLE, 1, 900, 90);
-    testOk(strcmp(lastName, "TOLD") == 0, "known from then on");
+    testOk(strcmp(lastName, "TOLD") == 0, "the name is known from then on");
     stop();
     start(&few);
     for (uint32_t i = 0; i < 100; i++)
         channel("MANY", i, 1000 + i);
     testOk(ebpfMonWireStat(wire)->channels == 10 && ebpfMonWireStat(wire)->noMemory >= 90,
-        "no more than limits.channels");
+        "there are no more channels than limits.channels");
     stop();
 }
 
@@ -291,11 +291,11 @@ static void testUser(void)
     tell(0, 0, NULL, 0, 0, 13, 0, 0);
     tell(0, 20, "alice", 6, 0, 0, 0, 0);
     tell(0, 21, "desk7", 6, 0, 0, 0, 0);
-    testOk(seen.count[ebpfMonWireUser] == 2, "user and host");
+    testOk(seen.count[ebpfMonWireUser] == 2, "the client says its user and host");
     tell(0, 20, "alice", 6, 0, 0, 0, 0);
-    testOk(seen.count[ebpfMonWireUser] == 2, "the same again is no news");
+    testOk(seen.count[ebpfMonWireUser] == 2, "the same names again are not reported");
     tell(0, 20, "bob", 4, 0, 0, 0, 0);
-    testOk(seen.count[ebpfMonWireUser] == 3 && strstr(seen.text, "'bob'@'desk7'"), "another one is");
+    testOk(seen.count[ebpfMonWireUser] == 3 && strstr(seen.text, "'bob'@'desk7'"), "another name is reported");
     stop();
 }
 
@@ -321,7 +321,7 @@ static void testUdp(void)
     udp(wire, &u, 1, r.p, r.len);
     testOk(seen.count[ebpfMonWireFound] == 1 && found->peer.saddr == htonl(u.addr[1])
         && found->peer.sport == htons(6000)
-        && found->peer.addr == htonl(u.addr[0]) && found->peer.port == htons(50000) && found->cid == 21, "an answer");
+        && found->peer.addr == htonl(u.addr[0]) && found->peer.port == htons(50000) && found->cid == 21, "an answer to a search");
     udp(wire, &other, 1, r.p, r.len);
     testOk(seen.count[ebpfMonWireFound] == 2 && found->peer.port == htons(50001), "... on any port");
     r.len = 0;
@@ -350,7 +350,7 @@ static void testUdp(void)
         udp(wire, random32() % 2 ? &u : &other, 1, m.p, m.len);
         bytesFree(&m);
     }
-    testOk(ebpfMonWireStat(wire)->circuits == 1, "short and wrong ones");
+    testOk(ebpfMonWireStat(wire)->circuits == 1, "datagrams that are too short or wrong");
     bytesFree(&b);
     bytesFree(&r);
     stop();
@@ -367,10 +367,10 @@ static void testNameServer(void)
     tell(1, 6, NULL, 0, 6002, 0, 0xffffffff, 5);
     testOk(seen.count[ebpfMonWireSearch] == 1 && found->peer.sport == htons(6002)
         && found->peer.saddr == htonl(k.addr[1])
-        && found->circuit == seen.last[ebpfMonWireSearch].circuit, "a name server");
+        && found->circuit == seen.last[ebpfMonWireSearch].circuit, "a name server answers a search");
     tell(1, 6, NULL, 0, 6003, 0, 0x0a0000fe, 5);
     testOk(found->peer.saddr == htonl(0x0a0000fe) && found->peer.sport == htons(6003)
-        && found->peer.addr == htonl(k.addr[0]), "... for another server");
+        && found->peer.addr == htonl(k.addr[0]), "... and names another server");
     stop();
 }
 
@@ -389,7 +389,7 @@ static void testForgotten(void)
     testOk(ebpfMonWireStat(wire)->memory <= memory && memory < 1 << 20, "%zu bytes for requests without a reply",
         memory);
     tell(1, 19, NULL, 0, DBR_DOUBLE, 1, 1, 99999);
-    testOk(seen.last[ebpfMonWireReply].id == 100000, "the newest is still known");
+    testOk(seen.last[ebpfMonWireReply].id == 100000, "the newest request is still known");
     stop();
 }
 

@@ -120,14 +120,14 @@ static void testWhole(int is314)
     if (!c)
         testAbort("nothing was read");
     testOk(!c->client[0].user[0] && strcmp(c->client[1].user, "an\\x1bna") == 0 && strcmp(c->client[2].host, "office1") == 0,
-           "what they claim: '%s' '%s'", c->client[0].user, c->client[1].user);
+           "the names that the clients claim: '%s' '%s'", c->client[0].user, c->client[1].user);
     testOk1(ntohs(c->client[2].port) == 5002 && ntohl(c->client[2].addr) == 0x0a000001);
     testOk1(c->client[1].channels == CHANNELS && c->client[1].subscriptions == 0 + 1 + 2 + 3);
-    testOk(c->client[2].since.secPastEpoch == 1000000020, "since its oldest channel");
+    testOk(c->client[2].since.secPastEpoch == 1000000020, "a client is connected since its oldest channel");
     use = &c->use[CHANNELS + 3];
     testOk1(use->client == 1 && use->record == 3 && use->sid == 103 && use->subscriptions == 3 &&
             use->since.secPastEpoch == 1000000013 && use->since.nsec == 5);
-    testOk(strcmp(c->names + use->name, is314 ? "A:SEQ.VAL" : "C1:3") == 0, "the name: %s", c->names + use->name);
+    testOk(strcmp(c->names + use->name, is314 ? "A:SEQ.VAL" : "C1:3") == 0, "the name of the PV: %s", c->names + use->name);
     ebpfMonCaClientsFree(c);
     rsrv.q = (struct layoutList){ 0, 0, 0, 0 };
     c = readServer();
@@ -141,32 +141,32 @@ static void testTorn(void)
 {
     const ebpfMonBaseRelease *b = &fake.t->cat->base;
 
-    testDiag("Lists that are not whole");
-    testOk(!ebpfMonCaClientsRead(mem, fake.t->cat, 0), "no list");
+    testDiag("Damaged lists");
+    testOk(!ebpfMonCaClientsRead(mem, fake.t->cat, 0), "there is no list");
     rsrv.q.count = 2;
-    testOk(isRefused(), "more clients than the list says");
+    testOk(isRefused(), "the list has more clients than it says");
     rsrv.q.count = 4;
-    testOk(isRefused(), "fewer");
+    testOk(isRefused(), "the list has fewer clients than it says");
     rsrv.q.count = -1;
     testOk1(isRefused());
     set64(rsrv.client[2], 0, at(rsrv.client[0]));
-    testOk(isRefused(), "a ring");
+    testOk(isRefused(), "the clients form a ring");
     set64(rsrv.ciu[1][1], 0, at(rsrv.ciu[1][0]));
-    testOk(isRefused(), "a ring of channels");
+    testOk(isRefused(), "the channels form a ring");
     set64(rsrv.ciu[1][1], sizeof(uint64_t), 0);
-    testOk(isRefused(), "a channel that does not lead back");
+    testOk(isRefused(), "a channel does not lead back to its neighbour");
     set64(rsrv.ciu[2][3], b->ciuClient, at(rsrv.client[0]));
-    testOk(isRefused(), "a channel of another client");
+    testOk(isRefused(), "a channel names another client");
     rsrv.chan[0][2].addr.precord++;
-    testOk(isRefused(), "a channel to what is no record");
+    testOk(isRefused(), "a channel leads to memory that is not a record");
     set64(rsrv.ciu[0][2], b->ciuDbch, 16);
-    testOk(isRefused(), "a channel to nowhere");
+    testOk(isRefused(), "a channel leads to an address that cannot be read");
     set64(rsrv.ciu[0][2], LAYOUT_CIU_EVENTQ, 0);
-    testOk(isRefused(), "subscriptions without a first");
+    testOk(isRefused(), "a list of subscriptions has no first element");
     set64(rsrv.client[1], b->clUser, 16);
-    testOk(isRefused(), "a user nowhere");
+    testOk(isRefused(), "the user name is at an address that cannot be read");
     set64(rsrv.client[0], 0, at(rsrv.client[1]) + 1);
-    testOk(isRefused(), "an odd address");
+    testOk(isRefused(), "a client is at an odd address");
 }
 
 static void testGarbage(void)

@@ -211,13 +211,13 @@ static void testFind(const ebpfMonCatalogue *cat)
         && ebpfMonCatalogueFind(cat, "t:calcAlias") == ebpfMonCatalogueFind(cat, "t:calc")
         && cat->rtype[cat->rec[ai].rtype].records == 2, "aliases lead to their records");
     testOk(ebpfMonCatalogueFind(cat, "t:") == -1 && ebpfMonCatalogueFind(cat, "") == -1
-        && ebpfMonCatalogueFind(cat, "t:ai.VAL") == -1, "no such name");
+        && ebpfMonCatalogueFind(cat, "t:ai.VAL") == -1, "a name that does not exist is not found");
     for (uint32_t i = 0; i < cat->count; i++)
         wrong += ebpfMonCatalogueFindAddr(cat, cat->rec[i].addr) != (long)i
             || ebpfMonCatalogueFindAddr(cat, cat->rec[i].addr + 1) != -1
             || ebpfMonCatalogueFind(cat, ebpfMonCatalogueName(cat, i)) != (long)i;
     testOk(wrong == 0 && ebpfMonCatalogueFindAddr(cat, 0) == -1
-        && ebpfMonCatalogueFindAddr(cat, UINT64_MAX) == -1, "all are found by address and by name");
+        && ebpfMonCatalogueFindAddr(cat, UINT64_MAX) == -1, "all records are found by address and by name");
 }
 
 static void readLinks(ebpfMonMem *mem, ebpfMonCatalogue *cat, uint32_t index)
@@ -239,7 +239,7 @@ static void testExchange(ebpfMonMem *mem, ebpfMonCatalogue *cat)
 
     testOk(links && !ebpfMonRecordLinksDiffer(cat, links), "links that did not change do not differ");
     cat->rec[fan].toCount--;
-    testOk(links && ebpfMonRecordLinksDiffer(cat, links) && cat->rec[fan].to == to, "one that is missing is a difference");
+    testOk(links && ebpfMonRecordLinksDiffer(cat, links) && cat->rec[fan].to == to, "a link that is missing is a difference");
     ebpfMonRecordLinksExchange(cat, links);
     testOk(cat->rec[fan].to != to && cat->rec[fan].toCount == 3, "after the exchange the catalogue has what was read");
     ebpfMonRecordLinksFree(links);
@@ -254,13 +254,13 @@ static void testSmall(void)
 
     writeFile(database, smallDb);
     writeFile(more, moreDb);
-    testOk(waitForNodes(mem, &image, 0) == 0, "no record yet");
+    testOk(waitForNodes(mem, &image, 0) == 0, "there is no record yet");
     tell("dbLoadRecords(\"%s\")\n", database);
     testOk(waitForNodes(mem, &image, SMALL_NODES) == SMALL_NODES, "the probe sees %d nodes", SMALL_NODES);
     tell("dbLoadRecords(\"%s\")\n", more);
-    testOk(waitForNodes(mem, &image, SMALL_NODES + MORE_NODES) == SMALL_NODES + MORE_NODES, "and those added");
+    testOk(waitForNodes(mem, &image, SMALL_NODES + MORE_NODES) == SMALL_NODES + MORE_NODES, "the probe sees the nodes that were added");
     tell("iocInit%s\n", "");
-    testOk(waitForInit(&image), "iocInit is through");
+    testOk(waitForInit(&image), "iocInit is done");
     ebpfMonMemFlush(mem);
     cat = ebpfMonCatalogueRead(mem, image.pdbbase, why, sizeof(why));
     testOk(cat && !why[0], "the catalogue is read%s%s", why[0] ? ": " : "", why);
@@ -271,16 +271,16 @@ static void testSmall(void)
     testFields(cat);
     testEdges(cat);
     readLinks(mem, cat, (uint32_t)ebpfMonCatalogueFind(cat, "t:fan"));
-    testOk(!ebpfMonRecordLinksRead(mem, cat, cat->count), "no links of a record that is not there");
-    testOk(cat->rec[ebpfMonCatalogueFind(cat, "t:fan")].toCount == 3, "the links of one, again");
+    testOk(!ebpfMonRecordLinksRead(mem, cat, cat->count), "a record that does not exist has no links");
+    testOk(cat->rec[ebpfMonCatalogueFind(cat, "t:fan")].toCount == 3, "the links of one record are read again");
     testExchange(mem, cat);
     ebpfMonCatalogueHold(cat);
     ebpfMonCatalogueRelease(cat);
-    testOk(ebpfMonCatalogueFind(cat, "t:ai") >= 0, "it is there as long as it is held");
+    testOk(ebpfMonCatalogueFind(cat, "t:ai") >= 0, "the catalogue exists as long as somebody holds it");
     ebpfMonCatalogueRelease(cat);
     stopIoc();
     ebpfMonMemFlush(mem);
-    testOk(!ebpfMonCatalogueRead(mem, image.pdbbase, why, sizeof(why)), "nothing of an IOC that is gone");
+    testOk(!ebpfMonCatalogueRead(mem, image.pdbbase, why, sizeof(why)), "nothing can be read from an IOC that has ended");
     ebpfMonMemFree(mem);
 }
 

@@ -236,7 +236,7 @@ static long readIt(void)
 #define NOT_YET(what, ...) do { \
         memcpy(f, image, ARENA); \
         __VA_ARGS__; \
-        testOk(readIt() == -1 && !why[0], "%s: none yet", what); \
+        testOk(readIt() == -1 && !why[0], "%s: there is no catalogue yet", what); \
     } while (0)
 
 /* The reader of memory, at the end of the arena. */
@@ -246,17 +246,17 @@ static void testMemory(void)
 
     ebpfMonMemFlush(mem);
     memcpy(end - 8, "1234567", 8);
-    testOk(!ebpfMonMemRead(mem, at(end) - 8, buf, 8) && !strcmp(buf, "1234567"), "the last bytes");
+    testOk(!ebpfMonMemRead(mem, at(end) - 8, buf, 8) && !strcmp(buf, "1234567"), "the last bytes of the memory can be read");
     testOk(ebpfMonMemRead(mem, at(end) - 8, buf, 9) == -1 && ebpfMonMemRead(mem, at(end), buf, 1) == -1
-        && ebpfMonMemReadNow(child, at(end) - 8, buf, 9) == -1 && !ebpfMonMemPtr(mem, at(end) - 4), "one too many");
+        && ebpfMonMemReadNow(child, at(end) - 8, buf, 9) == -1 && !ebpfMonMemPtr(mem, at(end) - 4), "one byte more cannot");
     testOk(ebpfMonMemRead(mem, 0, buf, 8) == -1 && ebpfMonMemRead(mem, UINT64_MAX - 3, buf, 8) == -1
-        && ebpfMonMemRead(mem, 1ull << 63, buf, 8) == -1 && !ebpfMonMemPtr(mem, 0), "no addresses");
-    testOk(!ebpfMonMemStr(mem, at(end) - 8, buf, 8) && !strcmp(buf, "1234567"), "a string that just fits");
-    testOk(ebpfMonMemStr(mem, at(end) - 8, buf, 7) == -1 && !buf[0], "one that does not");
+        && ebpfMonMemRead(mem, 1ull << 63, buf, 8) == -1 && !ebpfMonMemPtr(mem, 0), "addresses that do not exist");
+    testOk(!ebpfMonMemStr(mem, at(end) - 8, buf, 8) && !strcmp(buf, "1234567"), "a string that just fits is read");
+    testOk(ebpfMonMemStr(mem, at(end) - 8, buf, 7) == -1 && !buf[0], "a string that does not fit is not");
     end[-1] = '8';
-    testOk(!ebpfMonMemStr(mem, at(end) - 8, buf, sizeof(buf)), "what was read is kept");
+    testOk(!ebpfMonMemStr(mem, at(end) - 8, buf, sizeof(buf)), "memory that was read is kept");
     ebpfMonMemFlush(mem);
-    testOk(ebpfMonMemStr(mem, at(end) - 8, buf, sizeof(buf)) == -1 && !buf[0], "till it is flushed");
+    testOk(ebpfMonMemStr(mem, at(end) - 8, buf, sizeof(buf)) == -1 && !buf[0], "... until it is flushed");
     memcpy(f, image, ARENA);
 }
 
@@ -270,9 +270,9 @@ static void testDamage(void)
     testOk(readIt() == TYPES * RECS - 1 && !why[0], "sound, it is read%s", why);
     testOk(edges == TYPES * RECS - 2, "%u links; the one to where an alias has its record is none", edges);
     flnk->type = LAYOUT_LINK_CA;
-    testOk(readIt() > 0 && edges == TYPES * RECS - 3, "nor is one that is no database link");
+    testOk(readIt() > 0 && edges == TYPES * RECS - 3, "a link that is not a database link is not listed");
     flnk->type = LAYOUT_LINK_DB;
-    testOk(ebpfMonCatalogueCountNodes(mem, at(&f->base)) == TYPES * RECS, "and probed");
+    testOk(ebpfMonCatalogueCountNodes(mem, at(&f->base)) == TYPES * RECS, "and the nodes are counted");
 
     REFUSED("a list that loops", "changed while it was read", node[RECS - 1].next = at(&node[0]));
     REFUSED("a node after itself", "changed while it was read", node[5].next = at(&node[5]));
@@ -410,7 +410,7 @@ static void testRace(void)
 
     memcpy(f, image, ARENA);
     longest = 0;
-    testOk(write(childIn, "m", 1) == 1, "the child begins");
+    testOk(write(childIn, "m", 1) == 1, "the child process begins");
     for (int i = 0; i < RACES; i++) {
         long n = readIt();
 
@@ -435,7 +435,7 @@ MAIN(testCatalogueHostile)
     close(childIn);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
-    testOk(readIt() == -1, "nothing of a process that is gone");
+    testOk(readIt() == -1, "nothing can be read from a process that has ended");
     ebpfMonMemFree(mem);
     free(image);
     return testDone();

@@ -29,21 +29,21 @@ static void knownForms(void)
     uint32_t order[4];
 
     testOk1(ebpfMonTreeMake(n, 4, 0, chain, 3, order) == 0);
-    testOk(n[0].parent == EBPFMON_NO_PARENT && n[1].parent == 0 && n[2].parent == 1 && n[3].parent == 2, "a chain");
-    testOk(n[3].depth == 3 && n[3].via == 9 && order[0] == 0 && order[3] == 3, "its depth, link and order");
+    testOk(n[0].parent == EBPFMON_NO_PARENT && n[1].parent == 0 && n[2].parent == 1 && n[3].parent == 2, "a chain of four records is found");
+    testOk(n[3].depth == 3 && n[3].via == 9 && order[0] == 0 && order[3] == 3, "depth, link and order of its records are right");
     ebpfMonTreeMake(n, 4, 2, pull, 3, order);
     testOk(n[0].parent == 2 && n[1].parent == 2 && n[3].parent == 2 && n[2].parent == EBPFMON_NO_PARENT,
-           "what the root pulls comes before it");
-    testOk(order[0] == 2 && order[1] == 0 && order[2] == 1 && order[3] == 3, "and is read after it, by time");
+           "records that the root processes by input links are below the root");
+    testOk(order[0] == 2 && order[1] == 0 && order[2] == 1 && order[3] == 3, "... and are listed after it, in their order");
     ebpfMonTreeMake(n, 4, 0, diamond, 4, order);
-    testOk(n[3].parent == 2 && n[3].via == 4, "of two ways the later one did it");
+    testOk(n[3].parent == 2 && n[3].via == 4, "if two links lead to a record, the later one processed it");
     ebpfMonTreeMake(n, 4, 0, mutual, 5, order);
     testOk(n[1].parent != EBPFMON_NO_PARENT && n[2].parent != EBPFMON_NO_PARENT && order[0] == 0,
            "records that link to each other do not become their own parents");
     ebpfMonTreeMake(n, 4, 0, late, 1, order);
     testOk(n[1].parent == EBPFMON_NO_PARENT && n[1].depth == 1, "a link cannot act before its record was stamped");
     ebpfMonTreeMake(n, 1, 0, NULL, 0, order);
-    testOk(order[0] == 0 && n[0].depth == 0, "a root alone");
+    testOk(order[0] == 0 && n[0].depth == 0, "a root without other records");
 }
 
 /* A random tree, numbered in the order of time, with more links that made nothing process. */

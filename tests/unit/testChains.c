@@ -82,11 +82,11 @@ static void clocks(void)
     received.records = 0;
     offClock = -2 * (int64_t)second; /* all stamps are older than the chain */
     clocked(2001 * second, second);
-    testOk(received.records == 0, "a chain that did nothing itself");
+    testOk(received.records == 0, "records whose time stamps are all older than the chain do not belong to it");
     offClock = 0;
     record[2].flags = EBPFMON_REC_TSE;
     clocked(2002 * second, second);
-    testOk(received.records == 3, "a device's stamp tells nothing");
+    testOk(received.records == 3, "the time stamp of a device says nothing about the chain");
     record[2].flags = 0;
 }
 
@@ -117,35 +117,35 @@ MAIN(testChains)
     part(1, 3000, 0, EBPFMON_CHUNK, 0);
     for (unsigned i = 0; i < 20; i++)
         part(50 + i, 3001 + i, 0, 1, 1);
-    testOk(received.count == 21, "short ones in between");
+    testOk(received.count == 21, "short chains come in between");
     for (unsigned i = 0; i < OPEN_CHAINS - 1; i++)
         part(2 + i, 3100 + i, 0, EBPFMON_CHUNK, 0);
     part(1, 3000, 1, 4, 1);
     testOk(received.count == 22 && received.tid == 1 && received.records == EBPFMON_CHUNK + 4 && received.inOrder,
-           "they do not take its place, nor do long ones");
+           "they do not take its place, and neither do long chains");
     for (unsigned i = 0; i < OPEN_CHAINS - 1; i++)
         part(2 + i, 3100 + i, 1, 1, 1);
     testOk1(received.count == 22 + OPEN_CHAINS - 1 && received.records == EBPFMON_CHUNK + 1);
 
     part(1, 4000, 1, 4, 1);
-    testOk(received.count == 21 + OPEN_CHAINS, "the beginning was lost");
+    testOk(received.count == 21 + OPEN_CHAINS, "the first part of the chain was lost");
     for (unsigned i = 0; i < OPEN_CHAINS; i++)
         part(1, 5000 + i, 0, EBPFMON_CHUNK, 0);
     part(2, 6000, 0, EBPFMON_CHUNK, 0);
     part(2, 6000, 1, 1, 1);
-    testOk(received.count == 22 + OPEN_CHAINS && received.tid == 2, "the end of many was lost: there is room all the same,");
-    testOk(ebpfMonLossesGet(ebpfMonLossParts) == 1, "and the one that loses its place is counted");
+    testOk(received.count == 22 + OPEN_CHAINS && received.tid == 2, "the last part of many chains was lost: there is still room for others,");
+    testOk(ebpfMonLossesGet(ebpfMonLossParts) == 1, "and the chain that loses its place is counted");
     part(3, 6050, 0, EBPFMON_CHUNK, 0); /* no place is free */
     part(2, 6100 + STALE_NS, 0, EBPFMON_CHUNK, 0);
     part(2, 6100 + STALE_NS, 1, 1, 1);
-    testOk(received.count == 23 + OPEN_CHAINS && ebpfMonLossesGet(ebpfMonLossParts) == 1, "later they are those that the ring lost");
+    testOk(received.count == 23 + OPEN_CHAINS && ebpfMonLossesGet(ebpfMonLossParts) == 1, "later these chains are counted as lost by the ring");
 
     for (unsigned i = 0; i < 100; i++)
         part(3, 7000, i, EBPFMON_CHUNK, i == 99);
-    testOk(received.count == 24 + OPEN_CHAINS && received.records == RECORDS && received.inOrder, "more records than are kept");
+    testOk(received.count == 24 + OPEN_CHAINS && received.records == RECORDS && received.inOrder, "a chain with more records than are kept");
 
     part(1, 999, 0, 1, 1);
-    testOk(received.count == 24 + OPEN_CHAINS, "one from before its records were read");
+    testOk(received.count == 24 + OPEN_CHAINS, "a chain from before the records of its IOC were read");
     clocks();
     received.count = 31;
     part(1, 8000, 0, EBPFMON_CHUNK + 1, 1);
@@ -157,7 +157,7 @@ MAIN(testChains)
     testOk1(received.count == 31);
     target.slot = 100;
     part(1, 8003, 0, 1, 1);
-    testOk(received.count == 32, "and one that is right");
+    testOk(received.count == 32, "and a chain that is complete");
     ebpfMonChainPartsFree(parts);
     return testDone();
 }

@@ -188,7 +188,7 @@ static void testByHand(void)
     ebpfMonClosures *c = byHand("single", 1, 0, run, 0);
     int ok = 1;
 
-    testOk(c->count == 1 && c->len[0] == 1, "single: itself");
+    testOk(c->count == 1 && c->len[0] == 1, "single: the closure is the record itself");
     ebpfMonClosuresFree(c);
     c = byHand("chain of 5", 5, 4, run, 0);
     for (uint32_t v = 0; v < 5; v++)
@@ -213,7 +213,7 @@ static void testNothing(void)
     uint32_t start[1] = { 0 };
     ebpfMonClosures *c = ebpfMonClosuresMake(0, start, start, 1024, LEN);
 
-    testOk(c && c->count == 0, "no record at all");
+    testOk(c && c->count == 0, "a database without records");
     ebpfMonClosuresFree(c);
 }
 
@@ -265,7 +265,7 @@ static void testRandom(int dag)
         small += (uint32_t)right(&g, maxList, maxLen, NULL);
     }
     testOk(good == GRAPHS, "%u of %u random %s", good, GRAPHS, dag ? "DAGs" : "graphs");
-    testOk(small == GRAPHS, "%u of them with small limits", small);
+    testOk(small == GRAPHS, "%u of them were right with small limits", small);
     testOk(flagged > GRAPHS / 10 && complete > GRAPHS / 4, "%u have a record twice, %u were followed to the end",
         flagged, complete);
 }
@@ -335,18 +335,18 @@ static void testLarge(void)
         /* all records below the first one that was cut, which are all except the root */
         wrong += c->flags[v] != (v + 1 > LEN ? EBPFMON_NODE_PARTIAL : 0) + (v + 1 < LARGE ? EBPFMON_NODE_TWICE : 0);
     }
-    testOk(!wrong && c->count == LARGE, "chain: one run for all, %u wrong", wrong);
+    testOk(!wrong && c->count == LARGE, "chain: all closures share one run, %u wrong", wrong);
     testOk(bytes < 32.0 * LARGE, "chain: memory grows with the records");
     ebpfMonClosuresFree(c);
 
     c = large("ring", ring, &bytes);
-    testOk(c->partial == LARGE && c->twice == LARGE, "ring: %u cut", c->partial);
+    testOk(c->partial == LARGE && c->twice == LARGE, "ring: %u closures were cut", c->partial);
     ebpfMonClosuresFree(c);
     c = large("ladder", ladder, &bytes);
-    testOk(c->twice == LARGE - 1, "ladder: %u twice", c->twice); /* the first is cut, so all below it are flagged */
+    testOk(c->twice == LARGE - 1, "ladder: %u records are reached twice", c->twice); /* the first is cut, so all below it are flagged */
     ebpfMonClosuresFree(c);
     c = large("star", star, &bytes);
-    testOk(c->partial == 0 && c->len[0] == 1 && c->len[LARGE / 2] == 2, "star: closures of two");
+    testOk(c->partial == 0 && c->len[0] == 1 && c->len[LARGE / 2] == 2, "star: each closure has two records");
     ebpfMonClosuresFree(c);
 }
 
@@ -374,7 +374,7 @@ static void testCostly(void)
     begin = clock(); /* CPU time, because other tests run at the same time */
     c = ebpfMonClosuresMake(N, start, to, LIST(N), UINT32_MAX);
     took = (double)(clock() - begin) / CLOCKS_PER_SEC;
-    testOk(c && took < 5 && c->twice > LARGE / 4 && c->twice < LARGE, "costly: %u of %d given up, %.1f ms",
+    testOk(c && took < 5 && c->twice > LARGE / 4 && c->twice < LARGE, "costly: %u of %d closures were given up, %.1f ms",
            c ? c->twice : 0, LARGE, took * 1e3);
     ebpfMonClosuresFree(c);
     free(start);

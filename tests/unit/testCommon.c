@@ -58,12 +58,12 @@ static int isOffsetRight(unsigned lost)
 
 static void testClockOffset(void)
 {
-    testOk(isOffsetRight(0), "the offset of two clocks");
+    testOk(isOffsetRight(0), "the offset between two clocks");
     testOk(isOffsetRight(1), "… when the thread loses its CPU before it reads the second clock");
-    testOk(isOffsetRight(2), "… behind that");
+    testOk(isOffsetRight(2), "… after it has read the second clock");
     testOk(isOffsetRight(1 | 2 | 8 | 128), "… again and again");
     isOffsetRight(UINT_MAX);
-    testOk(readings < 200, "… each time: it ends all the same, after %u readings", readings);
+    testOk(readings < 200, "… each time: it ends in spite of that, after %u readings", readings);
 }
 
 static void testClocks(void)
@@ -89,15 +89,15 @@ static void testHashes(void)
     testOk1(ebpfMonHashFnv32(EBPFMON_FNV32_BEGIN, "foobar", 6) == 0xbf9cf968u);
     testOk1(ebpfMonHashFnv64(EBPFMON_FNV64_BEGIN, "foobar", 6) == 0x85944171f73967e8ull);
     testOk(ebpfMonHashFnv64(ebpfMonHashFnv64(EBPFMON_FNV64_BEGIN, "foo", 3), "bar", 3) == 0x85944171f73967e8ull,
-           "in two parts as in one");
+           "the hash of two parts is that of the whole");
 }
 
 static void testTexts(void)
 {
     char buf[8], line[12] = "a\nb\x1b[31m";
 
-    testOk(!ebpfMonTextCopy(buf, sizeof(buf), "1234567") && strcmp(buf, "1234567") == 0, "what fits is copied whole");
-    testOk(ebpfMonTextCopy(buf, sizeof(buf), "12345678") && strcmp(buf, "1234...") == 0, "what is cut ends in dots");
+    testOk(!ebpfMonTextCopy(buf, sizeof(buf), "1234567") && strcmp(buf, "1234567") == 0, "a text that fits is copied whole");
+    testOk(ebpfMonTextCopy(buf, sizeof(buf), "12345678") && strcmp(buf, "1234...") == 0, "a text that is cut ends with dots");
     testOk(ebpfMonTextCopy(buf, sizeof(buf), "123\xc3\xa4" "5678") && strcmp(buf, "123...") == 0,
            "no UTF-8 sequence is cut in two: \"%s\"", buf);
     ebpfMonTextClean(line, sizeof(line));
@@ -119,7 +119,7 @@ static void testArrays(void)
         ok = list[i] == i;
     testOk(ok && room == 1024, "1000 elements, room for %u", (unsigned)room);
     testOk(ebpfMonArrayGrow(&list, &room, SIZE_MAX / 2, 16, sizeof(*list)) < 0 && room == 1024 && list[999] == 999,
-           "what is too large is refused, and all is as before");
+           "a size that is too large is refused, and the array stays as it was");
     free(list);
 }
 
@@ -178,9 +178,9 @@ static void testServiceManager(void)
     int fd = socket(AF_UNIX, SOCK_DGRAM, 0), length;
     char name[64], text[64] = "";
 
-    testDiag("What the service manager is told");
+    testDiag("Messages to the service manager");
     unsetenv("NOTIFY_SOCKET");
-    testOk(ebpfMonServiceTell("READY=1") == -1, "nobody listens");
+    testOk(ebpfMonServiceTell("READY=1") == -1, "nobody listens: no error");
     length = snprintf(name, sizeof(name), "@ebpfMonTest%d", (int)getpid());
     memcpy(address.sun_path, name, (size_t)length);
     address.sun_path[0] = 0;
@@ -189,13 +189,13 @@ static void testServiceManager(void)
     testOk(ebpfMonServiceTell("STATUS=%d of %s", 3, "5") == 0 && recv(fd, text, sizeof(text) - 1, MSG_DONTWAIT) == 13 &&
            strcmp(text, "STATUS=3 of 5") == 0, "an abstract address: %s", text);
     close(fd);
-    testOk(ebpfMonServiceTell("READY=1") == -1, "it listens no more");
+    testOk(ebpfMonServiceTell("READY=1") == -1, "the service manager does not listen any more");
     unsetenv("NOTIFY_SOCKET");
     setenv("WATCHDOG_USEC", "5000000", 1);
     unsetenv("WATCHDOG_PID");
     testOk1(ebpfMonServiceWatchdog() == 5000000000ull);
     setenv("WATCHDOG_PID", "1", 1);
-    testOk(ebpfMonServiceWatchdog() == 0, "the watchdog of another process");
+    testOk(ebpfMonServiceWatchdog() == 0, "a watchdog for another process is ignored");
     unsetenv("WATCHDOG_USEC");
     unsetenv("WATCHDOG_PID");
 }
@@ -211,17 +211,17 @@ static void testProgress(void)
     worker = ebpfMonWorkerStart("testStuck", epicsThreadPriorityLow, runWithoutSign, &w);
     other = ebpfMonWorkerStart("testIdle", epicsThreadPriorityLow, idle, NULL);
     epicsEventMustWait(w.begun);
-    testOk(ebpfMonWorkersFindStuck(60, text, sizeof(text)) == 0 && !text[0], "not yet");
+    testOk(ebpfMonWorkersFindStuck(60, text, sizeof(text)) == 0 && !text[0], "the worker is not stuck yet");
     for (int i = 0; i < 500 && ebpfMonWorkersFindStuck(0.2, text, sizeof(text)) == 0; i++)
         epicsThreadSleep(0.01);
     testOk(strncmp(text, "testStuck since ", 16) == 0 && !strstr(text, "testIdle"), "%s", text);
-    testOk(ebpfMonWorkersCountOursStuck(0.2) == 1, "a restart could help it");
+    testOk(ebpfMonWorkersCountOursStuck(0.2) == 1, "a restart of the process could help it");
     ebpfMonWorkerWaitsForOthers(worker);
     testOk(ebpfMonWorkersFindStuck(0.2, text, sizeof(text)) == 1 && ebpfMonWorkersCountOursStuck(0.2) == 0,
            "one that waits for others is stuck, too, but a restart could not help it");
     epicsEventMustTrigger(w.go);
     epicsEventMustWait(w.begun);
-    testOk(ebpfMonWorkersFindStuck(0.2, text, sizeof(text)) == 0, "it goes on");
+    testOk(ebpfMonWorkersFindStuck(0.2, text, sizeof(text)) == 0, "the worker goes on, and is not stuck any more");
     testOk1(ebpfMonWorkerStop(&worker, 10) == 0 && ebpfMonWorkerStop(&other, 10) == 0);
     worker = ebpfMonWorkerStart("testPriority", epicsThreadPriorityHigh, noteScheduler, &policy);
     ebpfMonWorkerStop(&worker, 10);
@@ -253,7 +253,7 @@ static void testNoThread(void)
     setrlimit(RLIMIT_AS, &before);
     errlogFlush();
     eltc(1);
-    testOk(n < 100, "after %u there is no other", n);
+    testOk(n < 100, "after %u threads no other can be started", n);
     while (n)
         ebpfMonWorkerStop(&worker[--n], 10);
 }
@@ -265,17 +265,17 @@ static void testWorkers(void)
 
     testOk(worker != NULL && epicsEventWaitWithTimeout(w.begun, 10) == epicsEventOK, "a worker begins");
     ebpfMonWorkerWake(worker);
-    testOk(epicsEventWaitWithTimeout(w.begun, 10) == epicsEventOK && epicsAtomicGetIntT(&w.woken) == 1, "and wakes");
-    testOk(ebpfMonWorkerStop(&worker, 10) == 0 && !worker, "and ends when it is asked to, though it sleeps");
-    testOk(ebpfMonWorkerStop(&none, 0) == 0, "none is ended already");
+    testOk(epicsEventWaitWithTimeout(w.begun, 10) == epicsEventOK && epicsAtomicGetIntT(&w.woken) == 1, "it wakes");
+    testOk(ebpfMonWorkerStop(&worker, 10) == 0 && !worker, "it ends when it is asked to, although it sleeps");
+    testOk(ebpfMonWorkerStop(&none, 0) == 0, "there is no worker: that counts as ended");
     ebpfMonWorkerWake(NULL);
 
     w.deaf = 1;
     worker = ebpfMonWorkerStart("testDeaf", epicsThreadPriorityLow, run, &w);
     testOk(epicsEventWaitWithTimeout(w.begun, 10) == epicsEventOK && ebpfMonWorkerStop(&worker, 0.01) < 0 && worker,
-           "one that does not end is left alone");
+           "a worker that does not end is left alone");
     epicsEventMustTrigger(w.go);
-    testOk(ebpfMonWorkerStop(&worker, 10) == 0 && !worker, "until it does");
+    testOk(ebpfMonWorkerStop(&worker, 10) == 0 && !worker, "... until it ends");
     epicsEventDestroy(w.begun);
     epicsEventDestroy(w.go);
 }

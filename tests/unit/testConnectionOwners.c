@@ -47,17 +47,17 @@ MAIN(testConnectionOwners)
     clientPort = at.sin_port;
 
     ebpfMonConnectionOwnersRead(0, NETNS, onOwner);
-    testOk(found == 1 && wrongWay == 0, "once, as the client's, not as the server's");
+    testOk(found == 1 && wrongWay == 0, "a connection is listed once: at its client, not at its server");
     testOk1(peerFound.addr == htonl(INADDR_LOOPBACK) && peerFound.saddr == htonl(INADDR_LOOPBACK));
-    testOk(peerFound.netns == NETNS, "on loopback the namespace belongs to the address");
-    testOk(ownerFound.pid == (uint32_t)getpid() && ownerFound.uid == getuid(), "ours: pid %u", ownerFound.pid);
-    testOk(strncmp(ownerFound.comm, "testConnectionOwners", sizeof(ownerFound.comm) - 1) == 0, "our command: %.16s",
+    testOk(peerFound.netns == NETNS, "on loopback the network namespace is part of the address");
+    testOk(ownerFound.pid == (uint32_t)getpid() && ownerFound.uid == getuid(), "this process is the owner: pid %u", ownerFound.pid);
+    testOk(strncmp(ownerFound.comm, "testConnectionOwners", sizeof(ownerFound.comm) - 1) == 0, "its command: %.16s",
            ownerFound.comm);
     close(client);
     close(accepted);
     close(server);
     found = 0;
     ebpfMonConnectionOwnersRead(0x7fffffff, NETNS, onOwner);
-    testOk(found == 0, "nothing of a process that is gone");
+    testOk(found == 0, "a process that has ended has no connections");
     return testDone();
 }

@@ -61,18 +61,18 @@ MAIN(testCpLinkSources)
     testOk(!find(first, 5, caLink(inp, 16, stamp, 60), &s), "no chain is known at first");
     ebpfMonCpLinkSourcesAdd(sources, &chain, 0, 3, 2, stamp);
     testOk(find(first, 5, caLink(inp, 16, stamp, 60), &s) && ebpfMonChainIdIsSame(&s.chain, &chain) && s.place == 3,
-           "the chain that gave the record this time stamp");
+           "the source is the chain that set this time stamp of the record");
     testOk(strcmp(s.record, "R2") == 0 && strcmp(s.root, "R0") == 0 && !s.ioc[0], "%s, chain of %s", s.record, s.root);
-    testOk(find(first, 5, caLink(inp, 40, stamp, 4), &s), "wherever link and time stamp stand");
-    testOk(!find(first, 5, caLink(inp, 16, other, 60), &s), "not one with another time stamp");
-    testOk(!find(first, 6, caLink(inp, 16, stamp, 60), &s), "nor for another record's link");
+    testOk(find(first, 5, caLink(inp, 40, stamp, 4), &s), "link and time stamp may be anywhere in the IOC's memory");
+    testOk(!find(first, 5, caLink(inp, 16, other, 60), &s), "a record with another time stamp has no source");
+    testOk(!find(first, 6, caLink(inp, 16, stamp, 60), &s), "neither has the link of another record");
     inp->type = LAYOUT_LINK_DB;
-    testOk(!find(first, 5, caLink(inp, 16, stamp, 60), &s), "nor for a link that is no CA link any more");
+    testOk(!find(first, 5, caLink(inp, 16, stamp, 60), &s), "nor a link that is not a CA link any more");
     setLink(5, unknown);
-    testOk(!find(first, 5, caLink(inp, 16, stamp, 60), &s), "nor for one to a record that no IOC here has");
+    testOk(!find(first, 5, caLink(inp, 16, stamp, 60), &s), "nor a link to a record that no IOC of this host has");
     setLink(5, name);
     ebpfMonCpLinkSourcesAdd(sources, &chain, 0, 0, 3, other);
-    testOk(!find(first, 5, caLink(inp, 16, other, 60), &s), "nor one of another record with this time stamp");
+    testOk(!find(first, 5, caLink(inp, 16, other, 60), &s), "nor another record with this time stamp");
 
     /* another IOC with the same records: its link watches the record of the first IOC */
     sceneNewIoc();
@@ -80,7 +80,7 @@ MAIN(testCpLinkSources)
     strcpy(second->name, "secondIoc");
     ebpfMonTargetsAdd(targets, second);
     testOk(find(second, 5, caLink(inp, 16, stamp, 60), &s) && s.chain.iocId == first->iocId &&
-           strcmp(s.ioc, "sceneIoc") == 0, "from one IOC to another: %s", s.ioc);
+           strcmp(s.ioc, "sceneIoc") == 0, "the source may be in another IOC: %s", s.ioc);
     ebpfMonCpLinkSourcesFree(sources);
     return testDone();
 }

@@ -30,11 +30,11 @@ static void testTrouble(void)
     testOk1(d.retryAt == 101);
     ebpfMonDestinationSetTrouble(&d, 101, 5, "it is off");
     errlogFlush();
-    testOk(messages == 1 && d.retryAt == 103, "no message for the same reason; tried again later");
+    testOk(messages == 1 && d.retryAt == 103, "the same reason: no message, and the next try comes later");
     ebpfMonDestinationSetTrouble(&d, 103, 5, "it is off");
     ebpfMonDestinationSetTrouble(&d, 107, 5, "it burns");
     errlogFlush();
-    testOk(messages == 2 && d.retryAt == 112, "another reason is a message; at most 5 s: %g", d.retryAt - 107);
+    testOk(messages == 2 && d.retryAt == 112, "another reason: a message; the next try comes after 5 s at most: %g", d.retryAt - 107);
     ebpfMonDestinationAddLost(&d, 3);
     ebpfMonDestinationAddLost(&d, 4);
     ebpfMonDestinationSetWorking(&d);
@@ -48,7 +48,7 @@ static void testTrouble(void)
     ebpfMonDestinationSetTrouble(&d, 200, 5, "it is off");
     ebpfMonDestinationSetWorking(&d);
     errlogFlush();
-    testOk(d.retryAt == 201 && strstr(newest, "nothing was lost"), "the back-off begins anew: %s", newest);
+    testOk(d.retryAt == 201 && strstr(newest, "nothing was lost"), "after a success the waits begin anew: %s", newest);
 }
 
 static void testLines(void)

@@ -93,7 +93,7 @@ static void testBudgets(int fd)
         testAbort("no memory");
     for (n = 0; n < 100 && !ebpfMonElfBytesIsOver(b); n++)
         ebpfMonElfBytesRead(b, buf, 64 * MEGA, 0);
-    testOk(n == 8 && ebpfMonElfBytesIsOver(b) == EFBIG, "over after %u x 64 MiB", n);
+    testOk(n == 8 && ebpfMonElfBytesIsOver(b) == EFBIG, "the limit is reached after %u x 64 MiB", n);
     testOk1(ebpfMonElfBytesRead(b, buf, 8, 0) == 0 && ebpfMonElfBytesRead(b, buf, 1000, 0) == 0);
     ebpfMonElfBytesFree(b);
     b = ebpfMonElfBytesNew(fd);
@@ -101,11 +101,11 @@ static void testBudgets(int fd)
     step = SLOW;
     for (n = 0; n < 1000 && ebpfMonElfBytesRead(b, buf, 8, 0) == 8; n++)
         ; /* all of a page that is kept */
-    testOk(n == 1000 && !ebpfMonElfBytesIsOver(b), "a slow host: not over after %u small reads", n);
+    testOk(n == 1000 && !ebpfMonElfBytesIsOver(b), "a slow host: the limit is not reached after %u small reads", n);
     step = STOPPED;
     for (n = 0; n < 1000 && ebpfMonElfBytesRead(b, buf, 8, 0) == 8; n++)
         ;
-    testOk(n > 1 && n < 200 && ebpfMonElfBytesIsOver(b) == ETIME, "a host that stands still: over after %u small reads", n);
+    testOk(n > 1 && n < 200 && ebpfMonElfBytesIsOver(b) == ETIME, "a host that stands still: the limit is reached after %u small reads", n);
     step = 0;
     ebpfMonElfBytesFree(b);
     free(buf);
@@ -126,7 +126,7 @@ static void testWork(int fd)
     b = ebpfMonElfBytesNew(fd);
     for (n = 0; n < 10 * MEGA && ebpfMonElfBytesRead(b, buf, 8, 0) == 8; n++)
         ;
-    testOk(n > 100000 && n < 2 * MEGA && ebpfMonElfBytesIsOver(b) == EFBIG, "over after %u small reads", n);
+    testOk(n > 100000 && n < 2 * MEGA && ebpfMonElfBytesIsOver(b) == EFBIG, "the limit is reached after %u small reads", n);
     ebpfMonElfBytesFree(b);
 }
 
@@ -154,7 +154,7 @@ static void testHostileFile(void)
     begin = findCpuSeconds();
     ebpfMonElfFind(&file, names, NAMES, found);
     begin = findCpuSeconds() - begin;
-    testOk(ebpfMonElfIsOver(&file) == EFBIG, "its work is used up");
+    testOk(ebpfMonElfIsOver(&file) == EFBIG, "a hostile file uses up its work");
     testOk(begin < HOSTILE_SECONDS, "after %.2f s of CPU", begin);
     ebpfMonElfClose(&file);
     fclose(tmp);
@@ -181,15 +181,15 @@ static void testReadAgain(void)
     step = STOPPED;
     testOk1(look(cache) == EFBIG);
     step = 0;
-    testOk(look(cache) == EFBIG, "the host is fast again: not read again at once");
+    testOk(look(cache) == EFBIG, "the host is fast again: the program is not read again at once");
     later = 11 * EBPFMON_SECOND_NS;
     step = STOPPED;
-    testOk(look(cache) == EFBIG, "after 10 s the host stands still again");
+    testOk(look(cache) == EFBIG, "after 10 s it is read again, but the host stands still");
     step = 0;
     later += 11 * EBPFMON_SECOND_NS;
-    testOk(look(cache) == EFBIG, "10 s later it is not read yet");
+    testOk(look(cache) == EFBIG, "10 s later it is not read, because the wait has doubled");
     later += 11 * EBPFMON_SECOND_NS;
-    testOk(look(cache) == 0, "20 s later it is, and is an IOC");
+    testOk(look(cache) == 0, "20 s later it is read, and is an IOC");
     ebpfMonImageCacheFree(cache);
 }
 

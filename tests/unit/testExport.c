@@ -8,7 +8,7 @@ static void testLoad(void)
     ebpfMonPut p = somePut(1);
     double t, putNs = 0, all;
 
-    testDiag("more than the queue holds");
+    testDiag("more puts than the queue can hold");
     strcpy(p.peer, "127.0.0.1:50123");
     strcpy(p.server, "127.0.0.1:5064");
     strcpy(p.realUser, "alice");
@@ -34,7 +34,7 @@ static void testLoad(void)
     testOk(written() + lost() == N, "%" PRIu64 " written + %" PRIu64 " lost of %d", written(), lost(), N);
     testDiag("%.0f ns a put, %.0f JSON lines a second written", putNs, (double)written() / all);
 
-    testDiag("one hundred thousand a second");
+    testDiag("one hundred thousand puts per second");
     begin();
     startJsonLog("load2.json", 0, 0, 0);
     t = ebpfMonClockSeconds();
@@ -52,7 +52,7 @@ static void testBurstLog(void)
     ebpfMonPut p = somePut(0);
     uint64_t n;
 
-    testDiag("mode burst to the PV and a file; the end ends bursts");
+    testDiag("mode burst, to the PV and a file; the end of the monitor ends bursts");
     begin();
     ebpfMonExportGetOps(exporter)->metadata(exporter, "lab", "B2");
     testOk1(ebpfMonExportGetOps(exporter)->caPutLog(exporter, "PV", 1, ebpfMonLogAll, "") == 0);
@@ -67,7 +67,7 @@ static void testBurstLog(void)
     testOk(n == 4, "%" PRIu64 " lines: two first puts, two summaries", n);
     testOk(strcmp(ebpfMonPublishedLock()->log.caPutLogLine, "{\"date\":\"2026-11-15\",\"time\":\"07:28:03.123\","
                   "\"host\":\"opi1\",\"user\":\"alice\",\"lab\":\"B2\",\"pv\":\"A\",\"new\":99,\"old\":100}") == 0,
-           "the PV");
+           "the PV has the last line");
     ebpfMonPublishedUnlock();
     {
         size_t len;
@@ -85,7 +85,7 @@ static void testTwo(void)
     ebpfMonExport *other = ebpfMonExportNew(NULL);
     ebpfMonPut p = somePut(1);
 
-    testDiag("two of them");
+    testDiag("two exports in one process");
     startJsonLog("one.json", 0, 0, 0);
     testOk1(ebpfMonExportGetOps(other)->json(other, pathOf("other.json"), 0, 0, 0, ebpfMonLogAll) == 0);
     ebpfMonExportPut(other, &p);

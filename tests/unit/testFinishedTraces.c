@@ -15,20 +15,20 @@ MAIN(testFinishedTraces)
     unsigned found = 0, wrong = 0;
 
     testPlan(7);
-    testOk(!ebpfMonFinishedTracesFind(finished, &a), "nothing is known at first");
+    testOk(!ebpfMonFinishedTracesFind(finished, &a), "no trace is known at first");
     ebpfMonFinishedTracesAdd(finished, &a, id);
     testOk(ebpfMonFinishedTracesFind(finished, &a) && memcmp(ebpfMonFinishedTracesFind(finished, &a), id, 16) == 0,
            "a chain is found with its trace's id");
     b.iocId = 2;
-    testOk(!ebpfMonFinishedTracesFind(finished, &b), "not that of another IOC");
+    testOk(!ebpfMonFinishedTracesFind(finished, &b), "a chain of another IOC is not found");
     b = a;
     b.tid = 11;
-    testOk(!ebpfMonFinishedTracesFind(finished, &b), "nor that of another thread");
+    testOk(!ebpfMonFinishedTracesFind(finished, &b), "nor a chain of another thread");
     b = a;
     b.begin++;
-    testOk(!ebpfMonFinishedTracesFind(finished, &b), "nor another one of the thread");
+    testOk(!ebpfMonFinishedTracesFind(finished, &b), "nor another chain of the same thread");
     ebpfMonFinishedTracesAdd(finished, &a, other);
-    testOk(memcmp(ebpfMonFinishedTracesFind(finished, &a), other, 16) == 0, "the newest id counts");
+    testOk(memcmp(ebpfMonFinishedTracesFind(finished, &a), other, 16) == 0, "of two ids the newer one counts");
     for (uint32_t i = 0; i < 100000; i++) {
         uint8_t its[16] = { 0 };
 
@@ -44,7 +44,7 @@ MAIN(testFinishedTraces)
         found += its != NULL;
         wrong += its && memcmp(its, &i, sizeof(i)) != 0;
     }
-    testOk(found > 8000 && !wrong, "of 100000 the last ones are known: %u, %u with a wrong id", found, wrong);
+    testOk(found > 8000 && !wrong, "of 100000 chains the last ones are known: %u, %u with a wrong id", found, wrong);
     ebpfMonFinishedTracesFree(finished);
     return testDone();
 }

@@ -89,43 +89,43 @@ MAIN(testFollowedIocs)
     off = addTarget("iocOff", ebpfMonLevelOff);
 
     follow(iocs, "ioc*");
-    testOk(seen.entered == 2 && count(iocs) == 2, "those that match are entered, but for one at level off");
-    testOk(seen.left == 0 && seen.oddPayload == 0, "its user's part begins with 0");
+    testOk(seen.entered == 2 && count(iocs) == 2, "IOCs that match are entered, except one at level off");
+    testOk(seen.left == 0 && seen.oddPayload == 0, "the user's part of an IOC begins with zeros");
     follow(iocs, "ioc*");
-    testOk(seen.entered == 0 && seen.left == 0 && count(iocs) == 2, "… once");
+    testOk(seen.entered == 0 && seen.left == 0 && count(iocs) == 2, "… an IOC is entered once");
     off->level = ebpfMonLevelChains;
     follow(iocs, "ioc*");
-    testOk(seen.entered == 1 && count(iocs) == 3, "one that is watched later is entered then");
+    testOk(seen.entered == 1 && count(iocs) == 3, "an IOC that is watched later is entered then");
     b->level = ebpfMonLevelOff;
     follow(iocs, "ioc*");
-    testOk(seen.left == 1 && seen.ended == 0 && count(iocs) == 2, "one that goes to level off is left while it lives");
+    testOk(seen.left == 1 && seen.ended == 0 && count(iocs) == 2, "an IOC that goes to level off is left while it runs");
     a->gone = 1;
     follow(iocs, "ioc*");
-    testOk(seen.left == 1 && seen.ended == 1 && count(iocs) == 1, "one that is gone is left as one that has ended");
+    testOk(seen.left == 1 && seen.ended == 1 && count(iocs) == 1, "an IOC that has ended is left as ended");
     ebpfMonTargetsRemove(targets, off);
     free(off);
     follow(iocs, "ioc*");
-    testOk(seen.left == 1 && seen.ended == 1 && count(iocs) == 0, "… and one that is not in the list any more");
+    testOk(seen.left == 1 && seen.ended == 1 && count(iocs) == 0, "… and so is one that is not in the list any more");
     testOk1(seen.entered == 0);
 
     seen.refuse = 1;
     follow(iocs, "vac*");
-    testOk(seen.entered == 1 && count(iocs) == 1, "one in which probes cannot be set");
+    testOk(seen.entered == 1 && count(iocs) == 1, "an IOC in which probes cannot be set is not entered");
     follow(iocs, "vac*");
-    testOk(seen.entered == 0, "… is not asked again before its time");
+    testOk(seen.entered == 0, "… it is not tried again before its time");
     ((Known *)ebpfMonFollowedIocsGetFirst(iocs))->ioc.retryAt = 0;
     seen.refuse = 0;
     follow(iocs, "vac*");
-    testOk(seen.entered == 1 && ebpfMonFollowedIocsGetFirst(iocs)->isOn, "… but then");
+    testOk(seen.entered == 1 && ebpfMonFollowedIocsGetFirst(iocs)->isOn, "… but it is then");
     follow(iocs, "ioc*");
-    testOk(seen.left == 1 && seen.ended == 0 && count(iocs) == 0, "another pattern leaves it while it lives");
+    testOk(seen.left == 1 && seen.ended == 0 && count(iocs) == 0, "another pattern: the IOC is left while it runs");
     follow(iocs, "*");
-    testOk(seen.entered == 1 && ebpfMonFollowedIocsGetFirst(iocs)->iocId == other->iocId, "and this one enters it again");
+    testOk(seen.entered == 1 && ebpfMonFollowedIocsGetFirst(iocs)->iocId == other->iocId, "the first pattern again: it is entered again");
     memset(&seen, 0, sizeof(seen));
     ebpfMonFollowedIocsFree(iocs);
-    testOk(seen.left == 1 && seen.ended == 0, "freed, it leaves all");
+    testOk(seen.left == 1 && seen.ended == 0, "when the list is freed, all IOCs are left");
     ebpfMonFollowedIocsFree(NULL);
-    testPass("NULL does no harm");
+    testPass("freeing NULL does nothing");
 
     while ((t = ebpfMonTargetsGetFirst(targets)) != NULL) {
         ebpfMonTargetsRemove(targets, t);

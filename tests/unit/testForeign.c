@@ -106,17 +106,17 @@ static void testPageThatNeverArrives(void)
     first = readPage(pid, &err);
     testOk(err == ETIMEDOUT && first < 2, "a page that never arrives: errno %d after %.3f s", err, first);
     second = readPage(pid, &err);
-    testOk(err == ETIMEDOUT && second < 0.05 && ebpfMonForeignIsAside(pid), "then it is set aside: %.6f s", second);
+    testOk(err == ETIMEDOUT && second < 0.05 && ebpfMonForeignIsAside(pid), "then the process is not read for a while: %.6f s", second);
     testOk1(ebpfMonForeignCountStuck() == 1);
     strcpy(shared->good, "good");
     testOk(ebpfMonMemReadNow(other, (uint64_t)(uintptr_t)shared->good, text, 5) == 0 && strcmp(text, "good") == 0,
            "another process is read meanwhile");
     shared->goOn = 1;
-    testOk(waitForReaders(5), "the page arrives, and the reader comes back");
+    testOk(waitForReaders(5), "the page arrives, and the reader returns");
     for (int i = 0; i < 500 && ebpfMonForeignIsAside(pid); i++)
         usleep(10000);
     first = readPage(pid, &err);
-    testOk(first < 1 && err == 0, "then it is read again: errno %d", err);
+    testOk(first < 1 && err == 0, "then the process is read again: errno %d", err);
     shared->goOn = 0;
     end(pid);
     end(other);
@@ -138,14 +138,14 @@ static void testUser(void)
         sum += took;
         all &= err == ETIMEDOUT;
     }
-    testOk(all && sum < 2.5, "make us wait %.3f s", sum);
+    testOk(all && sum < 2.5, "they make us wait for %.3f s", sum);
     testOk(ebpfMonForeignCountStuck() <= 8 && ebpfMonForeignIsAside(pid[N - 1]), "%u readers are abandoned",
            ebpfMonForeignCountStuck());
     mine = readPage(getpid(), &err);
-    testOk(!err && mine < 0.25, "another user's are read: %.6f s", mine);
+    testOk(!err && mine < 0.25, "a process of another user is read: %.6f s", mine);
     for (int i = 0; i < N; i++)
         end(pid[i]);
-    testOk(waitForReaders(5), "the readers come back when the processes end");
+    testOk(waitForReaders(5), "the readers return when the processes end");
 }
 
 static void noteScheduler(void *data)
@@ -194,7 +194,7 @@ static void testSparseFile(void)
         ebpfMonElfClose(&file);
     }
     took = (double)(ebpfMonClockThreadCpu() - cpu) / 1e9;
-    testOk(took < 1.5, "takes %.3f s of CPU", took);
+    testOk(took < 1.5, "it takes %.3f s of CPU time", took);
     close(fd);
 }
 
@@ -281,9 +281,9 @@ static int runWithoutThreads(int hasReader)
 
 static void testNoThreads(void)
 {
-    testDiag("no more threads");
+    testDiag("no more threads can be started");
     testOk1(runWithoutThreads(0) == 3);
-    testOk(runWithoutThreads(1) == 0, "one reader without a job is kept");
+    testOk(runWithoutThreads(1) == 0, "one reader without a job stays");
 }
 
 MAIN(testForeign)

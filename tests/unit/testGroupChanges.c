@@ -56,7 +56,7 @@ static void testEach(void)
         { "an event", ebpfMonGroupHealth, published.health.event[1] },
     };
 
-    testDiag("Each value, in its group and in no other one");
+    testDiag("Each value changes its group and no other group");
     for (size_t i = 0; i < sizeof(each) / sizeof(each[0]); i++) {
         unsigned found;
 
@@ -68,14 +68,14 @@ static void testEach(void)
 
 static void testBeyond(void)
 {
-    testDiag("What is not shown");
+    testDiag("Values that no PV shows");
     published.iocs.ioc[2].cost = 1;
     published.processings.busiest[2].count = 1;
     published.health.scan[2].busy = 1;
     published.puts.of[ebpfMonPutByClient].put[0].val[0] = 'x';
-    testOk(!find(100), "rows behind the last one");
+    testOk(!find(100), "rows behind the last row do not count");
     published.iocs.count = 3;
-    testOk(find(100) == 1u << ebpfMonGroupIocs, "one row more");
+    testOk(find(100) == 1u << ebpfMonGroupIocs, "one row more is a change");
     published.processings.busiestCount = 10000;
     testOk(find(100) == 1u << ebpfMonGroupProc, "more rows than there can be are not read");
 }
@@ -87,7 +87,7 @@ static void testTime(void)
     testDiag("Time");
     published.processings.count++;
     testOk1(find(200) && time->secPastEpoch == 200);
-    testOk(!find(201) && time->secPastEpoch == 200, "the same values: they are true since then");
+    testOk(!find(201) && time->secPastEpoch == 200, "the same values again: their time stays");
     published.processings.count++;
     testOk1(find(202) && time->secPastEpoch == 202);
     published.unexpected.count++;
@@ -100,7 +100,7 @@ static void testMeasured(void)
 {
     testOk1(!find(300));
     published.isMeasured = 1;
-    testOk(find(302) == atFirst, "when the first second is over, values that are the same are valid: all process");
+    testOk(find(302) == atFirst, "after the first second unchanged values are valid, too: all groups process");
 }
 
 MAIN(testGroupChanges)
@@ -112,8 +112,8 @@ MAIN(testGroupChanges)
     atFirst = find(1);
     testOk(atFirst == (1u << ebpfMonGroupState | 1u << ebpfMonGroupIocs | 1u << ebpfMonGroupPuts |
                        1u << ebpfMonGroupProc | 1u << ebpfMonGroupChains | 1u << ebpfMonGroupAsync | 1u << ebpfMonGroupWatch |
-                       1u << ebpfMonGroupSearch | 1u << ebpfMonGroupHealth), "at first all of the publisher's");
-    testOk(!find(2), "the same: none");
+                       1u << ebpfMonGroupSearch | 1u << ebpfMonGroupHealth), "at first all groups of the publisher process");
+    testOk(!find(2), "the same values again: no group processes");
     testEach();
     testBeyond();
     testTime();

@@ -27,21 +27,21 @@ static void sources(ebpfMonHandOvers *handOvers)
 
     testOk(!sourceOf(handOvers, 1, 10, 2000), "no source is known at first");
     ebpfMonHandOversNoteBegin(handOvers, &ev);
-    testOk(sourceOf(handOvers, 1, 10, 2000) == 500, "the chain that comes next has its source");
+    testOk(sourceOf(handOvers, 1, 10, 2000) == 500, "the next chain of the thread has the source");
     testOk(!sourceOf(handOvers, 2, 10, 2000) && !sourceOf(handOvers, 1, 11, 2000) && !sourceOf(handOvers, 1, 10, 2001),
-           "not that of another IOC, of another thread, or a later one");
+           "chains of another IOC, of another thread, and later ones do not have it");
     for (uint32_t i = 0; i < 4000; i++) {
         ev = begins(1, 100 + i % 1000, 2100 + i, 600 + i);
         ebpfMonHandOversNoteBegin(handOvers, &ev);
     }
     testOk(sourceOf(handOvers, 1, 10, 2000) == 500 && sourceOf(handOvers, 1, 1099, 6099) == 4599,
-           "any number of other threads may report in between: it may have lost its CPU");
+           "any number of other threads may report in between, because the thread may have lost its CPU");
     for (uint32_t i = 1; i < 16; i++) {
         ev = begins(1, 10 + 4096 * i, 7000 + i, 700);
         ebpfMonHandOversNoteBegin(handOvers, &ev);
     }
     testOk(!sourceOf(handOvers, 1, 10, 2000) && sourceOf(handOvers, 1, 10 + 4096 * 15, 7015) == 700,
-           "of too many at one place of the table the oldest is forgotten");
+           "if a place of the table has too many hand-overs, the oldest is forgotten");
 }
 
 /* A thread takes an element out of a queue, makes chains from it, and is done. It reports "told" chains; the events
@@ -68,10 +68,10 @@ static int isPartial(ebpfMonHandOvers *handOvers, uint32_t arrived, uint32_t tol
 static void ends(ebpfMonHandOvers *handOvers)
 {
     testOk(!isPartial(handOvers, 0, 0, 0) && !isPartial(handOvers, 1, 1, 0) && !isPartial(handOvers, 3, 3, 0),
-           "all chains of a hand-over arrived");
-    testOk(isPartial(handOvers, 0, 1, 0) && isPartial(handOvers, 2, 3, 0), "one did not");
-    testOk(!isPartial(handOvers, 2, 2, 0) && isPartial(handOvers, 0, 1, 0), "those of the hand-over before do not count");
-    testOk(isPartial(handOvers, 1, 1, 1), "the kernel part says that there may be more");
+           "all chains of a hand-over have arrived");
+    testOk(isPartial(handOvers, 0, 1, 0) && isPartial(handOvers, 2, 3, 0), "one chain has not");
+    testOk(!isPartial(handOvers, 2, 2, 0) && isPartial(handOvers, 0, 1, 0), "chains of the hand-over before do not count");
+    testOk(isPartial(handOvers, 1, 1, 1), "the kernel part says that there may be more chains");
 }
 
 static void earlyEnds(ebpfMonHandOvers *handOvers)
@@ -79,17 +79,17 @@ static void earlyEnds(ebpfMonHandOvers *handOvers)
     ebpfMonChainId a = { .iocId = 1, .tid = 10, .begin = 1000 }, b = { .iocId = 1, .tid = 10, .begin = 1001 };
     int partial;
 
-    testOk(ebpfMonHandOversTakeEarlyEnds(handOvers, &a, &partial) == 0, "none at first");
+    testOk(ebpfMonHandOversTakeEarlyEnds(handOvers, &a, &partial) == 0, "there is no source chain at first");
     for (unsigned i = 0; i < 3; i++)
         ebpfMonHandOversNoteEarlyEnd(handOvers, &a, i == 1);
     ebpfMonHandOversNoteEarlyEnd(handOvers, &b, 0);
     testOk(ebpfMonHandOversTakeEarlyEnds(handOvers, &a, &partial) == 3 && partial &&
-           ebpfMonHandOversTakeEarlyEnds(handOvers, &b, &partial) == 1 && !partial, "each source chain has its own");
-    testOk(ebpfMonHandOversTakeEarlyEnds(handOvers, &a, &partial) == 0 && !partial, "they are returned once");
+           ebpfMonHandOversTakeEarlyEnds(handOvers, &b, &partial) == 1 && !partial, "each source chain has its own hand-overs");
+    testOk(ebpfMonHandOversTakeEarlyEnds(handOvers, &a, &partial) == 0 && !partial, "each hand-over is returned once");
     ebpfMonHandOversNoteEarlyEnd(handOvers, &a, 1);
     a.iocId = 2; /* these use the same place of the table */
     ebpfMonHandOversNoteEarlyEnd(handOvers, &a, 0);
-    testOk(ebpfMonHandOversTakeEarlyEnds(handOvers, &a, &partial) == 1 && !partial, "one of another IOC is none of its own");
+    testOk(ebpfMonHandOversTakeEarlyEnds(handOvers, &a, &partial) == 1 && !partial, "a hand-over of another IOC does not belong to it");
 }
 
 MAIN(testHandOvers)

@@ -82,32 +82,32 @@ static void testHolder(void)
 {
     ebpfMonSeenThread t[3] = { holder(1, 4 * S), holder(2, 20 * S) };
 
-    testDiag("who holds the lock set hangs, who waits for it does not");
+    testDiag("a thread that holds a lock set hangs; one that waits for it does not");
     doing[1] = "sleeping in nanosleep (hrtimer_nanosleep)";
-    testOk(find(t, 1) == 0 && health.hangLines == 0, "4 s are not too long");
+    testOk(find(t, 1) == 0 && health.hangLines == 0, "4 s are no hang");
     t[0] = holder(1, 6 * S);
     testOk1(find(t, 1) == 1 && found[0].tid == 1 && found[0].since == 6 && found[0].begin == NOW - 6 * S);
     testOk(strcmp(found[0].who, "IOC vac (pid 77): thread thread1 (1) in record R:ROOT") == 0, "%s", found[0].who);
     testOk(strcmp(found[0].what, "sleeping in nanosleep (hrtimer_nanosleep), at readValue < process < libdbCore.so") == 0,
            "%s", found[0].what);
     doing[2] = "sleeping in futex (futex_wait_queue)";
-    testOk(find(t, 2) == 1 && found[0].tid == 1, "the other one asked earlier, but waits: %u", found[0].tid);
+    testOk(find(t, 2) == 1 && found[0].tid == 1, "the other thread requested the lock set earlier, but still waits: %u", found[0].tid);
     doing[1] = "sleeping in futex (futex_wait_queue)";
-    testOk(find(t, 2) == 1 && found[0].tid == 2, "both wait: the one that asked first: %u", found[0].tid);
+    testOk(find(t, 2) == 1 && found[0].tid == 2, "both wait: the thread that requested it first counts: %u", found[0].tid);
     released = NOW - 2 * S;
-    testOk(find(t, 2) == 0, "it holds the lock set for 2 s only: another thread released it then");
+    testOk(find(t, 2) == 0, "it holds the lock set only since another thread released it, 2 s ago");
     released = 0;
     doing[1] = doing[2] = "running";
-    testOk(find(t, 2) == 1 && found[0].tid == 2, "both run: the one that asked first");
+    testOk(find(t, 2) == 1 && found[0].tid == 2, "both run: the thread that requested it first counts");
     t[1].seen.held[0].lockSet = 6;
-    testOk(find(t, 2) == 2, "of two lock sets each has a holder");
+    testOk(find(t, 2) == 2, "two lock sets have a holder each");
 }
 
 static void testCallback(void)
 {
     ebpfMonSeenThread t = { .tid = 3 };
 
-    testDiag("a callback");
+    testDiag("a callback that hangs");
     t.seen.tgid = PID;
     t.seen.busySince = NOW - 7 * S;
     doing[3] = "running";
@@ -115,7 +115,7 @@ static void testCallback(void)
     testOk(strcmp(found[0].who, "IOC vac (pid 77): thread thread3 (3) in a callback") == 0, "%s", found[0].who);
     t.seen.heldCount = 1;
     t.seen.held[0] = (struct ebpfMonHeld){ .lockSet = 5, .root = 0x1234, .begin = NOW - 6 * S };
-    testOk(find(&t, 1) == 1 && found[0].begin == NOW - 7 * S, "one hang, also if it locks several lock sets meanwhile");
+    testOk(find(&t, 1) == 1 && found[0].begin == NOW - 7 * S, "one hang, even if the thread locks several lock sets meanwhile");
     testOk(strstr(found[0].who, "in record ?") != NULL, "a root that is not in the catalogue: %s", found[0].who);
 }
 
@@ -123,7 +123,7 @@ static void testRecord(void)
 {
     ebpfMonSeenThread t = holder(4, 9 * S);
 
-    testDiag("the record that the thread works on, and the lines");
+    testDiag("the record that the thread processes, and the text of the stack");
     doing[4] = "running";
     saved = TARGETTEST_ADDR(1);
     testOk1(find(&t, 1) == 1 && strcmp(found[0].now, "R:SLOW") == 0);
@@ -135,7 +135,7 @@ static void testRecord(void)
     testOk1(strcmp(health.hangLine[2], "  #0 readValue+0x0 ()") == 0);
     stacksRead = 0;
     find(&t, 1);
-    testOk(stacksRead == 0, "the stack is kept, not read every second");
+    testOk(stacksRead == 0, "the stack is kept, and not read every second");
 }
 
 /* In a pass whose chains are not timed only the stack tells the record. */
@@ -149,7 +149,7 @@ static void testUntimedPass(void)
     t.seen.held[0].root = 0;
     testOk(find(&t, 1) == 1 && strstr(found[0].who, "(7) in record R:SLOW") != NULL, "%s", found[0].who);
     t.seen.busySince = NOW - 9 * S;
-    testOk(find(&t, 1) == 1 && strstr(found[0].who, "(7) in a callback, at R:SLOW") != NULL, "since when it is in this record is not known: %s",
+    testOk(find(&t, 1) == 1 && strstr(found[0].who, "(7) in a callback, at R:SLOW") != NULL, "it is not known since when it processes this record: %s",
            found[0].who);
 }
 
@@ -161,17 +161,17 @@ static void testBusyHost(void)
     doing[5] = "running";
     unread = 2;
     testOk(find(&t, 1) == 1 && !found[0].now[0] && !strstr(found[0].who, ", at "), "the record is not known: %s", found[0].who);
-    testOk(find(&t, 1) == 1 && !found[0].now[0], "nor the next time");
-    testOk(find(&t, 1) == 1 && strcmp(found[0].now, "R:SLOW") == 0, "it is tried again at once: %s", found[0].who);
+    testOk(find(&t, 1) == 1 && !found[0].now[0], "nor is it the next time");
+    testOk(find(&t, 1) == 1 && strcmp(found[0].now, "R:SLOW") == 0, "the stack is read again at once: %s", found[0].who);
     stacksRead = 0;
     find(&t, 1);
-    testOk(stacksRead == 0, "then it is kept");
+    testOk(stacksRead == 0, "then the stack is kept");
     t = holder(6, 9 * S);
     doing[6] = "running";
     unread = 100;
     for (int i = 0; i < 50; i++)
         find(&t, 1);
-    testOk(stacksRead == 6, "one that cannot be read is not tried for ever: %u", stacksRead);
+    testOk(stacksRead == 6, "a stack that cannot be read is not tried for ever: %u", stacksRead);
     unread = 0;
 }
 
@@ -195,7 +195,7 @@ static void testLimits(void)
     }
     stacksRead = 0;
     testOk1(find(many, EBPFMON_HANGS_MAX + 9) == EBPFMON_HANGS_MAX);
-    testOk(stacksRead <= 8 && health.hangLines <= EBPFMON_HANG_LINES, "%u stacks are read, %u lines", stacksRead,
+    testOk(stacksRead <= 8 && health.hangLines <= EBPFMON_HANG_LINES, "%u stacks are read, with %u lines", stacksRead,
            health.hangLines);
 }
 

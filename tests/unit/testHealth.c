@@ -60,37 +60,37 @@ static void testScan(void)
     ebpfMonScanSample s = { 0, 0, 0, 0, 0 };
     int i;
 
-    testDiag("period of a scan thread");
+    testDiag("the periods of a scan thread");
     testOk1(near(ebpfMonScanParsePeriod(".1 second"), 0.1) && near(ebpfMonScanParsePeriod("10 second"), 10));
     testOk1(near(ebpfMonScanParsePeriod("2 minutes"), 120) && near(ebpfMonScanParsePeriod("1 Hour"), 3600));
     testOk1(near(ebpfMonScanParsePeriod("60 Hz"), 1.0 / 60) && near(ebpfMonScanParsePeriod("0.5"), 0.5));
     testOk1(ebpfMonScanParsePeriod("Passive") == 0 && ebpfMonScanParsePeriod("I/O Intr") == 0 && ebpfMonScanParsePeriod("0 second") == 0);
 
     ebpfMonScanWindowAdd(&w, &s, 0, &row);
-    testOk(near(row.period, 0.1) && row.busy == 0, "nothing known yet: %g", row.period);
+    testOk(near(row.period, 0.1) && row.busy == 0, "no period is known yet: %g", row.period);
     for (i = 0; i < 20; i++) {
         s = after(s, 10, 0.1, 0.02);
         ebpfMonScanWindowAdd(&w, &s, 0, &row);
     }
-    testOk(near(row.period, 0.1) && near(row.busy, 20) && near(row.worst, 0.1), "in time: %g, %g %%", row.period, row.busy);
+    testOk(near(row.period, 0.1) && near(row.busy, 20) && near(row.worst, 0.1), "periods in time: %g, %g %%", row.period, row.busy);
     for (i = 0; i < 5; i++) {
         s = after(s, 5, 0.2, 0.15);
         s.late += 5;
         ebpfMonScanWindowAdd(&w, &s, 0, &row);
     }
     /* 50 passes of 0.1 and 25 of 0.2 s in the last ten seconds */
-    testOk(near(row.period, 10.0 / 75) && row.late == 25 && near(row.worst, 0.2), "half of it late: %g", row.period);
+    testOk(near(row.period, 10.0 / 75) && row.late == 25 && near(row.worst, 0.2), "the passes of five seconds of ten are late: %g", row.period);
     for (i = 0; i < 11; i++) {
         s = after(s, 10, 0.1, 0.02);
         ebpfMonScanWindowAdd(&w, &s, 0, &row);
     }
-    testOk(near(row.period, 0.1) && near(row.worst, 0.2) && row.late == 25, "mended: %g, at worst %g", row.period, row.worst);
+    testOk(near(row.period, 0.1) && near(row.worst, 0.2) && row.late == 25, "in time again: %g, the longest %g", row.period, row.worst);
     ebpfMonScanWindowAdd(&w, &s, 3000000000u, &row);
-    testOk(near(row.period, 3) && near(row.worst, 3), "one that does not end: %g", row.period);
+    testOk(near(row.period, 3) && near(row.worst, 3), "a pass that does not end: %g", row.period);
 
     s = after((ebpfMonScanSample){ 0, 0, 0, 0, 0 }, 4, 0.1, 0);
     ebpfMonScanWindowAdd(&w, &s, 0, &row);
-    testOk(near(row.period, 0.1) && row.late == 0, "counted anew: %g", row.period);
+    testOk(near(row.period, 0.1) && row.late == 0, "another thread in its place: all is counted anew: %g", row.period);
 
     memset(&w, 0, sizeof(w));
     row.period = 10;
@@ -124,12 +124,12 @@ static void testLives(void)
     ebpfMonLife l[4];
     unsigned i, before;
 
-    testDiag("lives");
+    testDiag("starts and ends of IOCs");
     testOk1(ebpfMonHealthEvent(&h, 0) == NULL && !ebpfMonHealthHasTrouble(&h));
     l[0] = life(1, "a", 0, 1, 0);
     l[1] = life(2, "b", 0, 0, 1);
     update(l, 2);
-    testOk(h.events == 0, "found running, or not watched: no event");
+    testOk(h.events == 0, "an IOC that is found running, or is not watched: no event");
     l[1].watched = 1;
     update(l, 2);
     testOk1(h.events == 1 && last("IOC b (pid 1002) started"));
@@ -140,12 +140,12 @@ static void testLives(void)
     testOk1(h.events == 2 && h.gone == 1);
     l[2] = life(3, "a", 0, 0, 1);
     update(l, 3);
-    testOk(h.gone == 1 && h.events == 2, "back, but not watched yet");
+    testOk(h.gone == 1 && h.events == 2, "the IOC runs again, but is not watched yet");
     l[2].watched = 1;
     update(l, 3);
     testOk1(h.events == 3 && last("IOC a (pid 1003) restarted; it was away 3 s (pid 1001)") && h.gone == 0 && h.restarts == 1);
     update(l, 3);
-    testOk(h.events == 3 && h.gone == 0, "its former life is still listed: no new event");
+    testOk(h.events == 3 && h.gone == 0, "its former process is still listed: no new event");
 
     l[0] = life(4, "c", 1, 1, 1);
     l[3] = l[0];
@@ -153,16 +153,16 @@ static void testLives(void)
     l[1] = l[2];
     l[2] = l[3];
     update(l, 3);
-    testOk(h.events == 5 && last("IOC c (pid 1004) ended") && h.gone == 1, "came and ended between two looks");
+    testOk(h.events == 5 && last("IOC c (pid 1004) ended") && h.gone == 1, "an IOC that starts and ends between two looks");
     l[0].gone = 1;
     update(l, 3);
-    testOk(h.events == 5 && h.gone == 1, "one that is not watched any more ends: no event");
+    testOk(h.events == 5 && h.gone == 1, "an IOC that is not watched any more ends: no event");
     update(l + 1, 1); /* forgotten before it was seen to have ended */
     update(NULL, 0);
     testOk1(h.gone == 2 && last("IOC a (pid 1003) ended"));
     epicsTimeAddSeconds(&now, EBPFMON_GONE_SECONDS + 1);
     update(NULL, 0);
-    testOk(h.gone == 0 && !ebpfMonHealthHasTrouble(&h), "not missed any longer");
+    testOk(h.gone == 0 && !ebpfMonHealthHasTrouble(&h), "an IOC that has ended for long is not missing any more");
 
     before = h.events;
     for (i = 0; i < 3000; i++) {
@@ -172,7 +172,7 @@ static void testLives(void)
         l[0] = life(100 + i, name, 1, 1, 1);
         ebpfMonLivesUpdate(lives, l, 1, &now, &h);
     }
-    testOk(h.gone <= 2 * EBPFMON_HEALTH_IOCS && h.gone >= EBPFMON_HEALTH_IOCS, "thousands that end: %u kept (%u)", h.gone, before);
+    testOk(h.gone <= 2 * EBPFMON_HEALTH_IOCS && h.gone >= EBPFMON_HEALTH_IOCS, "of thousands of IOCs that end %u are kept (%u)", h.gone, before);
     testOk1(h.events == EBPFMON_HEALTH_EVENTS && ebpfMonHealthEvent(&h, EBPFMON_HEALTH_EVENTS) == NULL);
     testOk1(last("IOC many2999 (pid 4099) ended") && strstr(ebpfMonHealthEvent(&h, 49), "many2975 (pid 4075) started") != NULL);
     epicsTimeAddSeconds(&now, EBPFMON_GONE_SECONDS + 1);
@@ -193,11 +193,11 @@ static void testHangs(void)
     events = h.eventHead;
     a.since = 9;
     ebpfMonHangsUpdate(hangs, &a, 1, lives, &now, &h);
-    testOk(h.hangs == 1 && h.eventHead == events, "published once");
+    testOk(h.hangs == 1 && h.eventHead == events, "a hang is published once");
     a.begin = 6;
     a.since = 6;
     ebpfMonHangsUpdate(hangs, &a, 1, lives, &now, &h);
-    testOk(h.hangs == 1 && last("hangs since 6 s") && h.eventHead == (events + 2) % EBPFMON_HEALTH_EVENTS, "another time");
+    testOk(h.hangs == 1 && last("hangs since 6 s") && h.eventHead == (events + 2) % EBPFMON_HEALTH_EVENTS, "a second hang is published again");
     ebpfMonHangsUpdate(hangs, NULL, 0, lives, &now, &h);
     testOk1(h.hangs == 0 && last("hangs no more, after 6 s") && !ebpfMonHealthHasTrouble(&h));
     ebpfMonHangsUpdate(hangs, &a, 1, lives, &now, &h);
@@ -207,16 +207,16 @@ static void testHangs(void)
     a.since = 7;
     ebpfMonHangsUpdate(hangs, &a, 1, lives, &now, &h);
     testOk(last("in record R, at S hangs since 7 s") && h.eventHead == (events + 1) % EBPFMON_HEALTH_EVENTS,
-           "its record is known later");
+           "its record becomes known later");
     a.now[0] = 0;
     ebpfMonHangsUpdate(hangs, &a, 1, lives, &now, &h);
     strcpy(a.now, "T");
     ebpfMonHangsUpdate(hangs, &a, 1, lives, &now, &h);
-    testOk(h.eventHead == (events + 1) % EBPFMON_HEALTH_EVENTS, "which is said once");
+    testOk(h.eventHead == (events + 1) % EBPFMON_HEALTH_EVENTS, "this is published once");
     l.gone = 1;
     update(&l, 1);
     ebpfMonHangsUpdate(hangs, NULL, 0, lives, &now, &h);
-    testOk(h.hangs == 0 && last("ended"), "an IOC that ended does not go on");
+    testOk(h.hangs == 0 && last("ended"), "the hang of an IOC that ended does not end as if it went on");
     ebpfMonHangsUpdate(hangs, many, EBPFMON_HANGS_MAX + 10, lives, &now, &h);
     testOk1(h.hangs == EBPFMON_HANGS_MAX);
 }
@@ -239,7 +239,7 @@ static void testProc(void)
 
     testDiag("/proc");
     testOk1(ebpfMonProcStatGet(getpid(), &a) == 0);
-    testOk(a.rss > 1e5 && a.threads >= 1 && a.fds >= 3 && a.fdLimit >= 64 && a.start, "%g bytes, %u threads, %u of %u files",
+    testOk(a.rss > 1e5 && a.threads >= 1 && a.fds >= 3 && a.fdLimit >= 64 && a.start, "this process has %g bytes, %u threads, %u of %u files",
            a.rss, a.threads, a.fds, a.fdLimit);
     testOk1(a.uptime >= 0 && a.uptime < 3600);
     fd = open("/dev/null", O_RDONLY);
@@ -303,22 +303,22 @@ static void testClients(void)
     testOk1(count(&clients, &channels) == 0 && clients == 0 && channels == 0);
     makeClients();
     queue.count = 2;
-    testOk(count(&clients, &channels) == -1, "fewer than the list has");
+    testOk(count(&clients, &channels) == -1, "the list has more clients than it says");
     queue.count = 4;
-    testOk(count(&clients, &channels) == -1, "more");
+    testOk(count(&clients, &channels) == -1, "the list has fewer clients than it says");
     queue.count = -1;
     testOk1(count(&clients, &channels) == -1);
     queue.count = 2147483647;
     testOk1(count(&clients, &channels) == -1);
     makeClients();
     client[2].node.next = at(&client[0]);
-    testOk(count(&clients, &channels) == -1, "a ring");
+    testOk(count(&clients, &channels) == -1, "the clients form a ring");
     makeClients();
     client[1].node.prev = at(&client[2]);
-    testOk(count(&clients, &channels) == -1, "does not lead back");
+    testOk(count(&clients, &channels) == -1, "a client does not lead back to its neighbour");
     makeClients();
     client[1].node.next = 16;
-    testOk(count(&clients, &channels) == -1, "leads nowhere");
+    testOk(count(&clients, &channels) == -1, "a client leads to an address that cannot be read");
     client[1].node.next = ~(uint64_t)0;
     testOk1(count(&clients, &channels) == -1);
     makeClients();

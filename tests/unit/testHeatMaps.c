@@ -37,29 +37,29 @@ static void testRecords(ebpfMonPublished *p)
     setRecord(p, 0, "FAST", 1000);
     setRecord(p, 1, "SLOW", 50);
     publish(1);
-    testOk(p->heat.records == 0 && isnan(p->heat.rate[LAST]), "the first moment has nothing to compare with");
+    testOk(p->heat.records == 0 && isnan(p->heat.rate[LAST]), "the first reading has nothing to compare with");
     setRecord(p, 0, "SLOW", 60);
     setRecord(p, 1, "FAST", 1100);
     publish(5);
-    testOk(p->heat.records == 0, "no column after five seconds");
+    testOk(p->heat.records == 0, "there is no column after five seconds");
     publish(5);
     testOk(p->heat.records == 2 && strcmp(p->heat.record[0].name, "FAST") == 0 && p->heat.rate[LAST] == 10 &&
            strcmp(p->heat.record[1].name, "SLOW") == 0 && p->heat.rate[EBPFMON_HEAT_COLUMNS + LAST] == 1,
-           "the busiest is the first row, wherever it was in the list");
+           "the busiest record is the first row, wherever it was in the list");
     testOk(isnan(p->heat.rate[LAST - 1]), "before the start nothing is known");
     setRecord(p, 0, "SLOW", 260);
     setRecord(p, 1, "FAST", 7);
     publish(10);
     testOk(isnan(p->heat.rate[EBPFMON_HEAT_COLUMNS + LAST]) && p->heat.rate[EBPFMON_HEAT_COLUMNS + LAST - 1] == 10,
-           "a count that went down: not known, and what was stays");
+           "a count went down: its rate is not known, and earlier columns stay");
     testOk(strcmp(p->heat.record[0].name, "SLOW") == 0 && p->heat.rate[LAST] == 20 && p->heat.rate[LAST - 1] == 1,
-           "the order is by the sum of what is shown");
+           "rows are sorted by the sum of what is shown");
     p->processings.busiestCount = 1;
     publish(10);
-    testOk(p->heat.records == 2 && isnan(p->heat.rate[EBPFMON_HEAT_COLUMNS + LAST]), "a record that is listed no more: not known");
+    testOk(p->heat.records == 2 && isnan(p->heat.rate[EBPFMON_HEAT_COLUMNS + LAST]), "a record is not listed any more: its rate is not known");
     for (unsigned i = 0; i < EBPFMON_HEAT_COLUMNS; i++)
         publish(10);
-    testOk(p->heat.records == 0, "after ten minutes without processings it has no row");
+    testOk(p->heat.records == 0, "after ten minutes without processings a record has no row");
 }
 
 static void testManyRecords(ebpfMonPublished *p)
@@ -75,7 +75,7 @@ static void testManyRecords(ebpfMonPublished *p)
     }
     testOk(p->heat.records == EBPFMON_HEAT_RECORDS && strcmp(p->heat.record[0].name, "R199") == 0 &&
            strcmp(p->heat.record[1].name, "R299") == 0 && strcmp(p->heat.record[2].name, "R99") == 0,
-           "of 300 records that came the busiest %u are shown", EBPFMON_HEAT_RECORDS);
+           "of 300 new records the busiest %u are shown", EBPFMON_HEAT_RECORDS);
 }
 
 static void testChains(ebpfMonPublished *p)
@@ -87,16 +87,16 @@ static void testChains(ebpfMonPublished *p)
     publish(10);
     p->chains.hist[0] = 12;
     publish(10);
-    testOk(bottom[LAST] == 7 && top[LAST] == 0 && top[LAST - 1] == 1, "chains of this column; the longest are at the top");
+    testOk(bottom[LAST] == 7 && top[LAST] == 0 && top[LAST - 1] == 1, "a column has its own chains; the longest are at the top");
     p->chains.hist[0] = 3;
     publish(10);
-    testOk(isnan(bottom[LAST]) && isnan(top[LAST]) && bottom[LAST - 1] == 7, "an IOC went: not known");
+    testOk(isnan(bottom[LAST]) && isnan(top[LAST]) && bottom[LAST - 1] == 7, "an IOC ended: the counts are not known");
     strcpy(p->chains.selectedRoot, "OTHER");
     publish(10);
-    testOk(isnan(bottom[LAST]) && isnan(bottom[LAST - 2]), "other chains: what was belongs to others");
+    testOk(isnan(bottom[LAST]) && isnan(bottom[LAST - 2]), "other chains: the earlier columns belong to others");
     p->chains.hist[0] = 4;
     publish(10);
-    testOk(bottom[LAST] == 1, "and it goes on");
+    testOk(bottom[LAST] == 1, "the next column is known again");
 }
 
 MAIN(testHeatMaps)
@@ -110,7 +110,7 @@ MAIN(testHeatMaps)
     testRecords(p);
     testManyRecords(p);
     testChains(p);
-    testOk(notified > 60 && notified < 90, "the records are told of each column, %u", notified);
+    testOk(notified > 60 && notified < 90, "the records are notified of each column, %u", notified);
     ebpfMonHeatMapsFree(maps);
     return testDone();
 }

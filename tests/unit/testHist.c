@@ -42,10 +42,10 @@ static void testBuckets(void)
         wrong += (double)edge != ebpfMonHistEdge(b) || ebpfMonBucket(edge) != b || ebpfMonBucket(edge - 1) != b - 1
             || ebpfMonHistEdge(b) <= ebpfMonHistEdge(b - 1);
     }
-    testOk(wrong == 0, "%u edges do not part two buckets", wrong);
+    testOk(wrong == 0, "%u edges are not between two buckets", wrong);
     testOk(ebpfMonHistEdge(0) == 0 && ebpfMonBucket(0) == 0 && ebpfMonHistEdge(1) == 1 << EBPFMON_OCTAVE0,
-        "bucket 0 is all below the first octave");
-    testOk(ebpfMonBucket(UINT64_MAX) == EBPFMON_BUCKETS - 1, "the last bucket takes all that is above");
+        "bucket 0 has all times below the first octave");
+    testOk(ebpfMonBucket(UINT64_MAX) == EBPFMON_BUCKETS - 1, "the last bucket has all longer times");
 }
 
 static double spread(double p) /* by the same number in each octave, 1 µs to 1 s */
@@ -79,13 +79,13 @@ static void testQuantiles(const char *what, double inverse(double p))
     for (unsigned i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
         double q = ebpfMonHistQuantile(hist, EBPFMON_BUCKETS, want[i], max), is = inverse(want[i]);
 
-        testOk(fabs(q / is - 1) < 0.1, "%s: quantile %g is %.0f, is said to be %.0f", what, want[i], is, q);
+        testOk(fabs(q / is - 1) < 0.1, "%s: quantile %g is %.0f, computed as %.0f", what, want[i], is, q);
         rising &= q >= before && q <= max;
         before = q;
     }
-    testOk(rising, "%s: they rise, none above the maximum", what);
+    testOk(rising, "%s: quantiles rise, and none is above the maximum", what);
     testOk(ebpfMonHistQuantile(hist, EBPFMON_BUCKETS, 1, max) <= max
-        && ebpfMonHistQuantile(hist, EBPFMON_BUCKETS, 1, max) > max * 0.75, "%s: the last is the maximum's bucket",
+        && ebpfMonHistQuantile(hist, EBPFMON_BUCKETS, 1, max) > max * 0.75, "%s: the last quantile is in the bucket of the maximum",
         what);
 }
 
@@ -93,13 +93,13 @@ static void testFew(void)
 {
     uint32_t hist[EBPFMON_BUCKETS] = { 0 };
 
-    testOk(isnan(ebpfMonHistQuantile(hist, EBPFMON_BUCKETS, 0.5, 0)), "no quantile of nothing");
+    testOk(isnan(ebpfMonHistQuantile(hist, EBPFMON_BUCKETS, 0.5, 0)), "an empty histogram has no quantile");
     hist[ebpfMonBucket(1024)] = 1;
-    testOk(ebpfMonHistQuantile(hist, EBPFMON_BUCKETS, 0.99, 1024) == 1024, "a single entry is its maximum");
-    testOk(ebpfMonHistQuantile(hist, EBPFMON_BUCKETS, 0, 1200) == 1024, "quantile 0 is the edge below");
+    testOk(ebpfMonHistQuantile(hist, EBPFMON_BUCKETS, 0.99, 1024) == 1024, "with a single entry the quantile is the maximum");
+    testOk(ebpfMonHistQuantile(hist, EBPFMON_BUCKETS, 0, 1200) == 1024, "quantile 0 is the lower edge");
     memset(hist, 0, sizeof(hist));
     hist[0] = 1000;
-    testOk(ebpfMonHistQuantile(hist, EBPFMON_BUCKETS, 0.5, 250) == 128, "the middle of bucket 0");
+    testOk(ebpfMonHistQuantile(hist, EBPFMON_BUCKETS, 0.5, 250) == 128, "a quantile in the middle of bucket 0");
     memset(hist, 0xff, sizeof(hist)); /* more in sum than 32 bits hold */
     testOk(ebpfMonHistQuantile(hist, EBPFMON_BUCKETS, 0.5, 1e15) == ebpfMonHistEdge(EBPFMON_BUCKETS / 2),
         "full buckets do not overflow");
@@ -124,11 +124,11 @@ static void testOctaves(void)
         sum += out[i];
         wrong += out[i] != (i < OCTAVES ? direct[i] : 0);
     }
-    testOk(sum == SAMPLES, "the octaves sum to the count: %g", sum);
-    testOk(wrong == 0, "each octave counts what is between its edges; %u do not", wrong);
+    testOk(sum == SAMPLES, "the sum of the octaves is the count: %g", sum);
+    testOk(wrong == 0, "each octave counts the times between its edges; %u do not", wrong);
     ebpfMonHistOctaves(hist, EBPFMON_BUCKETS, few, 4);
     testOk(few[0] == direct[0] && few[2] == direct[2] && few[0] + few[1] + few[2] + few[3] == SAMPLES,
-        "the last of few octaves takes the rest");
+        "with few octaves the last one has the rest");
     wrong = ebpfMonHistOctaveEdge(0) != 0;
     for (unsigned o = 1; o <= OCTAVES; o++)
         wrong += ebpfMonHistOctaveEdge(o) != ebpfMonHistEdge((o - 1) * 4 + 1);

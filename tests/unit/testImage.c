@@ -87,12 +87,12 @@ static void testIoc(ebpfMonImageCache *cache)
     unsigned n = 0;
     void *base = NULL;
 
-    testOk(waitForIoc(cache, &image) == 0, "the softIoc is an IOC, and up");
+    testOk(waitForIoc(cache, &image) == 0, "the softIoc is an IOC, and its iocInit is done");
     if (!image.core)
         testAbort("nothing to look at");
     testOk(image.core->isIoc && image.core->buildId[0], "core %s, build-id %s", image.core->path,
         image.core->buildId);
-    testOk(!access(image.openPath, R_OK), "opens by %s", image.openPath);
+    testOk(!access(image.openPath, R_OK), "its file can be opened by %s", image.openPath);
     for (int fn = 0; fn < ebpfMonFnCount; fn++) {
         const ebpfMonSite *site = &(fn == ebpfMonFnRingPop && image.com ? image.com : image.core)->site[fn];
 
@@ -100,17 +100,17 @@ static void testIoc(ebpfMonImageCache *cache)
             site->insn, site->skip, (unsigned long long)site->offset);
     }
     testOk(image.core->site[ebpfMonFnPut].canReturn, "dbPut can have a return probe");
-    testOk(readTarget(image.pdbbase, &base, sizeof(base)) == sizeof(base) && base, "pdbbase points");
-    testOk(image.asActive != 0, "asActive, from another library");
+    testOk(readTarget(image.pdbbase, &base, sizeof(base)) == sizeof(base) && base, "pdbbase is not NULL");
+    testOk(image.asActive != 0, "asActive is found in another library");
     testOk(readTarget(image.epicsReleaseVersion, release, sizeof(release) - 1) > 0
         && !strncmp(release, "EPICS R", 7) && !image.releaseIsPointer, "release \"%s\"", release);
-    testOk(ebpfMonImageRead(cache, ioc, &again) == 0 && again.core == image.core, "again, from the cache");
+    testOk(ebpfMonImageRead(cache, ioc, &again) == 0 && again.core == image.core, "the same from the cache");
     testCallers(cache);
     ebpfMonImageEach(cache, countIocs, &n);
-    testOk(n == 1, "%u IOC binary known", n);
+    testOk(n == 1, "%u program of an IOC is in the cache", n);
 
     testOk(ebpfMonProcIocName(ioc, name, sizeof(name)) == 0 && !strcmp(name, "vac\\x0auum"), "name %s", name);
-    testOk(ebpfMonProcIocName(ioc, small, sizeof(small)) == 0 && !strcmp(small, "va..."), "cut: %s", small);
+    testOk(ebpfMonProcIocName(ioc, small, sizeof(small)) == 0 && !strcmp(small, "va..."), "a name that is cut: %s", small);
     testOk(ebpfMonProcSeccomp(ioc) == 0, "no seccomp filter");
     testOk(ebpfMonProcCommand(ioc, name, sizeof(name)) == 0 && !strcmp(name, "softIoc"), "command %s", name);
 }
@@ -177,10 +177,10 @@ static void testOthers(ebpfMonImageCache *cache)
     errno = 0;
     testOk(ebpfMonImageRead(cache, gone, &image) == -1 && errno == ESRCH, "a process that is gone");
     testOk(ebpfMonProcIocName(gone, name, sizeof(name)) == -1 && ebpfMonProcStart(gone) == 0
-        && ebpfMonProcSeccomp(gone) == -1, "no verdict about it");
+        && ebpfMonProcSeccomp(gone) == -1, "nothing is said about a process that has ended");
     for (int i = 0; i < n; i++)
         self += pids[i] == getpid();
-    testOk(self == 1 && ebpfMonProcStart(getpid()) > 0, "this process is among %d", n);
+    testOk(self == 1 && ebpfMonProcStart(getpid()) > 0, "this process is among %d processes", n);
     testOk(ebpfMonProcSeccomp(getpid()) >= 0, "seccomp mode");
     free(pids);
 }
@@ -205,7 +205,7 @@ static void testConns(void)
         if (conns[i].addr == mine.sin_addr.s_addr && conns[i].port == mine.sin_port)
             found += conns[i].pid == getpid() && conns[i].uid == getuid() && conns[i].sport == at.sin_port
                 && conns[i].saddr == at.sin_addr.s_addr && conns[i].comm[0];
-    testOk(found == 1, "the client end of a local connection is ours, of %d", n);
+    testOk(found == 1, "the client of a local connection is this process, of %d connections", n);
     free(conns);
     close(accepted);
     close(client);

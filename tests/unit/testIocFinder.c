@@ -157,12 +157,12 @@ static void testNew(void)
     ebpfMonIocFinderNoteExec(finder, child, &iocProgram);
     begin = ebpfMonClockMonotonic();
     testOk(finds(finder, child, DEADLINE, &image), "the child is found");
-    testOk(ebpfMonClockMonotonic() - begin < EBPFMON_SECOND_NS, "soon: it was not waited for the next scan");
+    testOk(ebpfMonClockMonotonic() - begin < EBPFMON_SECOND_NS, "it is found before the next scan");
     testOk1(image.pdbbase != 0 && image.core != NULL && image.openPath[0] && image.com != NULL);
-    testOk(!ebpfMonIocFinderTakeExec(finder, child), "its start is no new program any more");
+    testOk(!ebpfMonIocFinderTakeExec(finder, child), "its start is not reported again");
     ebpfMonIocFinderNoteExec(finder, child, &iocProgram);
     testOk(ebpfMonIocFinderTakeExec(finder, child) && !ebpfMonIocFinderTakeExec(finder, child),
-           "a later one is, and is reported once");
+           "a later start is reported once");
     testOk(!finds(finder, other, EBPFMON_SECOND_NS / 2, &image), "sleep is no IOC");
     ebpfMonIocFinderFree(finder);
     endChild(child);
@@ -199,12 +199,12 @@ static void testLoading(void)
     ebpfMonImage image;
     pid_t child = startWithoutCom();
 
-    testDiag("a program that is still being loaded");
+    testDiag("a program whose libraries are not loaded yet");
     knownCount = 0;
     if (child > 0) {
         ebpfMonIocFinderNoteExec(finder, child, &iocProgram);
-        testOk(!finds(finder, child, EBPFMON_SECOND_NS, &image), "without libCom it is looked at again");
-        testOk(finds(finder, child, DEADLINE, &image) && !image.com, "but not for ever");
+        testOk(!finds(finder, child, EBPFMON_SECOND_NS, &image), "without libCom the program is looked at again");
+        testOk(finds(finder, child, DEADLINE, &image) && !image.com, "... but not for ever");
         endChild(child);
     } else {
         testSkip(2, "libCom is no library of its own");
@@ -245,15 +245,15 @@ static void testScan(void)
     unsigned count;
     pid_t first;
 
-    testDiag("all processes");
+    testDiag("a scan of all processes");
     knownCount = 0;
-    testOk(finds(finder, child, DEADLINE, &image), "one that was there before is found by a scan");
-    testOk(!finds(finder, child, EBPFMON_SECOND_NS / 2, &image), "and once only, for it is known now");
+    testOk(finds(finder, child, DEADLINE, &image), "an IOC that was there before is found by a scan");
+    testOk(!finds(finder, child, EBPFMON_SECOND_NS / 2, &image), "... and is found once, because it is known then");
     late = startChild(); /* nobody notes it */
-    testOk(finds(finder, late, DEADLINE, &image), "a later scan finds a later one");
+    testOk(finds(finder, late, DEADLINE, &image), "a later scan finds a later IOC");
     testOk(!isKnown(NULL, getpid()), "we ourselves are not watched");
     count = ebpfMonIocFinderCountDenied(finder, &first);
-    testOk(count == countDenied() && (!count || isDenied(first)), "%u processes are denied to us", count);
+    testOk(count == countDenied() && (!count || isDenied(first)), "this process may not read %u processes", count);
     ebpfMonIocFinderFree(finder);
     endChild(child);
     endChild(late);
@@ -300,7 +300,7 @@ static void testSelf(void)
 
     knownCount = 0;
     testOk(finds(finder, getpid(), DEADLINE, &image) && image.pdbbase == (uint64_t)(uintptr_t)&pdbbase,
-           "we ourselves, if that is wanted, with the place of our own pdbbase");
+           "this process is found if that is wanted, with the address of its pdbbase");
     ebpfMonIocFinderFree(finder);
     ebpfMonIocFinderFree(NULL);
 }

@@ -147,13 +147,13 @@ static void testPuts(void)
     testDiag("A put and its result");
     ebpfMonTargetSetProbes(fake.t, EBPFMON_BIT(ebpfMonProgPutReturn));
     ebpfMonIocPutsAddPut(iocPuts, &put.ev, size);
-    testOk(count == 0, "it waits for its result");
+    testOk(count == 0, "the put waits for its result");
     addResult(ids, 0, 2.5);
     testOk(count == 1 && strcmp(last.pv, "A:AO") == 0 && strcmp(last.val, "2.5") == 0 && strcmp(last.old, "1.5") == 0 &&
            last.result == ebpfMonPutOk && !last.after[0] && strcmp(last.ioc, "iocA") == 0 &&
            strcmp(last.who, "thread DRIVER") == 0, "%s: %s → %s by %s", last.pv, last.old, last.val, last.who);
     testOk(lastFinished.iocId == fake.t->iocId && lastFinished.tid == 77 && lastFinished.id == ids,
-           "it names its event");
+           "it has the number of its event");
     addResult(ids, 0, 2.5);
     testOk(count == 1, "a result without a put");
 
@@ -171,9 +171,9 @@ static void testPuts(void)
     put.ev.head.ktime = ebpfMonClockMonotonic();
     ebpfMonTargetSetProbes(fake.t, 0);
     ebpfMonIocPutsAddPut(iocPuts, &put.ev, size);
-    testOk(count == 3, "made before the IOC ended, or the level was lowered: its result is in the ring");
+    testOk(count == 3, "a put from before the end of the IOC, or before a lower level: its result is in the ring");
     addResult(ids, 0, 2);
-    testOk(count == 4 && last.result == ebpfMonPutOk, "it has its result");
+    testOk(count == 4 && last.result == ebpfMonPutOk, "the put gets its result");
     size = makePut(FAKE_AO, "VAL", 1, 2);
     put.ev.head.ktime = ebpfMonClockMonotonic();
     ebpfMonIocPutsAddPut(iocPuts, &put.ev, size);
@@ -181,10 +181,10 @@ static void testPuts(void)
     size = makePut(FAKE_AO, "VAL", 1, 2);
     put.ev.site = EBPFMON_SITE_DENIED;
     ebpfMonIocPutsAddPut(iocPuts, &put.ev, size);
-    testOk(count == 6 && last.result == ebpfMonPutDenied, "denied");
+    testOk(count == 6 && last.result == ebpfMonPutDenied, "a put that access security denies");
     fake.t->resultsUntil = 0; /* of what follows nobody sends a result */
     testOk(!ebpfMonThreadPutsFindForChain(threadPuts, &(struct ebpfMonChain){ .head = { .tid = 77,
-           .iocId = fake.t->iocId, .ktime = AT + 1 }, .begin = AT }, 1), "no chain of another root began with it");
+           .iocId = fake.t->iocId, .ktime = AT + 1 }, .begin = AT }, 1), "no chain of another root began with this put");
 }
 
 static void testBadEvents(void)
@@ -192,19 +192,19 @@ static void testBadEvents(void)
     size_t size = makePut(FAKE_AO, "VAL", 1, 2);
     uint64_t before = ebpfMonLossesGet(ebpfMonLossGone);
 
-    testDiag("Events that are not as they should be");
+    testDiag("Damaged events");
     count = 0;
     ebpfMonIocPutsAddPut(iocPuts, &put.ev, sizeof(put.ev) - 1);
-    testOk(count == 0 && ebpfMonLossesGet(ebpfMonLossGone) == before, "too short");
+    testOk(count == 0 && ebpfMonLossesGet(ebpfMonLossGone) == before, "an event that is too short");
     ebpfMonIocPutsAddPut(iocPuts, &put.ev, size - 1);
     testOk(count == 0 && ebpfMonLossesGet(ebpfMonLossGone) == before + 1, "its values are cut: lost");
     put.ev.newLen = EBPFMON_VAL_MAX + 1;
     ebpfMonIocPutsAddPut(iocPuts, &put.ev, sizeof(put));
-    testOk(count == 0 && ebpfMonLossesGet(ebpfMonLossGone) == before + 2, "longer than it can be");
+    testOk(count == 0 && ebpfMonLossesGet(ebpfMonLossGone) == before + 2, "an event that is too long");
     size = makePut(FAKE_AO, "VAL", 1, 2);
     put.ev.head.iocId = 12345;
     ebpfMonIocPutsAddPut(iocPuts, &put.ev, size);
-    testOk(count == 0 && ebpfMonLossesGet(ebpfMonLossGone) == before + 3, "of an IOC that we do not know");
+    testOk(count == 0 && ebpfMonLossesGet(ebpfMonLossGone) == before + 3, "an event of an IOC that is not known");
 }
 
 static void testCause(void)
@@ -214,13 +214,13 @@ static void testCause(void)
         .head = { .tid = 77, .iocId = fake.t->iocId }, .root = fakeAddress(FAKE_CALC), .put = (uint32_t)ids + 1,
     };
 
-    testDiag("Who began what a put completes");
+    testDiag("Who began the asynchronous processing that a put completes");
     count = 0;
     cause.who = fakeCaClient(2000, "anna", "office1");
     ebpfMonIocPutsAddCause(iocPuts, &cause, sizeof(cause));
     put.ev.root = fakeAddress(FAKE_CALC);
     ebpfMonIocPutsAddPut(iocPuts, &put.ev, size);
-    testOk(count == 1 && !last.user[0], "another put's");
+    testOk(count == 1 && !last.user[0], "the cause of another put");
     size = makePut(FAKE_SEQ, "VAL", 1, 2);
     put.ev.root = fakeAddress(FAKE_CALC);
     put.ev.addr = fakeLinkAddr();
@@ -229,7 +229,7 @@ static void testCause(void)
            "%s (%s)", last.who, last.origin);
     put.ev.head.ktime++;
     ebpfMonIocPutsAddPut(iocPuts, &put.ev, size);
-    testOk(count == 3 && !last.user[0], "it is used once");
+    testOk(count == 3 && !last.user[0], "a cause is used once");
 }
 
 static void testLinks(void)
@@ -307,9 +307,9 @@ static void testLinkTexts(void)
             wrong++;
         }
     }
-    testOk(!wrong, "each of them");
+    testOk(!wrong, "each record is found");
     testOk(lastLinkPut.old == fakeAddress(FAKE_SEL) && lastLinkPut.at == AT && lastLinkPut.tid == 77 && !lastLinkPut.stops,
-           "and the record before");
+           "... and the record before it");
     ebpfMonIocPutsTick(iocPuts, AT + 5000000000ull, 0);
 }
 

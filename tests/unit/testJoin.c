@@ -18,10 +18,10 @@ static void testOrders(void)
 {
     struct ebpfMonPeer a = makeCircuit(1);
 
-    testDiag("One put, seen from two sides");
+    testDiag("One put, seen in the IOC and in packets");
     addWrite(a, 100, "X");
     testOk1(match(a, 100, "X", 0) == ebpfMonPutJoinFound && last.seen == 3 && last.hash == 42);
-    testOk(match(a, 200, "Y", 0) == ebpfMonPutJoinWait, "the IOC first: it waits");
+    testOk(match(a, 200, "Y", 0) == ebpfMonPutJoinWait, "first seen in the IOC: it waits for its packet");
     addWrite(a, 200, "Y");
     testOk1(match(a, 200, "Y", 0) == ebpfMonPutJoinFound);
     testOk1(match(a, 300, "Z.DESC", 1) == ebpfMonPutJoinWait);
@@ -29,14 +29,14 @@ static void testOrders(void)
     testOk(countUnmatchedAfter(120 * SECOND) == 0, "the packet came too late: the put was published");
     addWrite(a, 400, "X");
     addWrite(a, 500, "X");
-    testOk(match(a, 500, "X", 0) == ebpfMonPutJoinFound, "the second of two");
-    testOk(match(a, 400, "X", 0) == ebpfMonPutJoinFound, "the first after it");
+    testOk(match(a, 500, "X", 0) == ebpfMonPutJoinFound, "the second of two puts");
+    testOk(match(a, 400, "X", 0) == ebpfMonPutJoinFound, "... and the first put after it");
     addWrite(a, 600, "");
-    testOk(match(a, 600, "X", 0) == ebpfMonPutJoinFound, "a channel without a name");
+    testOk(match(a, 600, "X", 0) == ebpfMonPutJoinFound, "a put to a channel whose name is not known");
     addWrite(a, 700, "X");
-    testOk(match(a, 650, "X", 0) == ebpfMonPutJoinAlone, "the packets are past it");
+    testOk(match(a, 650, "X", 0) == ebpfMonPutJoinAlone, "later bytes of the circuit were read: this put has no packet");
     testOk1(match(a, 700, "X", 0) == ebpfMonPutJoinFound);
-    testOk(countUnmatchedAfter(120 * SECOND) == 0, "nothing is left");
+    testOk(countUnmatchedAfter(120 * SECOND) == 0, "no put is left");
 }
 
 static void testSequenceWraps(void)
@@ -58,13 +58,13 @@ static void testWritesOfChain(void)
 {
     struct ebpfMonPeer a = makeCircuit(3);
 
-    testDiag("What a put starts writes by the same message");
+    testDiag("A chain that a put starts writes by the same message");
     addWrite(a, 100, "X");
     testOk1(match(a, 100, "OTHER", 0) != ebpfMonPutJoinFound && last.hash == 0 && !last.channel[0]);
     testOk1(match(a, 100, "X", 0) == ebpfMonPutJoinFound);
     testOk1(match(a, 200, "OTHER", 1) == ebpfMonPutJoinWait);
     addWrite(a, 200, "X");
-    testOk(match(a, 200, "X", 0) == ebpfMonPutJoinFound, "the other's number is not taken for this one's");
+    testOk(match(a, 200, "X", 0) == ebpfMonPutJoinFound, "the number of the other connection is not used");
     testOk1(countUnmatchedAfter(120 * SECOND) == 0);
 }
 
@@ -80,7 +80,7 @@ static void testPva(void)
     testOk1(matchKind(a, 250, EBPFMON_SEQ_RECEIVED, "X", 0) == ebpfMonPutJoinFound);
     testOk1(matchKind(a, 250, EBPFMON_SEQ_RECEIVED, "Y", 0) == ebpfMonPutJoinFound);
     testOk1(matchKind(a, 250, EBPFMON_SEQ_RECEIVED, "X", 0) == ebpfMonPutJoinFound && strcmp(last.user, "packet") == 0);
-    testOk(countUnmatchedAfter(120 * SECOND) == 0, "three in one receive");
+    testOk(countUnmatchedAfter(120 * SECOND) == 0, "three puts in one receive");
 
     matchKind(a, 450, EBPFMON_SEQ_RECEIVED, "X", 1);
     matchKind(a, 450, EBPFMON_SEQ_RECEIVED, "Y", 1);
@@ -91,29 +91,29 @@ static void testPva(void)
     addMessage(a, 500, 550, "GROUP", ebpfMonWirePva, 1, IOC);
     testOk1(matchKind(a, 550, EBPFMON_SEQ_RECEIVED, "X", 0) == ebpfMonPutJoinFound);
     testOk1(matchKind(a, 550, EBPFMON_SEQ_RECEIVED, "Y", 0) == ebpfMonPutJoinFound);
-    testOk(matchKind(a, 600, EBPFMON_SEQ_RECEIVED, "Z", 0) == ebpfMonPutJoinWait, "the next put is none of the group");
+    testOk(matchKind(a, 600, EBPFMON_SEQ_RECEIVED, "Z", 0) == ebpfMonPutJoinWait, "the next put does not belong to the group");
     addMessage(a, 550, 600, "Z", ebpfMonWirePva, 1, IOC);
     testOk1(matchKind(a, 600, EBPFMON_SEQ_RECEIVED, "Z", 0) == ebpfMonPutJoinFound);
-    testOk(countUnmatchedAfter(120 * SECOND) == 0, "a group is published by its members");
+    testOk(countUnmatchedAfter(120 * SECOND) == 0, "each put of a group is published");
 
     matchKind(a, 750, EBPFMON_SEQ_RECEIVED, "X", 1);
     matchKind(a, 750, EBPFMON_SEQ_RECEIVED, "Y", 1);
     addMessage(a, 700, 750, "GROUP", ebpfMonWirePva, 1, IOC);
-    testOk(countUnmatchedAfter(120 * SECOND) == 0, "a group with a packet that came late");
+    testOk(countUnmatchedAfter(120 * SECOND) == 0, "a group whose packet came late");
 
     id = addMessage(a, 800, 850, "X", ebpfMonWirePva, 1, IOC);
     addReply(a, id, 0);
-    testOk(countUnmatchedAfter(200 * MS) == 1, "refused: the IOC does not see it");
+    testOk(countUnmatchedAfter(200 * MS) == 1, "a refused put is not seen in the IOC");
 
     addMessage(a, 900, 950, "X", ebpfMonWirePva, 1, IOC);
     addMessage(a, 950, 1000, "Y", ebpfMonWirePva, 1, IOC);
     matchKind(a, 1000, EBPFMON_SEQ_RECEIVED, "X", 0);
-    testOk(countUnmatchedAfter(30 * SECOND) == 0, "received is not served: the IOC may take its time");
+    testOk(countUnmatchedAfter(30 * SECOND) == 0, "a put that was received may be executed later");
     testOk1(matchKind(a, 1000, EBPFMON_SEQ_RECEIVED, "Y", 0) == ebpfMonPutJoinFound);
     testOk1(countUnmatchedAfter(120 * SECOND) == 0);
     addMessage(a, 1100, 1200, "Y", ebpfMonWirePva, 1, IOC);
     matchKind(a, 1150, EBPFMON_SEQ_RECEIVED, "X", 1);
-    testOk(countUnmatchedAfter(30 * SECOND) == 0, "… a part of it neither");
+    testOk(countUnmatchedAfter(30 * SECOND) == 0, "… and so may a put of which a part was received");
     testOk1(matchKind(a, 1200, EBPFMON_SEQ_RECEIVED, "Y", 0) == ebpfMonPutJoinFound);
 }
 
@@ -127,7 +127,7 @@ static void testSharedThread(void)
     addMessage(b, 700, 750, "Y", ebpfMonWirePva, 1, IOC);
     testOk1(matchKind(b, 750, EBPFMON_SEQ_SHARED, "X", 0) == ebpfMonPutJoinWait);
     testOk1(matchKind(b, 750, EBPFMON_SEQ_SHARED, "X", 1) == ebpfMonPutJoinFound);
-    testOk(strcmp(last.message, "moved to 5") == 0, "the put is A's");
+    testOk(strcmp(last.message, "moved to 5") == 0, "the put belongs to circuit A");
     testOk1(matchKind(b, 750, EBPFMON_SEQ_SHARED, "Y", 0) == ebpfMonPutJoinFound && !last.message[0]);
     addMessage(a, 200, 250, "X", ebpfMonWirePva, 1, IOC);
     testOk1(matchKind(b, 800, EBPFMON_SEQ_RECEIVED, "X", 1) == ebpfMonPutJoinWait);
@@ -157,7 +157,7 @@ static void testSharedThread(void)
     sent = 4;
     testOk1(matchKind(a, 550, EBPFMON_SEQ_RECEIVED, "X", 0) == ebpfMonPutJoinFound);
     sent = 0;
-    testOk(countUnmatchedAfter(2 * HOUR) == 0, "published before its packet: found by its value, behind packets of another circuit");
+    testOk(countUnmatchedAfter(2 * HOUR) == 0, "published before its packet, which is found by its value, behind packets of another circuit");
 }
 
 /* A put-callback to a busy record is made by another thread, when the record is ready. */
@@ -172,7 +172,7 @@ static void testWriteNotify(void)
         addWrite(a, seq, "X");
         match(a, seq, "X", 0);
     }
-    testOk(countUnmatchedAfter(300 * SECOND) == 0, "served later ones: it is not lost");
+    testOk(countUnmatchedAfter(300 * SECOND) == 0, "later puts were executed: this one is not lost");
     testOk1(matchKind(part, 0, EBPFMON_SEQ_NONE, "MOTOR", 0) == ebpfMonPutJoinFound);
     testOk(strcmp(last.message, "moved to 7") == 0, "its circuit becomes known");
     addReply(a, id, 1);
@@ -188,7 +188,7 @@ static void testWriteNotify(void)
     testOk1(matchKind(a, 0, EBPFMON_SEQ_NONE, "Y", 0) == ebpfMonPutJoinWait);
     testOk1(matchKind(part, 0, EBPFMON_SEQ_NONE, "X", 0) == ebpfMonPutJoinWait);
     testOk1(matchKind(a, 0, EBPFMON_SEQ_NONE, "X", 0) == ebpfMonPutJoinFound);
-    testOk(countUnmatchedAfter(120 * SECOND) == 0, "it is not published twice, either");
+    testOk(countUnmatchedAfter(120 * SECOND) == 0, "this put is not published twice, either");
 }
 
 static void testRefused(void)
@@ -196,7 +196,7 @@ static void testRefused(void)
     struct ebpfMonPeer a = makeCircuit(8);
     uint64_t id;
 
-    testDiag("Refused, seen from both sides or from one");
+    testDiag("A refused put, seen on both sides or on one");
     id = addWrite(a, 100, "X");
     addReply(a, id, 0);
     testOk1(match(a, 100, "X", 0) == ebpfMonPutJoinFound && last.result == ebpfMonPutOk);
@@ -211,7 +211,7 @@ static void testNeverMade(void)
 {
     struct ebpfMonPeer a = makeCircuit(9);
 
-    testDiag("Never made");
+    testDiag("A put that the IOC never made");
     addWrite(a, 100, "X");
     testOk(countUnmatchedAfter(50 * SECOND) == 0, "the IOC may hang");
     addWrite(a, 200, "Y");
@@ -223,12 +223,12 @@ static void testNeverMade(void)
     addWrite(a, 400, "X");
     ebpfMonPutJoinCloseCircuit(join, &a, now);
     testOk1(countUnmatchedAfter(5 * SECOND) == 0);
-    testOk(match(a, 400, "X", 0) == ebpfMonPutJoinFound, "closed, and read yet");
+    testOk(match(a, 400, "X", 0) == ebpfMonPutJoinFound, "the circuit is closed, and the IOC still reads its bytes");
     addWrite(a, 500, "X");
     ebpfMonPutJoinCloseCircuit(join, &a, now);
     testOk1(countUnmatchedAfter(11 * SECOND) == 1 && lastClosed && !lastPassed);
     addMessage(a, 600, 624, "X", ebpfMonWireCa, 0, 0);
-    testOk(countUnmatchedAfter(60 * MS) == 1, "of a server that is no watched IOC");
+    testOk(countUnmatchedAfter(60 * MS) == 1, "a put to a server that is not a watched IOC");
 }
 
 /* The next client has the same port. Its sequence numbers begin at any value. */
@@ -254,7 +254,7 @@ static void testPortUsedAgain(void)
         testOk1(match(a, second + 48, "X", 0) == ebpfMonPutJoinFound);
         testOk1(match(a, second + 72, "X", 0) == ebpfMonPutJoinWait);
         addWrite(a, second + 96, "X");
-        testOk(match(a, second + 96, "X", 0) == ebpfMonPutJoinFound, "a number that the old one had, too");
+        testOk(match(a, second + 96, "X", 0) == ebpfMonPutJoinFound, "a sequence number that the old circuit had, too");
         testOk(countUnmatchedAfter(120 * SECOND) == 1 && lastClosed, "the put of the old circuit is left");
         ebpfMonPutJoinCloseCircuit(join, &a, now);
     }
@@ -265,7 +265,7 @@ static void testManyPublished(void)
     struct ebpfMonPeer a = makeCircuit(11);
     unsigned n = 0;
 
-    testDiag("More published without their packet than are remembered");
+    testDiag("More puts published without their packet than are remembered");
     for (uint32_t i = 0; i < 6000; i++)
         match(a, i * 24, "X", 1);
     for (uint32_t i = 0; i < 6000; i++)
@@ -273,7 +273,7 @@ static void testManyPublished(void)
     n = countUnmatchedAfter(120 * SECOND);
     testOk(n == 0, "%u published twice", n);
     addWrite(a, 0x90000000u, "X");
-    testOk(match(a, 0x90000000u, "X", 0) == ebpfMonPutJoinFound, "2 GB later");
+    testOk(match(a, 0x90000000u, "X", 0) == ebpfMonPutJoinFound, "... also 2 GB later");
 }
 
 static void testManyCircuits(void)
@@ -347,7 +347,7 @@ static void testBothAtOnce(void)
     unsigned wrong = 0, n;
     unsigned stack = epicsThreadGetStackSize(epicsThreadStackBig);
 
-    testDiag("Both at once");
+    testDiag("Events and packets at the same time");
     packetsDone = epicsEventMustCreate(epicsEventEmpty);
     iocDone = epicsEventMustCreate(epicsEventEmpty);
     epicsThreadMustCreate("packets", epicsThreadPriorityMedium, stack, runPackets, NULL);
@@ -412,13 +412,13 @@ static void testNamespaceLeft(void)
     addWrite(a, 100, "X");
     addWrite(a, 200, "X");
     ebpfMonPutJoinSetCovered(join, &own, 1, now);
-    testOk(match(a, 100, "X", 0) == ebpfMonPutJoinFound, "its packet was read before");
+    testOk(match(a, 100, "X", 0) == ebpfMonPutJoinFound, "a put whose packet was read before");
     ebpfMonPutJoinSetCovered(join, &own, 1, now + 59 * SECOND);
-    testOk(match(a, 200, "X", 0) == ebpfMonPutJoinFound, "its event was read late");
+    testOk(match(a, 200, "X", 0) == ebpfMonPutJoinFound, "... and whose event was read late");
     ebpfMonPutJoinSetCovered(join, &own, 1, now + 61 * SECOND);
-    testOk(match(a, 300, "X", 0) == ebpfMonPutJoinAlone, "a minute later no event comes any more");
+    testOk(match(a, 300, "X", 0) == ebpfMonPutJoinAlone, "after a minute no event is expected any more");
     ebpfMonPutJoinSetCovered(join, both, 2, now + 62 * SECOND);
-    testOk(match(a, 300, "X", 0) == ebpfMonPutJoinWait, "its packets are read again");
+    testOk(match(a, 300, "X", 0) == ebpfMonPutJoinWait, "the packets of the namespace are read again");
 }
 
 /* The join frees the puts that still wait; valgrind and ASan would report a leak. Two joins share nothing. */
@@ -436,7 +436,7 @@ static void testMemory(void)
     }
     ebpfMonPutJoinFree(join);
     join = first;
-    testOk(countUnmatchedAfter(120 * SECOND) == 0, "the puts of the other one are not seen here");
+    testOk(countUnmatchedAfter(120 * SECOND) == 0, "a join does not see the puts of the other one");
 }
 
 MAIN(testJoin)
@@ -446,7 +446,7 @@ MAIN(testJoin)
 
     testPlan(0);
     join = ebpfMonPutJoinNew(NULL);
-    testOk(match(a, 1, "X", 0) == ebpfMonPutJoinAlone, "packets are not read");
+    testOk(match(a, 1, "X", 0) == ebpfMonPutJoinAlone, "a join that reads no packets");
     ebpfMonPutJoinSetCovered(join, &none, 1, 1);
     testOrders();
     testSequenceWraps();

@@ -16,14 +16,14 @@ static void testStandstill(void)
     id = addMessage(a, 100, 124, "X", ebpfMonWireCa, 1, IOC);
     testOk1(countUnmatchedAfter(5 * SECOND) == 0);
     addReply(a, id, 1);
-    testOk(countUnmatched() == 0, "its reply is seen before its put");
+    testOk(countUnmatched() == 0, "the reply is seen before the put");
     testOk1(match(a, 100, "X", 0) == ebpfMonPutJoinFound && countUnmatchedAfter(10 * SECOND) == 0);
     addWrite(a, 200, "X");
     testOk1(countUnmatchedAfter(70 * SECOND) == 0);
-    testOk(match(a, 224, "X", 1) == ebpfMonPutJoinWait && countUnmatched() == 0, "it has served a later message");
+    testOk(match(a, 224, "X", 1) == ebpfMonPutJoinWait && countUnmatched() == 0, "the IOC has executed a later message");
     testOk1(match(a, 200, "X", 0) == ebpfMonPutJoinFound && countUnmatchedAfter(10 * SECOND) == 0);
 
-    testDiag("We stand still: packets are read, events are not");
+    testDiag("The monitor reads packets, but no events");
     eventsStop = now;
     id = addMessage(b, 100, 124, "X", ebpfMonWireCa, 1, IOC);
     addReply(b, id, 0);
@@ -41,35 +41,35 @@ static void testGap(void)
     struct ebpfMonPeer a = makeCircuit(92);
     uint64_t id;
 
-    testDiag("Behind a gap");
+    testDiag("Puts after lost packets");
     stretch = 1;
     addWrite(a, 100, "X");
     testOk1(match(a, 200, "Y", 1) == ebpfMonPutJoinWait && countUnmatched() == 0);
-    testOk(countUnmatchedAfter(10 * SECOND) == 0, "not seen in the IOC: no evidence");
+    testOk(countUnmatchedAfter(10 * SECOND) == 0, "not seen in the IOC: nothing shows that it was made");
     addWrite(a, 300, "X");
     addWrite(a, 324, "X");
     testOk1(match(a, 324, "X", 0) == ebpfMonPutJoinFound && countUnmatched() == 0);
-    testOk(countUnmatchedAfter(10 * SECOND) == 0, "a later one was: that is no evidence for those before it");
+    testOk(countUnmatchedAfter(10 * SECOND) == 0, "a later put was seen: this shows nothing about puts before it");
     addWrite(a, 348, "X");
     addWrite(a, 372, "X");
     testOk1(match(a, 372, "X", 0) == ebpfMonPutJoinFound && countUnmatched() == 0);
-    testOk(countUnmatchedAfter(10 * SECOND) == 1 && lastPassed, "an earlier one was: these are messages");
+    testOk(countUnmatchedAfter(10 * SECOND) == 1 && lastPassed, "an earlier put was seen: so these bytes are messages");
     match(a, 400, "X", 1);
     addWrite(a, 400, "X");
     stretch = 2;
     addWrite(a, 500, "X");
     testOk1(match(a, 524, "Y", 1) == ebpfMonPutJoinWait && countUnmatched() == 0);
-    testOk(countUnmatchedAfter(10 * SECOND) == 0, "the next gap");
+    testOk(countUnmatchedAfter(10 * SECOND) == 0, "the next lost packets");
     match(a, 548, "X", 1);
     addWrite(a, 548, "X");
     addWrite(a, 572, "X");
     testOk1(match(a, 600, "Y", 1) == ebpfMonPutJoinWait && countUnmatched() == 0);
-    testOk(countUnmatchedAfter(10 * SECOND) == 1, "its packet came late, and confirms as well");
+    testOk(countUnmatchedAfter(10 * SECOND) == 1, "a packet that came late shows the same");
     stretch = 3;
     id = addWrite(a, 700, "X");
     addReply(a, id, 0);
     testOk1(countUnmatched() == 0);
-    testOk(countUnmatchedAfter(SECOND) == 1, "a refusal is evidence");
+    testOk(countUnmatchedAfter(SECOND) == 1, "a refused put shows it, too");
     stretch = 0;
 }
 
@@ -88,7 +88,7 @@ static void testNoPutMade(void)
     addReply(a, id, 0);
     testOk1(countUnmatched() == 0 && countUnmatchedAfter(SECOND) == 1);
 
-    testDiag("… in one receive with others");
+    testDiag("… in one receive with other puts");
     sent = 3;
     addMessage(a, 1400, 1450, "X", ebpfMonWirePva, 1, IOC);
     sent = 4;
@@ -98,9 +98,9 @@ static void testNoPutMade(void)
     testOk1(matchKind(a, 1550, EBPFMON_SEQ_RECEIVED, "X", 0) == ebpfMonPutJoinFound && lastSeq == 1500);
     sent = 4;
     testOk1(matchKind(a, 1550, EBPFMON_SEQ_RECEIVED, "X", 0) == ebpfMonPutJoinFound && lastSeq == 1450);
-    testOk(countUnmatched() == 0 && countUnmatchedAfter(3 * SECOND) == 1, "the one that no value agrees with is left");
+    testOk(countUnmatched() == 0 && countUnmatchedAfter(3 * SECOND) == 1, "the put whose value does not agree is left");
 
-    testDiag("… with packets that come late");
+    testDiag("… with packets that came late");
     sent = 7;
     matchKind(a, 1850, EBPFMON_SEQ_RECEIVED, "X", 1);
     sent = 6;
@@ -109,7 +109,7 @@ static void testNoPutMade(void)
     addMessage(a, 1800, 1850, "X", ebpfMonWirePva, 1, IOC);
     addReply(a, id, 0);
     sent = 0;
-    testOk(countUnmatched() == 0 && countUnmatchedAfter(200 * MS) == 1, "the refused one is left");
+    testOk(countUnmatched() == 0 && countUnmatchedAfter(200 * MS) == 1, "the refused put is left");
 }
 
 static ebpfMonTarget *ioc;

@@ -59,20 +59,20 @@ static void testObjects(void)
     testOk(len == strlen(wanted) && memcmp(text, wanted, len) == 0, "%.*s", (int)len, text);
     for (size_t size = 0; size < strlen(wanted); size++)
         fitted += makeObject(&j, text, size) != 0;
-    testOk(fitted == 0, "too small buffers: %u", fitted);
+    testOk(fitted == 0, "%u buffers are too small", fitted);
     len = makeObject(&j, text, strlen(wanted));
-    testOk(len == strlen(wanted) && memcmp(text, wanted, len) == 0, "one that fits exactly, after those");
+    testOk(len == strlen(wanted) && memcmp(text, wanted, len) == 0, "a buffer that fits exactly, after those");
     testOk1(ebpfMonJsonBegin(&j, text, sizeof(text)) == 0 && ebpfMonJsonBegin(&other, text + 256, 256) == 0);
     ebpfMonJsonAddInteger(&other, "o", 2);
     ebpfMonJsonOpenList(&j, "open");
     len = ebpfMonJsonEndOpen(&j);
-    testOk(len == 9 && memcmp(text, "{\"open\":[", 9) == 0, "not closed: %.*s", (int)len, text);
+    testOk(len == 9 && memcmp(text, "{\"open\":[", 9) == 0, "an object that is not closed: %.*s", (int)len, text);
     len = ebpfMonJsonEnd(&other);
-    testOk(len == 7 && memcmp(text + 256, "{\"o\":2}", 7) == 0, "two at a time: %.*s", (int)len, text + 256);
+    testOk(len == 7 && memcmp(text + 256, "{\"o\":2}", 7) == 0, "two texts at a time: %.*s", (int)len, text + 256);
     ebpfMonJsonFree(&j);
     ebpfMonJsonFree(&other);
     ebpfMonJsonFree(&other);
-    testOk(makeObject(&j, text, sizeof(text)) == strlen(wanted), "again after it was freed");
+    testOk(makeObject(&j, text, sizeof(text)) == strlen(wanted), "a new one after the old one was freed");
     ebpfMonJsonFree(&j);
 }
 

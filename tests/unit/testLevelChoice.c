@@ -32,35 +32,35 @@ static void testLevels(void)
     ebpfMonTarget t = makeTarget(ebpfMonLevelTrace);
 
     testDiag("the level");
-    testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelTrace, "as asked");
+    testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelTrace, "the level is the one that was asked for");
     t.follower.budget.ceiling = ebpfMonLevelCounts;
-    testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelCounts, "no higher than its budget allows");
+    testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelCounts, "it is no higher than the budget allows");
     t.asked = ebpfMonLevelPuts;
-    testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelPuts, "no higher than asked");
+    testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelPuts, "... and no higher than asked for");
     t = makeTarget(ebpfMonLevelChains);
     t.slot = UINT32_MAX;
-    testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelPuts, "puts only, while its records have no place");
+    testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelPuts, "puts only, while the records of the IOC have no slots");
     t = makeTarget(ebpfMonLevelChains);
     t.follower.oddLinks = 1;
-    testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelPuts, "… if a link lies as in no known release");
+    testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelPuts, "… or if its links are as in no known release");
     t = makeTarget(ebpfMonLevelChains);
     t.follower.oddLocks = 1;
-    testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelPuts, "… or a lock set");
+    testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelPuts, "… or its lock sets");
     t = makeTarget(ebpfMonLevelChains);
     core.isRecognised = 1;
     core.site[ebpfMonFnScanUnlockMany].cls = ebpfMonSiteNone;
     testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelPuts, "… or if the end of some chains was not recognised");
     cat.base.hasLockMany = 0;
-    testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelChains, "… but not if its release has no such function");
+    testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelChains, "… but not if its release does not have this function");
     t = makeTarget(ebpfMonLevelOff);
     t.follower.oddLinks = 1;
-    testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelOff, "never more than asked");
+    testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelOff, "never more than was asked for");
     t = makeTarget(ebpfMonLevelChains);
     t.cat = NULL;
     testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelOff, "off without a database");
     t = makeTarget(ebpfMonLevelChains);
     t.gone = 1;
-    testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelOff, "off once it has ended");
+    testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelOff, "off after the end of the IOC");
     t = makeTarget(ebpfMonLevelChains);
     t.follower.functions.verdict = ebpfMonFunctionsWrong;
     testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelOff, "off if its functions are not what they seemed");
@@ -78,19 +78,19 @@ static void testProbes(void)
     testDiag("the probes");
     testOk(ebpfMonLevelChoiceFindProbes(&t, ebpfMonLevelOff, ebpfMonAttachEntries) == 0, "none at level off");
     testOk(has(&t, ebpfMonLevelPuts, ebpfMonProgPut) && !has(&t, ebpfMonLevelPuts, ebpfMonProgUnlock), "no chain at level puts");
-    testOk(!has(&t, ebpfMonLevelChains, ebpfMonProgCompleted), "no trap where a time stamp shows each processing");
+    testOk(!has(&t, ebpfMonLevelChains, ebpfMonProgCompleted), "no trap if a time stamp shows each processing");
     t.follower.trapped = 1;
-    testOk(has(&t, ebpfMonLevelChains, ebpfMonProgCompleted), "the trap for a record that wants it");
+    testOk(has(&t, ebpfMonLevelChains, ebpfMonProgCompleted), "a trap if a record needs it");
     testOk(!has(&t, ebpfMonLevelPuts, ebpfMonProgCompleted), "… at level counts and above");
     t.follower.budget.noTrap = 1;
     testOk(!has(&t, ebpfMonLevelChains, ebpfMonProgCompleted), "… unless its budget forbids it");
-    testOk(!has(&t, ebpfMonLevelChains, ebpfMonProgProcess), "dbProcess is left alone");
+    testOk(!has(&t, ebpfMonLevelChains, ebpfMonProgProcess), "no trap on dbProcess");
     t.follower.reference = 1;
-    testOk(has(&t, ebpfMonLevelChains, ebpfMonProgProcess), "… but for a comparison");
+    testOk(has(&t, ebpfMonLevelChains, ebpfMonProgProcess), "… except to compare");
     t.follower.oddServer = EBPFMON_ODD_SERVER;
     testOk(has(&t, ebpfMonLevelChains, ebpfMonProgPut) && !has(&t, ebpfMonLevelChains, ebpfMonProgCamessage) &&
            !has(&t, ebpfMonLevelChains, ebpfMonProgCheckPut) && !has(&t, ebpfMonLevelChains, ebpfMonProgNotify),
-           "a server that lies as in no known release is not asked for clients");
+           "the clients of a CA server as in no known release are not read");
     testOk1(has(&t, ebpfMonLevelChains, ebpfMonProgUnlockMany));
     cat.base.hasLockMany = 0;
     testOk(!has(&t, ebpfMonLevelChains, ebpfMonProgUnlockMany), "no probe at a function that its release does not have");
@@ -104,7 +104,7 @@ static void testTimed(void)
     filter.timed = 5;
     testOk1(ebpfMonLevelChoiceFindPercent(&t, &filter) == 5);
     t.follower.timing.all = 1;
-    testOk(ebpfMonLevelChoiceFindPercent(&t, &filter) == 100, "always, if a command wants all");
+    testOk(ebpfMonLevelChoiceFindPercent(&t, &filter) == 100, "always, if a command asks for all");
     t.follower.budget.timed = 2;
     testOk(ebpfMonLevelChoiceFindPercent(&t, &filter) == 2, "… as far as its budget allows");
     testOk(ebpfMonLevelChoiceFindSweepProbes(&t, ebpfMonLevelCounts, ebpfMonAttachCalls, 0) == 0,

@@ -55,10 +55,10 @@ static void steps(void)
         l.link[7] = (char)('1' + i);
         ebpfMonLinkMessagesAdd(messages, &l);
     }
-    testOk(find(500 * MS, list) == 3, "all belong to the chain that began");
+    testOk(find(500 * MS, list) == 3, "all messages belong to the chain that began");
     ebpfMonLinkMessagesNoteChain(messages, &last);
     testOk(find(500 * MS, list) == 2 && ebpfMonLinkMessagesFind(messages, &last, list, 4) == 1 &&
-               strcmp(list[0].link, "seq.LNK3") == 0, "… but for that of a chain that has come");
+               strcmp(list[0].link, "seq.LNK3") == 0, "… except the message of a chain that has arrived");
     ebpfMonLinkMessagesNoteArrival(messages, &source, "seq.LNK3", &peer, 9, 530 * MS, 1);
     ebpfMonLinkMessagesFind(messages, &last, list, 4);
     testOk(list[0].seen && list[0].seq == 9, "the receiver knows the chain that began");
@@ -81,23 +81,23 @@ static void packets(void)
     packet(61, "pv", 3, 931 * MS);
     packet(60, "other", 4, 931 * MS);
     ebpfMonLinkMessagesMatch(messages, 932 * MS);
-    testOk(!messageOf(912 * MS) && !messageOf(930 * MS), "not to a chain of another process, or to another PV");
+    testOk(!messageOf(912 * MS) && !messageOf(930 * MS), "a message to another PV, or of another process, does not belong to the chain");
     writes(60, "b.OUT", "other", 940 * MS);
     packet(60, "", 5, 941 * MS);
     ebpfMonLinkMessagesMatch(messages, 942 * MS);
-    testOk(!messageOf(930 * MS) && !messageOf(940 * MS), "without a name it may belong to each of two links");
+    testOk(!messageOf(930 * MS) && !messageOf(940 * MS), "a message without a name may belong to each of two links");
     packet(60, "pv", 6, 950 * MS);
     packet(60, "pv", 7, 951 * MS);
     ebpfMonLinkMessagesMatch(messages, 960 * MS);
-    testOk(messageOf(930 * MS) == 6 && !messageOf(912 * MS), "of two values of a link the last one goes out");
+    testOk(messageOf(930 * MS) == 6 && !messageOf(912 * MS), "of two values of a link only the last one is sent");
     for (uint32_t i = 0; i <= 512; i++)
         packet(60, "other", 100 + i, 970 * MS);
     ebpfMonLinkMessagesMatch(messages, 980 * MS);
-    testOk(messageOf(940 * MS) == 101, "as many packets wait as there is room for");
+    testOk(messageOf(940 * MS) == 101, "only as many packets wait as there is room for");
     writes(62, "c.OUT", "late", 1000 * MS);
     packet(62, "late", 8, 2001 * MS);
     ebpfMonLinkMessagesMatch(messages, 3000 * MS);
-    testOk(!messageOf(1000 * MS), "a value is not on its way for more than a second");
+    testOk(!messageOf(1000 * MS), "a value is under way for a second at most");
 }
 
 static void arrivals(void)
@@ -114,18 +114,18 @@ static void arrivals(void)
     ebpfMonLinkMessagesNoteArrival(messages, &chain, "a.OUT", &peer, 55, 5002 * MS, 1);
     testOk(find(5000 * MS, list) == 2 && list[0].isMessage && list[0].seq == 55 && list[0].inside &&
            list[0].seenAt == 5002 * MS && list[1].seen && !list[1].isMessage,
-           "one arrived as a message, the other through a channel inside the IOC");
+           "one value arrived as a message, the other one through a channel within the IOC");
     ebpfMonLinkMessagesNoteArrival(messages, &chain, "a.OUT", &peer, 56, 5003 * MS, 1);
-    testOk(find(5000 * MS, list) == 2 && list[0].seq == 55, "one that arrived does not arrive again");
+    testOk(find(5000 * MS, list) == 2 && list[0].seq == 55, "a value arrives only once");
     chain.tid = 2;
     testOk(ebpfMonLinkMessagesFind(messages, &chain, list, 4) == 0, "another thread's chain wrote nothing");
     chain.tid = 1;
-    testOk(ebpfMonLinkMessagesFind(messages, &chain, list, 1) == 1, "no more than asked for");
+    testOk(ebpfMonLinkMessagesFind(messages, &chain, list, 1) == 1, "no more values than were asked for");
     ebpfMonLinkMessagesAdd(messages, &none);
     for (unsigned i = 0; i < 511; i++)
         writes(70, "x.OUT", "pv", (6000 + i) * MS);
     testOk(find(5000 * MS, list) == 1 && strcmp(list[0].link, "b.OUT") == 0,
-           "the last 512 are known; one of an unknown chain takes no place");
+           "the last 512 writes are known; a write of an unknown chain takes no place");
 }
 
 MAIN(testLinkMessages)

@@ -46,23 +46,23 @@ MAIN(testLinkTable)
 
     testPlan(7);
     table = ebpfMonLinkTableNew();
-    testOk(ebpfMonLinkTableFind(table, ADDR(1), &o) == -1, "nothing in an empty one");
+    testOk(ebpfMonLinkTableFind(table, ADDR(1), &o) == -1, "an empty table has no links");
     for (uint32_t i = 0; i < LINKS; i++)
         add(table, i);
     testOk1(wrong(UINT32_MAX) == 0);
     ebpfMonLinkTableAdd(table, 0, o = (ebpfMonLinkOwner){ 1, 1 });
     ebpfMonLinkTableAdd(table, 1, o);
-    testOk(ebpfMonLinkTableFind(table, 0, &o) == -1 && ebpfMonLinkTableFind(table, 1, &o) == -1, "no addresses");
+    testOk(ebpfMonLinkTableFind(table, 0, &o) == -1 && ebpfMonLinkTableFind(table, 1, &o) == -1, "links without addresses");
     replace(77, 0, 0);
-    testOk(wrong(77) == 0, "one record's links");
+    testOk(wrong(77) == 0, "the links of one record");
     for (unsigned round = 0; round < 2000; round++)
         replace(77, 770, 780);
-    testOk(wrong(UINT32_MAX) == 0, "read anew many times");
+    testOk(wrong(UINT32_MAX) == 0, "the links are read again many times");
     ebpfMonLinkTableAdd(table, ADDR(5), (ebpfMonLinkOwner){ .rec = 9, .field = 3 });
-    testOk(ebpfMonLinkTableFind(table, ADDR(5), &o) == 0 && o.rec == 9, "the memory of a DBADDR is another link's now");
+    testOk(ebpfMonLinkTableFind(table, ADDR(5), &o) == 0 && o.rec == 9, "the memory of a DBADDR belongs to another link now");
     replace(UINT32_MAX, 0, 10);
     testOk(ebpfMonLinkTableFind(table, ADDR(5), &o) == 0 && o.rec == 0 &&
-           ebpfMonLinkTableFind(table, ADDR(10), &o) == -1, "others in place of all");
+           ebpfMonLinkTableFind(table, ADDR(10), &o) == -1, "all links are replaced by others");
     ebpfMonLinkTableFree(table);
     return testDone();
 }

@@ -43,36 +43,36 @@ MAIN(testLinkWrites)
                strcmp(put.link, "A:ONE.OUT") == 0 && strcmp(put.linkIoc, "iocA") == 0 &&
                strcmp(put.root, "ROOT") == 0 && strcmp(put.cause, "scan 1 second") == 0 && put.linkChain.iocId == 7 &&
                put.linkChain.begin == T0,
-           "all of it: %s", put.link);
-    testOk(!find(writes, 2, "B:X", T0) && !find(writes, 1, "B:Y", T0), "another process, another channel");
-    testOk(!find(other, 1, "B:X", T0), "another table");
-    testOk(find(writes, 1, "B:X", T0 + 60 * SECOND), "a link that connects late sends late");
-    testOk(!find(writes, 1, "B:X", T0 + 61 * SECOND), "more than a minute is too late");
-    testOk(find(writes, 1, "B:X", T0 - SECOND), "it wrote again while the event of the put was on its way");
+           "a write with all of its data: %s", put.link);
+    testOk(!find(writes, 2, "B:X", T0) && !find(writes, 1, "B:Y", T0), "a write of another process or to another channel is not found");
+    testOk(!find(other, 1, "B:X", T0), "another table does not have it");
+    testOk(find(writes, 1, "B:X", T0 + 60 * SECOND), "a link that connects late writes late");
+    testOk(!find(writes, 1, "B:X", T0 + 61 * SECOND), "after more than a minute it is too late");
+    testOk(find(writes, 1, "B:X", T0 - SECOND), "the link wrote again while the event of the put was under way");
 
     add(writes, 1, T0 + 5 * SECOND, "B:X", "A:TWO.OUT");
     testOk(find(writes, 1, "B:X", T0 + 6 * SECOND) && strcmp(put.link, "A:TWO.OUT") == 0 && !strstr(put.cause, "other"),
-           "the newest link, the other one was long before");
+           "the newest link counts; the other one wrote long before");
     add(writes, 1, T0 + 5 * SECOND + SECOND / 2, "B:X", "A:ONE.OUT");
     testOk(find(writes, 1, "B:X", T0 + 6 * SECOND) && strcmp(put.link, "A:ONE.OUT") == 0 &&
-           strstr(put.cause, "or one of 1 other links"), "two within a second: %s", put.cause);
+           strstr(put.cause, "or one of 1 other links"), "two links wrote within a second: %s", put.cause);
     add(writes, 1, T0 + 7 * SECOND, "B:X", "A:ONE.OUT");
-    testOk(find(writes, 1, "B:X", T0 + 8 * SECOND) && !strstr(put.cause, "other"), "a link is there once");
+    testOk(find(writes, 1, "B:X", T0 + 8 * SECOND) && !strstr(put.cause, "other"), "a link is named once");
 
     for (int i = 0; i < 4; i++) {
         snprintf(name, sizeof(name), "A:N%d.OUT", i);
         add(writes, 3, T0 + (uint64_t)i, "B:Z", name);
     }
     testOk(find(writes, 3, "B:Z", T0 + SECOND) && strcmp(put.link, "A:N3.OUT") == 0 && strstr(put.cause, "3 other"),
-           "four at once: %s", put.cause);
+           "four links at once: %s", put.cause);
     add(writes, 3, T0 + 10, "B:Z", "A:N4.OUT");
     testOk(find(writes, 3, "B:Z", T0 + SECOND) && strcmp(put.link, "A:N4.OUT") == 0 && strstr(put.cause, "3 other"),
-           "a fifth takes the place of the oldest");
+           "a fifth link takes the place of the oldest");
     for (int i = 0; i < 100000; i++) {
         snprintf(name, sizeof(name), "B:N%d", i);
         add(writes, 4, T0 + (uint64_t)i, name, "A:ONE.OUT");
     }
-    testOk(find(writes, 4, "B:N99999", T0 + SECOND), "many channels: the last one is there");
+    testOk(find(writes, 4, "B:N99999", T0 + SECOND), "of many channels the last one is known");
     testOk(!find(writes, 4, "B:N0", T0 + SECOND), "… the first one was forgotten");
     ebpfMonLinkWritesFree(writes);
     ebpfMonLinkWritesFree(other);

@@ -42,7 +42,7 @@ static void testRotationBySize(void)
     }
     for (unsigned i = 0; i < N; i++)
         missing += seen[i] != 1;
-    testOk(whole == N && !missing && files > 5, "%d whole lines in %d files, %u missing or twice", whole, files,
+    testOk(whole == N && !missing && files > 5, "%d whole lines in %d files, %u missing or there twice", whole, files,
            missing);
 }
 
@@ -52,7 +52,7 @@ static void testRotation(void)
     char name[32];
     double end;
 
-    testDiag("rotation on request, by age, by others; keep");
+    testDiag("rotation on request, by age, by other programs; how many files are kept");
     begin();
     testOk1(startJsonLog("asked.json", 0, 0, 2) == 0);
     for (unsigned i = 0; i < 4; i++) {
@@ -69,9 +69,9 @@ static void testRotation(void)
     testOk1(!hasFile(pathOf("asked.json.3")));
     testOk1(readLines(pathOf("asked.json"), NULL, 0) == 1 && readLines(pathOf("asked.json.1"), NULL, 0) == 1);
     rename(pathOf("asked.json"), pathOf("moved"));
-    testOk(until(hasFile, pathOf("asked.json")), "made again");
+    testOk(until(hasFile, pathOf("asked.json")), "a file that was removed is made again");
     putNumber(5);
-    testOk(until(grown, pathOf("asked.json")), "and written");
+    testOk(until(grown, pathOf("asked.json")), "... and written");
     rename(pathOf("asked.json"), pathOf("moved"));
     close(open(pathOf("asked.json"), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
     end = ebpfMonClockSeconds() + DEADLINE;
@@ -82,11 +82,11 @@ static void testRotation(void)
         ebpfMonExportPut(exporter, &p);
         epicsThreadSleep(0.05);
     }
-    testOk(grown(pathOf("asked.json")), "replaced by another, which is written then");
+    testOk(grown(pathOf("asked.json")), "another program replaced the file: the new one is written");
     testOk1(startJsonLog("asked.json", 0, 0.1 / 3600, 2) == 0); /* another age for the same log */
     unlink(pathOf("asked.json.1"));
     putNumber(6);
-    testOk(until(hasFile, pathOf("asked.json.1")), "rotated by age");
+    testOk(until(hasFile, pathOf("asked.json.1")), "the file is rotated by age");
     ebpfMonExportStop(exporter, 10);
     testOk(written() == 7 + others && lost() == 0, "%" PRIu64 " lines", written());
 }
@@ -97,7 +97,7 @@ static void testTornLine(void)
     char *text;
     FILE *f;
 
-    testDiag("a line without its end, of a monitor that was killed");
+    testDiag("half a line, which a killed monitor left");
     begin();
     f = fopen(pathOf("asked.json"), "w");
     fputs("{\"half", f);
@@ -113,7 +113,7 @@ static void testTornLine(void)
 
 static void testRefused(void)
 {
-    testDiag("refused");
+    testDiag("settings that are refused");
     eltc(0);
     testOk1(ebpfMonExportGetOps(exporter)->json(exporter, dir, 0, 0, 0, ebpfMonLogAll) != 0);
     testOk1(startJsonLog("x", -1, 0, 0) != 0 && startJsonLog("x", NAN, 0, 0) != 0 && startJsonLog("x", 0, 0, 5000) != 0);
@@ -129,7 +129,7 @@ static void testRefused(void)
 static void testLateFolder(void)
 {
     eltc(0);
-    testDiag("a file that cannot be opened, later can");
+    testDiag("a file that can be opened only later");
     begin();
     testOk1(startJsonLog("no/such.json", 0, 0, 0) == 0);
     putNumber(0);

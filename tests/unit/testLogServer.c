@@ -69,10 +69,10 @@ static void testKilled(void)
     startLog(serverPort);
     for (; made < 200; made++)
         putNumber(made);
-    testOk(until(isInTrouble, "server down"), "down is a state");
+    testOk(until(isInTrouble, "server down"), "a server that is down is a state of the log");
     startServer();
     serverTo = made;
-    testOk(until(serverHasAll, NULL), "it has all that came before it");
+    testOk(until(serverHasAll, NULL), "the server gets all lines from before its start");
     testOk1(until(isFine, NULL));
     for (int round = 0; round < 2; round++) {
         killServer();
@@ -81,7 +81,7 @@ static void testKilled(void)
         testOk1(until(isInTrouble, "server down"));
         startServer();
         serverTo = made;
-        testOk(until(serverHasAll, NULL), "killed, and begun again: it has all of %u", made);
+        testOk(until(serverHasAll, NULL), "the server was killed and started again: it has all of %u lines", made);
     }
     testOk(serverHasAll("") && lost() == 0 && written() == made, "%" PRIu64 " lines", written());
 }
@@ -90,7 +90,7 @@ static void testDeaf(int deafPort)
 {
     double since;
 
-    testDiag("a server that does not read holds nobody up");
+    testDiag("a server that does not read delays nobody");
     startLog(deafPort);
     testOk1(startJsonLog("beside.json", 0, 0, 0) == 0);
     for (unsigned end = made + 60000; made < end; made++) {
@@ -104,7 +104,7 @@ static void testDeaf(int deafPort)
     testOk1(until(isInTrouble, "too slow"));
     since = ebpfMonClockSeconds();
     ebpfMonExportStop(exporter, 2);
-    testOk(ebpfMonClockSeconds() - since < 3, "the end does not wait for it: %.1f s", ebpfMonClockSeconds() - since);
+    testOk(ebpfMonClockSeconds() - since < 3, "the end of the monitor does not wait for it: %.1f s", ebpfMonClockSeconds() - since);
     /* three logs; lines that the server without reads did not acknowledge are lost and counted */
     testOk(written() + lost() >= 1200 + 3 * 60000 && lost() > 1000, "%" PRIu64 " + %" PRIu64, written(), lost());
 }

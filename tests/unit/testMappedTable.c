@@ -40,12 +40,12 @@ MAIN(testMappedTable)
     testOk1(pread(fd, &byte, 1, 9) == 1 && byte == 'a');
     testOk(pread(fd, &byte, 1, SIZE / 2 - 1) == 1 && byte == 'b', "each part is mapped at its place");
     testOk1(ebpfMonMappedTableUse(&table, SIZE) == 0 && table.mapped == SIZE && isMapped(&table, SIZE - 1));
-    testOk(ebpfMonMappedTableUse(&table, SIZE + 1) == -1, "there is no more");
+    testOk(ebpfMonMappedTableUse(&table, SIZE + 1) == -1, "there are no more parts");
     ebpfMonMappedTableClose(&table);
     testOk1(table.base == NULL);
     ebpfMonMappedTableClose(&table);
-    testPass("closed twice");
-    testOk(ebpfMonMappedTableOpen(&table, -1, SIZE) == 0 && ebpfMonMappedTableUse(&table, 1) == -1, "no such map");
+    testPass("closing twice does nothing");
+    testOk(ebpfMonMappedTableOpen(&table, -1, SIZE) == 0 && ebpfMonMappedTableUse(&table, 1) == -1, "a map that does not exist");
     ebpfMonMappedTableClose(&table);
     close(fd);
     return testDone();

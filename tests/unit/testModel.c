@@ -66,17 +66,17 @@ static void testLine(void)
     strcpy(put.origin, "CA 127.0.0.1:51234");
     testOk1(ebpfMonPutLine(&put, line, sizeof(line)) == strlen(line));
     testOk(strcmp(line, "2026-11-15 07:28:03.123456 RING:CURRENT.HOPR 1 -> 2"
-                  " by alice@opi1 (CA 127.0.0.1:51234)") == 0, "ok: %s", line);
+                  " by alice@opi1 (CA 127.0.0.1:51234)") == 0, "a put that was made: %s", line);
     put.result = ebpfMonPutDenied;
     ebpfMonPutLine(&put, line, sizeof(line));
-    testOk(strstr(line, "51234) DENIED") != NULL, "denied: %s", line);
+    testOk(strstr(line, "51234) DENIED") != NULL, "a put that was denied: %s", line);
     put.result = ebpfMonPutUnknown;
     ebpfMonPutLine(&put, line, sizeof(line));
-    testOk(strstr(line, "51234) (result not seen)") != NULL, "unknown: %s", line);
+    testOk(strstr(line, "51234) (result not seen)") != NULL, "a put whose result is unknown: %s", line);
     put.result = ebpfMonPutFailed;
     put.status = S_db_badChoice;
     ebpfMonPutLine(&put, line, sizeof(line));
-    testOk(strstr(line, " FAILED: Illegal choice") != NULL, "failed: %s", line);
+    testOk(strstr(line, " FAILED: Illegal choice") != NULL, "a put that failed: %s", line);
     put.result = ebpfMonPutOk;
     strcpy(put.val, "a\nb\033[2J");
     ebpfMonPutLine(&put, line, sizeof(line));
@@ -85,9 +85,9 @@ static void testLine(void)
     memset(put.old, 'o', sizeof(put.old) - 1);
     put.origin[0] = 0;
     testOk1(ebpfMonPutLine(&put, line, sizeof(line)) > 1024);
-    testOk(strcmp(line + strlen(line) - strlen(" by alice@opi1"), " by alice@opi1") == 0, "the longest fits");
+    testOk(strcmp(line + strlen(line) - strlen(" by alice@opi1"), " by alice@opi1") == 0, "the longest line fits");
     testOk1(ebpfMonPutLine(&put, shortLine, sizeof(shortLine)) == 39);
-    testOk(strcmp(shortLine + 36, "...") == 0, "cut: %s", shortLine);
+    testOk(strcmp(shortLine + 36, "...") == 0, "a line that is cut: %s", shortLine);
 }
 
 #define UMLAUTS "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"
@@ -231,11 +231,11 @@ static void testPutKinds(void)
     for (int i = 0; i < 1000; i++)
         keepPut(ebpfMonByLink, 0, "link");
     testOk(isPut(ebpfMonPublishedGetPutOf(published, ebpfMonPutByClient, 1), "person") &&
-           !ebpfMonPublishedGetPutOf(published, ebpfMonPutByClient, 2), "links push nothing out that people wrote");
+           !ebpfMonPublishedGetPutOf(published, ebpfMonPutByClient, 2), "puts of links do not push out puts of people");
     keepPut(ebpfMonByPva, 0, "newest");
     testOk(isPut(ebpfMonPublishedGetPut(published, 0), "newest") && isPut(ebpfMonPublishedGetPut(published, 1), "link") &&
            isPut(ebpfMonPublishedGetPut(published, EBPFMON_PUTS_MAX - 1), "link") &&
-           !ebpfMonPublishedGetPut(published, EBPFMON_PUTS_MAX), "all of them, in their order");
+           !ebpfMonPublishedGetPut(published, EBPFMON_PUTS_MAX), "all puts are there, in their order");
 }
 
 static void keepPutAt(ebpfMonThrough through, double seconds)
@@ -288,7 +288,7 @@ static void testLatePuts(void)
     testOk(!bad && !badOf, "in the order of their times: %u of all and %u of a kind are not", bad, badOf);
     keepPutAt(ebpfMonByCa, -3600);
     testOk(secondsOf(ebpfMonPublishedGetPutOf(published, ebpfMonPutByClient, 0)) == -3600 &&
-           secondsOf(ebpfMonPublishedGetPut(published, 0)) == -3600, "the clock was set back: the newest comes first");
+           secondsOf(ebpfMonPublishedGetPut(published, 0)) == -3600, "the clock was set back: the newest put comes first");
 }
 
 static void testTimes(void)
@@ -299,10 +299,10 @@ static void testTimes(void)
     ebpfMonPublishedSetTime(published, ebpfMonGroupWatch, now);
     now.secPastEpoch -= 9;
     ebpfMonPublishedSetTime(published, ebpfMonGroupWatch, now);
-    testOk(time->secPastEpoch == 5000, "a late put does not lead the time back");
+    testOk(time->secPastEpoch == 5000, "a late put does not set the time of the list back");
     now.secPastEpoch -= 100;
     ebpfMonPublishedSetTime(published, ebpfMonGroupWatch, now);
-    testOk(time->secPastEpoch == 4891, "but a clock that was set back does");
+    testOk(time->secPastEpoch == 4891, "... but a clock that was set back does");
     ebpfMonPublishedUnlock();
 }
 
@@ -331,14 +331,14 @@ static void testPublished(void)
     first = ebpfMonPublishedAddWatch("REC:A");
     testOk1(first >= 0 && ebpfMonPublishedAddWatch("REC:A") == first && ebpfMonPublishedAddWatch("REC:B") != first);
     testOk1(ebpfMonPublishedAddWatch("") == -1);
-    testOk(strcmp(ebpfMonPublishedLock()->watched.row[first].putLast, "no put yet") == 0, "no put yet");
+    testOk(strcmp(ebpfMonPublishedLock()->watched.row[first].putLast, "there is no put yet") == 0, "there is no put yet");
     ebpfMonPublishedUnlock();
     testOk1(ebpfMonPublishedAddWatch("1234567890123456789012345678901234567890123456789012345678901") == -1);
     for (i = 0, full = 0; i < EBPFMON_WATCH_MAX + 1 && full >= 0; i++) {
         sprintf(name, "MANY:%d", i);
         full = ebpfMonPublishedAddWatch(name);
     }
-    testOk(full == -1 && ebpfMonPublishedAddWatch("REC:A") == first, "full after %d", i);
+    testOk(full == -1 && ebpfMonPublishedAddWatch("REC:A") == first, "the list is full after %d puts", i);
 
     ebpfMonPublishedSelectRoot("ROOT");
     strcpy(selected, ebpfMonPublishedLock()->chains.selectedRoot);

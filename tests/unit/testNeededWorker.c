@@ -79,7 +79,7 @@ static void testStarts(void)
     testOk(!configure(&o, 1, 1) && !o.starts, "the owner has not begun: no thread");
     ebpfMonNeededWorkerWake(&o.worker);
     testOk(!ebpfMonNeededWorkerBegin(&o.worker) && o.starts == 1, "the owner begins: it starts");
-    testOk(waitTaken(&o) && o.last.number == 1, "it takes the configuration of before");
+    testOk(waitTaken(&o) && o.last.number == 1, "it takes the configuration that was set before");
     testOk(!configure(&o, 1, 2) && waitTaken(&o) && o.last.number == 2, "a new configuration wakes it");
     testOk(!configure(&o, 0, 3) && waitTaken(&o) && !o.last.isOn, "it learns that it is not needed any more, and runs on");
     testOk(!configure(&o, 1, 4) && waitTaken(&o) && o.starts == 1, "needed again: no second thread");

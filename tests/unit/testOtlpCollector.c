@@ -32,7 +32,7 @@ static void testAccepting(void)
 
 static void testRefusing(void)
 {
-    testDiag("400: lost, and said");
+    testDiag("answer 400: the items are lost, and a message says so");
     begin(refuses, "logs");
     ebpfMonOtlpConfigure(otlp, &conf);
     put(0, 100);
@@ -52,7 +52,7 @@ static void testRefusing(void)
     testOk(strstr(readShown().msg, "redirects") != NULL, "%s", readShown().msg);
     finish(3, 10);
 
-    testDiag("some of a batch");
+    testDiag("a collector that rejects a part of a batch");
     begin(partly, "logs");
     ebpfMonOtlpConfigure(otlp, &conf);
     put(0, 10);
@@ -68,11 +68,11 @@ static void testAgain(void)
     ebpfMonOtlpConfigure(otlp, &conf);
     put(0, 50);
     WAIT(records() == 50);
-    testOk(server.second - server.first >= 1.9, "again after %.2f s", server.second - server.first);
+    testOk(server.second - server.first >= 1.9, "sent again after %.2f s", server.second - server.first);
     finish(3, 50);
     testOk1(readShown().lost == before.lost);
 
-    testDiag("503, garbage, a closed connection: all arrives later");
+    testDiag("answer 503, garbage, a closed connection: all items arrive later");
     begin(busy, "logs");
     ebpfMonOtlpConfigure(otlp, &conf);
     put(0, 2000);
@@ -88,7 +88,7 @@ static void testAgain(void)
     finish(3, 2000);
     testOk1(readShown().lost == before.lost);
 
-    testDiag("given up in the end");
+    testDiag("a collector that never accepts: items are given up in the end");
     begin(busy, "logs");
     conf.giveUp = 1;
     ebpfMonOtlpConfigure(otlp, &conf);
@@ -98,7 +98,7 @@ static void testAgain(void)
     finish(3, 610);
     testOk1(readShown().sent == before.sent);
 
-    testDiag("told to wait for a minute: the end comes all the same");
+    testDiag("the collector asks to wait for a minute: the monitor ends in spite of that");
     begin(tooMany, "logs");
     ebpfMonOtlpConfigure(otlp, &conf);
     put(0, 600);
@@ -116,7 +116,7 @@ static void testHanging(void)
     ebpfMonOtlpConfigure(otlp, &conf);
     start = ebpfMonClockSeconds();
     put(0, 100000);
-    testOk(ebpfMonClockSeconds() - start < 5, "nobody waits: 100000 puts in %.2f s", ebpfMonClockSeconds() - start);
+    testOk(ebpfMonClockSeconds() - start < 5, "no thread waits for it: 100000 puts in %.2f s", ebpfMonClockSeconds() - start);
     WAIT(readShown().state == ebpfMonLogTrouble);
     WAIT(readShown().lost - before.lost > 1000); /* the IOC's share of the queue is full */
     testOk1(readShown().queue > 70 && readShown().queue < 90);
@@ -124,7 +124,7 @@ static void testHanging(void)
     ebpfMonOtlpConfigure(otlp, &conf);
     finish(1, 100000);
 
-    testDiag("none is there");
+    testDiag("there is no collector");
     begin(accepts, "logs");
     snprintf(conf.target[ebpfMonOtlpLogs].url, sizeof(conf.target[0].url), "http://127.0.0.1:1/v1/logs");
     ebpfMonOtlpConfigure(otlp, &conf);

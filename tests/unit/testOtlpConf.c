@@ -32,13 +32,13 @@ static void testPairs(void)
             strcmp(value, "x=y") == 0);
     testOk1(ebpfMonOtlpPairsParse(&p, "a") != 0 && ebpfMonOtlpPairsParse(&p, "=b") != 0);
     testOk1(ebpfMonOtlpPairsParse(&p, "a=%4") != 0 && ebpfMonOtlpPairsParse(&p, "a=%zz") != 0);
-    testOk(ebpfMonOtlpPairsParse(&p, "a=b%0d%0aEvil: 1") != 0, "no line feed in a header");
+    testOk(ebpfMonOtlpPairsParse(&p, "a=b%0d%0aEvil: 1") != 0, "a line feed in a header is refused");
     for (size_t size = 2040; size <= 2060; size++) {
         memset(longer, 'x', size);
         memcpy(longer, "k=", 2);
         longer[size] = 0;
         if (ebpfMonOtlpPairsParse(&p, longer) == 0 && p.len > sizeof(p.text))
-            testFail("too long");
+            testFail("a list that is too long is refused");
     }
     testOk1(ebpfMonOtlpPairsParse(&p, longer) != 0);
 }
@@ -92,7 +92,7 @@ static void testEnvironment(void)
 
 static void testWrongEnvironment(void)
 {
-    testDiag("the environment is wrong");
+    testDiag("environment variables with mistakes");
     clearEnvironment();
     setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://h:4318", 1);
     setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "2500", 1);

@@ -79,7 +79,7 @@ static void testHeads(void)
 {
     size_t len, head;
 
-    testDiag("its surroundings");
+    testDiag("the resource of the log records");
     memset(&conf, 0, sizeof(conf));
     strcpy(conf.service, "ebpfMon");
     ebpfMonOtlpPairsParse(&conf.resource, "host.name=h,service.instance.id=i,site=\"lab\",service.name=no");
@@ -105,17 +105,17 @@ static void testAnswers(void)
     static const char escape[] = "{\"errorMessage\":\"a\\u001b[2J\xc3\xa9\\u000a\"}";
     char garbage[64];
 
-    testDiag("answers");
+    testDiag("answers of a collector");
     testOk1(ebpfMonOtlpReadRejected(partial, strlen(partial), why, sizeof(why)) == 3 && strcmp(why, "too old") == 0);
     testOk1(ebpfMonOtlpReadRejected("{\"partialSuccess\":{\"rejectedSpans\":2}}", 38, why, sizeof(why)) == 2 && !why[0]);
     testOk1(ebpfMonOtlpReadRejected("{\"partialSuccess\":null}", 23, why, sizeof(why)) == 0);
     testOk1(ebpfMonOtlpReadRejected("{\"rejectedSpans\":-2}", 20, why, sizeof(why)) == 0);
     ebpfMonOtlpReadRejected(escape, strlen(escape), why, sizeof(why));
-    testOk(strcmp(why, "a\\x1b[2J\xc3\xa9\\x0a") == 0, "no escape for the terminal: %s", why);
+    testOk(strcmp(why, "a\\x1b[2J\xc3\xa9\\x0a") == 0, "the message has no escape sequences: %s", why);
     testOk1(ebpfMonOtlpReadRejected("", 0, why, sizeof(why)) == 0);
     for (size_t n = 0; n < strlen(partial); n++)
         if (ebpfMonOtlpReadRejected(partial, n, why, sizeof(why)))
-            testFail("a piece of an answer");
+            testFail("a part of an answer");
     memset(garbage, 0xff, sizeof(garbage));
     testOk1(ebpfMonOtlpReadRejected(garbage, sizeof(garbage), why, sizeof(why)) == 0);
 }

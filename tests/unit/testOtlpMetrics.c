@@ -216,7 +216,7 @@ static void testSince(void)
     unsigned points;
     size_t len;
 
-    testDiag("since when they count");
+    testDiag("the time since which counters count");
     n.now = 2000;
     n.putIoc[0].puts = 6;
     n.putIoc[1].puts = 1;

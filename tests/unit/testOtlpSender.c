@@ -16,7 +16,7 @@ static ebpfMonOtlpHttp *http;
 
 static void onDone(void *arg, ebpfMonOtlpSignal signal, const ebpfMonHttpResult *result)
 {
-    testFail("nothing was sent");
+    testFail("there is nothing to send: no request");
 }
 
 static void addSpans(unsigned count)
@@ -59,16 +59,16 @@ static void testBatches(void)
     testOk1(s.counts.sent == EBPFMON_OTLP_ITEMS && !s.items);
     ebpfMonOtlpSenderReadQueue(&s, &conf, 101);
     ebpfMonOtlpSenderPostBatch(&s, http, 0, 101.5);
-    testOk(s.items == 10 && !s.inFlight, "a small one waits for more");
+    testOk(s.items == 10 && !s.inFlight, "a small batch waits for more items");
     ebpfMonOtlpSenderPostBatch(&s, http, 0, 102);
-    testOk(s.inFlight && isJson(s.text, s.len), "… but a second at most");
+    testOk(s.inFlight && isJson(s.text, s.len), "… but for a second at most");
     finish(ebpfMonHttpAccepted, 102);
     testOk1(ebpfMonOtlpSenderIsIdle(&s) && s.counts.sent == EBPFMON_OTLP_ITEMS + 10 && s.counts.requests == 2);
 }
 
 static void testRefused(void)
 {
-    testDiag("refused, and tried again");
+    testDiag("requests that are refused are sent again");
     addSpans(5);
     ebpfMonOtlpSenderReadQueue(&s, &conf, 200);
     ebpfMonOtlpSenderPostBatch(&s, http, 1, 200);
@@ -83,7 +83,7 @@ static void testRefused(void)
         if (s.inFlight)
             finish(ebpfMonHttpAgain, now);
     }
-    testOk(s.items == 7 && s.counts.requests > 4 && s.counts.requests < 10, "again, more and more seldom: %u requests",
+    testOk(s.items == 7 && s.counts.requests > 4 && s.counts.requests < 10, "the waits grow: %u requests",
            (unsigned)s.counts.requests);
     s.out.retryAt = 0;
     ebpfMonOtlpSenderPostBatch(&s, http, 1, 300 + conf.giveUp);
@@ -95,7 +95,7 @@ static void testQueueFull(void)
 {
     testDiag("a full queue");
     addSpans(EBPFMON_OTLP_QUEUE / 50);
-    testOk(lost(ebpfMonOtlpQueueFull) > 0, "%u dropped", (unsigned)lost(ebpfMonOtlpQueueFull));
+    testOk(lost(ebpfMonOtlpQueueFull) > 0, "%u items are dropped", (unsigned)lost(ebpfMonOtlpQueueFull));
     ebpfMonOtlpSenderDiscard(&s, http);
     testOk1(ebpfMonOtlpSenderIsIdle(&s));
     testOk1(ebpfMonOtlpCountsSumLost(&s.counts) == 5 + 7 + EBPFMON_OTLP_QUEUE / 50);

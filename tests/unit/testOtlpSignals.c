@@ -56,7 +56,7 @@ static void testZipkin(void)
 
 static void testLateMetrics(void)
 {
-    testDiag("metrics that are late are none lost");
+    testDiag("metrics that come late are not lost");
     begin(busy, "metrics");
     conf.interval = 0.1;
     ebpfMonOtlpConfigure(otlp, &conf);
@@ -81,7 +81,7 @@ static void testCommands(void)
 {
     char base[40];
 
-    testDiag("by the environment, by the command, and off");
+    testDiag("configured by the environment, by the command, and off");
     snprintf(base, sizeof(base), "http://127.0.0.1:%d", server.port);
     setenv("OTEL_EXPORTER_OTLP_ENDPOINT", base, 1);
     setenv("OTEL_METRICS_EXPORTER", "none", 1);
@@ -106,7 +106,7 @@ static void testCommands(void)
 
 static void testReset(void)
 {
-    testDiag("the losses are set back");
+    testDiag("the counts of losses are reset");
     begin(refuses, "logs");
     ebpfMonOtlpConfigure(otlp, &conf);
     put(0, 1);

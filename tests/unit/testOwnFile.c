@@ -68,9 +68,9 @@ static void testTrap(const char *what, int (*make)(const char *path), const char
     for (unsigned i = 0; i < 100; i++)
         putNumber(i);
     testOk(until(isInTrouble, message), "%s", message);
-    testOk(isVictimUntouched() && !hasFile(pathOf("nothing")), "nothing else was written");
+    testOk(isVictimUntouched() && !hasFile(pathOf("nothing")), "no other file was written");
     unlink(pathOf("trap/t.json"));
-    testOk(until(isFine, NULL), "it goes on when that is gone");
+    testOk(until(isFine, NULL), "the log goes on when the obstacle is gone");
     ebpfMonExportStop(exporter, 10);
     testOk(written() == 100 && lost() == 0 && isVictimUntouched(), "%" PRIu64 " written", written());
     eltc(1);
@@ -81,7 +81,7 @@ static void testTrap(const char *what, int (*make)(const char *path), const char
 /* While the log is written, another user replaces it with a link. The monitor looks once per second. */
 static void testTrapLater(void)
 {
-    testDiag("a link in place of the log");
+    testDiag("a symbolic link in place of the log");
     begin();
     makeVictim();
     eltc(0);
@@ -142,7 +142,7 @@ static void testRotationBesideTraps(void)
     struct stat st;
     mode_t mask = umask(0);
 
-    testDiag("rotation beside links of others; the mode");
+    testDiag("rotation beside symbolic links of other users; the mode of the file");
     begin();
     makeVictim();
     testOk1(symlink(pathOf("victim"), pathOf("trap/r.json.1")) == 0 &&

@@ -11,14 +11,14 @@ static void testOneEvent(void)
 {
     ebpfMonPace pace = { 0 };
 
-    testDiag("One event after a silence");
-    testOk(ebpfMonPaceNext(&pace, 0) == 0, "woken for another reason: it goes on sleeping");
-    testOk(ebpfMonPaceNext(&pace, 1) == 250 * US, "what follows an event is looked for after 0.25 ms");
+    testDiag("One event after a time without events");
+    testOk(ebpfMonPaceNext(&pace, 0) == 0, "woken without an event: it goes on sleeping");
+    testOk(ebpfMonPaceNext(&pace, 1) == 250 * US, "after an event the next look is after 0.25 ms");
     testOk(ebpfMonPaceNext(&pace, 0) == 500 * US, "… then after 0.5 ms");
     testOk(ebpfMonPaceNext(&pace, 0) == 1000 * US, "… 1 ms");
     testOk(ebpfMonPaceNext(&pace, 0) == 2000 * US, "… 2 ms");
-    testOk(ebpfMonPaceNext(&pace, 0) == 0, "four looks in vain: it sleeps");
-    testOk(ebpfMonPaceNext(&pace, 1) == 250 * US, "the next event begins anew");
+    testOk(ebpfMonPaceNext(&pace, 0) == 0, "after four looks without an event it sleeps");
+    testOk(ebpfMonPaceNext(&pace, 1) == 250 * US, "the next event begins this again");
 }
 
 static void testFlood(void)
@@ -32,10 +32,10 @@ static void testFlood(void)
         wait = ebpfMonPaceNext(&pace, 1);
         sum += wait;
     }
-    testOk(wait == 2000 * US && looks < 510, "each look finds something: %d looks in a second", looks);
+    testOk(wait == 2000 * US && looks < 510, "each look finds an event: %d looks in a second", looks);
     for (int i = 0; i < 3; i++)
-        testOk(ebpfMonPaceNext(&pace, 0) == 2000 * US, "look %d in vain", i + 1);
-    testOk(ebpfMonPaceNext(&pace, 1) == 2000 * US, "one event more: the looks in vain are counted anew");
+        testOk(ebpfMonPaceNext(&pace, 0) == 2000 * US, "look %d finds no event", i + 1);
+    testOk(ebpfMonPaceNext(&pace, 1) == 2000 * US, "one more event: looks without an event are counted from 0");
     for (int i = 0; i < 3; i++)
         testOk1(ebpfMonPaceNext(&pace, 0) == 2000 * US);
     testOk(ebpfMonPaceNext(&pace, 0) == 0, "it sleeps");

@@ -162,8 +162,8 @@ static void testWanted(void)
     before = ebpfMonClockMonotonic();
     addPut(OTHER_PORT, 1, 7);
     testOk(elsewhere == 1 && elsewhereAt > before - EBPFMON_SECOND_NS && elsewhereAt <= ebpfMonClockMonotonic(),
-           "the put to another server is told, with the time of its packet");
-    testOk(publishAfter(0) == 0, "an error may come for it");
+           "a put to another server is published, with the time of its packet");
+    testOk(publishAfter(0) == 0, "an error reply may come for it");
     testOk(publishAfter(60) == 1 && strcmp(last.pv, "X") == 0 && strcmp(last.ioc, "other") == 0 &&
                strcmp(last.val, "7") == 0 && last.result == ebpfMonPutSent && !last.hasOld,
            "%s to %s of %s", last.val, last.pv, last.ioc);
@@ -171,21 +171,21 @@ static void testWanted(void)
     renew(1);
     strcpy(filter.ioc, "oth*");
     addPut(OTHER_PORT, 1, 7);
-    testOk(publishAfter(60) == 1, "the filter has this server");
+    testOk(publishAfter(60) == 1, "the filter selects this server");
     strcpy(filter.ioc, "vac*");
     addPut(OTHER_PORT, 2, 7);
-    testOk(publishAfter(60) == 0 && elsewhere == 2, "the filter has other IOCs: told, but not published");
+    testOk(publishAfter(60) == 0 && elsewhere == 2, "the filter selects other IOCs: the put is reported, but not published");
     filter = ebpfMonFilterDefault;
     filter.level = ebpfMonLevelOff;
     addPut(OTHER_PORT, 3, 7);
-    testOk(publishAfter(60) == 0, "the filter is off");
+    testOk(publishAfter(60) == 0, "the filter has level off");
 
     renew(1);
     watch(0);
     ioc->asked = ebpfMonLevelOff;
     ebpfMonServersRefresh(servers, onPort, NULL);
     addPut(WATCHED_PORT, 1, 7);
-    testOk(publishAfter(60) == 0, "the IOC is off");
+    testOk(publishAfter(60) == 0, "the IOC is at level off");
     ioc->asked = ebpfMonLevelPuts;
     ebpfMonServersRefresh(servers, onPort, NULL);
     addPut(WATCHED_PORT, 2, 7);
@@ -205,7 +205,7 @@ static void testOldValues(void)
     testOk(publishAfter(0) == 1 && strcmp(last.old, "7") == 0 && last.result == ebpfMonPutFailed, "%s → %s is refused",
            last.old, last.val);
     addPut(OTHER_PORT, 3, 9);
-    testOk(publishAfter(60) == 1 && strcmp(last.old, "7") == 0, "so the PV still has %s", last.old);
+    testOk(publishAfter(60) == 1 && strcmp(last.old, "7") == 0, "so the PV keeps %s", last.old);
     addPut(OTHER_PORT, 4, 10);
     addEvent(ebpfMonWireReply, OTHER_PORT, 4, 0, 1);
     testOk(publishAfter(0) == 1 && last.result == ebpfMonPutOk, "%s → %s succeeds", last.old, last.val);
@@ -215,7 +215,7 @@ static void testOldValues(void)
     watch(0);
     ebpfMonServersRefresh(servers, onPort, NULL);
     addPut(WATCHED_PORT, 6, 7);
-    testOk(publishAfter(60) == 1 && !last.hasOld, "what clients read of a watched IOC is not kept");
+    testOk(publishAfter(60) == 1 && !last.hasOld, "values that clients read from a watched IOC are not kept");
     watch(1);
 }
 
@@ -235,25 +235,25 @@ static void testWatched(void)
     testDiag("A watched IOC");
     renew(1);
     addPut(WATCHED_PORT, 1, 7);
-    testOk(publishAfter(1000) == 0 && elsewhere == 0, "its put waits to be seen inside");
-    testOk(matchInside(1) == ebpfMonPutJoinFound && publishAfter(4000000) == 0, "seen inside: published there");
+    testOk(publishAfter(1000) == 0 && elsewhere == 0, "a put to it waits until it is seen in the IOC");
+    testOk(matchInside(1) == ebpfMonPutJoinFound && publishAfter(4000000) == 0, "seen in the IOC: it is published from there");
     addPut(WATCHED_PORT, 2, 7);
-    testOk(matchInside(3) == ebpfMonPutJoinWait, "another put");
+    testOk(matchInside(3) == ebpfMonPutJoinWait, "another put waits");
     addEvent(ebpfMonWireClosed, WATCHED_PORT, 0, 0, 0);
     testOk(publishAfter(11000) == 1 && last.result == ebpfMonPutUnknown && strcmp(last.ioc, "iocA") == 0,
-           "never seen inside, and the circuit is closed: the IOC may still make it");
+           "not seen in the IOC, and the circuit is closed: the IOC may still make it");
     addPut(WATCHED_PORT, 4, 7);
     ioc->gone = 1;
     addEvent(ebpfMonWireClosed, WATCHED_PORT, 0, 0, 0);
-    testOk(publishAfter(11000) == 1 && last.result == ebpfMonPutLost, "… and the IOC has ended: lost");
+    testOk(publishAfter(11000) == 1 && last.result == ebpfMonPutLost, "… and the IOC has ended: the put is lost");
     ioc->gone = 0;
 
     renew(0);
     addPut(WATCHED_PORT, 1, 7);
     testOk(matchInside(1) != ebpfMonPutJoinFound && publishAfter(4000000) == 0 && elsewhere == 0,
-           "the kernel does not tell the message: only the inside counts");
+           "the kernel does not show the message: only what was seen in the IOC counts");
     addPut(OTHER_PORT, 1, 7);
-    testOk(publishAfter(60) == 1, "a put to another server is published all the same");
+    testOk(publishAfter(60) == 1, "a put to another server is published in spite of that");
 }
 
 /* The result of a put to an IOC that has ended, if the put was not seen in the IOC: it is uncertain only if events
@@ -291,18 +291,18 @@ static void testLost(void)
 
     testDiag("Lost events of IOCs");
     renew(1);
-    testOk(resultOfUnseen(1) == ebpfMonPutLost, "none: the put is lost");
+    testOk(resultOfUnseen(1) == ebpfMonPutLost, "no event was lost: the put is lost");
     lost = 5;
-    testOk(resultOfUnseen(2) == ebpfMonPutUnknown, "some, noticed as puts are published: it is not known");
+    testOk(resultOfUnseen(2) == ebpfMonPutUnknown, "events were lost, which is noticed when puts are published: the result is not known");
     renew(1);
     lost = 5;
     now = ebpfMonClockMonotonic();
     ebpfMonPacketEventsNoteLost(events, now + 5 * EBPFMON_SECOND_NS);
-    testOk(resultOfUnseen(1) == ebpfMonPutUnknown, "some, while the put waited");
+    testOk(resultOfUnseen(1) == ebpfMonPutUnknown, "events were lost while the put waited");
     renew(1);
     lost = 5;
     ebpfMonPacketEventsNoteLost(events, ebpfMonClockMonotonic() - EBPFMON_SECOND_NS);
-    testOk(resultOfUnseen(1) == ebpfMonPutLost, "some, but before the put");
+    testOk(resultOfUnseen(1) == ebpfMonPutLost, "events were lost, but before the put");
 }
 
 static void testLostPackets(void)
@@ -314,39 +314,39 @@ static void testLostPackets(void)
     now = ebpfMonClockMonotonic();
     ebpfMonPacketEventsNotePacketsLost(events, 1, now - EBPFMON_SECOND_NS);
     asksReply = 1;
-    testOk(resultOfUnseen(1) == ebpfMonPutLost, "before the put");
+    testOk(resultOfUnseen(1) == ebpfMonPutLost, "packets were lost before the put");
     ebpfMonPacketEventsNotePacketsLost(events, 1, now + EBPFMON_SECOND_NS);
-    testOk(resultOfUnseen(2) == ebpfMonPutLost, "no more than before");
+    testOk(resultOfUnseen(2) == ebpfMonPutLost, "no more packets were lost than before");
     ebpfMonPacketEventsNotePacketsLost(events, 2, now + 5 * EBPFMON_SECOND_NS);
-    testOk(resultOfUnseen(3) == ebpfMonPutUnknown, "while the put waited: its answer may be lost");
+    testOk(resultOfUnseen(3) == ebpfMonPutUnknown, "packets were lost while the put waited: its answer may be among them");
     asksReply = 0;
-    testOk(resultOfUnseen(4) == ebpfMonPutLost, "a put that has no answer");
+    testOk(resultOfUnseen(4) == ebpfMonPutLost, "a put without an answer");
 }
 
 static void testAudit(void)
 {
     ebpfMonAudits audits;
 
-    testDiag("A cross-check");
+    testDiag("The cross-check (audit)");
     renew(1);
     ebpfMonAuditsReset();
     addPut(WATCHED_PORT, 1, 7);
     addEvent(ebpfMonWireReply, WATCHED_PORT, 1, 0, 1);
-    testOk(publishAfter(3000) == 1 && last.result == ebpfMonPutOk, "answered, and never seen inside");
+    testOk(publishAfter(3000) == 1 && last.result == ebpfMonPutOk, "a put that was answered, and never seen in the IOC");
     ebpfMonAuditsGet(&audits);
-    testOk(audits.count[ebpfMonAuditPutNotInside] == 1, "it failed: %s", audits.last);
+    testOk(audits.count[ebpfMonAuditPutNotInside] == 1, "the check failed: %s", audits.last);
     addPut(WATCHED_PORT, 2, 7);
     testOk1(matchInside(2) == ebpfMonPutJoinFound);
     addPut(WATCHED_PORT, 3, 7);
     addEvent(ebpfMonWireReply, WATCHED_PORT, 3, 0, 0);
     testOk1(publishAfter(3000) == 1);
     ebpfMonAuditsGet(&audits);
-    testOk(audits.count[ebpfMonAuditPutNotInside] == 1, "a put that is seen inside, and one that is refused, agree");
+    testOk(audits.count[ebpfMonAuditPutNotInside] == 1, "a put that is seen in the IOC, and one that is refused, agree");
 }
 
 static void testEnd(void)
 {
-    testDiag("The end, and events about no put");
+    testDiag("The end of the monitor, and events that belong to no put");
     renew(1);
     addPut(OTHER_PORT, 1, 7);
     addPut(WATCHED_PORT, 1, 7);
@@ -356,7 +356,7 @@ static void testEnd(void)
     ebpfMonPacketEventsPublish(events, UINT64_MAX);
     ioc->gone = 0;
     testOk(count == 2, "at the end each put that waits is published");
-    testOk(!lostPuts, "none is called lost");
+    testOk(!lostPuts, "no put is called lost");
     addEvent(ebpfMonWireSearch, OTHER_PORT, 1, 7, 0);
     addEvent(ebpfMonWireGap, OTHER_PORT, 1, 7, 0);
     testOk1(publishAfter(4000000) == 0);
@@ -377,7 +377,7 @@ static void testNames(void)
     ebpfMonPacketEventsAdd(events, &ev);
     ev.name = "LATE";
     ebpfMonPacketEventsAdd(events, &ev);
-    testOk(publishAfter(60) == 1 && strcmp(last.pv, "LATE") == 0, "its name came before its put was published: %s",
+    testOk(publishAfter(60) == 1 && strcmp(last.pv, "LATE") == 0, "its name was known before its put was published: %s",
            last.pv);
 }
 

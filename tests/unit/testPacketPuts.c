@@ -68,14 +68,14 @@ static void testCa(void)
            "%s to %s by %s (%s)", last.val, last.pv, last.who, last.origin);
     testOk(lastKey.seq == 100 && lastKey.seqKind == EBPFMON_SEQ_MESSAGE && lastKey.at == 5 &&
                lastKey.peer.port == htons(2000),
-           "its message");
+           "the put has the id of its message");
     finish(makePut(""), 0);
-    testOk(strcmp(last.pv, "sid 12") == 0 && !last.channel[0], "a channel that is older than we are: %s", last.pv);
+    testOk(strcmp(last.pv, "sid 12") == 0 && !last.channel[0], "a channel that was created before we watched: %s", last.pv);
     p = makePut("X");
     p->old = (ebpfMonOldValue){ .text = "3", .number = 3, .isNumber = 1, .known = 1, .count = 1 };
     finish(p, 0);
     testOk(last.hasOld && strcmp(last.old, "3") == 0 && last.oldIsNumber && last.oldNumber == 3 && last.oldCount == 1,
-           "before");
+           "the put before it");
     p = makePut("X");
     p->peer = fakePeer(FAKE_LOCAL_PORT, 5064);
     finish(p, 0);
@@ -96,7 +96,7 @@ static void testLink(void)
     testOk(last.through == ebpfMonByCaLink && strcmp(last.link, "A:AO.OUT") == 0 && last.linkChain.iocId == 3, "%s",
            last.origin);
     finish(makePut("X"), 0);
-    testOk(last.through == ebpfMonByCa && !last.link[0], "not of another host");
+    testOk(last.through == ebpfMonByCa && !last.link[0], "not a CA link of another host");
 }
 
 static void testPva(void)
@@ -148,10 +148,10 @@ static void testResults(void)
     testOk(replyOf(0, 1, 376, "") == ebpfMonPutDenied && strcmp(last.message, "Write access denied") == 0, "%s",
            last.message);
     testOk1(replyOf(0, 0, 0, "no such field") == ebpfMonPutFailed && strcmp(last.message, "no such field") == 0);
-    testOk(resultOf(0, 0, 0, 0, 0) == ebpfMonPutSent, "no reply was asked for");
-    testOk(resultOf(0, 1, 0, 0, 0) == ebpfMonPutUnknown, "the reply did not come");
-    testOk(resultOf(1, 0, 0, 0, 0) == ebpfMonPutLost, "the watched IOC did not make it");
-    testOk(resultOf(1, 0, 0, 0, 1) == ebpfMonPutUnknown, "… as far as we know");
+    testOk(resultOf(0, 0, 0, 0, 0) == ebpfMonPutSent, "a put without a request for a reply");
+    testOk(resultOf(0, 1, 0, 0, 0) == ebpfMonPutUnknown, "a put whose reply did not come");
+    testOk(resultOf(1, 0, 0, 0, 0) == ebpfMonPutLost, "a put that the watched IOC did not make");
+    testOk(resultOf(1, 0, 0, 0, 1) == ebpfMonPutUnknown, "… as far as the monitor knows");
     testOk(resultOf(1, 1, 0, 0, 0) == ebpfMonPutUnknown, "a write-notify may wait for its record");
     testOk(resultOf(1, 1, 0, 1, 0) == ebpfMonPutLost, "… but not when its circuit is closed");
     testOk(resultOf(1, 1, 1, 0, 0) == ebpfMonPutLost, "nor with pvAccess");
@@ -185,22 +185,22 @@ static void testLastValues(void)
     testDiag("Values before a put");
     ev = makeEvent(ebpfMonWirePut, "X", "1", 1);
     ebpfMonLastValuesExchange(values, &ev, &old);
-    testOk(!old.known, "nobody has read it");
+    testOk(!old.known, "nobody has read the value");
     ev = makeEvent(ebpfMonWirePut, "X.VAL", "2", 2);
     ebpfMonLastValuesExchange(values, &ev, &old);
-    testOk(old.known && strcmp(old.text, "1") == 0 && old.isNumber && old.number == 1, "put before, by its other name");
+    testOk(old.known && strcmp(old.text, "1") == 0 && old.isNumber && old.number == 1, "a value that was put before, by the other name of the PV");
     ev = makeEvent(ebpfMonWireValue, "X", "5", 0);
     ebpfMonLastValuesSet(values, &ev);
     ev = makeEvent(ebpfMonWirePut, "X", "6", 3);
     ebpfMonLastValuesExchange(values, &ev, &refused);
-    testOk(refused.known && strcmp(refused.text, "5") == 0, "read before");
+    testOk(refused.known && strcmp(refused.text, "5") == 0, "a value that was read before");
     ev = makeEvent(ebpfMonWireReply, "X", "", 4);
     ebpfMonLastValuesRestore(values, &ev, &refused);
     ev = makeEvent(ebpfMonWireReply, "X", "", 3);
     ebpfMonLastValuesRestore(values, &ev, &refused);
     ev = makeEvent(ebpfMonWirePut, "X", "7", 5);
     ebpfMonLastValuesExchange(values, &ev, &old);
-    testOk(old.known && strcmp(old.text, "5") == 0, "the put between was refused");
+    testOk(old.known && strcmp(old.text, "5") == 0, "the put in between was refused");
     ev = makeEvent(ebpfMonWireReply, "X", "", 4);
     ebpfMonLastValuesRestore(values, &ev, &refused);
     ev = makeEvent(ebpfMonWirePut, "X", "8", 6);
@@ -208,14 +208,14 @@ static void testLastValues(void)
     testOk(strcmp(old.text, "7") == 0, "an earlier one was refused");
     ev.peer.sport = htons(9999);
     ebpfMonLastValuesExchange(values, &ev, &old);
-    testOk(!old.known, "another server");
+    testOk(!old.known, "another server has other values");
     ebpfMonLastValuesForgetServer(values, &ev.peer);
     ebpfMonLastValuesExchange(values, &ev, &old);
-    testOk(!old.known, "it has ended");
+    testOk(!old.known, "the server has ended: its values are forgotten");
     ebpfMonLastValuesForgetServer(values, &ev.peer);
     ev.peer.sport = makeEvent(ebpfMonWirePut, "X", "8", 6).peer.sport;
     ebpfMonLastValuesExchange(values, &ev, &old);
-    testOk(old.known, "the first one goes on");
+    testOk(old.known, "the values of the first server stay");
     ev = makeEvent(ebpfMonWirePut, "", "8", 7);
     ebpfMonLastValuesExchange(values, &ev, &old);
     ebpfMonLastValuesExchange(values, &ev, &old);
@@ -229,7 +229,7 @@ static void testLastValues(void)
             if (old.known && strcmp(old.text, name + 1) != 0)
                 testFail("%s had %s", name, old.text);
         }
-    testOk(known < 8192, "of 100000 PVs some are remembered: %u", known);
+    testOk(known < 8192, "of 100000 PVs the values of %u are remembered", known);
     ebpfMonLastValuesFree(values);
 }
 

@@ -96,25 +96,25 @@ static void testFollow(ebpfMonTargets *targets, ebpfMonTarget *t)
     uint32_t own = ebpfMonProcNetns(getpid()), other = ebpfMonProcNetns(t->pid);
 
     testDiag("Namespaces of watched IOCs");
-    testOk(tick().state == ebpfMonWireTrouble, "none is open: trouble");
+    testOk(tick().state == ebpfMonWireTrouble, "no namespace is open: this is trouble");
     ebpfMonPacketReaderFollow(reader, EBPFMON_SECOND_NS);
-    testOk(coveredCount == 1 && covered[0] == own && coversCalls == 2, "our own");
+    testOk(coveredCount == 1 && covered[0] == own && coversCalls == 2, "our own namespace is open");
     ebpfMonTargetsAdd(targets, t);
     ebpfMonPacketReaderFollow(reader, EBPFMON_SECOND_NS);
-    testOk(coveredCount == 1 && coversCalls == 4, "not that of an IOC that nobody wants to be watched");
+    testOk(coveredCount == 1 && coversCalls == 4, "not the namespace of an IOC that the filter does not select");
     t->asked = ebpfMonLevelPuts;
     ebpfMonPacketReaderFollow(reader, EBPFMON_SECOND_NS);
     testOk(coveredCount == 2 && coveredBefore[1] == other && covered[1] == other && coversCalls == 6,
-           "that of an IOC, told before and after it is opened");
+           "the namespace of an IOC, reported before and after it is opened");
     testOk(tick().state == ebpfMonWireOn, "packets are read");
     t->gone = 1;
     ebpfMonPacketReaderFollow(reader, EBPFMON_SECOND_NS);
-    testOk(coveredCount == 1 && covered[0] == own, "it has ended");
+    testOk(coveredCount == 1 && covered[0] == own, "the IOC has ended: its namespace is closed");
     t->gone = 0;
     kill(t->pid, SIGKILL);
     waitpid(t->pid, NULL, 0);
     ebpfMonPacketReaderFollow(reader, EBPFMON_SECOND_NS);
-    testOk(coveredCount == 1 && tick().state == ebpfMonWireOn, "a process that is gone already is no trouble");
+    testOk(coveredCount == 1 && tick().state == ebpfMonWireOn, "a process that has already ended is no trouble");
 }
 
 /* A connection that begins like CA. The decoder of wire/ finds that it is not CA, and then the kernel drops the
@@ -130,13 +130,13 @@ static void testForeign(void)
     for (int i = 0; i < 200; i++)
         pairSend(&pair, i & 1, noise, sizeof(noise));
     countSearches(CA_PORT);
-    testOk(events[ebpfMonWireForeign] == 1, "it is found");
+    testOk(events[ebpfMonWireForeign] == 1, "the connection is found");
     tick();
     for (int i = 0; i < 200; i++)
         pairSend(&pair, i & 1, noise, sizeof(noise));
     countSearches(CA_PORT);
     values = tick();
-    testOk(values.rate < 10, "its packets do not come any more: %g a second", values.rate);
+    testOk(values.rate < 10, "its packets are not handed up any more: %g per second", values.rate);
     pairClose(&pair, 0);
 }
 
@@ -148,22 +148,22 @@ static void testEvents(void)
     testDiag("Events");
     tick();
     countSearches(CA_PORT);
-    testOk(ntohs(lastPeer.sport) == CA_PORT && lastPeer.netns == ebpfMonProcNetns(getpid()), "a search, on loopback");
+    testOk(ntohs(lastPeer.sport) == CA_PORT && lastPeer.netns == ebpfMonProcNetns(getpid()), "a search on loopback");
     values = tick();
-    testOk(values.rate >= 1 && values.rate < 10 && !values.lost, "%g packets a second", values.rate);
+    testOk(values.rate >= 1 && values.rate < 10 && !values.lost, "%g packets per second", values.rate);
     testOk(tick().rate == 0, "… and no more");
-    testOk(countSearches(OTHER_PORT) == 0, "nobody expects searches at a port");
+    testOk(countSearches(OTHER_PORT) == 0, "no searches are expected at this port");
     ebpfMonPacketReaderExpectPort(reader, 0, OTHER_PORT + 1);
-    testOk(countSearches(OTHER_PORT + 1) == 1, "a server listens at the next one");
+    testOk(countSearches(OTHER_PORT + 1) == 1, "a server listens at the next port");
     pair = pairOpen(OTHER_PORT);
     pairSend(&pair, 0, caHello, sizeof(caHello));
     pairSend(&pair, 1, caVersion, sizeof(caVersion));
     countSearches(CA_PORT);
-    testOk(events[ebpfMonWireOpened] == 1 && tick().circuits == 1, "a circuit to the first one");
+    testOk(events[ebpfMonWireOpened] == 1 && tick().circuits == 1, "a circuit to the first port");
     testOk(countSearches(OTHER_PORT) == 1, "so searches are expected there");
     pairClose(&pair, 0);
     countSearches(CA_PORT);
-    testOk(events[ebpfMonWireClosed] == 1 && tick().circuits == 0, "its end");
+    testOk(events[ebpfMonWireClosed] == 1 && tick().circuits == 0, "the end of the circuit");
 }
 
 MAIN(testPacketReader)

@@ -147,22 +147,22 @@ static void testFollow(void)
     uint32_t list[EBPFMON_PACKET_SOURCES_MAX];
 
     testDiag("Sources follow a list of namespaces");
-    testOk(ebpfMonPacketSourcesList(sources, list) == 0 && readState().count == 0, "at first there is none");
+    testOk(ebpfMonPacketSourcesList(sources, list) == 0 && readState().count == 0, "at first there is no source");
     follow(OWN, 1, BEGIN);
     testOk(ebpfMonPacketSourcesList(sources, list) == 1 && list[0] == network[OWN].netns && openedCount == 0,
-           "our own, which is not reported to the sink");
+           "our own namespace, which is not reported to the sink");
     testOk1(countDatagram(OWN, 5065) == 1);
     follow(OWN, 2, BEGIN);
     testOk(ebpfMonPacketSourcesList(sources, list) == 2 && list[0] == network[OWN].netns &&
                list[1] == network[CHILD].netns && readState().count == 2,
-           "the child's as well");
+           "the namespace of the child, too");
     testOk(openedCount == 1 && opened.pid == network[CHILD].pid && opened.netns == network[CHILD].netns,
-           "the sink is told of it");
+           "the sink is told that it is open");
     follow(OWN, 2, BEGIN);
     testOk(openedCount == 1 && readState().count == 2, "the same list again: nothing is opened");
     memset(handedUp, 0, sizeof(handedUp));
     testOk(countDatagram(CHILD, 5065) == 1 && !handedUp[OWN][5065], "a packet of the child has its namespace");
-    testOk(countDatagram(OWN, 5065) == 1 && handedUp[CHILD][5065] == 1, "a packet of ours has ours");
+    testOk(countDatagram(OWN, 5065) == 1 && handedUp[CHILD][5065] == 1, "a packet of this process has our namespace");
 }
 
 static void testPorts(void)
@@ -175,9 +175,9 @@ static void testPorts(void)
     testOk(n == 4, "%u of 4 ports of our environment are expected", n);
     testOk1(countDatagram(OWN, 6001) == 0 && countDatagram(CHILD, 6001) == 0);
     ebpfMonPacketSourcesExpectPort(sources, network[CHILD].netns, 6001);
-    testOk(countDatagram(OWN, 6001) == 0 && countDatagram(CHILD, 6001) == 1, "expected in the child's namespace only");
+    testOk(countDatagram(OWN, 6001) == 0 && countDatagram(CHILD, 6001) == 1, "the port is expected in the namespace of the child only");
     ebpfMonPacketSourcesExpectPort(sources, 0, 6002);
-    testOk(countDatagram(OWN, 6002) == 1 && countDatagram(CHILD, 6002) == 1, "expected in all");
+    testOk(countDatagram(OWN, 6002) == 1 && countDatagram(CHILD, 6002) == 1, "the port is expected in all namespaces");
 }
 
 static void testReject(void)
@@ -189,17 +189,17 @@ static void testReject(void)
     testOk1(countMessage(&pair) == 1);
     peer.netns = network[CHILD].netns;
     ebpfMonPacketSourcesReject(sources, &peer);
-    testOk(countMessage(&pair) == 1, "one with these addresses is rejected in the child's namespace");
+    testOk(countMessage(&pair) == 1, "a connection with these addresses is rejected in the namespace of the child");
     peer.netns = network[OWN].netns;
     ebpfMonPacketSourcesReject(sources, &peer);
-    testOk(countMessage(&pair) == 0, "rejected in ours");
+    testOk(countMessage(&pair) == 0, "... and rejected in ours");
     pairClose(&pair, 1);
     pair = pairOpen(TCP_PORT);
-    testOk(countMessage(&pair) == 1, "the next connection");
+    testOk(countMessage(&pair) == 1, "the next connection with these addresses is not rejected");
     peer = pair.peer;
     peer.netns = 0;
     ebpfMonPacketSourcesReject(sources, &peer);
-    testOk(countMessage(&pair) == 0, "rejected wherever it is");
+    testOk(countMessage(&pair) == 0, "a connection is rejected in all namespaces");
     pairClose(&pair, 1);
 }
 
@@ -223,23 +223,23 @@ static void testState(void)
         sendTo(CHILD, 5065);
         after = readState();
     }
-    testOk(after.dropped > 0, "a ring is full: packets are lost");
+    testOk(after.dropped > 0, "the ring is full: packets are lost");
     ebpfMonPacketSourcesRead(sources, &isWhole);
     handedUp[CHILD][5065] = 0;
     sendTo(CHILD, 5065);
     before = readState();
     follow(OWN, 1, BEGIN);
-    testOk(handedUp[CHILD][5065] == 1, "what came before is handed up");
+    testOk(handedUp[CHILD][5065] == 1, "packets that came before are handed up");
     after = readState();
     testOk(ebpfMonPacketSourcesList(sources, list) == 1 && list[0] == network[OWN].netns && after.count == 1,
            "the child's namespace is not in the list any more");
     testOk(after.passed < before.passed && after.dropped >= before.dropped,
-           "its packets are not counted any more, but what it lost is");
-    testOk(countDatagram(OWN, 5065) == 1, "ours goes on");
+           "its packets are not counted any more, but its lost packets are");
+    testOk(countDatagram(OWN, 5065) == 1, "our own source goes on");
     follow(CHILD, 1, BEGIN);
     testOk(ebpfMonPacketSourcesList(sources, list) == 1 && list[0] == network[CHILD].netns && openedCount == 2 &&
                countDatagram(CHILD, 5065) == 1,
-           "the child's comes back, ours goes");
+           "the source of the child comes back, ours is closed");
 }
 
 static void testTrouble(void)
@@ -256,18 +256,18 @@ static void testTrouble(void)
     testOk1(readState().count == 0);
     for (int i = 0; i < 2; i++)
         ebpfMonPacketSourcesFollow(sources, both, 2, BEGIN);
-    testOk(readState().count == 1 && readState().trouble && countDatagram(OWN, 5065) == 1, "the others are opened");
+    testOk(readState().count == 1 && readState().trouble && countDatagram(OWN, 5065) == 1, "the other namespaces are opened");
     ebpfMonPacketSourcesFollow(sources, both, 2, BEGIN + 31 * EBPFMON_SECOND_NS);
     errlogFlush();
-    testOk(epicsAtomicGetIntT(&complaints) == 1, "it was said once: %d", epicsAtomicGetIntT(&complaints));
+    testOk(epicsAtomicGetIntT(&complaints) == 1, "one message was logged: %d", epicsAtomicGetIntT(&complaints));
     follow(OWN, 2, BEGIN + 60 * EBPFMON_SECOND_NS);
-    testOk(readState().count == 1 && readState().trouble, "within 30 s it is not tried again");
+    testOk(readState().count == 1 && readState().trouble, "it is not tried again within 30 s");
     follow(OWN, 2, BEGIN + 62 * EBPFMON_SECOND_NS);
-    testOk(readState().count == 2 && !readState().trouble, "then it is");
+    testOk(readState().count == 2 && !readState().trouble, "... but then it is");
     ebpfMonPacketSourcesFollow(sources, both, 1, BEGIN + 62 * EBPFMON_SECOND_NS);
     ebpfMonPacketSourcesFollow(sources, both, 2, BEGIN + 62 * EBPFMON_SECOND_NS);
     errlogFlush();
-    testOk(epicsAtomicGetIntT(&complaints) == 2, "trouble that comes back is said again");
+    testOk(epicsAtomicGetIntT(&complaints) == 2, "trouble that comes back is logged again");
 }
 
 static unsigned countFiles(void)

@@ -75,25 +75,25 @@ static void testDevices(void)
     if (!devices)
         testAbort("%s", strerror(errno));
     before = ebpfMonNetDevicesList(devices, index, 4);
-    testOk(before >= 0 && !ebpfMonNetDevicesHaveChanged(devices), "%d besides lo, and no news", before);
+    testOk(before >= 0 && !ebpfMonNetDevicesHaveChanged(devices), "%d devices besides lo, and no change", before);
     addPair(1);
-    testOk(ebpfMonNetDevicesHaveChanged(devices), "a new pair is news");
-    testOk(ebpfMonNetDevicesList(devices, index, 4) == before + 2, "two more");
-    testOk(ebpfMonNetDevicesList(devices, index, 1) == before + 2, "more than there is room for: how many there are");
+    testOk(ebpfMonNetDevicesHaveChanged(devices), "a new pair of devices is a change");
+    testOk(ebpfMonNetDevicesList(devices, index, 4) == before + 2, "two more devices");
+    testOk(ebpfMonNetDevicesList(devices, index, 1) == before + 2, "more devices than there is room for: their number is right");
     ip("link del t1");
-    testOk(ebpfMonNetDevicesHaveChanged(devices) && ebpfMonNetDevicesList(devices, index, 4) == before, "gone again");
+    testOk(ebpfMonNetDevicesHaveChanged(devices) && ebpfMonNetDevicesList(devices, index, 4) == before, "the devices are gone again");
     ebpfMonNetDevicesClose(devices);
 }
 
 static void testFollow(void)
 {
     testDiag("packets of devices");
-    testOk(ebpfMonPacketsUseTcx(source) == ebpfMonPacketTapsHaveTcx(), "tcx at lo if the kernel has it: %d",
+    testOk(ebpfMonPacketsUseTcx(source) == ebpfMonPacketTapsHaveTcx(), "lo has a tcx program if the kernel has tcx: %d",
            ebpfMonPacketsUseTcx(source));
     testLo("with no other device");
     addPair(2);
     ebpfMonPacketsFollow(source, 0);
-    testOk(sendThrough(2) == 2, "through a new device it is seen on its way out and in");
+    testOk(sendThrough(2) == 2, "a datagram through a new device is seen on its way out and in");
     ip("link del t2");
     ebpfMonPacketsFollow(source, 0);
     testLo("after a device went");
@@ -109,7 +109,7 @@ static void testMany(void)
     ebpfMonPacketsFollow(source, 0);
     testOk(!ebpfMonPacketsUseTcx(source), "one socket for all (tcx before: %d)", isTcx);
     testLo("with so many");
-    testOk(sendThrough(10) == 2 && sendThrough(10 + EBPFMON_TAP_DEVICES_MAX / 2) == 2, "and through the first and the last device");
+    testOk(sendThrough(10) == 2 && sendThrough(10 + EBPFMON_TAP_DEVICES_MAX / 2) == 2, "... and through the first and the last device");
 }
 
 MAIN(testPacketTaps)

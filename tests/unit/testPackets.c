@@ -54,18 +54,18 @@ static void testWanted(void)
     same = !memcmp(seen.data[0], caVersion, sizeof(caVersion));
     for (size_t i = 0; i < 16; i++)
         same = same && !memcmp(seen.data[0] + total - (i + 1) * BULK, bulk, BULK);
-    testOk(same, "every byte as it was sent");
+    testOk(same, "each byte is as it was sent");
     testOk(seen.longest > 30000 && !seen.cut, "packets of up to %zu bytes, whole", seen.longest);
     testOk(seen.empty == 0 && seen.syn == 0, "no pure ACKs");
     clock_gettime(CLOCK_REALTIME, &now);
     testOk(llabs((long long)(seen.time / 1000000) - (long long)now.tv_sec * 1000 - now.tv_nsec / 1000000) < 10000,
-           "its time is that of day");
+           "its time is the time of day");
 
     ebpfMonPacketsSetVerdict(source, &pair.peer, 0);
     pairSend(&pair, 0, caCreate, sizeof(caCreate));
     pairSend(&pair, 1, caCreate, sizeof(caCreate));
     catchUp();
-    testOk(seen.bytes[0] == total && seen.bytes[1] == sizeof(caVersion), "by verdict foreign: nothing more");
+    testOk(seen.bytes[0] == total && seen.bytes[1] == sizeof(caVersion), "rejected as foreign: nothing more is handed up");
 
     struct ebpfMonPeer turned = { .addr = pair.peer.saddr, .port = pair.peer.sport,
                                   .saddr = pair.peer.addr, .sport = pair.peer.port };
@@ -73,10 +73,10 @@ static void testWanted(void)
     ebpfMonPacketsSetVerdict(source, &turned, 1);
     pairSend(&pair, 0, bulk, 100);
     catchUp();
-    testOk(seen.bytes[0] == total + 100, "by verdict wanted: whatever it is (the other end named first)");
+    testOk(seen.bytes[0] == total + 100, "wanted: all is handed up (the other end is named first)");
     pairClose(&pair, 0);
     catchUp();
-    testOk(seen.fin == 2, "both ends");
+    testOk(seen.fin == 2, "both ends of a connection");
 }
 
 static void testFirstPackets(void)
@@ -93,7 +93,7 @@ static void testFirstPackets(void)
     pairClose(&pair, 1);
     catchUp();
     testOk(seen.bytes[1] == sizeof(pvaOrder) && seen.bytes[0] == 500, "a PVA connection: the server speaks first");
-    testOk(seen.rst == 1, "its reset");
+    testOk(seen.rst == 1, "its reset is handed up");
 
     watch(33003);
     pair = pairOpen(33003);
@@ -101,7 +101,7 @@ static void testFirstPackets(void)
     pairSend(&pair, 0, caVersion + 3, sizeof(caVersion) - 3);
     pairSend(&pair, 0, caCreate, sizeof(caCreate));
     catchUp();
-    testOk(seen.bytes[0] == sizeof(caVersion) + sizeof(caCreate), "too short to tell: handed up, and the rest too");
+    testOk(seen.bytes[0] == sizeof(caVersion) + sizeof(caCreate), "too short to judge: it is handed up, and so is the rest");
     pairClose(&pair, 0);
 }
 
@@ -149,7 +149,7 @@ static void testForeign(void)
     pairClose(&pair, 0);
     catchUp();
     testOk(seen.packets == 0, "HTTP: %u packets", seen.packets);
-    testOk(foreignCount() == before + 1, "counted as one");
+    testOk(foreignCount() == before + 1, "counted as one connection");
 
     watch(33011);
     pair = pairOpen(33011);
@@ -173,11 +173,11 @@ static void testForeign(void)
     pair = pairOpen(5064);
     pairSend(&pair, 0, bulk, 100);
     catchUp();
-    testOk(seen.syn == 2 && seen.bytes[0] == 100, "where CA is expected, there is more patience");
+    testOk(seen.syn == 2 && seen.bytes[0] == 100, "where CA is expected, more packets are handed up");
     for (int i = 0; i < 1000; i++)
         pairSend(&pair, i & 1, bulk, 100);
     catchUp();
-    testOk(seen.bytes[0] + seen.bytes[1] == 1000 * 100 && foreignCount() == before + 1, "but an end to it");
+    testOk(seen.bytes[0] + seen.bytes[1] == 1000 * 100 && foreignCount() == before + 1, "... but not without end");
     pairClose(&pair, 1);
 }
 
@@ -186,14 +186,14 @@ static void testMiddle(const Pair *ca, const Pair *other)
 {
     const uint8_t *bulk = noise();
 
-    testDiag("met in the middle");
+    testDiag("a connection that began before we watched");
     watch(33020);
     pairSend(ca, 0, bulk, 1000);
     pairSend(ca, 1, bulk, 1000);
     pairSend(ca, 0, caCreate, sizeof(caCreate));
     pairSend(ca, 1, bulk, 1000);
     catchUp();
-    testOk(seen.bytes[0] == sizeof(caCreate) && seen.bytes[1] == 1000, "from the first message on");
+    testOk(seen.bytes[0] == sizeof(caCreate) && seen.bytes[1] == 1000, "it is handed up from its first whole message on");
     pairClose(ca, 0);
 
     watch(33021);
@@ -228,7 +228,7 @@ static void testUdp(void)
     ebpfMonPacketsExpectPort(source, 33030, 0);
     datagram(33030, caVersion, sizeof(caVersion));
     catchUp();
-    testOk(seen.packets == 3, "and took back: %u", seen.packets);
+    testOk(seen.packets == 3, "a port that we did not name any more: %u", seen.packets);
 }
 
 static void testFull(void)
@@ -249,7 +249,7 @@ static void testFull(void)
     uint64_t dropped = stats.dropped;
 
     ebpfMonPacketsGetStats(tiny, &stats);
-    testOk(stats.dropped == dropped, "which is not forgotten");
+    testOk(stats.dropped == dropped, "... and the loss is not forgotten");
     watch(5076);
     while (readWithin(tiny, 0) > 0)
         ;
@@ -280,7 +280,7 @@ MAIN(testPackets)
     ebpfMonPacketsGetStats(source, &stats);
     testOk(stats.seen > stats.passed && stats.passed > 0, "%llu seen, %llu passed",
            (unsigned long long)stats.seen, (unsigned long long)stats.passed);
-    testOk(stats.dropped == 0, "none dropped");
+    testOk(stats.dropped == 0, "no packet is dropped");
     ebpfMonPacketsClose(source);
     return testDone();
 }

@@ -30,20 +30,20 @@ static void testOther(void)
     if (!other)
         testAbort("%s", why);
     snprintf(text, sizeof(text), "%d", (int)pid);
-    testOk(ebpfMonPacketsGetNetns(other) == netns(text) && netns(text) != own, "it is the child's");
+    testOk(ebpfMonPacketsGetNetns(other) == netns(text) && netns(text) != own, "the source has the namespace of the child");
     testOk(netns("thread-self") == own, "we are back in our own");
     watch(5064);
     childSend(talk, 5064);
     while (!seen.packets && time(NULL) < end)
         readWithin(other, 100);
-    testOk(seen.packets == 1, "what is sent there is seen there: %u", seen.packets);
+    testOk(seen.packets == 1, "a packet that is sent there is seen there: %u", seen.packets);
     watch(5064);
     catchUp();
-    testOk(seen.packets == 0, "and not here");
+    testOk(seen.packets == 0, "... and is not seen in ours");
     close(talk);
     waitpid(pid, NULL, 0);
     ebpfMonPacketsClose(other);
-    testOk(!ebpfMonPacketsOpen(pid, 0, why, sizeof(why)) && strstr(why, text), "gone: %s", why);
+    testOk(!ebpfMonPacketsOpen(pid, 0, why, sizeof(why)) && strstr(why, text), "a namespace that is gone: %s", why);
 }
 
 static void testNoPrivileges(void)

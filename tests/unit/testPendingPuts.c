@@ -108,7 +108,7 @@ static void testResults(void)
     testOk(p && p->id == 2 && !ebpfMonPendingPutsTake(pending, 5, 2), "the second one's result comes first, and once");
     ebpfMonPendingPutsComplete(pending, p);
     testOk(count == 1 && lastId == 2 && strcmp(last.who, "thread T2") == 0 && strcmp(last.origin, "in the IOC") == 0,
-           "finished at once, with its texts: %s (%s)", last.who, last.origin);
+           "a put that is finished at once, with its texts: %s (%s)", last.who, last.origin);
     testOk(ebpfMonPendingPutsGetDue(pending, now) == now + 2000 * MS, "the other one is due in 2 s");
     tickAfter(1999 * MS);
     testOk(count == 1, "the other one waits for 2 s");
@@ -119,7 +119,7 @@ static void testResults(void)
     testOk(count == 3 && lastId == 3, "at the end all are published");
     ebpfMonPendingPutsDiscard(pending, addPut(4, 0, 0));
     ebpfMonPendingPutsTick(pending, now, 1);
-    testOk(count == 3, "one that was discarded is not");
+    testOk(count == 3, "a put that was discarded is not");
 }
 
 static void addLinkPut(uint64_t id, uint32_t tid, const char *value)
@@ -157,7 +157,7 @@ static void testLinkField(void)
     testOk1(count == 0);
     out->pvname = (uint64_t)(uintptr_t)fake.rec[FAKE_SEL].name;
     tickAfter(200 * MS);
-    testOk(count == 1 && last.result == ebpfMonPutOk, "it had waited for the lock set of its record");
+    testOk(count == 1 && last.result == ebpfMonPutOk, "the put had waited for the lock set of its record");
 }
 
 /* Another put to the same field, made by thread "tid" when the field had this text. */
@@ -178,7 +178,7 @@ static void testLinkPassed(void)
     count = 0;
     addLinkPut(12, 5, "  FIRST PP");
     noteLink(5, "FIRST PP NMS");
-    testOk(count == 1 && last.result == ebpfMonPutOk, "it had been made");
+    testOk(count == 1 && last.result == ebpfMonPutOk, "the first put had been made");
     addLinkPut(13, 5, "FIRST");
     noteLink(5, "BEFORE PP NMS");
     testOk(count == 2 && last.result == ebpfMonPutFailed && last.status, "it had been refused: its thread goes on");
@@ -189,11 +189,11 @@ static void testLinkPassed(void)
     noteLink(6, "BEFORE PP NMS");
     testOk(count == 3, "another thread: it may not be made yet");
     noteLink(6, "FIRST PP NMS");
-    testOk(count == 4 && last.result == ebpfMonPutOk, "now it was");
+    testOk(count == 4 && last.result == ebpfMonPutOk, "now it was made");
     addLinkPut(16, 5, "FIRST");
     noteLink(6, "BEFORE PP NMS");
     tickAfter(2000 * MS);
-    testOk(count == 5 && last.result == ebpfMonPutUnknown, "two threads, and the field has what the other one wrote");
+    testOk(count == 5 && last.result == ebpfMonPutUnknown, "two threads, and the field has the text of the other one");
 }
 
 /* Puts in an IOC that is starting. */
@@ -201,7 +201,7 @@ static void testLateLinks(void)
 {
     ebpfMonPendingPut *p;
 
-    testDiag("Links that are read later");
+    testDiag("Puts to links that are read later");
     fake.t->indexed = fake.t->running = 0;
     count = 0;
     p = addPut(20, 0, 0);
@@ -209,7 +209,7 @@ static void testLateLinks(void)
     p->put.through = ebpfMonByInit;
     ebpfMonPendingPutsComplete(pending, p);
     tickAfter(59 * SECOND);
-    testOk(count == 0, "it waits while the IOC starts");
+    testOk(count == 0, "the put waits while the IOC starts");
     fake.t->indexed = fake.t->running = 1;
     tickAfter(1 * MS);
     testOk(count == 1 && last.through == ebpfMonByLink && strcmp(last.origin, "link A:SEQ.OUT, start-up") == 0, "%s",
@@ -220,7 +220,7 @@ static void testLateLinks(void)
     p->put.through = ebpfMonByThread;
     ebpfMonPendingPutsComplete(pending, p);
     tickAfter(999 * MS);
-    testOk(count == 1, "a running IOC's links are read within a second");
+    testOk(count == 1, "the links of a running IOC are read within a second");
     tickAfter(1 * MS);
     testOk(count == 2 && last.through == ebpfMonByThread, "… or never");
     p = addPut(22, 0, 0);
@@ -262,10 +262,10 @@ static void testPackets(void)
     ebpfMonPutJoinSetPacketsRead(join, now);
     ebpfMonPendingPutsComplete(pending, addMadePut(31, 200));
     ebpfMonPendingPutsComplete(pending, addPut(32, 0, 0));
-    testOk(count == 1, "it waits for its packet, and so does the one behind it");
+    testOk(count == 1, "the put waits for its packet, and so does the put behind it");
     addPacket(2000, 200, ebpfMonWireCa);
     tickAfter(1 * MS);
-    testOk(count == 3 && lastId == 32, "the packet has come: both, in order");
+    testOk(count == 3 && lastId == 32, "the packet has come: both are published, in order");
 
     ebpfMonPutJoinSetPacketsRead(join, now - 1);
     ebpfMonPendingPutsComplete(pending, addPut(33, 300, EBPFMON_SEQ_MESSAGE));
@@ -273,22 +273,22 @@ static void testPackets(void)
     tickAfter(1 * MS);
     tickAfter(1 * MS);
     testOk(count == 3 && packetWakes == 1, "packets from before it are not all read: the packet thread is woken, once");
-    testOk(ebpfMonPendingPutsGetDue(pending, now) == now + 498 * MS, "it is due half a second after it was made");
+    testOk(ebpfMonPendingPutsGetDue(pending, now) == now + 498 * MS, "the put is due half a second after it was made");
     ebpfMonPutJoinSetPacketsRead(join, now - 2 * MS - 1);
     testOk(eventWakes == 0, "packets from before the put were read");
     ebpfMonPutJoinSetPacketsRead(join, now - 2 * MS);
     testOk(eventWakes == 1, "… all of them: the event thread is woken");
     tickAfter(0);
-    testOk(count == 4 && last.seen == 0, "it has no packet");
+    testOk(count == 4 && last.seen == 0, "the put has no packet");
     tickAfter(1 * MS);
     ebpfMonPendingPutsComplete(pending, addPut(34, 400, EBPFMON_SEQ_MESSAGE));
     tickAfter(499 * MS);
     testOk(count == 4, "the packet thread is late");
     tickAfter(1 * MS);
     testOk(count == 5, "half a second is too late");
-    testOk(ebpfMonPendingPutsGetDue(pending, now) == UINT64_MAX, "nothing waits");
+    testOk(ebpfMonPendingPutsGetDue(pending, now) == UINT64_MAX, "no put waits");
 
-    testDiag("nothing in the IOC told the result");
+    testDiag("Puts whose result the IOC did not show");
     count = 0;
     ebpfMonPutJoinSetPacketsRead(join, now);
     addPacket(2000, 500, ebpfMonWireCa);
@@ -313,14 +313,14 @@ static void testSharedThread(void)
     count = 0;
     ebpfMonPendingPutsComplete(pending, addPut(40, 1000, EBPFMON_SEQ_SHARED));
     tickAfter(500 * MS);
-    testOk(count == 1 && strstr(last.origin, "or another client of this thread"), "not known which: %s", last.origin);
+    testOk(count == 1 && strstr(last.origin, "or another client of this thread"), "it is not known for which client: %s", last.origin);
     addPacket(FAKE_LOCAL_PORT, 5000, ebpfMonWirePva);
     ebpfMonPendingPutsComplete(pending, addPut(41, 2000, EBPFMON_SEQ_SHARED));
     tickAfter(500 * MS);
     testOk(count == 2 && lastKey.moved && strcmp(last.peer, "10.0.0.1:1000") == 0 && strcmp(last.user, "anna") == 0 &&
                strcmp(last.realUser, "phil") == 0 && last.peerPid == (uint32_t)getpid() &&
                strcmp(last.server, "10.0.0.2:5075") == 0,
-           "its packet tells: %s (%s)", last.who, last.origin);
+           "its packet shows the client: %s (%s)", last.who, last.origin);
 }
 
 static void testNoRoom(void)

@@ -37,13 +37,13 @@ static void testBecomesPlain(void)
     note(plain, &sh, ebpfMonProgramPlain, 2);
     testOk(told == 0, "two looks are not enough");
     note(plain, &sh, ebpfMonProgramPlain, 1);
-    testOk(told == 1 && lastPlain && last.inode == 7 && last.device == 1, "three are");
+    testOk(told == 1 && lastPlain && last.inode == 7 && last.device == 1, "... but three looks are");
     note(plain, &sh, ebpfMonProgramPlain, 3);
-    testOk(told == 0, "it is told once");
+    testOk(told == 0, "the kernel part is told once");
     note(plain, &cc, ebpfMonProgramEnded, 11);
-    testOk(told == 0, "a process that ended before anyone looked shows less");
+    testOk(told == 0, "a process that ended before a look shows less");
     note(plain, &cc, ebpfMonProgramEnded, 1);
-    testOk(told == 1 && lastPlain && last.inode == 8, "but twelve are enough");
+    testOk(told == 1 && lastPlain && last.inode == 8, "... but twelve of them are enough");
     note(plain, &none, ebpfMonProgramPlain, 20);
     testOk(told == 0, "a program that is not known is never plain");
     ebpfMonPlainProgramsFree(plain);
@@ -55,20 +55,20 @@ static void testIoc(void)
     static const struct ebpfMonProgram python = { .inode = 9, .device = 1 }, other = { .inode = 9 + EBPFMON_PLAIN_MAX, .device = 1 };
     ebpfMonPlainPrograms *plain = ebpfMonPlainProgramsNew(setPlain);
 
-    testDiag("a program that is an IOC at times");
+    testDiag("a program that is sometimes an IOC");
     note(plain, &python, ebpfMonProgramPlain, 3);
     told = 0;
     ebpfMonPlainProgramsNoteIoc(plain, 10);
     testOk(told == 0, "another program was found to be an IOC");
     ebpfMonPlainProgramsNoteIoc(plain, 9);
-    testOk(told == 1 && !lastPlain && last.inode == 9 && last.device == 1, "this one was: it is not plain any more");
+    testOk(told == 1 && !lastPlain && last.inode == 9 && last.device == 1, "this program was an IOC: it is not plain any more");
     note(plain, &python, ebpfMonProgramPlain, 20);
-    testOk(told == 0, "and never will be");
+    testOk(told == 0, "... and never becomes plain again");
     note(plain, &other, ebpfMonProgramPlain, 20);
-    testOk(told == 0, "nor does another program take its place");
+    testOk(told == 0, "another program does not take its place");
     note(plain, &other, ebpfMonProgramIoc, 1);
     note(plain, &other, ebpfMonProgramPlain, 20);
-    testOk(told == 0, "but another IOC does");
+    testOk(told == 0, "... but another program of an IOC does");
     ebpfMonPlainProgramsFree(plain);
 }
 
@@ -85,7 +85,7 @@ static void testPlaces(void)
     note(plain, &second, ebpfMonProgramPlain, 3);
     hasRoom = 1;
     note(plain, &second, ebpfMonProgramPlain, 1);
-    testOk(told == 1 && lastPlain && last.device == 2, "what the kernel part had no room for is told again");
+    testOk(told == 1 && lastPlain && last.device == 2, "a program for which the kernel part had no room is told again");
     ebpfMonPlainProgramsFree(plain);
 }
 

@@ -65,7 +65,7 @@ static void testContainer(void)
     container("a coded zero", "0::/lxc/a\\x00b\n", "");
     container("a name that is cut", "0::/lxc/abcdefghijabcdefghijabcdefghijabcdefghijabcdefghij\n",
               "abcdefghijabcdefghijabcdefghijabcdefghi");
-    testOk(ebpfMonContainerParse("0::/docker/" ID, small, sizeof(small)) && !strcmp(small, "0123456"), "little room");
+    testOk(ebpfMonContainerParse("0::/docker/" ID, small, sizeof(small)) && !strcmp(small, "0123456"), "a text that does not fit is cut");
     testOk1(ebpfMonProcContainer(0x7fffffff, small, sizeof(small)) == 0 && !small[0]);
 }
 
@@ -116,7 +116,7 @@ static pid_t child(int (*what)(void))
     }
     close(ready[1]);
     if (read(ready[0], &c, 1) == 1 && !c)
-        testDiag("the child could not do it");
+        testDiag("the child process failed");
     close(ready[0]);
     return pid;
 }
@@ -145,8 +145,8 @@ static void testListeners(void)
     testOk(listed(list, n, lo, here) == 1, "127.0.0.1, once");
     testOk(listed(list, n, 0, any) == 1, "0.0.0.0");
     if (any6 && lo6) {
-        testOk(listed(list, n, 0, any6) == 1, "::, which IPv4 clients reach");
-        testOk(n == 3, "not ::1: %d", n);
+        testOk(listed(list, n, 0, any6) == 1, ":: is listed, because IPv4 clients reach it");
+        testOk(n == 3, "::1 is not listed: %d", n);
     } else
         testSkip(2, "no IPv6");
     testOk(nOther == 1 && other[0].addr == lo && !listed(list, n, lo, other[0].port),

@@ -30,11 +30,11 @@ static void testSlowText(void)
     testDiag("text of slow chains");
     ebpfMonSlowChainsPrepend(buf, sizeof(buf), "one\n", 4);
     ebpfMonSlowChainsPrepend(buf, sizeof(buf), "two\n  x\n", 8);
-    testOk(strcmp(buf, "two\n  x\none\n") == 0, "the newest first");
+    testOk(strcmp(buf, "two\n  x\none\n") == 0, "the newest line comes first");
     ebpfMonSlowChainsPrepend(buf, sizeof(buf), "three\n", 6);
     testOk(strcmp(buf, "three\ntwo\n  x\none\n") == 0, "%u characters", (unsigned)strlen(buf));
     ebpfMonSlowChainsPrepend(buf, sizeof(buf), "4\n", 2);
-    testOk(strcmp(buf, "4\nthree\ntwo\n  x\n") == 0, "the oldest line goes as a whole: %s", buf);
+    testOk(strcmp(buf, "4\nthree\ntwo\n  x\n") == 0, "the oldest line is removed as a whole: %s", buf);
     memset(many, 'm', sizeof(many));
     ebpfMonSlowChainsPrepend(buf, sizeof(buf), many, sizeof(many));
     testOk1(strlen(buf) == sizeof(buf) - 1 && strspn(buf, "m") == sizeof(buf) - 1);
@@ -100,7 +100,7 @@ static void testPrinter(void)
     epicsEventMustTrigger(mayPrint);
     testOk1(isPrinted(1) && strcmp(lastPrinted, "first\n") == 0);
     epicsEventMustTrigger(mayPrint);
-    testOk(isPrinted(2) && strcmp(lastPrinted, "second\nebpfMonTrace: done\n") == 0, "the last one says so: %s", lastPrinted);
+    testOk(isPrinted(2) && strcmp(lastPrinted, "second\nebpfMonTrace: done\n") == 0, "the last line says that some are missing: %s", lastPrinted);
     setPattern(p, "T:A", 1000);
     ebpfMonTracePrinterAdd(p, "held up\n");
     testOk(reaches(&begun, 3), "the thread is at the terminal");
@@ -113,7 +113,7 @@ static void testPrinter(void)
             break;
     }
     testOk(isPrinted(3 + EBPFMON_TRACES_WAITING) && epicsAtomicGetSizeT(&begun) == 3 + EBPFMON_TRACES_WAITING,
-           "as many as may wait: %u", (unsigned)epicsAtomicGetSizeT(&printed) - 3);
+           "as many lines wait as may wait: %u", (unsigned)epicsAtomicGetSizeT(&printed) - 3);
     testOk1(setPattern(p, "", 0) == 0 && !ebpfMonTracePrinterIsOn(p));
 
     testDiag("its end");
@@ -121,7 +121,7 @@ static void testPrinter(void)
     ebpfMonTracePrinterAdd(p, "held up\n");
     reaches(&begun, 4 + EBPFMON_TRACES_WAITING);
     eltc(0);
-    testOk(ebpfMonTracePrinterStop(p) == -1, "one that the terminal holds up is not waited for");
+    testOk(ebpfMonTracePrinterStop(p) == -1, "a thread that waits for the terminal is not waited for");
     eltc(1);
     epicsEventMustTrigger(mayPrint);
     testOk1(isPrinted(4 + EBPFMON_TRACES_WAITING));
@@ -219,7 +219,7 @@ static void testAudit(void)
     testOk1(isAudit(3, "3 disagree; last ", " vac1: a put of this IOC was not seen"));
     ebpfMonAuditTextPublish(&text);
     errlogFlush();
-    testOk(auditMessages == 1, "one message, not one a second");
+    testOk(auditMessages == 1, "one message, and not one per second");
     ebpfMonAuditsReset();
     ebpfMonAuditTextPublish(&text);
     testOk1(isAudit(0, "all cross-checks agree", ""));
@@ -312,7 +312,7 @@ static void testPuts(void)
     testOk1(ebpfMonPublishedLock()->puts.count == 2 && logged == 2 && notified[ebpfMonGroupPuts] == 2);
     ebpfMonPublishedUnlock();
     publishPut(p, "a", "X", ebpfMonPutOk);
-    testOk(ebpfMonPublishedLock()->puts.count == 3 && logged == 3, "a name without field is of VAL");
+    testOk(ebpfMonPublishedLock()->puts.count == 3 && logged == 3, "a name without a field means the field VAL");
     ebpfMonPublishedUnlock();
 
     for (unsigned i = 0; i < EBPFMON_IOCS_MAX + 10; i++) {

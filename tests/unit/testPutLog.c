@@ -60,7 +60,7 @@ static void testLoss(void)
     size_t len;
     char *text;
 
-    testDiag("a loss is a line");
+    testDiag("lost puts are a line of the log");
     while (!ebpfMonPutLogGetCounts(log)->lost && made < 10000)
         addPut(log, made++, 0, 1);
     addPut(log, made++, 0, 1);
@@ -123,7 +123,7 @@ static void testTooMany(void)
     char name[16];
     int refused = 0;
 
-    testDiag("at most so many logs");
+    testDiag("the number of logs is limited");
     for (unsigned i = 0; i <= EBPFMON_PUT_LOGS; i++) {
         sprintf(name, "many%u", i);
         ebpfMonPutLogConfSetJson(&conf, pathOf(name), 0, 0, 0, ebpfMonLogAll);

@@ -42,7 +42,7 @@ static void testFormats(void)
                "\"writers\":[{\"host\":\"opi1\",\"user\":\"alice\",\"count\":12},"
                "{\"host\":\"opi2\",\"user\":\"bob\",\"count\":3}]}");
 
-    testDiag("all that is known");
+    testDiag("a put with all members set");
     strcpy(p.channel, "VAC:SET.VAL");
     strcpy(p.after, "110");
     p.hash = 0xab;
@@ -138,7 +138,7 @@ static void testLongest(void)
     char text[EBPFMON_LINE_MAX];
     size_t len;
 
-    testDiag("the longest");
+    testDiag("the longest put");
     p.isNumber = p.oldIsNumber = 0;
     memset(p.val, 1, sizeof(p.val) - 1);
     memset(p.old, 0xff, sizeof(p.old) - 1);

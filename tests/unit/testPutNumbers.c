@@ -29,18 +29,18 @@ MAIN(testPutNumbers)
     uint64_t sum = 0;
 
     testPlan(10);
-    testOk(add(numbers, 1, 100, 17) == 0, "the first one that we see may have any number");
+    testOk(add(numbers, 1, 100, 17) == 0, "the first put that we see may have any number");
     testOk1(add(numbers, 1, 100, 18) == 0);
     testOk(add(numbers, 1, 101, 5) == 0 && add(numbers, 1, 100, 19) == 0,
            "each thread counts for itself");
-    testOk(add(numbers, 1, 100, 22) == 2, "two are missing");
+    testOk(add(numbers, 1, 100, 22) == 2, "two puts are missing");
     lost = 1;
     at = ebpfMonClockMonotonic();
     testOk(add(numbers, 1, 100, 25) == 0, "… but events were lost, and are counted as such");
-    testOk(add(numbers, 1, 100, 27) == 0, "one that had waited in the ring: they were counted, and it was lost before that");
+    testOk(add(numbers, 1, 100, 27) == 0, "a put that waited in the ring: the losses were counted before");
     at = ebpfMonClockMonotonic();
     testOk(add(numbers, 1, 101, 7) == 0, "of a thread that made no put since: its event was lost when theirs were");
-    testOk(add(numbers, 1, 100, 28) == 0 && add(numbers, 1, 100, 30) == 1 && add(numbers, 1, 101, 9) == 1, "none was lost since");
+    testOk(add(numbers, 1, 100, 28) == 0 && add(numbers, 1, 100, 30) == 1 && add(numbers, 1, 101, 9) == 1, "no event was lost since");
     testOk(add(numbers, 1, 100, 1) == 0, "another thread has this id now");
     for (uint32_t tid = 0; tid < 100000; tid++)
         sum += add(numbers, tid % 7, tid, tid * 3);
