@@ -287,12 +287,12 @@ def test_nothing_is_0_before_it_is_known(new_monitor, ioc):
     seen = []
     began = time.time()
     monitor = new_monitor().launch()
-    for name in ("TRAP_COST", "CPU", "MEM", "IOC_MEM_MAX", "FILTER_LEVEL", "FILTER_SLOW", "FILTER_BUDGET"):
+    for name in ("TRAP_COST", "CPU", "MEM", "IOC_MEM_MAX", "CHAIN_P99", "FILTER_LEVEL", "FILTER_SLOW", "FILTER_BUDGET"):
         channel = ca.subscribed(monitor.prefix + name)
         channel.add_callback(lambda value, severity, timestamp, who=name, **_: seen.append((who, value, severity, timestamp)),
                              run_now=True)
     monitor.wait_ioc(ioc)
-    for name in ("TRAP_COST", "CPU", "MEM", "IOC_MEM_MAX"):
+    for name in ("TRAP_COST", "CPU", "MEM", "IOC_MEM_MAX", "CHAIN_P99"):
         monitor.wait(f"{name}.SEVR", lambda s: s != INVALID, 60)
         until(lambda n=name: any(who == n and severity != INVALID for who, _, severity, _ in seen), 60, f"a value of {name}")
     assert not [s for s in seen if s[1] == 0 and s[2] != INVALID and not s[0].startswith("FILTER")]
