@@ -31,6 +31,25 @@ HEADER = 28  # of a table, with its font of 12 pixels, as Phoebus has them
 LINE = 24
 
 
+def ticks(low, up, log=False, most=5):
+    """The places of an axis that a person would name, between low and up: 1, 2, 5, 10 … apart, or powers of ten."""
+    if not up > low or log and low <= 0:
+        return []
+    if log:
+        first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(up) + 1e-9)
+        return [10.0 ** n for n in range(first, last + 1, max(1, math.ceil((last - first) / most)))]
+    step = 10.0 ** math.floor(math.log10((up - low) / most))
+    step = next(step * n for n in (1, 2, 5, 10) if step * n * most >= up - low - step * 1e-6)
+    return [n * step for n in range(math.ceil(low / step - 1e-6), math.floor(up / step + 1e-6) + 1)]
+
+
+def tick_text(value):
+    for least, unit in ((1e6, "M"), (1e5, "k")):
+        if abs(value) >= least:
+            return f"{value / (1e6 if unit == 'M' else 1e3):g} {unit}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:g}" if abs(value) >= 1e-9 else "0"
+
+
 class Values:
     """What each PV had, newest last, with its time."""
 
@@ -88,6 +107,12 @@ class Values:
 def plain(value):
     """An array as a list."""
     return value.tolist() if hasattr(value, "tolist") else value
+
+
+def unit(value):
+    """The unit of a trace, as Phoebus writes it behind the name."""
+    found = value.display.units if value is not None and "units" in value.display else ""
+    return f" [{found}]" if found else ""
 
 
 def severity(value):
@@ -151,6 +176,11 @@ class Picture:
                  f'{" font-weight=" + chr(34) + "bold" + chr(34) if "BOLD" in style else ""}'
                  f'{" font-style=" + chr(34) + "italic" + chr(34) if "ITALIC" in style else ""}>{spans}</text>')
         self.add("svg", inner, x=x, y=y, width=w, height=h)
+
+    def upright(self, x, y, words):
+        """The title of an axis, around this place."""
+        self.add("text", html.escape(words), x=x, y=y, transform=f"rotate(-90 {x} {y})", text_anchor="middle", font_size=11,
+                 font_family="Liberation Sans, Arial, sans-serif")
 
     # --- widgets --------------------------------------------------------------------------------------------------------
     def widget(self, w, macros, dx, dy):
@@ -233,7 +263,7 @@ class Picture:
             left += width
 
     # --- plots ----------------------------------------------------------------------------------------------------------
-    def plot(self, at, title, traces, x_range, y_log, x_log, x_title, marks=()):
+    def plot(self, at, title, traces, x_range, y_log, x_log, x_title, y_title="", marks=()):
         """Traces: name, colour, points, whether it has steps. Marks: x and colour of a line upright."""
         x, y, w, h = at
         self.box(at, "#fff", "#8a949e")
@@ -241,8 +271,10 @@ class Picture:
         points = [p for _, _, ps, _ in traces for p in ps if math.isfinite(p[1])]
         most = max([p[1] for p in points if p[1] > 0], default=1)
         least = min([p[1] for p in points if p[1] > 0], default=0.1) if y_log else 0
-        if y_log and least == most:
-            least, most = least / 10, most * 10
+        if y_log:  # whole decades
+            least, most = 10.0 ** math.floor(math.log10(least)), 10.0 ** math.ceil(math.log10(most) + 1e-9)
+        else:
+            most *= 1.05
 
         def place(value, low, up, log):
             if log:
@@ -251,15 +283,15 @@ class Picture:
 
         self.words((x, y + 2, w, 20), [title], ET.fromstring('<font family="Sans" size="14" style="BOLD"/>'), anchor="middle")
         small = ET.fromstring('<font family="Sans" size="11" style=""/>')
-        for i in range(5):
-            value = least * (most / least) ** (i / 4) if y_log else least + (most - least) * i / 4
-            at_y = top + high * (1 - i / 4)
-            self.add("line", x1=left, y1=at_y, x2=left + wide, y2=at_y, stroke="#e0e0e0")
-            self.words((x, at_y - 8, 46, 16), [f"{value:.3g}"], small, anchor="end")
-        for i in range(5):
-            low, up = x_range
-            value = low * (up / low) ** (i / 4) if x_log else low + (up - low) * i / 4
-            self.words((left + wide * i / 4 - 30, top + high + 2, 60, 16), [f"{value:.3g}"], small, anchor="middle")
+        for value in ticks(least, most, y_log):
+            at_y = top + high * (1 - place(value, least, most, y_log))
+            self.add("line", x1=left, y1=round(at_y, 1), x2=left + wide, y2=round(at_y, 1), stroke="#e0e0e0")
+            self.words((x, at_y - 8, 46, 16), [tick_text(value)], small, anchor="end")
+        for value in ticks(*x_range, x_log, 9):
+            at_x = left + wide * place(value, *x_range, x_log)
+            at_x = min(at_x, x + w - 4 - 3.3 * len(tick_text(value)))  # the last one stays inside
+            self.words((at_x - 30, top + high + 2, 60, 16), [tick_text(value)], small, anchor="middle")
+        self.upright(x + 11, top + high / 2, y_title)
         for at_x, fill in marks:
             at_x = left + wide * place(at_x, *x_range, x_log)
             self.add("line", x1=round(at_x, 1), y1=top, x2=round(at_x, 1), y2=top + high, stroke=fill, stroke_width=2)
@@ -285,13 +317,14 @@ class Picture:
                  for m in w.findall("marker/marker")]
         self.plot(at, "", traces, (float(axis.findtext("minimum")), float(axis.findtext("maximum"))),
                   w.findtext("y_axes/y_axis/log_scale") == "true", axis.findtext("log_scale") == "true",
-                  axis.findtext("title"), [(float(v.value), c) for v, c in marks if v is not None and v.alarm.severity < 3])
+                  axis.findtext("title"), w.findtext("y_axes/y_axis/title"),
+                  [(float(v.value), c) for v, c in marks if v is not None and v.alarm.severity < 3])
 
     def draw_image(self, w, get, at, _):
         """Each cell as a rectangle; what is not known has the colour of the least, as in Phoebus."""
         value = self.values.last(get("pv_name"))
         x, y, wide, high = at
-        bottom = 20 if get("x_axis/visible") == "true" else 0
+        bottom = 36 if get("x_axis/visible") == "true" else 0
         left = 46 if get("y_axis/visible") == "true" else 0
         columns, rows, right = int(get("data_width")), int(get("data_height")), 62
         self.box(at, "#fff", "#8a949e")
@@ -315,26 +348,31 @@ class Picture:
         small = ET.fromstring('<font family="Sans" size="11" style=""/>')
         for i in range(20):
             self.box((x + wide - 50, y + (high - bottom) * (1 - (i + 1) / 20), 14, (high - bottom) / 20 + 0.5), viridis((i + 0.5) / 20))
-        self.words((x + wide - 34, y, 34, 14), [f"{most:.3g}"], small)
-        self.words((x + wide - 34, y + high - bottom - 14, 34, 14), [f"{least:.3g}"], small)
+        for value in (most, least):
+            self.words((x + wide - 35, y + (0 if value == most else high - bottom - 14), 35, 14), [tick_text(value)], small, pad=0)
         if bottom:
-            for i in range(3):
-                low, up = float(get("x_axis/minimum")), float(get("x_axis/maximum"))
-                self.words((x + left + (wide - left - right) * i / 2 - 40, y + high - bottom + 2, 80, 16),
-                           [f"{low + (up - low) * i / 2:g}"], small, anchor=("start", "middle", "end")[i])
+            low, up = float(get("x_axis/minimum")), float(get("x_axis/maximum"))
+            for value in ticks(low, up):
+                at_x = x + left + (wide - left - right) * (value - low) / (up - low)
+                self.words((at_x - 40, y + high - bottom + 2, 80, 16), [tick_text(value)], small, anchor="middle")
+            self.words((x + left, y + high - 18, wide - left - right, 16), [get("x_axis/title")], small, anchor="middle")
         if left:
-            for i in range(5):
-                low, up = float(get("y_axis/minimum")), float(get("y_axis/maximum"))
-                self.words((x, y + (high - bottom - 16) * (1 - i / 4), left - 2, 16), [f"{low + (up - low) * i / 4:.1f}"], small,
-                           anchor="end")
+            low, up = float(get("y_axis/minimum")), float(get("y_axis/maximum"))
+            for value in ticks(low, up):
+                self.words((x, y + (high - bottom) * (1 - (value - low) / (up - low)) - 8, left - 2, 16), [tick_text(value)],
+                           small, anchor="end")
+            self.upright(x + 12, y + (high - bottom) / 2, get("y_axis/title"))
 
     def draw_stripchart(self, w, get, at, own):
         traces, now = [], time.monotonic()
         for t in w.findall("traces/trace"):
-            line = [(when - now, v) for when, v in self.values.course(bob.expand(t.findtext("y_pv"), own))]
-            traces.append((t.findtext("name"), colour(t.find("color"), "#00f"), line + [(0, line[-1][1])] if line else [], True))
+            pv = bob.expand(t.findtext("y_pv"), own)
+            line = [(when - now, v) for when, v in self.values.course(pv)]
+            line += [(0, v) for _, v in line[-1:]]  # up to now
+            traces.append((t.findtext("name") + unit(self.values.last(pv)), colour(t.find("color"), "#00f"), line, True))
         began = min([line[0][0] for _, _, line, _ in traces if line], default=-1)
-        self.plot(at, get("title"), traces, (began, 0), w.findtext("y_axes/y_axis/log_scale") == "true", False, "s")
+        self.plot(at, get("title"), traces, (began, 0), w.findtext("y_axes/y_axis/log_scale") == "true", False, "s",
+                  w.findtext("y_axes/y_axis/title"))
 
     def display(self, file, macros, dx=0, dy=0):
         root = ET.parse(FOLDER / file).getroot()

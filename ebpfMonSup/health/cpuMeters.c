@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
 #include <stdlib.h>
 
 #include "health/cpuMeters.h"
@@ -42,7 +43,7 @@ double ebpfMonCpuMetersAdd(ebpfMonCpuMeters *meters, uint32_t id, double cpu, ui
     }
     if (!m) {
         *idle = (cpuMeter){ .id = id, .cpu = cpu, .percent = -1, .at = now };
-        return 0;
+        return NAN;
     }
     if (now > m->at) {
         double percent = 100 * (cpu - m->cpu) / ((double)(now - m->at) / 1e9);
@@ -53,5 +54,5 @@ double ebpfMonCpuMetersAdd(ebpfMonCpuMeters *meters, uint32_t id, double cpu, ui
         m->cpu = cpu;
         m->at = now;
     }
-    return m->percent > 0 ? m->percent : 0;
+    return m->percent < 0 ? NAN : m->percent;
 }

@@ -14,7 +14,7 @@ ebpfMonCpuMeters *ebpfMonCpuMetersNew(unsigned size);
 void ebpfMonCpuMetersFree(ebpfMonCpuMeters *meters);
 
 /* "id": the number of the thing, not 0; "cpu": its CPU time so far (s); "now": monotonic ns. Returns percent of one
- * core, as a moving average of the readings; 0 at the first reading. */
+ * core, as a moving average of the readings; NaN at the first reading. */
 double ebpfMonCpuMetersAdd(ebpfMonCpuMeters *meters, uint32_t id, double cpu, uint64_t now);
 
 #endif

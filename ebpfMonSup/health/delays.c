@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+
 #include "health/delays.h"
 
 /* The longest time (ms) of this window and the one before; *who: its record. The kernel part begins a new window
@@ -41,7 +43,7 @@ void ebpfMonDelaysAddHold(const struct ebpfMonThread *seen, uint64_t now, ebpfMo
 
 static void raiseTo(double *highest, double value)
 {
-    if (value > *highest)
+    if (isnan(*highest) || value > *highest) /* NaN: none yet */
         *highest = value;
 }
 

@@ -182,8 +182,8 @@ static void readIoc(ebpfMonHealthCollector *c, seenIoc *p, const ebpfMonProcStat
 static void readIocs(ebpfMonHealthCollector *c)
 {
     c->health.iocs = 0;
-    c->health.cpuMax = c->health.fdMax = 0;
-    c->health.memMax = NAN; /* without an IOC there is no largest one: 0 MB would be false */
+    c->health.fdMax = 0;
+    c->health.cpuMax = c->health.memMax = NAN; /* without an IOC there is no largest one: 0 would be false */
     for (unsigned i = 0; i < c->iocs; i++) {
         seenIoc *p = &c->ioc[i];
         ebpfMonProcStat stat;
@@ -245,7 +245,8 @@ static void addScans(ebpfMonHealthCollector *c, uint64_t now)
 
 static void nameHolders(ebpfMonHealthCollector *c)
 {
-    c->health.callbackMax = c->health.onceMax = c->health.holdMax = c->health.casMax = 0;
+    c->health.callbackMax = c->health.onceMax = c->health.holdMax = 0;
+    c->health.casMax = NAN; /* so is the CPU load, until it was measured over a second */
     ebpfMonTargetsLock(c->targets);
     for (unsigned i = 0; i < c->iocs; i++) {
         ebpfMonIocHealth *row = c->ioc[i].row;

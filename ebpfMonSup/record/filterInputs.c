@@ -171,6 +171,17 @@ void ebpfMonFilterCopyInputs(ebpfMonFilter *filter, const ebpfMonFilter *from, u
         filter->timed = from->timed;
 }
 
+/* Gives the source record of one input the time stamp of now and takes the alarm UDF away, which Base would take away
+ * when the record processes. Posts monitors. */
+static void stampSource(const DBADDR *source)
+{
+    dbCommon *prec = source->precord;
+
+    prec->udf = FALSE;
+    recGblGetTimeStamp(prec);
+    db_post_events(prec, source->pfield, recGblResetAlarms(prec) | DBE_VALUE | DBE_LOG);
+}
+
 /* Writes the source record of one input without processing it, and posts monitors. The caller holds its lock: a
  * database link makes one lock set of the records at both ends. */
 static void writeSource(const aSubRecord *prec, int in, short type, const void *value, long count)
@@ -184,9 +195,7 @@ static void writeSource(const aSubRecord *prec, int in, short type, const void *
         dbPut(&source, type, value, count);
     else
         dbPut(&source, DBR_STRING, value, 1);
-    source.precord->udf = FALSE;
-    recGblGetTimeStamp(source.precord);
-    db_post_events(source.precord, source.pfield, DBE_VALUE | DBE_LOG);
+    stampSource(&source);
 }
 
 /* A record that has not processed has the time stamp 0. Archivers drop it, because it is before the EPICS epoch. */
@@ -199,8 +208,7 @@ void ebpfMonFilterStampInputs(const aSubRecord *prec)
         if (link->type != DB_LINK || dbNameToAddr(link->value.pv_link.pvname, &source) ||
             source.precord->time.secPastEpoch)
             continue;
-        recGblGetTimeStamp(source.precord);
-        db_post_events(source.precord, source.pfield, DBE_VALUE | DBE_LOG);
+        stampSource(&source);
     }
 }
 

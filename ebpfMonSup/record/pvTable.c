@@ -404,7 +404,7 @@ int ebpfMonPvMissing(const ebpfMonPublished *published, const ebpfMonPv *pv, con
     if (pv->row == histRow)
         return published->chains.selectedRoot[0] && !published->chains.selectedFound;
     if (pv->group == ebpfMonGroupChains && pv->row == hostRow)
-        return isnan(ebpfMonPvDouble(pv, row)); /* there was no chain */
+        return isnan(ebpfMonPvDouble(pv, row)) || !published->isMeasured; /* no chain yet */
     if (pv->group == ebpfMonGroupHeat)
         return !published->time[ebpfMonGroupHeat].secPastEpoch; /* before the first column */
     if (pv->row == asyncHistRow)

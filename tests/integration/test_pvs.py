@@ -287,17 +287,19 @@ def test_nothing_is_0_before_it_is_known(new_monitor, ioc):
     seen = []
     began = time.time()
     monitor = new_monitor().launch()
-    for name in ("TRAP_COST", "CPU", "MEM", "IOC_MEM_MAX", "FILTER_LEVEL", "FILTER_SLOW", "FILTER_BUDGET"):
+    for name in ("TRAP_COST", "CPU", "MEM", "IOC_MEM_MAX", "CHAIN_P99", "FILTER_LEVEL", "FILTER_SLOW", "FILTER_BUDGET"):
         channel = ca.subscribed(monitor.prefix + name)
         channel.add_callback(lambda value, severity, timestamp, who=name, **_: seen.append((who, value, severity, timestamp)),
                              run_now=True)
     monitor.wait_ioc(ioc)
-    for name in ("TRAP_COST", "CPU", "MEM", "IOC_MEM_MAX"):
+    for name in ("TRAP_COST", "CPU", "MEM", "IOC_MEM_MAX", "CHAIN_P99"):
         monitor.wait(f"{name}.SEVR", lambda s: s != INVALID, 60)
         until(lambda n=name: any(who == n and severity != INVALID for who, _, severity, _ in seen), 60, f"a value of {name}")
     assert not [s for s in seen if s[1] == 0 and s[2] != INVALID and not s[0].startswith("FILTER")]
     assert not [s for s in seen if s[3] < began - 60]
-    assert monitor.get("FILTER_LEVEL.UDF") == monitor.get("FILTER_SLOW.UDF") == 0
+    for name in ("FILTER_IOC", "FILTER_LEVEL", "FILTER_SLOW", "FILTER_SAMPLE", "LOST_RESET", "PUT_BAD_ACK"):
+        assert monitor.get(f"{name}.UDF") == monitor.get(f"{name}.STAT") == monitor.get(f"{name}.SEVR") == 0, name
+        assert monitor.time_stamp(name) > began - 60, name
 
 
 def test_put_updates_at_once(monitor, ioc):

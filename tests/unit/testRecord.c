@@ -167,13 +167,13 @@ static void testFirstSecond(void)
 {
     static const char *const measured[] = {
         "T:COST", "T:TRAP_COST", "T:CPU", "T:MEM", "T:PUT_RATE", "T:PROC_RATE", "T:PROC_CNT", "T:IOC_MEM_MAX", "T:PACKET_RATE",
-        "T:SEARCH_RATE"
+        "T:SEARCH_RATE", "T:CHAIN_P50", "T:CHAIN_P99", "T:CHAIN_MAX"
     };
     char pv[40];
 
     testDiag("the monitor runs for less than a second: what it measures is not known");
     setMeasured(0);
-    for (unsigned i = 0; i < 10; i++) {
+    for (unsigned i = 0; i < sizeof(measured) / sizeof(measured[0]); i++) {
         sprintf(pv, "%s.SEVR", measured[i]);
         expect(pv, "INVALID");
     }
@@ -181,7 +181,7 @@ static void testFirstSecond(void)
     expect("T:PUT_CNT.SEVR", "NO_ALARM");
     expect("T:IOC_NAMES.SEVR", "NO_ALARM");
     setMeasured(1);
-    for (unsigned i = 0; i < 10; i++) {
+    for (unsigned i = 0; i < sizeof(measured) / sizeof(measured[0]); i++) {
         sprintf(pv, "%s.SEVR", measured[i]);
         expect(pv, "NO_ALARM");
     }

@@ -123,7 +123,7 @@ public class Render extends Application
         final String trends = "org.csstudio.trends.databrowser3/";
         PropertyPreferenceLoader.load(new ByteArrayInputStream((trends + "urls=\n" + trends + "archives=\n").getBytes()));
         ModelPlugin.reloadConfigurationFiles(); // named fonts and colours, classes of widgets
-        launch(args);
+        launch(Render.class, args); // by its name it is not found: Phoebus changes the class loader
     }
 
     @Override

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
 #include <string.h>
 
 #include "export/otlp/otlpField.h"
@@ -166,9 +167,13 @@ static void addProcesses(ebpfMonOtlpItems *m, const char *name, const char *unit
         return;
     ebpfMonOtlpItemOpenGauge(m);
     for (unsigned i = 0; i < n->processes; i++) {
+        double value = get(&n->process[i]);
+
+        if (isnan(value)) /* not measured yet */
+            continue;
         ebpfMonOtlpItemOpenPoint(m, 0);
         addAttribute(m, "epics.ioc", n->process[i].name);
-        ebpfMonOtlpAddDouble(m->j, "asDouble", NULL, get(&n->process[i]));
+        ebpfMonOtlpAddDouble(m->j, "asDouble", NULL, value);
         ebpfMonJsonCloseObject(m->j);
     }
     ebpfMonOtlpItemClose(m);
