@@ -27,7 +27,7 @@ static __always_inline void beginAsync(const struct caller *c, __u32 slot)
 /* Nonzero: the record ended with the alarm status TIMEOUT. recGblResetAlarms() has set it. */
 static __always_inline int isTimeout(const struct caller *c, __u32 slot)
 {
-    struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &slot);
+    struct ebpfMonRecState *st = findState(slot);
     __u16 stat = 0;
 
     return st && !bpf_probe_read_user(&stat, sizeof(stat), (void *)(st->addr + c->conf->stat)) &&

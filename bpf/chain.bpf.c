@@ -58,7 +58,7 @@ __attribute__((noinline)) int ebpfmon_note_cause(__u64 root, __u32 rootSlot, __u
 {
     struct ebpfMonCauseEvent *known = wasAsync ? bpf_map_lookup_elem(&causes, &rootSlot) : 0;
     __u32 slot = async - 1;
-    struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &slot);
+    struct ebpfMonRecState *st = findState(slot);
     struct ebpfMonHeld *h;
     struct thread *th;
     struct caller c;
@@ -219,7 +219,7 @@ static __always_inline void findProcessed(const struct caller *c, struct ended *
         countHits(c->tgid, EBPFMON_HIT_STRANGE, 1);
         return;
     }
-    st = bpf_map_lookup_elem(&recState, &x->slot);
+    st = findState(x->slot);
     x->wasAsync = st && st->noted == EBPFMON_NOTED_CAUSE;
     /* if the chain took its lock before our probes were attached, its root may have processed before them, too */
     if (c->conf->level >= EBPFMON_TRACE) {

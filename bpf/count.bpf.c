@@ -12,7 +12,7 @@ static __always_inline struct ebpfMonRecState *enterRecord(__u64 precord)
 
     if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !findSlot(c.tgid, precord, &slot))
         return 0;
-    return bpf_map_lookup_elem(&recState, &slot);
+    return findState(slot);
 }
 
 /* recGblFwdLink(dbCommon *): a record has completed, synchronously or not. */

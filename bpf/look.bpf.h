@@ -20,8 +20,7 @@ struct window {
 /* Reads place "at" of the table of closures. 0: there is none. */
 static __always_inline int readClosureEntry(__u32 at, __u32 *entry)
 {
-    __u32 pair = at / 2;
-    struct ebpfMonClosurePair *p = bpf_map_lookup_elem(&closure, &pair);
+    struct ebpfMonClosurePair *p = findInBlocks(&closure, at / 2);
 
     if (!p)
         return 0;

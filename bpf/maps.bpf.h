@@ -46,21 +46,15 @@ MAP struct {
     __type(value, struct thread);
 } blank SEC(".maps");
 
-MAP struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(map_flags, BPF_F_MMAPABLE);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, struct ebpfMonRecConf);
-} recConf SEC(".maps");
+MAP struct { BLOCKS_OF(struct ebpfMonRecConf); } recConf SEC(".maps");
 
-MAP struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(map_flags, BPF_F_MMAPABLE);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, struct ebpfMonClosurePair);
-} closure SEC(".maps");
+MAP struct { BLOCKS_OF(struct ebpfMonClosurePair); } closure SEC(".maps");
+
+/* NULL: no IOC has this slot. */
+static __always_inline struct ebpfMonRecConf *findConf(__u32 slot)
+{
+    return findInBlocks(&recConf, slot);
+}
 
 MAP struct {
     __uint(type, BPF_MAP_TYPE_HASH);

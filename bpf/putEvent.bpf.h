@@ -141,7 +141,7 @@ static __always_inline struct ebpfMonCauseEvent *findCause(__u32 tgid, __u64 roo
 
     if (!findSlot(tgid, root, &slot))
         return 0;
-    st = bpf_map_lookup_elem(&recState, &slot);
+    st = findState(slot);
     if (!st || st->noted != EBPFMON_NOTED_CAUSE)
         return 0;
     known = bpf_map_lookup_elem(&causes, &slot);

@@ -56,7 +56,7 @@ static __always_inline struct ebpfMonCauseEvent *findCause(const struct event *e
     if (!slot)
         return 0;
     at = *slot;
-    st = bpf_map_lookup_elem(&recState, &at);
+    st = findState(at);
     if (!st || st->noted != EBPFMON_NOTED_CAUSE)
         return 0;
     known = bpf_map_lookup_elem(&causes, &at);

@@ -80,8 +80,8 @@ static long addRecord(__u32 i, struct sending *e)
     if (!readClosureEntry(e->first + at, &entry))
         return 1;
     slot = EBPFMON_ENTRY_SLOT(entry);
-    rc = bpf_map_lookup_elem(&recConf, &slot);
-    st = bpf_map_lookup_elem(&recState, &slot);
+    rc = findConf(slot);
+    st = findState(slot);
     if (!rc || !st)
         return 0;
     if (EBPFMON_ENTRY_AHEAD(entry) && st->passStamp == e->stamp)
@@ -173,7 +173,7 @@ static __always_inline int isUnderWay(const struct ebpfMonSourceChain *by)
 /* Nonzero: the filter selects a record that a chain with this root can reach (level trace). */
 static __always_inline int isWanted(__u32 slot)
 {
-    struct ebpfMonRecConf *rc = bpf_map_lookup_elem(&recConf, &slot);
+    struct ebpfMonRecConf *rc = findConf(slot);
 
     return rc && !(rc->flags & EBPFMON_REC_UNWANTED);
 }
@@ -239,8 +239,8 @@ __attribute__((noinline)) int ebpfmon_send_chain(void)
         return 0;
     k = &th->kept;
     slot = k->slot;
-    rc = bpf_map_lookup_elem(&recConf, &slot);
-    st = bpf_map_lookup_elem(&recState, &slot);
+    rc = findConf(slot);
+    st = findState(slot);
     if (!rc || !st || !e)
         return 0;
 #ifdef EBPFMON_OLD_KERNEL

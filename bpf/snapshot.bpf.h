@@ -38,7 +38,7 @@ static __always_inline int hasProcessed(const struct ebpfMonRecState *st, __u64 
     __u32 last = st->last;
 
     if (last != slot) {
-        struct ebpfMonRecState *ls = bpf_map_lookup_elem(&recState, &last);
+        struct ebpfMonRecState *ls = findState(last);
 
         if (ls && stampOrder(ls->time) > known)
             known = stampOrder(ls->time);
@@ -60,7 +60,7 @@ static __always_inline int countStretch(struct walk *w, struct ebpfMonRecState *
     if (!readClosureEntry(w->first + n + ahead, &last))
         return 0;
     last = EBPFMON_ENTRY_SLOT(last);
-    ls = bpf_map_lookup_elem(&recState, &last);
+    ls = findState(last);
     if (!ls || !ls->addr || !ls->seen || readWindow(win, ls->addr, w->time))
         return 0;
     if (stampOrder(win->time) <= stampOrder(ls->time) || ls->pending || isBusy(win, w->pactBefore))
@@ -147,7 +147,7 @@ static long lookAtRecord(__u32 i, struct walk *w)
         return 1;
     w->next = n + 1;
     slot = EBPFMON_ENTRY_SLOT(entry);
-    st = bpf_map_lookup_elem(&recState, &slot);
+    st = findState(slot);
     if (!st || !st->addr)
         return 0;
     if (readWindow(&win, st->addr, w->time))
@@ -163,7 +163,7 @@ DEFINE_WALK(lookAtRecord, struct walk, snapshot)
  * nothing to walk through. */
 static __always_inline int lookAtRoot(struct walk *w, __u32 slot, __u32 evenUnchanged)
 {
-    struct ebpfMonRecState *st = bpf_map_lookup_elem(&recState, &slot);
+    struct ebpfMonRecState *st = findState(slot);
     struct window win;
 
     if (!w || !st || !st->addr)
@@ -201,7 +201,7 @@ __attribute__((noinline)) int ebpfmon_look_at_root(struct walk *w, __u32 slot, _
 static __always_inline __u32 takeSnapshot(const struct caller *c, __u32 slot, __u64 now, int many, int late,
                                           struct leftBusy *left)
 {
-    struct ebpfMonRecConf *rc = bpf_map_lookup_elem(&recConf, &slot);
+    struct ebpfMonRecConf *rc = findConf(slot);
     BEGIN_WALK(snapshot, struct walk, w);
 
     if (!rc || !rc->len || !w)

@@ -71,11 +71,11 @@ static long sweepNext(__u32 i, struct sweep *s)
         return 1;
     s->next = n + 1;
     slot = EBPFMON_ENTRY_SLOT(entry);
-    st = bpf_map_lookup_elem(&recState, &slot);
+    st = findState(slot);
     if (!st || !st->addr || !st->seen)
         return 0;
     slot = st->group;
-    head = bpf_map_lookup_elem(&recState, &slot);
+    head = findState(slot);
     if (!head)
         return 0;
     inside = readInside(head);
@@ -155,7 +155,7 @@ __attribute__((noinline)) int ebpfmon_sweep_places(__u32 first, __u32 len, __u64
 /* Counts what the records of this record's closure have processed so far. */
 __attribute__((noinline)) int ebpfmon_sweep_closure(__u32 slot, __u64 now, __u32 isLocked)
 {
-    struct ebpfMonRecConf *rc = bpf_map_lookup_elem(&recConf, &slot);
+    struct ebpfMonRecConf *rc = findConf(slot);
 
     return rc ? ebpfmon_sweep_places(rc->first, rc->len < EBPFMON_CLOSURE_MAX ? rc->len : EBPFMON_CLOSURE_MAX, now, isLocked) : 0;
 }
@@ -272,11 +272,11 @@ __attribute__((noinline)) int ebpfmon_enter(__u64 precord, __u64 lock, __u64 now
     if (!findCaller(&c) || !c.conf->sweeps || !findSlot(c.tgid, precord, &slot) ||
         !(th = bpf_map_lookup_elem(&threads, &c.tid)))
         return 0;
-    st = bpf_map_lookup_elem(&recState, &slot);
+    st = findState(slot);
     if (!st)
         return 0;
     group = st->group;
-    head = bpf_map_lookup_elem(&recState, &group);
+    head = findState(group);
     if (!head)
         return 0;
     n = th->insideCount;
@@ -342,8 +342,8 @@ int BPF_UPROBE(ebpfmon_locked)
  * returns 1. */
 __attribute__((noinline)) int ebpfmon_leave_group(__u32 group, __u64 now)
 {
-    struct ebpfMonRecState *head = bpf_map_lookup_elem(&recState, &group);
-    struct ebpfMonRecConf *rc = bpf_map_lookup_elem(&recConf, &group);
+    struct ebpfMonRecState *head = findState(group);
+    struct ebpfMonRecConf *rc = findConf(group);
     __u32 was;
 
     if (!head || !rc)
@@ -417,7 +417,7 @@ static __always_inline void seeScanPut(__u64 paddr)
     bpf_probe_read_user(&special, sizeof(special), (void *)(paddr + EBPFMON_DBADDR_SPECIAL));
     if (special != EBPFMON_SPC_SCAN || !findCaller(&c) || !c.conf->sweeps ||
         !findSlot(c.tgid, readPtr(paddr + EBPFMON_DBADDR_PRECORD), &slot) ||
-        !(m = bpf_map_lookup_elem(&moved, &c.tgid)) || !(st = bpf_map_lookup_elem(&recState, &slot)))
+        !(m = bpf_map_lookup_elem(&moved, &c.tgid)) || !(st = findState(slot)))
         return;
     if (!st->moved) {
         st->moved = 1;

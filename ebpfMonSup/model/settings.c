@@ -11,12 +11,10 @@
 
 int ebpfMonSettingsCheck(ebpfMonSettings *s, char *why, size_t size)
 {
-    if (s->maxRecords == 0) s->maxRecords = 200000;
-    if (s->maxRoots == 0) s->maxRoots = 8192;
     if (s->ringKiB == 0) s->ringKiB = 8192;
     if (s->wireKiB == 0) s->wireKiB = 8192;
-    if (s->maxRecords >= RECORDS_MIN && s->maxRecords <= RECORDS_MAX && s->maxRoots >= ROOTS_MIN &&
-        s->maxRoots <= s->maxRecords && s->ringKiB >= RING_MIN && s->ringKiB <= RING_MAX &&
+    if ((!s->maxRecords || (s->maxRecords >= RECORDS_MIN && s->maxRecords <= RECORDS_MAX)) &&
+        (!s->maxRoots || (s->maxRoots >= ROOTS_MIN && s->maxRoots <= (s->maxRecords ? s->maxRecords : RECORDS_MAX))) && s->ringKiB >= RING_MIN && s->ringKiB <= RING_MAX &&
         (s->ringKiB & (s->ringKiB - 1)) == 0 && s->wireKiB >= -1 && s->wireKiB <= (int)RING_MAX)
         return 0;
     snprintf(why, size, "maxRecords %u to %u, maxRoots %u to maxRecords, ringKiB a power of two from %u to %u, "

@@ -20,8 +20,6 @@
 #include "query/queryOperations.h"
 #include "watch/connectionOwners.h"
 
-#define CLOSURE_FACTOR 6u /* places of the closure table for each record: the order, lists of single records, and the
-                           * old table while it changes */
 #define EXPORT_STOP_SECONDS 3.0
 #define STOP_SECONDS 5.0 /* s, for queries and devices, as for each thread that uses the kernel part */
 #define NO_MEMORY "out of memory or threads: raise the limits of this process (ulimit -u, TasksMax), or ask for less " \
@@ -102,8 +100,7 @@ static int startThreads(ebpfMonMonitor *m)
 static int startMonitor(ebpfMonMonitor *m)
 {
     ebpfMonLoadSizes sizes = {
-        .maxRecords = m->settings.maxRecords, .maxClosure = m->settings.maxRecords * CLOSURE_FACTOR,
-        .maxRoots = m->settings.maxRoots, .ringBytes = m->settings.ringKiB * 1024,
+        .maxRecords = m->settings.maxRecords, .maxRoots = m->settings.maxRoots, .ringBytes = m->settings.ringKiB * 1024,
     };
     char why[256];
 

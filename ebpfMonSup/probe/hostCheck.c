@@ -96,7 +96,7 @@ static void checkUser(FILE *out)
 /* Loads the kernel part as the monitor does, with small tables. */
 static int checkPrograms(FILE *out)
 {
-    const ebpfMonLoadSizes sizes = { .maxRecords = 1024, .maxClosure = 8192, .maxRoots = 64, .ringBytes = 65536 };
+    const ebpfMonLoadSizes sizes = { .maxRecords = 1024, .maxRoots = 64, .ringBytes = 65536 };
     char why[256], text[400];
 
     if (ebpfMonKernelLoad(&sizes, why, sizeof(why))) {

@@ -19,22 +19,51 @@
 ebpfMonFeatures ebpfMonFeature;
 struct ebpfMonLoaded ebpfMonLoaded;
 
-#define PLACES_BYTES(places) (((size_t)(places) / 2 + 1) * sizeof(struct ebpfMonClosurePair))
+#define RECORDS_RESERVED 200000u  /* the default where tables do not grow: 45 MB */
+#define RECORDS_GROWN    1048576u /* … where they do: 16 MB, and more with the records that are there */
+#define ROOTS_RESERVED   8192u
+#define ROOTS_GROWN      65536u
+#define CLOSURE_FACTOR   6u /* places of the closure table for each record: the order, lists of single records, and the old
+                             * table while it changes */
 
-/* Reserves memory for a table, which useTables maps. NULL with errno. */
-static void *openTable(ebpfMonMappedTable *table, struct bpf_map *map, size_t bytes)
+#define PAIRS(places) ((places) / 2 + 1) /* elements of the closure table */
+
+/* Makes a block of a table, and gives it to the programs. Returns its file, or -1 with errno. */
+static int makeBlock(void *arg, unsigned block)
 {
-    if (ebpfMonMappedTableOpen(table, bpf_map__fd(map), bytes))
-        return NULL;
-    ebpfMonLoaded.tables.bytes += table->size;
-    return table->base;
+    LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+    const ebpfMonBlockTable *table = arg;
+    int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, bpf_map__name(table->map), sizeof(uint32_t), table->element, EBPFMON_BLOCK, &opts);
+    int err;
+
+    if (fd < 0)
+        return -1;
+    if (bpf_map_update_elem(bpf_map__fd(table->map), &block, &fd, BPF_ANY) == 0)
+        return fd;
+    err = errno;
+    close(fd);
+    errno = err;
+    return -1;
+}
+
+/* Reserves addresses for a table, which useTables maps. NULL with errno. */
+static void *openTable(ebpfMonBlockTable *table, struct bpf_map *map, unsigned element, unsigned elements)
+{
+    table->map = map;
+    table->element = element;
+    return ebpfMonMappedTableOpen(&table->mapped, (size_t)element * EBPFMON_BLOCK, (size_t)element * elements, makeBlock, table) ?
+           NULL : table->mapped.base;
+}
+
+static int useElements(ebpfMonBlockTable *table, size_t count)
+{
+    return ebpfMonMappedTableUse(&table->mapped, count * table->element);
 }
 
 static int useTables(uint32_t slots, uint32_t places)
 {
-    return ebpfMonMappedTableUse(&ebpfMonLoaded.conf, slots * sizeof(struct ebpfMonRecConf)) ||
-           ebpfMonMappedTableUse(&ebpfMonLoaded.state, slots * sizeof(struct ebpfMonRecState)) ||
-           (places && ebpfMonMappedTableUse(&ebpfMonLoaded.closure, PLACES_BYTES(places))) ? -1 : 0;
+    return useElements(&ebpfMonLoaded.conf, slots) || useElements(&ebpfMonLoaded.state, slots) ||
+           (places && useElements(&ebpfMonLoaded.closure, PAIRS(places))) ? -1 : 0;
 }
 
 #define HASH_ELEMENT 64 /* bytes that the kernel needs for an element besides key and value, with its share of the
@@ -210,14 +239,34 @@ static void letTablesGrow(void)
         bpf_map__set_map_flags(grows[i], bpf_map__map_flags(grows[i]) | BPF_F_NO_PREALLOC);
 }
 
+/* The default sizes of this kernel, where none was asked for. */
+static ebpfMonLoadSizes findSizes(const ebpfMonLoadSizes *asked)
+{
+    ebpfMonLoadSizes s = *asked;
+
+    if (!s.maxRecords)
+        s.maxRecords = ebpfMonLoaded.grows ? RECORDS_GROWN : RECORDS_RESERVED;
+    if (!s.maxRoots)
+        s.maxRoots = ebpfMonLoaded.grows ? ROOTS_GROWN : ROOTS_RESERVED;
+    if (s.maxRoots > s.maxRecords)
+        s.maxRoots = s.maxRecords;
+    s.maxClosure = s.maxRecords * CLOSURE_FACTOR;
+    return s;
+}
+
+static void setBlocks(struct bpf_map *table, unsigned elements)
+{
+    bpf_map__set_max_entries(table, (elements + EBPFMON_BLOCK - 1) / EBPFMON_BLOCK);
+}
+
 static void setSizes(const ebpfMonLoadSizes *sizes)
 {
     struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
 
     bpf_map__set_max_entries(skel->maps.recIndex, sizes->maxRecords);
-    bpf_map__set_max_entries(skel->maps.recConf, sizes->maxRecords);
-    bpf_map__set_max_entries(skel->maps.recState, sizes->maxRecords);
-    bpf_map__set_max_entries(skel->maps.closure, sizes->maxClosure / 2 + 1);
+    setBlocks(skel->maps.recConf, sizes->maxRecords);
+    setBlocks(skel->maps.recState, sizes->maxRecords);
+    setBlocks(skel->maps.closure, PAIRS(sizes->maxClosure));
     bpf_map__set_max_entries(skel->maps.roots, sizes->maxRoots);
     bpf_map__set_max_entries(skel->maps.asyncs, (sizes->maxRoots + 1) / 2);
     bpf_map__set_max_entries(skel->maps.ring, sizes->ringBytes);
@@ -231,10 +280,10 @@ static int mapTables(const ebpfMonLoadSizes *sizes)
 
     tables->size = *sizes;
     tables->use = useTables;
-    tables->conf = openTable(&ebpfMonLoaded.conf, skel->maps.recConf, sizes->maxRecords * sizeof(struct ebpfMonRecConf));
-    tables->state = openTable(&ebpfMonLoaded.state, skel->maps.recState,
-                              sizes->maxRecords * sizeof(struct ebpfMonRecState));
-    tables->closure = openTable(&ebpfMonLoaded.closure, skel->maps.closure, PLACES_BYTES(sizes->maxClosure));
+    tables->conf = openTable(&ebpfMonLoaded.conf, skel->maps.recConf, sizeof(struct ebpfMonRecConf), sizes->maxRecords);
+    tables->state = openTable(&ebpfMonLoaded.state, skel->maps.recState, sizeof(struct ebpfMonRecState), sizes->maxRecords);
+    tables->closure = openTable(&ebpfMonLoaded.closure, skel->maps.closure, sizeof(struct ebpfMonClosurePair),
+                                PAIRS(sizes->maxClosure));
     if (!tables->conf || !tables->state || !tables->closure || ebpfMonKernelOpenRing(sizes->ringBytes))
         return -1;
     tables->bytes += sizes->ringBytes + countOtherTables();
@@ -257,8 +306,9 @@ static void attachHostPrograms(void)
     attachHost(skel->progs.ebpfmon_regs, &skel->links.ebpfmon_regs, NULL, "the stack of a thread that hangs");
 }
 
-int ebpfMonKernelLoad(const ebpfMonLoadSizes *sizes, char *why, size_t size)
+int ebpfMonKernelLoad(const ebpfMonLoadSizes *asked, char *why, size_t size)
 {
+    ebpfMonLoadSizes sizes;
     int err;
 
     ebpfMonLibbpfTextBegin();
@@ -271,8 +321,9 @@ int ebpfMonKernelLoad(const ebpfMonLoadSizes *sizes, char *why, size_t size)
         explainFailure(errno, why, size);
         return -1;
     }
-    setSizes(sizes);
     letTablesGrow();
+    sizes = findSizes(asked);
+    setSizes(&sizes);
     ebpfMonFeature.uprobeMulti = ebpfMonUprobeMultiIsSupported();
     for (int i = 0; ebpfMonFeature.uprobeMulti && i < ebpfMonProgCount; i++)
         bpf_program__set_expected_attach_type(ebpfMonKernelGetProgram((ebpfMonProg)i),
@@ -284,7 +335,7 @@ int ebpfMonKernelLoad(const ebpfMonLoadSizes *sizes, char *why, size_t size)
         ebpfMonKernelUnload();
         return -1;
     }
-    if (mapTables(sizes)) {
+    if (mapTables(&sizes)) {
         snprintf(why, size, "the eBPF tables cannot be mapped: %s. Ask for less memory by ebpfMonConfigure",
                  strerror(errno));
         ebpfMonKernelUnload();
@@ -312,9 +363,9 @@ void ebpfMonKernelWatchScheduler(int on)
 void ebpfMonKernelUnload(void)
 {
     ebpfMonKernelCloseRing();
-    ebpfMonMappedTableClose(&ebpfMonLoaded.conf);
-    ebpfMonMappedTableClose(&ebpfMonLoaded.state);
-    ebpfMonMappedTableClose(&ebpfMonLoaded.closure);
+    ebpfMonMappedTableClose(&ebpfMonLoaded.conf.mapped);
+    ebpfMonMappedTableClose(&ebpfMonLoaded.state.mapped);
+    ebpfMonMappedTableClose(&ebpfMonLoaded.closure.mapped);
     ebpfMonBpf__destroy(ebpfMonLoaded.skel);
     memset(&ebpfMonLoaded, 0, sizeof(ebpfMonLoaded));
 }

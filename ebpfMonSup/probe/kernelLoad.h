@@ -54,7 +54,7 @@ void ebpfMonKernelExplainRefusal(int err, char *why, size_t size);
 /* Loads the programs, maps the tables, and attaches the programs that watch the whole host (start and end of programs,
  * connections). 0; or -1, and "why" gets what is wrong and what to do. Then nothing stays loaded, and the caller may
  * try again. */
-int ebpfMonKernelLoad(const ebpfMonLoadSizes *sizes, char *why, size_t size);
+int ebpfMonKernelLoad(const ebpfMonLoadSizes *asked, char *why, size_t size);
 
 /* Unloads the programs and unmaps the tables. Nothing of it stays in the kernel. */
 void ebpfMonKernelUnload(void);

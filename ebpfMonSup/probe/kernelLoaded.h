@@ -10,6 +10,13 @@
 #include "probe/slotTables.h"
 #include "ebpfMonBpf.skel.h"
 
+/* A table that grows by blocks (BLOCKS_OF in readMaps.bpf.h). */
+typedef struct {
+    ebpfMonMappedTable mapped;
+    struct bpf_map *map;     /* the table of its blocks; the skeleton's */
+    unsigned        element; /* bytes */
+} ebpfMonBlockTable;
+
 /* One per process: see kernelLoad.h. ebpfMonKernelLoad and ebpfMonKernelUnload write it while no other thread uses it.
  * In between, each member that changes has one thread that writes it. */
 struct ebpfMonLoaded {
@@ -17,7 +24,7 @@ struct ebpfMonLoaded {
     ebpfMonRing         ring;     /* this one and the next: event thread */
     int                 ringFile; /* 0: it is not open */
     ebpfMonTables       tables;
-    ebpfMonMappedTable  conf, state, closure; /* they grow: follower */
+    ebpfMonBlockTable   conf, state, closure; /* follower */
     int                 grows;    /* nonzero: some hash tables grow (letTablesGrow) */
     struct utsname      kernel;
     int                 schedulerRefused; /* nonzero: the kernel refused the tracepoints of the scheduler, and is not

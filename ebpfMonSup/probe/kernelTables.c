@@ -169,7 +169,8 @@ static size_t countMemory(const struct bpf_map *map)
 
 size_t ebpfMonKernelCountMemory(void)
 {
-    size_t bytes = ebpfMonLoaded.tables.bytes;
+    size_t bytes = ebpfMonLoaded.tables.bytes + ebpfMonLoaded.conf.mapped.made + ebpfMonLoaded.state.mapped.made +
+                   ebpfMonLoaded.closure.mapped.made;
     struct bpf_map *map;
 
     if (!ebpfMonLoaded.skel || !ebpfMonLoaded.grows)

@@ -12,15 +12,32 @@ static size_t roundUp(size_t bytes, size_t to)
     return (bytes + to - 1) / to * to;
 }
 
-int ebpfMonMappedTableOpen(ebpfMonMappedTable *table, int fd, size_t size)
+int ebpfMonMappedTableOpen(ebpfMonMappedTable *table, size_t block, size_t size, ebpfMonBlockMake make, void *arg)
 {
     void *base;
 
-    size = roundUp(size, (size_t)sysconf(_SC_PAGESIZE));
+    if (!block || block % (size_t)sysconf(_SC_PAGESIZE)) {
+        errno = EINVAL; /* the next block could not be mapped behind it */
+        return -1;
+    }
+    size = roundUp(size, block);
     base = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED)
         return -1;
-    *table = (ebpfMonMappedTable){ .base = base, .size = size, .fd = fd };
+    *table = (ebpfMonMappedTable){ .base = base, .size = size, .block = block, .fd = -1, .make = make, .arg = arg };
+    return 0;
+}
+
+static int makeBlock(ebpfMonMappedTable *table)
+{
+    int fd = table->make(table->arg, (unsigned)(table->made / table->block));
+
+    if (fd < 0)
+        return -1;
+    if (table->fd >= 0)
+        close(table->fd);
+    table->fd = fd;
+    table->made += table->block;
     return 0;
 }
 
@@ -34,18 +51,26 @@ int ebpfMonMappedTableUse(ebpfMonMappedTable *table, size_t bytes)
     }
     if (to > table->size)
         to = table->size;
-    if (to <= table->mapped)
-        return 0;
-    if (mmap(table->base + table->mapped, to - table->mapped, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, table->fd,
-             (off_t)table->mapped) == MAP_FAILED)
-        return -1;
-    table->mapped = to;
+    while (table->mapped < to) {
+        size_t end;
+
+        if (table->mapped == table->made && makeBlock(table))
+            return -1;
+        end = to < table->made ? to : table->made;
+        if (mmap(table->base + table->mapped, end - table->mapped, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, table->fd,
+                 (off_t)(table->mapped + table->block - table->made)) == MAP_FAILED)
+            return -1;
+        table->mapped = end;
+    }
     return 0;
 }
 
 void ebpfMonMappedTableClose(ebpfMonMappedTable *table)
 {
-    if (table->base)
+    if (table->base) {
         munmap(table->base, table->size);
+        if (table->fd >= 0)
+            close(table->fd);
+    }
     *table = (ebpfMonMappedTable){ .base = NULL };
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A BPF array in our memory. Only the part that is used is mapped, because the kernel gives us all pages that we map at
- * once (array_map_mmap of the kernel): 25 MB for all the records that a host may have, and most hosts have few. The
- * addresses for the whole array are reserved, so an element never moves.
+ * A table of the kernel part in our memory. It grows by blocks: each is a BPF array of its own, which is made when it is needed,
+ * so that the kernel has no memory for records that are not there. Within a block, only the part that is used is mapped, because the
+ * kernel gives us all pages that we map at once (array_map_mmap of the kernel). The addresses for the whole table are reserved,
+ * so an element never moves.
  *
  * One thread opens, extends and closes a table. Other threads may use the part that was mapped before.
  */
@@ -11,17 +12,24 @@
 
 #include <stddef.h>
 
+/* Makes block number "block". Returns a file that can be mapped, which the table closes; -1 with errno: there is none. */
+typedef int (*ebpfMonBlockMake)(void *arg, unsigned block);
+
 typedef struct {
     char  *base;   /* NULL: not open */
-    size_t size;   /* bytes that are reserved; whole pages */
+    size_t size;   /* bytes that are reserved; whole blocks */
     size_t mapped; /* bytes that are mapped, from the beginning */
-    int    fd;     /* of the BPF map; stays the caller's */
+    size_t block;  /* bytes of a block; whole pages */
+    size_t made;   /* bytes of all blocks that were made */
+    int    fd;     /* of the last block; -1: none was made */
+    ebpfMonBlockMake make;
+    void  *arg;    /* for it */
 } ebpfMonMappedTable;
 
-/* Reserves addresses for "size" bytes. 0, or -1 with errno. */
-int ebpfMonMappedTableOpen(ebpfMonMappedTable *table, int fd, size_t size);
+/* Reserves addresses for "size" bytes, in blocks of "block" bytes. 0, or -1 with errno. */
+int ebpfMonMappedTableOpen(ebpfMonMappedTable *table, size_t block, size_t size, ebpfMonBlockMake make, void *arg);
 
-/* Maps the first "bytes", if they are not mapped yet. 0, or -1 with errno. */
+/* Makes and maps the first "bytes", as far as they are not mapped yet. 0, or -1 with errno. */
 int ebpfMonMappedTableUse(ebpfMonMappedTable *table, size_t bytes);
 
 void ebpfMonMappedTableClose(ebpfMonMappedTable *table); /* a table that is not open does no harm */

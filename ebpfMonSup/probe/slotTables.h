@@ -8,8 +8,9 @@
 #include "ebpfMonTable.h"
 
 typedef struct {
-    unsigned maxRecords, maxClosure, maxRoots;
-    unsigned ringBytes; /* power of two */
+    unsigned maxRecords, maxRoots; /* 0: the default of this kernel */
+    unsigned ringBytes;            /* power of two */
+    unsigned maxClosure;           /* places of the closure table; follows from maxRecords */
 } ebpfMonLoadSizes;
 
 /* The tables that have an element for each slot. They are mapped, so the monitor reads a count as it reads memory. The
@@ -21,7 +22,7 @@ typedef struct {
     ebpfMonLoadSizes size;
     size_t bytes;                           /* memory of the tables that do not grow; of all tables:
                                              * ebpfMonKernelCountMemory */
-    int (*use)(uint32_t slots, uint32_t places); /* NULL: the tables are mapped as a whole */
+    int (*use)(uint32_t slots, uint32_t places); /* makes and maps this much; NULL: all of it is there */
 } ebpfMonTables;
 
 /* Makes the first "slots" slots, and the first "places" of the closure table usable. 0, or -1 with errno. Follower

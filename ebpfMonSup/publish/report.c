@@ -124,8 +124,8 @@ static void addBinaries(ebpfMonTextReport *report, ebpfMonTargets *targets)
 void ebpfMonReportAddHead(ebpfMonTextReport *report, const char *life, const ebpfMonSettings *settings)
 {
     ebpfMonTextReportAdd(report, "ebpfMon: %s\n", life);
-    ebpfMonTextReportAdd(report, "  records at most %u, chain roots %u, event ring %u KiB%s\n", settings->maxRecords,
-                         settings->maxRoots, settings->ringKiB, settings->watchSelf ? ", watches itself" : "");
+    ebpfMonTextReportAdd(report, "  event ring %u KiB, packet rings %d KiB each%s\n", settings->ringKiB,
+                         settings->wireKiB, settings->watchSelf ? ", watches itself" : "");
 }
 
 void ebpfMonReportAdd(ebpfMonTextReport *report, const ebpfMonReportSources *from, int level)

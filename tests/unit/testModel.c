@@ -363,8 +363,9 @@ static void testSettings(void)
     char why[200];
 
     testDiag("settings");
-    testOk(!ebpfMonSettingsCheck(&s, why, sizeof(why)) && s.maxRecords == 200000 && s.maxRoots == 77 &&
+    testOk(!ebpfMonSettingsCheck(&s, why, sizeof(why)) && !s.maxRecords && s.maxRoots == 77 &&
            s.ringKiB == 8192 && s.wireKiB == 8192 && !s.watchSelf, "0 is the default");
+    testOk(!checkSettings(0, 100000, 64, -1) && checkSettings(0, 4000001, 64, -1), "the default number of records");
     testOk1(!checkSettings(1000, 16, 64, -1) && !checkSettings(4000000, 4000000, 1048576, 1048576));
     testOk(checkSettings(999, 16, 64, 1) && checkSettings(4000001, 16, 64, 1), "too few records, too many");
     testOk(checkSettings(1000, 15, 64, 1) && checkSettings(1000, 1001, 64, 1), "too few roots, more than records");
@@ -395,7 +396,7 @@ static void testAbsent(void)
 
 MAIN(testModel)
 {
-    testPlan(90);
+    testPlan(91);
     epicsEnvSet("TZ", "UTC");
     errlogInit(0); /* this header also declares the text of the status codes */
     testLevel();
