@@ -109,7 +109,7 @@ static void nameFunction(uint32_t iocId, uint64_t address, const ebpfMonQueryNam
 static int nameLock(const uint64_t n[3], const ebpfMonQueryNames *names, double seen, char *text, size_t size)
 {
     ebpfMonQueryLockAnswer answer = ebpfMonQueryLockUnknown;
-    ebpfMonQueryLock lock;
+    ebpfMonQueryLock lock = { .record = 0 };
 
     if (names->locks && n[1])
         answer = ebpfMonQueryLocksFind(names->locks, (uint32_t)n[0], n[1], seen, &lock);

@@ -331,7 +331,7 @@ static void testPublished(void)
     first = ebpfMonPublishedAddWatch("REC:A");
     testOk1(first >= 0 && ebpfMonPublishedAddWatch("REC:A") == first && ebpfMonPublishedAddWatch("REC:B") != first);
     testOk1(ebpfMonPublishedAddWatch("") == -1);
-    testOk(strcmp(ebpfMonPublishedLock()->watched.row[first].putLast, "there is no put yet") == 0, "there is no put yet");
+    testOk(strcmp(ebpfMonPublishedLock()->watched.row[first].putLast, "no put yet") == 0, "there is no put yet");
     ebpfMonPublishedUnlock();
     testOk1(ebpfMonPublishedAddWatch("1234567890123456789012345678901234567890123456789012345678901") == -1);
     for (i = 0, full = 0; i < EBPFMON_WATCH_MAX + 1 && full >= 0; i++) {

@@ -116,11 +116,11 @@ static void testPva(void)
     }
 }
 
-static ebpfMonPutResult resultOf(int iocId, int replyAsked, int pva, int closed, int missed)
+static ebpfMonPutResult resultOf(int inside, int replyAsked, int pva, int closed, int missed)
 {
     ebpfMonPacketPut *p = makePut("X");
 
-    p->iocId = (uint32_t)iocId;
+    p->inside = (uint8_t)inside;
     p->replyAsked = (uint8_t)replyAsked;
     p->pva = (uint8_t)pva;
     p->closed = (uint8_t)closed;
