@@ -69,12 +69,12 @@ static __always_inline void readRecord(struct sending *e, const struct ebpfMonRe
 static long addRecord(__u32 i, struct sending *e)
 {
     struct ebpfMonChainEvent *ev = SENT_EVENT(e);
-    __u32 entry, slot, at, n = ev->chain.count;
     struct ebpfMonRecConf *rc;
     struct ebpfMonRecState *st;
     struct ebpfMonChainRec *r;
+    __u32 entry, slot, at, n;
 
-    if (e->next >= e->len || n >= EBPFMON_CHUNK)
+    if (e->next >= e->len || ev->chain.count >= EBPFMON_CHUNK)
         return 1;
     at = e->next++;
     if (!readClosureEntry(e->first + at, &entry))
@@ -88,13 +88,15 @@ static long addRecord(__u32 i, struct sending *e)
         e->through = at + EBPFMON_ENTRY_AHEAD(entry);
     if (at >= e->through && st->stamp != e->stamp)
         return 0;
-    barrier_var(n);
-    if (n >= EBPFMON_CHUNK) /* checked again for the verifier, as in isBusy */
+    /* Read again just before it is used: over the lookups the compiler keeps it on the stack, and there the verifier of
+     * 6.1 does not learn its bound. */
+    n = *(volatile __u32 *)&ev->chain.count;
+    if (n >= EBPFMON_CHUNK)
         return 1;
     r = &ev->rec[n];
     r->slot = slot;
     readRecord(e, rc, st->addr, r);
-    ev->chain.count = n + 1;
+    ev->chain.count++;
     return 0;
 }
 

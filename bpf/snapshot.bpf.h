@@ -94,7 +94,8 @@ static __always_inline int takeTime(struct ebpfMonRecState *st, __u64 own, __u64
 /* Compares the time stamp of one record with the last one seen. An asynchronous record may change its time stamp when
  * it begins (output records do, so that readers with TSEL see it), and again when it completes. It counts as processed
  * when PACT is clear again. "n": its place in the closure. */
-static __always_inline void judgeRecord(struct walk *w, struct ebpfMonRecState *st, __u32 entry, __u32 n, struct window *win)
+static __always_inline void judgeRecord(struct walk *w, struct ebpfMonRecState *st, __u32 entry, __u32 n,
+                                        struct window *win)
 {
     __u32 slot = EBPFMON_ENTRY_SLOT(entry), ahead = EBPFMON_ENTRY_AHEAD(entry);
     int changed, busy = isBusy(win, w->pactBefore);
@@ -219,6 +220,7 @@ static __always_inline __u32 takeSnapshot(const struct caller *c, __u32 slot, __
     if (LOOK_AT_ROOT(w, slot, late || (!many && (rc->flags & EBPFMON_REC_NOTIME))))
         WALK(lookAtRecord, w->len, w);
     *left = w->left;
+    barrier_var(left); /* keeps it one struct: as single numbers it takes more room on the stack than there is */
     return w->counted;
 }
 
