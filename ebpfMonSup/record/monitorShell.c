@@ -142,7 +142,7 @@ static const ebpfMonShellCommand commands[] = {
      "  ringKiB     event ring, a power of two (8192)\n"
      "  watchSelf   1: this IOC is watched too (0)\n"
      "  wireKiB     ring for the packets of each network namespace (8192); -1: packets are not read\n"
-     "Example: ebpfMonConfigure 500000 0 16384\n"},
+     "Example: ebpfMonConfigure 2000000 0 16384\n"},
     {"ebpfMonStart", startMonitor, EBPFMON_NO_ARGS,
      "Starts the monitor again after a failed start. iocInit does the first start.\n"},
     {"ebpfMonFilter", setFilter,

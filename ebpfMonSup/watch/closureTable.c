@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -192,10 +193,15 @@ int ebpfMonClosureTableInstall(ebpfMonClosureTable *table, ebpfMonTarget *t, con
     int bank = !t->follower.bank;
     ebpfMonStretches *stretch, *before;
 
-    if (at == UINT32_MAX)
+    if (at == UINT32_MAX) {
+        errno = ENOSPC;
         return -1;
+    }
     if (ebpfMonTablesUse(table->tables, 0, at + c->count)) {
+        int error = errno;
+
         ebpfMonSlotAllocatorReturn(table->places, at, c->count);
+        errno = error;
         return -1;
     }
     if (!t->follower.leftAt)

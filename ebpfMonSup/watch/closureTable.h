@@ -24,7 +24,7 @@ void ebpfMonClosureTableBeginChange(ebpfMonClosureTable *table, const ebpfMonTar
 void ebpfMonClosureTableEndChange(ebpfMonClosureTable *table, const ebpfMonTarget *t);
 
 /* Puts closures in force, instead of the ones before; "t" must have slots. While passes are watched there are no stretches.
- * 0, or -1: no room. */
+ * 0, or -1: no room; errno is ENOSPC if the table is full, otherwise the kernel gives no memory for it. */
 int ebpfMonClosureTableInstall(ebpfMonClosureTable *table, ebpfMonTarget *t, const ebpfMonClosures *c);
 
 /* Marks which chains level trace keeps: those with a record that the filter shows. Call it when the filter has changed. */

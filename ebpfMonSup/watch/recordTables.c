@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,15 +153,27 @@ static void setIndexed(ebpfMonRecordTables *r, ebpfMonTarget *t, int indexed)
     ebpfMonTargetsUnlock(r->targets);
 }
 
-/* The first of so many slots, UINT32_MAX: there is no room. */
+/* The first of so many slots. UINT32_MAX: there is no room; errno is ENOSPC if the tables are full, otherwise the kernel
+ * gives no memory for them. */
 static uint32_t takeSlots(ebpfMonRecordTables *r, uint32_t count)
 {
     uint32_t slot = ebpfMonSlotAllocatorTake(r->slots, count);
+    int error = ENOSPC;
 
-    if (slot == UINT32_MAX || ebpfMonTablesUse(r->kernel.tables, slot + count, 0) == 0)
-        return slot;
-    ebpfMonSlotAllocatorReturn(r->slots, slot, count);
+    if (slot != UINT32_MAX) {
+        if (ebpfMonTablesUse(r->kernel.tables, slot + count, 0) == 0)
+            return slot;
+        error = errno;
+        ebpfMonSlotAllocatorReturn(r->slots, slot, count);
+    }
+    errno = error;
     return UINT32_MAX;
+}
+
+/* What to do if there is no room, by errno. */
+static const char *findRemedy(void)
+{
+    return errno == ENOSPC ? "raise maxRecords of ebpfMonConfigure" : "the kernel gives no memory for more records";
 }
 
 int ebpfMonRecordTablesAdd(ebpfMonRecordTables *r, ebpfMonTarget *t)
@@ -174,8 +187,7 @@ int ebpfMonRecordTablesAdd(ebpfMonRecordTables *r, ebpfMonTarget *t)
     readLinks(r, t, EBPFMON_ALL_RECORDS, NULL);
     slot = takeSlots(r, t->cat->count);
     if (slot == UINT32_MAX) {
-        snprintf(note, sizeof(note), "its %u records do not fit any more: raise maxRecords of ebpfMonConfigure; puts "
-                 "only", t->cat->count);
+        snprintf(note, sizeof(note), "its %u records do not fit any more: %s; puts only", t->cat->count, findRemedy());
         ebpfMonTargetSetNote(r->targets, t, note, 0);
         return -1;
     }
@@ -188,7 +200,8 @@ int ebpfMonRecordTablesAdd(ebpfMonRecordTables *r, ebpfMonTarget *t)
     }
     writeSlots(r, t);
     if (ebpfMonClosureTableInstall(r->closures, t, c)) {
-        trouble = "its chains do not fit any more: raise maxRecords of ebpfMonConfigure; puts only";
+        snprintf(note, sizeof(note), "its chains do not fit any more: %s; puts only", findRemedy());
+        trouble = note;
     } else {
         ebpfMonRecordTablesMarkTrapped(r, t, c);
         setIndexed(r, t, 1);
