@@ -127,7 +127,8 @@ def test_little_memory_for_tables(new_ioc, new_monitor, new_group):
         group = new_group("memory", holder.pid)
         limit = next(f for f in (group / "memory.max", group / "memory.limit_in_bytes") if f.exists())
         limit.write_text(str(ring << 9))
-        monitor = new_monitor(before=[f"ebpfMonConfigure 0 0 {ring}"])
+        # small tables of records: a thread that needs memory while the ring takes all makes the kernel end the process
+        monitor = new_monitor(before=[f"ebpfMonConfigure 200000 8192 {ring}"])
         monitor.launch(wrap=["sh", "-c", f'echo $$ >"{group}/cgroup.procs"; exec "$@"', "sh"])
         monitor.wait_state("Failed")
         assert "MemoryMax" in monitor.text("STATE_MSG") and "ebpfMonStart" in monitor.text("STATE_MSG")
