@@ -351,18 +351,19 @@ static void findCheckPut(const Search *s, const Users *source, ebpfMonRecognised
     setVariable(onlyVariable(s, best), sizeof(int), &found->var[ebpfMonVarAs]);
 }
 
-/* casr and camsgtask both use clientQ and its lock. camessage.c uses the lock, but not the list. */
+/* casr and camsgtask both use clientQ and its lock. camessage.c uses the lock, but not the list. camsgtask takes the address
+ * of the list (ellDelete); casr may only read its first element. */
 static void setClients(const Search *s, uint32_t casr, uint32_t task, const Users *source, ebpfMonRecognised *found)
 {
     uint64_t common[EBPFMON_COMMON_MAX], clients = 0;
-    unsigned n = ebpfMonCodeSearchCommon(s, casr, task, ADDRESS, common), left = 0;
+    unsigned n = ebpfMonCodeSearchCommon(s, casr, task, ANY, common), left = 0;
 
     for (unsigned i = 0; i < n; i++) {
-        int isUsed = 0;
+        int isOther = !ebpfMonCodeSearchUses(s, task, common[i], ADDRESS);
 
         for (unsigned k = 0; k < source->count; k++)
-            isUsed |= ebpfMonCodeSearchUses(s, source->fn[k], common[i], ANY);
-        if (!isUsed) {
+            isOther |= ebpfMonCodeSearchUses(s, source->fn[k], common[i], ANY);
+        if (!isOther) {
             clients = common[i];
             left++;
         }

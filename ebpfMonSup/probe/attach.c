@@ -204,6 +204,8 @@ static const char *findSite(const ebpfMonAttached *att, int prog, const ebpfMonS
             return ""; /* an older Base: only the waiting times of queues are not known */
         if (prog == ebpfMonProgCheckPut && (att->core->isCheckCopied || att->core->isRecognised))
             return ""; /* camessage tells the client; levelChoice.c says that refused puts are not seen */
+        if (prog == ebpfMonProgCaLink && att->core->isRecognised)
+            return ""; /* at -O3 it is copied into its callers. The note of the IOC names what was not recognised */
         snprintf(note, size, "%s is not in this IOC's binary", ebpfMonFnNames[place->fn]);
         return note;
     }
