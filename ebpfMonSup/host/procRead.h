@@ -14,6 +14,10 @@ ssize_t ebpfMonProcReadText(pid_t pid, const char *name, char *buf, size_t size)
  * or is a zombie. */
 uint64_t ebpfMonProcStart(pid_t pid);
 
+/* Nonzero: this process has ended, or is about to: none of its threads runs code of its program any more. A large one needs
+ * a second until it has given its memory back, and one that writes a core dump needs longer. procEnd.c */
+int ebpfMonProcIsEnding(pid_t pid, uint64_t start);
+
 /* The user of a process; 0 if it is gone. */
 uid_t ebpfMonProcOwner(pid_t pid);
 

@@ -9,6 +9,7 @@
 #include "common/text.h"
 #include "host/procInfo.h"
 #include "put/servers.h"
+#include "watch/targetText.h"
 
 #define LISTENERS_MAX 1024
 #define PLACES        1024 /* servers that are remembered, by hash */
@@ -202,23 +203,6 @@ static int findIoc(ebpfMonServers *servers, pid_t pid, ebpfMonServer *server)
     return t != NULL;
 }
 
-/* Any process can claim the name of an IOC by its environment. One that is none gets its pid behind it, as a second IOC does
- * (targetText.c). */
-static void tellApart(ebpfMonServers *servers, pid_t pid, char *name, size_t size)
-{
-    char base[EBPFMON_IOCNAME_SIZE];
-    int isTaken = 0;
-
-    ebpfMonTargetsLock(servers->targets);
-    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(servers->targets); t && !isTaken; t = t->next)
-        isTaken = !t->gone && strcmp(t->name, name) == 0;
-    ebpfMonTargetsUnlock(servers->targets);
-    if (!isTaken)
-        return;
-    ebpfMonTextCopy(base, sizeof(base), name);
-    snprintf(name, size, "%.48s#%d", base, (int)pid);
-}
-
 static void lookForServer(ebpfMonServers *servers, knownServer *k, const struct ebpfMonPeer *peer)
 {
     char text[INET_ADDRSTRLEN] = "?";
@@ -244,7 +228,7 @@ static void lookForServer(ebpfMonServers *servers, knownServer *k, const struct 
     if (k->isIoc)
         return;
     if (pid && servers->readers.readName(pid, k->server.name, sizeof(k->server.name)) >= 0) {
-        tellApart(servers, pid, k->server.name, sizeof(k->server.name));
+        ebpfMonTargetTextTellApart(servers->targets, pid, k->server.name);
     } else {
         inet_ntop(AF_INET, &in, text, sizeof(text));
         snprintf(k->server.name, sizeof(k->server.name), "%s:%u", text, ntohs(peer->sport));

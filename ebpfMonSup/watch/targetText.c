@@ -3,7 +3,10 @@
 #include <string.h>
 
 #include "common/text.h"
+#include "host/procRead.h"
 #include "watch/targetText.h"
+
+#define HOLDERS_MAX 4 /* of one name: one that lives, and some that have just ended */
 
 /* The text is "EPICS R7.0.8.1" or "EPICS 7.0.10.1-DEV", as a string or behind a pointer, as releases differ. */
 void ebpfMonTargetTextReadVersion(ebpfMonTargets *targets, ebpfMonTarget *t)
@@ -41,12 +44,34 @@ void ebpfMonTargetTextFindName(ebpfMonTargets *targets, ebpfMonTarget *t)
     t->follower.nameDenied = status > 0;
     if (status < 0)
         snprintf(t->name, sizeof(t->name), "pid%d", (int)t->pid);
-    for (ebpfMonTarget *o = ebpfMonTargetsGetFirst(targets); o; o = o->next)
-        if (!o->gone && strcmp(o->name, t->name) == 0) {
-            char base[EBPFMON_IOCNAME_SIZE];
+    ebpfMonTargetTextTellApart(targets, t->pid, t->name);
+}
 
-            snprintf(base, sizeof(base), "%s", t->name);
-            snprintf(t->name, sizeof(t->name), "%.48s#%d", base, (int)t->pid);
-            break;
+/* That an IOC ended is seen up to a second later (follower.c): one that was restarted must not lose its name for that. */
+static int isNameTaken(ebpfMonTargets *targets, const char *name)
+{
+    struct { pid_t pid; uint64_t start; } holder[HOLDERS_MAX];
+    unsigned n = 0;
+    int taken = 0;
+
+    ebpfMonTargetsLock(targets);
+    for (const ebpfMonTarget *o = ebpfMonTargetsGetFirst(targets); o && n < HOLDERS_MAX; o = o->next)
+        if (!o->gone && strcmp(o->name, name) == 0) {
+            holder[n].pid = o->pid;
+            holder[n++].start = o->start;
         }
+    ebpfMonTargetsUnlock(targets);
+    for (unsigned i = 0; i < n && !taken; i++)
+        taken = !ebpfMonProcIsEnding(holder[i].pid, holder[i].start);
+    return taken;
+}
+
+void ebpfMonTargetTextTellApart(ebpfMonTargets *targets, pid_t pid, char name[EBPFMON_IOCNAME_SIZE])
+{
+    char base[EBPFMON_IOCNAME_SIZE];
+
+    if (!isNameTaken(targets, name))
+        return;
+    snprintf(base, sizeof(base), "%s", name);
+    snprintf(name, EBPFMON_IOCNAME_SIZE, "%.48s#%d", base, (int)pid);
 }

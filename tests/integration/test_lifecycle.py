@@ -130,6 +130,32 @@ def test_two_iocs_with_the_same_records(new_ioc, monitor):
           lambda: str(monitor.list("PROC_TOP_NAMES")))
 
 
+def test_name_of_a_restarted_ioc(new_ioc, new_monitor):
+    """It keeps its name also if it is back before the monitor has seen that it had ended, and is watched by this name."""
+    ioc = new_ioc(DB).start()
+    monitor = new_monitor(iocs="none").start()
+    for _ in range(5):
+        monitor.wait_ioc(ioc, level="off", records=12)
+        ioc.kill()
+        ioc.start()
+        until(lambda: ioc.pid in monitor.iocs(), 10, lambda: str(monitor.iocs()))
+        assert monitor.iocs()[ioc.pid][0] == ioc.name
+    monitor.set_filter(IOC=ioc.name)
+    monitor.wait_ioc(ioc)
+    counted(monitor, ioc)
+
+
+def test_second_ioc_with_the_name(new_ioc, new_monitor):
+    """Who takes the name of an IOC first does not make the true one unwatched."""
+    first = new_ioc(DB).start()
+    monitor = new_monitor(iocs=first.name).start()
+    monitor.wait_ioc(first)
+    second = new_ioc(DB, name=first.name).start()
+    until(lambda: monitor.iocs().get(second.pid, [None] * 4)[3] == "chains", 10, lambda: str(monitor.iocs()))
+    assert monitor.iocs()[second.pid][0] == f"{first.name}#{second.pid}"
+    assert monitor.iocs()[first.pid][0] == first.name
+
+
 @soak
 def test_many_quick_restarts(new_ioc, monitor):
     """The IOC ends before, while and after the monitor reads its records."""

@@ -40,6 +40,11 @@ static void testLevels(void)
 {
     testDiag("levels");
     testOk1(levelOf("vac1") == ebpfMonLevelChains && levelOf("other") == ebpfMonLevelOff);
+    testOk(levelOf("vac1#123") == ebpfMonLevelChains && levelOf("other#1") == ebpfMonLevelOff, "also of a second one with this name");
+    testOk1(ebpfMonRequestsSetLevel(requests, "vac7", ebpfMonLevelTrace) == 0 && levelOf("vac7#99") == ebpfMonLevelTrace &&
+            levelOf("vac7#") == ebpfMonLevelChains && levelOf("vac7#9a") == ebpfMonLevelChains && levelOf("vac77#9") == ebpfMonLevelChains);
+    testOk1(ebpfMonRequestsHasLevelRule(requests, "vac7#99") && !ebpfMonRequestsHasLevelRule(requests, "vac77#99"));
+    testOk1(ebpfMonRequestsSetLevel(requests, "vac7", -1) == 0 && levelOf("vac7#99") == ebpfMonLevelChains);
     testOk1(ebpfMonRequestsSetLevel(requests, "vac*", ebpfMonLevelTrace) == 0 && levelOf("vac1") == ebpfMonLevelTrace);
     testOk1(ebpfMonRequestsSetLevel(requests, "*", ebpfMonLevelPuts) == 0);
     testOk1(levelOf("vac1") == ebpfMonLevelPuts && levelOf("other") == ebpfMonLevelPuts);
@@ -161,7 +166,7 @@ MAIN(testRequests)
 {
     ebpfMonFilter first = ebpfMonFilterDefault;
 
-    testPlan(36);
+    testPlan(40);
     strcpy(first.ioc, "vac*");
     requests = ebpfMonRequestsNew(&first);
     if (!requests)

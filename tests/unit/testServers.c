@@ -11,6 +11,7 @@
 #include <testMain.h>
 
 #include "host/procNetns.h"
+#include "host/procRead.h"
 #include "put/servers.h"
 
 #define SECOND 1000000000ull
@@ -134,7 +135,13 @@ static void testFind(ebpfMonServers *servers, ebpfMonTarget *a, ebpfMonTarget *b
     process = 4713;
     peer = makePeer(8064);
     s = ebpfMonServersFind(servers, &peer, 40 * SECOND);
+    testOk(!s->iocId && strcmp(s->name, "iocA") == 0, "with the name of an IOC that has ended, which the list does not know yet");
+    a->pid = getppid(); /* one that lives */
+    a->start = ebpfMonProcStart(a->pid);
+    peer = makePeer(8065);
+    s = ebpfMonServersFind(servers, &peer, 40 * SECOND);
     testOk(!s->iocId && strcmp(s->name, "iocA#4713") == 0, "another process with the name of an IOC: %s", s->name);
+    a->pid = 100;
 
     process = 4712; /* not a known IOC … */
     peer = makePeer(9064);
@@ -265,7 +272,7 @@ MAIN(testServers)
     ebpfMonTarget *a, *b;
     ebpfMonServers *servers;
 
-    testPlan(32);
+    testPlan(33);
     targets = ebpfMonTargetsNew();
     a = addIoc(100, "iocA", 1);
     b = addIoc(101, "iocB", 0);

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* watch/target.h: the list of watched IOCs, their notes, the sum that is a record's count, and the
- * note of a stripped IOC. */
+/* watch/target.h: the list of watched IOCs, their notes, the sum that is a record's count, the
+ * note of a stripped IOC, and the names of two IOCs. */
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
+#include "host/procRead.h"
 #include "watch/target.h"
 #include "watch/targetText.h"
 
@@ -192,15 +198,89 @@ static void testNameless(void)
     testOk(strstr(note, "a program for aarch64") && !strstr(note, "stripped"), "%s", note);
 }
 
+/* A child of this process: it waits for ever; or its first thread has ended, and another one waits. */
+static void *waitForEver(void *arg)
+{
+    for (;;)
+        pause();
+    return arg;
+}
+
+static pid_t startChild(int withoutFirst)
+{
+    pid_t pid = fork();
+    pthread_t thread;
+
+    if (pid)
+        return pid;
+    if (withoutFirst && pthread_create(&thread, NULL, waitForEver, NULL) == 0)
+        pthread_exit(NULL);
+    waitForEver(NULL);
+    _exit(0);
+}
+
+static const char *nameOf(const char *name)
+{
+    static char text[EBPFMON_IOCNAME_SIZE];
+
+    strcpy(text, name);
+    ebpfMonTargetTextTellApart(targets, 4711, text);
+    return text;
+}
+
+static void awaitState(pid_t pid, char state)
+{
+    char text[512];
+
+    while (ebpfMonProcReadText(pid, "stat", text, sizeof(text)) > 0 && strrchr(text, ')')[2] != state)
+        sched_yield();
+}
+
+static void testNames(void)
+{
+    pid_t child[2] = { startChild(0), startChild(1) };
+    ebpfMonTarget *a = make(child[0], "a"), *b = make(child[1], "b");
+    siginfo_t info;
+
+    testDiag("names");
+    a->start = ebpfMonProcStart(a->pid);
+    b->start = ebpfMonProcStart(b->pid);
+    awaitState(b->pid, 'Z');
+    testOk1(strcmp(nameOf("c"), "c") == 0);
+    testOk(strcmp(nameOf("a"), "a#4711") == 0, "another one has this name: %s", nameOf("a"));
+    testOk(strcmp(nameOf("b"), "b#4711") == 0, "… whose first thread has ended");
+    for (int i = 0; i < 2; i++) {
+        kill(child[i], SIGKILL);
+        waitid(P_PID, (id_t)child[i], &info, WEXITED | WNOWAIT); /* it stays a zombie */
+    }
+    testOk(strcmp(nameOf("a"), "a") == 0 && strcmp(nameOf("b"), "b") == 0,
+           "they have ended, and the list does not know it yet: who was restarted keeps its name");
+    a->start++;
+    waitid(P_PID, (id_t)child[0], &info, WEXITED);
+    waitid(P_PID, (id_t)child[1], &info, WEXITED);
+    testOk1(strcmp(nameOf("a"), "a") == 0 && strcmp(nameOf("b"), "b") == 0);
+    a->pid = getpid();
+    testOk(strcmp(nameOf("a"), "a") == 0, "its pid is another process now");
+    a->start = ebpfMonProcStart(a->pid);
+    testOk1(strcmp(nameOf("a"), "a#4711") == 0);
+    a->gone = 1;
+    testOk1(strcmp(nameOf("a"), "a") == 0);
+    ebpfMonTargetsRemove(targets, a);
+    ebpfMonTargetsRemove(targets, b);
+    free(a);
+    free(b);
+}
+
 MAIN(testTargets)
 {
-    testPlan(33);
+    testPlan(41);
     targets = ebpfMonTargetsNew();
     testList();
     testTrouble();
     testRank();
     testCounts();
     testNameless();
+    testNames();
     ebpfMonTargetsFree(targets);
     ebpfMonTargetsFree(NULL);
     return testDone();
