@@ -90,7 +90,7 @@ put 644 "$docdir" "$top/README.md"
 done
 put 644 "$docdir/examples" "$top/service/containers.conf"
 [ ! -f "$base/LICENSE" ] || install -m 644 "$base/LICENSE" "$DESTDIR$docdir/LICENSE.EPICS-Base"
-put 644 "$prefix/share/man/man1" "$top/service/ebpfMon.1"
+put 644 "$prefix/share/man/man1" "$top/service/ebpfMon.1" "$top/service/ebpfMonTop.1" "$top/service/ebpfMonSymbols.1"
 
 # --- configuration and service -------------------------------------------------------------------------
 for f in environment site.cmd; do

@@ -109,6 +109,11 @@ def test_options(installed):
     manual = (paths.TOP / "service" / "ebpfMon.1").read_text().replace("\\-", "-")
     for option in re.findall(r"(?m)^  -\w, (--[\w-]+)", usage.stdout):
         assert option in manual, option
+    usage = subprocess.run([installed.program.parent / "ebpfMonTop", "-h"], capture_output=True, text=True, check=False)
+    manual = (paths.TOP / "service" / "ebpfMonTop.1").read_text().replace("\\-", "-")
+    assert usage.returncode == 0
+    for option in re.findall(r"(?m)^  (-\w)", usage.stdout):
+        assert option in manual, option
 
 
 # --- the unit --------------------------------------------------------------------------------------------
