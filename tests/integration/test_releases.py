@@ -61,7 +61,7 @@ def ioc(build, module_ioc, tmp_path_factory):
     program, environ = releases.prepare(build, tmp_path_factory.getbasetemp())
     made = module_ioc(DATABASE, program=program, environ=environ).start()
     yield made
-    made.stop()
+    made.discard()  # its port, too: there are not as many as builds
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def monitor(module_monitor, build, ioc, tmp_path_factory):
     environ = {"EBPFMON_SYMBOLS": str(symbols)} if build.kind == "symbols" else {}
     made = module_monitor(iocs=ioc.name, environ=environ).start()
     yield made
-    made.stop()
+    made.discard()
 
 
 @pytest.fixture(scope="module")
