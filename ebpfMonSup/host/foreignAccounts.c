@@ -81,7 +81,7 @@ static int isSetAside(ebpfMonForeignAccounts *accounts, pid_t pid, uint64_t now)
 
     if (!a || (!a->stuck && now >= a->until))
         return 0;
-    if (!a->stuck && a->start != ebpfMonProcStart(pid)) {
+    if (!a->stuck && !ebpfMonProcLives(pid, a->start)) {
         memset(a, 0, sizeof(*a));
         return 0;
     }

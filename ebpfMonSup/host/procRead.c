@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,6 +53,15 @@ uint64_t ebpfMonProcStart(pid_t pid)
             return 0;
     }
     return p ? strtoull(p, NULL, 10) : 0;
+}
+
+int ebpfMonProcLives(pid_t pid, uint64_t start)
+{
+    uint64_t now;
+
+    errno = 0;
+    now = ebpfMonProcStart(pid);
+    return now == start || (!now && (errno == EMFILE || errno == ENFILE || errno == ENOMEM));
 }
 
 uid_t ebpfMonProcOwner(pid_t pid)

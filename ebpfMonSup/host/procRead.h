@@ -18,6 +18,9 @@ uint64_t ebpfMonProcStart(pid_t pid);
  * a second until it has given its memory back, and one that writes a core dump needs longer. procEnd.c */
 int ebpfMonProcIsEnding(pid_t pid, uint64_t start);
 
+/* Nonzero: the process with this start time lives; also if that cannot be read, because we have no file or no memory left. */
+int ebpfMonProcLives(pid_t pid, uint64_t start);
+
 /* The user of a process; 0 if it is gone. */
 uid_t ebpfMonProcOwner(pid_t pid);
 

@@ -120,7 +120,7 @@ static int isAlive(ebpfMonFollower *f, const followRound *r, const ebpfMonTarget
 {
     int isDue = r->budget || !t->running || (t->level > ebpfMonLevelOff && r->now < f->endUntil);
 
-    return !ebpfMonIocFinderTakeExec(f->finder, t->pid) && (!isDue || ebpfMonProcStart(t->pid) == t->start);
+    return !ebpfMonIocFinderTakeExec(f->finder, t->pid) && (!isDue || ebpfMonProcLives(t->pid, t->start));
 }
 
 static void followRunning(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)

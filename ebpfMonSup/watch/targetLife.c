@@ -185,7 +185,7 @@ void ebpfMonTargetLifeEnd(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint6
     ebpfMonRecordTablesRemoveIndex(life->tables, t);
     /* Its probes went with it, and what we have are handles; unless it runs another program now: that one's probes must
      * not come before these have gone, or each hit would be seen twice. */
-    if (ebpfMonProcStart(t->pid) == t->start)
+    if (ebpfMonProcLives(t->pid, t->start))
         ebpfMonAttachSet(&t->follower.att, 0, t->follower.att.way, note, sizeof(note));
     else
         ebpfMonAttachForget(&t->follower.att);

@@ -61,15 +61,19 @@ TOGETHER = [
     ("test_packets.py", "test_packets_bad_link.py"),
 ]
 
-# The order of tests. The first six take longest, some 100 s each, and wait most of the time. Then come tests that use the CPUs,
-# and then shorter ones, so that all processes have work until the end.
-LONG = ["test_passes", "test_lost_packets", "test_counts_exact", "test_counts_late", "test_usage", "test_operators",
-        "test_put_corpus", "test_turns", "test_demo", "test_reserves", "test_counts.py", "test_install", "test_packets.py",
-        "test_packets_bad_link", "test_hosts_partly_watched", "test_health", "test_traces_across_iocs", "test_recsync", "test_overload",
-        "test_stripped", "test_faults", "test_lifecycle", "test_device", "test_inventory", "test_hosts", "test_probes", "test_queries",
-        "test_put_origins", "test_pvs", "test_trace", "test_otlp", "test_async", "test_put_after_link", "test_releases", "test_top",
-        "test_tutorial", "test_hand_overs", "test_web", "test_query_", "test_clients", "test_logs", "test_hostile_texts", "test_puts",
-        "test_site", "test_containers", "test_displays", "test_rules", "test_other_iocs", "test_foreign", "test_hostile.py"]
+# The order of tests. The first five take longest, some 130 s each, and wait most of the time; so do the five of the third
+# group. The others use the CPUs. Not all of those that wait begin at once, or nobody would use the CPUs meanwhile. The
+# last tests are short, so that all processes have work until the end.
+LONG = [
+    "test_passes", "test_lost_packets", "test_usage", "test_counts_exact", "test_turns",
+    "test_demo", "test_counts.py", "test_install", "test_packets.py", "test_packets_bad_link", "test_hosts_partly_watched",
+    "test_counts_late", "test_operators", "test_reserves", "test_put_corpus", "test_overload",
+    "test_health", "test_traces_across_iocs", "test_recsync", "test_stripped", "test_faults", "test_lifecycle", "test_device",
+    "test_inventory", "test_hosts", "test_probes", "test_queries", "test_put_origins", "test_pvs", "test_trace", "test_otlp",
+    "test_hostile.py", "test_async", "test_put_after_link", "test_releases", "test_top", "test_tutorial", "test_hand_overs",
+    "test_web", "test_query_", "test_clients", "test_puts", "test_displays", "test_containers", "test_logs",
+    "test_hostile_texts", "test_site", "test_rules", "test_other_iocs", "test_foreign",
+]
 
 
 def pytest_configure(config):

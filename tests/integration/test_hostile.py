@@ -164,24 +164,25 @@ FILES = 320  # enough for about ten of sixteen IOCs: each needs 16 files
 
 
 def test_few_files(new_ioc, new_monitor):
-    """If the limit of open files is low, some IOCs are not watched. STATE says so, and the monitor's own server
-    answers. Each probe needs a file only without CAP_SYS_ADMIN (probe/linkFolder.c)."""
+    """If the limit of open files is low, some IOCs are not watched, or not as closely as asked. STATE says so, and the
+    monitor's own server answers. Each probe needs a file only without CAP_SYS_ADMIN (probe/linkFolder.c)."""
     monitor = new_monitor()
     monitor.launch(["prlimit", f"--nofile={FILES}:{FILES}", "setpriv", "--bounding-set", "-sys_admin", "--inh-caps",
                     "-sys_admin"])
     monitor.wait_state("Running")
     iocs = [new_ioc(DB).start() for _ in range(16)]
-    monitor.wait_text("STATE_MSG", lambda text: "ulimit -n" in text)
-    until(lambda: len({i.pid for i in iocs} & set(monitor.iocs())) == len(iocs), 10, "all are listed")
-    levels = [monitor.iocs()[i.pid][3] for i in iocs]
-    assert set(levels) == {"chains", "off"}, levels
+    monitor.wait_text("STATE_MSG", lambda text: "ulimit -n" in text, 20)
+    until(lambda: len({i.pid for i in iocs} & set(monitor.iocs())) == len(iocs), 20, "all are listed")
+    seen = monitor.iocs()
+    whole = [i for i in iocs if seen[i.pid][3] == "chains"]
+    others = [i for i in iocs if i not in whole]
+    # an IOC that is watched while it starts stays at level puts, if there are files for that
+    assert whole and others and {seen[i.pid][3] for i in others} <= {"off", "puts"}, seen
     assert len(os.listdir(f"/proc/{monitor.process.pid}/fd")) <= FILES - 40
-    for i, level in zip(iocs, levels):
-        if level == "chains":
-            i.kill()
-    until(lambda: all(monitor.iocs()[i.pid][3] == "chains" for i, level in zip(iocs, levels) if level == "off"), 10,
-          "the others are watched now")
-    monitor.wait_state("Running", 5)
+    for i in whole:
+        i.kill()
+    until(lambda: all(monitor.iocs()[i.pid][3] == "chains" for i in others), 20, "the others are watched now")
+    monitor.wait_state("Running", 20)
 
 
 @pytest.fixture
