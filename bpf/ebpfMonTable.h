@@ -343,6 +343,14 @@ struct ebpfMonTaskRegs {
     __u64 ip, sp, bp, bx, r12, r13, r14, r15;
 };
 
+#define EBPFMON_TASK_RETURNS 32
+
+/* Follows ebpfMonTaskRegs, once for each function of the thread that has a return probe, the innermost first. */
+struct ebpfMonTaskReturn {
+    __u64 slot; /* the place on the stack of the return address, which the kernel has replaced by its own */
+    __u64 to;   /* the original return address */
+};
+
 /* Map "hits", by tgid, one value for each CPU. */
 struct ebpfMonHits {
     __u64 n[EBPFMON_HIT_KINDS];

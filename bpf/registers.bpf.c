@@ -2,7 +2,8 @@
 /*
  * Reads the user registers of one thread, as the kernel saved them when the thread last entered the kernel. If the
  * thread waits, it goes on with these registers; if it runs, they are those of its last interrupt. The thread is not
- * stopped, as ptrace would do. The program runs only when the user part reads the iterator.
+ * stopped, as ptrace would do. The program runs only when the user part reads the iterator. Then come the return addresses
+ * that return probes have replaced, ours and those of others. Without them no caller of such a function would be found.
  */
 #include "maps.bpf.h"
 
@@ -24,6 +25,19 @@ struct {
 
 /* The registers that are needed to find callers, on x86-64. */
 struct pt_regs___x86 { unsigned long r15, r14, r13, r12, bp, bx, ip, sp; } CORE;
+
+static __always_inline void writeReturns(struct seq_file *seq, struct task_struct *task)
+{
+    struct return_instance *ri = BPF_CORE_READ(task, utask, return_instances);
+    struct ebpfMonTaskReturn r;
+
+    for (int i = 0; i < EBPFMON_TASK_RETURNS && ri; i++) {
+        r.slot = BPF_CORE_READ(ri, stack);
+        r.to = BPF_CORE_READ(ri, orig_ret_vaddr);
+        bpf_seq_write(seq, &r, sizeof(r));
+        ri = BPF_CORE_READ(ri, next);
+    }
+}
 
 SEC("iter/task")
 int ebpfmon_regs(struct bpf_iter__task *ctx)
@@ -47,5 +61,6 @@ int ebpfmon_regs(struct bpf_iter__task *ctx)
     r.r14 = BPF_CORE_READ(regs, r14);
     r.r15 = BPF_CORE_READ(regs, r15);
     bpf_seq_write(ctx->meta->seq, &r, sizeof(r));
+    writeReturns(ctx->meta->seq, task);
     return 0;
 }

@@ -44,10 +44,11 @@ static int waitingRegs(pid_t pid, pid_t tid, ebpfMonRegs *regs)
 }
 
 /* Memory, mappings and files of the process: in a job only. */
-static unsigned walkStack(pid_t pid, pid_t tid, ebpfMonRegs *regs, ebpfMonFrame frame[EBPFMON_STACK_MAX])
+static unsigned walkStack(pid_t pid, pid_t tid, ebpfMonStackStart *start, ebpfMonFrame frame[EBPFMON_STACK_MAX])
 {
     static const uint8_t saved[EBPFMON_SAVED] = { 3, 6, 12, 13, 14, 15 };
     const uint32_t need = 1u << EBPFMON_REG_SP | 1u << EBPFMON_REG_PC;
+    ebpfMonRegs *regs = &start->regs;
     ebpfMonStackFiles *p;
     unsigned n = 0;
     int isCall = 0, rc;
@@ -77,6 +78,7 @@ static unsigned walkStack(pid_t pid, pid_t tid, ebpfMonRegs *regs, ebpfMonFrame 
         rc = ebpfMonUnwindStep(&m->elf, m->bias, isCall, readStack, p, regs);
         if (rc < 0)
             break;
+        ebpfMonUnwindRestoreReturn(start->ret, start->returns, regs);
         isCall = rc == 0;
     }
     ebpfMonStackFilesClose(p);
@@ -86,8 +88,8 @@ static unsigned walkStack(pid_t pid, pid_t tid, ebpfMonRegs *regs, ebpfMonFrame 
 
 typedef struct {
     pid_t    pid, tid;
-    ebpfMonRegs regs;
     unsigned count;
+    ebpfMonStackStart start;
     ebpfMonFrame frame[EBPFMON_STACK_MAX];
 } stackJob;
 
@@ -95,10 +97,10 @@ static void runStackJob(void *data)
 {
     stackJob *j = data;
 
-    j->count = walkStack(j->pid, j->tid, &j->regs, j->frame);
+    j->count = walkStack(j->pid, j->tid, &j->start, j->frame);
 }
 
-unsigned ebpfMonStackGet(pid_t pid, pid_t tid, ebpfMonRegs *regs, ebpfMonFrame frame[EBPFMON_STACK_MAX])
+unsigned ebpfMonStackGet(pid_t pid, pid_t tid, const ebpfMonStackStart *start, ebpfMonFrame frame[EBPFMON_STACK_MAX])
 {
     static const ebpfMonForeignJob job = { runStackJob, free };
     stackJob *j = calloc(1, sizeof(*j));
@@ -108,11 +110,10 @@ unsigned ebpfMonStackGet(pid_t pid, pid_t tid, ebpfMonRegs *regs, ebpfMonFrame f
         return 0;
     j->pid = pid;
     j->tid = tid;
-    j->regs = *regs;
+    j->start = *start;
     if (ebpfMonForeignRun(pid, STACK_SECONDS, &job, j))
         return 0;
     count = j->count;
-    *regs = j->regs;
     memcpy(frame, j->frame, count * sizeof(frame[0]));
     free(j);
     return count;

@@ -18,8 +18,17 @@ typedef struct {
     uint64_t saved[EBPFMON_SAVED]; /* rbx, rbp, r12 to r15, which a function restores for its caller; 0: not known */
 } ebpfMonFrame;
 
-/* "regs": the known registers of the thread. Without pc and sp, the function takes those that /proc shows for a thread that
- * waits in a system call. Returns the number of frames, innermost first; 0: none is known. */
-unsigned ebpfMonStackGet(pid_t pid, pid_t tid, ebpfMonRegs *regs, ebpfMonFrame frame[EBPFMON_STACK_MAX]);
+#define EBPFMON_STACK_RETURNS 32
+
+/* What is known of the thread. */
+typedef struct {
+    ebpfMonRegs   regs;
+    ebpfMonReturn ret[EBPFMON_STACK_RETURNS];
+    unsigned      returns;
+} ebpfMonStackStart;
+
+/* Without pc and sp, the function takes those that /proc shows for a thread that waits in a system call. Returns the number of
+ * frames, innermost first; 0: none is known. */
+unsigned ebpfMonStackGet(pid_t pid, pid_t tid, const ebpfMonStackStart *start, ebpfMonFrame frame[EBPFMON_STACK_MAX]);
 
 #endif

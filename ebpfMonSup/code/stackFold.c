@@ -79,6 +79,8 @@ int ebpfMonStackFoldAdd(ebpfMonStackFold *fold, const ebpfMonStackCopy *copy)
     if (fold->count == EBPFMON_FOLD_BATCH || !(s->bytes = malloc(copy->bytes ? copy->bytes : 1)))
         return -1;
     s->copy = *copy;
+    if (s->copy.returns > EBPFMON_FOLD_RETURNS)
+        s->copy.returns = EBPFMON_FOLD_RETURNS;
     memcpy(s->bytes, copy->stack, copy->bytes);
     s->line[0] = 0;
     fold->count++;
@@ -169,14 +171,6 @@ static void writeLine(Stack *s, const char *const *frame, unsigned count)
     }
 }
 
-/* The original return address, at the place where the kernel has put its own. The stack pointer is behind it now. */
-static void restoreReturn(const Stack *s, ebpfMonRegs *regs)
-{
-    for (size_t i = 0; i < s->copy.returns && i < EBPFMON_FOLD_RETURNS; i++)
-        if (s->copy.ret[i].slot + 8 == regs->reg[EBPFMON_REG_SP])
-            regs->reg[EBPFMON_REG_PC] = s->copy.ret[i].to;
-}
-
 static void walkCopy(ebpfMonStackFold *fold, ebpfMonStackFiles *files, Stack *s)
 {
     const char *frame[FRAMES_MAX];
@@ -194,7 +188,7 @@ static void walkCopy(ebpfMonStackFold *fold, ebpfMonStackFiles *files, Stack *s)
         frame[count++] = nameOf(fold, file, pc);
         rc = ebpfMonUnwindStep(&file->elf, file->bias, isCall, readCopied, s, &regs);
         isCall = rc == 0;
-        restoreReturn(s, &regs);
+        ebpfMonUnwindRestoreReturn(s->copy.ret, s->copy.returns, &regs);
     }
     writeLine(s, frame, count);
 }

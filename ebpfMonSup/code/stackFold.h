@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "code/unwind.h"
 
 #define EBPFMON_FOLD_BATCH 32   /* stacks at a time */
 #define EBPFMON_FOLD_TEXT  1024 /* bytes of a line: what does not fit is left out at its inner end */
@@ -25,7 +26,7 @@ void ebpfMonStackFoldFree(ebpfMonStackFold *fold); /* NULL does no harm */
 typedef struct {
     uint64_t regs[EBPFMON_FOLD_REGS]; /* struct pt_regs of x86-64 */
     size_t   returns; /* return addresses that return probes have replaced */
-    struct { uint64_t slot, to; } ret[EBPFMON_FOLD_RETURNS]; /* their places on the stack, and their original values */
+    ebpfMonReturn ret[EBPFMON_FOLD_RETURNS];
     const uint8_t *stack; /* from the stack pointer on; copied by Add */
     size_t   bytes;
 } ebpfMonStackCopy;

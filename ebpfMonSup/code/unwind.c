@@ -417,3 +417,11 @@ int ebpfMonUnwindStep(const ebpfMonElfFile *file, uint64_t bias, int isCall, ebp
         return -1;
     return cie.isSignal;
 }
+
+/* The stack pointer is behind the place of the return address now. */
+void ebpfMonUnwindRestoreReturn(const ebpfMonReturn *ret, size_t count, ebpfMonRegs *regs)
+{
+    for (size_t i = 0; i < count; i++)
+        if (ret[i].slot + 8 == regs->reg[EBPFMON_REG_SP])
+            regs->reg[EBPFMON_REG_PC] = ret[i].to;
+}

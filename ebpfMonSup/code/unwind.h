@@ -18,6 +18,12 @@ typedef struct {
     uint32_t known; /* bit by register */
 } ebpfMonRegs;
 
+/* A return address that the kernel has replaced by its own, for a return probe. */
+typedef struct {
+    uint64_t slot; /* its place on the stack */
+    uint64_t to;   /* the original */
+} ebpfMonReturn;
+
 /* Reads 8 bytes of the process' stack; 0, or -1. */
 typedef int (*ebpfMonStackRead)(void *arg, uint64_t addr, uint64_t *value);
 
@@ -30,5 +36,8 @@ uint64_t ebpfMonUnwindFindBegin(const ebpfMonElfFile *file, uint64_t pc);
  * not say who the caller is. */
 int ebpfMonUnwindStep(const ebpfMonElfFile *file, uint64_t bias, int isCall, ebpfMonStackRead read, void *arg,
                       ebpfMonRegs *regs);
+
+/* After a step: if the return address was replaced, "regs" get the original one. */
+void ebpfMonUnwindRestoreReturn(const ebpfMonReturn *ret, size_t count, ebpfMonRegs *regs);
 
 #endif

@@ -5,14 +5,19 @@
 
 static unsigned readStack(pid_t pid, pid_t tid, ebpfMonFrame frame[EBPFMON_STACK_MAX])
 {
-    ebpfMonRegs regs = { .known = 0 };
-    struct ebpfMonTaskRegs r;
+    ebpfMonStackStart start = { .returns = 0 };
+    ebpfMonKernelRegs found;
 
-    if (ebpfMonKernelGetRegs((uint32_t)tid, &r) == 0)
-        regs = (ebpfMonRegs){ .reg = { [3] = r.bx, [6] = r.bp, [EBPFMON_REG_SP] = r.sp, [12] = r.r12, [13] = r.r13,
-                                       [14] = r.r14, [15] = r.r15, [EBPFMON_REG_PC] = r.ip },
-                              .known = 1u << 3 | 1u << 6 | 1u << EBPFMON_REG_SP | 0xfu << 12 | 1u << EBPFMON_REG_PC };
-    return ebpfMonStackGet(pid, tid, &regs, frame);
+    if (ebpfMonKernelGetRegs((uint32_t)tid, &found) == 0) {
+        struct ebpfMonTaskRegs r = found.regs;
+
+        start.regs = (ebpfMonRegs){ .reg = { [3] = r.bx, [6] = r.bp, [EBPFMON_REG_SP] = r.sp, [12] = r.r12, [13] = r.r13,
+                                             [14] = r.r14, [15] = r.r15, [EBPFMON_REG_PC] = r.ip },
+                                    .known = 1u << 3 | 1u << 6 | 1u << EBPFMON_REG_SP | 0xfu << 12 | 1u << EBPFMON_REG_PC };
+        for (unsigned i = 0; i < found.returns && i < EBPFMON_STACK_RETURNS; i++)
+            start.ret[start.returns++] = (ebpfMonReturn){ .slot = found.ret[i].slot, .to = found.ret[i].to };
+    }
+    return ebpfMonStackGet(pid, tid, &start, frame);
 }
 
 const ebpfMonHangSources ebpfMonHangSourcesHost = {

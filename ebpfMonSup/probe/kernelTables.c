@@ -292,8 +292,9 @@ int ebpfMonKernelGetQueues(uint32_t tgid, struct ebpfMonQueues *queues)
     return bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.queues), &tgid, queues);
 }
 
-int ebpfMonKernelGetRegs(uint32_t tid, struct ebpfMonTaskRegs *regs)
+int ebpfMonKernelGetRegs(uint32_t tid, ebpfMonKernelRegs *found)
 {
+    const size_t head = sizeof(found->regs), whole = head + sizeof(found->ret);
     struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
     uint32_t zero = 0;
     ssize_t n;
@@ -305,10 +306,13 @@ int ebpfMonKernelGetRegs(uint32_t tid, struct ebpfMonTaskRegs *regs)
     if (fd < 0)
         return -1;
     do
-        n = read(fd, regs, sizeof(*regs));
+        n = read(fd, found, whole);
     while (n < 0 && (errno == EINTR || errno == EAGAIN));
     close(fd);
-    return n == sizeof(*regs) ? 0 : -1;
+    if (n < (ssize_t)head)
+        return -1;
+    found->returns = (unsigned)(((size_t)n - head) / sizeof(found->ret[0]));
+    return 0;
 }
 
 void ebpfMonKernelGetHits(uint32_t tgid, struct ebpfMonHits *sum)

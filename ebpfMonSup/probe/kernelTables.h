@@ -79,8 +79,14 @@ int ebpfMonKernelGetTableFd(const char *name);
 /* What waited in the queues of an IOC. 0, or -1: nothing is known of this IOC. */
 int ebpfMonKernelGetQueues(uint32_t tgid, struct ebpfMonQueues *queues);
 
-/* The registers of a thread when it last entered the kernel. The thread is not stopped. 0, or -1: it has ended, or this
- * kernel cannot tell. One thread of ours at a time. */
-int ebpfMonKernelGetRegs(uint32_t tid, struct ebpfMonTaskRegs *regs);
+typedef struct {
+    struct ebpfMonTaskRegs   regs;
+    struct ebpfMonTaskReturn ret[EBPFMON_TASK_RETURNS];
+    unsigned returns;
+} ebpfMonKernelRegs;
+
+/* The registers of a thread when it last entered the kernel, and its return addresses that return probes have replaced. The
+ * thread is not stopped. 0, or -1: it has ended, or this kernel cannot tell. One thread of ours at a time. */
+int ebpfMonKernelGetRegs(uint32_t tid, ebpfMonKernelRegs *found);
 
 #endif

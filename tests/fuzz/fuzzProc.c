@@ -72,13 +72,13 @@ static void readImage(void)
 {
     static ebpfMonFrame frame[EBPFMON_STACK_MAX];
     ebpfMonImageCache *cache = ebpfMonImageCacheNew();
-    ebpfMonRegs regs = { .known = 0 };
+    ebpfMonStackStart start = { .returns = 0 };
     ebpfMonImage image;
 
     if (cache && ebpfMonImageRead(cache, PID, &image) == 0)
         FUZZ_CHECK(image.core && memchr(image.openPath, 0, sizeof(image.openPath)));
     ebpfMonImageCacheFree(cache);
-    for (unsigned i = 0, n = ebpfMonStackGet(PID, TID, &regs, frame); i < n; i++) {
+    for (unsigned i = 0, n = ebpfMonStackGet(PID, TID, &start, frame); i < n; i++) {
         FUZZ_CHECK(memchr(frame[i].file, 0, sizeof(frame[i].file)));
         checkText(frame[i].name, sizeof(frame[i].name));
     }

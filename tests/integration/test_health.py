@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.harness import ca, db, loopback, paths
+from tests.harness import ca, db, loopback, paths, queries
 from tests.harness.process import Process
 from tests.harness.wait import until
 
@@ -223,6 +223,26 @@ def test_hang_is_named(new_ioc, monitor):
     ioc.kill()
     monitor.wait_text("IOC_EVENT_LAST", lambda t: "ended" in t)
     monitor.wait("HANG_CNT", lambda n: n == 0)
+
+
+def test_hang_in_a_function_with_return_probe(new_ioc, new_monitor, tmp_path):
+    """A return probe replaces a return address on the stack. The callers of the function are found all the same, and the
+    record that the thread works on."""
+    timed = {"name": "TIMED", "source": {"function": "dbProcess", "when": "duration"}, "budget": 100, "histogram": "log2"}
+    before = [f"var ebpfMonHangLimit {HANG}", *queries.load(tmp_path, [timed])]
+    monitor = new_monitor(before=before).start()
+    ioc = latency_ioc(new_ioc, 1000)
+    monitor.wait_ioc(ioc)
+    monitor.put("TIMED_RUN", 1)
+    queries.wait_state(monitor, "TIMED", "Running")
+    monitor.wait_text("TIMED_MSG", lambda t: "1 IOC" in t)
+    ioc.put("HOLD:BUSY.SNAM", "sleepFor")
+    ioc.put("HOLD:BUSY.A", 60e6)
+    ioc.put("HOLD.SCAN", "1 second", wait=False)
+    text = wait_event(monitor, "hangs since", HANG + 6)
+    assert f"in record {ioc.prefix}HOLD, at {ioc.prefix}HOLD:BUSY hangs since" in text
+    assert [l for l in monitor.lines("HANG_STACKS").splitlines() if "periodicTask" in l]
+    ioc.kill()
 
 
 def test_hang_in_a_loop(new_ioc, monitor):

@@ -77,7 +77,7 @@ static int waits(pid_t t)
 static void testWaiting(void)
 {
     ebpfMonFrame frame[EBPFMON_STACK_MAX];
-    ebpfMonRegs regs = { .known = 0 };
+    ebpfMonStackStart start = { .returns = 0 };
     unsigned n;
     int inner, outer;
 
@@ -87,7 +87,7 @@ static void testWaiting(void)
                           NULL);
     for (int i = 0; i < 6000 && !(tid && waits(tid)); i++)
         epicsThreadSleep(0.01);
-    n = ebpfMonStackGet(getpid(), tid, &regs, frame);
+    n = ebpfMonStackGet(getpid(), tid, &start, frame);
     for (unsigned i = 0; i < n; i++)
         testDiag("#%u %s+0x%x (%s)", i, frame[i].name, frame[i].offset, frame[i].file);
     inner = place(frame, n, "stackInner");
@@ -99,13 +99,13 @@ static void testWaiting(void)
     epicsEventMustTrigger(go);
     epicsEventMustWait(done);
 
-    regs = (ebpfMonRegs){ .known = 1u << EBPFMON_REG_SP | 1u << EBPFMON_REG_PC };
-    testOk(ebpfMonStackGet(getpid(), tid, &regs, frame) == 0, "nothing at address 0");
-    regs = (ebpfMonRegs){ .known = 1u << EBPFMON_REG_SP | 1u << EBPFMON_REG_PC };
-    regs.reg[EBPFMON_REG_PC] = (uint64_t)(uintptr_t)&stackInner + 40;
-    testOk(ebpfMonStackGet(getpid(), tid, &regs, frame) <= 1, "no caller without a stack");
-    regs.known = 0;
-    testOk(ebpfMonStackGet(getpid(), 0x7fffffff, &regs, frame) == 0, "no thread, no stack");
+    start.regs = (ebpfMonRegs){ .known = 1u << EBPFMON_REG_SP | 1u << EBPFMON_REG_PC };
+    testOk(ebpfMonStackGet(getpid(), tid, &start, frame) == 0, "nothing at address 0");
+    start.regs = (ebpfMonRegs){ .known = 1u << EBPFMON_REG_SP | 1u << EBPFMON_REG_PC };
+    start.regs.reg[EBPFMON_REG_PC] = (uint64_t)(uintptr_t)&stackInner + 40;
+    testOk(ebpfMonStackGet(getpid(), tid, &start, frame) <= 1, "no caller without a stack");
+    start.regs.known = 0;
+    testOk(ebpfMonStackGet(getpid(), 0x7fffffff, &start, frame) == 0, "no thread, no stack");
 }
 
 /* A place in the stub that calls this function; 0 if there is none. */
@@ -131,7 +131,7 @@ static void testStub(void)
     ebpfMonFrame frame[EBPFMON_STACK_MAX];
     ebpfMonElfSymbol symbol;
     ebpfMonElfFile file;
-    ebpfMonRegs regs;
+    ebpfMonStackStart start = { .returns = 0 };
     char name[80];
     unsigned n;
 
@@ -144,18 +144,26 @@ static void testStub(void)
     stub = inner - symbol.vaddr + vaddr;
     stack[0] = stack[1] = inner + 40;
     stack[2] = 0;
-    regs = (ebpfMonRegs){ .known = 1u << EBPFMON_REG_SP | 1u << EBPFMON_REG_PC };
-    regs.reg[EBPFMON_REG_PC] = stub;
-    regs.reg[EBPFMON_REG_SP] = (uint64_t)(uintptr_t)stack;
-    n = ebpfMonStackGet(getpid(), getpid(), &regs, frame);
+    start.regs = (ebpfMonRegs){ .known = 1u << EBPFMON_REG_SP | 1u << EBPFMON_REG_PC };
+    start.regs.reg[EBPFMON_REG_PC] = stub;
+    start.regs.reg[EBPFMON_REG_SP] = (uint64_t)(uintptr_t)stack;
+    n = ebpfMonStackGet(getpid(), getpid(), &start, frame);
     testOk(n >= 2 && strcmp(frame[0].name, "epicsEventMustWait@plt") == 0 && strcmp(frame[1].name, "stackInner") == 0,
            "called by stackInner: %u frames", n);
+    stack[0] = 4096; /* as a return probe replaces it, by a place that no file has */
+    n = ebpfMonStackGet(getpid(), getpid(), &start, frame);
+    testOk(n == 1, "a return address that was replaced leads nowhere: %u frames", n);
+    start.ret[0] = (ebpfMonReturn){ .slot = (uint64_t)(uintptr_t)stack, .to = inner + 40 };
+    start.returns = 1;
+    n = ebpfMonStackGet(getpid(), getpid(), &start, frame);
+    testOk(n >= 2 && strcmp(frame[1].name, "stackInner") == 0, "the original one leads to the caller: %u frames", n);
+    start.returns = 0;
     stack[0] = 5; /* what the stub of a function that is not bound yet pushes */
-    regs = (ebpfMonRegs){ .known = 1u << EBPFMON_REG_SP | 1u << EBPFMON_REG_PC };
-    regs.reg[EBPFMON_REG_PC] = stub + 11;
-    regs.reg[EBPFMON_REG_SP] = (uint64_t)(uintptr_t)stack;
+    start.regs = (ebpfMonRegs){ .known = 1u << EBPFMON_REG_SP | 1u << EBPFMON_REG_PC };
+    start.regs.reg[EBPFMON_REG_PC] = stub + 11;
+    start.regs.reg[EBPFMON_REG_SP] = (uint64_t)(uintptr_t)stack;
     if (((uint8_t *)(uintptr_t)stub)[6] == 0x68) {
-        n = ebpfMonStackGet(getpid(), getpid(), &regs, frame);
+        n = ebpfMonStackGet(getpid(), getpid(), &start, frame);
         testOk(n >= 2 && strcmp(frame[1].name, "stackInner") == 0, "and behind its push: %u frames", n);
     } else {
         testSkip(1, "this stub has no push");
@@ -217,7 +225,7 @@ static void testLies(void)
 
 MAIN(testStack)
 {
-    testPlan(12);
+    testPlan(14);
     testWaiting();
     testStub();
     testLies();
