@@ -43,6 +43,10 @@ static __always_inline void sweepRecord(struct sweep *s, struct ebpfMonRecState 
     if (isBusy(win, s->pactBefore) || st->pending || stampOrder(win->time) <= stampOrder(own) ||
         !__sync_bool_compare_and_swap(&st->time, own, win->time))
         return;
+    if (!st->seen) { /* since when is not known */
+        st->seen = 1;
+        return;
+    }
     __sync_fetch_and_add(&st->count, 1);
     st->stamp = s->now;
     s->counted++;
@@ -72,7 +76,7 @@ static long sweepNext(__u32 i, struct sweep *s)
     s->next = n + 1;
     slot = EBPFMON_ENTRY_SLOT(entry);
     st = findState(slot);
-    if (!st || !st->addr || !st->seen)
+    if (!st || !st->addr)
         return 0;
     slot = st->group;
     head = findState(slot);

@@ -331,6 +331,14 @@ void ebpfMonRecordTablesSetShown(ebpfMonRecordTables *r, ebpfMonTarget *t, const
     ebpfMonClosureTableMarkWanted(r->closures, t);
 }
 
+/* What processed unseen is not counted any more. */
+static void markRecord(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t index)
+{
+    ebpfMonTargetsLock(r->targets);
+    t->how[index] |= EBPFMON_MISSED;
+    ebpfMonTargetsUnlock(r->targets);
+}
+
 void ebpfMonRecordTablesBeginCounting(ebpfMonRecordTables *r, ebpfMonTarget *t, int wasInterrupted)
 {
     ebpfMonMem *mem = t->follower.mem;
@@ -344,12 +352,12 @@ void ebpfMonRecordTablesBeginCounting(ebpfMonRecordTables *r, ebpfMonTarget *t, 
         uint8_t pact = 0;
 
         if (ebpfMonMemRead(mem, addr + t->cat->common.time, &time, sizeof(time)) == 0) {
-            if (wasInterrupted && ebpfMonClosureTableHasMoved(r->kernel.tables->state, st, st->time, time)) {
-                ebpfMonTargetsLock(r->targets);
-                t->how[i] |= EBPFMON_MISSED;
-                ebpfMonTargetsUnlock(r->targets);
-            }
+            if (wasInterrupted && ebpfMonClosureTableHasMoved(r->kernel.tables->state, st, st->time, time))
+                markRecord(r, t, i);
             st->time = time;
+        } else { /* the time stamp from before would count what processed unseen. The kernel part's first look notes it */
+            st->seen = 0;
+            markRecord(r, t, i);
         }
         st->pending = 0;
         ebpfMonMemRead(mem, addr + t->cat->common.pact, &pact, sizeof(pact));

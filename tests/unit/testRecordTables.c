@@ -286,6 +286,7 @@ static void testShown(void)
 static void testBegin(void)
 {
     ebpfMonTarget *t = makeIoc();
+    uint64_t addr;
 
     testDiag("counting begins");
     ebpfMonRecordTablesAdd(recordTables, t);
@@ -300,6 +301,12 @@ static void testBegin(void)
     ebpfMonRecordTablesBeginCounting(recordTables, t, 1);
     testOk(ebpfMonTargetIsAtLeast(t, 1) && !ebpfMonTargetIsAtLeast(t, 0),
            "what processed while counting was interrupted is marked");
+    addr = t->cat->rec[0].addr;
+    t->cat->rec[0].addr = 16; /* a page that cannot be read */
+    ebpfMonRecordTablesBeginCounting(recordTables, t, 0);
+    t->cat->rec[0].addr = addr;
+    testOk(!state[t->slot].seen && state[t->slot + 1].seen && ebpfMonTargetIsAtLeast(t, 0),
+           "a record that cannot be read is marked, and its first look counts nothing");
     freeIoc(t);
 }
 
