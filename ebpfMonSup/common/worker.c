@@ -40,6 +40,8 @@ struct ebpfMonWorker {
 static ebpfMonWorker *workers;
 static ebpfMonLazyMutex workersLock = EBPFMON_LAZY_MUTEX;
 
+static __thread ebpfMonWorker *own; /* the worker that this thread is; NULL: it is none */
+
 static void setSign(ebpfMonWorker *worker, uint64_t at)
 {
     __atomic_store_n(&worker->signAt, at, __ATOMIC_RELAXED);
@@ -57,6 +59,7 @@ static void runWorker(void *arg)
 {
     ebpfMonWorker *worker = arg;
 
+    own = worker;
     setPriority(worker);
     worker->run(worker, worker->arg);
     setSign(worker, UINT64_MAX);
@@ -145,6 +148,11 @@ void ebpfMonWorkerGiveSign(ebpfMonWorker *worker)
 {
     if (worker)
         setSign(worker, ebpfMonClockMonotonic());
+}
+
+void ebpfMonWorkerGiveSignHere(void)
+{
+    ebpfMonWorkerGiveSign(own);
 }
 
 int ebpfMonWorkerIsStopping(ebpfMonWorker *worker)

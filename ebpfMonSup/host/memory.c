@@ -6,21 +6,30 @@
 #include <sys/uio.h>
 
 #include "common/clock.h"
+#include "common/worker.h"
 #include "host/foreign.h"
 #include "host/memory.h"
+#include "host/procRead.h"
 
 /* One read: swapping in a page of a disk that works takes milliseconds. */
 #define READ_SECONDS 0.25
 
-/* What may be read of one process from flush to flush. 100,000 records take 100 MiB and 0.3 s. */
+/* What may be read of one process from flush to flush. 100,000 records take 100 MiB and 0.3 s. Bytes and CPU time may be once
+ * more for each STEP_BYTES of memory of its own that it really has: so a fake must pay for them, and 1,000,000 records fit. */
 #define CHARGED_PART 8 /* processes of a user whose others cost too much get an eighth (host/foreign.h) */
+#define STEP_BYTES   ((uint64_t)256 << 20)
+#define STEPS_MAX    8
 #define BYTES_MAX    ((uint64_t)1 << 30)
 #define CPU_NS_MAX   (2 * EBPFMON_SECOND_NS)
 #define WAIT_NS_MAX  (10 * EBPFMON_SECOND_NS)
 
+#define PAUSE_NS    100000000ull /* a long reading pauses this often */
+
 #define BLOCK_BITS  15
 #define BLOCK_SIZE  ((size_t)1 << BLOCK_BITS)
-#define BLOCK_COUNT 8192 /* 256 MiB at most, a power of two; a catalogue of 100,000 records takes 100 */
+#define BLOCK_COUNT 8192 /* 256 MiB at most, a power of two; a catalogue of 100,000 records takes 100 MiB */
+#define AHEAD       8    /* blocks that are read at once where the block before them was read: on a busy host the way to the
+                          * reader and back (host/foreign.h) takes longer than to copy a block */
 
 typedef struct {
     uint64_t base;  /* 0: empty */
@@ -36,8 +45,15 @@ struct ebpfMonMem {
     uint64_t waited;            /* ns, for what was read since it was made */
     /* since the flush */
     uint64_t bytes, waitedBefore, cpu; /* read, 0: nothing; CPU time of this thread at the first read */
-    unsigned part;              /* the budget is divided by this */
+    unsigned part;              /* the budget is divided by this … */
+    unsigned times;             /* … and multiplied by this; 0: its memory was not looked at yet */
     int      isOver;
+    /* what the caller does meanwhile */
+    void   (*pause)(void *arg); /* NULL: nothing */
+    void    *arg;
+    int      mayPause;
+    uint64_t pausedAt;          /* monotonic ns, the last time, or when it was allowed */
+    uint64_t paused;            /* ns of CPU time since it was made */
 };
 
 ebpfMonMem *ebpfMonMemNew(pid_t pid)
@@ -69,7 +85,41 @@ void ebpfMonMemFlush(ebpfMonMem *mem)
     }
     mem->usedCount = 0;
     mem->bytes = mem->cpu = 0;
+    mem->times = 0;
     mem->isOver = 0;
+}
+
+void ebpfMonMemSetPause(ebpfMonMem *mem, void (*pause)(void *arg), void *arg)
+{
+    mem->pause = pause;
+    mem->arg = arg;
+}
+
+void ebpfMonMemAllowPause(ebpfMonMem *mem, int allowed)
+{
+    mem->mayPause = allowed;
+    mem->pausedAt = ebpfMonClockMonotonic();
+}
+
+/* What is done meanwhile is no cost of this process. */
+static void pauseIfDue(ebpfMonMem *mem)
+{
+    uint64_t before;
+
+    if (!mem->mayPause || !mem->pause || ebpfMonClockMonotonic() - mem->pausedAt < PAUSE_NS)
+        return;
+    mem->mayPause = 0;
+    before = ebpfMonClockThreadCpu();
+    mem->pause(mem->arg);
+    before = ebpfMonClockThreadCpu() - before;
+    mem->cpu += before;
+    mem->paused += before;
+    ebpfMonMemAllowPause(mem, 1);
+}
+
+uint64_t ebpfMonMemGetPaused(const ebpfMonMem *mem)
+{
+    return mem->paused;
 }
 
 uint64_t ebpfMonMemGetWaited(const ebpfMonMem *mem)
@@ -82,19 +132,38 @@ int ebpfMonMemIsOver(const ebpfMonMem *mem)
     return mem->isOver;
 }
 
-/* Nonzero: so many bytes more may be read. */
+/* Nonzero: more than this many times the least budget was used. */
+static int isBeyond(const ebpfMonMem *mem, uint64_t cpu, unsigned times)
+{
+    return mem->bytes > BYTES_MAX * times / mem->part || cpu - mem->cpu > CPU_NS_MAX * times / mem->part ||
+           mem->waited - mem->waitedBefore > WAIT_NS_MAX / mem->part;
+}
+
+/* Its memory is looked at only if the least budget does not suffice. */
+static unsigned findTimes(ebpfMonMem *mem)
+{
+    uint64_t steps;
+
+    if (!mem->times) {
+        steps = ebpfMonProcOwnMemory(mem->pid) / STEP_BYTES;
+        mem->times = 1 + (unsigned)(steps < STEPS_MAX ? steps : STEPS_MAX);
+    }
+    return mem->times;
+}
+
+/* Nonzero: so many bytes more may be read. It is a sign of progress, too: a budget bounds how many there are. */
 static int spendBudget(ebpfMonMem *mem, size_t bytes)
 {
     uint64_t cpu = ebpfMonClockThreadCpu();
 
+    ebpfMonWorkerGiveSignHere();
     if (!mem->bytes) {
         mem->waitedBefore = mem->waited;
         mem->cpu = cpu;
         mem->part = ebpfMonForeignIsCharged(mem->pid) ? CHARGED_PART : 1;
     }
     mem->bytes += bytes;
-    mem->isOver |= mem->bytes > BYTES_MAX / mem->part || cpu - mem->cpu > CPU_NS_MAX / mem->part ||
-                   mem->waited - mem->waitedBefore > WAIT_NS_MAX / mem->part;
+    mem->isOver |= isBeyond(mem, cpu, 1) && isBeyond(mem, cpu, findTimes(mem));
     if (mem->isOver)
         errno = EDQUOT;
     return !mem->isOver;
@@ -166,15 +235,21 @@ int ebpfMonMemTextNow(pid_t pid, uint64_t addr, char *buf, size_t size)
     return n > 0 ? (int)strlen(buf) : -1;
 }
 
-/* The block of an address, or NULL when its beginning cannot be read. */
-static block *blockOf(ebpfMonMem *mem, uint64_t addr)
+static block *placeOf(ebpfMonMem *mem, uint64_t base)
 {
-    uint64_t base = addr & ~(uint64_t)(BLOCK_SIZE - 1);
-    block *b = &mem->blocks[(addr >> BLOCK_BITS) & (BLOCK_COUNT - 1)];
-    ssize_t n;
+    return &mem->blocks[(base >> BLOCK_BITS) & (BLOCK_COUNT - 1)];
+}
 
-    if (b->base == base && base)
-        return b;
+static int isCached(ebpfMonMem *mem, uint64_t base)
+{
+    return base && placeOf(mem, base)->base == base;
+}
+
+/* Makes room for the block of this address, and forgets what was there. NULL: no memory. */
+static block *clearPlace(ebpfMonMem *mem, uint64_t base)
+{
+    block *b = placeOf(mem, base);
+
     if (!b->data) {
         /* not malloc, which would keep the memory of a large catalogue for ever */
         b->data = mmap(NULL, BLOCK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
@@ -185,15 +260,46 @@ static block *blockOf(ebpfMonMem *mem, uint64_t addr)
         mem->used[mem->usedCount++] = (uint16_t)(b - mem->blocks);
     }
     b->base = 0;
-    if (!spendBudget(mem, BLOCK_SIZE))
-        return NULL;
-    n = readForeign(mem->pid, base, b->data, BLOCK_SIZE);
-    mem->waited += ebpfMonForeignGetCost();
-    if (n <= 0)
-        return NULL;
-    b->base = base;
-    b->valid = (size_t)n;
     return b;
+}
+
+/* Reads this block, and more behind it if it seems that they are needed next: as far as none of them is cached. */
+static void readBlocks(ebpfMonMem *mem, uint64_t base)
+{
+    const block *before = placeOf(mem, base - BLOCK_SIZE);
+    unsigned n = 1;
+    ssize_t got;
+    char *bytes;
+
+    pauseIfDue(mem);
+    if (isCached(mem, base - BLOCK_SIZE) && before->valid == BLOCK_SIZE)
+        while (n < AHEAD && !isCached(mem, base + n * BLOCK_SIZE))
+            n++;
+    bytes = spendBudget(mem, n * BLOCK_SIZE) ? malloc(n * BLOCK_SIZE) : NULL;
+    if (!bytes)
+        return;
+    got = readForeign(mem->pid, base, bytes, n * BLOCK_SIZE);
+    mem->waited += ebpfMonForeignGetCost();
+    for (size_t at = 0; got > 0 && at < (size_t)got; at += BLOCK_SIZE) {
+        block *b = clearPlace(mem, base + at);
+
+        if (!b)
+            break;
+        b->base = base + at;
+        b->valid = (size_t)got - at < BLOCK_SIZE ? (size_t)got - at : BLOCK_SIZE;
+        memcpy(b->data, bytes + at, b->valid);
+    }
+    free(bytes);
+}
+
+/* The block of an address, or NULL when its beginning cannot be read. */
+static block *blockOf(ebpfMonMem *mem, uint64_t addr)
+{
+    uint64_t base = addr & ~(uint64_t)(BLOCK_SIZE - 1);
+
+    if (!isCached(mem, base))
+        readBlocks(mem, base);
+    return isCached(mem, base) ? placeOf(mem, base) : NULL;
 }
 
 int ebpfMonMemRead(ebpfMonMem *mem, uint64_t addr, void *buf, size_t len)

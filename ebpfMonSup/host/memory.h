@@ -8,7 +8,8 @@
  *
  * The process decides whether its memory ever arrives, so each read is a job that can be abandoned (host/foreign.h): a
  * read takes 0.25 s at most, and a read of a process that is set aside fails at once. Reads through the cache have a
- * budget, from one flush to the next: 1 GiB, 2 s of CPU time, and 10 s of waiting. A read by a job costs some 10 us more.
+ * budget, from one flush to the next: 10 s of waiting, 1 GiB, and 2 s of CPU time; bytes and CPU time once more for each 256 MiB
+ * of memory that the process has for itself, up to 9 times. A read by a job costs some 10 us more.
  */
 #ifndef EBPFMON_MEMORY_H
 #define EBPFMON_MEMORY_H
@@ -27,6 +28,12 @@ void ebpfMonMemFlush(ebpfMonMem *mem);
 /* How long the process has made us wait since New: ns, without the time that we waited for a CPU. Only reads through the
  * cache count. */
 uint64_t ebpfMonMemGetWaited(const ebpfMonMem *mem);
+
+/* A reading of a large database takes seconds. Where the caller allows it, the reader calls "pause" ten times a second, before it reads a
+ * block; "pause" must not use this reader. Its CPU time is no part of the budget; GetPaused returns the sum since New, ns. */
+void ebpfMonMemSetPause(ebpfMonMem *mem, void (*pause)(void *arg), void *arg);
+void ebpfMonMemAllowPause(ebpfMonMem *mem, int allowed);
+uint64_t ebpfMonMemGetPaused(const ebpfMonMem *mem);
 
 /* Nonzero: the budget is used up, and all reads through the cache fail until the next flush. */
 int ebpfMonMemIsOver(const ebpfMonMem *mem);

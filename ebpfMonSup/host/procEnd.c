@@ -42,14 +42,15 @@ int ebpfMonProcIsEnding(pid_t pid, uint64_t start)
     int ending = 1, n = 0;
     DIR *d;
 
-    if (ebpfMonProcStart(pid) != start)
+    if (!ebpfMonProcLives(pid, start))
         return 1;
     snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
     d = opendir(path);
-    while (d && ending && (e = readdir(d)) != NULL)
+    if (!d)
+        return !ebpfMonProcLives(pid, start); /* or we have no file left */
+    while (ending && (e = readdir(d)) != NULL)
         if (e->d_name[0] != '.')
             ending = n++ < THREADS_MAX && isThreadEnding(pid, e->d_name);
-    if (d)
-        closedir(d);
+    closedir(d);
     return ending;
 }

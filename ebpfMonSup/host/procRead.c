@@ -64,6 +64,16 @@ int ebpfMonProcLives(pid_t pid, uint64_t start)
     return now == start || (!now && (errno == EMFILE || errno == ENFILE || errno == ENOMEM));
 }
 
+uint64_t ebpfMonProcOwnMemory(pid_t pid)
+{
+    unsigned long resident, shared;
+    char buf[128];
+
+    if (ebpfMonProcReadText(pid, "statm", buf, sizeof(buf)) <= 0 || sscanf(buf, "%*u %lu %lu", &resident, &shared) != 2)
+        return 0;
+    return resident > shared ? (uint64_t)(resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
 uid_t ebpfMonProcOwner(pid_t pid)
 {
     char path[32];

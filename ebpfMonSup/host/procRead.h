@@ -21,6 +21,10 @@ int ebpfMonProcIsEnding(pid_t pid, uint64_t start);
 /* Nonzero: the process with this start time lives; also if that cannot be read, because we have no file or no memory left. */
 int ebpfMonProcLives(pid_t pid, uint64_t start);
 
+/* The memory in bytes that belongs to this process alone: resident, and neither of a file nor shared. It costs who has it. 0: the
+ * process is gone. */
+uint64_t ebpfMonProcOwnMemory(pid_t pid);
+
 /* The user of a process; 0 if it is gone. */
 uid_t ebpfMonProcOwner(pid_t pid);
 

@@ -11,6 +11,7 @@
 
 #include <epicsThread.h>
 
+#include "common/worker.h"
 #include "probe/kernelLoad.h"
 #include "probe/kernelLoaded.h"
 #include "probe/kernelTables.h"
@@ -97,6 +98,7 @@ int ebpfMonKernelSetRecordIndex(uint32_t tgid, const uint64_t *precord, uint32_t
     for (uint32_t at = 0; at < count;) {
         uint32_t n = 0, done;
 
+        ebpfMonWorkerGiveSignHere();
         for (; n < BATCH && at + n < count; n++) {
             key[n] = (struct ebpfMonRecKey){ .tgid = tgid, .precord = precord[at + n] };
             slot[n] = first + at + n;
@@ -121,6 +123,8 @@ void ebpfMonKernelRemoveRecordIndex(uint32_t tgid, const uint64_t *precord, uint
     for (uint32_t i = 0; i < count; i++) {
         struct ebpfMonRecKey key = { .tgid = tgid, .precord = precord[i] };
 
+        if (i % BATCH == 0)
+            ebpfMonWorkerGiveSignHere();
         bpf_map_delete_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.recIndex), &key);
     }
 }

@@ -14,6 +14,7 @@
 #include "probe/kernelTables.h"
 #include "watch/follower.h"
 #include "watch/iocFinder.h"
+#include "watch/targetDatabase.h"
 #include "watch/targetLife.h"
 #include "watch/targetPlace.h"
 
@@ -33,7 +34,7 @@
 typedef enum { blindNot, blindToMemory, blindToFiles } blindness;
 
 struct ebpfMonFollower {
-    ebpfMonTargetLife life; /* fixed, as the next two */
+    ebpfMonTargetLife life; /* fixed but for isMeanwhile, as the next two */
     ebpfMonFollowerSink sink;
     ebpfMonIocFinder *finder;
     ebpfMonWorker *worker;  /* for other threads: set while none of them uses the follower */
@@ -47,6 +48,7 @@ struct ebpfMonFollower {
     uint64_t  chargedAt;    /* last look at the start of an IOC whose user has cost too much */
     unsigned  turn;         /* they take turns: in this one each is looked at once; never that of a new target, 0 */
     uint64_t  refusedAt;    /* no place for an IOC; 0: never */
+    const ebpfMonTarget *busy; /* it is being looked at, and others are meanwhile; NULL: none */
     char      trouble[200]; /* as it was reported last */
 };
 
@@ -160,6 +162,7 @@ static void followStart(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
 static void followTarget(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
 {
     ebpfMonWorkerGiveSign(r->worker);
+    f->busy = t;
     if (!t->gone && !isAlive(f, r, t))
         ebpfMonTargetLifeEnd(&f->life, t, r->now);
     if (t->gone) {
@@ -220,6 +223,30 @@ static void adoptNew(ebpfMonFollower *f, followRound *r)
         }
         r->wait = 0; /* it is followed at once */
     }
+}
+
+/* A large database is being read, which takes seconds: other IOCs go first, but those that are large, too. None is forgotten,
+ * because the round that is under way goes on with its list. */
+static void followMeanwhile(void *arg)
+{
+    ebpfMonFollower *f = arg;
+    ebpfMonTarget *list[EBPFMON_TARGETS_MAX];
+    const ebpfMonTarget *busy = f->busy;
+    unsigned count;
+    followRound r = { .worker = f->worker, .now = ebpfMonClockMonotonic(), .wait = TICK_IDLE };
+
+    if (f->life.isMeanwhile)
+        return;
+    f->life.isMeanwhile = 1;
+    ebpfMonRequestsGetFilter(f->life.requests, &r.filter);
+    count = ebpfMonTargetsListByRank(f->life.targets, list, EBPFMON_TARGETS_MAX);
+    for (unsigned i = 0; i < count; i++)
+        if (list[i] != busy && !list[i]->gone && (!list[i]->cat || list[i]->cat->count <= EBPFMON_DATABASE_QUICK))
+            followTarget(f, &r, list[i]);
+    if (count < EBPFMON_TARGETS_MAX)
+        adoptNew(f, &r);
+    f->busy = busy;
+    f->life.isMeanwhile = 0;
 }
 
 /* What keeps us from seeing IOCs, if anything. */
@@ -295,7 +322,8 @@ ebpfMonFollower *ebpfMonFollowerNew(ebpfMonTargets *targets, ebpfMonRequests *re
         return NULL;
     f->sink = *sink;
     f->finder = ebpfMonIocFinderNew(watchSelf, isWatched, targets, ebpfMonKernelSetPlain);
-    f->life = (ebpfMonTargetLife){ targets, requests, tables, governor, f->finder, sink->iocsChanged, sink->arg };
+    f->life = (ebpfMonTargetLife){ targets, requests, tables, governor, f->finder, sink->iocsChanged, sink->arg,
+                                   followMeanwhile, f, 0 };
     if (!f->finder) {
         free(f);
         return NULL;

@@ -8,6 +8,7 @@
 #include <epicsString.h>
 
 #include "common/clock.h"
+#include "common/worker.h"
 #include "ioc/recordLinks.h"
 #include "watch/linkChange.h"
 #include "watch/recordTables.h"
@@ -50,13 +51,16 @@ void ebpfMonRecordTablesAddArrays(ebpfMonRecordTables *r, ebpfMonTarget *t)
  * traces, so what is read waits outside until it is whole. */
 static int readLinks(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t index, uint8_t *changed)
 {
-    ebpfMonRecordLinks *links = ebpfMonRecordLinksRead(t->follower.mem, t->cat, index);
+    ebpfMonRecordLinks *links;
     int differ;
 
+    ebpfMonMemAllowPause(t->follower.mem, index == EBPFMON_ALL_RECORDS);
+    links = ebpfMonRecordLinksRead(t->follower.mem, t->cat, index);
+    ebpfMonMemAllowPause(t->follower.mem, 0);
     if (!links)
         return 0;
     if (index == EBPFMON_ALL_RECORDS || ebpfMonRecordLinksCountOdd(links))
-        t->follower.oddLinks = ebpfMonRecordLinksCountOdd(links);
+        t->follower.oddLinks = ebpfMonRecordLinksCountOdd(links) + !!ebpfMonMemIsOver(t->follower.mem); /* then some were not read */
     differ = ebpfMonRecordLinksDiffer(t->cat, links);
     for (uint32_t i = 0; changed && i < t->cat->count; i++)
         changed[i] = (uint8_t)ebpfMonRecordLinksMayHaveMissed(t->cat, links, i);
@@ -132,6 +136,7 @@ static void writeSlots(ebpfMonRecordTables *r, ebpfMonTarget *t)
 {
     const ebpfMonCatalogue *cat = t->cat;
 
+    ebpfMonMemAllowPause(t->follower.mem, 1);
     for (uint32_t i = 0; i < cat->count; i++) {
         volatile struct ebpfMonRecConf *conf = &r->kernel.tables->conf[t->slot + i];
         struct ebpfMonRecState st = { .addr = cat->rec[i].addr, .last = t->slot + i };
@@ -144,6 +149,7 @@ static void writeSlots(ebpfMonRecordTables *r, ebpfMonTarget *t)
         st.seen = ebpfMonMemRead(t->follower.mem, cat->rec[i].addr + cat->common.time, &st.time, sizeof(st.time)) == 0;
         memcpy((void *)&t->recState[i], &st, sizeof(st));
     }
+    ebpfMonMemAllowPause(t->follower.mem, 0);
 }
 
 static void setIndexed(ebpfMonRecordTables *r, ebpfMonTarget *t, int indexed)
@@ -191,7 +197,9 @@ int ebpfMonRecordTablesAdd(ebpfMonRecordTables *r, ebpfMonTarget *t)
         ebpfMonTargetSetNote(r->targets, t, note, 0);
         return -1;
     }
+    ebpfMonWorkerGiveSignHere(); /* the next steps read nothing, and each of them takes a part of a second for 500,000 records */
     c = ebpfMonClosureTableMakeClosures(t->cat);
+    ebpfMonWorkerGiveSignHere();
     if (!c || setSlots(r, t, slot)) {
         ebpfMonSlotAllocatorReturn(r->slots, slot, t->cat->count);
         ebpfMonTargetSetNote(r->targets, t, "no memory for its records: puts only", 0);
@@ -203,6 +211,7 @@ int ebpfMonRecordTablesAdd(ebpfMonRecordTables *r, ebpfMonTarget *t)
         snprintf(note, sizeof(note), "its chains do not fit any more: %s; puts only", findRemedy());
         trouble = note;
     } else {
+        ebpfMonWorkerGiveSignHere();
         ebpfMonRecordTablesMarkTrapped(r, t, c);
         setIndexed(r, t, 1);
         ebpfMonRecordIndexSetArrays(&r->kernel, t, 1);
@@ -346,6 +355,7 @@ void ebpfMonRecordTablesBeginCounting(ebpfMonRecordTables *r, ebpfMonTarget *t, 
     if (t->slot == UINT32_MAX)
         return;
     ebpfMonMemFlush(mem);
+    ebpfMonMemAllowPause(mem, 1);
     for (uint32_t i = 0; i < t->cat->count; i++) {
         volatile struct ebpfMonRecState *st = &t->recState[i];
         uint64_t addr = t->cat->rec[i].addr, time;
@@ -363,5 +373,8 @@ void ebpfMonRecordTablesBeginCounting(ebpfMonRecordTables *r, ebpfMonTarget *t, 
         ebpfMonMemRead(mem, addr + t->cat->common.pact, &pact, sizeof(pact));
         st->noted = pact ? EBPFMON_NOTED_BUSY : 0;
     }
+    ebpfMonMemAllowPause(mem, 0);
+    if (ebpfMonMemIsOver(mem)) /* what some began with is not known */
+        ebpfMonRecordTablesMarkMissed(r, t);
     ebpfMonMemFlush(mem);
 }

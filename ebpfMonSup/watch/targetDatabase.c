@@ -20,10 +20,12 @@ static int readCatalogue(ebpfMonTargets *targets, ebpfMonRecordTables *tables, e
     ebpfMonCatalogue *cat, *old = t->cat;
 
     ebpfMonMemFlush(t->follower.mem);
+    ebpfMonMemAllowPause(t->follower.mem, 1);
     cat = ebpfMonCatalogueRead(t->follower.mem, t->image.pdbbase, why, EBPFMON_NOTE_SIZE);
+    ebpfMonMemAllowPause(t->follower.mem, 0);
     if (!cat) {
         if (ebpfMonMemIsOver(t->follower.mem))
-            snprintf(why, EBPFMON_NOTE_SIZE, "its database takes more than 1 GiB, 2 s of CPU or 10 s to read: set aside");
+            snprintf(why, EBPFMON_NOTE_SIZE, "its database takes more memory or time to read than its size explains: set aside");
         return -1;
     }
     if (t->image.core->oldNames & (1u << ebpfMonFnProcessNotify))
@@ -51,14 +53,14 @@ static int isLeftAlone(const ebpfMonTarget *t)
     return t->running && t->asked == ebpfMonLevelOff;
 }
 
-/* The time that a look at it takes, without the time that this thread waits for a CPU. */
+/* The time that a look at it takes, without the time that this thread waits for a CPU, or looks at others meanwhile. */
 static uint64_t findTimeSpent(const ebpfMonTarget *t)
 {
-    return ebpfMonClockThreadCpu() + ebpfMonMemGetWaited(t->follower.mem);
+    return ebpfMonClockThreadCpu() + ebpfMonMemGetWaited(t->follower.mem) - ebpfMonMemGetPaused(t->follower.mem);
 }
 
-int ebpfMonTargetDatabaseLook(ebpfMonTargets *targets, ebpfMonRecordTables *tables, ebpfMonTarget *t, uint64_t now,
-                              char why[EBPFMON_NOTE_SIZE])
+int ebpfMonTargetDatabaseLook(ebpfMonTargets *targets, ebpfMonRecordTables *tables, ebpfMonTarget *t, long most,
+                              uint64_t now, char why[EBPFMON_NOTE_SIZE])
 {
     uint64_t begin = findTimeSpent(t), took, pause = (now - t->follower.foundAt) / 10, least;
     long nodes;
@@ -68,6 +70,10 @@ int ebpfMonTargetDatabaseLook(ebpfMonTargets *targets, ebpfMonRecordTables *tabl
     t->follower.isShort = 0;
     ebpfMonMemFlush(t->follower.mem);
     nodes = ebpfMonCatalogueCountNodes(t->follower.mem, t->image.pdbbase);
+    if (most && nodes > most) {
+        ebpfMonMemFlush(t->follower.mem);
+        return -1;
+    }
     if (!t->cat || (nodes > 0 && nodes != t->follower.nodes)) {
         t->follower.isShort = nodes >= 0 && !hasMemory(nodes);
         rc = t->follower.isShort ? -1 : readCatalogue(targets, tables, t, why);

@@ -148,6 +148,7 @@ int ebpfMonTargetLifeAdopt(const ebpfMonTargetLife *life, pid_t pid, const ebpfM
         free(t);
         return 0;
     }
+    ebpfMonMemSetPause(t->follower.mem, life->pause, life->follower);
     ebpfMonTargetTextFindName(life->targets, t);
     ebpfMonTargetTextReadVersion(life->targets, t);
     attachInit(t);
@@ -233,6 +234,14 @@ static void beginRunning(const ebpfMonTargetLife *life, ebpfMonTarget *t)
     ebpfMonForeignTrust(t->pid);
 }
 
+/* 0, or -1: it cannot be read, or not now. */
+static int lookAtDatabase(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now, char why[EBPFMON_NOTE_SIZE])
+{
+    long most = life->isMeanwhile ? EBPFMON_DATABASE_QUICK : 0;
+
+    return ebpfMonTargetDatabaseLook(life->targets, life->tables, t, most, now, why);
+}
+
 double ebpfMonTargetLifeFollowStart(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now)
 {
     uint64_t age = now - t->follower.foundAt, tick = age / 50;
@@ -257,7 +266,7 @@ double ebpfMonTargetLifeFollowStart(const ebpfMonTargetLife *life, ebpfMonTarget
         t->follower.initDone = 1;
         t->follower.readAt = now;
     }
-    if (now >= t->follower.readAt && ebpfMonTargetDatabaseLook(life->targets, life->tables, t, now, why) && why[0] && running && age > TROUBLE_NS)
+    if (now >= t->follower.readAt && lookAtDatabase(life, t, now, why) && why[0] && running && age > TROUBLE_NS)
         setTrouble(life, t, why);
     if (!t->cat || t->follower.isShort)
         return (double)tick / 1e9;
@@ -328,7 +337,7 @@ void ebpfMonTargetLifeFindRecords(const ebpfMonTargetLife *life, ebpfMonTarget *
     findCallers(life, t, now);
     lookAtOddLinks(life, t, now);
     lookAtServer(life, t);
-    if (ebpfMonTargetDatabaseLook(life->targets, life->tables, t, now, why) == 0 && t->follower.isPrepared && t->slot == UINT32_MAX) {
+    if (lookAtDatabase(life, t, now, why) == 0 && t->follower.isPrepared && t->slot == UINT32_MAX) {
         ebpfMonRecordTablesAdd(life->tables, t);
         ebpfMonTargetLifeApply(life, t); /* without room for its records: puts only */
     }

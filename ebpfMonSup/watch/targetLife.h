@@ -19,6 +19,9 @@ typedef struct {
     ebpfMonIocFinder *finder;
     void (*changed)(void *arg); /* the list of IOCs changed, or an entry of it */
     void *arg;
+    void (*pause)(void *follower); /* called ten times a second while a large database is read (host/memory.h) */
+    void *follower;
+    int isMeanwhile; /* such a call is under way: no other large database is begun */
 } ebpfMonTargetLife;
 
 /* Adds an IOC that was found. If there are EBPFMON_TARGETS_MAX already, another one may lose its place (targetPlace.h). 0,

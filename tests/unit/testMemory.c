@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* host/memory.h: what may be read of a process, which grows with the memory that it really has; what the caller does during a long
+ * reading. The processes are children of this test. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "common/clock.h"
+#include "host/foreign.h"
+#include "host/memory.h"
+#include "host/procRead.h"
+
+#define MIB  ((size_t)1 << 20)
+#define ROOM (1024 * MIB)
+#define PART 8 /* a user who has cost too much gets this part of all, so that this test reads less */
+
+static char *room; /* of this process and of its children; no page of it is there */
+
+/* A child that has so much memory of its own, and shares as much more with this process. */
+static pid_t startChild(size_t own, size_t shared)
+{
+    int ready[2];
+    pid_t pid = -1;
+    char c;
+
+    if (pipe(ready) || (pid = fork()) < 0)
+        testAbort("no child");
+    if (pid == 0) {
+        char *a = mmap(NULL, own, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        char *b = mmap(NULL, shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+        memset(a, 1, own);
+        memset(b, 1, shared);
+        if (write(ready[1], "", 1) != 1)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    if (read(ready[0], &c, 1) != 1)
+        testAbort("no child");
+    close(ready[0]);
+    close(ready[1]);
+    return pid;
+}
+
+static void endChild(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+/* MiB of the room that can be read. */
+static size_t readRoom(ebpfMonMem *mem)
+{
+    size_t at = 0;
+    char c;
+
+    while (at < ROOM && ebpfMonMemRead(mem, (uint64_t)(uintptr_t)room + at, &c, 1) == 0)
+        at += 4096;
+    return at / MIB;
+}
+
+static size_t findBudget(size_t own, size_t shared)
+{
+    pid_t pid = startChild(own, shared);
+    ebpfMonMem *mem = ebpfMonMemNew(pid);
+    size_t most;
+
+    ebpfMonForeignCharge(pid, 100 * EBPFMON_SECOND_NS);
+    most = readRoom(mem);
+    testOk(errno == EDQUOT && ebpfMonMemIsOver(mem), "with %zu MiB of its own and %zu MiB that it shares: %zu MiB", own / MIB,
+           shared / MIB, most);
+    ebpfMonMemFlush(mem);
+    testOk(!ebpfMonMemIsOver(mem) && readRoom(mem) == most, "the same again after a flush");
+    ebpfMonMemFree(mem);
+    endChild(pid);
+    return most;
+}
+
+static void testBudget(void)
+{
+    size_t least = 1024 / PART, most;
+
+    testDiag("what may be read");
+    most = findBudget(MIB, MIB);
+    testOk1(most <= least && most >= least - 1);
+    most = findBudget(MIB, 300 * MIB);
+    testOk(most <= least, "memory that is shared costs nothing, and buys nothing");
+    most = findBudget(260 * MIB, MIB);
+    testOk1(most <= 2 * least && most >= 2 * least - 1);
+    testOk1(ebpfMonProcOwnMemory(getpid()) > 0 && ebpfMonProcOwnMemory(getpid()) < ROOM / 2 && ebpfMonProcOwnMemory(-1) == 0);
+}
+
+typedef struct {
+    ebpfMonMem *mem;
+    unsigned count;
+    uint64_t spin; /* ns of CPU time for which each of them takes the thread */
+} pauses;
+
+static void onPause(void *arg)
+{
+    pauses *p = arg;
+    uint64_t until = ebpfMonClockThreadCpu() + p->spin;
+
+    p->count++;
+    while (ebpfMonClockThreadCpu() < until)
+        ;
+}
+
+static void testPauses(void)
+{
+    pid_t pid = startChild(MIB, MIB);
+    pauses p = { .mem = ebpfMonMemNew(pid) };
+    uint64_t begin, took;
+    int failed = 0;
+    char c;
+
+    testDiag("pauses");
+    ebpfMonMemSetPause(p.mem, onPause, &p);
+    readRoom(p.mem);
+    testOk(p.count == 0 && ebpfMonMemGetPaused(p.mem) == 0, "none where the caller does not allow it");
+    ebpfMonMemFlush(p.mem);
+    ebpfMonMemAllowPause(p.mem, 1);
+    begin = ebpfMonClockMonotonic();
+    for (size_t at = 0; !p.count && at < ROOM && ebpfMonClockMonotonic() - begin < 60 * EBPFMON_SECOND_NS; at += 32768) {
+        if (ebpfMonMemRead(p.mem, (uint64_t)(uintptr_t)room + at, &c, 1)) {
+            ebpfMonMemFlush(p.mem);
+            at = 0;
+        }
+    }
+    took = ebpfMonClockMonotonic() - begin;
+    testOk(p.count == 1 && took >= 100000000, "the first one after %.3f s", (double)took / 1e9);
+    /* it takes more CPU time than may be spent on this process */
+    p.spin = 400000000;
+    p.count = 0;
+    ebpfMonMemFlush(p.mem);
+    begin = ebpfMonClockMonotonic();
+    for (size_t at = 0; !p.count && ebpfMonClockMonotonic() - begin < 60 * EBPFMON_SECOND_NS; at = (at + 32768) % ROOM) {
+        failed = ebpfMonMemRead(p.mem, (uint64_t)(uintptr_t)room + at, &c, 1);
+        if (failed && !p.count) /* by its bytes */
+            ebpfMonMemFlush(p.mem);
+    }
+    testOk(p.count == 1 && !failed, "its CPU time is no cost of the process");
+    testOk1(ebpfMonMemGetPaused(p.mem) >= p.spin);
+    ebpfMonMemAllowPause(p.mem, 0);
+    ebpfMonMemFree(p.mem);
+    endChild(pid);
+}
+
+MAIN(testMemory)
+{
+    testPlan(14);
+    room = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED)
+        testAbort("no room");
+    testBudget();
+    testPauses();
+    return testDone();
+}
