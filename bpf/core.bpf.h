@@ -95,6 +95,8 @@ struct file {
 
 struct linux_binprm { struct file *file; } CORE;
 
+#define TASK_DEAD 0x80 /* linux/sched.h: the thread leaves the CPU for the last time */
+
 /* Nonzero: a thread that leaves the CPU goes to sleep; 0: it leaves because another thread shall run. */
 static __always_inline int isAsleep(struct task_struct *task)
 {

@@ -21,7 +21,7 @@
 #define EBPFMON_QUERY_BUCKETS  192
 #define EBPFMON_QUERY_DEPTH    128  /* nested calls of dbProcess() that are kept for a thread */
 #define EBPFMON_QUERY_THREADS  2048 /* threads that can be in dbProcess() at a time */
-#define EBPFMON_QUERY_WAITS    8192 /* threads that can wait for a CPU */
+#define EBPFMON_QUERY_WAITS    8192 /* threads of which it is known if they wait for a CPU */
 #define EBPFMON_QUERY_SITES    1024 /* places of USDT probes, in all IOCs */
 
 /* The kinds of fields. */
@@ -229,10 +229,11 @@ struct ebpfMonQueryCall {
     __u64 key[EBPFMON_QUERY_KEY_SIZE / 8];
 };
 
-/* Map "waits", by thread id. */
+/* Map "waits", by thread id, until the thread ends. */
 struct ebpfMonQueryWait {
-    __u64 begin;
-    __u64 isPreempted; /* nonzero: the thread was preempted; 0: it was woken */
+    __u64 begin; /* 0: it does not wait */
+    __u32 iocId;
+    __u32 isPreempted; /* nonzero: the thread was preempted; 0: it was woken */
 };
 
 /*

@@ -316,58 +316,124 @@ int ebpfmon_query_tracepoint(struct bpf_raw_tracepoint_args *ctx)
     });
 }
 
-/* Notes that the thread is ready to run, and has no CPU. */
-static __always_inline void noteReady(struct task_struct *task, __u32 preempted)
-{
-    struct ebpfMonQueryWait wait = { .isPreempted = preempted };
-    struct event e = {};
+/* Waits for a CPU. These programs are called at each switch and each wake-up of the host, so they read the kernel's structs
+ * directly (tp_btf), and look for a thread that nobody asks about in one table only. */
 
-    if (!beginEvent(&e, task) || !e.tid)
-        return;
-    e.counts->runs++;
-    wait.begin = bpf_ktime_get_ns();
-    if (bpf_map_update_elem(&waits, &e.tid, &wait, BPF_NOEXIST) == -E2BIG)
-        __sync_fetch_and_add(&e.counts->lost, 1);
+static __always_inline struct ebpfMonQueryWait *addWait(__u32 tid, struct ebpfMonQueryCounts *c)
+{
+    struct ebpfMonQueryWait none = {};
+
+    if (bpf_map_update_elem(&waits, &tid, &none, BPF_NOEXIST) == -E2BIG)
+        __sync_fetch_and_add(&c->lost, 1);
+    return bpf_map_lookup_elem(&waits, &tid);
 }
 
-SEC("raw_tp/sched_wakeup")
-int ebpfmon_query_wakeup(struct bpf_raw_tracepoint_args *ctx)
+/* Notes that the thread is ready to run, and has no CPU. If it is woken while it is ready already, its wait goes on: it was
+ * preempted on its way to sleep. */
+static __always_inline void noteReady(const struct task_struct *task, __u32 preempted)
 {
-    noteReady((struct task_struct *)ctx->args[0], 0);
+    __u32 tgid = task->tgid, tid = task->pid, zero = 0, *ioc = bpf_map_lookup_elem(&chosen, &tgid);
+    struct ebpfMonQueryCounts *c;
+    struct ebpfMonQueryWait *wait;
+    struct timing timing;
+
+    if (!tid || (!ioc && !plan.hostWide))
+        return;
+    beginTimingOnly(&timing);
+    c = bpf_map_lookup_elem(&counts, &zero);
+    if (!c)
+        return;
+    wait = bpf_map_lookup_elem(&waits, &tid);
+    if (!wait)
+        wait = addWait(tid, c);
+    if (wait && (preempted || !wait->begin)) {
+        wait->iocId = ioc ? *ioc : 0;
+        wait->isPreempted = preempted;
+        wait->begin = bpf_ktime_get_ns();
+    }
+    c->runs++;
+    c->ns += takeTiming(&timing);
+}
+
+/* sched_wakeup(task). A thread may be woken while it still has its CPU, on its way to sleep. The kernel only lets it go on
+ * (ttwu_runnable, and try_to_wake_up of the current thread), so what is noted here is no wait. It ends when the thread leaves the
+ * CPU (forgetReady, noteReady). */
+SEC("tp_btf/sched_wakeup")
+int ebpfmon_query_wakeup(__u64 *ctx)
+{
+    noteReady((struct task_struct *)ctx[0], 0);
     return 0;
 }
 
-SEC("raw_tp/sched_wakeup_new")
-int ebpfmon_query_wakeup_new(struct bpf_raw_tracepoint_args *ctx)
+SEC("tp_btf/sched_wakeup_new")
+int ebpfmon_query_wakeup_new(__u64 *ctx)
 {
-    noteReady((struct task_struct *)ctx->args[0], 0);
+    noteReady((struct task_struct *)ctx[0], 0);
     return 0;
 }
 
 /* The thread has a CPU now: measures how long it had waited. */
-static __always_inline void endWait(struct event *e, struct task_struct *before)
+static __always_inline void endWait(void *ctx, struct task_struct *before, struct task_struct *task)
 {
-    struct ebpfMonQueryWait *wait = bpf_map_lookup_elem(&waits, &e->tid);
+    struct event e = { .ctx = ctx, .task = task, .before = before, .tid = task->pid };
+    struct ebpfMonQueryWait *wait = bpf_map_lookup_elem(&waits, &e.tid);
+    struct timing timing;
+    __u32 zero = 0;
 
     if (!wait)
         return;
-    e->before = before;
-    e->preempted = wait->isPreempted;
-    e->now = bpf_ktime_get_ns();
-    e->duration = e->now - wait->begin;
-    bpf_map_delete_elem(&waits, &e->tid);
-    seeEvent(e);
+    beginTimingOnly(&timing);
+    e.counts = bpf_map_lookup_elem(&counts, &zero);
+    if (!e.counts)
+        return;
+    if (!wait->begin) { /* its begin was missed */
+        __sync_fetch_and_add(&e.counts->lost, 1);
+        return;
+    }
+    e.counts->runs++;
+    e.tgid = task->tgid;
+    e.iocId = wait->iocId;
+    e.preempted = wait->isPreempted;
+    e.now = bpf_ktime_get_ns();
+    e.duration = e.now - wait->begin;
+    wait->begin = 0;
+    seeEvent(&e);
+    e.counts->ns += takeTiming(&timing);
+}
+
+/* The thread goes to sleep, or ends. */
+static __always_inline void forgetReady(const struct task_struct *task, __u32 state)
+{
+    __u32 tid = task->pid;
+    struct ebpfMonQueryWait *wait;
+
+    if (state & TASK_DEAD) {
+        bpf_map_delete_elem(&waits, &tid);
+        return;
+    }
+    wait = bpf_map_lookup_elem(&waits, &tid);
+    if (wait)
+        wait->begin = 0;
+}
+
+static __always_inline __u32 readState(const struct task_struct *task)
+{
+    return bpf_core_field_exists(task->__state) ? task->__state : (__u32)((const struct task_struct___old *)task)->state;
 }
 
 /* sched_switch(preempt, prev, next): "prev" is ready to run if it was preempted, or did not go to sleep. */
-SEC("raw_tp/sched_switch")
-int ebpfmon_query_switch(struct bpf_raw_tracepoint_args *ctx)
+SEC("tp_btf/sched_switch")
+int ebpfmon_query_switch(__u64 *ctx)
 {
-    struct task_struct *prev = (void *)ctx->args[1], *next = (void *)ctx->args[2];
+    struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
+    __u32 state = readState(prev);
 
-    if (ctx->args[0] || !isAsleep(prev))
+    if (ctx[0] || !state)
         noteReady(prev, 1);
-    RUN(next, endWait(&e, prev));
+    else
+        forgetReady(prev, state);
+    endWait(ctx, prev, next);
+    return 0;
 }
 
 /* A thread ends: forget what we know of it. */

@@ -10,6 +10,8 @@
  *   put       dbPutField of a field that does not process its record
  *   putproc   dbPutField of a field that processes its record
  *   read      dbGetField
+ *   call      a system call: pread64 of one byte
+ *   wake      wakes the thread benchEcho, and waits until that wakes the main thread: two wake-ups, two waits for a CPU
  * Operations of threads that serve a queue. Each operation requests the next one, so no thread sleeps:
  *   interrupt scanIoRequest: a callback processes BENCH:INTR
  *   async     BENCH:ASYNC begins, and a callback completes it
@@ -20,6 +22,8 @@
  *   cpu N     from now on, times are those of the clock (0), or the CPU time of this process (1)
  *   slow N US each Nth chain of "process" takes US µs longer; this time is not counted. N = 0: no chain
  */
+#include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -95,6 +99,37 @@ static void read()
     long n = 1;
 
     dbGetField(&procField, DBR_DOUBLE, &value, NULL, &n, NULL);
+}
+
+static int zeros;
+
+static void call()
+{
+    char c;
+
+    if (pread(zeros, &c, 1, 0) != 1)
+        perror("pread");
+}
+
+static epicsEventId there, back;
+
+/* As the main thread it has no real-time priority: neither preempts the other. */
+static void echo(void *)
+{
+    struct sched_param none = {};
+
+    if (pthread_setschedparam(pthread_self(), SCHED_OTHER, &none))
+        fprintf(stderr, "benchEcho keeps its priority\n");
+    for (;;) {
+        epicsEventMustWait(there);
+        epicsEventMustTrigger(back);
+    }
+}
+
+static void wake()
+{
+    epicsEventMustTrigger(there);
+    epicsEventMustWait(back);
 }
 
 struct result { double ns, count; };
@@ -230,7 +265,7 @@ int main(int argc, char *argv[])
     } works[] = {
         {"process", measure, process},         {"put", measure, put},          {"putproc", measure, putproc},
         {"read", measure, read},               {"async", measureQueue, begin}, {"once", measureQueue, scanOne},
-        {"interrupt", measureQueue, interrupt}
+        {"interrupt", measureQueue, interrupt}, {"call", measure, call},       {"wake", measure, wake}
     };
 
     if (argc < 3) {
@@ -244,6 +279,12 @@ int main(int argc, char *argv[])
         if (dbLoadRecords(argv[i], NULL))
             return 1;
     stopped = epicsEventMustCreate(epicsEventEmpty);
+    there = epicsEventMustCreate(epicsEventEmpty);
+    back = epicsEventMustCreate(epicsEventEmpty);
+    epicsThreadMustCreate("benchEcho", epicsThreadPriorityMedium, epicsThreadGetStackSize(epicsThreadStackSmall), echo, NULL);
+    zeros = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+    if (zeros < 0)
+        return 1;
     scanIoInit(&interrupts);
     scanIoSetComplete(interrupts, interrupted, NULL);
     callbackSetCallback(complete, &completion);

@@ -132,9 +132,9 @@ class Bench:
         if not self.monitor.process.running:
             raise RuntimeError(f"the monitor ended:\n{self.monitor.process.output()}")
 
-    def start_monitor(self):
+    def start_monitor(self, asked=QUERIES):
         queries = self.tmp / "queries.json"
-        queries.write_text(json.dumps({"queries": QUERIES}))
+        queries.write_text(json.dumps({"queries": asked}))
         self.monitor = Monitor(self.tmp, iocs="bench", prefix=P, before=[f'ebpfMonQueryLoad "{queries}"']).launch()
         self.until(lambda: self.client("caget", "-t", P + "STATE").strip() == "Running", "the monitor runs")
 

@@ -3,6 +3,7 @@
 system calls. The results are read by CA."""
 import json
 import re
+from pathlib import Path
 
 import pytest
 from tests.harness import loopback, paths
@@ -43,6 +44,7 @@ PROFILE = {"name": "PROFILE", "source": {"profile": 199}, "keys": ["root", "thre
 IN_HAND = {"name": "IN_HAND", "source": {"syscalls": "entry"}, "keys": ["root", "record", "syscall"], "budget": 100,
            "where": [{"field": "syscall", "is": "==", "value": "clock_nanosleep"}], "of": {"record": "*SLEEP*"}}
 WAITS = {"name": "WAITS", "source": {"cpuWait": True}, "keys": ["thread"], "histogram": "log2", "budget": 100}
+WAITED = {"name": "WAITED", "source": {"cpuWait": True}, "keys": ["tid"], "of": {"thread": "CAS-client"}, "budget": 100}
 SWITCHES = {"name": "SWITCHES", "source": {"tracepoint": "sched_switch"}, "keys": ["thread"], "budget": 100}
 WAKEUPS = {"name": "WAKEUPS", "source": {"tracepoint": "sched_wakeup"}, "keys": ["thread"], "of": {"host": True}, "budget": 100}
 TOO_MANY = WAKEUPS | {"name": "TOO_MANY", "keys": [{"arg": 2}]}
@@ -65,7 +67,7 @@ ARG_OF_CALL = {"name": "ARG_OF_CALL", "source": {"function": "knownCall", "objec
                "keys": [{"return": "int32"}], "value": {"arg": 1, "as": "int32"}, "budget": 100,
                "where": [{"any": [{"field": {"return": "int32"}, "is": ">", "value": 0},
                                   {"field": {"arg": 1, "as": "int32"}, "is": "==", "value": 0}]}]}
-QUERIES = [UNMEANT, UNMEANT_END, ARG_OF_CALL, GLOB, GLOB_TIME, DOUBLES, BY_ARGS, BY_PLACE, RETURNS, TOOK, SYSCALLS, IN_HAND, PROFILE, WAITS, SWITCHES, WAKEUPS, TOO_MANY]
+QUERIES = [UNMEANT, UNMEANT_END, ARG_OF_CALL, GLOB, GLOB_TIME, DOUBLES, BY_ARGS, BY_PLACE, RETURNS, TOOK, SYSCALLS, IN_HAND, PROFILE, WAITS, WAITED, SWITCHES, WAKEUPS, TOO_MANY]
 
 
 @pytest.fixture(scope="module")
@@ -230,6 +232,31 @@ def test_waits_for_a_cpu_and_switches(ioc, monitor):
     until(lambda: ("scan-0.1",) in rows(monitor, "SWITCHES", "KEY1S"), 20, lambda: str(rows(monitor, "SWITCHES", "KEY1S")))
     stop(monitor, "WAITS")
     stop(monitor, "SWITCHES")
+
+
+def test_waits_are_those_that_the_kernel_counts(ioc, monitor):
+    """How often a thread waited for a CPU, and how long. It is also woken while it runs, which is no wait."""
+    def truth():
+        tasks = [t for t in Path(f"/proc/{ioc.pid}/task").iterdir() if (t / "comm").read_text() == "CAS-client\n"]
+        return {t.name: [int(n) for n in (t / "schedstat").read_text().split()[1:]] for t in tasks}  # ns, times
+
+    start(monitor, "WAITED")
+    ioc.put("NAPS.DESC", "connected")
+    before = truth()
+    ioc.put("NAPS.PROC", 1, wait=True)
+    after = truth()
+    tid = max(after, key=lambda t: after[t][1] - before[t][1])
+    ns, times = (a - b for a, b in zip(after[tid], before[tid]))
+    assert times >= 200
+
+    def found():
+        return next((r[1:] for r in rows(monitor, "WAITED", "KEY1S", "CNTS", "SUMS") if r[0] == tid), (0, 0))
+
+    until(lambda: found()[0] >= 0.97 * times, 10, lambda: f"{times} {found()}")  # some switches of a busy host have no event
+    count, us = found()
+    # The kernel counts less of each wait: after a wake-up it does not read its clock again when it switches (wakeup_preempt).
+    assert count <= times + 10 and 0.9 * ns / 1000 <= us <= 1.1 * ns / 1000 + 100 * count, (times, ns, count, us)
+    stop(monitor, "WAITED")
 
 
 def test_tracepoint_with_few_arguments(monitor):
