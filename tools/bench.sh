@@ -2,15 +2,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Measures what watching costs. It prints these tables in about half an hour: nothing happens (tests/bench/quiet.py), an
 # IOC at work (site.py), the cost by number and length of chains (cost.py), a saturated IOC (run.py), a flood of puts
-# (storm.py), other traffic of the host (benchWire), spans to collectors (spans.py). It first installs what is missing, also
-# bpftrace.
+# (storm.py), queries beside other programs (peers.py), other traffic of the host (benchWire), spans to collectors (spans.py). It
+# first installs what is missing, also bpftrace, perf, strace and the tools of libbpf.
 #
 #   tools/bench.sh                        all tables
 #   tools/bench.sh ARGUMENTS FOR run.py…  only the table of the saturated IOC; for example --rounds 8 --shape tree
 set -eu
 . "$(dirname "$0")/environment.sh"
 export PYTHONDONTWRITEBYTECODE=1
-command -v bpftrace >/dev/null || "$top/tools/installPackages.sh" bench "$EBPFMON_CACHE/bench-apt.log" bpftrace
+for peer in bpftrace:bpftrace runqslower:libbpf-tools perf:linux-perf strace:strace; do
+    command -v "${peer%:*}" >/dev/null || missing="${missing-} ${peer#*:}"
+done
+# shellcheck disable=SC2086 # several words
+[ -z "${missing-}" ] || "$top/tools/installPackages.sh" bench "$EBPFMON_CACHE/bench-apt.log" $missing
 cd "$top" # Python finds the modules tests.bench.* from there
 [ $# = 0 ] || exec "$python" -m tests.bench.run "$@"
 
@@ -29,6 +33,7 @@ table "an IOC at work, with clients" 300 "$python" -m tests.bench.site --clients
 table "cost by number and length of chains, and COST" 1500 "$python" -m tests.bench.cost
 table "a saturated IOC" 900 "$python" -m tests.bench.run
 table "a flood of puts" 600 "$python" -m tests.bench.storm
+table "queries beside other programs" 900 "$python" -m tests.bench.peers
 table "other traffic" 300 "tests/bench/O.$arch/benchWire"
 table "spans" 300 "$python" -m tests.bench.spans
 exit $failed
