@@ -6,6 +6,7 @@
 #include <sys/uio.h>
 
 #include "common/clock.h"
+#include "common/lazyMutex.h"
 #include "common/worker.h"
 #include "host/foreign.h"
 #include "host/memory.h"
@@ -30,6 +31,7 @@
 #define BLOCK_COUNT 8192 /* 256 MiB at most, a power of two; a catalogue of 100,000 records takes 100 MiB */
 #define AHEAD       8    /* blocks that are read at once where the block before them was read: on a busy host the way to the
                           * reader and back (host/foreign.h) takes longer than to copy a block */
+#define SPARES      32   /* 1 MiB */
 
 typedef struct {
     uint64_t base;  /* 0: empty */
@@ -56,6 +58,41 @@ struct ebpfMonMem {
     uint64_t paused;            /* ns of CPU time since it was made */
 };
 
+/* Memory of blocks for the next reads: to map and unmap a block costs as much as to read it. One list for the process, because a
+ * list for each IOC would be large. */
+static struct {
+    ebpfMonLazyMutex lock;
+    unsigned         count;
+    char            *data[SPARES];
+} spares = { .lock = EBPFMON_LAZY_MUTEX };
+
+/* Not malloc, which would keep the memory of a large catalogue for ever. NULL: there is no memory. */
+static char *getBlockData(void)
+{
+    char *data;
+
+    ebpfMonLazyMutexLock(&spares.lock);
+    data = spares.count ? spares.data[--spares.count] : NULL;
+    ebpfMonLazyMutexUnlock(&spares.lock);
+    if (data)
+        return data;
+    data = mmap(NULL, BLOCK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    return data == MAP_FAILED ? NULL : data;
+}
+
+static void giveBlockData(char *data)
+{
+    int isKept;
+
+    ebpfMonLazyMutexLock(&spares.lock);
+    isKept = spares.count < SPARES;
+    if (isKept)
+        spares.data[spares.count++] = data;
+    ebpfMonLazyMutexUnlock(&spares.lock);
+    if (!isKept)
+        munmap(data, BLOCK_SIZE);
+}
+
 ebpfMonMem *ebpfMonMemNew(pid_t pid)
 {
     ebpfMonMem *mem = calloc(1, sizeof(*mem));
@@ -80,7 +117,7 @@ void ebpfMonMemFlush(ebpfMonMem *mem)
     for (unsigned i = 0; i < mem->usedCount; i++) {
         block *b = &mem->blocks[mem->used[i]];
 
-        munmap(b->data, BLOCK_SIZE);
+        giveBlockData(b->data);
         memset(b, 0, sizeof(*b));
     }
     mem->usedCount = 0;
@@ -251,12 +288,9 @@ static block *clearPlace(ebpfMonMem *mem, uint64_t base)
     block *b = placeOf(mem, base);
 
     if (!b->data) {
-        /* not malloc, which would keep the memory of a large catalogue for ever */
-        b->data = mmap(NULL, BLOCK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-        if (b->data == MAP_FAILED) {
-            b->data = NULL;
+        b->data = getBlockData();
+        if (!b->data)
             return NULL;
-        }
         mem->used[mem->usedCount++] = (uint16_t)(b - mem->blocks);
     }
     b->base = 0;

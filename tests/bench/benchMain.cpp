@@ -250,14 +250,42 @@ static void setTpro(int value)
     }
 }
 
-int main(int argc, char *argv[])
+/* Loads the database, starts the IOC and finds the records. Returns the number of records of the chain; 0: it failed. */
+static double startIoc(int argc, char *argv[])
 {
-    char line[256], what[16], file[200];
-    double ms, length;
-    FILE *answers;
-    long n = 1;
     DBADDR lengthField;
+    double length = 0;
+    long n = 1;
 
+    if (dbLoadDatabase(argv[1], NULL, NULL))
+        return 0;
+    benchIoc_registerRecordDeviceDriver(pdbbase);
+    for (int i = 2; i < argc; i++)
+        if (dbLoadRecords(argv[i], NULL))
+            return 0;
+    stopped = epicsEventMustCreate(epicsEventEmpty);
+    there = epicsEventMustCreate(epicsEventEmpty);
+    back = epicsEventMustCreate(epicsEventEmpty);
+    epicsThreadMustCreate("benchEcho", epicsThreadPriorityMedium, epicsThreadGetStackSize(epicsThreadStackSmall), echo, NULL);
+    zeros = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+    if (zeros < 0)
+        return 0;
+    scanIoInit(&interrupts);
+    scanIoSetComplete(interrupts, interrupted, NULL);
+    callbackSetCallback(complete, &completion);
+    callbackSetPriority(priorityMedium, &completion);
+    if (iocInit())
+        return 0;
+    if (dbNameToAddr("BENCH:1", &chain) || dbNameToAddr("BENCH:PUT.HOPR", &plainField) ||
+        dbNameToAddr("BENCH:PUT", &procField) || dbNameToAddr("BENCH:LEN", &lengthField) ||
+        dbNameToAddr("BENCH:INTR", &intr) || dbNameToAddr("BENCH:ASYNC", &async) || dbNameToAddr("BENCH:ONCE", &once) ||
+        dbGetField(&lengthField, DBR_DOUBLE, &length, NULL, &n, NULL))
+        return 0;
+    return length;
+}
+
+static void measureWork(const char *what, double ms, double length, FILE *answers)
+{
     static const struct {
         const char *name;
         result (*measure)(void (*)(), double);
@@ -268,63 +296,58 @@ int main(int argc, char *argv[])
         {"interrupt", measureQueue, interrupt}, {"call", measure, call},       {"wake", measure, wake}
     };
 
+    for (auto &work : works)
+        if (!strcmp(what, work.name)) {
+            result r = work.measure(work.once, ms);
+
+            if (work.once == process)
+                r.ns /= length;
+            fprintf(answers, "%s %.1f %.0f\n", what, r.ns, r.count);
+            fflush(answers);
+        }
+}
+
+/* 0; or -1: the file for stdout cannot be opened. */
+static int obey(const char *line, double length, FILE *answers)
+{
+    char what[16], file[200];
+    double ms;
+
+    if (sscanf(line, "slow %d %lf", &slowEvery, &slowNs) == 2) {
+        slowNs *= 1e3;
+    } else if (sscanf(line, "tpro %lf", &ms) == 1) {
+        setTpro((int)ms);
+    } else if (sscanf(line, "cpu %lf", &ms) == 1) {
+        timer = ms ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC;
+    } else if (sscanf(line, "stdout %199s", file) == 1) {
+        if (!freopen(file, "w", stdout)) /* stdio then buffers lines for a terminal, and blocks for other files */
+            return -1;
+    } else if (sscanf(line, "%15s %lf", what, &ms) == 2) {
+        measureWork(what, ms, length, answers);
+    }
+    return 0;
+}
+
+int main(int argc, char *argv[])
+{
+    char line[256];
+    double length;
+    FILE *answers;
+
     if (argc < 3) {
         fprintf(stderr, "usage: benchIoc DBD DB...\n");
         return 2;
     }
-    if (dbLoadDatabase(argv[1], NULL, NULL))
-        return 1;
-    benchIoc_registerRecordDeviceDriver(pdbbase);
-    for (int i = 2; i < argc; i++)
-        if (dbLoadRecords(argv[i], NULL))
-            return 1;
-    stopped = epicsEventMustCreate(epicsEventEmpty);
-    there = epicsEventMustCreate(epicsEventEmpty);
-    back = epicsEventMustCreate(epicsEventEmpty);
-    epicsThreadMustCreate("benchEcho", epicsThreadPriorityMedium, epicsThreadGetStackSize(epicsThreadStackSmall), echo, NULL);
-    zeros = open("/dev/zero", O_RDONLY | O_CLOEXEC);
-    if (zeros < 0)
-        return 1;
-    scanIoInit(&interrupts);
-    scanIoSetComplete(interrupts, interrupted, NULL);
-    callbackSetCallback(complete, &completion);
-    callbackSetPriority(priorityMedium, &completion);
-    if (iocInit())
-        return 1;
-    if (dbNameToAddr("BENCH:1", &chain) || dbNameToAddr("BENCH:PUT.HOPR", &plainField) ||
-        dbNameToAddr("BENCH:PUT", &procField) || dbNameToAddr("BENCH:LEN", &lengthField) ||
-        dbNameToAddr("BENCH:INTR", &intr) || dbNameToAddr("BENCH:ASYNC", &async) || dbNameToAddr("BENCH:ONCE", &once) ||
-        dbGetField(&lengthField, DBR_DOUBLE, &length, NULL, &n, NULL))
-        return 1;
+    length = startIoc(argc, argv);
     fflush(stdout);
     answers = fdopen(dup(STDOUT_FILENO), "w");
-    if (!answers)
+    if (length == 0 || !answers)
         return 1;
     fprintf(answers, "ready\n");
     fflush(answers);
-
-    while (fgets(line, sizeof(line), stdin)) {
-        if (sscanf(line, "slow %d %lf", &slowEvery, &slowNs) == 2) {
-            slowNs *= 1e3;
-        } else if (sscanf(line, "tpro %lf", &ms) == 1) {
-            setTpro((int)ms);
-        } else if (sscanf(line, "cpu %lf", &ms) == 1) {
-            timer = ms ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC;
-        } else if (sscanf(line, "stdout %199s", file) == 1) {
-            if (!freopen(file, "w", stdout)) /* stdio then buffers lines for a terminal, and blocks for other files */
-                return 1;
-        } else if (sscanf(line, "%15s %lf", what, &ms) == 2) {
-            for (auto &work : works)
-                if (!strcmp(what, work.name)) {
-                    result r = work.measure(work.once, ms);
-
-                    if (work.once == process)
-                        r.ns /= length;
-                    fprintf(answers, "%s %.1f %.0f\n", what, r.ns, r.count);
-                    fflush(answers);
-                }
-        }
-    }
+    while (fgets(line, sizeof(line), stdin))
+        if (obey(line, length, answers))
+            return 1;
     epicsExit(0);
     return 0;
 }

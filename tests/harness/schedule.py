@@ -48,7 +48,7 @@ LANES = [
     ),
 ]
 
-CALM = ("testOtlpCollector", "test_fuzz", "testForeign", "testCatalogue", "testTraces", "testIocFinder",
+CALM = ("testOtlpCollector", "testForeign", "testCatalogue", "testTraces", "testIocFinder",
         "test_unit.py")  # in this order
 
 # The tests of each line run in one process, one after the other.
@@ -61,11 +61,11 @@ TOGETHER = [
     ("test_packets.py", "test_packets_bad_link.py"),
 ]
 
-# The order of tests. The first five take longest, some 130 s each, and wait most of the time; so do the five of the third
-# group. The others use the CPUs. Not all of those that wait begin at once, or nobody would use the CPUs meanwhile. The
-# last tests are short, so that all processes have work until the end.
+# The order of tests. The fuzzers have a low priority: they use what the others leave. The next five take longest, some 130 s
+# each, and wait most of the time; so do the five of the third group. The others use the CPUs. Not all of those that wait begin
+# at once, or nobody would use the CPUs meanwhile. The last tests are short, so that all processes have work until the end.
 LONG = [
-    "test_passes", "test_lost_packets", "test_usage", "test_counts_exact", "test_turns",
+    "test_fuzz", "test_passes", "test_lost_packets", "test_usage", "test_counts_exact", "test_turns",
     "test_demo", "test_counts.py", "test_install", "test_packets.py", "test_packets_bad_link", "test_hosts_partly_watched",
     "test_counts_late", "test_operators", "test_reserves", "test_put_corpus", "test_overload",
     "test_health", "test_traces_across_iocs", "test_recsync", "test_stripped", "test_faults", "test_lifecycle", "test_device",

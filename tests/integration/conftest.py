@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+"""Fixtures that all integration tests share: a CA repeater, and a collector that keeps what it receives."""
 import pytest
 
 from tests.harness import otlp

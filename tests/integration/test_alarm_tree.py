@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compares the alarm tree and the archive list with the database and the displays."""
+"""The alarm tree and the archive list have PVs of the database and displays that exist, and none is forgotten."""
 import re
 import xml.etree.ElementTree as ET
 

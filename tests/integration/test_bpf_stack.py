@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The BPF programs fit on the stack of kernels that have one for all functions of a program."""
+"""The BPF programs fit on the stack of kernels that have one stack for all functions of a program."""
 import pytest
 from tests.harness import bpf, paths
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compares the users of PVs with casr in the IOC, with the clients' own lists, and with the counts of the kernel."""
+"""The users of PVs that the monitor lists are right: compared with casr in the IOC, with the clients' own lists, and with the
+counts of the kernel."""
 import getpass
 import os
 import re

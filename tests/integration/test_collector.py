@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks the logs, metrics and traces that a real OpenTelemetry Collector received, and the traces that Jaeger got from
-this collector."""
+"""A real OpenTelemetry Collector receives all logs, metrics and traces, and Jaeger gets the traces from this collector."""
 import math
 import os
 import re

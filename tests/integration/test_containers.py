@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""IOCs as in containers: under a seccomp filter, and in namespaces of their own with an overlayfs as root."""
+"""IOCs as in containers are watched as others are: under a seccomp filter, and in namespaces of their own with an overlayfs as
+root."""
 import os
 import struct
 import sys

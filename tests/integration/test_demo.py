@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The demo, without and with a terminal: its output, and the end of all its processes."""
+"""The demo, without and with a terminal: its output is right, and all its processes end with it."""
 import json
 import os
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The documents: each link leads to an existing place."""
+"""Each link in the documents leads to an existing place."""
 import re
 import xml.etree.ElementTree as ET
 

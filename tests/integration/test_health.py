@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compares the health of IOCs with /proc, with casr in the IOC, and with routines that take a known time."""
+"""The health of IOCs is right: compared with /proc, with casr in the IOC, and with routines that take a known time."""
 import os
 import re
 import time

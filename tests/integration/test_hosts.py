@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two network namespaces as two hosts, each with a monitor: which chains join to one trace, and which do not."""
+"""Two network namespaces stand for two hosts, each with a monitor: chains of both join to one trace if a message of one
+caused the other, and only then."""
 import sys
 
 import pytest

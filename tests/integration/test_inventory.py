@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The inventory as files: compares their contents with the answers of the IOC, and checks the differences of two
-files."""
+"""The inventory in files is right: its contents are the answers of the IOC, and the differences of two files are found."""
 import json
 from fnmatch import fnmatch
 

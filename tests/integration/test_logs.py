@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Logs of puts: JSON lines, and the formats of caPutLog in a file, at Base's iocLogServer and as a PV."""
+"""Logs of puts have each put once, in each format: JSON lines, and the formats of caPutLog in a file, at Base's iocLogServer
+and as a PV."""
 import json
 import os
 import pwd

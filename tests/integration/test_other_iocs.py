@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Other kinds of IOCs: pythonSoftIOC, which has its own Base in a wheel, softIocPVA, and puts by PVA."""
+"""Other kinds of IOCs are watched, too: pythonSoftIOC, which has its own Base in a wheel, and softIocPVA; puts by PVA."""
 import getpass
 import subprocess
 import sys

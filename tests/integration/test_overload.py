@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Overload of the budget and of the event ring: what the monitor stops, what it reports, and that it resumes later."""
+"""Overload of the budget and of the event ring: the monitor stops what it may stop, reports it, and resumes later."""
 import signal
 
 from tests.harness import ca, db, rawca

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Puts seen in packets, with servers and clients of other projects, compared with what the clients sent."""
+"""Puts are seen in packets, with servers and clients of other projects, as the clients sent them."""
 import getpass
 import os
 import time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Puts over a link that loses, repeats and reorders frames, and puts in packets that the test injects."""
+"""Puts are right over a link that loses, repeats and reorders frames, and so are puts in packets that the test injects."""
 import json
 import os
 import socket

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The places of traps of chains: at the calls of dbScanLock and dbScanUnlock, and once for each chain of a scan
-list."""
+"""Chains cost few traps: at the calls of dbScanLock and dbScanUnlock, and once for each chain of a scan list."""
 import random
 
 from tests.harness import ca, db

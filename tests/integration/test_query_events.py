@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Queries that show each event, and queries that keep the stacks of their events."""
+"""Queries can show each event, and keep the stacks of their events."""
 import re
 import time
 from datetime import datetime

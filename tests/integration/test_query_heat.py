@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The history of a query's histogram: what came into each bar in each column of time."""
+"""The history of a query's histogram has what came into each bar in each column of time."""
 import math
 
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Queries with keys that only ebpfMon knows: the put during which something happens, its author, the client that is
+"""Queries can use keys that only ebpfMon knows: the put during which something happens, its author, the client that is
 served."""
 import getpass
 import socket

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Examples of other tools as queries (peers.json), tried with programs that make known calls."""
+"""Examples of other tools, written as queries (peers.json), give right results for programs that make known calls."""
 import json
 import os
 import platform

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Events of the kernel as sources of queries, compared with the kernel's own counts for the thread."""
+"""Events of the kernel can be sources of queries: the results are the kernel's own counts for the thread."""
 import os
 
 import pytest

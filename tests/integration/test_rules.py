@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Unexpected puts: rules, alarms until an operator acknowledges, reload."""
+"""Unexpected puts are found by rules, are in alarm until an operator acknowledges them, and rules can be loaded again."""
 import json
 import pwd
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Real receivers (rotel, Zipkin) understand the spans: a chain of ten records, made by tests/bench/benchSpan.c."""
+"""Real receivers (rotel, Zipkin) understand the spans of a chain of ten records, which tests/bench/benchSpan.c makes."""
 import re
 import subprocess
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ebpfMonTop: compares its output with caget, and checks its screen on a terminal."""
+"""ebpfMonTop shows what caget shows, and its screen on a terminal is right."""
 import re
 import subprocess
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Traces: the cause of a chain, the parts of its time, and later chains that it caused."""
+"""A trace has the cause of its chain, the parts of its time, and the later chains that it caused."""
 import os
 import re
 

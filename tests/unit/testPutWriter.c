@@ -58,14 +58,14 @@ static void testClients(void)
     char want[100], command[64];
     ebpfMonPutClient c;
 
-    testDiag("Clients");
+    testDiag("the writer is a client");
     ev.who = fakeCaClient(2000, "anna", "office1");
     findWriter(&ev, NULL);
     testOk(isSo("anna@office1", "CA 10.0.0.1:2000") && put.through == ebpfMonByCa && !put.peerPid &&
-           strcmp(put.server, "10.0.0.2:5064") == 0, "of another host");
+           strcmp(put.server, "10.0.0.2:5064") == 0, "a client of another host is known by what it claims");
     ev.who = fakeCaClient(2001, "", "");
     findWriter(&ev, NULL);
-    testOk(isSo("?@10.0.0.1", "CA 10.0.0.1:2001"), "one that claims nothing");
+    testOk(isSo("?@10.0.0.1", "CA 10.0.0.1:2001"), "a client that claims nothing is known by its address");
     ev.who = fakeCaClient(FAKE_LOCAL_PORT, "anna", "office1");
     findWriter(&ev, NULL);
     snprintf(want, sizeof(want), "anna@office1 testPutWriter[%d]", (int)getpid());
@@ -75,14 +75,14 @@ static void testClients(void)
     ev.who = fakeCaClient(FAKE_LOCAL_PORT, "", "office1");
     findWriter(&ev, NULL);
     testOk(strcmp(put.user, "phil") == 0 && strcmp(put.command, command) == 0,
-           "the same connection claims something else");
+           "a connection that claims another name keeps the true user and command");
     ebpfMonPutClientsFind(clients, &ev.who.peer, "", "", &c);
     testOk(strcmp(c.realUser, "phil") == 0 && strcmp(c.command, command) == 0 && strcmp(c.host, "10.0.0.1") == 0,
-           "found by its connection");
+           "a client of this host is found by its connection");
     ev.who = fakeCaClient(2000, "anna", "office1");
     ev.root = fakeAddress(FAKE_CALC);
     findWriter(&ev, NULL);
-    testOk(isSo("anna@office1", "CA 10.0.0.1:2000"), "in another record's chain");
+    testOk(isSo("anna@office1", "CA 10.0.0.1:2000"), "a put in another record's chain has that chain's client");
 }
 
 /* A PVA client is recognised by the port of its server. */
@@ -93,19 +93,19 @@ static void testPva(void)
     socklen_t size = sizeof(in);
     int server = socket(AF_INET, SOCK_STREAM, 0);
 
-    testDiag("A thread that reads from sockets");
+    testDiag("the writer is a thread that reads from sockets");
     bind(server, (struct sockaddr *)&in, sizeof(in));
     getsockname(server, (struct sockaddr *)&in, &size);
     ev.who.peer = fakePeer(2000, ntohs(in.sin_port));
     findWriter(&ev, NULL);
-    testOk(isSo("thread PVXTCP", "in the IOC") && put.through == ebpfMonByThread, "nobody listens there: a device");
+    testOk(isSo("thread PVXTCP", "in the IOC") && put.through == ebpfMonByThread, "where nobody listens, the thread reads from a device");
     listen(server, 1);
     findWriter(&ev, NULL);
-    testOk(put.through == ebpfMonByThread, "within a second that is not asked again");
+    testOk(put.through == ebpfMonByThread, "within a second this is not looked up again");
     ev.head.ktime += 1100000000ull;
     findWriter(&ev, NULL);
     testOk(put.through == ebpfMonByPva && strncmp(put.origin, "PVA 10.0.0.1:2000", 17) == 0,
-           "a server listens: a client");
+           "where a server listens, the writer is a client");
     close(server);
 }
 
@@ -115,7 +115,7 @@ static void testLinks(void)
     ebpfMonLinkWrite w = { .pid = (uint32_t)getpid(), .at = AT, .channel = "A:AO", .link = "B:X.OUT", .ioc = "iocB",
                            .root = "B:ROOT", .cause = "scan 1 second" };
 
-    testDiag("Links");
+    testDiag("the writer is a link");
     ev.addr = fakeLinkAddr();
     ev.root = fakeAddress(FAKE_SEQ);
     findWriter(&ev, NULL);
@@ -142,7 +142,7 @@ static void testThreads(void)
 {
     struct ebpfMonPutEvent ev = makeEvent("softIoc");
 
-    testDiag("Threads of the IOC");
+    testDiag("the writer is a thread of the IOC");
     ev.head.tid = ev.head.tgid;
     findWriter(&ev, NULL);
     testOk1(isSo("shell", "in the IOC") && put.through == ebpfMonByShell);
@@ -152,17 +152,17 @@ static void testThreads(void)
     fake.t->running = 1;
     strcpy(ev.who.comm, "python3");
     findWriter(&ev, NULL);
-    testOk(isSo("thread python3", "in the IOC"), "a script interpreter has no shell");
+    testOk(isSo("thread python3", "in the IOC"), "a script interpreter has no IOC shell");
 
     fake.t->indexed = 1;
     put.through = ebpfMonByInit;
     ebpfMonPutWritersFindLateLink(fake.t, fakeLinkAddr(), &put);
     testOk(put.through == ebpfMonByLink && strcmp(put.link, "A:SEQ.OUT") == 0 && strcmp(put.cause, "start-up") == 0,
-           "a link that was read later");
+           "the link of a start-up put is found when the links are read");
     memset(&put, 0, sizeof(put));
     put.through = ebpfMonByThread;
     ebpfMonPutWritersFindLateLink(fake.t, fakeLinkAddr() + 8, &put);
-    testOk(put.through == ebpfMonByThread && !put.link[0], "no link");
+    testOk(put.through == ebpfMonByThread && !put.link[0], "an address that belongs to no link changes nothing");
 }
 
 static void testCauses(void)
@@ -170,7 +170,7 @@ static void testCauses(void)
     struct ebpfMonPutEvent ev = makeEvent("cbLow"), before;
     struct ebpfMonCauseEvent cause = { .root = fakeAddress(FAKE_CALC) };
 
-    testDiag("Causes");
+    testDiag("what caused the put");
     ev.addr = fakeLinkAddr();
     ev.root = fakeAddress(FAKE_SEQ);
     findWriter(&ev, NULL);
@@ -195,7 +195,7 @@ static void testCauses(void)
 
     cause.who = fakeCaClient(2000, "anna", "office1");
     findWriter(&ev, &cause);
-    testOk(isSo("anna@office1", "link A:SEQ.OUT, chain of A:CALC, put by anna@office1"), "who began what is completed");
+    testOk(isSo("anna@office1", "link A:SEQ.OUT, chain of A:CALC, put by anna@office1"), "the cause of a completion is who began the record");
     memset(&cause.who, 0, sizeof(cause.who));
     strcpy(cause.who.comm, "scan-2");
     findWriter(&ev, &cause);
@@ -203,7 +203,7 @@ static void testCauses(void)
     ev = makeEvent("DRIVER");
     ev.root = ev.precord;
     findWriter(&ev, &cause);
-    testOk(isSo("thread DRIVER", "in the IOC"), "its own lock: what the record is busy with is not its cause");
+    testOk(isSo("thread DRIVER", "in the IOC"), "a thread with a lock set of its own is not caused by what the record is busy with");
 
     ev = makeEvent("scanOnce");
     ev.addr = fakeLinkAddr();
@@ -226,7 +226,7 @@ static void testLinkWrite(void)
     ebpfMonPutEventClients found;
     ebpfMonLinkWrite w;
 
-    testDiag("A record writes through a CA link");
+    testDiag("a record writes through a CA link");
     ebpfMonPutWritersLookUp(writers, &ev.head, &ev.who, NULL, &found);
     testOk(ebpfMonPutWritersFindLinkWrite(fake.t, &ev, &found, &w) && w.pid == (uint32_t)getpid() && w.at == AT &&
            w.chain.iocId == fake.t->iocId && strcmp(w.channel, "B:Y") == 0 && strcmp(w.link, "A:SEQ.OUT") == 0 &&
@@ -234,14 +234,14 @@ static void testLinkWrite(void)
     ev.who = fakeCaClient(2000, "anna", "office1");
     ebpfMonPutWritersLookUp(writers, &ev.head, &ev.who, NULL, &found);
     testOk(ebpfMonPutWritersFindLinkWrite(fake.t, &ev, &found, &w) && strcmp(w.cause, "put by anna@office1") == 0,
-           "for a client");
+           "a link write of a client's chain has the client as cause");
     ev.link++;
-    testOk(!ebpfMonPutWritersFindLinkWrite(fake.t, &ev, &found, &w), "no link begins there");
+    testOk(!ebpfMonPutWritersFindLinkWrite(fake.t, &ev, &found, &w), "an address where no link begins gives no link write");
     ev.link = fakeAddress(FAKE_SEQ) + offsetof(fakeRecord, out);
     ev.sourceBegin = AT - 99;
     ev.sourceTid = 8;
     testOk(ebpfMonPutWritersFindLinkWrite(fake.t, &ev, &found, &w) && w.chain.begin == AT - 99 && w.chain.tid == 8 &&
-           w.step.begin == AT - 10 && w.step.tid == 9, "a step of a chain that began earlier");
+           w.step.begin == AT - 10 && w.step.tid == 9, "a step of an asynchronous record belongs to the chain that began it");
 }
 
 MAIN(testPutWriter)

@@ -54,7 +54,7 @@ static void testSpecification(void)
         "\"message\": \"Allo, Allo!\"}, \"valueUnion\": 858993459, "
         "\"variantUnion\": \"String inside variant union.\"}\n"
         "reply 1 spec ok 0\n"
-        "put 2 spec : {\"nanoseconds\": 9}\n", "the specification's examples, big-endian");
+        "put 2 spec : {\"nanoseconds\": 9}\n", "the specification's examples are read, big-endian");
 }
 
 static void testNumbers(void)
@@ -94,7 +94,7 @@ static void testNumbers(void)
             putScalar(i, all[i].code, all[i].bits, all[i].size);
             at += sprintf(events + at, "put %u n : %s\nreply %u n ok 0\n", i + 1, all[i].text, i + 1);
         }
-        expect(events, big ? "numbers, big-endian" : "numbers, little-endian");
+        expect(events, big ? "numbers of all types are read, big-endian" : "numbers of all types are read, little-endian");
     }
     made.big = 0;
 }
@@ -120,7 +120,7 @@ static void testBits(void)
         say(1, 11);
         startPut(2, 3); number(9, 1); number((uint64_t)1 << 63 | 4, 8); number(2, 1); HEX(1, 2, 3); say(0, 11);
         expect("channel b\nput 1 b : {\"f2\": 1, \"f63\": 2, \"f65\": 3}\n",
-            big ? "long BitSet, big-endian" : "long BitSet, little-endian");
+            big ? "a long BitSet is read, big-endian" : "a long BitSet is read, little-endian");
     }
     made.big = 0;
 }
@@ -146,7 +146,7 @@ static void testEnum(void)
     startPut(2, 3); HEX(1, 4); number(2, 4); say(0, 11);
     expect("channel e\nput 1 e : 1 = 1\nput 2 e : 1 (on) = 1\n"
         "put 3 e : {\"value\": {\"choices\": [\"only\"]}}\nput 4 e : {\"value\": {\"index\": 1}, \"other\": 7}\n"
-        "put 5 e : 1 (aye) = 1\nput 6 e : 2 = 2\n", "enumerations");
+        "put 5 e : 1 (aye) = 1\nput 6 e : 2 = 2\n", "an enumeration is shown with number and text");
 }
 
 /* Each reply belongs to its own put, or to none. */
@@ -191,7 +191,7 @@ static void testReplies(void)
         "reply 0 r ok 0\nput 4 r : 8 = 8\nreply 4 r ok 0\nreply 0 r ok 0\n"
         "reply 0 r denied 2 Put permission denied\nput 5 r : bye\nreply 5 r ok 1 careful\nput 6 r : ? x0\n"
         "put 7  : ? x0\nput 8 r : 77 = 77\nreply 8 r ok 0\nput 9 r : [2] 8 9 x2\nreply 9 r ok 0\ngone r\n"
-        "put 10  : ? x0\n", "replies, put-get, array, last requests, destroyed channels");
+        "put 10  : ? x0\n", "replies, put-get, arrays, last requests and destroyed channels are read");
 }
 
 MAIN(testPva)

@@ -18,7 +18,7 @@ static void testChannels(void)
         initPut(1, i);
     }
     testOk1(circuit.stats.noMemory > 10);
-    expect("", "no more channels and requests than allowed");
+    expect("", "no more channels and requests are kept than allowed");
 }
 
 static void testTypes(void)
@@ -34,7 +34,7 @@ static void testTypes(void)
         HEX(0x80, 0, 1, 0);
     }
     HEX(0x20); say(1, 11);
-    testOk(circuit.stats.malformed == 1, "depth");
+    testOk(circuit.stats.malformed == 1, "a type that is nested too deep is malformed");
     startPut(2, 3); HEX(1, 1, 1); say(0, 11);
     initPut(2, 4);
     answerInit(4); HEX(0x80, 0, 254); number(5000, 4);
@@ -42,12 +42,12 @@ static void testTypes(void)
         HEX(0, 0x20);
     }
     say(1, 11);
-    testOk(circuit.stats.noMemory == 1, "fields");
+    testOk(circuit.stats.noMemory == 1, "a type with too many fields gets no memory");
     startPut(2, 4); HEX(1, 1, 1); say(0, 11);
     for (i = 0; i < 3000; i++) {
         answerInit(5); HEX(0xfd); number(i, 2); scalarType(0x20); say(1, 11);
     }
-    testOk(circuit.stats.memory < 1 << 20, "cached types: %zu bytes", circuit.stats.memory);
+    testOk(circuit.stats.memory < 1 << 20, "cached types stay below 1 MiB: %zu bytes", circuit.stats.memory);
     /* Impossible counts. */
     initPut(2, 6);
     answerInit(6); scalarType(0x2b); say(1, 11);
@@ -55,7 +55,7 @@ static void testTypes(void)
     startPut(2, 6); HEX(1, 2, 254); number(0xffffffff, 4); say(0, 11);
     startPut(2, 6); HEX(254); number(0x7fffffff, 4); number(-1, 8); say(0, 11);
     startPut(2, 6); HEX(1, 2); say(0, 11);
-    testOk(circuit.stats.malformed == 5, "malformed: %u", (unsigned)circuit.stats.malformed);
+    testOk(circuit.stats.malformed == 5, "each of five impossible messages is malformed: %u", (unsigned)circuit.stats.malformed);
     expect("channel t\nput 1 t : ? x0\nput 2 t : ? x0\nput 3 t : ? x0\nput 4 t : ? x0\nput 5 t : ? x0\n"
         "put 6 t : ? x0\n", "what cannot be is \"?\"");
 }
@@ -81,7 +81,7 @@ static void testEmptyStructures(void)
         say(0, 11);
     }
     double seconds = (double)(clock() - before) / CLOCKS_PER_SEC;
-    testOk(circuit.puts == 100 && seconds < 20, "structures of nothing: 100 puts in %.3f s", seconds);
+    testOk(circuit.puts == 100 && seconds < 20, "structures without bytes cost little: 100 puts in %.3f s", seconds);
     fclose(circuit.lines);
     driverClose(&circuit);
     free(lines);

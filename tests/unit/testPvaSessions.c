@@ -11,7 +11,7 @@ static void testSessions(void)
         driverPlay(&circuit, recorded[i].p, recorded[i].size);
         int bad = circuit.foreign + circuit.stats.malformed + circuit.stats.noMemory;
         expect(sessions[i].events, sessions[i].name);
-        testOk(!bad, "… nothing in it is odd");
+        testOk(!bad, "… and no message of it is malformed or lost");
     }
     /* Bytes one by one. */
     for (k = 0; k < 2; k++) {
@@ -26,7 +26,7 @@ static void testSessions(void)
             }
             p += 3 + length;
         }
-        expect(sessions[i].events, k ? "qsrv, byte by byte" : "p4p, byte by byte");
+        expect(sessions[i].events, k ? "a recording of QSRV gives the same events byte by byte" : "a recording of p4p gives the same events byte by byte");
     }
 }
 
@@ -58,7 +58,7 @@ static void testBroken(void)
             free(copy);
         }
     }
-    testOk(!leaks, "broken recordings: %lu events", events);
+    testOk(!leaks, "broken recordings leave no memory behind: %lu events", events);
 }
 
 MAIN(testPvaSessions)

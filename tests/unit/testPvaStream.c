@@ -46,7 +46,7 @@ static void testGaps(void)
     startPut(2, 11); HEX(1, 2); text("new"); say(0, 11);
     expect("channel g\nput 1 g : 1 = 1\nreply 0 g ok 0\nput 2 g : ? x0\nput 3 g : 3 = 3\nput 4 g : ? x0\n"
         "put 5 g : ? x0\nput 6 g : ? x0\nput 7 g : ? x0\nput 8 g : before\nput 9 g : six\nput 10 g : 65 = 65\n"
-        "subscribe g\nput 11 g : new\n", "gaps and types known by number");
+        "subscribe g\nput 11 g : new\n", "after a gap a type is known by its number");
 
     /* Messages of a connection that is older than the decoder. */
     begin();
@@ -58,7 +58,7 @@ static void testGaps(void)
     putScalar(5, 0x22, 9, 4);
     start(); number(2, 4); number(1, 4); say(0, 8);
     expect("put 1  : ? x0\nreply 1  ok 0\nput 2 later : ? x0\nreply 2 later ok 0\nput 3 later : 9 = 9\n"
-        "reply 3 later ok 0\ngone later\n", "a connection met in the middle");
+        "reply 3 later ok 0\ngone later\n", "a connection that is met in the middle is read");
 }
 
 /* A message in pieces has the same meaning as in one piece, also with a control message between the pieces. */
@@ -80,7 +80,7 @@ static void testPieces(void)
     memcpy(whole, made.p, size);
     say(0, 11);
     uint64_t hash = circuit.lastHash;
-    testOk(hash == driverHash(whole + 8 + 9 + 2, size - 8 - 9 - 2), "the hash is of the value's bytes");
+    testOk(hash == driverHash(whole + 8 + 9 + 2, size - 8 - 9 - 2), "the hash is that of the value's bytes");
     for (k = 0; k < 3; k++) {
         size_t at = 8;
 
@@ -101,7 +101,7 @@ static void testPieces(void)
                 driverBytes(&circuit, 0, made.p + made.size - 8, 8);
             }
         }
-        testOk(circuit.lastHash == hash, "… in pieces too");
+        testOk(circuit.lastHash == hash, "… also if the message comes in pieces");
     }
     /* A gap between pieces. */
     made.size = 0;
@@ -113,7 +113,7 @@ static void testPieces(void)
     driverBytes(&circuit, 0, made.p, 1000);
     expect("channel p\nput 1 p : [5000] 0 1 2 3 4 5 6 7 ... x5000\nput 2 p : [5000] 0 1 2 3 4 5 6 7 ... x5000\n"
         "put 3 p : [5000] 0 1 2 3 4 5 6 7 ... x5000\nput 4 p : [5000] 0 1 2 3 4 5 6 7 ... x5000\n",
-        "messages in pieces");
+        "messages in pieces are read as whole ones");
 }
 
 /* A value longer than the part that is kept. */
@@ -132,7 +132,7 @@ static void testKept(void)
         number(i, 2);
     }
     say(0, 11);
-    testOk(circuit.lastHash == driverHash(made.p + 19, made.size - 19), "hash of a value that is not kept whole");
+    testOk(circuit.lastHash == driverHash(made.p + 19, made.size - 19), "the hash covers a value that is not kept whole");
     startPut(2, 4); HEX(1, 2, 254); number(1000, 4);
     for (i = 0; i < 1000; i++) {
         number(200, 1);
@@ -141,12 +141,12 @@ static void testKept(void)
     }
     circuit.limits.keep = 300;
     say(0, 11);
-    testOk(!circuit.stats.malformed, "… is not malformed");
+    testOk(!circuit.stats.malformed, "… and such a value is not malformed");
     char events[1000];
     sprintf(events, "channel k\nput 1 k : [100000] 0 1 2 3 4 5 6 7 ... x100000\n"
         "put 2 k : [1000] \"%.200s\" ... x1000\n",
         TEN(TEN("aa")));
-    expect(events, "values longer than what is kept");
+    expect(events, "values longer than what is kept are shown shortened");
 }
 
 static void odd(const char *what, int fromServer, size_t size)
@@ -173,7 +173,7 @@ static void testFrame(void)
     made.p[1] = 0; odd("version 0", 0, 8); made.p[1] = 99; odd("version 99", 0, 2); made.p[1] = 2;
     made.p[0] = 0xcb; odd("magic", 0, 1);
     made.size = 0; HEX(0xca, 2, 0x41, 2, 0xff, 0xff, 0xff, 0xff);
-    testOk(ebpfMonPvaProtocol.frame(NULL, 1, made.p, 8, &frame) == 1 && frame.total == 8, "set byte order");
+    testOk(ebpfMonPvaProtocol.frame(NULL, 1, made.p, 8, &frame) == 1 && frame.total == 8, "a message that sets the byte order is one frame");
     made.p[3] = 9; odd("unknown control message", 1, 8);
 }
 

@@ -321,7 +321,7 @@ static void testTorn(const char *text)
         free(set);
         free(copy);
     }
-    testOk(torn == length, "%zu of %zu torn files refused", torn, length);
+    testOk(torn == length, "each torn file is refused: %zu of %zu", torn, length);
 }
 
 static void testGood(void)
@@ -346,7 +346,7 @@ static void testGood(void)
     testOk1(plan->key[3].steps == 2 && plan->key[3].offset[1] == -4 && plan->key[3].size == EBPFMON_QUERY_TEXT);
     testOk1(plan->terms == 3 && plan->term[0].clause == 8 && plan->term[1].clause == 0 && plan->term[2].clause == 0);
     testOk(plan->term[1].field.what == EBPFMON_QUERY_CPU && plan->term[2].field.what == EBPFMON_QUERY_RETURN,
-           "what is known at the begin of a call comes first");
+           "conditions known at the begin of a call come first");
     testOk1(plan->term[0].isLast && !plan->term[1].isLast && plan->term[2].isLast);
     testOk1(memcmp(plan->term[0].text, "scan-", 5) == 0 && ((const uint8_t *)plan->term[0].mask)[4] == 0xff &&
             ((const uint8_t *)plan->term[0].mask)[5] == 0);
@@ -409,7 +409,7 @@ static void testDoubles(void)
         widened = ebpfMonQueryWidenFloat(bits);
         wrong += isnormal(narrow) && memcmp(&widened, &wide, sizeof(wide)) != 0;
     }
-    testOk(!wrong, "doubles as numbers: %u wrong", wrong);
+    testOk(!wrong, "doubles keep their order as integers: %u wrong", wrong);
     testOk1(orderOf(-0.0) == orderOf(0) && orderOf(NAN) > orderOf(INFINITY));
     testOk1(sizeof(bad) / sizeof(bad[0]) >= 200);
 }

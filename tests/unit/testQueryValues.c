@@ -44,11 +44,11 @@ static void testStacks(ebpfMonQueryResults *all)
 {
     char *copy = ebpfMonQueryResultsCopyStacks(all, 1);
 
-    testOk(!copy, "no stacks");
+    testOk(!copy, "before the first look there are no stacks");
     ebpfMonQueryResultsSetStacks(all, 1, strdup("main;run 3"));
     ebpfMonQueryResultsSetStacks(all, 1, strdup("main;run 4"));
     copy = ebpfMonQueryResultsCopyStacks(all, 1);
-    testOk(copy && strcmp(copy, "main;run 4") == 0, "the last ones, as a copy");
+    testOk(copy && strcmp(copy, "main;run 4") == 0, "the last stacks are given as a copy");
     free(copy);
     ebpfMonQueryResultsSetStacks(all, 1, NULL);
     testOk1(!ebpfMonQueryResultsCopyStacks(all, 1) && !ebpfMonQueryResultsCopyStacks(all, 0));
@@ -58,12 +58,12 @@ static void testStacks(ebpfMonQueryResults *all)
 static void testListener(ebpfMonQueryResults *all, ebpfMonQueryResults *other)
 {
     ebpfMonQueryResultsNotify(all, 3);
-    testOk(told == -1, "nobody listens");
+    testOk(told == -1, "without a listener nobody is told");
     ebpfMonQueryResultsSetListener(all, note);
     ebpfMonQueryResultsNotify(all, 3);
     testOk1(told == 3);
     ebpfMonQueryResultsNotify(other, 4);
-    testOk(told == 3, "who listens to one list is not told of another");
+    testOk(told == 3, "a listener of one list is not told of another");
     ebpfMonQueryResultsSetListener(all, NULL);
     ebpfMonQueryResultsNotify(all, 5);
     testOk1(told == 3);
@@ -76,7 +76,7 @@ MAIN(testQueryValues)
     testPlan(14);
     testNames(all);
     testStacks(all);
-    testOk(ebpfMonQueryResultsAdd(other, "second") == 0 && ebpfMonQueryResultsCount(other) == 1, "another list is its own");
+    testOk(ebpfMonQueryResultsAdd(other, "second") == 0 && ebpfMonQueryResultsCount(other) == 1, "two lists do not share names");
     testListener(all, other);
     ebpfMonQueryResultsFree(all);
     ebpfMonQueryResultsFree(other);

@@ -99,7 +99,7 @@ static void testRecords(void)
     countsA[1] = 20;
     ebpfMonRankingsPublishRecords(rankings, 2.0);
     p = ebpfMonPublishedLock();
-    testOk(p->processings.count == 171 && p->processings.busiestCount == 2, "what is not shown is not counted: %llu",
+    testOk(p->processings.count == 171 && p->processings.busiestCount == 2, "a record that is not shown is not counted: %llu",
            (unsigned long long)p->processings.count);
     testOk1(strcmp(p->processings.busiest[0].name, "A:SLOW") == 0 && p->processings.busiest[0].atLeast &&
             watched(p, "A:SLOW")->atLeast);
@@ -136,7 +136,7 @@ static void testChains(void)
             strcmp(p->chains.slowest[1].ioc, "b") == 0 && p->chains.slowest[2].count == 10);
     for (unsigned i = 0; i < EBPFMON_HIST_MAX; i++)
         sum += p->chains.hist[i];
-    testOk(sum == 13 && p->chains.selectedFound, "histogram of all: %g", sum);
+    testOk(sum == 13 && p->chains.selectedFound, "the histogram of all roots has all chains: %g", sum);
     testOk1(watched(p, "A:SLOW")->chains == 2 && watched(p, "A:SLOW")->latMax == 5000 &&
             isnan(watched(p, "NOT:THERE")->latMean));
     ebpfMonPublishedUnlock();
@@ -147,7 +147,7 @@ static void testChains(void)
     sum = 0;
     for (unsigned i = 0; i < EBPFMON_HIST_MAX; i++)
         sum += p->chains.hist[i];
-    testOk(sum == 10 && p->chains.selectedFound, "of one root: %g", sum);
+    testOk(sum == 10 && p->chains.selectedFound, "the histogram of one root has its chains: %g", sum);
     ebpfMonPublishedUnlock();
     ebpfMonPublishedSelectRoot("NOT:THERE");
     ebpfMonRankingsPublishChains(rankings);
@@ -163,7 +163,7 @@ static void testChains(void)
     for (unsigned i = 1; i < p->chains.slowestCount; i++)
         sum += p->chains.slowest[i].mean <= p->chains.slowest[i - 1].mean;
     testOk(p->chains.slowestCount == EBPFMON_TOP_MAX && sum == EBPFMON_TOP_MAX && p->chains.slowest[0].mean == 1199 &&
-           p->chains.slowest[EBPFMON_TOP_MAX - 1].mean == 1100, "of too many the slowest, in order");
+           p->chains.slowest[EBPFMON_TOP_MAX - 1].mean == 1100, "of too many chains the slowest are listed, in order");
     ebpfMonPublishedUnlock();
 }
 

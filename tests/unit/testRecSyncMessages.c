@@ -74,11 +74,11 @@ static void testReceived(void)
         testOk(strcmp(taken, "gpop") == 0 && nonce == 7, "in pieces of %zu: %s, %u", step, taken, nonce);
     }
     feed("HTTP/1.1 400 Bad Request", 24, 24, taken, &nonce);
-    testOk(strcmp(taken, "b") == 0, "another protocol");
+    testOk(strcmp(taken, "b") == 0, "a message of another protocol is not taken");
     feed("RC\200\2\0\0\0\3abc", 11, 11, taken, &nonce);
-    testOk(strcmp(taken, "b") == 0, "a ping that is too short");
+    testOk(strcmp(taken, "b") == 0, "a ping that is too short is not taken");
     feed("RC\200\3\377\0\0\0abc", 11, 11, taken, &nonce);
-    testOk(strcmp(taken, "b") == 0, "a message of 4 GB");
+    testOk(strcmp(taken, "b") == 0, "a message of 4 GB is not taken");
 }
 
 static void testAnnouncements(void)
@@ -88,11 +88,11 @@ static void testAnnouncements(void)
 
     testOk1(ebpfMonRecSyncParseAnnouncement(good, 16, &server) == 0 && server.key == 258 &&
             memcmp(&server.address, "\177\0\0\1", 4) == 0 && memcmp(&server.port, "\23\271", 2) == 0);
-    testOk(ebpfMonRecSyncParseAnnouncement(good, 15, &server) == -1, "too short");
+    testOk(ebpfMonRecSyncParseAnnouncement(good, 15, &server) == -1, "an announcement that is too short is refused");
     testOk(ebpfMonRecSyncParseAnnouncement((const uint8_t *)"RC\0\1\177\0\0\1\23\271\0\0\0\0\1\2", 16, &server) == -1,
-           "another version");
+           "an announcement of another version is refused");
     testOk(ebpfMonRecSyncParseAnnouncement((const uint8_t *)"RC\0\0\177\0\0\1\0\0\0\0\0\0\1\2", 16, &server) == -1,
-           "no port");
+           "an announcement without port is refused");
 }
 
 MAIN(testRecSyncMessages)

@@ -48,7 +48,7 @@ static void compare(int fd)
         testOk(by->vaddr == symbol[i].vaddr, "%s: %llx, the symbol says %llx", names[i], (unsigned long long)by->vaddr,
                (unsigned long long)symbol[i].vaddr);
     }
-    testOk(!found.isOldNotify, "by its name since 3.15");
+    testOk(!found.isOldNotify, "dbNotify is found by the name that it has since 3.15");
 }
 
 MAIN(testRecognise)
@@ -62,7 +62,7 @@ MAIN(testRecognise)
     compare(fd);
     close(fd);
     fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    testOk(ebpfMonRecognise(fd, &found) == -1, "this program is no IOC");
+    testOk(ebpfMonRecognise(fd, &found) == -1, "this program is not recognised as an IOC");
     close(fd);
     return testDone();
 }

@@ -237,7 +237,7 @@ static void testPuts(void)
     expect("T:PUT_IOCS", "soft");
     testdbGetFieldEqual("T:PUT_LAST_VALUE_S.SEVR", DBR_STRING, "NO_ALARM");
     stamp = readTime("T:PUT_LAST_PV");
-    testOk(stamp.secPastEpoch == 1163575683u && stamp.nsec == 123456000, "time stamp is the put's");
+    testOk(stamp.secPastEpoch == 1163575683u && stamp.nsec == 123456000, "the time stamp is that of the put");
 
     memset(value, 'x', 100);
     value[100] = 0;

@@ -54,9 +54,9 @@ static void testLateFilter(void)
     testDiag("filter: what takes long is accepted, and in force later");
     epicsAtomicSetIntT(&fakeMonitor.busy, 1);
     testdbPutFieldOk("T:FILTER_SAMPLE", DBR_LONG, 3);
-    testOk(beginsWith("T:FILTER_STATUS", "accepted, being applied: level "), "the record completes without it");
+    testOk(beginsWith("T:FILTER_STATUS", "accepted, being applied: level "), "the record completes before the filter is in force");
     epicsAtomicSetIntT(&fakeMonitor.busy, 0);
-    testOk(beginsWith("T:FILTER_STATUS", "in force: level "), "it says when that is in force");
+    testOk(beginsWith("T:FILTER_STATUS", "in force: level "), "the status says when the filter is in force");
     testOk1(fakeMonitor.inForce.sample == 3);
     testdbGetFieldEqual("T:FILTER.PACT", DBR_LONG, 0);
 
@@ -79,7 +79,7 @@ static void testFilter(void)
     DBADDR addr;
 
     testDiag("filter: once at the start, then on each change");
-    testOk(fakeMonitor.generations == 1, "set %u times", fakeMonitor.generations);
+    testOk(fakeMonitor.generations == 1, "the filter was set once: %u times", fakeMonitor.generations);
     testOk1(strcmp(fakeMonitor.inForce.record, "*") == 0 && fakeMonitor.inForce.level == ebpfMonLevelChains);
     testOk(strcmp(fakeMonitor.inForce.host, "ho*") == 0 && strcmp(fakeMonitor.inForce.field, "VA*") == 0 &&
            strcmp(fakeMonitor.inForce.user, "o*") == 0, "before iocInit commands go before macros, and leave the others: "
@@ -95,7 +95,7 @@ static void testFilter(void)
     expect("T:FILTER_STATUS.VAL$", "in force: level chains for IOCs \"*\", records "
            "\"RING:VACUUM:SECTOR12:GAUGE3:A-RATHER-LONG-RECORD-NAME:PRES\"");
     testOk(strcmp(fakeMonitor.inForce.record, "RING:VACUUM:SECTOR12:GAUGE3:A-RATHER-LONG-RECORD-NAME:PRES") == 0,
-           "long pattern: %s", fakeMonitor.inForce.record);
+           "a long pattern is not cut: %s", fakeMonitor.inForce.record);
     testdbPutFieldOk("T:FILTER_USER", DBR_STRING, "op*"); /* as caput without -S does */
     testOk1(strcmp(fakeMonitor.inForce.user, "op*") == 0);
     putText("T:FILTER_RECORD", "");

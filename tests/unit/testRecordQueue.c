@@ -22,11 +22,11 @@ static void testPack(void)
     len = ebpfMonPutPack(&p, buf);
     ebpfMonPutUnpack(buf, len, &q);
     testOk(len <= sizeof(buf) && strlen(q.val) == sizeof(q.val) - 1 && strlen(q.rule) == sizeof(q.rule) - 1 &&
-           q.number == p.number && q.peerUid == p.peerUid, "the largest put: %u bytes", (unsigned)len);
+           q.number == p.number && q.peerUid == p.peerUid, "the largest put fits: %u bytes", (unsigned)len);
     len = ebpfMonPutPack(&small, buf);
     ebpfMonPutUnpack(buf, len, &q);
     testOk(len < 200 && strcmp(q.pv, small.pv) == 0 && strcmp(q.host, "opi1") == 0 && !q.rule[0] &&
-           q.time.nsec == 123456789 && q.oldCount == 1, "a usual put: %u bytes", (unsigned)len);
+           q.time.nsec == 123456789 && q.oldCount == 1, "a usual put is small: %u bytes", (unsigned)len);
 }
 
 static void testRing(void)
@@ -57,15 +57,15 @@ static void testRing(void)
                      buf[n + sizeof(len) + len - 1] != (uint8_t)read;
         }
     }
-    testOk(!wrong && read == 1000, "%u records in order, %u wrong", read, wrong);
+    testOk(!wrong && read == 1000, "all records come out in order: %u, %u wrong", read, wrong);
     ebpfMonRecordQueueGetState(q, &state);
     testOk1(state.accepted == 1000 && state.dropped == 0 && state.used == 0 && state.peak > 0);
     for (unsigned i = 0; i < 10; i++)
         ebpfMonRecordQueueAdd(q, 0, buf, 20);
     ebpfMonRecordQueueGetState(q, &state);
-    testOk(state.accepted == 1003 && state.dropped == 7 && state.used == 84 && state.peak == 84, "full: %u dropped",
+    testOk(state.accepted == 1003 && state.dropped == 7 && state.used == 84 && state.peak == 84, "a full queue counts what it drops: %u",
            (unsigned)state.dropped);
-    testOk(ebpfMonRecordQueueRead(q, buf, sizeof(buf)) == 56, "whole records only");
+    testOk(ebpfMonRecordQueueRead(q, buf, sizeof(buf)) == 56, "a read gives whole records only");
     ebpfMonRecordQueueClear(q);
     testOk1(ebpfMonRecordQueueRead(q, buf, sizeof(buf)) == 0);
     ebpfMonRecordQueueFree(q);
@@ -94,11 +94,11 @@ static void testShares(void)
     for (unsigned i = 0; i < 1000; i++)
         ebpfMonRecordQueueAdd(q, first, record, RECORD);
     n = countAccepted(q);
-    testOk(n == SIZE / WHOLE * 4 / 5, "one has four fifths: %u", (unsigned)n);
+    testOk(n == SIZE / WHOLE * 4 / 5, "the first sender gets four fifths of the room: %u", (unsigned)n);
     for (unsigned i = 0; i < 1000; i++)
         ebpfMonRecordQueueAdd(q, second, record, RECORD);
     n = countAccepted(q) - n;
-    testOk(n == SIZE / WHOLE * 4 / 25, "the second four fifths of what is left: %u", (unsigned)n);
+    testOk(n == SIZE / WHOLE * 4 / 25, "the second sender gets four fifths of what is left: %u", (unsigned)n);
     before = (unsigned)countAccepted(q);
     for (unsigned round = 0; round < 200; round++) {
         ebpfMonRecordQueueRead(q, buf, sizeof(buf));
@@ -109,16 +109,16 @@ static void testShares(void)
     }
     while (ebpfMonRecordQueueRead(q, buf, sizeof(buf)))
         ;
-    testOk(countAccepted(q) - before > 400, "while it is read, too");
+    testOk(countAccepted(q) - before > 400, "the shares hold while the queue is read, too");
     n = countAccepted(q);
     for (unsigned i = 0; i < 1000; i++)
         ebpfMonRecordQueueAdd(q, first, record, RECORD);
-    testOk(countAccepted(q) - n == SIZE / WHOLE * 4 / 5, "what was read is counted no more");
+    testOk(countAccepted(q) - n == SIZE / WHOLE * 4 / 5, "what was read does not count for a share any more");
     ebpfMonRecordQueueClear(q);
     n = countAccepted(q);
     for (unsigned i = 0; i < 1000; i++)
         ebpfMonRecordQueueAdd(q, 0, record, RECORD);
-    testOk(countAccepted(q) - n == SIZE / WHOLE, "what is nobody's has all of it");
+    testOk(countAccepted(q) - n == SIZE / WHOLE, "what has no sender may take all of the room");
     ebpfMonRecordQueueFree(q);
 }
 
@@ -152,7 +152,7 @@ static void testWaking(void)
     epicsTimeGetCurrent(&before);
     ebpfMonRecordQueueWait(q, 10.0, 0);
     epicsTimeGetCurrent(&after);
-    testOk(epicsTimeDiffInSeconds(&after, &before) < 5, "a call of Wake is remembered");
+    testOk(epicsTimeDiffInSeconds(&after, &before) < 5, "a wake-up before the wait is remembered");
     ebpfMonRecordQueueAdd(q, 0, "x", 1);
     ebpfMonRecordQueueWait(q, 10.0, 1);
     epicsTimeGetCurrent(&after);

@@ -55,7 +55,7 @@ static void testMessage(void)
     addUnexpected("SECTION:07:MAGNET:QUADRUPOLE:3:CURRENT:CORRECTION:SETPOINT.HIHI", rule);
     errlogFlush();
     errlogRemoveListeners(onMessage, NULL);
-    testOk(whole, "the message is whole, and says what to do");
+    testOk(whole, "the message is not cut, and says what to do");
 }
 
 static void writeRules(const char *text)

@@ -20,13 +20,13 @@ static void testAdd(void)
                  state[t->slot + i].time != record[i].time || !state[t->slot + i].seen ||
                  conf[t->slot + i].valOff != offsetof(iocRecord, value) || conf[t->slot + i].valSize != 4;
     testOk(wrong == 0, "each record has its slot, its place in the index and its value's; %u do not", wrong);
-    testOk(strcmp(closureOf(t, 0, buf), "0 1 2") == 0, "closure of the first: %s", buf);
-    testOk(strcmp(closureOf(t, 1, buf), "1 2") == 0, "of the second: %s", buf);
-    testOk(strcmp(closureOf(t, 5, buf), "5") == 0, "of one that is alone: %s", buf);
+    testOk(strcmp(closureOf(t, 0, buf), "0 1 2") == 0, "the closure of the first root has all that it reaches: %s", buf);
+    testOk(strcmp(closureOf(t, 1, buf), "1 2") == 0, "the closure of the second root has all that it reaches: %s", buf);
+    testOk(strcmp(closureOf(t, 5, buf), "5") == 0, "the closure of a record without links has itself: %s", buf);
     testOk(state[t->slot].last == t->slot + 2 && state[t->slot + 2].last == t->slot + 2 &&
-           state[t->slot + 5].last == t->slot + 5, "the last one of its stretch");
+           state[t->slot + 5].last == t->slot + 5, "the flag of a stretch stands at its last record");
     testOk(t->follower.trapped == 1 && t->how[3] == (EBPFMON_BY_TRAP | EBPFMON_AT_LEAST) && !t->how[0],
-           "the one with TSE wants the trap");
+           "a record with TSE is counted by the trap");
     testOk1(conf[t->slot + 3].flags & EBPFMON_REC_NOTIME && !(conf[t->slot].flags & EBPFMON_REC_NOTIME));
     ebpfMonRecordTablesRemoveIndex(recordTables, t);
     testOk1(!t->indexed && countIndexed() == 0 && t->slot == 0);
@@ -52,7 +52,7 @@ static void testTwo(void)
            c->note);
     testOk1(c->slot == UINT32_MAX && !c->indexed);
     indexFails = 0;
-    testOk(ebpfMonRecordTablesAdd(recordTables, c) == 0 && c->slot == 0, "the room of one that went is used again");
+    testOk(ebpfMonRecordTablesAdd(recordTables, c) == 0 && c->slot == 0, "the room of an IOC that ended is used again");
     freeIoc(a);
     freeIoc(b);
     freeIoc(c);
@@ -73,25 +73,25 @@ static void testLinks(void)
     at = t->closureAt;
     ebpfMonMemFlush(t->follower.mem);
     ebpfMonRecordTablesUpdateLinks(recordTables, t, 2, UINT64_MAX);
-    testOk(t->closureAt == at, "links that did not change change nothing");
+    testOk(t->closureAt == at, "links that did not change leave the closures alone");
     setForward(2, 4);
     record[4].time = stamp(1000);
     record[5].time = stamp(1000);
     ebpfMonMemFlush(t->follower.mem);
     ebpfMonRecordTablesUpdateLinks(recordTables, t, 2, UINT64_MAX);
-    testOk(strcmp(closureOf(t, 0, buf), "0 1 2 4") == 0, "the closure has what is reached now: %s", buf);
-    testOk(t->closureAt != at && t->oldClosureAt == at, "the part before stays for one change more");
+    testOk(strcmp(closureOf(t, 0, buf), "0 1 2 4") == 0, "a new link brings its record into the closure: %s", buf);
+    testOk(t->closureAt != at && t->oldClosureAt == at, "the old closure stays for one more change");
     testOk(ebpfMonTargetCountRecord(t, 4) == 1 && state[t->slot + 4].time == stamp(1000),
-           "what it processed meanwhile is counted once: %u", (unsigned)ebpfMonTargetCountRecord(t, 4));
-    testOk(ebpfMonTargetCountRecord(t, 5) == 0, "not that of a record that is not reached");
-    testOk(t->how[4] & EBPFMON_MISSED && !t->how[5] && !t->how[0], "it may have processed more than once");
-    testOk(ebpfMonTargetCountRecord(t, 0) == 8 && ebpfMonTargetCountRecord(t, 1) == 7, "the passes of before still count");
-    testOk(t->cat->rec[2].toCount == 1 && t->cat->rec[2].fwd == 4, "and the catalogue has the link");
+           "what processed meanwhile is counted once: %u", (unsigned)ebpfMonTargetCountRecord(t, 4));
+    testOk(ebpfMonTargetCountRecord(t, 5) == 0, "a record that is not reached is not marked");
+    testOk(t->how[4] & EBPFMON_MISSED && !t->how[5] && !t->how[0], "a record that may have processed more than once is marked");
+    testOk(ebpfMonTargetCountRecord(t, 0) == 8 && ebpfMonTargetCountRecord(t, 1) == 7, "the passes before the change still count");
+    testOk(t->cat->rec[2].toCount == 1 && t->cat->rec[2].fwd == 4, "the catalogue has the new link");
     setForward(0, -1);
     ebpfMonMemFlush(t->follower.mem);
     ebpfMonRecordTablesUpdateAllLinks(recordTables, t);
-    testOk(strcmp(closureOf(t, 0, buf), "0") == 0, "all links read again: %s", buf);
-    testOk(ebpfMonTargetCountRecord(t, 0) == 8 && ebpfMonTargetCountRecord(t, 1) == 7, "the counts go on");
+    testOk(strcmp(closureOf(t, 0, buf), "0") == 0, "after all links are read again the closure is right: %s", buf);
+    testOk(ebpfMonTargetCountRecord(t, 0) == 8 && ebpfMonTargetCountRecord(t, 1) == 7, "the counts go on after that");
     freeIoc(t);
 }
 
@@ -111,17 +111,17 @@ static void testSuperseded(void)
     state[t->slot + 4].stamp = 999;
     ebpfMonMemFlush(t->follower.mem);
     ebpfMonRecordTablesMarkSuperseded(recordTables, t, &put, &edge, 1);
-    testOk(!t->how[4] && !t->how[5], "what did not process since is exact");
+    testOk(!t->how[4] && !t->how[5], "a record that did not process since then is exact");
     record[5].time = stamp(1000);
     ebpfMonMemFlush(t->follower.mem);
     ebpfMonRecordTablesMarkSuperseded(recordTables, t, &put, NULL, 0);
-    testOk(!t->how[5], "nor is that marked which it did not reach");
+    testOk(!t->how[5], "a record that the root did not reach is not marked");
     ebpfMonRecordTablesMarkSuperseded(recordTables, t, &put, &edge, 1);
     testOk(!t->how[4] && t->how[5] == EBPFMON_MISSED && ebpfMonTargetCountRecord(t, 5) == 0,
            "a time stamp that nobody has counted marks a record");
     state[t->slot + 4].stamp = 1000;
     ebpfMonRecordTablesMarkSuperseded(recordTables, t, &put, NULL, 0);
-    testOk(t->how[4] == EBPFMON_MISSED, "so does a chain of another root that counted it since");
+    testOk(t->how[4] == EBPFMON_MISSED, "a chain of another root that counted the record since then marks it");
     ebpfMonRecordTablesMarkSuperseded(recordTables, t, &stop, NULL, 0);
     testOk(t->how[0] == EBPFMON_MISSED && !t->how[1] && !t->how[2],
            "one with a time stamp that showed nothing, and not the records that it reaches");
@@ -133,7 +133,7 @@ static void testSuperseded(void)
     t->how[1] = t->how[2] = 0;
     put.target = t->cat->rec[1].addr;
     ebpfMonRecordTablesMarkSuperseded(recordTables, t, &put, NULL, 0);
-    testOk(t->how[1] == EBPFMON_MISSED && !t->how[2], "what was counted with a stretch that is no more, too");
+    testOk(t->how[1] == EBPFMON_MISSED && !t->how[2], "a record that was counted with a stretch that is gone is marked");
     freeIoc(t);
 }
 
@@ -150,9 +150,9 @@ static void testOtherRoot(void)
     setForward(4, 5);
     ebpfMonMemFlush(t->follower.mem);
     ebpfMonRecordTablesUpdateLinks(recordTables, t, 4, 1000);
-    testOk(!t->how[5], "not since the put");
+    testOk(!t->how[5], "a record that did not process since the put is not marked");
     ebpfMonRecordTablesUpdateLinks(recordTables, t, 2, 1000);
-    testOk(t->how[4] == EBPFMON_MISSED && !t->how[5] && ebpfMonTargetCountRecord(t, 4) == 0, "since the put");
+    testOk(t->how[4] == EBPFMON_MISSED && !t->how[5] && ebpfMonTargetCountRecord(t, 4) == 0, "a record that processed since the put is marked");
     freeIoc(t);
 }
 
@@ -167,7 +167,7 @@ static void testBusy(void)
     record[4].pact = 1;
     ebpfMonMemFlush(t->follower.mem);
     ebpfMonRecordTablesUpdateLinks(recordTables, t, 2, UINT64_MAX);
-    testOk(ebpfMonTargetCountRecord(t, 4) == 0, "is not counted yet");
+    testOk(ebpfMonTargetCountRecord(t, 4) == 0, "a processing after the last look is not counted yet");
     freeIoc(t);
 }
 
@@ -181,7 +181,7 @@ static void testTrap(void)
     testOk1(ebpfMonTargetCountRecord(t, 3) == 5);
     state[t->slot + 3].trapped = 100;
     ebpfMonRecordTablesSetTrap(recordTables, t, 1, 1);
-    testOk(ebpfMonTargetCountRecord(t, 3) == 5 && t->how[3] == EBPFMON_BY_TRAP, "the trap takes over where the count was");
+    testOk(ebpfMonTargetCountRecord(t, 3) == 5 && t->how[3] == EBPFMON_BY_TRAP, "the trap goes on from the count that was there");
     state[t->slot + 3].trapped += 2;
     state[t->slot + 3].count += 50;
     testOk1(ebpfMonTargetCountRecord(t, 3) == 7);
@@ -189,7 +189,7 @@ static void testTrap(void)
     testOk1(ebpfMonTargetCountRecord(t, 3) == 7 && t->how[3] == (EBPFMON_BY_TRAP | EBPFMON_AT_LEAST));
     ebpfMonRecordTablesSetTrap(recordTables, t, 1, 0);
     testOk(t->how[3] == (EBPFMON_BY_TRAP | EBPFMON_MISSED) && ebpfMonTargetIsAtLeast(t, 3),
-           "what it processed without the trap stays uncounted");
+           "what processed without the trap stays uncounted");
     freeIoc(t);
 }
 
@@ -208,8 +208,8 @@ static void testTimeSource(void)
     record[1].tse = -1;
     ebpfMonMemFlush(t->follower.mem);
     ebpfMonRecordTablesUpdateLinks(recordTables, t, 1, UINT64_MAX);
-    testOk(t->how[1] == (EBPFMON_BY_TRAP | EBPFMON_MISSED), "the trap counts it, and something may be missing");
-    testOk(t->how[2] == EBPFMON_MISSED && !t->how[0], "… also of what it makes process, not of what comes before");
+    testOk(t->how[1] == (EBPFMON_BY_TRAP | EBPFMON_MISSED), "the trap counts the record, and marks that something may be missing");
+    testOk(t->how[2] == EBPFMON_MISSED && !t->how[0], "… also of the records behind it, not of those before it");
     state[t->slot + 1].trapped += 3;
     testOk1(ebpfMonTargetCountRecord(t, 1) == 7 && t->follower.trapped == 2);
     record[1].tse = 0;
@@ -218,13 +218,13 @@ static void testTimeSource(void)
     state[t->slot].pass[t->follower.bank] += 2;
     state[t->slot + 1].trapped += 2;
     testOk(t->how[1] == (EBPFMON_BY_TRAP | EBPFMON_MISSED) && ebpfMonTargetCountRecord(t, 1) == 9,
-           "the trap goes on when it moves again, and no stretch counts it, too: %u",
+           "the trap goes on when the time stamp moves again, and no stretch counts it, too: %u",
            (unsigned)ebpfMonTargetCountRecord(t, 1));
     ebpfMonTargetNoteUnseen(t, 5);
     ebpfMonTargetNoteUnseen(t, 5);
     testOk1(t->unseenCount == 1);
     ebpfMonRecordTablesUpdateLinks(recordTables, t, 5, UINT64_MAX);
-    testOk(t->how[5] == EBPFMON_MISSED && !t->how[4] && !t->unseenCount, "a put that no time stamp shows");
+    testOk(t->how[5] == EBPFMON_MISSED && !t->how[4] && !t->unseenCount, "a put that no time stamp shows is counted by the trap");
     for (unsigned i = 0; i < EBPFMON_UNSEEN_MAX + 5; i++)
         ebpfMonTargetNoteUnseen(t, i % 5 == 1 ? 4 : i % 5);
     testOk1(t->unseenCount <= EBPFMON_UNSEEN_MAX);
@@ -244,8 +244,8 @@ static void testUnknownType(void)
     ebpfMonRecordTablesAdd(recordTables, t);
     t->follower.att.on = EBPFMON_BIT(ebpfMonProgCompleted);
     ebpfMonRecordTablesSetTrap(recordTables, t, 1, 1);
-    testOk(t->follower.trapped == RECORDS && t->how[0] == EBPFMON_BY_TRAP, "the trap counts all of them");
-    testOk(state[t->slot].last == t->slot, "no stretches");
+    testOk(t->follower.trapped == RECORDS && t->how[0] == EBPFMON_BY_TRAP, "the trap counts all records of the type");
+    testOk(state[t->slot].last == t->slot, "such records are in no stretch");
     for (unsigned i = 0; i < RECORDS; i++)
         state[t->slot + i].count = state[t->slot + i].trapped = 10;
     state[t->slot + 5].trapped++; /* it completed, and its chain continues */
@@ -254,13 +254,13 @@ static void testUnknownType(void)
     testOk1(ebpfMonTypeTrialLook(t->follower.trial, t, 1, 2) == ebpfMonTrialLinks);
     state[t->slot + 5].trapped++;
     ebpfMonRecordTablesUpdateAllLinks(recordTables, t);
-    testOk(t->how[0] == EBPFMON_BY_TRAP, "not yet");
+    testOk(t->how[0] == EBPFMON_BY_TRAP, "while the trial goes on the trap counts the type");
     ebpfMonRecordTablesReleaseTrap(recordTables, t);
-    testOk(!t->how[0] && t->how[5] == EBPFMON_BY_TRAP && t->follower.trapped == 1, "all are let go but the one that is under way");
+    testOk(!t->how[0] && t->how[5] == EBPFMON_BY_TRAP && t->follower.trapped == 1, "all records but the one under way are given back by the trap");
     state[t->slot + 5].count++;
     ebpfMonRecordTablesReleaseTrap(recordTables, t);
     testOk(!t->how[5] && !t->follower.trapped && ebpfMonTargetCountRecord(t, 5) == 12 &&
-           ebpfMonTargetCountRecord(t, 0) == 10, "then that one, too, and all counts are exact");
+           ebpfMonTargetCountRecord(t, 0) == 10, "then that one is given back, too, and all counts are exact");
     freeIoc(t);
     typeName = "calc";
 }
@@ -279,7 +279,7 @@ static void testShown(void)
     ebpfMonRecordTablesSetShown(recordTables, t, "rec2");
     testOk1(t->shown == 1 && (t->how[2] & EBPFMON_SHOWN) && !(t->how[1] & EBPFMON_SHOWN));
     testOk(!(conf[t->slot].flags & EBPFMON_REC_UNWANTED) && !(conf[t->slot + 2].flags & EBPFMON_REC_UNWANTED) &&
-           (conf[t->slot + 4].flags & EBPFMON_REC_UNWANTED), "chains that reach it are wanted, others are not");
+           (conf[t->slot + 4].flags & EBPFMON_REC_UNWANTED), "chains that reach a shown record are wanted, others are not");
     freeIoc(t);
 }
 
@@ -295,7 +295,7 @@ static void testBegin(void)
     record[2].pact = 1;
     ebpfMonRecordTablesBeginCounting(recordTables, t, 0);
     testOk1(state[t->slot + 1].time == stamp(5000) && !state[t->slot + 1].pending && !state[t->slot + 1].noted);
-    testOk(state[t->slot + 2].noted == EBPFMON_NOTED_BUSY, "one that is busy is noted");
+    testOk(state[t->slot + 2].noted == EBPFMON_NOTED_BUSY, "a record that is busy is noted");
     testOk(!ebpfMonTargetIsAtLeast(t, 1), "before the first count nothing is missing");
     record[1].time = stamp(6000);
     ebpfMonRecordTablesBeginCounting(recordTables, t, 1);
@@ -336,7 +336,7 @@ MAIN(testRecordTables)
     testUnknownType();
     testShown();
     testBegin();
-    testOk(countIndexed() == 0 && arrays == 0 && ebpfMonTargetsGetFirst(targets) == NULL, "nothing is left");
+    testOk(countIndexed() == 0 && arrays == 0 && ebpfMonTargetsGetFirst(targets) == NULL, "after the end nothing is left");
     ebpfMonRecordTablesFree(recordTables);
     ebpfMonRecordTablesFree(NULL);
     ebpfMonTargetsFree(targets);

@@ -40,7 +40,7 @@ static void testLevels(void)
 {
     testDiag("levels");
     testOk1(levelOf("vac1") == ebpfMonLevelChains && levelOf("other") == ebpfMonLevelOff);
-    testOk(levelOf("vac1#123") == ebpfMonLevelChains && levelOf("other#1") == ebpfMonLevelOff, "also of a second one with this name");
+    testOk(levelOf("vac1#123") == ebpfMonLevelChains && levelOf("other#1") == ebpfMonLevelOff, "a second IOC with this name has the level, too");
     testOk1(ebpfMonRequestsSetLevel(requests, "vac7", ebpfMonLevelTrace) == 0 && levelOf("vac7#99") == ebpfMonLevelTrace &&
             levelOf("vac7#") == ebpfMonLevelChains && levelOf("vac7#9a") == ebpfMonLevelChains && levelOf("vac77#9") == ebpfMonLevelChains);
     testOk1(ebpfMonRequestsHasLevelRule(requests, "vac7#99") && !ebpfMonRequestsHasLevelRule(requests, "vac77#99"));
@@ -49,12 +49,12 @@ static void testLevels(void)
     testOk1(ebpfMonRequestsSetLevel(requests, "*", ebpfMonLevelPuts) == 0);
     testOk1(levelOf("vac1") == ebpfMonLevelPuts && levelOf("other") == ebpfMonLevelPuts);
     testOk1(ebpfMonRequestsSetLevel(requests, "vac*", ebpfMonLevelCounts) == 0 && rules() == 2);
-    testOk(levelOf("vac1") == ebpfMonLevelCounts, "the newest counts, one that was asked again too");
+    testOk(levelOf("vac1") == ebpfMonLevelCounts, "the newest request counts, also one that was made again");
     testOk1(ebpfMonRequestsSetReference(requests, "vac*", 1) == 0 && rules() == 3);
     testOk1(levelOf("vac1") == ebpfMonLevelCounts && reference == 1);
     testOk1(ebpfMonRequestsSetLevel(requests, "vac*", -1) == 0);
     testOk(rules() == 1 && levelOf("vac1") == ebpfMonLevelPuts && !reference,
-           "all of the pattern is cancelled");
+           "all requests of the pattern are cancelled");
     testOk1(ebpfMonRequestsSetLevel(requests, "*", -1) == 0 && rules() == 0 && levelOf("vac1") == ebpfMonLevelChains);
 }
 
@@ -64,7 +64,7 @@ static void testReference(void)
     testOk1(ebpfMonRequestsSetReference(requests, "vac1", 0) == 0 && rules() == 0);
     testOk1(ebpfMonRequestsSetReference(requests, "*", 1) == 0 && ebpfMonRequestsSetReference(requests, "vac1", 0) == 0 && rules() == 2);
     testOk1((levelOf("vac1"), reference == 0) && (levelOf("vac2"), reference == 1));
-    testOk(ebpfMonRequestsSetReference(requests, "*", 0) == 0 && rules() == 0, "what says nothing any more goes, too");
+    testOk(ebpfMonRequestsSetReference(requests, "*", 0) == 0 && rules() == 0, "a rule that says nothing any more goes, too");
 }
 
 static void testFull(void)
@@ -129,17 +129,17 @@ static void testLinks(void)
 
     testDiag("links that are read again");
     wait = ebpfMonRequestsTakeLinksDue(requests, now, onLinks, &c);
-    testOk(c.count == 0 && wait == 1, "none: back in %g s", wait);
+    testOk(c.count == 0 && wait == 1, "without a request the follower looks again after a second: %g s", wait);
     ebpfMonRequestsAddLinks(requests, &put);
     ebpfMonRequestsAddLinks(requests, &put);
     wait = ebpfMonRequestsTakeLinksDue(requests, now, onLinks, &c);
-    testOk(c.count == 1 && c.last == 0x1000 && wait > 0 && wait < 0.001, "one record once, and again in %g s", wait);
-    testOk((unsigned)epicsAtomicGetIntT(&woken) == before + 2, "each request wakes");
+    testOk(c.count == 1 && c.last == 0x1000 && wait > 0 && wait < 0.001, "a record is read once, and soon again: %g s", wait);
+    testOk((unsigned)epicsAtomicGetIntT(&woken) == before + 2, "each request wakes the follower");
     ebpfMonRequestsTakeLinksDue(requests, now, onLinks, &c);
-    testOk(c.count == 1, "not again at once");
+    testOk(c.count == 1, "a record is not read again at once");
     for (int i = 0; i < 10000; i++)
         wait = ebpfMonRequestsTakeLinksDue(requests, now += ms, onLinks, &c);
-    testOk(c.count == 6 && wait == 1, "read %u times, then never again", c.count);
+    testOk(c.count == 6 && wait == 1, "a record is read some times, then never again: %u", c.count);
     put.target = 0x2000;
     put.isLink = 1;
     put.at = 1;
@@ -159,7 +159,7 @@ static void testLinks(void)
     testOk1(ebpfMonRequestsTakeLinksMissed(requests) && !ebpfMonRequestsTakeLinksMissed(requests));
     c.count = 0;
     wait = ebpfMonRequestsTakeLinksDue(requests, now, onLinks, &c);
-    testOk(c.count == 64 && wait == 0, "%u at a time", c.count);
+    testOk(c.count == 64 && wait == 0, "at most so many records are read at a time: %u", c.count);
 }
 
 MAIN(testRequests)

@@ -71,20 +71,20 @@ static void testReading(void)
     int isWhole;
 
     testDiag("Reading");
-    testOk(readAll(&isWhole) == 0 && isWhole, "empty: all is read");
+    testOk(readAll(&isWhole) == 0 && isWhole, "an empty ring is read whole");
     commit(reserve(24));
     commit(reserve(13));
     discard(reserve(8));
     commit(reserve(40));
     testOk(readAll(&isWhole) == 3 && isWhole && sizes[0] == 24 && sizes[1] == 13 && sizes[2] == 40 && isGood,
-           "three events, and one that was discarded");
-    testOk(consumer == producer, "their room is free again");
+           "three events are read, and the one that was discarded is not");
+    testOk(consumer == producer, "the room of read events is free again");
     first = reserve(16);
     second = reserve(32);
     commit(second);
-    testOk(readAll(&isWhole) == 0 && !isWhole, "a program is at work on an event before others: not all is read");
+    testOk(readAll(&isWhole) == 0 && !isWhole, "if a program still writes an event before others, not all is read");
     commit(first);
-    testOk(readAll(&isWhole) == 2 && isWhole && sizes[0] == 16 && sizes[1] == 32, "… done: both, in order");
+    testOk(readAll(&isWhole) == 2 && isWhole && sizes[0] == 16 && sizes[1] == 32, "… when it is done, both events are read in order");
 }
 
 static void testTheEnd(void)
@@ -97,13 +97,13 @@ static void testTheEnd(void)
         commit(reserve(200 + n % 31));
         n += readAll(&isWhole);
     }
-    testOk(n > 150 && isGood, "%u events, each whole", n);
+    testOk(n > 150 && isGood, "events are whole across the end of the data: %u", n);
     for (n = 0; producer - consumer <= SIZE - 256; n++)
         commit(reserve(240));
-    testOk(readAll(&isWhole) == n && isWhole && isGood, "a ring that is full: %u events", n);
+    testOk(readAll(&isWhole) == n && isWhole && isGood, "a full ring is read whole: %u events", n);
     commit(reserve(sizeof(joined) + 8));
     commit(reserve(24));
-    testOk(readAll(&isWhole) == 1 && sizes[0] == 24 && isWhole, "one that is longer than any of ours is passed over");
+    testOk(readAll(&isWhole) == 1 && sizes[0] == 24 && isWhole, "an event that is longer than any of ours is passed over");
 }
 
 static void onAndOn(void *arg, const void *event, size_t size)
@@ -122,8 +122,8 @@ static void testFlood(void)
     testDiag("Events come as fast as they are read");
     commit(reserve(120));
     ebpfMonRingRead(&ring, onAndOn, &n, &isWhole);
-    testOk(n == SIZE / 128, "as much as the ring has, and no more: %u events", n);
-    testOk(isWhole, "all that came before is read");
+    testOk(n == SIZE / 128, "one look reads as much as the ring holds, and no more: %u events", n);
+    testOk(isWhole, "all that came before the look is read");
     readAll(&isWhole);
 }
 
@@ -133,11 +133,11 @@ static void testSleep(void)
     int isWhole;
 
     testDiag("Sleeping");
-    testOk(ebpfMonRingBeginSleep(&ring) && sleeps, "empty: it may sleep, and events wake it");
+    testOk(ebpfMonRingBeginSleep(&ring) && sleeps, "the reader of an empty ring may sleep, and events wake it");
     ebpfMonRingEndSleep(&ring);
     testOk1(!sleeps);
     commit(reserve(8));
-    testOk(!ebpfMonRingBeginSleep(&ring), "an event came since it has looked");
+    testOk(!ebpfMonRingBeginSleep(&ring), "the reader may not sleep if an event came since its look");
     ebpfMonRingEndSleep(&ring);
     readAll(&isWhole);
     discard(reserve(8));
@@ -145,7 +145,7 @@ static void testSleep(void)
     ebpfMonRingEndSleep(&ring);
     readAll(&isWhole);
     first = reserve(8);
-    testOk(ebpfMonRingBeginSleep(&ring), "a program is at work: it looks at the flag when it is done");
+    testOk(ebpfMonRingBeginSleep(&ring), "the reader may sleep while a program writes: it looks at the flag when it is done");
     second = reserve(8);
     commit(second);
     ebpfMonRingEndSleep(&ring);

@@ -101,8 +101,8 @@ static void testEntries(ring *r)
     for (int i = 0; i < ENTRIES; i++)
         writeEntry(r);
     isRead = waitFor(r, &r->read, ENTRIES);
-    testOk(isRead && epicsAtomicGetIntT(&r->read) == ENTRIES, "%d of %d read", epicsAtomicGetIntT(&r->read), ENTRIES);
-    testOk(epicsAtomicGetIntT(&r->wakes) < ENTRIES / 10, "by %d wake-ups", epicsAtomicGetIntT(&r->wakes));
+    testOk(isRead && epicsAtomicGetIntT(&r->read) == ENTRIES, "all entries are read: %d of %d", epicsAtomicGetIntT(&r->read), ENTRIES);
+    testOk(epicsAtomicGetIntT(&r->wakes) < ENTRIES / 10, "few wake-ups are enough: %d", epicsAtomicGetIntT(&r->wakes));
 }
 
 static void testOthers(ring *r, ebpfMonRingReader *reader)
@@ -113,18 +113,18 @@ static void testOthers(ring *r, ebpfMonRingReader *reader)
 
     testDiag("Without an entry");
     ebpfMonRingReaderWake(reader);
-    testOk(waitFor(r, &r->looks, looks + 1), "it looks when somebody wakes it");
+    testOk(waitFor(r, &r->looks, looks + 1), "the reader looks when somebody wakes it");
     epicsAtomicSetSizeT(&r->due, (size_t)ebpfMonClockMonotonic() + 5000000);
     ebpfMonRingReaderWake(reader); /* so the reader sees the new time */
     while (epicsAtomicGetSizeT(&r->due) && ebpfMonClockMonotonic() < begin + (uint64_t)(SLOW * 1e9))
         epicsEventWaitWithTimeout(r->looked, 1.0);
-    testOk(!epicsAtomicGetSizeT(&r->due), "it looks when something is due");
+    testOk(!epicsAtomicGetSizeT(&r->due), "the reader looks when something is due");
     waitFor(r, &r->sleeps, 1);
     begin = ebpfMonClockMonotonic();
     looks = epicsAtomicGetIntT(&r->looks);
     isLooking = waitFor(r, &r->looks, looks + 1);
     silence = (double)(ebpfMonClockMonotonic() - begin) / 1e9;
-    testOk(isLooking && silence > 0.5, "it looks by itself after a second (%.3f s), also without a wake-up", silence);
+    testOk(isLooking && silence > 0.5, "the reader looks by itself after a second (%.3f s), also without a wake-up", silence);
 }
 
 MAIN(testRingReader)
@@ -141,13 +141,13 @@ MAIN(testRingReader)
     if (!reader)
         testAbort("no memory");
     ebpfMonRingReaderWake(reader);
-    testOk(ebpfMonRingReaderStop(reader) == 0, "one that does not run is woken and stopped");
-    testOk(ebpfMonRingReaderStart(reader) == 0, "it starts");
+    testOk(ebpfMonRingReaderStop(reader) == 0, "a reader that does not run can be woken and stopped");
+    testOk(ebpfMonRingReaderStart(reader) == 0, "the reader starts");
     testEntries(&r);
     testOthers(&r, reader);
-    testOk(ebpfMonRingReaderStop(reader) == 0 && r.finished == r.looks, "it ends after its last look");
+    testOk(ebpfMonRingReaderStop(reader) == 0 && r.finished == r.looks, "the reader ends after its last look");
     ebpfMonRingReaderFree(reader);
-    testOk(r.freed, "what it had is freed with it");
+    testOk(r.freed, "what the reader had is freed with it");
     epicsEventDestroy(r.looked);
     close(r.file);
     return testDone();

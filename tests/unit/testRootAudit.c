@@ -62,18 +62,18 @@ static void testSums(void)
         more += look(1, ebpfMonAuditRootSum);
         run(0, 200, 5);
     }
-    testOk(!more, "an IOC that is busy agrees");
-    testOk(look(20, ebpfMonAuditRootSum) == 0, "and when it stands still");
+    testOk(!more, "the sums of a busy IOC agree");
+    testOk(look(20, ebpfMonAuditRootSum) == 0, "the sums of an IOC that stands still agree");
     snapshots++;
     testOk(look(4, ebpfMonAuditRootSum) == 0, "one processing too many is not believed at once");
-    testOk(look(30, ebpfMonAuditRootSum) == 1, "it is reported once");
+    testOk(look(30, ebpfMonAuditRootSum) == 1, "a lasting difference is reported once");
     ebpfMonAuditsGet(&audits);
-    testOk(audits.lastKind == ebpfMonAuditRootSum && strcmp(audits.last, "a") == 0, "with its IOC: %s", audits.last);
+    testOk(audits.lastKind == ebpfMonAuditRootSum && strcmp(audits.last, "a") == 0, "the report names the IOC: %s", audits.last);
     run(1, 3, 1);
-    testOk(look(10, ebpfMonAuditRootSum) == 4, "processings that no record has: three more");
+    testOk(look(10, ebpfMonAuditRootSum) == 4, "three processings that no record has are three more reports");
     lostRoots = 1;
     snapshots += 100;
-    testOk(look(10, ebpfMonAuditRootSum) == 4, "with too many roots nothing can be said");
+    testOk(look(10, ebpfMonAuditRootSum) == 4, "with too many roots nothing is reported");
     lostRoots = 0;
     snapshots -= 100;
 }
@@ -82,7 +82,7 @@ static void testHistogram(void)
 {
     testDiag("the numbers of one root");
     root[0].hist[8] += 10;
-    testOk(look(10, ebpfMonAuditHistogram) == 0, "chains may end while they are copied");
+    testOk(look(10, ebpfMonAuditHistogram) == 0, "chains that end while they are copied are no difference");
     root[0].hist[8] += 10;
     testOk(look(10, ebpfMonAuditHistogram) == 1, "a histogram with more chains than there were is reported once");
     t->publisher.sums.isReported = 0;
@@ -90,7 +90,7 @@ static void testHistogram(void)
     testOk1(look(10, ebpfMonAuditHistogram) == 1);
     root[1].count += 100;
     root[1].hist[3] += 100;
-    testOk(look(10, ebpfMonAuditHistogram) == 2, "more chains timed than there were");
+    testOk(look(10, ebpfMonAuditHistogram) == 2, "more timed chains than chains are reported");
 }
 
 MAIN(testRootAudit)

@@ -62,6 +62,6 @@ MAIN(testRowOrder)
     addScan("c", 2, 0, 1);
     ebpfMonRowOrderSort(&health);
     testOk(health.scan[0].late && health.scan[1].busy == 90 && health.scan[2].period == 0.1 && health.scan[3].period == 10,
-           "late, busy, by IOC, the fastest first");
+           "late threads come first, then busy ones, then by IOC, the fastest first");
     return testDone();
 }

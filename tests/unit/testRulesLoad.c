@@ -115,7 +115,7 @@ static void testTwo(void)
     testOk(ebpfMonRulesFileLoad(other, FILE_NAME, text, sizeof(text)) == 0, "%s", text);
     judged("B", 0);
     ebpfMonRulesJudge(other, begin("B", "1"));
-    testOk(put.unexpected && strstr(put.rule, "\"b\""), "the other one's: %s", put.rule);
+    testOk(put.unexpected && strstr(put.rule, "\"b\""), "the other set of rules judges by its own rule: %s", put.rule);
     testOk(ebpfMonRulesFileLoad(NULL, FILE_NAME, text, sizeof(text)) == -1 && strstr(text, "not loaded") == text, "%s", text);
     unlink(FILE_NAME);
     ebpfMonRulesFree(other);

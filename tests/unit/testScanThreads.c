@@ -62,8 +62,8 @@ static void testScans(uint32_t id)
         pointers[i] = at(choices[i]);
     publish(&ioc, t, 3, NOW);
     testOk(health.scans == 3 && strcmp(health.scan[2].name, "10 second") == 0 &&
-           strcmp(health.scan[1].name, ".1 second") == 0, "the fastest (started last) first, named as in the menu");
-    testOk(strcmp(health.scan[0].name, "7 second") == 0, "a period that is not in the menu: %s", health.scan[0].name);
+           strcmp(health.scan[1].name, ".1 second") == 0, "the fastest thread (started last) comes first, named as in the menu");
+    testOk(strcmp(health.scan[0].name, "7 second") == 0, "a period that is not in the menu is named by its seconds: %s", health.scan[0].name);
     testOk1(strcmp(health.scan[0].ioc, "vac") == 0 && strcmp(health.scan[0].topRoot, "R:TOP") == 0);
     testOk(health.lateCount == 0 && health.scan[1].period > 0.0999 && health.scan[1].period < 0.1001, "%g s",
            health.scan[1].period);
@@ -77,9 +77,9 @@ static void testScans(uint32_t id)
     t[0].scan.begin = NOW;
     publish(&ioc, t, 1, NOW + 20 * S);
     testOk(health.scans == 1 && strcmp(health.scan[0].topRoot, "R:NOW") == 0 && health.scan[0].period > 19.9,
-           "one that does not end: %g s, by %s", health.scan[0].period, health.scan[0].topRoot);
+           "a pass that does not end is shown with its time and record: %g s, by %s", health.scan[0].period, health.scan[0].topRoot);
     publish(&ioc, &t[1], 1, NOW + 100 * S);
-    testOk(health.scans == 0 && health.lateCount == 2, "it has nothing to scan any more");
+    testOk(health.scans == 0 && health.lateCount == 2, "a thread that has nothing to scan any more is not listed");
 }
 
 static void testMeters(void)
@@ -88,17 +88,17 @@ static void testMeters(void)
     double percent;
 
     testDiag("CPU");
-    testOk(isnan(ebpfMonCpuMetersAdd(meters, 1, 10, NOW)), "not known at the first reading");
-    testOk(isnan(ebpfMonCpuMetersAdd(meters, 1, 10, NOW)), "nor at the same moment");
+    testOk(isnan(ebpfMonCpuMetersAdd(meters, 1, 10, NOW)), "the load is not known at the first reading");
+    testOk(isnan(ebpfMonCpuMetersAdd(meters, 1, 10, NOW)), "the load is not known at the same moment");
     percent = ebpfMonCpuMetersAdd(meters, 1, 10.5, NOW + S);
-    testOk(percent == 50, "half a core: %g %%", percent);
+    testOk(percent == 50, "half a core is half a core: %g %%", percent);
     percent = ebpfMonCpuMetersAdd(meters, 1, 11.5, NOW + 2 * S);
-    testOk(percent > 69 && percent < 71, "then a whole one, smoothed: %g %%", percent);
-    testOk(ebpfMonCpuMetersAdd(meters, 1, 1, NOW + 3 * S) == 0, "threads that ended take their time along: never negative");
+    testOk(percent > 69 && percent < 71, "a whole core after that is smoothed: %g %%", percent);
+    testOk(ebpfMonCpuMetersAdd(meters, 1, 1, NOW + 3 * S) == 0, "a load is never negative, though threads that ended take their time along");
     ebpfMonCpuMetersAdd(meters, 2, 0, NOW + 4 * S);
     ebpfMonCpuMetersAdd(meters, 3, 0, NOW + 5 * S);
-    testOk(isnan(ebpfMonCpuMetersAdd(meters, 1, 2, NOW + 6 * S)), "the oldest gave its place, and begins anew");
-    testOk(ebpfMonCpuMetersAdd(meters, 3, 1, NOW + 6 * S) == 100, "the others stay");
+    testOk(isnan(ebpfMonCpuMetersAdd(meters, 1, 2, NOW + 6 * S)), "the oldest process gave its place, and begins anew");
+    testOk(ebpfMonCpuMetersAdd(meters, 3, 1, NOW + 6 * S) == 100, "the other processes stay");
     ebpfMonCpuMetersFree(meters);
 }
 
@@ -116,7 +116,7 @@ static void testDelays(void)
     ebpfMonDelaysSetQueues(&q, NOW, &row);
     testOk1(row.callback[0] == 0 && row.callback[1] == 5 && row.once == 7);
     ebpfMonDelaysSetQueues(&q, NOW + 30 * S, &row);
-    testOk(row.callback[1] == 0 && row.once == 0, "forgotten after some windows");
+    testOk(row.callback[1] == 0 && row.once == 0, "a process is forgotten after some windows");
     ebpfMonRecentAdd(&t.hold, NOW, 3000000, 42);
     ebpfMonDelaysAddHold(&t, NOW, &row, &root);
     t.hold.max = 2000000;

@@ -57,7 +57,7 @@ static void forget(void)
 {
     now += EBPFMON_SEARCH_FORGET + SECOND;
     look(1);
-    testOk(seen.never == 0 && seen.clients == 0 && seen.servers == 0, "silence: nothing is left (%u, %u, %u)",
+    testOk(seen.never == 0 && seen.clients == 0 && seen.servers == 0, "after a silence nothing is left (%u, %u, %u)",
            seen.never, seen.clients, seen.servers);
 }
 
@@ -68,8 +68,8 @@ static void testNever(void)
     testOk1(seen.count == 0 && seen.never == 0 && seen.clients == 0);
     insist(1, 1, "NOT:THERE");
     look(1);
-    testOk(seen.never == 1 && row("NOT:THERE"), "asked for over seconds: %u", seen.never);
-    testOk(seen.count == 7 && seen.name[0].count == 7, "%llu questions", (unsigned long long)seen.count);
+    testOk(seen.never == 1 && row("NOT:THERE"), "a name that is searched for over seconds is listed: %u", seen.never);
+    testOk(seen.count == 7 && seen.name[0].count == 7, "each search for the name is counted: %llu", (unsigned long long)seen.count);
     testOk(strcmp(seen.name[0].who, "10.0.0.2:40001 CA") == 0, "by %s", seen.name[0].who);
     testOk1(epicsTimeDiffInSeconds(&seen.name[0].last, &seen.name[0].first) > 1);
 
@@ -114,7 +114,7 @@ static void testNames(void)
             ask(c, 8, "FOR:DAYS");
     look(1);
     testOk(row("FOR:DAYS") != NULL, "every five minutes by six clients");
-    testOk(!row("NOT:THERE"), "others are silent and gone: %u", seen.never);
+    testOk(!row("NOT:THERE"), "names of clients that are silent are gone: %u", seen.never);
 
     memset(text, 'N', sizeof(text) - 1);
     text[99] = 0;
@@ -145,14 +145,14 @@ static void testFound(void)
     ebpfMonSearchAddAnswer(search, ebpfMonSearchCa, at(1), 3, "");
     ebpfMonSearchAddAnswer(search, ebpfMonSearchCa, at(1), 3, "NEVER:ASKED");
     look(1);
-    testOk(seen.never == 2, "another protocol, client or number answers nothing of them");
+    testOk(seen.never == 2, "a reply to another protocol, client or number answers nothing");
     ebpfMonSearchAddAnswer(search, ebpfMonSearchCa, at(1), 2, "");
     look(1);
     testOk1(seen.never == 1 && row("BY:NUMBER:TOO"));
     insist(1, 2, "BY:NUMBER");
     look(1);
     testOk1(seen.never == 2);
-    testOk(row("BY:NUMBER")->count == 7, "the server has gone: %llu questions since",
+    testOk(row("BY:NUMBER")->count == 7, "searches count from the moment when the server had gone: %llu",
            (unsigned long long)row("BY:NUMBER")->count);
     forget();
 }
@@ -176,10 +176,10 @@ static void testClients(void)
         look(1);
     }
     testOk1(seen.clients == 3 && strcmp(seen.client[0].name, "10.0.0.1:40000 CA") == 0);
-    testOk(seen.client[0].rate > 1.9 && seen.client[0].rate < 2.1, "%.2f a second", seen.client[0].rate);
+    testOk(seen.client[0].rate > 1.9 && seen.client[0].rate < 2.1, "the rate of a client is %.2f a second", seen.client[0].rate);
     testOk1(seen.client[0].count == 130 && seen.client[0].never == 10 && seen.client[1].never == 20);
     testOk1(strcmp(seen.client[2].name, "10.0.0.3:40002 CA") == 0 && seen.client[2].count == 210);
-    testOk(seen.rate > 2.9 && seen.rate < 3.1, "all: %.2f a second", seen.rate);
+    testOk(seen.rate > 2.9 && seen.rate < 3.1, "the rate of all clients is %.2f a second", seen.rate);
     forget();
 }
 
@@ -207,12 +207,12 @@ static void testBeacons(void)
     ebpfMonSearchAddBeacon(search, now, ebpfMonSearchPva, at(2));
     look(1);
     testOk1(seen.servers == 2 && strcmp(seen.server[0].name, "10.0.0.3:40002 PVA") == 0);
-    testOk(seen.server[1].restarts == 0 && seen.server[1].count == 50, "%llu beacons, %llu restarts",
+    testOk(seen.server[1].restarts == 0 && seen.server[1].count == 50, "beacons and restarts are counted: %llu, %llu",
            (unsigned long long)seen.server[1].count, (unsigned long long)seen.server[1].restarts);
     start(1);
     beacon(1);
     look(1);
-    testOk(seen.server[0].restarts == 1, "begun anew %llu times", (unsigned long long)seen.server[0].restarts);
+    testOk(seen.server[0].restarts == 1, "each restart of a server is counted: %llu", (unsigned long long)seen.server[0].restarts);
     testOk(strcmp(seen.server[0].name, "10.0.0.2:40001 CA") == 0, "first is now %s", seen.server[0].name);
     testOk1(seen.beacons == 62 && seen.heard == 2);
     forget();
@@ -237,11 +237,11 @@ static void testFull(void)
     look(1);
     testOk1(seen.never == 1 && row("REAL"));
     testOk1(seen.clients == EBPFMON_TOP_MAX && strcmp(seen.client[0].name, "10.0.0.2:40001 CA") == 0);
-    testOk(seen.client[0].count == 3 * 7 + 20 && seen.name[0].count == 3 * 7 + 20, "known as before: %llu, %llu",
+    testOk(seen.client[0].count == 3 * 7 + 20 && seen.name[0].count == 3 * 7 + 20, "clients and names that were known before keep their counts: %llu, %llu",
            (unsigned long long)seen.client[0].count, (unsigned long long)seen.name[0].count);
     testOk1(seen.servers == EBPFMON_TOP_MAX && seen.heard == EBPFMON_SEARCH_SERVERS);
     testOk(seen.replaced - before >= 2 * (EBPFMON_SEARCH_NAMES + EBPFMON_SEARCH_CLIENTS + EBPFMON_SEARCH_SERVERS),
-           "%llu replaced", (unsigned long long)(seen.replaced - before));
+           "a full table counts what was replaced: %llu", (unsigned long long)(seen.replaced - before));
 
     testDiag("more names that nobody has than places");
     for (int round = 0; round < 4; round++, now += SECOND)
@@ -257,7 +257,7 @@ static void testFull(void)
     }
     never = seen.never;
     look(1);
-    testOk(seen.never == never && seen.names == EBPFMON_TOP_MAX, "the flood changed nothing: %u", seen.never);
+    testOk(seen.never == never && seen.names == EBPFMON_TOP_MAX, "a flood of names does not change the list: %u", seen.never);
     now -= 3600 * SECOND; /* the clock is set back */
     ask(1, 1, "REAL");
     look(1);

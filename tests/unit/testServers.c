@@ -95,15 +95,15 @@ static void testFind(ebpfMonServers *servers, ebpfMonTarget *a, ebpfMonTarget *b
     sockets[1] = (ebpfMonServerSocket){ .pid = b->pid, .port = htons(6064), .netns = 1 };
     socketCount = 2;
     ebpfMonServersRefresh(servers, onPort, NULL);
-    testOk(portCount == 2 && ports[0] == 5064 && ports[1] == 6064, "the ports of all IOCs");
+    testOk(portCount == 2 && ports[0] == 5064 && ports[1] == 6064, "the ports of all IOCs are reported");
     s = ebpfMonServersFind(servers, &peer, SECOND);
-    testOk(s->iocId == a->iocId && s->isSeen && strcmp(s->name, "iocA") == 0 && !s->off, "a watched IOC: %s", s->name);
+    testOk(s->iocId == a->iocId && s->isSeen && strcmp(s->name, "iocA") == 0 && !s->off, "the server is a watched IOC: %s", s->name);
     peer = makePeer(6064);
     s = ebpfMonServersFind(servers, &peer, SECOND);
-    testOk(s->iocId == b->iocId && !s->isSeen && strcmp(s->name, "iocB") == 0, "one in which not all puts are seen: %s", s->name);
+    testOk(s->iocId == b->iocId && !s->isSeen && strcmp(s->name, "iocB") == 0, "the server is an IOC in which not all puts are seen: %s", s->name);
     b->asked = ebpfMonLevelOff;
     b->probesOn = a->probesOn;
-    testOk(!ebpfMonServersFind(servers, &peer, 2 * SECOND)->off, "remembered");
+    testOk(!ebpfMonServersFind(servers, &peer, 2 * SECOND)->off, "a server is remembered");
     sameSockets = 1; /* but the IOC is another one */
     ebpfMonServersRefresh(servers, onPort, NULL);
     sameSockets = 0;
@@ -113,45 +113,45 @@ static void testFind(ebpfMonServers *servers, ebpfMonTarget *a, ebpfMonTarget *b
 
     peer = makePeer(7064);
     s = ebpfMonServersFind(servers, &peer, 3 * SECOND);
-    testOk(!s->iocId && !s->off && strcmp(s->name, "10.0.0.2:7064") == 0, "on another host: %s", s->name);
+    testOk(!s->iocId && !s->off && strcmp(s->name, "10.0.0.2:7064") == 0, "a server on another host is named by its address: %s", s->name);
     process = 4711;
     s = ebpfMonServersFind(servers, &peer, 12 * SECOND);
-    testOk(strcmp(s->name, "10.0.0.2:7064") == 0 && looks == 1, "remembered for 10 s");
+    testOk(strcmp(s->name, "10.0.0.2:7064") == 0 && looks == 1, "a server is remembered for 10 s");
     s = ebpfMonServersFind(servers, &peer, 14 * SECOND);
-    testOk(strcmp(s->name, "process 4711") == 0 && looks == 2, "another process: %s", s->name);
+    testOk(strcmp(s->name, "process 4711") == 0 && looks == 2, "after that another process is found there: %s", s->name);
     process = 0;
     s = ebpfMonServersFind(servers, &peer, 30 * SECOND);
-    testOk(strcmp(s->name, "process 4711") == 0 && looks == 3, "it has ended: packets are read still");
+    testOk(strcmp(s->name, "process 4711") == 0 && looks == 3, "a server that has ended is known while its packets are still read");
     process = 666;
     s = ebpfMonServersFind(servers, &peer, 50 * SECOND);
-    testOk(strcmp(s->name, "10.0.0.2:7064") == 0, "a process that ends just now");
+    testOk(strcmp(s->name, "10.0.0.2:7064") == 0, "a process that ends just now is no server");
     process = getpid();
     s = ebpfMonServersFind(servers, &peer, 70 * SECOND);
-    testOk(s->off, "ourselves");
+    testOk(s->off, "the monitor itself is not watched");
     process = a->pid;
     s = ebpfMonServersFind(servers, &peer, 90 * SECOND);
-    testOk(s->iocId == a->iocId && !s->off, "an IOC that has just begun to serve");
+    testOk(s->iocId == a->iocId && !s->off, "an IOC that has just begun to serve is found");
 
     process = 4713;
     peer = makePeer(8064);
     s = ebpfMonServersFind(servers, &peer, 40 * SECOND);
-    testOk(!s->iocId && strcmp(s->name, "iocA") == 0, "with the name of an IOC that has ended, which the list does not know yet");
+    testOk(!s->iocId && strcmp(s->name, "iocA") == 0, "a server may have the name of an IOC that has ended");
     a->pid = getppid(); /* one that lives */
     a->start = ebpfMonProcStart(a->pid);
     peer = makePeer(8065);
     s = ebpfMonServersFind(servers, &peer, 40 * SECOND);
-    testOk(!s->iocId && strcmp(s->name, "iocA#4713") == 0, "another process with the name of an IOC: %s", s->name);
+    testOk(!s->iocId && strcmp(s->name, "iocA#4713") == 0, "another process with the name of an IOC gets its pid: %s", s->name);
     a->pid = 100;
 
     process = 4712; /* not a known IOC … */
     peer = makePeer(9064);
     s = ebpfMonServersFind(servers, &peer, 40 * SECOND);
-    testOk(!s->iocId && strcmp(s->name, "process 4712") == 0, "not found as an IOC yet: %s", s->name);
+    testOk(!s->iocId && strcmp(s->name, "process 4712") == 0, "a server is no IOC before the follower has found it: %s", s->name);
     sockets[2] = (ebpfMonServerSocket){ .pid = a->pid, .port = htons(9064), .netns = 1 };
     socketCount = 3;
     ebpfMonServersRefresh(servers, onPort, NULL);
     s = ebpfMonServersFind(servers, &peer, 40 * SECOND);
-    testOk(s->iocId == a->iocId, "… and is one at the next refresh, not after 10 s");
+    testOk(s->iocId == a->iocId, "… and is an IOC at the next refresh, not after 10 s");
 }
 
 /* What the follower changes is known at the next packet: packets are wanted, or not, from then on. */
@@ -166,15 +166,15 @@ static void testChange(ebpfMonServers *servers, ebpfMonTarget *a, ebpfMonTarget 
     b->probesOn = 0;
     ebpfMonTargetsUnlock(targets);
     ebpfMonServersRefresh(servers, onPort, NULL);
-    testOk(!ebpfMonServersFind(servers, &peer, 100 * SECOND)->isSeen, "puts are not seen in the IOC");
+    testOk(!ebpfMonServersFind(servers, &peer, 100 * SECOND)->isSeen, "while probes are missing, puts are not seen in the IOC");
     b->probesOn = a->probesOn;
     ebpfMonTargetsNoteChange(targets);
-    testOk(ebpfMonServersFind(servers, &peer, 100 * SECOND)->isSeen, "now they will be");
+    testOk(ebpfMonServersFind(servers, &peer, 100 * SECOND)->isSeen, "after a change of the probes they are seen at once");
     process = 5000;
-    testOk(!ebpfMonServersFind(servers, &fresh, 100 * SECOND)->iocId, "a process that is no IOC yet");
+    testOk(!ebpfMonServersFind(servers, &fresh, 100 * SECOND)->iocId, "a process that is not listed is no IOC");
     c = addIoc(5000, "iocC", 1);
     ebpfMonTargetsNoteChange(targets);
-    testOk(ebpfMonServersFind(servers, &fresh, 100 * SECOND)->iocId == c->iocId, "now it is");
+    testOk(ebpfMonServersFind(servers, &fresh, 100 * SECOND)->iocId == c->iocId, "once it is listed, it is an IOC");
     ebpfMonTargetsRemove(targets, c);
     free(c);
 }
@@ -195,20 +195,20 @@ static void testSockets(void)
     int fd = listenHere(), other, n = ebpfMonServerSocketsRead(&pid, 1, 10, &signature, &list);
 
     testDiag("Sockets that a process listens on");
-    testOk(n == 1 && list[0].pid == pid && list[0].addr == 0 && list[0].netns, "one");
+    testOk(n == 1 && list[0].pid == pid && list[0].addr == 0 && list[0].netns, "the listening socket of a process is found");
     free(list);
-    testOk(ebpfMonServerSocketsRead(&pid, 1, 10, &signature, &list) == -1 && !list, "nothing has changed");
+    testOk(ebpfMonServerSocketsRead(&pid, 1, 10, &signature, &list) == -1 && !list, "without a change nothing is listed");
     other = listenHere();
     n = ebpfMonServerSocketsRead(&pid, 1, 10, &signature, &list);
-    testOk(n == 2, "one more: %d", n);
+    testOk(n == 2, "a new socket is found: %d", n);
     free(list);
     close(fd);
     n = ebpfMonServerSocketsRead(&pid, 1, 10, &signature, &list);
-    testOk(n == 1, "one less: %d", n);
+    testOk(n == 1, "a closed socket is gone: %d", n);
     free(list);
     signature = 0;
     n = ebpfMonServerSocketsRead(&pid, 1, 10, &signature, &list);
-    testOk(n == 1, "all is read if the caller wants it: %d", n);
+    testOk(n == 1, "all is read again if the caller wants it: %d", n);
     free(list);
     close(other);
 }
@@ -218,8 +218,8 @@ static void testRunning(ebpfMonServers *servers, ebpfMonTarget *a)
     testDiag("An IOC may still make a put");
     testOk1(ebpfMonServersIsRunning(servers, a->iocId));
     a->gone = 1;
-    testOk(!ebpfMonServersIsRunning(servers, a->iocId), "it has ended");
-    testOk(!ebpfMonServersIsRunning(servers, 12345), "an IOC that we do not know");
+    testOk(!ebpfMonServersIsRunning(servers, a->iocId), "an IOC that has ended makes no put any more");
+    testOk(!ebpfMonServersIsRunning(servers, 12345), "an IOC that is not known makes none either");
 }
 
 static void testMany(ebpfMonServers *servers)
@@ -254,15 +254,15 @@ static void testProc(void)
     peer.sport = in.sin_port;
     t->gone = 1; /* not an IOC yet */
     s = ebpfMonServersFind(servers, &peer, SECOND);
-    testOk(!s->iocId && s->off, "found by its socket: %s", s->name);
+    testOk(!s->iocId && s->off, "a server is found by its socket: %s", s->name);
     t->gone = 0;
     portCount = 0;
     ebpfMonServersRefresh(servers, onPort, NULL);
     for (unsigned i = 0; i < portCount; i++)
         found |= ports[i] == ntohs(in.sin_port);
-    testOk(found, "the port on which it listens");
+    testOk(found, "the port on which the IOC listens is reported");
     s = ebpfMonServersFind(servers, &peer, 20 * SECOND);
-    testOk(s->iocId == t->iocId && strcmp(s->name, "iocC") == 0, "a watched IOC now: %s", s->name);
+    testOk(s->iocId == t->iocId && strcmp(s->name, "iocC") == 0, "the server is a watched IOC now: %s", s->name);
     close(server);
     ebpfMonServersFree(servers);
 }

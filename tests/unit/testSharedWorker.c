@@ -56,10 +56,10 @@ static void testWakeAlways(void)
     }
     epicsAtomicSetIntT(&w.stop, 1);
     epicsEventMustWait(w.ended);
-    testOk(started == ROUNDS && stopped == ROUNDS, "started %d times, stopped %d times", started, stopped);
-    testOk(epicsAtomicGetIntT(&w.woken) > 0, "woken %d times", epicsAtomicGetIntT(&w.woken));
-    testOk(!ebpfMonSharedWorkerStop(&shared, 0), "stopped once more: there is none");
-    testOk(ebpfMonSharedWorkerSet(&shared, NULL) == -1, "one that could not be started");
+    testOk(started == ROUNDS && stopped == ROUNDS, "each start and each stop has an effect: %d, %d", started, stopped);
+    testOk(epicsAtomicGetIntT(&w.woken) > 0, "a worker that is started and stopped can be woken: %d times", epicsAtomicGetIntT(&w.woken));
+    testOk(!ebpfMonSharedWorkerStop(&shared, 0), "a second stop finds no worker");
+    testOk(ebpfMonSharedWorkerSet(&shared, NULL) == -1, "a worker that could not be started is not there");
     ebpfMonSharedWorkerWake(&shared);
     ebpfMonSharedWorkerDestroy(&shared);
     epicsEventDestroy(w.ended);
@@ -74,10 +74,10 @@ static void testStubborn(void)
     ebpfMonSharedWorkerInit(&shared);
     testOk1(!ebpfMonSharedWorkerSet(&shared, ebpfMonWorkerStart("stubborn", epicsThreadPriorityLow, runStubborn, let)));
     testOk(ebpfMonSharedWorkerStop(&shared, 0.01) == -1, "the caller is told");
-    testOk(shared.worker != NULL, "it can be woken still");
+    testOk(shared.worker != NULL, "a worker that did not stop in time can still be woken");
     ebpfMonSharedWorkerWake(&shared);
     epicsEventMustTrigger(let);
-    testOk(!ebpfMonSharedWorkerStop(&shared, 60) && !shared.worker, "it ends when it is stopped once more");
+    testOk(!ebpfMonSharedWorkerStop(&shared, 60) && !shared.worker, "such a worker ends at the next stop");
     ebpfMonSharedWorkerDestroy(&shared);
     epicsEventDestroy(let);
 }

@@ -92,7 +92,7 @@ static void testLength(void)
         for (unsigned len = 0; len < known[i].length; len++)
             torn += ebpfMonInsnLengthX86(known[i].code, len) != 0;
     }
-    testOk(good == n, "lengths of %u of %u instructions", good, n);
+    testOk(good == n, "the lengths of instructions are right: %u of %u", good, n);
     testOk(torn == 0, "cut instructions have no length");
 }
 
@@ -156,10 +156,10 @@ static void testFlow(void)
 
     for (unsigned i = 0; i < n; i++, to = 0)
         good += ebpfMonInsnFlowAarch64((const uint8_t *)&known[i].insn, 4, 0x1000, &to) == known[i].flow && to == known[i].to;
-    testOk(good == n, "aarch64: where %u of %u instructions lead", good, n);
-    testOk(ebpfMonInsnFlowX86(BYTES(0xe9, 0xfb, 0xff, 0xff, 0xff), 0x1000, &to) == ebpfMonFlowJump && to == 0x1000, "jmp");
-    testOk(ebpfMonInsnFlowX86(BYTES(0x0f, 0x84, 0, 1, 0, 0), 0x1000, &to) == ebpfMonFlowBranch && to == 0x1106, "je");
-    testOk(ebpfMonInsnFlowX86(BYTES(0xff, 0xe0), 0x1000, &to) == ebpfMonFlowLeave, "jmp *%%rax");
+    testOk(good == n, "aarch64: targets of instructions are right: %u of %u", good, n);
+    testOk(ebpfMonInsnFlowX86(BYTES(0xe9, 0xfb, 0xff, 0xff, 0xff), 0x1000, &to) == ebpfMonFlowJump && to == 0x1000, "the target of jmp is found");
+    testOk(ebpfMonInsnFlowX86(BYTES(0x0f, 0x84, 0, 1, 0, 0), 0x1000, &to) == ebpfMonFlowBranch && to == 0x1106, "the target of je is found");
+    testOk(ebpfMonInsnFlowX86(BYTES(0xff, 0xe0), 0x1000, &to) == ebpfMonFlowLeave, "jmp *%%rax has no known target");
 }
 
 /* Every sequence ends where its allocation ends, so valgrind sees a read beyond it. */
@@ -183,7 +183,7 @@ static void testRandom(void)
         bad += site.skip && (site.skip + 4 > len || site.skip % 4);
         free(code);
     }
-    testOk(bad == 0, "random bytes stay within bounds");
+    testOk(bad == 0, "random bytes are read within bounds");
 }
 
 MAIN(testSite)

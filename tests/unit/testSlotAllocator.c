@@ -62,14 +62,14 @@ static void testRandom(void)
         if (overlaps)
             break; /* from here on the bitmap is not used */
     }
-    testOk(overlaps == 0, "%d steps, no number handed out twice", STEPS);
-    testOk(notFirst == 0, "always the first run that is free; %u times not", notFirst);
-    testOk(miscount == 0, "the count of used ones");
-    testOk(full > STEPS / 1000, "it was full %u times", full);
+    testOk(overlaps == 0, "no slot is given twice in %d steps", STEPS);
+    testOk(notFirst == 0, "the first free run is taken; %u times not", notFirst);
+    testOk(miscount == 0, "the count of used slots is right");
+    testOk(full > STEPS / 1000, "the allocator was full %u times", full);
     while (n--)
         ebpfMonSlotAllocatorReturn(slots, have[n].first, have[n].count);
     testOk(ebpfMonSlotAllocatorCountUsed(slots) == 0 && ebpfMonSlotAllocatorTake(slots, SLOTS) == 0,
-        "all of it again in the end");
+        "in the end all slots are free again");
     ebpfMonSlotAllocatorFree(slots);
 }
 
@@ -78,17 +78,17 @@ static void testEdges(void)
     ebpfMonSlotAllocator *slots = ebpfMonSlotAllocatorNew(10);
 
     testOk(ebpfMonSlotAllocatorTake(slots, 11) == UINT32_MAX && ebpfMonSlotAllocatorTake(slots, UINT32_MAX) == UINT32_MAX
-        && ebpfMonSlotAllocatorCountUsed(slots) == 0, "more than there is");
-    testOk(ebpfMonSlotAllocatorTake(slots, 0) == 0 && ebpfMonSlotAllocatorCountUsed(slots) == 0, "none");
+        && ebpfMonSlotAllocatorCountUsed(slots) == 0, "more slots than there are cannot be had");
+    testOk(ebpfMonSlotAllocatorTake(slots, 0) == 0 && ebpfMonSlotAllocatorCountUsed(slots) == 0, "no slots cannot be had");
     testOk(ebpfMonSlotAllocatorTake(slots, 10) == 0 && ebpfMonSlotAllocatorTake(slots, 1) == UINT32_MAX,
-        "all, and no more");
+        "all slots can be had, and no more");
     ebpfMonSlotAllocatorReturn(slots, 0, 5);
     ebpfMonSlotAllocatorReturn(slots, 3, 1);
-    testOk(ebpfMonSlotAllocatorCountUsed(slots) == 10, "a run that was not taken so is not returned");
+    testOk(ebpfMonSlotAllocatorCountUsed(slots) == 10, "a run that was not taken in this way is not returned");
     ebpfMonSlotAllocatorFree(slots);
     slots = ebpfMonSlotAllocatorNew(UINT32_MAX);
     testOk(ebpfMonSlotAllocatorTake(slots, UINT32_MAX - 1) == 0 && ebpfMonSlotAllocatorTake(slots, 1) == UINT32_MAX - 1
-        && ebpfMonSlotAllocatorTake(slots, 1) == UINT32_MAX, "the largest");
+        && ebpfMonSlotAllocatorTake(slots, 1) == UINT32_MAX, "the largest number of slots can be used");
     ebpfMonSlotAllocatorFree(slots);
     ebpfMonSlotAllocatorFree(NULL);
 }

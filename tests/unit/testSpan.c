@@ -94,7 +94,7 @@ static void testPacking(void)
     s.parent[0] = 3;
     s.dropped = 70000;
     len = ebpfMonSpanPack(&s, packed);
-    testOk(len < 300, "%u bytes", (unsigned)len);
+    testOk(len < 300, "a span takes few bytes: %u", (unsigned)len);
     memset(&u, 0xaa, sizeof(u));
     memset(&u.service, 0, sizeof(u.service));
     ebpfMonSpanUnpack(packed, &u);
@@ -218,15 +218,15 @@ static void testExemplars(void)
     exemplar(&all, "b", "R", 8, 4);
     exemplar(&all, "b", "Q", 9, 5);
     e = ebpfMonExemplarFind(&all, "a", "R", 10000);
-    testOk(e && e->id[0] == 2 && e->trace[0] == 2 && e->value == 7 && e->time == 8000, "the slowest of a root record");
+    testOk(e && e->id[0] == 2 && e->trace[0] == 2 && e->value == 7 && e->time == 8000, "the exemplar is the slowest span of a root record");
     testOk1((e = ebpfMonExemplarFind(&all, "b", "R", 10000)) && e->id[0] == 4);
     testOk1((e = ebpfMonExemplarFind(&all, "", "R", 10000)) && e->id[0] == 4);
     testOk1((e = ebpfMonExemplarFind(&all, "", "", 10000)) && e->id[0] == 5);
     testOk1(!ebpfMonExemplarFind(&all, "c", "R", 10000));
     testOk((e = ebpfMonExemplarFind(&all, "", "", 9000)) && e->id[0] == 4 && !ebpfMonExemplarFind(&all, "b", "Q", 9000),
-           "not before it was counted");
+           "an exemplar is not given before its chain was counted");
     ebpfMonExemplarClear(&all, 9000);
-    testOk((e = ebpfMonExemplarFind(&all, "", "", 10000)) && e->id[0] == 5 && all.used == 1, "but the next time");
+    testOk((e = ebpfMonExemplarFind(&all, "", "", 10000)) && e->id[0] == 5 && all.used == 1, "… but it is given the next time");
     ebpfMonExemplarClear(&all, 10000);
     testOk1(!ebpfMonExemplarFind(&all, "", "", 10000) && !ebpfMonExemplarFind(&all, "a", "R", 10000));
 
@@ -240,7 +240,7 @@ static void testExemplars(void)
         kept += e && strcmp(e->root, root) == 0;
     }
     testOk(kept > EBPFMON_EXEMPLARS * 9 / 10 && kept <= EBPFMON_EXEMPLARS && all.used == kept,
-           "full: %u of %u are kept", kept, 3 * EBPFMON_EXEMPLARS);
+           "a full list keeps its exemplars: %u of %u", kept, 3 * EBPFMON_EXEMPLARS);
 }
 
 MAIN(testSpan)

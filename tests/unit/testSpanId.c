@@ -83,7 +83,7 @@ static void bits(void)
         same += (unsigned)(memcmp(trace[n], span[n], 8) == 0 || memcmp(trace[n] + 8, span[n], 8) == 0);
     }
     testOk(same == 0, "129 messages that differ in one bit have different ids");
-    testOk(zero == 0, "none is all 0");
+    testOk(zero == 0, "no id is all 0");
 }
 
 static void chains(void)
@@ -113,7 +113,7 @@ static void chains(void)
     ebpfMonChainGetTraceId(salt[0], &base, trace[1]);
     testOk(memcmp(trace[0], trace[1], 16) == 0, "a chain has one trace id");
     ebpfMonChainGetTraceId(salt[1], &base, trace[1]);
-    testOk(memcmp(trace[0], trace[1], 16) != 0, "another monitor's is another one");
+    testOk(memcmp(trace[0], trace[1], 16) != 0, "another monitor chooses another trace id");
 }
 
 MAIN(testSpanId)

@@ -93,9 +93,9 @@ static void testWaiting(void)
     inner = place(frame, n, "stackInner");
     outer = place(frame, n, "stackOuter");
     testOk(inner > 0 && strncmp(frame[inner].file, "testStack", 9) == 0, "the function that waits is at %d", inner);
-    testOk(outer == inner + 1, "its caller, with a stack of any size, behind it");
-    testOk(place(frame, n, "thread") == outer + 1, "and that one's");
-    testOk(place(frame, n, "epicsEventMustWait") >= 0 && place(frame, n, "epicsEventMustWait") < inner, "by libCom");
+    testOk(outer == inner + 1, "its caller follows, with a stack of any size");
+    testOk(place(frame, n, "thread") == outer + 1, "the caller of the caller follows");
+    testOk(place(frame, n, "epicsEventMustWait") >= 0 && place(frame, n, "epicsEventMustWait") < inner, "libCom called the thread's function");
     epicsEventMustTrigger(go);
     epicsEventMustWait(done);
 
@@ -103,9 +103,9 @@ static void testWaiting(void)
     testOk(ebpfMonStackGet(getpid(), tid, &start, frame) == 0, "nothing at address 0");
     start.regs = (ebpfMonRegs){ .known = 1u << EBPFMON_REG_SP | 1u << EBPFMON_REG_PC };
     start.regs.reg[EBPFMON_REG_PC] = (uint64_t)(uintptr_t)&stackInner + 40;
-    testOk(ebpfMonStackGet(getpid(), tid, &start, frame) <= 1, "no caller without a stack");
+    testOk(ebpfMonStackGet(getpid(), tid, &start, frame) <= 1, "without a stack no caller is found");
     start.regs.known = 0;
-    testOk(ebpfMonStackGet(getpid(), 0x7fffffff, &start, frame) == 0, "no thread, no stack");
+    testOk(ebpfMonStackGet(getpid(), 0x7fffffff, &start, frame) == 0, "a thread that is gone has no stack");
 }
 
 /* A place in the stub that calls this function; 0 if there is none. */
@@ -140,7 +140,7 @@ static void testStub(void)
     vaddr = findStub(&file, "epicsEventMustWait");
     testOk(vaddr != 0, "the stub of epicsEventMustWait is at 0x%llx", (unsigned long long)vaddr);
     testOk(ebpfMonElfNameCode(&file, vaddr + 7, name, sizeof(name), &offset) == 0 && offset == 7 &&
-           strcmp(name, "epicsEventMustWait@plt") == 0, "7 bytes further it has the same name");
+           strcmp(name, "epicsEventMustWait@plt") == 0, "7 bytes further the stub has the same name");
     stub = inner - symbol.vaddr + vaddr;
     stack[0] = stack[1] = inner + 40;
     stack[2] = 0;
@@ -149,7 +149,7 @@ static void testStub(void)
     start.regs.reg[EBPFMON_REG_SP] = (uint64_t)(uintptr_t)stack;
     n = ebpfMonStackGet(getpid(), getpid(), &start, frame);
     testOk(n >= 2 && strcmp(frame[0].name, "epicsEventMustWait@plt") == 0 && strcmp(frame[1].name, "stackInner") == 0,
-           "called by stackInner: %u frames", n);
+           "within a stub the caller is stackInner: %u frames", n);
     stack[0] = 4096; /* as a return probe replaces it, by a place that no file has */
     n = ebpfMonStackGet(getpid(), getpid(), &start, frame);
     testOk(n == 1, "a return address that was replaced leads nowhere: %u frames", n);
@@ -164,7 +164,7 @@ static void testStub(void)
     start.regs.reg[EBPFMON_REG_SP] = (uint64_t)(uintptr_t)stack;
     if (((uint8_t *)(uintptr_t)stub)[6] == 0x68) {
         n = ebpfMonStackGet(getpid(), getpid(), &start, frame);
-        testOk(n >= 2 && strcmp(frame[1].name, "stackInner") == 0, "and behind its push: %u frames", n);
+        testOk(n >= 2 && strcmp(frame[1].name, "stackInner") == 0, "… and also behind its push: %u frames", n);
     } else {
         testSkip(1, "this stub has no push");
     }
@@ -215,7 +215,7 @@ static void testLies(void)
         if (i % 50 == 0 && pwrite(fd, bytes, (size_t)st.st_size, 0) != st.st_size)
             testAbort("cannot mend");
     }
-    testOk(refused > 0 && refused < steps, "%llu of %llu steps refused", (unsigned long long)refused,
+    testOk(refused > 0 && refused < steps, "damaged rules are refused: %llu of %llu steps", (unsigned long long)refused,
            (unsigned long long)steps);
     ebpfMonElfClose(&file);
     close(fd);

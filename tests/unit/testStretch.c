@@ -138,7 +138,7 @@ static void anyDatabase(void)
         ebpfMonStretchesFree(s);
     }
     testOk(wrong == 0, "2000 databases: %u records out of place", wrong);
-    testOk(joined > 1000, "and there were stretches in them (%u)", joined);
+    testOk(joined > 1000, "the databases had stretches (%u)", joined);
 }
 
 MAIN(testStretch)

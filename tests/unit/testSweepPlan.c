@@ -126,11 +126,11 @@ static void testLists(void)
     processBy(4, 5, FLNK); /* this record is not passive, so a forward link does not make it process */
     plan = make(1);
     before = closures->list ? 9 : 0;
-    testOk(plan && plan->listCount == 2 && plan->fits, "two lists");
+    testOk(plan && plan->listCount == 2 && plan->fits, "two scan lists are found");
     testOk1(plan->list[0].mutex == list[1].lock && plan->list[1].mutex == list[0].lock);
-    testOk(strcmp(place(plan->list[0].first, plan->list[0].len, text), "3 4") == 0, "one has %s", text);
-    testOk(strcmp(place(plan->list[1].first, plan->list[1].len, text), "0 1 2 5") == 0, "the other %s", text);
-    testOk(plan->list[0].first >= before, "behind the closures");
+    testOk(strcmp(place(plan->list[0].first, plan->list[0].len, text), "3 4") == 0, "the first list has its records: %s", text);
+    testOk(strcmp(place(plan->list[1].first, plan->list[1].len, text), "0 1 2 5") == 0, "the second list has its records: %s", text);
+    testOk(plan->list[0].first >= before, "the lists stand behind the closures");
     testOk1(plan->group[0] == plan->group[2] && plan->group[3] == plan->group[5] && plan->group[0] != plan->group[3]);
     testOk1(plan->group[6] == 6 && plan->groupLen[6] == 0);
     testOk(strcmp(place(plan->groupFirst[plan->group[4]], plan->groupLen[plan->group[4]], text), "3 4 5") == 0,
@@ -178,7 +178,7 @@ static void testTwoRoots(void)
     processBy(1, 3, FLNK);
     processBy(2, 3, FLNK);
     plan = make(1);
-    testOk(plan->fits && plan->list[0].len == 4, "one root by two ways: the closures know that, and it is listed once");
+    testOk(plan->fits && plan->list[0].len == 4, "a root that is reached by two ways is listed once");
     end(plan);
 }
 
@@ -190,24 +190,24 @@ static void testJudgement(void)
     scan(0, 0, EVENT);
     scan(1, 1, SECOND);
     plan = make(0);
-    testOk(!plan->fits && plan->isShared[0] && !plan->isShared[1], "two threads may scan the list of an event at a time");
+    testOk(!plan->fits && plan->isShared[0] && !plan->isShared[1], "a list that two threads may scan at a time cannot be swept");
     end(plan);
     begin(2);
     scan(0, 0, IO_INTR);
     plan = make(1);
-    testOk(plan->fits, "one thread scans it");
+    testOk(plan->fits, "a list that one thread scans can be swept");
     end(plan);
     begin(2);
     scan(0, 0, SECOND);
     ioc.follower.trapped = 1;
     plan = make(1);
-    testOk(!plan->fits, "a record that only the trap counts");
+    testOk(!plan->fits, "a record that only the trap counts prevents a sweep");
     end(plan);
     begin(2);
     scan(0, 0, SECOND);
     type.stamps = EBPFMON_STAMPS_UNKNOWN;
     plan = make(1);
-    testOk(!plan->fits, "a record type that is not Base's");
+    testOk(!plan->fits, "a record type that is not Base's prevents a sweep");
     end(plan);
 }
 
@@ -246,7 +246,7 @@ MAIN(testSweepPlan)
 
         begin((uint32_t)i);
         plan = make(1);
-        testOk(plan && plan->listCount == 0 && plan->fits && !plan->pays, "%d records in no list", i);
+        testOk(plan && plan->listCount == 0 && plan->fits && !plan->pays, "records in no list are not swept: %d", i);
         end(plan);
     }
     return testDone();

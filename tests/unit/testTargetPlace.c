@@ -64,13 +64,13 @@ static void testListening(void)
     testOk1(!t->listens && !read->listens);
     fd = listen1();
     ebpfMonTargetPlaceFindListening(targets, now + 1000);
-    testOk(!t->listens, "it is not looked at again at once");
+    testOk(!t->listens, "an IOC is not looked at again at once");
     ebpfMonTargetPlaceFindListening(targets, now + 5 * EBPFMON_SECOND_NS);
-    testOk(t->listens, "a second later it is");
-    testOk(!read->listens, "not determined for an IOC with a database that was read");
+    testOk(t->listens, "a second later it is looked at again");
+    testOk(!read->listens, "an IOC whose database was read is not looked at");
     close(fd);
     ebpfMonTargetPlaceFindListening(targets, now + 7 * EBPFMON_SECOND_NS);
-    testOk(t->listens, "the older it is, the rarer it is looked at");
+    testOk(t->listens, "the older an IOC is, the less often it is looked at");
     ebpfMonTargetPlaceFindListening(targets, now + 60 * EBPFMON_SECOND_NS);
     testOk1(!t->listens);
     removeAll();
@@ -94,16 +94,16 @@ static void testPlaces(void)
            "of the user who has most the youngest goes, and not the one that listens");
     youngest->cat = &cat;
     testOk(ebpfMonTargetPlaceFind(targets, getpid(), ioc, &victim) == 0 && victim && victim->start == youngest->start - 1,
-           "nor one with a database that was read");
-    testOk(ebpfMonTargetPlaceFind(targets, getpid(), someone, &victim) == -1, "one more of that user has no place");
+           "an IOC whose database was read keeps its place");
+    testOk(ebpfMonTargetPlaceFind(targets, getpid(), someone, &victim) == -1, "one more IOC of that user gets no place");
     fd = listen1();
     testOk(ebpfMonTargetPlaceFind(targets, getpid(), someone, &victim) == 0 && victim->start == youngest->start - 1,
-           "unless it listens for clients");
+           "one more that listens for clients gets a place");
     for (t = ebpfMonTargetsGetFirst(targets); t; t = t->next)
         t->listens = 1;
-    testOk(ebpfMonTargetPlaceFind(targets, getpid(), someone, &victim) == -1, "but not if all others do, too");
+    testOk(ebpfMonTargetPlaceFind(targets, getpid(), someone, &victim) == -1, "… but not if all others listen, too");
     testOk(ebpfMonTargetPlaceFind(targets, getpid(), another, &victim) == 0 && victim->uid == someone,
-           "another user's has a place");
+           "an IOC of another user gets a place");
     close(fd);
     removeAll();
 }

@@ -45,16 +45,16 @@ static void testList(void)
     a->gone = 1;
     testOk1(ebpfMonTargetsFindByPid(targets, 10) == NULL);
     c = make(10, "a");
-    testOk(ebpfMonTargetsFindByPid(targets, 10) == c, "the pid of one that is gone is another's");
-    testOk(ebpfMonTargetsFindById(targets, a->iocId) == a, "but its id still names it");
+    testOk(ebpfMonTargetsFindByPid(targets, 10) == c, "a pid of an IOC that is gone finds the new one");
+    testOk(ebpfMonTargetsFindById(targets, a->iocId) == a, "the id still finds the one that is gone");
     testOk(ebpfMonTargetsListPids(targets, ebpfMonLevelOff, pids, 3) == 2 && pids[0] + pids[1] == 21,
-           "the processes of the others");
+           "the pids of the other IOCs are listed");
     testOk1(ebpfMonTargetsListPids(targets, ebpfMonLevelOff, pids, 1) == 1 &&
             ebpfMonTargetsListPids(targets, ebpfMonLevelOff, pids, 0) == 0);
     b->asked = c->asked = ebpfMonLevelOff;
     testOk1(ebpfMonTargetsListPids(targets, ebpfMonLevelPuts, pids, 3) == 0);
     b->asked = ebpfMonLevelPuts;
-    testOk(ebpfMonTargetsListPids(targets, ebpfMonLevelPuts, pids, 3) == 1 && pids[0] == 11, "of those that are watched");
+    testOk(ebpfMonTargetsListPids(targets, ebpfMonLevelPuts, pids, 3) == 1 && pids[0] == 11, "the pids of watched IOCs are listed");
     changes = ebpfMonTargetsCountChanges(targets);
     ebpfMonTargetsRemove(targets, a);
     testOk1(ebpfMonTargetsFindById(targets, a->iocId) == NULL && ebpfMonTargetsCountChanges(targets) == changes + 1);
@@ -78,11 +78,11 @@ static void testTrouble(void)
     testOk1(ebpfMonTargetSetNote(targets, a, "no room", 0) && !ebpfMonTargetSetNote(targets, a, "no room", 0));
     testOk1(ebpfMonTargetsFindTrouble(targets, text, sizeof(text)) == 1 && strcmp(text, "a: no room") == 0);
     ebpfMonTargetSetNote(targets, b, "some functions have no cheap place for a probe", 1);
-    testOk(ebpfMonTargetsFindTrouble(targets, text, sizeof(text)) == 1, "a remark is no trouble");
+    testOk(ebpfMonTargetsFindTrouble(targets, text, sizeof(text)) == 1, "a remark does not count as trouble");
     ebpfMonTargetSetNote(targets, c, "over its budget", 0);
     testOk1(ebpfMonTargetsFindTrouble(targets, text, sizeof(text)) == 2);
     c->gone = 1;
-    testOk(ebpfMonTargetsFindTrouble(targets, text, sizeof(text)) == 1, "one that is gone has no trouble any more");
+    testOk(ebpfMonTargetsFindTrouble(targets, text, sizeof(text)) == 1, "an IOC that is gone has no trouble any more");
     testOk(ebpfMonTargetSetNote(targets, a, "no room", 1) == 0 && ebpfMonTargetsFindTrouble(targets, text, sizeof(text)) == 0,
            "the same note may become a remark");
     memset(longNote, 'x', sizeof(longNote) - 1);
@@ -120,7 +120,7 @@ static void testRank(void)
     listening->listens = 1;
     testOk1(ebpfMonTargetsListByRank(targets, list, 8) == 6);
     testOk(memcmp(list, expected, sizeof(expected)) == 0,
-           "credible ones, the newest first; then those that listen; then the oldest");
+           "the order is: credible ones, the newest first; then those that listen; then the oldest");
     testOk1(ebpfMonTargetsListByRank(targets, list, 2) == 2 && list[1] == sameUser);
     ofRoot->gone = 1;
     testOk1(ebpfMonTargetsListPids(targets, ebpfMonLevelOff, pids, 6) == 5 && pids[0] == 14 && pids[2] == 11 && pids[4] == 13);
@@ -153,7 +153,7 @@ static void testCounts(void)
     unsigned wrong = 0;
 
     testDiag("counts");
-    testOk(ebpfMonTargetCountRecord(&t, 0) == 0, "without a slot nothing is counted");
+    testOk(ebpfMonTargetCountRecord(&t, 0) == 0, "an IOC without a slot has no counts");
     state[0].count = 1;
     state[0].pass[0] = 3;
     state[1].count = 2;
@@ -192,7 +192,7 @@ static void testNameless(void)
     memset(core.buildId, 'a', sizeof(core.buildId) - 1);
     ebpfMonTargetTextWriteNameless(&core, 0, note);
     testOk(strstr(note, core.buildId) && strstr(note, "recognition is for x86-64"), "%s", note);
-    testOk(strstr(note, what) != NULL, "the longest text has its end");
+    testOk(strstr(note, what) != NULL, "the longest text is terminated");
     core.foreign = "aarch64";
     ebpfMonTargetTextWriteNameless(&core, 1, note);
     testOk(strstr(note, "a program for aarch64") && !strstr(note, "stripped"), "%s", note);
@@ -247,8 +247,8 @@ static void testNames(void)
     b->start = ebpfMonProcStart(b->pid);
     awaitState(b->pid, 'Z');
     testOk1(strcmp(nameOf("c"), "c") == 0);
-    testOk(strcmp(nameOf("a"), "a#4711") == 0, "another one has this name: %s", nameOf("a"));
-    testOk(strcmp(nameOf("b"), "b#4711") == 0, "… whose first thread has ended");
+    testOk(strcmp(nameOf("a"), "a#4711") == 0, "a second IOC of one name gets its pid: %s", nameOf("a"));
+    testOk(strcmp(nameOf("b"), "b#4711") == 0, "… also if its first thread has ended");
     for (int i = 0; i < 2; i++) {
         kill(child[i], SIGKILL);
         waitid(P_PID, (id_t)child[i], &info, WEXITED | WNOWAIT); /* it stays a zombie */
@@ -260,7 +260,7 @@ static void testNames(void)
     waitid(P_PID, (id_t)child[1], &info, WEXITED);
     testOk1(strcmp(nameOf("a"), "a") == 0 && strcmp(nameOf("b"), "b") == 0);
     a->pid = getpid();
-    testOk(strcmp(nameOf("a"), "a") == 0, "its pid is another process now");
+    testOk(strcmp(nameOf("a"), "a") == 0, "a name is free again if its pid is another process now");
     a->start = ebpfMonProcStart(a->pid);
     testOk1(strcmp(nameOf("a"), "a#4711") == 0);
     a->gone = 1;

@@ -70,12 +70,12 @@ static void testListening(void)
 
     testDiag("Listening sockets: %d", count);
     testOk(row && row->state == ebpfMonTcpListen && row->v4 && row->local == htonl(INADDR_LOOPBACK) &&
-           row->localPort == here.sin_port && row->uid == getuid(), "127.0.0.1");
+           row->localPort == here.sin_port && row->uid == getuid(), "a listener at 127.0.0.1 is found");
     if (fd6 >= 0 && own >= 0) {
         row = find(rows, count, inodeOf(fd6));
-        testOk(row && row->v4 && row->local == 0 && row->localPort == any.sin6_port, "::, which IPv4 clients reach");
+        testOk(row && row->v4 && row->local == 0 && row->localPort == any.sin6_port, "a listener at ::, which IPv4 clients reach, is found");
         row = find(rows, count, inodeOf(own));
-        testOk(row && !row->v4, "::1, which they do not");
+        testOk(row && !row->v4, "a listener at ::1, which they do not reach, has no IPv4 address");
     } else {
         testSkip(2, "no IPv6");
     }
@@ -132,9 +132,9 @@ static void testEstablished(void)
         close(fd[i]);
     }
     testDiag("Connections: %d", c.count);
-    testOk(mine == 2 * CONNECTIONS, "both ends of each of %d: %d", CONNECTIONS, mine);
-    testOk(c.found >= mine, "%d are as in /proc/net/tcp", c.found);
-    testOk(!find(rows, c.count, inodeOf(listening)), "none that only listens");
+    testOk(mine == 2 * CONNECTIONS, "both ends of each of %d connections are found: %d", CONNECTIONS, mine);
+    testOk(c.found >= mine, "the rows are those of /proc/net/tcp: %d", c.found);
+    testOk(!find(rows, c.count, inodeOf(listening)), "no listener is among the connections");
     free(rows);
     close(listening);
 }
@@ -180,23 +180,23 @@ static void testAway(void)
     } else {
         stat("/proc/thread-self/ns/net", &before);
         count = ebpfMonTcpDiagRead(pid, LISTENING, &rows);
-        testOk(count == 1 && rows[0].inode == inode, "its only socket");
+        testOk(count == 1 && rows[0].inode == inode, "the only socket of another namespace is found");
         free(rows);
         count = ebpfMonTcpDiagRead(0, LISTENING, &rows);
-        testOk(count >= 0 && !find(rows, count, inode), "our own namespace does not have it");
+        testOk(count >= 0 && !find(rows, count, inode), "our own namespace does not have that socket");
         free(rows);
         fd = ebpfMonNetnsSocketOpen(pid, AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0, &netns);
-        testOk(fd >= 0 && netns && netns != before.st_ino, "a socket there");
+        testOk(fd >= 0 && netns && netns != before.st_ino, "a socket is made in the other namespace");
         close(fd);
         stat("/proc/thread-self/ns/net", &after);
         testOk(before.st_ino == after.st_ino, "this thread is in its own namespace again");
         fd = ebpfMonNetnsSocketOpen(0, AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0, &netns);
-        testOk(fd >= 0 && netns == before.st_ino, "a socket in our own");
+        testOk(fd >= 0 && netns == before.st_ino, "a socket is made in our own namespace");
         close(fd);
     }
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
-    testOk(ebpfMonTcpDiagRead(pid, LISTENING, &rows) == -1 && !rows, "a process that is gone");
+    testOk(ebpfMonTcpDiagRead(pid, LISTENING, &rows) == -1 && !rows, "a process that is gone has no rows");
 }
 
 MAIN(testTcpDiag)

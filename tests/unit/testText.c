@@ -111,7 +111,7 @@ static void testEverySize(void)
     testOk(!wrong, "%u wrong", wrong);
     testOk(ebpfMonTextCopy(cut, 40, "012345678901234567890123456789012345\x9b" "a") && strlen(cut) == 39,
            "a CA string, an escape at its end: \"%s\"", cut);
-    testOk(!ebpfMonTextCopy(cut, 40, "01234567890123456789012345678901234\x9b") && strlen(cut) == 39, "it fits: \"%s\"",
+    testOk(!ebpfMonTextCopy(cut, 40, "01234567890123456789012345678901234\x9b") && strlen(cut) == 39, "a text that fits is not cut: \"%s\"",
            cut);
     testOk1(ebpfMonTextCopy(cut, 0, "a") && !ebpfMonTextCopy(cut, 0, ""));
 }
@@ -161,7 +161,7 @@ static void testEveryCharacter(void)
         wrong += !isReadable(to) || (strcmp(to, utf8) != 0 && strlen(to) != 4 * n);
         shown += strcmp(to, utf8) == 0;
     }
-    testOk(!wrong && shown > 1100000 && shown < 0x10ffff - 2048, "%u characters are shown, %u wrong", shown, wrong);
+    testOk(!wrong && shown > 1100000 && shown < 0x10ffff - 2048, "each character is shown or escaped: %u shown, %u wrong", shown, wrong);
 }
 
 static void testParts(void)
@@ -169,14 +169,14 @@ static void testParts(void)
     char text[32];
 
     ebpfMonTextCopyBytes(text, sizeof(text), "abc\0def", 7);
-    testOk(strcmp(text, "abc") == 0, "a terminator ends it");
+    testOk(strcmp(text, "abc") == 0, "a terminator ends a text");
     ebpfMonTextCopyBytes(text, sizeof(text), "\xe2\x86\x92", 2);
-    testOk(strcmp(text, "\\xe2\\x86") == 0, "what lies behind it is not looked at: %s", text);
+    testOk(strcmp(text, "\\xe2\\x86") == 0, "what lies behind the terminator is not looked at: %s", text);
     ebpfMonTextCopyLines(text, sizeof(text), "a\nb\tc\n");
-    testOk(strcmp(text, "a\nb\\x09c\n") == 0, "lines: %s", text);
+    testOk(strcmp(text, "a\nb\\x09c\n") == 0, "lines stay lines: %s", text);
     strcpy(text, "\x1b\x1b\x1b\x1b");
     ebpfMonTextClean(text, 8);
-    testOk(strcmp(text, "\\x1b...") == 0, "in place, cut: %s", text);
+    testOk(strcmp(text, "\\x1b...") == 0, "a text that is made harmless in place is cut to its room: %s", text);
     testOk1(ebpfMonTextIsControl('\0') && ebpfMonTextIsControl('\x1f') && ebpfMonTextIsControl('\x7f'));
     testOk1(!ebpfMonTextIsControl(' ') && !ebpfMonTextIsControl('~') && !ebpfMonTextIsControl('\x80'));
 }

@@ -42,7 +42,7 @@ static void testLong(void)
         snprintf(line, sizeof(line), "%9d\n", i);
         wrong += strncmp(ebpfMonTextReportGetText(r) + 10 * (i + 1), line, 10) != 0;
     }
-    testOk(!wrong && strlen(ebpfMonTextReportGetText(r)) == 50010, "a long one: %u wrong", wrong);
+    testOk(!wrong && strlen(ebpfMonTextReportGetText(r)) == 50010, "a long report is whole: %u wrong", wrong);
     ebpfMonTextReportFree(r);
     ebpfMonTextReportFree(NULL);
     ebpfMonTextReportAdd(NULL, "without memory");

@@ -51,26 +51,26 @@ static void testChain(void)
     testDiag("The put that a chain began with");
     addPut(3, 101 * MS, 77, 4, "put by U@H");
     p = findForChain(3, 100 * MS, 110 * MS, 4);
-    testOk(p && p->id == 77 && !p->isFinished && !p->byClient, "made in the chain, to its root");
+    testOk(p && p->id == 77 && !p->isFinished && !p->byClient, "a put in the chain to its root began the chain");
     testOk(!findForChain(3, 102 * MS, 110 * MS, 4) && !findForChain(3, 90 * MS, 100 * MS, 4),
-           "before or after the chain");
+           "a put before or after the chain did not begin it");
     testOk(!findForChain(3, 100 * MS, 110 * MS, 5) && !findForChain(4, 100 * MS, 110 * MS, 4),
-           "another root or thread");
+           "a put to another root or by another thread did not begin it");
     ebpfMonThreadPutsFinish(puts, IOC, 3, 76, &summary);
     ebpfMonThreadPutsFinish(puts, IOC, 4, 77, &summary);
-    testOk(!p->isFinished, "another put is finished");
+    testOk(!p->isFinished, "the end of another put changes nothing");
     ebpfMonThreadPutsFinish(puts, IOC, 3, 77, &summary);
-    testOk(p->isFinished && strcmp(p->put.pv, "X") == 0, "it is finished");
+    testOk(p->isFinished && strcmp(p->put.pv, "X") == 0, "the put is finished with its own end");
 
     ev = makePut(3, 103 * MS, 78, 6);
     ev.root = RECORD(4);
     ebpfMonThreadPutsAdd(puts, &ev, "");
-    testOk(findForChain(3, 100 * MS, 110 * MS, 4) != NULL, "a put in the course of the chain begins none");
+    testOk(findForChain(3, 100 * MS, 110 * MS, 4) != NULL, "a put in the course of the chain did not begin it");
     ev = makePut(3, 103 * MS, 79, 4);
     ev.site = EBPFMON_SITE_DENIED;
     ebpfMonThreadPutsAdd(puts, &ev, "");
     p = findForChain(3, 100 * MS, 110 * MS, 4);
-    testOk(p && p->id == 77, "nor does one that was refused");
+    testOk(p && p->id == 77, "a put that was refused did not begin it");
     ev = makePut(3, 104 * MS, 80, 4);
     ev.who.isCA = 1;
     ebpfMonThreadPutsAdd(puts, &ev, "put by U@H");
@@ -82,14 +82,14 @@ static void testWriter(void)
 {
     testDiag("Who made the put that began a source chain: one thread may serve many clients");
     addPut(9, 90 * MS, 1, 4, "A");
-    testOk(!findWriter(9, 100 * MS, 4)[0], "a put of before the chain did not begin it");
+    testOk(!findWriter(9, 100 * MS, 4)[0], "a put that ended before the chain did not begin it");
     addPut(9, 101 * MS, 2, 4, "B");
     addPut(9, 110 * MS, 3, 4, "C");
-    testOk(strcmp(findWriter(9, 100 * MS, 4), "B") == 0, "nor one by another client since");
-    testOk(!findWriter(9, 100 * MS, 5)[0], "nor one to another record");
+    testOk(strcmp(findWriter(9, 100 * MS, 4), "B") == 0, "a chain has no single client if another client put since");
+    testOk(!findWriter(9, 100 * MS, 5)[0], "… nor if a client put to another record");
     for (unsigned i = 0; i < EBPFMON_THREAD_PUTS_BEFORE; i++)
         addPut(9, 111 * MS, 4, 5, "D");
-    testOk(!findWriter(9, 100 * MS, 4)[0], "after many it is not known any more,");
+    testOk(!findWriter(9, 100 * MS, 4)[0], "after many puts a put is not known any more,");
     for (unsigned i = 0; i < EBPFMON_THREAD_PUTS_BEFORE + 1; i++)
         addPut(9, 112 * MS, 5, 4, "B");
     testOk(strcmp(findWriter(9, 100 * MS, 4), "B") == 0, "unless all are of one client");

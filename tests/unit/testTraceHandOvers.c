@@ -20,7 +20,7 @@ static void handedOver(void)
 
     setUp(20);
     addChain(a, 1);
-    testOk(!heard.count && countOpen() == 1, "it waits for what it handed over");
+    testOk(!heard.count && countOpen() == 1, "a trace waits for what it handed over");
     b = chainOf(2, 1010 * MS, 7, UINT32_MAX);
     takes(a, b);
     addChain(b, 1);
@@ -28,12 +28,12 @@ static void handedOver(void)
     takes(a, c);
     addChain(c, 1);
     isDone(a);
-    testOk(!heard.count && countOpen() == 1, "one of two is done");
+    testOk(!heard.count && countOpen() == 1, "a trace waits on while one of two is not done");
     addChain(chainOf(3, 1013 * MS, 9, UINT32_MAX), 1);
-    testOk(heard.count == 1 && heard.chains == 1, "another thread's chain is none of it");
+    testOk(heard.count == 1 && heard.chains == 1, "a chain of another thread does not belong to it");
     isDone(a);
     testOk(heard.count == 2 && heard.chains == 3 && heard.begin == a.begin && !heard.isIncomplete && !countOpen(),
-           "complete when all is done: a callback can make several chains, or none");
+           "a trace is complete when all is done: a callback can make several chains, or none");
 }
 
 /* The chain that takes a hand-over completes a record that an unknown chain began. */
@@ -46,7 +46,7 @@ static void unknownCause(void)
     b = second(chainOf(5, 10 * MS, 7, UINT32_MAX), 2, 1010 * MS, 7);
     takes(a, b);
     addChain(b, 1);
-    testOk(!heard.count && countOpen() == 1, "it still waits");
+    testOk(!heard.count && countOpen() == 1, "a trace still waits");
     isDone(a);
     testOk(heard.count == 1 && heard.chains == 2 && heard.isBelowSource,
            "what it completes was begun by a chain that is not known: its place is below the one that handed it over");
@@ -57,7 +57,7 @@ static void unknownCause(void)
     addChain(b, 1);
     addChain(a, 1);
     isDone(a);
-    testOk(heard.count == 1 && heard.chains == 2 && heard.isBelowSource, "if it was done earlier than that one, too");
+    testOk(heard.count == 1 && heard.chains == 2 && heard.isBelowSource, "… also if the hand-over was done earlier than the chain");
 }
 
 /* The event that a hand-over is done can come before the event of the chain that made it. */
@@ -68,11 +68,11 @@ static void doneBeforeEnd(void)
     setUp(20);
     isDone(a);
     addChain(a, 1);
-    testOk(heard.count == 1 && !heard.isIncomplete, "what was done before the chain's end is not waited for");
+    testOk(heard.count == 1 && !heard.isIncomplete, "a hand-over that was done before the chain's end is not waited for");
     addChain(a, 1);
-    testOk(heard.count == 1 && countOpen() == 1, "and counts once");
+    testOk(heard.count == 1 && countOpen() == 1, "… and counts once");
     tick(1001 * MS + ASYNC_NS);
-    testOk(heard.count == 2 && heard.isIncomplete, "what is never done: it is finished as incomplete");
+    testOk(heard.count == 2 && heard.isIncomplete, "a trace whose hand-over is never done is finished as incomplete");
 
     setUp(20);
     a = handingOver(300);
@@ -81,7 +81,7 @@ static void doneBeforeEnd(void)
         isDone(chainOf(20, i + 1, 0, UINT32_MAX));
     }
     addChain(a, 1);
-    testOk(heard.count == 1 && !heard.isIncomplete, "however much that was, its own and others'");
+    testOk(heard.count == 1 && !heard.isIncomplete, "… however many hand-overs there were, its own and others'");
 }
 
 /* The event of a chain that was handed over was lost. */
@@ -94,18 +94,18 @@ static void missing(void)
     takes(a, b);
     addChain(b, 1);
     isDoneBy(a, 2, 1);
-    testOk(heard.count == 1 && heard.chains == 2 && !heard.isIncomplete, "one chain came of it, and arrived");
+    testOk(heard.count == 1 && heard.chains == 2 && !heard.isIncomplete, "a hand-over of one chain that arrived is complete");
 
     setUp(20);
     addChain(a, 1);
     takes(a, b);
     isDoneBy(a, 2, 1);
-    testOk(heard.count == 1 && heard.chains == 1 && heard.isIncomplete, "it did not arrive: the trace is incomplete");
+    testOk(heard.count == 1 && heard.chains == 1 && heard.isIncomplete, "if the chain did not arrive, the trace is incomplete");
 
     setUp(20);
     isDoneBy(a, 2, 1);
     addChain(a, 1);
-    testOk(heard.count == 1 && heard.isIncomplete, "also if that was known before the source chain");
+    testOk(heard.count == 1 && heard.isIncomplete, "… also if that was known before the source chain");
 }
 
 static void endsBeforeCause(void)
@@ -118,16 +118,16 @@ static void endsBeforeCause(void)
     b.handOvers = 1;
     takes(a, b);
     addChain(b, 1);
-    testOk(!heard.count && countOpen() == 1, "what ends before the chain that it comes from waits for that");
+    testOk(!heard.count && countOpen() == 1, "a chain that ends before its source chain waits for that");
     isDone(a);
     addChain(a, 1);
-    testOk(!heard.count && countOpen() == 1, "and is a part of it then,");
+    testOk(!heard.count && countOpen() == 1, "… and then is a part of its trace,");
     isDone(b);
-    testOk(heard.count == 1 && heard.chains == 2 && heard.begin == a.begin && !heard.isIncomplete, "with what it left itself");
+    testOk(heard.count == 1 && heard.chains == 2 && heard.begin == a.begin && !heard.isIncomplete, "… with what it left itself");
     takes(a, b);
     addChain(b, 1);
     tick(1001 * MS + ASYNC_NS);
-    testOk(heard.count == 2 && heard.isIncomplete, "or is finished alone, if that never comes");
+    testOk(heard.count == 2 && heard.isIncomplete, "… or is finished alone, if the source chain never comes");
 }
 
 static void clientPut(void)
@@ -143,7 +143,7 @@ static void clientPut(void)
     put.who.isCA = 1;
     ebpfMonThreadPutsAdd(threadPuts, &put, "");
     addChain(b, 1);
-    testOk(!heard.count && countOpen() == 2, "a client's put that waited for a busy record is its own");
+    testOk(!heard.count && countOpen() == 2, "a client's put that waited for a busy record begins a trace of its own");
     finishAll();
 }
 
@@ -163,7 +163,7 @@ static void keepsGoing(void)
         c = b;
     }
     testOk(heard.count == 1 && heard.chains == EBPFMON_TRACE_CHAINS && heard.isIncomplete && countOpen() == 1,
-           "what keeps itself going becomes several traces");
+           "a chain that keeps itself going becomes several traces");
 }
 
 MAIN(testTraceHandOvers)

@@ -143,7 +143,7 @@ static void compareWith(const char *file, const dump *d)
             line = end + 1;
     }
     fclose(f);
-    testOk(number && !different && !*line, "%s: %u lines, %u different, %u more than wanted", file, number, different,
+    testOk(number && !different && !*line, "%s is as wanted: %u lines, %u different, %u more", file, number, different,
            (unsigned)strlen(line));
 }
 
@@ -177,7 +177,7 @@ static void testPutSpans(void)
     exports = 1;
     ebpfMonPutSpansExport(put, &p, &key.peer, 77, 1000 * MS, UNIX_OFFSET);
     testOk(exported == 1 && strstr(spanMemory, "'put R0'") && strstr(spanMemory, "of 'caput' 4711") &&
-           strstr(spanMemory, "user.name='me'"), "a span of a put: %s", spanMemory);
+           strstr(spanMemory, "user.name='me'"), "a put has a span: %s", spanMemory);
     p.peerPid = (uint32_t)getpid();
     spanText.length = 0;
     ebpfMonPutSpansExport(put, &p, &key.peer, 78, 1001 * MS, UNIX_OFFSET);
@@ -187,7 +187,7 @@ static void testPutSpans(void)
         ebpfMonPutSpansExport(put, &p, &key.peer, 78, 1002 * MS, UNIX_OFFSET);
     n = exported;
     ebpfMonPutSpansExport(put, &p, &key.peer, 79, 2002 * MS, UNIX_OFFSET);
-    testOk(n == 500 && exported == 501, "%u in one second, and more in the next", n);
+    testOk(n == 500 && exported == 501, "the number of spans in one second is limited: %u", n);
     ebpfMonPutSpansFree(put);
 }
 
@@ -202,7 +202,7 @@ static void testLimits(void)
         records[i] = 100 + i;
     records[1299] = -1;
     sceneSend(sceneChain("scan-1", 10, 200000 * MS, 100), records);
-    testOk(exported == 1001 && !orphans, "a trace has %u spans, %u without parent", exported, orphans);
+    testOk(exported == 1001 && !orphans, "a trace has %u spans, %u of them without parent", exported, orphans);
     exports = 0;
     exported = 0;
     sceneSend(sceneChain("scan-1", 10, 201000 * MS, 100), records);

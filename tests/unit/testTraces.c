@@ -19,7 +19,7 @@ static void chains(void)
 
     setUp(20);
     addChain(chainOf(1, 1000 * MS, 0, UINT32_MAX), 3);
-    testOk(heard.count == 1 && heard.records == 3 && !heard.isIncomplete, "one that left nothing is finished at once");
+    testOk(heard.count == 1 && heard.records == 3 && !heard.isIncomplete, "a trace that waits for nothing is finished at once");
 
     a = chainOf(1, 2000 * MS, 0, 5);
     addChain(a, 2);
@@ -27,26 +27,26 @@ static void chains(void)
     b = second(a, 2, 2500 * MS, 5);
     b.causeTid = 9;
     addChain(b, 1);
-    testOk(heard.count == 2 && heard.chains == 1 && countOpen() == 1, "what another thread began is none of it");
+    testOk(heard.count == 2 && heard.chains == 1 && countOpen() == 1, "what another thread began does not belong to the trace");
     b = second(a, 2, 2600 * MS, 6);
     addChain(b, 1);
-    testOk(heard.count == 2 && countOpen() == 1, "another record of the same chain: it waits on");
+    testOk(heard.count == 2 && countOpen() == 1, "after another record of the same chain the trace waits on");
     b = second(a, 2, 2700 * MS, 5);
     b.flags = EBPFMON_CHAIN_BUSY;
     addChain(b, 1);
-    testOk(heard.count == 2 && countOpen() == 1, "its record processes still");
+    testOk(heard.count == 2 && countOpen() == 1, "a trace waits while its record still processes");
     addChain(second(b, 2, 2800 * MS, 5), 1);
     testOk(heard.count == 3 && heard.chains == 4 && heard.begin == a.begin && !heard.isIncomplete && !countOpen(),
-           "complete with what the chain before it left");
+           "the trace is complete with what the chain before left");
 
     a = chainOf(1, 3000 * MS, 0, 5);
     addChain(a, 2);
     tick(3001 * MS + ASYNC_NS - 1);
     testOk1(heard.count == 3);
     tick(3001 * MS + ASYNC_NS);
-    testOk(heard.count == 4 && heard.isIncomplete, "one that does not complete is finished as incomplete");
+    testOk(heard.count == 4 && heard.isIncomplete, "a trace that does not complete is finished as incomplete");
     addChain(second(a, 2, 20000 * MS, 5), 1);
-    testOk(heard.count == 5 && heard.chains == 1, "and what completes it later becomes a trace of its own");
+    testOk(heard.count == 5 && heard.chains == 1, "… and what completes it later becomes a trace of its own");
 }
 
 static void ended(void)
@@ -55,7 +55,7 @@ static void ended(void)
     addChain(chainOf(1, 1000 * MS, 0, 5), 1);
     sceneTarget->gone = 1;
     tick(1001 * MS + GONE_NS);
-    testOk(heard.count == 1 && heard.isIncomplete && !countOpen(), "what an IOC left is finished before its names are gone");
+    testOk(heard.count == 1 && heard.isIncomplete && !countOpen(), "the traces of an IOC that ended are finished before its names are gone");
     sceneTarget->gone = 0;
 }
 
@@ -78,7 +78,7 @@ static void putsOf(void)
     ev = putOf(3, 1000 * MS + 5, 77, 4);
     ebpfMonThreadPutsAdd(threadPuts, &ev, "");
     addChain(chainOf(3, 1000 * MS, 4, UINT32_MAX), 1);
-    testOk(!heard.count, "it waits for its put");
+    testOk(!heard.count, "a trace waits for its put");
     finishPut(3, 76, &put);
     finishPut(4, 77, &put);
     testOk1(!heard.count);
@@ -89,19 +89,19 @@ static void putsOf(void)
     ebpfMonThreadPutsAdd(threadPuts, &ev, "");
     finishPut(3, 78, &put);
     addChain(chainOf(3, 2000 * MS, 4, UINT32_MAX), 1);
-    testOk(heard.count == 2 && heard.hasPut, "a put that was published before");
+    testOk(heard.count == 2 && heard.hasPut, "a put that was published before belongs to its trace");
     addChain(chainOf(3, 2010 * MS, 4, UINT32_MAX), 1);
-    testOk(heard.count == 3 && !heard.hasPut, "the next chain is not its");
+    testOk(heard.count == 3 && !heard.hasPut, "the next chain does not have that put");
     ev = putOf(3, 3000 * MS + 5, 79, 5);
     ebpfMonThreadPutsAdd(threadPuts, &ev, "");
     addChain(chainOf(3, 3000 * MS, 4, UINT32_MAX), 1);
-    testOk(heard.count == 4 && !heard.hasPut, "nor one of another record");
+    testOk(heard.count == 4 && !heard.hasPut, "a chain of another record does not have it either");
 
     ev = putOf(3, 4000 * MS + 5, 80, 4);
     ebpfMonThreadPutsAdd(threadPuts, &ev, "");
     addChain(chainOf(3, 4000 * MS, 4, UINT32_MAX), 1);
     tick(4001 * MS + PUT_NS + 1);
-    testOk(heard.count == 5 && !heard.hasPut, "one that never comes");
+    testOk(heard.count == 5 && !heard.hasPut, "a trace does not wait for ever for a put that never comes");
 }
 
 /* The put of a chain names the chain that caused it. If spans are exported, a trace waits for this chain. */
@@ -121,11 +121,11 @@ static void putsOfCauses(void)
     put.linkChain = (ebpfMonChainId){ .iocId = sceneTarget->iocId, .tid = 3, .begin = 5000 * MS };
     finishPut(4, 82, &put);
     tick(5003 * MS);
-    testOk(!heard.count && countOpen() == 2, "its id depends on a put that its cause waits for");
+    testOk(!heard.count && countOpen() == 2, "a trace waits for a put that its cause waits for");
     memset(&put, 0, sizeof(put));
     finishPut(3, 81, &put);
     tick(5004 * MS + CAUSE_NS);
-    testOk(heard.count == 2 && !countOpen(), "then both are finished");
+    testOk(heard.count == 2 && !countOpen(), "with that put both are finished");
 
     put.linkChain = (ebpfMonChainId){ .iocId = sceneTarget->iocId, .tid = 3, .begin = 6000 * MS };
     ev = putOf(4, 6001 * MS + 5, 83, 5);
@@ -138,10 +138,10 @@ static void putsOfCauses(void)
     finishPut(5, 84, &put);
     addChain(chainOf(5, 6002 * MS, 6, UINT32_MAX), 1);
     tick(6004 * MS);
-    testOk(heard.count == 2 && countOpen() == 2, "a chain that ends later than what it caused, and that than what it caused");
+    testOk(heard.count == 2 && countOpen() == 2, "two traces wait for a chain that ends later than what it caused");
     addChain(chainOf(3, 6000 * MS, 4, UINT32_MAX), 1);
     tick(6005 * MS);
-    testOk(heard.count == 5 && !countOpen(), "then all three");
+    testOk(heard.count == 5 && !countOpen(), "when it has ended, all three are finished");
 }
 
 /* The monitor has read the IOC's records again: an old index is now another record, or none. */
@@ -158,9 +158,9 @@ static void readAnew(void)
     sceneTarget->slot = 2000;
     ebpfMonCatalogueRelease(old);
     addChain(second(a, 1, 1010 * MS, 2), 1);
-    testOk(heard.count == 1 && heard.chains == 1, "a chain of after that is not joined to it");
+    testOk(heard.count == 1 && heard.chains == 1, "a chain after the records were read again is not joined");
     finishAll();
-    testOk(heard.count == 1 && !countOpen(), "what has indexes of before is dropped");
+    testOk(heard.count == 1 && !countOpen(), "a trace with indexes from before is dropped");
 }
 
 static void bounds(void)
@@ -173,7 +173,7 @@ static void bounds(void)
     setUp(20);
     for (unsigned i = 0; i < OPEN_MAX + 10; i++)
         addChain(chainOf(100 + i, 1000 * MS + i, 0, 5), 1);
-    testOk(countOpen() == OPEN_MAX && heard.count == 10 && heard.isIncomplete, "so many open ones, the oldest are finished");
+    testOk(countOpen() == OPEN_MAX && heard.count == 10 && heard.isIncomplete, "with too many open traces, the oldest are finished");
 
     setUp(20);
     for (unsigned i = 0; i < OPEN_MAX; i++)
@@ -189,7 +189,7 @@ static void bounds(void)
                 most = ebpfMonTracesCountRecords(traces);
         }
     }
-    testOk(most <= RECORDS_MAX, "%u records are kept at most", most);
+    testOk(most <= RECORDS_MAX, "at most %u records are kept", most);
 
     setUp(20);
     for (unsigned i = 0; i < OPEN_MAX; i++)
@@ -205,7 +205,7 @@ static void bounds(void)
         isDone(chainOf(1, i, 0, UINT32_MAX));
     took = (double)(epicsMonotonicGet() - began) / 1e9;
     testOk(countOpen() == OPEN_MAX && took < 0.5,
-           "20000 are looked for among %u in %.3f s", OPEN_MAX * EBPFMON_TRACE_CHAINS, took);
+           "20000 chains are looked for among %u in %.3f s", OPEN_MAX * EBPFMON_TRACE_CHAINS, took);
     finishAll();
     testOk1(!countOpen() && !ebpfMonTracesCountRecords(traces));
 }
@@ -230,13 +230,13 @@ static void linkWrites(void)
     writes("a.OUT", 1010 * MS);
     writes("a.OUT", 1020 * MS);
     addChain(chainOf(1, 1010 * MS, 0, UINT32_MAX), 1);
-    testOk(!heard.count && countOpen() == 1, "it waits for its message");
-    testOk(ebpfMonTracesFindOpen(traces, &chain) != NULL && !ebpfMonTracesFindFinishedId(traces, &chain), "it is open");
+    testOk(!heard.count && countOpen() == 1, "a trace waits for its message");
+    testOk(ebpfMonTracesFindOpen(traces, &chain) != NULL && !ebpfMonTracesFindFinishedId(traces, &chain), "meanwhile the trace is open");
     ebpfMonLinkMessagesNoteArrival(messages, &chain, "a.OUT", &peer, 5, 1016 * MS, 0);
     tick(1017 * MS);
-    testOk(heard.count == 1, "which is seen");
+    testOk(heard.count == 1, "the trace is finished when its message is seen");
     testOk(!ebpfMonTracesFindOpen(traces, &chain) && ebpfMonTracesFindFinishedId(traces, &chain) &&
-           ebpfMonTracesFindFinishedId(traces, &chain)[0] == 1, "its id is known afterwards");
+           ebpfMonTracesFindFinishedId(traces, &chain)[0] == 1, "the id of the trace is known afterwards");
     addChain(chainOf(1, 1020 * MS, 0, UINT32_MAX), 1);
     tick(1021 * MS + MESSAGE_NS + 1);
     testOk(heard.count == 2, "or is not");
@@ -269,13 +269,13 @@ static void cpLinks(void)
     ebpfMonTracesBeginHandOver(traces, &ev);
     addChain(b, 1);
     tick(1012 * MS);
-    testOk(!heard.count && countOpen() == 1, "it waits for the chain that caused its CP link");
+    testOk(!heard.count && countOpen() == 1, "a trace waits for the chain that caused its CP link");
     a = chainOf(1, 899 * MS, 0, UINT32_MAX);
     a.total = 1;
     ebpfMonTracesAddChain(traces, sceneTarget, &a, &rec, 1);
     tick(1013 * MS);
     testOk(heard.count == 2 && heard.begin == b.begin && heard.cause.iocId == sceneTarget->iocId &&
-           heard.cause.begin == a.begin, "which is found");
+           heard.cause.begin == a.begin, "… and is finished when that is found");
     rec.time++;
     b = chainOf(2, 2010 * MS, 5, UINT32_MAX);
     ev.head = b.head;

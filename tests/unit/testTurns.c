@@ -40,9 +40,9 @@ static void testShares(void)
 
         ebpfMonTurnsBegin(&turns, now, 77);
         open = run(&turns, &now, 2000, percents[i], 0, &changes);
-        testOk(fabs(open - percents[i]) < 1, "%g %%: open in %.2f %%", percents[i], open);
+        testOk(fabs(open - percents[i]) < 1, "turns are open in %g %% of the time: %.2f %%", percents[i], open);
         testOk(changes > 300 && changes < 500, "… and one turn in ten seconds: %u changes", changes);
-        testOk(fabs(ebpfMonTurnsShare(&turns) - percents[i]) < 6, "… and says so: %.2f", ebpfMonTurnsShare(&turns));
+        testOk(fabs(ebpfMonTurnsShare(&turns) - percents[i]) < 6, "… and the rate says so: %.2f", ebpfMonTurnsShare(&turns));
     }
 }
 
@@ -53,7 +53,7 @@ static void testFirst(void)
     ebpfMonTurnsBegin(&turns, START, 1);
     testOk(ebpfMonTurnsLook(&turns, START, 10, 0) && turns.isOpen, "the first turn begins at once");
     ebpfMonTurnsBegin(&turns, START, 1);
-    testOk(!ebpfMonTurnsLook(&turns, START, 0, 0) && !turns.isOpen, "0 %%: none");
+    testOk(!ebpfMonTurnsLook(&turns, START, 0, 0) && !turns.isOpen, "with 0 %% there is no turn");
 }
 
 /* With any period, a scan list is not always at the same place of a turn. */
@@ -85,23 +85,23 @@ static void testDemand(void)
     run(&turns, &now, 100, 0, 0, &changes);
     testOk1(!turns.isOpen && changes == 0);
     open = run(&turns, &now, 20, 0, 1, &changes);
-    testOk(open > 99, "after a slow pass all are timed for 20 s: %.1f %%", open);
+    testOk(open > 99, "after a slow pass all passes are timed for 20 s: %.1f %%", open);
     open = run(&turns, &now, 20, 0, 1, &changes);
     testOk(open < 1, "… and no longer: %.1f %%", open);
     open = run(&turns, &now, 40, 0, 2, &changes);
-    testOk(open > 99, "after another for 40 s: %.1f %%", open);
+    testOk(open > 99, "after another slow pass they are timed for 40 s: %.1f %%", open);
     run(&turns, &now, 1, 0, 3, &changes);
     testOk1(turns.isOpen);
     open = run(&turns, &now, 20, 0, EBPFMON_TURNS_NO_DEMAND, &changes);
-    testOk(open < 1, "it is over its budget: %.1f %%", open);
+    testOk(open < 1, "over the budget no pass is timed: %.1f %%", open);
     for (unsigned i = 4; i < 12; i++)
         run(&turns, &now, 1, 0, i, &changes);
     testOk1(turns.demandUntil - now < 641 * SECOND);
     open = run(&turns, &now, 641, 0, 11, &changes);
     open = run(&turns, &now, 7000, 0, 11, &changes);
-    testOk(open < 1, "no more: %.1f %%", open);
+    testOk(open < 1, "later no pass is timed any more: %.1f %%", open);
     open = run(&turns, &now, 40, 0, 12, &changes);
-    testOk(open > 45 && open < 55, "after a long time it is as the first: %.1f %%", open);
+    testOk(open > 45 && open < 55, "after a long time a slow pass is like the first: %.1f %%", open);
 }
 
 MAIN(testTurns)

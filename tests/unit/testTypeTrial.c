@@ -59,7 +59,7 @@ static void testTypes(void)
     testOk1(type[0].stamps == EBPFMON_STAMPS_BASE && type[1].stamps == EBPFMON_STAMPS_UNKNOWN &&
             type[2].stamps == EBPFMON_STAMPS_UNKNOWN);
     cat.count = 1;
-    testOk(!ebpfMonTypeTrialNew(&cat), "none, if all are Base's");
+    testOk(!ebpfMonTypeTrialNew(&cat), "types of Base need no trial");
     cat.count = RECORDS;
     testOk1(ebpfMonTypeTrialLook(NULL, &target, 1, now) == ebpfMonTrialNothing && !ebpfMonTypeTrialWantsTrap(NULL));
 }
@@ -69,34 +69,34 @@ static void testVerdicts(void)
     testDiag("verdicts");
     begin(1);
     process(fair0, EBPFMON_TRIAL_ENOUGH - 1, 0);
-    testOk(look(1) == ebpfMonTrialNothing && type[1].stamps == EBPFMON_STAMPS_UNKNOWN, "too few");
+    testOk(look(1) == ebpfMonTrialNothing && type[1].stamps == EBPFMON_STAMPS_UNKNOWN, "too few processings give no verdict");
     process(fair1, 1, 0);
-    testOk(look(1) == ebpfMonTrialLinks && type[1].stamps == EBPFMON_STAMPS_SEEN, "enough, of two records together");
+    testOk(look(1) == ebpfMonTrialLinks && type[1].stamps == EBPFMON_STAMPS_SEEN, "enough processings of two records together give a verdict");
     testOk1(ebpfMonTypeTrialAgrees(trial, &target, fair1) && ebpfMonTypeTrialGetAhead(trial, fair1) == 7);
     state[fair1].trapped++;
-    testOk(!ebpfMonTypeTrialAgrees(trial, &target, fair1), "a chain is under way");
+    testOk(!ebpfMonTypeTrialAgrees(trial, &target, fair1), "counts do not agree while a chain is under way");
     testOk(look(1) == ebpfMonTrialNothing, "… which is no difference");
     state[fair1].count++;
     testOk1(look(1) == ebpfMonTrialNothing && ebpfMonTypeTrialAgrees(trial, &target, fair1));
     testOk1(!ebpfMonTypeTrialAgrees(trial, &target, aiRecord));
     process(quiet0, 4, 1);
-    testOk(look(1) == ebpfMonTrialNothing, "it may be under way");
-    testOk(look(1) == ebpfMonTrialLinks && type[2].stamps == EBPFMON_STAMPS_NOT, "but not when nothing moves any more");
+    testOk(look(1) == ebpfMonTrialNothing, "a difference may be a chain under way");
+    testOk(look(1) == ebpfMonTrialLinks && type[2].stamps == EBPFMON_STAMPS_NOT, "… but not when nothing moves any more");
     testOk1(type[1].stamps == EBPFMON_STAMPS_SEEN && look(1) == ebpfMonTrialNothing);
     begin(1);
     process(quiet0, 40, 10);
-    testOk(look(1) == ebpfMonTrialLinks && type[2].stamps == EBPFMON_STAMPS_NOT, "so many are never under way");
+    testOk(look(1) == ebpfMonTrialLinks && type[2].stamps == EBPFMON_STAMPS_NOT, "so many differences are never chains under way");
     begin(1);
     process(fair0, 1, 0);
     state[fair0].count++;
     look(1);
-    testOk(look(1) == ebpfMonTrialLinks && type[1].stamps == EBPFMON_STAMPS_NOT, "a time stamp without processing");
+    testOk(look(1) == ebpfMonTrialLinks && type[1].stamps == EBPFMON_STAMPS_NOT, "a time stamp that moves without processing is a verdict");
     begin(1);
     how[fair0] = EBPFMON_TWICE;
     process(fair0, 40, 20);
     process(fair1, 40, 0);
     testOk(look(1) == ebpfMonTrialLinks && type[1].stamps == EBPFMON_STAMPS_SEEN,
-           "one that a chain processes twice does not tell of its type");
+           "a record that a chain processes twice says nothing about its type");
 }
 
 static void testBeginsLate(void)
@@ -105,17 +105,17 @@ static void testBeginsLate(void)
     begin(0);
     state[fair0].count++; /* of a chain that was running */
     look(1);
-    testOk(look(1) == ebpfMonTrialNothing, "one is forgiven");
+    testOk(look(1) == ebpfMonTrialNothing, "one difference at the begin is forgiven");
     state[fair0].count++;
     look(1);
-    testOk(look(1) == ebpfMonTrialLinks && type[1].stamps == EBPFMON_STAMPS_NOT, "not two");
+    testOk(look(1) == ebpfMonTrialLinks && type[1].stamps == EBPFMON_STAMPS_NOT, "two differences are not");
     begin(1);
     look(0);
     process(fair0, 40, 40);
     state[fair0].count += 40; /* the trap was off */
     state[fair0].trapped -= 40;
     look(1);
-    testOk(look(1) == ebpfMonTrialNothing && type[1].stamps == EBPFMON_STAMPS_UNKNOWN, "what the trap did not see");
+    testOk(look(1) == ebpfMonTrialNothing && type[1].stamps == EBPFMON_STAMPS_UNKNOWN, "what the trap did not see gives no verdict");
 }
 
 static void testChecks(void)
@@ -139,7 +139,7 @@ static void testChecks(void)
         process(fair0, 10, 0);
         result = look(1);
     }
-    testOk(result == ebpfMonTrialProbes && seconds < 7 && !ebpfMonTypeTrialWantsTrap(trial), "and no more %u s later",
+    testOk(result == ebpfMonTrialProbes && seconds < 7 && !ebpfMonTypeTrialWantsTrap(trial), "the trap is not wanted any more %u s later",
            seconds);
     testOk1(type[1].stamps == EBPFMON_STAMPS_SEEN && type[2].stamps == EBPFMON_STAMPS_SEEN);
     now += EBPFMON_TRIAL_EVERY_NS;
@@ -149,7 +149,7 @@ static void testChecks(void)
     ebpfMonAuditsReset();
     testOk(look(1) == ebpfMonTrialLinks && type[2].stamps == EBPFMON_STAMPS_NOT, "a type that does so later is found");
     ebpfMonAuditsGet(&audits);
-    testOk(audits.count[ebpfMonAuditProcessings] == 1, "… and told: %s", audits.last);
+    testOk(audits.count[ebpfMonAuditProcessings] == 1, "… and the operator is told: %s", audits.last);
     testOk1(type[1].stamps == EBPFMON_STAMPS_SEEN);
 }
 

@@ -20,7 +20,7 @@ static void stillOpen(int number, const char *newest, const char *oldest)
     while (ebpfMonPublishedGetUnexpected(published, kept))
         kept++;
     testOk(published->unexpected.open == number && (!kept || (strcmp(ebpfMonPublishedGetUnexpected(published, 0)->val, newest) == 0 &&
-           strcmp(ebpfMonPublishedGetUnexpected(published, kept - 1)->val, oldest) == 0)), "%d open, %u kept: %s to %s",
+           strcmp(ebpfMonPublishedGetUnexpected(published, kept - 1)->val, oldest) == 0)), "after %d open puts so many are kept: %u, %s to %s",
            published->unexpected.open, kept, kept ? ebpfMonPublishedGetUnexpected(published, 0)->val : "",
            kept ? ebpfMonPublishedGetUnexpected(published, kept - 1)->val : "");
     ebpfMonPublishedUnlock();

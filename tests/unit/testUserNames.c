@@ -52,15 +52,15 @@ static void testAnswers(ebpfMonUserNames *names)
 
     testDiag("A name service that answers");
     find(names, 1, &known);
-    testOk(known && strcmp(text, "user1") == 0, "the name at the first call: %s", text);
+    testOk(known && strcmp(text, "user1") == 0, "the name is known at the first call: %s", text);
     before = epicsAtomicGetIntT(&calls);
     find(names, 1, &known);
     testOk(known && strcmp(text, "user1") == 0 && epicsAtomicGetIntT(&calls) == before,
-           "… and without asking at the next");
+           "… and at the next call without asking");
     find(names, 404, &known);
     testOk(known && strcmp(text, "404") == 0, "a uid without a name is known by its number");
     ebpfMonUserNamesFind(names, 4000000000u, text, 5);
-    testOk(strcmp(text, "user") == 0, "cut to the room that there is: %s", text);
+    testOk(strcmp(text, "user") == 0, "a long name is cut to the room that there is: %s", text);
 }
 
 static void testHang(ebpfMonUserNames *names)
@@ -71,21 +71,21 @@ static void testHang(ebpfMonUserNames *names)
     testDiag("A name service that hangs");
     epicsAtomicSetIntT(&isHanging, 1);
     took = find(names, 2, &known);
-    testOk(!known && strcmp(text, "2") == 0, "the number takes the place of the name");
-    testOk(took > 0.9 * DEADLINE && took < 2 * DEADLINE + 1, "waited %g s, the deadline is %g s", took, DEADLINE);
+    testOk(!known && strcmp(text, "2") == 0, "while the name service hangs the number takes the place of the name");
+    testOk(took > 0.9 * DEADLINE && took < 2 * DEADLINE + 1, "a caller waits until the deadline: %g s of %g s", took, DEADLINE);
     took = find(names, 2, &known);
     testOk(!known && took < SHORT, "nobody waits for this uid again: %g s", took);
     took = find(names, 3, &known);
-    testOk(!known && took < SHORT && strcmp(text, "3") == 0, "nor for another one while it hangs: %g s", took);
+    testOk(!known && took < SHORT && strcmp(text, "3") == 0, "nobody waits for another uid while the service hangs: %g s", took);
     took = find(names, 1, &known);
-    testOk(known && took < SHORT && strcmp(text, "user1") == 0, "a name that is known is there");
+    testOk(known && took < SHORT && strcmp(text, "user1") == 0, "a name that is known is there while the service hangs");
 
     eltc(0);
-    testOk(ebpfMonUserNamesFree(names, 0.05) == -1, "its thread cannot be ended: nothing is freed");
+    testOk(ebpfMonUserNamesFree(names, 0.05) == -1, "while its thread hangs nothing is freed");
     eltc(1);
     epicsAtomicSetIntT(&isHanging, 0);
     epicsEventMustTrigger(goOn);
-    testOk(ebpfMonUserNamesFree(names, 60) == 0, "once it has answered it can");
+    testOk(ebpfMonUserNamesFree(names, 60) == 0, "once the service has answered, all is freed");
 }
 
 /* Tries until the deadline of the test, because another thread reads the name. */
@@ -118,15 +118,15 @@ static void testGoesOn(void)
     testOk(becomesKnown(names, 5) && strcmp(text, "user5") == 0, "the name comes later");
     epicsEventMustWait(hangs);
     took = find(names, 6, &known);
-    testOk(!known && took < SHORT, "it hangs for the next one, which was waited for: %g s", took);
+    testOk(!known && took < SHORT, "the service hangs for the next uid, which was waited for: %g s", took);
     epicsAtomicSetIntT(&isHanging, 0);
     epicsEventMustTrigger(goOn);
-    testOk(becomesKnown(names, 6) && strcmp(text, "user6") == 0, "that of the other uid comes later, too");
+    testOk(becomesKnown(names, 6) && strcmp(text, "user6") == 0, "the name of the other uid comes later, too");
     for (uid_t uid = 1000; uid < 2000; uid++)
         find(names, uid, &known);
-    testOk(known && strcmp(text, "user1999") == 0, "more uids than are remembered");
+    testOk(known && strcmp(text, "user1999") == 0, "more uids than are remembered are all answered");
     find(names, 5, &known);
-    testOk(known && strcmp(text, "user5") == 0, "one that was forgotten is asked for again");
+    testOk(known && strcmp(text, "user5") == 0, "a uid that was forgotten is asked for again");
     testOk1(ebpfMonUserNamesFree(names, 60) == 0);
 }
 
@@ -160,7 +160,7 @@ static void testThreads(void)
     }
     for (int i = 0; i < 2; i++)
         epicsEventMustWait(done[i]);
-    testOk(threadsWrong == 0 && threadsRight >= 3900, "two threads that ask: %d right of 4000, %d wrong", threadsRight,
+    testOk(threadsWrong == 0 && threadsRight >= 3900, "two threads get right answers: %d of 4000, %d wrong", threadsRight,
            threadsWrong);
     ebpfMonUserNamesFree(shared, 60);
 }

@@ -48,21 +48,21 @@ static void testNumbers(void)
     FORMAT(ebpfMonDbfUint64, (uint64_t){ UINT64_MAX });
     testOk1(isText("18446744073709551615"));
     FORMAT(ebpfMonDbfFloat, (float){ 0.1f });
-    testOk(isText("0.1"), "the shortest text of a float");
+    testOk(isText("0.1"), "a float has its shortest text");
     FORMAT(ebpfMonDbfDouble, (double){ 0.1 });
-    testOk(isText("0.1"), "… and of a double");
+    testOk(isText("0.1"), "… and so has a double");
     FORMAT(ebpfMonDbfDouble, (double){ 1.0 / 3 });
     testOk(strtod(text, NULL) == 1.0 / 3, "the same number is read again");
     FORMAT(ebpfMonDbfDouble, (double){ 0.0 / 0.0 });
     testOk1(isText("NaN"));
     formatBytes(ebpfMonDbfLong, 1, big, 4, 1);
-    testOk(isText("305419896"), "big-endian");
+    testOk(isText("305419896"), "a big-endian value is read");
     formatBytes(ebpfMonDbfDouble, 1, one, 8, 1);
     testOk1(isText("1"));
     formatBytes(ebpfMonDbfLong, 1, big, 3, 0);
-    testOk(isText("?"), "not all bytes could be read");
+    testOk(isText("?"), "a value with missing bytes has no text");
     formatBytes(ebpfMonDbfInlink, 1, big, 4, 0);
-    testOk(isText("?"), "no value of this type");
+    testOk(isText("?"), "a type that has no values has no text");
 }
 
 static void testStrings(void)
@@ -75,16 +75,16 @@ static void testStrings(void)
     formatBytes(ebpfMonDbfString, 1, "12 \x1b[31m\n", 40, 0);
     testOk(isText("12 \\x1b[31m\\x0a"), "control characters are visible");
     formatBytes(ebpfMonDbfString, 1, "abc", 2, 0);
-    testOk(isText("ab"), "what was sent of it");
+    testOk(isText("ab"), "a text has what was sent of it");
     formatBytes(ebpfMonDbfUchar, 6, "Beam\0x", 6, 0);
-    testOk(isText("Beam"), "a long string");
+    testOk(isText("Beam"), "a long string is read");
     formatBytes(ebpfMonDbfUchar, 100, "Beam", 4, 0);
     testOk(isText("Beam..."), "… with more characters sent than kept");
     formatBytes(ebpfMonDbfUchar, 3, "\1\2\3", 3, 0);
-    testOk(isText("[3] 1 2 3"), "no text");
+    testOk(isText("[3] 1 2 3"), "a value without bytes has no text");
     memset(longText, 'x', sizeof(longText));
     ebpfMonValueTextFormat(NULL, NULL, 0, &v, small, sizeof(small));
-    testOk(strcmp(small, "xxxx...") == 0, "cut: %s", small);
+    testOk(strcmp(small, "xxxx...") == 0, "a long text is cut: %s", small);
 }
 
 static void testArrays(void)
@@ -97,7 +97,7 @@ static void testArrays(void)
     formatBytes(ebpfMonDbfLong, 20, n, 80, 0);
     testOk1(isText("[20] 1 2 3 4 5 6 7 8 ..."));
     formatBytes(ebpfMonDbfLong, 1000, n, 8, 0);
-    testOk(isText("[1000] 1 2 ..."), "more than we have");
+    testOk(isText("[1000] 1 2 ..."), "more elements than were read are marked");
     formatBytes(ebpfMonDbfLong, 0, n, 0, 0);
     testOk1(isText("[0]"));
     formatBytes(ebpfMonDbfString, 2, (char[80]){ "a" }, 80, 0);
@@ -119,15 +119,15 @@ static void testStates(void)
     formatState(FAKE_AO, "SCAN", ebpfMonDbfMenu, 3);
     testOk1(isText(".1 second"));
     formatState(FAKE_AO, "SCAN", ebpfMonDbfMenu, 4);
-    testOk(isText("4"), "the menu has no such choice");
+    testOk(isText("4"), "a choice that the menu lacks is a number");
     formatState(FAKE_SEL, "VAL", ebpfMonDbfEnum, 1);
     testOk1(isText("Moving"));
     formatState(FAKE_SEL, "VAL", ebpfMonDbfShort, 0);
-    testOk(isText("Idle"), "sent as another type");
+    testOk(isText("Idle"), "a menu that is sent as another type is a number");
     formatState(FAKE_SEL, "VAL", ebpfMonDbfEnum, 5);
-    testOk(isText("5"), "a state without a text");
+    testOk(isText("5"), "a state without a text is a number");
     ebpfMonValueTextFormat(fake.t, fakeField(FAKE_SEL, "VAL"), fakeAddress(FAKE_SEL), &v, text, sizeof(text));
-    testOk(isText("1"), "a text is not a state's number");
+    testOk(isText("1"), "a text is not taken for the number of a state");
 }
 
 static void testGetNumber(void)
@@ -139,15 +139,15 @@ static void testGetNumber(void)
     testDiag("A value as a number");
     testOk1(ebpfMonValueTextGetNumber(&v, &number) && number == -7);
     v.count = 2;
-    testOk(!ebpfMonValueTextGetNumber(&v, &number), "an array is none");
+    testOk(!ebpfMonValueTextGetNumber(&v, &number), "an array is no number");
     v.count = 1;
     v.len = 1;
-    testOk(!ebpfMonValueTextGetNumber(&v, &number), "one that could not be read is none");
+    testOk(!ebpfMonValueTextGetNumber(&v, &number), "a value that could not be read is no number");
     v.len = 2;
     v.type = ebpfMonDbfEnum;
     testOk(ebpfMonValueTextGetNumber(&v, &number) && number == 65529, "the index of an enum is unsigned");
     v.type = ebpfMonDbfString;
-    testOk(!ebpfMonValueTextGetNumber(&v, &number), "a text is none");
+    testOk(!ebpfMonValueTextGetNumber(&v, &number), "a text is no number");
 }
 
 MAIN(testValueText)

@@ -41,7 +41,7 @@ static void testMiddle(const turn *t, unsigned n)
         logClear(&log);
     }
     testOk(opened == made, "%u of %u circuits met in the middle were found, server and all", opened, made);
-    testOk(wrong < made / 100 && left == 0, "%u of them began with a wrong guess", wrong);
+    testOk(wrong < made / 100 && left == 0, "few of them began with a wrong guess: %u", wrong);
 }
 
 /* When the decoder makes its first guess, bytes of both sides wait. If the guess was wrong, the bytes of the other
@@ -111,7 +111,7 @@ static void testEnded(void)
         session(w, &k, 5, byReset);
         session(w, &copy, 5, byReset);
         testOk(log.count[ebpfMonWirePut] == 5 * (1u + (unsigned)byReset) &&
-            log.count[ebpfMonWireOpened] == 1u + (unsigned)byReset, "copies are not heard, after a %s",
+            log.count[ebpfMonWireOpened] == 1u + (unsigned)byReset, "copies of a circuit that ended by %s are not heard",
             byReset ? "RST" : "FIN");
         k.seq[0] += 100000;
         k.seq[1] += 100000;
@@ -123,16 +123,16 @@ static void testEnded(void)
     later.seq[0] = copy.seq[0] - 1000; /* a new connection may begin with lower numbers */
     shake(w, &later);
     session(w, &copy, 3, 1);
-    testOk(log.count[ebpfMonWirePut] == 13 && log.count[ebpfMonWireClosed] == 3, "nor while there is the next one");
+    testOk(log.count[ebpfMonWirePut] == 13 && log.count[ebpfMonWireClosed] == 3, "copies are not heard while there is the next circuit");
     later.seq[0]--;
     later.seq[1]--;
     session(w, &later, 4, 0);
-    testOk(log.count[ebpfMonWirePut] == 17 && log.count[ebpfMonWireGap] == 0, "which is heard");
+    testOk(log.count[ebpfMonWirePut] == 17 && log.count[ebpfMonWireGap] == 0, "the next circuit is heard");
     copy.seq[0] = k.seq[0] - 3 * 24 - 17;
     copy.seq[1] = k.seq[1] - 1;
     copy.time = later.time + 2000 * MS;
     session(w, &copy, 3, 0);
-    testOk(log.count[ebpfMonWirePut] == 20, "and later on any");
+    testOk(log.count[ebpfMonWirePut] == 20, "later on any circuit is heard");
     ebpfMonWireTick(w, UINT64_MAX);
     testOk(ebpfMonWireStat(w)->memory == 0, "nothing is left");
     ebpfMonWireFree(w);
@@ -156,11 +156,11 @@ static void testNameServer(void)
     say(w, &k, 0, request, sizeof request);
     say(w, &k, 1, answer, sizeof answer);
     testOk(log.count[ebpfMonWireFound] == 1 && found->cid == 9 && found->peer.saddr == htonl(0x0a0000fe)
-        && found->peer.sport == htons(6001) && found->peer.addr == htonl(k.addr[0]), "a name server's answer");
+        && found->peer.sport == htons(6001) && found->peer.addr == htonl(k.addr[0]), "the answer of a name server is heard");
     memset(answer + 24, 0, 16);
     say(w, &k, 1, answer, sizeof answer);
     testOk(log.count[ebpfMonWireFound] == 2 && found->peer.saddr == htonl(k.addr[1])
-        && found->peer.sport == htons(6001), "... for itself");
+        && found->peer.sport == htons(6001), "… and its answer for itself");
     ebpfMonWireTick(w, UINT64_MAX);
     testOk(ebpfMonWireStat(w)->memory == 0, "nothing is left");
     ebpfMonWireFree(w);
@@ -180,10 +180,10 @@ static void testForeign(void)
     while (!log.count[ebpfMonWireForeign] && sent++ < 100)
         say(w, &k, sent & 1, http, sizeof http - 1);
     testOk(sent == 8 && log.last[ebpfMonWireForeign].peer.sport == htons(80), 
-        "HTTP is none of ours after %u segments", sent);
+        "HTTP is foreign after %u segments", sent);
     for (int i = 0; i < 100; i++)
         say(w, &k, 0, http, sizeof http - 1);
-    testOk(log.count[ebpfMonWireForeign] == 1 && log.count[ebpfMonWireOpened] == 0, "that is said once");
+    testOk(log.count[ebpfMonWireForeign] == 1 && log.count[ebpfMonWireOpened] == 0, "a foreign connection is reported once");
     for (int i = 0; i < 400; i++) { /* 400 connections of noise, also on ports of EPICS */
         k = talkNew((uint16_t)(30000 + i), i % 8 == 1 ? 5064 : (uint16_t)(6000 + i));
         if (i % 3)
@@ -224,7 +224,7 @@ static void testPacket(void)
     p[24 + 13] = ACK;
     memcpy(p + 48, b.p, 24);
     ebpfMonWirePacket(w, 1, 0, p, 80, 80);
-    testOk(log.count[ebpfMonWirePut] == 1, "options and padding");
+    testOk(log.count[ebpfMonWirePut] == 1, "options and padding of headers are passed over");
     p[6] = 0x20; /* more fragments */
     ebpfMonWirePacket(w, 2, 0, p, 80, 80);
     testOk(log.count[ebpfMonWirePut] == 1 && ebpfMonWireStat(w)->fragments == 1, "a fragment is counted");
@@ -245,7 +245,7 @@ static void testPacket(void)
         ebpfMonWirePacket(w, 4, 0, p, 72, 72);
         p[36] = 6 << 4;
     }
-    testOk(ebpfMonWireStat(w)->packets == 1 + 1 + 2 * 72 + 2 * 256, "short and lying headers");
+    testOk(ebpfMonWireStat(w)->packets == 1 + 1 + 2 * 72 + 2 * 256, "short and false headers are refused");
     ebpfMonWireFree(w);
     logClear(&log);
     bytesFree(&b);
@@ -277,8 +277,8 @@ static void testLimits(const turn *t, unsigned n)
     }
     testOk(most == 16 && log.count[ebpfMonWireOpened] > 150, "circuits make room for new ones: %u opened",
         log.count[ebpfMonWireOpened]);
-    testOk(mostMemory <= limits.total && mostMemory > 10000, "%zu bytes at most", mostMemory);
-    testOk(mostChannels <= 32 && ebpfMonWireStat(w)->noMemory > 0, "%u channels at most, %llu did not fit",
+    testOk(mostMemory <= limits.total && mostMemory > 10000, "memory is limited to %zu bytes", mostMemory);
+    testOk(mostChannels <= 32 && ebpfMonWireStat(w)->noMemory > 0, "channels are limited to %u, %llu did not fit",
         mostChannels,
         (unsigned long long)ebpfMonWireStat(w)->noMemory);
     ebpfMonWireTick(w, UINT64_MAX);
@@ -322,9 +322,9 @@ static void testHostile(const turn *t, unsigned n)
             most = ebpfMonWireStat(w)->memory;
     }
     testOk(most <= limits.total, "%d hostile circuits take %zu bytes at most", HOSTILE, most);
-    testOk(log.count[ebpfMonWirePut] > HOSTILE, "%u puts were seen in spite of it", log.count[ebpfMonWirePut]);
+    testOk(log.count[ebpfMonWirePut] > HOSTILE, "%u puts were seen in spite of the hostile circuits", log.count[ebpfMonWirePut]);
     ebpfMonWireTick(w, UINT64_MAX);
-    testOk(ebpfMonWireStat(w)->memory == 0 && ebpfMonWireStat(w)->circuits == 0, "nothing is left of them");
+    testOk(ebpfMonWireStat(w)->memory == 0 && ebpfMonWireStat(w)->circuits == 0, "nothing is left of the hostile circuits");
     ebpfMonWireFree(w);
     logClear(&log);
 }

@@ -61,7 +61,7 @@ static void testRecorded(const turn *t, unsigned n, eventLog *plain)
     for (unsigned i = 0; i < n; i++)
         say(w, &k, t[i].dir, t[i].p, t[i].len);
     testOk(ebpfMonWireStat(w)->circuits == 1 && ebpfMonWireStat(w)->channels == 3,
-        "one circuit, and the channels left");
+        "one circuit is open, with its channels");
     bye(w, &k);
     testOk(plain->count[ebpfMonWireOpened] == 1 && plain->count[ebpfMonWireClosed] == 1
         && plain->count[ebpfMonWireUser] == 2 && plain->count[ebpfMonWireChannel] == 4
@@ -69,10 +69,10 @@ static void testRecorded(const turn *t, unsigned n, eventLog *plain)
         && plain->count[ebpfMonWireReply] == 5 && plain->count[ebpfMonWireValue] == 4
         && plain->count[ebpfMonWireRead] == 3 && plain->count[ebpfMonWireSubscribe] == 1
         && plain->count[ebpfMonWireSearch] == 2 && plain->count[ebpfMonWireFound] == 1
-        && plain->count[ebpfMonWireGap] == 0 && plain->count[ebpfMonWireForeign] == 0, "all that was said");
+        && plain->count[ebpfMonWireGap] == 0 && plain->count[ebpfMonWireForeign] == 0, "all messages were read");
     testOk(ebpfMonWireStat(w)->memory == 0 && ebpfMonWireStat(w)->circuits == 0 && ebpfMonWireStat(w)->channels == 0,
-        "nothing is left of it");
-    testOk(ebpfMonWireStat(w)->malformed == 0 && ebpfMonWireStat(w)->resynced == 0, "nothing was wrong with it");
+        "nothing is left of the circuit");
+    testOk(ebpfMonWireStat(w)->malformed == 0 && ebpfMonWireStat(w)->resynced == 0, "no message was malformed or lost");
     ebpfMonWireFree(w);
 }
 
@@ -101,8 +101,8 @@ static void testScattered(const turn *t, unsigned n, const eventLog *plain)
         ebpfMonWireFree(w);
         logClear(&log);
     }
-    testOk(wrong == 0, "%u of %d ways to send it tell something else", wrong, SEEDS);
-    testOk(reordered > SEEDS && repeated > SEEDS && left == 0, "they were hard: %llu waited, %llu were repeated",
+    testOk(wrong == 0, "no way to send it gives other events: %u of %d", wrong, SEEDS);
+    testOk(reordered > SEEDS && repeated > SEEDS && left == 0, "the ways were hard: %llu waited, %llu were repeated",
         (unsigned long long)reordered, (unsigned long long)repeated);
 }
 
@@ -180,12 +180,12 @@ static void testGap(void)
     say(w, &k, 0, b.p, 24);
     k.seq[0] += 24; /* never seen */
     say(w, &k, 0, b.p + 48, 24);
-    testOk(log.count[ebpfMonWirePut] == 1 && log.count[ebpfMonWireGap] == 0, "what is missing is waited for");
+    testOk(log.count[ebpfMonWirePut] == 1 && log.count[ebpfMonWireGap] == 0, "a missing segment is waited for");
     ebpfMonWireTick(w, k.time + 500 * MS);
-    testOk(log.count[ebpfMonWirePut] == 1 && log.count[ebpfMonWireGap] == 0, "... for a while");
+    testOk(log.count[ebpfMonWirePut] == 1 && log.count[ebpfMonWireGap] == 0, "… for a while");
     ebpfMonWireTick(w, k.time + 1100 * MS);
     testOk(log.count[ebpfMonWirePut] == 2 && log.count[ebpfMonWireGap] == 1 && log.last[ebpfMonWireGap].bytes == 24
-        && log.last[ebpfMonWirePut].seq == k.seq[0] - 24, "... and then given up");
+        && log.last[ebpfMonWirePut].seq == k.seq[0] - 24, "… and then given up");
     k.seq[0] += 12; /* the next begins in the middle of a message */
     say(w, &k, 0, b.p + 60, 60);
     k.time += 2000 * MS;
@@ -193,21 +193,21 @@ static void testGap(void)
     testOk(log.count[ebpfMonWirePut] == 5 && log.count[ebpfMonWireGap] == 3,
         "a header is found again: %u puts, %u gaps", log.count[ebpfMonWirePut], log.count[ebpfMonWireGap]);
     testOk(ebpfMonWireStat(w)->gaps == 2 && ebpfMonWireStat(w)->gapBytes == 24 + 12 + 12
-        && ebpfMonWireStat(w)->resynced == 2, "counted");
+        && ebpfMonWireStat(w)->resynced == 2, "the gap is counted");
     /* The last segment is lost. No segment follows it, but the server has acknowledged it. */
     say(w, &k, 0, b.p, 12);
     k.seq[0] += 12;
     sendAt(w, &k, 1, k.seq[1], ACK, NULL, 0, 0);
     ebpfMonWireTick(w, k.time + 2000 * MS);
     testOk(log.count[ebpfMonWireGap] == 4 && log.last[ebpfMonWireGap].bytes == 12,
-        "an acknowledgement tells of a loss");
+        "an acknowledgement shows that a segment was lost");
     /* A captured packet was cut: the end of the message is known, its value is not. */
     say(w, &k, 0, b.p, 24);
     sendAt(w, &k, 0, k.seq[0], ACK, b.p + 24, 24, 20);
     k.seq[0] += 24;
     say(w, &k, 0, b.p + 48, 24);
     testOk(log.count[ebpfMonWirePut] == 8 && log.count[ebpfMonWireGap] == 5
-        && strstr(log.text, "have4 sum00202851 hash0 "), "a snapped packet is a gap behind what is there");
+        && strstr(log.text, "have4 sum00202851 hash0 "), "a packet that was cut is a gap behind what is there");
     testHole(w, &k, &log, &b);
     ebpfMonWireTick(w, UINT64_MAX);
     testOk(ebpfMonWireStat(w)->memory == 0, "nothing is left");
@@ -234,7 +234,7 @@ static void testOverlap(void)
     sendAt(w, &k, 0, k.seq[0], ACK, second.p, 48, 48);
     testOk(log.count[ebpfMonWirePut] == 2 && strstr(log.text, "sum4003e000") == NULL
         && ebpfMonWireStat(w)->repeated == 1, "the first copy of a byte counts");
-    testOk(log.last[ebpfMonWirePut].hash != 0 && log.last[ebpfMonWirePut].have == 8, "... and the rest is dropped");
+    testOk(log.last[ebpfMonWirePut].hash != 0 && log.last[ebpfMonWirePut].have == 8, "… and the rest is dropped");
     ebpfMonWireFree(w);
     logClear(&log);
     bytesFree(&first);
