@@ -111,6 +111,18 @@ def test_exec_of_another_program(new_ioc, monitor):
     monitor.wait_state("Running")
 
 
+def test_plain_program_of_an_unwatched_ioc(new_ioc, new_monitor):
+    """The kernel does not tell the starts of programs that are known as plain; but it does if the process was an IOC."""
+    monitor = new_monitor(iocs="none").start()
+    for _ in range(20):  # twelve that end at once are enough: then /bin/cat is known as plain
+        subprocess.run(["/bin/cat"], stdin=subprocess.DEVNULL, check=True)
+    ioc = new_ioc(kind="pythonSoftIOC", files=[paths.PROGRAMS / "exec_ioc.py"]).start(ready="AO")
+    monitor.wait_ioc(ioc, level="off", records=0)
+    ioc.process.send("exec")
+    monitor.wait_gone(ioc.pid)
+    assert ioc.running, "the process still runs, but it is no IOC"
+
+
 def test_two_iocs_with_the_same_records(new_ioc, monitor):
     a = new_ioc(DB, prefix="SAME:").start()
     b = new_ioc(DB, prefix="SAME:").start()
