@@ -5,14 +5,16 @@ import ctypes
 import os
 import socket
 import struct
+import time
+from pathlib import Path
 
 import pytest
-from tests.harness import paths
+from tests.harness import paths, rawca
 from tests.harness.queries import rows, wait_state
 from tests.harness.wait import until
 
 QUERIES = paths.MONITOR_BOOT / "queries"
-USED = """SLEEPS_BY_RECORD LOCKS_BY_RECORD MEMORY_MAPPED PAGE_FAULTS FILES_OPENED FILES_REFUSED NAME_LOOKUPS SYSCALLS_BY_FILE TCP_RETRANSMITS""".split()
+USED = """SLEEPS_BY_RECORD LOCKS_BY_RECORD MEMORY_MAPPED PAGE_FAULTS FILES_OPENED FILES_REFUSED NAME_LOOKUPS SYSCALLS_BY_FILE SLOW_CLIENTS TCP_RETRANSMITS""".split()
 ROUNDS = 10
 
 
@@ -154,6 +156,32 @@ def test_calls_by_file_and_peer(ioc, monitor):
             lines.flush()
             shown = str(fifo) if len(str(fifo)) <= 39 else "..." + str(fifo)[-36:]
             query.row((ioc.name, "-", "read", shown), [], 1)
+
+
+def sends(ioc, thread):
+    """True if a thread of this name is in the system call sendto."""
+    tasks = [t for t in Path(f"/proc/{ioc.pid}/task").iterdir() if (t / "comm").read_text() == thread + "\n"]
+    return any((t / "syscall").read_text().split()[0] in ("44", "206") for t in tasks)  # x86-64, aarch64
+
+
+def test_slow_client(ioc, monitor):
+    """A client subscribes to more than the buffers of its connection can hold, and does not read for a time."""
+    with Running(monitor, "SLOW_CLIENTS") as query, socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.settimeout(60)
+        connection.connect(("127.0.0.1", ioc.port))
+        client = rawca.RawCa(connection=connection)
+        sid, count = client.sid(ioc.prefix + "ARRAY.VALA"), 600
+        mask = struct.pack(">fffHH", 0, 0, 0, 1, 0)  # DBE_VALUE
+        client.send(b"".join(rawca.message(1, mask, rawca.DOUBLE, 2000, sid, n) for n in range(count)))  # CA_PROTO_EVENT_ADD
+        until(lambda: sends(ioc, "CAS-event"), 20, "the IOC waits for this client")
+        begin = time.monotonic()
+        until(lambda: time.monotonic() > begin + 0.05, 5, "the time for which this client does not read")
+        waited = (time.monotonic() - begin) * 1e6
+        for _ in range(count):
+            client.until(1)
+        times, longest = query.row((ioc.name, client.address), ["MAXS"], 1)
+        assert times >= 1 and longest >= waited
 
 
 def test_retransmissions(monitor):
