@@ -85,6 +85,7 @@ static ebpfMonTarget *addIoc(pid_t pid, const char *name, int isSeen)
     return t;
 }
 
+/* Longer than others: each look finds what the ones before have left. */
 static void testFind(ebpfMonServers *servers, ebpfMonTarget *a, ebpfMonTarget *b)
 {
     struct ebpfMonPeer peer = makePeer(5064);
