@@ -61,7 +61,7 @@ int ebpfMonProcLives(pid_t pid, uint64_t start)
 
     errno = 0;
     now = ebpfMonProcStart(pid);
-    return now == start || (!now && (errno == EMFILE || errno == ENFILE || errno == ENOMEM));
+    return now ? now == start : errno == EMFILE || errno == ENFILE || errno == ENOMEM;
 }
 
 uint64_t ebpfMonProcOwnMemory(pid_t pid)

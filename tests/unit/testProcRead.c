@@ -51,6 +51,7 @@ static void testEnded(void)
     testOk(!ebpfMonProcLives(child, start), "a zombie does not live");
     waitpid(child, NULL, 0);
     testOk(!ebpfMonProcLives(child, start), "a process that is gone does not live");
+    testOk(!ebpfMonProcLives(child, 0), "a process that was gone before does not live either");
 }
 
 static void testNoFiles(void)
@@ -68,7 +69,7 @@ static void testNoFiles(void)
 
 MAIN(testProcRead)
 {
-    testPlan(8);
+    testPlan(9);
     testLives();
     testEnded();
     testNoFiles();
