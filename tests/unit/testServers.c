@@ -134,6 +134,7 @@ static void testFind(ebpfMonServers *servers, ebpfMonTarget *a, ebpfMonTarget *b
     testOk(s->iocId == a->iocId && !s->off, "an IOC that has just begun to serve is found");
 
     process = 4713;
+    a->start = 1;
     peer = makePeer(8064);
     s = ebpfMonServersFind(servers, &peer, 40 * SECOND);
     testOk(!s->iocId && strcmp(s->name, "iocA") == 0, "a server may have the name of an IOC that has ended");
