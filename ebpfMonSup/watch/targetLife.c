@@ -150,6 +150,9 @@ int ebpfMonTargetLifeAdopt(const ebpfMonTargetLife *life, pid_t pid, const ebpfM
     }
     ebpfMonMemSetPause(t->follower.mem, life->pause, life->follower);
     ebpfMonTargetTextFindName(life->targets, t);
+    for (ebpfMonTarget *o = ebpfMonTargetsGetFirst(life->targets); o; o = o->next) /* who asks by name must not get the old one */
+        if (!o->gone && strcmp(o->name, t->name) == 0 && !ebpfMonProcLives(o->pid, o->start))
+            ebpfMonTargetLifeEnd(life, o, t->follower.foundAt);
     ebpfMonTargetTextReadVersion(life->targets, t);
     attachInit(t);
     t->asked = findAsked(life, t);
