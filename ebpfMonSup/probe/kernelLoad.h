@@ -26,7 +26,8 @@ typedef enum {
     ebpfMonProgLocked, ebpfMonProgAsk, ebpfMonProgAskMany, /* a lock set was taken; a thread asks for one; it asks
                                                             * for several */
     ebpfMonProgScanPut, /* a record may go to another scan list */
-    ebpfMonProgUnlockMany, ebpfMonProgCompleted, ebpfMonProgProcess, ebpfMonProgCallback, ebpfMonProgDelayed, ebpfMonProgOnce, ebpfMonProgPop, ebpfMonProgPopReturn,
+    ebpfMonProgUnlockMany, ebpfMonProgCompleted, ebpfMonProgProcess, ebpfMonProgCallback, ebpfMonProgDelayed,
+    ebpfMonProgOnce, ebpfMonProgPop, ebpfMonProgPopReturn,
     ebpfMonProgCount
 } ebpfMonProg;
 

@@ -52,7 +52,8 @@ void ebpfMonLinkMessagesNotePacket(ebpfMonLinkMessages *messages, uint32_t pid, 
 /* All link writes up to "upTo" (monotonic ns) have been added: finds the link writes of the packets before this time. */
 void ebpfMonLinkMessagesMatch(ebpfMonLinkMessages *messages, uint64_t upTo);
 
-/* Copies the link writes of a chain, and of its steps that did not come, as far as they are still known, in the order of writing; returns how many, "max" at most. */
+/* Copies the link writes of a chain, and of its steps that did not come, as far as they are still known, in the order of
+ * writing. Returns how many, "max" at most. */
 unsigned ebpfMonLinkMessagesFind(ebpfMonLinkMessages *messages, const ebpfMonChainId *chain, ebpfMonLinkMessage *list,
                                  unsigned max);
 
