@@ -2,6 +2,7 @@
 """Follows documentation/tutorial.md: types each command into its terminal, with the demo's IOCs and the default ports,
 and compares each output with the tutorial: texts, PVs, writers, causes and written values, but not times, counts and
 process ids."""
+import contextlib
 import os
 import re
 
@@ -28,12 +29,16 @@ def terminals(tmp_path):
     repeater.kill()
     for shell in made.values():
         for child in reversed(children(shell.pid)):
-            os.kill(child, 15)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, 15)
         shell.kill()
 
 
 def children(pid):
-    found = [int(c) for c in open(f"/proc/{pid}/task/{pid}/children").read().split()]
+    try:
+        found = [int(c) for c in open(f"/proc/{pid}/task/{pid}/children").read().split()]
+    except FileNotFoundError:  # it has ended meanwhile
+        return []
     return [d for c in found for d in [c, *children(c)]]
 
 
