@@ -33,7 +33,8 @@ def names_of_checks():
 
 @pytest.mark.parametrize("name", names_of_checks())
 def test_check_has_a_row(name):
-    """Each check of an emulated kernel belongs to one row."""
+    """Each check of an emulated kernel belongs to one row. Whether a count is a lower bound belongs to the row of the count."""
+    name = name.replace(f"{check.NO_MARK}: ", "counts: ")
     assert sum(bool(re.fullmatch(pattern, name)) for pattern in tables.WORKS.values()) == 1
 
 
