@@ -5,7 +5,7 @@
 #
 #   tools/matrix.sh [ARGUMENTS FOR PYTEST...]    e.g. -k 3.15
 #   EBPFMON_RELEASES=DIR   their folder: DIR/3.15.9, DIR/7.0.3.1-static, each a built Base. Default: "releases" in the
-#                          cache (EBPFMON_CACHE). See tests/harness/releases.py
+#                          cache (EBPFMON_CACHE). See tests/harness/releases.py; tools/buildRelease.sh builds some
 #
 # The rows of other builds do not change.
 set -eu

@@ -73,6 +73,18 @@ int ebpfMonTcpRows(pid_t pid, unsigned states, int (*each)(void *arg, const ebpf
     return result ? result : readTable(path, states, each, arg);
 }
 
+int ebpfMonUdpRows(pid_t pid, int (*each)(void *arg, const ebpfMonTcpRow *row), void *arg)
+{
+    char path[64] = "/proc/net/udp";
+    int result;
+
+    if (pid)
+        snprintf(path, sizeof(path), "/proc/%d/net/udp", (int)pid);
+    result = readTable(path, ~0u, each, arg);
+    strcat(path, "6");
+    return result ? result : readTable(path, ~0u, each, arg);
+}
+
 int ebpfMonTcpOwned(pid_t pid, void (*each)(void *arg, unsigned long inode), void *arg)
 {
     char path[320], target[64];

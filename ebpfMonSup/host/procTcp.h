@@ -13,6 +13,9 @@
  * answer, reads the tables of /proc. A missing table counts as empty. */
 int ebpfMonTcpRows(pid_t pid, unsigned states, int (*each)(void *arg, const ebpfMonTcpRow *row), void *arg);
 
+/* The same for all UDP sockets, of which "local", "localPort" and "inode" are set. Reads the tables of /proc. */
+int ebpfMonUdpRows(pid_t pid, int (*each)(void *arg, const ebpfMonTcpRow *row), void *arg);
+
 /* Calls "each" for the inodes of the sockets that the process has open. 0, or -1 when it is gone. */
 int ebpfMonTcpOwned(pid_t pid, void (*each)(void *arg, unsigned long inode), void *arg);
 

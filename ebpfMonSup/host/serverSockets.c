@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "common/array.h"
 #include "common/hash.h"
@@ -224,4 +226,54 @@ pid_t ebpfMonServerSocketsFindProcess(const struct ebpfMonPeer *peer)
     free(netns);
     free(pids);
     return found;
+}
+
+int ebpfMonServerSocketsIsOurHost(const struct ebpfMonPeer *peer)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = peer->addr };
+    int file, isOurs;
+
+    if (peer->netns)
+        return 1;
+    /* the kernel binds a socket to addresses of its own only */
+    file = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    isOurs = file >= 0 && bind(file, (const struct sockaddr *)&address, sizeof(address)) == 0;
+    if (file >= 0)
+        close(file);
+    return isOurs;
+}
+
+/* The sockets that may have sent a datagram: several may be bound to one port. */
+typedef struct {
+    const struct ebpfMonPeer *peer;
+    unsigned long inode[32];
+    unsigned count;
+    int      isOwned; /* one of them, by the process that is looked at */
+} senderSearch;
+
+static int addSender(void *arg, const ebpfMonTcpRow *row)
+{
+    senderSearch *s = arg;
+
+    if (row->v4 && row->localPort == s->peer->port && (!row->local || row->local == s->peer->addr))
+        s->inode[s->count++] = row->inode;
+    return s->count == sizeof(s->inode) / sizeof(s->inode[0]);
+}
+
+static void compareSender(void *arg, unsigned long inode)
+{
+    senderSearch *s = arg;
+
+    for (unsigned i = 0; i < s->count; i++)
+        s->isOwned |= inode == s->inode[i];
+}
+
+int ebpfMonServerSocketsSends(pid_t pid, const struct ebpfMonPeer *peer)
+{
+    senderSearch s = { .peer = peer };
+
+    ebpfMonUdpRows(pid, addSender, &s);
+    if (s.count)
+        ebpfMonTcpOwned(pid, compareSender, &s);
+    return s.isOwned;
 }

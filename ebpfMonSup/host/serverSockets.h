@@ -30,4 +30,11 @@ int ebpfMonServerSocketsRead(const pid_t *pids, unsigned count, unsigned max, ui
 /* The process that listens for this connection; 0: none on this host. Takes milliseconds. */
 pid_t ebpfMonServerSocketsFindProcess(const struct ebpfMonPeer *peer);
 
+/* Nonzero: the sender of a datagram, peer->addr and peer->port, may be a process of this host: it came over loopback, or from an
+ * address of our own network namespace. */
+int ebpfMonServerSocketsIsOurHost(const struct ebpfMonPeer *peer);
+
+/* Nonzero: this process has the UDP socket that sent such a datagram. Takes a millisecond. */
+int ebpfMonServerSocketsSends(pid_t pid, const struct ebpfMonPeer *peer);
+
 #endif

@@ -8,6 +8,7 @@
 #include "model/put.h"
 
 #define EBPFMON_IOCS_MAX 256
+#define EBPFMON_OTHERS_MAX 64
 
 typedef struct {
     char     name[EBPFMON_NAME_SIZE];
@@ -30,5 +31,12 @@ typedef struct {
     uint64_t slowUntimed; /* passes of scan lists that may have had a slow chain, which was not timed */
     unsigned shown; /* records of watched IOCs that match the filter's pattern */
 } ebpfMonIocValues;
+
+/* Servers of Channel Access and pvAccess in which no records of EPICS Base were found. They have rows behind those of the IOCs,
+ * as far as there is room. */
+typedef struct {
+    unsigned count;
+    ebpfMonIocRow ioc[EBPFMON_OTHERS_MAX];
+} ebpfMonOtherServerValues;
 
 #endif

@@ -69,6 +69,7 @@ typedef struct {
     ebpfMonCostValues       costs;
     ebpfMonPacketValues     packets;
     ebpfMonIocValues        iocs;
+    ebpfMonOtherServerValues others;
     ebpfMonPutValues        puts;
     ebpfMonUnexpectedValues unexpected;
     ebpfMonRuleValues       rules;

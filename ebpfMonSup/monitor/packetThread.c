@@ -39,6 +39,7 @@ static void onEvent(void *arg, const ebpfMonWireEvent *ev)
 {
     ebpfMonPacketThread *p = arg;
 
+    ebpfMonOtherServersAddEvent(p->m->put.otherServers, ev, ebpfMonClockMonotonic());
     if (ebpfMonSearchAddPacket(p->m->search, ev))
         return;
     if (ev->kind == ebpfMonWireRead || ev->kind == ebpfMonWireSubscribe) {
@@ -89,6 +90,7 @@ static void refreshSources(ebpfMonPacketThread *p)
     }
     if (now >= p->second + EBPFMON_SECOND_NS) {
         publishCounts(p, (double)(now - p->second) / 1e9, now);
+        ebpfMonOtherServersPublish(p->m->put.otherServers, now);
         p->second = now;
     }
 }

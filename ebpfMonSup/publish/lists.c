@@ -17,6 +17,26 @@ static void addCount(ebpfMonTextReport *report, uint64_t count)
     CELL(report, "%llu", (unsigned long long)count);
 }
 
+/* Servers without records of EPICS Base. */
+static void addOthers(ebpfMonTextReport *report)
+{
+    const ebpfMonOtherServerValues *others = &ebpfMonPublishedLock()->others;
+
+    for (unsigned i = 0; i < others->count; i++) {
+        const ebpfMonIocRow *row = &others->ioc[i];
+
+        CELL(report, "%s", row->name);
+        CELL(report, "%d", (int)row->pid);
+        CELL(report, "-");
+        CELL(report, "0");
+        CELL(report, "%s", ebpfMonLevelName(row->level));
+        for (int k = 0; k < 3; k++)
+            CELL(report, "-");
+        CELL(report, " %s", row->note);
+    }
+    ebpfMonPublishedUnlock();
+}
+
 void ebpfMonListsAddIocs(ebpfMonTextReport *report, ebpfMonTargets *targets)
 {
     static const ebpfMonReportColumn columns[] = {
@@ -41,6 +61,7 @@ void ebpfMonListsAddIocs(ebpfMonTextReport *report, ebpfMonTargets *targets)
         CELL(report, " %s%s", t->running ? "" : "starting; ", t->note);
     }
     ebpfMonTargetsUnlock(targets);
+    addOthers(report);
 }
 
 void ebpfMonListsAddAside(ebpfMonTextReport *report, ebpfMonFollower *follower)

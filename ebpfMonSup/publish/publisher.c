@@ -162,7 +162,7 @@ static int compareIocRows(const void *a, const void *b)
 static void publishIocs(ebpfMonPublisher *p)
 {
     ebpfMonPublished *published;
-    unsigned n = 0, shown = 0;
+    unsigned n = 0, others, shown = 0;
     double cost = 0, timed = NAN;
 
     ebpfMonTargetsLock(p->targets);
@@ -183,8 +183,10 @@ static void publishIocs(ebpfMonPublisher *p)
     ebpfMonTargetsUnlock(p->targets);
     qsort(p->row, n, sizeof(p->row[0]), compareIocRows);
     published = ebpfMonPublishedLock();
+    others = published->others.count < EBPFMON_IOCS_MAX - n ? published->others.count : EBPFMON_IOCS_MAX - n;
     memcpy(published->iocs.ioc, p->row, n * sizeof(p->row[0]));
-    published->iocs.count = n;
+    memcpy(published->iocs.ioc + n, published->others.ioc, others * sizeof(p->row[0]));
+    published->iocs.count = n + others;
     published->iocs.shown = shown;
     published->iocs.timed = timed;
     published->iocs.slowUntimed = p->slowUntimed;

@@ -22,12 +22,14 @@ int ebpfMonPutRoomMake(ebpfMonPutRoom *room, const ebpfMonPutRoomUses *uses)
     room->iocPuts = ebpfMonIocPutsNew(uses->targets, room->clients, room->join, room->linkWrites, room->threadPuts,
                                       &uses->iocPuts);
     room->servers = ebpfMonServersNew(uses->targets, NULL);
+    if (room->servers)
+        room->otherServers = ebpfMonOtherServersNew(uses->targets, room->servers);
     room->packetPuts = ebpfMonPacketPutsNew(room->clients, room->linkWrites, uses->packetPut, uses->arg);
     room->packetEvents = ebpfMonPacketEventsNew(room->join, room->servers, room->packetPuts, &uses->packets,
                                                 uses->canJoin);
     room->ownPuts = ebpfMonOwnPutsNew(room->clients, room->users, uses->watchSelf, uses->ownPut, uses->arg);
     if (room->users && room->clients && room->linkWrites && room->join && room->threadPuts && room->iocPuts &&
-        room->servers && room->packetPuts && room->packetEvents && room->ownPuts)
+        room->otherServers && room->packetPuts && room->packetEvents && room->ownPuts)
         return 0;
     ebpfMonPutRoomFree(room);
     return -1;
@@ -38,6 +40,7 @@ void ebpfMonPutRoomFree(ebpfMonPutRoom *room)
     ebpfMonOwnPutsFree(room->ownPuts);
     ebpfMonPacketEventsFree(room->packetEvents);
     ebpfMonPacketPutsFree(room->packetPuts);
+    ebpfMonOtherServersFree(room->otherServers);
     ebpfMonServersFree(room->servers);
     ebpfMonIocPutsFree(room->iocPuts);
     ebpfMonThreadPutsFree(room->threadPuts);

@@ -5,6 +5,7 @@
 
 #include "put/ownPuts.h"
 #include "put/iocPuts.h"
+#include "put/otherServers.h"
 #include "put/packetEvents.h"
 
 /* What the room needs of others, and whom it calls. All of it stays the caller's. */
@@ -31,6 +32,7 @@ typedef struct {
     ebpfMonIocPuts    *iocPuts;    /* event thread */
     ebpfMonOwnPuts    *ownPuts;    /* event thread, but for what ebpfMonOwnPutsHas reads */
     ebpfMonServers    *servers;    /* packet thread, as all that follows */
+    ebpfMonOtherServers *otherServers;
     ebpfMonPacketPuts *packetPuts;
     ebpfMonPacketEvents *packetEvents;
 } ebpfMonPutRoom;

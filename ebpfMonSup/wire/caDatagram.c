@@ -88,9 +88,7 @@ static void emitBeacon(ebpfMonWire *wire, ebpfMonWireEvent *e, const ebpfMonCaHe
 
     e->kind = ebpfMonWireBeacon;
     e->fromServer = 1;
-    memset(&e->peer, 0, sizeof e->peer);
-    e->peer.netns = from_to.netns;
-    e->peer.saddr = from_to.addr;
+    e->peer.saddr = from_to.addr; /* addr and port stay the sender's */
     ebpfMonCaServer(&e->peer, h->extra ? h->extra : 0xffffffffu, h->count ? h->count : PORT_DEFAULT);
     ebpfMonWireEmit(wire, e);
 }

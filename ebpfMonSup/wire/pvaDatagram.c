@@ -97,7 +97,8 @@ void ebpfMonPvaFoundMessage(pvaBuf *buf, const struct ebpfMonPeer *from_to, pvaE
 
 static void emitBeacon(pvaBuf *buf, const struct ebpfMonPeer *from_to, pvaEmitter emit, void *arg)
 {
-    struct ebpfMonPeer peer = { .saddr = from_to->addr, .netns = from_to->netns };
+    struct ebpfMonPeer peer = { .addr = from_to->addr, .port = from_to->port, .saddr = from_to->addr,
+                                .netns = from_to->netns };
     uint32_t addr;
 
     pvaSkip(buf, 12 + 1 + 1 + 2);

@@ -29,7 +29,7 @@ typedef enum {
     ebpfMonWireSearch,      /* a client searches for "name", by UDP or from a name server by TCP; peer: client; cid */
     ebpfMonWireFound,       /* a server answered a search; peer: client and server; cid; name is "" if it is not
                              * known */
-    ebpfMonWireBeacon       /* a server is alive: peer.saddr, peer.sport */
+    ebpfMonWireBeacon       /* a server is alive: peer.saddr, peer.sport. The sender: peer.addr, peer.port */
 } ebpfMonWireKind;
 
 typedef struct {

@@ -2,8 +2,8 @@
 """Other releases of EPICS Base, if this machine has them: the IOCs of test_releases.py.
 
 They are looked for in the folder EBPFMON_RELEASES, or "releases" in the cache: each folder in it is a built Base, or
-has at least bin/ARCH/softIoc and dbd, and its name begins with the release: 3.15.9, 7.0.3.1-static. The Base that the tests are
-built with is always one of them. A stripped form of each is made here: of those with shared libraries "stripped", of static
+has at least bin/ARCH/softIoc and dbd, and its name begins with the release: 3.15.9, 7.0.3.1-static, 7.0.8.1-static-clang-O2
+(tools/buildRelease.sh builds the last two). The Base that the tests are built with is always one of them. A stripped form of each is made here: of those with shared libraries "stripped", of static
 ones "bare", and "symbols", with the symbols in a folder of the site.
 """
 import functools
@@ -16,7 +16,8 @@ from pathlib import Path
 
 from . import paths
 
-Build = namedtuple("Build", "release kind folder")  # kind: shared, static, stripped, symbols, bare
+# kind: shared, static, stripped, symbols, bare; compiler: "", or "clang-O2" if it is not the one that Base itself takes
+Build = namedtuple("Build", "release kind compiler folder")
 
 FOLDER = Path(os.environ.get("EBPFMON_RELEASES") or paths.CACHE / "releases")
 
@@ -36,14 +37,18 @@ def own():
 
 def find():
     """All builds, the newest release first."""
-    builds = [Build(own(), "shared", paths.BASE)]
+    builds = [Build(own(), "shared", "", paths.BASE)]
     for folder in FOLDER.iterdir() if FOLDER.is_dir() else ():
         if os.access(_soft_ioc(folder), os.X_OK):
-            release, _, kind = folder.name.partition("-")
-            builds.append(Build(release, kind or "shared", folder))
-    builds += [Build(b.release, kind, b.folder) for b in builds
-               for kind in {"shared": ["stripped"], "static": ["symbols", "bare"]}[b.kind]]
-    return sorted(builds, key=lambda b: ([-int(n) for n in b.release.split(".")], b.kind))
+            release, kind, compiler, *_ = folder.name.split("-", 2) + ["", ""]
+            builds.append(Build(release, kind or "shared", compiler, folder))
+    builds += [b._replace(kind=kind) for b in builds for kind in {"shared": ["stripped"], "static": ["symbols", "bare"]}[b.kind]]
+    return sorted(builds, key=lambda b: ([-int(n) for n in b.release.split(".")], b.compiler, b.kind))
+
+
+def title(build):
+    """Its name in the tables, and of its tests: 7.0.8.1-bare, 7.0.8.1-bare-clang-O2."""
+    return "-".join(filter(None, [build.release, build.kind, build.compiler]))
 
 
 def symbols(tmp):
@@ -57,7 +62,7 @@ def prepare(build, tmp):
         return _prepare_static(build, tmp), {}
     if build.kind != "stripped":
         return _soft_ioc(build.folder), {}
-    copy = tmp / f"stripped-{build.release}"
+    copy = tmp / title(build)
     program, libs = _soft_ioc(copy), copy / "lib" / paths.ARCH
     if not copy.exists():
         libs.mkdir(parents=True)
@@ -74,7 +79,7 @@ def prepare(build, tmp):
 
 
 def _prepare_static(build, tmp):
-    copy = tmp / f"{build.kind}-{build.release}"
+    copy = tmp / title(build)
     program = _soft_ioc(copy)
     if not copy.exists():
         program.parent.mkdir(parents=True)

@@ -137,7 +137,7 @@ def read_releases(path, kernel):
     """The rows of a JUnit file of test_releases.py."""
     rows = {}
     for case in ET.parse(path).iter("testcase"):
-        found = re.fullmatch(r"(\w+)\[([\d.]+)-(\w+)(-\d+)?\]", case.get("name"))
+        found = re.fullmatch(r"(\w+)\[([\d.]+)-(\w+(?:-[a-z]+-O\w)?)(-\d+)?\]", case.get("name"))
         if found and case.find("skipped") is None:
             passed = case.find("failure") is None and case.find("error") is None
             row = rows.setdefault(f"{found[2]} {found[3]}", {"date": today(), "kernel": kernel, "tests": {}})
@@ -146,11 +146,12 @@ def read_releases(path, kernel):
 
 
 def releases():
-    rows = sorted(load("releases").items(), key=lambda item: ([-n for n in number(item[0])], item[0]))
+    rows = sorted(load("releases").items(), key=lambda item: ([-n for n in number(item[0].split(" ")[0])], item[0]))
     text = head(["EPICS Base", "build", *RELEASE_COLUMNS, "tried", "kernel"])
     for name, row in rows:
         cells = [judge(row["tests"], "|".join(tests)) for tests in RELEASE_COLUMNS.values()]
-        text += line([*name.split(" "), *cells, row["date"], row["kernel"].split("-")[0]])
+        release, build = name.split(" ")
+        text += line([release, build.replace("-", ", ", 1).replace("-", " -"), *cells, row["date"], row["kernel"].split("-")[0]])
     return text
 
 

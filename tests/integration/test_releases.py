@@ -51,7 +51,7 @@ SCANNED = {line.split("$(P)")[1].split('"')[0]: line.split('SCAN, "')[1].split('
            for line in DATABASE.splitlines() if 'SCAN, "' in line}
 
 
-@pytest.fixture(scope="module", params=BUILDS, ids=[f"{b.release}-{b.kind}" for b in BUILDS])
+@pytest.fixture(scope="module", params=BUILDS, ids=map(releases.title, BUILDS))
 def build(request):
     return request.param
 

@@ -56,7 +56,7 @@ def test_kernels():
 def test_releases():
     """Each build has a row, and none of its tests failed."""
     rows = tables.load("releases")
-    assert {f"{b.release} {b.kind}" for b in releases.find()} <= set(rows)
+    assert {releases.title(b).replace("-", " ", 1) for b in releases.find()} <= set(rows)
     assert all(all(row["tests"].values()) for row in rows.values())
 
 

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <arpa/inet.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <errlog.h>
+
+#include "common/clock.h"
+#include "host/procInfo.h"
+#include "model/published.h"
+#include "put/otherServers.h"
+
+#define PROTOCOLS   2                          /* ebpfMonWireCa, ebpfMonWirePva */
+#define FOUND_NS    (5 * EBPFMON_SECOND_NS)    /* so long the follower may need to find an IOC that has just started */
+#define LISTENS_NS  (60 * EBPFMON_SECOND_NS)   /* between two looks whether a server still listens */
+#define DOUBTFUL_NS (60 * EBPFMON_SECOND_NS)   /* between two looks at a beacon that proved nothing */
+#define DOUBTFUL    256                        /* such beacons that are remembered, by hash */
+
+typedef struct {
+    pid_t    pid;      /* 0: this place is free */
+    uint64_t start;    /* with the pid its identity */
+    uint64_t since;    /* monotonic ns: first proof, as all times here */
+    uint64_t listensAt;
+    int      isLogged;
+    struct ebpfMonPeer at[PROTOCOLS]; /* its address; sport 0: it does not serve this protocol */
+    char     name[EBPFMON_IOCNAME_SIZE];
+} otherServer;
+
+/* A beacon whose sender was looked for: a hash of its server, and when. */
+typedef struct {
+    uint64_t server, lookedAt;
+} doubtfulBeacon;
+
+struct ebpfMonOtherServers {
+    ebpfMonTargets *targets; /* both are the caller's */
+    ebpfMonServers *servers;
+    otherServer     server[EBPFMON_OTHERS_MAX];
+    doubtfulBeacon  doubtful[DOUBTFUL];
+    ebpfMonIocRow   row[EBPFMON_OTHERS_MAX];
+};
+
+ebpfMonOtherServers *ebpfMonOtherServersNew(ebpfMonTargets *targets, ebpfMonServers *servers)
+{
+    ebpfMonOtherServers *others = calloc(1, sizeof(*others));
+
+    if (others) {
+        others->targets = targets;
+        others->servers = servers;
+    }
+    return others;
+}
+
+void ebpfMonOtherServersFree(ebpfMonOtherServers *others)
+{
+    free(others);
+}
+
+/* NULL: the list is full. */
+static otherServer *getServer(ebpfMonOtherServers *others, pid_t pid, uint64_t start, const char *name, uint64_t now)
+{
+    otherServer *room = NULL;
+
+    for (otherServer *s = others->server; s < others->server + EBPFMON_OTHERS_MAX; s++) {
+        if (s->pid == pid && s->start == start)
+            return s;
+        if (!s->pid && !room)
+            room = s;
+    }
+    if (!room)
+        return NULL;
+    *room = (otherServer){ .pid = pid, .start = start, .since = now, .listensAt = now };
+    snprintf(room->name, sizeof(room->name), "%s", name);
+    return room;
+}
+
+/* This process is proven to serve there. */
+static void addServer(ebpfMonOtherServers *others, ebpfMonWireProtocol protocol, const struct ebpfMonPeer *peer,
+                      const ebpfMonServer *server, uint64_t now)
+{
+    uint64_t start = ebpfMonProcStart(server->pid);
+    otherServer *s = start ? getServer(others, server->pid, start, server->name, now) : NULL;
+
+    if (s)
+        s->at[protocol] = (struct ebpfMonPeer){ .netns = peer->netns, .saddr = peer->saddr, .sport = peer->sport };
+}
+
+static int isKnown(const ebpfMonOtherServers *others, ebpfMonWireProtocol protocol, const struct ebpfMonPeer *peer)
+{
+    for (const otherServer *s = others->server; s < others->server + EBPFMON_OTHERS_MAX; s++) {
+        const struct ebpfMonPeer *at = &s->at[protocol];
+
+        if (s->pid && at->sport == peer->sport && at->saddr == peer->saddr && at->netns == peer->netns)
+            return 1;
+    }
+    return 0;
+}
+
+/* Nonzero: the sender of this beacon was looked for a short time ago. */
+static int isDoubtful(ebpfMonOtherServers *others, ebpfMonWireProtocol protocol, const struct ebpfMonPeer *peer,
+                      uint64_t now)
+{
+    uint64_t key = ((uint64_t)peer->saddr << 17 | (uint64_t)peer->sport << 1 | (uint64_t)protocol) ^ (uint64_t)peer->netns << 32;
+    doubtfulBeacon *d = &others->doubtful[(key * 0x9e3779b97f4a7c15ull >> 32) % DOUBTFUL];
+
+    if (d->lookedAt && d->server == key && now - d->lookedAt < DOUBTFUL_NS)
+        return 1;
+    *d = (doubtfulBeacon){ key, now };
+    return 0;
+}
+
+/* The process that listens there, if it is neither an IOC that is watched, nor ourselves. */
+static const ebpfMonServer *findOther(ebpfMonOtherServers *others, const struct ebpfMonPeer *peer, uint64_t now)
+{
+    const ebpfMonServer *server = ebpfMonServersFind(others->servers, peer, now);
+
+    return server->pid && !server->iocId && server->pid != getpid() ? server : NULL;
+}
+
+/* Most beacons come from other hosts, and to find the owner of a socket takes milliseconds. */
+static void addBeacon(ebpfMonOtherServers *others, const ebpfMonWireEvent *ev, uint64_t now)
+{
+    const struct ebpfMonPeer *peer = &ev->peer;
+    const ebpfMonServer *server;
+
+    if (!ebpfMonServerSocketsIsOurHost(peer) || isKnown(others, ev->protocol, peer) ||
+        isDoubtful(others, ev->protocol, peer, now))
+        return;
+    server = findOther(others, peer, now);
+    if (server && ebpfMonServerSocketsSends(server->pid, peer))
+        addServer(others, ev->protocol, peer, server, now);
+}
+
+void ebpfMonOtherServersAddEvent(ebpfMonOtherServers *others, const ebpfMonWireEvent *ev, uint64_t now)
+{
+    const ebpfMonServer *server;
+
+    if (ev->kind == ebpfMonWireBeacon) {
+        addBeacon(others, ev, now);
+    } else if (ev->kind == ebpfMonWireChannel && ev->fromServer && ev->circuit && !ev->stretch) {
+        server = findOther(others, &ev->peer, now);
+        if (server)
+            addServer(others, ev->protocol, &ev->peer, server, now);
+    }
+}
+
+static int isWatched(ebpfMonOtherServers *others, pid_t pid)
+{
+    int found;
+
+    ebpfMonTargetsLock(others->targets);
+    found = ebpfMonTargetsFindByPid(others->targets, pid) != NULL;
+    ebpfMonTargetsUnlock(others->targets);
+    return found;
+}
+
+/* Forgets the protocols that the server does not serve any more. Nonzero: there is another one. */
+static int stillListens(otherServer *s, uint64_t now)
+{
+    int count = 0;
+
+    if (now - s->listensAt < LISTENS_NS)
+        return 1;
+    s->listensAt = now;
+    for (int i = 0; i < PROTOCOLS; i++) {
+        if (s->at[i].sport && ebpfMonServerSocketsFindProcess(&s->at[i]) != s->pid)
+            s->at[i].sport = 0;
+        count += s->at[i].sport != 0;
+    }
+    return count > 0;
+}
+
+static void makeRow(const otherServer *s, ebpfMonIocRow *row)
+{
+    unsigned ca = ntohs(s->at[ebpfMonWireCa].sport), pva = ntohs(s->at[ebpfMonWirePva].sport);
+    char ports[40];
+
+    memset(row, 0, sizeof(*row)); /* the rows of two seconds are compared byte by byte */
+    snprintf(row->name, sizeof(row->name), "%s", s->name);
+    row->pid = (int32_t)s->pid;
+    row->level = ebpfMonLevelOff;
+    row->timed = NAN;
+    if (ca && pva)
+        snprintf(ports, sizeof(ports), "CA port %u, PVA port %u", ca, pva);
+    else
+        snprintf(ports, sizeof(ports), "%s port %u", ca ? "CA" : "PVA", ca ? ca : pva);
+    /* the begin of it must fit into an element of IOC_NOTES */
+    snprintf(row->note, sizeof(row->note), "packets only (%s): no records of EPICS Base were found in this server, so there are no counts "
+             "and no chains", ports);
+}
+
+static void logServer(otherServer *s, const ebpfMonIocRow *row)
+{
+    if (!s->isLogged)
+        errlogSevPrintf(errlogInfo, "ebpfMon: %s (pid %d): %s\n", row->name, (int)row->pid, row->note);
+    s->isLogged = 1;
+}
+
+static int compareRows(const void *a, const void *b)
+{
+    const ebpfMonIocRow *x = a, *y = b;
+    int byName = strcmp(x->name, y->name);
+
+    return byName ? byName : x->pid - y->pid;
+}
+
+void ebpfMonOtherServersPublish(ebpfMonOtherServers *others, uint64_t now)
+{
+    ebpfMonPublished *published;
+    unsigned n = 0;
+
+    for (otherServer *s = others->server; s < others->server + EBPFMON_OTHERS_MAX; s++) {
+        if (s->pid && (!ebpfMonProcLives(s->pid, s->start) || !stillListens(s, now)))
+            s->pid = 0;
+        if (!s->pid || now - s->since < FOUND_NS || isWatched(others, s->pid))
+            continue;
+        makeRow(s, &others->row[n]);
+        logServer(s, &others->row[n++]);
+    }
+    qsort(others->row, n, sizeof(others->row[0]), compareRows);
+    published = ebpfMonPublishedLock();
+    published->others.count = n;
+    memcpy(published->others.ioc, others->row, n * sizeof(others->row[0]));
+    ebpfMonPublishedUnlock();
+}
