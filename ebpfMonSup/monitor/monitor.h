@@ -6,16 +6,12 @@
 #ifndef EBPFMON_MONITOR_H
 #define EBPFMON_MONITOR_H
 
-#include <stdio.h>
-
-#include <epicsAtomic.h>
-#include <epicsMutex.h>
-
 #include "common/ringReader.h"
 #include "device/devices.h"
 #include "export/export.h"
 #include "inventory/inventories.h"
 #include "model/ops.h"
+#include "model/startState.h"
 #include "publish/publishRoom.h"
 #include "put/putRoom.h"
 #include "query/queries.h"
@@ -26,19 +22,11 @@
 #include "watch/requests.h"
 #include "watch/watchRoom.h"
 
-/* The state of the monitor's life. */
-typedef struct {
-    epicsMutexId  lock;
-    int           starting, failed; /* nonzero: it is being started; the last start failed. Under the lock */
-    unsigned      generation;       /* number of filters that were applied. Under the lock */
-    int           running;          /* atomic; nonzero: the kernel part is loaded, and the threads run */
-} ebpfMonLife;
-
 typedef struct ebpfMonMonitor {
-    ebpfMonLife         life;         /* any thread, as its members tell */
     ebpfMonSettings     settings;     /* this one and the next do not change while it runs */
     ebpfMonUsageConf    usageConf;
     /* These have locks of their own, and exist from the registration on. */
+    ebpfMonStartState  *state;
     ebpfMonTargets     *targets;
     ebpfMonRequests    *requests;
     ebpfMonSearch      *search;
@@ -64,24 +52,6 @@ typedef struct ebpfMonMonitor {
     ebpfMonRingReader  *packetThread; /* NULL: no packets are read */
 } ebpfMonMonitor;
 
-static inline int ebpfMonMonitorIsRunning(const ebpfMonMonitor *m)
-{
-    return epicsAtomicGetIntT(&m->life.running);
-}
-
-/* Nonzero: it is being started or runs, so it cannot be configured any more; "why" tells so. Any thread. */
-static inline int ebpfMonMonitorHasStarted(ebpfMonMonitor *m, char *why, size_t size)
-{
-    int started;
-
-    epicsMutexMustLock(m->life.lock);
-    started = m->life.starting || ebpfMonMonitorIsRunning(m);
-    epicsMutexUnlock(m->life.lock);
-    if (started)
-        snprintf(why, size, "already started; call it before iocInit");
-    return started;
-}
-
 /* In wiring.c. Make: makes the parts of "m" that are empty after ebpfMonWiringFree, in the order in which the rooms
  * need each other, and connects them. The kernel part must be loaded. 0; or -1: no memory, and nothing is left. Free:
  * only while no thread uses the rooms. */
@@ -96,8 +66,5 @@ ebpfMonRingReader *ebpfMonPacketThreadNew(ebpfMonMonitor *m, unsigned ringBytes)
 
 /* In operations.c. Fills "ops", except "configure" and "start", which root.c fills. */
 void ebpfMonOperationsFill(ebpfMonMonitor *m, ebpfMonMonitorOps *ops);
-
-/* In operations.c. Returns ebpfMonOpDone if the monitor "m" runs; else why it does not. Any thread. */
-ebpfMonOpStatus ebpfMonMonitorGetStatus(void *m);
 
 #endif

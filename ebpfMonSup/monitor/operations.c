@@ -16,15 +16,10 @@ static long setFilter(void *arg, const ebpfMonFilter *filter, ebpfMonFilterAnswe
     if (ebpfMonFilterCheck(&f, why, size))
         return -1;
     number = ebpfMonRequestsSetFilter(m->requests, &f);
-    epicsMutexMustLock(m->life.lock);
-    if (ebpfMonMonitorIsRunning(m)) {
+    if (ebpfMonStartStateCountFilter(m->state, &answer->generation)) {
         answer->number = number;
-        m->life.generation++;
-    }
-    answer->generation = m->life.generation;
-    epicsMutexUnlock(m->life.lock);
-    if (answer->number)
         answer->matching = ebpfMonTargetsCountMatching(m->targets, f.record);
+    }
     return 0;
 }
 
@@ -32,7 +27,7 @@ static int isFilterApplied(void *arg, unsigned number)
 {
     ebpfMonMonitor *m = arg;
 
-    return ebpfMonMonitorIsRunning(m) && ebpfMonRequestsIsApplied(m->requests, number);
+    return ebpfMonStartStateIsRunning(m->state) && ebpfMonRequestsIsApplied(m->requests, number);
 }
 
 static void getFilter(void *arg, ebpfMonFilter *filter)
@@ -42,25 +37,12 @@ static void getFilter(void *arg, ebpfMonFilter *filter)
     ebpfMonRequestsGetFilter(m->requests, filter);
 }
 
-ebpfMonOpStatus ebpfMonMonitorGetStatus(void *arg)
-{
-    ebpfMonMonitor *m = arg;
-    int failed;
-
-    if (ebpfMonMonitorIsRunning(m))
-        return ebpfMonOpDone;
-    epicsMutexMustLock(m->life.lock);
-    failed = m->life.failed;
-    epicsMutexUnlock(m->life.lock);
-    return failed ? ebpfMonOpStartFailed : ebpfMonOpNotStarted;
-}
-
 /* Sets a level, or the reference count, for the matching IOCs. */
 static ebpfMonOpStatus setRule(ebpfMonMonitor *m, int (*set)(ebpfMonRequests *requests, const char *pattern, int value),
                                const char *given, int value, char *why, size_t size)
 {
     char pattern[EBPFMON_PATTERN_SIZE];
-    ebpfMonOpStatus status = ebpfMonMonitorGetStatus(m);
+    ebpfMonOpStatus status = ebpfMonStartStateGetStatus(m->state);
 
     if (status != ebpfMonOpDone)
         return status;
@@ -85,14 +67,14 @@ static void resetLost(void *arg)
 {
     ebpfMonMonitor *m = arg;
 
-    if (ebpfMonMonitorIsRunning(m))
+    if (ebpfMonStartStateIsRunning(m->state))
         ebpfMonPublisherResetLost(m->publish.publisher);
 }
 
 static ebpfMonOpStatus addIocs(void *arg, ebpfMonTextReport *report)
 {
     ebpfMonMonitor *m = arg;
-    ebpfMonOpStatus status = ebpfMonMonitorGetStatus(m);
+    ebpfMonOpStatus status = ebpfMonStartStateGetStatus(m->state);
 
     if (status == ebpfMonOpDone) {
         ebpfMonListsAddIocs(report, m->targets);
@@ -104,7 +86,7 @@ static ebpfMonOpStatus addIocs(void *arg, ebpfMonTextReport *report)
 static ebpfMonOpStatus addRecords(void *arg, ebpfMonTextReport *report, const char *ioc, const char *record)
 {
     ebpfMonMonitor *m = arg;
-    ebpfMonOpStatus status = ebpfMonMonitorGetStatus(m);
+    ebpfMonOpStatus status = ebpfMonStartStateGetStatus(m->state);
 
     if (status == ebpfMonOpDone)
         ebpfMonListsAddRecords(report, m->targets, ioc, record);
@@ -114,7 +96,7 @@ static ebpfMonOpStatus addRecords(void *arg, ebpfMonTextReport *report, const ch
 static ebpfMonOpStatus addChains(void *arg, ebpfMonTextReport *report, const char *root)
 {
     ebpfMonMonitor *m = arg;
-    ebpfMonOpStatus status = ebpfMonMonitorGetStatus(m);
+    ebpfMonOpStatus status = ebpfMonStartStateGetStatus(m->state);
 
     if (status == ebpfMonOpDone)
         ebpfMonListsAddChains(report, root);
@@ -124,7 +106,7 @@ static ebpfMonOpStatus addChains(void *arg, ebpfMonTextReport *report, const cha
 static ebpfMonOpStatus addClients(void *arg, ebpfMonTextReport *report, const char *ioc)
 {
     ebpfMonMonitor *m = arg;
-    ebpfMonOpStatus status = ebpfMonMonitorGetStatus(m);
+    ebpfMonOpStatus status = ebpfMonStartStateGetStatus(m->state);
 
     if (status == ebpfMonOpDone)
         ebpfMonUsageAddClients(m->usage, report, ioc);
@@ -134,7 +116,7 @@ static ebpfMonOpStatus addClients(void *arg, ebpfMonTextReport *report, const ch
 static ebpfMonOpStatus addUsers(void *arg, ebpfMonTextReport *report, const char *pv)
 {
     ebpfMonMonitor *m = arg;
-    ebpfMonOpStatus status = ebpfMonMonitorGetStatus(m);
+    ebpfMonOpStatus status = ebpfMonStartStateGetStatus(m->state);
 
     if (status == ebpfMonOpDone)
         ebpfMonUsageAddUsers(m->usage, report, pv);
@@ -145,7 +127,7 @@ static ebpfMonOpStatus setUsage(void *arg, const char *file, int megabytes, char
 {
     ebpfMonMonitor *m = arg;
 
-    if (ebpfMonMonitorHasStarted(m, why, size) ||
+    if (ebpfMonStartStateRefuses(m->state, why, size) ||
         ebpfMonUsageConfSet(&m->usageConf, file, megabytes, why, size))
         return ebpfMonOpRefused;
     return ebpfMonOpDone;
@@ -154,7 +136,7 @@ static ebpfMonOpStatus setUsage(void *arg, const char *file, int megabytes, char
 static ebpfMonOpStatus addUnused(void *arg, ebpfMonTextReport *report, double days, const char *pattern, char *why, size_t size)
 {
     ebpfMonMonitor *m = arg;
-    ebpfMonOpStatus status = ebpfMonMonitorGetStatus(m);
+    ebpfMonOpStatus status = ebpfMonStartStateGetStatus(m->state);
 
     if (status == ebpfMonOpDone && ebpfMonUsageAddUnused(m->usage, report, days, pattern, why, size))
         status = ebpfMonOpRefused;
@@ -165,14 +147,14 @@ static void publishClients(void *arg)
 {
     ebpfMonMonitor *m = arg;
 
-    if (ebpfMonMonitorIsRunning(m))
+    if (ebpfMonStartStateIsRunning(m->state))
         ebpfMonUsagePublish(m->usage);
 }
 
 static ebpfMonOpStatus traceRecord(void *arg, ebpfMonTextReport *report, const char *record, unsigned count, char *why, size_t size)
 {
     ebpfMonMonitor *m = arg;
-    ebpfMonOpStatus status = ebpfMonMonitorGetStatus(m);
+    ebpfMonOpStatus status = ebpfMonStartStateGetStatus(m->state);
 
     if (status == ebpfMonOpDone &&
         ebpfMonTracePrinterSetPattern(m->publish.tracePrinter, report, record, count, why, size))
@@ -184,7 +166,7 @@ static ebpfMonOpStatus addReport(void *arg, ebpfMonTextReport *report, int level
 {
     ebpfMonMonitor *m = arg;
     const ebpfMonReportSources from = { m->targets, m->requests, &m->watch.costs };
-    ebpfMonOpStatus status = ebpfMonMonitorGetStatus(m);
+    ebpfMonOpStatus status = ebpfMonStartStateGetStatus(m->state);
 
     ebpfMonReportAddHead(report, status == ebpfMonOpDone ? "runs" :
                          status == ebpfMonOpStartFailed ? "failed to start" : "not started", &m->settings);

@@ -30,7 +30,7 @@ static ebpfMonOpStatus configureMonitor(void *arg, const ebpfMonSettings *s, cha
     ebpfMonMonitor *m = arg;
     ebpfMonSettings want = *s;
 
-    if (ebpfMonMonitorHasStarted(m, why, size) || ebpfMonSettingsCheck(&want, why, size))
+    if (ebpfMonStartStateRefuses(m->state, why, size) || ebpfMonSettingsCheck(&want, why, size))
         return ebpfMonOpRefused;
     m->settings = want;
     return ebpfMonOpDone;
@@ -69,9 +69,8 @@ static void stopMonitor(void *arg)
     ebpfMonMonitor *m = arg;
     int left;
 
-    if (!ebpfMonMonitorIsRunning(m))
+    if (!ebpfMonStartStateStop(m->state))
         return;
-    epicsAtomicSetIntT(&m->life.running, 0);
     ebpfMonServiceTell("STOPPING=1");
     left = stopReading(m);
     ebpfMonExportStop(m->exporter, EXPORT_STOP_SECONDS);
@@ -139,23 +138,21 @@ static int startMonitor(ebpfMonMonitor *m)
 static long startOnce(void *arg)
 {
     ebpfMonMonitor *m = arg;
-    int busy, running, ok;
+    ebpfMonStartTurn turn = ebpfMonStartStateBegin(m->state);
+    int ok;
 
-    epicsMutexMustLock(m->life.lock);
-    busy = m->life.starting;
-    running = ebpfMonMonitorIsRunning(m);
-    if (!busy && !running)
-        m->life.starting = 1;
-    epicsMutexUnlock(m->life.lock);
-    if (busy || running)
-        return busy ? -1 : 0;
+    if (turn != ebpfMonStartMine)
+        return turn == ebpfMonStartDone ? 0 : -1;
     ok = startMonitor(m) == 0;
-    epicsMutexMustLock(m->life.lock);
-    m->life.starting = 0;
-    m->life.failed = !ok;
-    epicsAtomicSetIntT(&m->life.running, ok);
-    epicsMutexUnlock(m->life.lock);
+    ebpfMonStartStateEnd(m->state, ok);
     return ok ? 0 : -1;
+}
+
+static ebpfMonOpStatus getStatus(void *arg)
+{
+    ebpfMonMonitor *m = arg;
+
+    return ebpfMonStartStateGetStatus(m->state);
 }
 
 static void setOps(ebpfMonMonitor *m)
@@ -165,7 +162,7 @@ static void setOps(ebpfMonMonitor *m)
     m->monitorOps.start = startOnce;
     ebpfMonQueryOperationsFill(m->queries, &m->queryOps);
     ebpfMonDeviceOperationsFill(m->devices, &m->deviceOps);
-    m->inventories.getStatus = ebpfMonMonitorGetStatus;
+    m->inventories.getStatus = getStatus;
     m->inventories.statusArg = m;
     ebpfMonInventoryOperationsFill(&m->inventories, &m->inventoryOps);
     m->ops = (ebpfMonOps){ &m->monitorOps, ebpfMonExportGetOps(m->exporter), &m->queryOps, &m->deviceOps, &m->inventoryOps,
@@ -181,8 +178,7 @@ static void ebpfMonMonitorRegistrar(void)
     ebpfMonMonitor *m = callocMustSucceed(1, sizeof(*m), "ebpfMon");
     char why[256];
 
-    m->life.lock = epicsMutexMustCreate();
-    configureMonitor(m, &defaults, why, sizeof(why));
+    m->state = ebpfMonStartStateNew();
     m->targets = ebpfMonTargetsNew();
     m->requests = ebpfMonRequestsNew(&ebpfMonFilterDefault);
     m->search = ebpfMonSearchNew();
@@ -191,9 +187,10 @@ static void ebpfMonMonitorRegistrar(void)
     m->queries = m->results ? ebpfMonQueriesNew(m->results) : NULL;
     m->devices = ebpfMonDevicesNew();
     m->exporter = ebpfMonExportNew(m->results);
-    if (!m->targets || !m->requests || !m->search || !m->rules || !m->queries || !m->devices || !m->exporter ||
+    if (!m->state || !m->targets || !m->requests || !m->search || !m->rules || !m->queries || !m->devices || !m->exporter ||
         ebpfMonInventoriesMake(&m->inventories, m->targets))
         cantProceed("ebpfMon: no memory to begin");
+    configureMonitor(m, &defaults, why, sizeof(why));
     setOps(m);
 }
 

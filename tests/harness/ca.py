@@ -32,6 +32,13 @@ TIMEOUT = patient(15)
 TYPE_UNKNOWN = -1  # TYPENOTCONN of cadef.h
 
 
+def _set_type(channel, ftype):
+    """As PV.__on_connect of pyepics does it."""
+    name = _epics().dbr.Name(ftype).lower()
+    channel.ftype = ftype
+    channel._args.update(type=name, typefull=name, ftype=_epics().dbr.Name(name, reverse=True))
+
+
 def pvs(names, timeout=TIMEOUT, auto_monitor=False):
     """Channels, all connected at the same time. The defaults of pyepics are not used: it would subscribe to each
     channel, so all updates of fast records would come, and it would call libca in a loop without a pause until the
@@ -45,10 +52,11 @@ def pvs(names, timeout=TIMEOUT, auto_monitor=False):
         time.sleep(pause)
         pause = min(2 * pause, 0.02)
     for channel in channels:
-        # On a busy machine pyepics may ask for the type before libca knows it. Then it keeps the type -1 for ever.
+        # On a busy machine pyepics may ask for the type before libca knows it. Then it keeps the type -1, and the name
+        # "unknown", for ever.
         if channel.ftype == TYPE_UNKNOWN + epics.dbr.TIME_STRING:
             until(lambda c=channel: epics.ca.field_type(c.chid) != TYPE_UNKNOWN, 5, f"the type of {channel.pvname}")
-            channel.ftype = epics.ca.promote_type(channel.chid, use_time=True)
+            _set_type(channel, epics.ca.promote_type(channel.chid, use_time=True))
     return channels
 
 

@@ -172,5 +172,6 @@ def test_task_switches(monitor, caller):
         return sum(n for _, thread, n in rows(monitor, "TASK_SWITCHES", "KEY1S", "KEY2S", "CNTS") if thread == "ruby")
 
     until(lambda: counted() == switches(caller.pid) - before >= CALLS, 20,
-          lambda: f"{counted()}, not {switches(caller.pid) - before}")
+          lambda: f"{counted()}, not {switches(caller.pid) - before}; " + ", ".join(
+              f"{name} {monitor.get('TASK_SWITCHES_' + name)}" for name in ("EVENT_CNT", "DROPPED_CNT", "KEY_CNT")))
     stop(monitor, "TASK_SWITCHES")

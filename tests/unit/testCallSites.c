@@ -8,6 +8,7 @@
 #endif
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -220,6 +221,7 @@ static void testSources(const Machine *m)
 MAIN(testCallSites)
 {
     testPlan(18 + 6 + 2 * 16 * 2);
+    signal(SIGPIPE, SIG_IGN); /* where there is no compiler, its shell ends before it has read the source */
     if (!mkdtemp(folder))
         testAbort("no folder in /tmp");
     testBase();
