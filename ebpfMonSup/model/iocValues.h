@@ -25,7 +25,8 @@ typedef struct {
 } ebpfMonIocRow;
 
 typedef struct {
-    unsigned count;
+    unsigned count; /* IOCs: the first rows */
+    unsigned rows;  /* with the other servers behind them */
     ebpfMonIocRow ioc[EBPFMON_IOCS_MAX];
     double   timed; /* the least of all IOCs; NaN: there is none */
     uint64_t slowUntimed; /* passes of scan lists that may have had a slow chain, which was not timed */

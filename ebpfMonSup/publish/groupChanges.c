@@ -21,7 +21,7 @@ static uint64_t hashState(const ebpfMonPublished *p)
 
 static uint64_t hashIocs(const ebpfMonIocValues *v)
 {
-    uint64_t hash = ADD_ROWS(EBPFMON_FNV64_BEGIN, v->ioc, v->count);
+    uint64_t hash = ADD_ROWS(EBPFMON_FNV64_BEGIN, v->ioc, v->rows);
 
     hash = ADD(hash, v->count);
     hash = ADD(hash, v->timed);

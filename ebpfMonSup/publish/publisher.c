@@ -186,7 +186,8 @@ static void publishIocs(ebpfMonPublisher *p)
     others = published->others.count < EBPFMON_IOCS_MAX - n ? published->others.count : EBPFMON_IOCS_MAX - n;
     memcpy(published->iocs.ioc, p->row, n * sizeof(p->row[0]));
     memcpy(published->iocs.ioc + n, published->others.ioc, others * sizeof(p->row[0]));
-    published->iocs.count = n + others;
+    published->iocs.count = n;
+    published->iocs.rows = n + others;
     published->iocs.shown = shown;
     published->iocs.timed = timed;
     published->iocs.slowUntimed = p->slowUntimed;

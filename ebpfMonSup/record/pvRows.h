@@ -15,7 +15,7 @@ static const void *hostRow(const ebpfMonPublished *published, unsigned index)
 
 static const void *iocRow(const ebpfMonPublished *published, unsigned index)
 {
-    return index < published->iocs.count ? &published->iocs.ioc[index] : NULL;
+    return index < published->iocs.rows ? &published->iocs.ioc[index] : NULL;
 }
 
 static const void *putRow(const ebpfMonPublished *published, unsigned index)

@@ -56,6 +56,9 @@ def wait_listed(monitor, ioc, ports="CA port {ca}", seconds=40):
     """Waits until the server is listed. Checks its row in the tables and in the list of the shell, and its one message."""
     row = until(lambda: monitor.iocs().get(ioc.pid), seconds, lambda: f"{ioc.name} in {monitor.iocs()}\n{monitor.process.output()}")
     assert row == (ioc.name, "", 0, "off"), row
+    # operators have an alarm on the number of IOCs: such a server must not stand for one that is missing
+    until(lambda: monitor.get("IOC_CNT") == sum(version != "" for _, version, *_ in monitor.iocs().values()), 10,
+          lambda: f"{monitor.get('IOC_CNT')}: {monitor.iocs()}")
     begin = f"packets only ({ports.format(ca=ioc.port, pva=ioc.port + 1000)}): "
     until(lambda: (note_of(monitor, ioc.pid) or "").startswith(begin), 10, lambda: note_of(monitor, ioc.pid))
     listed = [line for line in monitor.command("ebpfMonIocs") if line.startswith(ioc.name + " ")]

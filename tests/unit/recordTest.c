@@ -300,7 +300,7 @@ static void fillPublished(void)
     published->state = ebpfMonRunning;
     published->isMeasured = 1;
     strcpy(published->stateMessage, "watching 2 IOCs");
-    published->iocs.count = 2;
+    published->iocs.count = published->iocs.rows = 2;
     strcpy(published->iocs.ioc[0].name, "soft");
     strcpy(published->iocs.ioc[1].name, "1234567890123456789012345678901234567890");
     published->iocs.ioc[0].pid = 4711;

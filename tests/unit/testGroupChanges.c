@@ -74,7 +74,7 @@ static void testBeyond(void)
     published.health.scan[2].busy = 1;
     published.puts.of[ebpfMonPutByClient].put[0].val[0] = 'x';
     testOk(!find(100), "rows behind the last row do not count");
-    published.iocs.count = 3;
+    published.iocs.count = published.iocs.rows = 3;
     testOk(find(100) == 1u << ebpfMonGroupIocs, "one row more is a change");
     published.processings.busiestCount = 10000;
     testOk(find(100) == 1u << ebpfMonGroupProc, "more rows than there can be are not read");
@@ -106,7 +106,7 @@ static void testMeasured(void)
 MAIN(testGroupChanges)
 {
     testPlan(33);
-    published.iocs.count = published.processings.busiestCount = published.chains.slowestCount = 2;
+    published.iocs.count = published.iocs.rows = published.processings.busiestCount = published.chains.slowestCount = 2;
     published.watched.count = published.searches.names = 2;
     published.health.iocs = published.health.scans = published.health.events = 2;
     atFirst = find(1);
