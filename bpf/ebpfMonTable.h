@@ -212,6 +212,7 @@ struct ebpfMonList {
 struct ebpfMonMoved {
     __u64 added;  /* records that were added since passes are watched */
     __u64 missed; /* nonzero: a sweep may have missed something */
+    __u64 putsBegun, putsDone; /* puts that may have moved one: seen at their begin; and those that are over for sure */
     __u64 stuck;  /* nonzero: a thread did not leave a group, or left it at a place without a probe */
     __u64 slow;   /* passes with untimed chains, one of which may have taken ebpfMonTargetConf.slowNs … */
     __u64 slowItself; /* … of these, passes that were so slow even without the time that they waited for a CPU */

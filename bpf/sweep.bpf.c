@@ -200,6 +200,45 @@ __attribute__((noinline)) int ebpfmon_sweep_moved(__u64 now)
     return 0;
 }
 
+/* The thread has done all its puts to fields that control scanning, so its records are in their new lists. */
+static __always_inline void endScanPuts(const struct caller *c, struct thread *th)
+{
+    __u32 tgid = c->tgid, count = th->scanPuts;
+    struct ebpfMonMoved *m;
+
+    if (!count)
+        return;
+    th->scanPuts = 0;
+    if (th->scanPutsSweeps == c->conf->sweeps && (m = bpf_map_lookup_elem(&moved, &tgid)))
+        __sync_fetch_and_add(&m->putsDone, count);
+}
+
+/* Begins one such put. 0: it cannot be followed. */
+static __always_inline int beginScanPut(const struct caller *c, struct ebpfMonMoved *m)
+{
+    struct thread *th = getThread(c->tid);
+
+    if (!th)
+        return 0;
+    if (th->scanPutsSweeps != c->conf->sweeps)
+        th->scanPuts = 0;
+    th->scanPutsSweeps = c->conf->sweeps;
+    th->scanPuts++;
+    __sync_fetch_and_add(&m->putsBegun, 1);
+    return 1;
+}
+
+/* The thread is between two lists. */
+__attribute__((noinline)) int ebpfmon_end_scan_puts(void)
+{
+    struct thread *th;
+    struct caller c;
+
+    if (findCaller(&c) && (th = bpf_map_lookup_elem(&threads, &c.tid)))
+        endScanPuts(&c, th);
+    return 0;
+}
+
 __attribute__((noinline)) int ebpfmon_sweep_list(__u64 mutex, __u64 now)
 {
     struct ebpfMonListKey key = { .mutex = mutex };
@@ -219,6 +258,7 @@ int BPF_UPROBE(ebpfmon_list_end, __u64 mutex)
 {
     RUN_ALWAYS_TIMED({
         ebpfmon_end_pass(PT_REGS_SP(ctx), now);
+        ebpfmon_end_scan_puts();
         ebpfmon_sweep_list(mutex, now);
         ebpfmon_sweep_moved(now);
     });
@@ -229,6 +269,7 @@ SEC("uprobe")
 int BPF_UPROBE(ebpfmon_list_begin, __u64 list)
 {
     RUN_ALWAYS_TIMED({
+        ebpfmon_end_scan_puts();
         ebpfmon_sweep_list(readPtr(list), now);
         ebpfmon_sweep_moved(now);
     });
@@ -404,6 +445,8 @@ __attribute__((noinline)) int ebpfmon_leave(__u64 lock, __u64 now, __u32 isMany)
     v.from = v.th->insideCount;
     if (v.from)
         bpf_loop(v.from, leaveNext, &v, 0);
+    if (!v.th->insideCount)
+        endScanPuts(&c, v.th);
     return v.looked;
 }
 
@@ -423,6 +466,8 @@ static __always_inline void seeScanPut(__u64 paddr)
         !findSlot(c.tgid, readPtr(paddr + EBPFMON_DBADDR_PRECORD), &slot) ||
         !(m = bpf_map_lookup_elem(&moved, &c.tgid)) || !(st = findState(slot)))
         return;
+    if (!beginScanPut(&c, m))
+        noteMissed(c.tgid);
     if (!st->moved) {
         st->moved = 1;
         n = __sync_fetch_and_add(&m->added, 1);

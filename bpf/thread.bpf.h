@@ -107,6 +107,8 @@ struct thread {
     __u32 askedMany;         /* nonzero: "asked" is a dbLocker */
     __u32 insideCount;
     struct inside inside[INSIDE_MAX]; /* the groups in which it is */
+    __u32 scanPuts;          /* puts to fields that control scanning, which it may not have done yet … */
+    __u32 scanPutsSweeps;    /* … and ebpfMonTargetConf.sweeps at that time */
     __u64 passWait;          /* ns that it had waited for a CPU before the present pass with chains that are not
                               * timed */
     __u64 stack[PASS_STACK]; /* room for a copy of its stack, in which the root is found … */

@@ -132,8 +132,16 @@ static void renewLists(ebpfMonRecordTables *r, ebpfMonTarget *t)
     ebpfMonMemFlush(t->follower.mem);
 }
 
-/* A put is seen before it is done. So a record is looked for in its new list only one look later; if there is another put to
- * it since, it is among those that come then. */
+/* Nonzero: no put that was seen up to now can move a record any more. "before": as it was before. */
+static int areDone(const ebpfMonRecordTables *r, const ebpfMonTarget *t, const struct ebpfMonMoved *before)
+{
+    struct ebpfMonMoved now;
+
+    return !r->kernel.getMoved((uint32_t)t->pid, &now) && now.putsBegun == before->putsDone;
+}
+
+/* A put is seen before it is done, and may take as long as device support likes (get_ioint_info). So the lists are read when no such
+ * put is under way. A record to which there was another put since the last look is among those of the next look. */
 int ebpfMonRecordTablesFollowSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t)
 {
     struct ebpfMonMoved moved;
@@ -152,7 +160,7 @@ int ebpfMonRecordTablesFollowSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t)
         t->follower.sweep.broken = 1;
         loseSweeps(r, t);
     }
-    if (t->follower.sweep.movedSeen != t->follower.sweep.moved) {
+    if (t->follower.sweep.movedSeen != t->follower.sweep.moved && areDone(r, t, &moved)) {
         renewLists(r, t);
         t->follower.sweep.moved = t->follower.sweep.movedSeen;
         renewed = 1;

@@ -328,3 +328,24 @@ def test_levels_change(new_ioc, monitor, fast):
         until(goes_on, 60, "scans")
     after = t.stop(roots)
     assert not t.compare(before, after)
+
+
+
+def test_put_to_scan_takes_long(new_ioc, monitor):
+    """Device support takes some seconds to tell its I/O Intr list. So the record goes there long after the put to SCAN was
+    seen. No count is marked."""
+    text = "".join(db.counter(f"R{i}", SCAN=".1 second") for i in range(20))
+    text += db.record("ai", "A", DTYP="roads", SMOO="4", SCAN="1 second", FLNK="$(P)C") + db.counter("C")
+    t = Trial(new_ioc, monitor, text, kind="roadsIoc")
+    roots = [*roots_of(text)]
+    before = t.stop(roots)
+    t.ioc.put("R0.SCAN", ".1 second")
+    t.ioc.put("A.SCAN", "I/O Intr")
+    for _ in range(size(40, 100)):
+        passes = t.ioc.get("R0")
+        t.ioc.command("roadsInterrupt 1")
+        until(lambda p=passes: t.ioc.get("R0") > p, 10, "the next pass")
+    after = t.stop(roots)
+    assert after[0]["C"] > before[0]["C"] + 30
+    assert not t.compare(before, after)
+    assert row(t.monitor, t.ioc)[0] == "passes"

@@ -14,6 +14,7 @@
 #include <dbStaticLib.h>
 #include <devSup.h>
 #include <epicsExport.h>
+#include <epicsThread.h>
 #include <errlog.h>
 #include <initHooks.h>
 #include <iocsh.h>
@@ -74,10 +75,12 @@ static long aiInit(int after)
     return 0;
 }
 
+/* Takes as many seconds as the field SMOO says, as for a driver that has to ask its device. (SMOO has no effect, because aiRead does
+ * not convert.) */
 static long aiScanList(int leaves, dbCommon *prec, IOSCANPVT *list)
 {
-    (void)leaves;
-    (void)prec;
+    if (!leaves)
+        epicsThreadSleep(((aiRecord *)prec)->smoo);
     *list = interrupt;
     return 0;
 }
