@@ -309,8 +309,10 @@ __attribute__((noinline)) int ebpfmon_end_lock(__u64 precord, __u64 now, __u64 s
 static __always_inline void leaveGroups(__u64 lock, __u64 now, __u32 isMany)
 {
 #ifndef EBPFMON_OLD_KERNEL
-    if (ebpfmon_leave(lock, now, isMany))
-        ebpfmon_sweep_moved(now);
+    __u32 group = ebpfmon_leave(lock, now, isMany);
+
+    if (group)
+        ebpfmon_sweep_moved(now, 0, group);
 #endif
 }
 

@@ -20,8 +20,10 @@
 #define EBPFMON_DBCHANNEL_ADDR 8
 
 /* dbScan.c: scan_list, scan_element. They are private to Base; ioc/scanLists.c checks these offsets in each IOC. */
+#define EBPFMON_SCANLIST_LOCK       0
 #define EBPFMON_SCANLIST_FIRST      8
 #define EBPFMON_SCANELEMENT_NEXT    0
+#define EBPFMON_SCANELEMENT_LIST    16 /* NULL: the record is in no list */
 #define EBPFMON_SCANELEMENT_PRECORD 24
 
 /* dbLockPvt.h, before 3.16 dbLock.c: lockRecord. ioc/lockSets.c checks these offsets in each IOC. */

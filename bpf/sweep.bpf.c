@@ -122,14 +122,6 @@ static __always_inline void addSwept(__u32 slot, __u32 processed)
         __sync_fetch_and_add(&rs->processed, processed);
 }
 
-static __always_inline void noteMissed(__u32 tgid)
-{
-    struct ebpfMonMoved *m = bpf_map_lookup_elem(&moved, &tgid);
-
-    if (m)
-        __sync_fetch_and_add(&m->missed, 1);
-}
-
 /* Counts what the records at these places have processed so far. A global function, because programs call it at several
  * places, and so the verifier checks it only once. */
 __attribute__((noinline)) int ebpfmon_sweep_places(__u32 first, __u32 len, __u64 now, __u32 isLocked)
@@ -164,81 +156,6 @@ __attribute__((noinline)) int ebpfmon_sweep_closure(__u32 slot, __u64 now, __u32
     return rc ? ebpfmon_sweep_places(rc->first, rc->len < EBPFMON_CLOSURE_MAX ? rc->len : EBPFMON_CLOSURE_MAX, now, isLocked) : 0;
 }
 
-struct moving {
-    __u64 now;
-    __u64 next;
-    __u32 tgid;
-};
-
-static long sweepMoved(__u32 i, struct moving *v)
-{
-    struct ebpfMonMoved *m = bpf_map_lookup_elem(&moved, &v->tgid);
-
-    if (!m || v->next >= m->added)
-        return 1;
-    ebpfmon_sweep_closure(m->slot[v->next & (EBPFMON_MOVED_MAX - 1)], v->now, 0);
-    v->next++;
-    return 0;
-}
-
-__attribute__((noinline)) int ebpfmon_sweep_moved(__u64 now)
-{
-    struct moving v = { .now = now };
-    struct ebpfMonMoved *m;
-    struct caller c;
-
-    if (!findCaller(&c) || !c.conf->sweeps)
-        return 0;
-    v.tgid = c.tgid;
-    v.next = c.conf->movedTaken;
-    m = bpf_map_lookup_elem(&moved, &v.tgid);
-    if (!m || m->added == v.next)
-        return 0;
-    if (m->added - v.next > EBPFMON_MOVED_MAX)
-        noteMissed(c.tgid);
-    bpf_loop(EBPFMON_MOVED_MAX, sweepMoved, &v, 0);
-    return 0;
-}
-
-/* The thread has done all its puts to fields that control scanning, so its records are in their new lists. */
-static __always_inline void endScanPuts(const struct caller *c, struct thread *th)
-{
-    __u32 tgid = c->tgid, count = th->scanPuts;
-    struct ebpfMonMoved *m;
-
-    if (!count)
-        return;
-    th->scanPuts = 0;
-    if (th->scanPutsSweeps == c->conf->sweeps && (m = bpf_map_lookup_elem(&moved, &tgid)))
-        __sync_fetch_and_add(&m->putsDone, count);
-}
-
-/* Begins one such put. 0: it cannot be followed. */
-static __always_inline int beginScanPut(const struct caller *c, struct ebpfMonMoved *m)
-{
-    struct thread *th = getThread(c->tid);
-
-    if (!th)
-        return 0;
-    if (th->scanPutsSweeps != c->conf->sweeps)
-        th->scanPuts = 0;
-    th->scanPutsSweeps = c->conf->sweeps;
-    th->scanPuts++;
-    __sync_fetch_and_add(&m->putsBegun, 1);
-    return 1;
-}
-
-/* The thread is between two lists. */
-__attribute__((noinline)) int ebpfmon_end_scan_puts(void)
-{
-    struct thread *th;
-    struct caller c;
-
-    if (findCaller(&c) && (th = bpf_map_lookup_elem(&threads, &c.tid)))
-        endScanPuts(&c, th);
-    return 0;
-}
-
 __attribute__((noinline)) int ebpfmon_sweep_list(__u64 mutex, __u64 now)
 {
     struct ebpfMonListKey key = { .mutex = mutex };
@@ -252,15 +169,24 @@ __attribute__((noinline)) int ebpfmon_sweep_list(__u64 mutex, __u64 now)
     return list ? ebpfmon_sweep_places(list->first, list->len, now, 0) : 0;
 }
 
+/* The thread has ended the pass of this list. */
+__attribute__((noinline)) int ebpfmon_end_list(__u64 mutex, __u64 now)
+{
+    __u32 ended = ebpfmon_end_scan_puts();
+
+    ebpfmon_sweep_list(mutex, now);
+    /* records that moved in this pass, because of its puts, may have processed in it, and are in other lists now */
+    ebpfmon_sweep_moved(now, ended ? 0 : mutex, ANY_GROUP);
+    return 0;
+}
+
 /* scanList() calls epicsMutexUnlock() for the last time. */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_list_end, __u64 mutex)
 {
     RUN_ALWAYS_TIMED({
         ebpfmon_end_pass(PT_REGS_SP(ctx), now);
-        ebpfmon_end_scan_puts();
-        ebpfmon_sweep_list(mutex, now);
-        ebpfmon_sweep_moved(now);
+        ebpfmon_end_list(mutex, now);
     });
 }
 
@@ -269,9 +195,7 @@ SEC("uprobe")
 int BPF_UPROBE(ebpfmon_list_begin, __u64 list)
 {
     RUN_ALWAYS_TIMED({
-        ebpfmon_end_scan_puts();
-        ebpfmon_sweep_list(readPtr(list), now);
-        ebpfmon_sweep_moved(now);
+        ebpfmon_end_list(readPtr(list), now);
     });
 }
 
@@ -407,7 +331,7 @@ struct leaving {
     __u32 from;
     __u32 sweeps;
     __u32 isMany;
-    __u32 looked; /* nonzero: a sweep had left out one of the groups */
+    __u32 looked; /* what ebpfmon_leave returns */
 };
 
 /* Leaves one of the groups of this thread, from the last one back. */
@@ -429,11 +353,11 @@ static long leaveNext(__u32 i, struct leaving *v)
     if (sweeps != v->sweeps) /* from an earlier time with sweeps */
         return 0;
     if (ebpfmon_leave_group(group, v->now))
-        v->looked = 1;
+        v->looked = v->looked ? ANY_GROUP : group + 1;
     return !v->isMany;
 }
 
-__attribute__((noinline)) int ebpfmon_leave(__u64 lock, __u64 now, __u32 isMany)
+__attribute__((noinline)) __u32 ebpfmon_leave(__u64 lock, __u64 now, __u32 isMany)
 {
     struct leaving v = { .lock = lock, .now = now, .isMany = isMany };
     struct caller c;
@@ -445,40 +369,7 @@ __attribute__((noinline)) int ebpfmon_leave(__u64 lock, __u64 now, __u32 isMany)
     v.from = v.th->insideCount;
     if (v.from)
         bpf_loop(v.from, leaveNext, &v, 0);
-    if (!v.th->insideCount)
-        endScanPuts(&c, v.th);
+    if (v.th->scanPuts && !v.th->insideCount)
+        ebpfmon_end_scan_puts();
     return v.looked;
-}
-
-/* dbPut(DBADDR *) to a field that controls scanning: the record may move to another list, or to another place in its
- * list. It may have been processed in this pass, and be processed again. */
-static __always_inline void seeScanPut(__u64 paddr)
-{
-    struct ebpfMonRecState *st;
-    struct ebpfMonMoved *m;
-    struct caller c;
-    __s16 special = 0;
-    __u32 slot;
-    __u64 n;
-
-    bpf_probe_read_user(&special, sizeof(special), (void *)(paddr + EBPFMON_DBADDR_SPECIAL));
-    if (special != EBPFMON_SPC_SCAN || !findCaller(&c) || !c.conf->sweeps ||
-        !findSlot(c.tgid, readPtr(paddr + EBPFMON_DBADDR_PRECORD), &slot) ||
-        !(m = bpf_map_lookup_elem(&moved, &c.tgid)) || !(st = findState(slot)))
-        return;
-    if (!beginScanPut(&c, m))
-        noteMissed(c.tgid);
-    if (!st->moved) {
-        st->moved = 1;
-        n = __sync_fetch_and_add(&m->added, 1);
-        m->slot[n & (EBPFMON_MOVED_MAX - 1)] = slot;
-    }
-    ebpfmon_sweep_closure(slot, bpf_ktime_get_ns(), 1);
-}
-
-SEC("uprobe")
-int BPF_UPROBE(ebpfmon_scan_put, __u64 paddr)
-{
-    seeScanPut(paddr);
-    return 0;
 }

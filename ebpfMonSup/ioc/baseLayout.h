@@ -144,7 +144,9 @@ _Static_assert(offsetof(struct layoutDbAddr, precord) == EBPFMON_DBADDR_PRECORD 
                offsetof(struct layoutDbAddr, field_type) == EBPFMON_DBADDR_FIELDTYPE &&
                sizeof(struct layoutDbAddr) == EBPFMON_DBADDR_SIZE, "dbAddr");
 _Static_assert(offsetof(struct layoutScanElement, node.next) == EBPFMON_SCANELEMENT_NEXT &&
+               offsetof(struct layoutScanElement, pscan_list) == EBPFMON_SCANELEMENT_LIST &&
                offsetof(struct layoutScanElement, precord) == EBPFMON_SCANELEMENT_PRECORD &&
+               offsetof(struct layoutScanList, lock) == EBPFMON_SCANLIST_LOCK &&
                offsetof(struct layoutScanList, list.first) == EBPFMON_SCANLIST_FIRST, "scan lists");
 _Static_assert(offsetof(struct layoutLockRecord, plockSet) == EBPFMON_LOCKRECORD_SET &&
                offsetof(struct layoutLockRecord, precord) == EBPFMON_LOCKRECORD_PRECORD, "lockRecord");

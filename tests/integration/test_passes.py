@@ -331,6 +331,31 @@ def test_levels_change(new_ioc, monitor, fast):
 
 
 
+def test_put_to_scan_while_other_lists_end(new_ioc, monitor):
+    """After a put to SCAN the ends of passes look at the record. Those of other lists do not, because the record's own list may be
+    processing it: it has set its time stamp, and becomes asynchronous later. Each processing is counted once."""
+    text = db.record("aSub", "A", SNAM="stampFirst", FTA="DOUBLE", INPA=30000, FTVA="DOUBLE", SCAN=".1 second", FLNK="$(P)E")
+    text += db.counter("E") + "".join(db.counter(f"R{i}", SCAN=".1 second") for i in range(20))
+    text += "".join(db.counter(f"S{i}", SCAN=f"{scan} second") for i, scan in enumerate((".2", ".5", "1")))
+    t = Trial(new_ioc, monitor, text, kind="latencyIoc")
+    roots = roots_of(text)
+
+    def count():
+        return t.monitor.records(t.ioc.name)[t.ioc.prefix + "A"].count
+
+    before, counted = t.stop(roots), settled(count, 60, quiet=2)
+    for n, period in roots.items():
+        t.ioc.put(f"{n}.SCAN", period)
+    for _ in range(size(20, 60)):
+        start = t.ioc.get("E")
+        t.ioc.put("A.SCAN", ".1 second")
+        until(lambda s=start: t.ioc.get("E") > s + 3, 30, "scans")
+    after = t.stop(roots)
+    assert not t.compare(before, after)
+    assert settled(count, 60, quiet=2) - counted == after[0]["E"] - before[0]["E"]
+    assert row(t.monitor, t.ioc)[0] == "passes"
+
+
 def test_put_to_scan_takes_long(new_ioc, monitor):
     """Device support takes some seconds to tell its I/O Intr list. So the record goes there long after the put to SCAN was
     seen. No count is marked."""

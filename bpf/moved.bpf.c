@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
+/*
+ * Records that move to another scan list, or to another place in their list, by puts. Until the user part has read the lists
+ * again, sweeps look at these records, too. The user part reads the lists when no such put is under way.
+ */
+#include "ebpfMonBase.h"
+#include "look.bpf.h"
+#include "sweep.bpf.h"
+
+struct moving {
+    __u64 now, mutex;
+    __u64 next;
+    __u32 tgid, group;
+    __u16 spvt;
+};
+
+/* Nonzero: the record is in another scan list. */
+static __always_inline int isElsewhere(const struct moving *v, const struct ebpfMonRecState *st)
+{
+    __u64 element = readPtr(st->addr + v->spvt), list;
+
+    if (!element || !(list = readPtr(element + EBPFMON_SCANELEMENT_LIST)))
+        return 0;
+    return readPtr(list + EBPFMON_SCANLIST_LOCK) != v->mutex;
+}
+
+static long sweepMoved(__u32 i, struct moving *v)
+{
+    struct ebpfMonMoved *m = bpf_map_lookup_elem(&moved, &v->tgid);
+    struct ebpfMonRecState *st;
+    __u32 slot;
+
+    if (!m || v->next >= m->added)
+        return 1;
+    slot = m->slot[v->next++ & (EBPFMON_MOVED_MAX - 1)];
+    st = findState(slot);
+    if (!st || !st->addr || (v->group != ANY_GROUP && v->group != st->group + 1) || (v->mutex && isElsewhere(v, st)))
+        return 0;
+    ebpfmon_sweep_closure(slot, v->now, 0);
+    return 0;
+}
+
+__attribute__((noinline)) int ebpfmon_sweep_moved(__u64 now, __u64 mutex, __u32 group)
+{
+    struct moving v = { .now = now, .mutex = mutex, .group = group };
+    struct ebpfMonMoved *m;
+    struct caller c;
+
+    if (!findCaller(&c) || !c.conf->sweeps)
+        return 0;
+    v.tgid = c.tgid;
+    v.spvt = c.conf->spvt;
+    v.next = c.conf->movedTaken;
+    m = bpf_map_lookup_elem(&moved, &v.tgid);
+    if (!m || m->added == v.next)
+        return 0;
+    if (m->added - v.next > EBPFMON_MOVED_MAX)
+        noteMissed(c.tgid);
+    bpf_loop(EBPFMON_MOVED_MAX, sweepMoved, &v, 0);
+    return 0;
+}
+
+__attribute__((noinline)) __u32 ebpfmon_end_scan_puts(void)
+{
+    struct ebpfMonMoved *m;
+    struct thread *th;
+    struct caller c;
+    __u32 count;
+
+    if (!findCaller(&c) || !(th = bpf_map_lookup_elem(&threads, &c.tid)))
+        return 0;
+    count = th->scanPuts;
+    th->scanPuts = 0;
+    if (count && th->scanPutsSweeps == c.conf->sweeps && (m = bpf_map_lookup_elem(&moved, &c.tgid)))
+        __sync_fetch_and_add(&m->putsDone, count);
+    return count;
+}
+
+/* Begins one such put. 0: it cannot be followed. */
+static __always_inline int beginScanPut(const struct caller *c, struct ebpfMonMoved *m)
+{
+    struct thread *th = getThread(c->tid);
+
+    if (!th)
+        return 0;
+    if (th->scanPutsSweeps != c->conf->sweeps)
+        th->scanPuts = 0;
+    th->scanPutsSweeps = c->conf->sweeps;
+    th->scanPuts++;
+    __sync_fetch_and_add(&m->putsBegun, 1);
+    return 1;
+}
+
+/* dbPut(DBADDR *) to a field that controls scanning: the record may move to another list, or to another place in its
+ * list. It may have been processed in this pass, and be processed again. */
+static __always_inline void seeScanPut(__u64 paddr)
+{
+    struct ebpfMonRecState *st;
+    struct ebpfMonMoved *m;
+    struct caller c;
+    __s16 special = 0;
+    __u32 slot;
+    __u64 n;
+
+    bpf_probe_read_user(&special, sizeof(special), (void *)(paddr + EBPFMON_DBADDR_SPECIAL));
+    if (special != EBPFMON_SPC_SCAN || !findCaller(&c) || !c.conf->sweeps ||
+        !findSlot(c.tgid, readPtr(paddr + EBPFMON_DBADDR_PRECORD), &slot) ||
+        !(m = bpf_map_lookup_elem(&moved, &c.tgid)) || !(st = findState(slot)))
+        return;
+    if (!beginScanPut(&c, m))
+        noteMissed(c.tgid);
+    if (!st->moved) {
+        st->moved = 1;
+        n = __sync_fetch_and_add(&m->added, 1);
+        m->slot[n & (EBPFMON_MOVED_MAX - 1)] = slot;
+    }
+    ebpfmon_sweep_closure(slot, bpf_ktime_get_ns(), 1);
+}
+
+SEC("uprobe")
+int BPF_UPROBE(ebpfmon_scan_put, __u64 paddr)
+{
+    seeScanPut(paddr);
+    return 0;
+}
