@@ -99,12 +99,12 @@ void ebpfMonQueryRowsAdd(ebpfMonQueryRows *r, const uint8_t *key, const struct e
 {
     Row wanted, *row;
 
-    if (!cell->count) /* a CPU has just made this cell and not filled it yet */
-        return;
     memset(&wanted, 0, sizeof(wanted));
     memcpy(wanted.key, key, r->keySize);
     row = r->known ? bsearch(&wanted, r->row, r->known, sizeof(*row), compareKeys) : NULL;
     if (!row) {
+        if (!cell->count) /* a CPU has just made this cell and not filled it yet */
+            return;
         if (ebpfMonArrayGrow(&r->row, &r->room, r->count + 1, 32, sizeof(*row)))
             return;
         row = &r->row[r->count++];
@@ -192,7 +192,7 @@ void ebpfMonQueryRowsEnd(ebpfMonQueryRows *r, const ebpfMonQueryNames *names, do
     if (ebpfMonArrayGrow(&r->shown, &r->shownRoom, r->count, 32, sizeof(*r->shown)))
         return;
     for (size_t i = 0; i < r->count; i++)
-        if (r->row[i].isShown)
+        if (r->row[i].isShown && r->row[i].row.count > 0)
             r->shown[r->shownCount++] = (unsigned)i;
     if (r->shownCount)
         qsort_r(r->shown, r->shownCount, sizeof(*r->shown), compareRows, r);
