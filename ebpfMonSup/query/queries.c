@@ -59,7 +59,7 @@ static void setState(ebpfMonQueries *q, const Query *query, ebpfMonQueryState st
     result->state = state;
     ebpfMonTextCopy(result->message, sizeof(result->message), message);
     if (state != ebpfMonQueryRunning)
-        result->cost = 0;
+        result->cost = result->now.rate = result->now.sumRate = result->now.mean = result->now.max = 0;
     ebpfMonQueryResultsUnlock(q->results);
     ebpfMonQueryResultsNotify(q->results, query->result);
 }
