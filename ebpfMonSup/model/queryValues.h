@@ -63,6 +63,7 @@ typedef struct {
     uint64_t dropped;     /* events that were dropped: there was no room, a field could not be read, or the begin
                            * could not be noted */
     unsigned found;       /* number of keys; row[] has the first ones */
+    double   rest;        /* events of the keys that are not in row[] */
     unsigned rows;
     int      isEstimate;  /* nonzero: it looks only at a sample of the events */
     epicsTimeStamp time;  /* time of the last look */

@@ -287,6 +287,9 @@ void ebpfMonQueryRowsCopy(const ebpfMonQueryRows *r, ebpfMonQueryResult *result)
     result->rows = result->found < r->spec->top ? result->found : r->spec->top;
     for (unsigned i = 0; i < result->rows; i++)
         result->row[i] = r->row[r->shown[i]].row;
+    result->rest = 0;
+    for (unsigned i = result->rows; i < result->found; i++)
+        result->rest += r->row[r->shown[i]].row.count;
     result->now.rate = r->rate;
     result->now.sumRate = r->sumRate;
     result->now.mean = r->mean;

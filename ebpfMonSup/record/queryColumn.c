@@ -33,7 +33,7 @@ static const ebpfMonQueryColumn columns[] = {
     { "STATE", ebpfMonQueryColumnNumber, 0 }, { "COST", ebpfMonQueryColumnNumber, 0 },
     { "EVENTS", ebpfMonQueryColumnNumber, 0 }, { "DROPPED", ebpfMonQueryColumnNumber, 0 },
     { "KEYS", ebpfMonQueryColumnNumber, 0 }, { "HEAT_STEP", ebpfMonQueryColumnNumber, 0 },
-    { "NOW_RATE", ebpfMonQueryColumnNumber, 0 }, { "NOW_SUM_RATE", ebpfMonQueryColumnNumber, 0 },
+    { "REST", ebpfMonQueryColumnNumber, 0 }, { "NOW_RATE", ebpfMonQueryColumnNumber, 0 }, { "NOW_SUM_RATE", ebpfMonQueryColumnNumber, 0 },
     { "NOW_MEAN", ebpfMonQueryColumnNumber, 0 }, { "NOW_MAX", ebpfMonQueryColumnNumber, 0 },
     { "TITLE", ebpfMonQueryColumnText, 0 }, { "MESSAGE", ebpfMonQueryColumnText, 0 },
     { "UNIT", ebpfMonQueryColumnText, 0 },
@@ -236,6 +236,8 @@ double ebpfMonQueryColumnNumberOf(const ebpfMonQueryDev *dev, const ebpfMonQuery
         return rowHistOf(c, r, row);
     if (c->name[0] == 'N')
         return nowOf(c, r);
+    if (strcmp(c->name, "REST") == 0)
+        return r->rest;
     if (isHist(c) || (isHeat(c) && c->kind == ebpfMonQueryColumnNumbers))
         return ((const double *)(const void *)((const char *)r + c->offset))[row];
     if (c->kind == ebpfMonQueryColumnNumbers)

@@ -14,6 +14,7 @@ LIMITED = TIME | {"name": "LIMITED", "histogram": "log2"}
 FREE = TIME | {"name": "FREE"}
 EACH = {"name": "EACH", "source": {"function": "knownCall", "object": "latencyIoc"}, "keys": [{"arg": 2, "as": "text"}],
         "value": {"arg": 1, "as": "int32"}, "histogram": {"from": 0, "to": 10, "steps": 10}, "interval": 0.5, "budget": 100}
+ONE_ROW = EACH | {"name": "ONE_ROW", "keys": [{"arg": 1, "as": "int32"}], "top": 1}
 LIMITS = f"MAX_HIHI={LONG},MEAN_HIGH={LONG},RATE_LOLO=1,RATE_LOW=2,UNIT=us"
 BARS = 64  # numbers of each row
 
@@ -26,9 +27,9 @@ def ioc(module_ioc):
 @pytest.fixture(scope="module")
 def monitor(module_monitor, ioc, tmp_path_factory):
     before = [f'dbLoadRecords("{paths.DB / "ebpfMonQuery.template"}", "P=$(EBPFMON_P),Q={q}{more}")'
-              for q, more in (("LIMITED", "," + LIMITS), ("FREE", ""), ("EACH", ""))]
+              for q, more in (("LIMITED", "," + LIMITS), ("FREE", ""), ("EACH", ""), ("ONE_ROW", ""))]
     before += [f'dbLoadRecords("{paths.DB / "ebpfMonQueryRows.template"}", "P=$(EBPFMON_P),Q=EACH")',
-               f'ebpfMonQueryLoad "{write(tmp_path_factory.mktemp("queries"), "queries.json", [LIMITED, FREE, EACH])}"']
+               f'ebpfMonQueryLoad "{write(tmp_path_factory.mktemp("queries"), "queries.json", [LIMITED, FREE, EACH, ONE_ROW])}"']
     m = module_monitor(before=before).start()
     m.wait_ioc(ioc)
     return m
@@ -96,3 +97,18 @@ def test_histogram_of_each_row(ioc, monitor):
         assert {edge: n for edge, n in zip(edges, row) if n > 0} == {n: CALLS / 10 for n in range(rest, 10, 2)}
         assert all(map(math.isnan, row[12:])) and not any(map(math.isnan, row[:12]))  # below, ten steps, above
     stop(monitor, "EACH")
+
+
+def test_keys_that_no_row_shows(ioc, monitor):
+    """Ten keys and one row: what the other nine have is told."""
+    start(monitor, "ONE_ROW")
+    ioc.put("KNOWN.PROC", 1)
+    rest = CALLS * 9 // 10
+    until(lambda: monitor.get("ONE_ROW_REST_CNT") == rest, 20, lambda: str(monitor.get("ONE_ROW_REST_CNT")))
+    assert len(monitor.list("ONE_ROW_CNTS")) == 1 and monitor.get("ONE_ROW_KEY_CNT") == 10
+    said = "\n".join(monitor.command("ebpfMonQueryPrint ONE_ROW"))
+    assert f"the first 1 keys; the other 9 have {rest} events" in said, said
+    stop(monitor, "ONE_ROW")
+    monitor.command("ebpfMonQueryStart ONE_ROW")
+    until(lambda: monitor.get("ONE_ROW_REST_CNT") == 0, 20, lambda: str(monitor.get("ONE_ROW_REST_CNT")))
+    stop(monitor, "ONE_ROW")
