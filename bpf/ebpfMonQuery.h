@@ -44,7 +44,8 @@ enum ebpfMonQueryWhat {
     EBPFMON_QUERY_FUNCTION,  /* the place of the probe: iocId and address */
     EBPFMON_QUERY_PID,       /* id of the process */
     EBPFMON_QUERY_TID,       /* id of the thread */
-    EBPFMON_QUERY_FILE       /* the file or socket of a system call's first argument: struct ebpfMonQueryFile */
+    EBPFMON_QUERY_FILE,      /* the file or socket of a system call's first argument: struct ebpfMonQueryFile */
+    EBPFMON_QUERY_SITE       /* the function from which the event comes: 0 here, the user part finds it in the stack */
 };
 
 enum ebpfMonQueryWhoKind { EBPFMON_QUERY_NOBODY, EBPFMON_QUERY_BY_CA, EBPFMON_QUERY_BY_PEER, EBPFMON_QUERY_BY_THREAD };

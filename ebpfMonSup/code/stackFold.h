@@ -12,6 +12,7 @@
 #include "code/unwind.h"
 
 #define EBPFMON_FOLD_BATCH 32   /* stacks at a time */
+#define EBPFMON_FOLD_SITE  64   /* bytes of a site: what does not fit is left out at its end */
 #define EBPFMON_FOLD_TEXT  1024 /* bytes of a line: what does not fit is left out at its inner end */
 
 typedef struct ebpfMonStackFold ebpfMonStackFold;
@@ -41,6 +42,11 @@ ebpfMonStackFold *ebpfMonStackFoldRun(ebpfMonStackFold *fold);
 /* The line of the stack that was added as number n: "start_thread;scanThread;dbProcess", outermost first; a place without
  * a name is "[FILE]". Empty: nothing is known. Until the next Begin. */
 const char *ebpfMonStackFoldGet(const ebpfMonStackFold *fold, unsigned n);
+
+/* The site of the stack number n: the name of its innermost function outside of the libraries that serve all programs, the
+ * C library, libstdc++ and the dynamic linker, and outside of libCom. Without a name "[FILE+0xADDRESS]", the address as
+ * addr2line takes it. Empty: nothing is known. Until the next Begin. */
+const char *ebpfMonStackFoldGetSite(const ebpfMonStackFold *fold, unsigned n);
 
 /* Forgets the stacks, for the next batch. */
 void ebpfMonStackFoldBegin(ebpfMonStackFold *fold);

@@ -20,7 +20,7 @@
 #define EBPFMON_QUERY_ROWS_MAX  100
 #define EBPFMON_QUERY_BARS_MAX  64
 #define EBPFMON_QUERY_EVENTS_MAX 100
-#define EBPFMON_QUERY_METRICS_MAX 50 /* rows that go to a collector of metrics */
+#define EBPFMON_QUERY_METRICS_MAX 50 /* rows that go to a collector of metrics, or show their own histogram */
 #define EBPFMON_QUERY_HEAT_ROWS    32
 #define EBPFMON_QUERY_HEAT_COLUMNS 60
 
@@ -63,9 +63,15 @@ typedef struct {
     uint64_t dropped;     /* events that were dropped: there was no room, a field could not be read, or the begin
                            * could not be noted */
     unsigned found;       /* number of keys; row[] has the first ones */
+    double   rest;        /* events of the keys that are not in row[] */
     unsigned rows;
     int      isEstimate;  /* nonzero: it looks only at a sample of the events */
     epicsTimeStamp time;  /* time of the last look */
+    struct {
+        double rate, sumRate; /* events, and sum of the value, a second */
+        double mean, max;     /* of the value; 0: there was no event. max: as ebpfMonQueryRow.p50, without a histogram since
+                               * the start */
+    } now;                /* of all rows together, between the last two looks */
     ebpfMonQueryRow row[EBPFMON_QUERY_ROWS_MAX];
     unsigned eventRows;   /* the last events, the newest first, if the query sends events */
     ebpfMonQueryEventRow event[EBPFMON_QUERY_EVENTS_MAX];
@@ -77,9 +83,10 @@ typedef struct {
     double   heatSeconds; /* time of a column; 0: there is no histogram */
     double   heat[EBPFMON_QUERY_HEAT_ROWS * EBPFMON_QUERY_HEAT_COLUMNS];
     double   heatEdge[EBPFMON_QUERY_HEAT_ROWS]; /* lower edges */
-    /* the histograms of the rows that go to a collector of metrics. Other than "hist", they always have all bars */
+    /* the histograms of the first rows. Other than "hist", they always have all bars */
     unsigned rowBars;     /* 0: there are none */
     double   rowBar[EBPFMON_QUERY_METRICS_MAX][EBPFMON_QUERY_BARS_MAX];
+    double   barEdge[EBPFMON_QUERY_BARS_MAX]; /* lower edges */
     double   barMost[EBPFMON_QUERY_BARS_MAX]; /* the greatest value that comes into this bar; the last bar has no limit */
 } ebpfMonQueryResult;
 

@@ -59,7 +59,7 @@ static void setState(ebpfMonQueries *q, const Query *query, ebpfMonQueryState st
     result->state = state;
     ebpfMonTextCopy(result->message, sizeof(result->message), message);
     if (state != ebpfMonQueryRunning)
-        result->cost = 0;
+        result->cost = result->now.rate = result->now.sumRate = result->now.mean = result->now.max = 0;
     ebpfMonQueryResultsUnlock(q->results);
     ebpfMonQueryResultsNotify(q->results, query->result);
 }
@@ -78,6 +78,7 @@ static void describeResult(ebpfMonQueries *q, int number, const ebpfMonQuerySpec
     for (size_t i = 0; i < sizeof(r->heatEdge) / sizeof(r->heatEdge[0]); i++)
         r->heatEdge[i] = NAN;
     r->events = r->dropped = 0;
+    r->rest = 0;
     memcpy(r->title, s->title, sizeof(r->title));
     memcpy(r->unit, s->unit, sizeof(r->unit));
     r->keys = s->order.plan.keys;

@@ -141,6 +141,8 @@ int ebpfMonQueryKeyText(const struct ebpfMonQueryField *f, const uint8_t *key, c
         nameFile(key, text, size);
     else if (f->what == EBPFMON_QUERY_FUNCTION)
         nameFunction((uint32_t)n[0], n[1], names, text, size);
+    else if (f->what == EBPFMON_QUERY_SITE)
+        snprintf(text, size, "%s", ebpfMonQuerySitesGetName(names->sites, n[0]));
     else if (f->what == EBPFMON_QUERY_PUT)
         namePut(n, targets, text, size);
     else if (ebpfMonQueryIsText(f))

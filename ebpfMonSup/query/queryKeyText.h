@@ -5,6 +5,7 @@
 
 #include "ebpfMonQuery.h"
 #include "query/queryLocks.h"
+#include "query/querySites.h"
 #include "watch/target.h"
 
 /* A place in an IOC that has a probe, and the name of the function there. */
@@ -20,6 +21,7 @@ typedef struct {
     ebpfMonQueryFunction *function; /* for names of functions; their owner frees them */
     size_t functions, room;
     ebpfMonQueryLocks *locks; /* for names of locks; NULL: no key is one */
+    const ebpfMonQuerySites *sites; /* for names of sites; NULL: no key is one */
 } ebpfMonQueryNames;
 
 /* Writes the name or the number of one field. "key": its bytes. A record or function that is not known is written as

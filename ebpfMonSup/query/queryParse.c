@@ -122,7 +122,7 @@ static int readMeasure(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
         *value = (struct ebpfMonQueryField){ .what = EBPFMON_QUERY_DURATION, .type = EBPFMON_QUERY_U64, .size = 8 };
     if (given && (ebpfMonQueryIsText(value) || ebpfMonQueryIsRecord(value) || value->what == EBPFMON_QUERY_IOC ||
                   value->what == EBPFMON_QUERY_SYSCALL || value->what == EBPFMON_QUERY_PUT ||
-                  value->what == EBPFMON_QUERY_FUNCTION || ebpfMonQueryIsWho(value) || ebpfMonQueryIsFile(value) ||
+                  value->what == EBPFMON_QUERY_FUNCTION || value->what == EBPFMON_QUERY_SITE || ebpfMonQueryIsWho(value) || ebpfMonQueryIsFile(value) ||
                   ebpfMonQueryIsLock(value)))
         return ebpfMonQueryRefuse(p, given->at, "a value is a number: \"duration\", \"return\" or an argument");
     value->form = ebpfMonQueryIsDouble(value) ? EBPFMON_QUERY_FIXED : EBPFMON_QUERY_BITS;
@@ -181,6 +181,7 @@ static int readLimits(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
         ebpfMonQueryReadBool(p, v, "start", &spec->start) || ebpfMonQueryReadBool(p, v, "events", &spec->showEvents) ||
         ebpfMonQueryReadBool(p, v, "stacks", &spec->showStacks))
         return -1;
+    spec->showStacks |= ebpfMonQueryHasSite(&spec->order.plan);
     if (spec->showStacks && spec->order.source == ebpfMonQueryCpuWait)
         return ebpfMonQueryRefuse(p, ebpfMonQueryJsonFind(v, "stacks")->at, "the stack of a thread that waits for a "
                                   "CPU cannot be read. Use the source {\"tracepoint\": \"sched_switch\"}");

@@ -35,10 +35,12 @@ static const struct {
     { "put",       EBPFMON_QUERY_PUT,       24, ANY },
     { "author",    EBPFMON_QUERY_AUTHOR,    EBPFMON_QUERY_TEXT, ANY },
     { "client",    EBPFMON_QUERY_CLIENT,    EBPFMON_QUERY_TEXT, ~BIT(CpuWait) }, /* needs the IOC's memory */
+    { "site",      EBPFMON_QUERY_SITE,      8,  ~BIT(CpuWait) }, /* needs the stack */
 };
 
 #define FIELDS "\"ioc\", \"thread\", \"root\", \"record\", \"cpu\", \"pid\", \"tid\", \"return\", \"duration\", " \
                "\"syscall\", \"preempted\", \"before\", \"function\", \"file\", \"put\", \"author\", \"client\", " \
+               "\"site\", " \
                "{\"arg\": N, \"at\": [OFFSET, ...], \"as\": TYPE} or {\"return\": TYPE}"
 
 /* In the order of enum ebpfMonQueryType. */

@@ -137,9 +137,12 @@ void ebpfMonQueryPrintResult(ebpfMonTextReport *report, ebpfMonQueryResults *res
         return;
     ebpfMonTextReportAdd(report, "%s: %s\n%s: %s; cost %.3f %% of a core\n", r->name, r->title, stateNames[r->state],
                          r->message, r->cost);
-    ebpfMonTextReportAdd(report, "%llu events, %llu dropped, %u keys%s%s%s%s\n", (unsigned long long)r->events,
+    ebpfMonTextReportAdd(report, "%llu events, %llu dropped, %u keys%s%s%s\n", (unsigned long long)r->events,
                          (unsigned long long)r->dropped, r->found, r->isEstimate ? ", estimated from a sample" : "",
-                         r->unit[0] ? ", values in " : "", r->unit, r->rows < r->found ? ", the first:" : "");
+                         r->unit[0] ? ", values in " : "", r->unit);
+    if (r->rows < r->found)
+        ebpfMonTextReportAdd(report, "the first %u keys; the other %u have %.0f events (\"top\" shows up to %d)\n", r->rows,
+                             r->found - r->rows, r->rest, EBPFMON_QUERY_ROWS_MAX);
     if (r->keys || r->rows)
         addRows(report, r);
     addBars(report, r);

@@ -14,11 +14,12 @@
 typedef struct {
     uint8_t key[EBPFMON_QUERY_KEY_SIZE];
     ebpfMonQueryRow row;
-    double before;  /* row.count at the last look */
+    double before, sumBefore; /* row.count and row.sum at the last look */
+    double newMax;  /* the greatest value since the look before */
     int    isShown; /* its records match spec->record */
     int    isNamed; /* its texts are complete */
     double seen;    /* monotonic s: when it was first seen */
-    uint64_t *bar;  /* its histogram; NULL: it is not needed, or no memory */
+    uint64_t *bucket; /* its histogram, EBPFMON_QUERY_BUCKETS; NULL: the query has none, or no memory */
 } Row;
 
 struct ebpfMonQueryRows {
@@ -27,7 +28,8 @@ struct ebpfMonQueryRows {
     Row     *row;
     size_t   known;         /* rows of earlier looks, sorted by key */
     size_t   count, room;   /* all rows: those that this look has added follow the known ones, not sorted */
-    uint64_t bar[EBPFMON_QUERY_BARS_MAX]; /* the histogram over all keys */
+    uint64_t bar[EBPFMON_QUERY_BARS_MAX]; /* the histogram over all rows that match */
+    double   rate, sumRate, mean, max;    /* of these rows, since the look before; as ebpfMonQueryResult.now */
     unsigned *shown;        /* indexes of the rows that match, in the order in which they are published */
     size_t   shownCount, shownRoom;
 };
@@ -48,7 +50,7 @@ void ebpfMonQueryRowsFree(ebpfMonQueryRows *r)
     if (!r)
         return;
     for (size_t i = 0; i < r->count; i++)
-        free(r->row[i].bar);
+        free(r->row[i].bucket);
     free(r->row);
     free(r->shown);
     free(r);
@@ -57,7 +59,6 @@ void ebpfMonQueryRowsFree(ebpfMonQueryRows *r)
 void ebpfMonQueryRowsBegin(ebpfMonQueryRows *r)
 {
     r->known = r->count;
-    memset(r->bar, 0, sizeof(r->bar));
 }
 
 static int compareKeys(const void *a, const void *b)
@@ -95,16 +96,33 @@ static void setValues(const ebpfMonQuerySpec *spec, ebpfMonQueryRow *row, const 
     row->p99 = isLog2 ? findPercentile(c, 0.99, max) * scale : NAN;
 }
 
+/* Returns the upper edge of the highest bucket in which values came since the last look; infinite: the last bucket of a linear
+ * histogram. */
+static double findNewMax(const ebpfMonQuerySpec *spec, const uint64_t *before, const struct ebpfMonQueryCell *cell)
+{
+    const struct ebpfMonQueryPlan *plan = &spec->order.plan;
+    unsigned b = EBPFMON_QUERY_BUCKETS;
+
+    while (b && cell->hist[b - 1] <= before[b - 1])
+        b--;
+    if (!b)
+        return 0;
+    if (plan->hist == EBPFMON_QUERY_LINEAR && b > plan->steps + 1)
+        return INFINITY;
+    return spec->scale * (plan->hist == EBPFMON_QUERY_LINEAR ? ebpfMonQueryBarEdge(plan, b)
+                          : b <= 7 ? b - 1 : ebpfMonQueryBucketEdge(b));
+}
+
 void ebpfMonQueryRowsAdd(ebpfMonQueryRows *r, const uint8_t *key, const struct ebpfMonQueryCell *cell)
 {
     Row wanted, *row;
 
-    if (!cell->count) /* a CPU has just made this cell and not filled it yet */
-        return;
     memset(&wanted, 0, sizeof(wanted));
     memcpy(wanted.key, key, r->keySize);
     row = r->known ? bsearch(&wanted, r->row, r->known, sizeof(*row), compareKeys) : NULL;
     if (!row) {
+        if (!cell->count) /* a CPU has just made this cell and not filled it yet */
+            return;
         if (ebpfMonArrayGrow(&r->row, &r->room, r->count + 1, 32, sizeof(*row)))
             return;
         row = &r->row[r->count++];
@@ -113,14 +131,14 @@ void ebpfMonQueryRowsAdd(ebpfMonQueryRows *r, const uint8_t *key, const struct e
         row->seen = ebpfMonClockSeconds();
     }
     setValues(r->spec, &row->row, cell);
+    row->newMax = row->row.count > row->before ? row->row.max : 0;
     if (!r->spec->order.plan.hist)
         return;
-    ebpfMonQueryBarsAdd(&r->spec->order.plan, cell->hist, r->bar);
-    if (r->spec->metrics && !row->bar)
-        row->bar = malloc(EBPFMON_QUERY_BARS_MAX * sizeof(*row->bar));
-    if (row->bar) {
-        memset(row->bar, 0, EBPFMON_QUERY_BARS_MAX * sizeof(*row->bar));
-        ebpfMonQueryBarsAdd(&r->spec->order.plan, cell->hist, row->bar);
+    if (!row->bucket)
+        row->bucket = calloc(EBPFMON_QUERY_BUCKETS, sizeof(*row->bucket));
+    if (row->bucket) {
+        row->newMax = fmin(row->newMax, findNewMax(r->spec, row->bucket, cell));
+        memcpy(row->bucket, cell->hist, EBPFMON_QUERY_BUCKETS * sizeof(*row->bucket));
     }
 }
 
@@ -177,6 +195,32 @@ static int compareRows(const void *a, const void *b, void *arg)
     return x != y ? (x < y) - (x > y) : compareKeys(one, other);
 }
 
+/* Adds the rows that match, since the last look and in the histogram. */
+static void addTotals(ebpfMonQueryRows *r, double seconds)
+{
+    double count = 0, sum = 0;
+
+    memset(r->bar, 0, sizeof(r->bar));
+    r->max = 0;
+    for (size_t i = 0; i < r->shownCount; i++) {
+        const Row *row = &r->row[r->shown[i]];
+
+        count += row->row.count - row->before;
+        sum += row->row.sum - row->sumBefore;
+        r->max = row->newMax > r->max ? row->newMax : r->max;
+        if (row->bucket)
+            ebpfMonQueryBarsAdd(&r->spec->order.plan, (const __u64 *)row->bucket, r->bar);
+    }
+    r->rate = seconds > 0 ? count / seconds : 0;
+    r->sumRate = seconds > 0 ? sum / seconds : 0;
+    r->mean = count > 0 ? sum / count : 0;
+    for (size_t i = 0; i < r->count; i++) {
+        r->row[i].before = r->row[i].row.count;
+        r->row[i].sumBefore = r->row[i].row.sum;
+        r->row[i].newMax = 0;
+    }
+}
+
 void ebpfMonQueryRowsEnd(ebpfMonQueryRows *r, const ebpfMonQueryNames *names, double seconds)
 {
     setTexts(r, names);
@@ -184,7 +228,6 @@ void ebpfMonQueryRowsEnd(ebpfMonQueryRows *r, const ebpfMonQueryNames *names, do
         Row *row = &r->row[i];
 
         row->row.rate = seconds > 0 ? (row->row.count - row->before) / seconds : 0;
-        row->before = row->row.count;
     }
     if (r->count > r->known)
         qsort(r->row, r->count, sizeof(*r->row), compareKeys);
@@ -192,10 +235,11 @@ void ebpfMonQueryRowsEnd(ebpfMonQueryRows *r, const ebpfMonQueryNames *names, do
     if (ebpfMonArrayGrow(&r->shown, &r->shownRoom, r->count, 32, sizeof(*r->shown)))
         return;
     for (size_t i = 0; i < r->count; i++)
-        if (r->row[i].isShown)
+        if (r->row[i].isShown && r->row[i].row.count > 0)
             r->shown[r->shownCount++] = (unsigned)i;
     if (r->shownCount)
         qsort_r(r->shown, r->shownCount, sizeof(*r->shown), compareRows, r);
+    addTotals(r, seconds);
 }
 
 /* Copies the histogram. Of a log2 one, zeros at both ends are left out. */
@@ -215,20 +259,25 @@ static void copyHist(const ebpfMonQueryRows *r, ebpfMonQueryResult *result)
     }
 }
 
-/* Copies the histograms of the rows that go to a collector of metrics. */
+/* Copies the histograms of the first rows. */
 static void copyRowBars(const ebpfMonQueryRows *r, ebpfMonQueryResult *result)
 {
     const struct ebpfMonQueryPlan *plan = &r->spec->order.plan;
-    unsigned bars = r->spec->metrics ? ebpfMonQueryBarsCount(plan) : 0;
+    unsigned bars = ebpfMonQueryBarsCount(plan);
 
     result->rowBars = bars;
-    for (unsigned b = 0; b < bars; b++) /* values are whole numbers: the next bar begins with the next one */
+    for (unsigned b = 0; b < bars; b++) { /* values are whole numbers: the next bar begins with the next one */
+        result->barEdge[b] = ebpfMonQueryBarEdge(plan, b) * r->spec->scale;
         result->barMost[b] = (ebpfMonQueryBarEdge(plan, b + 1) - 1) * r->spec->scale;
-    for (unsigned i = 0; i < result->rows && i < r->spec->metrics; i++) {
+    }
+    for (unsigned i = 0; bars && i < result->rows && i < EBPFMON_QUERY_METRICS_MAX; i++) {
         const Row *row = &r->row[r->shown[i]];
+        uint64_t bar[EBPFMON_QUERY_BARS_MAX] = { 0 };
 
+        if (row->bucket)
+            ebpfMonQueryBarsAdd(plan, (const __u64 *)row->bucket, bar);
         for (unsigned b = 0; b < bars; b++)
-            result->rowBar[i][b] = row->bar ? (double)row->bar[b] * plan->sample : 0;
+            result->rowBar[i][b] = (double)bar[b] * plan->sample;
     }
 }
 
@@ -238,6 +287,13 @@ void ebpfMonQueryRowsCopy(const ebpfMonQueryRows *r, ebpfMonQueryResult *result)
     result->rows = result->found < r->spec->top ? result->found : r->spec->top;
     for (unsigned i = 0; i < result->rows; i++)
         result->row[i] = r->row[r->shown[i]].row;
+    result->rest = 0;
+    for (unsigned i = result->rows; i < result->found; i++)
+        result->rest += r->row[r->shown[i]].row.count;
+    result->now.rate = r->rate;
+    result->now.sumRate = r->sumRate;
+    result->now.mean = r->mean;
+    result->now.max = r->max;
     copyHist(r, result);
     copyRowBars(r, result);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/clock.h"
 #include "query/queryEvents.h"
@@ -25,6 +27,7 @@ struct ebpfMonQueryRun {
     ebpfMonQueryHeat *heat;     /* NULL: the query has no histogram */
     ebpfMonQueryEvents *events; /* NULL: the query does not show events */
     ebpfMonQueryStacks *stacks; /* NULL: the query does not show stacks */
+    ebpfMonQuerySites *sites;   /* NULL: the query has no key that is a site */
     uint64_t missing;           /* stacks for which there was no room */
     double drained;             /* when the ring was last read (monotonic s) */
     double begin, last, due;    /* the start, the last look, the next look (monotonic s) */
@@ -50,8 +53,11 @@ ebpfMonQueryRun *ebpfMonQueryRunStart(const ebpfMonQuerySpec *spec, const ebpfMo
         r->names.locks = ebpfMonQueryLocksNew(from->targets);
         r->rows = ebpfMonQueryRowsNew(spec, ebpfMonQueryProgramsGetKeySize(r->programs));
         r->events = spec->showEvents ? ebpfMonQueryEventsNew(spec, &r->names) : NULL;
-        r->stacks = spec->showStacks ? ebpfMonQueryStacksNew(spec, &r->names) : NULL;
-        if (r->iocs && r->rows && r->names.locks && (r->events || !spec->showEvents) && (r->stacks || !spec->showStacks)) {
+        if (ebpfMonQueryHasSite(&spec->order.plan))
+            r->names.sites = r->sites = ebpfMonQuerySitesNew(spec, ebpfMonQueryProgramsGetKeySize(r->programs));
+        r->stacks = spec->showStacks ? ebpfMonQueryStacksNew(spec, &r->names, r->sites) : NULL;
+        if (r->iocs && r->rows && r->names.locks && (r->events || !spec->showEvents) &&
+            (r->stacks || !spec->showStacks) && (r->sites || !ebpfMonQueryHasSite(&spec->order.plan))) {
             ebpfMonQueryIocsFollow(r->iocs, from->targets, from->worker);
             if (ebpfMonQueryProgramsAttach(r->programs, why, size) == 0) {
                 r->begin = r->last = ebpfMonClockSeconds();
@@ -74,6 +80,7 @@ void ebpfMonQueryRunStop(ebpfMonQueryRun *r)
     ebpfMonQueryHeatFree(r->heat);
     ebpfMonQueryEventsFree(r->events);
     ebpfMonQueryStacksFree(r->stacks);
+    ebpfMonQuerySitesFree(r->sites);
     ebpfMonQueryProgramsFree(r->programs);
     ebpfMonQueryLocksFree(r->names.locks);
     free(r->names.function);
@@ -116,6 +123,26 @@ static void measureCost(ebpfMonQueryRun *r, const ebpfMonCosts *costs, const str
 static void addCell(void *rows, const uint8_t *key, const struct ebpfMonQueryCell *cell)
 {
     ebpfMonQueryRowsAdd(rows, key, cell);
+}
+
+/* Adds what a cell has besides the events whose site is known. */
+static void addRest(void *arg, const uint8_t *key, const struct ebpfMonQueryCell *cell)
+{
+    const ebpfMonQueryRun *r = arg;
+    struct ebpfMonQueryCell rest = { .count = 0 };
+
+    memcpy(&rest, cell, r->spec->order.plan.hist ? sizeof(rest) : offsetof(struct ebpfMonQueryCell, hist));
+    ebpfMonQuerySitesSubtract(r->sites, key, &rest);
+    ebpfMonQueryRowsAdd(r->rows, key, &rest);
+}
+
+/* Reads all results into the rows. Nonzero: not all could be read. */
+static int readRows(ebpfMonQueryRun *r)
+{
+    if (!r->sites)
+        return ebpfMonQueryProgramsReadCells(r->programs, addCell, r->rows);
+    ebpfMonQuerySitesRead(r->sites, addCell, r->rows);
+    return ebpfMonQueryProgramsReadCells(r->programs, addRest, r);
 }
 
 static void addEvent(void *arg, const struct ebpfMonQueryEvent *event)
@@ -167,12 +194,12 @@ ebpfMonQueryVerdict ebpfMonQueryRunLook(ebpfMonQueryRun *r, const ebpfMonQuerySo
 
     ebpfMonQueryIocsFollow(r->iocs, from->targets, from->worker);
     ebpfMonQueryRowsBegin(r->rows);
-    isComplete = ebpfMonQueryProgramsReadCells(r->programs, addCell, r->rows) == 0;
+    r->drained = 0;
+    ebpfMonQueryRunDrain(r);
+    isComplete = readRows(r) == 0;
     ebpfMonQueryRowsEnd(r->rows, &r->names, seconds);
     if (r->heat && isComplete)
         ebpfMonQueryHeatAdd(r->heat, ebpfMonQueryRowsGetBars(r->rows), now);
-    r->drained = 0;
-    ebpfMonQueryRunDrain(r);
     if (r->stacks)
         ebpfMonQueryResultsSetStacks(from->results, resultNumber, ebpfMonQueryStacksGetText(r->stacks));
     ebpfMonQueryProgramsReadCounts(r->programs, &counts);
@@ -184,7 +211,9 @@ ebpfMonQueryVerdict ebpfMonQueryRunLook(ebpfMonQueryRun *r, const ebpfMonQuerySo
     result = ebpfMonQueryResultsLock(from->results, resultNumber);
     result->cost = r->cost;
     result->events = counts.passed * r->spec->order.plan.sample;
-    result->dropped = counts.full + counts.faults + counts.lost + counts.unsent + r->missing;
+    result->dropped = counts.full + counts.faults + counts.lost;
+    if (!r->sites) /* events without a site are in rows, too */
+        result->dropped += counts.unsent + r->missing;
     result->time = ebpfMonClockStamp(ebpfMonClockReal());
     ebpfMonQueryRowsCopy(r->rows, result);
     if (r->heat)

@@ -83,6 +83,15 @@ static inline int ebpfMonQueryIsFile(const struct ebpfMonQueryField *f)
     return f->what == EBPFMON_QUERY_FILE || (f->what == EBPFMON_QUERY_ARG && f->type == EBPFMON_QUERY_SOCKET);
 }
 
+/* One of the keys is the site (querySites.h). */
+static inline int ebpfMonQueryHasSite(const struct ebpfMonQueryPlan *plan)
+{
+    for (unsigned i = 0; i < plan->keys; i++)
+        if (plan->key[i].what == EBPFMON_QUERY_SITE)
+            return 1;
+    return 0;
+}
+
 static inline int ebpfMonQueryIsSigned(const struct ebpfMonQueryField *f)
 {
     return (f->what == EBPFMON_QUERY_ARG || f->what == EBPFMON_QUERY_RETURN) && f->type >= EBPFMON_QUERY_S8 &&

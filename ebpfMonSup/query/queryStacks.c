@@ -27,6 +27,9 @@ typedef struct {
         char     front[FRONT];
         uint32_t kernelCount;
         uint64_t kernel[EBPFMON_QUERY_KERNEL];
+        uint64_t key[EBPFMON_QUERY_KEY_SIZE / 8];
+        uint64_t at;
+        int64_t  value;
     } waiting[EBPFMON_FOLD_BATCH];
     unsigned count;
 } Batch;
@@ -39,6 +42,7 @@ typedef struct {
 struct ebpfMonQueryStacks {
     const ebpfMonQuerySpec *spec;
     const ebpfMonQueryNames *names;
+    ebpfMonQuerySites *sites; /* NULL: the query has no such key */
     ebpfMonKernelNames *kernel;
     int      hasReadKernel;
     Batch   *batch[IOCS_MAX];
@@ -48,13 +52,15 @@ struct ebpfMonQueryStacks {
     uint64_t missing; /* stacks that were left out */
 };
 
-ebpfMonQueryStacks *ebpfMonQueryStacksNew(const ebpfMonQuerySpec *spec, const ebpfMonQueryNames *names)
+ebpfMonQueryStacks *ebpfMonQueryStacksNew(const ebpfMonQuerySpec *spec, const ebpfMonQueryNames *names,
+                                          ebpfMonQuerySites *sites)
 {
     ebpfMonQueryStacks *s = calloc(1, sizeof(*s));
 
     if (s) {
         s->spec = spec;
         s->names = names;
+        s->sites = sites;
     }
     return s;
 }
@@ -117,6 +123,15 @@ static void addKernel(ebpfMonQueryStacks *s, const uint64_t *address, uint32_t c
     }
 }
 
+static void countSite(ebpfMonQueryStacks *s, const Batch *b, unsigned n)
+{
+    const char *site = b->fold ? ebpfMonStackFoldGetSite(b->fold, n) : "";
+
+    if (s->sites && ebpfMonQuerySitesAdd(s->sites, b->waiting[n].key, site[0] ? site : "[unknown]", b->waiting[n].value,
+                                         b->waiting[n].at))
+        s->missing++;
+}
+
 static void flushBatch(ebpfMonQueryStacks *s, Batch *b)
 {
     char line[LINE];
@@ -130,6 +145,7 @@ static void flushBatch(ebpfMonQueryStacks *s, Batch *b)
         snprintf(line, sizeof(line), "%s;%s", b->waiting[i].front, functions[0] ? functions : "[unknown]");
         addKernel(s, b->waiting[i].kernel, b->waiting[i].kernelCount, line, sizeof(line));
         addLine(s, line);
+        countSite(s, b, i);
     }
     b->count = 0;
     if (b->fold)
@@ -177,7 +193,8 @@ static void writeFront(const ebpfMonQueryStacks *s, const struct ebpfMonQueryEve
     ebpfMonTextCopyBytes(text, sizeof(text), ev->comm, sizeof(ev->comm));
     addPart(front, text);
     for (unsigned i = 0; i < plan->keys; i++) {
-        if (plan->key[i].what == EBPFMON_QUERY_IOC || plan->key[i].what == EBPFMON_QUERY_THREAD)
+        if (plan->key[i].what == EBPFMON_QUERY_IOC || plan->key[i].what == EBPFMON_QUERY_THREAD ||
+            plan->key[i].what == EBPFMON_QUERY_SITE)
             continue;
         ebpfMonQueryKeyText(&plan->key[i], (const uint8_t *)ev->key + plan->key[i].at, s->names,
                             ebpfMonClockSeconds(), text, sizeof(text));
@@ -204,6 +221,9 @@ void ebpfMonQueryStacksAdd(ebpfMonQueryStacks *s, const struct ebpfMonQueryEvent
     writeFront(s, ev, b->waiting[b->count].front);
     b->waiting[b->count].kernelCount = ev->kernelCount;
     memcpy(b->waiting[b->count].kernel, ev->kernel, sizeof(ev->kernel));
+    memcpy(b->waiting[b->count].key, ev->key, sizeof(ev->key));
+    b->waiting[b->count].at = ev->at;
+    b->waiting[b->count].value = ev->value;
     b->count++;
 }
 

@@ -9,8 +9,10 @@
 
 typedef struct ebpfMonQueryStacks ebpfMonQueryStacks;
 
-/* "spec" and "names" stay the caller's. NULL without memory. */
-ebpfMonQueryStacks *ebpfMonQueryStacksNew(const ebpfMonQuerySpec *spec, const ebpfMonQueryNames *names);
+/* All pointers stay the caller's. "sites" gets each event with its site; NULL: the query has no such key. NULL without
+ * memory. */
+ebpfMonQueryStacks *ebpfMonQueryStacksNew(const ebpfMonQuerySpec *spec, const ebpfMonQueryNames *names,
+                                          ebpfMonQuerySites *sites);
 void ebpfMonQueryStacksFree(ebpfMonQueryStacks *stacks); /* NULL does no harm */
 
 /* Adds the stack of an event. It may take seconds, because it reads the files of the process. Takes the targets lock

@@ -33,6 +33,8 @@ static const ebpfMonQueryColumn columns[] = {
     { "STATE", ebpfMonQueryColumnNumber, 0 }, { "COST", ebpfMonQueryColumnNumber, 0 },
     { "EVENTS", ebpfMonQueryColumnNumber, 0 }, { "DROPPED", ebpfMonQueryColumnNumber, 0 },
     { "KEYS", ebpfMonQueryColumnNumber, 0 }, { "HEAT_STEP", ebpfMonQueryColumnNumber, 0 },
+    { "REST", ebpfMonQueryColumnNumber, 0 }, { "NOW_RATE", ebpfMonQueryColumnNumber, 0 }, { "NOW_SUM_RATE", ebpfMonQueryColumnNumber, 0 },
+    { "NOW_MEAN", ebpfMonQueryColumnNumber, 0 }, { "NOW_MAX", ebpfMonQueryColumnNumber, 0 },
     { "TITLE", ebpfMonQueryColumnText, 0 }, { "MESSAGE", ebpfMonQueryColumnText, 0 },
     { "UNIT", ebpfMonQueryColumnText, 0 },
     { "KEY1", ebpfMonQueryColumnTexts, 0 }, { "KEY2", ebpfMonQueryColumnTexts, 1 },
@@ -41,6 +43,7 @@ static const ebpfMonQueryColumn columns[] = {
     { "MEAN", ROW(mean) }, { "LAST", ROW(last) }, { "P50", ROW(p50) }, { "P90", ROW(p90) }, { "P99", ROW(p99) },
     { "HIST", ebpfMonQueryColumnNumbers, offsetof(ebpfMonQueryResult, hist) },
     { "HIST_EDGES", ebpfMonQueryColumnNumbers, offsetof(ebpfMonQueryResult, histEdge) },
+    { "ROW_HISTS", ebpfMonQueryColumnNumbers, 0 }, { "ROW_HIST_EDGES", ebpfMonQueryColumnNumbers, 0 },
     { "HEAT", ebpfMonQueryColumnNumbers, offsetof(ebpfMonQueryResult, heat) },
     { "HEAT_EDGES", ebpfMonQueryColumnNumbers, offsetof(ebpfMonQueryResult, heatEdge) },
     { "RUN", ebpfMonQueryColumnCommand, 0 },
@@ -64,6 +67,11 @@ static int isScanning;
 static int isHist(const ebpfMonQueryColumn *c)
 {
     return strncmp(c->name, "HIST", 4) == 0;
+}
+
+static int isRowHist(const ebpfMonQueryColumn *c)
+{
+    return strncmp(c->name, "ROW_", 4) == 0;
 }
 
 static int isHeat(const ebpfMonQueryColumn *c)
@@ -200,12 +208,36 @@ void ebpfMonQueryColumnEnd(void)
     ebpfMonQueryResultsUnlock(ebpfMonOpsGet()->results);
 }
 
+/* The histograms of the rows one behind the other, and the lower edges of their bars; NaN: there is no such bar. */
+static double rowHistOf(const ebpfMonQueryColumn *c, const ebpfMonQueryResult *r, unsigned n)
+{
+    unsigned bar = n % EBPFMON_QUERY_BARS_MAX;
+
+    if (bar >= r->rowBars)
+        return NAN;
+    return strcmp(c->name, "ROW_HISTS") == 0 ? r->rowBar[n / EBPFMON_QUERY_BARS_MAX][bar] : r->barEdge[bar];
+}
+
+static double nowOf(const ebpfMonQueryColumn *c, const ebpfMonQueryResult *r)
+{
+    const char *what = c->name + strlen("NOW_");
+
+    return what[0] == 'R' ? r->now.rate : what[0] == 'S' ? r->now.sumRate : strcmp(what, "MEAN") == 0 ? r->now.mean
+                                                                                                 : r->now.max;
+}
+
 double ebpfMonQueryColumnNumberOf(const ebpfMonQueryDev *dev, const ebpfMonQueryResult *r, unsigned row)
 {
     const ebpfMonQueryColumn *c = dev->column;
 
     if (isEvent(c))
         return *(const double *)(const void *)((const char *)&r->event[row] + c->offset);
+    if (isRowHist(c))
+        return rowHistOf(c, r, row);
+    if (c->name[0] == 'N')
+        return nowOf(c, r);
+    if (strcmp(c->name, "REST") == 0)
+        return r->rest;
     if (isHist(c) || (isHeat(c) && c->kind == ebpfMonQueryColumnNumbers))
         return ((const double *)(const void *)((const char *)r + c->offset))[row];
     if (c->kind == ebpfMonQueryColumnNumbers)
@@ -232,5 +264,8 @@ unsigned ebpfMonQueryColumnCount(const ebpfMonQueryDev *dev, const ebpfMonQueryR
     if (isHeat(dev->column))
         return strcmp(dev->column->name, "HEAT") == 0 ? EBPFMON_QUERY_HEAT_ROWS * EBPFMON_QUERY_HEAT_COLUMNS
                                                       : EBPFMON_QUERY_HEAT_ROWS;
+    if (isRowHist(dev->column))
+        return EBPFMON_QUERY_BARS_MAX * (!r->rowBars ? 0 : strcmp(dev->column->name, "ROW_HIST_EDGES") == 0 ? 1
+                                         : r->rows < EBPFMON_QUERY_METRICS_MAX ? r->rows : EBPFMON_QUERY_METRICS_MAX);
     return isHist(dev->column) ? r->bars : isEvent(dev->column) ? r->eventRows : r->rows;
 }

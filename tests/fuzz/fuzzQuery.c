@@ -14,7 +14,7 @@ void ebpfMonQuerySizesCount(const ebpfMonQueryOrder *order, ebpfMonQuerySizes *s
 static void checkField(const struct ebpfMonQueryField *f)
 {
     FUZZ_CHECK(f->arg < EBPFMON_QUERY_ARGS && f->steps <= EBPFMON_QUERY_STEPS && f->type <= EBPFMON_QUERY_LOCK);
-    FUZZ_CHECK(f->what <= EBPFMON_QUERY_FILE && f->size <= EBPFMON_QUERY_TEXT && f->size % 8 == 0);
+    FUZZ_CHECK(f->what <= EBPFMON_QUERY_SITE && f->size <= EBPFMON_QUERY_TEXT && f->size % 8 == 0);
 }
 
 static void checkSpec(const ebpfMonQuerySpec *s)

@@ -225,6 +225,10 @@ static const struct { const char *text, *line, *why; } bad[] = {
     {PROFILE(", \"events\": \"all\""), ":2:", "\"events\" is true or false"},
     {PROFILE(", \"stacks\": \"user\""), ":2:", "\"stacks\" is true or false"},
     {SOURCE("{\"cpuWait\": true}, \"stacks\": true"), ":2:", "Use the source {\"tracepoint\": \"sched_switch\"}"},
+    /* sites */
+    {SOURCE("{\"cpuWait\": true}, \"keys\": [\"site\"]"), ":2:", "this source has no \"site\""},
+    {PROFILE(", \"value\": \"site\""), ":2:", "a value is a number"},
+    {WHERE("{\"field\": \"site\", \"is\": \"==\", \"value\": \"readCard\"}"), ":2:", "in \"keys\""},
     /* puts, authors, clients */
     {PROFILE(", \"keys\": [\"puts\"]"), ":2:", "there is no field \"puts\". Known are"},
     {PROFILE(", \"keys\": [\"user\"]"), ":2:", "\"put\", \"author\", \"client\""},
