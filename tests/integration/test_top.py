@@ -256,7 +256,7 @@ def test_nobody_answers(quiet):
     """A wrong prefix, on a screen: it says what to check, and shows no values."""
     screen = Terminal([TOP, "NOBODY:HAS:"], loopback.client(quiet.port), 24, 80)
     try:
-        screen.wait(lambda t: "NO ANSWER yet from NOBODY:HAS:STATE" in t and "Check the prefix" in t and "cost" not in t, "help")
+        screen.wait(lambda t: "NO ANSWER yet from NOBODY:HAS:STATE" in t and "Check the prefix" in t and "audit" not in t, "help")
         screen.type("q")
         until(lambda: screen.ended() is not None, 10, "its end")
     finally:

@@ -236,7 +236,6 @@ def test_unexpected_put_is_an_alert(put, iocs, prometheus):
 
 def test_each_panel_has_values(put, iocs, prometheus):
     """Each query of the dashboard gives numbers, for all hosts and for a chosen one; some are compared with the truth."""
-    caput(iocs[0], "FORBIDDEN", 1)
     queries = [e for e in expressions(BOARD, "prometheus") if not e.startswith("label_values(")]
     assert len(queries) > 18
 
@@ -245,15 +244,20 @@ def test_each_panel_has_values(put, iocs, prometheus):
                     prometheus.query(e.replace("$host", hosts).replace("$__rate_interval", "1m")) if value == value]
                 for e in queries}
 
-    for hosts, count in (".*", 3), ("vm1|vm3", 2), ("vm1", 1):
-        until(lambda: all(ask_with(hosts).values()), 120, lambda: str([e for e, found in ask_with(hosts).items() if not found]))
+    def answered(hosts):
+        """An increase within the last minute needs a put in it."""
+        caput(iocs[0], "FORBIDDEN", 1)
         found = ask_with(hosts)
+        return found if all(found.values()) else None
+
+    for hosts, count in (".*", 3), ("vm1|vm3", 2), ("vm1", 1):
+        found = until(lambda: answered(hosts), 60, lambda: str([e for e, found in ask_with(hosts).items() if not found]))
         assert {labels["instance"] for v in found.values() for labels, _ in v if "instance" in labels} <= set(NAMES)
         shown = {panel["title"]: found[panel["targets"][0]["expr"]] for panel in BOARD["panels"]
                  if panel["targets"][0]["expr"] in found}
-        assert [v for _, v in shown["Hosts"]] == [v for _, v in shown["IOCs"]] == [count], (shown["Hosts"], shown["IOCs"])
+        assert [v for _, v in shown["Hosts"]] == [count] and shown["IOCs"][0][1] >= count
         assert [v for _, v in shown["IOCs gone"]] == [0] and shown["Unexpected puts, 1 h"][0][1] > 0
-        assert {labels["epics_ioc"] for labels, _ in shown["Memory of IOCs, the ten largest"]} >= {iocs[0].name}
+        assert {labels["epics_ioc"] for labels, _ in shown["Puts by IOC, the ten busiest"]} >= {iocs[0].name}
     assert set(prometheus.get("label/instance/values?" + urllib.parse.urlencode({"match[]": "ebpfmon_state"}))) == set(NAMES)
 
 
