@@ -11,6 +11,8 @@
 #define ROWS_MAX   400
 #define BAR_WIDTH  40
 #define LEAST_ROWS 3 /* so many rows a table gets in any case */
+#define ITEM_MAX   1500 /* bytes of the text of an item */
+#define WRAP_LINES 20 /* on a screen of so many lines a line of the header that is too long becomes two */
 
 unsigned topPageListTables(const topLook *look, int tables[TOP_VIEW_TABLES])
 {
@@ -45,25 +47,41 @@ const topTable *topPageGetFocus(const topData *data, const topLook *look, unsign
 
 /* --- the header -------------------------------------------------------------------------------------- */
 
-static void addItem(const topItemSpec *spec, const topPv *pv, topSheet *sheet)
+/* "columns": begin another line before this item if it would end behind them; 0: never. */
+static void addItem(const topItemSpec *spec, const topPv *pv, int columns, topSheet *sheet)
 {
     unsigned style = !topPvIsValid(pv) ? topInvalid : pv->severity;
+    char value[ITEM_MAX];
 
+    if (!topPvIsValid(pv))
+        strcpy(value, "?"); /* do not show a value that is not valid */
+    else if (spec->kind != topNumber)
+        epicsSnprintf(value, sizeof(value), "%s", pv->text);
+    else
+        epicsSnprintf(value, sizeof(value), "%.*f%s%s",
+                      spec->format == topAsThousandths ? 3 : spec->format == topAsTenths ? 1 : 0, pv->number,
+                      spec->unit[0] && spec->unit[0] != '/' ? " " : "", spec->unit);
+    if (columns && sheet->columns &&
+        sheet->columns + (int)strlen(spec->label) + 1 + topTextWidth(value, strlen(value)) > columns) {
+        topSheetEndLine(sheet);
+        topSheetAdd(sheet, topPlain, "    ");
+    }
     if (spec->label[0])
         topSheetAdd(sheet, topPlain, "%s ", spec->label);
-    if (!topPvIsValid(pv))
-        topSheetAdd(sheet, style, "?"); /* do not show a value that is not valid */
-    else if (spec->kind != topNumber)
-        topSheetAdd(sheet, style, "%s", pv->text);
-    else
-        topSheetAdd(sheet, style, "%.*f%s%s",
-                    spec->format == topAsThousandths ? 3 : spec->format == topAsTenths ? 1 : 0, pv->number,
-                    spec->unit[0] && spec->unit[0] != '/' ? " " : "", spec->unit);
+    topSheetAdd(sheet, style, "%s", value);
     topSheetAdd(sheet, topPlain, "  ");
 }
 
-static void addHeader(const topData *data, const topLook *look, topSheet *sheet)
+static int isShown(const topData *data, unsigned item)
 {
+    const topPv *before = item && topItemSpecs[item].isReason ? data->item[item - 1] : NULL;
+
+    return !before || !topPvIsValid(before) || before->number > 0;
+}
+
+static void addHeader(const topData *data, const topLook *look, unsigned lines, topSheet *sheet)
+{
+    int columns = lines >= WRAP_LINES ? look->columns : 0;
     char when[32];
 
     topSheetAdd(sheet, topTitle, "ebpfMon %s", data->pvs.prefix);
@@ -74,14 +92,19 @@ static void addHeader(const topData *data, const topLook *look, topSheet *sheet)
         topSheetAdd(sheet, topPlain, "  ");
     } else if (!data->state->isKnown) {
         topSheetAdd(sheet, topInvalid, "NO ANSWER yet from %sSTATE", data->pvs.prefix);
-        topSheetAdd(sheet, topPlain, "  ");
+        topSheetEndLine(sheet);
+        topSheetAdd(sheet, topPlain, "Check the prefix, whether the monitor runs, and");
+        topSheetEndLine(sheet);
+        topSheetAdd(sheet, topPlain, "whether EPICS_CA_ADDR_LIST has its host");
+        topSheetEndLine(sheet);
+        return;
     }
     if (look->isPaused)
         topSheetAdd(sheet, topHeading, "PAUSED  ");
     for (int line = 0; line < TOP_HEADER_LINES; line++) {
         for (unsigned i = 0; i < topItems; i++)
-            if (topItemSpecs[i].line == line)
-                addItem(&topItemSpecs[i], data->item[i], sheet);
+            if (topItemSpecs[i].line == line && isShown(data, i))
+                addItem(&topItemSpecs[i], data->item[i], columns, sheet);
         topSheetEndLine(sheet);
     }
 }
@@ -303,7 +326,7 @@ void topPageMake(const topData *data, const topLook *look, unsigned lines, unsig
     unsigned left = lines;
 
     topSheetClear(sheet);
-    addHeader(data, look, sheet);
+    addHeader(data, look, lines, sheet);
     topSheetEndLine(sheet);
     if (look->isHelp) {
         addHelp(sheet);
@@ -311,7 +334,7 @@ void topPageMake(const topData *data, const topLook *look, unsigned lines, unsig
     }
     if (look->record[0]) {
         topSheetAdd(sheet, topTitle, "RECORD %s", look->record);
-        topSheetAdd(sheet, topDim, "   Esc: back");
+        topSheetAdd(sheet, topDim, lines == TOP_ALL_LINES ? "" : "   Esc: back");
         topSheetEndLine(sheet);
     }
     if (lines != TOP_ALL_LINES) {

@@ -27,6 +27,7 @@ typedef struct {
     char     filter[TOP_FILTER_SIZE];
     int      isPaused;
     int      isHelp;
+    int      columns;      /* of the screen; 0: lines have any length */
 } topLook;
 
 /* Connects all PVs. "data" is all zero, and must not be moved. 0, or -1 after a message. */

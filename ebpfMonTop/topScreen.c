@@ -140,6 +140,7 @@ static void drawPage(screen *s)
 {
     unsigned page = LINES > 2 ? (unsigned)LINES - 1 : 1;
 
+    s->look->columns = COLS;
     topPageMake(s->data, s->look, page, page, &s->sheet);
     erase();
     for (size_t i = 0; i < s->sheet.lines && i < page; i++)

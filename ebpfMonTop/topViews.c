@@ -66,7 +66,7 @@ const topItemSpec topItemSpecs[] = {
     {"denied",        "PUT_DENIED_CNT",        "",   topNumber,   topAsCount,       2},
     {"processings",   "PROC_RATE",             "/s", topNumber,   topAsTenths,      2},
     {"unexpected",    "PUT_BAD_OPEN_CNT",      "",   topNumber,   topAsCount,       2},
-    {"",              "PUT_BAD_REASON.VAL$",   "",   topLongText, topAsText,        2},
+    {"",              "PUT_BAD_REASON.VAL$",   "",   topLongText, topAsText,        2, 1},
     {"lost",          "LOST_CNT",              "",   topNumber,   topAsCount,       3},
     {"log",           "LOG_STATE",             "",   topText,     topAsText,        3},
     {"lost lines",    "LOG_LOST_CNT",          "",   topNumber,   topAsCount,       3},

@@ -19,6 +19,7 @@ typedef struct {
     topKind     kind;
     topFormat   format;
     int         line;    /* line of the header */
+    int         isReason; /* shown only while the item before it is not 0 */
 } topItemSpec;
 
 #define TOP_HEADER_LINES 4

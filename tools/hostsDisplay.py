@@ -6,13 +6,14 @@ import xml.etree.ElementTree as ET
 
 ROWS = 40           # of a page: it fits on a screen of 1280 x 1024, and nothing scrolls
 TOP, LINE = 64, 22  # where the first row begins; from row to row
-# Label, PV, x, width, whether it is a long string. The header of a column stands where its values do.
-COLUMNS = (("State", "STATE", 230, 90, False), ("IOCs", "IOC_CNT", 325, 50, False),
+# Label, PV, x, width, whether it is a text. The header of a column stands where its values do. PUT_BAD_ALARM begins with PV,
+# value and user; PUT_BAD_LAST begins with the date, and there is no room for more.
+COLUMNS = (("State", "STATE", 230, 90, True), ("IOCs", "IOC_CNT", 325, 50, False),
            ("Gone", "IOC_GONE_CNT", 380, 50, False), ("Hang", "HANG_CNT", 435, 50, False),
            ("Late", "SCAN_LATE_CNT", 490, 60, False), ("Puts/s", "PUT_RATE", 555, 70, False),
            ("Proc/s", "PROC_RATE", 630, 80, False), ("Cost %", "COST", 715, 60, False),
            ("Lost", "LOST_CNT", 780, 60, False), ("Bad", "PUT_BAD_OPEN_CNT", 845, 45, False),
-           ("Newest unexpected put", "PUT_BAD_LAST", 895, 335, True))
+           ("Newest unexpected put", "PUT_BAD_ALARM", 895, 335, True))
 
 
 def add(parent, tag, text):
@@ -61,13 +62,11 @@ def add_row(root, number, prefix, displays, y):
         ET.SubElement(ET.SubElement(led, tag), "color", name=name, red=str(red), green=str(green), blue="0")
     add(led, "tooltip", "Unexpected puts to be acknowledged\n$(pv_name)\n$(pv_value)")
     place(led, 208, y, 18, 18)
-    for label, pv, x, width, is_long in COLUMNS:
+    for label, pv, x, width, is_text in COLUMNS:
         widget = new_widget(root, "textupdate", f"{pv}{number}")
-        add(widget, "pv_name", prefix + pv + (r".VAL\$" if is_long else ""))
-        if is_long:
-            add(widget, "format", 6)
+        add(widget, "pv_name", prefix + pv)
         add(widget, "show_units", "false")
-        if not is_long and pv != "STATE":
+        if not is_text:
             add(widget, "horizontal_alignment", 2)
         add(widget, "tooltip", f"{label}\n$(pv_name)\n$(pv_value)")
         place(widget, x, y, width)

@@ -76,7 +76,8 @@ static unsigned getShownLength(const char *s, size_t left)
     return n && isShown(code) ? n : 0;
 }
 
-static int copyText(char *dst, size_t size, const char *src, size_t left, int keepsLineFeeds)
+/* "kept": control characters that stay as they are. */
+static int copyText(char *dst, size_t size, const char *src, size_t left, const char *kept)
 {
     size_t dots = size > sizeof(ELLIPSIS) - 1 ? sizeof(ELLIPSIS) - 1 : size ? size - 1 : 0;
     size_t len = 0, fits = 0; /* so many bytes leave room for the dots */
@@ -88,7 +89,7 @@ static int copyText(char *dst, size_t size, const char *src, size_t left, int ke
         char escape[sizeof("\\xff")];
         const char *from = src;
 
-        n = add = *src == '\n' && keepsLineFeeds ? 1 : getShownLength(src, left);
+        n = add = *src && strchr(kept, *src) ? 1 : getShownLength(src, left);
         if (!n) {
             n = 1;
             add = (unsigned)snprintf(escape, sizeof(escape), "\\x%02x", (unsigned char)*src);
@@ -110,17 +111,22 @@ static int copyText(char *dst, size_t size, const char *src, size_t left, int ke
 
 int ebpfMonTextCopy(char *dst, size_t size, const char *src)
 {
-    return copyText(dst, size, src, strlen(src), 0);
+    return copyText(dst, size, src, strlen(src), "");
 }
 
 int ebpfMonTextCopyBytes(char *dst, size_t size, const char *src, size_t length)
 {
-    return copyText(dst, size, src, strnlen(src, length), 0);
+    return copyText(dst, size, src, strnlen(src, length), "");
 }
 
 int ebpfMonTextCopyLines(char *dst, size_t size, const char *src)
 {
-    return copyText(dst, size, src, strlen(src), 1);
+    return copyText(dst, size, src, strlen(src), "\n");
+}
+
+int ebpfMonTextCopySpaces(char *dst, size_t size, const char *src)
+{
+    return copyText(dst, size, src, strlen(src), "\t\n\r");
 }
 
 int ebpfMonTextIsClean(const char *text)
@@ -144,5 +150,5 @@ void ebpfMonTextClean(char *text, size_t size)
     if (ebpfMonTextIsClean(text))
         return;
     memcpy(copy, text, length);
-    copyText(text, size, copy, length, 0);
+    copyText(text, size, copy, length, "");
 }

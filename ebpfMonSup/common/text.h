@@ -29,6 +29,10 @@ int ebpfMonTextCopyBytes(char *dst, size_t size, const char *src, size_t length)
 /* The same for a text of ours with several lines: line feeds stay. Its parts were copied by the functions above. */
 int ebpfMonTextCopyLines(char *dst, size_t size, const char *src);
 
+/* The same for a text that goes to another program, not to a terminal: tabs, line feeds and carriage returns stay, so
+ * that JSON remains JSON. */
+int ebpfMonTextCopySpaces(char *dst, size_t size, const char *src);
+
 /* Nonzero: a control character of ASCII (0x00 to 0x1f, 0x7f). */
 static inline int ebpfMonTextIsControl(char c)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The same program wrote both files, so equal records have equal lines, and lines are compared byte by byte. Only lines
- * that differ are read as JSON. The key of a line is its beginning: {"ioc":"…","record":"…".
+ * that differ are read as JSON. The key of a line is its beginning: {"ioc":"…","record":"…" of a record, {"ioc":"…" of
+ * an IOC. So an IOC comes before its records.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <epicsString.h>
+
 #include "common/array.h"
 #include "inventory/inventoryDiff.h"
 #include "inventory/inventoryLine.h"
@@ -19,12 +22,13 @@
 typedef struct {
     const char *text;
     size_t length, key; /* bytes of the line, and of its key */
-} recordLine;
+    int isIoc;          /* the line of an IOC, not of a record */
+} inventoryLine;
 
 typedef struct {
-    recordLine *line;
+    inventoryLine *line;
     size_t count, room;
-} recordLines;
+} inventoryLines;
 
 /* "at": the quote at which a string begins. Returns the place behind the string; NULL: there is no string, or it has no
  * end. */
@@ -45,33 +49,38 @@ static const char *skipText(const char *at, const char *end, const char *text)
     return at && (size_t)(end - at) >= length && memcmp(at, text, length) == 0 ? at + length : NULL;
 }
 
-/* Returns the length of the key; 0: this is not the line of a record. *isIoc: it is the line of an IOC. */
-static size_t findKey(const char *text, size_t length, int *isIoc)
+/* Finds the key of a line; its length is 0 if the line belongs neither to a record nor to an IOC. Returns whether the
+ * name of its IOC matches the pattern. */
+static int findKey(inventoryLine *line, const char *iocPattern)
 {
-    const char *end = text + length, *at = skipText(text, end, "{\"ioc\":");
+    const char *end = line->text + line->length, *name = skipText(line->text, end, "{\"ioc\":");
+    const char *behind = name ? skipString(name, end) : NULL, *at;
 
-    at = at ? skipString(at, end) : NULL;
-    *isIoc = skipText(at, end, ",\"time\":") != NULL;
-    at = skipText(at, end, ",\"record\":");
-    at = at ? skipString(at, end) : NULL;
-    return at ? (size_t)(at - text) : 0;
+    if (!behind)
+        return 0;
+    line->isIoc = skipText(behind, end, ",\"time\":") != NULL;
+    at = skipText(behind, end, ",\"record\":");
+    at = line->isIoc ? behind : at ? skipString(at, end) : NULL;
+    line->key = at ? (size_t)(at - line->text) : 0;
+    return epicsStrnGlobMatch(name + 1, (size_t)(behind - name) - 2, iocPattern);
 }
 
-static int collectLines(const char *text, size_t length, recordLines *lines, ebpfMonInventoryDifference *difference)
+static int collectLines(const char *text, size_t length, const char *iocPattern, inventoryLines *lines,
+                        ebpfMonInventoryDifference *difference)
 {
     const char *end = text + length;
 
     while (text < end) {
         const char *newline = memchr(text, '\n', (size_t)(end - text));
         size_t n = (size_t)((newline ? newline : end) - text);
-        int isIoc;
-        size_t key = findKey(text, n, &isIoc);
+        inventoryLine line = { .text = text, .length = n };
+        int isWanted = findKey(&line, iocPattern);
 
-        if (key) {
+        if (line.key && isWanted) {
             if (ebpfMonArrayGrow(&lines->line, &lines->room, lines->count + 1, 1024, sizeof(*lines->line)))
                 return -1;
-            lines->line[lines->count++] = (recordLine){text, n, key};
-        } else if (n && !isIoc)
+            lines->line[lines->count++] = line;
+        } else if (n && !line.key)
             difference->odd++;
         text += n;
         text += newline != NULL;
@@ -81,82 +90,134 @@ static int collectLines(const char *text, size_t length, recordLines *lines, ebp
 
 static int compareKeys(const void *a, const void *b)
 {
-    const recordLine *x = a, *y = b;
+    const inventoryLine *x = a, *y = b;
     int order = memcmp(x->text, y->text, x->key < y->key ? x->key : y->key);
 
     return order ? order : (x->key > y->key) - (x->key < y->key);
 }
 
-static void addName(const recordLine *line, char sign, ebpfMonTextReport *report)
+static void addName(const inventoryLine *line, char sign, ebpfMonTextReport *report)
 {
     ebpfMonLine names;
 
-    if (ebpfMonLineParse(line->text, line->length, &names) == 0)
+    if (ebpfMonLineParse(line->text, line->length, &names))
+        ebpfMonTextReportAdd(report, "%c %.*s\n", sign, (int)(line->key < 300 ? line->key : 300), line->text);
+    else if (line->isIoc)
+        ebpfMonTextReportAdd(report, "%c %s (IOC)\n", sign, ebpfMonLineGet(&names, "ioc"));
+    else
         ebpfMonTextReportAdd(report, "%c %s %s (%s)\n", sign, ebpfMonLineGet(&names, "ioc"),
                              ebpfMonLineGet(&names, "record"), ebpfMonLineGet(&names, "type"));
-    else
-        ebpfMonTextReportAdd(report, "%c %.*s\n", sign, (int)(line->key < 300 ? line->key : 300), line->text);
     ebpfMonLineFree(&names);
 }
 
-static void addChange(const recordLine *before, const recordLine *after, ebpfMonTextReport *report)
+/* The differences of two lines with one key. */
+typedef struct {
+    const inventoryLine *line; /* the newer one */
+    ebpfMonTextReport *report;
+    int      isSameProcess;
+    unsigned told;             /* differences in the report */
+} lineChange;
+
+/* Whether people ask for this member. In the line of an IOC the time always differs, and the version is there twice.
+ * The start counts if it is another process: one and the same start may be computed as a second more or less. */
+static int isTold(const lineChange *c, const char *name)
 {
+    static const char *const untold[] = {"time", "pid", "records", "variables.EPICS_VERSION"};
+
+    if (!c->line->isIoc)
+        return 1;
+    for (unsigned i = 0; i < sizeof(untold) / sizeof(untold[0]); i++)
+        if (strcmp(name, untold[i]) == 0)
+            return 0;
+    return !c->isSameProcess || strcmp(name, "variables.IOC_STARTED") != 0;
+}
+
+static void addDifference(lineChange *c, const char *name, const char *was, const char *is)
+{
+    if (!isTold(c, name))
+        return;
+    if (!c->told++)
+        addName(c->line, '~', c->report);
+    ebpfMonTextReportAdd(c->report, "    %s: %s%s%s -> %s%s%s\n", name, was[0] ? "\"" : "", was[0] ? was : "nothing",
+                         was[0] ? "\"" : "", is[0] ? "\"" : "", is[0] ? is : "nothing", is[0] ? "\"" : "");
+}
+
+static void addDifferences(lineChange *c, const ebpfMonLine *old, const ebpfMonLine *new)
+{
+    c->isSameProcess = strcmp(ebpfMonLineGet(old, "pid"), ebpfMonLineGet(new, "pid")) == 0;
+    for (unsigned i = 0; i < new->count; i++) {
+        const char *was = ebpfMonLineGet(old, new->pair[i].name);
+
+        if (strcmp(was, new->pair[i].value) != 0)
+            addDifference(c, new->pair[i].name, was, new->pair[i].value);
+    }
+    for (unsigned i = 0; i < old->count; i++)
+        if (!ebpfMonLineGet(new, old->pair[i].name)[0])
+            addDifference(c, old->pair[i].name, old->pair[i].value, "");
+}
+
+/* Returns whether something changed that people ask for; if not, it adds nothing. */
+static int addChange(const inventoryLine *before, const inventoryLine *after, ebpfMonTextReport *report)
+{
+    lineChange change = { .line = after, .report = report };
     ebpfMonLine old, new;
     int isRead = ebpfMonLineParse(before->text, before->length, &old) == 0;
 
     isRead &= ebpfMonLineParse(after->text, after->length, &new) == 0;
-    addName(after, '~', report);
-    for (unsigned i = 0; isRead && i < new.count; i++) {
-        const char *was = ebpfMonLineGet(&old, new.pair[i].name);
-
-        if (strcmp(was, new.pair[i].value) != 0)
-            ebpfMonTextReportAdd(report, "    %s: %s%s%s -> \"%s\"\n", new.pair[i].name, was[0] ? "\"" : "",
-                                 was[0] ? was : "nothing", was[0] ? "\"" : "", new.pair[i].value);
+    if (isRead)
+        addDifferences(&change, &old, &new);
+    if (!change.told && !(isRead && after->isIoc)) { /* behind what ebpfMonLineParse keeps, or not JSON */
+        addName(after, '~', report);
+        ebpfMonTextReportAdd(report, "    %s\n",
+                             isRead ? "a very long text" : "the line is not JSON in one of the files");
+        change.told++;
     }
-    for (unsigned i = 0; isRead && i < old.count; i++)
-        if (!ebpfMonLineGet(&new, old.pair[i].name)[0])
-            ebpfMonTextReportAdd(report, "    %s: \"%s\" -> nothing\n", old.pair[i].name, old.pair[i].value);
-    if (!isRead)
-        ebpfMonTextReportAdd(report, "    the line is not JSON in one of the files\n");
     ebpfMonLineFree(&old);
     ebpfMonLineFree(&new);
+    return change.told != 0;
 }
 
-static void compareLines(const recordLines *before, const recordLines *after, ebpfMonTextReport *report,
+static int isSame(const inventoryLine *before, const inventoryLine *after)
+{
+    return before->length == after->length && memcmp(before->text, after->text, before->length) == 0;
+}
+
+static void compareLines(const inventoryLines *before, const inventoryLines *after, ebpfMonTextReport *report,
                          ebpfMonInventoryDifference *difference)
 {
     size_t i = 0, k = 0;
 
     while (i < before->count || k < after->count) {
-        const recordLine *old = i < before->count ? &before->line[i] : NULL;
-        const recordLine *new = k < after->count ? &after->line[k] : NULL;
+        const inventoryLine *old = i < before->count ? &before->line[i] : NULL;
+        const inventoryLine *new = k < after->count ? &after->line[k] : NULL;
         int order = !old ? 1 : !new ? -1 : compareKeys(old, new);
+        const inventoryLine *first = order < 0 ? old : new;
+        ebpfMonInventoryDifferenceCount *count = first->isIoc ? &difference->iocs : &difference->records;
 
         if (order < 0) {
             addName(old, '-', report);
-            difference->removed++;
+            count->removed++;
         } else if (order > 0) {
             addName(new, '+', report);
-            difference->added++;
-        } else if (old->length != new->length || memcmp(old->text, new->text, old->length) != 0) {
-            addChange(old, new, report);
-            difference->changed++;
-        } else
-            difference->same++;
+            count->added++;
+        } else if (!isSame(old, new) && addChange(old, new, report))
+            count->changed++;
+        else
+            count->same++;
         i += order <= 0;
         k += order >= 0;
     }
 }
 
 int ebpfMonInventoryDiffTexts(const char *before, size_t beforeLength, const char *after, size_t afterLength,
-                              ebpfMonTextReport *report, ebpfMonInventoryDifference *difference)
+                              const char *iocPattern, ebpfMonTextReport *report, ebpfMonInventoryDifference *difference)
 {
-    recordLines old = {0}, new = {0};
+    inventoryLines old = {0}, new = {0};
     int status;
 
     memset(difference, 0, sizeof(*difference));
-    status = collectLines(before, beforeLength, &old, difference) ||
-             collectLines(after, afterLength, &new, difference) ? -1 : 0;
+    status = collectLines(before, beforeLength, iocPattern, &old, difference) ||
+             collectLines(after, afterLength, iocPattern, &new, difference) ? -1 : 0;
     if (status == 0) {
         if (old.count)
             qsort(old.line, old.count, sizeof(*old.line), compareKeys);
@@ -197,8 +258,9 @@ static char *readFile(const char *path, size_t *length, char *why, size_t size)
     return text;
 }
 
-int ebpfMonInventoryDiffFiles(const char *before, const char *after, ebpfMonTextReport *report,
-                              ebpfMonInventoryDifference *difference, char *why, size_t size)
+int ebpfMonInventoryDiffFiles(const char *before, const char *after, const char *iocPattern,
+                              ebpfMonTextReport *report, ebpfMonInventoryDifference *difference, char *why,
+                              size_t size)
 {
     size_t oldLength, newLength;
     char *old = readFile(before, &oldLength, why, size);
@@ -206,7 +268,7 @@ int ebpfMonInventoryDiffFiles(const char *before, const char *after, ebpfMonText
     int status = -1;
 
     if (new) {
-        status = ebpfMonInventoryDiffTexts(old, oldLength, new, newLength, report, difference);
+        status = ebpfMonInventoryDiffTexts(old, oldLength, new, newLength, iocPattern, report, difference);
         if (status)
             snprintf(why, size, "out of memory");
     }

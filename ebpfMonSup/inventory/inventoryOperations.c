@@ -39,10 +39,12 @@ static ebpfMonOpStatus writeFile(void *arg, ebpfMonTextReport *report, const cha
 }
 
 static ebpfMonOpStatus compareFiles(void *arg, ebpfMonTextReport *report, const char *before, const char *after,
-                                    char *why, size_t size)
+                                    const char *iocPattern, char *why, size_t size)
 {
     (void)arg;
-    return ebpfMonInventoryReportCompare(report, before, after, why, size) ? ebpfMonOpRefused : ebpfMonOpDone;
+    if (ebpfMonInventoryReportCompare(report, before, after, iocPattern, why, size))
+        return ebpfMonOpRefused;
+    return ebpfMonOpDone;
 }
 
 void ebpfMonInventoryOperationsFill(ebpfMonInventories *inventories, ebpfMonInventoryOps *ops)

@@ -16,15 +16,18 @@ int ebpfMonInventoryReportWrite(ebpfMonTextReport *report, ebpfMonTargets *targe
     return 0;
 }
 
-int ebpfMonInventoryReportCompare(ebpfMonTextReport *report, const char *before, const char *after, char *why,
-                                  size_t size)
+int ebpfMonInventoryReportCompare(ebpfMonTextReport *report, const char *before, const char *after,
+                                  const char *iocPattern, char *why, size_t size)
 {
     ebpfMonInventoryDifference d;
 
-    if (ebpfMonInventoryDiffFiles(before, after, report, &d, why, size))
+    if (ebpfMonInventoryDiffFiles(before, after, iocPattern, report, &d, why, size))
         return -1;
-    ebpfMonTextReportAdd(report, "%u records added, %u removed, %u changed, %u the same\n", d.added, d.removed,
-                         d.changed, d.same);
+    if (d.iocs.added || d.iocs.removed || d.iocs.changed)
+        ebpfMonTextReportAdd(report, "%u IOCs added, %u removed, %u changed, %u the same\n", d.iocs.added,
+                             d.iocs.removed, d.iocs.changed, d.iocs.same);
+    ebpfMonTextReportAdd(report, "%u records added, %u removed, %u changed, %u the same\n", d.records.added,
+                         d.records.removed, d.records.changed, d.records.same);
     if (d.odd)
         ebpfMonTextReportAdd(report, "%u lines do not belong to an inventory: are these the right files?\n", d.odd);
     return 0;

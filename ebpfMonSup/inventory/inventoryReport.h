@@ -11,8 +11,8 @@
 int ebpfMonInventoryReportWrite(ebpfMonTextReport *report, ebpfMonTargets *targets, const char *path,
                                 const char *iocPattern, char *why, size_t size);
 
-/* Adds the differences between two such files. 0, or -1: "why" says what is wrong. */
-int ebpfMonInventoryReportCompare(ebpfMonTextReport *report, const char *before, const char *after, char *why,
-                                  size_t size);
+/* Adds the differences between two such files, of the IOCs that match. 0, or -1: "why" says what is wrong. */
+int ebpfMonInventoryReportCompare(ebpfMonTextReport *report, const char *before, const char *after,
+                                  const char *iocPattern, char *why, size_t size);
 
 #endif

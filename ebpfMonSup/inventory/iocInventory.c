@@ -114,7 +114,7 @@ static const char *keepText(recordReader *r, uint64_t at)
     }
     if (!raw[0])
         return NULL;
-    ebpfMonTextCopyLines(clean, sizeof(clean), raw);
+    ebpfMonTextCopySpaces(clean, sizeof(clean), raw);
     kept = takeRoom(r, strlen(clean) + 1);
     return kept ? strcpy(kept, clean) : NULL;
 }

@@ -4,8 +4,8 @@
  * environment. Names and types come from the catalogue. All else is read again at each call.
  *
  * Reading 100,000 records takes one or two seconds. All reads go through ebpfMonMem, so they have limits: if an IOC
- * does not answer, or its lists are longer than possible, the reading ends with an error. All texts are clean
- * (common/text.h). No shared state; any thread, without a lock.
+ * does not answer, or its lists are longer than possible, the reading ends with an error. All texts are clean,
+ * but the info tags keep tabs and ends of lines (common/text.h). No shared state; any thread, without a lock.
  */
 #ifndef EBPFMON_IOCINVENTORY_H
 #define EBPFMON_IOCINVENTORY_H

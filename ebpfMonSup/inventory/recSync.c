@@ -119,7 +119,7 @@ static void removeLink(ebpfMonRecSyncLink **at)
 }
 
 /* Keeps the link of this IOC, or makes one. Takes over ioc->cat. */
-static void updateLink(ebpfMonRecSync *s, ebpfMonInventoryIoc *ioc)
+static void updateLink(ebpfMonRecSync *s, ebpfMonInventoryIoc *ioc, double now)
 {
     ebpfMonRecSyncLink *link = s->links;
 
@@ -130,7 +130,7 @@ static void updateLink(ebpfMonRecSync *s, ebpfMonInventoryIoc *ioc)
         ebpfMonCatalogueRelease(ioc->cat);
         return;
     }
-    link = ebpfMonRecSyncLinkNew(ioc); /* if the IOC has a link with an old catalogue, its isSeen stays 0 */
+    link = ebpfMonRecSyncLinkNew(ioc, now); /* if the IOC has a link with an old catalogue, its isSeen stays 0 */
     if (!link) {
         ebpfMonCatalogueRelease(ioc->cat);
         return;
@@ -140,7 +140,7 @@ static void updateLink(ebpfMonRecSync *s, ebpfMonInventoryIoc *ioc)
     s->links = link;
 }
 
-static void updateLinks(ebpfMonRecSync *s)
+static void updateLinks(ebpfMonRecSync *s, double now)
 {
     ebpfMonInventoryIoc *list;
     unsigned count = 0;
@@ -149,7 +149,7 @@ static void updateLinks(ebpfMonRecSync *s)
         link->isSeen = 0;
     list = s->conf.isOn ? ebpfMonIocListTake(s->targets, &count) : NULL;
     for (unsigned i = 0; i < count; i++)
-        updateLink(s, &list[i]);
+        updateLink(s, &list[i], now);
     free(list);
     for (ebpfMonRecSyncLink **at = &s->links; *at; )
         if ((*at)->isSeen)
@@ -171,7 +171,7 @@ static int isUnderWay(const ebpfMonRecSync *s)
 static void connectNext(ebpfMonRecSync *s, double now)
 {
     for (ebpfMonRecSyncLink *link = s->links; link && s->server.isKnown && now >= s->retryAt; link = link->next) {
-        if (link->state != ebpfMonRecSyncIdle)
+        if (link->state != ebpfMonRecSyncIdle || now < link->deadline)
             continue;
         if (isUnderWay(s))
             return;
@@ -192,7 +192,8 @@ static void workLinks(ebpfMonRecSync *s, ebpfMonWorker *worker, double now)
             continue;
         ebpfMonWorkerGiveSign(worker);
         if (ebpfMonRecSyncLinkWork(link, worker, s->conf.variables, now) == 0) {
-            watchFile(s, link->file, ebpfMonRecSyncLinkGetEvents(link), 0);
+            if (link->state != ebpfMonRecSyncIdle)
+                watchFile(s, link->file, ebpfMonRecSyncLinkGetEvents(link), 0);
             continue;
         }
         errlogSevPrintf(errlogMinor, "ebpfMon: the RecSync server does not have IOC %s now (tried again): %s\n",
@@ -275,6 +276,20 @@ static void applyConf(ebpfMonRecSync *s)
     s->trouble[0] = 0;
 }
 
+/* The earlier one of "due" and of the time at which this link wants to be called. */
+static double findLinkDue(const ebpfMonRecSync *s, const ebpfMonRecSyncLink *link, double due)
+{
+    double at = link->deadline;
+
+    if (link->state == ebpfMonRecSyncIdle && (!s->server.isKnown || isUnderWay(s)))
+        return due; /* it waits for a server, or for another link */
+    if (link->state == ebpfMonRecSyncIdle && at < s->retryAt)
+        at = s->retryAt;
+    if (link->state == ebpfMonRecSyncDone && link->lookAt && link->lookAt < at)
+        at = link->lookAt;
+    return at < due ? at : due;
+}
+
 static double findDue(const ebpfMonRecSync *s, double now)
 {
     double due = now + IDLE_SECONDS;
@@ -282,8 +297,7 @@ static double findDue(const ebpfMonRecSync *s, double now)
     if (now < s->retryAt && s->retryAt < due)
         due = s->retryAt;
     for (const ebpfMonRecSyncLink *link = s->links; link; link = link->next)
-        if (link->state != ebpfMonRecSyncIdle && link->deadline < due)
-            due = link->deadline;
+        due = findLinkDue(s, link, due);
     return due > now ? due - now : 0;
 }
 
@@ -299,7 +313,7 @@ static void runRecSync(ebpfMonWorker *worker, void *arg)
         if (s->conf.isOn && s->udp < 0 && now >= s->retryAt)
             openUdp(s, now);
         readAnnouncements(s);
-        updateLinks(s);
+        updateLinks(s, now);
         workLinks(s, worker, now);
         connectNext(s, now);
         publish(s);

@@ -7,9 +7,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/hash.h"
 #include "inventory/recSyncLink.h"
 
-#define STEP_MAX (1u << 20) /* bytes that one call sends at most, so other links do not wait long */
+#define STEP_MAX    (1u << 20) /* bytes that one call sends at most, so other links do not wait long */
+#define LOOK_AGAIN  20.0       /* s after the upload: are the variables still the same? */
 
 /* The variables that the RecSync client of an IOC sends, and CONTACT, which many sites set. */
 static const char *const variableNames[] = {
@@ -19,13 +21,14 @@ static const char *const variableNames[] = {
 
 static const char *const fieldNames[] = {"DESC", NULL};
 
-ebpfMonRecSyncLink *ebpfMonRecSyncLinkNew(const ebpfMonInventoryIoc *ioc)
+ebpfMonRecSyncLink *ebpfMonRecSyncLinkNew(const ebpfMonInventoryIoc *ioc, double now)
 {
     ebpfMonRecSyncLink *link = calloc(1, sizeof(*link));
 
     if (link) {
         link->ioc = *ioc;
         link->file = -1;
+        link->deadline = now + EBPFMON_RECSYNC_SETTLE;
     }
     return link;
 }
@@ -46,6 +49,7 @@ void ebpfMonRecSyncLinkClose(ebpfMonRecSyncLink *link, const char *why)
         close(link->file);
     link->file = -1;
     link->state = ebpfMonRecSyncIdle;
+    link->deadline = link->lookAt = 0;
     ebpfMonRecSyncOutFree(&link->out);
     link->sent = 0;
     memset(&link->in, 0, sizeof(link->in));
@@ -83,7 +87,28 @@ uint32_t ebpfMonRecSyncLinkGetEvents(const ebpfMonRecSyncLink *link)
 
 static void addVariable(void *arg, const char *name, const char *value)
 {
-    ebpfMonRecSyncAddInfo(&((ebpfMonRecSyncLink *)arg)->out, 0, name, value);
+    ebpfMonRecSyncAddInfo(arg, 0, name, value);
+}
+
+/* Adds the variables of the IOC. Returns a hash of them. */
+static uint64_t addVariables(const ebpfMonInventoryIoc *ioc, const char *variables, ebpfMonRecSyncOut *out)
+{
+    const ebpfMonInventorySink sink = { addVariable, NULL, out };
+    size_t before = out->length;
+
+    ebpfMonInventoryReadVariables(ioc, variableNames, variables, &sink);
+    return ebpfMonHashFnv64(EBPFMON_FNV64_BEGIN, out->bytes + before, out->length - before);
+}
+
+/* An IOC that starts may open the port of its PVA server, or set a variable, after the monitor has read them. A server
+ * takes variables only together with records, so all is sent again then. */
+static int areVariablesNew(const ebpfMonRecSyncLink *link, const char *variables)
+{
+    ebpfMonRecSyncOut out = {0};
+    uint64_t hash = addVariables(&link->ioc, variables, &out);
+
+    ebpfMonRecSyncOutFree(&out);
+    return hash != link->variables;
 }
 
 static int addRecord(void *arg, const ebpfMonInventoryRecord *record)
@@ -106,7 +131,7 @@ static int makeUpload(ebpfMonRecSyncLink *link, ebpfMonWorker *worker, const cha
     const ebpfMonInventorySink sink = { addVariable, addRecord, link };
     char why[120];
 
-    ebpfMonInventoryReadVariables(&link->ioc, variableNames, variables, &sink);
+    link->variables = addVariables(&link->ioc, variables, &link->out);
     if (ebpfMonInventoryReadRecords(&link->ioc, fieldNames, worker, &sink, why, sizeof(why)))
         return setFailure(link, link->out.isFull ? "its records need more than 128 MB" : why, 0);
     ebpfMonRecSyncAddDone(&link->out);
@@ -203,6 +228,14 @@ int ebpfMonRecSyncLinkWork(ebpfMonRecSyncLink *link, ebpfMonWorker *worker, cons
     if (link->state == ebpfMonRecSyncSends && link->sent == link->out.length) {
         link->state = ebpfMonRecSyncDone;
         link->deadline = now + EBPFMON_RECSYNC_PING;
+        link->lookAt = now + LOOK_AGAIN;
+    }
+    if (link->state == ebpfMonRecSyncDone && link->lookAt && now >= link->lookAt) {
+        link->lookAt = 0;
+        if (areVariablesNew(link, variables)) {
+            ebpfMonRecSyncLinkClose(link, "");
+            return 0;
+        }
     }
     if (now > link->deadline)
         return setFailure(link, link->state == ebpfMonRecSyncDone ? "the server sends no pings any more" :

@@ -24,7 +24,9 @@ typedef struct ebpfMonRecSyncLink {
     ebpfMonInventoryIoc ioc;
     ebpfMonRecSyncState state;
     int      file;            /* its socket; -1: none */
-    double   deadline;        /* the state must change before this time */
+    double   deadline;        /* the state must change before this time; Idle: no connection is made before it */
+    double   lookAt;          /* when the variables are compared with those that were sent; 0: they were, or not yet sent */
+    uint64_t variables;       /* a hash of those that were sent */
     ebpfMonRecSyncOut out;
     size_t   sent;            /* bytes of "out" that were sent */
     ebpfMonRecSyncIn in;
@@ -37,8 +39,10 @@ typedef struct ebpfMonRecSyncLink {
                                      * bytes */
 #define EBPFMON_RECSYNC_PING   80.0 /* s without a ping, after which the server counts as gone. It pings every few s */
 
+#define EBPFMON_RECSYNC_SETTLE  2.0 /* s that an IOC gets to open its ports, before the first connection */
+
 /* The link owns the reference of ioc->cat from now on. NULL without memory: the caller keeps it. */
-ebpfMonRecSyncLink *ebpfMonRecSyncLinkNew(const ebpfMonInventoryIoc *ioc);
+ebpfMonRecSyncLink *ebpfMonRecSyncLinkNew(const ebpfMonInventoryIoc *ioc, double now);
 void ebpfMonRecSyncLinkFree(ebpfMonRecSyncLink *link); /* NULL does no harm */
 
 /* Begins a connection. "key": from the announcement of the server. 0, or -1: link->why says what is wrong. */
@@ -46,7 +50,8 @@ int ebpfMonRecSyncLinkConnect(ebpfMonRecSyncLink *link, const struct sockaddr_in
 
 /* Sends and receives as much as is possible without waiting. After the greeting of the server it reads the IOC,
  * which may take seconds; "worker": the calling thread, for signs of progress; "variables": names of further
- * variables of the environment. 0, or -1: the connection is closed, and link->why says why. */
+ * variables of the environment. 0, or -1: the connection is closed, and link->why says why. It is closed with 0, too, if
+ * the variables are no longer those that were sent. */
 int ebpfMonRecSyncLinkWork(ebpfMonRecSyncLink *link, ebpfMonWorker *worker, const char *variables, double now);
 
 /* The events of epoll for which the link waits. */

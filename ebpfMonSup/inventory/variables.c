@@ -29,17 +29,19 @@ static void passVariable(const ebpfMonInventorySink *sink, const char *name, con
 }
 
 /* Passes the time at which the process started. It is computed from the age of the process, because the clock may
- * have been set since. */
+ * have been set since. Both clocks are read with their nanoseconds, so that it is the same second each time. */
 static void passStart(const ebpfMonInventoryIoc *ioc, const ebpfMonInventorySink *sink)
 {
-    struct timespec sinceBoot;
+    struct timespec sinceBoot, now;
+    double ticks = (double)sysconf(_SC_CLK_TCK);
     char text[32];
     struct tm utc;
     time_t began;
 
-    if (clock_gettime(CLOCK_BOOTTIME, &sinceBoot))
+    if (clock_gettime(CLOCK_BOOTTIME, &sinceBoot) || clock_gettime(CLOCK_REALTIME, &now))
         return;
-    began = time(NULL) - (sinceBoot.tv_sec - (time_t)(ioc->start / (uint64_t)sysconf(_SC_CLK_TCK)));
+    began = (time_t)((double)(now.tv_sec - sinceBoot.tv_sec) + 1e-9 * (double)(now.tv_nsec - sinceBoot.tv_nsec) +
+                     (double)ioc->start / ticks);
     if (gmtime_r(&began, &utc) && strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc))
         passVariable(sink, "IOC_STARTED", text);
 }
@@ -140,14 +142,15 @@ void ebpfMonInventoryReadVariables(const ebpfMonInventoryIoc *ioc, const char *c
     ebpfMonEnvironment env = {0};
     sockets open = {0};
     const char *host, *name;
-    char own[256] = "";
+    char own[256] = "", version[sizeof("EPICS ") + sizeof(ioc->version)];
 
     if (mem)
         ebpfMonEnvironmentRead(ioc->pid, mem, &env);
     gethostname(own, sizeof(own) - 1);
     host = ebpfMonEnvironmentGet(&env, "HOSTNAME");
     name = ebpfMonEnvironmentGet(&env, "IOCNAME");
-    passVariable(sink, "EPICS_VERSION", ioc->version);
+    snprintf(version, sizeof(version), "EPICS %s", ioc->version); /* as Base's EPICS_VERSION_STRING */
+    passVariable(sink, "EPICS_VERSION", ioc->version[0] ? version : NULL);
     passVariable(sink, "IOCNAME", name && name[0] ? name : ioc->name);
     passVariable(sink, "HOSTNAME", host && host[0] ? host : own);
     passStart(ioc, sink);

@@ -22,16 +22,29 @@ static ebpfMonOpStatus addKept(void *arg, ebpfMonTextReport *report)
     return ebpfMonOpAbsent;
 }
 
-/* Stands for "write" and for "compare". */
-static ebpfMonOpStatus useFiles(void *arg, ebpfMonTextReport *report, const char *one, const char *other, char *why, size_t size)
+static ebpfMonOpStatus writeFile(void *arg, ebpfMonTextReport *report, const char *path, const char *iocPattern,
+                                 char *why, size_t size)
 {
     (void)arg;
     (void)report;
-    (void)one;
-    (void)other;
+    (void)path;
+    (void)iocPattern;
     (void)why;
     (void)size;
     return ebpfMonOpAbsent;
 }
 
-const ebpfMonInventoryOps ebpfMonInventoryOpsAbsent = { NULL, setRecSync, keep, addKept, useFiles, useFiles };
+static ebpfMonOpStatus compareFiles(void *arg, ebpfMonTextReport *report, const char *before, const char *after,
+                                    const char *iocPattern, char *why, size_t size)
+{
+    (void)arg;
+    (void)report;
+    (void)before;
+    (void)after;
+    (void)iocPattern;
+    (void)why;
+    (void)size;
+    return ebpfMonOpAbsent;
+}
+
+const ebpfMonInventoryOps ebpfMonInventoryOpsAbsent = { NULL, setRecSync, keep, addKept, writeFile, compareFiles };

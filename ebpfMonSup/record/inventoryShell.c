@@ -102,7 +102,8 @@ static void compareInventories(const iocshArgBuf *args)
     char why[240] = "give two files that ebpfMonInventory wrote: the older one first";
 
     if (ebpfMonShellHasText(args[0].sval) && ebpfMonShellHasText(args[1].sval))
-        status = inventories->compare(inventories->arg, report, args[0].sval, args[1].sval, why, sizeof(why));
+        status = inventories->compare(inventories->arg, report, args[0].sval, args[1].sval,
+                                      ebpfMonShellGetText(args[2].sval, "*"), why, sizeof(why));
     ebpfMonShellPrintReport("ebpfMonInventoryDiff", report, status, why);
 }
 
@@ -119,10 +120,11 @@ static const ebpfMonShellCommand commands[] = {
      "  seconds  least time between two files (60)\n"
      "  keep     number of older files to keep, as FILE.1, FILE.2 ... (10)\n"
      "Example: ebpfMonInventoryKeep /var/lib/ebpfMon/inventory.json\n"},
-    {"ebpfMonInventoryDiff", compareInventories, {{"before", iocshArgString}, {"after", iocshArgString}},
-     "Compares two files of ebpfMonInventory. Prints the records that are new (+), are gone (-) or have\n"
-     "changed (~), and what has changed.\n"
-     "Example: ebpfMonInventoryDiff /var/lib/ebpfMon/monday.json /var/lib/ebpfMon/today.json\n"},
+    {"ebpfMonInventoryDiff", compareInventories, 
+     {{"before", iocshArgString}, {"after", iocshArgString}, {"iocPattern", iocshArgString}},
+     "Compares two files of ebpfMonInventory. Prints the IOCs and records that are new (+), are gone (-) or have\n"
+     "changed (~), and what has changed. Without a pattern: of all IOCs.\n"
+     "Example: ebpfMonInventoryDiff /var/lib/ebpfMon/monday.json /var/lib/ebpfMon/today.json \"vac*\"\n"},
     {"ebpfMonRecSync", setRecSync, {{"state", iocshArgString}, {"port", iocshArgInt}, {"variables", iocshArgString}},
      "Announces the records of all watched IOCs to a RecSync server (RecCeiver), for Channel Finder.\n"
      "  state      on or off. It is off until this command\n"

@@ -14,8 +14,8 @@ void ebpfMonFuzzOne(const uint8_t *data, size_t size)
         return;
     half = (size - 1) * data[0] / 256;
     report = ebpfMonTextReportNew();
-    if (ebpfMonInventoryDiffTexts((const char *)data + 1, half, (const char *)data + 1 + half, size - 1 - half, report,
-                                  &difference) == 0)
+    if (ebpfMonInventoryDiffTexts((const char *)data + 1, half, (const char *)data + 1 + half, size - 1 - half, "*",
+                                  report, &difference) == 0)
         for (const char *line = ebpfMonTextReportGetText(report); *line; line++) /* because it is shown on a terminal */
             FUZZ_CHECK(*line == '\n' || !ebpfMonTextIsControl(*line));
     ebpfMonTextReportFree(report);

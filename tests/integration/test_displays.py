@@ -31,7 +31,8 @@ WIDGETS = {
                                 "autoscale", "log_scale", "minimum", "maximum"}),
     "label": ("2.0.0", PLACE | {"text", "font", "class"}),
     "rectangle": ("2.0.0", PLACE | {"line_width", "line_color", "background_color", "corner_width", "corner_height"}),
-    "textupdate": ("2.0.0", SHOWN | {"format", "precision", "wrap_words", "interactive", "show_units", "horizontal_alignment"}),
+    "textupdate": ("2.0.0", SHOWN | {"format", "precision", "wrap_words", "interactive", "show_units", "horizontal_alignment",
+                                     "rules"}),
     "textentry": ("3.0.0", SHOWN | {"format"}),
     "combo": ("2.0.0", SHOWN),
     "table": ("2.0.0", SHOWN | {"columns", "editable", "row_selection_mode", "selection_pv", "scripts"}),
@@ -449,6 +450,16 @@ def test_rows_are_hidden_where_there_is_no_ioc():
         assert w.findtext("macros/ROW") == str(i) and rule.get("prop_id") == "visible"
         assert rule.find("exp").get("bool_exp") == f"pv0 <= {i}" and rule.findtext("exp/value") == "false"
         assert rule.findtext("pv_name") == "$(P)IOC_CNT"
+
+
+def test_no_latency_of_records_that_are_not_asynchronous():
+    """ASYNC_MEAN and so on are NaN and INVALID until the record has completed once: not shown, or each record looks broken."""
+    ruled = {w.findtext("pv_name"): w.find("rules/rule") for w in parse("ebpfMonRecord.bob").iterfind("widget")
+             if w.find("rules/rule") is not None}
+    assert set(ruled) == {f"$(P)$(REC):ASYNC_{name}" for name in ("MEAN", "P99", "MAX")}
+    for rule in ruled.values():
+        assert rule.get("prop_id") == "visible" and rule.findtext("pv_name") == "$(P)$(REC):ASYNC_CNT"
+        assert rule.find("exp").get("bool_exp") == "pv0 <= 0" and rule.findtext("exp/value") == "false"
 
 
 def test_heat_maps_have_the_size_of_their_pvs(records):

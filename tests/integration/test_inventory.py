@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The inventory in files is right: its contents are the answers of the IOC, and the differences of two files are found."""
+import calendar
 import json
+import time
 from fnmatch import fnmatch
 
 import pytest
@@ -113,13 +115,43 @@ def test_what_changed(monitor, ioc, new_ioc, tmp_path):
     second = new_ioc(db.READY).start()
     monitor.wait_ioc(second)
     write(monitor, after)
-    assert f"+ {second.name} {second.prefix}READY (calc)" in command(monitor, f"ebpfMonInventoryDiff {before} {after}")
+    new = [f"+ {second.name} (IOC)", f"+ {second.name} {second.prefix}READY (calc)"]
+    said = command(monitor, f"ebpfMonInventoryDiff {before} {after}")
+    assert set(new) < set(said) and said[-2] == "1 IOCs added, 0 removed, 0 changed, 1 the same"
+    assert command(monitor, f"ebpfMonInventoryDiff {before} {after} {second.name}") == [
+        *new, "1 IOCs added, 0 removed, 0 changed, 0 the same", "1 records added, 0 removed, 0 changed, 0 the same"]
     ioc.kill()
     monitor.wait_gone(ioc.pid)
     _, iocs, records = write(monitor, after)
     assert [i["ioc"] for i in iocs] == [second.name] and list(records) == [second.prefix + "READY"]
     said = command(monitor, f"ebpfMonInventoryDiff {before} {after}")
     assert f"- {ioc.name} {p}CURRENT (ai)" in said and said[-1] == "1 records added, 8 removed, 0 changed, 0 the same"
+
+
+def head_start(head):
+    return calendar.timegm(time.strptime(head["variables"]["IOC_STARTED"], "%Y-%m-%dT%H:%M:%SZ"))
+
+
+def test_restarted_elsewhere(monitor, ioc, tmp_path):
+    """An IOC that was restarted, elsewhere and with another variable, is told although its records are the same."""
+    before, after = tmp_path / "monday.json", tmp_path / "today.json"
+    write(monitor, before)
+    head, = [json.loads(line) for line in before.read_text().splitlines() if '"time"' in line]
+    ioc.stop()
+    monitor.wait_gone(ioc.pid)
+    ioc.environ["ENGINEER"] = "N. Obody"
+    ioc.tmp = tmp_path / "elsewhere"
+    ioc.tmp.mkdir()
+    until(lambda: time.time() > head_start(head) + 2, 10, "a start in another second")
+    ioc.start()
+    monitor.wait_ioc(ioc)
+    write(monitor, after)
+    started = json.loads(after.read_text().splitlines()[0])["variables"]["IOC_STARTED"]
+    assert sorted(command(monitor, f"ebpfMonInventoryDiff {before} {after}")) == sorted([
+        f"~ {ioc.name} (IOC)", '    variables.ENGINEER: nothing -> "N. Obody"',
+        f'    variables.PWD: "{head["variables"]["PWD"]}" -> "{ioc.tmp}"',
+        f'    variables.IOC_STARTED: "{head["variables"]["IOC_STARTED"]}" -> "{started}"',
+        "0 IOCs added, 0 removed, 1 changed, 0 the same", "0 records added, 0 removed, 0 changed, 8 the same"])
 
 
 def test_pattern_and_refusals(monitor, ioc, tmp_path):

@@ -1,15 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The inventory for Channel Finder: the data of each watched IOC that a RecSync server gets, and when. Most tests use
-our own server, which checks every message. One test uses RecSync's server."""
+"""The inventory for Channel Finder: the data of each watched IOC that a RecSync server gets, and when. The server is
+our own, which checks every message; RecSync's own programs are in test_recceiver.py."""
 import os
 import re
-import shutil
-import subprocess
-import sys
 
 import pytest
 from tests.harness import db, loopback, paths
-from tests.harness.process import Process
 from tests.harness.receiver import Receiver
 from tests.harness.wait import stays_false, until
 
@@ -80,7 +76,7 @@ def test_whole_inventory(ioc, new_monitor, receiver, port):
     assert variables["ENGINEER"] == "K. Operator" and variables["LOCATION"] == "Hall 3" and variables["SECTOR"] == "7"
     assert variables["IOC"] == ioc.name and variables["HOSTNAME"] == os.environ.get("HOSTNAME", paths.HOST)
     assert variables["RSRV_SERVER_PORT"] == str(ioc.port) and "SECRET" not in variables
-    assert variables["EPICS_VERSION"] == monitor.iocs()[ioc.pid][1]
+    assert variables["EPICS_VERSION"] == f"EPICS {monitor.iocs()[ioc.pid][1]}"
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", variables["IOC_STARTED"])
     monitor.wait("RECSYNC_IOC_CNT", lambda n: n == 1)
     monitor.wait("RECSYNC_RECORD_CNT", lambda n: n == 4)
@@ -112,6 +108,18 @@ def test_iocs_come_and_go(new_ioc, new_monitor, receiver, port):
     until(lambda: set(server.open()) == {first.name}, 30, "it is on again")
     monitor.process.close()
     until(lambda: not server.open(), 30, "the monitor ended")
+
+
+def test_variable_set_after_the_upload(new_ioc, new_monitor, receiver, port):
+    """An IOC that sets a variable late, as one does whose PVA server starts late: everything is sent once more."""
+    server = receiver()
+    ioc = new_ioc(DATABASE).start()
+    new_monitor(before=[on(port)]).start()
+    first = until(lambda: server.open().get(ioc.name), 30, "the IOC")
+    ioc.command('epicsEnvSet("LOCATION", "Hall 4")')
+    second = until(lambda: (s := server.open().get(ioc.name)) is not first and s, 60, "the second upload")
+    assert second.variables == {**first.variables, "LOCATION": "Hall 4"} and second.names == first.names
+    assert stays_false(lambda: server.open().get(ioc.name) is not second, 3)
 
 
 def test_server_restarts(new_ioc, new_monitor, receiver, port):
@@ -159,32 +167,3 @@ def test_off_by_default(new_ioc, new_monitor, receiver):
 def test_refused(new_monitor, line, why):
     monitor = new_monitor(before=[line]).start()
     assert any(why in text for text in monitor.process.lines)
-
-
-def recceiver():
-    """The folder of RecSync's server, and a Python with Twisted. None if they are missing."""
-    folder, python = os.environ.get("EBPFMON_RECCEIVER"), os.environ.get("EBPFMON_RECCEIVER_PYTHON", sys.executable)
-    has = folder and subprocess.run([python, "-c", "import twisted, requests"], check=False, stderr=subprocess.DEVNULL)
-    return (folder, python) if has and not has.returncode else None
-
-
-@pytest.mark.skipif(not recceiver(), reason="no RecCeiver: EBPFMON_RECCEIVER names the folder server/ of RecSync")
-def test_real_recceiver(tmp_path, ioc, new_monitor, port):
-    folder, python = recceiver()
-    conf = tmp_path / "recceiver.conf"
-    conf.write_text(f"[recceiver]\nloglevel = DEBUG\naddrlist = 127.255.255.255:{port}\nbind = 127.0.0.1:0\n"
-                    "announceInterval = 0.5\nprocs = show\n")
-    twistd = shutil.which("twistd", path=os.path.dirname(python))
-    server = Process([python, twistd, "-n", "--pidfile=", "recceiver", "-f", conf], {**loopback.environment(),
-                     "PYTHONPATH": os.environ.get("EBPFMON_RECCEIVER_PATH", folder)}, cwd=folder)
-    try:
-        monitor = new_monitor(before=[on(port)]).start()
-        monitor.wait("RECSYNC_RECORD_CNT", lambda n: n == 4, 30)
-        text = until(lambda: re.search(r"Init:True, Conn:True, Env:\d+, Rec:4, Alias:1, Info:", server.output(500)), 20,
-                     lambda: f"the records in\n{server.output(100)}")
-        assert text
-        ioc.kill()
-        until(lambda: re.search(r"Conn:False", server.output(500)), 30, lambda: f"it is gone in\n{server.output(100)}")
-    finally:
-        server.signal(15)
-        server.wait()

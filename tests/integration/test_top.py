@@ -252,6 +252,35 @@ def test_small_screen(quiet, terminal):
     screen.wait(lambda t: "SLOWEST CHAINS" in t, "a page of forty lines")
 
 
+def test_nobody_answers(quiet):
+    """A wrong prefix, on a screen: it says what to check, and shows no values."""
+    screen = Terminal([TOP, "NOBODY:HAS:"], loopback.client(quiet.port), 24, 80)
+    try:
+        screen.wait(lambda t: "NO ANSWER yet from NOBODY:HAS:STATE" in t and "Check the prefix" in t and "audit" not in t, "help")
+        screen.type("q")
+        until(lambda: screen.ended() is not None, 10, "its end")
+    finally:
+        screen.close()
+
+
+def test_narrow_screen_has_the_whole_header(quiet, terminal):
+    """At 80 columns the lines of the header are broken, so that no state is hidden; on ten lines they are cut."""
+    screen = terminal(lines=24, columns=80)
+    screen.wait(lambda t: "audit: all cross-checks agree" in t and re.search(r"memory \d+ MB", t), "the whole header")
+    assert "PUTS, newest first" in screen.text and "BUSIEST RECORDS" in screen.text
+    screen.resize(10, 80)
+    screen.wait(lambda t: "audit" not in t and "PUTS, newest first" in t.splitlines()[5], "a header of four lines")
+
+
+def test_reason_goes_with_the_acknowledgement(quiet, ioc):
+    """The header has the reason of an unexpected put until somebody has acknowledged it."""
+    assert 'unexpected 1  rule "limit"' in run(quiet, "-1")
+    quiet.put("PUT_BAD_ACK", 1)
+    until(lambda: "unexpected 0\n" in run(quiet, "-1"), 10, lambda: run(quiet, "-1"))
+    ioc.put("AO", 150)  # as it was
+    quiet.wait("PUT_BAD_OPEN_CNT", lambda n: n == 1)
+
+
 def test_comes_back(new_monitor, ioc, terminal):
     """The monitor ends and starts again. The screen says that it is gone, and later shows its values again."""
     monitor = new_monitor().start()

@@ -176,13 +176,24 @@ static ebpfMonOpStatus fakeSetRecSync(void *arg, const ebpfMonRecSyncConf *conf)
     return judge(conf->isOn && conf->port == 5049 && strcmp(conf->variables, "SECTOR") == 0);
 }
 
-static ebpfMonOpStatus fakeUseFiles(void *arg, ebpfMonTextReport *report, const char *one, const char *other, char *why, size_t size)
+static ebpfMonOpStatus fakeWriteFile(void *arg, ebpfMonTextReport *report, const char *path, const char *iocPattern,
+                                     char *why, size_t size)
 {
     (void)arg;
     (void)report;
     (void)why;
     (void)size;
-    return judge(strcmp(one, "a.json") == 0 && (strcmp(other, "*") == 0 || strcmp(other, "b.json") == 0));
+    return judge(strcmp(path, "a.json") == 0 && strcmp(iocPattern, "*") == 0);
+}
+
+static ebpfMonOpStatus fakeCompareFiles(void *arg, ebpfMonTextReport *report, const char *before, const char *after,
+                                        const char *iocPattern, char *why, size_t size)
+{
+    (void)arg;
+    (void)report;
+    (void)why;
+    (void)size;
+    return judge(strcmp(before, "a.json") == 0 && strcmp(after, "b.json") == 0 && strcmp(iocPattern, "vac*") == 0);
 }
 
 static ebpfMonOpStatus fakeKeep(void *arg, const ebpfMonInventoryConf *conf)
@@ -213,7 +224,7 @@ static const ebpfMonMonitorOps fakeOps = {
 };
 
 static const ebpfMonInventoryOps fakeInventories = {
-    NULL, fakeSetRecSync, fakeKeep, fakeAddKept, fakeUseFiles, fakeUseFiles
+    NULL, fakeSetRecSync, fakeKeep, fakeAddKept, fakeWriteFile, fakeCompareFiles
 };
 
 /* Reads "pv" as text until it is "value". Returns the time that this took, in s, or -1 after the deadline. */

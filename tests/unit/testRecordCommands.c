@@ -177,7 +177,7 @@ static void testShell(void)
     testOk1(iocshCmd("ebpfMonReference soft* 1") == 0);
     testOk1(iocshCmd("ebpfMonConfigure 0 77 0 1") == 0);
     testOk1(iocshCmd("ebpfMonRecSync on 0 SECTOR") == 0);
-    testOk1(iocshCmd("ebpfMonInventory a.json") == 0 && iocshCmd("ebpfMonInventoryDiff a.json b.json") == 0);
+    testOk1(iocshCmd("ebpfMonInventory a.json") == 0 && iocshCmd("ebpfMonInventoryDiff a.json b.json vac*") == 0);
     testOk1(iocshCmd("ebpfMonIocs") == 0 && iocshCmd("ebpfMonRecords") == 0);
     testOk1(iocshCmd("ebpfMonChains") == 0 && iocshCmd("ebpfMonStart") == 0);
     testOk1(iocshCmd("ebpfMonSearches") == 0);

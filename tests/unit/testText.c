@@ -174,6 +174,8 @@ static void testParts(void)
     testOk(strcmp(text, "\\xe2\\x86") == 0, "what lies behind the terminator is not looked at: %s", text);
     ebpfMonTextCopyLines(text, sizeof(text), "a\nb\tc\n");
     testOk(strcmp(text, "a\nb\\x09c\n") == 0, "lines stay lines: %s", text);
+    ebpfMonTextCopySpaces(text, sizeof(text), "{\r\n\ta: \x1b}\n");
+    testOk(strcmp(text, "{\r\n\ta: \\x1b}\n") == 0, "spaces of any kind stay: %s", text);
     strcpy(text, "\x1b\x1b\x1b\x1b");
     ebpfMonTextClean(text, 8);
     testOk(strcmp(text, "\\x1b...") == 0, "a text that is made harmless in place is cut to its room: %s", text);
