@@ -20,13 +20,31 @@ static __always_inline int isKept(const struct ebpfMonSourceChain *chain)
     return chain->begin && bpf_map_lookup_elem(&kept, &key);
 }
 
+/* Nonzero: the source chain has not ended yet. */
+static __always_inline int isUnderWay(const struct ebpfMonSourceChain *by)
+{
+    __u32 tid = by->tid, n;
+    struct thread *th = bpf_map_lookup_elem(&threads, &tid);
+
+    if (!th)
+        return 0;
+    if (th->ending == by->begin)
+        return 1;
+    n = th->seen.heldCount;
+#pragma unroll
+    for (__u32 i = 0; i < EBPFMON_NESTED; i++)
+        if (i < n && th->seen.held[i].begin == by->begin)
+            return 1;
+    return 0;
+}
+
 /* Tells the user part that a hand-over is done. Nobody waits for that if the source chain is over and was not kept. */
 static __always_inline void sendHandOverEnd(const struct caller *c, const struct ebpfMonSourceChain *source,
                                             __u32 chains, __u32 isPartial)
 {
     struct ebpfMonHandOverEvent *ev;
 
-    if (!source->begin || (c->conf->level < EBPFMON_TRACE && !isKept(source)))
+    if (!source->begin || (c->conf->level < EBPFMON_TRACE && !isUnderWay(source) && !isKept(source)))
         return;
     ev = reserveEvent(c->conf->iocId, sizeof(*ev));
     if (!ev)

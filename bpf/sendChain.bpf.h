@@ -154,24 +154,6 @@ __attribute__((noinline)) int ebpfmon_mark_kept(__u32 async)
     return 0;
 }
 
-/* Nonzero: the source chain has not ended yet. */
-static __always_inline int isUnderWay(const struct ebpfMonSourceChain *by)
-{
-    __u32 tid = by->tid, n;
-    struct thread *th = bpf_map_lookup_elem(&threads, &tid);
-
-    if (!th)
-        return 0;
-    if (th->ending == by->begin)
-        return 1;
-    n = th->seen.heldCount;
-#pragma unroll
-    for (__u32 i = 0; i < EBPFMON_NESTED; i++)
-        if (i < n && th->seen.held[i].begin == by->begin)
-            return 1;
-    return 0;
-}
-
 /* Nonzero: the filter selects a record that a chain with this root can reach (level trace). */
 static __always_inline int isWanted(__u32 slot)
 {
@@ -183,11 +165,12 @@ static __always_inline int isWanted(__u32 slot)
 /* Nonzero: the source chain was kept, or has not ended yet and will surely be kept. */
 static __always_inline int isSourceKept(const struct caller *c, const struct ebpfMonSourceChain *by, __u64 now)
 {
+    int underWay = isUnderWay(by); /* asked first: it may end meanwhile, and is kept before it counts as ended */
     __u32 slot = 0;
 
     if (isKept(by))
         return 1;
-    if (!isUnderWay(by))
+    if (!underWay)
         return 0;
     if (c->conf->slowNs && now - by->begin >= c->conf->slowNs)
         return 1;

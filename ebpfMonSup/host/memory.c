@@ -35,7 +35,7 @@
 
 typedef struct {
     uint64_t base;  /* 0: empty */
-    size_t   valid; /* bytes from base on */
+    size_t   valid; /* bytes from base on; 0: its beginning cannot be read, for example in front of a variable */
     char    *data;
 } block;
 
@@ -323,10 +323,18 @@ static void readBlocks(ebpfMonMem *mem, uint64_t base)
         b->valid = (size_t)got - at < BLOCK_SIZE ? (size_t)got - at : BLOCK_SIZE;
         memcpy(b->data, bytes + at, b->valid);
     }
+    if (got <= 0) { /* so that not each read of what comes behind tries it again */
+        block *b = clearPlace(mem, base);
+
+        if (b) {
+            b->base = base;
+            b->valid = 0;
+        }
+    }
     free(bytes);
 }
 
-/* The block of an address, or NULL when its beginning cannot be read. */
+/* The block of an address; NULL: it could not be read now. */
 static block *blockOf(ebpfMonMem *mem, uint64_t addr)
 {
     uint64_t base = addr & ~(uint64_t)(BLOCK_SIZE - 1);

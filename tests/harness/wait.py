@@ -6,7 +6,7 @@ import time
 
 PATIENCE = 4  # deadlines are for an idle machine, but tests run side by side, and other programs use the CPUs, too
 LEAST = 60    # s; no deadline is earlier
-SOON, SELDOM = 0.02, 0.1  # s between two looks, at first and in a long wait; no result depends on them
+SOON, SELDOM = 0.02, 0.2  # s between two looks, at first and in a long wait; no result depends on them
 
 
 class Late(AssertionError):
@@ -30,7 +30,7 @@ def until(condition, seconds, what):
         if waited > patient(seconds):
             text = what() if callable(what) else what
             raise Late(f"not within {patient(seconds)} s: {text}")
-        time.sleep(min(SELDOM, max(SOON, waited / 20)))
+        time.sleep(min(SELDOM, max(SOON, waited / 10)))
 
 
 def stays_false(condition, seconds):

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* query/queryRows.h and query/queryKeyText.h: rows from cells of the kernel part, without the kernel part. The expected values are
+ * computed here from the events themselves. */
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "query/queryRows.h"
+
+#define KEY_SIZE 16 /* the name of a thread */
+
+static const ebpfMonQueryNames noNames; /* no IOC, function or lock is known */
+static ebpfMonQueryResult result;
+
+/* The only query of this text. */
+static ebpfMonQuerySet *parse(const char *text)
+{
+    char why[200];
+    ebpfMonQuerySet *set = ebpfMonQueryParse("test", text, strlen(text), why, sizeof(why));
+
+    if (!set || set->count != 1)
+        testAbort("%s", why);
+    return set;
+}
+
+/* Adds an event to a cell, as the kernel part does it for a log2 histogram. */
+static void addEvent(struct ebpfMonQueryCell *cell, int64_t value)
+{
+    uint64_t ordered = EBPFMON_QUERY_ORDER(value);
+
+    cell->count++;
+    cell->sum += value;
+    cell->last = value;
+    cell->high = ordered > cell->high ? ordered : cell->high;
+    cell->low = ~ordered > cell->low ? ~ordered : cell->low;
+}
+
+static void addThread(ebpfMonQueryRows *rows, const char *thread, const struct ebpfMonQueryCell *cell)
+{
+    uint8_t key[EBPFMON_QUERY_KEY_SIZE] = "";
+
+    memcpy(key, thread, strlen(thread));
+    ebpfMonQueryRowsAdd(rows, key, cell);
+}
+
+/* The key of a row that is published; "": there are not so many. */
+static const char *keyOf(unsigned n)
+{
+    return n < result.rows ? result.row[n].key[0] : "";
+}
+
+static void copyRows(const ebpfMonQueryRows *rows)
+{
+    memset(&result, 0, sizeof(result));
+    ebpfMonQueryRowsCopy(rows, &result);
+}
+
+static void testValues(void)
+{
+    ebpfMonQuerySet *set = parse("{\"queries\": [{\"name\": \"Q\", \"source\": {\"function\": \"f\"}, \"keys\": [\"thread\"],"
+                                 " \"value\": {\"arg\": 1, \"as\": \"int64\"}}]}");
+    ebpfMonQueryRows *rows = ebpfMonQueryRowsNew(set->spec, KEY_SIZE);
+    struct ebpfMonQueryCell cell = { 0 }, empty = { 0 }, other = { 0 };
+    const ebpfMonQueryRow *row = result.row;
+
+    testDiag("the values of a row");
+    addEvent(&cell, -7);
+    addEvent(&cell, 20);
+    addEvent(&cell, 5);
+    ebpfMonQueryRowsBegin(rows);
+    addThread(rows, "scan-1", &cell);
+    addThread(rows, "nobody", &empty);
+    ebpfMonQueryRowsEnd(rows, &noNames, 0);
+    copyRows(rows);
+    testOk(result.rows == 1 && result.found == 1 && strcmp(keyOf(0), "scan-1") == 0, "a cell without events is no row");
+    testOk(row->count == 3 && row->sum == 18 && row->mean == 6 && row->min == -7 && row->max == 20 && row->last == 5,
+           "%g events, sum %g, mean %g, from %g to %g, the last %g", row->count, row->sum, row->mean, row->min, row->max, row->last);
+    testOk(isnan(row->p50) && isnan(row->p99), "without a histogram there are no percentiles");
+    testOk(row->rate == 0, "the first look has no rate");
+
+    for (int i = 0; i < 10; i++)
+        addEvent(&cell, 1);
+    addEvent(&other, 3);
+    ebpfMonQueryRowsBegin(rows);
+    addThread(rows, "cbLow", &other);
+    addThread(rows, "scan-1", &cell);
+    ebpfMonQueryRowsEnd(rows, &noNames, 4);
+    copyRows(rows);
+    testOk(result.rows == 2 && strcmp(keyOf(0), "scan-1") == 0 && strcmp(keyOf(1), "cbLow") == 0, "most events come first");
+    testOk(row[0].rate == 2.5, "the rate is that of this interval: %g", row[0].rate);
+    testOk(row[1].rate == 0.25 && row[1].max == 3 && row[1].min == 3, "a new row has one, too: %g", row[1].rate);
+
+    ebpfMonQueryRowsBegin(rows);
+    ebpfMonQueryRowsEnd(rows, &noNames, 4);
+    copyRows(rows);
+    testOk(result.rows == 2 && row[0].count == 13 && row[0].rate == 0, "a row that is not read again keeps its values");
+    ebpfMonQueryRowsFree(rows);
+    ebpfMonQueryRowsFree(NULL);
+    free(set);
+}
+
+/* What is published, of many keys. */
+static void testOrder(void)
+{
+    ebpfMonQuerySet *set = parse("{\"queries\": [{\"name\": \"Q\", \"source\": {\"function\": \"f\"}, \"keys\": [\"thread\"],"
+                                 " \"value\": {\"arg\": 1, \"as\": \"int64\"}, \"top\": 3, \"sort\": \"max\"}]}");
+    ebpfMonQueryRows *rows = ebpfMonQueryRowsNew(set->spec, KEY_SIZE);
+    char thread[16];
+    unsigned n, wrong = 0;
+
+    testDiag("which rows are published");
+    for (unsigned look = 0; look < 3; look++) {
+        ebpfMonQueryRowsBegin(rows);
+        for (n = 0; n < 200 * (look + 1); n++) { /* each look finds new keys */
+            struct ebpfMonQueryCell cell = { 0 };
+
+            addEvent(&cell, n * 37 % 600);
+            snprintf(thread, sizeof(thread), "thread%u", n * 7 % (200 * (look + 1)));
+            addThread(rows, thread, &cell);
+        }
+        ebpfMonQueryRowsEnd(rows, &noNames, 1);
+        copyRows(rows);
+        wrong += result.found != 200 * (look + 1) || result.rows != 3;
+    }
+    testOk(!wrong, "all of %u keys are counted, three are published", result.found);
+    testOk(result.row[0].max == 599 && result.row[1].max == 598 && result.row[2].max == 597, "the greatest three: %g, %g, %g",
+           result.row[0].max, result.row[1].max, result.row[2].max);
+    ebpfMonQueryRowsFree(rows);
+    free(set);
+}
+
+static void testHistogram(void)
+{
+    ebpfMonQuerySet *set = parse("{\"queries\": [{\"name\": \"Q\", \"source\": {\"function\": \"f\"}, \"keys\": [\"thread\"],"
+                                 " \"value\": {\"arg\": 1, \"as\": \"int64\"}, \"histogram\": \"log2\", \"sample\": 10}]}");
+    ebpfMonQueryRows *rows = ebpfMonQueryRowsNew(set->spec, KEY_SIZE);
+    struct ebpfMonQueryCell cell = { 0 };
+    double events = 0;
+
+    testDiag("the histogram, of one event in ten");
+    for (int i = 0; i < 100; i++)
+        addEvent(&cell, i < 90 ? 3 : 6);
+    cell.hist[3] = 90; /* small values have a bucket of their own */
+    cell.hist[6] = 10;
+    ebpfMonQueryRowsBegin(rows);
+    addThread(rows, "scan-1", &cell);
+    addThread(rows, "scan-2", &cell);
+    ebpfMonQueryRowsEnd(rows, &noNames, 1);
+    copyRows(rows);
+    testOk(result.row[0].count == 1000 && result.row[0].mean == 3.3, "an event counts ten times, a mean does not");
+    testOk(result.row[0].p50 == 3 && result.row[0].p90 == 3 && result.row[0].p99 == 6, "percentiles: %g, %g, %g",
+           result.row[0].p50, result.row[0].p90, result.row[0].p99);
+    for (unsigned i = 0; i < result.bars; i++)
+        events += result.hist[i];
+    testOk(events == 2000, "the histogram has the events of both rows: %g", events);
+    testOk(result.bars > 1 && result.histEdge[0] <= 3 && result.histEdge[result.bars - 1] <= 6 && result.hist[0] == 1800 &&
+           result.hist[result.bars - 1] == 200, "zeros at its ends are left out");
+    ebpfMonQueryRowsFree(rows);
+    free(set);
+}
+
+/* The text of a key. */
+static const char *textOf(int what, int type, const void *bytes, unsigned size)
+{
+    static char text[EBPFMON_QUERY_CELL_SIZE];
+    const struct ebpfMonQueryField field = { .what = (uint8_t)what, .type = (uint8_t)type, .size = (uint8_t)size };
+    uint8_t key[EBPFMON_QUERY_KEY_SIZE] = { 0 };
+
+    memcpy(key, bytes, size);
+    if (ebpfMonQueryKeyText(&field, key, &noNames, 0, text, sizeof(text)))
+        return "later";
+    return text;
+}
+
+static void testTexts(void)
+{
+    static ebpfMonQueryFunction known[] = { { .iocId = 2, .address = 0x1000, .name = "dbProcess" } };
+    const struct ebpfMonQueryField function = { .what = EBPFMON_QUERY_FUNCTION, .size = 16 };
+    const ebpfMonQueryNames names = { .function = known, .functions = 1 };
+    const uint64_t inOne[2] = { 1, 0x1000 }, inTwo[2] = { 2, 0x1000 }, none[3] = { 0, 0, 0 };
+    struct ebpfMonQueryWho who = { .kind = EBPFMON_QUERY_BY_CA, .user = "anna", .host = "office" };
+    char thread[16] = "bad\nname";
+    int64_t minus = -5;
+    double half = 0.5;
+    char text[EBPFMON_QUERY_CELL_SIZE];
+
+    testDiag("texts of keys");
+    testOk(!strcmp(textOf(EBPFMON_QUERY_ARG, EBPFMON_QUERY_S64, &minus, 8), "-5"), "a signed number");
+    testOk(!strcmp(textOf(EBPFMON_QUERY_ARG, EBPFMON_QUERY_U64, &minus, 8), "18446744073709551611"), "an unsigned one");
+    testOk(!strcmp(textOf(EBPFMON_QUERY_ARG, EBPFMON_QUERY_F64, &half, 8), "0.5"), "a double");
+    testOk(!strchr(textOf(EBPFMON_QUERY_THREAD, 0, thread, 16), '\n'), "no control character of a thread's name is published");
+    testOk(!strcmp(textOf(EBPFMON_QUERY_SYSCALL, 0, (uint64_t[]){ 0 }, 8), "read"), "a system call has its name");
+    testOk(!strcmp(textOf(EBPFMON_QUERY_IOC, 0, (uint64_t[]){ 7 }, 8), "IOC 7") &&
+           !strcmp(textOf(EBPFMON_QUERY_IOC, 0, none, 8), "-"), "an IOC that has ended has its number, no IOC is -");
+    testOk(!strcmp(textOf(EBPFMON_QUERY_ROOT, 0, inOne, 16), "0x1000") && !strcmp(textOf(EBPFMON_QUERY_ROOT, 0, none, 16), "-"),
+           "a record that is not known has its address, no record is -");
+    testOk(!strcmp(textOf(EBPFMON_QUERY_CLIENT, 0, &who, sizeof(who)), "anna@office"), "a client of CA");
+    who.kind = EBPFMON_QUERY_BY_PEER;
+    who.peer.addr = 0x0100007f;
+    who.peer.port = 0x1234;
+    testOk(!strncmp(textOf(EBPFMON_QUERY_CLIENT, 0, &who, sizeof(who)), "127.0.0.1:", 10), "a client with an address");
+    ebpfMonQueryKeyText(&function, (const uint8_t *)inTwo, &names, 0, text, sizeof(text));
+    testOk(!strcmp(text, "dbProcess"), "a function has its name");
+    ebpfMonQueryKeyText(&function, (const uint8_t *)inOne, &names, 0, text, sizeof(text));
+    testOk(!strcmp(text, "0x1000"), "the same address in another IOC is another function");
+}
+
+MAIN(testQueryRows)
+{
+    testPlan(8 + 2 + 4 + 11);
+    testValues();
+    testOrder();
+    testHistogram();
+    testTexts();
+    return testDone();
+}
