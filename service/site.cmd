@@ -18,5 +18,9 @@ ebpfMonJsonLog "$(LOGS_DIRECTORY=/var/log/ebpfmon)/puts.json" 0 0 0 all
 # Puts, counts and traces to an OpenTelemetry collector.
 #ebpfMonOtlp "http://127.0.0.1:4318"
 
+# Queries: what they ask is in queries.md; the PVs of one, and its start.
+#ebpfMonQueryLoad "$(EBPFMON_DATA)/queries/records.json"
+#dbLoadRecords "$(EBPFMON_DATA)/db/ebpfMonQuery.template", "P=$(EBPFMON_P),Q=RECORD_TIME"
+
 # PVs of single records, for archive and alarm.
 #dbLoadRecords "$(EBPFMON_DATA)/db/ebpfMonWatch.db", "P=$(EBPFMON_P),REC=RING:CURRENT"

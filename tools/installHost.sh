@@ -78,7 +78,8 @@ done
 
 # --- data and documentation ----------------------------------------------------------------------------
 put 644 "$datadir/dbd" "$top/dbd/ebpfMon.dbd"
-put 644 "$datadir/db" "$top/db/ebpfMon.db" "$top/db/ebpfMonWatch.db" "$top/db/ebpfMonIoc.db"
+put 644 "$datadir/db" "$top"/db/ebpfMon*.db "$top"/db/ebpfMon*.template
+put 644 "$datadir/queries" "$top"/iocBoot/iocEbpfMon/queries/*.json
 put 644 "$datadir/op" "$top"/ebpfMonApp/op/bob/*.bob "$top"/ebpfMonApp/op/bob/*.py
 put 644 "$datadir/alarm" "$top"/ebpfMonApp/op/alarm/*.xml
 put 644 "$datadir/web" "$top"/ebpfMonApp/op/web/*.html

@@ -50,6 +50,8 @@ static int runScript(const char *script, bool isService)
     setenv("EPICS_CA_AUTO_ARRAY_BYTES", "NO", 0);
     setenv("EPICS_CA_MAX_ARRAY_BYTES", ARRAY_BYTES, 0);
     ebpfMonSignalsHandle();
+    if (isService)
+        setvbuf(stdout, NULL, _IOLBF, 0); /* else the journal has errors, of stderr, before the commands that made them */
     if (script) {
         if (iocsh(script) && isService)
             return 1; /* for the service manager, which tries again or says so */

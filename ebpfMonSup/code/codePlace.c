@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,11 +45,6 @@ static void eachMapping(Look *look, int (*each)(Look *look, const ebpfMonMapping
         fclose(maps);
 }
 
-static void formatPath(pid_t pid, const ebpfMonMapping *map, char *path, size_t size)
-{
-    snprintf(path, size, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, map->start, map->end);
-}
-
 /* --- code ----------------------------------------------------------------------------------------- */
 
 static void pickSite(Look *look, size_t room)
@@ -70,9 +64,12 @@ static void pickSite(Look *look, size_t room)
 
 static int takeCode(Look *look, const ebpfMonMapping *map)
 {
+    struct stat st;
+
     if (look->address < map->start || look->address >= map->end)
         return 0;
-    formatPath(look->pid, map, look->place.path, sizeof(look->place.path));
+    if (ebpfMonMappingFindPath(look->pid, map, look->place.path, sizeof(look->place.path), &st))
+        return 1;
     look->place.site.offset = look->address - map->start + map->offset;
     pickSite(look, (size_t)(map->end - look->address));
     return 1;
@@ -123,11 +120,13 @@ static int takeVariable(Look *look, const ebpfMonMapping *map)
     ebpfMonElfSymbol symbol;
     ebpfMonElfFile file;
     struct statfs fs;
+    struct stat st;
     uint64_t bias;
-    char path[160];
+    char path[4352];
     int fd;
 
-    formatPath(look->pid, map, path, sizeof(path));
+    if (ebpfMonMappingFindPath(look->pid, map, path, sizeof(path), &st))
+        return 0;
     fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return 0;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -191,11 +190,11 @@ static void lookAtFile(Look *look, const ebpfMonMapping *map)
     char path[160];
     ebpfMonElfFile file;
     struct statfs fs;
-    int fd;
+    struct stat st;
+    int fd = -1;
 
-    snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)look->pid, map->start,
-             map->end);
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (ebpfMonMappingFindPath(look->pid, map, path, sizeof(path), &st) == 0)
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0 || fstatfs(fd, &fs)) {
         look->err = errno;
     } else if (fs.f_type == FUSE_SUPER_MAGIC) {

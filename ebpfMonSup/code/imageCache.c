@@ -97,40 +97,6 @@ void ebpfMonImageEach(ebpfMonImageCache *cache, void (*each)(void *arg, const eb
             each(arg, &known->binary);
 }
 
-/* The i-th path that may open the mapped file: the first one always does, if we may use it; the others do not once the
- * file is deleted, or its name is too long. */
-static int makePath(pid_t pid, const ebpfMonMapping *map, int i, char *path, size_t size)
-{
-    int n = i == 0 ? snprintf(path, size, "/proc/%d/map_files/%llx-%llx", (int)pid,
-                              (unsigned long long)map->start, (unsigned long long)map->end)
-          : i == 1 ? snprintf(path, size, "/proc/%d/root%s", (int)pid, map->path)
-          : snprintf(path, size, "/proc/%d/exe", (int)pid);
-
-    return i < 3 && n > 0 && (size_t)n < size;
-}
-
-/* Finds a path that opens the mapped file. What is not a map_files link is the file only if it has its inode; the
- * device may differ, since maps shows that of the file system under an overlay or subvolume. 0, or -1. */
-static int findPath(pid_t pid, const ebpfMonMapping *map, char *path, size_t size, struct stat *st)
-{
-    int why = ENOENT;
-
-    for (int i = 0; i < 3; i++) {
-        if (!makePath(pid, map, i, path, size))
-            continue;
-        if (stat(path, st) != 0) {
-            if (errno == EACCES || errno == EPERM)
-                why = errno;
-            continue;
-        }
-        if (S_ISREG(st->st_mode)
-            && (i == 0 || (st->st_ino == map->ino && (st->st_dev == map->dev || !major(st->st_dev)))))
-            return 0;
-    }
-    errno = why;
-    return -1;
-}
-
 /* A look at a mapped file, as a job: a file system may never answer. What is known of the file comes from its cache. */
 typedef struct {
     pid_t pid;
@@ -181,7 +147,7 @@ static void lookAtFile(void *data)
 {
     fileLook *look = data;
 
-    if (findPath(look->pid, &look->map, look->path, sizeof(look->path), &look->st))
+    if (ebpfMonMappingFindPath(look->pid, &look->map, look->path, sizeof(look->path), &look->st))
         look->err = errno;
     else if (!isSame(look))
         look->err = openAndRead(look);
@@ -346,7 +312,7 @@ static void lookForPath(void *data)
     pathLook *look = data;
     struct stat st;
 
-    look->err = findPath(look->pid, &look->map, look->path, sizeof(look->path), &st) ? errno : 0;
+    look->err = ebpfMonMappingFindPath(look->pid, &look->map, look->path, sizeof(look->path), &st) ? errno : 0;
 }
 
 int ebpfMonImageCacheFindPath(pid_t pid, const ebpfMonMapping *map, char *path, size_t size)

@@ -15,6 +15,7 @@
 #include "code/imageFile.h"
 #include "code/machine.h"
 #include "code/recognise.h"
+#include "code/unwind.h"
 
 #define MAX_FUNCTION 4096u     /* bytes of code read per function, to see its branches */
 #define OLD_NAMES    2
@@ -147,6 +148,7 @@ typedef struct {
     int isStripped;   /* it is an IOC without symbols of its own */
     int isRecognised; /* as ebpfMonBinary has it */
     int isOldNotify;
+    int isContradicted; /* as ebpfMonBinary has it */
 } Knowledge;
 
 /* The last way: by what the functions do. */
@@ -162,6 +164,18 @@ static void recogniseFunctions(const ebpfMonElfFile *file, ebpfMonElfSymbol *fou
     how->isOldNotify = by.isOldNotify;
 }
 
+/* Nonzero: the program itself contradicts the symbols of another file: it says that an address is in the midst of a function. A probe
+ * there could be in the midst of an instruction, and end the IOC. Two builds have one build-id if a site sets it to a number of its
+ * own (-Wl,--build-id=0x...). */
+static int isContradicted(const ebpfMonElfFile *file, const ebpfMonElfSymbol *found)
+{
+    for (int i = 0; i < NAMES; i++)
+        if ((i < ebpfMonFnCount || i >= (int)ebpfMonFnCount + (int)ebpfMonVarCount) && found[i].vaddr &&
+            ebpfMonUnwindIsInside(file, found[i].vaddr))
+            return 1;
+    return 0;
+}
+
 /* Finds the names in the file; of a stripped IOC also in the files with its symbols, until there are enough. */
 static void findNames(ebpfMonElfFile *file, const ebpfMonSymbolPlaces *places, ebpfMonElfSymbol *found, Knowledge *how)
 {
@@ -175,8 +189,14 @@ static void findNames(ebpfMonElfFile *file, const ebpfMonSymbolPlaces *places, e
     names[SCAN_NOW] = "scanIoImmediate";
     ebpfMonElfFind(file, names, NAMES, found);
     how->isStripped = isStrippedIoc(file, found);
-    while (how->isStripped && !isIoc(found) && ebpfMonSymbolFileAdd(file, places, &search))
+    while (how->isStripped && !isIoc(found) && ebpfMonSymbolFileAdd(file, places, &search)) {
         ebpfMonElfFind(file, names, NAMES, found);
+        if (!isContradicted(file, found))
+            continue;
+        how->isContradicted = 1;
+        ebpfMonSymbolFileDrop(file);
+        ebpfMonElfFind(file, names, NAMES, found);
+    }
     if (how->isStripped && !isIoc(found))
         recogniseFunctions(file, found, how);
 }
@@ -198,6 +218,7 @@ static void fillKnown(ebpfMonElfFile *file, ebpfMonElfSymbol *found, const Knowl
     b->isNameless = (how->isStripped && !b->isIoc) || (b->isIoc && b->foreign);
     b->isRecognised = how->isRecognised;
     b->isStripped = how->isStripped;
+    b->isContradicted = how->isContradicted;
     useOldNames(found, b);
     if (how->isOldNotify)
         b->oldNames |= 1u << ebpfMonFnProcessNotify;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 #include "code/mapping.h"
@@ -36,6 +39,42 @@ int ebpfMonMappingParse(char *line, ebpfMonMapping *map)
     int isCode;
 
     return ebpfMonMappingParseAny(line, map, &isCode) && isCode;
+}
+
+/* The i-th path that may open the mapped file: the first one always does, if we may use it; the others do not once the
+ * file is deleted, or its name is too long. */
+static int makePath(pid_t pid, const ebpfMonMapping *map, int i, char *path, size_t size)
+{
+    int n = i == 0 ? snprintf(path, size, "/proc/%d/map_files/%llx-%llx", (int)pid,
+                              (unsigned long long)map->start, (unsigned long long)map->end)
+          : i == 1 ? snprintf(path, size, "/proc/%d/root%s", (int)pid, map->path)
+          : snprintf(path, size, "/proc/%d/exe", (int)pid);
+
+    return i < 3 && n > 0 && (size_t)n < size;
+}
+
+/* What is not a map_files link is the file only if it has its inode; the device may differ, since maps shows that of the
+ * file system under an overlay or subvolume. */
+int ebpfMonMappingFindPath(pid_t pid, const ebpfMonMapping *map, char *path, size_t size, struct stat *st)
+{
+    int why = ENOENT;
+
+    for (int i = 0; i < 3; i++) {
+        if (!makePath(pid, map, i, path, size)) {
+            why = ENAMETOOLONG;
+            continue;
+        }
+        if (stat(path, st) != 0) {
+            if (errno == EACCES || errno == EPERM)
+                why = errno;
+            continue;
+        }
+        if (S_ISREG(st->st_mode)
+            && (i == 0 || (st->st_ino == map->ino && (st->st_dev == map->dev || !major(st->st_dev)))))
+            return 0;
+    }
+    errno = why;
+    return -1;
 }
 
 int ebpfMonMappingBias(const ebpfMonElfSegment *segment, unsigned segments, const ebpfMonMapping *map, uint64_t *bias)

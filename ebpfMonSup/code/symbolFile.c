@@ -176,14 +176,28 @@ int ebpfMonSymbolFileAdd(ebpfMonElfFile *file, const ebpfMonSymbolPlaces *places
     return *end != NULL;
 }
 
+static void closeFile(ebpfMonElfFile *symbols)
+{
+    close(symbols->fd);
+    ebpfMonElfClose(symbols);
+    free(symbols);
+}
+
+void ebpfMonSymbolFileDrop(ebpfMonElfFile *file)
+{
+    while (file->symbols && file->symbols->symbols)
+        file = file->symbols;
+    if (file->symbols)
+        closeFile(file->symbols);
+    file->symbols = NULL;
+}
+
 void ebpfMonSymbolFilesClose(ebpfMonElfFile *file)
 {
     while (file->symbols) {
         ebpfMonElfFile *symbols = file->symbols;
 
         file->symbols = symbols->symbols;
-        close(symbols->fd);
-        ebpfMonElfClose(symbols);
-        free(symbols);
+        closeFile(symbols);
     }
 }

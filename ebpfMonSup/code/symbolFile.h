@@ -34,6 +34,9 @@ typedef struct {
 /* Adds the next file with symbols to "file". Nonzero: there was one. */
 int ebpfMonSymbolFileAdd(ebpfMonElfFile *file, const ebpfMonSymbolPlaces *places, ebpfMonSymbolSearch *search);
 
+/* Closes the file that was added last, and forgets it: its symbols are not believed. */
+void ebpfMonSymbolFileDrop(ebpfMonElfFile *file);
+
 /* Closes all that were added, and forgets them. */
 void ebpfMonSymbolFilesClose(ebpfMonElfFile *file);
 

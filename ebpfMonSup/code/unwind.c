@@ -388,34 +388,56 @@ static int restoreRegs(const Row *row, ebpfMonStackRead read, void *arg, ebpfMon
     return 0;
 }
 
+/* The entry of the function with "pc". */
+typedef struct {
+    uint8_t  bytes[ENTRY_MAX];
+    uint64_t begin;  /* of the function */
+    Cie      cie;
+    Cursor   rules;  /* in "bytes" */
+} Fde;
+
+/* 0, or -1: there is none, or it is of a kind that is not known. */
+static int readFde(const ebpfMonElfFile *file, uint64_t pc, Fde *f)
+{
+    uint64_t fde = findFde(file, pc), size, cieAt;
+    Cursor *c = &f->rules;
+
+    if (!fde || readEntry(file, fde, f->bytes, c))
+        return -1;
+    cieAt = c->vaddr;
+    cieAt -= readFixed(c, 4);
+    if (cieAt == fde + 4 || readCie(file, cieAt, &f->cie))
+        return -1;
+    f->begin = readPointer(c, f->cie.encoding & 0x7f, 0);
+    size = readPointer(c, f->cie.encoding & 0x0f, 0);
+    if (f->cie.hasData)
+        skipBytes(c, readLeb(c, 0));
+    return c->bad || f->cie.encoding == PE_OMIT || pc < f->begin || pc - f->begin >= size ? -1 : 0;
+}
+
+int ebpfMonUnwindIsInside(const ebpfMonElfFile *file, uint64_t vaddr)
+{
+    Fde f;
+
+    return readFde(file, vaddr, &f) == 0 && f.begin != vaddr;
+}
+
 int ebpfMonUnwindStep(const ebpfMonElfFile *file, uint64_t bias, int isCall, ebpfMonStackRead read, void *arg,
                       ebpfMonRegs *regs)
 {
-    uint64_t pc = regs->reg[EBPFMON_REG_PC] - bias - (isCall ? 1 : 0), fde = findFde(file, pc), begin, size, cieAt;
-    uint8_t bytes[ENTRY_MAX];
+    uint64_t pc = regs->reg[EBPFMON_REG_PC] - bias - (isCall ? 1 : 0);
     Row row, first;
-    Cursor c;
-    Cie cie;
+    Fde f;
 
-    if (!fde || readEntry(file, fde, bytes, &c))
-        return -1;
-    cieAt = c.vaddr;
-    cieAt -= readFixed(&c, 4);
-    if (cieAt == fde + 4 || readCie(file, cieAt, &cie))
-        return -1;
-    begin = readPointer(&c, cie.encoding & 0x7f, 0);
-    size = readPointer(&c, cie.encoding & 0x0f, 0);
-    if (cie.hasData)
-        skipBytes(&c, readLeb(&c, 0));
-    if (c.bad || cie.encoding == PE_OMIT || pc < begin || pc - begin >= size)
+    if (readFde(file, pc, &f))
         return -1;
     memset(&row, 0, sizeof(row));
-    if (runRules(cie.rules, &cie, 0, UINT64_MAX, NULL, &row))
+    if (runRules(f.cie.rules, &f.cie, 0, UINT64_MAX, NULL, &row))
         return -1;
     first = row;
-    if (runRules(c, &cie, begin, pc, &first, &row) || restoreRegs(&row, read, arg, regs))
+    if (runRules(f.rules, &f.cie, f.begin, pc, &first, &row) || restoreRegs(&row, read, arg, regs))
         return -1;
-    return cie.isSignal;
+    return f.cie.isSignal;
 }
 
 /* The stack pointer is behind the place of the return address now. */

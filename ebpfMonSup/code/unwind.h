@@ -31,6 +31,9 @@ typedef int (*ebpfMonStackRead)(void *arg, uint64_t addr, uint64_t *value);
  * (".cold") counts as a function. */
 uint64_t ebpfMonUnwindFindBegin(const ebpfMonElfFile *file, uint64_t pc);
 
+/* Nonzero: "vaddr" is inside of a function, but not its begin. For x86-64; else, and where the file says nothing, 0. */
+int ebpfMonUnwindIsInside(const ebpfMonElfFile *file, uint64_t vaddr);
+
 /* Goes to the caller. "bias": is added to the file's addresses in the process; "isCall": the pc is behind a call; else it is
  * where the function was interrupted. Returns 0; 1: the same, and the caller was interrupted by a signal; -1: the file does
  * not say who the caller is. */

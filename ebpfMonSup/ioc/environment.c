@@ -19,8 +19,9 @@
 
 /* Looks for "environ" in a mapped file, as a job: a file system may never answer. */
 typedef struct {
-    char     path[64];
-    ebpfMonMapping map;     /* without its path */
+    pid_t    pid;
+    ebpfMonMapping map;     /* its path is "name" */
+    char     name[4096];
     int      isFound;
     uint64_t address;       /* of the variable, in the process */
 } symbolLook;
@@ -31,9 +32,13 @@ static void lookForSymbol(void *data)
     symbolLook *look = data;
     ebpfMonElfSymbol symbol;
     ebpfMonElfFile file;
+    struct stat st;
     uint64_t bias;
-    int fd = open(look->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    char path[4352];
+    int fd = -1;
 
+    if (ebpfMonMappingFindPath(look->pid, &look->map, path, sizeof(path), &st) == 0)
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return;
     if (ebpfMonElfOpen(&file, fd) == 0) {
@@ -56,10 +61,10 @@ static uint64_t findInFile(pid_t pid, const ebpfMonMapping *map)
 
     if (!look)
         return 0;
-    snprintf(look->path, sizeof(look->path), "/proc/%d/map_files/%llx-%llx", (int)pid, (unsigned long long)map->start,
-             (unsigned long long)map->end);
+    look->pid = pid;
     look->map = *map;
-    look->map.path = NULL;
+    snprintf(look->name, sizeof(look->name), "%s", map->path);
+    look->map.path = look->name;
     if (ebpfMonForeignRun(pid, FILE_SECONDS, &job, look))
         return 0;
     if (look->isFound)

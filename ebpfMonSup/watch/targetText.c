@@ -31,6 +31,9 @@ void ebpfMonTargetTextWriteNameless(const ebpfMonBinary *core, int isRecognised,
     if (core->foreign)
         snprintf(note, EBPFMON_NOTE_SIZE, "a program for %s, which an emulator runs here: not seen inside. Run ebpfMon on a host "
                  "of its machine", core->foreign);
+    else if (core->isContradicted)
+        snprintf(note, EBPFMON_NOTE_SIZE, "stripped, and the symbols of build-id %s are of another program: not seen inside. Make them "
+                 "by ebpfMonSymbols", core->buildId);
     else
         snprintf(note, EBPFMON_NOTE_SIZE, "stripped, no symbols of build-id %s found: not seen inside%s. "
                  "ebpfMonSymbols makes some", core->buildId[0] ? core->buildId : "(it has none)",

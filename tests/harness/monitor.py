@@ -15,6 +15,15 @@ _serial = itertools.count(1)
 Counts = namedtuple("Counts", "count trapped entered flags")
 
 
+def _rights():
+    """With EBPFMON_RIGHTS=service every monitor has only the capabilities of the service's unit: the command that is put before."""
+    if os.environ.get("EBPFMON_RIGHTS") != "service":
+        return []
+    unit = (paths.TOP / "service" / "ebpfmon.service").read_text()
+    names = re.search(r"(?m)^AmbientCapabilities=(.*)", unit).group(1).lower().replace("cap_", "").split()
+    return ["setpriv", "--bounding-set", ",".join(["-all", *("+" + name for name in names)])]
+
+
 class Monitor:
     """A monitor without a CPU budget, because tests make IOCs busier than a budget allows. It watches the IOCs of this
     process only."""
@@ -46,7 +55,7 @@ class Monitor:
     def launch(self, wrap=()):
         """Starts it and waits until it answers a search for STATE. "wrap": a command that is put before it, for example
         to take privileges away."""
-        self.process = Process([*wrap, paths.MONITOR, self.script()], cwd=paths.MONITOR_BOOT,
+        self.process = Process([*wrap, *_rights(), paths.MONITOR, self.script()], cwd=paths.MONITOR_BOOT,
                                env=loopback.server(self.port, EBPFMON_P=self.prefix, IOC=self.name,
                                                   **self.environ))
         until(lambda: rawca.answers(self.port, self.prefix + "STATE") or not self.process.running, 30,

@@ -221,6 +221,29 @@ def test_console(installed, new_ioc, new_service):
     assert service.process.running and service.iocs()
 
 
+def test_lines_of_site_cmd(installed, new_ioc, new_service):
+    """Each line that site.cmd offers in a comment works, and so do queries. What documents tell to load is installed."""
+    data = installed.prefix / "share" / "ebpfmon"
+    assert {f.name for f in (data / "db").iterdir()} == {f.name for f in paths.DB.iterdir()}
+    assert {f.name for f in (data / "queries").iterdir()} == {f.name for f in (paths.MONITOR_BOOT / "queries").iterdir()}
+    offered = re.findall(r"(?m)^#([a-z]\w+ \".*)$", (installed.etc / "site.cmd").read_text())
+    assert len(offered) >= 7, offered
+    ioc = new_ioc(DB).start()
+    service = new_service(before=offered).launch()
+    service.wait_ioc(ioc)
+    assert not [line for line in service.process.lines if "ERROR" in line or "refused" in line], service.process.output()
+    console = [installed.program, f"--console={service.run}/console"]
+    subprocess.run(console, input="ebpfMonQueryStart RECORD_TIME\n", check=True, capture_output=True, text=True)
+    until(lambda: service.get("RECORD_TIME_STATE", as_string=True) == "Running", 20, lambda: service.text("RECORD_TIME_MSG"))
+
+    def counted():
+        """A put makes the record process; the query may take up the IOC some time after its start."""
+        ca.put(ioc.prefix + "SET", 7)
+        return service.get("RECORD_TIME_EVENT_CNT") > 0
+
+    until(counted, 20, lambda: service.text("RECORD_TIME_MSG") + service.process.output() + subprocess.run(console, input="ebpfMonQueries\nebpfMonQueryPrint RECORD_TIME\n", capture_output=True, text=True).stdout)
+
+
 @pytest.mark.skipif(not shutil.which("logrotate"), reason="no logrotate")
 def test_logrotate(installed, new_ioc, new_service, tmp_path):
     """logrotate with the installed configuration: no line is lost, and none is written twice."""

@@ -82,6 +82,10 @@ putLast() { put K:SET 51; until_ 20 tells "AUTO_PUT_LAST.VAL\$" "K:SET:D *103 by
 level() { put M:FILTER_LEVEL "$1"; until_ 30 like M:IOC_LEVELS "$1"; say "level $1"; get -t M:IOC_LEVELS; }
 cmd() { echo "$*" >/tmp/monitor.in; }
 
+# If the machine stands still for some seconds, STATE says that threads make no progress, until they go on. An operator sees the
+# same. What counts is whether the monitor comes back by itself.
+running() { within 20 has M:STATE Running; }
+
 # Each query loads its programs, or says why it cannot.
 queries() {
     for q in Q_ENTRY Q_RETURN Q_CALL Q_SYSCALL Q_SYSCALLS Q_PROFILE Q_SWITCH Q_WAIT Q_FILES Q_SOCKETS Q_USDT Q_FAULTS; do
@@ -121,6 +125,7 @@ end() {
 }
 finish() {
     say lost; get -t -F'|' M:LOST_REASONS M:LOST_CNTS
+    running
     for n in STATE LOST_CNT COST TRAP_COST CPU MEM PACKET_STATE PACKET_LOST_CNT; do say "end $n"; get -t M:$n; done
     cmd "ebpfMonReport 2"
     cmd "exit"; until_ 20 eval '! [ -d /proc/$MONPID ]'
@@ -138,6 +143,7 @@ if [ "$(val M:STATE)" = Failed ] || ! [ -d /proc/$MONPID ]; then
 fi
 until_ 60 eval '[ "$(val M:IOC_CNT)" = 2 ]' &&
     until_ 60 eval 'case $(val M:IOC_LEVELS) in "256 trace trace "*) true;; *) false;; esac' || isBad=1
+running
 show STATE IOC_NAMES IOC_LEVELS IOC_NOTES; line STATE_MSG
 [ -z "$isBad" ] || finish # without IOCs all other checks would fail, too
 queries
