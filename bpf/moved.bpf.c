@@ -91,30 +91,40 @@ static __always_inline int beginScanPut(const struct caller *c, struct ebpfMonMo
     return 1;
 }
 
-/* dbPut(DBADDR *) to a field that controls scanning: the record may move to another list, or to another place in its
- * list. It may have been processed in this pass, and be processed again. */
-static __always_inline void seeScanPut(__u64 paddr)
+/* It may have been processed in this pass, and be processed again. So its processings are counted up to now. */
+__attribute__((noinline)) int ebpfmon_add_moved(__u64 precord, __u64 now)
 {
     struct ebpfMonRecState *st;
     struct ebpfMonMoved *m;
     struct caller c;
-    __s16 special = 0;
     __u32 slot;
     __u64 n;
 
-    bpf_probe_read_user(&special, sizeof(special), (void *)(paddr + EBPFMON_DBADDR_SPECIAL));
-    if (special != EBPFMON_SPC_SCAN || !findCaller(&c) || !c.conf->sweeps ||
-        !findSlot(c.tgid, readPtr(paddr + EBPFMON_DBADDR_PRECORD), &slot) ||
-        !(m = bpf_map_lookup_elem(&moved, &c.tgid)) || !(st = findState(slot)))
-        return;
-    if (!beginScanPut(&c, m))
-        noteMissed(c.tgid);
+    if (!findCaller(&c) || !findSlot(c.tgid, precord, &slot) || !(m = bpf_map_lookup_elem(&moved, &c.tgid)) ||
+        !(st = findState(slot)))
+        return 0;
     if (!st->moved) {
         st->moved = 1;
         n = __sync_fetch_and_add(&m->added, 1);
         m->slot[n & (EBPFMON_MOVED_MAX - 1)] = slot;
     }
-    ebpfmon_sweep_closure(slot, bpf_ktime_get_ns(), 1);
+    ebpfmon_sweep_closure(slot, now, 1);
+    return 0;
+}
+
+/* dbPut(DBADDR *) to a field that controls scanning: the record may move to another list, or to another place in its list. */
+static __always_inline void seeScanPut(__u64 paddr)
+{
+    struct ebpfMonMoved *m;
+    struct caller c;
+    __s16 special = 0;
+
+    bpf_probe_read_user(&special, sizeof(special), (void *)(paddr + EBPFMON_DBADDR_SPECIAL));
+    if (special != EBPFMON_SPC_SCAN || !findCaller(&c) || !c.conf->sweeps || !(m = bpf_map_lookup_elem(&moved, &c.tgid)))
+        return;
+    if (!beginScanPut(&c, m))
+        noteMissed(c.tgid);
+    ebpfmon_add_moved(readPtr(paddr + EBPFMON_DBADDR_PRECORD), bpf_ktime_get_ns());
 }
 
 SEC("uprobe")

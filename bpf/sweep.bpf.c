@@ -248,6 +248,7 @@ __attribute__((noinline)) int ebpfmon_enter(__u64 precord, __u64 lock, __u64 now
     head = findState(group);
     if (!head)
         return 0;
+    th->sweepsSeen = c.conf->sweeps;
     n = th->insideCount;
     if (n >= INSIDE_MAX) {
         noteMissed(c.tgid);
@@ -362,8 +363,11 @@ __attribute__((noinline)) __u32 ebpfmon_leave(__u64 lock, __u64 now, __u32 isMan
     struct leaving v = { .lock = lock, .now = now, .isMany = isMany };
     struct caller c;
 
-    if (!findCaller(&c) || !c.conf->sweeps || !(v.th = bpf_map_lookup_elem(&threads, &c.tid)))
+    if (!findCaller(&c) || !c.conf->sweeps || !(v.th = getThread(c.tid)))
         return 0;
+    if (v.th->sweepsSeen != c.conf->sweeps && !isMany)
+        ebpfmon_add_moved(lock, now); /* it took the lock before passes were watched, perhaps for a put that was not seen */
+    v.th->sweepsSeen = c.conf->sweeps;
     v.th->asked = 0;
     v.sweeps = c.conf->sweeps;
     v.from = v.th->insideCount;

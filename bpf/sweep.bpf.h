@@ -17,6 +17,9 @@ __u32 ebpfmon_leave(__u64 lock, __u64 now, __u32 isMany);
  * processing its records at this moment. */
 int ebpfmon_sweep_moved(__u64 now, __u64 mutex, __u32 group);
 
+/* This record may have moved. The caller holds its lock. */
+int ebpfmon_add_moved(__u64 precord, __u64 now);
+
 /* The thread has done all its puts to fields that control scanning, so these records are in their new lists. Returns how many. */
 __u32 ebpfmon_end_scan_puts(void);
 

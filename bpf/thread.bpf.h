@@ -107,6 +107,8 @@ struct thread {
     __u32 askedMany;         /* nonzero: "asked" is a dbLocker */
     __u32 insideCount;
     struct inside inside[INSIDE_MAX]; /* the groups in which it is */
+    __u32 sweepsSeen;        /* ebpfMonTargetConf.sweeps when it entered or left a group last */
+    __u32 pad2;
     __u32 scanPuts;          /* puts to fields that control scanning, which it may not have done yet … */
     __u32 scanPutsSweeps;    /* … and ebpfMonTargetConf.sweeps at that time */
     __u64 passWait;          /* ns that it had waited for a CPU before the present pass with chains that are not
@@ -120,7 +122,7 @@ struct thread {
     __u32 copiedFrom;        /* … and of its first byte */
     __u32 received;          /* nonzero: peer, copied and copiedFrom are valid; 2: it receives from several
                               * connections */
-    __u32 pad2;
+    __u32 pad3;
     struct ebpfMonCauseEvent cause;
     struct notified notified;
     struct putInHand put;

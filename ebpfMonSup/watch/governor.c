@@ -226,8 +226,12 @@ static uint32_t attachSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t want
     uint32_t on;
 
     if (sweeps) {
+        int isNew = (t->follower.att.on & sweeps) != sweeps;
+
         on = ebpfMonAttachSet(&t->follower.att, want | sweeps, way, note, size);
         if ((on & sweeps) == sweeps) {
+            if (isNew) /* there may have been puts to SCAN since the lists were read, and nobody saw them */
+                ebpfMonRecordTablesRenewSweeps(g->tables, t);
             if (!t->follower.timing.turns.lookedAt) {
                 ebpfMonTurnsBegin(&t->follower.timing.turns, now, (uint64_t)t->pid);
                 t->follower.timing.timedBefore = -1;

@@ -117,8 +117,7 @@ void ebpfMonRecordTablesEndSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t)
     ebpfMonClosuresFree(c);
 }
 
-/* The lists as they are now. */
-static void renewLists(ebpfMonRecordTables *r, ebpfMonTarget *t)
+void ebpfMonRecordTablesRenewSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t)
 {
     ebpfMonClosures *c;
 
@@ -161,7 +160,7 @@ int ebpfMonRecordTablesFollowSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t)
         loseSweeps(r, t);
     }
     if (t->follower.sweep.movedSeen != t->follower.sweep.moved && areDone(r, t, &moved)) {
-        renewLists(r, t);
+        ebpfMonRecordTablesRenewSweeps(r, t);
         t->follower.sweep.moved = t->follower.sweep.movedSeen;
         renewed = 1;
     }

@@ -54,6 +54,9 @@ void ebpfMonRecordTablesSetShown(ebpfMonRecordTables *tables, ebpfMonTarget *t, 
  * it, or chains cost less. */
 int  ebpfMonRecordTablesBeginSweeps(ebpfMonRecordTables *tables, ebpfMonTarget *t);
 
+/* Reads the scan lists and links again. */
+void ebpfMonRecordTablesRenewSweeps(ebpfMonRecordTables *tables, ebpfMonTarget *t);
+
 /* On the way from passes back to chains, while both are watched. Nonzero: no processing is left that only the end of a pass
  * would show. After a while the records that still have one are marked. */
 int  ebpfMonRecordTablesSettleSweeps(ebpfMonRecordTables *tables, ebpfMonTarget *t, uint64_t now);

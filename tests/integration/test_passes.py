@@ -2,6 +2,7 @@
 """At level counts each pass of a scan list costs one trap, and every count is still exact, also when other threads
 process the same records, and when records go to other lists. The records count themselves."""
 import random
+import threading
 import time
 
 import pytest
@@ -356,16 +357,51 @@ def test_put_to_scan_while_other_lists_end(new_ioc, monitor):
     assert row(t.monitor, t.ioc)[0] == "passes"
 
 
-def test_put_to_scan_takes_long(new_ioc, monitor):
+def test_put_to_scan_while_passes_begin(new_ioc, monitor, fast):
+    """Puts to SCAN between the moment at which the monitor reads the lists and the moment at which it sees such puts. No count is
+    marked."""
+    text = "".join(db.counter(f"R{i}", SCAN=FAST[i % 3]) for i in range(60))
+    roots = roots_of(text)
+    t = Trial(new_ioc, monitor, text, program=fast)
+    before = t.stop(roots)
+    for n, period in roots.items():
+        t.ioc.put(f"{n}.SCAN", period)
+    scans, choice = ca.pvs(f"{t.ioc.prefix}R{i}.SCAN" for i in range(20)), random.Random(SEED)
+    for _ in range(size(8, 40)):
+        t.monitor.set_filter(LEVEL="trace")
+        t.wait_way("lists")
+        switch = threading.Thread(target=t.monitor.set_filter, kwargs={"LEVEL": "counts"})
+        switch.start()
+        for _ in range(choice.randrange(20, 400)):
+            choice.choice(scans).put(choice.choice(FAST), wait=True)
+        switch.join()
+        t.wait_way("passes")
+        start = t.ioc.get("R59")
+        until(lambda s=start: t.ioc.get("R59") > s + 15, 30, "scans")
+    after = t.stop(roots)
+    assert not t.compare(before, after)
+
+
+@pytest.mark.parametrize("seen", [True, False], ids=["seen", "begun before"])
+def test_put_to_scan_takes_long(new_ioc, monitor, seen):
     """Device support takes some seconds to tell its I/O Intr list. So the record goes there long after the put to SCAN was
-    seen. No count is marked."""
+    seen; or the put had begun before passes were watched, and was not seen. No count is marked."""
     text = "".join(db.counter(f"R{i}", SCAN=".1 second") for i in range(20))
-    text += db.record("ai", "A", DTYP="roads", SMOO="4", SCAN="1 second", FLNK="$(P)C") + db.counter("C")
+    text += db.record("ai", "A", DTYP="roads", SMOO="5", SCAN="1 second", FLNK="$(P)C") + db.counter("C")
     t = Trial(new_ioc, monitor, text, kind="roadsIoc")
     roots = [*roots_of(text)]
     before = t.stop(roots)
-    t.ioc.put("R0.SCAN", ".1 second")
-    t.ioc.put("A.SCAN", "I/O Intr")
+    if not seen:
+        t.monitor.set_filter(LEVEL="puts")
+        t.wait_way("-")
+        t.names = ["C"]
+    for i in range(20):
+        t.ioc.put(f"R{i}.SCAN", ".1 second")
+    t.ioc.process.send(f'dbpf {t.ioc.prefix}A.SCAN "I/O Intr"')
+    t.ioc.process.wait_line("asked for the I/O Intr list", 10)
+    if not seen:
+        t.monitor.set_filter(LEVEL="counts")
+        t.wait_way("passes")
     for _ in range(size(40, 100)):
         passes = t.ioc.get("R0")
         t.ioc.command("roadsInterrupt 1")
@@ -373,4 +409,3 @@ def test_put_to_scan_takes_long(new_ioc, monitor):
     after = t.stop(roots)
     assert after[0]["C"] > before[0]["C"] + 30
     assert not t.compare(before, after)
-    assert row(t.monitor, t.ioc)[0] == "passes"

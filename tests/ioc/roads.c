@@ -5,6 +5,7 @@
  * - a restore at start-up, in the same states of iocInit and by the same calls as autosave
  * Each shell command returns when the thread of the driver has finished.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,8 +80,13 @@ static long aiInit(int after)
  * not convert.) */
 static long aiScanList(int leaves, dbCommon *prec, IOSCANPVT *list)
 {
-    if (!leaves)
-        epicsThreadSleep(((aiRecord *)prec)->smoo);
+    double seconds = ((aiRecord *)prec)->smoo;
+
+    if (!leaves && seconds > 0) {
+        printf("asked for the I/O Intr list\n");
+        fflush(stdout);
+        epicsThreadSleep(seconds);
+    }
     *list = interrupt;
     return 0;
 }
