@@ -11,6 +11,10 @@
 #include "device/asynLayout.h"
 #include "device/deviceRecords.h"
 #include "device/deviceRows.h"
+#include "device/deviceSilence.h"
+#include "ioc/baseLayout.h"
+#include "ioc/baseLink.h"
+#include "probe/kernelTables.h"
 
 #define MS(ns) ((double)(ns) / 1e6)
 #define IOCS   64 /* IOCs for which DPVTs are kept */
@@ -27,6 +31,8 @@ typedef struct {
     struct ebpfMonDeviceKey key;
     char port[sizeof(((ebpfMonDeviceRow *)0)->port)];
     char user[EBPFMON_NAME_SIZE]; /* its record; empty: not known */
+    char link[EBPFMON_NAME_SIZE]; /* the record's hardware link; empty: not known */
+    long index;                   /* of this record; -1: not known */
 } Named;
 
 struct ebpfMonDeviceRows {
@@ -34,6 +40,7 @@ struct ebpfMonDeviceRows {
     unsigned count;
     uint64_t requests, timeouts;
     ebpfMonTargets *targets;
+    ebpfMonDeviceSilence *silence;
     struct {
         uint32_t tgid;
         ebpfMonDeviceRecords *records;
@@ -43,13 +50,21 @@ struct ebpfMonDeviceRows {
 
 ebpfMonDeviceRows *ebpfMonDeviceRowsNew(void)
 {
-    return calloc(1, sizeof(ebpfMonDeviceRows));
+    ebpfMonDeviceRows *r = calloc(1, sizeof(*r));
+
+    if (r && !(r->silence = ebpfMonDeviceSilenceNew())) {
+        free(r);
+        return NULL;
+    }
+    return r;
 }
 
 void ebpfMonDeviceRowsFree(ebpfMonDeviceRows *r)
 {
     for (unsigned i = 0; r && i < IOCS; i++)
         ebpfMonDeviceRecordsFree(r->ioc[i].records);
+    if (r)
+        ebpfMonDeviceSilenceFree(r->silence);
     free(r);
 }
 
@@ -75,17 +90,19 @@ static void insertRow(void *arg, const struct ebpfMonDeviceKey *key, const struc
 }
 
 /* Returns the catalogue of a process, which the caller releases, and copies the name of its IOC. NULL: it is not
- * watched. */
-static ebpfMonCatalogue *holdCatalogue(const ebpfMonDeviceRows *r, uint32_t tgid, char *ioc, size_t size)
+ * watched. *slot: of its first record; UINT32_MAX: asynchronous records are not counted. */
+static ebpfMonCatalogue *holdCatalogue(const ebpfMonDeviceRows *r, uint32_t tgid, char *ioc, size_t size, uint32_t *slot)
 {
     ebpfMonCatalogue *cat = NULL;
     const ebpfMonTarget *t;
 
+    *slot = UINT32_MAX;
     ebpfMonTargetsLock(r->targets);
     t = ebpfMonTargetsFindByPid(r->targets, (pid_t)tgid);
     if (t) {
         cat = ebpfMonCatalogueHold(t->cat);
         ebpfMonTextCopy(ioc, size, t->name);
+        *slot = t->level >= ebpfMonLevelChains ? t->slot : UINT32_MAX;
     }
     ebpfMonTargetsUnlock(r->targets);
     return cat;
@@ -106,14 +123,31 @@ static const ebpfMonDeviceRecords *findRecords(ebpfMonDeviceRows *r, uint32_t tg
     return r->ioc[i].records;
 }
 
-/* Sets the name of the record for which a user works; empty: no record is known. */
-static void nameRecord(const ebpfMonDeviceRecords *records, uint64_t pvt, char *name, size_t size)
+/* Copies the text of a hardware link, INP or OUT: all types of links are such links, but the first ones. */
+static void copyLink(pid_t pid, const ebpfMonCatalogue *cat, uint32_t index, char *text, size_t size)
+{
+    static const char *const names[] = { "INP", "OUT" };
+    char raw[EBPFMON_NAME_SIZE];
+    ebpfMonLink link;
+
+    for (size_t i = 0; i < 2; i++) {
+        const ebpfMonField *f = ebpfMonCatalogueFieldNamed(cat, cat->rec[index].rtype, names[i]);
+
+        if (f && !ebpfMonLinkReadNow(pid, &cat->base, cat->rec[index].addr + f->offset, &link) &&
+            link.type == LAYOUT_LINK_INST && ebpfMonMemTextNow(pid, link.value, raw, sizeof(raw)) > 0)
+            ebpfMonTextCopy(text, size, raw);
+    }
+}
+
+/* Sets the name of the record for which a user works; empty: no record is known. Returns its index, or -1. */
+static long nameRecord(const ebpfMonDeviceRecords *records, uint64_t pvt, char *name, size_t size)
 {
     long index = records ? ebpfMonDeviceRecordsFind(records, pvt) : -1;
 
     name[0] = 0;
     if (index >= 0)
         ebpfMonTextCopy(name, size, ebpfMonCatalogueName(ebpfMonDeviceRecordsGetCatalogue(records), (uint32_t)index));
+    return index;
 }
 
 /* Finds the names of a user; NULL: the name of its port cannot be read. */
@@ -128,7 +162,10 @@ static const Named *findNames(ebpfMonDeviceRows *r, const User *u, const ebpfMon
         memset(&n->key, 0, sizeof(n->key));
         return NULL;
     }
-    nameRecord(records, u->key.pvt, n->user, sizeof(n->user));
+    n->index = nameRecord(records, u->key.pvt, n->user, sizeof(n->user));
+    n->link[0] = 0;
+    if (n->index >= 0)
+        copyLink(pid, ebpfMonDeviceRecordsGetCatalogue(records), (uint32_t)n->index, n->link, sizeof(n->link));
     n->key = u->key;
     return n;
 }
@@ -181,9 +218,10 @@ static int fillRow(ebpfMonDeviceRows *r, const User *u, ebpfMonDeviceRow *row)
     const ebpfMonDeviceRecords *records;
     ebpfMonCatalogue *cat;
     const Named *n;
+    uint32_t slot;
 
     memset(row, 0, sizeof(*row));
-    cat = holdCatalogue(r, u->key.tgid, row->ioc, sizeof(row->ioc));
+    cat = holdCatalogue(r, u->key.tgid, row->ioc, sizeof(row->ioc), &slot);
     records = findRecords(r, u->key.tgid, cat);
     n = findNames(r, u, records);
     if (n) {
@@ -192,6 +230,10 @@ static int fillRow(ebpfMonDeviceRows *r, const User *u, ebpfMonDeviceRow *row)
         nameBehind(r, u, cat, records, row->behind, sizeof(row->behind));
         row->reason = u->key.reason;
         fillNumbers(&u->stat, row);
+        memcpy(row->link, n->link, sizeof(row->link));
+        row->silent = n->index < 0 || slot == UINT32_MAX ? NAN
+                    : (double)ebpfMonDeviceSilenceCount(r->silence, &u->key, ebpfMonKernelCountTimeouts(slot + (uint32_t)n->index),
+                                                        u->stat.timeouts);
     }
     ebpfMonCatalogueRelease(cat);
     return n ? 0 : -1;

@@ -171,10 +171,12 @@ static int isUnderWay(const ebpfMonRecSync *s)
 static void connectNext(ebpfMonRecSync *s, double now)
 {
     for (ebpfMonRecSyncLink *link = s->links; link && s->server.isKnown && now >= s->retryAt; link = link->next) {
-        if (link->state != ebpfMonRecSyncIdle || now < link->deadline)
+        if (link->state != ebpfMonRecSyncIdle || link->isOwn || now < link->deadline)
             continue;
         if (isUnderWay(s))
             return;
+        if (ebpfMonRecSyncLinkLookForClient(link))
+            continue;
         if (ebpfMonRecSyncLinkConnect(link, &s->server.address, s->server.key, now)) {
             s->server.isKnown = 0; /* wait for the next announcement: the server may be elsewhere now */
             return;
@@ -208,30 +210,35 @@ static void workLinks(ebpfMonRecSync *s, ebpfMonWorker *worker, double now)
 
 static void makeValues(const ebpfMonRecSync *s, ebpfMonRecSyncValues *v)
 {
-    unsigned all = 0;
+    unsigned all = 0, own = 0;
     const char *why = s->trouble;
-    char where[32] = "";
+    char where[32] = "", others[64] = "";
 
     memset(v, 0, sizeof(*v));
-    for (const ebpfMonRecSyncLink *link = s->links; link; link = link->next, all++) {
+    for (const ebpfMonRecSyncLink *link = s->links; link; link = link->next) {
+        own += link->isOwn != 0;
+        all += link->isOwn == 0;
         if (link->state == ebpfMonRecSyncDone) {
             v->iocs++;
             v->records += link->records;
         } else if (link->why[0] && !why[0])
             why = link->why;
     }
+    if (own)
+        snprintf(others, sizeof(others), "; %u more with a RecSync client of %s own", own, own == 1 ? "its" : "their");
     v->state = !s->conf.isOn ? ebpfMonLogNone : why[0] ? ebpfMonLogTrouble : ebpfMonLogOk;
     inet_ntop(AF_INET, &s->server.address.sin_addr, where, sizeof(where));
     if (!s->conf.isOn)
         snprintf(v->message, sizeof(v->message), "%s", EBPFMON_NO_RECSYNC);
     else if (why[0])
-        snprintf(v->message, sizeof(v->message), "%.160s; the server has %u of %u IOCs", why, v->iocs, all);
+        snprintf(v->message, sizeof(v->message), "%.160s; the server has %u of %u IOCs%s", why, v->iocs, all,
+                 others);
     else if (!s->server.isKnown)
         snprintf(v->message, sizeof(v->message), "waiting for a server to announce itself at UDP port %u",
                  s->conf.port);
     else
-        snprintf(v->message, sizeof(v->message), "the server at %s:%u has %u of %u IOCs", where,
-                 ntohs(s->server.address.sin_port), v->iocs, all);
+        snprintf(v->message, sizeof(v->message), "the server at %s:%u has %u of %u IOCs%s", where,
+                 ntohs(s->server.address.sin_port), v->iocs, all, others);
 }
 
 static void publish(ebpfMonRecSync *s)
@@ -281,8 +288,8 @@ static double findLinkDue(const ebpfMonRecSync *s, const ebpfMonRecSyncLink *lin
 {
     double at = link->deadline;
 
-    if (link->state == ebpfMonRecSyncIdle && (!s->server.isKnown || isUnderWay(s)))
-        return due; /* it waits for a server, or for another link */
+    if (link->state == ebpfMonRecSyncIdle && (link->isOwn || !s->server.isKnown || isUnderWay(s)))
+        return due; /* it waits for a server or for another link, or needs none */
     if (link->state == ebpfMonRecSyncIdle && at < s->retryAt)
         at = s->retryAt;
     if (link->state == ebpfMonRecSyncDone && link->lookAt && link->lookAt < at)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/hash.h"
+#include "host/procStat.h"
 #include "inventory/recSyncLink.h"
 
 #define STEP_MAX    (1u << 20) /* bytes that one call sends at most, so other links do not wait long */
@@ -76,6 +77,12 @@ int ebpfMonRecSyncLinkConnect(ebpfMonRecSyncLink *link, const struct sockaddr_in
     link->deadline = now + EBPFMON_RECSYNC_ANSWER;
     link->why[0] = 0;
     return 0;
+}
+
+int ebpfMonRecSyncLinkLookForClient(ebpfMonRecSyncLink *link)
+{
+    link->isOwn = ebpfMonProcHasThread(link->ioc.pid, "reccaster"); /* the thread of caster.c, RecSync */
+    return link->isOwn;
 }
 
 uint32_t ebpfMonRecSyncLinkGetEvents(const ebpfMonRecSyncLink *link)
@@ -232,7 +239,7 @@ int ebpfMonRecSyncLinkWork(ebpfMonRecSyncLink *link, ebpfMonWorker *worker, cons
     }
     if (link->state == ebpfMonRecSyncDone && link->lookAt && now >= link->lookAt) {
         link->lookAt = 0;
-        if (areVariablesNew(link, variables)) {
+        if (ebpfMonRecSyncLinkLookForClient(link) || areVariablesNew(link, variables)) {
             ebpfMonRecSyncLinkClose(link, "");
             return 0;
         }

@@ -33,6 +33,7 @@ typedef struct ebpfMonRecSyncLink {
     unsigned records;         /* records that the server has, or gets now */
     char     why[160];        /* why the last connection failed; empty: it did not */
     int      isSeen;          /* the IOC is still watched. Only recSync.c uses this */
+    int      isOwn;           /* the IOC has a RecSync client of its own: no connection is made for it */
 } ebpfMonRecSyncLink;
 
 #define EBPFMON_RECSYNC_ANSWER 20.0 /* s that the server may take for the connection, the greeting, or a part of the
@@ -48,10 +49,14 @@ void ebpfMonRecSyncLinkFree(ebpfMonRecSyncLink *link); /* NULL does no harm */
 /* Begins a connection. "key": from the announcement of the server. 0, or -1: link->why says what is wrong. */
 int ebpfMonRecSyncLinkConnect(ebpfMonRecSyncLink *link, const struct sockaddr_in *server, uint32_t key, double now);
 
+/* Looks whether the IOC has a RecSync client of its own, sets isOwn, and returns it. Such an IOC would be in the server
+ * twice. */
+int ebpfMonRecSyncLinkLookForClient(ebpfMonRecSyncLink *link);
+
 /* Sends and receives as much as is possible without waiting. After the greeting of the server it reads the IOC,
  * which may take seconds; "worker": the calling thread, for signs of progress; "variables": names of further
  * variables of the environment. 0, or -1: the connection is closed, and link->why says why. It is closed with 0, too, if
- * the variables are no longer those that were sent. */
+ * the variables are no longer those that were sent, or the IOC has a client of its own. */
 int ebpfMonRecSyncLinkWork(ebpfMonRecSyncLink *link, ebpfMonWorker *worker, const char *variables, double now);
 
 /* The events of epoll for which the link waits. */

@@ -129,6 +129,7 @@ struct layoutDeviceMenu { /* dbDeviceMenu */
 #define LAYOUT_LINK_PN EBPFMON_LINKTYPE_PN
 #define LAYOUT_LINK_DB EBPFMON_LINKTYPE_DB
 #define LAYOUT_LINK_CA EBPFMON_LINKTYPE_CA
+#define LAYOUT_LINK_INST 12 /* INST_IO: @text */
 #define LAYOUT_LINK_LAST 15 /* VXI_IO */
 #define LAYOUT_PVL_MSMODE 0x3
 #define LAYOUT_PVL_PP     0x4

@@ -19,6 +19,9 @@ typedef struct {
     uint64_t count, timeouts; /* requests that were served; requests that left the queue by a time-out */
     double   waitMean, waitP99, waitMax; /* NaN: no request was seen in the queue */
     double   serveMean, serveMax;
+    double   silent;    /* how often the device did not answer this record; NaN: not known */
+    char     link[EBPFMON_NAME_SIZE]; /* hardware link of the record, after the @: of StreamDevice its protocol file, protocol
+                                       * and port */
 } ebpfMonDeviceRow;
 
 typedef struct {

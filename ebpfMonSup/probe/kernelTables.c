@@ -278,6 +278,13 @@ void ebpfMonKernelEachThread(void (*each)(void *arg, uint32_t tid, const struct 
             each(arg, b.keys[k], getValue(&b, k));
 }
 
+uint64_t ebpfMonKernelCountTimeouts(uint32_t slot)
+{
+    struct ebpfMonAsyncStat stat;
+
+    return bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.asyncs), &slot, &stat) ? 0 : stat.timeouts;
+}
+
 uint64_t ebpfMonKernelGetReleased(uint32_t tgid, uint64_t lockSet)
 {
     struct ebpfMonLockKey key = { lockSet, tgid };

@@ -66,6 +66,9 @@ void ebpfMonKernelEachRoot(void (*each)(void *arg, uint32_t slot, const struct e
 /* Calls "each" for every record that has processed asynchronously. */
 void ebpfMonKernelEachAsync(void (*each)(void *arg, uint32_t slot, const struct ebpfMonAsyncStat *stat), void *arg);
 
+/* How often the record of this slot ended an asynchronous processing with the alarm status TIMEOUT. */
+uint64_t ebpfMonKernelCountTimeouts(uint32_t slot);
+
 /* Calls "each" for every thread of an IOC that was seen. It may call it twice for the same thread. */
 void ebpfMonKernelEachThread(void (*each)(void *arg, uint32_t tid, const struct ebpfMonThread *seen), void *arg);
 

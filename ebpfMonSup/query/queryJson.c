@@ -117,7 +117,7 @@ static int onNumber(void *context, const char *text, size_t length)
     memcpy(copy, text, length);
     copy[length] = 0;
     if (epicsParseDouble(copy, &v->number, NULL) || !isfinite(v->number))
-        return refuseText(context, v->at, "a number that is too large. The largest is 1.79e308");
+        return refuseText(context, v->at, "a number that is too large, or none: NaN. The largest is 1.79e308");
     errno = 0;
     v->integer = strtoll(copy, &end, 0);
     v->isInteger = !*end && !errno;

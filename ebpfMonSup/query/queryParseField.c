@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "query/queryFileText.h"
+#include "query/queryHint.h"
 #include "query/queryParser.h"
 
 #define BIT(source) (1u << ebpfMonQuery##source)
@@ -48,14 +49,37 @@ static const char *const types[] = {"uint8", "uint16", "uint32", "uint64", "int8
                                     "float", "double", "text", "record", "socket",
                                     "lock", NULL};
 
+/* In the order of ebpfMonQuerySource. */
+static const char *const sourceNames[] = {
+    "\"function\"", "a function with \"when\": \"return\"", "a function with \"when\": \"duration\"", "\"usdt\"",
+    "\"syscalls\": \"entry\"", "\"syscalls\": \"duration\"", "\"profile\"", "\"event\"", "\"tracepoint\"", "\"cpuWait\"",
+};
+
+/* Says which sources have a field that this one has not. */
+static int refuseOfSource(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, const char *what, unsigned sources)
+{
+    char list[300] = "";
+
+    for (size_t i = 0; i < sizeof(sourceNames) / sizeof(sourceNames[0]); i++) {
+        size_t used = strlen(list);
+
+        if (sources >> i & 1)
+            snprintf(list + used, sizeof(list) - used, "%s%s", used ? ", " : "", sourceNames[i]);
+    }
+    return ebpfMonQueryRefuse(p, v->at, "this source %s. These have: %s", what, list);
+}
+
 static int readWordField(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, struct ebpfMonQueryField *field)
 {
+    char what[40], hint[EBPFMON_QUERY_HINT];
+
     for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
         if (strcmp(fields[i].name, v->text) != 0)
             continue;
-        if (!(fields[i].sources >> p->spec->order.source & 1))
-            return ebpfMonQueryRefuse(p, v->at, "this source has no \"%s\". See its row in the table of sources: "
-                                      "queries.md", v->text);
+        if (!(fields[i].sources >> p->spec->order.source & 1)) {
+            snprintf(what, sizeof(what), "has no \"%s\"", fields[i].name);
+            return refuseOfSource(p, v, what, fields[i].sources);
+        }
         field->what = fields[i].what;
         field->size = (uint8_t)fields[i].size;
         p->spec->order.needsRecord |= field->what == EBPFMON_QUERY_IN_HAND;
@@ -66,7 +90,8 @@ static int readWordField(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, 
         field->type = field->what == EBPFMON_QUERY_RETURN ? EBPFMON_QUERY_S64 : EBPFMON_QUERY_U64;
         return 0;
     }
-    return ebpfMonQueryRefuse(p, v->at, "there is no field \"%.40s\". Known are: %s", v->text, FIELDS);
+    return ebpfMonQueryRefuse(p, v->at, "there is no field \"%.40s\".%s Known are: %s", v->text,
+                              ebpfMonQueryHint(v->text, FIELDS, hint), FIELDS);
 }
 
 static int readSteps(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, struct ebpfMonQueryField *field)
@@ -91,8 +116,7 @@ static int readArg(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, struct
     int type = EBPFMON_QUERY_S64;
 
     if (!(WITH_ARGS >> source & 1))
-        return ebpfMonQueryRefuse(p, v->at, "this source has no arguments. See its row in the table of sources: "
-                                  "queries.md");
+        return refuseOfSource(p, v, "has no arguments", WITH_ARGS);
     if (ebpfMonQueryCheckKeys(p, v, "an argument", "arg, at, as") ||
         ebpfMonQueryReadWhole(p, v, "arg", 1, most, &arg) || (at && readSteps(p, at, field)) ||
         (as && ebpfMonQueryReadWord(p, as, "\"as\"", types, &type)))
@@ -139,8 +163,7 @@ int ebpfMonQueryReadField(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v,
     if (!returned)
         return ebpfMonQueryRefuse(p, v->at, "a field is one of %s", FIELDS);
     if (!(RETURNING >> p->spec->order.source & 1))
-        return ebpfMonQueryRefuse(p, v->at, "this source returns nothing. See its row in the table of sources: "
-                                  "queries.md");
+        return refuseOfSource(p, v, "returns nothing", RETURNING);
     if (ebpfMonQueryCheckKeys(p, v, "a return value", "return") ||
         ebpfMonQueryReadWord(p, returned, "\"return\"", types, &type))
         return -1;

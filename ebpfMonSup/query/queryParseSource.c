@@ -101,9 +101,24 @@ static int readCpuWait(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
     int on = 0;
 
     p->spec->order.source = ebpfMonQueryCpuWait;
-    if (ebpfMonQueryCheckKeys(p, v, "this source", "cpuWait") || ebpfMonQueryReadBool(p, v, "cpuWait", &on))
+    if (ebpfMonQueryCheckKeys(p, v, "this source", "cpuWait"))
         return -1;
+    on = v->first->kind == ebpfMonQueryJsonBool && v->first->number != 0;
     return on ? 0 : ebpfMonQueryRefuse(p, v->first->at, "\"cpuWait\" can only be true");
+}
+
+/* What to write instead of the probes of other tools; empty: it is none of them. */
+static const char *adviseSource(const ebpfMonQueryJsonValue *v)
+{
+    static const char *const ofKernel[] = { "kprobe", "kretprobe", "fentry", "fexit", "kfunc", "kretfunc" };
+    const char *key = v->kind == ebpfMonQueryJsonMap && v->first ? v->first->key : "";
+
+    for (size_t i = 0; i < sizeof(ofKernel) / sizeof(ofKernel[0]); i++)
+        if (strcmp(key, ofKernel[i]) == 0)
+            return "functions of the kernel cannot be probed: look for a \"tracepoint\", or at \"syscalls\"; ";
+    if (strcmp(key, "uprobe") == 0 || strcmp(key, "uretprobe") == 0)
+        return "write \"function\" for a uprobe, with \"when\": \"return\" for its return; ";
+    return "";
 }
 
 int ebpfMonQueryReadSource(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
@@ -120,8 +135,8 @@ int ebpfMonQueryReadSource(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v
     for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
         if (ebpfMonQueryJsonFind(v, sources[i].key))
             return sources[i].read(p, v);
-    return ebpfMonQueryRefuse(p, v->at, "a source is one of {\"function\": NAME, \"object\": PATTERN, \"when\": "
+    return ebpfMonQueryRefuse(p, v->at, "%sa source is one of {\"function\": NAME, \"object\": PATTERN, \"when\": "
                               "\"entry\", \"return\" or \"duration\"}, {\"usdt\": \"PROVIDER:NAME\"}, {\"syscalls\": "
                               "\"entry\" or \"duration\"}, {\"profile\": HZ}, {\"event\": \"page-faults\"}, "
-                              "{\"tracepoint\": NAME}, {\"cpuWait\": true}");
+                              "{\"tracepoint\": NAME}, {\"cpuWait\": true}", adviseSource(v));
 }

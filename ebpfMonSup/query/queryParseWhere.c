@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reads the conditions of a query. All conditions of the list must be true. An element {"any": [...]} is true if one
  * condition in it is true. */
+#include <stdio.h>
 #include <string.h>
 
 #include "host/syscallName.h"
+#include "query/queryHint.h"
 #include "query/queryParser.h"
 
 /* Adds a condition to a clause: conditions of one clause are joined by "or", the clauses by "and". NULL: the query is
@@ -59,6 +61,20 @@ static int setWho(ebpfMonQueryParser *p, struct ebpfMonQueryTerm *t, const ebpfM
     return 0;
 }
 
+static int refuseSyscall(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
+{
+    char list[8192] = "", hint[EBPFMON_QUERY_HINT];
+    size_t used = 0;
+
+    for (long n = 0; n < EBPFMON_QUERY_SYSCALLS && used + 64 < sizeof(list); n++) {
+        ebpfMonSyscallName(n, list + used, 48);
+        used += strlen(list + used);
+        used += (size_t)snprintf(list + used, sizeof(list) - used, ", ");
+    }
+    return ebpfMonQueryRefuse(p, v->at, "this machine has no system call \"%.40s\".%s", v->text,
+                              ebpfMonQueryHint(v->text, list, hint));
+}
+
 static int setNumber(ebpfMonQueryParser *p, struct ebpfMonQueryTerm *t, const ebpfMonQueryJsonValue *v)
 {
     long number;
@@ -66,7 +82,7 @@ static int setNumber(ebpfMonQueryParser *p, struct ebpfMonQueryTerm *t, const eb
     if (v->kind == ebpfMonQueryJsonText && t->field.what == EBPFMON_QUERY_SYSCALL) {
         number = ebpfMonSyscallNumber(v->text);
         if (number < 0)
-            return ebpfMonQueryRefuse(p, v->at, "this machine has no system call \"%.40s\"", v->text);
+            return refuseSyscall(p, v);
         t->number = (uint64_t)number;
         return 0;
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/text.h"
+#include "query/queryHint.h"
 #include "query/queryParser.h"
 
 int ebpfMonQueryRefuse(ebpfMonQueryParser *p, size_t at, const char *format, ...)
@@ -32,11 +33,14 @@ static int isInList(const char *list, const char *word)
 int ebpfMonQueryCheckKeys(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *value, const char *what,
                           const char *known)
 {
+    char hint[EBPFMON_QUERY_HINT];
+
     if (value->kind != ebpfMonQueryJsonMap)
         return ebpfMonQueryRefuse(p, value->at, "%s is a map { ... } of these: %s", what, known);
     for (const ebpfMonQueryJsonValue *v = value->first; v; v = v->next)
         if (!isInList(known, v->key))
-            return ebpfMonQueryRefuse(p, v->keyAt, "%s cannot have \"%.40s\". Known are: %s", what, v->key, known);
+            return ebpfMonQueryRefuse(p, v->keyAt, "%s cannot have \"%.40s\".%s Known are: %s", what, v->key,
+                                      ebpfMonQueryHint(v->key, known, hint), known);
     return 0;
 }
 
@@ -97,7 +101,7 @@ int ebpfMonQueryReadBool(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *map
 int ebpfMonQueryReadWord(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *value, const char *what,
                          const char *const *words, int *number)
 {
-    char list[200] = "";
+    char list[200] = "", hint[EBPFMON_QUERY_HINT] = "";
 
     for (*number = 0; words[*number]; (*number)++) {
         size_t used = strlen(list);
@@ -106,5 +110,7 @@ int ebpfMonQueryReadWord(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *val
             return 0;
         snprintf(list + used, sizeof(list) - used, "%s\"%s\"", used ? ", " : "", words[*number]);
     }
-    return ebpfMonQueryRefuse(p, value->at, "%s is one of %s", what, list);
+    if (value->kind == ebpfMonQueryJsonText)
+        ebpfMonQueryHint(value->text, list, hint);
+    return ebpfMonQueryRefuse(p, value->at, "%s is one of %s%s%s", what, list, hint[0] ? "." : "", hint);
 }

@@ -8,7 +8,7 @@
 #include "query/querySpec.h"
 
 typedef struct {
-    char   why[320];
+    char   why[480];
     size_t at;              /* offset in the text of what is wrong */
     ebpfMonQuerySpec *spec; /* the query that is read now */
 } ebpfMonQueryParser;

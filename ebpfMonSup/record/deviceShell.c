@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The iocsh commands about ports of asyn. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +34,9 @@ static void addRow(ebpfMonTextReport *report, const ebpfMonDeviceRow *row)
     ebpfMonTextReportAddCell(report, "%.3f", row->serveMean);
     ebpfMonTextReportAddCell(report, "%.3f", row->serveMax);
     ebpfMonTextReportAddCell(report, "%llu", (unsigned long long)row->timeouts);
+    ebpfMonTextReportAddCell(report, isnan(row->silent) ? "-" : "%.0f", row->silent);
     ebpfMonTextReportAddCell(report, "%s", row->behind);
+    ebpfMonTextReportAddCell(report, "%s", row->link);
     ebpfMonTextReportAddCell(report, "%s", row->ioc);
 }
 
@@ -41,7 +44,7 @@ static void listDevices(const iocshArgBuf *args)
 {
     static const ebpfMonReportColumn columns[] = {
         {"port", -12}, {"record", -24}, {"reason", 6}, {"requests", 9}, {"wait ms", 9}, {"99 %", 9}, {"max", 9},
-        {"served ms", 9}, {"max", 9}, {"timeouts", 8}, {"behind", -20}, {"IOC", 0},
+        {"served ms", 9}, {"max", 9}, {"timeouts", 8}, {"no answer", 9}, {"behind", -20}, {"link", -24}, {"IOC", 0},
     };
     ebpfMonTextReport *report = ebpfMonTextReportNew();
     const ebpfMonPublished *published = ebpfMonPublishedLock();

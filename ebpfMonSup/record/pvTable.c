@@ -152,6 +152,8 @@ static const ebpfMonPv table[] = {
     {"DEVICE_TIMEOUT_CNTS",        ebpfMonGroupDevice,     deviceRow,     ebpfMonCellCount,  DEVICE(timeouts)},
     {"DEVICE_BEHINDS",             ebpfMonGroupDevice,     deviceRow,     ebpfMonCellText,   DEVICE(behind)},
     {"DEVICE_IOCS",                ebpfMonGroupDevice,     deviceRow,     ebpfMonCellText,   DEVICE(ioc)},
+    {"DEVICE_SILENT_CNTS",         ebpfMonGroupDevice,     deviceRow,     ebpfMonCellDouble, DEVICE(silent)},
+    {"DEVICE_LINKS",               ebpfMonGroupDevice,     deviceRow,     ebpfMonCellText,   DEVICE(link)},
 
     /* Health of the IOCs. */
     {"IOC_HEALTH_NAMES",           ebpfMonGroupHealth,     healthRow,     ebpfMonCellText,   HEALTH(name)},

@@ -10,7 +10,7 @@
 static void loadQueries(const iocshArgBuf *args)
 {
     const ebpfMonQueryOps *queries = ebpfMonOpsGet()->queries;
-    char text[512];
+    char text[800];
     long status = queries->load(queries->arg, args[0].sval, text, sizeof(text));
 
     if (status)

@@ -25,8 +25,9 @@ record(ai, "$(P)HASTY") { field(DTYP, "stream") field(INP, "@test.proto hasty L0
 record(ai, "$(P)MUTE") { field(DTYP, "stream") field(INP, "@test.proto mute L0") }
 record(stringin, "$(P)ASYN") { field(DTYP, "asynOctetCmdResponse") field(INP, "@asyn(L1,0,2)SLOW?") }
 """
-COLUMNS = "PORTS RECORDS CNTS WAIT_MEANS WAIT_P99S WAIT_MAXS TIME_MEANS TIME_MAXS TIMEOUT_CNTS BEHINDS IOCS".split()
+COLUMNS = "PORTS RECORDS CNTS WAIT_MEANS WAIT_P99S WAIT_MAXS TIME_MEANS TIME_MAXS TIMEOUT_CNTS BEHINDS IOCS SILENT_CNTS LINKS".split()
 ROUNDS = 8
+MUTE_ROUNDS = 2
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +147,8 @@ def test_time_outs_of_the_queue_are_told_from_those_of_the_device(ioc, monitor):
     before, count = rows(monitor), monitor.get("DEVICE_TIMEOUT_CNT")
     ioc.put("SLOW.PROC", 1, wait=False)
     ioc.put("HASTY.PROC", 1)
-    ioc.put("MUTE.PROC", 1)
+    for _ in range(MUTE_ROUNDS):
+        ioc.put("MUTE.PROC", 1)
     assert ioc.get("HASTY.STAT", as_string=True) == ioc.get("MUTE.STAT", as_string=True) == "TIMEOUT"
     quiet(monitor)
     row = rows(monitor)
@@ -156,11 +158,21 @@ def test_time_outs_of_the_queue_are_told_from_those_of_the_device(ioc, monitor):
         return row[key][column] - before[key][column]
 
     assert more("HASTY", "TIMEOUT_CNTS") == 1 and more("MUTE", "TIMEOUT_CNTS") == 0
+    mute = ("L0", ioc.prefix + "MUTE")
+    until(lambda: rows(monitor)[mute]["SILENT_CNTS"] == before[mute]["SILENT_CNTS"] + MUTE_ROUNDS, 20, lambda: str(rows(monitor)[mute]))
+    assert more("HASTY", "SILENT_CNTS") == 0 and more("SLOW", "SILENT_CNTS") == 0  # SLOW is slow, and answers
     assert monitor.get("DEVICE_TIMEOUT_CNT") == count + 1
     assert row[("L0", ioc.prefix + "MUTE")]["TIME_MAXS"] >= 400  # ReplyTimeout
     names, timeouts = monitor.list("ASYNC_TOP_NAMES"), monitor.list("ASYNC_TOP_TIMEOUT_CNTS")
     late = dict(zip(names, timeouts))
     assert late[ioc.prefix + "MUTE"] >= 1 and late[ioc.prefix + "SLOW"] == 0
+
+
+def test_protocol_by_record(ioc, monitor):
+    """The file and the protocol of StreamDevice, and what asyn's own device support asks."""
+    found = {record.removeprefix(ioc.prefix): row["LINKS"] for (_, record), row in rows(monitor).items()}
+    assert found["MUTE"] == "test.proto mute L0" and found["FAST"] == "test.proto fast L0"
+    assert found["ASYN"] == "asyn(L1,0,2)SLOW?"
 
 
 def test_text(ioc, monitor):

@@ -16,13 +16,14 @@ NAMESPACES = ["unshare", "-m", "-n", "-i", "-u", "-p", "-C", "--fork"]
 
 SCRIPT = r"""
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive @ENV@
+# The machine has no network, so logrotate cannot be fetched.
 say() { echo "@ $*"; }
 pid() { systemctl show -P MainPID ebpfmon; }
 state() { @BASE@/caget -t -w 1 PKG:STATE 2>/dev/null; }
 until_() { end=$((SECONDS + 60)); while [ $SECONDS -lt $end ]; do "$@" && return; sleep 0.2; done; say "late $*: $(state)"; journalctl -u ebpfmon | tail -n 30; exit; }
 running() { [ "$(state)" = Running ]; }
 is_other() { p=$(pid); [ "$p" != "$1" ] && [ "$p" != 0 ] && systemctl -q is-active ebpfmon; }
-apt() { apt-get -qq -o Dpkg::Options::=--force-confold "$@" </dev/null; }
+apt() { apt-get -qq --no-install-recommends -o Dpkg::Options::=--force-confold "$@" </dev/null; }
 
 mkdir -p /etc/systemd/system/ebpfmon.service.d
 cat >/etc/systemd/system/ebpfmon.service.d/test.conf <<END

@@ -2,8 +2,8 @@
 """The inventory for Channel Finder with RecSync's own programs: what its server stores when the monitor speaks for an IOC,
 and when the IOC speaks for itself with RecSync's client."""
 import pytest
-from tests.harness import db, paths, recceiver
-from tests.harness.wait import until
+from tests.harness import db, loopback, paths, recceiver
+from tests.harness.wait import stays_false, until
 
 pytestmark = pytest.mark.skipif(bool(recceiver.missing()), reason=recceiver.missing() or "")
 
@@ -38,14 +38,17 @@ def server(tmp_path):
         r.stop()
 
 
-@pytest.fixture
-def ioc(tmp_path, new_ioc):
-    """An IOC with an st.cmd that sets variables, as at a site."""
-    made = new_ioc(DATABASE)
-    script = tmp_path / f"{made.name}.cmd"
+def start_with_variables(made):
+    """Starts it with an st.cmd that sets variables, as at a site."""
+    script = made.tmp / f"{made.name}.cmd"
     script.write_text("\n".join([*LINES, f'dbLoadRecords "{made.files[0]}", "P={made.prefix}"', "iocInit", ""]))
     made.argv = lambda: [paths.BASE_BIN / "softIoc", script]
     return made.start()
+
+
+@pytest.fixture
+def ioc(new_ioc):
+    return start_with_variables(new_ioc(DATABASE))
 
 
 @pytest.fixture
@@ -66,20 +69,28 @@ def on(variables=""):
 
 
 @pytest.mark.skipif(not recceiver.CASTER, reason="no IOC with RecSync's client: EBPFMON_RECCASTER names it")
-def test_same_as_recsyncs_client(casting_ioc, new_monitor, server):
-    """For an IOC that has RecSync's client, the server stores the same from the client and from the monitor: each record,
-    alias, info tag and variable."""
+def test_same_as_recsyncs_client(casting_ioc, new_ioc, new_monitor, server):
+    """The server stores the same from an IOC with RecSync's client, and from the monitor for the same IOC without one: each
+    record, alias, info tag and variable. While the IOC speaks for itself, the monitor does not speak for it."""
     real = server()
-    new_monitor(before=[on("SECTOR")]).start()
-    both = until(lambda: len(s := real.stored()) == 2 and all(one.records for one in s) and s, 60,
-                 lambda: f"two connections: {real.stored()}\n{real.output()}")
-    ours, theirs = sorted(both, key=lambda s: "IOC_STARTED" not in s.variables)
+    monitor = new_monitor(before=[on("SECTOR")]).start()
+    theirs, = until(lambda: [s for s in real.stored() if s.records], 60, real.output)
+    monitor.wait_text("RECSYNC_MSG", lambda t: t.endswith("has 0 of 0 IOCs; 1 more with a RecSync client of its own"), 30)
+    assert stays_false(lambda: len(real.stored()) != 1, 2)
+    plain = new_ioc(DATABASE, name=casting_ioc.name, prefix=casting_ioc.prefix)
+    loopback.give_port(plain.port)
+    casting_ioc.stop()
+    plain.port, casting_ioc.port = casting_ioc.port, None
+    until(lambda: not real.stored(), 30, real.output)
+    start_with_variables(plain)
+    ours = until(lambda: real.of(plain.name), 60, real.output)
     assert ours.records == theirs.records and len(ours.records) == 6
-    assert ours.records[casting_ioc.prefix + "CURRENT"].aliases == {casting_ioc.prefix + a for a in ("DCCT", "BEAM")}
+    assert ours.records[plain.prefix + "CURRENT"].aliases == {plain.prefix + a for a in ("DCCT", "BEAM")}
     more = {name: ours.variables[name] for name in MONITOR_ONLY}
     # Base cuts the port to four digits, and the client sends what Base says
     assert ours.variables.pop("RSRV_SERVER_PORT")[:4] == theirs.variables.pop("RSRV_SERVER_PORT")
-    assert ours.variables == {**theirs.variables, **more} and more["IOCNAME"] == casting_ioc.name
+    assert ours.variables == {**theirs.variables, **more} and more["IOCNAME"] == plain.name
+    monitor.wait_text("RECSYNC_MSG", lambda t: t.endswith("has 1 of 1 IOCs"), 30)
 
 
 def test_adds_and_removes(ioc, new_ioc, new_monitor, server):

@@ -122,6 +122,27 @@ def test_variable_set_after_the_upload(new_ioc, new_monitor, receiver, port):
     assert stays_false(lambda: server.open().get(ioc.name) is not second, 3)
 
 
+def test_ioc_that_speaks_for_itself(tmp_path, new_ioc, new_monitor, receiver, port):
+    """An IOC with the thread of RecSync's client is not announced a second time. (test_recceiver.py has a real one.)"""
+    program = tmp_path / "casting.py"
+    program.write_text(f"""
+import ctypes, threading, time
+def cast():
+    ctypes.CDLL(None).prctl(15, b"reccaster")  # PR_SET_NAME
+    time.sleep(3600)
+threading.Thread(target=cast, daemon=True).start()
+exec(open({str(paths.PROGRAMS / "exec_ioc.py")!r}).read())
+""")
+    server = receiver()
+    casting = new_ioc(kind="pythonSoftIOC", files=[program]).start(ready="AO")
+    other = new_ioc(DATABASE).start()
+    monitor = new_monitor(before=[on(port)]).start()
+    monitor.wait_ioc(casting)
+    monitor.wait_text("RECSYNC_MSG", lambda t: t.endswith("has 1 of 1 IOCs; 1 more with a RecSync client of its own"), 30)
+    assert set(server.open()) == {other.name} and len(server.sessions) == 1
+    assert monitor.get("RECSYNC_STATE", as_string=True) == "Ok"
+
+
 def test_server_restarts(new_ioc, new_monitor, receiver, port):
     ioc = new_ioc(DATABASE).start()
     monitor = new_monitor(before=[on(port)]).start()

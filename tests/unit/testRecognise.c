@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <epicsUnitTest.h>
@@ -17,11 +18,14 @@ static const char *const variables[ebpfMonVarCount] = {
     "pdbbase", "interruptAccept", "asActive", "epicsReleaseVersion", "clientQ", "lset_stack_count",
 };
 
-/* tests/ioc/O.ARCH/staticIoc; we run in tests/unit/O.ARCH. */
+/* tests/ioc/O.ARCH/staticIoc; we run in tests/unit/O.ARCH. Or the static program with symbols that EBPFMON_PROGRAM names. */
 static int openProgram(void)
 {
     char cwd[PATH_MAX - 64], path[PATH_MAX];
+    const char *other = getenv("EBPFMON_PROGRAM");
 
+    if (other)
+        return open(other, O_RDONLY | O_CLOEXEC);
     if (!getcwd(cwd, sizeof(cwd)))
         return -1;
     snprintf(path, sizeof(path), "../../ioc%s/staticIoc", strrchr(cwd, '/'));
