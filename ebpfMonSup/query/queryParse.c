@@ -122,8 +122,8 @@ static int readMeasure(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
         *value = (struct ebpfMonQueryField){ .what = EBPFMON_QUERY_DURATION, .type = EBPFMON_QUERY_U64, .size = 8 };
     if (given && (ebpfMonQueryIsText(value) || ebpfMonQueryIsRecord(value) || value->what == EBPFMON_QUERY_IOC ||
                   value->what == EBPFMON_QUERY_SYSCALL || value->what == EBPFMON_QUERY_PUT ||
-                  value->what == EBPFMON_QUERY_FUNCTION || value->what == EBPFMON_QUERY_SITE || ebpfMonQueryIsWho(value) || ebpfMonQueryIsFile(value) ||
-                  ebpfMonQueryIsLock(value)))
+                  value->what == EBPFMON_QUERY_FUNCTION || value->what == EBPFMON_QUERY_SITE ||
+                  ebpfMonQueryIsWho(value) || ebpfMonQueryIsFile(value) || ebpfMonQueryIsLock(value)))
         return ebpfMonQueryRefuse(p, given->at, "a value is a number: \"duration\", \"return\" or an argument");
     value->form = ebpfMonQueryIsDouble(value) ? EBPFMON_QUERY_FIXED : EBPFMON_QUERY_BITS;
     spec->scale = value->what == EBPFMON_QUERY_DURATION ? 1e-3 : 1;

@@ -14,7 +14,7 @@ from tests.harness.queries import rows, wait_state
 from tests.harness.wait import until
 
 QUERIES = paths.MONITOR_BOOT / "queries"
-USED = """SLEEPS_BY_RECORD LOCKS_BY_RECORD MEMORY_MAPPED PAGE_FAULTS FILES_OPENED FILES_REFUSED NAME_LOOKUPS SYSCALLS_BY_FILE SLOW_CLIENTS TCP_RETRANSMITS""".split()
+USED = """SLEEPS_BY_RECORD SLEEPS_BY_SITE LOCKS_BY_RECORD MEMORY_MAPPED PAGE_FAULTS FILES_OPENED FILES_REFUSED NAME_LOOKUPS SYSCALLS_BY_FILE SLOW_CLIENTS TCP_RETRANSMITS""".split()
 ROUNDS = 10
 
 
@@ -70,6 +70,17 @@ def test_where_a_record_sleeps(ioc, monitor):
         keys = (ioc.name, ioc.prefix + "SLEEP:BUSY", ioc.prefix + "SLEEP", "clock_nanosleep")
         count, total = query.row(keys, ["SUMS"], ROUNDS)
         assert count == ROUNDS and ROUNDS * 5000 <= total <= ioc.get("SLEEP:SUM") - before
+
+
+def test_which_function_sleeps(ioc, monitor):
+    with Running(monitor, "SLEEPS_BY_SITE") as query:
+        before = ioc.get("SLEEP:SUM")
+        for _ in range(ROUNDS):
+            ioc.put("SLEEP.PROC", 1)
+        count, total = query.row((ioc.name, ioc.prefix + "SLEEP", "sleepFor", "clock_nanosleep"), ["SUMS"], ROUNDS)
+        assert count == ROUNDS and ROUNDS * 5000 <= total <= ioc.get("SLEEP:SUM") - before
+        said = [line for line in monitor.command("ebpfMonQueryStacks SLEEPS_BY_SITE") if "sleepFor" in line]
+        assert said and all("dbProcess;" in line for line in said), said
 
 
 def test_locks(ioc, monitor):

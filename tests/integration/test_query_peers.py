@@ -39,9 +39,9 @@ OF_CALLER = {"RANDOM", "CLONES", "SYNCS", "READS", "DISK_WAITS", "TASK_SWITCHES"
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the number of clone is that of x86-64")
 
 
-def shipped():
-    """The queries of peers.json, by name, as the monitor reads them: without comments."""
-    text = (paths.MONITOR_BOOT / "queries" / "peers.json").read_text()
+def shipped(file="peers"):
+    """The queries of a file, by name, as the monitor reads them: without comments."""
+    text = (paths.MONITOR_BOOT / "queries" / f"{file}.json").read_text()
     return {q["name"]: q for q in json.loads(re.sub(r"^ *//.*$", "", text, flags=re.M))["queries"]}
 
 
@@ -100,12 +100,17 @@ def wait_rows(monitor, query, columns, wanted):
           lambda: f"{sorted(wanted)}, not {sorted(rows(monitor, query, *columns))}")
 
 
-def test_the_query_of_the_chapter():
-    text = (paths.TOP / "documentation" / "queries.md").read_text()
-    chapter = text[text.index("\n## Beside bpftrace"):text.index("\n## What is exact")]
-    shown, = [json.loads(q) for q in re.findall(r"^```\n(\{.*?\})\n```", chapter, re.S | re.M)]
-    assert shown == {key: value for key, value in shipped()["RANDOM"].items() if key != "title"}
-    assert NAMES <= set(re.findall(r"`(\w+)`", chapter))
+def test_the_examples_of_the_page():
+    """Each query of the page is the one that is shipped, and each that is shipped for this is on the page."""
+    text = (paths.TOP / "documentation" / "queryExamples.md").read_text()
+    shown = {q["name"]: q for q in (json.loads(q) for q in re.findall(r"^```\n(\{.*?\})\n```", text, re.S | re.M))}
+    assert NAMES <= set(shown)
+    known = {}
+    for file in "peers", "cpuWait", "systemCalls":
+        known |= shipped(file)
+    for name, query in shown.items():
+        assert query == {key: value for key, value in known[name].items() if key != "title"}
+    assert NAMES <= set(re.findall(r"`(\w+)`", (paths.TOP / "documentation" / "queries.md").read_text()))
 
 
 def test_system_calls(monitor, caller):
