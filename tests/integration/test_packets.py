@@ -427,3 +427,13 @@ def test_beacons(module_ioc, monitor):
     monitor.wait("BEACON_CNT", lambda n: n >= before + 3, 10)
     until(lambda: f"127.0.0.1:{ioc.port}" in " ".join(map(str, monitor.list("BEACON_SERVERS"))), 10,
           lambda: str(monitor.list("BEACON_SERVERS")))
+
+
+def test_no_complaint_about_ports_that_are_not_set(new_ioc, new_monitor):
+    """Base has no default for some ports, and prints an error if they are read. The console is for what matters."""
+    ioc = new_ioc(db.READY).start()
+    names = ("EPICS_CAS_BEACON_PORT", "EPICS_CAS_SERVER_PORT")
+    monitor = new_monitor(environ=dict.fromkeys(names, "")).start()
+    monitor.wait_ioc(ioc)
+    until(lambda: monitor.get("PACKET_STATE", as_string=True) == "On", 20, "packets are read")
+    assert not [line for line in monitor.process.lines if "fetch failed" in line]
