@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+
 #include "inventory/inventoryDiff.h"
 #include "inventory/inventoryFile.h"
 #include "inventory/inventoryReport.h"
@@ -7,12 +9,15 @@ int ebpfMonInventoryReportWrite(ebpfMonTextReport *report, ebpfMonTargets *targe
                                 const char *iocPattern, char *why, size_t size)
 {
     ebpfMonInventoryCount count;
+    char reason[240];
 
-    if (ebpfMonInventoryFileWrite(targets, path, iocPattern, NULL, &count, why, size))
+    if (ebpfMonInventoryFileWrite(targets, path, iocPattern, NULL, &count, reason, sizeof(reason))) {
+        snprintf(why, size, "%s is not written: %s. Give a file in a folder that exists and that the monitor may write", path, reason);
         return -1;
+    }
     ebpfMonTextReportAdd(report, "%s: %u IOCs, %u records\n", path, count.iocs, count.records);
     if (count.failed)
-        ebpfMonTextReportAdd(report, "%u IOCs could not be read. %s\n", count.failed, why);
+        ebpfMonTextReportAdd(report, "%u IOCs could not be read. %s\n", count.failed, reason);
     return 0;
 }
 

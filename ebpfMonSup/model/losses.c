@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <stddef.h>
-
 #include <epicsAtomic.h>
 
 #include "model/losses.h"
 
-/* One per process, because any thread of any room counts its losses here, and LOST_CNTS shows the sums. With a context,
- * a dozen modules would need one more parameter, each for one counter. Atomic. */
-static size_t counts[ebpfMonLossKinds];
-
-void ebpfMonLossesAdd(ebpfMonLoss kind)
+void ebpfMonLossesAdd(ebpfMonLosses *losses, ebpfMonLoss kind)
 {
-    epicsAtomicIncrSizeT(&counts[kind]);
+    epicsAtomicIncrSizeT(&losses->count[kind]);
 }
 
-uint64_t ebpfMonLossesGet(ebpfMonLoss kind)
+uint64_t ebpfMonLossesGet(const ebpfMonLosses *losses, ebpfMonLoss kind)
 {
-    return epicsAtomicGetSizeT(&counts[kind]);
+    return epicsAtomicGetSizeT(&losses->count[kind]);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The events that the user part lost. (The kernel part counts its own: map "lost".) Any thread. One per process,
- * because lost events must be counted whatever else works. */
+/* The events that the user part lost. (The kernel part counts its own: map "lost".) Any thread; no lock. */
 #ifndef EBPFMON_LOSSES_H
 #define EBPFMON_LOSSES_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 typedef enum {
@@ -13,9 +13,14 @@ typedef enum {
     ebpfMonLossKinds
 } ebpfMonLoss;
 
+/* All 0 at first. Only the functions use the member. */
+typedef struct {
+    size_t count[ebpfMonLossKinds]; /* atomic */
+} ebpfMonLosses;
+
 /* Counts one lost event. */
-void ebpfMonLossesAdd(ebpfMonLoss kind);
-/* The count since the start of the process. */
-uint64_t ebpfMonLossesGet(ebpfMonLoss kind);
+void ebpfMonLossesAdd(ebpfMonLosses *losses, ebpfMonLoss kind);
+/* How many were counted. */
+uint64_t ebpfMonLossesGet(const ebpfMonLosses *losses, ebpfMonLoss kind);
 
 #endif

@@ -10,6 +10,7 @@
 #include "device/devices.h"
 #include "export/export.h"
 #include "inventory/inventories.h"
+#include "model/losses.h"
 #include "model/ops.h"
 #include "model/startState.h"
 #include "publish/publishRoom.h"
@@ -27,6 +28,7 @@ typedef struct ebpfMonMonitor {
     ebpfMonUsageConf    usageConf;
     /* These have locks of their own, and exist from the registration on. */
     ebpfMonStartState  *state;
+    ebpfMonLosses       losses;
     ebpfMonTargets     *targets;
     ebpfMonRequests    *requests;
     ebpfMonSearch      *search;

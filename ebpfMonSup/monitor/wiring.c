@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "access/guardedPuts.h"
 #include "common/clock.h"
-#include "model/losses.h"
 #include "monitor/monitor.h"
 #include "probe/kernelLoad.h"
 #include "probe/kernelTables.h"
@@ -102,12 +101,12 @@ static void onPacketPut(void *arg, const ebpfMonFinishedPut *finished)
 
 static uint64_t countLost(void *arg)
 {
+    const ebpfMonMonitor *m = arg;
     uint64_t lost[EBPFMON_LOST_KERNEL];
 
-    (void)arg;
     ebpfMonKernelGetLost(lost);
     return lost[EBPFMON_LOST_RING] + lost[EBPFMON_LOST_THREADS] + lost[EBPFMON_LOST_FAULT] +
-           ebpfMonLossesGet(ebpfMonLossGone);
+           ebpfMonLossesGet(&m->losses, ebpfMonLossGone);
 }
 
 /* A put to a server elsewhere, which perhaps a CA link of a watched IOC sent. Packet thread. */
@@ -169,7 +168,7 @@ static int makeWatch(ebpfMonMonitor *m)
 static int makePut(ebpfMonMonitor *m)
 {
     const ebpfMonPutRoomUses uses = {
-        .targets = m->targets, .findOwner = ebpfMonKernelGetOwner, .canJoin = ebpfMonFeature.recvLength,
+        .targets = m->targets, .losses = &m->losses, .findOwner = ebpfMonKernelGetOwner, .canJoin = ebpfMonFeature.recvLength,
         .watchSelf = m->settings.watchSelf,
         .iocPuts = { .finished = onIocPut, .linkWritten = onLinkWritten, .linkChanged = onLinkChanged,
                      .countLost = countLost, .arg = m },
@@ -184,7 +183,7 @@ static int makePut(ebpfMonMonitor *m)
 static int makeTrace(ebpfMonMonitor *m)
 {
     const ebpfMonTraceRoomUses uses = {
-        .targets = m->targets, .threadPuts = m->put.threadPuts,
+        .targets = m->targets, .losses = &m->losses, .threadPuts = m->put.threadPuts,
         .spans = { .isWanted = ebpfMonExportWantsSpans, .add = ebpfMonExportSpan, .arg = m->exporter }, .finished = onTrace, .arg = m,
     };
 
@@ -194,7 +193,7 @@ static int makeTrace(ebpfMonMonitor *m)
 static int makePublish(ebpfMonMonitor *m)
 {
     const ebpfMonPublishRoomUses uses = {
-        .targets = m->targets, .search = m->search, .costs = &m->watch.costs, .walk = m->trace.walk,
+        .targets = m->targets, .search = m->search, .losses = &m->losses, .costs = &m->watch.costs, .walk = m->trace.walk,
         .puts = { .judge = judgePut, .getFilter = getFilter, .log = logPut, .arg = m },
     };
 

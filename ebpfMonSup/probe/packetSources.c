@@ -9,6 +9,7 @@
 #include <errlog.h>
 
 #include "common/text.h"
+#include "host/procNetns.h"
 #include "probe/packetSources.h"
 
 #define RETRY_NS  30000000000ull
@@ -134,6 +135,8 @@ static void openSource(ebpfMonPacketSources *s, pid_t pid, uint32_t netns)
             s->sink.opened(s->sink.arg, pid, netns);
         return;
     }
+    if (pid && ebpfMonProcNetns(pid) != netns) /* it ended meanwhile: the next list does not have it */
+        return;
     if (s->refusedCount < EBPFMON_PACKET_SOURCES_MAX)
         s->refused[s->refusedCount++] = netns;
     if (strcmp(why, s->trouble) != 0)

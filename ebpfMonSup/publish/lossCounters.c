@@ -23,24 +23,26 @@ static const char *const reasonNames[EBPFMON_LOST_ALL] = {
 
 struct ebpfMonLossCounters {
     ebpfMonLossRead read;
+    void        *arg;                /* of "read" */
     epicsMutexId lock;               /* guards "base" */
     uint64_t base[EBPFMON_LOST_ALL]; /* counters at the last reset; any thread */
     int      hasLosses;              /* nonzero: there were losses at the last publication. Publishing thread only */
 };
 
-void ebpfMonLossReadMonitor(uint64_t lost[EBPFMON_LOST_ALL])
+void ebpfMonLossReadMonitor(void *losses, uint64_t lost[EBPFMON_LOST_ALL])
 {
     ebpfMonKernelGetLost(lost);
     for (int i = 0; i < ebpfMonLossKinds; i++)
-        lost[EBPFMON_LOST_KERNEL + i] = ebpfMonLossesGet((ebpfMonLoss)i);
+        lost[EBPFMON_LOST_KERNEL + i] = ebpfMonLossesGet(losses, (ebpfMonLoss)i);
 }
 
-ebpfMonLossCounters *ebpfMonLossCountersNew(ebpfMonLossRead read)
+ebpfMonLossCounters *ebpfMonLossCountersNew(ebpfMonLossRead read, void *arg)
 {
     ebpfMonLossCounters *counters = calloc(1, sizeof(*counters));
 
     if (counters) {
         counters->read = read;
+        counters->arg = arg;
         counters->lock = epicsMutexMustCreate();
     }
     return counters;
@@ -58,7 +60,7 @@ void ebpfMonLossCountersReset(ebpfMonLossCounters *counters)
 {
     uint64_t now[EBPFMON_LOST_ALL];
 
-    counters->read(now);
+    counters->read(counters->arg, now);
     epicsMutexMustLock(counters->lock);
     memcpy(counters->base, now, sizeof(now));
     epicsMutexUnlock(counters->lock);
@@ -70,7 +72,7 @@ void ebpfMonLossCountersPublish(ebpfMonLossCounters *counters)
     ebpfMonPublished *published;
     char which[160] = "";
 
-    counters->read(since);
+    counters->read(counters->arg, since);
     epicsMutexMustLock(counters->lock);
     for (unsigned i = 0; i < EBPFMON_LOST_ALL; i++) /* if a reset read the counters after us, its values are greater */
         since[i] -= since[i] > counters->base[i] ? counters->base[i] : since[i];

@@ -13,12 +13,12 @@
 typedef struct ebpfMonLossCounters ebpfMonLossCounters;
 
 /* Reads all counters since the monitor started. A test has a function of its own. Any thread. */
-typedef void (*ebpfMonLossRead)(uint64_t lost[EBPFMON_LOST_ALL]);
+typedef void (*ebpfMonLossRead)(void *arg, uint64_t lost[EBPFMON_LOST_ALL]);
 
-/* Reads the counters of the kernel part's table and of model/losses.h. */
-void ebpfMonLossReadMonitor(uint64_t lost[EBPFMON_LOST_ALL]);
+/* Reads the counters of the kernel part's table, and those of "losses", an ebpfMonLosses. */
+void ebpfMonLossReadMonitor(void *losses, uint64_t lost[EBPFMON_LOST_ALL]);
 
-ebpfMonLossCounters *ebpfMonLossCountersNew(ebpfMonLossRead read); /* NULL without memory */
+ebpfMonLossCounters *ebpfMonLossCountersNew(ebpfMonLossRead read, void *arg); /* NULL without memory */
 void ebpfMonLossCountersFree(ebpfMonLossCounters *counters);
 
 /* The counts begin at 0 again. Any thread. */

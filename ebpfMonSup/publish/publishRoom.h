@@ -12,6 +12,7 @@
 typedef struct {
     ebpfMonTargets     *targets;
     ebpfMonSearch      *search;
+    ebpfMonLosses      *losses;
     const ebpfMonCosts *costs;
     ebpfMonTraceWalk   *walk;
     ebpfMonPutPublisherCalls puts;

@@ -52,7 +52,8 @@ struct ebpfMonPublisher {
     ebpfMonIocRow row[EBPFMON_IOCS_MAX];
 };
 
-ebpfMonPublisher *ebpfMonPublisherNew(ebpfMonTargets *targets, ebpfMonSearch *search, const ebpfMonCosts *costs)
+ebpfMonPublisher *ebpfMonPublisherNew(ebpfMonTargets *targets, ebpfMonSearch *search, ebpfMonLosses *losses,
+                                      const ebpfMonCosts *costs)
 {
     ebpfMonPublisher *p = calloc(1, sizeof(*p));
 
@@ -69,7 +70,7 @@ ebpfMonPublisher *ebpfMonPublisherNew(ebpfMonTargets *targets, ebpfMonSearch *se
     p->rankings = ebpfMonRankingsNew(targets, &ebpfMonRankingSourcesKernel);
     p->asyncs = ebpfMonAsyncRankingsNew(targets, ebpfMonKernelEachAsync);
     p->health = ebpfMonHealthCollectorNew(targets);
-    p->losses = ebpfMonLossCountersNew(ebpfMonLossReadMonitor);
+    p->losses = ebpfMonLossCountersNew(ebpfMonLossReadMonitor, losses);
     p->heatMaps = ebpfMonHeatMapsNew();
     if (p->rankings && p->asyncs && p->heatMaps && p->health && p->losses)
         return p;

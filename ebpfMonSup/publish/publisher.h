@@ -4,14 +4,16 @@
 #ifndef EBPFMON_PUBLISHER_H
 #define EBPFMON_PUBLISHER_H
 
+#include "model/losses.h"
 #include "probe/calibrate.h"
 #include "search/search.h"
 #include "watch/target.h"
 
 typedef struct ebpfMonPublisher ebpfMonPublisher;
 
-/* "targets", "search" and "costs" stay the caller's. The thread does not run yet. NULL without memory. */
-ebpfMonPublisher *ebpfMonPublisherNew(ebpfMonTargets *targets, ebpfMonSearch *search, const ebpfMonCosts *costs);
+/* All arguments stay the caller's. The thread does not run yet. NULL without memory. */
+ebpfMonPublisher *ebpfMonPublisherNew(ebpfMonTargets *targets, ebpfMonSearch *search, ebpfMonLosses *losses,
+                                      const ebpfMonCosts *costs);
 /* Only after Stop returned 0, or without a start. NULL does no harm. */
 void ebpfMonPublisherFree(ebpfMonPublisher *publisher);
 

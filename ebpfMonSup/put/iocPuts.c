@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "model/audits.h"
-#include "model/losses.h"
 #include "put/iocPuts.h"
 #include "put/pendingPuts.h"
 #include "put/putDecode.h"
@@ -14,9 +13,10 @@
 #define CAUSES 64
 
 struct ebpfMonIocPuts {
-    ebpfMonTargets     *targets;    /* these three are the caller's */
+    ebpfMonTargets     *targets;    /* these four are the caller's */
     ebpfMonLinkWrites  *linkWrites;
     ebpfMonThreadPuts  *threadPuts;
+    ebpfMonLosses      *losses;
     ebpfMonIocPutSinks  sinks;
     ebpfMonPutWriters  *writers;
     ebpfMonPendingPuts *pending;
@@ -25,7 +25,7 @@ struct ebpfMonIocPuts {
 };
 
 ebpfMonIocPuts *ebpfMonIocPutsNew(ebpfMonTargets *targets, ebpfMonPutClients *clients, ebpfMonPutJoin *join,
-                                  ebpfMonLinkWrites *linkWrites, ebpfMonThreadPuts *threadPuts,
+                                  ebpfMonLinkWrites *linkWrites, ebpfMonThreadPuts *threadPuts, ebpfMonLosses *losses,
                                   const ebpfMonIocPutSinks *sinks)
 {
     ebpfMonIocPuts *puts = calloc(1, sizeof(*puts));
@@ -35,6 +35,7 @@ ebpfMonIocPuts *ebpfMonIocPutsNew(ebpfMonTargets *targets, ebpfMonPutClients *cl
     puts->targets = targets;
     puts->linkWrites = linkWrites;
     puts->threadPuts = threadPuts;
+    puts->losses = losses;
     puts->sinks = *sinks;
     puts->writers = ebpfMonPutWritersNew(clients, linkWrites, threadPuts);
     puts->pending = ebpfMonPendingPutsNew(targets, join, clients, sinks->finished, sinks->arg);
@@ -161,7 +162,7 @@ void ebpfMonIocPutsAddPut(ebpfMonIocPuts *puts, const struct ebpfMonPutEvent *ev
     if (cause)
         cause->head.tid = 0; /* it is used */
     if (!isGood) {
-        ebpfMonLossesAdd(ebpfMonLossGone);
+        ebpfMonLossesAdd(puts->losses, ebpfMonLossGone);
         ebpfMonPendingPutsDiscard(puts->pending, p);
         return;
     }

@@ -6,6 +6,7 @@
 #ifndef EBPFMON_IOCPUTS_H
 #define EBPFMON_IOCPUTS_H
 
+#include "model/losses.h"
 #include "put/finishedPut.h"
 #include "put/linkWrites.h"
 #include "put/putClients.h"
@@ -27,7 +28,7 @@ typedef struct {
 
 /* All arguments stay the caller's; the sinks are copied. NULL without memory. */
 ebpfMonIocPuts *ebpfMonIocPutsNew(ebpfMonTargets *targets, ebpfMonPutClients *clients, ebpfMonPutJoin *join,
-                                  ebpfMonLinkWrites *linkWrites, ebpfMonThreadPuts *threadPuts,
+                                  ebpfMonLinkWrites *linkWrites, ebpfMonThreadPuts *threadPuts, ebpfMonLosses *losses,
                                   const ebpfMonIocPutSinks *sinks);
 void ebpfMonIocPutsFree(ebpfMonIocPuts *puts);
 

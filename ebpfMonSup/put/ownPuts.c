@@ -10,14 +10,14 @@
 #include "host/procInfo.h"
 #include "host/procNetns.h"
 #include "ioc/catalogue.h"
-#include "model/losses.h"
 #include "put/ownPuts.h"
 #include "put/valueText.h"
 #include "put/writerText.h"
 
 struct ebpfMonOwnPuts {
-    ebpfMonPutClients *clients;               /* these two are the caller's */
+    ebpfMonPutClients *clients;               /* these three are the caller's */
     ebpfMonUserNames  *users;
+    ebpfMonLosses     *losses;
     int               watchSelf;
     void            (*publish)(void *arg, ebpfMonPut *put);
     void             *arg;
@@ -27,7 +27,7 @@ struct ebpfMonOwnPuts {
     ebpfMonPut        put;
 };
 
-ebpfMonOwnPuts *ebpfMonOwnPutsNew(ebpfMonPutClients *clients, ebpfMonUserNames *users, int watchSelf,
+ebpfMonOwnPuts *ebpfMonOwnPutsNew(ebpfMonPutClients *clients, ebpfMonUserNames *users, ebpfMonLosses *losses, int watchSelf,
                                   void (*publish)(void *arg, ebpfMonPut *put), void *arg)
 {
     ebpfMonOwnPuts *puts = calloc(1, sizeof(*puts));
@@ -36,6 +36,7 @@ ebpfMonOwnPuts *ebpfMonOwnPutsNew(ebpfMonPutClients *clients, ebpfMonUserNames *
         return NULL;
     puts->clients = clients;
     puts->users = users;
+    puts->losses = losses;
     puts->watchSelf = watchSelf;
     puts->publish = publish;
     puts->arg = arg;
@@ -127,7 +128,7 @@ static void finishPut(ebpfMonOwnPuts *puts)
 void ebpfMonOwnPutsPublish(ebpfMonOwnPuts *puts)
 {
     for (unsigned lost = ebpfMonGuardedPutsTakeLost(); lost > 0; lost--)
-        ebpfMonLossesAdd(ebpfMonLossOwnPut);
+        ebpfMonLossesAdd(puts->losses, ebpfMonLossOwnPut);
     while (ebpfMonGuardedPutsTake(&puts->from))
         finishPut(puts);
 }

@@ -3,14 +3,15 @@
 #ifndef EBPFMON_OWNPUTS_H
 #define EBPFMON_OWNPUTS_H
 
+#include "model/losses.h"
 #include "model/put.h"
 #include "put/putClients.h"
 
 typedef struct ebpfMonOwnPuts ebpfMonOwnPuts;
 
-/* "publish" gets each put, with its texts. "watchSelf": the monitor is a target, too. Clients and users stay the
- * caller's. NULL without memory. */
-ebpfMonOwnPuts *ebpfMonOwnPutsNew(ebpfMonPutClients *clients, ebpfMonUserNames *users, int watchSelf,
+/* "publish" gets each put, with its texts. "watchSelf": the monitor is a target, too. Clients, users and losses stay
+ * the caller's. NULL without memory. */
+ebpfMonOwnPuts *ebpfMonOwnPutsNew(ebpfMonPutClients *clients, ebpfMonUserNames *users, ebpfMonLosses *losses, int watchSelf,
                                   void (*publish)(void *arg, ebpfMonPut *put), void *arg);
 void ebpfMonOwnPutsFree(ebpfMonOwnPuts *puts);
 

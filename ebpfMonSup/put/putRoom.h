@@ -11,6 +11,7 @@
 /* What the room needs of others, and whom it calls. All of it stays the caller's. */
 typedef struct {
     ebpfMonTargets     *targets;
+    ebpfMonLosses      *losses;
     ebpfMonOwnerFinder  findOwner;
     int                 canJoin;   /* as ebpfMonPacketEventsNew has it */
     int                 watchSelf;

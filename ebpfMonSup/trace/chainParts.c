@@ -19,17 +19,19 @@ typedef struct {
 } openChain;
 
 struct ebpfMonChainParts {
+    ebpfMonLosses *losses;
     ebpfMonChainFn onChain;
     void     *arg;
     openChain open[OPEN_CHAINS];
     openChain single; /* a chain of one part: it needs no place in "open" */
 };
 
-ebpfMonChainParts *ebpfMonChainPartsNew(ebpfMonChainFn onChain, void *arg)
+ebpfMonChainParts *ebpfMonChainPartsNew(ebpfMonLosses *losses, ebpfMonChainFn onChain, void *arg)
 {
     ebpfMonChainParts *parts = calloc(1, sizeof(*parts));
 
     if (parts) {
+        parts->losses = losses;
         parts->onChain = onChain;
         parts->arg = arg;
     }
@@ -117,7 +119,7 @@ static openChain *findOpenChain(ebpfMonChainParts *parts, const struct ebpfMonCh
     if (chain->part != 0)
         return NULL;
     if (oldest->end && oldest->end + STALE_NS > chain->head.ktime)
-        ebpfMonLossesAdd(ebpfMonLossParts);
+        ebpfMonLossesAdd(parts->losses, ebpfMonLossParts);
     oldest->tid = chain->head.tid;
     oldest->end = chain->head.ktime;
     oldest->count = 0;

@@ -7,6 +7,7 @@
 #define EBPFMON_CHAINPARTS_H
 
 #include "ebpfMonEvent.h"
+#include "model/losses.h"
 #include "watch/target.h"
 
 typedef struct ebpfMonChainParts ebpfMonChainParts;
@@ -15,8 +16,8 @@ typedef struct ebpfMonChainParts ebpfMonChainParts;
 typedef void (*ebpfMonChainFn)(void *arg, ebpfMonTarget *t, const struct ebpfMonChain *chain,
                                const struct ebpfMonChainRec *rec, uint32_t count);
 
-/* NULL without memory. */
-ebpfMonChainParts *ebpfMonChainPartsNew(ebpfMonChainFn onChain, void *arg);
+/* "losses" counts the chains for which there was no place, and stays the caller's. NULL without memory. */
+ebpfMonChainParts *ebpfMonChainPartsNew(ebpfMonLosses *losses, ebpfMonChainFn onChain, void *arg);
 void ebpfMonChainPartsFree(ebpfMonChainParts *parts); /* NULL does no harm */
 
 /* Adds one part; with the last part of a chain onChain gets the chain. "size": of the event, bytes. "unixOffset": from

@@ -34,7 +34,7 @@ int ebpfMonTraceRoomMake(ebpfMonTraceRoom *room, const ebpfMonTraceRoomUses *fro
     ebpfMonSpanNewId((uint8_t *)&salt, sizeof(salt));
     room->linkMessages = uses.linkMessages = spans.linkMessages = ebpfMonLinkMessagesNew();
     room->traces = spans.traces = ebpfMonTracesNew(&uses, onTrace, room);
-    room->chainParts = ebpfMonChainPartsNew(onChain, room);
+    room->chainParts = ebpfMonChainPartsNew(from->losses, onChain, room);
     room->ids = spans.ids = ebpfMonTraceIdsNew(salt, room->traces, room->linkMessages);
     room->walk = spans.walk = ebpfMonTraceWalkNew();
     room->spans = ebpfMonTraceSpansNew(&spans);

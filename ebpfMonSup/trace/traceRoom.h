@@ -10,6 +10,7 @@
 /* What the room needs of others. They stay the caller's. */
 typedef struct {
     ebpfMonTargets    *targets;
+    ebpfMonLosses     *losses;
     ebpfMonThreadPuts *threadPuts;
     ebpfMonSpanSink    spans;
     /* A trace that is finished, before it is exported as spans. Event thread, under the lock of the targets. */

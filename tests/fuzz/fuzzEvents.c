@@ -19,6 +19,8 @@
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 
+static ebpfMonLosses losses;
+
 /* The objects of put/ and trace/, as monitor/ makes them. */
 static struct {
     ebpfMonThreadPuts *threadPuts;
@@ -117,13 +119,13 @@ static void make(void)
     uses.threadPuts = m.threadPuts = ebpfMonThreadPutsNew();
     m.join = ebpfMonPutJoinNew(NULL);
     m.linkWrites = ebpfMonLinkWritesNew();
-    m.puts = ebpfMonIocPutsNew(fake.targets, m.clients, m.join, m.linkWrites, m.threadPuts, &sinks);
+    m.puts = ebpfMonIocPutsNew(fake.targets, m.clients, m.join, m.linkWrites, m.threadPuts, &losses, &sinks);
     uses.linkMessages = spans.linkMessages = m.messages = ebpfMonLinkMessagesNew();
     spans.traces = m.traces = ebpfMonTracesNew(&uses, onTrace, NULL);
     spans.ids = m.ids = ebpfMonTraceIdsNew(1, m.traces, m.messages);
     spans.walk = m.walk;
     m.spans = ebpfMonTraceSpansNew(&spans);
-    m.parts = ebpfMonChainPartsNew(onChain, NULL);
+    m.parts = ebpfMonChainPartsNew(&losses, onChain, NULL);
     FUZZ_CHECK(m.threadPuts && m.join && m.linkWrites && m.puts && m.messages && m.traces && m.ids && m.spans &&
                m.parts);
 }

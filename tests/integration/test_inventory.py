@@ -158,7 +158,7 @@ def test_pattern_and_refusals(monitor, ioc, tmp_path):
     said, iocs, records = write(monitor, tmp_path / "none.json", '"nobody*"')
     assert said == [f"{tmp_path}/none.json: 0 IOCs, 0 records"] and not iocs and not records
     kept = tmp_path / "none.json"
-    for line, why in (("ebpfMonInventory /nowhere/x.json", "No such file"),
+    for line, why in (("ebpfMonInventory /nowhere/x.json", "/nowhere/x.json is not written: No such file or directory. Give a file"),
                       (f"ebpfMonInventoryDiff {kept} {tmp_path}/missing.json", "missing.json: No such file"),
                       (f"ebpfMonInventoryDiff {tmp_path} {kept}", "not a plain file")):
         monitor.process.command(line)

@@ -21,6 +21,7 @@ static ebpfMonCatalogue catalogue = { .count = COUNT, .rec = record };
 static ebpfMonTarget target = { .cat = &catalogue, .slot = 100, .slotAt = 1000 };
 
 static ebpfMonChainParts *parts;
+static ebpfMonLosses losses;
 static struct { unsigned count; uint32_t tid, records, total; int inOrder; } received;
 
 static void onChain(void *arg, ebpfMonTarget *t, const struct ebpfMonChain *chain, const struct ebpfMonChainRec *rec,
@@ -110,7 +111,7 @@ static void part(uint32_t tid, uint64_t end, unsigned number, uint32_t count, in
 MAIN(testChains)
 {
     testPlan(21);
-    parts = ebpfMonChainPartsNew(onChain, &received);
+    parts = ebpfMonChainPartsNew(&losses, onChain, &received);
     part(1, 2000, 0, 3, 1);
     testOk1(received.count == 1 && received.records == 3 && received.inOrder);
 
@@ -134,11 +135,11 @@ MAIN(testChains)
     part(2, 6000, 0, EBPFMON_CHUNK, 0);
     part(2, 6000, 1, 1, 1);
     testOk(received.count == 22 + OPEN_CHAINS && received.tid == 2, "the last part of many chains was lost: there is still room for others,");
-    testOk(ebpfMonLossesGet(ebpfMonLossParts) == 1, "and the chain that loses its place is counted");
+    testOk(ebpfMonLossesGet(&losses, ebpfMonLossParts) == 1, "and the chain that loses its place is counted");
     part(3, 6050, 0, EBPFMON_CHUNK, 0); /* no place is free */
     part(2, 6100 + STALE_NS, 0, EBPFMON_CHUNK, 0);
     part(2, 6100 + STALE_NS, 1, 1, 1);
-    testOk(received.count == 23 + OPEN_CHAINS && ebpfMonLossesGet(ebpfMonLossParts) == 1, "later these chains are counted as lost by the ring");
+    testOk(received.count == 23 + OPEN_CHAINS && ebpfMonLossesGet(&losses, ebpfMonLossParts) == 1, "later these chains are counted as lost by the ring");
 
     for (unsigned i = 0; i < 100; i++)
         part(3, 7000, i, EBPFMON_CHUNK, i == 99);

@@ -19,6 +19,7 @@
 #define AT 1000000000000ull /* ns */
 
 static ebpfMonThreadPuts *threadPuts;
+static ebpfMonLosses losses;
 
 /* The tested object, and the objects that it needs. */
 typedef struct {
@@ -81,7 +82,7 @@ static fixture fixtureMake(ebpfMonUserNameReader readUser, double wait)
     f.users = ebpfMonUserNamesNew(readUser, wait);
     f.clients = ebpfMonPutClientsNew(f.users, fakeFindOwner);
     f.linkWrites = ebpfMonLinkWritesNew();
-    f.iocPuts = ebpfMonIocPutsNew(fake.targets, f.clients, f.join, f.linkWrites, threadPuts, &sinks);
+    f.iocPuts = ebpfMonIocPutsNew(fake.targets, f.clients, f.join, f.linkWrites, threadPuts, &losses, &sinks);
     return f;
 }
 
@@ -190,21 +191,21 @@ static void testPuts(void)
 static void testBadEvents(void)
 {
     size_t size = makePut(FAKE_AO, "VAL", 1, 2);
-    uint64_t before = ebpfMonLossesGet(ebpfMonLossGone);
+    uint64_t before = ebpfMonLossesGet(&losses, ebpfMonLossGone);
 
     testDiag("Damaged events");
     count = 0;
     ebpfMonIocPutsAddPut(iocPuts, &put.ev, sizeof(put.ev) - 1);
-    testOk(count == 0 && ebpfMonLossesGet(ebpfMonLossGone) == before, "an event that is too short");
+    testOk(count == 0 && ebpfMonLossesGet(&losses, ebpfMonLossGone) == before, "an event that is too short");
     ebpfMonIocPutsAddPut(iocPuts, &put.ev, size - 1);
-    testOk(count == 0 && ebpfMonLossesGet(ebpfMonLossGone) == before + 1, "its values are cut: lost");
+    testOk(count == 0 && ebpfMonLossesGet(&losses, ebpfMonLossGone) == before + 1, "its values are cut: lost");
     put.ev.newLen = EBPFMON_VAL_MAX + 1;
     ebpfMonIocPutsAddPut(iocPuts, &put.ev, sizeof(put));
-    testOk(count == 0 && ebpfMonLossesGet(ebpfMonLossGone) == before + 2, "an event that is too long");
+    testOk(count == 0 && ebpfMonLossesGet(&losses, ebpfMonLossGone) == before + 2, "an event that is too long");
     size = makePut(FAKE_AO, "VAL", 1, 2);
     put.ev.head.iocId = 12345;
     ebpfMonIocPutsAddPut(iocPuts, &put.ev, size);
-    testOk(count == 0 && ebpfMonLossesGet(ebpfMonLossGone) == before + 3, "an event of an IOC that is not known");
+    testOk(count == 0 && ebpfMonLossesGet(&losses, ebpfMonLossGone) == before + 3, "an event of an IOC that is not known");
 }
 
 static void testCause(void)

@@ -4,6 +4,7 @@
  * uses one of a child. */
 #include <dirent.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <epicsAtomic.h>
@@ -242,22 +243,40 @@ static void testState(void)
            "the source of the child comes back, ours is closed");
 }
 
+/* Follows both namespaces, while no file can be opened for the one that is new. */
+static void followWithoutFiles(const ebpfMonNetns *both, uint64_t now)
+{
+    struct rlimit limit, none;
+
+    getrlimit(RLIMIT_NOFILE, &limit);
+    none = limit;
+    none.rlim_cur = 0;
+    setrlimit(RLIMIT_NOFILE, &none);
+    ebpfMonPacketSourcesFollow(sources, both, 2, now);
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static void testTrouble(void)
 {
-    ebpfMonNetns ended = network[CHILD], both[2] = { network[OWN], ended };
+    ebpfMonNetns both[2] = { network[OWN], network[CHILD] };
     pid_t pid = fork();
 
     if (pid == 0)
         _exit(0);
     waitpid(pid, NULL, 0);
-    both[1].pid = pid;
     testDiag("A namespace that cannot be opened");
     follow(OWN, 0, BEGIN);
     testOk1(readState().count == 0);
+    both[1].pid = pid;
+    ebpfMonPacketSourcesFollow(sources, both, 2, BEGIN);
+    errlogFlush();
+    testOk(readState().count == 1 && !readState().trouble && epicsAtomicGetIntT(&complaints) == 0,
+           "if its process has ended meanwhile, that is no trouble");
+    both[1] = network[CHILD];
     for (int i = 0; i < 2; i++)
-        ebpfMonPacketSourcesFollow(sources, both, 2, BEGIN);
+        followWithoutFiles(both, BEGIN);
     testOk(readState().count == 1 && readState().trouble && countDatagram(OWN, 5065) == 1, "the other namespaces are opened");
-    ebpfMonPacketSourcesFollow(sources, both, 2, BEGIN + 31 * EBPFMON_SECOND_NS);
+    followWithoutFiles(both, BEGIN + 31 * EBPFMON_SECOND_NS);
     errlogFlush();
     testOk(epicsAtomicGetIntT(&complaints) == 1, "one message was logged: %d", epicsAtomicGetIntT(&complaints));
     follow(OWN, 2, BEGIN + 60 * EBPFMON_SECOND_NS);
@@ -265,7 +284,7 @@ static void testTrouble(void)
     follow(OWN, 2, BEGIN + 62 * EBPFMON_SECOND_NS);
     testOk(readState().count == 2 && !readState().trouble, "... but then it is");
     ebpfMonPacketSourcesFollow(sources, both, 1, BEGIN + 62 * EBPFMON_SECOND_NS);
-    ebpfMonPacketSourcesFollow(sources, both, 2, BEGIN + 62 * EBPFMON_SECOND_NS);
+    followWithoutFiles(both, BEGIN + 62 * EBPFMON_SECOND_NS);
     errlogFlush();
     testOk(epicsAtomicGetIntT(&complaints) == 2, "trouble that comes back is logged again");
 }
@@ -317,7 +336,7 @@ static void setSitePorts(void)
 
 MAIN(testPacketSources)
 {
-    testPlan(34);
+    testPlan(35);
     if (skipWithoutNetwork(34) || skipWithoutSource(34))
         return testDone();
     ebpfMonPacketsClose(source);

@@ -136,9 +136,9 @@ static void testPrinter(void)
 static uint64_t lost[EBPFMON_LOST_ALL];
 static unsigned lossMessages;
 
-static void readLost(uint64_t now[EBPFMON_LOST_ALL])
+static void readLost(void *arg, uint64_t now[EBPFMON_LOST_ALL])
 {
-    memcpy(now, lost, sizeof(lost));
+    memcpy(now, arg, sizeof(lost));
 }
 
 static void countMessages(void *arg, const char *message)
@@ -159,7 +159,7 @@ static void publishLosses(ebpfMonLossCounters *counters, uint64_t expected, unsi
 
 static void testLosses(void)
 {
-    ebpfMonLossCounters *counters = ebpfMonLossCountersNew(readLost);
+    ebpfMonLossCounters *counters = ebpfMonLossCountersNew(readLost, lost);
 
     testDiag("losses");
     eltc(0);
