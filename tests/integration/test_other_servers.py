@@ -84,9 +84,10 @@ def test_is_listed_by_its_answer(new_ioc, monitor, kind, ports):
     monitor.wait_gone(ioc.pid)
 
 
-def test_is_listed_by_its_beacon(new_ioc, monitor):
-    """No client has ever connected to this server. It sends a beacon at least every 15 s."""
-    wait_listed(monitor, peer(new_ioc, "caproto"))
+@pytest.mark.parametrize("kind, ports", [("caproto", "CA port {ca}"), ("p4p", "PVA port {pva}")])
+def test_is_listed_by_its_beacon(new_ioc, monitor, kind, ports):
+    """No client has ever connected to this server. It sends a beacon every 15 s, at least at its start."""
+    wait_listed(monitor, peer(new_ioc, kind), ports)
 
 
 def test_base_without_any_text(new_ioc, monitor, tmp_path):
