@@ -164,9 +164,9 @@ static void recogniseFunctions(const ebpfMonElfFile *file, ebpfMonElfSymbol *fou
     how->isOldNotify = by.isOldNotify;
 }
 
-/* Nonzero: the program itself contradicts the symbols of another file: it says that an address is in the midst of a function. A probe
- * there could be in the midst of an instruction, and end the IOC. Two builds have one build-id if a site sets it to a number of its
- * own (-Wl,--build-id=0x...). */
+/* Nonzero: the program itself contradicts the symbols of another file: it says that an address is in the midst of a
+ * function. A probe there could be in the midst of an instruction, and end the IOC. Two builds have one build-id if a
+ * site sets it to a number of its own (-Wl,--build-id=0x...). */
 static int isContradicted(const ebpfMonElfFile *file, const ebpfMonElfSymbol *found)
 {
     for (int i = 0; i < NAMES; i++)

@@ -54,7 +54,8 @@ def logged(monitor, ioc):
 
 def wait_listed(monitor, ioc, ports="CA port {ca}", seconds=40):
     """Waits until the server is listed. Checks its row in the tables and in the list of the shell, and its one message."""
-    row = until(lambda: monitor.iocs().get(ioc.pid), seconds, lambda: f"{ioc.name} in {monitor.iocs()}\n{monitor.process.output()}")
+    row = until(lambda: monitor.iocs().get(ioc.pid), seconds,
+                lambda: f"{ioc.name} in {monitor.iocs()}\n{monitor.process.output()}")
     assert row == (ioc.name, "", 0, "off"), row
     # operators have an alarm on the number of IOCs: such a server must not stand for one that is missing
     until(lambda: monitor.get("IOC_CNT") == sum(version != "" for _, version, *_ in monitor.iocs().values()), 10,
@@ -76,17 +77,17 @@ def test_is_listed_by_its_answer(new_ioc, monitor, kind, ports):
     else:
         ioc.put("DOUBLE", 6.5)
     wait_listed(monitor, ioc, ports)
-    line = until(lambda: next((text for text in monitor.lines("PUT_LOG").splitlines() if f"{ioc.prefix}DOUBLE " in text), None), 10,
-                 lambda: monitor.lines("PUT_LOG"))
-    assert "6.5" in line, line
+    until(lambda: any(f"{ioc.prefix}DOUBLE " in line and "6.5" in line for line in monitor.lines("PUT_LOG").splitlines()), 10,
+          lambda: monitor.lines("PUT_LOG"))
     monitor.wait_state("Running")
     ioc.discard()
     monitor.wait_gone(ioc.pid)
 
 
-def test_is_listed_by_its_beacon(new_ioc, monitor):
-    """No client has ever connected to this server. It sends a beacon at least every 15 s."""
-    wait_listed(monitor, peer(new_ioc, "caproto"))
+@pytest.mark.parametrize("kind, ports", [("caproto", "CA port {ca}"), ("p4p", "PVA port {pva}")])
+def test_is_listed_by_its_beacon(new_ioc, monitor, kind, ports):
+    """No client has ever connected to this server. It sends a beacon every 15 s, at least at its start."""
+    wait_listed(monitor, peer(new_ioc, kind), ports)
 
 
 def test_base_without_any_text(new_ioc, monitor, tmp_path):
