@@ -8,6 +8,7 @@ typedef struct {
     uint32_t index;
     int      processed;  /* since it was counted last */
     int      isCounted;  /* … but perhaps not all that it processed before */
+    int      isUnknown;  /* it could not be read */
     uint64_t was, time;  /* its time stamp as the kernel part noted it, and as it is in its memory */
 } reached;
 
@@ -75,15 +76,17 @@ static void lookAt(const ebpfMonLinkChange *change, const ebpfMonTarget *t, reac
 {
     volatile struct ebpfMonRecState *st = &t->recState[r->index];
     uint64_t addr = t->cat->rec[r->index].addr;
-    uint8_t pact = 1;
+    uint8_t pact;
 
-    r->processed = r->isCounted = 0;
+    r->processed = r->isCounted = r->isUnknown = 0;
     r->was = st->time;
     if (t->how[r->index] & EBPFMON_BY_TRAP)
         return;
-    if (!st->pending && ebpfMonMemReadNow(t->pid, addr + t->cat->common.time, &r->time, sizeof(r->time)) == 0) {
-        ebpfMonMemReadNow(t->pid, addr + t->cat->common.pact, &pact, sizeof(pact));
-        r->processed = !pact && ebpfMonClosureTableHasMoved(change->tables->state, st, r->was, r->time);
+    if (!st->pending) {
+        /* on a busy host the memory may not answer in time */
+        r->isUnknown = ebpfMonMemReadNow(t->pid, addr + t->cat->common.time, &r->time, sizeof(r->time)) ||
+                       ebpfMonMemReadNow(t->pid, addr + t->cat->common.pact, &pact, sizeof(pact));
+        r->processed = !r->isUnknown && !pact && ebpfMonClosureTableHasMoved(change->tables->state, st, r->was, r->time);
     }
     r->isCounted = isCountedSince(change->tables, t, r->index, change->since);
 }
@@ -105,7 +108,7 @@ void ebpfMonLinkChangeCatchUp(ebpfMonLinkChange *change, ebpfMonTargets *targets
             __atomic_compare_exchange_n((uint64_t *)&t->recState[r->index].time, &r->was, r->time, 0, __ATOMIC_RELAXED,
                                         __ATOMIC_RELAXED))
             t->adjust[r->index]++;
-        if (r->processed || r->isCounted) /* once at least: more than that its time stamp does not tell */
+        if (r->processed || r->isCounted || r->isUnknown) /* once at least: more than that its time stamp does not tell */
             t->how[r->index] |= EBPFMON_MISSED;
     }
     ebpfMonTargetsUnlock(targets);

@@ -171,6 +171,23 @@ static void testBusy(void)
     freeIoc(t);
 }
 
+static void testUnreadable(void)
+{
+    ebpfMonTarget *t = makeIoc();
+    pid_t own = t->pid;
+
+    testDiag("the memory of a record does not answer while the record is reached for the first time");
+    ebpfMonRecordTablesAdd(recordTables, t);
+    setForward(2, 4);
+    record[4].time = stamp(1000);
+    ebpfMonMemFlush(t->follower.mem);
+    t->pid = INT32_MAX; /* no process has this pid; links are read by "mem", which was opened before */
+    ebpfMonRecordTablesUpdateLinks(recordTables, t, 2, UINT64_MAX);
+    t->pid = own;
+    testOk(t->how[4] == EBPFMON_MISSED && ebpfMonTargetCountRecord(t, 4) == 0, "it may have processed, so it is marked");
+    freeIoc(t);
+}
+
 static void testTrap(void)
 {
     ebpfMonTarget *t = makeIoc();
@@ -331,6 +348,7 @@ MAIN(testRecordTables)
     testSuperseded();
     testOtherRoot();
     testBusy();
+    testUnreadable();
     testTrap();
     testTimeSource();
     testUnknownType();
