@@ -38,25 +38,43 @@ static int byMutex(const void *a, const void *b)
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* The records that are in a scan list. A record that leaves one or enters one meanwhile is told by its put. */
-static void readRoots(Planner *p)
+/* The mutex of the scan list in which the record is, 0: in none. 0, or -1: the memory of the IOC does not answer. */
+static int readListOf(ebpfMonMem *mem, uint64_t spvt, uint64_t *mutex)
+{
+    uint64_t element, list;
+
+    *mutex = 0;
+    if (ebpfMonMemRead(mem, spvt, &element, sizeof(element)))
+        return -1;
+    if (!element)
+        return 0;
+    if (ebpfMonMemRead(mem, element + offsetof(struct layoutScanElement, pscan_list), &list, sizeof(list)))
+        return -1;
+    return list ? ebpfMonMemRead(mem, list + offsetof(struct layoutScanList, lock), mutex, sizeof(*mutex)) : 0;
+}
+
+/* The records that are in a scan list. A record that leaves one or enters one meanwhile is told by its put. 0, or -1: not
+ * all could be read. */
+static int readRoots(Planner *p)
 {
     ebpfMonMem *mem = p->t->follower.mem;
-    uint64_t element, list, mutex;
+    uint64_t mutex;
 
     for (uint32_t i = 0; i < p->cat->count; i++) {
         const ebpfMonRecord *rec = &p->cat->rec[i];
         const ebpfMonField *scan = ebpfMonCatalogueFieldNamed(p->cat, rec->rtype, "SCAN");
 
         p->scan[i] = UINT16_MAX;
-        if (!scan || ebpfMonMemRead(mem, rec->addr + scan->offset, &p->scan[i], sizeof(p->scan[i])) ||
-            ebpfMonMemRead(mem, rec->addr + p->cat->common.spvt, &element, sizeof(element)) || !element ||
-            ebpfMonMemRead(mem, element + offsetof(struct layoutScanElement, pscan_list), &list, sizeof(list)) || !list ||
-            ebpfMonMemRead(mem, list + offsetof(struct layoutScanList, lock), &mutex, sizeof(mutex)))
+        if (!scan)
             continue;
-        p->root[p->rootCount++] = (Root){ mutex, i };
+        if (ebpfMonMemRead(mem, rec->addr + scan->offset, &p->scan[i], sizeof(p->scan[i])) ||
+            readListOf(mem, rec->addr + p->cat->common.spvt, &mutex))
+            return -1;
+        if (mutex)
+            p->root[p->rootCount++] = (Root){ mutex, i };
     }
     qsort(p->root, p->rootCount, sizeof(*p->root), byMutex);
+    return 0;
 }
 
 /* Nonzero: a link processes its target: only one that is passive (dbScanPassive), or by an output link to PROC. */
@@ -172,7 +190,7 @@ static int appendAdded(Planner *p)
     return 0;
 }
 
-static void makePlan(Planner *p, int isSerial)
+static int makePlan(Planner *p, int isSerial)
 {
     const ebpfMonCalls *calls = p->t->follower.att.core->calls;
     ebpfMonSweepPlan *plan = p->plan;
@@ -180,7 +198,8 @@ static void makePlan(Planner *p, int isSerial)
 
     plan->fits = 1;
     memset(p->owner, 0xff, p->cat->count * sizeof(*p->owner));
-    readRoots(p);
+    if (readRoots(p))
+        return -1;
     makeLists(p);
     swept = p->addedCount;
     judgePlan(p, isSerial);
@@ -189,6 +208,7 @@ static void makePlan(Planner *p, int isSerial)
     plan->pays = swept <= LONG_CHAINS * p->rootCount &&
                  (calls && calls->endsOtherwise ? p->rootCount >= 4 * plan->listCount
                                                 : p->rootCount >= plan->listCount + 8);
+    return 0;
 }
 
 ebpfMonSweepPlan *ebpfMonSweepPlanMake(const ebpfMonTarget *t, ebpfMonClosures *c, int isSerial)
@@ -208,10 +228,8 @@ ebpfMonSweepPlan *ebpfMonSweepPlanMake(const ebpfMonTarget *t, ebpfMonClosures *
         plan->groupLen = calloc(n, sizeof(*plan->groupLen));
         plan->isShared = calloc(n, sizeof(*plan->isShared));
         if (plan->list && plan->group && plan->groupFirst && plan->groupLen && plan->isShared && p.root && p.scan &&
-            p.owner && p.queue && p.added) {
-            makePlan(&p, isSerial);
-            made = appendAdded(&p) == 0;
-        }
+            p.owner && p.queue && p.added)
+            made = makePlan(&p, isSerial) == 0 && appendAdded(&p) == 0;
     }
     free(p.root);
     free(p.scan);

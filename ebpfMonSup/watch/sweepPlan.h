@@ -27,7 +27,7 @@ typedef struct ebpfMonSweepPlan {
 } ebpfMonSweepPlan;
 
 /* Makes the plan from the present scan lists and links. Appends to the list of "c". "isSerial": no list is scanned by two
- * threads at a time. NULL without memory. */
+ * threads at a time. NULL without memory, or if the IOC's does not answer. */
 ebpfMonSweepPlan *ebpfMonSweepPlanMake(const ebpfMonTarget *t, ebpfMonClosures *c, int isSerial);
 void ebpfMonSweepPlanFree(ebpfMonSweepPlan *plan); /* NULL does no harm */
 

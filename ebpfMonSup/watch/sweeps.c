@@ -102,9 +102,10 @@ uint8_t *ebpfMonSweepsFindUnsettled(const ebpfMonTarget *t)
             unsettled[i] = 1;
             continue;
         }
-        if (ebpfMonMemRead(mem, addr + common->time, &time, sizeof(time)) ||
-            ebpfMonMemRead(mem, addr + common->pact, &pact, sizeof(pact)) || pact)
-            continue; /* what it has begun is counted when it completes */
+        unsettled[i] = ebpfMonMemRead(mem, addr + common->time, &time, sizeof(time)) ||
+                       ebpfMonMemRead(mem, addr + common->pact, &pact, sizeof(pact));
+        if (unsettled[i] || pact) /* not known; or what it has begun is counted when it completes */
+            continue;
         unsettled[i] = ebpfMonClosureTableStampOrder(time) > ebpfMonClosureTableStampOrder(was) && st->time == was;
     }
     ebpfMonMemFlush(mem);

@@ -227,15 +227,28 @@ static void testPays(const char *what, uint32_t roots, uint32_t length, int pays
     end(plan);
 }
 
+static void testUnreadable(void)
+{
+    ebpfMonSweepPlan *plan;
+
+    begin(3);
+    scan(0, 0, SECOND);
+    record[1].spvt = 16; /* a page that cannot be read */
+    plan = make(1);
+    testOk(!plan, "a record whose list cannot be read is not taken for one that is in none");
+    end(plan);
+}
+
 MAIN(testSweepPlan)
 {
-    testPlan(27);
+    testPlan(28);
     testLists();
     testShared("a forward link to a passive record", FLNK, PASSIVE, 1);
     testShared("a forward link to a scanned record", FLNK, SECOND, 1);
     testShared("an output link to PROC of a scanned record", OUT, SECOND, 0);
     testShared("an output link to a passive record", OUT, PASSIVE, 1);
     testTwoRoots();
+    testUnreadable();
     testJudgement();
     testPays("nine short chains", 9, 1, 1);
     testPays("eight short chains", 8, 1, 0);
