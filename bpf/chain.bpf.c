@@ -4,11 +4,12 @@
  * processed (snapshot.bpf.h). A chain that is kept is sent to the user part (sendChain.bpf.h).
  */
 #include "client.bpf.h"
+#include "group.bpf.h"
 #include "heldLocks.bpf.h"
+#include "moved.bpf.h"
 #include "passChain.bpf.h"
 #include "sendChain.bpf.h"
 #include "snapshot.bpf.h"
-#include "sweep.bpf.h"
 
 /* What takes longer than this is no chain: we have missed the release. */
 #define CHAIN_MAX_NS (3600ull * 1000000000ull)

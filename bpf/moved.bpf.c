@@ -5,6 +5,7 @@
  */
 #include "ebpfMonBase.h"
 #include "look.bpf.h"
+#include "moved.bpf.h"
 #include "sweep.bpf.h"
 
 struct moving {

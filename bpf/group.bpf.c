@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
+/*
+ * When sweeps look: at the end of a pass, and when a thread that is not the list's own enters or leaves a group of records
+ * (sweep.bpf.c tells why).
+ */
+#include "ebpfMonBase.h"
+#include "group.bpf.h"
+#include "moved.bpf.h"
+#include "passChain.bpf.h"
+#include "sweep.bpf.h"
+
+/* The thread has ended the pass of this list. */
+__attribute__((noinline)) int ebpfmon_end_list(__u64 mutex, __u64 now)
+{
+    __u32 ended = ebpfmon_end_scan_puts();
+
+    ebpfmon_sweep_list(mutex, now);
+    /* records that moved in this pass, because of its puts, may have processed in it, and are in other lists now */
+    ebpfmon_sweep_moved(now, ended ? 0 : mutex, ANY_GROUP);
+    return 0;
+}
+
+/* scanList() calls epicsMutexUnlock() for the last time. */
+SEC("uprobe")
+int BPF_UPROBE(ebpfmon_list_end, __u64 mutex)
+{
+    RUN_ALWAYS_TIMED({
+        ebpfmon_end_pass(PT_REGS_SP(ctx), now);
+        ebpfmon_end_list(mutex, now);
+    });
+}
+
+/* scanList(scan_list *): in IOCs in which this function has another end, too. */
+SEC("uprobe")
+int BPF_UPROBE(ebpfmon_list_begin, __u64 list)
+{
+    RUN_ALWAYS_TIMED({
+        ebpfmon_end_list(readPtr(list), now);
+    });
+}
+
+static __always_inline void askFor(__u64 lock, __u32 isMany)
+{
+    struct thread *th;
+    struct caller c;
+
+    if (!enterProbe(&c, EBPFMON_HIT_ENTRY))
+        return;
+    th = getThread(c.tid);
+    if (!th) {
+        noteMissed(c.tgid);
+        return;
+    }
+    th->asked = lock;
+    th->askedMany = isMany;
+}
+
+/* The calls of dbScanLock(dbCommon *), except those in scanList() and in functions that only read. */
+SEC("uprobe")
+int BPF_UPROBE(ebpfmon_ask, __u64 precord)
+{
+    RUN_TIMED(askFor(precord, 0));
+}
+
+/* The calls of dbScanLockMany(dbLocker *), with the same exceptions. */
+SEC("uprobe")
+int BPF_UPROBE(ebpfmon_ask_many, __u64 locker)
+{
+    RUN_TIMED(askFor(locker, 1));
+}
+
+/* This thread has the lock of the record. Before it processes anything, the processings of passes up to now are
+ * counted. */
+__attribute__((noinline)) int ebpfmon_enter(__u64 precord, __u64 lock, __u64 now)
+{
+    struct ebpfMonRecState *st, *head;
+    struct thread *th;
+    struct caller c;
+    __u32 slot, group, n;
+
+    if (!findCaller(&c) || !c.conf->sweeps || !findSlot(c.tgid, precord, &slot) ||
+        !(th = bpf_map_lookup_elem(&threads, &c.tid)))
+        return 0;
+    st = findState(slot);
+    if (!st)
+        return 0;
+    group = st->group;
+    head = findState(group);
+    if (!head)
+        return 0;
+    th->sweepsSeen = c.conf->sweeps;
+    n = th->insideCount;
+    if (n >= INSIDE_MAX) {
+        noteMissed(c.tgid);
+    } else {
+        barrier_var(n);
+        th->inside[n & (INSIDE_MAX - 1)] = (struct inside){ lock, group, c.conf->sweeps };
+        th->insideCount = n + 1;
+        if (!(__sync_fetch_and_add(&head->inside, 1) & EBPFMON_INSIDE_COUNT))
+            head->passStamp = now;
+    }
+    ebpfmon_sweep_closure(slot, now, 1);
+    return 0;
+}
+
+struct entering {
+    __u64 refs, lock, now;
+};
+
+static long enterNext(__u32 i, struct entering *e)
+{
+    __u64 plr = readPtr(e->refs + (__u64)i * EBPFMON_LOCKREF_SIZE);
+
+    if (plr)
+        ebpfmon_enter(readPtr(plr + EBPFMON_LOCKRECORD_PRECORD), e->lock, e->now);
+    return 0;
+}
+
+__attribute__((noinline)) int ebpfmon_enter_asked(__u64 now)
+{
+    struct entering e = { .now = now };
+    struct ebpfMonHeld *h;
+    struct thread *th;
+    struct caller c;
+    __u64 n = 0;
+
+    if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = bpf_map_lookup_elem(&threads, &c.tid)) || !th->asked)
+        return 0;
+    e.lock = th->asked;
+    th->asked = 0;
+    h = getLastHeld(th);
+    if (h && !h->got && !h->sp && h->root == e.lock)
+        h->got = now;
+    if (!th->askedMany) {
+        ebpfmon_enter(e.lock, e.lock, now);
+        return 0;
+    }
+    e.refs = e.lock + EBPFMON_LOCKER_REFS;
+    bpf_probe_read_user(&n, sizeof(n), (void *)(e.lock + EBPFMON_LOCKER_MAXREFS));
+    bpf_loop(n < EBPFMON_MANY_MAX ? n : EBPFMON_MANY_MAX, enterNext, &e, 0);
+    return 0;
+}
+
+/* After these calls: the thread has the lock. */
+SEC("uprobe")
+int BPF_UPROBE(ebpfmon_locked)
+{
+    RUN_TIMED(ebpfmon_enter_asked(now));
+}
+
+/* This thread leaves the group. If it is the last one, and sweeps left the group out, it looks at the group, and
+ * returns 1. */
+__attribute__((noinline)) int ebpfmon_leave_group(__u32 group, __u64 now)
+{
+    struct ebpfMonRecState *head = findState(group);
+    struct ebpfMonRecConf *rc = findConf(group);
+    __u32 was;
+
+    if (!head || !rc)
+        return 0;
+    was = __sync_fetch_and_add(&head->inside, EBPFMON_INSIDE_TURN - 1);
+    if ((was & EBPFMON_INSIDE_COUNT) != 1 || !(was & EBPFMON_INSIDE_SKIPPED))
+        return 0;
+    __sync_fetch_and_and(&head->inside, ~EBPFMON_INSIDE_SKIPPED);
+    ebpfmon_sweep_places(rc->groupFirst, rc->groupLen, now, 1);
+    return 1;
+}
+
+struct leaving {
+    __u64 lock, now;
+    struct thread *th;
+    __u32 from;
+    __u32 sweeps;
+    __u32 isMany;
+    __u32 looked; /* what ebpfmon_leave returns */
+};
+
+/* Leaves one of the groups of this thread, from the last one back. */
+static long leaveNext(__u32 i, struct leaving *v)
+{
+    struct thread *th = v->th;
+    __u32 n = th->insideCount, group, sweeps;
+    struct inside *in = &th->inside[(v->from - 1 - i) & (INSIDE_MAX - 1)];
+
+    if (!n || n > INSIDE_MAX)
+        return 1;
+    if (in->lock != v->lock && in->sweeps == v->sweeps)
+        return 0;
+    group = in->group;
+    sweeps = in->sweeps;
+    n--;
+    *in = th->inside[n & (INSIDE_MAX - 1)];
+    th->insideCount = n;
+    if (sweeps != v->sweeps) /* from an earlier time with sweeps */
+        return 0;
+    if (ebpfmon_leave_group(group, v->now))
+        v->looked = v->looked ? ANY_GROUP : group + 1;
+    return !v->isMany;
+}
+
+__attribute__((noinline)) __u32 ebpfmon_leave(__u64 lock, __u64 now, __u32 isMany)
+{
+    struct leaving v = { .lock = lock, .now = now, .isMany = isMany };
+    struct caller c;
+
+    if (!findCaller(&c) || !c.conf->sweeps || !(v.th = getThread(c.tid)))
+        return 0;
+    if (v.th->sweepsSeen != c.conf->sweeps && !isMany)
+        ebpfmon_add_moved(lock, now); /* it took the lock before passes were watched, perhaps for a put that was not seen */
+    v.th->sweepsSeen = c.conf->sweeps;
+    v.th->asked = 0;
+    v.sweeps = c.conf->sweeps;
+    v.from = v.th->insideCount;
+    if (v.from)
+        bpf_loop(v.from, leaveNext, &v, 0);
+    if (v.th->scanPuts && !v.th->insideCount)
+        ebpfmon_end_scan_puts();
+    return v.looked;
+}

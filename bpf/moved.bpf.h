@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
+/* What other programs call about records that move to another scan list. */
+#ifndef EBPFMON_MOVED_BPF_H
+#define EBPFMON_MOVED_BPF_H
+
+#include "core.bpf.h"
+
+#define ANY_GROUP (~0u)
+
+/* Looks at records that moved to another list after the user part read the lists: at those of this group (its slot + 1, or
+ * ANY_GROUP), and of these, if "mutex" is not 0, only at those that are in its scan list or in none. Another list may be
+ * processing its records at this moment. */
+int ebpfmon_sweep_moved(__u64 now, __u64 mutex, __u32 group);
+
+/* This record may have moved. The caller holds its lock. */
+int ebpfmon_add_moved(__u64 precord, __u64 now);
+
+/* The thread has done all its puts to fields that control scanning, so these records are in their new lists. Returns how many. */
+__u32 ebpfmon_end_scan_puts(void);
+
+#endif
