@@ -88,8 +88,11 @@ __attribute__((noinline)) int ebpfmon_enter(__u64 precord, __u64 lock, __u64 now
     head = findState(group);
     if (!head)
         return 0;
-    th->sweepsSeen = c.conf->sweeps;
+    if (c.conf->seesScanPuts)
+        th->sweepsSeen = c.conf->sweeps;
     n = th->insideCount;
+    if (n && th->inside[0].sweeps != c.conf->sweeps) /* from an earlier time with sweeps */
+        n = 0;
     if (n >= INSIDE_MAX) {
         noteMissed(c.tgid);
     } else {
@@ -205,9 +208,11 @@ __attribute__((noinline)) __u32 ebpfmon_leave(__u64 lock, __u64 now, __u32 isMan
 
     if (!findCaller(&c) || !c.conf->sweeps || !(v.th = getThread(c.tid)))
         return 0;
-    if (v.th->sweepsSeen != c.conf->sweeps && !isMany)
-        ebpfmon_add_moved(lock, now); /* it took the lock before passes were watched, perhaps for a put that was not seen */
-    v.th->sweepsSeen = c.conf->sweeps;
+    if (c.conf->seesScanPuts && v.th->sweepsSeen != c.conf->sweeps) {
+        v.th->sweepsSeen = c.conf->sweeps;
+        if (!isMany)
+            ebpfmon_add_moved(lock, now); /* it took the lock before that, perhaps for a put that was not seen */
+    }
     v.th->asked = 0;
     v.sweeps = c.conf->sweeps;
     v.from = v.th->insideCount;

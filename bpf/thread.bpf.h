@@ -107,7 +107,7 @@ struct thread {
     __u32 askedMany;         /* nonzero: "asked" is a dbLocker */
     __u32 insideCount;
     struct inside inside[INSIDE_MAX]; /* the groups in which it is */
-    __u32 sweepsSeen;        /* ebpfMonTargetConf.sweeps when it entered or left a group last */
+    __u32 sweepsSeen;        /* ebpfMonTargetConf.sweeps when it took or released a lock while puts that move records were seen */
     __u32 pad2;
     __u32 scanPuts;          /* puts to fields that control scanning, which it may not have done yet … */
     __u32 scanPutsSweeps;    /* … and ebpfMonTargetConf.sweeps at that time */

@@ -86,7 +86,7 @@ static int setConf(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, con
         .linkValue = (uint8_t)o->linkValue, .linkPvname = (uint8_t)o->linkPvname, .linkPvlMask = (uint8_t)o->linkPvlMask,
         .ringHead = (uint8_t)o->ringHead, .hasThreadNames = (uint8_t)o->hasThreadNames,
         .onceHasLink = (uint8_t)o->onceHasLink,
-        .movedTaken = t->follower.sweep.moved, .sweeps = t->follower.sweep.number,
+        .seesScanPuts = (uint8_t)t->follower.sweep.seesPuts, .movedTaken = t->follower.sweep.moved, .sweeps = t->follower.sweep.number,
         .turn = t->follower.timing.number, .untimed = (uint32_t)t->follower.timing.untimed,
     };
 
@@ -230,8 +230,11 @@ static uint32_t attachSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t want
 
         on = ebpfMonAttachSet(&t->follower.att, want | sweeps, way, note, size);
         if ((on & sweeps) == sweeps) {
-            if (isNew) /* there may have been puts to SCAN since the lists were read, and nobody saw them */
+            if (isNew) { /* there may have been puts to SCAN since the lists were read, and nobody saw them */
+                t->follower.sweep.seesPuts = 1;
+                setConf(g, t, level, filter);
                 ebpfMonRecordTablesRenewSweeps(g->tables, t);
+            }
             if (!t->follower.timing.turns.lookedAt) {
                 ebpfMonTurnsBegin(&t->follower.timing.turns, now, (uint64_t)t->pid);
                 t->follower.timing.timedBefore = -1;

@@ -147,6 +147,7 @@ typedef struct ebpfMonTarget {
             int      ends;     /* chains are watched, too: until the last pass is over that was not seen by them */
             int      lost;     /* its links or lists do not allow it any more */
             int      broken;   /* its probes cannot be attached */
+            int      seesPuts; /* ebpfMonTargetConf.seesScanPuts */
             int      serial;   /* no scan list is scanned by two threads at a time */
             uint64_t moved;    /* so many of ebpfMonMoved are in its lists */
             uint64_t movedSeen; /* … and so many were seen at the last look */

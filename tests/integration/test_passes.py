@@ -367,7 +367,7 @@ def test_put_to_scan_while_passes_begin(new_ioc, monitor, fast):
     for n, period in roots.items():
         t.ioc.put(f"{n}.SCAN", period)
     scans, choice = ca.pvs(f"{t.ioc.prefix}R{i}.SCAN" for i in range(20)), random.Random(SEED)
-    for _ in range(size(8, 40)):
+    for _ in range(size(2, 40)):
         t.monitor.set_filter(LEVEL="trace")
         t.wait_way("lists")
         switch = threading.Thread(target=t.monitor.set_filter, kwargs={"LEVEL": "counts"})
