@@ -38,7 +38,7 @@ struct ebpfMonTargetConf {
     __u32 sample;    /* level trace: one chain in so many is kept */
     __u16 level;     /* enum ebpfMonKernelLevel */
     /* members of dbCommon; the offsets are from the IOC's own dbFldDes */
-    __u16 time, pact, ppn, lset, disp, sevr, stat, spvt;
+    __u16 time, pact, ppn, lset, disp, sevr, stat, spvt, phas;
     /* rsrv/server.h: struct client, struct channel_in_use */
     __u16 clAddr, clUser, clHost, clRecvBuf, clRecvStk, clRecvCnt;
     __u16 ciuClient, ciuDbch, ciuAs;
@@ -52,7 +52,8 @@ struct ebpfMonTargetConf {
     __u8 ringHead;
     __u8 hasThreadNames, onceHasLink;
     __u8 seesScanPuts; /* nonzero while passes are watched: each put that may move a record is seen */
-    __u8 pad[2];
+    __u8 endsOtherwise; /* nonzero: scanList() has another end, which no probe sees */
+    __u8 pad[7];
     __u64 movedTaken; /* value of ebpfMonMoved.added when the user part read the scan lists */
     __u32 sweeps;     /* nonzero: passes are watched instead of chains. A new number each time that this begins */
     __u32 zero;       /* always 0; see struct ebpfMonRecConf */
@@ -177,7 +178,8 @@ struct ebpfMonRecState {
                       * there are no stretches: then, of the first record of a group, when a thread entered the group */
     __u32 pending; /* nonzero: it has begun asynchronously and not completed */
     __u16 seen;    /* nonzero once "time" is valid */
-    __u16 noted;   /* EBPFMON_NOTED_… */
+    __u8  noted;   /* EBPFMON_NOTED_… */
+    __u8  unsure;  /* nonzero: two passes may have processed it, and only one was counted. The user part clears this */
     __u32 last;    /* slot of the last record of its stretch: if that one processed, this one has, too. Its own slot:
                     * it is in no stretch, or the last one */
     __u32 group;   /* slot of the first record of its group: all records that links connect */
@@ -202,6 +204,8 @@ struct ebpfMonListKey {
 
 struct ebpfMonList {
     __u32 first, len;
+    __u64 begin, end; /* of its last pass; ns. The kernel part writes them. If the user part writes them back, they may be too old:
+                       * then the pass seems to be under way for longer */
 };
 
 /* Map "plainPrograms": programs that are no IOCs; the kernel part does not send their starts. Map "found", by tgid:
@@ -209,6 +213,18 @@ struct ebpfMonList {
 
 /* Map "moved", by tgid: records that may have moved to another scan list. The kernel part writes it. */
 #define EBPFMON_MOVED_MAX 256 /* a power of two */
+#define EBPFMON_LEFT_MAX  128 /* a power of two */
+
+/* A record that was taken out of a scan list by a put (leftList.bpf.c). */
+struct ebpfMonLeft {
+    __u64 list;  /* its mutex; 0: it does not matter any more */
+    __u64 until; /* when the put was over; 0: it is under way */
+    __u64 time;  /* TIME of the record before that */
+    __u32 slot;
+    __u32 tid;   /* the thread of the put */
+    __s16 phas;  /* PHAS of the record before that */
+    __u16 pad[3];
+};
 
 struct ebpfMonMoved {
     __u64 added;  /* records that were added since passes are watched */
@@ -217,6 +233,10 @@ struct ebpfMonMoved {
     __u64 stuck;  /* nonzero: a thread did not leave a group, or left it at a place without a probe */
     __u64 slow;   /* passes with untimed chains, one of which may have taken ebpfMonTargetConf.slowNs … */
     __u64 slowItself; /* … of these, passes that were so slow even without the time that they waited for a CPU */
+    __u64 unsure;  /* how often ebpfMonRecState.unsure was set */
+    __u64 lastPut; /* when such a put was last seen, or its end */
+    __u64 leftAdded;
+    struct ebpfMonLeft left[EBPFMON_LEFT_MAX]; /* the last ones; number n is at n % EBPFMON_LEFT_MAX */
     __u32 slot[EBPFMON_MOVED_MAX]; /* the last ones; number n is at n % EBPFMON_MOVED_MAX */
 };
 
@@ -372,7 +392,7 @@ static inline __u32 ebpfMonBucket(__u64 ns)
 
 /* Both parts see these structs in shared memory, or pass them by address. The compilers of both must give them the same
  * layout. */
-_Static_assert(sizeof(struct ebpfMonTargetConf) == 112, "ebpfMonTargetConf");
+_Static_assert(sizeof(struct ebpfMonTargetConf) == 120, "ebpfMonTargetConf");
 _Static_assert(sizeof(struct ebpfMonRecKey) == 16 && sizeof(struct ebpfMonFieldKey) == 16 &&
                sizeof(struct ebpfMonLockKey) == 16 && sizeof(struct ebpfMonListKey) == 16, "keys have no holes");
 _Static_assert(sizeof(struct ebpfMonRecConf) == 24 && __builtin_offsetof(struct ebpfMonRecConf, len) == 4,

@@ -5,6 +5,7 @@
  */
 #include "ebpfMonBase.h"
 #include "group.bpf.h"
+#include "leftList.bpf.h"
 #include "moved.bpf.h"
 #include "passChain.bpf.h"
 #include "sweep.bpf.h"
@@ -17,6 +18,7 @@ __attribute__((noinline)) int ebpfmon_end_list(__u64 mutex, __u64 now)
     ebpfmon_sweep_list(mutex, now);
     /* records that moved in this pass, because of its puts, may have processed in it, and are in other lists now */
     ebpfmon_sweep_moved(now, ended ? 0 : mutex, ANY_GROUP);
+    ebpfmon_check_left(mutex, now);
     return 0;
 }
 
@@ -30,12 +32,29 @@ int BPF_UPROBE(ebpfmon_list_end, __u64 mutex)
     });
 }
 
-/* scanList(scan_list *): in IOCs in which this function has another end, too. */
+__attribute__((noinline)) int ebpfmon_begin_list(__u64 mutex, __u64 now)
+{
+    struct ebpfMonListKey key = { .mutex = mutex };
+    struct ebpfMonList *list;
+    struct caller c;
+
+    if (!enterProbe(&c, EBPFMON_HIT_ENTRY))
+        return 0;
+    if (c.conf->endsOtherwise) /* the end of its last pass may not have been seen */
+        ebpfmon_end_list(mutex, now);
+    key.tgid = c.tgid;
+    list = bpf_map_lookup_elem(&lists, &key);
+    if (list)
+        list->begin = now;
+    return 0;
+}
+
+/* scanList(scan_list *) */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_list_begin, __u64 list)
 {
     RUN_ALWAYS_TIMED({
-        ebpfmon_end_list(readPtr(list), now);
+        ebpfmon_begin_list(readPtr(list + EBPFMON_SCANLIST_LOCK), now);
     });
 }
 

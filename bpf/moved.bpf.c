@@ -4,6 +4,7 @@
  * again, sweeps look at these records, too. The user part reads the lists when no such put is under way.
  */
 #include "ebpfMonBase.h"
+#include "leftList.bpf.h"
 #include "look.bpf.h"
 #include "moved.bpf.h"
 #include "sweep.bpf.h"
@@ -72,8 +73,10 @@ __attribute__((noinline)) __u32 ebpfmon_end_scan_puts(void)
         return 0;
     count = th->scanPuts;
     th->scanPuts = 0;
-    if (count && th->scanPutsSweeps == c.conf->sweeps && (m = bpf_map_lookup_elem(&moved, &c.tgid)))
+    if (count && th->scanPutsSweeps == c.conf->sweeps && (m = bpf_map_lookup_elem(&moved, &c.tgid))) {
+        ebpfmon_end_leaving();
         __sync_fetch_and_add(&m->putsDone, count);
+    }
     return count;
 }
 
@@ -86,6 +89,8 @@ static __always_inline int beginScanPut(const struct caller *c, struct ebpfMonMo
         return 0;
     if (th->scanPutsSweeps != c->conf->sweeps)
         th->scanPuts = 0;
+    if (!th->scanPuts)
+        th->leftFirst = th->leftEnd = 0;
     th->scanPutsSweeps = c->conf->sweeps;
     th->scanPuts++;
     __sync_fetch_and_add(&m->putsBegun, 1);
@@ -119,13 +124,16 @@ static __always_inline void seeScanPut(__u64 paddr)
     struct ebpfMonMoved *m;
     struct caller c;
     __s16 special = 0;
+    __u64 precord;
 
     bpf_probe_read_user(&special, sizeof(special), (void *)(paddr + EBPFMON_DBADDR_SPECIAL));
     if (special != EBPFMON_SPC_SCAN || !findCaller(&c) || !c.conf->sweeps || !(m = bpf_map_lookup_elem(&moved, &c.tgid)))
         return;
     if (!beginScanPut(&c, m))
         noteMissed(c.tgid);
-    ebpfmon_add_moved(readPtr(paddr + EBPFMON_DBADDR_PRECORD), bpf_ktime_get_ns());
+    precord = readPtr(paddr + EBPFMON_DBADDR_PRECORD);
+    ebpfmon_add_moved(precord, bpf_ktime_get_ns());
+    ebpfmon_leave_list(precord);
 }
 
 SEC("uprobe")

@@ -108,6 +108,7 @@ struct thread {
     __u32 insideCount;
     struct inside inside[INSIDE_MAX]; /* the groups in which it is */
     __u32 sweepsSeen;        /* ebpfMonTargetConf.sweeps when it took or released a lock while puts that move records were seen */
+    __u32 leftFirst, leftEnd; /* numbers in ebpfMonMoved.left; those of this thread's puts are among these */
     __u32 pad2;
     __u32 scanPuts;          /* puts to fields that control scanning, which it may not have done yet … */
     __u32 scanPutsSweeps;    /* … and ebpfMonTargetConf.sweeps at that time */

@@ -219,7 +219,7 @@ static int findCommonFields(reader *r)
         { "PPN", offsetof(ebpfMonCommon, ppn) },   { "LSET", offsetof(ebpfMonCommon, lset) },
         { "DISP", offsetof(ebpfMonCommon, disp) }, { "SEVR", offsetof(ebpfMonCommon, sevr) },
         { "STAT", offsetof(ebpfMonCommon, stat) }, { "TSE", offsetof(ebpfMonCommon, tse) },
-        { "TSEL", offsetof(ebpfMonCommon, tsel) },
+        { "TSEL", offsetof(ebpfMonCommon, tsel) }, { "PHAS", offsetof(ebpfMonCommon, phas) },
     };
     ebpfMonCatalogue *cat = r->cat;
     const ebpfMonCommon *c = &cat->common;

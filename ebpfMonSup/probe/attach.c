@@ -96,7 +96,7 @@ ebpfMonAttachWay ebpfMonAttachFindWay(const ebpfMonAttached *att, int hasLists)
 uint32_t ebpfMonAttachSweeps(const ebpfMonAttached *att)
 {
     uint32_t want = EBPFMON_BIT(ebpfMonProgListEnd) | EBPFMON_BIT(ebpfMonProgLocked) | EBPFMON_BIT(ebpfMonProgAsk) |
-                    EBPFMON_BIT(ebpfMonProgAskMany) | EBPFMON_BIT(ebpfMonProgScanPut);
+                    EBPFMON_BIT(ebpfMonProgAskMany) | EBPFMON_BIT(ebpfMonProgScanPut) | EBPFMON_BIT(ebpfMonProgListBegin);
     const ebpfMonCalls *calls = att->core->calls;
     unsigned ends = 0;
 
@@ -105,9 +105,7 @@ uint32_t ebpfMonAttachSweeps(const ebpfMonAttached *att)
             return 0;
     for (unsigned k = 0; k < calls->count; k++)
         ends += calls->call[k].called == ebpfMonCalledListEnd;
-    if (!ends)
-        return 0;
-    return calls->endsOtherwise ? want | EBPFMON_BIT(ebpfMonProgListBegin) : want;
+    return ends ? want : 0;
 }
 
 int ebpfMonProbeOn(ebpfMonProbe *probe, ebpfMonProg prog, const char *path, const uint64_t *offsets, unsigned count,

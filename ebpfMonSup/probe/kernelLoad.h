@@ -21,8 +21,7 @@ typedef enum {
     ebpfMonProgLock, ebpfMonProgPassBegin, /* a chain begins; the first chain of a scan list begins */
     ebpfMonProgUnlock, ebpfMonProgPassCount, ebpfMonProgPassNext, /* a chain ends; a chain of a scan list ends; the
                                                                    * same, and the next chain begins */
-    ebpfMonProgListEnd, ebpfMonProgListBegin, /* the thread is at the end of a scan list; at its beginning, where the
-                                               * pass before is swept */
+    ebpfMonProgListEnd, ebpfMonProgListBegin, /* the thread is at the end of a scan list; at its beginning */
     ebpfMonProgLocked, ebpfMonProgAsk, ebpfMonProgAskMany, /* a lock set was taken; a thread asks for one; it asks
                                                             * for several */
     ebpfMonProgScanPut, /* a record may go to another scan list */

@@ -41,9 +41,14 @@ void ebpfMonKernelRemoveTarget(uint32_t tgid)
 
 int ebpfMonKernelSetList(uint32_t tgid, uint64_t mutex, const struct ebpfMonList *list)
 {
+    int fd = bpf_map__fd(ebpfMonLoaded.skel->maps.lists);
     struct ebpfMonListKey key = { mutex, tgid };
+    struct ebpfMonList now = {};
 
-    return bpf_map_update_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.lists), &key, list, BPF_ANY);
+    bpf_map_lookup_elem(fd, &key, &now);
+    now.first = list->first;
+    now.len = list->len;
+    return bpf_map_update_elem(fd, &key, &now, BPF_ANY);
 }
 
 void ebpfMonKernelRemoveList(uint32_t tgid, uint64_t mutex)

@@ -76,7 +76,7 @@ static int setConf(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, con
         .asActive = t->image.asActive, .slowNs = (uint64_t)(filter->slowUs * 1000), .iocId = t->iocId,
         .sample = filter->sample, .level = (uint16_t)level,
         .time = c->time, .spvt = c->spvt, .pact = c->pact, .ppn = c->ppn, .lset = c->lset, .disp = c->disp, .sevr = c->sevr,
-        .stat = c->stat,
+        .stat = c->stat, .phas = c->phas,
         .clAddr = o->clAddr, .clUser = o->clUser, .clHost = o->clHost, .clRecvBuf = o->clRecvBuf,
         .clRecvStk = o->clRecvStk, .clRecvCnt = o->clRecvCnt,
         .ciuClient = o->ciuClient, .ciuDbch = o->ciuDbch, .ciuAs = o->ciuAs,
@@ -86,6 +86,7 @@ static int setConf(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, con
         .linkValue = (uint8_t)o->linkValue, .linkPvname = (uint8_t)o->linkPvname, .linkPvlMask = (uint8_t)o->linkPvlMask,
         .ringHead = (uint8_t)o->ringHead, .hasThreadNames = (uint8_t)o->hasThreadNames,
         .onceHasLink = (uint8_t)o->onceHasLink,
+        .endsOtherwise = t->follower.att.core->calls && t->follower.att.core->calls->endsOtherwise,
         .seesScanPuts = (uint8_t)t->follower.sweep.seesPuts, .movedTaken = t->follower.sweep.moved, .sweeps = t->follower.sweep.number,
         .turn = t->follower.timing.number, .untimed = (uint32_t)t->follower.timing.untimed,
     };

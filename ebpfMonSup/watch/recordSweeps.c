@@ -59,7 +59,7 @@ int ebpfMonRecordTablesBeginSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t)
         return -1;
     }
     t->follower.sweep.number = ++r->sweepNumber ? r->sweepNumber : ++r->sweepNumber;
-    t->follower.sweep.moved = t->follower.sweep.movedSeen = t->follower.sweep.missed = 0;
+    t->follower.sweep.moved = t->follower.sweep.movedSeen = t->follower.sweep.missed = t->follower.sweep.unsure = 0;
     t->follower.sweep.slowBefore = t->follower.sweep.slowItself = 0;
     t->follower.sweep.lost = t->follower.sweep.ends = t->follower.sweep.seesPuts = 0;
     ebpfMonSweepsReset(t);
@@ -98,9 +98,36 @@ int ebpfMonRecordTablesSettleSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t, ui
     return 1;
 }
 
+/* Marks records of which two passes may have processed one at a time. */
+static void markUnsure(ebpfMonRecordTables *r, ebpfMonTarget *t)
+{
+    ebpfMonClosures *c = ebpfMonClosureTableMakeClosures(t->cat);
+
+    for (uint32_t i = 0; c && i < t->cat->count; i++)
+        if (t->recState[i].unsure) {
+            t->recState[i].unsure = 0;
+            ebpfMonRecordTablesMarkReached(r, t, c, i);
+        }
+    if (!c)
+        ebpfMonRecordTablesMarkMissed(r, t);
+    ebpfMonClosuresFree(c);
+}
+
+/* Marks what sweeps may have missed since the last look. */
+static void takeMissed(ebpfMonRecordTables *r, ebpfMonTarget *t, const struct ebpfMonMoved *moved)
+{
+    if (moved->missed != t->follower.sweep.missed)
+        ebpfMonRecordTablesMarkMissed(r, t);
+    if (moved->unsure != t->follower.sweep.unsure)
+        markUnsure(r, t);
+    t->follower.sweep.missed = moved->missed;
+    t->follower.sweep.unsure = moved->unsure;
+}
+
 /* Back to stretches. */
 void ebpfMonRecordTablesEndSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t)
 {
+    struct ebpfMonMoved moved;
     ebpfMonClosures *c;
 
     ebpfMonSweepsRemove(&r->kernel, t);
@@ -108,6 +135,8 @@ void ebpfMonRecordTablesEndSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t)
     t->follower.sweep.ends = t->follower.sweep.lost = 0;
     if (t->slot == UINT32_MAX)
         return;
+    if (!r->kernel.getMoved((uint32_t)t->pid, &moved))
+        takeMissed(r, t, &moved);
     c = ebpfMonClosureTableMakeClosures(t->cat);
     if (!c)
         return; /* without stretches all goes on */
@@ -148,10 +177,7 @@ int ebpfMonRecordTablesFollowSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t)
 
     if (!t->follower.sweep.number || r->kernel.getMoved((uint32_t)t->pid, &moved))
         return 0;
-    if (moved.missed != t->follower.sweep.missed) {
-        t->follower.sweep.missed = moved.missed;
-        ebpfMonRecordTablesMarkMissed(r, t);
-    }
+    takeMissed(r, t, &moved);
     t->follower.sweep.slow += moved.slow - t->follower.sweep.slowBefore;
     t->follower.sweep.slowBefore = moved.slow;
     t->follower.sweep.slowItself = moved.slowItself;

@@ -204,10 +204,9 @@ static int makePlan(Planner *p, int isSerial)
     swept = p->addedCount;
     judgePlan(p, isSerial);
     makeGroups(p);
-    /* one trap a pass, or two where the end is not known for sure, and no stretches */
+    /* two traps a pass, at its begin and its end, with two sweeps where the end is not known for sure; and no stretches */
     plan->pays = swept <= LONG_CHAINS * p->rootCount &&
-                 (calls && calls->endsOtherwise ? p->rootCount >= 4 * plan->listCount
-                                                : p->rootCount >= plan->listCount + 8);
+                 p->rootCount >= (calls && calls->endsOtherwise ? 4 * plan->listCount : 2 * plan->listCount + 4);
     return 0;
 }
 

@@ -76,7 +76,7 @@ int ebpfMonSweepsWrite(const ebpfMonRecordTablesKernel *kernel, ebpfMonTarget *t
 void ebpfMonSweepsReset(ebpfMonTarget *t)
 {
     for (uint32_t i = 0; i < t->cat->count; i++)
-        t->recState[i].inside = t->recState[i].moved = 0;
+        t->recState[i].inside = t->recState[i].moved = t->recState[i].unsure = 0;
 }
 
 void ebpfMonSweepsRemove(const ebpfMonRecordTablesKernel *kernel, ebpfMonTarget *t)

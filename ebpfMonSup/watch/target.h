@@ -151,7 +151,7 @@ typedef struct ebpfMonTarget {
             int      serial;   /* no scan list is scanned by two threads at a time */
             uint64_t moved;    /* so many of ebpfMonMoved are in its lists */
             uint64_t movedSeen; /* … and so many were seen at the last look */
-            uint64_t missed;   /* ebpfMonMoved.missed at the last look … */
+            uint64_t missed, unsure; /* of ebpfMonMoved at the last look … */
             uint64_t slow, slowBefore, slowItself; /* … and these; "slow" goes on when passes begin anew */
             uint64_t tryAt;    /* not before, it is tried … */
             uint64_t pause;    /* … again after this, if it does not fit */
