@@ -60,18 +60,10 @@ int BPF_UPROBE(ebpfmon_list_begin, __u64 list)
 
 static __always_inline void askFor(__u64 lock, __u32 isMany)
 {
-    struct thread *th;
     struct caller c;
 
-    if (!enterProbe(&c, EBPFMON_HIT_ENTRY))
-        return;
-    th = getThread(c.tid);
-    if (!th) {
-        noteMissed(c.tgid);
-        return;
-    }
-    th->asked = lock;
-    th->askedMany = isMany;
+    if (enterProbe(&c, EBPFMON_HIT_ENTRY))
+        noteAsked(&c, lock, isMany);
 }
 
 /* The calls of dbScanLock(dbCommon *), except those in scanList() and in functions that only read. */
@@ -93,12 +85,12 @@ int BPF_UPROBE(ebpfmon_ask_many, __u64 locker)
 __attribute__((noinline)) int ebpfmon_enter(__u64 precord, __u64 lock, __u64 now)
 {
     struct ebpfMonRecState *st, *head;
-    struct thread *th;
+    struct groupThread *gt;
     struct caller c;
     __u32 slot, group, n;
 
     if (!findCaller(&c) || !c.conf->sweeps || !findSlot(c.tgid, precord, &slot) ||
-        !(th = bpf_map_lookup_elem(&threads, &c.tid)))
+        !(gt = bpf_map_lookup_elem(&groupThreads, &c.tid)))
         return 0;
     st = findState(slot);
     if (!st)
@@ -108,16 +100,16 @@ __attribute__((noinline)) int ebpfmon_enter(__u64 precord, __u64 lock, __u64 now
     if (!head)
         return 0;
     if (c.conf->seesScanPuts)
-        th->sweepsSeen = c.conf->sweeps;
-    n = th->insideCount;
-    if (n && th->inside[0].sweeps != c.conf->sweeps) /* from an earlier time with sweeps */
+        gt->sweepsSeen = c.conf->sweeps;
+    n = gt->insideCount;
+    if (n && gt->inside[0].sweeps != c.conf->sweeps) /* from an earlier time with sweeps */
         n = 0;
     if (n >= INSIDE_MAX) {
         noteMissed(c.tgid);
     } else {
         barrier_var(n);
-        th->inside[n & (INSIDE_MAX - 1)] = (struct inside){ lock, group, c.conf->sweeps };
-        th->insideCount = n + 1;
+        gt->inside[n & (INSIDE_MAX - 1)] = (struct inside){ lock, group, c.conf->sweeps };
+        gt->insideCount = n + 1;
         if (!(__sync_fetch_and_add(&head->inside, 1) & EBPFMON_INSIDE_COUNT))
             head->passStamp = now;
     }
@@ -141,19 +133,21 @@ static long enterNext(__u32 i, struct entering *e)
 __attribute__((noinline)) int ebpfmon_enter_asked(__u64 now)
 {
     struct entering e = { .now = now };
+    struct groupThread *gt;
     struct ebpfMonHeld *h;
     struct thread *th;
     struct caller c;
     __u64 n = 0;
 
-    if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = bpf_map_lookup_elem(&threads, &c.tid)) || !th->asked)
+    if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(gt = bpf_map_lookup_elem(&groupThreads, &c.tid)) || !gt->asked)
         return 0;
-    e.lock = th->asked;
-    th->asked = 0;
-    h = getLastHeld(th);
+    e.lock = gt->asked;
+    gt->asked = 0;
+    th = bpf_map_lookup_elem(&threads, &c.tid);
+    h = th ? getLastHeld(th) : 0;
     if (h && !h->got && !h->sp && h->root == e.lock)
         h->got = now;
-    if (!th->askedMany) {
+    if (!gt->askedMany) {
         ebpfmon_enter(e.lock, e.lock, now);
         return 0;
     }
@@ -190,7 +184,7 @@ __attribute__((noinline)) int ebpfmon_leave_group(__u32 group, __u64 now)
 
 struct leaving {
     __u64 lock, now;
-    struct thread *th;
+    struct groupThread *gt;
     __u32 from;
     __u32 sweeps;
     __u32 isMany;
@@ -200,9 +194,9 @@ struct leaving {
 /* Leaves one of the groups of this thread, from the last one back. */
 static long leaveNext(__u32 i, struct leaving *v)
 {
-    struct thread *th = v->th;
-    __u32 n = th->insideCount, group, sweeps;
-    struct inside *in = &th->inside[(v->from - 1 - i) & (INSIDE_MAX - 1)];
+    struct groupThread *gt = v->gt;
+    __u32 n = gt->insideCount, group, sweeps;
+    struct inside *in = &gt->inside[(v->from - 1 - i) & (INSIDE_MAX - 1)];
 
     if (!n || n > INSIDE_MAX)
         return 1;
@@ -211,8 +205,8 @@ static long leaveNext(__u32 i, struct leaving *v)
     group = in->group;
     sweeps = in->sweeps;
     n--;
-    *in = th->inside[n & (INSIDE_MAX - 1)];
-    th->insideCount = n;
+    *in = gt->inside[n & (INSIDE_MAX - 1)];
+    gt->insideCount = n;
     if (sweeps != v->sweeps) /* from an earlier time with sweeps */
         return 0;
     if (ebpfmon_leave_group(group, v->now))
@@ -225,19 +219,19 @@ __attribute__((noinline)) __u32 ebpfmon_leave(__u64 lock, __u64 now, __u32 isMan
     struct leaving v = { .lock = lock, .now = now, .isMany = isMany };
     struct caller c;
 
-    if (!findCaller(&c) || !c.conf->sweeps || !(v.th = getThread(c.tid)))
+    if (!findCaller(&c) || !c.conf->sweeps || !(v.gt = getGroupThread(c.tid)))
         return 0;
-    if (c.conf->seesScanPuts && v.th->sweepsSeen != c.conf->sweeps) {
-        v.th->sweepsSeen = c.conf->sweeps;
+    if (c.conf->seesScanPuts && v.gt->sweepsSeen != c.conf->sweeps) {
+        v.gt->sweepsSeen = c.conf->sweeps;
         if (!isMany)
             ebpfmon_add_moved(lock, now); /* it took the lock before that, perhaps for a put that was not seen */
     }
-    v.th->asked = 0;
+    v.gt->asked = 0;
     v.sweeps = c.conf->sweeps;
-    v.from = v.th->insideCount;
+    v.from = v.gt->insideCount;
     if (v.from)
         bpf_loop(v.from, leaveNext, &v, 0);
-    if (v.th->scanPuts && !v.th->insideCount)
+    if (v.gt->scanPuts && !v.gt->insideCount)
         ebpfmon_end_scan_puts();
     return v.looked;
 }

@@ -3,11 +3,24 @@
 #ifndef EBPFMON_GROUP_BPF_H
 #define EBPFMON_GROUP_BPF_H
 
-#include "core.bpf.h"
+#include "sweep.bpf.h"
 
 /* Leaves groups before the thread releases the lock, and after its own processings were counted. If a sweep had left out one
  * of the groups, it returns the slot of this group + 1; if several, ANY_GROUP. Then also call ebpfmon_sweep_moved, because the
  * lists that were read do not have all records of a group. */
 __u32 ebpfmon_leave(__u64 lock, __u64 now, __u32 isMany);
+
+/* The thread requests the lock set of this record, or the lock sets of this dbLocker. */
+static __always_inline void noteAsked(const struct caller *c, __u64 lock, __u32 isMany)
+{
+    struct groupThread *gt = getGroupThread(c->tid);
+
+    if (!gt) {
+        noteMissed(c->tgid);
+        return;
+    }
+    gt->asked = lock;
+    gt->askedMany = isMany;
+}
 
 #endif

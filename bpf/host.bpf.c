@@ -69,6 +69,7 @@ int ebpfmon_exit(void *ctx)
     /* The kernel uses thread ids again. A thread may outlive our interest in its process, so each thread that ends is
      * removed. */
     bpf_map_delete_elem(&threads, &c.tid);
+    bpf_map_delete_elem(&groupThreads, &c.tid);
     if (watched && c.tid == c.tgid)
         sendHead(EBPFMON_EV_EXIT, bpf_get_current_pid_tgid(), c.conf->iocId);
     return 0;

@@ -49,7 +49,7 @@ __attribute__((noinline)) int ebpfmon_leave_list(__u64 precord)
 {
     struct ebpfMonMoved *m;
     struct ebpfMonLeft *e;
-    struct thread *th;
+    struct groupThread *gt;
     struct caller c;
     __u64 list, n;
     __u32 slot;
@@ -70,12 +70,12 @@ __attribute__((noinline)) int ebpfmon_leave_list(__u64 precord)
     e->tid = c.tid;
     e->phas = readPhase(c.conf, precord);
     __sync_lock_test_and_set(&e->list, list);
-    th = bpf_map_lookup_elem(&threads, &c.tid);
-    if (!th) /* its end will not be known: it seems to be under way */
+    gt = bpf_map_lookup_elem(&groupThreads, &c.tid);
+    if (!gt) /* its end will not be known: it seems to be under way */
         return 0;
-    if (th->leftEnd == th->leftFirst)
-        th->leftFirst = (__u32)n;
-    th->leftEnd = (__u32)n + 1;
+    if (gt->leftEnd == gt->leftFirst)
+        gt->leftFirst = (__u32)n;
+    gt->leftEnd = (__u32)n + 1;
     return 0;
 }
 
@@ -103,17 +103,17 @@ __attribute__((noinline)) int ebpfmon_end_leaving(void)
 {
     struct leftLook v = {};
     struct ebpfMonMoved *m;
-    struct thread *th;
+    struct groupThread *gt;
     struct caller c;
 
-    if (!findCaller(&c) || !(th = bpf_map_lookup_elem(&threads, &c.tid)) || !(m = bpf_map_lookup_elem(&moved, &c.tgid)))
+    if (!findCaller(&c) || !(gt = bpf_map_lookup_elem(&groupThreads, &c.tid)) || !(m = bpf_map_lookup_elem(&moved, &c.tgid)))
         return 0;
     v.tgid = c.tgid;
     v.tid = c.tid;
     v.now = m->lastPut = bpf_ktime_get_ns();
-    v.next = th->leftFirst;
-    v.end = th->leftEnd;
-    th->leftFirst = th->leftEnd = 0;
+    v.next = gt->leftFirst;
+    v.end = gt->leftEnd;
+    gt->leftFirst = gt->leftEnd = 0;
     bpf_loop(EBPFMON_LEFT_MAX, endLeaving, &v, 0);
     return 0;
 }

@@ -65,15 +65,15 @@ __attribute__((noinline)) int ebpfmon_sweep_moved(__u64 now, __u64 mutex, __u32 
 __attribute__((noinline)) __u32 ebpfmon_end_scan_puts(void)
 {
     struct ebpfMonMoved *m;
-    struct thread *th;
+    struct groupThread *gt;
     struct caller c;
     __u32 count;
 
-    if (!findCaller(&c) || !(th = bpf_map_lookup_elem(&threads, &c.tid)))
+    if (!findCaller(&c) || !(gt = bpf_map_lookup_elem(&groupThreads, &c.tid)))
         return 0;
-    count = th->scanPuts;
-    th->scanPuts = 0;
-    if (count && th->scanPutsSweeps == c.conf->sweeps && (m = bpf_map_lookup_elem(&moved, &c.tgid))) {
+    count = gt->scanPuts;
+    gt->scanPuts = 0;
+    if (count && gt->scanPutsSweeps == c.conf->sweeps && (m = bpf_map_lookup_elem(&moved, &c.tgid))) {
         ebpfmon_end_leaving();
         __sync_fetch_and_add(&m->putsDone, count);
     }
@@ -83,16 +83,16 @@ __attribute__((noinline)) __u32 ebpfmon_end_scan_puts(void)
 /* Begins one such put. 0: it cannot be followed. */
 static __always_inline int beginScanPut(const struct caller *c, struct ebpfMonMoved *m)
 {
-    struct thread *th = getThread(c->tid);
+    struct groupThread *gt = getGroupThread(c->tid);
 
-    if (!th)
+    if (!gt)
         return 0;
-    if (th->scanPutsSweeps != c->conf->sweeps)
-        th->scanPuts = 0;
-    if (!th->scanPuts)
-        th->leftFirst = th->leftEnd = 0;
-    th->scanPutsSweeps = c->conf->sweeps;
-    th->scanPuts++;
+    if (gt->scanPutsSweeps != c->conf->sweeps)
+        gt->scanPuts = 0;
+    if (!gt->scanPuts)
+        gt->leftFirst = gt->leftEnd = 0;
+    gt->scanPutsSweeps = c->conf->sweeps;
+    gt->scanPuts++;
     __sync_fetch_and_add(&m->putsBegun, 1);
     return 1;
 }

@@ -180,6 +180,25 @@ static __always_inline struct thread *getThread(__u32 tid)
     return th;
 }
 
+/* The same for what is known of its groups. */
+static __always_inline struct groupThread *getGroupThread(__u32 tid)
+{
+    struct groupThread *gt = bpf_map_lookup_elem(&groupThreads, &tid);
+    struct thread *first;
+    __u32 zero = 0;
+
+    if (gt)
+        return gt;
+    first = bpf_map_lookup_elem(&blank, &zero);
+    if (!first)
+        return 0;
+    bpf_map_update_elem(&groupThreads, &tid, first, BPF_NOEXIST);
+    gt = bpf_map_lookup_elem(&groupThreads, &tid);
+    if (!gt)
+        countLost(EBPFMON_LOST_THREADS);
+    return gt;
+}
+
 /* The lock set number n of a thread. The mask is for the verifier, which may have lost the bound of n; so the compiler
  * must not remove it. */
 static __always_inline struct ebpfMonHeld *getHeld(struct thread *th, __u32 n)

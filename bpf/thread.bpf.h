@@ -70,7 +70,7 @@ struct putInHand {
 
 /* A group of records (ebpfMonRecState.group) that a thread may process, because it holds this lock. */
 struct inside {
-    __u64 lock;   /* see struct thread.asked */
+    __u64 lock;   /* see struct groupThread.asked */
     __u32 group;
     __u32 sweeps; /* ebpfMonTargetConf.sweeps at that time */
 };
@@ -102,16 +102,6 @@ struct thread {
     __u32 popping;           /* POPPING: it looks into that ring; POPPING_EMPTY: the ring was empty */
     __s32 emptyAt;           /* … and the next callback will come to this place */
     __u64 ending;            /* "begin" of a chain that has ended and is not sent yet; 0: there is none */
-    __u64 asked;             /* it requests the lock set of this record, or the lock sets of this dbLocker; 0: it
-                              * requests none */
-    __u32 askedMany;         /* nonzero: "asked" is a dbLocker */
-    __u32 insideCount;
-    struct inside inside[INSIDE_MAX]; /* the groups in which it is */
-    __u32 sweepsSeen;        /* ebpfMonTargetConf.sweeps when it took or released a lock while puts that move records were seen */
-    __u32 leftFirst, leftEnd; /* numbers in ebpfMonMoved.left; those of this thread's puts are among these */
-    __u32 pad2;
-    __u32 scanPuts;          /* puts to fields that control scanning, which it may not have done yet … */
-    __u32 scanPutsSweeps;    /* … and ebpfMonTargetConf.sweeps at that time */
     __u64 passWait;          /* ns that it had waited for a CPU before the present pass with chains that are not
                               * timed */
     __u64 stack[PASS_STACK]; /* room for a copy of its stack, in which the root is found … */
@@ -133,6 +123,22 @@ struct thread {
     __u8 data[4 * EBPFMON_VAL_MAX]; /* twice the bytes that are used, to keep the verifier's bounds simple */
 };
 
+/* What the kernel part knows of a thread that takes locks while passes of scan lists are watched (group.bpf.c). Only the probes of
+ * that thread write it. It is no part of struct thread, because that is forgotten when the level rises, and a thread leaves its
+ * groups also if it entered them before. */
+struct groupThread {
+    __u64 asked;     /* it requests the lock set of this record, or the lock sets of this dbLocker; 0: it requests none */
+    __u32 askedMany; /* nonzero: "asked" is a dbLocker */
+    __u32 insideCount;
+    struct inside inside[INSIDE_MAX]; /* the groups in which it is */
+    __u32 sweepsSeen; /* ebpfMonTargetConf.sweeps when it took or released a lock while puts that move records were seen */
+    __u32 scanPuts;   /* puts to fields that control scanning, which it may not have done yet … */
+    __u32 scanPutsSweeps; /* … and ebpfMonTargetConf.sweeps at that time */
+    __u32 leftFirst, leftEnd; /* numbers in ebpfMonMoved.left; those of these puts are among them */
+    __u32 pad;
+};
+
+_Static_assert(sizeof(struct groupThread) <= sizeof(struct thread), "both begin as a copy of the map \"blank\"");
 _Static_assert(2 * EBPFMON_RECORD_SPAN <= 4 * EBPFMON_VAL_MAX, "sendChain.bpf.h reads a record into \"data\"");
 
 /* The key of something in a queue: a callback, or a record for scanOnce. */

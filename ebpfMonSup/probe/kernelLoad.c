@@ -232,7 +232,8 @@ static void raiseLimits(void)
 static void letTablesGrow(void)
 {
     struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
-    struct bpf_map *grows[] = { skel->maps.recIndex, skel->maps.threads, skel->maps.roots, skel->maps.asyncs };
+    struct bpf_map *grows[] = { skel->maps.recIndex, skel->maps.threads, skel->maps.roots, skel->maps.asyncs,
+                               skel->maps.groupThreads, skel->maps.moved };
 
     ebpfMonLoaded.grows = libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_user_ringbuf_drain, NULL) == 1;
     for (unsigned i = 0; ebpfMonLoaded.grows && i < sizeof(grows) / sizeof(grows[0]); i++)
@@ -269,6 +270,10 @@ static void setSizes(const ebpfMonLoadSizes *sizes)
     setBlocks(skel->maps.closure, PAIRS(sizes->maxClosure));
     bpf_map__set_max_entries(skel->maps.roots, sizes->maxRoots);
     bpf_map__set_max_entries(skel->maps.asyncs, (sizes->maxRoots + 1) / 2);
+    if (ebpfMonLoaded.grows) { /* else passes are not watched */
+        bpf_map__set_max_entries(skel->maps.groupThreads, EBPFMON_THREADS_MAX);
+        bpf_map__set_max_entries(skel->maps.moved, EBPFMON_TARGETS_MAX);
+    }
     bpf_map__set_max_entries(skel->maps.ring, sizes->ringBytes);
 }
 

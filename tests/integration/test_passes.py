@@ -409,6 +409,25 @@ def test_put_to_scan_takes_long(new_ioc, monitor, seen):
     assert not t.compare(before, after)
 
 
+def test_level_changes_while_a_lock_is_held(new_ioc, monitor):
+    """A thread has the lock of records in a scan list while other probes come and go. Later passes are counted as before."""
+    text = "".join(db.counter(f"R{i}", SCAN=".1 second" if i else ".2 second") for i in range(20))
+    text += db.record("aSub", "L", SNAM="sleepFor", FTA="DOUBLE", INPA=2000000, FLNK="$(P)R0")
+    text += db.record("aSub", "W", SNAM="sleepFor", FTA="DOUBLE", INPA=150000, SCAN=".2 second", PHAS=1)
+    t = Trial(new_ioc, monitor, text, kind="latencyIoc")
+    for level in ("trace", "chains") * size(2, 4):
+        t.ioc.process.send(f"dbpf {t.ioc.prefix}L.PROC 1")
+        start = t.ioc.get("R1")
+        until(lambda s=start: t.ioc.get("R1") > s + 3, 30, "L has the lock")
+        t.monitor.set_filter(LEVEL=level)
+        t.monitor.wait_ioc(t.ioc, level=level)
+        t.monitor.set_filter(LEVEL="counts")
+        t.wait_way("passes")
+        start, counted = t.ioc.get("R0"), t.counts()["R0"].count
+        until(lambda s=start: t.ioc.get("R0") > s + 20, 30, "passes")
+        assert t.counts()["R0"].count > counted + 15
+
+
 @pytest.mark.parametrize("field, value, again, marks", [("SCAN", 9, ".2 second", ["R", "E"]), ("PHAS", 0, 2, "all"), ("SCAN", 0, ".2 second", [])],
                          ids=["other list", "earlier place", "no list"])
 def test_record_moves_while_its_list_waits_for_it(new_ioc, monitor, field, value, again, marks):
