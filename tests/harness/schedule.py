@@ -50,9 +50,9 @@ LANES = [
 ]
 
 CALM = ("testOtlpCollector", "testForeign", "testCatalogue", "testTraces", "testIocFinder",
-        "test_unit.py")  # in this order
+        "test_fuzz", "test_unit.py")  # in this order; the fuzzers have a low priority
 
-# The tests of each line run in one process, one after the other.
+# The tests of each entry run in one process, one after the other.
 TOGETHER = [
     ALONE,
     *LANES,
@@ -60,20 +60,24 @@ TOGETHER = [
     # The second one makes a gap in the packets of a namespace with an IOC. Each monitor of the host reads these packets
     # and counts the gap.
     ("test_packets.py", "test_packets_bad_link.py"),
+    # The half of a long module, in a process of its own, with a monitor of its own.
+    ("test_passes.py::test_put_to_scan", "test_passes.py::test_records_go", "test_passes.py::test_links_change",
+     "test_passes.py::test_back_to_chains", "test_passes.py::test_levels_change"),
 ]
 
-# The order of tests. The fuzzers have a low priority: they use what the others leave. The next five take longest, some 130 s
-# each, and wait most of the time; so do the five of the third group. The others use the CPUs. Not all of those that wait begin
-# at once, or nobody would use the CPUs meanwhile. The last tests are short, so that all processes have work until the end.
+# The order of tests: the longest modules first. A module of many slow tests that begins late keeps the tests of all lanes waiting,
+# so each module of more than some ten seconds has its place here. Among those that wait most of the time stand some that use the
+# CPUs (test_demo, test_install, test_health, test_lifecycle).
 LONG = [
-    "test_fuzz", "test_passes", "test_lost_packets", "test_usage", "test_counts_exact", "test_turns",
-    "test_demo", "test_counts.py", "test_install", "test_packets.py", "test_packets_bad_link", "test_hosts_partly_watched",
-    "test_counts_late", "test_operators", "test_reserves", "test_put_corpus", "test_overload",
-    "test_health", "test_traces_across_iocs", "test_recsync", "test_stripped", "test_faults", "test_lifecycle", "test_device",
-    "test_inventory", "test_hosts", "test_probes", "test_queries", "test_put_origins", "test_pvs", "test_trace", "test_otlp",
-    "test_hostile.py", "test_async", "test_put_after_link", "test_releases", "test_top", "test_tutorial", "test_hand_overs",
-    "test_web", "test_query_", "test_clients", "test_puts", "test_displays", "test_containers", "test_logs",
-    "test_hostile_texts", "test_site", "test_rules", "test_other_iocs", "test_foreign",
+    "test_passes", "test_demo", "test_lost_packets", "test_usage", "test_counts_exact", "test_turns", "test_recsync",
+    "test_install", "test_counts_late", "test_other_servers", "test_counts.py", "test_operators", "test_packets.py",
+    "test_packets_bad_link", "test_health", "test_put_origins", "test_hosts_partly_watched", "test_put_corpus", "test_reserves",
+    "test_stripped", "test_lifecycle", "test_traces_across_iocs", "test_overload", "test_pvs", "test_wrong_symbols",
+    "test_device", "test_inventory", "test_hosts", "test_queries", "test_otlp", "test_probes",
+    "test_trace", "test_async", "test_releases", "test_hostile.py", "test_top", "test_faults", "test_tutorial", "test_query_",
+    "test_put_after_link", "test_hand_overs", "test_clients", "test_containers", "test_puts", "test_logs",
+    "test_hostile_texts", "test_web", "test_other_iocs", "test_displays", "test_site", "test_put_attach", "test_rules",
+    "test_large", "test_foreign",
 ]
 
 
