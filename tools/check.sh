@@ -4,7 +4,7 @@
 # by side (tests/harness/schedule.py). The last lines are the summary. setup.sh installs what is missing first.
 #
 #   tools/check.sh [ARGUMENTS FOR PYTEST...]
-#   JOBS=N           so many processes run tests; default: five for each CPU, because tests wait most of the time
+#   JOBS=N           so many processes run tests; default: six for each CPU, because tests wait most of the time
 #   FUZZ_SECONDS=N   each fuzzer ends after this time at the latest; default: 40
 #
 # Some tests by name: tools/test.sh. The long form of tests that take much time: tools/soak.sh.
@@ -26,7 +26,7 @@ trap 'rm -rf "$cache"' EXIT
 run() { "$python" -m pytest -q -o cache_dir="$cache" "$@" </dev/null; }
 
 status=0
-run tests -n "${JOBS:-$((5 * $(nproc)))}" "$@" || status=$?
+run tests -n "${JOBS:-$((6 * $(nproc)))}" "$@" || status=$?
 [ $status = 1 ] || exit $status
 lastFailed=$cache/v/cache/lastfailed
 failed=$([ ! -f "$lastFailed" ] || "$python" -c 'import json, sys; print("\n".join(json.load(open(sys.argv[1]))))' "$lastFailed")

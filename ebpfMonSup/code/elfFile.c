@@ -203,7 +203,7 @@ size_t ebpfMonElfRead(const ebpfMonElfFile *file, uint64_t vaddr, void *buf, siz
     return readAt(file, buf, len < left ? len : (size_t)left, s->offset + (vaddr - s->vaddr));
 }
 
-uint64_t ebpfMonElfSearch(const ebpfMonElfFile *file, const char *text)
+uint64_t ebpfMonElfSearch(const ebpfMonElfFile *file, const char *text, uint64_t after)
 {
     size_t length = strlen(text);
     char *buf = length && length <= KEEP ? malloc(KEEP + PIECE) : NULL;
@@ -212,9 +212,10 @@ uint64_t ebpfMonElfSearch(const ebpfMonElfFile *file, const char *text)
     for (unsigned i = 0; buf && !result && i < file->nSegments; i++) {
         const ebpfMonElfSegment *s = &file->segment[i];
         uint64_t size = s->fileSize < MAX_SEARCH ? s->fileSize : MAX_SEARCH;
+        uint64_t begin = s->vaddr > after ? 0 : after + 1 - s->vaddr;
         size_t kept = 0, got = 1;
 
-        for (uint64_t at = 0; !(s->flags & PF_W) && got && !result && at < size; at += got) {
+        for (uint64_t at = begin; !(s->flags & PF_W) && got && !result && at < size; at += got) {
             size_t want = size - at < PIECE ? (size_t)(size - at) : PIECE;
 
             got = readAt(file, buf + kept, want, s->offset + at);
@@ -229,5 +230,5 @@ uint64_t ebpfMonElfSearch(const ebpfMonElfFile *file, const char *text)
         }
     }
     free(buf);
-    return result;
+    return result > after ? result : 0; /* a caller that goes on from here comes to an end, also with a file that is none */
 }

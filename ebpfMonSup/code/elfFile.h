@@ -63,7 +63,8 @@ int ebpfMonElfOffset(const ebpfMonElfFile *file, uint64_t vaddr, uint32_t flags,
 /* Reads up to "len" bytes at a vaddr, not beyond its segment; returns their number. */
 size_t ebpfMonElfRead(const ebpfMonElfFile *file, uint64_t vaddr, void *buf, size_t len);
 
-/* The vaddr of the first place in the read-only segments with "text" (64 bytes at most); 0: there is none. */
-uint64_t ebpfMonElfSearch(const ebpfMonElfFile *file, const char *text);
+/* The vaddr of the first place in the read-only segments with "text" (64 bytes at most) behind the vaddr "after" (0: from the
+ * begin on); 0: there is none. */
+uint64_t ebpfMonElfSearch(const ebpfMonElfFile *file, const char *text, uint64_t after);
 
 #endif

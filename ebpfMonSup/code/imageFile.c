@@ -72,14 +72,25 @@ static void findSite(const ebpfMonElfFile *file, const ebpfMonElfSymbol *sym, eb
 
 /* The release is a macro in Base, so there is no variable of that name; its text is what coreRelease,
  * the neighbour of dbProcess, prints (epicsRelease.c, epicsVersion.h): "EPICS R7.0.8.1", and "EPICS 7.0..."
- * in the Python builds of epicscorelibs. libCom has the same text (osdAssert.c), which is all that EPICS 3.14 shows. */
+ * in the Python builds of epicscorelibs. libCom has the same text (osdAssert.c), which is all that EPICS 3.14 shows.
+ * Of several texts the one of the highest release counts, with "R" before without. */
 static void findRelease(const ebpfMonElfFile *file, ebpfMonElfSymbol *var)
 {
-    char text[32];
+    int best = 0;
 
-    for (int i = 0; i < 14 && !var->vaddr; i++) {
-        snprintf(text, sizeof(text), "EPICS %s%d.", i % 2 ? "" : "R", 9 - i / 2);
-        var->vaddr = ebpfMonElfSearch(file, text);
+    for (uint64_t at = 0; (at = ebpfMonElfSearch(file, "EPICS ", at)) != 0;) {
+        char text[sizeof("EPICS R7.")] = "";
+        int isR, rank;
+
+        ebpfMonElfRead(file, at, text, sizeof(text) - 1);
+        isR = text[6] == 'R';
+        if (text[6 + isR] < '3' || text[6 + isR] > '9' || text[7 + isR] != '.')
+            continue;
+        rank = 2 * text[6 + isR] + isR;
+        if (rank <= best)
+            continue;
+        best = rank;
+        var->vaddr = at;
     }
 }
 
@@ -138,7 +149,7 @@ static int isStrippedIoc(const ebpfMonElfFile *file, const ebpfMonElfSymbol *fou
     if (isIoc(found) || !ebpfMonElfIsProgram(file) || ebpfMonElfTable(file, SHT_SYMTAB, &table, &strings))
         return 0;
     for (unsigned i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-        if (!ebpfMonElfSearch(file, texts[i]))
+        if (!ebpfMonElfSearch(file, texts[i], 0))
             return 0;
     return 1;
 }

@@ -53,9 +53,10 @@ static int readLockSet(ebpfMonMem *mem, uint64_t record, uint16_t lset, struct l
 }
 
 /* Adds the mutexes from "at" on in one direction. "came": the one before, 0: none. 0; -1: the list has changed meanwhile,
- * or is none. */
+ * or is none. A ring comes back to where it began, because each mutex leads back to the one before it. */
 static int walkList(ebpfMonMutexes *m, ebpfMonMem *mem, uint64_t at, uint64_t came, int isForward)
 {
+    const uint64_t begin = at;
     struct layoutMutex mutex;
 
     while (at && m->count < MUTEXES_MAX) {
@@ -66,6 +67,8 @@ static int walkList(ebpfMonMutexes *m, ebpfMonMem *mem, uint64_t at, uint64_t ca
         m->mutex[m->count++] = (ebpfMonMutex){ .node = at, .id = mutex.id, .file = mutex.file, .line = mutex.line };
         came = at;
         at = isForward ? mutex.node.next : mutex.node.prev;
+        if (at == begin)
+            return -1;
     }
     return at ? -1 : 0;
 }

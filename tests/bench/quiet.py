@@ -29,14 +29,14 @@ import epics  # noqa: E402
 from tests.harness.ioc import Ioc  # noqa: E402
 from tests.harness.monitor import Monitor  # noqa: E402
 from tests.harness.process import Process, alive  # noqa: E402
-from tests.harness.wait import settled  # noqa: E402
+from tests.harness.wait import settled, until  # noqa: E402
 
 from . import singlePuts  # noqa: E402
 from .site import cpu  # noqa: E402
 
 DB = 'record(calc, "$(P)READY") { field(CALC, "1") field(PINI, "YES") }\nrecord(ao, "$(P)ONE") { }\n' + "".join(
     f'record(ao, "$(P)AO{i}") {{ }}\n' for i in range(100))
-SETTLE = 8  # s after which the work that an IOC's start causes is done: probes, links, typeTrial
+CALM, CALM_READER = 3, 12  # wake-ups per second of a thread that has no work (tests/integration/test_silence.py)
 
 
 def wakes(pid):
@@ -62,6 +62,18 @@ def silence(pid, seconds):
     return used / took / 1e7, rates
 
 
+def wait_calm(pid):
+    """Waits until the work that an IOC's start causes is done (probes, links, types that are tried): within a second no thread of the
+    monitor wakes more often than to look whether there is work."""
+    rates = {}
+
+    def is_calm():
+        rates.update(silence(pid, 1)[1])
+        return all(n <= (CALM_READER if name == "ebpfMonReader" else CALM) for name, n in rates.items() if name.startswith("ebpfMon"))
+
+    until(is_calm, 15, lambda: f"a second without work. Do programs start on this host? Wake-ups per second: {rates}")
+
+
 def measure(tmp, program, ioc, args):
     """Measures one monitor. Returns CPU time, wake-ups and the times of puts."""
     paths.MONITOR, paths.MONITOR_BOOT, paths.DB = program
@@ -71,7 +83,7 @@ def measure(tmp, program, ioc, args):
         monitor.set_filter(LEVEL=args.level)
         monitor.wait_ioc(ioc, level=args.level)
         epics.ca.clear_cache()  # so no client is connected in the silence
-        time.sleep(SETTLE)
+        wait_calm(monitor.process.pid)
         load, rates = silence(monitor.process.pid, args.seconds)
         took = singlePuts.measure(ioc.prefix + "ONE", monitor.prefix + "PUT_CNT", args.puts)
         seen = settled(lambda: int(monitor.get("PUT_CNT")), 10)

@@ -132,7 +132,8 @@ static void useFile(int fd)
     addSymbols(&file);
     readCode(&file, fd);
     ebpfMonElfFind(&file, names, 4, symbol);
-    ebpfMonElfSearch(&file, "EPICS R7.");
+    for (uint64_t at = 0; (at = ebpfMonElfSearch(&file, "EPICS ", at)) != 0;)
+        ;
     findCalls(&file);
     findProbes(&file);
     for (unsigned i = 0; i < 3; i++) {

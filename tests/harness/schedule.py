@@ -23,7 +23,8 @@ from pathlib import Path
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-APART = {"test_unit", "test_faults", "test_lifecycle", "test_health", "test_badlink"}
+APART = {"test_unit", "test_faults", "test_lifecycle", "test_health", "test_badlink", "test_lost_packets", "test_turns",
+         "test_recsync", "test_reserves", "test_overload", "test_probes", "test_put_after_link"}
 
 ALONE = (
     "test_bounded_memory_over_restarts",  # memory of a monitor, which follows all IOCs of the host
@@ -37,8 +38,7 @@ ALONE = (
 LANES = [
     # Their processes harm each monitor of the host that reads them. The tests of the other lane load the host only a
     # little.
-    ("test_memory_that_never_arrives", "test_fuse_that_never_answers", "test_file_with_endless_tables", "test_fakes_hide_nothing",
-     "test_thread_that_makes_no_progress"),
+    ("test_memory_that_never_arrives", "test_fuse_that_never_answers", "test_file_with_endless_tables", "test_fakes_hide_nothing"),
     (
         "test_latency.py",                # latencies
         # Traces of chains that many threads make at once. If all CPUs are busy, the traces are complete, but a new IOC is
@@ -46,13 +46,14 @@ LANES = [
         "test_many_traces",
         "test_parallel_threads",
         "test_loads_slowly",              # the CPU time that a monitor takes
+        "test_thread_that_makes_no_progress",  # a delay
     ),
 ]
 
 CALM = ("testOtlpCollector", "testForeign", "testCatalogue", "testTraces", "testIocFinder",
         "test_unit.py")  # in this order
 
-# The tests of each line run in one process, one after the other.
+# The tests of each entry run in one process, one after the other.
 TOGETHER = [
     ALONE,
     *LANES,
@@ -60,20 +61,23 @@ TOGETHER = [
     # The second one makes a gap in the packets of a namespace with an IOC. Each monitor of the host reads these packets
     # and counts the gap.
     ("test_packets.py", "test_packets_bad_link.py"),
+    # The half of a long module, in a process of its own, with a monitor of its own.
+    ("test_passes.py::test_put_to_scan", "test_passes.py::test_records_go", "test_passes.py::test_links_change",
+     "test_passes.py::test_back_to_chains", "test_passes.py::test_levels_change"),
 ]
 
-# The order of tests. The fuzzers have a low priority: they use what the others leave. The next five take longest, some 130 s
-# each, and wait most of the time; so do the five of the third group. The others use the CPUs. Not all of those that wait begin
-# at once, or nobody would use the CPUs meanwhile. The last tests are short, so that all processes have work until the end.
+# The order of tests: the longest modules first. A module of many slow tests that begins late keeps the tests of all lanes waiting,
+# so each module of more than some ten seconds has its place here. Among those that wait most of the time stand some that use the
+# CPUs (test_demo, test_install, test_health, test_lifecycle). The fuzzers have the lowest priority: they use what the others leave.
 LONG = [
-    "test_fuzz", "test_passes", "test_lost_packets", "test_usage", "test_counts_exact", "test_turns",
-    "test_demo", "test_counts.py", "test_install", "test_packets.py", "test_packets_bad_link", "test_hosts_partly_watched",
-    "test_counts_late", "test_operators", "test_reserves", "test_put_corpus", "test_overload",
-    "test_health", "test_traces_across_iocs", "test_recsync", "test_stripped", "test_faults", "test_lifecycle", "test_device",
-    "test_inventory", "test_hosts", "test_probes", "test_queries", "test_put_origins", "test_pvs", "test_trace", "test_otlp",
-    "test_hostile.py", "test_async", "test_put_after_link", "test_releases", "test_top", "test_tutorial", "test_hand_overs",
-    "test_web", "test_query_", "test_clients", "test_puts", "test_displays", "test_containers", "test_logs",
-    "test_hostile_texts", "test_site", "test_rules", "test_other_iocs", "test_foreign",
+    "test_fuzz", "test_passes", "test_demo", "test_usage", "test_counts_exact", "test_install", "test_counts_late",
+    "test_lost_packets", "test_operators", "test_turns", "test_other_servers", "test_counts.py", "test_packets.py", "test_packets_bad_link", "test_health", "test_recsync",
+    "test_put_origins", "test_hosts_partly_watched", "test_put_corpus", "test_stripped", "test_lifecycle", "test_reserves",
+    "test_traces_across_iocs", "test_overload", "test_pvs", "test_wrong_symbols", "test_device", "test_inventory", "test_hosts",
+    "test_tutorial", "test_queries", "test_otlp", "test_probes", "test_trace", "test_async", "test_releases", "test_hostile.py",
+    "test_top", "test_faults", "test_site", "test_query_", "test_hand_overs", "test_clients", "test_containers", "test_puts",
+    "test_put_after_link", "test_logs", "test_hostile_texts", "test_web", "test_other_iocs", "test_displays",
+    "test_put_attach", "test_large", "test_rules", "test_foreign",
 ]
 
 

@@ -97,8 +97,7 @@ class Watched:
 
     def rest(self):
         """Stops all scans. Returns the IOC's own counts, then the monitor's."""
-        own = settled(self.own, 30, quiet=1.0)
-        return own, settled(self.counts, 30, quiet=1.5)
+        return settled(lambda: (self.own(), self.counts()), 30, quiet=1.5)
 
 
 @pytest.fixture(scope="module")

@@ -50,8 +50,7 @@ def counts(monitor, ioc, pattern="*"):
 def rest(monitor, ioc):
     """The counts of the monitor, and those of the records that count themselves, once nothing changes."""
     names = [ioc.prefix + n for n in names_of_counters()]
-    own = settled(lambda: {k: int(v) for k, v in ca.get_many(names).items()}, 30, quiet=1.0)
-    return settled(lambda: counts(monitor, ioc), 30, quiet=1.5), own
+    return settled(lambda: (counts(monitor, ioc), {k: int(v) for k, v in ca.get_many(names).items()}), 30, quiet=1.5)
 
 
 def names_of_counters():
@@ -218,7 +217,7 @@ def test_fields_change_under_load(new_ioc, new_monitor):
 
     ioc.put("C0.SCAN", "Passive")
     ioc.put("OTHER0.SCAN", "Passive")
-    before = settled(truth, 20), settled(lambda: counts(monitor, ioc), 20, quiet=1.5)
+    before = settled(lambda: (truth(), counts(monitor, ioc)), 20, quiet=1.5)
     ioc.put("C0.SCAN", ".1 second")
     ioc.put("OTHER0.SCAN", ".1 second")
     channels = ca.pvs(f"{ioc.prefix}{r}.PROC" for r in roots)
@@ -235,7 +234,7 @@ def test_fields_change_under_load(new_ioc, new_monitor):
     ioc.put("OTHER0.SCAN", "Passive")
     ioc.put("READY.DESC", "done")
     until(lambda: "done" in monitor.list("PUT_VALUES"), 30, "it has seen all puts")
-    after = settled(truth, 30, quiet=1.0), settled(lambda: counts(monitor, ioc), 30, quiet=1.5)
+    after = settled(lambda: (truth(), counts(monitor, ioc)), 30, quiet=1.5)
     wrong, exact = [], 0
     for name in names:
         expected, got = after[0][name] - before[0][name], after[1][name].count - before[1][name].count

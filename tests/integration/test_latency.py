@@ -48,9 +48,13 @@ def test_known_routine(ioc, monitor, root, drive):
     """The mean is within 10 % of the routine's own time, because the chain may wait for a CPU before and after the
     routine. The sum of the histogram is the count."""
     name = ioc.prefix + root
+
+    def published():
+        return chains(monitor).get(name, {"CNTS": 0, "MEANS": 0})
+
     # chains are published once a second
-    settled(lambda: chains(monitor).get(name, {}).get("CNTS"), 10, quiet=2.5)
-    before = chains(monitor).get(name, {"CNTS": 0, "MEANS": 0})
+    until(lambda: published()["CNTS"] == ioc.get(root), 10, lambda: f"{ioc.get(root)} chains of {name}: {published()}")
+    before = settled(published, 10)
     sum_before, ticks = ioc.get(f"{root}:SUM"), ioc.get(root)
     drive(ioc, root)
     count = before["CNTS"] + settled(lambda: ioc.get(root), 5) - ticks

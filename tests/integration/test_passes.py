@@ -61,7 +61,7 @@ class Trial:
     def stop(self, roots):
         for n in roots:
             self.ioc.put(f"{n}.SCAN", "Passive")
-        return settled(self.truth, 60, quiet=1.0), settled(self.counts, 60, quiet=2.0)
+        return settled(lambda: (self.truth(), self.counts()), 60, quiet=2.0)
 
     def compare(self, before, after, marks=()):
         """One text for each count that is wrong, or that is marked but not in "marks"."""

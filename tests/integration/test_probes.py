@@ -61,7 +61,7 @@ def test_scan_lists_that_change_while_they_run(new_ioc, new_monitor):
     def stop():
         for n in names:
             ioc.put(f"{n}.SCAN", "Passive")
-        return settled(truth, 30, quiet=1.0), settled(counts, 30, quiet=1.5)
+        return settled(lambda: (truth(), counts()), 30, quiet=1.5)
 
     before = stop()
     for n in names:

@@ -94,8 +94,11 @@ def stand_still(ioc):
 def counts(monitor, ioc):
     """The counts of the monitor, and those of the records that count themselves, as soon as they do not change any
     more."""
-    own = settled(lambda: {k: int(v) for k, v in ca.get_many([ioc.prefix + n for n in COUNTERS]).items()}, 30, quiet=1.0)
-    return settled(lambda: monitor.records(ioc.name), 30, quiet=1.5), own
+    def read():
+        own = ca.get_many([ioc.prefix + n for n in COUNTERS])
+        return monitor.records(ioc.name), {k: int(v) for k, v in own.items()}
+
+    return settled(read, 30, quiet=1.5)
 
 
 def find_wrong(before, after):

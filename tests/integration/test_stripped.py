@@ -6,67 +6,20 @@ import lzma
 import os
 import shutil
 import struct
-import subprocess
 from pathlib import Path
 
 import pytest
 from tests.harness import ca, db, paths
+from tests.harness.stripped import monitor, places, program  # noqa: F401 (fixtures)
+from tests.harness.stripped import build_id, note_of, run, set_build_id, wait_note
 from tests.harness.wait import until
 
 DATABASE = db.READY + db.chain("C", 5) + db.record("ao", "AO")
 N = 50
 
 
-def run(*command, **how):
-    return subprocess.run([str(c) for c in command], check=True, text=True, capture_output=True, **how).stdout
-
-
-def build_id(program):
-    return next(line.split()[-1] for line in run("readelf", "-n", program).splitlines() if "Build ID:" in line)
-
-
-@pytest.fixture
-def program(tmp_path):
-    """Makes a program with symbols and the same program stripped, with a new build-id. One text of the program is
-    changed, so the monitor does not recognise its functions without symbols."""
-    whole, stripped = tmp_path / "whole", tmp_path / "bare" / "staticIoc"
-    stripped.parent.mkdir()
-    set_build_id(paths.STATIC_IOC, whole, os.urandom(20))
-    whole.write_bytes(whole.read_bytes().replace(b"dbtr(dbProcess)", b"dbtr(DBPROCESS)"))
-    run("strip", "-o", stripped, whole)
-    return whole, stripped
-
-
-def set_build_id(program, copy, number):
-    data = program.read_bytes()
-    old = bytes.fromhex(build_id(program))
-    assert data.count(old) == 1
-    copy.write_bytes(data.replace(old, number))
-    copy.chmod(0o755)
-
-
-@pytest.fixture(scope="module")
-def places(tmp_path_factory):
-    """The places where the monitor looks for symbols: the folder of the site, and the cache of a debuginfod client."""
-    top = tmp_path_factory.mktemp("places")
-    return top / "site", top / "cache"
-
-
-@pytest.fixture(scope="module")
-def monitor(module_monitor, places):
-    made = module_monitor(environ={"EBPFMON_SYMBOLS": f"/nowhere:{places[0]}", "DEBUGINFOD_CACHE_PATH": str(places[1])})
-    yield made.start()
-    made.stop()
-
-
 def start_ioc(new_ioc, program):
     return new_ioc(DATABASE, kind="latencyIoc", program=program).start()
-
-
-def note_of(monitor, ioc):
-    """The note of this IOC. The table may not have this IOC."""
-    notes = dict(zip(map(int, monitor.list("IOC_PIDS")), monitor.list("IOC_NOTES")))
-    return notes.get(ioc.pid)
 
 
 def is_watched_exactly(monitor, ioc):
@@ -120,7 +73,7 @@ def test_is_listed_without_symbols(program, new_ioc, monitor):
     ioc = start_ioc(new_ioc, program[1])
     row = monitor.wait_ioc(ioc, level="off", records=0)
     assert row[:3] == (ioc.name, row[1], 0) and row[1].startswith("7."), row
-    until(lambda: "stripped, no symbols" in (note_of(monitor, ioc) or ""), 20, lambda: note_of(monitor, ioc))
+    wait_note(monitor, ioc, "stripped, no symbols")
     monitor.wait_text("STATE_MSG", lambda text: build_id(program[1]) in text)
     monitor.wait_state("Degraded")
     ioc.put("AO", 4.5)
@@ -136,7 +89,7 @@ def test_symbols_that_come_later(program, new_ioc, monitor, places):
     folder = places[0]
     ioc = start_ioc(new_ioc, program[1])
     monitor.wait_ioc(ioc, level="off", records=0)
-    until(lambda: "stripped, no symbols" in (note_of(monitor, ioc) or ""), 20, lambda: note_of(monitor, ioc))
+    wait_note(monitor, ioc, "stripped, no symbols")
     made = run(paths.SYMBOLS, folder, program[0]).split()
     assert made == [str(folder / build_id(program[0])[:2] / (build_id(program[0])[2:] + ".debug"))]
     is_watched_exactly(monitor, ioc)
@@ -180,7 +133,7 @@ def test_symbols_of_another_build(program, new_ioc, monitor, places, tmp_path):
     set_build_id(whole, other, os.urandom(20))
     place_cache(other, stripped, tmp_path, places[1])
     ioc = start_ioc(new_ioc, stripped)
-    until(lambda: "stripped, no symbols" in (note_of(monitor, ioc) or ""), 20, lambda: note_of(monitor, ioc))
+    wait_note(monitor, ioc, "stripped, no symbols")
 
 
 def test_below_the_root_of_the_process(program, new_ioc, monitor, tmp_path):

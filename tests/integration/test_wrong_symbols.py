@@ -6,34 +6,13 @@ import struct
 from collections import namedtuple
 
 import pytest
-from tests.harness import ca, db, paths
+from tests.harness import ca, db
+from tests.harness.stripped import monitor, places, program  # noqa: F401 (fixtures)
+from tests.harness.stripped import build_id, note_of, run, set_build_id, wait_note
 from tests.harness.wait import until
-from tests.integration.test_stripped import build_id, note_of, run, set_build_id
 
 N = 50
 Section = namedtuple("Section", "name type flags addr offset size link info align entry")
-
-
-@pytest.fixture
-def program(tmp_path):
-    """A program with symbols, and the same program stripped. It is not recognised without symbols: one text is changed."""
-    whole, stripped = tmp_path / "whole", tmp_path / "bare" / "staticIoc"
-    stripped.parent.mkdir()
-    set_build_id(paths.STATIC_IOC, whole, os.urandom(20))
-    whole.write_bytes(whole.read_bytes().replace(b"dbtr(dbProcess)", b"dbtr(DBPROCESS)"))
-    run("strip", "-o", stripped, whole)
-    return whole, stripped
-
-
-@pytest.fixture(scope="module")
-def places(tmp_path_factory):
-    top = tmp_path_factory.mktemp("places")
-    return top / "site", top / "cache"
-
-
-@pytest.fixture(scope="module")
-def monitor(module_monitor, places):
-    yield module_monitor(environ={"EBPFMON_SYMBOLS": str(places[0]), "DEBUGINFOD_CACHE_PATH": str(places[1])}).start()
 
 
 def symbol_table(data):
@@ -147,7 +126,7 @@ def test_symbols_of_another_build(place, program, new_ioc, monitor, places, tmp_
     change_symbols(symbols, exchanged)
     place(symbols, stripped, places)
     ioc = new_ioc(DATABASE, kind="latencyIoc", program=stripped).start()
-    until(lambda: "stripped, no symbols" in (note_of(monitor, ioc) or ""), 20, lambda: note_of(monitor, ioc))
+    wait_note(monitor, ioc, "stripped, no symbols")
     use_the_ioc(ioc)
     assert not probes(ioc, stripped) and monitor.records(ioc.name) == {}
     assert monitor.iocs()[ioc.pid][3] == "off"
@@ -177,7 +156,7 @@ def test_another_function(program, new_ioc, monitor, places, tmp_path):
     change_symbols(symbols, exchanged)
     place_site(symbols, stripped, places)
     ioc = new_ioc(DATABASE, kind="latencyIoc", program=stripped).start()
-    until(lambda: "not watched: the symbols are not" in (note_of(monitor, ioc) or ""), 30, lambda: note_of(monitor, ioc))
+    wait_note(monitor, ioc, "not watched: the symbols are not", 30)
     until(lambda: not probes(ioc, stripped), 10, lambda: probes(ioc, stripped))
     use_the_ioc(ioc)
     assert monitor.iocs()[ioc.pid][3] == "off" and not probes(ioc, stripped)
