@@ -53,7 +53,8 @@ struct ebpfMonTargetConf {
     __u8 hasThreadNames, onceHasLink;
     __u8 seesScanPuts; /* nonzero while passes are watched: each put that may move a record is seen */
     __u8 endsOtherwise; /* nonzero: scanList() has another end, which no probe sees */
-    __u8 pad[7];
+    __u8 countsWaiters; /* nonzero: a lock set tells if threads wait for it */
+    __u8 pad[6];
     __u64 movedTaken; /* value of ebpfMonMoved.added when the user part read the scan lists */
     __u32 sweeps;     /* nonzero: passes are watched instead of chains. A new number each time that this begins */
     __u32 zero;       /* always 0; see struct ebpfMonRecConf */

@@ -13,7 +13,7 @@
 /* The thread has ended the pass of this list. */
 __attribute__((noinline)) int ebpfmon_end_list(__u64 mutex, __u64 now)
 {
-    __u32 ended = ebpfmon_end_scan_puts();
+    __u32 ended = ebpfmon_end_scan_puts(0);
 
     ebpfmon_sweep_list(mutex, now);
     /* records that moved in this pass, because of its puts, may have processed in it, and are in other lists now */
@@ -35,17 +35,23 @@ int BPF_UPROBE(ebpfmon_list_end, __u64 mutex)
 __attribute__((noinline)) int ebpfmon_begin_list(__u64 mutex, __u64 now)
 {
     struct ebpfMonListKey key = { .mutex = mutex };
-    struct ebpfMonList *list;
+    struct ebpfMonList *list, first = {};
     struct caller c;
 
-    if (!enterProbe(&c, EBPFMON_HIT_ENTRY))
+    if (!findCaller(&c) || !c.conf->sweeps)
         return 0;
     if (c.conf->endsOtherwise) /* the end of its last pass may not have been seen */
         ebpfmon_end_list(mutex, now);
+    else
+        countHits(c.tgid, EBPFMON_HIT_ENTRY, 1);
     key.tgid = c.tgid;
     list = bpf_map_lookup_elem(&lists, &key);
-    if (list)
+    if (list) {
         list->begin = now;
+        return 0;
+    }
+    first.begin = now; /* it had no records when the lists were read */
+    bpf_map_update_elem(&lists, &key, &first, BPF_NOEXIST);
     return 0;
 }
 
@@ -232,6 +238,6 @@ __attribute__((noinline)) __u32 ebpfmon_leave(__u64 lock, __u64 now, __u32 isMan
     if (v.from)
         bpf_loop(v.from, leaveNext, &v, 0);
     if (v.gt->scanPuts && !v.gt->insideCount)
-        ebpfmon_end_scan_puts();
+        ebpfmon_end_scan_puts(1);
     return v.looked;
 }

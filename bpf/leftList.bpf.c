@@ -79,10 +79,26 @@ __attribute__((noinline)) int ebpfmon_leave_list(__u64 precord)
     return 0;
 }
 
+/* Nonzero: no thread waits for the lock set of this record (dbLock.c, dbScanLock: a reference from before the wait until the lock is
+ * there). So no pass has chosen it. The caller holds the lock. */
+static __always_inline int isUnwanted(const struct caller *c, __u32 slot)
+{
+    struct ebpfMonRecState *st = findState(slot);
+    __s32 count = 0, refs = 0;
+    __u64 set;
+
+    if (!c->conf->countsWaiters || !st || !st->addr)
+        return 0;
+    set = readPtr(readPtr(st->addr + c->conf->lset) + EBPFMON_LOCKRECORD_SET);
+    return !bpf_probe_read_user(&count, sizeof(count), (void *)(set + EBPFMON_LOCKSET_COUNT)) &&
+           !bpf_probe_read_user(&refs, sizeof(refs), (void *)(set + EBPFMON_LOCKSET_REFS)) && refs == count;
+}
+
 struct leftLook {
     __u64 mutex, begin, now;
     __u32 next, end;
     __u32 tgid, tid;
+    __u32 isLocked; /* nonzero: this thread holds the locks of its records still */
     __u32 changed; /* records that are not sure now */
 };
 
@@ -90,18 +106,22 @@ static long endLeaving(__u32 i, struct leftLook *v)
 {
     struct ebpfMonMoved *m = bpf_map_lookup_elem(&moved, &v->tgid);
     struct ebpfMonLeft *e;
+    struct caller c;
 
-    if (!m || v->next == v->end)
+    if (!m || v->next == v->end || !findCaller(&c))
         return 1;
     e = &m->left[v->next++ & (EBPFMON_LEFT_MAX - 1)];
-    if (e->tid == v->tid && !e->until)
-        e->until = v->now;
+    if (e->tid != v->tid || e->until)
+        return 0;
+    e->until = v->now;
+    if (v->isLocked && isUnwanted(&c, e->slot))
+        e->list = 0;
     return 0;
 }
 
-__attribute__((noinline)) int ebpfmon_end_leaving(void)
+__attribute__((noinline)) int ebpfmon_end_leaving(__u32 isLocked)
 {
-    struct leftLook v = {};
+    struct leftLook v = { .isLocked = isLocked };
     struct ebpfMonMoved *m;
     struct groupThread *gt;
     struct caller c;

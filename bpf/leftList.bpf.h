@@ -8,8 +8,8 @@
 /* This thread begins a put that may take the record out of its scan list. It holds the record's lock. */
 int ebpfmon_leave_list(__u64 precord);
 
-/* All such puts of this thread are over: the records are in their new lists. */
-int ebpfmon_end_leaving(void);
+/* All such puts of this thread are over: the records are in their new lists. "isLocked": it still holds their locks. */
+int ebpfmon_end_leaving(__u32 isLocked);
 
 /* A pass of the list with this mutex has ended now. */
 int ebpfmon_check_left(__u64 mutex, __u64 now);

@@ -62,7 +62,7 @@ __attribute__((noinline)) int ebpfmon_sweep_moved(__u64 now, __u64 mutex, __u32 
     return 0;
 }
 
-__attribute__((noinline)) __u32 ebpfmon_end_scan_puts(void)
+__attribute__((noinline)) __u32 ebpfmon_end_scan_puts(__u32 isLocked)
 {
     struct ebpfMonMoved *m;
     struct groupThread *gt;
@@ -74,7 +74,7 @@ __attribute__((noinline)) __u32 ebpfmon_end_scan_puts(void)
     count = gt->scanPuts;
     gt->scanPuts = 0;
     if (count && gt->scanPutsSweeps == c.conf->sweeps && (m = bpf_map_lookup_elem(&moved, &c.tgid))) {
-        ebpfmon_end_leaving();
+        ebpfmon_end_leaving(isLocked);
         __sync_fetch_and_add(&m->putsDone, count);
     }
     return count;

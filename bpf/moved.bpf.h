@@ -15,7 +15,8 @@ int ebpfmon_sweep_moved(__u64 now, __u64 mutex, __u32 group);
 /* This record may have moved. The caller holds its lock. */
 int ebpfmon_add_moved(__u64 precord, __u64 now);
 
-/* The thread has done all its puts to fields that control scanning, so these records are in their new lists. Returns how many. */
-__u32 ebpfmon_end_scan_puts(void);
+/* The thread has done all its puts to fields that control scanning, so these records are in their new lists. "isLocked": it still
+ * holds their locks. Returns how many. */
+__u32 ebpfmon_end_scan_puts(__u32 isLocked);
 
 #endif

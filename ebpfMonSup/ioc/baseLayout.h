@@ -106,6 +106,13 @@ struct layoutLockRecord { /* dbLockPvt.h, before 3.16 dbLock.c: lockRecord, wher
     uint64_t plockSet, precord;
 };
 
+struct layoutLockSet { /* dbLockPvt.h, before 3.16 dbLock.c: the head of lockSet */
+    struct layoutNode node;
+    struct layoutList records;
+    uint64_t lock, id;
+    int32_t  refcount; /* since 3.16: one for each record, and for each thread that waits for it */
+};
+
 struct layoutMenu { /* dbMenu */
     struct layoutNode node;
     uint64_t name;
@@ -151,6 +158,8 @@ _Static_assert(offsetof(struct layoutScanElement, node.next) == EBPFMON_SCANELEM
                offsetof(struct layoutScanList, list.first) == EBPFMON_SCANLIST_FIRST, "scan lists");
 _Static_assert(offsetof(struct layoutLockRecord, plockSet) == EBPFMON_LOCKRECORD_SET &&
                offsetof(struct layoutLockRecord, precord) == EBPFMON_LOCKRECORD_PRECORD, "lockRecord");
+_Static_assert(offsetof(struct layoutLockSet, records.count) == EBPFMON_LOCKSET_COUNT &&
+               offsetof(struct layoutLockSet, refcount) == EBPFMON_LOCKSET_REFS, "lockSet");
 _Static_assert(offsetof(struct layoutDbChannel, addr) == EBPFMON_DBCHANNEL_ADDR, "dbChannel");
 _Static_assert(LAYOUT_LINK_SIZE == 80 && LAYOUT_OLDLINK_SIZE == 56, "struct link");
 

@@ -16,12 +16,6 @@ struct layoutMutex { /* epicsMutex.cpp: epicsMutexParm */
     int32_t  line, pad;
 };
 
-struct layoutLockSet { /* dbLockPvt.h, before 3.16 dbLock.c: the head of lockSet */
-    struct layoutNode node;
-    struct layoutList records;
-    uint64_t lock;
-};
-
 struct ebpfMonMutexes {
     ebpfMonMutex *mutex; /* by "node" */
     size_t count, room;

@@ -51,11 +51,21 @@ int ebpfMonKernelSetList(uint32_t tgid, uint64_t mutex, const struct ebpfMonList
     return bpf_map_update_elem(fd, &key, &now, BPF_ANY);
 }
 
-void ebpfMonKernelRemoveList(uint32_t tgid, uint64_t mutex)
+void ebpfMonKernelRemoveLists(uint32_t tgid)
 {
-    struct ebpfMonListKey key = { mutex, tgid };
+    struct ebpfMonListKey *own = malloc(EBPFMON_LISTS_MAX * sizeof(*own)), key, next, *at = NULL;
+    int fd = bpf_map__fd(ebpfMonLoaded.skel->maps.lists);
+    unsigned n = 0;
 
-    bpf_map_delete_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.lists), &key);
+    for (unsigned i = 0; own && i < EBPFMON_LISTS_MAX && bpf_map_get_next_key(fd, at, &next) == 0; i++) {
+        key = next;
+        at = &key;
+        if (key.tgid == tgid)
+            own[n++] = key;
+    }
+    for (unsigned i = 0; i < n; i++)
+        bpf_map_delete_elem(fd, &own[i]);
+    free(own);
 }
 
 int ebpfMonKernelSetPlain(const struct ebpfMonProgram *program, int isPlain)

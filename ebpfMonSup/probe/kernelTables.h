@@ -27,7 +27,7 @@ void ebpfMonKernelRemoveArray(uint32_t tgid, uint64_t pfldDes);
 
 /* The records that a scan list processes. The key of the list is the address of its mutex in the IOC. */
 int  ebpfMonKernelSetList(uint32_t tgid, uint64_t mutex, const struct ebpfMonList *list);
-void ebpfMonKernelRemoveList(uint32_t tgid, uint64_t mutex);
+void ebpfMonKernelRemoveLists(uint32_t tgid); /* all of this IOC */
 
 /* isPlain nonzero: processes that run this program are no IOCs. Their starts cause no events, unless the process was
  * found as an IOC, or is some seconds old. */

@@ -87,7 +87,7 @@ static int setConf(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, con
         .ringHead = (uint8_t)o->ringHead, .hasThreadNames = (uint8_t)o->hasThreadNames,
         .onceHasLink = (uint8_t)o->onceHasLink,
         .endsOtherwise = t->follower.att.core->calls && t->follower.att.core->calls->endsOtherwise,
-        .seesScanPuts = (uint8_t)t->follower.sweep.seesPuts, .movedTaken = t->follower.sweep.moved, .sweeps = t->follower.sweep.number,
+        .countsWaiters = (uint8_t)t->follower.countsWaiters, .seesScanPuts = (uint8_t)t->follower.sweep.seesPuts, .movedTaken = t->follower.sweep.moved, .sweeps = t->follower.sweep.number,
         .turn = t->follower.timing.number, .untimed = (uint32_t)t->follower.timing.untimed,
     };
 

@@ -18,7 +18,7 @@ typedef struct {
     void (*removeArray)(uint32_t tgid, uint64_t pfldDes);
     void (*removeRoots)(uint32_t first, uint32_t count);
     int  (*setList)(uint32_t tgid, uint64_t mutex, const struct ebpfMonList *list);
-    void (*removeList)(uint32_t tgid, uint64_t mutex);
+    void (*removeLists)(uint32_t tgid);
     int  (*beginMoved)(uint32_t tgid);
     int  (*getMoved)(uint32_t tgid, struct ebpfMonMoved *moved);
 } ebpfMonRecordTablesKernel;

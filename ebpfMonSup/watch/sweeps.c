@@ -22,13 +22,13 @@ static const ebpfMonSweptList *findList(const ebpfMonSweepPlan *plan, uint64_t m
     return NULL;
 }
 
-/* Removes the lists of one plan that another does not have. */
-static void removeLists(const ebpfMonRecordTablesKernel *kernel, const ebpfMonTarget *t, const ebpfMonSweepPlan *plan,
+/* Empties the lists of one plan that another does not have. The kernel part goes on noting their passes. */
+static void emptyLists(const ebpfMonRecordTablesKernel *kernel, const ebpfMonTarget *t, const ebpfMonSweepPlan *plan,
                         const ebpfMonSweepPlan *other)
 {
     for (uint32_t i = 0; plan && i < plan->listCount; i++)
         if (!findList(other, plan->list[i].mutex))
-            kernel->removeList((uint32_t)t->pid, plan->list[i].mutex);
+            kernel->setList((uint32_t)t->pid, plan->list[i].mutex, &(struct ebpfMonList){ 0 });
 }
 
 static void writeGroups(const ebpfMonRecordTablesKernel *kernel, ebpfMonTarget *t, const ebpfMonSweepPlan *plan)
@@ -61,13 +61,13 @@ int ebpfMonSweepsWrite(const ebpfMonRecordTablesKernel *kernel, ebpfMonTarget *t
         struct ebpfMonList list = { t->closureAt + plan->list[i].first, plan->list[i].len };
 
         if (kernel->setList((uint32_t)t->pid, plan->list[i].mutex, &list)) {
-            removeLists(kernel, t, plan, before);
+            emptyLists(kernel, t, plan, before);
             ebpfMonSweepPlanFree(plan);
             return -1;
         }
     }
     writeGroups(kernel, t, plan);
-    removeLists(kernel, t, before, plan);
+    emptyLists(kernel, t, before, plan);
     t->follower.sweep.plan = plan;
     ebpfMonSweepPlanFree(before);
     return 0;
@@ -81,7 +81,8 @@ void ebpfMonSweepsReset(ebpfMonTarget *t)
 
 void ebpfMonSweepsRemove(const ebpfMonRecordTablesKernel *kernel, ebpfMonTarget *t)
 {
-    removeLists(kernel, t, t->follower.sweep.plan, NULL);
+    if (t->follower.sweep.plan || t->follower.sweep.lost)
+        kernel->removeLists((uint32_t)t->pid);
     ebpfMonSweepPlanFree(t->follower.sweep.plan);
     t->follower.sweep.plan = NULL;
 }

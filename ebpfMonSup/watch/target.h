@@ -131,6 +131,7 @@ typedef struct ebpfMonTarget {
         unsigned  oddServer;   /* looks in a row at which its CA server lay in memory as in no known release */
         int       isServerKnown; /* it lies as expected */
         int       oddLocks;    /* so do its lock sets */
+        int       countsWaiters; /* nonzero: a lock set tells if threads wait for it */
         int       hasLists;    /* its scan lists are where the kernel part looks for them */
         int       counted;     /* its processings were, and nobody asked for less since */
         int       reference;   /* dbProcess is trapped too, to compare */

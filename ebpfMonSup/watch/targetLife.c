@@ -44,6 +44,7 @@ static void prepare(const ebpfMonTargetLife *life, ebpfMonTarget *t)
     ebpfMonIocFinderReadCallers(life->finder, t->pid, &t->follower.att.callers); /* its modules are loaded now */
     t->follower.callersAt = ebpfMonClockMonotonic();
     t->follower.oddLocks = !ebpfMonLockSetsAreKnown(t->follower.mem, t->cat);
+    t->follower.countsWaiters = ebpfMonLockSetsCountWaiters(t->follower.mem, t->cat);
     t->follower.hasLists = ebpfMonScanListsAreKnown(t->follower.mem, t->cat);
     ebpfMonMemFlush(t->follower.mem);
 }

@@ -12,7 +12,7 @@ int ebpfMonWatchRoomMake(ebpfMonWatchRoom *room, ebpfMonTargets *targets, ebpfMo
         .tables = ebpfMonKernelTables(),
         .setRecordIndex = ebpfMonKernelSetRecordIndex, .removeRecordIndex = ebpfMonKernelRemoveRecordIndex,
         .setArray = ebpfMonKernelSetArray, .removeArray = ebpfMonKernelRemoveArray,
-        .setList = ebpfMonKernelSetList, .removeList = ebpfMonKernelRemoveList,
+        .setList = ebpfMonKernelSetList, .removeLists = ebpfMonKernelRemoveLists,
         .beginMoved = ebpfMonKernelBeginMoved, .getMoved = ebpfMonKernelGetMoved,
         .removeRoots = ebpfMonKernelRemoveRoots,
     };

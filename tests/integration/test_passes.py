@@ -74,10 +74,11 @@ class Trial:
         return wrong
 
 
-def test_one_trap_for_a_pass(new_ioc, monitor):
-    """100 chains of 3 records at 10 Hz cost about 10 traps per second."""
+def test_two_traps_for_a_pass(new_ioc, monitor):
+    """100 chains of 3 records at 10 Hz cost about 40 traps per second: at the begin and the end of each pass, also of the lists without
+    records, which are 9 per second."""
     t = Trial(new_ioc, monitor, "".join(db.chain(f"C{i}_", 3, SCAN=".1 second") for i in range(100)))
-    until(lambda: 5 <= row(t.monitor, t.ioc)[1] <= 25, 30, lambda: f"one trap for a pass: {row(t.monitor, t.ioc)}")
+    until(lambda: 20 <= row(t.monitor, t.ioc)[1] <= 45, 30, lambda: f"two traps for a pass: {row(t.monitor, t.ioc)}")
     roots = [f"C{i}_0" for i in range(100)]
     before = t.stop(roots)
     for n in roots:
@@ -241,7 +242,7 @@ def test_back_to_chains_in_the_middle_of_a_pass(new_ioc, monitor):
 
 def test_records_go_to_other_lists(new_ioc, monitor, fast):
     """SCAN, PHAS, PRIO and EVNT change while the lists run, by puts of clients and by output links of records in the
-    lists. No count is marked."""
+    lists. Counts of records that clients move may be marked, because a pass may wait for one of them."""
     text = "".join(db.chain(f"C{i}_", 1 + i % 3, SCAN=FAST[i % 3]) for i in range(60))
     text += "".join(db.out_counter(f"O{i}", SCAN=FAST[i % 3], OUT=f"$(P)M{i}.PHAS", DOPT="Use OCAL", OCAL="VAL%3") + db.counter(f"M{i}", SCAN=FAST[i % 3]) for i in range(10))
     roots = roots_of(text)
@@ -262,7 +263,7 @@ def test_records_go_to_other_lists(new_ioc, monitor, fast):
     start = t.ioc.get("C3_0")
     until(lambda: t.ioc.get("C3_0") > start + size(40, 100), 60, "scans")
     after = t.stop(roots)
-    assert not t.compare(before, after)
+    assert not t.compare(before, after, [n for n in t.names if n[0] == "C"])
     assert row(t.monitor, t.ioc)[0] == "passes"
 
 
