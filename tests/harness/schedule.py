@@ -73,8 +73,9 @@ TOGETHER = [
 # modules of a few long tests (test_tutorial, test_faults) stand at the begin.
 LONG = [
     "test_fuzz", "test_passes", "test_demo", "test_usage", "test_counts_exact", "test_install", "test_counts_late",
-    "test_tutorial", "test_lost_packets", "test_operators", "test_turns", "test_faults", "test_other_servers", "test_counts.py", "test_packets.py", "test_packets_bad_link", "test_health", "test_recsync",
-    "test_put_origins", "test_hosts_partly_watched", "test_put_corpus", "test_stripped", "test_lifecycle", "test_reserves",
+    "test_tutorial", "test_lost_packets", "test_operators", "test_turns", "test_faults", "test_other_servers",
+    "test_counts.py", "test_packets.py", "test_packets_bad_link", "test_health", "test_recsync", "test_put_origins",
+    "test_hosts_partly_watched", "test_put_corpus", "test_stripped", "test_lifecycle", "test_reserves",
     "test_traces_across_iocs", "test_overload", "test_pvs", "test_wrong_symbols", "test_device", "test_inventory", "test_hosts",
     "test_otlp", "test_queries", "test_probes", "test_trace", "test_async", "test_releases", "test_hostile.py",
     "test_top", "test_site", "test_query_", "test_hand_overs", "test_clients", "test_containers", "test_puts",
