@@ -17,6 +17,7 @@ netns.enter_new()
 loopback.use()  # before any client library is imported
 os.environ["EPICS_HOST_ARCH"] = paths.ARCH
 os.environ["PYTHONPATH"] = str(paths.TOP)  # for tests/programs
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # numpy would start a thread for each CPU, which no test needs
 
 from tests.harness import process, zipkin  # noqa: E402
 from tests.harness.ioc import Ioc  # noqa: E402
@@ -26,6 +27,7 @@ from tests.harness.rotel import Rotel  # noqa: E402
 from tests.harness.wait import until  # noqa: E402
 
 pytest_plugins = ["tests.harness.schedule"]
+collect_ignore_glob = ["fuzz/corpus", "fuzz/O.fuzz", "*/O.*"]  # thousands of files; each process of pytest would look at each
 
 
 @pytest.fixture(scope="session")

@@ -1,36 +1,56 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
 #include <string.h>
 
-#include "common/lazyMutex.h"
+#include <epicsMutex.h>
+
 #include "common/text.h"
 #include "model/audits.h"
 
-/* One per process, for the same reason as in losses.c. */
-static ebpfMonLazyMutex auditLock = EBPFMON_LAZY_MUTEX;
-static ebpfMonAudits found; /* under the lock */
+struct ebpfMonAudits {
+    epicsMutexId lock;
+    ebpfMonAuditResults found; /* under the lock */
+};
 
-void ebpfMonAuditsAdd(ebpfMonAudit kind, uint64_t count, const char *about)
+ebpfMonAudits *ebpfMonAuditsNew(void)
 {
-    ebpfMonLazyMutexLock(&auditLock);
-    found.count[kind] += count;
-    found.lastKind = kind;
-    ebpfMonTextCopy(found.last, sizeof(found.last), about);
-    epicsTimeGetCurrent(&found.time);
-    ebpfMonLazyMutexUnlock(&auditLock);
+    ebpfMonAudits *audits = calloc(1, sizeof(*audits));
+
+    if (audits)
+        audits->lock = epicsMutexMustCreate();
+    return audits;
 }
 
-void ebpfMonAuditsGet(ebpfMonAudits *audits)
+void ebpfMonAuditsFree(ebpfMonAudits *audits)
 {
-    ebpfMonLazyMutexLock(&auditLock);
-    *audits = found;
-    ebpfMonLazyMutexUnlock(&auditLock);
+    if (!audits)
+        return;
+    epicsMutexDestroy(audits->lock);
+    free(audits);
 }
 
-void ebpfMonAuditsReset(void)
+void ebpfMonAuditsAdd(ebpfMonAudits *audits, ebpfMonAudit kind, uint64_t count, const char *about)
 {
-    ebpfMonLazyMutexLock(&auditLock);
-    memset(&found, 0, sizeof(found));
-    ebpfMonLazyMutexUnlock(&auditLock);
+    epicsMutexMustLock(audits->lock);
+    audits->found.count[kind] += count;
+    audits->found.lastKind = kind;
+    ebpfMonTextCopy(audits->found.last, sizeof(audits->found.last), about);
+    epicsTimeGetCurrent(&audits->found.time);
+    epicsMutexUnlock(audits->lock);
+}
+
+void ebpfMonAuditsGet(ebpfMonAudits *audits, ebpfMonAuditResults *results)
+{
+    epicsMutexMustLock(audits->lock);
+    *results = audits->found;
+    epicsMutexUnlock(audits->lock);
+}
+
+void ebpfMonAuditsReset(ebpfMonAudits *audits)
+{
+    epicsMutexMustLock(audits->lock);
+    memset(&audits->found, 0, sizeof(audits->found));
+    epicsMutexUnlock(audits->lock);
 }
 
 const char *ebpfMonAuditName(ebpfMonAudit kind)

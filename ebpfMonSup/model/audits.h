@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The results of cross-checks. What the monitor sees in two ways must agree. If it does not, although nothing was lost,
- * something that we take as certain is wrong. Any thread. One per process, as the losses, because any room may find a
- * disagreement.
+ * something that we take as certain is wrong. Any thread.
  */
 #ifndef EBPFMON_AUDITS_H
 #define EBPFMON_AUDITS_H
@@ -25,14 +24,19 @@ typedef struct {
     ebpfMonAudit lastKind;
     char     last[120];       /* the IOC, PV or record of the last one; "": there was none */
     epicsTimeStamp time;      /* time of the last one */
-} ebpfMonAudits;
+} ebpfMonAuditResults;
+
+typedef struct ebpfMonAudits ebpfMonAudits;
+
+ebpfMonAudits *ebpfMonAuditsNew(void);         /* NULL without memory */
+void ebpfMonAuditsFree(ebpfMonAudits *audits); /* NULL does no harm */
 
 /* Adds "count" disagreements. "about": an IOC, a PV or a record; it is copied. */
-void ebpfMonAuditsAdd(ebpfMonAudit kind, uint64_t count, const char *about);
+void ebpfMonAuditsAdd(ebpfMonAudits *audits, ebpfMonAudit kind, uint64_t count, const char *about);
 
 /* Copies the disagreements since the start or the last reset. */
-void ebpfMonAuditsGet(ebpfMonAudits *audits);
-void ebpfMonAuditsReset(void);
+void ebpfMonAuditsGet(ebpfMonAudits *audits, ebpfMonAuditResults *results);
+void ebpfMonAuditsReset(ebpfMonAudits *audits);
 
 /* A sentence for operators. */
 const char *ebpfMonAuditName(ebpfMonAudit kind);

@@ -10,6 +10,7 @@
 #include "device/devices.h"
 #include "export/export.h"
 #include "inventory/inventories.h"
+#include "model/audits.h"
 #include "model/losses.h"
 #include "model/ops.h"
 #include "model/startState.h"
@@ -29,6 +30,7 @@ typedef struct ebpfMonMonitor {
     /* These have locks of their own, and exist from the registration on. */
     ebpfMonStartState  *state;
     ebpfMonLosses       losses;
+    ebpfMonAudits      *audits;
     ebpfMonTargets     *targets;
     ebpfMonRequests    *requests;
     ebpfMonSearch      *search;

@@ -179,6 +179,7 @@ static void ebpfMonMonitorRegistrar(void)
     char why[256];
 
     m->state = ebpfMonStartStateNew();
+    m->audits = ebpfMonAuditsNew();
     m->targets = ebpfMonTargetsNew();
     m->requests = ebpfMonRequestsNew(&ebpfMonFilterDefault);
     m->search = ebpfMonSearchNew();
@@ -187,8 +188,8 @@ static void ebpfMonMonitorRegistrar(void)
     m->queries = m->results ? ebpfMonQueriesNew(m->results) : NULL;
     m->devices = ebpfMonDevicesNew();
     m->exporter = ebpfMonExportNew(m->results);
-    if (!m->state || !m->targets || !m->requests || !m->search || !m->rules || !m->queries || !m->devices || !m->exporter ||
-        ebpfMonInventoriesMake(&m->inventories, m->targets))
+    if (!m->state || !m->audits || !m->targets || !m->requests || !m->search || !m->rules || !m->queries || !m->devices ||
+        !m->exporter || ebpfMonInventoriesMake(&m->inventories, m->targets))
         cantProceed("ebpfMon: no memory to begin");
     configureMonitor(m, &defaults, why, sizeof(why));
     setOps(m);

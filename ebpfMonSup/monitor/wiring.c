@@ -162,14 +162,14 @@ static int makeWatch(ebpfMonMonitor *m)
     const ebpfMonFollowerSink sink = { .iocsChanged = onIocsChanged, .trouble = onTrouble, .arg = m };
 
     ebpfMonTargetsSetListener(m->targets, onTargetsChanged, m);
-    return ebpfMonWatchRoomMake(&m->watch, m->targets, m->requests, m->settings.watchSelf, &sink);
+    return ebpfMonWatchRoomMake(&m->watch, m->targets, m->requests, m->audits, m->settings.watchSelf, &sink);
 }
 
 static int makePut(ebpfMonMonitor *m)
 {
     const ebpfMonPutRoomUses uses = {
-        .targets = m->targets, .losses = &m->losses, .findOwner = ebpfMonKernelGetOwner, .canJoin = ebpfMonFeature.recvLength,
-        .watchSelf = m->settings.watchSelf,
+        .targets = m->targets, .losses = &m->losses, .audits = m->audits, .findOwner = ebpfMonKernelGetOwner,
+        .canJoin = ebpfMonFeature.recvLength, .watchSelf = m->settings.watchSelf,
         .iocPuts = { .finished = onIocPut, .linkWritten = onLinkWritten, .linkChanged = onLinkChanged,
                      .countLost = countLost, .arg = m },
         .packets = { .getFilter = getFilter, .countLost = countLost, .putElsewhere = onPutElsewhere, .arg = m },
@@ -193,7 +193,8 @@ static int makeTrace(ebpfMonMonitor *m)
 static int makePublish(ebpfMonMonitor *m)
 {
     const ebpfMonPublishRoomUses uses = {
-        .targets = m->targets, .search = m->search, .losses = &m->losses, .costs = &m->watch.costs, .walk = m->trace.walk,
+        .targets = m->targets, .search = m->search, .losses = &m->losses, .audits = m->audits, .costs = &m->watch.costs,
+        .walk = m->trace.walk,
         .puts = { .judge = judgePut, .getFilter = getFilter, .log = logPut, .arg = m },
     };
 

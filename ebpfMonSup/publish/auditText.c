@@ -3,7 +3,6 @@
 
 #include <errlog.h>
 
-#include "model/audits.h"
 #include "model/published.h"
 #include "publish/auditText.h"
 
@@ -11,16 +10,16 @@ void ebpfMonAuditTextPublish(ebpfMonAuditText *text)
 {
     ebpfMonPublished *published;
     char line[256], when[24] = "";
-    ebpfMonAudits audits;
+    ebpfMonAuditResults results;
     uint64_t sum = 0;
 
-    ebpfMonAuditsGet(&audits);
+    ebpfMonAuditsGet(text->audits, &results);
     for (int i = 0; i < ebpfMonAuditKinds; i++)
-        sum += audits.count[i];
+        sum += results.count[i];
     if (sum) {
-        epicsTimeToStrftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &audits.time);
-        snprintf(line, sizeof(line), "%llu disagree; last %s %s: %s", (unsigned long long)sum, when, audits.last,
-                 ebpfMonAuditName(audits.lastKind));
+        epicsTimeToStrftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &results.time);
+        snprintf(line, sizeof(line), "%llu disagree; last %s %s: %s", (unsigned long long)sum, when, results.last,
+                 ebpfMonAuditName(results.lastKind));
     } else {
         snprintf(line, sizeof(line), "all cross-checks agree");
     }

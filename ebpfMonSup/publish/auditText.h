@@ -3,8 +3,11 @@
 #ifndef EBPFMON_AUDITTEXT_H
 #define EBPFMON_AUDITTEXT_H
 
-/* Begin with all 0. Publishing thread only. */
+#include "model/audits.h"
+
+/* Begin with the audits, and all else 0. Publishing thread only. */
 typedef struct {
+    ebpfMonAudits *audits; /* the caller's */
     int hasFound; /* nonzero: some check had failed at the last publication */
 } ebpfMonAuditText;
 

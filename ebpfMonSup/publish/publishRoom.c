@@ -17,7 +17,7 @@ static void printText(const char *text)
 int ebpfMonPublishRoomMake(ebpfMonPublishRoom *room, const ebpfMonPublishRoomUses *uses)
 {
     memset(room, 0, sizeof(*room));
-    room->publisher = ebpfMonPublisherNew(uses->targets, uses->search, uses->losses, uses->costs);
+    room->publisher = ebpfMonPublisherNew(uses->targets, uses->search, uses->losses, uses->audits, uses->costs);
     room->putPublisher = ebpfMonPutPublisherNew(&uses->puts);
     room->tracePrinter = ebpfMonTracePrinterNew(uses->targets, printText);
     if (room->tracePrinter)

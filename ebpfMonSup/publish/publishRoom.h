@@ -13,6 +13,7 @@ typedef struct {
     ebpfMonTargets     *targets;
     ebpfMonSearch      *search;
     ebpfMonLosses      *losses;
+    ebpfMonAudits      *audits;
     const ebpfMonCosts *costs;
     ebpfMonTraceWalk   *walk;
     ebpfMonPutPublisherCalls puts;

@@ -12,7 +12,6 @@
 #include "common/clock.h"
 #include "common/sharedWorker.h"
 #include "health/healthCollector.h"
-#include "model/audits.h"
 #include "model/published.h"
 #include "probe/kernelLoad.h"
 #include "probe/kernelTables.h"
@@ -53,7 +52,7 @@ struct ebpfMonPublisher {
 };
 
 ebpfMonPublisher *ebpfMonPublisherNew(ebpfMonTargets *targets, ebpfMonSearch *search, ebpfMonLosses *losses,
-                                      const ebpfMonCosts *costs)
+                                      ebpfMonAudits *audits, const ebpfMonCosts *costs)
 {
     ebpfMonPublisher *p = calloc(1, sizeof(*p));
 
@@ -62,12 +61,13 @@ ebpfMonPublisher *ebpfMonPublisherNew(ebpfMonTargets *targets, ebpfMonSearch *se
     p->targets = targets;
     p->search = search;
     p->costs = costs;
+    p->audit.audits = audits;
     p->cpuBefore = -1;
     ebpfMonPublishedLock()->isMeasured = 0;
     ebpfMonPublishedUnlock();
     ebpfMonSharedWorkerInit(&p->worker);
     p->lock = epicsMutexMustCreate();
-    p->rankings = ebpfMonRankingsNew(targets, &ebpfMonRankingSourcesKernel);
+    p->rankings = ebpfMonRankingsNew(targets, audits, &ebpfMonRankingSourcesKernel);
     p->asyncs = ebpfMonAsyncRankingsNew(targets, ebpfMonKernelEachAsync);
     p->health = ebpfMonHealthCollectorNew(targets);
     p->losses = ebpfMonLossCountersNew(ebpfMonLossReadMonitor, losses);
@@ -108,7 +108,7 @@ void ebpfMonPublisherSetTrouble(ebpfMonPublisher *p, const char *text)
 void ebpfMonPublisherResetLost(ebpfMonPublisher *p)
 {
     ebpfMonLossCountersReset(p->losses);
-    ebpfMonAuditsReset();
+    ebpfMonAuditsReset(p->audit.audits);
     ebpfMonPublisherWake(p);
 }
 

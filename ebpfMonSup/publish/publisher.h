@@ -4,6 +4,7 @@
 #ifndef EBPFMON_PUBLISHER_H
 #define EBPFMON_PUBLISHER_H
 
+#include "model/audits.h"
 #include "model/losses.h"
 #include "probe/calibrate.h"
 #include "search/search.h"
@@ -13,7 +14,7 @@ typedef struct ebpfMonPublisher ebpfMonPublisher;
 
 /* All arguments stay the caller's. The thread does not run yet. NULL without memory. */
 ebpfMonPublisher *ebpfMonPublisherNew(ebpfMonTargets *targets, ebpfMonSearch *search, ebpfMonLosses *losses,
-                                      const ebpfMonCosts *costs);
+                                      ebpfMonAudits *audits, const ebpfMonCosts *costs);
 /* Only after Stop returned 0, or without a start. NULL does no harm. */
 void ebpfMonPublisherFree(ebpfMonPublisher *publisher);
 

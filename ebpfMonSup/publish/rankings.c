@@ -42,7 +42,8 @@ typedef struct {
 } watchedRecord;
 
 struct ebpfMonRankings {
-    ebpfMonTargets *targets;
+    ebpfMonTargets *targets; /* these three are the caller's */
+    ebpfMonAudits  *audits;
     const ebpfMonRankingSources *sources;
     uint64_t *counts;    /* processings of the records of one IOC */
     size_t   countRoom;
@@ -74,12 +75,13 @@ const ebpfMonRankingSources ebpfMonRankingSourcesKernel = {
     ebpfMonTargetCountRecords, ebpfMonKernelEachRoot, ebpfMonTargetCountSnapshots, countLostRoots,
 };
 
-ebpfMonRankings *ebpfMonRankingsNew(ebpfMonTargets *targets, const ebpfMonRankingSources *sources)
+ebpfMonRankings *ebpfMonRankingsNew(ebpfMonTargets *targets, ebpfMonAudits *audits, const ebpfMonRankingSources *sources)
 {
     ebpfMonRankings *r = calloc(1, sizeof(*r));
 
     if (r) {
         r->targets = targets;
+        r->audits = audits;
         r->sources = sources;
     }
     return r;
@@ -258,7 +260,7 @@ static void addRoot(void *arg, uint32_t slot, const struct ebpfMonRootStat *s)
 
     if (!t)
         return;
-    ebpfMonRootAuditAddRoot(t, index, s);
+    ebpfMonRootAuditAddRoot(r->audits, t, index, s);
     if (t->gone)
         return;
     name = ebpfMonCatalogueName(t->cat, index);
@@ -351,7 +353,7 @@ void ebpfMonRankingsPublishChains(ebpfMonRankings *r)
     ebpfMonTargetsLock(r->targets);
     ebpfMonRootAuditBegin(r->targets);
     r->sources->eachRoot(addRoot, r);
-    ebpfMonRootAuditEnd(r->targets, r->sources->countSnapshots, r->sources->countLostRoots());
+    ebpfMonRootAuditEnd(r->audits, r->targets, r->sources->countSnapshots, r->sources->countLostRoots());
     for (unsigned i = 0; i < r->slowCount; i++)
         makeChainRow(r, r->slow[i], &r->chainRow[i]);
     ebpfMonTargetsUnlock(r->targets);

@@ -5,6 +5,7 @@
 #define EBPFMON_RANKINGS_H
 
 #include "ebpfMonTable.h"
+#include "model/audits.h"
 #include "watch/target.h"
 
 typedef struct ebpfMonRankings ebpfMonRankings;
@@ -24,8 +25,8 @@ typedef struct {
 /* The kernel part's tables. */
 extern const ebpfMonRankingSources ebpfMonRankingSourcesKernel;
 
-/* "targets" and "sources" stay the caller's. NULL without memory. */
-ebpfMonRankings *ebpfMonRankingsNew(ebpfMonTargets *targets, const ebpfMonRankingSources *sources);
+/* All arguments stay the caller's. NULL without memory. */
+ebpfMonRankings *ebpfMonRankingsNew(ebpfMonTargets *targets, ebpfMonAudits *audits, const ebpfMonRankingSources *sources);
 void ebpfMonRankingsFree(ebpfMonRankings *rankings);
 
 /* Publish the values of this second. Both functions take the targets lock, release it, and then take the lock of the

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/audits.h"
 #include "model/put.h"
 #include "publish/rootAudit.h"
 
@@ -21,7 +20,7 @@ static int isDifferent(uint64_t a, uint64_t b)
     return (a > b ? a - b : b - a) > TORN;
 }
 
-void ebpfMonRootAuditAddRoot(ebpfMonTarget *t, uint32_t index, const struct ebpfMonRootStat *s)
+void ebpfMonRootAuditAddRoot(ebpfMonAudits *audits, ebpfMonTarget *t, uint32_t index, const struct ebpfMonRootStat *s)
 {
     const char *record = ebpfMonCatalogueName(t->cat, index);
     char about[EBPFMON_IOCNAME_SIZE + EBPFMON_NAME_SIZE + 4];
@@ -35,7 +34,7 @@ void ebpfMonRootAuditAddRoot(ebpfMonTarget *t, uint32_t index, const struct ebpf
         return;
     t->publisher.sums.isReported = 1;
     snprintf(about, sizeof(about), "%s, %s", t->name, record);
-    ebpfMonAuditsAdd(ebpfMonAuditHistogram, 1, about);
+    ebpfMonAuditsAdd(audits, ebpfMonAuditHistogram, 1, about);
 }
 
 /* The kernel part counts the records of a chain before its root, and we read the records after the roots. So the sum by
@@ -49,7 +48,7 @@ static int doSumsAgree(const ebpfMonTarget *t)
     return difference >= 0 && difference <= more;
 }
 
-static void compareSums(ebpfMonTarget *t)
+static void compareSums(ebpfMonAudits *audits, ebpfMonTarget *t)
 {
     int64_t now = (int64_t)(t->publisher.sums.bySnapshots - t->publisher.sums.byRoots);
     int64_t more = now - t->publisher.sums.known;
@@ -62,10 +61,11 @@ static void compareSums(ebpfMonTarget *t)
         return;
     t->publisher.sums.wrong = 0;
     t->publisher.sums.known = now;
-    ebpfMonAuditsAdd(ebpfMonAuditRootSum, (uint64_t)(more < 0 ? -more : more), t->name);
+    ebpfMonAuditsAdd(audits, ebpfMonAuditRootSum, (uint64_t)(more < 0 ? -more : more), t->name);
 }
 
-void ebpfMonRootAuditEnd(ebpfMonTargets *targets, uint64_t (*countSnapshots)(const ebpfMonTarget *t), uint64_t lostRoots)
+void ebpfMonRootAuditEnd(ebpfMonAudits *audits, ebpfMonTargets *targets, uint64_t (*countSnapshots)(const ebpfMonTarget *t),
+                         uint64_t lostRoots)
 {
     for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(targets); t; t = t->next) {
         if (t->slot == UINT32_MAX || !t->cat)
@@ -73,6 +73,6 @@ void ebpfMonRootAuditEnd(ebpfMonTargets *targets, uint64_t (*countSnapshots)(con
         t->publisher.sums.bySnapshotsBefore = t->publisher.sums.bySnapshots;
         t->publisher.sums.bySnapshots = countSnapshots(t);
         if (!lostRoots)
-            compareSums(t);
+            compareSums(audits, t);
     }
 }

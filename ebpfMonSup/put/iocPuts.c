@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/audits.h"
 #include "put/iocPuts.h"
 #include "put/pendingPuts.h"
 #include "put/putDecode.h"
@@ -13,10 +12,11 @@
 #define CAUSES 64
 
 struct ebpfMonIocPuts {
-    ebpfMonTargets     *targets;    /* these four are the caller's */
+    ebpfMonTargets     *targets;    /* these five are the caller's */
     ebpfMonLinkWrites  *linkWrites;
     ebpfMonThreadPuts  *threadPuts;
     ebpfMonLosses      *losses;
+    ebpfMonAudits      *audits;
     ebpfMonIocPutSinks  sinks;
     ebpfMonPutWriters  *writers;
     ebpfMonPendingPuts *pending;
@@ -26,7 +26,7 @@ struct ebpfMonIocPuts {
 
 ebpfMonIocPuts *ebpfMonIocPutsNew(ebpfMonTargets *targets, ebpfMonPutClients *clients, ebpfMonPutJoin *join,
                                   ebpfMonLinkWrites *linkWrites, ebpfMonThreadPuts *threadPuts, ebpfMonLosses *losses,
-                                  const ebpfMonIocPutSinks *sinks)
+                                  ebpfMonAudits *audits, const ebpfMonIocPutSinks *sinks)
 {
     ebpfMonIocPuts *puts = calloc(1, sizeof(*puts));
 
@@ -36,6 +36,7 @@ ebpfMonIocPuts *ebpfMonIocPutsNew(ebpfMonTargets *targets, ebpfMonPutClients *cl
     puts->linkWrites = linkWrites;
     puts->threadPuts = threadPuts;
     puts->losses = losses;
+    puts->audits = audits;
     puts->sinks = *sinks;
     puts->writers = ebpfMonPutWritersNew(clients, linkWrites, threadPuts);
     puts->pending = ebpfMonPendingPutsNew(targets, join, clients, sinks->finished, sinks->arg);
@@ -167,7 +168,7 @@ void ebpfMonIocPutsAddPut(ebpfMonIocPuts *puts, const struct ebpfMonPutEvent *ev
         return;
     }
     if (missing)
-        ebpfMonAuditsAdd(ebpfMonAuditPutNumber, missing, p->put.ioc);
+        ebpfMonAuditsAdd(puts->audits, ebpfMonAuditPutNumber, missing, p->put.ioc);
     if (change.precord)
         puts->sinks.linkChanged(puts->sinks.arg, &change);
     addToThread(puts, ev, &p->put);

@@ -6,6 +6,7 @@
 #ifndef EBPFMON_IOCPUTS_H
 #define EBPFMON_IOCPUTS_H
 
+#include "model/audits.h"
 #include "model/losses.h"
 #include "put/finishedPut.h"
 #include "put/linkWrites.h"
@@ -29,7 +30,7 @@ typedef struct {
 /* All arguments stay the caller's; the sinks are copied. NULL without memory. */
 ebpfMonIocPuts *ebpfMonIocPutsNew(ebpfMonTargets *targets, ebpfMonPutClients *clients, ebpfMonPutJoin *join,
                                   ebpfMonLinkWrites *linkWrites, ebpfMonThreadPuts *threadPuts, ebpfMonLosses *losses,
-                                  const ebpfMonIocPutSinks *sinks);
+                                  ebpfMonAudits *audits, const ebpfMonIocPutSinks *sinks);
 void ebpfMonIocPutsFree(ebpfMonIocPuts *puts);
 
 /* Add one event; "size": its bytes. An event that is too short is ignored. */

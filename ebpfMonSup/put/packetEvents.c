@@ -4,16 +4,16 @@
 #include <epicsString.h>
 
 #include "common/clock.h"
-#include "model/audits.h"
 #include "put/lastValues.h"
 #include "put/packetEvents.h"
 
 #define DELAY_MAX   60000000000ull /* from a packet to us */
 
 struct ebpfMonPacketEvents {
-    ebpfMonPutJoin          *join;     /* these three are the caller's */
+    ebpfMonPutJoin          *join;     /* these four are the caller's */
     ebpfMonServers          *servers;
     ebpfMonPacketPuts       *puts;
+    ebpfMonAudits           *audits;
     ebpfMonPacketEventCalls  calls;
     int                      canJoin;
     ebpfMonLastValues       *lastValues;
@@ -23,7 +23,7 @@ struct ebpfMonPacketEvents {
 };
 
 ebpfMonPacketEvents *ebpfMonPacketEventsNew(ebpfMonPutJoin *join, ebpfMonServers *servers, ebpfMonPacketPuts *puts,
-                                            const ebpfMonPacketEventCalls *calls, int canJoin)
+                                            ebpfMonAudits *audits, const ebpfMonPacketEventCalls *calls, int canJoin)
 {
     ebpfMonPacketEvents *e = calloc(1, sizeof(*e));
 
@@ -32,6 +32,7 @@ ebpfMonPacketEvents *ebpfMonPacketEventsNew(ebpfMonPutJoin *join, ebpfMonServers
     e->join = join;
     e->servers = servers;
     e->puts = puts;
+    e->audits = audits;
     e->calls = *calls;
     e->canJoin = canJoin;
     e->lastValues = ebpfMonLastValuesNew();
@@ -151,7 +152,7 @@ static int mayBeAnswered(const ebpfMonPacketEvents *e, const ebpfMonPacketPut *p
 static void auditPut(ebpfMonPacketEvents *e, const ebpfMonPacketPut *p)
 {
     if (p->replied && p->ok && !p->pva && !mayBeMissed(e, p, 0))
-        ebpfMonAuditsAdd(ebpfMonAuditPutNotInside, 1, p->channel);
+        ebpfMonAuditsAdd(e->audits, ebpfMonAuditPutNotInside, 1, p->channel);
 }
 
 void ebpfMonPacketEventsPublish(ebpfMonPacketEvents *e, uint64_t now)

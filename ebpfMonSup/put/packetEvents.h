@@ -6,6 +6,7 @@
 #ifndef EBPFMON_PACKETEVENTS_H
 #define EBPFMON_PACKETEVENTS_H
 
+#include "model/audits.h"
 #include "model/filter.h"
 #include "put/packetPuts.h"
 #include "put/putJoin.h"
@@ -26,7 +27,7 @@ typedef struct {
 /* "canJoin": the kernel tells the message of a put in an IOC. Without this a packet cannot be joined with a put of an IOC, and
  * only the IOC's events count. All arguments stay the caller's; "calls" are copied. NULL without memory. */
 ebpfMonPacketEvents *ebpfMonPacketEventsNew(ebpfMonPutJoin *join, ebpfMonServers *servers, ebpfMonPacketPuts *puts,
-                                            const ebpfMonPacketEventCalls *calls, int canJoin);
+                                            ebpfMonAudits *audits, const ebpfMonPacketEventCalls *calls, int canJoin);
 void ebpfMonPacketEventsFree(ebpfMonPacketEvents *events); /* NULL does no harm */
 
 /* Adds a wire event; an event that does not concern puts is ignored. */

@@ -20,12 +20,12 @@ int ebpfMonPutRoomMake(ebpfMonPutRoom *room, const ebpfMonPutRoomUses *uses)
         ebpfMonPutJoinSetWakes(room->join, &uses->wakes);
     room->threadPuts = ebpfMonThreadPutsNew();
     room->iocPuts = ebpfMonIocPutsNew(uses->targets, room->clients, room->join, room->linkWrites, room->threadPuts,
-                                      uses->losses, &uses->iocPuts);
+                                      uses->losses, uses->audits, &uses->iocPuts);
     room->servers = ebpfMonServersNew(uses->targets, NULL);
     if (room->servers)
         room->otherServers = ebpfMonOtherServersNew(uses->targets, room->servers);
     room->packetPuts = ebpfMonPacketPutsNew(room->clients, room->linkWrites, uses->packetPut, uses->arg);
-    room->packetEvents = ebpfMonPacketEventsNew(room->join, room->servers, room->packetPuts, &uses->packets,
+    room->packetEvents = ebpfMonPacketEventsNew(room->join, room->servers, room->packetPuts, uses->audits, &uses->packets,
                                                 uses->canJoin);
     room->ownPuts = ebpfMonOwnPutsNew(room->clients, room->users, uses->losses, uses->watchSelf, uses->ownPut, uses->arg);
     if (room->users && room->clients && room->linkWrites && room->join && room->threadPuts && room->iocPuts &&

@@ -12,6 +12,7 @@
 typedef struct {
     ebpfMonTargets     *targets;
     ebpfMonLosses      *losses;
+    ebpfMonAudits      *audits;
     ebpfMonOwnerFinder  findOwner;
     int                 canJoin;   /* as ebpfMonPacketEventsNew has it */
     int                 watchSelf;

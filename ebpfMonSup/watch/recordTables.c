@@ -16,13 +16,15 @@
 #include "watch/sweeps.h"
 #include "watch/typeTrial.h"
 
-ebpfMonRecordTables *ebpfMonRecordTablesNew(ebpfMonTargets *targets, const ebpfMonRecordTablesKernel *kernel)
+ebpfMonRecordTables *ebpfMonRecordTablesNew(ebpfMonTargets *targets, ebpfMonAudits *audits,
+                                            const ebpfMonRecordTablesKernel *kernel)
 {
     ebpfMonRecordTables *r = calloc(1, sizeof(*r));
 
     if (!r)
         return NULL;
     r->targets = targets;
+    r->audits = audits;
     r->kernel = *kernel;
     r->slots = ebpfMonSlotAllocatorNew(kernel->tables->size.maxRecords);
     r->closures = ebpfMonClosureTableNew(targets, kernel->tables);
@@ -215,7 +217,7 @@ int ebpfMonRecordTablesAdd(ebpfMonRecordTables *r, ebpfMonTarget *t)
         ebpfMonRecordTablesMarkTrapped(r, t, c);
         setIndexed(r, t, 1);
         ebpfMonRecordIndexSetArrays(&r->kernel, t, 1);
-        t->follower.trial = ebpfMonTypeTrialNew(t->cat);
+        t->follower.trial = ebpfMonTypeTrialNew(t->cat, r->audits);
         if (ebpfMonRecordIndexAdd(&r->kernel, t, slot))
             trouble = "the table of records is full: raise maxRecords of ebpfMonConfigure; puts only";
     }

@@ -7,6 +7,7 @@
 #ifndef EBPFMON_RECORDTABLES_H
 #define EBPFMON_RECORDTABLES_H
 
+#include "model/audits.h"
 #include "watch/linkPuts.h"
 #include "watch/recordIndex.h"
 #include "watch/target.h"
@@ -14,7 +15,8 @@
 typedef struct ebpfMonRecordTables ebpfMonRecordTables;
 
 /* Room for as many records and closures as kernel->tables->size says. NULL without memory. */
-ebpfMonRecordTables *ebpfMonRecordTablesNew(ebpfMonTargets *targets, const ebpfMonRecordTablesKernel *kernel);
+ebpfMonRecordTables *ebpfMonRecordTablesNew(ebpfMonTargets *targets, ebpfMonAudits *audits,
+                                            const ebpfMonRecordTablesKernel *kernel);
 void ebpfMonRecordTablesFree(ebpfMonRecordTables *tables); /* NULL does no harm */
 
 /* Adds all records of an IOC whose iocInit is done: links, slots, closures, index. 0, or -1 with the reason in its

@@ -9,6 +9,7 @@
 
 typedef struct ebpfMonRecordTables {
     ebpfMonTargets *targets;
+    ebpfMonAudits  *audits;
     ebpfMonRecordTablesKernel kernel;
     ebpfMonSlotAllocator *slots;
     ebpfMonClosureTable *closures;

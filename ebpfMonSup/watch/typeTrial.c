@@ -6,7 +6,6 @@
 #include <errlog.h>
 
 #include "common/clock.h"
-#include "model/audits.h"
 #include "model/put.h"
 #include "watch/typeTrial.h"
 
@@ -18,6 +17,7 @@ typedef struct {
 } triedRecord;
 
 struct ebpfMonTypeTrial {
+    ebpfMonAudits *audits; /* the caller's */
     uint32_t count;
     int      hasBegun;
     int      isExact;   /* it began while both counters stood still */
@@ -45,7 +45,7 @@ void ebpfMonTypeTrialSetTypes(ebpfMonCatalogue *cat)
     }
 }
 
-ebpfMonTypeTrial *ebpfMonTypeTrialNew(const ebpfMonCatalogue *cat)
+ebpfMonTypeTrial *ebpfMonTypeTrialNew(const ebpfMonCatalogue *cat, ebpfMonAudits *audits)
 {
     ebpfMonTypeTrial *trial;
     uint32_t count = 0;
@@ -55,7 +55,10 @@ ebpfMonTypeTrial *ebpfMonTypeTrialNew(const ebpfMonCatalogue *cat)
     if (!count)
         return NULL;
     trial = calloc(1, sizeof(*trial) + count * sizeof(trial->record[0]));
-    for (uint32_t i = 0; trial && i < cat->count; i++)
+    if (!trial)
+        return NULL;
+    trial->audits = audits;
+    for (uint32_t i = 0; i < cat->count; i++)
         if (cat->rtype[cat->rec[i].rtype].stamps != EBPFMON_STAMPS_BASE)
             trial->record[trial->count++].index = i;
     return trial;
@@ -130,12 +133,12 @@ static int isWrong(const ebpfMonTypeTrial *trial, triedRecord *r, const ebpfMonT
     return llabs(differ) > (trial->isExact ? 0 : 1) + !isIdle;
 }
 
-static void auditType(const ebpfMonTarget *t, const ebpfMonRecType *type)
+static void auditType(ebpfMonTypeTrial *trial, const ebpfMonTarget *t, const ebpfMonRecType *type)
 {
     char about[EBPFMON_NAME_SIZE + sizeof(type->name) + 20];
 
     snprintf(about, sizeof(about), "%s, records of type %s", t->name, type->name);
-    ebpfMonAuditsAdd(ebpfMonAuditProcessings, 1, about);
+    ebpfMonAuditsAdd(trial->audits, ebpfMonAuditProcessings, 1, about);
 }
 
 /* The types that were seen to be wrong now. Nonzero: there is one. */
@@ -151,7 +154,7 @@ static int findWrongTypes(ebpfMonTypeTrial *trial, ebpfMonTarget *t)
         if (!isWrong(trial, r, t) || t->how[r->index] & EBPFMON_TWICE || type->stamps == EBPFMON_STAMPS_NOT)
             continue;
         if (type->stamps == EBPFMON_STAMPS_SEEN) /* it was counted by its time stamp, and that was called exact */
-            auditType(t, type);
+            auditType(trial, t, type);
         type->stamps = EBPFMON_STAMPS_NOT;
         any = 1;
         errlogSevPrintf(errlogInfo, "ebpfMon: IOC %s: the time stamp of record type %s does not show each processing: "

@@ -12,6 +12,7 @@
 
 #include <stdint.h>
 
+#include "model/audits.h"
 #include "watch/target.h"
 
 #define EBPFMON_TRIAL_ENOUGH   20   /* processings of a type that it is judged by */
@@ -23,8 +24,9 @@ typedef struct ebpfMonTypeTrial ebpfMonTypeTrial;
 /* Notes in the catalogue which types are unknown. Before the links are read (ioc/recordLinks.h). */
 void ebpfMonTypeTrialSetTypes(ebpfMonCatalogue *cat);
 
-/* NULL: all its records are of Base's types, or there is no memory: then the unknown ones stay with the trap. */
-ebpfMonTypeTrial *ebpfMonTypeTrialNew(const ebpfMonCatalogue *cat);
+/* NULL: all its records are of Base's types, or there is no memory: then the unknown ones stay with the trap. "audits"
+ * count the types that were taken for good ones and are not; they stay the caller's. */
+ebpfMonTypeTrial *ebpfMonTypeTrialNew(const ebpfMonCatalogue *cat, ebpfMonAudits *audits);
 void ebpfMonTypeTrialFree(ebpfMonTypeTrial *trial); /* NULL does no harm */
 
 /* Both counters begin now. "standStill": neither probe is attached yet, so no chain is under way that only one of them counts.

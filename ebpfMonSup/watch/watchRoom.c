@@ -5,8 +5,8 @@
 #include "probe/seccompTrial.h"
 #include "watch/watchRoom.h"
 
-int ebpfMonWatchRoomMake(ebpfMonWatchRoom *room, ebpfMonTargets *targets, ebpfMonRequests *requests, int watchSelf,
-                         const ebpfMonFollowerSink *sink)
+int ebpfMonWatchRoomMake(ebpfMonWatchRoom *room, ebpfMonTargets *targets, ebpfMonRequests *requests, ebpfMonAudits *audits,
+                         int watchSelf, const ebpfMonFollowerSink *sink)
 {
     const ebpfMonRecordTablesKernel kernel = {
         .tables = ebpfMonKernelTables(),
@@ -20,7 +20,7 @@ int ebpfMonWatchRoomMake(ebpfMonWatchRoom *room, ebpfMonTargets *targets, ebpfMo
     memset(room, 0, sizeof(*room));
     ebpfMonCalibrate(&room->costs);
     ebpfMonFeature.returnUnderSeccomp = ebpfMonSeccompTryReturn();
-    room->recordTables = ebpfMonRecordTablesNew(targets, &kernel);
+    room->recordTables = ebpfMonRecordTablesNew(targets, audits, &kernel);
     if (room->recordTables)
         room->governor = ebpfMonGovernorNew(targets, room->recordTables, &room->costs);
     if (room->governor)

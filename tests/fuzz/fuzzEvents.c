@@ -20,6 +20,7 @@
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 
 static ebpfMonLosses losses;
+static ebpfMonAudits *audits;
 
 /* The objects of put/ and trace/, as monitor/ makes them. */
 static struct {
@@ -119,7 +120,7 @@ static void make(void)
     uses.threadPuts = m.threadPuts = ebpfMonThreadPutsNew();
     m.join = ebpfMonPutJoinNew(NULL);
     m.linkWrites = ebpfMonLinkWritesNew();
-    m.puts = ebpfMonIocPutsNew(fake.targets, m.clients, m.join, m.linkWrites, m.threadPuts, &losses, &sinks);
+    m.puts = ebpfMonIocPutsNew(fake.targets, m.clients, m.join, m.linkWrites, m.threadPuts, &losses, audits, &sinks);
     uses.linkMessages = spans.linkMessages = m.messages = ebpfMonLinkMessagesNew();
     spans.traces = m.traces = ebpfMonTracesNew(&uses, onTrace, NULL);
     spans.ids = m.ids = ebpfMonTraceIdsNew(1, m.traces, m.messages);
@@ -154,6 +155,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     fake.t->probesOn = EBPFMON_BIT(ebpfMonProgPutReturn);
     m.clients = fakeClientsMake(NULL);
     m.walk = ebpfMonTraceWalkNew();
+    audits = ebpfMonAuditsNew();
     return 0;
 }
 

@@ -69,13 +69,16 @@ TOGETHER = [
 # The order of tests: the longest modules first. A module of many slow tests that begins late keeps the tests of all lanes waiting,
 # so each module of more than some ten seconds has its place here. Among those that wait most of the time stand some that use the
 # CPUs (test_demo, test_install, test_health, test_lifecycle). The fuzzers have the lowest priority: they use what the others leave.
+# A process of pytest-xdist takes its next module when it begins its last test but one, so a long test delays this module, too:
+# modules of a few long tests (test_tutorial, test_faults) stand at the begin.
 LONG = [
     "test_fuzz", "test_passes", "test_demo", "test_usage", "test_counts_exact", "test_install", "test_counts_late",
-    "test_lost_packets", "test_operators", "test_turns", "test_other_servers", "test_counts.py", "test_packets.py", "test_packets_bad_link", "test_health", "test_recsync",
-    "test_put_origins", "test_hosts_partly_watched", "test_put_corpus", "test_stripped", "test_lifecycle", "test_reserves",
+    "test_tutorial", "test_lost_packets", "test_operators", "test_turns", "test_faults", "test_other_servers",
+    "test_counts.py", "test_packets.py", "test_packets_bad_link", "test_health", "test_recsync", "test_put_origins",
+    "test_hosts_partly_watched", "test_put_corpus", "test_stripped", "test_lifecycle", "test_reserves",
     "test_traces_across_iocs", "test_overload", "test_pvs", "test_wrong_symbols", "test_device", "test_inventory", "test_hosts",
-    "test_tutorial", "test_queries", "test_otlp", "test_probes", "test_trace", "test_async", "test_releases", "test_hostile.py",
-    "test_top", "test_faults", "test_site", "test_query_", "test_hand_overs", "test_clients", "test_containers", "test_puts",
+    "test_otlp", "test_queries", "test_probes", "test_trace", "test_async", "test_releases", "test_hostile.py",
+    "test_top", "test_site", "test_query_", "test_hand_overs", "test_clients", "test_containers", "test_puts",
     "test_put_after_link", "test_logs", "test_hostile_texts", "test_web", "test_other_iocs", "test_displays",
     "test_put_attach", "test_large", "test_rules", "test_foreign",
 ]

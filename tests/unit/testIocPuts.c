@@ -20,6 +20,7 @@
 
 static ebpfMonThreadPuts *threadPuts;
 static ebpfMonLosses losses;
+static ebpfMonAudits *audits;
 
 /* The tested object, and the objects that it needs. */
 typedef struct {
@@ -82,7 +83,7 @@ static fixture fixtureMake(ebpfMonUserNameReader readUser, double wait)
     f.users = ebpfMonUserNamesNew(readUser, wait);
     f.clients = ebpfMonPutClientsNew(f.users, fakeFindOwner);
     f.linkWrites = ebpfMonLinkWritesNew();
-    f.iocPuts = ebpfMonIocPutsNew(fake.targets, f.clients, f.join, f.linkWrites, threadPuts, &losses, &sinks);
+    f.iocPuts = ebpfMonIocPutsNew(fake.targets, f.clients, f.join, f.linkWrites, threadPuts, &losses, audits, &sinks);
     return f;
 }
 
@@ -186,6 +187,33 @@ static void testPuts(void)
     fake.t->resultsUntil = 0; /* of what follows nobody sends a result */
     testOk(!ebpfMonThreadPutsFindForChain(threadPuts, &(struct ebpfMonChain){ .head = { .tid = 77,
            .iocId = fake.t->iocId, .ktime = AT + 1 }, .begin = AT }, 1), "no chain of another root began with this put");
+}
+
+static void addPutOfThread(uint32_t tid)
+{
+    size_t size = makePut(FAKE_AO, "VAL", 1, 2);
+
+    put.ev.head.tid = tid;
+    ebpfMonIocPutsAddPut(iocPuts, &put.ev, size);
+}
+
+static void testMissing(void)
+{
+    ebpfMonAuditResults results;
+
+    testDiag("Each thread numbers its puts");
+    addPutOfThread(78);
+    addPutOfThread(78);
+    ebpfMonAuditsGet(audits, &results);
+    testOk(!results.count[ebpfMonAuditPutNumber], "no number is missing");
+    ids += 2;
+    addPutOfThread(79);
+    ebpfMonAuditsGet(audits, &results);
+    testOk(!results.count[ebpfMonAuditPutNumber], "the first put of another thread says nothing of those before");
+    addPutOfThread(78);
+    ebpfMonAuditsGet(audits, &results);
+    testOk(results.count[ebpfMonAuditPutNumber] == 3 && strcmp(results.last, "iocA") == 0,
+           "three numbers are missing, and nothing was lost: a cross-check fails, %s", results.last);
 }
 
 static void testBadEvents(void)
@@ -372,12 +400,14 @@ MAIN(testIocPuts)
 {
     fixture shared;
 
-    testPlan(29);
+    testPlan(32);
     fakeMake();
     threadPuts = ebpfMonThreadPutsNew();
+    audits = ebpfMonAuditsNew();
     shared = fixtureMake(fakeReadUser, 60);
     iocPuts = shared.iocPuts;
     testPuts();
+    testMissing();
     testBadEvents();
     testCause();
     testLinks();
@@ -386,5 +416,6 @@ MAIN(testIocPuts)
     testLateName();
     fixtureFree(&shared);
     ebpfMonThreadPutsFree(threadPuts);
+    ebpfMonAuditsFree(audits);
     return testDone();
 }

@@ -24,6 +24,7 @@ static ebpfMonPutJoin *join;
 static ebpfMonServers *servers;
 static ebpfMonPacketPuts *packetPuts;
 static ebpfMonPacketEvents *events;
+static ebpfMonAudits *audits;
 
 /* The answers of the host. */
 static ebpfMonFilter filter;
@@ -107,7 +108,7 @@ static void renew(int canJoin)
     join = ebpfMonPutJoinNew(targets);
     ebpfMonPutJoinSetCovered(join, (const uint32_t[]){ 0 }, 1, 1);
     lost = 0;
-    events = ebpfMonPacketEventsNew(join, servers, packetPuts, &calls, canJoin);
+    events = ebpfMonPacketEventsNew(join, servers, packetPuts, audits, &calls, canJoin);
     filter = ebpfMonFilterDefault;
     ioc->asked = ebpfMonLevelPuts;
     ebpfMonServersRefresh(servers, onPort, NULL);
@@ -325,23 +326,23 @@ static void testLostPackets(void)
 
 static void testAudit(void)
 {
-    ebpfMonAudits audits;
+    ebpfMonAuditResults results;
 
     testDiag("The cross-check (audit)");
     renew(1);
-    ebpfMonAuditsReset();
+    ebpfMonAuditsReset(audits);
     addPut(WATCHED_PORT, 1, 7);
     addEvent(ebpfMonWireReply, WATCHED_PORT, 1, 0, 1);
     testOk(publishAfter(3000) == 1 && last.result == ebpfMonPutOk, "a put that was answered, and never seen in the IOC");
-    ebpfMonAuditsGet(&audits);
-    testOk(audits.count[ebpfMonAuditPutNotInside] == 1, "the check failed: %s", audits.last);
+    ebpfMonAuditsGet(audits, &results);
+    testOk(results.count[ebpfMonAuditPutNotInside] == 1, "the check failed: %s", results.last);
     addPut(WATCHED_PORT, 2, 7);
     testOk1(matchInside(2) == ebpfMonPutJoinFound);
     addPut(WATCHED_PORT, 3, 7);
     addEvent(ebpfMonWireReply, WATCHED_PORT, 3, 0, 0);
     testOk1(publishAfter(3000) == 1);
-    ebpfMonAuditsGet(&audits);
-    testOk(audits.count[ebpfMonAuditPutNotInside] == 1, "a put that is seen in the IOC, and one that is refused, agree");
+    ebpfMonAuditsGet(audits, &results);
+    testOk(results.count[ebpfMonAuditPutNotInside] == 1, "a put that is seen in the IOC, and one that is refused, agree");
 }
 
 static void testEnd(void)
@@ -387,6 +388,7 @@ MAIN(testPacketEvents)
     ebpfMonLinkWrites *linkWrites = ebpfMonLinkWritesNew();
 
     testPlan(41);
+    audits = ebpfMonAuditsNew();
     targets = ebpfMonTargetsNew();
     ioc = calloc(1, sizeof(*ioc));
     ioc->pid = getpid();
@@ -411,5 +413,6 @@ MAIN(testPacketEvents)
     ebpfMonServersFree(servers);
     ebpfMonLinkWritesFree(linkWrites);
     fakeClientsFree(clients);
+    ebpfMonAuditsFree(audits);
     return testDone();
 }

@@ -206,25 +206,27 @@ static void countAuditMessages(void *arg, const char *message)
 
 static void testAudit(void)
 {
-    ebpfMonAuditText text = { 0 };
+    ebpfMonAudits *audits = ebpfMonAuditsNew();
+    ebpfMonAuditText text = { .audits = audits };
 
     testDiag("cross-checks");
     eltc(0);
     errlogAddListener(countAuditMessages, NULL);
     ebpfMonAuditTextPublish(&text);
     testOk1(isAudit(0, "all cross-checks agree", ""));
-    ebpfMonAuditsAdd(ebpfMonAuditPutNotInside, 1, "VAC:SET");
-    ebpfMonAuditsAdd(ebpfMonAuditPutNumber, 2, "vac1");
+    ebpfMonAuditsAdd(audits, ebpfMonAuditPutNotInside, 1, "VAC:SET");
+    ebpfMonAuditsAdd(audits, ebpfMonAuditPutNumber, 2, "vac1");
     ebpfMonAuditTextPublish(&text);
     testOk1(isAudit(3, "3 disagree; last ", " vac1: a put of this IOC was not seen"));
     ebpfMonAuditTextPublish(&text);
     errlogFlush();
     testOk(auditMessages == 1, "one message, and not one per second");
-    ebpfMonAuditsReset();
+    ebpfMonAuditsReset(audits);
     ebpfMonAuditTextPublish(&text);
     testOk1(isAudit(0, "all cross-checks agree", ""));
     errlogRemoveListeners(countAuditMessages, NULL);
     eltc(1);
+    ebpfMonAuditsFree(audits);
 }
 
 static void testState(void)

@@ -173,7 +173,7 @@ MAIN(testRankings)
     targets = ebpfMonTargetsNew();
     a = targetTestNew(targets, "a", 1, SLOT_A, namesA);
     b = targetTestNew(targets, "b", 2, SLOT_B, namesB);
-    rankings = ebpfMonRankingsNew(targets, &sources);
+    rankings = ebpfMonRankingsNew(targets, ebpfMonAuditsNew(), &sources);
     testRecords();
     testChains();
     ebpfMonRankingsFree(rankings);

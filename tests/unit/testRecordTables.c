@@ -339,7 +339,7 @@ MAIN(testRecordTables)
     tables = (ebpfMonTables){ .conf = conf, .state = state, .closure = closure,
                               .size = { .maxRecords = MAX_RECORDS, .maxClosure = MAX_CLOSURE } };
     targets = ebpfMonTargetsNew();
-    recordTables = ebpfMonRecordTablesNew(targets, &kernel);
+    recordTables = ebpfMonRecordTablesNew(targets, ebpfMonAuditsNew(), &kernel);
     if (!targets || !recordTables)
         testAbort("out of memory");
     testAdd();

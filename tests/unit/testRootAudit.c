@@ -13,6 +13,7 @@
 
 static const char *const names[] = { "A:ROOT", "A:OTHER", NULL };
 static ebpfMonTargets *targets;
+static ebpfMonAudits *audits;
 static ebpfMonTarget *t;
 static struct ebpfMonRootStat root[2];
 static uint64_t snapshots, lostRoots;
@@ -35,21 +36,21 @@ static void run(unsigned i, uint64_t chains, uint64_t records)
 /* Looks this number of times. Returns the number of disagreements until now. */
 static uint64_t look(unsigned times, ebpfMonAudit kind)
 {
-    ebpfMonAudits audits;
+    ebpfMonAuditResults results;
 
     while (times--) {
         ebpfMonRootAuditBegin(targets);
         for (unsigned i = 0; i < 2; i++)
-            ebpfMonRootAuditAddRoot(t, i, &root[i]);
-        ebpfMonRootAuditEnd(targets, countSnapshots, lostRoots);
+            ebpfMonRootAuditAddRoot(audits, t, i, &root[i]);
+        ebpfMonRootAuditEnd(audits, targets, countSnapshots, lostRoots);
     }
-    ebpfMonAuditsGet(&audits);
-    return audits.count[kind];
+    ebpfMonAuditsGet(audits, &results);
+    return results.count[kind];
 }
 
 static void testSums(void)
 {
-    ebpfMonAudits audits;
+    ebpfMonAuditResults results;
     uint64_t more = 0;
 
     testDiag("chains by root, and their records");
@@ -67,8 +68,8 @@ static void testSums(void)
     snapshots++;
     testOk(look(4, ebpfMonAuditRootSum) == 0, "one processing too many is not believed at once");
     testOk(look(30, ebpfMonAuditRootSum) == 1, "a lasting difference is reported once");
-    ebpfMonAuditsGet(&audits);
-    testOk(audits.lastKind == ebpfMonAuditRootSum && strcmp(audits.last, "a") == 0, "the report names the IOC: %s", audits.last);
+    ebpfMonAuditsGet(audits, &results);
+    testOk(results.lastKind == ebpfMonAuditRootSum && strcmp(results.last, "a") == 0, "the report names the IOC: %s", results.last);
     run(1, 3, 1);
     testOk(look(10, ebpfMonAuditRootSum) == 4, "three processings that no record has are three more reports");
     lostRoots = 1;
@@ -97,8 +98,10 @@ MAIN(testRootAudit)
 {
     testPlan(12);
     targets = ebpfMonTargetsNew();
+    audits = ebpfMonAuditsNew();
     t = targetTestNew(targets, "a", 1, 0, names);
     testSums();
     testHistogram();
+    ebpfMonAuditsFree(audits);
     return testDone();
 }

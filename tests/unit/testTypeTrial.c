@@ -19,6 +19,7 @@ static volatile struct ebpfMonRecState state[RECORDS];
 static uint8_t how[RECORDS];
 static ebpfMonTarget target = {.cat = &cat, .recState = state, .how = how, .name = "ioc"};
 static ebpfMonTypeTrial *trial;
+static ebpfMonAudits *audits;
 static uint64_t now = 1000 * EBPFMON_SECOND_NS;
 
 static void begin(int standStill)
@@ -33,7 +34,7 @@ static void begin(int standStill)
     state[fair1].trapped = 7; /* from before */
     ebpfMonTypeTrialSetTypes(&cat);
     ebpfMonTypeTrialFree(trial);
-    trial = ebpfMonTypeTrialNew(&cat);
+    trial = ebpfMonTypeTrialNew(&cat, audits);
     if (!trial)
         testAbort("no trial");
     ebpfMonTypeTrialBegin(trial, &target, standStill);
@@ -59,7 +60,7 @@ static void testTypes(void)
     testOk1(type[0].stamps == EBPFMON_STAMPS_BASE && type[1].stamps == EBPFMON_STAMPS_UNKNOWN &&
             type[2].stamps == EBPFMON_STAMPS_UNKNOWN);
     cat.count = 1;
-    testOk(!ebpfMonTypeTrialNew(&cat), "types of Base need no trial");
+    testOk(!ebpfMonTypeTrialNew(&cat, audits), "types of Base need no trial");
     cat.count = RECORDS;
     testOk1(ebpfMonTypeTrialLook(NULL, &target, 1, now) == ebpfMonTrialNothing && !ebpfMonTypeTrialWantsTrap(NULL));
 }
@@ -120,7 +121,7 @@ static void testBeginsLate(void)
 
 static void testChecks(void)
 {
-    ebpfMonAudits audits;
+    ebpfMonAuditResults results;
     ebpfMonTrialResult result = ebpfMonTrialNothing;
     unsigned seconds;
 
@@ -146,21 +147,23 @@ static void testChecks(void)
     look(0);
     look(1);
     process(quiet0, 8, 6);
-    ebpfMonAuditsReset();
+    ebpfMonAuditsReset(audits);
     testOk(look(1) == ebpfMonTrialLinks && type[2].stamps == EBPFMON_STAMPS_NOT, "a type that does so later is found");
-    ebpfMonAuditsGet(&audits);
-    testOk(audits.count[ebpfMonAuditProcessings] == 1, "… and the operator is told: %s", audits.last);
+    ebpfMonAuditsGet(audits, &results);
+    testOk(results.count[ebpfMonAuditProcessings] == 1, "… and the operator is told: %s", results.last);
     testOk1(type[1].stamps == EBPFMON_STAMPS_SEEN);
 }
 
 MAIN(testTypeTrial)
 {
     testPlan(0);
+    audits = ebpfMonAuditsNew();
     testTypes();
     testVerdicts();
     testBeginsLate();
     testChecks();
     ebpfMonTypeTrialFree(trial);
     ebpfMonTypeTrialFree(NULL);
+    ebpfMonAuditsFree(audits);
     return testDone();
 }
