@@ -23,6 +23,7 @@
 #define EBPFMON_QUERY_THREADS  2048 /* threads that can be in dbProcess() at a time */
 #define EBPFMON_QUERY_WAITS    8192 /* threads of which it is known if they wait for a CPU */
 #define EBPFMON_QUERY_SITES    1024 /* places of USDT probes, in all IOCs */
+#define EBPFMON_QUERY_PAYERS   256  /* IOCs whose part of the cost is known, and one for all other processes */
 
 /* The kinds of fields. */
 enum ebpfMonQueryWhat {
@@ -201,7 +202,13 @@ struct ebpfMonQueryCell {
 /* Makes a signed number an unsigned one in the same order, and back. */
 #define EBPFMON_QUERY_ORDER(value) ((__u64)(value) ^ 1ull << 63)
 
-/* Map "counts", one element for each CPU. */
+/* Map "chosen", by process: an IOC about which the query asks. */
+struct ebpfMonQueryChosen {
+    __u32 iocId;
+    __u32 payer; /* number of its element of "counts" */
+};
+
+/* Map "counts", for each CPU: one element for each IOC that pays for the query. Element 0: all other processes. */
 struct ebpfMonQueryCounts {
     __u64 runs;    /* runs of its programs */
     __u64 ns;      /* ns that these runs took; one in 16 is timed, and counts 16 times */
@@ -234,7 +241,8 @@ struct ebpfMonQueryCall {
 struct ebpfMonQueryWait {
     __u64 begin; /* 0: it does not wait */
     __u32 iocId;
-    __u32 isPreempted; /* nonzero: the thread was preempted; 0: it was woken */
+    __u16 payer;
+    __u16 isPreempted; /* nonzero: the thread was preempted; 0: it was woken */
 };
 
 /*
