@@ -243,6 +243,8 @@ struct ebpfMonQueryWait {
     __u32 iocId;
     __u16 payer;
     __u16 isPreempted; /* nonzero: the thread was preempted; 0: it was woken */
+    __u32 left;  /* how often the thread had left a CPU by the kernel's own counters, when we saw it last; 0: we did not */
+    __u32 got;   /* how often we saw it get a CPU since then */
 };
 
 /*
@@ -349,7 +351,7 @@ _Static_assert((EBPFMON_QUERY_DEPTH & (EBPFMON_QUERY_DEPTH - 1)) == 0, "EBPFMON_
 _Static_assert(sizeof(struct ebpfMonQuerySiteKey) == 16 && sizeof(struct ebpfMonQuerySite) == 8 + 16 * EBPFMON_QUERY_ARGS,
                "ebpfMonQuerySite");
 _Static_assert(sizeof(struct ebpfMonQueryCounts) == 64, "ebpfMonQueryCounts");
-_Static_assert(sizeof(struct ebpfMonQueryInCalls) == 8 && sizeof(struct ebpfMonQueryWait) == 16 &&
+_Static_assert(sizeof(struct ebpfMonQueryInCalls) == 8 && sizeof(struct ebpfMonQueryWait) == 24 &&
                sizeof(struct ebpfMonQueryCall) == 32 + EBPFMON_QUERY_KEY_SIZE, "ebpfMonQueryCall");
 
 #endif

@@ -330,6 +330,22 @@ static __always_inline struct ebpfMonQueryWait *addWait(__u32 tid, struct ebpfMo
     return bpf_map_lookup_elem(&waits, &tid);
 }
 
+/* The thread leaves its CPU. Some switches have no event (on 6.18 the kernel's own tracer lacks them, too). But each thread has
+ * counters, so it shows how often it got a CPU without our seeing it: these waits are lost. */
+static __always_inline void countMissed(const struct task_struct *task, struct ebpfMonQueryWait *wait)
+{
+    __u32 left = (__u32)(task->nvcsw + task->nivcsw), payer = wait->payer, got = left - wait->left;
+    struct ebpfMonQueryCounts *c;
+
+    if (wait->left && (__s32)(got - wait->got) > 0) {
+        c = bpf_map_lookup_elem(&counts, &payer);
+        if (c)
+            __sync_fetch_and_add(&c->lost, got - wait->got);
+    }
+    wait->left = left;
+    wait->got = 0;
+}
+
 /* Notes that the thread is ready to run, and has no CPU. If it is woken while it is ready already, its wait goes on: it was
  * preempted on its way to sleep. */
 static __always_inline void noteReady(const struct task_struct *task, __u32 preempted)
@@ -350,6 +366,8 @@ static __always_inline void noteReady(const struct task_struct *task, __u32 pree
     wait = bpf_map_lookup_elem(&waits, &tid);
     if (!wait)
         wait = addWait(tid, c);
+    if (wait && preempted)
+        countMissed(task, wait);
     if (wait && (preempted || !wait->begin)) {
         wait->iocId = ioc ? ioc->iocId : 0;
         wait->payer = (__u16)payer;
@@ -388,6 +406,7 @@ static __always_inline void endWait(void *ctx, struct task_struct *before, struc
     if (!wait)
         return;
     beginTimingOnly(&timing);
+    wait->got++;
     payer = wait->payer;
     e.counts = bpf_map_lookup_elem(&counts, &payer);
     if (!e.counts)
@@ -418,8 +437,10 @@ static __always_inline void forgetReady(const struct task_struct *task, __u32 st
         return;
     }
     wait = bpf_map_lookup_elem(&waits, &tid);
-    if (wait)
-        wait->begin = 0;
+    if (!wait)
+        return;
+    countMissed(task, wait);
+    wait->begin = 0;
 }
 
 static __always_inline __u32 readState(const struct task_struct *task)
