@@ -90,7 +90,8 @@ enum ebpfMonQueryType {
     EBPFMON_QUERY_CHARS,     /* text */
     EBPFMON_QUERY_RECORD,    /* the address of a record */
     EBPFMON_QUERY_SOCKET,    /* argument of a tracepoint: struct sock */
-    EBPFMON_QUERY_LOCK       /* the address of a mutex */
+    EBPFMON_QUERY_LOCK,      /* the address of a mutex */
+    EBPFMON_QUERY_CA_CLIENT  /* the address of a client of the CA server; read as struct ebpfMonQueryWho */
 };
 
 /* What becomes of a double, because eBPF cannot calculate with it. */

@@ -110,6 +110,8 @@ static __always_inline int readArg(const volatile struct ebpfMonQueryField *f, c
         readSocket((struct sock *)p, (struct ebpfMonQueryFile *)to, 1);
         return 0;
     }
+    if (f->type == EBPFMON_QUERY_CA_CLIENT)
+        return readCaClient(e, p, (struct ebpfMonQueryWho *)to);
     if (f->type == EBPFMON_QUERY_CHARS)
         return bpf_probe_read_user_str(to, EBPFMON_QUERY_TEXT, (void *)p) < 0;
     if (!f->steps)
