@@ -23,6 +23,7 @@
 #define EBPFMON_QUERY_THREADS  2048 /* threads that can be in dbProcess() at a time */
 #define EBPFMON_QUERY_WAITS    8192 /* threads of which it is known if they wait for a CPU */
 #define EBPFMON_QUERY_SITES    1024 /* places of USDT probes, in all IOCs */
+#define EBPFMON_QUERY_PAYERS   256  /* IOCs whose part of the cost is known, and one for all other processes */
 
 /* The kinds of fields. */
 enum ebpfMonQueryWhat {
@@ -89,7 +90,8 @@ enum ebpfMonQueryType {
     EBPFMON_QUERY_CHARS,     /* text */
     EBPFMON_QUERY_RECORD,    /* the address of a record */
     EBPFMON_QUERY_SOCKET,    /* argument of a tracepoint: struct sock */
-    EBPFMON_QUERY_LOCK       /* the address of a mutex */
+    EBPFMON_QUERY_LOCK,      /* the address of a mutex */
+    EBPFMON_QUERY_CA_CLIENT  /* the address of a client of the CA server; read as struct ebpfMonQueryWho */
 };
 
 /* What becomes of a double, because eBPF cannot calculate with it. */
@@ -201,7 +203,13 @@ struct ebpfMonQueryCell {
 /* Makes a signed number an unsigned one in the same order, and back. */
 #define EBPFMON_QUERY_ORDER(value) ((__u64)(value) ^ 1ull << 63)
 
-/* Map "counts", one element for each CPU. */
+/* Map "chosen", by process: an IOC about which the query asks. */
+struct ebpfMonQueryChosen {
+    __u32 iocId;
+    __u32 payer; /* number of its element of "counts" */
+};
+
+/* Map "counts", for each CPU: one element for each IOC that pays for the query. Element 0: all other processes. */
 struct ebpfMonQueryCounts {
     __u64 runs;    /* runs of its programs */
     __u64 ns;      /* ns that these runs took; one in 16 is timed, and counts 16 times */
@@ -234,7 +242,10 @@ struct ebpfMonQueryCall {
 struct ebpfMonQueryWait {
     __u64 begin; /* 0: it does not wait */
     __u32 iocId;
-    __u32 isPreempted; /* nonzero: the thread was preempted; 0: it was woken */
+    __u16 payer;
+    __u16 isPreempted; /* nonzero: the thread was preempted; 0: it was woken */
+    __u32 left;  /* how often the thread had left a CPU by the kernel's own counters, when we saw it last; 0: we did not */
+    __u32 got;   /* how often we saw it get a CPU since then */
 };
 
 /*
@@ -341,7 +352,7 @@ _Static_assert((EBPFMON_QUERY_DEPTH & (EBPFMON_QUERY_DEPTH - 1)) == 0, "EBPFMON_
 _Static_assert(sizeof(struct ebpfMonQuerySiteKey) == 16 && sizeof(struct ebpfMonQuerySite) == 8 + 16 * EBPFMON_QUERY_ARGS,
                "ebpfMonQuerySite");
 _Static_assert(sizeof(struct ebpfMonQueryCounts) == 64, "ebpfMonQueryCounts");
-_Static_assert(sizeof(struct ebpfMonQueryInCalls) == 8 && sizeof(struct ebpfMonQueryWait) == 16 &&
+_Static_assert(sizeof(struct ebpfMonQueryInCalls) == 8 && sizeof(struct ebpfMonQueryWait) == 24 &&
                sizeof(struct ebpfMonQueryCall) == 32 + EBPFMON_QUERY_KEY_SIZE, "ebpfMonQueryCall");
 
 #endif

@@ -15,7 +15,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 /* Begins an event of the current thread, or of "task". 0: nobody asks about its process. */
 static __always_inline int beginEvent(struct event *e, struct task_struct *task)
 {
-    __u32 zero = 0, *ioc;
+    struct ebpfMonQueryChosen *ioc;
+    __u32 payer;
     __u64 id;
 
     e->task = task;
@@ -30,8 +31,9 @@ static __always_inline int beginEvent(struct event *e, struct task_struct *task)
     ioc = bpf_map_lookup_elem(&chosen, &e->tgid);
     if (!ioc && (!plan.hostWide || (!e->tgid && !plan.withIdle)))
         return 0;
-    e->iocId = ioc ? *ioc : 0;
-    e->counts = bpf_map_lookup_elem(&counts, &zero);
+    e->iocId = ioc ? ioc->iocId : 0;
+    payer = ioc ? ioc->payer : 0;
+    e->counts = bpf_map_lookup_elem(&counts, &payer);
     return e->counts != 0;
 }
 
@@ -328,11 +330,28 @@ static __always_inline struct ebpfMonQueryWait *addWait(__u32 tid, struct ebpfMo
     return bpf_map_lookup_elem(&waits, &tid);
 }
 
+/* The thread leaves its CPU. Some switches have no event (on 6.18 the kernel's own tracer lacks them, too). But each thread has
+ * counters, so it shows how often it got a CPU without our seeing it: these waits are lost. */
+static __always_inline void countMissed(const struct task_struct *task, struct ebpfMonQueryWait *wait)
+{
+    __u32 left = (__u32)(task->nvcsw + task->nivcsw), payer = wait->payer, got = left - wait->left;
+    struct ebpfMonQueryCounts *c;
+
+    if (wait->left && (__s32)(got - wait->got) > 0) {
+        c = bpf_map_lookup_elem(&counts, &payer);
+        if (c)
+            __sync_fetch_and_add(&c->lost, got - wait->got);
+    }
+    wait->left = left;
+    wait->got = 0;
+}
+
 /* Notes that the thread is ready to run, and has no CPU. If it is woken while it is ready already, its wait goes on: it was
  * preempted on its way to sleep. */
 static __always_inline void noteReady(const struct task_struct *task, __u32 preempted)
 {
-    __u32 tgid = task->tgid, tid = task->pid, zero = 0, *ioc = bpf_map_lookup_elem(&chosen, &tgid);
+    __u32 tgid = task->tgid, tid = task->pid, payer;
+    struct ebpfMonQueryChosen *ioc = bpf_map_lookup_elem(&chosen, &tgid);
     struct ebpfMonQueryCounts *c;
     struct ebpfMonQueryWait *wait;
     struct timing timing;
@@ -340,14 +359,18 @@ static __always_inline void noteReady(const struct task_struct *task, __u32 pree
     if (!tid || (!ioc && !plan.hostWide))
         return;
     beginTimingOnly(&timing);
-    c = bpf_map_lookup_elem(&counts, &zero);
+    payer = ioc ? ioc->payer : 0;
+    c = bpf_map_lookup_elem(&counts, &payer);
     if (!c)
         return;
     wait = bpf_map_lookup_elem(&waits, &tid);
     if (!wait)
         wait = addWait(tid, c);
+    if (wait && preempted)
+        countMissed(task, wait);
     if (wait && (preempted || !wait->begin)) {
-        wait->iocId = ioc ? *ioc : 0;
+        wait->iocId = ioc ? ioc->iocId : 0;
+        wait->payer = (__u16)payer;
         wait->isPreempted = preempted;
         wait->begin = bpf_ktime_get_ns();
     }
@@ -378,12 +401,14 @@ static __always_inline void endWait(void *ctx, struct task_struct *before, struc
     struct event e = { .ctx = ctx, .task = task, .before = before, .tid = task->pid };
     struct ebpfMonQueryWait *wait = bpf_map_lookup_elem(&waits, &e.tid);
     struct timing timing;
-    __u32 zero = 0;
+    __u32 payer;
 
     if (!wait)
         return;
     beginTimingOnly(&timing);
-    e.counts = bpf_map_lookup_elem(&counts, &zero);
+    wait->got++;
+    payer = wait->payer;
+    e.counts = bpf_map_lookup_elem(&counts, &payer);
     if (!e.counts)
         return;
     if (!wait->begin) { /* its begin was missed */
@@ -412,8 +437,10 @@ static __always_inline void forgetReady(const struct task_struct *task, __u32 st
         return;
     }
     wait = bpf_map_lookup_elem(&waits, &tid);
-    if (wait)
-        wait->begin = 0;
+    if (!wait)
+        return;
+    countMissed(task, wait);
+    wait->begin = 0;
 }
 
 static __always_inline __u32 readState(const struct task_struct *task)

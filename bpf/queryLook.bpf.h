@@ -9,12 +9,12 @@
 
 #include "queryFile.bpf.h"
 
-/* The processes about which the query asks: iocId by tgid. The user part writes it. */
+/* The processes about which the query asks, by tgid. The user part writes it. */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, EBPFMON_TARGETS_MAX);
     __type(key, __u32);
-    __type(value, __u32);
+    __type(value, struct ebpfMonQueryChosen);
 } chosen SEC(".maps");
 
 /* The results. The user part sets the number of elements and the sizes of keys and values. */
@@ -35,7 +35,7 @@ struct {
 
 struct {
     __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    __uint(max_entries, 1);
+    __uint(max_entries, EBPFMON_QUERY_PAYERS);
     __type(key, __u32);
     __type(value, struct ebpfMonQueryCounts);
 } counts SEC(".maps");
@@ -110,6 +110,8 @@ static __always_inline int readArg(const volatile struct ebpfMonQueryField *f, c
         readSocket((struct sock *)p, (struct ebpfMonQueryFile *)to, 1);
         return 0;
     }
+    if (f->type == EBPFMON_QUERY_CA_CLIENT)
+        return readCaClient(e, p, (struct ebpfMonQueryWho *)to);
     if (f->type == EBPFMON_QUERY_CHARS)
         return bpf_probe_read_user_str(to, EBPFMON_QUERY_TEXT, (void *)p) < 0;
     if (!f->steps)

@@ -118,23 +118,27 @@ static __always_inline void readUserText(char *to, __u32 size, __u64 at)
     bpf_probe_read_user_str(to, size, (void *)text);
 }
 
+/* "client": address of a client of the CA server of this IOC. 0, or nonzero: the layout is not known. */
+static __always_inline int readCaClient(const struct event *e, __u64 client, struct ebpfMonQueryWho *to)
+{
+    __u32 tgid = e->tgid;
+    struct ebpfMonTargetConf *conf = bpf_map_lookup_elem(&targets, &tgid);
+
+    if (!conf)
+        return -1;
+    to->kind = EBPFMON_QUERY_BY_CA;
+    readUserText(to->user, sizeof(to->user), client + conf->clUser);
+    readUserText(to->host, sizeof(to->host), client + conf->clHost);
+    return 0;
+}
+
 /* Finds the client of the current thread only, because the names are in its memory. */
 static __always_inline void readClient(const struct event *e, struct ebpfMonQueryWho *to)
 {
-    struct ebpfMonTargetConf *conf;
     struct thread *th = getThread(e);
-    __u32 tgid = e->tgid;
 
-    if (!th)
-        return;
-    conf = bpf_map_lookup_elem(&targets, &tgid);
-    if (th->client && conf) {
-        to->kind = EBPFMON_QUERY_BY_CA;
-        readUserText(to->user, sizeof(to->user), th->client + conf->clUser);
-        readUserText(to->host, sizeof(to->host), th->client + conf->clHost);
-    } else if (th->peer.addr) {
+    if (th && (!th->client || readCaClient(e, th->client, to)) && th->peer.addr)
         setPeer(&th->peer, to);
-    }
 }
 
 #endif

@@ -367,11 +367,11 @@ static void removeSites(ebpfMonQueryPrograms *q, pid_t pid)
     }
 }
 
-int ebpfMonQueryProgramsAddProcess(ebpfMonQueryPrograms *q, pid_t pid, uint32_t iocId)
+int ebpfMonQueryProgramsAddProcess(ebpfMonQueryPrograms *q, pid_t pid, const struct ebpfMonQueryChosen *ioc)
 {
     uint32_t tgid = (uint32_t)pid;
 
-    return bpf_map_update_elem(bpf_map__fd(q->skel->maps.chosen), &tgid, &iocId, BPF_ANY) ? errno : 0;
+    return bpf_map_update_elem(bpf_map__fd(q->skel->maps.chosen), &tgid, ioc, BPF_ANY) ? errno : 0;
 }
 
 void ebpfMonQueryProgramsRemoveProcess(ebpfMonQueryPrograms *q, pid_t pid)
@@ -455,9 +455,7 @@ void ebpfMonQueryProgramsReadEvents(ebpfMonQueryPrograms *q, ebpfMonQueryEventFn
         ebpfMonRingRead(&q->ring, takeEvent, q, &isWhole);
 }
 
-void ebpfMonQueryProgramsReadCounts(ebpfMonQueryPrograms *q, struct ebpfMonQueryCounts *counts)
+void ebpfMonQueryProgramsReadCounts(ebpfMonQueryPrograms *q, uint32_t payer, struct ebpfMonQueryCounts *counts)
 {
-    uint32_t zero = 0;
-
-    ebpfMonPerCpuSum(q->skel->maps.counts, &zero, counts, sizeof(*counts));
+    ebpfMonPerCpuSum(q->skel->maps.counts, &payer, counts, sizeof(*counts));
 }

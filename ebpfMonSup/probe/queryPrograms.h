@@ -49,7 +49,7 @@ int ebpfMonQueryProgramsAddSite(ebpfMonQueryPrograms *programs, pid_t pid, uint6
                                 const struct ebpfMonQuerySite *site);
 
 /* Events of this process count from now on, or no more. Add: 0 or errno. */
-int ebpfMonQueryProgramsAddProcess(ebpfMonQueryPrograms *programs, pid_t pid, uint32_t iocId);
+int ebpfMonQueryProgramsAddProcess(ebpfMonQueryPrograms *programs, pid_t pid, const struct ebpfMonQueryChosen *ioc);
 void ebpfMonQueryProgramsRemoveProcess(ebpfMonQueryPrograms *programs, pid_t pid);
 
 /* Bytes of a key of ReadCells. */
@@ -66,6 +66,6 @@ typedef void (*ebpfMonQueryEventFn)(void *arg, const struct ebpfMonQueryEvent *e
 void ebpfMonQueryProgramsReadEvents(ebpfMonQueryPrograms *programs, ebpfMonQueryEventFn each, void *arg);
 
 /* What the programs counted of themselves, summed over the CPUs. */
-void ebpfMonQueryProgramsReadCounts(ebpfMonQueryPrograms *programs, struct ebpfMonQueryCounts *counts);
+void ebpfMonQueryProgramsReadCounts(ebpfMonQueryPrograms *programs, uint32_t payer, struct ebpfMonQueryCounts *counts);
 
 #endif

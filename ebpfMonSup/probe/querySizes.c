@@ -52,7 +52,7 @@ void ebpfMonQuerySizesCount(const ebpfMonQueryOrder *order, ebpfMonQuerySizes *s
     s->waits = order->source == ebpfMonQueryCpuWait ? EBPFMON_QUERY_WAITS : 1;
     s->sites = order->source == ebpfMonQueryUsdt ? EBPFMON_QUERY_SITES : 1;
     s->ring = countRing(&order->plan);
-    s->bytes = order->maxKeys * (ELEMENT + s->key + cpus * s->value) +
+    s->bytes = EBPFMON_QUERY_PAYERS * cpus * sizeof(struct ebpfMonQueryCounts) + order->maxKeys * (ELEMENT + s->key + cpus * s->value) +
                (size_t)s->callingThreads * (ELEMENT + s->calls) + s->ring +
                s->sites * (ELEMENT + sizeof(struct ebpfMonQuerySiteKey) + sizeof(struct ebpfMonQuerySite)) +
                s->waits * (ELEMENT + sizeof(struct ebpfMonQueryWait)) +

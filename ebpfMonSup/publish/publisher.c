@@ -141,7 +141,7 @@ static void makeIocRow(const ebpfMonTarget *t, ebpfMonIocRow *row)
     row->records = t->cat ? t->cat->count : 0;
     row->level = t->level;
     snprintf(row->note, sizeof(row->note), "%s", t->note);
-    row->cost = t->cost;
+    row->cost = ebpfMonTargetGetCost(t);
     row->timed = t->level >= ebpfMonLevelChains ? round(t->timed) : NAN;
     row->procCount = t->publisher.procCount;
 }
@@ -174,7 +174,7 @@ static void publishIocs(ebpfMonPublisher *p)
                 continue;
             if (n < EBPFMON_IOCS_MAX)
                 makeIocRow(t, &p->row[n++]);
-            cost += t->cost;
+            cost += ebpfMonTargetGetCost(t);
             if (t->level >= ebpfMonLevelChains)
                 timed = fmin(timed, round(t->timed));
             p->slowUntimed += t->slowUntimed - t->publisher.slowUntimed;

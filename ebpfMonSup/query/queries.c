@@ -12,6 +12,7 @@
 #include "common/text.h"
 #include "common/worker.h"
 #include "query/queries.h"
+#include "query/queryBudget.h"
 #include "query/queryFile.h"
 #include "query/queryPrint.h"
 #include "query/queryRun.h"
@@ -99,6 +100,16 @@ static void endRun(Query *query)
     query->run = NULL;
 }
 
+/* A query ends by itself, or cannot run. */
+static void giveUp(ebpfMonQueries *q, Query *query, ebpfMonQueryState state, const char *message)
+{
+    epicsMutexMustLock(q->lock);
+    query->isWanted = 0;
+    epicsMutexUnlock(q->lock);
+    endRun(query);
+    setState(q, query, state, message);
+}
+
 /* Starts a query. The caller does not hold the lock, because loading and attaching programs may take seconds. */
 static void beginRun(ebpfMonQueries *q, Query *query, const ebpfMonQuerySources *from)
 {
@@ -106,15 +117,12 @@ static void beginRun(ebpfMonQueries *q, Query *query, const ebpfMonQuerySources 
 
     describeResult(q, query->result, &query->runs);
     setState(q, query, ebpfMonQueryStarting, "its programs are being loaded");
-    query->run = ebpfMonQueryRunStart(&query->runs, from, why, sizeof(why));
-    if (query->run) {
+    if (!ebpfMonQueryBudgetRefuses(from->targets, &query->runs, why, sizeof(why)))
+        query->run = ebpfMonQueryRunStart(&query->runs, from, why, sizeof(why));
+    if (query->run)
         setState(q, query, ebpfMonQueryRunning, "runs");
-        return;
-    }
-    epicsMutexMustLock(q->lock);
-    query->isWanted = 0;
-    epicsMutexUnlock(q->lock);
-    setState(q, query, ebpfMonQueryFailed, why);
+    else
+        giveUp(q, query, ebpfMonQueryFailed, why);
 }
 
 static void readResults(ebpfMonQueries *q, Query *query, const ebpfMonQuerySources *from)
@@ -126,12 +134,8 @@ static void readResults(ebpfMonQueries *q, Query *query, const ebpfMonQuerySourc
         setState(q, query, ebpfMonQueryRunning, message);
         return;
     }
-    epicsMutexMustLock(q->lock);
-    query->isWanted = 0;
-    epicsMutexUnlock(q->lock);
-    endRun(query);
-    setState(q, query, verdict == ebpfMonQueryIsDone ? ebpfMonQueryDone : ebpfMonQueryFailed,
-             verdict == ebpfMonQueryIsDone ? "stopped, as its \"stopAfter\" says" : message);
+    giveUp(q, query, verdict == ebpfMonQueryIsDone ? ebpfMonQueryDone : ebpfMonQueryFailed,
+           verdict == ebpfMonQueryIsDone ? "stopped, as its \"stopAfter\" says" : message);
 }
 
 /* Starts, reads or stops one query if this is due. Returns when the next call is due (monotonic s). */
@@ -162,6 +166,20 @@ static double advanceQuery(ebpfMonQueries *q, Query *query, const ebpfMonQuerySo
     return query->run ? ebpfMonQueryRunGetDue(query->run) : HUGE_VAL;
 }
 
+/* Stops a query that an IOC cannot pay for. */
+static void keepBudgets(ebpfMonQueries *q, unsigned count)
+{
+    ebpfMonQueryRun *run[EBPFMON_QUERIES_MAX];
+    char why[200];
+    int stop;
+
+    for (unsigned i = 0; i < count; i++)
+        run[i] = q->query[i]->run;
+    stop = ebpfMonQueryBudgetCheck(q->targets, run, count, ebpfMonClockSeconds(), why, sizeof(why));
+    if (stop >= 0)
+        giveUp(q, q->query[stop], ebpfMonQueryFailed, why);
+}
+
 static unsigned countQueries(ebpfMonQueries *q)
 {
     unsigned count;
@@ -180,8 +198,11 @@ static void runQueries(ebpfMonWorker *worker, void *arg)
     while (!ebpfMonWorkerIsStopping(worker)) {
         double due = HUGE_VAL, wait;
 
-        for (unsigned i = 0; i < countQueries(q); i++)
+        unsigned count = countQueries(q);
+
+        for (unsigned i = 0; i < count; i++)
             due = fmin(due, advanceQuery(q, q->query[i], &from, 0));
+        keepBudgets(q, count);
         wait = due - ebpfMonClockSeconds();
         if (wait > 0)
             ebpfMonWorkerWait(worker, wait < LONGEST_WAIT ? wait : LONGEST_WAIT);

@@ -16,6 +16,7 @@
 typedef struct {
     ebpfMonFollowedIoc ioc;
     unsigned probes;
+    unsigned payer;           /* under which number the kernel part counts what it pays; 0: none of its own */
     unsigned places, stepped; /* places with a probe, and how many of these the kernel single-steps */
     ebpfMonProbe *probe;
     size_t   room;
@@ -44,7 +45,7 @@ static void leaveIoc(void *arg, ebpfMonFollowedIoc *ioc, int hasEnded)
     f->probes = 0;
     free(f->probe);
     f->probe = NULL;
-    f->room = 0;
+    f->room = f->payer = 0;
     ebpfMonQueryProgramsRemoveProcess(q->programs, ioc->pid);
 }
 
@@ -144,6 +145,19 @@ static int setAllProbes(ebpfMonQueryIocs *q, Followed *f, char *why, size_t size
     return isFunction(q) ? setProbes(q, f, &q->spec->function, ebpfMonQueryProgramsProbe, why, size) : 0;
 }
 
+/* The least number that no IOC has. 0: all are in use. */
+static unsigned findPayer(const ebpfMonQueryIocs *q)
+{
+    uint8_t isUsed[EBPFMON_QUERY_PAYERS] = { 1 };
+    unsigned n = 1;
+
+    for (const ebpfMonFollowedIoc *ioc = ebpfMonFollowedIocsGetFirst(q->iocs); ioc; ioc = ioc->next)
+        isUsed[((const Followed *)ioc)->payer] = 1;
+    while (n < EBPFMON_QUERY_PAYERS && isUsed[n])
+        n++;
+    return n < EBPFMON_QUERY_PAYERS ? n : 0;
+}
+
 /* Begins to look at an IOC. */
 static void enterIoc(void *arg, ebpfMonFollowedIoc *ioc, uint64_t now)
 {
@@ -153,7 +167,10 @@ static void enterIoc(void *arg, ebpfMonFollowedIoc *ioc, uint64_t now)
     int failed = setAllProbes(q, f, why, sizeof(why));
 
     if (!failed) {
-        failed = ebpfMonQueryProgramsAddProcess(q->programs, ioc->pid, ioc->iocId);
+        struct ebpfMonQueryChosen chosen = { .iocId = ioc->iocId, .payer = findPayer(q) };
+
+        f->payer = chosen.payer;
+        failed = ebpfMonQueryProgramsAddProcess(q->programs, ioc->pid, &chosen);
         if (failed)
             snprintf(why, sizeof(why), "%s", strerror(failed));
     }
@@ -218,6 +235,16 @@ unsigned ebpfMonQueryIocsCount(const ebpfMonQueryIocs *q, double *stepped)
     }
     *stepped = probes ? (double)slow / probes : 0;
     return on;
+}
+
+void ebpfMonQueryIocsListPayers(const ebpfMonQueryIocs *q, ebpfMonQueryPayerFn each, void *arg)
+{
+    for (const ebpfMonFollowedIoc *ioc = ebpfMonFollowedIocsGetFirst(q->iocs); ioc; ioc = ioc->next) {
+        const Followed *f = (const Followed *)ioc;
+
+        if (ioc->isOn)
+            each(arg, ioc->iocId, f->payer, f->places ? (double)f->stepped / f->places : 0);
+    }
 }
 
 const char *ebpfMonQueryIocsGetTrouble(const ebpfMonQueryIocs *q)

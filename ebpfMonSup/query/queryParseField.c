@@ -47,7 +47,7 @@ static const struct {
 /* In the order of enum ebpfMonQueryType. */
 static const char *const types[] = {"uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64",
                                     "float", "double", "text", "record", "socket",
-                                    "lock", NULL};
+                                    "lock", "client", NULL};
 
 /* In the order of ebpfMonQuerySource. */
 static const char *const sourceNames[] = {
@@ -122,9 +122,9 @@ static int readArg(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, struct
         (as && ebpfMonQueryReadWord(p, as, "\"as\"", types, &type)))
         return -1;
     if (source == ebpfMonQueryTracepoint && (at || type == EBPFMON_QUERY_CHARS || type == EBPFMON_QUERY_RECORD ||
-                                             type == EBPFMON_QUERY_LOCK))
+                                             type == EBPFMON_QUERY_LOCK || type == EBPFMON_QUERY_CA_CLIENT))
         return ebpfMonQueryRefuse(p, v->at, "an argument of a tracepoint is a number, or a socket: leave out \"at\", "
-                                  "and \"as\" \"text\", \"record\" or \"lock\"");
+                                  "and \"as\" \"text\", \"record\", \"lock\" or \"client\"");
     if (source != ebpfMonQueryTracepoint && type == EBPFMON_QUERY_SOCKET)
         return ebpfMonQueryRefuse(p, as->at, "only an argument of a tracepoint can be a \"socket\". For a system call "
                                   "use the field \"file\"");
@@ -134,7 +134,10 @@ static int readArg(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, struct
     field->what = EBPFMON_QUERY_ARG;
     field->arg = (uint8_t)(arg - 1);
     field->type = (uint8_t)type;
-    field->size = type == EBPFMON_QUERY_CHARS || type == EBPFMON_QUERY_SOCKET ? EBPFMON_QUERY_TEXT :
+    if (type == EBPFMON_QUERY_CA_CLIENT && source > ebpfMonQueryUsdt)
+        return ebpfMonQueryRefuse(p, as->at, "only an argument of a function can be a \"client\" of the CA server. For the client "
+                                  "that the thread serves use the field \"client\"");
+    field->size = type == EBPFMON_QUERY_CHARS || type == EBPFMON_QUERY_SOCKET || type == EBPFMON_QUERY_CA_CLIENT ? EBPFMON_QUERY_TEXT :
                   type == EBPFMON_QUERY_RECORD || type == EBPFMON_QUERY_LOCK ? 16 : 8;
     p->spec->function.args |= 1u << field->arg;
     p->spec->order.plan.args |= 1u << field->arg;
@@ -157,7 +160,8 @@ int ebpfMonQueryReadField(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v,
             return -1;
         if (name)
             snprintf(name, size, field->type == EBPFMON_QUERY_RECORD ? "record" : field->type == EBPFMON_QUERY_SOCKET
-                     ? "socket" : field->type == EBPFMON_QUERY_LOCK ? "lock" : "arg%d", field->arg + 1);
+                     ? "socket" : field->type == EBPFMON_QUERY_LOCK ? "lock" : field->type == EBPFMON_QUERY_CA_CLIENT ? "client"
+                     : "arg%d", field->arg + 1);
         return 0;
     }
     if (!returned)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "query/queryCost.h"
 #include "query/queryEvents.h"
 #include "query/queryHeat.h"
 #include "query/queryIocs.h"
@@ -31,7 +32,7 @@ struct ebpfMonQueryRun {
     uint64_t missing;           /* stacks for which there was no room */
     double drained;             /* when the ring was last read (monotonic s) */
     double begin, last, due;    /* the start, the last look, the next look (monotonic s) */
-    struct ebpfMonQueryCounts counts; /* at the last look */
+    ebpfMonQueryCost *payers;   /* what it takes from each IOC */
     double cost;                /* percent of one core, from the look before to the last look */
     unsigned overBudget;        /* so many looks in a row were over the budget */
 };
@@ -50,13 +51,14 @@ ebpfMonQueryRun *ebpfMonQueryRunStart(const ebpfMonQuerySpec *spec, const ebpfMo
     if (r->programs) {
         snprintf(why, size, "out of memory");
         r->iocs = ebpfMonQueryIocsNew(spec, r->programs, &r->names);
+        r->payers = ebpfMonQueryCostNew(&spec->order);
         r->names.locks = ebpfMonQueryLocksNew(from->targets);
         r->rows = ebpfMonQueryRowsNew(spec, ebpfMonQueryProgramsGetKeySize(r->programs));
         r->events = spec->showEvents ? ebpfMonQueryEventsNew(spec, &r->names) : NULL;
         if (ebpfMonQueryHasSite(&spec->order.plan))
             r->names.sites = r->sites = ebpfMonQuerySitesNew(spec, ebpfMonQueryProgramsGetKeySize(r->programs));
         r->stacks = spec->showStacks ? ebpfMonQueryStacksNew(spec, &r->names, r->sites) : NULL;
-        if (r->iocs && r->rows && r->names.locks && (r->events || !spec->showEvents) &&
+        if (r->iocs && r->payers && r->rows && r->names.locks && (r->events || !spec->showEvents) &&
             (r->stacks || !spec->showStacks) && (r->sites || !ebpfMonQueryHasSite(&spec->order.plan))) {
             ebpfMonQueryIocsFollow(r->iocs, from->targets, from->worker);
             if (ebpfMonQueryProgramsAttach(r->programs, why, size) == 0) {
@@ -76,6 +78,7 @@ void ebpfMonQueryRunStop(ebpfMonQueryRun *r)
     if (!r)
         return;
     ebpfMonQueryIocsFree(r->iocs);
+    ebpfMonQueryCostFree(r->payers);
     ebpfMonQueryRowsFree(r->rows);
     ebpfMonQueryHeatFree(r->heat);
     ebpfMonQueryEventsFree(r->events);
@@ -92,32 +95,9 @@ double ebpfMonQueryRunGetDue(const ebpfMonQueryRun *r)
     return r->due;
 }
 
-/* Returns the time (ns) that a trap takes from the IOC, without the program. Tracepoints and the profile have no
- * trap. *record: the time of a trap at dbProcess, where each call has two traps, at entry and return. */
-static double getTrapCost(const ebpfMonQueryRun *r, const ebpfMonCosts *costs, double *record)
+double ebpfMonQueryRunGetCostOf(const ebpfMonQueryRun *r, uint32_t iocId)
 {
-    double stepped, entry;
-
-    ebpfMonQueryIocsCount(r->iocs, &stepped);
-    entry = costs->entryNs + stepped * (costs->steppedNs - costs->entryNs);
-    *record = (entry + costs->returnNs) / 2;
-    switch (r->spec->order.source) {
-    case ebpfMonQueryAtEntry: case ebpfMonQueryUsdt: return entry;
-    case ebpfMonQueryAtReturn: return entry + costs->returnNs;
-    case ebpfMonQueryCall:     return *record;
-    default:                   return 0;
-    }
-}
-
-static void measureCost(ebpfMonQueryRun *r, const ebpfMonCosts *costs, const struct ebpfMonQueryCounts *now,
-                        double seconds)
-{
-    double record, trap = getTrapCost(r, costs, &record);
-    double ns = (double)(now->runs - r->counts.runs) * trap + (double)(now->records - r->counts.records) * record +
-                (double)(now->ns - r->counts.ns);
-
-    r->cost = seconds > 0 ? 100 * ns / (seconds * 1e9) : 0;
-    r->overBudget = r->cost > r->spec->budget ? r->overBudget + 1 : 0;
+    return ebpfMonQueryCostOfIoc(r->payers, iocId);
 }
 
 static void addCell(void *rows, const uint8_t *key, const struct ebpfMonQueryCell *cell)
@@ -202,9 +182,8 @@ ebpfMonQueryVerdict ebpfMonQueryRunLook(ebpfMonQueryRun *r, const ebpfMonQuerySo
         ebpfMonQueryHeatAdd(r->heat, ebpfMonQueryRowsGetBars(r->rows), now);
     if (r->stacks)
         ebpfMonQueryResultsSetStacks(from->results, resultNumber, ebpfMonQueryStacksGetText(r->stacks));
-    ebpfMonQueryProgramsReadCounts(r->programs, &counts);
-    measureCost(r, from->costs, &counts, seconds);
-    r->counts = counts;
+    r->cost = ebpfMonQueryCostLook(r->payers, r->programs, r->iocs, from->costs, seconds, &counts);
+    r->overBudget = r->cost > r->spec->budget ? r->overBudget + 1 : 0;
     r->last = now;
     r->due = now + r->spec->interval;
     describeState(r, isComplete, message, size);

@@ -40,4 +40,7 @@ void ebpfMonQueryRunDrain(ebpfMonQueryRun *run);
 /* When to call ebpfMonQueryRunLook again (monotonic s). */
 double ebpfMonQueryRunGetDue(const ebpfMonQueryRun *run);
 
+/* What it took from this IOC at the last look, percent of one core. 0: it does not look at it. */
+double ebpfMonQueryRunGetCostOf(const ebpfMonQueryRun *run, uint32_t iocId);
+
 #endif

@@ -74,7 +74,8 @@ static inline int ebpfMonQueryIsDouble(const struct ebpfMonQueryField *f)
 /* Its bytes are a struct ebpfMonQueryWho. */
 static inline int ebpfMonQueryIsWho(const struct ebpfMonQueryField *f)
 {
-    return f->what == EBPFMON_QUERY_AUTHOR || f->what == EBPFMON_QUERY_CLIENT;
+    return f->what == EBPFMON_QUERY_AUTHOR || f->what == EBPFMON_QUERY_CLIENT ||
+           (f->what == EBPFMON_QUERY_ARG && f->type == EBPFMON_QUERY_CA_CLIENT);
 }
 
 /* Its bytes are a struct ebpfMonQueryFile. */

@@ -297,6 +297,7 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
 
     ebpfMonTargetsLock(g->targets);
     t->asked = asked;
+    t->costLimit = filter->budget;
     ebpfMonTargetsUnlock(g->targets);
     if (turns)
         ebpfMonTargetsNoteChange(g->targets); /* packets are read before its first put is seen inside, and not long after

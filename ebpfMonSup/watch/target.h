@@ -62,7 +62,8 @@ typedef struct ebpfMonTarget {
     uint64_t  queuesSince; /* as follower.queuesSince, for the publisher of asynchronous records */
     uint64_t  putsSince;   /* monotonic ns: each put that is made from then on is seen inside, because all its probes are
                             * attached; UINT64_MAX: they are not, or begin to go. It stays when the IOC ends */
-    double    cost;        /* percent of one core, over the last seconds */
+    double    cost;        /* percent of one core that watching took, over the last seconds; without queries */
+    double    costLimit;   /* percent; 0: none, or not known yet */
     double    traps;       /* a second, when its cost was looked at last */
     ebpfMonAttachWay way;  /* how the ends of its chains are seen */
     int       sweeps;      /* the ends of passes are seen instead of those of chains; at level chains: both, in turns */
@@ -85,6 +86,12 @@ typedef struct ebpfMonTarget {
     uint32_t  unseen[EBPFMON_UNSEEN_MAX]; /* records that a put processed, and no time stamp shows it: the event thread
                                            * adds them, the follower takes them; both under the lock */
     uint32_t  unseenCount; /* EBPFMON_UNSEEN_MAX: perhaps more */
+
+    /* The query thread writes these under the lock, and other threads read them under the lock. */
+    struct {
+        double cost;      /* percent of one core that all queries took, at their last looks */
+        double overSince; /* monotonic s: since then the IOC pays more than its limit; 0: it does not. The query thread's own */
+    } queries;
 
     /* The event thread's own. */
     struct {
@@ -203,6 +210,12 @@ void ebpfMonTargetSetProbes(ebpfMonTarget *t, uint32_t on);
 /* Its putsSince. "iocId": of the IOC; if it is 0, it is set if the process "pid" is an IOC by now (0: no such process). 0 or -1:
  * there is no such IOC (any more). It takes the lock. */
 int ebpfMonTargetsGetPutsSince(ebpfMonTargets *targets, uint32_t *iocId, pid_t pid, uint64_t *since);
+
+/* What the IOC pays, percent of one core: for being watched, and for queries. Under the lock. */
+static inline double ebpfMonTargetGetCost(const ebpfMonTarget *t)
+{
+    return t->cost + t->queries.cost;
+}
 
 /* Nonzero: the result of a put that was made at this time (monotonic ns) is in the event ring, or comes. Under the lock. */
 static inline int ebpfMonTargetSendsResult(const ebpfMonTarget *t, uint64_t at)

@@ -494,4 +494,5 @@ def test_display_of_a_query():
             shown.add(name)
     labels = [re.findall(r'"([^"]+)"', found) for found in re.findall(r"\{const:\[(.*?)\]\}", text)]
     assert [[c.findtext("name") for c in w.find("columns")] for w in root.findall("widget[@type='table']")] == labels
-    assert {"STATE", "MSG", "COST", "EVENT_CNT", "DROPPED_CNT", "KEY_CNT", "RUN", "HIST", "HIST_EDGES", "HEAT", "HEAT_EDGES", "HEAT_STEP", "TABLE", "EVENTS"} <= shown
+    assert {"STATE", "MSG", "COST", "EVENT_CNT", "DROPPED_CNT", "KEY_CNT", "RUN", "HIST", "HIST_EDGES", "HEAT", "HEAT_EDGES", "HEAT_STEP", "TABLE", "EVENTS",
+            "RATE", "SUM_RATE", "MEAN", "MAX", "REST_CNT"} <= shown

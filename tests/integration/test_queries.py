@@ -47,6 +47,7 @@ WAITS = {"name": "WAITS", "source": {"cpuWait": True}, "keys": ["thread"], "hist
 WAITED = {"name": "WAITED", "source": {"cpuWait": True}, "keys": ["tid"], "of": {"thread": "CAS-client"}, "budget": 100}
 SWITCHES = {"name": "SWITCHES", "source": {"tracepoint": "sched_switch"}, "keys": ["thread"], "budget": 100}
 WAKEUPS = {"name": "WAKEUPS", "source": {"tracepoint": "sched_wakeup"}, "keys": ["thread"], "of": {"host": True}, "budget": 100}
+EACH_WAIT = {"name": "EACH_WAIT", "source": {"cpuWait": True}, "budget": 100}
 TOO_MANY = WAKEUPS | {"name": "TOO_MANY", "keys": [{"arg": 2}]}
 DOUBLES = {"name": "DOUBLES", "source": {"function": "knownCall", "object": "latencyIoc"},
            "keys": [{"arg": 3, "at": [40], "as": "double"}, {"arg": 3, "at": [48], "as": "float"}],
@@ -67,7 +68,7 @@ ARG_OF_CALL = {"name": "ARG_OF_CALL", "source": {"function": "knownCall", "objec
                "keys": [{"return": "int32"}], "value": {"arg": 1, "as": "int32"}, "budget": 100,
                "where": [{"any": [{"field": {"return": "int32"}, "is": ">", "value": 0},
                                   {"field": {"arg": 1, "as": "int32"}, "is": "==", "value": 0}]}]}
-QUERIES = [UNMEANT, UNMEANT_END, ARG_OF_CALL, GLOB, GLOB_TIME, DOUBLES, BY_ARGS, BY_PLACE, RETURNS, TOOK, SYSCALLS, IN_HAND, PROFILE, WAITS, WAITED, SWITCHES, WAKEUPS, TOO_MANY]
+QUERIES = [UNMEANT, UNMEANT_END, ARG_OF_CALL, GLOB, GLOB_TIME, DOUBLES, BY_ARGS, BY_PLACE, RETURNS, TOOK, SYSCALLS, IN_HAND, PROFILE, WAITS, WAITED, EACH_WAIT, SWITCHES, WAKEUPS, TOO_MANY]
 
 
 @pytest.fixture(scope="module")
@@ -257,6 +258,28 @@ def test_waits_are_those_that_the_kernel_counts(ioc, monitor):
     # The kernel counts less of each wait: after a wake-up it does not read its clock again when it switches (wakeup_preempt).
     assert count <= times + 10 and 0.9 * ns / 1000 <= us <= 1.1 * ns / 1000 + 100 * count, (times, ns, count, us)
     stop(monitor, "WAITED")
+
+
+def test_waits_that_were_missed_are_dropped(ioc, monitor):
+    """On a busy host some switches have no event. Each time that a thread of the IOC got a CPU is counted, or in DROPPED_CNT. The
+    truth are the counters of the threads, which are read one after the other."""
+    def truth():
+        status = [(t / "status").read_text() for t in Path(f"/proc/{ioc.pid}/task").iterdir()]
+        return len(status), sum(map(int, re.findall(r"ctxt_switches:\s+(\d+)", "".join(status))))
+
+    def told():
+        return monitor.get("EACH_WAIT_EVENT_CNT") + monitor.get("EACH_WAIT_DROPPED_CNT")
+
+    start(monitor, "EACH_WAIT")
+    ioc.put("NAPS.DESC", "connected")
+    (_, before), begin = truth(), told()  # what the interval before the next look has is told later
+    for _ in range(5):
+        ioc.put("NAPS.PROC", 1, wait=True)
+    threads, after = truth()
+    assert after - before >= 1000
+    until(lambda: told() - begin >= after - before - threads, 10, lambda: f"{told() - begin}, truly {after - before}")
+    assert told() - begin <= truth()[1] - before + threads + 500, (told() - begin, after - before)
+    stop(monitor, "EACH_WAIT")
 
 
 def test_tracepoint_with_few_arguments(monitor):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Queries that come with ebpfMon, with known results: routines that sleep and map memory; files and names that the
 shell of the IOC opens and looks up; clients with sockets of this test."""
+import contextlib
 import ctypes
 import os
 import socket
@@ -14,8 +15,9 @@ from tests.harness.queries import rows, wait_state
 from tests.harness.wait import until
 
 QUERIES = paths.MONITOR_BOOT / "queries"
-USED = """SLEEPS_BY_RECORD SLEEPS_BY_SITE LOCKS_BY_RECORD MEMORY_MAPPED PAGE_FAULTS FILES_OPENED FILES_REFUSED NAME_LOOKUPS SYSCALLS_BY_FILE SLOW_CLIENTS TCP_RETRANSMITS""".split()
+USED = """SLEEPS_BY_RECORD SLEEPS_BY_SITE LOCKS_BY_RECORD MEMORY_MAPPED PAGE_FAULTS FILES_OPENED FILES_REFUSED NAME_LOOKUPS SYSCALLS_BY_FILE SLOW_CLIENTS SLOW_READERS TCP_RETRANSMITS""".split()
 ROUNDS = 10
+SLOW_UPDATES = 600  # of an array: more than the buffers of a connection hold
 
 
 @pytest.fixture(scope="module")
@@ -175,24 +177,49 @@ def sends(ioc, thread):
     return any((t / "syscall").read_text().split()[0] in ("44", "206") for t in tasks)  # x86-64, aarch64
 
 
+def slow_reader(stack, ioc, user="raw", host="rawhost", count=SLOW_UPDATES):
+    """A client with small buffers that subscribes so often to an array, and does not read its updates."""
+    connection = stack.enter_context(socket.socket())
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.settimeout(60)
+    connection.connect(("127.0.0.1", ioc.port))
+    client = rawca.RawCa(connection=connection, user=user, host=host)
+    sid = client.sid(ioc.prefix + "ARRAY.VALA")
+    mask = struct.pack(">fffHH", 0, 0, 0, 1, 0)  # DBE_VALUE
+    client.send(b"".join(rawca.message(1, mask, rawca.DOUBLE, 2000, sid, n) for n in range(count)))  # CA_PROTO_EVENT_ADD
+    return client
+
+
 def test_slow_client(ioc, monitor):
     """A client subscribes to more than the buffers of its connection can hold, and does not read for a time."""
-    with Running(monitor, "SLOW_CLIENTS") as query, socket.socket() as connection:
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        connection.settimeout(60)
-        connection.connect(("127.0.0.1", ioc.port))
-        client = rawca.RawCa(connection=connection)
-        sid, count = client.sid(ioc.prefix + "ARRAY.VALA"), 600
-        mask = struct.pack(">fffHH", 0, 0, 0, 1, 0)  # DBE_VALUE
-        client.send(b"".join(rawca.message(1, mask, rawca.DOUBLE, 2000, sid, n) for n in range(count)))  # CA_PROTO_EVENT_ADD
+    with Running(monitor, "SLOW_CLIENTS") as query, contextlib.ExitStack() as stack:
+        client = slow_reader(stack, ioc)
         until(lambda: sends(ioc, "CAS-event"), 20, "the IOC waits for this client")
         begin = time.monotonic()
         until(lambda: time.monotonic() > begin + 0.05, 5, "the time for which this client does not read")
         waited = (time.monotonic() - begin) * 1e6
-        for _ in range(count):
+        for _ in range(SLOW_UPDATES):
             client.until(1)
         times, longest = query.row((ioc.name, client.address), ["MAXS"], 1)
         assert times >= 1 and longest >= waited
+
+
+def test_slow_client_by_user_and_host(ioc, monitor):
+    """Two clients with the same user and host read slowly, and one that reads at once. Who they are is what they say to the server."""
+    with Running(monitor, "SLOW_READERS") as query, contextlib.ExitStack() as stack:
+        slow = [slow_reader(stack, ioc, "late", "far.example") for _ in range(2)]
+        quick = slow_reader(stack, ioc, "quick", "near.example", count=1)
+        quick.until(1)
+        until(lambda: sends(ioc, "CAS-event"), 20, "the IOC waits for these clients")
+        begin = time.monotonic()
+        until(lambda: time.monotonic() > begin + 0.05, 5, "the time for which they do not read")
+        waited = (time.monotonic() - begin) * 1e6
+        for client in slow:
+            for _ in range(SLOW_UPDATES):
+                client.until(1)
+        times, longest = query.row((ioc.name, "late@far.example"), ["MAXS"], 2)
+        assert times >= 2 and longest >= waited
+        assert not [row for row in rows(monitor, "SLOW_READERS", "KEY1S", "KEY2S") if row[1] != "late@far.example"]
 
 
 def test_retransmissions(monitor):
