@@ -32,6 +32,13 @@ int BPF_UPROBE(ebpfmon_list_end, __u64 mutex)
     });
 }
 
+__attribute__((noinline)) int ebpfmon_ends_otherwise(void)
+{
+    struct caller c;
+
+    return findCaller(&c) && c.conf->endsOtherwise;
+}
+
 __attribute__((noinline)) int ebpfmon_begin_list(__u64 mutex, __u64 now)
 {
     struct ebpfMonListKey key = { .mutex = mutex };
@@ -40,9 +47,7 @@ __attribute__((noinline)) int ebpfmon_begin_list(__u64 mutex, __u64 now)
 
     if (!findCaller(&c) || !c.conf->sweeps)
         return 0;
-    if (c.conf->endsOtherwise) /* the end of its last pass may not have been seen */
-        ebpfmon_end_list(mutex, now);
-    else
+    if (!c.conf->endsOtherwise)
         countHits(c.tgid, EBPFMON_HIT_ENTRY, 1);
     key.tgid = c.tgid;
     list = bpf_map_lookup_elem(&lists, &key);
@@ -60,7 +65,11 @@ SEC("uprobe")
 int BPF_UPROBE(ebpfmon_list_begin, __u64 list)
 {
     RUN_ALWAYS_TIMED({
-        ebpfmon_begin_list(readPtr(list + EBPFMON_SCANLIST_LOCK), now);
+        __u64 mutex = readPtr(list + EBPFMON_SCANLIST_LOCK);
+
+        if (ebpfmon_ends_otherwise()) /* the end of its last pass may not have been seen */
+            ebpfmon_end_list(mutex, now);
+        ebpfmon_begin_list(mutex, now);
     });
 }
 

@@ -149,9 +149,13 @@ class Bench:
 
         self.until(there, f"level {name}")
 
-    def end(self):
+    def end_monitor(self):
         if self.monitor:
             self.monitor.stop()
+        self.monitor = None
+
+    def end(self):
+        self.end_monitor()
         for process in (self.ioc, self.threads):
             process.close()
         self.repeater.kill()
