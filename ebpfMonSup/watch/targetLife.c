@@ -266,9 +266,11 @@ double ebpfMonTargetLifeFollowStart(const ebpfMonTargetLife *life, ebpfMonTarget
         t->follower.lookAt = now + tick;
         return (double)tick / 1e9;
     }
-    if (running && !t->follower.initDone) { /* once, whenever it was read last */
+    if (running && !t->follower.initDone) { /* once, whenever it was read last, and however many records it had: it may have met
+                                             * a record half made */
         t->follower.initDone = 1;
         t->follower.readAt = now;
+        t->follower.nodes = 0;
     }
     if (now >= t->follower.readAt && lookAtDatabase(life, t, now, why) && why[0] && running && age > TROUBLE_NS)
         setTrouble(life, t, why);

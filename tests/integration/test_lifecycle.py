@@ -382,6 +382,43 @@ def test_end_is_published_at_once(new_ioc, monitor):
     assert min(delays) > 0 and sorted(delays)[3] < 0.4, delays
 
 
+def overwrite(pid, old, new):
+    """Overwrites each copy of a text in the heap of a process."""
+    assert len(old) == len(new)
+    with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "r+b", buffering=0) as memory:
+        for line in maps:
+            if "[heap]" not in line:
+                continue
+            begin, end = (int(n, 16) for n in line.split()[0].split("-"))
+            memory.seek(begin)
+            data, at = memory.read(end - begin), -1
+            while (at := data.find(old, at + 1)) >= 0:
+                memory.seek(begin + at)
+                memory.write(new)
+
+
+def test_read_while_it_loads(new_monitor, tmp_path):
+    """The monitor reads a database while it is loaded, and meets the name of a record half made. It reads the database once more when
+    the IOC runs, although no record was added since."""
+    monitor, name = new_monitor().start(), f"ioc{os.getpid()}xloads"
+    right, half = b"LOADED:SLOWLY:NAME", b">\xba\xa3Y\x05D:SLOWLY:NAME"
+    ioc = Process([paths.BASE_BIN / "softIoc"], loopback.server(loopback.take_port(), IOC=name), cwd=tmp_path)
+    try:
+        until(lambda: ioc.pid in monitor.iocs(), 10, "the IOC is found")
+        monitor.process.halt()
+        (tmp_path / "one.db").write_text(f'record(calc, "{right.decode()}") {{}}\n')
+        ioc.command(f'dbLoadRecords("{tmp_path}/one.db")')
+        overwrite(ioc.pid, right, half)
+        monitor.process.go_on()
+        until(lambda: monitor.iocs().get(ioc.pid, ("", "", 0))[2] == 1, 20, lambda: f"its record: {monitor.iocs()}")
+        overwrite(ioc.pid, half, right)
+        ioc.command("iocInit")
+        until(lambda: monitor.iocs()[ioc.pid][3] == "chains", 20, lambda: f"it is watched: {monitor.iocs()}")
+        until(lambda: [*monitor.records(name)] == [right.decode()], 20, lambda: monitor.command(f'ebpfMonRecords "{name}" "*"'))
+    finally:
+        ioc.close()
+
+
 def test_watched_ioc_is_not_disturbed(new_ioc, monitor):
     """The IOC is not traced, its shell works, and it prints no error."""
     ioc = new_ioc(DB)
