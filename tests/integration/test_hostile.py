@@ -62,7 +62,8 @@ def is_fine(monitor):
 
 def wait_listed(monitor, pids):
     """Waits until at least four are listed. The others wait, because their user costs too much."""
-    until(lambda: len(set(pids) & set(monitor.iocs())) >= 4, 10, lambda: f"some of {pids}: {monitor.iocs()}")
+    until(lambda: len(set(pids) & set(monitor.iocs())) >= 4, 10,
+          lambda: "\n".join([f"some of {pids}: {monitor.iocs()}", *monitor.command("ebpfMonReport 1"), *monitor.command("ebpfMonIocs")]))
 
 
 @soak
