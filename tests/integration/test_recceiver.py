@@ -115,6 +115,21 @@ def test_adds_and_removes(ioc, new_ioc, new_monitor, server):
     until(lambda: not real.stored(), 30, real.output)
 
 
+def test_server_that_is_not_base(new_ioc, new_monitor, server):
+    """A server made with caproto: its environment, its port, and the PV that a client has."""
+    real = server()
+    peer = new_ioc(kind="pythonSoftIOC", files=[paths.PROGRAMS / "peer_ioc.py", "caproto"], environ={"ENGINEER": "K. Operator"}).start()
+    monitor = new_monitor(before=[f'ebpfMonRecSync on {recceiver.PORT} "" pvs']).start()
+    for _ in range(2):  # the first connection tells the port
+        assert peer.run("caput", peer.prefix + "LONG", 5).returncode == 0
+    stored = until(lambda: (s := real.of(peer.name)) and s.records and s, 60, real.output)
+    assert stored.records == {peer.prefix + "LONG": recceiver.StoredRecord("unknown", set(), {})}
+    assert stored.variables["RSRV_SERVER_PORT"] == str(peer.port) and stored.variables["ENGINEER"] == "K. Operator"
+    monitor.wait_text("RECSYNC_MSG", lambda t: t.endswith("has 0 of 0 IOCs; and 1 server without EPICS Base"), 30)
+    peer.discard()
+    until(lambda: not real.stored(), 90, real.output)
+
+
 def test_server_is_killed(ioc, new_monitor, server):
     """Another server, at another port, gets everything again after the first one was killed."""
     real = server()
