@@ -142,6 +142,23 @@ def test_server_is_killed(ioc, new_monitor, server):
     assert until(lambda: real.of(ioc.name), 30, real.output) == before
 
 
+def test_server_is_killed_in_the_middle_of_an_upload(new_ioc, new_monitor, server):
+    """It has a part of the records when it dies. The next server, at another port, gets all of them, once."""
+    count = 30000
+    big = new_ioc("".join(f'record(ai, "$(P)R{i}") {{ field(DESC, "Nr {i}") info(archive, "monitor {i}") }}\n' for i in range(count)) +
+                  db.READY).start()
+    real = server("commitSizeLimit = 500")
+    monitor = new_monitor(before=[on()]).start()
+    stored = until(lambda: next((len(s.records) for s in real.stored() if s.records), 0), 60, real.output)
+    real.kill()
+    assert stored < count, "the upload was faster than this test"
+    monitor.wait("RECSYNC_IOC_CNT", lambda n: n == 0, 30)
+    real = server()
+    monitor.wait("RECSYNC_RECORD_CNT", lambda n: n == count + 1, 60)
+    again = until(lambda: (s := real.of(big.name)) and len(s.records) == count + 1 and s, 90, real.output)
+    assert again.records[f"{big.prefix}R{count - 1}"].infos == {"archive": f"monitor {count - 1}", "recordDesc": f"Nr {count - 1}"}
+
+
 def test_texts_that_are_not_utf8(tmp_path, new_ioc, new_monitor, server):
     """The server closes the connection of a client that sends a text which is not UTF-8. The monitor sends it escaped."""
     made = new_ioc()
