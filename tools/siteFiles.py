@@ -133,7 +133,7 @@ def engine(hosts):
             method, period = tag.split("@")
             channel = ET.SubElement(group, "channel")
             ET.SubElement(channel, "name").text = pv
-            ET.SubElement(channel, "period").text = period
+            ET.SubElement(channel, "period").text = str(float(period))  # the engine takes "1" for an empty text
             ET.SubElement(channel, method)
     return xml(root)
 

@@ -3,10 +3,10 @@
 
 #include "inventory/inventories.h"
 
-int ebpfMonInventoriesMake(ebpfMonInventories *i, ebpfMonTargets *targets)
+int ebpfMonInventoriesMake(ebpfMonInventories *i, ebpfMonTargets *targets, ebpfMonPacketServers *packetServers)
 {
     i->targets = targets;
-    i->recSync = ebpfMonRecSyncNew(targets);
+    i->recSync = ebpfMonRecSyncNew(targets, packetServers);
     i->keeper = ebpfMonInventoryKeeperNew(targets);
     return i->recSync && i->keeper ? 0 : -1;
 }

@@ -134,7 +134,7 @@ static int writeAll(fileWriter *w, ebpfMonTargets *targets, const char *pattern,
                     char *why, size_t size)
 {
     unsigned iocs = 0;
-    ebpfMonInventoryIoc *list = ebpfMonIocListTake(targets, &iocs);
+    ebpfMonInventoryIoc *list = ebpfMonIocListTake(targets, NULL, &iocs);
     int status = 0;
 
     for (unsigned i = 0; i < iocs; i++) {

@@ -144,7 +144,7 @@ static double writeIfDue(ebpfMonInventoryKeeper *k, ebpfMonWorker *worker)
 
     if (!k->conf.file[0])
         return IDLE_SECONDS;
-    list = ebpfMonIocListTake(k->targets, &count);
+    list = ebpfMonIocListTake(k->targets, NULL, &count);
     if (isWritten(k, list, count)) {
         releaseIocs(list, count);
         k->changedAt = 0;

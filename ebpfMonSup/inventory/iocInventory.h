@@ -16,6 +16,7 @@
 
 #include "common/worker.h"
 #include "ioc/catalogue.h"
+#include "model/packetServers.h"
 
 #define EBPFMON_INV_ALIASES 64       /* of one record, at most; and so the next two */
 #define EBPFMON_INV_INFOS   128
@@ -44,6 +45,9 @@ typedef struct {
     char     name[61], version[40];
     uint64_t pdbbase;
     ebpfMonCatalogue *cat; /* one reference, which the owner of this struct releases */
+    /* A server that is not EPICS Base: there is no catalogue, and no record can be read. */
+    ebpfMonPacketServers *packetServers; /* they know its PVs, by iocId; NULL: it is an IOC of Base */
+    uint16_t caPort, pvaPort;            /* 0: it does not serve this protocol */
 } ebpfMonInventoryIoc;
 
 typedef struct {

@@ -9,10 +9,21 @@ static int isReady(ebpfMonTargets *targets, const ebpfMonTarget *t)
     return !t->gone && t->running && t->cat && t->asked > ebpfMonLevelOff && ebpfMonTargetIsCredible(targets, t);
 }
 
-ebpfMonInventoryIoc *ebpfMonIocListTake(ebpfMonTargets *targets, unsigned *count)
+static ebpfMonInventoryIoc makeOther(ebpfMonPacketServers *packetServers, const ebpfMonPacketServer *server)
 {
+    ebpfMonInventoryIoc ioc = { .pid = server->pid, .start = server->start, .iocId = server->id,
+                                .packetServers = packetServers, .caPort = server->caPort, .pvaPort = server->pvaPort };
+
+    memcpy(ioc.name, server->name, sizeof(ioc.name));
+    return ioc;
+}
+
+ebpfMonInventoryIoc *ebpfMonIocListTake(ebpfMonTargets *targets, ebpfMonPacketServers *packetServers, unsigned *count)
+{
+    ebpfMonPacketServer other[EBPFMON_PACKET_SERVERS];
+    unsigned others = packetServers ? ebpfMonPacketServersCopy(packetServers, other) : 0;
     ebpfMonInventoryIoc *list = NULL;
-    unsigned all = 0, n = 0;
+    unsigned all = others, n = 0;
 
     ebpfMonTargetsLock(targets);
     for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(targets); t; t = t->next)
@@ -29,6 +40,8 @@ ebpfMonInventoryIoc *ebpfMonIocListTake(ebpfMonTargets *targets, unsigned *count
         n++;
     }
     ebpfMonTargetsUnlock(targets);
+    for (unsigned i = 0; i < others && list; i++)
+        list[n++] = makeOther(packetServers, &other[i]);
     *count = n;
     return list;
 }

@@ -32,6 +32,7 @@ typedef struct {
 
 struct ebpfMonRecSync {
     ebpfMonTargets *targets;
+    ebpfMonPacketServers *packetServers;
     ebpfMonNeededWorker worker; /* the thread */
     ebpfMonRecSyncConf wanted; /* the newest configuration, which the lock of "worker" guards */
     /* only the RecSync thread uses what follows */
@@ -147,7 +148,8 @@ static void updateLinks(ebpfMonRecSync *s, double now)
 
     for (ebpfMonRecSyncLink *link = s->links; link; link = link->next)
         link->isSeen = 0;
-    list = s->conf.isOn ? ebpfMonIocListTake(s->targets, &count) : NULL;
+    list = s->conf.isOn ? ebpfMonIocListTake(s->targets, s->conf.others != ebpfMonRecSyncNoOthers ? s->packetServers : NULL,
+                                             &count) : NULL;
     for (unsigned i = 0; i < count; i++)
         updateLink(s, &list[i], now);
     free(list);
@@ -208,24 +210,37 @@ static void workLinks(ebpfMonRecSync *s, ebpfMonWorker *worker, double now)
 
 /* --- what is published ------------------------------------------------------------------------------- */
 
+/* The end of the message: what is not counted as an IOC whose records the server has. */
+static void addOthers(char *text, size_t size, unsigned own, unsigned other)
+{
+    int n = 0;
+
+    text[0] = 0;
+    if (own)
+        n = snprintf(text, size, "; %u more with a RecSync client of %s own", own, own == 1 ? "its" : "their");
+    if (other)
+        snprintf(text + n, size - (size_t)n, "; and %u server%s without EPICS Base", other, other == 1 ? "" : "s");
+}
+
 static void makeValues(const ebpfMonRecSync *s, ebpfMonRecSyncValues *v)
 {
-    unsigned all = 0, own = 0;
+    unsigned all = 0, own = 0, other = 0;
     const char *why = s->trouble;
-    char where[32] = "", others[64] = "";
+    char where[32] = "", others[120];
 
     memset(v, 0, sizeof(*v));
     for (const ebpfMonRecSyncLink *link = s->links; link; link = link->next) {
+        int isOther = link->ioc.packetServers != NULL, isDone = link->state == ebpfMonRecSyncDone;
+
         own += link->isOwn != 0;
-        all += link->isOwn == 0;
-        if (link->state == ebpfMonRecSyncDone) {
-            v->iocs++;
-            v->records += link->records;
-        } else if (link->why[0] && !why[0])
+        all += !link->isOwn && !isOther;
+        other += !link->isOwn && isOther && isDone;
+        v->iocs += isDone && !isOther;
+        v->records += isDone && !isOther ? link->records : 0;
+        if (!isDone && link->why[0] && !why[0])
             why = link->why;
     }
-    if (own)
-        snprintf(others, sizeof(others), "; %u more with a RecSync client of %s own", own, own == 1 ? "its" : "their");
+    addOthers(others, sizeof(others), own, other);
     v->state = !s->conf.isOn ? ebpfMonLogNone : why[0] ? ebpfMonLogTrouble : ebpfMonLogOk;
     inet_ntop(AF_INET, &s->server.address.sin_addr, where, sizeof(where));
     if (!s->conf.isOn)
@@ -279,6 +294,7 @@ static void applyConf(ebpfMonRecSync *s)
     if (!isNew)
         return;
     closeAll(s);
+    ebpfMonPacketServersWantPvs(s->packetServers, s->conf.isOn && s->conf.others == ebpfMonRecSyncPvs);
     s->retryAt = 0;
     s->trouble[0] = 0;
 }
@@ -327,6 +343,7 @@ static void runRecSync(ebpfMonWorker *worker, void *arg)
         ebpfMonWorkerWaitFile(worker, s->poll, (uint64_t)(findDue(s, ebpfMonClockSeconds()) * 1e9) + 1000000);
     }
     s->conf.isOn = 0;
+    ebpfMonPacketServersWantPvs(s->packetServers, 0);
     closeAll(s);
     publish(s);
 }
@@ -341,7 +358,7 @@ static int isOn(const void *conf)
     return ((const ebpfMonRecSyncConf *)conf)->isOn;
 }
 
-ebpfMonRecSync *ebpfMonRecSyncNew(ebpfMonTargets *targets)
+ebpfMonRecSync *ebpfMonRecSyncNew(ebpfMonTargets *targets, ebpfMonPacketServers *packetServers)
 {
     ebpfMonRecSync *s = calloc(1, sizeof(*s));
 
@@ -353,6 +370,7 @@ ebpfMonRecSync *ebpfMonRecSyncNew(ebpfMonTargets *targets)
         return NULL;
     }
     s->targets = targets;
+    s->packetServers = packetServers;
     s->udp = -1;
     ebpfMonNeededWorkerInit(&s->worker, &(ebpfMonNeededWorkerUses){
         .start = startRecSync, .isNeeded = isOn, .arg = s, .conf = &s->wanted, .size = sizeof(s->wanted),

@@ -8,19 +8,23 @@
  * are in our memory. If a connection is lost, we wait for the next announcement and send the records of this IOC again,
  * because a server forgets an IOC when its connection ends.
  *
+ * If the configuration wants it, the servers of this host that are not EPICS Base have a connection, too, with their environment
+ * and ports. The PVs that packets have shown are sent as records of the type "unknown", if they are wanted.
+ *
  * RecSync has a thread of low priority; all its sockets are non-blocking. There is no thread before the first
  * configuration that is on.
  */
 #ifndef EBPFMON_RECSYNC_H
 #define EBPFMON_RECSYNC_H
 
+#include "model/packetServers.h"
 #include "model/recSyncConf.h"
 #include "watch/target.h"
 
 typedef struct ebpfMonRecSync ebpfMonRecSync;
 
-/* RecSync is never freed, and "targets" must stay as long. NULL without memory. */
-ebpfMonRecSync *ebpfMonRecSyncNew(ebpfMonTargets *targets);
+/* RecSync is never freed, and its arguments must stay as long. NULL without memory. */
+ebpfMonRecSync *ebpfMonRecSyncNew(ebpfMonTargets *targets, ebpfMonPacketServers *packetServers);
 
 /* Call this when the monitor runs: starts the thread if RecSync is on. 0, or -1: the thread cannot be started. */
 int ebpfMonRecSyncBegin(ebpfMonRecSync *sync);
@@ -29,7 +33,7 @@ int ebpfMonRecSyncBegin(ebpfMonRecSync *sync);
  * started. Any thread, at any time. */
 int ebpfMonRecSyncConfigure(ebpfMonRecSync *sync, const ebpfMonRecSyncConf *conf);
 
-/* Call this when IOCs started or ended, or their level was changed. Any thread. */
+/* Call this when IOCs or other servers started or ended, or the level of an IOC was changed. Any thread. */
 void ebpfMonRecSyncWake(ebpfMonRecSync *sync);
 
 /* Ends the thread and all connections. 0, or -1: it still runs. */

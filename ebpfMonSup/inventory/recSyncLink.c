@@ -13,6 +13,7 @@
 
 #define STEP_MAX    (1u << 20) /* bytes that one call sends at most, so other links do not wait long */
 #define LOOK_AGAIN  20.0       /* s after the upload: are the variables still the same? */
+#define PAUSE_MAX   1280.0     /* s, at most, between two looks whether packets have shown more PVs of a server */
 
 /* The variables that the RecSync client of an IOC sends, and CONTACT, which many sites set. */
 static const char *const variableNames[] = {
@@ -30,6 +31,7 @@ ebpfMonRecSyncLink *ebpfMonRecSyncLinkNew(const ebpfMonInventoryIoc *ioc, double
         link->ioc = *ioc;
         link->file = -1;
         link->deadline = now + EBPFMON_RECSYNC_SETTLE;
+        link->pause = LOOK_AGAIN;
     }
     return link;
 }
@@ -133,18 +135,57 @@ static int addRecord(void *arg, const ebpfMonInventoryRecord *record)
     return link->out.isFull;
 }
 
+/* Adds the PVs of a server that is not EPICS Base. Nobody knows their record types, but a RecSync server wants one. */
+static void addPvs(ebpfMonRecSyncLink *link)
+{
+    unsigned count;
+    char *names = ebpfMonPacketServersCopyPvs(link->ioc.packetServers, link->ioc.iocId, &count);
+
+    link->records = 0;
+    for (const char *name = names; link->records < count; name += strlen(name) + 1)
+        ebpfMonRecSyncAddRecord(&link->out, ++link->records, "unknown", name);
+    free(names);
+}
+
+/* A server takes records only together with all others, and then Channel Finder has much to do. So each time that there were
+ * more, the next look comes later. */
+static int arePvsNew(ebpfMonRecSyncLink *link, double now)
+{
+    unsigned count;
+
+    free(ebpfMonPacketServersCopyPvs(link->ioc.packetServers, link->ioc.iocId, &count));
+    if (count == link->records) {
+        link->lookAt = now + link->pause;
+        return 0;
+    }
+    link->pause = link->pause < PAUSE_MAX ? 2 * link->pause : PAUSE_MAX;
+    return 1;
+}
+
+/* Compares what can have changed since the upload. */
+static int isNew(ebpfMonRecSyncLink *link, const char *variables, double now)
+{
+    link->lookAt = 0;
+    return ebpfMonRecSyncLinkLookForClient(link) || areVariablesNew(link, variables) ||
+           (link->ioc.packetServers && arePvsNew(link, now));
+}
+
 static int makeUpload(ebpfMonRecSyncLink *link, ebpfMonWorker *worker, const char *variables)
 {
     const ebpfMonInventorySink sink = { addVariable, addRecord, link };
     char why[120];
 
     link->variables = addVariables(&link->ioc, variables, &link->out);
-    if (ebpfMonInventoryReadRecords(&link->ioc, fieldNames, worker, &sink, why, sizeof(why)))
-        return setFailure(link, link->out.isFull ? "its records need more than 128 MB" : why, 0);
+    if (link->ioc.packetServers) {
+        addPvs(link);
+    } else {
+        if (ebpfMonInventoryReadRecords(&link->ioc, fieldNames, worker, &sink, why, sizeof(why)))
+            return setFailure(link, link->out.isFull ? "its records need more than 128 MB" : why, 0);
+        link->records = link->ioc.cat->count;
+    }
     ebpfMonRecSyncAddDone(&link->out);
     if (link->out.isFull)
         return setFailure(link, "its records need more than 128 MB", 0);
-    link->records = link->ioc.cat->count;
     link->state = ebpfMonRecSyncSends;
     return 0;
 }
@@ -235,14 +276,11 @@ int ebpfMonRecSyncLinkWork(ebpfMonRecSyncLink *link, ebpfMonWorker *worker, cons
     if (link->state == ebpfMonRecSyncSends && link->sent == link->out.length) {
         link->state = ebpfMonRecSyncDone;
         link->deadline = now + EBPFMON_RECSYNC_PING;
-        link->lookAt = now + LOOK_AGAIN;
+        link->lookAt = now + link->pause;
     }
-    if (link->state == ebpfMonRecSyncDone && link->lookAt && now >= link->lookAt) {
-        link->lookAt = 0;
-        if (ebpfMonRecSyncLinkLookForClient(link) || areVariablesNew(link, variables)) {
-            ebpfMonRecSyncLinkClose(link, "");
-            return 0;
-        }
+    if (link->state == ebpfMonRecSyncDone && link->lookAt && now >= link->lookAt && isNew(link, variables, now)) {
+        ebpfMonRecSyncLinkClose(link, "");
+        return 0;
     }
     if (now > link->deadline)
         return setFailure(link, link->state == ebpfMonRecSyncDone ? "the server sends no pings any more" :

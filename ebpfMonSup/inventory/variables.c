@@ -28,6 +28,15 @@ static void passVariable(const ebpfMonInventorySink *sink, const char *name, con
     sink->variable(sink->arg, name, clean);
 }
 
+/* "number" 0: passes nothing. */
+static void passNumber(const ebpfMonInventorySink *sink, const char *name, unsigned number)
+{
+    char made[16];
+
+    snprintf(made, sizeof(made), "%u", number);
+    passVariable(sink, name, number ? made : NULL);
+}
+
 /* Passes the time at which the process started. It is computed from the age of the process, because the clock may
  * have been set since. Both clocks are read with their nanoseconds, so that it is the same second each time. */
 static void passStart(const ebpfMonInventoryIoc *ioc, const ebpfMonInventorySink *sink)
@@ -100,16 +109,29 @@ static void passPort(const sockets *s, const ebpfMonEnvironment *env, const char
 {
     const char *text = ebpfMonEnvironmentGet(env, name);
     unsigned port = 0;
-    char made[16];
 
     if (!text)
         port = findConfigured(env, configured, usual);
     else if (sscanf(text, "%u", &port) == 1 && !isListening(s, port))
         port = findWhole(s, port);
-    if (!port || !isListening(s, port))
+    passNumber(sink, name, isListening(s, port) ? port : 0);
+}
+
+static void passPorts(const ebpfMonInventoryIoc *ioc, const ebpfMonEnvironment *env, const ebpfMonInventorySink *sink)
+{
+    static const char *const ca[] = {"EPICS_CAS_SERVER_PORT", "EPICS_CA_SERVER_PORT"};
+    static const char *const pva[] = {"EPICS_PVAS_SERVER_PORT", "EPICS_PVA_SERVER_PORT"};
+    sockets open = {0};
+
+    if (ioc->packetServers) { /* packets have proven its ports */
+        passNumber(sink, "RSRV_SERVER_PORT", ioc->caPort);
+        passNumber(sink, "PVAS_SERVER_PORT", ioc->pvaPort);
         return;
-    snprintf(made, sizeof(made), "%u", port);
-    passVariable(sink, name, made);
+    }
+    open.count = (unsigned)ebpfMonServerSocketsRead(&ioc->pid, 1, SOCKETS_MAX, NULL, &open.list);
+    passPort(&open, env, "RSRV_SERVER_PORT", ca, CA_PORT, sink);
+    passPort(&open, env, "PVAS_SERVER_PORT", pva, PVA_PORT, sink);
+    free(open.list);
 }
 
 static int isMade(const char *name)
@@ -136,11 +158,8 @@ static void passMore(const ebpfMonEnvironment *env, const char *more, const ebpf
 void ebpfMonInventoryReadVariables(const ebpfMonInventoryIoc *ioc, const char *const *names, const char *more,
                                    const ebpfMonInventorySink *sink)
 {
-    static const char *const ca[] = {"EPICS_CAS_SERVER_PORT", "EPICS_CA_SERVER_PORT"};
-    static const char *const pva[] = {"EPICS_PVAS_SERVER_PORT", "EPICS_PVA_SERVER_PORT"};
     ebpfMonMem *mem = ebpfMonMemNew(ioc->pid);
     ebpfMonEnvironment env = {0};
-    sockets open = {0};
     const char *host, *name;
     char own[256] = "", version[sizeof("EPICS ") + sizeof(ioc->version)];
 
@@ -154,10 +173,7 @@ void ebpfMonInventoryReadVariables(const ebpfMonInventoryIoc *ioc, const char *c
     passVariable(sink, "IOCNAME", name && name[0] ? name : ioc->name);
     passVariable(sink, "HOSTNAME", host && host[0] ? host : own);
     passStart(ioc, sink);
-    open.count = (unsigned)ebpfMonServerSocketsRead(&ioc->pid, 1, SOCKETS_MAX, NULL, &open.list);
-    passPort(&open, &env, "RSRV_SERVER_PORT", ca, CA_PORT, sink);
-    passPort(&open, &env, "PVAS_SERVER_PORT", pva, PVA_PORT, sink);
-    free(open.list);
+    passPorts(ioc, &env, sink);
     for (; *names; names++)
         if (!isMade(*names))
             passVariable(sink, *names, ebpfMonEnvironmentGet(&env, *names));

@@ -34,6 +34,7 @@ typedef struct ebpfMonMonitor {
     ebpfMonTargets     *targets;
     ebpfMonRequests    *requests;
     ebpfMonSearch      *search;
+    ebpfMonPacketServers *packetServers;
     ebpfMonRules       *rules;
     ebpfMonQueryResults *results;
     ebpfMonQueries     *queries;

@@ -76,6 +76,14 @@ static void publishCounts(ebpfMonPacketThread *p, double seconds, uint64_t now)
     ebpfMonPublishedUnlock();
 }
 
+static void publishOtherServers(ebpfMonMonitor *m, uint64_t now)
+{
+    ebpfMonFilter filter;
+
+    ebpfMonRequestsGetFilter(m->requests, &filter);
+    ebpfMonOtherServersPublish(m->put.otherServers, &filter, now);
+}
+
 /* Does what is due from time to time. */
 static void refreshSources(ebpfMonPacketThread *p)
 {
@@ -90,7 +98,7 @@ static void refreshSources(ebpfMonPacketThread *p)
     }
     if (now >= p->second + EBPFMON_SECOND_NS) {
         publishCounts(p, (double)(now - p->second) / 1e9, now);
-        ebpfMonOtherServersPublish(p->m->put.otherServers, now);
+        publishOtherServers(p->m, now);
         p->second = now;
     }
 }

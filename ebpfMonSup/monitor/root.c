@@ -183,13 +183,14 @@ static void ebpfMonMonitorRegistrar(void)
     m->targets = ebpfMonTargetsNew();
     m->requests = ebpfMonRequestsNew(&ebpfMonFilterDefault);
     m->search = ebpfMonSearchNew();
+    m->packetServers = ebpfMonPacketServersNew();
     m->rules = ebpfMonRulesNew();
     m->results = ebpfMonQueryResultsNew();
     m->queries = m->results ? ebpfMonQueriesNew(m->results) : NULL;
     m->devices = ebpfMonDevicesNew();
     m->exporter = ebpfMonExportNew(m->results);
-    if (!m->state || !m->audits || !m->targets || !m->requests || !m->search || !m->rules || !m->queries || !m->devices ||
-        !m->exporter || ebpfMonInventoriesMake(&m->inventories, m->targets))
+    if (!m->state || !m->audits || !m->targets || !m->requests || !m->search || !m->packetServers || !m->rules || !m->queries ||
+        !m->devices || !m->exporter || ebpfMonInventoriesMake(&m->inventories, m->targets, m->packetServers))
         cantProceed("ebpfMon: no memory to begin");
     configureMonitor(m, &defaults, why, sizeof(why));
     setOps(m);

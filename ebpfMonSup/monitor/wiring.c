@@ -16,6 +16,14 @@ static void onIocsChanged(void *arg)
     ebpfMonInventoriesWake(&m->inventories);
 }
 
+/* A server that is not EPICS Base came or went. Packet thread. */
+static void onPacketServersChanged(void *arg)
+{
+    ebpfMonMonitor *m = arg;
+
+    ebpfMonInventoriesWake(&m->inventories);
+}
+
 static void onTargetsChanged(void *arg)
 {
     ebpfMonMonitor *m = arg;
@@ -168,8 +176,8 @@ static int makeWatch(ebpfMonMonitor *m)
 static int makePut(ebpfMonMonitor *m)
 {
     const ebpfMonPutRoomUses uses = {
-        .targets = m->targets, .losses = &m->losses, .audits = m->audits, .findOwner = ebpfMonKernelGetOwner,
-        .canJoin = ebpfMonFeature.recvLength, .watchSelf = m->settings.watchSelf,
+        .targets = m->targets, .losses = &m->losses, .audits = m->audits, .packetServers = m->packetServers,
+        .findOwner = ebpfMonKernelGetOwner, .canJoin = ebpfMonFeature.recvLength, .watchSelf = m->settings.watchSelf,
         .iocPuts = { .finished = onIocPut, .linkWritten = onLinkWritten, .linkChanged = onLinkChanged,
                      .countLost = countLost, .arg = m },
         .packets = { .getFilter = getFilter, .countLost = countLost, .putElsewhere = onPutElsewhere, .arg = m },
@@ -177,6 +185,7 @@ static int makePut(ebpfMonMonitor *m)
         .packetPut = onPacketPut, .ownPut = onOwnPut, .arg = m,
     };
 
+    ebpfMonPacketServersSetListener(m->packetServers, onPacketServersChanged, m);
     return ebpfMonPutRoomMake(&m->put, &uses);
 }
 

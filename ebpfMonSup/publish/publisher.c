@@ -25,6 +25,7 @@
 #include "publish/stateText.h"
 
 #define PERIOD 1.0
+#define COST_LOOKS 8 /* in a row without a cost, after which there is none: the first sample comes after some seconds */
 #define SMOOTH 0.3 /* weight of the last second in PUT_RATE */
 #define STOP_SECONDS 5.0
 #define CPU_STEP    0.01 /* the precision (PREC) of the PVs CPU and MEM */
@@ -45,6 +46,7 @@ struct ebpfMonPublisher {
     /* publishing thread only */
     double   cpuBefore;       /* CPU time (s) of the monitor a second ago; < 0: not known */
     uint64_t putsBefore;
+    unsigned costLooks;       /* looks without a cost, while an IOC is watched */
     uint64_t slowUntimed;     /* slow passes without timed chains, of all IOCs since the start */
     ebpfMonAuditText audit;
     ebpfMonGroupChanges changes;
@@ -160,11 +162,22 @@ static int compareIocRows(const void *a, const void *b)
     return byName ? byName : x->pid - y->pid;
 }
 
+/* What is taken from all IOCs. NAN: it is not known yet, because the cost of no watched IOC has been looked at. */
+static double judgeCost(ebpfMonPublisher *p, double cost, int isWatched)
+{
+    if (!isWatched || cost > 0)
+        p->costLooks = isWatched ? COST_LOOKS : 0;
+    else if (p->costLooks < COST_LOOKS)
+        p->costLooks++;
+    return isWatched && p->costLooks < COST_LOOKS ? NAN : cost;
+}
+
 static void publishIocs(ebpfMonPublisher *p)
 {
     ebpfMonPublished *published;
     unsigned n = 0, others, shown = 0;
     double cost = 0, timed = NAN;
+    int isWatched = 0;
 
     ebpfMonTargetsLock(p->targets);
     for (int pass = 0; pass < 2; pass++) /* IOCs with a catalogue go first, because the table may be too short for
@@ -175,6 +188,7 @@ static void publishIocs(ebpfMonPublisher *p)
             if (n < EBPFMON_IOCS_MAX)
                 makeIocRow(t, &p->row[n++]);
             cost += ebpfMonTargetGetCost(t);
+            isWatched |= t->level > ebpfMonLevelOff;
             if (t->level >= ebpfMonLevelChains)
                 timed = fmin(timed, round(t->timed));
             p->slowUntimed += t->slowUntimed - t->publisher.slowUntimed;
@@ -192,7 +206,7 @@ static void publishIocs(ebpfMonPublisher *p)
     published->iocs.shown = shown;
     published->iocs.timed = timed;
     published->iocs.slowUntimed = p->slowUntimed;
-    published->costs.iocs = cost;
+    published->costs.iocs = judgeCost(p, cost, isWatched);
     epicsTimeGetCurrent(&published->time[ebpfMonGroupIocs]);
     ebpfMonPublishedUnlock();
 }

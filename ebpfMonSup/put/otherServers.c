@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <epicsString.h>
 #include <errlog.h>
 
 #include "common/clock.h"
@@ -37,18 +38,21 @@ typedef struct {
 struct ebpfMonOtherServers {
     ebpfMonTargets *targets; /* both are the caller's */
     ebpfMonServers *servers;
+    ebpfMonPacketServers *known; /* the caller's, too */
     otherServer     server[EBPFMON_OTHERS_MAX];
     doubtfulBeacon  doubtful[DOUBTFUL];
     ebpfMonIocRow   row[EBPFMON_OTHERS_MAX];
+    ebpfMonPacketServer list[EBPFMON_OTHERS_MAX];
 };
 
-ebpfMonOtherServers *ebpfMonOtherServersNew(ebpfMonTargets *targets, ebpfMonServers *servers)
+ebpfMonOtherServers *ebpfMonOtherServersNew(ebpfMonTargets *targets, ebpfMonServers *servers, ebpfMonPacketServers *known)
 {
     ebpfMonOtherServers *others = calloc(1, sizeof(*others));
 
     if (others) {
         others->targets = targets;
         others->servers = servers;
+        others->known = known;
     }
     return others;
 }
@@ -76,8 +80,8 @@ static otherServer *getServer(ebpfMonOtherServers *others, pid_t pid, uint64_t s
     return room;
 }
 
-/* This process is proven to serve there. */
-static void addServer(ebpfMonOtherServers *others, ebpfMonWireProtocol protocol, const struct ebpfMonPeer *peer,
+/* This process is proven to serve there. NULL: it has ended, or the list is full. */
+static otherServer *addServer(ebpfMonOtherServers *others, ebpfMonWireProtocol protocol, const struct ebpfMonPeer *peer,
                       const ebpfMonServer *server, uint64_t now)
 {
     uint64_t start = ebpfMonProcStart(server->pid);
@@ -85,6 +89,7 @@ static void addServer(ebpfMonOtherServers *others, ebpfMonWireProtocol protocol,
 
     if (s)
         s->at[protocol] = (struct ebpfMonPeer){ .netns = peer->netns, .saddr = peer->saddr, .sport = peer->sport };
+    return s;
 }
 
 static int isKnown(const ebpfMonOtherServers *others, ebpfMonWireProtocol protocol, const struct ebpfMonPeer *peer)
@@ -135,14 +140,14 @@ static void addBeacon(ebpfMonOtherServers *others, const ebpfMonWireEvent *ev, u
 
 void ebpfMonOtherServersAddEvent(ebpfMonOtherServers *others, const ebpfMonWireEvent *ev, uint64_t now)
 {
-    const ebpfMonServer *server;
-
     if (ev->kind == ebpfMonWireBeacon) {
         addBeacon(others, ev, now);
     } else if (ev->kind == ebpfMonWireChannel && ev->fromServer && ev->circuit && !ev->stretch) {
-        server = findOther(others, &ev->peer, now);
-        if (server)
-            addServer(others, ev->protocol, &ev->peer, server, now);
+        const ebpfMonServer *server = findOther(others, &ev->peer, now);
+        const otherServer *s = server ? addServer(others, ev->protocol, &ev->peer, server, now) : NULL;
+
+        if (s)
+            ebpfMonPacketServersAddPv(others->known, s->pid, s->start, ev->name);
     }
 }
 
@@ -206,19 +211,36 @@ static int compareRows(const void *a, const void *b)
     return byName ? byName : x->pid - y->pid;
 }
 
-void ebpfMonOtherServersPublish(ebpfMonOtherServers *others, uint64_t now)
+static void listServer(const otherServer *s, int isListed, const ebpfMonFilter *filter, ebpfMonPacketServer *listed)
+{
+    *listed = (ebpfMonPacketServer){
+        .pid = s->pid, .start = s->start, .caPort = ntohs(s->at[ebpfMonWireCa].sport),
+        .pvaPort = ntohs(s->at[ebpfMonWirePva].sport),
+        .isListed = isListed && filter->level > ebpfMonLevelOff && epicsStrGlobMatch(s->name, filter->ioc),
+    };
+    snprintf(listed->name, sizeof(listed->name), "%s", s->name);
+}
+
+void ebpfMonOtherServersPublish(ebpfMonOtherServers *others, const ebpfMonFilter *filter, uint64_t now)
 {
     ebpfMonPublished *published;
-    unsigned n = 0;
+    unsigned n = 0, known = 0;
 
     for (otherServer *s = others->server; s < others->server + EBPFMON_OTHERS_MAX; s++) {
+        int isRow;
+
         if (s->pid && (!ebpfMonProcLives(s->pid, s->start) || !stillListens(s, now)))
             s->pid = 0;
-        if (!s->pid || now - s->since < FOUND_NS || isWatched(others, s->pid))
+        if (!s->pid)
+            continue;
+        isRow = now - s->since >= FOUND_NS && !isWatched(others, s->pid);
+        listServer(s, isRow, filter, &others->list[known++]);
+        if (!isRow)
             continue;
         makeRow(s, &others->row[n]);
         logServer(s, &others->row[n++]);
     }
+    ebpfMonPacketServersSetList(others->known, others->list, known);
     qsort(others->row, n, sizeof(others->row[0]), compareRows);
     published = ebpfMonPublishedLock();
     published->others.count = n;

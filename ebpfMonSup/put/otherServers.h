@@ -14,20 +14,22 @@
 #ifndef EBPFMON_OTHERSERVERS_H
 #define EBPFMON_OTHERSERVERS_H
 
+#include "model/packetServers.h"
 #include "put/servers.h"
 #include "wire/wireEvent.h"
 
 typedef struct ebpfMonOtherServers ebpfMonOtherServers;
 
-/* The arguments stay the caller's. NULL without memory. */
-ebpfMonOtherServers *ebpfMonOtherServersNew(ebpfMonTargets *targets, ebpfMonServers *servers);
+/* "known": gets the servers, and the names of their PVs. The arguments stay the caller's. NULL without memory. */
+ebpfMonOtherServers *ebpfMonOtherServersNew(ebpfMonTargets *targets, ebpfMonServers *servers, ebpfMonPacketServers *known);
 void ebpfMonOtherServersFree(ebpfMonOtherServers *others); /* NULL does no harm */
 
 /* Adds a wire event; one that proves nothing is ignored. "now": monotonic ns, as below. */
 void ebpfMonOtherServersAddEvent(ebpfMonOtherServers *others, const ebpfMonWireEvent *event, uint64_t now);
 
 /* Sets the published rows, and logs a server that is new among them. Once a second. Forgets servers that have ended, or do not
- * listen any more. One that the follower watches, or that it may still find, is left out. */
-void ebpfMonOtherServersPublish(ebpfMonOtherServers *others, uint64_t now);
+ * listen any more. One that the follower watches, or that it may still find, is left out. Those whose IOC name matches "filter"
+ * are listed in "known", too. */
+void ebpfMonOtherServersPublish(ebpfMonOtherServers *others, const ebpfMonFilter *filter, uint64_t now);
 
 #endif

@@ -23,7 +23,7 @@ int ebpfMonPutRoomMake(ebpfMonPutRoom *room, const ebpfMonPutRoomUses *uses)
                                       uses->losses, uses->audits, &uses->iocPuts);
     room->servers = ebpfMonServersNew(uses->targets, NULL);
     if (room->servers)
-        room->otherServers = ebpfMonOtherServersNew(uses->targets, room->servers);
+        room->otherServers = ebpfMonOtherServersNew(uses->targets, room->servers, uses->packetServers);
     room->packetPuts = ebpfMonPacketPutsNew(room->clients, room->linkWrites, uses->packetPut, uses->arg);
     room->packetEvents = ebpfMonPacketEventsNew(room->join, room->servers, room->packetPuts, uses->audits, &uses->packets,
                                                 uses->canJoin);

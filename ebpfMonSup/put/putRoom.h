@@ -13,6 +13,7 @@ typedef struct {
     ebpfMonTargets     *targets;
     ebpfMonLosses      *losses;
     ebpfMonAudits      *audits;
+    ebpfMonPacketServers *packetServers;
     ebpfMonOwnerFinder  findOwner;
     int                 canJoin;   /* as ebpfMonPacketEventsNew has it */
     int                 watchSelf;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The functions of ebpfMon.h, for other modules. Other modules do not include our own headers, so these functions
  * copy values into structs of ebpfMon.h. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,7 +28,7 @@ void ebpfMonHostGet(ebpfMonHostStatus *status)
     status->denied = published->puts.denied;
     status->processings = published->processings.count;
     status->lost = published->losses.count;
-    status->cost = published->costs.iocs;
+    status->cost = isnan(published->costs.iocs) ? 0 : published->costs.iocs;
     ebpfMonPublishedUnlock();
 }
 

@@ -26,6 +26,18 @@ static void refuseRecSync(const char *why)
     refuseCommand("ebpfMonRecSync", why);
 }
 
+/* 0, or -1: this word says nothing. */
+static int readOthers(const char *text, ebpfMonRecSyncOthers *others)
+{
+    if (strcmp(text, "servers") == 0)
+        *others = ebpfMonRecSyncServers;
+    else if (strcmp(text, "pvs") == 0)
+        *others = ebpfMonRecSyncPvs;
+    else
+        return text[0] ? -1 : 0;
+    return 0;
+}
+
 static void setRecSync(const iocshArgBuf *args)
 {
     const ebpfMonInventoryOps *inventories = ebpfMonOpsGet()->inventories;
@@ -42,6 +54,10 @@ static void setRecSync(const iocshArgBuf *args)
     }
     if (strlen(variables) >= sizeof(conf.variables)) {
         refuseRecSync("the names of variables are too long: leave some out");
+        return;
+    }
+    if (readOthers(ebpfMonShellGetText(args[3].sval, ""), &conf.others)) {
+        refuseRecSync("of other servers, say servers or pvs");
         return;
     }
     if (args[1].ival)
@@ -125,11 +141,14 @@ static const ebpfMonShellCommand commands[] = {
      "Compares two files of ebpfMonInventory. Prints the IOCs and records that are new (+), are gone (-) or have\n"
      "changed (~), and what has changed. Without a pattern: of all IOCs.\n"
      "Example: ebpfMonInventoryDiff /var/lib/ebpfMon/monday.json /var/lib/ebpfMon/today.json \"vac*\"\n"},
-    {"ebpfMonRecSync", setRecSync, {{"state", iocshArgString}, {"port", iocshArgInt}, {"variables", iocshArgString}},
+    {"ebpfMonRecSync", setRecSync,
+     {{"state", iocshArgString}, {"port", iocshArgInt}, {"variables", iocshArgString}, {"others", iocshArgString}},
      "Announces the records of all watched IOCs to a RecSync server (RecCeiver), for Channel Finder.\n"
      "  state      on or off. It is off until this command\n"
      "  port       UDP port to which servers announce themselves (5049)\n"
      "  variables  names of environment variables of the IOCs to send, besides the usual ones\n"
+     "  others     of servers that are not EPICS Base (none): servers: their environment and ports;\n"
+     "             pvs: and the PVs that packets have shown, which are never all. Not beside a gateway\n"
      "Example: ebpfMonRecSync on 0 \"SECTOR BUILDING\"\n"}
 };
 

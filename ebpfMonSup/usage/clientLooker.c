@@ -8,10 +8,12 @@
 
 #include "common/clock.h"
 #include "common/sharedWorker.h"
+#include "model/published.h"
 #include "usage/clientLooker.h"
 #include "usage/clientReport.h"
 
 #define STOP_SECONDS 5.0
+#define START_SECONDS 0.2 /* between two questions whether the IOCs are found */
 
 struct ebpfMonClientLooker {
     ebpfMonClientTable *table; /* fixed, as the next two */
@@ -65,11 +67,22 @@ static void readClients(ebpfMonClientLooker *looker, ebpfMonWorker *worker)
         epicsEventMustTrigger(looker->lookDone);
 }
 
+/* Nonzero: the monitor has run for a second, so the IOCs of this host are found. Before, there would seem to be no clients. */
+static int areIocsFound(void)
+{
+    int isMeasured = ebpfMonPublishedLock()->isMeasured;
+
+    ebpfMonPublishedUnlock();
+    return isMeasured;
+}
+
 static void runLooker(ebpfMonWorker *worker, void *arg)
 {
     ebpfMonClientLooker *looker = arg;
     double next = 0;
 
+    while (!areIocsFound() && !epicsAtomicGetIntT(&looker->isAsked) && !ebpfMonWorkerIsStopping(worker))
+        ebpfMonWorkerWait(worker, START_SECONDS);
     while (!ebpfMonWorkerIsStopping(worker)) {
         double now = ebpfMonClockSeconds();
 

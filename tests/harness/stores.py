@@ -39,6 +39,10 @@ def missing_search():
         "no OpenSearch: EBPFMON_OPENSEARCH names no program that starts one (or an Elasticsearch) with -Ehttp.port=N"
 
 
+def missing_loki():
+    return "" if _find("loki", "EBPFMON_LOKI") else "no Loki: it is not on PATH, EBPFMON_LOKI names none"
+
+
 def promtool(*args):
     return subprocess.run([_find("promtool", "EBPFMON_PROMTOOL"), *args], cwd=SITE, capture_output=True, text=True,
                           timeout=120)
@@ -138,11 +142,13 @@ class Search:
         self.process = Process([
             os.environ["EBPFMON_OPENSEARCH"], f"-Ehttp.port={self.port}", f"-Etransport.port={self._transport}",
             f"-Epath.data={self.folder}", "-Enetwork.host=127.0.0.1", "-Ediscovery.type=single-node"], os.environ.copy())
-        until(lambda: ask(self.url) or not self.process.running, 120, lambda: self.process.output())
+        # it answers before it takes anything: until a manager is elected, with 503
+        until(lambda: (ask(f"{self.url}/_cluster/health") or {}).get("status") in ("green", "yellow") or
+              not self.process.running, 120, lambda: self.process.output())
         assert self.process.running, self.process.output()
         for template in TEMPLATES:
-            ask(f"{self.url}/_index_template/{template.partition('.')[0].lower()}",
-                json.loads((SITE / template).read_text()), method="PUT")
+            assert ask(f"{self.url}/_index_template/{template.partition('.')[0].lower()}",
+                       json.loads((SITE / template).read_text()), method="PUT"), self.process.output()
         return self
 
     def add(self, index, lines):
@@ -159,4 +165,48 @@ class Search:
         if self.process:
             self.process.kill()
         for port in self.port, self._transport:
+            loopback.give_port(port)
+
+
+class Loki:
+    """Grafana Loki as one process, with its files in a folder. It takes OTLP."""
+
+    def __init__(self, tmp):
+        self.port, self._grpc = loopback.take_port(), loopback.take_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        store = {"filesystem": {"chunks_directory": f"{tmp}/chunks", "rules_directory": f"{tmp}/rules"}}
+        self._conf = tmp / "loki.json"  # JSON is YAML
+        self._conf.write_text(json.dumps({
+            "auth_enabled": False, "analytics": {"reporting_enabled": False},
+            "server": {"http_listen_address": "127.0.0.1", "http_listen_port": self.port,
+                       "grpc_listen_address": "127.0.0.1", "grpc_listen_port": self._grpc},
+            "common": {"instance_addr": "127.0.0.1", "path_prefix": str(tmp), "storage": store, "replication_factor": 1,
+                       "ring": {"instance_addr": "127.0.0.1", "kvstore": {"store": "inmemory"}}},
+            "schema_config": {"configs": [{"from": "2020-10-24", "store": "tsdb", "object_store": "filesystem",
+                                           "schema": "v13", "index": {"prefix": "index_", "period": "24h"}}]}}))
+        self.process = None
+
+    def start(self):
+        self.process = Process([_find("loki", "EBPFMON_LOKI"), f"-config.file={self._conf}"], os.environ.copy())
+
+        def is_ready():
+            try:
+                with urllib.request.urlopen(f"{self.url}/ready", timeout=5) as answer:
+                    return answer.status == 200
+            except (urllib.error.URLError, ConnectionError, TimeoutError):
+                return False
+
+        until(lambda: is_ready() or not self.process.running, 120, lambda: self.process.output())
+        assert self.process.running, self.process.output()
+        return self
+
+    def query(self, expression):
+        """Labels (with the structured metadata) and line of each record of the last hour."""
+        answer = ask(f"{self.url}/loki/api/v1/query_range?" + urllib.parse.urlencode({"query": expression, "limit": 1000}))
+        return [(s["stream"], v[1]) for s in (answer or {"data": {"result": []}})["data"]["result"] for v in s["values"]]
+
+    def discard(self):
+        if self.process:
+            self.process.kill()
+        for port in self.port, self._grpc:
             loopback.give_port(port)

@@ -222,6 +222,29 @@ def test_columns_fit_the_tables(display, tables):
         assert {c.findtext("editable") for c in w.find("columns")} == {"false"} == {w.findtext("editable")}
 
 
+# Widths of bold letters in thousandths of their height: those of Liberation Sans are those of Helvetica.
+LETTERS = {**dict.fromkeys("ijl .,I", 278), **dict.fromkeys("ft:", 333), "r": 389, **dict.fromkeys("aceksvxy0123456789J", 556),
+           "w": 778, "m": 889, "%": 889, **dict.fromkeys("ESPVXY", 667), **dict.fromkeys("ABCDHKNRU", 722),
+           **dict.fromkeys("GOQ", 778), "M": 833, "W": 944}
+
+
+def header_width(text):
+    """Pixels that JavaFX needs for the header of a column, with its margin. A wider header ends in "..."."""
+    return 12 + sum(LETTERS.get(c, 611) for c in text) * 12 / 1000
+
+
+def test_tables_do_not_scroll_sideways(display):
+    """The columns fit into the table, beside its own scroll bar. 80 is the width of a column whose width was not set: JavaFX makes
+    such a column as wide as its cells need."""
+    _, root = display
+    for w in root.iterfind(".//widget[@type='table']"):
+        widths = {c.findtext("name"): int(c.findtext("width")) for c in w.find("columns")}
+        assert sum(widths.values()) <= int(w.findtext("width")) - 18, (w.findtext("name"), sum(widths.values()))
+        assert 80 not in widths.values(), (w.findtext("name"), widths)
+        small = {name: round(header_width(name)) for name, width in widths.items() if header_width(name) > width}
+        assert not small, (w.findtext("name"), small, widths)
+
+
 def test_written_pvs_are_writable(display, records):
     """Phoebus disables a button if the PV of the button is not writable. So a button that opens a display has no PV."""
     _, root = display
@@ -416,11 +439,15 @@ def test_the_button_of_a_row_opens_its_ioc():
 def has_value(live, name):
     """True if this formula has a value for something that is in the lists. None: it has a test, and no value at all."""
     arrays = {n: live.list(n.removeprefix(live.prefix)) for n in bob.inputs(name) if not n.endswith("IOC_CNT")}
-    value = bob.evaluate(name, lambda n: arrays.get(n, None) if n in arrays else live.get("IOC_CNT"))
+
+    def read(n):
+        return arrays[n] if n in arrays else live.get("IOC_CNT")
+
+    value = bob.evaluate(name, read)
     test, has_test, _ = name.partition(" ? ")  # the test is true if the name is not in the list
     if not has_test:
         return value is not None
-    return None if value is None else {0: True, 1: False}.get(bob.evaluate(test, arrays.get))
+    return None if value is None else {0: True, 1: False}.get(bob.evaluate(test, read))
 
 
 def test_formulas_have_values(live):

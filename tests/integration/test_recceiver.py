@@ -115,6 +115,21 @@ def test_adds_and_removes(ioc, new_ioc, new_monitor, server):
     until(lambda: not real.stored(), 30, real.output)
 
 
+def test_server_that_is_not_base(new_ioc, new_monitor, server):
+    """A server made with caproto: its environment, its port, and the PV that a client has."""
+    real = server()
+    peer = new_ioc(kind="pythonSoftIOC", files=[paths.PROGRAMS / "peer_ioc.py", "caproto"], environ={"ENGINEER": "K. Operator"}).start()
+    monitor = new_monitor(before=[f'ebpfMonRecSync on {recceiver.PORT} "" pvs']).start()
+    for _ in range(2):  # the first connection tells the port
+        assert peer.run("caput", peer.prefix + "LONG", 5).returncode == 0
+    stored = until(lambda: (s := real.of(peer.name)) and s.records and s, 60, real.output)
+    assert stored.records == {peer.prefix + "LONG": recceiver.StoredRecord("unknown", set(), {})}
+    assert stored.variables["RSRV_SERVER_PORT"] == str(peer.port) and stored.variables["ENGINEER"] == "K. Operator"
+    monitor.wait_text("RECSYNC_MSG", lambda t: t.endswith("has 0 of 0 IOCs; and 1 server without EPICS Base"), 30)
+    peer.discard()
+    until(lambda: not real.stored(), 90, real.output)
+
+
 def test_server_is_killed(ioc, new_monitor, server):
     """Another server, at another port, gets everything again after the first one was killed."""
     real = server()
@@ -125,6 +140,23 @@ def test_server_is_killed(ioc, new_monitor, server):
     real = server()
     monitor.wait("RECSYNC_IOC_CNT", lambda n: n == 1, 40)
     assert until(lambda: real.of(ioc.name), 30, real.output) == before
+
+
+def test_server_is_killed_in_the_middle_of_an_upload(new_ioc, new_monitor, server):
+    """It has a part of the records when it dies. The next server, at another port, gets all of them, once."""
+    count = 30000
+    big = new_ioc("".join(f'record(ai, "$(P)R{i}") {{ field(DESC, "Nr {i}") info(archive, "monitor {i}") }}\n' for i in range(count)) +
+                  db.READY).start()
+    real = server("commitSizeLimit = 500")
+    monitor = new_monitor(before=[on()]).start()
+    stored = until(lambda: next((len(s.records) for s in real.stored() if s.records), 0), 60, real.output)
+    real.kill()
+    assert stored < count, "the upload was faster than this test"
+    monitor.wait("RECSYNC_IOC_CNT", lambda n: n == 0, 30)
+    real = server()
+    monitor.wait("RECSYNC_RECORD_CNT", lambda n: n == count + 1, 60)
+    again = until(lambda: (s := real.of(big.name)) and len(s.records) == count + 1 and s, 90, real.output)
+    assert again.records[f"{big.prefix}R{count - 1}"].infos == {"archive": f"monitor {count - 1}", "recordDesc": f"Nr {count - 1}"}
 
 
 def test_texts_that_are_not_utf8(tmp_path, new_ioc, new_monitor, server):

@@ -45,8 +45,8 @@ def receiver(port):
         r.close()
 
 
-def on(port, variables=""):
-    return f'ebpfMonRecSync on {port} "{variables}"'
+def on(port, variables="", others=""):
+    return f'ebpfMonRecSync on {port} "{variables}" "{others}"'
 
 
 @pytest.fixture
@@ -143,6 +143,49 @@ exec(open({str(paths.PROGRAMS / "exec_ioc.py")!r}).read())
     assert monitor.get("RECSYNC_STATE", as_string=True) == "Ok"
 
 
+@pytest.fixture
+def peer(new_ioc):
+    """A server made with caproto. It has its name from its environment, as an operator would set it."""
+    made = new_ioc(kind="pythonSoftIOC", files=[paths.PROGRAMS / "peer_ioc.py", "caproto"])
+    made.environ["ENGINEER"] = "K. Operator"
+    return made.start()
+
+
+def test_servers_that_are_not_base(peer, new_ioc, new_monitor, receiver, port):
+    """A server made with caproto is announced with its environment, its port, and the PVs that clients have. PVs that a client
+    has later follow."""
+    server, ioc = receiver(), new_ioc(DATABASE).start()
+    monitor = new_monitor(before=[on(port, others="pvs")]).start()
+    for _ in range(2):  # by the first connection the monitor learns the port; the second one is followed from its first byte
+        assert peer.run("caput", peer.prefix + "DOUBLE", 6.5).returncode == 0
+    session = until(lambda: (s := server.open().get(peer.name)) and s.names and s, 60, lambda: f"{server.open()}, {monitor.process.output()}")
+    assert session.names == {peer.prefix + "DOUBLE"} and session.types == {peer.prefix + "DOUBLE": "unknown"}
+    assert not session.infos
+    variables = session.variables
+    assert variables["RSRV_SERVER_PORT"] == str(peer.port) and "PVAS_SERVER_PORT" not in variables
+    assert variables["ENGINEER"] == "K. Operator" and "EPICS_VERSION" not in variables
+    assert variables["HOSTNAME"] == os.environ.get("HOSTNAME", paths.HOST) and variables["IOC_STARTED"]
+    monitor.wait("RECSYNC_RECORD_CNT", lambda n: n == 4)
+    monitor.wait_text("RECSYNC_MSG", lambda t: t.endswith("has 1 of 1 IOCs; and 1 server without EPICS Base"), 20)
+    assert peer.run("caput", peer.prefix + "LONG", 3).returncode == 0
+    until(lambda: (s := server.open().get(peer.name)) and s.names == {peer.prefix + n for n in ("DOUBLE", "LONG")}, 60,
+          lambda: server.open()[peer.name].names)
+    monitor.process.command(on(port, others="servers"))
+    until(lambda: (s := server.open().get(peer.name)) and not s.names and s.variables == variables, 30, "without its PVs")
+    peer.discard()
+    until(lambda: set(server.open()) == {ioc.name}, 90, "it has ended")
+    monitor.process.command(on(port))
+
+
+def test_other_servers_are_not_announced_unasked(peer, new_ioc, new_monitor, receiver, port):
+    server, ioc = receiver(), new_ioc(DATABASE).start()
+    monitor = new_monitor(before=[on(port)]).start()
+    peer.put("DOUBLE", 6.5)
+    until(lambda: peer.pid in monitor.iocs(), 40, lambda: monitor.iocs())
+    until(lambda: ioc.name in server.open(), 30, "the IOC")
+    assert stays_false(lambda: peer.name in server.open(), 3)
+
+
 def test_server_restarts(new_ioc, new_monitor, receiver, port):
     ioc = new_ioc(DATABASE).start()
     monitor = new_monitor(before=[on(port)]).start()
@@ -184,7 +227,8 @@ def test_off_by_default(new_ioc, new_monitor, receiver):
 
 
 @pytest.mark.parametrize("line, why", [("ebpfMonRecSync maybe", "say on or off"),
-                                       ("ebpfMonRecSync on 70000", "up to 65535")])
+                                       ("ebpfMonRecSync on 70000", "up to 65535"),
+                                       ('ebpfMonRecSync on 0 "" all', "say servers or pvs")])
 def test_refused(new_monitor, line, why):
     monitor = new_monitor(before=[line]).start()
     assert any(why in text for text in monitor.process.lines)

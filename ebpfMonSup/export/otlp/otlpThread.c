@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,7 +51,7 @@ static void readNumbers(ebpfMonOtlpOwn *own)
         strcpy(n->lost[i].reason, published->losses.by[i].reason);
         n->lost[i].count = published->losses.by[i].count;
     }
-    n->cost = published->costs.iocs;
+    n->cost = isnan(published->costs.iocs) ? 0 : published->costs.iocs;
     n->cpu = published->costs.cpu;
     n->mem = published->costs.memory;
     n->iocs = published->iocs.count;
