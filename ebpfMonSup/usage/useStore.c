@@ -189,8 +189,31 @@ static void bindText(sqlite3_stmt *stmt, int at, const char *text)
     sqlite3_bind_text(stmt, at, text, -1, SQLITE_TRANSIENT);
 }
 
+/* SQLite keeps pages in its memory and goes on if another program removes the file or writes over it; what it writes then is lost
+ * when the monitor ends. So before each transaction we look at the file itself. 0, or -1: "why" says what is wrong. */
+static int checkUnchanged(ebpfMonUseStore *store, char *why, size_t size)
+{
+    static const char begin[16] = "SQLite format 3"; /* sqlite.org/fileformat.html */
+    char found[sizeof(begin)];
+    sqlite3_file *file = NULL;
+    int isMoved = 0;
+
+    if (sqlite3_file_control(store->db, "main", SQLITE_FCNTL_HAS_MOVED, &isMoved) == SQLITE_OK && isMoved) {
+        snprintf(why, size, "somebody has moved or removed the file. A new one is begun");
+        return -1;
+    }
+    if (sqlite3_file_control(store->db, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || !file || !file->pMethods)
+        return 0;
+    if (file->pMethods->xRead(file, found, sizeof(found), 0) == SQLITE_OK && memcmp(found, begin, sizeof(begin)) == 0)
+        return 0;
+    snprintf(why, size, "somebody has written over the file. Move it away, or repair it with sqlite3 .recover");
+    return -1;
+}
+
 int ebpfMonUseStoreBegin(ebpfMonUseStore *store, char *why, size_t size)
 {
+    if (checkUnchanged(store, why, size))
+        return -1;
     return runSql(store, "BEGIN IMMEDIATE", why, size);
 }
 

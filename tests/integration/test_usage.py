@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The database of uses: the last user of each PV, also after restarts of the monitor, and the PVs that nobody has
 used."""
+import contextlib
 import getpass
 import os
 import re
 import sqlite3
+import subprocess
 import time
 
 import pytest
@@ -238,3 +240,74 @@ def test_off_without_a_file(new_monitor, ioc):
     monitor.wait_ioc(ioc)
     assert monitor.get("USAGE_STATE") == 0 and "ebpfMonUsage" in monitor.text("USAGE_MSG")
     assert any("ebpfMonUsage begins it" in line for line in monitor.command("ebpfMonUnused 1"))
+
+
+def test_a_file_that_another_program_holds(new_monitor, ioc, tmp_path):
+    """Another program writes to the file for a long time. The monitor says so, and what it saw meanwhile is in the file afterwards."""
+    file = tmp_path / "uses.db"
+    monitor = start(new_monitor, ioc, file)
+    until(lambda: monitor.command("ebpfMonUnused 1 none") and file.stat().st_size > 0, 60, "the file is there")
+    with sqlite3.connect(file, isolation_level=None) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        ioc.run("caput", ioc.prefix + "A6", "4")
+        until(lambda: monitor.text("PUT_LAST_PV") == ioc.prefix + "A6", 60, "the put is seen")
+        until(lambda: monitor.command("ebpfMonUnused 1 none") and monitor.get("USAGE_STATE") == 2, 60,
+              lambda: f"{monitor.get('USAGE_STATE')} {monitor.text('USAGE_MSG')}")
+        assert "locked" in monitor.text("USAGE_MSG"), monitor.text("USAGE_MSG")
+        other.execute("ROLLBACK")
+    until(lambda: monitor.command("ebpfMonUnused 1 none") and monitor.get("USAGE_STATE") == 1 and ("A6", WRITE) in uses(file, ioc), 90,
+          lambda: f"{monitor.text('USAGE_MSG')} {uses(file, ioc)}")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a small disk")
+def test_a_full_disk(new_monitor, ioc, tmp_path):
+    """The disk is full when a use is to be written. The monitor says so and goes on; when there is room again, it is written."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m,mode=0755", "tmpfs", disk], check=True)
+    try:
+        file, ballast = disk / "uses.db", disk / "ballast"
+        monitor = start(new_monitor, ioc, file)
+        until(lambda: monitor.command("ebpfMonUnused 1 none") and file.exists() and monitor.get("USAGE_STATE") == 1, 60, "the file is there")
+        with contextlib.suppress(OSError), open(ballast, "wb", 0) as full:
+            while True:
+                full.write(bytes(4096))
+        ioc.run("caput", ioc.prefix + "A6", "5")
+        until(lambda: monitor.text("PUT_LAST_PV") == ioc.prefix + "A6", 60, "the put is seen")
+        until(lambda: monitor.command("ebpfMonUnused 1 none") and monitor.get("USAGE_STATE") == 2, 60,
+              lambda: f"{monitor.get('USAGE_STATE')} {monitor.text('USAGE_MSG')}")
+        ballast.unlink()
+        until(lambda: monitor.command("ebpfMonUnused 1 none") and monitor.get("USAGE_STATE") == 1 and ("A6", WRITE) in uses(file, ioc),
+              90, lambda: f"{monitor.text('USAGE_MSG')} {uses(file, ioc)}")
+        with sqlite3.connect(file) as c:
+            assert c.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
+        monitor.stop()
+    finally:
+        subprocess.run(["umount", "-l", disk], check=True)
+
+
+@pytest.mark.parametrize("what", ["damaged", "removed"])
+def test_a_file_that_is_lost_while_it_is_used(new_monitor, ioc, tmp_path, what):
+    """Another program writes over the file, or removes it. The monitor says so. It does not take a damaged file for its own any more;
+    instead of a file that is gone it begins a new one."""
+    file = tmp_path / "uses.db"
+    monitor = start(new_monitor, ioc, file)
+    ioc.run("caput", ioc.prefix + "A6", "6")
+    until(lambda: monitor.command("ebpfMonUnused 1 none") and ("A6", WRITE) in uses(file, ioc), 60, "the use is there")
+    for part in (file, *file.parent.glob("uses.db-*")):
+        if what == "removed":
+            part.unlink()
+        elif not part.name.endswith("-shm"):  # this one is mapped by SQLite
+            with open(part, "r+b") as damaged:
+                damaged.write(b"\xa5" * part.stat().st_size)
+    ioc.run("caput", ioc.prefix + "A5", "6")
+    until(lambda: monitor.text("PUT_LAST_PV") == ioc.prefix + "A5", 60, "the put is seen")
+    said = "written over" if what == "damaged" else "removed"
+    until(lambda: any(said in line for line in monitor.process.lines) or not monitor.command("ebpfMonUnused 1 none"), 60,
+          lambda: monitor.text("USAGE_MSG"))
+    if what == "removed":
+        until(lambda: monitor.command("ebpfMonUnused 1 none") and monitor.get("USAGE_STATE") == 1 and ("A5", WRITE) in uses(file, ioc),
+              90, lambda: monitor.text("USAGE_MSG"))
+    else:
+        monitor.command("ebpfMonUnused 1 none")
+        assert monitor.get("USAGE_STATE") == 2
