@@ -246,7 +246,7 @@ __attribute__((noinline)) __u32 ebpfmon_leave(__u64 lock, __u64 now, __u32 isMan
     v.from = v.gt->insideCount;
     if (v.from)
         bpf_loop(v.from, leaveNext, &v, 0);
-    if (v.gt->scanPuts && !v.gt->insideCount)
-        ebpfmon_end_scan_puts(1);
+    if (v.gt->scanPuts && !v.gt->insideCount) /* locks that were taken inside this one are released before */
+        ebpfmon_end_scan_puts(isMany || v.from == 1);
     return v.looked;
 }
