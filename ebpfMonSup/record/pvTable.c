@@ -50,7 +50,7 @@ static const ebpfMonPv table[] = {
     {"IOC_LEVELS",                 ebpfMonGroupIocs,       iocRow,        ebpfMonCellLevel,  IOC(level)},
     {"IOC_NOTES",                  ebpfMonGroupIocs,       iocRow,        ebpfMonCellText,   IOC(note)},
     {"IOC_COSTS",                  ebpfMonGroupIocs,       iocRow,        ebpfMonCellDouble, IOC(cost)},
-    {"IOC_TIMED",                  ebpfMonGroupIocs,       iocRow,        ebpfMonCellDouble, IOC(timed)},
+    {"IOC_TIMED",                  ebpfMonGroupIocs,       iocRow,        ebpfMonCellDouble, IOC(timed), .gaps = 1},
 
     /* Puts. */
     {"PUT_CNT",                    ebpfMonGroupPuts,       hostRow,       ebpfMonCellCount,  HOST(puts.count)},
@@ -144,37 +144,37 @@ static const ebpfMonPv table[] = {
     {"DEVICE_PORTS",               ebpfMonGroupDevice,     deviceRow,     ebpfMonCellText,   DEVICE(port)},
     {"DEVICE_RECORDS",             ebpfMonGroupDevice,     deviceRow,     ebpfMonCellText,   DEVICE(user)},
     {"DEVICE_CNTS",                ebpfMonGroupDevice,     deviceRow,     ebpfMonCellCount,  DEVICE(count)},
-    {"DEVICE_WAIT_MEANS",          ebpfMonGroupDevice,     deviceRow,     ebpfMonCellDouble, DEVICE(waitMean)},
-    {"DEVICE_WAIT_P99S",           ebpfMonGroupDevice,     deviceRow,     ebpfMonCellDouble, DEVICE(waitP99)},
-    {"DEVICE_WAIT_MAXS",           ebpfMonGroupDevice,     deviceRow,     ebpfMonCellDouble, DEVICE(waitMax)},
-    {"DEVICE_TIME_MEANS",          ebpfMonGroupDevice,     deviceRow,     ebpfMonCellDouble, DEVICE(serveMean)},
+    {"DEVICE_WAIT_MEANS",          ebpfMonGroupDevice,     deviceRow,     ebpfMonCellDouble, DEVICE(waitMean), .gaps = 1},
+    {"DEVICE_WAIT_P99S",           ebpfMonGroupDevice,     deviceRow,     ebpfMonCellDouble, DEVICE(waitP99), .gaps = 1},
+    {"DEVICE_WAIT_MAXS",           ebpfMonGroupDevice,     deviceRow,     ebpfMonCellDouble, DEVICE(waitMax), .gaps = 1},
+    {"DEVICE_TIME_MEANS",          ebpfMonGroupDevice,     deviceRow,     ebpfMonCellDouble, DEVICE(serveMean), .gaps = 1},
     {"DEVICE_TIME_MAXS",           ebpfMonGroupDevice,     deviceRow,     ebpfMonCellDouble, DEVICE(serveMax)},
     {"DEVICE_TIMEOUT_CNTS",        ebpfMonGroupDevice,     deviceRow,     ebpfMonCellCount,  DEVICE(timeouts)},
     {"DEVICE_BEHINDS",             ebpfMonGroupDevice,     deviceRow,     ebpfMonCellText,   DEVICE(behind)},
     {"DEVICE_IOCS",                ebpfMonGroupDevice,     deviceRow,     ebpfMonCellText,   DEVICE(ioc)},
-    {"DEVICE_SILENT_CNTS",         ebpfMonGroupDevice,     deviceRow,     ebpfMonCellDouble, DEVICE(silent)},
+    {"DEVICE_SILENT_CNTS",         ebpfMonGroupDevice,     deviceRow,     ebpfMonCellDouble, DEVICE(silent), .gaps = 1},
     {"DEVICE_LINKS",               ebpfMonGroupDevice,     deviceRow,     ebpfMonCellText,   DEVICE(link)},
 
     /* Health of the IOCs. */
     {"IOC_HEALTH_NAMES",           ebpfMonGroupHealth,     healthRow,     ebpfMonCellText,   HEALTH(name)},
-    {"IOC_CPU_LOADS",              ebpfMonGroupHealth,     healthRow,     ebpfMonCellDouble, HEALTH(cpu)},
+    {"IOC_CPU_LOADS",              ebpfMonGroupHealth,     healthRow,     ebpfMonCellDouble, HEALTH(cpu), .gaps = 1},
     {"IOC_MEM_SIZES",              ebpfMonGroupHealth,     healthRow,     ebpfMonCellDouble, HEALTH(mem)},
     {"IOC_FILE_CNTS",              ebpfMonGroupHealth,     healthRow,     ebpfMonCellUnsigned, HEALTH(fds)},
     {"IOC_FILE_LIMITS",            ebpfMonGroupHealth,     healthRow,     ebpfMonCellUnsigned, HEALTH(fdLimit)},
     {"IOC_THREAD_CNTS",            ebpfMonGroupHealth,     healthRow,     ebpfMonCellUnsigned, HEALTH(threads)},
-    {"IOC_CLIENT_CNTS",            ebpfMonGroupHealth,     healthRow,     ebpfMonCellInt,    HEALTH(clients)},
-    {"IOC_CHANNEL_CNTS",           ebpfMonGroupHealth,     healthRow,     ebpfMonCellInt,    HEALTH(channels)},
+    {"IOC_CLIENT_CNTS",            ebpfMonGroupHealth,     healthRow,     ebpfMonCellInt,    HEALTH(clients), .gaps = 1},
+    {"IOC_CHANNEL_CNTS",           ebpfMonGroupHealth,     healthRow,     ebpfMonCellInt,    HEALTH(channels), .gaps = 1},
     {"IOC_UPTIMES",                ebpfMonGroupHealth,     healthRow,     ebpfMonCellDouble, HEALTH(uptime)},
     {"IOC_CPU_MAX",                ebpfMonGroupHealth,     hostRow,       ebpfMonCellDouble, HOST(health.cpuMax)},
     {"IOC_MEM_MAX",                ebpfMonGroupHealth,     hostRow,       ebpfMonCellDouble, HOST(health.memMax)},
     {"IOC_FILE_MAX",               ebpfMonGroupHealth,     hostRow,       ebpfMonCellDouble, HOST(health.fdMax)},
-    {"IOC_CBLOW_WAITS",            ebpfMonGroupHealth,     healthRow,     ebpfMonCellDouble, HEALTH(callback[0])},
-    {"IOC_CBMEDIUM_WAITS",         ebpfMonGroupHealth,     healthRow,     ebpfMonCellDouble, HEALTH(callback[1])},
-    {"IOC_CBHIGH_WAITS",           ebpfMonGroupHealth,     healthRow,     ebpfMonCellDouble, HEALTH(callback[2])},
-    {"IOC_SCANONCE_WAITS",         ebpfMonGroupHealth,     healthRow,     ebpfMonCellDouble, HEALTH(once)},
-    {"IOC_LOCK_HELD_TIMES",        ebpfMonGroupHealth,     healthRow,     ebpfMonCellDouble, HEALTH(hold)},
+    {"IOC_CBLOW_WAITS",            ebpfMonGroupHealth,     healthRow,     ebpfMonCellDouble, HEALTH(callback[0]), .gaps = 1},
+    {"IOC_CBMEDIUM_WAITS",         ebpfMonGroupHealth,     healthRow,     ebpfMonCellDouble, HEALTH(callback[1]), .gaps = 1},
+    {"IOC_CBHIGH_WAITS",           ebpfMonGroupHealth,     healthRow,     ebpfMonCellDouble, HEALTH(callback[2]), .gaps = 1},
+    {"IOC_SCANONCE_WAITS",         ebpfMonGroupHealth,     healthRow,     ebpfMonCellDouble, HEALTH(once), .gaps = 1},
+    {"IOC_LOCK_HELD_TIMES",        ebpfMonGroupHealth,     healthRow,     ebpfMonCellDouble, HEALTH(hold), .gaps = 1},
     {"IOC_LOCK_HELD_ROOTS",        ebpfMonGroupHealth,     healthRow,     ebpfMonCellText,   HEALTH(holder)},
-    {"IOC_CAS_CPU_LOADS",          ebpfMonGroupHealth,     healthRow,     ebpfMonCellDouble, HEALTH(cas)},
+    {"IOC_CAS_CPU_LOADS",          ebpfMonGroupHealth,     healthRow,     ebpfMonCellDouble, HEALTH(cas), .gaps = 1},
     {"IOC_CALLBACK_WAIT_MAX",      ebpfMonGroupHealth,     hostRow,       ebpfMonCellDouble, HOST(health.callbackMax)},
     {"IOC_SCANONCE_WAIT_MAX",      ebpfMonGroupHealth,     hostRow,       ebpfMonCellDouble, HOST(health.onceMax)},
     {"IOC_LOCK_HELD_MAX",          ebpfMonGroupHealth,     hostRow,       ebpfMonCellDouble, HOST(health.holdMax)},
@@ -206,7 +206,7 @@ static const ebpfMonPv table[] = {
     {"CLIENT_PIDS",                ebpfMonGroupClients,    userRow,       ebpfMonCellUnsigned, USER(pid)},
     {"CLIENT_CHANNEL_CNTS",        ebpfMonGroupClients,    userRow,       ebpfMonCellUnsigned, USER(channels)},
     {"CLIENT_SUBSCRIPTION_CNTS",   ebpfMonGroupClients,    userRow,       ebpfMonCellUnsigned, USER(subscriptions)},
-    {"CLIENT_BYTE_CNTS",           ebpfMonGroupClients,    userRow,       ebpfMonCellCount,  USER(bytes)},
+    {"CLIENT_BYTE_CNTS",           ebpfMonGroupClients,    userRow,       ebpfMonCellCount,  USER(bytes), .gaps = 1},
     {"CLIENT_TIMES",               ebpfMonGroupClients,    userRow,       ebpfMonCellTime,   USER(since)},
 
     /* The database of uses. */
@@ -328,6 +328,13 @@ double ebpfMonPvDouble(const ebpfMonPv *pv, const void *row)
     if (pv->cell == ebpfMonCellDouble)
         return *(const double *)((const char *)row + pv->offset);
     return (double)ebpfMonPvInteger(pv, row);
+}
+
+int ebpfMonPvIsGap(const ebpfMonPv *pv, const void *row)
+{
+    double value = ebpfMonPvDouble(pv, row);
+
+    return pv->gaps && (isnan(value) || value < 0);
 }
 
 int ebpfMonPvText(const ebpfMonPv *pv, const void *row, char *buf, size_t size)

@@ -37,6 +37,7 @@ typedef struct ebpfMonPv {
     ebpfMonCell   cell;
     size_t        offset; /* in the row */
     int           always; /* nonzero: the value is also valid while the monitor does not run */
+    int           gaps;   /* nonzero: a number that is not known of every row; NaN or less than 0 says that it is not */
 } ebpfMonPv;
 
 /* Finds a PV by its name. "watch": nonzero, a PV of ebpfMonWatch.db; 0, one of ebpfMon.db. NULL: there is none. */
@@ -51,6 +52,8 @@ const void *ebpfMonPvIocRow(const ebpfMonPublished *published, const ebpfMonPv *
 /* "row" must not be NULL. */
 int64_t ebpfMonPvInteger(const ebpfMonPv *pv, const void *row);
 double ebpfMonPvDouble(const ebpfMonPv *pv, const void *row);
+/* Nonzero: the number is not known of this row (member "gaps"). */
+int ebpfMonPvIsGap(const ebpfMonPv *pv, const void *row);
 
 /* Writes the value as text. Nonzero: the text was cut. If "row" is NULL the text is empty, or says that there was no
  * put yet. */

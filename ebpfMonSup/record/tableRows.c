@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,8 +11,11 @@
 
 #define CELL_SIZE EBPFMON_TEXT_SIZE /* the longest text of a row is a value */
 
+/* A number that is not known of every row is a text: only a text can be empty, and displays show a NaN as "NaN". */
 static ebpfMonCellsType findType(const ebpfMonPv *pv)
 {
+    if (pv->gaps)
+        return ebpfMonCellsText;
     switch (pv->cell) {
     case ebpfMonCellInt:
     case ebpfMonCellUnsigned:
@@ -62,6 +66,18 @@ static double roundTo(double value, int digits)
     return isfinite(value) && fabs(value) < 1e15 / scale ? round(value * scale) / scale : value;
 }
 
+static void formatCell(const ebpfMonTableCells *column, const void *row, char *buf, size_t size)
+{
+    int digits = column->pv->cell == ebpfMonCellDouble ? column->precision : 0;
+
+    if (!column->pv->gaps)
+        ebpfMonPvText(column->pv, row, buf, size);
+    else if (ebpfMonPvIsGap(column->pv, row))
+        buf[0] = 0;
+    else
+        snprintf(buf, size, "%.*f", digits, ebpfMonPvDouble(column->pv, row));
+}
+
 static void copyCell(ebpfMonTableCells *column, const void *row, unsigned i)
 {
     char text[CELL_SIZE];
@@ -72,7 +88,7 @@ static void copyCell(ebpfMonTableCells *column, const void *row, unsigned i)
     }
     switch (column->type) {
     case ebpfMonCellsText:
-        ebpfMonPvText(column->pv, row, text, sizeof(text));
+        formatCell(column, row, text, sizeof(text));
         setText(&column->cell.text[i], text);
         break;
     case ebpfMonCellsInt:
