@@ -116,7 +116,7 @@ def rows(results):
         yield [name, f"{ioc:.2f}", f"{more:.2f}" if name != NOBODY else "", f"{ioc / best[NOBODY][0]:.2f}",
                f"{more * 1e4 / sum(CHAINS.values()) / 10:.2f}" if name != NOBODY else "",
                f"+{statistics.median(r[0] for r in rounds) / ioc - 1:.0%}", f"{own:.2f}" if mib else "",
-               f"{mib:.0f}" if mib else "", f"{said:.2f}" if said else ""]
+               f"{mib:.0f}" if mib else "", f"{said:.2f}" if said > 0 else ""]
 
 
 def main():
