@@ -348,6 +348,8 @@ def test_what_does_not_fit_is_counted(ioc, monitor, tmp_path):
     until(lambda: counts()[0] == CALLS, 10, lambda: str(counts()))
     events, dropped, keys = counts()
     assert keys == 4 and dropped == CALLS - 4 * CALLS / 10
+    shown = re.findall(rf"^{ioc.name} +\d +(?:odd|even) +\S+ +(\d+) ", "\n".join(monitor.command("ebpfMonQueryPrint FEW")), re.M)
+    assert list(map(int, shown)) == [CALLS / 10] * 4  # with what was dropped: all calls
     monitor.command("ebpfMonQueryStop FEW")
 
 

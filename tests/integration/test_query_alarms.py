@@ -14,6 +14,7 @@ LIMITED = TIME | {"name": "LIMITED", "histogram": "log2"}
 FREE = TIME | {"name": "FREE"}
 EACH = {"name": "EACH", "source": {"function": "knownCall", "object": "latencyIoc"}, "keys": [{"arg": 2, "as": "text"}],
         "value": {"arg": 1, "as": "int32"}, "histogram": {"from": 0, "to": 10, "steps": 10}, "interval": 0.5, "budget": 100}
+PARTS = {"P50S": 0.5, "P90S": 0.9, "P99S": 0.99}
 ONE_ROW = EACH | {"name": "ONE_ROW", "keys": [{"arg": 1, "as": "int32"}], "top": 1}
 LIMITS = f"MAX_HIHI={LONG},MEAN_HIGH={LONG},RATE_LOLO=1,RATE_LOW=2,UNIT=us"
 BARS = 64  # numbers of each row
@@ -112,3 +113,21 @@ def test_keys_that_no_row_shows(ioc, monitor):
     monitor.command("ebpfMonQueryStart ONE_ROW")
     until(lambda: monitor.get("ONE_ROW_REST_CNT") == 0, 20, lambda: str(monitor.get("ONE_ROW_REST_CNT")))
     stop(monitor, "ONE_ROW")
+
+
+def test_percentiles(ioc, monitor):
+    """Against the IOC's own clock: never below the value of this rank, and at most a quarter above it. The query measures some
+    us more than the routine itself does."""
+    start(monitor, "LIMITED")
+    own = []
+    for n in range(100):
+        ioc.put("SPIN:BUSY.A", 200 * 1.05 ** n, wait=True)  # 0.2 to 25 ms
+        ioc.put("SPIN.PROC", 1, wait=True)
+        own.append(ioc.get("SPIN:BUSY.VALA"))
+    until(lambda: monitor.list("LIMITED_CNTS") == [len(own)], 20, lambda: str(monitor.list("LIMITED_CNTS")))
+    own.sort()
+    for column, part in PARTS.items():
+        found, true = monitor.list(f"LIMITED_{column}")[0], own[math.ceil(part * len(own)) - 1]
+        assert true <= found <= 1.25 * (true + 500), (column, true, found)
+    stop(monitor, "LIMITED")
+    ioc.put("SPIN:BUSY.A", SHORT, wait=True)

@@ -19,7 +19,11 @@ COMPLETES = {"name": "COMPLETES", "source": {"function": "completeAfter"}, "keys
 OF_TESTER = {"name": "OF_TESTER", "source": {"function": "knownCall", "object": "latencyIoc"}, "keys": ["author", "client"],
              "where": [{"field": "author", "is": "==", "value": "tester@testhost"}], "budget": 100}
 OF_TEST = OF_TESTER | {"name": "OF_TEST", "where": [{"field": "client", "is": "begins", "value": "test"}]}
-QUERIES = [SLEEPS, COMPLETES, OF_TESTER, OF_TEST]
+IN_PUTS = {"name": "IN_PUTS", "source": {"function": "knownCall", "object": "latencyIoc"}, "keys": ["put"], "budget": 100}
+PUTS = {"name": "PUTS", "source": {"function": "dbPut", "when": "duration"}, "budget": 100,
+        "keys": [{"arg": 1, "at": [0], "as": "record"}]}
+EACH_PUT = IN_PUTS | {"name": "EACH_PUT", "keys": ["put", {"arg": 3, "at": [56], "as": "int64"}]}  # the number of the processing
+QUERIES = [SLEEPS, COMPLETES, OF_TESTER, OF_TEST, IN_PUTS, PUTS, EACH_PUT]
 CALLS = 100
 
 
@@ -74,4 +78,24 @@ def test_conditions_on_author_and_client(ioc, monitor):
         ca.raw_put(ioc, f"{ioc.prefix}KNOWN.PROC", 1, callback=True)
     for query in "OF_TESTER", "OF_TEST":
         wait_rows(monitor, query, ("KEY1S", "KEY2S", "CNTS"), [("tester@testhost", "tester@testhost", 2 * CALLS)])
+        stop(monitor, query)
+
+
+def test_how_often_in_each_put(ioc, monitor):
+    """Calls by put, and puts, give the mean number of calls of a put. An argument that is another one in each put gives the
+    number of each."""
+    for query in "IN_PUTS", "PUTS", "EACH_PUT":
+        start(monitor, query)
+    calls = [10, 20, 20, 70]
+    for n in calls:
+        ioc.put("KNOWN:CALLS.A", n, wait=True)
+        ioc.put("KNOWN.PROC", 1, wait=True)
+    put = f"{ioc.prefix}KNOWN.PROC"
+    wait_rows(monitor, "IN_PUTS", ("KEY1S", "CNTS"), [(put, sum(calls))])
+    until(lambda: (f"{ioc.prefix}KNOWN", len(calls)) in rows(monitor, "PUTS", "KEY1S", "CNTS"), 20,
+          lambda: str(rows(monitor, "PUTS", "KEY1S", "CNTS")))
+    until(lambda: sorted(n for p, n in rows(monitor, "EACH_PUT", "KEY1S", "CNTS") if p == put) == calls, 20,
+          lambda: str(rows(monitor, "EACH_PUT", "KEY1S", "KEY2S", "CNTS")))
+    ioc.put("KNOWN:CALLS.A", CALLS, wait=True)
+    for query in "IN_PUTS", "PUTS", "EACH_PUT":
         stop(monitor, query)

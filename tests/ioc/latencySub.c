@@ -237,6 +237,7 @@ typedef struct {
     char text[24];
     double real; /* -1, -0.75, … 1.25 */
     float  single; /* the same value */
+    long   round;  /* the number of the processing, from 1 on */
 } Known;
 
 long knownCall(int number, const char *name, const Known *known, dbCommon *prec);
@@ -285,6 +286,7 @@ static long callKnown(aSubRecord *prec)
     long calls = (long)*(double *)prec->a;
 
     memcpy(&known.inner, &(void *){ inner }, sizeof(void *));
+    known.round++;
     for (long i = 0; i < calls; i++) {
         known.real = (double)(i % 10) / 4 - 1;
         known.single = (float)known.real;
