@@ -66,8 +66,7 @@ void ebpfMonRingReaderFree(ebpfMonRingReader *r)
 
 int ebpfMonRingReaderStart(ebpfMonRingReader *r)
 {
-    return ebpfMonSharedWorkerSet(&r->worker, ebpfMonWorkerStartForFiles(r->calls.name, epicsThreadPriorityMedium,
-                                                                         runReader, r));
+    return ebpfMonSharedWorkerSet(&r->worker, ebpfMonWorkerStart(r->calls.name, epicsThreadPriorityMedium, runReader, r));
 }
 
 int ebpfMonRingReaderStop(ebpfMonRingReader *r)

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -17,6 +15,7 @@
 
 #include "common/clock.h"
 #include "common/lazyMutex.h"
+#include "common/waiter.h"
 #include "common/worker.h"
 
 #define NICE -10
@@ -30,8 +29,7 @@ struct ebpfMonWorker {
     int      waitsForOthers; /* atomic; nonzero: if it is stuck, a restart does not help */
     uint64_t signAt;    /* atomic; monotonic ns of the last sign of progress; UINT64_MAX: it waits, or has ended */
     ebpfMonWorker *next;
-    epicsEventId wake;
-    int      file;      /* an eventfd, which wakes work that waits for a file; -1: it does not wait for files */
+    ebpfMonWaiter wake;
     epicsEventId ended; /* triggered by the thread; the last use of this struct by it */
 };
 
@@ -84,9 +82,7 @@ static void freeWorker(ebpfMonWorker *worker)
     if (*at)
         *at = worker->next;
     ebpfMonLazyMutexUnlock(&workersLock);
-    if (worker->file >= 0)
-        close(worker->file);
-    epicsEventDestroy(worker->wake);
+    ebpfMonWaiterEnd(&worker->wake);
     epicsEventDestroy(worker->ended);
     free(worker);
 }
@@ -97,8 +93,7 @@ static void logNotStarted(const char *name)
                     "(ulimit -u, TasksMax), files (ulimit -n) and memory, then start again\n", name);
 }
 
-static ebpfMonWorker *startWorker(const char *name, unsigned priority, int waitsForFiles, ebpfMonWorkerRun run,
-                                  void *arg)
+ebpfMonWorker *ebpfMonWorkerStart(const char *name, unsigned priority, ebpfMonWorkerRun run, void *arg)
 {
     ebpfMonWorker *worker = calloc(1, sizeof(*worker));
 
@@ -108,13 +103,11 @@ static ebpfMonWorker *startWorker(const char *name, unsigned priority, int waits
     worker->run = run;
     worker->arg = arg;
     worker->priority = priority;
-    worker->file = waitsForFiles ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
-    if (waitsForFiles && worker->file < 0) {
+    if (ebpfMonWaiterMake(&worker->wake)) {
         logNotStarted(name);
         free(worker);
         return NULL;
     }
-    worker->wake = epicsEventMustCreate(epicsEventEmpty);
     worker->ended = epicsEventMustCreate(epicsEventEmpty);
     setSign(worker, ebpfMonClockMonotonic());
     addToList(worker);
@@ -124,24 +117,6 @@ static ebpfMonWorker *startWorker(const char *name, unsigned priority, int waits
     logNotStarted(name);
     freeWorker(worker);
     return NULL;
-}
-
-ebpfMonWorker *ebpfMonWorkerStart(const char *name, unsigned priority, ebpfMonWorkerRun run, void *arg)
-{
-    return startWorker(name, priority, 0, run, arg);
-}
-
-ebpfMonWorker *ebpfMonWorkerStartForFiles(const char *name, unsigned priority, ebpfMonWorkerRun run, void *arg)
-{
-    return startWorker(name, priority, 1, run, arg);
-}
-
-static void wakeWorker(ebpfMonWorker *worker)
-{
-    if (worker->file >= 0)
-        eventfd_write(worker->file, 1);
-    else
-        epicsEventMustTrigger(worker->wake);
 }
 
 void ebpfMonWorkerGiveSign(ebpfMonWorker *worker)
@@ -166,26 +141,19 @@ int ebpfMonWorkerWait(ebpfMonWorker *worker, double seconds)
     int woken;
 
     setSign(worker, UINT64_MAX);
-    woken = epicsEventWaitWithTimeout(worker->wake, seconds) == epicsEventOK;
+    ebpfMonWaiterWait(&worker->wake, -1, seconds, &woken);
     setSign(worker, ebpfMonClockMonotonic());
     return woken;
 }
 
 int ebpfMonWorkerWaitFile(ebpfMonWorker *worker, int fd, uint64_t ns)
 {
-    struct timespec most = { .tv_sec = (time_t)(ns / EBPFMON_SECOND_NS), .tv_nsec = (long)(ns % EBPFMON_SECOND_NS) };
-    struct pollfd wait[] = { { .fd = worker->file, .events = POLLIN }, { .fd = fd, .events = POLLIN } };
-    eventfd_t count;
-    int woken;
+    int woken, ended;
 
     setSign(worker, UINT64_MAX);
-    if (ppoll(wait, 2, &most, NULL) < 0)
-        wait[0].revents = wait[1].revents = 0;
-    woken = wait[0].revents != 0;
-    if (woken)
-        eventfd_read(worker->file, &count);
+    ended = ebpfMonWaiterWait(&worker->wake, fd, (double)ns / 1e9, &woken);
     setSign(worker, ebpfMonClockMonotonic());
-    return woken || wait[1].revents;
+    return ended;
 }
 
 /* Returns for how long it has given no sign of progress, s. */
@@ -236,7 +204,7 @@ unsigned ebpfMonWorkersCountOursStuck(double seconds)
 void ebpfMonWorkerWake(ebpfMonWorker *worker)
 {
     if (worker)
-        wakeWorker(worker);
+        ebpfMonWaiterWake(&worker->wake);
 }
 
 int ebpfMonWorkerStop(ebpfMonWorker **worker, double seconds)
@@ -246,7 +214,7 @@ int ebpfMonWorkerStop(ebpfMonWorker **worker, double seconds)
     if (!w)
         return 0;
     epicsAtomicSetIntT(&w->stopping, 1);
-    wakeWorker(w);
+    ebpfMonWaiterWake(&w->wake);
     if (epicsEventWaitWithTimeout(w->ended, seconds) != epicsEventOK) {
         errlogSevPrintf(errlogMinor, "ebpfMon: thread %s did not end within %g s. What it uses stays in memory until "
                         "this process ends\n", w->name, seconds);

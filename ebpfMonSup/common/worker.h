@@ -21,11 +21,8 @@ typedef void (*ebpfMonWorkerRun)(ebpfMonWorker *worker, void *arg);
 /* Starts a worker. "name": name of the thread (the kernel shows 15 characters). "priority": from
  * epicsThreadPriorityMedium on, the thread has a higher priority than other ordinary ones (nice -10), if this process
  * may do that. "arg" stays the caller's. NULL: no memory; or this process may not have another thread, and a message
- * tells so. */
+ * tells so. Needs a file descriptor. */
 ebpfMonWorker *ebpfMonWorkerStart(const char *name, unsigned priority, ebpfMonWorkerRun run, void *arg);
-
-/* The same for work that waits by ebpfMonWorkerWaitFile, and not by ebpfMonWorkerWait. Needs a file descriptor. */
-ebpfMonWorker *ebpfMonWorkerStartForFiles(const char *name, unsigned priority, ebpfMonWorkerRun run, void *arg);
 
 /* Nonzero: the work shall end. Only the work itself calls it; it is also a sign of progress. */
 int ebpfMonWorkerIsStopping(ebpfMonWorker *worker);

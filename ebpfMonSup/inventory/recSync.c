@@ -350,7 +350,7 @@ static void runRecSync(ebpfMonWorker *worker, void *arg)
 
 static ebpfMonWorker *startRecSync(void *arg)
 {
-    return ebpfMonWorkerStartForFiles("ebpfMonRecSync", epicsThreadPriorityLow, runRecSync, arg);
+    return ebpfMonWorkerStart("ebpfMonRecSync", epicsThreadPriorityLow, runRecSync, arg);
 }
 
 static int isOn(const void *conf)

@@ -42,6 +42,7 @@ has() { [ "$(val "$1")" = "$2" ]; }
 like() { case $(val "$1") in *$2*) return 0; esac; return 1; }
 # tells NAME PATTERN: true if a long text of the monitor matches.
 tells() { case $(val -S "M:$1") in *$2*) return 0; esac; return 1; }
+differs() { [ "$(val "$1")" != "$2" ]; }
 more() { [ "$(val "$1" | cut -d. -f1)" -ge "$2" ] 2>/dev/null; }
 # Waits until a PV has the same value twice, 1.5 s apart. The monitor publishes it every second.
 settle() {
@@ -128,6 +129,9 @@ finish() {
     running
     for n in STATE LOST_CNT COST TRAP_COST CPU MEM PACKET_STATE PACKET_LOST_CNT; do say "end $n"; get -t M:$n; done
     cmd "ebpfMonReport 2"
+    # The threads of the monitor wait for a time, not for a time of day.
+    say "clock back"; date -s "@$(($(date +%s) - 3600))" >/dev/null
+    uptimes=$(val M:IOC_UPTIMES); until_ 20 differs M:IOC_UPTIMES "$uptimes" && echo "goes on"
     cmd "exit"; until_ 20 eval '! [ -d /proc/$MONPID ]'
     wait $MONPID; say exit; echo $?
     say alive; get -t K:CNT; get -t P:CNT

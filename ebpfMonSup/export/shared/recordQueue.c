@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <epicsEvent.h>
 #include <epicsMutex.h>
 
 #include "common/hash.h"
+#include "common/waiter.h"
 #include "export/shared/recordQueue.h"
 
 #define SHARE_TIMES 4
@@ -20,7 +20,7 @@ _Static_assert(sizeof(recordHead) == sizeof(size_t), "the reader gets a size_t i
 
 struct ebpfMonRecordQueue {
     size_t size;             /* bytes of ring; never changes */
-    epicsEventId wake;
+    ebpfMonWaiter wake;
     epicsMutexId lock;       /* protects the members below; no other lock is taken under it */
     size_t head, used, peak; /* head: index of the first byte in use */
     uint64_t accepted, dropped;
@@ -36,8 +36,11 @@ ebpfMonRecordQueue *ebpfMonRecordQueueNew(size_t size)
     if (!q)
         return NULL;
     memset(q, 0, sizeof(*q));
+    if (ebpfMonWaiterMake(&q->wake)) {
+        free(q);
+        return NULL;
+    }
     q->lock = epicsMutexMustCreate();
-    q->wake = epicsEventMustCreate(epicsEventEmpty);
     q->size = size;
     return q;
 }
@@ -47,7 +50,7 @@ void ebpfMonRecordQueueFree(ebpfMonRecordQueue *q)
     if (!q)
         return;
     epicsMutexDestroy(q->lock);
-    epicsEventDestroy(q->wake);
+    ebpfMonWaiterEnd(&q->wake);
     free(q);
 }
 
@@ -98,7 +101,7 @@ void ebpfMonRecordQueueAdd(ebpfMonRecordQueue *q, unsigned owner, const void *re
     }
     epicsMutexUnlock(q->lock);
     if (wake)
-        epicsEventMustTrigger(q->wake);
+        ebpfMonWaiterWake(&q->wake);
 }
 
 unsigned ebpfMonRecordQueueShareOf(const char *name)
@@ -108,7 +111,7 @@ unsigned ebpfMonRecordQueueShareOf(const char *name)
 
 void ebpfMonRecordQueueWake(ebpfMonRecordQueue *q)
 {
-    epicsEventMustTrigger(q->wake);
+    ebpfMonWaiterWake(&q->wake);
 }
 
 /* Nobody writes bytes in use, so they are copied without the lock: a thread that adds never waits for that. */
@@ -144,14 +147,14 @@ size_t ebpfMonRecordQueueRead(ebpfMonRecordQueue *q, uint8_t *buf, size_t size)
 
 void ebpfMonRecordQueueWait(ebpfMonRecordQueue *q, double seconds, int untilAdded)
 {
-    int empty;
+    int empty, woken;
 
     epicsMutexMustLock(q->lock);
     empty = !q->used;
     q->asleep = untilAdded && empty;
     epicsMutexUnlock(q->lock);
     if (!untilAdded || empty)
-        epicsEventWaitWithTimeout(q->wake, seconds);
+        ebpfMonWaiterWait(&q->wake, -1, seconds, &woken);
     epicsMutexMustLock(q->lock);
     q->asleep = 0;
     epicsMutexUnlock(q->lock);
