@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Passes of scan lists, each watched by one trap, instead of chains (bpf/sweep.bpf.c): the tables that the kernel part needs
+ * Passes of scan lists, each watched by two traps, instead of chains (bpf/sweep.bpf.c): the tables that the kernel part needs
  * for this, and the change from chains to passes and back. Only recordTables uses this module, in the follower's thread.
  */
 #ifndef EBPFMON_SWEEPS_H
