@@ -12,12 +12,17 @@ from .wait import until
 _serial = itertools.count(1)
 OURS = f"ioc{os.getpid()}x*"  # pattern for the names of all IOCs of this process
 
+# A command in front of an IOC, after which Base gives its threads no real-time priorities, as if an ordinary user had started
+# it. As root, a thread of an IOC that has much to do would keep all other programs from a CPU: two such IOCs stop a host
+# with two CPUs, for as long as they run.
+NO_REALTIME = ["setpriv", "--bounding-set", "-sys_nice", "--inh-caps", "-sys_nice"]
+
 
 class Ioc:
     """An IOC of one of several kinds. start() starts it and waits until it answers a search for its record READY."""
 
     def __init__(self, tmp, db=None, kind="softIoc", name=None, prefix=None, acf=None, macros="", files=(),
-                 environ=None, program=None, wrap=()):
+                 environ=None, program=None, wrap=(), realtime=False):
         n = next(_serial)
         self.kind = kind
         self.name = name or f"ioc{os.getpid()}x{n}"
@@ -29,6 +34,7 @@ class Ioc:
         self.acf = str(acf) if acf else None
         self.environ = environ or {}
         self.wrap = list(wrap)  # a command in front
+        self.realtime = realtime  # its threads get real-time priorities, and its memory is locked
         self.program = program  # another program of this kind: a softIoc of another Base
         if db is not None:
             path = tmp / f"{self.name}.db"
@@ -56,8 +62,8 @@ class Ioc:
         return argv
 
     def start(self, ready="READY", seconds=30, wait=True):
-        self.process = Process([*self.wrap, *self.argv()], loopback.server(self.port, IOC=self.name, **self.environ),
-                               cwd=self.tmp)
+        self.process = Process([*self.wrap, *([] if self.realtime else NO_REALTIME), *self.argv()],
+                               loopback.server(self.port, IOC=self.name, **self.environ), cwd=self.tmp)
         if wait:
             self.wait_ready(ready, seconds)
         return self

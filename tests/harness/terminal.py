@@ -23,7 +23,7 @@ class Terminal:
         self.pid, self._fd = pty.fork()
         if self.pid == 0:  # set the size before the program reads it
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
-            os.execve(argv[0], [str(a) for a in argv], {**environ, "TERM": "linux", "LANG": "C.UTF-8"})
+            os.execvpe(argv[0], [str(a) for a in argv], {**environ, "TERM": "linux", "LANG": "C.UTF-8"})
         self.status = None
 
     def resize(self, lines, columns):

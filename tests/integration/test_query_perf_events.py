@@ -37,7 +37,7 @@ def monitor(module_monitor, ioc, tmp_path_factory):
 @pytest.fixture(scope="module")
 def locked(module_ioc, monitor):
     """An IOC with locked memory: Base locks it if the user may do so."""
-    ioc = module_ioc(files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros="US=2000").start()
+    ioc = module_ioc(files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros="US=2000", realtime=True).start()
     monitor.wait_ioc(ioc)
     with open(f"/proc/{ioc.pid}/status") as status:
         if "VmLck:\t       0 kB" in status.read():

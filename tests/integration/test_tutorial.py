@@ -8,6 +8,7 @@ import re
 
 import pytest
 from tests.harness import paths, tutorial
+from tests.harness.ioc import NO_REALTIME
 from tests.harness.process import Process
 from tests.harness.wait import until
 
@@ -24,7 +25,7 @@ def terminals(tmp_path):
                 "EPICS_PVA_ADDR_LIST": "127.0.0.1", "EPICS_PVA_AUTO_ADDR_LIST": "NO"}
     # a repeater at the default port that ends after the test: a client would start one that never ends
     repeater = Process([paths.BASE_BIN / "caRepeater"], environ)
-    made = {n: Process(["bash", "-m"], environ, cwd=paths.TOP.parent) for n in "1234"}
+    made = {n: Process([*NO_REALTIME, "bash", "-m"], environ, cwd=paths.TOP.parent) for n in "1234"}
     yield made
     repeater.kill()
     for shell in made.values():
