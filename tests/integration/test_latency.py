@@ -11,7 +11,8 @@ ROUNDS = size(30, 60)
 
 @pytest.fixture(scope="module")
 def ioc(module_ioc):
-    return module_ioc(files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros=f"US={US}").start()
+    return module_ioc(files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros=f"US={US}",
+                      realtime=True).start()
 
 
 @pytest.fixture(scope="module")
