@@ -25,7 +25,8 @@
 #include "publish/stateText.h"
 
 #define PERIOD 1.0
-#define COST_LOOKS 8 /* in a row without a cost, after which there is none: the first sample comes after some seconds */
+#define FIRST_LOOKS 10 /* s; after these the values are published in any case, also if an IOC is still being read */
+#define NO_COST_NS (8 * EBPFMON_SECOND_NS) /* after that without a cost there is none: the first sample comes after some seconds */
 #define SMOOTH 0.3 /* weight of the last second in PUT_RATE */
 #define STOP_SECONDS 5.0
 #define CPU_STEP    0.01 /* the precision (PREC) of the PVs CPU and MEM */
@@ -46,7 +47,9 @@ struct ebpfMonPublisher {
     /* publishing thread only */
     double   cpuBefore;       /* CPU time (s) of the monitor a second ago; < 0: not known */
     uint64_t putsBefore;
-    unsigned costLooks;       /* looks without a cost, while an IOC is watched */
+    unsigned looks;           /* publications of a second since the start, FIRST_LOOKS at most */
+    int      areFollowed;     /* at the last of these, all IOCs were followed */
+    uint64_t noCostUntil;     /* until then (monotonic ns) the cost is not known, if it is 0; 0: no IOC is watched */
     uint64_t slowUntimed;     /* slow passes without timed chains, of all IOCs since the start */
     ebpfMonAuditText audit;
     ebpfMonGroupChanges changes;
@@ -165,11 +168,15 @@ static int compareIocRows(const void *a, const void *b)
 /* What is taken from all IOCs. NAN: it is not known yet, because the cost of no watched IOC has been looked at. */
 static double judgeCost(ebpfMonPublisher *p, double cost, int isWatched)
 {
-    if (!isWatched || cost > 0)
-        p->costLooks = isWatched ? COST_LOOKS : 0;
-    else if (p->costLooks < COST_LOOKS)
-        p->costLooks++;
-    return isWatched && p->costLooks < COST_LOOKS ? NAN : cost;
+    uint64_t now = ebpfMonClockMonotonic();
+
+    if (!isWatched)
+        p->noCostUntil = 0;
+    else if (cost > 0)
+        p->noCostUntil = now;
+    else if (!p->noCostUntil)
+        p->noCostUntil = now + NO_COST_NS;
+    return isWatched && cost <= 0 && now < p->noCostUntil ? NAN : cost;
 }
 
 static void publishIocs(ebpfMonPublisher *p)
@@ -285,8 +292,22 @@ static void publishChanges(ebpfMonPublisher *p)
     notifyChanged(p);
 }
 
+/* Nonzero: there was a whole second with all IOCs that ran when the monitor started. Before, a count of 0 would be wrong. */
+static int isMeasured(ebpfMonPublisher *p)
+{
+    int before = p->areFollowed;
+
+    if (p->looks == FIRST_LOOKS)
+        return 1;
+    p->areFollowed = ebpfMonTargetsAreFollowed(p->targets);
+    p->looks = before && p->areFollowed ? FIRST_LOOKS : p->looks + 1;
+    return p->looks == FIRST_LOOKS;
+}
+
 static void publishSecond(ebpfMonPublisher *p, double seconds)
 {
+    int measured = isMeasured(p);
+
     publishPutRate(p, seconds);
     ebpfMonRankingsPublishRecords(p->rankings, seconds);
     ebpfMonRankingsPublishChains(p->rankings);
@@ -294,7 +315,7 @@ static void publishSecond(ebpfMonPublisher *p, double seconds)
     ebpfMonAsyncRankingsPublish(p->asyncs, ebpfMonClockMonotonic());
     ebpfMonHealthCollectorPublish(p->health);
     ebpfMonSearchPublish(p->search, ebpfMonClockReal(), seconds);
-    ebpfMonPublishedLock()->isMeasured = 1;
+    ebpfMonPublishedLock()->isMeasured = measured;
     ebpfMonPublishedUnlock();
     publishIocs(p);
     ebpfMonLossCountersPublish(p->losses);

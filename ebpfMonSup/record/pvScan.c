@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A group is never queued twice. While its records process, and for SPACING afterwards, a change only marks the group.
- * So a single put reaches its PVs at once, and ten thousand puts per second cost as much as a hundred.
+ * So a single put reaches its PVs at once, and ten thousand puts per second cost as much as a hundred. A timer is
+ * started only if a change comes so early: a group that changes once a second needs none.
  *
  * scanIoRequest (dbScan.c) returns the priorities that it queued. It returns 0 if the IOC does not run, if the callback
  * queue is full, or if the list has no record. In the first two cases no completion will come, so a timer tries again.
@@ -12,10 +13,11 @@
 #include <callback.h>
 #include <epicsMutex.h>
 
+#include "common/clock.h"
 #include "record/pvScan.h"
 
-#define SPACING 0.01 /* s; a put waits at most so long for puts before it */
-#define RETRY   0.1  /* s */
+#define SPACING_NS 10000000ull /* a put waits at most so long for puts before it */
+#define RETRY_NS   100000000ull
 
 typedef struct {
     IOSCANPVT     list;
@@ -23,6 +25,7 @@ typedef struct {
     epicsCallback post;    /* posts its tables, with low priority: after the records of all groups */
     unsigned      members; /* records in the list */
     unsigned      busy;    /* one bit for each priority that is queued or processes */
+    uint64_t      spaced;  /* the next change has to wait until then (monotonic ns) */
     int           waiting; /* the timer runs */
     int           dirty;   /* a value changed after the group was queued */
     uint64_t      newest;  /* only ebpfMonGroupUnexpected: number of the newest unexpected put that its records will
@@ -36,10 +39,10 @@ static int isScanning;
 static int hadValues;         /* the records had values after the last change of the state */
 static void (*onShown)(ebpfMonGroup group); /* set before the first scan */
 
-static void delayGroup(scanGroup *group, double delay)
+static void delayGroup(scanGroup *group, uint64_t ns)
 {
     group->waiting = 1;
-    callbackRequestDelayed(&group->timer, delay);
+    callbackRequestDelayed(&group->timer, (double)ns / 1e9);
 }
 
 /* The caller holds scanLock. So a completion that comes before scanIoRequest returns waits, and then finds "busy"
@@ -52,7 +55,7 @@ static void queueGroup(scanGroup *group)
     group->busy = scanIoRequest(group->list);
     if (!group->busy && group->members) {
         group->dirty = 1;
-        delayGroup(group, RETRY);
+        delayGroup(group, RETRY_NS);
     }
 }
 
@@ -66,10 +69,12 @@ static void onComplete(void *user, IOSCANPVT list, int priority)
     epicsMutexMustLock(scanLock);
     group->busy &= ~(1u << priority);
     isDone = isScanning && !group->busy;
-    if (!group->busy)
+    if (!group->busy) {
         shown = group->newest;
-    if (isScanning && !group->busy && !group->waiting)
-        delayGroup(group, SPACING);
+        group->spaced = ebpfMonClockMonotonic() + SPACING_NS;
+    }
+    if (isScanning && !group->busy && group->dirty && !group->waiting)
+        delayGroup(group, SPACING_NS);
     epicsMutexUnlock(scanLock);
     if (shown)
         ebpfMonPublishedSetUnexpectedShown(ebpfMonShownByPvs, shown);
@@ -97,12 +102,15 @@ static void onTimer(epicsCallback *callback)
 
 static void changeGroup(scanGroup *group)
 {
+    uint64_t now = ebpfMonClockMonotonic();
+
     epicsMutexMustLock(scanLock);
-    if (isScanning) {
-        if (group->busy || group->waiting)
-            group->dirty = 1;
-        else
-            queueGroup(group);
+    if (isScanning && !group->busy && !group->waiting && now >= group->spaced) {
+        queueGroup(group);
+    } else if (isScanning) {
+        group->dirty = 1;
+        if (!group->busy && !group->waiting)
+            delayGroup(group, group->spaced - now);
     }
     epicsMutexUnlock(scanLock);
 }

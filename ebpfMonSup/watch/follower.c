@@ -214,6 +214,7 @@ static void adoptNew(ebpfMonFollower *f, followRound *r)
 
         if (!pid) {
             shortenWait(r, due);
+            ebpfMonTargetsSetSearched(f->life.targets);
             return;
         }
         if (ebpfMonTargetLifeAdopt(&f->life, pid, &image)) {

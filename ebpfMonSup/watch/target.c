@@ -15,7 +15,8 @@ struct ebpfMonTargets {
     epicsMutexId   lock;    /* guards the list, and the shared members of all targets */
     ebpfMonTarget *first;
     uint32_t       lastId;  /* under the lock */
-    size_t         changes; /* atomic */
+    size_t         changes; /* atomic, as the next one */
+    int            searched; /* nonzero: the follower has looked at all processes once */
     void         (*changed)(void *arg); /* these two: set before other threads are there; NULL: nobody is told */
     void          *changedArg;
 };
@@ -53,6 +54,22 @@ void ebpfMonTargetsSetListener(ebpfMonTargets *targets, void (*changed)(void *ar
 size_t ebpfMonTargetsCountChanges(ebpfMonTargets *targets)
 {
     return epicsAtomicGetSizeT(&targets->changes);
+}
+
+void ebpfMonTargetsSetSearched(ebpfMonTargets *targets)
+{
+    epicsAtomicSetIntT(&targets->searched, 1);
+}
+
+int ebpfMonTargetsAreFollowed(ebpfMonTargets *targets)
+{
+    int are = epicsAtomicGetIntT(&targets->searched);
+
+    ebpfMonTargetsLock(targets);
+    for (const ebpfMonTarget *t = targets->first; t; t = t->next)
+        are &= t->running || t->gone;
+    ebpfMonTargetsUnlock(targets);
+    return are;
 }
 
 void ebpfMonTargetsLock(ebpfMonTargets *targets)
