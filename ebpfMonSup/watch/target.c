@@ -18,14 +18,21 @@ struct ebpfMonTargets {
     size_t         changes; /* atomic */
     void         (*changed)(void *arg); /* these two: set before other threads are there; NULL: nobody is told */
     void          *changedArg;
+    ebpfMonLateReads *reads; /* the event thread's own */
 };
 
 ebpfMonTargets *ebpfMonTargetsNew(void)
 {
     ebpfMonTargets *targets = calloc(1, sizeof(*targets));
 
-    if (targets)
-        targets->lock = epicsMutexMustCreate();
+    if (!targets)
+        return NULL;
+    targets->reads = ebpfMonLateReadsNew();
+    if (!targets->reads) {
+        free(targets);
+        return NULL;
+    }
+    targets->lock = epicsMutexMustCreate();
     return targets;
 }
 
@@ -34,6 +41,7 @@ void ebpfMonTargetsFree(ebpfMonTargets *targets)
     if (!targets)
         return;
     epicsMutexDestroy(targets->lock);
+    ebpfMonLateReadsFree(targets->reads);
     free(targets);
 }
 
@@ -65,6 +73,11 @@ void ebpfMonTargetsUnlock(ebpfMonTargets *targets)
     epicsMutexUnlock(targets->lock);
 }
 
+ebpfMonLateReads *ebpfMonTargetsGetReads(ebpfMonTargets *targets)
+{
+    return targets->reads;
+}
+
 ebpfMonTarget *ebpfMonTargetsGetFirst(ebpfMonTargets *targets)
 {
     return targets->first;
@@ -90,6 +103,7 @@ void ebpfMonTargetsAdd(ebpfMonTargets *targets, ebpfMonTarget *t)
 {
     ebpfMonTargetsLock(targets);
     t->iocId = ++targets->lastId;
+    t->eventThread.reads = targets->reads;
     t->next = targets->first;
     targets->first = t;
     ebpfMonTargetsUnlock(targets);
