@@ -256,8 +256,8 @@ static void readCfaExpression(Cursor *c, uint64_t pc, Row *row)
     }
 }
 
-/* Runs the rules up to "pc"; "loc" is where the function begins. 0, or -1. One case for each instruction of DWARF 4,
- * section 6.4.2: to cut it would only hide which ones are missing. */
+/* Runs the rules up to "pc"; "loc" is where the function begins. 0, or -1. Longer than others: one case for each
+ * instruction of DWARF 4, section 6.4.2. To cut it would only hide which ones are missing. */
 static int runRules(Cursor c, const Cie *cie, uint64_t loc, uint64_t pc, const Row *first, Row *row)
 {
     Row kept[REMEMBER];

@@ -41,6 +41,17 @@ int ebpfMonLinkReadNow(pid_t pid, const ebpfMonBaseRelease *base, uint64_t at, e
     return 0;
 }
 
+int ebpfMonLinkReadLate(ebpfMonLateReads *reads, pid_t pid, const ebpfMonBaseRelease *base, uint64_t at,
+                        ebpfMonLink *link)
+{
+    uint8_t bytes[BYTES];
+
+    if (ebpfMonLateReadsGetBytes(reads, pid, at, bytes, findSize(base)))
+        return -1;
+    takeApart(bytes, base, link);
+    return 0;
+}
+
 /* 2: it is the DBADDR of a known record and a known field; 1: of a known record; 0: it is not a DBADDR. An attribute
  * (RTYP) is not a field. */
 static int matchAddr(const ebpfMonCatalogue *cat, const struct layoutDbAddr *addr, long *rec)

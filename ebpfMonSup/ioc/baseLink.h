@@ -3,6 +3,7 @@
 #ifndef EBPFMON_BASELINK_H
 #define EBPFMON_BASELINK_H
 
+#include "host/lateReads.h"
 #include "host/memory.h"
 #include "ioc/baseRelease.h"
 #include "ioc/catalogue.h"
@@ -14,9 +15,12 @@ typedef struct {
     int16_t  type, pvlMask;
 } ebpfMonLink;
 
-/* Reads a link; 0, or -1: it cannot be read. The first function reads through the cache of "mem", the second one directly. */
+/* Reads a link; 0, or -1: it cannot be read. The first function reads through the cache of "mem", the second one directly,
+ * the third one without the lock of its caller (lateReads.h). */
 int ebpfMonLinkRead(ebpfMonMem *mem, const ebpfMonBaseRelease *base, uint64_t at, ebpfMonLink *link);
 int ebpfMonLinkReadNow(pid_t pid, const ebpfMonBaseRelease *base, uint64_t at, ebpfMonLink *link);
+int ebpfMonLinkReadLate(ebpfMonLateReads *reads, pid_t pid, const ebpfMonBaseRelease *base, uint64_t at,
+                        ebpfMonLink *link);
 
 /* Where a database link leads. */
 typedef struct {

@@ -55,7 +55,7 @@ static int countClients(pid_t pid, uint64_t clientQ, const ebpfMonBaseRelease *o
 typedef struct {
     pid_t    pid;
     uint64_t clientQ;
-    const ebpfMonBaseRelease *offsets;
+    ebpfMonBaseRelease offsets; /* a copy: an abandoned reader may use it when the caller has gone on */
     unsigned clients, channels;
     int      isRead;
 } countJob;
@@ -65,7 +65,7 @@ static void runCountJob(void *data)
     countJob *j = data;
 
     for (int i = 0; !j->isRead && i < TRIES; i++)
-        j->isRead = countClients(j->pid, j->clientQ, j->offsets, &j->clients, &j->channels) == 0;
+        j->isRead = countClients(j->pid, j->clientQ, &j->offsets, &j->clients, &j->channels) == 0;
 }
 
 int ebpfMonCaServerCount(pid_t pid, uint64_t clientQ, const ebpfMonBaseRelease *offsets, unsigned *clients,
@@ -77,7 +77,7 @@ int ebpfMonCaServerCount(pid_t pid, uint64_t clientQ, const ebpfMonBaseRelease *
 
     if (!j)
         return -1;
-    *j = (countJob){ .pid = pid, .clientQ = clientQ, .offsets = offsets };
+    *j = (countJob){ .pid = pid, .clientQ = clientQ, .offsets = *offsets };
     if (ebpfMonForeignRun(pid, SECONDS, &job, j))
         return -1;
     isRead = j->isRead;

@@ -142,6 +142,13 @@ static void onOwnPut(void *arg, ebpfMonPut *put)
 
 /* --- Calls from the rooms trace/ and publish/ --- */
 
+static int isWritten(void *arg, ebpfMonTarget *t, const ebpfMonTrace *trace)
+{
+    const ebpfMonMonitor *m = arg;
+
+    return ebpfMonSlowChainsWrites(m->publish.slowChains, t, trace);
+}
+
 static void onTrace(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace, uint64_t unixOffset)
 {
     ebpfMonMonitor *m = arg;
@@ -193,7 +200,8 @@ static int makeTrace(ebpfMonMonitor *m)
 {
     const ebpfMonTraceRoomUses uses = {
         .targets = m->targets, .losses = &m->losses, .threadPuts = m->put.threadPuts,
-        .spans = { .isWanted = ebpfMonExportWantsSpans, .add = ebpfMonExportSpan, .arg = m->exporter }, .finished = onTrace, .arg = m,
+        .spans = { .isWanted = ebpfMonExportWantsSpans, .add = ebpfMonExportSpan, .arg = m->exporter }, .finished = onTrace,
+        .isWritten = isWritten, .arg = m,
     };
 
     return ebpfMonTraceRoomMake(&m->trace, &uses);

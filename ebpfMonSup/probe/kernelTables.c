@@ -188,8 +188,9 @@ static size_t countMemory(const struct bpf_map *map)
 
 size_t ebpfMonKernelCountMemory(void)
 {
-    size_t bytes = ebpfMonLoaded.tables.bytes + ebpfMonLoaded.conf.mapped.made + ebpfMonLoaded.state.mapped.made +
-                   ebpfMonLoaded.closure.mapped.made;
+    size_t bytes = ebpfMonLoaded.tables.bytes + ebpfMonMappedTableGetMade(&ebpfMonLoaded.conf.mapped) +
+                   ebpfMonMappedTableGetMade(&ebpfMonLoaded.state.mapped) +
+                   ebpfMonMappedTableGetMade(&ebpfMonLoaded.closure.mapped);
     struct bpf_map *map;
 
     if (!ebpfMonLoaded.skel || !ebpfMonLoaded.grows)

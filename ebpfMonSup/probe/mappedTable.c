@@ -3,6 +3,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <epicsAtomic.h>
+
 #include "probe/mappedTable.h"
 
 #define STEP (256u << 10) /* bytes that are mapped at a time: a compromise between many mappings and unused memory */
@@ -37,7 +39,7 @@ static int makeBlock(ebpfMonMappedTable *table)
     if (table->fd >= 0)
         close(table->fd);
     table->fd = fd;
-    table->made += table->block;
+    epicsAtomicAddSizeT(&table->made, table->block);
     return 0;
 }
 
@@ -63,6 +65,11 @@ int ebpfMonMappedTableUse(ebpfMonMappedTable *table, size_t bytes)
         table->mapped = end;
     }
     return 0;
+}
+
+size_t ebpfMonMappedTableGetMade(const ebpfMonMappedTable *table)
+{
+    return epicsAtomicGetSizeT(&table->made);
 }
 
 void ebpfMonMappedTableClose(ebpfMonMappedTable *table)

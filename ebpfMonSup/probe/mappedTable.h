@@ -20,7 +20,7 @@ typedef struct {
     size_t size;   /* bytes that are reserved; whole blocks */
     size_t mapped; /* bytes that are mapped, from the beginning */
     size_t block;  /* bytes of a block; whole pages */
-    size_t made;   /* bytes of all blocks that were made */
+    size_t made;   /* bytes of all blocks that were made; atomic, because others count memory */
     int    fd;     /* of the last block; -1: none was made */
     ebpfMonBlockMake make;
     void  *arg;    /* for it */
@@ -31,6 +31,9 @@ int ebpfMonMappedTableOpen(ebpfMonMappedTable *table, size_t block, size_t size,
 
 /* Makes and maps the first "bytes", as far as they are not mapped yet. 0, or -1 with errno. */
 int ebpfMonMappedTableUse(ebpfMonMappedTable *table, size_t bytes);
+
+/* Bytes of all blocks that were made. Any thread. */
+size_t ebpfMonMappedTableGetMade(const ebpfMonMappedTable *table);
 
 void ebpfMonMappedTableClose(ebpfMonMappedTable *table); /* a table that is not open does no harm */
 

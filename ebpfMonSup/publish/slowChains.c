@@ -49,6 +49,25 @@ static int isShown(void *arg, uint32_t index)
     return !test->t->how || test->t->how[index] & EBPFMON_SHOWN;
 }
 
+static int isTracePrinted(ebpfMonSlowChains *slow, ebpfMonTarget *t, const ebpfMonTrace *trace)
+{
+    recordTest test = { t, slow->printer };
+
+    return ebpfMonTracePrinterIsOn(slow->printer) && ebpfMonTraceHasRecord(trace, isPrinted, &test);
+}
+
+static int isTraceShown(ebpfMonTarget *t, const ebpfMonTrace *trace)
+{
+    recordTest test = { t, NULL };
+
+    return ebpfMonTraceHasRecord(trace, isShown, &test);
+}
+
+int ebpfMonSlowChainsWrites(ebpfMonSlowChains *slow, ebpfMonTarget *t, const ebpfMonTrace *trace)
+{
+    return isTraceShown(t, trace) || isTracePrinted(slow, t, trace);
+}
+
 void ebpfMonSlowChainsPrepend(char *buf, size_t size, const char *text, size_t length)
 {
     size_t keep = strlen(buf);
@@ -68,13 +87,12 @@ void ebpfMonSlowChainsPrepend(char *buf, size_t size, const char *text, size_t l
 void ebpfMonSlowChainsPublish(ebpfMonSlowChains *slow, ebpfMonTarget *t, const ebpfMonTrace *trace,
                               uint64_t unixOffset)
 {
-    recordTest test = { t, slow->printer };
-    int printed = ebpfMonTracePrinterIsOn(slow->printer) && ebpfMonTraceHasRecord(trace, isPrinted, &test);
+    int printed = isTracePrinted(slow, t, trace);
     epicsTimeStamp end = ebpfMonClockStamp(trace->last->chain.head.ktime + unixOffset);
     ebpfMonPublished *published;
     size_t length;
 
-    if (!printed && !ebpfMonTraceHasRecord(trace, isShown, &test))
+    if (!printed && !isTraceShown(t, trace))
         return;
     length = ebpfMonTraceTextWrite(slow->walk, t, trace, unixOffset, slow->text, sizeof(slow->text));
     if (printed)

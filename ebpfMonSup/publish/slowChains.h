@@ -20,6 +20,9 @@ void ebpfMonSlowChainsFree(ebpfMonSlowChains *slow);
 void ebpfMonSlowChainsPublish(ebpfMonSlowChains *slow, ebpfMonTarget *t, const ebpfMonTrace *trace,
                               uint64_t unixOffset);
 
+/* Nonzero: ebpfMonSlowChainsPublish would write this trace. Under the targets lock. */
+int ebpfMonSlowChainsWrites(ebpfMonSlowChains *slow, ebpfMonTarget *t, const ebpfMonTrace *trace);
+
 /* Inserts "length" characters of text (whole lines) at the beginning of "buf". If there is no room for everything, the
  * last lines of "buf" are dropped. */
 void ebpfMonSlowChainsPrepend(char *buf, size_t size, const char *text, size_t length);

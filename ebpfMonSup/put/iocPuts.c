@@ -75,6 +75,7 @@ static struct ebpfMonCauseEvent *findCause(ebpfMonIocPuts *puts, const struct eb
 
 void ebpfMonIocPutsAddLinkWrite(ebpfMonIocPuts *puts, const struct ebpfMonCauseEvent *ev, size_t size)
 {
+    ebpfMonLateReads *reads = ebpfMonTargetsGetReads(puts->targets);
     ebpfMonPutEventClients clients;
     ebpfMonLinkWrite write;
     ebpfMonTarget *t;
@@ -83,10 +84,13 @@ void ebpfMonIocPutsAddLinkWrite(ebpfMonIocPuts *puts, const struct ebpfMonCauseE
     if (size < sizeof(*ev))
         return;
     ebpfMonPutWritersLookUp(puts->writers, &ev->head, &ev->who, NULL, &clients);
-    ebpfMonTargetsLock(puts->targets);
-    t = ebpfMonTargetsFindById(puts->targets, ev->head.iocId);
-    isKnown = t && ebpfMonPutWritersFindLinkWrite(t, ev, &clients, &write);
-    ebpfMonTargetsUnlock(puts->targets);
+    ebpfMonLateReadsBegin(reads);
+    do {
+        ebpfMonTargetsLock(puts->targets);
+        t = ebpfMonTargetsFindById(puts->targets, ev->head.iocId);
+        isKnown = t && ebpfMonPutWritersFindLinkWrite(t, ev, &clients, &write);
+        ebpfMonTargetsUnlock(puts->targets);
+    } while (ebpfMonLateReadsMake(reads));
     if (!isKnown)
         return;
     ebpfMonLinkWritesAdd(puts->linkWrites, &write);
@@ -134,15 +138,43 @@ static int hasLinkText(const struct ebpfMonPutEvent *ev)
            ev->linkType == EBPFMON_LINKTYPE_DB || ev->linkType == EBPFMON_LINKTYPE_CA;
 }
 
+/* What is known of a put when its event was decoded. */
+typedef struct {
+    int isGood;           /* the event makes sense */
+    int hasResult;        /* its result will come, or can be read */
+    int isLate;           /* its link is perhaps known later */
+    ebpfMonLinkPut change;
+} decodedPut;
+
+/* Decodes the event and finds the writer. It may be called again for the same event (host/lateReads.h). */
+static void decodePut(ebpfMonIocPuts *puts, const struct ebpfMonPutEvent *ev, size_t size,
+                      const struct ebpfMonCauseEvent *cause, const ebpfMonPutEventClients *clients, ebpfMonPut *put,
+                      decodedPut *decoded)
+{
+    ebpfMonTarget *t;
+
+    memset(decoded, 0, sizeof(*decoded));
+    ebpfMonTargetsLock(puts->targets);
+    t = ebpfMonTargetsFindById(puts->targets, ev->head.iocId);
+    if (t && (decoded->isGood = ebpfMonPutDecodeEvent(t, ev, size, put, &decoded->change))) {
+        ebpfMonPutWritersFind(puts->writers, t, ev, cause, clients, put);
+        decoded->hasResult = (ev->site == EBPFMON_SITE_PUT && ebpfMonTargetSendsResult(t, ev->head.ktime)) ||
+                             ev->site == EBPFMON_SITE_LINK;
+        if (!ebpfMonLateReadsAreWanted(t->eventThread.reads))
+            ebpfMonPutWritersAddLink(puts->writers, t, &decoded->change);
+        decoded->isLate = !t->indexed && (put->through == ebpfMonByInit || put->through == ebpfMonByThread);
+    }
+    ebpfMonTargetsUnlock(puts->targets);
+}
+
 void ebpfMonIocPutsAddPut(ebpfMonIocPuts *puts, const struct ebpfMonPutEvent *ev, size_t size)
 {
+    ebpfMonLateReads *reads = ebpfMonTargetsGetReads(puts->targets);
     struct ebpfMonCauseEvent *cause;
     ebpfMonPutEventClients clients;
     ebpfMonPendingPut *p;
-    ebpfMonTarget *t;
+    decodedPut decoded;
     uint64_t missing;
-    int isGood = 0, hasResult = 0, isLate = 0;
-    ebpfMonLinkPut change = { .precord = 0 };
 
     if (size < sizeof(*ev))
         return;
@@ -150,32 +182,26 @@ void ebpfMonIocPutsAddPut(ebpfMonIocPuts *puts, const struct ebpfMonPutEvent *ev
     cause = findCause(puts, ev);
     p = ebpfMonPendingPutsReserve(puts->pending);
     ebpfMonPutWritersLookUp(puts->writers, &ev->head, &ev->who, cause, &clients);
-    ebpfMonTargetsLock(puts->targets);
-    t = ebpfMonTargetsFindById(puts->targets, ev->head.iocId);
-    if (t && (isGood = ebpfMonPutDecodeEvent(t, ev, size, &p->put, &change))) {
-        ebpfMonPutWritersFind(puts->writers, t, ev, cause, &clients, &p->put);
-        hasResult = (ev->site == EBPFMON_SITE_PUT && ebpfMonTargetSendsResult(t, ev->head.ktime)) ||
-                    ev->site == EBPFMON_SITE_LINK;
-        ebpfMonPutWritersAddLink(puts->writers, t, &change);
-        isLate = !t->indexed && (p->put.through == ebpfMonByInit || p->put.through == ebpfMonByThread);
-    }
-    ebpfMonTargetsUnlock(puts->targets);
+    ebpfMonLateReadsBegin(reads);
+    do
+        decodePut(puts, ev, size, cause, &clients, &p->put, &decoded);
+    while (ebpfMonLateReadsMake(reads));
     if (cause)
         cause->head.tid = 0; /* it is used */
-    if (!isGood) {
+    if (!decoded.isGood) {
         ebpfMonLossesAdd(puts->losses, ebpfMonLossGone);
         ebpfMonPendingPutsDiscard(puts->pending, p);
         return;
     }
     if (missing)
         ebpfMonAuditsAdd(puts->audits, ebpfMonAuditPutNumber, missing, p->put.ioc);
-    if (change.precord)
-        puts->sinks.linkChanged(puts->sinks.arg, &change);
+    if (decoded.change.precord)
+        puts->sinks.linkChanged(puts->sinks.arg, &decoded.change);
     addToThread(puts, ev, &p->put);
     if (ev->site == EBPFMON_SITE_LINK)
         ebpfMonPendingPutsNoteLink(puts->pending, ev, hasLinkText(ev) ? p->put.old : NULL);
-    fillPending(p, ev, isLate);
-    if (hasResult)
+    fillPending(p, ev, decoded.isLate);
+    if (decoded.hasResult)
         ebpfMonPendingPutsAwaitResult(puts->pending, p);
     else
         ebpfMonPendingPutsComplete(puts->pending, p);
@@ -183,6 +209,7 @@ void ebpfMonIocPutsAddPut(ebpfMonIocPuts *puts, const struct ebpfMonPutEvent *ev
 
 void ebpfMonIocPutsAddResult(ebpfMonIocPuts *puts, const struct ebpfMonResultEvent *ev, size_t size)
 {
+    ebpfMonLateReads *reads = ebpfMonTargetsGetReads(puts->targets);
     ebpfMonPendingPut *p;
     ebpfMonTarget *t;
 
@@ -190,13 +217,14 @@ void ebpfMonIocPutsAddResult(ebpfMonIocPuts *puts, const struct ebpfMonResultEve
         return;
     p->put.result = ev->status ? ebpfMonPutFailed : ebpfMonPutOk;
     p->put.status = (long)ev->status;
-    if (!ev->status) {
+    ebpfMonLateReadsBegin(reads);
+    do {
         ebpfMonTargetsLock(puts->targets);
-        t = ebpfMonTargetsFindById(puts->targets, ev->head.iocId);
+        t = ev->status ? NULL : ebpfMonTargetsFindById(puts->targets, ev->head.iocId);
         if (t)
             ebpfMonPutDecodeResult(t, &p->at, ev, &p->put);
         ebpfMonTargetsUnlock(puts->targets);
-    }
+    } while (ebpfMonLateReadsMake(reads));
     ebpfMonPendingPutsComplete(puts->pending, p);
 }
 

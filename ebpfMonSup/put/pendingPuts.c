@@ -139,13 +139,17 @@ static int waitsForLinks(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p, uint
 /* No event tells the result of a put to a link field: that is read from the field. */
 static void readLinkResult(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p)
 {
+    ebpfMonLateReads *reads = ebpfMonTargetsGetReads(pending->targets);
     ebpfMonTarget *t;
 
-    ebpfMonTargetsLock(pending->targets);
-    t = ebpfMonTargetsFindById(pending->targets, p->iocId);
-    if (t && !t->gone)
-        ebpfMonPutDecodeLinkResult(t, p->linkAt, &p->put);
-    ebpfMonTargetsUnlock(pending->targets);
+    ebpfMonLateReadsBegin(reads);
+    do {
+        ebpfMonTargetsLock(pending->targets);
+        t = ebpfMonTargetsFindById(pending->targets, p->iocId);
+        if (t && !t->gone)
+            ebpfMonPutDecodeLinkResult(t, p->linkAt, &p->put);
+        ebpfMonTargetsUnlock(pending->targets);
+    } while (ebpfMonLateReadsMake(reads));
     if (p->isShared && p->put.result == ebpfMonPutFailed) {
         p->put.result = ebpfMonPutUnknown;
         p->put.status = 0;

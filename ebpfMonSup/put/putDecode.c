@@ -46,7 +46,7 @@ void ebpfMonPutDecodeLinkResult(ebpfMonTarget *t, uint64_t linkAt, ebpfMonPut *p
     char now[EBPFMON_TEXT_SIZE] = "";
     uint64_t name;
 
-    if (!t->cat || ebpfMonLinkReadNow(t->pid, &t->cat->base, linkAt, &link))
+    if (!t->cat || ebpfMonLinkReadLate(t->eventThread.reads, t->pid, &t->cat->base, linkAt, &link))
         return;
     if (link.type == LAYOUT_LINK_CONSTANT)
         name = link.value;
@@ -54,8 +54,10 @@ void ebpfMonPutDecodeLinkResult(ebpfMonTarget *t, uint64_t linkAt, ebpfMonPut *p
         name = link.pvname;
     else
         return;
-    if (name)
-        ebpfMonMemTextNow(t->pid, name, now, sizeof(now));
+    if (name && ebpfMonLateReadsGetText(t->eventThread.reads, t->pid, name, now, sizeof(now)))
+        now[0] = 0;
+    if (ebpfMonLateReadsAreWanted(t->eventThread.reads))
+        return;
     ebpfMonTextClean(now, sizeof(now)); /* as the value was */
     if (ebpfMonPutDecodeIsLink(put->val, now)) {
         put->result = ebpfMonPutOk;
@@ -76,7 +78,7 @@ static void setNames(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const e
 
     if (index >= 0)
         name = ebpfMonCatalogueName(t->cat, (uint32_t)index);
-    else if (ebpfMonMemReadNow(t->pid, ev->precord, record, sizeof(record)) == 0)
+    else if (ebpfMonLateReadsGetBytes(t->eventThread.reads, t->pid, ev->precord, record, sizeof(record)) == 0)
         record[sizeof(record) - 1] = 0;
     if (index < 0)
         ebpfMonTextClean(record, sizeof(record));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Events of puts become puts: names in place of addresses, texts in place of bytes. No state. These functions read the
- * memory of the IOC, and no file. Event thread, under ebpfMonTargetsLock.
+ * Events of puts become puts: names in place of addresses, texts in place of bytes. No state. What they need from the
+ * memory of the IOC is read by ebpfMonTargetsGetReads, so call them again as host/lateReads.h says. Event thread, under
+ * ebpfMonTargetsLock.
  */
 #ifndef EBPFMON_PUTDECODE_H
 #define EBPFMON_PUTDECODE_H
@@ -28,7 +29,7 @@ void ebpfMonPutDecodeResult(ebpfMonTarget *t, const ebpfMonPutPlace *at, const s
 
 /* A link field was written: dbPut, whose result is seen, is not called for it (dbPutFieldLink, dbAccess.c). So compares
  * the link at this address of the IOC with what "put" wrote, and sets put->result and put->status. Leaves them if the
- * link is of a kind that has no name. */
+ * link is of a kind that has no name, or is not read yet. */
 void ebpfMonPutDecodeLinkResult(ebpfMonTarget *t, uint64_t linkAt, ebpfMonPut *put);
 
 /* Nonzero: a link field to which "value" was put has this text ("link") then. Any thread. */

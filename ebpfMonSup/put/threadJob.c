@@ -17,7 +17,7 @@ void ebpfMonThreadJobReadScan(ebpfMonTarget *t, uint64_t precord, char *buf, siz
 
     buf[0] = 0;
     f = index >= 0 ? ebpfMonCatalogueFieldNamed(t->cat, t->cat->rec[index].rtype, "SCAN") : NULL;
-    if (f && ebpfMonMemReadNow(t->pid, precord + f->offset, data, sizeof(data)) == 0)
+    if (f && ebpfMonLateReadsGetBytes(t->eventThread.reads, t->pid, precord + f->offset, data, sizeof(data)) == 0)
         ebpfMonValueTextFormat(t, f, precord, &v, buf, size);
 }
 
@@ -34,10 +34,11 @@ static void describeScanOnce(ebpfMonTarget *t, uint64_t precord, char *buf, size
         const ebpfMonField *f = &t->cat->field[rt->firstField + i];
         ebpfMonLink link;
 
-        if (f->type != ebpfMonDbfInlink || ebpfMonLinkReadNow(t->pid, &t->cat->base, precord + f->offset, &link) ||
+        if (f->type != ebpfMonDbfInlink ||
+            ebpfMonLinkReadLate(t->eventThread.reads, t->pid, &t->cat->base, precord + f->offset, &link) ||
             link.type != LAYOUT_LINK_CA || !(link.pvlMask & (LAYOUT_PVL_CP | LAYOUT_PVL_CPP)))
             continue;
-        if (n++ == 0 && ebpfMonMemReadNow(t->pid, link.pvname, name, sizeof(name)) == 0)
+        if (n++ == 0 && ebpfMonLateReadsGetBytes(t->eventThread.reads, t->pid, link.pvname, name, sizeof(name)) == 0)
             name[sizeof(name) - 1] = 0;
         ebpfMonTextClean(name, sizeof(name));
     }

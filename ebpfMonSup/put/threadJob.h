@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What makes a thread of an IOC process a record, when it serves no client. Base names its threads by their job
- * (dbScan.c, callback.c, dbCa.c). These functions read the memory of the IOC, and no file. Call them under
- * ebpfMonTargetsLock.
+ * (dbScan.c, callback.c, dbCa.c). What these functions need from the memory of the IOC is read
+ * by ebpfMonTargetsGetReads. Call them under ebpfMonTargetsLock.
  */
 #ifndef EBPFMON_THREADJOB_H
 #define EBPFMON_THREADJOB_H

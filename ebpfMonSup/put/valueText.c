@@ -23,54 +23,70 @@ static const char *const stateField[16] = {
 
 /* One choice of a menu in the memory of the IOC: three reads in one job, because to hand one over costs more than it. */
 typedef struct {
-    pid_t    pid;
+    uint64_t pid;
     uint64_t menu;
-    int      isDevice;  /* a struct layoutDeviceMenu */
-    unsigned index;
-    char     text[CHOICE_SIZE];
+    uint32_t isDevice;  /* a struct layoutDeviceMenu */
+    uint32_t index;
+} choiceKey;
+
+typedef struct {
+    choiceKey key;
+    char      text[CHOICE_SIZE];
 } choiceJob;
 
 static void runChoiceJob(void *data)
 {
     choiceJob *j = data;
+    pid_t pid = (pid_t)j->key.pid;
     struct layoutMenu menu;
     struct layoutDeviceMenu device;
     uint64_t choices, at;
     int32_t count;
 
     j->text[0] = 0;
-    if (j->isDevice ? ebpfMonMemReadNow(j->pid, j->menu, &device, sizeof(device)) :
-        ebpfMonMemReadNow(j->pid, j->menu, &menu, sizeof(menu)))
+    if (j->key.isDevice ? ebpfMonMemReadNow(pid, j->key.menu, &device, sizeof(device)) :
+        ebpfMonMemReadNow(pid, j->key.menu, &menu, sizeof(menu)))
         return;
-    choices = j->isDevice ? device.papChoice : menu.papChoiceValue;
-    count = j->isDevice ? device.nChoice : menu.nChoice;
-    if (count < 0 || count > 65536 || j->index >= (unsigned)count ||
-        ebpfMonMemReadNow(j->pid, choices + 8u * j->index, &at, sizeof(at)))
+    choices = j->key.isDevice ? device.papChoice : menu.papChoiceValue;
+    count = j->key.isDevice ? device.nChoice : menu.nChoice;
+    if (count < 0 || count > 65536 || j->key.index >= (unsigned)count ||
+        ebpfMonMemReadNow(pid, choices + 8u * j->key.index, &at, sizeof(at)))
         return;
-    ebpfMonMemTextNow(j->pid, at, j->text, sizeof(j->text));
+    ebpfMonMemTextNow(pid, at, j->text, sizeof(j->text));
 }
 
-/* 0, or -1: there is none. */
-static int readChoice(const ebpfMonTarget *t, const ebpfMonField *f, unsigned index, char *buf, size_t size)
+/* An ebpfMonLateReadFn. 0, or -1: there is none. */
+static int readChoice(const void *key, void *buf, size_t size)
 {
     static const ebpfMonForeignJob job = { runChoiceJob, free };
     choiceJob *j = malloc(sizeof(*j));
 
     if (!j)
         return -1;
-    *j = (choiceJob){ .pid = t->pid, .menu = f->ftPvt, .isDevice = f->type == ebpfMonDbfDevice, .index = index };
-    if (ebpfMonForeignRun(t->pid, CHOICE_SECONDS, &job, j))
+    j->key = *(const choiceKey *)key;
+    if (ebpfMonForeignRun((pid_t)j->key.pid, CHOICE_SECONDS, &job, j))
         return -1;
     ebpfMonTextCopy(buf, size, j->text);
     free(j);
-    return buf[0] ? 0 : -1;
+    return *(const char *)buf ? 0 : -1;
 }
 
-static int readStateText(ebpfMonTarget *t, const ebpfMonField *f, uint64_t precord, unsigned index, char *buf,
+static int findChoice(const ebpfMonTarget *t, const ebpfMonField *f, unsigned index, char *buf, size_t size)
+{
+    choiceKey key = { .pid = (uint64_t)t->pid, .menu = f->ftPvt, .isDevice = f->type == ebpfMonDbfDevice, .index = index };
+    char text[CHOICE_SIZE];
+
+    if (ebpfMonLateReadsGet(t->eventThread.reads, readChoice, &key, sizeof(key), text, sizeof(text)))
+        return -1;
+    ebpfMonTextCopy(buf, size, text);
+    return 0;
+}
+
+static int findStateText(ebpfMonTarget *t, const ebpfMonField *f, uint64_t precord, unsigned index, char *buf,
                          size_t size)
 {
     if ((f->type == ebpfMonDbfMenu || f->type == ebpfMonDbfDevice) && f->ftPvt)
-        return readChoice(t, f, index, buf, size);
+        return findChoice(t, f, index, buf, size);
     if (f->type == ebpfMonDbfEnum && index < 16) {
         const ebpfMonField *s = NULL;
         char text[27];
@@ -79,7 +95,7 @@ static int readStateText(ebpfMonTarget *t, const ebpfMonField *f, uint64_t preco
             s = ebpfMonCatalogueFieldNamed(t->cat, f->rtype, index ? "ONAM" : "ZNAM");
         if (!s)
             s = ebpfMonCatalogueFieldNamed(t->cat, f->rtype, stateField[index]);
-        if (!s || ebpfMonMemReadNow(t->pid, precord + s->offset, text, sizeof(text) - 1))
+        if (!s || ebpfMonLateReadsGetBytes(t->eventThread.reads, t->pid, precord + s->offset, text, sizeof(text) - 1))
             return -1;
         text[sizeof(text) - 1] = 0;
         if (!text[0])
@@ -256,7 +272,7 @@ void ebpfMonValueTextFormat(ebpfMonTarget *t, const ebpfMonField *field, uint64_
     if (t && field && field->type >= ebpfMonDbfEnum && field->type <= ebpfMonDbfDevice) {
         long index = getStateIndex(v);
 
-        if (index >= 0 && readStateText(t, field, precord, (unsigned)index, buf, size) == 0)
+        if (index >= 0 && findStateText(t, field, precord, (unsigned)index, buf, size) == 0)
             return;
     }
     if (v->type == ebpfMonDbfString && v->count == 1) {

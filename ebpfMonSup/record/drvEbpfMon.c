@@ -22,9 +22,24 @@
 #include "record/shellCommand.h"
 #include "record/tables.h"
 
+/* One per process, because Base passes no context to drivers and init hooks. Made once, in the thread of iocInit. NULL:
+ * there was no memory, and no table is served. */
+static ebpfMonTables *tables;
+
+static void postTables(ebpfMonGroup group)
+{
+    if (tables)
+        ebpfMonTablesPost(tables, group);
+}
+
 static long driverInit(void)
 {
-    ebpfMonScanInit(ebpfMonTablesPost); /* before the records, which join the scan lists */
+    if (!tables)
+        tables = ebpfMonTablesNew();
+    if (!tables)
+        errlogSevPrintf(errlogMajor, "ebpfMon: out of memory: there are no tables over PV Access. Free memory on this "
+                        "host, then restart the monitor\n");
+    ebpfMonScanInit(postTables); /* before the records, which join the scan lists */
     ebpfMonQueryScanInit();
     return 0;
 }
@@ -53,14 +68,16 @@ static void initHook(initHookState state)
     if (state == initHookAfterScanInit) {
         ebpfMonGuardStart(); /* access security has read its file, and no server runs yet */
     } else if (state == initHookAfterIocBuilt) {
-        ebpfMonTablesStart();
+        if (tables)
+            ebpfMonTablesServe(tables);
     } else if (state == initHookAfterIocRunning) {
         monitor->start(monitor->arg);
         ebpfMonFilterReprocess();
         ebpfMonServiceTell("READY=1"); /* also if the start failed: the PVs exist, and STATE_MSG says why */
     } else if (state == initHookAtShutdown) {
         ebpfMonScanStop();
-        ebpfMonTablesStop();
+        if (tables)
+            ebpfMonTablesRemove(tables);
         ebpfMonQueryScanStop();
     } else if (state == initHookAfterShutdown) {
         ebpfMonGuardStop();

@@ -12,7 +12,6 @@
 #include <errlog.h>
 #include <waveformRecord.h>
 
-#include "common/lazyMutex.h"
 #include "record/devCommon.h"
 #include "record/pvaServe.h"
 #include "record/tables.h"
@@ -33,22 +32,23 @@ typedef struct tableOf {
     void             *served;                  /* from ebpfMonPvaServeAdd; NULL: it is not served */
 } tableOf;
 
-/* One list per process, because there is one database. tablesLock guards it against shell and callback threads. */
-static tableOf *tables;
-static ebpfMonLazyMutex tablesLock = EBPFMON_LAZY_MUTEX;
+struct ebpfMonTables {
+    epicsMutexId lock; /* guards the list against shell and callback threads */
+    tableOf     *first;
+};
 
 /* Finds a table by its name, or makes one. NULL: the name is too long, or there is no memory. */
-static tableOf *findTable(const char *name)
+static tableOf *findTable(ebpfMonTables *tables, const char *name)
 {
-    tableOf *table = tables;
+    tableOf *table = tables->first;
 
     while (table && strcmp(table->name, name) != 0)
         table = table->next;
     if (table || strlen(name) >= sizeof(table->name) || !(table = calloc(1, sizeof(*table))))
         return table;
     strcpy(table->name, name);
-    table->next = tables;
-    tables = table;
+    table->next = tables->first;
+    tables->first = table;
     return table;
 }
 
@@ -63,12 +63,12 @@ static int canShow(const tableOf *table, const ebpfMonPv *pv)
 }
 
 /* Adds a record to its table. Returns ""; else why it cannot be added. */
-static const char *addRecord(waveformRecord *prec, const char *tag)
+static const char *addRecord(ebpfMonTables *tables, waveformRecord *prec, const char *tag)
 {
     const ebpfMonDev *dev = prec->dpvt; /* NULL: a record without our device support; it has labels */
     char name[NAME_SIZE], column[40];
     int place, parts = sscanf(tag, "%79s %d %39s", name, &place, column);
-    tableOf *table = parts >= 1 ? findTable(name) : NULL;
+    tableOf *table = parts >= 1 ? findTable(tables, name) : NULL;
     ebpfMonTableCells *cells;
 
     if (!table)
@@ -90,7 +90,7 @@ static const char *addRecord(waveformRecord *prec, const char *tag)
     return "";
 }
 
-static void findColumns(void)
+static void findColumns(ebpfMonTables *tables)
 {
     DBENTRY entry;
     long status;
@@ -101,7 +101,7 @@ static void findColumns(void)
             const char *why = "";
 
             if (!dbIsAlias(&entry) && !dbFindInfo(&entry, TAG))
-                why = addRecord(entry.precnode->precord, dbGetInfoString(&entry));
+                why = addRecord(tables, entry.precnode->precord, dbGetInfoString(&entry));
             if (why[0])
                 errlogSevPrintf(errlogMajor, "%s: info tag " TAG " %s\n", dbGetRecordName(&entry), why);
         }
@@ -148,39 +148,48 @@ static void postTable(tableOf *table)
     ebpfMonPvaServePost(table->served, table->cells, table->columns, &table->moment);
 }
 
-void ebpfMonTablesStart(void)
+ebpfMonTables *ebpfMonTablesNew(void)
 {
-    ebpfMonLazyMutexLock(&tablesLock);
-    findColumns();
-    for (tableOf *table = tables; table; table = table->next) {
+    ebpfMonTables *tables = calloc(1, sizeof(*tables));
+
+    if (tables)
+        tables->lock = epicsMutexMustCreate();
+    return tables;
+}
+
+void ebpfMonTablesServe(ebpfMonTables *tables)
+{
+    epicsMutexMustLock(tables->lock);
+    findColumns(tables);
+    for (tableOf *table = tables->first; table; table = table->next) {
         serveTable(table);
         if (table->served)
             postTable(table);
     }
-    ebpfMonLazyMutexUnlock(&tablesLock);
+    epicsMutexUnlock(tables->lock);
 }
 
-void ebpfMonTablesStop(void)
+void ebpfMonTablesRemove(ebpfMonTables *tables)
 {
     tableOf *table;
 
-    ebpfMonLazyMutexLock(&tablesLock);
-    while ((table = tables) != NULL) {
-        tables = table->next;
+    epicsMutexMustLock(tables->lock);
+    while ((table = tables->first) != NULL) {
+        tables->first = table->next;
         if (table->served)
             ebpfMonPvaServeRemove(table->served);
         for (unsigned c = 0; c < table->columns; c++)
             ebpfMonTableCellsFree(&table->cells[c]);
         free(table);
     }
-    ebpfMonLazyMutexUnlock(&tablesLock);
+    epicsMutexUnlock(tables->lock);
 }
 
-void ebpfMonTablesPost(ebpfMonGroup group)
+void ebpfMonTablesPost(ebpfMonTables *tables, ebpfMonGroup group)
 {
-    ebpfMonLazyMutexLock(&tablesLock);
-    for (tableOf *table = tables; table; table = table->next)
+    epicsMutexMustLock(tables->lock);
+    for (tableOf *table = tables->first; table; table = table->next)
         if (table->served && table->cells[0].pv->group == group)
             postTable(table);
-    ebpfMonLazyMutexUnlock(&tablesLock);
+    epicsMutexUnlock(tables->lock);
 }

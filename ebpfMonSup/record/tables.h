@@ -9,13 +9,18 @@
 
 #include "model/published.h"
 
+typedef struct ebpfMonTables ebpfMonTables;
+
+/* Without tables. NULL without memory. It stays as long as the process, because a callback may post late. */
+ebpfMonTables *ebpfMonTablesNew(void);
+
 /* Finds the tables in the database, and serves them. Call this in the thread of iocInit: after the device support of
  * the records was initialised, and before the servers start. */
-void ebpfMonTablesStart(void);
+void ebpfMonTablesServe(ebpfMonTables *tables);
 /* Removes the tables. It waits until a call of ebpfMonTablesPost has ended. */
-void ebpfMonTablesStop(void);
+void ebpfMonTablesRemove(ebpfMonTables *tables);
 
 /* Updates the tables of a group. Any thread, without a lock. */
-void ebpfMonTablesPost(ebpfMonGroup group);
+void ebpfMonTablesPost(ebpfMonTables *tables, ebpfMonGroup group);
 
 #endif

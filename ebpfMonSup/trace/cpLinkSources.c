@@ -60,9 +60,9 @@ static int readLinkedRecord(ebpfMonTarget *t, uint32_t root, const uint8_t *caLi
         memcpy(&addr, caLink + at, sizeof(addr));
         if (!ebpfMonCatalogueFieldAt(t->cat, addr, &index) || index != root)
             continue;
-        if (ebpfMonLinkReadNow(t->pid, &t->cat->base, addr, &link) || link.type != LAYOUT_LINK_CA ||
-            link.owner != t->cat->rec[root].addr ||
-            ebpfMonMemReadNow(t->pid, link.pvname, name, size))
+        if (ebpfMonLinkReadLate(t->eventThread.reads, t->pid, &t->cat->base, addr, &link) ||
+            link.type != LAYOUT_LINK_CA || link.owner != t->cat->rec[root].addr ||
+            ebpfMonLateReadsGetBytes(t->eventThread.reads, t->pid, link.pvname, name, size))
             return -1;
         name[size - 1] = 0;
         name[strcspn(name, ".")] = 0;

@@ -30,7 +30,8 @@ void ebpfMonCpLinkSourcesAdd(ebpfMonCpLinkSources *sources, const ebpfMonChainId
                              uint32_t index, uint64_t stamp);
 
 /* The chain that caused a CP link of record "root" of IOC "t". "link": the beginning of the link's struct caLink, as in
- * struct ebpfMonHandOver. 0, or -1: none is known (yet). Reads memory of the IOC. Under ebpfMonTargetsLock. */
+ * struct ebpfMonHandOver. 0, or -1: none is known (yet). The memory of the IOC is read by
+ * ebpfMonTargetsGetReads. Under ebpfMonTargetsLock. */
 int ebpfMonCpLinkSourcesFind(const ebpfMonCpLinkSources *sources, ebpfMonTarget *t, uint32_t root, const uint8_t *link,
                              ebpfMonCpLinkSource *source);
 

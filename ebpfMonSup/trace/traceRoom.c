@@ -12,6 +12,13 @@ static void onChain(void *arg, ebpfMonTarget *t, const struct ebpfMonChain *chai
     ebpfMonTracesAddChain(room->traces, t, chain, rec, count);
 }
 
+static int isDescribed(void *arg, ebpfMonTarget *t, const ebpfMonTrace *trace)
+{
+    const ebpfMonTraceRoomUses *uses = &((ebpfMonTraceRoom *)arg)->uses;
+
+    return uses->spans.isWanted(uses->spans.arg) || uses->isWritten(uses->arg, t, trace);
+}
+
 static void onTrace(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace)
 {
     uint64_t unixOffset = ebpfMonClockUnixOffset();
@@ -25,6 +32,7 @@ int ebpfMonTraceRoomMake(ebpfMonTraceRoom *room, const ebpfMonTraceRoomUses *fro
 {
     ebpfMonTracesUses uses = {
         .targets = from->targets, .threadPuts = from->threadPuts, .exportsSpans = from->spans.isWanted, .exporter = from->spans.arg,
+        .isDescribed = isDescribed,
     };
     ebpfMonTraceSpansUses spans = { .targets = from->targets, .sink = from->spans };
     uint64_t salt;
@@ -56,6 +64,7 @@ static void addChainEvent(ebpfMonTraceRoom *room, const struct ebpfMonChainEvent
     if (t)
         ebpfMonChainPartsAdd(room->chainParts, t, ev, size, ebpfMonClockUnixOffset());
     ebpfMonTargetsUnlock(targets);
+    ebpfMonTracesFinishChain(room->traces);
 }
 
 int ebpfMonTraceRoomAddEvent(ebpfMonTraceRoom *room, const struct ebpfMonHead *head, size_t size)

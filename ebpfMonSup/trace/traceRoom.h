@@ -15,6 +15,8 @@ typedef struct {
     ebpfMonSpanSink    spans;
     /* A trace that is finished, before it is exported as spans. Event thread, under the lock of the targets. */
     void (*finished)(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace, uint64_t unixOffset);
+    /* Nonzero: "finished" will write this trace as text. Threads and lock as above. */
+    int  (*isWritten)(void *arg, ebpfMonTarget *t, const ebpfMonTrace *trace);
     void  *arg;
 } ebpfMonTraceRoomUses;
 

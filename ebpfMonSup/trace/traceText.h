@@ -6,7 +6,8 @@
 #include "trace/traceWalk.h"
 
 /* Returns the length. Leaves out what is more than "size" or 100 records; of the latter it says so. "unixOffset": from
- * monotonic time to time since 1970, ns. Reads memory of the IOC. Under ebpfMonTargetsLock. */
+ * monotonic time to time since 1970, ns. Texts from the memory of the IOC were read before
+ * (ebpfMonTraceReadWords). Under ebpfMonTargetsLock. */
 size_t ebpfMonTraceTextWrite(ebpfMonTraceWalk *walk, ebpfMonTarget *t, const ebpfMonTrace *trace, uint64_t unixOffset,
                              char *buf, size_t size);
 

@@ -63,6 +63,51 @@ void ebpfMonTraceDescribeValue(ebpfMonTarget *t, const struct ebpfMonChainRec *r
     ebpfMonValueTextFormat(t, f, t->cat->rec[rec->slot].addr, &v, buf, size);
 }
 
+/* Nonzero: the value is a state, of which only the memory of the IOC has the text. */
+static int isState(const ebpfMonTarget *t, const struct ebpfMonChainRec *rec)
+{
+    const ebpfMonRecType *rt = &t->cat->rtype[t->cat->rec[rec->slot].rtype];
+    const ebpfMonField *f = rt->valField >= 0 ? &t->cat->field[rt->valField] : NULL;
+
+    return f && f->type >= ebpfMonDbfEnum && f->type <= ebpfMonDbfDevice;
+}
+
+static void findWords(ebpfMonTarget *t, const ebpfMonTrace *trace)
+{
+    char text[512];
+
+    ebpfMonTraceDescribeCause(t, trace, text, sizeof(text));
+    for (const ebpfMonTraceChain *c = trace->first; c; c = c->next) {
+        if (c != trace->first)
+            ebpfMonTraceDescribeHandOver(t, c, text, sizeof(text));
+        for (uint32_t i = 0; i < c->count; i++)
+            if (isState(t, &c->rec[i]))
+                ebpfMonTraceDescribeValue(t, &c->rec[i], text, sizeof(text));
+    }
+}
+
+ebpfMonTarget *ebpfMonTraceFindTarget(ebpfMonTargets *targets, const ebpfMonTrace *trace)
+{
+    ebpfMonTarget *t = ebpfMonTargetsFindById(targets, trace->iocId);
+
+    return t && t->cat == trace->cat ? t : NULL;
+}
+
+void ebpfMonTraceReadWords(ebpfMonTargets *targets, const ebpfMonTrace *trace, ebpfMonTraceTestFn isWanted, void *arg)
+{
+    ebpfMonLateReads *reads = ebpfMonTargetsGetReads(targets);
+    ebpfMonTarget *t;
+
+    ebpfMonLateReadsBegin(reads);
+    do {
+        ebpfMonTargetsLock(targets);
+        t = ebpfMonTraceFindTarget(targets, trace);
+        if (t && isWanted(arg, t, trace))
+            findWords(t, trace);
+        ebpfMonTargetsUnlock(targets);
+    } while (ebpfMonLateReadsMake(reads));
+}
+
 uint64_t ebpfMonTraceChainGetSlept(const ebpfMonTraceChain *c)
 {
     return c->chain.blocked > c->chain.wait ? c->chain.blocked - c->chain.wait : 0;

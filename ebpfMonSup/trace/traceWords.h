@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Texts that both the text of a trace and its spans use. These functions read memory of the IOC. Event thread, under
- * ebpfMonTargetsLock. */
+/* Texts that both the text of a trace and its spans use. Some are in the memory of the IOC: they are read before
+ * (host/lateReads.h). Event thread, under ebpfMonTargetsLock. */
 #ifndef EBPFMON_TRACEWORDS_H
 #define EBPFMON_TRACEWORDS_H
 
@@ -14,6 +14,16 @@ void ebpfMonTraceDescribeHandOver(ebpfMonTarget *t, const ebpfMonTraceChain *c, 
 
 /* VAL of the record as the chain left it; empty if it is no scalar. */
 void ebpfMonTraceDescribeValue(ebpfMonTarget *t, const struct ebpfMonChainRec *rec, char *buf, size_t size);
+
+/* Something about a trace: nonzero, or 0. Under ebpfMonTargetsLock. */
+typedef int (*ebpfMonTraceTestFn)(void *arg, ebpfMonTarget *t, const ebpfMonTrace *trace);
+
+/* Reads all that the functions above need for this trace, if "isWanted" says so. The lock is not held. */
+void ebpfMonTraceReadWords(ebpfMonTargets *targets, const ebpfMonTrace *trace, ebpfMonTraceTestFn isWanted, void *arg);
+
+/* The IOC of the trace. NULL: it is forgotten, or its records were read again since, and the indexes mean other
+ * records. */
+ebpfMonTarget *ebpfMonTraceFindTarget(ebpfMonTargets *targets, const ebpfMonTrace *trace);
 
 /* ns that the thread slept while it held the lock: without what it slept waiting for the lock. */
 uint64_t ebpfMonTraceChainGetSlept(const ebpfMonTraceChain *c);

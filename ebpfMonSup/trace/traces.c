@@ -29,6 +29,7 @@ struct ebpfMonTraces {
     unsigned open;
     uint32_t records;             /* of all open traces */
     unsigned awaitPut, awaitSource; /* open traces that do */
+    ebpfMonTrace *changed;        /* the open trace that got the last chain, until it was looked at; NULL: none */
 };
 
 /* --- the list of open traces --- */
@@ -70,6 +71,8 @@ static void removeTrace(ebpfMonTraces *x, ebpfMonTrace *trace)
 {
     *(trace->before ? &trace->before->next : &x->first) = trace->next;
     *(trace->next ? &trace->next->before : &x->last) = trace->before;
+    if (x->changed == trace)
+        x->changed = NULL;
     x->open--;
     x->records -= trace->records;
     x->awaitPut -= (unsigned)!!trace->awaitsPut;
@@ -97,9 +100,11 @@ static void finishTrace(ebpfMonTraces *x, ebpfMonTrace *trace)
     ebpfMonTarget *t;
 
     trace->isIncomplete |= ebpfMonTraceHasAsync(trace) || trace->handOvers || trace->awaitsSource;
+    if (x->uses.isDescribed)
+        ebpfMonTraceReadWords(x->uses.targets, trace, x->uses.isDescribed, x->arg);
     ebpfMonTargetsLock(x->uses.targets);
-    t = ebpfMonTargetsFindById(x->uses.targets, trace->iocId);
-    if (t && t->cat == trace->cat) /* else its records were read again since, and the indexes mean other records */
+    t = ebpfMonTraceFindTarget(x->uses.targets, trace);
+    if (t)
         x->onTrace(x->arg, t, trace);
     ebpfMonTargetsUnlock(x->uses.targets);
     for (const ebpfMonTraceChain *c = trace->hasId ? trace->first : NULL; c; c = c->next) {
@@ -215,17 +220,6 @@ static ebpfMonTrace *findTraceOf(const ebpfMonTraces *x, const ebpfMonTarget *t,
     return trace && trace->cat == t->cat ? trace : NULL;
 }
 
-/* Finishes the oldest traces until there is room for the chain. Returns its trace; NULL: that was finished, too. */
-static ebpfMonTrace *makeRoom(ebpfMonTraces *x, ebpfMonTrace *trace, uint32_t records)
-{
-    while (x->first && (x->records + records > RECORDS_MAX || (!trace && x->open >= OPEN_MAX))) {
-        if (x->first == trace)
-            trace = NULL;
-        finishTrace(x, x->first);
-    }
-    return trace;
-}
-
 static void keepPut(ebpfMonTrace *trace, const ebpfMonPutSummary *put)
 {
     trace->put = malloc(sizeof(*put));
@@ -254,7 +248,7 @@ static void findCpLinkSource(ebpfMonTraces *x, ebpfMonTarget *t, ebpfMonTrace *t
 }
 
 /* The first chain of a trace tells what caused the trace. */
-static void setCause(ebpfMonTraces *x, ebpfMonTarget *t, ebpfMonTrace *trace, const struct ebpfMonHandOver *from,
+static void setCause(ebpfMonTraces *x, ebpfMonTrace *trace, const struct ebpfMonHandOver *from,
                      const ebpfMonThreadPut *put)
 {
     if (put)
@@ -263,10 +257,8 @@ static void setCause(ebpfMonTraces *x, ebpfMonTarget *t, ebpfMonTrace *trace, co
         trace->awaitsSource = 1;
         x->awaitSource++;
     }
-    if (!put && from && from->isLink && (trace->caLink = malloc(sizeof(from->link)))) {
-        memcpy(trace->caLink, from->link, sizeof(from->link));
-        findCpLinkSource(x, t, trace);
-    }
+    if (!put && from && from->isLink && (trace->caLink = malloc(sizeof(from->link))))
+        memcpy(trace->caLink, from->link, sizeof(from->link)); /* the next tick looks for its source */
 }
 
 /* The chain that began to process its root is not in the trace; so its place is below the chain that handed it over. */
@@ -361,7 +353,7 @@ void ebpfMonTracesAddChain(ebpfMonTraces *x, ebpfMonTarget *t, const struct ebpf
      * belong to what the record was busy with. */
     if (put && put->byClient)
         from = NULL;
-    trace = makeRoom(x, findTraceOf(x, t, chain, from, &completes), count);
+    trace = findTraceOf(x, t, chain, from, &completes);
     if (trace && trace->chains == EBPFMON_TRACE_CHAINS) {
         trace->isIncomplete = 1;
         return;
@@ -382,10 +374,21 @@ void ebpfMonTracesAddChain(ebpfMonTraces *x, ebpfMonTarget *t, const struct ebpf
     x->records += c->count;
     noteStamps(x, c);
     if (trace->chains == 1)
-        setCause(x, t, trace, from, put);
+        setCause(x, trace, from, put);
     noteOpenWork(x, trace, c);
     trace->isIncomplete |= (chain->flags & EBPFMON_CHAIN_MORE) || c->count < chain->total;
-    finishIfComplete(x, trace);
+    x->changed = trace;
+}
+
+void ebpfMonTracesFinishChain(ebpfMonTraces *x)
+{
+    ebpfMonTrace *trace = x->changed;
+
+    x->changed = NULL;
+    if (trace)
+        finishIfComplete(x, trace);
+    while (x->records > RECORDS_MAX || x->open > OPEN_MAX)
+        finishTrace(x, x->first);
 }
 
 /* --- other events --- */
@@ -424,19 +427,23 @@ void ebpfMonTracesAddPut(ebpfMonTraces *x, uint32_t iocId, uint32_t tid, uint64_
     }
 }
 
-/* Nonzero: its IOC has ended. Looks for the source of its CP link again: the source chain may have ended after the
- * chain that it caused. */
-static int lookForSourceAgain(ebpfMonTraces *x, ebpfMonTrace *trace)
+/* Nonzero: its IOC has ended. Looks for the source of its CP link, too, at each tick until it is found: the source chain
+ * may have ended after the chain that it caused. */
+static int lookForSource(ebpfMonTraces *x, ebpfMonTrace *trace)
 {
+    ebpfMonLateReads *reads = ebpfMonTargetsGetReads(x->uses.targets);
     ebpfMonTarget *t;
     int isGone;
 
-    ebpfMonTargetsLock(x->uses.targets);
-    t = ebpfMonTargetsFindById(x->uses.targets, trace->iocId);
-    isGone = !t || t->gone;
-    if (trace->caLink && t && t->cat == trace->cat)
-        findCpLinkSource(x, t, trace);
-    ebpfMonTargetsUnlock(x->uses.targets);
+    ebpfMonLateReadsBegin(reads);
+    do {
+        ebpfMonTargetsLock(x->uses.targets);
+        t = ebpfMonTargetsFindById(x->uses.targets, trace->iocId);
+        isGone = !t || t->gone;
+        if (trace->caLink && t && t->cat == trace->cat)
+            findCpLinkSource(x, t, trace);
+        ebpfMonTargetsUnlock(x->uses.targets);
+    } while (ebpfMonLateReadsMake(reads));
     return isGone;
 }
 
@@ -482,7 +489,7 @@ void ebpfMonTracesTick(ebpfMonTraces *x, uint64_t now, int all)
             x->awaitPut--;
         }
         if (age >= GONE_NS || trace->caLink)
-            isGone = lookForSourceAgain(x, trace) && age >= GONE_NS;
+            isGone = lookForSource(x, trace) && age >= GONE_NS;
         if (all || age >= ASYNC_NS || isGone || isComplete(x, trace, now))
             finishTrace(x, trace);
     }

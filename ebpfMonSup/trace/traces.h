@@ -9,7 +9,7 @@
 
 #include "put/threadPuts.h"
 #include "trace/linkMessages.h"
-#include "trace/trace.h"
+#include "trace/traceWords.h"
 
 typedef struct ebpfMonTraces ebpfMonTraces;
 
@@ -20,6 +20,8 @@ typedef struct {
     ebpfMonLinkMessages *linkMessages;
     int (*exportsSpans)(void *exporter); /* nonzero: spans are exported; then a trace waits for what its id depends on, too */
     void *exporter;
+    ebpfMonTraceTestFn isDescribed; /* nonzero: ebpfMonTraceFn, whose argument it gets, will describe this trace; NULL: it
+                                     * describes none */
 } ebpfMonTracesUses;
 
 /* Gets each trace that is finished; may choose its id. The trace is freed afterwards. Under ebpfMonTargetsLock. */
@@ -31,9 +33,11 @@ ebpfMonTraces *ebpfMonTracesNew(const ebpfMonTracesUses *uses, ebpfMonTraceFn on
 /* Frees the open traces without finishing them; NULL does no harm. */
 void ebpfMonTracesFree(ebpfMonTraces *traces);
 
-/* A complete chain; "rec" in any order, with slots. Under ebpfMonTargetsLock. */
+/* A complete chain; "rec" in any order, with slots. Under ebpfMonTargetsLock. Without the lock, ebpfMonTracesFinishChain
+ * follows: it finishes the trace of this chain if that is complete, and the oldest ones if there are too many. */
 void ebpfMonTracesAddChain(ebpfMonTraces *traces, ebpfMonTarget *t, const struct ebpfMonChain *chain,
                            const struct ebpfMonChainRec *rec, uint32_t count);
+void ebpfMonTracesFinishChain(ebpfMonTraces *traces);
 
 /* A put is finished: it may be the one that a chain began with. "tid", "id": the thread that made it, and its number
  * among the puts of that thread (struct ebpfMonPutEvent). */

@@ -19,14 +19,21 @@ struct ebpfMonTargets {
     int            searched; /* nonzero: the follower has looked at all processes once */
     void         (*changed)(void *arg); /* these two: set before other threads are there; NULL: nobody is told */
     void          *changedArg;
+    ebpfMonLateReads *reads; /* the event thread's own */
 };
 
 ebpfMonTargets *ebpfMonTargetsNew(void)
 {
     ebpfMonTargets *targets = calloc(1, sizeof(*targets));
 
-    if (targets)
-        targets->lock = epicsMutexMustCreate();
+    if (!targets)
+        return NULL;
+    targets->reads = ebpfMonLateReadsNew();
+    if (!targets->reads) {
+        free(targets);
+        return NULL;
+    }
+    targets->lock = epicsMutexMustCreate();
     return targets;
 }
 
@@ -35,6 +42,7 @@ void ebpfMonTargetsFree(ebpfMonTargets *targets)
     if (!targets)
         return;
     epicsMutexDestroy(targets->lock);
+    ebpfMonLateReadsFree(targets->reads);
     free(targets);
 }
 
@@ -82,6 +90,11 @@ void ebpfMonTargetsUnlock(ebpfMonTargets *targets)
     epicsMutexUnlock(targets->lock);
 }
 
+ebpfMonLateReads *ebpfMonTargetsGetReads(ebpfMonTargets *targets)
+{
+    return targets->reads;
+}
+
 ebpfMonTarget *ebpfMonTargetsGetFirst(ebpfMonTargets *targets)
 {
     return targets->first;
@@ -107,6 +120,7 @@ void ebpfMonTargetsAdd(ebpfMonTargets *targets, ebpfMonTarget *t)
 {
     ebpfMonTargetsLock(targets);
     t->iocId = ++targets->lastId;
+    t->eventThread.reads = targets->reads;
     t->next = targets->first;
     targets->first = t;
     ebpfMonTargetsUnlock(targets);

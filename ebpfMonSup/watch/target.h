@@ -11,6 +11,7 @@
 
 #include "ebpfMonTable.h"
 #include "code/image.h"
+#include "host/lateReads.h"
 #include "host/procInfo.h"
 #include "ioc/catalogue.h"
 #include "ioc/stretch.h"
@@ -96,6 +97,7 @@ typedef struct ebpfMonTarget {
     /* The event thread's own. */
     struct {
         unsigned lateChains; /* in a row, of which all stamps were older than the chain */
+        ebpfMonLateReads *reads; /* ebpfMonTargetsGetReads; NULL in tests: reads at once */
     } eventThread;
 
     /* The publisher's own; the arrays, by index of the catalogue, are made and freed by the follower under the lock. */
@@ -187,11 +189,12 @@ typedef struct ebpfMonTargets ebpfMonTargets;
 ebpfMonTargets *ebpfMonTargetsNew(void); /* NULL without memory */
 void ebpfMonTargetsFree(ebpfMonTargets *targets); /* must be empty; NULL does no harm */
 
-/* Held for a short time: while a thread holds it, it reads no file, and makes no system call except to read a few bytes of an
- * IOC. */
+/* Held for a short time: while a thread holds it, it reads no file, no name service, and no memory of an IOC. */
 void ebpfMonTargetsLock(ebpfMonTargets *targets);
 void ebpfMonTargetsUnlock(ebpfMonTargets *targets);
 
+/* What the event thread reads from the memory of IOCs for its work under the lock. The event thread's own. */
+ebpfMonLateReads *ebpfMonTargetsGetReads(ebpfMonTargets *targets);
 
 /* Under the lock; the follower needs none. */
 ebpfMonTarget *ebpfMonTargetsGetFirst(ebpfMonTargets *targets);

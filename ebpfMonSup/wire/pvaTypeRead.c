@@ -225,6 +225,28 @@ static int readNumbered(reading *r, unsigned code, unsigned depth, uint32_t name
     return type ? 0 : -1;
 }
 
+/* Reads what the structure or union of node "at" is made of: its members, or the type of its elements. */
+static int readParts(reading *r, unsigned at, unsigned depth)
+{
+    unsigned element = r->count;
+
+    if (r->node[at].array == pvaScalar) {
+        if (readMembers(r, at, depth)) {
+            return -1;
+        }
+    } else {
+        r->node[at].children = 1;
+        if (r->node[at].array != pvaArray || readField(r, depth + 1, 0)
+            || (r->node[element].code != r->node[at].code && r->node[element].code != pvaUnknown)
+            || r->node[element].array) {
+            r->buf->bad |= !r->noMemory && !r->buf->cut;
+            return -1;
+        }
+    }
+    r->node[at].next = r->count;
+    return 0;
+}
+
 /* Reads a field. 0: one more node, or a subtree, is in the list. */
 static int readField(reading *r, unsigned depth, uint32_t name)
 {
@@ -247,23 +269,7 @@ static int readField(reading *r, unsigned depth, uint32_t name)
     switch (node->code) {
     case pvaStruct:
     case pvaUnion:
-        if (node->array == pvaScalar) {
-            if (readMembers(r, at, depth)) {
-                return -1;
-            }
-        } else {
-            unsigned element = r->count;
-
-            node->children = 1;
-            if (node->array != pvaArray || readField(r, depth + 1, 0)
-                || (r->node[element].code != r->node[at].code && r->node[element].code != pvaUnknown)
-                || r->node[element].array) {
-                r->buf->bad |= !r->noMemory && !r->buf->cut;
-                return -1;
-            }
-        }
-        r->node[at].next = r->count;
-        return 0;
+        return readParts(r, at, depth);
     case pvaVariant:
         r->buf->bad |= node->array > pvaArray;
         break;

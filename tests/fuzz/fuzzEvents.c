@@ -85,6 +85,7 @@ static void onChain(void *arg, ebpfMonTarget *t, const struct ebpfMonChain *chai
 {
     (void)arg;
     ebpfMonTracesAddChain(m.traces, t, chain, rec, count);
+    ebpfMonTracesFinishChain(m.traces);
 }
 
 static int isExporting(void *arg)
@@ -97,6 +98,14 @@ static void addSpan(void *arg, const ebpfMonSpan *span)
 {
     (void)arg;
     checkText(span->name, sizeof(span->name));
+}
+
+static int isDescribed(void *arg, ebpfMonTarget *t, const ebpfMonTrace *trace)
+{
+    (void)arg;
+    (void)t;
+    (void)trace;
+    return 1;
 }
 
 static void onTrace(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace)
@@ -114,7 +123,7 @@ static void make(void)
         .finished = onPut, .linkWritten = onLinkWritten, .linkChanged = onLinkChanged,
         .countLost = countLost,
     };
-    ebpfMonTracesUses uses = { .targets = fake.targets, .exportsSpans = isExporting };
+    ebpfMonTracesUses uses = { .targets = fake.targets, .exportsSpans = isExporting, .isDescribed = isDescribed };
     ebpfMonTraceSpansUses spans = { .targets = fake.targets, .sink = { .isWanted = isExporting, .add = addSpan } };
 
     uses.threadPuts = m.threadPuts = ebpfMonThreadPutsNew();

@@ -55,6 +55,7 @@ MAIN(testCpLinkSources)
     sceneNewIoc();
     first = sceneTarget;
     ebpfMonTargetsAdd(targets, first);
+    first->eventThread.reads = NULL; /* what is needed is read at once */
     sources = ebpfMonCpLinkSourcesNew(targets);
     chain.iocId = first->iocId;
     setLink(5, name);
@@ -79,6 +80,7 @@ MAIN(testCpLinkSources)
     second = sceneTarget;
     strcpy(second->name, "secondIoc");
     ebpfMonTargetsAdd(targets, second);
+    second->eventThread.reads = NULL;
     testOk(find(second, 5, caLink(inp, 16, stamp, 60), &s) && s.chain.iocId == first->iocId &&
            strcmp(s.ioc, "sceneIoc") == 0, "the source may be in another IOC: %s", s.ioc);
     ebpfMonCpLinkSourcesFree(sources);

@@ -73,6 +73,23 @@ static void follow(ebpfMonFollowedIocs *iocs, const char *pattern)
     ebpfMonFollowedIocsFollow(iocs, targets, pattern, NULL);
 }
 
+static void testRefused(ebpfMonFollowedIocs *iocs, const ebpfMonTarget *other)
+{
+    seen.refuse = 1;
+    follow(iocs, "vac*");
+    testOk(seen.entered == 1 && count(iocs) == 1, "an IOC in which probes cannot be set is not entered");
+    follow(iocs, "vac*");
+    testOk(seen.entered == 0, "… it is not tried again before its time");
+    ((Known *)ebpfMonFollowedIocsGetFirst(iocs))->ioc.retryAt = 0;
+    seen.refuse = 0;
+    follow(iocs, "vac*");
+    testOk(seen.entered == 1 && ebpfMonFollowedIocsGetFirst(iocs)->isOn, "… but it is then");
+    follow(iocs, "ioc*");
+    testOk(seen.left == 1 && seen.ended == 0 && count(iocs) == 0, "another pattern: the IOC is left while it runs");
+    follow(iocs, "*");
+    testOk(seen.entered == 1 && ebpfMonFollowedIocsGetFirst(iocs)->iocId == other->iocId, "the first pattern again: it is entered again");
+}
+
 MAIN(testFollowedIocs)
 {
     static const ebpfMonFollowedUser user = { .size = sizeof(Known), .enter = enter, .leave = leave };
@@ -108,19 +125,7 @@ MAIN(testFollowedIocs)
     testOk(seen.left == 1 && seen.ended == 1 && count(iocs) == 0, "… and so is one that is not in the list any more");
     testOk1(seen.entered == 0);
 
-    seen.refuse = 1;
-    follow(iocs, "vac*");
-    testOk(seen.entered == 1 && count(iocs) == 1, "an IOC in which probes cannot be set is not entered");
-    follow(iocs, "vac*");
-    testOk(seen.entered == 0, "… it is not tried again before its time");
-    ((Known *)ebpfMonFollowedIocsGetFirst(iocs))->ioc.retryAt = 0;
-    seen.refuse = 0;
-    follow(iocs, "vac*");
-    testOk(seen.entered == 1 && ebpfMonFollowedIocsGetFirst(iocs)->isOn, "… but it is then");
-    follow(iocs, "ioc*");
-    testOk(seen.left == 1 && seen.ended == 0 && count(iocs) == 0, "another pattern: the IOC is left while it runs");
-    follow(iocs, "*");
-    testOk(seen.entered == 1 && ebpfMonFollowedIocsGetFirst(iocs)->iocId == other->iocId, "the first pattern again: it is entered again");
+    testRefused(iocs, other);
     memset(&seen, 0, sizeof(seen));
     ebpfMonFollowedIocsFree(iocs);
     testOk(seen.left == 1 && seen.ended == 0, "when the list is freed, all IOCs are left");

@@ -66,9 +66,15 @@ static void onTrace(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace)
     ebpfMonTraceSpansExport(spans, t, trace, UNIX_OFFSET);
 }
 
+static int isDescribed(void *arg, ebpfMonTarget *t, const ebpfMonTrace *trace)
+{
+    return 1;
+}
+
 static void sceneAddChain(const struct ebpfMonChain *chain, const struct ebpfMonChainRec *rec, uint32_t count)
 {
     ebpfMonTracesAddChain(traces, sceneTarget, chain, rec, count);
+    ebpfMonTracesFinishChain(traces);
 }
 
 static void sceneBeginHandOver(const struct ebpfMonHandOverEvent *ev)
@@ -212,7 +218,7 @@ static void testLimits(void)
 MAIN(testTraceOutput)
 {
     const char *folder = getenv("TRACE_OUTPUT");
-    ebpfMonTracesUses uses = { .exportsSpans = isExporting };
+    ebpfMonTracesUses uses = { .exportsSpans = isExporting, .isDescribed = isDescribed };
     ebpfMonTraceSpansUses spanUses = { .sink = sink };
 
     testPlan(8);

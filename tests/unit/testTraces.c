@@ -273,6 +273,7 @@ static void cpLinks(void)
     a = chainOf(1, 899 * MS, 0, UINT32_MAX);
     a.total = 1;
     ebpfMonTracesAddChain(traces, sceneTarget, &a, &rec, 1);
+    ebpfMonTracesFinishChain(traces);
     tick(1013 * MS);
     testOk(heard.count == 2 && heard.begin == b.begin && heard.cause.iocId == sceneTarget->iocId &&
            heard.cause.begin == a.begin, "… and is finished when that is found");

@@ -100,6 +100,7 @@ static inline void addChain(struct ebpfMonChain c, uint32_t count)
         rec[i] = (struct ebpfMonChainRec){ .slot = c.rootSlot, .time = (uint64_t)(count - i) << 32 };
     c.total = count;
     ebpfMonTracesAddChain(traces, sceneTarget, &c, rec, count);
+    ebpfMonTracesFinishChain(traces);
 }
 
 static inline struct ebpfMonChain second(struct ebpfMonChain first, uint32_t tid, uint64_t begin, uint32_t root)

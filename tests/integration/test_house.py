@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The house is as documentation/internals.md and CONTRIBUTING say: who includes whom, what exists once in a process, how
+long files and functions are, and which names there are."""
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.harness import paths
+
+SUP = paths.TOP / "ebpfMonSup"
+INTERNALS = (paths.TOP / "documentation" / "internals.md").read_text()
+BUILT = re.compile(r"^O\.")
+LINES_MAX, FUNCTION_MAX = 500, 60
+
+
+def section(title):
+    """The text of a section, up to the next heading of the same or a higher level."""
+    level, rest = re.search(rf"(?m)^(#+) {re.escape(title)}\n([\s\S]*)", INTERNALS).groups()
+    return re.split(rf"(?m)^#{{1,{len(level)}}} ", rest)[0]
+
+
+def table(text):
+    """The rows of the first table: lists of cells, without the header."""
+    block = re.search(r"(?m)(^\|.*\n)+", text).group()
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines()[2:]]
+
+
+def sources(*endings, folders=("ebpfMonSup", "ebpfMonTop", "ebpfMonApp", "bpf", "tests", "tools")):
+    for folder in folders:
+        for path in sorted((paths.TOP / folder).rglob("*")):
+            here = path.relative_to(paths.TOP)
+            if path.suffix in endings and path.is_file() and not any(
+                    BUILT.match(part) or part in ("corpus", "__pycache__") for part in here.parts):
+                yield path
+
+
+def includes(path):
+    return re.findall(r'(?m)^#include "([^"]+)"', path.read_text())
+
+
+def room_of(name):
+    """The room of a header or a source, from its path below ebpfMonSup. "": none."""
+    return str(Path(name).parent) if "/" in name else ""
+
+
+def test_rooms_include_only_lower_rooms():
+    """The table of floors is true: each room includes just the rooms that it names, and all of them stand on lower floors."""
+    documented, floors = {}, {}
+    for floor, rooms, names in table(section("Who may include whom")):
+        for room in re.findall(r"`([^`]+)`", rooms):
+            floors[room] = int(floor)
+            documented[room] = set(re.findall(r"`([a-z/]+)`", names))
+    found = {room: set() for room in documented}
+    for path in sources(".c", ".h", ".cpp", folders=["ebpfMonSup"]):
+        room = room_of(str(path.relative_to(SUP)))
+        for other in map(room_of, includes(path)):
+            if room in found and other and other != room:
+                found[room].add(other)
+    for room, others in found.items():
+        assert all(floors[other] < floors[room] for other in others), (room, others)
+        assert others - {"export/shared"} <= documented[room], (room, others - documented[room])
+        if room not in ("monitor", "publish", "usage", "put", "trace", "inventory", "health", "query", "device", "watch"):
+            assert documented[room] - others <= {"model", "common", "export"}, (room, documented[room] - others)
+
+
+def test_no_circle_of_includes():
+    """A unit is NAME.c with NAME.h. No unit includes itself by way of others."""
+    units = {}
+    for path in sources(".c", ".h", ".cpp", folders=["ebpfMonSup", "bpf"]):
+        base = paths.TOP / "bpf" if path.parent.name == "bpf" else SUP
+        unit = re.sub(r"(\.bpf)?\.(c|h|cpp)$", "", str(path.relative_to(base)))
+        units.setdefault(unit, set()).update(re.sub(r"(\.bpf)?\.h$", "", name) for name in includes(path))
+    done, way = set(), []
+
+    def enter(unit):
+        assert unit not in way, " > ".join([*way[way.index(unit):], unit])
+        if unit in done:
+            return
+        way.append(unit)
+        for other in sorted(units[unit] - {unit}):
+            if other in units:
+                enter(other)
+        way.pop()
+        done.add(unit)
+
+    for unit in sorted(units):
+        enter(unit)
+
+
+def test_what_exists_once_is_documented():
+    """Each variable of a file that can change is in the table of those that exist once, with a reason; and no other file is."""
+    rows = re.search(r"(?m)^\| variable of a file \|.*\n\|.*\n((?:\|.*\n)+)", INTERNALS).group(1)
+    documented, room = set(), ""
+    for row in rows.splitlines():
+        for name in re.findall(r"`([\w/]+\.c(?:pp)?)`", row.split("|")[1]):
+            room = room_of(name) or room
+            documented.add(f"{room}/{Path(name).name}")
+    found = set()
+    places = {path.stem: str(path.relative_to(SUP)) for path in sources(".c", ".cpp", folders=["ebpfMonSup"])}
+    for path in SUP.glob(f"O.{os.environ.get('EPICS_HOST_ARCH', 'linux-x86_64')}/*.o"):
+        if path.name.endswith(".bpf.o") or path.stem not in places:
+            continue
+        for line in subprocess.run(["objdump", "-t", path], capture_output=True, text=True, check=True).stdout.splitlines():
+            symbol = re.search(r"\s(\.(?:data|bss|tdata|tbss)\S*)\s+\S+\s+(?:\.hidden )?(\S+)$", line)
+            # Base's own support tables, and what C++ adds, cannot be const
+            if symbol and ".rel.ro" not in symbol[1] and not re.match(
+                    r"\.|pvar_|dev[A-Z]|DW\.ref|_ZStL|drvEbpfMon$", symbol[2]):
+                found.add(places[path.stem])
+    assert found, "nothing is built"
+    assert found == documented
+
+
+@pytest.mark.parametrize("ending", [".c", ".h", ".cpp", ".py", ".sh"])
+def test_files_are_short(ending):
+    long = {str(path): n for path in sources(ending) if (n := len(path.read_text().splitlines())) > LINES_MAX}
+    assert not long
+
+
+def test_functions_are_short():
+    """A longer function has a comment that says why it is longer than others."""
+    for path in sources(".c", ".h"):
+        lines = path.read_text().split("\n")
+        for end in (i for i, line in enumerate(lines) if line == "}"):
+            begin = next((i for i in range(end, -1, -1) if lines[i] == "{"), None)
+            if begin is None:
+                continue
+            while begin > 0 and lines[begin - 1] and not re.search(r"[;}/]$", lines[begin - 1]):
+                begin -= 1
+            comment = " ".join(lines[max(0, begin - 6):begin])
+            assert end - begin + 1 <= FUNCTION_MAX or "onger" in comment, f"{path.name}: {lines[begin]} {end - begin + 1}"
+
+
+def test_walks_name_what_there_is():
+    """Each file and each function in the three walks exists."""
+    text = section("Pictures of the data paths")
+    code = {path: path.read_text() for path in sources(".c", ".h", ".cpp", folders=["ebpfMonSup", "bpf"])}
+    everything = "\n".join(code.values())
+    files = {str(path.relative_to(paths.TOP)).removeprefix("ebpfMonSup/") for path in code}
+    for name in re.findall(r"`([\w./]+\.(?:c|h|cpp))`", text):
+        assert name in files, name
+    for name in set(re.findall(r"`([a-z]\w+)`", text)):
+        assert re.search(rf"\b{name}\b", everything) or (SUP / name).is_dir(), name
+
+
+def test_each_unit_is_in_its_table():
+    """Who looks for a file in the documentation of its room finds what is in it, and the documentation names no other."""
+    text = section("The rooms: ebpfMonSup/")
+    named = set(re.findall(r"[`/]([\w*…]+)(?:\.(?:c|h|cpp))?`", text))
+    patterns = [re.compile(name.replace("…", ".*").replace("*", ".*") + "$") for name in named if re.search("[*…]", name)]
+    units = {path.name.split(".")[0] for path in sources(".c", ".h", ".cpp", folders=["ebpfMonSup"])
+             if path.parent != SUP}
+    missing = {unit for unit in units if unit not in named and not any(p.match(unit) for p in patterns)}
+    assert not missing
