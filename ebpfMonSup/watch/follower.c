@@ -9,6 +9,7 @@
 #include <epicsThread.h>
 
 #include "common/clock.h"
+#include "common/clockSteps.h"
 #include "common/worker.h"
 #include "host/foreign.h"
 #include "probe/kernelTables.h"
@@ -45,6 +46,7 @@ struct ebpfMonFollower {
     uint64_t  budgetAt, lookedAt, relinkedAt;
     uint64_t  ringLost;     /* events, when the links were read again for that */
     uint64_t  capabilities; /* of this process */
+    ebpfMonClockSteps clockSteps;
     uint64_t  chargedAt;    /* last look at the start of an IOC whose user has cost too much */
     unsigned  turn;         /* they take turns: in this one each is looked at once; never that of a new target, 0 */
     uint64_t  refusedAt;    /* no place for an IOC; 0: never */
@@ -61,6 +63,7 @@ typedef struct {
     int      changed;       /* the filter, or a rule */
     int      relink;        /* all links are to be read again */
     int      budget, look;  /* due now: costs, and who is still there; new records */
+    int      clockBack;     /* the clock of the host may have gone back */
 } followRound;
 
 void ebpfMonFollowerNoteExec(ebpfMonFollower *f, pid_t pid, const struct ebpfMonProgram *program)
@@ -105,6 +108,7 @@ static void beginRound(ebpfMonFollower *f, followRound *r)
     r->budget = r->now - f->budgetAt > BUDGET_NS;
     r->look = r->now - f->lookedAt > LOOK_NS;
     r->relink = linksAreUnknown(f, r->now);
+    r->clockBack = ebpfMonClockStepsLook(&f->clockSteps);
     r->changed = ebpfMonRequestsTakeFilter(f->life.requests, &r->filter);
     if (r->budget)
         f->budgetAt = r->now;
@@ -136,6 +140,7 @@ static void followRunning(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
     if (r->budget) {
         ebpfMonTargetLifeTryTypes(&f->life, t, r->now);
         ebpfMonTargetLifeFollowSweeps(&f->life, t, r->now);
+        ebpfMonTargetLifeLookAtClock(&f->life, t);
     }
     if (r->changed) /* the operator decided anew: so does the governor */
         ebpfMonBudgetReset(&t->follower.budget);
@@ -172,6 +177,8 @@ static void followTarget(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
     }
     if (r->changed)
         t->follower.levelApplied = 0;
+    if (r->clockBack)
+        t->follower.clockWentBack = 1;
     if (t->running)
         followRunning(f, r, t);
     else
@@ -287,6 +294,7 @@ static void runFollower(ebpfMonWorker *worker, void *arg)
 
     f->capabilities = ebpfMonProcCapabilities();
     f->turn = 1;
+    ebpfMonClockStepsBegin(&f->clockSteps);
     while (!ebpfMonWorkerIsStopping(worker)) {
         followRound r = { .worker = worker };
 
@@ -302,6 +310,7 @@ static void runFollower(ebpfMonWorker *worker, void *arg)
     ebpfMonTargetLifeDetachAll(&f->life, DETACH_SECONDS);
     while ((t = ebpfMonTargetsGetFirst(f->life.targets)) != NULL)
         ebpfMonTargetLifeForget(&f->life, t);
+    ebpfMonClockStepsEnd(&f->clockSteps);
 }
 
 static int isWatched(void *arg, pid_t pid)

@@ -145,6 +145,9 @@ typedef struct ebpfMonTarget {
         int       counted;     /* its processings were, and nobody asked for less since */
         int       reference;   /* dbProcess is trapped too, to compare */
         int       hadBreakpoints; /* since it was found */
+        int       clockWentBack; /* the clock of the host did, and its records are not marked yet */
+        int       clockStood;  /* its own clock was seen standing still, and its records are marked */
+        uint32_t  clockNext;   /* record at which the next look at its clock begins */
         ebpfMonFunctionTrial functions; /* used if image.core has no symbols of its own */
         struct ebpfMonTypeTrial *trial; /* of the record types that are not Base's; NULL: none */
         uint32_t  trapped;     /* records that want the trap */

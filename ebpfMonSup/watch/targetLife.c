@@ -14,6 +14,7 @@
 #include "ioc/scanLists.h"
 #include "model/iocValues.h"
 #include "probe/kernelTables.h"
+#include "watch/stuckClock.h"
 #include "watch/targetDatabase.h"
 #include "watch/targetLife.h"
 #include "watch/targetPlace.h"
@@ -438,6 +439,21 @@ void ebpfMonTargetLifeFindBreakpoints(const ebpfMonTargetLife *life, ebpfMonTarg
         t->follower.hadBreakpoints = 1;
         ebpfMonRecordTablesMarkMissed(life->tables, t);
     }
+}
+
+void ebpfMonTargetLifeLookAtClock(const ebpfMonTargetLife *life, ebpfMonTarget *t)
+{
+    if (t->slot == UINT32_MAX)
+        return;
+    if (!t->follower.clockStood && t->level >= ebpfMonLevelCounts &&
+        ebpfMonStuckClockIsSeen(t, &t->follower.clockNext, ebpfMonClockReal()))
+        t->follower.clockStood = t->follower.clockWentBack = 1;
+    if (!t->follower.clockWentBack)
+        return;
+    errlogPrintf("ebpfMon: the clock of %s may have stood still, because that of its host was set back: its counts are lower bounds\n",
+                 t->name);
+    ebpfMonRecordTablesMarkMissed(life->tables, t);
+    t->follower.clockWentBack = 0;
 }
 
 void ebpfMonTargetLifeReadAllLinks(const ebpfMonTargetLife *life, ebpfMonTarget *t)

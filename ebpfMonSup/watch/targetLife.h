@@ -49,6 +49,10 @@ void ebpfMonTargetLifeTryTypes(const ebpfMonTargetLife *life, ebpfMonTarget *t, 
  * a chain (dbBkpt.c): the processings of the chain up to then are not counted. Call it often. */
 void ebpfMonTargetLifeFindBreakpoints(const ebpfMonTargetLife *life, ebpfMonTarget *t);
 
+/* If the clock of the host went back (follower.clockWentBack), or the IOC's own clock stands still (stuckClock.h): all its counts
+ * are lower bounds. Once a second. */
+void ebpfMonTargetLifeLookAtClock(const ebpfMonTargetLife *life, ebpfMonTarget *t);
+
 /* Applies the level that filter, rules and budget say. */
 void ebpfMonTargetLifeApply(const ebpfMonTargetLife *life, ebpfMonTarget *t);
 

@@ -316,6 +316,10 @@ def texts():
                                                                    b"\5\x64\0\0\0", b"\0002.5"])),
     })
     write("fuzzFilter", autosaved())
+    write("fuzzDemangle", {
+        "method": b"_ZN9casIntfOS4pollEv", "template": b"_ZNSt6vectorIiSaIiEE9push_backEOi", "pack": b"_Z1fIJidEEvDpT_",
+        "doubles": b"_Z1fPFvvE" + b"".join(b"PFv%s%sE" % (s, s) for s in (b"S0_", b"S2_", b"S4_", b"S6_", b"S8_")),
+        "nested": b"_Z1f" + b"P" * 200 + b"i", "open": b"_Z1fIXadL_Z1g"})
     values = {}
     for kind in range(20):
         size = {0: 40, 1: 1, 2: 1, 3: 2, 4: 2, 5: 4, 6: 4, 7: 8, 8: 8, 9: 4, 10: 8}.get(kind, 2)
