@@ -17,19 +17,22 @@ unset PYTHONDONTWRITEBYTECODE
 "$top/tools/fuzzers.sh"
 
 # A test that waits for a scan or for a delay can fail because the other tests leave it no CPU. So if only a few tests
-# fail, they run once more, alone, and this result counts. If the tests of a module share IOCs and a monitor, the whole
-# module runs again. This should not be needed: a test should not depend on the load.
+# fail, they run once more, alone, and this result counts. A test may need what those before it in its module did: if it
+# fails again, and the tests of its module share IOCs and a monitor, the whole module runs. This should not be needed: a
+# test should not depend on the load.
 again=10 # if more tests fail, load is not the reason
 cd "$top"
 cache=$(mktemp -d)
 trap 'rm -rf "$cache"' EXIT
 run() { "$python" -m pytest -q -o cache_dir="$cache" "$@" </dev/null; }
 
+lastFailed=$cache/v/cache/lastfailed
+list_failed() { [ ! -f "$lastFailed" ] || "$python" -c 'import json, sys; print("\n".join(json.load(open(sys.argv[1]))))' "$lastFailed"; }
+
 status=0
 run tests -n "${JOBS:-$((6 * $(nproc)))}" "$@" || status=$?
 [ $status = 1 ] || exit $status
-lastFailed=$cache/v/cache/lastfailed
-failed=$([ ! -f "$lastFailed" ] || "$python" -c 'import json, sys; print("\n".join(json.load(open(sys.argv[1]))))' "$lastFailed")
+failed=$(list_failed)
 if [ -z "$failed" ]; then
     echo "check: a test process crashed (\"node down\" above). Its tests ran again in another process, and passed" >&2
     exit 0
@@ -38,11 +41,15 @@ count=$(printf '%s\n' "$failed" | wc -l)
 [ "$count" -le $again ] || exit $status
 echo "check: $count failed beside other tests. They run once more, alone:" >&2
 printf '%s\n' "$failed" >&2
-once=$("$python" -m tests.harness.schedule "$lastFailed")
 IFS='
 ' # one name on each line, because names of tests have blanks and brackets
 set -f
 # shellcheck disable=SC2086
-run $once "$@"
+if ! run $failed "$@"; then
+    modules=$("$python" -m tests.harness.schedule "$lastFailed")
+    [ "$modules" != "$(list_failed)" ] || exit 1
+    printf 'check: some failed again. Their modules run whole:\n%s\n' "$modules" >&2
+    run $modules "$@"
+fi
 echo "check: passed alone; $count failed beside other tests:" >&2
 printf '%s\n' "$failed" >&2

@@ -13,10 +13,10 @@
 #include "host/procInfo.h"
 #include "host/procStat.h"
 #include "watch/iocFinder.h"
+#include "watch/seenProcesses.h"
 
 #define NEW_MAX    1024 /* programs just started that are still looked at */
 #define EXECS_MAX  1024
-#define OLD_MAX    8192 /* processes known not to be IOCs, a power of two */
 #define RESCAN_NS  2000000000ull
 #define OLD_NS     30000000000ull /* a process this long no IOC is looked at only that often */
 
@@ -45,16 +45,6 @@ typedef struct {
 } newProcess;
 
 typedef struct {
-    pid_t    pid;
-    uint64_t start;
-    uint64_t seen, looked; /* ns */
-    uint64_t pages;        /* that it had mapped then, when it was no IOC; 0: it may be one */
-    int      denied;       /* at the last look */
-    int      asides;       /* how often it was set aside */
-    uint64_t asideUntil;   /* ns, 0: it is not */
-} oldProcess;
-
-typedef struct {
     pid_t    pid;          /* 0: none */
     uint64_t start, until;
     uid_t    uid;
@@ -79,7 +69,7 @@ struct ebpfMonIocFinder {
     ebpfMonPlainPrograms *plain;
     newProcess new[NEW_MAX];
     unsigned newCount;
-    oldProcess old[OLD_MAX]; /* by pid, one place each: a collision costs one look more */
+    ebpfMonSeenProcesses *seen; /* by the rescan, and those that were set aside */
     uint64_t chargedAt;  /* last look at a process whose user has cost too much; in the rescan they take turns: */
     pid_t  chargedPid;   /* the last one */
     int    chargedMore;  /* the rescan under way has met some with larger pids */
@@ -103,7 +93,8 @@ ebpfMonIocFinder *ebpfMonIocFinderNew(int watchSelf, ebpfMonIocFinderIsKnown isK
     f->lock = epicsMutexMustCreate();
     f->cache = ebpfMonImageCacheNew();
     f->plain = ebpfMonPlainProgramsNew(setPlain);
-    if (f->cache && f->plain)
+    f->seen = ebpfMonSeenProcessesNew();
+    if (f->cache && f->plain && f->seen)
         return f;
     ebpfMonIocFinderFree(f);
     return NULL;
@@ -115,6 +106,7 @@ void ebpfMonIocFinderFree(ebpfMonIocFinder *f)
         return;
     ebpfMonImageCacheFree(f->cache);
     ebpfMonPlainProgramsFree(f->plain);
+    ebpfMonSeenProcessesFree(f->seen);
     epicsMutexDestroy(f->lock);
     free(f->scan);
     free(f);
@@ -162,15 +154,6 @@ static void takeStarted(ebpfMonIocFinder *f, uint64_t now)
     epicsMutexUnlock(f->lock);
 }
 
-static oldProcess *getOld(ebpfMonIocFinder *f, pid_t pid, uint64_t start, uint64_t now)
-{
-    oldProcess *o = &f->old[(unsigned)pid & (OLD_MAX - 1)];
-
-    if (o->pid != pid || o->start != start)
-        *o = (oldProcess){ .pid = pid, .start = start, .seen = now };
-    return o;
-}
-
 static uid_t getOwner(pid_t pid)
 {
     char path[32];
@@ -183,7 +166,7 @@ static uid_t getOwner(pid_t pid)
 void ebpfMonIocFinderSetAside(ebpfMonIocFinder *f, pid_t pid, const char *why)
 {
     uint64_t now = ebpfMonClockMonotonic(), start = ebpfMonProcStart(pid);
-    oldProcess *o = getOld(f, pid, start, now);
+    ebpfMonSeenProcess *o = ebpfMonSeenProcessesGet(f->seen, pid, start, now);
     asideProcess row = { .pid = pid, .start = start, .uid = getOwner(pid), .why = why };
     unsigned i;
 
@@ -365,16 +348,16 @@ static int takeTurnInScan(ebpfMonIocFinder *f, pid_t pid)
 /* Nonzero: this process is worth a look in this scan. */
 static int isDue(ebpfMonIocFinder *f, pid_t pid, uint64_t now)
 {
-    oldProcess *o = &f->old[(unsigned)pid & (OLD_MAX - 1)];
+    ebpfMonSeenProcess *o = ebpfMonSeenProcessesFind(f->seen, pid);
     uint64_t start, pages;
 
-    if (o->pid == pid && now - o->seen > OLD_NS && now - o->looked < OLD_NS)
+    if (o && now - o->seen > OLD_NS && now - o->looked < OLD_NS)
         return 0;
     start = ebpfMonProcStart(pid);
     if (!start)
         return 0;
     pages = ebpfMonProcMappedPages(pid);
-    o = getOld(f, pid, start, now);
+    o = ebpfMonSeenProcessesGet(f->seen, pid, start, now);
     if (!pages) { /* a thread of the kernel, of which a host has hundreds */
         o->looked = now;
         return 0;
@@ -393,11 +376,14 @@ static pid_t findInScan(ebpfMonIocFinder *f, uint64_t now, ebpfMonImage *image)
 {
     while (f->scanAt < f->scanCount) {
         pid_t pid = f->scan[f->scanAt++];
-        oldProcess *o = &f->old[(unsigned)pid & (OLD_MAX - 1)];
+        ebpfMonSeenProcess *o;
+        int isLookedAt;
 
         if (f->isKnown(f->arg, pid))
             continue;
-        if (isDue(f, pid, now)) {
+        isLookedAt = isDue(f, pid, now);
+        o = ebpfMonSeenProcessesFind(f->seen, pid);
+        if (isLookedAt && o) {
             int found = readImage(f, pid, image);
 
             if (found != 1)
@@ -408,7 +394,7 @@ static pid_t findInScan(ebpfMonIocFinder *f, uint64_t now, ebpfMonImage *image)
                 return pid;
             }
         }
-        if (o->pid == pid && o->denied && f->deniedSoFar++ == 0)
+        if (o && o->denied && f->deniedSoFar++ == 0)
             f->deniedFirstSoFar = pid;
     }
     return 0;

@@ -62,7 +62,7 @@ class Ioc:
         return argv
 
     def start(self, ready="READY", seconds=30, wait=True):
-        self.process = Process([*self.wrap, *([] if self.realtime else NO_REALTIME), *self.argv()],
+        self.process = Process([*([] if self.realtime else NO_REALTIME), *self.wrap, *self.argv()],
                                loopback.server(self.port, IOC=self.name, **self.environ), cwd=self.tmp)
         if wait:
             self.wait_ready(ready, seconds)

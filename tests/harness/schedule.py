@@ -4,7 +4,7 @@
 The tests of a module stay in one process, because they share IOCs and a monitor. In the modules of APART the tests
 share nothing, so each test can go to another process.
 
-The others run last. Tests of a lane of LANES run beside those of the other lane. CALM tests run beside them, to fill the
+The others run last. Tests of a lane of LANES run beside those of the other lanes. CALM tests run beside them, to fill the
 time in which they wait: they need no monitor. Tests of ALONE run one after the other, while no other test runs: they measure
 what others would disturb.
 
@@ -36,17 +36,21 @@ ALONE = (
 )
 
 LANES = [
-    # Their processes harm each monitor of the host that reads them. The tests of the other lane load the host only a
+    # Their processes harm each monitor of the host that reads them. The tests of the other lanes load the host only a
     # little.
     ("test_memory_that_never_arrives", "test_fuse_that_never_answers", "test_file_with_endless_tables", "test_fakes_hide_nothing"),
     (
         "test_latency.py",                # latencies
+        "test_loads_slowly",              # the CPU time that a monitor takes
+        "test_thread_that_makes_no_progress",  # a delay
+    ),
+    (
         # Traces of chains that many threads make at once. If all CPUs are busy, the traces are complete, but a new IOC is
         # sometimes not watched before the deadline.
         "test_many_traces",
         "test_parallel_threads",
-        "test_loads_slowly",              # the CPU time that a monitor takes
-        "test_thread_that_makes_no_progress",  # a delay
+        # 32 IOCs in as many network namespaces: each monitor of the host would read them, and their packets
+        "test_many_network_namespaces",
     ),
 ]
 
@@ -208,8 +212,8 @@ def pytest_runtest_protocol(item, nextitem):
 
 
 def _list_again(failed):
-    """The tests that run once more after these have failed: the test itself, or its whole module if the tests of the
-    module share IOCs or a monitor."""
+    """What runs after these tests have failed once more: the test itself, or its whole module if the tests of the module share
+    IOCs or a monitor, because a test may need what those before it did."""
     return sorted({test if _module(test) in APART else test.split("::")[0] for test in failed})
 
 

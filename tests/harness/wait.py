@@ -6,6 +6,7 @@ import time
 
 PATIENCE = 4  # deadlines are for an idle machine, but tests run side by side, and other programs use the CPUs, too
 LEAST = 60    # s; no deadline is earlier
+MOST = 120    # s; a deadline is not later than this because of PATIENCE: what takes so long on a busy host will not happen
 SOON, SELDOM = 0.02, 0.2  # s between two looks, at first and in a long wait; no result depends on them
 
 
@@ -15,7 +16,7 @@ class Late(AssertionError):
 
 def patient(seconds):
     """The deadline for something that takes at most so many seconds on an idle machine."""
-    return max(LEAST, PATIENCE * seconds)
+    return max(LEAST, min(PATIENCE * seconds, MOST), seconds)
 
 
 def until(condition, seconds, what):

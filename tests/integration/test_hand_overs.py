@@ -234,7 +234,7 @@ def test_parallel_threads(new_ioc, monitor):
         db.counter(x, FLNK=f"$(P){x}E0") + "".join(
             db.record("event", f"{x}E{i}", VAL=f"{x}{i}", FLNK=f"$(P){x}E{i + 1}" if i + 1 < events else "") +
             db.counter(f"{x}H{i}", SCAN="Event", EVNT=f"{x}{i}") for i in range(events)) for x in "AB"]),
-        kind="latencyIoc", environ={"CALLBACK_THREADS": "3"}).start()
+        kind="latencyIoc", environ={"CALLBACK_THREADS": "3"}, realtime=True).start()
     monitor.wait_ioc(ioc, "trace")
     p = ioc.prefix
     seen = set()

@@ -14,7 +14,7 @@ GIVEN_UP_NS = 9.9e9  # BUSY_NS of trace/traces.c; less, because the clocks diffe
 @pytest.fixture(scope="module")
 def ioc(module_ioc):
     """Scanned trees of records (test_tree.py). Their asynchronous records take longer than a tenth of a second."""
-    made = module_ioc("")
+    made = module_ioc("", realtime=True)
     text = db.READY
     for number in NUMBERS:
         kind, fields, _ = tree(number)
