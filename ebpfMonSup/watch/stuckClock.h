@@ -8,7 +8,7 @@
 
 #include "watch/target.h"
 
-/* Looks at the time stamps that the kernel part noted, of some thousands of records each time. Nonzero: two records have the
+/* Looks at the time stamps that the kernel part noted, of some hundreds of records each time. Nonzero: two records have the
  * same stamp, and it is later than "now" (ns since 1970, UTC). An IOC whose clock only runs ahead has different stamps.
  * *from: the record at which the next look begins. The follower's. */
 int ebpfMonStuckClockIsSeen(const ebpfMonTarget *t, uint32_t *from, uint64_t now);
