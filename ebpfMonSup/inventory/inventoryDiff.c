@@ -115,12 +115,12 @@ typedef struct {
     const inventoryLine *line; /* the newer one */
     ebpfMonTextReport *report;
     int      isSameProcess;
-    unsigned told;             /* differences in the report */
+    unsigned reported;             /* differences in the report */
 } lineChange;
 
 /* Whether people ask for this member. In the line of an IOC the time always differs, and the version is there twice.
  * The start counts if it is another process: one and the same start may be computed as a second more or less. */
-static int isTold(const lineChange *c, const char *name)
+static int isReported(const lineChange *c, const char *name)
 {
     static const char *const untold[] = {"time", "pid", "records", "variables.EPICS_VERSION"};
 
@@ -134,9 +134,9 @@ static int isTold(const lineChange *c, const char *name)
 
 static void addDifference(lineChange *c, const char *name, const char *was, const char *is)
 {
-    if (!isTold(c, name))
+    if (!isReported(c, name))
         return;
-    if (!c->told++)
+    if (!c->reported++)
         addName(c->line, '~', c->report);
     ebpfMonTextReportAdd(c->report, "    %s: %s%s%s -> %s%s%s\n", name, was[0] ? "\"" : "", was[0] ? was : "nothing",
                          was[0] ? "\"" : "", is[0] ? "\"" : "", is[0] ? is : "nothing", is[0] ? "\"" : "");
@@ -166,15 +166,15 @@ static int addChange(const inventoryLine *before, const inventoryLine *after, eb
     isRead &= ebpfMonLineParse(after->text, after->length, &new) == 0;
     if (isRead)
         addDifferences(&change, &old, &new);
-    if (!change.told && !(isRead && after->isIoc)) { /* behind what ebpfMonLineParse keeps, or not JSON */
+    if (!change.reported && !(isRead && after->isIoc)) { /* behind what ebpfMonLineParse keeps, or not JSON */
         addName(after, '~', report);
         ebpfMonTextReportAdd(report, "    %s\n",
                              isRead ? "a very long text" : "the line is not JSON in one of the files");
-        change.told++;
+        change.reported++;
     }
     ebpfMonLineFree(&old);
     ebpfMonLineFree(&new);
-    return change.told != 0;
+    return change.reported != 0;
 }
 
 static int isSame(const inventoryLine *before, const inventoryLine *after)

@@ -6,7 +6,7 @@
 
 static int isReady(ebpfMonTargets *targets, const ebpfMonTarget *t)
 {
-    return !t->gone && t->running && t->cat && t->asked > ebpfMonLevelOff && ebpfMonTargetIsCredible(targets, t);
+    return !t->gone && t->running && t->cat && t->wantedLevel > ebpfMonLevelOff && ebpfMonTargetIsCredible(targets, t);
 }
 
 static ebpfMonInventoryIoc makeOther(ebpfMonPacketServers *packetServers, const ebpfMonPacketServer *server)

@@ -68,7 +68,7 @@ static void onIocPut(void *arg, const ebpfMonFinishedPut *finished)
     const ebpfMonMessageKey *key = finished->key;
     ebpfMonPutSummary summary;
 
-    if (!finished->isTold && !ebpfMonOwnPutsHas(m->put.ownPuts, put))
+    if (!finished->isPublished && !ebpfMonOwnPutsHas(m->put.ownPuts, put))
         publishPut(m, finished->put);
     if (put->linkChain.iocId)
         ebpfMonLinkMessagesNoteArrival(m->trace.linkMessages, &put->linkChain, put->link,

@@ -34,7 +34,7 @@ typedef struct {
     uint64_t id;
     ebpfMonPut *put; /* with all its texts; the receiver may change it, and must not keep the pointer */
     const ebpfMonMessageKey *key;
-    int isTold;      /* its packet was published as a put already; this only tells which event it was */
+    int isPublished;      /* its packet was published as a put already; this only tells which event it was */
 } ebpfMonFinishedPut;
 
 /* Receives each finished put once. Called while no lock is held. */

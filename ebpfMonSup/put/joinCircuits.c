@@ -57,7 +57,7 @@ void ebpfMonJoinCircuitsForget(ebpfMonJoinCircuits *circuits, ebpfMonJoinCircuit
     while (c->first) {
         ebpfMonPacketPut *p = c->first;
 
-        circuits->dropped += !p->made && !p->told;
+        circuits->dropped += !p->made && !p->isPublished;
         ebpfMonJoinCircuitsRemovePut(circuits, p);
         free(p);
     }
@@ -126,9 +126,9 @@ void ebpfMonJoinCircuitsAddPut(ebpfMonJoinCircuits *circuits, ebpfMonJoinCircuit
 
 void ebpfMonJoinCircuitsSetTold(ebpfMonJoinCircuits *circuits, ebpfMonPacketPut *put)
 {
-    put->told = 1;
+    put->isPublished = 1;
     circuits->waiting--;
-    circuits->told++;
+    circuits->published++;
 }
 
 void ebpfMonJoinCircuitsRemovePut(ebpfMonJoinCircuits *circuits, ebpfMonPacketPut *put)
@@ -147,7 +147,7 @@ void ebpfMonJoinCircuitsRemovePut(ebpfMonJoinCircuits *circuits, ebpfMonPacketPu
         id = &(*id)->nextId;
     *id = put->nextId;
     c->nameless -= !put->channel[0];
-    --*(put->told ? &circuits->told : &circuits->waiting);
+    --*(put->isPublished ? &circuits->published : &circuits->waiting);
 }
 
 ebpfMonPacketPut *ebpfMonJoinCircuitsFindSeq(const ebpfMonJoinCircuits *circuits, const ebpfMonJoinCircuit *c,

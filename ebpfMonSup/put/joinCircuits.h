@@ -51,7 +51,7 @@ typedef struct {
     ebpfMonPacketPut *bySeq[1u << EBPFMON_JOIN_PUT_BITS], *byId[1u << EBPFMON_JOIN_PUT_BITS];
     unsigned count;
     unsigned waiting;    /* puts in the queues of all circuits … */
-    unsigned told;       /* … and those that are published already */
+    unsigned published;  /* … and those that are published already */
     uint64_t dropped;    /* puts for which there was no room */
     uint64_t lastShared; /* monotonic ns of the last entry with isShared */
 } ebpfMonJoinCircuits;

@@ -17,7 +17,7 @@
                                     write-notify, which waits for its record: a motor moves for minutes (dbNotify.c) */
 
 #define TOLD_NS   10000000000ull /* so slow may an IOC be that makes a put while probes are attached */
-#define TOLD_MAX  4096
+#define PUBLISHED_MAX  4096
 
 void ebpfMonJoinUnmatchedJudge(ebpfMonTargets *targets, ebpfMonPacketPut *p)
 {
@@ -107,7 +107,7 @@ static ebpfMonPacketPut *takeOut(ebpfMonJoinCircuits *circuits, ebpfMonPacketPut
 {
     ebpfMonPacketPut *copy = NULL;
 
-    if (p->iocId && !p->inside && !p->made && circuits->told < TOLD_MAX && look->now != UINT64_MAX)
+    if (p->iocId && !p->inside && !p->made && circuits->published < PUBLISHED_MAX && look->now != UINT64_MAX)
         copy = malloc(sizeof(*copy) + p->have);
     if (!copy) {
         ebpfMonJoinCircuitsRemovePut(circuits, p);
@@ -128,7 +128,7 @@ static ebpfMonPacketPut **takeOfCircuit(ebpfMonJoinCircuits *circuits, ebpfMonJo
 
     for (; p; p = next) {
         next = p->next;
-        if (p->told) {
+        if (p->isPublished) {
             if (isForgotten(p, look)) {
                 ebpfMonJoinCircuitsRemovePut(circuits, p);
                 free(p);
@@ -157,7 +157,7 @@ ebpfMonPacketPut *ebpfMonJoinUnmatchedTake(ebpfMonJoinCircuits *circuits, ebpfMo
     ebpfMonPacketPut *list = NULL, **end = &list;
 
     look->due = look->events = UINT64_MAX;
-    for (ebpfMonJoinCircuit *c = circuits->waiting + circuits->told ? circuits->newest : NULL; c; c = c->older)
+    for (ebpfMonJoinCircuit *c = circuits->waiting + circuits->published ? circuits->newest : NULL; c; c = c->older)
         end = takeOfCircuit(circuits, c, look, end);
     return list;
 }

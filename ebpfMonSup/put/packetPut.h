@@ -25,7 +25,7 @@ typedef struct ebpfMonPacketPut {
     struct ebpfMonPacketPut *nextSeq, *nextId; /* of the same bucket (joinCircuits.h) */
     struct ebpfMonJoinCircuit *in;
     uint64_t at;          /* monotonic ns when its packet came to this host */
-    uint64_t since;       /* monotonic ns when the last of replied, passed, closed and told was found; else "at" */
+    uint64_t since;       /* monotonic ns when the last of replied, passed, closed and isPublished was found; else "at" */
     uint64_t time;        /* CLOCK_REALTIME ns of its packet */
     uint64_t id;          /* these three as in ebpfMonWireEvent */
     uint64_t circuit;
@@ -40,7 +40,7 @@ typedef struct ebpfMonPacketPut {
     uint8_t  closed;      /* the circuit ended, or is not watched any more */
     uint8_t  made;        /* members of its PVA group were seen in the IOC: it is not published again */
     uint8_t  inside;      /* it came when each put of its IOC was seen inside */
-    uint8_t  told;        /* it is published; the IOC may make it still */
+    uint8_t  isPublished; /* it is published; the IOC may make it still */
     uint8_t  replied, ok, denied;
     double   number;
     uint32_t status;

@@ -94,10 +94,10 @@ static int joinPacket(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p, int las
 {
     ebpfMonPutJoinResult r = ebpfMonPutJoinMatchIoc(pending->join, &p->key, &p->put, last);
 
-    p->isTold = r == ebpfMonPutJoinTold;
+    p->isPublished = r == ebpfMonPutJoinPublished;
     if (r == ebpfMonPutJoinFound && p->key.moved)
         correctClient(pending, p);
-    if (r != ebpfMonPutJoinFound && !p->isTold && (last || r == ebpfMonPutJoinAlone) && p->key.seqKind == EBPFMON_SEQ_SHARED &&
+    if (r != ebpfMonPutJoinFound && !p->isPublished && (last || r == ebpfMonPutJoinAlone) && p->key.seqKind == EBPFMON_SEQ_SHARED &&
         p->put.through == ebpfMonByPva && !p->put.cause[0]) /* only its packet could tell which */
         snprintf(p->put.cause, sizeof(p->put.cause), "or another client of this thread");
     p->awaitsReply = r == ebpfMonPutJoinReply;
@@ -107,7 +107,7 @@ static int joinPacket(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p, int las
 static void finishPut(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p)
 {
     ebpfMonFinishedPut finished = { .iocId = p->iocId, .tid = p->tid, .id = p->id, .put = &p->put, .key = &p->key,
-                                    .isTold = p->isTold };
+                                    .isPublished = p->isPublished };
 
     ebpfMonWriterTextComplete(&p->put);
     pending->sink(pending->arg, &finished);

@@ -20,7 +20,7 @@ typedef struct ebpfMonPendingPut {
     uint64_t stillAt;  /* … when its thread was seen last to stand still before its result came; 0: it was not */
     uint32_t iocId;
     uint64_t lateAddr; /* the links of its IOC are not read yet: the DBADDR by which its link is found; 0: they are */
-    int      isTold;   /* it was published from its packet */
+    int      isPublished;   /* it was published from its packet */
     int      awaitsReply; /* its packet is there, and only the reply tells the result */
     uint64_t linkAt;   /* it wrote to a link field, at this address: no event tells its result; 0: to another field */
     uint64_t lookAt;   /* … not before, that field is read */

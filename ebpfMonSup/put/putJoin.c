@@ -164,10 +164,10 @@ ebpfMonPutJoinResult ebpfMonPutJoinMatchIoc(ebpfMonPutJoin *join, ebpfMonMessage
         return ebpfMonPutJoinAlone;
     }
     ebpfMonJoinMatchFind(&join->circuits, key, put, last, &match);
-    if (match.put && !match.put->told && !last && awaitsReply(match.put, put)) {
+    if (match.put && !match.put->isPublished && !last && awaitsReply(match.put, put)) {
         result = ebpfMonPutJoinReply;
     } else if (match.put) {
-        result = match.put->told ? ebpfMonPutJoinTold : ebpfMonPutJoinFound;
+        result = match.put->isPublished ? ebpfMonPutJoinPublished : ebpfMonPutJoinFound;
         joinMatch(join, &match, key, put);
     } else if (match.isPast) {
         ebpfMonJoinCircuitSetServed(match.circuit, key->seq);
@@ -304,7 +304,7 @@ ebpfMonPacketPut *ebpfMonPutJoinTakeUnmatched(ebpfMonPutJoin *join, uint64_t now
         epicsMutexUnlock(join->lock);
         return NULL;
     }
-    puts = join->circuits.waiting + join->circuits.told;
+    puts = join->circuits.waiting + join->circuits.published;
     join->lookAt = puts > MANY ? now + puts * LOOK_NS : 0;
     look.eventsRead = join->eventsRead;
     list = ebpfMonJoinUnmatchedTake(&join->circuits, &look);

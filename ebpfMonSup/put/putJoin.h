@@ -39,7 +39,7 @@ typedef enum {
     ebpfMonPutJoinAlone, /* the packets of this circuit are not read, or its packet will not come any more */
     ebpfMonPutJoinWait,  /* its packet is not read yet */
     ebpfMonPutJoinReply, /* its packet is found, and only the reply, which is not read yet, tells the result */
-    ebpfMonPutJoinTold,  /* it was published from its packet, when not each put of the IOC was seen inside; else as Found */
+    ebpfMonPutJoinPublished,  /* it was published from its packet, when not each put of the IOC was seen inside; else as Found */
     ebpfMonPutJoinFound  /* its packet is found: "put" has what both sides know, "key" names its message */
 } ebpfMonPutJoinResult;
 

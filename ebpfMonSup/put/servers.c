@@ -73,7 +73,7 @@ static void fillServer(ebpfMonServer *s, const ebpfMonTarget *t)
     s->iocId = t->iocId;
     s->pid = t->pid;
     s->isSeen = isSeenInIoc(t);
-    s->off = t->asked == ebpfMonLevelOff;
+    s->off = t->wantedLevel == ebpfMonLevelOff;
     snprintf(s->name, sizeof(s->name), "%s", t->name);
 }
 

@@ -98,14 +98,14 @@ void ebpfMonSearchAddQuestion(ebpfMonSearch *s, uint64_t time, ebpfMonSearchProt
     ebpfMonSearchAsker *asker;
 
     epicsMutexMustLock(s->lock);
-    s->asked++;
+    s->searches++;
     client = ebpfMonKeyTableGet(&s->clientTable, who, time);
     client->protocol = protocol;
     client->host = host;
-    if (++client->asked == CLIENT_SEARCHES)
+    if (++client->searches == CLIENT_SEARCHES)
         ebpfMonKeyTableRaise(&s->clientTable, client);
     name = ebpfMonKeyTableGet(&s->nameTable, key, time);
-    if (!name->asked++) {
+    if (!name->searches++) {
         name->protocol = protocol;
         name->first = time;
         ebpfMonTextCopy(name->text, sizeof(name->text), text);

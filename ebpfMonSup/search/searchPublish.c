@@ -51,7 +51,7 @@ static void fillNameRow(ebpfMonSearchRow *row, const ebpfMonSearchName *name)
     unsigned n = estimateCount(name->clients);
 
     strcpy(row->name, name->text);
-    row->count = name->asked;
+    row->count = name->searches;
     row->first = ebpfMonClockStamp(name->first);
     row->last = ebpfMonClockStamp(name->head.touched);
     formatHost(host, sizeof(host), name->client, name->protocol);
@@ -68,7 +68,7 @@ static unsigned rankNames(ebpfMonSearch *s)
     for (unsigned i = 0; i < EBPFMON_SEARCH_CLIENTS; i++)
         s->clients[i].never = 0;
     for (const ebpfMonSearchName *name = NULL; (name = ebpfMonKeyTableGetNext(&s->nameTable, 1, name)) != NULL;) {
-        s->nameRank[n++] = (ebpfMonSearchRank){(double)name->asked, name->head.touched, name};
+        s->nameRank[n++] = (ebpfMonSearchRank){(double)name->searches, name->head.touched, name};
         for (unsigned i = 0; i < EBPFMON_SEARCH_ASKERS; i++) {
             ebpfMonSearchClient *client = NULL;
 
@@ -89,9 +89,9 @@ static unsigned rankClients(ebpfMonSearch *s, double seconds)
     for (int raised = 0; raised < 2; raised++)
         for (ebpfMonSearchClient *client = NULL;
              (client = ebpfMonKeyTableGetNext(&s->clientTable, raised, client)) != NULL;) {
-            client->rate = smoothRate(client->rate, client->asked - client->before, seconds);
-            client->before = client->asked;
-            s->clientRank[n++] = (ebpfMonSearchRank){client->rate, client->asked, client};
+            client->rate = smoothRate(client->rate, client->searches - client->before, seconds);
+            client->before = client->searches;
+            s->clientRank[n++] = (ebpfMonSearchRank){client->rate, client->searches, client};
         }
     qsort(s->clientRank, n, sizeof(*s->clientRank), compareRanks);
     return n;
@@ -118,7 +118,7 @@ static void fillClientRow(ebpfMonSearchClientRow *row, const ebpfMonSearchClient
 {
     formatHost(row->name, sizeof(row->name), client->host, client->protocol);
     row->rate = client->rate;
-    row->count = client->asked;
+    row->count = client->searches;
     row->never = client->never;
 }
 
@@ -157,8 +157,8 @@ void ebpfMonSearchPublish(ebpfMonSearch *s, uint64_t time, double seconds)
     out->servers = countShown(heard);
     for (unsigned i = 0; i < out->servers; i++)
         fillServerRow(&out->server[i], s->serverRank[i].entry);
-    out->rate = smoothRate(out->rate, s->asked - out->count, seconds);
-    out->count = s->asked;
+    out->rate = smoothRate(out->rate, s->searches - out->count, seconds);
+    out->count = s->searches;
     out->beaconRate = smoothRate(out->beaconRate, s->beacons - out->beacons, seconds);
     out->beacons = s->beacons;
     out->replaced = s->nameTable.replaced + s->clientTable.replaced + s->serverTable.replaced;

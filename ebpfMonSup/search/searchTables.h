@@ -27,7 +27,7 @@ typedef struct {
     ebpfMonSearchProtocol protocol;
     ebpfMonSearchHost client; /* the last one that searched it */
     char     text[EBPFMON_SEARCH_NAME_SIZE];
-    uint64_t asked;           /* searches */
+    uint64_t searches;
     uint64_t first;           /* time of the first one */
     uint64_t clients;         /* each client sets the bit of its hash: their number is estimated from the bits */
     ebpfMonSearchAsker asker[EBPFMON_SEARCH_ASKERS];
@@ -44,7 +44,7 @@ typedef struct {
     ebpfMonKeyHead head;
     ebpfMonSearchProtocol protocol;
     ebpfMonSearchHost host;
-    uint64_t asked, before;   /* searches so far, and at the last call of Publish */
+    uint64_t searches, before; /* so far, and at the last call of Publish */
     double   rate;            /* searches per second */
     unsigned never;           /* names that it searches and nobody has */
 } ebpfMonSearchClient;
@@ -68,7 +68,7 @@ typedef struct {
 
 struct ebpfMonSearch {
     epicsMutexId lock;        /* guards all members below. The lock of the published values may be taken under it */
-    uint64_t asked, beacons;  /* searches and beacons of all */
+    uint64_t searches, beacons; /* of all */
     ebpfMonKeyTable nameTable, questionTable, clientTable, serverTable;
     ebpfMonSearchName names[EBPFMON_SEARCH_NAMES];
     ebpfMonSearchQuestion questions[EBPFMON_SEARCH_QUESTIONS];

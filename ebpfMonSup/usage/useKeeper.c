@@ -43,7 +43,7 @@ struct ebpfMonUseKeeper {
     /* only the keeper's thread uses what follows */
     ebpfMonUseStore  *store;    /* NULL: not open */
     double            retryAt;  /* do not write before this time (s, monotonic) */
-    int               isTold;   /* the error log has said that the file cannot be written */
+    int               isReported;   /* the error log has said that the file cannot be written */
     ebpfMonUse        use[BATCH];
     watchedIoc        ioc[IOCS_MAX];
 };
@@ -118,9 +118,9 @@ static void reportTrouble(ebpfMonUseKeeper *k, const char *why)
 
     snprintf(text, sizeof(text), "%.100s: %.150s", k->conf.file, why);
     publishState(k, ebpfMonLogTrouble, text);
-    if (!k->isTold)
+    if (!k->isReported)
         errlogSevPrintf(errlogMajor, "ebpfMon: uses are not kept (tried again each minute): %s\n", text);
-    k->isTold = 1;
+    k->isReported = 1;
     k->retryAt = ebpfMonClockSeconds() + RETRY;
     ebpfMonUseStoreClose(k->store);
     k->store = NULL;
@@ -130,9 +130,9 @@ static void reportSuccess(ebpfMonUseKeeper *k)
 {
     char text[sizeof(k->conf.file) + 20];
 
-    if (k->isTold)
+    if (k->isReported)
         errlogSevPrintf(errlogInfo, "ebpfMon: uses are kept again: %.200s\n", k->conf.file);
-    k->isTold = 0;
+    k->isReported = 0;
     snprintf(text, sizeof(text), "kept in %.200s", k->conf.file);
     publishState(k, ebpfMonLogOk, text);
 }

@@ -76,7 +76,7 @@ static int stepDown(ebpfMonBudget *b, const ebpfMonCostSample *s)
 
 static int stepUp(ebpfMonBudget *b, const ebpfMonCostSample *s)
 {
-    if (b->ceiling < s->asked)
+    if (b->ceiling < s->wantedLevel)
         b->ceiling++;
     else if (b->timed < 100)
         b->timed = b->timed >= 100 / TIMED_STEP ? 100 : b->timed > 0 ? b->timed * TIMED_STEP : TIMED_STEP * TIMED_LEAST;
@@ -125,7 +125,7 @@ int ebpfMonBudgetAddSample(ebpfMonBudget *b, const ebpfMonCostSample *s)
     b->over = b->cost > s->limit ? b->over + s->seconds : 0;
     if (b->over >= OVER_SECONDS)
         return stepDown(b, s);
-    if ((b->ceiling < s->asked || b->noTrap || b->timed < 100) && s->now >= b->retryAt && b->cost < s->limit / 2)
+    if ((b->ceiling < s->wantedLevel || b->noTrap || b->timed < 100) && s->now >= b->retryAt && b->cost < s->limit / 2)
         return stepUp(b, s);
     return 0;
 }

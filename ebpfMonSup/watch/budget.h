@@ -36,7 +36,7 @@ typedef struct {
     double   seconds;      /* since the sample before */
     double   cost;         /* percent of one core that watching took in these seconds */
     double   limit;        /* percent; 0: no limit */
-    ebpfMonLevel asked;    /* by filter or command */
+    ebpfMonLevel wantedLevel; /* by filter or command */
     ebpfMonLevel level;    /* in force now */
     int      trapOn;       /* the trap of recGblFwdLink is attached */
     double   timed;        /* percent of the time in which chains of scan lists are timed; 0: this step does not exist */

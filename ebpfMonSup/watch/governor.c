@@ -286,17 +286,17 @@ static void beginCost(ebpfMonTarget *t)
 
 /* Longer than others: what is done before, between and after the changes of probes must keep its order, which is to be seen in
  * one place. */
-void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel asked, int reference,
+void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel wanted, int reference,
                                const ebpfMonFilter *filter)
 {
     uint32_t was = t->follower.att.on, want, on, sweeps;
     char note[EBPFMON_NOTE_SIZE] = "";
     ebpfMonAttachWay way;
     ebpfMonLevel level;
-    int isFirst, full = 0, turns = (asked == ebpfMonLevelOff) != (t->asked == ebpfMonLevelOff);
+    int isFirst, full = 0, turns = (wanted == ebpfMonLevelOff) != (t->wantedLevel == ebpfMonLevelOff);
 
     ebpfMonTargetsLock(g->targets);
-    t->asked = asked;
+    t->wantedLevel = wanted;
     t->costLimit = filter->budget;
     ebpfMonTargetsUnlock(g->targets);
     if (turns)
@@ -311,7 +311,7 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
     isFirst = !!(want & ~was & EBPFMON_BIT(ebpfMonProgUnlock));
     if (isFirst)
         ebpfMonRecordTablesBeginCounting(g->tables, t, t->follower.counted);
-    t->follower.counted = asked >= ebpfMonLevelCounts && (isFirst || t->follower.counted);
+    t->follower.counted = wanted >= ebpfMonLevelCounts && (isFirst || t->follower.counted);
     if (isFirst && (want & ~was & EBPFMON_BIT(ebpfMonProgCompleted)))
         ebpfMonRecordTablesSetTrap(g->tables, t, 1, 1); /* while both counters stand still */
     if (want & ~was & EBPFMON_BIT(ebpfMonProgCallback))
@@ -429,7 +429,7 @@ int ebpfMonGovernorCheckBudget(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfM
     struct ebpfMonHits hits, delta, *before = &t->follower.hits;
     uint64_t since = t->follower.hitsAt;
     ebpfMonCostSample sample = {
-        .now = now, .seconds = (double)(now - since) / 1e9, .limit = filter->budget, .asked = t->asked, .level = t->level,
+        .now = now, .seconds = (double)(now - since) / 1e9, .limit = filter->budget, .wantedLevel = t->wantedLevel, .level = t->level,
         .timed = findTimed(t, filter),
         .trapOn = !!(t->follower.att.on & EBPFMON_BIT(ebpfMonProgCompleted)),
     };

@@ -16,7 +16,7 @@ ebpfMonGovernor *ebpfMonGovernorNew(ebpfMonTargets *targets, ebpfMonRecordTables
 void ebpfMonGovernorFree(ebpfMonGovernor *governor); /* NULL does no harm */
 
 /* Notes what was asked for the IOC, then attaches and detaches probes, as its budget and its state allow. */
-void ebpfMonGovernorApplyLevel(ebpfMonGovernor *governor, ebpfMonTarget *t, ebpfMonLevel asked, int reference,
+void ebpfMonGovernorApplyLevel(ebpfMonGovernor *governor, ebpfMonTarget *t, ebpfMonLevel wanted, int reference,
                                const ebpfMonFilter *filter);
 
 /* Nonzero: it is time to check whether passes of its scan lists can be watched, instead of each chain. */

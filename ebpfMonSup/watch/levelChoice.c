@@ -31,7 +31,7 @@ static void nameMissing(const ebpfMonTarget *t, char note[EBPFMON_NOTE_SIZE])
 ebpfMonLevel ebpfMonLevelChoiceFind(const ebpfMonTarget *t)
 {
     const ebpfMonBudget *b = &t->follower.budget;
-    ebpfMonLevel level = t->asked < b->ceiling ? t->asked : b->ceiling;
+    ebpfMonLevel level = t->wantedLevel < b->ceiling ? t->wantedLevel : b->ceiling;
 
     if (!t->cat || t->gone || t->follower.functions.verdict == ebpfMonFunctionsWrong)
         level = ebpfMonLevelOff;
@@ -85,7 +85,7 @@ int ebpfMonLevelChoiceWriteNote(const ebpfMonTarget *t, const ebpfMonFilter *fil
     const ebpfMonBudget *b = &t->follower.budget;
     int isRemark;
 
-    if (b->ceiling < t->asked)
+    if (b->ceiling < t->wantedLevel)
         snprintf(note, EBPFMON_NOTE_SIZE, "over its budget of %g %%: watched at level %s", filter->budget,
                  ebpfMonLevelName(b->ceiling));
     else if (b->timed < 100 && t->sweeps && t->level == ebpfMonLevelChains)
@@ -103,13 +103,13 @@ int ebpfMonLevelChoiceWriteNote(const ebpfMonTarget *t, const ebpfMonFilter *fil
     if (t->follower.oddServer >= EBPFMON_ODD_SERVER)
         snprintf(note, EBPFMON_NOTE_SIZE, "its CA server is as in no known release of EPICS Base: no names of CA clients, no "
                  "puts that are refused");
-    if (t->follower.oddLocks && t->asked > ebpfMonLevelPuts)
+    if (t->follower.oddLocks && t->wantedLevel > ebpfMonLevelPuts)
         snprintf(note, EBPFMON_NOTE_SIZE, "puts only, nothing is counted: its lock sets are as in no known release of EPICS "
                  "Base");
-    else if (t->follower.oddLinks && t->asked > ebpfMonLevelPuts)
+    else if (t->follower.oddLinks && t->wantedLevel > ebpfMonLevelPuts)
         snprintf(note, EBPFMON_NOTE_SIZE, "puts only, nothing is counted: %u of its links are as in no known release of EPICS "
                  "Base", t->follower.oddLinks);
-    if (lacksUnlockMany(t) && t->asked > ebpfMonLevelPuts)
+    if (lacksUnlockMany(t) && t->wantedLevel > ebpfMonLevelPuts)
         snprintf(note, EBPFMON_NOTE_SIZE, "puts only, nothing is counted: dbScanUnlockMany was not recognised in its stripped program. "
                  "Give it a file of symbols");
     if (t->follower.functions.verdict == ebpfMonFunctionsWrong)

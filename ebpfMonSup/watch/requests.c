@@ -32,7 +32,7 @@ struct ebpfMonRequests {
     void (*wake)(void *arg);
     void *wakeArg;
     ebpfMonFilter filter;
-    unsigned asked, taken, applied; /* number of requests; how many of them were taken, and applied */
+    unsigned requested, taken, applied; /* number of requests; how many of them were taken, and applied */
     ebpfMonLevelRule rules[EBPFMON_LEVEL_RULES_MAX]; /* the newest last: it counts before the others */
     unsigned ruleCount;
     linkPut links[LINKS_MAX];
@@ -88,9 +88,9 @@ unsigned ebpfMonRequestsSetFilter(ebpfMonRequests *r, const ebpfMonFilter *f)
 
     epicsMutexMustLock(r->lock);
     r->filter = *f;
-    if (++r->asked == 0) /* stands for none */
-        r->asked = 1;
-    number = r->asked;
+    if (++r->requested == 0) /* stands for none */
+        r->requested = 1;
+    number = r->requested;
     epicsMutexUnlock(r->lock);
     wakeFollower(r);
     return number;
@@ -119,8 +119,8 @@ int ebpfMonRequestsTakeFilter(ebpfMonRequests *r, ebpfMonFilter *f)
 
     epicsMutexMustLock(r->lock);
     *f = r->filter;
-    was = r->taken != r->asked;
-    r->taken = r->asked;
+    was = r->taken != r->requested;
+    r->taken = r->requested;
     epicsMutexUnlock(r->lock);
     return was;
 }
@@ -190,7 +190,7 @@ int ebpfMonRequestsSetLevel(ebpfMonRequests *r, const char *pattern, int level)
     if (level >= 0)
         rc = addRule(r, pattern, level, -1);
     dropIdle(r);
-    r->asked++;
+    r->requested++;
     epicsMutexUnlock(r->lock);
     wakeFollower(r);
     return rc;
@@ -204,7 +204,7 @@ int ebpfMonRequestsSetReference(ebpfMonRequests *r, const char *pattern, int on)
     dropPattern(r, pattern, 0, 1);
     if (dropIdle(r) || on)
         rc = addRule(r, pattern, -1, !!on);
-    r->asked++;
+    r->requested++;
     epicsMutexUnlock(r->lock);
     wakeFollower(r);
     return rc;

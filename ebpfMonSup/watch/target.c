@@ -317,7 +317,7 @@ unsigned ebpfMonTargetsListPids(ebpfMonTargets *targets, ebpfMonLevel least, pid
     ebpfMonTargetsLock(targets);
     count = ebpfMonTargetsListByRank(targets, list, EBPFMON_TARGETS_MAX);
     for (unsigned i = 0; i < count && n < max; i++)
-        if (!list[i]->gone && list[i]->asked >= least)
+        if (!list[i]->gone && list[i]->wantedLevel >= least)
             pids[n++] = list[i]->pid;
     ebpfMonTargetsUnlock(targets);
     return n;
@@ -329,7 +329,7 @@ unsigned ebpfMonTargetsFindTrouble(ebpfMonTargets *targets, char *buf, size_t si
 
     buf[0] = 0;
     for (ebpfMonTarget *t = targets->first; t; t = t->next)
-        if (!t->gone && t->note[0] && !t->remark && t->asked > ebpfMonLevelOff &&
+        if (!t->gone && t->note[0] && !t->remark && t->wantedLevel > ebpfMonLevelOff &&
             ebpfMonTargetIsCredible(targets, t) && n++ == 0)
             epicsSnprintf(buf, size, "%s: %s", t->name, t->note);
     return n;

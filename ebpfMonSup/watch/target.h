@@ -55,7 +55,7 @@ typedef struct ebpfMonTarget {
     int       gone;        /* ended; kept a while so that its last events still get their names */
     int       listens;     /* it has a socket that listens for TCP clients; looked at while its database is not read */
     ebpfMonCatalogue *cat; /* NULL: no database yet, or one that cannot be believed. Its links change under this lock */
-    ebpfMonLevel asked;    /* by the filter or by a command */
+    ebpfMonLevel wantedLevel; /* by the filter or by a command */
     ebpfMonLevel level;    /* in force */
     uint32_t  probesOn;    /* EBPFMON_BIT of each probe that is attached; set by ebpfMonTargetSetProbes */
     uint64_t  resultsUntil; /* monotonic ns: when the return probe of dbPut was taken off; 0: never. Events of before may

@@ -50,7 +50,7 @@ static int hasMemory(long nodes)
 /* Nobody asked for more than its name, and it has one. */
 static int isLeftAlone(const ebpfMonTarget *t)
 {
-    return t->running && t->asked == ebpfMonLevelOff;
+    return t->running && t->wantedLevel == ebpfMonLevelOff;
 }
 
 /* The time that a look at it takes, without the time that this thread waits for a CPU, or looks at others meanwhile. */

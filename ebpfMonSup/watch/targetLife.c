@@ -60,7 +60,7 @@ void ebpfMonTargetLifeApply(const ebpfMonTargetLife *life, ebpfMonTarget *t)
     level = ebpfMonRequestsFindLevel(life->requests, t->name, &f, &reference);
     if (level > ebpfMonLevelOff) {
         prepare(life, t);
-        if (t->asked == ebpfMonLevelOff)
+        if (t->wantedLevel == ebpfMonLevelOff)
             t->follower.readAt = 0; /* records that were added meanwhile */
     }
     ebpfMonRecordTablesSetShown(life->tables, t, f.record);
@@ -70,7 +70,7 @@ void ebpfMonTargetLifeApply(const ebpfMonTargetLife *life, ebpfMonTarget *t)
 }
 
 /* By its name alone, before anything is known of its records. */
-static ebpfMonLevel findAsked(const ebpfMonTargetLife *life, const ebpfMonTarget *t)
+static ebpfMonLevel findWantedLevel(const ebpfMonTargetLife *life, const ebpfMonTarget *t)
 {
     ebpfMonFilter f;
     int reference;
@@ -82,15 +82,15 @@ static ebpfMonLevel findAsked(const ebpfMonTargetLife *life, const ebpfMonTarget
 /* The reason why an IOC is not watched, as long as there is no level for which the governor could give one. */
 static void setTrouble(const ebpfMonTargetLife *life, ebpfMonTarget *t, const char *note)
 {
-    ebpfMonLevel asked = findAsked(life, t);
+    ebpfMonLevel wanted = findWantedLevel(life, t);
 
     ebpfMonTargetsLock(life->targets);
-    t->asked = asked;
+    t->wantedLevel = wanted;
     ebpfMonTargetsUnlock(life->targets);
     if (!ebpfMonTargetSetNote(life->targets, t, note, 0))
         return;
     life->changed(life->arg);
-    if (t->asked > ebpfMonLevelOff && ebpfMonTargetIsCredible(life->targets, t))
+    if (t->wantedLevel > ebpfMonLevelOff && ebpfMonTargetIsCredible(life->targets, t))
         errlogSevPrintf(errlogMinor, "ebpfMon: IOC %s (pid %d): %s\n", t->name, (int)t->pid, note);
 }
 
@@ -157,10 +157,10 @@ int ebpfMonTargetLifeAdopt(const ebpfMonTargetLife *life, pid_t pid, const ebpfM
             ebpfMonTargetLifeEnd(life, o, t->follower.foundAt);
     ebpfMonTargetTextReadVersion(life->targets, t);
     attachInit(t);
-    t->asked = findAsked(life, t);
+    t->wantedLevel = findWantedLevel(life, t);
     ebpfMonTargetsAdd(life->targets, t);
     ebpfMonKernelSetFound((uint32_t)pid, 1);
-    if (t->asked > ebpfMonLevelOff)
+    if (t->wantedLevel > ebpfMonLevelOff)
         ebpfMonTargetsNoteChange(life->targets); /* packets are read before its first put is seen inside */
     return 0;
 }
@@ -262,7 +262,7 @@ double ebpfMonTargetLifeFollowStart(const ebpfMonTargetLife *life, ebpfMonTarget
     running = isRunning(t, now);
     if (checkSilence(life, t))
         return (double)tick / 1e9;
-    if (!running && t->asked == ebpfMonLevelOff && findAsked(life, t) == ebpfMonLevelOff) { /* until it runs, there is nothing to know of it */
+    if (!running && t->wantedLevel == ebpfMonLevelOff && findWantedLevel(life, t) == ebpfMonLevelOff) { /* until it runs, there is nothing to know of it */
         tick = tick < TICK_OFF_NS ? TICK_OFF_NS : tick;
         t->follower.lookAt = now + tick;
         return (double)tick / 1e9;

@@ -192,8 +192,8 @@ void ebpfMonWirePacket(ebpfMonWire *w, uint64_t time, uint32_t netns, const uint
 
 static int isSilent(const ebpfMonCircuit *c, uint64_t time)
 {
-    int half = ebpfMonStreamEnded(&c->stream[0]) || ebpfMonStreamEnded(&c->stream[1]);
-    uint64_t limit = c->phase != ebpfMonCircuitOpen ? SILENT_OTHER : half ? SILENT_HALF : SILENT_OPEN;
+    int isHalfEnded = ebpfMonStreamEnded(&c->stream[0]) || ebpfMonStreamEnded(&c->stream[1]);
+    uint64_t limit = c->phase != ebpfMonCircuitOpen ? SILENT_OTHER : isHalfEnded ? SILENT_HALF : SILENT_OPEN;
 
     return time == UINT64_MAX || (time > c->last && time - c->last > limit);
 }

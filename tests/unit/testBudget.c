@@ -13,7 +13,7 @@ typedef struct {
     ebpfMonBudget budget;
     uint64_t now;
     double   limit;
-    ebpfMonLevel asked;
+    ebpfMonLevel wantedLevel;
     int      wantsTrap;
     double   trapCost, levelCost[ebpfMonLevelCount];
     double   timed, timedCost; /* timed: FILTER_TIMED in percent of the time, 0: chains cannot be timed in turns;
@@ -22,13 +22,13 @@ typedef struct {
 
 static void begin(ioc *x, ebpfMonLevel asked)
 {
-    *x = (ioc){ .now = 1000 * SECOND, .limit = LIMIT, .asked = asked };
+    *x = (ioc){ .now = 1000 * SECOND, .limit = LIMIT, .wantedLevel = asked };
     ebpfMonBudgetInit(&x->budget);
 }
 
 static ebpfMonLevel levelNow(const ioc *x)
 {
-    return x->asked < x->budget.ceiling ? x->asked : x->budget.ceiling;
+    return x->wantedLevel < x->budget.ceiling ? x->wantedLevel : x->budget.ceiling;
 }
 
 static int trapNow(const ioc *x)
@@ -45,7 +45,7 @@ static double timedNow(const ioc *x)
 static int addSecond(ioc *x)
 {
     ebpfMonCostSample s = {
-        .now = x->now += SECOND, .seconds = 1, .limit = x->limit, .asked = x->asked, .level = levelNow(x),
+        .now = x->now += SECOND, .seconds = 1, .limit = x->limit, .wantedLevel = x->wantedLevel, .level = levelNow(x),
         .trapOn = trapNow(x), .timed = timedNow(x),
         .cost = x->levelCost[levelNow(x)] + (trapNow(x) ? x->trapCost : 0) + x->timedCost * timedNow(x) / 100,
     };
@@ -165,7 +165,7 @@ static void testTurns(void)
     ebpfMonBudgetInit(&b);
     for (int i = 0; i < 600; i++) {
         double part = i % 10 == 3 ? 0.3 : i % 10 == 4 ? 0.2 : 0; /* half a second: 5 % of the time */
-        ebpfMonCostSample s = { .now = (uint64_t)(i + 1) * SECOND, .seconds = 1, .asked = ebpfMonLevelChains,
+        ebpfMonCostSample s = { .now = (uint64_t)(i + 1) * SECOND, .seconds = 1, .wantedLevel = ebpfMonLevelChains,
                                 .level = ebpfMonLevelChains, .timed = 5, .inTurns = 5, .wasTimed = part,
                                 .cost = 0.2 + 2 * part };
 

@@ -156,7 +156,7 @@ static void testAttach(ebpfMonWireProtocol protocol, int reply)
         addReply(a, id, 1);
     testOk(countUnmatchedAfter(60 * MS) == 1, "not seen inside: made before the probes were there");
     ioc->putsSince = now;
-    testOk(matchKind(a, at + to, kind, "X", 0) == ebpfMonPutJoinTold, "an IOC that stood still makes it now: known");
+    testOk(matchKind(a, at + to, kind, "X", 0) == ebpfMonPutJoinPublished, "an IOC that stood still makes it now: known");
     testOk1(countUnmatchedAfter(20 * SECOND) == 0);
 
     at += 500;
@@ -168,7 +168,7 @@ static void testAttach(ebpfMonWireProtocol protocol, int reply)
     addMessage(a, at, at + 24, "X", protocol, reply, ioc->iocId);
     ioc->putsSince = UINT64_MAX;
     testOk(countUnmatchedAfter(reply ? 10 * SECOND : 60 * MS) == 1, "its probes go, and it is not seen inside");
-    testOk(matchKind(a, at + to, kind, "X", 0) == ebpfMonPutJoinTold, "they saw it at the last moment");
+    testOk(matchKind(a, at + to, kind, "X", 0) == ebpfMonPutJoinPublished, "they saw it at the last moment");
     testOk1(countUnmatchedAfter(20 * SECOND) == 0);
     endStamps();
 }
@@ -235,7 +235,7 @@ static void testToldBounds(void)
         addMessage(a, 1000 + 24 * i, 1024 + 24 * i, "X", ebpfMonWireCa, 0, ioc->iocId);
     n = countUnmatchedAfter(SECOND);
     testOk(n == 10000 && !ebpfMonPutJoinCountDropped(join), "all are published: %u", n);
-    testOk1(match(a, 1000, "X", 0) == ebpfMonPutJoinTold);
+    testOk1(match(a, 1000, "X", 0) == ebpfMonPutJoinPublished);
     testOk(ebpfMonPutJoinGetDue(join) < now + 20 * SECOND, "they are forgotten in time");
     testOk1(countUnmatchedAfter(20 * SECOND) == 0 && ebpfMonPutJoinGetDue(join) == UINT64_MAX);
     testOk1(match(a, 1024, "X", 0) == ebpfMonPutJoinWait);

@@ -15,7 +15,7 @@ static ebpfMonFilter filter;
 /* An IOC that runs, has all symbols, and may be watched at any level. */
 static ebpfMonTarget makeTarget(ebpfMonLevel asked)
 {
-    ebpfMonTarget t = { .cat = &cat, .asked = asked, .level = asked, .image.core = &core };
+    ebpfMonTarget t = { .cat = &cat, .wantedLevel = asked, .level = asked, .image.core = &core };
 
     memset(&cat, 0, sizeof(cat));
     memset(&core, 0, sizeof(core));
@@ -35,7 +35,7 @@ static void testLevels(void)
     testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelTrace, "the level is the one that was asked for");
     t.follower.budget.ceiling = ebpfMonLevelCounts;
     testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelCounts, "it is no higher than the budget allows");
-    t.asked = ebpfMonLevelPuts;
+    t.wantedLevel = ebpfMonLevelPuts;
     testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelPuts, "... and no higher than asked for");
     t = makeTarget(ebpfMonLevelChains);
     t.slot = UINT32_MAX;

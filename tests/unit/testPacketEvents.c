@@ -110,7 +110,7 @@ static void renew(int canJoin)
     lost = 0;
     events = ebpfMonPacketEventsNew(join, servers, packetPuts, audits, &calls, canJoin);
     filter = ebpfMonFilterDefault;
-    ioc->asked = ebpfMonLevelPuts;
+    ioc->wantedLevel = ebpfMonLevelPuts;
     ebpfMonServersRefresh(servers, onPort, NULL);
     count = elsewhere = 0;
 }
@@ -183,11 +183,11 @@ static void testWanted(void)
 
     renew(1);
     watch(0);
-    ioc->asked = ebpfMonLevelOff;
+    ioc->wantedLevel = ebpfMonLevelOff;
     ebpfMonServersRefresh(servers, onPort, NULL);
     addPut(WATCHED_PORT, 1, 7);
     testOk(publishAfter(60) == 0, "the IOC is at level off");
-    ioc->asked = ebpfMonLevelPuts;
+    ioc->wantedLevel = ebpfMonLevelPuts;
     ebpfMonServersRefresh(servers, onPort, NULL);
     addPut(WATCHED_PORT, 2, 7);
     testOk(publishAfter(60) == 1 && strcmp(last.ioc, "iocA") == 0, "an IOC in which puts are not seen: %s", last.ioc);

@@ -102,7 +102,7 @@ static void testFollow(ebpfMonTargets *targets, ebpfMonTarget *t)
     ebpfMonTargetsAdd(targets, t);
     ebpfMonPacketReaderFollow(reader, EBPFMON_SECOND_NS);
     testOk(coveredCount == 1 && coversCalls == 4, "not the namespace of an IOC that the filter does not select");
-    t->asked = ebpfMonLevelPuts;
+    t->wantedLevel = ebpfMonLevelPuts;
     ebpfMonPacketReaderFollow(reader, EBPFMON_SECOND_NS);
     testOk(coveredCount == 2 && coveredBefore[1] == other && covered[1] == other && coversCalls == 6,
            "the namespace of an IOC, reported before and after it is opened");

@@ -77,7 +77,7 @@ static ebpfMonTarget *addIoc(pid_t pid, const char *name, int isSeen)
     ebpfMonTarget *t = calloc(1, sizeof(*t));
 
     t->pid = pid;
-    t->asked = ebpfMonLevelPuts;
+    t->wantedLevel = ebpfMonLevelPuts;
     snprintf(t->name, sizeof(t->name), "%s", name);
     if (isSeen)
         t->probesOn = EBPFMON_BIT(ebpfMonProgPut) | EBPFMON_BIT(ebpfMonProgPutField);
@@ -102,7 +102,7 @@ static void testFind(ebpfMonServers *servers, ebpfMonTarget *a, ebpfMonTarget *b
     peer = makePeer(6064);
     s = ebpfMonServersFind(servers, &peer, SECOND);
     testOk(s->iocId == b->iocId && !s->isSeen && strcmp(s->name, "iocB") == 0, "the server is an IOC in which not all puts are seen: %s", s->name);
-    b->asked = ebpfMonLevelOff;
+    b->wantedLevel = ebpfMonLevelOff;
     b->probesOn = a->probesOn;
     testOk(!ebpfMonServersFind(servers, &peer, 2 * SECOND)->off, "a server is remembered");
     sameSockets = 1; /* but the IOC is another one */
@@ -164,7 +164,7 @@ static void testChange(ebpfMonServers *servers, ebpfMonTarget *a, ebpfMonTarget 
 
     testDiag("Changes before the next refresh");
     ebpfMonTargetsLock(targets);
-    b->asked = ebpfMonLevelPuts;
+    b->wantedLevel = ebpfMonLevelPuts;
     b->probesOn = 0;
     ebpfMonTargetsUnlock(targets);
     ebpfMonServersRefresh(servers, onPort, NULL);

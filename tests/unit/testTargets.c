@@ -27,7 +27,7 @@ static ebpfMonTarget *make(pid_t pid, const char *name)
     t->pid = pid;
     strcpy(t->name, name);
     t->slot = UINT32_MAX;
-    t->asked = ebpfMonLevelPuts;
+    t->wantedLevel = ebpfMonLevelPuts;
     ebpfMonTargetsAdd(targets, t);
     return t;
 }
@@ -51,9 +51,9 @@ static void testList(void)
            "the pids of the other IOCs are listed");
     testOk1(ebpfMonTargetsListPids(targets, ebpfMonLevelOff, pids, 1) == 1 &&
             ebpfMonTargetsListPids(targets, ebpfMonLevelOff, pids, 0) == 0);
-    b->asked = c->asked = ebpfMonLevelOff;
+    b->wantedLevel = c->wantedLevel = ebpfMonLevelOff;
     testOk1(ebpfMonTargetsListPids(targets, ebpfMonLevelPuts, pids, 3) == 0);
-    b->asked = ebpfMonLevelPuts;
+    b->wantedLevel = ebpfMonLevelPuts;
     testOk(ebpfMonTargetsListPids(targets, ebpfMonLevelPuts, pids, 3) == 1 && pids[0] == 11, "the pids of watched IOCs are listed");
     changes = ebpfMonTargetsCountChanges(targets);
     ebpfMonTargetsRemove(targets, a);
