@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* host/foreignAccounts.h: what processes and users that do not answer may cost, by a clock of its own. */
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "host/foreignAccounts.h"
+
+#define MS     1000000ull
+#define SECOND (1000 * MS)
+#define WANTED (250 * MS)
+
+static ebpfMonForeignAccounts *accounts;
+static uint64_t now = 1000 * SECOND;
+static pid_t mine, child, stranger; /* the last one belongs to another user */
+
+static pid_t startChild(uid_t uid)
+{
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        if (uid && setuid(uid))
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    return pid;
+}
+
+static uint64_t findLimit(pid_t pid)
+{
+    return ebpfMonForeignAccountsFindLimit(accounts, pid, WANTED, now);
+}
+
+static void testSetAside(void)
+{
+    uid_t uid;
+
+    testDiag("a process that does not answer");
+    testOk(findLimit(mine) == WANTED && !ebpfMonForeignAccountsIsCharged(accounts, mine, now), "at first all have all the time");
+    uid = ebpfMonForeignAccountsAbandon(accounts, child, now);
+    testOk(uid == geteuid() && ebpfMonForeignAccountsCountStuck(accounts) == 1, "its reader is abandoned");
+    testOk(findLimit(child) == 0 && ebpfMonForeignAccountsIsAside(accounts, child, now), "it is set aside");
+    now += 5 * SECOND;
+    testOk(findLimit(child) == 0, "as long as its reader does not come back");
+    testOk(findLimit(mine) == WANTED && !ebpfMonForeignAccountsIsAside(accounts, mine, now), "another process of its user is not");
+    ebpfMonForeignAccountsReturn(accounts, child, uid, now);
+    testOk(findLimit(child) == WANTED && ebpfMonForeignAccountsCountStuck(accounts) == 0, "then it is read again");
+
+    ebpfMonForeignAccountsReturn(accounts, child, ebpfMonForeignAccountsAbandon(accounts, child, now), now);
+    now += 2 * SECOND - 1;
+    testOk(findLimit(child) == 0, "the second time it is set aside for 2 s, also if its reader comes back at once");
+    now += 1;
+    testOk(findLimit(child) == WANTED, "… and not longer");
+    for (int i = 0; i < 20; i++)
+        ebpfMonForeignAccountsReturn(accounts, child, ebpfMonForeignAccountsAbandon(accounts, child, now), now);
+    now += 256 * SECOND - 1;
+    testOk(findLimit(child) == 0, "for 256 s at most");
+    now += 1;
+    testOk1(findLimit(child) == WANTED);
+    now += 601 * SECOND;
+    ebpfMonForeignAccountsReturn(accounts, child, ebpfMonForeignAccountsAbandon(accounts, child, now), now);
+    now += SECOND;
+    testOk(findLimit(child) == WANTED, "after ten minutes without trouble it begins with 1 s again");
+}
+
+static void testUser(void)
+{
+    testDiag("what the processes of a user cost together");
+    now += 3600 * SECOND;
+    ebpfMonForeignAccountsCharge(accounts, child, 900 * MS, now);
+    testOk(findLimit(mine) == 100 * MS, "a user has 1 s: the rest of it is left");
+    ebpfMonForeignAccountsCharge(accounts, mine, 200 * MS, now);
+    testOk(ebpfMonForeignAccountsIsCharged(accounts, child, now) && findLimit(child) == WANTED / 8,
+           "when it is used up, each job has an eighth of its time");
+    testOk(findLimit(stranger) == WANTED && !ebpfMonForeignAccountsIsCharged(accounts, stranger, now), "another user has its own second");
+    now += 4 * SECOND;
+    testOk(!ebpfMonForeignAccountsIsCharged(accounts, mine, now), "a twentieth of the time comes back: 0.2 s after 4 s");
+    now += 20 * SECOND;
+    testOk(findLimit(mine) == WANTED, "and all of it after 24 s");
+}
+
+static void testCrowd(void)
+{
+    uid_t uid[64];
+    unsigned n;
+
+    testDiag("many readers that do not come back");
+    now += 3600 * SECOND;
+    for (n = 0; n < 8; n++)
+        uid[n] = ebpfMonForeignAccountsAbandon(accounts, child, now);
+    testOk(findLimit(mine) == 0, "a user has 8 at most: no process of this user is read");
+    testOk(findLimit(stranger) == WANTED, "others are");
+    ebpfMonForeignAccountsTrust(accounts, mine);
+    testOk(findLimit(mine) > 0, "so is an IOC that was read before");
+    for (; n < 64; n++)
+        uid[n] = ebpfMonForeignAccountsAbandon(accounts, 0, now);
+    testOk(findLimit(stranger) == 0 && findLimit(mine) == 0, "all users together have 64");
+    while (n-- > 8)
+        ebpfMonForeignAccountsReturn(accounts, 0, uid[n], now);
+    testOk(findLimit(stranger) == WANTED, "readers that nobody is to blame for charge no user");
+    for (n = 0; n < 8; n++)
+        ebpfMonForeignAccountsReturn(accounts, child, uid[n], now);
+    testOk1(ebpfMonForeignAccountsCountStuck(accounts) == 0);
+}
+
+MAIN(testForeignAccounts)
+{
+    testPlan(22);
+    accounts = ebpfMonForeignAccountsNew();
+    mine = getpid();
+    child = startChild(0);
+    stranger = geteuid() ? 1 : startChild(65534); /* process 1 is root's */
+    while (geteuid() == 0 && ebpfMonForeignAccountsAbandon(accounts, stranger, now) == 0)
+        ebpfMonForeignAccountsReturn(accounts, stranger, 0, now); /* until it has its user */
+    free(accounts);
+    accounts = ebpfMonForeignAccountsNew();
+    testSetAside();
+    testUser();
+    testCrowd();
+    kill(child, SIGKILL);
+    if (stranger != 1)
+        kill(stranger, SIGKILL);
+    while (wait(NULL) > 0)
+        ;
+    free(accounts);
+    return testDone();
+}
