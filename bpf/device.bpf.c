@@ -221,7 +221,7 @@ static __always_inline void findBehind(struct ebpfMonDeviceStat *s, const struct
     }
 }
 
-static __always_inline void addWait(struct ebpfMonDeviceStat *s, const struct ebpfMonDeviceKey *who, __u64 since, __u64 now)
+static __always_inline void addPortWait(struct ebpfMonDeviceStat *s, const struct ebpfMonDeviceKey *who, __u64 since, __u64 now)
 {
     __u64 wait = now > since ? now - since : 0;
 
@@ -257,7 +257,7 @@ int ebpfmon_device_begin(struct pt_regs *ctx)
     if (w && s) {
         s->device = readPtr(user + conf->device);
         s->root = w->root;
-        addWait(s, &call.who, w->since, call.begin);
+        addPortWait(s, &call.who, w->since, call.begin);
     }
     if (w)
         bpf_map_delete_elem(&deviceWaits, &key);

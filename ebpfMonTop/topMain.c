@@ -39,7 +39,7 @@ static void printUsage(FILE *out)
         "In a terminal the key ? lists the keys. The exit code is 1 if the monitor does not answer.\n");
 }
 
-static int setView(options *o, const char *name)
+static int setOptionView(options *o, const char *name)
 {
     for (unsigned i = 0; i < topViews; i++)
         if (strcmp(topViewSpecs[i].name, name) == 0) {
@@ -61,7 +61,7 @@ static int setNumber(double *number, int option, const char *text, double least,
     return -1;
 }
 
-static int setText(char *to, size_t size, int option, const char *text)
+static int setOptionText(char *to, size_t size, int option, const char *text)
 {
     if (strlen(text) < size) {
         strcpy(to, text);
@@ -90,9 +90,9 @@ static int setOption(options *o, int option)
             return -1;
         o->rows = (unsigned)number;
         return 0;
-    case 'v': return setView(o, optarg);
-    case 'f': return setText(o->look.filter, sizeof(o->look.filter), option, optarg);
-    case 'e': return setText(o->look.record, sizeof(o->look.record), option, optarg);
+    case 'v': return setOptionView(o, optarg);
+    case 'f': return setOptionText(o->look.filter, sizeof(o->look.filter), option, optarg);
+    case 'e': return setOptionText(o->look.record, sizeof(o->look.record), option, optarg);
     default:  return -1;
     }
 }

@@ -20,7 +20,7 @@
 typedef ebpfMonCallSearch Search;
 
 /* Notes the numbers of the symbols of .dynsym that have one of the names. */
-static void findSymbols(Search *s, const char *const *names, const Elf64_Shdr *table, const char *strings, size_t size)
+static void findSymbolCalls(Search *s, const char *const *names, const Elf64_Shdr *table, const char *strings, size_t size)
 {
     Elf64_Sym piece[256];
     uint64_t n = table->sh_size / sizeof(*piece);
@@ -41,7 +41,7 @@ static void findSymbols(Search *s, const char *const *names, const Elf64_Shdr *t
     }
 }
 
-static int readSymbols(Search *s, const char *const *names, const Elf64_Shdr *table)
+static int readCallSymbols(Search *s, const char *const *names, const Elf64_Shdr *table)
 {
     Elf64_Shdr strings;
     size_t size;
@@ -54,7 +54,7 @@ static int readSymbols(Search *s, const char *const *names, const Elf64_Shdr *ta
         return -1;
     size = ebpfMonElfReadSection(s->file, &strings, 0, text, (size_t)strings.sh_size);
     text[size] = 0;
-    findSymbols(s, names, table, text, size);
+    findSymbolCalls(s, names, table, text, size);
     free(text);
     return 0;
 }
@@ -179,7 +179,7 @@ static int readTables(Search *s, const char *const *names)
     int hasSymbols = 0;
 
     for (uint32_t i = 1; i < SECTIONS_MAX && ebpfMonElfSection(s->file, i, &section); i++)
-        if (section.sh_type == SHT_DYNSYM && !hasSymbols++ && readSymbols(s, names, &section))
+        if (section.sh_type == SHT_DYNSYM && !hasSymbols++ && readCallSymbols(s, names, &section))
             return -1;
     for (uint32_t i = 1; i < SECTIONS_MAX && ebpfMonElfSection(s->file, i, &section); i++) {
         if (section.sh_type == SHT_RELA)

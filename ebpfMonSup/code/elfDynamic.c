@@ -36,7 +36,7 @@ static void readDynamic(const ebpfMonElfFile *file, Dynamic *d)
     }
 }
 
-static uint32_t readWord(const ebpfMonElfFile *file, uint64_t vaddr)
+static uint32_t readDynamicWord(const ebpfMonElfFile *file, uint64_t vaddr)
 {
     uint32_t word = 0;
 
@@ -63,7 +63,7 @@ static uint32_t findLargest(const ebpfMonElfFile *file, uint64_t vaddr, uint32_t
 /* The last chain begins at the symbol with the largest number that a bucket names, and ends with an odd word. */
 static uint32_t countByGnuHash(const ebpfMonElfFile *file, uint64_t at)
 {
-    uint32_t buckets = readWord(file, at), first = readWord(file, at + 4), bloom = readWord(file, at + 8), last;
+    uint32_t buckets = readDynamicWord(file, at), first = readDynamicWord(file, at + 4), bloom = readDynamicWord(file, at + 8), last;
     uint64_t table = at + 16 + 8ull * bloom, chain;
 
     if (buckets > WORDS_MAX || bloom > WORDS_MAX)
@@ -92,7 +92,7 @@ int ebpfMonElfDynamicTable(const ebpfMonElfFile *file, Elf64_Shdr *table, Elf64_
     if (!file->dynamic)
         return 0;
     readDynamic(file, &d);
-    count = d.gnuHash ? countByGnuHash(file, d.gnuHash) : d.hash ? readWord(file, d.hash + 4) : 0;
+    count = d.gnuHash ? countByGnuHash(file, d.gnuHash) : d.hash ? readDynamicWord(file, d.hash + 4) : 0;
     memset(table, 0, sizeof(*table));
     memset(strings, 0, sizeof(*strings));
     if (!count || ebpfMonElfOffset(file, d.symbols, 0, &table->sh_offset)

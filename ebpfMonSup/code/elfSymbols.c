@@ -31,7 +31,7 @@ typedef struct {
     unsigned each[MAX_NAMES];
 } Spots;
 
-static size_t readAt(const ebpfMonElfFile *file, void *buf, size_t len, uint64_t offset)
+static size_t readSymbolAt(const ebpfMonElfFile *file, void *buf, size_t len, uint64_t offset)
 {
     return ebpfMonElfBytesRead(file->bytes, buf, len, offset);
 }
@@ -68,7 +68,7 @@ static void findNames(const ebpfMonElfFile *file, const Elf64_Shdr *strings, con
     memset(spots->each, 0, sizeof(spots->each));
     for (uint64_t at = 0; at < strings->sh_size; ) {
         uint64_t left = strings->sh_size - at;
-        size_t got = readAt(file, buf + kept, left < PIECE ? (size_t)left : PIECE, strings->sh_offset + at);
+        size_t got = readSymbolAt(file, buf + kept, left < PIECE ? (size_t)left : PIECE, strings->sh_offset + at);
         const char *p = buf + kept, *stop = p + got, *nul;
         unsigned texts = 0;
 
@@ -100,7 +100,7 @@ static size_t readSymbols(const ebpfMonElfFile *file, const Elf64_Shdr *table, u
     size_t bytes = left < PIECE ? (size_t)left : PIECE, n;
 
     bytes -= bytes % sizeof(Elf64_Sym);
-    n = bytes ? readAt(file, buf, bytes, table->sh_offset + *at) / sizeof(Elf64_Sym) : 0;
+    n = bytes ? readSymbolAt(file, buf, bytes, table->sh_offset + *at) / sizeof(Elf64_Sym) : 0;
     *at += n * sizeof(Elf64_Sym);
     return n;
 }
@@ -242,7 +242,7 @@ static int nameIn(const ebpfMonElfFile *file, uint32_t type, uint64_t vaddr, cha
         return -1;
 
     uint64_t left = strings.sh_size - sym.st_name;
-    size_t n = readAt(file, name, left < size - 1 ? (size_t)left : size - 1, strings.sh_offset + sym.st_name);
+    size_t n = readSymbolAt(file, name, left < size - 1 ? (size_t)left : size - 1, strings.sh_offset + sym.st_name);
 
     name[n] = 0;
     *offset = vaddr - sym.st_value;

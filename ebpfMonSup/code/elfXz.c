@@ -30,7 +30,7 @@ static int writeAll(int fd, const uint8_t *bytes, size_t size)
 }
 
 /* 0, or -1: it is no xz stream, too large, or not whole. */
-static int unpack(const ebpfMonElfFile *file, const Elf64_Shdr *section, lzma_stream *xz, uint8_t *in, uint8_t *out, int fd)
+static int unpackSection(const ebpfMonElfFile *file, const Elf64_Shdr *section, lzma_stream *xz, uint8_t *in, uint8_t *out, int fd)
 {
     uint64_t begin = ebpfMonClockThreadCpu(), at = 0;
     lzma_ret rc = LZMA_OK;
@@ -58,7 +58,7 @@ int ebpfMonElfUnpack(const ebpfMonElfFile *file, const Elf64_Shdr *section)
 
     if (buf && lzma_stream_decoder(&xz, MEMORY_MAX, 0) == LZMA_OK)
         fd = memfd_create("symbols", MFD_CLOEXEC);
-    if (fd >= 0 && unpack(file, section, &xz, buf, buf + PIECE, fd)) {
+    if (fd >= 0 && unpackSection(file, section, &xz, buf, buf + PIECE, fd)) {
         close(fd);
         fd = -1;
     }

@@ -80,7 +80,7 @@ static ebpfMonFunctionPlace *addPlace(Look *look, const char *path, const ebpfMo
 }
 
 /* Where a function at "vaddr" can be probed. 0, or -1: nowhere. */
-static int pickSite(const Look *look, ebpfMonElfFile *file, uint64_t vaddr, uint64_t codeSize, ebpfMonSite *site)
+static int pickFunctionSite(const Look *look, ebpfMonElfFile *file, uint64_t vaddr, uint64_t codeSize, ebpfMonSite *site)
 {
     uint8_t code[CODE_MAX];
     uint64_t offset;
@@ -112,7 +112,7 @@ static void findMatching(Look *look, ebpfMonElfFile *file, const char *path, con
     count = ebpfMonElfFunctionsFind(file, look->wanted.symbol, found, EBPFMON_FUNCTION_SITES);
     look->isTooMany |= count > EBPFMON_FUNCTION_SITES;
     for (unsigned i = 0; i < count && !look->isTooMany; i++)
-        if (!strstr(found[i].name, ".cold") && pickSite(look, file, found[i].vaddr, found[i].size, &site) == 0 &&
+        if (!strstr(found[i].name, ".cold") && pickFunctionSite(look, file, found[i].vaddr, found[i].size, &site) == 0 &&
             !addPlace(look, path, map, found[i].name, &site))
             break;
     free(found);
@@ -179,13 +179,13 @@ static void findPlaces(Look *look, ebpfMonElfFile *file, const char *path, const
         addPlace(look, path, map, "", &site);
     } else if (ebpfMonFunctionIsPattern(name)) {
         findMatching(look, file, path, map);
-    } else if (ebpfMonElfFind(file, &name, 1, &symbol) && pickSite(look, file, symbol.vaddr, symbol.size, &site) == 0) {
+    } else if (ebpfMonElfFind(file, &name, 1, &symbol) && pickFunctionSite(look, file, symbol.vaddr, symbol.size, &site) == 0) {
         addPlace(look, path, map, name, &site);
     }
 }
 
 /* A FUSE file is not for us: see imageCache.c. */
-static void lookAtFile(Look *look, const ebpfMonMapping *map)
+static void lookForFunctions(Look *look, const ebpfMonMapping *map)
 {
     char path[160];
     ebpfMonElfFile file;
@@ -232,7 +232,7 @@ static void lookAtFiles(void *data)
         dev = map.dev;
         ino = map.ino;
         if (isWanted(look, map.path))
-            lookAtFile(look, &map);
+            lookForFunctions(look, &map);
     }
     fclose(maps);
 }
@@ -257,7 +257,7 @@ static void describeFailure(const Look *look, char *why, size_t size)
         snprintf(why, size, "no file like \"%s\" is mapped", look->wanted.object);
 }
 
-static void dropLook(void *data)
+static void dropFunctionLook(void *data)
 {
     Look *look = data;
 
@@ -272,7 +272,7 @@ int ebpfMonFunctionIsPattern(const char *symbol)
 
 ebpfMonFunctionPlaces *ebpfMonFunctionFind(pid_t pid, const ebpfMonFunctionWanted *wanted, char *why, size_t size)
 {
-    static const ebpfMonForeignJob job = { lookAtFiles, dropLook };
+    static const ebpfMonForeignJob job = { lookAtFiles, dropFunctionLook };
     Look *look = calloc(1, sizeof(*look));
     ebpfMonFunctionPlaces *places = NULL;
 
@@ -296,6 +296,6 @@ ebpfMonFunctionPlaces *ebpfMonFunctionFind(pid_t pid, const ebpfMonFunctionWante
     } else {
         describeFailure(look, why, size);
     }
-    dropLook(look);
+    dropFunctionLook(look);
     return places;
 }

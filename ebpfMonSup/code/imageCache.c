@@ -251,7 +251,7 @@ static void noteSlowness(Seen *seen, int isSlow)
 
 /* Updates what is known about the file. 0, or -1 with errno: the file cannot be opened, or cannot be read
  * completely. */
-static int update(ebpfMonImageCache *cache, pid_t pid, const ebpfMonMapping *map, Seen **bucket, Seen **seen)
+static int updateFile(ebpfMonImageCache *cache, pid_t pid, const ebpfMonMapping *map, Seen **bucket, Seen **seen)
 {
     fileLook *look = lookAt(cache, pid, map, *seen);
     int err;
@@ -287,7 +287,7 @@ int ebpfMonImageCacheFind(ebpfMonImageCache *cache, pid_t pid, const ebpfMonMapp
     while (seen && (seen->ino != map->ino || seen->dev != map->dev))
         seen = seen->next;
     if (!seen || (seen->known && !isNameless(seen)) || seen->pathHash != pathHash || now - seen->checked >= CHECK_AFTER) {
-        if (update(cache, pid, map, bucket, &seen))
+        if (updateFile(cache, pid, map, bucket, &seen))
             return -1;
         seen->pathHash = pathHash;
         seen->checked = now;

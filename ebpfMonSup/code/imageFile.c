@@ -188,7 +188,7 @@ static int isContradicted(const ebpfMonElfFile *file, const ebpfMonElfSymbol *fo
 }
 
 /* Finds the names in the file; of a stripped IOC also in the files with its symbols, until there are enough. */
-static void findNames(ebpfMonElfFile *file, const ebpfMonSymbolPlaces *places, ebpfMonElfSymbol *found, Knowledge *how)
+static void findSymbolNames(ebpfMonElfFile *file, const ebpfMonSymbolPlaces *places, ebpfMonElfSymbol *found, Knowledge *how)
 {
     ebpfMonSymbolSearch search = { 0 };
     const char *names[NAMES];
@@ -255,7 +255,7 @@ int ebpfMonImageFileRead(int fd, const ebpfMonSymbolPlaces *places, ebpfMonKnown
     *known = NULL;
     if (ebpfMonElfOpen(&file, fd))
         return 0;
-    findNames(&file, places, found, &how);
+    findSymbolNames(&file, places, found, &how);
     for (int i = 0; i < NAMES; i++)
         any |= found[i].vaddr != 0;
     isOfInterest = any || usesLocks(found) || found[SCAN_NOW].isImported || how.isStripped;

@@ -24,7 +24,7 @@ unsigned ebpfMonInsnLengthAarch64(const uint8_t *code, size_t len)
     return len >= SIZE ? SIZE : 0;
 }
 
-static uint32_t wordAt(const uint8_t *code)
+static uint32_t readInsn(const uint8_t *code)
 {
     uint32_t word;
 
@@ -65,7 +65,7 @@ ebpfMonFlow ebpfMonInsnFlowAarch64(const uint8_t *code, unsigned length, uint64_
 {
     const char *name;
 
-    return length == SIZE ? findFlow(wordAt(code), vaddr, to, &name) : ebpfMonFlowNext;
+    return length == SIZE ? findFlow(readInsn(code), vaddr, to, &name) : ebpfMonFlowNext;
 }
 
 /* Arithmetic with a constant: only add, sub, and, orr and eor without flags can write the stack pointer. */
@@ -149,12 +149,12 @@ static int savesReturn(uint32_t insn)
 
 /* True when a branch of the function goes to (0, to]: a probe there would fire more than once a call, with other
  * registers. A branch to the function itself is the tail call of a recursion and counts as a call. */
-static int isLoopTarget(const uint8_t *code, size_t len, size_t to)
+static int isAarch64LoopTarget(const uint8_t *code, size_t len, size_t to)
 {
     for (size_t at = 0; at + SIZE <= len; at += SIZE) {
         uint64_t target;
         const char *name;
-        ebpfMonFlow flow = findFlow(wordAt(code + at), at, &target, &name);
+        ebpfMonFlow flow = findFlow(readInsn(code + at), at, &target, &name);
 
         if ((flow == ebpfMonFlowJump || flow == ebpfMonFlowBranch) && (int64_t)target > 0 && (int64_t)target <= (int64_t)to)
             return 1;
@@ -174,7 +174,7 @@ void ebpfMonSitePickAarch64(const uint8_t *code, size_t len, unsigned args, int 
     site->canReturn = 1;
     strcpy(site->insn, "entry");
     for (unsigned i = 0, intact = 1; i < MAX_WALK && at + SIZE <= len && (intact || !needReturn); i++, at += SIZE) {
-        uint32_t insn = wordAt(code + at);
+        uint32_t insn = readInsn(code + at);
         uint64_t to = 0;
         const char *name;
         ebpfMonFlow flow = findFlow(insn, at, &to, &name);
@@ -183,7 +183,7 @@ void ebpfMonSitePickAarch64(const uint8_t *code, size_t len, unsigned args, int 
         if (flow == ebpfMonFlowLeave)
             return;
         if (flow != ebpfMonFlowNext || ebpfMonA64IsAdr(insn) || ebpfMonA64IsAdrp(insn)) {
-            if (isLoopTarget(code, len, at))
+            if (isAarch64LoopTarget(code, len, at))
                 return; /* so is every one behind it */
             site->cls = ebpfMonSiteFast;
             site->skip = (unsigned)at;

@@ -109,7 +109,7 @@ static char opcodeKind(const uint8_t *code, size_t len, unsigned *at, Insn *insn
 }
 
 /* Decodes one instruction; 0 when it is not known or does not fit. */
-static int decode(const uint8_t *code, size_t len, Insn *insn)
+static int decodeInsn(const uint8_t *code, size_t len, Insn *insn)
 {
     unsigned at = 0;
 
@@ -170,7 +170,7 @@ unsigned ebpfMonInsnLengthX86(const uint8_t *code, size_t len)
 {
     Insn insn;
 
-    return decode(code, len, &insn) ? insn.length : 0;
+    return decodeInsn(code, len, &insn) ? insn.length : 0;
 }
 
 /* Registers by number as in ModRM, bit 0 rax … bit 15 r15. */
@@ -288,7 +288,7 @@ typedef enum { KindOther, KindFast, KindNopLong, KindEnd } Kind;
 /* How the kernel treats the instruction, from branch_setup_xol_ops and push_setup_xol_ops in
  * arch/x86/kernel/uprobes.c. Long nops are emulated by recent kernels only (since 6.18), older ones step
  * 0F 1F, and from 4.17 to 6.1 refuse 66 90: they are taken when there is nothing else. */
-static Kind classify(const Insn *insn, const char **name)
+static Kind classifyInsn(const Insn *insn, const char **name)
 {
     unsigned op = insn->op;
 
@@ -326,7 +326,7 @@ static int isLoopTarget(const uint8_t *code, size_t len, size_t from, size_t to)
 {
     Insn insn;
 
-    for (size_t at = 0; at < len && decode(code + at, len - at, &insn); at += insn.length) {
+    for (size_t at = 0; at < len && decodeInsn(code + at, len - at, &insn); at += insn.length) {
         const uint8_t *end = code + at + insn.length;
         int64_t target = (int64_t)(at + insn.length);
 
@@ -360,10 +360,10 @@ void ebpfMonSitePickX86(const uint8_t *code, size_t len, unsigned args, int need
         Insn insn;
         const char *name;
 
-        if (!decode(code + at, len - at, &insn))
+        if (!decodeInsn(code + at, len - at, &insn))
             return;
 
-        Kind kind = classify(&insn, &name);
+        Kind kind = classifyInsn(&insn, &name);
         int intact = !(written & RSP);
         /* a return address that is wanted and there counts most, then an emulation that all kernels have */
         unsigned rank = (kind == KindFast ? 2u : 1u) + (needReturn && intact ? 2u : 0u);

@@ -84,7 +84,7 @@ static int pickFolder(const char *list, unsigned n, char *folder, size_t size)
 
 /* The place with this number. 1: it has a path; 0: it has none, but the next one may have; -1: there are no more
  * places. */
-static int makePath(const Program *p, unsigned place, char *path, size_t size)
+static int makeDebugPath(const Program *p, unsigned place, char *path, size_t size)
 {
     enum { ROOTS = 2 };
     static const char *const linkForms[LINK_WAYS] = { "%s%s/%s", "%s%s/.debug/%s", "%s" DEBUG_FOLDER "%s/%s" };
@@ -129,7 +129,7 @@ static ebpfMonElfFile *takeUp(const ebpfMonElfFile *file, int fd, int isPart)
 }
 
 /* An ordinary file, for others may block who reads them. */
-static int openFile(const char *path)
+static int openDebugFile(const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct stat st;
@@ -158,9 +158,9 @@ static ebpfMonElfFile *openNext(const ebpfMonElfFile *file, const ebpfMonSymbolP
         return symbols;
     memset(&program, 0, sizeof(program));
     readProgram(file, places, &program);
-    while (!symbols && (rc = makePath(&program, search->place - 1, path, sizeof(path))) >= 0) {
+    while (!symbols && (rc = makeDebugPath(&program, search->place - 1, path, sizeof(path))) >= 0) {
         search->place++;
-        fd = rc ? openFile(path) : -1;
+        fd = rc ? openDebugFile(path) : -1;
         symbols = fd >= 0 ? takeUp(file, fd, 0) : NULL;
     }
     return symbols;

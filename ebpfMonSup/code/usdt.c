@@ -16,7 +16,7 @@
 #define NOP          0x90
 
 /* Nonzero: the section is there. */
-static int findSection(const ebpfMonElfFile *file, uint32_t type, const char *wanted, Elf64_Shdr *section)
+static int findNotes(const ebpfMonElfFile *file, uint32_t type, const char *wanted, Elf64_Shdr *section)
 {
     char name[24];
 
@@ -97,9 +97,9 @@ void ebpfMonUsdtFind(const ebpfMonElfFile *file, const char *pattern, int (*each
     char *notes;
     size_t size;
 
-    if (!findSection(file, SHT_NOTE, ".note.stapsdt", &section))
+    if (!findNotes(file, SHT_NOTE, ".note.stapsdt", &section))
         return;
-    if (!findSection(file, SHT_PROGBITS, ".stapsdt.base", &base))
+    if (!findNotes(file, SHT_PROGBITS, ".stapsdt.base", &base))
         base.sh_addr = 0;
     size = section.sh_size < NOTES_MAX ? (size_t)section.sh_size : NOTES_MAX;
     notes = malloc(size ? size : 1);

@@ -32,7 +32,7 @@ typedef struct {
 } Text;
 
 /* Notes why. Returns -1. */
-static int refuse(Text *t, const char *why)
+static int refuseArg(Text *t, const char *why)
 {
     t->why = why;
     return -1;
@@ -44,7 +44,7 @@ static int readRegister(Text *t, uint8_t *word)
     size_t n;
 
     if (*t->p++ != '%')
-        return refuse(t, "there should be a register");
+        return refuseArg(t, "there should be a register");
     n = strcspn(t->p, ",):");
     for (unsigned i = 0; i < sizeof(registers) / sizeof(registers[0]); i++)
         for (unsigned k = 0; k < 4; k++)
@@ -53,7 +53,7 @@ static int readRegister(Text *t, uint8_t *word)
                 t->p += n;
                 return 0;
             }
-    return refuse(t, "eBPF cannot read that register");
+    return refuseArg(t, "eBPF cannot read that register");
 }
 
 /* A number, with its sign. 0, or -1. */
@@ -64,7 +64,7 @@ static int readNumber(Text *t, __s64 *number)
     errno = 0;
     *number = *t->p == '-' ? strtoll(t->p, &end, 0) : (__s64)strtoull(t->p, &end, 0);
     if (end == t->p || errno || isspace((unsigned char)*t->p))
-        return refuse(t, "its number cannot be read");
+        return refuseArg(t, "its number cannot be read");
     t->p = end;
     return 0;
 }
@@ -75,7 +75,7 @@ static int readSymbol(Text *t, ebpfMonUsdtArg *arg)
     size_t n = strcspn(t->p, "+-(");
 
     if (n >= sizeof(arg->symbol))
-        return refuse(t, "the name of its variable is too long");
+        return refuseArg(t, "the name of its variable is too long");
     memcpy(arg->symbol, t->p, n);
     arg->symbol[n] = 0;
     t->p += n;
@@ -83,7 +83,7 @@ static int readSymbol(Text *t, ebpfMonUsdtArg *arg)
         t->p++;
     if (*t->p && *t->p != '(' && readNumber(t, &arg->operand.number))
         return -1;
-    return strcmp(t->p, "(%rip)") == 0 ? 0 : refuse(t, "a variable is read by its address only: (%rip)");
+    return strcmp(t->p, "(%rip)") == 0 ? 0 : refuseArg(t, "a variable is read by its address only: (%rip)");
 }
 
 /* ",%rbx,8" of an address. 0, or -1. */
@@ -97,7 +97,7 @@ static int readIndex(Text *t, struct ebpfMonQueryOperand *op)
     if (*t->p == ',' && (t->p++, readNumber(t, &scale)))
         return -1;
     op->shift = scale == 8 ? 3 : scale == 4 ? 2 : scale == 2 ? 1 : 0;
-    return scale == 1 || op->shift ? 0 : refuse(t, "a scale is 1, 2, 4 or 8");
+    return scale == 1 || op->shift ? 0 : refuseArg(t, "a scale is 1, 2, 4 or 8");
 }
 
 /* "-16(%rbp)", "8(%rax,%rbx,4)", "limit(%rip)". 0, or -1. */
@@ -111,10 +111,10 @@ static int readMemory(Text *t, ebpfMonUsdtArg *arg)
     if (*t->p != '(' && readNumber(t, &op->number))
         return -1;
     if (op->number < INT32_MIN || op->number > INT32_MAX || *t->p++ != '(')
-        return refuse(t, "it is neither a register, a constant nor an address");
+        return refuseArg(t, "it is neither a register, a constant nor an address");
     if ((*t->p != ',' && readRegister(t, &op->base)) || (*t->p == ',' && readIndex(t, op)))
         return -1;
-    return strcmp(t->p, ")") == 0 ? 0 : refuse(t, "its address has no end");
+    return strcmp(t->p, ")") == 0 ? 0 : refuseArg(t, "its address has no end");
 }
 
 /* What stands behind the "@". 0, or -1. */
@@ -127,14 +127,14 @@ static int readOperand(Text *t, ebpfMonUsdtArg *arg)
         t->p++;
         if (readNumber(t, &op->number))
             return -1;
-        return *t->p ? refuse(t, "its number cannot be read") : 0;
+        return *t->p ? refuseArg(t, "its number cannot be read") : 0;
     }
     if (*t->p != '%')
         return readMemory(t, arg);
     op->kind = EBPFMON_QUERY_REGISTER;
     if (readRegister(t, &op->base))
         return -1;
-    return *t->p ? refuse(t, "the memory of a thread (%fs, %gs) cannot be read") : 0;
+    return *t->p ? refuseArg(t, "the memory of a thread (%fs, %gs) cannot be read") : 0;
 }
 
 /* "-4@…". 0, or -1. */
@@ -147,14 +147,14 @@ static int readArg(Text *t, ebpfMonUsdtArg *arg)
     arg->symbol[0] = 0;
     t->p += op->isSigned;
     if (!at || at == t->p)
-        return refuse(t, "it does not say how large it is");
+        return refuseArg(t, "it does not say how large it is");
     op->size = (uint8_t)(*t->p++ - '0');
     if (op->size != 1 && op->size != 2 && op->size != 4 && op->size != 8)
-        return refuse(t, "it has 1, 2, 4 or 8 bytes");
+        return refuseArg(t, "it has 1, 2, 4 or 8 bytes");
     if (*t->p == 'f')
-        return refuse(t, "it is a floating-point number");
+        return refuseArg(t, "it is a floating-point number");
     if (t->p != at)
-        return refuse(t, "it has 1, 2, 4 or 8 bytes");
+        return refuseArg(t, "it has 1, 2, 4 or 8 bytes");
     t->p++;
     return readOperand(t, arg);
 }

@@ -14,9 +14,9 @@
 #define FLAGS (O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW)
 
 /* Writes the reason of a refusal. Returns -1. */
-static int refuse(char *why, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static int refuseFile(char *why, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-static int refuse(char *why, size_t size, const char *format, ...)
+static int refuseFile(char *why, size_t size, const char *format, ...)
 {
     va_list args;
 
@@ -37,12 +37,12 @@ static int checkFolder(const char *folder, char *why, size_t size)
     struct stat st;
 
     if (lstat(folder, &st))
-        return refuse(why, size, "cannot look at %s: %s; correct it, it goes on by itself", folder, strerror(errno));
+        return refuseFile(why, size, "cannot look at %s: %s; correct it, it goes on by itself", folder, strerror(errno));
     if (!isTrusted(st.st_uid))
-        return refuse(why, size, "not opened: %s belongs to uid %u, who could lead it elsewhere; use a folder of "
+        return refuseFile(why, size, "not opened: %s belongs to uid %u, who could lead it elsewhere; use a folder of "
                       "root", folder, (unsigned)st.st_uid);
     if (S_ISDIR(st.st_mode) && (st.st_mode & S_IWOTH) && !(st.st_mode & S_ISVTX))
-        return refuse(why, size, "not opened: everybody may write in %s; chmod o-w", folder);
+        return refuseFile(why, size, "not opened: everybody may write in %s; chmod o-w", folder);
     return 0;
 }
 
@@ -70,11 +70,11 @@ static int resolveFolder(const char *path, char folder[PATH_MAX + 1], char *why,
     size_t length = name ? (size_t)(name - path) + 1 : 2;
 
     if (length >= sizeof(given))
-        return refuse(why, size, "not opened: the name is too long");
+        return refuseFile(why, size, "not opened: the name is too long");
     memcpy(given, name ? path : "./", length);
     given[length] = 0;
     if (!realpath(given, folder))
-        return refuse(why, size, "cannot open its folder: %s; correct it, it goes on by itself", strerror(errno));
+        return refuseFile(why, size, "cannot open its folder: %s; correct it, it goes on by itself", strerror(errno));
     strcat(folder, folder[1] ? "/" : ""); /* it fits, because PATH_MAX includes the NUL */
     return checkFolders(given, why, size) || checkFolders(folder, why, size) ? -1 : 0;
 }
@@ -82,12 +82,12 @@ static int resolveFolder(const char *path, char folder[PATH_MAX + 1], char *why,
 static int checkFile(const struct stat *st, char *why, size_t size)
 {
     if (!S_ISREG(st->st_mode))
-        return refuse(why, size, "not opened: it is no regular file; remove it or use another name");
+        return refuseFile(why, size, "not opened: it is no regular file; remove it or use another name");
     if (st->st_uid != geteuid())
-        return refuse(why, size, "not opened: it belongs to uid %u; remove it, or chown it to uid %u",
+        return refuseFile(why, size, "not opened: it belongs to uid %u; remove it, or chown it to uid %u",
                       (unsigned)st->st_uid, (unsigned)geteuid());
     if (st->st_nlink != 1)
-        return refuse(why, size, "not opened: the file has a second name (hard link); remove it or use another name");
+        return refuseFile(why, size, "not opened: the file has a second name (hard link); remove it or use another name");
     return 0;
 }
 
@@ -101,7 +101,7 @@ int ebpfMonOwnFileOpen(const char *path, struct stat *st, char *why, size_t size
         return -1;
     name = name ? name + 1 : path;
     if (strlen(name) > NAME_MAX)
-        return refuse(why, size, "not opened: the name is too long");
+        return refuseFile(why, size, "not opened: the name is too long");
     strcat(full, name);
     fd = open(full, FLAGS | O_CREAT, 0640);
     /* With fs.protected_regular and fs.protected_fifos, O_CREAT is refused if somebody else has made the file
@@ -109,13 +109,13 @@ int ebpfMonOwnFileOpen(const char *path, struct stat *st, char *why, size_t size
     if (fd < 0 && errno == EACCES)
         fd = open(full, FLAGS);
     if (fd < 0 && errno == ELOOP)
-        return refuse(why, size, "not opened: it is a symbolic link; remove it or name the file it leads to");
+        return refuseFile(why, size, "not opened: it is a symbolic link; remove it or name the file it leads to");
     if (fd < 0 && errno == ENXIO)
-        return refuse(why, size, "not opened: it is no regular file; remove it or use another name");
+        return refuseFile(why, size, "not opened: it is no regular file; remove it or use another name");
     if (fd < 0 && (errno == ENOSPC || errno == EDQUOT))
-        return refuse(why, size, "disk full: make room, it goes on by itself");
+        return refuseFile(why, size, "disk full: make room, it goes on by itself");
     if (fd < 0)
-        return refuse(why, size, "cannot open it: %s; correct it, it goes on by itself", strerror(errno));
+        return refuseFile(why, size, "cannot open it: %s; correct it, it goes on by itself", strerror(errno));
     if (fstat(fd, st) == 0 && checkFile(st, why, size) == 0)
         return fd;
     close(fd);

@@ -41,7 +41,7 @@ void ebpfMonDelaysAddHold(const struct ebpfMonThread *seen, uint64_t now, ebpfMo
     }
 }
 
-static void raiseTo(double *highest, double value)
+static void raiseMaximum(double *highest, double value)
 {
     if (isnan(*highest) || value > *highest) /* NaN: none yet */
         *highest = value;
@@ -50,8 +50,8 @@ static void raiseTo(double *highest, double value)
 void ebpfMonDelaysAddToHighest(const ebpfMonIocHealth *row, ebpfMonHealth *health)
 {
     for (int i = 0; i < EBPFMON_QUEUE_ONCE; i++)
-        raiseTo(&health->callbackMax, row->callback[i]);
-    raiseTo(&health->onceMax, row->once);
-    raiseTo(&health->holdMax, row->hold);
-    raiseTo(&health->casMax, row->cas);
+        raiseMaximum(&health->callbackMax, row->callback[i]);
+    raiseMaximum(&health->onceMax, row->once);
+    raiseMaximum(&health->holdMax, row->hold);
+    raiseMaximum(&health->casMax, row->cas);
 }

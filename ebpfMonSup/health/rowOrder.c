@@ -35,7 +35,7 @@ static int compareIocs(const void *a, const void *b)
     return worst ? worst : strcmp(x->name, y->name);
 }
 
-static int compareScans(const void *a, const void *b)
+static int compareScanRows(const void *a, const void *b)
 {
     const ebpfMonScanRow *x = a, *y = b;
     int isLate = (y->late > 0) - (x->late > 0);
@@ -54,5 +54,5 @@ static int compareScans(const void *a, const void *b)
 void ebpfMonRowOrderSort(ebpfMonHealth *health)
 {
     qsort(health->ioc, health->iocs, sizeof(health->ioc[0]), compareIocs);
-    qsort(health->scan, health->scans, sizeof(health->scan[0]), compareScans);
+    qsort(health->scan, health->scans, sizeof(health->scan[0]), compareScanRows);
 }

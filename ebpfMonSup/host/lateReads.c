@@ -87,14 +87,14 @@ int ebpfMonLateReadsGet(ebpfMonLateReads *reads, ebpfMonLateReadFn read, const v
     return r->status;
 }
 
-static int readBytes(const void *key, void *buf, size_t size)
+static int readBytesThere(const void *key, void *buf, size_t size)
 {
     const memoryKey *k = key;
 
     return ebpfMonMemReadNow((pid_t)k->pid, k->addr, buf, size);
 }
 
-static int readText(const void *key, void *buf, size_t size)
+static int readTextThere(const void *key, void *buf, size_t size)
 {
     const memoryKey *k = key;
 
@@ -105,14 +105,14 @@ int ebpfMonLateReadsGetBytes(ebpfMonLateReads *reads, pid_t pid, uint64_t addr, 
 {
     memoryKey key = { .addr = addr, .pid = (uint64_t)pid };
 
-    return ebpfMonLateReadsGet(reads, readBytes, &key, sizeof(key), buf, len);
+    return ebpfMonLateReadsGet(reads, readBytesThere, &key, sizeof(key), buf, len);
 }
 
 int ebpfMonLateReadsGetText(ebpfMonLateReads *reads, pid_t pid, uint64_t addr, char *buf, size_t size)
 {
     memoryKey key = { .addr = addr, .pid = (uint64_t)pid };
 
-    return ebpfMonLateReadsGet(reads, readText, &key, sizeof(key), buf, size);
+    return ebpfMonLateReadsGet(reads, readTextThere, &key, sizeof(key), buf, size);
 }
 
 int ebpfMonLateReadsAreWanted(const ebpfMonLateReads *reads)

@@ -24,7 +24,7 @@ static const groupKind kinds[] = {
 };
 
 /* 0: no such file. */
-static int readText(const char *path, char *text, size_t size)
+static int readOwnText(const char *path, char *text, size_t size)
 {
     FILE *f = fopen(path, "re");
     size_t n = f ? fread(text, 1, size - 1, f) : 0;
@@ -52,15 +52,15 @@ static uint64_t findLeftInGroup(const groupKind *kind, const char *folder)
     uint64_t limit, used, reclaimable = 0;
 
     snprintf(path, sizeof(path), "%s/%s", folder, kind->limit);
-    if (!readText(path, text, sizeof(text)))
+    if (!readOwnText(path, text, sizeof(text)))
         return UINT64_MAX;
     limit = findNumber(text, "", UINT64_MAX); /* "max" is no number */
     snprintf(path, sizeof(path), "%s/%s", folder, kind->used);
-    if (limit == UINT64_MAX || !readText(path, text, sizeof(text)))
+    if (limit == UINT64_MAX || !readOwnText(path, text, sizeof(text)))
         return UINT64_MAX;
     used = findNumber(text, "", 0);
     snprintf(path, sizeof(path), "%s/memory.stat", folder);
-    if (readText(path, text, sizeof(text)))
+    if (readOwnText(path, text, sizeof(text)))
         reclaimable = findNumber(text, kind->reclaimable, 0);
     used = used > reclaimable ? used - reclaimable : 0;
     return limit > used ? limit - used : 0;
@@ -95,7 +95,7 @@ static uint64_t findLeftOfAddresses(void)
     char text[128];
     uint64_t used;
 
-    if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY || !readText("/proc/self/statm", text, sizeof(text)))
+    if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY || !readOwnText("/proc/self/statm", text, sizeof(text)))
         return UINT64_MAX;
     used = findNumber(text, "", 0) * (uint64_t)sysconf(_SC_PAGESIZE);
     return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
@@ -106,11 +106,11 @@ uint64_t ebpfMonOwnMemoryLeft(void)
     uint64_t left = findLeftOfAddresses(), n;
     char text[8192];
 
-    if (readText("/proc/meminfo", text, sizeof(text))) {
+    if (readOwnText("/proc/meminfo", text, sizeof(text))) {
         n = findNumber(text, "MemAvailable:", UINT64_MAX / 1024) * 1024;
         left = n < left ? n : left;
     }
-    if (readText("/proc/self/cgroup", text, sizeof(text)))
+    if (readOwnText("/proc/self/cgroup", text, sizeof(text)))
         for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
             n = findLeftInGroups(&kinds[i], text);
             left = n < left ? n : left;

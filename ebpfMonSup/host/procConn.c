@@ -38,7 +38,7 @@ static int addEnd(Ends *ends, const End *end)
 }
 
 /* Notes an established connection, and the port of a listening socket. Nonzero: no memory. */
-static int addRow(void *arg, const ebpfMonTcpRow *row)
+static int addConnRow(void *arg, const ebpfMonTcpRow *row)
 {
     Ends *ends = arg;
     unsigned port = ntohs(row->localPort);
@@ -145,7 +145,7 @@ int ebpfMonProcReadConns(pid_t pid, ebpfMonProcConn **conns)
     int result = -1;
 
     *conns = NULL;
-    if (!ebpfMonTcpRows(pid, EBPFMON_TCP_STATE(ebpfMonTcpListen) | EBPFMON_TCP_STATE(ebpfMonTcpEstablished), addRow,
+    if (!ebpfMonTcpRows(pid, EBPFMON_TCP_STATE(ebpfMonTcpListen) | EBPFMON_TCP_STATE(ebpfMonTcpEstablished), addConnRow,
                         &ends) && !keepClients(&ends, &clients))
         result = copyOut(&clients, conns);
     free(ends.end);
@@ -156,7 +156,7 @@ int ebpfMonProcReadConns(pid_t pid, ebpfMonProcConn **conns)
 int ebpfMonProcListening(pid_t pid, uint8_t ports[EBPFMON_PORTS_BYTES])
 {
     Ends ends = { 0 };
-    int status = ebpfMonTcpRows(pid, EBPFMON_TCP_STATE(ebpfMonTcpListen), addRow, &ends);
+    int status = ebpfMonTcpRows(pid, EBPFMON_TCP_STATE(ebpfMonTcpListen), addConnRow, &ends);
 
     memcpy(ports, ends.listening, EBPFMON_PORTS_BYTES);
     free(ends.end);

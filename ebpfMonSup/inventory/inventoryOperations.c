@@ -9,7 +9,7 @@ static ebpfMonOpStatus setRecSync(void *arg, const ebpfMonRecSyncConf *conf)
     return ebpfMonRecSyncConfigure(inventories->recSync, conf) ? ebpfMonOpStartFailed : ebpfMonOpDone;
 }
 
-static ebpfMonOpStatus keep(void *arg, const ebpfMonInventoryConf *conf)
+static ebpfMonOpStatus keepInventory(void *arg, const ebpfMonInventoryConf *conf)
 {
     ebpfMonInventories *inventories = arg;
 
@@ -26,7 +26,7 @@ static ebpfMonOpStatus addKept(void *arg, ebpfMonTextReport *report)
     return status;
 }
 
-static ebpfMonOpStatus writeFile(void *arg, ebpfMonTextReport *report, const char *path, const char *iocPattern,
+static ebpfMonOpStatus writeInventory(void *arg, ebpfMonTextReport *report, const char *path, const char *iocPattern,
                                  char *why, size_t size)
 {
     ebpfMonInventories *inventories = arg;
@@ -49,5 +49,5 @@ static ebpfMonOpStatus compareFiles(void *arg, ebpfMonTextReport *report, const 
 
 void ebpfMonInventoryOperationsFill(ebpfMonInventories *inventories, ebpfMonInventoryOps *ops)
 {
-    *ops = (ebpfMonInventoryOps){ inventories, setRecSync, keep, addKept, writeFile, compareFiles };
+    *ops = (ebpfMonInventoryOps){ inventories, setRecSync, keepInventory, addKept, writeInventory, compareFiles };
 }

@@ -256,7 +256,7 @@ static void makeValues(const ebpfMonRecSync *s, ebpfMonRecSyncValues *v)
                  ntohs(s->server.address.sin_port), v->iocs, all, others);
 }
 
-static void publish(ebpfMonRecSync *s)
+static void publishRecSync(ebpfMonRecSync *s)
 {
     ebpfMonRecSyncValues values;
     ebpfMonPublished *published;
@@ -284,7 +284,7 @@ static void closeAll(ebpfMonRecSync *s)
     s->server.isKnown = 0;
 }
 
-static void applyConf(ebpfMonRecSync *s)
+static void applyRecSyncConf(ebpfMonRecSync *s)
 {
     int isNew;
 
@@ -331,7 +331,7 @@ static void runRecSync(ebpfMonWorker *worker, void *arg)
     while (!ebpfMonWorkerIsStopping(worker)) {
         double now;
 
-        applyConf(s);
+        applyRecSyncConf(s);
         now = ebpfMonClockSeconds();
         if (s->conf.isOn && s->udp < 0 && now >= s->retryAt)
             openUdp(s, now);
@@ -339,13 +339,13 @@ static void runRecSync(ebpfMonWorker *worker, void *arg)
         updateLinks(s, now);
         workLinks(s, worker, now);
         connectNext(s, now);
-        publish(s);
+        publishRecSync(s);
         ebpfMonWorkerWaitFile(worker, s->poll, (uint64_t)(findDue(s, ebpfMonClockSeconds()) * 1e9) + 1000000);
     }
     s->conf.isOn = 0;
     ebpfMonPacketServersWantPvs(s->packetServers, 0);
     closeAll(s);
-    publish(s);
+    publishRecSync(s);
 }
 
 static ebpfMonWorker *startRecSync(void *arg)

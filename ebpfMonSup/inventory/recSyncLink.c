@@ -58,7 +58,7 @@ void ebpfMonRecSyncLinkClose(ebpfMonRecSyncLink *link, const char *why)
     memset(&link->in, 0, sizeof(link->in));
 }
 
-static int setFailure(ebpfMonRecSyncLink *link, const char *what, int err)
+static int setLinkFailure(ebpfMonRecSyncLink *link, const char *what, int err)
 {
     char why[sizeof(link->why)];
 
@@ -71,9 +71,9 @@ int ebpfMonRecSyncLinkConnect(ebpfMonRecSyncLink *link, const struct sockaddr_in
 {
     link->file = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (link->file < 0)
-        return setFailure(link, "a socket cannot be made", errno);
+        return setLinkFailure(link, "a socket cannot be made", errno);
     if (connect(link->file, (const struct sockaddr *)server, sizeof(*server)) && errno != EINPROGRESS)
-        return setFailure(link, "the server cannot be reached", errno);
+        return setLinkFailure(link, "the server cannot be reached", errno);
     ebpfMonRecSyncAddGreeting(&link->out, key);
     link->state = ebpfMonRecSyncConnecting;
     link->deadline = now + EBPFMON_RECSYNC_ANSWER;
@@ -94,7 +94,7 @@ uint32_t ebpfMonRecSyncLinkGetEvents(const ebpfMonRecSyncLink *link)
 
 /* --- what is sent ------------------------------------------------------------------------------------ */
 
-static void addVariable(void *arg, const char *name, const char *value)
+static void sendVariable(void *arg, const char *name, const char *value)
 {
     ebpfMonRecSyncAddInfo(arg, 0, name, value);
 }
@@ -102,7 +102,7 @@ static void addVariable(void *arg, const char *name, const char *value)
 /* Adds the variables of the IOC. Returns a hash of them. */
 static uint64_t addVariables(const ebpfMonInventoryIoc *ioc, const char *variables, ebpfMonRecSyncOut *out)
 {
-    const ebpfMonInventorySink sink = { addVariable, NULL, out };
+    const ebpfMonInventorySink sink = { sendVariable, NULL, out };
     size_t before = out->length;
 
     ebpfMonInventoryReadVariables(ioc, variableNames, variables, &sink);
@@ -120,7 +120,7 @@ static int areVariablesNew(const ebpfMonRecSyncLink *link, const char *variables
     return hash != link->variables;
 }
 
-static int addRecord(void *arg, const ebpfMonInventoryRecord *record)
+static int sendRecord(void *arg, const ebpfMonInventoryRecord *record)
 {
     ebpfMonRecSyncLink *link = arg;
     uint32_t number = record->index + 1; /* 0 is the IOC itself */
@@ -172,7 +172,7 @@ static int isNew(ebpfMonRecSyncLink *link, const char *variables, double now)
 
 static int makeUpload(ebpfMonRecSyncLink *link, ebpfMonWorker *worker, const char *variables)
 {
-    const ebpfMonInventorySink sink = { addVariable, addRecord, link };
+    const ebpfMonInventorySink sink = { sendVariable, sendRecord, link };
     char why[120];
 
     link->variables = addVariables(&link->ioc, variables, &link->out);
@@ -180,12 +180,12 @@ static int makeUpload(ebpfMonRecSyncLink *link, ebpfMonWorker *worker, const cha
         addPvs(link);
     } else {
         if (ebpfMonInventoryReadRecords(&link->ioc, fieldNames, worker, &sink, why, sizeof(why)))
-            return setFailure(link, link->out.isFull ? "its records need more than 128 MB" : why, 0);
+            return setLinkFailure(link, link->out.isFull ? "its records need more than 128 MB" : why, 0);
         link->records = link->ioc.cat->count;
     }
     ebpfMonRecSyncAddDone(&link->out);
     if (link->out.isFull)
-        return setFailure(link, "its records need more than 128 MB", 0);
+        return setLinkFailure(link, "its records need more than 128 MB", 0);
     link->state = ebpfMonRecSyncSends;
     return 0;
 }
@@ -199,7 +199,7 @@ static int finishConnect(ebpfMonRecSyncLink *link)
     int err = 0;
 
     if (getsockopt(link->file, SOL_SOCKET, SO_ERROR, &err, &size) || err)
-        return setFailure(link, "the server cannot be reached", err ? err : errno);
+        return setLinkFailure(link, "the server cannot be reached", err ? err : errno);
     if (getpeername(link->file, (struct sockaddr *)&peer, &peerSize) == 0)
         link->state = ebpfMonRecSyncGreets;
     return 0;
@@ -215,7 +215,7 @@ static int sendSome(ebpfMonRecSyncLink *link, double now)
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             break;
         if (n < 0)
-            return setFailure(link, "the server closed the connection", errno);
+            return setLinkFailure(link, "the server closed the connection", errno);
         link->sent += (size_t)n;
     }
     if (link->sent != before && link->state != ebpfMonRecSyncDone)
@@ -234,7 +234,7 @@ static int handleMessages(ebpfMonRecSyncLink *link, ebpfMonWorker *worker, const
 
     while ((message = ebpfMonRecSyncInTake(&link->in, &nonce)) != ebpfMonRecSyncNothing) {
         if (message == ebpfMonRecSyncBad)
-            return setFailure(link, "the program that answers is not a RecSync server", 0);
+            return setLinkFailure(link, "the program that answers is not a RecSync server", 0);
         if (message == ebpfMonRecSyncPing) {
             ebpfMonRecSyncAddPong(&link->out, nonce);
             link->deadline = now + EBPFMON_RECSYNC_PING;
@@ -256,7 +256,7 @@ static int receiveSome(ebpfMonRecSyncLink *link, ebpfMonWorker *worker, const ch
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             return 0;
         if (n <= 0)
-            return setFailure(link, "the server closed the connection", n ? errno : 0);
+            return setLinkFailure(link, "the server closed the connection", n ? errno : 0);
         ebpfMonRecSyncInAdd(&link->in, (size_t)n);
         if (handleMessages(link, worker, variables, now))
             return -1;
@@ -283,7 +283,7 @@ int ebpfMonRecSyncLinkWork(ebpfMonRecSyncLink *link, ebpfMonWorker *worker, cons
         return 0;
     }
     if (now > link->deadline)
-        return setFailure(link, link->state == ebpfMonRecSyncDone ? "the server sends no pings any more" :
+        return setLinkFailure(link, link->state == ebpfMonRecSyncDone ? "the server sends no pings any more" :
                                                                     "the server does not answer", 0);
     return 0;
 }

@@ -61,7 +61,7 @@ void ebpfMonRecSyncAddDone(ebpfMonRecSyncOut *out)
 }
 
 /* The body: number, 0 for a record or 1 for an alias, length of the type, length of the name, type, name. */
-static void addRecord(ebpfMonRecSyncOut *out, uint32_t number, int isAlias, const char *type, const char *name)
+static void addRecordMessage(ebpfMonRecSyncOut *out, uint32_t number, int isAlias, const char *type, const char *name)
 {
     size_t typeLength = strlen(type), nameLength = strlen(name);
     uint8_t *at;
@@ -81,12 +81,12 @@ static void addRecord(ebpfMonRecSyncOut *out, uint32_t number, int isAlias, cons
 
 void ebpfMonRecSyncAddRecord(ebpfMonRecSyncOut *out, uint32_t number, const char *type, const char *name)
 {
-    addRecord(out, number, 0, type, name);
+    addRecordMessage(out, number, 0, type, name);
 }
 
 void ebpfMonRecSyncAddAlias(ebpfMonRecSyncOut *out, uint32_t number, const char *name)
 {
-    addRecord(out, number, 1, "", name);
+    addRecordMessage(out, number, 1, "", name);
 }
 
 void ebpfMonRecSyncAddInfo(ebpfMonRecSyncOut *out, uint32_t number, const char *name, const char *value)

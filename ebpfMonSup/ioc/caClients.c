@@ -37,7 +37,7 @@ static int isLate(const look *l)
     return ebpfMonClockMonotonic() >= l->until;
 }
 
-static int addName(look *l, const char *name, uint32_t *offset)
+static int addChannelName(look *l, const char *name, uint32_t *offset)
 {
     ebpfMonCaClients *to = l->to;
     size_t size = strlen(name) + 1;
@@ -96,7 +96,7 @@ static int addChannel(look *l, const char *ciu, ebpfMonCaClient *client)
     if (readTarget(l, ciu, &record, name, sizeof(name)))
         return -1;
     use.record = (uint32_t)record;
-    if (to->uses >= EBPFMON_CACLIENT_CHANNELS || addName(l, name, &use.name) ||
+    if (to->uses >= EBPFMON_CACLIENT_CHANNELS || addChannelName(l, name, &use.name) ||
         ebpfMonArrayGrow(&to->use, &l->useRoom, to->uses + 1, 256, sizeof(*to->use)))
         to->leftOut++;
     else

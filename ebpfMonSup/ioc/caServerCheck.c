@@ -17,7 +17,7 @@ typedef struct {
 } Look;
 
 /* A name, or none yet. */
-static int isName(ebpfMonMem *mem, uint64_t at)
+static int isChannelName(ebpfMonMem *mem, uint64_t at)
 {
     char name[NAME_MAX_SIZE];
 
@@ -56,7 +56,7 @@ static int judgeClient(const Look *l, uint64_t at, const char *head)
     memcpy(&cnt, head + b->clRecvCnt, sizeof(cnt));
     memcpy(&channels, head + b->clChans, sizeof(channels));
     if (family != AF_INET || !ebpfMonMemNumberAt(head, b->clRecvBuf) || stk > cnt ||
-        !isName(l->mem, ebpfMonMemNumberAt(head, b->clUser)) || !isName(l->mem, ebpfMonMemNumberAt(head, b->clHost)) ||
+        !isChannelName(l->mem, ebpfMonMemNumberAt(head, b->clUser)) || !isChannelName(l->mem, ebpfMonMemNumberAt(head, b->clHost)) ||
         channels.count < 0 || !channels.first != !channels.count)
         return -1;
     if (!channels.first)

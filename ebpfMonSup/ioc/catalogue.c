@@ -23,9 +23,9 @@ typedef struct {
     uint32_t nodes; /* of all lists, those without a record too */
 } reader;
 
-static int refuse(reader *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static int refuseDatabase(reader *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-static int refuse(reader *r, const char *fmt, ...)
+static int refuseDatabase(reader *r, const char *fmt, ...)
 {
     va_list ap;
 
@@ -74,9 +74,9 @@ static int readFields(reader *r, ebpfMonRecType *rt, uint16_t rtIndex, uint64_t 
         ebpfMonField *f;
 
         if (!at || ebpfMonMemRead(r->mem, at, &fd, sizeof(fd)) || fd.field_type > ebpfMonDbfNoaccess)
-            return refuse(r, "field %d of record type %s cannot be read", i, rt->name);
+            return refuseDatabase(r, "field %d of record type %s cannot be read", i, rt->name);
         if (ebpfMonArrayGrow(&cat->field, &r->fieldRoom, cat->fields + 1u, 256, sizeof(*f)))
-            return refuse(r, "out of memory");
+            return refuseDatabase(r, "out of memory");
         f = &cat->field[cat->fields];
         memset(f, 0, sizeof(*f));
         f->addr = at;
@@ -87,7 +87,7 @@ static int readFields(reader *r, ebpfMonRecType *rt, uint16_t rtIndex, uint64_t 
         f->special = fd.special;
         f->rtype = rtIndex;
         if (ebpfMonMemStr(r->mem, fd.name, f->name, sizeof(f->name)) || !isName(f->name))
-            return refuse(r, "field %d of record type %s has no readable name", i, rt->name);
+            return refuseDatabase(r, "field %d of record type %s has no readable name", i, rt->name);
         if (strcmp(f->name, "VAL") == 0)
             rt->valField = (int)cat->fields;
         cat->fields++;
@@ -138,31 +138,31 @@ static int readNodes(reader *r, ebpfMonRecType *rt, uint16_t rtIndex, uint64_t l
 
     if (ebpfMonMemRead(r->mem, listAt, &list, sizeof(list)) || list.count < 0 ||
         list.count > EBPFMON_RECORDS_LIMIT)
-        return refuse(r, "the record list of type %s cannot be read", rt->name);
+        return refuseDatabase(r, "the record list of type %s cannot be read", rt->name);
     for (at = list.first, left = list.count; at && left > 0; left--) {
         struct layoutRecordNode node;
         char name[NAME_MAX_SIZE];
         long pool;
 
         if (ebpfMonMemRead(r->mem, at, &node, sizeof(node)) || node.prev != prev)
-            return refuse(r, "the record list of type %s changed while it was read", rt->name);
+            return refuseDatabase(r, "the record list of type %s changed while it was read", rt->name);
         if (r->nodes++ >= EBPFMON_RECORDS_LIMIT)
-            return refuse(r, "more than %d records", EBPFMON_RECORDS_LIMIT);
+            return refuseDatabase(r, "more than %d records", EBPFMON_RECORDS_LIMIT);
         prev = at;
         at = node.next;
         if (!node.precord)
             continue; /* being loaded: dbCreateRecord links the node before it allocates the record */
         if (ebpfMonMemStr(r->mem, node.recordname, name, sizeof(name)) || !name[0])
-            return refuse(r, "a record of type %s has no readable name", rt->name);
+            return refuseDatabase(r, "a record of type %s has no readable name", rt->name);
         pool = addName(r, name);
         if (pool < 0 || ebpfMonArrayGrow(&cat->names, &r->nameRoom, cat->nameCount + 1u, 256, sizeof(*cat->names)))
-            return refuse(r, "out of memory");
+            return refuseDatabase(r, "out of memory");
         cat->names[cat->nameCount].name = (uint32_t)pool;
         /* The index follows once the records are sorted; an alias finds its record by address. */
         cat->names[cat->nameCount].rec = UINT32_MAX;
         cat->nameCount++;
         if (ebpfMonArrayGrow(&cat->rec, &r->recRoom, cat->count + 1u, 256, sizeof(*cat->rec)))
-            return refuse(r, "out of memory");
+            return refuseDatabase(r, "out of memory");
         memset(&cat->rec[cat->count], 0, sizeof(*cat->rec));
         cat->rec[cat->count].addr = node.precord;
         cat->rec[cat->count].name = (uint32_t)pool;
@@ -171,7 +171,7 @@ static int readNodes(reader *r, ebpfMonRecType *rt, uint16_t rtIndex, uint64_t l
         cat->count++;
     }
     if (left > 0 || at)
-        return refuse(r, "the record list of type %s changed while it was read", rt->name);
+        return refuseDatabase(r, "the record list of type %s changed while it was read", rt->name);
     return 0;
 }
 
@@ -184,17 +184,17 @@ static int readType(reader *r, uint64_t at)
     uint32_t before = cat->count;
 
     if (ebpfMonMemRead(r->mem, at, &lt, sizeof(lt)))
-        return refuse(r, "a record type cannot be read");
+        return refuseDatabase(r, "a record type cannot be read");
     if (cat->rtypes >= 4096 || ebpfMonArrayGrow(&cat->rtype, &r->typeRoom, cat->rtypes + 1u, 256, sizeof(*rt)))
-        return refuse(r, "too many record types");
+        return refuseDatabase(r, "too many record types");
     rt = &cat->rtype[cat->rtypes];
     memset(rt, 0, sizeof(*rt));
     if (ebpfMonMemStr(r->mem, lt.name, rt->name, sizeof(rt->name)) || !isName(rt->name))
-        return refuse(r, "a record type has no readable name");
+        return refuseDatabase(r, "a record type has no readable name");
     if (lt.no_fields < 0 || lt.no_fields > EBPFMON_FIELDS_LIMIT || lt.rec_size < 0)
-        return refuse(r, "record type %s cannot be believed: %d fields", rt->name, lt.no_fields);
+        return refuseDatabase(r, "record type %s cannot be believed: %d fields", rt->name, lt.no_fields);
     if (cat->fields + (uint32_t)lt.no_fields > EBPFMON_FIELDS_ALL)
-        return refuse(r, "more than %d fields", EBPFMON_FIELDS_ALL);
+        return refuseDatabase(r, "more than %d fields", EBPFMON_FIELDS_ALL);
     rt->recSize = (uint32_t)lt.rec_size;
     rt->valField = -1;
     cat->rtypes++;
@@ -231,7 +231,7 @@ static int findCommonFields(reader *r)
             const ebpfMonField *f = ebpfMonCatalogueFieldNamed(cat, (uint16_t)t, want[i].name);
 
             if (!f)
-                return refuse(r, "record type %s has no field %s: not an IOC of EPICS 3.14 to 7?", cat->rtype[t].name,
+                return refuseDatabase(r, "record type %s has no field %s: not an IOC of EPICS 3.14 to 7?", cat->rtype[t].name,
                            want[i].name);
             *(uint16_t *)((char *)&cat->common + want[i].at) = f->offset;
         }
@@ -240,13 +240,13 @@ static int findCommonFields(reader *r)
         cat->common.spvt = spvt ? spvt->offset : 0;
         if (cat->common.time < EBPFMON_TIME_WINDOW || cat->common.pact >= cat->common.time ||
             cat->common.time - cat->common.pact > EBPFMON_TIME_WINDOW)
-            return refuse(r, "TIME and PACT lie too far apart in its dbCommon: not an IOC of EPICS 3.14 to 7?");
+            return refuseDatabase(r, "TIME and PACT lie too far apart in its dbCommon: not an IOC of EPICS 3.14 to 7?");
         if (c->sevr >= c->time || c->stat >= c->time || c->time - c->sevr > COMMON_SPAN ||
             c->time - c->stat > COMMON_SPAN)
-            return refuse(r, "STAT, SEVR and TIME lie too far apart in its dbCommon: not an IOC of EPICS 3.14 to 7?");
+            return refuseDatabase(r, "STAT, SEVR and TIME lie too far apart in its dbCommon: not an IOC of EPICS 3.14 to 7?");
         return 0;
     }
-    return refuse(r, "no record type is registered");
+    return refuseDatabase(r, "no record type is registered");
 }
 
 static uint16_t findType(const ebpfMonCatalogue *cat, uint16_t rtype, const char *name)
@@ -280,7 +280,7 @@ static int findRelease(reader *r)
 
         f->type = ebpfMonBaseReleaseType(&cat->base, f->type);
         if (f->type > ebpfMonDbfNoaccess)
-            return refuse(r, "field %s has no type that is known", f->name);
+            return refuseDatabase(r, "field %s has no type that is known", f->name);
         if (f->type >= ebpfMonDbfInlink && f->type <= ebpfMonDbfFwdlink)
             cat->rtype[f->rtype].links++;
     }
@@ -313,7 +313,7 @@ static int indexRecords(reader *r)
 
     cat->fieldByAddr = malloc((cat->fields ? cat->fields : 1) * sizeof(*cat->fieldByAddr));
     if (!cat->fieldByAddr)
-        return refuse(r, "out of memory");
+        return refuseDatabase(r, "out of memory");
     for (uint32_t i = 0; i < cat->fields; i++)
         cat->fieldByAddr[i] = i;
     qsort_r(cat->fieldByAddr, cat->fields, sizeof(*cat->fieldByAddr), byFieldAddr, cat->field);
@@ -339,7 +339,7 @@ static int indexRecords(reader *r)
     cat->nameCount = names;
     status = ebpfMonCatalogueIndexNames(cat);
     if (status)
-        return refuse(r, status > 0 ? "too many records have the same name" : "out of memory");
+        return refuseDatabase(r, status > 0 ? "too many records have the same name" : "out of memory");
     return 0;
 }
 
@@ -356,7 +356,7 @@ ebpfMonCatalogue *ebpfMonCatalogueRead(ebpfMonMem *mem, uint64_t pdbbase, char *
         return NULL;
     if (ebpfMonMemRead(mem, base + LAYOUT_RECORDTYPELIST, &list, sizeof(list)) || list.count < 0 ||
         list.count > 4096) {
-        refuse(&r, "pdbbase does not point to a database");
+        refuseDatabase(&r, "pdbbase does not point to a database");
         return NULL;
     }
     if (list.count == 0)
@@ -367,12 +367,12 @@ ebpfMonCatalogue *ebpfMonCatalogueRead(ebpfMonMem *mem, uint64_t pdbbase, char *
     r.cat->refs = 1;
     r.cat->links = ebpfMonLinkTableNew();
     if (!r.cat->links)
-        refuse(&r, "out of memory");
+        refuseDatabase(&r, "out of memory");
     for (at = list.first, left = list.count; at && left > 0; left--) {
         struct layoutNode node;
 
         if (ebpfMonMemRead(mem, at, &node, sizeof(node)) || node.prev != prev) {
-            refuse(&r, "the list of record types changed while it was read");
+            refuseDatabase(&r, "the list of record types changed while it was read");
             break;
         }
         if (readType(&r, at))
@@ -381,7 +381,7 @@ ebpfMonCatalogue *ebpfMonCatalogueRead(ebpfMonMem *mem, uint64_t pdbbase, char *
         at = node.next;
     }
     if (!why[0] && (left > 0 || at))
-        refuse(&r, "the list of record types changed while it was read");
+        refuseDatabase(&r, "the list of record types changed while it was read");
     if (!why[0] && findCommonFields(&r) == 0 && findRelease(&r) == 0 && indexRecords(&r) == 0)
         return r.cat;
     ebpfMonCatalogueRelease(r.cat);

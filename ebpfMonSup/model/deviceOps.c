@@ -3,11 +3,11 @@
 
 #include "model/deviceOps.h"
 
-static long watch(void *arg, const char *pattern)
+static long refuseWatch(void *arg, const char *pattern)
 {
     (void)arg;
     (void)pattern;
     return -1;
 }
 
-const ebpfMonDeviceOps ebpfMonDeviceOpsAbsent = { NULL, watch };
+const ebpfMonDeviceOps ebpfMonDeviceOpsAbsent = { NULL, refuseWatch };

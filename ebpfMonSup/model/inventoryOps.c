@@ -8,7 +8,7 @@ static ebpfMonOpStatus setRecSync(void *arg, const ebpfMonRecSyncConf *conf)
     return ebpfMonOpAbsent;
 }
 
-static ebpfMonOpStatus keep(void *arg, const ebpfMonInventoryConf *conf)
+static ebpfMonOpStatus refuseKeep(void *arg, const ebpfMonInventoryConf *conf)
 {
     (void)arg;
     (void)conf;
@@ -47,4 +47,4 @@ static ebpfMonOpStatus compareFiles(void *arg, ebpfMonTextReport *report, const 
     return ebpfMonOpAbsent;
 }
 
-const ebpfMonInventoryOps ebpfMonInventoryOpsAbsent = { NULL, setRecSync, keep, addKept, writeFile, compareFiles };
+const ebpfMonInventoryOps ebpfMonInventoryOpsAbsent = { NULL, setRecSync, refuseKeep, addKept, writeFile, compareFiles };

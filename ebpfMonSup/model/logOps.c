@@ -23,7 +23,7 @@ const char *ebpfMonLogModeName(ebpfMonLogMode mode)
     return (unsigned)mode < sizeof(modes) / sizeof(modes[0]) ? modes[mode].name : "?";
 }
 
-static long absent(void)
+static long refuseCommand(void)
 {
     errlogSevPrintf(errlogMajor, "ebpfMon: the logs are not linked in, or not registered. Call "
                     "ebpfMon_registerRecordDeviceDriver first.\n");
@@ -33,27 +33,27 @@ static long absent(void)
 static long absentRotate(void *arg)
 {
     (void)arg;
-    return absent();
+    return refuseCommand();
 }
 
 static long absentJson(void *arg, const char *file, double maxMB, double hours, int keep, ebpfMonLogMode mode)
 {
     (void)arg, (void)file, (void)maxMB, (void)hours, (void)keep, (void)mode;
-    return absent();
+    return refuseCommand();
 }
 
 static long absentCaPutLog(void *arg, const char *target, int json, ebpfMonLogMode mode, const char *prefix)
 {
     (void)arg;
     (void)target, (void)json, (void)mode, (void)prefix;
-    return absent();
+    return refuseCommand();
 }
 
 static long absentMetadata(void *arg, const char *key, const char *value)
 {
     (void)arg;
     (void)key, (void)value;
-    return absent();
+    return refuseCommand();
 }
 
 static void absentResetLost(void *arg)
@@ -65,21 +65,21 @@ static void absentReport(void *arg, int level)
 {
     (void)arg;
     (void)level;
-    absent();
+    refuseCommand();
 }
 
 static long absentOtlp(void *arg, const char *url, const char *signals, const char *headers)
 {
     (void)arg;
     (void)url, (void)signals, (void)headers;
-    return absent();
+    return refuseCommand();
 }
 
 static long absentZipkin(void *arg, const char *url)
 {
     (void)arg;
     (void)url;
-    return absent();
+    return refuseCommand();
 }
 
 const ebpfMonLogOps ebpfMonLogOpsAbsent = {

@@ -6,7 +6,7 @@
 
 #include "model/monitorOps.h"
 
-static ebpfMonOpStatus configure(void *arg, const ebpfMonSettings *settings, char *why, size_t size)
+static ebpfMonOpStatus refuseSettings(void *arg, const ebpfMonSettings *settings, char *why, size_t size)
 {
     (void)arg;
     (void)settings;
@@ -15,7 +15,7 @@ static ebpfMonOpStatus configure(void *arg, const ebpfMonSettings *settings, cha
     return ebpfMonOpAbsent;
 }
 
-static long start(void *arg)
+static long refuseStart(void *arg)
 {
     (void)arg;
     return -1;
@@ -109,7 +109,7 @@ static ebpfMonOpStatus addUnused(void *arg, ebpfMonTextReport *report, double da
     return ebpfMonOpAbsent;
 }
 
-static ebpfMonOpStatus trace(void *arg, ebpfMonTextReport *report, const char *recordPattern, unsigned count, char *why, size_t size)
+static ebpfMonOpStatus refuseTrace(void *arg, ebpfMonTextReport *report, const char *recordPattern, unsigned count, char *why, size_t size)
 {
     (void)arg;
     (void)report;
@@ -129,6 +129,6 @@ static ebpfMonOpStatus addReport(void *arg, ebpfMonTextReport *report, int level
 }
 
 const ebpfMonMonitorOps ebpfMonMonitorOpsAbsent = {
-    NULL, configure, start, setFilter, isFilterApplied, getFilter, setRule, setRule, resetLost, addIocs, addRecords, addMatching,
-    addMatching, addMatching, setUsage, addUnused, publishClients, trace, addReport
+    NULL, refuseSettings, refuseStart, setFilter, isFilterApplied, getFilter, setRule, setRule, resetLost, addIocs, addRecords, addMatching,
+    addMatching, addMatching, setUsage, addUnused, publishClients, refuseTrace, addReport
 };

@@ -19,7 +19,7 @@ static int isInitialised;                                   /* under the lock, a
 static void (*publishedListener)(ebpfMonGroup group);
 
 /* A function, because an initialiser would make all of the struct a part of the program's file. */
-static void initialise(void)
+static void setStartValues(void)
 {
     isInitialised = 1;
     thePublished.state = ebpfMonStarting;
@@ -38,7 +38,7 @@ ebpfMonPublished *ebpfMonPublishedLock(void)
 {
     ebpfMonLazyMutexLock(&publishedLock);
     if (!isInitialised)
-        initialise();
+        setStartValues();
     return &thePublished;
 }
 

@@ -11,7 +11,7 @@ static int isEarlier(const epicsTimeStamp *a, const epicsTimeStamp *b)
 }
 
 /* Exchanges two puts in a list. */
-static void exchange(ebpfMonPutValues *values, ebpfMonPutKind kind, unsigned at, unsigned before)
+static void exchangePuts(ebpfMonPutValues *values, ebpfMonPutKind kind, unsigned at, unsigned before)
 {
     ebpfMonPutList *list = &values->of[kind];
     ebpfMonPut put = list->put[at];
@@ -39,7 +39,7 @@ static void sortLast(ebpfMonPutValues *values, ebpfMonPutKind kind)
 
         if (!isEarlier(&list->put[at].time, &list->put[before].time))
             return;
-        exchange(values, kind, at, before);
+        exchangePuts(values, kind, at, before);
         at = before;
     }
 }

@@ -3,7 +3,7 @@
 
 #include "model/queryOps.h"
 
-static long load(void *arg, const char *file, char *text, size_t size)
+static long refuseLoad(void *arg, const char *file, char *text, size_t size)
 {
     (void)arg;
     (void)file;
@@ -11,7 +11,7 @@ static long load(void *arg, const char *file, char *text, size_t size)
     return -1;
 }
 
-static long run(void *arg, const char *name, int on)
+static long refuseRun(void *arg, const char *name, int on)
 {
     (void)arg;
     (void)name;
@@ -41,4 +41,4 @@ static long addStacks(void *arg, ebpfMonTextReport *report, const char *name)
     return -1;
 }
 
-const ebpfMonQueryOps ebpfMonQueryOpsAbsent = { NULL, load, run, addList, addResult, addStacks };
+const ebpfMonQueryOps ebpfMonQueryOpsAbsent = { NULL, refuseLoad, refuseRun, addList, addResult, addStacks };

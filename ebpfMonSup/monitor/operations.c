@@ -30,7 +30,7 @@ static int isFilterApplied(void *arg, unsigned number)
     return ebpfMonStartStateIsRunning(m->state) && ebpfMonRequestsIsApplied(m->requests, number);
 }
 
-static void getFilter(void *arg, ebpfMonFilter *filter)
+static void getFilterInForce(void *arg, ebpfMonFilter *filter)
 {
     ebpfMonMonitor *m = arg;
 
@@ -179,7 +179,7 @@ void ebpfMonOperationsFill(ebpfMonMonitor *m, ebpfMonMonitorOps *ops)
 {
     *ops = (ebpfMonMonitorOps){
         .arg = m, .setFilter = setFilter, .isFilterApplied = isFilterApplied,
-        .getFilter = getFilter, .setLevel = setLevel, .setReference = setReference, .resetLost = resetLost,
+        .getFilter = getFilterInForce, .setLevel = setLevel, .setReference = setReference, .resetLost = resetLost,
         .addIocs = addIocs, .addRecords = addRecords, .addChains = addChains, .addClients = addClients,
         .addUsers = addUsers, .setUsage = setUsage, .addUnused = addUnused, .publishClients = publishClients,
         .trace = traceRecord, .addReport = addReport,

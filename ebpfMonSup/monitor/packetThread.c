@@ -35,7 +35,7 @@ static void noteUse(ebpfMonMonitor *m, const ebpfMonWireEvent *ev)
 }
 
 /* The wire itself counts users, channels and gaps. */
-static void onEvent(void *arg, const ebpfMonWireEvent *ev)
+static void onWireEvent(void *arg, const ebpfMonWireEvent *ev)
 {
     ebpfMonPacketThread *p = arg;
 
@@ -122,7 +122,7 @@ static unsigned readPackets(void *arg)
                           * soon */
 }
 
-static uint64_t getDue(void *arg)
+static uint64_t getPacketDue(void *arg)
 {
     ebpfMonPacketThread *p = arg;
     uint64_t puts = ebpfMonPutJoinGetDue(p->m->put.join), tick = p->second + EBPFMON_SECOND_NS;
@@ -130,28 +130,28 @@ static uint64_t getDue(void *arg)
     return puts < tick ? puts : tick;
 }
 
-static int getFile(void *arg)
+static int getPacketFile(void *arg)
 {
     ebpfMonPacketThread *p = arg;
 
     return ebpfMonPacketSourcesFile(ebpfMonPacketReaderGetSources(p->reader));
 }
 
-static int beginSleep(void *arg)
+static int beginPacketSleep(void *arg)
 {
     ebpfMonPacketThread *p = arg;
 
     return ebpfMonPacketSourcesBeginSleep(ebpfMonPacketReaderGetSources(p->reader));
 }
 
-static void endSleep(void *arg)
+static void endPacketSleep(void *arg)
 {
     ebpfMonPacketThread *p = arg;
 
     ebpfMonPacketSourcesEndSleep(ebpfMonPacketReaderGetSources(p->reader));
 }
 
-static void publishRest(void *arg)
+static void publishWaitingPuts(void *arg)
 {
     ebpfMonPacketThread *p = arg;
 
@@ -169,12 +169,12 @@ static void freeThread(void *arg)
 ebpfMonRingReader *ebpfMonPacketThreadNew(ebpfMonMonitor *m, unsigned ringBytes)
 {
     static const ebpfMonRingReaderCalls calls = {
-        .name = "ebpfMonPacket", .read = readPackets, .getDue = getDue, .getFile = getFile,
-        .beginSleep = beginSleep, .endSleep = endSleep, .finish = publishRest, .free = freeThread,
+        .name = "ebpfMonPacket", .read = readPackets, .getDue = getPacketDue, .getFile = getPacketFile,
+        .beginSleep = beginPacketSleep, .endSleep = endPacketSleep, .finish = publishWaitingPuts, .free = freeThread,
     };
     ebpfMonPacketThread *p = calloc(1, sizeof(*p));
     const ebpfMonPacketReaderSink sink = {
-        .event = onEvent, .covers = onCovers, .setOwner = ebpfMonKernelSetOwner, .arg = p,
+        .event = onWireEvent, .covers = onCovers, .setOwner = ebpfMonKernelSetOwner, .arg = p,
     };
     ebpfMonRingReader *thread;
 

@@ -21,7 +21,7 @@ struct ebpfMonDevicePrograms {
 };
 
 /* 0 or a negative errno. */
-static int loadPrograms(ebpfMonDevicePrograms *d)
+static int loadDevicePrograms(ebpfMonDevicePrograms *d)
 {
     int threads = ebpfMonKernelGetTableFd("threads");
     struct bpf_program *prog;
@@ -44,7 +44,7 @@ ebpfMonDevicePrograms *ebpfMonDeviceProgramsLoad(char *why, size_t size)
     if (d) {
         d->skel = ebpfMonDeviceBpf__open();
         if (d->skel)
-            err = loadPrograms(d);
+            err = loadDevicePrograms(d);
     }
     if (!err)
         return d;

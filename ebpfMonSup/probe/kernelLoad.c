@@ -29,7 +29,7 @@ struct ebpfMonLoaded ebpfMonLoaded;
 #define PAIRS(places) ((places) / 2 + 1) /* elements of the closure table */
 
 /* Makes a block of a table, and gives it to the programs. Returns its file, or -1 with errno. */
-static int makeBlock(void *arg, unsigned block)
+static int makeTableBlock(void *arg, unsigned block)
 {
     LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
     const ebpfMonBlockTable *table = arg;
@@ -51,7 +51,7 @@ static void *openTable(ebpfMonBlockTable *table, struct bpf_map *map, unsigned e
 {
     table->map = map;
     table->element = element;
-    return ebpfMonMappedTableOpen(&table->mapped, (size_t)element * EBPFMON_BLOCK, (size_t)element * elements, makeBlock, table) ?
+    return ebpfMonMappedTableOpen(&table->mapped, (size_t)element * EBPFMON_BLOCK, (size_t)element * elements, makeTableBlock, table) ?
            NULL : table->mapped.base;
 }
 

@@ -34,7 +34,7 @@ struct ebpfMonPackets {
     struct ebpfMonWireBpf *skel;
 };
 
-static void explainFailure(int err, const char *what, char *why, size_t size)
+static void explainPacketFailure(int err, const char *what, char *why, size_t size)
 {
     const char *warning = ebpfMonLibbpfTextGetWarning();
 
@@ -69,7 +69,7 @@ static int loadFilter(ebpfMonPackets *packets, unsigned ringBytes)
     return 0;
 }
 
-static int openRing(ebpfMonPackets *packets)
+static int openPacketRing(ebpfMonPackets *packets)
 {
     const struct bpf_map *ring = packets->skel->maps.packets;
 
@@ -90,17 +90,17 @@ ebpfMonPackets *ebpfMonPacketsOpen(pid_t pid, unsigned ringBytes, char *why, siz
 
     ebpfMonLibbpfTextBegin();
     if (!packets) {
-        explainFailure(ENOMEM, "packets", why, size);
+        explainPacketFailure(ENOMEM, "packets", why, size);
         return NULL;
     }
     if (loadFilter(packets, ringBytes ? ringBytes : EBPFMON_PACKETS_RING)) {
         /* if the verifier refuses the program, errno is EACCES too */
-        explainFailure(errno == EACCES && (ebpfMonProcCapabilities() & NEEDED) == NEEDED ? EINVAL : errno,
+        explainPacketFailure(errno == EACCES && (ebpfMonProcCapabilities() & NEEDED) == NEEDED ? EINVAL : errno,
                        "the packet filter", why, size);
-    } else if (setClock(packets), openRing(packets)) {
+    } else if (setClock(packets), openPacketRing(packets)) {
         snprintf(what, sizeof(what), "the packet ring of %u KiB",
                  bpf_map__max_entries(packets->skel->maps.packets) >> 10);
-        explainFailure(errno, what, why, size);
+        explainPacketFailure(errno, what, why, size);
     } else {
         packets->taps = ebpfMonPacketTapsOpen(pid, bpf_program__fd(packets->skel->progs.ebpfmon_wire),
                                               bpf_program__fd(packets->skel->progs.ebpfmon_wire_lo), &packets->netns);
@@ -108,7 +108,7 @@ ebpfMonPackets *ebpfMonPacketsOpen(pid_t pid, unsigned ringBytes, char *why, siz
             return packets;
         if (pid)
             snprintf(what, sizeof(what), "packets of the network namespace of process %d", (int)pid);
-        explainFailure(errno, pid ? what : "packets of this network namespace", why, size);
+        explainPacketFailure(errno, pid ? what : "packets of this network namespace", why, size);
     }
     ebpfMonPacketsClose(packets);
     return NULL;

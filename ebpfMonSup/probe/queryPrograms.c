@@ -436,7 +436,7 @@ int ebpfMonQueryProgramsReadCells(ebpfMonQueryPrograms *q, ebpfMonQueryCellFn ea
     return 0;
 }
 
-static void takeEvent(void *arg, const void *data, size_t size)
+static void takeQueryEvent(void *arg, const void *data, size_t size)
 {
     const ebpfMonQueryPrograms *q = arg;
 
@@ -452,7 +452,7 @@ void ebpfMonQueryProgramsReadEvents(ebpfMonQueryPrograms *q, ebpfMonQueryEventFn
     q->each = each;
     q->arg = arg;
     if (q->order.plan.sends)
-        ebpfMonRingRead(&q->ring, takeEvent, q, &isWhole);
+        ebpfMonRingRead(&q->ring, takeQueryEvent, q, &isWhole);
 }
 
 void ebpfMonQueryProgramsReadCounts(ebpfMonQueryPrograms *q, uint32_t payer, struct ebpfMonQueryCounts *counts)

@@ -164,7 +164,7 @@ static void addChains(ebpfMonHeatMaps *m, double seconds)
     memcpy(m->rootBefore, m->root, sizeof(m->root));
 }
 
-static int compareSums(const void *a, const void *b)
+static int compareRecordSums(const void *a, const void *b)
 {
     const heatRecord *x = *(const heatRecord *const *)a, *y = *(const heatRecord *const *)b;
     double sx = sumRates(x), sy = sumRates(y);
@@ -181,7 +181,7 @@ static void publishMaps(ebpfMonHeatMaps *m)
     for (unsigned i = 0; i < TRACKED; i++)
         if (m->record[i].name[0] && sumRates(&m->record[i]) > 0)
             m->shown[count++] = &m->record[i];
-    qsort(m->shown, count, sizeof(m->shown[0]), compareSums);
+    qsort(m->shown, count, sizeof(m->shown[0]), compareRecordSums);
     published = ebpfMonPublishedLock();
     values = &published->heat;
     values->records = count < EBPFMON_HEAT_RECORDS ? count : EBPFMON_HEAT_RECORDS;

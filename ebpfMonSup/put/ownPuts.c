@@ -90,7 +90,7 @@ static void setClient(ebpfMonOwnPuts *puts, const ebpfMonGuardedPut *from, ebpfM
     ebpfMonPutClientSet(&client, put);
 }
 
-static void setResult(const ebpfMonGuardedPut *from, ebpfMonPut *put)
+static void setOwnResult(const ebpfMonGuardedPut *from, ebpfMonPut *put)
 {
     if (!from->isAllowed) {
         put->result = ebpfMonPutDenied;
@@ -103,7 +103,7 @@ static void setResult(const ebpfMonGuardedPut *from, ebpfMonPut *put)
     }
 }
 
-static void finishPut(ebpfMonOwnPuts *puts)
+static void finishOwnPut(ebpfMonOwnPuts *puts)
 {
     const ebpfMonGuardedPut *from = &puts->from;
     ebpfMonPut *put = &puts->put;
@@ -120,7 +120,7 @@ static void finishPut(ebpfMonOwnPuts *puts)
     snprintf(put->old, sizeof(put->old), "%s", from->old);
     setSent(from, put);
     setClient(puts, from, put);
-    setResult(from, put);
+    setOwnResult(from, put);
     ebpfMonWriterTextComplete(put);
     puts->publish(puts->arg, put);
 }
@@ -130,7 +130,7 @@ void ebpfMonOwnPutsPublish(ebpfMonOwnPuts *puts)
     for (unsigned lost = ebpfMonGuardedPutsTakeLost(); lost > 0; lost--)
         ebpfMonLossesAdd(puts->losses, ebpfMonLossOwnPut);
     while (ebpfMonGuardedPutsTake(&puts->from))
-        finishPut(puts);
+        finishOwnPut(puts);
 }
 
 int ebpfMonOwnPutsHas(const ebpfMonOwnPuts *puts, const ebpfMonPut *put)

@@ -74,7 +74,7 @@ static int setRead(uint64_t *read, uint64_t *awaited, uint64_t at)
 
 /* One side waits until the other side has read up to "until". Nonzero: it did not wait for this before. Under the
  * lock. */
-static int await(uint64_t read, uint64_t *awaited, uint64_t until)
+static int awaitRead(uint64_t read, uint64_t *awaited, uint64_t until)
 {
     int isNew = read < until && *awaited != until;
 
@@ -105,7 +105,7 @@ int ebpfMonPutJoinAwaitPackets(ebpfMonPutJoin *join, uint64_t until)
 
     epicsMutexMustLock(join->lock);
     isRead = join->packetsRead >= until;
-    isNew = await(join->packetsRead, &join->packetsAwaited, until);
+    isNew = awaitRead(join->packetsRead, &join->packetsAwaited, until);
     epicsMutexUnlock(join->lock);
     wakeIf(isNew, join, join->wakes.packets);
     return isRead;
@@ -309,7 +309,7 @@ ebpfMonPacketPut *ebpfMonPutJoinTakeUnmatched(ebpfMonPutJoin *join, uint64_t now
     look.eventsRead = join->eventsRead;
     list = ebpfMonJoinUnmatchedTake(&join->circuits, &look);
     join->due = look.due;
-    isNew = look.events != UINT64_MAX && await(join->eventsRead, &join->eventsAwaited, look.events);
+    isNew = look.events != UINT64_MAX && awaitRead(join->eventsRead, &join->eventsAwaited, look.events);
     epicsMutexUnlock(join->lock);
     wakeIf(isNew, join, join->wakes.events);
     return list;

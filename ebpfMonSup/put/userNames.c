@@ -150,7 +150,7 @@ int ebpfMonUserNamesFree(ebpfMonUserNames *names, double seconds)
     return 0;
 }
 
-static uint64_t subtract(uint64_t a, uint64_t b)
+static uint64_t subtractTime(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : 0;
 }
@@ -158,8 +158,8 @@ static uint64_t subtract(uint64_t a, uint64_t b)
 /* How long it is worth to wait for this name, ns: not longer than until the name service is found to hang. */
 static uint64_t findPatience(const ebpfMonUserNames *names, const userEntry *e, uint64_t now)
 {
-    uint64_t own = subtract(names->deadline, now - e->askedAt);
-    uint64_t service = names->busySince ? subtract(names->deadline, now - names->busySince) : own;
+    uint64_t own = subtractTime(names->deadline, now - e->askedAt);
+    uint64_t service = names->busySince ? subtractTime(names->deadline, now - names->busySince) : own;
 
     return own < service ? own : service;
 }

@@ -89,7 +89,7 @@ static Cell *findCell(const ebpfMonQuerySites *s, const uint8_t *key, size_t *pl
     return NULL;
 }
 
-static Cell *addCell(ebpfMonQuerySites *s, const uint8_t *key, size_t place)
+static Cell *addSiteCell(ebpfMonQuerySites *s, const uint8_t *key, size_t place)
 {
     Cell *cell = calloc(1, sizeof(*cell));
 
@@ -104,7 +104,7 @@ static Cell *addCell(ebpfMonQuerySites *s, const uint8_t *key, size_t place)
     return cell;
 }
 
-/* The bucket of a value in the histogram. This and addValue() as addValue() of bpf/queryLook.bpf.h. */
+/* The bucket of a value in the histogram. This and addSiteValue() as addSiteValue() of bpf/queryLook.bpf.h. */
 static uint32_t findBucket(const struct ebpfMonQueryPlan *plan, int64_t value)
 {
     uint64_t n;
@@ -117,7 +117,7 @@ static uint32_t findBucket(const struct ebpfMonQueryPlan *plan, int64_t value)
     return n < plan->steps ? (uint32_t)n + 1 : plan->steps + 1;
 }
 
-static void addValue(const struct ebpfMonQueryPlan *plan, struct ebpfMonQueryCell *c, int64_t value, uint64_t at)
+static void addSiteValue(const struct ebpfMonQueryPlan *plan, struct ebpfMonQueryCell *c, int64_t value, uint64_t at)
 {
     uint64_t order = EBPFMON_QUERY_ORDER(value);
 
@@ -142,7 +142,7 @@ static Cell *getCell(ebpfMonQuerySites *s, const uint8_t *key)
     Cell *cell = findCell(s, key, &place);
 
     if (!cell && s->cells < 2 * (size_t)s->spec->order.maxKeys) /* with those of site 0 */
-        cell = addCell(s, key, place);
+        cell = addSiteCell(s, key, place);
     return cell;
 }
 
@@ -160,8 +160,8 @@ int ebpfMonQuerySitesAdd(ebpfMonQuerySites *s, const uint64_t *key, const char *
     one = number && all ? getCell(s, whole) : NULL;
     if (!one)
         return -1;
-    addValue(plan, &one->cell, value, at);
-    addValue(plan, &all->cell, value, at);
+    addSiteValue(plan, &one->cell, value, at);
+    addSiteValue(plan, &all->cell, value, at);
     return 0;
 }
 

@@ -35,7 +35,7 @@ static long refuseName(dbCommon *prec, const char *names)
     return S_dev_badOutType;
 }
 
-static void resetLost(boRecord *prec)
+static void resetLostByRecord(boRecord *prec)
 {
     const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
     const ebpfMonLogOps *logs = ebpfMonOpsGet()->logs;
@@ -45,7 +45,7 @@ static void resetLost(boRecord *prec)
     logs->resetLost(logs->arg);
 }
 
-static void rotateLogs(boRecord *prec)
+static void rotateLogsByRecord(boRecord *prec)
 {
     const ebpfMonLogOps *logs = ebpfMonOpsGet()->logs;
 
@@ -53,13 +53,13 @@ static void rotateLogs(boRecord *prec)
     logs->rotate(logs->arg);
 }
 
-static void acknowledgePuts(boRecord *prec)
+static void acknowledgeByRecord(boRecord *prec)
 {
     (void)prec;
     ebpfMonPublishedAcknowledge(ebpfMonShownByPvs);
 }
 
-static void loadRules(boRecord *prec)
+static void loadRulesByRecord(boRecord *prec)
 {
     char text[512];
 
@@ -71,7 +71,7 @@ static const struct command {
     const char *name;
     void (*act)(boRecord *prec);
 } commands[] = {
-    {"LOST_RESET", resetLost}, {"LOG_ROTATE", rotateLogs}, {"PUT_BAD_ACK", acknowledgePuts}, {"RULES_LOAD", loadRules}
+    {"LOST_RESET", resetLostByRecord}, {"LOG_ROTATE", rotateLogsByRecord}, {"PUT_BAD_ACK", acknowledgeByRecord}, {"RULES_LOAD", loadRulesByRecord}
 };
 
 static long initBo(dbCommon *prec)

@@ -25,13 +25,13 @@
 
 #define DONE_NO_CONVERT 2 /* ai, mbbi, bo: VAL is set, do not convert RVAL (Record Reference, device support) */
 
-static long initNumber(dbCommon *prec)
+static long initQueryNumber(dbCommon *prec)
 {
     return ebpfMonQueryColumnInit(prec, ebpfMonQueryColumnNumber);
 }
 
 /* 0, or -1: there is no value. */
-static long readNumber(dbCommon *prec, double *value)
+static long readQueryNumber(dbCommon *prec, double *value)
 {
     const ebpfMonQueryResult *result = ebpfMonQueryColumnBegin(prec);
 
@@ -42,26 +42,26 @@ static long readNumber(dbCommon *prec, double *value)
     return 0;
 }
 
-static long readAi(aiRecord *prec)
+static long readQueryAi(aiRecord *prec)
 {
-    return readNumber((dbCommon *)prec, &prec->val) ? -1 : DONE_NO_CONVERT;
+    return readQueryNumber((dbCommon *)prec, &prec->val) ? -1 : DONE_NO_CONVERT;
 }
 
-static long readInt64in(int64inRecord *prec)
+static long readQueryInt64in(int64inRecord *prec)
 {
     double value;
 
-    if (readNumber((dbCommon *)prec, &value))
+    if (readQueryNumber((dbCommon *)prec, &value))
         return -1;
     prec->val = (epicsInt64)value;
     return 0;
 }
 
-static long readMbbi(mbbiRecord *prec)
+static long readQueryMbbi(mbbiRecord *prec)
 {
     double value;
 
-    if (readNumber((dbCommon *)prec, &value))
+    if (readQueryNumber((dbCommon *)prec, &value))
         return -1;
     prec->val = (epicsEnum16)value;
     return DONE_NO_CONVERT;
@@ -72,7 +72,7 @@ static long initLsi(dbCommon *prec)
     return ebpfMonQueryColumnInit(prec, ebpfMonQueryColumnText);
 }
 
-static long readLsi(lsiRecord *prec)
+static long readQueryLsi(lsiRecord *prec)
 {
     const ebpfMonQueryResult *result = ebpfMonQueryColumnBegin((dbCommon *)prec);
 
@@ -84,7 +84,7 @@ static long readLsi(lsiRecord *prec)
     return 0;
 }
 
-static long initWaveform(dbCommon *pcommon)
+static long initQueryWaveform(dbCommon *pcommon)
 {
     const waveformRecord *prec = (waveformRecord *)pcommon;
 
@@ -96,7 +96,7 @@ static long initWaveform(dbCommon *pcommon)
     return S_db_badField;
 }
 
-static long readWaveform(waveformRecord *prec)
+static long readQueryWaveform(waveformRecord *prec)
 {
     const ebpfMonQueryResult *result = ebpfMonQueryColumnBegin((dbCommon *)prec);
     const ebpfMonQueryDev *dev = prec->dpvt;
@@ -118,14 +118,14 @@ static long readWaveform(waveformRecord *prec)
     return 0;
 }
 
-static long initBo(dbCommon *prec)
+static long initQueryBo(dbCommon *prec)
 {
     long status = ebpfMonQueryColumnInit(prec, ebpfMonQueryColumnCommand);
 
     return status ? status : DONE_NO_CONVERT;
 }
 
-static long writeBo(boRecord *prec)
+static long writeQueryBo(boRecord *prec)
 {
     const ebpfMonQueryOps *queries = ebpfMonOpsGet()->queries;
     const ebpfMonQueryDev *dev = prec->dpvt;
@@ -137,12 +137,12 @@ static long writeBo(boRecord *prec)
     return 0;
 }
 
-aidset devEbpfMonQueryAi = {{6, NULL, NULL, initNumber, ebpfMonQueryColumnScanList}, readAi, NULL};
-int64indset devEbpfMonQueryInt64in = {{5, NULL, NULL, initNumber, ebpfMonQueryColumnScanList}, readInt64in};
-mbbidset devEbpfMonQueryMbbi = {{5, NULL, NULL, initNumber, ebpfMonQueryColumnScanList}, readMbbi};
-lsidset devEbpfMonQueryLsi = {{5, NULL, NULL, initLsi, ebpfMonQueryColumnScanList}, readLsi};
-wfdset devEbpfMonQueryWaveform = {{5, NULL, NULL, initWaveform, ebpfMonQueryColumnScanList}, readWaveform};
-bodset devEbpfMonQueryBo = {{5, NULL, NULL, initBo, NULL}, writeBo};
+aidset devEbpfMonQueryAi = {{6, NULL, NULL, initQueryNumber, ebpfMonQueryColumnScanList}, readQueryAi, NULL};
+int64indset devEbpfMonQueryInt64in = {{5, NULL, NULL, initQueryNumber, ebpfMonQueryColumnScanList}, readQueryInt64in};
+mbbidset devEbpfMonQueryMbbi = {{5, NULL, NULL, initQueryNumber, ebpfMonQueryColumnScanList}, readQueryMbbi};
+lsidset devEbpfMonQueryLsi = {{5, NULL, NULL, initLsi, ebpfMonQueryColumnScanList}, readQueryLsi};
+wfdset devEbpfMonQueryWaveform = {{5, NULL, NULL, initQueryWaveform, ebpfMonQueryColumnScanList}, readQueryWaveform};
+bodset devEbpfMonQueryBo = {{5, NULL, NULL, initQueryBo, NULL}, writeQueryBo};
 epicsExportAddress(dset, devEbpfMonQueryAi);
 epicsExportAddress(dset, devEbpfMonQueryInt64in);
 epicsExportAddress(dset, devEbpfMonQueryMbbi);

@@ -26,7 +26,7 @@ static int parseMode(const char *command, const char *argument, const char *othe
 }
 
 /* Reads a number; if it was left out, *value does not change. 0, or -1 after a message. */
-static int parseNumber(const char *command, const char *what, const char *argument, double *value)
+static int parseArgument(const char *command, const char *what, const char *argument, double *value)
 {
     if (!ebpfMonShellHasText(argument) || epicsParseDouble(argument, value, NULL) == 0)
         return 0;
@@ -45,9 +45,9 @@ static void addJsonLog(const iocshArgBuf *args)
         ebpfMonShellSetStatus(-1);
         return;
     }
-    if (parseNumber("ebpfMonJsonLog", "maxMB", args[1].sval, &maxMB) ||
-        parseNumber("ebpfMonJsonLog", "hours", args[2].sval, &hours) ||
-        parseNumber("ebpfMonJsonLog", "keep", args[3].sval, &keep) ||
+    if (parseArgument("ebpfMonJsonLog", "maxMB", args[1].sval, &maxMB) ||
+        parseArgument("ebpfMonJsonLog", "hours", args[2].sval, &hours) ||
+        parseArgument("ebpfMonJsonLog", "keep", args[3].sval, &keep) ||
         (mode = parseMode("ebpfMonJsonLog", args[4].sval, "all")) < 0) {
         ebpfMonShellSetStatus(-1);
         return;

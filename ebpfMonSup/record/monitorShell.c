@@ -55,7 +55,7 @@ static void startMonitor(const iocshArgBuf *args)
     ebpfMonShellSetStatus(status);
 }
 
-static void setFilter(const iocshArgBuf *args)
+static void setFilterByCommand(const iocshArgBuf *args)
 {
     const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
     ebpfMonFilter filter;
@@ -145,7 +145,7 @@ static const ebpfMonShellCommand commands[] = {
      "Example: ebpfMonConfigure 2000000 0 16384\n"},
     {"ebpfMonStart", startMonitor, EBPFMON_NO_ARGS,
      "Starts the monitor again after a failed start. iocInit does the first start.\n"},
-    {"ebpfMonFilter", setFilter,
+    {"ebpfMonFilter", setFilterByCommand,
      {{"ioc", iocshArgString}, {"record", iocshArgString}, {"field", iocshArgString}, {"host", iocshArgString},
       {"user", iocshArgString}, {"level", iocshArgString}, {"slowUs", iocshArgString},
       {"sample", iocshArgString}, {"budget", iocshArgString}, {"timed", iocshArgString}},

@@ -13,7 +13,7 @@
 #include "record/shell.h"
 #include "record/shellCommand.h"
 
-static void loadRules(const iocshArgBuf *args)
+static void loadRulesByCommand(const iocshArgBuf *args)
 {
     char text[512];
     int status = ebpfMonRulesFileLoad(ebpfMonOpsGet()->rules, args[0].sval, text, sizeof(text));
@@ -78,21 +78,21 @@ static void printRules(const iocshArgBuf *args)
     free(puts);
 }
 
-static void acknowledgePuts(const iocshArgBuf *args)
+static void acknowledgeByCommand(const iocshArgBuf *args)
 {
     (void)args;
     printf("unexpected puts open: %u\n", ebpfMonPublishedAcknowledge(ebpfMonShownByShell));
 }
 
 static const ebpfMonShellCommand commands[] = {
-    {"ebpfMonRules", loadRules, {{"file", iocshArgStringPath}},
+    {"ebpfMonRules", loadRulesByCommand, {{"file", iocshArgStringPath}},
      "Puts the rules of a file in force. Rules say which puts are expected. Without a file: reads the last\n"
      "file again. A file with a mistake is refused as a whole, and the old rules stay in force.\n"
      "Example: ebpfMonRules \"rules.json\"\n"},
     {"ebpfMonRulesShow", printRules, EBPFMON_NO_ARGS,
      "Prints the rules in force, how often each decided, and the unexpected puts that are open, the newest\n"
      "last. ebpfMonPutAck then acknowledges these puts.\n"},
-    {"ebpfMonPutAck", acknowledgePuts, EBPFMON_NO_ARGS,
+    {"ebpfMonPutAck", acknowledgeByCommand, EBPFMON_NO_ARGS,
      "Acknowledges the unexpected puts that the PVs or ebpfMonRulesShow have shown, but no later ones.\n"
      "The same as the PV PUT_BAD_ACK.\n"}
 };

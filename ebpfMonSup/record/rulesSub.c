@@ -33,7 +33,7 @@
 
 #define TEXT_SIZE 512
 
-static void setText(aSubRecord *prec, int out, const char *text)
+static void setTextInput(aSubRecord *prec, int out, const char *text)
 {
     epicsEnum16 type = (&prec->ftva)[out];
     char *to = (&prec->vala)[out];
@@ -122,7 +122,7 @@ static long ebpfMonRulesSub(aSubRecord *prec)
     open = (unsigned)published->unexpected.open;
     count = published->unexpected.count;
     ebpfMonPublishedUnlock();
-    setText(prec, 0, text);
+    setTextInput(prec, 0, text);
     setNumber(prec, 1, rules);
     setNumber(prec, 2, open);
     setNumber(prec, 3, (double)count);
@@ -142,13 +142,13 @@ static long ebpfMonPutSub(aSubRecord *prec)
     else
         memset(&put, 0, sizeof(put));
     ebpfMonPublishedUnlock();
-    setText(prec, 0, put.pv);
-    setText(prec, 1, put.val);
-    setText(prec, 2, put.who);
+    setTextInput(prec, 0, put.pv);
+    setTextInput(prec, 1, put.val);
+    setTextInput(prec, 2, put.who);
     setNumber(prec, 3, put.isNumber ? put.number : NAN);
-    setText(prec, 4, newest ? ebpfMonThroughName(put.through) : "");
+    setTextInput(prec, 4, newest ? ebpfMonThroughName(put.through) : "");
     setNumber(prec, 5, put.unexpected);
-    setText(prec, 6, put.rule);
+    setTextInput(prec, 6, put.rule);
     return newest ? 0 : -1;
 }
 

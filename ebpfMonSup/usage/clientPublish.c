@@ -12,7 +12,7 @@
 
 /* Returns a row for a client. If all rows are taken, the row of the client with the fewest channels, if it has fewer
  * than "channels"; else NULL. */
-static ebpfMonClientRow *findPlace(ebpfMonClientValues *values, unsigned channels)
+static ebpfMonClientRow *findRowPlace(ebpfMonClientValues *values, unsigned channels)
 {
     ebpfMonClientRow *least = &values->row[0];
 
@@ -28,7 +28,7 @@ static ebpfMonClientRow *findPlace(ebpfMonClientValues *values, unsigned channel
 static void addClient(ebpfMonClientValues *values, const ebpfMonClientIoc *ioc, unsigned i, const ebpfMonCaClient *sum)
 {
     const ebpfMonCaClient *client = &ioc->clients->client[i];
-    ebpfMonClientRow *row = findPlace(values, sum->channels);
+    ebpfMonClientRow *row = findRowPlace(values, sum->channels);
     char addr[INET_ADDRSTRLEN] = "?";
 
     values->channels += sum->channels;
@@ -43,7 +43,7 @@ static void addClient(ebpfMonClientValues *values, const ebpfMonClientIoc *ioc, 
     snprintf(row->command, sizeof(row->command), "%s", ioc->facts[i].who.command);
 }
 
-static void addUse(const ebpfMonCaUse *use, ebpfMonCaClient *sum)
+static void addClientUse(const ebpfMonCaUse *use, ebpfMonCaClient *sum)
 {
     sum->channels++;
     sum->subscriptions += use->subscriptions;
@@ -64,7 +64,7 @@ static void addIoc(ebpfMonClientValues *values, const ebpfMonClientIoc *ioc)
         for (; at < c->uses && c->use[at].client == i; at++)
             if (pattern[0] && (epicsStrGlobMatch(c->names + c->use[at].name, pattern) ||
                                epicsStrGlobMatch(ebpfMonCatalogueName(ioc->cat, c->use[at].record), pattern)))
-                addUse(&c->use[at], &sum);
+                addClientUse(&c->use[at], &sum);
         if (!pattern[0])
             sum = c->client[i];
         if (!pattern[0] || sum.channels)

@@ -35,7 +35,7 @@ static void addBytes(ebpfMonTextReport *report, int64_t bytes)
         CELL(report, "%lld", (long long)bytes);
 }
 
-static void addClient(ebpfMonTextReport *report, const ebpfMonClientIoc *ioc, unsigned i)
+static void addClientLine(ebpfMonTextReport *report, const ebpfMonClientIoc *ioc, unsigned i)
 {
     const ebpfMonCaClient *client = &ioc->clients->client[i];
     const ebpfMonClientFacts *facts = &ioc->facts[i];
@@ -90,7 +90,7 @@ void ebpfMonClientReportAddClients(ebpfMonTextReport *report, ebpfMonClientTable
     for (unsigned n = 0; (ioc = ebpfMonClientTableGet(table, n)) != NULL; n++)
         if (epicsStrGlobMatch(ioc->name, iocPattern) && !addNote(report, ioc))
             for (unsigned i = 0; i < ioc->clients->clients; i++)
-                addClient(report, ioc, i);
+                addClientLine(report, ioc, i);
     ebpfMonClientTableUnlock(table);
 }
 

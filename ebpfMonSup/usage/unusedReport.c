@@ -170,7 +170,7 @@ static void addRecords(const unusedIoc *u)
     ebpfMonTextReportAdd(u->report, "%u of %u records were not used, as far as it was watched\n", unused, matching);
 }
 
-static int addIoc(unusedIoc *u, const char *name, ebpfMonTargets *targets, ebpfMonUseStore *store, char *why,
+static int addIocLines(unusedIoc *u, const char *name, ebpfMonTargets *targets, ebpfMonUseStore *store, char *why,
                   size_t size)
 {
     char from[24];
@@ -223,7 +223,7 @@ int ebpfMonUnusedReportAdd(ebpfMonTextReport *report, ebpfMonClientTable *table,
         u.last = calloc(records, sizeof(*u.last));
         u.isLinked = calloc(records, 1);
         if (status == 0 && u.last && u.isLinked)
-            status = addIoc(&u, held[i].name, targets, store, why, size);
+            status = addIocLines(&u, held[i].name, targets, store, why, size);
         for (uint32_t k = 0; u.last && k < held[i].cat->count; k++)
             free(u.last[k].who);
         free(u.last);

@@ -49,7 +49,7 @@ void ebpfMonUpdateCountsFree(ebpfMonUpdateCounts *counts)
 }
 
 /* The key has both ends of the circuit, because one port of a client may be connected to several servers. */
-static entry **findPlace(ebpfMonUpdateCounts *counts, const struct ebpfMonPeer *peer, uint32_t sid)
+static entry **findCountPlace(ebpfMonUpdateCounts *counts, const struct ebpfMonPeer *peer, uint32_t sid)
 {
     uint64_t hash = ebpfMonHashMix(((uint64_t)peer->addr << 32 | peer->saddr) ^ ebpfMonHashMix((uint64_t)sid << 32 |
                                    (uint64_t)peer->port << 16 | peer->sport));
@@ -67,7 +67,7 @@ void ebpfMonUpdateCountsAdd(ebpfMonUpdateCounts *counts, const ebpfMonWireEvent 
     if (!ev->isUpdate)
         return;
     epicsMutexMustLock(counts->lock);
-    place = findPlace(counts, &ev->peer, ev->sid);
+    place = findCountPlace(counts, &ev->peer, ev->sid);
     if (!*place && counts->entries < EBPFMON_UPDATE_COUNTS)
         *place = calloc(1, sizeof(**place));
     e = *place;
@@ -91,7 +91,7 @@ int ebpfMonUpdateCountsFind(ebpfMonUpdateCounts *counts, const struct ebpfMonPee
     entry *e;
 
     epicsMutexMustLock(counts->lock);
-    e = *findPlace(counts, peer, sid);
+    e = *findCountPlace(counts, peer, sid);
     if (e) {
         *count = e->count;
         e->missed = 0;

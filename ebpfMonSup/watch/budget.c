@@ -86,7 +86,7 @@ static int stepUp(ebpfMonBudget *b, const ebpfMonCostSample *s)
     return 1;
 }
 
-static void smooth(double *mean, double value)
+static void smoothMean(double *mean, double value)
 {
     *mean += *mean < 0 ? value - *mean : SMOOTH * (value - *mean);
 }
@@ -97,9 +97,9 @@ static void addCostInTurns(ebpfMonBudget *b, const ebpfMonCostSample *s)
     double timed, untimed;
 
     if (s->wasTimed <= 0)
-        smooth(&b->costUntimed, s->cost);
+        smoothMean(&b->costUntimed, s->cost);
     else if (s->wasTimed >= PART_LEAST)
-        smooth(&b->costTimed, fmax(0, s->cost - (1 - s->wasTimed) * fmax(0, b->costUntimed)) / s->wasTimed);
+        smoothMean(&b->costTimed, fmax(0, s->cost - (1 - s->wasTimed) * fmax(0, b->costUntimed)) / s->wasTimed);
     timed = b->costTimed < 0 ? b->costUntimed : b->costTimed;
     untimed = b->costUntimed < 0 ? b->costTimed : b->costUntimed;
     if (timed >= 0)

@@ -379,7 +379,7 @@ double ebpfMonGovernorTakeTurn(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfM
 }
 
 /* The same for the budget. 0: this step does not exist, or would save nothing, because its passes cannot be watched. */
-static double findTimed(const ebpfMonTarget *t, const ebpfMonFilter *filter)
+static double findTimedPart(const ebpfMonTarget *t, const ebpfMonFilter *filter)
 {
     if (t->level != ebpfMonLevelChains)
         return 0;
@@ -430,7 +430,7 @@ int ebpfMonGovernorCheckBudget(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfM
     uint64_t since = t->follower.hitsAt;
     ebpfMonCostSample sample = {
         .now = now, .seconds = (double)(now - since) / 1e9, .limit = filter->budget, .wantedLevel = t->wantedLevel, .level = t->level,
-        .timed = findTimed(t, filter),
+        .timed = findTimedPart(t, filter),
         .trapOn = !!(t->follower.att.on & EBPFMON_BIT(ebpfMonProgCompleted)),
     };
     int changed, isTried;

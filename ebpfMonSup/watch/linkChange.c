@@ -135,7 +135,7 @@ static void findOne(unseenSearch *s, uint32_t index)
 }
 
 /* All that this record reaches. */
-static void findReached(unseenSearch *s, uint32_t index)
+static void findReachedRecords(unseenSearch *s, uint32_t index)
 {
     const ebpfMonCatalogue *cat = s->t->cat;
 
@@ -178,7 +178,7 @@ void ebpfMonLinkChangeMarkSuperseded(const ebpfMonTables *tables, ebpfMonTargets
     s.isFound = calloc((size_t)t->cat->count + 1, 1);
     s.queue = malloc(((size_t)t->cat->count + 1) * sizeof(*s.queue));
     if (start >= 0 && s.isFound && s.queue)
-        findReached(&s, (uint32_t)start);
+        findReachedRecords(&s, (uint32_t)start);
     for (uint32_t i = 0; i < s.queued; i++) {
         uint32_t r = s.queue[i];
 

@@ -49,7 +49,7 @@ static int isOf(const notedPut *n, uint32_t iocId, uint64_t precord)
 
 /* "next" changes what "n" made, and the record was not read in between. Two links of one record count, too: what both
  * of them made together is not known. */
-static int supersedes(const ebpfMonLinkPut *next, const notedPut *n)
+static int supersedesPut(const ebpfMonLinkPut *next, const notedPut *n)
 {
     if (!isOf(n, next->iocId, next->precord))
         return 0;
@@ -121,7 +121,7 @@ int ebpfMonLinkPutsAdd(ebpfMonLinkPuts *puts, const ebpfMonLinkPut *put, uint64_
     for (unsigned i = 0; i < puts->count;) {
         notedPut *n = &puts->put[i];
 
-        if (supersedes(put, n)) {
+        if (supersedesPut(put, n)) {
             n->isOpen |= n->put.tid != put->tid;
             n->superseded = 1;
             n->supersededAt = put->at;

@@ -35,7 +35,7 @@
 
 /* Reads what only watching needs: its links, its code, its locks. Once; never for an IOC that is left at level off, of which
  * a host may have many. */
-static void prepare(const ebpfMonTargetLife *life, ebpfMonTarget *t)
+static void prepareTarget(const ebpfMonTargetLife *life, ebpfMonTarget *t)
 {
     if (t->follower.isPrepared || !t->running || t->gone || ebpfMonForeignIsAside(t->pid))
         return;
@@ -59,7 +59,7 @@ void ebpfMonTargetLifeApply(const ebpfMonTargetLife *life, ebpfMonTarget *t)
     ebpfMonRequestsGetFilter(life->requests, &f);
     level = ebpfMonRequestsFindLevel(life->requests, t->name, &f, &reference);
     if (level > ebpfMonLevelOff) {
-        prepare(life, t);
+        prepareTarget(life, t);
         if (t->wantedLevel == ebpfMonLevelOff)
             t->follower.readAt = 0; /* records that were added meanwhile */
     }

@@ -11,7 +11,7 @@
 #define CHARGE_NS   50000000ull    /* a look that takes longer is charged to their users: they have many files open */
 #define SOCKETS_MAX 1024
 
-static int isDue(const ebpfMonTarget *t, uint64_t now)
+static int isLookDue(const ebpfMonTarget *t, uint64_t now)
 {
     return !t->cat && !t->gone && now >= t->follower.listensAt && !ebpfMonForeignIsCharged(t->pid);
 }
@@ -26,7 +26,7 @@ void ebpfMonTargetPlaceFindListening(ebpfMonTargets *targets, uint64_t now)
     uint64_t begin = ebpfMonClockMonotonic(), took;
 
     for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(targets); t && count < LOOK_MAX; t = t->next)
-        if (isDue(t, now)) {
+        if (isLookDue(t, now)) {
             t->follower.listensAt = now + LISTENS_NS + (now - t->follower.foundAt);
             pids[count] = t->pid;
             list[count++] = t;

@@ -10,7 +10,7 @@
 #include "wire/caResponse.h"
 #include "wire/caState.h"
 
-static int frame(void *state, int fromServer, const uint8_t *p, size_t have, ebpfMonFrame *f)
+static int findCaFrame(void *state, int fromServer, const uint8_t *p, size_t have, ebpfMonFrame *f)
 {
     ebpfMonCaHeader h;
     int r = ebpfMonCaHeaderParse(&h, p, have);
@@ -32,7 +32,7 @@ static int frame(void *state, int fromServer, const uint8_t *p, size_t have, ebp
     return 1;
 }
 
-static void *openState(ebpfMonCircuit *c)
+static void *openCaState(ebpfMonCircuit *c)
 {
     ebpfMonCaState *s = ebpfMonCircuitAlloc(c, sizeof *s);
 
@@ -43,7 +43,7 @@ static void *openState(ebpfMonCircuit *c)
     return s;
 }
 
-static void closeState(void *state)
+static void closeCaState(void *state)
 {
     ebpfMonCaState *s = state;
     ebpfMonIdTable *tables[] = { &s->reads, &s->events, &s->notifies };
@@ -56,7 +56,7 @@ static void closeState(void *state)
     ebpfMonCircuitFree(s->circuit, s, sizeof *s);
 }
 
-static void message(void *state, const ebpfMonMessage *m)
+static void readCaMessage(void *state, const ebpfMonMessage *m)
 {
     ebpfMonCaHeader h;
 
@@ -69,13 +69,13 @@ static void message(void *state, const ebpfMonMessage *m)
 }
 
 /* Each channel and each request gets a new number, so what we know stays true. */
-static void gap(void *state, int fromServer)
+static void noteCaGap(void *state, int fromServer)
 {
     (void)state;
     (void)fromServer;
 }
 
-static void name(void *state, uint32_t sid, const char *text)
+static void noteCaName(void *state, uint32_t sid, const char *text)
 {
     ebpfMonCaState *s = state;
     const ebpfMonCaChannel *ch = ebpfMonCaBySid(s, sid);
@@ -87,11 +87,11 @@ static void name(void *state, uint32_t sid, const char *text)
 const ebpfMonProtocol ebpfMonCaProtocol = {
     .id = ebpfMonWireCa,
     .headerMax = EBPFMON_CA_HEADER_MAX,
-    .frame = frame,
-    .open = openState,
-    .close = closeState,
-    .message = message,
-    .gap = gap,
-    .name = name,
+    .frame = findCaFrame,
+    .open = openCaState,
+    .close = closeCaState,
+    .message = readCaMessage,
+    .gap = noteCaGap,
+    .name = noteCaName,
     .datagram = ebpfMonCaDatagram
 };

@@ -82,7 +82,7 @@ static void emitAnswer(ebpfMonWire *wire, ebpfMonWireEvent *e, const ebpfMonCaHe
 }
 
 /* A repeater passes beacons on, and fills in the address of the server. */
-static void emitBeacon(ebpfMonWire *wire, ebpfMonWireEvent *e, const ebpfMonCaHeader *h)
+static void emitCaBeacon(ebpfMonWire *wire, ebpfMonWireEvent *e, const ebpfMonCaHeader *h)
 {
     const struct ebpfMonPeer from_to = e->peer;
 
@@ -108,7 +108,7 @@ void ebpfMonCaDatagram(ebpfMonWire *wire, uint64_t time, const struct ebpfMonPee
         else if (h.cmd == EBPFMON_CA_SEARCH)
             emitAnswer(wire, &e, &h, p);
         else if (h.cmd == EBPFMON_CA_RSRV_IS_UP)
-            emitBeacon(wire, &e, &h);
+            emitCaBeacon(wire, &e, &h);
         p += h.head + h.size;
         len -= h.head + h.size;
     }

@@ -64,7 +64,7 @@ static void noteUse(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaH
     ebpfMonCircuitEmit(s->circuit, &e);
 }
 
-static void emitSearch(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
+static void emitTcpSearch(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
 {
     char name[EBPFMON_CA_NAME_MAX + 1];
     ebpfMonWireEvent e = ebpfMonCaEvent(s, ebpfMonWireSearch, m);
@@ -135,7 +135,7 @@ void ebpfMonCaRequest(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonC
         noteClaim(s, m, h);
         break;
     case EBPFMON_CA_SEARCH:
-        emitSearch(s, m, h);
+        emitTcpSearch(s, m, h);
         break;
     default: /* no event */
         break;

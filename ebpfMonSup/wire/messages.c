@@ -14,7 +14,7 @@ static int isFromServer(const ebpfMonCircuit *c, int side)
     return side == c->server;
 }
 
-static void deliver(ebpfMonCircuit *c, const ebpfMonMessage *m)
+static void deliverMessage(ebpfMonCircuit *c, const ebpfMonMessage *m)
 {
     c->messages++;
     c->protocol->message(c->state, m);
@@ -27,7 +27,7 @@ static void deliverKept(ebpfMonCircuit *c, int side, uint64_t time)
     ebpfMonMessage m = { a->buf, a->have, a->total, a->holed ? 0 : a->hash, time, a->seq, isFromServer(c, side) };
 
     if (a->have)
-        deliver(c, &m);
+        deliverMessage(c, &m);
     ebpfMonAssemblyClear(&c->wire->account, a);
 }
 
@@ -103,7 +103,7 @@ static void readMessages(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_
                 ebpfMonMessage m = { p, f.total, f.total, ebpfMonAssemblyHashWhole(p, &f), time, seq,
                     isFromServer(c, side) };
 
-                deliver(c, &m);
+                deliverMessage(c, &m);
                 seq += (uint32_t)f.total;
                 p += f.total;
                 n -= f.total;

@@ -27,7 +27,7 @@ static const struct { int8_t client, server; } least[pvaCommands] = {
     [pvaRpc] = { 9, 6 }, [pvaCancel] = { 8, -1 }, [pvaOriginTag] = { -1, -1 }
 };
 
-static int frame(void *state, int fromServer, const uint8_t *p, size_t have, ebpfMonFrame *frame)
+static int findPvaFrame(void *state, int fromServer, const uint8_t *p, size_t have, ebpfMonFrame *frame)
 {
     (void)state;
     /* Decide as early as possible: while a header is searched for, this is called at every byte. */
@@ -254,7 +254,7 @@ static int joinPiece(pvaState *pva, pvaPieces *pieces, const ebpfMonMessage *m, 
     return joined->have >= PVA_HEADER;
 }
 
-static void message(void *state, const ebpfMonMessage *m)
+static void readPvaMessage(void *state, const ebpfMonMessage *m)
 {
     pvaState *pva = state;
     pvaPieces *pieces = &pva->pieces[m->fromServer != 0];
@@ -279,7 +279,7 @@ static void message(void *state, const ebpfMonMessage *m)
     }
 }
 
-static void *openState(ebpfMonCircuit *circuit)
+static void *openPvaState(ebpfMonCircuit *circuit)
 {
     pvaState *pva = ebpfMonCircuitAlloc(circuit, sizeof(*pva));
 
@@ -292,7 +292,7 @@ static void *openState(ebpfMonCircuit *circuit)
     return pva;
 }
 
-static void closeState(void *state)
+static void closePvaState(void *state)
 {
     pvaState *pva = state;
     int i;
@@ -306,7 +306,7 @@ static void closeState(void *state)
     ebpfMonCircuitFree(pva->circuit, pva, sizeof(*pva));
 }
 
-static void gap(void *state, int fromServer)
+static void notePvaGap(void *state, int fromServer)
 {
     pvaState *pva = state;
 
@@ -315,7 +315,7 @@ static void gap(void *state, int fromServer)
     ebpfMonPvaOpsGap(pva);
 }
 
-static void name(void *state, uint32_t sid, const char *name)
+static void notePvaName(void *state, uint32_t sid, const char *name)
 {
     ebpfMonPvaChannelNamed(state, sid, name);
 }
@@ -323,11 +323,11 @@ static void name(void *state, uint32_t sid, const char *name)
 const ebpfMonProtocol ebpfMonPvaProtocol = {
     .id = ebpfMonWirePva,
     .headerMax = PVA_HEADER + 4 + 4 + 1 + 5 /* up to the size of the BitSet of a put */,
-    .frame = frame,
-    .open = openState,
-    .close = closeState,
-    .message = message,
-    .gap = gap,
-    .name = name,
+    .frame = findPvaFrame,
+    .open = openPvaState,
+    .close = closePvaState,
+    .message = readPvaMessage,
+    .gap = notePvaGap,
+    .name = notePvaName,
     .datagram = ebpfMonPvaDatagram
 };

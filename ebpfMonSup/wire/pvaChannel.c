@@ -115,7 +115,7 @@ static void noteRequests(pvaState *pva, pvaMsg *msg)
     }
 }
 
-static void noteCreated(pvaState *pva, pvaMsg *msg)
+static void notePvaCreated(pvaState *pva, pvaMsg *msg)
 {
     uint32_t cid = pvaGet(&msg->buf, 4), sid = pvaGet(&msg->buf, 4);
     pvaStatus status;
@@ -162,7 +162,7 @@ void ebpfMonPvaChannelMessage(pvaState *pva, pvaMsg *msg)
     if (msg->cmd == pvaDestroy) {
         noteDestroyed(pva, msg);
     } else if (msg->message->fromServer) {
-        noteCreated(pva, msg);
+        notePvaCreated(pva, msg);
     } else {
         noteRequests(pva, msg);
     }

@@ -95,7 +95,7 @@ void ebpfMonPvaFoundMessage(pvaBuf *buf, const struct ebpfMonPeer *from_to, pvaE
     }
 }
 
-static void emitBeacon(pvaBuf *buf, const struct ebpfMonPeer *from_to, pvaEmitter emit, void *arg)
+static void emitPvaBeacon(pvaBuf *buf, const struct ebpfMonPeer *from_to, pvaEmitter emit, void *arg)
 {
     struct ebpfMonPeer peer = { .addr = from_to->addr, .port = from_to->port, .saddr = from_to->addr,
                                 .netns = from_to->netns };
@@ -145,7 +145,7 @@ void ebpfMonPvaDatagram(ebpfMonWire *wire, uint64_t time, const struct ebpfMonPe
         } else if (!control && p[3] == pvaFound) {
             ebpfMonPvaFoundMessage(&buf, from_to, emitToWire, &to);
         } else if (!control && p[3] == pvaBeacon) {
-            emitBeacon(&buf, from_to, emitToWire, &to);
+            emitPvaBeacon(&buf, from_to, emitToWire, &to);
         }
         p += PVA_HEADER + size;
         len -= PVA_HEADER + size;

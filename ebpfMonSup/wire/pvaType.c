@@ -49,7 +49,7 @@ pvaType *ebpfMonPvaTypeNew(pvaTypes *types, unsigned count, size_t nameBytes)
     return type;
 }
 
-static pvaCached **slot(pvaTypes *types, uint16_t id)
+static pvaCached **findTypePlace(pvaTypes *types, uint16_t id)
 {
     pvaCached **at = &types->cached[id % 64];
 
@@ -59,7 +59,7 @@ static pvaCached **slot(pvaTypes *types, uint16_t id)
     return at;
 }
 
-static void forget(pvaTypes *types, pvaCached **at)
+static void forgetType(pvaTypes *types, pvaCached **at)
 {
     pvaCached *cached = *at;
 
@@ -75,25 +75,25 @@ void ebpfMonPvaTypesForget(pvaTypes *types)
 
     for (i = 0; i < 64; i++) {
         while (types->cached[i]) {
-            forget(types, &types->cached[i]);
+            forgetType(types, &types->cached[i]);
         }
     }
 }
 
 pvaType *ebpfMonPvaTypesFind(pvaTypes *types, uint16_t id)
 {
-    pvaCached *cached = *slot(types, id);
+    pvaCached *cached = *findTypePlace(types, id);
 
     return cached ? cached->type : NULL;
 }
 
 void ebpfMonPvaTypesSet(pvaTypes *types, uint16_t id, pvaType *type)
 {
-    pvaCached **at = slot(types, id), *cached = *at;
+    pvaCached **at = findTypePlace(types, id), *cached = *at;
 
     if (!type) {
         if (cached) {
-            forget(types, at);
+            forgetType(types, at);
         }
         return;
     }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The house is as documentation/internals.md and CONTRIBUTING say: who includes whom, what exists once in a process, how
 long files and functions are, and which names there are."""
+import ctypes
 import os
 import re
 import subprocess
@@ -153,3 +154,23 @@ def test_each_unit_is_in_its_table():
              if path.parent != SUP}
     missing = {unit for unit in units if unit not in named and not any(p.match(unit) for p in patterns)}
     assert not missing
+
+
+def statics():
+    """The static functions of the product: name → files."""
+    found = {}
+    for path in sources(".c", folders=["ebpfMonSup", "ebpfMonTop", "bpf"]):
+        for name in re.findall(r"(?m)^static (?:__always_inline |__noinline )?[\w \*]*?\b(\w+)\([^;]*$", path.read_text()):
+            found.setdefault(name, set()).add(path)
+    return found
+
+
+def test_names_of_functions():
+    """In a room no two files have a static function of the same name, so a debugger, a profile and a search show the right
+    one. None has the name of a function of the C library, or a name of one word, which does not say what is done to what."""
+    library = ctypes.CDLL(None)
+    for name, files in statics().items():
+        rooms = [path.parent for path in files]
+        assert len(rooms) == len(set(rooms)), (name, files)
+        assert not hasattr(library, name), (name, files)
+        assert re.search("[A-Z_]", name), (name, files)

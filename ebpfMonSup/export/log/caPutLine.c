@@ -103,7 +103,7 @@ static long findElements(const char *text, long count, const char **elements)
     return count > 1 ? count : -1; /* an array of characters is a long string */
 }
 
-static void addValue(lineBuffer *l, const char *text, int isNumber, double number, size_t limit)
+static void addValueText(lineBuffer *l, const char *text, int isNumber, double number, size_t limit)
 {
     char cut[EBPFMON_TEXT_SIZE], escaped[4 * EBPFMON_TEXT_SIZE];
 
@@ -140,16 +140,16 @@ static unsigned long countOthers(const ebpfMonBurstInfo *b, unsigned shown)
     return n;
 }
 
-static void addBurst(lineBuffer *l, ebpfMonFormatter *f, const ebpfMonPut *put, const ebpfMonBurstInfo *burst,
+static void addBurstText(lineBuffer *l, ebpfMonFormatter *f, const ebpfMonPut *put, const ebpfMonBurstInfo *burst,
                      size_t limit)
 {
     unsigned shown = getWritersShown(limit);
 
     if (burst->hasRange) {
         addFormatted(l, " min=");
-        addValue(l, "", 1, burst->min, limit);
+        addValueText(l, "", 1, burst->min, limit);
         addFormatted(l, " max=");
-        addValue(l, "", 1, burst->max, limit);
+        addValueText(l, "", 1, burst->max, limit);
     }
     addFormatted(l, " burst=%lu by ", burst->puts);
     for (unsigned i = 0; i < burst->writers && i < shown; i++) {
@@ -183,13 +183,13 @@ size_t ebpfMonFormatCaPutTextLine(ebpfMonFormatter *f, const ebpfMonPut *put, co
     addFormatted(&l, " ");
     addWord(&l, getName(put));
     addFormatted(&l, " new=");
-    addValue(&l, put->val, put->isNumber, put->number, limit);
+    addValueText(&l, put->val, put->isNumber, put->number, limit);
     if (put->hasOld) {
         addFormatted(&l, " old=");
-        addValue(&l, put->old, put->oldIsNumber, put->oldNumber, limit);
+        addValueText(&l, put->old, put->oldIsNumber, put->oldNumber, limit);
     }
     if (burst)
-        addBurst(&l, f, put, burst, limit);
+        addBurstText(&l, f, put, burst, limit);
     if (problem)
         addFormatted(&l, " result=%s", problem);
     return l.len;

@@ -13,14 +13,14 @@
 #define FRACTION(percent) ((percent) / 100)
 #define BYTES(mb)         ((mb) * 1e6)
 
-static void addAttribute(ebpfMonOtlpItems *m, const char *key, const char *value)
+static void addPointAttribute(ebpfMonOtlpItems *m, const char *key, const char *value)
 {
     ebpfMonJsonOpenList(m->j, "attributes");
     ebpfMonOtlpAddTextAttribute(m->j, key, value);
     ebpfMonJsonCloseList(m->j);
 }
 
-static void addAttributes(ebpfMonOtlpItems *m, const char *key, const char *value, const char *key2, const char *value2)
+static void addPointAttributes(ebpfMonOtlpItems *m, const char *key, const char *value, const char *key2, const char *value2)
 {
     ebpfMonJsonOpenList(m->j, "attributes");
     ebpfMonOtlpAddTextAttribute(m->j, key, value);
@@ -67,7 +67,7 @@ static void addSum(ebpfMonOtlpItems *m, const char *name, const char *unit, cons
 static void addIocPoint(ebpfMonOtlpItems *m, const char *metric, const char *ioc, uint64_t value)
 {
     ebpfMonOtlpItemOpenPoint(m, ebpfMonOtlpItemGetSince(m, metric, ioc, "", value));
-    addAttribute(m, "epics.ioc", ioc);
+    addPointAttribute(m, "epics.ioc", ioc);
     ebpfMonOtlpItemAddCount(m, "asInt", value);
     ebpfMonJsonCloseObject(m->j);
 }
@@ -99,7 +99,7 @@ static void addPutCounts(ebpfMonOtlpItems *m)
 static void addReasonPoint(ebpfMonOtlpItems *m, uint64_t from, const char *reason, uint64_t count)
 {
     ebpfMonOtlpItemOpenPoint(m, from);
-    addAttribute(m, "ebpfmon.reason", reason);
+    addPointAttribute(m, "ebpfmon.reason", reason);
     ebpfMonOtlpItemAddCount(m, "asInt", count);
     ebpfMonJsonCloseObject(m->j);
 }
@@ -140,7 +140,7 @@ static void addIocs(ebpfMonOtlpItems *m)
         ebpfMonOtlpItemOpenGauge(m);
         for (unsigned i = 0; i < n->iocs; i++) {
             ebpfMonOtlpItemOpenPoint(m, 0);
-            addAttribute(m, "epics.ioc", n->ioc[i].name);
+            addPointAttribute(m, "epics.ioc", n->ioc[i].name);
             ebpfMonOtlpItemAddCount(m, "asInt", n->ioc[i].records);
             ebpfMonJsonCloseObject(m->j);
         }
@@ -150,7 +150,7 @@ static void addIocs(ebpfMonOtlpItems *m)
         ebpfMonOtlpItemOpenGauge(m);
         for (unsigned i = 0; i < n->iocs; i++) {
             ebpfMonOtlpItemOpenPoint(m, 0);
-            addAttribute(m, "epics.ioc", n->ioc[i].name);
+            addPointAttribute(m, "epics.ioc", n->ioc[i].name);
             ebpfMonOtlpAddDouble(m->j, "asDouble", NULL, FRACTION(n->ioc[i].cost));
             ebpfMonJsonCloseObject(m->j);
         }
@@ -172,7 +172,7 @@ static void addProcesses(ebpfMonOtlpItems *m, const char *name, const char *unit
         if (isnan(value)) /* not measured yet */
             continue;
         ebpfMonOtlpItemOpenPoint(m, 0);
-        addAttribute(m, "epics.ioc", n->process[i].name);
+        addPointAttribute(m, "epics.ioc", n->process[i].name);
         ebpfMonOtlpAddDouble(m->j, "asDouble", NULL, value);
         ebpfMonJsonCloseObject(m->j);
     }
@@ -279,7 +279,7 @@ static void addLatency(ebpfMonOtlpItems *m)
         return;
     ebpfMonOtlpItemOpenPoint(m, starts->hist.since);
     if (n->root[0])
-        addAttribute(m, "epics.record.name", n->root);
+        addPointAttribute(m, "epics.record.name", n->root);
     addHistogram(m, n->hist);
     addExemplar(m, "", n->root);
     ebpfMonJsonCloseObject(m->j);
@@ -296,7 +296,7 @@ static void addRoots(ebpfMonOtlpItems *m)
         const ebpfMonChainRow *c = &n->chain[i];
 
         ebpfMonOtlpItemOpenPoint(m, ebpfMonOtlpItemGetSince(m, "root", c->ioc, c->root, c->count));
-        addAttributes(m, "epics.ioc", c->ioc, "epics.record.name", c->root);
+        addPointAttributes(m, "epics.ioc", c->ioc, "epics.record.name", c->root);
         addHistogram(m, c->hist);
         ebpfMonOtlpAddDouble(m->j, "sum", NULL, SECONDS(c->mean * (double)c->count));
         ebpfMonOtlpAddDouble(m->j, "max", NULL, SECONDS(c->max));

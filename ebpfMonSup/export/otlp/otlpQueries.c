@@ -60,7 +60,7 @@ void ebpfMonOtlpQueriesRead(ebpfMonOtlpNumbers *n, ebpfMonQueryResults *results)
     }
 }
 
-static void addAttributes(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q, const ebpfMonQueryRow *row)
+static void addQueryAttributes(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q, const ebpfMonQueryRow *row)
 {
     ebpfMonJsonOpenList(m->j, "attributes");
     for (unsigned k = 0; k < q->keys; k++) {
@@ -79,7 +79,7 @@ static void addAttributes(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q, const 
 }
 
 /* Returns the time since which this row counts. A query that was started again counts from 0. */
-static uint64_t getSince(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q, const ebpfMonQueryRow *row)
+static uint64_t getQueryStart(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q, const ebpfMonQueryRow *row)
 {
     char keys[sizeof(row->key) + 4] = "";
 
@@ -124,8 +124,8 @@ static void addValues(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q, const valu
         double value;
 
         memcpy(&value, (const char *)row + metric->member, sizeof(value));
-        ebpfMonOtlpItemOpenPoint(m, metric->isSum ? getSince(m, q, row) : 0);
-        addAttributes(m, q, row);
+        ebpfMonOtlpItemOpenPoint(m, metric->isSum ? getQueryStart(m, q, row) : 0);
+        addQueryAttributes(m, q, row);
         ebpfMonOtlpAddDouble(m->j, "asDouble", NULL, value * factor);
         ebpfMonJsonCloseObject(m->j);
     }
@@ -164,8 +164,8 @@ static void addHistograms(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q)
     for (unsigned i = 0; i < q->rows; i++) {
         const ebpfMonQueryRow *row = &m->n->queryRow[q->first + i];
 
-        ebpfMonOtlpItemOpenPoint(m, getSince(m, q, row));
-        addAttributes(m, q, row);
+        ebpfMonOtlpItemOpenPoint(m, getQueryStart(m, q, row));
+        addQueryAttributes(m, q, row);
         addBars(m, q, m->n->queryBar[q->first + i], factor);
         if (row->min >= 0) /* only then it is a sum that grows (metrics.proto, "sum") */
             ebpfMonOtlpAddDouble(m->j, "sum", NULL, row->sum * factor);
@@ -190,8 +190,8 @@ static void addQuery(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q)
     for (unsigned i = 0; i < q->rows; i++) {
         const ebpfMonQueryRow *row = &m->n->queryRow[q->first + i];
 
-        ebpfMonOtlpItemOpenPoint(m, getSince(m, q, row));
-        addAttributes(m, q, row);
+        ebpfMonOtlpItemOpenPoint(m, getQueryStart(m, q, row));
+        addQueryAttributes(m, q, row);
         ebpfMonOtlpItemAddCount(m, "asInt", (uint64_t)row->count);
         ebpfMonJsonCloseObject(m->j);
     }
