@@ -85,7 +85,7 @@ static void describeResult(ebpfMonQueries *q, int number, const ebpfMonQuerySpec
     r->keys = s->order.plan.keys;
     memcpy(r->keyName, s->keyName, sizeof(r->keyName));
     r->metrics = s->metrics;
-    r->hasValue = s->order.plan.value.what != EBPFMON_QUERY_NOTHING;
+    r->hasValue = ebpfMonQueryHasValue(s);
     r->hasHist = s->order.plan.hist != EBPFMON_QUERY_NO_HIST;
     r->isEstimate = s->order.plan.sample > 1;
     ebpfMonQueryResultsUnlock(q->results);

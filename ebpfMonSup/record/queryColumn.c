@@ -17,6 +17,7 @@
 #include <recGbl.h>
 
 #include "common/lazyMutex.h"
+#include "common/text.h"
 #include "model/ops.h"
 #include "record/queryColumn.h"
 
@@ -106,12 +107,13 @@ long ebpfMonQueryColumnInit(dbCommon *prec, ebpfMonQueryColumnKind kind)
     const ebpfMonQueryColumn *column;
     ebpfMonQueryDev *dev;
     char name[64], what[32], end;
-    int number;
+    int number, isPrinted;
 
     if (sscanf(text, "query( %63[A-Za-z0-9_] , %31[A-Z0-9_] )%c", name, what, &end) != 2)
         return refuseLink(prec, text, "must be \"@query(NAME, COLUMN)\"");
     column = findColumn(what);
-    if (!column || column->kind != kind)
+    isPrinted = column && kind == ebpfMonQueryColumnTexts && column->kind == ebpfMonQueryColumnNumbers;
+    if (!column || (column->kind != kind && !isPrinted))
         return refuseLink(prec, text, column ? "is a column that this record type cannot show: see queries.md" :
                           "names no column: see documentation/queries.md");
     if (!results)
@@ -255,6 +257,22 @@ const char *ebpfMonQueryColumnTextOf(const ebpfMonQueryDev *dev, const ebpfMonQu
     if (c->kind == ebpfMonQueryColumnTexts)
         return r->row[row].key[c->offset];
     return c->name[0] == 'T' ? r->title : c->name[0] == 'M' ? r->message : r->unit;
+}
+
+void ebpfMonQueryColumnPrint(const ebpfMonQueryDev *dev, const ebpfMonQueryResult *r, unsigned row, int digits, char *text,
+                             size_t size)
+{
+    double value;
+
+    if (dev->column->kind != ebpfMonQueryColumnNumbers) {
+        ebpfMonTextCopy(text, size, ebpfMonQueryColumnTextOf(dev, r, row));
+        return;
+    }
+    value = ebpfMonQueryColumnNumberOf(dev, r, row);
+    if (isnan(value))
+        text[0] = 0;
+    else
+        snprintf(text, size, "%.*f", digits, value);
 }
 
 unsigned ebpfMonQueryColumnCount(const ebpfMonQueryDev *dev, const ebpfMonQueryResult *r)

@@ -2,12 +2,13 @@
 """Queries with known results: a function of an IOC with known calls, arguments, results and durations, and counted
 system calls. The results are read by CA."""
 import json
+import math
 import re
 from pathlib import Path
 
 import pytest
 from tests.harness import loopback, paths
-from tests.harness.queries import latency_ioc, rows, start, stop, wait_state, watch, write
+from tests.harness.queries import known_calls, rows, start, stop, wait_state, write
 from tests.harness.wait import until
 
 SHIPPED = paths.MONITOR_BOOT / "queries"
@@ -71,14 +72,7 @@ ARG_OF_CALL = {"name": "ARG_OF_CALL", "source": {"function": "knownCall", "objec
 QUERIES = [UNMEANT, UNMEANT_END, ARG_OF_CALL, GLOB, GLOB_TIME, DOUBLES, BY_ARGS, BY_PLACE, RETURNS, TOOK, SYSCALLS, IN_HAND, PROFILE, WAITS, WAITED, EACH_WAIT, SWITCHES, WAKEUPS, TOO_MANY]
 
 
-@pytest.fixture(scope="module")
-def ioc(module_ioc):
-    return latency_ioc(module_ioc, CALLS)
-
-
-@pytest.fixture(scope="module")
-def monitor(module_monitor, ioc, tmp_path_factory):
-    return watch(module_monitor, ioc, tmp_path_factory, QUERIES)
+ioc, monitor = known_calls(CALLS, QUERIES)
 
 
 def test_counts_by_arguments(ioc, monitor):
@@ -405,6 +399,23 @@ def test_table_by_pva(monitor):
     assert table.value.keys()[:5] == ["key1", "key2", "key3", "key4", "count"]
     assert len(table.labels) == len(table.value.keys())
     assert list(table.value.count) == monitor.list("BY_ARGS_CNTS")
+
+
+def test_cells_that_are_not_known_are_empty(ioc, monitor):
+    """Percentiles of a query without a log2 histogram: NaN in the waveform, an empty cell in the table. With one: the number."""
+    from p4p.client.thread import Context
+    start(monitor, "TOOK")
+    ioc.put("SPIN.PROC", 1, wait=True)
+    ioc.put("KNOWN.PROC", 1, wait=True)
+    until(lambda: monitor.list("TOOK_P99S") and monitor.list("BY_ARGS_P99S"), 20, "rows of both")
+    stop(monitor, "TOOK")
+    with Context("pva", conf=loopback.pva_conf(monitor.port), nt=False, useenv=False) as context:
+        for query in "TOOK", "BY_ARGS":
+            table = context.get(f"{monitor.prefix}{query}_TABLE", timeout=60)
+            for column in "p50", "p90", "p99":
+                numbers = monitor.list(f"{query}_{column.upper()}S")
+                assert all(map(math.isnan, numbers)) == (query == "BY_ARGS"), numbers
+                assert list(table.value[column]) == ["" if math.isnan(n) else f"{n:.3f}" for n in numbers]
 
 
 def test_schema_has_all_keys():

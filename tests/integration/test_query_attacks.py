@@ -5,7 +5,7 @@ import re
 import time
 
 import pytest
-from tests.harness.queries import latency_ioc, rows, start, stop, wait_state, watch, write
+from tests.harness.queries import known_calls, rows, start, stop, wait_state, write
 from tests.harness.wait import until
 
 CALLS = 1000
@@ -19,14 +19,7 @@ ALL = {"name": "ALL", "source": {"function": "*"}, "keys": ["function"], "budget
 SELF = {"name": "SELF", "source": {"syscalls": "duration"}, "of": {"host": True}, "keys": ["pid"], "events": True, "interval": 0.5, "budget": 100}
 
 
-@pytest.fixture(scope="module")
-def ioc(module_ioc):
-    return latency_ioc(module_ioc, CALLS)
-
-
-@pytest.fixture(scope="module")
-def monitor(module_monitor, ioc, tmp_path_factory):
-    return watch(module_monitor, ioc, tmp_path_factory, [ONE, TWO, TIMED, FEW_SECONDS, FEW_EVENTS, ALL, SELF])
+ioc, monitor = known_calls(CALLS, [ONE, TWO, TIMED, FEW_SECONDS, FEW_EVENTS, ALL, SELF])
 
 
 def counted(monitor, query):
