@@ -78,7 +78,7 @@ static void testSites(void)
         char name[16];
 
         ebpfMonQueryCellAdd(plan, &kernel[key[0]], value, i);
-        if (i % 10 == 3) {
+        if (i % 11 == 3) {
             ebpfMonQueryCellAdd(plan, &lost[key[0]], value, i);
             continue;
         }
@@ -93,7 +93,7 @@ static void testSites(void)
     testOk(!wrong && !found.wrong && found.cells == SITES, "%u sites, each with the thread of its events", found.cells);
     testOk(!memcmp(found.count, truth.count, sizeof(truth.count)) && !memcmp(found.sum, truth.sum, sizeof(truth.sum)), "counts and sums");
     testOk(!memcmp(found.low, truth.low, sizeof(truth.low)) && !memcmp(found.high, truth.high, sizeof(truth.high)), "least and greatest");
-    testOk(found.bars == EVENTS - EVENTS / 10, "each value is in the histogram: %llu", (unsigned long long)found.bars);
+    testOk(found.bars == EVENTS - lost[0].count - lost[1].count, "each value is in the histogram: %llu", (unsigned long long)found.bars);
     for (unsigned t = 0; t < 2; t++) {
         uint64_t key[2] = { t, 0 };
 
@@ -141,7 +141,7 @@ static void testCells(void)
     unsigned wrong = 0;
 
     for (unsigned i = 0; i < 1000; i++) {
-        uint32_t n = i * 2654435761u % 1000; /* each number once, in no order */
+        uint32_t n = i * 377 % 1000; /* each number once, in no order */
 
         memcpy(key, &n, sizeof(n));
         wrong += ebpfMonQueryCellsFind(&cells, key) != NULL;
