@@ -123,6 +123,7 @@ long ebpfMonQueryColumnInit(dbCommon *prec, ebpfMonQueryColumnKind kind)
     if (number < 0)
         return refuseLink(prec, text, "cannot be shown: there are 64 names of queries already, or this name has more "
                           "than 31 characters");
+    ebpfMonQueryResultsKeep(results, number);
     dev = callocMustSucceed(1, sizeof(*dev), "ebpfMonQueryColumnInit");
     dev->number = number;
     dev->column = column;
