@@ -211,14 +211,16 @@ void ebpfMonQueryColumnEnd(void)
     ebpfMonQueryResultsUnlock(ebpfMonOpsGet()->results);
 }
 
-/* The histograms of the rows one behind the other, and the lower edges of their bars; NaN: there is no such bar. */
+/* The histograms of the rows one behind the other, and the lower edges of their bars; NaN: there is no such bar, or row. */
 static double rowHistOf(const ebpfMonQueryColumn *c, const ebpfMonQueryResult *r, unsigned n)
 {
     unsigned bar = n % EBPFMON_QUERY_BARS_MAX;
 
     if (bar >= r->rowBars)
         return NAN;
-    return strcmp(c->name, "ROW_HISTS") == 0 ? r->rowBar[n / EBPFMON_QUERY_BARS_MAX][bar] : r->barEdge[bar];
+    if (strcmp(c->name, "ROW_HISTS") != 0)
+        return r->barEdge[bar];
+    return n / EBPFMON_QUERY_BARS_MAX < r->rows ? r->rowBar[n / EBPFMON_QUERY_BARS_MAX][bar] : NAN;
 }
 
 static double nowOf(const ebpfMonQueryColumn *c, const ebpfMonQueryResult *r)
@@ -285,6 +287,6 @@ unsigned ebpfMonQueryColumnCount(const ebpfMonQueryDev *dev, const ebpfMonQueryR
                                                       : EBPFMON_QUERY_HEAT_ROWS;
     if (isRowHist(dev->column))
         return EBPFMON_QUERY_BARS_MAX * (!r->rowBars ? 0 : strcmp(dev->column->name, "ROW_HIST_EDGES") == 0 ? 1
-                                         : r->rows < EBPFMON_QUERY_METRICS_MAX ? r->rows : EBPFMON_QUERY_METRICS_MAX);
+                                         : EBPFMON_QUERY_METRICS_MAX);
     return isHist(dev->column) ? r->bars : isEvent(dev->column) ? r->eventRows : r->rows;
 }

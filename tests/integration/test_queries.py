@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Queries with known results: a function of an IOC with known calls, arguments, results and durations, and counted
 system calls. The results are read by CA."""
+import itertools
 import json
 import math
 import re
@@ -69,7 +70,11 @@ ARG_OF_CALL = {"name": "ARG_OF_CALL", "source": {"function": "knownCall", "objec
                "keys": [{"return": "int32"}], "value": {"arg": 1, "as": "int32"}, "budget": 100,
                "where": [{"any": [{"field": {"return": "int32"}, "is": ">", "value": 0},
                                   {"field": {"arg": 1, "as": "int32"}, "is": "==", "value": 0}]}]}
-QUERIES = [UNMEANT, UNMEANT_END, ARG_OF_CALL, GLOB, GLOB_TIME, DOUBLES, BY_ARGS, BY_PLACE, RETURNS, TOOK, SYSCALLS, IN_HAND, PROFILE, WAITS, WAITED, EACH_WAIT, SWITCHES, WAKEUPS, TOO_MANY]
+SAMPLED = {"name": "SAMPLED", "source": {"function": "knownCall", "object": "latencyIoc"}, "sample": 10, "budget": 100,
+           "value": {"arg": 1, "as": "int32"}}
+NESTED = {"name": "NESTED", "source": {"function": "dbProcess", "when": "duration"}, "of": {"record": "*SPIN*"},
+          "keys": [{"arg": 1, "as": "record"}], "sort": "max", "budget": 100}
+QUERIES = [SAMPLED, NESTED, UNMEANT, UNMEANT_END, ARG_OF_CALL, GLOB, GLOB_TIME, DOUBLES, BY_ARGS, BY_PLACE, RETURNS, TOOK, SYSCALLS, IN_HAND, PROFILE, WAITS, WAITED, EACH_WAIT, SWITCHES, WAKEUPS, TOO_MANY]
 
 
 ioc, monitor = known_calls(CALLS, QUERIES)
@@ -416,6 +421,35 @@ def test_cells_that_are_not_known_are_empty(ioc, monitor):
                 numbers = monitor.list(f"{query}_{column.upper()}S")
                 assert all(map(math.isnan, numbers)) == (query == "BY_ARGS"), numbers
                 assert list(table.value[column]) == ["" if math.isnan(n) else f"{n:.3f}" for n in numbers]
+
+
+def test_sampling(ioc, monitor):
+    """One call in ten, by chance: counts and sums are those of all calls within five standard deviations."""
+    calls, sigma = 20 * CALLS, 10 * (20 * CALLS / 10 * 0.9) ** 0.5
+    start(monitor, "SAMPLED")
+    for _ in range(20):
+        ioc.put("KNOWN.PROC", 1, wait=True)
+    until(lambda: [n for n, in rows(monitor, "SAMPLED", "CNTS") if abs(n - calls) < 5 * sigma], 20, lambda: str(rows(monitor, "SAMPLED", "CNTS")))
+    (count, total, mean), = rows(monitor, "SAMPLED", "CNTS", "SUMS", "MEANS")
+    assert count != calls and count % 10 == 0 and total == pytest.approx(count * mean) and abs(mean - 4.5) < 5 * 2.9 / (calls / 10) ** 0.5
+    stop(monitor, "SAMPLED")
+
+
+def test_nested_calls(ioc, monitor):
+    """dbProcess() of each record of a chain is called within that of the record before. Each call has its own duration, and the row of the
+    longest comes first."""
+    chain = [f"{ioc.prefix}SPIN{part}" for part in ("", ":BUSY", ":TOOK", ":SUM", ":END")]
+    start(monitor, "NESTED")
+    for _ in range(5):
+        ioc.put("SPIN.PROC", 1, wait=True)
+    until(lambda: dict(rows(monitor, "NESTED", "KEY1S", "CNTS")) == dict.fromkeys(chain, 5), 20,
+          lambda: str(rows(monitor, "NESTED", "KEY1S", "CNTS")))
+    sums = {name: total for name, total in rows(monitor, "NESTED", "KEY1S", "SUMS")}
+    assert all(sums[outer] > sums[inner] > 0 for outer, inner in itertools.pairwise(chain)), sums
+    assert sums[chain[1]] >= 5 * 2000 and [name for name, in rows(monitor, "NESTED", "KEY1S")] == \
+        sorted(chain, key=dict(rows(monitor, "NESTED", "KEY1S", "MAXS")).get, reverse=True)
+    assert monitor.get("NESTED_DROPPED_CNT") == 0
+    stop(monitor, "NESTED")
 
 
 def test_schema_has_all_keys():

@@ -19,8 +19,7 @@ ALL = {"name": "ALL", "source": {"function": "*"}, "keys": ["function"], "budget
 SELF = {"name": "SELF", "source": {"syscalls": "duration"}, "of": {"host": True}, "keys": ["pid"], "events": True, "interval": 0.5, "budget": 100}
 
 
-QUERIES = [ONE, TWO, TIMED, FEW_SECONDS, FEW_EVENTS, ALL, SELF]
-ioc, monitor = known_calls(CALLS, QUERIES)
+ioc, monitor = known_calls(CALLS, [ONE, TWO, TIMED, FEW_SECONDS, FEW_EVENTS, ALL, SELF])
 
 
 def counted(monitor, query):
@@ -138,13 +137,11 @@ def test_odd_patterns(monitor, tmp_path, odd):
     monitor.command(f'ebpfMonQueryLoad "{path}"')
 
 
-def test_as_many_queries_as_there_can_be(ioc, monitor, tmp_path):
-    """64 queries, with those of this module, at one function: each counts all calls, once. One more is refused."""
-    names = [f"MANY{n}" for n in range(64 - len(QUERIES))]
+def test_forty_queries_at_one_function(ioc, monitor, tmp_path):
+    """40 queries at one function: each counts all calls, once."""
+    names = [f"MANY{n}" for n in range(40)]
     path = write(tmp_path, "many.json", [{"name": name, "start": True} | KNOWN | {"interval": 5} for name in names])
     assert f"{len(names)} queries of" in "\n".join(monitor.command(f'ebpfMonQueryLoad "{path}"'))
-    more = write(tmp_path, "more.json", [{"name": "MORE"} | KNOWN])
-    assert "64" in "\n".join(monitor.command(f'ebpfMonQueryLoad "{more}"'))
 
     def texts():
         return {name: "\n".join(monitor.command(f"ebpfMonQueryPrint {name}")) for name in names}
@@ -185,7 +182,7 @@ def test_events_and_puts_while_the_file_is_loaded_again(ioc, monitor, tmp_path):
     ioc.put("KNOWN.PROC", 1, wait=True)
     until(lambda: all(f"\n{CALLS} events, 0 dropped" in text(n) for n in names if n != "FLY_STACKS") and
           f"\n{CALLS} events, " in text("FLY_STACKS"), 60, lambda: "\n".join(map(text, names)))
-    until(lambda: re.search(rf"KNOWN\.PROC +1 .* {CALLS}\.000 ", text("FLY_PUTS")), 20, lambda: text("FLY_PUTS"))
+    until(lambda: re.search(rf"KNOWN\.PROC +1 +\S+ +{CALLS} ", text("FLY_PUTS")), 20, lambda: text("FLY_PUTS"))
     for name in names:
         monitor.command(f"ebpfMonQueryStop {name}")
 
