@@ -409,6 +409,7 @@ def test_table_by_pva(monitor):
 def test_cells_that_are_not_known_are_empty(ioc, monitor):
     """Percentiles of a query without a log2 histogram: NaN in the waveform, an empty cell in the table. With one: the number."""
     from p4p.client.thread import Context
+    until(lambda: "looks at 1 IOC" in monitor.text("BY_ARGS_MSG"), 20, lambda: monitor.text("BY_ARGS_MSG"))
     start(monitor, "TOOK")
     ioc.put("SPIN.PROC", 1, wait=True)
     ioc.put("KNOWN.PROC", 1, wait=True)
