@@ -75,6 +75,7 @@ __attribute__((noinline)) int ebpfmon_note_cause(__u64 root, __u32 rootSlot, __u
         th->cause.name[0] = 0;
         th->cause.putRecord = isInPut(th) ? th->put.precord : 0;
         th->cause.putField = th->put.pfldDes;
+        th->cause.putNumber = (__u64)c.tid << 32 | th->put.number;
         readChainClient(&th->cause.who, &c, th, root);
     }
     th->cause.head.tid = c.tid;

@@ -10,6 +10,7 @@
  */
 #include "core.bpf.h"
 #include "ebpfMonDevice.h"
+#include "timing.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -109,19 +110,26 @@ static __always_inline void countLost(void)
         __sync_fetch_and_add(&n->lost, 1);
 }
 
-/* Begins a run. Returns the IOC of the current thread; NULL: nobody asks about it. */
-static __always_inline struct ebpfMonDeviceConf *beginRun(__u32 *tgid)
+/* The IOC of the current thread. NULL: nobody asks about it. */
+static __always_inline struct ebpfMonDeviceConf *findIoc(__u32 *tgid)
 {
-    __u32 zero = 0;
-    struct ebpfMonDeviceCounts *n = bpf_map_lookup_elem(&deviceCounts, &zero);
-    struct ebpfMonDeviceConf *conf;
-
     *tgid = bpf_get_current_pid_tgid() >> 32;
-    conf = bpf_map_lookup_elem(&deviceIocs, tgid);
-    if (conf && n)
-        __sync_fetch_and_add(&n->runs, 1);
-    return conf;
+    return bpf_map_lookup_elem(&deviceIocs, tgid);
 }
+
+/* The body of a program. "see" may use "conf" and "tgid"; "traps" is the member of conf that counts its runs. */
+#define RUN(traps, see)                                       \
+    struct ebpfMonDeviceConf *conf;                           \
+    struct timing timing;                                     \
+    __u32 tgid;                                               \
+                                                              \
+    beginTimingOnly(&timing);                                 \
+    if (!(conf = findIoc(&tgid)))                             \
+        return 0;                                             \
+    __sync_fetch_and_add(&conf->traps, 1);                    \
+    see;                                                      \
+    __sync_fetch_and_add(&conf->ns, takeTiming(&timing));     \
+    return 0
 
 static __always_inline void noteFunction(__u32 tgid, __u64 address, __u32 isTimeout)
 {
@@ -148,23 +156,23 @@ static __always_inline __u64 findRoot(__u32 tgid)
 }
 
 /* queueRequest(asynUser *, asynQueuePriority, double) */
-SEC("uprobe")
-int BPF_UPROBE(ebpfmon_device_queue, __u64 user)
+static __always_inline void seeQueue(const struct ebpfMonDeviceConf *conf, __u32 tgid, __u64 user)
 {
     struct waitKey key = { .user = user };
     struct waiting w = {};
-    struct ebpfMonDeviceConf *conf;
-    __u32 tgid;
 
-    if (!(conf = beginRun(&tgid)))
-        return 0;
     key.tgid = tgid;
     noteFunction(tgid, readPtr(user + conf->process), 0);
     noteFunction(tgid, readPtr(user + conf->timeout), 1);
     w.root = findRoot(tgid);
     w.since = bpf_ktime_get_ns();
     bpf_map_update_elem(&deviceWaits, &key, &w, BPF_ANY);
-    return 0;
+}
+
+SEC("uprobe")
+int BPF_UPROBE(ebpfmon_device_queue, __u64 user)
+{
+    RUN(entries, seeQueue(conf, tgid, user));
 }
 
 static __always_inline void fillKey(const struct ebpfMonDeviceConf *conf, __u32 tgid, __u64 user,
@@ -235,20 +243,15 @@ static __always_inline void addPortWait(struct ebpfMonDeviceStat *s, const struc
 }
 
 /* The function of a user, void (*)(asynUser *), begins to serve the request. */
-SEC("uprobe")
-int ebpfmon_device_begin(struct pt_regs *ctx)
+static __always_inline void seeBegin(struct pt_regs *ctx, const struct ebpfMonDeviceConf *conf, __u32 tgid)
 {
     __u64 user = PT_REGS_PARM1(ctx);
     struct waitKey key = { .user = user };
     struct serveKey at = { bpf_get_current_pid_tgid(), PT_REGS_SP(ctx) };
     struct serving call = {};
-    struct ebpfMonDeviceConf *conf;
     struct ebpfMonDeviceStat *s;
     struct waiting *w;
-    __u32 tgid;
 
-    if (!(conf = beginRun(&tgid)))
-        return 0;
     key.tgid = tgid;
     fillKey(conf, tgid, user, &call.who);
     call.begin = bpf_ktime_get_ns();
@@ -262,23 +265,27 @@ int ebpfmon_device_begin(struct pt_regs *ctx)
     if (w)
         bpf_map_delete_elem(&deviceWaits, &key);
     bpf_map_update_elem(&deviceServes, &at, &call, BPF_ANY);
-    return 0;
+}
+
+SEC("uprobe")
+int ebpfmon_device_begin(struct pt_regs *ctx)
+{
+    RUN(entries, seeBegin(ctx, conf, tgid));
 }
 
 /* The function has served the request. A return probe that is a perf event may come twice for one return; the second
  * time there is no call. */
-SEC("uprobe")
-int ebpfmon_device_end(struct pt_regs *ctx)
+static __always_inline void seeEnd(struct pt_regs *ctx)
 {
     struct serveKey at = { bpf_get_current_pid_tgid(), PT_REGS_SP(ctx) - RETURN_BYTES };
     struct serving *call;
     struct ebpfMonDeviceStat *s;
     struct ebpfMonDevicePort *p;
     __u64 now = bpf_ktime_get_ns(), took;
-    __u32 tgid, n;
+    __u32 n;
 
-    if (!beginRun(&tgid) || !(call = bpf_map_lookup_elem(&deviceServes, &at)))
-        return 0;
+    if (!(call = bpf_map_lookup_elem(&deviceServes, &at)))
+        return;
     took = now - call->begin;
     s = bpf_map_lookup_elem(&deviceUsers, &call->who);
     if (s) {
@@ -298,26 +305,31 @@ int ebpfmon_device_end(struct pt_regs *ctx)
         p->last[n].end = now;
     }
     bpf_map_delete_elem(&deviceServes, &at);
-    return 0;
+}
+
+SEC("uprobe")
+int ebpfmon_device_end(struct pt_regs *ctx)
+{
+    RUN(returns, seeEnd(ctx));
 }
 
 /* The function of a user for a time-out, void (*)(asynUser *): the request has left the queue. */
-SEC("uprobe")
-int BPF_UPROBE(ebpfmon_device_timeout, __u64 user)
+static __always_inline void seeTimeout(const struct ebpfMonDeviceConf *conf, __u32 tgid, __u64 user)
 {
     struct waitKey key = { .user = user };
     struct ebpfMonDeviceKey who = {};
-    struct ebpfMonDeviceConf *conf;
     struct ebpfMonDeviceStat *s;
-    __u32 tgid;
 
-    if (!(conf = beginRun(&tgid)))
-        return 0;
     key.tgid = tgid;
     fillKey(conf, tgid, user, &who);
     s = getStat(&who);
     if (s)
         __sync_fetch_and_add(&s->timeouts, 1);
     bpf_map_delete_elem(&deviceWaits, &key);
-    return 0;
+}
+
+SEC("uprobe")
+int BPF_UPROBE(ebpfmon_device_timeout, __u64 user)
+{
+    RUN(entries, seeTimeout(conf, tgid, user));
 }

@@ -19,6 +19,8 @@ struct ebpfMonDeviceConf {
     __s32 port, device;     /* pointers to struct port and struct device */
     __u32 pvt, reason;      /* members of struct asynUser (asynDriver.h), which is public */
     __u32 pad;
+    /* what the IOC pays; only the programs write it. ns: time of the programs; one run in 16 is timed, and counts 16 times */
+    __u64 entries, returns, ns;
 };
 
 /* Map "deviceUsers": a user of a port, with the reason of its requests. "pvt" is asynUser.userPvt, which belongs to one
@@ -66,11 +68,10 @@ struct ebpfMonDevicePort {
 
 /* Map "deviceCounts", one element for each CPU. */
 struct ebpfMonDeviceCounts {
-    __u64 runs; /* runs of these programs */
     __u64 lost; /* requests, functions, users and ports for which there was no room */
 };
 
-_Static_assert(sizeof(struct ebpfMonDeviceConf) == 32 && sizeof(struct ebpfMonDeviceKey) == 24 &&
+_Static_assert(sizeof(struct ebpfMonDeviceConf) == 56 && sizeof(struct ebpfMonDeviceKey) == 24 &&
                sizeof(struct ebpfMonDeviceFunction) == 16 && sizeof(struct ebpfMonDevicePortKey) == 16, "keys have no holes");
 _Static_assert(sizeof(struct ebpfMonDeviceStat) == 88 + 4 * EBPFMON_BUCKETS, "ebpfMonDeviceStat");
 

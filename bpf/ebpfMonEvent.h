@@ -208,6 +208,7 @@ struct ebpfMonCauseEvent {
     __u32 kept;     /* map "causes": nonzero: the chain "begin" was kept whole */
     __u64 putRecord, putField; /* map "causes": record and dbFldDes of the put during which it began; 0: there was
                                 * none */
+    __u64 putNumber; /* … thread id << 32 | its number (struct putInHand) */
 };
 
 struct ebpfMonChainRec {
@@ -274,7 +275,7 @@ _Static_assert(sizeof(struct ebpfMonSourceChain) == 40, "ebpfMonSourceChain");
 _Static_assert(sizeof(struct ebpfMonHandOver) == 184, "ebpfMonHandOver");
 _Static_assert(sizeof(struct ebpfMonHandOverEvent) == 216, "ebpfMonHandOverEvent");
 _Static_assert(sizeof(struct ebpfMonPutEvent) == 424, "ebpfMonPutEvent");
-_Static_assert(sizeof(struct ebpfMonCauseEvent) == 352, "ebpfMonCauseEvent");
+_Static_assert(sizeof(struct ebpfMonCauseEvent) == 360, "ebpfMonCauseEvent");
 _Static_assert(sizeof(struct ebpfMonChain) == 176, "ebpfMonChain");
 _Static_assert(sizeof(struct ebpfMonResultEvent) == 88, "ebpfMonResultEvent");
 _Static_assert(sizeof(struct ebpfMonChainRec) == 32, "ebpfMonChainRec");

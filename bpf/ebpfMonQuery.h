@@ -158,6 +158,9 @@ struct ebpfMonQueryPlan {
     __u32 depth;    /* nested calls that can be measured at a time; a power of two */
     __u32 stride;   /* bytes of one such call in "inCalls" */
     __u32 sends;    /* enum ebpfMonQuerySends */
+    __u32 perPut;   /* nonzero: each put has a cell of its own. The last 8 bytes of the key are the put's number; events of no put
+                     * do not count */
+    __u32 lateOrigin; /* nonzero: put and author are known at the end of a call, and not at its begin */
     __u64 takesFile[EBPFMON_QUERY_SYSCALLS / 64]; /* system calls with a descriptor as first argument, a bit each */
 };
 
@@ -188,8 +191,8 @@ struct ebpfMonQueryEvent {
     __u8  stack[EBPFMON_QUERY_STACK];
 };
 
-/* Map "cells", by key, one value for each CPU. Without a histogram in the plan, a cell ends before "hist". A new cell
- * is all zeros. */
+/* Map "cells", by key, one value for each CPU. Without a histogram in the plan, or with a cell for each put, a cell ends before
+ * "hist". A new cell is all zeros. */
 struct ebpfMonQueryCell {
     __u64 count;
     __s64 sum;
@@ -344,7 +347,7 @@ _Static_assert(sizeof(struct ebpfMonQueryEvent) == 48 + EBPFMON_QUERY_KEY_SIZE +
 _Static_assert(sizeof(struct ebpfMonQueryWho) == EBPFMON_QUERY_TEXT, "ebpfMonQueryWho");
 _Static_assert(sizeof(struct ebpfMonQueryField) == 24, "ebpfMonQueryField");
 _Static_assert(sizeof(struct ebpfMonQueryTerm) == 24 + 16 + 16 * EBPFMON_QUERY_WORDS, "ebpfMonQueryTerm");
-_Static_assert(sizeof(struct ebpfMonQueryPlan) == 5 * 24 + 8 * 120 + 64 + EBPFMON_QUERY_SYSCALLS / 8, "ebpfMonQueryPlan");
+_Static_assert(sizeof(struct ebpfMonQueryPlan) == 5 * 24 + 8 * 120 + 72 + EBPFMON_QUERY_SYSCALLS / 8, "ebpfMonQueryPlan");
 _Static_assert(sizeof(struct ebpfMonQueryFile) == EBPFMON_QUERY_TEXT, "ebpfMonQueryFile");
 _Static_assert(sizeof(struct ebpfMonQueryCell) == 48 + 8 * EBPFMON_QUERY_BUCKETS, "ebpfMonQueryCell");
 _Static_assert(sizeof(struct ebpfMonQueryInHand) == 16 + 16 * EBPFMON_QUERY_DEPTH, "ebpfMonQueryInHand");

@@ -58,6 +58,7 @@ static __always_inline void seePut(struct pt_regs *ctx, __u64 paddr, __u64 dbrTy
         th->put.precord = a.precord;
         th->put.pfldDes = a.pfldDes;
         th->put.who = ev->who;
+        th->put.number = (__u32)ev->id;
     }
     ev->dbrType = convertType(c.conf, (__s16)dbrType);
     ev->nRequest = nRequest;

@@ -55,13 +55,17 @@ struct {
     __type(value, struct ebpfMonQueryInHand);
 } nothingInHand SEC(".maps");
 
+/* The word of a key that is the number of the put, if each put has a cell. */
+#define PUT_NUMBER_AT (plan.keySize / 8 - 1)
+
 /* When fields are known: at the begin of a call its arguments; at its end its return value and its duration; or all at
  * once. */
 enum when { BEGIN = 1, END = 2, AT_ONCE = 3 };
 
 static __always_inline int isKnown(const volatile struct ebpfMonQueryField *f, enum when when)
 {
-    int late = f->what == EBPFMON_QUERY_RETURN || f->what == EBPFMON_QUERY_DURATION;
+    int late = f->what == EBPFMON_QUERY_RETURN || f->what == EBPFMON_QUERY_DURATION ||
+               (plan.lateOrigin && (f->what == EBPFMON_QUERY_PUT || f->what == EBPFMON_QUERY_AUTHOR));
 
     return when & (late ? END : BEGIN);
 }
@@ -230,7 +234,15 @@ static __always_inline enum verdict takeKey(const struct event *e, enum when whe
         if (i < plan.keys && isKnown(&plan.key[i], when) &&
             readField(&plan.key[i], e, key + plan.key[i].at / 8))
             return IS_UNREADABLE;
+    if (plan.perPut && (when & (plan.lateOrigin ? END : BEGIN)))
+        key[PUT_NUMBER_AT] = findPutNumber(e);
     return GOES_ON;
+}
+
+/* Nonzero: the event belongs to no put, and the query asks about puts. */
+static __always_inline int isOutsidePuts(const __u64 *key)
+{
+    return plan.perPut && !key[PUT_NUMBER_AT];
 }
 
 /* Adds atomically, because a program of this CPU can be preempted by another one, and both may use the same cell. */
@@ -247,7 +259,7 @@ static __always_inline void addValue(struct ebpfMonQueryCell *c, __s64 value, __
         c->low = ~order;
     c->last = value;
     c->lastAt = now ? now : bpf_ktime_get_ns();
-    if (plan.hist == EBPFMON_QUERY_NO_HIST)
+    if (plan.hist == EBPFMON_QUERY_NO_HIST || plan.perPut)
         return;
     if (plan.hist == EBPFMON_QUERY_LOG2)
         bucket = ebpfMonQueryBucket(value);
@@ -293,6 +305,8 @@ static __always_inline void countEvent(const struct event *e, const __u64 *key, 
 {
     struct ebpfMonQueryCell *c;
 
+    if (isOutsidePuts(key))
+        return;
     __sync_fetch_and_add(&e->counts->passed, 1);
     c = getCell(key);
     if (!c) {
@@ -302,6 +316,8 @@ static __always_inline void countEvent(const struct event *e, const __u64 *key, 
     __sync_fetch_and_add(&c->count, 1);
     if (plan.value.what != EBPFMON_QUERY_NOTHING)
         addValue(c, value, e->now);
+    else if (plan.perPut)
+        c->lastAt = bpf_ktime_get_ns();
     if (plan.sends)
         sendEvent(e, key, value);
 }

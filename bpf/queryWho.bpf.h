@@ -78,6 +78,18 @@ static __always_inline void readPut(const struct event *e, __u64 *to)
     }
 }
 
+/* The number of the put: different for each. 0: none. */
+static __always_inline __u64 findPutNumber(const struct event *e)
+{
+    struct thread *th = getThread(e);
+    struct ebpfMonCauseEvent *cause;
+
+    if (th && isInPut(th))
+        return (__u64)e->tid << 32 | th->put.number;
+    cause = findCause(e, findRoot(e));
+    return cause ? cause->putNumber : 0;
+}
+
 static __always_inline void setPeer(const struct ebpfMonPeer *peer, struct ebpfMonQueryWho *to)
 {
     to->kind = EBPFMON_QUERY_BY_PEER;

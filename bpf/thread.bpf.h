@@ -65,7 +65,7 @@ struct putInHand {
     __u64 precord;
     __u64 pfldDes;
     struct ebpfMonWho who;
-    __u32 pad;
+    __u32 number; /* with the thread's id it tells this put from all others */
 };
 
 /* A group of records (ebpfMonRecState.group) that a thread may process, because it holds this lock. */

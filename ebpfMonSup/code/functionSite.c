@@ -34,6 +34,7 @@ typedef struct {
     unsigned objects; /* files that match the pattern */
     int      err;     /* why one of them, or the list of them, cannot be read */
     int      isFuse;
+    uint64_t hash;    /* of the mappings of these files */
     char     refusal[160]; /* why a USDT probe that is there cannot be had */
 } Look;
 
@@ -74,6 +75,8 @@ static ebpfMonFunctionPlace *addPlace(Look *look, const char *path, const ebpfMo
     memset(place, 0, sizeof(*place));
     snprintf(place->path, sizeof(place->path), "%s", path);
     snprintf(place->name, sizeof(place->name), "%s", name);
+    place->dev = map->dev;
+    place->ino = map->ino;
     place->address = map->start + (site->offset - map->offset);
     place->site = *site;
     return place;
@@ -208,22 +211,31 @@ static void lookForFunctions(Look *look, const ebpfMonMapping *map)
         close(fd);
 }
 
-/* The files of the process that match, each once: its mappings follow one another. */
-static void lookAtFiles(void *data)
+/* NULL: look->err says why. */
+static FILE *openMaps(Look *look)
 {
-    Look *look = data;
-    char path[40], line[4352];
-    unsigned lines = 0;
-    dev_t dev = 0;
-    ino_t ino = 0;
+    char path[40];
     FILE *maps;
 
     snprintf(path, sizeof(path), "/proc/%d/maps", (int)look->pid);
     maps = fopen(path, "re");
-    if (!maps) {
+    if (!maps)
         look->err = errno;
+    return maps;
+}
+
+/* The files of the process that match, each once: its mappings follow one another. */
+static void lookAtFiles(void *data)
+{
+    Look *look = data;
+    char line[4352];
+    unsigned lines = 0;
+    dev_t dev = 0;
+    ino_t ino = 0;
+    FILE *maps = openMaps(look);
+
+    if (!maps)
         return;
-    }
     while (!look->isTooMany && !look->refusal[0] && lines++ < MAPPINGS_MAX && fgets(line, sizeof(line), maps)) {
         ebpfMonMapping map;
 
@@ -235,6 +247,36 @@ static void lookAtFiles(void *data)
             lookForFunctions(look, &map);
     }
     fclose(maps);
+}
+
+/* FNV-1a. */
+static uint64_t addToHash(uint64_t hash, uint64_t number)
+{
+    for (unsigned i = 0; i < sizeof(number); i++)
+        hash = (hash ^ (number >> 8 * i & 0xff)) * 0x100000001b3ull;
+    return hash;
+}
+
+static void hashMappings(void *data)
+{
+    uint64_t hash = 0xcbf29ce484222325ull;
+    Look *look = data;
+    char line[4352];
+    unsigned lines = 0;
+    FILE *maps = openMaps(look);
+
+    if (!maps)
+        return;
+    while (lines++ < MAPPINGS_MAX && fgets(line, sizeof(line), maps)) {
+        ebpfMonMapping map;
+
+        if (!ebpfMonMappingParse(line, &map) || !isWanted(look, map.path))
+            continue;
+        hash = addToHash(addToHash(hash, map.start), map.offset);
+        hash = addToHash(addToHash(hash, (uint64_t)map.dev), (uint64_t)map.ino);
+    }
+    fclose(maps);
+    look->hash = hash;
 }
 
 static void describeFailure(const Look *look, char *why, size_t size)
@@ -268,6 +310,23 @@ static void dropFunctionLook(void *data)
 int ebpfMonFunctionIsPattern(const char *symbol)
 {
     return strpbrk(symbol, "*?") != NULL;
+}
+
+uint64_t ebpfMonFunctionMappings(pid_t pid, const ebpfMonFunctionWanted *wanted)
+{
+    static const ebpfMonForeignJob job = { hashMappings, dropLook };
+    Look *look = calloc(1, sizeof(*look));
+    uint64_t hash;
+
+    if (!look)
+        return 0;
+    look->pid = pid;
+    look->wanted = *wanted;
+    if (ebpfMonForeignRun(pid, LOOK_SECONDS, &job, look))
+        return 0;
+    hash = look->hash;
+    dropLook(look);
+    return hash;
 }
 
 ebpfMonFunctionPlaces *ebpfMonFunctionFind(pid_t pid, const ebpfMonFunctionWanted *wanted, char *why, size_t size)

@@ -31,6 +31,8 @@ typedef struct {
     char path[160];       /* opens exactly this file, as long as the process lives */
     char name[EBPFMON_FUNCTION_NAME];
     uint64_t address;     /* of the site, in the process */
+    dev_t    dev;         /* of its file … */
+    ino_t    ino;
     ebpfMonSite site;
     uint64_t semaphore;   /* of a USDT probe: where in the file it counts those who look at it, 0: it does not … */
     struct ebpfMonQuerySite operands; /* … and where its arguments are */
@@ -43,6 +45,10 @@ typedef struct {
 
 /* Nonzero: it is a pattern. */
 int ebpfMonFunctionIsPattern(const char *symbol);
+
+/* A number for the files of the process that match, and for where they are mapped: it is another one after some were loaded or
+ * unloaded. 0: it cannot be read. */
+uint64_t ebpfMonFunctionMappings(pid_t pid, const ebpfMonFunctionWanted *wanted);
 
 /* Finds the places of a name, one for each file that has it, or of all names that match a pattern. free() them. NULL: there
  * is none, or there are too many, and "why" says so. */

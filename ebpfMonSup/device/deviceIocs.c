@@ -7,11 +7,13 @@
 #include "common/array.h"
 #include "common/clock.h"
 #include "device/asynLayout.h"
+#include "device/deviceBudget.h"
 #include "device/deviceIocs.h"
 #include "host/procInfo.h"
 #include "watch/followedIocs.h"
 
 #define RETRY_NS (10 * EBPFMON_SECOND_NS) /* try again: asyn may be loaded later, or a file may answer later */
+#define REST_NS  (600 * EBPFMON_SECOND_NS) /* its ports took too much of its budget: try again */
 #define TRIES    6 /* then it is taken for an IOC without asyn */
 
 typedef struct {
@@ -22,12 +24,14 @@ typedef struct {
     size_t   probes, probeRoom;
     struct ebpfMonDeviceFunction *function; /* functions of device support that have a probe, or cannot have one */
     size_t   functions, functionRoom;
+    ebpfMonDeviceShare share;
 } Followed;
 
 struct ebpfMonDeviceIocs {
     ebpfMonDevicePrograms *programs;
     ebpfMonFollowedIocs *iocs;
-    char     trouble[160]; /* why an IOC, or a part of it, is not watched; empty: none */
+    ebpfMonTargets *targets;
+    char     trouble[200]; /* why an IOC, or a part of it, is not watched; empty: none */
 };
 
 static void leaveIoc(void *arg, ebpfMonFollowedIoc *ioc, int hasEnded)
@@ -37,8 +41,11 @@ static void leaveIoc(void *arg, ebpfMonFollowedIoc *ioc, int hasEnded)
 
     if (f->probes)
         (hasEnded ? ebpfMonCloserCloseLater : ebpfMonCloserClose)(f->probe, (unsigned)f->probes);
-    if (ioc->isOn)
+    if (ioc->isOn) {
         ebpfMonDeviceProgramsRemoveProcess(d->programs, ioc->pid);
+        ebpfMonDeviceShareClear(d->targets, ioc->iocId);
+    }
+    memset(&f->share, 0, sizeof(f->share));
     free(f->probe);
     free(f->function);
     f->probe = NULL;
@@ -76,6 +83,7 @@ static void enterIoc(void *arg, ebpfMonFollowedIoc *ioc, uint64_t now)
     struct ebpfMonDeviceConf conf;
     ebpfMonDeviceIocs *d = arg;
     uint64_t queueRequest;
+    char why[120];
 
     ioc->retryAt = ++f->tries < TRIES ? now + RETRY_NS : UINT64_MAX;
     queueRequest = ebpfMonAsynFindQueueRequest(ioc->pid);
@@ -85,17 +93,24 @@ static void enterIoc(void *arg, ebpfMonFollowedIoc *ioc, uint64_t now)
         setTrouble(d, f, "not watched: it runs under seccomp, which may forbid return probes");
         return;
     }
+    if (ebpfMonDeviceShareRefuses(d->targets, ioc->iocId, why, sizeof(why))) {
+        ioc->retryAt = now + RETRY_NS;
+        setTrouble(d, f, why);
+        return;
+    }
+    f->hasTrouble = 0;
     ebpfMonAsynFillConf(&conf, ioc->iocId);
     if (setProbe(d, f, queueRequest, ebpfMonDeviceQueue)) {
         setTrouble(d, f, "not watched: no probe can be set at queueRequest of its asyn");
         return;
     }
     ioc->isOn = 1;
+    f->share.before = conf;
     if (ebpfMonDeviceProgramsAddProcess(d->programs, ioc->pid, &conf))
         leaveIoc(d, ioc, 0);
 }
 
-ebpfMonDeviceIocs *ebpfMonDeviceIocsNew(ebpfMonDevicePrograms *programs)
+ebpfMonDeviceIocs *ebpfMonDeviceIocsNew(ebpfMonDevicePrograms *programs, ebpfMonTargets *targets)
 {
     ebpfMonDeviceIocs *d = calloc(1, sizeof(*d));
     const ebpfMonFollowedUser user = { .size = sizeof(Followed), .enter = enterIoc, .leave = leaveIoc, .arg = d };
@@ -103,6 +118,7 @@ ebpfMonDeviceIocs *ebpfMonDeviceIocsNew(ebpfMonDevicePrograms *programs)
     if (!d)
         return NULL;
     d->programs = programs;
+    d->targets = targets;
     d->iocs = ebpfMonFollowedIocsNew(&user);
     if (!d->iocs) {
         free(d);
@@ -152,6 +168,28 @@ void ebpfMonDeviceIocsFollow(ebpfMonDeviceIocs *d, ebpfMonTargets *targets, cons
         ioc = ioc->next;
     if (!ioc)
         d->trouble[0] = 0; /* the IOC with trouble has ended */
+}
+
+double ebpfMonDeviceIocsCharge(ebpfMonDeviceIocs *d, const ebpfMonCosts *costs, double seconds)
+{
+    double sum = 0, now = ebpfMonClockSeconds();
+    struct ebpfMonDeviceConf paid;
+    char why[120];
+
+    for (ebpfMonFollowedIoc *ioc = ebpfMonFollowedIocsGetFirst(d->iocs); ioc; ioc = ioc->next) {
+        Followed *f = (Followed *)ioc;
+
+        if (!ioc->isOn || ebpfMonDeviceProgramsReadProcess(d->programs, ioc->pid, &paid))
+            continue;
+        ebpfMonDeviceShareAdd(&f->share, &paid, costs, seconds);
+        sum += f->share.cost;
+        if (!ebpfMonDeviceShareIsOver(&f->share, d->targets, ioc->iocId, now, why, sizeof(why)))
+            continue;
+        leaveIoc(d, ioc, 0);
+        ioc->retryAt = ebpfMonClockMonotonic() + REST_NS;
+        setTrouble(d, f, why);
+    }
+    return sum;
 }
 
 unsigned ebpfMonDeviceIocsCount(const ebpfMonDeviceIocs *d)

@@ -9,8 +9,8 @@
 
 typedef struct ebpfMonDeviceIocs ebpfMonDeviceIocs;
 
-/* NULL without memory. "programs" stays the caller's. */
-ebpfMonDeviceIocs *ebpfMonDeviceIocsNew(ebpfMonDevicePrograms *programs);
+/* NULL without memory. "programs" and "targets" stay the caller's. */
+ebpfMonDeviceIocs *ebpfMonDeviceIocsNew(ebpfMonDevicePrograms *programs, ebpfMonTargets *targets);
 /* Closes all probes. NULL does no harm. */
 void ebpfMonDeviceIocsFree(ebpfMonDeviceIocs *iocs);
 
@@ -19,6 +19,10 @@ void ebpfMonDeviceIocsFree(ebpfMonDeviceIocs *iocs);
  * and gives signs of progress for "worker" (may be NULL). */
 void ebpfMonDeviceIocsFollow(ebpfMonDeviceIocs *iocs, ebpfMonTargets *targets, const char *pattern,
                              ebpfMonWorker *worker);
+
+/* Charges each IOC for what the programs did in the last "seconds". An IOC that pays more than FILTER_BUDGET for too long, most of it for
+ * its ports, is left for ten minutes. Returns what all IOCs paid, in percent of one core. */
+double ebpfMonDeviceIocsCharge(ebpfMonDeviceIocs *iocs, const ebpfMonCosts *costs, double seconds);
 
 /* The number of IOCs that are watched. */
 unsigned ebpfMonDeviceIocsCount(const ebpfMonDeviceIocs *iocs);

@@ -30,7 +30,7 @@ struct ebpfMonDevices {
     ebpfMonDevicePrograms *programs;
     ebpfMonDeviceIocs     *iocs;
     ebpfMonDeviceRows     *rows;
-    uint64_t runs, lookedAt; /* runs of the programs at the last look; time of the last look (monotonic ns) */
+    uint64_t lookedAt; /* time of the last look (monotonic ns) */
     ebpfMonDeviceValues values;
 };
 
@@ -84,9 +84,8 @@ static void loadPrograms(ebpfMonDevices *d)
     d->programs = ebpfMonDeviceProgramsLoad(d->values.state, sizeof(d->values.state));
     if (!d->programs)
         return;
-    d->iocs = ebpfMonDeviceIocsNew(d->programs);
+    d->iocs = ebpfMonDeviceIocsNew(d->programs, d->targets);
     d->rows = ebpfMonDeviceRowsNew();
-    d->runs = 0;
     d->lookedAt = ebpfMonClockMonotonic();
     if (d->iocs && d->rows)
         return;
@@ -123,9 +122,7 @@ static void countCost(ebpfMonDevices *d)
 
     ebpfMonDeviceProgramsReadCounts(d->programs, &counts);
     d->values.lost = counts.lost;
-    if (seconds > 0)
-        d->values.cost = 100 * (double)(counts.runs - d->runs) * d->costs->entryNs / 1e9 / seconds;
-    d->runs = counts.runs;
+    d->values.cost = ebpfMonDeviceIocsCharge(d->iocs, d->costs, seconds);
     d->lookedAt = now;
 }
 

@@ -10,6 +10,7 @@ struct ebpfMonQueryResults {
     epicsMutexId lock; /* protects everything below */
     ebpfMonQueryResult *result[EBPFMON_QUERIES_MAX];
     char *stacks[EBPFMON_QUERIES_MAX];
+    char isKept[EBPFMON_QUERIES_MAX]; /* a record shows it */
     int count;
     void (*listener)(int number); /* set and read under the lock, called without it */
 };
@@ -35,21 +36,35 @@ void ebpfMonQueryResultsFree(ebpfMonQueryResults *all)
     free(all);
 }
 
-int ebpfMonQueryResultsAdd(ebpfMonQueryResults *all, const char *name)
+/* The number of the result with this name; all->count: there is none. Under the lock. */
+static int findName(const ebpfMonQueryResults *all, const char *name)
 {
     int number = 0;
+
+    while (number < all->count && strcmp(all->result[number]->name, name) != 0)
+        number++;
+    return number;
+}
+
+static void setName(ebpfMonQueryResult *result, const char *name)
+{
+    strcpy(result->name, name);
+    strcpy(result->message, "no query of this name is loaded");
+}
+
+int ebpfMonQueryResultsAdd(ebpfMonQueryResults *all, const char *name)
+{
+    int number;
 
     if (strlen(name) >= EBPFMON_QUERY_NAME_SIZE)
         return -1;
     epicsMutexMustLock(all->lock);
-    while (number < all->count && strcmp(all->result[number]->name, name) != 0)
-        number++;
+    number = findName(all, name);
     if (number == all->count) {
         ebpfMonQueryResult *made = all->count < EBPFMON_QUERIES_MAX ? calloc(1, sizeof(*made)) : NULL;
 
         if (made) {
-            strcpy(made->name, name);
-            strcpy(made->message, "no query of this name is loaded");
+            setName(made, name);
             all->result[all->count++] = made;
         } else {
             number = -1;
@@ -57,6 +72,33 @@ int ebpfMonQueryResultsAdd(ebpfMonQueryResults *all, const char *name)
     }
     epicsMutexUnlock(all->lock);
     return number;
+}
+
+void ebpfMonQueryResultsKeep(ebpfMonQueryResults *all, int number)
+{
+    epicsMutexMustLock(all->lock);
+    all->isKept[number] = 1;
+    epicsMutexUnlock(all->lock);
+}
+
+int ebpfMonQueryResultsRename(ebpfMonQueryResults *all, int number, const char *name)
+{
+    char *stacks = NULL;
+    int status = -1;
+
+    if (strlen(name) >= EBPFMON_QUERY_NAME_SIZE)
+        return -1;
+    epicsMutexMustLock(all->lock);
+    if (!all->isKept[number] && findName(all, name) == all->count) {
+        stacks = all->stacks[number];
+        all->stacks[number] = NULL;
+        memset(all->result[number], 0, sizeof(*all->result[number]));
+        setName(all->result[number], name);
+        status = 0;
+    }
+    epicsMutexUnlock(all->lock);
+    free(stacks);
+    return status;
 }
 
 int ebpfMonQueryResultsCount(ebpfMonQueryResults *all)

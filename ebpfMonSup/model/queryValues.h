@@ -103,6 +103,13 @@ void ebpfMonQueryResultsFree(ebpfMonQueryResults *results);
  * memory, or the name is too long. */
 int ebpfMonQueryResultsAdd(ebpfMonQueryResults *results, const char *name);
 
+/* A record shows this result: it keeps its name. */
+void ebpfMonQueryResultsKeep(ebpfMonQueryResults *results, int number);
+
+/* Empties a result and gives it a name that no other one has. 0, or -1: a record shows it, another one has the name, or the name is too
+ * long. */
+int ebpfMonQueryResultsRename(ebpfMonQueryResults *results, int number, const char *name);
+
 /* Returns the number of results, which never becomes smaller. */
 int ebpfMonQueryResultsCount(ebpfMonQueryResults *results);
 

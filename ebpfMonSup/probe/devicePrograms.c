@@ -68,6 +68,13 @@ int ebpfMonDeviceProgramsAddProcess(ebpfMonDevicePrograms *d, pid_t pid, const s
     return bpf_map_update_elem(bpf_map__fd(d->skel->maps.deviceIocs), &tgid, conf, BPF_ANY) ? errno : 0;
 }
 
+int ebpfMonDeviceProgramsReadProcess(ebpfMonDevicePrograms *d, pid_t pid, struct ebpfMonDeviceConf *conf)
+{
+    uint32_t tgid = (uint32_t)pid;
+
+    return bpf_map_lookup_elem(bpf_map__fd(d->skel->maps.deviceIocs), &tgid, conf) ? errno : 0;
+}
+
 /* Removes the elements of one process from a table. The process (tgid) is at byte "tgidAt" of the key. The loop is
  * bounded, because programs can add elements meanwhile. */
 static void removeProcess(const struct bpf_map *map, uint32_t tgid, size_t tgidAt)

@@ -391,7 +391,7 @@ unsigned ebpfMonQueryProgramsGetKeySize(const ebpfMonQueryPrograms *q)
 /* Adds the cells of all CPUs. */
 static void addCpus(const ebpfMonQueryPrograms *q, const uint8_t *values, struct ebpfMonQueryCell *sum)
 {
-    unsigned buckets = q->order.plan.hist ? EBPFMON_QUERY_BUCKETS : 0;
+    unsigned buckets = q->size.value < sizeof(*sum) ? 0 : EBPFMON_QUERY_BUCKETS;
 
     memset(sum, 0, sizeof(*sum));
     for (unsigned cpu = 0; cpu < q->cpus; cpu++) {
@@ -433,6 +433,18 @@ int ebpfMonQueryProgramsReadCells(ebpfMonQueryPrograms *q, ebpfMonQueryCellFn ea
         first = 0;
         seen += n;
     } while (!status && seen < 2 * q->order.maxKeys);
+    return 0;
+}
+
+int ebpfMonQueryProgramsTakeCell(ebpfMonQueryPrograms *q, const uint8_t *key, struct ebpfMonQueryCell *cell)
+{
+    int fd = bpf_map__fd(q->skel->maps.cells);
+
+    /* before 5.14 a table with a value for each CPU cannot do both at once */
+    if (bpf_map_lookup_and_delete_elem(fd, key, q->values) &&
+        (bpf_map_lookup_elem(fd, key, q->values) || bpf_map_delete_elem(fd, key)))
+        return -1;
+    addCpus(q, q->values, cell);
     return 0;
 }
 

@@ -60,6 +60,10 @@ unsigned ebpfMonQueryProgramsGetKeySize(const ebpfMonQueryPrograms *programs);
 typedef void (*ebpfMonQueryCellFn)(void *arg, const uint8_t *key, const struct ebpfMonQueryCell *cell);
 int ebpfMonQueryProgramsReadCells(ebpfMonQueryPrograms *programs, ebpfMonQueryCellFn each, void *arg);
 
+/* Removes a key. "cell" gets what it had; it has room for a histogram. 0, or -1 with errno: there is no such key. Not from "each" of
+ * ReadCells. */
+int ebpfMonQueryProgramsTakeCell(ebpfMonQueryPrograms *programs, const uint8_t *key, struct ebpfMonQueryCell *cell);
+
 /* Calls "each" for each event that was sent since the last call. If plan.sends asks for no stacks, the event ends
  * before its member "regs". The pointer is valid during the call only. */
 typedef void (*ebpfMonQueryEventFn)(void *arg, const struct ebpfMonQueryEvent *event);

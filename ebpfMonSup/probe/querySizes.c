@@ -19,6 +19,8 @@ static unsigned countKey(const struct ebpfMonQueryPlan *plan)
 
     for (unsigned i = 0; i < plan->keys; i++)
         size += plan->key[i].size;
+    if (plan->perPut)
+        size += (unsigned)sizeof(__u64);
     return size ? size : 8; /* a query without keys has one cell, whose key is 8 zero bytes */
 }
 
@@ -47,7 +49,7 @@ void ebpfMonQuerySizesCount(const ebpfMonQueryOrder *order, ebpfMonQuerySizes *s
     size_t cpus = (size_t)libbpf_num_possible_cpus();
 
     s->key = countKey(&order->plan);
-    s->value = order->plan.hist ? sizeof(struct ebpfMonQueryCell) : offsetof(struct ebpfMonQueryCell, hist);
+    s->value = order->plan.hist && !order->plan.perPut ? sizeof(struct ebpfMonQueryCell) : offsetof(struct ebpfMonQueryCell, hist);
     countCalls(order, s);
     s->waits = order->source == ebpfMonQueryCpuWait ? EBPFMON_QUERY_WAITS : 1;
     s->sites = order->source == ebpfMonQueryUsdt ? EBPFMON_QUERY_SITES : 1;

@@ -25,7 +25,9 @@ typedef struct {
     ebpfMonQuerySpec spec;  /* the specification that the file has now */
     int    isWanted;        /* it should run */
     int    isRenewed;       /* the file was loaded again */
-    int    isRemoved;       /* its file does not have it any more. A query of the same name may take its place */
+    int    isRemoved;       /* its file does not have it any more. Another query may take its place */
+    int    isReserved;      /* … but not that of a file that is being loaded */
+    int    isBusy;          /* the query thread runs it, or is about to; only that thread writes this */
     /* only the query thread uses what follows */
     ebpfMonQuerySpec runs;  /* the specification with which it runs */
     ebpfMonQueryRun *run;   /* NULL: it does not run */
@@ -85,7 +87,7 @@ static void describeResult(ebpfMonQueries *q, int number, const ebpfMonQuerySpec
     r->keys = s->order.plan.keys;
     memcpy(r->keyName, s->keyName, sizeof(r->keyName));
     r->metrics = s->metrics;
-    r->hasValue = s->order.plan.value.what != EBPFMON_QUERY_NOTHING;
+    r->hasValue = ebpfMonQueryHasValue(s);
     r->hasHist = s->order.plan.hist != EBPFMON_QUERY_NO_HIST;
     r->isEstimate = s->order.plan.sample > 1;
     ebpfMonQueryResultsUnlock(q->results);
@@ -156,6 +158,7 @@ static double advanceQuery(ebpfMonQueries *q, Query *query, const ebpfMonQuerySo
     }
     if (!query->run && isWanted)
         query->runs = query->spec;
+    query->isBusy = isWanted;
     epicsMutexUnlock(q->lock);
     if (!query->run && isWanted)
         beginRun(q, query, from);
@@ -233,8 +236,33 @@ static Query *findQuery(ebpfMonQueries *q, const char *name)
     return NULL;
 }
 
-/* Finds the place of a query by its name, or makes one. A removed query still has its place. NULL: there are too
- * many, or no memory. */
+/* Gives the place of a removed query to another name. NULL: all removed ones still run, or records show them. */
+static Query *reusePlace(ebpfMonQueries *q, const char *name)
+{
+    for (unsigned i = 0; i < q->count; i++) {
+        Query *query = q->query[i];
+
+        if (query->isRemoved && !query->isReserved && !query->isWanted && !query->isBusy &&
+            ebpfMonQueryResultsRename(q->results, query->result, name) == 0)
+            return query;
+    }
+    return NULL;
+}
+
+static Query *makePlace(ebpfMonQueries *q, const char *name)
+{
+    int number = q->count < EBPFMON_QUERIES_MAX ? ebpfMonQueryResultsAdd(q->results, name) : -1;
+    Query *query = number < 0 ? NULL : calloc(1, sizeof(*query));
+
+    if (!query)
+        return NULL;
+    query->result = number;
+    q->query[q->count++] = query;
+    return query;
+}
+
+/* Finds the place of a query by its name, or makes one. A removed query still has its place, until another one needs it. NULL: there are
+ * too many, or no memory. */
 static Query *addQuery(ebpfMonQueries *q, const char *file, const char *name)
 {
     Query *query;
@@ -242,37 +270,42 @@ static Query *addQuery(ebpfMonQueries *q, const char *file, const char *name)
     for (unsigned i = 0; i < q->count; i++)
         if (strcmp(q->query[i]->spec.name, name) == 0)
             return q->query[i];
-    query = q->count < EBPFMON_QUERIES_MAX ? calloc(1, sizeof(*query)) : NULL;
+    query = makePlace(q, name);
+    if (!query)
+        query = reusePlace(q, name);
     if (!query)
         return NULL;
-    query->result = ebpfMonQueryResultsAdd(q->results, name);
-    if (query->result < 0) {
-        free(query);
-        return NULL;
-    }
     snprintf(query->file, sizeof(query->file), "%s", file);
     snprintf(query->spec.name, sizeof(query->spec.name), "%s", name);
     query->isRemoved = 1;
-    q->query[q->count++] = query;
     return query;
 }
 
-/* Reserves all places that the set needs, before any query is changed. 0, or -1: "text" says what is wrong. */
-static int makePlaces(ebpfMonQueries *q, const ebpfMonQuerySet *set, const char *file, char *text, size_t size)
+static void freeReserved(ebpfMonQueries *q)
+{
+    for (unsigned i = 0; i < q->count; i++)
+        q->query[i]->isReserved = 0;
+}
+
+/* Reserves all places that the set needs, before any query is changed; freeReserved() ends this. 0, or -1: "text" says what is wrong. */
+static int reservePlaces(ebpfMonQueries *q, const ebpfMonQuerySet *set, const char *file, char *text, size_t size)
 {
     for (unsigned i = 0; i < set->count; i++) {
         const Query *other = findQuery(q, set->spec[i].name);
+        Query *place;
 
         if (other && strcmp(other->file, file) != 0) {
             snprintf(text, size, "refused: query %s is in %s, too. Give it another name", set->spec[i].name,
                      other->file);
             return -1;
         }
-        if (!addQuery(q, file, set->spec[i].name)) {
+        place = addQuery(q, file, set->spec[i].name);
+        if (!place) {
             snprintf(text, size, "refused: there are %d names of queries already, with the names in records. Load "
                      "fewer queries", EBPFMON_QUERIES_MAX);
             return -1;
         }
+        place->isReserved = 1;
     }
     return 0;
 }
@@ -311,12 +344,13 @@ long ebpfMonQueriesLoad(ebpfMonQueries *q, const char *file, char *text, size_t 
     if (!set)
         return -1;
     epicsMutexMustLock(q->lock);
-    if (makePlaces(q, set, path, text, size) == 0) {
+    if (reservePlaces(q, set, path, text, size) == 0) {
         setQueries(q, set, path);
         snprintf(text, size, "%u queries of %s are loaded", set->count, file);
         wakeThread(q);
         status = 0;
     }
+    freeReserved(q);
     epicsMutexUnlock(q->lock);
     free(set);
     return status;

@@ -26,10 +26,12 @@ static int sumUp(ebpfMonTarget *t, ebpfMonQueryRun *const run[], unsigned count)
     return dearest;
 }
 
-/* Nonzero: it is over its budget for too long. */
+/* Nonzero: it is over its budget for too long, and its queries must save. If its asyn ports take more than they do, that is stopped
+ * first (device/deviceBudget.c). */
 static int isOver(ebpfMonTarget *t, double now)
 {
-    if (t->costLimit <= 0 || t->queries.cost <= 0 || ebpfMonTargetGetCost(t) <= t->costLimit) {
+    if (t->costLimit <= 0 || t->queries.cost <= 0 || t->queries.cost < t->portCost ||
+        ebpfMonTargetGetCost(t) <= t->costLimit) {
         t->queries.overSince = 0;
         return 0;
     }
@@ -68,9 +70,9 @@ int ebpfMonQueryBudgetRefuses(ebpfMonTargets *targets, const ebpfMonQuerySpec *s
         refuses = !t->gone && t->level != ebpfMonLevelOff && t->costLimit > 0 && ebpfMonTargetGetCost(t) >= t->costLimit &&
                   epicsStrGlobMatch(t->name, spec->ioc);
         if (refuses)
-            snprintf(why, size, "not started: IOC %.60s pays %.3g %% of a core already, %.3g %% of it for queries, and "
+            snprintf(why, size, "not started: IOC %.60s pays %.3g %% of a core already, %.3g %% of it for queries%s, and "
                      "FILTER_BUDGET is %.3g. Stop another query, or set a larger budget", t->name, ebpfMonTargetGetCost(t),
-                     t->queries.cost, t->costLimit);
+                     t->queries.cost + t->portCost, t->portCost > 0 ? " and asyn ports" : "", t->costLimit);
     }
     ebpfMonTargetsUnlock(targets);
     return refuses;

@@ -11,10 +11,23 @@
 #include "query/queryIocs.h"
 #include "watch/followedIocs.h"
 
+#define CHECK_NS (2 * EBPFMON_SECOND_NS) /* look whether the IOC has loaded or unloaded a file */
+#define KNOWN_MAX 4096 /* places; then the IOC is entered anew */
 #define RETRY_NS (10 * EBPFMON_SECOND_NS) /* try again: the IOC may load the library later */
+
+/* A place with a probe. The kernel keeps the probe of a file that is unloaded, and it is there again when the file is loaded again. */
+typedef struct {
+    dev_t dev;
+    ino_t ino;
+    uint64_t offset;
+} Known;
 
 typedef struct {
     ebpfMonFollowedIoc ioc;
+    Known   *known;           /* places of the query's own function or USDT probe */
+    size_t   knownCount, knownRoom;
+    uint64_t mappings, checkAt; /* ebpfMonFunctionMappings() when it was looked at last; when to look again (monotonic ns) */
+    int      isLost;          /* its function was unloaded; q->trouble says so */
     unsigned probes;
     unsigned payer;           /* under which number the kernel part counts what it pays; 0: none of its own */
     unsigned places, stepped; /* places with a probe, and how many of these the kernel single-steps */
@@ -44,7 +57,11 @@ static void leaveIoc(void *arg, ebpfMonFollowedIoc *ioc, int hasEnded)
         (hasEnded ? ebpfMonCloserCloseLater : ebpfMonCloserClose)(f->probe, f->probes);
     f->probes = 0;
     free(f->probe);
+    free(f->known);
     f->probe = NULL;
+    f->known = NULL;
+    f->knownCount = f->knownRoom = 0;
+    f->isLost = 0;
     f->room = f->payer = 0;
     ebpfMonQueryProgramsRemoveProcess(q->programs, ioc->pid);
 }
@@ -52,33 +69,61 @@ static void leaveIoc(void *arg, ebpfMonFollowedIoc *ioc, int hasEnded)
 typedef int (*SetProbe)(ebpfMonQueryPrograms *programs, const ebpfMonQueryPlaces *places,
                         ebpfMonProbe probe[2 * EBPFMON_FUNCTION_SITES], unsigned *probes);
 
-/* Notes the name of each place, because a key may show it. */
+static int hasName(const ebpfMonQueryNames *n, uint32_t iocId, const ebpfMonFunctionPlace *place)
+{
+    for (size_t i = 0; i < n->functions; i++)
+        if (n->function[i].iocId == iocId && n->function[i].address == place->address)
+            return strcmp(n->function[i].name, place->name) == 0;
+    return 0;
+}
+
+/* Notes the name of each place, because a key may show it. A new name is put before older ones of the same address. */
 static void noteNames(ebpfMonQueryIocs *q, const Followed *f, const ebpfMonFunctionPlaces *places)
 {
     ebpfMonQueryNames *n = q->names;
 
     for (unsigned i = 0; i < places->count; i++) {
+        if (hasName(n, f->ioc.iocId, &places->place[i]))
+            continue;
         if (ebpfMonArrayGrow(&n->function, &n->room, n->functions + 1, 16, sizeof(*n->function)))
             return;
-        n->function[n->functions] = (ebpfMonQueryFunction){ .iocId = f->ioc.iocId,
-                                                            .address = places->place[i].address };
-        ebpfMonTextCopy(n->function[n->functions++].name, sizeof(n->function->name), places->place[i].name);
+        memmove(n->function + 1, n->function, n->functions++ * sizeof(*n->function));
+        n->function[0] = (ebpfMonQueryFunction){ .iocId = f->ioc.iocId, .address = places->place[i].address };
+        ebpfMonTextCopy(n->function[0].name, sizeof(n->function[0].name), places->place[i].name);
     }
 }
 
-/* Sets probes at the first places, as many as are in the same file. Returns their number. *err: 0, or the errno of the
- * failure. */
+static int isKnown(const Followed *f, const ebpfMonFunctionPlace *place)
+{
+    for (size_t i = 0; i < f->knownCount; i++)
+        if (f->known[i].offset == place->site.offset && f->known[i].ino == place->ino && f->known[i].dev == place->dev)
+            return 1;
+    return 0;
+}
+
+static void noteKnown(Followed *f, const ebpfMonFunctionPlace *place)
+{
+    if (!ebpfMonArrayGrow(&f->known, &f->knownRoom, f->knownCount + 1, 16, sizeof(*f->known)))
+        f->known[f->knownCount++] = (Known){ place->dev, place->ino, place->site.offset };
+}
+
+/* Sets probes at the first places, as many as are in the same file and have none yet. isOwn: they are those of the query's own function.
+ * Returns how many places are done. *err: 0, or the errno of the failure. */
 static unsigned setInFile(ebpfMonQueryIocs *q, Followed *f, const ebpfMonFunctionPlace *place, unsigned count,
-                          SetProbe set, int *err)
+                          SetProbe set, int isOwn, int *err)
 {
     uint64_t offset[EBPFMON_FUNCTION_SITES], semaphore[EBPFMON_FUNCTION_SITES];
     unsigned n = 0, probes, stepped = 0;
     ebpfMonQueryPlaces places = { place[0].path, offset, semaphore, .pid = f->ioc.pid };
 
-    for (; n < count && strcmp(place[n].path, place[0].path) == 0; n++) {
+    for (; n < count && strcmp(place[n].path, place[0].path) == 0 && !isKnown(f, &place[n]); n++) {
         offset[n] = place[n].site.offset;
         semaphore[n] = place[n].semaphore;
         stepped += place[n].site.cls == ebpfMonSiteStepped;
+    }
+    if (!n) { /* its probe is still there */
+        *err = 0;
+        return 1;
     }
     places.count = n;
     *err = ebpfMonArrayGrow(&f->probe, &f->room, f->probes + 2 * EBPFMON_FUNCTION_SITES, 16, sizeof(*f->probe)) ? ENOMEM
@@ -87,6 +132,8 @@ static unsigned setInFile(ebpfMonQueryIocs *q, Followed *f, const ebpfMonFunctio
         f->probes += probes;
         f->places += n;
         f->stepped += stepped;
+        for (unsigned i = 0; isOwn && i < n; i++)
+            noteKnown(f, &place[i]);
     }
     return n;
 }
@@ -122,7 +169,7 @@ static int setProbes(ebpfMonQueryIocs *q, Followed *f, const ebpfMonFunctionWant
     for (unsigned i = 0; wanted->isUsdt && i < places->count && !err; i++)
         err = addSite(q, f, places, i);
     for (unsigned i = 0; i < places->count && !err;)
-        i += setInFile(q, f, &places->place[i], places->count - i, set, &err);
+        i += setInFile(q, f, &places->place[i], places->count - i, set, wanted == &q->spec->function, &err);
     if (err == E2BIG && wanted->isUsdt)
         snprintf(why, size, "more than %d places have such USDT probes: choose fewer IOCs, or set \"object\"",
                  EBPFMON_QUERY_SITES);
@@ -164,7 +211,11 @@ static void enterIoc(void *arg, ebpfMonFollowedIoc *ioc, uint64_t now)
     Followed *f = (Followed *)ioc;
     ebpfMonQueryIocs *q = arg;
     char why[160] = "";
-    int failed = setAllProbes(q, f, why, sizeof(why));
+    int failed;
+
+    f->mappings = isFunction(q) ? ebpfMonFunctionMappings(ioc->pid, &q->spec->function) : 0;
+    f->checkAt = now + CHECK_NS;
+    failed = setAllProbes(q, f, why, sizeof(why));
 
     if (!failed) {
         struct ebpfMonQueryChosen chosen = { .iocId = ioc->iocId, .payer = findPayer(q) };
@@ -181,6 +232,29 @@ static void enterIoc(void *arg, ebpfMonFollowedIoc *ioc, uint64_t now)
         ioc->retryAt = now + RETRY_NS;
         snprintf(q->trouble, sizeof(q->trouble), "%.60s: %.130s", ioc->name, why);
     }
+}
+
+/* Looks whether the IOC has loaded or unloaded files with the function. A file that it loads again still has its probes; others get
+ * theirs now. */
+static void checkFiles(ebpfMonQueryIocs *q, Followed *f, uint64_t now)
+{
+    uint64_t mappings;
+    char why[160] = "";
+
+    f->checkAt = now + CHECK_NS;
+    mappings = ebpfMonFunctionMappings(f->ioc.pid, &q->spec->function);
+    if (!mappings || mappings == f->mappings)
+        return;
+    if (f->knownCount > KNOWN_MAX) {
+        leaveIoc(q, &f->ioc, 0);
+        f->places = f->stepped = 0;
+        f->ioc.isOn = 0;
+        return;
+    }
+    f->mappings = mappings;
+    f->isLost = setProbes(q, f, &q->spec->function, ebpfMonQueryProgramsProbe, why, sizeof(why)) != 0;
+    if (f->isLost)
+        snprintf(q->trouble, sizeof(q->trouble), "%.60s: %.130s", f->ioc.name, why);
 }
 
 ebpfMonQueryIocs *ebpfMonQueryIocsNew(const ebpfMonQuerySpec *spec, ebpfMonQueryPrograms *programs,
@@ -212,11 +286,17 @@ void ebpfMonQueryIocsFree(ebpfMonQueryIocs *q)
 
 void ebpfMonQueryIocsFollow(ebpfMonQueryIocs *q, ebpfMonTargets *targets, ebpfMonWorker *worker)
 {
-    const ebpfMonFollowedIoc *ioc;
+    uint64_t now = ebpfMonClockMonotonic();
+    ebpfMonFollowedIoc *ioc;
 
     ebpfMonFollowedIocsFollow(q->iocs, targets, q->spec->ioc, worker);
+    for (ioc = ebpfMonFollowedIocsGetFirst(q->iocs); ioc && isFunction(q); ioc = ioc->next)
+        if (ioc->isOn && now >= ((Followed *)ioc)->checkAt) {
+            checkFiles(q, (Followed *)ioc, now);
+            ebpfMonWorkerGiveSign(worker);
+        }
     ioc = ebpfMonFollowedIocsGetFirst(q->iocs);
-    while (ioc && ioc->isOn)
+    while (ioc && ioc->isOn && !((const Followed *)ioc)->isLost)
         ioc = ioc->next;
     if (!ioc)
         q->trouble[0] = 0;

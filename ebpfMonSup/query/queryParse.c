@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <epicsString.h>
+
 #include "common/jsonPlace.h"
 #include "probe/querySizes.h"
 #include "query/queryParser.h"
@@ -16,8 +18,9 @@
 #define KEYS_DEFAULT 1024 /* fewer on a host with many CPUs, because each CPU has its own cells */
 #define BYTES_MOST   ((size_t)32 << 20) /* the size of all tables of one query */
 #define HISTORY_DEFAULT 10.0 /* s */
+#define SETTLE_DEFAULT  2.0  /* s */
 #define QUERY_KEYS   "name, title, source, of, keys, where, value, unit, scale, histogram, sort, top, interval, " \
-                     "stopAfter, sample, maxKeys, budget, start, events, stacks, metrics, history"
+                     "stopAfter, sample, maxKeys, budget, start, events, stacks, metrics, history, perPut, settle"
 
 static int readName(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
 {
@@ -97,7 +100,7 @@ static int readLinear(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
 
 static int readHistogram(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
 {
-    if (p->spec->order.plan.value.what == EBPFMON_QUERY_NOTHING)
+    if (!ebpfMonQueryHasValue(p->spec))
         return ebpfMonQueryRefuse(p, v->at, "a histogram needs a \"value\", and this query has none. Give it one");
     if (v->kind == ebpfMonQueryJsonText && strcmp(v->text, "log2") == 0) {
         p->spec->order.plan.hist = EBPFMON_QUERY_LOG2;
@@ -106,6 +109,40 @@ static int readHistogram(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
     if (v->kind == ebpfMonQueryJsonMap)
         return readLinear(p, v);
     return ebpfMonQueryRefuse(p, v->at, "\"histogram\" is \"log2\" or {\"from\": A, \"to\": B, \"steps\": N}");
+}
+
+/* Reads what the query counts of each put, after its keys and its value. "value": as it was given, or NULL. */
+static int readPerPut(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, const ebpfMonQueryJsonValue *value)
+{
+    static const char *const kinds[] = {"count", "sum", NULL};
+    const ebpfMonQueryJsonValue *per = ebpfMonQueryJsonFind(v, "perPut"), *settle = ebpfMonQueryJsonFind(v, "settle");
+    struct ebpfMonQueryPlan *plan = &p->spec->order.plan;
+    int kind;
+
+    p->spec->settle = SETTLE_DEFAULT;
+    if (!per)
+        return settle ? ebpfMonQueryRefuse(p, settle->at, "\"settle\" is for distributions over puts: set \"perPut\", or leave "
+                                           "it out") : 0;
+    if (ebpfMonQueryReadWord(p, per, "\"perPut\"", kinds, &kind) ||
+        ebpfMonQueryReadNumber(p, v, "settle", 0.5, 3600, &p->spec->settle))
+        return -1;
+    p->spec->perPut = kind ? ebpfMonQueryPutSum : ebpfMonQueryPutCount;
+    if (plan->hostWide)
+        return ebpfMonQueryRefuse(p, per->at, "puts are known in IOCs only: leave \"host\" or \"perPut\" out");
+    if (plan->keys == EBPFMON_QUERY_KEYS)
+        return ebpfMonQueryRefuse(p, per->at, "with \"perPut\" a query has three keys at most, because the put is one, too");
+    if (ebpfMonQueryHasSite(plan))
+        return ebpfMonQueryRefuse(p, per->at, "the key \"site\" and \"perPut\" do not go together");
+    if (kind && plan->value.what == EBPFMON_QUERY_NOTHING)
+        return ebpfMonQueryRefuse(p, per->at, "\"sum\" is that of a \"value\", and this query has none. Give it one, or use "
+                                  "\"count\"");
+    if (!kind && value)
+        return ebpfMonQueryRefuse(p, value->at, "with \"perPut\": \"count\" the value is the number of events in a put: leave "
+                                  "\"value\" out, or use \"sum\"");
+    if (!kind)
+        memset(&plan->value, 0, sizeof(plan->value));
+    plan->perPut = 1;
+    return 0;
 }
 
 /* Reads the value, its unit, its scale and its histogram. */
@@ -125,6 +162,8 @@ static int readMeasure(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
                   value->what == EBPFMON_QUERY_FUNCTION || value->what == EBPFMON_QUERY_SITE ||
                   ebpfMonQueryIsWho(value) || ebpfMonQueryIsFile(value) || ebpfMonQueryIsLock(value)))
         return ebpfMonQueryRefuse(p, given->at, "a value is a number: \"duration\", \"return\" or an argument");
+    if (readPerPut(p, v, given))
+        return -1;
     value->form = ebpfMonQueryIsDouble(value) ? EBPFMON_QUERY_FIXED : EBPFMON_QUERY_BITS;
     spec->scale = value->what == EBPFMON_QUERY_DURATION ? 1e-3 : 1;
     strcpy(spec->unit, value->what == EBPFMON_QUERY_DURATION ? "us" : "");
@@ -182,6 +221,9 @@ static int readLimits(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
         ebpfMonQueryReadBool(p, v, "stacks", &spec->showStacks))
         return -1;
     spec->showStacks |= ebpfMonQueryHasSite(&spec->order.plan);
+    if (spec->perPut && (spec->showStacks || spec->showEvents || sample > 1))
+        return ebpfMonQueryRefuse(p, ebpfMonQueryJsonFind(v, "perPut")->at, "\"perPut\" adds up whole puts: leave \"events\", "
+                                  "\"stacks\" and \"sample\" out");
     if (spec->showStacks && spec->order.source == ebpfMonQueryCpuWait)
         return ebpfMonQueryRefuse(p, ebpfMonQueryJsonFind(v, "stacks")->at, "the stack of a thread that waits for a "
                                   "CPU cannot be read. Use the source {\"tracepoint\": \"sched_switch\"}");
@@ -191,7 +233,7 @@ static int readLimits(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
         sample < CPU_EVENTS_LEAST)
         return ebpfMonQueryRefuse(p, v->at, "the CPU counts \"%s\" too often to look at each one: set \"sample\" to %d "
                                   "or more", spec->order.event->name, CPU_EVENTS_LEAST);
-    if (by >= ebpfMonQuerySortSum && spec->order.plan.value.what == EBPFMON_QUERY_NOTHING)
+    if (by >= ebpfMonQuerySortSum && !ebpfMonQueryHasValue(spec))
         return ebpfMonQueryRefuse(p, sort->at, "this query has no \"value\": sort by \"count\" or \"rate\"");
     spec->sort = (ebpfMonQuerySort)by;
     if (metrics > top)
@@ -235,7 +277,12 @@ static int readQuery(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
     if (!source)
         return ebpfMonQueryRefuse(p, v->at, "query %s has no \"source\". Say at what it looks", p->spec->name);
     strcpy(p->spec->ioc, "*");
-    if (ebpfMonQueryReadSource(p, source) || (of && readOf(p, of)) || (keys && readKeys(p, keys)) ||
+    if (ebpfMonQueryReadSource(p, source))
+        return -1;
+    /* the programs of queries come before those that see the puts: dbPut() itself belongs to its put at its return only */
+    p->spec->order.plan.lateOrigin = p->spec->order.source == ebpfMonQueryCall &&
+                                     epicsStrGlobMatch("dbPut", p->spec->function.symbol);
+    if ((of && readOf(p, of)) || (keys && readKeys(p, keys)) ||
         (where && ebpfMonQueryReadWhere(p, where)) || readMeasure(p, v) || readLimits(p, v))
         return -1;
     ebpfMonQueryOrderTerms(&p->spec->order.plan);

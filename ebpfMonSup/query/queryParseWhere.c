@@ -208,9 +208,10 @@ int ebpfMonQueryReadThread(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v
 }
 
 /* Nonzero: this is known only at the end of a call. */
-static int isKnownAtEnd(const struct ebpfMonQueryTerm *t)
+static int isKnownAtEnd(const struct ebpfMonQueryPlan *plan, const struct ebpfMonQueryTerm *t)
 {
-    return t->field.what == EBPFMON_QUERY_RETURN || t->field.what == EBPFMON_QUERY_DURATION;
+    return t->field.what == EBPFMON_QUERY_RETURN || t->field.what == EBPFMON_QUERY_DURATION ||
+           (plan->lateOrigin && (t->field.what == EBPFMON_QUERY_PUT || t->field.what == EBPFMON_QUERY_AUTHOR));
 }
 
 void ebpfMonQueryOrderTerms(struct ebpfMonQueryPlan *plan)
@@ -218,8 +219,8 @@ void ebpfMonQueryOrderTerms(struct ebpfMonQueryPlan *plan)
     struct ebpfMonQueryTerm *t = plan->term;
 
     for (unsigned i = 1; i < plan->terms; i++)
-        for (unsigned n = i; n && t[n].clause == t[n - 1].clause && isKnownAtEnd(&t[n - 1]) && !isKnownAtEnd(&t[n]);
-             n--) {
+        for (unsigned n = i; n && t[n].clause == t[n - 1].clause && isKnownAtEnd(plan, &t[n - 1]) &&
+                 !isKnownAtEnd(plan, &t[n]); n--) {
             struct ebpfMonQueryTerm other = t[n];
 
             t[n] = t[n - 1];

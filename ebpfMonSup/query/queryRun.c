@@ -10,6 +10,7 @@
 #include "query/queryEvents.h"
 #include "query/queryHeat.h"
 #include "query/queryIocs.h"
+#include "query/queryPuts.h"
 #include "query/queryRows.h"
 #include "query/queryRun.h"
 #include "query/queryStacks.h"
@@ -29,6 +30,7 @@ struct ebpfMonQueryRun {
     ebpfMonQueryEvents *events; /* NULL: the query does not show events */
     ebpfMonQueryStacks *stacks; /* NULL: the query does not show stacks */
     ebpfMonQuerySites *sites;   /* NULL: the query has no key that is a site */
+    ebpfMonQueryPuts *puts;     /* NULL: the query has no distribution over puts */
     uint64_t missing;           /* stacks for which there was no room */
     double drained;             /* when the ring was last read (monotonic s) */
     double begin, last, due;    /* the start, the last look, the next look (monotonic s) */
@@ -53,12 +55,14 @@ ebpfMonQueryRun *ebpfMonQueryRunStart(const ebpfMonQuerySpec *spec, const ebpfMo
         r->iocs = ebpfMonQueryIocsNew(spec, r->programs, &r->names);
         r->payers = ebpfMonQueryCostNew(&spec->order);
         r->names.locks = ebpfMonQueryLocksNew(from->targets);
-        r->rows = ebpfMonQueryRowsNew(spec, ebpfMonQueryProgramsGetKeySize(r->programs));
+        r->puts = spec->perPut ? ebpfMonQueryPutsNew(spec, ebpfMonQueryProgramsGetKeySize(r->programs)) : NULL;
+        r->rows = ebpfMonQueryRowsNew(spec, r->puts ? ebpfMonQueryPutsGetKeySize(r->puts)
+                                                    : ebpfMonQueryProgramsGetKeySize(r->programs));
         r->events = spec->showEvents ? ebpfMonQueryEventsNew(spec, &r->names) : NULL;
         if (ebpfMonQueryHasSite(&spec->order.plan))
             r->names.sites = r->sites = ebpfMonQuerySitesNew(spec, ebpfMonQueryProgramsGetKeySize(r->programs));
         r->stacks = spec->showStacks ? ebpfMonQueryStacksNew(spec, &r->names, r->sites) : NULL;
-        if (r->iocs && r->payers && r->rows && r->names.locks && (r->events || !spec->showEvents) &&
+        if (r->iocs && r->payers && r->rows && r->names.locks && (r->puts || !spec->perPut) && (r->events || !spec->showEvents) &&
             (r->stacks || !spec->showStacks) && (r->sites || !ebpfMonQueryHasSite(&spec->order.plan))) {
             ebpfMonQueryIocsFollow(r->iocs, from->targets, from->worker);
             if (ebpfMonQueryProgramsAttach(r->programs, why, size) == 0) {
@@ -84,6 +88,7 @@ void ebpfMonQueryRunStop(ebpfMonQueryRun *r)
     ebpfMonQueryEventsFree(r->events);
     ebpfMonQueryStacksFree(r->stacks);
     ebpfMonQuerySitesFree(r->sites);
+    ebpfMonQueryPutsFree(r->puts);
     ebpfMonQueryProgramsFree(r->programs);
     ebpfMonQueryLocksFree(r->names.locks);
     free(r->names.function);
@@ -119,6 +124,8 @@ static void addRest(void *arg, const uint8_t *key, const struct ebpfMonQueryCell
 /* Reads all results into the rows. Nonzero: not all could be read. */
 static int readRows(ebpfMonQueryRun *r)
 {
+    if (r->puts)
+        return ebpfMonQueryPutsLook(r->puts, r->programs, (uint64_t)(ebpfMonClockSeconds() * 1e9), addCell, r->rows);
     if (!r->sites)
         return ebpfMonQueryProgramsReadCells(r->programs, addCell, r->rows);
     ebpfMonQuerySitesRead(r->sites, addCell, r->rows);
@@ -193,6 +200,8 @@ ebpfMonQueryVerdict ebpfMonQueryRunLook(ebpfMonQueryRun *r, const ebpfMonQuerySo
     result->dropped = counts.full + counts.faults + counts.lost;
     if (!r->sites) /* events without a site are in rows, too */
         result->dropped += counts.unsent + r->missing;
+    if (r->puts)
+        result->dropped += ebpfMonQueryPutsGetLost(r->puts);
     result->time = ebpfMonClockStamp(ebpfMonClockReal());
     ebpfMonQueryRowsCopy(r->rows, result);
     if (r->heat)

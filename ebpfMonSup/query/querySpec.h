@@ -15,6 +15,9 @@
 typedef enum { ebpfMonQuerySortCount, ebpfMonQuerySortRate, ebpfMonQuerySortSum, ebpfMonQuerySortMean,
                ebpfMonQuerySortMax, ebpfMonQuerySortLast } ebpfMonQuerySort;
 
+/* What a row has a distribution of, over puts. Without puts it is the value of the events. */
+typedef enum { ebpfMonQueryNoPuts, ebpfMonQueryPutCount, ebpfMonQueryPutSum } ebpfMonQueryPerPut;
+
 typedef struct {
     char   name[EBPFMON_QUERY_NAME_SIZE];
     char   title[80];
@@ -24,6 +27,8 @@ typedef struct {
     char   keyName[EBPFMON_QUERY_KEYS][EBPFMON_QUERY_CELL_SIZE];
     ebpfMonQueryOrder order;
     ebpfMonFunctionWanted function;       /* for sources that are functions or USDT probes */
+    ebpfMonQueryPerPut perPut;
+    double settle;      /* s; a put without an event for so long is over */
     double scale;       /* factor from the kernel part's value to the unit */
     ebpfMonQuerySort sort;
     unsigned top;       /* rows that are published */
@@ -82,6 +87,12 @@ static inline int ebpfMonQueryIsWho(const struct ebpfMonQueryField *f)
 static inline int ebpfMonQueryIsFile(const struct ebpfMonQueryField *f)
 {
     return f->what == EBPFMON_QUERY_FILE || (f->what == EBPFMON_QUERY_ARG && f->type == EBPFMON_QUERY_SOCKET);
+}
+
+/* Its rows have a value besides their count: that of the events, or that of the puts. */
+static inline int ebpfMonQueryHasValue(const ebpfMonQuerySpec *spec)
+{
+    return spec->perPut || spec->order.plan.value.what != EBPFMON_QUERY_NOTHING;
 }
 
 /* One of the keys is the site (querySites.h). */

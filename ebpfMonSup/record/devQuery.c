@@ -109,8 +109,8 @@ static long readQueryWaveform(waveformRecord *prec)
         count = prec->nelm;
     for (unsigned i = 0; i < count; i++)
         if (prec->ftvl == DBF_STRING)
-            ebpfMonTextCopy((char *)prec->bptr + (size_t)i * MAX_STRING_SIZE, MAX_STRING_SIZE,
-                            ebpfMonQueryColumnTextOf(dev, result, i));
+            ebpfMonQueryColumnPrint(dev, result, i, prec->prec, (char *)prec->bptr + (size_t)i * MAX_STRING_SIZE,
+                                    MAX_STRING_SIZE);
         else
             ((epicsFloat64 *)prec->bptr)[i] = ebpfMonQueryColumnNumberOf(dev, result, i);
     ebpfMonQueryColumnEnd();

@@ -17,6 +17,7 @@
 #include <recGbl.h>
 
 #include "common/lazyMutex.h"
+#include "common/text.h"
 #include "model/ops.h"
 #include "record/queryColumn.h"
 
@@ -106,12 +107,13 @@ long ebpfMonQueryColumnInit(dbCommon *prec, ebpfMonQueryColumnKind kind)
     const ebpfMonQueryColumn *column;
     ebpfMonQueryDev *dev;
     char name[64], what[32], end;
-    int number;
+    int number, isPrinted;
 
     if (sscanf(text, "query( %63[A-Za-z0-9_] , %31[A-Z0-9_] )%c", name, what, &end) != 2)
         return refuseLink(prec, text, "must be \"@query(NAME, COLUMN)\"");
     column = findColumn(what);
-    if (!column || column->kind != kind)
+    isPrinted = column && kind == ebpfMonQueryColumnTexts && column->kind == ebpfMonQueryColumnNumbers;
+    if (!column || (column->kind != kind && !isPrinted))
         return refuseLink(prec, text, column ? "is a column that this record type cannot show: see queries.md" :
                           "names no column: see documentation/queries.md");
     if (!results)
@@ -121,6 +123,7 @@ long ebpfMonQueryColumnInit(dbCommon *prec, ebpfMonQueryColumnKind kind)
     if (number < 0)
         return refuseLink(prec, text, "cannot be shown: there are 64 names of queries already, or this name has more "
                           "than 31 characters");
+    ebpfMonQueryResultsKeep(results, number);
     dev = callocMustSucceed(1, sizeof(*dev), "ebpfMonQueryColumnInit");
     dev->number = number;
     dev->column = column;
@@ -208,14 +211,16 @@ void ebpfMonQueryColumnEnd(void)
     ebpfMonQueryResultsUnlock(ebpfMonOpsGet()->results);
 }
 
-/* The histograms of the rows one behind the other, and the lower edges of their bars; NaN: there is no such bar. */
+/* The histograms of the rows one behind the other, and the lower edges of their bars; NaN: there is no such bar, or row. */
 static double rowHistOf(const ebpfMonQueryColumn *c, const ebpfMonQueryResult *r, unsigned n)
 {
     unsigned bar = n % EBPFMON_QUERY_BARS_MAX;
 
     if (bar >= r->rowBars)
         return NAN;
-    return strcmp(c->name, "ROW_HISTS") == 0 ? r->rowBar[n / EBPFMON_QUERY_BARS_MAX][bar] : r->barEdge[bar];
+    if (strcmp(c->name, "ROW_HISTS") != 0)
+        return r->barEdge[bar];
+    return n / EBPFMON_QUERY_BARS_MAX < r->rows ? r->rowBar[n / EBPFMON_QUERY_BARS_MAX][bar] : NAN;
 }
 
 static double nowOf(const ebpfMonQueryColumn *c, const ebpfMonQueryResult *r)
@@ -257,6 +262,22 @@ const char *ebpfMonQueryColumnTextOf(const ebpfMonQueryDev *dev, const ebpfMonQu
     return c->name[0] == 'T' ? r->title : c->name[0] == 'M' ? r->message : r->unit;
 }
 
+void ebpfMonQueryColumnPrint(const ebpfMonQueryDev *dev, const ebpfMonQueryResult *r, unsigned row, int digits, char *text,
+                             size_t size)
+{
+    double value;
+
+    if (dev->column->kind != ebpfMonQueryColumnNumbers) {
+        ebpfMonTextCopy(text, size, ebpfMonQueryColumnTextOf(dev, r, row));
+        return;
+    }
+    value = ebpfMonQueryColumnNumberOf(dev, r, row);
+    if (isnan(value))
+        text[0] = 0;
+    else
+        snprintf(text, size, "%.*f", digits, value);
+}
+
 unsigned ebpfMonQueryColumnCount(const ebpfMonQueryDev *dev, const ebpfMonQueryResult *r)
 {
     if (isHeat(dev->column) && !r->heatSeconds)
@@ -266,6 +287,6 @@ unsigned ebpfMonQueryColumnCount(const ebpfMonQueryDev *dev, const ebpfMonQueryR
                                                       : EBPFMON_QUERY_HEAT_ROWS;
     if (isRowHist(dev->column))
         return EBPFMON_QUERY_BARS_MAX * (!r->rowBars ? 0 : strcmp(dev->column->name, "ROW_HIST_EDGES") == 0 ? 1
-                                         : r->rows < EBPFMON_QUERY_METRICS_MAX ? r->rows : EBPFMON_QUERY_METRICS_MAX);
+                                         : EBPFMON_QUERY_METRICS_MAX);
     return isHist(dev->column) ? r->bars : isEvent(dev->column) ? r->eventRows : r->rows;
 }

@@ -94,6 +94,9 @@ typedef struct ebpfMonTarget {
         double overSince; /* monotonic s: since then the IOC pays more than its limit; 0: it does not. The query thread's own */
     } queries;
 
+    double portCost; /* percent of one core that watching its asyn ports took. The device thread writes it under the lock, and other
+                      * threads read it under the lock */
+
     /* The event thread's own. */
     struct {
         unsigned lateChains; /* in a row, of which all stamps were older than the chain */
@@ -222,10 +225,11 @@ void ebpfMonTargetSetProbes(ebpfMonTarget *t, uint32_t on);
  * there is no such IOC (any more). It takes the lock. */
 int ebpfMonTargetsGetPutsSince(ebpfMonTargets *targets, uint32_t *iocId, pid_t pid, uint64_t *since);
 
-/* What the IOC pays, percent of one core: for being watched, and for queries. Under the lock. */
+/* What the IOC pays, percent of one core: for being watched, for queries, and for the watching of ports. Under the
+ * lock. */
 static inline double ebpfMonTargetGetCost(const ebpfMonTarget *t)
 {
-    return t->cost + t->queries.cost;
+    return t->cost + t->queries.cost + t->portCost;
 }
 
 /* Nonzero: the result of a put that was made at this time (monotonic ns) is in the event ring, or comes. Under the lock. */

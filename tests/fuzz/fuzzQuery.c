@@ -29,7 +29,7 @@ static void checkSpec(const ebpfMonQuerySpec *s)
         FUZZ_CHECK(plan->key[i].size && plan->key[i].at == end);
         end += plan->key[i].size;
     }
-    FUZZ_CHECK(end <= EBPFMON_QUERY_KEY_SIZE);
+    FUZZ_CHECK(end + (plan->perPut ? 8 : 0) <= EBPFMON_QUERY_KEY_SIZE && !s->perPut == !plan->perPut);
     for (unsigned i = 0; i < plan->terms; i++) {
         checkField(&plan->term[i].field);
         FUZZ_CHECK(plan->term[i].field.size && plan->term[i].clause <= EBPFMON_QUERY_TERMS);
@@ -37,7 +37,7 @@ static void checkSpec(const ebpfMonQuerySpec *s)
     }
     checkField(&plan->value);
     if (plan->hist)
-        FUZZ_CHECK(plan->value.what && (plan->hist != EBPFMON_QUERY_LINEAR ||
+        FUZZ_CHECK(ebpfMonQueryHasValue(s) && (plan->hist != EBPFMON_QUERY_LINEAR ||
                    (plan->step >= 1 && plan->steps + 2 <= EBPFMON_QUERY_BARS_MAX)));
     FUZZ_CHECK(s->top >= 1 && s->top <= EBPFMON_QUERY_ROWS_MAX && s->interval >= 0.5 && s->order.maxKeys >= 1);
 }

@@ -2,6 +2,8 @@
 """Queries of the monitor under test: their files, PVs and states."""
 import json
 
+import pytest
+
 from . import paths
 from .wait import until
 
@@ -33,6 +35,19 @@ def watch(module_monitor, ioc, tmp_path_factory, queries):
     monitor = module_monitor(before=load(tmp_path_factory.mktemp("queries"), queries)).start()
     monitor.wait_ioc(ioc)
     return monitor
+
+
+def known_calls(calls, queries):
+    """The fixtures "ioc" and "monitor" of a module: the IOC of most query tests, and a monitor with these queries."""
+    @pytest.fixture(scope="module")
+    def ioc(module_ioc):
+        return latency_ioc(module_ioc, calls)
+
+    @pytest.fixture(scope="module")
+    def monitor(module_monitor, ioc, tmp_path_factory):
+        return watch(module_monitor, ioc, tmp_path_factory, queries)
+
+    return ioc, monitor
 
 
 def rows(monitor, query, *columns):

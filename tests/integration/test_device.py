@@ -2,6 +2,7 @@
 """Ports of asyn: an IOC with StreamDevice and asyn's own device support, and a device that answers after known times.
 As in test_async.py, the published time must not be less than the device took and not more than a client waited."""
 import os
+import re
 import time
 
 import pytest
@@ -191,3 +192,21 @@ def test_off_and_on(ioc, monitor):
     monitor.wait("DEVICE_IOC_CNT", lambda n: n == 1)
     until(lambda: took(ioc, "FAST") and ("L0", ioc.prefix + "FAST") in rows(monitor), 20, lambda: rows(monitor))
     assert ioc.running
+
+
+def test_cost_of_ports_is_in_the_budget_of_the_ioc(ioc, monitor):
+    """What watching ports takes is in the cost of its IOC. If the IOC pays more than its budget, its ports are left, and the reason names
+    the IOC and the budget; while nothing of the budget is left they are not watched."""
+    monitor.set_filter(LEVEL="puts")
+    ioc.put("FAST.SCAN", ".1 second")
+    until(lambda: 0 < 0.8 * monitor.get("DEVICE_COST") < monitor.list("IOC_COSTS")[0] and monitor.get("COST") > 0, 30,
+          lambda: f"DEVICE_COST {monitor.get('DEVICE_COST')}, IOC_COSTS {monitor.list('IOC_COSTS')}, COST {monitor.get('COST')}")
+    until(lambda: abs(monitor.get("COST") / monitor.get("DEVICE_COST") - 1) < 0.5, 20,
+          lambda: f"nothing else costs much: DEVICE_COST {monitor.get('DEVICE_COST')}, COST {monitor.get('COST')}")
+    limit = monitor.get("DEVICE_COST") / 5
+    monitor.set_filter(BUDGET=limit)
+    until(lambda: monitor.get("DEVICE_IOC_CNT") == 0, 40, lambda: f"left: {monitor.text('DEVICE_MSG')}")
+    assert re.match(rf"{ioc.name}: stopped: it paid .* for its ports, and FILTER_BUDGET is ", monitor.text("DEVICE_MSG"))
+    until(lambda: monitor.get("DEVICE_COST") == 0 and monitor.get("COST") < limit, 20, lambda: str(monitor.get("COST")))
+    monitor.set_filter(BUDGET=0, LEVEL="trace")
+    ioc.put("FAST.SCAN", "Passive")

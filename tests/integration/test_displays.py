@@ -436,13 +436,13 @@ def test_percentiles_are_marked():
 
 
 def test_display_of_a_query():
-    """Compares the widgets, the PVs and the columns of the table with ebpfMonQuery.template and
-    ebpfMonQueryEvents.template."""
+    """Compares the widgets, the PVs and the columns of the table with ebpfMonQuery.template,
+    ebpfMonQueryEvents.template and ebpfMonQueryRows.template."""
     root = parse(QUERY)
     check_widgets(QUERY, root, ["P", "Q"])
     header, embedded = parse(EMBEDDED[0]), root.find("widget[@type='embedded']")
     assert [embedded.findtext(n) for n in ("width", "height")] == [header.findtext(n) for n in ("width", "height")]
-    text = "".join((paths.DB / f"ebpfMonQuery{part}.template").read_text() for part in ("", "Events"))
+    text = "".join((paths.DB / f"ebpfMonQuery{part}.template").read_text() for part in ("", "Events", "Rows"))
     records = {name: kind for kind, name in re.findall(r'^record\((\w+), "\$\(P\)\$\(Q\)_(\w+)"\)', text, re.M)}
     shown = set()
     for w in root.findall("widget"):
@@ -453,4 +453,4 @@ def test_display_of_a_query():
     labels = [re.findall(r'"([^"]+)"', found) for found in re.findall(r"\{const:\[(.*?)\]\}", text)]
     assert [[c.findtext("name") for c in w.find("columns")] for w in root.findall("widget[@type='table']")] == labels
     assert {"STATE", "MSG", "COST", "EVENT_CNT", "DROPPED_CNT", "KEY_CNT", "RUN", "HIST", "HIST_EDGES", "HEAT", "HEAT_EDGES", "HEAT_STEP", "TABLE", "EVENTS",
-            "RATE", "SUM_RATE", "MEAN", "MAX", "REST_CNT"} <= shown
+            "RATE", "SUM_RATE", "MEAN", "MAX", "REST_CNT", "ROW_HISTS"} <= shown

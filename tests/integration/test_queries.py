@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Queries with known results: a function of an IOC with known calls, arguments, results and durations, and counted
 system calls. The results are read by CA."""
+import itertools
 import json
+import math
 import re
 from pathlib import Path
 
 import pytest
 from tests.harness import loopback, paths
-from tests.harness.queries import latency_ioc, rows, start, stop, wait_state, watch, write
+from tests.harness.queries import known_calls, rows, start, stop, wait_state, write
 from tests.harness.wait import until
 
 SHIPPED = paths.MONITOR_BOOT / "queries"
@@ -68,17 +70,14 @@ ARG_OF_CALL = {"name": "ARG_OF_CALL", "source": {"function": "knownCall", "objec
                "keys": [{"return": "int32"}], "value": {"arg": 1, "as": "int32"}, "budget": 100,
                "where": [{"any": [{"field": {"return": "int32"}, "is": ">", "value": 0},
                                   {"field": {"arg": 1, "as": "int32"}, "is": "==", "value": 0}]}]}
-QUERIES = [UNMEANT, UNMEANT_END, ARG_OF_CALL, GLOB, GLOB_TIME, DOUBLES, BY_ARGS, BY_PLACE, RETURNS, TOOK, SYSCALLS, IN_HAND, PROFILE, WAITS, WAITED, EACH_WAIT, SWITCHES, WAKEUPS, TOO_MANY]
+SAMPLED = {"name": "SAMPLED", "source": {"function": "knownCall", "object": "latencyIoc"}, "sample": 10, "budget": 100,
+           "value": {"arg": 1, "as": "int32"}}
+NESTED = {"name": "NESTED", "source": {"function": "dbProcess", "when": "duration"}, "of": {"record": "*SPIN*"},
+          "keys": [{"arg": 1, "as": "record"}], "sort": "max", "budget": 100}
+QUERIES = [SAMPLED, NESTED, UNMEANT, UNMEANT_END, ARG_OF_CALL, GLOB, GLOB_TIME, DOUBLES, BY_ARGS, BY_PLACE, RETURNS, TOOK, SYSCALLS, IN_HAND, PROFILE, WAITS, WAITED, EACH_WAIT, SWITCHES, WAKEUPS, TOO_MANY]
 
 
-@pytest.fixture(scope="module")
-def ioc(module_ioc):
-    return latency_ioc(module_ioc, CALLS)
-
-
-@pytest.fixture(scope="module")
-def monitor(module_monitor, ioc, tmp_path_factory):
-    return watch(module_monitor, ioc, tmp_path_factory, QUERIES)
+ioc, monitor = known_calls(CALLS, QUERIES)
 
 
 def test_counts_by_arguments(ioc, monitor):
@@ -405,6 +404,53 @@ def test_table_by_pva(monitor):
     assert table.value.keys()[:5] == ["key1", "key2", "key3", "key4", "count"]
     assert len(table.labels) == len(table.value.keys())
     assert list(table.value.count) == monitor.list("BY_ARGS_CNTS")
+
+
+def test_cells_that_are_not_known_are_empty(ioc, monitor):
+    """Percentiles of a query without a log2 histogram: NaN in the waveform, an empty cell in the table. With one: the number."""
+    from p4p.client.thread import Context
+    until(lambda: "looks at 1 IOC" in monitor.text("BY_ARGS_MSG"), 20, lambda: monitor.text("BY_ARGS_MSG"))
+    start(monitor, "TOOK")
+    ioc.put("SPIN.PROC", 1, wait=True)
+    ioc.put("KNOWN.PROC", 1, wait=True)
+    until(lambda: monitor.list("TOOK_P99S") and monitor.list("BY_ARGS_P99S"), 20, "rows of both")
+    stop(monitor, "TOOK")
+    with Context("pva", conf=loopback.pva_conf(monitor.port), nt=False, useenv=False) as context:
+        for query in "TOOK", "BY_ARGS":
+            table = context.get(f"{monitor.prefix}{query}_TABLE", timeout=60)
+            for column in "p50", "p90", "p99":
+                numbers = monitor.list(f"{query}_{column.upper()}S")
+                assert all(map(math.isnan, numbers)) == (query == "BY_ARGS"), numbers
+                assert list(table.value[column]) == ["" if math.isnan(n) else f"{n:.3f}" for n in numbers]
+
+
+def test_sampling(ioc, monitor):
+    """One call in ten, by chance: counts and sums are those of all calls within five standard deviations."""
+    calls, sigma = 20 * CALLS, 10 * (20 * CALLS / 10 * 0.9) ** 0.5
+    start(monitor, "SAMPLED")
+    for _ in range(20):
+        ioc.put("KNOWN.PROC", 1, wait=True)
+    until(lambda: [n for n, in rows(monitor, "SAMPLED", "CNTS") if abs(n - calls) < 5 * sigma], 20, lambda: str(rows(monitor, "SAMPLED", "CNTS")))
+    (count, total, mean), = rows(monitor, "SAMPLED", "CNTS", "SUMS", "MEANS")
+    assert count != calls and count % 10 == 0 and total == pytest.approx(count * mean) and abs(mean - 4.5) < 5 * 2.9 / (calls / 10) ** 0.5
+    stop(monitor, "SAMPLED")
+
+
+def test_nested_calls(ioc, monitor):
+    """dbProcess() of each record of a chain is called within that of the record before. Each call has its own duration, and the row of the
+    longest comes first."""
+    chain = [f"{ioc.prefix}SPIN{part}" for part in ("", ":BUSY", ":TOOK", ":SUM", ":END")]
+    start(monitor, "NESTED")
+    for _ in range(5):
+        ioc.put("SPIN.PROC", 1, wait=True)
+    until(lambda: dict(rows(monitor, "NESTED", "KEY1S", "CNTS")) == dict.fromkeys(chain, 5), 20,
+          lambda: str(rows(monitor, "NESTED", "KEY1S", "CNTS")))
+    sums = {name: total for name, total in rows(monitor, "NESTED", "KEY1S", "SUMS")}
+    assert all(sums[outer] > sums[inner] > 0 for outer, inner in itertools.pairwise(chain)), sums
+    assert sums[chain[1]] >= 5 * 2000 and [name for name, in rows(monitor, "NESTED", "KEY1S")] == \
+        sorted(chain, key=dict(rows(monitor, "NESTED", "KEY1S", "MAXS")).get, reverse=True)
+    assert monitor.get("NESTED_DROPPED_CNT") == 0
+    stop(monitor, "NESTED")
 
 
 def test_schema_has_all_keys():

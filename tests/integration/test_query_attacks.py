@@ -5,7 +5,7 @@ import re
 import time
 
 import pytest
-from tests.harness.queries import latency_ioc, rows, start, stop, wait_state, watch, write
+from tests.harness.queries import known_calls, rows, start, stop, wait_state, write
 from tests.harness.wait import until
 
 CALLS = 1000
@@ -19,14 +19,7 @@ ALL = {"name": "ALL", "source": {"function": "*"}, "keys": ["function"], "budget
 SELF = {"name": "SELF", "source": {"syscalls": "duration"}, "of": {"host": True}, "keys": ["pid"], "events": True, "interval": 0.5, "budget": 100}
 
 
-@pytest.fixture(scope="module")
-def ioc(module_ioc):
-    return latency_ioc(module_ioc, CALLS)
-
-
-@pytest.fixture(scope="module")
-def monitor(module_monitor, ioc, tmp_path_factory):
-    return watch(module_monitor, ioc, tmp_path_factory, [ONE, TWO, TIMED, FEW_SECONDS, FEW_EVENTS, ALL, SELF])
+ioc, monitor = known_calls(CALLS, [ONE, TWO, TIMED, FEW_SECONDS, FEW_EVENTS, ALL, SELF])
 
 
 def counted(monitor, query):
@@ -142,3 +135,72 @@ def test_odd_patterns(monitor, tmp_path, odd):
         assert re.search(r"odd\.json:\d+:\d+: ", said), said
     path.write_text(json.dumps({"queries": []}))
     monitor.command(f'ebpfMonQueryLoad "{path}"')
+
+
+def test_forty_queries_at_one_function(ioc, monitor, tmp_path):
+    """40 queries at one function: each counts all calls, once."""
+    names = [f"MANY{n}" for n in range(40)]
+    path = write(tmp_path, "many.json", [{"name": name, "start": True} | KNOWN | {"interval": 5} for name in names])
+    assert f"{len(names)} queries of" in "\n".join(monitor.command(f'ebpfMonQueryLoad "{path}"'))
+
+    def texts():
+        return {name: "\n".join(monitor.command(f"ebpfMonQueryPrint {name}")) for name in names}
+
+    until(lambda: all("looks at 1 IOC" in text for text in texts().values()), 60, lambda: str(texts()))
+    ioc.put("KNOWN.PROC", 1, wait=True)
+    until(lambda: all(f"\n{CALLS} events, 0 dropped" in text for text in texts().values()), 60,
+          lambda: str({name: text for name, text in texts().items() if f"\n{CALLS} events, 0 dropped" not in text}))
+    write(tmp_path, "many.json", [{"name": names[0]} | KNOWN])
+    monitor.command(f'ebpfMonQueryLoad "{path}"')
+    ioc.put("KNOWN.PROC", 1, wait=True)
+    assert ioc.running and monitor.get("STATE", as_string=True) == "Running"
+
+
+def test_events_and_puts_while_the_file_is_loaded_again(ioc, monitor, tmp_path):
+    """Four keys, events one by one, stacks, and a value for each put, of a function that is called all the time, while they start and stop
+    anew. Then all of a known number of calls count."""
+    keys = ["ioc", {"arg": 1, "as": "int32"}, {"arg": 2, "as": "text"}, {"arg": 4, "as": "record"}]
+    base = KNOWN | {"start": True}
+    queries = [base | {"name": "FLY_EVENTS", "keys": keys, "events": True, "histogram": "log2", "value": {"arg": 1}},
+               base | {"name": "FLY_STACKS", "keys": ["site"], "stacks": True},
+               base | {"name": "FLY_PUTS", "keys": ["put"], "perPut": "count", "settle": 0.5},
+               base | {"name": "FLY_TIMES", "keys": ["put", "author", "client", "record"],
+                       "source": KNOWN["source"] | {"when": "duration"}}]
+    path = write(tmp_path, "fly.json", queries)
+    ioc.put("KNOWN.SCAN", ".1 second")
+    for _ in range(8):
+        assert "4 queries of" in "\n".join(monitor.command(f'ebpfMonQueryLoad "{path}"'))
+        ioc.put("KNOWN.PROC", 1, wait=True)
+    ioc.put("KNOWN.SCAN", "Passive", wait=True)
+    monitor.command(f'ebpfMonQueryLoad "{path}"')
+
+    def text(name):
+        return "\n".join(monitor.command(f"ebpfMonQueryPrint {name}"))
+
+    names = [q["name"] for q in queries]
+    until(lambda: all("looks at 1 IOC" in text(n) and "\n0 events" in text(n) for n in names), 60, lambda: "\n".join(map(text, names)))
+    ioc.put("KNOWN.PROC", 1, wait=True)
+    until(lambda: all(f"\n{CALLS} events, 0 dropped" in text(n) for n in names if n != "FLY_STACKS") and
+          f"\n{CALLS} events, " in text("FLY_STACKS"), 60, lambda: "\n".join(map(text, names)))
+    until(lambda: re.search(rf"KNOWN\.PROC +1 +\S+ +{CALLS} ", text("FLY_PUTS")), 20, lambda: text("FLY_PUTS"))
+    for name in names:
+        monitor.command(f"ebpfMonQueryStop {name}")
+
+
+def test_names_of_queries_that_are_gone_are_free(ioc, monitor, tmp_path):
+    """Files with other names, one after the other, more than there can be at a time; some of a file that is refused, too."""
+    path = tmp_path / "names.json"
+    for n in range(8):
+        write(tmp_path, path.name, [{"name": f"N{n}_{i}", "start": True} | KNOWN for i in range(20)])
+        said = "\n".join(monitor.command(f'ebpfMonQueryLoad "{path}"'))
+        assert "20 queries of" in said, said
+        too_many = write(tmp_path, "too.json", [{"name": f"T{n}_{i}"} | KNOWN for i in range(64)])
+        assert "there are 64 names" in "\n".join(monitor.command(f'ebpfMonQueryLoad "{too_many}"'))
+    last = "\n".join(monitor.command("ebpfMonQueryPrint N7_19"))
+    until(lambda: "looks at 1 IOC" in "\n".join(monitor.command("ebpfMonQueryPrint N7_19")), 20, last)
+    ioc.put("KNOWN.PROC", 1, wait=True)
+    until(lambda: f"\n{CALLS} events, 0 dropped" in "\n".join(monitor.command("ebpfMonQueryPrint N7_19")), 20,
+          lambda: "\n".join(monitor.command("ebpfMonQueryPrint N7_19")))
+    write(tmp_path, path.name, [{"name": "N7_19"} | KNOWN])
+    monitor.command(f'ebpfMonQueryLoad "{path}"')
+    assert monitor.get("STATE", as_string=True) == "Running"

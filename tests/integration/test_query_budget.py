@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Queries and watching share the budget of an IOC: FILTER_BUDGET."""
 import pytest
-from tests.harness.queries import latency_ioc, start, stop, wait_state, watch
+from tests.harness.queries import known_calls, start, stop, wait_state
 from tests.harness.wait import until
 
 CALLS = 1000
@@ -11,14 +11,7 @@ HOST = {"name": "HOST", "source": {"syscalls": "entry"}, "keys": ["pid"], "of": 
 BUDGET = 0.5
 
 
-@pytest.fixture(scope="module")
-def ioc(module_ioc):
-    return latency_ioc(module_ioc, CALLS)
-
-
-@pytest.fixture(scope="module")
-def monitor(module_monitor, ioc, tmp_path_factory):
-    return watch(module_monitor, ioc, tmp_path_factory, [DEAR, CHEAP, HOST])
+ioc, monitor = known_calls(CALLS, [DEAR, CHEAP, HOST])
 
 
 @pytest.fixture(autouse=True)

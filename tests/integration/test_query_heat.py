@@ -2,8 +2,7 @@
 """The history of a query's histogram has what came into each bar in each column of time."""
 import math
 
-import pytest
-from tests.harness.queries import latency_ioc, start, stop, watch
+from tests.harness.queries import known_calls, start, stop
 from tests.harness.wait import until
 
 CALLS = 1000
@@ -14,14 +13,7 @@ LOG2 = CALL | {"name": "LOG2", "histogram": "log2", "history": 1}
 PLAIN = CALL | {"name": "PLAIN"}
 
 
-@pytest.fixture(scope="module")
-def ioc(module_ioc):
-    return latency_ioc(module_ioc, CALLS)
-
-
-@pytest.fixture(scope="module")
-def monitor(module_monitor, ioc, tmp_path_factory):
-    return watch(module_monitor, ioc, tmp_path_factory, [LINEAR, LOG2, PLAIN])
+ioc, monitor = known_calls(CALLS, [LINEAR, LOG2, PLAIN])
 
 
 def known(values):

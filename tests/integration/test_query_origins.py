@@ -4,9 +4,8 @@ served."""
 import getpass
 import socket
 
-import pytest
 from tests.harness import ca
-from tests.harness.queries import latency_ioc, rows, start, stop, watch
+from tests.harness.queries import known_calls, rows, start, stop
 from tests.harness.wait import until
 
 ME = f"{getpass.getuser()[:15]}@{socket.gethostname()[:19]}"
@@ -27,14 +26,7 @@ QUERIES = [SLEEPS, COMPLETES, OF_TESTER, OF_TEST, IN_PUTS, PUTS, EACH_PUT]
 CALLS = 100
 
 
-@pytest.fixture(scope="module")
-def ioc(module_ioc):
-    return latency_ioc(module_ioc, CALLS)
-
-
-@pytest.fixture(scope="module")
-def monitor(module_monitor, ioc, tmp_path_factory):
-    return watch(module_monitor, ioc, tmp_path_factory, QUERIES)
+ioc, monitor = known_calls(CALLS, QUERIES)
 
 
 def wait_rows(monitor, query, columns, wanted):

@@ -6,7 +6,7 @@ import platform
 import subprocess
 
 import pytest
-from tests.harness.queries import latency_ioc, rows, start, stop, watch
+from tests.harness.queries import known_calls, rows, start, stop
 from tests.harness.wait import until
 
 CALLS = 1000  # calls of passProbes in each processing of KNOWN
@@ -32,14 +32,7 @@ WHY = {"FLOAT": 'latency:odd: argument 2 is "8f@%xmm0": it is a floating-point n
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the texts of the arguments are those of x86-64")
 
 
-@pytest.fixture(scope="module")
-def ioc(module_ioc):
-    return latency_ioc(module_ioc, CALLS)
-
-
-@pytest.fixture(scope="module")
-def monitor(module_monitor, ioc, tmp_path_factory):
-    return watch(module_monitor, ioc, tmp_path_factory, [VALUES, CONSTANT, NAMES, WATCHED, *REFUSED.values()])
+ioc, monitor = known_calls(CALLS, [VALUES, CONSTANT, NAMES, WATCHED, *REFUSED.values()])
 
 
 def wait_rows(monitor, query, columns, wanted):

@@ -6,10 +6,14 @@
  * - Routines that hand the record named by input A over to another thread.
  * - For queries: a function whose calls, arguments and results are known, and USDT probes.
  */
+#include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <aSubRecord.h>
 #include <alarm.h>
@@ -297,6 +301,43 @@ static long callKnown(aSubRecord *prec)
     return 0;
 }
 
+/* Reads the wall clock as often as VALA has room, each time by a system call, so that the kernel reads it between the begin and the end
+ * of this call. VALA, VALB: s and ns. */
+static long readClock(aSubRecord *prec)
+{
+    for (unsigned i = 0; i < prec->nova && i < prec->novb; i++) {
+        struct timespec now;
+
+        syscall(SYS_clock_gettime, CLOCK_REALTIME, &now);
+        ((epicsInt32 *)prec->vala)[i] = (epicsInt32)now.tv_sec;
+        ((epicsInt32 *)prec->valb)[i] = (epicsInt32)now.tv_nsec;
+    }
+    return 0;
+}
+
+/* Calls pluginCall() of the library that the variable PLUGIN names, A times. It loads the library if it is not loaded. If B is not 0, it
+ * unloads it afterwards. */
+static long callPlugin(aSubRecord *prec)
+{
+    static void *plugin; /* only this record has this routine */
+    void (*call)(long);
+
+    if (!plugin)
+        plugin = dlopen(getenv("PLUGIN"), RTLD_NOW | RTLD_LOCAL);
+    if (!plugin)
+        return -1;
+    memcpy(&call, &(void *){ dlsym(plugin, "pluginCall") }, sizeof(call));
+    for (long i = 0; i < (long)*(double *)prec->a; i++)
+        call(i);
+    if (*(double *)prec->b != 0) {
+        dlclose(plugin);
+        plugin = NULL;
+    }
+    return 0;
+}
+
+epicsRegisterFunction(callPlugin);
+epicsRegisterFunction(readClock);
 epicsRegisterFunction(callKnown);
 epicsRegisterFunction(popOwn);
 epicsRegisterFunction(processByCallback);

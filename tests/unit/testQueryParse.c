@@ -264,6 +264,18 @@ static const struct { const char *text, *line, *why; } bad[] = {
     {SOURCE("{\"function\": \"db*\", \"when\": \"return\"}, \"keys\": [\"function\"]"), ":2:", "this source has no \"function\""},
     {ENTRY(", \"value\": \"function\""), ":2:", "a value is a number"},
     {WHERE("{\"field\": \"function\", \"is\": \"==\", \"value\": \"dbPut\"}"), ":2:", "chosen by \"source\""},
+    /* distributions over puts */
+    {ENTRY(", \"perPut\": 1"), ":2:", "\"perPut\" is one of"},
+    {ENTRY(", \"perPut\": \"mean\""), ":2:", "is one of \"count\", \"sum\""},
+    {ENTRY(", \"perPut\": \"sum\""), ":2:", "is that of a \"value\", and this query has none"},
+    {ENTRY(", \"perPut\": \"count\", \"value\": {\"arg\": 1}"), ":2:", "the number of events in a put: leave \"value\" out"},
+    {ENTRY(", \"perPut\": \"count\", \"keys\": [\"ioc\", \"cpu\", \"pid\", \"tid\"]"), ":2:", "has three keys at most"},
+    {ENTRY(", \"perPut\": \"count\", \"keys\": [\"site\"]"), ":2:", "do not go together"},
+    {ENTRY(", \"perPut\": \"count\", \"events\": true"), ":2:", "adds up whole puts"},
+    {ENTRY(", \"perPut\": \"count\", \"sample\": 2"), ":2:", "adds up whole puts"},
+    {ENTRY(", \"perPut\": \"count\", \"settle\": 0"), ":2:", "\"settle\" is a number from 0.5 to 3600"},
+    {ENTRY(", \"settle\": 1"), ":2:", "set \"perPut\", or leave it out"},
+    {SOURCE("{\"syscalls\": \"entry\"}, \"of\": {\"host\": true}, \"perPut\": \"count\""), ":2:", "puts are known in IOCs only"},
     /* forms that other tools write: Base's JSON parser accepts names without quotes, and texts in single quotes */
     {FILE_OF("kprobe:do_exit { @[comm] = count(); }"), ":2:", "lexical error"},
     {FILE_OF("BPFQL do |q| q.select(\"*\") end"), ":2:", "lexical error"},

@@ -40,6 +40,30 @@ static void testNames(ebpfMonQueryResults *all)
            "there are %d at most", EBPFMON_QUERIES_MAX);
 }
 
+/* The name of a query that is gone is free for another one, unless a record shows it. */
+static void testRename(void)
+{
+    ebpfMonQueryResults *all = ebpfMonQueryResultsNew();
+    const ebpfMonQueryResult *result;
+    char *copy;
+
+    ebpfMonQueryResultsAdd(all, "one");
+    ebpfMonQueryResultsAdd(all, "two");
+    ebpfMonQueryResultsKeep(all, 1);
+    ebpfMonQueryResultsSetStacks(all, 0, strdup("main 1"));
+    ebpfMonQueryResultsLock(all, 0)->events = 7;
+    ebpfMonQueryResultsUnlock(all);
+    testOk(ebpfMonQueryResultsRename(all, 1, "other") == -1 && ebpfMonQueryResultsAdd(all, "two") == 1, "a record shows it");
+    testOk(ebpfMonQueryResultsRename(all, 0, "two") == -1, "another result has this name");
+    testOk1(ebpfMonQueryResultsRename(all, 0, "third") == 0 && ebpfMonQueryResultsAdd(all, "third") == 0);
+    copy = ebpfMonQueryResultsCopyStacks(all, 0);
+    result = ebpfMonQueryResultsLock(all, 0);
+    testOk(!copy && !result->events && result->state == ebpfMonQueryAbsent && result->message[0], "nothing of the old one is left");
+    ebpfMonQueryResultsUnlock(all);
+    testOk(ebpfMonQueryResultsAdd(all, "one") == 2, "the old name is a new result");
+    ebpfMonQueryResultsFree(all);
+}
+
 static void testStacks(ebpfMonQueryResults *all)
 {
     char *copy = ebpfMonQueryResultsCopyStacks(all, 1);
@@ -73,8 +97,9 @@ MAIN(testQueryValues)
 {
     ebpfMonQueryResults *all = ebpfMonQueryResultsNew(), *other = ebpfMonQueryResultsNew();
 
-    testPlan(14);
+    testPlan(14 + 5);
     testNames(all);
+    testRename();
     testStacks(all);
     testOk(ebpfMonQueryResultsAdd(other, "second") == 0 && ebpfMonQueryResultsCount(other) == 1, "two lists do not share names");
     testListener(all, other);
