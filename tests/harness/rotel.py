@@ -26,7 +26,8 @@ class Rotel:
         self.process = Process(self.wrap([
             agent, "start", "--otlp-http-endpoint", f"{self.address}:{self.port}", "--otlp-grpc-endpoint",
             f"{self.address}:{self.grpc}", "--exporter", "blackhole", *print_all]), os.environ.copy())
-        until(lambda: "Starting Rotel" in self.process.output(), 10, lambda: self.process.output())
+        # not in the last lines only: much that it receives may be printed soon after
+        until(lambda: any("Starting Rotel" in line for line in self.process.lines), 10, self.process.output)
         return self
 
     def blocks(self, begin):

@@ -4,9 +4,14 @@
  * at the other end. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
+
+#include <net/if.h>
+#include <sys/ioctl.h>
 
 #include <testMain.h>
 
+#include "common/clock.h"
 #include "host/netDevices.h"
 #include "packetNet.h"
 #include "probe/packetTaps.h"
@@ -40,6 +45,21 @@ static int addPair(int n)
     return ip(what);
 }
 
+/* Waits until the kernel has done what belongs to "up": a work queue does it, on a busy host late, and until then what is sent is
+ * lost. */
+static void awaitPair(int fd, int n)
+{
+    uint64_t end = ebpfMonClockMonotonic() + 20 * EBPFMON_SECOND_NS;
+
+    for (const char *name = "tu"; *name; name++) {
+        struct ifreq device = { 0 };
+
+        snprintf(device.ifr_name, sizeof(device.ifr_name), "%c%d", *name, n);
+        while ((ioctl(fd, SIOCGIFFLAGS, &device) || !(device.ifr_flags & IFF_RUNNING)) && ebpfMonClockMonotonic() < end)
+            usleep(1000);
+    }
+}
+
 /* Sends a datagram to this neighbour. Returns how often it is seen: on the way out of one device, and into the
  * other. */
 static unsigned sendThrough(int n)
@@ -50,6 +70,7 @@ static unsigned sendThrough(int n)
 
     snprintf(address, sizeof(address), "10.9.%d.2", n);
     inet_pton(AF_INET, address, &to.sin_addr);
+    awaitPair(fd, n);
     watch(PORT);
     if (sendto(fd, caVersion, sizeof(caVersion), 0, (struct sockaddr *)&to, sizeof(to)) != (ssize_t)sizeof(caVersion))
         testAbort("sendto: %s", strerror(errno));
