@@ -314,7 +314,7 @@ int ebpfMonFunctionIsPattern(const char *symbol)
 
 uint64_t ebpfMonFunctionMappings(pid_t pid, const ebpfMonFunctionWanted *wanted)
 {
-    static const ebpfMonForeignJob job = { hashMappings, dropLook };
+    static const ebpfMonForeignJob job = { hashMappings, dropFunctionLook };
     Look *look = calloc(1, sizeof(*look));
     uint64_t hash;
 
@@ -325,7 +325,7 @@ uint64_t ebpfMonFunctionMappings(pid_t pid, const ebpfMonFunctionWanted *wanted)
     if (ebpfMonForeignRun(pid, LOOK_SECONDS, &job, look))
         return 0;
     hash = look->hash;
-    dropLook(look);
+    dropFunctionLook(look);
     return hash;
 }
 

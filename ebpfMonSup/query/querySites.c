@@ -63,7 +63,7 @@ static uint64_t numberName(ebpfMonQuerySites *s, const char *name)
 }
 
 /* Counts one event. Without a value in the plan its value is 0. */
-static void addEvent(const struct ebpfMonQueryPlan *plan, struct ebpfMonQueryCell *c, int64_t value, uint64_t at)
+static void addSiteEvent(const struct ebpfMonQueryPlan *plan, struct ebpfMonQueryCell *c, int64_t value, uint64_t at)
 {
     if (plan->value.what == EBPFMON_QUERY_NOTHING)
         c->count++;
@@ -86,8 +86,8 @@ int ebpfMonQuerySitesAdd(ebpfMonQuerySites *s, const uint64_t *key, const char *
     one = number && all ? ebpfMonQueryCellsGet(&s->cells, whole, most) : NULL;
     if (!one)
         return -1;
-    addEvent(plan, &one->cell, value, at);
-    addEvent(plan, &all->cell, value, at);
+    addSiteEvent(plan, &one->cell, value, at);
+    addSiteEvent(plan, &all->cell, value, at);
     return 0;
 }
 
