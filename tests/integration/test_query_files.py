@@ -155,7 +155,7 @@ def test_calls_by_file_and_peer(ioc, monitor):
     fifo, short = ioc.tmp / "stays.fifo", ioc.tmp / "short.cmd"
     os.mkfifo(fifo)
     short.write_text("# a line\n")
-    with Running(monitor, "SYSCALLS_BY_FILE") as query, socket.create_connection(("127.0.0.1", ioc.port)) as client:
+    with Running(monitor, "SYSCALLS_BY_FILE") as query, socket.create_connection(("127.0.0.1", ioc.port), 60) as client:
         peer = "{}:{}".format(*client.getsockname())
         for _ in range(ROUNDS):
             client.sendall(struct.pack(">HHHHII", 23, 0, 0, 0, 0, 0))  # CA_PROTO_ECHO
