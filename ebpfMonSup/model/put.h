@@ -58,6 +58,8 @@ typedef struct {
     int      isConverted; /* nonzero: val is a text that the IOC converts to the number "converted": "0x10" becomes 0
                            * in a longout */
     double   converted;
+    int      isWrapped;   /* nonzero: the type of the field has no room for "number", and the IOC stores "wrapped" */
+    double   wrapped;
     long     count;       /* elements that were sent */
     long     oldCount;    /* elements before; -1: not known */
     uint64_t hash;        /* FNV-1a of all elements that were sent; 0: not calculated */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,6 +144,27 @@ static void convertText(const ebpfMonValue *v, int fieldType, ebpfMonPut *put)
     put->isNumber = put->isConverted && end != text && !*end && !strpbrk(text, "xX");
 }
 
+/* A number for which the type of the field has no room becomes another one, as dbPut converts it: -1 is 4294967295 in an unsigned
+ * field. */
+static void convertNumber(const ebpfMonValue *v, int fieldType, ebpfMonPut *put)
+{
+    ebpfMonValue out = { .type = fieldType, .count = 1, .size = dbValueSize((short)fieldType) };
+    int size = dbValueSize((short)v->type);
+    epicsInt64 from = 0, space = 0; /* the largest of them */
+    double stored = 0;
+
+    if (fieldType >= ebpfMonDbfFloat)
+        return;
+    for (int i = 0; i < size; i++)
+        ((uint8_t *)&from)[i] = v->data[v->network ? size - 1 - i : i];
+    if (dbFastPutConvertRoutine[v->type][fieldType](&from, &space, NULL))
+        return;
+    out.data = (const uint8_t *)&space;
+    out.len = (uint32_t)out.size;
+    put->isWrapped = ebpfMonValueTextGetNumber(&out, &stored) && stored != trunc(put->number);
+    put->wrapped = stored;
+}
+
 /* A text that is sent as an array of characters ("REC.DESC$") is shown as text: "" is not an array of zeros, and "7"
  * not a number. Nonzero: it is such a text, all of it is there, and *v is a string now. */
 static int takeAsString(const ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const ebpfMonField *f,
@@ -207,7 +229,9 @@ static void setNewValue(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, cons
     put->count = (long)ev->nRequest;
     ebpfMonValueTextFormat(t, f, ev->precord, &new, put->val, sizeof(put->val));
     put->isNumber = !isString && getNumber(&new, ev->fieldType, &put->number);
-    if (!put->isNumber && !isString)
+    if (put->isNumber)
+        convertNumber(&new, ev->fieldType, put);
+    else if (!isString)
         convertText(&new, ev->fieldType, put);
 }
 

@@ -156,8 +156,14 @@ static int isInHosts(const ebpfMonRuleSet *set, const ebpfMonPutRule *rule, cons
     return isInList(set, &rule->hosts, put->host) || (address[0] && isInList(set, &rule->hosts, address));
 }
 
-/* Nonzero: the value is wrong, and "why" says why. A value is right if its number is in the range, or its text in the
- * list. */
+/* Nonzero: NaN, too. */
+static int isOutside(const ebpfMonPutRule *rule, double value)
+{
+    return (rule->hasMin && !(value >= rule->min)) || (rule->hasMax && !(value <= rule->max));
+}
+
+/* Nonzero: the value is wrong, and "why" says why. A value is right if its number is in the range (the number that was
+ * sent, and the one that the IOC stores), or its text in the list. */
 static int hasBadValue(const ebpfMonRuleSet *set, const ebpfMonPutRule *rule, const ebpfMonPut *put, char *why,
                     size_t size)
 {
@@ -169,7 +175,9 @@ static int hasBadValue(const ebpfMonRuleSet *set, const ebpfMonPutRule *rule, co
     if (rule->text.count && isInList(set, &rule->text, put->val))
         return 0;
     isNumber = getNumber(put, &value);
-    if (ranged && isNumber && (!rule->hasMin || value >= rule->min) && (!rule->hasMax || value <= rule->max))
+    if (isNumber && put->isWrapped && !isOutside(rule, value))
+        value = put->wrapped;
+    if (ranged && isNumber && !isOutside(rule, value))
         return 0;
     if (ranged && isNumber && rule->hasMin && !(value >= rule->min))
         snprintf(why, size, "%.10g is not %.10g or more", value, rule->min);

@@ -16,7 +16,7 @@ BAD = ["CNT", "OPEN_CNT", "LAST", "REASON", "LOG", "TIMES", "PVS", "VALUES", "WR
 @pytest.fixture(scope="module")
 def ioc(module_ioc):
     return module_ioc(db.READY + db.record("ao", "SET") + db.record("ao", "CLOSED") + db.record("ao", "FREE") +
-                      db.record("ao", "WIRED") + db.record("longout", "LONG") + db.record("ao", "FIELDS") + db.record("calcout", "SRC", CALC="7", OUT="$(P)WIRED PP",
+                      db.record("ao", "WIRED") + db.record("longout", "LONG") + db.record("ao", "FIELDS") + db.record("mbbo", "TYPES") + db.record("calcout", "SRC", CALC="7", OUT="$(P)WIRED PP",
                                                            OOPT="Every Time"), kind="softIocPVA").start()
 
 
@@ -29,6 +29,7 @@ def rules(ioc):
         {"name": "wired", "pv": p + "WIRED", "origins": ["CA"]},
         {"name": "long", "pv": p + "LONG", "min": 5, "max": 100},
         {"name": "fields", "pv": p + "FIELDS.*", "allow": False},
+        {"name": "greatest", "pv": p + "TYPES.*", "max": 50},
     ]}
 
 
@@ -94,6 +95,20 @@ def test_a_text_is_what_the_ioc_makes_of_it(monitor, ioc, text, made, good):
     monitor.wait("PUT_BAD_CNT", lambda n: n == before + (not good))
 
 
+@pytest.mark.parametrize("field, dbr, sent, stored, good", [
+    ("ZRVL", "LONG", -1, 2**32 - 1, False), ("ZRVL", "DOUBLE", -1.0, 2**32 - 1, False), ("ZRVL", "LONG", 50, 50, True),
+    ("SHFT", "SHORT", -1, 2**16 - 1, False), ("SHFT", "LONG", 2**16 + 7, 7, False), ("SHFT", "DOUBLE", 49.9, 49, True)])
+def test_a_number_for_which_there_is_no_room(monitor, ioc, field, dbr, sent, stored, good):
+    """A rule with "max" only: the number that was sent is small, but the IOC stores a large one; or the other way round."""
+    before, pv = monitor.get("PUT_BAD_CNT"), f"TYPES.{field}"
+    client = rawca.RawCa(ioc.port)
+    client.put(ioc.prefix + pv, getattr(rawca, dbr), [sent])
+    client.close()
+    assert ioc.get(pv) == stored
+    monitor.wait("PUT_LAST_PV", lambda t: t == ioc.prefix + pv)
+    monitor.wait("PUT_BAD_CNT", lambda n: n == before + (not good))
+
+
 @pytest.mark.parametrize("field", ["", ".VAL", ".DESC", ".HIHI"])
 def test_a_rule_for_all_fields(monitor, ioc, field):
     """RECORD means RECORD.VAL, so a rule for RECORD.* also applies to it."""
@@ -109,7 +124,7 @@ def test_expected(monitor, ioc):
     seen(monitor, ioc.prefix + "FREE", 1000)
     assert monitor.get("PUT_BAD_OPEN_CNT") == 0
     assert set(severities(monitor).values()) == {"NO_ALARM"}
-    assert monitor.get("RULES_CNT") == 5
+    assert monitor.get("RULES_CNT") == 6
     assert "in force since" in monitor.text("RULES_MSG")
 
 
@@ -219,9 +234,9 @@ def test_reload(monitor, ioc, rules, file):
                         ioc.prefix)
         monitor.put("RULES_LOAD", 1)
         text = monitor.wait_text("RULES_MSG", lambda t: "refused" in t)
-        assert re.search(r'rules\.json:3:4: a rule cannot have "nam"', text) and "5 rules before stay" in text, text
+        assert re.search(r'rules\.json:3:4: a rule cannot have "nam"', text) and "6 rules before stay" in text, text
         assert monitor.get("RULES_MSG.SEVR", as_string=True) == "MINOR"
-        assert monitor.get("RULES_CNT") == 5
+        assert monitor.get("RULES_CNT") == 6
         ioc.put("FREE", 61)
         seen(monitor, ioc.prefix + "FREE", 61)
         assert monitor.get("PUT_BAD_OPEN_CNT") == 0
@@ -241,7 +256,7 @@ def test_reload(monitor, ioc, rules, file):
         file.write_text(good)
         monitor.command("ebpfMonRules")
     assert monitor.text("RULES_FILE") == str(file)
-    monitor.wait("RULES_CNT", lambda n: n == 5)
+    monitor.wait("RULES_CNT", lambda n: n == 6)
 
 
 def test_shipped_file_is_valid(monitor, file):
