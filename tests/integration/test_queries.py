@@ -409,12 +409,13 @@ def test_table_by_pva(monitor):
 def test_cells_that_are_not_known_are_empty(ioc, monitor):
     """Percentiles of a query without a log2 histogram: NaN in the waveform, an empty cell in the table. With one: the number."""
     from p4p.client.thread import Context
-    until(lambda: "looks at 1 IOC" in monitor.text("BY_ARGS_MSG"), 20, lambda: monitor.text("BY_ARGS_MSG"))
-    start(monitor, "TOOK")
+    for query in "TOOK", "BY_ARGS":
+        start(monitor, query)
     ioc.put("SPIN.PROC", 1, wait=True)
     ioc.put("KNOWN.PROC", 1, wait=True)
     until(lambda: monitor.list("TOOK_P99S") and monitor.list("BY_ARGS_P99S"), 20, "rows of both")
-    stop(monitor, "TOOK")
+    for query in "TOOK", "BY_ARGS":
+        stop(monitor, query)
     with Context("pva", conf=loopback.pva_conf(monitor.port), nt=False, useenv=False) as context:
         for query in "TOOK", "BY_ARGS":
             table = context.get(f"{monitor.prefix}{query}_TABLE", timeout=60)
