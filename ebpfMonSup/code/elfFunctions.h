@@ -10,7 +10,7 @@ typedef struct {
     uint64_t vaddr, size; /* size: as the symbol says, 0: it does not */
 } ebpfMonElfFunction;
 
-/* Finds the functions of .symtab, else of .dynsym, in no order. A function with several names is found once, with one of them.
+/* Finds the functions of .symtab, else of .dynsym, in any order. A function with several names is found once, with one of them.
  * Returns how many there are; "found" gets the first "most" of them. */
 unsigned ebpfMonElfFunctionsFind(const ebpfMonElfFile *file, const char *pattern, ebpfMonElfFunction *found, unsigned most);
 

@@ -24,7 +24,7 @@ typedef enum {
 } ebpfMonCaller;
 
 typedef struct {
-    uint64_t offset; /* of the call in the file, as a uprobe wants it */
+    uint64_t offset; /* of the call in the file, as a uprobe needs it */
     uint64_t behind; /* Lock, LockMany: of the place behind the call, which is reached straight from its return; 0: none */
     uint8_t  called; /* ebpfMonCalled */
     uint8_t  caller; /* ebpfMonCaller */

@@ -15,7 +15,7 @@
 #define VDSO       "[vdso]"
 #define VDSO_MAX   65536 /* bytes */
 
-/* The kernel's own library, in which clock_gettime runs, is no file: it is made one from the process' memory. */
+/* The library of the kernel, in which clock_gettime runs, is no file. It is read from the memory of the process. */
 static int openVdso(pid_t pid, const ebpfMonMapping *map)
 {
     size_t size = map->end - map->start;

@@ -2,7 +2,7 @@
 /*
  * rsrv keeps its TCP clients in the list clientQ (caservertask.c, req_server; camsgtask.c takes them out), and each
  * client its channels in one of two lists (server.h, enum rsrvChanState). casr counts the same: log_one_client adds
- * the lengths of both. The server goes on meanwhile; what changes under our eyes is read again.
+ * the lengths of both. The server goes on meanwhile. What changes while we read it is read again.
  */
 #include <stdlib.h>
 #include <string.h>

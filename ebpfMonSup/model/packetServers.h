@@ -32,7 +32,7 @@ typedef struct ebpfMonPacketServers ebpfMonPacketServers;
 ebpfMonPacketServers *ebpfMonPacketServersNew(void); /* NULL without memory */
 void ebpfMonPacketServersFree(ebpfMonPacketServers *servers); /* only while no thread uses them; NULL does no harm */
 
-/* Called when a server came or went, by the thread that said so; it must not wait. Set it before other threads run. */
+/* Called when a server came or went, by the thread that reports it; it must not wait. Set it before other threads run. */
 void ebpfMonPacketServersSetListener(ebpfMonPacketServers *servers, void (*changed)(void *arg), void *arg);
 
 /* Nonzero: names are kept from now on. 0: they are dropped. Any thread. */

@@ -23,7 +23,7 @@ static struct ebpfMonQueryTerm *addTerm(ebpfMonQueryParser *p, const ebpfMonQuer
     return &plan->term[plan->terms++];
 }
 
-/* The condition compares with a whole text, or ("prefix") with the begin of it. */
+/* The condition compares with a whole text, or ("prefix") with its beginning. */
 static int setText(ebpfMonQueryParser *p, struct ebpfMonQueryTerm *t, const ebpfMonQueryJsonValue *v, size_t length,
                    int prefix)
 {
@@ -38,7 +38,7 @@ static int setText(ebpfMonQueryParser *p, struct ebpfMonQueryTerm *t, const ebpf
     return 0;
 }
 
-/* The condition compares a CA client with "user@host", or ("prefix") with the begin of it. The key has the first
+/* The condition compares a CA client with "user@host", or ("prefix") with its beginning. The key has the first
  * bytes of both names only, so longer names are refused. */
 static int setWho(ebpfMonQueryParser *p, struct ebpfMonQueryTerm *t, const ebpfMonQueryJsonValue *v, int prefix)
 {

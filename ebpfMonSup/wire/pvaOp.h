@@ -35,7 +35,7 @@ void ebpfMonPvaOpFree(pvaState *pva, pvaOp *op);
 void ebpfMonPvaOpsGap(pvaState *pva);
 void ebpfMonPvaOpsFree(pvaState *pva);
 
-/* CanPut: nonzero if the command can put. DoesPut: nonzero if this subcommand of it puts. */
+/* CanPut: nonzero if the command can put. DoesPut: nonzero if this subcommand makes it put. */
 int ebpfMonPvaCanPut(unsigned cmd);
 int ebpfMonPvaDoesPut(unsigned cmd, unsigned sub);
 /* Finds where the value of a put begins in a message; *from 0: it is no put. Returns 0, or -1: it needs more bytes than

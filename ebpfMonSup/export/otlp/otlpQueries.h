@@ -5,7 +5,7 @@
 
 #include "export/otlp/otlpItems.h"
 
-/* Copies the rows that shall be sent. Takes the lock of "results". NULL: there are no results. */
+/* Copies the rows that are to be sent. Takes the lock of "results". NULL: there are no results. */
 void ebpfMonOtlpQueriesRead(ebpfMonOtlpNumbers *numbers, ebpfMonQueryResults *results);
 
 /* Writes the metrics of these rows. */
