@@ -140,7 +140,7 @@ def test_late_scan_and_its_top_record(new_ioc, monitor):
     rows = wait_scans(monitor, ioc, late, fine)
     # after these seconds, the thread is 0.5 s late only if the host gives it no CPU for so long
     assert rows[".5 second"]["LATE_CNTS"] <= 1
-    assert monitor.get("SCAN_LATE_CNT") >= before + 10
+    monitor.wait("SCAN_LATE_CNT", lambda n: n >= before + 10)
     # a scan list without records has no period
     ioc.put("ASYN.SCAN", "Passive")
     wait_scans(monitor, ioc, lambda rows: set(rows) == {".1 second"}, seconds=15)
@@ -216,7 +216,7 @@ def test_hang_is_named(new_ioc, monitor):
     assert severity(monitor, "HANG_STACKS") == "MAJOR"
     report = "\n".join(monitor.command("ebpfMonReport 1"))
     assert "threads that hang: 1" in report and "sleepFor" in report
-    assert monitor.get("HANG_CNT") == 1
+    monitor.wait("HANG_CNT", lambda n: n == 1)
     assert severity(monitor, "HANG_CNT") == severity(monitor, "IOC_EVENT_LAST") == "MAJOR"
     row = scans(monitor, ioc)[".2 second"]
     assert row["TOP_RECORDS"] == ioc.prefix + "WAIT", row
@@ -376,7 +376,7 @@ def test_hang_in_a_callback(new_ioc, monitor):
     assert re.search(rf"IOC {ioc.name} \(pid {ioc.pid}\): thread cbHigh \(\d+\) in a callback(, at {ioc.prefix}IDLE)? "
                      r"hangs since", text), text
     assert "epicsThreadSleep < idle" in text, text
-    assert monitor.get("HANG_CNT") == 1
+    monitor.wait("HANG_CNT", lambda n: n == 1)
     wait_event(monitor, "hangs no more", HANG + 8)
     monitor.wait("HANG_CNT", lambda n: n == 0)
 
@@ -403,7 +403,7 @@ def test_own_ring(new_ioc, monitor):
     ioc.put("IDLE.PROC", 1)  # this callback hangs
     text = wait_event(monitor, "hangs since", HANG + 6)
     assert "thread cbHigh" in text, text
-    assert monitor.get("HANG_CNT") == 1
+    monitor.wait("HANG_CNT", lambda n: n == 1)
 
 
 def test_hang_is_over(new_ioc, monitor):
