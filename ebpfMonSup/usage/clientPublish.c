@@ -7,8 +7,11 @@
 
 #include <epicsString.h>
 
+#include "common/text.h"
 #include "model/published.h"
 #include "usage/clientReport.h"
+
+#define ELEMENT 40 /* bytes of an element of a waveform of texts: MAX_STRING_SIZE of Base */
 
 /* Returns a row for a client. If all rows are taken, the row of the client with the fewest channels, if it has fewer
  * than "channels"; else NULL. */
@@ -25,20 +28,30 @@ static ebpfMonClientRow *findRowPlace(ebpfMonClientValues *values, unsigned chan
     return least->channels < channels ? least : NULL;
 }
 
+/* Writes user@address:port. A long name of a user is cut so that the address, which it cannot choose, is still in an element of a waveform
+ * of texts. */
+static void nameClient(const ebpfMonCaClient *client, char *text, size_t size)
+{
+    char addr[INET_ADDRSTRLEN] = "?", from[INET_ADDRSTRLEN + sizeof("@:65535")], user[ELEMENT];
+
+    inet_ntop(AF_INET, &client->addr, addr, sizeof(addr));
+    snprintf(from, sizeof(from), "@%s:%u", addr, (unsigned)ntohs(client->port));
+    ebpfMonTextCopy(user, sizeof(user) - strlen(from), client->user);
+    snprintf(text, size, "%s%s", user, from);
+}
+
 static void addClient(ebpfMonClientValues *values, const ebpfMonClientIoc *ioc, unsigned i, const ebpfMonCaClient *sum)
 {
     const ebpfMonCaClient *client = &ioc->clients->client[i];
     ebpfMonClientRow *row = findRowPlace(values, sum->channels);
-    char addr[INET_ADDRSTRLEN] = "?";
 
     values->channels += sum->channels;
     values->subscriptions += sum->subscriptions;
     if (!row)
         return;
-    inet_ntop(AF_INET, &client->addr, addr, sizeof(addr));
     *row = (ebpfMonClientRow){ .pid = ioc->facts[i].who.peerPid, .channels = sum->channels,
                                .subscriptions = sum->subscriptions, .since = sum->since, .bytes = ioc->facts[i].bytes };
-    snprintf(row->name, sizeof(row->name), "%s@%s:%u", client->user, addr, ntohs(client->port));
+    nameClient(client, row->name, sizeof(row->name));
     snprintf(row->ioc, sizeof(row->ioc), "%s", ioc->name);
     snprintf(row->command, sizeof(row->command), "%s", ioc->facts[i].who.command);
 }
