@@ -122,14 +122,16 @@ static __always_inline __u64 noteRelease(__u32 tgid, __u64 lockSet, __u64 start,
 }
 
 /* ns. If the lock was there so much later than the request, the thread waited for it; less may be the time of the traps
- * between. Passes with chains that are not timed may have held the lock, and they note no release; nor do shorter chains of passes. */
+ * between. Passes with chains that are not timed may have held the lock, and they note no release; nor do shorter
+ * chains of passes. */
 #define LOCK_WAIT_LEAST 10000
 
 static __always_inline __u64 findStart(__u32 tgid, const struct ebpfMonHeld *h, __u64 now)
 {
     __u64 start;
 
-    if (h->sp && now - h->begin < LOCK_WAIT_LEAST) /* nobody can have waited longer for it. This saves a fifth of the program */
+    if (h->sp && now - h->begin < LOCK_WAIT_LEAST) /* nobody can have waited longer for it. This saves a fifth of the
+                                                    * program */
         return h->begin;
     start = noteRelease(tgid, h->lockSet, h->begin, now);
     return h->got > start && h->got - h->begin > LOCK_WAIT_LEAST ? h->got : start;

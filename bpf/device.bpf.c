@@ -229,7 +229,8 @@ static __always_inline void findBehind(struct ebpfMonDeviceStat *s, const struct
     }
 }
 
-static __always_inline void addPortWait(struct ebpfMonDeviceStat *s, const struct ebpfMonDeviceKey *who, __u64 since, __u64 now)
+static __always_inline void addPortWait(struct ebpfMonDeviceStat *s, const struct ebpfMonDeviceKey *who, __u64 since,
+                                        __u64 now)
 {
     __u64 wait = now > since ? now - since : 0;
 

@@ -19,7 +19,8 @@ struct ebpfMonDeviceConf {
     __s32 port, device;     /* pointers to struct port and struct device */
     __u32 pvt, reason;      /* members of struct asynUser (asynDriver.h), which is public */
     __u32 pad;
-    /* what the IOC pays; only the programs write it. ns: time of the programs; one run in 16 is timed, and counts 16 times */
+    /* what the IOC pays; only the programs write it. ns: time of the programs; one run in 16 is timed, and counts 16
+     * times */
     __u64 entries, returns, ns;
 };
 
@@ -72,7 +73,8 @@ struct ebpfMonDeviceCounts {
 };
 
 _Static_assert(sizeof(struct ebpfMonDeviceConf) == 56 && sizeof(struct ebpfMonDeviceKey) == 24 &&
-               sizeof(struct ebpfMonDeviceFunction) == 16 && sizeof(struct ebpfMonDevicePortKey) == 16, "keys have no holes");
+                   sizeof(struct ebpfMonDeviceFunction) == 16 && sizeof(struct ebpfMonDevicePortKey) == 16,
+               "keys have no holes");
 _Static_assert(sizeof(struct ebpfMonDeviceStat) == 88 + 4 * EBPFMON_BUCKETS, "ebpfMonDeviceStat");
 
 #endif

@@ -51,7 +51,8 @@ enum ebpfMonHit {
     EBPFMON_HIT_ENTRY,  /* traps at entries of functions, and at calls */
     EBPFMON_HIT_RETURN, /* traps at returns of functions */
     EBPFMON_HIT_NS,     /* ns that those programs took which take long: at chains, puts and callbacks */
-    EBPFMON_HIT_STRANGE, /* traps at dbScanUnlock whose argument is no record: no cost, but a sign of a wrong function */
+    EBPFMON_HIT_STRANGE, /* traps at dbScanUnlock whose argument is no record: no cost, but a sign of a wrong
+                          * function */
     EBPFMON_HIT_KINDS
 };
 

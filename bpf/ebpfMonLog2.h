@@ -8,8 +8,8 @@
 #endif
 
 /* The number of the highest bit that is set; 0 if none is. It halves the number of bits again and again, because BPF
- * has no instruction for it, and clang 14 does not finish with __builtin_clzll. Each step is arithmetic: with conditions
- * the verifier would follow 64 paths, each with all that comes behind it. */
+ * has no instruction for it, and clang 14 does not finish with __builtin_clzll. Each step is arithmetic: with
+ * conditions the verifier would follow 64 paths, each with all that comes behind it. */
 static inline __u32 ebpfMonLog2(__u64 v)
 {
     __u64 e = 0;

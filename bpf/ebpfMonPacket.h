@@ -68,7 +68,8 @@ struct ebpfMonPacketHead {
 _Static_assert(sizeof(struct ebpfMonPacketHead) == 16, "ebpfMonPacketHead");
 _Static_assert(sizeof(struct ebpfMonConnKey) == 12, "ebpfMonConnKey");
 _Static_assert(sizeof(struct ebpfMonConn) == 40, "ebpfMonConn");
-_Static_assert(__builtin_offsetof(struct ebpfMonConn, tries) + EBPFMON_SHORT <= sizeof(struct ebpfMonConn), "ebpfMonConn.head");
+_Static_assert(__builtin_offsetof(struct ebpfMonConn, tries) + EBPFMON_SHORT <= sizeof(struct ebpfMonConn),
+               "ebpfMonConn.head");
 
 /* Sets the key of a packet from src to dst. Returns its direction, 0 or 1. */
 static inline __u32 ebpfMonConnKeySet(struct ebpfMonConnKey *key, __u32 src, __u16 srcPort, __u32 dst, __u16 dstPort)

@@ -62,7 +62,12 @@ struct ebpfMonQueryWho {
     char host[20];  /* BY_CA */
 };
 
-enum ebpfMonQueryFileKind { EBPFMON_QUERY_IS_NOTHING, EBPFMON_QUERY_IS_FILE, EBPFMON_QUERY_IS_INET, EBPFMON_QUERY_IS_SOCKET };
+enum ebpfMonQueryFileKind {
+    EBPFMON_QUERY_IS_NOTHING,
+    EBPFMON_QUERY_IS_FILE,
+    EBPFMON_QUERY_IS_INET,
+    EBPFMON_QUERY_IS_SOCKET
+};
 
 /* A file or a socket, as a part of a key. It has the size of a text. */
 struct ebpfMonQueryFile {
@@ -158,8 +163,8 @@ struct ebpfMonQueryPlan {
     __u32 depth;    /* nested calls that can be measured at a time; a power of two */
     __u32 stride;   /* bytes of one such call in "inCalls" */
     __u32 sends;    /* enum ebpfMonQuerySends */
-    __u32 perPut;   /* nonzero: each put has a cell of its own. The last 8 bytes of the key are the put's number; events of no put
-                     * do not count */
+    __u32 perPut;   /* nonzero: each put has a cell of its own. The last 8 bytes of the key are the put's number; events
+                     * of no put do not count */
     __u32 lateOrigin; /* nonzero: put and author are known at the end of a call, and not at its begin */
     __u64 takesFile[EBPFMON_QUERY_SYSCALLS / 64]; /* system calls with a descriptor as first argument, a bit each */
 };
@@ -191,8 +196,8 @@ struct ebpfMonQueryEvent {
     __u8  stack[EBPFMON_QUERY_STACK];
 };
 
-/* Map "cells", by key, one value for each CPU. Without a histogram in the plan, or with a cell for each put, a cell ends before
- * "hist". A new cell is all zeros. */
+/* Map "cells", by key, one value for each CPU. Without a histogram in the plan, or with a cell for each put, a cell
+ * ends before "hist". A new cell is all zeros. */
 struct ebpfMonQueryCell {
     __u64 count;
     __s64 sum;
@@ -247,7 +252,8 @@ struct ebpfMonQueryWait {
     __u32 iocId;
     __u16 payer;
     __u16 isPreempted; /* nonzero: the thread was preempted; 0: it was woken */
-    __u32 left;  /* how often the thread had left a CPU by the kernel's own counters, when we saw it last; 0: we did not */
+    __u32 left;  /* how often the thread had left a CPU by the kernel's own counters, when we saw it last; 0: we did
+                  * not */
     __u32 got;   /* how often we saw it get a CPU since then */
 };
 
@@ -264,7 +270,12 @@ struct ebpfMonQueryInHand {
     } at[EBPFMON_QUERY_DEPTH];
 };
 
-enum ebpfMonQueryOperandKind { EBPFMON_QUERY_NO_OPERAND, EBPFMON_QUERY_CONSTANT, EBPFMON_QUERY_REGISTER, EBPFMON_QUERY_MEMORY };
+enum ebpfMonQueryOperandKind {
+    EBPFMON_QUERY_NO_OPERAND,
+    EBPFMON_QUERY_CONSTANT,
+    EBPFMON_QUERY_REGISTER,
+    EBPFMON_QUERY_MEMORY
+};
 
 /* Where a USDT probe has an argument, at one of its places. */
 struct ebpfMonQueryOperand {
@@ -347,12 +358,14 @@ _Static_assert(sizeof(struct ebpfMonQueryEvent) == 48 + EBPFMON_QUERY_KEY_SIZE +
 _Static_assert(sizeof(struct ebpfMonQueryWho) == EBPFMON_QUERY_TEXT, "ebpfMonQueryWho");
 _Static_assert(sizeof(struct ebpfMonQueryField) == 24, "ebpfMonQueryField");
 _Static_assert(sizeof(struct ebpfMonQueryTerm) == 24 + 16 + 16 * EBPFMON_QUERY_WORDS, "ebpfMonQueryTerm");
-_Static_assert(sizeof(struct ebpfMonQueryPlan) == 5 * 24 + 8 * 120 + 72 + EBPFMON_QUERY_SYSCALLS / 8, "ebpfMonQueryPlan");
+_Static_assert(sizeof(struct ebpfMonQueryPlan) == 5 * 24 + 8 * 120 + 72 + EBPFMON_QUERY_SYSCALLS / 8,
+               "ebpfMonQueryPlan");
 _Static_assert(sizeof(struct ebpfMonQueryFile) == EBPFMON_QUERY_TEXT, "ebpfMonQueryFile");
 _Static_assert(sizeof(struct ebpfMonQueryCell) == 48 + 8 * EBPFMON_QUERY_BUCKETS, "ebpfMonQueryCell");
 _Static_assert(sizeof(struct ebpfMonQueryInHand) == 16 + 16 * EBPFMON_QUERY_DEPTH, "ebpfMonQueryInHand");
 _Static_assert((EBPFMON_QUERY_DEPTH & (EBPFMON_QUERY_DEPTH - 1)) == 0, "EBPFMON_QUERY_DEPTH - 1 is a mask");
-_Static_assert(sizeof(struct ebpfMonQuerySiteKey) == 16 && sizeof(struct ebpfMonQuerySite) == 8 + 16 * EBPFMON_QUERY_ARGS,
+_Static_assert(sizeof(struct ebpfMonQuerySiteKey) == 16 &&
+                   sizeof(struct ebpfMonQuerySite) == 8 + 16 * EBPFMON_QUERY_ARGS,
                "ebpfMonQuerySite");
 _Static_assert(sizeof(struct ebpfMonQueryCounts) == 64, "ebpfMonQueryCounts");
 _Static_assert(sizeof(struct ebpfMonQueryInCalls) == 8 && sizeof(struct ebpfMonQueryWait) == 24 &&

@@ -123,8 +123,8 @@ struct ebpfMonArrayConf {
 #define EBPFMON_TIME_WINDOW 88
 #define EBPFMON_RECORD_SPAN 512
 
-/* Elements of a block of a table that grows. Blocks are mapped one behind the other, so a block of each table must have whole pages, up
- * to 64 KiB each (aarch64). */
+/* Elements of a block of a table that grows. Blocks are mapped one behind the other, so a block of each table must have
+ * whole pages, up to 64 KiB each (aarch64). */
 #define EBPFMON_BLOCK 32768
 
 /* Map "recConf", by slot. It is mapped into the user part, which writes it. */
@@ -205,8 +205,8 @@ struct ebpfMonListKey {
 
 struct ebpfMonList {
     __u32 first, len;
-    __u64 begin, end; /* of its last pass; ns. The kernel part writes them. If the user part writes them back, they may be too old:
-                       * then the pass seems to be under way for longer */
+    __u64 begin, end; /* of its last pass; ns. The kernel part writes them. If the user part writes them back, they may
+                       * be too old: then the pass seems to be under way for longer */
 };
 
 /* Map "plainPrograms": programs that are no IOCs; the kernel part does not send their starts. Map "found", by tgid:
@@ -399,7 +399,8 @@ _Static_assert(sizeof(struct ebpfMonRecKey) == 16 && sizeof(struct ebpfMonFieldK
 _Static_assert(sizeof(struct ebpfMonRecConf) == 24 && __builtin_offsetof(struct ebpfMonRecConf, len) == 4,
                "ebpfMonRecConf: first and len are written in one store");
 _Static_assert(sizeof(struct ebpfMonClosurePair) == 8, "an array map rounds its elements up to 8 bytes");
-_Static_assert(8 * EBPFMON_BLOCK % 65536 == 0 && sizeof(struct ebpfMonRecConf) % 8 == 0 && sizeof(struct ebpfMonRecState) % 8 == 0,
+_Static_assert(8 * EBPFMON_BLOCK % 65536 == 0 && sizeof(struct ebpfMonRecConf) % 8 == 0 &&
+                   sizeof(struct ebpfMonRecState) % 8 == 0,
                "a block has whole pages");
 _Static_assert(sizeof(struct ebpfMonRecState) == 96, "ebpfMonRecState");
 _Static_assert(sizeof(struct ebpfMonRootStat) == 64 + 4 * EBPFMON_BUCKETS, "ebpfMonRootStat");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
 /*
- * When sweeps look: at the end of a pass, and when a thread that is not the list's own enters or leaves a group of records
- * (sweep.bpf.c tells why).
+ * When sweeps look: at the end of a pass, and when a thread that is not the list's own enters or leaves a group of
+ * records (sweep.bpf.c tells why).
  */
 #include "ebpfMonBase.h"
 #include "group.bpf.h"

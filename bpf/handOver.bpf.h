@@ -115,7 +115,8 @@ static __always_inline void takeLate(const struct caller *c, struct thread *th)
     __u64 callback;
 
     if (th->popping != POPPING_EMPTY ||
-        bpf_probe_read_user(&head, sizeof(head), (void *)(th->callbacks + c->conf->ringHead)) || head.nextPop == th->emptyAt)
+        bpf_probe_read_user(&head, sizeof(head), (void *)(th->callbacks + c->conf->ringHead)) ||
+        head.nextPop == th->emptyAt)
         return;
     th->popping = POPPING;
     callback = readCallback(&head, th->emptyAt);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
 /*
- * Records that leave their scan list during a pass. scanList() (dbScan.c) chooses a record and then requests its lock. If another
- * thread has the lock, and puts to SCAN, the pass processes the record still, although it is in another list. That list
- * may process it, too, before one of the two passes ends, and a sweep would count one processing only. Then nobody knows if there
- * was a second one, so the count is marked as a lower bound.
+ * Records that leave their scan list during a pass. scanList() (dbScan.c) chooses a record and then requests its lock.
+ * If another thread has the lock, and puts to SCAN, the pass processes the record still, although it is in another
+ * list. That list may process it, too, before one of the two passes ends, and a sweep would count one processing only.
+ * Then nobody knows if there was a second one, so the count is marked as a lower bound.
  *
- * The same with a put to PHAS: the record goes to an earlier place of the same list, and the pass goes on from there, so other
- * records process twice.
+ * The same with a put to PHAS: the record goes to an earlier place of the same list, and the pass goes on from there,
+ * so other records process twice.
  */
 #include "ebpfMonBase.h"
 #include "leftList.bpf.h"
@@ -29,7 +29,8 @@ static __always_inline __s16 readPhase(const struct ebpfMonTargetConf *conf, __u
     return phas;
 }
 
-/* Makes room for another record. If the put to this one is not over, or a pass that may have chosen it, the record is not sure. */
+/* Makes room for another record. If the put to this one is not over, or a pass that may have chosen it, the record is
+ * not sure. */
 static __always_inline void freeEntry(struct ebpfMonLeft *e, __u32 tgid, struct ebpfMonMoved *m)
 {
     struct ebpfMonListKey key = { e->list, tgid };
@@ -79,8 +80,8 @@ __attribute__((noinline)) int ebpfmon_leave_list(__u64 precord)
     return 0;
 }
 
-/* Nonzero: no thread waits for the lock set of this record (dbLock.c, dbScanLock: a reference from before the wait until the lock is
- * there). So no pass has chosen it. The caller holds the lock. */
+/* Nonzero: no thread waits for the lock set of this record (dbLock.c, dbScanLock: a reference from before the wait
+ * until the lock is there). So no pass has chosen it. The caller holds the lock. */
 static __always_inline int isUnwanted(const struct caller *c, __u32 slot)
 {
     struct ebpfMonRecState *st = findState(slot);
@@ -126,7 +127,8 @@ __attribute__((noinline)) int ebpfmon_end_leaving(__u32 isLocked)
     struct groupThread *gt;
     struct caller c;
 
-    if (!findCaller(&c) || !(gt = bpf_map_lookup_elem(&groupThreads, &c.tid)) || !(m = bpf_map_lookup_elem(&moved, &c.tgid)))
+    if (!findCaller(&c) || !(gt = bpf_map_lookup_elem(&groupThreads, &c.tid)) ||
+        !(m = bpf_map_lookup_elem(&moved, &c.tgid)))
         return 0;
     v.tgid = c.tgid;
     v.tid = c.tid;
@@ -139,7 +141,8 @@ __attribute__((noinline)) int ebpfmon_end_leaving(__u32 isLocked)
 }
 
 /* The pass may have chosen this record before it left the list. Has somebody processed it since? */
-static __always_inline void judgeLeft(struct leftLook *v, const struct caller *c, struct ebpfMonRecState *st, const struct ebpfMonLeft *e)
+static __always_inline void judgeLeft(struct leftLook *v, const struct caller *c, struct ebpfMonRecState *st,
+                                      const struct ebpfMonLeft *e)
 {
     __u64 list;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
 /*
- * Records that move to another scan list, or to another place in their list, by puts. Until the user part has read the lists
- * again, sweeps look at these records, too. The user part reads the lists when no such put is under way.
+ * Records that move to another scan list, or to another place in their list, by puts. Until the user part has read the
+ * lists again, sweeps look at these records, too. The user part reads the lists when no such put is under way.
  */
 #include "ebpfMonBase.h"
 #include "leftList.bpf.h"
@@ -118,7 +118,8 @@ __attribute__((noinline)) int ebpfmon_add_moved(__u64 precord, __u64 now)
     return 0;
 }
 
-/* dbPut(DBADDR *) to a field that controls scanning: the record may move to another list, or to another place in its list. */
+/* dbPut(DBADDR *) to a field that controls scanning: the record may move to another list, or to another place in its
+ * list. */
 static __always_inline void seeScanPut(__u64 paddr)
 {
     struct ebpfMonMoved *m;
@@ -127,7 +128,8 @@ static __always_inline void seeScanPut(__u64 paddr)
     __u64 precord;
 
     bpf_probe_read_user(&special, sizeof(special), (void *)(paddr + EBPFMON_DBADDR_SPECIAL));
-    if (special != EBPFMON_SPC_SCAN || !findCaller(&c) || !c.conf->sweeps || !(m = bpf_map_lookup_elem(&moved, &c.tgid)))
+    if (special != EBPFMON_SPC_SCAN || !findCaller(&c) || !c.conf->sweeps ||
+        !(m = bpf_map_lookup_elem(&moved, &c.tgid)))
         return;
     if (!beginScanPut(&c, m))
         noteMissed(c.tgid);

@@ -93,7 +93,8 @@ static __always_inline void judgeUntimed(const struct caller *c, const struct th
 }
 
 /* Ends a pass with chains that are not timed. */
-static __always_inline void endUntimed(const struct caller *c, struct thread *th, const struct ebpfMonHeld *h, __u64 now)
+static __always_inline void endUntimed(const struct caller *c, struct thread *th, const struct ebpfMonHeld *h,
+                                       __u64 now)
 {
     th->seen.heldCount--;
     th->seen.scan.timed = 0;

@@ -318,8 +318,8 @@ int ebpfmon_query_tracepoint(struct bpf_raw_tracepoint_args *ctx)
     });
 }
 
-/* Waits for a CPU. These programs are called at each switch and each wake-up of the host, so they read the kernel's structs
- * directly (tp_btf), and look for a thread that nobody asks about in one table only. */
+/* Waits for a CPU. These programs are called at each switch and each wake-up of the host, so they read the kernel's
+ * structs directly (tp_btf), and look for a thread that nobody asks about in one table only. */
 
 static __always_inline struct ebpfMonQueryWait *addWait(__u32 tid, struct ebpfMonQueryCounts *c)
 {
@@ -330,8 +330,8 @@ static __always_inline struct ebpfMonQueryWait *addWait(__u32 tid, struct ebpfMo
     return bpf_map_lookup_elem(&waits, &tid);
 }
 
-/* The thread leaves its CPU. Some switches have no event (on 6.18 the kernel's own tracer lacks them, too). But each thread has
- * counters, so it shows how often it got a CPU without our seeing it: these waits are lost. */
+/* The thread leaves its CPU. Some switches have no event (on 6.18 the kernel's own tracer lacks them, too). But each
+ * thread has counters, so it shows how often it got a CPU without our seeing it: these waits are lost. */
 static __always_inline void countMissed(const struct task_struct *task, struct ebpfMonQueryWait *wait)
 {
     __u32 left = (__u32)(task->nvcsw + task->nivcsw), payer = wait->payer, got = left - wait->left;
@@ -346,8 +346,8 @@ static __always_inline void countMissed(const struct task_struct *task, struct e
     wait->got = 0;
 }
 
-/* Notes that the thread is ready to run, and has no CPU. If it is woken while it is ready already, its wait goes on: it was
- * preempted on its way to sleep. */
+/* Notes that the thread is ready to run, and has no CPU. If it is woken while it is ready already, its wait goes on: it
+ * was preempted on its way to sleep. */
 static __always_inline void noteReady(const struct task_struct *task, __u32 preempted)
 {
     __u32 tgid = task->tgid, tid = task->pid, payer;
@@ -378,9 +378,9 @@ static __always_inline void noteReady(const struct task_struct *task, __u32 pree
     c->ns += takeTiming(&timing);
 }
 
-/* sched_wakeup(task). A thread may be woken while it still has its CPU, on its way to sleep. The kernel only lets it go on
- * (ttwu_runnable, and try_to_wake_up of the current thread), so what is noted here is no wait. It ends when the thread leaves the
- * CPU (forgetReady, noteReady). */
+/* sched_wakeup(task). A thread may be woken while it still has its CPU, on its way to sleep. The kernel only lets it go
+ * on (ttwu_runnable, and try_to_wake_up of the current thread), so what is noted here is no wait. It ends when the
+ * thread leaves the CPU (forgetReady, noteReady). */
 SEC("tp_btf/sched_wakeup")
 int ebpfmon_query_wakeup(__u64 *ctx)
 {
@@ -445,7 +445,8 @@ static __always_inline void forgetReady(const struct task_struct *task, __u32 st
 
 static __always_inline __u32 readState(const struct task_struct *task)
 {
-    return bpf_core_field_exists(task->__state) ? task->__state : (__u32)((const struct task_struct___old *)task)->state;
+    return bpf_core_field_exists(task->__state) ? task->__state :
+                                                  (__u32)((const struct task_struct___old *)task)->state;
 }
 
 /* sched_switch(preempt, prev, next): "prev" is ready to run if it was preempted, or did not go to sleep. */

@@ -32,8 +32,8 @@ struct {
     __uint(value_size, sizeof(struct ebpfMonQueryInCalls) + sizeof(struct ebpfMonQueryCall));
 } inNoCall SEC(".maps");
 
-/* Threads that wait for a CPU, or have waited, by thread id. An element stays until its thread ends, because to add and to delete
- * one each time would cost as much as everything else. */
+/* Threads that wait for a CPU, or have waited, by thread id. An element stays until its thread ends, because to add and
+ * to delete one each time would cost as much as everything else. */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, EBPFMON_QUERY_WAITS);

@@ -90,7 +90,10 @@ static __always_inline int readNumber(__u64 at, __u32 type, __u64 *n)
     switch (type) {
     case EBPFMON_QUERY_U8: case EBPFMON_QUERY_S8:   return bpf_probe_read_user(n, 1, (void *)at);
     case EBPFMON_QUERY_U16: case EBPFMON_QUERY_S16: return bpf_probe_read_user(n, 2, (void *)at);
-    case EBPFMON_QUERY_U32: case EBPFMON_QUERY_S32: case EBPFMON_QUERY_F32: return bpf_probe_read_user(n, 4, (void *)at);
+    case EBPFMON_QUERY_U32:
+    case EBPFMON_QUERY_S32:
+    case EBPFMON_QUERY_F32:
+        return bpf_probe_read_user(n, 4, (void *)at);
     default: return bpf_probe_read_user(n, 8, (void *)at);
     }
 }

@@ -31,8 +31,8 @@ MAP struct {
 } recIndex SEC(".maps");
 
 /* A table that grows: an array of blocks of EBPFMON_BLOCK elements. The user part makes a block when it is needed, and
- * maps it (probe/mappedTable.h). findInBlocks() finds an element. The sizes stand here instead of the types, because the
- * compiler describes a struct that is only named here in part (BTF). */
+ * maps it (probe/mappedTable.h). findInBlocks() finds an element. The sizes stand here instead of the types, because
+ * the compiler describes a struct that is only named here in part (BTF). */
 #define BLOCKS_OF(element)                                                       \
     __uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);                                    \
     __uint(max_entries, 1);                                                      \

@@ -2,8 +2,9 @@
 /*
  * Reads the user registers of one thread, as the kernel saved them when the thread last entered the kernel. If the
  * thread waits, it goes on with these registers; if it runs, they are those of its last interrupt. The thread is not
- * stopped, as ptrace would do. The program runs only when the user part reads the iterator. Then come the return addresses
- * that return probes have replaced, ours and those of others. Without them no caller of such a function would be found.
+ * stopped, as ptrace would do. The program runs only when the user part reads the iterator. Then come the return
+ * addresses that return probes have replaced, ours and those of others. Without them no caller of such a function would
+ * be found.
  */
 #include "maps.bpf.h"
 

@@ -174,7 +174,8 @@ static __always_inline int isSourceKept(const struct caller *c, const struct ebp
         return 0;
     if (c->conf->slowNs && now - by->begin >= c->conf->slowNs)
         return 1;
-    return c->conf->level >= EBPFMON_TRACE && c->conf->sample <= 1 && findSlot(c->tgid, by->root, &slot) && isWanted(slot);
+    return c->conf->level >= EBPFMON_TRACE && c->conf->sample <= 1 && findSlot(c->tgid, by->root, &slot) &&
+           isWanted(slot);
 }
 
 /* Sends the event that tells the source chain of the next chain. Returns flags for that chain. A global function, as

@@ -37,7 +37,8 @@ static __always_inline __u32 readInside(const struct ebpfMonRecState *head)
 
 /* Counts a processing of this record since it was counted last. A processing of an asynchronous record counts only when
  * it completes: the thread that does so holds the lock set and counts it. */
-static __always_inline void sweepRecord(struct sweep *s, struct ebpfMonRecState *st, __u64 own, const struct window *win)
+static __always_inline void sweepRecord(struct sweep *s, struct ebpfMonRecState *st, __u64 own,
+                                        const struct window *win)
 {
     if (isBusy(win, s->pactBefore) || st->pending || stampOrder(win->time) <= stampOrder(own) ||
         !__sync_bool_compare_and_swap(&st->time, own, win->time))
@@ -152,7 +153,9 @@ __attribute__((noinline)) int ebpfmon_sweep_closure(__u32 slot, __u64 now, __u32
 {
     struct ebpfMonRecConf *rc = findConf(slot);
 
-    return rc ? ebpfmon_sweep_places(rc->first, rc->len < EBPFMON_CLOSURE_MAX ? rc->len : EBPFMON_CLOSURE_MAX, now, isLocked) : 0;
+    return rc ? ebpfmon_sweep_places(rc->first, rc->len < EBPFMON_CLOSURE_MAX ? rc->len : EBPFMON_CLOSURE_MAX, now,
+                                     isLocked) :
+                0;
 }
 
 __attribute__((noinline)) int ebpfmon_sweep_list(__u64 mutex, __u64 now)

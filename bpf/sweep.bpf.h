@@ -5,8 +5,8 @@
 
 #include "probe.bpf.h"
 
-/* Counts what the records at these places of the table of closures have processed so far; those of this record's closure; those
- * of the scan list with this mutex. "isLocked": this thread holds their lock. */
+/* Counts what the records at these places of the table of closures have processed so far; those of this record's
+ * closure; those of the scan list with this mutex. "isLocked": this thread holds their lock. */
 int ebpfmon_sweep_places(__u32 first, __u32 len, __u64 now, __u32 isLocked);
 int ebpfmon_sweep_closure(__u32 slot, __u64 now, __u32 isLocked);
 int ebpfmon_sweep_list(__u64 mutex, __u64 now);

@@ -123,15 +123,17 @@ struct thread {
     __u8 data[4 * EBPFMON_VAL_MAX]; /* twice the bytes that are used, to keep the verifier's bounds simple */
 };
 
-/* What the kernel part knows of a thread that takes locks while passes of scan lists are watched (group.bpf.c). Only the probes of
- * that thread write it. It is no part of struct thread, because that is forgotten when the level rises, and a thread leaves its
- * groups also if it entered them before. */
+/* What the kernel part knows of a thread that takes locks while passes of scan lists are watched (group.bpf.c). Only
+ * the probes of that thread write it. It is no part of struct thread, because that is forgotten when the level rises,
+ * and a thread leaves its groups also if it entered them before. */
 struct groupThread {
-    __u64 asked;     /* it requests the lock set of this record, or the lock sets of this dbLocker; 0: it requests none */
+    __u64 asked;     /* it requests the lock set of this record, or the lock sets of this dbLocker; 0: it requests
+                      * none */
     __u32 askedMany; /* nonzero: "asked" is a dbLocker */
     __u32 insideCount;
     struct inside inside[INSIDE_MAX]; /* the groups in which it is */
-    __u32 sweepsSeen; /* ebpfMonTargetConf.sweeps when it took or released a lock while puts that move records were seen */
+    __u32 sweepsSeen; /* ebpfMonTargetConf.sweeps when it took or released a lock while puts that move records were
+                       * seen */
     __u32 scanPuts;   /* puts to fields that control scanning, which it may not have done yet … */
     __u32 scanPutsSweeps; /* … and ebpfMonTargetConf.sweeps at that time */
     __u32 leftFirst, leftEnd; /* numbers in ebpfMonMoved.left; those of these puts are among them */

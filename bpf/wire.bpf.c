@@ -115,8 +115,8 @@ static __always_inline enum looks lookAtHead(const __u8 *p)
     return isPva(p) ? PVA : isCa(p);
 }
 
-/* Looks at the first bytes of a packet's data: enum looks. "begins": these are the first data of their direction. A global
- * function: the verifier checks it once, and not what comes behind it once for each of its results. */
+/* Looks at the first bytes of a packet's data: enum looks. "begins": these are the first data of their direction. A
+ * global function: the verifier checks it once, and not what comes behind it once for each of its results. */
 __attribute__((noinline)) int ebpfmon_look_at_data(struct __sk_buff *skb, __u32 at, __u32 size, __u32 begins)
 {
     __u8 p[EBPFMON_SHORT] = {};
@@ -134,8 +134,8 @@ __attribute__((noinline)) int ebpfmon_look_at_data(struct __sk_buff *skb, __u32 
 }
 
 /* Collects the first bytes of a direction, which may come in several segments. "offset": of this segment, less than
- * EBPFMON_SHORT; "size": not 0. Nonzero: all have come, and are in c->head. One copy of a variable size: a loop of bytes cost the verifier
- * 20,000 steps. */
+ * EBPFMON_SHORT; "size": not 0. Nonzero: all have come, and are in c->head. One copy of a variable size: a loop of
+ * bytes cost the verifier 20,000 steps. */
 static __always_inline int completeHead(struct __sk_buff *skb, struct ebpfMonConn *c, __u32 d, __u32 offset, __u32 at,
     __u32 size)
 {
@@ -340,7 +340,8 @@ static __always_inline int readHeaders(struct __sk_buff *skb, __u32 ip, struct h
             return 0;
         }
     }
-    return skb->len >= ip + sizeof(*h) ? bpf_skb_load_bytes(skb, ip, h, sizeof(*h)) : bpf_skb_load_bytes(skb, ip, h, UDP_MIN);
+    return skb->len >= ip + sizeof(*h) ? bpf_skb_load_bytes(skb, ip, h, sizeof(*h)) :
+                                         bpf_skb_load_bytes(skb, ip, h, UDP_MIN);
 }
 
 /* Looks at a packet. "ip": where its IP header begins. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * For tools/tsan.sh, included first in every file. Base reads and sets an atomic by a plain access beside a memory
- * barrier (epicsAtomicDefault.h). ThreadSanitizer knows no barriers, and would report each of them. These do the same by
- * the compiler's atomics, which it knows, so a plain access to the same member is still reported.
+ * barrier (epicsAtomicDefault.h). ThreadSanitizer knows no barriers, and would report each of them. These do the same
+ * by the compiler's atomics, which it knows, so a plain access to the same member is still reported.
  */
 #ifndef EBPFMON_TSANATOMIC_H
 #define EBPFMON_TSANATOMIC_H

@@ -14,8 +14,8 @@
 
 #include "consoleClient.h"
 
-/* iocInit.c: whether iocInit keeps all memory of the process resident (mlockall), stacks and tables in full. That is for IOCs
- * that control something. "var dbThreadRealtimeLock 1" in st.cmd has it so. */
+/* iocInit.c: whether iocInit keeps all memory of the process resident (mlockall), stacks and tables in full. That is
+ * for IOCs that control something. "var dbThreadRealtimeLock 1" in st.cmd has it so. */
 extern "C" int dbThreadRealtimeLock;
 
 /* Bytes of a message, and of all that wait to be printed. The default is 256, which cuts a message with a state or a
@@ -23,8 +23,8 @@ extern "C" int dbThreadRealtimeLock;
 #define MESSAGE_SIZE 1024
 #define QUEUE_SIZE   (16 * MESSAGE_SIZE)
 
-/* Bytes of a CA message: more than any of our arrays has. Without a limit the CA server keeps as much memory as a client
- * announces, up to 4 GB (casExpandBuffer, rsrv/caservertask.c). What the environment says wins. */
+/* Bytes of a CA message: more than any of our arrays has. Without a limit the CA server keeps as much memory as a
+ * client announces, up to 4 GB (casExpandBuffer, rsrv/caservertask.c). What the environment says wins. */
 #define ARRAY_BYTES "1000000"
 
 #define CONSOLE "/run/ebpfmon/console"
@@ -33,11 +33,14 @@ static const char usage[] =
     "Usage: ebpfMon [-S] [SCRIPT]\n"
     "       ebpfMon --check | --console | --version | --help\n"
     "\n"
-    "The monitor IOC of ebpfMon: it watches the other IOCs of this host. SCRIPT has commands of the IOC shell (st.cmd).\n"
+    "The monitor IOC of ebpfMon: it watches the other IOCs of this host. SCRIPT has commands of the IOC shell "
+    "(st.cmd).\n"
     "\n"
     "  -S, --no-shell  after SCRIPT do not read commands from stdin; SIGTERM ends it. For a service.\n"
-    "  -c, --check     say what this kernel and this user allow, and what to do for more. 0: everything that is needed\n"
-    "  -C, --console   be the console of the running service (/run/ebpfmon/console, or another socket: --console=PATH)\n"
+    "  -c, --check     say what this kernel and this user allow, and what to do for more. 0: everything that is "
+    "needed\n"
+    "  -C, --console   be the console of the running service (/run/ebpfmon/console, or another socket: "
+    "--console=PATH)\n"
     "  -V, --version   print the version\n"
     "  -h, --help      print this\n"
     "\n"
@@ -51,7 +54,8 @@ static int runScript(const char *script, bool isService)
     setenv("EPICS_CA_MAX_ARRAY_BYTES", ARRAY_BYTES, 0);
     ebpfMonSignalsHandle();
     if (isService)
-        setvbuf(stdout, NULL, _IOLBF, 0); /* else the journal has errors, of stderr, before the commands that made them */
+        setvbuf(stdout, NULL, _IOLBF, 0); /* else the journal has errors, of stderr, before the commands that made
+                                           * them */
     if (script) {
         if (iocsh(script) && isService)
             return 1; /* for the service manager, which tries again or says so */

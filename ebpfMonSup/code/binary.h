@@ -38,10 +38,12 @@ typedef struct ebpfMonBinary {
     int      isIoc;        /* has dbProcess and pdbbase */
     int      isRecognised; /* its functions were found by what they do, without symbols */
     int      isStripped;   /* it is an IOC without symbols of its own: recognised, or with another file's symbols */
-    int      isContradicted; /* a file with symbols and its build-id was refused, because its functions begin elsewhere */
-    int      isNameless;   /* it is the program of an IOC, but nothing tells where its functions are, or it is foreign */
-    const char *foreign;   /* NULL; or the machine for which it was built, if that is another one than this host: an emulator
-                            * runs it */
+    int      isContradicted; /* a file with symbols and its build-id was refused, because its functions begin
+                              * elsewhere */
+    int      isNameless;   /* it is the program of an IOC, but nothing tells where its functions are, or it is
+                            * foreign */
+    const char *foreign;   /* NULL; or the machine for which it was built, if that is another one than this host: an
+                            * emulator runs it */
     ebpfMonSite site[ebpfMonFnCount];
     int      isCheckCopied; /* its compiler put copies of rsrvCheckPut into the callers, so "site" has none */
     uint32_t oldNames;     /* bit by ebpfMonFn: it was found under the name of an older release */

@@ -76,8 +76,8 @@ void ebpfMonCallSearchAddSite(Search *s, uint64_t vaddr, unsigned called)
 {
     ebpfMonCallSite site = { .vaddr = vaddr, .called = called, .caller = findBegin(s, vaddr) };
 
-    if (!leadsTo(s, site.caller, vaddr) || ebpfMonElfOffset(s->file, vaddr, PF_X, &site.offset) || s->sites == SITES_MAX ||
-        ebpfMonArrayGrow(&s->site, &s->room, s->sites + 1, 64, sizeof(*s->site))) {
+    if (!leadsTo(s, site.caller, vaddr) || ebpfMonElfOffset(s->file, vaddr, PF_X, &site.offset) ||
+        s->sites == SITES_MAX || ebpfMonArrayGrow(&s->site, &s->room, s->sites + 1, 64, sizeof(*s->site))) {
         ebpfMonCallSearchUseOtherwise(s, called);
         return;
     }

@@ -25,7 +25,8 @@ typedef struct {
 typedef struct {
     uint64_t vaddr;
     unsigned called;
-    enum { ebpfMonSpotFunction, ebpfMonSpotStub, ebpfMonSpotSlot } kind; /* Slot: the loader writes the address of the function there */
+    enum { ebpfMonSpotFunction, ebpfMonSpotStub, ebpfMonSpotSlot } kind; /* Slot: the loader writes the address of the
+                                                                          * function there */
 } ebpfMonSpot;
 
 typedef struct ebpfMonCallSearch {

@@ -20,7 +20,8 @@
 typedef ebpfMonCallSearch Search;
 
 /* Notes the numbers of the symbols of .dynsym that have one of the names. */
-static void findSymbolCalls(Search *s, const char *const *names, const Elf64_Shdr *table, const char *strings, size_t size)
+static void findSymbolCalls(Search *s, const char *const *names, const Elf64_Shdr *table, const char *strings,
+                            size_t size)
 {
     Elf64_Sym piece[256];
     uint64_t n = table->sh_size / sizeof(*piece);
@@ -196,8 +197,8 @@ static int byVaddr(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-ebpfMonCallSites *ebpfMonCallSitesFind(const ebpfMonElfFile *file, const char *const *names, const ebpfMonElfSymbol *own,
-                                       unsigned count)
+ebpfMonCallSites *ebpfMonCallSitesFind(const ebpfMonElfFile *file, const char *const *names,
+                                       const ebpfMonElfSymbol *own, unsigned count)
 {
     Search *s = calloc(1, sizeof(*s));
     ebpfMonCallSites *found = NULL;

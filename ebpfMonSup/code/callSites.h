@@ -5,9 +5,9 @@
  * A probe at the entry of a function traps all callers. A probe at a call traps only this call. It costs as little (the
  * kernel emulates calls and jumps), and sees the same arguments. So other callers pay nothing.
  *
- * A call goes to the function, or to its stub in the procedure linkage table. The call instruction contains the distance to
- * it. A call is believed only if decoding the instructions from the begin of its function leads to that place.
- * callSitesX86.c and callSitesAarch64.c know the instructions.
+ * A call goes to the function, or to its stub in the procedure linkage table. The call instruction contains the
+ * distance to it. A call is believed only if decoding the instructions from the begin of its function leads to that
+ * place. callSitesX86.c and callSitesAarch64.c know the instructions.
  */
 #ifndef EBPFMON_CALLSITES_H
 #define EBPFMON_CALLSITES_H
@@ -24,7 +24,7 @@ typedef struct {
 
 /* Looks for the calls of names[0 … count-1]; own[i].vaddr is where the file itself defines one, 0: it does not.
  * free() it. NULL: no memory, the file's budget is used up, or it has no section headers: nothing is known. */
-ebpfMonCallSites *ebpfMonCallSitesFind(const ebpfMonElfFile *file, const char *const *names, const ebpfMonElfSymbol *own,
-                                       unsigned count);
+ebpfMonCallSites *ebpfMonCallSitesFind(const ebpfMonElfFile *file, const char *const *names,
+                                       const ebpfMonElfSymbol *own, unsigned count);
 
 #endif

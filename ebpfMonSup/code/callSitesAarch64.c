@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What callSearch.h has for aarch64, where all instructions have four bytes. A call (bl, or b as a tail call) holds the distance. An
- * address is made by two instructions, adrp (the page) and add (the rest). That of a slot that stubs use is made by stubs alone.
+ * What callSearch.h has for aarch64, where all instructions have four bytes. A call (bl, or b as a tail call) holds the
+ * distance. An address is made by two instructions, adrp (the page) and add (the rest). That of a slot that stubs use
+ * is made by stubs alone.
  */
 #include <string.h>
 #include "code/callSearch.h"
@@ -15,8 +16,9 @@ static uint32_t wordAt(const uint8_t *code, size_t at)
     return word;
 }
 
-/* A stub is "[bti c]; adrp x16, page; ldr x17, [x16, #rest]; add x16, x16, #rest; [autia1716]; br x17" (elfnn-aarch64.c of
- * binutils, elfNN_aarch64_small_plt_entry and its bti and pac forms). "at": of the br. 0: it is none; else where it begins. */
+/* A stub is "[bti c]; adrp x16, page; ldr x17, [x16, #rest]; add x16, x16, #rest; [autia1716]; br x17" (elfnn-aarch64.c
+ * of binutils, elfNN_aarch64_small_plt_entry and its bti and pac forms). "at": of the br. 0: it is none; else where it
+ * begins. */
 static size_t findStub(const uint8_t *code, size_t at, uint64_t vaddr, uint64_t *slot)
 {
     size_t before = at >= 4 && wordAt(code, at - 4) == A64_AUTIA1716 ? 16 : 12, begin;
@@ -27,7 +29,8 @@ static size_t findStub(const uint8_t *code, size_t at, uint64_t vaddr, uint64_t 
     begin = at - before;
     page = wordAt(code, begin);
     load = wordAt(code, begin + 4);
-    if (!ebpfMonA64IsAdrp(page) || ebpfMonA64Rd(page) != 16 || (load & 0xffc003ff) != 0xf9400211) /* ldr x17, [x16, #…] */
+    if (!ebpfMonA64IsAdrp(page) || ebpfMonA64Rd(page) != 16 ||
+        (load & 0xffc003ff) != 0xf9400211) /* ldr x17, [x16, #…] */
         return 0;
     *slot = ebpfMonA64Page(page, vaddr + begin) + (load >> 10 & 0xfff) * 8;
     return begin >= 4 && wordAt(code, begin - 4) == A64_BTI_C ? begin - 4 : begin;
@@ -46,8 +49,8 @@ void ebpfMonCallStubsAarch64(ebpfMonCallSearch *s, const uint8_t *code, size_t f
     }
 }
 
-/* The address that this instruction makes; 0: none. Between adrp and add there may be other code, so each register's last page
- * is kept, too long rather than too short: wrongly taken for an address, it costs traps, never a count. */
+/* The address that this instruction makes; 0: none. Between adrp and add there may be other code, so each register's
+ * last page is kept, too long rather than too short: wrongly taken for an address, it costs traps, never a count. */
 static uint64_t findAddress(ebpfMonCallSearch *s, uint32_t insn, uint64_t vaddr)
 {
     if (ebpfMonA64IsAdrp(insn)) {

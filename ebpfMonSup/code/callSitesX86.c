@@ -26,9 +26,10 @@ static void useReference(ebpfMonCallSearch *s, const uint8_t *code, size_t at, u
         ebpfMonCallSearchUseOtherwise(s, spot->called);
 }
 
-/* The spot whose distance the four bytes at code[at] are, NULL: none. 0 is the padding before a function, a nop with this
- * displacement. */
-static const ebpfMonSpot *findSpotAt(const ebpfMonCallSearch *s, const uint8_t *code, size_t at, uint64_t vaddr, uint32_t *word)
+/* The spot whose distance the four bytes at code[at] are, NULL: none. 0 is the padding before a function, a nop with
+ * this displacement. */
+static const ebpfMonSpot *findSpotAt(const ebpfMonCallSearch *s, const uint8_t *code, size_t at, uint64_t vaddr,
+                                     uint32_t *word)
 {
     memcpy(word, code + at, sizeof(*word));
     return *word ? ebpfMonCallSearchFindSpot(s, vaddr + at + 4 + (uint64_t)(int64_t)(int32_t)*word) : NULL;

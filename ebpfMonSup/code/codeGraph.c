@@ -20,8 +20,8 @@ static int readBegins(const ebpfMonElfFile *file, ebpfMonCodeGraph *g)
     uint32_t count;
     int32_t piece[2 * PIECE];
 
-    if (!file->ehFrameHdr || ebpfMonElfRead(file, file->ehFrameHdr, head, sizeof(head)) != sizeof(head) || head[0] != 1 ||
-        head[3] != SDATA4_REL)
+    if (!file->ehFrameHdr || ebpfMonElfRead(file, file->ehFrameHdr, head, sizeof(head)) != sizeof(head) ||
+        head[0] != 1 || head[3] != SDATA4_REL)
         return -1;
     memcpy(&count, head + 8, sizeof(count));
     if (!count || count > FUNCTIONS_MAX)
@@ -107,7 +107,8 @@ static int findReference(const uint8_t *insn, unsigned n, uint64_t vaddr, uint64
 }
 
 /* 0, or -1 without memory. */
-static int readFunction(const ebpfMonElfFile *file, ebpfMonCodeGraph *g, uint32_t i, uint8_t *code, size_t *refs, size_t *room)
+static int readFunction(const ebpfMonElfFile *file, ebpfMonCodeGraph *g, uint32_t i, uint8_t *code, size_t *refs,
+                        size_t *room)
 {
     uint64_t begin = g->begin[i], size = g->begin[i + 1] - begin;
     size_t len = ebpfMonElfRead(file, begin, code, size < FUNCTION_MAX ? (size_t)size : FUNCTION_MAX);

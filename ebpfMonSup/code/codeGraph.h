@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which functions a file has, what each calls, and which addresses each uses: from the code of x86-64 alone. Functions begin where
- * the table of .eh_frame_hdr says, which stripped files have as well. A part that the compiler moved away (".cold") is a function.
+ * Which functions a file has, what each calls, and which addresses each uses: from the code of x86-64 alone. Functions
+ * begin where the table of .eh_frame_hdr says, which stripped files have as well. A part that the compiler moved away
+ * (".cold") is a function.
  */
 #ifndef EBPFMON_CODEGRAPH_H
 #define EBPFMON_CODEGRAPH_H

@@ -135,7 +135,8 @@ unsigned ebpfMonCodeSearchCommon(const ebpfMonCodeSearch *s, uint32_t a, uint32_
 {
     unsigned n = 0;
 
-    for (size_t i = s->g->first[a]; i < s->g->first[a + 1] && n < EBPFMON_COMMON_MAX && (*s->steps)++ < STEPS_MAX; i++) {
+    for (size_t i = s->g->first[a]; i < s->g->first[a + 1] && n < EBPFMON_COMMON_MAX && (*s->steps)++ < STEPS_MAX;
+         i++) {
         uint64_t to = s->g->ref[i].to;
         unsigned k = 0;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The searches of recognise.c in a program: which functions use a text, which call which, which variables two functions share. Somebody
- * can make a program in which this takes long. So after 200 million steps (some tenths of a second) every search finds nothing
- * (ebpfMonCodeSearchIsOver).
+ * The searches of recognise.c in a program: which functions use a text, which call which, which variables two functions
+ * share. Somebody can make a program in which this takes long. So after 200 million steps (some tenths of a second)
+ * every search finds nothing (ebpfMonCodeSearchIsOver).
  */
 #ifndef EBPFMON_CODESEARCH_H
 #define EBPFMON_CODESEARCH_H
@@ -40,8 +40,8 @@ uint32_t ebpfMonCodeUsersGetOnly(const ebpfMonCodeUsers *users);
 /* The functions that take the address of this text; "length" without its NUL: of any text that begins like it. */
 ebpfMonCodeUsers ebpfMonCodeSearchUsers(const ebpfMonCodeSearch *s, const char *text, size_t length);
 
-/* The next call of a function from *at on (first: g->first[fn]), in the order of its code. 0: there is none; else *callee, or
- * EBPFMON_NO_FUNCTION: it is in no table. */
+/* The next call of a function from *at on (first: g->first[fn]), in the order of its code. 0: there is none; else
+ * *callee, or EBPFMON_NO_FUNCTION: it is in no table. */
 int ebpfMonCodeSearchNextCall(const ebpfMonCodeSearch *s, uint32_t fn, size_t *at, uint32_t *callee);
 
 /* Both may be EBPFMON_NO_FUNCTION. */

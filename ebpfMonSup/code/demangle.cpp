@@ -6,8 +6,8 @@
 
 #include "code/demangle.h"
 
-/* A name may refer to its own parts (S_, S0_, T_), and these parts to others, so each reference can make the text three times
- * as long: 250 characters are enough for a text of gigabytes. With so many references it has 2 MB at most. */
+/* A name may refer to its own parts (S_, S0_, T_), and these parts to others, so each reference can make the text three
+ * times as long: 250 characters are enough for a text of gigabytes. With so many references it has 2 MB at most. */
 #define REFERENCES_MAX 24
 
 static int countReferences(const char *name)

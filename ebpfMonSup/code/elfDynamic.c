@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * See elfDynamic.h. How many symbols there are stands nowhere: it follows from the hash table by which the loader looks them
- * up (System V ABI, "Hash Table"; for the GNU one glibc's dl-lookup.c, do_lookup_x).
+ * See elfDynamic.h. How many symbols there are stands nowhere: it follows from the hash table by which the loader looks
+ * them up (System V ABI, "Hash Table"; for the GNU one glibc's dl-lookup.c, do_lookup_x).
  */
 #include <string.h>
 
@@ -63,7 +63,8 @@ static uint32_t findLargest(const ebpfMonElfFile *file, uint64_t vaddr, uint32_t
 /* The last chain begins at the symbol with the largest number that a bucket names, and ends with an odd word. */
 static uint32_t countByGnuHash(const ebpfMonElfFile *file, uint64_t at)
 {
-    uint32_t buckets = readDynamicWord(file, at), first = readDynamicWord(file, at + 4), bloom = readDynamicWord(file, at + 8), last;
+    uint32_t buckets = readDynamicWord(file, at), first = readDynamicWord(file, at + 4),
+             bloom = readDynamicWord(file, at + 8), last;
     uint64_t table = at + 16 + 8ull * bloom, chain;
 
     if (buckets > WORDS_MAX || bloom > WORDS_MAX)

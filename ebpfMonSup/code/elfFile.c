@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * See elfFile.h. Headers are read here, in pieces, and not by libelf, which believes how many there are and takes memory
- * for all of them.
+ * See elfFile.h. Headers are read here, in pieces, and not by libelf, which believes how many there are and takes
+ * memory for all of them.
  */
 #include <elf.h>
 #include <stdlib.h>
@@ -230,5 +230,6 @@ uint64_t ebpfMonElfSearch(const ebpfMonElfFile *file, const char *text, uint64_t
         }
     }
     free(buf);
-    return result > after ? result : 0; /* a caller that goes on from here comes to an end, also with a file that is none */
+    return result > after ? result : 0; /* a caller that goes on from here comes to an end, also with a file that is
+                                         * none */
 }

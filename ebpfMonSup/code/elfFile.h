@@ -2,9 +2,9 @@
 /*
  * An ELF64 file on disk: its build-id, load segments, sections and bytes. Its symbols: elfSymbols.h.
  *
- * Nothing in the file is trusted: every table is bounded, and a file that is truncated or rewritten while it is open gives
- * short reads. A sparse file of 12 KiB can have tables of gigabytes, so an open file has a budget (elfBytes.h). A read may
- * take any time (FUSE): call these functions only in a job (host/foreign.h).
+ * Nothing in the file is trusted: every table is bounded, and a file that is truncated or rewritten while it is open
+ * gives short reads. A sparse file of 12 KiB can have tables of gigabytes, so an open file has a budget (elfBytes.h). A
+ * read may take any time (FUSE): call these functions only in a job (host/foreign.h).
  */
 #ifndef EBPFMON_ELFFILE_H
 #define EBPFMON_ELFFILE_H
@@ -63,8 +63,8 @@ int ebpfMonElfOffset(const ebpfMonElfFile *file, uint64_t vaddr, uint32_t flags,
 /* Reads up to "len" bytes at a vaddr, not beyond its segment; returns their number. */
 size_t ebpfMonElfRead(const ebpfMonElfFile *file, uint64_t vaddr, void *buf, size_t len);
 
-/* The vaddr of the first place in the read-only segments with "text" (64 bytes at most) behind the vaddr "after" (0: from the
- * begin on); 0: there is none. */
+/* The vaddr of the first place in the read-only segments with "text" (64 bytes at most) behind the vaddr "after" (0:
+ * from the begin on); 0: there is none. */
 uint64_t ebpfMonElfSearch(const ebpfMonElfFile *file, const char *text, uint64_t after);
 
 #endif

@@ -31,13 +31,14 @@ static unsigned findInTable(const ebpfMonElfFile *file, const Elf64_Shdr *table,
     unsigned count = 0;
     size_t n;
 
-    for (uint64_t at = 0; sym && count <= most && (n = ebpfMonElfReadSection(file, table, at, sym, PIECE * sizeof(*sym)) /
-         sizeof(*sym)); at += n * sizeof(*sym))
+    for (uint64_t at = 0;
+         sym && count <= most && (n = ebpfMonElfReadSection(file, table, at, sym, PIECE * sizeof(*sym)) / sizeof(*sym));
+         at += n * sizeof(*sym))
         for (size_t i = 0; i < n; i++) {
             const char *name = names + (sym[i].st_name < size ? sym[i].st_name : 0);
 
-            if (!isFunction(&sym[i], size) || strlen(name) >= sizeof(found->name) || !epicsStrGlobMatch(name, pattern) ||
-                isKnown(found, count < most ? count : most, sym[i].st_value))
+            if (!isFunction(&sym[i], size) || strlen(name) >= sizeof(found->name) ||
+                !epicsStrGlobMatch(name, pattern) || isKnown(found, count < most ? count : most, sym[i].st_value))
                 continue;
             if (count < most) {
                 found[count] = (ebpfMonElfFunction){ .vaddr = sym[i].st_value, .size = sym[i].st_size };
@@ -49,7 +50,8 @@ static unsigned findInTable(const ebpfMonElfFile *file, const Elf64_Shdr *table,
     return count;
 }
 
-unsigned ebpfMonElfFunctionsFind(const ebpfMonElfFile *file, const char *pattern, ebpfMonElfFunction *found, unsigned most)
+unsigned ebpfMonElfFunctionsFind(const ebpfMonElfFile *file, const char *pattern, ebpfMonElfFunction *found,
+                                 unsigned most)
 {
     Elf64_Shdr table, strings;
     unsigned count = 0;

@@ -53,7 +53,8 @@ static uint32_t findSymbol(const ebpfMonElfFile *file, const Elf64_Shdr *relocat
     return 0;
 }
 
-static int nameSymbol(const ebpfMonElfFile *file, const Elf64_Shdr *relocations, uint32_t symbol, char *name, size_t size)
+static int nameSymbol(const ebpfMonElfFile *file, const Elf64_Shdr *relocations, uint32_t symbol, char *name,
+                      size_t size)
 {
     Elf64_Shdr table, strings;
     Elf64_Sym sym;

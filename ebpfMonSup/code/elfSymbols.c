@@ -59,8 +59,8 @@ static void noteNames(Spots *spots, const char *const *names, const unsigned *le
 }
 
 /* Finds the names in a string table, at the end of any string of it. Those already found have length 0. */
-static void findNames(const ebpfMonElfFile *file, const Elf64_Shdr *strings, const char *const *names, const unsigned *lengths,
-    unsigned count, char *buf, Spots *spots)
+static void findNames(const ebpfMonElfFile *file, const Elf64_Shdr *strings, const char *const *names,
+                      const unsigned *lengths, unsigned count, char *buf, Spots *spots)
 {
     size_t kept = 0;
 
@@ -230,7 +230,8 @@ static Elf64_Sym findFunctionAt(const ebpfMonElfFile *file, const Elf64_Shdr *ta
 }
 
 /* The same in one table of one file. 0, or -1. */
-static int nameIn(const ebpfMonElfFile *file, uint32_t type, uint64_t vaddr, char *buf, char *name, size_t size, uint64_t *offset)
+static int nameIn(const ebpfMonElfFile *file, uint32_t type, uint64_t vaddr, char *buf, char *name, size_t size,
+                  uint64_t *offset)
 {
     Elf64_Shdr table, strings;
     Elf64_Sym sym;

@@ -30,7 +30,8 @@ static int writeAll(int fd, const uint8_t *bytes, size_t size)
 }
 
 /* 0, or -1: it is no xz stream, too large, or not whole. */
-static int unpackSection(const ebpfMonElfFile *file, const Elf64_Shdr *section, lzma_stream *xz, uint8_t *in, uint8_t *out, int fd)
+static int unpackSection(const ebpfMonElfFile *file, const Elf64_Shdr *section, lzma_stream *xz, uint8_t *in,
+                         uint8_t *out, int fd)
 {
     uint64_t begin = ebpfMonClockThreadCpu(), at = 0;
     lzma_ret rc = LZMA_OK;

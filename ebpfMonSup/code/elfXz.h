@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* .gnu_debugdata: a section that contains an ELF file with symbols, compressed by xz ("MiniDebugInfo" of Fedora and others). */
+/* .gnu_debugdata: a section that contains an ELF file with symbols, compressed by xz ("MiniDebugInfo" of Fedora and
+ * others). */
 #ifndef EBPFMON_ELFXZ_H
 #define EBPFMON_ELFXZ_H
 

@@ -83,7 +83,8 @@ static ebpfMonFunctionPlace *addPlace(Look *look, const char *path, const ebpfMo
 }
 
 /* Where a function at "vaddr" can be probed. 0, or -1: nowhere. */
-static int pickFunctionSite(const Look *look, ebpfMonElfFile *file, uint64_t vaddr, uint64_t codeSize, ebpfMonSite *site)
+static int pickFunctionSite(const Look *look, ebpfMonElfFile *file, uint64_t vaddr, uint64_t codeSize,
+                            ebpfMonSite *site)
 {
     uint8_t code[CODE_MAX];
     uint64_t offset;
@@ -115,7 +116,8 @@ static void findMatching(Look *look, ebpfMonElfFile *file, const char *path, con
     count = ebpfMonElfFunctionsFind(file, look->wanted.symbol, found, EBPFMON_FUNCTION_SITES);
     look->isTooMany |= count > EBPFMON_FUNCTION_SITES;
     for (unsigned i = 0; i < count && !look->isTooMany; i++)
-        if (!strstr(found[i].name, ".cold") && pickFunctionSite(look, file, found[i].vaddr, found[i].size, &site) == 0 &&
+        if (!strstr(found[i].name, ".cold") &&
+            pickFunctionSite(look, file, found[i].vaddr, found[i].size, &site) == 0 &&
             !addPlace(look, path, map, found[i].name, &site))
             break;
     free(found);
@@ -182,7 +184,8 @@ static void findPlaces(Look *look, ebpfMonElfFile *file, const char *path, const
         addPlace(look, path, map, "", &site);
     } else if (ebpfMonFunctionIsPattern(name)) {
         findMatching(look, file, path, map);
-    } else if (ebpfMonElfFind(file, &name, 1, &symbol) && pickFunctionSite(look, file, symbol.vaddr, symbol.size, &site) == 0) {
+    } else if (ebpfMonElfFind(file, &name, 1, &symbol) &&
+               pickFunctionSite(look, file, symbol.vaddr, symbol.size, &site) == 0) {
         addPlace(look, path, map, name, &site);
     }
 }
@@ -284,8 +287,8 @@ static void describeFailure(const Look *look, char *why, size_t size)
     if (look->refusal[0])
         snprintf(why, size, "%s", look->refusal);
     else if (look->isTooMany)
-        snprintf(why, size, "more than %d %s match \"%s\"", EBPFMON_FUNCTION_SITES, look->wanted.isUsdt ? "places" : "functions",
-                 look->wanted.symbol);
+        snprintf(why, size, "more than %d %s match \"%s\"", EBPFMON_FUNCTION_SITES,
+                 look->wanted.isUsdt ? "places" : "functions", look->wanted.symbol);
     else if (look->objects && look->wanted.isUsdt)
         snprintf(why, size, "no file like \"%s\" has a USDT probe %s", look->wanted.object, look->wanted.symbol);
     else if (look->objects)

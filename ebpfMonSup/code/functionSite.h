@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Finds the cheapest place for a probe in any function of a process, by the symbol of the function, or the places of a
- * USDT probe by its name, in the files that the process has mapped. The process and its files may never answer: each look is
- * a job that can be abandoned (foreign.h).
+ * USDT probe by its name, in the files that the process has mapped. The process and its files may never answer: each
+ * look is a job that can be abandoned (foreign.h).
  */
 #ifndef EBPFMON_FUNCTIONSITE_H
 #define EBPFMON_FUNCTIONSITE_H
@@ -46,12 +46,12 @@ typedef struct {
 /* Nonzero: it is a pattern. */
 int ebpfMonFunctionIsPattern(const char *symbol);
 
-/* A number for the files of the process that match, and for where they are mapped: it is another one after some were loaded or
- * unloaded. 0: it cannot be read. */
+/* A number for the files of the process that match, and for where they are mapped: it is another one after some were
+ * loaded or unloaded. 0: it cannot be read. */
 uint64_t ebpfMonFunctionMappings(pid_t pid, const ebpfMonFunctionWanted *wanted);
 
-/* Finds the places of a name, one for each file that has it, or of all names that match a pattern. free() them. NULL: there
- * is none, or there are too many, and "why" says so. */
+/* Finds the places of a name, one for each file that has it, or of all names that match a pattern. free() them. NULL:
+ * there is none, or there are too many, and "why" says so. */
 ebpfMonFunctionPlaces *ebpfMonFunctionFind(pid_t pid, const ebpfMonFunctionWanted *wanted, char *why, size_t size);
 
 #endif

@@ -154,8 +154,8 @@ static int addEmulatedLine(void *arg, char *line)
     return s->core != NULL;
 }
 
-/* Calls "use" with each line of the list of mappings, until it returns nonzero. 0; errno: the list cannot be read, or it took too
- * long. */
+/* Calls "use" with each line of the list of mappings, until it returns nonzero. 0; errno: the list cannot be read, or
+ * it took too long. */
 static int eachLine(pid_t pid, int (*use)(void *arg, char *line), void *arg)
 {
     uint64_t begin = ebpfMonClockMonotonic();

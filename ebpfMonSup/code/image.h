@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The program image of a process: which files it has mapped as code, and whether the process is an EPICS IOC. It is an IOC
- * if one of these files has dbProcess and pdbbase. Then the image has the probe sites in that file, and the addresses of the
- * variables that we read. A stripped program with static libraries is an IOC if it contains texts that only IOCs have; its
- * symbols may be in other files (symbolFile.h), which may be added later.
+ * The program image of a process: which files it has mapped as code, and whether the process is an EPICS IOC. It is an
+ * IOC if one of these files has dbProcess and pdbbase. Then the image has the probe sites in that file, and the
+ * addresses of the variables that we read. A stripped program with static libraries is an IOC if it contains texts that
+ * only IOCs have; its symbols may be in other files (symbolFile.h), which may be added later.
  *
  * A binary is identified by device, inode and build-id. It is opened through /proc/PID/map_files (so containers and
  * replaced files work), read once, and shared by all processes that map it. Symbols come from .dynsym and
@@ -23,7 +23,8 @@ typedef struct ebpfMonImage {
     char     serverPath[128];
     char     openPath[128];     /* opens exactly the file of "core": /proc/PID/map_files/START-END; without the
                                  * privilege for it /proc/PID/root/... or /proc/PID/exe; empty: none */
-    /* Addresses of variables in the process, 0: not there. If the program has a copy (copy relocation), that of the copy. */
+    /* Addresses of variables in the process, 0: not there. If the program has a copy (copy relocation), that of the
+     * copy. */
     uint64_t pdbbase;
     uint64_t interruptAccept;
     uint64_t asActive;
@@ -47,20 +48,23 @@ typedef struct {
     } file[EBPFMON_CALLERS_MAX];
 } ebpfMonImageCallers;
 
-/* Reads the image of a process. 0: the process is an IOC (it has mapped dbProcess and pdbbase, or its program is nameless), and *image is
- * filled; 1: it is not an IOC, or not yet; -1: it cannot be read (errno: ESRCH gone, EACCES/EPERM not allowed, ENOMEM, EMFILE...,
- * ENOSPC when the cache holds as many EPICS files as it may). The binaries in *image belong to the cache. */
+/* Reads the image of a process. 0: the process is an IOC (it has mapped dbProcess and pdbbase, or its program is
+ * nameless), and *image is filled; 1: it is not an IOC, or not yet; -1: it cannot be read (errno: ESRCH gone,
+ * EACCES/EPERM not allowed, ENOMEM, EMFILE..., ENOSPC when the cache holds as many EPICS files as it may). The binaries
+ * in *image belong to the cache. */
 int ebpfMonImageRead(ebpfMonImageCache *cache, pid_t pid, ebpfMonImage *image);
 
-/* Finds the files of an IOC that take and release lock sets. Call it after iocInit, when the IOC has loaded its modules. 0; or -1 with
- * errno: not now, because this host or we lack something (time, memory, files), or the process has ended. Then "complete" is 0. */
+/* Finds the files of an IOC that take and release lock sets. Call it after iocInit, when the IOC has loaded its
+ * modules. 0; or -1 with errno: not now, because this host or we lack something (time, memory, files), or the process
+ * has ended. Then "complete" is 0. */
 int ebpfMonImageReadCallers(ebpfMonImageCache *cache, pid_t pid, ebpfMonImageCallers *callers);
 
 /* Nonzero: both have the same files, or both are not complete. */
 int ebpfMonImageCallersAreSame(const ebpfMonImageCallers *a, const ebpfMonImageCallers *b);
 
-/* Nonzero: after this errno of ebpfMonImageRead the process is to be set aside for a while, because it does not answer, or
- * needs more memory and time than an IOC can need (ETIMEDOUT, EAGAIN, EFBIG, ENOTSUP). Refusal: the reason as text. */
+/* Nonzero: after this errno of ebpfMonImageRead the process is to be set aside for a while, because it does not answer,
+ * or needs more memory and time than an IOC can need (ETIMEDOUT, EAGAIN, EFBIG, ENOTSUP). Refusal: the reason as
+ * text. */
 int ebpfMonImageIsRefused(int err);
 const char *ebpfMonImageRefusal(int err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See imageCache.h. A file is opened and read when it is met for the first time, then looked at by stat. Each look is a job
- * that can be abandoned (foreign.h). */
+/* See imageCache.h. A file is opened and read when it is met for the first time, then looked at by stat. Each look is a
+ * job that can be abandoned (foreign.h). */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,8 @@
 #define MAX_KNOWN    2048u     /* files of interest, kept because watched IOCs point to them */
 #define LOOK_SECONDS 2.0       /* for one file */
 #define CHECK_AFTER  (10 * EBPFMON_SECOND_NS)
-#define SLOW_STEPS   6         /* a file that took too much CPU time, on a busy host perhaps, is read again after 10 s, … 640 s */
+#define SLOW_STEPS   6         /* a file that took too much CPU time, on a busy host perhaps, is read again after 10 s,
+                                * … 640 s */
 
 /* Any file that was seen. */
 typedef struct Seen {
@@ -120,9 +121,9 @@ static int isSame(const fileLook *look)
         && look->modified.tv_nsec == look->st.st_mtim.tv_nsec;
 }
 
-/* 0 or errno. A file of a FUSE file system is not for us: to set a probe, the kernel reads its page while it holds a lock
- * that each fork on this host needs (dup_mmap_sem, kernel/events/uprobes.c), and a user's program decides when the page
- * comes. */
+/* 0 or errno. A file of a FUSE file system is not for us: to set a probe, the kernel reads its page while it holds a
+ * lock that each fork on this host needs (dup_mmap_sem, kernel/events/uprobes.c), and a user's program decides when the
+ * page comes. */
 static int openAndRead(fileLook *look)
 {
     int fd = open(look->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), err;
@@ -183,7 +184,8 @@ static fileLook *lookAt(const ebpfMonImageCache *cache, pid_t pid, const ebpfMon
     look->symbols.pid = pid;
     snprintf(look->symbols.program, sizeof(look->symbols.program), "%s", map->path);
     if (seen) {
-        look->isSeen = seen->size >= 0 && !isNameless(seen) && !(seen->readAgain && ebpfMonClockMonotonic() >= seen->readAgain);
+        look->isSeen = seen->size >= 0 && !isNameless(seen) &&
+                       !(seen->readAgain && ebpfMonClockMonotonic() >= seen->readAgain);
         look->size = seen->size;
         look->modified = seen->modified;
     }
@@ -286,7 +288,8 @@ int ebpfMonImageCacheFind(ebpfMonImageCache *cache, pid_t pid, const ebpfMonMapp
     *known = NULL;
     while (seen && (seen->ino != map->ino || seen->dev != map->dev))
         seen = seen->next;
-    if (!seen || (seen->known && !isNameless(seen)) || seen->pathHash != pathHash || now - seen->checked >= CHECK_AFTER) {
+    if (!seen || (seen->known && !isNameless(seen)) || seen->pathHash != pathHash ||
+        now - seen->checked >= CHECK_AFTER) {
         if (updateFile(cache, pid, map, bucket, &seen))
             return -1;
         seen->pathHash = pathHash;

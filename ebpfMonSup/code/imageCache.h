@@ -2,9 +2,9 @@
 /*
  * The files that processes have mapped, and what of EPICS each of them contains, for image.c. One thread at a time.
  *
- * An inode number is used again soon after a file was deleted. So a file is the same one only if its time and size are also
- * the same. Files of EPICS are checked at every look, because a probe that was set by another file's symbols would break the
- * process. The hundreds of other files are checked when their path changes, or after 10 s.
+ * An inode number is used again soon after a file was deleted. So a file is the same one only if its time and size are
+ * also the same. Files of EPICS are checked at every look, because a probe that was set by another file's symbols would
+ * break the process. The hundreds of other files are checked when their path changes, or after 10 s.
  */
 #ifndef EBPFMON_IMAGECACHE_H
 #define EBPFMON_IMAGECACHE_H

@@ -117,7 +117,8 @@ static int hasOtherEnds(const ebpfMonElfFile *file, uint64_t scanList, const ebp
     return 0;
 }
 
-/* Where the program goes on when a call returns: the next instruction that costs little, before anything else is called. */
+/* Where the program goes on when a call returns: the next instruction that costs little, before anything else is
+ * called. */
 static uint64_t findBehind(const ebpfMonElfFile *file, uint64_t vaddr)
 {
     uint64_t offset;

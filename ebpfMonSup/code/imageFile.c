@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * See imageFile.h. A program without symbols is an IOC if it holds two texts of iocInit (iocInit.c; the same from EPICS 3.14 to
- * 7), whether it has a shell and a CA server or not. Only programs are searched for these texts: a library that exports nothing is
- * of no use to anyone.
+ * See imageFile.h. A program without symbols is an IOC if it holds two texts of iocInit (iocInit.c; the same from EPICS
+ * 3.14 to 7), whether it has a shell and a CA server or not. Only programs are searched for these texts: a library that
+ * exports nothing is of no use to anyone.
  */
 #include <elf.h>
 #include <errno.h>
@@ -112,14 +112,16 @@ static int isElsewhere(int fn)
     return fn == ebpfMonFnRingPop || fn == ebpfMonFnCheckPut || fn == ebpfMonFnCamessage;
 }
 
-#define CHECKPUT_CALLS 4u /* camessage.c: write_action, write_notify_action, access_rights_reply; caservertask.c: showChanList */
+#define CHECKPUT_CALLS 4u /* camessage.c: write_action, write_notify_action, access_rights_reply; caservertask.c:
+                           * showChanList */
 
-/* A static Base may be compiled so that the compiler puts copies of rsrvCheckPut into its callers: then a probe there sees no put. The
- * IOC is watched as one without this function. */
+/* A static Base may be compiled so that the compiler puts copies of rsrvCheckPut into its callers: then a probe there
+ * sees no put. The IOC is watched as one without this function. */
 static void dropCopied(const ebpfMonElfFile *file, ebpfMonElfSymbol *found, ebpfMonBinary *b)
 {
     ebpfMonElfSymbol *check = &found[ebpfMonFnCheckPut];
-    ebpfMonCallSites *sites = check->vaddr ? ebpfMonCallSitesFind(file, &ebpfMonFnNames[ebpfMonFnCheckPut], check, 1) : NULL;
+    ebpfMonCallSites *sites = check->vaddr ? ebpfMonCallSitesFind(file, &ebpfMonFnNames[ebpfMonFnCheckPut], check, 1) :
+                                             NULL;
 
     b->isCheckCopied = sites && sites->count < CHECKPUT_CALLS && (sites->complete & 1);
     if (b->isCheckCopied)
@@ -188,7 +190,8 @@ static int isContradicted(const ebpfMonElfFile *file, const ebpfMonElfSymbol *fo
 }
 
 /* Finds the names in the file; of a stripped IOC also in the files with its symbols, until there are enough. */
-static void findSymbolNames(ebpfMonElfFile *file, const ebpfMonSymbolPlaces *places, ebpfMonElfSymbol *found, Knowledge *how)
+static void findSymbolNames(ebpfMonElfFile *file, const ebpfMonSymbolPlaces *places, ebpfMonElfSymbol *found,
+                            Knowledge *how)
 {
     ebpfMonSymbolSearch search = { 0 };
     const char *names[NAMES];

@@ -6,8 +6,8 @@
 #include "code/binary.h"
 #include "code/symbolFile.h"
 
-/* Reads the file open as "fd"; *known is NULL if it contains nothing of EPICS. "places": where the symbols of a stripped
- * program may be. 0, or errno: no memory, or as ebpfMonElfBytesIsOver. Call it in a job (foreign.h). */
+/* Reads the file open as "fd"; *known is NULL if it contains nothing of EPICS. "places": where the symbols of a
+ * stripped program may be. 0, or errno: no memory, or as ebpfMonElfBytesIsOver. Call it in a job (foreign.h). */
 int ebpfMonImageFileRead(int fd, const ebpfMonSymbolPlaces *places, ebpfMonKnown **known);
 
 void ebpfMonImageFileFree(ebpfMonKnown *known); /* NULL does no harm */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Instructions of aarch64 that more than one file looks at, after the Arm Architecture Reference Manual, section C4.1; private to code/. */
+/* Instructions of aarch64 that more than one file looks at, after the Arm Architecture Reference Manual, section C4.1;
+ * private to code/. */
 #ifndef EBPFMON_INSNAARCH64_H
 #define EBPFMON_INSNAARCH64_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What differs from machine to machine: the instructions, and the relocations of files. The ELF file says its machine, so any host can
- * read the files of all machines. Each machine has files of its own (siteX86.c, callSitesX86.c, …) and a line in machine.c.
+ * What differs from machine to machine: the instructions, and the relocations of files. The ELF file says its machine,
+ * so any host can read the files of all machines. Each machine has files of its own (siteX86.c, callSitesX86.c, …) and
+ * a line in machine.c.
  */
 #ifndef EBPFMON_MACHINE_H
 #define EBPFMON_MACHINE_H
@@ -19,7 +20,8 @@ typedef struct {
     /* Types of relocations. */
     struct {
         uint32_t copy, relative, irelative;
-        uint32_t slot[2]; /* the loader writes the address of a function into a slot, from which stubs or code take it */
+        uint32_t slot[2]; /* the loader writes the address of a function into a slot, from which stubs or code take
+                           * it */
     } reloc;
 
     /* Picks the site in the "len" bytes of code of one function: see site.h. */
@@ -38,8 +40,8 @@ const ebpfMonMachine *ebpfMonMachineFind(uint16_t machine);
 /* The machine of this host. */
 const ebpfMonMachine *ebpfMonMachineHost(void);
 
-/* Nonzero: it is the machine of this host. A program for another machine is run by an emulator, and the kernel sees only the
- * instructions of the emulator. */
+/* Nonzero: it is the machine of this host. A program for another machine is run by an emulator, and the kernel sees
+ * only the instructions of the emulator. */
 int ebpfMonMachineIsHost(uint16_t machine);
 
 #endif

@@ -53,8 +53,8 @@ static int makePath(pid_t pid, const ebpfMonMapping *map, int i, char *path, siz
     return i < 3 && n > 0 && (size_t)n < size;
 }
 
-/* What is not a map_files link is the file only if it has its inode; the device may differ, since maps shows that of the
- * file system under an overlay or subvolume. */
+/* What is not a map_files link is the file only if it has its inode; the device may differ, since maps shows that of
+ * the file system under an overlay or subvolume. */
 int ebpfMonMappingFindPath(pid_t pid, const ebpfMonMapping *map, char *path, size_t size, struct stat *st)
 {
     int why = ENOENT;

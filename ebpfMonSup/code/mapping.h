@@ -21,9 +21,10 @@ int ebpfMonMappingParse(char *line, ebpfMonMapping *map);
 /* The same for each mapping of a file. *isCode: the kernel runs it; else it only lets it be read. */
 int ebpfMonMappingParseAny(char *line, ebpfMonMapping *map, int *isCode);
 
-/* Finds a path that opens the mapped file: its link in /proc/PID/map_files, which only CAP_SYS_ADMIN lets us use; else its
- * name below the root of the process, or its program, if that has the same inode. 0, and *st is of the file; or -1 with
- * errno (ENAMETOOLONG: a path does not fit into "size"). A file system may never answer, so call it in a job (foreign.h). */
+/* Finds a path that opens the mapped file: its link in /proc/PID/map_files, which only CAP_SYS_ADMIN lets us use; else
+ * its name below the root of the process, or its program, if that has the same inode. 0, and *st is of the file; or -1
+ * with errno (ENAMETOOLONG: a path does not fit into "size"). A file system may never answer, so call it in a job
+ * (foreign.h). */
 int ebpfMonMappingFindPath(pid_t pid, const ebpfMonMapping *map, char *path, size_t size, struct stat *st);
 
 /* What the loader added to the addresses of the file, from the code segment that the mapping is part of. 0, or -1. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See recognise.h. The texts and the order of calls are those of EPICS Base 3.14.12 to 7.0.10: dbTest.c, dbAccess.c, dbNotify.c,
- * dbLock.c, dbCa.c, dbScan.c, callback.c, recGbl.c, rsrv/camessage.c, rsrv/caservertask.c, iocInit.c. */
+/* See recognise.h. The texts and the order of calls are those of EPICS Base 3.14.12 to 7.0.10: dbTest.c, dbAccess.c,
+ * dbNotify.c, dbLock.c, dbCa.c, dbScan.c, callback.c, recGbl.c, rsrv/camessage.c, rsrv/caservertask.c, iocInit.c. */
 #include <string.h>
 
 #include "code/codeSearch.h"
@@ -47,7 +47,8 @@ static int findProcess(const Search *s, Core *c)
     c->process = getOnly(USERS(s, "%s: No RSET for %s\n"));
     if (dbtr == NONE || c->process == NONE)
         return -1;
-    for (size_t at = s->g->first[dbtr]; ebpfMonCodeSearchNextCall(s, dbtr, &at, &to); before[0] = before[1], before[1] = to)
+    for (size_t at = s->g->first[dbtr]; ebpfMonCodeSearchNextCall(s, dbtr, &at, &to);
+         before[0] = before[1], before[1] = to)
         if (before[1] == c->process) {
             c->lock = before[0];
             c->unlock = to;
@@ -119,8 +120,8 @@ static int callSame(const Search *s, uint32_t a, uint32_t b)
     return 0;
 }
 
-/* dbScanLockMany calls it when it has to begin again. If the compiler has put a copy of it there instead, it is the only other
- * function with its text that releases the mutex as dbScanUnlock does. */
+/* dbScanLockMany calls it when it has to begin again. If the compiler has put a copy of it there instead, it is the
+ * only other function with its text that releases the mutex as dbScanUnlock does. */
 static void findUnlockMany(const Search *s, const Core *c, ebpfMonRecognised *found)
 {
     Users users = USERS(s, "plock->ownerlocker==locker"), lock = USERS(s, "plock->ownerlocker==NULL");
@@ -155,7 +156,8 @@ static void findCaPutLink(const Search *s, const Core *c, ebpfMonRecognised *fou
         for (size_t k = s->g->first[c->put]; k < s->g->first[c->put + 1]; k++) {
             uint64_t to = s->g->ref[k].to;
 
-            if (s->g->ref[k].kind != ebpfMonRefAddress || to == last || !ebpfMonCodeSearchUses(s, users.fn[i], to, ADDRESS))
+            if (s->g->ref[k].kind != ebpfMonRefAddress || to == last ||
+                !ebpfMonCodeSearchUses(s, users.fn[i], to, ADDRESS))
                 continue;
             common++;
             last = to;
@@ -202,8 +204,8 @@ static int callAlike(const Search *s, uint32_t a, uint32_t b)
     return any;
 }
 
-/* callbackTask asks whether a queue is empty, pops, and asks again. It uses the queues of callbackRequest, which pushes: by the
- * same lock as pop. */
+/* callbackTask asks whether a queue is empty, pops, and asks again. It uses the queues of callbackRequest, which
+ * pushes: by the same lock as pop. */
 static void findPop(const Search *s, uint32_t request, ebpfMonRecognised *found)
 {
     uint64_t common[EBPFMON_COMMON_MAX];
@@ -214,7 +216,8 @@ static void findPop(const Search *s, uint32_t request, ebpfMonRecognised *found)
 
         if (fn == request || !ebpfMonCodeSearchCommon(s, fn, request, ADDRESS, common))
             continue;
-        for (size_t at = s->g->first[fn]; ebpfMonCodeSearchNextCall(s, fn, &at, &to); before[0] = before[1], before[1] = to) {
+        for (size_t at = s->g->first[fn]; ebpfMonCodeSearchNextCall(s, fn, &at, &to);
+             before[0] = before[1], before[1] = to) {
             uint32_t pop = before[1], push;
             int isPop = 0;
 
@@ -247,8 +250,8 @@ static uint64_t onlyVariable(const Search *s, uint32_t fn)
     return ebpfMonCodeSearchCommon(s, fn, fn, ANY, common) == 1 ? common[0] : 0;
 }
 
-/* It starts the timer of the callback, makes one where there is none, and starts that. Its timer queue is made where the queues of
- * callbackRequest are. */
+/* It starts the timer of the callback, makes one where there is none, and starts that. Its timer queue is made where
+ * the queues of callbackRequest are. */
 static void findDelayed(const Search *s, uint32_t request, ebpfMonRecognised *found)
 {
     uint64_t common[EBPFMON_COMMON_MAX];
@@ -324,8 +327,8 @@ static int isAmong(const Search *s, const Users *users, uint32_t fn)
     return before && behind && fn < s->g->count;
 }
 
-/* rsrvCheckPut calls nothing and reads asActive alone; write_notify_action calls it, and write_action, which is in the same
- * source file as both. */
+/* rsrvCheckPut calls nothing and reads asActive alone; write_notify_action calls it, and write_action, which is in the
+ * same source file as both. */
 static void findCheckPut(const Search *s, const Users *source, ebpfMonRecognised *found)
 {
     uint32_t notify = getOnly(USERS(s, "put call back time out")), best = NONE, to;
@@ -351,8 +354,8 @@ static void findCheckPut(const Search *s, const Users *source, ebpfMonRecognised
     setVariable(onlyVariable(s, best), sizeof(int), &found->var[ebpfMonVarAs]);
 }
 
-/* casr and camsgtask both use clientQ and its lock. camessage.c uses the lock, but not the list. camsgtask takes the address
- * of the list (ellDelete); casr may only read its first element. */
+/* casr and camsgtask both use clientQ and its lock. camessage.c uses the lock, but not the list. camsgtask takes the
+ * address of the list (ellDelete); casr may only read its first element. */
 static void setClients(const Search *s, uint32_t casr, uint32_t task, const Users *source, ebpfMonRecognised *found)
 {
     uint64_t common[EBPFMON_COMMON_MAX], clients = 0;
@@ -396,8 +399,8 @@ static void findServer(const Search *s, ebpfMonRecognised *found)
         setClients(s, casr, task, &source, found);
 }
 
-/* iocRun calls scanRun, and iocPause scanPause: both set interruptAccept, the only variable there that other files use, too, so its
- * address is taken. */
+/* iocRun calls scanRun, and iocPause scanPause: both set interruptAccept, the only variable there that other files use,
+ * too, so its address is taken. */
 static void findInterrupt(const Search *s, ebpfMonRecognised *found)
 {
     uint32_t run = getOnly(USERS(s, "All initialization complete")), scanRun;
@@ -407,7 +410,8 @@ static void findInterrupt(const Search *s, ebpfMonRecognised *found)
     if (run == NONE || pause == NONE)
         return;
     for (size_t at = s->g->first[run]; ebpfMonCodeSearchNextCall(s, run, &at, &scanRun);)
-        for (size_t at2 = s->g->first[pause]; scanRun != NONE && ebpfMonCodeSearchNextCall(s, pause, &at2, &scanPause);) {
+        for (size_t at2 = s->g->first[pause];
+             scanRun != NONE && ebpfMonCodeSearchNextCall(s, pause, &at2, &scanPause);) {
             if (scanPause == NONE || scanPause == scanRun || !callsNothing(s, scanRun) || !callsNothing(s, scanPause) ||
                 ebpfMonCodeSearchCommon(s, scanRun, scanPause, ADDRESS, common) != 1)
                 continue;

@@ -4,9 +4,9 @@
  *
  * A uprobe replaces one instruction. The kernel emulates a few kinds (x86: push of a register, nop, jmp,
  * jcc, call: arch/x86/kernel/uprobes.c, branch_xol_ops and push_xol_ops) and single-steps all others, at
- * 12 times the cost in a virtual machine. So the probe goes to the first emulated instruction of the prologue at which the
- * arguments that the program reads, and for a return probe the return address, are still in their places. siteX86.c and
- * siteAarch64.c know the instructions; machine.h chooses between them.
+ * 12 times the cost in a virtual machine. So the probe goes to the first emulated instruction of the prologue at which
+ * the arguments that the program reads, and for a return probe the return address, are still in their places. siteX86.c
+ * and siteAarch64.c know the instructions; machine.h chooses between them.
  */
 #ifndef EBPFMON_SITE_H
 #define EBPFMON_SITE_H

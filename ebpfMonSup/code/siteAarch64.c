@@ -52,7 +52,8 @@ static ebpfMonFlow findFlow(uint32_t insn, uint64_t vaddr, uint64_t *to, const c
     } else if ((insn & 0x7e000000) == 0x36000000) {
         *name = "tbz";
         distance = ebpfMonA64Signed(insn, 5, 14);
-    } else if ((insn & 0xfe000000) == 0xd6000000) { /* by a register: br, ret and their authenticated forms; blr comes back */
+    } else if ((insn & 0xfe000000) == 0xd6000000) { /* by a register: br, ret and their authenticated forms; blr comes
+                                                     * back */
         return (insn >> 21 & 3) == 1 ? ebpfMonFlowNext : ebpfMonFlowLeave;
     } else {
         return ebpfMonFlowNext;
@@ -156,14 +157,15 @@ static int isAarch64LoopTarget(const uint8_t *code, size_t len, size_t to)
         const char *name;
         ebpfMonFlow flow = findFlow(readInsn(code + at), at, &target, &name);
 
-        if ((flow == ebpfMonFlowJump || flow == ebpfMonFlowBranch) && (int64_t)target > 0 && (int64_t)target <= (int64_t)to)
+        if ((flow == ebpfMonFlowJump || flow == ebpfMonFlowBranch) && (int64_t)target > 0 &&
+            (int64_t)target <= (int64_t)to)
             return 1;
     }
     return 0;
 }
 
-/* A return probe changes x30 (arch_uretprobe_hijack_return_addr), so it sits before that is stored or signed, at the entry if need
- * be: a slow one is better than none. */
+/* A return probe changes x30 (arch_uretprobe_hijack_return_addr), so it sits before that is stored or signed, at the
+ * entry if need be: a slow one is better than none. */
 void ebpfMonSitePickAarch64(const uint8_t *code, size_t len, unsigned args, int needReturn, ebpfMonSite *site)
 {
     unsigned needed = args & (EBPFMON_ARG1 | EBPFMON_ARG2 | EBPFMON_ARG3 | EBPFMON_ARG4); /* x0 … x3 */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What each machine knows of its instructions; machine.h chooses by the machine. Private to code/. These functions need no
- * process, so they are tested on bytes. */
+/* What each machine knows of its instructions; machine.h chooses by the machine. Private to code/. These functions need
+ * no process, so they are tested on bytes. */
 #ifndef EBPFMON_SITEMACHINE_H
 #define EBPFMON_SITEMACHINE_H
 

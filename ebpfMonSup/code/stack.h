@@ -27,8 +27,8 @@ typedef struct {
     unsigned      returns;
 } ebpfMonStackStart;
 
-/* Without pc and sp, the function takes those that /proc shows for a thread that waits in a system call. Returns the number of
- * frames, innermost first; 0: none is known. */
+/* Without pc and sp, the function takes those that /proc shows for a thread that waits in a system call. Returns the
+ * number of frames, innermost first; 0: none is known. */
 unsigned ebpfMonStackGet(pid_t pid, pid_t tid, const ebpfMonStackStart *start, ebpfMonFrame frame[EBPFMON_STACK_MAX]);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The files with the code of a process, kept open while its stacks are unwound. In a job only (foreign.h), because these are
- * mappings and files of another process. */
+/* The files with the code of a process, kept open while its stacks are unwound. In a job only (foreign.h), because
+ * these are mappings and files of another process. */
 #ifndef EBPFMON_STACKFILES_H
 #define EBPFMON_STACKFILES_H
 

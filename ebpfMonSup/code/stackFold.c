@@ -179,11 +179,11 @@ static void writeLine(Stack *s, const char *const *frame, unsigned count)
     }
 }
 
-/* How much a function of this file says about where an event comes from. 1: it serves all programs; 2: all IOCs; 3: it is of
- * one subject. */
+/* How much a function of this file says about where an event comes from. 1: it serves all programs; 2: all IOCs; 3: it
+ * is of one subject. */
 static unsigned rankFile(const char *name)
 {
-    static const char *const serving[] = { "libc.so", "libc-2", "ld-linux", "ld-2", "libpthread", "libstdc++", "[vdso]" };
+    static const char *const serving[] = {"libc.so", "libc-2", "ld-linux", "ld-2", "libpthread", "libstdc++", "[vdso]"};
 
     for (size_t i = 0; i < sizeof(serving) / sizeof(serving[0]); i++)
         if (strncmp(name, serving[i], strlen(serving[i])) == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Makes lines of functions from many stacks of one process. Each stack was copied, with the registers, while a thread ran.
- * The name of each address is kept, so that the files are searched for it only once. One thread at a time.
+ * Makes lines of functions from many stacks of one process. Each stack was copied, with the registers, while a thread
+ * ran. The name of each address is kept, so that the files are searched for it only once. One thread at a time.
  */
 #ifndef EBPFMON_STACKFOLD_H
 #define EBPFMON_STACKFOLD_H
@@ -39,13 +39,13 @@ int ebpfMonStackFoldAdd(ebpfMonStackFold *fold, const ebpfMonStackCopy *copy);
  * and the fold was freed. */
 ebpfMonStackFold *ebpfMonStackFoldRun(ebpfMonStackFold *fold);
 
-/* The line of the stack that was added as number n: "start_thread;scanThread;dbProcess", outermost first; a place without
- * a name is "[FILE]". Empty: nothing is known. Until the next Begin. */
+/* The line of the stack that was added as number n: "start_thread;scanThread;dbProcess", outermost first; a place
+ * without a name is "[FILE]". Empty: nothing is known. Until the next Begin. */
 const char *ebpfMonStackFoldGet(const ebpfMonStackFold *fold, unsigned n);
 
-/* The site of the stack number n: the name of its innermost function outside of the libraries that serve all programs, the
- * C library, libstdc++ and the dynamic linker, and outside of libCom. Without a name "[FILE+0xADDRESS]", the address as
- * addr2line takes it. Empty: nothing is known. Until the next Begin. */
+/* The site of the stack number n: the name of its innermost function outside of the libraries that serve all programs,
+ * the C library, libstdc++ and the dynamic linker, and outside of libCom. Without a name "[FILE+0xADDRESS]", the
+ * address as addr2line takes it. Empty: nothing is known. Until the next Begin. */
 const char *ebpfMonStackFoldGetSite(const ebpfMonStackFold *fold, unsigned n);
 
 /* Forgets the stacks, for the next batch. */

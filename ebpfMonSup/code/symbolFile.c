@@ -141,7 +141,8 @@ static int openDebugFile(const char *path)
     return fd;
 }
 
-static ebpfMonElfFile *openNext(const ebpfMonElfFile *file, const ebpfMonSymbolPlaces *places, ebpfMonSymbolSearch *search)
+static ebpfMonElfFile *openNext(const ebpfMonElfFile *file, const ebpfMonSymbolPlaces *places,
+                                ebpfMonSymbolSearch *search)
 {
     ebpfMonElfFile *symbols = NULL;
     Elf64_Shdr section;

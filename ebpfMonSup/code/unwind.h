@@ -27,16 +27,16 @@ typedef struct {
 /* Reads 8 bytes of the process' stack; 0, or -1. */
 typedef int (*ebpfMonStackRead)(void *arg, uint64_t addr, uint64_t *value);
 
-/* Where the function with "pc" begins, by .eh_frame_hdr; 0: the file does not say. A part that the compiler has moved away
- * (".cold") counts as a function. */
+/* Where the function with "pc" begins, by .eh_frame_hdr; 0: the file does not say. A part that the compiler has moved
+ * away (".cold") counts as a function. */
 uint64_t ebpfMonUnwindFindBegin(const ebpfMonElfFile *file, uint64_t pc);
 
 /* Nonzero: "vaddr" is inside of a function, but not its begin. For x86-64; else, and where the file says nothing, 0. */
 int ebpfMonUnwindIsInside(const ebpfMonElfFile *file, uint64_t vaddr);
 
-/* Goes to the caller. "bias": is added to the file's addresses in the process; "isCall": the pc is behind a call; else it is
- * where the function was interrupted. Returns 0; 1: the same, and the caller was interrupted by a signal; -1: the file does
- * not say who the caller is. */
+/* Goes to the caller. "bias": is added to the file's addresses in the process; "isCall": the pc is behind a call; else
+ * it is where the function was interrupted. Returns 0; 1: the same, and the caller was interrupted by a signal; -1: the
+ * file does not say who the caller is. */
 int ebpfMonUnwindStep(const ebpfMonElfFile *file, uint64_t bias, int isCall, ebpfMonStackRead read, void *arg,
                       ebpfMonRegs *regs);
 

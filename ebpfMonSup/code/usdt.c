@@ -39,7 +39,8 @@ static const char *takeText(const char **p, const char *end)
     return nul && ebpfMonTextIsClean(text) ? text : NULL;
 }
 
-/* One note. "base": where .stapsdt.base lies now; a prelinker that moved the file left the notes as they were. 0, or -1. */
+/* One note. "base": where .stapsdt.base lies now; a prelinker that moved the file left the notes as they were. 0, or
+ * -1. */
 static int readNote(const char *p, const char *end, uint64_t base, ebpfMonUsdtProbe *probe)
 {
     const char *provider, *name, *args;
@@ -82,7 +83,8 @@ static void readNotes(const char *notes, size_t size, uint64_t base, const char 
         next = desc + ((h.n_descsz + 3u) & ~3u);
         if (desc + h.n_descsz > size)
             return;
-        if (h.n_type == NOTE_TYPE && h.n_namesz == sizeof("stapsdt") && memcmp(notes + at, "stapsdt", h.n_namesz) == 0 &&
+        if (h.n_type == NOTE_TYPE && h.n_namesz == sizeof("stapsdt") &&
+            memcmp(notes + at, "stapsdt", h.n_namesz) == 0 &&
             readNote(notes + desc, notes + desc + h.n_descsz, base, &probe) == 0 &&
             epicsStrGlobMatch(probe.name, pattern) && each(arg, &probe))
             return;
@@ -90,8 +92,8 @@ static void readNotes(const char *notes, size_t size, uint64_t base, const char 
     }
 }
 
-void ebpfMonUsdtFind(const ebpfMonElfFile *file, const char *pattern, int (*each)(void *arg, const ebpfMonUsdtProbe *probe),
-                     void *arg)
+void ebpfMonUsdtFind(const ebpfMonElfFile *file, const char *pattern,
+                     int (*each)(void *arg, const ebpfMonUsdtProbe *probe), void *arg)
 {
     Elf64_Shdr section, base;
     char *notes;
@@ -119,15 +121,16 @@ static int addVariable(ebpfMonElfFile *file, ebpfMonUsdtArg *arg, uint64_t bias,
     if (!name[0])
         return 0;
     if (!ebpfMonElfFind(file, &name, 1, &symbol) || !symbol.isGlobal) { /* of local ones there can be many of a name */
-        snprintf(why, size, "an argument is behind the variable %s, which is not among the global symbols of its file", name);
+        snprintf(why, size, "an argument is behind the variable %s, which is not among the global symbols of its file",
+                 name);
         return -1;
     }
     arg->operand.number += (int64_t)(bias + symbol.vaddr);
     return 0;
 }
 
-int ebpfMonUsdtPlace(ebpfMonElfFile *file, const ebpfMonUsdtProbe *probe, unsigned args, uint64_t bias, ebpfMonSite *site,
-                     uint64_t *semaphore, struct ebpfMonQuerySite *operands, char *why, size_t size)
+int ebpfMonUsdtPlace(ebpfMonElfFile *file, const ebpfMonUsdtProbe *probe, unsigned args, uint64_t bias,
+                     ebpfMonSite *site, uint64_t *semaphore, struct ebpfMonQuerySite *operands, char *why, size_t size)
 {
     uint8_t code = 0;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * USDT probes of a file: places that its author marked, each by a nop and a note in .note.stapsdt (SystemTap, sys/sdt.h:
- * address, base, semaphore, then provider, name and arguments as texts). Nothing that a note says is trusted.
+ * USDT probes of a file: places that its author marked, each by a nop and a note in .note.stapsdt (SystemTap,
+ * sys/sdt.h: address, base, semaphore, then provider, name and arguments as texts). Nothing that a note says is
+ * trusted.
  */
 #ifndef EBPFMON_USDT_H
 #define EBPFMON_USDT_H
@@ -21,12 +22,12 @@ typedef struct {
 } ebpfMonUsdtProbe;
 
 /* Calls "each" for each place of the probes that match a pattern (glob), until it returns nonzero. */
-void ebpfMonUsdtFind(const ebpfMonElfFile *file, const char *pattern, int (*each)(void *arg, const ebpfMonUsdtProbe *probe),
-                     void *arg);
+void ebpfMonUsdtFind(const ebpfMonElfFile *file, const char *pattern,
+                     int (*each)(void *arg, const ebpfMonUsdtProbe *probe), void *arg);
 
-/* Where in the file the place is, and its semaphore (0: none); where its arguments are. "args": bits of those that are needed,
- * the others are not looked at. "bias": see ebpfMonMappingBias. 0, or -1: why. */
-int ebpfMonUsdtPlace(ebpfMonElfFile *file, const ebpfMonUsdtProbe *probe, unsigned args, uint64_t bias, ebpfMonSite *site,
-                     uint64_t *semaphore, struct ebpfMonQuerySite *operands, char *why, size_t size);
+/* Where in the file the place is, and its semaphore (0: none); where its arguments are. "args": bits of those that are
+ * needed, the others are not looked at. "bias": see ebpfMonMappingBias. 0, or -1: why. */
+int ebpfMonUsdtPlace(ebpfMonElfFile *file, const ebpfMonUsdtProbe *probe, unsigned args, uint64_t bias,
+                     ebpfMonSite *site, uint64_t *semaphore, struct ebpfMonQuerySite *operands, char *why, size_t size);
 
 #endif

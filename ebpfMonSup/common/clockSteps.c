@@ -34,8 +34,8 @@ int ebpfMonClockStepsLook(ebpfMonClockSteps *steps)
     return ebpfMonClockStepsJudge(steps, wasSet, ebpfMonClockUnixOffset());
 }
 
-/* If it was set several times, it may have gone forward and back: only a clock that is later than before has gone forward
- * for sure. */
+/* If it was set several times, it may have gone forward and back: only a clock that is later than before has gone
+ * forward for sure. */
 int ebpfMonClockStepsJudge(ebpfMonClockSteps *steps, int wasSet, uint64_t offset)
 {
     uint64_t before = steps->offset;

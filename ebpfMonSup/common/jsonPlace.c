@@ -58,7 +58,8 @@ void ebpfMonJsonFormatPlace(const char *file, const char *text, size_t length, s
     ebpfMonTextClean(buf, size); /* because it contains words of the file */
 }
 
-size_t ebpfMonJsonDescribeMistake(yajl_handle yajl, const char *text, size_t length, int isComplete, char *why, size_t size)
+size_t ebpfMonJsonDescribeMistake(yajl_handle yajl, const char *text, size_t length, int isComplete, char *why,
+                                  size_t size)
 {
     unsigned char *error = yajl_get_error(yajl, 0, (const unsigned char *)text, length);
     size_t at = yajl_get_bytes_consumed(yajl);
@@ -68,8 +69,8 @@ size_t ebpfMonJsonDescribeMistake(yajl_handle yajl, const char *text, size_t len
         at = length;
     else if (at)
         at--;
-    snprintf(why, size, "no JSON: %.*s. Correct it; // comments are allowed", error ? (int)strcspn((char *)error, "\n") : 1,
-             error ? (char *)error : "?");
+    snprintf(why, size, "no JSON: %.*s. Correct it; // comments are allowed",
+             error ? (int)strcspn((char *)error, "\n") : 1, error ? (char *)error : "?");
     if (error)
         yajl_free_error(yajl, error);
     return at;

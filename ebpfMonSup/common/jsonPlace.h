@@ -15,6 +15,7 @@ void ebpfMonJsonFormatPlace(const char *file, const char *text, size_t length, s
 
 /* Writes to "why" what the parser does not understand. "isComplete": nonzero if the text came to its end. Returns the
  * offset of the mistake. */
-size_t ebpfMonJsonDescribeMistake(yajl_handle yajl, const char *text, size_t length, int isComplete, char *why, size_t size);
+size_t ebpfMonJsonDescribeMistake(yajl_handle yajl, const char *text, size_t length, int isComplete, char *why,
+                                  size_t size);
 
 #endif

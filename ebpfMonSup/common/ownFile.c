@@ -37,7 +37,8 @@ static int checkFolder(const char *folder, char *why, size_t size)
     struct stat st;
 
     if (lstat(folder, &st))
-        return refuseFile(why, size, "cannot look at %s: %s; correct it, it goes on by itself", folder, strerror(errno));
+        return refuseFile(why, size, "cannot look at %s: %s; correct it, it goes on by itself", folder,
+                          strerror(errno));
     if (!isTrusted(st.st_uid))
         return refuseFile(why, size, "not opened: %s belongs to uid %u, who could lead it elsewhere; use a folder of "
                       "root", folder, (unsigned)st.st_uid);
@@ -87,7 +88,8 @@ static int checkFile(const struct stat *st, char *why, size_t size)
         return refuseFile(why, size, "not opened: it belongs to uid %u; remove it, or chown it to uid %u",
                       (unsigned)st->st_uid, (unsigned)geteuid());
     if (st->st_nlink != 1)
-        return refuseFile(why, size, "not opened: the file has a second name (hard link); remove it or use another name");
+        return refuseFile(why, size,
+                          "not opened: the file has a second name (hard link); remove it or use another name");
     return 0;
 }
 

@@ -66,7 +66,8 @@ void ebpfMonRingReaderFree(ebpfMonRingReader *r)
 
 int ebpfMonRingReaderStart(ebpfMonRingReader *r)
 {
-    return ebpfMonSharedWorkerSet(&r->worker, ebpfMonWorkerStart(r->calls.name, epicsThreadPriorityMedium, runReader, r));
+    return ebpfMonSharedWorkerSet(&r->worker,
+                                  ebpfMonWorkerStart(r->calls.name, epicsThreadPriorityMedium, runReader, r));
 }
 
 int ebpfMonRingReaderStop(ebpfMonRingReader *r)

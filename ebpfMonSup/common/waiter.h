@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A thread sleeps until another one wakes it, or until a time has passed. epicsEventWaitWithTimeout() measures this time by the wall
- * clock (osdEvent.c: pthread_cond_timedwait). If somebody sets the clock back by an hour, it sleeps an hour longer. A waiter does
- * not.
+ * A thread sleeps until another one wakes it, or until a time has passed. epicsEventWaitWithTimeout() measures this
+ * time by the wall clock (osdEvent.c: pthread_cond_timedwait). If somebody sets the clock back by an hour, it sleeps an
+ * hour longer. A waiter does not.
  */
 #ifndef EBPFMON_WAITER_H
 #define EBPFMON_WAITER_H
@@ -19,8 +19,8 @@ void ebpfMonWaiterEnd(ebpfMonWaiter *waiter);
 /* Wakes the thread that waits. One call is remembered if nobody waits. */
 void ebpfMonWaiterWake(const ebpfMonWaiter *waiter);
 
-/* Sleeps for "seconds" at most; it also ends when the file "fd" is readable, if that is not -1, or when a signal comes. Nonzero:
- * *woken tells if it was woken, else the file is readable. */
+/* Sleeps for "seconds" at most; it also ends when the file "fd" is readable, if that is not -1, or when a signal comes.
+ * Nonzero: *woken tells if it was woken, else the file is readable. */
 int ebpfMonWaiterWait(const ebpfMonWaiter *waiter, int fd, double seconds, int *woken);
 
 #endif

@@ -31,8 +31,8 @@ int ebpfMonWorkerIsStopping(ebpfMonWorker *worker);
  * NULL: nothing happens. */
 void ebpfMonWorkerGiveSign(ebpfMonWorker *worker);
 
-/* The same for work that is deep within functions which serve any thread. In a thread that is no worker nothing happens. Only for
- * loops that have a bound. */
+/* The same for work that is deep within functions which serve any thread. In a thread that is no worker nothing
+ * happens. Only for loops that have a bound. */
 void ebpfMonWorkerGiveSignHere(void);
 
 /* Sleeps for "seconds" at most. Nonzero: it was woken. Only the work itself calls it. */

@@ -5,7 +5,8 @@
 
 #define OVER_SECONDS 10.0 /* as for watching (watch/budget.c): a short burst is allowed */
 
-void ebpfMonDeviceShareAdd(ebpfMonDeviceShare *share, const struct ebpfMonDeviceConf *now, const ebpfMonCosts *costs, double seconds)
+void ebpfMonDeviceShareAdd(ebpfMonDeviceShare *share, const struct ebpfMonDeviceConf *now, const ebpfMonCosts *costs,
+                           double seconds)
 {
     const struct ebpfMonDeviceConf *before = &share->before;
 
@@ -19,10 +20,12 @@ void ebpfMonDeviceShareAdd(ebpfMonDeviceShare *share, const struct ebpfMonDevice
 /* Nonzero: the IOC pays too much, and no query takes more than its ports. */
 static int mustSave(const ebpfMonTarget *t)
 {
-    return t->costLimit > 0 && t->portCost > 0 && t->queries.cost < t->portCost && ebpfMonTargetGetCost(t) > t->costLimit;
+    return t->costLimit > 0 && t->portCost > 0 && t->queries.cost < t->portCost &&
+           ebpfMonTargetGetCost(t) > t->costLimit;
 }
 
-int ebpfMonDeviceShareIsOver(ebpfMonDeviceShare *share, ebpfMonTargets *targets, uint32_t iocId, double now, char *why, size_t size)
+int ebpfMonDeviceShareIsOver(ebpfMonDeviceShare *share, ebpfMonTargets *targets, uint32_t iocId, double now, char *why,
+                             size_t size)
 {
     ebpfMonTarget *t;
     int isOver = 0;
@@ -38,7 +41,8 @@ int ebpfMonDeviceShareIsOver(ebpfMonDeviceShare *share, ebpfMonTargets *targets,
     else
         isOver = now - share->overSince >= OVER_SECONDS;
     if (isOver)
-        snprintf(why, size, "stopped: it paid %.3g %% of a core, %.3g %% of it for its ports, and FILTER_BUDGET is %.3g",
+        snprintf(why, size,
+                 "stopped: it paid %.3g %% of a core, %.3g %% of it for its ports, and FILTER_BUDGET is %.3g",
                  ebpfMonTargetGetCost(t), t->portCost, t->costLimit);
     ebpfMonTargetsUnlock(targets);
     return isOver;
@@ -53,8 +57,8 @@ int ebpfMonDeviceShareRefuses(ebpfMonTargets *targets, uint32_t iocId, char *why
     t = ebpfMonTargetsFindById(targets, iocId);
     refuses = t && t->costLimit > 0 && ebpfMonTargetGetCost(t) >= t->costLimit;
     if (refuses)
-        snprintf(why, size, "not watched: it pays %.3g %% of a core already, and FILTER_BUDGET is %.3g", ebpfMonTargetGetCost(t),
-                 t->costLimit);
+        snprintf(why, size, "not watched: it pays %.3g %% of a core already, and FILTER_BUDGET is %.3g",
+                 ebpfMonTargetGetCost(t), t->costLimit);
     ebpfMonTargetsUnlock(targets);
     return refuses;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What watching the ports of an IOC takes from it, as a part of the budget of the IOC: FILTER_BUDGET. The device thread only. */
+/* What watching the ports of an IOC takes from it, as a part of the budget of the IOC: FILTER_BUDGET. The device thread
+ * only. */
 #ifndef EBPFMON_DEVICEBUDGET_H
 #define EBPFMON_DEVICEBUDGET_H
 
@@ -17,11 +18,13 @@ typedef struct {
 } ebpfMonDeviceShare;
 
 /* Sets share->cost by what the programs counted for "seconds". */
-void ebpfMonDeviceShareAdd(ebpfMonDeviceShare *share, const struct ebpfMonDeviceConf *now, const ebpfMonCosts *costs, double seconds);
+void ebpfMonDeviceShareAdd(ebpfMonDeviceShare *share, const struct ebpfMonDeviceConf *now, const ebpfMonCosts *costs,
+                           double seconds);
 
-/* Publishes the cost in its IOC. Nonzero: the IOC has paid more than its limit for too long, and its ports are the dearest part of what
- * can be stopped; "why" says so. now: monotonic s. It takes the lock of the targets. */
-int ebpfMonDeviceShareIsOver(ebpfMonDeviceShare *share, ebpfMonTargets *targets, uint32_t iocId, double now, char *why, size_t size);
+/* Publishes the cost in its IOC. Nonzero: the IOC has paid more than its limit for too long, and its ports are the
+ * dearest part of what can be stopped; "why" says so. now: monotonic s. It takes the lock of the targets. */
+int ebpfMonDeviceShareIsOver(ebpfMonDeviceShare *share, ebpfMonTargets *targets, uint32_t iocId, double now, char *why,
+                             size_t size);
 
 /* Nonzero: the IOC has nothing left to pay; "why" says so. It takes the lock of the targets. */
 int ebpfMonDeviceShareRefuses(ebpfMonTargets *targets, uint32_t iocId, char *why, size_t size);

@@ -20,8 +20,8 @@ void ebpfMonDeviceIocsFree(ebpfMonDeviceIocs *iocs);
 void ebpfMonDeviceIocsFollow(ebpfMonDeviceIocs *iocs, ebpfMonTargets *targets, const char *pattern,
                              ebpfMonWorker *worker);
 
-/* Charges each IOC for what the programs did in the last "seconds". An IOC that pays more than FILTER_BUDGET for too long, most of it for
- * its ports, is left for ten minutes. Returns what all IOCs paid, in percent of one core. */
+/* Charges each IOC for what the programs did in the last "seconds". An IOC that pays more than FILTER_BUDGET for too
+ * long, most of it for its ports, is left for ten minutes. Returns what all IOCs paid, in percent of one core. */
 double ebpfMonDeviceIocsCharge(ebpfMonDeviceIocs *iocs, const ebpfMonCosts *costs, double seconds);
 
 /* The number of IOCs that are watched. */

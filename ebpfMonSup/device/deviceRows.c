@@ -91,7 +91,8 @@ static void insertRow(void *arg, const struct ebpfMonDeviceKey *key, const struc
 
 /* Returns the catalogue of a process, which the caller releases, and copies the name of its IOC. NULL: it is not
  * watched. *slot: of its first record; UINT32_MAX: asynchronous records are not counted. */
-static ebpfMonCatalogue *holdCatalogue(const ebpfMonDeviceRows *r, uint32_t tgid, char *ioc, size_t size, uint32_t *slot)
+static ebpfMonCatalogue *holdCatalogue(const ebpfMonDeviceRows *r, uint32_t tgid, char *ioc, size_t size,
+                                       uint32_t *slot)
 {
     ebpfMonCatalogue *cat = NULL;
     const ebpfMonTarget *t;
@@ -231,9 +232,11 @@ static int fillRow(ebpfMonDeviceRows *r, const User *u, ebpfMonDeviceRow *row)
         row->reason = u->key.reason;
         fillNumbers(&u->stat, row);
         memcpy(row->link, n->link, sizeof(row->link));
-        row->silent = n->index < 0 || slot == UINT32_MAX ? NAN
-                    : (double)ebpfMonDeviceSilenceCount(r->silence, &u->key, ebpfMonKernelCountTimeouts(slot + (uint32_t)n->index),
-                                                        u->stat.timeouts);
+        row->silent = n->index < 0 || slot == UINT32_MAX ?
+                          NAN :
+                          (double)ebpfMonDeviceSilenceCount(r->silence, &u->key,
+                                                            ebpfMonKernelCountTimeouts(slot + (uint32_t)n->index),
+                                                            u->stat.timeouts);
     }
     ebpfMonCatalogueRelease(cat);
     return n ? 0 : -1;

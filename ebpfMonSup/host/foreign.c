@@ -21,7 +21,8 @@
 #define SLOW_NS     2000000ull   /* what is charged: a job that takes longer … */
 #define LONG_NS     100000000ull /* … or this, if it only computes */
 #define UNBEGUN_NS  (5 * EBPFMON_SECOND_NS) /* a reader gets no CPU: the host is overloaded */
-#define RUNNABLE_NS (5 * EBPFMON_SECOND_NS) /* one that computes, or waits for a CPU, gets this long: it ends by itself */
+#define RUNNABLE_NS (5 * EBPFMON_SECOND_NS) /* one that computes, or waits for a CPU, gets this long: it ends by
+                                             * itself */
 
 typedef struct reader {
     struct reader *next;         /* in the list of idle ones */
@@ -255,7 +256,9 @@ int ebpfMonForeignRun(pid_t pid, double seconds, const ebpfMonForeignJob *job, v
         return 0;
     }
     accounts = lockAccounts();
-    limit = !accounts ? 0 : ebpfMonForeignAccountsFindLimit(accounts, pid, (uint64_t)(seconds * 1e9), ebpfMonClockMonotonic());
+    limit = !accounts ?
+                0 :
+                ebpfMonForeignAccountsFindLimit(accounts, pid, (uint64_t)(seconds * 1e9), ebpfMonClockMonotonic());
     r = limit ? all.idle : NULL;
     if (r) {
         all.idle = r->next;

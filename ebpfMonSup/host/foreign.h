@@ -7,15 +7,15 @@
  * reader comes back when the page does.
  *
  * A process whose job was abandoned is set aside: all further jobs for it fail at once, until the reader has come back
- * and a time has passed: 1 s, and twice as long each further time, up to 256 s. The cost of slow processes is charged to
- * their user: all processes of a user together may make callers wait 1 s, and after that 5 % of the time. When a user has
- * used up this share, each of its jobs gets an eighth of its time limit. The time that a reader waits for a CPU is not
- * charged: on a busy host it tells nothing about the process. A user may have 8 abandoned readers, all users 64. Beyond
- * that only trusted processes are read: IOCs whose database was read.
+ * and a time has passed: 1 s, and twice as long each further time, up to 256 s. The cost of slow processes is charged
+ * to their user: all processes of a user together may make callers wait 1 s, and after that 5 % of the time. When a
+ * user has used up this share, each of its jobs gets an eighth of its time limit. The time that a reader waits for a
+ * CPU is not charged: on a busy host it tells nothing about the process. A user may have 8 abandoned readers, all users
+ * 64. Beyond that only trusted processes are read: IOCs whose database was read.
  *
- * These need no job: files of /proc that do not come from the memory of the process (stat, status, comm, cgroup, fd, exe,
- * ns, task). These need a job: process_vm_readv, /proc/PID/mem, maps (mmap_lock), cmdline and environ (both are memory),
- * and each open, stat and read of a file by a path of that process (map_files, root, cwd).
+ * These need no job: files of /proc that do not come from the memory of the process (stat, status, comm, cgroup, fd,
+ * exe, ns, task). These need a job: process_vm_readv, /proc/PID/mem, maps (mmap_lock), cmdline and environ (both are
+ * memory), and each open, stat and read of a file by a path of that process (map_files, root, cwd).
  *
  * This module exists once in a process, because an abandoned reader stays a thread of the process. Any thread.
  */
@@ -34,10 +34,10 @@ typedef struct {
 } ebpfMonForeignJob;
 
 /*
- * Does the job for process "pid" within "seconds". 0: the job is done, and *data belongs to the caller again. -1: the caller
- * must not touch *data any more; errno is ETIMEDOUT (the process does not answer, or is set aside) or EAGAIN (there is no
- * thread or no CPU; the process is not to blame). A call within a reader runs the job in this reader, because the reader can
- * be abandoned already.
+ * Does the job for process "pid" within "seconds". 0: the job is done, and *data belongs to the caller again. -1: the
+ * caller must not touch *data any more; errno is ETIMEDOUT (the process does not answer, or is set aside) or EAGAIN
+ * (there is no thread or no CPU; the process is not to blame). A call within a reader runs the job in this reader,
+ * because the reader can be abandoned already.
  */
 int ebpfMonForeignRun(pid_t pid, double seconds, const ebpfMonForeignJob *job, void *data);
 
@@ -47,7 +47,8 @@ uint64_t ebpfMonForeignGetCost(void);
 /* Nonzero: this process is set aside now, or its user has too many processes that are set aside. */
 int ebpfMonForeignIsAside(pid_t pid);
 
-/* Nonzero: the user of this process has an abandoned reader, or has used up its share. Jobs that can wait should wait. */
+/* Nonzero: the user of this process has an abandoned reader, or has used up its share. Jobs that can wait should
+ * wait. */
 int ebpfMonForeignIsCharged(pid_t pid);
 
 /* This process is an IOC: it is read even if its user has many processes that do not answer. */

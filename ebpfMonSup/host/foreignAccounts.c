@@ -117,7 +117,8 @@ static user *getUser(ebpfMonForeignAccounts *accounts, uid_t uid, uint64_t now)
     user *u = findUser(accounts, uid);
 
     for (unsigned i = 0; !u && i < USERS - 1; i++)
-        if (!accounts->user[i].isUsed || (!accounts->user[i].stuck && now - accounts->user[i].at > SHARE_NS * SHARE_LEAK)) {
+        if (!accounts->user[i].isUsed ||
+            (!accounts->user[i].stuck && now - accounts->user[i].at > SHARE_NS * SHARE_LEAK)) {
             u = &accounts->user[i];
             *u = (user){ .uid = uid, .isUsed = 1, .at = now };
         }

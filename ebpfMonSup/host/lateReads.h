@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Reads of another process that are needed where they must not be made: under a lock for which others wait. The other
- * process decides how long a read takes (foreign.h). So the reads are made without the lock, and the work under the lock
- * is done once more:
+ * process decides how long a read takes (foreign.h). So the reads are made without the lock, and the work under the
+ * lock is done once more:
  *
  *     ebpfMonLateReadsBegin(reads);
  *     do {
@@ -10,8 +10,8 @@
  *     } while (ebpfMonLateReadsMake(reads));
  *
  * The first time ebpfMonLateReadsGet fails and notes what is wanted. ebpfMonLateReadsMake reads it. The next time
- * ebpfMonLateReadsGet returns the result, until nothing more is wanted. So the work must do no harm if it is done several
- * times; what may be done only once is done when ebpfMonLateReadsAreWanted is 0.
+ * ebpfMonLateReadsGet returns the result, until nothing more is wanted. So the work must do no harm if it is done
+ * several times; what may be done only once is done when ebpfMonLateReadsAreWanted is 0.
  *
  * One thread at a time.
  */
@@ -37,8 +37,8 @@ void ebpfMonLateReadsBegin(ebpfMonLateReads *reads);
 /* Reads what "key" names into the "size" bytes of buf. 0, or another number: it failed. No lock is held. */
 typedef int (*ebpfMonLateReadFn)(const void *key, void *buf, size_t size);
 
-/* The result of read(key, buf, size), if it was made since Begin; else -1, and it is wanted. All bytes of the key count,
- * so set those between its members to 0, too. "reads" NULL: reads at once. */
+/* The result of read(key, buf, size), if it was made since Begin; else -1, and it is wanted. All bytes of the key
+ * count, so set those between its members to 0, too. "reads" NULL: reads at once. */
 int ebpfMonLateReadsGet(ebpfMonLateReads *reads, ebpfMonLateReadFn read, const void *key, size_t keySize, void *buf,
                         size_t size);
 

@@ -15,8 +15,9 @@
 /* One read: swapping in a page of a disk that works takes milliseconds. */
 #define READ_SECONDS 0.25
 
-/* What may be read of one process from flush to flush. 100,000 records take 100 MiB and 0.3 s. Bytes and CPU time may be once
- * more for each STEP_BYTES of memory of its own that it really has: so a fake must pay for them, and 1,000,000 records fit. */
+/* What may be read of one process from flush to flush. 100,000 records take 100 MiB and 0.3 s. Bytes and CPU time may
+ * be once more for each STEP_BYTES of memory of its own that it really has: so a fake must pay for them, and 1,000,000
+ * records fit. */
 #define CHARGED_PART 8 /* processes of a user whose others cost too much get an eighth (host/foreign.h) */
 #define STEP_BYTES   ((uint64_t)256 << 20)
 #define STEPS_MAX    8
@@ -29,8 +30,8 @@
 #define BLOCK_BITS  15
 #define BLOCK_SIZE  ((size_t)1 << BLOCK_BITS)
 #define BLOCK_COUNT 8192 /* 256 MiB at most, a power of two; a catalogue of 100,000 records takes 100 MiB */
-#define AHEAD       8    /* blocks that are read at once where the block before them was read: on a busy host the way to the
-                          * reader and back (host/foreign.h) takes longer than to copy a block */
+#define AHEAD       8    /* blocks that are read at once where the block before them was read: on a busy host the way to
+                          * the reader and back (host/foreign.h) takes longer than to copy a block */
 #define SPARES      32   /* 1 MiB */
 
 typedef struct {
@@ -58,8 +59,8 @@ struct ebpfMonMem {
     uint64_t paused;            /* ns of CPU time since it was made */
 };
 
-/* Memory of blocks for the next reads: to map and unmap a block costs as much as to read it. One list for the process, because a
- * list for each IOC would be large. */
+/* Memory of blocks for the next reads: to map and unmap a block costs as much as to read it. One list for the process,
+ * because a list for each IOC would be large. */
 static struct {
     ebpfMonLazyMutex lock;
     unsigned         count;
@@ -225,7 +226,8 @@ static void runMemoryJob(void *data)
     j->err = errno;
 }
 
-/* The only place that reads another process' memory. As process_vm_readv: it ends at the first page that is not there. */
+/* The only place that reads another process' memory. As process_vm_readv: it ends at the first page that is not
+ * there. */
 static ssize_t readForeign(pid_t pid, uint64_t addr, void *buf, size_t len)
 {
     static const ebpfMonForeignJob job = { runMemoryJob, free };

@@ -8,8 +8,8 @@
  *
  * The process decides whether its memory ever arrives, so each read is a job that can be abandoned (host/foreign.h): a
  * read takes 0.25 s at most, and a read of a process that is set aside fails at once. Reads through the cache have a
- * budget, from one flush to the next: 10 s of waiting, 1 GiB, and 2 s of CPU time; bytes and CPU time once more for each 256 MiB
- * of memory that the process has for itself, up to 9 times. A read by a job costs some 10 us more.
+ * budget, from one flush to the next: 10 s of waiting, 1 GiB, and 2 s of CPU time; bytes and CPU time once more for
+ * each 256 MiB of memory that the process has for itself, up to 9 times. A read by a job costs some 10 us more.
  */
 #ifndef EBPFMON_MEMORY_H
 #define EBPFMON_MEMORY_H
@@ -25,12 +25,13 @@ ebpfMonMem *ebpfMonMemNew(pid_t pid);
 void ebpfMonMemFree(ebpfMonMem *mem);
 void ebpfMonMemFlush(ebpfMonMem *mem);
 
-/* How long the process has made us wait since New: ns, without the time that we waited for a CPU. Only reads through the
- * cache count. */
+/* How long the process has made us wait since New: ns, without the time that we waited for a CPU. Only reads through
+ * the cache count. */
 uint64_t ebpfMonMemGetWaited(const ebpfMonMem *mem);
 
-/* A reading of a large database takes seconds. Where the caller allows it, the reader calls "pause" ten times a second, before it reads a
- * block; "pause" must not use this reader. Its CPU time is no part of the budget; GetPaused returns the sum since New, ns. */
+/* A reading of a large database takes seconds. Where the caller allows it, the reader calls "pause" ten times a second,
+ * before it reads a block; "pause" must not use this reader. Its CPU time is no part of the budget; GetPaused returns
+ * the sum since New, ns. */
 void ebpfMonMemSetPause(ebpfMonMem *mem, void (*pause)(void *arg), void *arg);
 void ebpfMonMemAllowPause(ebpfMonMem *mem, int allowed);
 uint64_t ebpfMonMemGetPaused(const ebpfMonMem *mem);
@@ -44,7 +45,8 @@ int ebpfMonMemRead(ebpfMonMem *mem, uint64_t addr, void *buf, size_t len);
 /* The same without the cache, and without a reader object. */
 int ebpfMonMemReadNow(pid_t pid, uint64_t addr, void *buf, size_t len);
 
-/* The part of a text that can be read and fits, terminated. Its length, or -1: nothing can be read. Without the cache. */
+/* The part of a text that can be read and fits, terminated. Its length, or -1: nothing can be read. Without the
+ * cache. */
 int ebpfMonMemTextNow(pid_t pid, uint64_t addr, char *buf, size_t size);
 
 /* A pointer; 0 when it cannot be read. */

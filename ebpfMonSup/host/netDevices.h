@@ -14,8 +14,8 @@ void ebpfMonNetDevicesClose(ebpfMonNetDevices *devices); /* NULL does no harm */
 /* Nonzero: a device came or went since the last list, or may have. */
 int ebpfMonNetDevicesHaveChanged(ebpfMonNetDevices *devices);
 
-/* Lists the indices of the devices, at most "max". Returns the number of devices, which may be larger than "max"; -1 with
- * errno. Waits for the kernel's answer a second at most. */
+/* Lists the indices of the devices, at most "max". Returns the number of devices, which may be larger than "max"; -1
+ * with errno. Waits for the kernel's answer a second at most. */
 int ebpfMonNetDevicesList(ebpfMonNetDevices *devices, int *index, unsigned max);
 
 #endif

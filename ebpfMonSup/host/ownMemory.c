@@ -95,7 +95,8 @@ static uint64_t findLeftOfAddresses(void)
     char text[128];
     uint64_t used;
 
-    if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY || !readOwnText("/proc/self/statm", text, sizeof(text)))
+    if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+        !readOwnText("/proc/self/statm", text, sizeof(text)))
         return UINT64_MAX;
     used = findNumber(text, "", 0) * (uint64_t)sysconf(_SC_PAGESIZE);
     return limit.rlim_cur > used ? limit.rlim_cur - used : 0;

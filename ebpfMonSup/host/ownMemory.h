@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/* Bytes: the smallest of what its address space (ulimit -v), its control groups (MemoryMax, memory.limit_in_bytes) and the
- * host have left. Reads some small files of /proc and /sys. */
+/* Bytes: the smallest of what its address space (ulimit -v), its control groups (MemoryMax, memory.limit_in_bytes) and
+ * the host have left. Reads some small files of /proc and /sys. */
 uint64_t ebpfMonOwnMemoryLeft(void);
 
 #endif

@@ -33,7 +33,8 @@ static int canOpen(const char *path)
     return fd >= 0;
 }
 
-/* By its path, as libraries must be opened (code/imageCache.c): the link /proc/PID/exe leads past the rights of folders. */
+/* By its path, as libraries must be opened (code/imageCache.c): the link /proc/PID/exe leads past the rights of
+ * folders. */
 static int canOpenProgram(pid_t pid)
 {
     char link[64], path[PATH_MAX], full[PATH_MAX + 64];
@@ -71,7 +72,8 @@ static int isProgram(pid_t pid)
     unsigned long flags;
     char state;
 
-    return p && sscanf(p + 1, " %c %*s %*s %*s %*s %*s %lu", &state, &flags) == 2 && state != 'Z' && !(flags & PF_KTHREAD);
+    return p && sscanf(p + 1, " %c %*s %*s %*s %*s %*s %lu", &state, &flags) == 2 && state != 'Z' &&
+           !(flags & PF_KTHREAD);
 }
 
 void ebpfMonProcAccessTry(ebpfMonProcAccess *access)

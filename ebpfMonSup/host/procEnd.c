@@ -10,8 +10,9 @@
 #define EXITING     0x4  /* PF_EXITING of the kernel's linux/sched.h */
 #define KILLED      0x100 /* SIGKILL in a mask of proc(5) */
 
-/* Nonzero: this thread runs no code of its program any more. exit_group(2), SIGKILL and a core dump send SIGKILL to each thread
- * of a process (zap_other_threads, complete_signal, zap_process of the kernel); one that has taken it is exiting. */
+/* Nonzero: this thread runs no code of its program any more. exit_group(2), SIGKILL and a core dump send SIGKILL to
+ * each thread of a process (zap_other_threads, complete_signal, zap_process of the kernel); one that has taken it is
+ * exiting. */
 static int isThreadEnding(pid_t pid, const char *tid)
 {
     char name[64], buf[4096];

@@ -48,8 +48,8 @@ typedef struct {
     char     comm[16];
 } ebpfMonProcConn;
 
-/* Established IPv4 (and v4-mapped) TCP connections that were opened from the network namespace of a process (0: ours): the
- * own port is not a listening port. Each comes with the owner of its own end. Reads /proc/PID/net/tcp, tcp6 and all
+/* Established IPv4 (and v4-mapped) TCP connections that were opened from the network namespace of a process (0: ours):
+ * the own port is not a listening port. Each comes with the owner of its own end. Reads /proc/PID/net/tcp, tcp6 and all
  * /proc/PID/fd. Returns their number, -1 on error; *conns is malloc'ed for the caller. */
 int ebpfMonProcReadConns(pid_t pid, ebpfMonProcConn **conns);
 

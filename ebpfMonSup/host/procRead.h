@@ -10,19 +10,20 @@
 /* Reads /proc/PID/NAME into "buf", terminated; what does not fit is left out. Returns the bytes, or -1. */
 ssize_t ebpfMonProcReadText(pid_t pid, const char *name, char *buf, size_t size);
 
-/* Start time in clock ticks since boot (field 22 of stat). Pid and start time identify a process. 0: the process is gone,
- * or is a zombie. */
+/* Start time in clock ticks since boot (field 22 of stat). Pid and start time identify a process. 0: the process is
+ * gone, or is a zombie. */
 uint64_t ebpfMonProcStart(pid_t pid);
 
-/* Nonzero: this process has ended, or is about to: none of its threads runs code of its program any more. A large one needs
- * a second until it has given its memory back, and one that writes a core dump needs longer. procEnd.c */
+/* Nonzero: this process has ended, or is about to: none of its threads runs code of its program any more. A large one
+ * needs a second until it has given its memory back, and one that writes a core dump needs longer. procEnd.c */
 int ebpfMonProcIsEnding(pid_t pid, uint64_t start);
 
-/* Nonzero: the process with this start time lives; also if that cannot be read, because we have no file or no memory left. */
+/* Nonzero: the process with this start time lives; also if that cannot be read, because we have no file or no memory
+ * left. */
 int ebpfMonProcLives(pid_t pid, uint64_t start);
 
-/* The memory in bytes that belongs to this process alone: resident, and neither of a file nor shared. It costs who has it. 0: the
- * process is gone. */
+/* The memory in bytes that belongs to this process alone: resident, and neither of a file nor shared. It costs who has
+ * it. 0: the process is gone. */
 uint64_t ebpfMonProcOwnMemory(pid_t pid);
 
 /* The user of a process; 0 if it is gone. */

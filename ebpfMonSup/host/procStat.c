@@ -60,7 +60,8 @@ static unsigned fdLimit(pid_t pid)
     const char *p;
     unsigned long limit;
 
-    if (prlimit(pid, RLIMIT_NOFILE, NULL, &files) == 0) /* a tenth of what the file costs, if we may: same user, or CAP_SYS_RESOURCE */
+    if (prlimit(pid, RLIMIT_NOFILE, NULL, &files) == 0) /* a tenth of what the file costs, if we may: same user, or
+                                                         * CAP_SYS_RESOURCE */
         return files.rlim_cur < UINT_MAX ? (unsigned)files.rlim_cur : 0;
     snprintf(path, sizeof(path), "/proc/%d/limits", (int)pid);
     if (readText(path, buf, sizeof(buf)) <= 0)

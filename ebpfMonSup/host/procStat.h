@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What /proc says about the resources of a process, and about what one of its threads waits for. Nothing is kept open. */
+/* What /proc says about the resources of a process, and about what one of its threads waits for. Nothing is kept
+ * open. */
 #ifndef EBPFMON_PROCSTAT_H
 #define EBPFMON_PROCSTAT_H
 
@@ -39,8 +40,8 @@ double ebpfMonProcThreadsRun(pid_t pid, const char *prefix);
 /* Whether it has a thread with a name like this one (fnmatch). */
 int ebpfMonProcHasThread(pid_t pid, const char *pattern);
 
-/* The functions of the kernel in which a thread waits, innermost first: "a < b". Empty: the thread runs, or we may not read
- * them. */
+/* The functions of the kernel in which a thread waits, innermost first: "a < b". Empty: the thread runs, or we may not
+ * read them. */
 void ebpfMonProcKernelStack(pid_t pid, pid_t tid, char *text, size_t size);
 
 #endif

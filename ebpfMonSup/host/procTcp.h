@@ -8,9 +8,9 @@
 
 #include "host/tcpDiag.h"
 
-/* Calls "each" for the sockets that are in one of "states", in the network namespace of process "pid" (0: our own), until
- * "each" returns nonzero. Returns this value, or 0. Asks the kernel by sock_diag(7) (tcpDiag.h); if the kernel does not
- * answer, reads the tables of /proc. A missing table counts as empty. */
+/* Calls "each" for the sockets that are in one of "states", in the network namespace of process "pid" (0: our own),
+ * until "each" returns nonzero. Returns this value, or 0. Asks the kernel by sock_diag(7) (tcpDiag.h); if the kernel
+ * does not answer, reads the tables of /proc. A missing table counts as empty. */
 int ebpfMonTcpRows(pid_t pid, unsigned states, int (*each)(void *arg, const ebpfMonTcpRow *row), void *arg);
 
 /* The same for all UDP sockets, of which "local", "localPort" and "inode" are set. Reads the tables of /proc. */

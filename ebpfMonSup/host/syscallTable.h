@@ -56,14 +56,16 @@
 
 #if defined(__x86_64__)
 #define EBPFMON_SYSCALLS_MORE \
-    CALL(stat) CALL(lstat) CALL(open) CALL(poll) CALL(access) CALL(pipe) CALL(select) CALL(dup2) CALL(pause) CALL(alarm) CALL(fork) \
-    CALL(vfork) CALL(getdents) CALL(rename) CALL(mkdir) CALL(rmdir) CALL(creat) CALL(link) CALL(unlink) \
-    CALL(symlink) CALL(readlink) CALL(chmod) CALL(chown) CALL(lchown) CALL(getpgrp) CALL(utime) CALL(mknod) \
-    CALL(uselib) CALL(ustat) CALL(sysfs) CALL(modify_ldt) CALL(_sysctl) CALL(arch_prctl) CALL(iopl) CALL(ioperm) \
-    CALL(create_module) CALL(get_kernel_syms) CALL(query_module) CALL(getpmsg) CALL(putpmsg) CALL(afs_syscall) \
-    CALL(tuxcall) CALL(security) CALL(time) CALL(set_thread_area) CALL(get_thread_area) CALL(epoll_create) \
-    CALL(epoll_ctl_old) CALL(epoll_wait_old) CALL(epoll_wait) CALL(utimes) CALL(vserver) CALL(inotify_init) \
-    CALL(futimesat) CALL(signalfd) CALL(eventfd)
+    CALL(stat) \
+    CALL(lstat) CALL(open) CALL(poll) CALL(access) CALL(pipe) CALL(select) CALL(dup2) CALL(pause) CALL(alarm) \
+        CALL(fork) CALL(vfork) CALL(getdents) CALL(rename) CALL(mkdir) CALL(rmdir) CALL(creat) CALL(link) CALL(unlink) \
+            CALL(symlink) CALL(readlink) CALL(chmod) CALL(chown) CALL(lchown) CALL(getpgrp) CALL(utime) CALL(mknod) \
+                CALL(uselib) CALL(ustat) CALL(sysfs) CALL(modify_ldt) CALL(_sysctl) CALL(arch_prctl) CALL(iopl) \
+                    CALL(ioperm) CALL(create_module) CALL(get_kernel_syms) CALL(query_module) CALL(getpmsg) \
+                        CALL(putpmsg) CALL(afs_syscall) CALL(tuxcall) CALL(security) CALL(time) CALL(set_thread_area) \
+                            CALL(get_thread_area) CALL(epoll_create) CALL(epoll_ctl_old) CALL(epoll_wait_old) \
+                                CALL(epoll_wait) CALL(utimes) CALL(vserver) CALL(inotify_init) CALL(futimesat) \
+                                    CALL(signalfd) CALL(eventfd)
 #else
 #define EBPFMON_SYSCALLS_MORE
 #endif

@@ -13,8 +13,8 @@ typedef struct {
     uint64_t received;
 } ebpfMonTcpBytes;
 
-/* Calls "each" for the established IPv4 connections in the network namespace of process "pid", as sock_diag(7) lists them.
- * 0; -1: this kernel does not support it, we may not enter, or the kernel did not answer within a second. */
+/* Calls "each" for the established IPv4 connections in the network namespace of process "pid", as sock_diag(7) lists
+ * them. 0; -1: this kernel does not support it, we may not enter, or the kernel did not answer within a second. */
 int ebpfMonTcpBytesRead(pid_t pid, void (*each)(void *arg, const ebpfMonTcpBytes *bytes), void *arg);
 
 #endif

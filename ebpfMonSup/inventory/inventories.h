@@ -16,7 +16,8 @@ typedef struct {
 } ebpfMonInventories;
 
 /* Makes both; they are never freed. 0, or -1 without memory. */
-int ebpfMonInventoriesMake(ebpfMonInventories *inventories, ebpfMonTargets *targets, ebpfMonPacketServers *packetServers);
+int ebpfMonInventoriesMake(ebpfMonInventories *inventories, ebpfMonTargets *targets,
+                           ebpfMonPacketServers *packetServers);
 
 /* Call this when the monitor runs: starts the threads that are configured. If it cannot, the error log says so. */
 void ebpfMonInventoriesBegin(ebpfMonInventories *inventories);

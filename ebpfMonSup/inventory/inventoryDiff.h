@@ -23,7 +23,8 @@ typedef struct {
 /* Compares two texts. Only the IOCs whose names match the pattern count. Adds a line for each IOC and record that is
  * new (+) or gone (-), and lines for each that has changed (~). 0, or -1 without memory. */
 int ebpfMonInventoryDiffTexts(const char *before, size_t beforeLength, const char *after, size_t afterLength,
-                              const char *iocPattern, ebpfMonTextReport *report, ebpfMonInventoryDifference *difference);
+                              const char *iocPattern, ebpfMonTextReport *report,
+                              ebpfMonInventoryDifference *difference);
 
 /* Compares two files in the same way. 0, or -1: "why" says what is wrong. */
 int ebpfMonInventoryDiffFiles(const char *before, const char *after, const char *iocPattern,

@@ -12,7 +12,8 @@ int ebpfMonInventoryReportWrite(ebpfMonTextReport *report, ebpfMonTargets *targe
     char reason[240];
 
     if (ebpfMonInventoryFileWrite(targets, path, iocPattern, NULL, &count, reason, sizeof(reason))) {
-        snprintf(why, size, "%s is not written: %s. Give a file in a folder that exists and that the monitor may write", path, reason);
+        snprintf(why, size, "%s is not written: %s. Give a file in a folder that exists and that the monitor may write",
+                 path, reason);
         return -1;
     }
     ebpfMonTextReportAdd(report, "%s: %u IOCs, %u records\n", path, count.iocs, count.records);

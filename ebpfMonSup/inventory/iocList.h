@@ -7,9 +7,9 @@
 #include "model/packetServers.h"
 #include "watch/target.h"
 
-/* Lists the IOCs that the filter selects and that have completed iocInit, and behind them the servers that are not EPICS Base;
- * "packetServers" NULL: without these. The caller releases each catalogue and frees the list. NULL: there is none, or no
- * memory. Any thread; takes the targets lock. */
+/* Lists the IOCs that the filter selects and that have completed iocInit, and behind them the servers that are not
+ * EPICS Base; "packetServers" NULL: without these. The caller releases each catalogue and frees the list. NULL: there
+ * is none, or no memory. Any thread; takes the targets lock. */
 ebpfMonInventoryIoc *ebpfMonIocListTake(ebpfMonTargets *targets, ebpfMonPacketServers *packetServers, unsigned *count);
 
 #endif

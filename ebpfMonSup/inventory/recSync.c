@@ -148,8 +148,9 @@ static void updateLinks(ebpfMonRecSync *s, double now)
 
     for (ebpfMonRecSyncLink *link = s->links; link; link = link->next)
         link->isSeen = 0;
-    list = s->conf.isOn ? ebpfMonIocListTake(s->targets, s->conf.others != ebpfMonRecSyncNoOthers ? s->packetServers : NULL,
-                                             &count) : NULL;
+    list = s->conf.isOn ? ebpfMonIocListTake(
+                              s->targets, s->conf.others != ebpfMonRecSyncNoOthers ? s->packetServers : NULL, &count) :
+                          NULL;
     for (unsigned i = 0; i < count; i++)
         updateLink(s, &list[i], now);
     free(list);

@@ -8,8 +8,8 @@
  * are in our memory. If a connection is lost, we wait for the next announcement and send the records of this IOC again,
  * because a server forgets an IOC when its connection ends.
  *
- * If the configuration wants it, the servers of this host that are not EPICS Base have a connection, too, with their environment
- * and ports. The PVs that packets have shown are sent as records of the type "unknown", if they are wanted.
+ * If the configuration wants it, the servers of this host that are not EPICS Base have a connection, too, with their
+ * environment and ports. The PVs that packets have shown are sent as records of the type "unknown", if they are wanted.
  *
  * RecSync has a thread of low priority; all its sockets are non-blocking. There is no thread before the first
  * configuration that is on.

@@ -25,8 +25,8 @@ typedef struct ebpfMonRecSyncLink {
     ebpfMonRecSyncState state;
     int      file;            /* its socket; -1: none */
     double   deadline;        /* the state must change before this time; Idle: no connection is made before it */
-    double   lookAt;          /* when the variables and PVs are compared with those that were sent; 0: not any more, or not yet
-                               * sent */
+    double   lookAt;          /* when the variables and PVs are compared with those that were sent; 0: not any more, or
+                               * not yet sent */
     double   pause;           /* of a server that is not EPICS Base: s until its PVs are looked at again */
     uint64_t variables;       /* a hash of those that were sent */
     ebpfMonRecSyncOut out;
@@ -57,8 +57,8 @@ int ebpfMonRecSyncLinkLookForClient(ebpfMonRecSyncLink *link);
 
 /* Sends and receives as much as is possible without waiting. After the greeting of the server it reads the IOC,
  * which may take seconds; "worker": the calling thread, for signs of progress; "variables": names of further
- * variables of the environment. 0, or -1: the connection is closed, and link->why says why. It is closed with 0, too, if
- * the variables or PVs are no longer those that were sent, or the IOC has a client of its own. */
+ * variables of the environment. 0, or -1: the connection is closed, and link->why says why. It is closed with 0, too,
+ * if the variables or PVs are no longer those that were sent, or the IOC has a client of its own. */
 int ebpfMonRecSyncLinkWork(ebpfMonRecSyncLink *link, ebpfMonWorker *worker, const char *variables, double now);
 
 /* The events of epoll for which the link waits. */

@@ -15,8 +15,8 @@ typedef struct {
     int16_t  type, pvlMask;
 } ebpfMonLink;
 
-/* Reads a link; 0, or -1: it cannot be read. The first function reads through the cache of "mem", the second one directly,
- * the third one without the lock of its caller (lateReads.h). */
+/* Reads a link; 0, or -1: it cannot be read. The first function reads through the cache of "mem", the second one
+ * directly, the third one without the lock of its caller (lateReads.h). */
 int ebpfMonLinkRead(ebpfMonMem *mem, const ebpfMonBaseRelease *base, uint64_t at, ebpfMonLink *link);
 int ebpfMonLinkReadNow(pid_t pid, const ebpfMonBaseRelease *base, uint64_t at, ebpfMonLink *link);
 int ebpfMonLinkReadLate(ebpfMonLateReads *reads, pid_t pid, const ebpfMonBaseRelease *base, uint64_t at,
@@ -29,7 +29,8 @@ typedef struct {
     uint64_t pfldDes; /* of the field */
 } ebpfMonLinkEnd;
 
-/* Finds the end of a link of "owner" whose type is LAYOUT_LINK_DB. 0; -1: the link does not look like one of a known release. */
+/* Finds the end of a link of "owner" whose type is LAYOUT_LINK_DB. 0; -1: the link does not look like one of a known
+ * release. */
 int ebpfMonLinkFindEnd(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint64_t owner, const ebpfMonLink *link,
                        ebpfMonLinkEnd *end);
 

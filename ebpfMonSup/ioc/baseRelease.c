@@ -44,7 +44,8 @@ int ebpfMonBaseReleaseFind(const ebpfMonBaseEvidence *seen, ebpfMonBaseRelease *
     *r = own;
     if ((gap != 0 && gap != GAP_MAX) || seen->flnk + gap != DBF_FWDLINK7 || seen->sdis + gap != DBF_INLINK7 ||
         seen->time + gap != DBF_NOACCESS7) {
-        snprintf(why, size, "an unknown release of EPICS Base: DBF_MENU is %u, DBF_FWDLINK %u, DBF_NOACCESS %u. Not watched",
+        snprintf(why, size,
+                 "an unknown release of EPICS Base: DBF_MENU is %u, DBF_FWDLINK %u, DBF_NOACCESS %u. Not watched",
                  seen->scan, seen->flnk, seen->time);
         return -1;
     }
@@ -53,8 +54,10 @@ int ebpfMonBaseReleaseFind(const ebpfMonBaseEvidence *seen, ebpfMonBaseRelease *
         return 0;
     if (gap == 0 || seen->linkSize != LAYOUT_OLDLINK_SIZE) {
         /* before 3.14.12, whose DBADDR has one member more, a link has 48 bytes */
-        snprintf(why, size, "an unknown release of EPICS Base: its links have %u bytes. Known are 3.14.12 and later. Not "
-                 "watched", seen->linkSize);
+        snprintf(why, size,
+                 "an unknown release of EPICS Base: its links have %u bytes. Known are 3.14.12 and later. Not "
+                 "watched",
+                 seen->linkSize);
         return -1;
     }
     setOldLinks(r);

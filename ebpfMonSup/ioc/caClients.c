@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * clientQ (caservertask.c) → struct client → chanList and chanPendingUpdateARList → struct channel_in_use → eventq (all in
- * rsrv/server.h; casr: log_one_client). The server goes on meanwhile, and the reader's blocks are of different moments:
- * lists must lead back and have as many members as they say, else all is read again.
+ * clientQ (caservertask.c) → struct client → chanList and chanPendingUpdateARList → struct channel_in_use → eventq (all
+ * in rsrv/server.h; casr: log_one_client). The server goes on meanwhile, and the reader's blocks are of different
+ * moments: lists must lead back and have as many members as they say, else all is read again.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -19,7 +19,8 @@ typedef struct {
     uint32_t sid;
     uint32_t subscriptions;
     epicsTimeStamp since;   /* when the server made the channel, by its own clock */
-    uint32_t name;          /* offset in "names": as the client wrote it; of an IOC without dbChannel (3.14) RECORD.FIELD */
+    uint32_t name;          /* offset in "names": as the client wrote it; of an IOC without dbChannel (3.14)
+                             * RECORD.FIELD */
 } ebpfMonCaUse;
 
 typedef struct {
@@ -41,9 +42,9 @@ typedef struct {
 } ebpfMonCaClients;
 
 /*
- * "clientQ": ebpfMonImage.clientQ. Flushes the reader before and after. NULL: the lists cannot be read, they change while they
- * are read, or they cannot be believed: each channel must lead back to its client, and to a record of the catalogue. Takes
- * 1 s at most. The caller frees the result.
+ * "clientQ": ebpfMonImage.clientQ. Flushes the reader before and after. NULL: the lists cannot be read, they change
+ * while they are read, or they cannot be believed: each channel must lead back to its client, and to a record of the
+ * catalogue. Takes 1 s at most. The caller frees the result.
  */
 ebpfMonCaClients *ebpfMonCaClientsRead(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint64_t clientQ);
 void ebpfMonCaClientsFree(ebpfMonCaClients *clients); /* NULL does no harm */

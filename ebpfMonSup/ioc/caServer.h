@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How many clients and channels the CA server of an IOC has, as its own command casr counts them; read from its memory. */
+/* How many clients and channels the CA server of an IOC has, as its own command casr counts them; read from its
+ * memory. */
 #ifndef EBPFMON_CASERVER_H
 #define EBPFMON_CASERVER_H
 
@@ -12,8 +13,8 @@
 int ebpfMonCaServerCount(pid_t pid, uint64_t clientQ, const ebpfMonBaseRelease *offsets, unsigned *clients,
                          unsigned *channels);
 
-/* Checks the layout of a client and a channel against the release of this IOC. 1: it is right. 0: there is no client with a
- * channel to check. -1: it is wrong, or is just being changed. Flush the reader before. */
+/* Checks the layout of a client and a channel against the release of this IOC. 1: it is right. 0: there is no client
+ * with a channel to check. -1: it is wrong, or is just being changed. Flush the reader before. */
 int ebpfMonCaServerIsKnown(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint64_t clientQ);
 
 #endif

@@ -56,8 +56,9 @@ static int judgeClient(const Look *l, uint64_t at, const char *head)
     memcpy(&cnt, head + b->clRecvCnt, sizeof(cnt));
     memcpy(&channels, head + b->clChans, sizeof(channels));
     if (family != AF_INET || !ebpfMonMemNumberAt(head, b->clRecvBuf) || stk > cnt ||
-        !isChannelName(l->mem, ebpfMonMemNumberAt(head, b->clUser)) || !isChannelName(l->mem, ebpfMonMemNumberAt(head, b->clHost)) ||
-        channels.count < 0 || !channels.first != !channels.count)
+        !isChannelName(l->mem, ebpfMonMemNumberAt(head, b->clUser)) ||
+        !isChannelName(l->mem, ebpfMonMemNumberAt(head, b->clHost)) || channels.count < 0 ||
+        !channels.first != !channels.count)
         return -1;
     if (!channels.first)
         return 0;

@@ -231,8 +231,8 @@ static int findCommonFields(reader *r)
             const ebpfMonField *f = ebpfMonCatalogueFieldNamed(cat, (uint16_t)t, want[i].name);
 
             if (!f)
-                return refuseDatabase(r, "record type %s has no field %s: not an IOC of EPICS 3.14 to 7?", cat->rtype[t].name,
-                           want[i].name);
+                return refuseDatabase(r, "record type %s has no field %s: not an IOC of EPICS 3.14 to 7?",
+                                      cat->rtype[t].name, want[i].name);
             *(uint16_t *)((char *)&cat->common + want[i].at) = f->offset;
         }
         const ebpfMonField *spvt = ebpfMonCatalogueFieldNamed(cat, (uint16_t)t, "SPVT");
@@ -243,7 +243,8 @@ static int findCommonFields(reader *r)
             return refuseDatabase(r, "TIME and PACT lie too far apart in its dbCommon: not an IOC of EPICS 3.14 to 7?");
         if (c->sevr >= c->time || c->stat >= c->time || c->time - c->sevr > COMMON_SPAN ||
             c->time - c->stat > COMMON_SPAN)
-            return refuseDatabase(r, "STAT, SEVR and TIME lie too far apart in its dbCommon: not an IOC of EPICS 3.14 to 7?");
+            return refuseDatabase(
+                r, "STAT, SEVR and TIME lie too far apart in its dbCommon: not an IOC of EPICS 3.14 to 7?");
         return 0;
     }
     return refuseDatabase(r, "no record type is registered");

@@ -2,10 +2,10 @@
 /*
  * Which records an IOC has: names, aliases, types, addresses and field layout, read from its memory.
  *
- * The walk is dbBase.recordTypeList → dbRecordType.recList → dbRecordNode (dbBase.h); the members that we use are the same
- * since EPICS 3.14. The offset of a field in a record comes from the IOC's own dbFldDes. A catalogue does not change after it
- * was read, except its links (recordLinks.h). Links change only under the lock that all their readers hold. A catalogue is
- * shared by reference count: any thread may call Hold and Release.
+ * The walk is dbBase.recordTypeList → dbRecordType.recList → dbRecordNode (dbBase.h); the members that we use are the
+ * same since EPICS 3.14. The offset of a field in a record comes from the IOC's own dbFldDes. A catalogue does not
+ * change after it was read, except its links (recordLinks.h). Links change only under the lock that all their readers
+ * hold. A catalogue is shared by reference count: any thread may call Hold and Release.
  */
 #ifndef EBPFMON_CATALOGUE_H
 #define EBPFMON_CATALOGUE_H
@@ -112,8 +112,8 @@ ebpfMonCatalogue *ebpfMonCatalogueHold(ebpfMonCatalogue *cat);
 /* One less; the last one frees it. NULL does no harm. */
 void ebpfMonCatalogueRelease(ebpfMonCatalogue *cat);
 
-/* The number of nodes in the lists of all record types. If it changes, records were added. This is much cheaper than to read
- * the catalogue. 0: there is no database yet, -1: it cannot be read. */
+/* The number of nodes in the lists of all record types. If it changes, records were added. This is much cheaper than to
+ * read the catalogue. 0: there is no database yet, -1: it cannot be read. */
 long ebpfMonCatalogueCountNodes(ebpfMonMem *mem, uint64_t pdbbase);
 
 /* --- Finding; any thread that holds a reference. Indexes are those of "rec". --- */
@@ -133,8 +133,8 @@ static inline const char *ebpfMonCatalogueName(const ebpfMonCatalogue *cat, uint
     return cat->pool + cat->rec[index].name;
 }
 
-/* Makes the table of names after all names were read. Only catalogue.c calls it. 0; 1: too many names have the same hash;
- * -1: no memory. */
+/* Makes the table of names after all names were read. Only catalogue.c calls it. 0; 1: too many names have the same
+ * hash; -1: no memory. */
 int ebpfMonCatalogueIndexNames(ebpfMonCatalogue *cat);
 
 #endif

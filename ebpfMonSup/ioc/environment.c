@@ -80,8 +80,8 @@ static int isLibc(const char *path)
     return strncmp(file, "libc.so", 7) == 0 || strncmp(file, "libc-", 5) == 0 || strncmp(file, "ld-musl", 7) == 0;
 }
 
-/* Where the variable "environ" is: in the program, if that has a copy of its own (copy relocation) or the whole C library,
- * else in the C library. The program's code is the first that is mapped. 0: not found. */
+/* Where the variable "environ" is: in the program, if that has a copy of its own (copy relocation) or the whole C
+ * library, else in the C library. The program's code is the first that is mapped. 0: not found. */
 static uint64_t findVariable(pid_t pid)
 {
     char name[32], *maps, *next;
@@ -120,7 +120,8 @@ static int addVariable(ebpfMonEnvironment *env, size_t *room, const char *text)
     return 0;
 }
 
-/* The list as it is now. The process may change it meanwhile (setenv): then some of it is left out. Nonzero: it has some. */
+/* The list as it is now. The process may change it meanwhile (setenv): then some of it is left out. Nonzero: it has
+ * some. */
 static int readList(pid_t pid, ebpfMonMem *mem, ebpfMonEnvironment *env)
 {
     uint64_t variable = findVariable(pid), list = variable ? ebpfMonMemPtr(mem, variable) : 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The environment variables of a process as they are now. /proc/PID/environ has only the variables with which the process was
- * started. epicsEnvSet (in st.cmd) calls setenv, which makes a new list at "environ" of the C library (environ(7)). So this
- * module reads that list from the memory of the process; only if it cannot find the list, it reads the file.
+ * The environment variables of a process as they are now. /proc/PID/environ has only the variables with which the
+ * process was started. epicsEnvSet (in st.cmd) calls setenv, which makes a new list at "environ" of the C library
+ * (environ(7)). So this module reads that list from the memory of the process; only if it cannot find the list, it
+ * reads the file.
  */
 #ifndef EBPFMON_ENVIRONMENT_H
 #define EBPFMON_ENVIRONMENT_H

@@ -6,12 +6,12 @@
 #include "host/memory.h"
 #include "ioc/catalogue.h"
 
-/* Nonzero: lock records have the layout that the kernel part expects. Checks some of the records; call it when iocInit is
- * done. Nonzero also for an IOC without records. */
+/* Nonzero: lock records have the layout that the kernel part expects. Checks some of the records; call it when iocInit
+ * is done. Nonzero also for an IOC without records. */
 int ebpfMonLockSetsAreKnown(ebpfMonMem *mem, const ebpfMonCatalogue *cat);
 
-/* Nonzero: each lock set counts its records and the threads that wait for it (dbLock.c, dbLockGetRef; since 3.16). Checks some of
- * them, at the same time. */
+/* Nonzero: each lock set counts its records and the threads that wait for it (dbLock.c, dbLockGetRef; since 3.16).
+ * Checks some of them, at the same time. */
 int ebpfMonLockSetsCountWaiters(ebpfMonMem *mem, const ebpfMonCatalogue *cat);
 
 #endif

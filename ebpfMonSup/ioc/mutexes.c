@@ -46,8 +46,8 @@ static int readLockSet(ebpfMonMem *mem, uint64_t record, uint16_t lset, struct l
            !ebpfMonMemRead(mem, lock.plockSet, set, sizeof(*set)) ? 0 : -1;
 }
 
-/* Adds the mutexes from "at" on in one direction. "came": the one before, 0: none. 0; -1: the list has changed meanwhile,
- * or is none. A ring comes back to where it began, because each mutex leads back to the one before it. */
+/* Adds the mutexes from "at" on in one direction. "came": the one before, 0: none. 0; -1: the list has changed
+ * meanwhile, or is none. A ring comes back to where it began, because each mutex leads back to the one before it. */
 static int walkList(ebpfMonMutexes *m, ebpfMonMem *mem, uint64_t at, uint64_t came, int isForward)
 {
     const uint64_t begin = at;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The mutexes of an IOC, read from its memory without stopping it: who created them, and whose lock set they are. Base
- * keeps them all in one list (epicsMutex.cpp: mutexList). The list has no symbol that other files see, but each lock set has
- * a mutex, and from one mutex the neighbours lead to all others.
+ * keeps them all in one list (epicsMutex.cpp: mutexList). The list has no symbol that other files see, but each lock
+ * set has a mutex, and from one mutex the neighbours lead to all others.
  */
 #ifndef EBPFMON_MUTEXES_H
 #define EBPFMON_MUTEXES_H
@@ -19,8 +19,8 @@ typedef struct {
 
 typedef struct ebpfMonMutexes ebpfMonMutexes;
 
-/* Reads the list, at most 262,144 mutexes, within the budget of "mem". record[0..count): addresses of the IOC's records;
- * "lset": offset of that field. What cannot be read is left out. NULL: no memory, or no list. */
+/* Reads the list, at most 262,144 mutexes, within the budget of "mem". record[0..count): addresses of the IOC's
+ * records; "lset": offset of that field. What cannot be read is left out. NULL: no memory, or no list. */
 ebpfMonMutexes *ebpfMonMutexesRead(ebpfMonMem *mem, const uint64_t *record, uint32_t count, uint16_t lset);
 void ebpfMonMutexesFree(ebpfMonMutexes *mutexes); /* NULL does no harm */
 

@@ -86,8 +86,8 @@ static int hasDolLink(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMo
     return type != LAYOUT_LINK_CONSTANT && readNumber(mem, cat, rec, "OMSL") == MENU_OMSL_CLOSED_LOOP;
 }
 
-/* Nonzero: it may process without a put to it, and without a link of another record: by its SCAN, by a CP link of its own,
- * or by a driver. */
+/* Nonzero: it may process without a put to it, and without a link of another record: by its SCAN, by a CP link of its
+ * own, or by a driver. */
 static int processesItself(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonRecord *rec)
 {
     const ebpfMonRecType *rt = &cat->rtype[rec->rtype];
@@ -143,8 +143,8 @@ static uint16_t findStampFlags(ebpfMonMem *mem, const ebpfMonCatalogue *cat, con
     return 0;
 }
 
-static void readRecord(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonRecord *rec, ebpfMonRecordLinks *links,
-                       oneRecord *read)
+static void readRecord(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonRecord *rec,
+                       ebpfMonRecordLinks *links, oneRecord *read)
 {
     const ebpfMonRecType *rt = &cat->rtype[rec->rtype];
     uint32_t to[EBPFMON_FIELDS_LIMIT], via[EBPFMON_FIELDS_LIMIT], n = 0;

@@ -18,8 +18,8 @@ typedef struct ebpfMonRecordLinks ebpfMonRecordLinks;
 ebpfMonRecordLinks *ebpfMonRecordLinksRead(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t index);
 void ebpfMonRecordLinksFree(ebpfMonRecordLinks *links);
 
-/* How many of these links do not look like links of a known release. Either a link changed while it was read, or this IOC has
- * another layout of links. */
+/* How many of these links do not look like links of a known release. Either a link changed while it was read, or this
+ * IOC has another layout of links. */
 uint32_t ebpfMonRecordLinksCountOdd(const ebpfMonRecordLinks *links);
 
 /* Nonzero: the catalogue has other links, or other flags. */

@@ -6,8 +6,8 @@
 #include "host/memory.h"
 #include "ioc/catalogue.h"
 
-/* Nonzero: scan lists have the layout that the kernel part expects. Checks some of the records that are in a list. 0 also if
- * no record is in a list. */
+/* Nonzero: scan lists have the layout that the kernel part expects. Checks some of the records that are in a list. 0
+ * also if no record is in a list. */
 int ebpfMonScanListsAreKnown(ebpfMonMem *mem, const ebpfMonCatalogue *cat);
 
 #endif

@@ -20,8 +20,8 @@ typedef struct {
     double   waitMean, waitP99, waitMax; /* NaN: no request was seen in the queue */
     double   serveMean, serveMax;
     double   silent;    /* how often the device did not answer this record; NaN: not known */
-    char     link[EBPFMON_NAME_SIZE]; /* hardware link of the record, after the @: of StreamDevice its protocol file, protocol
-                                       * and port */
+    char     link[EBPFMON_NAME_SIZE]; /* hardware link of the record, after the @: of StreamDevice its protocol file,
+                                       * protocol and port */
 } ebpfMonDeviceRow;
 
 typedef struct {

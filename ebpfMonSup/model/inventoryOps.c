@@ -47,4 +47,4 @@ static ebpfMonOpStatus compareFiles(void *arg, ebpfMonTextReport *report, const 
     return ebpfMonOpAbsent;
 }
 
-const ebpfMonInventoryOps ebpfMonInventoryOpsAbsent = { NULL, setRecSync, refuseKeep, addKept, writeFile, compareFiles };
+const ebpfMonInventoryOps ebpfMonInventoryOpsAbsent = {NULL, setRecSync, refuseKeep, addKept, writeFile, compareFiles};

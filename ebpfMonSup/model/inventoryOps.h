@@ -20,7 +20,8 @@ typedef struct {
     ebpfMonOpStatus (*addKept)(void *arg, ebpfMonTextReport *report);
     /* Writes the inventory of the matching IOCs to a file, and adds its contents to the report. Only while the monitor
      * runs. */
-    ebpfMonOpStatus (*write)(void *arg, ebpfMonTextReport *report, const char *path, const char *iocPattern, char *why, size_t size);
+    ebpfMonOpStatus (*write)(void *arg, ebpfMonTextReport *report, const char *path, const char *iocPattern, char *why,
+                             size_t size);
     /* Adds the differences of two such files to the report, those of the matching IOCs. At any time. */
     ebpfMonOpStatus (*compare)(void *arg, ebpfMonTextReport *report, const char *before, const char *after,
                                const char *iocPattern, char *why, size_t size);

@@ -33,8 +33,8 @@ typedef struct {
     unsigned shown; /* records of watched IOCs that match the filter's pattern */
 } ebpfMonIocValues;
 
-/* Servers of Channel Access and pvAccess in which no records of EPICS Base were found. They have rows behind those of the IOCs,
- * as far as there is room. */
+/* Servers of Channel Access and pvAccess in which no records of EPICS Base were found. They have rows behind those of
+ * the IOCs, as far as there is room. */
 typedef struct {
     unsigned count;
     ebpfMonIocRow ioc[EBPFMON_OTHERS_MAX];

@@ -82,7 +82,6 @@ static long absentZipkin(void *arg, const char *url)
     return refuseCommand();
 }
 
-const ebpfMonLogOps ebpfMonLogOpsAbsent = {
-    NULL, absentJson, absentCaPutLog, absentMetadata, absentRotate, absentResetLost, absentReport, absentOtlp, absentZipkin,
-    absentReport
-};
+const ebpfMonLogOps ebpfMonLogOpsAbsent = {NULL,         absentJson,      absentCaPutLog, absentMetadata,
+                                           absentRotate, absentResetLost, absentReport,   absentOtlp,
+                                           absentZipkin, absentReport};

@@ -71,7 +71,8 @@ static ebpfMonOpStatus addIocs(void *arg, ebpfMonTextReport *report)
     return ebpfMonOpAbsent;
 }
 
-static ebpfMonOpStatus addRecords(void *arg, ebpfMonTextReport *report, const char *iocPattern, const char *recordPattern)
+static ebpfMonOpStatus addRecords(void *arg, ebpfMonTextReport *report, const char *iocPattern,
+                                  const char *recordPattern)
 {
     (void)arg;
     (void)report;
@@ -98,7 +99,8 @@ static ebpfMonOpStatus setUsage(void *arg, const char *file, int megabytes, char
     return ebpfMonOpAbsent;
 }
 
-static ebpfMonOpStatus addUnused(void *arg, ebpfMonTextReport *report, double days, const char *pattern, char *why, size_t size)
+static ebpfMonOpStatus addUnused(void *arg, ebpfMonTextReport *report, double days, const char *pattern, char *why,
+                                 size_t size)
 {
     (void)arg;
     (void)report;
@@ -109,7 +111,8 @@ static ebpfMonOpStatus addUnused(void *arg, ebpfMonTextReport *report, double da
     return ebpfMonOpAbsent;
 }
 
-static ebpfMonOpStatus refuseTrace(void *arg, ebpfMonTextReport *report, const char *recordPattern, unsigned count, char *why, size_t size)
+static ebpfMonOpStatus refuseTrace(void *arg, ebpfMonTextReport *report, const char *recordPattern, unsigned count,
+                                   char *why, size_t size)
 {
     (void)arg;
     (void)report;
@@ -129,6 +132,6 @@ static ebpfMonOpStatus addReport(void *arg, ebpfMonTextReport *report, int level
 }
 
 const ebpfMonMonitorOps ebpfMonMonitorOpsAbsent = {
-    NULL, refuseSettings, refuseStart, setFilter, isFilterApplied, getFilter, setRule, setRule, resetLost, addIocs, addRecords, addMatching,
-    addMatching, addMatching, setUsage, addUnused, publishClients, refuseTrace, addReport
-};
+    NULL,     refuseSettings, refuseStart,    setFilter,   isFilterApplied, getFilter,   setRule,
+    setRule,  resetLost,      addIocs,        addRecords,  addMatching,     addMatching, addMatching,
+    setUsage, addUnused,      publishClients, refuseTrace, addReport};

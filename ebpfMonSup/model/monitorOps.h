@@ -38,7 +38,8 @@ typedef struct {
     void (*resetLost)(void *arg);
     /* The following functions add to "report", while the monitor runs. */
     ebpfMonOpStatus (*addIocs)(void *arg, ebpfMonTextReport *report);
-    ebpfMonOpStatus (*addRecords)(void *arg, ebpfMonTextReport *report, const char *iocPattern, const char *recordPattern);
+    ebpfMonOpStatus (*addRecords)(void *arg, ebpfMonTextReport *report, const char *iocPattern,
+                                  const char *recordPattern);
     ebpfMonOpStatus (*addChains)(void *arg, ebpfMonTextReport *report, const char *rootPattern);
     /* Reads the clients of the IOCs now. Then addClients adds the clients, and addUsers those with channels to matching
      * PVs. */
@@ -47,7 +48,8 @@ typedef struct {
     /* Keeps the uses of PVs in this file from the start on. megabytes 0: the default. Only before the start. */
     ebpfMonOpStatus (*setUsage)(void *arg, const char *file, int megabytes, char *why, size_t size);
     /* Adds the matching records that nobody has used for so many days. */
-    ebpfMonOpStatus (*addUnused)(void *arg, ebpfMonTextReport *report, double days, const char *recordPattern, char *why, size_t size);
+    ebpfMonOpStatus (*addUnused)(void *arg, ebpfMonTextReport *report, double days, const char *recordPattern,
+                                 char *why, size_t size);
     /* Publishes the clients again, because their patterns have changed. */
     void (*publishClients)(void *arg);
     /* Prints the next "count" chains in which a matching record processes; 0: prints no more. Adds the IOCs that do not

@@ -62,7 +62,8 @@ typedef struct {
     char     stateMessage[256];
     ebpfMonState ownState;     /* the state of ebpfMonPublishedSetState; "state" is Degraded while a thread is stuck */
     char     ownMessage[256];
-    int      isMeasured; /* nonzero: since the start, one second of all IOCs was published, so rates, costs and loads are known */
+    int      isMeasured; /* nonzero: since the start, one second of all IOCs was published, so rates, costs and loads
+                          * are known */
     char     stuck[200];       /* names of threads that make no progress; empty: none */
     ebpfMonLossValues       losses;
     ebpfMonAuditValues      audit;

@@ -69,8 +69,8 @@ typedef struct {
     epicsTimeStamp time;  /* time of the last look */
     struct {
         double rate, sumRate; /* events, and sum of the value, a second */
-        double mean, max;     /* of the value; 0: there was no event. max: as ebpfMonQueryRow.p50, without a histogram since
-                               * the start */
+        double mean, max;     /* of the value; 0: there was no event. max: as ebpfMonQueryRow.p50, without a histogram
+                               * since the start */
     } now;                /* of all rows together, between the last two looks */
     ebpfMonQueryRow row[EBPFMON_QUERY_ROWS_MAX];
     unsigned eventRows;   /* the last events, the newest first, if the query sends events */
@@ -87,7 +87,8 @@ typedef struct {
     unsigned rowBars;     /* 0: there are none */
     double   rowBar[EBPFMON_QUERY_METRICS_MAX][EBPFMON_QUERY_BARS_MAX];
     double   barEdge[EBPFMON_QUERY_BARS_MAX]; /* lower edges */
-    double   barMost[EBPFMON_QUERY_BARS_MAX]; /* the greatest value that comes into this bar; the last bar has no limit */
+    double   barMost[EBPFMON_QUERY_BARS_MAX]; /* the greatest value that comes into this bar; the last bar has no
+                                               * limit */
 } ebpfMonQueryResult;
 
 typedef struct ebpfMonQueryResults ebpfMonQueryResults;
@@ -106,8 +107,8 @@ int ebpfMonQueryResultsAdd(ebpfMonQueryResults *results, const char *name);
 /* A record shows this result: it keeps its name. */
 void ebpfMonQueryResultsKeep(ebpfMonQueryResults *results, int number);
 
-/* Empties a result and gives it a name that no other one has. 0, or -1: a record shows it, another one has the name, or the name is too
- * long. */
+/* Empties a result and gives it a name that no other one has. 0, or -1: a record shows it, another one has the name, or
+ * the name is too long. */
 int ebpfMonQueryResultsRename(ebpfMonQueryResults *results, int number, const char *name);
 
 /* Returns the number of results, which never becomes smaller. */

@@ -22,8 +22,8 @@ int ebpfMonSettingsCheck(ebpfMonSettings *s, char *why, size_t size)
 {
     if (s->ringKiB == 0) s->ringKiB = 8192;
     if (s->wireKiB == 0) s->wireKiB = 8192;
-    if (areRecordsRight(s) && s->ringKiB >= RING_MIN && s->ringKiB <= RING_MAX && (s->ringKiB & (s->ringKiB - 1)) == 0 &&
-        s->wireKiB >= -1 && s->wireKiB <= (int)RING_MAX)
+    if (areRecordsRight(s) && s->ringKiB >= RING_MIN && s->ringKiB <= RING_MAX &&
+        (s->ringKiB & (s->ringKiB - 1)) == 0 && s->wireKiB >= -1 && s->wireKiB <= (int)RING_MAX)
         return 0;
     snprintf(why, size, "maxRecords %u to %u, maxRoots %u to maxRecords, ringKiB a power of two from %u to %u, "
              "wireKiB -1 to %u", RECORDS_MIN, RECORDS_MAX, ROOTS_MIN, RING_MIN, RING_MAX, RING_MAX);

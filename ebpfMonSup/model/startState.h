@@ -17,8 +17,8 @@ void ebpfMonStartStateFree(ebpfMonStartState *state);
 
 typedef enum { ebpfMonStartMine, ebpfMonStartDone, ebpfMonStartBusy } ebpfMonStartTurn;
 
-/* Asks to start. ebpfMonStartMine: the caller starts it now, and then calls End, "ok" nonzero: it runs. ebpfMonStartDone: it runs
- * already. ebpfMonStartBusy: another thread is starting it. */
+/* Asks to start. ebpfMonStartMine: the caller starts it now, and then calls End, "ok" nonzero: it runs.
+ * ebpfMonStartDone: it runs already. ebpfMonStartBusy: another thread is starting it. */
 ebpfMonStartTurn ebpfMonStartStateBegin(ebpfMonStartState *state);
 void ebpfMonStartStateEnd(ebpfMonStartState *state, int ok);
 

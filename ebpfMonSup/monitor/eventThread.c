@@ -10,7 +10,8 @@ static void onEvent(void *arg, const struct ebpfMonHead *head, size_t size)
     if (ebpfMonIocPutsAddEvent(m->put.iocPuts, head, size) || ebpfMonTraceRoomAddEvent(&m->trace, head, size))
         return;
     if (head->kind == EBPFMON_EV_EXEC && size >= sizeof(struct ebpfMonExecEvent))
-        ebpfMonFollowerNoteExec(m->watch.follower, (pid_t)head->tgid, &((const struct ebpfMonExecEvent *)head)->program);
+        ebpfMonFollowerNoteExec(m->watch.follower, (pid_t)head->tgid,
+                                &((const struct ebpfMonExecEvent *)head)->program);
     else if (head->kind == EBPFMON_EV_EXIT)
         ebpfMonFollowerNoteExit(m->watch.follower);
 }

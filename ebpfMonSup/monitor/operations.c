@@ -133,7 +133,8 @@ static ebpfMonOpStatus setUsage(void *arg, const char *file, int megabytes, char
     return ebpfMonOpDone;
 }
 
-static ebpfMonOpStatus addUnused(void *arg, ebpfMonTextReport *report, double days, const char *pattern, char *why, size_t size)
+static ebpfMonOpStatus addUnused(void *arg, ebpfMonTextReport *report, double days, const char *pattern, char *why,
+                                 size_t size)
 {
     ebpfMonMonitor *m = arg;
     ebpfMonOpStatus status = ebpfMonStartStateGetStatus(m->state);
@@ -151,7 +152,8 @@ static void publishClients(void *arg)
         ebpfMonUsagePublish(m->usage);
 }
 
-static ebpfMonOpStatus traceRecord(void *arg, ebpfMonTextReport *report, const char *record, unsigned count, char *why, size_t size)
+static ebpfMonOpStatus traceRecord(void *arg, ebpfMonTextReport *report, const char *record, unsigned count, char *why,
+                                   size_t size)
 {
     ebpfMonMonitor *m = arg;
     ebpfMonOpStatus status = ebpfMonStartStateGetStatus(m->state);

@@ -165,8 +165,9 @@ static void setOps(ebpfMonMonitor *m)
     m->inventories.getStatus = getStatus;
     m->inventories.statusArg = m;
     ebpfMonInventoryOperationsFill(&m->inventories, &m->inventoryOps);
-    m->ops = (ebpfMonOps){ &m->monitorOps, ebpfMonExportGetOps(m->exporter), &m->queryOps, &m->deviceOps, &m->inventoryOps,
-                           m->results, m->rules };
+    m->ops = (ebpfMonOps){
+        &m->monitorOps, ebpfMonExportGetOps(m->exporter), &m->queryOps, &m->deviceOps, &m->inventoryOps, m->results,
+        m->rules};
     ebpfMonOpsSet(&m->ops);
 }
 
@@ -189,8 +190,9 @@ static void ebpfMonMonitorRegistrar(void)
     m->queries = m->results ? ebpfMonQueriesNew(m->results) : NULL;
     m->devices = ebpfMonDevicesNew();
     m->exporter = ebpfMonExportNew(m->results);
-    if (!m->state || !m->audits || !m->targets || !m->requests || !m->search || !m->packetServers || !m->rules || !m->queries ||
-        !m->devices || !m->exporter || ebpfMonInventoriesMake(&m->inventories, m->targets, m->packetServers))
+    if (!m->state || !m->audits || !m->targets || !m->requests || !m->search || !m->packetServers || !m->rules ||
+        !m->queries || !m->devices || !m->exporter ||
+        ebpfMonInventoriesMake(&m->inventories, m->targets, m->packetServers))
         cantProceed("ebpfMon: no memory to begin");
     configureMonitor(m, &defaults, why, sizeof(why));
     setOps(m);

@@ -199,9 +199,13 @@ static int makePut(ebpfMonMonitor *m)
 static int makeTrace(ebpfMonMonitor *m)
 {
     const ebpfMonTraceRoomUses uses = {
-        .targets = m->targets, .losses = &m->losses, .threadPuts = m->put.threadPuts,
-        .spans = { .isWanted = ebpfMonExportWantsSpans, .add = ebpfMonExportSpan, .arg = m->exporter }, .finished = onTrace,
-        .isWritten = isWritten, .arg = m,
+        .targets = m->targets,
+        .losses = &m->losses,
+        .threadPuts = m->put.threadPuts,
+        .spans = {.isWanted = ebpfMonExportWantsSpans, .add = ebpfMonExportSpan, .arg = m->exporter},
+        .finished = onTrace,
+        .isWritten = isWritten,
+        .arg = m,
     };
 
     return ebpfMonTraceRoomMake(&m->trace, &uses);

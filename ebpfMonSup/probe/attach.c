@@ -30,33 +30,35 @@ typedef struct {
 #define ENTRY(name, from) { .fn = ebpfMonFn##name, .level = from, .ways = ALL_WAYS }
 
 static const probePlace placeOf[ebpfMonProgCount] = {
-    [ebpfMonProgPut]        = ENTRY(Put, EBPFMON_PUTS),
-    [ebpfMonProgPutReturn]  = { ebpfMonFnPut, 1, EBPFMON_PUTS, .ways = ALL_WAYS },
-    [ebpfMonProgPutField]   = ENTRY(PutField, EBPFMON_PUTS),
-    [ebpfMonProgNotify]     = ENTRY(ProcessNotify, EBPFMON_PUTS),
-    [ebpfMonProgCheckPut]   = ENTRY(CheckPut, EBPFMON_PUTS),
-    [ebpfMonProgCamessage]  = ENTRY(Camessage, EBPFMON_PUTS),
-    [ebpfMonProgCaLink]     = ENTRY(CaPutLink, EBPFMON_PUTS),
-    [ebpfMonProgLock]       = { ebpfMonFnScanLock, 0, EBPFMON_CHAINS, 0, ALL_WAYS, CALLER(Other), ebpfMonCalledLock },
-    [ebpfMonProgPassBegin]  = { ebpfMonFnScanLock, 0, EBPFMON_CHAINS, 0, WAY(Passes) },
-    [ebpfMonProgUnlock]     = { ebpfMonFnScanUnlock, 0, EBPFMON_COUNTS, 0, ALL_WAYS, CALLER(Other), ebpfMonCalledUnlock },
-    [ebpfMonProgPassCount]  = { ebpfMonFnScanUnlock, 0, EBPFMON_COUNTS, EBPFMON_CHAINS, WAY(Passes), CALLER(ScanList),
-                                ebpfMonCalledUnlock },
-    [ebpfMonProgPassNext]   = { ebpfMonFnScanUnlock, 0, EBPFMON_CHAINS, 0, WAY(Passes), CALLER(ScanList), ebpfMonCalledUnlock },
-    [ebpfMonProgListEnd]    = { ebpfMonFnScanUnlock, 0, ON_REQUEST, 0, WAY(Passes), CALLER(ScanList), ebpfMonCalledListEnd },
-    [ebpfMonProgListBegin]  = { ebpfMonFnScanUnlock, 0, ON_REQUEST, 0, WAY(Passes) },
-    [ebpfMonProgLocked]     = { ebpfMonFnScanLock, 0, ON_REQUEST, 0, WAY(Passes), CALLER(Other), .called = ebpfMonCalledLock },
-    [ebpfMonProgAsk]        = { ebpfMonFnScanLock, 0, ON_REQUEST, 0, WAY(Passes), CALLER(Other), ebpfMonCalledLock },
-    [ebpfMonProgAskMany]    = { ebpfMonFnScanLock, 0, ON_REQUEST, 0, WAY(Passes), CALLER(Other), ebpfMonCalledLockMany },
-    [ebpfMonProgScanPut]    = ENTRY(Put, ON_REQUEST),
+    [ebpfMonProgPut] = ENTRY(Put, EBPFMON_PUTS),
+    [ebpfMonProgPutReturn] = {ebpfMonFnPut, 1, EBPFMON_PUTS, .ways = ALL_WAYS},
+    [ebpfMonProgPutField] = ENTRY(PutField, EBPFMON_PUTS),
+    [ebpfMonProgNotify] = ENTRY(ProcessNotify, EBPFMON_PUTS),
+    [ebpfMonProgCheckPut] = ENTRY(CheckPut, EBPFMON_PUTS),
+    [ebpfMonProgCamessage] = ENTRY(Camessage, EBPFMON_PUTS),
+    [ebpfMonProgCaLink] = ENTRY(CaPutLink, EBPFMON_PUTS),
+    [ebpfMonProgLock] = {ebpfMonFnScanLock, 0, EBPFMON_CHAINS, 0, ALL_WAYS, CALLER(Other), ebpfMonCalledLock},
+    [ebpfMonProgPassBegin] = {ebpfMonFnScanLock, 0, EBPFMON_CHAINS, 0, WAY(Passes)},
+    [ebpfMonProgUnlock] = {ebpfMonFnScanUnlock, 0, EBPFMON_COUNTS, 0, ALL_WAYS, CALLER(Other), ebpfMonCalledUnlock},
+    [ebpfMonProgPassCount] = {ebpfMonFnScanUnlock, 0, EBPFMON_COUNTS, EBPFMON_CHAINS, WAY(Passes), CALLER(ScanList),
+                              ebpfMonCalledUnlock},
+    [ebpfMonProgPassNext] = {ebpfMonFnScanUnlock, 0, EBPFMON_CHAINS, 0, WAY(Passes), CALLER(ScanList),
+                             ebpfMonCalledUnlock},
+    [ebpfMonProgListEnd] = {ebpfMonFnScanUnlock, 0, ON_REQUEST, 0, WAY(Passes), CALLER(ScanList), ebpfMonCalledListEnd},
+    [ebpfMonProgListBegin] = {ebpfMonFnScanUnlock, 0, ON_REQUEST, 0, WAY(Passes)},
+    [ebpfMonProgLocked] = {ebpfMonFnScanLock, 0, ON_REQUEST, 0, WAY(Passes), CALLER(Other),
+                           .called = ebpfMonCalledLock},
+    [ebpfMonProgAsk] = {ebpfMonFnScanLock, 0, ON_REQUEST, 0, WAY(Passes), CALLER(Other), ebpfMonCalledLock},
+    [ebpfMonProgAskMany] = {ebpfMonFnScanLock, 0, ON_REQUEST, 0, WAY(Passes), CALLER(Other), ebpfMonCalledLockMany},
+    [ebpfMonProgScanPut] = ENTRY(Put, ON_REQUEST),
     [ebpfMonProgUnlockMany] = ENTRY(ScanUnlockMany, EBPFMON_COUNTS),
-    [ebpfMonProgCompleted]  = ENTRY(FwdLink, ON_REQUEST),
-    [ebpfMonProgProcess]    = ENTRY(Process, ON_REQUEST),
-    [ebpfMonProgCallback]   = ENTRY(Callback, EBPFMON_CHAINS),
-    [ebpfMonProgDelayed]    = ENTRY(CallbackDelayed, EBPFMON_CHAINS),
-    [ebpfMonProgOnce]       = ENTRY(ScanOnce, EBPFMON_CHAINS),
-    [ebpfMonProgPop]        = ENTRY(RingPop, EBPFMON_CHAINS),
-    [ebpfMonProgPopReturn]  = { ebpfMonFnRingPop, 1, ON_REQUEST, .ways = ALL_WAYS },
+    [ebpfMonProgCompleted] = ENTRY(FwdLink, ON_REQUEST),
+    [ebpfMonProgProcess] = ENTRY(Process, ON_REQUEST),
+    [ebpfMonProgCallback] = ENTRY(Callback, EBPFMON_CHAINS),
+    [ebpfMonProgDelayed] = ENTRY(CallbackDelayed, EBPFMON_CHAINS),
+    [ebpfMonProgOnce] = ENTRY(ScanOnce, EBPFMON_CHAINS),
+    [ebpfMonProgPop] = ENTRY(RingPop, EBPFMON_CHAINS),
+    [ebpfMonProgPopReturn] = {ebpfMonFnRingPop, 1, ON_REQUEST, .ways = ALL_WAYS},
 };
 
 uint32_t ebpfMonAttachLevel(int level, ebpfMonAttachWay way)
@@ -96,7 +98,8 @@ ebpfMonAttachWay ebpfMonAttachFindWay(const ebpfMonAttached *att, int hasLists)
 uint32_t ebpfMonAttachSweeps(const ebpfMonAttached *att)
 {
     uint32_t want = EBPFMON_BIT(ebpfMonProgListEnd) | EBPFMON_BIT(ebpfMonProgLocked) | EBPFMON_BIT(ebpfMonProgAsk) |
-                    EBPFMON_BIT(ebpfMonProgAskMany) | EBPFMON_BIT(ebpfMonProgScanPut) | EBPFMON_BIT(ebpfMonProgListBegin);
+                    EBPFMON_BIT(ebpfMonProgAskMany) | EBPFMON_BIT(ebpfMonProgScanPut) |
+                    EBPFMON_BIT(ebpfMonProgListBegin);
     const ebpfMonCalls *calls = att->core->calls;
     unsigned ends = 0;
 
@@ -116,7 +119,8 @@ int ebpfMonProbeOn(ebpfMonProbe *probe, ebpfMonProg prog, const char *path, cons
     probe->link = NULL;
     probe->inFolder = 0;
     if (ebpfMonFeature.uprobeMulti) {
-        probe->fd = ebpfMonUprobeMultiAttach(ebpfMonKernelGetProgramFd(prog), path, offsets, NULL, count, pid, isReturn);
+        probe->fd = ebpfMonUprobeMultiAttach(ebpfMonKernelGetProgramFd(prog), path, offsets, NULL, count, pid,
+                                             isReturn);
         if (probe->fd < 0)
             return errno;
         probe->inFolder = ebpfMonLinkFolderAdd(probe->fd);
@@ -187,8 +191,8 @@ static const ebpfMonSite *findFunction(const ebpfMonAttached *att, ebpfMonFn fn,
 
 /* Finds the place of a program: *site in the file *path. Returns NULL if there is one; else the reason, which is "" if
  * no operator has to know it. */
-static const char *findSite(const ebpfMonAttached *att, int prog, const ebpfMonSite **site, const char **path, char *note,
-                            size_t size)
+static const char *findSite(const ebpfMonAttached *att, int prog, const ebpfMonSite **site, const char **path,
+                            char *note, size_t size)
 {
     const probePlace *place = &placeOf[prog];
 
@@ -211,8 +215,9 @@ static const char *findSite(const ebpfMonAttached *att, int prog, const ebpfMonS
         return NULL;
     if (prog != ebpfMonProgPutReturn)
         return "";
-    return att->noReturn ? "results of puts not seen: the IOC runs under seccomp, and this kernel's return probes could end it"
-                         : "results of puts not seen: no cheap place for a return probe";
+    return att->noReturn ?
+               "results of puts not seen: the IOC runs under seccomp, and this kernel's return probes could end it" :
+               "results of puts not seen: no cheap place for a return probe";
 }
 
 static void closeProbes(ebpfMonAttached *att, int prog)

@@ -118,8 +118,8 @@ static int attachProbe(struct bpf_program *prog, const char *path, uint64_t offs
     return 0;
 }
 
-int ebpfMonDeviceProgramsProbe(ebpfMonDevicePrograms *d, ebpfMonDeviceSite site, const char *path, uint64_t offset, pid_t pid,
-                               ebpfMonProbe probe[2], unsigned *count)
+int ebpfMonDeviceProgramsProbe(ebpfMonDevicePrograms *d, ebpfMonDeviceSite site, const char *path, uint64_t offset,
+                               pid_t pid, ebpfMonProbe probe[2], unsigned *count)
 {
     const struct ebpfMonDeviceBpf *skel = d->skel;
     struct bpf_program *prog = site == ebpfMonDeviceQueue ? skel->progs.ebpfmon_device_queue

@@ -29,13 +29,14 @@ int ebpfMonDeviceProgramsReadProcess(ebpfMonDevicePrograms *programs, pid_t pid,
 
 /* Sets the probes of a site in the file "path": two for ebpfMonDeviceServe, else one. *count gets their number; the
  * caller closes them. 0 or errno; then no probe is set. */
-int ebpfMonDeviceProgramsProbe(ebpfMonDevicePrograms *programs, ebpfMonDeviceSite site, const char *path, uint64_t offset,
-                               pid_t pid, ebpfMonProbe probe[2], unsigned *count);
+int ebpfMonDeviceProgramsProbe(ebpfMonDevicePrograms *programs, ebpfMonDeviceSite site, const char *path,
+                               uint64_t offset, pid_t pid, ebpfMonProbe probe[2], unsigned *count);
 
 /* Calls "each" for each function of a driver that was seen to serve requests. "function" is valid during the call
  * only. */
 void ebpfMonDeviceProgramsEachFunction(ebpfMonDevicePrograms *programs,
-                                       void (*each)(void *arg, const struct ebpfMonDeviceFunction *function), void *arg);
+                                       void (*each)(void *arg, const struct ebpfMonDeviceFunction *function),
+                                       void *arg);
 /* Calls "each" for each user of a port that made requests, with what was counted. Both pointers are valid during the
  * call only. */
 void ebpfMonDeviceProgramsEachUser(ebpfMonDevicePrograms *programs,

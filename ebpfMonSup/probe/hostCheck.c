@@ -57,10 +57,13 @@ static int checkKernel(FILE *out)
     readSetting("/proc/sys/kernel/unprivileged_bpf_disabled", unprivileged, sizeof(unprivileged));
     readSetting("/sys/kernel/security/lockdown", lockdown, sizeof(lockdown)); /* "?": this kernel has no lockdown */
     isLocked = strstr(lockdown, "[confidentiality]") != NULL;
-    snprintf(text, sizeof(text), "%.60s %.20s, %s, perf_event_paranoid %s, unprivileged_bpf_disabled %s%s", kernel.release,
-             kernel.machine, isTyped ? "type information (BTF)" : "no type information in " BTF
-             ": use a kernel with CONFIG_DEBUG_INFO_BTF, as distributions build them", paranoid, unprivileged, isLocked ?
-             ", locked down: boot without lockdown=confidentiality, which forbids eBPF to read memory" : "");
+    snprintf(text, sizeof(text), "%.60s %.20s, %s, perf_event_paranoid %s, unprivileged_bpf_disabled %s%s",
+             kernel.release, kernel.machine,
+             isTyped ? "type information (BTF)" :
+                       "no type information in " BTF
+                       ": use a kernel with CONFIG_DEBUG_INFO_BTF, as distributions build them",
+             paranoid, unprivileged,
+             isLocked ? ", locked down: boot without lockdown=confidentiality, which forbids eBPF to read memory" : "");
     printVerdict(out, isTyped && !isLocked ? isThere : isAbsent, "kernel", text);
     return isTyped && !isLocked;
 }
@@ -71,9 +74,14 @@ static void checkUser(FILE *out)
         int number;
         const char *name;
     } wanted[] = {
-        { CAP_BPF, "CAP_BPF" }, { CAP_PERFMON, "CAP_PERFMON" }, { CAP_SYS_PTRACE, "CAP_SYS_PTRACE" },
-        { CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH" }, { CAP_NET_RAW, "CAP_NET_RAW" }, { CAP_NET_ADMIN, "CAP_NET_ADMIN" },
-        { CAP_SYS_NICE, "CAP_SYS_NICE" }, { CAP_SYS_ADMIN, "CAP_SYS_ADMIN" },
+        {CAP_BPF, "CAP_BPF"},
+        {CAP_PERFMON, "CAP_PERFMON"},
+        {CAP_SYS_PTRACE, "CAP_SYS_PTRACE"},
+        {CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH"},
+        {CAP_NET_RAW, "CAP_NET_RAW"},
+        {CAP_NET_ADMIN, "CAP_NET_ADMIN"},
+        {CAP_SYS_NICE, "CAP_SYS_NICE"},
+        {CAP_SYS_ADMIN, "CAP_SYS_ADMIN"},
     };
     char text[300], user[64];
     uint64_t own = ebpfMonProcCapabilities();
@@ -122,10 +130,12 @@ static int checkProbes(FILE *out, int *needFiles)
         snprintf(text, sizeof(text), "none: %s. This kernel has no uprobe_multi (6.6 and later have): give ebpfMon "
                  "CAP_SYS_ADMIN, or run it as root", strerror(err));
     else if (!ebpfMonFeature.uprobeMulti)
-        snprintf(text, sizeof(text), "one by one: to set or remove those of an IOC takes a second or two. Kernel 6.6 and later "
+        snprintf(text, sizeof(text),
+                 "one by one: to set or remove those of an IOC takes a second or two. Kernel 6.6 and later "
                  "have uprobe_multi");
     else if (!inFolder)
-        snprintf(text, sizeof(text), "all of an IOC at once; they take files, and some 40 ms to remove. For more: kernel 6.5 "
+        snprintf(text, sizeof(text),
+                 "all of an IOC at once; they take files, and some 40 ms to remove. For more: kernel 6.5 "
                  "or later with CAP_SYS_ADMIN");
     else
         snprintf(text, sizeof(text), "all of an IOC at once; they take no files, and are removed at once");
@@ -229,10 +239,11 @@ static void checkPriority(FILE *out)
 
     if (ok)
         setpriority(PRIO_PROCESS, (id_t)tid, before);
-    printVerdict(out, ok ? isThere : isAbsent, "priority", ok ?
-                 "the threads that read events and packets have a higher priority than others" :
-                 "the threads that read events and packets have normal priority: on a busy host more events may be lost. "
-                 "Give it CAP_SYS_NICE, or LimitNICE");
+    printVerdict(
+        out, ok ? isThere : isAbsent, "priority",
+        ok ? "the threads that read events and packets have a higher priority than others" :
+             "the threads that read events and packets have normal priority: on a busy host more events may be lost. "
+             "Give it CAP_SYS_NICE, or LimitNICE");
 }
 
 int ebpfMonHostCheck(FILE *out)

@@ -23,8 +23,8 @@ struct ebpfMonLoaded ebpfMonLoaded;
 #define RECORDS_GROWN    1048576u /* … where they do: 16 MB, and more with the records that are there */
 #define ROOTS_RESERVED   8192u
 #define ROOTS_GROWN      65536u
-#define CLOSURE_FACTOR   6u /* places of the closure table for each record: the order, lists of single records, and the old
-                             * table while it changes */
+#define CLOSURE_FACTOR   6u /* places of the closure table for each record: the order, lists of single records, and the
+                             * old table while it changes */
 
 #define PAIRS(places) ((places) / 2 + 1) /* elements of the closure table */
 
@@ -33,7 +33,8 @@ static int makeTableBlock(void *arg, unsigned block)
 {
     LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
     const ebpfMonBlockTable *table = arg;
-    int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, bpf_map__name(table->map), sizeof(uint32_t), table->element, EBPFMON_BLOCK, &opts);
+    int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, bpf_map__name(table->map), sizeof(uint32_t), table->element,
+                            EBPFMON_BLOCK, &opts);
     int err;
 
     if (fd < 0)
@@ -51,8 +52,10 @@ static void *openTable(ebpfMonBlockTable *table, struct bpf_map *map, unsigned e
 {
     table->map = map;
     table->element = element;
-    return ebpfMonMappedTableOpen(&table->mapped, (size_t)element * EBPFMON_BLOCK, (size_t)element * elements, makeTableBlock, table) ?
-           NULL : table->mapped.base;
+    return ebpfMonMappedTableOpen(&table->mapped, (size_t)element * EBPFMON_BLOCK, (size_t)element * elements,
+                                  makeTableBlock, table) ?
+               NULL :
+               table->mapped.base;
 }
 
 static int useElements(ebpfMonBlockTable *table, size_t count)
@@ -147,7 +150,8 @@ void ebpfMonKernelExplainRefusal(int err, char *why, size_t size)
     if (err == -EMFILE || err == -ENFILE)
         snprintf(why, size, "too few files are left for its programs (LimitNOFILE of the unit)");
     else if (err == -ENOMEM)
-        snprintf(why, size, "no memory for its programs and tables (MemoryMax of the unit; before Linux 5.11 also LimitMEMLOCK)");
+        snprintf(why, size,
+                 "no memory for its programs and tables (MemoryMax of the unit; before Linux 5.11 also LimitMEMLOCK)");
     else
         snprintf(why, size, "kernel %s refused its programs: %s (%s)", ebpfMonKernelRelease(), strerror(-err),
                  verdict[0] ? verdict : "no more is known");
@@ -165,12 +169,14 @@ static void explainFailure(int err, char *why, size_t size)
         snprintf(why, size, "this kernel has no BTF (/sys/kernel/btf/vmlinux): use one with "
                  "CONFIG_DEBUG_INFO_BTF, as distributions build them");
     else if (err == ENOMEM)
-        snprintf(why, size, "no memory for the tables of the kernel part: give ebpfMon more (MemoryMax of its unit; before "
+        snprintf(why, size,
+                 "no memory for the tables of the kernel part: give ebpfMon more (MemoryMax of its unit; before "
                  "Linux 5.11 also LimitMEMLOCK), or ask for less by ebpfMonConfigure; then call ebpfMonStart");
     else
         snprintf(why, size, "kernel %s refused the eBPF programs (%s; %s): %s", ebpfMonKernelRelease(),
                  verdict[0] ? verdict : strerror(err), warning[0] ? warning : "no more is known",
-                 ebpfMonFeature.loop ? "please report this" : "5.8 or later is needed. If this is one, please report this");
+                 ebpfMonFeature.loop ? "please report this" :
+                                       "5.8 or later is needed. If this is one, please report this");
 }
 
 static void attachHost(struct bpf_program *prog, struct bpf_link **link, int *feature, const char *what)
@@ -286,7 +292,8 @@ static int mapTables(const ebpfMonLoadSizes *sizes)
     tables->size = *sizes;
     tables->use = useTables;
     tables->conf = openTable(&ebpfMonLoaded.conf, skel->maps.recConf, sizeof(struct ebpfMonRecConf), sizes->maxRecords);
-    tables->state = openTable(&ebpfMonLoaded.state, skel->maps.recState, sizeof(struct ebpfMonRecState), sizes->maxRecords);
+    tables->state = openTable(&ebpfMonLoaded.state, skel->maps.recState, sizeof(struct ebpfMonRecState),
+                              sizes->maxRecords);
     tables->closure = openTable(&ebpfMonLoaded.closure, skel->maps.closure, sizeof(struct ebpfMonClosurePair),
                                 PAIRS(sizes->maxClosure));
     if (!tables->conf || !tables->state || !tables->closure || ebpfMonKernelOpenRing(sizes->ringBytes))

@@ -260,8 +260,8 @@ static void beginTable(tableBatch *b, const struct bpf_map *map)
     b->more = b->values != NULL;
 }
 
-/* Nonzero: there are "count" more elements; 0: it was the last call. If a program adds or removes an element meanwhile, that
- * element may be missed, or come twice. */
+/* Nonzero: there are "count" more elements; 0: it was the last call. If a program adds or removes an element meanwhile,
+ * that element may be missed, or come twice. */
 static int readBatch(tableBatch *b)
 {
     uint32_t most = bpf_map__max_entries(b->map) / BATCH_READ + 64;

@@ -88,8 +88,8 @@ typedef struct {
     unsigned returns;
 } ebpfMonKernelRegs;
 
-/* The registers of a thread when it last entered the kernel, and its return addresses that return probes have replaced. The
- * thread is not stopped. 0, or -1: it has ended, or this kernel cannot tell. One thread of ours at a time. */
+/* The registers of a thread when it last entered the kernel, and its return addresses that return probes have replaced.
+ * The thread is not stopped. 0, or -1: it has ended, or this kernel cannot tell. One thread of ours at a time. */
 int ebpfMonKernelGetRegs(uint32_t tid, ebpfMonKernelRegs *found);
 
 #endif

@@ -59,8 +59,8 @@ int ebpfMonMappedTableUse(ebpfMonMappedTable *table, size_t bytes)
         if (table->mapped == table->made && makeBlock(table))
             return -1;
         end = to < table->made ? to : table->made;
-        if (mmap(table->base + table->mapped, end - table->mapped, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, table->fd,
-                 (off_t)(table->mapped + table->block - table->made)) == MAP_FAILED)
+        if (mmap(table->base + table->mapped, end - table->mapped, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+                 table->fd, (off_t)(table->mapped + table->block - table->made)) == MAP_FAILED)
             return -1;
         table->mapped = end;
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A table of the kernel part in our memory. It grows by blocks: each is a BPF array of its own, which is made when it is needed,
- * so that the kernel has no memory for records that are not there. Within a block, only the part that is used is mapped, because the
- * kernel gives us all pages that we map at once (array_map_mmap of the kernel). The addresses for the whole table are reserved,
- * so an element never moves.
+ * A table of the kernel part in our memory. It grows by blocks: each is a BPF array of its own, which is made when it
+ * is needed, so that the kernel has no memory for records that are not there. Within a block, only the part that is
+ * used is mapped, because the kernel gives us all pages that we map at once (array_map_mmap of the kernel). The
+ * addresses for the whole table are reserved, so an element never moves.
  *
  * One thread opens, extends and closes a table. Other threads may use the part that was mapped before.
  */
@@ -12,7 +12,8 @@
 
 #include <stddef.h>
 
-/* Makes block number "block". Returns a file that can be mapped, which the table closes; -1 with errno: there is none. */
+/* Makes block number "block". Returns a file that can be mapped, which the table closes; -1 with errno: there is
+ * none. */
 typedef int (*ebpfMonBlockMake)(void *arg, unsigned block);
 
 typedef struct {

@@ -50,7 +50,8 @@ int ebpfMonPacketTapsHaveTcx(void)
         { .code = BPF_JMP | BPF_EXIT },
     };
     wantedLink wanted = {
-        .program = bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, "ebpfmon_tcx", "GPL", next, sizeof(next) / sizeof(next[0]), NULL),
+        .program = bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, "ebpfmon_tcx", "GPL", next, sizeof(next) / sizeof(next[0]),
+                                 NULL),
     };
     int link;
 
@@ -68,7 +69,8 @@ static int beginSocket(int fd, int device, int program)
 {
     struct sockaddr_ll at = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = device };
 
-    return setsockopt(fd, SOL_SOCKET, SO_ATTACH_BPF, &program, sizeof(program)) || bind(fd, (struct sockaddr *)&at, sizeof(at));
+    return setsockopt(fd, SOL_SOCKET, SO_ATTACH_BPF, &program, sizeof(program)) ||
+           bind(fd, (struct sockaddr *)&at, sizeof(at));
 }
 
 /* 0, or -1 with errno. */

@@ -211,7 +211,10 @@ void ebpfMonPacketsGetStats(ebpfMonPackets *packets, ebpfMonPacketsStats *stats)
 
     ebpfMonPerCpuSum(packets->skel->maps.counts, &zero, &counts, sizeof(counts));
     *stats = (ebpfMonPacketsStats){
-        .seen = counts.seen, .passed = counts.passed, .foreign = counts.foreign + packets->foreign, .dropped = counts.dropped,
+        .seen = counts.seen,
+        .passed = counts.passed,
+        .foreign = counts.foreign + packets->foreign,
+        .dropped = counts.dropped,
     };
     for (unsigned i = 0; i < sizeof(program) / sizeof(program[0]); i++) {
         struct bpf_prog_info info = { 0 };

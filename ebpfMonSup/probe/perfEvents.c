@@ -35,7 +35,8 @@ const ebpfMonPerfEvent *ebpfMonPerfEventFind(const char *name)
 
 const char *ebpfMonPerfEventNames(void)
 {
-    return "page-faults, minor-faults, major-faults, context-switches, cpu-migrations, alignment-faults, emulation-faults, "
+    return "page-faults, minor-faults, major-faults, context-switches, cpu-migrations, alignment-faults, "
+           "emulation-faults, "
            "cycles, instructions, cache-references, cache-misses, branches, branch-misses";
 }
 

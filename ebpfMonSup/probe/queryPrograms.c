@@ -146,7 +146,9 @@ static int loadPrograms(ebpfMonQueryPrograms *q)
 static int openRing(ebpfMonQueryPrograms *q)
 {
     return q->order.plan.sends && ebpfMonRingOpen(&q->ring, bpf_map__fd(q->skel->maps.sent), q->size.ring,
-                                                  (sizeof(struct ebpfMonQueryEvent) + 7) & ~7ul, &q->sleeps) ? -errno : 0;
+                                                  (sizeof(struct ebpfMonQueryEvent) + 7) & ~7ul, &q->sleeps) ?
+               -errno :
+               0;
 }
 
 /* What this kernel does not have but the query needs. NULL: nothing. */
@@ -222,7 +224,7 @@ static int addLink(ebpfMonQueryPrograms *q, struct bpf_link *link)
 static int attachPerfEvents(ebpfMonQueryPrograms *q, const struct bpf_program *prog)
 {
     const ebpfMonPerfEvent *event = q->order.event;
-    struct perf_event_attr attr = { .size = sizeof(attr), .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK };
+    struct perf_event_attr attr = {.size = sizeof(attr), .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK};
 
     if (q->order.source == ebpfMonQueryEvent) {
         attr.type = event->type;
@@ -250,7 +252,8 @@ static int attachPerfEvents(ebpfMonQueryPrograms *q, const struct bpf_program *p
 static void explainAttach(const ebpfMonQueryOrder *order, int err, char *why, size_t size)
 {
     if (order->source == ebpfMonQueryTracepoint && err == EINVAL)
-        snprintf(why, size, "tracepoint %s has fewer arguments on this kernel than the query asks for", order->tracepoint);
+        snprintf(why, size, "tracepoint %s has fewer arguments on this kernel than the query asks for",
+                 order->tracepoint);
     else if (order->source == ebpfMonQueryTracepoint)
         snprintf(why, size, "tracepoint %s: %s. /sys/kernel/tracing/available_events lists those of this kernel",
                  order->tracepoint, strerror(err));
@@ -305,8 +308,8 @@ static int attachProbes(struct bpf_program *prog, const ebpfMonQueryPlaces *plac
     if (!ebpfMonFeature.uprobeMulti)
         return 0;
     memset(p, 0, sizeof(*p));
-    p->fd = ebpfMonUprobeMultiAttach(bpf_program__fd(prog), places->path, places->offset, places->semaphore, places->count,
-                                     places->pid, isReturn);
+    p->fd = ebpfMonUprobeMultiAttach(bpf_program__fd(prog), places->path, places->offset, places->semaphore,
+                                     places->count, places->pid, isReturn);
     if (p->fd < 0)
         return errno;
     p->inFolder = ebpfMonLinkFolderAdd(p->fd);
@@ -314,7 +317,8 @@ static int attachProbes(struct bpf_program *prog, const ebpfMonQueryPlaces *plac
     return 0;
 }
 
-int ebpfMonQueryProgramsProbe(ebpfMonQueryPrograms *q, const ebpfMonQueryPlaces *places, ebpfMonProbe *probe, unsigned *probes)
+int ebpfMonQueryProgramsProbe(ebpfMonQueryPrograms *q, const ebpfMonQueryPlaces *places, ebpfMonProbe *probe,
+                              unsigned *probes)
 {
     struct bpf_program *prog[4];
     int err = 0;
@@ -323,8 +327,8 @@ int ebpfMonQueryProgramsProbe(ebpfMonQueryPrograms *q, const ebpfMonQueryPlaces 
     *probes = 0;
     for (unsigned i = 0; prog[i] && !err; i++)
         err = attachProbes(prog[i], places,
-                           q->order.source == ebpfMonQueryAtReturn || (q->order.source == ebpfMonQueryCall && !i), probe,
-                           probes);
+                           q->order.source == ebpfMonQueryAtReturn || (q->order.source == ebpfMonQueryCall && !i),
+                           probe, probes);
     if (err && *probes)
         ebpfMonCloserClose(probe, *probes);
     return err;
@@ -345,7 +349,8 @@ int ebpfMonQueryProgramsProbeRecord(ebpfMonQueryPrograms *q, const ebpfMonQueryP
     return err;
 }
 
-int ebpfMonQueryProgramsAddSite(ebpfMonQueryPrograms *q, pid_t pid, uint64_t address, const struct ebpfMonQuerySite *site)
+int ebpfMonQueryProgramsAddSite(ebpfMonQueryPrograms *q, pid_t pid, uint64_t address,
+                                const struct ebpfMonQuerySite *site)
 {
     struct ebpfMonQuerySiteKey key = { .ip = address, .tgid = (uint32_t)pid };
 

@@ -40,8 +40,8 @@ int ebpfMonQueryProgramsProbe(ebpfMonQueryPrograms *programs, const ebpfMonQuery
                               unsigned *probes);
 
 /* The same for dbProcess(), if the query asks which record the thread processes. */
-int ebpfMonQueryProgramsProbeRecord(ebpfMonQueryPrograms *programs, const ebpfMonQueryPlaces *places, ebpfMonProbe *probe,
-                                    unsigned *probes);
+int ebpfMonQueryProgramsProbeRecord(ebpfMonQueryPrograms *programs, const ebpfMonQueryPlaces *places,
+                                    ebpfMonProbe *probe, unsigned *probes);
 
 /* Tells the programs where the USDT probe at this address of a process has its arguments. Call it before the probe is
  * attached. RemoveProcess removes it. 0 or errno; E2BIG: there are more than EBPFMON_QUERY_SITES. */
@@ -60,8 +60,8 @@ unsigned ebpfMonQueryProgramsGetKeySize(const ebpfMonQueryPrograms *programs);
 typedef void (*ebpfMonQueryCellFn)(void *arg, const uint8_t *key, const struct ebpfMonQueryCell *cell);
 int ebpfMonQueryProgramsReadCells(ebpfMonQueryPrograms *programs, ebpfMonQueryCellFn each, void *arg);
 
-/* Removes a key. "cell" gets what it had; it has room for a histogram. 0, or -1 with errno: there is no such key. Not from "each" of
- * ReadCells. */
+/* Removes a key. "cell" gets what it had; it has room for a histogram. 0, or -1 with errno: there is no such key. Not
+ * from "each" of ReadCells. */
 int ebpfMonQueryProgramsTakeCell(ebpfMonQueryPrograms *programs, const uint8_t *key, struct ebpfMonQueryCell *cell);
 
 /* Calls "each" for each event that was sent since the last call. If plan.sends asks for no stacks, the event ends

@@ -49,12 +49,14 @@ void ebpfMonQuerySizesCount(const ebpfMonQueryOrder *order, ebpfMonQuerySizes *s
     size_t cpus = (size_t)libbpf_num_possible_cpus();
 
     s->key = countKey(&order->plan);
-    s->value = order->plan.hist && !order->plan.perPut ? sizeof(struct ebpfMonQueryCell) : offsetof(struct ebpfMonQueryCell, hist);
+    s->value = order->plan.hist && !order->plan.perPut ? sizeof(struct ebpfMonQueryCell) :
+                                                         offsetof(struct ebpfMonQueryCell, hist);
     countCalls(order, s);
     s->waits = order->source == ebpfMonQueryCpuWait ? EBPFMON_QUERY_WAITS : 1;
     s->sites = order->source == ebpfMonQueryUsdt ? EBPFMON_QUERY_SITES : 1;
     s->ring = countRing(&order->plan);
-    s->bytes = EBPFMON_QUERY_PAYERS * cpus * sizeof(struct ebpfMonQueryCounts) + order->maxKeys * (ELEMENT + s->key + cpus * s->value) +
+    s->bytes = EBPFMON_QUERY_PAYERS * cpus * sizeof(struct ebpfMonQueryCounts) +
+               order->maxKeys * (ELEMENT + s->key + cpus * s->value) +
                (size_t)s->callingThreads * (ELEMENT + s->calls) + s->ring +
                s->sites * (ELEMENT + sizeof(struct ebpfMonQuerySiteKey) + sizeof(struct ebpfMonQuerySite)) +
                s->waits * (ELEMENT + sizeof(struct ebpfMonQueryWait)) +

@@ -11,7 +11,8 @@ typedef struct ebpfMonAsyncRankings ebpfMonAsyncRankings;
 
 /* Calls "each" for every asynchronous record, as ebpfMonKernelEachAsync (probe/kernelTables.h) does. A test has a
  * function of its own. */
-typedef void (*ebpfMonAsyncSource)(void (*each)(void *arg, uint32_t slot, const struct ebpfMonAsyncStat *stat), void *arg);
+typedef void (*ebpfMonAsyncSource)(void (*each)(void *arg, uint32_t slot, const struct ebpfMonAsyncStat *stat),
+                                   void *arg);
 
 /* "targets" stays the caller's. NULL without memory. */
 ebpfMonAsyncRankings *ebpfMonAsyncRankingsNew(ebpfMonTargets *targets, ebpfMonAsyncSource eachAsync);

@@ -55,7 +55,10 @@ void ebpfMonListsAddIocs(ebpfMonTextReport *report, ebpfMonTargets *targets)
         CELL(report, "%s", t->version);
         CELL(report, "%u", t->cat ? t->cat->count : 0);
         CELL(report, "%s", ebpfMonLevelName(t->level));
-        CELL(report, "%s", t->level >= ebpfMonLevelCounts ? t->sweeps ? t->level == ebpfMonLevelChains ? "turns" : "passes" : ways[t->way] : "-");
+        CELL(report, "%s",
+             t->level >= ebpfMonLevelCounts ?
+                 t->sweeps ? t->level == ebpfMonLevelChains ? "turns" : "passes" : ways[t->way] :
+                 "-");
         CELL(report, "%.0f", t->traps);
         CELL(report, "%.3f", ebpfMonTargetGetCost(t));
         CELL(report, " %s%s", t->running ? "" : "starting; ", t->note);

@@ -92,6 +92,7 @@ void ebpfMonLossCountersPublish(ebpfMonLossCounters *counters)
     published->losses.count = sum;
     ebpfMonPublishedUnlock();
     if (!counters->hasLosses && sum)
-        errlogSevPrintf(errlogMinor, "ebpfMon: events were lost:%s LOST_CNTS counts them; LOST_RESET resets it\n", which);
+        errlogSevPrintf(errlogMinor, "ebpfMon: events were lost:%s LOST_CNTS counts them; LOST_RESET resets it\n",
+                        which);
     counters->hasLosses = sum != 0;
 }

@@ -26,7 +26,8 @@
 
 #define PERIOD 1.0
 #define FIRST_LOOKS 10 /* s; after these the values are published in any case, also if an IOC is still being read */
-#define NO_COST_NS (8 * EBPFMON_SECOND_NS) /* after that without a cost there is none: the first sample comes after some seconds */
+#define NO_COST_NS (8 * EBPFMON_SECOND_NS) /* after that without a cost there is none: the first sample comes after some
+                                            * seconds */
 #define SMOOTH 0.3 /* weight of the last second in PUT_RATE */
 #define STOP_SECONDS 5.0
 #define CPU_STEP    0.01 /* the precision (PREC) of the PVs CPU and MEM */
@@ -292,7 +293,8 @@ static void publishChanges(ebpfMonPublisher *p)
     notifyChanged(p);
 }
 
-/* Nonzero: there was a whole second with all IOCs that ran when the monitor started. Before, a count of 0 would be wrong. */
+/* Nonzero: there was a whole second with all IOCs that ran when the monitor started. Before, a count of 0 would be
+ * wrong. */
 static int isMeasured(ebpfMonPublisher *p)
 {
     int before = p->areFollowed;

@@ -75,7 +75,8 @@ const ebpfMonRankingSources ebpfMonRankingSourcesKernel = {
     ebpfMonTargetCountRecords, ebpfMonKernelEachRoot, ebpfMonTargetCountSnapshots, countLostRoots,
 };
 
-ebpfMonRankings *ebpfMonRankingsNew(ebpfMonTargets *targets, ebpfMonAudits *audits, const ebpfMonRankingSources *sources)
+ebpfMonRankings *ebpfMonRankingsNew(ebpfMonTargets *targets, ebpfMonAudits *audits,
+                                    const ebpfMonRankingSources *sources)
 {
     ebpfMonRankings *r = calloc(1, sizeof(*r));
 

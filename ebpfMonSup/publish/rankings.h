@@ -26,7 +26,8 @@ typedef struct {
 extern const ebpfMonRankingSources ebpfMonRankingSourcesKernel;
 
 /* All arguments stay the caller's. NULL without memory. */
-ebpfMonRankings *ebpfMonRankingsNew(ebpfMonTargets *targets, ebpfMonAudits *audits, const ebpfMonRankingSources *sources);
+ebpfMonRankings *ebpfMonRankingsNew(ebpfMonTargets *targets, ebpfMonAudits *audits,
+                                    const ebpfMonRankingSources *sources);
 void ebpfMonRankingsFree(ebpfMonRankings *rankings);
 
 /* Publish the values of this second. Both functions take the targets lock, release it, and then take the lock of the

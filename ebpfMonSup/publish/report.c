@@ -13,18 +13,20 @@ static void addFilter(ebpfMonTextReport *report, ebpfMonRequests *requests)
     ebpfMonRequestsGetFilter(requests, &f);
     ebpfMonTextReportAdd(report, "  filter: IOCs \"%s\" at level %s, records \"%s\", fields \"%s\", hosts \"%s\", "
                          "users \"%s\"\n", f.ioc, ebpfMonLevelName(f.level), f.record, f.field, f.host, f.user);
-    ebpfMonTextReportAdd(report, "          slow chains from %g us, one in %u traced, timed in %g %% of the time, budget %g %%\n",
-                         f.slowUs, f.sample, f.timed, f.budget);
+    ebpfMonTextReportAdd(
+        report, "          slow chains from %g us, one in %u traced, timed in %g %% of the time, budget %g %%\n",
+        f.slowUs, f.sample, f.timed, f.budget);
 }
 
 static void addKernel(ebpfMonTextReport *report, const ebpfMonCosts *costs)
 {
-    ebpfMonTextReportAdd(report, "  kernel %s: bpf_loop %s, uprobe_multi %s, receives %s, inet_sock_set_state %s, return probes "
-                         "under seccomp %s\n",
-                         ebpfMonKernelRelease(), ebpfMonFeature.loop ? "yes" : "no",
-                         ebpfMonFeature.uprobeMulti ? "yes" : "no", ebpfMonFeature.recvLength ? "yes" : "no",
-                         ebpfMonFeature.connectState ? "yes" : "no",
-                         ebpfMonFeature.returnUnderSeccomp ? "yes" : "no");
+    ebpfMonTextReportAdd(
+        report,
+        "  kernel %s: bpf_loop %s, uprobe_multi %s, receives %s, inet_sock_set_state %s, return probes "
+        "under seccomp %s\n",
+        ebpfMonKernelRelease(), ebpfMonFeature.loop ? "yes" : "no", ebpfMonFeature.uprobeMulti ? "yes" : "no",
+        ebpfMonFeature.recvLength ? "yes" : "no", ebpfMonFeature.connectState ? "yes" : "no",
+        ebpfMonFeature.returnUnderSeccomp ? "yes" : "no");
     ebpfMonTextReportAdd(report, "  one trap costs %.0f ns (return %.0f, single-stepped %.0f)\n", costs->entryNs,
                          costs->returnNs, costs->steppedNs);
 }

@@ -64,8 +64,8 @@ static void compareSums(ebpfMonAudits *audits, ebpfMonTarget *t)
     ebpfMonAuditsAdd(audits, ebpfMonAuditRootSum, (uint64_t)(more < 0 ? -more : more), t->name);
 }
 
-void ebpfMonRootAuditEnd(ebpfMonAudits *audits, ebpfMonTargets *targets, uint64_t (*countSnapshots)(const ebpfMonTarget *t),
-                         uint64_t lostRoots)
+void ebpfMonRootAuditEnd(ebpfMonAudits *audits, ebpfMonTargets *targets,
+                         uint64_t (*countSnapshots)(const ebpfMonTarget *t), uint64_t lostRoots)
 {
     for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(targets); t; t = t->next) {
         if (t->slot == UINT32_MAX || !t->cat)

@@ -16,11 +16,12 @@
 void ebpfMonRootAuditBegin(ebpfMonTargets *targets);
 
 /* Adds a root to the sum of its IOC, and compares the root's own numbers with each other. */
-void ebpfMonRootAuditAddRoot(ebpfMonAudits *audits, ebpfMonTarget *t, uint32_t index, const struct ebpfMonRootStat *stat);
+void ebpfMonRootAuditAddRoot(ebpfMonAudits *audits, ebpfMonTarget *t, uint32_t index,
+                             const struct ebpfMonRootStat *stat);
 
 /* Compares the sums of each IOC. "countSnapshots": see ebpfMonTargetCountSnapshots. "lostRoots": chains that have no
  * root in the table; if there are any, nothing can be compared. */
-void ebpfMonRootAuditEnd(ebpfMonAudits *audits, ebpfMonTargets *targets, uint64_t (*countSnapshots)(const ebpfMonTarget *t),
-                         uint64_t lostRoots);
+void ebpfMonRootAuditEnd(ebpfMonAudits *audits, ebpfMonTargets *targets,
+                         uint64_t (*countSnapshots)(const ebpfMonTarget *t), uint64_t lostRoots);
 
 #endif

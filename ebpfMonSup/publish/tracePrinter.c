@@ -104,8 +104,10 @@ static int reportMatching(ebpfMonTracePrinter *p, ebpfMonTextReport *report, con
                 hidden += t->how && !(t->how[i] & EBPFMON_SHOWN);
             }
         if (hidden)
-            ebpfMonTextReportAdd(report, "%s: FILTER_RECORD leaves out %u of its %u records that match. A chain with no "
-                                 "other record is not printed\n", t->name, hidden, n);
+            ebpfMonTextReportAdd(report,
+                                 "%s: FILTER_RECORD leaves out %u of its %u records that match. A chain with no "
+                                 "other record is not printed\n",
+                                 t->name, hidden, n);
         if (n && t->level < ebpfMonLevelTrace)
             ebpfMonTextReportAdd(report, "%s: %u record%s, watched at level %s, which keeps slow chains at most. All: "
                                  "ebpfMonLevel \"%s\" trace\n", t->name, n, n == 1 ? "" : "s",

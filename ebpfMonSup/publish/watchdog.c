@@ -58,7 +58,8 @@ int ebpfMonWatchdogStart(void)
     isStarted = epicsThreadCreate("ebpfMonWatchdog", epicsThreadPriorityHigh,
                                   epicsThreadGetStackSize(epicsThreadStackMedium), runWatchdog, NULL) != NULL;
     if (!isStarted)
-        errlogSevPrintf(errlogMajor, "ebpfMon: thread ebpfMonWatchdog cannot be started. Raise the limits of this process "
+        errlogSevPrintf(errlogMajor,
+                        "ebpfMon: thread ebpfMonWatchdog cannot be started. Raise the limits of this process "
                         "for threads (ulimit -u, TasksMax)\n");
     return isStarted ? 0 : -1;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Makes finished puts of the put events that the kernel part sends. All functions: event thread only. The caller holds no
- * lock, because sinks are called, /proc is read, and a user name may take a short time (userNames.h).
+ * Makes finished puts of the put events that the kernel part sends. All functions: event thread only. The caller holds
+ * no lock, because sinks are called, /proc is read, and a user name may take a short time (userNames.h).
  */
 #ifndef EBPFMON_IOCPUTS_H
 #define EBPFMON_IOCPUTS_H

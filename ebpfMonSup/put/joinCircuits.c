@@ -162,7 +162,8 @@ ebpfMonPacketPut *ebpfMonJoinCircuitsFindSeq(const ebpfMonJoinCircuits *circuits
     return found;
 }
 
-ebpfMonPacketPut *ebpfMonJoinCircuitsFindId(const ebpfMonJoinCircuits *circuits, const ebpfMonJoinCircuit *c, uint64_t id)
+ebpfMonPacketPut *ebpfMonJoinCircuitsFindId(const ebpfMonJoinCircuits *circuits, const ebpfMonJoinCircuit *c,
+                                            uint64_t id)
 {
     ebpfMonPacketPut *p = circuits->byId[hashId(id)];
 

@@ -31,11 +31,13 @@ typedef struct ebpfMonJoinCircuit {
     uint64_t  used;                           /* monotonic ns of its last put */
     ebpfMonPacketPut *first, *last;           /* seen in packets, and not yet in the IOC; in the order of the packets */
     unsigned  nameless;                       /* of these: puts to a channel whose name is not known */
-    ebpfMonPacketPut *passed;                 /* this one and all before it do not end behind "passedSeq": the search for one */
+    ebpfMonPacketPut *passed;                 /* this one and all before it do not end behind "passedSeq": the search
+                                               * for one */
     uint32_t  passedSeq;                      /* that was received later begins behind it. NULL: at the first */
     ebpfMonJoinPublished *published;          /* in the order of their publication */
     unsigned  publishedRoom, publishedCount;
-    uint64_t  confirmedCircuit;               /* a put of this stretch of messages was seen in the IOC, too: it is not */
+    uint64_t  confirmedCircuit;               /* a put of this stretch of messages was seen in the IOC, too: it is
+                                               * not */
     uint32_t  confirmedStretch;               /* made of bytes that look like messages. As in ebpfMonWireEvent */
     uint32_t  confirmedFrom;                  /* … from this sequence number on */
     int       hasServed;                      /* "served" is valid */

@@ -2,7 +2,8 @@
 #include "common/clock.h"
 #include "put/joinCovered.h"
 
-#define LATE_NS (60 * EBPFMON_SECOND_NS) /* later than any event is read; a put waits no longer for the links of its IOC */
+#define LATE_NS (60 * EBPFMON_SECOND_NS) /* later than any event is read; a put waits no longer for the links of its
+                                          * IOC */
 
 static int isListed(const uint32_t *netns, unsigned count, uint32_t which)
 {

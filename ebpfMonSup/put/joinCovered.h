@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The network namespaces of which packets are read, or were until a short time ago: when the last IOC of one ends, its last
- * packets may be read before its last events, and a put must find its packet then, too. No lock of its own.
+ * The network namespaces of which packets are read, or were until a short time ago: when the last IOC of one ends, its
+ * last packets may be read before its last events, and a put must find its packet then, too. No lock of its own.
  */
 #ifndef EBPFMON_JOINCOVERED_H
 #define EBPFMON_JOINCOVERED_H

@@ -32,8 +32,8 @@ static int hasSameValue(const ebpfMonPacketPut *p, const ebpfMonPut *put)
 }
 
 /* A PVA put. The message ends within what the thread has received last. If several of these messages are puts to this
- * record the value decides, because not each of them need have made a put in the IOC: one that only sets a display field,
- * or is refused, does not. Among equal ones, or if no value agrees, it is the first that was not refused. */
+ * record the value decides, because not each of them need have made a put in the IOC: one that only sets a display
+ * field, or is refused, does not. Among equal ones, or if no value agrees, it is the first that was not refused. */
 static void findReceived(const ebpfMonMessageKey *key, const ebpfMonPut *put, ebpfMonJoinMatch *match)
 {
     for (ebpfMonPacketPut *p = ebpfMonJoinCircuitSkip(match->circuit, key->seqFrom); p; p = p->next) {
@@ -78,8 +78,8 @@ static void findInQueue(const ebpfMonMessageKey *key, const ebpfMonPut *put, ebp
             isFound = p->pva && !ebpfMonJoinIsBefore(key->seq, p->end) && isChannelOf(p->channel, put) &&
                       isSameValue(p, put) && !(p->replied && !p->ok);
         } else {
-            /* a write-notify that waited for its record: the put was made by another thread, in another message; or what
-             * the thread received was not seen, because the IOC has just been found */
+            /* a write-notify that waited for its record: the put was made by another thread, in another message; or
+             * what the thread received was not seen, because the IOC has just been found */
             isFound = isChannelOf(p->channel, put) &&
                       (p->replyAsked || (key->peer.sport && !p->pva && p->at <= key->at && isSameValue(p, put)));
         }
@@ -90,17 +90,17 @@ static void findInQueue(const ebpfMonMessageKey *key, const ebpfMonPut *put, ebp
     }
 }
 
-/* A PVA group is one put in packets and several puts in the IOC, which have the names of its members. The bytes that the
- * thread has received may end in another put, whose packet is not read yet; so a group that ends before is believed only
- * at last. */
+/* A PVA group is one put in packets and several puts in the IOC, which have the names of its members. The bytes that
+ * the thread has received may end in another put, whose packet is not read yet; so a group that ends before is believed
+ * only at last. */
 static void findGroup(const ebpfMonMessageKey *key, int last, ebpfMonJoinMatch *match)
 {
     int isShared = key->seqKind == EBPFMON_SEQ_SHARED;
 
     if (!isReceived(key) || (isShared && !last))
         return;
-    for (ebpfMonPacketPut *p = isShared ? match->circuit->first : ebpfMonJoinCircuitSkip(match->circuit, key->seqFrom); p;
-         p = p->next)
+    for (ebpfMonPacketPut *p = isShared ? match->circuit->first : ebpfMonJoinCircuitSkip(match->circuit, key->seqFrom);
+         p; p = p->next)
         if (p->pva && (p->end == key->seq || (last && ebpfMonJoinIsBefore(p->end, key->seq))) &&
             (isShared || ebpfMonJoinIsReceived(key->seqFrom, key->seq, p->end)))
             match->put = p;

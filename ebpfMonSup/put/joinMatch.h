@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Finds the put of the packets that is the same as a put seen in the IOC, and the reverse. Used by putJoin only, under its
- * lock. */
+/* Finds the put of the packets that is the same as a put seen in the IOC, and the reverse. Used by putJoin only, under
+ * its lock. */
 #ifndef EBPFMON_JOINMATCH_H
 #define EBPFMON_JOINMATCH_H
 
@@ -25,8 +25,8 @@ void ebpfMonJoinMatchMerge(const ebpfMonPacketPut *packet, ebpfMonPut *put);
 /* A put seen in the IOC is published without its packet: notes this until the packet comes. */
 void ebpfMonJoinPublishedAdd(ebpfMonJoinCircuits *circuits, const ebpfMonMessageKey *key, const ebpfMonPut *put);
 
-/* Nonzero: the put of this packet was already published as a put seen in the IOC. Removes the note. "at": monotonic ns when
- * the packet came. */
+/* Nonzero: the put of this packet was already published as a put seen in the IOC. Removes the note. "at": monotonic ns
+ * when the packet came. */
 int ebpfMonJoinPublishedTake(ebpfMonJoinCircuits *circuits, ebpfMonJoinCircuit *circuit, const ebpfMonWireEvent *ev,
                              uint64_t at);
 

@@ -43,8 +43,13 @@ void ebpfMonJoinPublishedAdd(ebpfMonJoinCircuits *circuits, const ebpfMonMessage
         removePublished(c, 0);
     }
     c->published[c->publishedCount++] = (ebpfMonJoinPublished){
-        .at = key->at, .seq = key->seq, .seqFrom = key->seqFrom, .name = hashRecordName(put->channel[0] ? put->channel : put->pv),
-        .isShared = key->seqKind == EBPFMON_SEQ_SHARED, .isNumber = put->isNumber, .number = put->number,
+        .at = key->at,
+        .seq = key->seq,
+        .seqFrom = key->seqFrom,
+        .name = hashRecordName(put->channel[0] ? put->channel : put->pv),
+        .isShared = key->seqKind == EBPFMON_SEQ_SHARED,
+        .isNumber = put->isNumber,
+        .number = put->number,
     };
     if (key->seqKind == EBPFMON_SEQ_SHARED && key->at > circuits->lastShared)
         circuits->lastShared = key->at;

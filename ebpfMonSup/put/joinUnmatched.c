@@ -7,8 +7,8 @@
 /* How long a put that was seen in packets waits at most. */
 #define SENT_NS   50000000ull    /* for the error reply to a plain CA write: it comes by then, or not at all */
 #define REPLY_NS  10000000000ull /* for a reply that was asked for */
-/* Time limits for the same put in an IOC in which each put is seen. They count from the last thing that the IOC did about
- * it, in events that were read. */
+/* Time limits for the same put in an IOC in which each put is seen. They count from the last thing that the IOC did
+ * about it, in events that were read. */
 #define REFUSED_NS (2 * SENT_NS) /* once the IOC has refused it: some refusals are seen in the IOC, too */
 #define MADE_NS   2500000000ull  /* … has replied, or has served later messages: the put may wait there 2 s for its
                                     result (pendingPuts.c) */
@@ -37,8 +37,8 @@ void ebpfMonJoinUnmatchedNotePassed(const ebpfMonJoinCircuit *c, ebpfMonPacketPu
     p->since = now;
 }
 
-/* When it will not be seen in an IOC any more. *byEvents: up to where we know what the IOC did counts, and not the clock:
- * it, or we, may have stood still. */
+/* When it will not be seen in an IOC any more. *byEvents: up to where we know what the IOC did counts, and not the
+ * clock: it, or we, may have stood still. */
 static uint64_t findEnd(const ebpfMonJoinCircuit *c, const ebpfMonPacketPut *p, int *byEvents)
 {
     uint64_t wait = p->at + (p->replyAsked ? REPLY_NS : SENT_NS);
@@ -84,8 +84,8 @@ static int isCertain(const ebpfMonJoinCircuit *c, const ebpfMonPacketPut *p)
             !ebpfMonJoinIsBefore(p->seq, c->confirmedFrom));
 }
 
-/* A plain write waits a short time only, so those behind it wait too and all stay in order. A write-notify may be answered
- * in an hour. */
+/* A plain write waits a short time only, so those behind it wait too and all stay in order. A write-notify may be
+ * answered in an hour. */
 static int holdsOthers(const ebpfMonJoinCircuit *c, const ebpfMonPacketPut *p)
 {
     return !p->replyAsked && (p->iocId ? !p->inside : !c->hasServed);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Decides which puts that packets show will not be seen in an IOC any more, and which of these were sent for certain. Used by
- * putJoin only, under its lock. */
+/* Decides which puts that packets show will not be seen in an IOC any more, and which of these were sent for certain.
+ * Used by putJoin only, under its lock. */
 #ifndef EBPFMON_JOINUNMATCHED_H
 #define EBPFMON_JOINUNMATCHED_H
 

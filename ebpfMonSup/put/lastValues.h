@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The last values that clients wrote to, or read from, the PVs of servers that are not watched IOCs. They are the old values
- * of the next puts. The number of PVs is limited; a PV may replace another one with the same hash. Packet thread only.
+ * The last values that clients wrote to, or read from, the PVs of servers that are not watched IOCs. They are the old
+ * values of the next puts. The number of PVs is limited; a PV may replace another one with the same hash. Packet thread
+ * only.
  */
 #ifndef EBPFMON_LASTVALUES_H
 #define EBPFMON_LASTVALUES_H

@@ -11,8 +11,8 @@
 #include "watch/linkPuts.h"
 #include "watch/target.h"
 
-/* "ev": complete, as long as it says; "f": its field, NULL: not known; "put": with its values. change->precord is 0 if the put
- * is of another kind. */
+/* "ev": complete, as long as it says; "f": its field, NULL: not known; "put": with its values. change->precord is 0 if
+ * the put is of another kind. */
 void ebpfMonLinkPutDecode(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const ebpfMonField *f,
                           const ebpfMonPut *put, ebpfMonLinkPut *change);
 

@@ -15,7 +15,8 @@
 typedef struct {
     uint32_t pid;      /* of the IOC that wrote; 0: none */
     uint64_t at;       /* monotonic ns */
-    ebpfMonChainId chain; /* the chain in which it wrote; if this chain completes an asynchronous record, the chain that began it */
+    ebpfMonChainId chain; /* the chain in which it wrote; if this chain completes an asynchronous record, the chain that
+                           * began it */
     ebpfMonChainId step;  /* the chain in which it wrote; iocId 0: not known */
     char     channel[96]; /* the channel to which the link leads, as the database has it */
     char     link[EBPFMON_NAME_SIZE + 8]; /* RECORD.FIELD of the link */

@@ -45,7 +45,8 @@ struct ebpfMonOtherServers {
     ebpfMonPacketServer list[EBPFMON_OTHERS_MAX];
 };
 
-ebpfMonOtherServers *ebpfMonOtherServersNew(ebpfMonTargets *targets, ebpfMonServers *servers, ebpfMonPacketServers *known)
+ebpfMonOtherServers *ebpfMonOtherServersNew(ebpfMonTargets *targets, ebpfMonServers *servers,
+                                            ebpfMonPacketServers *known)
 {
     ebpfMonOtherServers *others = calloc(1, sizeof(*others));
 
@@ -107,7 +108,8 @@ static int isKnown(const ebpfMonOtherServers *others, ebpfMonWireProtocol protoc
 static int isDoubtful(ebpfMonOtherServers *others, ebpfMonWireProtocol protocol, const struct ebpfMonPeer *peer,
                       uint64_t now)
 {
-    uint64_t key = ((uint64_t)peer->saddr << 17 | (uint64_t)peer->sport << 1 | (uint64_t)protocol) ^ (uint64_t)peer->netns << 32;
+    uint64_t key = ((uint64_t)peer->saddr << 17 | (uint64_t)peer->sport << 1 | (uint64_t)protocol) ^
+                   (uint64_t)peer->netns << 32;
     doubtfulBeacon *d = &others->doubtful[(key * 0x9e3779b97f4a7c15ull >> 32) % DOUBTFUL];
 
     if (d->lookedAt && d->server == key && now - d->lookedAt < DOUBTFUL_NS)
@@ -192,8 +194,10 @@ static void makeRow(const otherServer *s, ebpfMonIocRow *row)
     else
         snprintf(ports, sizeof(ports), "%s port %u", ca ? "CA" : "PVA", ca ? ca : pva);
     /* the begin of it must fit into an element of IOC_NOTES */
-    snprintf(row->note, sizeof(row->note), "packets only (%s): no records of EPICS Base were found in this server, so there are no counts "
-             "and no chains", ports);
+    snprintf(row->note, sizeof(row->note),
+             "packets only (%s): no records of EPICS Base were found in this server, so there are no counts "
+             "and no chains",
+             ports);
 }
 
 static void logServer(otherServer *s, const ebpfMonIocRow *row)

@@ -27,8 +27,8 @@ struct ebpfMonOwnPuts {
     ebpfMonPut        put;
 };
 
-ebpfMonOwnPuts *ebpfMonOwnPutsNew(ebpfMonPutClients *clients, ebpfMonUserNames *users, ebpfMonLosses *losses, int watchSelf,
-                                  void (*publish)(void *arg, ebpfMonPut *put), void *arg)
+ebpfMonOwnPuts *ebpfMonOwnPutsNew(ebpfMonPutClients *clients, ebpfMonUserNames *users, ebpfMonLosses *losses,
+                                  int watchSelf, void (*publish)(void *arg, ebpfMonPut *put), void *arg)
 {
     ebpfMonOwnPuts *puts = calloc(1, sizeof(*puts));
 

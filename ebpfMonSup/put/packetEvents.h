@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Handles wire events that concern puts: which puts are wanted, the old value of a PV, and which puts will not be seen in an
- * IOC any more. Packet thread only. The caller holds no lock, because sinks are called and /proc is read.
+ * Handles wire events that concern puts: which puts are wanted, the old value of a PV, and which puts will not be seen
+ * in an IOC any more. Packet thread only. The caller holds no lock, because sinks are called and /proc is read.
  */
 #ifndef EBPFMON_PACKETEVENTS_H
 #define EBPFMON_PACKETEVENTS_H
@@ -24,8 +24,8 @@ typedef struct {
     void *arg;
 } ebpfMonPacketEventCalls;
 
-/* "canJoin": the kernel tells the message of a put in an IOC. Without this a packet cannot be joined with a put of an IOC, and
- * only the IOC's events count. All arguments stay the caller's; "calls" are copied. NULL without memory. */
+/* "canJoin": the kernel tells the message of a put in an IOC. Without this a packet cannot be joined with a put of an
+ * IOC, and only the IOC's events count. All arguments stay the caller's; "calls" are copied. NULL without memory. */
 ebpfMonPacketEvents *ebpfMonPacketEventsNew(ebpfMonPutJoin *join, ebpfMonServers *servers, ebpfMonPacketPuts *puts,
                                             ebpfMonAudits *audits, const ebpfMonPacketEventCalls *calls, int canJoin);
 void ebpfMonPacketEventsFree(ebpfMonPacketEvents *events); /* NULL does no harm */
@@ -36,8 +36,8 @@ void ebpfMonPacketEventsAdd(ebpfMonPacketEvents *events, const ebpfMonWireEvent 
 /* Checks whether events of IOCs were lost. Call it before packets are read. "now": monotonic ns. */
 void ebpfMonPacketEventsNoteLost(ebpfMonPacketEvents *events, uint64_t now);
 
-/* So many packets were not read so far. If there are more than before, the answer to a put may have been among them. Once a
- * second; "now": monotonic ns. */
+/* So many packets were not read so far. If there are more than before, the answer to a put may have been among them.
+ * Once a second; "now": monotonic ns. */
 void ebpfMonPacketEventsNotePacketsLost(ebpfMonPacketEvents *events, uint64_t count, uint64_t now);
 
 /* Publishes the puts that will not be seen in an IOC any more at "now" (monotonic ns); at UINT64_MAX every one. */

@@ -21,11 +21,13 @@ typedef struct {
 } ebpfMonOldValue;
 
 typedef struct ebpfMonPacketPut {
-    struct ebpfMonPacketPut *next, *before; /* in the queue of its circuit; what was taken out of it is a list by "next" */
+    struct ebpfMonPacketPut *next, *before; /* in the queue of its circuit; what was taken out of it is a list by
+                                             * "next" */
     struct ebpfMonPacketPut *nextSeq, *nextId; /* of the same bucket (joinCircuits.h) */
     struct ebpfMonJoinCircuit *in;
     uint64_t at;          /* monotonic ns when its packet came to this host */
-    uint64_t since;       /* monotonic ns when the last of replied, passed, closed and isPublished was found; else "at" */
+    uint64_t since;       /* monotonic ns when the last of replied, passed, closed and isPublished was found; else
+                           * "at" */
     uint64_t time;        /* CLOCK_REALTIME ns of its packet */
     uint64_t id;          /* these three as in ebpfMonWireEvent */
     uint64_t circuit;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Makes finished puts of puts that were seen in packets only. Packet thread only; the caller holds no lock, because /proc is
- * read. */
+/* Makes finished puts of puts that were seen in packets only. Packet thread only; the caller holds no lock, because
+ * /proc is read. */
 #ifndef EBPFMON_PACKETPUTS_H
 #define EBPFMON_PACKETPUTS_H
 

@@ -16,7 +16,8 @@
 #define BUCKETS     256 /* of puts that wait for their result, by thread: each thread has few */
 #define RESULT_NS   2000000000ull  /* a put that takes longer is published without its result; its time does not count
                                       while its thread stands still */
-#define LINK_NS     10000000ull    /* dbPutFieldLink (dbAccess.c) takes microseconds, if it has not to wait for its lock */
+#define LINK_NS     10000000ull    /* dbPutFieldLink (dbAccess.c) takes microseconds, if it has not to wait for its
+                                    * lock */
 #define RUNNING_NS  1000000000ull  /* the links of a running IOC are read within this, or there is no room for them */
 #define STARTING_NS 60000000000ull
 #define PACKETS_LATE_NS 500000000ull /* the packet thread may not get its turn */
@@ -97,8 +98,9 @@ static int joinPacket(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p, int las
     p->isPublished = r == ebpfMonPutJoinPublished;
     if (r == ebpfMonPutJoinFound && p->key.moved)
         correctClient(pending, p);
-    if (r != ebpfMonPutJoinFound && !p->isPublished && (last || r == ebpfMonPutJoinAlone) && p->key.seqKind == EBPFMON_SEQ_SHARED &&
-        p->put.through == ebpfMonByPva && !p->put.cause[0]) /* only its packet could tell which */
+    if (r != ebpfMonPutJoinFound && !p->isPublished && (last || r == ebpfMonPutJoinAlone) &&
+        p->key.seqKind == EBPFMON_SEQ_SHARED && p->put.through == ebpfMonByPva &&
+        !p->put.cause[0]) /* only its packet could tell which */
         snprintf(p->put.cause, sizeof(p->put.cause), "or another client of this thread");
     p->awaitsReply = r == ebpfMonPutJoinReply;
     return r != ebpfMonPutJoinWait && !p->awaitsReply;
@@ -180,7 +182,8 @@ static int isLinkMade(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p, uint64_
     return 0;
 }
 
-/* The earlier put of the same thread is over. One of another thread may not be made yet. Nonzero: its result is known. */
+/* The earlier put of the same thread is over. One of another thread may not be made yet. Nonzero: its result is
+ * known. */
 static int judgeLink(ebpfMonPendingPut *p, uint32_t tid, const char *link)
 {
     if (link && ebpfMonPutDecodeIsLink(p->put.val, link)) {

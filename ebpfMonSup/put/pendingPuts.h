@@ -24,7 +24,8 @@ typedef struct ebpfMonPendingPut {
     int      awaitsReply; /* its packet is there, and only the reply tells the result */
     uint64_t linkAt;   /* it wrote to a link field, at this address: no event tells its result; 0: to another field */
     uint64_t lookAt;   /* … not before, that field is read */
-    int      isShared; /* … and another thread wrote to it meanwhile: what is read does not tell whether it was refused */
+    int      isShared; /* … and another thread wrote to it meanwhile: what is read does not tell whether it was
+                        * refused */
     ebpfMonPutPlace at;
     ebpfMonMessageKey key;
     ebpfMonPut put;
@@ -46,8 +47,8 @@ void ebpfMonPendingPutsAwaitResult(ebpfMonPendingPuts *pending, ebpfMonPendingPu
 /* All that is seen in the IOC is known. */
 void ebpfMonPendingPutsComplete(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p);
 
-/* Before a put to a link field the field had this text ("link"; NULL: that is not known): it tells the result of an earlier put
- * to it. Call it before that put waits itself. */
+/* Before a put to a link field the field had this text ("link"; NULL: that is not known): it tells the result of an
+ * earlier put to it. Call it before that put waits itself. */
 void ebpfMonPendingPutsNoteLink(ebpfMonPendingPuts *pending, const struct ebpfMonPutEvent *ev, const char *link);
 
 /* The put whose result has come, as its event names it; the caller completes it. NULL: none waits for that. */
@@ -57,8 +58,8 @@ ebpfMonPendingPut *ebpfMonPendingPutsTake(ebpfMonPendingPuts *pending, uint32_t 
  * count: nobody can wait for them. */
 uint64_t ebpfMonPendingPutsGetOldest(const ebpfMonPendingPuts *pending);
 
-/* When ebpfMonPendingPutsTick is to be called (monotonic ns) even if nothing happens; UINT64_MAX: never. Something happens
- * when a result comes, when packets were read that it waits for, or when the links of an IOC were read. */
+/* When ebpfMonPendingPutsTick is to be called (monotonic ns) even if nothing happens; UINT64_MAX: never. Something
+ * happens when a result comes, when packets were read that it waits for, or when the links of an IOC were read. */
 uint64_t ebpfMonPendingPutsGetDue(const ebpfMonPendingPuts *pending, uint64_t now);
 
 /* Publishes the puts that have waited long enough at "now" (monotonic ns); with "all" every one. */

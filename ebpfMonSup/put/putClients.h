@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The texts of a client for a put: the names that the client claims; for a client on this host also its process, command,
- * container and user, as the kernel and /proc have them.
+ * The texts of a client for a put: the names that the client claims; for a client on this host also its process,
+ * command, container and user, as the kernel and /proc have them.
  *
  * These functions read /proc and wait for a user name (userNames.h says how long at most). So call them before the lock
  * of the targets, or any other lock of the event path, is taken. Their own lock is held for copies only.

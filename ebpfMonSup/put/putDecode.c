@@ -123,8 +123,8 @@ static int getNumber(const ebpfMonValue *v, int fieldType, double *number)
            ebpfMonValueTextGetNumber(v, number);
 }
 
-/* A text that a client sends to a number is converted as dbPut does it (dbFastLinkConv.c): for an integer "0x10" is 0, and
- * "1e3" is 1. Only a decimal number is shown as a number, the one that was sent. */
+/* A text that a client sends to a number is converted as dbPut does it (dbFastLinkConv.c): for an integer "0x10" is 0,
+ * and "1e3" is 1. Only a decimal number is shown as a number, the one that was sent. */
 static void convertText(const ebpfMonValue *v, int fieldType, ebpfMonPut *put)
 {
     ebpfMonValue out = { .type = fieldType, .count = 1 };
@@ -144,8 +144,8 @@ static void convertText(const ebpfMonValue *v, int fieldType, ebpfMonPut *put)
     put->isNumber = put->isConverted && end != text && !*end && !strpbrk(text, "xX");
 }
 
-/* A number for which the type of the field has no room becomes another one, as dbPut converts it: -1 is 4294967295 in an unsigned
- * field. */
+/* A number for which the type of the field has no room becomes another one, as dbPut converts it: -1 is 4294967295 in
+ * an unsigned field. */
 static void convertNumber(const ebpfMonValue *v, int fieldType, ebpfMonPut *put)
 {
     ebpfMonValue out = { .type = fieldType, .count = 1, .size = dbValueSize((short)fieldType) };

@@ -13,7 +13,8 @@
 #include "watch/target.h"
 
 /* Nonzero: "put" is filled, except its writer (putWriter.h). 0: the event contradicts itself. "size": bytes of the
- * event with its values. *change: after this put the record may have to be counted in another way; precord 0: it need not. */
+ * event with its values. *change: after this put the record may have to be counted in another way; precord 0: it need
+ * not. */
 int ebpfMonPutDecodeEvent(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, size_t size, ebpfMonPut *put,
                           ebpfMonLinkPut *change);
 

@@ -19,15 +19,16 @@
 
 typedef struct ebpfMonPutJoin ebpfMonPutJoin;
 
-/* How one side wakes the thread of the other side, which waits until events or packets were read. Called without the lock, on
- * any thread. */
+/* How one side wakes the thread of the other side, which waits until events or packets were read. Called without the
+ * lock, on any thread. */
 typedef struct {
     void (*wake)(void *thread); /* NULL: nobody is woken */
     void *events, *packets;     /* the two threads */
 } ebpfMonPutJoinWakes;
 
-/* "targets" stay the caller's. They say from when on each put of an IOC is seen inside (putsSince): a put whose packet came later
- * is published only when it is seen inside, or with evidence that it was lost. NULL: of all IOCs, always. NULL without memory. */
+/* "targets" stay the caller's. They say from when on each put of an IOC is seen inside (putsSince): a put whose packet
+ * came later is published only when it is seen inside, or with evidence that it was lost. NULL: of all IOCs, always.
+ * NULL without memory. */
 ebpfMonPutJoin *ebpfMonPutJoinNew(ebpfMonTargets *targets);
 /* Before other threads use it; without them nobody is woken. */
 void ebpfMonPutJoinSetWakes(ebpfMonPutJoin *join, const ebpfMonPutJoinWakes *wakes);
@@ -39,7 +40,8 @@ typedef enum {
     ebpfMonPutJoinAlone, /* the packets of this circuit are not read, or its packet will not come any more */
     ebpfMonPutJoinWait,  /* its packet is not read yet */
     ebpfMonPutJoinReply, /* its packet is found, and only the reply, which is not read yet, tells the result */
-    ebpfMonPutJoinPublished,  /* it was published from its packet, when not each put of the IOC was seen inside; else as Found */
+    ebpfMonPutJoinPublished,  /* it was published from its packet, when not each put of the IOC was seen inside; else as
+                               * Found */
     ebpfMonPutJoinFound  /* its packet is found: "put" has what both sides know, "key" names its message */
 } ebpfMonPutJoinResult;
 
@@ -60,8 +62,8 @@ void ebpfMonPutJoinSetCovered(ebpfMonPutJoin *join, const uint32_t *netns, unsig
 /* All packets from before this time (monotonic ns) have been read. */
 void ebpfMonPutJoinSetPacketsRead(ebpfMonPutJoin *join, uint64_t at);
 
-/* A put. "iocId": the IOC that serves it, 0: none is found; "pid": the process that does, 0: not known. "at": monotonic ns when
- * the packet came. */
+/* A put. "iocId": the IOC that serves it, 0: none is found; "pid": the process that does, 0: not known. "at": monotonic
+ * ns when the packet came. */
 void ebpfMonPutJoinAddPacket(ebpfMonPutJoin *join, const ebpfMonWireEvent *event, uint32_t iocId, pid_t pid,
                              const ebpfMonOldValue *old, uint64_t at);
 /* A reply. Nonzero: its put still waits, and *old is the value that the PV had before it. */
@@ -71,9 +73,9 @@ void ebpfMonPutJoinCloseCircuit(ebpfMonPutJoin *join, const struct ebpfMonPeer *
 void ebpfMonPutJoinNameChannel(ebpfMonPutJoin *join, const struct ebpfMonPeer *peer, uint32_t sid, const char *name);
 
 /* Takes out the puts that will not be seen in an IOC any more at "now" (monotonic ns; UINT64_MAX: all): a list, which
- * the caller publishes and frees one by one. A put that should have been seen inside is among them only with evidence that it was
- * sent:
- * its reply, or that its circuit was followed from its beginning, or was found to agree with the IOC. */
+ * the caller publishes and frees one by one. A put that should have been seen inside is among them only with evidence
+ * that it was sent: its reply, or that its circuit was followed from its beginning, or was found to agree with the
+ * IOC. */
 ebpfMonPacketPut *ebpfMonPutJoinTakeUnmatched(ebpfMonPutJoin *join, uint64_t now);
 
 /* When to call that again (monotonic ns); UINT64_MAX: when packets come, or the packet thread is woken. */

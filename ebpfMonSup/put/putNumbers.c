@@ -15,8 +15,8 @@ struct ebpfMonPutNumbers {
     uint64_t (*countLost)(void *arg);
     void    *arg;
     uint64_t lost;   /* when it was counted last */
-    uint64_t lostAt; /* monotonic ns: when there were more than before. Those were lost until then, and some behind the event
-                        that was being read: it had waited in the ring */
+    uint64_t lostAt; /* monotonic ns: when there were more than before. Those were lost until then, and some behind the
+                      * event that was being read: it had waited in the ring */
     lastPut  last[THREADS];
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Finds puts that were missed: each thread of an IOC numbers its puts, so a gap in the numbers is a put that was not seen.
- * Event thread only. */
+/* Finds puts that were missed: each thread of an IOC numbers its puts, so a gap in the numbers is a put that was not
+ * seen. Event thread only. */
 #ifndef EBPFMON_PUTNUMBERS_H
 #define EBPFMON_PUTNUMBERS_H
 
@@ -8,7 +8,8 @@
 
 typedef struct ebpfMonPutNumbers ebpfMonPutNumbers;
 
-/* "countLost": number of events that were lost so far; their numbers are missing for this reason. NULL without memory. */
+/* "countLost": number of events that were lost so far; their numbers are missing for this reason. NULL without
+ * memory. */
 ebpfMonPutNumbers *ebpfMonPutNumbersNew(uint64_t (*countLost)(void *arg), void *arg);
 void ebpfMonPutNumbersFree(ebpfMonPutNumbers *numbers); /* NULL does no harm */
 

@@ -4,8 +4,8 @@
 #include "host/procInfo.h"
 #include "put/putRoom.h"
 
-/* A name service answers within microseconds (files) or some milliseconds (LDAP). If it hangs the event thread waits this
- * long, once; meanwhile the event ring has room for the events of all IOCs. */
+/* A name service answers within microseconds (files) or some milliseconds (LDAP). If it hangs the event thread waits
+ * this long, once; meanwhile the event ring has room for the events of all IOCs. */
 #define USER_NAME_DEADLINE 0.1 /* s */
 #define USER_NAME_STOP     1.0 /* s */
 
@@ -25,9 +25,10 @@ int ebpfMonPutRoomMake(ebpfMonPutRoom *room, const ebpfMonPutRoomUses *uses)
     if (room->servers)
         room->otherServers = ebpfMonOtherServersNew(uses->targets, room->servers, uses->packetServers);
     room->packetPuts = ebpfMonPacketPutsNew(room->clients, room->linkWrites, uses->packetPut, uses->arg);
-    room->packetEvents = ebpfMonPacketEventsNew(room->join, room->servers, room->packetPuts, uses->audits, &uses->packets,
-                                                uses->canJoin);
-    room->ownPuts = ebpfMonOwnPutsNew(room->clients, room->users, uses->losses, uses->watchSelf, uses->ownPut, uses->arg);
+    room->packetEvents = ebpfMonPacketEventsNew(room->join, room->servers, room->packetPuts, uses->audits,
+                                                &uses->packets, uses->canJoin);
+    room->ownPuts = ebpfMonOwnPutsNew(room->clients, room->users, uses->losses, uses->watchSelf, uses->ownPut,
+                                      uses->arg);
     if (room->users && room->clients && room->linkWrites && room->join && room->threadPuts && room->iocPuts &&
         room->otherServers && room->packetPuts && room->packetEvents && room->ownPuts)
         return 0;

@@ -20,7 +20,8 @@ typedef struct {
     ebpfMonIocPutSinks  iocPuts;
     ebpfMonPacketEventCalls packets;
     ebpfMonPutJoinWakes wakes;
-    /* With "arg": a put that was seen in packets only (packet thread), and one of a client to our own PVs (event thread). */
+    /* With "arg": a put that was seen in packets only (packet thread), and one of a client to our own PVs (event
+     * thread). */
     ebpfMonPutSink      packetPut;
     void              (*ownPut)(void *arg, ebpfMonPut *put);
     void               *arg;

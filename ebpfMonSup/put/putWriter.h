@@ -2,9 +2,9 @@
 /*
  * Finds writer, origin and cause of a put that was seen in an IOC. All functions: event thread only.
  *
- * It takes two steps, because the targets lock stops the whole monitor. ebpfMonPutWritersLookUp runs without this lock: it
- * reads /proc, and waits a little for user names (putClients.h). The other functions run under ebpfMonTargetsLock. What
- * they need from the memory of the IOC is read by ebpfMonTargetsGetReads (host/lateReads.h).
+ * It takes two steps, because the targets lock stops the whole monitor. ebpfMonPutWritersLookUp runs without this lock:
+ * it reads /proc, and waits a little for user names (putClients.h). The other functions run under ebpfMonTargetsLock.
+ * What they need from the memory of the IOC is read by ebpfMonTargetsGetReads (host/lateReads.h).
  */
 #ifndef EBPFMON_PUTWRITER_H
 #define EBPFMON_PUTWRITER_H

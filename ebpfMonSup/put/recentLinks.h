@@ -2,8 +2,8 @@
 /*
  * The output links that somebody put a moment ago. The table of links (ioc/linkTable.h) is read again after such a put,
  * up to a second later. Until then a new link writes by an address that the table does not have, and the address of the
- * old link may belong to somebody else: dbChannel.c takes it from a list of free ones, so the next channel that a client
- * creates gets it. These links are looked at in the IOC when a put is seen. All functions: event thread only.
+ * old link may belong to somebody else: dbChannel.c takes it from a list of free ones, so the next channel that a
+ * client creates gets it. These links are looked at in the IOC when a put is seen. All functions: event thread only.
  */
 #ifndef EBPFMON_RECENTLINKS_H
 #define EBPFMON_RECENTLINKS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The last puts of each thread of the watched IOCs. The next chain of a thread may have begun with its last put, and its
- * hand-overs may belong to the client that made one of these puts. All functions: event thread only.
+ * The last puts of each thread of the watched IOCs. The next chain of a thread may have begun with its last put, and
+ * its hand-overs may belong to the client that made one of these puts. All functions: event thread only.
  */
 #ifndef EBPFMON_THREADPUTS_H
 #define EBPFMON_THREADPUTS_H

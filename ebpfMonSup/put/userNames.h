@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * User names by uid. A name service (LDAP, NIS) may hang for minutes; here is a bound on how long a caller waits for it.
+ * User names by uid. A name service (LDAP, NIS) may hang for minutes; here is a bound on how long a caller waits for
+ * it.
  *
  * A thread of its own asks the name service. A caller waits for a name until "deadline" after this uid was asked for
  * first. After that nobody waits for this uid any more: callers get its number until the name is there. While one call

@@ -21,7 +21,8 @@ static const char *const stateField[16] = {
     "EIST", "NIST", "TEST", "ELST", "TVST", "TTST", "FTST", "FFST",
 };
 
-/* One choice of a menu in the memory of the IOC: three reads in one job, because to hand one over costs more than it. */
+/* One choice of a menu in the memory of the IOC: three reads in one job, because to hand one over costs more than
+ * it. */
 typedef struct {
     uint64_t pid;
     uint64_t menu;
@@ -73,7 +74,8 @@ static int readChoice(const void *key, void *buf, size_t size)
 
 static int findChoice(const ebpfMonTarget *t, const ebpfMonField *f, unsigned index, char *buf, size_t size)
 {
-    choiceKey key = { .pid = (uint64_t)t->pid, .menu = f->ftPvt, .isDevice = f->type == ebpfMonDbfDevice, .index = index };
+    choiceKey key = {
+        .pid = (uint64_t)t->pid, .menu = f->ftPvt, .isDevice = f->type == ebpfMonDbfDevice, .index = index};
     char text[CHOICE_SIZE];
 
     if (ebpfMonLateReadsGet(t->eventThread.reads, readChoice, &key, sizeof(key), text, sizeof(text)))

@@ -16,8 +16,9 @@ typedef struct {
 
 /*
  * Texts of states are in the memory of "t", in the field "field" of the record at "precord". They are read by
- * ebpfMonTargetsGetReads (lateReads.h); in this case it is the event thread that calls, under ebpfMonTargetsLock. Without "t" or "field" (NULL) a state is shown by its number. A text that does not fit is cut and
- * ends in "...". A value that could not be read is "?".
+ * ebpfMonTargetsGetReads (lateReads.h); in this case it is the event thread that calls, under ebpfMonTargetsLock.
+ * Without "t" or "field" (NULL) a state is shown by its number. A text that does not fit is cut and ends in "...". A
+ * value that could not be read is "?".
  */
 void ebpfMonValueTextFormat(ebpfMonTarget *t, const ebpfMonField *field, uint64_t precord, const ebpfMonValue *v,
                             char *buf, size_t size);

@@ -39,7 +39,8 @@ struct ebpfMonQueries {
     Query    *query[EBPFMON_QUERIES_MAX];
     unsigned  count;
     int       canRun;       /* the kernel part is loaded */
-    ebpfMonTargets *targets;   /* set before the query thread starts, as the next; this thread reads them without the lock */
+    ebpfMonTargets *targets;   /* set before the query thread starts, as the next; this thread reads them without the
+                                * lock */
     const ebpfMonCosts *costs;
     ebpfMonWorker *worker;  /* NULL: no query was started yet */
 };
@@ -261,8 +262,8 @@ static Query *makePlace(ebpfMonQueries *q, const char *name)
     return query;
 }
 
-/* Finds the place of a query by its name, or makes one. A removed query still has its place, until another one needs it. NULL: there are
- * too many, or no memory. */
+/* Finds the place of a query by its name, or makes one. A removed query still has its place, until another one needs
+ * it. NULL: there are too many, or no memory. */
 static Query *addQuery(ebpfMonQueries *q, const char *file, const char *name)
 {
     Query *query;
@@ -287,7 +288,8 @@ static void freeReserved(ebpfMonQueries *q)
         q->query[i]->isReserved = 0;
 }
 
-/* Reserves all places that the set needs, before any query is changed; freeReserved() ends this. 0, or -1: "text" says what is wrong. */
+/* Reserves all places that the set needs, before any query is changed; freeReserved() ends this. 0, or -1: "text" says
+ * what is wrong. */
 static int reservePlaces(ebpfMonQueries *q, const ebpfMonQuerySet *set, const char *file, char *text, size_t size)
 {
     for (unsigned i = 0; i < set->count; i++) {

@@ -18,8 +18,8 @@ static inline unsigned ebpfMonQueryBarsCount(const struct ebpfMonQueryPlan *plan
          : plan->hist == EBPFMON_QUERY_LINEAR ? plan->steps + 2 : 0;
 }
 
-/* The smallest value of a bar, not scaled. The first bar of a linear histogram has all values below "from", and its edge
- * is one step below. */
+/* The smallest value of a bar, not scaled. The first bar of a linear histogram has all values below "from", and its
+ * edge is one step below. */
 static inline double ebpfMonQueryBarEdge(const struct ebpfMonQueryPlan *plan, unsigned bar)
 {
     return plan->hist == EBPFMON_QUERY_LOG2 ? ebpfMonQueryBucketEdge(bar * EBPFMON_QUERY_IN_BAR)

@@ -26,8 +26,8 @@ static int sumUp(ebpfMonTarget *t, ebpfMonQueryRun *const run[], unsigned count)
     return dearest;
 }
 
-/* Nonzero: it is over its budget for too long, and its queries must save. If its asyn ports take more than they do, that is stopped
- * first (device/deviceBudget.c). */
+/* Nonzero: it is over its budget for too long, and its queries must save. If its asyn ports take more than they do,
+ * that is stopped first (device/deviceBudget.c). */
 static int isOver(ebpfMonTarget *t, double now)
 {
     if (t->costLimit <= 0 || t->queries.cost <= 0 || t->queries.cost < t->portCost ||
@@ -40,8 +40,8 @@ static int isOver(ebpfMonTarget *t, double now)
     return now - t->queries.overSince >= OVER_SECONDS;
 }
 
-int ebpfMonQueryBudgetCheck(ebpfMonTargets *targets, ebpfMonQueryRun *const run[], unsigned count, double now, char *why,
-                            size_t size)
+int ebpfMonQueryBudgetCheck(ebpfMonTargets *targets, ebpfMonQueryRun *const run[], unsigned count, double now,
+                            char *why, size_t size)
 {
     int stop = -1;
 
@@ -53,9 +53,10 @@ int ebpfMonQueryBudgetCheck(ebpfMonTargets *targets, ebpfMonQueryRun *const run[
             continue;
         stop = dearest;
         t->queries.overSince = 0; /* the next one gets as long again */
-        snprintf(why, size, "stopped: IOC %.60s paid %.3g %% of a core, %.3g %% of it for this query, and FILTER_BUDGET is %.3g. "
-                 "Choose other events or IOCs, or set a larger budget", t->name, ebpfMonTargetGetCost(t),
-                 ebpfMonQueryRunGetCostOf(run[dearest], t->iocId), t->costLimit);
+        snprintf(why, size,
+                 "stopped: IOC %.60s paid %.3g %% of a core, %.3g %% of it for this query, and FILTER_BUDGET is %.3g. "
+                 "Choose other events or IOCs, or set a larger budget",
+                 t->name, ebpfMonTargetGetCost(t), ebpfMonQueryRunGetCostOf(run[dearest], t->iocId), t->costLimit);
     }
     ebpfMonTargetsUnlock(targets);
     return stop;
@@ -67,12 +68,14 @@ int ebpfMonQueryBudgetRefuses(ebpfMonTargets *targets, const ebpfMonQuerySpec *s
 
     ebpfMonTargetsLock(targets);
     for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(targets); t && !refuses; t = t->next) {
-        refuses = !t->gone && t->level != ebpfMonLevelOff && t->costLimit > 0 && ebpfMonTargetGetCost(t) >= t->costLimit &&
-                  epicsStrGlobMatch(t->name, spec->ioc);
+        refuses = !t->gone && t->level != ebpfMonLevelOff && t->costLimit > 0 &&
+                  ebpfMonTargetGetCost(t) >= t->costLimit && epicsStrGlobMatch(t->name, spec->ioc);
         if (refuses)
-            snprintf(why, size, "not started: IOC %.60s pays %.3g %% of a core already, %.3g %% of it for queries%s, and "
-                     "FILTER_BUDGET is %.3g. Stop another query, or set a larger budget", t->name, ebpfMonTargetGetCost(t),
-                     t->queries.cost + t->portCost, t->portCost > 0 ? " and asyn ports" : "", t->costLimit);
+            snprintf(why, size,
+                     "not started: IOC %.60s pays %.3g %% of a core already, %.3g %% of it for queries%s, and "
+                     "FILTER_BUDGET is %.3g. Stop another query, or set a larger budget",
+                     t->name, ebpfMonTargetGetCost(t), t->queries.cost + t->portCost,
+                     t->portCost > 0 ? " and asyn ports" : "", t->costLimit);
     }
     ebpfMonTargetsUnlock(targets);
     return refuses;

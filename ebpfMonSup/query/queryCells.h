@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Cells that the monitor fills itself, by key, where the kernel part cannot: a value belongs to a function of a stack, or is what a
- * put had in all. The query thread only.
+ * Cells that the monitor fills itself, by key, where the kernel part cannot: a value belongs to a function of a stack,
+ * or is what a put had in all. The query thread only.
  */
 #ifndef EBPFMON_QUERYCELLS_H
 #define EBPFMON_QUERYCELLS_H
@@ -32,6 +32,7 @@ ebpfMonQueryKeyCell *ebpfMonQueryCellsFind(const ebpfMonQueryCells *cells, const
 ebpfMonQueryKeyCell *ebpfMonQueryCellsGet(ebpfMonQueryCells *cells, const uint8_t *key, size_t most);
 
 /* Adds a value, as the programs in the kernel do. at: monotonic ns. */
-void ebpfMonQueryCellAdd(const struct ebpfMonQueryPlan *plan, struct ebpfMonQueryCell *cell, int64_t value, uint64_t at);
+void ebpfMonQueryCellAdd(const struct ebpfMonQueryPlan *plan, struct ebpfMonQueryCell *cell, int64_t value,
+                         uint64_t at);
 
 #endif

@@ -14,8 +14,8 @@ typedef struct ebpfMonQueryCost ebpfMonQueryCost;
 ebpfMonQueryCost *ebpfMonQueryCostNew(const ebpfMonQueryOrder *order); /* NULL without memory */
 void ebpfMonQueryCostFree(ebpfMonQueryCost *cost);                     /* NULL does no harm */
 
-/* Reads the counters of the programs. *sum: of all processes, since the query began. "seconds": since the last call. Returns the
- * cost in these seconds, of all IOCs and other processes. */
+/* Reads the counters of the programs. *sum: of all processes, since the query began. "seconds": since the last call.
+ * Returns the cost in these seconds, of all IOCs and other processes. */
 double ebpfMonQueryCostLook(ebpfMonQueryCost *cost, ebpfMonQueryPrograms *programs, const ebpfMonQueryIocs *iocs,
                             const ebpfMonCosts *costs, double seconds, struct ebpfMonQueryCounts *sum);
 

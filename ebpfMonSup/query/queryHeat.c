@@ -68,8 +68,8 @@ void ebpfMonQueryHeatAdd(ebpfMonQueryHeat *h, const uint64_t *bar, double now)
     h->begin += columns * h->spec->history;
 }
 
-/* The first of the bars that are shown. A log2 histogram has more bars than rows: those from the least one that is in the
- * history; if the history has more than that, its greatest ones. */
+/* The first of the bars that are shown. A log2 histogram has more bars than rows: those from the least one that is in
+ * the history; if the history has more than that, its greatest ones. */
 static unsigned findFirst(const ebpfMonQueryHeat *h)
 {
     unsigned least = h->bars, most = 0, first;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The history of a query's histogram, a heat map: how many values came into each bar in each of the last columns of time.
- * The query thread only.
+ * The history of a query's histogram, a heat map: how many values came into each bar in each of the last columns of
+ * time. The query thread only.
  */
 #ifndef EBPFMON_QUERYHEAT_H
 #define EBPFMON_QUERYHEAT_H

@@ -7,17 +7,19 @@
 #define WORD_MOST 24 /* longer words are no words of ours */
 
 /* Words of SQL, BPFQL, bpftrace and BCC. */
-static const struct { const char *theirs, *ours; } synonyms[] = {
-    { "select", "keys" }, { "group_by", "keys" }, { "groupby", "keys" }, { "by", "keys" }, { "from", "source" },
-    { "probe", "source" }, { "filter", "where" }, { "order_by", "sort" }, { "orderby", "sort" }, { "limit", "top" },
-    { "hist", "histogram" }, { "lhist", "histogram" }, { "op", "is" }, { "operator", "is" }, { "comm", "thread" },
-    { "process", "pid" }, { "user", "author" }, { "caller", "site" }, { "ustack", "site" }, { "retval", "return" },
-    { "latency", "duration" }, { "elapsed", "duration" }, { "time", "duration" }, { "path", "file" }, { "peer", "file" },
-    { "fd", "file" }, { "lib", "object" }, { "library", "object" }, { "min", "from" }, { "max", "to" },
-    { "buckets", "steps" }, { "minutes", "seconds" },
+static const struct { const char *theirs, *ours;
+} synonyms[] = {
+    {"select", "keys"},      {"group_by", "keys"},    {"groupby", "keys"},   {"by", "keys"},      {"from", "source"},
+    {"probe", "source"},     {"filter", "where"},     {"order_by", "sort"},  {"orderby", "sort"}, {"limit", "top"},
+    {"hist", "histogram"},   {"lhist", "histogram"},  {"op", "is"},          {"operator", "is"},  {"comm", "thread"},
+    {"process", "pid"},      {"user", "author"},      {"caller", "site"},    {"ustack", "site"},  {"retval", "return"},
+    {"latency", "duration"}, {"elapsed", "duration"}, {"time", "duration"},  {"path", "file"},    {"peer", "file"},
+    {"fd", "file"},          {"lib", "object"},       {"library", "object"}, {"min", "from"},     {"max", "to"},
+    {"buckets", "steps"},    {"minutes", "seconds"},
 };
 
-/* The number of letters that must be changed, added, left out or exchanged with the next one to make a word of another. */
+/* The number of letters that must be changed, added, left out or exchanged with the next one to make a word of
+ * another. */
 static unsigned countChanges(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b);

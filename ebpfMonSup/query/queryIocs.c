@@ -15,7 +15,8 @@
 #define KNOWN_MAX 4096 /* places; then the IOC is entered anew */
 #define RETRY_NS (10 * EBPFMON_SECOND_NS) /* try again: the IOC may load the library later */
 
-/* A place with a probe. The kernel keeps the probe of a file that is unloaded, and it is there again when the file is loaded again. */
+/* A place with a probe. The kernel keeps the probe of a file that is unloaded, and it is there again when the file is
+ * loaded again. */
 typedef struct {
     dev_t dev;
     ino_t ino;
@@ -26,7 +27,8 @@ typedef struct {
     ebpfMonFollowedIoc ioc;
     Known   *known;           /* places of the query's own function or USDT probe */
     size_t   knownCount, knownRoom;
-    uint64_t mappings, checkAt; /* ebpfMonFunctionMappings() when it was looked at last; when to look again (monotonic ns) */
+    uint64_t mappings, checkAt; /* ebpfMonFunctionMappings() when it was looked at last; when to look again (monotonic
+                                 * ns) */
     int      isLost;          /* its function was unloaded; q->trouble says so */
     unsigned probes;
     unsigned payer;           /* under which number the kernel part counts what it pays; 0: none of its own */
@@ -107,8 +109,8 @@ static void noteKnown(Followed *f, const ebpfMonFunctionPlace *place)
         f->known[f->knownCount++] = (Known){ place->dev, place->ino, place->site.offset };
 }
 
-/* Sets probes at the first places, as many as are in the same file and have none yet. isOwn: they are those of the query's own function.
- * Returns how many places are done. *err: 0, or the errno of the failure. */
+/* Sets probes at the first places, as many as are in the same file and have none yet. isOwn: they are those of the
+ * query's own function. Returns how many places are done. *err: 0, or the errno of the failure. */
 static unsigned setInFile(ebpfMonQueryIocs *q, Followed *f, const ebpfMonFunctionPlace *place, unsigned count,
                           SetProbe set, int isOwn, int *err)
 {
@@ -234,8 +236,8 @@ static void enterIoc(void *arg, ebpfMonFollowedIoc *ioc, uint64_t now)
     }
 }
 
-/* Looks whether the IOC has loaded or unloaded files with the function. A file that it loads again still has its probes; others get
- * theirs now. */
+/* Looks whether the IOC has loaded or unloaded files with the function. A file that it loads again still has its
+ * probes; others get theirs now. */
 static void checkFiles(ebpfMonQueryIocs *q, Followed *f, uint64_t now)
 {
     uint64_t mappings;

@@ -26,8 +26,9 @@ void ebpfMonQueryIocsFollow(ebpfMonQueryIocs *iocs, ebpfMonTargets *targets, ebp
  * 1. */
 unsigned ebpfMonQueryIocsCount(const ebpfMonQueryIocs *iocs, double *stepped);
 
-/* Calls "each" for each IOC at which the query looks: the number under which the kernel part counts what it pays, and the part of its
- * probes that the kernel single-steps. 0 is the number of all IOCs for which there is no other, and of other processes. */
+/* Calls "each" for each IOC at which the query looks: the number under which the kernel part counts what it pays, and
+ * the part of its probes that the kernel single-steps. 0 is the number of all IOCs for which there is no other, and of
+ * other processes. */
 typedef void (*ebpfMonQueryPayerFn)(void *arg, uint32_t iocId, unsigned payer, double stepped);
 void ebpfMonQueryIocsListPayers(const ebpfMonQueryIocs *iocs, ebpfMonQueryPayerFn each, void *arg);
 

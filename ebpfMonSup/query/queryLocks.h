@@ -24,8 +24,8 @@ typedef enum {
     ebpfMonQueryLockLater    /* the mutexes were not read since "seen": ask again at the next look */
 } ebpfMonQueryLockAnswer;
 
-/* Finds a lock by the address of its futex, or by its epicsMutexId. "seen": when it was first seen (monotonic s). Takes the
- * targets lock; reads memory of the IOC. */
+/* Finds a lock by the address of its futex, or by its epicsMutexId. "seen": when it was first seen (monotonic s). Takes
+ * the targets lock; reads memory of the IOC. */
 ebpfMonQueryLockAnswer ebpfMonQueryLocksFind(ebpfMonQueryLocks *locks, uint32_t iocId, uint64_t address, double seen,
                                              ebpfMonQueryLock *found);
 

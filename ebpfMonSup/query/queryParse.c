@@ -121,8 +121,10 @@ static int readPerPut(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, con
 
     p->spec->settle = SETTLE_DEFAULT;
     if (!per)
-        return settle ? ebpfMonQueryRefuse(p, settle->at, "\"settle\" is for distributions over puts: set \"perPut\", or leave "
-                                           "it out") : 0;
+        return settle ? ebpfMonQueryRefuse(p, settle->at,
+                                           "\"settle\" is for distributions over puts: set \"perPut\", or leave "
+                                           "it out") :
+                        0;
     if (ebpfMonQueryReadWord(p, per, "\"perPut\"", kinds, &kind) ||
         ebpfMonQueryReadNumber(p, v, "settle", 0.5, 3600, &p->spec->settle))
         return -1;
@@ -130,14 +132,17 @@ static int readPerPut(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, con
     if (plan->hostWide)
         return ebpfMonQueryRefuse(p, per->at, "puts are known in IOCs only: leave \"host\" or \"perPut\" out");
     if (plan->keys == EBPFMON_QUERY_KEYS)
-        return ebpfMonQueryRefuse(p, per->at, "with \"perPut\" a query has three keys at most, because the put is one, too");
+        return ebpfMonQueryRefuse(p, per->at,
+                                  "with \"perPut\" a query has three keys at most, because the put is one, too");
     if (ebpfMonQueryHasSite(plan))
         return ebpfMonQueryRefuse(p, per->at, "the key \"site\" and \"perPut\" do not go together");
     if (kind && plan->value.what == EBPFMON_QUERY_NOTHING)
-        return ebpfMonQueryRefuse(p, per->at, "\"sum\" is that of a \"value\", and this query has none. Give it one, or use "
+        return ebpfMonQueryRefuse(p, per->at,
+                                  "\"sum\" is that of a \"value\", and this query has none. Give it one, or use "
                                   "\"count\"");
     if (!kind && value)
-        return ebpfMonQueryRefuse(p, value->at, "with \"perPut\": \"count\" the value is the number of events in a put: leave "
+        return ebpfMonQueryRefuse(p, value->at,
+                                  "with \"perPut\": \"count\" the value is the number of events in a put: leave "
                                   "\"value\" out, or use \"sum\"");
     if (!kind)
         memset(&plan->value, 0, sizeof(plan->value));
@@ -192,7 +197,8 @@ static int readHistory(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
     if (ebpfMonQueryReadNumber(p, v, "history", 0.5, 86400, &spec->history))
         return -1;
     if (history && spec->order.plan.hist == EBPFMON_QUERY_NO_HIST)
-        return ebpfMonQueryRefuse(p, history->at, "\"history\" is that of the histogram, and this query has none. Give it "
+        return ebpfMonQueryRefuse(p, history->at,
+                                  "\"history\" is that of the histogram, and this query has none. Give it "
                                   "a \"histogram\"");
     if (spec->history < spec->interval)
         return ebpfMonQueryRefuse(p, history->at, "\"history\" is the time of a column, and cannot be shorter than "
@@ -222,7 +228,8 @@ static int readLimits(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
         return -1;
     spec->showStacks |= ebpfMonQueryHasSite(&spec->order.plan);
     if (spec->perPut && (spec->showStacks || spec->showEvents || sample > 1))
-        return ebpfMonQueryRefuse(p, ebpfMonQueryJsonFind(v, "perPut")->at, "\"perPut\" adds up whole puts: leave \"events\", "
+        return ebpfMonQueryRefuse(p, ebpfMonQueryJsonFind(v, "perPut")->at,
+                                  "\"perPut\" adds up whole puts: leave \"events\", "
                                   "\"stacks\" and \"sample\" out");
     if (spec->showStacks && spec->order.source == ebpfMonQueryCpuWait)
         return ebpfMonQueryRefuse(p, ebpfMonQueryJsonFind(v, "stacks")->at, "the stack of a thread that waits for a "
@@ -279,7 +286,8 @@ static int readQuery(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v)
     strcpy(p->spec->ioc, "*");
     if (ebpfMonQueryReadSource(p, source))
         return -1;
-    /* the programs of queries come before those that see the puts: dbPut() itself belongs to its put at its return only */
+    /* the programs of queries come before those that see the puts: dbPut() itself belongs to its put at its return
+     * only */
     p->spec->order.plan.lateOrigin = p->spec->order.source == ebpfMonQueryCall &&
                                      epicsStrGlobMatch("dbPut", p->spec->function.symbol);
     if ((of && readOf(p, of)) || (keys && readKeys(p, keys)) ||

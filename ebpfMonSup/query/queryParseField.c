@@ -51,8 +51,16 @@ static const char *const types[] = {"uint8", "uint16", "uint32", "uint64", "int8
 
 /* In the order of ebpfMonQuerySource. */
 static const char *const sourceNames[] = {
-    "\"function\"", "a function with \"when\": \"return\"", "a function with \"when\": \"duration\"", "\"usdt\"",
-    "\"syscalls\": \"entry\"", "\"syscalls\": \"duration\"", "\"profile\"", "\"event\"", "\"tracepoint\"", "\"cpuWait\"",
+    "\"function\"",
+    "a function with \"when\": \"return\"",
+    "a function with \"when\": \"duration\"",
+    "\"usdt\"",
+    "\"syscalls\": \"entry\"",
+    "\"syscalls\": \"duration\"",
+    "\"profile\"",
+    "\"event\"",
+    "\"tracepoint\"",
+    "\"cpuWait\"",
 };
 
 /* Says which sources have a field that this one has not. */
@@ -135,10 +143,13 @@ static int readArg(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, struct
     field->arg = (uint8_t)(arg - 1);
     field->type = (uint8_t)type;
     if (type == EBPFMON_QUERY_CA_CLIENT && source > ebpfMonQueryUsdt)
-        return ebpfMonQueryRefuse(p, as->at, "only an argument of a function can be a \"client\" of the CA server. For the client "
+        return ebpfMonQueryRefuse(p, as->at,
+                                  "only an argument of a function can be a \"client\" of the CA server. For the client "
                                   "that the thread serves use the field \"client\"");
-    field->size = type == EBPFMON_QUERY_CHARS || type == EBPFMON_QUERY_SOCKET || type == EBPFMON_QUERY_CA_CLIENT ? EBPFMON_QUERY_TEXT :
-                  type == EBPFMON_QUERY_RECORD || type == EBPFMON_QUERY_LOCK ? 16 : 8;
+    field->size = type == EBPFMON_QUERY_CHARS || type == EBPFMON_QUERY_SOCKET || type == EBPFMON_QUERY_CA_CLIENT ?
+                      EBPFMON_QUERY_TEXT :
+                  type == EBPFMON_QUERY_RECORD || type == EBPFMON_QUERY_LOCK ? 16 :
+                                                                               8;
     p->spec->function.args |= 1u << field->arg;
     p->spec->order.plan.args |= 1u << field->arg;
     return 0;
@@ -159,9 +170,13 @@ int ebpfMonQueryReadField(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v,
         if (readArg(p, v, field))
             return -1;
         if (name)
-            snprintf(name, size, field->type == EBPFMON_QUERY_RECORD ? "record" : field->type == EBPFMON_QUERY_SOCKET
-                     ? "socket" : field->type == EBPFMON_QUERY_LOCK ? "lock" : field->type == EBPFMON_QUERY_CA_CLIENT ? "client"
-                     : "arg%d", field->arg + 1);
+            snprintf(name, size,
+                     field->type == EBPFMON_QUERY_RECORD    ? "record" :
+                     field->type == EBPFMON_QUERY_SOCKET    ? "socket" :
+                     field->type == EBPFMON_QUERY_LOCK      ? "lock" :
+                     field->type == EBPFMON_QUERY_CA_CLIENT ? "client" :
+                                                              "arg%d",
+                     field->arg + 1);
         return 0;
     }
     if (!returned)

@@ -135,7 +135,8 @@ static int readCondition(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, 
         return ebpfMonQueryRefuse(p, field->at, "the kernel cannot compare the name of a file or socket. Use it in "
                                   "\"keys\"");
     if (t->field.what == EBPFMON_QUERY_SITE)
-        return ebpfMonQueryRefuse(p, field->at, "the kernel does not know the \"site\" of an event. Use it in \"keys\"");
+        return ebpfMonQueryRefuse(p, field->at,
+                                  "the kernel does not know the \"site\" of an event. Use it in \"keys\"");
     if (ebpfMonQueryIsLock(&t->field))
         return ebpfMonQueryRefuse(p, field->at, "the kernel cannot compare the name of a lock. Use it in \"keys\"");
     if (t->field.what == EBPFMON_QUERY_IOC || ebpfMonQueryIsRecord(&t->field))

@@ -141,8 +141,8 @@ void ebpfMonQueryPrintResult(ebpfMonTextReport *report, ebpfMonQueryResults *res
                          (unsigned long long)r->dropped, r->found, r->isEstimate ? ", estimated from a sample" : "",
                          r->unit[0] ? ", values in " : "", r->unit);
     if (r->rows < r->found)
-        ebpfMonTextReportAdd(report, "the first %u keys; the other %u have %.0f events (\"top\" shows up to %d)\n", r->rows,
-                             r->found - r->rows, r->rest, EBPFMON_QUERY_ROWS_MAX);
+        ebpfMonTextReportAdd(report, "the first %u keys; the other %u have %.0f events (\"top\" shows up to %d)\n",
+                             r->rows, r->found - r->rows, r->rest, EBPFMON_QUERY_ROWS_MAX);
     if (r->keys || r->rows)
         addRows(report, r);
     addBars(report, r);

@@ -45,8 +45,8 @@ uint64_t ebpfMonQueryPutsGetLost(const ebpfMonQueryPuts *p)
     return p->lost;
 }
 
-/* A table must not change while it is read, so the keys are noted first. A put that is not noted for want of memory is at the next
- * look. */
+/* A table must not change while it is read, so the keys are noted first. A put that is not noted for want of memory is
+ * at the next look. */
 static void noteOver(void *arg, const uint8_t *key, const struct ebpfMonQueryCell *cell)
 {
     ebpfMonQueryPuts *p = arg;
@@ -71,7 +71,8 @@ static void addPut(ebpfMonQueryPuts *p, const uint8_t *key, const struct ebpfMon
         p->lost += put->count;
 }
 
-int ebpfMonQueryPutsLook(ebpfMonQueryPuts *p, ebpfMonQueryPrograms *programs, uint64_t now, ebpfMonQueryCellFn each, void *arg)
+int ebpfMonQueryPutsLook(ebpfMonQueryPuts *p, ebpfMonQueryPrograms *programs, uint64_t now, ebpfMonQueryCellFn each,
+                         void *arg)
 {
     struct ebpfMonQueryCell put;
     int status;

@@ -96,8 +96,8 @@ static void setValues(const ebpfMonQuerySpec *spec, ebpfMonQueryRow *row, const 
     row->p99 = isLog2 ? findPercentile(c, 0.99, max) * scale : NAN;
 }
 
-/* Returns the upper edge of the highest bucket in which values came since the last look; infinite: the last bucket of a linear
- * histogram. */
+/* Returns the upper edge of the highest bucket in which values came since the last look; infinite: the last bucket of a
+ * linear histogram. */
 static double findNewMax(const ebpfMonQuerySpec *spec, const uint64_t *before, const struct ebpfMonQueryCell *cell)
 {
     const struct ebpfMonQueryPlan *plan = &spec->order.plan;

@@ -62,8 +62,9 @@ ebpfMonQueryRun *ebpfMonQueryRunStart(const ebpfMonQuerySpec *spec, const ebpfMo
         if (ebpfMonQueryHasSite(&spec->order.plan))
             r->names.sites = r->sites = ebpfMonQuerySitesNew(spec, ebpfMonQueryProgramsGetKeySize(r->programs));
         r->stacks = spec->showStacks ? ebpfMonQueryStacksNew(spec, &r->names, r->sites) : NULL;
-        if (r->iocs && r->payers && r->rows && r->names.locks && (r->puts || !spec->perPut) && (r->events || !spec->showEvents) &&
-            (r->stacks || !spec->showStacks) && (r->sites || !ebpfMonQueryHasSite(&spec->order.plan))) {
+        if (r->iocs && r->payers && r->rows && r->names.locks && (r->puts || !spec->perPut) &&
+            (r->events || !spec->showEvents) && (r->stacks || !spec->showStacks) &&
+            (r->sites || !ebpfMonQueryHasSite(&spec->order.plan))) {
             ebpfMonQueryIocsFollow(r->iocs, from->targets, from->worker);
             if (ebpfMonQueryProgramsAttach(r->programs, why, size) == 0) {
                 r->begin = r->last = ebpfMonClockSeconds();

@@ -27,8 +27,8 @@ typedef void (*ebpfMonQuerySitesAddCell)(void *arg, const uint8_t *key, const st
 /* Calls "add" for each key, with the number of its site in it. */
 void ebpfMonQuerySitesRead(const ebpfMonQuerySites *sites, ebpfMonQuerySitesAddCell add, void *arg);
 
-/* Takes all events with a known site off a cell of the kernel part. What is left has the site 0; least and greatest value stay
- * those of all. "cell" has room for a histogram. */
+/* Takes all events with a known site off a cell of the kernel part. What is left has the site 0; least and greatest
+ * value stay those of all. "cell" has room for a histogram. */
 void ebpfMonQuerySitesSubtract(const ebpfMonQuerySites *sites, const uint8_t *key, struct ebpfMonQueryCell *cell);
 
 /* Returns the name of a site by its number, until Free; "-": there is none. */

@@ -70,9 +70,10 @@ static void loadRulesByRecord(boRecord *prec)
 static const struct command {
     const char *name;
     void (*act)(boRecord *prec);
-} commands[] = {
-    {"LOST_RESET", resetLostByRecord}, {"LOG_ROTATE", rotateLogsByRecord}, {"PUT_BAD_ACK", acknowledgeByRecord}, {"RULES_LOAD", loadRulesByRecord}
-};
+} commands[] = {{"LOST_RESET", resetLostByRecord},
+                {"LOG_ROTATE", rotateLogsByRecord},
+                {"PUT_BAD_ACK", acknowledgeByRecord},
+                {"RULES_LOAD", loadRulesByRecord}};
 
 static long initBo(dbCommon *prec)
 {

@@ -31,32 +31,50 @@ struct ebpfMonQueryColumn {
 
 /* Columns with one value have no offset: ebpfMonQueryColumnNumberOf and …TextOf find the value by the name. */
 static const ebpfMonQueryColumn columns[] = {
-    { "STATE", ebpfMonQueryColumnNumber, 0 }, { "COST", ebpfMonQueryColumnNumber, 0 },
-    { "EVENTS", ebpfMonQueryColumnNumber, 0 }, { "DROPPED", ebpfMonQueryColumnNumber, 0 },
-    { "KEYS", ebpfMonQueryColumnNumber, 0 }, { "HEAT_STEP", ebpfMonQueryColumnNumber, 0 },
-    { "REST", ebpfMonQueryColumnNumber, 0 }, { "NOW_RATE", ebpfMonQueryColumnNumber, 0 }, { "NOW_SUM_RATE", ebpfMonQueryColumnNumber, 0 },
-    { "NOW_MEAN", ebpfMonQueryColumnNumber, 0 }, { "NOW_MAX", ebpfMonQueryColumnNumber, 0 },
-    { "TITLE", ebpfMonQueryColumnText, 0 }, { "MESSAGE", ebpfMonQueryColumnText, 0 },
-    { "UNIT", ebpfMonQueryColumnText, 0 },
-    { "KEY1", ebpfMonQueryColumnTexts, 0 }, { "KEY2", ebpfMonQueryColumnTexts, 1 },
-    { "KEY3", ebpfMonQueryColumnTexts, 2 }, { "KEY4", ebpfMonQueryColumnTexts, 3 },
-    { "COUNT", ROW(count) }, { "RATE", ROW(rate) }, { "SUM", ROW(sum) }, { "MIN", ROW(min) }, { "MAX", ROW(max) },
-    { "MEAN", ROW(mean) }, { "LAST", ROW(last) }, { "P50", ROW(p50) }, { "P90", ROW(p90) }, { "P99", ROW(p99) },
-    { "HIST", ebpfMonQueryColumnNumbers, offsetof(ebpfMonQueryResult, hist) },
-    { "HIST_EDGES", ebpfMonQueryColumnNumbers, offsetof(ebpfMonQueryResult, histEdge) },
-    { "ROW_HISTS", ebpfMonQueryColumnNumbers, 0 }, { "ROW_HIST_EDGES", ebpfMonQueryColumnNumbers, 0 },
-    { "HEAT", ebpfMonQueryColumnNumbers, offsetof(ebpfMonQueryResult, heat) },
-    { "HEAT_EDGES", ebpfMonQueryColumnNumbers, offsetof(ebpfMonQueryResult, heatEdge) },
-    { "RUN", ebpfMonQueryColumnCommand, 0 },
+    {"STATE", ebpfMonQueryColumnNumber, 0},
+    {"COST", ebpfMonQueryColumnNumber, 0},
+    {"EVENTS", ebpfMonQueryColumnNumber, 0},
+    {"DROPPED", ebpfMonQueryColumnNumber, 0},
+    {"KEYS", ebpfMonQueryColumnNumber, 0},
+    {"HEAT_STEP", ebpfMonQueryColumnNumber, 0},
+    {"REST", ebpfMonQueryColumnNumber, 0},
+    {"NOW_RATE", ebpfMonQueryColumnNumber, 0},
+    {"NOW_SUM_RATE", ebpfMonQueryColumnNumber, 0},
+    {"NOW_MEAN", ebpfMonQueryColumnNumber, 0},
+    {"NOW_MAX", ebpfMonQueryColumnNumber, 0},
+    {"TITLE", ebpfMonQueryColumnText, 0},
+    {"MESSAGE", ebpfMonQueryColumnText, 0},
+    {"UNIT", ebpfMonQueryColumnText, 0},
+    {"KEY1", ebpfMonQueryColumnTexts, 0},
+    {"KEY2", ebpfMonQueryColumnTexts, 1},
+    {"KEY3", ebpfMonQueryColumnTexts, 2},
+    {"KEY4", ebpfMonQueryColumnTexts, 3},
+    {"COUNT", ROW(count)},
+    {"RATE", ROW(rate)},
+    {"SUM", ROW(sum)},
+    {"MIN", ROW(min)},
+    {"MAX", ROW(max)},
+    {"MEAN", ROW(mean)},
+    {"LAST", ROW(last)},
+    {"P50", ROW(p50)},
+    {"P90", ROW(p90)},
+    {"P99", ROW(p99)},
+    {"HIST", ebpfMonQueryColumnNumbers, offsetof(ebpfMonQueryResult, hist)},
+    {"HIST_EDGES", ebpfMonQueryColumnNumbers, offsetof(ebpfMonQueryResult, histEdge)},
+    {"ROW_HISTS", ebpfMonQueryColumnNumbers, 0},
+    {"ROW_HIST_EDGES", ebpfMonQueryColumnNumbers, 0},
+    {"HEAT", ebpfMonQueryColumnNumbers, offsetof(ebpfMonQueryResult, heat)},
+    {"HEAT_EDGES", ebpfMonQueryColumnNumbers, offsetof(ebpfMonQueryResult, heatEdge)},
+    {"RUN", ebpfMonQueryColumnCommand, 0},
     /* the last events */
-    { "EV_TIME", ebpfMonQueryColumnTexts, offsetof(ebpfMonQueryEventRow, time) },
-    { "EV_THREAD", ebpfMonQueryColumnTexts, offsetof(ebpfMonQueryEventRow, thread) },
-    { "EV_CPU", ebpfMonQueryColumnNumbers, offsetof(ebpfMonQueryEventRow, cpu) },
-    { "EV_VALUE", ebpfMonQueryColumnNumbers, offsetof(ebpfMonQueryEventRow, value) },
-    { "EV_KEY1", ebpfMonQueryColumnTexts, offsetof(ebpfMonQueryEventRow, key[0]) },
-    { "EV_KEY2", ebpfMonQueryColumnTexts, offsetof(ebpfMonQueryEventRow, key[1]) },
-    { "EV_KEY3", ebpfMonQueryColumnTexts, offsetof(ebpfMonQueryEventRow, key[2]) },
-    { "EV_KEY4", ebpfMonQueryColumnTexts, offsetof(ebpfMonQueryEventRow, key[3]) },
+    {"EV_TIME", ebpfMonQueryColumnTexts, offsetof(ebpfMonQueryEventRow, time)},
+    {"EV_THREAD", ebpfMonQueryColumnTexts, offsetof(ebpfMonQueryEventRow, thread)},
+    {"EV_CPU", ebpfMonQueryColumnNumbers, offsetof(ebpfMonQueryEventRow, cpu)},
+    {"EV_VALUE", ebpfMonQueryColumnNumbers, offsetof(ebpfMonQueryEventRow, value)},
+    {"EV_KEY1", ebpfMonQueryColumnTexts, offsetof(ebpfMonQueryEventRow, key[0])},
+    {"EV_KEY2", ebpfMonQueryColumnTexts, offsetof(ebpfMonQueryEventRow, key[1])},
+    {"EV_KEY3", ebpfMonQueryColumnTexts, offsetof(ebpfMonQueryEventRow, key[2])},
+    {"EV_KEY4", ebpfMonQueryColumnTexts, offsetof(ebpfMonQueryEventRow, key[3])},
 };
 
 /* One scan list for each query, made with its first record. One set per process, as the scan lists of Base. scanLock
@@ -211,7 +229,8 @@ void ebpfMonQueryColumnEnd(void)
     ebpfMonQueryResultsUnlock(ebpfMonOpsGet()->results);
 }
 
-/* The histograms of the rows one behind the other, and the lower edges of their bars; NaN: there is no such bar, or row. */
+/* The histograms of the rows one behind the other, and the lower edges of their bars; NaN: there is no such bar, or
+ * row. */
 static double rowHistOf(const ebpfMonQueryColumn *c, const ebpfMonQueryResult *r, unsigned n)
 {
     unsigned bar = n % EBPFMON_QUERY_BARS_MAX;
@@ -262,8 +281,8 @@ const char *ebpfMonQueryColumnTextOf(const ebpfMonQueryDev *dev, const ebpfMonQu
     return c->name[0] == 'T' ? r->title : c->name[0] == 'M' ? r->message : r->unit;
 }
 
-void ebpfMonQueryColumnPrint(const ebpfMonQueryDev *dev, const ebpfMonQueryResult *r, unsigned row, int digits, char *text,
-                             size_t size)
+void ebpfMonQueryColumnPrint(const ebpfMonQueryDev *dev, const ebpfMonQueryResult *r, unsigned row, int digits,
+                             char *text, size_t size)
 {
     double value;
 

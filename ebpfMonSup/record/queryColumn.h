@@ -23,7 +23,8 @@ typedef struct {
     const ebpfMonQueryColumn *column;
 } ebpfMonQueryDev;
 
-/* Reads INP or OUT, and sets DPVT. A waveform of texts may show a column of numbers, too. 0, or a status for Base after a message. The thread of iocInit. */
+/* Reads INP or OUT, and sets DPVT. A waveform of texts may show a column of numbers, too. 0, or a status for Base after
+ * a message. The thread of iocInit. */
 long ebpfMonQueryColumnInit(dbCommon *prec, ebpfMonQueryColumnKind kind);
 
 /* The function getIoIntInfo of the device supports: the scan list of the query. */
@@ -38,9 +39,10 @@ void ebpfMonQueryColumnEnd(void);
 /* Read the value. The caller holds the lock. "row": the row, if the column has several; else 0. */
 double ebpfMonQueryColumnNumberOf(const ebpfMonQueryDev *dev, const ebpfMonQueryResult *result, unsigned row);
 const char *ebpfMonQueryColumnTextOf(const ebpfMonQueryDev *dev, const ebpfMonQueryResult *result, unsigned row);
-/* The same as a text, of a column with rows. A number has so many digits after the point; one that is not known is empty. */
-void ebpfMonQueryColumnPrint(const ebpfMonQueryDev *dev, const ebpfMonQueryResult *result, unsigned row, int digits, char *text,
-                             size_t size);
+/* The same as a text, of a column with rows. A number has so many digits after the point; one that is not known is
+ * empty. */
+void ebpfMonQueryColumnPrint(const ebpfMonQueryDev *dev, const ebpfMonQueryResult *result, unsigned row, int digits,
+                             char *text, size_t size);
 unsigned ebpfMonQueryColumnCount(const ebpfMonQueryDev *dev, const ebpfMonQueryResult *result);
 
 /* The thread of iocInit calls both, at the same times as ebpfMonScanInit and ebpfMonScanStop. */

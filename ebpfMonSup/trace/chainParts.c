@@ -68,8 +68,8 @@ static int64_t findNewestStamp(const ebpfMonTarget *t, const openChain *c)
  * but does not belong to that chain: its time stamp is older.
  *
  * An IOC may have a clock of its own (that of an event receiver, for example): then the newest time stamp tells when
- * the chain ended by that clock. If even the newest one is older than the chain by our clock, either nothing belongs to the
- * chain, or the IOC's clock is late; if it is late, all chains look like that.
+ * the chain ended by that clock. If even the newest one is older than the chain by our clock, either nothing belongs to
+ * the chain, or the IOC's clock is late; if it is late, all chains look like that.
  */
 static uint32_t removeEarlierRecords(ebpfMonTarget *t, const struct ebpfMonChain *chain, openChain *c,
                                      uint64_t unixOffset)

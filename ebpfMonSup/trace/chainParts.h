@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The kernel part sends a chain that it keeps in parts of EBPFMON_CHUNK records. This puts them together, and leaves out
- * the records that processed before the chain began. Event thread only.
+ * The kernel part sends a chain that it keeps in parts of EBPFMON_CHUNK records. This puts them together, and leaves
+ * out the records that processed before the chain began. Event thread only.
  */
 #ifndef EBPFMON_CHAINPARTS_H
 #define EBPFMON_CHAINPARTS_H

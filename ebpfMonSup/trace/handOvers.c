@@ -20,7 +20,8 @@ typedef struct {
 } earlyEnd;
 
 struct ebpfMonHandOvers {
-    workingThread thread[THREADS]; /* by thread id; if there are too many, one that has said nothing for long is forgotten */
+    workingThread thread[THREADS]; /* by thread id; if there are too many, one that has said nothing for long is
+                                    * forgotten */
     earlyEnd early[EARLY_ENDS];    /* by hash; the newest source chain of each hash */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finds a chain of the open traces by its identity. Each new chain needs its source chain, and so does each hand-over that was
- * completed. Event thread only.
+ * Finds a chain of the open traces by its identity. Each new chain needs its source chain, and so does each hand-over
+ * that was completed. Event thread only.
  */
 #ifndef EBPFMON_KNOWNCHAINS_H
 #define EBPFMON_KNOWNCHAINS_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Recent link writes, each with the message that carried it. A trace of the writing IOC and a trace of the receiving IOC have
- * this message in common. Any thread: the event thread adds writes and looks them up, the packet thread adds packets.
+ * Recent link writes, each with the message that carried it. A trace of the writing IOC and a trace of the receiving
+ * IOC have this message in common. Any thread: the event thread adds writes and looks them up, the packet thread adds
+ * packets.
  */
 #ifndef EBPFMON_LINKMESSAGES_H
 #define EBPFMON_LINKMESSAGES_H
@@ -19,7 +20,8 @@ typedef struct {
     char     channel[96];  /* the PV that the link leads to */
     char     link[EBPFMON_NAME_SIZE + 8]; /* RECORD.FIELD */
     int      seen;         /* it was sent or arrived; or it never will be, because a later value of the link was sent */
-    int      isMessage;    /* it went in a TCP message, whose "peer" and "seq" are known; else through a channel inside the IOC */
+    int      isMessage;    /* it went in a TCP message, whose "peer" and "seq" are known; else through a channel inside
+                            * the IOC */
     int      inside;       /* it arrived at an IOC that we watch */
     struct ebpfMonPeer peer; /* the connection */
     uint32_t seq;          /* TCP sequence number of the first byte of the message */
@@ -49,11 +51,12 @@ void ebpfMonLinkMessagesNoteArrival(ebpfMonLinkMessages *messages, const ebpfMon
 void ebpfMonLinkMessagesNotePacket(ebpfMonLinkMessages *messages, uint32_t pid, const char *channel,
                                    const struct ebpfMonPeer *peer, uint32_t seq, uint64_t at);
 
-/* All link writes up to "upTo" (monotonic ns) have been added: finds the link writes of the packets before this time. */
+/* All link writes up to "upTo" (monotonic ns) have been added: finds the link writes of the packets before this
+ * time. */
 void ebpfMonLinkMessagesMatch(ebpfMonLinkMessages *messages, uint64_t upTo);
 
-/* Copies the link writes of a chain, and of its steps that did not come, as far as they are still known, in the order of
- * writing. Returns how many, "max" at most. */
+/* Copies the link writes of a chain, and of its steps that did not come, as far as they are still known, in the order
+ * of writing. Returns how many, "max" at most. */
 unsigned ebpfMonLinkMessagesFind(ebpfMonLinkMessages *messages, const ebpfMonChainId *chain, ebpfMonLinkMessage *list,
                                  unsigned max);
 

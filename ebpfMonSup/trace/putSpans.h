@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Makes spans of puts by programs on this host to servers that we do not watch. The monitor of the server's host joins each
- * span to the chains that the put caused there. Some hundred a second at most. Packet thread only.
+ * Makes spans of puts by programs on this host to servers that we do not watch. The monitor of the server's host joins
+ * each span to the chains that the put caused there. Some hundred a second at most. Packet thread only.
  */
 #ifndef EBPFMON_PUTSPANS_H
 #define EBPFMON_PUTSPANS_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ids of traces and spans. The ids of a message are computed from its connection and its TCP sequence number, which both ends
- * know. So two monitors compute the same ids without talking to each other. The ids of a chain are this monitor's own. Any
- * thread.
+ * Ids of traces and spans. The ids of a message are computed from its connection and its TCP sequence number, which
+ * both ends know. So two monitors compute the same ids without talking to each other. The ids of a chain are this
+ * monitor's own. Any thread.
  */
 #ifndef EBPFMON_SPANID_H
 #define EBPFMON_SPANID_H

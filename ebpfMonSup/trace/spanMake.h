@@ -27,8 +27,8 @@ void ebpfMonSpanSetProgram(ebpfMonSpan *s, ebpfMonTargets *targets, uint32_t pid
  * them. */
 void ebpfMonSpanAddConnection(ebpfMonSpan *s, const struct ebpfMonPeer *peer);
 
-/* Makes it the span of a put as its client sees it, with the id of its message ("seq": TCP sequence number). "from": the
- * client wrote, "to": the message was seen; ns since 1970. */
+/* Makes it the span of a put as its client sees it, with the id of its message ("seq": TCP sequence number). "from":
+ * the client wrote, "to": the message was seen; ns since 1970. */
 void ebpfMonSpanSetClient(ebpfMonSpan *s, const struct ebpfMonPeer *peer, uint32_t seq, const char *channel,
                           uint64_t from, uint64_t to);
 

@@ -53,8 +53,8 @@ void ebpfMonTraceAddAsync(ebpfMonTrace *trace, uint32_t number);
 void ebpfMonTraceRemoveAsync(ebpfMonTrace *trace, uint32_t number);
 int ebpfMonTraceHasAsync(const ebpfMonTrace *trace);
 
-/* The chain of another trace (or IOC) that caused this trace: it wrote through a CA link, or a CP link watches one of its
- * records. iocId 0: none that is known. */
+/* The chain of another trace (or IOC) that caused this trace: it wrote through a CA link, or a CP link watches one of
+ * its records. iocId 0: none that is known. */
 ebpfMonChainId ebpfMonTraceGetCause(const ebpfMonTrace *trace);
 
 /* A put that came in a TCP message caused the trace, and it is known which message. */

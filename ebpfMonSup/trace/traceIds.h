@@ -7,8 +7,8 @@
 
 typedef struct ebpfMonTraceIds ebpfMonTraceIds;
 
-/* "salt": random, so that the chains of each life of the monitor get other ids. "traces" and "messages" outlive it. NULL
- * without memory. */
+/* "salt": random, so that the chains of each life of the monitor get other ids. "traces" and "messages" outlive it.
+ * NULL without memory. */
 ebpfMonTraceIds *ebpfMonTraceIdsNew(uint64_t salt, ebpfMonTraces *traces, ebpfMonLinkMessages *messages);
 void ebpfMonTraceIdsFree(ebpfMonTraceIds *ids); /* NULL does no harm */
 

@@ -31,7 +31,10 @@ static void onTrace(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace)
 int ebpfMonTraceRoomMake(ebpfMonTraceRoom *room, const ebpfMonTraceRoomUses *from)
 {
     ebpfMonTracesUses uses = {
-        .targets = from->targets, .threadPuts = from->threadPuts, .exportsSpans = from->spans.isWanted, .exporter = from->spans.arg,
+        .targets = from->targets,
+        .threadPuts = from->threadPuts,
+        .exportsSpans = from->spans.isWanted,
+        .exporter = from->spans.arg,
         .isDescribed = isDescribed,
     };
     ebpfMonTraceSpansUses spans = { .targets = from->targets, .sink = from->spans };

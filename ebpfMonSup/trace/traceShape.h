@@ -12,9 +12,11 @@
 typedef struct {
     uint32_t nodes;
     ebpfMonTreeNode node[EBPFMON_TRACE_SHAPE_NODES]; /* time: ns since 1970 */
-    uint32_t order[EBPFMON_TRACE_SHAPE_NODES];  /* nodes as they are to be read: each before those that it made process */
+    uint32_t order[EBPFMON_TRACE_SHAPE_NODES];  /* nodes as they are to be read: each before those that it made
+                                                 * process */
     uint32_t record[EBPFMON_TRACE_SHAPE_NODES]; /* by node: index in the catalogue; each record once */
-    const struct ebpfMonChainRec *rec[EBPFMON_TRACE_SHAPE_NODES]; /* by node; NULL: it still processes when the chain ends */
+    const struct ebpfMonChainRec *rec[EBPFMON_TRACE_SHAPE_NODES]; /* by node; NULL: it still processes when the chain
+                                                                   * ends */
 } ebpfMonTraceShape;
 
 /* Memory that making a shape needs; one for all shapes. */

@@ -32,7 +32,8 @@ typedef struct {
     int      isRepeated; /* the root of a chain that completes it, and it still processes: it stands above, too */
 } ebpfMonWalkRecord;
 
-/* What is called for each part of the tree, from top to bottom. Nonzero from enterRecord or enterChain ends the walk. */
+/* What is called for each part of the tree, from top to bottom. Nonzero from enterRecord or enterChain ends the
+ * walk. */
 typedef struct {
     int (*enterChain)(void *arg, const ebpfMonWalkChain *c); /* before its records; may be NULL */
     int (*enterRecord)(void *arg, const ebpfMonWalkChain *c, const ebpfMonWalkRecord *r);

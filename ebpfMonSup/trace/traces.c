@@ -427,8 +427,8 @@ void ebpfMonTracesAddPut(ebpfMonTraces *x, uint32_t iocId, uint32_t tid, uint64_
     }
 }
 
-/* Nonzero: its IOC has ended. Looks for the source of its CP link, too, at each tick until it is found: the source chain
- * may have ended after the chain that it caused. */
+/* Nonzero: its IOC has ended. Looks for the source of its CP link, too, at each tick until it is found: the source
+ * chain may have ended after the chain that it caused. */
 static int lookForSource(ebpfMonTraces *x, ebpfMonTrace *trace)
 {
     ebpfMonLateReads *reads = ebpfMonTargetsGetReads(x->uses.targets);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Makes traces of chains that were kept. A trace has a chain and all that belongs to it: the chains that completed its
- * asynchronous records, the chains of its hand-overs, and the put that caused it. A trace is finished when all of these have
- * come, or cannot come any more. Event thread only.
+ * asynchronous records, the chains of its hand-overs, and the put that caused it. A trace is finished when all of these
+ * have come, or cannot come any more. Event thread only.
  */
 #ifndef EBPFMON_TRACES_H
 #define EBPFMON_TRACES_H
@@ -18,10 +18,11 @@ typedef struct {
     ebpfMonTargets *targets;
     const ebpfMonThreadPuts *threadPuts;
     ebpfMonLinkMessages *linkMessages;
-    int (*exportsSpans)(void *exporter); /* nonzero: spans are exported; then a trace waits for what its id depends on, too */
+    int (*exportsSpans)(void *exporter); /* nonzero: spans are exported; then a trace waits for what its id depends on,
+                                          * too */
     void *exporter;
-    ebpfMonTraceTestFn isDescribed; /* nonzero: ebpfMonTraceFn, whose argument it gets, will describe this trace; NULL: it
-                                     * describes none */
+    ebpfMonTraceTestFn isDescribed; /* nonzero: ebpfMonTraceFn, whose argument it gets, will describe this trace; NULL:
+                                     * it describes none */
 } ebpfMonTracesUses;
 
 /* Gets each trace that is finished; may choose its id. The trace is freed afterwards. Under ebpfMonTargetsLock. */
@@ -33,8 +34,9 @@ ebpfMonTraces *ebpfMonTracesNew(const ebpfMonTracesUses *uses, ebpfMonTraceFn on
 /* Frees the open traces without finishing them; NULL does no harm. */
 void ebpfMonTracesFree(ebpfMonTraces *traces);
 
-/* A complete chain; "rec" in any order, with slots. Under ebpfMonTargetsLock. Without the lock, ebpfMonTracesFinishChain
- * follows: it finishes the trace of this chain if that is complete, and the oldest ones if there are too many. */
+/* A complete chain; "rec" in any order, with slots. Under ebpfMonTargetsLock. Without the lock,
+ * ebpfMonTracesFinishChain follows: it finishes the trace of this chain if that is complete, and the oldest ones if
+ * there are too many. */
 void ebpfMonTracesAddChain(ebpfMonTraces *traces, ebpfMonTarget *t, const struct ebpfMonChain *chain,
                            const struct ebpfMonChainRec *rec, uint32_t count);
 void ebpfMonTracesFinishChain(ebpfMonTraces *traces);
@@ -53,14 +55,15 @@ void ebpfMonTracesEndHandOver(ebpfMonTraces *traces, const struct ebpfMonHandOve
 /* Finishes the traces that have waited long enough; "all": every open one. "now": monotonic ns. */
 void ebpfMonTracesTick(ebpfMonTraces *traces, uint64_t now, int all);
 
-/* When to call ebpfMonTracesTick even if nothing comes (monotonic ns); UINT64_MAX: never. When an IOC ends, its traces are
- * finished up to a second later, because no event tells it here. */
+/* When to call ebpfMonTracesTick even if nothing comes (monotonic ns); UINT64_MAX: never. When an IOC ends, its traces
+ * are finished up to a second later, because no event tells it here. */
 uint64_t ebpfMonTracesGetDue(const ebpfMonTraces *traces, uint64_t now);
 
 /* The open trace that has this chain. NULL: none. */
 ebpfMonTrace *ebpfMonTracesFindOpen(const ebpfMonTraces *traces, const ebpfMonChainId *chain);
 
-/* The id of the finished trace that had this chain; valid until the next trace is finished. NULL: none that is known. */
+/* The id of the finished trace that had this chain; valid until the next trace is finished. NULL: none that is
+ * known. */
 const uint8_t *ebpfMonTracesFindFinishedId(const ebpfMonTraces *traces, const ebpfMonChainId *chain);
 
 /* Open traces, and the records that they keep. */

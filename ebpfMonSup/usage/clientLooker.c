@@ -67,7 +67,8 @@ static void readClients(ebpfMonClientLooker *looker, ebpfMonWorker *worker)
         epicsEventMustTrigger(looker->lookDone);
 }
 
-/* Nonzero: the monitor has run for a second, so the IOCs of this host are found. Before, there would seem to be no clients. */
+/* Nonzero: the monitor has run for a second, so the IOCs of this host are found. Before, there would seem to be no
+ * clients. */
 static int areIocsFound(void)
 {
     int isMeasured = ebpfMonPublishedLock()->isMeasured;

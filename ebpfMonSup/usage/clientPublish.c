@@ -28,8 +28,8 @@ static ebpfMonClientRow *findRowPlace(ebpfMonClientValues *values, unsigned chan
     return least->channels < channels ? least : NULL;
 }
 
-/* Writes user@address:port. A long name of a user is cut so that the address, which it cannot choose, is still in an element of a waveform
- * of texts. */
+/* Writes user@address:port. A long name of a user is cut so that the address, which it cannot choose, is still in an
+ * element of a waveform of texts. */
 static void nameClient(const ebpfMonCaClient *client, char *text, size_t size)
 {
     char addr[INET_ADDRSTRLEN] = "?", from[INET_ADDRSTRLEN + sizeof("@:65535")], user[ELEMENT];

@@ -189,8 +189,9 @@ static void bindText(sqlite3_stmt *stmt, int at, const char *text)
     sqlite3_bind_text(stmt, at, text, -1, SQLITE_TRANSIENT);
 }
 
-/* SQLite keeps pages in its memory and goes on if another program removes the file or writes over it; what it writes then is lost
- * when the monitor ends. So before each transaction we look at the file itself. 0, or -1: "why" says what is wrong. */
+/* SQLite keeps pages in its memory and goes on if another program removes the file or writes over it; what it writes
+ * then is lost when the monitor ends. So before each transaction we look at the file itself. 0, or -1: "why" says what
+ * is wrong. */
 static int checkUnchanged(ebpfMonUseStore *store, char *why, size_t size)
 {
     static const char begin[16] = "SQLite format 3"; /* sqlite.org/fileformat.html */
@@ -202,7 +203,8 @@ static int checkUnchanged(ebpfMonUseStore *store, char *why, size_t size)
         snprintf(why, size, "somebody has moved or removed the file. A new one is begun");
         return -1;
     }
-    if (sqlite3_file_control(store->db, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || !file || !file->pMethods)
+    if (sqlite3_file_control(store->db, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || !file ||
+        !file->pMethods)
         return 0;
     if (file->pMethods->xRead(file, found, sizeof(found), 0) == SQLITE_OK && memcmp(found, begin, sizeof(begin)) == 0)
         return 0;

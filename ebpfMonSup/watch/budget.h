@@ -3,14 +3,14 @@
  * Decides how closely one IOC may be watched, from samples of what watching costs it. This module knows no IOC and no
  * clock. It has no lock: only the follower uses it.
  *
- * After ten seconds above the limit: one step down. The trap of recGblFwdLink goes first, because it costs most. Then chains
- * of scan lists are timed in a smaller part of the time, where this is possible. Then the level goes down, but never below
- * puts: no put is missed to save time. A minute later, if the cost is below half the limit: one step up. Each time that this
- * fails, the monitor waits twice as long, up to an hour.
+ * After ten seconds above the limit: one step down. The trap of recGblFwdLink goes first, because it costs most. Then
+ * chains of scan lists are timed in a smaller part of the time, where this is possible. Then the level goes down, but
+ * never below puts: no put is missed to save time. A minute later, if the cost is below half the limit: one step up.
+ * Each time that this fails, the monitor waits twice as long, up to an hour.
  *
- * While chains are timed in turns, a second with a turn costs many times more than a second without. So both are measured
- * separately, and the cost is their mean, weighted by the part of the time that turns take. So the cost does not go up and
- * down with each turn.
+ * While chains are timed in turns, a second with a turn costs many times more than a second without. So both are
+ * measured separately, and the cost is their mean, weighted by the part of the time that turns take. So the cost does
+ * not go up and down with each turn.
  */
 #ifndef EBPFMON_BUDGET_H
 #define EBPFMON_BUDGET_H
@@ -39,7 +39,8 @@ typedef struct {
     ebpfMonLevel wantedLevel; /* by filter or command */
     ebpfMonLevel level;    /* in force now */
     int      trapOn;       /* the trap of recGblFwdLink is attached */
-    double   timed;        /* percent of the time in which chains of scan lists are timed; 0: this step does not exist */
+    double   timed;        /* percent of the time in which chains of scan lists are timed; 0: this step does not
+                            * exist */
     double   inTurns;      /* percent of the time that their turns take now; 0: there are no turns */
     double   wasTimed;     /* part of these seconds that was in a turn, 0 to 1 */
 } ebpfMonCostSample;

@@ -136,8 +136,8 @@ static void writePlaces(const ebpfMonClosureTable *table, const ebpfMonTarget *t
                         const ebpfMonStretches *stretch, int bank)
 {
     for (uint32_t i = 0; i < c->count; i++) {
-        /* only in the common order, at the beginning, do the records of a stretch follow each other; in the lists behind
-         * it, each for one root, they need not */
+        /* only in the common order, at the beginning, do the records of a stretch follow each other; in the lists
+         * behind it, each for one root, they need not */
         unsigned ahead = stretch && i < t->cat->count ? stretch->ahead[c->list[i]] : 0;
 
         table->tables->closure[at + i] = EBPFMON_ENTRY(t->slot + c->list[i], ahead, bank);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The closures and stretches of the watched IOCs in the kernel part's tables. Only recordTables uses this module, in the
- * follower's thread.
+ * The closures and stretches of the watched IOCs in the kernel part's tables. Only recordTables uses this module, in
+ * the follower's thread.
  */
 #ifndef EBPFMON_CLOSURETABLE_H
 #define EBPFMON_CLOSURETABLE_H
@@ -18,23 +18,24 @@ void ebpfMonClosureTableFree(ebpfMonClosureTable *table); /* NULL does no harm *
 /* The closures of a catalogue, by the links that it has now. NULL without memory. */
 ebpfMonClosures *ebpfMonClosureTableMakeClosures(const ebpfMonCatalogue *cat);
 
-/* Around a change of closures in an IOC that is counted: from Begin to End no stretch is counted as a whole. Begin waits
- * until the walks have ended that began before it. */
+/* Around a change of closures in an IOC that is counted: from Begin to End no stretch is counted as a whole. Begin
+ * waits until the walks have ended that began before it. */
 void ebpfMonClosureTableBeginChange(ebpfMonClosureTable *table, const ebpfMonTarget *t);
 void ebpfMonClosureTableEndChange(ebpfMonClosureTable *table, const ebpfMonTarget *t);
 
-/* Puts closures in force, instead of the ones before; "t" must have slots. While passes are watched there are no stretches.
- * 0, or -1: no room; errno is ENOSPC if the table is full, otherwise the kernel gives no memory for it. */
+/* Puts closures in force, instead of the ones before; "t" must have slots. While passes are watched there are no
+ * stretches. 0, or -1: no room; errno is ENOSPC if the table is full, otherwise the kernel gives no memory for it. */
 int ebpfMonClosureTableInstall(ebpfMonClosureTable *table, ebpfMonTarget *t, const ebpfMonClosures *c);
 
-/* Marks which chains level trace keeps: those with a record that the filter shows. Call it when the filter has changed. */
+/* Marks which chains level trace keeps: those with a record that the filter shows. Call it when the filter has
+ * changed. */
 void ebpfMonClosureTableMarkWanted(ebpfMonClosureTable *table, const ebpfMonTarget *t);
 
 /* Frees the IOC's part of the table. */
 void ebpfMonClosureTableRemove(ebpfMonClosureTable *table, ebpfMonTarget *t);
 
-/* Changes an epicsTimeStamp, read from a record as one number, to a number that grows with time: the seconds are in the low
- * 32 bits of the former (epicsTime.h). */
+/* Changes an epicsTimeStamp, read from a record as one number, to a number that grows with time: the seconds are in the
+ * low 32 bits of the former (epicsTime.h). */
 static inline uint64_t ebpfMonClosureTableStampOrder(uint64_t time)
 {
     return time << 32 | time >> 32;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which process opened each connection that is older than the monitor. This is read once, from /proc and sock_diag(7). For
- * later connections the kernel part notes the process when the connection is made.
+ * Which process opened each connection that is older than the monitor. This is read once, from /proc and sock_diag(7).
+ * For later connections the kernel part notes the process when the connection is made.
  */
 #ifndef EBPFMON_CONNECTIONOWNERS_H
 #define EBPFMON_CONNECTIONOWNERS_H

@@ -23,7 +23,8 @@ typedef struct ebpfMonFollowedIoc {
 typedef struct {
     size_t size; /* of the user's own struct of an IOC; behind its head it is zero at first */
     void (*enter)(void *arg, ebpfMonFollowedIoc *ioc, uint64_t now); /* sets isOn, or retryAt; it may take seconds */
-    void (*leave)(void *arg, ebpfMonFollowedIoc *ioc, int hasEnded); /* hasEnded: the process; also called if isOn is 0 */
+    void (*leave)(void *arg, ebpfMonFollowedIoc *ioc, int hasEnded); /* hasEnded: the process; also called if isOn is
+                                                                      * 0 */
     void *arg;
 } ebpfMonFollowedUser;
 
@@ -32,8 +33,8 @@ typedef struct ebpfMonFollowedIocs ebpfMonFollowedIocs;
 ebpfMonFollowedIocs *ebpfMonFollowedIocsNew(const ebpfMonFollowedUser *user); /* NULL without memory */
 void ebpfMonFollowedIocsFree(ebpfMonFollowedIocs *iocs); /* leaves all. NULL does no harm */
 
-/* Calls "leave" for IOCs that have ended, do not match any more, or are at level off; then "enter" for IOCs that are not on.
- * Gives signs of progress for "worker" (may be NULL). Without memory a new IOC is added at the next call. */
+/* Calls "leave" for IOCs that have ended, do not match any more, or are at level off; then "enter" for IOCs that are
+ * not on. Gives signs of progress for "worker" (may be NULL). Without memory a new IOC is added at the next call. */
 void ebpfMonFollowedIocsFollow(ebpfMonFollowedIocs *iocs, ebpfMonTargets *targets, const char *pattern,
                                ebpfMonWorker *worker);
 

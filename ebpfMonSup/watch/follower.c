@@ -120,8 +120,8 @@ static void beginRound(ebpfMonFollower *f, followRound *r)
         shortenWait(r, TICK_END);
 }
 
-/* The same process, and still the same program? exec keeps pid and start time. Each program that starts on this host makes
- * a round, so not all IOCs are looked at in each: once a second, and when one that is watched ends. */
+/* The same process, and still the same program? exec keeps pid and start time. Each program that starts on this host
+ * makes a round, so not all IOCs are looked at in each: once a second, and when one that is watched ends. */
 static int isAlive(ebpfMonFollower *f, const followRound *r, const ebpfMonTarget *t)
 {
     int isDue = r->budget || !t->running || (t->level > ebpfMonLevelOff && r->now < f->endUntil);
@@ -233,8 +233,8 @@ static void adoptNew(ebpfMonFollower *f, followRound *r)
     }
 }
 
-/* A large database is being read, which takes seconds: other IOCs go first, but those that are large, too. None is forgotten,
- * because the round that is under way goes on with its list. */
+/* A large database is being read, which takes seconds: other IOCs go first, but those that are large, too. None is
+ * forgotten, because the round that is under way goes on with its list. */
 static void followMeanwhile(void *arg)
 {
     ebpfMonFollower *f = arg;
@@ -276,11 +276,14 @@ static void reportTrouble(ebpfMonFollower *f, uint64_t now)
         snprintf(text, sizeof(text), "program files of some processes (pid %d) cannot be read, they may be "
                  "IOCs: give ebpfMon CAP_DAC_READ_SEARCH, or let its user read them", (int)first);
     else if (ebpfMonForeignLacksThreads())
-        snprintf(text, sizeof(text), "too few threads: processes wait until others have been looked at. Raise the limit (TasksMax, "
+        snprintf(text, sizeof(text),
+                 "too few threads: processes wait until others have been looked at. Raise the limit (TasksMax, "
                  "ulimit -u)");
     else if (f->refusedAt && now - f->refusedAt < REFUSED_NS)
-        snprintf(text, sizeof(text), "%d IOCs are watched, and there are more: their users have most IOCs. Watch fewer, or "
-                 "run a second monitor; ebpfMonIocs lists some that are not watched", EBPFMON_TARGETS_MAX);
+        snprintf(text, sizeof(text),
+                 "%d IOCs are watched, and there are more: their users have most IOCs. Watch fewer, or "
+                 "run a second monitor; ebpfMonIocs lists some that are not watched",
+                 EBPFMON_TARGETS_MAX);
     if (strcmp(text, f->trouble) == 0)
         return;
     snprintf(f->trouble, sizeof(f->trouble), "%s", text);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The follower: the thread that finds IOCs, follows them from start to end, and does what other threads request. It finds
- * IOCs when they start, when the monitor starts, and by looking again from time to time.
+ * The follower: the thread that finds IOCs, follows them from start to end, and does what other threads request. It
+ * finds IOCs when they start, when the monitor starts, and by looking again from time to time.
  */
 #ifndef EBPFMON_FOLLOWER_H
 #define EBPFMON_FOLLOWER_H
@@ -17,7 +17,8 @@ typedef struct ebpfMonFollower ebpfMonFollower;
 
 /* The follower calls these functions in its own thread, without a lock. */
 typedef struct {
-    void (*iocsChanged)(void *arg);               /* an IOC came, went, is watched in another way, or has another note */
+    void (*iocsChanged)(void *arg);               /* an IOC came, went, is watched in another way, or has another
+                                                   * note */
     void (*trouble)(void *arg, const char *text); /* why IOCs may be missed; "": there is no reason any more */
     void *arg;
 } ebpfMonFollowerSink;
@@ -41,8 +42,8 @@ void ebpfMonFollowerNoteExec(ebpfMonFollower *follower, pid_t pid, const struct 
 /* Processes that are set aside; see ebpfMonIocFinderGetAside. Any thread, while the follower is there. */
 unsigned ebpfMonFollowerGetAside(ebpfMonFollower *follower, ebpfMonAsideProcess *list, unsigned max);
 
-/* The first thread of some watched IOC ended: for a short time the follower looks often to find the IOC that is gone. Any
- * thread. */
+/* The first thread of some watched IOC ended: for a short time the follower looks often to find the IOC that is gone.
+ * Any thread. */
 void ebpfMonFollowerNoteExit(ebpfMonFollower *follower);
 
 #endif

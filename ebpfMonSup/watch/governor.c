@@ -48,8 +48,9 @@ static uint32_t findProbes(const ebpfMonTarget *t, ebpfMonLevel level, ebpfMonAt
 }
 
 /* Nonzero: these probes can be attached, and a quarter of the files that this process may open is left: for clients of
- * our own CA server, for packets, for logs. Without it our server would not answer any more. An IOC that is to be watched as
- * before may use some of this quarter: its probes change with its links, and to be in a turn takes one more. */
+ * our own CA server, for packets, for logs. Without it our server would not answer any more. An IOC that is to be
+ * watched as before may use some of this quarter: its probes change with its links, and to be in a turn takes one
+ * more. */
 static int hasFiles(const ebpfMonTarget *t, ebpfMonLevel level, uint32_t want)
 {
     unsigned more = (unsigned)__builtin_popcount(want & ~t->follower.att.on), limit, left, reserve;
@@ -73,22 +74,50 @@ static int setConf(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, con
     const ebpfMonBaseRelease *o = &t->cat->base;
     const ebpfMonCommon *c = &t->cat->common;
     struct ebpfMonTargetConf conf = {
-        .asActive = t->image.asActive, .slowNs = (uint64_t)(filter->slowUs * 1000), .iocId = t->iocId,
-        .sample = filter->sample, .level = (uint16_t)level,
-        .time = c->time, .spvt = c->spvt, .pact = c->pact, .ppn = c->ppn, .lset = c->lset, .disp = c->disp, .sevr = c->sevr,
-        .stat = c->stat, .phas = c->phas,
-        .clAddr = o->clAddr, .clUser = o->clUser, .clHost = o->clHost, .clRecvBuf = o->clRecvBuf,
-        .clRecvStk = o->clRecvStk, .clRecvCnt = o->clRecvCnt,
-        .ciuClient = o->ciuClient, .ciuDbch = o->ciuDbch, .ciuAs = o->ciuAs,
-        .asAccess = o->asAccess, .ppnChan = o->ppnChan, .ppnUsr = o->ppnUsr,
-        .parallel = (uint16_t)t->follower.timing.parallel, .queuesSince = t->follower.queuesSince,
-        .dbfGap = (uint8_t)o->dbfGap, .chanAddr = (uint8_t)o->chanAddr, .linkType = (uint8_t)o->linkType,
-        .linkValue = (uint8_t)o->linkValue, .linkPvname = (uint8_t)o->linkPvname, .linkPvlMask = (uint8_t)o->linkPvlMask,
-        .ringHead = (uint8_t)o->ringHead, .hasThreadNames = (uint8_t)o->hasThreadNames,
+        .asActive = t->image.asActive,
+        .slowNs = (uint64_t)(filter->slowUs * 1000),
+        .iocId = t->iocId,
+        .sample = filter->sample,
+        .level = (uint16_t)level,
+        .time = c->time,
+        .spvt = c->spvt,
+        .pact = c->pact,
+        .ppn = c->ppn,
+        .lset = c->lset,
+        .disp = c->disp,
+        .sevr = c->sevr,
+        .stat = c->stat,
+        .phas = c->phas,
+        .clAddr = o->clAddr,
+        .clUser = o->clUser,
+        .clHost = o->clHost,
+        .clRecvBuf = o->clRecvBuf,
+        .clRecvStk = o->clRecvStk,
+        .clRecvCnt = o->clRecvCnt,
+        .ciuClient = o->ciuClient,
+        .ciuDbch = o->ciuDbch,
+        .ciuAs = o->ciuAs,
+        .asAccess = o->asAccess,
+        .ppnChan = o->ppnChan,
+        .ppnUsr = o->ppnUsr,
+        .parallel = (uint16_t)t->follower.timing.parallel,
+        .queuesSince = t->follower.queuesSince,
+        .dbfGap = (uint8_t)o->dbfGap,
+        .chanAddr = (uint8_t)o->chanAddr,
+        .linkType = (uint8_t)o->linkType,
+        .linkValue = (uint8_t)o->linkValue,
+        .linkPvname = (uint8_t)o->linkPvname,
+        .linkPvlMask = (uint8_t)o->linkPvlMask,
+        .ringHead = (uint8_t)o->ringHead,
+        .hasThreadNames = (uint8_t)o->hasThreadNames,
         .onceHasLink = (uint8_t)o->onceHasLink,
         .endsOtherwise = t->follower.att.core->calls && t->follower.att.core->calls->endsOtherwise,
-        .countsWaiters = (uint8_t)t->follower.countsWaiters, .seesScanPuts = (uint8_t)t->follower.sweep.seesPuts, .movedTaken = t->follower.sweep.moved, .sweeps = t->follower.sweep.number,
-        .turn = t->follower.timing.number, .untimed = (uint32_t)t->follower.timing.untimed,
+        .countsWaiters = (uint8_t)t->follower.countsWaiters,
+        .seesScanPuts = (uint8_t)t->follower.sweep.seesPuts,
+        .movedTaken = t->follower.sweep.moved,
+        .sweeps = t->follower.sweep.number,
+        .turn = t->follower.timing.number,
+        .untimed = (uint32_t)t->follower.timing.untimed,
     };
 
     ebpfMonTargetsLock(g->targets);
@@ -97,8 +126,9 @@ static int setConf(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, con
     return ebpfMonKernelSetTarget((uint32_t)t->pid, &conf);
 }
 
-/* Before the probes of puts are attached or go: as soon as the first put comes, the event thread must know that a result will
- * follow; and not all puts are seen inside until publishLevel says so. "was": the probes that stay, if they are wanted. */
+/* Before the probes of puts are attached or go: as soon as the first put comes, the event thread must know that a
+ * result will follow; and not all puts are seen inside until publishLevel says so. "was": the probes that stay, if they
+ * are wanted. */
 static void announcePuts(ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t want, uint32_t was)
 {
     int begins = (want & PUT_WAYS) && !(t->probesOn & PUT_WAYS);
@@ -135,8 +165,8 @@ static uint64_t countSlow(const ebpfMonTarget *t)
     return t->follower.budget.timed < 100 ? EBPFMON_TURNS_NO_DEMAND : t->follower.sweep.slowItself;
 }
 
-/* The scheduler's tracepoints cost the whole host a little, so they are attached only while an IOC is at level trace, or
- * "on": will be at once. */
+/* The scheduler's tracepoints cost the whole host a little, so they are attached only while an IOC is at level trace,
+ * or "on": will be at once. */
 static void watchScheduler(ebpfMonGovernor *g, int on)
 {
     for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(g->targets); t; t = t->next)
@@ -162,7 +192,8 @@ int ebpfMonGovernorTriesSweeps(const ebpfMonTarget *t, uint64_t now)
 }
 
 /* The probes that watch passes of scan lists, if passes can be watched now. 0: chains are watched. */
-static uint32_t findSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, ebpfMonAttachWay way, uint32_t want)
+static uint32_t findSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, ebpfMonAttachWay way,
+                           uint32_t want)
 {
     uint32_t sweeps = ebpfMonLevelChoiceFindSweepProbes(t, level, way, want);
     uint64_t now = ebpfMonClockMonotonic();
@@ -193,8 +224,8 @@ static void endSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, 
     ebpfMonRecordTablesEndSweeps(g->tables, t);
 }
 
-/* Chains of scan lists are not timed from now on, or, before their probe is attached, not yet. A chain whose begin was seen
- * may end still. */
+/* Chains of scan lists are not timed from now on, or, before their probe is attached, not yet. A chain whose begin was
+ * seen may end still. */
 static void stopTiming(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter)
 {
     t->follower.timing.untimed = 1;
@@ -258,8 +289,8 @@ static uint32_t attachSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t want
     return ebpfMonAttachSet(&t->follower.att, want, way, note, size);
 }
 
-/* The probes for this level; if too few files are left for them, for the level in force, or for none: half of its probes would tell
- * half of the truth. */
+/* The probes for this level; if too few files are left for them, for the level in force, or for none: half of its
+ * probes would tell half of the truth. */
 static uint32_t findAffordable(ebpfMonTarget *t, ebpfMonLevel *level, ebpfMonAttachWay way)
 {
     uint32_t want = findProbes(t, *level, way, &t->follower.timing.parallel);
@@ -284,8 +315,8 @@ static void beginCost(ebpfMonTarget *t)
     ebpfMonBudgetBeginMean(&t->follower.budget);
 }
 
-/* Longer than others: what is done before, between and after the changes of probes must keep its order, which is to be seen in
- * one place. */
+/* Longer than others: what is done before, between and after the changes of probes must keep its order, which is to be
+ * seen in one place. */
 void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel wanted, int reference,
                                const ebpfMonFilter *filter)
 {
@@ -300,8 +331,8 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
     t->costLimit = filter->budget;
     ebpfMonTargetsUnlock(g->targets);
     if (turns)
-        ebpfMonTargetsNoteChange(g->targets); /* packets are read before its first put is seen inside, and not long after
-                                               * the last one */
+        ebpfMonTargetsNoteChange(g->targets); /* packets are read before its first put is seen inside, and not long
+                                               * after the last one */
     t->follower.reference = reference;
     level = ebpfMonLevelChoiceFind(t);
     way = ebpfMonAttachFindWay(&t->follower.att, t->follower.hasLists);
@@ -365,7 +396,8 @@ double ebpfMonGovernorTakeTurn(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfM
         if (turns->isOpen && ++t->follower.timing.number == 0)
             t->follower.timing.number = 1;
         stopTiming(g, t, t->level, filter);
-        next = ebpfMonAttachSet(&t->follower.att, turns->isOpen ? t->follower.att.on | next : t->follower.att.on & ~next,
+        next = ebpfMonAttachSet(&t->follower.att,
+                                turns->isOpen ? t->follower.att.on | next : t->follower.att.on & ~next,
                                 t->follower.att.way, note, sizeof(note));
         if (next & EBPFMON_BIT(ebpfMonProgPassNext))
             startTiming(g, t, t->level, filter);
@@ -429,7 +461,11 @@ int ebpfMonGovernorCheckBudget(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfM
     struct ebpfMonHits hits, delta, *before = &t->follower.hits;
     uint64_t since = t->follower.hitsAt;
     ebpfMonCostSample sample = {
-        .now = now, .seconds = (double)(now - since) / 1e9, .limit = filter->budget, .wantedLevel = t->wantedLevel, .level = t->level,
+        .now = now,
+        .seconds = (double)(now - since) / 1e9,
+        .limit = filter->budget,
+        .wantedLevel = t->wantedLevel,
+        .level = t->level,
         .timed = findTimedPart(t, filter),
         .trapOn = !!(t->follower.att.on & EBPFMON_BIT(ebpfMonProgCompleted)),
     };

@@ -22,13 +22,13 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *governor, ebpfMonTarget *t, ebpf
 /* Nonzero: it is time to check whether passes of its scan lists can be watched, instead of each chain. */
 int ebpfMonGovernorTriesSweeps(const ebpfMonTarget *t, uint64_t now);
 
-/* Begins or ends a turn, if it is time: during a turn the chains of its scan lists are timed. Returns the seconds until the
- * next call is due. */
+/* Begins or ends a turn, if it is time: during a turn the chains of its scan lists are timed. Returns the seconds until
+ * the next call is due. */
 double ebpfMonGovernorTakeTurn(ebpfMonGovernor *governor, ebpfMonTarget *t, const ebpfMonFilter *filter, uint64_t now);
 
 /* Measures what watching took from the IOC since the last call (once a second), and compares it with the budget of the
- * filter. Tries the functions of a stripped IOC (functionTrial.h). Nonzero: another level may be allowed now; the caller applies
- * it. */
+ * filter. Tries the functions of a stripped IOC (functionTrial.h). Nonzero: another level may be allowed now; the
+ * caller applies it. */
 int ebpfMonGovernorCheckBudget(ebpfMonGovernor *governor, ebpfMonTarget *t, const ebpfMonFilter *filter, uint64_t now);
 
 #endif

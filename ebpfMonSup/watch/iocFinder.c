@@ -30,8 +30,8 @@
 #define CHARGED_NS  1000000000ull  /* between two looks at processes of users that cost too much */
 
 /* The loader maps the libraries of a program one after the other, on a busy host with pauses. As long as an IOC has no
- * libCom (ebpfMonImage.com), more may be missing, so it is looked at again: some 2.5 s. An IOC that never has it is then
- * watched without. */
+ * libCom (ebpfMonImage.com), more may be missing, so it is looked at again: some 2.5 s. An IOC that never has it is
+ * then watched without. */
 #define WHOLE_TRIES 9
 #define WHOLE_NS    2000000000ull
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finds processes that are IOCs. It looks at a program that was just started again and again, while the program loads its
- * libraries; it looks at all other processes now and then. The kernel part does not send starts of plain programs
- * (plainPrograms.h). A process that does not answer, or whose files are too large, is
- * set aside, and looked at again after 10 s, 20 s, … 640 s. If the processes of a user have cost much time (host/foreign.h),
- * one of them is looked at per second. Only the follower uses it, except ebpfMonIocFinderNoteExec and …GetAside.
+ * Finds processes that are IOCs. It looks at a program that was just started again and again, while the program loads
+ * its libraries; it looks at all other processes now and then. The kernel part does not send starts of plain programs
+ * (plainPrograms.h). A process that does not answer, or whose files are too large, is set aside, and looked at again
+ * after 10 s, 20 s, … 640 s. If the processes of a user have cost much time (host/foreign.h), one of them is looked at
+ * per second. Only the follower uses it, except ebpfMonIocFinderNoteExec and …GetAside.
  */
 #ifndef EBPFMON_IOCFINDER_H
 #define EBPFMON_IOCFINDER_H
@@ -21,18 +21,19 @@ typedef struct ebpfMonIocFinder ebpfMonIocFinder;
 typedef int (*ebpfMonIocFinderIsKnown)(void *arg, pid_t pid);
 
 /* "watchSelf": our own process may be found, too. "setPlain": ebpfMonKernelSetPlain. NULL without memory. */
-ebpfMonIocFinder *ebpfMonIocFinderNew(int watchSelf, ebpfMonIocFinderIsKnown isKnown, void *arg, ebpfMonSetPlain setPlain);
+ebpfMonIocFinder *ebpfMonIocFinderNew(int watchSelf, ebpfMonIocFinderIsKnown isKnown, void *arg,
+                                      ebpfMonSetPlain setPlain);
 void ebpfMonIocFinderFree(ebpfMonIocFinder *finder); /* NULL does no harm */
 
 /* This program was started in this process (exec). Any thread. */
 void ebpfMonIocFinderNoteExec(ebpfMonIocFinder *finder, pid_t pid, const struct ebpfMonProgram *program);
 
-/* Nonzero: an exec of this process was noted since the process was found, so it runs another program now. Returns this only
- * once for each exec. */
+/* Nonzero: an exec of this process was noted since the process was found, so it runs another program now. Returns this
+ * only once for each exec. */
 int ebpfMonIocFinderTakeExec(ebpfMonIocFinder *finder, pid_t pid);
 
-/* Finds the next process that is an IOC and is not known yet; *pid = 0: there is none now. "now": monotonic ns. The binaries
- * of *image belong to the finder. Returns in how many seconds to call it again. */
+/* Finds the next process that is an IOC and is not known yet; *pid = 0: there is none now. "now": monotonic ns. The
+ * binaries of *image belong to the finder. Returns in how many seconds to call it again. */
 double ebpfMonIocFinderFindNext(ebpfMonIocFinder *finder, uint64_t now, pid_t *pid, ebpfMonImage *image);
 
 /* As ebpfMonImageRead, of a process that was found before. */
@@ -55,7 +56,8 @@ typedef struct {
 /* Those that are set aside now, at most "max", the newest first. Returns their number. Any thread. */
 unsigned ebpfMonIocFinderGetAside(ebpfMonIocFinder *finder, ebpfMonAsideProcess *list, unsigned max);
 
-/* How many processes we were not allowed to look at, the last time that all were looked at; *first: the first of them. */
+/* How many processes we were not allowed to look at, the last time that all were looked at; *first: the first of
+ * them. */
 unsigned ebpfMonIocFinderCountDenied(const ebpfMonIocFinder *finder, pid_t *first);
 
 #endif

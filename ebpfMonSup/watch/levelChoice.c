@@ -49,7 +49,8 @@ uint32_t ebpfMonLevelChoiceFindProbes(const ebpfMonTarget *t, ebpfMonLevel level
     uint32_t want = ebpfMonAttachLevel((int)level, way);
 
     if (t->follower.oddServer >= EBPFMON_ODD_SERVER)
-        want &= ~(EBPFMON_BIT(ebpfMonProgCheckPut) | EBPFMON_BIT(ebpfMonProgCamessage) | EBPFMON_BIT(ebpfMonProgNotify));
+        want &= ~(EBPFMON_BIT(ebpfMonProgCheckPut) | EBPFMON_BIT(ebpfMonProgCamessage) |
+                  EBPFMON_BIT(ebpfMonProgNotify));
     if (t->cat && !t->cat->base.hasLockMany)
         want &= ~EBPFMON_BIT(ebpfMonProgUnlockMany);
     if (level >= ebpfMonLevelCounts && !t->follower.budget.noTrap &&
@@ -65,12 +66,14 @@ double ebpfMonLevelChoiceFindPercent(const ebpfMonTarget *t, const ebpfMonFilter
     return fmin(t->follower.timing.all ? 100 : filter->timed, t->follower.budget.timed);
 }
 
-uint32_t ebpfMonLevelChoiceFindSweepProbes(const ebpfMonTarget *t, ebpfMonLevel level, ebpfMonAttachWay way, uint32_t want)
+uint32_t ebpfMonLevelChoiceFindSweepProbes(const ebpfMonTarget *t, ebpfMonLevel level, ebpfMonAttachWay way,
+                                           uint32_t want)
 {
     const uint32_t needless = EBPFMON_BIT(ebpfMonProgAsk); /* ebpfMonProgLock does the same */
     int isLevel = level == ebpfMonLevelCounts || (level == ebpfMonLevelChains && t->follower.timing.inTurns);
 
-    if (!isLevel || way != ebpfMonAttachPasses || t->follower.sweep.broken || (want & EBPFMON_BIT(ebpfMonProgCompleted)))
+    if (!isLevel || way != ebpfMonAttachPasses || t->follower.sweep.broken ||
+        (want & EBPFMON_BIT(ebpfMonProgCompleted)))
         return 0;
     return ebpfMonAttachSweeps(&t->follower.att) & (level == ebpfMonLevelChains ? ~needless : UINT32_MAX);
 }
@@ -89,11 +92,12 @@ int ebpfMonLevelChoiceWriteNote(const ebpfMonTarget *t, const ebpfMonFilter *fil
         snprintf(note, EBPFMON_NOTE_SIZE, "over its budget of %g %%: watched at level %s", filter->budget,
                  ebpfMonLevelName(b->ceiling));
     else if (b->timed < 100 && t->sweeps && t->level == ebpfMonLevelChains)
-        snprintf(note, EBPFMON_NOTE_SIZE, "over its budget of %g %%: chains of its scan lists are timed in %.2g %% of the time",
-                 filter->budget, ebpfMonLevelChoiceFindPercent(t, filter));
+        snprintf(note, EBPFMON_NOTE_SIZE,
+                 "over its budget of %g %%: chains of its scan lists are timed in %.2g %% of the time", filter->budget,
+                 ebpfMonLevelChoiceFindPercent(t, filter));
     else if (b->noTrap && t->follower.trapped)
-        snprintf(note, EBPFMON_NOTE_SIZE, "over its budget of %g %%: the counts of %u records are lower bounds", filter->budget,
-                 t->follower.trapped);
+        snprintf(note, EBPFMON_NOTE_SIZE, "over its budget of %g %%: the counts of %u records are lower bounds",
+                 filter->budget, t->follower.trapped);
     if (t->follower.noFiles)
         snprintf(note, EBPFMON_NOTE_SIZE, "%s%s: too few files may be open for its probes. Raise the limit (ulimit -n, "
                  "LimitNOFILE), or watch fewer IOCs", t->level > ebpfMonLevelOff ? "watched at level " : "not watched",
@@ -101,29 +105,36 @@ int ebpfMonLevelChoiceWriteNote(const ebpfMonTarget *t, const ebpfMonFilter *fil
     if (t->follower.silent)
         snprintf(note, EBPFMON_NOTE_SIZE, EBPFMON_NOTE_SILENT);
     if (t->follower.oddServer >= EBPFMON_ODD_SERVER)
-        snprintf(note, EBPFMON_NOTE_SIZE, "its CA server is as in no known release of EPICS Base: no names of CA clients, no "
+        snprintf(note, EBPFMON_NOTE_SIZE,
+                 "its CA server is as in no known release of EPICS Base: no names of CA clients, no "
                  "puts that are refused");
     if (t->follower.oddLocks && t->wantedLevel > ebpfMonLevelPuts)
-        snprintf(note, EBPFMON_NOTE_SIZE, "puts only, nothing is counted: its lock sets are as in no known release of EPICS "
+        snprintf(note, EBPFMON_NOTE_SIZE,
+                 "puts only, nothing is counted: its lock sets are as in no known release of EPICS "
                  "Base");
     else if (t->follower.oddLinks && t->wantedLevel > ebpfMonLevelPuts)
-        snprintf(note, EBPFMON_NOTE_SIZE, "puts only, nothing is counted: %u of its links are as in no known release of EPICS "
-                 "Base", t->follower.oddLinks);
+        snprintf(note, EBPFMON_NOTE_SIZE,
+                 "puts only, nothing is counted: %u of its links are as in no known release of EPICS "
+                 "Base",
+                 t->follower.oddLinks);
     if (lacksUnlockMany(t) && t->wantedLevel > ebpfMonLevelPuts)
-        snprintf(note, EBPFMON_NOTE_SIZE, "puts only, nothing is counted: dbScanUnlockMany was not recognised in its stripped program. "
+        snprintf(note, EBPFMON_NOTE_SIZE,
+                 "puts only, nothing is counted: dbScanUnlockMany was not recognised in its stripped program. "
                  "Give it a file of symbols");
     if (t->follower.functions.verdict == ebpfMonFunctionsWrong)
-        snprintf(note, EBPFMON_NOTE_SIZE, "not watched: %s. dbScanUnlock gets what is no record", t->image.core->isRecognised ?
-                 "its functions were recognised wrongly" : "the symbols are not those of its program");
+        snprintf(note, EBPFMON_NOTE_SIZE, "not watched: %s. dbScanUnlock gets what is no record",
+                 t->image.core->isRecognised ? "its functions were recognised wrongly" :
+                                               "the symbols are not those of its program");
     if (!note[0] && t->follower.nameDenied)
         snprintf(note, EBPFMON_NOTE_SIZE, "its variable IOC may not be read, so it may have another name: give ebpfMon "
                  "CAP_DAC_READ_SEARCH");
-    isRemark = !note[0] && ebpfMonLevelChoiceHasPlace(t) && (t->image.core->isRecognised || t->image.core->isCheckCopied ||
-                                                                  t->follower.att.stepped);
+    isRemark = !note[0] && ebpfMonLevelChoiceHasPlace(t) &&
+               (t->image.core->isRecognised || t->image.core->isCheckCopied || t->follower.att.stepped);
     if (isRemark && t->image.core->isRecognised)
         nameMissing(t, note);
     else if (isRemark && t->image.core->isCheckCopied)
-        snprintf(note, EBPFMON_NOTE_SIZE, "puts that access security refuses are not seen: the compiler copied rsrvCheckPut into its "
+        snprintf(note, EBPFMON_NOTE_SIZE,
+                 "puts that access security refuses are not seen: the compiler copied rsrvCheckPut into its "
                  "callers");
     else if (isRemark)
         snprintf(note, EBPFMON_NOTE_SIZE, "some functions have no cheap place for a probe");

@@ -86,7 +86,8 @@ static void lookAt(const ebpfMonLinkChange *change, const ebpfMonTarget *t, reac
         /* on a busy host the memory may not answer in time */
         r->isUnknown = ebpfMonMemReadNow(t->pid, addr + t->cat->common.time, &r->time, sizeof(r->time)) ||
                        ebpfMonMemReadNow(t->pid, addr + t->cat->common.pact, &pact, sizeof(pact));
-        r->processed = !r->isUnknown && !pact && ebpfMonClosureTableHasMoved(change->tables->state, st, r->was, r->time);
+        r->processed = !r->isUnknown && !pact &&
+                       ebpfMonClosureTableHasMoved(change->tables->state, st, r->was, r->time);
     }
     r->isCounted = isCountedSince(change->tables, t, r->index, change->since);
 }
@@ -108,7 +109,8 @@ void ebpfMonLinkChangeCatchUp(ebpfMonLinkChange *change, ebpfMonTargets *targets
             __atomic_compare_exchange_n((uint64_t *)&t->recState[r->index].time, &r->was, r->time, 0, __ATOMIC_RELAXED,
                                         __ATOMIC_RELAXED))
             t->adjust[r->index]++;
-        if (r->processed || r->isCounted || r->isUnknown) /* once at least: more than that its time stamp does not tell */
+        if (r->processed || r->isCounted || r->isUnknown) /* once at least: more than that its time stamp does not
+                                                           * tell */
             t->how[r->index] |= EBPFMON_MISSED;
     }
     ebpfMonTargetsUnlock(targets);
@@ -166,7 +168,8 @@ static int mayHaveProcessed(const unseenSearch *s, uint32_t index)
     if (rec->flags & EBPFMON_REC_UNDEFINED ||
         ebpfMonMemRead(s->t->follower.mem, rec->addr + s->t->cat->common.time, &time, sizeof(time)))
         return 1;
-    return ebpfMonClosureTableHasMoved(s->tables->state, st, was, time) || isCountedSince(s->tables, s->t, index, s->since);
+    return ebpfMonClosureTableHasMoved(s->tables->state, st, was, time) ||
+           isCountedSince(s->tables, s->t, index, s->since);
 }
 
 void ebpfMonLinkChangeMarkSuperseded(const ebpfMonTables *tables, ebpfMonTargets *targets, ebpfMonTarget *t,

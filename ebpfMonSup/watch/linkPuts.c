@@ -7,7 +7,8 @@
 
 #define PUTS_MAX 1024
 #define LIFE_NS  1500000000ull  /* the records are read for 1.1 s at least (requests.c) */
-#define UNREAD_NS 60000000000ull /* nobody will read them: their IOC ended, or has no room for its records; or it refused them */
+#define UNREAD_NS 60000000000ull /* nobody will read them: their IOC ended, or has no room for its records; or it
+                                  * refused them */
 
 typedef struct {
     ebpfMonLinkPut put;
@@ -88,8 +89,8 @@ static int hasOlder(ebpfMonLinkPuts *puts, unsigned i)
     return 0;
 }
 
-/* A link that the record does not have yet as this put makes it: dbPutFieldLink (dbAccess.c) waits until nobody holds the
- * lock sets, which takes as long as a slow record. */
+/* A link that the record does not have yet as this put makes it: dbPutFieldLink (dbAccess.c) waits until nobody holds
+ * the lock sets, which takes as long as a slow record. */
 static int isAwaited(const notedPut *n)
 {
     return n->put.isLink && !n->seenAt && !n->superseded;
@@ -165,7 +166,8 @@ static void noteSeen(ebpfMonLinkPuts *puts, uint32_t iocId, uint64_t precord, ui
     for (unsigned i = 0; i < puts->count; i++) {
         notedPut *n = &puts->put[i];
 
-        if (!isOf(n, iocId, precord) || n->put.at >= readAt) /* the next reading tells of a put that came during this one */
+        if (!isOf(n, iocId, precord) || n->put.at >= readAt) /* the next reading tells of a put that came during this
+                                                              * one */
             continue;
         n->isTaken = 1;
         if (n->put.isLink && !n->seenAt && isDone(arg, &n->put))

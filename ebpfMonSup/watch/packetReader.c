@@ -77,8 +77,8 @@ void ebpfMonPacketReaderFree(ebpfMonPacketReader *r)
     free(r);
 }
 
-/* The namespaces of IOCs for which this level was asked, at most EBPFMON_PACKET_SOURCES_MAX, and our own as the first one.
- * Returns the number, *list is malloc'ed; 0 without memory. *left: so many more there are. */
+/* The namespaces of IOCs for which this level was asked, at most EBPFMON_PACKET_SOURCES_MAX, and our own as the first
+ * one. Returns the number, *list is malloc'ed; 0 without memory. *left: so many more there are. */
 static unsigned listNamespaces(ebpfMonPacketReader *r, ebpfMonLevel least, ebpfMonNetns **list, unsigned *left)
 {
     pid_t pids[EBPFMON_TARGETS_MAX + 1];
@@ -96,9 +96,11 @@ static unsigned listNamespaces(ebpfMonPacketReader *r, ebpfMonLevel least, ebpfM
 static void tellLeft(ebpfMonPacketReader *r, unsigned left)
 {
     if (left && !r->left)
-        errlogSevPrintf(errlogMinor, "ebpfMon: watched IOCs are in more than %d network namespaces. In %u of them no packets "
+        errlogSevPrintf(errlogMinor,
+                        "ebpfMon: watched IOCs are in more than %d network namespaces. In %u of them no packets "
                         "are read: what only packets show is missing there. Watch fewer IOCs, or run a monitor in each "
-                        "container\n", EBPFMON_PACKET_SOURCES_MAX, left);
+                        "container\n",
+                        EBPFMON_PACKET_SOURCES_MAX, left);
     r->left = left;
 }
 
@@ -110,8 +112,8 @@ static int hasNamespace(const uint32_t *netns, unsigned count, uint32_t which)
     return 0;
 }
 
-/* No packets are read where no IOC is watched: reading them costs each packet there. But a process of an IOC that is not
- * watched may write to one that is: whose its connections are is read once. */
+/* No packets are read where no IOC is watched: reading them costs each packet there. But a process of an IOC that is
+ * not watched may write to one that is: whose its connections are is read once. */
 static void readOwnersElsewhere(ebpfMonPacketReader *r, const uint32_t *covered, unsigned coveredCount)
 {
     uint32_t unread[EBPFMON_PACKET_SOURCES_MAX] = { 0 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Makes wire events of the packets of all network namespaces in which an IOC is watched, and of our own namespace. Packet
- * thread only. The caller holds no lock, because /proc is read.
+ * Makes wire events of the packets of all network namespaces in which an IOC is watched, and of our own namespace.
+ * Packet thread only. The caller holds no lock, because /proc is read.
  */
 #ifndef EBPFMON_PACKETREADER_H
 #define EBPFMON_PACKETREADER_H
@@ -16,8 +16,8 @@ typedef struct ebpfMonPacketReader ebpfMonPacketReader;
 
 typedef struct {
     ebpfMonWireSink event;
-    /* The packets of these namespaces (inodes) are read. Called before their packet sources are opened, because packets will
-     * show a put that is made meanwhile; and again with the namespaces whose sources could be opened. */
+    /* The packets of these namespaces (inodes) are read. Called before their packet sources are opened, because packets
+     * will show a put that is made meanwhile; and again with the namespaces whose sources could be opened. */
     void (*covers)(void *arg, const uint32_t *netns, unsigned count);
     ebpfMonConnectionOwnersSet setOwner; /* called for each connection that already exists in another namespace */
     void *arg;              /* of the first two */

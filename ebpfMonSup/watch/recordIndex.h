@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The tables in which the kernel part looks up addresses of an IOC: the slot of a record, and where an array field has its
- * elements. Only the follower uses this module.
+ * The tables in which the kernel part looks up addresses of an IOC: the slot of a record, and where an array field has
+ * its elements. Only the follower uses this module.
  */
 #ifndef EBPFMON_RECORDINDEX_H
 #define EBPFMON_RECORDINDEX_H
@@ -9,7 +9,8 @@
 #include "probe/kernelLoad.h"
 #include "watch/target.h"
 
-/* The mapped tables, and the functions that change the tables with keys: those of probe/kernelTables.h, or a test's own. */
+/* The mapped tables, and the functions that change the tables with keys: those of probe/kernelTables.h, or a test's
+ * own. */
 typedef struct {
     const ebpfMonTables *tables; /* must outlive the record tables */
     int  (*setRecordIndex)(uint32_t tgid, const uint64_t *precord, uint32_t count, uint32_t first);

@@ -168,8 +168,9 @@ static int areDone(const ebpfMonRecordTables *r, const ebpfMonTarget *t, const s
     return !r->kernel.getMoved((uint32_t)t->pid, &now) && now.putsBegun == before->putsDone;
 }
 
-/* A put is seen before it is done, and may take as long as device support likes (get_ioint_info). So the lists are read when no such
- * put is under way. A record to which there was another put since the last look is among those of the next look. */
+/* A put is seen before it is done, and may take as long as device support likes (get_ioint_info). So the lists are read
+ * when no such put is under way. A record to which there was another put since the last look is among those of the next
+ * look. */
 int ebpfMonRecordTablesFollowSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t)
 {
     struct ebpfMonMoved moved;

@@ -49,8 +49,8 @@ void ebpfMonRecordTablesAddArrays(ebpfMonRecordTables *r, ebpfMonTarget *t)
 }
 
 /* Reads the links of one record, or of EBPFMON_ALL_RECORDS, into the catalogue. Nonzero: they are not what they were;
- * "changed", if not NULL, gets a byte for each record, nonzero where something may not have been counted since. The event thread reads them for its
- * traces, so what is read waits outside until it is whole. */
+ * "changed", if not NULL, gets a byte for each record, nonzero where something may not have been counted since. The
+ * event thread reads them for its traces, so what is read waits outside until it is whole. */
 static int readLinks(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t index, uint8_t *changed)
 {
     ebpfMonRecordLinks *links;
@@ -62,7 +62,8 @@ static int readLinks(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t index, u
     if (!links)
         return 0;
     if (index == EBPFMON_ALL_RECORDS || ebpfMonRecordLinksCountOdd(links))
-        t->follower.oddLinks = ebpfMonRecordLinksCountOdd(links) + !!ebpfMonMemIsOver(t->follower.mem); /* then some were not read */
+        t->follower.oddLinks = ebpfMonRecordLinksCountOdd(links) +
+                               !!ebpfMonMemIsOver(t->follower.mem); /* then some were not read */
     differ = ebpfMonRecordLinksDiffer(t->cat, links);
     for (uint32_t i = 0; changed && i < t->cat->count; i++)
         changed[i] = (uint8_t)ebpfMonRecordLinksMayHaveMissed(t->cat, links, i);
@@ -161,8 +162,8 @@ static void setIndexed(ebpfMonRecordTables *r, ebpfMonTarget *t, int indexed)
     ebpfMonTargetsUnlock(r->targets);
 }
 
-/* The first of so many slots. UINT32_MAX: there is no room; errno is ENOSPC if the tables are full, otherwise the kernel
- * gives no memory for them. */
+/* The first of so many slots. UINT32_MAX: there is no room; errno is ENOSPC if the tables are full, otherwise the
+ * kernel gives no memory for them. */
 static uint32_t takeSlots(ebpfMonRecordTables *r, uint32_t count)
 {
     uint32_t slot = ebpfMonSlotAllocatorTake(r->slots, count);
@@ -199,7 +200,8 @@ int ebpfMonRecordTablesAdd(ebpfMonRecordTables *r, ebpfMonTarget *t)
         ebpfMonTargetSetNote(r->targets, t, note, 0);
         return -1;
     }
-    ebpfMonWorkerGiveSignHere(); /* the next steps read nothing, and each of them takes a part of a second for 500,000 records */
+    ebpfMonWorkerGiveSignHere(); /* the next steps read nothing, and each of them takes a part of a second for 500,000
+                                  * records */
     c = ebpfMonClosureTableMakeClosures(t->cat);
     ebpfMonWorkerGiveSignHere();
     if (!c || setSlots(r, t, slot)) {
@@ -280,7 +282,8 @@ void ebpfMonRecordTablesUpdateLinks(ebpfMonRecordTables *r, ebpfMonTarget *t, ui
     if (c && ebpfMonRecordTablesInstall(r, t, c) == 0) {
         ebpfMonLinkChangeCatchUp(change, r->targets, t); /* what processed since the line before the last */
         ebpfMonRecordTablesMarkTrapped(r, t, c);
-        if (t->cat->rec[index].flags & stamp & ~flags) /* its chains were not looked at as they should be since the put */
+        if (t->cat->rec[index].flags & stamp & ~flags) /* its chains were not looked at as they should be since the
+                                                        * put */
             ebpfMonRecordTablesMarkReached(r, t, c, index);
     } else {
         ebpfMonRecordTablesMarkMissed(r, t);
@@ -367,7 +370,8 @@ void ebpfMonRecordTablesBeginCounting(ebpfMonRecordTables *r, ebpfMonTarget *t, 
             if (wasInterrupted && ebpfMonClosureTableHasMoved(r->kernel.tables->state, st, st->time, time))
                 markRecord(r, t, i);
             st->time = time;
-        } else { /* the time stamp from before would count what processed unseen. The kernel part's first look notes it */
+        } else { /* the time stamp from before would count what processed unseen. The kernel part's first look notes
+                  * it */
             st->seen = 0;
             markRecord(r, t, i);
         }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The records of the watched IOCs in the kernel part's tables: each record gets a slot, its closure, and an entry in
- * the index by address. Only the follower uses this module. It writes the members of a target that other threads read under
- * the lock of the targets.
+ * the index by address. Only the follower uses this module. It writes the members of a target that other threads read
+ * under the lock of the targets.
  */
 #ifndef EBPFMON_RECORDTABLES_H
 #define EBPFMON_RECORDTABLES_H
@@ -23,11 +23,12 @@ void ebpfMonRecordTablesFree(ebpfMonRecordTables *tables); /* NULL does no harm 
  * note. */
 int  ebpfMonRecordTablesAdd(ebpfMonRecordTables *tables, ebpfMonTarget *t);
 
-/* Adds the places of the elements of its array fields. Call it while the IOC starts, because autosave writes arrays then. */
+/* Adds the places of the elements of its array fields. Call it while the IOC starts, because autosave writes arrays
+ * then. */
 void ebpfMonRecordTablesAddArrays(ebpfMonRecordTables *tables, ebpfMonTarget *t);
 
-/* Reads the links of record "index" again; if they changed, makes new closures. Counts go on. "since": the links were not
- * changed before this time (monotonic ns), UINT64_MAX: they may have been. */
+/* Reads the links of record "index" again; if they changed, makes new closures. Counts go on. "since": the links were
+ * not changed before this time (monotonic ns), UINT64_MAX: they may have been. */
 void ebpfMonRecordTablesUpdateLinks(ebpfMonRecordTables *tables, ebpfMonTarget *t, uint32_t index, uint64_t since);
 
 /* Marks the records that may have processed by a superseded put without being counted. Call it after UpdateLinks of its
@@ -38,12 +39,12 @@ void ebpfMonRecordTablesMarkSuperseded(ebpfMonRecordTables *tables, ebpfMonTarge
 /* As UpdateLinks, for all records: when it is not known whose links changed. */
 void ebpfMonRecordTablesUpdateAllLinks(ebpfMonRecordTables *tables, ebpfMonTarget *t);
 
-/* The trap of recGblFwdLink was attached or detached: from now on the records that need it are counted in the other way.
- * "isFirst": nothing has been counted without the trap; in this case call it before the trap is attached. */
+/* The trap of recGblFwdLink was attached or detached: from now on the records that need it are counted in the other
+ * way. "isFirst": nothing has been counted without the trap; in this case call it before the trap is attached. */
 void ebpfMonRecordTablesSetTrap(ebpfMonRecordTables *tables, ebpfMonTarget *t, int attached, int isFirst);
 
-/* If a trial has shown that the snapshot counts a record type rightly (typeTrial.h), gives the records of this type from
- * the trap to the snapshot, one by one, while no chain processes them. Once a second until none is left. */
+/* If a trial has shown that the snapshot counts a record type rightly (typeTrial.h), gives the records of this type
+ * from the trap to the snapshot, one by one, while no chain processes them. Once a second until none is left. */
 void ebpfMonRecordTablesReleaseTrap(ebpfMonRecordTables *tables, ebpfMonTarget *t);
 
 /* All counts are lower bounds from now on, because its records process in a way that the monitor cannot follow. */
@@ -52,22 +53,22 @@ void ebpfMonRecordTablesMarkMissed(ebpfMonRecordTables *tables, ebpfMonTarget *t
 /* Notes which records match the filter's pattern. */
 void ebpfMonRecordTablesSetShown(ebpfMonRecordTables *tables, ebpfMonTarget *t, const char *pattern);
 
-/* Passes are watched from now on instead of chains, as soon as the probes are attached. 0, or -1: its records do not allow
- * it, or chains cost less. */
+/* Passes are watched from now on instead of chains, as soon as the probes are attached. 0, or -1: its records do not
+ * allow it, or chains cost less. */
 int  ebpfMonRecordTablesBeginSweeps(ebpfMonRecordTables *tables, ebpfMonTarget *t);
 
 /* Reads the scan lists and links again. */
 void ebpfMonRecordTablesRenewSweeps(ebpfMonRecordTables *tables, ebpfMonTarget *t);
 
-/* On the way from passes back to chains, while both are watched. Nonzero: no processing is left that only the end of a pass
- * would show. After a while the records that still have one are marked. */
+/* On the way from passes back to chains, while both are watched. Nonzero: no processing is left that only the end of a
+ * pass would show. After a while the records that still have one are marked. */
 int  ebpfMonRecordTablesSettleSweeps(ebpfMonRecordTables *tables, ebpfMonTarget *t, uint64_t now);
 
 /* The probes for passes are detached, and the kernel part was told so. */
 void ebpfMonRecordTablesEndSweeps(ebpfMonRecordTables *tables, ebpfMonTarget *t);
 
-/* Follows records that moved to other scan lists. Once a second while passes are watched. Nonzero: the caller applies the
- * level again. */
+/* Follows records that moved to other scan lists. Once a second while passes are watched. Nonzero: the caller applies
+ * the level again. */
 int  ebpfMonRecordTablesFollowSweeps(ebpfMonRecordTables *tables, ebpfMonTarget *t);
 
 /* Counting begins now, after a time in which the probes were off: what the IOC processed meanwhile is not counted.

@@ -21,8 +21,8 @@ typedef struct {
     unsigned tries;
 } linkPut;
 
-/* A put to a link is seen before it is done, so the links are read several times: ns from one time to the next. The last
- * is repeated while a put is awaited. */
+/* A put to a link is seen before it is done, so the links are read several times: ns from one time to the next. The
+ * last is repeated while a put is awaited. */
 static const uint64_t readAgain[] = { 0, 500000, 2000000, 10000000, 100000000, 1000000000 };
 #define READINGS (sizeof(readAgain) / sizeof(readAgain[0]))
 
@@ -221,8 +221,9 @@ unsigned ebpfMonRequestsGetLevelRules(ebpfMonRequests *r, ebpfMonLevelRule copy[
     return n;
 }
 
-/* A second IOC that takes the name of another one gets its pid behind it (targetText.c). What is asked for the name is asked for
- * both: otherwise who starts a program with the name of an IOC could make the true one unwatched when it is restarted. */
+/* A second IOC that takes the name of another one gets its pid behind it (targetText.c). What is asked for the name is
+ * asked for both: otherwise who starts a program with the name of an IOC could make the true one unwatched when it is
+ * restarted. */
 static int matchesName(const char *ioc, const char *pattern)
 {
     const char *mark = strrchr(ioc, '#');

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests of other threads to the follower: a filter, levels of single IOCs, records whose links were put. This module has
- * a lock of its own, which is held for a short time. It wakes the follower by a callback. Requests that come before there is
- * a follower wait for it.
+ * Requests of other threads to the follower: a filter, levels of single IOCs, records whose links were put. This module
+ * has a lock of its own, which is held for a short time. It wakes the follower by a callback. Requests that come before
+ * there is a follower wait for it.
  */
 #ifndef EBPFMON_REQUESTS_H
 #define EBPFMON_REQUESTS_H
@@ -25,8 +25,8 @@ typedef struct {
 ebpfMonRequests *ebpfMonRequestsNew(const ebpfMonFilter *first);
 void ebpfMonRequestsFree(ebpfMonRequests *requests); /* NULL does no harm */
 
-/* "wake" is called with each new request, by the thread that makes it and under the lock, so it may only wake a thread. NULL:
- * nobody is woken any more. Any thread. */
+/* "wake" is called with each new request, by the thread that makes it and under the lock, so it may only wake a thread.
+ * NULL: nobody is woken any more. Any thread. */
 void ebpfMonRequestsSetWake(ebpfMonRequests *requests, void (*wake)(void *arg), void *arg);
 
 /* --- Any thread --- */

@@ -3,8 +3,9 @@
 
 #include "watch/seenProcesses.h"
 
-/* Processes whose pids are equal but for a multiple of SETS share the places of a set. There must be several: threads of the
- * kernel live for ever, and have pids in sequence. With one place, each scan forgot the processes that share theirs. */
+/* Processes whose pids are equal but for a multiple of SETS share the places of a set. There must be several: threads
+ * of the kernel live for ever, and have pids in sequence. With one place, each scan forgot the processes that share
+ * theirs. */
 #define SETS 2048 /* a power of two */
 #define WAYS 4
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the finder of IOCs knows of each process that it has seen: when it was looked at, and what was found then. A process is
- * forgotten when its place is needed for another one. Then it is seen for the first time once more: the finder looks at it again,
- * and does not know any more that it waits for a library, or that it is set aside.
+ * What the finder of IOCs knows of each process that it has seen: when it was looked at, and what was found then. A
+ * process is forgotten when its place is needed for another one. Then it is seen for the first time once more: the
+ * finder looks at it again, and does not know any more that it waits for a library, or that it is set aside.
  *
  * The follower owns it.
  */
@@ -30,7 +30,8 @@ void ebpfMonSeenProcessesFree(ebpfMonSeenProcesses *seen);  /* NULL does no harm
 /* The entry of this pid, perhaps of an earlier process; NULL: there is none. It is valid until the next call of Get. */
 ebpfMonSeenProcess *ebpfMonSeenProcessesFind(ebpfMonSeenProcesses *seen, pid_t pid);
 
-/* The entry of this process, which is made if there is none. "start": of the process (ebpfMonProcStart); "now": monotonic ns. */
+/* The entry of this process, which is made if there is none. "start": of the process (ebpfMonProcStart); "now":
+ * monotonic ns. */
 ebpfMonSeenProcess *ebpfMonSeenProcessesGet(ebpfMonSeenProcesses *seen, pid_t pid, uint64_t start, uint64_t now);
 
 #endif

@@ -7,7 +7,8 @@
 
 #define AT_ONCE 512 /* records: some 10 us a second, so that a hundred IOCs may have their turn */
 
-/* A time stamp as it lies in the record: seconds since 1990 in the lower half, ns in the upper half. In ns since 1970. */
+/* A time stamp as it lies in the record: seconds since 1990 in the lower half, ns in the upper half. In ns since
+ * 1970. */
 static uint64_t toNs(uint64_t stamp)
 {
     return ((stamp & 0xffffffff) + POSIX_TIME_AT_EPICS_EPOCH) * EBPFMON_SECOND_NS + (stamp >> 32);

@@ -53,8 +53,8 @@ static int readListOf(ebpfMonMem *mem, uint64_t spvt, uint64_t *mutex)
     return list ? ebpfMonMemRead(mem, list + offsetof(struct layoutScanList, lock), mutex, sizeof(*mutex)) : 0;
 }
 
-/* The records that are in a scan list. A record that leaves one or enters one meanwhile is told by its put. 0, or -1: not
- * all could be read. */
+/* The records that are in a scan list. A record that leaves one or enters one meanwhile is told by its put. 0, or -1:
+ * not all could be read. */
 static int readRoots(Planner *p)
 {
     ebpfMonMem *mem = p->t->follower.mem;
@@ -204,7 +204,8 @@ static int makePlan(Planner *p, int isSerial)
     swept = p->addedCount;
     judgePlan(p, isSerial);
     makeGroups(p);
-    /* two traps a pass, at its begin and its end, with two sweeps where the end is not known for sure; and no stretches */
+    /* two traps a pass, at its begin and its end, with two sweeps where the end is not known for sure; and no
+     * stretches */
     plan->pays = swept <= LONG_CHAINS * p->rootCount &&
                  p->rootCount >= (calls && calls->endsOtherwise ? 4 * plan->listCount : 2 * plan->listCount + 4);
     return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finds which records each scan list processes, and whether a sweep (bpf/sweep.bpf.c) can count them. A sweep needs that no
- * record processes twice between two looks. So each record must belong to one root of one scan list, and each list must be
- * scanned by one thread. Only the follower uses this module.
+ * Finds which records each scan list processes, and whether a sweep (bpf/sweep.bpf.c) can count them. A sweep needs
+ * that no record processes twice between two looks. So each record must belong to one root of one scan list, and each
+ * list must be scanned by one thread. Only the follower uses this module.
  */
 #ifndef EBPFMON_SWEEPPLAN_H
 #define EBPFMON_SWEEPPLAN_H
@@ -26,8 +26,8 @@ typedef struct ebpfMonSweepPlan {
     uint8_t  *isShared;   /* by record: it may be processed twice between two looks, so it does not fit */
 } ebpfMonSweepPlan;
 
-/* Makes the plan from the present scan lists and links. Appends to the list of "c". "isSerial": no list is scanned by two
- * threads at a time. NULL without memory, or if the IOC's does not answer. */
+/* Makes the plan from the present scan lists and links. Appends to the list of "c". "isSerial": no list is scanned by
+ * two threads at a time. NULL without memory, or if the IOC's does not answer. */
 ebpfMonSweepPlan *ebpfMonSweepPlanMake(const ebpfMonTarget *t, ebpfMonClosures *c, int isSerial);
 void ebpfMonSweepPlanFree(ebpfMonSweepPlan *plan); /* NULL does no harm */
 

@@ -48,7 +48,8 @@ static void writeGroups(const ebpfMonRecordTablesKernel *kernel, ebpfMonTarget *
             continue;
         st->group = head;
         /* a sweep may have left the old group out, and the thread inside looks only at the old group */
-        if (t->follower.sweep.plan && kernel->tables->state[was].inside & (EBPFMON_INSIDE_COUNT | EBPFMON_INSIDE_SKIPPED))
+        if (t->follower.sweep.plan &&
+            kernel->tables->state[was].inside & (EBPFMON_INSIDE_COUNT | EBPFMON_INSIDE_SKIPPED))
             t->how[i] |= EBPFMON_MISSED;
     }
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Passes of scan lists, each watched by two traps, instead of chains (bpf/sweep.bpf.c): the tables that the kernel part needs
- * for this, and the change from chains to passes and back. Only recordTables uses this module, in the follower's thread.
+ * Passes of scan lists, each watched by two traps, instead of chains (bpf/sweep.bpf.c): the tables that the kernel part
+ * needs for this, and the change from chains to passes and back. Only recordTables uses this module, in the follower's
+ * thread.
  */
 #ifndef EBPFMON_SWEEPS_H
 #define EBPFMON_SWEEPS_H
@@ -19,8 +20,8 @@ void ebpfMonSweepsReset(ebpfMonTarget *t);
 /* Removes what Write put into the tables. */
 void ebpfMonSweepsRemove(const ebpfMonRecordTablesKernel *kernel, ebpfMonTarget *t);
 
-/* Call it while both passes and chains are watched. Nonzero: every processing was counted, so the passes need not be watched
- * any more. */
+/* Call it while both passes and chains are watched. Nonzero: every processing was counted, so the passes need not be
+ * watched any more. */
 int  ebpfMonSweepsAreSettled(const ebpfMonTarget *t);
 
 /* A byte for each record, nonzero: it may have processed twice between two looks. NULL without memory. */

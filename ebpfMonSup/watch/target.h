@@ -58,19 +58,19 @@ typedef struct ebpfMonTarget {
     ebpfMonLevel wantedLevel; /* by the filter or by a command */
     ebpfMonLevel level;    /* in force */
     uint32_t  probesOn;    /* EBPFMON_BIT of each probe that is attached; set by ebpfMonTargetSetProbes */
-    uint64_t  resultsUntil; /* monotonic ns: when the return probe of dbPut was taken off; 0: never. Events of before may
-                            * still be in the ring */
+    uint64_t  resultsUntil; /* monotonic ns: when the return probe of dbPut was taken off; 0: never. Events of before
+                             * may still be in the ring */
     uint64_t  queuesSince; /* as follower.queuesSince, for the publisher of asynchronous records */
-    uint64_t  putsSince;   /* monotonic ns: each put that is made from then on is seen inside, because all its probes are
-                            * attached; UINT64_MAX: they are not, or begin to go. It stays when the IOC ends */
+    uint64_t  putsSince;   /* monotonic ns: each put that is made from then on is seen inside, because all its probes
+                            * are attached; UINT64_MAX: they are not, or begin to go. It stays when the IOC ends */
     double    cost;        /* percent of one core that watching took, over the last seconds; without queries */
     double    costLimit;   /* percent; 0: none, or not known yet */
     double    traps;       /* a second, when its cost was looked at last */
     ebpfMonAttachWay way;  /* how the ends of its chains are seen */
     int       sweeps;      /* the ends of passes are seen instead of those of chains; at level chains: both, in turns */
     uint32_t  turn;        /* ebpfMonTargetConf.turn while the chains of its scan lists are timed; 0: they are not */
-    double    timed;       /* percent of the last minutes in which the chains of its scan lists were timed; NAN: at its level
-                            * no chain is timed */
+    double    timed;       /* percent of the last minutes in which the chains of its scan lists were timed; NAN: at its
+                            * level no chain is timed */
     uint64_t  slowUntimed; /* passes that may have had a slow chain, which was not timed */
     /* its records in the kernel part's tables; the arrays are by index of the catalogue */
     uint32_t  slot;        /* of the first record, UINT32_MAX: none has one */
@@ -91,11 +91,12 @@ typedef struct ebpfMonTarget {
     /* The query thread writes these under the lock, and other threads read them under the lock. */
     struct {
         double cost;      /* percent of one core that all queries took, at their last looks */
-        double overSince; /* monotonic s: since then the IOC pays more than its limit; 0: it does not. The query thread's own */
+        double overSince; /* monotonic s: since then the IOC pays more than its limit; 0: it does not. The query
+                           * thread's own */
     } queries;
 
-    double portCost; /* percent of one core that watching its asyn ports took. The device thread writes it under the lock, and other
-                      * threads read it under the lock */
+    double portCost; /* percent of one core that watching its asyn ports took. The device thread writes it under the
+                      * lock, and other threads read it under the lock */
 
     /* The event thread's own. */
     struct {
@@ -129,7 +130,8 @@ typedef struct ebpfMonTarget {
         uint64_t  readAt;      /* not before, its database is read or looked through again */
         uint64_t  listensAt;   /* not before, its sockets are looked at again */
         unsigned  turn;        /* if its user has cost too much: the last time that it was looked at in turn */
-        int       isShort;     /* our memory is too short for its records, or for those that were loaded since they were read */
+        int       isShort;     /* our memory is too short for its records, or for those that were loaded since they were
+                                * read */
         int       silent;      /* its memory does not answer */
         int       noFiles;     /* no files are left for its probes */
         int       nameDenied;  /* its environment may not be read: it may have another name */
@@ -176,7 +178,8 @@ typedef struct ebpfMonTarget {
         } sweep;
         struct {
             int      all;      /* a command or the filter wants all chains of this IOC timed */
-            int      inTurns;  /* at its level, chains of scan lists are to be timed in turns, if passes can be watched */
+            int      inTurns;  /* at its level, chains of scan lists are to be timed in turns, if passes can be
+                                * watched */
             uint32_t number;   /* ebpfMonTargetConf.turn */
             int      untimed;  /* ebpfMonTargetConf.untimed */
             int      parallel; /* ebpfMonTargetConf.parallel */
@@ -209,7 +212,8 @@ ebpfMonTarget *ebpfMonTargetsFindByPid(ebpfMonTargets *targets, pid_t pid); /* n
 
 /* Counts the changes of which targets there are and what is attached to them. Any thread, no lock. */
 void ebpfMonTargetsNoteChange(ebpfMonTargets *targets);
-/* "changed" is called by the thread that notes a change; it must not wait. Set it before other threads use the targets. */
+/* "changed" is called by the thread that notes a change; it must not wait. Set it before other threads use the
+ * targets. */
 void ebpfMonTargetsSetListener(ebpfMonTargets *targets, void (*changed)(void *arg), void *arg);
 size_t ebpfMonTargetsCountChanges(ebpfMonTargets *targets);
 
@@ -221,8 +225,8 @@ int ebpfMonTargetsAreFollowed(ebpfMonTargets *targets);
 /* "probesOn" is to be this. Only the follower calls it, under the lock. */
 void ebpfMonTargetSetProbes(ebpfMonTarget *t, uint32_t on);
 
-/* Its putsSince. "iocId": of the IOC; if it is 0, it is set if the process "pid" is an IOC by now (0: no such process). 0 or -1:
- * there is no such IOC (any more). It takes the lock. */
+/* Its putsSince. "iocId": of the IOC; if it is 0, it is set if the process "pid" is an IOC by now (0: no such process).
+ * 0 or -1: there is no such IOC (any more). It takes the lock. */
 int ebpfMonTargetsGetPutsSince(ebpfMonTargets *targets, uint32_t *iocId, pid_t pid, uint64_t *since);
 
 /* What the IOC pays, percent of one core: for being watched, for queries, and for the watching of ports. Under the
@@ -232,7 +236,8 @@ static inline double ebpfMonTargetGetCost(const ebpfMonTarget *t)
     return t->cost + t->queries.cost + t->portCost;
 }
 
-/* Nonzero: the result of a put that was made at this time (monotonic ns) is in the event ring, or comes. Under the lock. */
+/* Nonzero: the result of a put that was made at this time (monotonic ns) is in the event ring, or comes. Under the
+ * lock. */
 static inline int ebpfMonTargetSendsResult(const ebpfMonTarget *t, uint64_t at)
 {
     return (t->probesOn & EBPFMON_BIT(ebpfMonProgPutReturn)) != 0 || at < t->resultsUntil;
@@ -246,8 +251,8 @@ void ebpfMonTargetCountRecords(const ebpfMonTarget *t, uint64_t *now);
  * that were added when the way of counting changed. Under the lock. */
 uint64_t ebpfMonTargetCountSnapshots(const ebpfMonTarget *t);
 
-/* Notes that a put may have processed this record without a time stamp. Under the lock; the follower is to read the record
- * again. */
+/* Notes that a put may have processed this record without a time stamp. Under the lock; the follower is to read the
+ * record again. */
 void ebpfMonTargetNoteUnseen(ebpfMonTarget *t, uint32_t index);
 
 /* Nonzero: the count of the record is a lower bound. Under the lock. */
@@ -256,8 +261,8 @@ static inline int ebpfMonTargetIsAtLeast(const ebpfMonTarget *t, uint32_t index)
     return (t->how[index] & (EBPFMON_AT_LEAST | EBPFMON_MISSED)) != 0;
 }
 
-/* Adds to each record's number what the passes of its stretches in one bank count. Returns the sum. "counts" may be NULL.
- * Under the lock. */
+/* Adds to each record's number what the passes of its stretches in one bank count. Returns the sum. "counts" may be
+ * NULL. Under the lock. */
 uint64_t ebpfMonTargetAddPasses(const ebpfMonTarget *t, int bank, uint64_t *counts);
 
 /* Records of all IOCs whose name matches this pattern (epicsStrGlobMatch). It takes the lock. */
@@ -267,25 +272,25 @@ unsigned ebpfMonTargetsCountMatching(ebpfMonTargets *targets, const char *patter
  * order of …ListByRank. Returns the number. It takes the lock. */
 unsigned ebpfMonTargetsListPids(ebpfMonTargets *targets, ebpfMonLevel least, pid_t *pids, unsigned max);
 
-/* Nonzero: it is credible that this process is an IOC; any process can have the symbols of one. Its database was read, or it
- * belongs to root, to our own user, or to a user who has such an IOC. Under the lock; the follower needs none. */
+/* Nonzero: it is credible that this process is an IOC; any process can have the symbols of one. Its database was read,
+ * or it belongs to root, to our own user, or to a user who has such an IOC. Under the lock; the follower needs none. */
 int ebpfMonTargetIsCredible(ebpfMonTargets *targets, const ebpfMonTarget *t);
 
-/* Lists all targets, at most "max", in the order of their importance: first the credible ones, the newest first; then those
- * that listen for clients, as IOCs do; then the rest, the oldest first, because an IOC lives long. Returns the number. Under
- * the lock; the follower needs none. */
+/* Lists all targets, at most "max", in the order of their importance: first the credible ones, the newest first; then
+ * those that listen for clients, as IOCs do; then the rest, the oldest first, because an IOC lives long. Returns the
+ * number. Under the lock; the follower needs none. */
 unsigned ebpfMonTargetsListByRank(ebpfMonTargets *targets, ebpfMonTarget **list, unsigned max);
 
-/* For STATE_MSG: how many targets have a note about trouble, and the text of the first one. Only targets that are to be watched
- * and are credible count. Under the lock. */
+/* For STATE_MSG: how many targets have a note about trouble, and the text of the first one. Only targets that are to be
+ * watched and are credible count. Under the lock. */
 unsigned ebpfMonTargetsFindTrouble(ebpfMonTargets *targets, char *buf, size_t size);
 
 /* The follower's alone; they take the lock. Add sets the iocId. Memory stays the caller's. */
 void ebpfMonTargetsAdd(ebpfMonTargets *targets, ebpfMonTarget *t);
 void ebpfMonTargetsRemove(ebpfMonTargets *targets, ebpfMonTarget *t);
 
-/* The only way to change the note. "remark": it is no trouble. Only the follower calls it; it takes the lock. Nonzero: the
- * text changed. */
+/* The only way to change the note. "remark": it is no trouble. Only the follower calls it; it takes the lock. Nonzero:
+ * the text changed. */
 int ebpfMonTargetSetNote(ebpfMonTargets *targets, ebpfMonTarget *t, const char *note, int remark);
 
 #endif

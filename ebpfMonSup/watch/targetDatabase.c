@@ -15,7 +15,8 @@
 #define SHORT_NS      2000000000ull /* between two looks whether there is memory again */
 
 /* 0: it was read, or is the one that we have. -1: it cannot be read. */
-static int readCatalogue(ebpfMonTargets *targets, ebpfMonRecordTables *tables, ebpfMonTarget *t, char why[EBPFMON_NOTE_SIZE])
+static int readCatalogue(ebpfMonTargets *targets, ebpfMonRecordTables *tables, ebpfMonTarget *t,
+                         char why[EBPFMON_NOTE_SIZE])
 {
     ebpfMonCatalogue *cat, *old = t->cat;
 
@@ -25,7 +26,8 @@ static int readCatalogue(ebpfMonTargets *targets, ebpfMonRecordTables *tables, e
     ebpfMonMemAllowPause(t->follower.mem, 0);
     if (!cat) {
         if (ebpfMonMemIsOver(t->follower.mem))
-            snprintf(why, EBPFMON_NOTE_SIZE, "its database takes more memory or time to read than its size explains: set aside");
+            snprintf(why, EBPFMON_NOTE_SIZE,
+                     "its database takes more memory or time to read than its size explains: set aside");
         return -1;
     }
     if (t->image.core->oldNames & (1u << ebpfMonFnProcessNotify))
@@ -79,8 +81,10 @@ int ebpfMonTargetDatabaseLook(ebpfMonTargets *targets, ebpfMonRecordTables *tabl
         rc = t->follower.isShort ? -1 : readCatalogue(targets, tables, t, why);
     }
     if (t->follower.isShort) {
-        snprintf(why, EBPFMON_NOTE_SIZE, "not watched: too little memory is left for its %ld records. Raise the limit (MemoryMax, "
-                 "ulimit -v), or watch fewer IOCs", nodes);
+        snprintf(why, EBPFMON_NOTE_SIZE,
+                 "not watched: too little memory is left for its %ld records. Raise the limit (MemoryMax, "
+                 "ulimit -v), or watch fewer IOCs",
+                 nodes);
         pause = SHORT_NS;
     }
     ebpfMonMemFlush(t->follower.mem);

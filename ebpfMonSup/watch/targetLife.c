@@ -24,7 +24,8 @@
 #define TROUBLE_NS  5000000000ull  /* a database that cannot be read for this long is reported */
 #define SETTLE_NS   2000000000ull  /* without interruptAccept: when iocInit is taken to be done */
 #define CALLERS_NS  30000000000ull /* between two looks for modules that were loaded since */
-#define CALLERS_TRIES 4    /* that failed in a row, because the host was busy perhaps: then they are not known any more */
+#define CALLERS_TRIES 4    /* that failed in a row, because the host was busy perhaps: then they are not known any
+                            * more */
 #define SUPERSEDED_AT_ONCE 16
 #define NAMELESS_NS 10000000000ull /* between two looks for the symbols of a stripped program */
 #define EDGES_MAX   2048           /* two for each put that is kept */
@@ -33,8 +34,8 @@
 #define TICK_MAX_NS 500000000ull   /* found, within these limits */
 #define TICK_OFF_NS 200000000ull   /* … the least at level off */
 
-/* Reads what only watching needs: its links, its code, its locks. Once; never for an IOC that is left at level off, of which
- * a host may have many. */
+/* Reads what only watching needs: its links, its code, its locks. Once; never for an IOC that is left at level off, of
+ * which a host may have many. */
 static void prepareTarget(const ebpfMonTargetLife *life, ebpfMonTarget *t)
 {
     if (t->follower.isPrepared || !t->running || t->gone || ebpfMonForeignIsAside(t->pid))
@@ -152,7 +153,8 @@ int ebpfMonTargetLifeAdopt(const ebpfMonTargetLife *life, pid_t pid, const ebpfM
     }
     ebpfMonMemSetPause(t->follower.mem, life->pause, life->follower);
     ebpfMonTargetTextFindName(life->targets, t);
-    for (ebpfMonTarget *o = ebpfMonTargetsGetFirst(life->targets); o; o = o->next) /* who asks by name must not get the old one */
+    for (ebpfMonTarget *o = ebpfMonTargetsGetFirst(life->targets); o; o = o->next) /* who asks by name must not get the
+                                                                                    * old one */
         if (!o->gone && strcmp(o->name, t->name) == 0 && !ebpfMonProcLives(o->pid, o->start))
             ebpfMonTargetLifeEnd(life, o, t->follower.foundAt);
     ebpfMonTargetTextReadVersion(life->targets, t);
@@ -262,13 +264,14 @@ double ebpfMonTargetLifeFollowStart(const ebpfMonTargetLife *life, ebpfMonTarget
     running = isRunning(t, now);
     if (checkSilence(life, t))
         return (double)tick / 1e9;
-    if (!running && t->wantedLevel == ebpfMonLevelOff && findWantedLevel(life, t) == ebpfMonLevelOff) { /* until it runs, there is nothing to know of it */
+    if (!running && t->wantedLevel == ebpfMonLevelOff &&
+        findWantedLevel(life, t) == ebpfMonLevelOff) { /* until it runs, there is nothing to know of it */
         tick = tick < TICK_OFF_NS ? TICK_OFF_NS : tick;
         t->follower.lookAt = now + tick;
         return (double)tick / 1e9;
     }
-    if (running && !t->follower.initDone) { /* once, whenever it was read last, and however many records it had: it may have met
-                                             * a record half made */
+    if (running && !t->follower.initDone) { /* once, whenever it was read last, and however many records it had: it may
+                                             * have met a record half made */
         t->follower.initDone = 1;
         t->follower.readAt = now;
         t->follower.nodes = 0;
@@ -287,8 +290,8 @@ double ebpfMonTargetLifeFollowStart(const ebpfMonTargetLife *life, ebpfMonTarget
     return running ? HUGE_VAL : (double)tick / 1e9;
 }
 
-/* A module that was loaded since may process records at calls that are not probed. What could not be read now was mostly not
- * changed: to take away all probes for that would cost the IOC its counts. */
+/* A module that was loaded since may process records at calls that are not probed. What could not be read now was
+ * mostly not changed: to take away all probes for that would cost the IOC its counts. */
 static void findCallers(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now)
 {
     ebpfMonImageCallers *found;
@@ -450,7 +453,8 @@ void ebpfMonTargetLifeLookAtClock(const ebpfMonTargetLife *life, ebpfMonTarget *
         t->follower.clockStood = t->follower.clockWentBack = 1;
     if (!t->follower.clockWentBack)
         return;
-    errlogPrintf("ebpfMon: the clock of %s may have stood still, because that of its host was set back: its counts are lower bounds\n",
+    errlogPrintf("ebpfMon: the clock of %s may have stood still, because that of its host was set back: its counts are "
+                 "lower bounds\n",
                  t->name);
     ebpfMonRecordTablesMarkMissed(life->tables, t);
     t->follower.clockWentBack = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One IOC from the moment when it is found until it is forgotten: starting, running, ended. Only the follower calls these
- * functions.
+ * One IOC from the moment when it is found until it is forgotten: starting, running, ended. Only the follower calls
+ * these functions.
  */
 #ifndef EBPFMON_TARGETLIFE_H
 #define EBPFMON_TARGETLIFE_H
@@ -24,12 +24,12 @@ typedef struct {
     int isMeanwhile; /* such a call is under way: no other large database is begun */
 } ebpfMonTargetLife;
 
-/* Adds an IOC that was found. If there are EBPFMON_TARGETS_MAX already, another one may lose its place (targetPlace.h). 0,
- * or -1: there is no place, or no memory. */
+/* Adds an IOC that was found. If there are EBPFMON_TARGETS_MAX already, another one may lose its place (targetPlace.h).
+ * 0, or -1: there is no place, or no memory. */
 int ebpfMonTargetLifeAdopt(const ebpfMonTargetLife *life, pid_t pid, const ebpfMonImage *image);
 
-/* Follows an IOC through its start: reads its database, waits for iocInit. Returns in how many seconds to call it again;
- * HUGE_VAL: the IOC is running. */
+/* Follows an IOC through its start: reads its database, waits for iocInit. Returns in how many seconds to call it
+ * again; HUGE_VAL: the IOC is running. */
 double ebpfMonTargetLifeFollowStart(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now);
 
 /* Looks for records that were added to a running IOC. */
@@ -45,12 +45,12 @@ void ebpfMonTargetLifeFollowSweeps(const ebpfMonTargetLife *life, ebpfMonTarget 
 /* Compares how its records are counted (typeTrial.h). Once a second. */
 void ebpfMonTargetLifeTryTypes(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now);
 
-/* Looks for breakpoints. With a breakpoint, a separate thread processes the lock set, and releases the lock in the middle of
- * a chain (dbBkpt.c): the processings of the chain up to then are not counted. Call it often. */
+/* Looks for breakpoints. With a breakpoint, a separate thread processes the lock set, and releases the lock in the
+ * middle of a chain (dbBkpt.c): the processings of the chain up to then are not counted. Call it often. */
 void ebpfMonTargetLifeFindBreakpoints(const ebpfMonTargetLife *life, ebpfMonTarget *t);
 
-/* If the clock of the host went back (follower.clockWentBack), or the IOC's own clock stands still (stuckClock.h): all its counts
- * are lower bounds. Once a second. */
+/* If the clock of the host went back (follower.clockWentBack), or the IOC's own clock stands still (stuckClock.h): all
+ * its counts are lower bounds. Once a second. */
 void ebpfMonTargetLifeLookAtClock(const ebpfMonTargetLife *life, ebpfMonTarget *t);
 
 /* Applies the level that filter, rules and budget say. */

@@ -6,7 +6,8 @@
 #include "host/serverSockets.h"
 #include "watch/targetPlace.h"
 
-#define LISTENS_NS  1000000000ull  /* between two looks at the sockets of one whose database was not read; and its age */
+#define LISTENS_NS  1000000000ull  /* between two looks at the sockets of one whose database was not read; and its
+                                    * age */
 #define LOOK_MAX    16             /* processes, in one look */
 #define CHARGE_NS   50000000ull    /* a look that takes longer is charged to their users: they have many files open */
 #define SOCKETS_MAX 1024

@@ -29,11 +29,15 @@ void ebpfMonTargetTextReadVersion(ebpfMonTargets *targets, ebpfMonTarget *t)
 void ebpfMonTargetTextWriteNameless(const ebpfMonBinary *core, int isRecognised, char note[EBPFMON_NOTE_SIZE])
 {
     if (core->foreign)
-        snprintf(note, EBPFMON_NOTE_SIZE, "a program for %s, which an emulator runs here: not seen inside. Run ebpfMon on a host "
-                 "of its machine", core->foreign);
+        snprintf(note, EBPFMON_NOTE_SIZE,
+                 "a program for %s, which an emulator runs here: not seen inside. Run ebpfMon on a host "
+                 "of its machine",
+                 core->foreign);
     else if (core->isContradicted)
-        snprintf(note, EBPFMON_NOTE_SIZE, "stripped, and the symbols of build-id %s are of another program: not seen inside. Make them "
-                 "by ebpfMonSymbols", core->buildId);
+        snprintf(note, EBPFMON_NOTE_SIZE,
+                 "stripped, and the symbols of build-id %s are of another program: not seen inside. Make them "
+                 "by ebpfMonSymbols",
+                 core->buildId);
     else
         snprintf(note, EBPFMON_NOTE_SIZE, "stripped, no symbols of build-id %s found: not seen inside%s. "
                  "ebpfMonSymbols makes some", core->buildId[0] ? core->buildId : "(it has none)",
@@ -50,7 +54,8 @@ void ebpfMonTargetTextFindName(ebpfMonTargets *targets, ebpfMonTarget *t)
     ebpfMonTargetTextTellApart(targets, t->pid, t->name);
 }
 
-/* That an IOC ended is seen up to a second later (follower.c): one that was restarted must not lose its name for that. */
+/* That an IOC ended is seen up to a second later (follower.c): one that was restarted must not lose its name for
+ * that. */
 static int isNameTaken(ebpfMonTargets *targets, const char *name)
 {
     struct { pid_t pid; uint64_t start; } holder[HOLDERS_MAX];

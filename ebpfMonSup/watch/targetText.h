@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The name of an IOC, the text of its release, and why nothing is seen inside. Only the follower uses this module, but for
- * ebpfMonTargetTextTellApart. */
+/* The name of an IOC, the text of its release, and why nothing is seen inside. Only the follower uses this module, but
+ * for ebpfMonTargetTextTellApart. */
 #ifndef EBPFMON_TARGETTEXT_H
 #define EBPFMON_TARGETTEXT_H
 
 #include "watch/target.h"
 
-/* Finds the name of an IOC that is not among the targets yet. If another living IOC has this name, the new one gets its pid
- * behind it. */
+/* Finds the name of an IOC that is not among the targets yet. If another living IOC has this name, the new one gets its
+ * pid behind it. */
 void ebpfMonTargetTextFindName(ebpfMonTargets *targets, ebpfMonTarget *t);
 
-/* Any process can claim the name of an IOC by its environment. Puts "#PID" behind the name of this process, which is none of the
- * targets, if a target that lives has it. Takes the lock of the targets. Any thread. */
+/* Any process can claim the name of an IOC by its environment. Puts "#PID" behind the name of this process, which is
+ * none of the targets, if a target that lives has it. Takes the lock of the targets. Any thread. */
 void ebpfMonTargetTextTellApart(ebpfMonTargets *targets, pid_t pid, char name[EBPFMON_IOCNAME_SIZE]);
 
 /* Reads the text of the release from the memory of the IOC. Takes the lock of the targets. */

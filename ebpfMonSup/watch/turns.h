@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Decides when the chains of an IOC's scan lists are timed: in turns, one in ten seconds on average; and all of them for a
- * while after a pass that may have had a slow chain. This module knows no IOC and no clock. No lock: only the follower uses
- * it.
+ * Decides when the chains of an IOC's scan lists are timed: in turns, one in ten seconds on average; and all of them
+ * for a while after a pass that may have had a slow chain. This module knows no IOC and no clock. No lock: only the
+ * follower uses it.
  *
- * The pauses between turns are random, because lists are scanned at fixed periods: with turns at fixed times, a list of ten
- * seconds would be in a turn always or never.
+ * The pauses between turns are random, because lists are scanned at fixed periods: with turns at fixed times, a list of
+ * ten seconds would be in a turn always or never.
  */
 #ifndef EBPFMON_TURNS_H
 #define EBPFMON_TURNS_H
@@ -17,7 +17,8 @@ typedef struct {
     double   percent;    /* of the time, as asked for last */
     uint64_t openAt, closeAt; /* ns; begin and end of the present turn, or of the next one */
     uint64_t demandUntil; /* all chains are timed until then */
-    uint64_t demand;     /* ns for which all chains were timed after the last slow pass; 0: there was none for a long time */
+    uint64_t demand;     /* ns for which all chains were timed after the last slow pass; 0: there was none for a long
+                          * time */
     uint64_t slow;       /* slow passes at the last look */
     uint64_t lookedAt;
     double   timed, all; /* s, of the last minutes */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finds out, for record types that are not of EPICS Base, whether the time stamp of a record shows each processing. Nobody
- * can know this before. So at first both the trap and the snapshot count these records. When both have counted the same
- * often enough, only the snapshot goes on, and the trap is detached. Now and then the trap is attached for some seconds, and
- * both are compared again. A type for which they differ is counted by the trap from then on.
+ * Finds out, for record types that are not of EPICS Base, whether the time stamp of a record shows each processing.
+ * Nobody can know this before. So at first both the trap and the snapshot count these records. When both have counted
+ * the same often enough, only the snapshot goes on, and the trap is detached. Now and then the trap is attached for
+ * some seconds, and both are compared again. A type for which they differ is counted by the trap from then on.
  *
  * One trial for an IOC. The follower's alone.
  */
@@ -29,8 +29,8 @@ void ebpfMonTypeTrialSetTypes(ebpfMonCatalogue *cat);
 ebpfMonTypeTrial *ebpfMonTypeTrialNew(const ebpfMonCatalogue *cat, ebpfMonAudits *audits);
 void ebpfMonTypeTrialFree(ebpfMonTypeTrial *trial); /* NULL does no harm */
 
-/* Both counters begin now. "standStill": neither probe is attached yet, so no chain is under way that only one of them counts.
- * NULL does nothing. */
+/* Both counters begin now. "standStill": neither probe is attached yet, so no chain is under way that only one of them
+ * counts. NULL does nothing. */
 void ebpfMonTypeTrialBegin(ebpfMonTypeTrial *trial, const ebpfMonTarget *t, int standStill);
 
 /* The trap is wanted for a comparison. */
@@ -45,8 +45,8 @@ typedef enum {
 /* Compares; once a second. "now": monotonic ns. */
 ebpfMonTrialResult ebpfMonTypeTrialLook(ebpfMonTypeTrial *trial, ebpfMonTarget *t, int trapOn, uint64_t now);
 
-/* Nonzero: both have counted the same for this record since the comparison began, so at this moment the record may change
- * from one counter to the other. GetAhead: by how much the counter of the trap is larger. */
+/* Nonzero: both have counted the same for this record since the comparison began, so at this moment the record may
+ * change from one counter to the other. GetAhead: by how much the counter of the trap is larger. */
 int ebpfMonTypeTrialAgrees(const ebpfMonTypeTrial *trial, const ebpfMonTarget *t, uint32_t index);
 int64_t ebpfMonTypeTrialGetAhead(const ebpfMonTypeTrial *trial, uint32_t index);
 

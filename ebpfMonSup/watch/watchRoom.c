@@ -5,8 +5,8 @@
 #include "probe/seccompTrial.h"
 #include "watch/watchRoom.h"
 
-int ebpfMonWatchRoomMake(ebpfMonWatchRoom *room, ebpfMonTargets *targets, ebpfMonRequests *requests, ebpfMonAudits *audits,
-                         int watchSelf, const ebpfMonFollowerSink *sink)
+int ebpfMonWatchRoomMake(ebpfMonWatchRoom *room, ebpfMonTargets *targets, ebpfMonRequests *requests,
+                         ebpfMonAudits *audits, int watchSelf, const ebpfMonFollowerSink *sink)
 {
     const ebpfMonRecordTablesKernel kernel = {
         .tables = ebpfMonKernelTables(),

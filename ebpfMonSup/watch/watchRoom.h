@@ -13,9 +13,10 @@ typedef struct {
     ebpfMonFollower     *follower;
 } ebpfMonWatchRoom;
 
-/* The kernel part must be loaded. Targets, requests and audits stay the caller's. 0, or -1 without memory: then nothing is left. */
-int ebpfMonWatchRoomMake(ebpfMonWatchRoom *room, ebpfMonTargets *targets, ebpfMonRequests *requests, ebpfMonAudits *audits,
-                         int watchSelf, const ebpfMonFollowerSink *sink);
+/* The kernel part must be loaded. Targets, requests and audits stay the caller's. 0, or -1 without memory: then nothing
+ * is left. */
+int ebpfMonWatchRoomMake(ebpfMonWatchRoom *room, ebpfMonTargets *targets, ebpfMonRequests *requests,
+                         ebpfMonAudits *audits, int watchSelf, const ebpfMonFollowerSink *sink);
 
 /* Only while no thread uses them. */
 void ebpfMonWatchRoomFree(ebpfMonWatchRoom *room);

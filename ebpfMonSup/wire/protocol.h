@@ -46,7 +46,7 @@ typedef struct ebpfMonProtocol {
     void  (*name)(void *state, uint32_t sid, const char *name);
     /* A UDP datagram from or to a port of the protocol, or one with a matching first byte. Emits searches, answers and
      * beacons. "from_to": addr and port are those of the sender, saddr and sport those of the receiver. */
-    void  (*datagram)(ebpfMonWire *wire, uint64_t time, const struct ebpfMonPeer *from_to, const uint8_t *p, size_t len);
+    void (*datagram)(ebpfMonWire *wire, uint64_t time, const struct ebpfMonPeer *from_to, const uint8_t *p, size_t len);
 } ebpfMonProtocol;
 
 extern const ebpfMonProtocol ebpfMonCaProtocol;  /* ca.c */

@@ -250,7 +250,8 @@ static void setTpro(int value)
     }
 }
 
-/* Loads the database, starts the IOC and finds the records. Returns the number of records of the chain; 0: it failed. */
+/* Loads the database, starts the IOC and finds the records. Returns the number of records of the chain; 0: it
+ * failed. */
 static double startIoc(int argc, char *argv[])
 {
     DBADDR lengthField;
@@ -266,7 +267,8 @@ static double startIoc(int argc, char *argv[])
     stopped = epicsEventMustCreate(epicsEventEmpty);
     there = epicsEventMustCreate(epicsEventEmpty);
     back = epicsEventMustCreate(epicsEventEmpty);
-    epicsThreadMustCreate("benchEcho", epicsThreadPriorityMedium, epicsThreadGetStackSize(epicsThreadStackSmall), echo, NULL);
+    epicsThreadMustCreate("benchEcho", epicsThreadPriorityMedium, epicsThreadGetStackSize(epicsThreadStackSmall), echo,
+                          NULL);
     zeros = open("/dev/zero", O_RDONLY | O_CLOEXEC);
     if (zeros < 0)
         return 0;

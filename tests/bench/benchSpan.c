@@ -5,8 +5,8 @@
  *
  *     benchSpan URL otlp|zipkin SPANS-A-SECOND SECONDS
  *
- * It prints the id of the last trace, and: the numbers of spans made, accepted, and lost; the seconds until the last one
- * was accepted; the CPU time (µs) of maker and exporter for each span; the highest load of the queue (%).
+ * It prints the id of the last trace, and: the numbers of spans made, accepted, and lost; the seconds until the last
+ * one was accepted; the CPU time (µs) of maker and exporter for each span; the highest load of the queue (%).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -134,7 +134,8 @@ int main(int argc, char **argv)
     if (!exporter)
         return 1;
     publishHistogram();
-    if (zipkin ? ebpfMonExportGetOps(exporter)->zipkin(exporter, argv[1]) : ebpfMonExportGetOps(exporter)->otlp(exporter, argv[1], "traces", ""))
+    if (zipkin ? ebpfMonExportGetOps(exporter)->zipkin(exporter, argv[1]) :
+                 ebpfMonExportGetOps(exporter)->otlp(exporter, argv[1], "traces", ""))
         return 1;
     begin = clockOf(CLOCK_MONOTONIC);
     cpu = processCpu();

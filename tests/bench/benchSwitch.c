@@ -38,7 +38,8 @@ int main(void)
 
     CPU_ZERO(&one);
     CPU_SET(0, &one);
-    if (sched_setaffinity(0, sizeof(one), &one) || pipe(there) || pipe(back) || pthread_create(&thread, NULL, echo, NULL)) {
+    if (sched_setaffinity(0, sizeof(one), &one) || pipe(there) || pipe(back) ||
+        pthread_create(&thread, NULL, echo, NULL)) {
         perror("benchSwitch");
         return 1;
     }

@@ -115,7 +115,8 @@ static double measure(int work, double seconds)
                 if (write(fd, buf, 2) != 2 || read(fd, buf, 1) != 0)
                     fail("traffic");
                 hangUp(fd);
-            } else if (work == Transfer ? write(fd, buf, BULK) != BULK : write(fd, buf, 1) != 1 || read(fd, buf, 1) != 1)
+            } else if (work == Transfer ? write(fd, buf, BULK) != BULK :
+                                          write(fd, buf, 1) != 1 || read(fd, buf, 1) != 1)
                 fail("traffic");
         }
     if (work != Connect)

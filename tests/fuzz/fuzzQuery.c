@@ -22,7 +22,8 @@ static void checkSpec(const ebpfMonQuerySpec *s)
     const struct ebpfMonQueryPlan *plan = &s->order.plan;
     unsigned end = 0;
 
-    FUZZ_CHECK(s->name[0] && ebpfMonTextIsClean(s->name) && ebpfMonTextIsClean(s->title) && ebpfMonTextIsClean(s->unit));
+    FUZZ_CHECK(s->name[0] && ebpfMonTextIsClean(s->name) && ebpfMonTextIsClean(s->title) &&
+               ebpfMonTextIsClean(s->unit));
     FUZZ_CHECK(plan->keys <= EBPFMON_QUERY_KEYS && plan->terms <= EBPFMON_QUERY_TERMS && plan->sample >= 1);
     for (unsigned i = 0; i < plan->keys; i++) {
         checkField(&plan->key[i]);

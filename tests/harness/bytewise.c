@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Preloaded into a program: each TCP segment that it sends has one byte of data. To what ends with MSG_EOR TCP adds nothing,
- * also when it sends it again (tcp_skb_can_collapse_to, include/net/tcp.h). Datagrams are not touched.
+ * Preloaded into a program: each TCP segment that it sends has one byte of data. To what ends with MSG_EOR TCP adds
+ * nothing, also when it sends it again (tcp_skb_can_collapse_to, include/net/tcp.h). Datagrams are not touched.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

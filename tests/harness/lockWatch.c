@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Preloaded into the monitor: notes each file, each name service, each read of another process and each job for one
- * (ebpfMonForeignRun) that a thread asks for while it holds a mutex that libebpfMon has made. Mutexes of EPICS Base and of
- * the C library do not count. A line of the file that LOCK_WATCH names:
+ * (ebpfMonForeignRun) that a thread asks for while it holds a mutex that libebpfMon has made. Mutexes of EPICS Base and
+ * of the C library do not count. A line of the file that LOCK_WATCH names:
  *
  *     CALL WHAT | FILE:LINE of each mutex | the functions that called, the innermost first
  */
@@ -55,7 +55,8 @@ static int addCallers(char *line, int n, int size)
         if (info.dli_sname)
             n += snprintf(line + n, (size_t)(size - n), " %.90s", info.dli_sname);
         else if (info.dli_fname && strstr(info.dli_fname, "libebpfMon"))
-            n += snprintf(line + n, (size_t)(size - n), " +0x%lx", (unsigned long)((char *)frame[i] - (char *)info.dli_fbase));
+            n += snprintf(line + n, (size_t)(size - n), " +0x%lx",
+                          (unsigned long)((char *)frame[i] - (char *)info.dli_fbase));
     }
     return n;
 }
@@ -231,8 +232,8 @@ int getaddrinfo(const char *name, const char *service, const struct addrinfo *hi
     return next(name, service, hints, result);
 }
 
-ssize_t process_vm_readv(pid_t pid, const struct iovec *to, unsigned long nto, const struct iovec *from, unsigned long nfrom,
-                         unsigned long flags)
+ssize_t process_vm_readv(pid_t pid, const struct iovec *to, unsigned long nto, const struct iovec *from,
+                         unsigned long nfrom, unsigned long flags)
 {
     NEXT(process_vm_readv);
 

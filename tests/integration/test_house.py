@@ -13,7 +13,7 @@ from tests.harness import paths
 SUP = paths.TOP / "ebpfMonSup"
 INTERNALS = (paths.TOP / "documentation" / "internals.md").read_text()
 BUILT = re.compile(r"^O\.")
-LINES_MAX, FUNCTION_MAX = 500, 60
+LINES_MAX, FUNCTION_MAX, COLUMNS_MAX = 500, 60, 120
 
 
 def section(title):
@@ -116,6 +116,12 @@ def test_what_exists_once_is_documented():
 @pytest.mark.parametrize("ending", [".c", ".h", ".cpp", ".py", ".sh"])
 def test_files_are_short(ending):
     long = {str(path): n for path in sources(ending) if (n := len(path.read_text().splitlines())) > LINES_MAX}
+    assert not long
+
+
+def test_lines_are_short():
+    long = [f"{path}:{n}" for path in sources(".c", ".h", ".cpp") for n, line in enumerate(path.read_text().split("\n"), 1)
+            if len(line) > COLUMNS_MAX]
     assert not long
 
 

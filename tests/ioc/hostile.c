@@ -111,7 +111,8 @@ int main(int argc, char **argv)
 
     if (argc < 2)
         return 2;
-    if (strcmp(argv[1], "again") == 0) { /* fuseProgram: executed from the FUSE file system, which now stops answering */
+    if (strcmp(argv[1], "again") == 0) { /* fuseProgram: executed from the FUSE file system, which now stops
+                                          * answering */
         interruptAccept = 1;
         printf("%d\n", (int)getpid());
         fflush(stdout);

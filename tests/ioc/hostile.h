@@ -46,8 +46,11 @@ static inline int hostileWriteSparseElf(int fd)
     };
 
     return write(fd, &head, sizeof(head)) == (ssize_t)sizeof(head) &&
-           pwrite(fd, sections, sizeof(sections), 2048) == (ssize_t)sizeof(sections) &&
-           pwrite(fd, names, sizeof(names), 0x100001) == (ssize_t)sizeof(names) && ftruncate(fd, 3ll << 30) == 0 ? 0 : -1;
+                   pwrite(fd, sections, sizeof(sections), 2048) == (ssize_t)sizeof(sections) &&
+                   pwrite(fd, names, sizeof(names), 0x100001) == (ssize_t)sizeof(names) &&
+                   ftruncate(fd, 3ll << 30) == 0 ?
+               0 :
+               -1;
 }
 
 #endif

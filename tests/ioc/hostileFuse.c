@@ -100,7 +100,8 @@ static void serveOne(int fuse, const char *request, int content)
 static void serve(int fuse, int quiet, int test, int content)
 {
     static char request[ROOM];
-    struct pollfd fd[] = {{.fd = test, .events = POLLIN}, {.fd = quiet, .events = POLLIN}, {.fd = fuse, .events = POLLIN}};
+    struct pollfd fd[] = {
+        {.fd = test, .events = POLLIN}, {.fd = quiet, .events = POLLIN}, {.fd = fuse, .events = POLLIN}};
 
     while (poll(fd, 3, -1) > 0 && !fd[0].revents && !fd[1].revents)
         if (fd[2].revents && read(fuse, request, sizeof(request)) > 0)
@@ -140,8 +141,8 @@ int hostileMountFuse(const char *device, const char *folder, int *quiet)
     int fuse, content, end[2], test = (int)syscall(SYS_pidfd_open, getppid(), 0);
     pid_t pid;
 
-    if (test < 0 || becomeRootOfNamespace() || pipe(end) || (content = open("/proc/self/exe", O_RDONLY | O_CLOEXEC)) < 0 ||
-        (fuse = open(device, O_RDWR | O_CLOEXEC)) < 0)
+    if (test < 0 || becomeRootOfNamespace() || pipe(end) ||
+        (content = open("/proc/self/exe", O_RDONLY | O_CLOEXEC)) < 0 || (fuse = open(device, O_RDWR | O_CLOEXEC)) < 0)
         return -1;
     snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", fuse);
     if (mount("hostile", folder, "fuse", MS_NOSUID | MS_NODEV, options))

@@ -61,8 +61,8 @@ static long sleepFor(aSubRecord *prec)
     return 0;
 }
 
-/* Sleeps A times for 2 ms. Before that it begins a sleep of 1 ns: this has passed when the thread wants to leave the CPU, so it is
- * woken while it runs, and goes on. */
+/* Sleeps A times for 2 ms. Before that it begins a sleep of 1 ns: this has passed when the thread wants to leave the
+ * CPU, so it is woken while it runs, and goes on. */
 static long napShortly(aSubRecord *prec)
 {
     const struct timespec least = { .tv_nsec = 1 };
@@ -122,7 +122,8 @@ static long waitForGate(aSubRecord *prec)
         h->begin = epicsEventMustCreate(epicsEventEmpty);
         h->holds = epicsEventMustCreate(epicsEventEmpty);
         prec->dpvt = h;
-        epicsThreadMustCreate("holder", epicsThreadPriorityLow, epicsThreadGetStackSize(epicsThreadStackSmall), holdGate, h);
+        epicsThreadMustCreate("holder", epicsThreadPriorityLow, epicsThreadGetStackSize(epicsThreadStackSmall),
+                              holdGate, h);
     }
     h->us = *(double *)prec->a;
     epicsEventMustTrigger(h->begin);
@@ -279,7 +280,8 @@ static void passProbes(int number, const char *name, dbCommon *prec)
                    [table] "r"(table), [twice] "r"(2l * number));
     if (USDT_IS_WATCHED(watched))
         USDT_PROBE("latency", "watched", "-4@%k[n]", "watched", [n] "r"(number));
-    USDT_PROBE("latency", "odd", "-4@%k[n] 8f@%%xmm0 8@%%fs:16 1@%%ah 4@nowhere(%%rip) %%rax", USDT_NO_SEMAPHORE, [n] "r"(number));
+    USDT_PROBE("latency", "odd", "-4@%k[n] 8f@%%xmm0 8@%%fs:16 1@%%ah 4@nowhere(%%rip) %%rax",
+               USDT_NO_SEMAPHORE, [n] "r"(number));
 }
 
 /* Calls knownCall A times, with number = 0, 1, … 9, 0, …; VALA counts all calls. */
@@ -301,8 +303,8 @@ static long callKnown(aSubRecord *prec)
     return 0;
 }
 
-/* Reads the wall clock as often as VALA has room, each time by a system call, so that the kernel reads it between the begin and the end
- * of this call. VALA, VALB: s and ns. */
+/* Reads the wall clock as often as VALA has room, each time by a system call, so that the kernel reads it between the
+ * begin and the end of this call. VALA, VALB: s and ns. */
 static long readClock(aSubRecord *prec)
 {
     for (unsigned i = 0; i < prec->nova && i < prec->novb; i++) {
@@ -315,8 +317,8 @@ static long readClock(aSubRecord *prec)
     return 0;
 }
 
-/* Calls pluginCall() of the library that the variable PLUGIN names, A times. It loads the library if it is not loaded. If B is not 0, it
- * unloads it afterwards. */
+/* Calls pluginCall() of the library that the variable PLUGIN names, A times. It loads the library if it is not loaded.
+ * If B is not 0, it unloads it afterwards. */
 static long callPlugin(aSubRecord *prec)
 {
     static void *plugin; /* only this record has this routine */

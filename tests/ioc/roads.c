@@ -76,8 +76,8 @@ static long aiInit(int after)
     return 0;
 }
 
-/* Takes as many seconds as the field SMOO says, as for a driver that has to ask its device. (SMOO has no effect, because aiRead does
- * not convert.) */
+/* Takes as many seconds as the field SMOO says, as for a driver that has to ask its device. (SMOO has no effect,
+ * because aiRead does not convert.) */
 static long aiScanList(int leaves, dbCommon *prec, IOSCANPVT *list)
 {
     double seconds = ((aiRecord *)prec)->smoo;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A clock for the time stamps of the IOC, as an event receiver has one. Base asks it before the clock of the host, and never lets
- * time stamps go back (epicsGeneralTime.c).
+ * A clock for the time stamps of the IOC, as an event receiver has one. Base asks it before the clock of the host, and
+ * never lets time stamps go back (epicsGeneralTime.c).
  */
 #include <epicsAtomic.h>
 #include <epicsExport.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Routines of aSub records that use memory, files, names and code in a known way. Input A is how much, unless its routine
- * says otherwise. What keeps memory never gives it back. */
+/* Routines of aSub records that use memory, files, names and code in a known way. Input A is how much, unless its
+ * routine says otherwise. What keeps memory never gives it back. */
 #include <fcntl.h>
 #include <netdb.h>
 #include <stdlib.h>

@@ -94,7 +94,7 @@ static ebpfMonPut last; /* the put of the last match(), as the join changed it *
 
 static inline ebpfMonPutJoinResult matchKind(struct ebpfMonPeer peer, uint32_t seq, int kind, const char *pv, int final)
 {
-    ebpfMonMessageKey key = { .peer = peer, .seq = seq, .seqFrom = seq - RECEIVED, .seqKind = (uint8_t)kind, .at = now };
+    ebpfMonMessageKey key = {.peer = peer, .seq = seq, .seqFrom = seq - RECEIVED, .seqKind = (uint8_t)kind, .at = now};
     ebpfMonPutJoinResult r;
 
     last = makePut(pv);

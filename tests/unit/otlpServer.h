@@ -111,7 +111,9 @@ static inline void answerRequest(int fd, const char *header, const char *body)
     epicsMutexUnlock(server.lock);
     switch (m) {
     case accepts:     sendAnswer(fd, HEAD("200 OK") BODY("{}", "2")); break;
-    case partly:      sendAnswer(fd, HEAD("200 OK") BODY("{\"partialSuccess\":{\"rejectedLogRecords\":\"2\"}}", "45")); break;
+    case partly:
+        sendAnswer(fd, HEAD("200 OK") BODY("{\"partialSuccess\":{\"rejectedLogRecords\":\"2\"}}", "45"));
+        break;
     case refuses:     sendAnswer(fd, HEAD("400 Bad Request") BODY("no", "2")); break;
     case tooMany:     sendAnswer(fd, HEAD("429 Too Many") "Retry-After: 60\r\n" BODY("", "0")); break;
     case tooManyOnce: sendAnswer(fd, HEAD("429 Too Many") "Retry-After: 2\r\n" BODY("", "0")); break;

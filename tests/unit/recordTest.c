@@ -117,7 +117,8 @@ static ebpfMonOpStatus fakeAddIocs(void *arg, ebpfMonTextReport *report)
     return judge(1);
 }
 
-static ebpfMonOpStatus fakeAddRecords(void *arg, ebpfMonTextReport *report, const char *iocPattern, const char *recordPattern)
+static ebpfMonOpStatus fakeAddRecords(void *arg, ebpfMonTextReport *report, const char *iocPattern,
+                                      const char *recordPattern)
 {
     (void)arg;
     (void)report;
@@ -146,7 +147,8 @@ static ebpfMonOpStatus fakeSetUsage(void *arg, const char *file, int megabytes, 
     return judge(strcmp(file, "uses.db") == 0 && megabytes == 0);
 }
 
-static ebpfMonOpStatus fakeAddUnused(void *arg, ebpfMonTextReport *report, double days, const char *pattern, char *why, size_t size)
+static ebpfMonOpStatus fakeAddUnused(void *arg, ebpfMonTextReport *report, double days, const char *pattern, char *why,
+                                     size_t size)
 {
     (void)arg;
     (void)why;
@@ -160,8 +162,8 @@ static void fakePublishClients(void *arg)
     (void)arg;
 }
 
-static ebpfMonOpStatus fakeTrace(void *arg, ebpfMonTextReport *report, const char *recordPattern, unsigned count, char *why,
-                                 size_t size)
+static ebpfMonOpStatus fakeTrace(void *arg, ebpfMonTextReport *report, const char *recordPattern, unsigned count,
+                                 char *why, size_t size)
 {
     (void)arg;
     (void)report;

@@ -39,7 +39,8 @@ static void disassemble(const char *path, uint64_t vaddr, char *name, size_t siz
     FILE *dump;
 
     name[0] = 0;
-    snprintf(command, sizeof(command), OBJDUMP " -d --no-show-raw-insn --start-address=%#llx --stop-address=%#llx '%s' 2>/dev/null",
+    snprintf(command, sizeof(command),
+             OBJDUMP " -d --no-show-raw-insn --start-address=%#llx --stop-address=%#llx '%s' 2>/dev/null",
              (unsigned long long)vaddr, (unsigned long long)vaddr + 4, path);
     dump = popen(command, "r");
     while (dump && fgets(line, sizeof(line), dump))
@@ -106,7 +107,8 @@ MAIN(testAarch64)
     if (ebpfMonMachineIsHost(EM_AARCH64))
         testSkip(2, "this host is of that machine");
     else {
-        testOk(core->binary.foreign && !strcmp(core->binary.foreign, "aarch64"), "it is foreign here: %s", core->binary.foreign);
+        testOk(core->binary.foreign && !strcmp(core->binary.foreign, "aarch64"), "it is foreign here: %s",
+               core->binary.foreign);
         testOk(core->binary.isNameless, "and so is not watched");
     }
     testOk(core->var[ebpfMonVarBase].vaddr && core->var[ebpfMonVarInterrupt].vaddr, "its variables are found");

@@ -81,15 +81,18 @@ static void testOrder(void)
 
     testDiag("the slowest first");
     publish(NOW);
-    testOk(values.slowestCount == 0 && values.latencyMax == 0 && values.busyMax == 0 && !values.selectedFound, "nothing yet");
+    testOk(values.slowestCount == 0 && values.latencyMax == 0 && values.busyMax == 0 && !values.selectedFound,
+           "nothing yet");
     addRecord(SLOT_A, 2 * MS, 10, NOW - 1);
     addRecord(SLOT_A + 1, 300 * MS, 4, NOW - 1)->timeouts = 1;
     addRecord(SLOT_B, 50 * MS, 1, NOW - 1);
     addRecord(SLOT_B + 1, 0, 0, 0);
     publish(NOW);
-    testOk(values.slowestCount == 3 && isRow(0, "A:SLOW") && isRow(2, "A:FAST"), "by the mean time; a record that never completed is none");
+    testOk(values.slowestCount == 3 && isRow(0, "A:SLOW") && isRow(2, "A:FAST"),
+           "by the mean time; a record that never completed is none");
     testOk(isRow(1, "BOTH@b"), "a name that two IOCs have tells the IOC");
-    testOk(row->count == 4 && row->mean == 300 && row->max == 300 && row->timeouts == 1 && row->busy == 0, "%g ms in the mean", row->mean);
+    testOk(row->count == 4 && row->mean == 300 && row->max == 300 && row->timeouts == 1 && row->busy == 0,
+           "%g ms in the mean", row->mean);
     testOk(row->p99 > 250 && row->p99 < 350, "99 %% within %g ms", row->p99);
     testOk(sumHist() == 15, "the histogram has all of them: %g", sumHist());
     testOk(values.selectedFound, "and there is something to see in it");
@@ -103,11 +106,13 @@ static void testBusy(void)
     s->since = NOW - 2000 * MS;
     b->queuesSince = NOW - 3000 * MS;
     publish(NOW);
-    testOk(isRow(0, "B:ONE") && values.slowest[0].busy == 2000 && values.slowest[0].count == 0 && values.busyMax == 2000,
+    testOk(isRow(0, "B:ONE") && values.slowest[0].busy == 2000 && values.slowest[0].count == 0 &&
+               values.busyMax == 2000,
            "one that has not completed for 2 s comes before one with a mean of 0.3 s");
     b->queuesSince = NOW - 1000 * MS;
     publish(NOW);
-    testOk(values.slowestCount == 3 && values.busyMax == 0, "if it began before the probes were set, it may have completed unseen");
+    testOk(values.slowestCount == 3 && values.busyMax == 0,
+           "if it began before the probes were set, it may have completed unseen");
     b->queuesSince = 0;
     b->level = ebpfMonLevelCounts;
     publish(NOW);
@@ -132,7 +137,8 @@ static void testRecent(void)
     publish(NOW + window);
     testOk(values.latencyMax == 400, "in the next window it is still the longest");
     publish(NOW + 2 * window);
-    testOk(values.latencyMax == 0 && values.slowest[0].max == 300, "after that it is forgotten, but not the maximum of its record");
+    testOk(values.latencyMax == 0 && values.slowest[0].max == 300,
+           "after that it is forgotten, but not the maximum of its record");
 }
 
 static void testShown(void)
@@ -142,13 +148,16 @@ static void testShown(void)
     testDiag("what is shown");
     a->how[1] = 0;
     publish(NOW);
-    testOk(values.slowestCount == 2 && isRow(0, "BOTH@b") && sumHist() == 11, "a record that the filter leaves out is not in the lists");
-    testOk(watched.asyncCount == 4 && watched.asyncMean == 300 && watched.asyncMax == 300, "but a watched record has its values");
+    testOk(values.slowestCount == 2 && isRow(0, "BOTH@b") && sumHist() == 11,
+           "a record that the filter leaves out is not in the lists");
+    testOk(watched.asyncCount == 4 && watched.asyncMean == 300 && watched.asyncMax == 300,
+           "but a watched record has its values");
     p = ebpfMonPublishedLock();
     snprintf(p->chains.selectedRoot, sizeof(p->chains.selectedRoot), "A:SLOW");
     ebpfMonPublishedUnlock();
     publish(NOW);
-    testOk(sumHist() == 4 && values.selectedFound && values.slowestCount == 2, "the selected record has the histogram for itself");
+    testOk(sumHist() == 4 && values.selectedFound && values.slowestCount == 2,
+           "the selected record has the histogram for itself");
     p = ebpfMonPublishedLock();
     snprintf(p->chains.selectedRoot, sizeof(p->chains.selectedRoot), "NOBODY");
     ebpfMonPublishedUnlock();
@@ -160,7 +169,8 @@ static void testShown(void)
     a->how[1] = EBPFMON_SHOWN;
     a->gone = 1;
     publish(NOW);
-    testOk(values.slowestCount == 1 && isRow(0, "BOTH"), "an IOC that has ended has no rows, and a name that one IOC has needs no more");
+    testOk(values.slowestCount == 1 && isRow(0, "BOTH"),
+           "an IOC that has ended has no rows, and a name that one IOC has needs no more");
     testOk(watched.asyncCount == 0 && isnan(watched.asyncMean), "nor has its watched record a value");
     a->gone = 0;
 }
@@ -189,7 +199,8 @@ static void testMany(void)
     publish(NOW);
     for (unsigned i = 0; i < values.slowestCount; i++)
         isSorted &= values.slowest[i].mean == 160 - i;
-    testOk(values.slowestCount == EBPFMON_TOP_MAX && isSorted, "the %u slowest of %u, in order", values.slowestCount, records);
+    testOk(values.slowestCount == EBPFMON_TOP_MAX && isSorted, "the %u slowest of %u, in order", values.slowestCount,
+           records);
     testOk(sumHist() == 160, "the histogram has all");
 }
 

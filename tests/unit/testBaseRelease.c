@@ -46,7 +46,8 @@ static void testDecision(void)
         int ok = ebpfMonBaseReleaseFind(&cases[i].seen, &r, why, sizeof(why)) == 0;
 
         if (cases[i].ok)
-            testOk(ok && r.dbfGap == cases[i].gap && (r.linkType == offsetof(struct layoutOldLink, type)) == cases[i].oldLinks,
+            testOk(ok && r.dbfGap == cases[i].gap &&
+                       (r.linkType == offsetof(struct layoutOldLink, type)) == cases[i].oldLinks,
                    "%s", cases[i].what);
         else
             testOk(!ok && strstr(why, "unknown release"), "%s: %s", cases[i].what, why);
@@ -71,7 +72,8 @@ static int follow(const ebpfMonBaseRelease *base, const void *link, uint64_t *ad
     ebpfMonLink l;
 
     ebpfMonMemFlush(mem);
-    if (ebpfMonLinkRead(mem, base, at(link), &l) || ebpfMonLinkFindEnd(mem, fake.t->cat, fakeAddress(FAKE_SEQ), &l, &end))
+    if (ebpfMonLinkRead(mem, base, at(link), &l) ||
+        ebpfMonLinkFindEnd(mem, fake.t->cat, fakeAddress(FAKE_SEQ), &l, &end))
         return -1;
     *addrAt = end.addrAt;
     return (int)end.rec;
@@ -93,14 +95,17 @@ static void testLinks(void)
 
     testDiag("Where a database link leads");
     ebpfMonBaseReleaseFind(&seen, &before, why, sizeof(why));
-    testOk(follow(own, &link, &found) == FAKE_SEL && found == at(&channel.chan.addr), "the link has a dbChannel (since 7.0.5)");
+    testOk(follow(own, &link, &found) == FAKE_SEL && found == at(&channel.chan.addr),
+           "the link has a dbChannel (since 7.0.5)");
     link.pvt = at(&bare);
     testOk(follow(own, &link, &found) == FAKE_SEL && found == at(&bare), "the link has a DBADDR (up to 7.0.4.1)");
     testOk(follow(&before, &old, &found) == FAKE_SEL && found == at(&bare), "the link is a struct link of 3.15");
     bare.addr.pfield = bare.addr.precord;
-    testOk(follow(own, &link, &found) == FAKE_SEL && found == at(&bare), "a DBADDR of a NAME field: the address of the record is in it twice");
+    testOk(follow(own, &link, &found) == FAKE_SEL && found == at(&bare),
+           "a DBADDR of a NAME field: the address of the record is in it twice");
     bare.addr = (struct layoutDbAddr){ .precord = fakeAddress(FAKE_AO), .pfield = at(why), .pfldDes = at(why) };
-    testOk(follow(own, &link, &found) == FAKE_AO && found == at(&bare), "a DBADDR of an attribute, which is not a field");
+    testOk(follow(own, &link, &found) == FAKE_AO && found == at(&bare),
+           "a DBADDR of an attribute, which is not a field");
     channel.chan.addr = bare.addr;
     link.pvt = at(&channel);
     testOk(follow(own, &link, &found) == FAKE_AO && found == at(&channel.chan.addr), "a dbChannel of an attribute");
@@ -117,7 +122,9 @@ static void testLinks(void)
 static void testWaiters(struct layoutLockRecord *lock)
 {
     static struct layoutLockSet set = { .records.count = FAKE_RECORDS, .refcount = FAKE_RECORDS };
-    static const struct { int before7, more, known; } trial[] = { { 0, 0, 1 }, { 0, 3, 1 }, { 0, -1, 0 }, { 0, 100000, 0 }, { 1, 0, 0 } };
+    static const struct {
+        int before7, more, known;
+    } trial[] = {{0, 0, 1}, {0, 3, 1}, {0, -1, 0}, {0, 100000, 0}, {1, 0, 0}};
     ebpfMonCatalogue *cat = fake.t->cat;
     int hasLockMany = cat->base.hasLockMany;
 
@@ -127,8 +134,9 @@ static void testWaiters(struct layoutLockRecord *lock)
         cat->base.hasLockMany = !trial[i].before7;
         set.refcount = FAKE_RECORDS + trial[i].more;
         ebpfMonMemFlush(mem);
-        testOk(ebpfMonLockSetsCountWaiters(mem, cat) == trial[i].known, "a lock set with %d references more than records, %s 3.16: %s",
-               trial[i].more, trial[i].before7 ? "before" : "since", trial[i].known ? "it counts who waits" : "not known");
+        testOk(ebpfMonLockSetsCountWaiters(mem, cat) == trial[i].known,
+               "a lock set with %d references more than records, %s 3.16: %s", trial[i].more,
+               trial[i].before7 ? "before" : "since", trial[i].known ? "it counts who waits" : "not known");
     }
     cat->base.hasLockMany = hasLockMany;
 }

@@ -88,7 +88,8 @@ static void testMean(void)
     ebpfMonBudgetBeginMean(&x.budget);
     x.levelCost[ebpfMonLevelCounts] = 0.1;
     addSecond(&x);
-    testOk(x.budget.cost > 0.09 && x.budget.cost < 0.11, "after a change of probes the new cost is taken at once: %g", x.budget.cost);
+    testOk(x.budget.cost > 0.09 && x.budget.cost < 0.11, "after a change of probes the new cost is taken at once: %g",
+           x.budget.cost);
 }
 
 static void testPeak(void)
@@ -116,12 +117,13 @@ static void testSteps(void)
     x.levelCost[ebpfMonLevelTrace] = x.levelCost[ebpfMonLevelChains] = x.levelCost[ebpfMonLevelCounts] =
         x.levelCost[ebpfMonLevelPuts] = 50 * LIMIT;
     seconds = untilChange(&x, 100);
-    testOk(seconds == 10 && x.budget.noTrap && x.budget.ceiling == ebpfMonLevelTrace, "the trap on recGblFwdLink is removed first, after %d s",
-           seconds);
+    testOk(seconds == 10 && x.budget.noTrap && x.budget.ceiling == ebpfMonLevelTrace,
+           "the trap on recGblFwdLink is removed first, after %d s", seconds);
     testOk1(untilChange(&x, 100) == 10 && x.budget.ceiling == ebpfMonLevelChains);
     testOk1(untilChange(&x, 100) == 10 && x.budget.ceiling == ebpfMonLevelCounts);
     testOk1(untilChange(&x, 100) == 10 && x.budget.ceiling == ebpfMonLevelPuts);
-    testOk(untilChange(&x, 10000) == -1 && x.budget.ceiling == ebpfMonLevelPuts, "the level is never lowered below puts");
+    testOk(untilChange(&x, 10000) == -1 && x.budget.ceiling == ebpfMonLevelPuts,
+           "the level is never lowered below puts");
 }
 
 /* Before the level is lowered, chains are timed in less of the time. */
@@ -133,8 +135,8 @@ static void testTimed(void)
     x.timed = 100;
     x.timedCost = 3 * LIMIT;
     x.levelCost[ebpfMonLevelChains] = 0.2 * LIMIT;
-    testOk(untilChange(&x, 100) > 0 && x.budget.timed < 30 && x.budget.ceiling == ebpfMonLevelTrace, "chains are timed in %g %% of the time",
-           x.budget.timed);
+    testOk(untilChange(&x, 100) > 0 && x.budget.timed < 30 && x.budget.ceiling == ebpfMonLevelTrace,
+           "chains are timed in %g %% of the time", x.budget.timed);
     untilChange(&x, 100); /* the average cost had not yet reached its final value */
     testOk(untilChange(&x, 10000) == -1 && x.budget.timed > 10,
            "%g %% is enough; no more is tried, because the cost is above half of the limit", x.budget.timed);
@@ -143,11 +145,13 @@ static void testTimed(void)
     x.timed = 5;
     x.timedCost = 3 * LIMIT;
     x.levelCost[ebpfMonLevelChains] = 2 * LIMIT;
-    testOk(untilChange(&x, 100) > 0 && x.budget.timed > 0 && x.budget.timed < 5, "chains are timed in %g %% of the time", x.budget.timed);
+    testOk(untilChange(&x, 100) > 0 && x.budget.timed > 0 && x.budget.timed < 5,
+           "chains are timed in %g %% of the time", x.budget.timed);
     for (int i = 0; i < 10 && x.budget.timed > 0; i++)
         untilChange(&x, 100);
     testOk1(x.budget.timed <= 0 && x.budget.ceiling == ebpfMonLevelTrace);
-    testOk(untilChange(&x, 100) == 10 && x.budget.ceiling == ebpfMonLevelCounts, "if chains that are not timed still cost too much, the level is lowered");
+    testOk(untilChange(&x, 100) == 10 && x.budget.ceiling == ebpfMonLevelCounts,
+           "if chains that are not timed still cost too much, the level is lowered");
     x.levelCost[ebpfMonLevelChains] = 0;
     for (int i = 0; i < 20 && x.budget.timed < 100; i++)
         untilChange(&x, 5000);
@@ -173,7 +177,8 @@ static void testTurns(void)
         least = i > 10 && b.cost < least ? b.cost : least;
         most = i > 10 && b.cost > most ? b.cost : most;
     }
-    testOk(least > 0.29 && most < 0.31, "the cost is 0.2 %%, and 2 %% more in 5 %% of the time: %.3f to %.3f", least, most);
+    testOk(least > 0.29 && most < 0.31, "the cost is 0.2 %%, and 2 %% more in 5 %% of the time: %.3f to %.3f", least,
+           most);
     for (int i = 0; i < 20; i++) { /* after a slow pass */
         ebpfMonCostSample s = { .now = 1000 * SECOND, .seconds = 1, .level = ebpfMonLevelChains, .inTurns = 100,
                                 .wasTimed = 1, .cost = 2.2 };
@@ -181,7 +186,8 @@ static void testTurns(void)
         ebpfMonBudgetAddSample(&b, &s);
         least = i ? least : b.cost;
     }
-    testOk(least > 2.1 && b.cost < 2.3, "all chains are timed: the whole cost is taken at once: %.3f, %.3f", least, b.cost);
+    testOk(least > 2.1 && b.cost < 2.3, "all chains are timed: the whole cost is taken at once: %.3f, %.3f", least,
+           b.cost);
     for (int i = 0; i < 30; i++) {
         ebpfMonCostSample s = { .now = 1000 * SECOND, .seconds = 1, .level = ebpfMonLevelCounts, .cost = 0.2 };
 
@@ -212,7 +218,8 @@ static void testRetry(void)
     }
     testOk(wrong == 0, "a step up after 60 s, then after twice as long, at most an hour");
     ebpfMonBudgetReset(&x.budget);
-    testOk(untilChange(&x, 100) > 0 && untilChange(&x, 10000) == 60, "a new filter of the operator starts all of this again");
+    testOk(untilChange(&x, 100) > 0 && untilChange(&x, 10000) == 60,
+           "a new filter of the operator starts all of this again");
 }
 
 static void testNotEnough(void)
@@ -249,7 +256,8 @@ static void testNoLimit(void)
     x.levelCost[ebpfMonLevelChains] = 3 * LIMIT;
     untilChange(&x, 100);
     x.limit = 0;
-    testOk(addSecond(&x) && x.budget.ceiling == ebpfMonLevelTrace && !x.budget.noTrap, "without a limit everything is allowed at once");
+    testOk(addSecond(&x) && x.budget.ceiling == ebpfMonLevelTrace && !x.budget.noTrap,
+           "without a limit everything is allowed at once");
     testOk1(untilChange(&x, 1000) == -1);
 }
 

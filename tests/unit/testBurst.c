@@ -77,7 +77,8 @@ static void testBursts(void)
         sprintf(name, "C%d", i);
         burstPut(b, name, 1, 0, "a", 52);
     }
-    testOk(emits == 5 && strcmp(emitted[4].pv, "A") == 0 && emitted[4].info.puts == 2, "the burst with the fewest puts is ended: %u", emits);
+    testOk(emits == 5 && strcmp(emitted[4].pv, "A") == 0 && emitted[4].info.puts == 2,
+           "the burst with the fewest puts is ended: %u", emits);
     emits = 0;
     for (int i = 0; i < 12; i++) {
         sprintf(name, "u%d", i);

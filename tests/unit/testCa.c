@@ -257,7 +257,8 @@ static void testChannels(void)
         && ebpfMonWireStat(wire)->channels == 0, "a channel is closed by the server");
     tell(0, 18, "NONE", 5, 0, 0, 3, 13);
     tell(1, 26, NULL, 0, 0, 0, 3, 0);
-    testOk(ebpfMonWireStat(wire)->channels == 0 && seen.count[ebpfMonWireChannelGone] == 2, "a channel that could not be created");
+    testOk(ebpfMonWireStat(wire)->channels == 0 && seen.count[ebpfMonWireChannelGone] == 2,
+           "a channel that could not be created");
     memset(name, 'x', sizeof name);
     name[1000] = 0;
     channel(name, 4, 74);
@@ -267,8 +268,9 @@ static void testChannels(void)
     tell(1, 18, NULL, 0, 1, 7, 6, 76);
     testOk(strcmp(lastName, "") == 0, "the request for a channel was not seen");
     tell(0, 18, "LATE", 5, 0, 0, 6, 13);
-    testOk(strcmp(lastName, "LATE") == 0 && seen.last[ebpfMonWireChannel].sid == 76
-        && seen.last[ebpfMonWireChannel].baseType == 1 && seen.last[ebpfMonWireChannel].count == 7, "... its name is learnt later");
+    testOk(strcmp(lastName, "LATE") == 0 && seen.last[ebpfMonWireChannel].sid == 76 &&
+               seen.last[ebpfMonWireChannel].baseType == 1 && seen.last[ebpfMonWireChannel].count == 7,
+           "... its name is learnt later");
     circuit = seen.last[ebpfMonWireChannel].circuit;
     tell(0, 4, eight, 8, DBR_DOUBLE, 1, 900, 90);
     testOk(strcmp(lastName, "") == 0, "a channel that was created before we watched");
@@ -319,9 +321,10 @@ static void testUdp(void)
     header(&r, 6, 8, 6000, 0, 0xffffffff, 21);
     add(&r, "\0\15\0\0\0\0\0\0", 8);
     udp(wire, &u, 1, r.p, r.len);
-    testOk(seen.count[ebpfMonWireFound] == 1 && found->peer.saddr == htonl(u.addr[1])
-        && found->peer.sport == htons(6000)
-        && found->peer.addr == htonl(u.addr[0]) && found->peer.port == htons(50000) && found->cid == 21, "an answer to a search");
+    testOk(seen.count[ebpfMonWireFound] == 1 && found->peer.saddr == htonl(u.addr[1]) &&
+               found->peer.sport == htons(6000) && found->peer.addr == htonl(u.addr[0]) &&
+               found->peer.port == htons(50000) && found->cid == 21,
+           "an answer to a search");
     udp(wire, &other, 1, r.p, r.len);
     testOk(seen.count[ebpfMonWireFound] == 2 && found->peer.port == htons(50001), "... on any port");
     r.len = 0;

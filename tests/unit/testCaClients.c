@@ -119,7 +119,8 @@ static void testWhole(int is314)
     testOk(c && c->clients == CLIENTS && c->uses == CLIENTS * CHANNELS && !c->leftOut, "all clients and channels");
     if (!c)
         testAbort("nothing was read");
-    testOk(!c->client[0].user[0] && strcmp(c->client[1].user, "an\\x1bna") == 0 && strcmp(c->client[2].host, "office1") == 0,
+    testOk(!c->client[0].user[0] && strcmp(c->client[1].user, "an\\x1bna") == 0 &&
+               strcmp(c->client[2].host, "office1") == 0,
            "the names that the clients claim: '%s' '%s'", c->client[0].user, c->client[1].user);
     testOk1(ntohs(c->client[2].port) == 5002 && ntohl(c->client[2].addr) == 0x0a000001);
     testOk1(c->client[1].channels == CHANNELS && c->client[1].subscriptions == 0 + 1 + 2 + 3);
@@ -127,7 +128,8 @@ static void testWhole(int is314)
     use = &c->use[CHANNELS + 3];
     testOk1(use->client == 1 && use->record == 3 && use->sid == 103 && use->subscriptions == 3 &&
             use->since.secPastEpoch == 1000000013 && use->since.nsec == 5);
-    testOk(strcmp(c->names + use->name, is314 ? "A:SEQ.VAL" : "C1:3") == 0, "the name of the PV: %s", c->names + use->name);
+    testOk(strcmp(c->names + use->name, is314 ? "A:SEQ.VAL" : "C1:3") == 0, "the name of the PV: %s",
+           c->names + use->name);
     ebpfMonCaClientsFree(c);
     rsrv.q = (struct layoutList){ 0, 0, 0, 0 };
     c = readServer();
@@ -188,7 +190,8 @@ static void testGarbage(void)
         whole++;
         wrong += c->clients != CLIENTS || c->uses != CLIENTS * CHANNELS;
         for (size_t k = 0; k < c->uses; k++)
-            wrong += c->use[k].client >= c->clients || c->use[k].record >= FAKE_RECORDS || c->use[k].name >= c->nameBytes;
+            wrong += c->use[k].client >= c->clients || c->use[k].record >= FAKE_RECORDS ||
+                     c->use[k].name >= c->nameBytes;
         ebpfMonCaClientsFree(c);
     }
     testOk(!wrong && whole > 100, "garbage: %u of 5000 looked whole, %u wrong", whole, wrong);

@@ -74,7 +74,8 @@ static uint64_t parseLine(const Machine *m, const char *line, const char *name, 
         *function = vaddr;
         return 0;
     }
-    if (sscanf(line, " %llx: %n%31s", &vaddr, &n, word) != 2 || !n || (strcmp(word, m->call[0]) && strcmp(word, m->call[1])))
+    if (sscanf(line, " %llx: %n%31s", &vaddr, &n, word) != 2 || !n ||
+        (strcmp(word, m->call[0]) && strcmp(word, m->call[1])))
         return 0;
     at = strchr(line, '<');
     if (!at || sscanf(at, "<%999[^>]>", target) != 1)
@@ -113,8 +114,8 @@ static void compareWithObjdump(const Machine *m, const char *path, int isStrippe
         if (dump)
             pclose(dump);
         testOk(expected && found == expected && same == expected && (isStripped || inFunction == same),
-               "%s%s: %u calls of %s, of %u; %u in the function that has them", m->name, strrchr(path, '/') + 1, same, names[k],
-               expected, inFunction);
+               "%s%s: %u calls of %s, of %u; %u in the function that has them", m->name, strrchr(path, '/') + 1, same,
+               names[k], expected, inFunction);
         testOk(sites && (sites->complete >> k & 1), "all that there are");
     }
     free(sites);
@@ -191,16 +192,22 @@ static void testSource(const Machine *m, const char *what, const char *source, c
 #define CHAIN "long f(void *p) { dbScanLock(p); long s = dbProcess(p); dbScanUnlock(p); return s; }\n"
 #define TAIL "void f(void *p) { dbScanLock(p); dbProcess(p); dbScanUnlock(p); }\n"
 #define LIBRARY "-shared -fPIC "
-#define OWN "__attribute__((noinline,noclone)) void dbScanLock(void *p) { __asm__ volatile (\"\" :: \"r\"(p) : \"memory\"); }\n" \
-    "__attribute__((noinline,noclone)) void dbScanUnlock(void *p) { __asm__ volatile (\"nop\" :: \"r\"(p) : \"memory\"); }\n" \
-    "__attribute__((noinline,noclone)) long dbProcess(void *p) { __asm__ volatile (\"nop; nop\" :: \"r\"(p) : \"memory\"); return 0; }\n" \
+#define OWN \
+    "__attribute__((noinline,noclone)) void dbScanLock(void *p) { __asm__ volatile (\"\" :: \"r\"(p) : \"memory\"); " \
+    "}\n" \
+    "__attribute__((noinline,noclone)) void dbScanUnlock(void *p) { __asm__ volatile (\"nop\" :: \"r\"(p) : " \
+    "\"memory\"); }\n" \
+    "__attribute__((noinline,noclone)) long dbProcess(void *p) { __asm__ volatile (\"nop; nop\" :: \"r\"(p) : " \
+    "\"memory\"); return 0; }\n" \
     "int main(int c, char **v) { (void)c; f(v[0]); return 0; }\n"
 
 static void testSources(const Machine *m)
 {
     testSource(m, "calls by stubs", CHAIN, LIBRARY, 3, 7);
-    testSource(m, "with marks for indirect calls", CHAIN, m == ARM ? LIBRARY "-mbranch-protection=standard -Wl,-z,force-bti,-z,pac-plt"
-                                                                 : LIBRARY "-fcf-protection", 3, 7);
+    testSource(m, "with marks for indirect calls", CHAIN,
+               m == ARM ? LIBRARY "-mbranch-protection=standard -Wl,-z,force-bti,-z,pac-plt" :
+                          LIBRARY "-fcf-protection",
+               3, 7);
     testSource(m, "bound at once", CHAIN, LIBRARY "-Wl,-z,now", 3, 7);
     testSource(m, "a tail call", TAIL, LIBRARY, 3, 7);
     testSource(m, "not optimised", TAIL, LIBRARY "-O0", 3, 7);
@@ -210,10 +217,12 @@ static void testSources(const Machine *m)
     testSource(m, "a program", CHAIN OWN, "", 3, 7);
     testSource(m, "a program at a fixed address", CHAIN OWN, "-no-pie", 3, 7);
     testSource(m, "a static program", CHAIN OWN, "-static", 3, 7);
-    testSource(m, "a program with a pointer", CHAIN OWN "void (*volatile pointer)(void *) = dbScanUnlock;\n", "-no-pie", 3, 5);
+    testSource(m, "a program with a pointer", CHAIN OWN "void (*volatile pointer)(void *) = dbScanUnlock;\n", "-no-pie",
+               3, 5);
     testSource(m, "a program with a pointer, moved by the loader",
                CHAIN OWN "void (*volatile pointer)(void *) = dbScanUnlock;\n", "-pie -fPIE", 3, 5);
-    testSource(m, "an address in the code", CHAIN OWN "void *volatile v; void set(void) { v = dbScanUnlock; }\n", "-no-pie", 3, 5);
+    testSource(m, "an address in the code", CHAIN OWN "void *volatile v; void set(void) { v = dbScanUnlock; }\n",
+               "-no-pie", 3, 5);
     testSource(m, "stripped", CHAIN, LIBRARY "-s", 3, 7);
     testSource(m, "none of them", "int f(void) { return 1; }\n", LIBRARY, 0, 7);
 }

@@ -239,7 +239,8 @@ static void testExchange(ebpfMonMem *mem, ebpfMonCatalogue *cat)
 
     testOk(links && !ebpfMonRecordLinksDiffer(cat, links), "links that did not change do not differ");
     cat->rec[fan].toCount--;
-    testOk(links && ebpfMonRecordLinksDiffer(cat, links) && cat->rec[fan].to == to, "a link that is missing is a difference");
+    testOk(links && ebpfMonRecordLinksDiffer(cat, links) && cat->rec[fan].to == to,
+           "a link that is missing is a difference");
     ebpfMonRecordLinksExchange(cat, links);
     testOk(cat->rec[fan].to != to && cat->rec[fan].toCount == 3, "after the exchange the catalogue has what was read");
     ebpfMonRecordLinksFree(links);
@@ -258,7 +259,8 @@ static void testSmall(void)
     tell("dbLoadRecords(\"%s\")\n", database);
     testOk(waitForNodes(mem, &image, SMALL_NODES) == SMALL_NODES, "the probe sees %d nodes", SMALL_NODES);
     tell("dbLoadRecords(\"%s\")\n", more);
-    testOk(waitForNodes(mem, &image, SMALL_NODES + MORE_NODES) == SMALL_NODES + MORE_NODES, "the probe sees the nodes that were added");
+    testOk(waitForNodes(mem, &image, SMALL_NODES + MORE_NODES) == SMALL_NODES + MORE_NODES,
+           "the probe sees the nodes that were added");
     tell("iocInit%s\n", "");
     testOk(waitForInit(&image), "iocInit is done");
     ebpfMonMemFlush(mem);
@@ -280,7 +282,8 @@ static void testSmall(void)
     ebpfMonCatalogueRelease(cat);
     stopIoc();
     ebpfMonMemFlush(mem);
-    testOk(!ebpfMonCatalogueRead(mem, image.pdbbase, why, sizeof(why)), "nothing can be read from an IOC that has ended");
+    testOk(!ebpfMonCatalogueRead(mem, image.pdbbase, why, sizeof(why)),
+           "nothing can be read from an IOC that has ended");
     ebpfMonMemFree(mem);
 }
 

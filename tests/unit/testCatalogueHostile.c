@@ -32,9 +32,8 @@
 #define LIMIT   1.0     /* s; longest CPU time of one reading */
 #define NOWHERE (at(f) + ARENA) /* the page there cannot be read */
 
-static const char *const fieldName[] = {
-    "NORD", "PACT", "PPN", "LSET", "DISP", "SEVR", "STAT", "TSE", "TSEL", "FLNK", "VAL", "BPTR", "TIME", "SCAN", "SDIS", "PHAS"
-};
+static const char *const fieldName[] = {"NORD", "PACT", "PPN", "LSET", "DISP", "SEVR", "STAT", "TSE",
+                                        "TSEL", "FLNK", "VAL", "BPTR", "TIME", "SCAN", "SDIS", "PHAS"};
 #define FIELDS ((int)(sizeof(fieldName) / sizeof(fieldName[0])))
 #define TIME   12 /* index of TIME */
 
@@ -189,7 +188,8 @@ static double longest;
 static uint32_t edges;
 static char why[200];
 
-/* CPU time of all threads, in seconds: another thread reads the memory. Not the time of day, which depends on what else runs. */
+/* CPU time of all threads, in seconds: another thread reads the memory. Not the time of day, which depends on what else
+ * runs. */
 static double readCpu(void)
 {
     struct timespec now;
@@ -255,9 +255,11 @@ static void testMemory(void)
 
     ebpfMonMemFlush(mem);
     memcpy(end - 8, "1234567", 8);
-    testOk(!ebpfMonMemRead(mem, at(end) - 8, buf, 8) && !strcmp(buf, "1234567"), "the last bytes of the memory can be read");
-    testOk(ebpfMonMemRead(mem, at(end) - 8, buf, 9) == -1 && ebpfMonMemRead(mem, at(end), buf, 1) == -1
-        && ebpfMonMemReadNow(child, at(end) - 8, buf, 9) == -1 && !ebpfMonMemPtr(mem, at(end) - 4), "one byte more cannot");
+    testOk(!ebpfMonMemRead(mem, at(end) - 8, buf, 8) && !strcmp(buf, "1234567"),
+           "the last bytes of the memory can be read");
+    testOk(ebpfMonMemRead(mem, at(end) - 8, buf, 9) == -1 && ebpfMonMemRead(mem, at(end), buf, 1) == -1 &&
+               ebpfMonMemReadNow(child, at(end) - 8, buf, 9) == -1 && !ebpfMonMemPtr(mem, at(end) - 4),
+           "one byte more cannot");
     testOk(ebpfMonMemRead(mem, 0, buf, 8) == -1 && ebpfMonMemRead(mem, UINT64_MAX - 3, buf, 8) == -1
         && ebpfMonMemRead(mem, 1ull << 63, buf, 8) == -1 && !ebpfMonMemPtr(mem, 0), "addresses that do not exist");
     testOk(!ebpfMonMemStr(mem, at(end) - 8, buf, 8) && !strcmp(buf, "1234567"), "a string that just fits is read");

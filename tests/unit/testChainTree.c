@@ -29,12 +29,15 @@ static void knownForms(void)
     uint32_t order[4];
 
     testOk1(ebpfMonTreeMake(n, 4, 0, chain, 3, order) == 0);
-    testOk(n[0].parent == EBPFMON_NO_PARENT && n[1].parent == 0 && n[2].parent == 1 && n[3].parent == 2, "a chain of four records is found");
-    testOk(n[3].depth == 3 && n[3].via == 9 && order[0] == 0 && order[3] == 3, "depth, link and order of its records are right");
+    testOk(n[0].parent == EBPFMON_NO_PARENT && n[1].parent == 0 && n[2].parent == 1 && n[3].parent == 2,
+           "a chain of four records is found");
+    testOk(n[3].depth == 3 && n[3].via == 9 && order[0] == 0 && order[3] == 3,
+           "depth, link and order of its records are right");
     ebpfMonTreeMake(n, 4, 2, pull, 3, order);
     testOk(n[0].parent == 2 && n[1].parent == 2 && n[3].parent == 2 && n[2].parent == EBPFMON_NO_PARENT,
            "records that the root processes by input links are below the root");
-    testOk(order[0] == 2 && order[1] == 0 && order[2] == 1 && order[3] == 3, "... and are listed after it, in their order");
+    testOk(order[0] == 2 && order[1] == 0 && order[2] == 1 && order[3] == 3,
+           "... and are listed after it, in their order");
     ebpfMonTreeMake(n, 4, 0, diamond, 4, order);
     testOk(n[3].parent == 2 && n[3].via == 4, "if two links lead to a record, the later one processed it");
     ebpfMonTreeMake(n, 4, 0, mutual, 5, order);

@@ -134,16 +134,19 @@ MAIN(testChains)
         part(1, 5000 + i, 0, EBPFMON_CHUNK, 0);
     part(2, 6000, 0, EBPFMON_CHUNK, 0);
     part(2, 6000, 1, 1, 1);
-    testOk(received.count == 22 + OPEN_CHAINS && received.tid == 2, "the last part of many chains was lost: there is still room for others,");
+    testOk(received.count == 22 + OPEN_CHAINS && received.tid == 2,
+           "the last part of many chains was lost: there is still room for others,");
     testOk(ebpfMonLossesGet(&losses, ebpfMonLossParts) == 1, "and the chain that loses its place is counted");
     part(3, 6050, 0, EBPFMON_CHUNK, 0); /* no place is free */
     part(2, 6100 + STALE_NS, 0, EBPFMON_CHUNK, 0);
     part(2, 6100 + STALE_NS, 1, 1, 1);
-    testOk(received.count == 23 + OPEN_CHAINS && ebpfMonLossesGet(&losses, ebpfMonLossParts) == 1, "later these chains are counted as lost by the ring");
+    testOk(received.count == 23 + OPEN_CHAINS && ebpfMonLossesGet(&losses, ebpfMonLossParts) == 1,
+           "later these chains are counted as lost by the ring");
 
     for (unsigned i = 0; i < 100; i++)
         part(3, 7000, i, EBPFMON_CHUNK, i == 99);
-    testOk(received.count == 24 + OPEN_CHAINS && received.records == RECORDS && received.inOrder, "a chain with more records than are kept");
+    testOk(received.count == 24 + OPEN_CHAINS && received.records == RECORDS && received.inOrder,
+           "a chain with more records than are kept");
 
     part(1, 999, 0, 1, 1);
     testOk(received.count == 24 + OPEN_CHAINS, "a chain from before the records of its IOC were read");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whether the clock of the host was set back. The test does not set it: other programs need it. tests/kernels does so in an emulated
- * machine. */
+/* Whether the clock of the host was set back. The test does not set it: other programs need it. tests/kernels does so
+ * in an emulated machine. */
 #include <epicsUnitTest.h>
 #include <testMain.h>
 

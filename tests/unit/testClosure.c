@@ -343,7 +343,8 @@ static void testLarge(void)
     testOk(c->partial == LARGE && c->twice == LARGE, "ring: %u closures were cut", c->partial);
     ebpfMonClosuresFree(c);
     c = large("ladder", ladder, &bytes);
-    testOk(c->twice == LARGE - 1, "ladder: %u records are reached twice", c->twice); /* the first is cut, so all below it are flagged */
+    testOk(c->twice == LARGE - 1, "ladder: %u records are reached twice", c->twice); /* the first is cut, so all below
+                                                                                      * it are flagged */
     ebpfMonClosuresFree(c);
     c = large("star", star, &bytes);
     testOk(c->partial == 0 && c->len[0] == 1 && c->len[LARGE / 2] == 2, "star: each closure has two records");
@@ -374,8 +375,8 @@ static void testCostly(void)
     begin = clock(); /* CPU time, because other tests run at the same time */
     c = ebpfMonClosuresMake(N, start, to, LIST(N), UINT32_MAX);
     took = (double)(clock() - begin) / CLOCKS_PER_SEC;
-    testOk(c && took < 5 && c->twice > LARGE / 4 && c->twice < LARGE, "costly: %u of %d closures were given up, %.1f ms",
-           c ? c->twice : 0, LARGE, took * 1e3);
+    testOk(c && took < 5 && c->twice > LARGE / 4 && c->twice < LARGE,
+           "costly: %u of %d closures were given up, %.1f ms", c ? c->twice : 0, LARGE, took * 1e3);
     ebpfMonClosuresFree(c);
     free(start);
     free(to);

@@ -96,8 +96,10 @@ static void testTexts(void)
 {
     char buf[8], line[12] = "a\nb\x1b[31m";
 
-    testOk(!ebpfMonTextCopy(buf, sizeof(buf), "1234567") && strcmp(buf, "1234567") == 0, "a text that fits is copied whole");
-    testOk(ebpfMonTextCopy(buf, sizeof(buf), "12345678") && strcmp(buf, "1234...") == 0, "a text that is cut ends with dots");
+    testOk(!ebpfMonTextCopy(buf, sizeof(buf), "1234567") && strcmp(buf, "1234567") == 0,
+           "a text that fits is copied whole");
+    testOk(ebpfMonTextCopy(buf, sizeof(buf), "12345678") && strcmp(buf, "1234...") == 0,
+           "a text that is cut ends with dots");
     testOk(ebpfMonTextCopy(buf, sizeof(buf), "123\xc3\xa4" "5678") && strcmp(buf, "123...") == 0,
            "no UTF-8 sequence is cut in two: \"%s\"", buf);
     ebpfMonTextClean(line, sizeof(line));

@@ -33,7 +33,8 @@ MAIN(testConnectionOwners)
 {
     struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     socklen_t size = sizeof(at);
-    int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0),
+        client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     int accepted;
 
     testPlan(6);
@@ -50,7 +51,8 @@ MAIN(testConnectionOwners)
     testOk(found == 1 && wrongWay == 0, "a connection is listed once: at its client, not at its server");
     testOk1(peerFound.addr == htonl(INADDR_LOOPBACK) && peerFound.saddr == htonl(INADDR_LOOPBACK));
     testOk(peerFound.netns == NETNS, "on loopback the network namespace is part of the address");
-    testOk(ownerFound.pid == (uint32_t)getpid() && ownerFound.uid == getuid(), "this process is the owner: pid %u", ownerFound.pid);
+    testOk(ownerFound.pid == (uint32_t)getpid() && ownerFound.uid == getuid(), "this process is the owner: pid %u",
+           ownerFound.pid);
     testOk(strncmp(ownerFound.comm, "testConnectionOwners", sizeof(ownerFound.comm) - 1) == 0, "its command: %.16s",
            ownerFound.comm);
     close(client);

@@ -28,8 +28,8 @@ static long readMemory(void)
     return usage.ru_maxrss;
 }
 
-/* Each parameter is a function of three parameters of the type before: the text is three times as long each time, 40 MB in the end.
- * With 18 instead of 14 it would be 3 GB. */
+/* Each parameter is a function of three parameters of the type before: the text is three times as long each time, 40 MB
+ * in the end. With 18 instead of 14 it would be 3 GB. */
 static void testLongText(void)
 {
     const char *digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";

@@ -34,7 +34,8 @@ static void testTrouble(void)
     ebpfMonDestinationSetTrouble(&d, 103, 5, "it is off");
     ebpfMonDestinationSetTrouble(&d, 107, 5, "it burns");
     errlogFlush();
-    testOk(messages == 2 && d.retryAt == 112, "another reason: a message; the next try comes after 5 s at most: %g", d.retryAt - 107);
+    testOk(messages == 2 && d.retryAt == 112, "another reason: a message; the next try comes after 5 s at most: %g",
+           d.retryAt - 107);
     ebpfMonDestinationAddLost(&d, 3);
     ebpfMonDestinationAddLost(&d, 4);
     ebpfMonDestinationSetWorking(&d);

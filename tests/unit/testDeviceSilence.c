@@ -27,7 +27,8 @@ MAIN(testDeviceSilence)
     testOk(count(1, 53, 7) == 3, "… when a request that left the queue would be counted, too");
     testOk(count(1, 55, 9) == 3 && count(1, 55, 9) == 3, "two more ended because their requests left the queue");
     testOk(count(1, 56, 9) == 3 && count(1, 56, 9) == 4, "one more did not");
-    testOk(count(2, 10, 0) == 0 && count(2, 11, 0) == 0 && count(2, 11, 0) == 1, "each user of a port has its own count");
+    testOk(count(2, 10, 0) == 0 && count(2, 11, 0) == 0 && count(2, 11, 0) == 1,
+           "each user of a port has its own count");
     testOk(count(1, 56, 12) == 4, "requests that left are counted before their records: the number does not go back");
     testOk(count(1, 60, 12) == 4 && count(1, 60, 12) == 5, "… and goes on from where it was");
     testOk(count(1, 2, 12) == 5, "the IOC is looked at anew, and its records begin at 0: nothing is lost");

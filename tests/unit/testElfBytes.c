@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* code/elfBytes.h: the bytes are those of the file, and the budget of work ends it, on a slow host as on a fast one; so a hostile file
- * ends soon. code/imageCache.h: what took too much CPU time is read again later. Both clocks are this program's. */
+/* code/elfBytes.h: the bytes are those of the file, and the budget of work ends it, on a slow host as on a fast one; so
+ * a hostile file ends soon. code/imageCache.h: what took too much CPU time is read again later. Both clocks are this
+ * program's. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -105,7 +106,8 @@ static void testBudgets(int fd)
     step = STOPPED;
     for (n = 0; n < 1000 && ebpfMonElfBytesRead(b, buf, 8, 0) == 8; n++)
         ;
-    testOk(n > 1 && n < 200 && ebpfMonElfBytesIsOver(b) == ETIME, "a host that stands still: the limit is reached after %u small reads", n);
+    testOk(n > 1 && n < 200 && ebpfMonElfBytesIsOver(b) == ETIME,
+           "a host that stands still: the limit is reached after %u small reads", n);
     step = 0;
     ebpfMonElfBytesFree(b);
     free(buf);
@@ -126,7 +128,8 @@ static void testWork(int fd)
     b = ebpfMonElfBytesNew(fd);
     for (n = 0; n < 10 * MEGA && ebpfMonElfBytesRead(b, buf, 8, 0) == 8; n++)
         ;
-    testOk(n > 100000 && n < 2 * MEGA && ebpfMonElfBytesIsOver(b) == EFBIG, "the limit is reached after %u small reads", n);
+    testOk(n > 100000 && n < 2 * MEGA && ebpfMonElfBytesIsOver(b) == EFBIG, "the limit is reached after %u small reads",
+           n);
     ebpfMonElfBytesFree(b);
 }
 
@@ -141,8 +144,9 @@ static double findCpuSeconds(void)
 /* 12 KiB on disk, with a string table and a symbol table of a gigabyte each: searched for as many names as possible. */
 static void testHostileFile(void)
 {
-    static const char *const names[] = { "dbProcess", "pdbbase", "a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8", "a9", "b1",
-                                         "b2", "b3", "b4", "b5", "b6", "b7", "b8", "b9", "c1", "c2", "c3", "c4", "c5", "c6" };
+    static const char *const names[] = {"dbProcess", "pdbbase", "a1", "a2", "a3", "a4", "a5", "a6", "a7",
+                                        "a8",        "a9",      "b1", "b2", "b3", "b4", "b5", "b6", "b7",
+                                        "b8",        "b9",      "c1", "c2", "c3", "c4", "c5", "c6"};
     enum { NAMES = sizeof(names) / sizeof(names[0]) };
     ebpfMonElfSymbol found[NAMES];
     FILE *tmp = tmpfile();

@@ -87,7 +87,8 @@ static void testRefused(ebpfMonFollowedIocs *iocs, const ebpfMonTarget *other)
     follow(iocs, "ioc*");
     testOk(seen.left == 1 && seen.ended == 0 && count(iocs) == 0, "another pattern: the IOC is left while it runs");
     follow(iocs, "*");
-    testOk(seen.entered == 1 && ebpfMonFollowedIocsGetFirst(iocs)->iocId == other->iocId, "the first pattern again: it is entered again");
+    testOk(seen.entered == 1 && ebpfMonFollowedIocsGetFirst(iocs)->iocId == other->iocId,
+           "the first pattern again: it is entered again");
 }
 
 MAIN(testFollowedIocs)
@@ -115,7 +116,8 @@ MAIN(testFollowedIocs)
     testOk(seen.entered == 1 && count(iocs) == 3, "an IOC that is watched later is entered then");
     b->level = ebpfMonLevelOff;
     follow(iocs, "ioc*");
-    testOk(seen.left == 1 && seen.ended == 0 && count(iocs) == 2, "an IOC that goes to level off is left while it runs");
+    testOk(seen.left == 1 && seen.ended == 0 && count(iocs) == 2,
+           "an IOC that goes to level off is left while it runs");
     a->gone = 1;
     follow(iocs, "ioc*");
     testOk(seen.left == 1 && seen.ended == 1 && count(iocs) == 1, "an IOC that has ended is left as ended");

@@ -106,7 +106,8 @@ static void testPageThatNeverArrives(void)
     first = readPage(pid, &err);
     testOk(err == ETIMEDOUT && first < 2, "a page that never arrives: errno %d after %.3f s", err, first);
     second = readPage(pid, &err);
-    testOk(err == ETIMEDOUT && second < 0.05 && ebpfMonForeignIsAside(pid), "then the process is not read for a while: %.6f s", second);
+    testOk(err == ETIMEDOUT && second < 0.05 && ebpfMonForeignIsAside(pid),
+           "then the process is not read for a while: %.6f s", second);
     testOk1(ebpfMonForeignCountStuck() == 1);
     strcpy(shared->good, "good");
     testOk(ebpfMonMemReadNow(other, (uint64_t)(uintptr_t)shared->good, text, 5) == 0 && strcmp(text, "good") == 0,
@@ -192,8 +193,8 @@ static double searchFile(int fd)
     return (double)(ebpfMonClockThreadCpu() - cpu) / 1e9;
 }
 
-/* A sparse file with a string table and a symbol table of one gigabyte each. Beside other programs the same work takes up to twice
- * the CPU time, so the least of three counts. */
+/* A sparse file with a string table and a symbol table of one gigabyte each. Beside other programs the same work takes
+ * up to twice the CPU time, so the least of three counts. */
 static void testSparseFile(void)
 {
     char path[] = "/tmp/testForeignXXXXXX";

@@ -41,13 +41,15 @@ static void testSetAside(void)
     uid_t uid;
 
     testDiag("a process that does not answer");
-    testOk(findLimit(mine) == WANTED && !ebpfMonForeignAccountsIsCharged(accounts, mine, now), "at first all have all the time");
+    testOk(findLimit(mine) == WANTED && !ebpfMonForeignAccountsIsCharged(accounts, mine, now),
+           "at first all have all the time");
     uid = ebpfMonForeignAccountsAbandon(accounts, child, now);
     testOk(uid == geteuid() && ebpfMonForeignAccountsCountStuck(accounts) == 1, "its reader is abandoned");
     testOk(findLimit(child) == 0 && ebpfMonForeignAccountsIsAside(accounts, child, now), "it is set aside");
     now += 5 * SECOND;
     testOk(findLimit(child) == 0, "as long as its reader does not come back");
-    testOk(findLimit(mine) == WANTED && !ebpfMonForeignAccountsIsAside(accounts, mine, now), "another process of its user is not");
+    testOk(findLimit(mine) == WANTED && !ebpfMonForeignAccountsIsAside(accounts, mine, now),
+           "another process of its user is not");
     ebpfMonForeignAccountsReturn(accounts, child, uid, now);
     testOk(findLimit(child) == WANTED && ebpfMonForeignAccountsCountStuck(accounts) == 0, "then it is read again");
 
@@ -77,9 +79,11 @@ static void testUser(void)
     ebpfMonForeignAccountsCharge(accounts, mine, 200 * MS, now);
     testOk(ebpfMonForeignAccountsIsCharged(accounts, child, now) && findLimit(child) == WANTED / 8,
            "when it is used up, each job has an eighth of its time");
-    testOk(findLimit(stranger) == WANTED && !ebpfMonForeignAccountsIsCharged(accounts, stranger, now), "another user has its own second");
+    testOk(findLimit(stranger) == WANTED && !ebpfMonForeignAccountsIsCharged(accounts, stranger, now),
+           "another user has its own second");
     now += 4 * SECOND;
-    testOk(!ebpfMonForeignAccountsIsCharged(accounts, mine, now), "a twentieth of the time comes back: 0.2 s after 4 s");
+    testOk(!ebpfMonForeignAccountsIsCharged(accounts, mine, now),
+           "a twentieth of the time comes back: 0.2 s after 4 s");
     now += 20 * SECOND;
     testOk(findLimit(mine) == WANTED, "and all of it after 24 s");
 }

@@ -111,8 +111,9 @@ MAIN(testGroupChanges)
     published.health.iocs = published.health.scans = published.health.events = 2;
     atFirst = find(1);
     testOk(atFirst == (1u << ebpfMonGroupState | 1u << ebpfMonGroupIocs | 1u << ebpfMonGroupPuts |
-                       1u << ebpfMonGroupProc | 1u << ebpfMonGroupChains | 1u << ebpfMonGroupAsync | 1u << ebpfMonGroupWatch |
-                       1u << ebpfMonGroupSearch | 1u << ebpfMonGroupHealth), "at first all groups of the publisher process");
+                       1u << ebpfMonGroupProc | 1u << ebpfMonGroupChains | 1u << ebpfMonGroupAsync |
+                       1u << ebpfMonGroupWatch | 1u << ebpfMonGroupSearch | 1u << ebpfMonGroupHealth),
+           "at first all groups of the publisher process");
     testOk(!find(2), "the same values again: no group processes");
     testEach();
     testBeyond();

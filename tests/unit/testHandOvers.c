@@ -70,7 +70,8 @@ static void ends(ebpfMonHandOvers *handOvers)
     testOk(!isPartial(handOvers, 0, 0, 0) && !isPartial(handOvers, 1, 1, 0) && !isPartial(handOvers, 3, 3, 0),
            "all chains of a hand-over have arrived");
     testOk(isPartial(handOvers, 0, 1, 0) && isPartial(handOvers, 2, 3, 0), "one chain has not");
-    testOk(!isPartial(handOvers, 2, 2, 0) && isPartial(handOvers, 0, 1, 0), "chains of the hand-over before do not count");
+    testOk(!isPartial(handOvers, 2, 2, 0) && isPartial(handOvers, 0, 1, 0),
+           "chains of the hand-over before do not count");
     testOk(isPartial(handOvers, 1, 1, 1), "the kernel part says that there may be more chains");
 }
 
@@ -84,12 +85,14 @@ static void earlyEnds(ebpfMonHandOvers *handOvers)
         ebpfMonHandOversNoteEarlyEnd(handOvers, &a, i == 1);
     ebpfMonHandOversNoteEarlyEnd(handOvers, &b, 0);
     testOk(ebpfMonHandOversTakeEarlyEnds(handOvers, &a, &partial) == 3 && partial &&
-           ebpfMonHandOversTakeEarlyEnds(handOvers, &b, &partial) == 1 && !partial, "each source chain has its own hand-overs");
+               ebpfMonHandOversTakeEarlyEnds(handOvers, &b, &partial) == 1 && !partial,
+           "each source chain has its own hand-overs");
     testOk(ebpfMonHandOversTakeEarlyEnds(handOvers, &a, &partial) == 0 && !partial, "each hand-over is returned once");
     ebpfMonHandOversNoteEarlyEnd(handOvers, &a, 1);
     a.iocId = 2; /* these use the same place of the table */
     ebpfMonHandOversNoteEarlyEnd(handOvers, &a, 0);
-    testOk(ebpfMonHandOversTakeEarlyEnds(handOvers, &a, &partial) == 1 && !partial, "a hand-over of another IOC does not belong to it");
+    testOk(ebpfMonHandOversTakeEarlyEnds(handOvers, &a, &partial) == 1 && !partial,
+           "a hand-over of another IOC does not belong to it");
 }
 
 MAIN(testHandOvers)

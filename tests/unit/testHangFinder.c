@@ -88,12 +88,15 @@ static void testHolder(void)
     t[0] = holder(1, 6 * S);
     testOk1(find(t, 1) == 1 && found[0].tid == 1 && found[0].since == 6 && found[0].begin == NOW - 6 * S);
     testOk(strcmp(found[0].who, "IOC vac (pid 77): thread thread1 (1) in record R:ROOT") == 0, "%s", found[0].who);
-    testOk(strcmp(found[0].what, "sleeping in nanosleep (hrtimer_nanosleep), at readValue < process < libdbCore.so") == 0,
+    testOk(strcmp(found[0].what, "sleeping in nanosleep (hrtimer_nanosleep), at readValue < process < libdbCore.so") ==
+               0,
            "%s", found[0].what);
     doing[2] = "sleeping in futex (futex_wait_queue)";
-    testOk(find(t, 2) == 1 && found[0].tid == 1, "the other thread requested the lock set earlier, but still waits: %u", found[0].tid);
+    testOk(find(t, 2) == 1 && found[0].tid == 1, "the other thread requested the lock set earlier, but still waits: %u",
+           found[0].tid);
     doing[1] = "sleeping in futex (futex_wait_queue)";
-    testOk(find(t, 2) == 1 && found[0].tid == 2, "both wait: the thread that requested it first counts: %u", found[0].tid);
+    testOk(find(t, 2) == 1 && found[0].tid == 2, "both wait: the thread that requested it first counts: %u",
+           found[0].tid);
     released = NOW - 2 * S;
     testOk(find(t, 2) == 0, "it holds the lock set only since another thread released it, 2 s ago");
     released = 0;
@@ -115,7 +118,8 @@ static void testCallback(void)
     testOk(strcmp(found[0].who, "IOC vac (pid 77): thread thread3 (3) in a callback") == 0, "%s", found[0].who);
     t.seen.heldCount = 1;
     t.seen.held[0] = (struct ebpfMonHeld){ .lockSet = 5, .root = 0x1234, .begin = NOW - 6 * S };
-    testOk(find(&t, 1) == 1 && found[0].begin == NOW - 7 * S, "one hang, even if the thread locks several lock sets meanwhile");
+    testOk(find(&t, 1) == 1 && found[0].begin == NOW - 7 * S,
+           "one hang, even if the thread locks several lock sets meanwhile");
     testOk(strstr(found[0].who, "in record ?") != NULL, "a root that is not in the catalogue: %s", found[0].who);
 }
 
@@ -130,7 +134,8 @@ static void testRecord(void)
     testOk(strcmp(found[0].who, "IOC vac (pid 77): thread thread4 (4) in record R:ROOT, at R:SLOW") == 0, "%s",
            found[0].who);
     testOk1(health.hangLines == 5 && strcmp(health.hangLine[1], "  in the kernel: schedule < wait_77_4") == 0);
-    testOk(strcmp(health.hangLine[0], "IOC vac (pid 77): thread thread4 (4) in record R:ROOT, at R:SLOW since 9 s") == 0,
+    testOk(strcmp(health.hangLine[0], "IOC vac (pid 77): thread thread4 (4) in record R:ROOT, at R:SLOW since 9 s") ==
+               0,
            "%s", health.hangLine[0]);
     testOk1(strcmp(health.hangLine[2], "  #0 readValue+0x0 ()") == 0);
     stacksRead = 0;
@@ -149,8 +154,8 @@ static void testUntimedPass(void)
     t.seen.held[0].root = 0;
     testOk(find(&t, 1) == 1 && strstr(found[0].who, "(7) in record R:SLOW") != NULL, "%s", found[0].who);
     t.seen.busySince = NOW - 9 * S;
-    testOk(find(&t, 1) == 1 && strstr(found[0].who, "(7) in a callback, at R:SLOW") != NULL, "it is not known since when it processes this record: %s",
-           found[0].who);
+    testOk(find(&t, 1) == 1 && strstr(found[0].who, "(7) in a callback, at R:SLOW") != NULL,
+           "it is not known since when it processes this record: %s", found[0].who);
 }
 
 static void testBusyHost(void)
@@ -160,9 +165,11 @@ static void testBusyHost(void)
     testDiag("a stack that is not read in time");
     doing[5] = "running";
     unread = 2;
-    testOk(find(&t, 1) == 1 && !found[0].now[0] && !strstr(found[0].who, ", at "), "the record is not known: %s", found[0].who);
+    testOk(find(&t, 1) == 1 && !found[0].now[0] && !strstr(found[0].who, ", at "), "the record is not known: %s",
+           found[0].who);
     testOk(find(&t, 1) == 1 && !found[0].now[0], "nor is it the next time");
-    testOk(find(&t, 1) == 1 && strcmp(found[0].now, "R:SLOW") == 0, "the stack is read again at once: %s", found[0].who);
+    testOk(find(&t, 1) == 1 && strcmp(found[0].now, "R:SLOW") == 0, "the stack is read again at once: %s",
+           found[0].who);
     stacksRead = 0;
     find(&t, 1);
     testOk(stacksRead == 0, "then the stack is kept");

@@ -64,7 +64,8 @@ static void testScan(void)
     testOk1(near(ebpfMonScanParsePeriod(".1 second"), 0.1) && near(ebpfMonScanParsePeriod("10 second"), 10));
     testOk1(near(ebpfMonScanParsePeriod("2 minutes"), 120) && near(ebpfMonScanParsePeriod("1 Hour"), 3600));
     testOk1(near(ebpfMonScanParsePeriod("60 Hz"), 1.0 / 60) && near(ebpfMonScanParsePeriod("0.5"), 0.5));
-    testOk1(ebpfMonScanParsePeriod("Passive") == 0 && ebpfMonScanParsePeriod("I/O Intr") == 0 && ebpfMonScanParsePeriod("0 second") == 0);
+    testOk1(ebpfMonScanParsePeriod("Passive") == 0 && ebpfMonScanParsePeriod("I/O Intr") == 0 &&
+            ebpfMonScanParsePeriod("0 second") == 0);
 
     ebpfMonScanWindowAdd(&w, &s, 0, &row);
     testOk(near(row.period, 0.1) && row.busy == 0, "no period is known yet: %g", row.period);
@@ -72,19 +73,22 @@ static void testScan(void)
         s = after(s, 10, 0.1, 0.02);
         ebpfMonScanWindowAdd(&w, &s, 0, &row);
     }
-    testOk(near(row.period, 0.1) && near(row.busy, 20) && near(row.worst, 0.1), "periods in time: %g, %g %%", row.period, row.busy);
+    testOk(near(row.period, 0.1) && near(row.busy, 20) && near(row.worst, 0.1), "periods in time: %g, %g %%",
+           row.period, row.busy);
     for (i = 0; i < 5; i++) {
         s = after(s, 5, 0.2, 0.15);
         s.late += 5;
         ebpfMonScanWindowAdd(&w, &s, 0, &row);
     }
     /* 50 passes of 0.1 and 25 of 0.2 s in the last ten seconds */
-    testOk(near(row.period, 10.0 / 75) && row.late == 25 && near(row.worst, 0.2), "the passes of five seconds of ten are late: %g", row.period);
+    testOk(near(row.period, 10.0 / 75) && row.late == 25 && near(row.worst, 0.2),
+           "the passes of five seconds of ten are late: %g", row.period);
     for (i = 0; i < 11; i++) {
         s = after(s, 10, 0.1, 0.02);
         ebpfMonScanWindowAdd(&w, &s, 0, &row);
     }
-    testOk(near(row.period, 0.1) && near(row.worst, 0.2) && row.late == 25, "in time again: %g, the longest %g", row.period, row.worst);
+    testOk(near(row.period, 0.1) && near(row.worst, 0.2) && row.late == 25, "in time again: %g, the longest %g",
+           row.period, row.worst);
     ebpfMonScanWindowAdd(&w, &s, 3000000000u, &row);
     testOk(near(row.period, 3) && near(row.worst, 3), "a pass that does not end: %g", row.period);
 
@@ -107,7 +111,8 @@ static void testScan(void)
 
 static ebpfMonLife life(uint32_t id, const char *name, int gone, int watched, int fresh)
 {
-    ebpfMonLife l = { .id = id, .pid = (int32_t)(1000 + id), .gone = gone, .watched = watched, .fresh = fresh, .uptime = 60 };
+    ebpfMonLife l = {
+        .id = id, .pid = (int32_t)(1000 + id), .gone = gone, .watched = watched, .fresh = fresh, .uptime = 60};
 
     snprintf(l.name, sizeof(l.name), "%s", name);
     return l;
@@ -119,6 +124,7 @@ static void update(const ebpfMonLife *l, unsigned n)
     ebpfMonLivesUpdate(lives, l, n, &now, &h);
 }
 
+/* Longer than others: each look finds what the ones before have left. */
 static void testLives(void)
 {
     ebpfMonLife l[4];
@@ -143,7 +149,8 @@ static void testLives(void)
     testOk(h.gone == 1 && h.events == 2, "the IOC runs again, but is not watched yet");
     l[2].watched = 1;
     update(l, 3);
-    testOk1(h.events == 3 && last("IOC a (pid 1003) restarted; it was away 3 s (pid 1001)") && h.gone == 0 && h.restarts == 1);
+    testOk1(h.events == 3 && last("IOC a (pid 1003) restarted; it was away 3 s (pid 1001)") && h.gone == 0 &&
+            h.restarts == 1);
     update(l, 3);
     testOk(h.events == 3 && h.gone == 0, "its former process is still listed: no new event");
 
@@ -153,7 +160,8 @@ static void testLives(void)
     l[1] = l[2];
     l[2] = l[3];
     update(l, 3);
-    testOk(h.events == 5 && last("IOC c (pid 1004) ended") && h.gone == 1, "an IOC that starts and ends between two looks");
+    testOk(h.events == 5 && last("IOC c (pid 1004) ended") && h.gone == 1,
+           "an IOC that starts and ends between two looks");
     l[0].gone = 1;
     update(l, 3);
     testOk(h.events == 5 && h.gone == 1, "an IOC that is not watched any more ends: no event");
@@ -172,9 +180,11 @@ static void testLives(void)
         l[0] = life(100 + i, name, 1, 1, 1);
         ebpfMonLivesUpdate(lives, l, 1, &now, &h);
     }
-    testOk(h.gone <= 2 * EBPFMON_HEALTH_IOCS && h.gone >= EBPFMON_HEALTH_IOCS, "of thousands of IOCs that end %u are kept (%u)", h.gone, before);
+    testOk(h.gone <= 2 * EBPFMON_HEALTH_IOCS && h.gone >= EBPFMON_HEALTH_IOCS,
+           "of thousands of IOCs that end %u are kept (%u)", h.gone, before);
     testOk1(h.events == EBPFMON_HEALTH_EVENTS && ebpfMonHealthEvent(&h, EBPFMON_HEALTH_EVENTS) == NULL);
-    testOk1(last("IOC many2999 (pid 4099) ended") && strstr(ebpfMonHealthEvent(&h, 49), "many2975 (pid 4075) started") != NULL);
+    testOk1(last("IOC many2999 (pid 4099) ended") &&
+            strstr(ebpfMonHealthEvent(&h, 49), "many2975 (pid 4075) started") != NULL);
     epicsTimeAddSeconds(&now, EBPFMON_GONE_SECONDS + 1);
     update(NULL, 0);
 }
@@ -189,7 +199,8 @@ static void testHangs(void)
     testDiag("hangs");
     update(&l, 1);
     ebpfMonHangsUpdate(hangs, &a, 1, lives, &now, &h);
-    testOk1(h.hangs == 1 && ebpfMonHealthHasTrouble(&h) && last("thread scan-1 (17) in record R hangs since 6 s: sleeping in futex"));
+    testOk1(h.hangs == 1 && ebpfMonHealthHasTrouble(&h) &&
+            last("thread scan-1 (17) in record R hangs since 6 s: sleeping in futex"));
     events = h.eventHead;
     a.since = 9;
     ebpfMonHangsUpdate(hangs, &a, 1, lives, &now, &h);
@@ -197,7 +208,8 @@ static void testHangs(void)
     a.begin = 6;
     a.since = 6;
     ebpfMonHangsUpdate(hangs, &a, 1, lives, &now, &h);
-    testOk(h.hangs == 1 && last("hangs since 6 s") && h.eventHead == (events + 2) % EBPFMON_HEALTH_EVENTS, "a second hang is published again");
+    testOk(h.hangs == 1 && last("hangs since 6 s") && h.eventHead == (events + 2) % EBPFMON_HEALTH_EVENTS,
+           "a second hang is published again");
     ebpfMonHangsUpdate(hangs, NULL, 0, lives, &now, &h);
     testOk1(h.hangs == 0 && last("hangs no more, after 6 s") && !ebpfMonHealthHasTrouble(&h));
     ebpfMonHangsUpdate(hangs, &a, 1, lives, &now, &h);
@@ -239,8 +251,8 @@ static void testProc(void)
 
     testDiag("/proc");
     testOk1(ebpfMonProcStatGet(getpid(), &a) == 0);
-    testOk(a.rss > 1e5 && a.threads >= 1 && a.fds >= 3 && a.fdLimit >= 64 && a.start, "this process has %g bytes, %u threads, %u of %u files",
-           a.rss, a.threads, a.fds, a.fdLimit);
+    testOk(a.rss > 1e5 && a.threads >= 1 && a.fds >= 3 && a.fdLimit >= 64 && a.start,
+           "this process has %g bytes, %u threads, %u of %u files", a.rss, a.threads, a.fds, a.fdLimit);
     testOk1(a.uptime >= 0 && a.uptime < 3600);
     fd = open("/dev/null", O_RDONLY);
     do

@@ -56,7 +56,8 @@ static void testRecords(ebpfMonPublished *p)
            "rows are sorted by the sum of what is shown");
     p->processings.busiestCount = 1;
     publish(10);
-    testOk(p->heat.records == 2 && isnan(p->heat.rate[EBPFMON_HEAT_COLUMNS + LAST]), "a record is not listed any more: its rate is not known");
+    testOk(p->heat.records == 2 && isnan(p->heat.rate[EBPFMON_HEAT_COLUMNS + LAST]),
+           "a record is not listed any more: its rate is not known");
     for (unsigned i = 0; i < EBPFMON_HEAT_COLUMNS; i++)
         publish(10);
     testOk(p->heat.records == 0, "after ten minutes without processings a record has no row");
@@ -87,7 +88,8 @@ static void testChains(ebpfMonPublished *p)
     publish(10);
     p->chains.hist[0] = 12;
     publish(10);
-    testOk(bottom[LAST] == 7 && top[LAST] == 0 && top[LAST - 1] == 1, "a column has its own chains; the longest are at the top");
+    testOk(bottom[LAST] == 7 && top[LAST] == 0 && top[LAST - 1] == 1,
+           "a column has its own chains; the longest are at the top");
     p->chains.hist[0] = 3;
     publish(10);
     testOk(isnan(bottom[LAST]) && isnan(top[LAST]) && bottom[LAST - 1] == 7, "an IOC ended: the counts are not known");

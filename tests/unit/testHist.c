@@ -84,9 +84,9 @@ static void testQuantiles(const char *what, double inverse(double p))
         before = q;
     }
     testOk(rising, "%s: quantiles rise, and none is above the maximum", what);
-    testOk(ebpfMonHistQuantile(hist, EBPFMON_BUCKETS, 1, max) <= max
-        && ebpfMonHistQuantile(hist, EBPFMON_BUCKETS, 1, max) > max * 0.75, "%s: the last quantile is in the bucket of the maximum",
-        what);
+    testOk(ebpfMonHistQuantile(hist, EBPFMON_BUCKETS, 1, max) <= max &&
+               ebpfMonHistQuantile(hist, EBPFMON_BUCKETS, 1, max) > max * 0.75,
+           "%s: the last quantile is in the bucket of the maximum", what);
 }
 
 static void testFew(void)
@@ -95,7 +95,8 @@ static void testFew(void)
 
     testOk(isnan(ebpfMonHistQuantile(hist, EBPFMON_BUCKETS, 0.5, 0)), "an empty histogram has no quantile");
     hist[ebpfMonBucket(1024)] = 1;
-    testOk(ebpfMonHistQuantile(hist, EBPFMON_BUCKETS, 0.99, 1024) == 1024, "with a single entry the quantile is the maximum");
+    testOk(ebpfMonHistQuantile(hist, EBPFMON_BUCKETS, 0.99, 1024) == 1024,
+           "with a single entry the quantile is the maximum");
     testOk(ebpfMonHistQuantile(hist, EBPFMON_BUCKETS, 0, 1200) == 1024, "quantile 0 is the lower edge");
     memset(hist, 0, sizeof(hist));
     hist[0] = 1000;

@@ -62,8 +62,8 @@ static void testCallers(ebpfMonImageCache *cache)
     struct rlimit files, few;
     int rc, err;
 
-    testOk(ebpfMonImageReadCallers(cache, ioc, &callers) == 0 && callers.complete && callers.count > 1, "%u files take lock sets",
-           callers.count);
+    testOk(ebpfMonImageReadCallers(cache, ioc, &callers) == 0 && callers.complete && callers.count > 1,
+           "%u files take lock sets", callers.count);
     getrlimit(RLIMIT_NOFILE, &files);
     few = files;
     few.rlim_cur = 1;
@@ -72,7 +72,8 @@ static void testCallers(ebpfMonImageCache *cache)
     err = errno;
     setrlimit(RLIMIT_NOFILE, &files);
     testOk(rc == -1 && err == EMFILE && !again.complete, "not known while no file can be opened: %s", strerror(err));
-    testOk(ebpfMonImageReadCallers(cache, ioc, &again) == 0 && ebpfMonImageCallersAreSame(&callers, &again), "… and then the same");
+    testOk(ebpfMonImageReadCallers(cache, ioc, &again) == 0 && ebpfMonImageCallersAreSame(&callers, &again),
+           "… and then the same");
 }
 
 static void countIocs(void *arg, const ebpfMonBinary *binary)
@@ -110,7 +111,8 @@ static void testIoc(ebpfMonImageCache *cache)
     testOk(n == 1, "%u program of an IOC is in the cache", n);
 
     testOk(ebpfMonProcIocName(ioc, name, sizeof(name)) == 0 && !strcmp(name, "vac\\x0auum"), "name %s", name);
-    testOk(ebpfMonProcIocName(ioc, small, sizeof(small)) == 0 && !strcmp(small, "va..."), "a name that is cut: %s", small);
+    testOk(ebpfMonProcIocName(ioc, small, sizeof(small)) == 0 && !strcmp(small, "va..."), "a name that is cut: %s",
+           small);
     testOk(ebpfMonProcSeccomp(ioc) == 0, "no seccomp filter");
     testOk(ebpfMonProcCommand(ioc, name, sizeof(name)) == 0 && !strcmp(name, "softIoc"), "command %s", name);
 }

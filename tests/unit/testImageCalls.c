@@ -77,8 +77,8 @@ static void testEnd(const char *what, const char *source, unsigned ends, int oth
         return;
     }
     testOk(calls->scanList.cls != ebpfMonSiteNone && countEnds(calls) == ends && calls->endsOtherwise == otherwise,
-           "%s: %u ends, of %u; other ways out: %d, of %d%s", what, countEnds(calls), ends, calls->endsOtherwise, otherwise,
-           calls->scanList.cls == ebpfMonSiteNone ? "; it was not found" : "");
+           "%s: %u ends, of %u; other ways out: %d, of %d%s", what, countEnds(calls), ends, calls->endsOtherwise,
+           otherwise, calls->scanList.cls == ebpfMonSiteNone ? "; it was not found" : "");
     free(calls);
 }
 
@@ -86,16 +86,23 @@ static void testEnds(void)
 {
     testEnd("a jump to epicsMutexUnlock", SCAN_LIST(TAIL), 1, 0);
     testEnd("two of them", SCAN_LIST("test %eax, %eax\nje 3f\n" TAIL "3: .cfi_adjust_cfa_offset 8\n" TAIL), 2, 0);
-    testEnd("a jump, and a return", SCAN_LIST("test %eax, %eax\nje 3f\n" TAIL "3: .cfi_adjust_cfa_offset 8\n" LEAVE "ret\n"), 1, 1);
-    testEnd("a return that says repz", SCAN_LIST("test %eax, %eax\nje 3f\n" TAIL "3: .cfi_adjust_cfa_offset 8\n" LEAVE "repz ret\n"), 1, 1);
+    testEnd("a jump, and a return",
+            SCAN_LIST("test %eax, %eax\nje 3f\n" TAIL "3: .cfi_adjust_cfa_offset 8\n" LEAVE "ret\n"), 1, 1);
+    testEnd("a return that says repz",
+            SCAN_LIST("test %eax, %eax\nje 3f\n" TAIL "3: .cfi_adjust_cfa_offset 8\n" LEAVE "repz ret\n"), 1, 1);
     testEnd("a call and a return", SCAN_LIST("call epicsMutexUnlock@PLT\n" LEAVE "ret\n"), 0, 1);
-    testEnd("a jump elsewhere", SCAN_LIST("test %eax, %eax\nje 3f\n" TAIL "3: .cfi_adjust_cfa_offset 8\n" LEAVE "jmp errlogPrintf@PLT\n"), 1, 1);
-    testEnd("a jump by a pointer", SCAN_LIST("test %eax, %eax\nje 3f\n" TAIL "3: .cfi_adjust_cfa_offset 8\n" LEAVE "jmp *%rax\n"), 1, 1);
+    testEnd("a jump elsewhere",
+            SCAN_LIST("test %eax, %eax\nje 3f\n" TAIL "3: .cfi_adjust_cfa_offset 8\n" LEAVE "jmp errlogPrintf@PLT\n"),
+            1, 1);
+    testEnd("a jump by a pointer",
+            SCAN_LIST("test %eax, %eax\nje 3f\n" TAIL "3: .cfi_adjust_cfa_offset 8\n" LEAVE "jmp *%rax\n"), 1, 1);
     testEnd("a branch out of it", SCAN_LIST("test %eax, %eax\njne elsewhere\n" TAIL) ".skip 300\n"
             FUNCTION("elsewhere", "nop\nret\n"), 1, 1);
     testEnd("a short branch out of it", SCAN_LIST("test %eax, %eax\njne behind\n" TAIL), 1, 1);
-    testEnd("a short jump out of it", SCAN_LIST("test %eax, %eax\nje 3f\n" TAIL "3: .cfi_adjust_cfa_offset 8\n" LEAVE "jmp behind\n"), 1, 1);
-    testEnd("a call that does not return", SCAN_LIST("test %eax, %eax\nje 3f\n" TAIL "3: .cfi_adjust_cfa_offset 8\ncall cantProceed@PLT\n"), 1, 0);
+    testEnd("a short jump out of it",
+            SCAN_LIST("test %eax, %eax\nje 3f\n" TAIL "3: .cfi_adjust_cfa_offset 8\n" LEAVE "jmp behind\n"), 1, 1);
+    testEnd("a call that does not return",
+            SCAN_LIST("test %eax, %eax\nje 3f\n" TAIL "3: .cfi_adjust_cfa_offset 8\ncall cantProceed@PLT\n"), 1, 0);
 }
 
 /* The instructions behind the call of dbScanLock in a function that processes, and the offset of the place that must
@@ -119,7 +126,8 @@ static void testPlaceBehind(const char *what, const char *after, int bytes)
             lock = calls->call[i].offset;
             behind = calls->call[i].behind;
         }
-    testOk(lock && (bytes < 0 ? !behind && !calls->knowsBehind : behind == lock + 5 + (uint64_t)bytes && calls->knowsBehind),
+    testOk(lock && (bytes < 0 ? !behind && !calls->knowsBehind :
+                                behind == lock + 5 + (uint64_t)bytes && calls->knowsBehind),
            "%s: %lld bytes behind the call, of %d", what, behind ? (long long)(behind - lock - 5) : -1ll, bytes);
     free(calls);
 }
@@ -146,8 +154,9 @@ static void testTailCall(void)
 
 static void testCallers(void)
 {
-    ebpfMonCalls *calls = readCalls(SCAN_LIST(TAIL) FUNCTION("dbGetField", "call dbScanLock@PLT\nnop\ncall dbScanUnlock@PLT\nret\n")
-                                    FUNCTION("another", "call dbScanLock@PLT\nnop\ncall dbScanUnlock@PLT\nret\n"));
+    ebpfMonCalls *calls = readCalls(
+        SCAN_LIST(TAIL) FUNCTION("dbGetField", "call dbScanLock@PLT\nnop\ncall dbScanUnlock@PLT\nret\n")
+            FUNCTION("another", "call dbScanLock@PLT\nnop\ncall dbScanUnlock@PLT\nret\n"));
     unsigned n[3] = { 0 };
 
     if (!calls) {
@@ -157,7 +166,8 @@ static void testCallers(void)
     for (unsigned i = 0; i < calls->count; i++)
         if (calls->call[i].called == ebpfMonCalledLock)
             n[calls->call[i].caller]++;
-    testOk(n[ebpfMonCallerScanList] == 1 && n[ebpfMonCallerReader] == 1 && n[ebpfMonCallerOther] == 1, "who calls dbScanLock");
+    testOk(n[ebpfMonCallerScanList] == 1 && n[ebpfMonCallerReader] == 1 && n[ebpfMonCallerOther] == 1,
+           "who calls dbScanLock");
     testOk(calls->complete && calls->knowsBehind, "all calls are known");
     free(calls);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* inventory/iocInventory.h with this program as the IOC. What is right says Base: its static database library prints the
- * same database. */
+/* inventory/iocInventory.h with this program as the IOC. What is right says Base: its static database library prints
+ * the same database. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,10 +19,9 @@
 void testInventory_registerRecordDeviceDriver(struct dbBase *);
 
 /* Fields of all kinds; a record gives those that its type has. */
-static const char *const fields[] = {
-    "DESC", "SCAN", "INP", "FLNK", "EGU", "HOPR", "LOPR", "PREC", "SMOO", "TSE", "OUT", "DOL", "DRVH", "ZNAM", "ONAM", "DTYP",
-    "CALC", "INPA", "INPB", "INPC", "PHAS", "FTVL", "NELM", "ZRVL", "ZRST", "OMSL", "PINI", NULL
-};
+static const char *const fields[] = {"DESC", "SCAN", "INP",  "FLNK", "EGU",  "HOPR", "LOPR", "PREC", "SMOO", "TSE",
+                                     "OUT",  "DOL",  "DRVH", "ZNAM", "ONAM", "DTYP", "CALC", "INPA", "INPB", "INPC",
+                                     "PHAS", "FTVL", "NELM", "ZRVL", "ZRST", "OMSL", "PINI", NULL};
 
 static ebpfMonInventoryIoc ioc = { .name = "iocTest", .version = EPICS_VERSION_SHORT };
 static unsigned records, compared, wrong;
@@ -156,7 +155,8 @@ static void testRecords(void)
     char why[200] = "?";
 
     testDiag("records");
-    testOk(ebpfMonInventoryReadRecords(&ioc, fields, NULL, &sink, why, sizeof(why)) == 0 && !why[0], "all is read %s", why);
+    testOk(ebpfMonInventoryReadRecords(&ioc, fields, NULL, &sink, why, sizeof(why)) == 0 && !why[0], "all is read %s",
+           why);
     testOk((int)records == countRecords(), "%u records", records);
     testOk(compared > 90 && !wrong, "%u fields, info tags and aliases are those of Base; %u are not", compared, wrong);
     sink.record = stopAtSecond;
@@ -164,7 +164,8 @@ static void testRecords(void)
     testOk(ebpfMonInventoryReadRecords(&ioc, fields, NULL, &sink, why, sizeof(why)) == -1 && records == 2,
            "a sink that has enough ends the reading");
     other.pdbbase = (uint64_t)(uintptr_t)&other.pid - 1;
-    testOk(ebpfMonInventoryReadRecords(&other, fields, NULL, &sink, why, sizeof(why)) == -1 && why[0], "no database: %s", why);
+    testOk(ebpfMonInventoryReadRecords(&other, fields, NULL, &sink, why, sizeof(why)) == -1 && why[0],
+           "no database: %s", why);
 }
 
 /* --- The environment --- */

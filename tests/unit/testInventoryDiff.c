@@ -38,12 +38,17 @@ MAIN(testInventoryDiff)
     differ("", "", "0 0 0 0, 0 0 0 0, 0", "nothing");
     differ(RECORD("A", "") RECORD("B", ""), RECORD("B", "") RECORD("A", ""), "0 0 0 2, 0 0 0 0, 0", "another order");
     differ(RECORD("A", ""), RECORD("AB", ""), "- vac A (ai)\n+ vac AB (ai)\n1 1 0 0, 0 0 0 0, 0", "one came, one went");
-    differ(RECORD("A", ",\"fields\":{\"EGU\":\"V\",\"HIGH\":\"1\"}"), RECORD("A", ",\"fields\":{\"EGU\":\"kV\",\"LOW\":\"2\"}"),
+    differ(RECORD("A", ",\"fields\":{\"EGU\":\"V\",\"HIGH\":\"1\"}"),
+           RECORD("A", ",\"fields\":{\"EGU\":\"kV\",\"LOW\":\"2\"}"),
            "~ vac A (ai)\n    fields.EGU: \"V\" -> \"kV\"\n    fields.LOW: nothing -> \"2\"\n"
-           "    fields.HIGH: \"1\" -> nothing\n0 0 1 0, 0 0 0 0, 0", "fields changed, came, went");
-    differ(RECORD("A", ",\"aliases\":[\"X\",\"Y\"]"), RECORD("A", ",\"aliases\":[\"Y\",\"Z\"],\"info\":{\"archive\":\"m\"}"),
-           "~ vac A (ai)\n    alias Z: nothing -> \"yes\"\n    info.archive: nothing -> \"m\"\n    alias X: \"yes\" -> nothing\n"
-           "0 0 1 0, 0 0 0 0, 0", "aliases and info tags");
+           "    fields.HIGH: \"1\" -> nothing\n0 0 1 0, 0 0 0 0, 0",
+           "fields changed, came, went");
+    differ(RECORD("A", ",\"aliases\":[\"X\",\"Y\"]"),
+           RECORD("A", ",\"aliases\":[\"Y\",\"Z\"],\"info\":{\"archive\":\"m\"}"),
+           "~ vac A (ai)\n    alias Z: nothing -> \"yes\"\n    info.archive: nothing -> \"m\"\n    alias X: \"yes\" -> "
+           "nothing\n"
+           "0 0 1 0, 0 0 0 0, 0",
+           "aliases and info tags");
     differ(RECORD("A\\\"B", ""), RECORD("A\\\"B", ""), "0 0 0 1, 0 0 0 0, 0", "a quote in a name");
     differ("nonsense\n{}\n" RECORD("A", ""), RECORD("A", ""), "0 0 0 1, 0 0 0 0, 2", "lines that are no records");
     differ(RECORD("A", ",\"fields\":{\"EGU\":\"V\"}"), "{\"ioc\":\"vac\",\"record\":\"A\",\"ty\n",

@@ -286,7 +286,8 @@ static void testCharged(void)
     testOk1(ebpfMonForeignIsCharged(child));
     begin = ebpfMonClockMonotonic();
     found = finds(finder, child, 25 * EBPFMON_SECOND_NS, &image);
-    testOk(found, "the IOC among %d others is found, after %.1f s", OTHERS, (double)(ebpfMonClockMonotonic() - begin) / 1e9);
+    testOk(found, "the IOC among %d others is found, after %.1f s", OTHERS,
+           (double)(ebpfMonClockMonotonic() - begin) / 1e9);
     for (int i = 0; i < OTHERS; i++)
         endChild(other[i]);
     endChild(child);

@@ -185,8 +185,10 @@ static void testPuts(void)
     ebpfMonIocPutsAddPut(iocPuts, &put.ev, size);
     testOk(count == 6 && last.result == ebpfMonPutDenied, "a put that access security denies");
     fake.t->resultsUntil = 0; /* of what follows nobody sends a result */
-    testOk(!ebpfMonThreadPutsFindForChain(threadPuts, &(struct ebpfMonChain){ .head = { .tid = 77,
-           .iocId = fake.t->iocId, .ktime = AT + 1 }, .begin = AT }, 1), "no chain of another root began with this put");
+    testOk(!ebpfMonThreadPutsFindForChain(
+               threadPuts,
+               &(struct ebpfMonChain){.head = {.tid = 77, .iocId = fake.t->iocId, .ktime = AT + 1}, .begin = AT}, 1),
+           "no chain of another root began with this put");
 }
 
 static void addPutOfThread(uint32_t tid)
@@ -233,7 +235,8 @@ static void testBadEvents(void)
     size = makePut(FAKE_AO, "VAL", 1, 2);
     put.ev.head.iocId = 12345;
     ebpfMonIocPutsAddPut(iocPuts, &put.ev, size);
-    testOk(count == 0 && ebpfMonLossesGet(&losses, ebpfMonLossGone) == before + 3, "an event of an IOC that is not known");
+    testOk(count == 0 && ebpfMonLossesGet(&losses, ebpfMonLossGone) == before + 3,
+           "an event of an IOC that is not known");
 }
 
 static void testCause(void)
@@ -337,7 +340,8 @@ static void testLinkTexts(void)
         }
     }
     testOk(!wrong, "each record is found");
-    testOk(lastLinkPut.old == fakeAddress(FAKE_SEL) && lastLinkPut.at == AT && lastLinkPut.tid == 77 && !lastLinkPut.stops,
+    testOk(lastLinkPut.old == fakeAddress(FAKE_SEL) && lastLinkPut.at == AT && lastLinkPut.tid == 77 &&
+               !lastLinkPut.stops,
            "... and the record before it");
     ebpfMonIocPutsTick(iocPuts, AT + 5000000000ull, 0);
 }

@@ -34,7 +34,8 @@ static void testOrders(void)
     addWrite(a, 600, "");
     testOk(match(a, 600, "X", 0) == ebpfMonPutJoinFound, "a put to a channel whose name is not known");
     addWrite(a, 700, "X");
-    testOk(match(a, 650, "X", 0) == ebpfMonPutJoinAlone, "later bytes of the circuit were read: this put has no packet");
+    testOk(match(a, 650, "X", 0) == ebpfMonPutJoinAlone,
+           "later bytes of the circuit were read: this put has no packet");
     testOk1(match(a, 700, "X", 0) == ebpfMonPutJoinFound);
     testOk(countUnmatchedAfter(120 * SECOND) == 0, "no put is left");
 }
@@ -91,7 +92,8 @@ static void testPva(void)
     addMessage(a, 500, 550, "GROUP", ebpfMonWirePva, 1, IOC);
     testOk1(matchKind(a, 550, EBPFMON_SEQ_RECEIVED, "X", 0) == ebpfMonPutJoinFound);
     testOk1(matchKind(a, 550, EBPFMON_SEQ_RECEIVED, "Y", 0) == ebpfMonPutJoinFound);
-    testOk(matchKind(a, 600, EBPFMON_SEQ_RECEIVED, "Z", 0) == ebpfMonPutJoinWait, "the next put does not belong to the group");
+    testOk(matchKind(a, 600, EBPFMON_SEQ_RECEIVED, "Z", 0) == ebpfMonPutJoinWait,
+           "the next put does not belong to the group");
     addMessage(a, 550, 600, "Z", ebpfMonWirePva, 1, IOC);
     testOk1(matchKind(a, 600, EBPFMON_SEQ_RECEIVED, "Z", 0) == ebpfMonPutJoinFound);
     testOk(countUnmatchedAfter(120 * SECOND) == 0, "each put of a group is published");
@@ -157,7 +159,8 @@ static void testSharedThread(void)
     sent = 4;
     testOk1(matchKind(a, 550, EBPFMON_SEQ_RECEIVED, "X", 0) == ebpfMonPutJoinFound);
     sent = 0;
-    testOk(countUnmatchedAfter(2 * HOUR) == 0, "published before its packet, which is found by its value, behind packets of another circuit");
+    testOk(countUnmatchedAfter(2 * HOUR) == 0,
+           "published before its packet, which is found by its value, behind packets of another circuit");
 }
 
 /* A put-callback to a busy record is made by another thread, when the record is ready. */
@@ -177,7 +180,8 @@ static void testWriteNotify(void)
     testOk(strcmp(last.message, "moved to 7") == 0, "its circuit becomes known");
     addReply(a, id, 1);
     testOk1(countUnmatchedAfter(120 * SECOND) == 0);
-    testOk(matchKind(part, 0, EBPFMON_SEQ_NONE, "MOTOR", 0) == ebpfMonPutJoinWait, "the packet is not read yet: it waits");
+    testOk(matchKind(part, 0, EBPFMON_SEQ_NONE, "MOTOR", 0) == ebpfMonPutJoinWait,
+           "the packet is not read yet: it waits");
     id = addMessage(a, 300, 324, "MOTOR", ebpfMonWireCa, 1, IOC);
     addReply(a, id, 1);
     testOk1(matchKind(part, 0, EBPFMON_SEQ_NONE, "MOTOR", 0) == ebpfMonPutJoinFound);

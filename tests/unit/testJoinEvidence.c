@@ -20,7 +20,8 @@ static void testStandstill(void)
     testOk1(match(a, 100, "X", 0) == ebpfMonPutJoinFound && countUnmatchedAfter(10 * SECOND) == 0);
     addWrite(a, 200, "X");
     testOk1(countUnmatchedAfter(70 * SECOND) == 0);
-    testOk(match(a, 224, "X", 1) == ebpfMonPutJoinWait && countUnmatched() == 0, "the IOC has executed a later message");
+    testOk(match(a, 224, "X", 1) == ebpfMonPutJoinWait && countUnmatched() == 0,
+           "the IOC has executed a later message");
     testOk1(match(a, 200, "X", 0) == ebpfMonPutJoinFound && countUnmatchedAfter(10 * SECOND) == 0);
 
     testDiag("The monitor reads packets, but no events");
@@ -130,8 +131,8 @@ static void endStamps(void)
     join = joinOfAll;
 }
 
-/* An IOC whose probes are attached at some moment: a put from before it is published from its packet, one from after it with
- * the event of the IOC. Between, evidence decides, and a put that the IOC makes late is known to be published. */
+/* An IOC whose probes are attached at some moment: a put from before it is published from its packet, one from after it
+ * with the event of the IOC. Between, evidence decides, and a put that the IOC makes late is known to be published. */
 static void testAttach(ebpfMonWireProtocol protocol, int reply)
 {
     struct ebpfMonPeer a = makeCircuit(100 + 20 * (unsigned)protocol + 10 * (unsigned)reply);
@@ -156,7 +157,8 @@ static void testAttach(ebpfMonWireProtocol protocol, int reply)
         addReply(a, id, 1);
     testOk(countUnmatchedAfter(60 * MS) == 1, "not seen inside: made before the probes were there");
     ioc->putsSince = now;
-    testOk(matchKind(a, at + to, kind, "X", 0) == ebpfMonPutJoinPublished, "an IOC that stood still makes it now: known");
+    testOk(matchKind(a, at + to, kind, "X", 0) == ebpfMonPutJoinPublished,
+           "an IOC that stood still makes it now: known");
     testOk1(countUnmatchedAfter(20 * SECOND) == 0);
 
     at += 500;

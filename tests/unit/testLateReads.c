@@ -63,16 +63,19 @@ static void testFailures(void)
     testDiag("reads that fail");
     ebpfMonLateReadsBegin(reads);
     testOk1(get(readNumber, 0) == UINT64_MAX && ebpfMonLateReadsMake(reads));
-    testOk(get(readNumber, 0) == UINT64_MAX && !ebpfMonLateReadsMake(reads), "a failure is a result, too: it is not read again");
+    testOk(get(readNumber, 0) == UINT64_MAX && !ebpfMonLateReadsMake(reads),
+           "a failure is a result, too: it is not read again");
     testOk(ebpfMonLateReadsGet(reads, readNumber, &key, sizeof(key), large, sizeof(large)) == -1 &&
            !ebpfMonLateReadsMake(reads), "what is too large fails");
     ebpfMonLateReadsBegin(reads);
     for (key = 1; key <= EBPFMON_LATE_MAX + 1; key++)
         get(readNumber, key);
     before = calls;
-    testOk(ebpfMonLateReadsMake(reads) && calls - before == EBPFMON_LATE_MAX, "there is a limit: %u reads", calls - before);
-    testOk(get(readNumber, EBPFMON_LATE_MAX) == EBPFMON_LATE_MAX && get(readNumber, EBPFMON_LATE_MAX + 1) == UINT64_MAX &&
-           !ebpfMonLateReadsMake(reads), "the work ends all the same, without the rest");
+    testOk(ebpfMonLateReadsMake(reads) && calls - before == EBPFMON_LATE_MAX, "there is a limit: %u reads",
+           calls - before);
+    testOk(get(readNumber, EBPFMON_LATE_MAX) == EBPFMON_LATE_MAX &&
+               get(readNumber, EBPFMON_LATE_MAX + 1) == UINT64_MAX && !ebpfMonLateReadsMake(reads),
+           "the work ends all the same, without the rest");
 }
 
 static void testMemory(void)
@@ -86,8 +89,10 @@ static void testMemory(void)
     testOk1(ebpfMonLateReadsGetBytes(reads, getpid(), at, bytes, sizeof(bytes)) == -1 &&
             ebpfMonLateReadsGetText(reads, getpid(), at, got, sizeof(got)) == -1);
     testOk1(ebpfMonLateReadsMake(reads));
-    testOk(ebpfMonLateReadsGetBytes(reads, getpid(), at, bytes, sizeof(bytes)) == 0 && memcmp(bytes, text, 4) == 0, "bytes");
-    testOk(ebpfMonLateReadsGetText(reads, getpid(), at, got, sizeof(got)) == 0 && strcmp(got, text) == 0, "a text: %s", got);
+    testOk(ebpfMonLateReadsGetBytes(reads, getpid(), at, bytes, sizeof(bytes)) == 0 && memcmp(bytes, text, 4) == 0,
+           "bytes");
+    testOk(ebpfMonLateReadsGetText(reads, getpid(), at, got, sizeof(got)) == 0 && strcmp(got, text) == 0, "a text: %s",
+           got);
     testOk(ebpfMonLateReadsGetText(NULL, getpid(), at, got, sizeof(got)) == 0, "without a list it is read at once");
     testOk(ebpfMonLateReadsGetBytes(NULL, getpid(), 16, bytes, sizeof(bytes)) == -1, "there is no such address");
 }

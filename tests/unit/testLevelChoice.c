@@ -77,7 +77,8 @@ static void testProbes(void)
 
     testDiag("the probes");
     testOk(ebpfMonLevelChoiceFindProbes(&t, ebpfMonLevelOff, ebpfMonAttachEntries) == 0, "none at level off");
-    testOk(has(&t, ebpfMonLevelPuts, ebpfMonProgPut) && !has(&t, ebpfMonLevelPuts, ebpfMonProgUnlock), "no chain at level puts");
+    testOk(has(&t, ebpfMonLevelPuts, ebpfMonProgPut) && !has(&t, ebpfMonLevelPuts, ebpfMonProgUnlock),
+           "no chain at level puts");
     testOk(!has(&t, ebpfMonLevelChains, ebpfMonProgCompleted), "no trap if a time stamp shows each processing");
     t.follower.trapped = 1;
     testOk(has(&t, ebpfMonLevelChains, ebpfMonProgCompleted), "a trap if a record needs it");
@@ -93,7 +94,8 @@ static void testProbes(void)
            "the clients of a CA server as in no known release are not read");
     testOk1(has(&t, ebpfMonLevelChains, ebpfMonProgUnlockMany));
     cat.base.hasLockMany = 0;
-    testOk(!has(&t, ebpfMonLevelChains, ebpfMonProgUnlockMany), "no probe at a function that its release does not have");
+    testOk(!has(&t, ebpfMonLevelChains, ebpfMonProgUnlockMany),
+           "no probe at a function that its release does not have");
 }
 
 static void testTimed(void)
@@ -171,17 +173,22 @@ static void testFunctions(void)
     ebpfMonFunctionTrial trial = { 0 };
 
     testDiag("the functions of a stripped program are tried");
-    testOk(!ebpfMonFunctionTrialLook(&trial, 0, 0) && trial.verdict == ebpfMonFunctionsOpen, "nothing is known without a trap");
-    testOk(!ebpfMonFunctionTrialLook(&trial, 2, 0) && trial.verdict == ebpfMonFunctionsOpen, "two strange traps may be chance");
+    testOk(!ebpfMonFunctionTrialLook(&trial, 0, 0) && trial.verdict == ebpfMonFunctionsOpen,
+           "nothing is known without a trap");
+    testOk(!ebpfMonFunctionTrialLook(&trial, 2, 0) && trial.verdict == ebpfMonFunctionsOpen,
+           "two strange traps may be chance");
     testOk(ebpfMonFunctionTrialLook(&trial, 1, 0) && trial.verdict == ebpfMonFunctionsWrong, "three are not");
     testOk(!ebpfMonFunctionTrialLook(&trial, 0, 9) && trial.verdict == ebpfMonFunctionsWrong, "it stays wrong");
     trial = (ebpfMonFunctionTrial){ 0 };
-    testOk(ebpfMonFunctionTrialLook(&trial, 0, 1) && trial.verdict == ebpfMonFunctionsRight, "a record that processed: right");
+    testOk(ebpfMonFunctionTrialLook(&trial, 0, 1) && trial.verdict == ebpfMonFunctionsRight,
+           "a record that processed: right");
     testOk(!ebpfMonFunctionTrialLook(&trial, 99, 1) && trial.verdict == ebpfMonFunctionsRight, "it stays right");
     trial = (ebpfMonFunctionTrial){ 0 };
-    testOk(ebpfMonFunctionTrialLook(&trial, 3, 40) && trial.verdict == ebpfMonFunctionsRight, "some strange ones among many records");
+    testOk(ebpfMonFunctionTrialLook(&trial, 3, 40) && trial.verdict == ebpfMonFunctionsRight,
+           "some strange ones among many records");
     trial = (ebpfMonFunctionTrial){ 0 };
-    testOk(ebpfMonFunctionTrialLook(&trial, 40, 3) && trial.verdict == ebpfMonFunctionsWrong, "some records among many strange ones");
+    testOk(ebpfMonFunctionTrialLook(&trial, 40, 3) && trial.verdict == ebpfMonFunctionsWrong,
+           "some records among many strange ones");
 }
 
 MAIN(testLevelChoice)

@@ -49,8 +49,12 @@ static void steps(void)
     ebpfMonLinkMessage list[4];
 
     for (uint64_t i = 0; i < 3; i++) {
-        ebpfMonLinkWrite l = { .pid = 50, .at = (501 + 10 * i) * MS, .chain = source, .link = "seq.LNK", .channel = "pv",
-                               .step = { IOC, 2, (500 + 10 * i) * MS } };
+        ebpfMonLinkWrite l = {.pid = 50,
+                              .at = (501 + 10 * i) * MS,
+                              .chain = source,
+                              .link = "seq.LNK",
+                              .channel = "pv",
+                              .step = {IOC, 2, (500 + 10 * i) * MS}};
 
         l.link[7] = (char)('1' + i);
         ebpfMonLinkMessagesAdd(messages, &l);
@@ -81,7 +85,8 @@ static void packets(void)
     packet(61, "pv", 3, 931 * MS);
     packet(60, "other", 4, 931 * MS);
     ebpfMonLinkMessagesMatch(messages, 932 * MS);
-    testOk(!messageOf(912 * MS) && !messageOf(930 * MS), "a message to another PV, or of another process, does not belong to the chain");
+    testOk(!messageOf(912 * MS) && !messageOf(930 * MS),
+           "a message to another PV, or of another process, does not belong to the chain");
     writes(60, "b.OUT", "other", 940 * MS);
     packet(60, "", 5, 941 * MS);
     ebpfMonLinkMessagesMatch(messages, 942 * MS);

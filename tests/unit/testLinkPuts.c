@@ -73,7 +73,8 @@ static void testAlone(void)
     putLink(X, FLNK, C, B, 20 * MS + 1, 1);
     testOk(take(X, B, 22 * MS) == 1 && found[0].target == C && found[0].at == 20 * MS,
            "... except by a put from before that reading, which was known later");
-    testOk(take(X, B, 23 * MS) == 1 && found[0].at == 22 * MS, "... and which was done before that reading began, or after");
+    testOk(take(X, B, 23 * MS) == 1 && found[0].at == 22 * MS,
+           "... and which was done before that reading began, or after");
     testOk1(take(X, B, 24 * MS) == 0);
 }
 
@@ -101,7 +102,8 @@ static void testSuperseded(void)
     putLink(X, FLNK, 0, B, 10 * MS, 1);
     putLink(X, FLNK, 0, C, 11 * MS, 2);
     testOk1(take(X, C, 12 * MS) == 1 && found[0].at == 10 * MS);
-    testOk(take(X, C, 13 * MS) == 1 && found[0].at == 12 * MS, "the put may be done later: it is looked for again from then on");
+    testOk(take(X, C, 13 * MS) == 1 && found[0].at == 12 * MS,
+           "the put may be done later: it is looked for again from then on");
     testOk1(take(X, C, 2000 * MS) == 1 && take(X, C, 2001 * MS) == 0);
 }
 
@@ -112,7 +114,8 @@ static void testLate(void)
     putLink(X, FLNK, 0, B, 10 * MS, 1);
     testOk1(take(X, 0, 1200 * MS) == 0 && ebpfMonLinkPutsIsAwaited(puts, 1, X, 1200 * MS));
     testOk1(!ebpfMonLinkPutsIsAwaited(puts, 1, Y, 1200 * MS) && !ebpfMonLinkPutsIsAwaited(puts, 2, X, 1200 * MS));
-    testOk(take(X, 0, 30000 * MS) == 0 && ebpfMonLinkPutsGetOldest(puts, 1, X) == 10 * MS, "the put is kept, because it may still be done");
+    testOk(take(X, 0, 30000 * MS) == 0 && ebpfMonLinkPutsGetOldest(puts, 1, X) == 10 * MS,
+           "the put is kept, because it may still be done");
     testOk1(take(X, B, 31000 * MS) == 0 && !ebpfMonLinkPutsIsAwaited(puts, 1, X, 31000 * MS));
     begin("not done at once, and superseded");
     putLink(X, FLNK, 0, B, 10 * MS, 1);

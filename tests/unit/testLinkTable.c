@@ -52,14 +52,16 @@ MAIN(testLinkTable)
     testOk1(wrong(UINT32_MAX) == 0);
     ebpfMonLinkTableAdd(table, 0, o = (ebpfMonLinkOwner){ 1, 1 });
     ebpfMonLinkTableAdd(table, 1, o);
-    testOk(ebpfMonLinkTableFind(table, 0, &o) == -1 && ebpfMonLinkTableFind(table, 1, &o) == -1, "links without addresses");
+    testOk(ebpfMonLinkTableFind(table, 0, &o) == -1 && ebpfMonLinkTableFind(table, 1, &o) == -1,
+           "links without addresses");
     replace(77, 0, 0);
     testOk(wrong(77) == 0, "the links of one record");
     for (unsigned round = 0; round < 2000; round++)
         replace(77, 770, 780);
     testOk(wrong(UINT32_MAX) == 0, "the links are read again many times");
     ebpfMonLinkTableAdd(table, ADDR(5), (ebpfMonLinkOwner){ .rec = 9, .field = 3 });
-    testOk(ebpfMonLinkTableFind(table, ADDR(5), &o) == 0 && o.rec == 9, "the memory of a DBADDR belongs to another link now");
+    testOk(ebpfMonLinkTableFind(table, ADDR(5), &o) == 0 && o.rec == 9,
+           "the memory of a DBADDR belongs to another link now");
     replace(UINT32_MAX, 0, 10);
     testOk(ebpfMonLinkTableFind(table, ADDR(5), &o) == 0 && o.rec == 0 &&
            ebpfMonLinkTableFind(table, ADDR(10), &o) == -1, "all links are replaced by others");

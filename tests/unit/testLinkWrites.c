@@ -44,7 +44,8 @@ MAIN(testLinkWrites)
                strcmp(put.root, "ROOT") == 0 && strcmp(put.cause, "scan 1 second") == 0 && put.linkChain.iocId == 7 &&
                put.linkChain.begin == T0,
            "a write with all of its data: %s", put.link);
-    testOk(!find(writes, 2, "B:X", T0) && !find(writes, 1, "B:Y", T0), "a write of another process or to another channel is not found");
+    testOk(!find(writes, 2, "B:X", T0) && !find(writes, 1, "B:Y", T0),
+           "a write of another process or to another channel is not found");
     testOk(!find(other, 1, "B:X", T0), "another table does not have it");
     testOk(find(writes, 1, "B:X", T0 + 60 * SECOND), "a link that connects late writes late");
     testOk(!find(writes, 1, "B:X", T0 + 61 * SECOND), "after more than a minute it is too late");

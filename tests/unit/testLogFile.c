@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Logs to files: rotation, files that others move, and disks that are full. As root in a mount namespace of its own: the
- * full disk is a small tmpfs. */
+/* Logs to files: rotation, files that others move, and disks that are full. As root in a mount namespace of its own:
+ * the full disk is a small tmpfs. */
 #include "logTest.h"
 #include <fcntl.h>
 #include <math.h>
@@ -116,7 +116,8 @@ static void testRefused(void)
     testDiag("settings that are refused");
     eltc(0);
     testOk1(ebpfMonExportGetOps(exporter)->json(exporter, dir, 0, 0, 0, ebpfMonLogAll) != 0);
-    testOk1(startJsonLog("x", -1, 0, 0) != 0 && startJsonLog("x", NAN, 0, 0) != 0 && startJsonLog("x", 0, 0, 5000) != 0);
+    testOk1(startJsonLog("x", -1, 0, 0) != 0 && startJsonLog("x", NAN, 0, 0) != 0 &&
+            startJsonLog("x", 0, 0, 5000) != 0);
     testOk1(ebpfMonExportGetOps(exporter)->caPutLog(exporter, "no such host", 0, ebpfMonLogAll, "") != 0);
     testOk1(ebpfMonExportGetOps(exporter)->metadata(exporter, "pv", "x") != 0);
     testOk1(ebpfMonExportGetOps(exporter)->rotate(exporter) != 0);

@@ -104,7 +104,8 @@ static void testDeaf(int deafPort)
     testOk1(until(isInTrouble, "too slow"));
     since = ebpfMonClockSeconds();
     ebpfMonExportStop(exporter, 2);
-    testOk(ebpfMonClockSeconds() - since < 3, "the end of the monitor does not wait for it: %.1f s", ebpfMonClockSeconds() - since);
+    testOk(ebpfMonClockSeconds() - since < 3, "the end of the monitor does not wait for it: %.1f s",
+           ebpfMonClockSeconds() - since);
     /* three logs; lines that the server without reads did not acknowledge are lost and counted */
     testOk(written() + lost() >= 1200 + 3 * 60000 && lost() > 1000, "%" PRIu64 " + %" PRIu64, written(), lost());
 }

@@ -50,13 +50,15 @@ static void testGrowth(void)
     blocks c = { .most = BLOCKS };
     char *base;
 
-    testOk1(ebpfMonMappedTableOpen(&table, BLOCK, SIZE - 5, makeBlock, &c) == 0 && table.size == SIZE && table.mapped == 0);
+    testOk1(ebpfMonMappedTableOpen(&table, BLOCK, SIZE - 5, makeBlock, &c) == 0 && table.size == SIZE &&
+            table.mapped == 0);
     testOk(c.made == 0, "no block before it is needed");
     base = table.base;
     testOk1(ebpfMonMappedTableUse(&table, 10) == 0 && table.mapped >= 10 && table.mapped < BLOCK && c.made == 1);
     table.base[9] = 'a';
     testOk1(ebpfMonMappedTableUse(&table, 10) == 0 && ebpfMonMappedTableUse(&table, 0) == 0 && c.made == 1);
-    testOk1(ebpfMonMappedTableUse(&table, SIZE / 2) == 0 && table.mapped >= SIZE / 2 && table.mapped < SIZE && c.made == 2);
+    testOk1(ebpfMonMappedTableUse(&table, SIZE / 2) == 0 && table.mapped >= SIZE / 2 && table.mapped < SIZE &&
+            c.made == 2);
     testOk(table.base == base && table.base[9] == 'a', "what was there stays where it was");
     table.base[BLOCK - 1] = 'b';
     table.base[BLOCK] = 'c';

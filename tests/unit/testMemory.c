@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* host/memory.h: what may be read of a process, which grows with the memory that it really has; what the caller does during a long
- * reading. The processes are children of this test. */
+/* host/memory.h: what may be read of a process, which grows with the memory that it really has; what the caller does
+ * during a long reading. The processes are children of this test. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -68,8 +68,8 @@ static size_t readRoom(ebpfMonMem *mem)
     return at / MIB;
 }
 
-/* The same, if the bytes end it. The budget has CPU time, too, of which this needs half; a busy host makes a thread take more for the
- * same work. So what ended after that time does not count: it begins again. */
+/* The same, if the bytes end it. The budget has CPU time, too, of which this needs half; a busy host makes a thread
+ * take more for the same work. So what ended after that time does not count: it begins again. */
 static size_t readBytes(ebpfMonMem *mem, unsigned times)
 {
     uint64_t most = CPU_NS * times / PART, end = ebpfMonClockMonotonic() + 60 * EBPFMON_SECOND_NS, cpu;
@@ -93,8 +93,8 @@ static size_t findBudget(size_t own, size_t shared, unsigned times)
 
     ebpfMonForeignCharge(pid, 100 * EBPFMON_SECOND_NS);
     most = readBytes(mem, times);
-    testOk(errno == EDQUOT && ebpfMonMemIsOver(mem), "with %zu MiB of its own and %zu MiB that it shares: %zu MiB", own / MIB,
-           shared / MIB, most);
+    testOk(errno == EDQUOT && ebpfMonMemIsOver(mem), "with %zu MiB of its own and %zu MiB that it shares: %zu MiB",
+           own / MIB, shared / MIB, most);
     ebpfMonMemFlush(mem);
     testOk(!ebpfMonMemIsOver(mem) && readBytes(mem, times) == most, "the same again after a flush");
     ebpfMonMemFree(mem);
@@ -113,7 +113,8 @@ static void testBudget(void)
     testOk(most <= least, "memory that is shared costs nothing, and buys nothing");
     most = findBudget(260 * MIB, MIB, 2);
     testOk1(most <= 2 * least && most >= 2 * least - 1);
-    testOk1(ebpfMonProcOwnMemory(getpid()) > 0 && ebpfMonProcOwnMemory(getpid()) < ROOM / 2 && ebpfMonProcOwnMemory(-1) == 0);
+    testOk1(ebpfMonProcOwnMemory(getpid()) > 0 && ebpfMonProcOwnMemory(getpid()) < ROOM / 2 &&
+            ebpfMonProcOwnMemory(-1) == 0);
 }
 
 typedef struct {
@@ -147,7 +148,8 @@ static void testPauses(void)
     ebpfMonMemFlush(p.mem);
     ebpfMonMemAllowPause(p.mem, 1);
     begin = ebpfMonClockMonotonic();
-    for (size_t at = 0; !p.count && at < ROOM && ebpfMonClockMonotonic() - begin < 60 * EBPFMON_SECOND_NS; at += 32768) {
+    for (size_t at = 0; !p.count && at < ROOM && ebpfMonClockMonotonic() - begin < 60 * EBPFMON_SECOND_NS;
+         at += 32768) {
         if (ebpfMonMemRead(p.mem, (uint64_t)(uintptr_t)room + at, &c, 1)) {
             ebpfMonMemFlush(p.mem);
             at = 0;
@@ -160,7 +162,8 @@ static void testPauses(void)
     p.count = 0;
     ebpfMonMemFlush(p.mem);
     begin = ebpfMonClockMonotonic();
-    for (size_t at = 0; !p.count && ebpfMonClockMonotonic() - begin < 60 * EBPFMON_SECOND_NS; at = (at + 32768) % ROOM) {
+    for (size_t at = 0; !p.count && ebpfMonClockMonotonic() - begin < 60 * EBPFMON_SECOND_NS;
+         at = (at + 32768) % ROOM) {
         failed = ebpfMonMemRead(p.mem, (uint64_t)(uintptr_t)room + at, &c, 1);
         if (failed && !p.count) /* by its bytes */
             ebpfMonMemFlush(p.mem);

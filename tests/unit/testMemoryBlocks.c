@@ -54,7 +54,8 @@ MAIN(testMemoryBlocks)
     }
     after = countMapped();
     testOk(isRight, "all bytes are right each time");
-    testOk(after <= before + SLACK, "no memory is kept from flush to flush but some blocks: %ld bytes more", after - before);
+    testOk(after <= before + SLACK, "no memory is kept from flush to flush but some blocks: %ld bytes more",
+           after - before);
     memory[100] ^= 0xff;
     memory[BYTES - 100] ^= 0xff;
     testOk(isReadRight(mem), "after a flush new values are read");
@@ -65,6 +66,7 @@ MAIN(testMemoryBlocks)
     ebpfMonMemFree(mem);
     ebpfMonMemFree(other);
     after = countMapped();
-    testOk(before - after + SLACK >= 2 * BYTES - KEPT, "their memory is given back at the end: %ld bytes", before - after);
+    testOk(before - after + SLACK >= 2 * BYTES - KEPT, "their memory is given back at the end: %ld bytes",
+           before - after);
     return testDone();
 }

@@ -114,7 +114,8 @@ static void testBrief(void)
     testDiag("a put for an alarm table: PV and value first, at most 39 characters");
     brief("M:I", "450", "eve", "no rule", "M:I = 450 by eve: no rule");
     brief("M:I", "450", "", "no rule", "M:I = 450 by shell: no rule");
-    brief("DEMO:MAG:I", "450", "eve", "rule \"m\": 450 is not 200 or less", "DEMO:MAG:I = 450 by eve: rule \"m\": 4...");
+    brief("DEMO:MAG:I", "450", "eve", "rule \"m\": 450 is not 200 or less",
+          "DEMO:MAG:I = 450 by eve: rule \"m\": 4...");
     brief("DEMO:MAGNET:CURRENT:SET", "450", "eve", "rule", "DEMO:MAGNET:CURRENT:SET = 450 by eve");
     brief("DEMO:MAGNET:CURRENT:SET", "450", "evelyn.long", "rule", "DEMO:MAGNET:CURRENT:SET = 450");
     brief("DEMO:MAG:CURRENT:SET", "0123456789abcdefghij", "eve", "r", "DEMO:MAG:CURRENT:SET = 0123456789abc...");
@@ -223,8 +224,8 @@ static void testPutKinds(void)
     keepPut(ebpfMonByShell, 0, "shell");
     keepPut(ebpfMonByCa, 1, "sequence");
     keepPut(ebpfMonByThread, 0, "driver");
-    testOk1(isPut(ebpfMonPublishedGetPut(published, 0), "driver") && isPut(ebpfMonPublishedGetPut(published, 3), "person") &&
-            !ebpfMonPublishedGetPut(published, 4));
+    testOk1(isPut(ebpfMonPublishedGetPut(published, 0), "driver") &&
+            isPut(ebpfMonPublishedGetPut(published, 3), "person") && !ebpfMonPublishedGetPut(published, 4));
     testOk1(isPut(ebpfMonPublishedGetPutOf(published, ebpfMonPutByClient, 0), "shell") &&
             isPut(ebpfMonPublishedGetPutOf(published, ebpfMonPutAutomatic, 1), "sequence") &&
             !ebpfMonPublishedGetPutOf(published, ebpfMonPutAutomatic, 2));
@@ -233,9 +234,11 @@ static void testPutKinds(void)
     testOk(isPut(ebpfMonPublishedGetPutOf(published, ebpfMonPutByClient, 1), "person") &&
            !ebpfMonPublishedGetPutOf(published, ebpfMonPutByClient, 2), "puts of links do not push out puts of people");
     keepPut(ebpfMonByPva, 0, "newest");
-    testOk(isPut(ebpfMonPublishedGetPut(published, 0), "newest") && isPut(ebpfMonPublishedGetPut(published, 1), "link") &&
-           isPut(ebpfMonPublishedGetPut(published, EBPFMON_PUTS_MAX - 1), "link") &&
-           !ebpfMonPublishedGetPut(published, EBPFMON_PUTS_MAX), "all puts are there, in their order");
+    testOk(isPut(ebpfMonPublishedGetPut(published, 0), "newest") &&
+               isPut(ebpfMonPublishedGetPut(published, 1), "link") &&
+               isPut(ebpfMonPublishedGetPut(published, EBPFMON_PUTS_MAX - 1), "link") &&
+               !ebpfMonPublishedGetPut(published, EBPFMON_PUTS_MAX),
+           "all puts are there, in their order");
 }
 
 static void keepPutAt(ebpfMonThrough through, double seconds)
@@ -288,7 +291,8 @@ static void testLatePuts(void)
     testOk(!bad && !badOf, "in the order of their times: %u of all and %u of a kind are not", bad, badOf);
     keepPutAt(ebpfMonByCa, -3600);
     testOk(secondsOf(ebpfMonPublishedGetPutOf(published, ebpfMonPutByClient, 0)) == -3600 &&
-           secondsOf(ebpfMonPublishedGetPut(published, 0)) == -3600, "the clock was set back: the newest put comes first");
+               secondsOf(ebpfMonPublishedGetPut(published, 0)) == -3600,
+           "the clock was set back: the newest put comes first");
 }
 
 static void testTimes(void)
@@ -388,8 +392,8 @@ static void testAbsent(void)
     testOk(strstr(text, "not linked") != NULL, "says so: %s", text);
     testOk1(ops->monitor->addIocs(NULL, NULL) == ebpfMonOpAbsent &&
             ops->monitor->setLevel(NULL, "*", 1, text, sizeof(text)) == ebpfMonOpAbsent);
-    testOk1(ops->queries->run(NULL, "x", 1) == -1 && ops->devices->watch(NULL, "*") == -1 && ops->logs->rotate(NULL) == -1 &&
-            ops->inventories->addKept(NULL, NULL) == ebpfMonOpAbsent);
+    testOk1(ops->queries->run(NULL, "x", 1) == -1 && ops->devices->watch(NULL, "*") == -1 &&
+            ops->logs->rotate(NULL) == -1 && ops->inventories->addKept(NULL, NULL) == ebpfMonOpAbsent);
     ebpfMonOpsSet(&other);
     testOk1(ebpfMonOpsGet() == &other);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ioc/mutexes.h with this process as the IOC: its own mutexes of EPICS Base, behind records that are only made as far as
- * they are read. And lists that are none. */
+/* ioc/mutexes.h with this process as the IOC: its own mutexes of EPICS Base, behind records that are only made as far
+ * as they are read. And lists that are none. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A worker that starts only when its owner has begun and a configuration needs it, and takes each configuration once. */
+/* A worker that starts only when its owner has begun and a configuration needs it, and takes each configuration
+ * once. */
 #include <epicsEvent.h>
 #include <epicsUnitTest.h>
 #include <testMain.h>
@@ -81,7 +82,8 @@ static void testStarts(void)
     testOk(!ebpfMonNeededWorkerBegin(&o.worker) && o.starts == 1, "the owner begins: it starts");
     testOk(waitTaken(&o) && o.last.number == 1, "it takes the configuration that was set before");
     testOk(!configure(&o, 1, 2) && waitTaken(&o) && o.last.number == 2, "a new configuration wakes it");
-    testOk(!configure(&o, 0, 3) && waitTaken(&o) && !o.last.isOn, "it learns that it is not needed any more, and runs on");
+    testOk(!configure(&o, 0, 3) && waitTaken(&o) && !o.last.isOn,
+           "it learns that it is not needed any more, and runs on");
     testOk(!configure(&o, 1, 4) && waitTaken(&o) && o.starts == 1, "needed again: no second thread");
     testOk(!ebpfMonNeededWorkerStop(&o.worker, SECONDS), "it ends");
     testOk(o.taken == 4, "it took each configuration once: %u", o.taken);

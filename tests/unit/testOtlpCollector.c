@@ -116,7 +116,8 @@ static void testHanging(void)
     ebpfMonOtlpConfigure(otlp, &conf);
     start = ebpfMonClockSeconds();
     put(0, 100000);
-    testOk(ebpfMonClockSeconds() - start < 5, "no thread waits for it: 100000 puts in %.2f s", ebpfMonClockSeconds() - start);
+    testOk(ebpfMonClockSeconds() - start < 5, "no thread waits for it: 100000 puts in %.2f s",
+           ebpfMonClockSeconds() - start);
     WAIT(readShown().state == ebpfMonLogTrouble);
     WAIT(readShown().lost - before.lost > 1000); /* the IOC's share of the queue is full */
     testOk1(readShown().queue > 70 && readShown().queue < 90);

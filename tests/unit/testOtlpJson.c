@@ -91,7 +91,8 @@ static void testHeads(void)
     for (ebpfMonOtlpSignal s = 0; s < ebpfMonOtlpSignals; s++) {
         head = ebpfMonOtlpWriteHead(&json, s, &conf, text, sizeof(text));
         if (s == ebpfMonOtlpTraces) /* spans stand in a service */
-            head += ebpfMonOtlpWriteServiceHead(&json, &(ebpfMonSpanService){""}, &conf, text + head, sizeof(text) - head);
+            head += ebpfMonOtlpWriteServiceHead(&json, &(ebpfMonSpanService){""}, &conf, text + head,
+                                                sizeof(text) - head);
         strcpy(text + head, ebpfMonOtlpGetTail(s));
         testOk(isJson(text, strlen(text)), "no %s", ebpfMonOtlpSignalGetName(s));
         testOk1(ebpfMonOtlpWriteHead(&json, s, &conf, text, 0) == 0);
@@ -107,7 +108,8 @@ static void testAnswers(void)
 
     testDiag("answers of a collector");
     testOk1(ebpfMonOtlpReadRejected(partial, strlen(partial), why, sizeof(why)) == 3 && strcmp(why, "too old") == 0);
-    testOk1(ebpfMonOtlpReadRejected("{\"partialSuccess\":{\"rejectedSpans\":2}}", 38, why, sizeof(why)) == 2 && !why[0]);
+    testOk1(ebpfMonOtlpReadRejected("{\"partialSuccess\":{\"rejectedSpans\":2}}", 38, why, sizeof(why)) == 2 &&
+            !why[0]);
     testOk1(ebpfMonOtlpReadRejected("{\"partialSuccess\":null}", 23, why, sizeof(why)) == 0);
     testOk1(ebpfMonOtlpReadRejected("{\"rejectedSpans\":-2}", 20, why, sizeof(why)) == 0);
     ebpfMonOtlpReadRejected(escape, strlen(escape), why, sizeof(why));

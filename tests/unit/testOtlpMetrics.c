@@ -113,34 +113,45 @@ static void testQueries(void)
     q.now = 1000;
     q.queries = 2;
     q.queryRows = 3;
-    q.query[0] = (ebpfMonOtlpQuery){ .name = "PUT_TIME", .title = "How long", .unit = "us", .keys = 3, .hasValue = 1, .rows = 2,
-                                     .keyName = {"ioc", "arg1", "arg1"} };
+    q.query[0] = (ebpfMonOtlpQuery){.name = "PUT_TIME",
+                                    .title = "How long",
+                                    .unit = "us",
+                                    .keys = 3,
+                                    .hasValue = 1,
+                                    .rows = 2,
+                                    .keyName = {"ioc", "arg1", "arg1"}};
     q.query[0].bars = 3;
     q.query[0].barMost[0] = 8;
     q.query[0].barMost[1] = 16;
     memcpy(q.queryBar[0], (double[]){ 4, 0, 3 }, 3 * sizeof(double));
     q.query[1] = (ebpfMonOtlpQuery){ .name = "n", .keys = 1, .keyName = {"thread"}, .first = 2, .rows = 1 };
-    q.queryRow[0] = (ebpfMonQueryRow){ .key = {"vac1", "a", "b"}, .count = 7, .sum = 2500000, .max = 1000, .min = 1, .p99 = 900 };
+    q.queryRow[0] = (ebpfMonQueryRow){
+        .key = {"vac1", "a", "b"}, .count = 7, .sum = 2500000, .max = 1000, .min = 1, .p99 = 900};
     q.queryRow[1] = (ebpfMonQueryRow){ .key = {"vac1", "a", "c"}, .count = 1, .min = -1 };
     q.queryRow[2] = (ebpfMonQueryRow){ .key = {"scan-1"}, .count = 3, .p99 = NAN };
     len = ebpfMonOtlpWriteMetrics(&json, &q, &exemplars, &starts, text + 1, sizeof(text) - 3, &points);
     text[0] = '[';
     strcpy(text + 1 + len, "]");
     testOk1(isJson(text, len + 2));
-    testOk1(strstr(text, "{\"name\":\"epics.query.PUT_TIME.events\",\"unit\":\"{event}\",\"description\":\"How long\",\"sum\":{"
-                   "\"aggregationTemporality\":2,\"isMonotonic\":true,") != NULL);
-    testOk1(strstr(text, "\"attributes\":[" S("epics.ioc", "vac1") "," S("epics.query.arg1", "a") "," S("epics.query.arg1.3", "b")
-                   "],\"asInt\":7}") != NULL);
+    testOk1(
+        strstr(text,
+               "{\"name\":\"epics.query.PUT_TIME.events\",\"unit\":\"{event}\",\"description\":\"How long\",\"sum\":{"
+               "\"aggregationTemporality\":2,\"isMonotonic\":true,") != NULL);
+    testOk1(strstr(text, "\"attributes\":[" S("epics.ioc", "vac1") "," S("epics.query.arg1", "a") "," S(
+                             "epics.query.arg1.3", "b") "],\"asInt\":7}") != NULL);
     testOk1(strstr(strstr(text, "epics.query.PUT_TIME.sum\",\"unit\":\"s\""), "\"isMonotonic\":false") != NULL);
     testOk1(strstr(strstr(text, "epics.query.PUT_TIME.sum\""), "\"asDouble\":2.5}") != NULL);
     testOk1(strstr(strstr(text, "epics.query.PUT_TIME.max\""), "\"asDouble\":0.001}") != NULL);
     testOk1(strstr(strstr(text, "epics.query.PUT_TIME.p99\""), "\"asDouble\":0.0009}") != NULL);
-    testOk1(strstr(strstr(text, "epics.query.PUT_TIME.histogram\",\"unit\":\"s\""), "],\"count\":7,\"bucketCounts\":[4,0,3],"
+    testOk1(strstr(strstr(text, "epics.query.PUT_TIME.histogram\",\"unit\":\"s\""),
+                   "],\"count\":7,\"bucketCounts\":[4,0,3],"
                    "\"explicitBounds\":[8e-06,1.6e-05],\"sum\":2.5,\"min\":1e-06,\"max\":0.001}") != NULL);
-    testOk(strstr(strstr(text, "epics.query.PUT_TIME.histogram"), "],\"min\":-1e-06,") && !strstr(text, "epics.query.n.histogram"),
+    testOk(strstr(strstr(text, "epics.query.PUT_TIME.histogram"), "],\"min\":-1e-06,") &&
+               !strstr(text, "epics.query.n.histogram"),
            "no sum of values below 0; no histogram of a query that has none");
     testOk1(strstr(text, "epics.query.n.events\",\"unit\":\"{event}\",\"description\":\"Events of this query") != NULL);
-    testOk1(strstr(text, "\"attributes\":[" S("thread.name", "scan-1") "],\"asInt\":3}") && !strstr(text, "epics.query.n.sum"));
+    testOk1(strstr(text, "\"attributes\":[" S("thread.name", "scan-1") "],\"asInt\":3}") &&
+            !strstr(text, "epics.query.n.sum"));
     q.now = 2000;
     q.queryRow[0].count = 8;
     len = ebpfMonOtlpWriteMetrics(&json, &q, &exemplars, &starts, text, sizeof(text) - 1, &points);

@@ -175,7 +175,8 @@ static void testWanted(void)
     testOk(publishAfter(60) == 1, "the filter selects this server");
     strcpy(filter.ioc, "vac*");
     addPut(OTHER_PORT, 2, 7);
-    testOk(publishAfter(60) == 0 && elsewhere == 2, "the filter selects other IOCs: the put is reported, but not published");
+    testOk(publishAfter(60) == 0 && elsewhere == 2,
+           "the filter selects other IOCs: the put is reported, but not published");
     filter = ebpfMonFilterDefault;
     filter.level = ebpfMonLevelOff;
     addPut(OTHER_PORT, 3, 7);
@@ -237,7 +238,8 @@ static void testWatched(void)
     renew(1);
     addPut(WATCHED_PORT, 1, 7);
     testOk(publishAfter(1000) == 0 && elsewhere == 0, "a put to it waits until it is seen in the IOC");
-    testOk(matchInside(1) == ebpfMonPutJoinFound && publishAfter(4000000) == 0, "seen in the IOC: it is published from there");
+    testOk(matchInside(1) == ebpfMonPutJoinFound && publishAfter(4000000) == 0,
+           "seen in the IOC: it is published from there");
     addPut(WATCHED_PORT, 2, 7);
     testOk(matchInside(3) == ebpfMonPutJoinWait, "another put waits");
     addEvent(ebpfMonWireClosed, WATCHED_PORT, 0, 0, 0);
@@ -294,7 +296,8 @@ static void testLost(void)
     renew(1);
     testOk(resultOfUnseen(1) == ebpfMonPutLost, "no event was lost: the put is lost");
     lost = 5;
-    testOk(resultOfUnseen(2) == ebpfMonPutUnknown, "events were lost, which is noticed when puts are published: the result is not known");
+    testOk(resultOfUnseen(2) == ebpfMonPutUnknown,
+           "events were lost, which is noticed when puts are published: the result is not known");
     renew(1);
     lost = 5;
     now = ebpfMonClockMonotonic();
@@ -319,7 +322,8 @@ static void testLostPackets(void)
     ebpfMonPacketEventsNotePacketsLost(events, 1, now + EBPFMON_SECOND_NS);
     testOk(resultOfUnseen(2) == ebpfMonPutLost, "no more packets were lost than before");
     ebpfMonPacketEventsNotePacketsLost(events, 2, now + 5 * EBPFMON_SECOND_NS);
-    testOk(resultOfUnseen(3) == ebpfMonPutUnknown, "packets were lost while the put waited: its answer may be among them");
+    testOk(resultOfUnseen(3) == ebpfMonPutUnknown,
+           "packets were lost while the put waited: its answer may be among them");
     asksReply = 0;
     testOk(resultOfUnseen(4) == ebpfMonPutLost, "a put without an answer");
 }
@@ -333,7 +337,8 @@ static void testAudit(void)
     ebpfMonAuditsReset(audits);
     addPut(WATCHED_PORT, 1, 7);
     addEvent(ebpfMonWireReply, WATCHED_PORT, 1, 0, 1);
-    testOk(publishAfter(3000) == 1 && last.result == ebpfMonPutOk, "a put that was answered, and never seen in the IOC");
+    testOk(publishAfter(3000) == 1 && last.result == ebpfMonPutOk,
+           "a put that was answered, and never seen in the IOC");
     ebpfMonAuditsGet(audits, &results);
     testOk(results.count[ebpfMonAuditPutNotInside] == 1, "the check failed: %s", results.last);
     addPut(WATCHED_PORT, 2, 7);
@@ -342,7 +347,8 @@ static void testAudit(void)
     addEvent(ebpfMonWireReply, WATCHED_PORT, 3, 0, 0);
     testOk1(publishAfter(3000) == 1);
     ebpfMonAuditsGet(audits, &results);
-    testOk(results.count[ebpfMonAuditPutNotInside] == 1, "a put that is seen in the IOC, and one that is refused, agree");
+    testOk(results.count[ebpfMonAuditPutNotInside] == 1,
+           "a put that is seen in the IOC, and one that is refused, agree");
 }
 
 static void testEnd(void)

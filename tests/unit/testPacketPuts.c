@@ -70,7 +70,8 @@ static void testCa(void)
                lastKey.peer.port == htons(2000),
            "the put has the id of its message");
     finish(makePut(""), 0);
-    testOk(strcmp(last.pv, "sid 12") == 0 && !last.channel[0], "a channel that was created before we watched: %s", last.pv);
+    testOk(strcmp(last.pv, "sid 12") == 0 && !last.channel[0], "a channel that was created before we watched: %s",
+           last.pv);
     p = makePut("X");
     p->old = (ebpfMonOldValue){ .text = "3", .number = 3, .isNumber = 1, .known = 1, .count = 1 };
     finish(p, 0);
@@ -188,7 +189,8 @@ static void testLastValues(void)
     testOk(!old.known, "nobody has read the value");
     ev = makeEvent(ebpfMonWirePut, "X.VAL", "2", 2);
     ebpfMonLastValuesExchange(values, &ev, &old);
-    testOk(old.known && strcmp(old.text, "1") == 0 && old.isNumber && old.number == 1, "a value that was put before, by the other name of the PV");
+    testOk(old.known && strcmp(old.text, "1") == 0 && old.isNumber && old.number == 1,
+           "a value that was put before, by the other name of the PV");
     ev = makeEvent(ebpfMonWireValue, "X", "5", 0);
     ebpfMonLastValuesSet(values, &ev);
     ev = makeEvent(ebpfMonWirePut, "X", "6", 3);

@@ -68,7 +68,8 @@ static void testNames(void)
     longest[sizeof(longest) - 1] = 0;
     ebpfMonPacketServersAddPv(servers, 1, 7, longest);
     ebpfMonPacketServersAddPv(servers, 1, 8, "OF ANOTHER PROCESS");
-    testOk(strcmp(readPvs(id), "A B.DESC") == 0, "Each name once; not empty, long or hostile ones: \"%s\"", readPvs(id));
+    testOk(strcmp(readPvs(id), "A B.DESC") == 0, "Each name once; not empty, long or hostile ones: \"%s\"",
+           readPvs(id));
     setServers(1, 1);
     testOk(strcmp(readPvs(id), "A B.DESC") == 0, "They stay while the server is known");
     ebpfMonPacketServersWantPvs(servers, 0);
@@ -97,7 +98,8 @@ static void testLists(void)
     changes = 0;
     ebpfMonPacketServersAddPv(servers, 1, 7, "BEFORE THE LIST");
     setServers(1, 0);
-    testOk(ebpfMonPacketServersCopy(servers, list) == 0 && changes == 0, "A server that is not to be listed yet is kept silently");
+    testOk(ebpfMonPacketServersCopy(servers, list) == 0 && changes == 0,
+           "A server that is not to be listed yet is kept silently");
     setServers(1, 1);
     testOk(ebpfMonPacketServersCopy(servers, list) == 1 && changes == 1, "When it is listed, the listener is told");
     id = list[0].id;
@@ -105,7 +107,8 @@ static void testLists(void)
     setServers(1, 1);
     testOk(changes == 1, "The same list again is no change");
     setServers(0, 1);
-    testOk(changes == 2 && ebpfMonPacketServersCopy(servers, list) == 0 && !readPvs(id)[0], "It is forgotten with its names");
+    testOk(changes == 2 && ebpfMonPacketServersCopy(servers, list) == 0 && !readPvs(id)[0],
+           "It is forgotten with its names");
     setServers(1, 1);
     testOk(ebpfMonPacketServersCopy(servers, list) == 1 && list[0].id != id, "Its id is never used again");
     setServers(EBPFMON_PACKET_SERVERS, 1);

@@ -176,7 +176,8 @@ static void testPorts(void)
     testOk(n == 4, "%u of 4 ports of our environment are expected", n);
     testOk1(countDatagram(OWN, 6001) == 0 && countDatagram(CHILD, 6001) == 0);
     ebpfMonPacketSourcesExpectPort(sources, network[CHILD].netns, 6001);
-    testOk(countDatagram(OWN, 6001) == 0 && countDatagram(CHILD, 6001) == 1, "the port is expected in the namespace of the child only");
+    testOk(countDatagram(OWN, 6001) == 0 && countDatagram(CHILD, 6001) == 1,
+           "the port is expected in the namespace of the child only");
     ebpfMonPacketSourcesExpectPort(sources, 0, 6002);
     testOk(countDatagram(OWN, 6002) == 1 && countDatagram(CHILD, 6002) == 1, "the port is expected in all namespaces");
 }
@@ -275,7 +276,8 @@ static void testTrouble(void)
     both[1] = network[CHILD];
     for (int i = 0; i < 2; i++)
         followWithoutFiles(both, BEGIN);
-    testOk(readState().count == 1 && readState().trouble && countDatagram(OWN, 5065) == 1, "the other namespaces are opened");
+    testOk(readState().count == 1 && readState().trouble && countDatagram(OWN, 5065) == 1,
+           "the other namespaces are opened");
     followWithoutFiles(both, BEGIN + 31 * EBPFMON_SECOND_NS);
     errlogFlush();
     testOk(epicsAtomicGetIntT(&complaints) == 1, "one message was logged: %d", epicsAtomicGetIntT(&complaints));

@@ -45,8 +45,8 @@ static int addPair(int n)
     return ip(what);
 }
 
-/* Waits until the kernel has done what belongs to "up": a work queue does it, on a busy host late, and until then what is sent is
- * lost. */
+/* Waits until the kernel has done what belongs to "up": a work queue does it, on a busy host late, and until then what
+ * is sent is lost. */
 static void awaitPair(int fd, int n)
 {
     uint64_t end = ebpfMonClockMonotonic() + 20 * EBPFMON_SECOND_NS;
@@ -100,9 +100,11 @@ static void testDevices(void)
     addPair(1);
     testOk(ebpfMonNetDevicesHaveChanged(devices), "a new pair of devices is a change");
     testOk(ebpfMonNetDevicesList(devices, index, 4) == before + 2, "two more devices");
-    testOk(ebpfMonNetDevicesList(devices, index, 1) == before + 2, "more devices than there is room for: their number is right");
+    testOk(ebpfMonNetDevicesList(devices, index, 1) == before + 2,
+           "more devices than there is room for: their number is right");
     ip("link del t1");
-    testOk(ebpfMonNetDevicesHaveChanged(devices) && ebpfMonNetDevicesList(devices, index, 4) == before, "the devices are gone again");
+    testOk(ebpfMonNetDevicesHaveChanged(devices) && ebpfMonNetDevicesList(devices, index, 4) == before,
+           "the devices are gone again");
     ebpfMonNetDevicesClose(devices);
 }
 
@@ -130,7 +132,8 @@ static void testMany(void)
     ebpfMonPacketsFollow(source, 0);
     testOk(!ebpfMonPacketsUseTcx(source), "one socket for all (tcx before: %d)", isTcx);
     testLo("with so many");
-    testOk(sendThrough(10) == 2 && sendThrough(10 + EBPFMON_TAP_DEVICES_MAX / 2) == 2, "... and through the first and the last device");
+    testOk(sendThrough(10) == 2 && sendThrough(10 + EBPFMON_TAP_DEVICES_MAX / 2) == 2,
+           "... and through the first and the last device");
 }
 
 MAIN(testPacketTaps)

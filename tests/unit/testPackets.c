@@ -65,7 +65,8 @@ static void testWanted(void)
     pairSend(&pair, 0, caCreate, sizeof(caCreate));
     pairSend(&pair, 1, caCreate, sizeof(caCreate));
     catchUp();
-    testOk(seen.bytes[0] == total && seen.bytes[1] == sizeof(caVersion), "rejected as foreign: nothing more is handed up");
+    testOk(seen.bytes[0] == total && seen.bytes[1] == sizeof(caVersion),
+           "rejected as foreign: nothing more is handed up");
 
     struct ebpfMonPeer turned = { .addr = pair.peer.saddr, .port = pair.peer.sport,
                                   .saddr = pair.peer.addr, .sport = pair.peer.port };
@@ -101,7 +102,8 @@ static void testFirstPackets(void)
     pairSend(&pair, 0, caVersion + 3, sizeof(caVersion) - 3);
     pairSend(&pair, 0, caCreate, sizeof(caCreate));
     catchUp();
-    testOk(seen.bytes[0] == sizeof(caVersion) + sizeof(caCreate), "too short to judge: it is handed up, and so is the rest");
+    testOk(seen.bytes[0] == sizeof(caVersion) + sizeof(caCreate),
+           "too short to judge: it is handed up, and so is the rest");
     pairClose(&pair, 0);
 }
 
@@ -193,7 +195,8 @@ static void testMiddle(const Pair *ca, const Pair *other)
     pairSend(ca, 0, caCreate, sizeof(caCreate));
     pairSend(ca, 1, bulk, 1000);
     catchUp();
-    testOk(seen.bytes[0] == sizeof(caCreate) && seen.bytes[1] == 1000, "it is handed up from its first whole message on");
+    testOk(seen.bytes[0] == sizeof(caCreate) && seen.bytes[1] == 1000,
+           "it is handed up from its first whole message on");
     pairClose(ca, 0);
 
     watch(33021);

@@ -30,7 +30,8 @@ static void testOther(void)
     if (!other)
         testAbort("%s", why);
     snprintf(text, sizeof(text), "%d", (int)pid);
-    testOk(ebpfMonPacketsGetNetns(other) == netns(text) && netns(text) != own, "the source has the namespace of the child");
+    testOk(ebpfMonPacketsGetNetns(other) == netns(text) && netns(text) != own,
+           "the source has the namespace of the child");
     testOk(netns("thread-self") == own, "we are back in our own");
     watch(5064);
     childSend(talk, 5064);

@@ -244,7 +244,8 @@ static ebpfMonPendingPut *addMadePut(uint64_t id, uint32_t seq)
 
 static void addReply(unsigned port)
 {
-    ebpfMonWireEvent ev = { .kind = ebpfMonWireReply, .protocol = ebpfMonWireCa, .peer = fakePeer(port, 5075), .id = 1, .ok = 1 };
+    ebpfMonWireEvent ev = {
+        .kind = ebpfMonWireReply, .protocol = ebpfMonWireCa, .peer = fakePeer(port, 5075), .id = 1, .ok = 1};
     ebpfMonOldValue old;
 
     ebpfMonPutJoinAddReply(join, &ev, &old, now);
@@ -303,7 +304,8 @@ static void testPackets(void)
     tickAfter(499 * MS);
     testOk1(count == 1);
     tickAfter(1 * MS);
-    testOk(count == 2 && last.seen & EBPFMON_SEEN_WIRE && last.result == ebpfMonPutUnknown, "half a second is too late");
+    testOk(count == 2 && last.seen & EBPFMON_SEEN_WIRE && last.result == ebpfMonPutUnknown,
+           "half a second is too late");
 }
 
 /* One thread serves several PVA clients. */
@@ -313,7 +315,8 @@ static void testSharedThread(void)
     count = 0;
     ebpfMonPendingPutsComplete(pending, addPut(40, 1000, EBPFMON_SEQ_SHARED));
     tickAfter(500 * MS);
-    testOk(count == 1 && strstr(last.origin, "or another client of this thread"), "it is not known for which client: %s", last.origin);
+    testOk(count == 1 && strstr(last.origin, "or another client of this thread"),
+           "it is not known for which client: %s", last.origin);
     addPacket(FAKE_LOCAL_PORT, 5000, ebpfMonWirePva);
     ebpfMonPendingPutsComplete(pending, addPut(41, 2000, EBPFMON_SEQ_SHARED));
     tickAfter(500 * MS);

@@ -52,7 +52,8 @@ static void testBecomesPlain(void)
 
 static void testIoc(void)
 {
-    static const struct ebpfMonProgram python = { .inode = 9, .device = 1 }, other = { .inode = 9 + EBPFMON_PLAIN_MAX, .device = 1 };
+    static const struct ebpfMonProgram python = {.inode = 9, .device = 1},
+                                       other = {.inode = 9 + EBPFMON_PLAIN_MAX, .device = 1};
     ebpfMonPlainPrograms *plain = ebpfMonPlainProgramsNew(setPlain);
 
     testDiag("a program that is sometimes an IOC");
@@ -61,7 +62,8 @@ static void testIoc(void)
     ebpfMonPlainProgramsNoteIoc(plain, 10);
     testOk(told == 0, "another program was found to be an IOC");
     ebpfMonPlainProgramsNoteIoc(plain, 9);
-    testOk(told == 1 && !lastPlain && last.inode == 9 && last.device == 1, "this program was an IOC: it is not plain any more");
+    testOk(told == 1 && !lastPlain && last.inode == 9 && last.device == 1,
+           "this program was an IOC: it is not plain any more");
     note(plain, &python, ebpfMonProgramPlain, 20);
     testOk(told == 0, "... and never becomes plain again");
     note(plain, &other, ebpfMonProgramPlain, 20);

@@ -65,7 +65,8 @@ static void testContainer(void)
     container("a coded zero", "0::/lxc/a\\x00b\n", "");
     container("a name that is cut", "0::/lxc/abcdefghijabcdefghijabcdefghijabcdefghijabcdefghij\n",
               "abcdefghijabcdefghijabcdefghijabcdefghi");
-    testOk(ebpfMonContainerParse("0::/docker/" ID, small, sizeof(small)) && !strcmp(small, "0123456"), "a text that does not fit is cut");
+    testOk(ebpfMonContainerParse("0::/docker/" ID, small, sizeof(small)) && !strcmp(small, "0123456"),
+           "a text that does not fit is cut");
     testOk1(ebpfMonProcContainer(0x7fffffff, small, sizeof(small)) == 0 && !small[0]);
 }
 

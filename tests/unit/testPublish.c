@@ -100,7 +100,8 @@ static void testPrinter(void)
     epicsEventMustTrigger(mayPrint);
     testOk1(isPrinted(1) && strcmp(lastPrinted, "first\n") == 0);
     epicsEventMustTrigger(mayPrint);
-    testOk(isPrinted(2) && strcmp(lastPrinted, "second\nebpfMonTrace: done\n") == 0, "the last line says that some are missing: %s", lastPrinted);
+    testOk(isPrinted(2) && strcmp(lastPrinted, "second\nebpfMonTrace: done\n") == 0,
+           "the last line says that some are missing: %s", lastPrinted);
     setPattern(p, "T:A", 1000);
     ebpfMonTracePrinterAdd(p, "held up\n");
     testOk(reaches(&begun, 3), "the thread is at the terminal");
@@ -154,7 +155,8 @@ static void publishLosses(ebpfMonLossCounters *counters, uint64_t expected, unsi
     errlogFlush();
     count = ebpfMonPublishedLock()->losses.count;
     ebpfMonPublishedUnlock();
-    testOk(count == expected && lossMessages == messages, "%llu lost, %u messages", (unsigned long long)count, lossMessages);
+    testOk(count == expected && lossMessages == messages, "%llu lost, %u messages", (unsigned long long)count,
+           lossMessages);
 }
 
 static void testLosses(void)
@@ -322,7 +324,8 @@ static void testPuts(void)
         publishPut(p, name, "X", ebpfMonPutOk);
     }
     published = ebpfMonPublishedLock();
-    testOk1(published->puts.of[ebpfMonPutAutomatic].kept == EBPFMON_PUTS_MAX && published->puts.iocCount == EBPFMON_IOCS_MAX);
+    testOk1(published->puts.of[ebpfMonPutAutomatic].kept == EBPFMON_PUTS_MAX &&
+            published->puts.iocCount == EBPFMON_IOCS_MAX);
     testOk(strcmp(published->puts.ioc[EBPFMON_IOCS_MAX - 1].name, "others") == 0 &&
            published->puts.ioc[EBPFMON_IOCS_MAX - 1].puts == 12, "others: %llu",
            (unsigned long long)published->puts.ioc[EBPFMON_IOCS_MAX - 1].puts);

@@ -40,7 +40,8 @@ MAIN(testPutNumbers)
     testOk(add(numbers, 1, 100, 27) == 0, "a put that waited in the ring: the losses were counted before");
     at = ebpfMonClockMonotonic();
     testOk(add(numbers, 1, 101, 7) == 0, "of a thread that made no put since: its event was lost when theirs were");
-    testOk(add(numbers, 1, 100, 28) == 0 && add(numbers, 1, 100, 30) == 1 && add(numbers, 1, 101, 9) == 1, "no event was lost since");
+    testOk(add(numbers, 1, 100, 28) == 0 && add(numbers, 1, 100, 30) == 1 && add(numbers, 1, 101, 9) == 1,
+           "no event was lost since");
     testOk(add(numbers, 1, 100, 1) == 0, "another thread has this id now");
     for (uint32_t tid = 0; tid < 100000; tid++)
         sum += add(numbers, tid % 7, tid, tid * 3);

@@ -98,7 +98,8 @@ static void testPva(void)
     getsockname(server, (struct sockaddr *)&in, &size);
     ev.who.peer = fakePeer(2000, ntohs(in.sin_port));
     findWriter(&ev, NULL);
-    testOk(isSo("thread PVXTCP", "in the IOC") && put.through == ebpfMonByThread, "where nobody listens, the thread reads from a device");
+    testOk(isSo("thread PVXTCP", "in the IOC") && put.through == ebpfMonByThread,
+           "where nobody listens, the thread reads from a device");
     listen(server, 1);
     findWriter(&ev, NULL);
     testOk(put.through == ebpfMonByThread, "within a second this is not looked up again");
@@ -195,7 +196,8 @@ static void testCauses(void)
 
     cause.who = fakeCaClient(2000, "anna", "office1");
     findWriter(&ev, &cause);
-    testOk(isSo("anna@office1", "link A:SEQ.OUT, chain of A:CALC, put by anna@office1"), "the cause of a completion is who began the record");
+    testOk(isSo("anna@office1", "link A:SEQ.OUT, chain of A:CALC, put by anna@office1"),
+           "the cause of a completion is who began the record");
     memset(&cause.who, 0, sizeof(cause.who));
     strcpy(cause.who.comm, "scan-2");
     findWriter(&ev, &cause);
@@ -203,7 +205,8 @@ static void testCauses(void)
     ev = makeEvent("DRIVER");
     ev.root = ev.precord;
     findWriter(&ev, &cause);
-    testOk(isSo("thread DRIVER", "in the IOC"), "a thread with a lock set of its own is not caused by what the record is busy with");
+    testOk(isSo("thread DRIVER", "in the IOC"),
+           "a thread with a lock set of its own is not caused by what the record is busy with");
 
     ev = makeEvent("scanOnce");
     ev.addr = fakeLinkAddr();
@@ -236,12 +239,14 @@ static void testLinkWrite(void)
     testOk(ebpfMonPutWritersFindLinkWrite(fake.t, &ev, &found, &w) && strcmp(w.cause, "put by anna@office1") == 0,
            "a link write of a client's chain has the client as cause");
     ev.link++;
-    testOk(!ebpfMonPutWritersFindLinkWrite(fake.t, &ev, &found, &w), "an address where no link begins gives no link write");
+    testOk(!ebpfMonPutWritersFindLinkWrite(fake.t, &ev, &found, &w),
+           "an address where no link begins gives no link write");
     ev.link = fakeAddress(FAKE_SEQ) + offsetof(fakeRecord, out);
     ev.sourceBegin = AT - 99;
     ev.sourceTid = 8;
     testOk(ebpfMonPutWritersFindLinkWrite(fake.t, &ev, &found, &w) && w.chain.begin == AT - 99 && w.chain.tid == 8 &&
-           w.step.begin == AT - 10 && w.step.tid == 9, "a step of an asynchronous record belongs to the chain that began it");
+               w.step.begin == AT - 10 && w.step.tid == 9,
+           "a step of an asynchronous record belongs to the chain that began it");
 }
 
 MAIN(testPutWriter)

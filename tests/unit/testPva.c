@@ -94,7 +94,8 @@ static void testNumbers(void)
             putScalar(i, all[i].code, all[i].bits, all[i].size);
             at += sprintf(events + at, "put %u n : %s\nreply %u n ok 0\n", i + 1, all[i].text, i + 1);
         }
-        expect(events, big ? "numbers of all types are read, big-endian" : "numbers of all types are read, little-endian");
+        expect(events,
+               big ? "numbers of all types are read, big-endian" : "numbers of all types are read, little-endian");
     }
     made.big = 0;
 }

@@ -55,7 +55,8 @@ static void testTypes(void)
     startPut(2, 6); HEX(1, 2, 254); number(0xffffffff, 4); say(0, 11);
     startPut(2, 6); HEX(254); number(0x7fffffff, 4); number(-1, 8); say(0, 11);
     startPut(2, 6); HEX(1, 2); say(0, 11);
-    testOk(circuit.stats.malformed == 5, "each of five impossible messages is malformed: %u", (unsigned)circuit.stats.malformed);
+    testOk(circuit.stats.malformed == 5, "each of five impossible messages is malformed: %u",
+           (unsigned)circuit.stats.malformed);
     expect("channel t\nput 1 t : ? x0\nput 2 t : ? x0\nput 3 t : ? x0\nput 4 t : ? x0\nput 5 t : ? x0\n"
         "put 6 t : ? x0\n", "what cannot be is \"?\"");
 }

@@ -26,7 +26,8 @@ static void testSessions(void)
             }
             p += 3 + length;
         }
-        expect(sessions[i].events, k ? "a recording of QSRV gives the same events byte by byte" : "a recording of p4p gives the same events byte by byte");
+        expect(sessions[i].events, k ? "a recording of QSRV gives the same events byte by byte" :
+                                       "a recording of p4p gives the same events byte by byte");
     }
 }
 

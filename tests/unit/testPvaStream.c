@@ -132,7 +132,8 @@ static void testKept(void)
         number(i, 2);
     }
     say(0, 11);
-    testOk(circuit.lastHash == driverHash(made.p + 19, made.size - 19), "the hash covers a value that is not kept whole");
+    testOk(circuit.lastHash == driverHash(made.p + 19, made.size - 19),
+           "the hash covers a value that is not kept whole");
     startPut(2, 4); HEX(1, 2, 254); number(1000, 4);
     for (i = 0; i < 1000; i++) {
         number(200, 1);
@@ -173,7 +174,8 @@ static void testFrame(void)
     made.p[1] = 0; odd("version 0", 0, 8); made.p[1] = 99; odd("version 99", 0, 2); made.p[1] = 2;
     made.p[0] = 0xcb; odd("magic", 0, 1);
     made.size = 0; HEX(0xca, 2, 0x41, 2, 0xff, 0xff, 0xff, 0xff);
-    testOk(ebpfMonPvaProtocol.frame(NULL, 1, made.p, 8, &frame) == 1 && frame.total == 8, "a message that sets the byte order is one frame");
+    testOk(ebpfMonPvaProtocol.frame(NULL, 1, made.p, 8, &frame) == 1 && frame.total == 8,
+           "a message that sets the byte order is one frame");
     made.p[3] = 9; odd("unknown control message", 1, 8);
 }
 

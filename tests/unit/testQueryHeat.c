@@ -40,8 +40,10 @@ static void testColumns(void)
     ebpfMonQueryHeatAdd(h, bar, 105);
     testOk(isnan(cellOf(h, 1, 0)), "… nor is one before the first column is over");
     ebpfMonQueryHeatAdd(h, bar, 109.7);
-    testOk(cellOf(h, 1, 0) == 3 && cellOf(h, 2, 0) == 0 && isnan(cellOf(h, 1, 1)), "a look that is early by half an interval ends the column");
-    testOk(edgeOf(0) == -5 && edgeOf(1) == 0 && edgeOf(5) == 20 && isnan(cellOf(h, 6, 0)), "there are six bars with their edges");
+    testOk(cellOf(h, 1, 0) == 3 && cellOf(h, 2, 0) == 0 && isnan(cellOf(h, 1, 1)),
+           "a look that is early by half an interval ends the column");
+    testOk(edgeOf(0) == -5 && edgeOf(1) == 0 && edgeOf(5) == 20 && isnan(cellOf(h, 6, 0)),
+           "there are six bars with their edges");
     bar[1] = 4;
     ebpfMonQueryHeatAdd(h, bar, 119.6);
     testOk(cellOf(h, 1, 0) == 1 && cellOf(h, 1, 1) == 3, "a column has only what came since the one before");
@@ -56,7 +58,8 @@ static void testColumns(void)
     ebpfMonQueryHeatAdd(h, bar, 170);
     testOk(cellOf(h, 1, 0) == 3, "… and the next count gives a known one");
     ebpfMonQueryHeatAdd(h, bar, 1e6);
-    testOk(cellOf(h, 1, 0) == 0 && isnan(cellOf(h, 1, COLUMNS - 1)), "after a very long time all old columns are unknown");
+    testOk(cellOf(h, 1, 0) == 0 && isnan(cellOf(h, 1, COLUMNS - 1)),
+           "after a very long time all old columns are unknown");
     ebpfMonQueryHeatFree(h);
 }
 
@@ -71,7 +74,8 @@ static void testRows(void)
     bar[3] = 4;
     bar[41] = 7;
     ebpfMonQueryHeatAdd(h, bar, 10);
-    testOk(cellOf(h, 1, 0) == 10 && cellOf(h, 20, 0) == 14 && cellOf(h, 0, 0) == 0, "a row takes two bars, and counts are multiplied by the sample");
+    testOk(cellOf(h, 1, 0) == 10 && cellOf(h, 20, 0) == 14 && cellOf(h, 0, 0) == 0,
+           "a row takes two bars, and counts are multiplied by the sample");
     testOk(edgeOf(0) == -1 && edgeOf(1) == 1 && edgeOf(20) == 39, "… and a row has the edge of its lower bar");
     ebpfMonQueryHeatFree(h);
 
@@ -83,7 +87,8 @@ static void testRows(void)
     testOk(cellOf(h, 0, 0) == 1 && edgeOf(0) == 2048, "rows are powers of two from the least value on: %g", edgeOf(0));
     bar[47] = 2;
     ebpfMonQueryHeatAdd(h, bar, 20);
-    testOk(cellOf(h, 31, 0) == 2 && edgeOf(0) == ebpfMonQueryBarEdge(&spec.order.plan, 16), "if not all fit, the rows of the greatest values are kept");
+    testOk(cellOf(h, 31, 0) == 2 && edgeOf(0) == ebpfMonQueryBarEdge(&spec.order.plan, 16),
+           "if not all fit, the rows of the greatest values are kept");
     ebpfMonQueryHeatFree(h);
 }
 

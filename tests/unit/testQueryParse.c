@@ -23,7 +23,8 @@
 #define TERM "{\"field\": \"cpu\", \"is\": \"==\", \"value\": 1}"
 #define TERMS8 TERM ", " TERM ", " TERM ", " TERM ", " TERM ", " TERM ", " TERM ", " TERM
 
-static const struct { const char *text, *line, *why; } bad[] = {
+static const struct { const char *text, *line, *why;
+} bad[] = {
     /* the file */
     {"", ":1:", "premature EOF"},
     {"\n\n", ":3:", "premature EOF"},
@@ -42,8 +43,9 @@ static const struct { const char *text, *line, *why; } bad[] = {
     {"{\"queries\": [],\n \"queries\": []}", ":2:", "there twice"},
     {"[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]", ":1:", "nested more than 16"},
     {"{\"queries\": [1e999]}", ":1:", "too large"},
-    {"{\"queries\": [{\"name\": \"a\", \"source\": {\"profile\": 9}},\n{\"name\": \"a\", \"source\": {\"profile\": 9}}]}", ":2:",
-     "two queries \"a\""},
+    {"{\"queries\": [{\"name\": \"a\", \"source\": {\"profile\": 9}},\n{\"name\": \"a\", \"source\": {\"profile\": "
+     "9}}]}",
+     ":2:", "two queries \"a\""},
     {"{\"queries\": [{\"name\": \"a\", \"source\": {\"profile\": 9}},\n7]}", ":2:", "a query is a map"},
     /* the query */
     {FILE_OF("1"), ":2:", "a query is a map { ... } of these: name, title, source"},
@@ -59,7 +61,8 @@ static const struct { const char *text, *line, *why; } bad[] = {
     {FILE_OF("{\"name\": \"a\\u001b[2J\"}"), ":2:", "cannot be shown"},
     {FILE_OF("{\"name\": \"\\u202ea\"}"), ":2:", "cannot be shown"},
     {FILE_OF("{\"name\": null}"), ":2:", "\"name\" is a text"},
-    {PROFILE(", \"nmae\": 1"), ":2:", "a query cannot have \"nmae\". Did you mean \"name\"? Known are: name, title, source, of, keys"},
+    {PROFILE(", \"nmae\": 1"),
+     ":2:", "a query cannot have \"nmae\". Did you mean \"name\"? Known are: name, title, source, of, keys"},
     {PROFILE(", \"title\": 1"), ":2:", "\"title\" is a text of 1 to 79"},
     {PROFILE(", \"title\": \"" TEXT32 TEXT32 TEXT32 "\""), ":2:", "\"title\" is a text of 1 to 79"},
     {PROFILE(", \"top\": 0"), ":2:", "\"top\" is a whole number from 1 to 100"},
@@ -74,7 +77,8 @@ static const struct { const char *text, *line, *why; } bad[] = {
     {PROFILE(", \"interval\": -1"), ":2:", "\"interval\" is a number from 0.5 to 3600"},
     {PROFILE(", \"history\": 10"), ":2:", "this query has none"},
     {CALL(", \"histogram\": \"log2\", \"history\": 0"), ":2:", "\"history\" is a number from 0.5 to 86400"},
-    {CALL(", \"histogram\": \"log2\", \"interval\": 5, \"history\": 2"), ":2:", "cannot be shorter than \"interval\", which is 5 s"},
+    {CALL(", \"histogram\": \"log2\", \"interval\": 5, \"history\": 2"),
+     ":2:", "cannot be shorter than \"interval\", which is 5 s"},
     {PROFILE(", \"sample\": 0"), ":2:", "\"sample\" is a whole number from 1"},
     {PROFILE(", \"sample\": 1e7"), ":2:", "\"sample\" is a whole number from 1 to 1000000"},
     {PROFILE(", \"maxKeys\": 0"), ":2:", "\"maxKeys\" is a whole number from 1 to 16384"},
@@ -86,7 +90,8 @@ static const struct { const char *text, *line, *why; } bad[] = {
     {PROFILE(", \"unit\": \"" TEXT32 "\""), ":2:", "\"unit\" is a text of 1 to 15"},
     {PROFILE(", \"scale\": 0"), ":2:", "\"scale\" is a number from 1e-12"},
     {PROFILE(", \"scale\": -1"), ":2:", "\"scale\" is a number from 1e-12"},
-    {PROFILE(", \"sort\": \"name\""), ":2:", "\"sort\" is one of \"count\", \"rate\", \"sum\", \"mean\", \"max\", \"last\""},
+    {PROFILE(", \"sort\": \"name\""),
+     ":2:", "\"sort\" is one of \"count\", \"rate\", \"sum\", \"mean\", \"max\", \"last\""},
     {PROFILE(", \"sort\": \"cuont\""), ":2:", "Did you mean \"count\"?"},
     {PROFILE(", \"sort\": 1"), ":2:", "\"sort\" is one of"},
     {PROFILE(", \"sort\": \"sum\""), ":2:", "no \"value\": sort by \"count\" or \"rate\""},
@@ -116,24 +121,29 @@ static const struct { const char *text, *line, *why; } bad[] = {
     {SOURCE("{\"tracepoint\": \"\"}"), ":2:", "\"tracepoint\" is a text"},
     {SOURCE("{\"tracepoint\": 5}"), ":2:", "\"tracepoint\" is a text"},
     {SOURCE("{\"syscalls\": \"entry\"}, \"value\": \"file\""), ":2:", "a value is a number"},
-    {SOURCE("{\"syscalls\": \"entry\"}, \"where\": [{\"field\": \"file\", \"is\": \"==\", \"value\": \"/dev/null\"}]"), ":2:",
-     "in \"keys\""},
-    {SOURCE("{\"syscalls\": \"entry\"}, \"keys\": [{\"arg\": 1, \"as\": \"socket\"}]"), ":2:", "use the field \"file\""},
+    {SOURCE("{\"syscalls\": \"entry\"}, \"where\": [{\"field\": \"file\", \"is\": \"==\", \"value\": \"/dev/null\"}]"),
+     ":2:", "in \"keys\""},
+    {SOURCE("{\"syscalls\": \"entry\"}, \"keys\": [{\"arg\": 1, \"as\": \"socket\"}]"),
+     ":2:", "use the field \"file\""},
     {SOURCE("{\"tracepoint\": \"t\"}, \"value\": {\"arg\": 1, \"as\": \"socket\"}"), ":2:", "a value is a number"},
     {SOURCE("{\"tracepoint\": \"t\"}, \"keys\": [{\"arg\": 1, \"as\": \"lock\"}]"), ":2:", "\"lock\" or \"client\""},
-    {SOURCE("{\"syscalls\": \"entry\"}, \"keys\": [{\"arg\": 1, \"as\": \"client\"}]"), ":2:", "only an argument of a function"},
+    {SOURCE("{\"syscalls\": \"entry\"}, \"keys\": [{\"arg\": 1, \"as\": \"client\"}]"),
+     ":2:", "only an argument of a function"},
     {SOURCE("{\"syscalls\": \"entry\"}, \"value\": {\"arg\": 1, \"as\": \"lock\"}"), ":2:", "a value is a number"},
     {WHERE("{\"field\": {\"arg\": 1, \"as\": \"lock\"}, \"is\": \"==\", \"value\": 1}"), ":2:", "name of a lock"},
     {SOURCE("{\"function\": \"\"}"), ":2:", "\"function\" is a text of 1 to 127"},
     {SOURCE("{\"function\": \"f\", \"object\": 1}"), ":2:", "\"object\" is a text"},
-    {SOURCE("{\"function\": \"f\", \"when\": \"exit\"}"), ":2:", "\"when\" is one of \"entry\", \"return\", \"duration\""},
+    {SOURCE("{\"function\": \"f\", \"when\": \"exit\"}"),
+     ":2:", "\"when\" is one of \"entry\", \"return\", \"duration\""},
     {SOURCE("{\"function\": \"f\", \"offset\": -1}"), ":2:", "\"offset\" is a whole number from 0"},
     {SOURCE("{\"function\": \"f\", \"offset\": 4, \"when\": \"return\"}"), ":2:", "only \"when\": \"entry\""},
     {SOURCE("{\"offset\": 4}"), ":2:", "needs \"object\" and \"offset\""},
-    {SOURCE("{\"function\": \"f\", \"lib\": \"x\"}"), ":2:", "cannot have \"lib\". Did you mean \"object\"? Known are: function, object, offset, when"},
+    {SOURCE("{\"function\": \"f\", \"lib\": \"x\"}"),
+     ":2:", "cannot have \"lib\". Did you mean \"object\"? Known are: function, object, offset, when"},
     /* of */
     {PROFILE(", \"of\": \"ioc\""), ":2:", "\"of\" is a map"},
-    {PROFILE(", \"of\": {\"iocs\": \"a\"}"), ":2:", "\"of\" cannot have \"iocs\". Did you mean \"ioc\"? Known are: ioc, thread, record, host"},
+    {PROFILE(", \"of\": {\"iocs\": \"a\"}"),
+     ":2:", "\"of\" cannot have \"iocs\". Did you mean \"ioc\"? Known are: ioc, thread, record, host"},
     {PROFILE(", \"of\": {\"ioc\": 1}"), ":2:", "\"ioc\" is a text"},
     {PROFILE(", \"of\": {\"ioc\": \"a\", \"host\": true}"), ":2:", "leave \"ioc\" out"},
     {ENTRY(", \"of\": {\"host\": true}"), ":2:", "functions and USDT probes are probed in IOCs only"},
@@ -154,7 +164,8 @@ static const struct { const char *text, *line, *why; } bad[] = {
     /* keys */
     {PROFILE(", \"keys\": \"ioc\""), ":2:", "\"keys\" is a list of at most 4"},
     {PROFILE(", \"keys\": [\"ioc\", \"ioc\", \"ioc\", \"ioc\", \"ioc\"]"), ":2:", "\"keys\" is a list of at most 4"},
-    {PROFILE(", \"keys\": [\"recrod\"]"), ":2:", "there is no field \"recrod\". Did you mean \"record\"? Known are: \"ioc\", \"thread\", \"root\""},
+    {PROFILE(", \"keys\": [\"recrod\"]"),
+     ":2:", "there is no field \"recrod\". Did you mean \"record\"? Known are: \"ioc\", \"thread\", \"root\""},
     {PROFILE(", \"keys\": [1]"), ":2:", "a field is one of"},
     {PROFILE(", \"keys\": [{}]"), ":2:", "a field is one of"},
     {PROFILE(", \"keys\": [\"return\"]"), ":2:", "this source has no \"return\""},
@@ -173,11 +184,13 @@ static const struct { const char *text, *line, *why; } bad[] = {
     {ENTRY(", \"keys\": [{\"arg\": 1, \"at\": [1, 2, 3, 4, 5]}]"), ":2:", "\"at\" is a list of 1 to 4 offsets"},
     {ENTRY(", \"keys\": [{\"arg\": 1, \"at\": [1.5]}]"), ":2:", "an offset is a whole number"},
     {ENTRY(", \"keys\": [{\"arg\": 1, \"at\": [99999999]}]"), ":2:", "an offset is a whole number"},
-    {ENTRY(", \"keys\": [{\"arg\": 1, \"offset\": 8}]"), ":2:", "an argument cannot have \"offset\". Known are: arg, at, as"},
+    {ENTRY(", \"keys\": [{\"arg\": 1, \"offset\": 8}]"),
+     ":2:", "an argument cannot have \"offset\". Known are: arg, at, as"},
     {CALL(", \"keys\": [{\"return\": \"text\"}]"), ":2:", "a number only"},
     {CALL(", \"keys\": [{\"return\": \"int32\", \"at\": [0]}]"), ":2:", "cannot have \"at\""},
     {SOURCE("{\"tracepoint\": \"t\"}, \"keys\": [{\"arg\": 1, \"at\": [8]}]"), ":2:", "leave out \"at\""},
-    {SOURCE("{\"tracepoint\": \"t\"}, \"keys\": [{\"arg\": 1, \"as\": \"text\"}]"), ":2:", "a tracepoint is a number, or a socket"},
+    {SOURCE("{\"tracepoint\": \"t\"}, \"keys\": [{\"arg\": 1, \"as\": \"text\"}]"),
+     ":2:", "a tracepoint is a number, or a socket"},
     /* where */
     {ENTRY(", \"where\": {}"), ":2:", "\"where\" is a list"},
     {WHERE("1"), ":2:", "a condition is a map"},
@@ -189,12 +202,13 @@ static const struct { const char *text, *line, *why; } bad[] = {
     {WHERE("{\"field\": \"cpu\", \"is\": \"==\", \"value\": 1.5}"), ":2:", "compared with a whole number"},
     {WHERE("{\"field\": \"cpu\", \"is\": \">\", \"value\": -1}"), ":2:", "never negative"},
     {WHERE("{\"field\": \"cpu\", \"op\": \">\", \"value\": 1}"), ":2:", "a condition cannot have \"op\""},
-    {WHERE("{\"field\": \"thread\", \"is\": \"<\", \"value\": \"a\"}"), ":2:", "a text is compared by ==, != or begins"},
+    {WHERE("{\"field\": \"thread\", \"is\": \"<\", \"value\": \"a\"}"),
+     ":2:", "a text is compared by ==, != or begins"},
     {WHERE("{\"field\": \"thread\", \"is\": \"==\", \"value\": 1}"), ":2:", "compared with a text"},
     {WHERE("{\"field\": \"thread\", \"is\": \"begins\", \"value\": \"\"}"), ":2:", "Write 1 to 15"},
     {WHERE("{\"field\": \"thread\", \"is\": \"==\", \"value\": \"1234567890123456\"}"), ":2:", "at most 15 bytes"},
-    {WHERE("{\"field\": {\"arg\": 1, \"as\": \"text\"}, \"is\": \"==\", \"value\": \"" TEXT32 TEXT32 "\"}"), ":2:",
-     "at most 39 bytes"},
+    {WHERE("{\"field\": {\"arg\": 1, \"as\": \"text\"}, \"is\": \"==\", \"value\": \"" TEXT32 TEXT32 "\"}"),
+     ":2:", "at most 39 bytes"},
     {WHERE("{\"field\": \"ioc\", \"is\": \"==\", \"value\": \"a\"}"), ":2:", "IOCs and records are chosen by \"of\""},
     {WHERE("{\"field\": \"root\", \"is\": \"==\", \"value\": \"a\"}"), ":2:", "IOCs and records are chosen by \"of\""},
     {WHERE("{\"any\": {}}"), ":2:", "\"any\" is a list"},
@@ -204,8 +218,8 @@ static const struct { const char *text, *line, *why; } bad[] = {
     {WHERE(TERMS8 ", " TERM), ":2:", "more than 8 conditions"},
     {WHERE("{\"any\": [" TERMS8 ", " TERM "]}"), ":2:", "more than 8 conditions"},
     {ENTRY(", \"of\": {\"thread\": \"a\"}, \"where\": [" TERMS8 "]"), ":2:", "more than 8 conditions"},
-    {SOURCE("{\"syscalls\": \"entry\"}, \"where\": [{\"field\": \"syscall\", \"is\": \"==\", \"value\": \"reed\"}]"), ":2:",
-     "no system call \"reed\". Did you mean \"read\"?"},
+    {SOURCE("{\"syscalls\": \"entry\"}, \"where\": [{\"field\": \"syscall\", \"is\": \"==\", \"value\": \"reed\"}]"),
+     ":2:", "no system call \"reed\". Did you mean \"read\"?"},
     /* value and histogram */
     {PROFILE(", \"value\": \"duration\""), ":2:", "this source has no \"duration\""},
     {ENTRY(", \"value\": \"thread\""), ":2:", "a value is a number"},
@@ -218,8 +232,10 @@ static const struct { const char *text, *line, *why; } bad[] = {
     {CALL(", \"histogram\": {\"from\": 5, \"to\": 5}"), ":2:", "Set a larger \"to\""},
     {CALL(", \"histogram\": {\"from\": 5, \"to\": 1}"), ":2:", "Set a larger \"to\""},
     {CALL(", \"histogram\": {\"from\": 0, \"to\": 1e300}"), ":2:", "\"to\" is a number from"},
-    {CALL(", \"histogram\": {\"from\": 0, \"to\": 100, \"steps\": 0}"), ":2:", "\"steps\" is a whole number from 1 to 62"},
-    {CALL(", \"histogram\": {\"from\": 0, \"to\": 100, \"steps\": 63}"), ":2:", "\"steps\" is a whole number from 1 to 62"},
+    {CALL(", \"histogram\": {\"from\": 0, \"to\": 100, \"steps\": 0}"),
+     ":2:", "\"steps\" is a whole number from 1 to 62"},
+    {CALL(", \"histogram\": {\"from\": 0, \"to\": 100, \"steps\": 63}"),
+     ":2:", "\"steps\" is a whole number from 1 to 62"},
     {CALL(", \"histogram\": {\"min\": 0}"), ":2:", "a linear histogram cannot have \"min\""},
     {CALL(", \"histogram\": \"log2\", \"maxKeys\": 16384"), ":2:", "MiB on this host; 32 are allowed"},
     /* events, stacks */
@@ -252,30 +268,35 @@ static const struct { const char *text, *line, *why; } bad[] = {
     {ENTRY(", \"value\": {\"arg\": 1, \"as\": \"double\"}"), ":2:", "It can read one to which an argument points"},
     {CALL(", \"keys\": [{\"return\": \"double\"}]"), ":2:", "a number only"},
     {CALL(", \"value\": {\"return\": \"float\"}"), ":2:", "a number only"},
-    {WHERE("{\"field\": {\"arg\": 1, \"at\": [0], \"as\": \"double\"}, \"is\": \"==\", \"value\": \"1.5\"}"), ":2:",
-     "compared with a number"},
-    {WHERE("{\"field\": {\"arg\": 1, \"at\": [0], \"as\": \"double\"}, \"is\": \"begins\", \"value\": 1}"), ":2:", "for texts"},
-    {WHERE("{\"field\": {\"arg\": 1, \"at\": [0], \"as\": \"double\"}, \"is\": \"==\", \"value\": null}"), ":2:",
-     "compared with a number"},
-    {SOURCE("{\"tracepoint\": \"t\"}, \"keys\": [{\"arg\": 1, \"at\": [0], \"as\": \"double\"}]"), ":2:", "a tracepoint is a number, or a socket"},
+    {WHERE("{\"field\": {\"arg\": 1, \"at\": [0], \"as\": \"double\"}, \"is\": \"==\", \"value\": \"1.5\"}"),
+     ":2:", "compared with a number"},
+    {WHERE("{\"field\": {\"arg\": 1, \"at\": [0], \"as\": \"double\"}, \"is\": \"begins\", \"value\": 1}"),
+     ":2:", "for texts"},
+    {WHERE("{\"field\": {\"arg\": 1, \"at\": [0], \"as\": \"double\"}, \"is\": \"==\", \"value\": null}"),
+     ":2:", "compared with a number"},
+    {SOURCE("{\"tracepoint\": \"t\"}, \"keys\": [{\"arg\": 1, \"at\": [0], \"as\": \"double\"}]"),
+     ":2:", "a tracepoint is a number, or a socket"},
     /* patterns of functions */
     {SOURCE("{\"function\": \"db*\", \"offset\": 4}"), ":2:", "not with a pattern of functions"},
     {PROFILE(", \"keys\": [\"function\"]"), ":2:", "this source has no \"function\""},
-    {SOURCE("{\"function\": \"db*\", \"when\": \"return\"}, \"keys\": [\"function\"]"), ":2:", "this source has no \"function\""},
+    {SOURCE("{\"function\": \"db*\", \"when\": \"return\"}, \"keys\": [\"function\"]"),
+     ":2:", "this source has no \"function\""},
     {ENTRY(", \"value\": \"function\""), ":2:", "a value is a number"},
     {WHERE("{\"field\": \"function\", \"is\": \"==\", \"value\": \"dbPut\"}"), ":2:", "chosen by \"source\""},
     /* distributions over puts */
     {ENTRY(", \"perPut\": 1"), ":2:", "\"perPut\" is one of"},
     {ENTRY(", \"perPut\": \"mean\""), ":2:", "is one of \"count\", \"sum\""},
     {ENTRY(", \"perPut\": \"sum\""), ":2:", "is that of a \"value\", and this query has none"},
-    {ENTRY(", \"perPut\": \"count\", \"value\": {\"arg\": 1}"), ":2:", "the number of events in a put: leave \"value\" out"},
+    {ENTRY(", \"perPut\": \"count\", \"value\": {\"arg\": 1}"),
+     ":2:", "the number of events in a put: leave \"value\" out"},
     {ENTRY(", \"perPut\": \"count\", \"keys\": [\"ioc\", \"cpu\", \"pid\", \"tid\"]"), ":2:", "has three keys at most"},
     {ENTRY(", \"perPut\": \"count\", \"keys\": [\"site\"]"), ":2:", "do not go together"},
     {ENTRY(", \"perPut\": \"count\", \"events\": true"), ":2:", "adds up whole puts"},
     {ENTRY(", \"perPut\": \"count\", \"sample\": 2"), ":2:", "adds up whole puts"},
     {ENTRY(", \"perPut\": \"count\", \"settle\": 0"), ":2:", "\"settle\" is a number from 0.5 to 3600"},
     {ENTRY(", \"settle\": 1"), ":2:", "set \"perPut\", or leave it out"},
-    {SOURCE("{\"syscalls\": \"entry\"}, \"of\": {\"host\": true}, \"perPut\": \"count\""), ":2:", "puts are known in IOCs only"},
+    {SOURCE("{\"syscalls\": \"entry\"}, \"of\": {\"host\": true}, \"perPut\": \"count\""),
+     ":2:", "puts are known in IOCs only"},
     /* forms that other tools write: Base's JSON parser accepts names without quotes, and texts in single quotes */
     {FILE_OF("kprobe:do_exit { @[comm] = count(); }"), ":2:", "lexical error"},
     {FILE_OF("BPFQL do |q| q.select(\"*\") end"), ":2:", "lexical error"},
@@ -284,7 +305,8 @@ static const struct { const char *text, *line, *why; } bad[] = {
     {FILE_OF("{\"name\" \"q\"}"), ":2:", "object key and value must be separated"},
     {FILE_OF("{\"name\": NaN}"), ":2:", "a number that is too large"},
     {FILE_OF("{name: \"q\"}"), ":2:", "no \"source\""},
-    {PROFILE(", \"from\": \"profile\""), ":2:", "a query cannot have \"from\". Did you mean \"source\"? Known are: name, title, source"},
+    {PROFILE(", \"from\": \"profile\""),
+     ":2:", "a query cannot have \"from\". Did you mean \"source\"? Known are: name, title, source"},
     {PROFILE(", \"select\": [\"thread\"]"), ":2:", "a query cannot have \"select\""},
     {PROFILE(", \"keys\": [\"pids\"]"), ":2:", "there is no field \"pids\""},
     {PROFILE(", \"keys\": {\"pid\": 1}"), ":2:", "\"keys\" is a list of at most 4"},
@@ -292,7 +314,8 @@ static const struct { const char *text, *line, *why; } bad[] = {
     {WHERE("{\"field\": \"pid\", \"is\": \"==\", \"value\": -1}"), ":2:", "never negative"},
     {WHERE("{\"field\": \"tid\", \"is\": \"begins\", \"value\": 1}"), ":2:", "for texts"},
     {SOURCE("{\"uprobe\": \"a:b\"}"), ":2:", "write \"function\" for a uprobe"},
-    {SOURCE("{\"kretprobe\": \"vfs_read\"}"), ":2:", "functions of the kernel cannot be probed: look for a \"tracepoint\""},
+    {SOURCE("{\"kretprobe\": \"vfs_read\"}"),
+     ":2:", "functions of the kernel cannot be probed: look for a \"tracepoint\""},
     {PROFILE(", \"limit\": 5"), ":2:", "a query cannot have \"limit\". Did you mean \"top\"?"},
     {PROFILE(", \"order_by\": \"count\""), ":2:", "a query cannot have \"order_by\". Did you mean \"sort\"?"},
     {PROFILE(", \"group_by\": \"thread\""), ":2:", "a query cannot have \"group_by\". Did you mean \"keys\"?"},
@@ -318,7 +341,8 @@ static void testMistakes(void)
         ebpfMonQuerySet *set = parse(bad[i].text, why, sizeof(why));
         size_t place = strlen("queries.json");
 
-        testOk(!set && strncmp(why + place, bad[i].line, strlen(bad[i].line)) == 0 && strstr(why, bad[i].why), "%s", why);
+        testOk(!set && strncmp(why + place, bad[i].line, strlen(bad[i].line)) == 0 && strstr(why, bad[i].why), "%s",
+               why);
         free(set);
     }
 }
@@ -348,12 +372,15 @@ static void testGood(void)
     const struct ebpfMonQueryPlan *plan;
     ebpfMonQuerySet *set;
 
-    set = parse(FILE_OF("{\"name\": \"all\", // comments, too\n\"source\": {\"function\": \"dbPut\", \"object\": \"*Core*\", \"when\": \"duration\"}, "
-                        "\"of\": {\"ioc\": \"vac*\", \"thread\": \"scan-*\", \"record\": \"A:*\"}, \"keys\": [\"ioc\", \"thread\", "
-                        "\"root\", {\"arg\": 2, \"at\": [8, -4], \"as\": \"text\"}], \"where\": [{\"any\": [{\"field\": "
-                        "\"return\", \"is\": \"<\", \"value\": -1}, {\"field\": \"cpu\", \"is\": \"==\", \"value\": 3}]}], "
-                        "\"histogram\": {\"from\": 10, \"to\": 30, \"steps\": 2}, \"sort\": \"max\", \"start\": true}"), why,
-                sizeof(why));
+    set = parse(
+        FILE_OF(
+            "{\"name\": \"all\", // comments, too\n\"source\": {\"function\": \"dbPut\", \"object\": \"*Core*\", "
+            "\"when\": \"duration\"}, "
+            "\"of\": {\"ioc\": \"vac*\", \"thread\": \"scan-*\", \"record\": \"A:*\"}, \"keys\": [\"ioc\", \"thread\", "
+            "\"root\", {\"arg\": 2, \"at\": [8, -4], \"as\": \"text\"}], \"where\": [{\"any\": [{\"field\": "
+            "\"return\", \"is\": \"<\", \"value\": -1}, {\"field\": \"cpu\", \"is\": \"==\", \"value\": 3}]}], "
+            "\"histogram\": {\"from\": 10, \"to\": 30, \"steps\": 2}, \"sort\": \"max\", \"start\": true}"),
+        why, sizeof(why));
     if (!set)
         testAbort("%s", why);
     plan = &set->spec[0].order.plan;
@@ -369,7 +396,8 @@ static void testGood(void)
     testOk1(memcmp(plan->term[0].text, "scan-", 5) == 0 && ((const uint8_t *)plan->term[0].mask)[4] == 0xff &&
             ((const uint8_t *)plan->term[0].mask)[5] == 0);
     testOk1(plan->term[2].isSigned && (int64_t)plan->term[2].number == -1 && !plan->term[1].isSigned);
-    testOk(plan->from == 10000 && plan->step == 10000 && plan->steps == 2, "microseconds become the ns that are counted");
+    testOk(plan->from == 10000 && plan->step == 10000 && plan->steps == 2,
+           "microseconds become the ns that are counted");
     testOk1(strcmp(set->spec[0].unit, "us") == 0 && strcmp(set->spec[0].keyName[3], "arg2") == 0);
     free(set);
 }
@@ -407,8 +435,9 @@ static int64_t orderOf(double number)
 /* Compares the arithmetic of a BPF program on doubles with that of the CPU. */
 static void testDoubles(void)
 {
-    static const double some[] = { -INFINITY, -1e300, -5e12, -1234.5678, -1, -1e-3, -1e-7, -5e-324, 0, 5e-324, 1e-6, 0.1, 0.5, 1, 1.5,
-                                   3.14159265358979, 1e6, 8e12, 1e13, 1e300, INFINITY };
+    static const double some[] = {-INFINITY, -1e300, -5e12, -1234.5678, -1,      -1e-3, -1e-7, -5e-324,
+                                  0,         5e-324, 1e-6,  0.1,        0.5,     1,     1.5,   3.14159265358979,
+                                  1e6,       8e12,   1e13,  1e300,      INFINITY};
     const unsigned count = sizeof(some) / sizeof(some[0]);
     const double point = ldexp(1, EBPFMON_QUERY_POINT), most = ldexp(1, 62);
     unsigned wrong = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* query/queryRows.h and query/queryKeyText.h: rows from cells of the kernel part, without the kernel part. The expected values are
- * computed here from the events themselves. */
+/* query/queryRows.h and query/queryKeyText.h: rows from cells of the kernel part, without the kernel part. The expected
+ * values are computed here from the events themselves. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -62,8 +62,9 @@ static void copyRows(const ebpfMonQueryRows *rows)
 
 static void testValues(void)
 {
-    ebpfMonQuerySet *set = parse("{\"queries\": [{\"name\": \"Q\", \"source\": {\"function\": \"f\"}, \"keys\": [\"thread\"],"
-                                 " \"value\": {\"arg\": 1, \"as\": \"int64\"}}]}");
+    ebpfMonQuerySet *set = parse(
+        "{\"queries\": [{\"name\": \"Q\", \"source\": {\"function\": \"f\"}, \"keys\": [\"thread\"],"
+        " \"value\": {\"arg\": 1, \"as\": \"int64\"}}]}");
     ebpfMonQueryRows *rows = ebpfMonQueryRowsNew(set->spec, KEY_SIZE);
     struct ebpfMonQueryCell cell = { 0 }, empty = { 0 }, other = { 0 };
     const ebpfMonQueryRow *row = result.row;
@@ -79,7 +80,8 @@ static void testValues(void)
     copyRows(rows);
     testOk(result.rows == 1 && result.found == 1 && strcmp(keyOf(0), "scan-1") == 0, "a cell without events is no row");
     testOk(row->count == 3 && row->sum == 18 && row->mean == 6 && row->min == -7 && row->max == 20 && row->last == 5,
-           "%g events, sum %g, mean %g, from %g to %g, the last %g", row->count, row->sum, row->mean, row->min, row->max, row->last);
+           "%g events, sum %g, mean %g, from %g to %g, the last %g", row->count, row->sum, row->mean, row->min,
+           row->max, row->last);
     testOk(isnan(row->p50) && isnan(row->p99), "without a histogram there are no percentiles");
     testOk(row->rate == 0, "the first look has no rate");
 
@@ -91,7 +93,8 @@ static void testValues(void)
     addThread(rows, "scan-1", &cell);
     ebpfMonQueryRowsEnd(rows, &noNames, 4);
     copyRows(rows);
-    testOk(result.rows == 2 && strcmp(keyOf(0), "scan-1") == 0 && strcmp(keyOf(1), "cbLow") == 0, "most events come first");
+    testOk(result.rows == 2 && strcmp(keyOf(0), "scan-1") == 0 && strcmp(keyOf(1), "cbLow") == 0,
+           "most events come first");
     testOk(row[0].rate == 2.5, "the rate is that of this interval: %g", row[0].rate);
     testOk(row[1].rate == 0.25 && row[1].max == 3 && row[1].min == 3, "a new row has one, too: %g", row[1].rate);
 
@@ -107,8 +110,9 @@ static void testValues(void)
 /* What is published, of many keys. */
 static void testOrder(void)
 {
-    ebpfMonQuerySet *set = parse("{\"queries\": [{\"name\": \"Q\", \"source\": {\"function\": \"f\"}, \"keys\": [\"thread\"],"
-                                 " \"value\": {\"arg\": 1, \"as\": \"int64\"}, \"top\": 3, \"sort\": \"max\"}]}");
+    ebpfMonQuerySet *set = parse(
+        "{\"queries\": [{\"name\": \"Q\", \"source\": {\"function\": \"f\"}, \"keys\": [\"thread\"],"
+        " \"value\": {\"arg\": 1, \"as\": \"int64\"}, \"top\": 3, \"sort\": \"max\"}]}");
     ebpfMonQueryRows *rows = ebpfMonQueryRowsNew(set->spec, KEY_SIZE);
     char thread[16];
     unsigned n, wrong = 0;
@@ -128,16 +132,17 @@ static void testOrder(void)
         wrong += result.found != 200 * (look + 1) || result.rows != 3;
     }
     testOk(!wrong, "all of %u keys are counted, three are published", result.found);
-    testOk(result.row[0].max == 599 && result.row[1].max == 598 && result.row[2].max == 597, "the greatest three: %g, %g, %g",
-           result.row[0].max, result.row[1].max, result.row[2].max);
+    testOk(result.row[0].max == 599 && result.row[1].max == 598 && result.row[2].max == 597,
+           "the greatest three: %g, %g, %g", result.row[0].max, result.row[1].max, result.row[2].max);
     ebpfMonQueryRowsFree(rows);
     free(set);
 }
 
 static void testHistogram(void)
 {
-    ebpfMonQuerySet *set = parse("{\"queries\": [{\"name\": \"Q\", \"source\": {\"function\": \"f\"}, \"keys\": [\"thread\"],"
-                                 " \"value\": {\"arg\": 1, \"as\": \"int64\"}, \"histogram\": \"log2\", \"sample\": 10}]}");
+    ebpfMonQuerySet *set = parse(
+        "{\"queries\": [{\"name\": \"Q\", \"source\": {\"function\": \"f\"}, \"keys\": [\"thread\"],"
+        " \"value\": {\"arg\": 1, \"as\": \"int64\"}, \"histogram\": \"log2\", \"sample\": 10}]}");
     ebpfMonQueryRows *rows = ebpfMonQueryRowsNew(set->spec, KEY_SIZE);
     struct ebpfMonQueryCell cell = { 0 };
     double events = 0;
@@ -158,8 +163,9 @@ static void testHistogram(void)
     for (unsigned i = 0; i < result.bars; i++)
         events += result.hist[i];
     testOk(events == 2000, "the histogram has the events of both rows: %g", events);
-    testOk(result.bars > 1 && result.histEdge[0] <= 3 && result.histEdge[result.bars - 1] <= 6 && result.hist[0] == 1800 &&
-           result.hist[result.bars - 1] == 200, "zeros at its ends are left out");
+    testOk(result.bars > 1 && result.histEdge[0] <= 3 && result.histEdge[result.bars - 1] <= 6 &&
+               result.hist[0] == 1800 && result.hist[result.bars - 1] == 200,
+           "zeros at its ends are left out");
     ebpfMonQueryRowsFree(rows);
     free(set);
 }
@@ -193,11 +199,13 @@ static void testTexts(void)
     testOk(!strcmp(textOf(EBPFMON_QUERY_ARG, EBPFMON_QUERY_S64, &minus, 8), "-5"), "a signed number");
     testOk(!strcmp(textOf(EBPFMON_QUERY_ARG, EBPFMON_QUERY_U64, &minus, 8), "18446744073709551611"), "an unsigned one");
     testOk(!strcmp(textOf(EBPFMON_QUERY_ARG, EBPFMON_QUERY_F64, &half, 8), "0.5"), "a double");
-    testOk(!strchr(textOf(EBPFMON_QUERY_THREAD, 0, thread, 16), '\n'), "no control character of a thread's name is published");
+    testOk(!strchr(textOf(EBPFMON_QUERY_THREAD, 0, thread, 16), '\n'),
+           "no control character of a thread's name is published");
     testOk(!strcmp(textOf(EBPFMON_QUERY_SYSCALL, 0, (uint64_t[]){ 0 }, 8), "read"), "a system call has its name");
     testOk(!strcmp(textOf(EBPFMON_QUERY_IOC, 0, (uint64_t[]){ 7 }, 8), "IOC 7") &&
            !strcmp(textOf(EBPFMON_QUERY_IOC, 0, none, 8), "-"), "an IOC that has ended has its number, no IOC is -");
-    testOk(!strcmp(textOf(EBPFMON_QUERY_ROOT, 0, inOne, 16), "0x1000") && !strcmp(textOf(EBPFMON_QUERY_ROOT, 0, none, 16), "-"),
+    testOk(!strcmp(textOf(EBPFMON_QUERY_ROOT, 0, inOne, 16), "0x1000") &&
+               !strcmp(textOf(EBPFMON_QUERY_ROOT, 0, none, 16), "-"),
            "a record that is not known has its address, no record is -");
     testOk(!strcmp(textOf(EBPFMON_QUERY_CLIENT, 0, &who, sizeof(who)), "anna@office"), "a client of CA");
     who.kind = EBPFMON_QUERY_BY_PEER;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* query/querySites.h and query/queryCells.h: cells that the user part fills, against the events themselves, and what is left of the
- * kernel part's cells. Its own list of events is the truth. */
+/* query/querySites.h and query/queryCells.h: cells that the user part fills, against the events themselves, and what is
+ * left of the kernel part's cells. Its own list of events is the truth. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,10 +15,12 @@
 #define SITES  5
 #define EVENTS 4000
 
-static const char log2Query[] = "{\"queries\": [{\"name\": \"Q\", \"source\": {\"function\": \"f\"}, \"keys\": [\"tid\", \"site\"], "
-                                "\"value\": {\"arg\": 1}, \"histogram\": \"log2\", \"maxKeys\": 100}]}";
-static const char smallQuery[] = "{\"queries\": [{\"name\": \"Q\", \"source\": {\"function\": \"f\"}, \"keys\": [\"tid\", \"site\"], "
-                                 "\"maxKeys\": 3}]}";
+static const char log2Query[] =
+    "{\"queries\": [{\"name\": \"Q\", \"source\": {\"function\": \"f\"}, \"keys\": [\"tid\", \"site\"], "
+    "\"value\": {\"arg\": 1}, \"histogram\": \"log2\", \"maxKeys\": 100}]}";
+static const char smallQuery[] =
+    "{\"queries\": [{\"name\": \"Q\", \"source\": {\"function\": \"f\"}, \"keys\": [\"tid\", \"site\"], "
+    "\"maxKeys\": 3}]}";
 
 static ebpfMonQuerySet *parse(const char *text)
 {
@@ -46,7 +48,8 @@ static void addFound(void *arg, const uint8_t *key, const struct ebpfMonQueryCel
 
     memcpy(word, key, sizeof(word));
     f->cells++;
-    if (sscanf(ebpfMonQuerySitesGetName(f->sites, word[1]), "site%u", &site) != 1 || site >= SITES || word[0] != site % 2) {
+    if (sscanf(ebpfMonQuerySitesGetName(f->sites, word[1]), "site%u", &site) != 1 || site >= SITES ||
+        word[0] != site % 2) {
         f->wrong++;
         return;
     }
@@ -91,16 +94,19 @@ static void testSites(void)
     }
     ebpfMonQuerySitesRead(sites, addFound, &found);
     testOk(!wrong && !found.wrong && found.cells == SITES, "%u sites, each with the thread of its events", found.cells);
-    testOk(!memcmp(found.count, truth.count, sizeof(truth.count)) && !memcmp(found.sum, truth.sum, sizeof(truth.sum)), "counts and sums");
-    testOk(!memcmp(found.low, truth.low, sizeof(truth.low)) && !memcmp(found.high, truth.high, sizeof(truth.high)), "least and greatest");
-    testOk(found.bars == EVENTS - lost[0].count - lost[1].count, "each value is in the histogram: %llu", (unsigned long long)found.bars);
+    testOk(!memcmp(found.count, truth.count, sizeof(truth.count)) && !memcmp(found.sum, truth.sum, sizeof(truth.sum)),
+           "counts and sums");
+    testOk(!memcmp(found.low, truth.low, sizeof(truth.low)) && !memcmp(found.high, truth.high, sizeof(truth.high)),
+           "least and greatest");
+    testOk(found.bars == EVENTS - lost[0].count - lost[1].count, "each value is in the histogram: %llu",
+           (unsigned long long)found.bars);
     for (unsigned t = 0; t < 2; t++) {
         uint64_t key[2] = { t, 0 };
 
         ebpfMonQuerySitesSubtract(sites, (const uint8_t *)key, &kernel[t]);
         testOk(kernel[t].count == lost[t].count && kernel[t].sum == lost[t].sum &&
-               !memcmp(kernel[t].hist, lost[t].hist, sizeof(lost[t].hist)), "what is left are the events without a stack: %llu",
-               (unsigned long long)lost[t].count);
+                   !memcmp(kernel[t].hist, lost[t].hist, sizeof(lost[t].hist)),
+               "what is left are the events without a stack: %llu", (unsigned long long)lost[t].count);
     }
     ebpfMonQuerySitesSubtract(sites, (const uint8_t *)(uint64_t[]){ 1, 0 }, &kernel[1]);
     testOk(!kernel[1].count && !kernel[1].sum, "a cell that was read before the last stacks is empty, and not below 0");
@@ -127,7 +133,8 @@ static void testFull(void)
     found.sites = sites;
     ebpfMonQuerySitesRead(sites, addFound, &found);
     testOk(found.cells == 5 && refused == 3 * 35, "%u cells, %u events refused", found.cells, refused);
-    testOk(found.count[0] == 3 && found.count[2] == 3 && !found.sum[0], "the first ones count on; without a value there is no sum");
+    testOk(found.count[0] == 3 && found.count[2] == 3 && !found.sum[0],
+           "the first ones count on; without a value there is no sum");
     testOk(!strcmp(ebpfMonQuerySitesGetName(sites, 0), "-") && !strcmp(ebpfMonQuerySitesGetName(sites, 999), "-") &&
            !strcmp(ebpfMonQuerySitesGetName(NULL, 1), "-"), "a site that is not known is -");
     ebpfMonQuerySitesFree(sites);

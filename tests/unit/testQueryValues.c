@@ -53,12 +53,14 @@ static void testRename(void)
     ebpfMonQueryResultsSetStacks(all, 0, strdup("main 1"));
     ebpfMonQueryResultsLock(all, 0)->events = 7;
     ebpfMonQueryResultsUnlock(all);
-    testOk(ebpfMonQueryResultsRename(all, 1, "other") == -1 && ebpfMonQueryResultsAdd(all, "two") == 1, "a record shows it");
+    testOk(ebpfMonQueryResultsRename(all, 1, "other") == -1 && ebpfMonQueryResultsAdd(all, "two") == 1,
+           "a record shows it");
     testOk(ebpfMonQueryResultsRename(all, 0, "two") == -1, "another result has this name");
     testOk1(ebpfMonQueryResultsRename(all, 0, "third") == 0 && ebpfMonQueryResultsAdd(all, "third") == 0);
     copy = ebpfMonQueryResultsCopyStacks(all, 0);
     result = ebpfMonQueryResultsLock(all, 0);
-    testOk(!copy && !result->events && result->state == ebpfMonQueryAbsent && result->message[0], "nothing of the old one is left");
+    testOk(!copy && !result->events && result->state == ebpfMonQueryAbsent && result->message[0],
+           "nothing of the old one is left");
     ebpfMonQueryResultsUnlock(all);
     testOk(ebpfMonQueryResultsAdd(all, "one") == 2, "the old name is a new result");
     ebpfMonQueryResultsFree(all);
@@ -101,7 +103,8 @@ MAIN(testQueryValues)
     testNames(all);
     testRename();
     testStacks(all);
-    testOk(ebpfMonQueryResultsAdd(other, "second") == 0 && ebpfMonQueryResultsCount(other) == 1, "two lists do not share names");
+    testOk(ebpfMonQueryResultsAdd(other, "second") == 0 && ebpfMonQueryResultsCount(other) == 1,
+           "two lists do not share names");
     testListener(all, other);
     ebpfMonQueryResultsFree(all);
     ebpfMonQueryResultsFree(other);

@@ -85,9 +85,11 @@ static void testRecords(void)
     testOk1(p->processings.count == 161 && p->processings.rate == 80.5);
     testOk1(p->processings.busiestCount == 4 && strcmp(p->processings.busiest[0].name, "A:FAST") == 0 &&
             p->processings.busiest[0].count == 100 && p->processings.busiest[0].rate == 50);
-    testOk(strcmp(p->processings.busiest[1].name, "BOTH@b") == 0 && strcmp(p->processings.busiest[3].name, "BOTH@a") == 0,
+    testOk(strcmp(p->processings.busiest[1].name, "BOTH@b") == 0 &&
+               strcmp(p->processings.busiest[3].name, "BOTH@a") == 0,
            "two IOCs have it: %s, %s", p->processings.busiest[1].name, p->processings.busiest[3].name);
-    testOk1(watched(p, "A:SLOW")->found && watched(p, "A:SLOW")->procCount == 10 && watched(p, "A:SLOW")->procRate == 5);
+    testOk1(watched(p, "A:SLOW")->found && watched(p, "A:SLOW")->procCount == 10 &&
+            watched(p, "A:SLOW")->procRate == 5);
     testOk1(!watched(p, "NOT:THERE")->found);
     testOk1(p->time[ebpfMonGroupProc].secPastEpoch && p->time[ebpfMonGroupWatch].secPastEpoch);
     ebpfMonPublishedUnlock();
@@ -99,8 +101,8 @@ static void testRecords(void)
     countsA[1] = 20;
     ebpfMonRankingsPublishRecords(rankings, 2.0);
     p = ebpfMonPublishedLock();
-    testOk(p->processings.count == 171 && p->processings.busiestCount == 2, "a record that is not shown is not counted: %llu",
-           (unsigned long long)p->processings.count);
+    testOk(p->processings.count == 171 && p->processings.busiestCount == 2,
+           "a record that is not shown is not counted: %llu", (unsigned long long)p->processings.count);
     testOk1(strcmp(p->processings.busiest[0].name, "A:SLOW") == 0 && p->processings.busiest[0].atLeast &&
             watched(p, "A:SLOW")->atLeast);
     ebpfMonPublishedUnlock();
@@ -131,7 +133,8 @@ static void testChains(void)
     ebpfMonRankingsPublishChains(rankings);
     p = ebpfMonPublishedLock();
     testOk1(p->chains.slowestCount == 3 && strcmp(p->chains.slowest[0].name, "A:SLOW") == 0 &&
-            p->chains.slowest[0].mean == 5000 && p->chains.slowest[0].waitMean == 1 && p->chains.slowest[0].waitMax == 2);
+            p->chains.slowest[0].mean == 5000 && p->chains.slowest[0].waitMean == 1 &&
+            p->chains.slowest[0].waitMax == 2);
     testOk1(strcmp(p->chains.slowest[1].name, "BOTH@b") == 0 && strcmp(p->chains.slowest[1].root, "BOTH") == 0 &&
             strcmp(p->chains.slowest[1].ioc, "b") == 0 && p->chains.slowest[2].count == 10);
     for (unsigned i = 0; i < EBPFMON_HIST_MAX; i++)

@@ -25,7 +25,8 @@ static uint64_t otherAddr(void)
 /* The link OUT of a record leads to this channel now. */
 static void setLink(unsigned rec, const struct layoutDbChannel *channel, int16_t type)
 {
-    fake.rec[rec].out = (struct layoutPvLink){ .precord = fakeAddress(rec), .type = type, .pvt = (uint64_t)(uintptr_t)channel };
+    fake.rec[rec].out = (struct layoutPvLink){
+        .precord = fakeAddress(rec), .type = type, .pvt = (uint64_t)(uintptr_t)channel};
 }
 
 /* The record whose link makes a put by this address; -1: none. */
@@ -39,7 +40,8 @@ static int findRecord(uint64_t addr, uint64_t at)
 static void testChanges(void)
 {
     testDiag("links that change");
-    testOk(findRecord(fakeLinkAddr(), AT) == FAKE_SEQ && findRecord(otherAddr(), AT) == -1, "at first only the table is asked");
+    testOk(findRecord(fakeLinkAddr(), AT) == FAKE_SEQ && findRecord(otherAddr(), AT) == -1,
+           "at first only the table is asked");
     setLink(FAKE_AO, &other, LAYOUT_LINK_DB);
     testOk(findRecord(otherAddr(), AT) == -1, "a link that nobody put is not looked at");
     ebpfMonRecentLinksAdd(recent, fake.t->iocId, ownerOf(FAKE_AO), AT);
@@ -73,7 +75,8 @@ static void testLimits(void)
     testDiag("limits");
     for (uint32_t i = 0; i < 16; i++)
         ebpfMonRecentLinksAdd(recent, fake.t->iocId + 1 + i, ownerOf(FAKE_SEQ), AT + 2000 * MS);
-    testOk(findRecord(fakeLinkAddr(), AT + 2001 * MS) == FAKE_SEQ, "16 links of other IOCs: the oldest link is forgotten");
+    testOk(findRecord(fakeLinkAddr(), AT + 2001 * MS) == FAKE_SEQ,
+           "16 links of other IOCs: the oldest link is forgotten");
     ebpfMonRecentLinksAdd(recent, fake.t->iocId, (ebpfMonLinkOwner){ .rec = FAKE_RECORDS, .field = 0 }, AT + 2000 * MS);
     testOk(findRecord(otherAddr(), AT + 2001 * MS) == -1, "a record that is not in the catalogue any more is left out");
     testOk(findRecord(0, AT + 2001 * MS) == -1, "there is no put by the address 0");

@@ -18,7 +18,8 @@ static const char *const variables[ebpfMonVarCount] = {
     "pdbbase", "interruptAccept", "asActive", "epicsReleaseVersion", "clientQ", "lset_stack_count",
 };
 
-/* tests/ioc/O.ARCH/staticIoc; we run in tests/unit/O.ARCH. Or the static program with symbols that EBPFMON_PROGRAM names. */
+/* tests/ioc/O.ARCH/staticIoc; we run in tests/unit/O.ARCH. Or the static program with symbols that EBPFMON_PROGRAM
+ * names. */
 static int openProgram(void)
 {
     char cwd[PATH_MAX - 64], path[PATH_MAX];

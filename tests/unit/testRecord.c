@@ -114,7 +114,8 @@ static void testValues(void)
     expect("T:RECSYNC_STATE", "Off");
     expect("T:RECSYNC_MSG.VAL$", EBPFMON_NO_RECSYNC);
     published = ebpfMonPublishedLock();
-    published->recSync = (ebpfMonRecSyncValues){.state = ebpfMonLogTrouble, .message = "no answer", .iocs = 3, .records = 70};
+    published->recSync = (ebpfMonRecSyncValues){
+        .state = ebpfMonLogTrouble, .message = "no answer", .iocs = 3, .records = 70};
     ebpfMonPublishedUnlock();
     change(ebpfMonGroupRecSync);
     expect("T:RECSYNC_STATE.SEVR", "MINOR");
@@ -166,9 +167,8 @@ static epicsTimeStamp readTime(const char *pv)
 static void testFirstSecond(void)
 {
     static const char *const measured[] = {
-        "T:COST", "T:TRAP_COST", "T:CPU", "T:MEM", "T:PUT_RATE", "T:PROC_RATE", "T:PROC_CNT", "T:IOC_MEM_MAX", "T:PACKET_RATE",
-        "T:SEARCH_RATE", "T:CHAIN_P50", "T:CHAIN_P99", "T:CHAIN_MAX"
-    };
+        "T:COST",        "T:TRAP_COST",   "T:CPU",         "T:MEM",       "T:PUT_RATE",  "T:PROC_RATE", "T:PROC_CNT",
+        "T:IOC_MEM_MAX", "T:PACKET_RATE", "T:SEARCH_RATE", "T:CHAIN_P50", "T:CHAIN_P99", "T:CHAIN_MAX"};
     char pv[40];
 
     testDiag("the monitor runs for less than a second: what it measures is not known");
@@ -190,10 +190,9 @@ static void testFirstSecond(void)
 /* The filter was loaded and partly set by commands, but no client has written to its records. */
 static void testFilterStamps(void)
 {
-    static const char *const names[] = {
-        "T:FILTER_IOC", "T:FILTER_USER", "T:FILTER_LEVEL", "T:FILTER_SLOW", "T:FILTER_SAMPLE", "T:FILTER_BUDGET", "T:FILTER_TIMED",
-        "T:FILTER_STATUS", "T:FILTER"
-    };
+    static const char *const names[] = {"T:FILTER_IOC",   "T:FILTER_USER",   "T:FILTER_LEVEL",
+                                        "T:FILTER_SLOW",  "T:FILTER_SAMPLE", "T:FILTER_BUDGET",
+                                        "T:FILTER_TIMED", "T:FILTER_STATUS", "T:FILTER"};
     char udf[40];
 
     testDiag("the filter has a time from the start");

@@ -54,7 +54,8 @@ static void testLateFilter(void)
     testDiag("filter: what takes long is accepted, and in force later");
     epicsAtomicSetIntT(&fakeMonitor.busy, 1);
     testdbPutFieldOk("T:FILTER_SAMPLE", DBR_LONG, 3);
-    testOk(beginsWith("T:FILTER_STATUS", "accepted, being applied: level "), "the record completes before the filter is in force");
+    testOk(beginsWith("T:FILTER_STATUS", "accepted, being applied: level "),
+           "the record completes before the filter is in force");
     epicsAtomicSetIntT(&fakeMonitor.busy, 0);
     testOk(beginsWith("T:FILTER_STATUS", "in force: level "), "the status says when the filter is in force");
     testOk1(fakeMonitor.inForce.sample == 3);
@@ -82,8 +83,10 @@ static void testFilter(void)
     testOk(fakeMonitor.generations == 1, "the filter was set once: %u times", fakeMonitor.generations);
     testOk1(strcmp(fakeMonitor.inForce.record, "*") == 0 && fakeMonitor.inForce.level == ebpfMonLevelChains);
     testOk(strcmp(fakeMonitor.inForce.host, "ho*") == 0 && strcmp(fakeMonitor.inForce.field, "VA*") == 0 &&
-           strcmp(fakeMonitor.inForce.user, "o*") == 0, "before iocInit commands go before macros, and leave the others: "
-           "%s %s %s", fakeMonitor.inForce.host, fakeMonitor.inForce.field, fakeMonitor.inForce.user);
+               strcmp(fakeMonitor.inForce.user, "o*") == 0,
+           "before iocInit commands go before macros, and leave the others: "
+           "%s %s %s",
+           fakeMonitor.inForce.host, fakeMonitor.inForce.field, fakeMonitor.inForce.user);
     expect("T:FILTER_FIELD.VAL$", "VA*");
     expect("T:FILTER_HOST.VAL$", "ho*");
     testOk1(fakeMonitor.inForce.slowUs == 10000 && fakeMonitor.inForce.sample == 1 && fakeMonitor.inForce.budget == 1);
@@ -103,7 +106,8 @@ static void testFilter(void)
     testdbPutFieldOk("T:FILTER_LEVEL", DBR_STRING, "trace");
     testdbPutFieldOk("T:FILTER_SAMPLE", DBR_LONG, 10);
     testdbPutFieldOk("T:FILTER_BUDGET", DBR_DOUBLE, 2.5);
-    testOk1(fakeMonitor.inForce.level == ebpfMonLevelTrace && fakeMonitor.inForce.sample == 10 && fakeMonitor.inForce.budget == 2.5);
+    testOk1(fakeMonitor.inForce.level == ebpfMonLevelTrace && fakeMonitor.inForce.sample == 10 &&
+            fakeMonitor.inForce.budget == 2.5);
     testdbGetFieldEqual("T:FILTER.VALC", DBR_LONG, 7);
 
     testDiag("filter: refusals leave the old one");
@@ -156,7 +160,8 @@ static void testShell(void)
     testOk1(iocshCmd("ebpfMonFilter \"soft*\" \"\" \"\" \"\" \"\" counts 0 \"\" 3") == 0);
     testOk1(strcmp(fakeMonitor.inForce.ioc, "soft*") == 0 && strcmp(fakeMonitor.inForce.record, "A*") == 0 &&
             strcmp(fakeMonitor.inForce.user, "op*") == 0);
-    testOk1(fakeMonitor.inForce.level == ebpfMonLevelCounts && fakeMonitor.inForce.slowUs == 0 && fakeMonitor.inForce.budget == 3);
+    testOk1(fakeMonitor.inForce.level == ebpfMonLevelCounts && fakeMonitor.inForce.slowUs == 0 &&
+            fakeMonitor.inForce.budget == 3);
     testDiag("the command sets the PVs");
     expect("T:FILTER_IOC.VAL$", "soft*");
     testdbGetFieldEqual("T:FILTER_LEVEL", DBR_STRING, "counts");
@@ -218,7 +223,8 @@ static void testErrors(void)
     expectError("ebpfMonRecords", "ebpfMonRecords: ebpfMon does not run (it starts with iocInit)\n");
     expectError("ebpfMonTrace", "ebpfMonTrace: ebpfMon does not run");
     fakeMonitor.status = ebpfMonOpStartFailed;
-    expectError("ebpfMonChains", "ebpfMonChains: ebpfMon does not run (see the PV STATE_MSG; ebpfMonStart tries again)\n");
+    expectError("ebpfMonChains",
+                "ebpfMonChains: ebpfMon does not run (see the PV STATE_MSG; ebpfMonStart tries again)\n");
     fakeMonitor.status = ebpfMonOpFull;
     expectError("ebpfMonReference soft* 1", "ebpfMonReference: there are 64 patterns already. ");
     fakeMonitor.status = ebpfMonOpAbsent;

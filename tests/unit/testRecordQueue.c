@@ -63,8 +63,8 @@ static void testRing(void)
     for (unsigned i = 0; i < 10; i++)
         ebpfMonRecordQueueAdd(q, 0, buf, 20);
     ebpfMonRecordQueueGetState(q, &state);
-    testOk(state.accepted == 1003 && state.dropped == 7 && state.used == 84 && state.peak == 84, "a full queue counts what it drops: %u",
-           (unsigned)state.dropped);
+    testOk(state.accepted == 1003 && state.dropped == 7 && state.used == 84 && state.peak == 84,
+           "a full queue counts what it drops: %u", (unsigned)state.dropped);
     testOk(ebpfMonRecordQueueRead(q, buf, sizeof(buf)) == 56, "a read gives whole records only");
     ebpfMonRecordQueueClear(q);
     testOk1(ebpfMonRecordQueueRead(q, buf, sizeof(buf)) == 0);
@@ -90,7 +90,8 @@ static void testShares(void)
     uint64_t n;
 
     testDiag("shares");
-    testOk1(first != second && first && second && first <= EBPFMON_RECORD_QUEUE_SHARES && ebpfMonRecordQueueShareOf(""));
+    testOk1(first != second && first && second && first <= EBPFMON_RECORD_QUEUE_SHARES &&
+            ebpfMonRecordQueueShareOf(""));
     for (unsigned i = 0; i < 1000; i++)
         ebpfMonRecordQueueAdd(q, first, record, RECORD);
     n = countAccepted(q);

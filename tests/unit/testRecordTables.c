@@ -20,7 +20,8 @@ static void testAdd(void)
                  state[t->slot + i].time != record[i].time || !state[t->slot + i].seen ||
                  conf[t->slot + i].valOff != offsetof(iocRecord, value) || conf[t->slot + i].valSize != 4;
     testOk(wrong == 0, "each record has its slot, its place in the index and its value's; %u do not", wrong);
-    testOk(strcmp(closureOf(t, 0, buf), "0 1 2") == 0, "the closure of the first root has all that it reaches: %s", buf);
+    testOk(strcmp(closureOf(t, 0, buf), "0 1 2") == 0, "the closure of the first root has all that it reaches: %s",
+           buf);
     testOk(strcmp(closureOf(t, 1, buf), "1 2") == 0, "the closure of the second root has all that it reaches: %s", buf);
     testOk(strcmp(closureOf(t, 5, buf), "5") == 0, "the closure of a record without links has itself: %s", buf);
     testOk(state[t->slot].last == t->slot + 2 && state[t->slot + 2].last == t->slot + 2 &&
@@ -84,8 +85,10 @@ static void testLinks(void)
     testOk(ebpfMonTargetCountRecord(t, 4) == 1 && state[t->slot + 4].time == stamp(1000),
            "what processed meanwhile is counted once: %u", (unsigned)ebpfMonTargetCountRecord(t, 4));
     testOk(ebpfMonTargetCountRecord(t, 5) == 0, "a record that is not reached is not marked");
-    testOk(t->how[4] & EBPFMON_MISSED && !t->how[5] && !t->how[0], "a record that may have processed more than once is marked");
-    testOk(ebpfMonTargetCountRecord(t, 0) == 8 && ebpfMonTargetCountRecord(t, 1) == 7, "the passes before the change still count");
+    testOk(t->how[4] & EBPFMON_MISSED && !t->how[5] && !t->how[0],
+           "a record that may have processed more than once is marked");
+    testOk(ebpfMonTargetCountRecord(t, 0) == 8 && ebpfMonTargetCountRecord(t, 1) == 7,
+           "the passes before the change still count");
     testOk(t->cat->rec[2].toCount == 1 && t->cat->rec[2].fwd == 4, "the catalogue has the new link");
     setForward(0, -1);
     ebpfMonMemFlush(t->follower.mem);
@@ -133,7 +136,8 @@ static void testSuperseded(void)
     t->how[1] = t->how[2] = 0;
     put.target = t->cat->rec[1].addr;
     ebpfMonRecordTablesMarkSuperseded(recordTables, t, &put, NULL, 0);
-    testOk(t->how[1] == EBPFMON_MISSED && !t->how[2], "a record that was counted with a stretch that is gone is marked");
+    testOk(t->how[1] == EBPFMON_MISSED && !t->how[2],
+           "a record that was counted with a stretch that is gone is marked");
     freeIoc(t);
 }
 
@@ -152,7 +156,8 @@ static void testOtherRoot(void)
     ebpfMonRecordTablesUpdateLinks(recordTables, t, 4, 1000);
     testOk(!t->how[5], "a record that did not process since the put is not marked");
     ebpfMonRecordTablesUpdateLinks(recordTables, t, 2, 1000);
-    testOk(t->how[4] == EBPFMON_MISSED && !t->how[5] && ebpfMonTargetCountRecord(t, 4) == 0, "a record that processed since the put is marked");
+    testOk(t->how[4] == EBPFMON_MISSED && !t->how[5] && ebpfMonTargetCountRecord(t, 4) == 0,
+           "a record that processed since the put is marked");
     freeIoc(t);
 }
 
@@ -184,7 +189,8 @@ static void testUnreadable(void)
     t->pid = INT32_MAX; /* no process has this pid; links are read by "mem", which was opened before */
     ebpfMonRecordTablesUpdateLinks(recordTables, t, 2, UINT64_MAX);
     t->pid = own;
-    testOk(t->how[4] == EBPFMON_MISSED && ebpfMonTargetCountRecord(t, 4) == 0, "it may have processed, so it is marked");
+    testOk(t->how[4] == EBPFMON_MISSED && ebpfMonTargetCountRecord(t, 4) == 0,
+           "it may have processed, so it is marked");
     freeIoc(t);
 }
 
@@ -198,7 +204,8 @@ static void testTrap(void)
     testOk1(ebpfMonTargetCountRecord(t, 3) == 5);
     state[t->slot + 3].trapped = 100;
     ebpfMonRecordTablesSetTrap(recordTables, t, 1, 1);
-    testOk(ebpfMonTargetCountRecord(t, 3) == 5 && t->how[3] == EBPFMON_BY_TRAP, "the trap goes on from the count that was there");
+    testOk(ebpfMonTargetCountRecord(t, 3) == 5 && t->how[3] == EBPFMON_BY_TRAP,
+           "the trap goes on from the count that was there");
     state[t->slot + 3].trapped += 2;
     state[t->slot + 3].count += 50;
     testOk1(ebpfMonTargetCountRecord(t, 3) == 7);
@@ -225,7 +232,8 @@ static void testTimeSource(void)
     record[1].tse = -1;
     ebpfMonMemFlush(t->follower.mem);
     ebpfMonRecordTablesUpdateLinks(recordTables, t, 1, UINT64_MAX);
-    testOk(t->how[1] == (EBPFMON_BY_TRAP | EBPFMON_MISSED), "the trap counts the record, and marks that something may be missing");
+    testOk(t->how[1] == (EBPFMON_BY_TRAP | EBPFMON_MISSED),
+           "the trap counts the record, and marks that something may be missing");
     testOk(t->how[2] == EBPFMON_MISSED && !t->how[0], "… also of the records behind it, not of those before it");
     state[t->slot + 1].trapped += 3;
     testOk1(ebpfMonTargetCountRecord(t, 1) == 7 && t->follower.trapped == 2);
@@ -241,7 +249,8 @@ static void testTimeSource(void)
     ebpfMonTargetNoteUnseen(t, 5);
     testOk1(t->unseenCount == 1);
     ebpfMonRecordTablesUpdateLinks(recordTables, t, 5, UINT64_MAX);
-    testOk(t->how[5] == EBPFMON_MISSED && !t->how[4] && !t->unseenCount, "a put that no time stamp shows is counted by the trap");
+    testOk(t->how[5] == EBPFMON_MISSED && !t->how[4] && !t->unseenCount,
+           "a put that no time stamp shows is counted by the trap");
     for (unsigned i = 0; i < EBPFMON_UNSEEN_MAX + 5; i++)
         ebpfMonTargetNoteUnseen(t, i % 5 == 1 ? 4 : i % 5);
     testOk1(t->unseenCount <= EBPFMON_UNSEEN_MAX);
@@ -273,7 +282,8 @@ static void testUnknownType(void)
     ebpfMonRecordTablesUpdateAllLinks(recordTables, t);
     testOk(t->how[0] == EBPFMON_BY_TRAP, "while the trial goes on the trap counts the type");
     ebpfMonRecordTablesReleaseTrap(recordTables, t);
-    testOk(!t->how[0] && t->how[5] == EBPFMON_BY_TRAP && t->follower.trapped == 1, "all records but the one under way are given back by the trap");
+    testOk(!t->how[0] && t->how[5] == EBPFMON_BY_TRAP && t->follower.trapped == 1,
+           "all records but the one under way are given back by the trap");
     state[t->slot + 5].count++;
     ebpfMonRecordTablesReleaseTrap(recordTables, t);
     testOk(!t->how[5] && !t->follower.trapped && ebpfMonTargetCountRecord(t, 5) == 12 &&
@@ -296,7 +306,8 @@ static void testShown(void)
     ebpfMonRecordTablesSetShown(recordTables, t, "rec2");
     testOk1(t->shown == 1 && (t->how[2] & EBPFMON_SHOWN) && !(t->how[1] & EBPFMON_SHOWN));
     testOk(!(conf[t->slot].flags & EBPFMON_REC_UNWANTED) && !(conf[t->slot + 2].flags & EBPFMON_REC_UNWANTED) &&
-           (conf[t->slot + 4].flags & EBPFMON_REC_UNWANTED), "chains that reach a shown record are wanted, others are not");
+               (conf[t->slot + 4].flags & EBPFMON_REC_UNWANTED),
+           "chains that reach a shown record are wanted, others are not");
     freeIoc(t);
 }
 
@@ -354,7 +365,8 @@ MAIN(testRecordTables)
     testUnknownType();
     testShown();
     testBegin();
-    testOk(countIndexed() == 0 && arrays == 0 && ebpfMonTargetsGetFirst(targets) == NULL, "after the end nothing is left");
+    testOk(countIndexed() == 0 && arrays == 0 && ebpfMonTargetsGetFirst(targets) == NULL,
+           "after the end nothing is left");
     ebpfMonRecordTablesFree(recordTables);
     ebpfMonRecordTablesFree(NULL);
     ebpfMonTargetsFree(targets);

@@ -40,9 +40,11 @@ static void testLevels(void)
 {
     testDiag("levels");
     testOk1(levelOf("vac1") == ebpfMonLevelChains && levelOf("other") == ebpfMonLevelOff);
-    testOk(levelOf("vac1#123") == ebpfMonLevelChains && levelOf("other#1") == ebpfMonLevelOff, "a second IOC with this name has the level, too");
-    testOk1(ebpfMonRequestsSetLevel(requests, "vac7", ebpfMonLevelTrace) == 0 && levelOf("vac7#99") == ebpfMonLevelTrace &&
-            levelOf("vac7#") == ebpfMonLevelChains && levelOf("vac7#9a") == ebpfMonLevelChains && levelOf("vac77#9") == ebpfMonLevelChains);
+    testOk(levelOf("vac1#123") == ebpfMonLevelChains && levelOf("other#1") == ebpfMonLevelOff,
+           "a second IOC with this name has the level, too");
+    testOk1(ebpfMonRequestsSetLevel(requests, "vac7", ebpfMonLevelTrace) == 0 &&
+            levelOf("vac7#99") == ebpfMonLevelTrace && levelOf("vac7#") == ebpfMonLevelChains &&
+            levelOf("vac7#9a") == ebpfMonLevelChains && levelOf("vac77#9") == ebpfMonLevelChains);
     testOk1(ebpfMonRequestsHasLevelRule(requests, "vac7#99") && !ebpfMonRequestsHasLevelRule(requests, "vac77#99"));
     testOk1(ebpfMonRequestsSetLevel(requests, "vac7", -1) == 0 && levelOf("vac7#99") == ebpfMonLevelChains);
     testOk1(ebpfMonRequestsSetLevel(requests, "vac*", ebpfMonLevelTrace) == 0 && levelOf("vac1") == ebpfMonLevelTrace);
@@ -62,9 +64,11 @@ static void testReference(void)
 {
     testDiag("reference");
     testOk1(ebpfMonRequestsSetReference(requests, "vac1", 0) == 0 && rules() == 0);
-    testOk1(ebpfMonRequestsSetReference(requests, "*", 1) == 0 && ebpfMonRequestsSetReference(requests, "vac1", 0) == 0 && rules() == 2);
+    testOk1(ebpfMonRequestsSetReference(requests, "*", 1) == 0 &&
+            ebpfMonRequestsSetReference(requests, "vac1", 0) == 0 && rules() == 2);
     testOk1((levelOf("vac1"), reference == 0) && (levelOf("vac2"), reference == 1));
-    testOk(ebpfMonRequestsSetReference(requests, "*", 0) == 0 && rules() == 0, "a rule that says nothing any more goes, too");
+    testOk(ebpfMonRequestsSetReference(requests, "*", 0) == 0 && rules() == 0,
+           "a rule that says nothing any more goes, too");
 }
 
 static void testFull(void)
@@ -78,9 +82,11 @@ static void testFull(void)
         failed += ebpfMonRequestsSetLevel(requests, pattern, ebpfMonLevelPuts) != 0;
     }
     testOk1(!failed && rules() == EBPFMON_LEVEL_RULES_MAX);
-    testOk1(ebpfMonRequestsSetLevel(requests, "more", ebpfMonLevelPuts) == -1 && ebpfMonRequestsSetReference(requests, "more", 1) == -1);
+    testOk1(ebpfMonRequestsSetLevel(requests, "more", ebpfMonLevelPuts) == -1 &&
+            ebpfMonRequestsSetReference(requests, "more", 1) == -1);
     testOk1(ebpfMonRequestsSetLevel(requests, "ioc7", ebpfMonLevelTrace) == 0 && levelOf("ioc7") == ebpfMonLevelTrace);
-    testOk1(ebpfMonRequestsSetLevel(requests, "ioc8", -1) == 0 && ebpfMonRequestsSetLevel(requests, "more", ebpfMonLevelPuts) == 0);
+    testOk1(ebpfMonRequestsSetLevel(requests, "ioc8", -1) == 0 &&
+            ebpfMonRequestsSetLevel(requests, "more", ebpfMonLevelPuts) == 0);
     testOk1(rules() == EBPFMON_LEVEL_RULES_MAX);
 }
 
@@ -133,7 +139,8 @@ static void testLinks(void)
     ebpfMonRequestsAddLinks(requests, &put);
     ebpfMonRequestsAddLinks(requests, &put);
     wait = ebpfMonRequestsTakeLinksDue(requests, now, onLinks, &c);
-    testOk(c.count == 1 && c.last == 0x1000 && wait > 0 && wait < 0.001, "a record is read once, and soon again: %g s", wait);
+    testOk(c.count == 1 && c.last == 0x1000 && wait > 0 && wait < 0.001, "a record is read once, and soon again: %g s",
+           wait);
     testOk((unsigned)epicsAtomicGetIntT(&woken) == before + 2, "each request wakes the follower");
     ebpfMonRequestsTakeLinksDue(requests, now, onLinks, &c);
     testOk(c.count == 1, "a record is not read again at once");

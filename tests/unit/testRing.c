@@ -84,7 +84,8 @@ static void testReading(void)
     commit(second);
     testOk(readAll(&isWhole) == 0 && !isWhole, "if a program still writes an event before others, not all is read");
     commit(first);
-    testOk(readAll(&isWhole) == 2 && isWhole && sizes[0] == 16 && sizes[1] == 32, "… when it is done, both events are read in order");
+    testOk(readAll(&isWhole) == 2 && isWhole && sizes[0] == 16 && sizes[1] == 32,
+           "… when it is done, both events are read in order");
 }
 
 static void testTheEnd(void)
@@ -103,7 +104,8 @@ static void testTheEnd(void)
     testOk(readAll(&isWhole) == n && isWhole && isGood, "a full ring is read whole: %u events", n);
     commit(reserve(sizeof(joined) + 8));
     commit(reserve(24));
-    testOk(readAll(&isWhole) == 1 && sizes[0] == 24 && isWhole, "an event that is longer than any of ours is passed over");
+    testOk(readAll(&isWhole) == 1 && sizes[0] == 24 && isWhole,
+           "an event that is longer than any of ours is passed over");
 }
 
 static void onAndOn(void *arg, const void *event, size_t size)
@@ -141,11 +143,13 @@ static void testSleep(void)
     ebpfMonRingEndSleep(&ring);
     readAll(&isWhole);
     discard(reserve(8));
-    testOk(!ebpfMonRingBeginSleep(&ring), "somebody has woken it since: his empty event may be all that is left of that");
+    testOk(!ebpfMonRingBeginSleep(&ring),
+           "somebody has woken it since: his empty event may be all that is left of that");
     ebpfMonRingEndSleep(&ring);
     readAll(&isWhole);
     first = reserve(8);
-    testOk(ebpfMonRingBeginSleep(&ring), "the reader may sleep while a program writes: it looks at the flag when it is done");
+    testOk(ebpfMonRingBeginSleep(&ring),
+           "the reader may sleep while a program writes: it looks at the flag when it is done");
     second = reserve(8);
     commit(second);
     ebpfMonRingEndSleep(&ring);

@@ -101,7 +101,8 @@ static void testEntries(ring *r)
     for (int i = 0; i < ENTRIES; i++)
         writeEntry(r);
     isRead = waitFor(r, &r->read, ENTRIES);
-    testOk(isRead && epicsAtomicGetIntT(&r->read) == ENTRIES, "all entries are read: %d of %d", epicsAtomicGetIntT(&r->read), ENTRIES);
+    testOk(isRead && epicsAtomicGetIntT(&r->read) == ENTRIES, "all entries are read: %d of %d",
+           epicsAtomicGetIntT(&r->read), ENTRIES);
     testOk(epicsAtomicGetIntT(&r->wakes) < ENTRIES / 10, "few wake-ups are enough: %d", epicsAtomicGetIntT(&r->wakes));
 }
 
@@ -124,7 +125,8 @@ static void testOthers(ring *r, ebpfMonRingReader *reader)
     looks = epicsAtomicGetIntT(&r->looks);
     isLooking = waitFor(r, &r->looks, looks + 1);
     silence = (double)(ebpfMonClockMonotonic() - begin) / 1e9;
-    testOk(isLooking && silence > 0.5, "the reader looks by itself after a second (%.3f s), also without a wake-up", silence);
+    testOk(isLooking && silence > 0.5, "the reader looks by itself after a second (%.3f s), also without a wake-up",
+           silence);
 }
 
 MAIN(testRingReader)

@@ -69,7 +69,8 @@ static void testSums(void)
     testOk(look(4, ebpfMonAuditRootSum) == 0, "one processing too many is not believed at once");
     testOk(look(30, ebpfMonAuditRootSum) == 1, "a lasting difference is reported once");
     ebpfMonAuditsGet(audits, &results);
-    testOk(results.lastKind == ebpfMonAuditRootSum && strcmp(results.last, "a") == 0, "the report names the IOC: %s", results.last);
+    testOk(results.lastKind == ebpfMonAuditRootSum && strcmp(results.last, "a") == 0, "the report names the IOC: %s",
+           results.last);
     run(1, 3, 1);
     testOk(look(10, ebpfMonAuditRootSum) == 4, "three processings that no record has are three more reports");
     lostRoots = 1;

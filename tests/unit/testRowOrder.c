@@ -61,7 +61,8 @@ MAIN(testRowOrder)
     addScan("a", 0.1, 2, 0);
     addScan("c", 2, 0, 1);
     ebpfMonRowOrderSort(&health);
-    testOk(health.scan[0].late && health.scan[1].busy == 90 && health.scan[2].period == 0.1 && health.scan[3].period == 10,
+    testOk(health.scan[0].late && health.scan[1].busy == 90 && health.scan[2].period == 0.1 &&
+               health.scan[3].period == 10,
            "late threads come first, then busy ones, then by IOC, the fastest first");
     return testDone();
 }

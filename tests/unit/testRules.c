@@ -241,8 +241,8 @@ static void testSpeed(void)
     }
     epicsTimeGetCurrent(&end);
     uncached = epicsTimeDiffInSeconds(&end, &start) / puts * 1e9;
-    testOk(sent[0].unexpected == 0 && cached < 10000, "200 rules are judged quickly: %.0f ns a put, %.0f ns for a PV not seen before",
-           cached, uncached);
+    testOk(sent[0].unexpected == 0 && cached < 10000,
+           "200 rules are judged quickly: %.0f ns a put, %.0f ns for a PV not seen before", cached, uncached);
     ebpfMonRuleSetFree(set);
 }
 

@@ -44,16 +44,19 @@ static void testNoFile(void)
     testOk1(ebpfMonPublishedLock()->rules.refused == 1 && !ebpfMonPublishedLock()->rules.file[0]);
     ebpfMonPublishedUnlock();
     ebpfMonPublishedUnlock();
-    testOk(ebpfMonRulesFileLoad(rulesInForce, "/dev/zero", text, sizeof(text)) && strstr(text, "not a regular file"), "%s", text);
+    testOk(ebpfMonRulesFileLoad(rulesInForce, "/dev/zero", text, sizeof(text)) && strstr(text, "not a regular file"),
+           "%s", text);
     unlink("testRulesLoad.fifo");
     if (mkfifo("testRulesLoad.fifo", 0600) == 0)
-        testOk(ebpfMonRulesFileLoad(rulesInForce, "testRulesLoad.fifo", text, sizeof(text)) && strstr(text, "not a regular file"), "%s",
-               text);
+        testOk(ebpfMonRulesFileLoad(rulesInForce, "testRulesLoad.fifo", text, sizeof(text)) &&
+                   strstr(text, "not a regular file"),
+               "%s", text);
     unlink("testRulesLoad.fifo");
     testOk1(ebpfMonRulesFileLoad(rulesInForce, ".", text, sizeof(text)) == -1);
     memset(text, 'x', 400);
     text[400] = 0;
-    testOk(ebpfMonRulesFileLoad(rulesInForce, text, text, sizeof(text)) && strstr(text, "more than 255 characters"), "%s", text);
+    testOk(ebpfMonRulesFileLoad(rulesInForce, text, text, sizeof(text)) && strstr(text, "more than 255 characters"),
+           "%s", text);
 }
 
 static void testLoad(void)
@@ -68,8 +71,9 @@ static void testLoad(void)
     writeFile("{\"rules\": [{\"name\": \"a\", \"pv\": \"A\", \"allow\": false}]}");
     testOk(ebpfMonRulesFileCheck(FILE_NAME, &rules, text, sizeof(text)) == 0 && rules == 1, "%s", text);
     judged("A", 0); /* a check changes nothing */
-    testOk(ebpfMonRulesFileLoad(rulesInForce, FILE_NAME, text, sizeof(text)) == 0 && strstr(text, "1 rules in force since"), "%s",
-           text);
+    testOk(ebpfMonRulesFileLoad(rulesInForce, FILE_NAME, text, sizeof(text)) == 0 &&
+               strstr(text, "1 rules in force since"),
+           "%s", text);
     testOk(ebpfMonPublishedLock()->rules.refused == 0 && ebpfMonPublishedLock()->rules.file[0] == '/',
            "%s", ebpfMonPublishedLock()->rules.file);
     ebpfMonPublishedUnlock();
@@ -81,8 +85,9 @@ static void testLoad(void)
             counts[1].judged == 1 && !counts[1].name[0]);
 
     writeFile("{\"rules\": [{\"name\": \"b\", \"pv\": \"B\", \"allow\": false},\n {\"nam\"");
-    testOk(ebpfMonRulesFileLoad(rulesInForce, NULL, text, sizeof(text)) && strstr(text, "the 1 rules before stay in force") &&
-           strstr(text, FILE_NAME ":2:"), "%s", text);
+    testOk(ebpfMonRulesFileLoad(rulesInForce, NULL, text, sizeof(text)) &&
+               strstr(text, "the 1 rules before stay in force") && strstr(text, FILE_NAME ":2:"),
+           "%s", text);
     testOk1(ebpfMonPublishedLock()->rules.refused == 1 && ebpfMonPublishedLock()->rules.count == 1);
     ebpfMonPublishedUnlock();
     ebpfMonPublishedUnlock();
@@ -98,7 +103,8 @@ static void testLoad(void)
         putc(' ', f);
     if (f)
         fclose(f);
-    testOk(ebpfMonRulesFileLoad(rulesInForce, NULL, text, sizeof(text)) && strstr(text, "more than 1048576 bytes"), "%s", text);
+    testOk(ebpfMonRulesFileLoad(rulesInForce, NULL, text, sizeof(text)) && strstr(text, "more than 1048576 bytes"),
+           "%s", text);
     judged("B", 1);
     unlink(FILE_NAME);
     ebpfMonRulesSet(rulesInForce, NULL);
@@ -116,7 +122,8 @@ static void testTwo(void)
     judged("B", 0);
     ebpfMonRulesJudge(other, begin("B", "1"));
     testOk(put.unexpected && strstr(put.rule, "\"b\""), "the other set of rules judges by its own rule: %s", put.rule);
-    testOk(ebpfMonRulesFileLoad(NULL, FILE_NAME, text, sizeof(text)) == -1 && strstr(text, "not loaded") == text, "%s", text);
+    testOk(ebpfMonRulesFileLoad(NULL, FILE_NAME, text, sizeof(text)) == -1 && strstr(text, "not loaded") == text, "%s",
+           text);
     unlink(FILE_NAME);
     ebpfMonRulesFree(other);
 }

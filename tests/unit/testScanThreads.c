@@ -62,8 +62,10 @@ static void testScans(uint32_t id)
         pointers[i] = at(choices[i]);
     publish(&ioc, t, 3, NOW);
     testOk(health.scans == 3 && strcmp(health.scan[2].name, "10 second") == 0 &&
-           strcmp(health.scan[1].name, ".1 second") == 0, "the fastest thread (started last) comes first, named as in the menu");
-    testOk(strcmp(health.scan[0].name, "7 second") == 0, "a period that is not in the menu is named by its seconds: %s", health.scan[0].name);
+               strcmp(health.scan[1].name, ".1 second") == 0,
+           "the fastest thread (started last) comes first, named as in the menu");
+    testOk(strcmp(health.scan[0].name, "7 second") == 0, "a period that is not in the menu is named by its seconds: %s",
+           health.scan[0].name);
     testOk1(strcmp(health.scan[0].ioc, "vac") == 0 && strcmp(health.scan[0].topRoot, "R:TOP") == 0);
     testOk(health.lateCount == 0 && health.scan[1].period > 0.0999 && health.scan[1].period < 0.1001, "%g s",
            health.scan[1].period);
@@ -77,7 +79,8 @@ static void testScans(uint32_t id)
     t[0].scan.begin = NOW;
     publish(&ioc, t, 1, NOW + 20 * S);
     testOk(health.scans == 1 && strcmp(health.scan[0].topRoot, "R:NOW") == 0 && health.scan[0].period > 19.9,
-           "a pass that does not end is shown with its time and record: %g s, by %s", health.scan[0].period, health.scan[0].topRoot);
+           "a pass that does not end is shown with its time and record: %g s, by %s", health.scan[0].period,
+           health.scan[0].topRoot);
     publish(&ioc, &t[1], 1, NOW + 100 * S);
     testOk(health.scans == 0 && health.lateCount == 2, "a thread that has nothing to scan any more is not listed");
 }
@@ -94,7 +97,8 @@ static void testMeters(void)
     testOk(percent == 50, "half a core is half a core: %g %%", percent);
     percent = ebpfMonCpuMetersAdd(meters, 1, 11.5, NOW + 2 * S);
     testOk(percent > 69 && percent < 71, "a whole core after that is smoothed: %g %%", percent);
-    testOk(ebpfMonCpuMetersAdd(meters, 1, 1, NOW + 3 * S) == 0, "a load is never negative, though threads that ended take their time along");
+    testOk(ebpfMonCpuMetersAdd(meters, 1, 1, NOW + 3 * S) == 0,
+           "a load is never negative, though threads that ended take their time along");
     ebpfMonCpuMetersAdd(meters, 2, 0, NOW + 4 * S);
     ebpfMonCpuMetersAdd(meters, 3, 0, NOW + 5 * S);
     testOk(isnan(ebpfMonCpuMetersAdd(meters, 1, 2, NOW + 6 * S)), "the oldest process gave its place, and begins anew");

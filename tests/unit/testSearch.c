@@ -69,7 +69,8 @@ static void testNever(void)
     insist(1, 1, "NOT:THERE");
     look(1);
     testOk(seen.never == 1 && row("NOT:THERE"), "a name that is searched for over seconds is listed: %u", seen.never);
-    testOk(seen.count == 7 && seen.name[0].count == 7, "each search for the name is counted: %llu", (unsigned long long)seen.count);
+    testOk(seen.count == 7 && seen.name[0].count == 7, "each search for the name is counted: %llu",
+           (unsigned long long)seen.count);
     testOk(strcmp(seen.name[0].who, "10.0.0.2:40001 CA") == 0, "by %s", seen.name[0].who);
     testOk1(epicsTimeDiffInSeconds(&seen.name[0].last, &seen.name[0].first) > 1);
 
@@ -176,7 +177,8 @@ static void testClients(void)
         look(1);
     }
     testOk1(seen.clients == 3 && strcmp(seen.client[0].name, "10.0.0.1:40000 CA") == 0);
-    testOk(seen.client[0].rate > 1.9 && seen.client[0].rate < 2.1, "the rate of a client is %.2f a second", seen.client[0].rate);
+    testOk(seen.client[0].rate > 1.9 && seen.client[0].rate < 2.1, "the rate of a client is %.2f a second",
+           seen.client[0].rate);
     testOk1(seen.client[0].count == 130 && seen.client[0].never == 10 && seen.client[1].never == 20);
     testOk1(strcmp(seen.client[2].name, "10.0.0.3:40002 CA") == 0 && seen.client[2].count == 210);
     testOk(seen.rate > 2.9 && seen.rate < 3.1, "the rate of all clients is %.2f a second", seen.rate);
@@ -212,7 +214,8 @@ static void testBeacons(void)
     start(1);
     beacon(1);
     look(1);
-    testOk(seen.server[0].restarts == 1, "each restart of a server is counted: %llu", (unsigned long long)seen.server[0].restarts);
+    testOk(seen.server[0].restarts == 1, "each restart of a server is counted: %llu",
+           (unsigned long long)seen.server[0].restarts);
     testOk(strcmp(seen.server[0].name, "10.0.0.2:40001 CA") == 0, "first is now %s", seen.server[0].name);
     testOk1(seen.beacons == 62 && seen.heard == 2);
     forget();
@@ -237,7 +240,8 @@ static void testFull(void)
     look(1);
     testOk1(seen.never == 1 && row("REAL"));
     testOk1(seen.clients == EBPFMON_TOP_MAX && strcmp(seen.client[0].name, "10.0.0.2:40001 CA") == 0);
-    testOk(seen.client[0].count == 3 * 7 + 20 && seen.name[0].count == 3 * 7 + 20, "clients and names that were known before keep their counts: %llu, %llu",
+    testOk(seen.client[0].count == 3 * 7 + 20 && seen.name[0].count == 3 * 7 + 20,
+           "clients and names that were known before keep their counts: %llu, %llu",
            (unsigned long long)seen.client[0].count, (unsigned long long)seen.name[0].count);
     testOk1(seen.servers == EBPFMON_TOP_MAX && seen.heard == EBPFMON_SEARCH_SERVERS);
     testOk(seen.replaced - before >= 2 * (EBPFMON_SEARCH_NAMES + EBPFMON_SEARCH_CLIENTS + EBPFMON_SEARCH_SERVERS),
@@ -257,7 +261,8 @@ static void testFull(void)
     }
     never = seen.never;
     look(1);
-    testOk(seen.never == never && seen.names == EBPFMON_TOP_MAX, "a flood of names does not change the list: %u", seen.never);
+    testOk(seen.never == never && seen.names == EBPFMON_TOP_MAX, "a flood of names does not change the list: %u",
+           seen.never);
     now -= 3600 * SECOND; /* the clock is set back */
     ask(1, 1, "REAL");
     look(1);

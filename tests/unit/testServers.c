@@ -98,10 +98,12 @@ static void testFind(ebpfMonServers *servers, ebpfMonTarget *a, ebpfMonTarget *b
     ebpfMonServersRefresh(servers, onPort, NULL);
     testOk(portCount == 2 && ports[0] == 5064 && ports[1] == 6064, "the ports of all IOCs are reported");
     s = ebpfMonServersFind(servers, &peer, SECOND);
-    testOk(s->iocId == a->iocId && s->isSeen && strcmp(s->name, "iocA") == 0 && !s->off, "the server is a watched IOC: %s", s->name);
+    testOk(s->iocId == a->iocId && s->isSeen && strcmp(s->name, "iocA") == 0 && !s->off,
+           "the server is a watched IOC: %s", s->name);
     peer = makePeer(6064);
     s = ebpfMonServersFind(servers, &peer, SECOND);
-    testOk(s->iocId == b->iocId && !s->isSeen && strcmp(s->name, "iocB") == 0, "the server is an IOC in which not all puts are seen: %s", s->name);
+    testOk(s->iocId == b->iocId && !s->isSeen && strcmp(s->name, "iocB") == 0,
+           "the server is an IOC in which not all puts are seen: %s", s->name);
     b->wantedLevel = ebpfMonLevelOff;
     b->probesOn = a->probesOn;
     testOk(!ebpfMonServersFind(servers, &peer, 2 * SECOND)->off, "a server is remembered");
@@ -114,15 +116,18 @@ static void testFind(ebpfMonServers *servers, ebpfMonTarget *a, ebpfMonTarget *b
 
     peer = makePeer(7064);
     s = ebpfMonServersFind(servers, &peer, 3 * SECOND);
-    testOk(!s->iocId && !s->off && strcmp(s->name, "10.0.0.2:7064") == 0, "a server on another host is named by its address: %s", s->name);
+    testOk(!s->iocId && !s->off && strcmp(s->name, "10.0.0.2:7064") == 0,
+           "a server on another host is named by its address: %s", s->name);
     process = 4711;
     s = ebpfMonServersFind(servers, &peer, 12 * SECOND);
     testOk(strcmp(s->name, "10.0.0.2:7064") == 0 && looks == 1, "a server is remembered for 10 s");
     s = ebpfMonServersFind(servers, &peer, 14 * SECOND);
-    testOk(strcmp(s->name, "process 4711") == 0 && looks == 2, "after that another process is found there: %s", s->name);
+    testOk(strcmp(s->name, "process 4711") == 0 && looks == 2, "after that another process is found there: %s",
+           s->name);
     process = 0;
     s = ebpfMonServersFind(servers, &peer, 30 * SECOND);
-    testOk(strcmp(s->name, "process 4711") == 0 && looks == 3, "a server that has ended is known while its packets are still read");
+    testOk(strcmp(s->name, "process 4711") == 0 && looks == 3,
+           "a server that has ended is known while its packets are still read");
     process = 666;
     s = ebpfMonServersFind(servers, &peer, 50 * SECOND);
     testOk(strcmp(s->name, "10.0.0.2:7064") == 0, "a process that ends just now is no server");
@@ -142,13 +147,15 @@ static void testFind(ebpfMonServers *servers, ebpfMonTarget *a, ebpfMonTarget *b
     a->start = ebpfMonProcStart(a->pid);
     peer = makePeer(8065);
     s = ebpfMonServersFind(servers, &peer, 40 * SECOND);
-    testOk(!s->iocId && strcmp(s->name, "iocA#4713") == 0, "another process with the name of an IOC gets its pid: %s", s->name);
+    testOk(!s->iocId && strcmp(s->name, "iocA#4713") == 0, "another process with the name of an IOC gets its pid: %s",
+           s->name);
     a->pid = 100;
 
     process = 4712; /* not a known IOC … */
     peer = makePeer(9064);
     s = ebpfMonServersFind(servers, &peer, 40 * SECOND);
-    testOk(!s->iocId && strcmp(s->name, "process 4712") == 0, "a server is no IOC before the follower has found it: %s", s->name);
+    testOk(!s->iocId && strcmp(s->name, "process 4712") == 0, "a server is no IOC before the follower has found it: %s",
+           s->name);
     sockets[2] = (ebpfMonServerSocket){ .pid = a->pid, .port = htons(9064), .netns = 1 };
     socketCount = 3;
     ebpfMonServersRefresh(servers, onPort, NULL);
@@ -168,10 +175,12 @@ static void testChange(ebpfMonServers *servers, ebpfMonTarget *a, ebpfMonTarget 
     b->probesOn = 0;
     ebpfMonTargetsUnlock(targets);
     ebpfMonServersRefresh(servers, onPort, NULL);
-    testOk(!ebpfMonServersFind(servers, &peer, 100 * SECOND)->isSeen, "while probes are missing, puts are not seen in the IOC");
+    testOk(!ebpfMonServersFind(servers, &peer, 100 * SECOND)->isSeen,
+           "while probes are missing, puts are not seen in the IOC");
     b->probesOn = a->probesOn;
     ebpfMonTargetsNoteChange(targets);
-    testOk(ebpfMonServersFind(servers, &peer, 100 * SECOND)->isSeen, "after a change of the probes they are seen at once");
+    testOk(ebpfMonServersFind(servers, &peer, 100 * SECOND)->isSeen,
+           "after a change of the probes they are seen at once");
     process = 5000;
     testOk(!ebpfMonServersFind(servers, &fresh, 100 * SECOND)->iocId, "a process that is not listed is no IOC");
     c = addIoc(5000, "iocC", 1);
@@ -197,9 +206,11 @@ static void testSockets(void)
     int fd = listenHere(), other, n = ebpfMonServerSocketsRead(&pid, 1, 10, &signature, &list);
 
     testDiag("Sockets that a process listens on");
-    testOk(n == 1 && list[0].pid == pid && list[0].addr == 0 && list[0].netns, "the listening socket of a process is found");
+    testOk(n == 1 && list[0].pid == pid && list[0].addr == 0 && list[0].netns,
+           "the listening socket of a process is found");
     free(list);
-    testOk(ebpfMonServerSocketsRead(&pid, 1, 10, &signature, &list) == -1 && !list, "without a change nothing is listed");
+    testOk(ebpfMonServerSocketsRead(&pid, 1, 10, &signature, &list) == -1 && !list,
+           "without a change nothing is listed");
     other = listenHere();
     n = ebpfMonServerSocketsRead(&pid, 1, 10, &signature, &list);
     testOk(n == 2, "a new socket is found: %d", n);

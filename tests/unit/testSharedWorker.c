@@ -49,15 +49,18 @@ static void testWakeAlways(void)
 
     testDiag("Another thread wakes it all the time");
     ebpfMonSharedWorkerInit(&shared);
-    epicsThreadMustCreate("waker", epicsThreadPriorityMedium, epicsThreadGetStackSize(epicsThreadStackSmall), runWaker, &w);
+    epicsThreadMustCreate("waker", epicsThreadPriorityMedium, epicsThreadGetStackSize(epicsThreadStackSmall), runWaker,
+                          &w);
     for (int i = 0; i < ROUNDS; i++) {
-        started += !ebpfMonSharedWorkerSet(&shared, ebpfMonWorkerStart("shared", epicsThreadPriorityLow, runWork, &w.woken));
+        started += !ebpfMonSharedWorkerSet(&shared,
+                                           ebpfMonWorkerStart("shared", epicsThreadPriorityLow, runWork, &w.woken));
         stopped += !ebpfMonSharedWorkerStop(&shared, 60);
     }
     epicsAtomicSetIntT(&w.stop, 1);
     epicsEventMustWait(w.ended);
     testOk(started == ROUNDS && stopped == ROUNDS, "each start and each stop has an effect: %d, %d", started, stopped);
-    testOk(epicsAtomicGetIntT(&w.woken) > 0, "a worker that is started and stopped can be woken: %d times", epicsAtomicGetIntT(&w.woken));
+    testOk(epicsAtomicGetIntT(&w.woken) > 0, "a worker that is started and stopped can be woken: %d times",
+           epicsAtomicGetIntT(&w.woken));
     testOk(!ebpfMonSharedWorkerStop(&shared, 0), "a second stop finds no worker");
     testOk(ebpfMonSharedWorkerSet(&shared, NULL) == -1, "a worker that could not be started is not there");
     ebpfMonSharedWorkerWake(&shared);

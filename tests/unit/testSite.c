@@ -97,8 +97,8 @@ static void testLength(void)
 }
 
 /* The same for aarch64: the code of these words. */
-static void pickArm(const char *what, const uint32_t *code, size_t len, unsigned args, int needReturn, ebpfMonSiteClass cls,
-                    unsigned skip, const char *insn, int canReturn)
+static void pickArm(const char *what, const uint32_t *code, size_t len, unsigned args, int needReturn,
+                    ebpfMonSiteClass cls, unsigned skip, const char *insn, int canReturn)
 {
     ebpfMonSite site;
 
@@ -134,7 +134,8 @@ static void testAarch64(void)
     pickArm("argument 4 is not needed", WORDS(0xaa0003e3, CBZ_X0), EBPFMON_ARG1, 0, ebpfMonSiteFast, 4, "cbz", 1);
     pickArm("unknown effect: ldaxr", WORDS(0xc85ffc01, CBZ_X0), EBPFMON_ARG1, 0, ebpfMonSiteStepped, 0, "entry", 1);
     pickArm("a literal", WORDS(0x58000041, CBZ_X0), EBPFMON_ARG2, 0, ebpfMonSiteStepped, 0, "entry", 1);
-    pickArm("top of a loop", WORDS(0xf9400401, 0xb4000041, 0x17ffffff, RET), EBPFMON_ARG1, 0, ebpfMonSiteStepped, 0, "entry", 1);
+    pickArm("top of a loop", WORDS(0xf9400401, 0xb4000041, 0x17ffffff, RET), EBPFMON_ARG1, 0, ebpfMonSiteStepped, 0,
+            "entry", 1);
     pickArm("no whole instruction", (const uint32_t[]){ CBZ_X0 }, 3, ARGS4, 0, ebpfMonSiteStepped, 0, "entry", 1);
 }
 
@@ -146,19 +147,24 @@ static void testFlow(void)
         ebpfMonFlow flow;
         uint64_t to;
     } known[] = {
-        { BL, ebpfMonFlowCall, 0x1100 }, { 0x17ffffff, ebpfMonFlowJump, 0xffc }, { CBZ_X0, ebpfMonFlowBranch, 0x1020 },
-        { 0x54000040, ebpfMonFlowBranch, 0x1008 }, { 0x3607ffe0, ebpfMonFlowBranch, 0xffc }, { RET, ebpfMonFlowLeave, 0 },
-        { 0xd61f0220, ebpfMonFlowLeave, 0 }, { 0xd65f0bff, ebpfMonFlowLeave, 0 }, { 0xd63f0000, ebpfMonFlowNext, 0 },
-        { NOP, ebpfMonFlowNext, 0 }, { ADRP_X1, ebpfMonFlowNext, 0 },
+        {BL, ebpfMonFlowCall, 0x1100},          {0x17ffffff, ebpfMonFlowJump, 0xffc},
+        {CBZ_X0, ebpfMonFlowBranch, 0x1020},    {0x54000040, ebpfMonFlowBranch, 0x1008},
+        {0x3607ffe0, ebpfMonFlowBranch, 0xffc}, {RET, ebpfMonFlowLeave, 0},
+        {0xd61f0220, ebpfMonFlowLeave, 0},      {0xd65f0bff, ebpfMonFlowLeave, 0},
+        {0xd63f0000, ebpfMonFlowNext, 0},       {NOP, ebpfMonFlowNext, 0},
+        {ADRP_X1, ebpfMonFlowNext, 0},
     };
     unsigned good = 0, n = sizeof(known) / sizeof(known[0]);
     uint64_t to = 0;
 
     for (unsigned i = 0; i < n; i++, to = 0)
-        good += ebpfMonInsnFlowAarch64((const uint8_t *)&known[i].insn, 4, 0x1000, &to) == known[i].flow && to == known[i].to;
+        good += ebpfMonInsnFlowAarch64((const uint8_t *)&known[i].insn, 4, 0x1000, &to) == known[i].flow &&
+                to == known[i].to;
     testOk(good == n, "aarch64: targets of instructions are right: %u of %u", good, n);
-    testOk(ebpfMonInsnFlowX86(BYTES(0xe9, 0xfb, 0xff, 0xff, 0xff), 0x1000, &to) == ebpfMonFlowJump && to == 0x1000, "the target of jmp is found");
-    testOk(ebpfMonInsnFlowX86(BYTES(0x0f, 0x84, 0, 1, 0, 0), 0x1000, &to) == ebpfMonFlowBranch && to == 0x1106, "the target of je is found");
+    testOk(ebpfMonInsnFlowX86(BYTES(0xe9, 0xfb, 0xff, 0xff, 0xff), 0x1000, &to) == ebpfMonFlowJump && to == 0x1000,
+           "the target of jmp is found");
+    testOk(ebpfMonInsnFlowX86(BYTES(0x0f, 0x84, 0, 1, 0, 0), 0x1000, &to) == ebpfMonFlowBranch && to == 0x1106,
+           "the target of je is found");
     testOk(ebpfMonInsnFlowX86(BYTES(0xff, 0xe0), 0x1000, &to) == ebpfMonFlowLeave, "jmp *%%rax has no known target");
 }
 

@@ -77,9 +77,11 @@ static void testEdges(void)
 {
     ebpfMonSlotAllocator *slots = ebpfMonSlotAllocatorNew(10);
 
-    testOk(ebpfMonSlotAllocatorTake(slots, 11) == UINT32_MAX && ebpfMonSlotAllocatorTake(slots, UINT32_MAX) == UINT32_MAX
-        && ebpfMonSlotAllocatorCountUsed(slots) == 0, "more slots than there are cannot be had");
-    testOk(ebpfMonSlotAllocatorTake(slots, 0) == 0 && ebpfMonSlotAllocatorCountUsed(slots) == 0, "no slots cannot be had");
+    testOk(ebpfMonSlotAllocatorTake(slots, 11) == UINT32_MAX &&
+               ebpfMonSlotAllocatorTake(slots, UINT32_MAX) == UINT32_MAX && ebpfMonSlotAllocatorCountUsed(slots) == 0,
+           "more slots than there are cannot be had");
+    testOk(ebpfMonSlotAllocatorTake(slots, 0) == 0 && ebpfMonSlotAllocatorCountUsed(slots) == 0,
+           "no slots cannot be had");
     testOk(ebpfMonSlotAllocatorTake(slots, 10) == 0 && ebpfMonSlotAllocatorTake(slots, 1) == UINT32_MAX,
         "all slots can be had, and no more");
     ebpfMonSlotAllocatorReturn(slots, 0, 5);

@@ -218,7 +218,8 @@ static void testExemplars(void)
     exemplar(&all, "b", "R", 8, 4);
     exemplar(&all, "b", "Q", 9, 5);
     e = ebpfMonExemplarFind(&all, "a", "R", 10000);
-    testOk(e && e->id[0] == 2 && e->trace[0] == 2 && e->value == 7 && e->time == 8000, "the exemplar is the slowest span of a root record");
+    testOk(e && e->id[0] == 2 && e->trace[0] == 2 && e->value == 7 && e->time == 8000,
+           "the exemplar is the slowest span of a root record");
     testOk1((e = ebpfMonExemplarFind(&all, "b", "R", 10000)) && e->id[0] == 4);
     testOk1((e = ebpfMonExemplarFind(&all, "", "R", 10000)) && e->id[0] == 4);
     testOk1((e = ebpfMonExemplarFind(&all, "", "", 10000)) && e->id[0] == 5);
@@ -226,7 +227,8 @@ static void testExemplars(void)
     testOk((e = ebpfMonExemplarFind(&all, "", "", 9000)) && e->id[0] == 4 && !ebpfMonExemplarFind(&all, "b", "Q", 9000),
            "an exemplar is not given before its chain was counted");
     ebpfMonExemplarClear(&all, 9000);
-    testOk((e = ebpfMonExemplarFind(&all, "", "", 10000)) && e->id[0] == 5 && all.used == 1, "… but it is given the next time");
+    testOk((e = ebpfMonExemplarFind(&all, "", "", 10000)) && e->id[0] == 5 && all.used == 1,
+           "… but it is given the next time");
     ebpfMonExemplarClear(&all, 10000);
     testOk1(!ebpfMonExemplarFind(&all, "", "", 10000) && !ebpfMonExemplarFind(&all, "a", "R", 10000));
 

@@ -74,7 +74,8 @@ static void bits(void)
 
         if (bit >= 0)
             w[bit / 32] ^= 1u << bit % 32;
-        peer = (struct ebpfMonPeer){ .addr = w[0], .saddr = w[1], .port = (uint16_t)w[2], .sport = (uint16_t)(w[2] >> 16) };
+        peer = (struct ebpfMonPeer){
+            .addr = w[0], .saddr = w[1], .port = (uint16_t)w[2], .sport = (uint16_t)(w[2] >> 16)};
         ebpfMonMessageGetTraceId(&peer, w[3], trace[n]);
         ebpfMonMessageGetSpanId(&peer, w[3], span[n]);
         zero += (unsigned)(isZero(trace[n], 16) || isZero(span[n], 8));

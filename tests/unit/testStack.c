@@ -95,7 +95,8 @@ static void testWaiting(void)
     testOk(inner > 0 && strncmp(frame[inner].file, "testStack", 9) == 0, "the function that waits is at %d", inner);
     testOk(outer == inner + 1, "its caller follows, with a stack of any size");
     testOk(place(frame, n, "thread") == outer + 1, "the caller of the caller follows");
-    testOk(place(frame, n, "epicsEventMustWait") >= 0 && place(frame, n, "epicsEventMustWait") < inner, "libCom called the thread's function");
+    testOk(place(frame, n, "epicsEventMustWait") >= 0 && place(frame, n, "epicsEventMustWait") < inner,
+           "libCom called the thread's function");
     epicsEventMustTrigger(go);
     epicsEventMustWait(done);
 
@@ -135,7 +136,7 @@ static void testStub(void)
     char name[80];
     unsigned n;
 
-    if (fd < 0 || ebpfMonElfOpen(&file, fd) || !ebpfMonElfFind(&file, (const char *const[]){ "stackInner" }, 1, &symbol))
+    if (fd < 0 || ebpfMonElfOpen(&file, fd) || !ebpfMonElfFind(&file, (const char *const[]){"stackInner"}, 1, &symbol))
         testAbort("cannot read ourselves");
     vaddr = findStub(&file, "epicsEventMustWait");
     testOk(vaddr != 0, "the stub of epicsEventMustWait is at 0x%llx", (unsigned long long)vaddr);
@@ -188,8 +189,9 @@ static void testLies(void)
     uint64_t seed = 1, at = 0, steps = 0, refused = 0;
     ebpfMonElfFile file;
 
-    if (!bytes || read(in, bytes, (size_t)st.st_size) != st.st_size || write(fd, bytes, (size_t)st.st_size) != st.st_size ||
-        ebpfMonElfOpen(&file, fd) || ebpfMonElfOffset(&file, file.ehFrameHdr, 0, &at))
+    if (!bytes || read(in, bytes, (size_t)st.st_size) != st.st_size ||
+        write(fd, bytes, (size_t)st.st_size) != st.st_size || ebpfMonElfOpen(&file, fd) ||
+        ebpfMonElfOffset(&file, file.ehFrameHdr, 0, &at))
         testAbort("cannot read ourselves");
     for (int i = 0; i < LIES; i++) {
         uint64_t left = (uint64_t)st.st_size - at, where, dummy;

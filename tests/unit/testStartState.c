@@ -22,19 +22,23 @@ static void testStarts(void)
     unsigned count = 99;
 
     testDiag("a start that fails, and one that does not");
-    testOk(!ebpfMonStartStateIsRunning(state) && ebpfMonStartStateGetStatus(state) == ebpfMonOpNotStarted, "it does not run at first");
+    testOk(!ebpfMonStartStateIsRunning(state) && ebpfMonStartStateGetStatus(state) == ebpfMonOpNotStarted,
+           "it does not run at first");
     testOk(!ebpfMonStartStateRefuses(state, why, sizeof(why)) && !why[0], "it can be configured");
-    testOk(!ebpfMonStartStateCountFilter(state, &count) && count == 0, "a filter waits for the start, and is not counted");
+    testOk(!ebpfMonStartStateCountFilter(state, &count) && count == 0,
+           "a filter waits for the start, and is not counted");
     testOk(!ebpfMonStartStateStop(state), "there is nothing to stop");
 
     testOk1(ebpfMonStartStateBegin(state) == ebpfMonStartMine);
     testOk(ebpfMonStartStateBegin(state) == ebpfMonStartBusy, "one start at a time");
     testOk(!ebpfMonStartStateIsRunning(state) && ebpfMonStartStateGetStatus(state) == ebpfMonOpNotStarted,
            "it does not run while it is started");
-    testOk(ebpfMonStartStateRefuses(state, why, sizeof(why)) && strcmp(why, "already started; call it before iocInit") == 0,
+    testOk(ebpfMonStartStateRefuses(state, why, sizeof(why)) &&
+               strcmp(why, "already started; call it before iocInit") == 0,
            "while it is started it cannot be configured: %s", why);
     ebpfMonStartStateEnd(state, 0);
-    testOk(!ebpfMonStartStateIsRunning(state) && ebpfMonStartStateGetStatus(state) == ebpfMonOpStartFailed, "the start failed");
+    testOk(!ebpfMonStartStateIsRunning(state) && ebpfMonStartStateGetStatus(state) == ebpfMonOpStartFailed,
+           "the start failed");
     testOk(!ebpfMonStartStateRefuses(state, why, sizeof(why)), "it can be configured again");
 
     testOk(ebpfMonStartStateBegin(state) == ebpfMonStartMine, "and started again");
@@ -42,10 +46,12 @@ static void testStarts(void)
     testOk(ebpfMonStartStateIsRunning(state) && ebpfMonStartStateGetStatus(state) == ebpfMonOpDone, "it runs");
     testOk(ebpfMonStartStateBegin(state) == ebpfMonStartDone, "a further start finds that it runs");
     testOk1(ebpfMonStartStateRefuses(state, why, sizeof(why)));
-    testOk(ebpfMonStartStateCountFilter(state, &count) && count == 1 && ebpfMonStartStateCountFilter(state, &count) && count == 2,
+    testOk(ebpfMonStartStateCountFilter(state, &count) && count == 1 && ebpfMonStartStateCountFilter(state, &count) &&
+               count == 2,
            "filters are counted");
     testOk(ebpfMonStartStateStop(state) && !ebpfMonStartStateStop(state), "one caller stops it, not two");
-    testOk(!ebpfMonStartStateIsRunning(state) && ebpfMonStartStateGetStatus(state) == ebpfMonOpNotStarted, "it has stopped");
+    testOk(!ebpfMonStartStateIsRunning(state) && ebpfMonStartStateGetStatus(state) == ebpfMonOpNotStarted,
+           "it has stopped");
     testOk(!ebpfMonStartStateCountFilter(state, &count) && count == 2, "the count stays");
 }
 
@@ -98,7 +104,8 @@ static void testRush(void)
         starts += r.started;
         epicsEventDestroy(r.go);
     }
-    testOk(!wrong, "in %d of %d rounds a start or a stop was lost, or two started it (%d starts)", wrong, ROUNDS, starts);
+    testOk(!wrong, "in %d of %d rounds a start or a stop was lost, or two started it (%d starts)", wrong, ROUNDS,
+           starts);
 }
 
 MAIN(testStartState)

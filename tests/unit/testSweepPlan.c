@@ -128,8 +128,10 @@ static void testLists(void)
     before = closures->list ? 9 : 0;
     testOk(plan && plan->listCount == 2 && plan->fits, "two scan lists are found");
     testOk1(plan->list[0].mutex == list[1].lock && plan->list[1].mutex == list[0].lock);
-    testOk(strcmp(place(plan->list[0].first, plan->list[0].len, text), "3 4") == 0, "the first list has its records: %s", text);
-    testOk(strcmp(place(plan->list[1].first, plan->list[1].len, text), "0 1 2 5") == 0, "the second list has its records: %s", text);
+    testOk(strcmp(place(plan->list[0].first, plan->list[0].len, text), "3 4") == 0,
+           "the first list has its records: %s", text);
+    testOk(strcmp(place(plan->list[1].first, plan->list[1].len, text), "0 1 2 5") == 0,
+           "the second list has its records: %s", text);
     testOk(plan->list[0].first >= before, "the lists stand behind the closures");
     testOk1(plan->group[0] == plan->group[2] && plan->group[3] == plan->group[5] && plan->group[0] != plan->group[3]);
     testOk1(plan->group[6] == 6 && plan->groupLen[6] == 0);
@@ -190,7 +192,8 @@ static void testJudgement(void)
     scan(0, 0, EVENT);
     scan(1, 1, SECOND);
     plan = make(0);
-    testOk(!plan->fits && plan->isShared[0] && !plan->isShared[1], "a list that two threads may scan at a time cannot be swept");
+    testOk(!plan->fits && plan->isShared[0] && !plan->isShared[1],
+           "a list that two threads may scan at a time cannot be swept");
     end(plan);
     begin(2);
     scan(0, 0, IO_INTR);

@@ -93,9 +93,11 @@ static void testPlaces(void)
     testOk(ebpfMonTargetPlaceFind(targets, getpid(), ioc, &victim) == 0 && victim == youngest,
            "of the user who has most the youngest goes, and not the one that listens");
     youngest->cat = &cat;
-    testOk(ebpfMonTargetPlaceFind(targets, getpid(), ioc, &victim) == 0 && victim && victim->start == youngest->start - 1,
+    testOk(ebpfMonTargetPlaceFind(targets, getpid(), ioc, &victim) == 0 && victim &&
+               victim->start == youngest->start - 1,
            "an IOC whose database was read keeps its place");
-    testOk(ebpfMonTargetPlaceFind(targets, getpid(), someone, &victim) == -1, "one more IOC of that user gets no place");
+    testOk(ebpfMonTargetPlaceFind(targets, getpid(), someone, &victim) == -1,
+           "one more IOC of that user gets no place");
     fd = listen1();
     testOk(ebpfMonTargetPlaceFind(targets, getpid(), someone, &victim) == 0 && victim->start == youngest->start - 1,
            "one more that listens for clients gets a place");

@@ -54,7 +54,8 @@ static void testList(void)
     b->wantedLevel = c->wantedLevel = ebpfMonLevelOff;
     testOk1(ebpfMonTargetsListPids(targets, ebpfMonLevelPuts, pids, 3) == 0);
     b->wantedLevel = ebpfMonLevelPuts;
-    testOk(ebpfMonTargetsListPids(targets, ebpfMonLevelPuts, pids, 3) == 1 && pids[0] == 11, "the pids of watched IOCs are listed");
+    testOk(ebpfMonTargetsListPids(targets, ebpfMonLevelPuts, pids, 3) == 1 && pids[0] == 11,
+           "the pids of watched IOCs are listed");
     changes = ebpfMonTargetsCountChanges(targets);
     ebpfMonTargetsRemove(targets, a);
     testOk1(ebpfMonTargetsFindById(targets, a->iocId) == NULL && ebpfMonTargetsCountChanges(targets) == changes + 1);
@@ -83,7 +84,8 @@ static void testTrouble(void)
     testOk1(ebpfMonTargetsFindTrouble(targets, text, sizeof(text)) == 2);
     c->gone = 1;
     testOk(ebpfMonTargetsFindTrouble(targets, text, sizeof(text)) == 1, "an IOC that is gone has no trouble any more");
-    testOk(ebpfMonTargetSetNote(targets, a, "no room", 1) == 0 && ebpfMonTargetsFindTrouble(targets, text, sizeof(text)) == 0,
+    testOk(ebpfMonTargetSetNote(targets, a, "no room", 1) == 0 &&
+               ebpfMonTargetsFindTrouble(targets, text, sizeof(text)) == 0,
            "the same note may become a remark");
     memset(longNote, 'x', sizeof(longNote) - 1);
     longNote[sizeof(longNote) - 1] = 0;
@@ -123,7 +125,8 @@ static void testRank(void)
            "the order is: credible ones, the newest first; then those that listen; then the oldest");
     testOk1(ebpfMonTargetsListByRank(targets, list, 2) == 2 && list[1] == sameUser);
     ofRoot->gone = 1;
-    testOk1(ebpfMonTargetsListPids(targets, ebpfMonLevelOff, pids, 6) == 5 && pids[0] == 14 && pids[2] == 11 && pids[4] == 13);
+    testOk1(ebpfMonTargetsListPids(targets, ebpfMonLevelOff, pids, 6) == 5 && pids[0] == 14 && pids[2] == 11 &&
+            pids[4] == 13);
     read->cat = NULL;
     ebpfMonTargetsListByRank(targets, list, 8);
     testOk(list[1] == listening, "an IOC with clients comes before one of a user without an IOC");
@@ -135,8 +138,8 @@ static void testRank(void)
 
 #define RECORDS 5
 
-/* Records 0 to 2 are a stretch in bank 0, 3 and 4 another in bank 1. Three chains began at record 0 and passed all of the
- * stretch, two began at record 1. */
+/* Records 0 to 2 are a stretch in bank 0, 3 and 4 another in bank 1. Three chains began at record 0 and passed all of
+ * the stretch, two began at record 1. */
 static void testCounts(void)
 {
     uint32_t order[RECORDS] = { 0, 1, 2, 3, 4 }, place[RECORDS] = { 0, 1, 2, 3, 4 };

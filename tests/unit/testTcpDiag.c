@@ -73,7 +73,8 @@ static void testListening(void)
            row->localPort == here.sin_port && row->uid == getuid(), "a listener at 127.0.0.1 is found");
     if (fd6 >= 0 && own >= 0) {
         row = find(rows, count, inodeOf(fd6));
-        testOk(row && row->v4 && row->local == 0 && row->localPort == any.sin6_port, "a listener at ::, which IPv4 clients reach, is found");
+        testOk(row && row->v4 && row->local == 0 && row->localPort == any.sin6_port,
+               "a listener at ::, which IPv4 clients reach, is found");
         row = find(rows, count, inodeOf(own));
         testOk(row && !row->v4, "a listener at ::1, which they do not reach, has no IPv4 address");
     } else {

@@ -111,8 +111,8 @@ static void testEverySize(void)
     testOk(!wrong, "%u wrong", wrong);
     testOk(ebpfMonTextCopy(cut, 40, "012345678901234567890123456789012345\x9b" "a") && strlen(cut) == 39,
            "a CA string, an escape at its end: \"%s\"", cut);
-    testOk(!ebpfMonTextCopy(cut, 40, "01234567890123456789012345678901234\x9b") && strlen(cut) == 39, "a text that fits is not cut: \"%s\"",
-           cut);
+    testOk(!ebpfMonTextCopy(cut, 40, "01234567890123456789012345678901234\x9b") && strlen(cut) == 39,
+           "a text that fits is not cut: \"%s\"", cut);
     testOk1(ebpfMonTextCopy(cut, 0, "a") && !ebpfMonTextCopy(cut, 0, ""));
 }
 
@@ -161,7 +161,8 @@ static void testEveryCharacter(void)
         wrong += !isReadable(to) || (strcmp(to, utf8) != 0 && strlen(to) != 4 * n);
         shown += strcmp(to, utf8) == 0;
     }
-    testOk(!wrong && shown > 1100000 && shown < 0x10ffff - 2048, "each character is shown or escaped: %u shown, %u wrong", shown, wrong);
+    testOk(!wrong && shown > 1100000 && shown < 0x10ffff - 2048,
+           "each character is shown or escaped: %u shown, %u wrong", shown, wrong);
 }
 
 static void testParts(void)

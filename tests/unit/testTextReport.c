@@ -23,7 +23,8 @@ static void testTable(void)
     ebpfMonTextReportAddCell(r, "longer than its column");
     ebpfMonTextReportAddCell(r, "%d", 12345);
     ebpfMonTextReportAddCell(r, "%s", "");
-    testOk(strcmp(ebpfMonTextReportGetText(r), "line 1\nname      n note\na        12 ok\nlonger than its column 12345 \n") == 0,
+    testOk(strcmp(ebpfMonTextReportGetText(r),
+                  "line 1\nname      n note\na        12 ok\nlonger than its column 12345 \n") == 0,
            "%s", ebpfMonTextReportGetText(r));
     ebpfMonTextReportPrint(r);
 }

@@ -57,7 +57,8 @@ static void unknownCause(void)
     addChain(b, 1);
     addChain(a, 1);
     isDone(a);
-    testOk(heard.count == 1 && heard.chains == 2 && heard.isBelowSource, "… also if the hand-over was done earlier than the chain");
+    testOk(heard.count == 1 && heard.chains == 2 && heard.isBelowSource,
+           "… also if the hand-over was done earlier than the chain");
 }
 
 /* The event that a hand-over is done can come before the event of the chain that made it. */
@@ -68,7 +69,8 @@ static void doneBeforeEnd(void)
     setUp(20);
     isDone(a);
     addChain(a, 1);
-    testOk(heard.count == 1 && !heard.isIncomplete, "a hand-over that was done before the chain's end is not waited for");
+    testOk(heard.count == 1 && !heard.isIncomplete,
+           "a hand-over that was done before the chain's end is not waited for");
     addChain(a, 1);
     testOk(heard.count == 1 && countOpen() == 1, "… and counts once");
     tick(1001 * MS + ASYNC_NS);
@@ -94,13 +96,15 @@ static void missing(void)
     takes(a, b);
     addChain(b, 1);
     isDoneBy(a, 2, 1);
-    testOk(heard.count == 1 && heard.chains == 2 && !heard.isIncomplete, "a hand-over of one chain that arrived is complete");
+    testOk(heard.count == 1 && heard.chains == 2 && !heard.isIncomplete,
+           "a hand-over of one chain that arrived is complete");
 
     setUp(20);
     addChain(a, 1);
     takes(a, b);
     isDoneBy(a, 2, 1);
-    testOk(heard.count == 1 && heard.chains == 1 && heard.isIncomplete, "if the chain did not arrive, the trace is incomplete");
+    testOk(heard.count == 1 && heard.chains == 1 && heard.isIncomplete,
+           "if the chain did not arrive, the trace is incomplete");
 
     setUp(20);
     isDoneBy(a, 2, 1);
@@ -123,7 +127,8 @@ static void endsBeforeCause(void)
     addChain(a, 1);
     testOk(!heard.count && countOpen() == 1, "… and then is a part of its trace,");
     isDone(b);
-    testOk(heard.count == 1 && heard.chains == 2 && heard.begin == a.begin && !heard.isIncomplete, "… with what it left itself");
+    testOk(heard.count == 1 && heard.chains == 2 && heard.begin == a.begin && !heard.isIncomplete,
+           "… with what it left itself");
     takes(a, b);
     addChain(b, 1);
     tick(1001 * MS + ASYNC_NS);

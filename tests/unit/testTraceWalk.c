@@ -103,7 +103,8 @@ static void oneChain(ebpfMonTraceWalk *walk)
     ebpfMonTrace *trace = newTrace();
 
     CHAIN(trace, 1, 0, 5, 0, 1, 2, 3);
-    expect(walk, trace, "[R0:0 0*:R0 1FLNK:R1 2FLNK:R2 1OUT:R3 1OUT:R5~ ", "records below those that made them process");
+    expect(walk, trace, "[R0:0 0*:R0 1FLNK:R1 2FLNK:R2 1OUT:R3 1OUT:R5~ ",
+           "records below those that made them process");
     trace = newTrace();
     CHAIN(trace, 1, 0, -1, 0, 1, 2, 30);
     recordsLeft = 2;

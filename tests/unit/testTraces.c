@@ -19,7 +19,8 @@ static void chains(void)
 
     setUp(20);
     addChain(chainOf(1, 1000 * MS, 0, UINT32_MAX), 3);
-    testOk(heard.count == 1 && heard.records == 3 && !heard.isIncomplete, "a trace that waits for nothing is finished at once");
+    testOk(heard.count == 1 && heard.records == 3 && !heard.isIncomplete,
+           "a trace that waits for nothing is finished at once");
 
     a = chainOf(1, 2000 * MS, 0, 5);
     addChain(a, 2);
@@ -27,7 +28,8 @@ static void chains(void)
     b = second(a, 2, 2500 * MS, 5);
     b.causeTid = 9;
     addChain(b, 1);
-    testOk(heard.count == 2 && heard.chains == 1 && countOpen() == 1, "what another thread began does not belong to the trace");
+    testOk(heard.count == 2 && heard.chains == 1 && countOpen() == 1,
+           "what another thread began does not belong to the trace");
     b = second(a, 2, 2600 * MS, 6);
     addChain(b, 1);
     testOk(heard.count == 2 && countOpen() == 1, "after another record of the same chain the trace waits on");
@@ -55,7 +57,8 @@ static void ended(void)
     addChain(chainOf(1, 1000 * MS, 0, 5), 1);
     sceneTarget->gone = 1;
     tick(1001 * MS + GONE_NS);
-    testOk(heard.count == 1 && heard.isIncomplete && !countOpen(), "the traces of an IOC that ended are finished before its names are gone");
+    testOk(heard.count == 1 && heard.isIncomplete && !countOpen(),
+           "the traces of an IOC that ended are finished before its names are gone");
     sceneTarget->gone = 0;
 }
 
@@ -173,7 +176,8 @@ static void bounds(void)
     setUp(20);
     for (unsigned i = 0; i < OPEN_MAX + 10; i++)
         addChain(chainOf(100 + i, 1000 * MS + i, 0, 5), 1);
-    testOk(countOpen() == OPEN_MAX && heard.count == 10 && heard.isIncomplete, "with too many open traces, the oldest are finished");
+    testOk(countOpen() == OPEN_MAX && heard.count == 10 && heard.isIncomplete,
+           "with too many open traces, the oldest are finished");
 
     setUp(20);
     for (unsigned i = 0; i < OPEN_MAX; i++)
@@ -231,7 +235,8 @@ static void linkWrites(void)
     writes("a.OUT", 1020 * MS);
     addChain(chainOf(1, 1010 * MS, 0, UINT32_MAX), 1);
     testOk(!heard.count && countOpen() == 1, "a trace waits for its message");
-    testOk(ebpfMonTracesFindOpen(traces, &chain) != NULL && !ebpfMonTracesFindFinishedId(traces, &chain), "meanwhile the trace is open");
+    testOk(ebpfMonTracesFindOpen(traces, &chain) != NULL && !ebpfMonTracesFindFinishedId(traces, &chain),
+           "meanwhile the trace is open");
     ebpfMonLinkMessagesNoteArrival(messages, &chain, "a.OUT", &peer, 5, 1016 * MS, 0);
     tick(1017 * MS);
     testOk(heard.count == 1, "the trace is finished when its message is seen");

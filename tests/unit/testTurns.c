@@ -42,7 +42,8 @@ static void testShares(void)
         open = run(&turns, &now, 2000, percents[i], 0, &changes);
         testOk(fabs(open - percents[i]) < 1, "turns are open in %g %% of the time: %.2f %%", percents[i], open);
         testOk(changes > 300 && changes < 500, "… and one turn in ten seconds: %u changes", changes);
-        testOk(fabs(ebpfMonTurnsShare(&turns) - percents[i]) < 6, "… and the rate says so: %.2f", ebpfMonTurnsShare(&turns));
+        testOk(fabs(ebpfMonTurnsShare(&turns) - percents[i]) < 6, "… and the rate says so: %.2f",
+               ebpfMonTurnsShare(&turns));
     }
 }
 

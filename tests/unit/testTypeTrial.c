@@ -70,9 +70,11 @@ static void testVerdicts(void)
     testDiag("verdicts");
     begin(1);
     process(fair0, EBPFMON_TRIAL_ENOUGH - 1, 0);
-    testOk(look(1) == ebpfMonTrialNothing && type[1].stamps == EBPFMON_STAMPS_UNKNOWN, "too few processings give no verdict");
+    testOk(look(1) == ebpfMonTrialNothing && type[1].stamps == EBPFMON_STAMPS_UNKNOWN,
+           "too few processings give no verdict");
     process(fair1, 1, 0);
-    testOk(look(1) == ebpfMonTrialLinks && type[1].stamps == EBPFMON_STAMPS_SEEN, "enough processings of two records together give a verdict");
+    testOk(look(1) == ebpfMonTrialLinks && type[1].stamps == EBPFMON_STAMPS_SEEN,
+           "enough processings of two records together give a verdict");
     testOk1(ebpfMonTypeTrialAgrees(trial, &target, fair1) && ebpfMonTypeTrialGetAhead(trial, fair1) == 7);
     state[fair1].trapped++;
     testOk(!ebpfMonTypeTrialAgrees(trial, &target, fair1), "counts do not agree while a chain is under way");
@@ -82,16 +84,19 @@ static void testVerdicts(void)
     testOk1(!ebpfMonTypeTrialAgrees(trial, &target, aiRecord));
     process(quiet0, 4, 1);
     testOk(look(1) == ebpfMonTrialNothing, "a difference may be a chain under way");
-    testOk(look(1) == ebpfMonTrialLinks && type[2].stamps == EBPFMON_STAMPS_NOT, "… but not when nothing moves any more");
+    testOk(look(1) == ebpfMonTrialLinks && type[2].stamps == EBPFMON_STAMPS_NOT,
+           "… but not when nothing moves any more");
     testOk1(type[1].stamps == EBPFMON_STAMPS_SEEN && look(1) == ebpfMonTrialNothing);
     begin(1);
     process(quiet0, 40, 10);
-    testOk(look(1) == ebpfMonTrialLinks && type[2].stamps == EBPFMON_STAMPS_NOT, "so many differences are never chains under way");
+    testOk(look(1) == ebpfMonTrialLinks && type[2].stamps == EBPFMON_STAMPS_NOT,
+           "so many differences are never chains under way");
     begin(1);
     process(fair0, 1, 0);
     state[fair0].count++;
     look(1);
-    testOk(look(1) == ebpfMonTrialLinks && type[1].stamps == EBPFMON_STAMPS_NOT, "a time stamp that moves without processing is a verdict");
+    testOk(look(1) == ebpfMonTrialLinks && type[1].stamps == EBPFMON_STAMPS_NOT,
+           "a time stamp that moves without processing is a verdict");
     begin(1);
     how[fair0] = EBPFMON_TWICE;
     process(fair0, 40, 20);
@@ -116,7 +121,8 @@ static void testBeginsLate(void)
     state[fair0].count += 40; /* the trap was off */
     state[fair0].trapped -= 40;
     look(1);
-    testOk(look(1) == ebpfMonTrialNothing && type[1].stamps == EBPFMON_STAMPS_UNKNOWN, "what the trap did not see gives no verdict");
+    testOk(look(1) == ebpfMonTrialNothing && type[1].stamps == EBPFMON_STAMPS_UNKNOWN,
+           "what the trap did not see gives no verdict");
 }
 
 static void testChecks(void)
@@ -140,8 +146,8 @@ static void testChecks(void)
         process(fair0, 10, 0);
         result = look(1);
     }
-    testOk(result == ebpfMonTrialProbes && seconds < 7 && !ebpfMonTypeTrialWantsTrap(trial), "the trap is not wanted any more %u s later",
-           seconds);
+    testOk(result == ebpfMonTrialProbes && seconds < 7 && !ebpfMonTypeTrialWantsTrap(trial),
+           "the trap is not wanted any more %u s later", seconds);
     testOk1(type[1].stamps == EBPFMON_STAMPS_SEEN && type[2].stamps == EBPFMON_STAMPS_SEEN);
     now += EBPFMON_TRIAL_EVERY_NS;
     look(0);

@@ -19,9 +19,11 @@ static void stillOpen(int number, const char *newest, const char *oldest)
 
     while (ebpfMonPublishedGetUnexpected(published, kept))
         kept++;
-    testOk(published->unexpected.open == number && (!kept || (strcmp(ebpfMonPublishedGetUnexpected(published, 0)->val, newest) == 0 &&
-           strcmp(ebpfMonPublishedGetUnexpected(published, kept - 1)->val, oldest) == 0)), "after %d open puts so many are kept: %u, %s to %s",
-           published->unexpected.open, kept, kept ? ebpfMonPublishedGetUnexpected(published, 0)->val : "",
+    testOk(published->unexpected.open == number &&
+               (!kept || (strcmp(ebpfMonPublishedGetUnexpected(published, 0)->val, newest) == 0 &&
+                          strcmp(ebpfMonPublishedGetUnexpected(published, kept - 1)->val, oldest) == 0)),
+           "after %d open puts so many are kept: %u, %s to %s", published->unexpected.open, kept,
+           kept ? ebpfMonPublishedGetUnexpected(published, 0)->val : "",
            kept ? ebpfMonPublishedGetUnexpected(published, kept - 1)->val : "");
     ebpfMonPublishedUnlock();
 }
@@ -48,7 +50,8 @@ static void testAck(void)
     stillOpen(2, "5", "4");
     testOk1(ebpfMonPublishedAcknowledge(ebpfMonShownByPvs) == 2); /* once more: no new put was shown */
     ebpfMonPublishedSetUnexpectedShown(ebpfMonShownByShell, 4);
-    testOk1(ebpfMonPublishedAcknowledge(ebpfMonShownByPvs) == 2 && ebpfMonPublishedAcknowledge(ebpfMonShownByCode) == 2);
+    testOk1(ebpfMonPublishedAcknowledge(ebpfMonShownByPvs) == 2 &&
+            ebpfMonPublishedAcknowledge(ebpfMonShownByCode) == 2);
     testOk1(ebpfMonPublishedAcknowledge(ebpfMonShownByShell) == 1);
     ebpfMonPublishedSetUnexpectedShown(ebpfMonShownByPvs, 5);
     ebpfMonPublishedSetUnexpectedShown(ebpfMonShownByPvs, 3); /* the time does not go back */

@@ -9,7 +9,8 @@
 
 static ebpfMonUpdateCounts *counts;
 
-/* An update of "size" bytes in the channel "sid" of the circuit from this port of the client to this port of the server. */
+/* An update of "size" bytes in the channel "sid" of the circuit from this port of the client to this port of the
+ * server. */
 static void addUpdate(uint16_t client, uint16_t server, uint32_t sid, unsigned size, uint32_t stretch)
 {
     ebpfMonWireEvent ev;
@@ -56,10 +57,12 @@ static void testCounts(void)
     addUpdate(1, 5064, 2, 10, 1);
     addUpdate(1, 5065, 1, 20, 1);
     addUpdate(2, 5064, 1, 30, 1);
-    testOk(find(1, 5064, 1).bytes == 1024 && find(1, 5064, 2).bytes == 10 && find(1, 5065, 1).bytes == 20 && find(2, 5064, 1).bytes == 30,
+    testOk(find(1, 5064, 1).bytes == 1024 && find(1, 5064, 2).bytes == 10 && find(1, 5065, 1).bytes == 20 &&
+               find(2, 5064, 1).bytes == 30,
            "channels, servers and clients are counted apart, with the same numbers, too");
     addUpdate(2, 5064, 1, 30, 2);
-    testOk(find(2, 5064, 1).updates == 2 && find(2, 5064, 1).isAtLeast, "after a gap in the packets the count is a lower bound");
+    testOk(find(2, 5064, 1).updates == 2 && find(2, 5064, 1).isAtLeast,
+           "after a gap in the packets the count is a lower bound");
     addUpdate(2, 5064, 1, 30, 2);
     testOk(find(2, 5064, 1).isAtLeast && !find(1, 5064, 1).isAtLeast, "… for ever, and of this channel only");
 }

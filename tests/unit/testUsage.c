@@ -30,23 +30,28 @@ static unsigned takeAll(int64_t now, int all, unsigned max)
 static void testNotes(void)
 {
     testDiag("Notes");
-    testOk(!ebpfMonUseNotesAdd(notes, "ioc", "A.VAL", ebpfMonUseRead, 1, NOW, 1) && takeAll(NOW, 1, 64) == 0, "without a file no use is noted");
+    testOk(!ebpfMonUseNotesAdd(notes, "ioc", "A.VAL", ebpfMonUseRead, 1, NOW, 1) && takeAll(NOW, 1, 64) == 0,
+           "without a file no use is noted");
     ebpfMonUseNotesSetWanted(notes, 1);
     testOk(ebpfMonUseNotesAdd(notes, "ioc", "A.VAL", ebpfMonUseRead, 1, NOW, 1), "a new client is noted");
     ebpfMonUseNotesSetWho(notes, "ioc", "A", ebpfMonUseRead, "anna@office");
-    testOk(!ebpfMonUseNotesAdd(notes, "ioc", "A.DESC", ebpfMonUseRead, 1, NOW + 5, 2), "the same client at another field is not new");
+    testOk(!ebpfMonUseNotesAdd(notes, "ioc", "A.DESC", ebpfMonUseRead, 1, NOW + 5, 2),
+           "the same client at another field is not new");
     testOk(ebpfMonUseNotesAdd(notes, "ioc", "A", ebpfMonUseWrite, 1, NOW, 1) &&
-           ebpfMonUseNotesAdd(notes, "ioc2", "A", ebpfMonUseRead, 1, NOW, 1) &&
-           ebpfMonUseNotesAdd(notes, "ioc", "AB", ebpfMonUseRead, 1, NOW, 1), "other kinds, IOCs and records are uses of their own");
+               ebpfMonUseNotesAdd(notes, "ioc2", "A", ebpfMonUseRead, 1, NOW, 1) &&
+               ebpfMonUseNotesAdd(notes, "ioc", "AB", ebpfMonUseRead, 1, NOW, 1),
+           "other kinds, IOCs and records are uses of their own");
     testOk(!ebpfMonUseNotesAdd(notes, "ioc", ".VAL", ebpfMonUseRead, 7, NOW, 1), "a name without record is not noted");
     testOk1(takeAll(NOW + 5, 0, 64) == 4);
     for (unsigned i = 0; i < 4; i++)
         if (strcmp(use[i].ioc, "ioc") == 0 && strcmp(use[i].record, "A") == 0 && use[i].kind == ebpfMonUseRead)
             testOk(use[i].first == NOW && use[i].last == NOW + 5 && use[i].count == 3 &&
-                   strcmp(use[i].who, "anna@office") == 0 && strcmp(use[i].channel, "A.VAL") == 0, "the notes have what was noted");
+                       strcmp(use[i].who, "anna@office") == 0 && strcmp(use[i].channel, "A.VAL") == 0,
+                   "the notes have what was noted");
     testOk(takeAll(NOW + 6, 0, 64) == 0, "the same use is not new");
     ebpfMonUseNotesAdd(notes, "ioc", "A", ebpfMonUseRead, 1, NOW + 7, 1);
-    testOk(takeAll(NOW + 7, 0, 64) == 0 && takeAll(NOW + 65, 0, 64) == 1 && use[0].count == 1, "the same use is due later");
+    testOk(takeAll(NOW + 7, 0, 64) == 0 && takeAll(NOW + 65, 0, 64) == 1 && use[0].count == 1,
+           "the same use is due later");
     ebpfMonUseNotesAdd(notes, "ioc", "A", ebpfMonUseRead, 1, NOW + 66, 1);
     testOk(takeAll(NOW + 66, 1, 64) == 1, "… or at once when all is wanted");
     ebpfMonUseNotesAdd(notes, "ioc", "A", ebpfMonUseRead, 2, NOW + 67, 1);
@@ -73,12 +78,14 @@ static void testRoom(void)
         snprintf(name, sizeof(name), "S%u", i);
         ebpfMonUseNotesAdd(notes, "ioc", name, ebpfMonUseRead, 3, NOW, 1);
     }
-    testOk(ebpfMonUseNotesCountLost(notes) > 100, "notes that did not fit are counted: %llu", (unsigned long long)ebpfMonUseNotesCountLost(notes));
+    testOk(ebpfMonUseNotesCountLost(notes) > 100, "notes that did not fit are counted: %llu",
+           (unsigned long long)ebpfMonUseNotesCountLost(notes));
     ebpfMonUseNotesForget(notes);
     testOk(ebpfMonUseNotesAdd(notes, "ioc", "A", ebpfMonUseRead, 9, NOW, 1) == 1 && takeAll(NOW, 1, 64) > 100000,
            "notes that are not written yet are kept");
     ebpfMonUseNotesForget(notes);
-    testOk(ebpfMonUseNotesAdd(notes, "ioc", "NEW", ebpfMonUseRead, 9, NOW, 1), "after they are written there is room again");
+    testOk(ebpfMonUseNotesAdd(notes, "ioc", "NEW", ebpfMonUseRead, 9, NOW, 1),
+           "after they are written there is room again");
 }
 
 static unsigned rows;
@@ -142,7 +149,8 @@ static void testStore(void)
     addWatched(s, 3, NOW + 80);
     addWatched(s, 7, NOW + 90);
     addWatched(s, 7, NOW + 151);
-    testOk(ebpfMonUseStoreEachWatched(reader, "ioc", noteSpan, &n, why, sizeof(why)) == 0 && n == 4, "%u times watched", n);
+    testOk(ebpfMonUseStoreEachWatched(reader, "ioc", noteSpan, &n, why, sizeof(why)) == 0 && n == 4, "%u times watched",
+           n);
     testOk(span[0].began == NOW && span[0].ended == NOW + 70 && span[1].ways == 3 && span[1].began == NOW + 80 &&
            span[2].began == NOW + 90 && span[2].ended == NOW + 90 && span[3].began == NOW + 151,
            "watching goes on; another way or a break of more than a minute begins anew");
@@ -166,7 +174,8 @@ static void testForeignFiles(const char *folder)
     testOk(symlink(target, link) == 0 && !ebpfMonUseStoreOpen(link, 1, 1, why, sizeof(why)) && access(target, F_OK),
            "a link in place of the file is refused: %s", why);
     unlink(link);
-    testOk(chmod(folder, 01777) == 0 && !ebpfMonUseStoreOpen(link, 1, 1, why, sizeof(why)) && access(link, F_OK), "%s", why);
+    testOk(chmod(folder, 01777) == 0 && !ebpfMonUseStoreOpen(link, 1, 1, why, sizeof(why)) && access(link, F_OK), "%s",
+           why);
     chmod(folder, 0700);
 }
 

@@ -88,7 +88,9 @@ MAIN(testUsdtArgs)
         testOk(ebpfMonUsdtArgRead(bad[i].text, 0, &arg, why, sizeof(why)) == -1 && strstr(why, bad[i].why), "%s", why);
     testOk(ebpfMonUsdtArgRead(" 4@%eax  8@%xmm0 -2@$7 ", 2, &arg, why, sizeof(why)) == 0 && arg.operand.number == 7,
            "the third argument is read behind one that cannot be");
-    testOk(ebpfMonUsdtArgRead("4@%eax 8@$1", 2, &arg, why, sizeof(why)) == -1 && strcmp(why, "it has 2 arguments") == 0, "%s", why);
-    testOk(ebpfMonUsdtArgRead("4@%eax", 1, &arg, why, sizeof(why)) == -1 && strcmp(why, "it has 1 argument") == 0, "%s", why);
+    testOk(ebpfMonUsdtArgRead("4@%eax 8@$1", 2, &arg, why, sizeof(why)) == -1 && strcmp(why, "it has 2 arguments") == 0,
+           "%s", why);
+    testOk(ebpfMonUsdtArgRead("4@%eax", 1, &arg, why, sizeof(why)) == -1 && strcmp(why, "it has 1 argument") == 0, "%s",
+           why);
     return testDone();
 }

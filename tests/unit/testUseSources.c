@@ -63,12 +63,14 @@ static void testPuts(void)
     addPut("A", ebpfMonByCa, ebpfMonPutOk);
     testOk(isNoted(ebpfMonUseWrite, "vac1", "A", "anna@office caput[7]") && use[0].count == 1, "a put is a use");
     addPut("A", ebpfMonByLink, ebpfMonPutOk);
-    testOk(isNoted(ebpfMonUseWrite, "vac1", "A", "link OTHER.OUT"), "that of a link is by the link, whoever began its chain");
+    testOk(isNoted(ebpfMonUseWrite, "vac1", "A", "link OTHER.OUT"),
+           "that of a link is by the link, whoever began its chain");
     addPut("B.HIHI", ebpfMonByCa, ebpfMonPutUnknown);
     testOk(isNoted(ebpfMonUseWrite, "vac1", "B.HIHI", "anna@office caput[7]") && strcmp(use[0].record, "B") == 0,
            "one whose result is not known may have been made: it counts");
     addPut("C", ebpfMonByCa, ebpfMonPutSent);
-    testOk(isNoted(ebpfMonUseWrite, "vac1", "C", "anna@office caput[7]"), "so does one that was sent without asking for a result");
+    testOk(isNoted(ebpfMonUseWrite, "vac1", "C", "anna@office caput[7]"),
+           "so does one that was sent without asking for a result");
     addPut("D", ebpfMonByCa, ebpfMonPutDenied);
     addPut("D", ebpfMonByCa, ebpfMonPutFailed);
     testOk(isNothingNoted(), "puts that were denied or failed are no use");
@@ -96,12 +98,15 @@ static void testPackets(void)
 {
     testDiag("packets");
     addPacket(ebpfMonWireRead, ebpfMonWireCa, "R.DESC", 1);
-    testOk(isNoted(ebpfMonUseRead, "gateway", "R.DESC", "otto@shop") && use[0].count == 1, "a read, by whom the client says that it is");
+    testOk(isNoted(ebpfMonUseRead, "gateway", "R.DESC", "otto@shop") && use[0].count == 1,
+           "a read, by whom the client says that it is");
     addPacket(ebpfMonWireSubscribe, ebpfMonWireCa, "R", 1);
-    testOk(isNoted(ebpfMonUseSubscribe, "gateway", "R", "otto@shop") && use[0].count == 0, "a subscription, which is not counted");
+    testOk(isNoted(ebpfMonUseSubscribe, "gateway", "R", "otto@shop") && use[0].count == 0,
+           "a subscription, which is not counted");
     addPacket(ebpfMonWireRead, ebpfMonWireCa, "R.DESC", 1);
     addPacket(ebpfMonWireRead, ebpfMonWireCa, "R.DESC", 2);
-    testOk(isNoted(ebpfMonUseRead, "gateway", "R.DESC", "otto@shop") && use[0].count == 2, "reads of two clients, in one note");
+    testOk(isNoted(ebpfMonUseRead, "gateway", "R.DESC", "otto@shop") && use[0].count == 2,
+           "reads of two clients, in one note");
     addPacket(ebpfMonWireRead, ebpfMonWireCa, "", 1);
     addPacket(ebpfMonWireRead, ebpfMonWirePva, "", 1);
     testOk(isNothingNoted(), "without its name, a channel that no server lists is not noted");

@@ -72,13 +72,16 @@ static void testHang(ebpfMonUserNames *names)
     epicsAtomicSetIntT(&isHanging, 1);
     took = find(names, 2, &known);
     testOk(!known && strcmp(text, "2") == 0, "while the name service hangs the number takes the place of the name");
-    testOk(took > 0.9 * DEADLINE && took < 2 * DEADLINE + 1, "a caller waits until the deadline: %g s of %g s", took, DEADLINE);
+    testOk(took > 0.9 * DEADLINE && took < 2 * DEADLINE + 1, "a caller waits until the deadline: %g s of %g s", took,
+           DEADLINE);
     took = find(names, 2, &known);
     testOk(!known && took < SHORT, "nobody waits for this uid again: %g s", took);
     took = find(names, 3, &known);
-    testOk(!known && took < SHORT && strcmp(text, "3") == 0, "nobody waits for another uid while the service hangs: %g s", took);
+    testOk(!known && took < SHORT && strcmp(text, "3") == 0,
+           "nobody waits for another uid while the service hangs: %g s", took);
     took = find(names, 1, &known);
-    testOk(known && took < SHORT && strcmp(text, "user1") == 0, "a name that is known is there while the service hangs");
+    testOk(known && took < SHORT && strcmp(text, "user1") == 0,
+           "a name that is known is there while the service hangs");
 
     eltc(0);
     testOk(ebpfMonUserNamesFree(names, 0.05) == -1, "while its thread hangs nothing is freed");
@@ -160,8 +163,8 @@ static void testThreads(void)
     }
     for (int i = 0; i < 2; i++)
         epicsEventMustWait(done[i]);
-    testOk(threadsWrong == 0 && threadsRight >= 3900, "two threads get right answers: %d of 4000, %d wrong", threadsRight,
-           threadsWrong);
+    testOk(threadsWrong == 0 && threadsRight >= 3900, "two threads get right answers: %d of 4000, %d wrong",
+           threadsRight, threadsWrong);
     ebpfMonUserNamesFree(shared, 60);
 }
 

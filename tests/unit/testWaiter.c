@@ -32,11 +32,13 @@ MAIN(testWaiter)
     testOk(ebpfMonWaiterWait(&waiter, -1, 60, &woken) && woken, "it was woken before it waited");
     testOk(!ebpfMonWaiterWait(&waiter, -1, 0, &woken) && !woken, "two calls count once");
     begin = ebpfMonClockMonotonic();
-    epicsThreadCreate("wake", epicsThreadPriorityMedium, epicsThreadGetStackSize(epicsThreadStackSmall), wakeLater, &waiter);
+    epicsThreadCreate("wake", epicsThreadPriorityMedium, epicsThreadGetStackSize(epicsThreadStackSmall), wakeLater,
+                      &waiter);
     testOk(ebpfMonWaiterWait(&waiter, pipes[0], HUGE_VAL, &woken) && woken, "another thread wakes it");
     testOk(ebpfMonClockMonotonic() - begin >= 40000000, "after 50 ms");
     testOk(!ebpfMonWaiterWait(&waiter, pipes[0], -1, &woken), "a time below 0 is 0");
-    testOk(write(pipes[1], "x", 1) == 1 && ebpfMonWaiterWait(&waiter, pipes[0], 60, &woken) && !woken, "the file is readable");
+    testOk(write(pipes[1], "x", 1) == 1 && ebpfMonWaiterWait(&waiter, pipes[0], 60, &woken) && !woken,
+           "the file is readable");
     ebpfMonWaiterEnd(&waiter);
     testOk(waiter.file == -1, "its file is closed");
     close(pipes[0]);

@@ -111,8 +111,8 @@ static void testEnded(void)
         session(w, &k, 5, byReset);
         session(w, &copy, 5, byReset);
         testOk(log.count[ebpfMonWirePut] == 5 * (1u + (unsigned)byReset) &&
-            log.count[ebpfMonWireOpened] == 1u + (unsigned)byReset, "copies of a circuit that ended by %s are not heard",
-            byReset ? "RST" : "FIN");
+                   log.count[ebpfMonWireOpened] == 1u + (unsigned)byReset,
+               "copies of a circuit that ended by %s are not heard", byReset ? "RST" : "FIN");
         k.seq[0] += 100000;
         k.seq[1] += 100000;
         k.time += MS;
@@ -123,7 +123,8 @@ static void testEnded(void)
     later.seq[0] = copy.seq[0] - 1000; /* a new connection may begin with lower numbers */
     shake(w, &later);
     session(w, &copy, 3, 1);
-    testOk(log.count[ebpfMonWirePut] == 13 && log.count[ebpfMonWireClosed] == 3, "copies are not heard while there is the next circuit");
+    testOk(log.count[ebpfMonWirePut] == 13 && log.count[ebpfMonWireClosed] == 3,
+           "copies are not heard while there is the next circuit");
     later.seq[0]--;
     later.seq[1]--;
     session(w, &later, 4, 0);
@@ -155,8 +156,9 @@ static void testNameServer(void)
     shake(w, &k);
     say(w, &k, 0, request, sizeof request);
     say(w, &k, 1, answer, sizeof answer);
-    testOk(log.count[ebpfMonWireFound] == 1 && found->cid == 9 && found->peer.saddr == htonl(0x0a0000fe)
-        && found->peer.sport == htons(6001) && found->peer.addr == htonl(k.addr[0]), "the answer of a name server is heard");
+    testOk(log.count[ebpfMonWireFound] == 1 && found->cid == 9 && found->peer.saddr == htonl(0x0a0000fe) &&
+               found->peer.sport == htons(6001) && found->peer.addr == htonl(k.addr[0]),
+           "the answer of a name server is heard");
     memset(answer + 24, 0, 16);
     say(w, &k, 1, answer, sizeof answer);
     testOk(log.count[ebpfMonWireFound] == 2 && found->peer.saddr == htonl(k.addr[1])
@@ -183,7 +185,8 @@ static void testForeign(void)
         "HTTP is foreign after %u segments", sent);
     for (int i = 0; i < 100; i++)
         say(w, &k, 0, http, sizeof http - 1);
-    testOk(log.count[ebpfMonWireForeign] == 1 && log.count[ebpfMonWireOpened] == 0, "a foreign connection is reported once");
+    testOk(log.count[ebpfMonWireForeign] == 1 && log.count[ebpfMonWireOpened] == 0,
+           "a foreign connection is reported once");
     for (int i = 0; i < 400; i++) { /* 400 connections of noise, also on ports of EPICS */
         k = talkNew((uint16_t)(30000 + i), i % 8 == 1 ? 5064 : (uint16_t)(6000 + i));
         if (i % 3)
@@ -322,9 +325,11 @@ static void testHostile(const turn *t, unsigned n)
             most = ebpfMonWireStat(w)->memory;
     }
     testOk(most <= limits.total, "%d hostile circuits take %zu bytes at most", HOSTILE, most);
-    testOk(log.count[ebpfMonWirePut] > HOSTILE, "%u puts were seen in spite of the hostile circuits", log.count[ebpfMonWirePut]);
+    testOk(log.count[ebpfMonWirePut] > HOSTILE, "%u puts were seen in spite of the hostile circuits",
+           log.count[ebpfMonWirePut]);
     ebpfMonWireTick(w, UINT64_MAX);
-    testOk(ebpfMonWireStat(w)->memory == 0 && ebpfMonWireStat(w)->circuits == 0, "nothing is left of the hostile circuits");
+    testOk(ebpfMonWireStat(w)->memory == 0 && ebpfMonWireStat(w)->circuits == 0,
+           "nothing is left of the hostile circuits");
     ebpfMonWireFree(w);
     logClear(&log);
 }

@@ -156,7 +156,8 @@ static void testSentAgain(void)
         ebpfMonWireSetLossAt(w, again ? k.time + 1 : 0);
         sendAt(w, &k, 0, k.seq[0] + (uint32_t)(half - cut), ACK, b.p + half, b.len - half, b.len - half);
         ebpfMonWireTick(w, k.time + 2000 * MS);
-        testOk(log.count[ebpfMonWireGap] == (unsigned)again, again ? "lost on the way to us: not waited for" : "waited for");
+        testOk(log.count[ebpfMonWireGap] == (unsigned)again,
+               again ? "lost on the way to us: not waited for" : "waited for");
         sendAt(w, &k, 0, k.seq[0], ACK, b.p + cut, half - cut, half - cut);
         testOk(log.count[ebpfMonWirePut] == 1, again ? "it is too late" : "sent again: the put is whole");
         k.seq[0] += (uint32_t)(b.len - cut);

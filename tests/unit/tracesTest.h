@@ -115,7 +115,7 @@ static inline struct ebpfMonChain second(struct ebpfMonChain first, uint32_t tid
 /* "chain" handed over "next". The kernel part reports this just before "next". */
 static inline void takes(struct ebpfMonChain chain, struct ebpfMonChain next)
 {
-    struct ebpfMonHandOverEvent ev = { .head = next.head, .what.source = { .begin = chain.begin, .tid = chain.head.tid } };
+    struct ebpfMonHandOverEvent ev = {.head = next.head, .what.source = {.begin = chain.begin, .tid = chain.head.tid}};
 
     ev.what.source.root = sceneTarget->cat->rec[chain.rootSlot - sceneTarget->slot].addr;
     ebpfMonTracesBeginHandOver(traces, &ev);

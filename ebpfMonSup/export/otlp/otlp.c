@@ -196,7 +196,8 @@ void ebpfMonOtlpWaitStopped(ebpfMonOtlp *o)
         return;
     /* without the lock, which the thread takes */
     if (ebpfMonWorkerStop(&worker, left > 0 ? left : 0)) {
-        errlogSevPrintf(errlogMajor, "ebpfMon: OTLP did not end in time (does a name server hang?): the queued items are "
+        errlogSevPrintf(errlogMajor,
+                        "ebpfMon: OTLP did not end in time (does a name server hang?): the queued items are "
                         "lost\n");
         return;
     }

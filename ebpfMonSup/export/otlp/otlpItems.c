@@ -81,7 +81,8 @@ void ebpfMonOtlpItemClose(ebpfMonOtlpItems *m)
 }
 
 /* A new series counts since the first numbers: at that time its count was 0. */
-uint64_t ebpfMonOtlpItemGetSince(ebpfMonOtlpItems *m, const char *metric, const char *key, const char *more, uint64_t value)
+uint64_t ebpfMonOtlpItemGetSince(ebpfMonOtlpItems *m, const char *metric, const char *key, const char *more,
+                                 uint64_t value)
 {
     enum { PROBES = 16 };
     ebpfMonOtlpSinces *starts = m->starts;

@@ -20,7 +20,8 @@ static void addPointAttribute(ebpfMonOtlpItems *m, const char *key, const char *
     ebpfMonJsonCloseList(m->j);
 }
 
-static void addPointAttributes(ebpfMonOtlpItems *m, const char *key, const char *value, const char *key2, const char *value2)
+static void addPointAttributes(ebpfMonOtlpItems *m, const char *key, const char *value, const char *key2,
+                               const char *value2)
 {
     ebpfMonJsonOpenList(m->j, "attributes");
     ebpfMonOtlpAddTextAttribute(m->j, key, value);

@@ -18,10 +18,18 @@ static const struct { const char *unit, *base; double factor; } units[] = {
     { "B", "By", 1 }, { "%", "1", 1e-2 }, { "", "1", 1 },
 };
 
-static const struct { const char *key, *attribute; } attributes[] = {
-    { "ioc", "epics.ioc" }, { "record", "epics.record.name" }, { "root", "epics.chain.root" }, { "thread", "thread.name" },
-    { "tid", "thread.id" }, { "pid", "process.pid" }, { "cpu", "cpu.logical_number" }, { "function", "code.function.name" },
-    { "syscall", "epics.chain.syscall" }, { "put", "epics.pv" },
+static const struct { const char *key, *attribute;
+} attributes[] = {
+    {"ioc", "epics.ioc"},
+    {"record", "epics.record.name"},
+    {"root", "epics.chain.root"},
+    {"thread", "thread.name"},
+    {"tid", "thread.id"},
+    {"pid", "process.pid"},
+    {"cpu", "cpu.logical_number"},
+    {"function", "code.function.name"},
+    {"syscall", "epics.chain.syscall"},
+    {"put", "epics.pv"},
 };
 
 static void copyQuery(ebpfMonOtlpNumbers *n, const ebpfMonQueryResult *r)
@@ -132,8 +140,8 @@ static void addValues(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q, const valu
     ebpfMonOtlpItemClose(m);
 }
 
-/* Adds the bars of one row. A bucket of OTLP includes its upper bound (metrics.proto, explicit_bounds), which is the greatest
- * value that comes into our bar. */
+/* Adds the bars of one row. A bucket of OTLP includes its upper bound (metrics.proto, explicit_bounds), which is the
+ * greatest value that comes into our bar. */
 static void addBars(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q, const double *bar, double factor)
 {
     uint64_t total = 0;
