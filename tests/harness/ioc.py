@@ -14,7 +14,7 @@ OURS = f"ioc{os.getpid()}x*"  # pattern for the names of all IOCs of this proces
 
 # A command in front of an IOC, after which Base gives its threads no real-time priorities, as if an ordinary user had started
 # it. As root, a thread of an IOC that has much to do would keep all other programs from a CPU: two such IOCs stop a host
-# with two CPUs, for as long as they run.
+# with two CPUs, for as long as they run. So IOCs with endless work get none (realtime=False).
 NO_REALTIME = ["setpriv", "--bounding-set", "-sys_nice", "--inh-caps", "-sys_nice"]
 
 
@@ -22,7 +22,7 @@ class Ioc:
     """An IOC of one of several kinds. start() starts it and waits until it answers a search for its record READY."""
 
     def __init__(self, tmp, db=None, kind="softIoc", name=None, prefix=None, acf=None, macros="", files=(),
-                 environ=None, program=None, wrap=(), realtime=False):
+                 environ=None, program=None, wrap=(), realtime=True):
         n = next(_serial)
         self.kind = kind
         self.name = name or f"ioc{os.getpid()}x{n}"
@@ -34,7 +34,7 @@ class Ioc:
         self.acf = str(acf) if acf else None
         self.environ = environ or {}
         self.wrap = list(wrap)  # a command in front
-        self.realtime = realtime  # its threads get real-time priorities, and its memory is locked
+        self.realtime = realtime  # Base gives its threads real-time priorities and locks its memory, if the user may do so
         self.program = program  # another program of this kind: a softIoc of another Base
         if db is not None:
             path = tmp / f"{self.name}.db"

@@ -4,6 +4,7 @@ told this client that it may not write. Layouts: db_access.h of EPICS Base. In c
 elements are zero."""
 import collections
 import functools
+import select
 import socket
 import struct
 
@@ -75,10 +76,18 @@ def fnv(data):
     return f"{h:016x}"
 
 
+def await_server(connection):
+    """Waits until the server of this new connection has sent its version. The thread of Base that accepts a connection sends it,
+    and the thread that serves the connection may answer the first request in the same moment: then an answer is lost (7.0.8.1).
+    Servers without Base send nothing before the client does."""
+    select.select([connection], [], [], 0.3)
+
+
 class RawCa:
     def __init__(self, port=None, user="raw", host="rawhost", addr="127.0.0.1", connection=None):
         """Connects to the server at this port, or uses this connection."""
         self.socket = connection or socket.create_connection((addr, port), timeout=60)
+        await_server(self.socket)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as libca: each message is sent at once
         self.address = "%s:%d" % self.socket.getsockname()[:2]
         self._left, self._ioid, self._sids = b"", 100, {}

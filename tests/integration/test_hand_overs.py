@@ -67,7 +67,7 @@ DATABASE = "".join([
 
 @pytest.fixture(scope="module")
 def ioc(module_ioc):
-    return module_ioc(DATABASE, kind="latencyIoc").start()
+    return module_ioc(DATABASE, kind="latencyIoc", realtime=False).start()  # test_endless_hand_overs
 
 
 @pytest.fixture(scope="module")
