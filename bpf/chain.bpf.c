@@ -24,8 +24,8 @@ static __always_inline void takeLock(struct pt_regs *ctx, __u64 precord, __u64 n
 
     if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = getThread(c.tid)))
         return;
-    if (c.conf->sweeps) /* the same as in ebpfmon_ask */
-        noteAsked(&c, precord, 0);
+    if (c.conf->sweeps) /* the same as in ebpfmon_request */
+        noteRequest(&c, precord, 0);
     set = readLockSet(c.conf, precord);
     dropEndedPasses(th, PT_REGS_SP(ctx));
     n = th->seen.heldCount;

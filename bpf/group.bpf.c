@@ -73,26 +73,26 @@ int BPF_UPROBE(ebpfmon_list_begin, __u64 list)
     });
 }
 
-static __always_inline void askFor(__u64 lock, __u32 isMany)
+static __always_inline void requestLock(__u64 lock, __u32 isMany)
 {
     struct caller c;
 
     if (enterProbe(&c, EBPFMON_HIT_ENTRY))
-        noteAsked(&c, lock, isMany);
+        noteRequest(&c, lock, isMany);
 }
 
 /* The calls of dbScanLock(dbCommon *), except those in scanList() and in functions that only read. */
 SEC("uprobe")
-int BPF_UPROBE(ebpfmon_ask, __u64 precord)
+int BPF_UPROBE(ebpfmon_request, __u64 precord)
 {
-    RUN_TIMED(askFor(precord, 0));
+    RUN_TIMED(requestLock(precord, 0));
 }
 
 /* The calls of dbScanLockMany(dbLocker *), with the same exceptions. */
 SEC("uprobe")
-int BPF_UPROBE(ebpfmon_ask_many, __u64 locker)
+int BPF_UPROBE(ebpfmon_request_many, __u64 locker)
 {
-    RUN_TIMED(askFor(locker, 1));
+    RUN_TIMED(requestLock(locker, 1));
 }
 
 /* This thread has the lock of the record. Before it processes anything, the processings of passes up to now are
@@ -145,7 +145,7 @@ static long enterNext(__u32 i, struct entering *e)
     return 0;
 }
 
-__attribute__((noinline)) int ebpfmon_enter_asked(__u64 now)
+__attribute__((noinline)) int ebpfmon_enter_requested(__u64 now)
 {
     struct entering e = { .now = now };
     struct groupThread *gt;
@@ -154,15 +154,15 @@ __attribute__((noinline)) int ebpfmon_enter_asked(__u64 now)
     struct caller c;
     __u64 n = 0;
 
-    if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(gt = bpf_map_lookup_elem(&groupThreads, &c.tid)) || !gt->asked)
+    if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(gt = bpf_map_lookup_elem(&groupThreads, &c.tid)) || !gt->requested)
         return 0;
-    e.lock = gt->asked;
-    gt->asked = 0;
+    e.lock = gt->requested;
+    gt->requested = 0;
     th = bpf_map_lookup_elem(&threads, &c.tid);
     h = th ? getLastHeld(th) : 0;
     if (h && !h->got && !h->sp && h->root == e.lock)
         h->got = now;
-    if (!gt->askedMany) {
+    if (!gt->requestedMany) {
         ebpfmon_enter(e.lock, e.lock, now);
         return 0;
     }
@@ -176,7 +176,7 @@ __attribute__((noinline)) int ebpfmon_enter_asked(__u64 now)
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_locked)
 {
-    RUN_TIMED(ebpfmon_enter_asked(now));
+    RUN_TIMED(ebpfmon_enter_requested(now));
 }
 
 /* This thread leaves the group. If it is the last one, and sweeps left the group out, it looks at the group, and
@@ -241,7 +241,7 @@ __attribute__((noinline)) __u32 ebpfmon_leave(__u64 lock, __u64 now, __u32 isMan
         if (!isMany)
             ebpfmon_add_moved(lock, now); /* it took the lock before that, perhaps for a put that was not seen */
     }
-    v.gt->asked = 0;
+    v.gt->requested = 0;
     v.sweeps = c.conf->sweeps;
     v.from = v.gt->insideCount;
     if (v.from)

@@ -11,7 +11,7 @@
 __u32 ebpfmon_leave(__u64 lock, __u64 now, __u32 isMany);
 
 /* The thread requests the lock set of this record, or the lock sets of this dbLocker. */
-static __always_inline void noteAsked(const struct caller *c, __u64 lock, __u32 isMany)
+static __always_inline void noteRequest(const struct caller *c, __u64 lock, __u32 isMany)
 {
     struct groupThread *gt = getGroupThread(c->tid);
 
@@ -19,8 +19,8 @@ static __always_inline void noteAsked(const struct caller *c, __u64 lock, __u32 
         noteMissed(c->tgid);
         return;
     }
-    gt->asked = lock;
-    gt->askedMany = isMany;
+    gt->requested = lock;
+    gt->requestedMany = isMany;
 }
 
 #endif

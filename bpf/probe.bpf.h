@@ -159,24 +159,31 @@ static __always_inline int findSlot(__u32 tgid, __u64 precord, __u32 *slot)
     return 1;
 }
 
-/* Gets the element of this thread; the first call makes it. NULL: the table is full, and a lost event is counted. */
+/* Makes the element of this thread in a map by thread id. NULL: the table is full, and a lost event is counted. */
+static __always_inline void *addThread(void *map, __u32 tid)
+{
+    __u32 zero = 0;
+    void *first = bpf_map_lookup_elem(&blank, &zero), *made;
+
+    if (!first)
+        return 0;
+    bpf_map_update_elem(map, &tid, first, BPF_NOEXIST);
+    made = bpf_map_lookup_elem(map, &tid);
+    if (!made)
+        countLost(EBPFMON_LOST_THREADS);
+    return made;
+}
+
+/* Gets the element of this thread; the first call makes it. NULL: as addThread. */
 static __always_inline struct thread *getThread(__u32 tid)
 {
     struct thread *th = bpf_map_lookup_elem(&threads, &tid);
-    struct thread *first;
-    __u32 zero = 0;
 
     if (th)
         return th;
-    first = bpf_map_lookup_elem(&blank, &zero);
-    if (!first)
-        return 0;
-    bpf_map_update_elem(&threads, &tid, first, BPF_NOEXIST);
-    th = bpf_map_lookup_elem(&threads, &tid);
+    th = addThread(&threads, tid);
     if (th)
         th->seen.tgid = bpf_get_current_pid_tgid() >> 32;
-    else
-        countLost(EBPFMON_LOST_THREADS);
     return th;
 }
 
@@ -184,19 +191,8 @@ static __always_inline struct thread *getThread(__u32 tid)
 static __always_inline struct groupThread *getGroupThread(__u32 tid)
 {
     struct groupThread *gt = bpf_map_lookup_elem(&groupThreads, &tid);
-    struct thread *first;
-    __u32 zero = 0;
 
-    if (gt)
-        return gt;
-    first = bpf_map_lookup_elem(&blank, &zero);
-    if (!first)
-        return 0;
-    bpf_map_update_elem(&groupThreads, &tid, first, BPF_NOEXIST);
-    gt = bpf_map_lookup_elem(&groupThreads, &tid);
-    if (!gt)
-        countLost(EBPFMON_LOST_THREADS);
-    return gt;
+    return gt ? gt : addThread(&groupThreads, tid);
 }
 
 /* The lock set number n of a thread. The mask is for the verifier, which may have lost the bound of n; so the compiler

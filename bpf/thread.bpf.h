@@ -70,7 +70,7 @@ struct putInHand {
 
 /* A group of records (ebpfMonRecState.group) that a thread may process, because it holds this lock. */
 struct inside {
-    __u64 lock;   /* see struct groupThread.asked */
+    __u64 lock;   /* see struct groupThread.requested */
     __u32 group;
     __u32 sweeps; /* ebpfMonTargetConf.sweeps at that time */
 };
@@ -127,9 +127,9 @@ struct thread {
  * the probes of that thread write it. It is no part of struct thread, because that is forgotten when the level rises,
  * and a thread leaves its groups also if it entered them before. */
 struct groupThread {
-    __u64 asked;     /* it requests the lock set of this record, or the lock sets of this dbLocker; 0: it requests
+    __u64 requested; /* it requests the lock set of this record, or the lock sets of this dbLocker; 0: it requests
                       * none */
-    __u32 askedMany; /* nonzero: "asked" is a dbLocker */
+    __u32 requestedMany; /* nonzero: "requested" is a dbLocker */
     __u32 insideCount;
     struct inside inside[INSIDE_MAX]; /* the groups in which it is */
     __u32 sweepsSeen; /* ebpfMonTargetConf.sweeps when it took or released a lock while puts that move records were

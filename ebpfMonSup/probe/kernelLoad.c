@@ -115,8 +115,8 @@ struct bpf_program *ebpfMonKernelGetProgram(ebpfMonProg prog)
     case ebpfMonProgListEnd:    return skel->progs.ebpfmon_list_end;
     case ebpfMonProgListBegin:  return skel->progs.ebpfmon_list_begin;
     case ebpfMonProgLocked:     return skel->progs.ebpfmon_locked;
-    case ebpfMonProgAsk:        return skel->progs.ebpfmon_ask;
-    case ebpfMonProgAskMany:    return skel->progs.ebpfmon_ask_many;
+    case ebpfMonProgAsk:        return skel->progs.ebpfmon_request;
+    case ebpfMonProgAskMany:    return skel->progs.ebpfmon_request_many;
     case ebpfMonProgScanPut:    return skel->progs.ebpfmon_scan_put;
     case ebpfMonProgUnlockMany: return skel->progs.ebpfmon_unlock_many;
     case ebpfMonProgCompleted:  return skel->progs.ebpfmon_completed;

@@ -218,6 +218,19 @@ static void runQueries(ebpfMonWorker *worker, void *arg)
 /* --- Any thread. The caller holds the lock --- */
 
 /* Wakes the query thread. Makes it when it is needed for the first time. */
+/* There is no thread for the queries that are wanted. They do not wait for one: a command tries again. */
+static void refuseWanted(ebpfMonQueries *q)
+{
+    for (unsigned i = 0; i < q->count; i++) {
+        if (!q->query[i]->isWanted)
+            continue;
+        q->query[i]->isWanted = 0;
+        setState(q, q->query[i], ebpfMonQueryFailed,
+                 "the thread of queries cannot be started: raise LimitNOFILE and TasksMax of the unit, and start it "
+                 "again");
+    }
+}
+
 static void wakeThread(ebpfMonQueries *q)
 {
     int isNeeded = 0;
@@ -226,6 +239,8 @@ static void wakeThread(ebpfMonQueries *q)
         isNeeded |= q->query[i]->isWanted;
     if (!q->worker && q->canRun && isNeeded)
         q->worker = ebpfMonWorkerStart("ebpfMonQuery", epicsThreadPriorityLow, runQueries, q);
+    if (!q->worker && q->canRun && isNeeded)
+        refuseWanted(q);
     ebpfMonWorkerWake(q->worker);
 }
 

@@ -98,11 +98,15 @@ class Hosts:
                 found.setdefault(int(float(records[s["id"]]["attributes"]["epics.record.value"])), []).append(s)
         return found
 
-    def exported(self, numbers, *ends):
-        """All spans. Waits until the chains with these numbers are exported for all ends (host, IOC, record)."""
+    def exported(self, numbers, *ends, least=1):
+        """All spans. Waits until the chains with these numbers are exported for all ends (host, IOC, record), in traces of so many
+        spans: that of a message may come later than its chain."""
+        def is_exported(chains, n, spans):
+            return n in chains and all(len(trace_of(chain, spans)) >= least for chain in chains[n])
+
         def all_exported():
             spans = self.spans()
-            return all(set(numbers) <= set(self.chains(*end, spans)) for end in ends)
+            return all(is_exported(self.chains(*end, spans), n, spans) for end in ends for n in numbers)
 
         until(all_exported, 20, lambda: f"{numbers}: {[(e[0], sorted(self.chains(*e, self.spans()))) for e in ends]}")
         return settled(self.spans, 20, quiet=2)
@@ -121,14 +125,14 @@ class Hosts:
             self._stranger(b, spans, client)
 
     def check_sender_alone(self, ioc, numbers):
-        spans = self.exported(numbers, ("A", ioc, "ROOT"))
+        spans = self.exported(numbers, ("A", ioc, "ROOT"), least=4)
         assert not set(self.chains("B", self.receiver, ioc.to, spans)) & set(numbers)
         for n, (a,) in self._some(self.chains("A", ioc, "ROOT", spans), numbers):
             self.sender_alone(ioc, n, a, spans)
 
     def check_receiver_alone(self, ioc, numbers):
         """B knows the client's process, but no chain that sent the message."""
-        spans = self.exported(numbers, ("B", self.receiver, ioc.to))
+        spans = self.exported(numbers, ("B", self.receiver, ioc.to), least=4)
         assert not set(self.chains("A", ioc, "ROOT", spans)) & set(numbers)
         for n, (b,) in self._some(self.chains("B", self.receiver, ioc.to, spans), numbers):
             trace = trace_of(b, spans)
@@ -151,7 +155,7 @@ class Hosts:
 
     def both(self, ioc, numbers):
         """Number, A's chain, B's chain, all spans. Each chain is exported once."""
-        spans = self.exported(numbers, ("A", ioc, "ROOT"), ("B", self.receiver, ioc.to))
+        spans = self.exported(numbers, ("A", ioc, "ROOT"), ("B", self.receiver, ioc.to), least=2)
         sent, got = (dict(self._some(self.chains(*end, spans), numbers))
                      for end in (("A", ioc, "ROOT"), ("B", self.receiver, ioc.to)))
         return [(n, *sent[n], *got[n], spans) for n in numbers]

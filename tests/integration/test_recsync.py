@@ -156,9 +156,12 @@ def test_servers_that_are_not_base(peer, new_ioc, new_monitor, receiver, port):
     has later follow."""
     server, ioc = receiver(), new_ioc(DATABASE).start()
     monitor = new_monitor(before=[on(port, others="pvs")]).start()
-    for _ in range(2):  # by the first connection the monitor learns the port; the second one is followed from its first byte
+
+    def announced():  # by the first connection the monitor learns the port; a later one is followed from its first byte
         assert peer.run("caput", peer.prefix + "DOUBLE", 6.5).returncode == 0
-    session = until(lambda: (s := server.open().get(peer.name)) and s.names and s, 60, lambda: f"{server.open()}, {monitor.process.output()}")
+        return (s := server.open().get(peer.name)) and s.names and s
+
+    session = until(announced, 60, lambda: f"{server.open()}, {monitor.process.output()}")
     assert session.names == {peer.prefix + "DOUBLE"} and session.types == {peer.prefix + "DOUBLE": "unknown"}
     assert not session.infos
     variables = session.variables
