@@ -57,11 +57,13 @@ class Hosts:
         return ioc
 
     def start_monitor(self, new_monitor, host, before=()):
-        """Starts a monitor that watches the IOCs of this host only."""
+        """Starts a monitor that watches the IOCs of this host only. It reads packets: before, it does not see messages."""
         iocs = [i for i in self.made if i.name.startswith(NAMES[host])]
-        return new_monitor(iocs=NAMES[host] + "*", before=[
+        monitor = new_monitor(iocs=NAMES[host] + "*", before=[
             f'epicsEnvSet OTEL_RESOURCE_ATTRIBUTES "host.name={host}"', f'ebpfMonOtlp "{self.rotel.url}" "traces"',
             *before]).start().at_level("trace", *iocs)
+        monitor.wait("PACKET_STATE", lambda state: state == 1, 20)
+        return monitor
 
     def send(self, ioc, count):
         """Writes so many numbers, one after the other. Returns them."""

@@ -86,7 +86,7 @@ def test_resources_against_proc(new_ioc, monitor):
     assert row["FILE_LIMITS"] == int(limit[1])
     up = [fares(monitor, ioc)["UPTIMES"]]
     until(lambda: fares(monitor, ioc)["UPTIMES"] > up[0], 5, "the uptime grows")
-    assert monitor.get("IOC_CPU_MAX") > 30
+    monitor.wait("IOC_CPU_MAX", lambda cpu: cpu > 30, 20)
     assert monitor.get("IOC_MEM_MAX") == pytest.approx(row["MEM_SIZES"], rel=0.05)
 
 
