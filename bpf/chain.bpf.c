@@ -8,6 +8,8 @@
 #include "heldLocks.bpf.h"
 #include "moved.bpf.h"
 #include "passChain.bpf.h"
+#include "passRoot.bpf.h"
+#include "quickChain.bpf.h"
 #include "sendChain.bpf.h"
 #include "snapshot.bpf.h"
 
@@ -30,6 +32,8 @@ static __always_inline void takeLock(struct pt_regs *ctx, __u64 precord, __u64 n
     dropEndedPasses(th, PT_REGS_SP(ctx));
     n = th->seen.heldCount;
     h = getLastHeld(th);
+    if (h && isAfterQuick(h))
+        findChainRoot(&c, th, h);
     if (h && h->lockSet == set) { /* this thread holds it already: the lock is recursive */
         h->depth++;
         return;
@@ -121,11 +125,6 @@ static __always_inline __u64 noteRelease(__u32 tgid, __u64 lockSet, __u64 start,
     return start;
 }
 
-/* ns. If the lock was there so much later than the request, the thread waited for it; less may be the time of the traps
- * between. Passes with chains that are not timed may have held the lock, and they note no release; nor do shorter
- * chains of passes. */
-#define LOCK_WAIT_LEAST 10000
-
 static __always_inline __u64 findStart(__u32 tgid, const struct ebpfMonHeld *h, __u64 now)
 {
     __u64 start;
@@ -135,20 +134,6 @@ static __always_inline __u64 findStart(__u32 tgid, const struct ebpfMonHeld *h, 
         return h->begin;
     start = noteRelease(tgid, h->lockSet, h->begin, now);
     return h->got > start && h->got - h->begin > LOCK_WAIT_LEAST ? h->got : start;
-}
-
-/* Returns the number of chains of this root so far. */
-static __always_inline __u64 addLatency(struct ebpfMonRootStat *rs, __u64 latency, __u64 wait)
-{
-    rs->last = latency;
-    rs->sum += latency;
-    if (latency > rs->max)
-        rs->max = latency;
-    rs->waitSum += wait;
-    if (wait > rs->waitMax)
-        rs->waitMax = wait;
-    rs->hist[ebpfMonBucket(latency) & (EBPFMON_BUCKETS - 1)]++;
-    return ++rs->count;
 }
 
 static __always_inline void sendLockedResult(const struct caller *c, struct thread *th)
@@ -369,13 +354,18 @@ __attribute__((noinline)) int ebpfmon_end_in_list(__u64 precord, __u64 now, __u6
     return 0;
 }
 
-/* The call of dbScanUnlock(dbCommon *) in scanList(). */
+/* The call of dbScanUnlock(dbCommon *) in scanList(). Before kernel 5.17 it is not loaded. */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_pass_next, __u64 precord)
 {
     RUN_TIMED({
-        ebpfmon_end_in_list(precord, now, PT_REGS_SP(ctx));
-        ebpfmon_begin_next(precord, PT_REGS_SP(ctx));
+#ifndef EBPFMON_OLD_KERNEL
+        if (!ebpfmon_note_quick(precord, now))
+#endif
+        {
+            ebpfmon_end_in_list(precord, now, PT_REGS_SP(ctx));
+            ebpfmon_begin_next(precord, PT_REGS_SP(ctx));
+        }
     });
 }
 

@@ -163,6 +163,8 @@ struct ebpfMonClosurePair {
 
 /* --- tables that the kernel part writes ------------------------------------------------------------------------ */
 
+#define EBPFMON_QUICK_KEPT 7 /* of one root; a multiple of 4, and 3 more */
+
 /*
  * Map "recState", by slot. It is mapped into the user part. The kernel part writes it while the record's lock set is
  * held. The user part writes "addr" and "last". It also clears a bank of "pass" while no chain can end at this stretch,
@@ -178,7 +180,8 @@ struct ebpfMonRecState {
     __u64 passStamp; /* when a chain ended that ran from here to the end of the stretch. While passes are watched
                       * there are no stretches: then, of the first record of a group, when a thread entered the group */
     __u32 pending; /* nonzero: it has begun asynchronously and not completed */
-    __u16 seen;    /* nonzero once "time" is valid */
+    __u8  seen;    /* nonzero once "time" is valid */
+    __u8  wasBusy; /* nonzero: it was seen while it processed asynchronously */
     __u8  noted;   /* EBPFMON_NOTED_… */
     __u8  unsure;  /* nonzero: two passes may have processed it, and only one was counted. The user part clears this */
     __u32 last;    /* slot of the last record of its stretch: if that one processed, this one has, too. Its own slot:
@@ -188,6 +191,8 @@ struct ebpfMonRecState {
     __u32 moved;   /* nonzero: it is in ebpfMonMoved. The user part clears this */
     __u64 trapped; /* processings that a trap counted, while that probe is attached */
     __u64 entered; /* calls of dbProcess(), while the reference probe is attached */
+    __u16 quickCount; /* of quickTook: times (ns) of quick chains of this root, which are not in the map "roots" yet */
+    __u16 quickTook[EBPFMON_QUICK_KEPT];
 };
 
 /* ebpfMonRecState.inside: number of threads in the group. Such a thread may process records of the group without a scan
@@ -205,6 +210,7 @@ struct ebpfMonListKey {
 
 struct ebpfMonList {
     __u32 first, len;
+    __u64 hasAsync; /* nonzero: one of them was seen while it processed asynchronously. The kernel part writes this */
     __u64 begin, end; /* of its last pass; ns. The kernel part writes them. If the user part writes them back, they may
                        * be too old: then the pass seems to be under way for longer */
 };
@@ -402,7 +408,7 @@ _Static_assert(sizeof(struct ebpfMonClosurePair) == 8, "an array map rounds its 
 _Static_assert(8 * EBPFMON_BLOCK % 65536 == 0 && sizeof(struct ebpfMonRecConf) % 8 == 0 &&
                    sizeof(struct ebpfMonRecState) % 8 == 0,
                "a block has whole pages");
-_Static_assert(sizeof(struct ebpfMonRecState) == 96, "ebpfMonRecState");
+_Static_assert(sizeof(struct ebpfMonRecState) == 112, "ebpfMonRecState");
 _Static_assert(sizeof(struct ebpfMonRootStat) == 64 + 4 * EBPFMON_BUCKETS, "ebpfMonRootStat");
 _Static_assert(sizeof(struct ebpfMonAsyncStat) == 56 + 40 + 4 * EBPFMON_BUCKETS, "ebpfMonAsyncStat");
 _Static_assert(sizeof(struct ebpfMonThread) == 424, "ebpfMonThread");

@@ -128,7 +128,7 @@ __attribute__((noinline)) int ebpfmon_enter(__u64 precord, __u64 lock, __u64 now
         if (!(__sync_fetch_and_add(&head->inside, 1) & EBPFMON_INSIDE_COUNT))
             head->passStamp = now;
     }
-    ebpfmon_sweep_closure(slot, now, 1);
+    ebpfmon_sweep_closure(slot, now, SWEEP_LOCKED);
     return 0;
 }
 
@@ -193,7 +193,7 @@ __attribute__((noinline)) int ebpfmon_leave_group(__u32 group, __u64 now)
     if ((was & EBPFMON_INSIDE_COUNT) != 1 || !(was & EBPFMON_INSIDE_SKIPPED))
         return 0;
     __sync_fetch_and_and(&head->inside, ~EBPFMON_INSIDE_SKIPPED);
-    ebpfmon_sweep_places(rc->groupFirst, rc->groupLen, now, 1);
+    ebpfmon_sweep_places(rc->groupFirst, rc->groupLen, now, SWEEP_LOCKED);
     return 1;
 }
 

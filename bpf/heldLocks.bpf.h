@@ -13,6 +13,17 @@ static __always_inline __u64 readLockSet(const struct ebpfMonTargetConf *conf, _
     return readPtr(readPtr(precord + conf->lset) + EBPFMON_LOCKRECORD_SET);
 }
 
+/* ns. If the lock was there so much later than the request, the thread waited for it; less may be the time of the traps
+ * between. Passes with chains that are not timed may have held the lock, and they note no release; nor do shorter
+ * chains of passes. */
+#define LOCK_WAIT_LEAST 10000
+
+static __always_inline void clearOffCpu(struct thread *th)
+{
+    th->off.left = th->off.blocked = th->off.cpuWait = th->off.longest = 0;
+    th->off.longestSyscall = EBPFMON_NO_SYSCALL;
+}
+
 /* Notes one more lock set of this thread, as number n. "sp": see struct ebpfMonHeld. */
 static __always_inline void noteLock(const struct caller *c, struct thread *th, __u32 n, __u64 set, __u64 precord,
                                      __u64 now, __u64 sp)
@@ -31,8 +42,7 @@ static __always_inline void noteLock(const struct caller *c, struct thread *th, 
     if (n)
         return;
     takeLate(c, th);
-    th->off.left = th->off.blocked = th->off.cpuWait = th->off.longest = 0;
-    th->off.longestSyscall = EBPFMON_NO_SYSCALL;
+    clearOffCpu(th);
     th->off.queueWait = th->queueWait; /* only for the first chain after the queue */
     th->queueWait = 0;
     if (isScanThread(&th->seen))

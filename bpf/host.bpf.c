@@ -70,6 +70,7 @@ int ebpfmon_exit(void *ctx)
      * removed. */
     bpf_map_delete_elem(&threads, &c.tid);
     bpf_map_delete_elem(&groupThreads, &c.tid);
+    bpf_map_delete_elem(&quick, &c.tid);
     if (watched && c.tid == c.tgid)
         sendHead(EBPFMON_EV_EXIT, bpf_get_current_pid_tgid(), c.conf->iocId);
     return 0;

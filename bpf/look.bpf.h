@@ -47,6 +47,24 @@ static __always_inline __u64 stampOrder(__u64 time)
     return time << 32 | time >> 32;
 }
 
+/* Returns the number of chains of this root so far. Atomic, because a sweep may add a quick chain of the same root at
+ * the same time (sweep.bpf.c). */
+static __always_inline __u64 addLatency(struct ebpfMonRootStat *rs, __u64 latency, __u64 wait)
+{
+    rs->last = latency;
+    __sync_fetch_and_add(&rs->sum, latency);
+    if (latency > rs->max)
+        rs->max = latency;
+    if (wait) {
+        __sync_fetch_and_add(&rs->waitSum, wait);
+        if (wait > rs->waitMax)
+            rs->waitMax = wait;
+    }
+    __sync_fetch_and_add(&rs->hist[ebpfMonBucket(latency) & (EBPFMON_BUCKETS - 1)], 1);
+    __sync_fetch_and_add(&rs->count, 1);
+    return *(volatile __u64 *)&rs->count;
+}
+
 static __always_inline struct ebpfMonRootStat *getRootStat(__u32 slot)
 {
     static const struct ebpfMonRootStat none;

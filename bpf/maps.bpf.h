@@ -46,6 +46,14 @@ MAP struct {
     __type(value, struct groupThread);
 } groupThreads SEC(".maps");
 
+/* By thread id, while passes are watched. */
+MAP struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct quickTimes);
+} quick SEC(".maps");
+
 /* The first state of a thread, which is too large for the stack. */
 MAP struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);

@@ -38,7 +38,7 @@ static long sweepMoved(__u32 i, struct moving *v)
     st = findState(slot);
     if (!st || !st->addr || (v->group != ANY_GROUP && v->group != st->group + 1) || (v->mutex && isElsewhere(v, st)))
         return 0;
-    ebpfmon_sweep_closure(slot, v->now, 0);
+    ebpfmon_sweep_closure(slot, v->now, SWEEP_FREE);
     return 0;
 }
 
@@ -114,7 +114,7 @@ __attribute__((noinline)) int ebpfmon_add_moved(__u64 precord, __u64 now)
         n = __sync_fetch_and_add(&m->added, 1);
         m->slot[n & (EBPFMON_MOVED_MAX - 1)] = slot;
     }
-    ebpfmon_sweep_closure(slot, now, 1);
+    ebpfmon_sweep_closure(slot, now, SWEEP_LOCKED);
     return 0;
 }
 

@@ -8,6 +8,7 @@
  */
 #include "heldLocks.bpf.h"
 #include "passChain.bpf.h"
+#include "quickChain.bpf.h"
 
 /* Notes a pass, or the rest of one, with chains that are not timed. */
 static __always_inline void noteUntimed(const struct caller *c, struct thread *th, __u32 n, __u64 sp)
@@ -53,6 +54,10 @@ static __always_inline void beginPass(struct pt_regs *ctx, __u64 list)
     if (c.conf->untimed && !th->seen.heldCount && isScanThread(&th->seen))
         beginScanPass(&th->seen.scan, precord, bpf_ktime_get_ns(), 0);
     beginPassChain(&c, th, precord, sp);
+#ifndef EBPFMON_OLD_KERNEL
+    if (c.conf->sweeps && th->seen.scan.period)
+        ebpfmon_begin_quick(readPtr(list + EBPFMON_SCANLIST_LOCK), bpf_ktime_get_ns());
+#endif
 }
 
 /* scanList(scan_list *) */
@@ -127,7 +132,10 @@ __attribute__((noinline)) int ebpfmon_end_pass(__u64 sp, __u64 now)
 
         if (!h || !h->sp || h->sp > sp)
             break;
-        endUntimed(&c, th, h, now);
+        if (isAfterQuick(h) && !c.conf->untimed && !isUntimed(&c, h))
+            th->seen.heldCount--; /* after the last record of the list */
+        else
+            endUntimed(&c, th, h, now);
     }
     if (th->seen.heldCount || !th->seen.scan.timed)
         return 0;

@@ -3,7 +3,8 @@
 #ifndef EBPFMON_PASSROOT_BPF_H
 #define EBPFMON_PASSROOT_BPF_H
 
-#include "probe.bpf.h"
+#include "heldLocks.bpf.h"
+#include "quickChain.bpf.h"
 
 int ebpfmon_find_root(__u64 sp);
 
@@ -14,11 +15,17 @@ static __always_inline int isInUntimedPass(const struct caller *c, const struct 
 }
 
 /* The root of the chain; 0: not known. */
-static __always_inline __u64 findChainRoot(const struct caller *c, const struct thread *th, const struct ebpfMonHeld *h)
+static __always_inline __u64 findChainRoot(const struct caller *c, const struct thread *th, struct ebpfMonHeld *h)
 {
-    if (!isInUntimedPass(c, h))
+    int isUntimed = isInUntimedPass(c, h);
+
+    if (!isUntimed && !isAfterQuick(h))
         return h->root;
     ebpfmon_find_root(h->sp);
+    if (!isUntimed && th->passRoot) {
+        h->root = th->passRoot;
+        h->lockSet = readLockSet(c->conf, h->root);
+    }
     return th->passRoot;
 }
 

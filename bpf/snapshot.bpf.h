@@ -108,6 +108,7 @@ static __always_inline void judgeRecord(struct walk *w, struct ebpfMonRecState *
     if (!busy) {
         st->noted = 0;
     } else if (!st->noted) {
+        st->wasBusy = 1;
         st->noted = EBPFMON_NOTED_BUSY; /* an entry in "causes" is of an earlier processing */
         w->left.more |= w->left.async[EBPFMON_ASYNC - 1] != 0;
 #pragma unroll

@@ -11,11 +11,13 @@
  */
 #include "ebpfMonBase.h"
 #include "look.bpf.h"
+#include "quickChain.bpf.h"
 #include "sweep.bpf.h"
 
 #define STUCK_NS 60000000000ull /* ns; a pass cannot process a group while another thread is in it. So a thread that
                                  * is in the group at the end of a pass entered it during the pass, and not so long
                                  * ago */
+#define FLUSH_NS 500000000ull   /* ns; so old are the times of quick chains at most */
 #define LOOKS_AGAIN 256 /* records that one sweep may look at again, because a thread entered their group at that
                          * moment */
 
@@ -28,6 +30,10 @@ struct sweep {
     __u32 missed;   /* nonzero: the sweep may have missed something … */
     __u32 stuck;    /* … because a thread has left a group unseen */
     __u32 isLocked; /* nonzero: this thread holds the lock of these records */
+    __u32 hasAsync; /* nonzero: one of the records was seen while it processed asynchronously */
+    __u32 folded;   /* quick chains of the pass that were taken out so far … */
+    __u32 flush;    /* nonzero: brings the times that roots have kept into the map "roots" */
+    __u64 expected; /* … and the root of the next one; 0: there is none */
 };
 
 static __always_inline __u32 readInside(const struct ebpfMonRecState *head)
@@ -40,6 +46,9 @@ static __always_inline __u32 readInside(const struct ebpfMonRecState *head)
 static __always_inline void sweepRecord(struct sweep *s, struct ebpfMonRecState *st, __u64 own,
                                         const struct window *win)
 {
+    if (isBusy(win, s->pactBefore))
+        st->wasBusy = 1;
+    s->hasAsync |= st->wasBusy;
     if (isBusy(win, s->pactBefore) || st->pending || stampOrder(win->time) <= stampOrder(own) ||
         !__sync_bool_compare_and_swap(&st->time, own, win->time))
         return;
@@ -52,6 +61,75 @@ static __always_inline void sweepRecord(struct sweep *s, struct ebpfMonRecState 
     s->counted++;
 }
 
+static __always_inline struct quickTimes *findQuickTimes(void)
+{
+    __u32 tid = (__u32)bpf_get_current_pid_tgid();
+
+    return bpf_map_lookup_elem(&quick, &tid);
+}
+
+/* Goes on to the next quick chain of the pass. */
+static __always_inline void expectNext(struct sweep *s, const struct quickTimes *q)
+{
+    __u32 n = s->folded;
+
+    FORGET_ORIGIN(n);
+    s->expected = q && n < q->count ? QUICK_RECORD(q->entry[n & (QUICK_TIMES - 1)]) : 0;
+}
+
+/* Brings the times of quick chains that this root has kept into the map "roots". That element is far away in memory: so
+ * it is done for several chains at a time. */
+__attribute__((noinline)) int ebpfmon_flush_quick(__u32 slot)
+{
+    struct ebpfMonRecState *st = findState(slot);
+    struct ebpfMonRootStat *rs = getRootStat(slot);
+    __u32 n;
+
+    if (!st || !rs)
+        return 0;
+    n = st->quickCount;
+    st->quickCount = 0;
+    __sync_fetch_and_add(&rs->chains, n);
+#pragma unroll
+    for (int i = 0; i < EBPFMON_QUICK_KEPT; i++)
+        if (i < n)
+            addLatency(rs, st->quickTook[i], 0);
+    return 0;
+}
+
+/* Keeps the time of the expected quick chain for its root, if the root has processed in this pass: it was counted since
+ * the begin of the pass, or ("isLater") it was not counted yet. */
+static __always_inline void foldQuick(struct sweep *s, struct ebpfMonRecState *st, int isLater)
+{
+    struct quickTimes *q = findQuickTimes();
+    __u32 n = s->folded, k = st->quickCount;
+
+    if (!q)
+        return;
+    FORGET_ORIGIN(n);
+    s->folded = n + 1;
+    if (k < EBPFMON_QUICK_KEPT && (isLater || *(volatile __u64 *)&st->stamp >= q->begin)) {
+        st->quickTook[k] = QUICK_TOOK(q->entry[n & (QUICK_TIMES - 1)]);
+        st->quickCount = k + 1;
+    }
+    expectNext(s, q);
+}
+
+static __always_inline void flushQuick(const struct sweep *s, const struct ebpfMonRecState *st, __u32 slot)
+{
+    if (st->quickCount >= (s->flush ? 1 : EBPFMON_QUICK_KEPT))
+        ebpfmon_flush_quick(slot);
+}
+
+/* The same for a record that the sweep leaves out, because another thread may be processing it. */
+static __always_inline void foldSkipped(struct sweep *s, struct ebpfMonRecState *st)
+{
+    __u64 time = 0;
+
+    bpf_probe_read_user(&time, sizeof(time), (void *)(st->addr + s->time));
+    foldQuick(s, st, stampOrder(time) > stampOrder(*(volatile __u64 *)&st->time));
+}
+
 /* Notes that the group is left out. 0: no thread is in it any more. */
 static __always_inline int skipGroup(struct sweep *s, struct ebpfMonRecState *head)
 {
@@ -61,10 +139,21 @@ static __always_inline int skipGroup(struct sweep *s, struct ebpfMonRecState *he
     return readInside(head) & EBPFMON_INSIDE_COUNT;
 }
 
+static __always_inline void beginFold(struct sweep *s, __u64 now)
+{
+    struct quickTimes *q = findQuickTimes();
+
+    expectNext(s, q);
+    if (!q || now - q->flushed < FLUSH_NS)
+        return;
+    q->flushed = now;
+    s->flush = 1;
+}
+
 static long sweepNext(__u32 i, struct sweep *s)
 {
     struct ebpfMonRecState *st, *head;
-    __u32 n = s->next, len = s->len, isLocked = s->isLocked, entry, slot, inside;
+    __u32 n = s->next, len = s->len, isLocked = s->isLocked, entry, slot, group, inside;
     struct window win;
     __u64 own;
 
@@ -78,14 +167,18 @@ static long sweepNext(__u32 i, struct sweep *s)
     st = findState(slot);
     if (!st || !st->addr)
         return 0;
-    slot = st->group;
-    head = findState(slot);
+    group = st->group;
+    head = findState(group);
     if (!head)
         return 0;
     inside = readInside(head);
     if (!isLocked && (inside & EBPFMON_INSIDE_COUNT)) {
-        if (skipGroup(s, head))
+        if (skipGroup(s, head)) {
+            if (st->addr == s->expected)
+                foldSkipped(s, st);
+            flushQuick(s, st, slot);
             return 0;
+        }
         inside = readInside(head); /* the thread has left meanwhile, and may not have seen our note */
     }
     own = *(volatile __u64 *)&st->time;
@@ -96,8 +189,31 @@ static long sweepNext(__u32 i, struct sweep *s)
     }
     if (!isLocked && ((inside & EBPFMON_INSIDE_COUNT) || ((readInside(head) ^ inside) & ~EBPFMON_INSIDE_SKIPPED)))
         s->next = n; /* a thread entered: what we read may be incomplete, so read it again */
-    else
+    else {
         sweepRecord(s, st, own, &win);
+        if (st->addr == s->expected)
+            foldQuick(s, st, 0);
+        flushQuick(s, st, slot);
+    }
+    return 0;
+}
+
+/* Takes out the next quick chain. Its root has changed its place in the list since the list was read. */
+static long foldRest(__u32 i, struct sweep *s)
+{
+    struct ebpfMonRecState *st;
+    struct caller c;
+    __u32 slot;
+
+    if (!s->expected)
+        return 1;
+    if (findCaller(&c) && findSlot(c.tgid, s->expected, &slot) && (st = findState(slot)) != 0) {
+        foldQuick(s, st, 0);
+        flushQuick(s, st, slot);
+    } else {
+        s->folded++;
+        expectNext(s, findQuickTimes());
+    }
     return 0;
 }
 
@@ -107,7 +223,7 @@ static __always_inline void beginSweep(struct sweep *s, const struct ebpfMonTarg
     s->now = now;
     /* Always 0, but the verifier must not know that: it would check the loop for each number that one of them can
      * have */
-    s->next = s->counted = s->missed = s->stuck = conf->zero;
+    s->next = s->counted = s->missed = s->stuck = s->folded = s->hasAsync = s->flush = conf->zero;
     s->time = conf->time;
     s->pactBefore = conf->pact - (conf->time - EBPFMON_TIME_WINDOW);
 }
@@ -123,8 +239,8 @@ static __always_inline void addSwept(__u32 slot, __u32 processed)
 }
 
 /* Counts what the records at these places have processed so far. A global function, because programs call it at several
- * places, and so the verifier checks it only once. */
-__attribute__((noinline)) int ebpfmon_sweep_places(__u32 first, __u32 len, __u64 now, __u32 isLocked)
+ * places, and so the verifier checks it only once. Nonzero: one of them was seen while it processed asynchronously. */
+__attribute__((noinline)) int ebpfmon_sweep_places(__u32 first, __u32 len, __u64 now, __u32 how)
 {
     struct ebpfMonMoved *m;
     struct sweep s;
@@ -135,26 +251,30 @@ __attribute__((noinline)) int ebpfmon_sweep_places(__u32 first, __u32 len, __u64
         return 0;
     tgid = c.tgid;
     beginSweep(&s, c.conf, now);
-    s.isLocked = isLocked;
+    s.isLocked = how == SWEEP_LOCKED;
     s.first = first;
     s.len = len;
+    if (how == SWEEP_PASS)
+        beginFold(&s, now);
     bpf_loop(len + LOOKS_AGAIN, sweepNext, &s, 0);
+    if (s.expected)
+        bpf_loop(QUICK_TIMES, foldRest, &s, 0);
     if (s.missed || s.next < len)
         noteMissed(tgid);
     if (s.stuck && (m = bpf_map_lookup_elem(&moved, &tgid)))
         __sync_fetch_and_add(&m->stuck, 1);
     if (s.counted && readClosureEntry(first, &entry))
         addSwept(EBPFMON_ENTRY_SLOT(entry), s.counted);
-    return 0;
+    return s.hasAsync;
 }
 
 /* Counts what the records of this record's closure have processed so far. */
-__attribute__((noinline)) int ebpfmon_sweep_closure(__u32 slot, __u64 now, __u32 isLocked)
+__attribute__((noinline)) int ebpfmon_sweep_closure(__u32 slot, __u64 now, __u32 how)
 {
     struct ebpfMonRecConf *rc = findConf(slot);
 
     return rc ? ebpfmon_sweep_places(rc->first, rc->len < EBPFMON_CLOSURE_MAX ? rc->len : EBPFMON_CLOSURE_MAX, now,
-                                     isLocked) :
+                                     how) :
                 0;
 }
 
@@ -168,5 +288,7 @@ __attribute__((noinline)) int ebpfmon_sweep_list(__u64 mutex, __u64 now)
         return 0;
     key.tgid = c.tgid;
     list = bpf_map_lookup_elem(&lists, &key);
-    return list ? ebpfmon_sweep_places(list->first, list->len, now, 0) : 0;
+    if (list && ebpfmon_sweep_places(list->first, list->len, now, SWEEP_PASS))
+        list->hasAsync = 1;
+    return 0;
 }

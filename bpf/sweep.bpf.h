@@ -5,10 +5,15 @@
 
 #include "probe.bpf.h"
 
+/* values of "how" */
+#define SWEEP_FREE   0
+#define SWEEP_LOCKED 1 /* this thread holds the lock of the records */
+#define SWEEP_PASS   2 /* its pass has ended: the times of its quick chains are added to their roots, too */
+
 /* Counts what the records at these places of the table of closures have processed so far; those of this record's
- * closure; those of the scan list with this mutex. "isLocked": this thread holds their lock. */
-int ebpfmon_sweep_places(__u32 first, __u32 len, __u64 now, __u32 isLocked);
-int ebpfmon_sweep_closure(__u32 slot, __u64 now, __u32 isLocked);
+ * closure; those of the scan list with this mutex, at the end of its pass. */
+int ebpfmon_sweep_places(__u32 first, __u32 len, __u64 now, __u32 how);
+int ebpfmon_sweep_closure(__u32 slot, __u64 now, __u32 how);
 int ebpfmon_sweep_list(__u64 mutex, __u64 now);
 
 /* Sweeps may have missed something: all counts of this IOC are lower bounds. */

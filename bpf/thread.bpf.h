@@ -143,6 +143,17 @@ struct groupThread {
 _Static_assert(sizeof(struct groupThread) <= sizeof(struct thread), "both begin as a copy of the map \"blank\"");
 _Static_assert(2 * EBPFMON_RECORD_SPAN <= 4 * EBPFMON_VAL_MAX, "sendChain.bpf.h reads a record into \"data\"");
 
+#define QUICK_TIMES 2048 /* a power of two */
+
+/* The quick chains of the present pass of a periodic scan thread (quickChain.bpf.c). Only this thread uses it. */
+struct quickTimes {
+    __u64 begin;   /* of the pass */
+    __u64 flushed; /* when a pass last brought the times that roots had kept into the map "roots" */
+    __u32 count;
+    __u32 pad;
+    __u64 entry[QUICK_TIMES]; /* QUICK_ENTRY: of the chains, in the order in which they ended */
+};
+
 /* The key of something in a queue: a callback, or a record for scanOnce. */
 struct queueKey {
     __u64 item;

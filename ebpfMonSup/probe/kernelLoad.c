@@ -239,7 +239,7 @@ static void letTablesGrow(void)
 {
     struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
     struct bpf_map *grows[] = { skel->maps.recIndex, skel->maps.threads, skel->maps.roots, skel->maps.asyncs,
-                               skel->maps.groupThreads, skel->maps.moved };
+                               skel->maps.groupThreads, skel->maps.moved, skel->maps.quick };
 
     ebpfMonLoaded.grows = libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_user_ringbuf_drain, NULL) == 1;
     for (unsigned i = 0; ebpfMonLoaded.grows && i < sizeof(grows) / sizeof(grows[0]); i++)
@@ -278,6 +278,7 @@ static void setSizes(const ebpfMonLoadSizes *sizes)
     bpf_map__set_max_entries(skel->maps.asyncs, (sizes->maxRoots + 1) / 2);
     if (ebpfMonLoaded.grows) { /* else passes are not watched */
         bpf_map__set_max_entries(skel->maps.groupThreads, EBPFMON_THREADS_MAX);
+        bpf_map__set_max_entries(skel->maps.quick, EBPFMON_THREADS_MAX);
         bpf_map__set_max_entries(skel->maps.moved, EBPFMON_TARGETS_MAX);
     }
     bpf_map__set_max_entries(skel->maps.ring, sizes->ringBytes);

@@ -347,7 +347,7 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
         ebpfMonRecordTablesSetTrap(g->tables, t, 1, 1); /* while both counters stand still */
     if (want & ~was & EBPFMON_BIT(ebpfMonProgCallback))
         t->follower.queuesSince = ebpfMonClockMonotonic();
-    t->follower.timing.inTurns = level == ebpfMonLevelChains && ebpfMonLevelChoiceFindPercent(t, filter) < 100 &&
+    t->follower.timing.inTurns = level == ebpfMonLevelChains &&
                                  t->follower.att.core->calls && !t->follower.att.core->calls->endsOtherwise;
     sweeps = findSweeps(g, t, level, way, want);
     if (!(was & EBPFMON_BIT(ebpfMonProgPassNext))) {
