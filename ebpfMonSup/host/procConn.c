@@ -75,12 +75,13 @@ typedef struct {
 } Owner;
 
 /* Notes the process as the owner of a socket that has none yet. */
-static void findOwned(void *arg, unsigned long inode)
+static void findOwned(void *arg, unsigned file, unsigned long inode)
 {
     Owner *owner = arg;
     End key = { .inode = inode };
     End *end = bsearch(&key, owner->clients->end, owner->clients->count, sizeof(key), byInode);
 
+    (void)file;
     if (end && !end->pid) {
         end->pid = owner->pid;
         owner->found++;

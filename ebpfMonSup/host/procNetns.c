@@ -49,10 +49,11 @@ typedef struct {
     int listeners;
 } Search;
 
-static void addInode(void *arg, unsigned long inode)
+static void addInode(void *arg, unsigned file, unsigned long inode)
 {
     Search *search = arg;
 
+    (void)file;
     if (ebpfMonArrayGrow(&search->inode, &search->room, search->count + 1, 64, sizeof(*search->inode))) {
         search->failed = 1;
         return;

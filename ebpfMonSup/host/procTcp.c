@@ -2,6 +2,7 @@
 /* See procTcp.h. */
 #include <dirent.h>
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,9 +86,20 @@ int ebpfMonUdpRows(pid_t pid, int (*each)(void *arg, const ebpfMonTcpRow *row), 
     return result ? result : readTable(path, ~0u, each, arg);
 }
 
-int ebpfMonTcpOwned(pid_t pid, void (*each)(void *arg, unsigned long inode), void *arg)
+/* The inode of the socket that a link of /proc/PID/fd names; 0: it names another file, or is gone. */
+static unsigned long readSocketLink(int folder, const char *name)
 {
-    char path[320], target[64];
+    static const char begin[] = "socket:[";
+    char target[64];
+    ssize_t length = readlinkat(folder, name, target, sizeof(target) - 1);
+
+    target[length > 0 ? length : 0] = 0;
+    return strncmp(target, begin, sizeof(begin) - 1) == 0 ? strtoul(target + sizeof(begin) - 1, NULL, 10) : 0;
+}
+
+int ebpfMonTcpOwned(pid_t pid, void (*each)(void *arg, unsigned file, unsigned long inode), void *arg)
+{
+    char path[32];
     struct dirent *entry;
 
     snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
@@ -97,15 +109,19 @@ int ebpfMonTcpOwned(pid_t pid, void (*each)(void *arg, unsigned long inode), voi
     if (!dir)
         return -1;
     for (unsigned n = 0; n < MAX_FDS && (entry = readdir(dir)) != NULL; n++) {
-        snprintf(path, sizeof(path), "/proc/%d/fd/%s", (int)pid, entry->d_name);
+        unsigned long inode = readSocketLink(dirfd(dir), entry->d_name);
 
-        ssize_t length = readlink(path, target, sizeof(target) - 1);
-        unsigned long inode;
-
-        target[length > 0 ? length : 0] = 0;
-        if (sscanf(target, "socket:[%lu]", &inode) == 1)
-            each(arg, inode);
+        if (inode)
+            each(arg, (unsigned)strtoul(entry->d_name, NULL, 10), inode);
     }
     closedir(dir);
     return 0;
+}
+
+int ebpfMonTcpHasSocket(pid_t pid, unsigned file, unsigned long inode)
+{
+    char path[48];
+
+    snprintf(path, sizeof(path), "/proc/%d/fd/%u", (int)pid, file);
+    return readSocketLink(AT_FDCWD, path) == inode;
 }

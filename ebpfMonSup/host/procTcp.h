@@ -16,7 +16,11 @@ int ebpfMonTcpRows(pid_t pid, unsigned states, int (*each)(void *arg, const ebpf
 /* The same for all UDP sockets, of which "local", "localPort" and "inode" are set. Reads the tables of /proc. */
 int ebpfMonUdpRows(pid_t pid, int (*each)(void *arg, const ebpfMonTcpRow *row), void *arg);
 
-/* Calls "each" for the inodes of the sockets that the process has open. 0, or -1 when it is gone. */
-int ebpfMonTcpOwned(pid_t pid, void (*each)(void *arg, unsigned long inode), void *arg);
+/* Calls "each" for the sockets that the process has open: the number of the file, and the inode. 0, or -1 when the
+ * process is gone. */
+int ebpfMonTcpOwned(pid_t pid, void (*each)(void *arg, unsigned file, unsigned long inode), void *arg);
+
+/* Nonzero: the process has this socket at this number of its files. Takes a microsecond. */
+int ebpfMonTcpHasSocket(pid_t pid, unsigned file, unsigned long inode);
 
 #endif

@@ -13,48 +13,28 @@
 #include "host/procTcp.h"
 #include "host/serverSockets.h"
 
-/* An open socket of one of the processes. */
+/* The sockets on which somebody listens in the namespaces of several processes. */
 typedef struct {
-    unsigned long inode; /* first: what is sorted by */
-    pid_t    pid;
-} openSocket;
-
-/* A socket that somebody listens on in the namespace of one of the processes. */
-typedef struct {
-    unsigned long inode;
-    ebpfMonServerSocket socket; /* pid: not known yet */
-} listeningSocket;
-
-/* The search for the sockets of several processes. */
-typedef struct {
-    listeningSocket *listening;
-    size_t   listeningCount, listeningRoom;
-    uint32_t netns;      /* whose sockets are added to "listening" */
-    openSocket *open;
-    size_t   openCount, openRoom;
-    pid_t    pid;        /* whose sockets are added to "open" */
-    ebpfMonServerSocket *found;
-    unsigned foundCount, foundMax;
-} socketSearch;
+    ebpfMonServerSocket *sockets; /* pid: not known yet */
+    size_t   count, room;
+    uint32_t netns;               /* whose sockets are added */
+} listeningSearch;
 
 static int addListening(void *arg, const ebpfMonTcpRow *row)
 {
-    socketSearch *s = arg;
+    listeningSearch *s = arg;
 
-    if (row->v4 && ebpfMonArrayGrow(&s->listening, &s->listeningRoom, s->listeningCount + 1, 64,
-                                    sizeof(*s->listening)) == 0)
-        s->listening[s->listeningCount++] = (listeningSocket){
-            .inode = row->inode, .socket = { .netns = s->netns, .addr = row->local, .port = row->localPort },
+    if (row->v4 && ebpfMonArrayGrow(&s->sockets, &s->room, s->count + 1, 64, sizeof(*s->sockets)) == 0)
+        s->sockets[s->count++] = (ebpfMonServerSocket){
+            .inode = row->inode, .netns = s->netns, .addr = row->local, .port = row->localPort,
         };
     return 0;
 }
 
-/* In each namespace once. */
-static void readListening(socketSearch *s, const pid_t *pids, unsigned count)
+/* Reads each namespace once. "netns": for the namespace of each process. */
+static void readListening(listeningSearch *s, const pid_t *pids, uint32_t *netns, unsigned count)
 {
-    uint32_t *netns = calloc(count ? count : 1, sizeof(*netns));
-
-    for (unsigned i = 0; netns && i < count; i++) {
+    for (unsigned i = 0; i < count; i++) {
         unsigned k = 0;
 
         netns[i] = ebpfMonProcNetns(pids[i]);
@@ -64,78 +44,48 @@ static void readListening(socketSearch *s, const pid_t *pids, unsigned count)
         if (k == i && s->netns)
             ebpfMonTcpRows(pids[i], EBPFMON_TCP_STATE(ebpfMonTcpListen), addListening, s);
     }
-    free(netns);
 }
 
-/* A hash of the processes and of the listening sockets: both are listed in the same order each time. */
-static uint64_t signSockets(const socketSearch *s, const pid_t *pids, unsigned count)
+/* Moves the sockets that one of the processes has to the begin. Returns their number. */
+static unsigned keepOwned(listeningSearch *s, unsigned max)
 {
-    uint64_t hash = ebpfMonHashFnv64(EBPFMON_FNV64_BEGIN, pids, count * sizeof(*pids));
+    unsigned kept = 0;
 
-    for (size_t i = 0; i < s->listeningCount; i++) {
-        const uint64_t socket[] = { s->listening[i].inode, s->listening[i].socket.netns };
-
-        hash = ebpfMonHashFnv64(hash, socket, sizeof(socket));
-    }
-    return hash;
+    for (size_t i = 0; i < s->count && kept < max; i++)
+        if (s->sockets[i].pid)
+            s->sockets[kept++] = s->sockets[i];
+    return kept;
 }
 
-static void addOpen(void *arg, unsigned long inode)
+/* Returns as ebpfMonServerSocketsRead. */
+static int readOwned(const pid_t *pids, uint32_t *netns, unsigned count, unsigned max, ebpfMonSocketOwners *owners,
+                     ebpfMonServerSocket **list)
 {
-    socketSearch *s = arg;
+    listeningSearch s = { .count = 0 };
 
-    if (ebpfMonArrayGrow(&s->open, &s->openRoom, s->openCount + 1, 256, sizeof(*s->open)) == 0)
-        s->open[s->openCount++] = (openSocket){ .inode = inode, .pid = s->pid };
-}
-
-static int compareInodes(const void *a, const void *b)
-{
-    unsigned long x = ((const openSocket *)a)->inode, y = ((const openSocket *)b)->inode;
-
-    return x < y ? -1 : x > y;
-}
-
-/* Finds which process has which socket: several processes may have the same socket. */
-static void findOpen(socketSearch *s, const pid_t *pids, unsigned count)
-{
-    for (unsigned i = 0; i < count; i++) {
-        s->pid = pids[i];
-        ebpfMonTcpOwned(pids[i], addOpen, s);
-    }
-    if (s->openCount)
-        qsort(s->open, s->openCount, sizeof(*s->open), compareInodes);
-    for (size_t i = 0; i < s->listeningCount && s->openCount && s->foundCount < s->foundMax; i++) {
-        const openSocket key = { .inode = s->listening[i].inode };
-        const openSocket *open = bsearch(&key, s->open, s->openCount, sizeof(key), compareInodes);
-
-        if (!open)
-            continue;
-        s->found[s->foundCount] = s->listening[i].socket;
-        s->found[s->foundCount++].pid = open->pid;
-    }
-}
-
-int ebpfMonServerSocketsRead(const pid_t *pids, unsigned count, unsigned max, uint64_t *signature,
-                             ebpfMonServerSocket **list)
-{
-    socketSearch s = { .foundMax = max };
-    uint64_t signedAs;
-
-    *list = NULL;
-    readListening(&s, pids, count);
-    signedAs = signSockets(&s, pids, count);
-    if (signature && *signature == signedAs) {
-        free(s.listening);
+    readListening(&s, pids, netns, count);
+    if (ebpfMonSocketOwnersKnow(owners, pids, count, s.sockets, s.count)) {
+        free(s.sockets);
         return -1;
     }
-    if (signature)
-        *signature = signedAs;
-    *list = s.found = calloc(max, sizeof(*s.found));
-    if (s.found && s.listeningCount)
-        findOpen(&s, pids, count);
-    free(s.listening);
-    free(s.open);
-    return (int)s.foundCount;
+    ebpfMonSocketOwnersFind(owners, pids, netns, count, s.sockets, s.count);
+    *list = s.sockets;
+    return (int)keepOwned(&s, max);
+}
+
+int ebpfMonServerSocketsRead(const pid_t *pids, unsigned count, unsigned max, ebpfMonSocketOwners *owners,
+                             ebpfMonServerSocket **list)
+{
+    ebpfMonSocketOwners *none = owners ? NULL : ebpfMonSocketOwnersNew();
+    uint32_t *netns = calloc(count ? count : 1, sizeof(*netns));
+    int found = 0;
+
+    *list = NULL;
+    if (netns && (owners || none))
+        found = readOwned(pids, netns, count, max, owners ? owners : none, list);
+    ebpfMonSocketOwnersFree(none);
+    free(netns);
+    return found;
 }
 
 /* Whether an address is one of the network namespace that a process lives in: the kernel's routing table names them
@@ -191,10 +141,11 @@ static int compareListening(void *arg, const ebpfMonTcpRow *row)
     return s->inode != 0;
 }
 
-static void compareOwned(void *arg, unsigned long inode)
+static void compareOwned(void *arg, unsigned file, unsigned long inode)
 {
     acceptorSearch *s = arg;
 
+    (void)file;
     s->isOwned |= inode == s->inode;
 }
 
@@ -260,10 +211,11 @@ static int addSender(void *arg, const ebpfMonTcpRow *row)
     return s->count == sizeof(s->inode) / sizeof(s->inode[0]);
 }
 
-static void compareSender(void *arg, unsigned long inode)
+static void compareSender(void *arg, unsigned file, unsigned long inode)
 {
     senderSearch *s = arg;
 
+    (void)file;
     for (unsigned i = 0; i < s->count; i++)
         s->isOwned |= inode == s->inode[i];
 }

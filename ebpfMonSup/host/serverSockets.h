@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which process of this host listens at which address and port. No state. These functions read /proc, so the caller
- * holds no lock of the event path. */
+/* Which process of this host listens at which address and port. These functions read /proc, so the caller holds no lock
+ * of the event path. */
 #ifndef EBPFMON_SERVERSOCKETS_H
 #define EBPFMON_SERVERSOCKETS_H
 
 #include "ebpfMonEvent.h"
-#include <sys/types.h>
-
-typedef struct {
-    pid_t    pid;
-    uint32_t netns;
-    uint32_t addr;   /* network byte order, the port too; 0: any */
-    uint16_t port;
-} ebpfMonServerSocket;
+#include "host/socketOwners.h"
 
 /* Nonzero: a connection with this server came in through the socket. */
 int ebpfMonServerSocketAccepts(const ebpfMonServerSocket *socket, const struct ebpfMonPeer *peer);
@@ -20,11 +13,10 @@ int ebpfMonServerSocketAccepts(const ebpfMonServerSocket *socket, const struct e
 /* The sockets on which these processes listen for IPv4 clients, at most "max". Returns their number; *list is malloc'ed
  * for the caller. A process that is gone has none.
  *
- * "signature", if it is not NULL, saves work, because to go through all open files of many IOCs takes milliseconds. It
- * is the value that the last call with these processes stored, 0 at first. If the namespaces of the processes have the
- * same listening sockets as then, the function returns -1 and looks at no process. It does not notice a socket that
- * another process took over, so the caller sets *signature to 0 now and then. */
-int ebpfMonServerSocketsRead(const pid_t *pids, unsigned count, unsigned max, uint64_t *signature,
+ * "owners", if it is not NULL, saves work: it remembers what the last call found (socketOwners.h). If the namespaces of
+ * the processes have the same listening sockets as then, the function returns -1 and looks at no process. So a socket
+ * that another process took over is noticed when any of these sockets or processes comes or goes. */
+int ebpfMonServerSocketsRead(const pid_t *pids, unsigned count, unsigned max, ebpfMonSocketOwners *owners,
                              ebpfMonServerSocket **list);
 
 /* The process that listens for this connection; 0: none on this host. Takes milliseconds. */

@@ -15,7 +15,7 @@
 #define PLACES        1024 /* servers that are remembered, by hash */
 #define WAYS          8    /* … each in one of so many places */
 #define VALID_NS (10 * EBPFMON_SECOND_NS) /* after this another process may be the server */
-#define WHOLE_NS (60 * EBPFMON_SECOND_NS) /* … and the same socket may be another process' */
+#define WHOLE_NS (60 * EBPFMON_SECOND_NS) /* … and a socket may be another process' that is not noticed otherwise */
 
 /* A server that was looked for. */
 typedef struct {
@@ -33,7 +33,8 @@ struct ebpfMonServers {
     ebpfMonServerSocket *listeners;     /* of the watched IOCs … */
     ebpfMonServer       *listenerServer;/* … and what each is, by the same index */
     unsigned             listenerCount;
-    uint64_t             signature, wholeAt; /* of the listeners; when all open files were gone through, monotonic ns */
+    ebpfMonSocketOwners *owners;        /* of the listeners */
+    uint64_t             wholeAt;       /* when all open files were gone through, monotonic ns */
     knownServer          known[PLACES];
 };
 
@@ -48,6 +49,11 @@ ebpfMonServers *ebpfMonServersNew(ebpfMonTargets *targets, const ebpfMonServerRe
 
     if (!servers)
         return NULL;
+    servers->owners = ebpfMonSocketOwnersNew();
+    if (!servers->owners) {
+        free(servers);
+        return NULL;
+    }
     servers->targets = targets;
     servers->readers = readers ? *readers : procReaders;
     return servers;
@@ -57,6 +63,7 @@ void ebpfMonServersFree(ebpfMonServers *servers)
 {
     if (!servers)
         return;
+    ebpfMonSocketOwnersFree(servers->owners);
     free(servers->listeners);
     free(servers->listenerServer);
     free(servers);
@@ -116,10 +123,10 @@ static void readListeners(ebpfMonServers *servers, const pid_t *pids, unsigned i
     int count;
 
     if (now >= servers->wholeAt + WHOLE_NS) {
-        servers->signature = 0;
+        ebpfMonSocketOwnersForget(servers->owners);
         servers->wholeAt = now;
     }
-    count = servers->readers.readSockets(pids, iocs, LISTENERS_MAX, &servers->signature, &sockets);
+    count = servers->readers.readSockets(pids, iocs, LISTENERS_MAX, servers->owners, &sockets);
     if (count < 0)
         return;
     free(servers->listeners);

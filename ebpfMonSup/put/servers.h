@@ -20,7 +20,7 @@ typedef struct {
 
 /* The functions that read from this host; a test has functions of its own. */
 typedef struct {
-    int      (*readSockets)(const pid_t *pids, unsigned count, unsigned max, uint64_t *signature,
+    int      (*readSockets)(const pid_t *pids, unsigned count, unsigned max, ebpfMonSocketOwners *owners,
                             ebpfMonServerSocket **list);
     int      (*accepts)(const ebpfMonServerSocket *socket, const struct ebpfMonPeer *peer);
     pid_t    (*findProcess)(const struct ebpfMonPeer *peer);

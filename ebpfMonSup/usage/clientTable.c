@@ -153,10 +153,11 @@ typedef struct {
     uint32_t netns;
 } connectionEnds;
 
-static void addInode(void *arg, unsigned long inode)
+static void addInode(void *arg, unsigned file, unsigned long inode)
 {
     connectionEnds *e = arg;
 
+    (void)file;
     if (!ebpfMonArrayGrow(&e->inode, &e->room, e->inodes + 1, 256, sizeof(*e->inode)))
         e->inode[e->inodes++] = inode;
 }

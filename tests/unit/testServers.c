@@ -24,9 +24,10 @@ static pid_t process;                  /* the process that findProcess finds */
 static unsigned looks;                 /* number of calls of findProcess */
 static unsigned ports[8], portCount;
 
-static int readSockets(const pid_t *pids, unsigned count, unsigned max, uint64_t *signature, ebpfMonServerSocket **list)
+static int readSockets(const pid_t *pids, unsigned count, unsigned max, ebpfMonSocketOwners *owners,
+                       ebpfMonServerSocket **list)
 {
-    (void)pids; (void)count; (void)max; (void)signature;
+    (void)pids; (void)count; (void)max; (void)owners;
     if (sameSockets)
         return -1;
     *list = malloc(sizeof(sockets));
@@ -201,29 +202,30 @@ static int listenHere(void)
 static void testSockets(void)
 {
     pid_t pid = getpid();
-    uint64_t signature = 0;
+    ebpfMonSocketOwners *owners = ebpfMonSocketOwnersNew();
     ebpfMonServerSocket *list;
-    int fd = listenHere(), other, n = ebpfMonServerSocketsRead(&pid, 1, 10, &signature, &list);
+    int fd = listenHere(), other, n = ebpfMonServerSocketsRead(&pid, 1, 10, owners, &list);
 
     testDiag("Sockets that a process listens on");
     testOk(n == 1 && list[0].pid == pid && list[0].addr == 0 && list[0].netns,
            "the listening socket of a process is found");
     free(list);
-    testOk(ebpfMonServerSocketsRead(&pid, 1, 10, &signature, &list) == -1 && !list,
+    testOk(ebpfMonServerSocketsRead(&pid, 1, 10, owners, &list) == -1 && !list,
            "without a change nothing is listed");
     other = listenHere();
-    n = ebpfMonServerSocketsRead(&pid, 1, 10, &signature, &list);
+    n = ebpfMonServerSocketsRead(&pid, 1, 10, owners, &list);
     testOk(n == 2, "a new socket is found: %d", n);
     free(list);
     close(fd);
-    n = ebpfMonServerSocketsRead(&pid, 1, 10, &signature, &list);
+    n = ebpfMonServerSocketsRead(&pid, 1, 10, owners, &list);
     testOk(n == 1, "a closed socket is gone: %d", n);
     free(list);
-    signature = 0;
-    n = ebpfMonServerSocketsRead(&pid, 1, 10, &signature, &list);
+    ebpfMonSocketOwnersForget(owners);
+    n = ebpfMonServerSocketsRead(&pid, 1, 10, owners, &list);
     testOk(n == 1, "all is read again if the caller wants it: %d", n);
     free(list);
     close(other);
+    ebpfMonSocketOwnersFree(owners);
 }
 
 static void testRunning(ebpfMonServers *servers, ebpfMonTarget *a)
