@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Builds the fuzzers (tests/fuzz). If clang's runtime for fuzzers is missing, it installs it, as root. EPICS_BASE must
-# name a built Base. Progress goes to stderr.
+# Prepares the fuzzers (tests/fuzz): if clang's runtime for fuzzers is missing, it installs it, as root. Progress goes to
+# stderr. test_fuzz compiles them, with low priority, while other tests wait.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 cache="${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}"
@@ -17,4 +17,3 @@ if ! compiles; then
     compiles || die "clang cannot build a fuzzer with $pkg installed. Try: clang -fsanitize=fuzzer"
 fi
 rm -f "$cache/fuzzer.$$"
-make -s -j"$(nproc)" -C "$top/tests/fuzz" all </dev/null >&2 || die "a fuzzer does not compile (above)."

@@ -2,7 +2,6 @@
 /* See procTcp.h. */
 #include <dirent.h>
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,11 +86,11 @@ int ebpfMonUdpRows(pid_t pid, int (*each)(void *arg, const ebpfMonTcpRow *row), 
 }
 
 /* The inode of the socket that a link of /proc/PID/fd names; 0: it names another file, or is gone. */
-static unsigned long readSocketLink(int folder, const char *name)
+static unsigned long readSocketLink(const char *path)
 {
     static const char begin[] = "socket:[";
     char target[64];
-    ssize_t length = readlinkat(folder, name, target, sizeof(target) - 1);
+    ssize_t length = readlink(path, target, sizeof(target) - 1);
 
     target[length > 0 ? length : 0] = 0;
     return strncmp(target, begin, sizeof(begin) - 1) == 0 ? strtoul(target + sizeof(begin) - 1, NULL, 10) : 0;
@@ -99,7 +98,7 @@ static unsigned long readSocketLink(int folder, const char *name)
 
 int ebpfMonTcpOwned(pid_t pid, void (*each)(void *arg, unsigned file, unsigned long inode), void *arg)
 {
-    char path[32];
+    char path[320];
     struct dirent *entry;
 
     snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
@@ -109,8 +108,10 @@ int ebpfMonTcpOwned(pid_t pid, void (*each)(void *arg, unsigned file, unsigned l
     if (!dir)
         return -1;
     for (unsigned n = 0; n < MAX_FDS && (entry = readdir(dir)) != NULL; n++) {
-        unsigned long inode = readSocketLink(dirfd(dir), entry->d_name);
+        unsigned long inode;
 
+        snprintf(path, sizeof(path), "/proc/%d/fd/%s", (int)pid, entry->d_name);
+        inode = readSocketLink(path);
         if (inode)
             each(arg, (unsigned)strtoul(entry->d_name, NULL, 10), inode);
     }
@@ -123,5 +124,5 @@ int ebpfMonTcpHasSocket(pid_t pid, unsigned file, unsigned long inode)
     char path[48];
 
     snprintf(path, sizeof(path), "/proc/%d/fd/%u", (int)pid, file);
-    return readSocketLink(AT_FDCWD, path) == inode;
+    return readSocketLink(path) == inode;
 }

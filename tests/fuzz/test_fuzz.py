@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs all fuzzers (tests/fuzz/Makefile), four at a time. They have a low priority, because they take much CPU time,
-and other tests wait for events meanwhile."""
+"""Compiles and runs all fuzzers (tests/fuzz/Makefile), four at a time. They have a low priority, because they take much CPU
+time, and other tests wait for events meanwhile."""
 import os
 import re
 import subprocess
