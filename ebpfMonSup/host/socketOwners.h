@@ -6,16 +6,16 @@
  * of the event path.
  *
  * What is guaranteed at each call, from what /proc says during the call:
- * - A process that is named has the socket. Of a socket that was known, its file is looked at again. So an IOC that has
- *   ended, another process with the pid of an IOC, a socket that was closed, and a number of a socket that is used again
- *   are noticed at once.
- * - A socket that was not known is looked for in each process of its network namespace, the youngest first; and so is a
- *   socket that the process that had it has no more: it was handed over, or a child has inherited it.
+ * - A process that is named has the socket. If it was known to have it, its file is looked at again. This notices that
+ *   an IOC has ended, that another process has its pid, and that a socket was closed, also if the number of the file
+ *   is used again.
+ * - A socket that was not known is looked for in each process of its network namespace, the youngest first. So is a
+ *   socket that its owner has no more: it was handed over, or a child has inherited it.
  * - All sockets that are not known to have an owner are looked for in each new process, in whatever namespace they are.
  * - If several processes have a socket at the same number of a file, as after a fork, the oldest is named.
- * What is noticed only after ebpfMonSocketOwnersForget: a socket that nobody of the processes had, and that one of them
- * was given by another program; a new socket of a known process in another network namespace than its own; an older
- * process that has the socket, too, but under another number of a file.
+ * Noticed only after ebpfMonSocketOwnersForget: that another program gave one of the processes a socket that none of
+ * them had; that a known process has a new socket in another network namespace than its own; that an older process has
+ * the socket, too, but at another number of its files.
  */
 #ifndef EBPFMON_SOCKETOWNERS_H
 #define EBPFMON_SOCKETOWNERS_H

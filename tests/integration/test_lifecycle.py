@@ -333,7 +333,7 @@ def limit_threads(pid, user, number):
                                     "prlimit", "--version"], capture_output=True).returncode != 0,
                     reason="no mount namespaces, no setpriv or no prlimit")
 def test_start_that_runs_out_of_threads(new_ioc, new_monitor):
-    """The start fails at its first thread, then at its second and so on (in the short form at every third). Each time
+    """The start fails at its first thread, then at its second and so on (in the short form at every fifth). Each time
     it leaves no thread and no BPF object. When the limit allows all threads, the start succeeds."""
     ioc = new_ioc(DB).start()
     monitor = new_monitor()
@@ -345,7 +345,7 @@ def test_start_that_runs_out_of_threads(new_ioc, new_monitor):
     monitor.wait_state("Failed", 20)  # fails without BTF; so its own IOC has already started all its threads
     subprocess.run(["nsenter", "--mount", "--target", str(pid), "umount", "/sys/kernel/btf"], check=True)
     threads = count_threads(pid)
-    for more in range(0, 30, size(3, 1)):
+    for more in range(0, 30, size(5, 1)):
         limit_threads(pid, user, threads + more)
         answer = "\n".join(monitor.command("ebpfMonStart"))
         if "ebpfMon runs" in answer:

@@ -71,7 +71,7 @@ def test_anything_happens(new_ioc, monitor, fast, seed):
     for n, period in roots.items():
         t.ioc.put(f"{n}.SCAN", period)
     chaos = Chaos(t, choice)
-    for i in range(size(800, 4000)):
+    for i in range(size(500, 4000)):
         chaos.happen()
         if i % 100 == 0:
             monitor.set_filter(LEVEL=choice.choice(["counts", "chains", "trace"]))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who has a listening socket: this process and its children, which open sockets, inherit them, hand them over, and end. */
+/* Who has a listening socket: this process and its children open sockets, inherit them, hand them over, and end. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -229,7 +229,8 @@ static void testNobodys(void)
     testDiag("A socket of a process that is not in the list");
     testOk(findOwner(owners, pids, 1, inode) == 0, "nobody has it");
     fd = takeSocket(&stranger);
-    testOk(findOwner(owners, pids, 2, inode) == 0, "a known process is not gone through again because another one is new");
+    testOk(findOwner(owners, pids, 2, inode) == 0,
+           "a known process is not gone through again because another one is new");
     ebpfMonSocketOwnersForget(owners);
     testOk(findOwner(owners, pids, 2, inode) == getpid(), "… but when nothing is known any more");
     ebpfMonSocketOwnersForget(owners);
