@@ -2,15 +2,18 @@
 /*
  * TCP connections, and who owns their client ends; see procInfo.h.
  *
- * To go through all descriptors of a host takes most of the time: it ends with the last inode found.
+ * To go through all descriptors of a host takes most of the time. So the processes that live in the namespace of the
+ * sockets come first, and it ends with the last inode found.
  */
 #include <arpa/inet.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "common/array.h"
 #include "host/procInfo.h"
+#include "host/procNetns.h"
 #include "host/procTcp.h"
 
 #define MAX_ENDS   (1u << 17)
@@ -105,12 +108,28 @@ static void readComm(pid_t pid, char *comm, size_t size)
     comm[strcspn(comm, "\n")] = 0;
 }
 
-/* Finds the owners of all client ends and copies them out; returns their number, -1: no memory. */
-static int copyOut(Ends *clients, ebpfMonProcConn **conns)
+/* Goes through the files of the processes that live in this network namespace, or, with "isOutside", of all others,
+ * until the owners of all client ends are found. Returns the number of those that are not. */
+static size_t findOwners(Ends *clients, size_t left, const pid_t *pids, int count, uint32_t netns, int isOutside)
+{
+    for (int i = 0; i < count && left; i++) {
+        Owner owner = { .pid = pids[i], .clients = clients };
+
+        if ((ebpfMonProcNetns(owner.pid) != netns) != isOutside)
+            continue;
+        ebpfMonTcpOwned(owner.pid, findOwned, &owner);
+        left -= owner.found;
+    }
+    return left;
+}
+
+/* Finds the owners of all client ends in the namespace of process "pid", and copies them out; returns their number, -1:
+ * no memory. */
+static int copyOut(pid_t pid, Ends *clients, ebpfMonProcConn **conns)
 {
     pid_t *pids = NULL;
     int nPids = clients->count ? ebpfMonProcList(&pids) : 0;
-    size_t left = clients->count;
+    uint32_t netns = ebpfMonProcNetns(pid ? pid : getpid());
 
     *conns = calloc(clients->count ? clients->count : 1, sizeof(**conns));
     if (nPids < 0 || !*conns) {
@@ -121,12 +140,7 @@ static int copyOut(Ends *clients, ebpfMonProcConn **conns)
     }
     if (clients->count)
         qsort(clients->end, clients->count, sizeof(*clients->end), byInode);
-    for (int i = 0; i < nPids && left; i++) {
-        Owner owner = { .pid = pids[i], .clients = clients };
-
-        ebpfMonTcpOwned(owner.pid, findOwned, &owner);
-        left -= owner.found;
-    }
+    findOwners(clients, findOwners(clients, clients->count, pids, nPids, netns, 0), pids, nPids, netns, 1);
     free(pids);
     for (size_t i = 0; i < clients->count; i++) {
         const End *end = &clients->end[i];
@@ -148,7 +162,7 @@ int ebpfMonProcReadConns(pid_t pid, ebpfMonProcConn **conns)
     *conns = NULL;
     if (!ebpfMonTcpRows(pid, EBPFMON_TCP_STATE(ebpfMonTcpListen) | EBPFMON_TCP_STATE(ebpfMonTcpEstablished), addConnRow,
                         &ends) && !keepClients(&ends, &clients))
-        result = copyOut(&clients, conns);
+        result = copyOut(pid, &clients, conns);
     free(ends.end);
     free(clients.end);
     return result;

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -187,30 +188,68 @@ static void testOthers(ebpfMonImageCache *cache)
     free(pids);
 }
 
-/* A connection of this process with itself. */
+/* The process that has the client end of a connection; 0: none, or what else is said of it is wrong. */
+static pid_t findClient(const struct sockaddr_in *client, const struct sockaddr_in *server)
+{
+    ebpfMonProcConn *conns;
+    int n = ebpfMonProcReadConns(0, &conns);
+    pid_t found = 0;
+
+    for (int i = 0; i < n; i++)
+        if (conns[i].addr == client->sin_addr.s_addr && conns[i].port == client->sin_port && conns[i].uid == getuid()
+            && conns[i].sport == server->sin_port && conns[i].saddr == server->sin_addr.s_addr && conns[i].comm[0])
+            found = conns[i].pid;
+    free(conns);
+    return found;
+}
+
+/* A child in a network namespace of its own, with all sockets of this process. 0: we may not make one. */
+static pid_t startElsewhere(void)
+{
+    int pair[2];
+    char letter = 0;
+    pid_t pid = pipe(pair) ? -1 : fork();
+
+    if (pid < 0)
+        testAbort("no child");
+    if (pid == 0) {
+        letter = unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0 ? 'y' : 'n';
+        if (write(pair[1], &letter, 1) == 1)
+            pause();
+        _exit(0);
+    }
+    if (read(pair[0], &letter, 1) == 1 && letter == 'y')
+        return pid;
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    return 0;
+}
+
+/* A connection of this process with itself; then its client end is a process' in another network namespace. */
 static void testConns(void)
 {
     struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) }, mine;
     socklen_t size = sizeof(at), sizeMine = sizeof(mine);
-    int server = socket(AF_INET, SOCK_STREAM, 0), client = socket(AF_INET, SOCK_STREAM, 0), found = 0;
-    ebpfMonProcConn *conns;
+    int server = socket(AF_INET, SOCK_STREAM, 0), client = socket(AF_INET, SOCK_STREAM, 0), accepted;
+    pid_t child;
 
     if (bind(server, (struct sockaddr *)&at, sizeof(at)) || listen(server, 1)
         || getsockname(server, (struct sockaddr *)&at, &size)
         || connect(client, (struct sockaddr *)&at, sizeof(at))
         || getsockname(client, (struct sockaddr *)&mine, &sizeMine))
         testAbort("no TCP on the loopback");
-
-    int accepted = accept(server, NULL, NULL), n = ebpfMonProcReadConns(0, &conns);
-
-    for (int i = 0; i < n; i++)
-        if (conns[i].addr == mine.sin_addr.s_addr && conns[i].port == mine.sin_port)
-            found += conns[i].pid == getpid() && conns[i].uid == getuid() && conns[i].sport == at.sin_port
-                && conns[i].saddr == at.sin_addr.s_addr && conns[i].comm[0];
-    testOk(found == 1, "the client of a local connection is this process, of %d connections", n);
-    free(conns);
-    close(accepted);
+    accepted = accept(server, NULL, NULL);
+    testOk(findClient(&mine, &at) == getpid(), "the client of a local connection is this process");
+    child = startElsewhere();
     close(client);
+    if (child) {
+        testOk(findClient(&mine, &at) == child, "… or a process in another network namespace");
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+    } else {
+        testSkip(1, "no network namespace");
+    }
+    close(accepted);
     close(server);
 }
 
@@ -223,7 +262,7 @@ MAIN(testImage)
 
     ebpfMonImageCache *cache = ebpfMonImageCacheNew();
 
-    testPlan(IOC_TESTS + 13);
+    testPlan(IOC_TESTS + 14);
     if (!cache || !mkdtemp(folder))
         testAbort("no memory, or no folder in /tmp");
     snprintf(database, sizeof(database), "%s/x.db", folder);
