@@ -19,7 +19,7 @@
 #define NEW_MAX    1024 /* programs just started that are still looked at */
 #define EXECS_MAX  1024
 #define RESCAN_NS  2000000000ull
-#define RESCAN_OLD_NS 4900000000ull /* … if no process is young */
+#define RESCAN_OLD_NS 9900000000ull /* … if no process is young */
 #define OLD_NS     30000000000ull /* a process this long no IOC is looked at only that often */
 
 /* After a start: 5 ms, then twice as long each time, some 10 s in all. The rescan finds what is slower. */

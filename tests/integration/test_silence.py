@@ -12,7 +12,7 @@ from tests.harness import db
 from tests.harness.soak import size, soak
 from tests.harness.wait import until
 
-WINDOW = 3       # s; longer than a second, and shorter than the 5 s between two looks in a silence
+WINDOW = 3       # s; longer than a second, and shorter than the 10 s between two looks in a silence
 MOST = 0.7       # wake-ups of a thread in a second: a thread that looks each second has 1
 MORE = {         # … of threads that may look more often
     "ebpfMonWatchdog": 0.9,
@@ -22,7 +22,7 @@ MORE = {         # … of threads that may look more often
 FEW = 2          # programs that start meanwhile; with more there is no silence
 LOOKS = 6        # of a reader for one event: when it is woken, and until it sleeps again
 ALWAYS = {"ebpfMonEvent", "ebpfMonPacket", "ebpfMonWatchdog"}
-SOON = 0.3       # s; a reader that is not woken looks every 5 s
+SOON = 0.3       # s; a reader that is not woken looks every 10 s
 PUTS = size(5, 10)
 LATE = size(1, 2)  # so many of them may be later, because the host is busy
 
