@@ -61,13 +61,14 @@ enum ebpfMonEventKind {
     EBPFMON_EV_RESULT,  /* struct ebpfMonResultEvent */
     EBPFMON_EV_CHAIN,   /* struct ebpfMonChainEvent */
     EBPFMON_EV_EXEC,    /* struct ebpfMonExecEvent */
-    EBPFMON_EV_EXIT,    /* only struct ebpfMonHead */
+    EBPFMON_EV_EXIT,    /* only struct ebpfMonHead: a process of map "found" ends */
     EBPFMON_EV_CAUSE,   /* struct ebpfMonCauseEvent: who began the asynchronous processing that this thread
                          * completes. Its next put is part of that */
     EBPFMON_EV_CALINK,  /* struct ebpfMonCauseEvent: a record writes through a CA link */
     EBPFMON_EV_HANDOVER_BEGIN,   /* struct ebpfMonHandOverEvent: the source chain of the chain that this thread sends
                                   * next */
-    EBPFMON_EV_HANDOVER_END     /* struct ebpfMonHandOverEvent: a hand-over is done, or will never be */
+    EBPFMON_EV_HANDOVER_END,    /* struct ebpfMonHandOverEvent: a hand-over is done, or will never be */
+    EBPFMON_EV_LISTEN   /* only struct ebpfMonHead: a process of map "found" listens at one more TCP socket */
 };
 
 struct ebpfMonHead {

@@ -49,6 +49,7 @@ __attribute__((noinline)) int ebpfmon_begin_list(__u64 mutex, __u64 now)
         return 0;
     if (!c.conf->endsOtherwise)
         countHits(c.tgid, EBPFMON_HIT_ENTRY, 1);
+    breakSilence(&ring, &silent);
     key.tgid = c.tgid;
     list = bpf_map_lookup_elem(&lists, &key);
     if (list) {

@@ -9,6 +9,7 @@
 #define TCP_ESTABLISHED 1
 #define TCP_SYN_SENT    2
 #define TCP_CLOSE       7
+#define TCP_LISTEN      10
 #define IPPROTO_TCP     6
 
 /* ns; an older process is not one of a script or of a build, which start some hundred programs per second */
@@ -71,8 +72,8 @@ int ebpfmon_exit(void *ctx)
     bpf_map_delete_elem(&threads, &c.tid);
     bpf_map_delete_elem(&groupThreads, &c.tid);
     bpf_map_delete_elem(&quick, &c.tid);
-    if (watched && c.tid == c.tgid)
-        sendHead(EBPFMON_EV_EXIT, bpf_get_current_pid_tgid(), c.conf->iocId);
+    if (c.tid == c.tgid && (watched || bpf_map_lookup_elem(&found, &c.tgid)))
+        sendHead(EBPFMON_EV_EXIT, bpf_get_current_pid_tgid(), watched ? c.conf->iocId : 0);
     return 0;
 }
 
@@ -138,6 +139,16 @@ int ebpfmon_recv_tcp(__u64 *ctx)
 #endif
 }
 
+/* listen() sets the state while its caller is the current thread (inet_csk_listen_start(), net/ipv4). */
+static __always_inline void noteListening(struct sock *sk)
+{
+    __u64 id = bpf_get_current_pid_tgid();
+    __u32 tgid = id >> 32;
+
+    if (BPF_CORE_READ(sk, sk_protocol) == IPPROTO_TCP && bpf_map_lookup_elem(&found, &tgid))
+        sendHead(EBPFMON_EV_LISTEN, id, 0);
+}
+
 /* inet_sock_set_state(sk, oldstate, newstate). connect() sets SYN_SENT while its caller is the current thread, but the
  * kernel chooses the local port after that (tcp_v4_connect). At ESTABLISHED the port is known, but the current thread
  * may be any. */
@@ -162,6 +173,8 @@ int ebpfmon_connect(struct bpf_raw_tracepoint_args *ctx)
         bpf_map_update_elem(&connecting, &key, &own, BPF_ANY);
         return 0;
     }
+    if (newstate == TCP_LISTEN)
+        noteListening(sk);
     if (newstate == TCP_CLOSE) {
         bpf_map_delete_elem(&connecting, &key);
         return 0;

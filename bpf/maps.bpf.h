@@ -21,6 +21,9 @@ MAP struct {
 /* Nonzero: the reader of this ring sleeps (wake.bpf.h). The user part sets it. */
 extern volatile __u32 ringSleeps;
 
+/* Nonzero: no probe was hit since the user part set it. The next hit clears it, and wakes the reader. */
+extern volatile __u32 silent;
+
 /* The element of an IOC is at ebpfMonShareOf(iocId). */
 extern struct ebpfMonShare shares[EBPFMON_SHARES];
 

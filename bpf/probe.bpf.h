@@ -72,6 +72,7 @@ static __always_inline int enterProbe(struct caller *c, __u32 kind)
     if (!findCaller(c))
         return 0;
     countHits(c->tgid, kind, 1);
+    breakSilence(&ring, &silent);
     return 1;
 }
 

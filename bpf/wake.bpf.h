@@ -21,7 +21,7 @@
 
 /* Wakes the reader, if it sleeps. Call it after an event was committed to this ring. "sleeps": the flag of the ring. An
  * empty record carries the wake-up, and its room is reserved before the flag is cleared. If there is no room, the
- * reader has much to read; it looks by itself after a second at most. */
+ * reader has much to read; it also looks by itself. */
 static __always_inline void wakeReader(void *ring, volatile __u32 *sleeps)
 {
     void *empty;
@@ -33,6 +33,20 @@ static __always_inline void wakeReader(void *ring, volatile __u32 *sleeps)
         return;
     *sleeps = 0;
     bpf_ringbuf_discard(empty, BPF_RB_FORCE_WAKEUP);
+}
+
+/* The silence is over: wakes the reader, whether it sleeps or is about to. It looks at the flag after it has read the
+ * empty record, so it sees that the flag was cleared. */
+static __always_inline void breakSilence(void *ring, volatile __u32 *silent)
+{
+    void *empty;
+
+    if (!*silent)
+        return;
+    *silent = 0;
+    empty = bpf_ringbuf_reserve(ring, WAKE_BYTES, 0);
+    if (empty)
+        bpf_ringbuf_discard(empty, BPF_RB_FORCE_WAKEUP);
 }
 
 #endif

@@ -20,6 +20,11 @@ uint64_t ebpfMonClockMonotonic(void)
     return readClock(CLOCK_MONOTONIC);
 }
 
+uint64_t ebpfMonClockNextLook(uint64_t now)
+{
+    return (now / EBPFMON_SILENT_NS + 1) * EBPFMON_SILENT_NS;
+}
+
 double ebpfMonClockSeconds(void)
 {
     return (double)ebpfMonClockMonotonic() / (double)EBPFMON_SECOND_NS;

@@ -27,6 +27,11 @@ int64_t ebpfMonClockUnixSeconds(void);
 /* A time in ns as a timespec, for functions of pthread. */
 struct timespec ebpfMonClockTimespec(uint64_t ns);
 
+/* In a silence all threads look at the same moments, every EBPFMON_SILENT_NS, so that the CPU wakes once for all of
+ * them. Returns the first such moment after "now" (monotonic ns). */
+#define EBPFMON_SILENT_NS (10 * EBPFMON_SECOND_NS)
+uint64_t ebpfMonClockNextLook(uint64_t now);
+
 /* What to add to monotonic time to get the time since 1970, UTC; ns. Each call reads both clocks. */
 uint64_t ebpfMonClockUnixOffset(void);
 

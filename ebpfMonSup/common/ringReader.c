@@ -7,7 +7,7 @@
 #include "common/sharedWorker.h"
 
 #define STOP_SECONDS 5.0
-#define SILENCE_NS   EBPFMON_SECOND_NS /* it looks by itself so often, whatever was missed */
+#define SILENCE_NS   EBPFMON_SILENT_NS /* it looks by itself so often, whatever was missed */
 
 struct ebpfMonRingReader {
     ebpfMonRingReaderCalls calls; /* never change */

@@ -52,6 +52,7 @@ struct ebpfMonHealthCollector {
     unsigned iocs;
     ebpfMonSeenThread thread[THREADS_MAX]; /* the threads that scan, hold a lock set, or are in a callback */
     unsigned threads;
+    int      isBusy;             /* one of them is in a chain or a callback, or hangs */
     uint64_t threadsAt;          /* when the thread table is read (monotonic ns) */
     ebpfMonCpuMeters   *cpu, *serverCpu; /* by the number of the IOC: the whole process, and its CA server */
     ebpfMonScanThreads *scanThreads;
@@ -226,6 +227,7 @@ static void addThread(void *arg, uint32_t tid, const struct ebpfMonThread *seen)
     c->thread[c->threads].tid = tid;
     c->thread[c->threads].seen = *seen;
     forgetOldRoot(p, &c->thread[c->threads].seen);
+    c->isBusy |= busy;
     c->threads++;
 }
 
@@ -270,6 +272,7 @@ void ebpfMonHealthCollectorPublish(ebpfMonHealthCollector *c)
     listIocs(c);
     readIocs(c);
     c->threads = 0;
+    c->isBusy = 0;
     c->threadsAt = ebpfMonClockMonotonic();
     ebpfMonKernelEachThread(addThread, c);
     now = ebpfMonClockMonotonic();
@@ -278,10 +281,16 @@ void ebpfMonHealthCollectorPublish(ebpfMonHealthCollector *c)
     hanging = ebpfMonHangFinderFind(c->hangFinder, c->thread, c->threads, now, c->found, &c->health);
     epicsTimeGetCurrent(&at);
     ebpfMonLivesUpdate(c->lives, c->life, c->iocs, &at, &c->health);
+    c->isBusy |= hanging > 0;
     ebpfMonHangsUpdate(c->hangs, c->found, hanging, c->lives, &at, &c->health);
     ebpfMonRowOrderSort(&c->health);
     published = ebpfMonPublishedLock();
     published->health = c->health;
     published->time[ebpfMonGroupHealth] = at;
     ebpfMonPublishedUnlock();
+}
+
+int ebpfMonHealthCollectorIsBusy(const ebpfMonHealthCollector *c)
+{
+    return c->isBusy;
 }

@@ -17,4 +17,7 @@ void ebpfMonHealthCollectorFree(ebpfMonHealthCollector *collector);
  * for a short time. */
 void ebpfMonHealthCollectorPublish(ebpfMonHealthCollector *collector);
 
+/* Nonzero: at the last look some thread was in a chain or a callback, or hung: it may hang at the next one. */
+int ebpfMonHealthCollectorIsBusy(const ebpfMonHealthCollector *collector);
+
 #endif

@@ -3,6 +3,8 @@
 #include "monitor/monitor.h"
 #include "probe/kernelEvents.h"
 
+#define TELL_NS (EBPFMON_SECOND_NS / 2)
+
 static void onEvent(void *arg, const struct ebpfMonHead *head, size_t size)
 {
     ebpfMonMonitor *m = arg;
@@ -14,6 +16,24 @@ static void onEvent(void *arg, const struct ebpfMonHead *head, size_t size)
                                 &((const struct ebpfMonExecEvent *)head)->program);
     else if (head->kind == EBPFMON_EV_EXIT)
         ebpfMonFollowerNoteExit(m->watch.follower);
+    else if (head->kind == EBPFMON_EV_LISTEN)
+        ebpfMonTargetsNoteChange(m->targets); /* the packet thread must know its port */
+}
+
+/* Those who look seldom in a silence need not know of its end at once: a put is to reach its PVs first. Nonzero: a
+ * silence has just ended. */
+static int followSilence(ebpfMonMonitor *m, uint64_t now)
+{
+    int isEnd = ebpfMonKernelTakeSilenceEnd();
+
+    if (isEnd)
+        m->silenceEnd = now;
+    if (!m->silenceEnd || now < m->silenceEnd + TELL_NS)
+        return isEnd;
+    ebpfMonFollowerEndSilence(m->watch.follower);
+    ebpfMonPublisherEndSilence(m->publish.publisher, m->silenceEnd);
+    m->silenceEnd = 0;
+    return isEnd;
 }
 
 /* Reads the events that have come, and does the work that is due. Returns the number of events. */
@@ -30,8 +50,10 @@ static unsigned readEvents(void *arg)
     oldest = ebpfMonIocPutsGetOldest(m->put.iocPuts);
     if (isWhole)
         ebpfMonPutJoinSetEventsRead(m->put.join, oldest < upTo ? oldest : upTo);
-    ebpfMonOwnPutsPublish(m->put.ownPuts);
+    if (ebpfMonOwnPutsPublish(m->put.ownPuts)) /* perhaps something else is to be shown now */
+        ebpfMonKernelBreakSilence();
     ebpfMonTracesTick(m->trace.traces, ebpfMonClockMonotonic(), 0);
+    n += (unsigned)followSilence(m, ebpfMonClockMonotonic());
     return n + !isWhole; /* a program still writes an event before the others; it will be done at once, so look again
                           * soon */
 }
@@ -40,9 +62,13 @@ static uint64_t getDue(void *arg)
 {
     ebpfMonMonitor *m = arg;
     uint64_t now = ebpfMonClockMonotonic(), puts = ebpfMonIocPutsGetDue(m->put.iocPuts, now);
-    uint64_t traces = ebpfMonTracesGetDue(m->trace.traces, now);
+    uint64_t traces = ebpfMonTracesGetDue(m->trace.traces, now), due = puts < traces ? puts : traces, look;
 
-    return puts < traces ? puts : traces;
+    if (m->silenceEnd)
+        look = m->silenceEnd + TELL_NS;
+    else
+        look = ebpfMonKernelIsSilent() ? ebpfMonClockNextLook(now) : now + EBPFMON_SECOND_NS;
+    return due < look ? due : look;
 }
 
 static int getFile(void *arg)

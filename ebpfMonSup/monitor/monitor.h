@@ -55,6 +55,7 @@ typedef struct ebpfMonMonitor {
     ebpfMonUsage       *usage;        /* any thread */
     ebpfMonRingReader  *eventThread;  /* this one and the next exist before any thread runs, and as long as one does */
     ebpfMonRingReader  *packetThread; /* NULL: no packets are read */
+    uint64_t            silenceEnd;   /* monotonic ns: a silence ended then, and not all know it; 0: no. Event thread */
 } ebpfMonMonitor;
 
 /* In wiring.c. Make: makes the parts of "m" that are empty after ebpfMonWiringFree, in the order in which the rooms

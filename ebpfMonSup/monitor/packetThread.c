@@ -6,6 +6,7 @@
 #include "common/clock.h"
 #include "model/published.h"
 #include "monitor/monitor.h"
+#include "probe/kernelEvents.h"
 #include "probe/kernelTables.h"
 #include "search/searchPackets.h"
 #include "watch/packetReader.h"
@@ -18,6 +19,8 @@ typedef struct {
     ebpfMonPacketReader *reader;
     uint64_t             refreshed, second; /* monotonic ns of the last refresh, and of the last second's counts */
     size_t               changes;           /* changes of the targets at the last refresh */
+    unsigned             found;             /* packets since the last second's counts */
+    int                  isSilent;          /* no packet came for a second, and no IOC hits a probe */
 } ebpfMonPacketThread;
 
 /* Notes a read or a subscription, if the filter selects its server. */
@@ -39,6 +42,10 @@ static void onWireEvent(void *arg, const ebpfMonWireEvent *ev)
 {
     ebpfMonPacketThread *p = arg;
 
+    if (ev->kind != ebpfMonWireBeacon && ebpfMonKernelIsSilent()) {
+        ebpfMonKernelBreakSilence();
+        ebpfMonRingReaderWake(p->m->eventThread); /* it tells others */
+    }
     ebpfMonOtherServersAddEvent(p->m->put.otherServers, ev, ebpfMonClockMonotonic());
     if (ebpfMonSearchAddPacket(p->m->search, ev))
         return;
@@ -84,23 +91,42 @@ static void publishOtherServers(ebpfMonMonitor *m, uint64_t now)
     ebpfMonOtherServersPublish(m->put.otherServers, &filter, now);
 }
 
-/* Does what is due from time to time. */
-static void refreshSources(ebpfMonPacketThread *p)
+static void refreshSources(ebpfMonPacketThread *p, uint64_t now)
 {
-    size_t changes = ebpfMonTargetsCountChanges(p->m->targets);
+    p->changes = ebpfMonTargetsCountChanges(p->m->targets); /* before they are read */
+    p->refreshed = now;
+    ebpfMonPacketReaderFollow(p->reader, now);
+    ebpfMonServersRefresh(p->m->put.servers, expectPort, p);
+}
+
+/* When the counts of the last second are due; in a silence, of the last seconds. Monotonic ns. */
+static uint64_t findTick(const ebpfMonPacketThread *p)
+{
+    return p->isSilent ? ebpfMonClockNextLook(p->second) : p->second + EBPFMON_SECOND_NS;
+}
+
+/* Does what is due from time to time. "n": packets that were just read. The first ones after a silence are not kept
+ * waiting by that: rates are counted from them on. */
+static void tickSources(ebpfMonPacketThread *p, unsigned n)
+{
     uint64_t now = ebpfMonClockMonotonic();
 
-    if (now >= p->refreshed + REFRESH_NS || changes != p->changes) {
-        p->changes = changes;
-        p->refreshed = now;
-        ebpfMonPacketReaderFollow(p->reader, now);
-        ebpfMonServersRefresh(p->m->put.servers, expectPort, p);
-    }
-    if (now >= p->second + EBPFMON_SECOND_NS) {
-        publishCounts(p, (double)(now - p->second) / 1e9, now);
-        publishOtherServers(p->m, now);
+    if (n && p->isSilent) {
         p->second = now;
+        if (now > p->refreshed + EBPFMON_SECOND_NS)
+            p->refreshed = now - EBPFMON_SECOND_NS;
     }
+    p->found += n;
+    p->isSilent &= !n;
+    if (now >= p->refreshed + REFRESH_NS)
+        refreshSources(p, now);
+    if (now < findTick(p))
+        return;
+    publishCounts(p, (double)(now - p->second) / 1e9, now);
+    publishOtherServers(p->m, now);
+    p->second = now;
+    p->isSilent = !p->found && ebpfMonKernelIsSilent();
+    p->found = 0;
 }
 
 /* Reads the packets that have come, and does the work that is due. Returns the number of packets. */
@@ -111,13 +137,16 @@ static unsigned readPackets(void *arg)
     uint64_t now;
     int isWhole;
 
-    refreshSources(p);
+    now = ebpfMonClockMonotonic();
+    if (ebpfMonTargetsCountChanges(p->m->targets) != p->changes)
+        refreshSources(p, now);
     now = ebpfMonClockMonotonic();
     ebpfMonPacketEventsNoteLost(p->m->put.packetEvents, now);
     n = ebpfMonPacketReaderRead(p->reader, &isWhole);
     if (isWhole)
         ebpfMonPutJoinSetPacketsRead(p->m->put.join, now);
     ebpfMonPacketEventsPublish(p->m->put.packetEvents, ebpfMonClockMonotonic());
+    tickSources(p, n);
     return n + !isWhole; /* a program still writes a packet before the others; it will be done at once, so look again
                           * soon */
 }
@@ -125,7 +154,7 @@ static unsigned readPackets(void *arg)
 static uint64_t getPacketDue(void *arg)
 {
     ebpfMonPacketThread *p = arg;
-    uint64_t puts = ebpfMonPutJoinGetDue(p->m->put.join), tick = p->second + EBPFMON_SECOND_NS;
+    uint64_t puts = ebpfMonPutJoinGetDue(p->m->put.join), tick = findTick(p);
 
     return puts < tick ? puts : tick;
 }

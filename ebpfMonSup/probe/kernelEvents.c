@@ -33,6 +33,12 @@ void ebpfMonKernelCloseRing(void)
     ebpfMonRingClose(&ebpfMonLoaded.ring);
 }
 
+/* The others are not counted against the share of an IOC (sendHead, bpf/host.bpf.c). */
+static int isOfIoc(uint32_t kind)
+{
+    return kind != EBPFMON_EV_EXEC && kind != EBPFMON_EV_EXIT && kind != EBPFMON_EV_LISTEN;
+}
+
 static void takeEvent(void *arg, const void *data, size_t size)
 {
     const receiver *to = arg;
@@ -40,8 +46,7 @@ static void takeEvent(void *arg, const void *data, size_t size)
 
     if (size < sizeof(*head))
         return;
-    if (head->kind != EBPFMON_EV_EXEC && head->kind != EBPFMON_EV_EXIT) /* these events are not counted against the
-                                                                         * share of an IOC (sendHead, bpf/host.bpf.c) */
+    if (isOfIoc(head->kind))
         ebpfMonLoaded.skel->bss->shares[ebpfMonShareOf(head->iocId)].read += ebpfMonShareSize(size);
     to->event(to->arg, head, size);
 }
@@ -67,4 +72,30 @@ int ebpfMonKernelEventsBeginSleep(void)
 void ebpfMonKernelEventsEndSleep(void)
 {
     ebpfMonRingEndSleep(&ebpfMonLoaded.ring);
+}
+
+void ebpfMonKernelBeginSilence(void)
+{
+    ebpfMonLoaded.skel->bss->silent = 1;
+    __atomic_store_n(&ebpfMonLoaded.isSilent, 1, __ATOMIC_SEQ_CST); /* after the flag: else its end would seem to have
+                                                                     * come */
+}
+
+int ebpfMonKernelIsSilent(void)
+{
+    return __atomic_load_n(&ebpfMonLoaded.isSilent, __ATOMIC_SEQ_CST) && ebpfMonLoaded.skel->bss->silent;
+}
+
+void ebpfMonKernelBreakSilence(void)
+{
+    if (ebpfMonLoaded.skel->bss->silent) /* every probe reads it: no write without need */
+        ebpfMonLoaded.skel->bss->silent = 0;
+}
+
+int ebpfMonKernelTakeSilenceEnd(void)
+{
+    int was = 1;
+
+    return !ebpfMonLoaded.skel->bss->silent &&
+           __atomic_compare_exchange_n(&ebpfMonLoaded.isSilent, &was, 0, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }

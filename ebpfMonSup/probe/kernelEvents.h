@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The event ring of the loaded kernel part (kernelLoad.h). Event thread only. */
+/* The event ring of the loaded kernel part (kernelLoad.h), and how it tells that a silence is over. Event thread only,
+ * but for silences. */
 #ifndef EBPFMON_KERNELEVENTS_H
 #define EBPFMON_KERNELEVENTS_H
 
@@ -17,5 +18,14 @@ unsigned ebpfMonKernelReadEvents(ebpfMonEventFn event, void *arg, int *isWhole);
 int ebpfMonKernelEventsFile(void);
 int ebpfMonKernelEventsBeginSleep(void);
 void ebpfMonKernelEventsEndSleep(void);
+
+/* A silence: no IOC hits a probe, so nobody needs to look at the tables. Begin: a silence begins now, if no probe is
+ * hit any more; the publishing thread looks at the tables after it. Is: nonzero: there was no hit, and no Break, since
+ * Begin. Break: something else happened. TakeEnd: nonzero once after each silence: it is over; if a hit ended it, the
+ * event thread was woken. All but the last: any thread. */
+void ebpfMonKernelBeginSilence(void);
+int ebpfMonKernelIsSilent(void);
+void ebpfMonKernelBreakSilence(void);
+int ebpfMonKernelTakeSilenceEnd(void);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include <epicsAtomic.h>
 #include <epicsMutex.h>
 #include <epicsThread.h>
 #include <epicsTime.h>
@@ -13,6 +14,7 @@
 #include "common/sharedWorker.h"
 #include "health/healthCollector.h"
 #include "model/published.h"
+#include "probe/kernelEvents.h"
 #include "probe/kernelLoad.h"
 #include "probe/kernelTables.h"
 #include "publish/asyncRankings.h"
@@ -24,7 +26,7 @@
 #include "publish/rankings.h"
 #include "publish/stateText.h"
 
-#define PERIOD 1.0
+#define PERIOD_NS EBPFMON_SECOND_NS
 #define FIRST_LOOKS 10 /* s; after these the values are published in any case, also if an IOC is still being read */
 #define NO_COST_NS (8 * EBPFMON_SECOND_NS) /* after that without a cost there is none: the first sample comes after some
                                             * seconds */
@@ -32,6 +34,8 @@
 #define STOP_SECONDS 5.0
 #define CPU_STEP    0.01 /* the precision (PREC) of the PVs CPU and MEM */
 #define MEMORY_STEP 0.1
+/* The groups whose values also change while nothing happens: our own CPU time, that of the IOCs, beacons. */
+#define RESTLESS (1u << ebpfMonGroupState | 1u << ebpfMonGroupHealth | 1u << ebpfMonGroupSearch)
 
 struct ebpfMonPublisher {
     ebpfMonTargets  *targets;  /* all pointers are fixed; "worker" has a lock of its own */
@@ -43,10 +47,16 @@ struct ebpfMonPublisher {
     ebpfMonHealthCollector *health;
     ebpfMonLossCounters    *losses;
     ebpfMonSharedWorker worker;
+    int      isChanged;       /* atomic; nonzero: IOCs, state or losses are to be published at once */
+    size_t   silenceEnd;      /* atomic; when the last silence ended (monotonic ns); 0: it is noticed already */
     epicsMutexId lock;        /* protects "trouble" */
     char     trouble[200];
     /* publishing thread only */
-    double   cpuBefore;       /* CPU time (s) of the monitor a second ago; < 0: not known */
+    int      isQuiet;         /* nothing changed in the last second */
+    int      isSilent;        /* … and nothing happens: it looks seldom */
+    double   cpuBefore;       /* CPU time (s) of the monitor … */
+    uint64_t cpuAt;           /* … at this time (monotonic ns); 0: not known */
+    uint64_t searchedAt;      /* searches were published (monotonic ns) */
     uint64_t putsBefore;
     unsigned looks;           /* publications of a second since the start, FIRST_LOOKS at most */
     int      areFollowed;     /* at the last of these, all IOCs were followed */
@@ -68,7 +78,6 @@ ebpfMonPublisher *ebpfMonPublisherNew(ebpfMonTargets *targets, ebpfMonSearch *se
     p->search = search;
     p->costs = costs;
     p->audit.audits = audits;
-    p->cpuBefore = -1;
     ebpfMonPublishedLock()->isMeasured = 0;
     ebpfMonPublishedUnlock();
     ebpfMonSharedWorkerInit(&p->worker);
@@ -100,6 +109,13 @@ void ebpfMonPublisherFree(ebpfMonPublisher *p)
 
 void ebpfMonPublisherWake(ebpfMonPublisher *p)
 {
+    epicsAtomicSetIntT(&p->isChanged, 1);
+    ebpfMonSharedWorkerWake(&p->worker);
+}
+
+void ebpfMonPublisherEndSilence(ebpfMonPublisher *p, uint64_t at)
+{
+    epicsAtomicSetSizeT(&p->silenceEnd, at);
     ebpfMonSharedWorkerWake(&p->worker);
 }
 
@@ -241,21 +257,23 @@ static double roundTo(double value, double step)
 
 /* Publishes the CPU time and the memory of the monitor, rounded to the precision of the PVs. Otherwise they would
  * change each second. */
-static void publishOwnCosts(ebpfMonPublisher *p, double seconds)
+static void publishOwnCosts(ebpfMonPublisher *p)
 {
     struct timespec cpu;
+    uint64_t now = ebpfMonClockMonotonic();
     double used, memory = readOurMemory() + (double)ebpfMonKernelCountMemory() / 1e6;
     ebpfMonPublished *published;
 
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
     used = (double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9;
     published = ebpfMonPublishedLock();
-    if (p->cpuBefore >= 0 && seconds > 0)
-        published->costs.cpu = roundTo(100 * (used - p->cpuBefore) / seconds, CPU_STEP);
+    if (p->cpuAt && now > p->cpuAt)
+        published->costs.cpu = roundTo(100 * (used - p->cpuBefore) / ((double)(now - p->cpuAt) / 1e9), CPU_STEP);
     published->costs.memory = roundTo(memory, MEMORY_STEP);
     published->costs.trapNs = p->costs->entryNs;
     ebpfMonPublishedUnlock();
     p->cpuBefore = used;
+    p->cpuAt = now;
 }
 
 static void publishPutRate(ebpfMonPublisher *p, double seconds)
@@ -272,16 +290,20 @@ static void publishPutRate(ebpfMonPublisher *p, double seconds)
     ebpfMonPublishedUnlock();
 }
 
-/* Lets the PVs of the groups process that have changed. */
-static void notifyChanged(ebpfMonPublisher *p)
+/* Lets the PVs of the groups process that have changed. Returns a bit for each of these groups. */
+static uint32_t notifyChanged(ebpfMonPublisher *p)
 {
+    uint32_t changed = 0;
+
     for (int g = 0; g < ebpfMonGroupCount; g++) {
         int isChanged = ebpfMonGroupChangesFind(&p->changes, ebpfMonPublishedLock(), (ebpfMonGroup)g);
 
         ebpfMonPublishedUnlock();
         if (isChanged)
             ebpfMonPublishedNotify((ebpfMonGroup)g);
+        changed |= (uint32_t)!!isChanged << g;
     }
+    return changed;
 }
 
 static void publishChanges(ebpfMonPublisher *p)
@@ -306,40 +328,77 @@ static int isMeasured(ebpfMonPublisher *p)
     return p->looks == FIRST_LOOKS;
 }
 
+static void publishSearches(ebpfMonPublisher *p)
+{
+    uint64_t now = ebpfMonClockMonotonic();
+
+    ebpfMonSearchPublish(p->search, ebpfMonClockReal(), (double)(now - p->searchedAt) / 1e9);
+    p->searchedAt = now;
+}
+
+/* After a look at everything. "changed": as notifyChanged returned it. Rates go down to 0 before there is silence, and
+ * a thread that holds a lock set or is in a callback may hang. */
+static void judgeSilence(ebpfMonPublisher *p, int measured, uint32_t changed)
+{
+    p->isQuiet = measured && !(changed & ~RESTLESS) && !ebpfMonHealthCollectorIsBusy(p->health);
+    p->isSilent = p->isQuiet && ebpfMonKernelIsSilent();
+    if (!p->isQuiet)
+        ebpfMonKernelBreakSilence();
+}
+
 static void publishSecond(ebpfMonPublisher *p, double seconds)
 {
     int measured = isMeasured(p);
 
+    if (p->isQuiet && !ebpfMonKernelIsSilent()) /* before the look: what it does not see ends the silence */
+        ebpfMonKernelBeginSilence();
     publishPutRate(p, seconds);
     ebpfMonRankingsPublishRecords(p->rankings, seconds);
     ebpfMonRankingsPublishChains(p->rankings);
     ebpfMonHeatMapsPublish(p->heatMaps, ebpfMonClockMonotonic());
     ebpfMonAsyncRankingsPublish(p->asyncs, ebpfMonClockMonotonic());
     ebpfMonHealthCollectorPublish(p->health);
-    ebpfMonSearchPublish(p->search, ebpfMonClockReal(), seconds);
+    publishSearches(p);
     ebpfMonPublishedLock()->isMeasured = measured;
     ebpfMonPublishedUnlock();
     publishIocs(p);
     ebpfMonLossCountersPublish(p->losses);
     ebpfMonAuditTextPublish(&p->audit);
-    publishOwnCosts(p, seconds);
+    publishOwnCosts(p);
     publishState(p);
-    notifyChanged(p);
+    judgeSilence(p, measured, notifyChanged(p));
+}
+
+/* Another thread woke this one: something is to be published at once, or a silence ended. Returns the time from which
+ * rates are counted: in a silence nothing was to be counted until it ended. */
+static uint64_t takeWake(ebpfMonPublisher *p, uint64_t last)
+{
+    uint64_t end = epicsAtomicGetSizeT(&p->silenceEnd);
+
+    epicsAtomicSetSizeT(&p->silenceEnd, 0);
+    if (epicsAtomicCmpAndSwapIntT(&p->isChanged, 1, 0) == 1) {
+        publishChanges(p);
+        ebpfMonKernelBreakSilence();
+        end = ebpfMonClockMonotonic();
+    }
+    if (!end || !p->isSilent)
+        return last;
+    p->isSilent = p->isQuiet = 0;
+    return end > last ? end : last;
 }
 
 static void runPublisher(ebpfMonWorker *worker, void *arg)
 {
     ebpfMonPublisher *p = arg;
-    uint64_t last = ebpfMonClockMonotonic();
+    uint64_t last = p->searchedAt = ebpfMonClockMonotonic();
 
-    publishOwnCosts(p, 0); /* the start of the first second's measurement */
+    publishOwnCosts(p); /* the start of the first second's measurement */
     while (!ebpfMonWorkerIsStopping(worker)) {
-        double left = PERIOD - (double)(ebpfMonClockMonotonic() - last) / 1e9;
-        uint64_t now;
+        uint64_t now = ebpfMonClockMonotonic(), due = p->isSilent ? ebpfMonClockNextLook(last) : last + PERIOD_NS;
 
         /* A new IOC, an IOC that ended, a new level and a reset are published at once. */
-        if (left > 0 && ebpfMonWorkerWait(worker, left)) {
-            publishChanges(p);
+        if (now < due && ebpfMonWorkerWait(worker, (double)(due - now) / 1e9)) {
+            last = takeWake(p, last);
             continue;
         }
         now = ebpfMonClockMonotonic();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The publishing thread. Once a second it copies all counts to the published values. IOCs and STATE are published as
- * soon as they change. */
+ * soon as they change. In a silence (probe/kernelEvents.h), when also all rates are 0, it looks every
+ * EBPFMON_SILENT_NS. */
 #ifndef EBPFMON_PUBLISHER_H
 #define EBPFMON_PUBLISHER_H
 
@@ -25,6 +26,10 @@ int ebpfMonPublisherStop(ebpfMonPublisher *publisher);
 
 /* Publishes the IOCs and STATE at once, because they changed. Any thread, also before the start. */
 void ebpfMonPublisherWake(ebpfMonPublisher *publisher);
+
+/* A silence ended at this time (monotonic ns): values are published each second again. Any thread, also before the
+ * start. */
+void ebpfMonPublisherEndSilence(ebpfMonPublisher *publisher, uint64_t at);
 
 /* Shows a trouble of the monitor itself, not of one IOC: STATE becomes Degraded, with this text. Empty: no trouble.
  * "text" is copied. Any thread. */

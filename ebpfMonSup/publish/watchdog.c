@@ -10,7 +10,7 @@
 #include "model/published.h"
 #include "publish/watchdog.h"
 
-#define PERIOD   1.0 /* s */
+#define PERIOD   1.5 /* s */
 #define PATIENCE 3.0 /* s without a sign of progress; so STATE changes within 5 s */
 #define STATUS_SIZE 300
 

@@ -125,12 +125,15 @@ static void finishOwnPut(ebpfMonOwnPuts *puts)
     puts->publish(puts->arg, put);
 }
 
-void ebpfMonOwnPutsPublish(ebpfMonOwnPuts *puts)
+unsigned ebpfMonOwnPutsPublish(ebpfMonOwnPuts *puts)
 {
+    unsigned n = 0;
+
     for (unsigned lost = ebpfMonGuardedPutsTakeLost(); lost > 0; lost--)
         ebpfMonLossesAdd(puts->losses, ebpfMonLossOwnPut);
-    while (ebpfMonGuardedPutsTake(&puts->from))
+    for (; ebpfMonGuardedPutsTake(&puts->from); n++)
         finishOwnPut(puts);
+    return n;
 }
 
 int ebpfMonOwnPutsHas(const ebpfMonOwnPuts *puts, const ebpfMonPut *put)

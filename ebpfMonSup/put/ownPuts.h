@@ -15,8 +15,8 @@ ebpfMonOwnPuts *ebpfMonOwnPutsNew(ebpfMonPutClients *clients, ebpfMonUserNames *
                                   int watchSelf, void (*publish)(void *arg, ebpfMonPut *put), void *arg);
 void ebpfMonOwnPutsFree(ebpfMonOwnPuts *puts);
 
-/* Publishes what has come. Event thread; waits for user names (put/userNames.h). */
-void ebpfMonOwnPutsPublish(ebpfMonOwnPuts *puts);
+/* Publishes what has come, and returns the number of puts. Event thread; waits for user names (put/userNames.h). */
+unsigned ebpfMonOwnPutsPublish(ebpfMonOwnPuts *puts);
 
 /* Nonzero: this put was already published by ebpfMonOwnPutsPublish. It was seen once more, by a probe or in a packet,
  * because the monitor watches itself. */

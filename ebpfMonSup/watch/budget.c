@@ -10,6 +10,7 @@
 #define RETRY_MAX     3600.0
 #define SMOOTH        0.2  /* the least part that the last sample has in the cost. The first ones have more: the cost is
                             * their mean */
+#define NOTHING       1e-4 /* percent */
 #define TIMED_LEAST   0.5  /* percent of the time: less is nothing */
 #define TIMED_STEP    4.0  /* times as much is tried again */
 #define MARGIN        0.8  /* of the limit is aimed at */
@@ -110,11 +111,13 @@ static void addCost(ebpfMonBudget *b, const ebpfMonCostSample *s)
 {
     if (s->inTurns > 0) {
         addCostInTurns(b, s);
-        return;
+    } else {
+        b->costTimed = b->costUntimed = -1;
+        b->seconds += s->seconds;
+        b->cost += (b->seconds > 0 ? fmax(SMOOTH, s->seconds / b->seconds) : 1) * (s->cost - b->cost);
     }
-    b->costTimed = b->costUntimed = -1;
-    b->seconds += s->seconds;
-    b->cost += (b->seconds > 0 ? fmax(SMOOTH, s->seconds / b->seconds) : 1) * (s->cost - b->cost);
+    if (s->cost <= 0 && b->cost < NOTHING)
+        b->cost = 0; /* else it would become smaller for ever, and its PVs with it */
 }
 
 int ebpfMonBudgetAddSample(ebpfMonBudget *b, const ebpfMonCostSample *s)

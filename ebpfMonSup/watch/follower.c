@@ -12,6 +12,7 @@
 #include "common/clockSteps.h"
 #include "common/worker.h"
 #include "host/foreign.h"
+#include "probe/kernelEvents.h"
 #include "probe/kernelTables.h"
 #include "watch/follower.h"
 #include "watch/iocFinder.h"
@@ -26,9 +27,10 @@
 #define TICK_IDLE    1.0
 #define TICK_END     0.01          /* s between looks at one that is ending: its first thread ends before the process */
 #define END_NS       300000000ull  /* that long after a thread ended */
+#define ENDED_NS     5000000000ull /* after that it looks each second that long: large processes end slowly */
 #define KEEP_NS      3000000000ull /* an IOC that ended keeps its names this long */
 #define RELINK_NS    5000000000ull /* while events are lost all links are read this often */
-#define LOOK_NS      5000000000ull /* between two looks for new records */
+#define LOOK_NS      4900000000ull /* between two looks for new records; in a silence each round is one */
 #define BUDGET_NS    EBPFMON_SECOND_NS
 
 /* What the rights of this process do not let us look at may be an IOC that nobody would miss. */
@@ -42,7 +44,8 @@ struct ebpfMonFollower {
     int       ending;       /* a watched IOC is about to end; atomic */
 
     /* the thread's own; times are monotonic ns */
-    uint64_t  endUntil;     /* looks often until then */
+    uint64_t  endUntil;     /* looks often until then … */
+    int       isEnding;     /* … and then once at all IOCs */
     uint64_t  budgetAt, lookedAt, relinkedAt;
     uint64_t  ringLost;     /* events, when the links were read again for that */
     uint64_t  capabilities; /* of this process */
@@ -63,6 +66,7 @@ typedef struct {
     int      changed;       /* the filter, or a rule */
     int      relink;        /* all links are to be read again */
     int      budget, look;  /* due now: costs, and who is still there; new records */
+    int      ended;         /* due now: who is still there */
     int      clockBack;     /* the clock of the host may have gone back */
 } followRound;
 
@@ -75,6 +79,11 @@ void ebpfMonFollowerNoteExec(ebpfMonFollower *f, pid_t pid, const struct ebpfMon
 void ebpfMonFollowerNoteExit(ebpfMonFollower *f)
 {
     epicsAtomicSetIntT(&f->ending, 1);
+    ebpfMonWorkerWake(f->worker);
+}
+
+void ebpfMonFollowerEndSilence(ebpfMonFollower *f)
+{
     ebpfMonWorkerWake(f->worker);
 }
 
@@ -101,10 +110,32 @@ static int linksAreUnknown(ebpfMonFollower *f, uint64_t now)
     return missed;
 }
 
+/* s. In a silence no IOC costs anything; who starts or ends wakes this thread, and so does the end of the silence. */
+static double findLongestWait(const ebpfMonFollower *f, uint64_t now)
+{
+    if (!ebpfMonKernelIsSilent() || now < f->endUntil + ENDED_NS)
+        return TICK_IDLE;
+    return (double)(ebpfMonClockNextLook(now) - now) / 1e9;
+}
+
+/* After the end of an IOC. */
+static void followEnds(ebpfMonFollower *f, followRound *r)
+{
+    if (epicsAtomicCmpAndSwapIntT(&f->ending, 1, 0)) {
+        f->endUntil = r->now + END_NS;
+        f->isEnding = 1;
+    }
+    if (r->now < f->endUntil)
+        shortenWait(r, TICK_END);
+    r->ended = f->isEnding && r->now >= f->endUntil;
+    if (r->ended)
+        f->isEnding = 0;
+}
+
 static void beginRound(ebpfMonFollower *f, followRound *r)
 {
     r->now = ebpfMonClockMonotonic();
-    r->wait = TICK_IDLE;
+    r->wait = findLongestWait(f, r->now);
     r->budget = r->now - f->budgetAt > BUDGET_NS;
     r->look = r->now - f->lookedAt > LOOK_NS;
     r->relink = linksAreUnknown(f, r->now);
@@ -114,30 +145,27 @@ static void beginRound(ebpfMonFollower *f, followRound *r)
         f->budgetAt = r->now;
     if (r->look)
         f->lookedAt = r->now;
-    if (epicsAtomicCmpAndSwapIntT(&f->ending, 1, 0))
-        f->endUntil = r->now + END_NS;
-    if (r->now < f->endUntil)
-        shortenWait(r, TICK_END);
+    followEnds(f, r);
 }
 
 /* The same process, and still the same program? exec keeps pid and start time. Each program that starts on this host
  * makes a round, so not all IOCs are looked at in each: once a second, and when one that is watched ends. */
 static int isAlive(ebpfMonFollower *f, const followRound *r, const ebpfMonTarget *t)
 {
-    int isDue = r->budget || !t->running || (t->level > ebpfMonLevelOff && r->now < f->endUntil);
+    int isDue = r->budget || r->ended || !t->running || (t->level > ebpfMonLevelOff && r->now < f->endUntil);
 
     return !ebpfMonIocFinderTakeExec(f->finder, t->pid) && (!isDue || ebpfMonProcLives(t->pid, t->start));
 }
 
 static void followRunning(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
 {
-    if (t->level > ebpfMonLevelOff)
-        ebpfMonTargetLifeFindBreakpoints(&f->life, t);
     if (r->look)
         ebpfMonTargetLifeFindRecords(&f->life, t, r->now);
     if (r->relink)
         ebpfMonTargetLifeReadAllLinks(&f->life, t);
     if (r->budget) {
+        if (t->level > ebpfMonLevelOff)
+            ebpfMonTargetLifeFindBreakpoints(&f->life, t);
         ebpfMonTargetLifeTryTypes(&f->life, t, r->now);
         ebpfMonTargetLifeFollowSweeps(&f->life, t, r->now);
         ebpfMonTargetLifeLookAtClock(&f->life, t);
@@ -156,8 +184,10 @@ static void followStart(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
 {
     /* the cost of other processes of its user delays this IOC, but not the IOCs of other users */
     if (!t->cat && ebpfMonForeignIsCharged(t->pid) && !ebpfMonForeignIsAside(t->pid)) {
-        if (r->now - f->chargedAt < CHARGED_NS || t->follower.turn == f->turn)
+        if (r->now - f->chargedAt < CHARGED_NS || t->follower.turn == f->turn) {
+            shortenWait(r, TICK_IDLE);
             return;
+        }
         f->chargedAt = r->now;
         t->follower.turn = f->turn;
     }
@@ -170,6 +200,8 @@ static void followTarget(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
     f->busy = t;
     if (!t->gone && !isAlive(f, r, t))
         ebpfMonTargetLifeEnd(&f->life, t, r->now);
+    if (t->gone || t->follower.noFiles)
+        shortenWait(r, TICK_IDLE);
     if (t->gone) {
         if (r->now - t->follower.endedAt > KEEP_NS)
             ebpfMonTargetLifeForget(&f->life, t);

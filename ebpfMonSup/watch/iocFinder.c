@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #define NEW_MAX    1024 /* programs just started that are still looked at */
 #define EXECS_MAX  1024
 #define RESCAN_NS  2000000000ull
+#define RESCAN_OLD_NS 9900000000ull /* … if no process is young */
 #define OLD_NS     30000000000ull /* a process this long no IOC is looked at only that often */
 
 /* After a start: 5 ms, then twice as long each time, some 10 s in all. The rescan finds what is slower. */
@@ -74,6 +76,8 @@ struct ebpfMonIocFinder {
     pid_t  chargedPid;   /* the last one */
     int    chargedMore;  /* the rescan under way has met some with larger pids */
     uint64_t scanned;
+    int    hasYoung, hasYoungSoFar; /* a process that is younger than OLD_NS, or has to wait for its turn; in the last
+                         * rescan, in the one under way */
     pid_t *scan;         /* the rescan under way */
     int    scanCount, scanAt;
     unsigned denied, deniedSoFar; /* in the last rescan, in the one under way */
@@ -94,6 +98,7 @@ ebpfMonIocFinder *ebpfMonIocFinderNew(int watchSelf, ebpfMonIocFinderIsKnown isK
     f->cache = ebpfMonImageCacheNew();
     f->plain = ebpfMonPlainProgramsNew(setPlain);
     f->seen = ebpfMonSeenProcessesNew();
+    f->hasYoung = 1;
     if (f->cache && f->plain && f->seen)
         return f;
     ebpfMonIocFinderFree(f);
@@ -307,7 +312,7 @@ static pid_t findNew(ebpfMonIocFinder *f, uint64_t now, ebpfMonImage *image, dou
 
 static void beginScan(ebpfMonIocFinder *f, uint64_t now)
 {
-    if (f->scan || now - f->scanned <= RESCAN_NS)
+    if (f->scan || now - f->scanned <= (f->hasYoung ? RESCAN_NS : RESCAN_OLD_NS))
         return;
     f->scanned = now;
     f->scanAt = 0;
@@ -323,6 +328,8 @@ static void endScan(ebpfMonIocFinder *f)
     if (f->scan) {
         if (!f->chargedMore)
             f->chargedPid = 0;
+        f->hasYoung = f->hasYoungSoFar || f->chargedMore;
+        f->hasYoungSoFar = 0;
         f->chargedMore = 0;
         f->denied = f->deniedSoFar;
         f->deniedFirst = f->deniedFirstSoFar;
@@ -362,6 +369,7 @@ static int isDue(ebpfMonIocFinder *f, pid_t pid, uint64_t now)
         o->looked = now;
         return 0;
     }
+    f->hasYoungSoFar |= now - o->seen <= OLD_NS;
     if (pages == o->pages && now - o->looked < OLD_NS)
         return 0;
     if (now < o->asideUntil || (ebpfMonForeignIsCharged(pid) && !takeTurnInScan(f, pid)))
@@ -402,7 +410,7 @@ static pid_t findInScan(ebpfMonIocFinder *f, uint64_t now, ebpfMonImage *image)
 
 double ebpfMonIocFinderFindNext(ebpfMonIocFinder *f, uint64_t now, pid_t *pid, ebpfMonImage *image)
 {
-    double wait = (double)RESCAN_NS / 1e9;
+    double wait = HUGE_VAL, rescan;
 
     takeStarted(f, now);
     *pid = findNew(f, now, image, &wait);
@@ -413,7 +421,8 @@ double ebpfMonIocFinderFindNext(ebpfMonIocFinder *f, uint64_t now, pid_t *pid, e
     if (*pid)
         return 0;
     endScan(f);
-    return wait;
+    rescan = f->hasYoung ? (double)RESCAN_NS / 1e9 : HUGE_VAL; /* old ones are looked at when the caller wakes anyway */
+    return rescan < wait ? rescan : wait;
 }
 
 unsigned ebpfMonIocFinderCountDenied(const ebpfMonIocFinder *f, pid_t *first)

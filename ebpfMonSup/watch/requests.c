@@ -12,7 +12,7 @@
 
 #define LINKS_MAX 1024
 #define LINKS_AT_ONCE 64
-#define IDLE 1.0 /* s: the longest time until the caller is to ask again */
+#define IDLE 60.0 /* s: the longest time until the caller is to ask again; new links wake it */
 
 typedef struct {
     uint32_t iocId;

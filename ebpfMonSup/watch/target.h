@@ -139,6 +139,7 @@ typedef struct ebpfMonTarget {
         int       levelApplied; /* since the filter changed */
         int       isPrepared;  /* what a level above off needs was read: the next five, and its records have slots */
         uint64_t  callersAt;   /* when the files that call dbScanLock were looked for */
+        uint64_t  callersPages; /* … and how much it had mapped then; 0: they are looked for once more */
         unsigned  callersMissed; /* such looks in a row that failed */
         uint32_t  oddLinks;    /* links that lie in memory as in no known release of Base */
         uint64_t  oddAt;       /* not before, they are looked at again */

@@ -9,6 +9,7 @@
 #include "code/machine.h"
 #include "common/clock.h"
 #include "host/foreign.h"
+#include "host/procStat.h"
 #include "ioc/caServer.h"
 #include "ioc/lockSets.h"
 #include "ioc/scanLists.h"
@@ -23,7 +24,8 @@
 
 #define TROUBLE_NS  5000000000ull  /* a database that cannot be read for this long is reported */
 #define SETTLE_NS   2000000000ull  /* without interruptAccept: when iocInit is taken to be done */
-#define CALLERS_NS  30000000000ull /* between two looks for modules that were loaded since */
+#define CALLERS_NS  30000000000ull /* between two looks for modules that were loaded since, if it mapped more or less */
+#define CALLERS_SAME_NS 600000000000ull /* … and if it has mapped as much as before */
 #define CALLERS_TRIES 4    /* that failed in a row, because the host was busy perhaps: then they are not known any
                             * more */
 #define SUPERSEDED_AT_ONCE 16
@@ -43,6 +45,7 @@ static void prepareTarget(const ebpfMonTargetLife *life, ebpfMonTarget *t)
     t->follower.isPrepared = 1;
     if (t->slot == UINT32_MAX && t->cat->count)
         ebpfMonRecordTablesAdd(life->tables, t);
+    t->follower.callersPages = ebpfMonProcMappedPages(t->pid);
     ebpfMonIocFinderReadCallers(life->finder, t->pid, &t->follower.att.callers); /* its modules are loaded now */
     t->follower.callersAt = ebpfMonClockMonotonic();
     t->follower.oddLocks = !ebpfMonLockSetsAreKnown(t->follower.mem, t->cat);
@@ -295,14 +298,22 @@ double ebpfMonTargetLifeFollowStart(const ebpfMonTargetLife *life, ebpfMonTarget
 static void findCallers(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now)
 {
     ebpfMonImageCallers *found;
+    uint64_t pages;
     char note[8];
     int failed;
 
-    if (!t->follower.isPrepared || now - t->follower.callersAt < CALLERS_NS || !(found = malloc(sizeof(*found))))
+    if (!t->follower.isPrepared || now - t->follower.callersAt < CALLERS_NS)
+        return;
+    pages = ebpfMonProcMappedPages(t->pid); /* before the look */
+    if ((pages == t->follower.callersPages && now - t->follower.callersAt < CALLERS_SAME_NS) ||
+        !(found = malloc(sizeof(*found))))
         return;
     t->follower.callersAt = now;
+    t->follower.callersPages = pages;
     failed = ebpfMonIocFinderReadCallers(life->finder, t->pid, found);
     t->follower.callersMissed = failed ? t->follower.callersMissed + 1 : 0;
+    if (failed)
+        t->follower.callersPages = 0;
     if ((!failed || t->follower.callersMissed >= CALLERS_TRIES) &&
         !ebpfMonImageCallersAreSame(found, &t->follower.att.callers)) {
         ebpfMonAttachSet(&t->follower.att, 0, t->follower.att.way, note, sizeof(note));

@@ -135,7 +135,7 @@ static void testLinks(void)
 
     testDiag("links that are read again");
     wait = ebpfMonRequestsTakeLinksDue(requests, now, onLinks, &c);
-    testOk(c.count == 0 && wait == 1, "without a request the follower looks again after a second: %g s", wait);
+    testOk(c.count == 0 && wait > 5, "without a request the follower need not look again soon: %g s", wait);
     ebpfMonRequestsAddLinks(requests, &put);
     ebpfMonRequestsAddLinks(requests, &put);
     wait = ebpfMonRequestsTakeLinksDue(requests, now, onLinks, &c);
@@ -146,7 +146,7 @@ static void testLinks(void)
     testOk(c.count == 1, "a record is not read again at once");
     for (int i = 0; i < 10000; i++)
         wait = ebpfMonRequestsTakeLinksDue(requests, now += ms, onLinks, &c);
-    testOk(c.count == 6 && wait == 1, "a record is read some times, then never again: %u", c.count);
+    testOk(c.count == 6 && wait > 5, "a record is read some times, then never again: %u", c.count);
     put.target = 0x2000;
     put.isLink = 1;
     put.at = 1;
