@@ -23,6 +23,7 @@ struct ebpfMonLoaded {
     struct ebpfMonBpf  *skel;  /* NULL: nothing is loaded. Its links of the scheduler: follower */
     ebpfMonRing         ring;     /* this one and the next: event thread */
     int                 ringFile; /* 0: it is not open */
+    const volatile uint64_t *lost; /* the table of lost events, mapped; NULL: it is not */
     ebpfMonTables       tables;
     ebpfMonBlockTable   conf, state, closure; /* follower */
     int                 grows;    /* nonzero: some hash tables grow (letTablesGrow) */
