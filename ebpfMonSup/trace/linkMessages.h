@@ -44,8 +44,8 @@ void ebpfMonLinkMessagesAdd(ebpfMonLinkMessages *messages, const ebpfMonLinkWrit
 /* This chain has come: its link writes belong to it, and no longer to the chain that began the asynchronous record. */
 void ebpfMonLinkMessagesNoteChain(ebpfMonLinkMessages *messages, const ebpfMonChainId *chain);
 
-/* The put that a link (RECORD.FIELD) of this chain made was seen in an IOC that we watch. "key": its message; without an
- * address it came in none. */
+/* The put that a link (RECORD.FIELD) of this chain made was seen in an IOC that we watch. "key": its message; without
+ * an address it came in none. */
 void ebpfMonLinkMessagesNoteArrival(ebpfMonLinkMessages *messages, const ebpfMonChainId *chain, const char *link,
                                     const ebpfMonMessageKey *key);
 

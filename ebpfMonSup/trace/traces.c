@@ -182,7 +182,8 @@ static int isComplete(const ebpfMonTraces *x, const ebpfMonTrace *trace, uint64_
         now = trace->end;
     if (trace->caLink && isYoung(trace, now))
         return 0;
-    return !ebpfMonTraceGapsAwaitMessages(&x->gaps, trace, now) && !(x->uses.exportsSpans(x->uses.exporter) && awaitsId(x, trace, now));
+    return !ebpfMonTraceGapsAwaitMessages(&x->gaps, trace, now) &&
+           !(x->uses.exportsSpans(x->uses.exporter) && awaitsId(x, trace, now));
 }
 
 /* Called when something came for which the trace waited. Messages are handled in the tick, because they come one by
