@@ -71,8 +71,7 @@ static void onIocPut(void *arg, const ebpfMonFinishedPut *finished)
     if (!finished->isPublished && !ebpfMonOwnPutsHas(m->put.ownPuts, put))
         publishPut(m, finished->put);
     if (put->linkChain.iocId)
-        ebpfMonLinkMessagesNoteArrival(m->trace.linkMessages, &put->linkChain, put->link,
-                                       key->seqKind == EBPFMON_SEQ_MESSAGE ? &key->peer : NULL, key->seq, key->at, 1);
+        ebpfMonLinkMessagesNoteArrival(m->trace.linkMessages, &put->linkChain, put->link, key);
     ebpfMonPutSummaryMake(put, key, &summary);
     ebpfMonThreadPutsFinish(m->put.threadPuts, finished->iocId, finished->tid, finished->id, &summary);
     ebpfMonTracesAddPut(m->trace.traces, finished->iocId, finished->tid, finished->id, &summary);
@@ -156,6 +155,16 @@ static void onTrace(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace, uint64_t u
     ebpfMonSlowChainsPublish(m->publish.slowChains, t, trace, unixOffset);
 }
 
+/* All by which a trace may lack something. */
+static uint64_t countLostOfTraces(void *arg)
+{
+    const ebpfMonMonitor *m = arg;
+    uint64_t lost[EBPFMON_LOST_KERNEL];
+
+    ebpfMonKernelGetLost(lost);
+    return countLost(arg) + lost[EBPFMON_LOST_NESTED] + ebpfMonLossesGet(&m->losses, ebpfMonLossParts);
+}
+
 static void judgePut(void *arg, ebpfMonPut *put)
 {
     ebpfMonMonitor *m = arg;
@@ -205,6 +214,7 @@ static int makeTrace(ebpfMonMonitor *m)
         .spans = {.isWanted = ebpfMonExportWantsSpans, .add = ebpfMonExportSpan, .arg = m->exporter},
         .finished = onTrace,
         .isWritten = isWritten,
+        .countLost = countLostOfTraces,
         .arg = m,
     };
 

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -282,6 +283,25 @@ static void setSizes(const ebpfMonLoadSizes *sizes)
         bpf_map__set_max_entries(skel->maps.moved, EBPFMON_TARGETS_MAX);
     }
     bpf_map__set_max_entries(skel->maps.ring, sizes->ringBytes);
+    bpf_map__set_map_flags(skel->maps.lost, BPF_F_MMAPABLE);
+}
+
+/* The counters of lost events are read very often, so they are mapped. 0, or -1 with errno. */
+static int mapLost(void)
+{
+    int fd = bpf_map__fd(ebpfMonLoaded.skel->maps.lost);
+    void *lost = mmap(NULL, EBPFMON_LOST_KERNEL * sizeof(uint64_t), PROT_READ, MAP_SHARED, fd, 0);
+
+    if (lost == MAP_FAILED)
+        return -1;
+    ebpfMonLoaded.lost = lost;
+    return 0;
+}
+
+static void unmapLost(void)
+{
+    if (ebpfMonLoaded.lost)
+        munmap((void *)ebpfMonLoaded.lost, EBPFMON_LOST_KERNEL * sizeof(uint64_t));
 }
 
 /* 0, or -1 with errno. */
@@ -297,7 +317,7 @@ static int mapTables(const ebpfMonLoadSizes *sizes)
                               sizes->maxRecords);
     tables->closure = openTable(&ebpfMonLoaded.closure, skel->maps.closure, sizeof(struct ebpfMonClosurePair),
                                 PAIRS(sizes->maxClosure));
-    if (!tables->conf || !tables->state || !tables->closure || ebpfMonKernelOpenRing(sizes->ringBytes))
+    if (!tables->conf || !tables->state || !tables->closure || mapLost() || ebpfMonKernelOpenRing(sizes->ringBytes))
         return -1;
     tables->bytes += sizes->ringBytes + countOtherTables();
     return 0;
@@ -379,6 +399,7 @@ void ebpfMonKernelUnload(void)
     ebpfMonMappedTableClose(&ebpfMonLoaded.conf.mapped);
     ebpfMonMappedTableClose(&ebpfMonLoaded.state.mapped);
     ebpfMonMappedTableClose(&ebpfMonLoaded.closure.mapped);
+    unmapLost();
     ebpfMonBpf__destroy(ebpfMonLoaded.skel);
     memset(&ebpfMonLoaded, 0, sizeof(ebpfMonLoaded));
 }

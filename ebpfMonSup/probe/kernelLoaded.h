@@ -24,6 +24,7 @@ struct ebpfMonLoaded {
     ebpfMonRing         ring;     /* this one and the next: event thread */
     int                 ringFile; /* 0: it is not open */
     int                 isSilent; /* atomic; nonzero: a silence was begun, and its end was not taken. Any thread */
+    const volatile uint64_t *lost; /* the table of lost events, mapped; NULL: it is not */
     ebpfMonTables       tables;
     ebpfMonBlockTable   conf, state, closure; /* follower */
     int                 grows;    /* nonzero: some hash tables grow (letTablesGrow) */

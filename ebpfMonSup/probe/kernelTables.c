@@ -349,11 +349,8 @@ void ebpfMonKernelGetHits(uint32_t tgid, struct ebpfMonHits *sum)
 
 void ebpfMonKernelGetLost(uint64_t lost[EBPFMON_LOST_KERNEL])
 {
-    for (uint32_t i = 0; i < EBPFMON_LOST_KERNEL; i++) {
-        lost[i] = 0;
-        if (ebpfMonLoaded.skel)
-            bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.lost), &i, &lost[i]);
-    }
+    for (unsigned i = 0; i < EBPFMON_LOST_KERNEL; i++)
+        lost[i] = ebpfMonLoaded.lost ? ebpfMonLoaded.lost[i] : 0;
 }
 
 void ebpfMonKernelEachRoot(void (*each)(void *arg, uint32_t slot, const struct ebpfMonRootStat *stat), void *arg)

@@ -54,7 +54,7 @@ int ebpfMonKernelSetOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOw
 /* The traps of one IOC since the monitor watches it, summed over the CPUs. */
 void ebpfMonKernelGetHits(uint32_t tgid, struct ebpfMonHits *hits);
 
-/* The events that the kernel part lost since it was loaded, by reason. Zeros: nothing is loaded. */
+/* The events that the kernel part lost since it was loaded, by reason. Zeros: nothing is loaded. No system call. */
 void ebpfMonKernelGetLost(uint64_t lost[EBPFMON_LOST_KERNEL]);
 
 /* The memory (bytes) that all tables take now, with those that are found by slot. */

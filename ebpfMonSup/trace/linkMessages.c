@@ -24,6 +24,7 @@ struct ebpfMonLinkMessages {
     ebpfMonLinkMessage write[WRITES];
     uint64_t begin[WRITES];    /* of their chains, close together: every chain is looked for, and few wrote to a link */
     unsigned nextWrite;        /* modulo WRITES the oldest one, which is overwritten next */
+    uint64_t forgotten;        /* when the last one that was overwritten had been made; monotonic ns */
     packetMessage packet[PACKETS];
     unsigned firstPacket, endOfPackets; /* those from first to end wait; modulo PACKETS */
 };
@@ -54,6 +55,8 @@ void ebpfMonLinkMessagesAdd(ebpfMonLinkMessages *m, const ebpfMonLinkWrite *link
     epicsMutexMustLock(m->lock);
     m->begin[m->nextWrite % WRITES] = link->chain.begin;
     w = &m->write[m->nextWrite++ % WRITES];
+    if (w->at > m->forgotten)
+        m->forgotten = w->at;
     memset(w, 0, sizeof(*w));
     w->chain = link->chain;
     w->step = link->step;
@@ -80,29 +83,43 @@ static const ebpfMonChainId *getChain(const ebpfMonLinkMessage *w)
     return w->isStepKnown ? &w->step : &w->chain;
 }
 
-/* "peer" NULL: in no message. */
-static void setSeen(ebpfMonLinkMessage *w, const struct ebpfMonPeer *peer, uint32_t seq, uint64_t at, int inside)
+static void setMessage(ebpfMonLinkMessage *w, const struct ebpfMonPeer *peer, uint32_t seq)
 {
-    w->seen = 1;
-    w->inside = inside;
-    w->seenAt = at;
-    w->isMessage = peer != NULL;
-    if (peer) {
-        w->peer = *peer;
-        w->seq = seq;
+    w->isMessage = 1;
+    w->peer = *peer;
+    w->seq = seq;
+}
+
+/* Base sends only the last value of a link: the values before it will not be sent any more. */
+static void skipEarlierWrites(ebpfMonLinkMessages *m, const ebpfMonLinkMessage *sent, uint64_t at)
+{
+    for (unsigned i = 0; i < WRITES; i++) {
+        ebpfMonLinkMessage *w = &m->write[i];
+
+        if (w->pid != sent->pid || w->seen || w->at >= sent->at || strcmp(w->link, sent->link) != 0)
+            continue;
+        w->seen = w->isSkipped = 1;
+        w->seenAt = at;
     }
 }
 
 void ebpfMonLinkMessagesNoteArrival(ebpfMonLinkMessages *m, const ebpfMonChainId *chain, const char *link,
-                                    const struct ebpfMonPeer *peer, uint32_t seq, uint64_t at, int inside)
+                                    const ebpfMonMessageKey *key)
 {
     epicsMutexMustLock(m->lock);
     for (unsigned i = 0; i < WRITES; i++) {
         ebpfMonLinkMessage *w = &m->write[i];
 
-        if (!ebpfMonChainIdIsSame(&w->chain, chain) || w->seen || strcmp(w->link, link) != 0)
+        if (!ebpfMonChainIdIsSame(&w->chain, chain) || (w->seen && !w->isSkipped) || strcmp(w->link, link) != 0)
             continue;
-        setSeen(w, peer, seq, at, inside);
+        w->seen = w->inside = 1;
+        w->isSkipped = 0;
+        w->seenAt = key->at;
+        if (key->seqKind == EBPFMON_SEQ_MESSAGE)
+            setMessage(w, &key->peer, key->seq);
+        else
+            w->isHidden = key->peer.addr != 0;
+        skipEarlierWrites(m, w, key->at);
         break;
     }
     epicsMutexUnlock(m->lock);
@@ -124,17 +141,6 @@ static ebpfMonLinkMessage *findWriteOf(ebpfMonLinkMessages *m, const packetMessa
         found = w; /* of several values of one link Base sends the last one (dbCa.c) */
     }
     return links > 1 && !p->channel[0] ? NULL : found;
-}
-
-/* Base sends only the last value of a link: the values before it will not be sent any more. */
-static void skipEarlierWrites(ebpfMonLinkMessages *m, const ebpfMonLinkMessage *sent, uint64_t at)
-{
-    for (unsigned i = 0; i < WRITES; i++) {
-        ebpfMonLinkMessage *w = &m->write[i];
-
-        if (w->pid == sent->pid && !w->seen && w->at < sent->at && strcmp(w->link, sent->link) == 0)
-            setSeen(w, NULL, 0, at, 0);
-    }
 }
 
 void ebpfMonLinkMessagesNotePacket(ebpfMonLinkMessages *m, uint32_t pid, const char *channel,
@@ -163,7 +169,9 @@ void ebpfMonLinkMessagesMatch(ebpfMonLinkMessages *m, uint64_t upTo)
 
         if (!w)
             continue;
-        setSeen(w, &p->peer, p->seq, p->at, 0);
+        w->seen = 1;
+        w->seenAt = p->at;
+        setMessage(w, &p->peer, p->seq);
         skipEarlierWrites(m, w, p->at);
     }
     epicsMutexUnlock(m->lock);
@@ -183,4 +191,14 @@ unsigned ebpfMonLinkMessagesFind(ebpfMonLinkMessages *m, const ebpfMonChainId *c
     }
     epicsMutexUnlock(m->lock);
     return n;
+}
+
+int ebpfMonLinkMessagesHaveForgotten(ebpfMonLinkMessages *m, uint64_t since)
+{
+    uint64_t forgotten;
+
+    epicsMutexMustLock(m->lock);
+    forgotten = m->forgotten;
+    epicsMutexUnlock(m->lock);
+    return forgotten >= since;
 }

@@ -8,7 +8,10 @@
 #define EBPFMON_LINKMESSAGES_H
 
 #include "ebpfMonEvent.h"
+#include "put/finishedPut.h"
 #include "put/linkWrites.h"
+
+#define EBPFMON_LINK_MESSAGES 32 /* of one chain, for ebpfMonLinkMessagesFind */
 
 /* A value that a chain wrote through a CA link. */
 typedef struct {
@@ -22,6 +25,8 @@ typedef struct {
     int      seen;         /* it was sent or arrived; or it never will be, because a later value of the link was sent */
     int      isMessage;    /* it went in a TCP message, whose "peer" and "seq" are known; else through a channel inside
                             * the IOC */
+    int      isHidden;     /* it went in a TCP message of which no more is known */
+    int      isSkipped;    /* it was not sent: a later value of the link was */
     int      inside;       /* it arrived at an IOC that we watch */
     struct ebpfMonPeer peer; /* the connection */
     uint32_t seq;          /* TCP sequence number of the first byte of the message */
@@ -39,10 +44,10 @@ void ebpfMonLinkMessagesAdd(ebpfMonLinkMessages *messages, const ebpfMonLinkWrit
 /* This chain has come: its link writes belong to it, and no longer to the chain that began the asynchronous record. */
 void ebpfMonLinkMessagesNoteChain(ebpfMonLinkMessages *messages, const ebpfMonChainId *chain);
 
-/* The put that a link (RECORD.FIELD) of this chain made was seen at the receiver. "peer" NULL: it came in no message.
- * "at": monotonic ns. "inside": the receiver is an IOC that we watch. */
+/* The put that a link (RECORD.FIELD) of this chain made was seen in an IOC that we watch. "key": its message; without
+ * an address it came in none. */
 void ebpfMonLinkMessagesNoteArrival(ebpfMonLinkMessages *messages, const ebpfMonChainId *chain, const char *link,
-                                    const struct ebpfMonPeer *peer, uint32_t seq, uint64_t at, int inside);
+                                    const ebpfMonMessageKey *key);
 
 /* A packet of process "pid" carried this message at "at" (monotonic ns). The event of the link write may come after its
  * packet, so ebpfMonLinkMessagesMatch looks for it later. "channel" empty: the channel was created before we looked,
@@ -59,5 +64,8 @@ void ebpfMonLinkMessagesMatch(ebpfMonLinkMessages *messages, uint64_t upTo);
  * of writing. Returns how many, "max" at most. */
 unsigned ebpfMonLinkMessagesFind(ebpfMonLinkMessages *messages, const ebpfMonChainId *chain, ebpfMonLinkMessage *list,
                                  unsigned max);
+
+/* Nonzero: there was no room for all link writes from this time (monotonic ns) on. */
+int ebpfMonLinkMessagesHaveForgotten(ebpfMonLinkMessages *messages, uint64_t since);
 
 #endif

@@ -20,7 +20,9 @@ typedef struct ebpfMonTrace {
     unsigned chains;
     uint32_t records;      /* kept, in all chains */
     uint64_t end;          /* monotonic ns: the end of its last chain */
-    int      isIncomplete; /* something belongs to it that is not in it */
+    int      isIncomplete; /* something belongs to it that is not in it, or may do so */
+    unsigned unseen;       /* … values that it wrote through CA links, whose message was not seen … */
+    int      lacksCause;   /* … the message of the put that caused it. Both are known when it is finished */
 
     /* what it waits for */
     uint32_t async[EBPFMON_TRACE_ASYNC]; /* 1 + index of a record that processes asynchronously; 0: free */

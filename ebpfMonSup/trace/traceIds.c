@@ -5,7 +5,6 @@
 #include "trace/spanId.h"
 #include "trace/traceIds.h"
 
-#define MESSAGES 8 /* of one chain */
 #define DEPTH    8 /* traces of which each caused the next while all are open */
 
 struct ebpfMonTraceIds {
@@ -41,11 +40,11 @@ void ebpfMonTraceIdsGetChainSpan(const ebpfMonTraceIds *ids, const ebpfMonChainI
  * message. Nonzero: there is one. */
 static int findFirstMessage(const ebpfMonTraceIds *ids, const ebpfMonTrace *trace, uint8_t id[16])
 {
-    ebpfMonLinkMessage list[MESSAGES];
+    ebpfMonLinkMessage list[EBPFMON_LINK_MESSAGES];
 
     for (const ebpfMonTraceChain *c = trace->linkWrites ? trace->first : NULL; c; c = c->next) {
         ebpfMonChainId chain = ebpfMonTraceChainGetId(c);
-        unsigned n = ebpfMonLinkMessagesFind(ids->messages, &chain, list, MESSAGES);
+        unsigned n = ebpfMonLinkMessagesFind(ids->messages, &chain, list, EBPFMON_LINK_MESSAGES);
 
         for (unsigned i = 0; i < n; i++)
             if (list[i].seen && list[i].isMessage && !list[i].inside) {

@@ -19,6 +19,13 @@ static int isDescribed(void *arg, ebpfMonTarget *t, const ebpfMonTrace *trace)
     return uses->spans.isWanted(uses->spans.arg) || uses->isWritten(uses->arg, t, trace);
 }
 
+static uint64_t countLost(void *arg)
+{
+    const ebpfMonTraceRoomUses *uses = &((ebpfMonTraceRoom *)arg)->uses;
+
+    return uses->countLost(uses->arg);
+}
+
 static void onTrace(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace)
 {
     uint64_t unixOffset = ebpfMonClockUnixOffset();
@@ -36,6 +43,7 @@ int ebpfMonTraceRoomMake(ebpfMonTraceRoom *room, const ebpfMonTraceRoomUses *fro
         .exportsSpans = from->spans.isWanted,
         .exporter = from->spans.arg,
         .isDescribed = isDescribed,
+        .countLost = countLost,
     };
     ebpfMonTraceSpansUses spans = { .targets = from->targets, .sink = from->spans };
     uint64_t salt;

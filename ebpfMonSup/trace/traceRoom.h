@@ -17,6 +17,7 @@ typedef struct {
     void (*finished)(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace, uint64_t unixOffset);
     /* Nonzero: "finished" will write this trace as text. Threads and lock as above. */
     int  (*isWritten)(void *arg, ebpfMonTarget *t, const ebpfMonTrace *trace);
+    uint64_t (*countLost)(void *arg); /* events that were lost so far. Event thread; called for each trace */
     void  *arg;
 } ebpfMonTraceRoomUses;
 

@@ -12,7 +12,6 @@
 #include "trace/traceWords.h"
 
 #define SPANS_MAX 1000 /* of the tree of one trace */
-#define MESSAGES  8    /* of one chain */
 
 /* When the records of a chain began and ended, by node; ns since 1970. */
 typedef struct {
@@ -269,7 +268,8 @@ static void exportFirstChain(ebpfMonTraceSpans *x)
     ebpfMonSpanAddInteger(s, "epics.chain.records", ebpfMonTraceCountRecords(trace));
     if (ebpfMonTraceHasMessage(trace))
         ebpfMonSpanAddConnection(s, &trace->put->key.peer);
-    ebpfMonSpanAddBool(s, "epics.chain.incomplete", trace->isIncomplete || c->flags & EBPFMON_CHAIN_LATE);
+    ebpfMonSpanAddBool(s, "epics.chain.incomplete", trace->isIncomplete || c->flags & EBPFMON_CHAIN_LATE ||
+                                                        trace->records + trace->chains > SPANS_MAX);
     addWaits(s, trace->first);
     x->uses.sink.add(x->uses.sink.arg, s);
 }
@@ -342,8 +342,8 @@ static void exportMessage(ebpfMonTraceSpans *x, const ebpfMonTraceChain *c, cons
 static void exportMessages(ebpfMonTraceSpans *x, const ebpfMonTraceChain *c)
 {
     ebpfMonChainId chain = ebpfMonTraceChainGetId(c);
-    ebpfMonLinkMessage list[MESSAGES];
-    unsigned n = ebpfMonLinkMessagesFind(x->uses.linkMessages, &chain, list, MESSAGES);
+    ebpfMonLinkMessage list[EBPFMON_LINK_MESSAGES];
+    unsigned n = ebpfMonLinkMessagesFind(x->uses.linkMessages, &chain, list, EBPFMON_LINK_MESSAGES);
 
     for (unsigned i = 0; i < n; i++)
         if (list[i].seen && list[i].isMessage)

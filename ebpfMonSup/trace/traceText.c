@@ -147,9 +147,14 @@ static void writeIncomplete(traceWriter *x)
             appendText(x, "  incomplete: %s processes still\n", ebpfMonCatalogueName(x->t->cat, trace->async[i] - 1));
     if (trace->first->chain.flags & EBPFMON_CHAIN_LATE)
         appendText(x, "  incomplete: it was under way when it was looked at first\n");
+    if (trace->lacksCause)
+        appendText(x, "  incomplete: the message of its put was not seen\n");
+    if (trace->unseen)
+        appendText(x, "  incomplete: of what it wrote through CA links %u message%s not seen\n", trace->unseen,
+                   trace->unseen == 1 ? " was" : "s were");
     if (trace->handOvers)
         appendText(x, "  incomplete: of what it handed over to other threads %u did not come\n", trace->handOvers);
-    else if (trace->isIncomplete)
+    else if (trace->isIncomplete && !trace->lacksCause && !trace->unseen)
         appendText(x, "  incomplete: not all that belongs to it was kept\n");
 }
 

@@ -5,6 +5,7 @@
 #include "trace/finishedTraces.h"
 #include "trace/handOvers.h"
 #include "trace/knownChains.h"
+#include "trace/traceGaps.h"
 #include "trace/traces.h"
 
 #define OPEN_MAX    256
@@ -12,10 +13,9 @@
 #define ASYNC_NS    10000000000ull /* a motor moves for longer; then the trace says that it still does */
 #define GONE_NS     1000000000ull /* of an IOC that ended nothing more comes, and soon its names are gone */
 #define PUT_NS      1000000000ull
-#define MESSAGE_NS  1000000000ull /* from a link write to its message, unless the link is not connected */
+#define MESSAGE_NS  1000000000ull /* as in traceGaps.c */
 #define CAUSE_NS    100000000ull  /* until the chain that caused a trace in another one has come */
 #define CAUSES      8             /* traces of which each caused the next while all are open */
-#define MESSAGES    8             /* of one chain */
 
 struct ebpfMonTraces {
     ebpfMonTracesUses uses;
@@ -29,6 +29,7 @@ struct ebpfMonTraces {
     unsigned open;
     uint32_t records;             /* of all open traces */
     unsigned awaitPut, awaitSource; /* open traces that do */
+    ebpfMonTraceGaps gaps;
     ebpfMonTrace *changed;        /* the open trace that got the last chain, until it was looked at; NULL: none */
 };
 
@@ -43,6 +44,8 @@ ebpfMonTraces *ebpfMonTracesNew(const ebpfMonTracesUses *uses, ebpfMonTraceFn on
     x->uses = *uses;
     x->onTrace = onTrace;
     x->arg = arg;
+    x->gaps = (ebpfMonTraceGaps){ .messages = uses->linkMessages, .exportsSpans = uses->exportsSpans,
+                                  .exporter = uses->exporter, .countLost = uses->countLost, .arg = arg };
     x->known = ebpfMonKnownChainsNew();
     x->handOvers = ebpfMonHandOversNew();
     x->finished = ebpfMonFinishedTracesNew();
@@ -95,10 +98,20 @@ void ebpfMonTracesFree(ebpfMonTraces *x)
     free(x);
 }
 
+/* If events were lost, each open trace may wait for one of them. */
+static void lookForLosses(ebpfMonTraces *x)
+{
+    if (ebpfMonTraceGapsLook(&x->gaps))
+        for (ebpfMonTrace *trace = x->first; trace; trace = trace->next)
+            trace->isIncomplete = 1;
+}
+
 static void finishTrace(ebpfMonTraces *x, ebpfMonTrace *trace)
 {
     ebpfMonTarget *t;
 
+    lookForLosses(x);
+    ebpfMonTraceGapsJudge(&x->gaps, trace);
     trace->isIncomplete |= ebpfMonTraceHasAsync(trace) || trace->handOvers || trace->awaitsSource;
     if (x->uses.isDescribed)
         ebpfMonTraceReadWords(x->uses.targets, trace, x->uses.isDescribed, x->arg);
@@ -139,24 +152,6 @@ uint32_t ebpfMonTracesCountRecords(const ebpfMonTraces *x)
 
 /* --- what a trace waits for --- */
 
-/* The values that it wrote through CA links are sent a little later. Another host knows the trace only by such a
- * message. */
-static int awaitsMessages(const ebpfMonTraces *x, const ebpfMonTrace *trace, uint64_t now)
-{
-    ebpfMonLinkMessage list[MESSAGES];
-
-    if (!trace->linkWrites || now - trace->end > MESSAGE_NS || !x->uses.exportsSpans(x->uses.exporter))
-        return 0;
-    for (const ebpfMonTraceChain *c = trace->first; c; c = c->next) {
-        ebpfMonChainId id = ebpfMonTraceChainGetId(c);
-
-        for (unsigned n = ebpfMonLinkMessagesFind(x->uses.linkMessages, &id, list, MESSAGES); n-- > 0;)
-            if (!list[n].seen)
-                return 1;
-    }
-    return 0;
-}
-
 static int isYoung(const ebpfMonTrace *trace, uint64_t now)
 {
     return now < trace->end + CAUSE_NS;
@@ -187,7 +182,8 @@ static int isComplete(const ebpfMonTraces *x, const ebpfMonTrace *trace, uint64_
         now = trace->end;
     if (trace->caLink && isYoung(trace, now))
         return 0;
-    return !awaitsMessages(x, trace, now) && !(x->uses.exportsSpans(x->uses.exporter) && awaitsId(x, trace, now));
+    return !ebpfMonTraceGapsAwaitMessages(&x->gaps, trace, now) &&
+           !(x->uses.exportsSpans(x->uses.exporter) && awaitsId(x, trace, now));
 }
 
 /* Called when something came for which the trace waited. Messages are handled in the tick, because they come one by
@@ -303,7 +299,6 @@ static void adoptEarlyTraces(ebpfMonTraces *x, ebpfMonTrace *trace, const ebpfMo
 static void noteOpenWork(ebpfMonTraces *x, ebpfMonTrace *trace, const ebpfMonTraceChain *c)
 {
     ebpfMonChainId id = ebpfMonTraceChainGetId(c);
-    ebpfMonLinkMessage list[MESSAGES];
 
     if (!(c->chain.flags & EBPFMON_CHAIN_BUSY))
         ebpfMonTraceRemoveAsync(trace, c->chain.rootSlot + 1);
@@ -317,15 +312,7 @@ static void noteOpenWork(ebpfMonTraces *x, ebpfMonTrace *trace, const ebpfMonTra
         trace->handOvers += c->chain.handOvers > done ? c->chain.handOvers - done : 0;
         adoptEarlyTraces(x, trace, &id);
     }
-    if (!x->uses.exportsSpans(x->uses.exporter))
-        return;
-    if (c->chain.causeBegin) { /* between the two an asynchronous record may have written, step by step */
-        ebpfMonChainId beginner = ebpfMonTraceChainGetBeginner(c);
-
-        ebpfMonLinkMessagesNoteChain(x->uses.linkMessages, &id);
-        trace->linkWrites += ebpfMonLinkMessagesFind(x->uses.linkMessages, &beginner, list, MESSAGES);
-    }
-    trace->linkWrites += ebpfMonLinkMessagesFind(x->uses.linkMessages, &id, list, MESSAGES);
+    ebpfMonTraceGapsAddChain(&x->gaps, trace, c);
 }
 
 /* For the CP links that watch its records. */
@@ -479,6 +466,7 @@ void ebpfMonTracesTick(ebpfMonTraces *x, uint64_t now, int all)
 {
     ebpfMonTrace *next;
 
+    lookForLosses(x);
     for (ebpfMonTrace *trace = x->first; trace; trace = next) {
         uint64_t age = now > trace->end ? now - trace->end : 0;
         int isGone = 0;
@@ -486,6 +474,7 @@ void ebpfMonTracesTick(ebpfMonTraces *x, uint64_t now, int all)
         next = trace->next;
         if (trace->awaitsPut && age > PUT_NS) { /* it was lost */
             trace->awaitsPut = 0;
+            trace->isIncomplete = 1;
             x->awaitPut--;
         }
         if (age >= GONE_NS || trace->caLink)

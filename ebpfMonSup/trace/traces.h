@@ -21,6 +21,8 @@ typedef struct {
     int (*exportsSpans)(void *exporter); /* nonzero: spans are exported; then a trace waits for what its id depends on,
                                           * too */
     void *exporter;
+    uint64_t (*countLost)(void *arg); /* how many events were lost so far; gets the argument of ebpfMonTraceFn. Called
+                                       * for each trace. NULL: nobody counts them */
     ebpfMonTraceTestFn isDescribed; /* nonzero: ebpfMonTraceFn, whose argument it gets, will describe this trace; NULL:
                                      * it describes none */
 } ebpfMonTracesUses;

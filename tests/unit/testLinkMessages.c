@@ -22,6 +22,19 @@ static void writes(uint32_t pid, const char *link, const char *channel, uint64_t
     ebpfMonLinkMessagesAdd(messages, &l);
 }
 
+/* "seq" 0: it came in no message. */
+static void arrives(const ebpfMonChainId *chain, const char *link, uint32_t seq, uint64_t at)
+{
+    ebpfMonMessageKey key = { .at = at };
+
+    if (seq) {
+        key.peer = peer;
+        key.seq = seq;
+        key.seqKind = EBPFMON_SEQ_MESSAGE;
+    }
+    ebpfMonLinkMessagesNoteArrival(messages, chain, link, &key);
+}
+
 static void packet(uint32_t pid, const char *channel, uint32_t seq, uint64_t at)
 {
     ebpfMonLinkMessagesNotePacket(messages, pid, channel, &peer, seq, at);
@@ -63,7 +76,7 @@ static void steps(void)
     ebpfMonLinkMessagesNoteChain(messages, &last);
     testOk(find(500 * MS, list) == 2 && ebpfMonLinkMessagesFind(messages, &last, list, 4) == 1 &&
                strcmp(list[0].link, "seq.LNK3") == 0, "… except the message of a chain that has arrived");
-    ebpfMonLinkMessagesNoteArrival(messages, &source, "seq.LNK3", &peer, 9, 530 * MS, 1);
+    arrives(&source, "seq.LNK3", 9, 530 * MS);
     ebpfMonLinkMessagesFind(messages, &last, list, 4);
     testOk(list[0].seen && list[0].seq == 9, "the receiver knows the chain that began");
 }
@@ -115,12 +128,12 @@ static void arrivals(void)
     writes(60, "b.OUT", "inside", 5000 * MS);
     testOk(find(5000 * MS, list) == 2 && strcmp(list[0].link, "a.OUT") == 0 && !list[0].seen && !list[1].seen,
            "two writes of one chain, in their order");
-    ebpfMonLinkMessagesNoteArrival(messages, &chain, "b.OUT", NULL, 0, 5001 * MS, 1);
-    ebpfMonLinkMessagesNoteArrival(messages, &chain, "a.OUT", &peer, 55, 5002 * MS, 1);
+    arrives(&chain, "b.OUT", 0, 5001 * MS);
+    arrives(&chain, "a.OUT", 55, 5002 * MS);
     testOk(find(5000 * MS, list) == 2 && list[0].isMessage && list[0].seq == 55 && list[0].inside &&
            list[0].seenAt == 5002 * MS && list[1].seen && !list[1].isMessage,
            "one value arrived as a message, the other one through a channel within the IOC");
-    ebpfMonLinkMessagesNoteArrival(messages, &chain, "a.OUT", &peer, 56, 5003 * MS, 1);
+    arrives(&chain, "a.OUT", 56, 5003 * MS);
     testOk(find(5000 * MS, list) == 2 && list[0].seq == 55, "a value arrives only once");
     chain.tid = 2;
     testOk(ebpfMonLinkMessagesFind(messages, &chain, list, 4) == 0, "another thread's chain wrote nothing");

@@ -109,7 +109,19 @@ static void sceneAddLinkWrite(const ebpfMonLinkWrite *write)
 static void sceneNoteArrival(const ebpfMonChainId *chain, const char *link, const struct ebpfMonPeer *peer,
                              uint32_t seq, uint64_t at, int inside)
 {
-    ebpfMonLinkMessagesNoteArrival(messages, chain, link, peer, seq, at, inside);
+    ebpfMonMessageKey key = { .at = at };
+
+    if (!inside) { /* seen in packets */
+        ebpfMonLinkMessagesNotePacket(messages, (uint32_t)sceneTarget->pid, "OTHER:PV", peer, seq, at);
+        ebpfMonLinkMessagesMatch(messages, at + 1);
+        return;
+    }
+    if (peer) {
+        key.peer = *peer;
+        key.seq = seq;
+        key.seqKind = EBPFMON_SEQ_MESSAGE;
+    }
+    ebpfMonLinkMessagesNoteArrival(messages, chain, link, &key);
 }
 
 static void sceneTick(uint64_t now, int all)

@@ -226,7 +226,7 @@ static void writes(const char *link, uint64_t begin)
 
 static void linkWrites(void)
 {
-    struct ebpfMonPeer peer = { .addr = 1 };
+    ebpfMonMessageKey key = { .peer = { .addr = 1 }, .seq = 5, .seqKind = EBPFMON_SEQ_MESSAGE, .at = 1016 * MS };
     ebpfMonChainId chain = { sceneTarget->iocId, 1, 1010 * MS };
 
     setUp(20);
@@ -237,14 +237,33 @@ static void linkWrites(void)
     testOk(!heard.count && countOpen() == 1, "a trace waits for its message");
     testOk(ebpfMonTracesFindOpen(traces, &chain) != NULL && !ebpfMonTracesFindFinishedId(traces, &chain),
            "meanwhile the trace is open");
-    ebpfMonLinkMessagesNoteArrival(messages, &chain, "a.OUT", &peer, 5, 1016 * MS, 0);
+    ebpfMonLinkMessagesNoteArrival(messages, &chain, "a.OUT", &key);
     tick(1017 * MS);
-    testOk(heard.count == 1, "the trace is finished when its message is seen");
+    testOk(heard.count == 1 && !heard.isIncomplete, "the trace is finished when its message is seen");
     testOk(!ebpfMonTracesFindOpen(traces, &chain) && ebpfMonTracesFindFinishedId(traces, &chain) &&
            ebpfMonTracesFindFinishedId(traces, &chain)[0] == 1, "the id of the trace is known afterwards");
     addChain(chainOf(1, 1020 * MS, 0, UINT32_MAX), 1);
     tick(1021 * MS + MESSAGE_NS + 1);
-    testOk(heard.count == 2, "or is not");
+    testOk(heard.count == 2 && heard.isIncomplete, "or is not: then it is marked");
+    writes("a.OUT", 3010 * MS);
+    writes("a.OUT", 3020 * MS);
+    chain.begin = 3020 * MS;
+    ebpfMonLinkMessagesNoteArrival(messages, &chain, "a.OUT", &key);
+    addChain(chainOf(1, 3010 * MS, 0, UINT32_MAX), 1);
+    tick(3021 * MS);
+    testOk(heard.count == 3 && !heard.isIncomplete, "a value that a later one of the link replaced was never sent");
+    writes("a.OUT", 3030 * MS);
+    chain.begin = 3030 * MS;
+    key.seqKind = EBPFMON_SEQ_NONE;
+    ebpfMonLinkMessagesNoteArrival(messages, &chain, "a.OUT", &key);
+    addChain(chainOf(1, 3030 * MS, 0, UINT32_MAX), 1);
+    tick(3031 * MS);
+    testOk(heard.count == 4 && heard.isIncomplete, "it came in a message that is not known");
+    for (unsigned i = 0; i < 513; i++)
+        writes("a.OUT", 4000 * MS + i);
+    addChain(chainOf(1, 4000 * MS, 0, UINT32_MAX), 1);
+    tick(4001 * MS);
+    testOk(heard.count == 5 && heard.isIncomplete, "its link write is forgotten, because there were many");
 }
 
 /* The source chain of a CP link may end later than the chain that it caused. */
@@ -294,7 +313,7 @@ static void cpLinks(void)
 
 MAIN(testTraces)
 {
-    testPlan(35);
+    testPlan(38);
     tracesTestBegin();
     chains();
     ended();
