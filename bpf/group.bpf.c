@@ -19,6 +19,7 @@ __attribute__((noinline)) int ebpfmon_end_list(__u64 mutex, __u64 now)
     /* records that moved in this pass, because of its puts, may have processed in it, and are in other lists now */
     ebpfmon_sweep_moved(now, ended ? 0 : mutex, ANY_GROUP);
     ebpfmon_check_left(mutex, now);
+    ebpfmon_fold_rest(now);
     return 0;
 }
 

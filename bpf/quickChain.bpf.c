@@ -42,7 +42,8 @@ __attribute__((noinline)) int ebpfmon_begin_quick(__u64 mutex, __u64 now)
     key.tgid = c.tgid;
     list = bpf_map_lookup_elem(&lists, &key);
     q->begin = now;
-    q->count = list && !list->hasAsync ? 0 : QUICK_TIMES;
+    q->count = q->folded = 0;
+    q->isOpen = list && !list->hasAsync;
     return 0;
 }
 
@@ -85,7 +86,7 @@ __attribute__((noinline)) int ebpfmon_note_quick(__u64 precord, __u64 now)
         (c.conf->slowNs && took >= c.conf->slowNs) || precord >> QUICK_ADDRESS_BITS)
         return 0;
     q = bpf_map_lookup_elem(&quick, &c.tid);
-    if (!q || q->count >= QUICK_TIMES)
+    if (!q || !q->isOpen || q->count >= QUICK_TIMES)
         return 0;
     n = q->count;
     barrier_var(n);

@@ -217,6 +217,14 @@ static long foldRest(__u32 i, struct sweep *s)
     return 0;
 }
 
+static __always_inline void noteFolded(const struct sweep *s)
+{
+    struct quickTimes *q = findQuickTimes();
+
+    if (q)
+        q->folded = s->folded;
+}
+
 static __always_inline void beginSweep(struct sweep *s, const struct ebpfMonTargetConf *conf, __u64 now)
 {
     __builtin_memset(s, 0, sizeof(*s));
@@ -257,8 +265,8 @@ __attribute__((noinline)) int ebpfmon_sweep_places(__u32 first, __u32 len, __u64
     if (how == SWEEP_PASS)
         beginFold(&s, now);
     bpf_loop(len + LOOKS_AGAIN, sweepNext, &s, 0);
-    if (s.expected)
-        bpf_loop(QUICK_TIMES, foldRest, &s, 0);
+    if (how == SWEEP_PASS)
+        noteFolded(&s);
     if (s.missed || s.next < len)
         noteMissed(tgid);
     if (s.stuck && (m = bpf_map_lookup_elem(&moved, &tgid)))
@@ -290,5 +298,23 @@ __attribute__((noinline)) int ebpfmon_sweep_list(__u64 mutex, __u64 now)
     list = bpf_map_lookup_elem(&lists, &key);
     if (list && ebpfmon_sweep_places(list->first, list->len, now, SWEEP_PASS))
         list->hasAsync = 1;
+    return 0;
+}
+
+/* Takes out the quick chains of this pass that are left, after all records were counted that may have processed in it. */
+__attribute__((noinline)) int ebpfmon_fold_rest(__u64 now)
+{
+    struct quickTimes *q = findQuickTimes();
+    struct sweep s;
+    struct caller c;
+
+    if (!q || !q->isOpen || !findCaller(&c))
+        return 0;
+    beginSweep(&s, c.conf, now);
+    s.folded = q->folded;
+    expectNext(&s, q);
+    if (s.expected)
+        bpf_loop(QUICK_TIMES, foldRest, &s, 0);
+    q->count = q->folded = q->isOpen = 0;
     return 0;
 }

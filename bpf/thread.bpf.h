@@ -149,7 +149,9 @@ _Static_assert(2 * EBPFMON_RECORD_SPAN <= 4 * EBPFMON_VAL_MAX, "sendChain.bpf.h 
 struct quickTimes {
     __u64 begin;   /* of the pass */
     __u64 flushed; /* when a pass last brought the times that roots had kept into the map "roots" */
-    __u32 count;
+    __u32 count;   /* of entries; 0 between passes */
+    __u32 folded;  /* … of these, entries that were brought to their roots */
+    __u32 isOpen;  /* nonzero: chains of this pass may be quick */
     __u32 pad;
     __u64 entry[QUICK_TIMES]; /* QUICK_ENTRY: of the chains, in the order in which they ended */
 };

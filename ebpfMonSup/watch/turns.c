@@ -85,6 +85,7 @@ int ebpfMonTurnsLook(ebpfMonTurns *turns, uint64_t now, double percent, uint64_t
         if (percent != turns->percent) {
             turns->openAt = now;
             turns->closeAt = now + length;
+            turns->all = turns->timed = 0; /* the share is that of the present percentage */
         }
         turns->percent = percent;
     }

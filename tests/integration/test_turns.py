@@ -6,6 +6,7 @@ import time
 
 import pytest
 from tests.harness import ca, db
+from tests.harness.passes import FAST
 from tests.harness.soak import size, soak
 from tests.harness.wait import settled, until
 
@@ -64,22 +65,49 @@ def test_all_on_demand(new_ioc, new_monitor):
     """FILTER_TIMED 100, a level by command, and a filter for records: with each of them all chains are timed."""
     t = Turns(new_ioc, new_monitor, CHAINS, percent=0)
     t.wait_untimed()
+
+    def wait_timed(isAll):
+        until(lambda: (t.monitor.get("CHAIN_TIMED") == 100) == isAll, 30, lambda: f"timed: {t.monitor.get('CHAIN_TIMED')}")
+
     t.monitor.set_filter(TIMED=100)
-    t.wait_way("lists")
-    until(lambda: t.monitor.get("CHAIN_TIMED") == 100, 30, "all timed")
+    wait_timed(True)
     t.monitor.set_filter(TIMED=5)
-    t.wait_way("turns")
+    wait_timed(False)
     t.monitor.command(f"ebpfMonLevel {t.ioc.name} chains")
-    t.wait_way("lists")
+    wait_timed(True)
     t.monitor.command(f"ebpfMonLevel {t.ioc.name} filter")
-    t.wait_way("turns")
+    wait_timed(False)
     t.monitor.set_filter(RECORD=t.ioc.prefix + "C1_*")
-    t.wait_way("lists")
+    wait_timed(True)
     t.monitor.set_filter(RECORD="*")
-    t.wait_way("turns")
+    wait_timed(False)
     t.monitor.put("FILTER_TIMED", 101)
     until(lambda: "timed" in t.monitor.filter_status(), 20, t.monitor.filter_status)
     t.monitor.set_filter(TIMED=10)
+
+
+def test_all_chains_are_timed(new_ioc, new_monitor, fast):  # noqa: F811
+    """With FILTER_TIMED 100 each chain of a scan list has its time, short or long, and a visit to a disabled record has none.
+    Meanwhile clients process records of the lists, too."""
+    text = "".join(db.chain(f"C{i}_", 3, SCAN=FAST[i % 3]) for i in range(40)) + db.chain("L_", 60, SCAN=FAST[0])
+    text += db.counter("D", SCAN=FAST[0], DISV="0") + db.counter("PUT", SCAN=FAST[1])
+    t = Turns(new_ioc, new_monitor, text, percent=100, program=fast)
+    until(lambda: t.monitor.get("CHAIN_TIMED") == 100, 30, "all timed")
+    roots, puts = roots_of(text), Puts(t.ioc, ["PUT"])
+    before, timed = t.stop(roots), settled(t.chain_counts, 30, quiet=3)
+    for n, period in roots.items():
+        t.ioc.put(f"{n}.SCAN", period)
+
+    def is_over():
+        puts.some()
+        return t.ioc.get("C2_2") > before[0]["C2_2"] + size(60, 400)
+
+    until(is_over, 120, "scans")
+    after, counts = t.stop(roots), settled(t.chain_counts, 30, quiet=3)
+    assert not t.compare(before, after)
+    got = {n: counts.get(t.ioc.prefix + n, 0) - timed.get(t.ioc.prefix + n, 0) for n in roots}
+    assert got == {n: after[0][n] - before[0][n] for n in roots}
+    assert row(t.monitor, t.ioc)[0] == "turns"
 
 
 @soak
