@@ -163,7 +163,7 @@ struct ebpfMonClosurePair {
 
 /* --- tables that the kernel part writes ------------------------------------------------------------------------ */
 
-#define EBPFMON_QUICK_KEPT 7 /* of one root; a multiple of 4, and 3 more */
+#define EBPFMON_QUICK_KEPT 7 /* times of quick chains that a root keeps, at most */
 
 /*
  * Map "recState", by slot. It is mapped into the user part. The kernel part writes it while the record's lock set is

@@ -20,6 +20,7 @@ __attribute__((noinline)) int ebpfmon_end_list(__u64 mutex, __u64 now)
     ebpfmon_sweep_moved(now, ended ? 0 : mutex, ANY_GROUP);
     ebpfmon_check_left(mutex, now);
     ebpfmon_fold_rest(now);
+    ebpfmon_flush_list(mutex, now);
     return 0;
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
 /*
- * Quick chains of periodic scan lists, in an IOC whose passes are watched. At the end of such a chain nothing is read but
- * the clock: its time is noted. The sweep at the end of the pass finds which roots have processed, and adds the
- * times to them (foldQuick in sweep.bpf.c). Such a chain costs half as much as one with a look of its own, because its
- * root, the tables of the root, and the next record are not in the caches of the CPU.
+ * Quick chains of periodic scan lists, in an IOC whose passes are watched. At the end of such a chain only the clock is
+ * read, and its time is noted. The sweep at the end of the pass finds which roots have processed, and gives the times
+ * to them (foldQuick in sweep.bpf.c). Such a chain costs half as much as one with a look of its own, because its root,
+ * the tables of the root, and the next record are not in the caches of the CPU.
  *
  * A chain is not quick if more must be known about it: it took long, waited for its lock, handed something over, or
  * may have begun an asynchronous record. Then ebpfmon_pass_next looks at it as at each other chain.

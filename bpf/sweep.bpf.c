@@ -17,7 +17,7 @@
 #define STUCK_NS 60000000000ull /* ns; a pass cannot process a group while another thread is in it. So a thread that
                                  * is in the group at the end of a pass entered it during the pass, and not so long
                                  * ago */
-#define FLUSH_NS 500000000ull   /* ns; so old are the times of quick chains at most */
+#define FLUSH_NS 500000000ull /* ns; so old are the times of quick chains at most */
 #define LOOKS_AGAIN 256 /* records that one sweep may look at again, because a thread entered their group at that
                          * moment */
 
@@ -31,9 +31,13 @@ struct sweep {
     __u32 stuck;    /* … because a thread has left a group unseen */
     __u32 isLocked; /* nonzero: this thread holds the lock of these records */
     __u32 hasAsync; /* nonzero: one of the records was seen while it processed asynchronously */
-    __u32 folded;   /* quick chains of the pass that were taken out so far … */
-    __u32 flush;    /* nonzero: brings the times that roots have kept into the map "roots" */
-    __u64 expected; /* … and the root of the next one; 0: there is none */
+    __u64 expected; /* the root of the next quick chain of the pass; 0: there is none */
+};
+
+/* The walk of ebpfmon_flush_list. */
+struct flush {
+    __u32 first, len, next; /* as in struct sweep */
+    __u32 pad;
 };
 
 static __always_inline __u32 readInside(const struct ebpfMonRecState *head)
@@ -71,30 +75,10 @@ static __always_inline struct quickTimes *findQuickTimes(void)
 /* Goes on to the next quick chain of the pass. */
 static __always_inline void expectNext(struct sweep *s, const struct quickTimes *q)
 {
-    __u32 n = s->folded;
+    __u32 n = q ? q->folded : 0;
 
     FORGET_ORIGIN(n);
     s->expected = q && n < q->count ? QUICK_RECORD(q->entry[n & (QUICK_TIMES - 1)]) : 0;
-}
-
-/* Brings the times of quick chains that this root has kept into the map "roots". That element is far away in memory: so
- * it is done for several chains at a time. */
-__attribute__((noinline)) int ebpfmon_flush_quick(__u32 slot)
-{
-    struct ebpfMonRecState *st = findState(slot);
-    struct ebpfMonRootStat *rs = getRootStat(slot);
-    __u32 n;
-
-    if (!st || !rs)
-        return 0;
-    n = st->quickCount;
-    st->quickCount = 0;
-    __sync_fetch_and_add(&rs->chains, n);
-#pragma unroll
-    for (int i = 0; i < EBPFMON_QUICK_KEPT; i++)
-        if (i < n)
-            addLatency(rs, st->quickTook[i], 0);
-    return 0;
 }
 
 /* Keeps the time of the expected quick chain for its root, if the root has processed in this pass: it was counted since
@@ -102,23 +86,18 @@ __attribute__((noinline)) int ebpfmon_flush_quick(__u32 slot)
 static __always_inline void foldQuick(struct sweep *s, struct ebpfMonRecState *st, int isLater)
 {
     struct quickTimes *q = findQuickTimes();
-    __u32 n = s->folded, k = st->quickCount;
+    __u32 k = st->quickCount, n;
 
     if (!q)
         return;
+    n = q->folded;
     FORGET_ORIGIN(n);
-    s->folded = n + 1;
+    q->folded = n + 1;
     if (k < EBPFMON_QUICK_KEPT && (isLater || *(volatile __u64 *)&st->stamp >= q->begin)) {
         st->quickTook[k] = QUICK_TOOK(q->entry[n & (QUICK_TIMES - 1)]);
         st->quickCount = k + 1;
     }
     expectNext(s, q);
-}
-
-static __always_inline void flushQuick(const struct sweep *s, const struct ebpfMonRecState *st, __u32 slot)
-{
-    if (st->quickCount >= (s->flush ? 1 : EBPFMON_QUICK_KEPT))
-        ebpfmon_flush_quick(slot);
 }
 
 /* The same for a record that the sweep leaves out, because another thread may be processing it. */
@@ -137,17 +116,6 @@ static __always_inline int skipGroup(struct sweep *s, struct ebpfMonRecState *he
     if (s->now > head->passStamp + STUCK_NS)
         s->stuck = 1;
     return readInside(head) & EBPFMON_INSIDE_COUNT;
-}
-
-static __always_inline void beginFold(struct sweep *s, __u64 now)
-{
-    struct quickTimes *q = findQuickTimes();
-
-    expectNext(s, q);
-    if (!q || now - q->flushed < FLUSH_NS)
-        return;
-    q->flushed = now;
-    s->flush = 1;
 }
 
 static long sweepNext(__u32 i, struct sweep *s)
@@ -176,7 +144,6 @@ static long sweepNext(__u32 i, struct sweep *s)
         if (skipGroup(s, head)) {
             if (st->addr == s->expected)
                 foldSkipped(s, st);
-            flushQuick(s, st, slot);
             return 0;
         }
         inside = readInside(head); /* the thread has left meanwhile, and may not have seen our note */
@@ -193,15 +160,32 @@ static long sweepNext(__u32 i, struct sweep *s)
         sweepRecord(s, st, own, &win);
         if (st->addr == s->expected)
             foldQuick(s, st, 0);
-        flushQuick(s, st, slot);
     }
     return 0;
 }
 
-/* Takes out the next quick chain. Its root has changed its place in the list since the list was read. */
+/* Brings the times of quick chains that a root has kept into the map "roots". */
+static __always_inline void flushRoot(struct ebpfMonRecState *st, __u32 slot)
+{
+    __u32 count = st->quickCount;
+    struct ebpfMonRootStat *rs = count ? getRootStat(slot) : 0;
+
+    if (!rs)
+        return;
+    st->quickCount = 0;
+    __sync_fetch_and_add(&rs->chains, count);
+#pragma unroll
+    for (int k = 0; k < EBPFMON_QUICK_KEPT; k++)
+        if (k < count)
+            addLatency(rs, st->quickTook[k], 0);
+}
+
+/* Takes out the next quick chain. Its root has come to this list, or to another place of it, since the list was
+ * read. */
 static long foldRest(__u32 i, struct sweep *s)
 {
     struct ebpfMonRecState *st;
+    struct quickTimes *q;
     struct caller c;
     __u32 slot;
 
@@ -209,20 +193,12 @@ static long foldRest(__u32 i, struct sweep *s)
         return 1;
     if (findCaller(&c) && findSlot(c.tgid, s->expected, &slot) && (st = findState(slot)) != 0) {
         foldQuick(s, st, 0);
-        flushQuick(s, st, slot);
-    } else {
-        s->folded++;
-        expectNext(s, findQuickTimes());
+        flushRoot(st, slot); /* ebpfmon_flush_list does not find it */
+    } else if ((q = findQuickTimes()) != 0) {
+        q->folded++;
+        expectNext(s, q);
     }
     return 0;
-}
-
-static __always_inline void noteFolded(const struct sweep *s)
-{
-    struct quickTimes *q = findQuickTimes();
-
-    if (q)
-        q->folded = s->folded;
 }
 
 static __always_inline void beginSweep(struct sweep *s, const struct ebpfMonTargetConf *conf, __u64 now)
@@ -231,7 +207,7 @@ static __always_inline void beginSweep(struct sweep *s, const struct ebpfMonTarg
     s->now = now;
     /* Always 0, but the verifier must not know that: it would check the loop for each number that one of them can
      * have */
-    s->next = s->counted = s->missed = s->stuck = s->folded = s->hasAsync = s->flush = conf->zero;
+    s->next = s->counted = s->missed = s->stuck = s->hasAsync = conf->zero;
     s->time = conf->time;
     s->pactBefore = conf->pact - (conf->time - EBPFMON_TIME_WINDOW);
 }
@@ -263,10 +239,8 @@ __attribute__((noinline)) int ebpfmon_sweep_places(__u32 first, __u32 len, __u64
     s.first = first;
     s.len = len;
     if (how == SWEEP_PASS)
-        beginFold(&s, now);
+        expectNext(&s, findQuickTimes());
     bpf_loop(len + LOOKS_AGAIN, sweepNext, &s, 0);
-    if (how == SWEEP_PASS)
-        noteFolded(&s);
     if (s.missed || s.next < len)
         noteMissed(tgid);
     if (s.stuck && (m = bpf_map_lookup_elem(&moved, &tgid)))
@@ -301,7 +275,8 @@ __attribute__((noinline)) int ebpfmon_sweep_list(__u64 mutex, __u64 now)
     return 0;
 }
 
-/* Takes out the quick chains of this pass that are left, after all records were counted that may have processed in it. */
+/* Takes out the quick chains of this pass that are left, after all records were counted that may have processed in
+ * it. */
 __attribute__((noinline)) int ebpfmon_fold_rest(__u64 now)
 {
     struct quickTimes *q = findQuickTimes();
@@ -311,10 +286,50 @@ __attribute__((noinline)) int ebpfmon_fold_rest(__u64 now)
     if (!q || !q->isOpen || !findCaller(&c))
         return 0;
     beginSweep(&s, c.conf, now);
-    s.folded = q->folded;
     expectNext(&s, q);
     if (s.expected)
         bpf_loop(QUICK_TIMES, foldRest, &s, 0);
     q->count = q->folded = q->isOpen = 0;
+    q->kept++;
+    return 0;
+}
+
+static long flushNext(__u32 i, struct flush *f)
+{
+    struct ebpfMonRecState *st;
+    __u32 n = f->next, len = f->len, entry, slot;
+
+    FORGET_ORIGIN(n);
+    FORGET_ORIGIN(len);
+    if (n >= len || !readClosureEntry(f->first + n, &entry))
+        return 1;
+    f->next = n + 1;
+    slot = EBPFMON_ENTRY_SLOT(entry);
+    st = findState(slot);
+    if (st)
+        flushRoot(st, slot);
+    return 0;
+}
+
+__attribute__((noinline)) int ebpfmon_flush_list(__u64 mutex, __u64 now)
+{
+    struct ebpfMonListKey key = { .mutex = mutex };
+    struct quickTimes *q = findQuickTimes();
+    struct ebpfMonList *list;
+    struct flush f = {};
+    struct caller c;
+
+    if (!q || !q->kept || (q->kept < EBPFMON_QUICK_KEPT && now - q->flushed < FLUSH_NS) || !findCaller(&c))
+        return 0;
+    q->kept = 0;
+    q->flushed = now;
+    key.tgid = c.tgid;
+    list = bpf_map_lookup_elem(&lists, &key);
+    if (!list)
+        return 0;
+    f.first = list->first;
+    f.len = list->len;
+    f.next = c.conf->zero;
+    bpf_loop(f.len, flushNext, &f, 0);
     return 0;
 }

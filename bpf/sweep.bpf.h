@@ -19,6 +19,10 @@ int ebpfmon_sweep_list(__u64 mutex, __u64 now);
 /* Takes out the quick chains that this sweep did not, after all records of the pass were counted. */
 int ebpfmon_fold_rest(__u64 now);
 
+/* Brings the times that the roots of this list have kept into the map "roots", where the user part reads them. These
+ * elements are far away in memory: so it is done for several passes at a time. */
+int ebpfmon_flush_list(__u64 mutex, __u64 now);
+
 /* Sweeps may have missed something: all counts of this IOC are lower bounds. */
 static __always_inline void noteMissed(__u32 tgid)
 {

@@ -152,7 +152,7 @@ struct quickTimes {
     __u32 count;   /* of entries; 0 between passes */
     __u32 folded;  /* … of these, entries that were brought to their roots */
     __u32 isOpen;  /* nonzero: chains of this pass may be quick */
-    __u32 pad;
+    __u32 kept;    /* passes since then in which roots kept times */
     __u64 entry[QUICK_TIMES]; /* QUICK_ENTRY: of the chains, in the order in which they ended */
 };
 
