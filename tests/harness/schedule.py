@@ -38,7 +38,7 @@ ALONE = (
 LANES = [
     # Their processes harm each monitor of the host that reads them. The tests of the other lanes load the host only a
     # little.
-    ("test_memory_that_never_arrives", "test_fuse_that_never_answers", "test_file_with_endless_tables", "test_fakes_hide_nothing"),
+    ("test_memory_that_never_arrives", "test_fuse_that_never_answers", "test_fakes_hide_nothing"),
     (
         "test_latency.py",                # latencies
         "test_loads_slowly",              # the CPU time that a monitor takes
@@ -51,10 +51,11 @@ LANES = [
         "test_parallel_threads",
         # 32 IOCs in as many network namespaces: each monitor of the host would read them, and their packets
         "test_many_network_namespaces",
+        "test_file_with_endless_tables",  # each monitor of the host would read them
     ),
 ]
 
-CALM = ("testOtlpCollector", "testForeign", "testCatalogue", "testTraces", "testIocFinder",
+CALM = ("testOtlpCollector", "testForeign", "testCatalogue", "testTraces", "testIocFinder", "test_house", "test_documents",
         "test_unit.py")  # in this order
 
 # The tests of each entry run in one process, one after the other.
