@@ -41,6 +41,8 @@ static __always_inline void readClient(struct ebpfMonWho *who, const struct thre
     if (client)
         readCircuit(who, conf, client);
     own = bpf_map_lookup_elem(&owners, &who->peer);
+    if (!own)
+        own = bpf_map_lookup_elem(&endedOwners, &who->peer);
     if (own)
         who->owner = *own;
     else

@@ -43,6 +43,10 @@ struct sock {
     __u16 sk_protocol;
 } CORE;
 
+struct inet_sock {
+    __u16 inet_sport; /* network byte order */
+} CORE;
+
 struct tcp_sock {
     __u32 copied_seq;
 } CORE;

@@ -149,6 +149,31 @@ static __always_inline void noteListening(struct sock *sk)
         sendHead(EBPFMON_EV_LISTEN, id, 0);
 }
 
+/* Which connection the socket of a client has. "port": its own one, in network byte order. */
+static __always_inline void readConnection(struct sock *sk, __u16 port, struct ebpfMonPeer *peer)
+{
+    peer->addr = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr);
+    peer->saddr = BPF_CORE_READ(sk, __sk_common.skc_daddr);
+    peer->port = port;
+    peer->sport = BPF_CORE_READ(sk, __sk_common.skc_dport);
+    peer->netns = readNetns(sk, peer->addr);
+}
+
+/* The socket is closed. skc_num is 0 already if the kernel had chosen the port (tcp_set_state). */
+static __always_inline void endConnection(struct sock *sk)
+{
+    struct ebpfMonPeer peer = {};
+    struct ebpfMonOwner own, *seen;
+
+    readConnection(sk, BPF_CORE_READ((struct inet_sock *)sk, inet_sport), &peer);
+    seen = bpf_map_lookup_elem(&owners, &peer);
+    if (!seen)
+        return;
+    own = *seen;
+    bpf_map_update_elem(&endedOwners, &peer, &own, BPF_ANY);
+    bpf_map_delete_elem(&owners, &peer);
+}
+
 /* inet_sock_set_state(sk, oldstate, newstate). connect() sets SYN_SENT while its caller is the current thread, but the
  * kernel chooses the local port after that (tcp_v4_connect). At ESTABLISHED the port is known, but the current thread
  * may be any. */
@@ -177,6 +202,7 @@ int ebpfmon_connect(struct bpf_raw_tracepoint_args *ctx)
         noteListening(sk);
     if (newstate == TCP_CLOSE) {
         bpf_map_delete_elem(&connecting, &key);
+        endConnection(sk);
         return 0;
     }
     if (newstate != TCP_ESTABLISHED)
@@ -186,11 +212,8 @@ int ebpfmon_connect(struct bpf_raw_tracepoint_args *ctx)
         return 0;
     own = *seen;
     bpf_map_delete_elem(&connecting, &key);
-    peer.addr = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr); /* this socket is the client's */
-    peer.saddr = BPF_CORE_READ(sk, __sk_common.skc_daddr);
-    peer.port = __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_num));
-    peer.sport = BPF_CORE_READ(sk, __sk_common.skc_dport);
-    peer.netns = readNetns(sk, peer.addr);
-    bpf_map_update_elem(&owners, &peer, &own, BPF_ANY);
+    readConnection(sk, __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_num)), &peer);
+    if (bpf_map_update_elem(&owners, &peer, &own, BPF_ANY))
+        bpf_map_update_elem(&endedOwners, &peer, &own, BPF_ANY);
     return 0;
 }

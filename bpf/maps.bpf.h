@@ -147,13 +147,22 @@ MAP struct {
     __type(value, struct ebpfMonArrayConf);
 } arrays SEC(".maps");
 
-/* The process that opened a local connection. */
+/* The process that opened a local connection, as long as that is open. Not LRU: somebody who opens and closes thousands
+ * of connections would hide who opened the others. */
 MAP struct {
-    __uint(type, BPF_MAP_TYPE_LRU_HASH);
+    __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, EBPFMON_OWNERS_MAX);
     __type(key, struct ebpfMonPeer);
     __type(value, struct ebpfMonOwner);
 } owners SEC(".maps");
+
+/* The same after that, because packets and events are read later; and of connections for which "owners" had no room. */
+MAP struct {
+    __uint(type, BPF_MAP_TYPE_LRU_HASH);
+    __uint(max_entries, EBPFMON_ENDED_MAX);
+    __type(key, struct ebpfMonPeer);
+    __type(value, struct ebpfMonOwner);
+} endedOwners SEC(".maps");
 
 /* The same by the address of struct sock, while connect() has not chosen the local port yet. */
 MAP struct {

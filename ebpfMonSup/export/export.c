@@ -22,6 +22,11 @@ int ebpfMonExportWantsSpans(void *exporter)
     return ebpfMonOtlpWantsSpans(((ebpfMonExport *)exporter)->otlp);
 }
 
+int ebpfMonExportHasRoomForSpans(void *exporter, unsigned spans)
+{
+    return ebpfMonOtlpHasRoom(((ebpfMonExport *)exporter)->otlp, spans);
+}
+
 void ebpfMonExportSpan(void *exporter, const ebpfMonSpan *span)
 {
     ebpfMonOtlpAddSpan(((ebpfMonExport *)exporter)->otlp, span);

@@ -40,6 +40,9 @@ int ebpfMonExportWantsSpans(void *exporter);
 /* Queues a span. Does nothing while there is no endpoint for spans. */
 void ebpfMonExportSpan(void *exporter, const ebpfMonSpan *span);
 
+/* Nonzero: there is room for so many spans: see ebpfMonOtlpHasRoom. */
+int ebpfMonExportHasRoomForSpans(void *exporter, unsigned spans);
+
 /* Writes and sends what is queued, for "seconds" at most; then closes the files and ends the threads. */
 void ebpfMonExportStop(ebpfMonExport *exporter, double seconds);
 

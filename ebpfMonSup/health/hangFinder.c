@@ -172,3 +172,9 @@ unsigned ebpfMonHangFinderFind(ebpfMonHangFinder *finder, const ebpfMonSeenThrea
     }
     return n;
 }
+
+void ebpfMonHangFinderForgetOldRoot(struct ebpfMonThread *seen, uint32_t turn)
+{
+    if (seen->heldCount && seen->held[0].sp && seen->held[0].turn != turn)
+        seen->held[0].root = 0;
+}

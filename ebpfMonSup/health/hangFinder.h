@@ -26,6 +26,10 @@ void ebpfMonHangFinderFree(ebpfMonHangFinder *finder);
 unsigned ebpfMonHangFinderFind(ebpfMonHangFinder *finder, const ebpfMonSeenThread *threads, unsigned count,
                                uint64_t now, ebpfMonHang found[EBPFMON_HANGS_MAX], ebpfMonHealth *health);
 
+/* If a turn began or ended during the pass of a scan thread, its entry still has the root of the last chain that was
+ * timed. That chain has ended: removes the root. "turn": the IOC's now (struct ebpfMonTargetConf). */
+void ebpfMonHangFinderForgetOldRoot(struct ebpfMonThread *seen, uint32_t turn);
+
 /* The time (s) after which a thread hangs; 0: hangs are not looked for. One per process, because it is a variable of
  * iocsh. */
 extern double ebpfMonHangLimit;

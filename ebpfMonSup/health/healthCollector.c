@@ -201,14 +201,6 @@ static void readIocs(ebpfMonHealthCollector *c)
 
 /* --- threads --------------------------------------------------------------------------------------------------- */
 
-/* If a turn began or ended during this pass, the thread's entry still has the root of the last chain that was timed.
- * That chain has ended. */
-static void forgetOldRoot(const seenIoc *p, struct ebpfMonThread *seen)
-{
-    if (seen->heldCount && seen->held[0].sp && seen->held[0].turn != p->turn)
-        seen->held[0].root = 0;
-}
-
 static void addThread(void *arg, uint32_t tid, const struct ebpfMonThread *seen)
 {
     ebpfMonHealthCollector *c = arg;
@@ -226,7 +218,7 @@ static void addThread(void *arg, uint32_t tid, const struct ebpfMonThread *seen)
         return;
     c->thread[c->threads].tid = tid;
     c->thread[c->threads].seen = *seen;
-    forgetOldRoot(p, &c->thread[c->threads].seen);
+    ebpfMonHangFinderForgetOldRoot(&c->thread[c->threads].seen, p->turn);
     c->isBusy |= busy;
     c->threads++;
 }

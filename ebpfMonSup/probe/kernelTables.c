@@ -160,7 +160,11 @@ void ebpfMonKernelRemoveArray(uint32_t tgid, uint64_t pfldDes)
 
 int ebpfMonKernelGetOwner(const struct ebpfMonPeer *peer, struct ebpfMonOwner *owner)
 {
-    return bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.owners), peer, owner);
+    const struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
+
+    return bpf_map_lookup_elem(bpf_map__fd(skel->maps.owners), peer, owner) == 0 ?
+               0 :
+               bpf_map_lookup_elem(bpf_map__fd(skel->maps.endedOwners), peer, owner);
 }
 
 int ebpfMonKernelSetOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner)

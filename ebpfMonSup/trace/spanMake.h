@@ -11,6 +11,7 @@
 typedef struct {
     int  (*isWanted)(void *arg);           /* nonzero: spans go somewhere. Takes no lock */
     void (*add)(void *arg, const ebpfMonSpan *span); /* copies the span, and never waits */
+    int  (*hasRoom)(void *arg, unsigned spans); /* nonzero: so many spans will not be dropped. NULL: they never are */
     void *arg;
 } ebpfMonSpanSink;
 

@@ -244,6 +244,17 @@ static void setParent(ebpfMonTraceSpans *x, ebpfMonSpan *s)
     }
 }
 
+/* Nonzero: perhaps not all its spans are sent, because there are too many, or there is no room for them. */
+static int isCutShort(const ebpfMonTraceSpans *x)
+{
+    const ebpfMonTrace *trace = x->trace;
+    unsigned spans = trace->records + trace->chains;
+
+    return spans > SPANS_MAX ||
+           (x->uses.sink.hasRoom &&
+            !x->uses.sink.hasRoom(x->uses.sink.arg, spans + trace->linkWrites + EBPFMON_TRACE_ASYNC));
+}
+
 static void exportFirstChain(ebpfMonTraceSpans *x)
 {
     const ebpfMonTrace *trace = x->trace;
@@ -268,8 +279,8 @@ static void exportFirstChain(ebpfMonTraceSpans *x)
     ebpfMonSpanAddInteger(s, "epics.chain.records", ebpfMonTraceCountRecords(trace));
     if (ebpfMonTraceHasMessage(trace))
         ebpfMonSpanAddConnection(s, &trace->put->key.peer);
-    ebpfMonSpanAddBool(s, "epics.chain.incomplete", trace->isIncomplete || c->flags & EBPFMON_CHAIN_LATE ||
-                                                        trace->records + trace->chains > SPANS_MAX);
+    ebpfMonSpanAddBool(s, "epics.chain.incomplete",
+                       trace->isIncomplete || c->flags & EBPFMON_CHAIN_LATE || isCutShort(x));
     addWaits(s, trace->first);
     x->uses.sink.add(x->uses.sink.arg, s);
 }

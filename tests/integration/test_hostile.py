@@ -5,12 +5,14 @@ import os
 import stat
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 
 import pytest
 from tests.harness import db, kernel, loopback, paths, rawca
 from tests.harness.process import Process
+from tests.harness.putlog import PutLog
 from tests.harness.soak import size, soak
 from tests.harness.wait import stays_false, until
 
@@ -246,3 +248,29 @@ def test_loads_slowly(new_monitor, tmp_path):
         assert used < 0.25 * took, f"{used:.1f} s of CPU in {took:.1f} s"
     finally:
         ioc.close()
+
+
+FLOOD = """
+import socket, struct
+now = struct.pack("ii", 1, 0)  # closed by RST: the port is free at once
+listener = socket.create_server(("127.0.0.1", 0))
+for i in range({count}):
+    with socket.socket() as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, now)
+        s.bind((f"127.0.1.{{1 + i % 200}}", 0))
+        s.connect(listener.getsockname())
+        listener.accept()[0].close()
+"""
+
+
+def test_many_connections_hide_no_client(new_ioc, new_monitor, tmp_path):
+    """Any user may open and close connections as often as he likes. Who opened the others is known all the same."""
+    ioc = new_ioc(DB).start()
+    log = PutLog(tmp_path / "puts.json")
+    new_monitor(before=[log.command()]).start().wait_ioc(ioc)
+    ioc.get("AO")  # the client of this process is connected now
+    subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", sys.executable, "-c",
+                    FLOOD.format(count=40000)], check=True, timeout=300)
+    ioc.put("AO", 42)
+    line, = log.next(1, ioc.prefix, 0)
+    assert (line.get("pid"), line.get("real_user")) == (str(os.getpid()), "root"), line

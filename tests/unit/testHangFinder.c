@@ -206,6 +206,21 @@ static void testLimits(void)
            health.hangLines);
 }
 
+/* A turn has ended in the middle of a pass: the entry has the root of an earlier chain. */
+static void testOldRoot(void)
+{
+    struct ebpfMonThread seen = { .heldCount = 1, .held = { { .root = 5, .sp = 1, .turn = 3 } } };
+
+    ebpfMonHangFinderForgetOldRoot(&seen, 3);
+    testOk(seen.held[0].root == 5, "the root of a pass in its turn");
+    seen.held[0].sp = 0;
+    ebpfMonHangFinderForgetOldRoot(&seen, 4);
+    testOk(seen.held[0].root == 5, "a chain that is no part of a pass has its root in any turn");
+    seen.held[0].sp = 1;
+    ebpfMonHangFinderForgetOldRoot(&seen, 4);
+    testOk(!seen.held[0].root, "the root of an earlier chain of the pass");
+}
+
 MAIN(testHangFinder)
 {
     testPlan(0);
@@ -218,6 +233,7 @@ MAIN(testHangFinder)
     testUntimedPass();
     testBusyHost();
     testLimits();
+    testOldRoot();
     ebpfMonHangFinderFree(finder);
     ebpfMonHangFinderFree(NULL);
     return testDone();

@@ -54,6 +54,26 @@ static void testZipkin(void)
     testOk(spans == 2 && zipkins == 2 && readShown().lost == before.lost, "%u spans, %u to Zipkin", spans, zipkins);
 }
 
+static void testRoomForSpans(void)
+{
+    ebpfMonSpan s = {.trace = {1}, .id = {2}, .kind = ebpfMonSpanInternal, .start = 1, .end = 2, .name = "x"};
+    unsigned added = 0;
+
+    testDiag("a collector that takes nothing");
+    begin(busy, "traces");
+    conf.interval = 0.1;
+    testOk1(ebpfMonOtlpHasRoom(otlp, 100000)); /* there is no endpoint */
+    ebpfMonOtlpConfigure(otlp, &conf);
+    testOk1(ebpfMonOtlpHasRoom(otlp, 1000) && !ebpfMonOtlpHasRoom(otlp, 10000));
+    while (ebpfMonOtlpHasRoom(otlp, 1000) && added < 1000000) {
+        ebpfMonOtlpAddSpan(otlp, &s);
+        added++;
+    }
+    testOk(!ebpfMonOtlpHasRoom(otlp, 1000) && readShown().lost == before.lost,
+           "after %u spans there is no room for a thousand more, and none is lost", added);
+    stopOtlp(3);
+}
+
 static void testLateMetrics(void)
 {
     testDiag("metrics that come late are not lost");
@@ -125,6 +145,7 @@ MAIN(testOtlpSignals)
     testMetricsAndSpans();
     testZipkin();
     testLateMetrics();
+    testRoomForSpans();
     testReset();
     testCommands();
     endOtlpTest();

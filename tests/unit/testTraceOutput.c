@@ -54,7 +54,14 @@ static void addSpan(void *arg, const ebpfMonSpan *s)
     memcpy(known[exported++ % SPANS], s->id, sizeof(s->id));
 }
 
-static const ebpfMonSpanSink sink = { .isWanted = isExporting, .add = addSpan };
+static unsigned room = UINT32_MAX; /* spans for which there is room */
+
+static int hasRoom(void *arg, unsigned count)
+{
+    return count <= room;
+}
+
+static const ebpfMonSpanSink sink = { .isWanted = isExporting, .add = addSpan, .hasRoom = hasRoom };
 
 static void onTrace(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace)
 {
@@ -221,6 +228,19 @@ static void testLimits(void)
     records[1299] = -1;
     sceneSend(sceneChain("scan-1", 10, 200000 * MS, 100), records);
     testOk(exported == 1001 && !orphans, "a trace has %u spans, %u of them without parent", exported, orphans);
+    isLong = 0;
+    spanText.length = 0;
+    sceneSend(sceneChain("scan-1", 10, 200500 * MS, 100), records);
+    testOk(strstr(spanMemory, "epics.chain.incomplete=1") != NULL, "… and says that it is incomplete");
+    for (room = UINT32_MAX;; room = 3) {
+        spanText.length = 0;
+        sceneSend(sceneChain("scan-1", 10, 200600 * MS, 100), (int[]){ 100, 101, 102, 103, -1 });
+        if (room == 3)
+            break;
+        testOk(strstr(spanMemory, "epics.chain.incomplete=0") != NULL, "a short one is complete …");
+    }
+    testOk(strstr(spanMemory, "epics.chain.incomplete=1") != NULL, "… but not if the queue has no room for it");
+    room = UINT32_MAX;
     exports = 0;
     exported = 0;
     sceneSend(sceneChain("scan-1", 10, 201000 * MS, 100), records);
@@ -233,7 +253,7 @@ MAIN(testTraceOutput)
     ebpfMonTracesUses uses = { .exportsSpans = isExporting, .isDescribed = isDescribed };
     ebpfMonTraceSpansUses spanUses = { .sink = sink };
 
-    testPlan(8);
+    testPlan(11);
     setenv("TZ", "UTC", 1);
     tzset();
     exports = 1;

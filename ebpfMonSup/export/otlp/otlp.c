@@ -14,6 +14,8 @@
 #include "export/otlp/spanPack.h"
 #include "export/shared/putPack.h"
 
+#define SPAN_BYTES 1024 /* of one span in the queue; most take 300 to 500 */
+
 #define ALL    ((1u << ebpfMonOtlpSignals) - 1)
 #define ZIPKIN (1u << ebpfMonOtlpZipkin)
 #define CLOSE_SECONDS 0.5 /* s; to close without waiting for what is left */
@@ -68,6 +70,14 @@ void ebpfMonOtlpAddSpan(ebpfMonOtlp *o, const ebpfMonSpan *span)
     for (unsigned i = ebpfMonOtlpTraces; i <= ebpfMonOtlpZipkin; i++)
         if (epicsAtomicGetIntT(&o->active[i]))
             ebpfMonRecordQueueAdd(o->queue[i], 0, record, len);
+}
+
+int ebpfMonOtlpHasRoom(ebpfMonOtlp *o, unsigned spans)
+{
+    for (unsigned i = ebpfMonOtlpTraces; i <= ebpfMonOtlpZipkin; i++)
+        if (epicsAtomicGetIntT(&o->active[i]) && ebpfMonRecordQueueGetRoom(o->queue[i]) < (size_t)spans * SPAN_BYTES)
+            return 0;
+    return 1;
 }
 
 /* Makes the queues and starts the thread, under the lock. 0, or -1: no memory. */

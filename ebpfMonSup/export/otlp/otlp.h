@@ -41,6 +41,9 @@ int ebpfMonOtlpWantsSpans(ebpfMonOtlp *otlp);
 /* Queues a copy of the span, and never waits. Does nothing without an endpoint for spans. */
 void ebpfMonOtlpAddSpan(ebpfMonOtlp *otlp, const ebpfMonSpan *span);
 
+/* Nonzero: so many spans will not be dropped for want of room, if nobody adds many others meanwhile. */
+int ebpfMonOtlpHasRoom(ebpfMonOtlp *otlp, unsigned spans);
+
 /* Begins the end: the queues take nothing more, and what they have is sent, for "seconds" at most. Returns at once. */
 void ebpfMonOtlpStop(ebpfMonOtlp *otlp, double seconds);
 

@@ -104,6 +104,16 @@ void ebpfMonRecordQueueAdd(ebpfMonRecordQueue *q, unsigned owner, const void *re
         ebpfMonWaiterWake(&q->wake);
 }
 
+size_t ebpfMonRecordQueueGetRoom(ebpfMonRecordQueue *q)
+{
+    size_t room;
+
+    epicsMutexMustLock(q->lock);
+    room = q->size - q->used;
+    epicsMutexUnlock(q->lock);
+    return room;
+}
+
 unsigned ebpfMonRecordQueueShareOf(const char *name)
 {
     return 1 + ebpfMonHashFnv32(EBPFMON_FNV32_BEGIN, name, strlen(name)) % EBPFMON_RECORD_QUEUE_SHARES;

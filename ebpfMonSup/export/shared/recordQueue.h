@@ -28,6 +28,9 @@ void ebpfMonRecordQueueClear(ebpfMonRecordQueue *queue);
  * bpf/ebpfMonTable.h). Any thread. */
 void ebpfMonRecordQueueAdd(ebpfMonRecordQueue *queue, unsigned owner, const void *record, size_t len);
 
+/* Bytes that are free. Any thread. */
+size_t ebpfMonRecordQueueGetRoom(ebpfMonRecordQueue *queue);
+
 /* Wakes the reader; one call is remembered if it does not sleep. Any thread. */
 void ebpfMonRecordQueueWake(ebpfMonRecordQueue *queue);
 
