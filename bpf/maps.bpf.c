@@ -6,6 +6,7 @@
 /* Each in a cache line of its own: every probe reads "silent", and the others are written often. */
 volatile __u32 ringSleeps __attribute__((aligned(64)));
 volatile __u32 silent __attribute__((aligned(64)));
+volatile __u32 rootsNeeded __attribute__((aligned(64)));
 struct ebpfMonShare shares[EBPFMON_SHARES] __attribute__((aligned(64)));
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -24,6 +24,9 @@ extern volatile __u32 ringSleeps;
 /* Nonzero: no probe was hit since the user part set it. The next hit clears it, and wakes the reader. */
 extern volatile __u32 silent;
 
+/* How many programs of queries and of asyn's ports look which chain a thread is in. The user part writes it. */
+extern volatile __u32 rootsNeeded;
+
 /* The element of an IOC is at ebpfMonShareOf(iocId). */
 extern struct ebpfMonShare shares[EBPFMON_SHARES];
 

@@ -18,6 +18,7 @@
 
 struct ebpfMonDevicePrograms {
     struct ebpfMonDeviceBpf *skel;
+    int isLoaded; /* nonzero: the programs are loaded, and it is noted that they need roots */
 };
 
 /* 0 or a negative errno. */
@@ -46,8 +47,11 @@ ebpfMonDevicePrograms *ebpfMonDeviceProgramsLoad(char *why, size_t size)
         if (d->skel)
             err = loadDevicePrograms(d);
     }
-    if (!err)
+    if (!err) {
+        d->isLoaded = 1;
+        ebpfMonKernelNeedRoots(1);
         return d;
+    }
     ebpfMonKernelExplainRefusal(err, why, size);
     ebpfMonDeviceProgramsFree(d);
     return NULL;
@@ -57,6 +61,8 @@ void ebpfMonDeviceProgramsFree(ebpfMonDevicePrograms *d)
 {
     if (!d)
         return;
+    if (d->isLoaded)
+        ebpfMonKernelNeedRoots(-1);
     ebpfMonDeviceBpf__destroy(d->skel);
     free(d);
 }

@@ -313,6 +313,12 @@ uint64_t ebpfMonKernelGetReleased(uint32_t tgid, uint64_t lockSet)
     return bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.released), &key, &at) ? 0 : at;
 }
 
+void ebpfMonKernelNeedRoots(int more)
+{
+    if (ebpfMonLoaded.skel)
+        __atomic_fetch_add(&ebpfMonLoaded.skel->bss->rootsNeeded, (uint32_t)more, __ATOMIC_SEQ_CST);
+}
+
 int ebpfMonKernelGetTableFd(const char *name)
 {
     return ebpfMonLoaded.skel ? bpf_object__find_map_fd_by_name(ebpfMonLoaded.skel->obj, name) : -1;

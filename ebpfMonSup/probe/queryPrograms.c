@@ -32,6 +32,7 @@ struct ebpfMonQueryPrograms {
     unsigned links;
     uint8_t *keys, *values; /* for a batch of cells */
     ebpfMonRing ring;       /* of the events that are sent */
+    int      isLoaded;      /* nonzero: the programs are loaded, and it is noted that they need roots */
     uint32_t sleeps;        /* flag of the ring, unused: the programs of a query wake nobody */
     ebpfMonQueryEventFn each;
     void    *arg;
@@ -182,8 +183,11 @@ ebpfMonQueryPrograms *ebpfMonQueryProgramsLoad(const ebpfMonQueryOrder *order, c
         if (!err)
             err = openRing(q);
     }
-    if (!err)
+    if (!err) {
+        q->isLoaded = 1;
+        ebpfMonKernelNeedRoots(1);
         return q;
+    }
     ebpfMonKernelExplainRefusal(err, why, size);
     ebpfMonQueryProgramsFree(q);
     return NULL;
@@ -193,6 +197,8 @@ void ebpfMonQueryProgramsFree(ebpfMonQueryPrograms *q)
 {
     if (!q)
         return;
+    if (q->isLoaded)
+        ebpfMonKernelNeedRoots(-1);
     for (unsigned i = 0; i < q->links; i++)
         bpf_link__destroy(q->link[i]);
     free(q->link);
