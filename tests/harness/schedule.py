@@ -73,7 +73,7 @@ TOGETHER = [
 
 # The order of tests: the longest modules first. A module of many slow tests that begins late keeps the tests of all lanes waiting,
 # so each module of more than some ten seconds has its place here. Among those that wait most of the time stand some that use the
-# CPUs (test_demo, test_install, test_health, test_lifecycle). The fuzzers have the lowest priority: they use what the others leave.
+# CPUs (test_demo, test_install, test_health, test_lifecycle). The fuzzers have a low priority: they use what the others leave.
 # A process of pytest-xdist takes its next module when it begins its last test but one, so a long test delays this module, too:
 # modules of a few long tests (test_tutorial, test_faults) stand at the begin.
 LONG = [

@@ -253,6 +253,23 @@ static void testConns(void)
     close(server);
 }
 
+/* This process may open one file more: the folder of threads, and none of the files in it. */
+static void testOneFileLeft(void)
+{
+    uint64_t start = ebpfMonProcStart(getpid());
+    int next = dup(1), isEnding;
+    struct rlimit usual, few;
+
+    getrlimit(RLIMIT_NOFILE, &usual);
+    few = usual;
+    few.rlim_cur = (rlim_t)next + 1;
+    close(next);
+    setrlimit(RLIMIT_NOFILE, &few);
+    isEnding = ebpfMonProcIsEnding(getpid(), start);
+    setrlimit(RLIMIT_NOFILE, &usual);
+    testOk(!isEnding, "a process that lives is not about to end, although its threads cannot be read");
+}
+
 MAIN(testImage)
 {
     (void)argc;
@@ -262,7 +279,7 @@ MAIN(testImage)
 
     ebpfMonImageCache *cache = ebpfMonImageCacheNew();
 
-    testPlan(IOC_TESTS + 14);
+    testPlan(IOC_TESTS + 15);
     if (!cache || !mkdtemp(folder))
         testAbort("no memory, or no folder in /tmp");
     snprintf(database, sizeof(database), "%s/x.db", folder);
@@ -276,6 +293,7 @@ MAIN(testImage)
     testNames();
     testOthers(cache);
     testConns();
+    testOneFileLeft();
     ebpfMonImageCacheFree(cache);
     unlink(database);
     rmdir(folder);
