@@ -6,7 +6,8 @@
  * the tables of the root, and the next record are not in the caches of the CPU.
  *
  * A chain is not quick if more must be known about it: it took long, waited for its lock, handed something over, or
- * may have begun an asynchronous record. While queries look at the roots of chains, no chain is quick. Then ebpfmon_pass_next looks at it as at each other chain.
+ * may have begun an asynchronous record. While queries look at the roots of chains, no chain is quick. Then
+ * ebpfmon_pass_next looks at it as at each other chain.
  */
 #include "heldLocks.bpf.h"
 #include "quickChain.bpf.h"

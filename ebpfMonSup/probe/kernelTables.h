@@ -75,8 +75,8 @@ void ebpfMonKernelEachThread(void (*each)(void *arg, uint32_t tid, const struct 
 /* The time at which a lock set was released last (monotonic ns). 0: not seen. */
 uint64_t ebpfMonKernelGetReleased(uint32_t tgid, uint64_t lockSet);
 
-/* More programs (below 0: fewer) look at the root of the chain that a thread is in. While there are any, the root is always
- * known in chains that are timed, which costs more (bpf/quickChain.bpf.c). */
+/* More programs (below 0: fewer) look at the root of the chain that a thread is in. While there are any, the root is
+ * always known in chains that are timed, which costs more (bpf/quickChain.bpf.c). */
 void ebpfMonKernelNeedRoots(int more);
 
 /* The file descriptor of a table that queries use too: "threads", "targets", "recIndex", "recState" or "causes". It

@@ -85,7 +85,6 @@ int ebpfMonTurnsLook(ebpfMonTurns *turns, uint64_t now, double percent, uint64_t
         if (percent != turns->percent) {
             turns->openAt = now;
             turns->closeAt = now + length;
-            turns->all = turns->timed = 0; /* the share is that of the present percentage */
         }
         turns->percent = percent;
     }
@@ -109,6 +108,8 @@ double ebpfMonTurnsWait(const ebpfMonTurns *turns, uint64_t now)
 
 double ebpfMonTurnsShare(const ebpfMonTurns *turns)
 {
+    if (turns->isOpen && turns->percent >= 100)
+        return 100;
     return turns->all > 0 ? 100 * turns->timed / turns->all : 0;
 }
 

@@ -48,7 +48,7 @@ def test_heat_map(ioc, monitor):
         return [c for c in range(COLUMNS) if heat(monitor, "LINEAR")[1][1][c] > 0]
 
     first = columns_with_calls()
-    until(lambda: columns_with_calls() and max(columns_with_calls()) < COLUMNS - 3, 30, lambda: f"{first} {columns_with_calls()}")
+    until(lambda: max(columns_with_calls(), default=COLUMNS) < COLUMNS - 3, 30, lambda: f"{first} {columns_with_calls()}")
     ioc.put("KNOWN.PROC", 1)
     wait_sums(monitor, "LINEAR", {n: 2 * each for n in range(10)})
     wait_sums(monitor, "LOG2", {0: 8 * each, 4: 8 * each, 8: 4 * each})
