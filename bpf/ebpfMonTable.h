@@ -164,7 +164,7 @@ struct ebpfMonClosurePair {
 
 /* --- tables that the kernel part writes ------------------------------------------------------------------------ */
 
-#define EBPFMON_QUICK_KEPT 7 /* times of quick chains that a root keeps, at most */
+#define EBPFMON_QUICK_KEPT 6 /* times of quick chains that a root keeps, at most */
 
 /*
  * Map "recState", by slot. It is mapped into the user part. The kernel part writes it while the record's lock set is
@@ -192,7 +192,7 @@ struct ebpfMonRecState {
     __u32 moved;   /* nonzero: it is in ebpfMonMoved. The user part clears this */
     __u64 trapped; /* processings that a trap counted, while that probe is attached */
     __u64 entered; /* calls of dbProcess(), while the reference probe is attached */
-    __u16 quickCount; /* of quickTook: times (ns) of quick chains of this root, which are not in the map "roots" yet */
+    __u32 quickCount; /* of quickTook: times (ns) of quick chains of this root, which are not in the map "roots" yet */
     __u16 quickTook[EBPFMON_QUICK_KEPT];
 };
 

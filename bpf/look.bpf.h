@@ -79,4 +79,22 @@ static __always_inline struct ebpfMonRootStat *getRootStat(__u32 slot)
     return rs;
 }
 
+#ifndef EBPFMON_OLD_KERNEL /* the operation came with 5.12 */
+/* Brings the times of quick chains that a root has kept into the map "roots". */
+static __always_inline void flushRoot(struct ebpfMonRecState *st, __u32 slot)
+{
+    struct ebpfMonRootStat *rs = st->quickCount ? getRootStat(slot) : 0;
+    __u32 count;
+
+    if (!rs)
+        return;
+    count = __sync_lock_test_and_set(&st->quickCount, 0); /* of a record in no list, all threads that sweep try this */
+    __sync_fetch_and_add(&rs->chains, count);
+#pragma unroll
+    for (int k = 0; k < EBPFMON_QUICK_KEPT; k++)
+        if (k < count)
+            addLatency(rs, st->quickTook[k], 0);
+}
+#endif
+
 #endif

@@ -164,22 +164,6 @@ static long sweepNext(__u32 i, struct sweep *s)
     return 0;
 }
 
-/* Brings the times of quick chains that a root has kept into the map "roots". */
-static __always_inline void flushRoot(struct ebpfMonRecState *st, __u32 slot)
-{
-    __u32 count = st->quickCount;
-    struct ebpfMonRootStat *rs = count ? getRootStat(slot) : 0;
-
-    if (!rs)
-        return;
-    st->quickCount = 0;
-    __sync_fetch_and_add(&rs->chains, count);
-#pragma unroll
-    for (int k = 0; k < EBPFMON_QUICK_KEPT; k++)
-        if (k < count)
-            addLatency(rs, st->quickTook[k], 0);
-}
-
 /* Takes out the next quick chain. Its root has come to this list, or to another place of it, since the list was
  * read. */
 static long foldRest(__u32 i, struct sweep *s)
