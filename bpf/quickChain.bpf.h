@@ -11,7 +11,7 @@
 #define QUICK_RECORD(entry) ((entry) & ((1ull << QUICK_ADDRESS_BITS) - 1))
 #define QUICK_TOOK(entry) ((entry) >> QUICK_ADDRESS_BITS)
 
-/* A pass of the scan list with this mutex begins. Nonzero: none of its chains is quick. */
+/* A pass of the scan list with this mutex begins. */
 int ebpfmon_begin_quick(__u64 mutex, __u64 now);
 
 /* The chain of "precord" ends, in scanList(). Nonzero: it is noted as a quick one, and the next chain has begun. 0: it
