@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
 /*
- * Chains: from the request for a lock set to its release. At the end of a chain, one look finds the records that
+ * The end of a chain: its thread releases the lock set (lock.bpf.c has the begin). One look finds the records that
  * processed (snapshot.bpf.h). A chain that is kept is sent to the user part (sendChain.bpf.h).
  */
 #include "client.bpf.h"
@@ -15,43 +15,6 @@
 
 /* What takes longer than this is no chain: we have missed the release. */
 #define CHAIN_MAX_NS (3600ull * 1000000000ull)
-
-static __always_inline void takeLock(struct pt_regs *ctx, __u64 precord, __u64 now)
-{
-    __u64 set;
-    struct ebpfMonHeld *h;
-    struct thread *th;
-    struct caller c;
-    __u32 n;
-
-    if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = getThread(c.tid)))
-        return;
-    if (c.conf->sweeps) /* the same as in ebpfmon_request */
-        noteRequest(&c, precord, 0);
-    set = readLockSet(c.conf, precord);
-    dropEndedPasses(th, PT_REGS_SP(ctx));
-    n = th->seen.heldCount;
-    h = getLastHeld(th);
-    if (h && isAfterQuick(h))
-        findChainRoot(&c, th, h);
-    if (h && h->lockSet == set) { /* this thread holds it already: the lock is recursive */
-        h->depth++;
-        return;
-    }
-    if (n >= EBPFMON_NESTED) {
-        countLost(EBPFMON_LOST_NESTED);
-        th->seen.heldCount = n < 1000 ? n + 1 : n;
-        return;
-    }
-    noteLock(&c, th, n, set, precord, now, 0);
-}
-
-/* dbScanLock(dbCommon *) */
-SEC("uprobe")
-int BPF_UPROBE(ebpfmon_lock, __u64 precord)
-{
-    RUN_TIMED(takeLock(ctx, precord, now));
-}
 
 /* Notes who began the asynchronous records that go on after this chain. It is the client that this thread serves. If
  * this chain completes an asynchronous record itself, it is who began that record. Otherwise it is the root and the

@@ -55,6 +55,7 @@
 
 #define EBPFMON_SPC_NOMOD  1  /* special.h */
 #define EBPFMON_SPC_SCAN   3  /* special.h: of the fields SCAN, EVNT, PHAS and PRIO */
+#define EBPFMON_SPC_ATTRIBUTE 7 /* special.h: of attributes of record types, which are no fields */
 #define EBPFMON_AS_WRITE   2  /* asLib.h: asNOACCESS, asREAD, asWRITE */
 #define EBPFMON_MAX_STRING 40 /* epicsTypes.h: MAX_STRING_SIZE */
 

@@ -320,7 +320,8 @@ struct ebpfMonHeld {
     __u64 got;   /* when the thread had it; 0: not known */
     __u32 turn;  /* ebpfMonTargetConf.turn at that time; 0: a pass with chains that are not timed. Then root and
                   * lockSet are not known */
-    __u32 pad;
+    __u32 putSp; /* low half of the stack pointer at the entry of dbPutField(), which requested the lock set; 0: it
+                  * was requested otherwise */
 };
 
 /* What the kernel part knows of a periodic scan thread. A pass is all that the thread does in one period. */

@@ -148,7 +148,9 @@ static long enterNext(__u32 i, struct entering *e)
     return 0;
 }
 
-__attribute__((noinline)) int ebpfmon_enter_requested(__u64 now)
+/* The thread has the lock that it requested, and enters its groups. "precord": it is in dbPut() of this record; if it
+ * had requested another lock, nothing happens. 0: it is in a trap behind the call that took the lock. */
+__attribute__((noinline)) int ebpfmon_enter_requested(__u64 precord, __u64 now)
 {
     struct entering e = { .now = now };
     struct groupThread *gt;
@@ -157,7 +159,10 @@ __attribute__((noinline)) int ebpfmon_enter_requested(__u64 now)
     struct caller c;
     __u64 n = 0;
 
-    if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(gt = bpf_map_lookup_elem(&groupThreads, &c.tid)) || !gt->requested)
+    if (precord ? !findCaller(&c) : !enterProbe(&c, EBPFMON_HIT_ENTRY))
+        return 0;
+    gt = bpf_map_lookup_elem(&groupThreads, &c.tid);
+    if (!gt || !gt->requested || (precord && precord != gt->requested))
         return 0;
     e.lock = gt->requested;
     gt->requested = 0;
@@ -179,7 +184,28 @@ __attribute__((noinline)) int ebpfmon_enter_requested(__u64 now)
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_locked)
 {
-    RUN_TIMED(ebpfmon_enter_requested(now));
+    RUN_TIMED(ebpfmon_enter_requested(0, now));
+}
+
+/* In dbPutField(), dbPut() is the first thing after dbScanLock(). So here the thread has the lock whose request was
+ * noted at the entry of dbPutField() (lock.bpf.c). */
+static __always_inline void seePassPut(__u64 paddr, __u64 now)
+{
+    __u64 precord = readPtr(paddr + EBPFMON_DBADDR_PRECORD);
+    __s16 special = 0;
+
+    if (precord)
+        ebpfmon_enter_requested(precord, now);
+    bpf_probe_read_user(&special, sizeof(special), (void *)(paddr + EBPFMON_DBADDR_SPECIAL));
+    if (special == EBPFMON_SPC_SCAN)
+        ebpfmon_begin_scan_put(precord, now);
+}
+
+/* dbPut(DBADDR *), while passes are watched */
+SEC("uprobe")
+int BPF_UPROBE(ebpfmon_pass_put, __u64 paddr)
+{
+    RUN_TIMED(seePassPut(paddr, now));
 }
 
 /* This thread leaves the group. If it is the last one, and sweeps left the group out, it looks at the group, and

@@ -38,6 +38,7 @@ static __always_inline void noteLock(const struct caller *c, struct thread *th, 
     h->sp = sp;
     h->got = 0;
     h->turn = c->conf->turn;
+    h->putSp = 0;
     th->seen.heldCount = n + 1;
     if (n)
         return;
@@ -51,15 +52,24 @@ static __always_inline void noteLock(const struct caller *c, struct thread *th, 
         th->off.queueWait = takeFromQueue(c, th, precord, EBPFMON_QUEUE_ONCE, now);
 }
 
+/* Nonzero: the thread has left the function in which the lock set was noted. */
+static __always_inline int isLeft(const struct ebpfMonHeld *h, __u64 sp)
+{
+    if (h->sp)
+        return h->sp < sp;
+    return h->putSp && (__s32)((__u32)sp - h->putSp) > 0;
+}
+
 /* Forgets passes that have ended. A pass may end before the last record of its list: "Too many changes" (dbScan.c).
- * Then the thread does not hold the lock set that we expected next. "sp": the stack pointer now. */
+ * Then the thread does not hold the lock set that we expected next. Also forgets the lock of a put that was refused,
+ * because DISP was set at that moment (lock.bpf.c). "sp": the stack pointer now. */
 static __always_inline void dropEndedPasses(struct thread *th, __u64 sp)
 {
 #pragma unroll
     for (int i = 0; i < EBPFMON_NESTED; i++) {
         struct ebpfMonHeld *h = getLastHeld(th);
 
-        if (!h || !h->sp || h->sp >= sp)
+        if (!h || !isLeft(h, sp))
             return;
         th->seen.heldCount--;
     }

@@ -119,29 +119,16 @@ __attribute__((noinline)) int ebpfmon_add_moved(__u64 precord, __u64 now)
     return 0;
 }
 
-/* dbPut(DBADDR *) to a field that controls scanning: the record may move to another list, or to another place in its
- * list. */
-static __always_inline void seeScanPut(__u64 paddr)
+__attribute__((noinline)) int ebpfmon_begin_scan_put(__u64 precord, __u64 now)
 {
     struct ebpfMonMoved *m;
     struct caller c;
-    __s16 special = 0;
-    __u64 precord;
 
-    bpf_probe_read_user(&special, sizeof(special), (void *)(paddr + EBPFMON_DBADDR_SPECIAL));
-    if (special != EBPFMON_SPC_SCAN || !findCaller(&c) || !c.conf->sweeps ||
-        !(m = bpf_map_lookup_elem(&moved, &c.tgid)))
-        return;
+    if (!findCaller(&c) || !c.conf->sweeps || !(m = bpf_map_lookup_elem(&moved, &c.tgid)))
+        return 0;
     if (!beginScanPut(&c, m))
         noteMissed(c.tgid);
-    precord = readPtr(paddr + EBPFMON_DBADDR_PRECORD);
-    ebpfmon_add_moved(precord, bpf_ktime_get_ns());
+    ebpfmon_add_moved(precord, now);
     ebpfmon_leave_list(precord);
-}
-
-SEC("uprobe")
-int BPF_UPROBE(ebpfmon_scan_put, __u64 paddr)
-{
-    seeScanPut(paddr);
     return 0;
 }

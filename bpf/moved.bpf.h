@@ -15,6 +15,10 @@ int ebpfmon_sweep_moved(__u64 now, __u64 mutex, __u32 group);
 /* This record may have moved. The caller holds its lock. */
 int ebpfmon_add_moved(__u64 precord, __u64 now);
 
+/* This thread begins a put to a field that controls scanning. The record may move to another list, or to another place
+ * in its list. The caller holds its lock. */
+int ebpfmon_begin_scan_put(__u64 precord, __u64 now);
+
 /* The thread has done all its puts to fields that control scanning, so these records are in their new lists.
  * "isLocked": it still holds their locks. Returns how many. */
 __u32 ebpfmon_end_scan_puts(__u32 isLocked);

@@ -150,7 +150,7 @@ int BPF_UPROBE(ebpfmon_putfield, __u64 paddr, __u64 dbrType, __u64 pbuffer, __s6
 
     if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || readAddr(c.conf, &a, paddr))
         return 0;
-    isLink = a.fieldType >= EBPFMON_DBF_INLINK && a.fieldType <= EBPFMON_DBF_FWDLINK;
+    isLink = isLinkField(&a);
     disabled = isDisabled(c.conf, &a);
     if ((!isLink && !disabled) || !(th = getThread(c.tid)))
         return 0;

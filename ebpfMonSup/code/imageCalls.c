@@ -10,13 +10,17 @@
 #define CODE_MAX 4096u /* bytes of scanList, to see its branches */
 
 /* The functions that are looked for: those that are called, and then those that call. */
-enum { LOCK, UNLOCK, LOCK_MANY, PROCESS, CALLED, SCAN_LIST = CALLED, MUTEX_UNLOCK, READERS, NAMES = READERS + 4 };
+enum {
+    LOCK, UNLOCK, LOCK_MANY, PROCESS, CALLED,
+    SCAN_LIST = CALLED, MUTEX_UNLOCK, PUT_FIELD, READERS, NAMES = READERS + 4
+};
 
 _Static_assert((int)LOCK == (int)ebpfMonCalledLock && (int)UNLOCK == (int)ebpfMonCalledUnlock &&
                (int)LOCK_MANY == (int)ebpfMonCalledLockMany, "numbers of the functions");
 
 static const char *const names[NAMES] = {
     "dbScanLock", "dbScanUnlock", "dbScanLockMany", "dbProcess", "scanList", "epicsMutexUnlock",
+    "dbPutField",
     "dbGetField", "dbChannelGetField", "dbChannel_get_count", "db_post_single_event",
 };
 
@@ -158,6 +162,8 @@ static ebpfMonCaller findCaller(const ebpfMonElfSymbol *symbol, uint64_t caller,
 {
     if (scanList && caller == scanList)
         return ebpfMonCallerScanList;
+    if (symbol[PUT_FIELD].vaddr && caller == symbol[PUT_FIELD].vaddr)
+        return ebpfMonCallerPutField;
     for (unsigned k = READERS; k < NAMES; k++)
         if (symbol[k].vaddr && symbol[k].vaddr == caller)
             return ebpfMonCallerReader;
@@ -168,11 +174,12 @@ static void addCall(ebpfMonCalls *calls, const ebpfMonElfFile *file, const ebpfM
 {
     ebpfMonCall call = { .offset = site->offset, .called = (uint8_t)site->called, .caller = (uint8_t)caller };
 
-    if (call.called != ebpfMonCalledUnlock && caller == ebpfMonCallerOther) {
+    if (call.called != ebpfMonCalledUnlock && (caller == ebpfMonCallerOther || caller == ebpfMonCallerPutField)) {
         call.behind = findBehind(file, site->vaddr);
         if (!call.behind)
             calls->knowsBehind = 0;
     }
+    calls->putFieldLocks += caller == ebpfMonCallerPutField && call.called == ebpfMonCalledLock;
     calls->call[calls->count++] = call;
 }
 
@@ -213,6 +220,7 @@ ebpfMonCalls *ebpfMonCallsRead(ebpfMonElfFile *file)
     for (unsigned i = 0; i < sites->count; i++)
         if (sites->site[i].called != PROCESS)
             addCall(calls, file, &sites->site[i], findCaller(symbol, sites->site[i].caller, scanList));
+    calls->putFieldLocks = calls->putFieldLocks == 1;
     if (scanList)
         addEnds(calls, file, scanList, unlocks);
 done:

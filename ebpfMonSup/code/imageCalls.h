@@ -21,6 +21,7 @@ typedef enum {
 typedef enum {
     ebpfMonCallerOther,
     ebpfMonCallerReader,   /* it never processes a record: dbGetField and others (dbAccess.c, db_access.c, dbEvent.c) */
+    ebpfMonCallerPutField, /* dbPutField (dbAccess.c) */
     ebpfMonCallerScanList  /* dbScan.c, scanList: through which the lists of periodic, event and I/O Intr scans run */
 } ebpfMonCaller;
 
@@ -34,10 +35,11 @@ typedef struct {
 
 typedef struct {
     int         complete; /* the file has no other way to call dbScanLock and dbScanUnlock */
-    int         knowsBehind; /* the same for dbScanLockMany, and each call by ebpfMonCallerOther that takes a lock has
-                              * "behind" */
+    int         knowsBehind; /* the same for dbScanLockMany, and each call by a function that can process records,
+                              * and that takes a lock, has "behind" */
     int         endsOtherwise; /* scanList can also end in another way than ebpfMonCalledListEnd, or its end is not
                                 * known */
+    int         putFieldLocks; /* dbPutField calls dbScanLock at one place */
     ebpfMonSite scanList; /* its entry; cls ebpfMonSiteNone: not found, or it does not call each of them once */
     unsigned    count;
     ebpfMonCall call[];

@@ -12,6 +12,7 @@
 
 #define ON_REQUEST 100 /* not part of any level: the follower attaches it if needed */
 #define CALLER(who) (1u << ebpfMonCaller##who)
+#define PROCESSING (CALLER(Other) | CALLER(PutField)) /* those that can process records, but for scanList */
 
 /* Where a program is attached. */
 typedef struct {
@@ -37,20 +38,21 @@ static const probePlace placeOf[ebpfMonProgCount] = {
     [ebpfMonProgCheckPut] = ENTRY(CheckPut, EBPFMON_PUTS),
     [ebpfMonProgCamessage] = ENTRY(Camessage, EBPFMON_PUTS),
     [ebpfMonProgCaLink] = ENTRY(CaPutLink, EBPFMON_PUTS),
-    [ebpfMonProgLock] = {ebpfMonFnScanLock, 0, EBPFMON_CHAINS, 0, ALL_WAYS, CALLER(Other), ebpfMonCalledLock},
+    [ebpfMonProgLock] = {ebpfMonFnScanLock, 0, EBPFMON_CHAINS, 0, ALL_WAYS, PROCESSING, ebpfMonCalledLock},
+    [ebpfMonProgPutLock] = {ebpfMonFnPutField, 0, EBPFMON_CHAINS, 0, WAY(Calls) | WAY(Passes)},
     [ebpfMonProgPassBegin] = {ebpfMonFnScanLock, 0, EBPFMON_CHAINS, 0, WAY(Passes)},
-    [ebpfMonProgUnlock] = {ebpfMonFnScanUnlock, 0, EBPFMON_COUNTS, 0, ALL_WAYS, CALLER(Other), ebpfMonCalledUnlock},
+    [ebpfMonProgUnlock] = {ebpfMonFnScanUnlock, 0, EBPFMON_COUNTS, 0, ALL_WAYS, PROCESSING, ebpfMonCalledUnlock},
     [ebpfMonProgPassCount] = {ebpfMonFnScanUnlock, 0, EBPFMON_COUNTS, EBPFMON_CHAINS, WAY(Passes), CALLER(ScanList),
                               ebpfMonCalledUnlock},
     [ebpfMonProgPassNext] = {ebpfMonFnScanUnlock, 0, EBPFMON_CHAINS, 0, WAY(Passes), CALLER(ScanList),
                              ebpfMonCalledUnlock},
     [ebpfMonProgListEnd] = {ebpfMonFnScanUnlock, 0, ON_REQUEST, 0, WAY(Passes), CALLER(ScanList), ebpfMonCalledListEnd},
     [ebpfMonProgListBegin] = {ebpfMonFnScanUnlock, 0, ON_REQUEST, 0, WAY(Passes)},
-    [ebpfMonProgLocked] = {ebpfMonFnScanLock, 0, ON_REQUEST, 0, WAY(Passes), CALLER(Other),
+    [ebpfMonProgLocked] = {ebpfMonFnScanLock, 0, ON_REQUEST, 0, WAY(Passes), PROCESSING,
                            .called = ebpfMonCalledLock},
-    [ebpfMonProgAsk] = {ebpfMonFnScanLock, 0, ON_REQUEST, 0, WAY(Passes), CALLER(Other), ebpfMonCalledLock},
-    [ebpfMonProgAskMany] = {ebpfMonFnScanLock, 0, ON_REQUEST, 0, WAY(Passes), CALLER(Other), ebpfMonCalledLockMany},
-    [ebpfMonProgScanPut] = ENTRY(Put, ON_REQUEST),
+    [ebpfMonProgAsk] = {ebpfMonFnScanLock, 0, ON_REQUEST, 0, WAY(Passes), PROCESSING, ebpfMonCalledLock},
+    [ebpfMonProgAskMany] = {ebpfMonFnScanLock, 0, ON_REQUEST, 0, WAY(Passes), PROCESSING, ebpfMonCalledLockMany},
+    [ebpfMonProgPassPut] = ENTRY(Put, ON_REQUEST),
     [ebpfMonProgUnlockMany] = ENTRY(ScanUnlockMany, EBPFMON_COUNTS),
     [ebpfMonProgCompleted] = ENTRY(FwdLink, ON_REQUEST),
     [ebpfMonProgProcess] = ENTRY(Process, ON_REQUEST),
@@ -98,8 +100,8 @@ ebpfMonAttachWay ebpfMonAttachFindWay(const ebpfMonAttached *att, int hasLists)
 uint32_t ebpfMonAttachSweeps(const ebpfMonAttached *att)
 {
     uint32_t want = EBPFMON_BIT(ebpfMonProgListEnd) | EBPFMON_BIT(ebpfMonProgLocked) | EBPFMON_BIT(ebpfMonProgAsk) |
-                    EBPFMON_BIT(ebpfMonProgAskMany) | EBPFMON_BIT(ebpfMonProgScanPut) |
-                    EBPFMON_BIT(ebpfMonProgListBegin);
+                    EBPFMON_BIT(ebpfMonProgAskMany) | EBPFMON_BIT(ebpfMonProgPassPut) |
+                    EBPFMON_BIT(ebpfMonProgListBegin) | EBPFMON_BIT(ebpfMonProgPutLock);
     const ebpfMonCalls *calls = att->core->calls;
     unsigned ends = 0;
 
@@ -150,6 +152,25 @@ static int addProbe(ebpfMonAttached *att, int prog, const char *path, const uint
     return err;
 }
 
+/* Nonzero: the entry of dbPutField(), which has a probe anyway, tells that its lock set is requested
+ * (ebpfmon_putfield_lock), and the entry of dbPut() that it was taken (ebpfmon_pass_put). */
+static int seesPutFieldLock(const ebpfMonAttached *att)
+{
+    const ebpfMonCalls *calls = att->core->calls;
+
+    return calls && calls->putFieldLocks && att->core->site[ebpfMonFnPutField].cls == ebpfMonSiteFast;
+}
+
+/* Nonzero: the program is attached at this call, or behind it. */
+static int isPlace(const ebpfMonAttached *att, int prog, unsigned callers, const ebpfMonCall *call)
+{
+    int isSeen = call->called == ebpfMonCalledLock && call->caller == ebpfMonCallerPutField && seesPutFieldLock(att);
+
+    if (isSeen || !(callers & (1u << call->caller)))
+        return 0;
+    return prog == ebpfMonProgLocked ? call->behind != 0 : call->called == placeOf[prog].called;
+}
+
 /* Attaches the program at all calls of its function by "callers", in all files. 0 or errno. */
 static int attachToCalls(ebpfMonAttached *att, int prog, unsigned callers)
 {
@@ -160,11 +181,8 @@ static int attachToCalls(ebpfMonAttached *att, int prog, unsigned callers)
         int err;
 
         for (unsigned k = 0; offsets && k < calls->count; k++)
-            if (prog == ebpfMonProgLocked && calls->call[k].behind)
-                offsets[n++] = calls->call[k].behind;
-            else if (prog != ebpfMonProgLocked && calls->call[k].called == placeOf[prog].called &&
-                     (callers & (1u << calls->call[k].caller)))
-                offsets[n++] = calls->call[k].offset;
+            if (isPlace(att, prog, callers, &calls->call[k]))
+                offsets[n++] = prog == ebpfMonProgLocked ? calls->call[k].behind : calls->call[k].offset;
         err = !offsets ? ENOMEM : n ? addProbe(att, prog, att->callers.file[i].path, offsets, n) : 0;
         free(offsets);
         if (err)
@@ -265,9 +283,12 @@ static void attachOne(ebpfMonAttached *att, int prog, ebpfMonAttachWay way, char
 /* camessage() is probed only in IOCs without rsrvCheckPut(), because that one tells which circuit the thread serves. */
 static uint32_t findUnneeded(const ebpfMonAttached *att)
 {
+    uint32_t unneeded = seesPutFieldLock(att) ? 0 : EBPFMON_BIT(ebpfMonProgPutLock);
     const char *path;
 
-    return findFunction(att, ebpfMonFnCheckPut, &path)->cls != ebpfMonSiteNone ? EBPFMON_BIT(ebpfMonProgCamessage) : 0;
+    if (findFunction(att, ebpfMonFnCheckPut, &path)->cls != ebpfMonSiteNone)
+        unneeded |= EBPFMON_BIT(ebpfMonProgCamessage);
+    return unneeded;
 }
 
 /* Passes the probes that are attached and not wanted to "closeAll", in the order of the enum ebpfMonProg. */

@@ -18,13 +18,14 @@
 typedef enum {
     ebpfMonProgPut, ebpfMonProgPutReturn, ebpfMonProgPutField, ebpfMonProgNotify, ebpfMonProgCheckPut,
     ebpfMonProgCamessage, ebpfMonProgCaLink,
-    ebpfMonProgLock, ebpfMonProgPassBegin, /* a chain begins; the first chain of a scan list begins */
+    ebpfMonProgLock, ebpfMonProgPutLock, ebpfMonProgPassBegin, /* a chain begins; dbPutField() begins one; the
+                                                                * first chain of a scan list begins */
     ebpfMonProgUnlock, ebpfMonProgPassCount, ebpfMonProgPassNext, /* a chain ends; a chain of a scan list ends; the
                                                                    * same, and the next chain begins */
     ebpfMonProgListEnd, ebpfMonProgListBegin, /* the thread is at the end of a scan list; at its beginning */
     ebpfMonProgLocked, ebpfMonProgAsk, ebpfMonProgAskMany, /* a lock set was taken; a thread asks for one; it asks
                                                             * for several */
-    ebpfMonProgScanPut, /* a record may go to another scan list */
+    ebpfMonProgPassPut, /* a put while passes are watched: it may move a record to another scan list */
     ebpfMonProgUnlockMany, ebpfMonProgCompleted, ebpfMonProgProcess, ebpfMonProgCallback, ebpfMonProgDelayed,
     ebpfMonProgOnce, ebpfMonProgPop, ebpfMonProgPopReturn,
     ebpfMonProgCount

@@ -16,7 +16,7 @@ NOBODY = pwd.getpwnam("nobody").pw_uid
 OPERATOR = 4711  # a uid without a name
 PUTFAIL = 160    # ECA_PUTFAIL
 
-VALUES = iter([f"{n / 8}" for n in range(8, 1000)])  # each test writes another value
+VALUES = iter([f"{n / 8}" for n in range(9, 1000)])  # each test writes another value, none the default
 
 
 @pytest.fixture(scope="module")

@@ -156,31 +156,47 @@ static void testCallers(void)
 {
     ebpfMonCalls *calls = readCalls(
         SCAN_LIST(TAIL) FUNCTION("dbGetField", "call dbScanLock@PLT\nnop\ncall dbScanUnlock@PLT\nret\n")
+            FUNCTION("dbPutField", "call dbScanLock@PLT\nnop\ncall dbScanUnlock@PLT\nret\n")
             FUNCTION("another", "call dbScanLock@PLT\nnop\ncall dbScanUnlock@PLT\nret\n"));
-    unsigned n[3] = { 0 };
+    unsigned n[4] = { 0 };
 
     if (!calls) {
-        testSkip(2, "no assembler for x86-64");
+        testSkip(3, "no assembler for x86-64");
         return;
     }
     for (unsigned i = 0; i < calls->count; i++)
         if (calls->call[i].called == ebpfMonCalledLock)
             n[calls->call[i].caller]++;
-    testOk(n[ebpfMonCallerScanList] == 1 && n[ebpfMonCallerReader] == 1 && n[ebpfMonCallerOther] == 1,
-           "who calls dbScanLock");
+    testOk(n[ebpfMonCallerScanList] == 1 && n[ebpfMonCallerReader] == 1 && n[ebpfMonCallerOther] == 1 &&
+           n[ebpfMonCallerPutField] == 1, "who calls dbScanLock");
     testOk(calls->complete && calls->knowsBehind, "all calls are known");
+    testOk(calls->putFieldLocks, "dbPutField takes its lock at one place");
+    free(calls);
+}
+
+static void testTwoLocks(void)
+{
+    ebpfMonCalls *calls = readCalls(".text\n" OWN FUNCTION("dbPutField",
+        "call dbScanLock@PLT\nnop\ncall dbScanLock@PLT\nnop\ncall dbScanUnlock@PLT\nret\n"));
+
+    if (!calls) {
+        testSkip(1, "no assembler for x86-64");
+        return;
+    }
+    testOk(!calls->putFieldLocks, "a dbPutField that takes locks at two places is not that of Base");
     free(calls);
 }
 
 MAIN(testImageCalls)
 {
-    testPlan(11 + 4 + 1 + 2);
+    testPlan(11 + 4 + 1 + 3 + 1);
     if (!mkdtemp(folder))
         testAbort("no folder in /tmp");
     testEnds();
     testBehind();
     testTailCall();
     testCallers();
+    testTwoLocks();
     rmdir(folder);
     return testDone();
 }
