@@ -410,12 +410,11 @@ double ebpfMonGovernorTakeTurn(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfM
     return inTurns ? ebpfMonTurnsWait(turns, now) : HUGE_VAL;
 }
 
-/* The same for the budget. 0: this step does not exist, or would save nothing, because its passes cannot be watched. */
+/* Percent of the time in which chains of scan lists are timed, for the budget. 0: another level, or its passes are not
+ * watched, so to time fewer chains would save nothing. */
 static double findTimedPart(const ebpfMonTarget *t, const ebpfMonFilter *filter)
 {
-    if (t->level != ebpfMonLevelChains)
-        return 0;
-    return t->sweeps ? ebpfMonLevelChoiceFindPercent(t, filter) : t->follower.budget.timed < 100 ? 0 : 100;
+    return t->level == ebpfMonLevelChains && t->sweeps ? ebpfMonLevelChoiceFindPercent(t, filter) : 0;
 }
 
 /* What turns did to the seconds of this sample. */
