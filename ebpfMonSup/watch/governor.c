@@ -4,9 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/clock.h"
 #include "host/procStat.h"
-#include "probe/kernelTables.h"
 #include "watch/governor.h"
 #include "watch/levelChoice.h"
 
@@ -21,14 +19,16 @@ struct ebpfMonGovernor {
     ebpfMonTargets *targets;
     ebpfMonRecordTables *tables;
     const ebpfMonCosts *costs;
+    ebpfMonGovernorKernel kernel;
 };
 
-ebpfMonGovernor *ebpfMonGovernorNew(ebpfMonTargets *targets, ebpfMonRecordTables *tables, const ebpfMonCosts *costs)
+ebpfMonGovernor *ebpfMonGovernorNew(ebpfMonTargets *targets, ebpfMonRecordTables *tables, const ebpfMonCosts *costs,
+                                    const ebpfMonGovernorKernel *kernel)
 {
     ebpfMonGovernor *g = calloc(1, sizeof(*g));
 
     if (g)
-        *g = (ebpfMonGovernor){ targets, tables, costs };
+        *g = (ebpfMonGovernor){ targets, tables, costs, *kernel };
     return g;
 }
 
@@ -123,7 +123,7 @@ static int setConf(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, con
     ebpfMonTargetsLock(g->targets);
     t->turn = conf.untimed ? 0 : conf.turn;
     ebpfMonTargetsUnlock(g->targets);
-    return ebpfMonKernelSetTarget((uint32_t)t->pid, &conf);
+    return g->kernel.setTarget((uint32_t)t->pid, &conf);
 }
 
 /* Before the probes of puts are attached or go: as soon as the first put comes, the event thread must know that a
@@ -151,7 +151,7 @@ static void publishLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel leve
     if ((t->probesOn & PUT_WAYS) != PUT_WAYS)
         t->putsSince = UINT64_MAX;
     else if (t->putsSince == UINT64_MAX)
-        t->putsSince = ebpfMonClockMonotonic();
+        t->putsSince = g->kernel.now();
     t->level = level;
     t->way = t->follower.att.way;
     t->sweeps = t->follower.sweep.number && !t->follower.sweep.ends;
@@ -171,7 +171,7 @@ static void watchScheduler(ebpfMonGovernor *g, int on)
 {
     for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(g->targets); t; t = t->next)
         on |= !t->gone && t->level == ebpfMonLevelTrace;
-    ebpfMonKernelWatchScheduler(on);
+    g->kernel.watchScheduler(on);
 }
 
 /* "note": what attaching had to say. */
@@ -196,7 +196,7 @@ static uint32_t findSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel le
                            uint32_t want)
 {
     uint32_t sweeps = ebpfMonLevelChoiceFindSweepProbes(t, level, way, want);
-    uint64_t now = ebpfMonClockMonotonic();
+    uint64_t now = g->kernel.now();
 
     if (!sweeps || t->follower.sweep.lost || t->follower.sweep.number)
         return t->follower.sweep.lost ? 0 : sweeps;
@@ -254,13 +254,13 @@ static uint32_t attachSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t want
 {
     const uint32_t chains = want & (EBPFMON_BIT(ebpfMonProgPassCount) | EBPFMON_BIT(ebpfMonProgPassNext));
     ebpfMonAttachWay way = t->follower.att.way;
-    uint64_t now = ebpfMonClockMonotonic();
+    uint64_t now = g->kernel.now();
     uint32_t on;
 
     if (sweeps) {
         int isNew = (t->follower.att.on & sweeps) != sweeps;
 
-        on = ebpfMonAttachSet(&t->follower.att, want | sweeps, way, note, size);
+        on = g->kernel.attach(&t->follower.att, want | sweeps, way, note, size);
         if ((on & sweeps) == sweeps) {
             if (isNew) { /* there may have been puts to SCAN since the lists were read, and nobody saw them */
                 t->follower.sweep.seesPuts = 1;
@@ -275,18 +275,18 @@ static uint32_t attachSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t want
             t->follower.sweep.ends = 0;
             if (findIdle(t, level) & EBPFMON_BIT(ebpfMonProgPassNext))
                 stopTiming(g, t, level, filter);
-            return ebpfMonAttachSet(&t->follower.att, (want | sweeps) & ~findIdle(t, level), way, note, size);
+            return g->kernel.attach(&t->follower.att, (want | sweeps) & ~findIdle(t, level), way, note, size);
         }
         t->follower.sweep.broken = 1;
     }
     t->follower.timing.turns.lookedAt = 0;
     sweeps = ebpfMonAttachSweeps(&t->follower.att);
-    on = ebpfMonAttachSet(&t->follower.att, want | (t->follower.att.on & sweeps), way, note, size);
+    on = g->kernel.attach(&t->follower.att, want | (t->follower.att.on & sweeps), way, note, size);
     if (chains && !(on & chains))
         return on;
-    if (!ebpfMonRecordTablesSettleSweeps(g->tables, t, ebpfMonClockMonotonic()))
+    if (!ebpfMonRecordTablesSettleSweeps(g->tables, t, g->kernel.now()))
         return on;
-    return ebpfMonAttachSet(&t->follower.att, want, way, note, size);
+    return g->kernel.attach(&t->follower.att, want, way, note, size);
 }
 
 /* The probes for this level; if too few files are left for them, for the level in force, or for none: half of its
@@ -307,10 +307,10 @@ static uint32_t findAffordable(ebpfMonTarget *t, ebpfMonLevel *level, ebpfMonAtt
 }
 
 /* The cost is measured from now on, so that it is that of the probes that are attached now. */
-static void beginCost(ebpfMonTarget *t)
+static void beginCost(ebpfMonGovernor *g, ebpfMonTarget *t)
 {
-    ebpfMonKernelGetHits((uint32_t)t->pid, &t->follower.hits);
-    t->follower.hitsAt = ebpfMonClockMonotonic();
+    g->kernel.getHits((uint32_t)t->pid, &t->follower.hits);
+    t->follower.hitsAt = g->kernel.now();
     t->follower.timing.timedBefore = -1;
     ebpfMonBudgetBeginMean(&t->follower.budget);
 }
@@ -346,7 +346,7 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
     if (isFirst && (want & ~was & EBPFMON_BIT(ebpfMonProgCompleted)))
         ebpfMonRecordTablesSetTrap(g->tables, t, 1, 1); /* while both counters stand still */
     if (want & ~was & EBPFMON_BIT(ebpfMonProgCallback))
-        t->follower.queuesSince = ebpfMonClockMonotonic();
+        t->follower.queuesSince = g->kernel.now();
     t->follower.timing.inTurns = level == ebpfMonLevelChains &&
                                  t->follower.att.core->calls && !t->follower.att.core->calls->endsOtherwise;
     sweeps = findSweeps(g, t, level, way, want);
@@ -360,19 +360,19 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
     if (level > ebpfMonLevelOff)
         full = setConf(g, t, level, filter);
     if (want & ~was & EBPFMON_BIT(ebpfMonProgLock))
-        ebpfMonKernelRemoveThreads(t->pid); /* locks that were taken when we looked last are long released */
+        g->kernel.removeThreads(t->pid); /* locks that were taken when we looked last are long released */
     announcePuts(g, t, want, was);
     if (t->follower.sweep.number && level >= ebpfMonLevelCounts && way == t->follower.att.way)
         on = attachSweeps(g, t, want, sweeps, level, filter, note, sizeof(note));
     else
-        on = ebpfMonAttachSet(&t->follower.att, want, way, note, sizeof(note));
+        on = g->kernel.attach(&t->follower.att, want, way, note, sizeof(note));
     if (t->follower.sweep.number && !(on & EBPFMON_BIT(ebpfMonProgListEnd)))
         endSweeps(g, t, level, filter);
     if ((on & EBPFMON_BIT(ebpfMonProgPassNext)) && t->follower.timing.untimed)
         startTiming(g, t, level, filter);
     publishLevel(g, t, level);
     if (level == ebpfMonLevelOff && on == 0)
-        ebpfMonKernelRemoveTarget((uint32_t)t->pid);
+        g->kernel.removeTarget((uint32_t)t->pid);
     if (isFirst ? !(on & EBPFMON_BIT(ebpfMonProgCompleted)) : (was ^ on) & EBPFMON_BIT(ebpfMonProgCompleted))
         ebpfMonRecordTablesSetTrap(g->tables, t, !!(on & EBPFMON_BIT(ebpfMonProgCompleted)), 0);
     watchScheduler(g, 0);
@@ -380,7 +380,7 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
         snprintf(note, sizeof(note), "no room for one more IOC in the kernel's table: watch fewer IOCs");
     setNote(g, t, filter, note);
     if (was != on) {
-        beginCost(t);
+        beginCost(g, t);
         ebpfMonTargetsNoteChange(g->targets);
     }
 }
@@ -396,7 +396,7 @@ double ebpfMonGovernorTakeTurn(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfM
         if (turns->isOpen && ++t->follower.timing.number == 0)
             t->follower.timing.number = 1;
         stopTiming(g, t, t->level, filter);
-        next = ebpfMonAttachSet(&t->follower.att,
+        next = g->kernel.attach(&t->follower.att,
                                 turns->isOpen ? t->follower.att.on | next : t->follower.att.on & ~next,
                                 t->follower.att.way, note, sizeof(note));
         if (next & EBPFMON_BIT(ebpfMonProgPassNext))
@@ -410,12 +410,11 @@ double ebpfMonGovernorTakeTurn(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfM
     return inTurns ? ebpfMonTurnsWait(turns, now) : HUGE_VAL;
 }
 
-/* The same for the budget. 0: this step does not exist, or would save nothing, because its passes cannot be watched. */
+/* Percent of the time in which chains of scan lists are timed, for the budget. 0: another level, or its passes are not
+ * watched, so to time fewer chains would save nothing. */
 static double findTimedPart(const ebpfMonTarget *t, const ebpfMonFilter *filter)
 {
-    if (t->level != ebpfMonLevelChains)
-        return 0;
-    return t->sweeps ? ebpfMonLevelChoiceFindPercent(t, filter) : t->follower.budget.timed < 100 ? 0 : 100;
+    return t->level == ebpfMonLevelChains && t->sweeps ? ebpfMonLevelChoiceFindPercent(t, filter) : 0;
 }
 
 /* What turns did to the seconds of this sample. */
@@ -471,7 +470,7 @@ int ebpfMonGovernorCheckBudget(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfM
     };
     int changed, isTried;
 
-    ebpfMonKernelGetHits((uint32_t)t->pid, &hits);
+    g->kernel.getHits((uint32_t)t->pid, &hits);
     for (int i = 0; i < EBPFMON_HIT_KINDS; i++)
         delta.n[i] = hits.n[i] >= before->n[i] ? hits.n[i] - before->n[i] : 0;
     *before = hits;

@@ -11,8 +11,22 @@
 
 typedef struct ebpfMonGovernor ebpfMonGovernor;
 
-/* "costs": what a trap costs here; all three must outlive the governor. NULL without memory. */
-ebpfMonGovernor *ebpfMonGovernorNew(ebpfMonTargets *targets, ebpfMonRecordTables *tables, const ebpfMonCosts *costs);
+/* How the governor changes the kernel part, and its clock: the functions of probe/ and common/clock.h, or a test's
+ * own. */
+typedef struct {
+    uint64_t (*now)(void); /* monotonic ns */
+    int      (*setTarget)(uint32_t tgid, const struct ebpfMonTargetConf *conf);
+    void     (*removeTarget)(uint32_t tgid);
+    void     (*removeThreads)(pid_t pid);
+    void     (*getHits)(uint32_t tgid, struct ebpfMonHits *hits);
+    void     (*watchScheduler)(int on);
+    uint32_t (*attach)(ebpfMonAttached *att, uint32_t want, ebpfMonAttachWay way, char *note, size_t size);
+} ebpfMonGovernorKernel;
+
+/* "costs": what a trap costs here. It, targets and tables must outlive the governor; "kernel" is copied. NULL without
+ * memory. */
+ebpfMonGovernor *ebpfMonGovernorNew(ebpfMonTargets *targets, ebpfMonRecordTables *tables, const ebpfMonCosts *costs,
+                                    const ebpfMonGovernorKernel *kernel);
 void ebpfMonGovernorFree(ebpfMonGovernor *governor); /* NULL does no harm */
 
 /* Notes what was asked for the IOC, then attaches and detaches probes, as its budget and its state allow. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 
+#include "common/clock.h"
 #include "probe/kernelTables.h"
 #include "probe/seccompTrial.h"
 #include "watch/watchRoom.h"
@@ -16,13 +17,19 @@ int ebpfMonWatchRoomMake(ebpfMonWatchRoom *room, ebpfMonTargets *targets, ebpfMo
         .beginMoved = ebpfMonKernelBeginMoved, .getMoved = ebpfMonKernelGetMoved,
         .removeRoots = ebpfMonKernelRemoveRoots,
     };
+    const ebpfMonGovernorKernel governorKernel = {
+        .now = ebpfMonClockMonotonic,
+        .setTarget = ebpfMonKernelSetTarget, .removeTarget = ebpfMonKernelRemoveTarget,
+        .removeThreads = ebpfMonKernelRemoveThreads, .getHits = ebpfMonKernelGetHits,
+        .watchScheduler = ebpfMonKernelWatchScheduler, .attach = ebpfMonAttachSet,
+    };
 
     memset(room, 0, sizeof(*room));
     ebpfMonCalibrate(&room->costs);
     ebpfMonFeature.returnUnderSeccomp = ebpfMonSeccompTryReturn();
     room->recordTables = ebpfMonRecordTablesNew(targets, audits, &kernel);
     if (room->recordTables)
-        room->governor = ebpfMonGovernorNew(targets, room->recordTables, &room->costs);
+        room->governor = ebpfMonGovernorNew(targets, room->recordTables, &room->costs, &governorKernel);
     if (room->governor)
         room->follower = ebpfMonFollowerNew(targets, requests, room->recordTables, room->governor, watchSelf, sink);
     if (room->follower)

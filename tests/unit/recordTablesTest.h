@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* For tests of watch/recordTables.h: tables in plain memory, and this process as an IOC, with records and links in
- * the layout of Base. */
+/* For tests of watch/recordTables.h and watch/governor.h: tables in plain memory, and this process as an IOC, with
+ * records and links in the layout of Base. */
 #ifndef EBPFMON_RECORDTABLESTEST_H
 #define EBPFMON_RECORDTABLESTEST_H
 
@@ -81,7 +81,7 @@ static void removeRoots(uint32_t first, uint32_t count)
 static ebpfMonTargets *targets;
 static ebpfMonRecordTables *recordTables;
 
-static unsigned countIndexed(void)
+static inline unsigned countIndexed(void)
 {
     unsigned n = 0;
 
@@ -185,7 +185,7 @@ static void freeIoc(ebpfMonTarget *t)
 }
 
 /* The closure of a record as a text such as "0 1 2", read as the kernel part reads it. */
-static const char *closureOf(const ebpfMonTarget *t, unsigned index, char buf[64])
+static inline const char *closureOf(const ebpfMonTarget *t, unsigned index, char buf[64])
 {
     const struct ebpfMonRecConf *rc = &conf[t->slot + index];
 
