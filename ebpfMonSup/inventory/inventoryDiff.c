@@ -122,12 +122,12 @@ typedef struct {
  * The start counts if it is another process: one and the same start may be computed as a second more or less. */
 static int isReported(const lineChange *c, const char *name)
 {
-    static const char *const untold[] = {"time", "pid", "records", "variables.EPICS_VERSION"};
+    static const char *const omitted[] = {"time", "pid", "records", "variables.EPICS_VERSION"};
 
     if (!c->line->isIoc)
         return 1;
-    for (unsigned i = 0; i < sizeof(untold) / sizeof(untold[0]); i++)
-        if (strcmp(name, untold[i]) == 0)
+    for (unsigned i = 0; i < sizeof(omitted) / sizeof(omitted[0]); i++)
+        if (strcmp(name, omitted[i]) == 0)
             return 0;
     return !c->isSameProcess || strcmp(name, "variables.IOC_STARTED") != 0;
 }

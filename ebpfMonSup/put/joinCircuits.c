@@ -124,7 +124,7 @@ void ebpfMonJoinCircuitsAddPut(ebpfMonJoinCircuits *circuits, ebpfMonJoinCircuit
     circuits->waiting++;
 }
 
-void ebpfMonJoinCircuitsSetTold(ebpfMonJoinCircuits *circuits, ebpfMonPacketPut *put)
+void ebpfMonJoinCircuitsSetPublished(ebpfMonJoinCircuits *circuits, ebpfMonPacketPut *put)
 {
     put->isPublished = 1;
     circuits->waiting--;

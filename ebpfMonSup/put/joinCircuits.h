@@ -97,7 +97,7 @@ void ebpfMonJoinCircuitsForgetAll(ebpfMonJoinCircuits *circuits);
 
 void ebpfMonJoinCircuitsAddPut(ebpfMonJoinCircuits *circuits, ebpfMonJoinCircuit *circuit, ebpfMonPacketPut *put);
 /* It is published from its packet, and stays in its queue. */
-void ebpfMonJoinCircuitsSetTold(ebpfMonJoinCircuits *circuits, ebpfMonPacketPut *put);
+void ebpfMonJoinCircuitsSetPublished(ebpfMonJoinCircuits *circuits, ebpfMonPacketPut *put);
 /* The caller frees it. */
 void ebpfMonJoinCircuitsRemovePut(ebpfMonJoinCircuits *circuits, ebpfMonPacketPut *put);
 

@@ -16,7 +16,8 @@
 #define STUCK_NS  3600000000000ull /* … if it does none of that: it hangs, is stopped by a debugger, or the put is a
                                     write-notify, which waits for its record: a motor moves for minutes (dbNotify.c) */
 
-#define TOLD_NS   10000000000ull /* so slow may an IOC be that makes a put while probes are attached */
+#define KEPT_NS   10000000000ull /* a put is kept for so long after it was published: a slow IOC may make it only
+                                     * then, when its probes are attached */
 #define PUBLISHED_MAX  4096
 
 void ebpfMonJoinUnmatchedJudge(ebpfMonTargets *targets, ebpfMonPacketPut *p)
@@ -94,7 +95,7 @@ static int holdsOthers(const ebpfMonJoinCircuit *c, const ebpfMonPacketPut *p)
 /* It was published at p->since. Nonzero: it is kept no longer. */
 static int isForgotten(const ebpfMonPacketPut *p, ebpfMonJoinLook *look)
 {
-    uint64_t end = p->since + TOLD_NS;
+    uint64_t end = p->since + KEPT_NS;
 
     if (look->now < end && end < look->due)
         look->due = end;
@@ -114,7 +115,7 @@ static ebpfMonPacketPut *takeOut(ebpfMonJoinCircuits *circuits, ebpfMonPacketPut
         return p;
     }
     memcpy(copy, p, sizeof(*copy) + p->have);
-    ebpfMonJoinCircuitsSetTold(circuits, p);
+    ebpfMonJoinCircuitsSetPublished(circuits, p);
     p->since = look->now;
     isForgotten(p, look);
     return copy;

@@ -113,6 +113,16 @@ def test_what_exists_once_is_documented():
     assert found == documented
 
 
+def test_threads_are_documented():
+    """The tables of threads have each thread that the code starts, and no other one."""
+    found = set()
+    for path in sources(".c", ".cpp", folders=["ebpfMonSup"]):
+        found.update(re.findall(r'(?:WorkerStart\(|ThreadCreate\(|setname_np\(pthread_self\(\), |\.name = )"(ebpfMon\w+)"',
+                                path.read_text()))
+    rows = re.findall(r"(?m)^\| ((?:`ebpfMon\w+`(?:, )?)+) \|", section("Threads and locks"))
+    assert found and found == set(re.findall(r"\w+", " ".join(rows)))
+
+
 @pytest.mark.parametrize("ending", [".c", ".h", ".cpp", ".py", ".sh"])
 def test_files_are_short(ending):
     long = {str(path): n for path in sources(ending) if (n := len(path.read_text().splitlines())) > LINES_MAX}
