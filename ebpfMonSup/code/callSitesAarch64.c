@@ -4,36 +4,27 @@
  * distance. An address is made by two instructions, adrp (the page) and add (the rest). That of a slot that stubs use
  * is made by stubs alone.
  */
-#include <string.h>
 #include "code/callSearch.h"
 #include "code/insnAarch64.h"
-
-static uint32_t wordAt(const uint8_t *code, size_t at)
-{
-    uint32_t word;
-
-    memcpy(&word, code + at, sizeof(word));
-    return word;
-}
 
 /* A stub is "[bti c]; adrp x16, page; ldr x17, [x16, #rest]; add x16, x16, #rest; [autia1716]; br x17" (elfnn-aarch64.c
  * of binutils, elfNN_aarch64_small_plt_entry and its bti and pac forms). "at": of the br. 0: it is none; else where it
  * begins. */
 static size_t findStub(const uint8_t *code, size_t at, uint64_t vaddr, uint64_t *slot)
 {
-    size_t before = at >= 4 && wordAt(code, at - 4) == A64_AUTIA1716 ? 16 : 12, begin;
+    size_t before = at >= 4 && ebpfMonA64Read(code + at - 4) == A64_AUTIA1716 ? 16 : 12, begin;
     uint32_t page, load;
 
-    if (wordAt(code, at) != A64_BR_X17 || at < before)
+    if (ebpfMonA64Read(code + at) != A64_BR_X17 || at < before)
         return 0;
     begin = at - before;
-    page = wordAt(code, begin);
-    load = wordAt(code, begin + 4);
+    page = ebpfMonA64Read(code + begin);
+    load = ebpfMonA64Read(code + begin + 4);
     if (!ebpfMonA64IsAdrp(page) || ebpfMonA64Rd(page) != 16 ||
         (load & 0xffc003ff) != 0xf9400211) /* ldr x17, [x16, #…] */
         return 0;
     *slot = ebpfMonA64Page(page, vaddr + begin) + (load >> 10 & 0xfff) * 8;
-    return begin >= 4 && wordAt(code, begin - 4) == A64_BTI_C ? begin - 4 : begin;
+    return begin >= 4 && ebpfMonA64Read(code + begin - 4) == A64_BTI_C ? begin - 4 : begin;
 }
 
 /* The first stub comes behind the one that all lead to, so none begins at 0. */
@@ -67,7 +58,7 @@ static uint64_t findAddress(ebpfMonCallSearch *s, uint32_t insn, uint64_t vaddr)
 void ebpfMonCallCodeAarch64(ebpfMonCallSearch *s, const uint8_t *code, size_t from, size_t len, uint64_t vaddr)
 {
     for (size_t at = from; at + 4 <= len; at += 4) {
-        uint32_t insn = wordAt(code, at);
+        uint32_t insn = ebpfMonA64Read(code + at);
         uint64_t to = 0;
         ebpfMonFlow flow = ebpfMonInsnFlowAarch64(code + at, 4, vaddr + at, &to);
         const ebpfMonSpot *spot;

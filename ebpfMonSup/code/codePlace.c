@@ -30,7 +30,7 @@ typedef struct {
 } Look;
 
 /* Calls "each" for the mapped code of the process, until it returns nonzero. */
-static void eachMapping(Look *look, int (*each)(Look *look, const ebpfMonMapping *map))
+static void visitMappings(Look *look, int (*each)(Look *look, const ebpfMonMapping *map))
 {
     char path[40], line[4352];
     ebpfMonMapping map;
@@ -77,7 +77,7 @@ static int takeCode(Look *look, const ebpfMonMapping *map)
 
 static void findCode(void *data)
 {
-    eachMapping(data, takeCode);
+    visitMappings(data, takeCode);
 }
 
 int ebpfMonCodePlaceFind(pid_t pid, uint64_t address, unsigned args, int needReturn, ebpfMonFunctionPlace *place)
@@ -141,7 +141,7 @@ static int takeVariable(Look *look, const ebpfMonMapping *map)
 
 static void findVariable(void *data)
 {
-    eachMapping(data, takeVariable);
+    visitMappings(data, takeVariable);
 }
 
 uint64_t ebpfMonVariableFind(pid_t pid, const char *symbol)

@@ -37,7 +37,7 @@ int ebpfMonCodeUsersHave(const ebpfMonCodeUsers *users, uint32_t fn);
 /* The only one of them, or EBPFMON_NO_FUNCTION. */
 uint32_t ebpfMonCodeUsersGetOnly(const ebpfMonCodeUsers *users);
 
-/* The functions that take the address of this text; "length" without its NUL: of any text that begins like it. */
+/* The functions that take the address of this text. If "length" leaves out its NUL: of any text that begins with it. */
 ebpfMonCodeUsers ebpfMonCodeSearchUsers(const ebpfMonCodeSearch *s, const char *text, size_t length);
 
 /* The next call of a function from *at on (first: g->first[fn]), in the order of its code. 0: there is none; else

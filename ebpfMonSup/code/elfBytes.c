@@ -9,8 +9,8 @@
 #include "common/clock.h"
 
 #define WORK_MAX   (512ull << 20)
-#define READ_WORK  512u         /* of each read, with what the caller does with it */
-#define FILE_WORK  1024u        /* … that goes to the kernel */
+#define READ_WORK  512u         /* of one read, and of what the caller does with the bytes */
+#define FILE_WORK  1024u        /* … of a read that goes to the kernel */
 #define CPU_MAX    (10 * EBPFMON_SECOND_NS)
 #define PAGE       4096u
 #define PAGES      16u

@@ -169,7 +169,7 @@ void ebpfMonElfSectionName(const ebpfMonElfFile *file, const Elf64_Shdr *section
 }
 
 /* The segment whose part in the file holds "vaddr". */
-static const ebpfMonElfSegment *segmentOf(const ebpfMonElfFile *file, uint64_t vaddr, uint32_t flags)
+static const ebpfMonElfSegment *findSegment(const ebpfMonElfFile *file, uint64_t vaddr, uint32_t flags)
 {
     for (unsigned i = 0; i < file->nSegments; i++) {
         const ebpfMonElfSegment *s = &file->segment[i];
@@ -183,7 +183,7 @@ static const ebpfMonElfSegment *segmentOf(const ebpfMonElfFile *file, uint64_t v
 
 int ebpfMonElfOffset(const ebpfMonElfFile *file, uint64_t vaddr, uint32_t flags, uint64_t *offset)
 {
-    const ebpfMonElfSegment *s = segmentOf(file, vaddr, flags);
+    const ebpfMonElfSegment *s = findSegment(file, vaddr, flags);
 
     if (!s)
         return -1;
@@ -193,7 +193,7 @@ int ebpfMonElfOffset(const ebpfMonElfFile *file, uint64_t vaddr, uint32_t flags,
 
 size_t ebpfMonElfRead(const ebpfMonElfFile *file, uint64_t vaddr, void *buf, size_t len)
 {
-    const ebpfMonElfSegment *s = segmentOf(file, vaddr, 0);
+    const ebpfMonElfSegment *s = findSegment(file, vaddr, 0);
 
     if (!s)
         return 0;

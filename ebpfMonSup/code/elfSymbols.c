@@ -106,7 +106,7 @@ static size_t readSymbols(const ebpfMonElfFile *file, const Elf64_Shdr *table, u
 }
 
 /* The name that a symbol bears, -1: none that is looked for. */
-static int symbolName(const Spots *spots, const Elf64_Sym *sym)
+static int findSymbolName(const Spots *spots, const Elf64_Sym *sym)
 {
     Spot key = { .offset = sym->st_name };
     unsigned type = ELF64_ST_TYPE(sym->st_info);
@@ -131,7 +131,7 @@ static void findSymbols(const ebpfMonElfFile *file, const Elf64_Shdr *table, con
 
             memcpy(&sym, buf + i * sizeof(sym), sizeof(sym));
 
-            int name = symbolName(spots, &sym);
+            int name = findSymbolName(spots, &sym);
 
             if (name < 0 || symbols[name].isGlobal)
                 continue;

@@ -156,7 +156,7 @@ static int addEmulatedLine(void *arg, char *line)
 
 /* Calls "use" with each line of the list of mappings, until it returns nonzero. 0; errno: the list cannot be read, or
  * it took too long. */
-static int eachLine(pid_t pid, int (*use)(void *arg, char *line), void *arg)
+static int visitLines(pid_t pid, int (*use)(void *arg, char *line), void *arg)
 {
     uint64_t begin = ebpfMonClockMonotonic();
     char name[32], *maps, *next;
@@ -188,9 +188,9 @@ int ebpfMonImageRead(ebpfMonImageCache *cache, pid_t pid, ebpfMonImage *image)
     int err;
 
     memset(image, 0, sizeof(*image));
-    err = eachLine(pid, addLine, &s);
+    err = visitLines(pid, addLine, &s);
     if (!err && !s.core && s.isEmulator)
-        err = eachLine(pid, addEmulatedLine, &s);
+        err = visitLines(pid, addEmulatedLine, &s);
     if (err)
         s.why = err;
     /* A file that cannot be used does not prevent the use of the others; a file that does not answer does. */
@@ -267,7 +267,7 @@ int ebpfMonImageReadCallers(ebpfMonImageCache *cache, pid_t pid, ebpfMonImageCal
     callers->count = 0;
     callers->complete = 1;
     callers->scansNow = 0;
-    err = eachLine(pid, addCaller, &s);
+    err = visitLines(pid, addCaller, &s);
     if (err)
         giveUp(&s, err);
     if (!callers->count)

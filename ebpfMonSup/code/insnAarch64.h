@@ -4,11 +4,22 @@
 #ifndef EBPFMON_INSNAARCH64_H
 #define EBPFMON_INSNAARCH64_H
 
+#include <string.h>
+
 #include "code/siteMachine.h"
 
 #define A64_BR_X17    0xd61f0220u
 #define A64_AUTIA1716 0xd503219fu
 #define A64_BTI_C     0xd503245fu
+
+/* The instruction that begins at "code". */
+static inline uint32_t ebpfMonA64Read(const uint8_t *code)
+{
+    uint32_t insn;
+
+    memcpy(&insn, code, sizeof(insn));
+    return insn;
+}
 
 static inline unsigned ebpfMonA64Rd(uint32_t insn)
 {

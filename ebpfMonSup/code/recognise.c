@@ -243,7 +243,7 @@ static int callsNothing(const Search *s, uint32_t fn)
 }
 
 /* The only variable that it uses, 0: none, or several. */
-static uint64_t onlyVariable(const Search *s, uint32_t fn)
+static uint64_t findOnlyVariable(const Search *s, uint32_t fn)
 {
     uint64_t common[EBPFMON_COMMON_MAX];
 
@@ -264,7 +264,7 @@ static void findDelayed(const Search *s, uint32_t request, ebpfMonRecognised *fo
 
         for (size_t at = s->g->first[fn]; count < 4 && ebpfMonCodeSearchNextCall(s, fn, &at, &to[count]);)
             count++;
-        if (count != 3 || to[0] == NONE || to[0] != to[2] || to[0] == to[1] || !(queue = onlyVariable(s, fn)))
+        if (count != 3 || to[0] == NONE || to[0] != to[2] || to[0] == to[1] || !(queue = findOnlyVariable(s, fn)))
             continue;
         for (uint32_t in = 0; in < s->g->count && !isThere && !ebpfMonCodeSearchIsOver(s); in++)
             isThere = in != fn && ebpfMonCodeSearchUses(s, in, queue, ANY) &&
@@ -339,7 +339,7 @@ static void findCheckPut(const Search *s, const Users *source, ebpfMonRecognised
     for (size_t at = s->g->first[notify]; ebpfMonCodeSearchNextCall(s, notify, &at, &to);) {
         unsigned others = 0;
 
-        if (to == NONE || to == best || !isAmong(s, source, to) || !callsNothing(s, to) || !onlyVariable(s, to))
+        if (to == NONE || to == best || !isAmong(s, source, to) || !callsNothing(s, to) || !findOnlyVariable(s, to))
             continue;
         for (unsigned i = 0; i < source->count; i++)
             others += source->fn[i] != notify && ebpfMonCodeSearchCalls(s, source->fn[i], to);
@@ -351,7 +351,7 @@ static void findCheckPut(const Search *s, const Users *source, ebpfMonRecognised
     if (n != 1)
         return;
     setSymbol(s, best, &found->fn[ebpfMonFnCheckPut]);
-    setVariable(onlyVariable(s, best), sizeof(int), &found->var[ebpfMonVarAs]);
+    setVariable(findOnlyVariable(s, best), sizeof(int), &found->var[ebpfMonVarAs]);
 }
 
 /* casr and camsgtask both use clientQ and its lock. camessage.c uses the lock, but not the list. camsgtask takes the

@@ -24,14 +24,6 @@ unsigned ebpfMonInsnLengthAarch64(const uint8_t *code, size_t len)
     return len >= SIZE ? SIZE : 0;
 }
 
-static uint32_t readInsn(const uint8_t *code)
-{
-    uint32_t word;
-
-    memcpy(&word, code, sizeof(word));
-    return word;
-}
-
 /* Where a branch leads, by kind, and its name; "": it is none. */
 static ebpfMonFlow findFlow(uint32_t insn, uint64_t vaddr, uint64_t *to, const char **name)
 {
@@ -66,7 +58,7 @@ ebpfMonFlow ebpfMonInsnFlowAarch64(const uint8_t *code, unsigned length, uint64_
 {
     const char *name;
 
-    return length == SIZE ? findFlow(readInsn(code), vaddr, to, &name) : ebpfMonFlowNext;
+    return length == SIZE ? findFlow(ebpfMonA64Read(code), vaddr, to, &name) : ebpfMonFlowNext;
 }
 
 /* Arithmetic with a constant: only add, sub, and, orr and eor without flags can write the stack pointer. */
@@ -155,7 +147,7 @@ static int isAarch64LoopTarget(const uint8_t *code, size_t len, size_t to)
     for (size_t at = 0; at + SIZE <= len; at += SIZE) {
         uint64_t target;
         const char *name;
-        ebpfMonFlow flow = findFlow(readInsn(code + at), at, &target, &name);
+        ebpfMonFlow flow = findFlow(ebpfMonA64Read(code + at), at, &target, &name);
 
         if ((flow == ebpfMonFlowJump || flow == ebpfMonFlowBranch) && (int64_t)target > 0 &&
             (int64_t)target <= (int64_t)to)
@@ -176,7 +168,7 @@ void ebpfMonSitePickAarch64(const uint8_t *code, size_t len, unsigned args, int 
     site->canReturn = 1;
     strcpy(site->insn, "entry");
     for (unsigned i = 0, intact = 1; i < MAX_WALK && at + SIZE <= len && (intact || !needReturn); i++, at += SIZE) {
-        uint32_t insn = readInsn(code + at);
+        uint32_t insn = ebpfMonA64Read(code + at);
         uint64_t to = 0;
         const char *name;
         ebpfMonFlow flow = findFlow(insn, at, &to, &name);

@@ -44,7 +44,7 @@ typedef struct {
 } Insn;
 
 /* Bytes of ModRM, SIB and displacement at "p", 0 when they do not fit into "left". */
-static unsigned modrmLength(const uint8_t *p, size_t left)
+static unsigned getModrmLength(const uint8_t *p, size_t left)
 {
     if (left < 1)
         return 0;
@@ -67,7 +67,7 @@ static unsigned modrmLength(const uint8_t *p, size_t left)
 }
 
 /* Consumes a VEX (C4, C5) or EVEX (62) prefix at code[*at]; 0 when it does not fit or is none. */
-static int vexPrefix(const uint8_t *code, size_t len, unsigned *at, Insn *insn)
+static int takeVexPrefix(const uint8_t *code, size_t len, unsigned *at, Insn *insn)
 {
     unsigned n = code[*at] == 0xc5 ? 2 : code[*at] == 0xc4 ? 3 : 4;
 
@@ -80,12 +80,12 @@ static int vexPrefix(const uint8_t *code, size_t len, unsigned *at, Insn *insn)
 }
 
 /* The letter for the opcode at code[*at], '-' when it is not known; *at is left on the opcode's last byte. */
-static char opcodeKind(const uint8_t *code, size_t len, unsigned *at, Insn *insn)
+static char getOpcodeKind(const uint8_t *code, size_t len, unsigned *at, Insn *insn)
 {
     uint8_t b = code[*at];
 
     if (b == 0xc4 || b == 0xc5 || b == 0x62) {
-        if (!vexPrefix(code, len, at, insn))
+        if (!takeVexPrefix(code, len, at, insn))
             return '-';
     } else if (b == 0x0f) {
         if (++*at >= len)
@@ -134,12 +134,12 @@ static int decodeInsn(const uint8_t *code, size_t len, Insn *insn)
     if (at >= len)
         return 0;
 
-    char kind = opcodeKind(code, len, &at, insn);
+    char kind = getOpcodeKind(code, len, &at, insn);
     unsigned imm = 0, z = insn->size16 && !(insn->rex & 8) ? 2 : 4;
 
     at++;
     if (strchr("MBZGH", kind)) {
-        unsigned n = modrmLength(code + at, len - at);
+        unsigned n = getModrmLength(code + at, len - at);
 
         if (!n)
             return 0;
@@ -177,21 +177,21 @@ unsigned ebpfMonInsnLengthX86(const uint8_t *code, size_t len)
 enum { RAX = 1, RCX = 2, RDX = 4, RSP = 16, RSI = 64, RDI = 128 };
 #define STOP (~0u) /* the effect is not known */
 
-static unsigned regBit(const Insn *insn, unsigned number, unsigned rexBit, int byte)
+static unsigned getRegBit(const Insn *insn, unsigned number, unsigned rexBit, int byte)
 {
     if (byte && !insn->rex && number >= 4)
         number -= 4; /* ah, ch, dh, bh */
     return 1u << (number | (insn->rex & rexBit ? 8u : 0u));
 }
 
-static unsigned destReg(const Insn *insn, int byte)
+static unsigned getDestReg(const Insn *insn, int byte)
 {
-    return regBit(insn, insn->modrm >> 3 & 7, 4, byte);
+    return getRegBit(insn, insn->modrm >> 3 & 7, 4, byte);
 }
 
-static unsigned destRm(const Insn *insn, int byte)
+static unsigned getDestRm(const Insn *insn, int byte)
 {
-    return insn->modrm >> 6 == 3 ? regBit(insn, insn->modrm & 7, 1, byte) : 0;
+    return insn->modrm >> 6 == 3 ? getRegBit(insn, insn->modrm & 7, 1, byte) : 0;
 }
 
 /* Registers that a one-byte-opcode instruction writes. */
@@ -202,27 +202,27 @@ static unsigned writesOneByte(const Insn *insn)
     if (op < 0x40) {                                /* add or adc sbb and sub xor; cmp writes nothing */
         if ((op & 0x38) == 0x38)
             return 0;
-        return (op & 7) < 2 ? destRm(insn, byte) : (op & 7) < 4 ? destReg(insn, byte) : RAX;
+        return (op & 7) < 2 ? getDestRm(insn, byte) : (op & 7) < 4 ? getDestReg(insn, byte) : RAX;
     }
     if (op >= 0x50 && op <= 0x57)
         return RSP;
     if (op >= 0x58 && op <= 0x5f)                   /* pop */
-        return RSP | regBit(insn, op & 7, 1, 0);
+        return RSP | getRegBit(insn, op & 7, 1, 0);
     if (op >= 0xb0 && op <= 0xbf)                   /* mov imm */
-        return regBit(insn, op & 7, 1, op < 0xb8);
+        return getRegBit(insn, op & 7, 1, op < 0xb8);
     switch (op) {
     case 0x63: case 0x69: case 0x6b: case 0x8b: case 0x8d: /* movsxd, imul, mov, lea */
-        return destReg(insn, 0);
+        return getDestReg(insn, 0);
     case 0x8a:
-        return destReg(insn, 1);
+        return getDestReg(insn, 1);
     case 0x68: case 0x6a:                           /* push imm */
         return RSP;
     case 0x80: case 0x81: case 0x83:
-        return reg == 7 ? 0 : destRm(insn, op == 0x80);
+        return reg == 7 ? 0 : getDestRm(insn, op == 0x80);
     case 0x84: case 0x85: case 0xa8: case 0xa9:     /* test */
         return 0;
     case 0x88: case 0x89:
-        return destRm(insn, byte);
+        return getDestRm(insn, byte);
     case 0x90:
         return insn->rex & 1 ? STOP : 0;            /* with REX.B it is xchg r8, rax */
     case 0x98:                                      /* cdqe */
@@ -230,13 +230,13 @@ static unsigned writesOneByte(const Insn *insn)
     case 0x99:                                      /* cqo */
         return RDX;
     case 0xc0: case 0xc1: case 0xd0: case 0xd1: case 0xd2: case 0xd3:
-        return destRm(insn, byte);
+        return getDestRm(insn, byte);
     case 0xc6: case 0xc7:
-        return reg == 0 ? destRm(insn, byte) : STOP;
+        return reg == 0 ? getDestRm(insn, byte) : STOP;
     case 0xf6: case 0xf7:
-        return reg < 2 ? 0 : reg < 4 ? destRm(insn, byte) : RAX | RDX; /* test; not neg; mul div */
+        return reg < 2 ? 0 : reg < 4 ? getDestRm(insn, byte) : RAX | RDX; /* test; not neg; mul div */
     case 0xfe: case 0xff:
-        return reg < 2 ? destRm(insn, byte) : op == 0xff && reg == 6 ? RSP : STOP;
+        return reg < 2 ? getDestRm(insn, byte) : op == 0xff && reg == 6 ? RSP : STOP;
     }
     return STOP;
 }
@@ -259,11 +259,11 @@ static unsigned writesTwoByte(const Insn *insn)
     if (insn->vex)
         return STOP;
     if (op >= 0x40 && op <= 0x4f)                   /* cmov */
-        return destReg(insn, 0);
+        return getDestReg(insn, 0);
     if (op >= 0x90 && op <= 0x9f)                   /* set */
-        return destRm(insn, 1);
+        return getDestRm(insn, 1);
     if (op >= 0xc8)
-        return op <= 0xcf ? regBit(insn, op & 7, 1, 0) : STOP; /* bswap */
+        return op <= 0xcf ? getRegBit(insn, op & 7, 1, 0) : STOP; /* bswap */
     switch (op) {
     case 0x0d: case 0x18: case 0x1f: case 0x2a:     /* prefetch, nop, cvtsi2ss */
     case 0xa3:                                      /* bt */
@@ -272,13 +272,13 @@ static unsigned writesTwoByte(const Insn *insn)
         return insn->rep == 0xf3 && insn->modrm == 0xfa ? 0 : STOP;
     case 0x2c: case 0x2d: case 0x50: case 0xaf:     /* cvtt, cvt, movmsk, imul */
     case 0xb6: case 0xb7: case 0xb8: case 0xbc: case 0xbd: case 0xbe: case 0xbf:
-        return destReg(insn, 0);
+        return getDestReg(insn, 0);
     case 0x7e:                                      /* movd to a general register, with F3 to a vector */
-        return insn->rep == 0xf3 ? 0 : destRm(insn, 0);
+        return insn->rep == 0xf3 ? 0 : getDestRm(insn, 0);
     case 0xa4: case 0xa5: case 0xac: case 0xad: case 0xab: case 0xb3: case 0xbb: /* shld, shrd, bts… */
-        return destRm(insn, 0);
+        return getDestRm(insn, 0);
     case 0xba:
-        return reg == 4 ? 0 : destRm(insn, 0);
+        return reg == 4 ? 0 : getDestRm(insn, 0);
     }
     return STOP;
 }

@@ -22,7 +22,7 @@ static int readStack(void *arg, uint64_t addr, uint64_t *value)
 }
 
 /* The registers of a thread that waits in a system call, from "number arg1 … arg6 sp pc" (proc(5)). */
-static int waitingRegs(pid_t pid, pid_t tid, ebpfMonRegs *regs)
+static int readWaitingRegs(pid_t pid, pid_t tid, ebpfMonRegs *regs)
 {
     unsigned long long sp, pc;
     char path[64];
@@ -53,7 +53,7 @@ static unsigned walkStack(pid_t pid, pid_t tid, ebpfMonStackStart *start, ebpfMo
     unsigned n = 0;
     int isCall = 0, rc;
 
-    if ((regs->known & need) != need && waitingRegs(pid, tid, regs))
+    if ((regs->known & need) != need && readWaitingRegs(pid, tid, regs))
         return 0;
     p = malloc(sizeof(*p));
     if (!p)

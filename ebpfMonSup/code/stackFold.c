@@ -123,7 +123,7 @@ static void setRegs(const Stack *s, ebpfMonRegs *regs)
 }
 
 /* A place in the table for a pc: its own, or a free one; NULL: there is none near. */
-static Name *placeOf(ebpfMonStackFold *fold, uint64_t pc)
+static Name *findPlace(ebpfMonStackFold *fold, uint64_t pc)
 {
     uint64_t at = pc * 0x9e3779b97f4a7c15ull >> 40;
 
@@ -136,10 +136,11 @@ static Name *placeOf(ebpfMonStackFold *fold, uint64_t pc)
     return NULL;
 }
 
-/* The name of a place, as long as the files are open. A line has ';' between functions. */
-static const char *nameOf(ebpfMonStackFold *fold, const ebpfMonStackFile *file, uint64_t pc)
+/* The name of a place; valid while the files are open. A ';' in it becomes ':', because ';' separates the functions of
+ * a line. */
+static const char *getPlaceName(ebpfMonStackFold *fold, const ebpfMonStackFile *file, uint64_t pc)
 {
-    Name *n = placeOf(fold, pc);
+    Name *n = findPlace(fold, pc);
     char name[256];
     uint64_t offset;
 
@@ -219,7 +220,7 @@ static void walkCopy(ebpfMonStackFold *fold, ebpfMonStackFiles *files, Stack *s)
 
         if (!file)
             break;
-        frame[count] = nameOf(fold, file, pc);
+        frame[count] = getPlaceName(fold, file, pc);
         noteSite(s, file, frame[count++], pc);
         rc = ebpfMonUnwindStep(&file->elf, file->bias, isCall, readCopied, s, &regs);
         isCall = rc == 0;

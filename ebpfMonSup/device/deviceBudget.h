@@ -21,8 +21,8 @@ typedef struct {
 void ebpfMonDeviceShareAdd(ebpfMonDeviceShare *share, const struct ebpfMonDeviceConf *now, const ebpfMonCosts *costs,
                            double seconds);
 
-/* Publishes the cost in its IOC. Nonzero: the IOC has paid more than its limit for too long, and its ports are the
- * dearest part of what can be stopped; "why" says so. now: monotonic s. It takes the lock of the targets. */
+/* Publishes the cost in its IOC. Nonzero: the IOC has paid more than its limit for too long, and its ports cost
+ * more than anything else that can be stopped; "why" says so. now: monotonic s. It takes the lock of the targets. */
 int ebpfMonDeviceShareIsOver(ebpfMonDeviceShare *share, ebpfMonTargets *targets, uint32_t iocId, double now, char *why,
                              size_t size);
 

@@ -210,7 +210,7 @@ static void addThread(void *arg, uint32_t tid, const struct ebpfMonThread *seen)
     if (!busy && !seen->scan.period && !seen->holds)
         return;
     p = findIoc(c, seen->tgid);
-    if (!p || !p->timed) /* the entry is old: the level was higher then */
+    if (!p || !p->timed) /* the entry is of a time when the level was higher */
         return;
     if (p->row)
         ebpfMonDelaysAddHold(seen, c->threadsAt, p->row, &p->heldRoot);

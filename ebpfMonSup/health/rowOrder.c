@@ -8,7 +8,7 @@
 #define DELAY_LIMIT 1000.0 /* ms; the default of the macro IOC_CALLBACK_WAIT_MAX_HIGH */
 #define FILE_LIMIT  80.0   /* %; the default of the macro IOC_FILE_MAX_HIGH */
 #define LOAD_LIMIT  100.0  /* %: one core */
-#define LEAST       (1 / 8.0) /* of a limit: below that an IOC is fine */
+#define LEAST       (1 / 8.0) /* part of an alarm limit: an IOC with less is fine */
 
 static double findWorst(const ebpfMonIocHealth *row)
 {

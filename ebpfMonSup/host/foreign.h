@@ -54,7 +54,7 @@ int ebpfMonForeignIsCharged(pid_t pid);
 /* This process is an IOC: it is read even if its user has many processes that do not answer. */
 void ebpfMonForeignTrust(pid_t pid);
 
-/* The user of this process has cost its caller so many ns for nothing. */
+/* Charges the user of this process: the caller has waited so many ns for it in vain. */
 void ebpfMonForeignCharge(pid_t pid, uint64_t ns);
 
 /* How many readers are abandoned now, for reports and tests. */

@@ -337,7 +337,7 @@ static void readBlocks(ebpfMonMem *mem, uint64_t base)
 }
 
 /* The block of an address; NULL: it could not be read now. */
-static block *blockOf(ebpfMonMem *mem, uint64_t addr)
+static block *findBlock(ebpfMonMem *mem, uint64_t addr)
 {
     uint64_t base = addr & ~(uint64_t)(BLOCK_SIZE - 1);
 
@@ -357,7 +357,7 @@ int ebpfMonMemRead(ebpfMonMem *mem, uint64_t addr, void *buf, size_t len)
     while (len > 0) {
         size_t at = addr & (BLOCK_SIZE - 1);
         size_t n = BLOCK_SIZE - at < len ? BLOCK_SIZE - at : len;
-        block *b = blockOf(mem, addr);
+        block *b = findBlock(mem, addr);
 
         if (b && at + n <= b->valid) {
             memcpy(out, b->data + at, n);

@@ -29,9 +29,9 @@ void ebpfMonMemFlush(ebpfMonMem *mem);
  * the cache count. */
 uint64_t ebpfMonMemGetWaited(const ebpfMonMem *mem);
 
-/* A reading of a large database takes seconds. Where the caller allows it, the reader calls "pause" ten times a second,
- * before it reads a block; "pause" must not use this reader. Its CPU time is no part of the budget; GetPaused returns
- * the sum since New, ns. */
+/* To read a large database takes seconds. Where the caller allows it, the reader calls "pause" ten times a second,
+ * before it reads a block. "pause" must not use this reader. Its CPU time is no part of the budget; GetPaused returns
+ * the sum since New (ns). */
 void ebpfMonMemSetPause(ebpfMonMem *mem, void (*pause)(void *arg), void *arg);
 void ebpfMonMemAllowPause(ebpfMonMem *mem, int allowed);
 uint64_t ebpfMonMemGetPaused(const ebpfMonMem *mem);
@@ -39,8 +39,8 @@ uint64_t ebpfMonMemGetPaused(const ebpfMonMem *mem);
 /* Nonzero: the budget is used up, and all reads through the cache fail until the next flush. */
 int ebpfMonMemIsOver(const ebpfMonMem *mem);
 
-/* All of it or -1 (errno: EFAULT no such address, ESRCH gone, EPERM not allowed, ETIMEDOUT it does not answer, EDQUOT
- * the budget is used up). */
+/* 0: all was read; or -1 (errno: EFAULT no such address, ESRCH gone, EPERM not allowed, ETIMEDOUT it does not answer,
+ * EDQUOT the budget is used up). */
 int ebpfMonMemRead(ebpfMonMem *mem, uint64_t addr, void *buf, size_t len);
 /* The same without the cache, and without a reader object. */
 int ebpfMonMemReadNow(pid_t pid, uint64_t addr, void *buf, size_t len);

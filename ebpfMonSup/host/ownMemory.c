@@ -9,7 +9,7 @@
 
 #include "host/ownMemory.h"
 
-#define LEVELS_MAX 32 /* of control groups, one in the other */
+#define LEVELS_MAX 32 /* of nested control groups */
 
 /* One version of control groups: where it is mounted, and its files. */
 typedef struct {

@@ -122,7 +122,7 @@ static unsigned splitStrings(char *buf, ssize_t length, const char **strings, un
     return n;
 }
 
-static const char *baseName(const char *path)
+static const char *findBaseName(const char *path)
 {
     const char *slash = strrchr(path, '/');
 
@@ -152,7 +152,7 @@ static const char *const javaValues[] = {
     "--add-exports", "--add-reads", "--upgrade-module-path",
 };
 
-static const char *javaProgram(const char **args, unsigned n)
+static const char *findJavaProgram(const char **args, unsigned n)
 {
     for (unsigned i = 1; i < n; i++) {
         if (!strcmp(args[i], "-jar") || !strcmp(args[i], "-m") || !strcmp(args[i], "--module"))
@@ -172,13 +172,13 @@ static const char *javaProgram(const char **args, unsigned n)
 /* The script or module that an interpreter runs; NULL: the program is not an interpreter, or runs no script. */
 static const char *findScript(const char **args, unsigned n)
 {
-    const char *name = baseName(args[0]);
+    const char *name = findBaseName(args[0]);
     size_t length = strlen(name), k = 0, count = sizeof(interpreters) / sizeof(interpreters[0]);
 
     while (length && (isdigit((unsigned char)name[length - 1]) || name[length - 1] == '.'))
         length--; /* python3.11 */
     if (fitsName("java", name, length))
-        return javaProgram(args, n);
+        return findJavaProgram(args, n);
     while (k < count && !fitsName(interpreters[k].name, name, length))
         k++;
     if (k == count)
@@ -228,7 +228,7 @@ static int copyProgram(pid_t pid, const char **args, unsigned n, int both, char 
     if (script) {
         char text[256];
 
-        snprintf(text, sizeof(text), "%s%s%s", buf, buf[0] ? " " : "", baseName(script));
+        snprintf(text, sizeof(text), "%s%s%s", buf, buf[0] ? " " : "", findBaseName(script));
         ebpfMonTextCopyBytes(buf, size, text, strlen(text));
     }
     if (!buf[0]) {
@@ -244,7 +244,7 @@ static int copyProgram(pid_t pid, const char **args, unsigned n, int both, char 
 
 /* Last component of the folder of the absolute path, "." and ".." resolved as text: the folder may be
  * in another mount namespace. 0 when there is none. */
-static size_t folderName(const char *path, const char **name)
+static size_t findFolderName(const char *path, const char **name)
 {
     const char *stack[PATH_MAX / 2];
     size_t depth = 0;
@@ -315,7 +315,7 @@ static int copyFolder(pid_t pid, const char *script, const char *pwd, char *buf,
     }
     snprintf(path, sizeof(path), "%s/%s", folder, script);
 
-    size_t length = folderName(path, &name);
+    size_t length = findFolderName(path, &name);
 
     if (!length)
         return 0;

@@ -52,7 +52,7 @@ static unsigned countFds(pid_t pid)
     return n;
 }
 
-static unsigned fdLimit(pid_t pid)
+static unsigned readFileLimit(pid_t pid)
 {
     static const char title[] = "\nMax open files";
     char path[64], buf[4096];
@@ -106,11 +106,11 @@ int ebpfMonProcStatGet(pid_t pid, ebpfMonProcStat *s)
     s->rss = (double)rss * (double)sysconf(_SC_PAGESIZE);
     s->threads = threads > 0 ? (unsigned)threads : 0;
     s->fds = countFds(pid);
-    s->fdLimit = fdLimit(pid);
+    s->fdLimit = readFileLimit(pid);
     return 0;
 }
 
-static const char *stateName(char state)
+static const char *getStateName(char state)
 {
     switch (state) {
     case 'R':
@@ -163,7 +163,7 @@ int ebpfMonProcThread(pid_t pid, pid_t tid, char name[16], char *what, size_t si
         if (readText(path, wchan, sizeof(wchan)) > 0 && strcmp(wchan, "0") == 0)
             wchan[0] = 0;
     }
-    snprintf(what, size, "%s%s%s%s%s%s", stateName(end[2]), call[0] ? " in " : "", call, wchan[0] ? " (" : "", wchan,
+    snprintf(what, size, "%s%s%s%s%s%s", getStateName(end[2]), call[0] ? " in " : "", call, wchan[0] ? " (" : "", wchan,
              wchan[0] ? ")" : "");
     return 0;
 }

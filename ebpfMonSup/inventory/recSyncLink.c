@@ -147,8 +147,8 @@ static void addPvs(ebpfMonRecSyncLink *link)
     free(names);
 }
 
-/* A server takes records only together with all others, and then Channel Finder has much to do. So each time that there
- * were more, the next look comes later. */
+/* A server takes new records only together with all others, which is much work for Channel Finder. So each time that
+ * there were new ones, the next look comes later. */
 static int arePvsNew(ebpfMonRecSyncLink *link, double now)
 {
     unsigned count;

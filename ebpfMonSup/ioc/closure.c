@@ -22,7 +22,7 @@ typedef struct {
     uint32_t *mark;                /* by record: last search that visited it */
     uint32_t *queue;
     uint32_t  search;
-    uint32_t  steps;               /* links that ownList and hasCommonAncestor followed */
+    uint32_t  steps;               /* links that makeOwnList and hasCommonAncestor followed */
     ebpfMonClosures *c;
 } maker;
 
@@ -96,7 +96,7 @@ static int orderRecords(maker *m)
 }
 
 /* A closure that is not one range of the order: breadth first, into a list of its own. */
-static int ownList(maker *m, uint32_t v)
+static int makeOwnList(maker *m, uint32_t v)
 {
     ebpfMonClosures *c = m->c;
     uint32_t at = c->count, n = 0;
@@ -227,7 +227,7 @@ static int fillClosures(maker *m)
         }
     }
     for (uint32_t v = 0; v < m->n; v++)
-        if ((low[v] < m->place[v] || high[v] >= m->end[v]) && ownList(m, v))
+        if ((low[v] < m->place[v] || high[v] >= m->end[v]) && makeOwnList(m, v))
             goto done;
     /* What is below a closure that was cut may be missing from it. */
     for (uint32_t v = 0; v < m->n; v++)

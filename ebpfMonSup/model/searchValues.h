@@ -34,7 +34,7 @@ typedef struct {
 typedef struct {
     uint64_t count;        /* searched names */
     double   rate;
-    uint64_t replaced;     /* names, clients and servers that were dropped for others, because a table was full */
+    uint64_t replaced;     /* names, clients and servers that made room for others, because a table was full */
     unsigned never;        /* names that nobody answers */
     unsigned names;        /* names in name[], the most searched first */
     ebpfMonSearchRow name[EBPFMON_TOP_MAX];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The event ring of the loaded kernel part (kernelLoad.h), and how it tells that a silence is over. Event thread only,
- * but for silences. */
+/* The event ring of the loaded kernel part (kernelLoad.h), and how it tells that a silence is over. For the event
+ * thread only, if a function does not say otherwise. */
 #ifndef EBPFMON_KERNELEVENTS_H
 #define EBPFMON_KERNELEVENTS_H
 
@@ -19,13 +19,10 @@ int ebpfMonKernelEventsFile(void);
 int ebpfMonKernelEventsBeginSleep(void);
 void ebpfMonKernelEventsEndSleep(void);
 
-/* A silence: no IOC hits a probe, so nobody needs to look at the tables. Begin: a silence begins now, if no probe is
- * hit any more; the publishing thread looks at the tables after it. Is: nonzero: there was no hit, and no Break, since
- * Begin. Break: something else happened. TakeEnd: nonzero once after each silence: it is over; if a hit ended it, the
- * event thread was woken. All but the last: any thread. */
-void ebpfMonKernelBeginSilence(void);
-int ebpfMonKernelIsSilent(void);
-void ebpfMonKernelBreakSilence(void);
-int ebpfMonKernelTakeSilenceEnd(void);
+/* A silence: no IOC hits a probe, so nobody needs to look at the tables. The first three: any thread. */
+void ebpfMonKernelBeginSilence(void); /* it lasts until the next hit. Look at the tables once more after this call */
+int ebpfMonKernelIsSilent(void);      /* nonzero: no hit, and no Break, since Begin */
+void ebpfMonKernelBreakSilence(void); /* something happened without a hit */
+int ebpfMonKernelTakeSilenceEnd(void); /* nonzero once after each silence. A hit that ends one wakes the event thread */
 
 #endif

@@ -36,7 +36,7 @@ typedef struct {
     int program;
 } wantedLink;
 
-static int linkLo(void *arg)
+static int attachToLo(void *arg)
 {
     const wantedLink *wanted = arg;
 
@@ -57,7 +57,7 @@ int ebpfMonPacketTapsHaveTcx(void)
 
     if (wanted.program < 0)
         return 0;
-    link = linkLo(&wanted);
+    link = attachToLo(&wanted);
     close(wanted.program);
     if (link >= 0)
         close(link);
@@ -170,7 +170,7 @@ static int useTcx(ebpfMonPacketTaps *t, pid_t pid, int loProgram, uint32_t *netn
     t->devices = ebpfMonNetDevicesOpen(pid);
     if (!t->devices)
         return -1;
-    t->lo = ebpfMonNetnsCall(pid, linkLo, &wanted, netns);
+    t->lo = ebpfMonNetnsCall(pid, attachToLo, &wanted, netns);
     return t->lo >= 0 && followDevices(t, pid) == 0 ? 0 : -1;
 }
 

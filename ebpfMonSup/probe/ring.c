@@ -12,14 +12,14 @@
 #define HEADER 8  /* bytes before each event: its length with two flags, and a number that only the kernel uses */
 #define WOKEN  64 /* more than the number of rings of any file */
 
-static size_t pageSize(void)
+static size_t getPageSize(void)
 {
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
 int ebpfMonRingOpen(ebpfMonRing *ring, int fd, size_t size, size_t longest, volatile uint32_t *sleeps)
 {
-    size_t page = pageSize();
+    size_t page = getPageSize();
     void *own, *kernels;
 
     memset(ring, 0, sizeof(*ring));
@@ -46,8 +46,8 @@ int ebpfMonRingOpen(ebpfMonRing *ring, int fd, size_t size, size_t longest, vola
 void ebpfMonRingClose(ebpfMonRing *ring)
 {
     if (ring->mapped) {
-        munmap(ring->consumer, pageSize());
-        munmap(ring->mapped, pageSize() + ring->size);
+        munmap(ring->consumer, getPageSize());
+        munmap(ring->mapped, getPageSize() + ring->size);
         free(ring->joined);
     }
     memset(ring, 0, sizeof(*ring));

@@ -88,8 +88,8 @@ int ebpfMonJoinIsSamePeer(const struct ebpfMonPeer *peer, const struct ebpfMonPe
 /* NULL: no puts came through it lately. "peer" may lack the server. */
 ebpfMonJoinCircuit *ebpfMonJoinCircuitsFind(const ebpfMonJoinCircuits *circuits, const struct ebpfMonPeer *peer);
 
-/* The same, made if need be; it is the newest one now. Circuits without puts for a minute are forgotten. "now":
- * monotonic ns. NULL without memory. */
+/* The same; makes the circuit if there is none. It is the newest one then. Circuits without puts for a minute are
+ * forgotten. "now": monotonic ns. NULL without memory. */
 ebpfMonJoinCircuit *ebpfMonJoinCircuitsGet(ebpfMonJoinCircuits *circuits, const struct ebpfMonPeer *peer, uint64_t now);
 
 void ebpfMonJoinCircuitsForget(ebpfMonJoinCircuits *circuits, ebpfMonJoinCircuit *circuit);

@@ -7,7 +7,7 @@
 
 #define PUBLISHED_MAX 4096 /* of one circuit */
 
-/* Of the record's name that a channel begins with. */
+/* Hash of the record's name, with which the name of a channel begins. */
 static uint32_t hashRecordName(const char *channel)
 {
     return ebpfMonHashFnv32(EBPFMON_FNV32_BEGIN, channel, strcspn(channel, ".{["));

@@ -12,7 +12,7 @@ static int isOneOf(const char *name, const char *const *list)
 }
 
 /* The next word of a link's text, as dbParseLink (dbStaticLib.c) takes it apart. Returns where it begins. */
-static const char *nextWord(const char *text, size_t *len)
+static const char *findNextWord(const char *text, size_t *len)
 {
     text += strspn(text, " \t\r\n");
     *len = strcspn(text, " \t\r\n");
@@ -33,7 +33,7 @@ static uint64_t findTarget(const ebpfMonCatalogue *cat, const char *text, int fi
 {
     char name[EBPFMON_NAME_SIZE];
     size_t len, base;
-    const char *word = nextWord(text, &len);
+    const char *word = findNextWord(text, &len);
     int processes = fieldType == ebpfMonDbfFwdlink;
     long index;
 
@@ -43,7 +43,7 @@ static uint64_t findTarget(const ebpfMonCatalogue *cat, const char *text, int fi
     memcpy(name, word, base);
     name[base] = 0;
     processes |= fieldType == ebpfMonDbfOutlink && isWord(word + base, len - base, ".PROC");
-    for (word = nextWord(word + len, &len); len; word = nextWord(word + len, &len)) {
+    for (word = findNextWord(word + len, &len); len; word = findNextWord(word + len, &len)) {
         if (isWord(word, len, "CA") || isWord(word, len, "CP") || isWord(word, len, "CPP"))
             return 0;
         processes |= isWord(word, len, "PP");

@@ -142,7 +142,7 @@ static int mayBeMissed(ebpfMonPacketEvents *e, const ebpfMonPacketPut *p, int is
     return !p->inside || e->lostAt >= p->at || (isSlow && ebpfMonServersIsRunning(e->servers, p->iocId));
 }
 
-/* Whether the answer to the put may be in a packet that is lost: that it was refused, for instance. */
+/* Nonzero: the answer to the put, for example a refusal, may be in a packet that is lost. */
 static int mayBeAnswered(const ebpfMonPacketEvents *e, const ebpfMonPacketPut *p)
 {
     return p->replyAsked && e->packetsLostAt >= p->at;

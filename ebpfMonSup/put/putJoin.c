@@ -11,8 +11,8 @@
 #include "put/putJoin.h"
 
 #define PUTS_MAX  65536  /* in the queues of all circuits */
-#define MANY      1024   /* more than that are not gone through with each packet, but … */
-#define LOOK_NS   1000   /* … after so many ns for each of them: some ten times what it takes */
+#define MANY      1024   /* if more puts wait, not all of them are looked at with each packet, but … */
+#define LOOK_NS   1000   /* … after a pause of so many ns for each: ten times as long as the look takes */
 
 struct ebpfMonPutJoin {
     ebpfMonTargets     *targets;      /* the caller's; it is locked under our lock, never the reverse */
@@ -24,7 +24,7 @@ struct ebpfMonPutJoin {
     uint64_t            packetsAwaited; /* the event thread waits until packets up to then are read; 0: it does not */
     uint64_t            eventsAwaited;  /* … the packet thread, for events */
     uint64_t            due;            /* ebpfMonPutJoinGetDue */
-    uint64_t            lookAt;         /* not before that are all puts gone through again */
+    uint64_t            lookAt;         /* not before this time, all puts are looked at again */
     ebpfMonJoinCovered  covered;
 };
 

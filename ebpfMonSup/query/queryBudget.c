@@ -52,7 +52,7 @@ int ebpfMonQueryBudgetCheck(ebpfMonTargets *targets, ebpfMonQueryRun *const run[
         if (stop >= 0 || dearest < 0 || !isOver(t, now))
             continue;
         stop = dearest;
-        t->queries.overSince = 0; /* the next one gets as long again */
+        t->queries.overSince = 0; /* the next query to be stopped gets the same time first */
         snprintf(why, size,
                  "stopped: IOC %.60s paid %.3g %% of a core, %.3g %% of it for this query, and FILTER_BUDGET is %.3g. "
                  "Choose other events or IOCs, or set a larger budget",

@@ -32,7 +32,7 @@ static void postTables(ebpfMonGroup group)
         ebpfMonTablesPost(tables, group);
 }
 
-static long driverInit(void)
+static long initDriver(void)
 {
     if (!tables)
         tables = ebpfMonTablesNew();
@@ -44,7 +44,7 @@ static long driverInit(void)
     return 0;
 }
 
-static long driverReport(int level)
+static long reportDriver(int level)
 {
     const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
     const ebpfMonLogOps *logs = ebpfMonOpsGet()->logs;
@@ -58,7 +58,7 @@ static long driverReport(int level)
     return 0;
 }
 
-static drvet drvEbpfMon = {2, driverReport, driverInit};
+static drvet drvEbpfMon = {2, reportDriver, initDriver};
 epicsExportAddress(drvet, drvEbpfMon);
 
 static void initHook(initHookState state)

@@ -231,7 +231,7 @@ void ebpfMonQueryColumnEnd(void)
 
 /* The histograms of the rows one behind the other, and the lower edges of their bars; NaN: there is no such bar, or
  * row. */
-static double rowHistOf(const ebpfMonQueryColumn *c, const ebpfMonQueryResult *r, unsigned n)
+static double getRowHist(const ebpfMonQueryColumn *c, const ebpfMonQueryResult *r, unsigned n)
 {
     unsigned bar = n % EBPFMON_QUERY_BARS_MAX;
 
@@ -242,7 +242,7 @@ static double rowHistOf(const ebpfMonQueryColumn *c, const ebpfMonQueryResult *r
     return n / EBPFMON_QUERY_BARS_MAX < r->rows ? r->rowBar[n / EBPFMON_QUERY_BARS_MAX][bar] : NAN;
 }
 
-static double nowOf(const ebpfMonQueryColumn *c, const ebpfMonQueryResult *r)
+static double getPresent(const ebpfMonQueryColumn *c, const ebpfMonQueryResult *r)
 {
     const char *what = c->name + strlen("NOW_");
 
@@ -257,9 +257,9 @@ double ebpfMonQueryColumnNumberOf(const ebpfMonQueryDev *dev, const ebpfMonQuery
     if (isEvent(c))
         return *(const double *)(const void *)((const char *)&r->event[row] + c->offset);
     if (isRowHist(c))
-        return rowHistOf(c, r, row);
+        return getRowHist(c, r, row);
     if (c->name[0] == 'N')
-        return nowOf(c, r);
+        return getPresent(c, r);
     if (strcmp(c->name, "REST") == 0)
         return r->rest;
     if (isHist(c) || (isHeat(c) && c->kind == ebpfMonQueryColumnNumbers))

@@ -9,7 +9,7 @@
 
 void ebpfMonSpanBegin(ebpfMonSpan *s, const uint8_t trace[16], const char *name)
 {
-    memset(s, 0, offsetof(ebpfMonSpan, attribute)); /* the attributes are large, and counted */
+    memset(s, 0, offsetof(ebpfMonSpan, attribute)); /* the attributes are large; their number says which are valid */
     memcpy(s->trace, trace, sizeof(s->trace));
     s->kind = ebpfMonSpanInternal;
     snprintf(s->name, sizeof(s->name), "%s", name);

@@ -20,8 +20,8 @@ typedef struct {
 
 struct ebpfMonTraceSpans {
     ebpfMonTraceSpansUses uses;
-    ebpfMonSpan  span;     /* that is made; large */
-    recordTimes *times[EBPFMON_TRACE_CHAINS]; /* by level of the walk; made when it is needed first */
+    ebpfMonSpan  span;     /* the one that is being made; large */
+    recordTimes *times[EBPFMON_TRACE_CHAINS]; /* by depth of the walk; allocated at the first use */
     /* of the trace that is exported */
     ebpfMonTarget *t;
     ebpfMonTrace  *trace;

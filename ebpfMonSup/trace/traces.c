@@ -10,8 +10,9 @@
 
 #define OPEN_MAX    256
 #define RECORDS_MAX 65536         /* of all open traces */
-#define ASYNC_NS    10000000000ull /* a motor moves for longer; then the trace says that it still does */
-#define GONE_NS     1000000000ull /* of an IOC that ended nothing more comes, and soon its names are gone */
+#define ASYNC_NS    10000000000ull /* for an asynchronous record; a motor moves for longer. Then the trace says that it
+                                    * still processes */
+#define GONE_NS     1000000000ull /* after an IOC has ended: nothing more comes from it, and its names are soon gone */
 #define PUT_NS      1000000000ull
 #define MESSAGE_NS  1000000000ull /* as in traceGaps.c */
 #define CAUSE_NS    100000000ull  /* until the chain that caused a trace in another one has come */
@@ -208,7 +209,8 @@ static ebpfMonTrace *findTraceOf(const ebpfMonTraces *x, const ebpfMonTarget *t,
         ebpfMonChainId source = { .iocId = t->iocId, .tid = from->source.tid, .begin = from->source.begin };
 
         trace = ebpfMonTracesFindOpen(x, &source);
-        if (trace && trace->chains == EBPFMON_TRACE_CHAINS) { /* what keeps itself going begins a new trace */
+        if (trace && trace->chains == EBPFMON_TRACE_CHAINS) {
+            /* a record hands over to itself again and again: the next step begins a new trace */
             trace->isIncomplete = 1;
             trace = NULL;
         }

@@ -249,7 +249,8 @@ static uint8_t *findWanted(const ebpfMonTarget *t)
     }
     for (uint32_t i = 0; i < n; i++)
         start[i + 2] += start[i + 1];
-    /* where the part of one record begins moves on to where it ends, and there the next one's part began */
+    /* start[i + 1] is where the part of record i begins. It grows while the part is filled, and is at the end where the
+     * part of record i + 1 begins. So then start[i] is where the part of record i begins. */
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t k = 0; k < cat->rec[i].toCount; k++)
             from[start[cat->rec[i].to[k] + 1]++] = i;

@@ -17,7 +17,7 @@ typedef struct {
 
 struct ebpfMonPlainPrograms {
     ebpfMonSetPlain set;
-    place places[EBPFMON_PLAIN_MAX]; /* by inode; the newer program takes the place, but not that of an IOC */
+    place places[EBPFMON_PLAIN_MAX]; /* by inode; a newer program replaces an older one, but no IOC */
 };
 
 ebpfMonPlainPrograms *ebpfMonPlainProgramsNew(ebpfMonSetPlain set)

@@ -5,11 +5,11 @@
 #include "ioc/catalogue.h"
 #include "watch/stuckClock.h"
 
-#define AT_ONCE 512 /* records: some 10 us a second, so that a hundred IOCs may have their turn */
+#define AT_ONCE 512 /* records in one look: takes some 10 us, so a hundred IOCs can be looked at each second */
 
 /* A time stamp as it lies in the record: seconds since 1990 in the lower half, ns in the upper half. In ns since
  * 1970. */
-static uint64_t toNs(uint64_t stamp)
+static uint64_t convertStamp(uint64_t stamp)
 {
     return ((stamp & 0xffffffff) + POSIX_TIME_AT_EPICS_EPOCH) * EBPFMON_SECOND_NS + (stamp >> 32);
 }
@@ -27,7 +27,7 @@ int ebpfMonStuckClockIsSeen(const ebpfMonTarget *t, uint32_t *from, uint64_t now
 
         if (!t->recState[i].seen || t->cat->rec[i].flags & EBPFMON_REC_TSE || t->recState[i].last != t->slot + i)
             continue; /* in a stretch, another record's stamp may stand for its own */
-        at = toNs(t->recState[i].time);
+        at = convertStamp(t->recState[i].time);
         if (at > latest)
             number = 0;
         if (at >= latest) {

@@ -19,7 +19,7 @@ static uint64_t takeRandom(ebpfMonTurns *turns)
     return turns->random;
 }
 
-static uint64_t turnLength(double percent)
+static uint64_t getTurnLength(double percent)
 {
     return (uint64_t)(percent / 100 * (double)ROUND_NS);
 }
@@ -75,7 +75,7 @@ static void addTime(ebpfMonTurns *turns, uint64_t now)
 
 int ebpfMonTurnsLook(ebpfMonTurns *turns, uint64_t now, double percent, uint64_t slow)
 {
-    uint64_t length = turnLength(percent);
+    uint64_t length = getTurnLength(percent);
     int was = turns->isOpen;
 
     addTime(turns, now);

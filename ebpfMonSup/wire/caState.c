@@ -5,19 +5,19 @@
 
 #define SOON_NS 1000000000ull
 
-static ebpfMonCaChannel *channelOf(const ebpfMonIdEntry *entry)
+static ebpfMonCaChannel *getEntryChannel(const ebpfMonIdEntry *entry)
 {
     return entry ? (ebpfMonCaChannel *)(uintptr_t)entry->value : NULL;
 }
 
 ebpfMonCaChannel *ebpfMonCaBySid(const ebpfMonCaState *s, uint32_t sid)
 {
-    return channelOf(ebpfMonIdFind(&s->bySid, sid));
+    return getEntryChannel(ebpfMonIdFind(&s->bySid, sid));
 }
 
 ebpfMonCaChannel *ebpfMonCaByCid(const ebpfMonCaState *s, uint32_t cid)
 {
-    return channelOf(ebpfMonIdFind(&s->byCid, cid));
+    return getEntryChannel(ebpfMonIdFind(&s->byCid, cid));
 }
 
 void ebpfMonCaChannelRemove(ebpfMonCaState *s, ebpfMonCaChannel *ch)
@@ -68,7 +68,7 @@ ebpfMonCaChannel *ebpfMonCaChannelSet(ebpfMonCaState *s, const uint32_t *cid, co
 static void clearTable(ebpfMonCaState *s, ebpfMonIdTable *t, int withCid)
 {
     for (unsigned i = 0; i < t->room; i++) {
-        ebpfMonCaChannel *ch = t->slot[i].value ? channelOf(&t->slot[i]) : NULL;
+        ebpfMonCaChannel *ch = t->slot[i].value ? getEntryChannel(&t->slot[i]) : NULL;
 
         /* a channel that is in both tables is freed with the second */
         if (ch && (withCid || !ch->hasCid)) {

@@ -4,7 +4,7 @@
 
 #define FIRST_SIZE 16
 
-static pvaLink **bucketOf(const pvaTable *table, uint32_t key)
+static pvaLink **findBucket(const pvaTable *table, uint32_t key)
 {
     uint32_t mixed = (key ^ table->seed) * 0x85ebca6bu;
 
@@ -14,7 +14,7 @@ static pvaLink **bucketOf(const pvaTable *table, uint32_t key)
 
 pvaLink *ebpfMonPvaTableFind(const pvaTable *table, uint32_t key)
 {
-    pvaLink *link = table->size ? *bucketOf(table, key) : NULL;
+    pvaLink *link = table->size ? *findBucket(table, key) : NULL;
 
     while (link && link->key != key) {
         link = link->next;
@@ -36,7 +36,7 @@ int ebpfMonPvaTableAdd(ebpfMonCircuit *circuit, pvaTable *table, pvaLink *link, 
                 pvaLink *old, *next;
 
                 for (old = table->bucket[i]; old; old = next) {
-                    pvaLink **to = bucketOf(&wider, old->key);
+                    pvaLink **to = findBucket(&wider, old->key);
 
                     next = old->next;
                     old->next = *to;
@@ -49,7 +49,7 @@ int ebpfMonPvaTableAdd(ebpfMonCircuit *circuit, pvaTable *table, pvaLink *link, 
             return -1;
         }
     }
-    pvaLink **at = bucketOf(table, key);
+    pvaLink **at = findBucket(table, key);
     link->key = key;
     link->next = *at;
     *at = link;
@@ -59,7 +59,7 @@ int ebpfMonPvaTableAdd(ebpfMonCircuit *circuit, pvaTable *table, pvaLink *link, 
 
 void ebpfMonPvaTableRemove(pvaTable *table, pvaLink *link)
 {
-    pvaLink **at = bucketOf(table, link->key);
+    pvaLink **at = findBucket(table, link->key);
 
     while (*at && *at != link) {
         at = &(*at)->next;

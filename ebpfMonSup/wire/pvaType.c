@@ -7,7 +7,7 @@ struct pvaCached {
     pvaType   *type;
 };
 
-static size_t typeBytes(unsigned count, size_t nameBytes)
+static size_t getTypeSize(unsigned count, size_t nameBytes)
 {
     return sizeof(pvaType) + count * sizeof(pvaNode) + nameBytes;
 }
@@ -23,7 +23,7 @@ pvaType *ebpfMonPvaTypeKeep(pvaType *type)
 void ebpfMonPvaTypeDrop(pvaTypes *types, pvaType *type)
 {
     if (type && !--type->refs) {
-        size_t bytes = typeBytes(type->count, type->nameBytes);
+        size_t bytes = getTypeSize(type->count, type->nameBytes);
 
         *types->bytes -= bytes;
         ebpfMonCircuitFree(types->circuit, type, bytes);
@@ -39,7 +39,7 @@ void ebpfMonPvaTypesInit(pvaTypes *types, ebpfMonCircuit *circuit, size_t *bytes
 
 pvaType *ebpfMonPvaTypeNew(pvaTypes *types, unsigned count, size_t nameBytes)
 {
-    size_t bytes = typeBytes(count, nameBytes);
+    size_t bytes = getTypeSize(count, nameBytes);
     pvaType *type = *types->bytes + bytes <= PVA_TYPE_BYTES ? ebpfMonCircuitAlloc(types->circuit, bytes) : NULL;
 
     if (type) {
