@@ -64,13 +64,18 @@ static unsigned decodeUtf8(const unsigned char *s, size_t left, uint32_t *code)
     return n;
 }
 
+static int isPlain(char c)
+{
+    return c >= ' ' && c <= '~';
+}
+
 /* Returns the bytes of the character at "s" if it is shown as it is; 0: its first byte is escaped. */
 static unsigned getShownLength(const char *s, size_t left)
 {
     uint32_t code;
     unsigned n;
 
-    if (*s >= ' ' && *s <= '~') /* nearly all characters */
+    if (isPlain(*s))
         return 1;
     n = decodeUtf8((const unsigned char *)s, left, &code);
     return n && isShown(code) ? n : 0;
@@ -89,6 +94,12 @@ static int copyText(char *dst, size_t size, const char *src, size_t left, const 
         char escape[sizeof("\\xff")];
         const char *from = src;
 
+        if (isPlain(*src) && len + 1 + dots < size) { /* nearly all characters */
+            dst[len++] = *src;
+            fits = len;
+            n = 1;
+            continue;
+        }
         n = add = *src && strchr(kept, *src) ? 1 : getShownLength(src, left);
         if (!n) {
             n = 1;

@@ -196,12 +196,15 @@ static void logUnexpected(const ebpfMonPut *put)
 void ebpfMonPublishedAddUnexpected(const ebpfMonPut *put)
 {
     ebpfMonPublished *published;
+    ebpfMonPut *kept;
     int first;
 
     if (!put->unexpected)
         return;
     published = ebpfMonPublishedLock();
-    published->unexpected.put[published->unexpected.count++ % EBPFMON_UNEXPECTED_MAX] = *put;
+    kept = &published->unexpected.put[published->unexpected.count++ % EBPFMON_UNEXPECTED_MAX];
+    *kept = *put;
+    kept->serial = published->unexpected.count;
     first = !published->unexpected.open;
     countOpen(published);
     published->time[ebpfMonGroupUnexpected] = put->time;

@@ -76,6 +76,7 @@ void ebpfMonPublishedKeepPut(ebpfMonPublished *published, const ebpfMonPut *put)
         list->kept++;
     list->put[list->newest] = *put;
     values->place[values->placed++ % EBPFMON_PUTS_MAX] = (ebpfMonPutPlace){ (uint8_t)kind, (uint8_t)list->newest };
+    list->put[list->newest].serial = values->placed;
     sortLast(values, kind);
     sortLastPlace(values);
 }

@@ -89,6 +89,7 @@ typedef struct {
     int      byIoc;       /* nonzero: the client is an IOC of this host: a sequence or a CA link, no person */
     int      unexpected;  /* nonzero: the rules do not expect it; "rule" tells why */
     char     rule[96];
+    uint64_t serial;      /* number in its published list, from 1 on: a put does not change any more once it has one */
 } ebpfMonPut;
 
 /* Writes "2026-11-21 07:28:03.123456 PV old -> new by who (origin)", and the result if it is not ok. Returns the

@@ -15,6 +15,7 @@ typedef struct {
     char     ioc[EBPFMON_NAME_SIZE]; /* the record shows the row of this IOC; empty: it does not belong to one IOC */
     size_t   rawSize;
     void    *raw;    /* waveform of lines or times: copies of the rows, which are formatted without the lock */
+    struct ebpfMonPutTexts *puts; /* waveform of text whose rows are puts; else NULL */
 } ebpfMonDev;
 
 /* Reads INP "@NAME", "@NAME record" or "@NAME ioc", and sets DPVT. "text": nonzero, the PV must be text; 0, it must

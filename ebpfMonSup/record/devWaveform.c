@@ -18,6 +18,14 @@
 #include <waveformRecord.h>
 
 #include "record/devCommon.h"
+#include "record/shownPuts.h"
+
+/* The text of each row of a waveform of puts. */
+typedef struct ebpfMonPutTexts {
+    ebpfMonShownPuts shown;
+    char *line[EBPFMON_PUTS_MAX]; /* CHAR: the rows, each with memory of its own. A STRING waveform has them in its
+                                   * value */
+} putTexts;
 
 static int isChar(const waveformRecord *prec)
 {
@@ -53,6 +61,8 @@ static long initWaveform(dbCommon *pcommon)
         dev->rawSize = sizeof(ebpfMonPut);
     if (dev->rawSize)
         dev->raw = callocMustSucceed(EBPFMON_PUTS_MAX, dev->rawSize, "ebpfMon waveform");
+    if (text && ebpfMonPvHasPuts(dev->pv))
+        dev->puts = callocMustSucceed(1, sizeof(*dev->puts), "ebpfMon waveform");
     return 0;
 }
 
@@ -63,12 +73,13 @@ typedef struct {
     size_t   used;
 } textWriter;
 
-/* Writes one row. 0: there is no room for another row. */
-static int writeText(textWriter *writer, const ebpfMonPv *pv, const void *row)
+/* Writes one row. "line": its text; NULL: the row is still to be formatted. 0: there is no room for another row. */
+static int writeText(textWriter *writer, const ebpfMonPv *pv, const void *row, const char *line)
 {
     waveformRecord *prec = writer->prec;
     char *to = prec->bptr;
     size_t left;
+    int isCut;
 
     if (!isChar(prec)) {
         if (writer->rows == prec->nelm)
@@ -79,12 +90,20 @@ static int writeText(textWriter *writer, const ebpfMonPv *pv, const void *row)
     if (writer->rows++)
         to[writer->used++] = '\n';
     left = prec->nelm - writer->used;
-    if (ebpfMonPvText(pv, row, to + writer->used, left)) {
-        writer->used += strlen(to + writer->used);
-        return 0;
-    }
+    isCut = line ? ebpfMonTextCopy(to + writer->used, left, line) : ebpfMonPvText(pv, row, to + writer->used, left);
     writer->used += strlen(to + writer->used);
-    return prec->nelm - writer->used > 2; /* a row needs a line feed, a character and the NUL at least */
+    return !isCut && prec->nelm - writer->used > 2; /* a row needs a line feed, a character and the NUL at least */
+}
+
+/* Copies a row whose text is made without the lock. 0: there is no room for it. */
+static int keepRaw(const waveformRecord *prec, unsigned i, const void *row)
+{
+    const ebpfMonDev *dev = prec->dpvt;
+
+    if (i >= EBPFMON_PUTS_MAX || i >= prec->nelm)
+        return 0;
+    memcpy((char *)dev->raw + i * dev->rawSize, (const char *)row + dev->pv->offset, dev->rawSize);
+    return 1;
 }
 
 static void readText(waveformRecord *prec, const ebpfMonPublished *published)
@@ -94,24 +113,83 @@ static void readText(waveformRecord *prec, const ebpfMonPublished *published)
     ebpfMonPv rawPv = *pv;
     textWriter writer = {prec, 0, 0};
     const void *row;
-    unsigned i, rawCount = 0;
+    unsigned i;
 
     ((char *)prec->bptr)[0] = 0;
-    for (i = 0; (row = pv->row(published, i)) != NULL; i++) {
-        if (!dev->raw) {
-            if (!writeText(&writer, pv, row))
-                break;
-        } else if (rawCount < EBPFMON_PUTS_MAX && rawCount < prec->nelm) {
-            memcpy((char *)dev->raw + rawCount++ * dev->rawSize, (const char *)row + pv->offset,
-                   dev->rawSize);
-        }
-    }
+    for (i = 0; (row = pv->row(published, i)) != NULL; i++)
+        if (!(dev->raw ? keepRaw(prec, i, row) : writeText(&writer, pv, row, NULL)))
+            break;
     ebpfMonPublishedUnlock();
     rawPv.offset = 0;
-    for (i = 0; i < rawCount; i++)
-        if (!writeText(&writer, &rawPv, (char *)dev->raw + i * dev->rawSize))
+    for (unsigned k = 0; dev->raw && k < i; k++)
+        if (!writeText(&writer, &rawPv, (char *)dev->raw + k * dev->rawSize, NULL))
             break;
     prec->nord = isChar(prec) ? (epicsUInt32)writer.used + 1 : writer.rows;
+}
+
+/* The first "count" rows are new: writes their texts, after "count" rows were moved on. Without the lock if they were
+ * copied. */
+static void formatPuts(waveformRecord *prec, const ebpfMonPublished *published, unsigned count)
+{
+    const ebpfMonDev *dev = prec->dpvt;
+    ebpfMonPv pv = *dev->pv;
+    char line[EBPFMON_LINE_SIZE];
+
+    if (!published)
+        pv.offset = 0;
+    for (unsigned i = 0; i < count; i++) {
+        const void *row = published ? pv.row(published, i) : (char *)dev->raw + i * dev->rawSize;
+
+        if (isChar(prec)) {
+            ebpfMonPvText(&pv, row, line, sizeof(line));
+            dev->puts->line[i] = strdup(line);
+        } else {
+            ebpfMonPvText(&pv, row, (char *)prec->bptr + (size_t)i * MAX_STRING_SIZE, MAX_STRING_SIZE);
+        }
+    }
+}
+
+/* Makes room for "count" new rows before the others. */
+static void moveRows(waveformRecord *prec, unsigned count)
+{
+    putTexts *puts = ((const ebpfMonDev *)prec->dpvt)->puts;
+    unsigned rest = puts->shown.count - count;
+
+    if (!isChar(prec)) {
+        memmove((char *)prec->bptr + (size_t)count * MAX_STRING_SIZE, prec->bptr, (size_t)rest * MAX_STRING_SIZE);
+        return;
+    }
+    for (unsigned i = rest; i < EBPFMON_PUTS_MAX; i++)
+        free(puts->line[i]);
+    memmove(puts->line + count, puts->line, rest * sizeof(puts->line[0]));
+    memset(puts->line, 0, count * sizeof(puts->line[0]));
+    memset(puts->line + puts->shown.count, 0, (EBPFMON_PUTS_MAX - puts->shown.count) * sizeof(puts->line[0]));
+}
+
+/* The rows are puts: only new ones are formatted. */
+static void readPuts(waveformRecord *prec, const ebpfMonPublished *published)
+{
+    const ebpfMonDev *dev = prec->dpvt;
+    textWriter writer = {prec, 0, 0};
+    unsigned max = isChar(prec) ? EBPFMON_PUTS_MAX : prec->nelm;
+    unsigned count = ebpfMonShownPutsUpdate(&dev->puts->shown, published, dev->pv, max);
+
+    moveRows(prec, count);
+    for (unsigned i = 0; dev->raw && i < count; i++)
+        keepRaw(prec, i, dev->pv->row(published, i));
+    if (!dev->raw)
+        formatPuts(prec, published, count);
+    ebpfMonPublishedUnlock();
+    if (dev->raw)
+        formatPuts(prec, NULL, count);
+    prec->nord = dev->puts->shown.count;
+    if (!isChar(prec))
+        return;
+    ((char *)prec->bptr)[0] = 0;
+    for (unsigned i = 0; i < dev->puts->shown.count; i++)
+        if (!writeText(&writer, NULL, NULL, dev->puts->line[i] ? dev->puts->line[i] : "?"))
+            break;
+    prec->nord = (epicsUInt32)writer.used + 1;
 }
 
 static void readNumbers(waveformRecord *prec, const ebpfMonPublished *published)
@@ -138,7 +216,9 @@ static long readWaveform(waveformRecord *prec)
 
     if (!published)
         return -1;
-    if (isChar(prec) || prec->ftvl == DBF_STRING)
+    if (((const ebpfMonDev *)prec->dpvt)->puts)
+        readPuts(prec, published);
+    else if (isChar(prec) || prec->ftvl == DBF_STRING)
         readText(prec, published);
     else
         readNumbers(prec, published);

@@ -18,11 +18,13 @@
 
 #define SPACING_NS 10000000ull /* a put waits at most so long for puts before it */
 #define RETRY_NS   100000000ull
+#define POST_NS    100000000ull /* so often a table is posted at most: a post makes all its cells anew */
 
 typedef struct {
     IOSCANPVT     list;
     epicsCallback timer;
     epicsCallback post;    /* posts its tables, with low priority: after the records of all groups */
+    uint64_t      posts;   /* it was requested for this time (monotonic ns); 0: never */
     unsigned      members; /* records in the list */
     unsigned      busy;    /* one bit for each priority that is queued or processes */
     uint64_t      spaced;  /* the next change has to wait until then (monotonic ns) */
@@ -59,27 +61,40 @@ static void queueGroup(scanGroup *group)
     }
 }
 
+/* The caller holds scanLock. If the queue is full, the next change posts the tables. */
+static void requestPost(scanGroup *group, uint64_t now)
+{
+    if (group->posts > now) /* it is requested already, and will have this change, too */
+        return;
+    if (!group->posts || now - group->posts >= POST_NS) {
+        group->posts = now;
+        callbackRequest(&group->post);
+    } else {
+        group->posts += POST_NS;
+        callbackRequestDelayed(&group->post, (double)(group->posts - now) / 1e9);
+    }
+}
+
 static void onComplete(void *user, IOSCANPVT list, int priority)
 {
     scanGroup *group = user;
-    uint64_t shown = 0;
-    int isDone;
+    uint64_t shown = 0, now;
 
     (void)list;
     epicsMutexMustLock(scanLock);
     group->busy &= ~(1u << priority);
-    isDone = isScanning && !group->busy;
     if (!group->busy) {
         shown = group->newest;
-        group->spaced = ebpfMonClockMonotonic() + SPACING_NS;
+        now = ebpfMonClockMonotonic();
+        group->spaced = now + SPACING_NS;
+        if (isScanning)
+            requestPost(group, now);
     }
     if (isScanning && !group->busy && group->dirty && !group->waiting)
         delayGroup(group, SPACING_NS);
     epicsMutexUnlock(scanLock);
     if (shown)
         ebpfMonPublishedSetUnexpectedShown(ebpfMonShownByPvs, shown);
-    if (isDone)
-        callbackRequest(&group->post); /* if the queue is full, the next change posts the tables */
 }
 
 static void postGroup(epicsCallback *callback)

@@ -304,6 +304,11 @@ const void *ebpfMonPvIocRow(const ebpfMonPublished *published, const ebpfMonPv *
     return row;
 }
 
+int ebpfMonPvHasPuts(const ebpfMonPv *pv)
+{
+    return pv->row == putRow || pv->row == clientPutRow || pv->row == autoPutRow || pv->row == openRow;
+}
+
 int64_t ebpfMonPvInteger(const ebpfMonPv *pv, const void *row)
 {
     const void *at = (const char *)row + pv->offset;

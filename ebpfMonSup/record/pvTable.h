@@ -49,6 +49,9 @@ int ebpfMonPvIsOfIoc(const ebpfMonPv *pv);
 /* The row of this IOC in such a column; NULL: there is no such IOC. */
 const void *ebpfMonPvIocRow(const ebpfMonPublished *published, const ebpfMonPv *pv, const char *ioc);
 
+/* Nonzero: its rows are puts of one list (ebpfMonPut.serial). */
+int ebpfMonPvHasPuts(const ebpfMonPv *pv);
+
 /* "row" must not be NULL. */
 int64_t ebpfMonPvInteger(const ebpfMonPv *pv, const void *row);
 double ebpfMonPvDouble(const ebpfMonPv *pv, const void *row);

@@ -7,6 +7,7 @@
 #include <alarm.h>
 
 #include "record/pvTable.h"
+#include "record/shownPuts.h"
 #include "record/tableRows.h"
 
 #define CELL_SIZE EBPFMON_TEXT_SIZE /* the longest text of a row is a value */
@@ -29,15 +30,19 @@ static ebpfMonCellsType findType(const ebpfMonPv *pv)
     }
 }
 
+static const size_t cellSizes[] = { sizeof(char *), sizeof(epicsInt32), sizeof(epicsInt64), sizeof(double) };
+
 int ebpfMonTableCellsInit(ebpfMonTableCells *column)
 {
-    static const size_t sizes[] = { sizeof(char *), sizeof(epicsInt32), sizeof(epicsInt64), sizeof(double) };
+    int hasTime = column->pv->cell == ebpfMonCellTime, hasPuts = ebpfMonPvHasPuts(column->pv);
 
     column->type = findType(column->pv);
-    column->cell.text = calloc(column->size, sizes[column->type]);
-    if (column->pv->cell == ebpfMonCellTime)
+    column->cell.text = calloc(column->size, cellSizes[column->type]);
+    if (hasTime)
         column->time = calloc(column->size, sizeof(column->time[0]));
-    return column->cell.text && (column->time || column->pv->cell != ebpfMonCellTime) ? 0 : -1;
+    if (hasPuts)
+        column->shown = calloc(1, sizeof(*column->shown));
+    return column->cell.text && (column->time || !hasTime) && (column->shown || !hasPuts) ? 0 : -1;
 }
 
 void ebpfMonTableCellsFree(ebpfMonTableCells *column)
@@ -46,8 +51,10 @@ void ebpfMonTableCellsFree(ebpfMonTableCells *column)
         free(column->cell.text[i]);
     free(column->cell.text);
     free(column->time);
+    free(column->shown);
     column->cell.text = NULL;
     column->time = NULL;
+    column->shown = NULL;
 }
 
 static void setText(char **cell, const char *text)
@@ -121,41 +128,73 @@ static int setMoment(const ebpfMonPublished *published, const ebpfMonPv *pv, ebp
     return 0;
 }
 
-/* Formats times as time of day. A time of another day than the first one, which is the newest, gets the date, too. */
-static void formatTimes(ebpfMonTableCells *column, unsigned rows)
+/* Formats times as time of day. A time of another day than the first one, which is the newest, gets the date, too. Only
+ * the first "fresh" rows are new. */
+static void formatTimes(ebpfMonTableCells *column, unsigned rows, unsigned fresh)
 {
-    char first[16] = "", day[16], text[40];
+    char first[sizeof(column->day)] = "", day[sizeof(column->day)], text[40];
 
-    for (unsigned i = 0; i < rows; i++) {
+    if (rows)
+        epicsTimeToStrftime(first, sizeof(first), "%Y-%m-%d", &column->time[0]);
+    if (strcmp(first, column->day) != 0)
+        fresh = rows;
+    memcpy(column->day, first, sizeof(first));
+    for (unsigned i = 0; i < rows && i < fresh; i++) {
         epicsTimeToStrftime(day, sizeof(day), "%Y-%m-%d", &column->time[i]);
-        if (!i)
-            memcpy(first, day, sizeof(first));
         epicsTimeToStrftime(text, sizeof(text), strcmp(day, first) ? "%m-%d %H:%M:%S.%03f" : "%H:%M:%S.%03f",
                             &column->time[i]);
         setText(&column->cell.text[i], text);
     }
 }
 
+/* Moves all cells on by "count" rows. A text that moves out at the end gives its memory to one of the new rows. */
+static void moveCells(ebpfMonTableCells *column, unsigned count)
+{
+    size_t size = cellSizes[column->type], rest = column->size - count;
+    char *at = (char *)column->cell.text, *last[EBPFMON_PUTS_MAX];
+
+    if (column->type == ebpfMonCellsText)
+        memcpy(last, at + rest * size, count * size);
+    memmove(at + count * size, at, rest * size);
+    if (column->type == ebpfMonCellsText)
+        memcpy(at, last, count * size);
+    if (column->time)
+        memmove(column->time + count, column->time, rest * sizeof(column->time[0]));
+}
+
+/* Copies the rows that are new. Returns how many; *rows gets the number of all. */
+static unsigned copyRows(const ebpfMonPublished *published, ebpfMonTableCells *column, unsigned columns, unsigned *rows)
+{
+    const ebpfMonPv *pv = column[0].pv;
+    unsigned i, c, fresh = column[0].size;
+    const void *row;
+
+    if (column[0].shown) {
+        fresh = ebpfMonShownPutsUpdate(column[0].shown, published, pv, column[0].size);
+        for (c = 0; c < columns; c++)
+            moveCells(&column[c], fresh);
+    }
+    for (i = 0; i < fresh && (row = pv->row(published, i)) != NULL; i++)
+        for (c = 0; c < columns; c++)
+            copyCell(&column[c], row, i);
+    *rows = column[0].shown ? column[0].shown->count : i;
+    return i;
+}
+
 void ebpfMonTableRead(ebpfMonTableCells *column, unsigned columns, ebpfMonTableMoment *moment)
 {
     const ebpfMonPublished *published = ebpfMonPublishedLock();
-    const ebpfMonPv *pv = column[0].pv;
-    unsigned i, c;
-    const void *row;
+    unsigned fresh = 0;
 
-    if (setMoment(published, pv, moment)) {
-        for (i = 0; i < column[0].size && (row = pv->row(published, i)) != NULL; i++)
-            for (c = 0; c < columns; c++)
-                copyCell(&column[c], row, i);
-        moment->rows = i;
-    }
+    if (setMoment(published, column[0].pv, moment))
+        fresh = copyRows(published, column, columns, &moment->rows);
     ebpfMonPublishedUnlock();
     if (!moment->time.secPastEpoch) /* nothing has happened yet, so any time is right: take the present */
         epicsTimeGetCurrent(&moment->time);
-    for (c = 0; c < columns; c++) {
+    for (unsigned c = 0; c < columns; c++) {
         if (column[c].time)
-            formatTimes(&column[c], moment->rows);
-        for (i = 0; column[c].type == ebpfMonCellsDouble && i < moment->rows; i++)
+            formatTimes(&column[c], moment->rows, fresh);
+        for (unsigned i = 0; column[c].type == ebpfMonCellsDouble && i < moment->rows; i++)
             column[c].cell.real[i] = roundTo(column[c].cell.real[i], column[c].precision);
     }
 }

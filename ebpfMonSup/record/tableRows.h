@@ -11,7 +11,8 @@
 extern "C" {
 #endif
 
-struct ebpfMonPv; /* record/pvTable.h, which is for C only */
+struct ebpfMonPv; /* record/pvTable.h and record/shownPuts.h, which are for C only */
+struct ebpfMonShownPuts;
 
 typedef enum {
     ebpfMonCellsText,
@@ -33,6 +34,8 @@ typedef struct {
         double       *real;
     } cell;
     epicsTimeStamp *time;    /* times before they are formatted as text; NULL: the column has no times */
+    char     day[16];        /* of the first time; times of other days show their date */
+    struct ebpfMonShownPuts *shown; /* of the first column of a table of puts; else NULL */
 } ebpfMonTableCells;
 
 typedef struct {

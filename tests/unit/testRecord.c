@@ -262,6 +262,78 @@ static void testPuts(void)
     expect("T:PUT_LAST_PV.VAL$", "REC:D");
 }
 
+/* The puts that the lists must show, the newest first. Each has a second of its own. */
+static unsigned model[EBPFMON_PUTS_MAX];
+
+/* Adds put number n to the model, in the order of time. */
+static void addToModel(unsigned n)
+{
+    unsigned i = 0;
+
+    while (model[i] > n)
+        i++;
+    memmove(model + i + 1, model + i, (EBPFMON_PUTS_MAX - 1 - i) * sizeof(model[0]));
+    model[i] = n;
+}
+
+static const void *readArray(const char *pv, short type, void *to, long max)
+{
+    DBADDR addr;
+
+    if (dbNameToAddr(pv, &addr) || dbGetField(&addr, type, to, NULL, &max, NULL))
+        testAbort("%s cannot be read", pv);
+    return to;
+}
+
+/* Nonzero: PUT_VALUES, PUT_TIMES and PUT_LOG show the model. PUT_LOG has room for all its rows. */
+static int showModel(void)
+{
+    static char values[EBPFMON_PUTS_MAX][MAX_STRING_SIZE], times[EBPFMON_PUTS_MAX][MAX_STRING_SIZE], log[16000];
+    char all[EBPFMON_PUTS_MAX * 100], *to = all;
+
+    readArray("T:PUT_VALUES", DBR_STRING, values, EBPFMON_PUTS_MAX);
+    readArray("T:PUT_TIMES", DBR_STRING, times, EBPFMON_PUTS_MAX);
+    readArray("T:PUT_LOG", DBR_CHAR, log, sizeof(log));
+    for (unsigned i = 0; i < EBPFMON_PUTS_MAX; i++) {
+        epicsTimeStamp time = { 1163575683u + model[i], 123456000 };
+        char text[40], value[16];
+
+        epicsTimeToStrftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S.%06f", &time);
+        sprintf(value, "%u", model[i]);
+        if (strcmp(values[i], value) != 0 || strcmp(times[i], text) != 0)
+            return 0;
+        to += sprintf(to, "%s%s REC:R old -> %s by alice@opi1 (CA)", i ? "\n" : "", text, value);
+    }
+    return strcmp(log, all) == 0;
+}
+
+/* The lists are not made anew for each put. Many puts can come between two looks, and some come late. */
+static void testRows(void)
+{
+    unsigned n = 20000, failed = 0;
+    char value[16];
+
+    testDiag("rows of lists");
+    for (unsigned round = 0; round < 60; round++) {
+        unsigned fresh = round % 3 ? 1 + round % 7 : round % 2 ? 150 : 250;
+        double waited = 0;
+
+        for (unsigned i = 0; i < fresh; i++) {
+            int isLate = i % 5 == 4;
+            unsigned number = isLate ? n - 3 : n;
+
+            sprintf(value, "%u", number);
+            addPut(number, "REC:R", value);
+            addToModel(number);
+            n += isLate ? 0 : 2;
+        }
+        for (; round && !failed && !showModel() && waited < DEADLINE; waited += 0.01) /* round 0 fills the lists */
+            epicsThreadSleep(0.01);
+        failed += waited >= DEADLINE;
+    }
+    testOk(!failed, "the lists show the puts");
+}
+
 static void testEnd(void)
 {
     testDiag("the monitor fails: every value is INVALID");
@@ -287,6 +359,7 @@ MAIN(testRecord)
     testFilterStamps();
     testPuts();
     testRateTime();
+    testRows();
     testEnd();
     recordTestEnd();
     return testDone();
