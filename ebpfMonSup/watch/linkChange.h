@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Marks what may have processed unseen between the put to a link and the moment when the closures have the new link. Only
- * recordTables uses this module, in the follower's thread.
+ * Marks what may have processed unseen between the put to a link and the moment when the closures have the new link.
+ * Only recordTables uses this module, in the follower's thread.
  *
  * Records that the changed record reaches only by the new link may have processed since the put. The next chain that
  * reaches them counts one processing of them at most, so their count is a lower bound from then on (EBPFMON_MISSED).
