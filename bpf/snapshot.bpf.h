@@ -77,8 +77,7 @@ static __always_inline int countStretch(struct walk *w, struct ebpfMonRecState *
 
 /* Notes the time stamp up to which the record is counted. A sweep looks without the lock set (sweep.bpf.c) and may see
  * the same time stamp: one of both counts it, and for the other this returns 0. Before kernel 5.17 there are no sweeps.
- * Only the user part changes the time meanwhile (closureTable.c, setLast), before it changes "last", which hasProcessed
- * has read. */
+ * The user part may change the time meanwhile, too (closureTable.c, setLast). Then the look is made again. */
 static __always_inline int takeTime(struct ebpfMonRecState *st, __u64 own, __u64 time)
 {
 #ifdef EBPFMON_OLD_KERNEL /* the operation came with 5.12 */
@@ -124,8 +123,11 @@ static __always_inline void judgeRecord(struct walk *w, struct ebpfMonRecState *
             w->next = n + ahead; /* the records that only this one could make process have not processed, either */
         return;
     }
-    if (!takeTime(st, own, win->time))
-        return;
+    if (!takeTime(st, own, win->time)) {
+        own = *(volatile __u64 *)&st->time;
+        if (!hasProcessed(st, own, slot, win->time) || !takeTime(st, own, win->time))
+            return;
+    }
     if (busy) {
         if (changed)
             st->pending = 1;

@@ -8,7 +8,8 @@
 #include "watch/closureTable.h"
 #include "watch/slotAllocator.h"
 
-#define WALK_SECONDS 0.001 /* one takes microseconds, unless its thread loses the CPU */
+#define WALK_SECONDS 0.001 /* one takes microseconds, unless its thread loses the CPU, … */
+#define LOOK_SECONDS 5e-7  /* … and this at most for each record of a large closure */
 
 struct ebpfMonClosureTable {
     ebpfMonTargets *targets;
@@ -178,7 +179,7 @@ static void setSingle(const ebpfMonClosureTable *table, const ebpfMonTarget *t, 
 void ebpfMonClosureTableBeginChange(ebpfMonClosureTable *table, const ebpfMonTarget *t)
 {
     setSingle(table, t, 1);
-    epicsThreadSleep(WALK_SECONDS);
+    epicsThreadSleep(WALK_SECONDS + LOOK_SECONDS * t->cat->count);
 }
 
 void ebpfMonClosureTableEndChange(ebpfMonClosureTable *table, const ebpfMonTarget *t)

@@ -4,19 +4,11 @@
 #include "watch/closureTable.h"
 #include "watch/linkChange.h"
 
-typedef struct {
-    uint32_t index;
-    int      processed;  /* since it was counted last */
-    int      isCounted;  /* … but perhaps not all that it processed before */
-    int      isUnknown;  /* it could not be read */
-    uint64_t was, time;  /* its time stamp as the kernel part noted it, and as it is in its memory */
-} reached;
-
 struct ebpfMonLinkChange {
     const ebpfMonTables *tables;
     uint64_t since;      /* what was counted from then on may not be all */
     uint32_t count;
-    reached  rec[];
+    uint32_t index[];    /* the records */
 };
 
 /* A byte for each record: nonzero if this record reaches it by the new links and did not by the old ones. NULL
@@ -45,10 +37,10 @@ ebpfMonLinkChange *ebpfMonLinkChangeNew(const ebpfMonTables *tables, const ebpfM
 
     if (!isNew)
         return NULL;
-    change = calloc(1, sizeof(*change) + c->len[index] * sizeof(change->rec[0]));
+    change = calloc(1, sizeof(*change) + c->len[index] * sizeof(change->index[0]));
     for (uint32_t i = 0; change && i < t->cat->count; i++)
         if (isNew[i])
-            change->rec[change->count++].index = i;
+            change->index[change->count++] = i;
     if (change) {
         change->tables = tables;
         change->since = since;
@@ -72,48 +64,34 @@ static int isCountedSince(const ebpfMonTables *tables, const ebpfMonTarget *t, u
            (t->follower.leftAt && t->follower.leftAt[index] >= since);
 }
 
-static void lookAt(const ebpfMonLinkChange *change, const ebpfMonTarget *t, reached *r)
+/* Nonzero: it has processed since it was counted last; it was counted since the put, but perhaps not all that it
+ * processed before; or it could not be read, because on a busy host the memory may not answer in time. */
+static int isMissed(const ebpfMonLinkChange *change, const ebpfMonTarget *t, uint32_t index)
 {
-    volatile struct ebpfMonRecState *st = &t->recState[r->index];
-    uint64_t addr = t->cat->rec[r->index].addr;
+    volatile struct ebpfMonRecState *st = &t->recState[index];
+    uint64_t addr = t->cat->rec[index].addr, was = st->time, time;
     uint8_t pact;
 
-    r->processed = r->isCounted = r->isUnknown = 0;
-    r->was = st->time;
-    if (t->how[r->index] & EBPFMON_BY_TRAP)
-        return;
+    if (t->how[index] & EBPFMON_BY_TRAP)
+        return 0;
     if (!st->pending) {
-        /* on a busy host the memory may not answer in time */
-        r->isUnknown = ebpfMonMemReadNow(t->pid, addr + t->cat->common.time, &r->time, sizeof(r->time)) ||
-                       ebpfMonMemReadNow(t->pid, addr + t->cat->common.pact, &pact, sizeof(pact));
-        r->processed = !r->isUnknown && !pact &&
-                       ebpfMonClosureTableHasMoved(change->tables->state, st, r->was, r->time);
+        if (ebpfMonMemReadNow(t->pid, addr + t->cat->common.time, &time, sizeof(time)) ||
+            ebpfMonMemReadNow(t->pid, addr + t->cat->common.pact, &pact, sizeof(pact)))
+            return 1;
+        if (!pact && ebpfMonClosureTableHasMoved(change->tables->state, st, was, time))
+            return 1;
     }
-    r->isCounted = isCountedSince(change->tables, t, r->index, change->since);
+    return isCountedSince(change->tables, t, index, change->since);
 }
 
-void ebpfMonLinkChangeCatchUp(ebpfMonLinkChange *change, ebpfMonTargets *targets, ebpfMonTarget *t)
+void ebpfMonLinkChangeMark(const ebpfMonLinkChange *change, ebpfMonTargets *targets, ebpfMonTarget *t)
 {
-    if (!change)
-        return;
-    /* First all of them are looked at, and only then is anything changed: one is compared with another's time. */
-    for (uint32_t i = 0; i < change->count; i++)
-        lookAt(change, t, &change->rec[i]);
-    ebpfMonTargetsLock(targets);
-    for (uint32_t i = 0; i < change->count; i++) {
-        reached *r = &change->rec[i];
-
-        /* Else the kernel part has counted the record since; or this kernel cannot exchange the time, and might
-         * count it, too. */
-        if (r->processed && ebpfMonFeature.loop &&
-            __atomic_compare_exchange_n((uint64_t *)&t->recState[r->index].time, &r->was, r->time, 0, __ATOMIC_RELAXED,
-                                        __ATOMIC_RELAXED))
-            t->adjust[r->index]++;
-        if (r->processed || r->isCounted || r->isUnknown) /* once at least: more than that its time stamp does not
-                                                           * tell */
-            t->how[r->index] |= EBPFMON_MISSED;
-    }
-    ebpfMonTargetsUnlock(targets);
+    for (uint32_t i = 0; change && i < change->count; i++)
+        if (isMissed(change, t, change->index[i])) {
+            ebpfMonTargetsLock(targets);
+            t->how[change->index[i]] |= EBPFMON_MISSED;
+            ebpfMonTargetsUnlock(targets);
+        }
 }
 
 /* What one put that was superseded may have processed. */

@@ -278,9 +278,9 @@ void ebpfMonRecordTablesUpdateLinks(ebpfMonRecordTables *r, ebpfMonTarget *t, ui
     c = ebpfMonClosureTableMakeClosures(t->cat);
     change = c ? ebpfMonLinkChangeNew(r->kernel.tables, t, c, index, since) : NULL;
     ebpfMonClosureTableBeginChange(r->closures, t);
-    ebpfMonLinkChangeCatchUp(change, r->targets, t);
+    ebpfMonLinkChangeMark(change, r->targets, t);
     if (c && ebpfMonRecordTablesInstall(r, t, c) == 0) {
-        ebpfMonLinkChangeCatchUp(change, r->targets, t); /* what processed since the line before the last */
+        ebpfMonLinkChangeMark(change, r->targets, t); /* what processed since the line before the last */
         ebpfMonRecordTablesMarkTrapped(r, t, c);
         if (t->cat->rec[index].flags & stamp & ~flags) /* its chains were not looked at as they should be since the
                                                         * put */

@@ -146,3 +146,48 @@ def test_link_that_waits_for_a_lock(new_ioc, monitor, ends):
 
     until(is_right, 10, lambda: "\n".join(wrong))
     assert "atleast" not in monitor.records(ioc.name)[ioc.prefix + "X"].flags
+
+
+LINKS = "0123456789ABCDEF"  # of a fanout
+
+
+def wide_tree(depth, name="W"):
+    """A fanout that can reach 16 ** depth others, and a chain of 60 records. Only this chain is processed, so to look at all
+    takes longer than to process."""
+    kids = [name + x for x in LINKS] if depth else []
+    links = {f"LNK{x}": f"$(P){kid}" for x, kid in zip(LINKS, kids)}
+    if name == "W":
+        links["LNK1"], kids[1] = "$(P)L0", None
+    text = db.record("fanout", name, SELM="Specified", SELN="1" if name == "W" else "0", **links)
+    return text + "".join(wide_tree(depth - 1, kid) for kid in kids if kid)
+
+
+def test_links_change_while_a_chain_is_under_way(new_ioc, monitor):
+    """What the new link reaches is not counted before the chain that has processed it: else the chain would take the
+    records before it for counted, too."""
+    ioc = new_ioc(db.READY + wide_tree(3) + db.chain("L", 60) + db.record("ao", "X")).start()
+    names = ["W"] + [f"L{i}" for i in range(60)]
+    monitor.wait_ioc(ioc)
+    client, changer = (rawca.RawCa(ioc.port, name) for name in ("writer", "changer"))
+
+    def count():
+        return {n: r.count for n, r in monitor.records(ioc.name).items() if n.removeprefix(ioc.prefix) in names}
+
+    before = settled(count, 30, quiet=1)
+    puts = 0
+    for n in range(120):
+        target = ioc.prefix + "L31" if n % 2 == 0 else ""
+        changer.put_bytes(ioc.prefix + "X.FLNK", target.encode().ljust(40, b"\0"), rawca.STRING)
+        for _ in range(80):
+            client.put(ioc.prefix + "W.PROC", rawca.SHORT, [1], sync=False)
+            puts += 1
+        client.send(rawca.message(rawca.ECHO))
+        client.until(rawca.ECHO)
+    until(lambda: ioc.get("L59") == puts, 30, lambda: f"L59: {ioc.get('L59')} of {puts}")
+    after = settled(count, 30, quiet=1)
+    assert len(before) == len(names)
+    marked = {n for n, r in monitor.records(ioc.name).items() if "atleast" in r.flags}
+    assert not marked & {ioc.prefix + n for n in names[:32]}, marked
+    wrong = {n.removeprefix(ioc.prefix): after[n] - before[n] for n in after if after[n] - before[n] != puts and
+             (n not in marked or after[n] - before[n] > puts)}
+    assert not wrong, f"{puts} processings of each: {wrong}"
