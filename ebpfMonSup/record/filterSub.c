@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aSub routine ebpfMonFilterProcess. Its inputs: filterInputs.h. VALA status text, CHAR array    VALB number of records
- * that match    VALC generation of the filter in force The record is asynchronous: it completes when the filter is in
- * force, so a put with callback waits for this. If a filter is refused, the old one stays in force, and the record has
- * the severity of BRSV.
+ * aSub routine ebpfMonFilterProcess. Its inputs: filterInputs.h. Its outputs:
+ *   VALA status text, CHAR array    VALB number of records that match    VALC generation of the filter in force
+ *
+ * The record is asynchronous: it completes when the filter is in force, so a put with callback waits for this. If a
+ * filter is refused, the old one stays in force, and the record has the severity of BRSV.
  */
 /* These two choose the type-safe support tables of Base; they must stand before its headers. */
 #define USE_TYPED_RSET
