@@ -2,10 +2,11 @@
 """At level chains the chains of scan lists are timed in turns, and every processing is still counted. Facts about
 chains that are not timed are found in other ways: the writer of a put, the place where a thread hangs, the wait for a
 lock, the pass with a slow chain."""
+import concurrent.futures
 import time
 
 import pytest
-from tests.harness import ca, db
+from tests.harness import ca, db, rawca
 from tests.harness.passes import FAST
 from tests.harness.soak import size, soak
 from tests.harness.wait import settled, until
@@ -109,6 +110,40 @@ def test_all_chains_are_timed(new_ioc, new_monitor, fast):  # noqa: F811
     got = {n: counts.get(t.ioc.prefix + n, 0) - timed.get(t.ioc.prefix + n, 0) for n in roots}
     assert got == {n: after[0][n] - before[0][n] for n in roots}
     assert row(t.monitor, t.ioc)[0] == "turns"
+
+
+def test_puts_while_disp_changes(new_ioc, new_monitor):
+    """The monitor looks at DISP at the entry of dbPutField(), a moment before the IOC does. If DISP changes in between, the
+    monitor notes a lock that the IOC does not take, or takes one that is not noted. Nothing is counted wrongly, and no thread
+    seems to hang."""
+    t = Turns(new_ioc, new_monitor, CHAINS + db.counter("R"), percent=100, before=[f"var ebpfMonHangLimit {HANG}"])
+    roots = roots_of(CHAINS)
+    before = t.stop(roots)
+    for n in roots:
+        t.ioc.put(f"{n}.SCAN", ".1 second")
+    rounds, each = size(200, 2000), 100
+
+    def flood(field, values):
+        client = rawca.RawCa(t.ioc.port)
+        sid = client.sid(f"{t.ioc.prefix}R.{field}")
+        batch = b"".join(rawca.write(sid, rawca.LONG, [v]) for v in values * (each // len(values)))
+        for _ in range(rounds):
+            client.send(batch)
+            client.send(rawca.message(rawca.ECHO))
+            client.until(rawca.ECHO)
+        return client  # it stays connected, and its thread in the IOC waits
+
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        jobs = [pool.submit(flood, "PROC", [1]), pool.submit(flood, "DISP", [1, 0])]
+        clients = [j.result(timeout=300) for j in jobs]
+    after = t.stop(roots)
+    processed = after[0]["R"] - before[0]["R"]
+    assert 0 < processed < rounds * each, "DISP refused none or all of the puts"
+    assert not t.compare(before, after)
+    time.sleep(2 * HANG)  # a thread that seems to hang would be found within this time
+    assert t.monitor.get("HANG_CNT") == 0, t.monitor.list("HANG_STACKS")
+    for client in clients:
+        client.close()
 
 
 @soak
