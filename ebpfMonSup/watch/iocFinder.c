@@ -365,8 +365,9 @@ static int isDue(ebpfMonIocFinder *f, pid_t pid, uint64_t now)
         return 0;
     pages = ebpfMonProcMappedPages(pid);
     o = ebpfMonSeenProcessesGet(f->seen, pid, start, now);
-    if (!pages) { /* a thread of the kernel, of which a host has hundreds */
+    if (!pages) { /* a thread of the kernel, of which a host has hundreds: it will be no IOC, so it is never young */
         o->looked = now;
+        o->seen = 0;
         return 0;
     }
     f->hasYoungSoFar |= now - o->seen <= OLD_NS;
