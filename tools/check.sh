@@ -4,7 +4,7 @@
 # by side (tests/harness/schedule.py). The last lines are the summary. setup.sh installs what is missing first.
 #
 #   tools/check.sh [ARGUMENTS FOR PYTEST...]
-#   JOBS=N           so many processes run tests; default: seven for each CPU, because tests wait most of the time,
+#   JOBS=N           so many processes run tests; default: five for each CPU, because tests wait most of the time,
 #                    and not more, because each monitor looks at all processes of the host
 #   FUZZ_SECONDS=N   each fuzzer ends after this time at the latest; default: 40
 #
@@ -31,7 +31,7 @@ lastFailed=$cache/v/cache/lastfailed
 list_failed() { [ ! -f "$lastFailed" ] || "$python" -c 'import json, sys; print("\n".join(json.load(open(sys.argv[1]))))' "$lastFailed"; }
 
 status=0
-run tests -n "${JOBS:-$((7 * $(nproc)))}" "$@" || status=$?
+run tests -n "${JOBS:-$((5 * $(nproc)))}" "$@" || status=$?
 [ $status = 1 ] || exit $status
 failed=$(list_failed)
 if [ -z "$failed" ]; then
