@@ -53,7 +53,7 @@ static __always_inline __u32 readInside(const struct ebpfMonRecState *head)
 
 /* A sweep may have counted this record when it had set its time stamp, before it became asynchronous. Then its
  * completion is not counted. If that processing had completed, and this is the next one, this leaves one out: so the
- * count is a lower bound. */
+ * count is a lower bound. Only with the lock: while a record processes, it is busy for a moment in any case. */
 static __always_inline void noteEarly(struct sweep *s, struct ebpfMonRecState *st)
 {
     st->early = EBPFMON_EARLY_SURE;
@@ -68,7 +68,7 @@ static __always_inline void sweepRecord(struct sweep *s, struct ebpfMonRecState 
 {
     if (isBusy(win, s->pactBefore)) {
         st->wasBusy = 1;
-        if (st->early == EBPFMON_EARLY_PERHAPS && win->time == own)
+        if (s->isLocked && st->early == EBPFMON_EARLY_PERHAPS && win->time == own)
             noteEarly(s, st);
     }
     s->hasAsync |= st->wasBusy;

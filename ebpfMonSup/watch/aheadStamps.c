@@ -5,7 +5,6 @@
 #include "common/clock.h"
 #include "host/memory.h"
 #include "watch/aheadStamps.h"
-#include "watch/stuckClock.h"
 
 #define AT_ONCE 512 /* records in one look: each takes one read of the IOC's memory, some 1 us */
 #define SURE_NS (2 * EBPFMON_SECOND_NS) /* a stamp that is less ahead can be passed before the first look */
@@ -19,7 +18,7 @@ typedef enum { stampWaits, stampWentOn, stampWentBack } stampVerdict;
 
 void ebpfMonAheadStampsAdd(ebpfMonAheadStamps *ahead, uint32_t index, uint64_t stamp)
 {
-    uint64_t at = ebpfMonStuckClockConvert(stamp);
+    uint64_t at = ebpfMonClockRealOfStamp(stamp);
 
     if (at < ebpfMonClockReal() + SURE_NS)
         return;
@@ -41,7 +40,7 @@ void ebpfMonAheadStampsAdd(ebpfMonAheadStamps *ahead, uint32_t index, uint64_t s
  * runs ahead. If the host has passed the first stamp meanwhile, there may have been an earlier stamp between both. */
 static stampVerdict judgeStamp(ebpfMonAheadStamps *ahead, uint64_t first, uint64_t stamp)
 {
-    uint64_t at = ebpfMonStuckClockConvert(stamp), now = ebpfMonClockReal();
+    uint64_t at = ebpfMonClockRealOfStamp(stamp), now = ebpfMonClockReal();
 
     if (at < first)
         return stampWentBack;
@@ -65,7 +64,7 @@ int ebpfMonAheadStampsWentBack(ebpfMonAheadStamps *ahead, pid_t pid, const ebpfM
         if (a->index >= cat->count ||
             ebpfMonMemReadNow(pid, cat->rec[a->index].addr + cat->common.time, &stamp, sizeof(stamp))) {
             ahead->next++;
-            continue;
+            break; /* it may have ended, or not answer */
         }
         verdict = judgeStamp(ahead, a->at, stamp);
         wentBack = verdict == stampWentBack;

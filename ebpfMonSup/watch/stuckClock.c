@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <epicsTime.h>
-
 #include "common/clock.h"
 #include "host/memory.h"
 #include "ioc/catalogue.h"
 #include "watch/stuckClock.h"
 
 #define AT_ONCE 512 /* records in one look: takes some 10 us, so a hundred IOCs can be looked at each second */
-
-uint64_t ebpfMonStuckClockConvert(uint64_t stamp)
-{
-    return ((stamp & 0xffffffff) + POSIX_TIME_AT_EPICS_EPOCH) * EBPFMON_SECOND_NS + (stamp >> 32);
-}
 
 /* Nonzero: these two records have the same stamp. The one that is noted for a record may be that of the stretch that it
  * has left. */
@@ -38,7 +31,7 @@ int ebpfMonStuckClockIsSeen(const ebpfMonTarget *t, uint32_t *from, uint64_t now
 
         if (!t->recState[i].seen || t->cat->rec[i].flags & EBPFMON_REC_TSE || t->recState[i].last != t->slot + i)
             continue; /* in a stretch, another record's stamp may stand for its own */
-        at = ebpfMonStuckClockConvert(t->recState[i].time);
+        at = ebpfMonClockRealOfStamp(t->recState[i].time);
         if (at == latest && latestAt != UINT32_MAX && !isSame)
             isSame = haveSameStamp(t, latestAt, i);
         if (at > latest) {

@@ -9,10 +9,6 @@
 
 #include "watch/target.h"
 
-/* A time stamp as it lies in the record (seconds since 1990 in the lower half, ns in the upper half) in ns since
- * 1970. */
-uint64_t ebpfMonStuckClockConvert(uint64_t stamp);
-
 /* Looks at the time stamps that the kernel part noted, of some hundreds of records each time. Nonzero: two records have
  * the same stamp, and it is later than "now" (ns since 1970, UTC). An IOC whose clock only runs ahead has different
  * stamps. *from: the record at which the next look begins. The follower's. */
