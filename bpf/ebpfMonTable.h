@@ -57,6 +57,7 @@ struct ebpfMonTargetConf {
     __u8 countsWaiters; /* nonzero: a lock set tells if threads wait for it */
     __u8 pad[6];
     __u64 movedTaken; /* value of ebpfMonMoved.added when the user part read the scan lists */
+    __u64 sweepsSince; /* monotonic ns; threads that took their locks before that have not been seen */
     __u32 sweeps;     /* nonzero: passes are watched instead of chains. A new number each time that this begins */
     __u32 zero;       /* always 0; see struct ebpfMonRecConf */
     __u32 turn;       /* chains of scan lists are timed in turns: a new number for each turn, never 0 */
@@ -108,6 +109,10 @@ struct ebpfMonArrayConf {
 #define EBPFMON_NOTED_BUSY  1 /* it is not known who began: it began before the probes, or there were too many at a
                                * time */
 #define EBPFMON_NOTED_CAUSE 2 /* the map "causes" tells who began */
+
+/* values of ebpfMonRecState.early: a sweep counted the record while another thread may have been processing it */
+#define EBPFMON_EARLY_PERHAPS 1 /* it had set its time stamp, and may become asynchronous */
+#define EBPFMON_EARLY_SURE    2 /* it became asynchronous: its completion is counted already */
 
 /* values of ebpfMonRecConf.flags */
 #define EBPFMON_REC_NOTIME   1 /* the time stamp does not show if the record processed: always look at its whole
@@ -189,7 +194,9 @@ struct ebpfMonRecState {
                     * it is in no stretch, or the last one */
     __u32 group;   /* slot of the first record of its group: all records that links connect */
     __u32 inside;  /* of the first record of a group: EBPFMON_INSIDE_… */
-    __u32 moved;   /* nonzero: it is in ebpfMonMoved. The user part clears this */
+    __u8  moved;   /* nonzero: it is in ebpfMonMoved. The user part clears this */
+    __u8  early;   /* EBPFMON_EARLY_… */
+    __u16 pad;
     __u64 trapped; /* processings that a trap counted, while that probe is attached */
     __u64 entered; /* calls of dbProcess(), while the reference probe is attached */
     __u32 quickCount; /* of quickTook: times (ns) of quick chains of this root, which are not in the map "roots" yet */
@@ -401,7 +408,7 @@ static inline __u32 ebpfMonBucket(__u64 ns)
 
 /* Both parts see these structs in shared memory, or pass them by address. The compilers of both must give them the same
  * layout. */
-_Static_assert(sizeof(struct ebpfMonTargetConf) == 120, "ebpfMonTargetConf");
+_Static_assert(sizeof(struct ebpfMonTargetConf) == 128, "ebpfMonTargetConf");
 _Static_assert(sizeof(struct ebpfMonRecKey) == 16 && sizeof(struct ebpfMonFieldKey) == 16 &&
                sizeof(struct ebpfMonLockKey) == 16 && sizeof(struct ebpfMonListKey) == 16, "keys have no holes");
 _Static_assert(sizeof(struct ebpfMonRecConf) == 24 && __builtin_offsetof(struct ebpfMonRecConf, len) == 4,

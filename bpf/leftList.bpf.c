@@ -150,7 +150,7 @@ static __always_inline void judgeLeft(struct leftLook *v, const struct caller *c
         return;
     list = findList(c->conf, st->addr);
     if (!list) { /* only this pass can have processed it. The lists may have been read again since it left */
-        ebpfmon_sweep_closure(e->slot, v->now, SWEEP_FREE);
+        ebpfmon_sweep_closure(e->slot, v->now, SWEEP_MOVED);
         return;
     }
     if (list == v->mutex) {

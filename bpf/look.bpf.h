@@ -47,6 +47,16 @@ static __always_inline __u64 stampOrder(__u64 time)
     return time << 32 | time >> 32;
 }
 
+/* Nonzero: this is the completion of a processing that a sweep has counted already. */
+static __always_inline int takeEarly(struct ebpfMonRecState *st)
+{
+    __u32 early = st->early;
+
+    if (early)
+        st->early = 0;
+    return early == EBPFMON_EARLY_SURE;
+}
+
 /* Returns the number of chains of this root so far. Atomic, because a sweep may add a quick chain of the same root at
  * the same time (sweep.bpf.c). */
 static __always_inline __u64 addLatency(struct ebpfMonRootStat *rs, __u64 latency, __u64 wait)

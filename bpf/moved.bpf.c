@@ -38,7 +38,7 @@ static long sweepMoved(__u32 i, struct moving *v)
     st = findState(slot);
     if (!st || !st->addr || (v->group != ANY_GROUP && v->group != st->group + 1) || (v->mutex && isElsewhere(v, st)))
         return 0;
-    ebpfmon_sweep_closure(slot, v->now, SWEEP_FREE);
+    ebpfmon_sweep_closure(slot, v->now, SWEEP_MOVED);
     flushRoot(st, slot); /* its list may not have it any more when ebpfmon_flush_list looks */
     return 0;
 }

@@ -134,6 +134,8 @@ static __always_inline void judgeRecord(struct walk *w, struct ebpfMonRecState *
         return;
     }
     st->pending = 0;
+    if (takeEarly(st))
+        return;
     if (ahead && !w->many && n >= w->end && n + ahead < w->len && countStretch(w, st, entry, n, win))
         return;
     __sync_fetch_and_add(&st->count, 1);

@@ -17,9 +17,15 @@
 #define STUCK_NS 60000000000ull /* ns; a pass cannot process a group while another thread is in it. So a thread that
                                  * is in the group at the end of a pass entered it during the pass, and not so long
                                  * ago */
+#define UNSEEN_NS 60000000000ull /* ns; so long a thread may hold a lock that it took before passes were watched */
 #define FLUSH_NS 500000000ull /* ns; so old are the times of quick chains at most */
 #define LOOKS_AGAIN 256 /* records that one sweep may look at again, because a thread entered their group at that
                          * moment */
+
+/* values of sweep.trouble */
+#define SWEEP_HAS_MISSED 1 /* it may have missed something … */
+#define SWEEP_HAS_STUCK  2 /* … because a thread has left a group unseen */
+#define SWEEP_HAS_EARLY  4 /* a record was counted before it was known that it is asynchronous */
 
 struct sweep {
     __u64 now;
@@ -27,9 +33,9 @@ struct sweep {
     __u32 next;
     __u32 time, pactBefore;
     __u32 counted;
-    __u32 missed;   /* nonzero: the sweep may have missed something … */
-    __u32 stuck;    /* … because a thread has left a group unseen */
+    __u32 trouble;  /* SWEEP_HAS_… */
     __u32 isLocked; /* nonzero: this thread holds the lock of these records */
+    __u32 isUnsafe; /* nonzero: a thread that was not seen may be processing them */
     __u32 hasAsync; /* nonzero: one of the records was seen while it processed asynchronously */
     __u64 expected; /* the root of the next quick chain of the pass; 0: there is none */
 };
@@ -45,21 +51,39 @@ static __always_inline __u32 readInside(const struct ebpfMonRecState *head)
     return *(volatile __u32 *)&head->inside;
 }
 
+/* A sweep may have counted this record when it had set its time stamp, before it became asynchronous. Then its
+ * completion is not counted. If that processing had completed, and this is the next one, this leaves one out: so the
+ * count is a lower bound. Only with the lock: while a record processes, it is busy for a moment in any case. */
+static __always_inline void noteEarly(struct sweep *s, struct ebpfMonRecState *st)
+{
+    st->early = EBPFMON_EARLY_SURE;
+    st->unsure = 1;
+    s->trouble |= SWEEP_HAS_EARLY;
+}
+
 /* Counts a processing of this record since it was counted last. A processing of an asynchronous record counts only when
  * it completes: the thread that does so holds the lock set and counts it. */
 static __always_inline void sweepRecord(struct sweep *s, struct ebpfMonRecState *st, __u64 own,
                                         const struct window *win)
 {
-    if (isBusy(win, s->pactBefore))
+    if (isBusy(win, s->pactBefore)) {
         st->wasBusy = 1;
+        if (s->isLocked && st->early == EBPFMON_EARLY_PERHAPS && win->time == own)
+            noteEarly(s, st);
+    }
     s->hasAsync |= st->wasBusy;
-    if (isBusy(win, s->pactBefore) || st->pending || stampOrder(win->time) <= stampOrder(own) ||
-        !__sync_bool_compare_and_swap(&st->time, own, win->time))
+    if (isBusy(win, s->pactBefore) || st->pending || stampOrder(win->time) <= stampOrder(own))
+        return;
+    if (s->isUnsafe && !st->early) /* before it is counted, so that who finds it busy afterwards sees this */
+        st->early = EBPFMON_EARLY_PERHAPS;
+    if (!__sync_bool_compare_and_swap(&st->time, own, win->time))
         return;
     if (!st->seen) { /* since when is not known */
         st->seen = 1;
         return;
     }
+    if ((st->early == EBPFMON_EARLY_SURE || !s->isUnsafe) && takeEarly(st))
+        return;
     __sync_fetch_and_add(&st->count, 1);
     st->stamp = s->now;
     s->counted++;
@@ -114,7 +138,7 @@ static __always_inline int skipGroup(struct sweep *s, struct ebpfMonRecState *he
 {
     __sync_fetch_and_or(&head->inside, EBPFMON_INSIDE_SKIPPED);
     if (s->now > head->passStamp + STUCK_NS)
-        s->stuck = 1;
+        s->trouble |= SWEEP_HAS_STUCK;
     return readInside(head) & EBPFMON_INSIDE_COUNT;
 }
 
@@ -151,7 +175,7 @@ static long sweepNext(__u32 i, struct sweep *s)
     own = *(volatile __u64 *)&st->time;
     if (readWindow(&win, st->addr, s->time)) {
         countLost(EBPFMON_LOST_FAULT);
-        s->missed = 1;
+        s->trouble |= SWEEP_HAS_MISSED;
         return 0;
     }
     if (!isLocked && ((inside & EBPFMON_INSIDE_COUNT) || ((readInside(head) ^ inside) & ~EBPFMON_INSIDE_SKIPPED)))
@@ -191,7 +215,7 @@ static __always_inline void beginSweep(struct sweep *s, const struct ebpfMonTarg
     s->now = now;
     /* Always 0, but the verifier must not know that: it would check the loop for each number that one of them can
      * have */
-    s->next = s->counted = s->missed = s->stuck = s->hasAsync = conf->zero;
+    s->next = s->counted = s->trouble = s->hasAsync = conf->zero;
     s->time = conf->time;
     s->pactBefore = conf->pact - (conf->time - EBPFMON_TIME_WINDOW);
 }
@@ -220,15 +244,18 @@ __attribute__((noinline)) int ebpfmon_sweep_places(__u32 first, __u32 len, __u64
     tgid = c.tgid;
     beginSweep(&s, c.conf, now);
     s.isLocked = how == SWEEP_LOCKED;
+    s.isUnsafe = how == SWEEP_MOVED || (how == SWEEP_PASS && now < c.conf->sweepsSince + UNSEEN_NS);
     s.first = first;
     s.len = len;
     if (how == SWEEP_PASS)
         expectNext(&s, findQuickTimes());
     bpf_loop(len + LOOKS_AGAIN, sweepNext, &s, 0);
-    if (s.missed || s.next < len)
+    if ((s.trouble & SWEEP_HAS_MISSED) || s.next < len)
         noteMissed(tgid);
-    if (s.stuck && (m = bpf_map_lookup_elem(&moved, &tgid)))
-        __sync_fetch_and_add(&m->stuck, 1);
+    if ((s.trouble & (SWEEP_HAS_STUCK | SWEEP_HAS_EARLY)) && (m = bpf_map_lookup_elem(&moved, &tgid))) {
+        __sync_fetch_and_add(&m->stuck, !!(s.trouble & SWEEP_HAS_STUCK));
+        __sync_fetch_and_add(&m->unsure, !!(s.trouble & SWEEP_HAS_EARLY));
+    }
     if (s.counted && readClosureEntry(first, &entry))
         addSwept(EBPFMON_ENTRY_SLOT(entry), s.counted);
     return s.hasAsync;

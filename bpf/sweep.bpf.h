@@ -6,7 +6,7 @@
 #include "probe.bpf.h"
 
 /* values of "how" */
-#define SWEEP_FREE   0
+#define SWEEP_MOVED  0 /* not their list's own sweep: another thread may be processing them */
 #define SWEEP_LOCKED 1 /* this thread holds the lock of the records */
 #define SWEEP_PASS   2 /* its pass has ended: the times of its quick chains are added to their roots, too */
 

@@ -83,3 +83,8 @@ epicsTimeStamp ebpfMonClockWallTime(uint64_t monotonicNs)
 {
     return ebpfMonClockStamp(monotonicNs + ebpfMonClockUnixOffset());
 }
+
+uint64_t ebpfMonClockRealOfStamp(uint64_t stamp)
+{
+    return ((stamp & 0xffffffff) + POSIX_TIME_AT_EPICS_EPOCH) * EBPFMON_SECOND_NS + (stamp >> 32);
+}

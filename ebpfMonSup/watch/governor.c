@@ -115,6 +115,7 @@ static int setConf(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, con
         .countsWaiters = (uint8_t)t->follower.countsWaiters,
         .seesScanPuts = (uint8_t)t->follower.sweep.seesPuts,
         .movedTaken = t->follower.sweep.moved,
+        .sweepsSince = t->follower.sweep.since,
         .sweeps = t->follower.sweep.number,
         .turn = t->follower.timing.number,
         .untimed = (uint32_t)t->follower.timing.untimed,

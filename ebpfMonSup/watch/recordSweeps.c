@@ -61,6 +61,7 @@ int ebpfMonRecordTablesBeginSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t)
     t->follower.sweep.number = ++r->sweepNumber ? r->sweepNumber : ++r->sweepNumber;
     t->follower.sweep.moved = t->follower.sweep.movedSeen = t->follower.sweep.missed = t->follower.sweep.unsure = 0;
     t->follower.sweep.slowBefore = t->follower.sweep.slowItself = 0;
+    t->follower.sweep.since = ebpfMonClockMonotonic();
     t->follower.sweep.lost = t->follower.sweep.ends = t->follower.sweep.seesPuts = 0;
     ebpfMonSweepsReset(t);
     ebpfMonClosureTableBeginChange(r->closures, t);

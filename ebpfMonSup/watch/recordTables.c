@@ -97,6 +97,7 @@ static int setSlots(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t slot)
     t->publisher.rate = rate;
     t->slot = slot;
     t->passesMoved = 0;
+    t->follower.clockStood = 0;
     memset(&t->publisher.sums, 0, sizeof(t->publisher.sums));
     t->slotAt = ebpfMonClockMonotonic();
     t->recState = &r->kernel.tables->state[slot];
@@ -126,6 +127,7 @@ static void clearSlots(ebpfMonRecordTables *r, ebpfMonTarget *t)
     t->follower.trapped = 0;
     ebpfMonTypeTrialFree(t->follower.trial);
     t->follower.trial = NULL;
+    ebpfMonAheadStampsClear(&t->follower.ahead);
     ebpfMonStretchesFree(stretch[0]);
     ebpfMonStretchesFree(stretch[1]);
     free(how);
@@ -361,6 +363,7 @@ void ebpfMonRecordTablesBeginCounting(ebpfMonRecordTables *r, ebpfMonTarget *t, 
         return;
     ebpfMonMemFlush(mem);
     ebpfMonMemAllowPause(mem, 1);
+    ebpfMonAheadStampsClear(&t->follower.ahead);
     for (uint32_t i = 0; i < t->cat->count; i++) {
         volatile struct ebpfMonRecState *st = &t->recState[i];
         uint64_t addr = t->cat->rec[i].addr, time;
@@ -370,6 +373,8 @@ void ebpfMonRecordTablesBeginCounting(ebpfMonRecordTables *r, ebpfMonTarget *t, 
             if (wasInterrupted && ebpfMonClosureTableHasMoved(r->kernel.tables->state, st, st->time, time))
                 markRecord(r, t, i);
             st->time = time;
+            if (!(t->cat->rec[i].flags & EBPFMON_REC_TSE))
+                ebpfMonAheadStampsAdd(&t->follower.ahead, i, time);
         } else { /* the time stamp from before would count what processed unseen. The kernel part's first look notes
                   * it */
             st->seen = 0;

@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <epicsTime.h>
-
 #include "common/clock.h"
+#include "host/memory.h"
 #include "ioc/catalogue.h"
 #include "watch/stuckClock.h"
 
 #define AT_ONCE 512 /* records in one look: takes some 10 us, so a hundred IOCs can be looked at each second */
 
-/* A time stamp as it lies in the record: seconds since 1990 in the lower half, ns in the upper half. In ns since
- * 1970. */
-static uint64_t convertStamp(uint64_t stamp)
+/* Nonzero: these two records have the same stamp. The one that is noted for a record may be that of the stretch that it
+ * has left. */
+static int haveSameStamp(const ebpfMonTarget *t, uint32_t i, uint32_t k)
 {
-    return ((stamp & 0xffffffff) + POSIX_TIME_AT_EPICS_EPOCH) * EBPFMON_SECOND_NS + (stamp >> 32);
+    uint64_t a, b;
+
+    return !ebpfMonMemReadNow(t->pid, t->cat->rec[i].addr + t->cat->common.time, &a, sizeof(a)) &&
+           !ebpfMonMemReadNow(t->pid, t->cat->rec[k].addr + t->cat->common.time, &b, sizeof(b)) && a == b;
 }
 
 int ebpfMonStuckClockIsSeen(const ebpfMonTarget *t, uint32_t *from, uint64_t now)
 {
     uint32_t begin = *from < t->cat->count ? *from : 0, end = t->cat->count;
-    uint64_t latest = now, number = 0;
+    uint64_t latest = now;
+    uint32_t latestAt = UINT32_MAX;
+    int isSame = 0;
 
     if (end - begin > AT_ONCE)
         end = begin + AT_ONCE;
@@ -27,13 +31,14 @@ int ebpfMonStuckClockIsSeen(const ebpfMonTarget *t, uint32_t *from, uint64_t now
 
         if (!t->recState[i].seen || t->cat->rec[i].flags & EBPFMON_REC_TSE || t->recState[i].last != t->slot + i)
             continue; /* in a stretch, another record's stamp may stand for its own */
-        at = convertStamp(t->recState[i].time);
-        if (at > latest)
-            number = 0;
-        if (at >= latest) {
+        at = ebpfMonClockRealOfStamp(t->recState[i].time);
+        if (at == latest && latestAt != UINT32_MAX && !isSame)
+            isSame = haveSameStamp(t, latestAt, i);
+        if (at > latest) {
             latest = at;
-            number++;
+            latestAt = i;
+            isSame = 0;
         }
     }
-    return latest > now && number > 1;
+    return isSame;
 }

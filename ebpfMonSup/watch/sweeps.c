@@ -76,8 +76,10 @@ int ebpfMonSweepsWrite(const ebpfMonRecordTablesKernel *kernel, ebpfMonTarget *t
 
 void ebpfMonSweepsReset(ebpfMonTarget *t)
 {
-    for (uint32_t i = 0; i < t->cat->count; i++)
-        t->recState[i].inside = t->recState[i].moved = t->recState[i].unsure = 0;
+    for (uint32_t i = 0; i < t->cat->count; i++) {
+        t->recState[i].inside = 0;
+        t->recState[i].moved = t->recState[i].early = t->recState[i].unsure = 0;
+    }
 }
 
 void ebpfMonSweepsRemove(const ebpfMonRecordTablesKernel *kernel, ebpfMonTarget *t)

@@ -18,6 +18,7 @@
 #include "model/filter.h"
 #include "probe/attach.h"
 #include "probe/calibrate.h"
+#include "watch/aheadStamps.h"
 #include "watch/budget.h"
 #include "watch/functionTrial.h"
 #include "watch/turns.h"
@@ -154,6 +155,7 @@ typedef struct ebpfMonTarget {
         int       clockWentBack; /* the clock of the host did, and its records are not marked yet */
         int       clockStood;  /* its own clock was seen standing still, and its records are marked */
         uint32_t  clockNext;   /* record at which the next look at its clock begins */
+        ebpfMonAheadStamps ahead; /* stamps from before its clock was set back, perhaps */
         ebpfMonFunctionTrial functions; /* used if image.core has no symbols of its own */
         struct ebpfMonTypeTrial *trial; /* of the record types that are not Base's; NULL: none */
         uint32_t  trapped;     /* records that want the trap */
@@ -168,6 +170,7 @@ typedef struct ebpfMonTarget {
             int      broken;   /* its probes cannot be attached */
             int      seesPuts; /* ebpfMonTargetConf.seesScanPuts */
             int      serial;   /* no scan list is scanned by two threads at a time */
+            uint64_t since;    /* when they began to be watched (monotonic ns) */
             uint64_t moved;    /* so many of ebpfMonMoved are in its lists */
             uint64_t movedSeen; /* … and so many were seen at the last look */
             uint64_t missed, unsure; /* of ebpfMonMoved at the last look … */

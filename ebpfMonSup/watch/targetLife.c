@@ -460,12 +460,12 @@ void ebpfMonTargetLifeLookAtClock(const ebpfMonTargetLife *life, ebpfMonTarget *
     if (t->slot == UINT32_MAX)
         return;
     if (!t->follower.clockStood && t->level >= ebpfMonLevelCounts &&
-        ebpfMonStuckClockIsSeen(t, &t->follower.clockNext, ebpfMonClockReal()))
+        (ebpfMonStuckClockIsSeen(t, &t->follower.clockNext, ebpfMonClockReal()) ||
+         ebpfMonAheadStampsWentBack(&t->follower.ahead, t->pid, t->cat)))
         t->follower.clockStood = t->follower.clockWentBack = 1;
     if (!t->follower.clockWentBack)
         return;
-    errlogPrintf("ebpfMon: the clock of %s may have stood still, because that of its host was set back: its counts are "
-                 "lower bounds\n",
+    errlogPrintf("ebpfMon: the clock of %s, or of its host, was set back: its counts are lower bounds\n",
                  t->name);
     ebpfMonRecordTablesMarkMissed(life->tables, t);
     t->follower.clockWentBack = 0;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The clock of an IOC goes back by an hour. Base repeats its last time then, so no time stamp changes, although records process.
+"""The clock goes back by an hour. Base repeats its last time then, so no time stamp changes, although records process.
 Counts that are too low say that they are lower bounds. (That the clock of the host goes back is tried in an emulated machine:
 tests/kernels.)"""
 import pytest
@@ -61,3 +61,36 @@ def test_clock_runs_ahead(ioc, new_monitor):
     after = settled(read, 20)
     assert [(own[0] - old[0], own[1] - old[1]) for own, old in zip(after, before)] == 3 * [(20, 20)]
     assert stays_false(lambda: any(are_marked(monitor, ioc)), 4)
+
+
+@pytest.mark.parametrize("level", ["counts", "chains"])
+@pytest.mark.parametrize("scan", ["Passive", "1 second"])
+def test_clock_of_the_host_went_back(new_ioc, new_monitor, level, scan):
+    """Before the monitor starts. Time stamps do go back then, and a record that has not processed since loses one processing, or
+    more. Until the first one does, nothing is marked."""
+    text = db.READY + db.counter("A", FLNK="$(P)B") + db.counter("B") + db.counter("C") + db.counter("D", FLNK="$(P)A")
+    text += "".join(db.counter(f"R{i}", SCAN="1 second") for i in range(20))
+    text += "".join(f'record(aSub, "$(P)LATER{n}") {{ field(SNAM, "stampLater") field(FTA, "STRING") field(INPA, ["$(P){n}"]) }}\n'
+                    for n in "ABD")
+    ioc, monitor = new_ioc(text, kind="latencyIoc").start(), new_monitor()
+    for n in "DC":
+        ioc.put(f"{n}.PROC", 1)
+    for n in "ABD":
+        ioc.put(f"LATER{n}.PROC", 1)
+    monitor.start().at_level(level, ioc)
+    names = [ioc.prefix + n for n in "ABCD"]
+    before = [monitor.records(ioc.name)[n].count for n in names]
+    assert before == [0] * 4
+    own = [ioc.get(n) for n in "ABCD"]
+
+    ioc.put("C.PROC", 1)
+    until(lambda: monitor.records(ioc.name)[names[2]].count == 1, 10, "C is counted")
+    assert stays_false(lambda: any("atleast" in monitor.records(ioc.name)[n].flags for n in names), 3)
+
+    if scan == "Passive":
+        ioc.put("D.PROC", 1)
+    else:
+        ioc.put("D.SCAN", scan)
+        until(lambda: ioc.get("D") > own[3] + 2, 20, "scans")
+    until(lambda: all("atleast" in monitor.records(ioc.name)[n].flags for n in names), 20, lambda: f"{monitor.records(ioc.name)}")
+    assert all(monitor.records(ioc.name)[n].count <= ioc.get(n[len(ioc.prefix):]) - o for n, o in zip(names, own))

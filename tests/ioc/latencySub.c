@@ -224,6 +224,19 @@ static long processOnce(aSubRecord *prec)
     return other && !scanOnce(other) ? 0 : -1;
 }
 
+/* The named record's time stamp is an hour later, as if it had processed before the clock was set back by an hour. */
+static long stampLater(aSubRecord *prec)
+{
+    dbCommon *other = named(prec);
+
+    if (!other)
+        return -1;
+    dbScanLock(other);
+    other->time.secPastEpoch += 3600;
+    dbScanUnlock(other);
+    return 0;
+}
+
 /* Pushes an entry to a ring buffer of its own, and pops it. Rings of callbacks use the same functions of Base. */
 static long popOwn(aSubRecord *prec)
 {
@@ -350,5 +363,6 @@ epicsRegisterFunction(sleepFor);
 epicsRegisterFunction(napShortly);
 epicsRegisterFunction(completeAfter);
 epicsRegisterFunction(stampFirst);
+epicsRegisterFunction(stampLater);
 epicsRegisterFunction(mapMemory);
 epicsRegisterFunction(waitForGate);
