@@ -128,6 +128,8 @@ static void clearSlots(ebpfMonRecordTables *r, ebpfMonTarget *t)
     ebpfMonTypeTrialFree(t->follower.trial);
     t->follower.trial = NULL;
     ebpfMonAheadStampsClear(&t->follower.ahead);
+    free(t->follower.resumed);
+    t->follower.resumed = NULL;
     ebpfMonStretchesFree(stretch[0]);
     ebpfMonStretchesFree(stretch[1]);
     free(how);
@@ -355,6 +357,39 @@ static void markRecord(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t index)
     ebpfMonTargetsUnlock(r->targets);
 }
 
+/* If probes of other places count meanwhile (ebpfMonAttachWay), there is no interruption. */
+static void beginInterruptionEnd(ebpfMonRecordTables *r, ebpfMonTarget *t, int wasInterrupted)
+{
+    free(t->follower.resumed);
+    t->follower.resumed = NULL;
+    if (!wasInterrupted || t->follower.att.on & EBPFMON_BIT(ebpfMonProgUnlock))
+        return;
+    t->follower.resumed = calloc((size_t)t->cat->count + 1, sizeof(*t->follower.resumed));
+    if (!t->follower.resumed)
+        ebpfMonRecordTablesMarkMissed(r, t);
+}
+
+void ebpfMonRecordTablesEndInterruption(ebpfMonRecordTables *r, ebpfMonTarget *t)
+{
+    ebpfMonMem *mem = t->follower.mem;
+
+    if (!t->follower.resumed)
+        return;
+    ebpfMonMemFlush(mem);
+    ebpfMonMemAllowPause(mem, 1);
+    for (uint32_t i = 0; i < t->cat->count; i++) {
+        uint64_t time;
+
+        if (ebpfMonMemRead(mem, t->cat->rec[i].addr + t->cat->common.time, &time, sizeof(time)) ||
+            time != t->follower.resumed[i])
+            markRecord(r, t, i);
+    }
+    ebpfMonMemAllowPause(mem, 0);
+    ebpfMonMemFlush(mem);
+    free(t->follower.resumed);
+    t->follower.resumed = NULL;
+}
+
 void ebpfMonRecordTablesBeginCounting(ebpfMonRecordTables *r, ebpfMonTarget *t, int wasInterrupted)
 {
     ebpfMonMem *mem = t->follower.mem;
@@ -364,6 +399,7 @@ void ebpfMonRecordTablesBeginCounting(ebpfMonRecordTables *r, ebpfMonTarget *t, 
     ebpfMonMemFlush(mem);
     ebpfMonMemAllowPause(mem, 1);
     ebpfMonAheadStampsClear(&t->follower.ahead);
+    beginInterruptionEnd(r, t, wasInterrupted);
     for (uint32_t i = 0; i < t->cat->count; i++) {
         volatile struct ebpfMonRecState *st = &t->recState[i];
         uint64_t addr = t->cat->rec[i].addr, time;
@@ -372,6 +408,8 @@ void ebpfMonRecordTablesBeginCounting(ebpfMonRecordTables *r, ebpfMonTarget *t, 
         if (ebpfMonMemRead(mem, addr + t->cat->common.time, &time, sizeof(time)) == 0) {
             if (wasInterrupted && ebpfMonClosureTableHasMoved(r->kernel.tables->state, st, st->time, time))
                 markRecord(r, t, i);
+            if (t->follower.resumed)
+                t->follower.resumed[i] = time;
             st->time = time;
             if (!(t->cat->rec[i].flags & EBPFMON_REC_TSE))
                 ebpfMonAheadStampsAdd(&t->follower.ahead, i, time);

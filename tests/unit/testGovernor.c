@@ -22,6 +22,7 @@ static struct {
     int      hasConf;   /* the IOC is in the kernel part's table */
     int      watchesScheduler;
     unsigned threadsRemoved;
+    iocRecord *processes; /* this record does, while the next probes are attached */
     struct ebpfMonTargetConf conf;
     struct {            /* what was so when probes were attached last, or were taken off */
         int      hasConf, watchesScheduler;
@@ -82,6 +83,9 @@ static uint32_t attach(ebpfMonAttached *att, uint32_t want, ebpfMonAttachWay way
     kernel.atAttach.threadsRemoved = kernel.threadsRemoved;
     snprintf(note, size, "%s", want & kernel.refused ? "cannot be probed" : "");
     att->way = way;
+    if (kernel.processes)
+        kernel.processes->time++;
+    kernel.processes = NULL;
     return att->on = want & ~kernel.refused;
 }
 
@@ -294,6 +298,16 @@ static void testInterruption(void)
     kernel.perSecond[ebpfMonProgLock] = kernel.perSecond[ebpfMonProgUnlock] = 0;
     testOk(waitLevel(ebpfMonLevelCounts, 200) > 0 && ebpfMonTargetIsAtLeast(target, 5) &&
            !ebpfMonTargetIsAtLeast(target, 4), "a record that processed meanwhile is marked, and no other one");
+    kernel.perSecond[ebpfMonProgLock] = kernel.perSecond[ebpfMonProgUnlock] = 50000;
+    waitLevel(ebpfMonLevelPuts, 100);
+    ebpfMonMemFlush(target->follower.mem);
+    kernel.perSecond[ebpfMonProgLock] = kernel.perSecond[ebpfMonProgUnlock] = 0;
+    kernel.processes = &record[2];
+    testOk(waitLevel(ebpfMonLevelCounts, 400) > 0 && ebpfMonTargetIsAtLeast(target, 2) &&
+           !ebpfMonTargetIsAtLeast(target, 4), "nor is it known if one was counted that processed during the attachment");
+    kernel.processes = &record[4];
+    apply(ebpfMonLevelChains);
+    testOk(!ebpfMonTargetIsAtLeast(target, 4), "it was, if probes were attached to others");
     apply(ebpfMonLevelPuts);
     record[4].time = stamp(1000);
     ebpfMonMemFlush(target->follower.mem);
@@ -314,7 +328,7 @@ MAIN(testGovernor)
         .getHits = getHits, .watchScheduler = watchScheduler, .attach = attach,
     };
 
-    testPlan(12 + 3 + 3 + 7 + 4 + 3);
+    testPlan(12 + 3 + 3 + 7 + 4 + 5);
     ebpfMonFeature.loop = 1; /* the kernel part can exchange a time stamp with the user part of the monitor */
     tables = (ebpfMonTables){ .conf = conf, .state = state, .closure = closure,
                               .size = { .maxRecords = MAX_RECORDS, .maxClosure = MAX_CLOSURE } };
