@@ -75,7 +75,7 @@ int  ebpfMonRecordTablesFollowSweeps(ebpfMonRecordTables *tables, ebpfMonTarget 
  * "wasInterrupted": nobody asked for that time, so the records that it concerns are marked. */
 void ebpfMonRecordTablesBeginCounting(ebpfMonRecordTables *tables, ebpfMonTarget *t, int wasInterrupted);
 
-/* The probes are attached. Marks the records that processed since then, because the kernel part may not have seen it. */
+/* The probes are attached. Marks the records that processed since then: the kernel part may not have seen it. */
 void ebpfMonRecordTablesEndInterruption(ebpfMonRecordTables *tables, ebpfMonTarget *t);
 
 /* Removes its records from the tables by pid and address: before another program gets this pid. */

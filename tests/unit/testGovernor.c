@@ -304,7 +304,7 @@ static void testInterruption(void)
     kernel.perSecond[ebpfMonProgLock] = kernel.perSecond[ebpfMonProgUnlock] = 0;
     kernel.processes = &record[2];
     testOk(waitLevel(ebpfMonLevelCounts, 400) > 0 && ebpfMonTargetIsAtLeast(target, 2) &&
-           !ebpfMonTargetIsAtLeast(target, 4), "nor is it known if one was counted that processed during the attachment");
+           !ebpfMonTargetIsAtLeast(target, 4), "one that processed while the probes were attached again is marked");
     kernel.processes = &record[4];
     apply(ebpfMonLevelChains);
     testOk(!ebpfMonTargetIsAtLeast(target, 4), "it was, if probes were attached to others");
