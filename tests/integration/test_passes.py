@@ -244,12 +244,18 @@ def test_levels_change(new_ioc, monitor, fast):
 
 
 
-def test_put_to_scan_while_other_lists_end(new_ioc, monitor):
-    """After a put to SCAN the ends of passes look at the record. Those of other lists do not, because the record's own list may be
-    processing it: it has set its time stamp, and becomes asynchronous later. Each processing is counted once."""
+def slowly_stamped():
+    """A is asynchronous 30 ms after it has set its time stamp, and E counts its completions. Four lists are scanned besides."""
     text = db.record("aSub", "A", SNAM="stampFirst", FTA="DOUBLE", INPA=30000, FTVA="DOUBLE", SCAN=".1 second", FLNK="$(P)E")
     text += db.counter("E") + "".join(db.counter(f"R{i}", SCAN=".1 second") for i in range(20))
     text += "".join(db.counter(f"S{i}", SCAN=f"{scan} second") for i, scan in enumerate((".2", ".5", "1")))
+    return text
+
+
+def test_put_to_scan_while_other_lists_end(new_ioc, monitor):
+    """After a put to SCAN the ends of passes look at the record. Those of other lists do not, because the record's own list may be
+    processing it: it has set its time stamp, and becomes asynchronous later. Each processing is counted once."""
+    text = slowly_stamped()
     t = Trial(new_ioc, monitor, text, kind="latencyIoc")
     roots = roots_of(text)
 
@@ -270,10 +276,7 @@ def test_put_to_passive_while_other_lists_end(new_ioc, monitor):
     """A record of which a put makes SCAN Passive is in no list, and a link of a scanned record processes it. Until the lists are read
     again, the ends of all lists look at it, also between its time stamp and the moment when it becomes asynchronous. No processing
     is counted twice."""
-    text = db.record("aSub", "A", SNAM="stampFirst", FTA="DOUBLE", INPA=30000, FTVA="DOUBLE", SCAN=".1 second", FLNK="$(P)E")
-    text += db.counter("E") + db.counter("X", SCAN=".1 second", FLNK="$(P)A")
-    text += "".join(db.counter(f"R{i}", SCAN=".1 second") for i in range(20))
-    text += "".join(db.counter(f"S{i}", SCAN=f"{scan} second") for i, scan in enumerate((".2", ".5", "1")))
+    text = slowly_stamped() + db.counter("X", SCAN=".1 second", FLNK="$(P)A")
     t = Trial(new_ioc, monitor, text, kind="latencyIoc")
     roots = roots_of(text)
 
