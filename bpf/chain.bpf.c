@@ -66,9 +66,8 @@ static __always_inline void addProcessed(struct ebpfMonRootStat *rs, __u32 proce
 struct ended {
     __u64 precord, now;
     __u32 slot;
-    __u32 counted;  /* records that processed */
     __u32 wasAsync; /* the chain completes its root, an asynchronous record */
-    struct leftBusy left;
+    struct walk *found; /* which records processed. A pointer, because there is no room on the stack for a copy */
 };
 
 /* Notes the release. If another thread released this lock set after we had requested it, we waited for that thread.
@@ -99,12 +98,43 @@ static __always_inline __u64 findStart(__u32 tgid, const struct ebpfMonHeld *h, 
     return h->got > start && h->got - h->begin > LOCK_WAIT_LEAST ? h->got : start;
 }
 
-static __always_inline void sendLockedResult(const struct caller *c, struct thread *th)
+/* Sends the result of the put that made this chain process. A global function, as ebpfmon_note_cause. */
+__attribute__((noinline)) int ebpfmon_send_locked(void)
 {
-    if (!th->locked.id)
-        return;
-    sendResult(c, &th->locked, th->lockedStatus);
+    struct thread *th;
+    struct caller c;
+
+    if (!findCaller(&c) || !(th = bpf_map_lookup_elem(&threads, &c.tid)))
+        return 0;
+    sendResult(&c, &th->locked, th->lockedStatus);
     th->locked.id = 0;
+    return 0;
+}
+
+/* The record that the thread scanOnce took out of its queue is done. A global function, as ebpfmon_note_cause. */
+__attribute__((noinline)) int ebpfmon_end_once(void)
+{
+    struct thread *th;
+    struct caller c;
+
+    if (findCaller(&c) && (th = bpf_map_lookup_elem(&threads, &c.tid)))
+        endHandOver(&c, th);
+    return 0;
+}
+
+/* Notes in th->kept what ebpfmon_send_chain needs. Member by member: the compiler would put a whole struct on the
+ * stack, which has no room for it. */
+static __always_inline void keepChain(struct thread *th, const struct ended *x, __u64 begin, __u64 wait, __u32 flags)
+{
+    th->kept.causeBegin = 0;
+    th->kept.causeTid = 0;
+    th->kept.begin = begin;
+    th->kept.wait = wait;
+    th->kept.now = x->now;
+    th->kept.slot = x->slot;
+    th->kept.counted = x->found->counted;
+    th->kept.flags = flags;
+    th->kept.left = x->found->left;
 }
 
 /* Ends a timed chain: notes its latency and lock wait, and decides if it is kept whole. */
@@ -116,15 +146,16 @@ static __always_inline void endChain(const struct caller *c, struct thread *th, 
     struct ebpfMonCauseEvent *cause;
     int whole, begun;
 
-    if (n == 1)
-        sendLockedResult(c, th);
+    if (n == 1 && th->locked.id)
+        ebpfmon_send_locked();
     th->seen.heldCount = n - 1;
     if (n == 1 && th->seen.scan.period)
         endScanChain(&th->seen.scan, h, now);
     /* the locks are released in an order that we do not expect: forget all of them instead of guessing */
     if (h->root != x->precord && h->lockSet != readLockSet(c->conf, x->precord)) {
         th->seen.heldCount = 0;
-        sendLockedResult(c, th);
+        if (th->locked.id)
+            ebpfmon_send_locked();
         return;
     }
     start = findStart(c->tgid, h, now);
@@ -133,7 +164,7 @@ static __always_inline void endChain(const struct caller *c, struct thread *th, 
     th->seen.holdSum += latency;
     ebpfMonRecentAdd(&th->seen.hold, now, latency, h->root);
     /* no record has processed yet, but one has begun: the chain is sent, and not counted */
-    begun = !x->counted && x->left.async[0] && c->conf->level >= EBPFMON_TRACE;
+    begun = !x->found->counted && x->found->left.async[0] && c->conf->level >= EBPFMON_TRACE;
     if ((!rs && !begun) || now - begin > CHAIN_MAX_NS)
         return;
     nth = rs ? addLatency(rs, latency, start - begin) : bpf_get_prandom_u32();
@@ -149,8 +180,7 @@ static __always_inline void endChain(const struct caller *c, struct thread *th, 
     if (th->awaited == begin)
         whole = 1; /* … or if a chain was kept to which it handed something over */
     if (whole) {
-        th->kept = (struct keptChain){ .left = x->left, .wait = start - begin, .begin = begin, .now = now, .slot = slot,
-                                       .counted = x->counted };
+        keepChain(th, x, begin, start - begin, 0);
         if (cause) {
             th->kept.causeBegin = cause->begin;
             th->kept.causeTid = cause->head.tid;
@@ -168,6 +198,7 @@ static __always_inline void findProcessed(const struct caller *c, struct ended *
     struct thread *th;
     int late = 0;
 
+    __builtin_memset(x->found, 0, sizeof(*x->found));
     if (!findSlot(c->tgid, x->precord, &x->slot)) {
         countHits(c->tgid, EBPFMON_HIT_STRANGE, 1);
         return;
@@ -179,11 +210,11 @@ static __always_inline void findProcessed(const struct caller *c, struct ended *
         th = bpf_map_lookup_elem(&threads, &c->tid);
         late = !th || !th->seen.heldCount;
     }
-    x->counted = takeSnapshot(c, x->slot, x->now, 0, late, &x->left);
+    takeSnapshot(c, x->slot, x->now, 0, late, x->found);
 #pragma unroll
     for (int i = 0; i < EBPFMON_ASYNC; i++)
-        if (x->left.async[i])
-            ebpfmon_note_cause(x->precord, x->slot, x->wasAsync, x->left.async[i]);
+        if (x->found->left.async[i])
+            ebpfmon_note_cause(x->precord, x->slot, x->wasAsync, x->found->left.async[i]);
 }
 
 /* Sends a chain that took its lock before our probes were attached: only its end is known. */
@@ -191,10 +222,9 @@ static __always_inline void sendLateChain(const struct caller *c, const struct e
 {
     struct thread *th;
 
-    if (!x->counted || c->conf->level < EBPFMON_TRACE || !isWanted(x->slot) || !(th = getThread(c->tid)))
+    if (!x->found->counted || c->conf->level < EBPFMON_TRACE || !isWanted(x->slot) || !(th = getThread(c->tid)))
         return;
-    th->kept = (struct keptChain){ .left = x->left, .begin = x->now, .now = x->now, .slot = x->slot,
-                                   .counted = x->counted, .flags = EBPFMON_CHAIN_LATE };
+    keepChain(th, x, x->now, 0, EBPFMON_CHAIN_LATE);
     ebpfmon_send_chain();
 }
 
@@ -204,9 +234,9 @@ static __always_inline struct ebpfMonRootStat *countChain(const struct caller *c
     struct ebpfMonRootStat *rs;
 
     findProcessed(c, x);
-    rs = x->counted ? getRootStat(x->slot) : 0;
+    rs = x->found->counted ? getRootStat(x->slot) : 0;
     if (rs)
-        addProcessed(rs, x->counted);
+        addProcessed(rs, x->found->counted);
     return rs;
 }
 
@@ -233,20 +263,20 @@ static __always_inline void releaseLock(const struct caller *c, struct thread *t
     th->ending = h->begin;
     endChain(c, th, h, rs, x);
     th->ending = 0;
-    if (n == 1 && th->seen.isOnce) /* the record that the thread scanOnce took out of its queue is done */
-        endHandOver(c, th);
+    if (n == 1 && th->seen.isOnce)
+        ebpfmon_end_once();
 }
 
-/* A global function, as ebpfmon_note_cause: otherwise the verifier checks it twice, for a run that is timed and for one
- * that is not. "sp": the stack pointer. */
+/* A global function, as ebpfmon_note_cause. "sp": the stack pointer. */
 __attribute__((noinline)) int ebpfmon_end_lock(__u64 precord, __u64 now, __u64 sp)
 {
-    struct ended x = { .precord = precord, .now = now };
+    BEGIN_WALK(snapshot, struct walk, w);
+    struct ended x = { .precord = precord, .now = now, .found = w };
     struct ebpfMonRootStat *rs;
     struct thread *th;
     struct caller c;
 
-    if (!enterProbe(&c, EBPFMON_HIT_ENTRY))
+    if (!w || !enterProbe(&c, EBPFMON_HIT_ENTRY))
         return 0;
     rs = countChain(&c, &x);
     if (c.conf->level < EBPFMON_CHAINS)
@@ -293,13 +323,14 @@ static __always_inline void correctRoot(const struct caller *c, struct thread *t
 /* A global function, as ebpfmon_end_lock. */
 __attribute__((noinline)) int ebpfmon_end_in_list(__u64 precord, __u64 now, __u64 sp)
 {
-    struct ended x = { .precord = precord, .now = now };
+    BEGIN_WALK(snapshot, struct walk, w);
+    struct ended x = { .precord = precord, .now = now, .found = w };
     struct ebpfMonRootStat *rs;
     struct ebpfMonHeld *h;
     struct thread *th;
     struct caller c;
 
-    if (!enterProbe(&c, EBPFMON_HIT_ENTRY))
+    if (!w || !enterProbe(&c, EBPFMON_HIT_ENTRY))
         return 0;
     rs = countChain(&c, &x);
     th = getThread(c.tid);
@@ -340,22 +371,23 @@ struct many {
 
 WALK_ROOM(locked, struct many)
 
-static long lookAtLocked(__u32 i, struct many *m)
+static __always_inline long lookAtLocked(__u32 i, struct many *m)
 {
     __u64 plr = readPtr(m->refs + (__u64)i * EBPFMON_LOCKREF_SIZE);
     struct ebpfMonRootStat *rs;
-    struct leftBusy left;
+    BEGIN_WALK(snapshot, struct walk, w);
     struct caller c;
-    __u32 slot, counted;
+    __u32 slot;
 
     if (i >= m->count)
         return 1;
-    if (!findCaller(&c) || !plr || !findSlot(c.tgid, readPtr(plr + EBPFMON_LOCKRECORD_PRECORD), &slot))
+    if (!w || !findCaller(&c) || !plr || !findSlot(c.tgid, readPtr(plr + EBPFMON_LOCKRECORD_PRECORD), &slot))
         return 0;
-    counted = takeSnapshot(&c, slot, m->now, 1, 0, &left);
-    rs = counted ? getRootStat(slot) : 0;
+    __builtin_memset(w, 0, sizeof(*w));
+    takeSnapshot(&c, slot, m->now, 1, 0, w);
+    rs = w->counted ? getRootStat(slot) : 0;
     if (rs)
-        addProcessed(rs, counted);
+        addProcessed(rs, w->counted);
     return 0;
 }
 

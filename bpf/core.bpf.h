@@ -22,6 +22,12 @@
 
 #include "machine.bpf.h"
 
+/* Changes nothing, but the verifier forgets where this number was read from. Otherwise, when it is compared, the
+ * verifier learns the same about the place that it was read from, and checks the next turn of a loop once for each such
+ * result (sync_linked_regs() of the kernel). It costs one instruction, and halves what a sweep costs the
+ * verifier. */
+#define FORGET_ORIGIN(x) __asm__ volatile("%0 |= 0" : "+r"(x))
+
 #define AF_INET  2 /* linux/socket.h */
 #define AF_INET6 10
 

@@ -11,7 +11,7 @@
 #include "sweep.bpf.h"
 
 /* The thread has ended the pass of this list. */
-__attribute__((noinline)) int ebpfmon_end_list(__u64 mutex, __u64 now)
+static __always_inline void endList(__u64 mutex, __u64 now)
 {
     __u32 ended = ebpfmon_end_scan_puts(0);
 
@@ -21,7 +21,6 @@ __attribute__((noinline)) int ebpfmon_end_list(__u64 mutex, __u64 now)
     ebpfmon_check_left(mutex, now);
     ebpfmon_fold_rest(now);
     ebpfmon_flush_list(mutex, now);
-    return 0;
 }
 
 /* scanList() calls epicsMutexUnlock() for the last time. */
@@ -30,7 +29,7 @@ int BPF_UPROBE(ebpfmon_list_end, __u64 mutex)
 {
     RUN_ALWAYS_TIMED({
         ebpfmon_end_pass(PT_REGS_SP(ctx), now);
-        ebpfmon_end_list(mutex, now);
+        endList(mutex, now);
     });
 }
 
@@ -71,7 +70,7 @@ int BPF_UPROBE(ebpfmon_list_begin, __u64 list)
         __u64 mutex = readPtr(list + EBPFMON_SCANLIST_LOCK);
 
         if (ebpfmon_ends_otherwise()) /* the end of its last pass may not have been seen */
-            ebpfmon_end_list(mutex, now);
+            endList(mutex, now);
         ebpfmon_begin_list(mutex, now);
     });
 }

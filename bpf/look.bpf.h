@@ -5,12 +5,6 @@
 
 #include "probe.bpf.h"
 
-/* Changes nothing, but the verifier forgets where this number was read from. Otherwise, when it is compared, the
- * verifier learns the same about the place that it was read from, and checks the next turn of a loop once for each such
- * result (sync_linked_regs() of the kernel). It costs one instruction, and halves what a sweep costs the
- * verifier. */
-#define FORGET_ORIGIN(x) __asm__ volatile("%0 |= 0" : "+r"(x))
-
 /* TIME of a record, and the bytes before it. One of these bytes is PACT. */
 struct window {
     __u8  before[EBPFMON_TIME_WINDOW];

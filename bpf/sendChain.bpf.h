@@ -66,7 +66,7 @@ static __always_inline void readRecord(struct sending *e, const struct ebpfMonRe
     r->time = *(__u64 *)(RECORD_DATA(e) + ((e->time - from) & (EBPFMON_RECORD_SPAN - 1)));
 }
 
-static long addRecord(__u32 i, struct sending *e)
+static __always_inline long addRecord(__u32 i, struct sending *e)
 {
     struct ebpfMonChainEvent *ev = SENT_EVENT(e);
     struct ebpfMonRecConf *rc;
@@ -100,7 +100,7 @@ static long addRecord(__u32 i, struct sending *e)
     return 0;
 }
 
-DEFINE_WALK(addRecord, struct sending, sending)
+DEFINE_WALK_INLINE(addRecord, struct sending, sending)
 
 /* Begins an event with the head that all parts have. NULL: there is no room. */
 static __always_inline struct ebpfMonChainEvent *beginPart(struct sending *e)
@@ -126,7 +126,7 @@ static __always_inline void sendPart(struct ebpfMonChainEvent *ev)
 #endif
 }
 
-static long sendChainPart(__u32 i, struct sending *e)
+static __always_inline long sendChainPart(__u32 i, struct sending *e)
 {
     struct ebpfMonChainEvent *ev = beginPart(e);
 
@@ -141,7 +141,7 @@ static long sendChainPart(__u32 i, struct sending *e)
     return i;
 }
 
-DEFINE_WALK(sendChainPart, struct sending, sending)
+DEFINE_WALK_INLINE(sendChainPart, struct sending, sending)
 
 /* Notes that the chain that completes this record is kept, too, because it belongs to the same trace. */
 __attribute__((noinline)) int ebpfmon_mark_kept(__u32 async)

@@ -143,7 +143,7 @@ static __always_inline void judgeRecord(struct walk *w, struct ebpfMonRecState *
     w->counted++;
 }
 
-static long lookAtRecord(__u32 i, struct walk *w)
+static __always_inline long lookAtRecord(__u32 i, struct walk *w)
 {
     struct ebpfMonRecState *st;
     struct window win;
@@ -202,17 +202,15 @@ __attribute__((noinline)) int ebpfmon_look_at_root(struct walk *w, __u32 slot, _
 #define LOOK_AT_ROOT(w, slot, evenUnchanged) ebpfmon_look_at_root(w, slot, evenUnchanged)
 #endif
 
-/* Takes the snapshot of the chain of one root. Returns how many records processed. "left" gets those that are still
- * busy. */
-static __always_inline __u32 takeSnapshot(const struct caller *c, __u32 slot, __u64 now, int many, int late,
-                                          struct leftBusy *left)
+/* Takes the snapshot of the chain of one root: w->counted is the number of records that processed, and w->left has
+ * those that are still busy. The first contents of *w are 0. */
+static __always_inline void takeSnapshot(const struct caller *c, __u32 slot, __u64 now, int many, int late,
+                                         struct walk *w)
 {
     struct ebpfMonRecConf *rc = findConf(slot);
-    BEGIN_WALK(snapshot, struct walk, w);
 
-    if (!rc || !rc->len || !w)
-        return 0;
-    __builtin_memset(w, 0, sizeof(*w));
+    if (!rc || !rc->len)
+        return;
     w->stamp = now;
     w->first = rc->first;
     w->time = c->conf->time;
@@ -224,9 +222,6 @@ static __always_inline __u32 takeSnapshot(const struct caller *c, __u32 slot, __
      * would be walked through for each of them. */
     if (LOOK_AT_ROOT(w, slot, late || (!many && (rc->flags & EBPFMON_REC_NOTIME))))
         WALK(lookAtRecord, w->len, w);
-    *left = w->left;
-    barrier_var(left); /* keeps it one struct: as single numbers it takes more room on the stack than there is */
-    return w->counted;
 }
 
 #endif

@@ -13,6 +13,7 @@
 #include "look.bpf.h"
 #include "quickChain.bpf.h"
 #include "sweep.bpf.h"
+#include "walk.bpf.h"
 
 #define STUCK_NS 60000000000ull /* ns; a pass cannot process a group while another thread is in it. So a thread that
                                  * is in the group at the end of a pass entered it during the pass, and not so long
@@ -142,29 +143,25 @@ static __always_inline int skipGroup(struct sweep *s, struct ebpfMonRecState *he
     return readInside(head) & EBPFMON_INSIDE_COUNT;
 }
 
-static long sweepNext(__u32 i, struct sweep *s)
+static __always_inline long sweepNext(__u32 i, struct sweep *s)
 {
     struct ebpfMonRecState *st, *head;
-    __u32 n = s->next, len = s->len, isLocked = s->isLocked, entry, slot, group, inside;
+    __u32 n = s->next, entry, slot, inside;
     struct window win;
     __u64 own;
 
-    FORGET_ORIGIN(n);
-    FORGET_ORIGIN(len);
-    FORGET_ORIGIN(isLocked);
-    if (n >= len || !readClosureEntry(s->first + n, &entry))
+    if (n >= s->len || !readClosureEntry(s->first + n, &entry))
         return 1;
     s->next = n + 1;
     slot = EBPFMON_ENTRY_SLOT(entry);
     st = findState(slot);
     if (!st || !st->addr)
         return 0;
-    group = st->group;
-    head = findState(group);
+    head = findState(st->group);
     if (!head)
         return 0;
     inside = readInside(head);
-    if (!isLocked && (inside & EBPFMON_INSIDE_COUNT)) {
+    if (!s->isLocked && (inside & EBPFMON_INSIDE_COUNT)) {
         if (skipGroup(s, head)) {
             if (st->addr == s->expected)
                 foldSkipped(s, st);
@@ -178,7 +175,7 @@ static long sweepNext(__u32 i, struct sweep *s)
         s->trouble |= SWEEP_HAS_MISSED;
         return 0;
     }
-    if (!isLocked && ((inside & EBPFMON_INSIDE_COUNT) || ((readInside(head) ^ inside) & ~EBPFMON_INSIDE_SKIPPED)))
+    if (!s->isLocked && ((inside & EBPFMON_INSIDE_COUNT) || ((readInside(head) ^ inside) & ~EBPFMON_INSIDE_SKIPPED)))
         s->next = n; /* a thread entered: what we read may be incomplete, so read it again */
     else {
         sweepRecord(s, st, own, &win);
@@ -188,9 +185,11 @@ static long sweepNext(__u32 i, struct sweep *s)
     return 0;
 }
 
+DEFINE_WALK(sweepNext, struct sweep, sweep)
+
 /* Takes out the next quick chain. Its root has come to this list, or to another place of it, since the list was
  * read. */
-static long foldRest(__u32 i, struct sweep *s)
+static __always_inline long foldRest(__u32 i, struct sweep *s)
 {
     struct ebpfMonRecState *st;
     struct quickTimes *q;
@@ -208,6 +207,8 @@ static long foldRest(__u32 i, struct sweep *s)
     }
     return 0;
 }
+
+DEFINE_WALK(foldRest, struct sweep, sweep)
 
 static __always_inline void beginSweep(struct sweep *s, const struct ebpfMonTargetConf *conf, __u64 now)
 {
@@ -249,7 +250,7 @@ __attribute__((noinline)) int ebpfmon_sweep_places(__u32 first, __u32 len, __u64
     s.len = len;
     if (how == SWEEP_PASS)
         expectNext(&s, findQuickTimes());
-    bpf_loop(len + LOOKS_AGAIN, sweepNext, &s, 0);
+    WALK(sweepNext, len + LOOKS_AGAIN, &s);
     if ((s.trouble & SWEEP_HAS_MISSED) || s.next < len)
         noteMissed(tgid);
     if ((s.trouble & (SWEEP_HAS_STUCK | SWEEP_HAS_EARLY)) && (m = bpf_map_lookup_elem(&moved, &tgid))) {
@@ -299,13 +300,13 @@ __attribute__((noinline)) int ebpfmon_fold_rest(__u64 now)
     beginSweep(&s, c.conf, now);
     expectNext(&s, q);
     if (s.expected)
-        bpf_loop(QUICK_TIMES, foldRest, &s, 0);
+        WALK(foldRest, QUICK_TIMES, &s);
     q->count = q->folded = q->isOpen = 0;
     q->kept++;
     return 0;
 }
 
-static long flushNext(__u32 i, struct flush *f)
+static __always_inline long flushNext(__u32 i, struct flush *f)
 {
     struct ebpfMonRecState *st;
     __u32 n = f->next, len = f->len, entry, slot;
@@ -321,6 +322,8 @@ static long flushNext(__u32 i, struct flush *f)
         flushRoot(st, slot);
     return 0;
 }
+
+DEFINE_WALK(flushNext, struct flush, flush)
 
 __attribute__((noinline)) int ebpfmon_flush_list(__u64 mutex, __u64 now)
 {
@@ -341,6 +344,6 @@ __attribute__((noinline)) int ebpfmon_flush_list(__u64 mutex, __u64 now)
     f.first = list->first;
     f.len = list->len;
     f.next = c.conf->zero;
-    bpf_loop(f.len, flushNext, &f, 0);
+    WALK(flushNext, f.len, &f);
     return 0;
 }

@@ -26,10 +26,19 @@ static __always_inline __u64 readCpuWait(void)
     return bpf_core_field_exists(task->sched_info) ? BPF_CORE_READ(task, sched_info.run_delay) : 0;
 }
 
+/* Chooses if this run is timed. The verifier must not see which runs are: it would check the rest of the program once
+ * for those that are timed, and once for the others. So there is no branch, which "!" would be in BPF, and both fields
+ * get numbers of which the verifier knows nothing. */
 static __always_inline void beginTiming(struct timing *t, __u64 now)
 {
-    t->begin = bpf_get_prandom_u32() & (TIMED - 1) ? 0 : now;
-    t->preempted = t->begin ? countPreemptions() : 0;
+    __s64 isTimed = (__s64)(bpf_get_prandom_u32() & (TIMED - 1)) - 1; /* below 0: timed */
+    __u64 begin;
+
+    __asm__ volatile("%0 s>>= 63" : "+r"(isTimed)); /* the compiler would make a branch of it */
+    begin = now & (__u64)isTimed;
+    t->begin = begin;
+    FORGET_ORIGIN(begin);
+    t->preempted = begin ? countPreemptions() : now;
 }
 
 /* The same for a program that does not need "now": it reads the clock only if this run is timed. */

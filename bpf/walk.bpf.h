@@ -3,13 +3,18 @@
  * How a program goes through many things: step by step, until a step returns nonzero. The steps share one struct.
  *
  * Since kernel 5.17, bpf_loop() does that, and the struct is on the stack. For older kernels (EBPFMON_OLD_KERNEL) it is
- * a loop, and the verifier checks it turn by turn. It can check 16384 turns if each turn is short. So a step is a
- * global function, which the verifier checks only once. Before 5.12 (e5069b9c23b3) such a function takes only numbers.
- * So the struct is in a table with one element for each CPU. No other program uses it meanwhile, because before 6.0
- * (8c7dcb84e3b7) the program of a uprobe cannot be preempted.
+ * a loop, and the verifier checks it turn by turn. It can check 16384 turns if each turn is short.
+ *
+ * A step is a global function. The verifier checks it only once, for any contents of the struct. It would check a step
+ * that is no global function, or is inlined, once for each state in which an earlier step may leave the struct. Before
+ * 5.12 (e5069b9c23b3) such a function takes only numbers. So for old kernels the struct is in a table with one element
+ * for each CPU. No other program uses it meanwhile, because before 6.0 (8c7dcb84e3b7) the program of a uprobe cannot be
+ * preempted.
  *
  * WALK_ROOM(room, struct type) defines the table.
- * DEFINE_WALK(step, struct type, room) stands after "static long step(__u32 i, struct type *walk)".
+ * DEFINE_WALK(step, struct type, room) stands after "static __always_inline long step(__u32 i, struct type *walk)".
+ * DEFINE_WALK_INLINE is the same for a struct with pointers, which a global function may not use: only for old kernels,
+ * where the struct has none, the step is one.
  * BEGIN_WALK(room, struct type, walk) declares "walk"; its contents are undefined. With old kernels it may be NULL.
  * WALK(step, n, walk) makes n steps, at most 16384. With old kernels, the step itself must find the end.
  */
@@ -54,6 +59,8 @@
         return 0;                                                \
     }
 
+#define DEFINE_WALK_INLINE DEFINE_WALK
+
 #define BEGIN_WALK(room, what, walk) what *walk = room##FindRoom()
 
 #define WALK(step, n, walk)                                         \
@@ -67,9 +74,26 @@
 #else
 
 #define WALK_ROOM(room, what)
-#define DEFINE_WALK(step, what, room)
+
+#define DEFINE_WALK(step, what, room)                                 \
+    __attribute__((noinline)) int ebpfmon_##step(__u32 i, what *walk) \
+    {                                                                 \
+        return !walk || step(i, walk);                                \
+    }                                                                 \
+                                                                      \
+    static long step##InLoop(__u32 i, what *walk)                     \
+    {                                                                 \
+        return ebpfmon_##step(i, walk) != 0;                          \
+    }
+
+#define DEFINE_WALK_INLINE(step, what, room)      \
+    static long step##InLoop(__u32 i, what *walk) \
+    {                                             \
+        return step(i, walk);                     \
+    }
+
 #define BEGIN_WALK(room, what, walk) what walk##Own, *walk = &walk##Own
-#define WALK(step, n, walk)          bpf_loop(n, step, walk, 0)
+#define WALK(step, n, walk)          bpf_loop(n, step##InLoop, walk, 0)
 
 #endif
 
