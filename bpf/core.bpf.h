@@ -70,7 +70,14 @@ struct return_instance {
 
 struct uprobe_task { struct return_instance *return_instances; } CORE;
 
+typedef struct { int counter; } atomic_t;
+
+struct signal_struct {
+    atomic_t live; /* threads of the process that have not begun to end */
+} CORE;
+
 struct task_struct {
+    struct signal_struct *signal;
     struct uprobe_task *utask;
     int pid; /* the thread's id */
     int tgid;

@@ -61,7 +61,7 @@ enum ebpfMonEventKind {
     EBPFMON_EV_RESULT,  /* struct ebpfMonResultEvent */
     EBPFMON_EV_CHAIN,   /* struct ebpfMonChainEvent */
     EBPFMON_EV_EXEC,    /* struct ebpfMonExecEvent */
-    EBPFMON_EV_EXIT,    /* only struct ebpfMonHead: a process of map "found" ends */
+    EBPFMON_EV_EXIT,    /* only struct ebpfMonHead: the last thread of a process of map "found" ends */
     EBPFMON_EV_CAUSE,   /* struct ebpfMonCauseEvent: who began the asynchronous processing that this thread
                          * completes. Its next put is part of that */
     EBPFMON_EV_CALINK,  /* struct ebpfMonCauseEvent: a record writes through a CA link */

@@ -61,9 +61,12 @@ int ebpfmon_exec(__u64 *ctx)
     return 0;
 }
 
+/* sched_process_exit(task, …). The thread counts as ended before (do_exit(), kernel/exit.c). If two threads end at the
+ * same time, both may find that none is left. */
 SEC("raw_tp/sched_process_exit")
-int ebpfmon_exit(void *ctx)
+int ebpfmon_exit(__u64 *ctx)
 {
+    struct task_struct *task = (struct task_struct *)ctx[0];
     struct caller c;
     int watched = findCaller(&c);
 
@@ -72,7 +75,7 @@ int ebpfmon_exit(void *ctx)
     bpf_map_delete_elem(&threads, &c.tid);
     bpf_map_delete_elem(&groupThreads, &c.tid);
     bpf_map_delete_elem(&quick, &c.tid);
-    if (c.tid == c.tgid && (watched || bpf_map_lookup_elem(&found, &c.tgid)))
+    if ((watched || bpf_map_lookup_elem(&found, &c.tgid)) && !BPF_CORE_READ(task, signal, live.counter))
         sendHead(EBPFMON_EV_EXIT, bpf_get_current_pid_tgid(), watched ? c.conf->iocId : 0);
     return 0;
 }

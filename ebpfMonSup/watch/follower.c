@@ -25,9 +25,6 @@
 #define CHARGED_NS   1000000000ull /* between looks at IOCs whose users have cost too much */
 #define REFUSED_NS   60000000000ull /* that long it is said that there is no place for one more IOC */
 #define TICK_IDLE    1.0
-#define TICK_END     0.01          /* s between looks at one that is ending: its first thread ends before the process */
-#define END_NS       300000000ull  /* that long after a thread ended */
-#define ENDED_NS     5000000000ull /* after that it looks each second that long: large processes end slowly */
 #define KEEP_NS      3000000000ull /* an IOC that ended keeps its names this long */
 #define RELINK_NS    5000000000ull /* while events are lost all links are read this often */
 #define LOOK_NS      4900000000ull /* between two looks for new records; in a silence each round is one */
@@ -41,11 +38,8 @@ struct ebpfMonFollower {
     ebpfMonFollowerSink sink;
     ebpfMonIocFinder *finder;
     ebpfMonWorker *worker;  /* for other threads: set while none of them uses the follower */
-    int       ending;       /* a watched IOC is about to end; atomic */
 
     /* the thread's own; times are monotonic ns */
-    uint64_t  endUntil;     /* looks often until then … */
-    int       isEnding;     /* … and then once at all IOCs */
     uint64_t  budgetAt, lookedAt, relinkedAt;
     uint64_t  ringLost;     /* events, when the links were read again for that */
     uint64_t  capabilities; /* of this process */
@@ -66,7 +60,6 @@ typedef struct {
     int      changed;       /* the filter, or a rule */
     int      relink;        /* all links are to be read again */
     int      budget, look;  /* due now: costs, and who is still there; new records */
-    int      ended;         /* due now: who is still there */
     int      clockBack;     /* the clock of the host may have gone back */
 } followRound;
 
@@ -76,9 +69,9 @@ void ebpfMonFollowerNoteExec(ebpfMonFollower *f, pid_t pid, const struct ebpfMon
     ebpfMonWorkerWake(f->worker);
 }
 
-void ebpfMonFollowerNoteExit(ebpfMonFollower *f)
+void ebpfMonFollowerNoteExit(ebpfMonFollower *f, pid_t pid)
 {
-    epicsAtomicSetIntT(&f->ending, 1);
+    ebpfMonIocFinderNoteExit(f->finder, pid);
     ebpfMonWorkerWake(f->worker);
 }
 
@@ -111,31 +104,15 @@ static int linksAreUnknown(ebpfMonFollower *f, uint64_t now)
 }
 
 /* s. In a silence no IOC costs anything; who starts or ends wakes this thread, and so does the end of the silence. */
-static double findLongestWait(const ebpfMonFollower *f, uint64_t now)
+static double findLongestWait(uint64_t now)
 {
-    if (!ebpfMonKernelIsSilent() || now < f->endUntil + ENDED_NS)
-        return TICK_IDLE;
-    return (double)(ebpfMonClockNextLook(now) - now) / 1e9;
-}
-
-/* After the end of an IOC. */
-static void followEnds(ebpfMonFollower *f, followRound *r)
-{
-    if (epicsAtomicCmpAndSwapIntT(&f->ending, 1, 0)) {
-        f->endUntil = r->now + END_NS;
-        f->isEnding = 1;
-    }
-    if (r->now < f->endUntil)
-        shortenWait(r, TICK_END);
-    r->ended = f->isEnding && r->now >= f->endUntil;
-    if (r->ended)
-        f->isEnding = 0;
+    return ebpfMonKernelIsSilent() ? (double)(ebpfMonClockNextLook(now) - now) / 1e9 : TICK_IDLE;
 }
 
 static void beginRound(ebpfMonFollower *f, followRound *r)
 {
     r->now = ebpfMonClockMonotonic();
-    r->wait = findLongestWait(f, r->now);
+    r->wait = findLongestWait(r->now);
     r->budget = r->now - f->budgetAt > BUDGET_NS;
     r->look = r->now - f->lookedAt > LOOK_NS;
     r->relink = linksAreUnknown(f, r->now);
@@ -145,16 +122,17 @@ static void beginRound(ebpfMonFollower *f, followRound *r)
         f->budgetAt = r->now;
     if (r->look)
         f->lookedAt = r->now;
-    followEnds(f, r);
 }
 
-/* The same process, and still the same program? exec keeps pid and start time. Each program that starts on this host
- * makes a round, so not all IOCs are looked at in each: once a second, and when one that is watched ends. */
-static int isAlive(ebpfMonFollower *f, const followRound *r, const ebpfMonTarget *t)
+/* Ends the target if its process has ended, or runs another program: exec keeps pid and start time. The kernel tells
+ * both. In case that an event was lost, /proc is asked once a second; not in each round, because each program that
+ * starts on this host makes one. */
+static void followEnd(ebpfMonFollower *f, const followRound *r, ebpfMonTarget *t)
 {
-    int isDue = r->budget || r->ended || !t->running || (t->level > ebpfMonLevelOff && r->now < f->endUntil);
-
-    return !ebpfMonIocFinderTakeExec(f->finder, t->pid) && (!isDue || ebpfMonProcLives(t->pid, t->start));
+    if (ebpfMonIocFinderTakeExit(f->finder, t->pid))
+        ebpfMonTargetLifeEnd(&f->life, t, r->now, 1);
+    else if (ebpfMonIocFinderTakeExec(f->finder, t->pid) || (r->budget && !ebpfMonProcLives(t->pid, t->start)))
+        ebpfMonTargetLifeEnd(&f->life, t, r->now, !ebpfMonProcLives(t->pid, t->start));
 }
 
 static void followRunning(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
@@ -198,8 +176,8 @@ static void followTarget(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
 {
     ebpfMonWorkerGiveSign(r->worker);
     f->busy = t;
-    if (!t->gone && !isAlive(f, r, t))
-        ebpfMonTargetLifeEnd(&f->life, t, r->now);
+    if (!t->gone)
+        followEnd(f, r, t);
     if (t->gone || t->follower.noFiles)
         shortenWait(r, TICK_IDLE);
     if (t->gone) {

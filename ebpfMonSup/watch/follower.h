@@ -42,9 +42,8 @@ void ebpfMonFollowerNoteExec(ebpfMonFollower *follower, pid_t pid, const struct 
 /* Processes that are set aside; see ebpfMonIocFinderGetAside. Any thread, while the follower is there. */
 unsigned ebpfMonFollowerGetAside(ebpfMonFollower *follower, ebpfMonAsideProcess *list, unsigned max);
 
-/* The first thread of some IOC ended: for a short time the follower looks often to find the IOC that is gone. Any
- * thread. */
-void ebpfMonFollowerNoteExit(ebpfMonFollower *follower);
+/* The last thread of this process ends, which is an IOC. Any thread. */
+void ebpfMonFollowerNoteExit(ebpfMonFollower *follower, pid_t pid);
 
 /* A silence ended (probe/kernelEvents.h): the follower looks at the costs each second again. Any thread. */
 void ebpfMonFollowerEndSilence(ebpfMonFollower *follower);

@@ -14,10 +14,10 @@
 #include "host/procInfo.h"
 #include "host/procStat.h"
 #include "watch/iocFinder.h"
+#include "watch/pidNotes.h"
 #include "watch/seenProcesses.h"
 
 #define NEW_MAX    1024 /* programs just started that are still looked at */
-#define EXECS_MAX  1024
 #define RESCAN_NS  2000000000ull
 #define RESCAN_OLD_NS 9900000000ull /* … if no process is young */
 #define OLD_NS     30000000000ull /* a process this long no IOC is looked at only that often */
@@ -63,8 +63,9 @@ struct ebpfMonIocFinder {
     asideProcess aside[ASIDE_MAX];
     unsigned asideAt;    /* the oldest */
     struct { pid_t pid; struct ebpfMonProgram program; } started[NEW_MAX];
-    pid_t  execs[EXECS_MAX];
-    unsigned startedCount, execCount;
+    unsigned startedCount;
+
+    ebpfMonPidNotes *execs, *exits; /* for watched IOCs only */
 
     /* the follower's */
     ebpfMonImageCache *cache;
@@ -95,11 +96,13 @@ ebpfMonIocFinder *ebpfMonIocFinderNew(int watchSelf, ebpfMonIocFinderIsKnown isK
     f->isKnown = isKnown;
     f->arg = arg;
     f->lock = epicsMutexMustCreate();
+    f->execs = ebpfMonPidNotesNew();
+    f->exits = ebpfMonPidNotesNew();
     f->cache = ebpfMonImageCacheNew();
     f->plain = ebpfMonPlainProgramsNew(setPlain);
     f->seen = ebpfMonSeenProcessesNew();
     f->hasYoung = 1;
-    if (f->cache && f->plain && f->seen)
+    if (f->execs && f->exits && f->cache && f->plain && f->seen)
         return f;
     ebpfMonIocFinderFree(f);
     return NULL;
@@ -109,6 +112,8 @@ void ebpfMonIocFinderFree(ebpfMonIocFinder *f)
 {
     if (!f)
         return;
+    ebpfMonPidNotesFree(f->execs);
+    ebpfMonPidNotesFree(f->exits);
     ebpfMonImageCacheFree(f->cache);
     ebpfMonPlainProgramsFree(f->plain);
     ebpfMonSeenProcessesFree(f->seen);
@@ -124,23 +129,23 @@ void ebpfMonIocFinderNoteExec(ebpfMonIocFinder *f, pid_t pid, const struct ebpfM
         f->started[f->startedCount].pid = pid;
         f->started[f->startedCount++].program = *program;
     }
-    /* remembered for watched IOCs only, so the oldest may go */
-    f->execs[f->execCount++ % EXECS_MAX] = pid;
     epicsMutexUnlock(f->lock);
+    ebpfMonPidNotesAdd(f->execs, pid);
 }
 
 int ebpfMonIocFinderTakeExec(ebpfMonIocFinder *f, pid_t pid)
 {
-    int found = 0;
+    return ebpfMonPidNotesTake(f->execs, pid);
+}
 
-    epicsMutexMustLock(f->lock);
-    for (unsigned i = 0; i < EXECS_MAX; i++)
-        if (f->execs[i] == pid) {
-            f->execs[i] = 0;
-            found = 1;
-        }
-    epicsMutexUnlock(f->lock);
-    return found;
+void ebpfMonIocFinderNoteExit(ebpfMonIocFinder *f, pid_t pid)
+{
+    ebpfMonPidNotesAdd(f->exits, pid);
+}
+
+int ebpfMonIocFinderTakeExit(ebpfMonIocFinder *f, pid_t pid)
+{
+    return ebpfMonPidNotesTake(f->exits, pid);
 }
 
 static void takeStarted(ebpfMonIocFinder *f, uint64_t now)
@@ -223,7 +228,8 @@ static int readImage(ebpfMonIocFinder *f, pid_t pid, ebpfMonImage *image)
 
     if ((pid == getpid() && !f->watchSelf) || f->isKnown(f->arg, pid))
         return 1;
-    ebpfMonIocFinderTakeExec(f, pid); /* what is found now is the program that it runs now */
+    ebpfMonIocFinderTakeExec(f, pid); /* what is found now is the program that it runs now … */
+    ebpfMonIocFinderTakeExit(f, pid); /* … and its number may have been that of another process */
     if (ebpfMonProcIsUnderValgrind(pid))
         return 1;
     found = ebpfMonImageRead(f->cache, pid, image);

@@ -32,6 +32,12 @@ void ebpfMonIocFinderNoteExec(ebpfMonIocFinder *finder, pid_t pid, const struct 
  * only once for each exec. */
 int ebpfMonIocFinderTakeExec(ebpfMonIocFinder *finder, pid_t pid);
 
+/* The last thread of this process ends. Any thread. */
+void ebpfMonIocFinderNoteExit(ebpfMonIocFinder *finder, pid_t pid);
+
+/* Nonzero: the end of this process was noted since it was found. Returns this only once. */
+int ebpfMonIocFinderTakeExit(ebpfMonIocFinder *finder, pid_t pid);
+
 /* Finds the next process that is an IOC and is not known yet; *pid = 0: there is none now. "now": monotonic ns. The
  * binaries of *image belong to the finder. Returns in how many seconds to call it again; HUGE_VAL: every 10 s or more
  * often, as it suits the caller. */

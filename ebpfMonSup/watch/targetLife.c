@@ -159,7 +159,7 @@ int ebpfMonTargetLifeAdopt(const ebpfMonTargetLife *life, pid_t pid, const ebpfM
     for (ebpfMonTarget *o = ebpfMonTargetsGetFirst(life->targets); o; o = o->next) /* who asks by name must not get the
                                                                                     * old one */
         if (!o->gone && strcmp(o->name, t->name) == 0 && !ebpfMonProcLives(o->pid, o->start))
-            ebpfMonTargetLifeEnd(life, o, t->follower.foundAt);
+            ebpfMonTargetLifeEnd(life, o, t->follower.foundAt, 1);
     ebpfMonTargetTextReadVersion(life->targets, t);
     attachInit(t);
     t->wantedLevel = findWantedLevel(life, t);
@@ -184,7 +184,7 @@ void ebpfMonTargetLifeForget(const ebpfMonTargetLife *life, ebpfMonTarget *t)
     free(t);
 }
 
-void ebpfMonTargetLifeEnd(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now)
+void ebpfMonTargetLifeEnd(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now, int isOver)
 {
     char note[8];
 
@@ -196,10 +196,10 @@ void ebpfMonTargetLifeEnd(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint6
     ebpfMonRecordTablesRemoveIndex(life->tables, t);
     /* Its probes went with it, and what we have are handles; unless it runs another program now: that one's probes must
      * not come before these have gone, or each hit would be seen twice. */
-    if (ebpfMonProcLives(t->pid, t->start))
-        ebpfMonAttachSet(&t->follower.att, 0, t->follower.att.way, note, sizeof(note));
-    else
+    if (isOver)
         ebpfMonAttachForget(&t->follower.att);
+    else
+        ebpfMonAttachSet(&t->follower.att, 0, t->follower.att.way, note, sizeof(note));
     ebpfMonTargetsLock(life->targets);
     ebpfMonTargetSetProbes(t, 0);
     ebpfMonTargetsUnlock(life->targets);

@@ -56,8 +56,9 @@ void ebpfMonTargetLifeLookAtClock(const ebpfMonTargetLife *life, ebpfMonTarget *
 /* Applies the level that filter, rules and budget say. */
 void ebpfMonTargetLifeApply(const ebpfMonTargetLife *life, ebpfMonTarget *t);
 
-/* The process has ended: its probes go; the target stays for a while so that its last events still get their names. */
-void ebpfMonTargetLifeEnd(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now);
+/* The process has ended, or (isOver 0) runs another program: its probes go; the target stays for a while so that its
+ * last events still get their names. */
+void ebpfMonTargetLifeEnd(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now, int isOver);
 
 /* Detaches the probes of all IOCs, at the end; waits for the kernel "seconds" at most. */
 void ebpfMonTargetLifeDetachAll(const ebpfMonTargetLife *life, double seconds);
