@@ -329,6 +329,8 @@ struct ebpfMonHeld {
                   * lockSet are not known */
     __u32 putSp; /* low half of the stack pointer at the entry of dbPutField(), which requested the lock set; 0: it
                   * was requested otherwise */
+    __u32 isLast; /* nonzero: no record followed in the list of scanList() then */
+    __u32 pad;
 };
 
 /* What the kernel part knows of a periodic scan thread. A pass is all that the thread does in one period. */
@@ -420,7 +422,7 @@ _Static_assert(8 * EBPFMON_BLOCK % 65536 == 0 && sizeof(struct ebpfMonRecConf) %
 _Static_assert(sizeof(struct ebpfMonRecState) == 112, "ebpfMonRecState");
 _Static_assert(sizeof(struct ebpfMonRootStat) == 64 + 4 * EBPFMON_BUCKETS, "ebpfMonRootStat");
 _Static_assert(sizeof(struct ebpfMonAsyncStat) == 56 + 40 + 4 * EBPFMON_BUCKETS, "ebpfMonAsyncStat");
-_Static_assert(sizeof(struct ebpfMonThread) == 424, "ebpfMonThread");
+_Static_assert(sizeof(struct ebpfMonThread) == 456, "ebpfMonThread");
 _Static_assert(sizeof(struct ebpfMonQueues) == EBPFMON_QUEUES * 56, "ebpfMonQueues");
 _Static_assert(EBPFMON_SLOT_BITS + 6 + 1 == 32 && EBPFMON_STRETCH_MAX == (1 << 6) - 1, "an entry has 32 bits");
 _Static_assert((EBPFMON_NESTED & (EBPFMON_NESTED - 1)) == 0, "EBPFMON_NESTED - 1 is a mask");

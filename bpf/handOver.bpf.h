@@ -63,6 +63,30 @@ static __always_inline void endHandOver(const struct caller *c, struct thread *t
     th->from.source.begin = th->from.isLink = 0;
 }
 
+/* Nonzero: "since" was what the caller expected, and is 0 now. Before 5.12 there is no atomic operation for that. */
+static __always_inline int clearSince(struct inQueue *in, __u64 expected)
+{
+#ifdef EBPFMON_OLD_KERNEL
+    if (*(volatile __u64 *)&in->since != expected)
+        return 0;
+    *(volatile __u64 *)&in->since = 0;
+    return 1;
+#else
+    return __sync_bool_compare_and_swap(&in->since, expected, 0);
+#endif
+}
+
+/* Copies who put the item into the queue. */
+static __always_inline void copySource(struct thread *th, const struct inQueue *in)
+{
+    th->from.source = in->what.source;
+    th->from.delay = in->what.delay;
+    th->from.isLink = in->what.isLink;
+    if (in->what.isLink)
+        __builtin_memcpy(th->from.link, in->what.link, sizeof(th->from.link));
+    th->fromChains = th->fromUnsent = 0;
+}
+
 /* This thread takes "item" out of its queue. Returns the ns that it was in the queue; th->from tells its source
  * chain. */
 static __always_inline __u64 takeFromQueue(const struct caller *c, struct thread *th, __u64 item, __u32 queue,
@@ -71,14 +95,18 @@ static __always_inline __u64 takeFromQueue(const struct caller *c, struct thread
     struct queueKey key = { item, c->tgid };
     struct inQueue *in = bpf_map_lookup_elem(&queued, &key);
     struct ebpfMonQueues *qs;
-    __u64 wait;
+    __u64 since, wait;
 
-    if (!in || in->delayed || in->since < c->conf->queuesSince || queue >= EBPFMON_QUEUES)
+    if (!in || queue >= EBPFMON_QUEUES)
         return 0;
-    wait = now > in->since ? now - in->since : 0;
-    th->from = in->what;
-    th->fromChains = th->fromUnsent = 0;
-    bpf_map_delete_elem(&queued, &key);
+    since = *(volatile __u64 *)&in->since;
+    if (!since || in->delayed || since < c->conf->queuesSince)
+        return 0;
+    copySource(th, in);
+    if (!clearSince(in, since)) /* it is put into the queue again at this moment, so what was copied may be of two
+                                 * requests */
+        th->from.source.begin = th->from.isLink = 0;
+    wait = now > since ? now - since : 0;
     qs = bpf_map_lookup_elem(&queues, &c->tgid);
     if (!qs)
         return wait;
@@ -92,11 +120,14 @@ static __always_inline __u64 takeFromQueue(const struct caller *c, struct thread
 
 static __always_inline void beginCallback(const struct caller *c, struct thread *th, __u64 callback)
 {
-    __u32 priority;
+    __u32 priority = th->callbackQueue - 1;
 
-    if (bpf_probe_read_user(&priority, sizeof(priority), (void *)(callback + EBPFMON_CALLBACK_PRIORITY)) ||
-        priority >= EBPFMON_QUEUE_ONCE)
-        return;
+    if (!th->callbackQueue) { /* each ring has callbacks of one priority (callback.c, callbackRequest) */
+        if (bpf_probe_read_user(&priority, sizeof(priority), (void *)(callback + EBPFMON_CALLBACK_PRIORITY)) ||
+            priority >= EBPFMON_QUEUE_ONCE)
+            return;
+        th->callbackQueue = priority + 1;
+    }
     th->seen.busySince = bpf_ktime_get_ns();
     th->queueWait = takeFromQueue(c, th, callback, priority, th->seen.busySince);
 }

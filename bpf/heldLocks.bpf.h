@@ -39,6 +39,7 @@ static __always_inline void noteLock(const struct caller *c, struct thread *th, 
     h->got = 0;
     h->turn = c->conf->turn;
     h->putSp = 0;
+    h->isLast = 0;
     th->seen.heldCount = n + 1;
     if (n)
         return;

@@ -25,35 +25,51 @@ static __always_inline void noteUntimed(const struct caller *c, struct thread *t
     th->queueWait = 0;
 }
 
+/* What is needed of an element of a scan list (struct scan_element in dbScan.c). One read of all of it costs half as
+ * much as two. */
+struct scanElement {
+    __u64 next, previous, list, precord;
+};
+
+_Static_assert(__builtin_offsetof(struct scanElement, next) == EBPFMON_SCANELEMENT_NEXT &&
+               __builtin_offsetof(struct scanElement, precord) == EBPFMON_SCANELEMENT_PRECORD, "as in Base");
+
+/* Reads an element. Returns its record; 0: there is none. */
+static __always_inline __u64 readElement(__u64 at, struct scanElement *e)
+{
+    return at && !bpf_probe_read_user(e, sizeof(*e), (void *)at) ? e->precord : 0;
+}
+
 /* Begins the chain of the record to which the scan list goes next. */
-static __always_inline void beginPassChain(const struct caller *c, struct thread *th, __u64 precord, __u64 sp)
+static __always_inline void beginPassChain(const struct caller *c, struct thread *th, const struct scanElement *e,
+                                           __u64 sp)
 {
     __u32 n = th->seen.heldCount;
 
-    if (!precord || n >= EBPFMON_NESTED)
+    if (n >= EBPFMON_NESTED)
         return;
     if (c->conf->untimed)
         noteUntimed(c, th, n, sp);
     else
-        noteLock(c, th, n, readLockSet(c->conf, precord), precord, bpf_ktime_get_ns(), sp);
+        noteLock(c, th, n, readLockSet(c->conf, e->precord), e->precord, bpf_ktime_get_ns(), sp);
+    getHeld(th, n)->isLast = !e->next;
 }
 
 static __always_inline void beginPass(struct pt_regs *ctx, __u64 list)
 {
-    __u64 sp = PT_REGS_SP(ctx), element, precord;
+    __u64 sp = PT_REGS_SP(ctx);
+    struct scanElement e;
     struct thread *th;
     struct caller c;
 
     if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = getThread(c.tid)))
         return;
     dropEndedPasses(th, sp + 1); /* if another list is in progress around this one, its entry is higher on the stack */
-    element = readPtr(list + EBPFMON_SCANLIST_FIRST);
-    precord = element ? readPtr(element + EBPFMON_SCANELEMENT_PRECORD) : 0;
-    if (!precord)
+    if (!readElement(readPtr(list + EBPFMON_SCANLIST_FIRST), &e))
         return;
     if (c.conf->untimed && !th->seen.heldCount && isScanThread(&th->seen))
-        beginScanPass(&th->seen.scan, precord, bpf_ktime_get_ns(), 0);
-    beginPassChain(&c, th, precord, sp);
+        beginScanPass(&th->seen.scan, e.precord, bpf_ktime_get_ns(), 0);
+    beginPassChain(&c, th, &e, sp);
 #ifndef EBPFMON_OLD_KERNEL
     if (c.conf->sweeps && th->seen.scan.period)
         ebpfmon_begin_quick(readPtr(list + EBPFMON_SCANLIST_LOCK), bpf_ktime_get_ns());
@@ -67,17 +83,30 @@ int BPF_UPROBE(ebpfmon_pass_begin, __u64 list)
     RUN_TIMED(beginPass(ctx, list));
 }
 
+/* Nonzero: the chain that has just ended was that of the last record of the list. A record that came to the list since is
+ * processed in this pass, but its chain is not timed. To expect a record that does not come would be worse: the thread
+ * would seem to hold its lock set until its next trap. */
+static __always_inline int wasLast(struct thread *th, __u64 precord)
+{
+    __u32 n = th->seen.heldCount;
+    const struct ebpfMonHeld *h;
+
+    if (n >= EBPFMON_NESTED)
+        return 0;
+    h = getHeld(th, n);
+    return h->sp && h->root == precord && h->isLast;
+}
+
 __attribute__((noinline)) int ebpfmon_begin_next(__u64 precord, __u64 sp)
 {
+    struct scanElement e;
     struct thread *th;
     struct caller c;
-    __u64 element;
 
-    if (!findCaller(&c) || !(th = bpf_map_lookup_elem(&threads, &c.tid)))
+    if (!findCaller(&c) || !(th = bpf_map_lookup_elem(&threads, &c.tid)) || wasLast(th, precord))
         return 0;
-    element = readPtr(readPtr(precord + c.conf->spvt) + EBPFMON_SCANELEMENT_NEXT);
-    if (element)
-        beginPassChain(&c, th, readPtr(element + EBPFMON_SCANELEMENT_PRECORD), sp);
+    if (readElement(readPtr(readPtr(precord + c.conf->spvt) + EBPFMON_SCANELEMENT_NEXT), &e))
+        beginPassChain(&c, th, &e, sp);
     return 0;
 }
 

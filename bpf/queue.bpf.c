@@ -18,6 +18,7 @@ static __always_inline void fillSource(const struct caller *c, struct ebpfMonSou
     struct thread *th = bpf_map_lookup_elem(&threads, &c->tid);
     struct ebpfMonHeld *h = th ? getLastHeld(th) : 0;
 
+    source->begin = 0;
     if (!h)
         return;
     h->handOvers++;
@@ -39,33 +40,86 @@ static __always_inline int isTimer(void)
     return comm[0] == 't' && comm[1] == 'i' && comm[2] == 'm' && comm[3] == 'e' && comm[4] == 'r' && comm[5] == 'Q';
 }
 
+/* Gets the element of this item; the first call makes it. NULL without memory. */
+static __always_inline struct inQueue *getQueued(const struct queueKey *key)
+{
+    static const struct inQueue none;
+    struct inQueue *in = bpf_map_lookup_elem(&queued, key);
+
+    if (in)
+        return in;
+    bpf_map_update_elem(&queued, key, &none, BPF_NOEXIST);
+    return bpf_map_lookup_elem(&queued, key);
+}
+
+/* Nonzero: this program may write the element; *since: what it was. If another program is writing it, both put the item
+ * into the queue at the same time, and it runs for the other one. Before 5.12 there are no atomic operations for
+ * that. */
+static __always_inline int beginWriting(struct inQueue *in, __u64 *since)
+{
+#ifdef EBPFMON_OLD_KERNEL
+    *since = in->since;
+    *(volatile __u64 *)&in->since = 0;
+#else
+    if (__sync_lock_test_and_set(&in->writing, 1))
+        return 0;
+    *since = __sync_lock_test_and_set(&in->since, 0);
+#endif
+    return 1;
+}
+
+static __always_inline void endWriting(struct inQueue *in, __u64 now)
+{
+#ifdef EBPFMON_OLD_KERNEL
+    *(volatile __u64 *)&in->since = now;
+#else
+    __sync_lock_test_and_set(&in->since, now); /* a barrier: who finds it finds the rest, too */
+    __sync_lock_test_and_set(&in->writing, 0);
+#endif
+}
+
+/* Writes who puts the item into the queue. "since": when it was put there before, and was not taken out yet; 0: it was
+ * not. */
+static __always_inline void writeQueued(const struct caller *c, struct inQueue *in, __u64 since, __u64 now,
+                                        __u64 caLink, int delayed)
+{
+    struct ebpfMonSourceChain *source = &in->what.source;
+    struct ebpfMonSourceChain before = {};
+    int isSame;
+
+    if (since && since >= c->conf->queuesSince && source->begin)
+        before = *source;
+    fillSource(c, source);
+    isSame = before.begin && in->delayed && !delayed && !source->begin && isTimer();
+    if (isSame) { /* its delay is over */
+        *source = before;
+        in->what.delay = now - since;
+        return;
+    }
+    in->what.delay = 0;
+    in->what.isLink = caLink && !bpf_probe_read_user(in->what.link, sizeof(in->what.link), (void *)caLink);
+    if (before.begin)
+        /* If a callback is requested twice, it runs for the last request. A delay that starts again ends only
+         * once. */
+        sendHandOverEnd(c, &before, 0, !(in->delayed && delayed));
+}
+
 static __always_inline void noteQueued(__u64 item, __u64 caLink, int delayed)
 {
-    __u64 now = bpf_ktime_get_ns();
-    struct inQueue in = {}, *before;
+    __u64 now = bpf_ktime_get_ns(), since;
     struct queueKey key = { item, 0 };
+    struct inQueue *in;
     struct caller c;
 
     if (!enterProbe(&c, EBPFMON_HIT_ENTRY))
         return;
     key.tgid = c.tgid;
-    in.since = now;
-    in.delayed = delayed;
-    fillSource(&c, &in.what.source);
-    if (caLink && !bpf_probe_read_user(in.what.link, sizeof(in.what.link), (void *)caLink))
-        in.what.isLink = 1;
-    before = bpf_map_lookup_elem(&queued, &key);
-    if (before && before->since >= c.conf->queuesSince && before->what.source.begin) {
-        if (before->delayed && !delayed && !in.what.source.begin && isTimer()) {
-            in.what = before->what;
-            in.what.delay = now - before->since;
-        } else {
-            /* If a callback is requested twice, it runs for the last request. A delay that starts again ends only
-             * once. */
-            sendHandOverEnd(&c, &before->what.source, 0, !(before->delayed && delayed));
-        }
-    }
-    bpf_map_update_elem(&queued, &key, &in, BPF_ANY);
+    in = getQueued(&key);
+    if (!in || !beginWriting(in, &since))
+        return;
+    writeQueued(&c, in, since, now, caLink, delayed);
+    in->delayed = delayed;
+    endWriting(in, now);
 }
 
 /* callbackRequest(epicsCallback *) */

@@ -92,7 +92,7 @@ struct thread {
     struct inPut locked; /* a put that has returned, but its record may still be processing; id 0: there is none */
     __s64 lockedStatus;
     __u32 putDepth;
-    __u32 pad;
+    __u32 callbackQueue; /* 1 + the priority of the callbacks of its ring; 0: not known */
     struct offCpu off;
     __u64 queueWait;         /* ns that the callback was in its queue which this thread took out last */
     struct ebpfMonHandOver from; /* … and its source chain */
@@ -162,9 +162,11 @@ struct queueKey {
     __u64 tgid;
 };
 
+/* It stays when the item has left the queue, because to make a new element costs more than to write one. */
 struct inQueue {
-    __u64 since;
+    __u64 since;   /* monotonic ns; 0: it is not in the queue, or this is being written */
     __u64 delayed; /* nonzero: its delay has not ended; "since" is the begin of the delay */
+    __u64 writing; /* nonzero: a program is writing this */
     struct ebpfMonHandOver what;
 };
 

@@ -171,7 +171,8 @@ static int areDone(const ebpfMonRecordTables *r, const ebpfMonTarget *t, const s
 
 /* A put is seen before it is done, and may take as long as device support likes (get_ioint_info). So the lists are read
  * when no such put is under way. A record to which there was another put since the last look is among those of the next
- * look. */
+ * look. That begins only when the lists were read for the last one: so the list of the kernel part has no record more
+ * than twice, however long some put is under way. */
 int ebpfMonRecordTablesFollowSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t)
 {
     struct ebpfMonMoved moved;
@@ -192,8 +193,10 @@ int ebpfMonRecordTablesFollowSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t)
         t->follower.sweep.moved = t->follower.sweep.movedSeen;
         renewed = 1;
     }
-    for (uint32_t i = 0; i < t->cat->count && moved.added != t->follower.sweep.movedSeen; i++)
-        t->recState[i].moved = 0;
-    t->follower.sweep.movedSeen = moved.added;
+    if (t->follower.sweep.movedSeen == t->follower.sweep.moved && moved.added != t->follower.sweep.movedSeen) {
+        for (uint32_t i = 0; i < t->cat->count; i++)
+            t->recState[i].moved = 0;
+        t->follower.sweep.movedSeen = moved.added;
+    }
     return renewed || t->follower.sweep.lost || t->follower.sweep.ends;
 }
