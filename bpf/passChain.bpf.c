@@ -83,9 +83,9 @@ int BPF_UPROBE(ebpfmon_pass_begin, __u64 list)
     RUN_TIMED(beginPass(ctx, list));
 }
 
-/* Nonzero: the chain that has just ended was that of the last record of the list. A record that came to the list since is
- * processed in this pass, but its chain is not timed. To expect a record that does not come would be worse: the thread
- * would seem to hold its lock set until its next trap. */
+/* Nonzero: the chain that has just ended was that of the last record of the list. A record that came to the list since
+ * is processed in this pass, but its chain is not timed. To expect a record that does not come would be worse: the
+ * thread would seem to hold its lock set until its next trap. */
 static __always_inline int wasLast(struct thread *th, __u64 precord)
 {
     __u32 n = th->seen.heldCount;

@@ -52,8 +52,8 @@ static __always_inline struct inQueue *getQueued(const struct queueKey *key)
     return bpf_map_lookup_elem(&queued, key);
 }
 
-/* Nonzero: this program may write the element; *since: what it was. If another program is writing it, both put the item
- * into the queue at the same time, and it runs for the other one. Before 5.12 there are no atomic operations for
+/* Nonzero: this program may write the element; *since: what it was. If another program is writing it, both put the
+ * item into the queue at the same time, and it runs for the other one. Before 5.12 there are no atomic operations for
  * that. */
 static __always_inline int beginWriting(struct inQueue *in, __u64 *since)
 {
