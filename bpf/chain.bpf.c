@@ -87,14 +87,14 @@ static __always_inline __u64 noteRelease(__u32 tgid, __u64 lockSet, __u64 start,
     return start;
 }
 
-static __always_inline __u64 findStart(__u32 tgid, const struct ebpfMonHeld *h, __u64 now)
+static __always_inline __u64 findStart(const struct caller *c, struct ebpfMonHeld *h, __u64 now)
 {
     __u64 start;
 
     if (h->sp && now - h->begin < LOCK_WAIT_LEAST) /* nobody can have waited longer for it. This saves a fifth of the
                                                     * program */
         return h->begin;
-    start = noteRelease(tgid, h->lockSet, h->begin, now);
+    start = noteRelease(c->tgid, getLockSet(c, h), h->begin, now);
     return h->got > start && h->got - h->begin > LOCK_WAIT_LEAST ? h->got : start;
 }
 
@@ -152,13 +152,13 @@ static __always_inline void endChain(const struct caller *c, struct thread *th, 
     if (n == 1 && th->seen.scan.period)
         endScanChain(&th->seen.scan, h, now);
     /* the locks are released in an order that we do not expect: forget all of them instead of guessing */
-    if (h->root != x->precord && h->lockSet != readLockSet(c->conf, x->precord)) {
+    if (h->root != x->precord && getLockSet(c, h) != readLockSet(c->conf, x->precord)) {
         th->seen.heldCount = 0;
         if (th->locked.id)
             ebpfmon_send_locked();
         return;
     }
-    start = findStart(c->tgid, h, now);
+    start = findStart(c, h, now);
     latency = now - start;
     th->seen.holds++;
     th->seen.holdSum += latency;
@@ -317,7 +317,7 @@ static __always_inline void correctRoot(const struct caller *c, struct thread *t
     if (!h || !h->sp || h->root == precord)
         return;
     h->root = precord;
-    h->lockSet = readLockSet(c->conf, precord);
+    h->lockSet = 0;
 }
 
 /* A global function, as ebpfmon_end_lock. */

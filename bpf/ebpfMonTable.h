@@ -317,7 +317,7 @@ struct ebpfMonLockKey {
 
 /* A lock set that a thread holds, or for which it waits. */
 struct ebpfMonHeld {
-    __u64 lockSet;
+    __u64 lockSet; /* 0: not known; it is that of "root" */
     __u64 root;  /* argument of the outermost dbScanLock(): the root of the chain */
     __u64 begin; /* when the thread requested it */
     __u32 depth; /* calls of dbScanLock() that are not yet undone */
@@ -325,8 +325,8 @@ struct ebpfMonHeld {
     __u64 sp;    /* stack pointer at the entry of scanList(), which has gone on to this record; 0: dbScanLock() was
                   * called */
     __u64 got;   /* when the thread had it; 0: not known */
-    __u32 turn;  /* ebpfMonTargetConf.turn at that time; 0: a pass with chains that are not timed. Then root and
-                  * lockSet are not known */
+    __u32 turn;  /* ebpfMonTargetConf.turn at that time; 0: a pass with chains that are not timed. Then root is
+                  * not known */
     __u32 putSp; /* low half of the stack pointer at the entry of dbPutField(), which requested the lock set; 0: it
                   * was requested otherwise */
     __u32 isLast; /* nonzero: no record followed in the list of scanList() then */

@@ -23,7 +23,7 @@ static __always_inline void takeLock(const struct caller *c, __u64 sp, __u64 pre
     h = getLastHeld(th);
     if (h && isAfterQuick(h))
         findChainRoot(c, th, h);
-    if (h && h->lockSet == set) { /* this thread holds it already: the lock is recursive */
+    if (h && getLockSet(c, h) == set) { /* this thread holds it already: the lock is recursive */
         h->depth++;
         return;
     }

@@ -51,7 +51,7 @@ static __always_inline void beginPassChain(const struct caller *c, struct thread
     if (c->conf->untimed)
         noteUntimed(c, th, n, sp);
     else
-        noteLock(c, th, n, readLockSet(c->conf, e->precord), e->precord, bpf_ktime_get_ns(), sp);
+        noteLock(c, th, n, 0, e->precord, bpf_ktime_get_ns(), sp);
     getHeld(th, n)->isLast = !e->next;
 }
 

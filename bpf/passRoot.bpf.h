@@ -24,7 +24,7 @@ static __always_inline __u64 findChainRoot(const struct caller *c, const struct 
     ebpfmon_find_root(h->sp);
     if (!isUntimed && th->passRoot) {
         h->root = th->passRoot;
-        h->lockSet = readLockSet(c->conf, h->root);
+        h->lockSet = 0;
     }
     return th->passRoot;
 }

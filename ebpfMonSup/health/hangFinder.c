@@ -56,6 +56,23 @@ static int isInUntimedPass(const struct ebpfMonThread *t)
     return t->heldCount && t->held[0].sp && !t->held[0].root;
 }
 
+/* The first lock set of a thread; 0: not known. */
+static uint64_t findLockSet(const ebpfMonHangFinder *finder, const struct ebpfMonThread *t)
+{
+    const struct ebpfMonHeld *h = &t->held[0];
+    const ebpfMonTarget *target;
+    uint64_t lset = 0;
+
+    if (h->lockSet || !h->root)
+        return h->lockSet;
+    ebpfMonTargetsLock(finder->targets);
+    target = ebpfMonTargetsFindByPid(finder->targets, (pid_t)t->tgid);
+    if (target && target->cat)
+        lset = h->root + target->cat->common.lset;
+    ebpfMonTargetsUnlock(finder->targets);
+    return lset ? finder->sources->readLockSet((pid_t)t->tgid, lset) : 0;
+}
+
 /*
  * Since when (monotonic ns) this thread holds its lock set; 0: it does not hold it. The thread table has the holder of
  * a lock set and the threads that wait for it. The holder is the thread that does not wait in the kernel for a mutex.
@@ -66,7 +83,8 @@ static uint64_t findHeldSince(const ebpfMonHangFinder *finder, const ebpfMonSeen
                               unsigned i)
 {
     const struct ebpfMonThread *t = &threads[i].seen;
-    uint64_t since = t->held[0].begin, released = finder->sources->getReleased(t->tgid, t->held[0].lockSet);
+    uint64_t since = t->held[0].begin, lockSet = findLockSet(finder, t);
+    uint64_t released = finder->sources->getReleased(t->tgid, lockSet);
     int waits = isWaitingForLock(finder, &threads[i]);
 
     for (unsigned k = 0; k < count; k++) {
@@ -80,7 +98,7 @@ static uint64_t findHeldSince(const ebpfMonHangFinder *finder, const ebpfMonSeen
                 return 0;
             continue;
         }
-        if (other->held[0].lockSet != t->held[0].lockSet || isInUntimedPass(t))
+        if (isInUntimedPass(t) || !lockSet || findLockSet(finder, other) != lockSet)
             continue;
         if ((waits && !isWaitingForLock(finder, &threads[k])) ||
             (wasEarlier && (waits || !isWaitingForLock(finder, &threads[k]))))

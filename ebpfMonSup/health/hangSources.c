@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "health/hangSources.h"
+#include "host/memory.h"
 #include "host/procStat.h"
+#include "ioc/baseLayout.h"
 #include "probe/kernelTables.h"
 
 static unsigned readStack(pid_t pid, pid_t tid, ebpfMonFrame frame[EBPFMON_STACK_MAX])
@@ -27,6 +29,15 @@ static unsigned readStack(pid_t pid, pid_t tid, ebpfMonFrame frame[EBPFMON_STACK
     return ebpfMonStackGet(pid, tid, &start, frame);
 }
 
+static uint64_t readLockSet(pid_t pid, uint64_t lset)
+{
+    struct layoutLockRecord lock;
+    uint64_t at;
+
+    return ebpfMonMemReadNow(pid, lset, &at, sizeof(at)) || ebpfMonMemReadNow(pid, at, &lock, sizeof(lock)) ?
+           0 : lock.plockSet;
+}
+
 const ebpfMonHangSources ebpfMonHangSourcesHost = {
-    ebpfMonProcThread, ebpfMonProcKernelStack, readStack, ebpfMonKernelGetReleased
+    ebpfMonProcThread, ebpfMonProcKernelStack, readStack, readLockSet, ebpfMonKernelGetReleased
 };

@@ -17,6 +17,8 @@ typedef struct {
     void (*readKernelStack)(pid_t pid, pid_t tid, char *text, size_t size);
     /* Sets the frames of a thread, innermost first. Returns their number; 0: the stack could not be read. */
     unsigned (*readStack)(pid_t pid, pid_t tid, ebpfMonFrame frame[EBPFMON_STACK_MAX]);
+    /* The lock set of a record, whose LSET is at this address. 0: it could not be read. */
+    uint64_t (*readLockSet)(pid_t pid, uint64_t lset);
     /* As ebpfMonKernelGetReleased (probe/kernelTables.h). */
     uint64_t (*getReleased)(uint32_t tgid, uint64_t lockSet);
 } ebpfMonHangSources;

@@ -49,12 +49,20 @@ static unsigned readStack(pid_t pid, pid_t tid, ebpfMonFrame frame[EBPFMON_STACK
     return 3;
 }
 
+/* Of the records of the catalogue; 0: it cannot be read. */
+static uint64_t lockSetOf;
+
+static uint64_t readLockSet(pid_t pid, uint64_t lset)
+{
+    return pid == PID && lset >= TARGETTEST_ADDR(0) ? lockSetOf : 0;
+}
+
 static uint64_t getReleased(uint32_t tgid, uint64_t lockSet)
 {
     return tgid == PID && lockSet == 5 ? released : 0;
 }
 
-static const ebpfMonHangSources sources = { readThread, readKernelStack, readStack, getReleased };
+static const ebpfMonHangSources sources = { readThread, readKernelStack, readStack, readLockSet, getReleased };
 static const char *const names[] = { "R:ROOT", "R:SLOW", NULL };
 static ebpfMonTargets *targets;
 static ebpfMonHangFinder *finder;
@@ -104,6 +112,26 @@ static void testHolder(void)
     testOk(find(t, 2) == 1 && found[0].tid == 2, "both run: the thread that requested it first counts");
     t[1].seen.held[0].lockSet = 6;
     testOk(find(t, 2) == 2, "two lock sets have a holder each");
+}
+
+/* The lock set of a chain of a scan list is read only when it is needed. */
+static void testInList(void)
+{
+    ebpfMonSeenThread t[2] = { holder(1, 6 * S), holder(2, 20 * S) };
+
+    testDiag("a scan list waits for a lock set");
+    doing[1] = "running";
+    doing[2] = "sleeping in futex (futex_wait_queue)";
+    t[1].seen.held[0].lockSet = 0;
+    lockSetOf = 5;
+    testOk(find(t, 2) == 1 && found[0].tid == 1, "its lock set is that of the thread that hangs: %u", found[0].tid);
+    lockSetOf = 6;
+    testOk(find(t, 2) == 2, "it has another one: both hang");
+    t[0].seen.held[0].lockSet = 0;
+    lockSetOf = 0;
+    testOk(find(t, 2) == 2, "lock sets that cannot be read are not the same one");
+    lockSetOf = 5;
+    testOk(find(t, 2) == 1 && found[0].tid == 1, "both are in scan lists, with the same lock set");
 }
 
 static void testCallback(void)
@@ -228,6 +256,7 @@ MAIN(testHangFinder)
     targetTestNew(targets, "vac", PID, 0, names);
     finder = ebpfMonHangFinderNew(targets, &sources);
     testHolder();
+    testInList();
     testCallback();
     testRecord();
     testUntimedPass();
