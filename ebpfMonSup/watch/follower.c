@@ -326,9 +326,14 @@ static void runFollower(ebpfMonWorker *worker, void *arg)
     ebpfMonClockStepsEnd(&f->clockSteps);
 }
 
+/* Nonzero: this process needs no look. The kernel tells the end of a process a moment before /proc does, and in that
+ * moment the process still looks like an IOC. */
 static int isWatched(void *arg, pid_t pid)
 {
-    return ebpfMonTargetsFindByPid(arg, pid) != NULL;
+    for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(arg); t; t = t->next)
+        if (t->pid == pid && (!t->gone || (t->follower.isOver && ebpfMonProcStart(pid) == t->start)))
+            return 1;
+    return 0;
 }
 
 static void wakeThread(void *arg)

@@ -127,6 +127,7 @@ typedef struct ebpfMonTarget {
         long      nodes;       /* record nodes when the catalogue was read */
         uint64_t  foundAt;     /* monotonic ns, as all times here */
         uint64_t  endedAt;
+        int       isOver;      /* then, its process ended; 0: it began to run another program */
         uint64_t  lookAt;      /* next look whether iocInit is done, while it starts */
         uint64_t  readAt;      /* not before, its database is read or looked through again */
         uint64_t  listensAt;   /* not before, its sockets are looked at again */

@@ -189,6 +189,7 @@ void ebpfMonTargetLifeEnd(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint6
     char note[8];
 
     t->follower.endedAt = now;
+    t->follower.isOver = isOver;
     ebpfMonTargetsLock(life->targets);
     t->gone = 1;
     ebpfMonTargetsUnlock(life->targets);
