@@ -31,7 +31,8 @@ static int hasSameValue(const ebpfMonPacketPut *p, const ebpfMonPut *put)
     return !p->isNumber && !put->isNumber && strcmp((const char *)p->data, put->val) == 0;
 }
 
-/* A PVA put. The message ends within what the thread has received last. If several of these messages are puts to this
+/* A PVA put; or a CA put that the thread began to serve before it had the probe of CA messages, when the IOC was found.
+ * The message ends within what the thread has received last. If several of these messages are puts to this
  * record the value decides, because not each of them need have made a put in the IOC: one that only sets a display
  * field, or is refused, does not. Among equal ones, or if no value agrees, it is the first that was not refused. */
 static void findReceived(const ebpfMonMessageKey *key, const ebpfMonPut *put, ebpfMonJoinMatch *match)
@@ -39,7 +40,7 @@ static void findReceived(const ebpfMonMessageKey *key, const ebpfMonPut *put, eb
     for (ebpfMonPacketPut *p = ebpfMonJoinCircuitSkip(match->circuit, key->seqFrom); p; p = p->next) {
         if (!p->closed && ebpfMonJoinIsBefore(key->seq, p->end))
             break;
-        if (!p->pva || !isChannelOf(p->channel, put) || !ebpfMonJoinIsReceived(key->seqFrom, key->seq, p->end))
+        if (!isChannelOf(p->channel, put) || !ebpfMonJoinIsReceived(key->seqFrom, key->seq, p->end))
             continue;
         if (!hasSameValue(p, put) && (match->put || (p->replied && !p->ok)))
             continue;
@@ -165,12 +166,14 @@ void ebpfMonJoinMatchMerge(const ebpfMonPacketPut *p, ebpfMonPut *put)
     put->hash = p->hash;
     if (!put->channel[0] && strcmp(p->channel, put->pv) != 0)
         snprintf(put->channel, sizeof(put->channel), "%s", p->channel);
-    if (p->pva) { /* in the IOC only the address of a PVA client is seen */
+    if (p->pva || put->through == ebpfMonByPva) { /* in the IOC only the address of such a client is seen */
         if (p->user[0])
             snprintf(put->user, sizeof(put->user), "%s", p->user);
         if (p->host[0])
             snprintf(put->host, sizeof(put->host), "%s", p->host);
     }
+    if (!p->pva && put->through == ebpfMonByPva)
+        put->through = ebpfMonByCa;
     if (put->result == ebpfMonPutUnknown && p->replied) {
         put->result = p->ok ? ebpfMonPutOk : p->denied ? ebpfMonPutDenied : ebpfMonPutFailed;
         snprintf(put->message, sizeof(put->message), "%s", p->message);

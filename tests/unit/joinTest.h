@@ -98,6 +98,8 @@ static inline ebpfMonPutJoinResult matchKind(struct ebpfMonPeer peer, uint32_t s
     ebpfMonPutJoinResult r;
 
     last = makePut(pv);
+    if (kind == EBPFMON_SEQ_RECEIVED)
+        last.through = ebpfMonByPva;
     r = ebpfMonPutJoinMatchIoc(join, &key, &last, final);
     lastSeq = key.seq;
     if (key.moved)

@@ -119,6 +119,27 @@ static void testPva(void)
     testOk1(matchKind(a, 1200, EBPFMON_SEQ_RECEIVED, "Y", 0) == ebpfMonPutJoinFound);
 }
 
+/* The thread received while the IOC was known, and began to serve the message before the probe of CA messages was
+ * there. So the kernel part takes it for a PVA put. */
+static void testAttached(void)
+{
+    struct ebpfMonPeer a = makeCircuit(40);
+
+    testDiag("A CA message that was being served when the probes came");
+    sent = 310;
+    addWrite(a, 100, "X");
+    sent = 311;
+    addWrite(a, 124, "X");
+    testOk(matchKind(a, 148, EBPFMON_SEQ_RECEIVED, "X", 0) == ebpfMonPutJoinFound && lastSeq == 124,
+           "the value tells which message it is");
+    testOk(last.through == ebpfMonByCa && strcmp(last.user, "packet") == 0,
+           "it is a put by CA, by the user that the packet names");
+    sent = 310;
+    testOk1(matchKind(a, 148, EBPFMON_SEQ_RECEIVED, "X", 0) == ebpfMonPutJoinFound);
+    sent = 0;
+    testOk1(countUnmatchedAfter(120 * SECOND) == 0);
+}
+
 /* pvxs: one thread reads from A and from B, then serves A. */
 static void testSharedThread(void)
 {
@@ -456,6 +477,7 @@ MAIN(testJoin)
     testSequenceWraps();
     testWritesOfChain();
     testPva();
+    testAttached();
     testSharedThread();
     testWriteNotify();
     testRefused();
