@@ -74,28 +74,39 @@ void ebpfMonKernelEventsEndSleep(void)
     ebpfMonRingEndSleep(&ebpfMonLoaded.ring);
 }
 
+/* The flag is in memory that the kernel part shares; several threads use it. */
+static int readSilentFlag(void)
+{
+    return __atomic_load_n(&ebpfMonLoaded.skel->bss->silent, __ATOMIC_SEQ_CST) != 0;
+}
+
+static void setSilentFlag(uint32_t flag)
+{
+    __atomic_store_n(&ebpfMonLoaded.skel->bss->silent, flag, __ATOMIC_SEQ_CST);
+}
+
 void ebpfMonKernelBeginSilence(void)
 {
-    ebpfMonLoaded.skel->bss->silent = 1;
+    setSilentFlag(1);
     __atomic_store_n(&ebpfMonLoaded.isSilent, 1, __ATOMIC_SEQ_CST); /* after the flag: else its end would seem to have
                                                                      * come */
 }
 
 int ebpfMonKernelIsSilent(void)
 {
-    return __atomic_load_n(&ebpfMonLoaded.isSilent, __ATOMIC_SEQ_CST) && ebpfMonLoaded.skel->bss->silent;
+    return __atomic_load_n(&ebpfMonLoaded.isSilent, __ATOMIC_SEQ_CST) && readSilentFlag();
 }
 
 void ebpfMonKernelBreakSilence(void)
 {
-    if (ebpfMonLoaded.skel->bss->silent) /* every probe reads it: no write without need */
-        ebpfMonLoaded.skel->bss->silent = 0;
+    if (readSilentFlag()) /* every probe reads it: no write without need */
+        setSilentFlag(0);
 }
 
 int ebpfMonKernelTakeSilenceEnd(void)
 {
     int was = 1;
 
-    return !ebpfMonLoaded.skel->bss->silent &&
+    return !readSilentFlag() &&
            __atomic_compare_exchange_n(&ebpfMonLoaded.isSilent, &was, 0, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
