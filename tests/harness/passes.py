@@ -44,6 +44,11 @@ class Trial:
         """The settled count of a record that does not count itself."""
         return settled(lambda: self.monitor.records(self.ioc.name)[self.ioc.prefix + name].count, 60, quiet=2)
 
+    def scan(self, roots):
+        """"roots": name → SCAN."""
+        for n, period in roots.items():
+            self.ioc.put(f"{n}.SCAN", period)
+
     def stop(self, roots):
         for n in roots:
             self.ioc.put(f"{n}.SCAN", "Passive")

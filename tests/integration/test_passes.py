@@ -55,8 +55,7 @@ def begin_busy_trial(new_ioc, monitor, fast):
     roots = roots_of(text)
     t = Trial(new_ioc, monitor, text, program=fast)
     before = t.stop(roots)
-    for n, period in roots.items():
-        t.ioc.put(f"{n}.SCAN", period)
+    t.scan(roots)
     return t, roots, before, Puts(t.ioc, t.names)
 
 
@@ -85,8 +84,7 @@ def test_others_hold_the_lock_at_the_end_of_a_pass(new_ioc, monitor):
     roots = roots_of(text)
     t = Trial(new_ioc, monitor, text, kind="latencyIoc")
     before = t.stop(roots)
-    for n, period in roots.items():
-        t.ioc.put(f"{n}.SCAN", period)
+    t.scan(roots)
     choice, pvs = random.Random(SEED), ca.pvs(f"{t.ioc.prefix}X{i}.PROC" for i in range(20))
 
     def process(scans):
@@ -120,8 +118,7 @@ def test_stamped_and_still_at_it_at_the_end_of_a_pass(new_ioc, monitor):
     roots = roots_of(text)
 
     before, counted = t.stop(roots), t.count_of("A")
-    for n, period in roots.items():
-        t.ioc.put(f"{n}.SCAN", period)
+    t.scan(roots)
     for _ in range(size(20, 40)):  # one put of three begins during W, and ends after the pass
         t.ioc.put("A.PROC", 1)
     after = t.stop(roots)
@@ -137,8 +134,7 @@ def test_back_to_chains_in_the_middle_of_a_pass(new_ioc, monitor):
     t = Trial(new_ioc, monitor, text, kind="latencyIoc")
     roots = roots_of(text)
     before = t.stop(roots)
-    for n, period in roots.items():
-        t.ioc.put(f"{n}.SCAN", period)
+    t.scan(roots)
     for _ in range(size(2, 3)):
         start = t.ioc.get("R19")
         until(lambda: t.ioc.get("R19") > start, 30, "the next pass is under way")
@@ -160,8 +156,7 @@ def test_records_go_to_other_lists(new_ioc, monitor, fast):
     t = Trial(new_ioc, monitor, text, program=fast)
     t.names = [n for n in t.names if n[0] != "O"]
     before = t.stop(roots)
-    for n, period in roots.items():
-        t.ioc.put(f"{n}.SCAN", period)
+    t.scan(roots)
     choice = random.Random(SEED)
     scans = [n for n in roots if n[0] == "C"]
     changes = [("SCAN", [*FAST, "Passive", "Event", ".1 second"]), ("SCAN", FAST), ("PRIO", ["LOW", "HIGH"]), ("EVNT", ["a", "b"])]
@@ -186,8 +181,7 @@ def test_links_change(new_ioc, monitor, fast):
     roots = roots_of(text)
     t = Trial(new_ioc, monitor, text, program=fast)
     before = t.stop(roots)
-    for n, period in roots.items():
-        t.ioc.put(f"{n}.SCAN", period)
+    t.scan(roots)
     for way in ("lists", "passes") * size(1, 2):
         for _ in range(5):
             t.ioc.put("L.FLNK", t.ioc.prefix + "L1")
@@ -206,8 +200,7 @@ def test_two_lists_share_a_chain(new_ioc, monitor, fast):
     roots = roots_of(text)
     t = Trial(new_ioc, monitor, text, program=fast, way="lists")
     before = t.stop(roots)
-    for n, period in roots.items():
-        t.ioc.put(f"{n}.SCAN", period)
+    t.scan(roots)
     until(lambda: t.ioc.get("C1") > before[0]["C1"] + size(40, 100), 60, "scans")
     after = t.stop(roots)
     assert not t.compare(before, after)
@@ -260,8 +253,7 @@ def test_put_to_scan_while_other_lists_end(new_ioc, monitor):
     roots = roots_of(text)
 
     before, counted = t.stop(roots), t.count_of("A")
-    for n, period in roots.items():
-        t.ioc.put(f"{n}.SCAN", period)
+    t.scan(roots)
     for _ in range(size(20, 60)):
         start = t.ioc.get("E")
         t.ioc.put("A.SCAN", ".1 second")
@@ -281,8 +273,7 @@ def test_put_to_passive_while_other_lists_end(new_ioc, monitor):
     roots = roots_of(text)
 
     before, counted = t.stop(roots), t.count_of("A")
-    for n, period in roots.items():
-        t.ioc.put(f"{n}.SCAN", period)
+    t.scan(roots)
     for _ in range(size(20, 60)):
         for scan in ("Passive", ".1 second"):
             start = t.ioc.get("E")
@@ -303,8 +294,7 @@ def test_put_to_scan_while_passes_begin(new_ioc, monitor, fast):
     roots = roots_of(text)
     t = Trial(new_ioc, monitor, text, program=fast)
     before = t.stop(roots)
-    for n, period in roots.items():
-        t.ioc.put(f"{n}.SCAN", period)
+    t.scan(roots)
     scans, choice = ca.pvs(f"{t.ioc.prefix}R{i}.SCAN" for i in range(20)), random.Random(SEED)
     for _ in range(size(2, 40)):
         t.monitor.set_filter(LEVEL="trace")
@@ -416,8 +406,7 @@ def test_record_moves_while_its_list_waits_for_it(new_ioc, monitor, field, value
     roots = roots_of(text)
     t.names.remove("M")
     before = t.stop(roots)
-    for n, period in roots.items():
-        t.ioc.put(f"{n}.SCAN", period)
+    t.scan(roots)
     for _ in range(size(4, 20)):
         t.ioc.put(f"R.{field}", again)
         start = t.ioc.get("R")

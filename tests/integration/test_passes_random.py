@@ -68,8 +68,7 @@ def test_anything_happens(new_ioc, monitor, fast, seed):
     t = Trial(new_ioc, monitor, text, program=fast)
     roots = roots_of(text)
     before = t.stop(roots)
-    for n, period in roots.items():
-        t.ioc.put(f"{n}.SCAN", period)
+    t.scan(roots)
     chaos = Chaos(t, choice)
     for i in range(size(500, 4000)):
         chaos.happen()
