@@ -32,12 +32,16 @@ static int addListening(void *arg, const ebpfMonTcpRow *row)
 }
 
 /* Reads each namespace once. "netns": for the namespace of each process. */
-static void readListening(listeningSearch *s, const pid_t *pids, uint32_t *netns, unsigned count)
+static void readListening(listeningSearch *s, const pid_t *pids, uint32_t *netns, unsigned watched, unsigned count)
 {
+    uint32_t own = ebpfMonProcNetns(getpid());
+
     for (unsigned i = 0; i < count; i++) {
         unsigned k = 0;
 
         netns[i] = ebpfMonProcNetns(pids[i]);
+        if (i >= watched && netns[i] != own)
+            continue;
         while (k < i && netns[k] != netns[i])
             k++;
         s->netns = netns[i];
@@ -58,12 +62,12 @@ static unsigned keepOwned(listeningSearch *s, unsigned max)
 }
 
 /* Returns as ebpfMonServerSocketsRead. */
-static int readOwned(const pid_t *pids, uint32_t *netns, unsigned count, unsigned max, ebpfMonSocketOwners *owners,
-                     ebpfMonServerSocket **list)
+static int readOwned(const pid_t *pids, uint32_t *netns, unsigned watched, unsigned count, unsigned max,
+                     ebpfMonSocketOwners *owners, ebpfMonServerSocket **list)
 {
     listeningSearch s = { .count = 0 };
 
-    readListening(&s, pids, netns, count);
+    readListening(&s, pids, netns, watched, count);
     if (ebpfMonSocketOwnersKnow(owners, pids, count, s.sockets, s.count)) {
         free(s.sockets);
         return -1;
@@ -73,8 +77,8 @@ static int readOwned(const pid_t *pids, uint32_t *netns, unsigned count, unsigne
     return (int)keepOwned(&s, max);
 }
 
-int ebpfMonServerSocketsRead(const pid_t *pids, unsigned count, unsigned max, ebpfMonSocketOwners *owners,
-                             ebpfMonServerSocket **list)
+int ebpfMonServerSocketsRead(const pid_t *pids, unsigned watched, unsigned count, unsigned max,
+                             ebpfMonSocketOwners *owners, ebpfMonServerSocket **list)
 {
     ebpfMonSocketOwners *none = owners ? NULL : ebpfMonSocketOwnersNew();
     uint32_t *netns = calloc(count ? count : 1, sizeof(*netns));
@@ -82,7 +86,7 @@ int ebpfMonServerSocketsRead(const pid_t *pids, unsigned count, unsigned max, eb
 
     *list = NULL;
     if (netns && (owners || none))
-        found = readOwned(pids, netns, count, max, owners ? owners : none, list);
+        found = readOwned(pids, netns, watched, count, max, owners ? owners : none, list);
     ebpfMonSocketOwnersFree(none);
     free(netns);
     return found;

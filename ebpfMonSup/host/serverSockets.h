@@ -10,14 +10,15 @@
 /* Nonzero: a connection with this server came in through the socket. */
 int ebpfMonServerSocketAccepts(const ebpfMonServerSocket *socket, const struct ebpfMonPeer *peer);
 
-/* The sockets on which these processes listen for IPv4 clients, at most "max". Returns their number; *list is malloc'ed
- * for the caller. A process that is gone has none.
+/* The sockets on which these processes listen for IPv4 clients, at most "max", in the network namespaces of the first
+ * "watched" of them and in our own. Returns their number; *list is malloc'ed for the caller. A process that is gone has
+ * none.
  *
  * "owners", if it is not NULL, saves work: it remembers what the last call found (socketOwners.h). If the namespaces of
  * the processes have the same listening sockets as then, the function returns -1 and looks at no process. So a socket
  * that another process took over is noticed when any of these sockets or processes comes or goes. */
-int ebpfMonServerSocketsRead(const pid_t *pids, unsigned count, unsigned max, ebpfMonSocketOwners *owners,
-                             ebpfMonServerSocket **list);
+int ebpfMonServerSocketsRead(const pid_t *pids, unsigned watched, unsigned count, unsigned max,
+                             ebpfMonSocketOwners *owners, ebpfMonServerSocket **list);
 
 /* The process that listens for this connection; 0: none on this host. Takes milliseconds. */
 pid_t ebpfMonServerSocketsFindProcess(const struct ebpfMonPeer *peer);

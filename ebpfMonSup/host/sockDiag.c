@@ -27,7 +27,23 @@ int ebpfMonSockDiagOpen(pid_t pid, double seconds)
     return file;
 }
 
-static int sendRequest(int file, const ebpfMonSockDiagRequest *request)
+/* The older request is for both families at once (inet_diag_dump_compat). Two of the other would walk through all
+ * sockets of the host twice. */
+static int sendForBoth(int file, const ebpfMonSockDiagRequest *request)
+{
+    struct {
+        struct nlmsghdr head;
+        struct inet_diag_req body;
+    } question = {
+        .head = { .nlmsg_len = sizeof(question), .nlmsg_type = TCPDIAG_GETSOCK,
+                  .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
+        .body = { .idiag_family = AF_INET, .idiag_states = request->states, .idiag_ext = request->extensions },
+    };
+
+    return send(file, &question, sizeof(question), 0) == (ssize_t)sizeof(question) ? 0 : -1;
+}
+
+static int sendForOne(int file, const ebpfMonSockDiagRequest *request)
 {
     struct {
         struct nlmsghdr head;
@@ -42,13 +58,24 @@ static int sendRequest(int file, const ebpfMonSockDiagRequest *request)
     return send(file, &question, sizeof(question), 0) == (ssize_t)sizeof(question) ? 0 : -1;
 }
 
+static int sendRequest(int file, const ebpfMonSockDiagRequest *request)
+{
+    return request->family == AF_UNSPEC ? sendForBoth(file, request) : sendForOne(file, request);
+}
+
+static int isSocket(const struct nlmsghdr *head)
+{
+    return (head->nlmsg_type == SOCK_DIAG_BY_FAMILY || head->nlmsg_type == TCPDIAG_GETSOCK)
+           && head->nlmsg_len >= NLMSG_LENGTH(sizeof(struct inet_diag_msg));
+}
+
 /* One part of the answer. 1: more is to come, 0: that was all, -1: an error. */
 static int readPart(const struct nlmsghdr *head, size_t left, ebpfMonSockDiagEach each, void *arg)
 {
     for (; NLMSG_OK(head, left); head = NLMSG_NEXT(head, left)) {
         if (head->nlmsg_type == NLMSG_DONE)
             return 0;
-        if (head->nlmsg_type != SOCK_DIAG_BY_FAMILY || head->nlmsg_len < NLMSG_LENGTH(sizeof(struct inet_diag_msg)) ||
+        if (!isSocket(head) ||
             each(arg, NLMSG_DATA(head), head->nlmsg_len - NLMSG_LENGTH(0)))
             return -1;
     }

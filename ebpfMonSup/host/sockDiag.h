@@ -10,7 +10,7 @@
 struct inet_diag_msg;
 
 typedef struct {
-    uint8_t  family;     /* AF_INET, AF_INET6 */
+    uint8_t  family;     /* AF_INET, AF_INET6; AF_UNSPEC: both */
     uint8_t  extensions; /* INET_DIAG_…, a bit each */
     unsigned states;     /* ebpfMonTcp… of tcpDiag.h, a bit each */
 } ebpfMonSockDiagRequest;

@@ -45,22 +45,16 @@ static int addRow(void *arg, const struct inet_diag_msg *m, size_t bytes)
     return 0;
 }
 
-static int readFamily(diagReader *r, uint8_t family, unsigned states)
-{
-    const ebpfMonSockDiagRequest request = { .family = family, .states = states };
-
-    return ebpfMonSockDiagRead(r->file, &request, addRow, r);
-}
-
 int ebpfMonTcpDiagRead(pid_t pid, unsigned states, ebpfMonTcpRow **rows)
 {
+    const ebpfMonSockDiagRequest request = { .family = AF_UNSPEC, .states = states };
     diagReader r = { .file = ebpfMonSockDiagOpen(pid, PATIENCE) };
     int count = -1;
 
     *rows = NULL;
     if (r.file < 0)
         return -1;
-    if (!readFamily(&r, AF_INET, states) && !readFamily(&r, AF_INET6, states)) {
+    if (!ebpfMonSockDiagRead(r.file, &request, addRow, &r)) {
         count = (int)r.count;
         *rows = r.rows;
         r.rows = NULL;

@@ -128,7 +128,7 @@ static void passPorts(const ebpfMonInventoryIoc *ioc, const ebpfMonEnvironment *
         passNumber(sink, "PVAS_SERVER_PORT", ioc->pvaPort);
         return;
     }
-    open.count = (unsigned)ebpfMonServerSocketsRead(&ioc->pid, 1, SOCKETS_MAX, NULL, &open.list);
+    open.count = (unsigned)ebpfMonServerSocketsRead(&ioc->pid, 1, 1, SOCKETS_MAX, NULL, &open.list);
     passPort(&open, env, "RSRV_SERVER_PORT", ca, CA_PORT, sink);
     passPort(&open, env, "PVAS_SERVER_PORT", pva, PVA_PORT, sink);
     free(open.list);

@@ -84,22 +84,26 @@ static void fillServer(ebpfMonServer *s, const ebpfMonTarget *t)
     snprintf(s->name, sizeof(s->name), "%s", t->name);
 }
 
-/* The watched IOCs as they are now: malloc'ed lists of their processes and servers. Returns their number. */
-static unsigned listIocs(ebpfMonServers *servers, pid_t **pids, ebpfMonServer **list)
+/* The IOCs as they are now: malloc'ed lists of their processes and servers, first of those that are watched. Returns
+ * their number; *watched: so many are. */
+static unsigned listIocs(ebpfMonServers *servers, pid_t **pids, ebpfMonServer **list, unsigned *watched)
 {
     unsigned n = 0, size = 0;
 
+    *watched = 0;
     ebpfMonTargetsLock(servers->targets);
     for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(servers->targets); t; t = t->next)
         size += !t->gone;
     *pids = calloc(size ? size : 1, sizeof(**pids));
     *list = calloc(size ? size : 1, sizeof(**list));
-    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(servers->targets); *pids && *list && t && n < size; t = t->next) {
-        if (t->gone)
-            continue;
-        (*pids)[n] = t->pid;
-        fillServer(&(*list)[n++], t);
-    }
+    for (int isOff = 0; isOff <= 1 && *pids && *list; isOff++)
+        for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(servers->targets); t && n < size; t = t->next) {
+            if (t->gone || (t->wantedLevel == ebpfMonLevelOff) != isOff)
+                continue;
+            (*pids)[n] = t->pid;
+            fillServer(&(*list)[n++], t);
+            *watched += !isOff;
+        }
     ebpfMonTargetsUnlock(servers->targets);
     return n;
 }
@@ -116,7 +120,9 @@ int ebpfMonServersIsRunning(ebpfMonServers *servers, uint32_t iocId)
     return isRunning;
 }
 
-static void readListeners(ebpfMonServers *servers, const pid_t *pids, unsigned iocs)
+/* Only where packets are read: in a host of many containers, to read the sockets of each takes milliseconds. A server
+ * elsewhere is looked for when somebody writes to it. */
+static void readListeners(ebpfMonServers *servers, const pid_t *pids, unsigned watched, unsigned iocs)
 {
     uint64_t now = ebpfMonClockMonotonic();
     ebpfMonServerSocket *sockets = NULL;
@@ -126,7 +132,7 @@ static void readListeners(ebpfMonServers *servers, const pid_t *pids, unsigned i
         ebpfMonSocketOwnersForget(servers->owners);
         servers->wholeAt = now;
     }
-    count = servers->readers.readSockets(pids, iocs, LISTENERS_MAX, servers->owners, &sockets);
+    count = servers->readers.readSockets(pids, watched, iocs, LISTENERS_MAX, servers->owners, &sockets);
     if (count < 0)
         return;
     free(servers->listeners);
@@ -156,23 +162,43 @@ static int isListener(const ebpfMonServers *servers, const knownServer *k)
     return 0;
 }
 
+/* An IOC that began to serve after the last refresh. Nonzero: the process is a watched IOC. */
+static int findIoc(ebpfMonServers *servers, pid_t pid, ebpfMonServer *server)
+{
+    ebpfMonTarget *t;
+
+    ebpfMonTargetsLock(servers->targets);
+    t = ebpfMonTargetsFindByPid(servers->targets, pid);
+    if (t)
+        fillServer(server, t);
+    ebpfMonTargetsUnlock(servers->targets);
+    return t != NULL;
+}
+
+/* Nonzero: a server that was looked for may be another one now. An IOC may, and one that was no IOC when it was looked
+ * for: otherwise its puts would be published twice until the time of that look has passed. IOCs at level off are looked
+ * for again when their time has come, because that takes milliseconds. */
+static int mayHaveChanged(ebpfMonServers *servers, knownServer *k)
+{
+    if (isListener(servers, k))
+        return 1;
+    return k->isIoc && !(k->server.off && findIoc(servers, k->server.pid, &k->server) && k->server.off);
+}
+
 void ebpfMonServersRefresh(ebpfMonServers *servers, void (*port)(void *arg, uint32_t netns, uint16_t port), void *arg)
 {
     ebpfMonServer *list;
     pid_t *pids;
-    unsigned iocs = listIocs(servers, &pids, &list);
+    unsigned watched, iocs = listIocs(servers, &pids, &list, &watched);
 
-    readListeners(servers, pids, iocs);
+    readListeners(servers, pids, watched, iocs);
     setServers(servers, pids, list, iocs);
     for (unsigned i = 0; i < servers->listenerCount; i++)
         port(arg, servers->listeners[i].netns, ntohs(servers->listeners[i].port));
     free(pids);
     free(list);
-    /* Those of IOCs may be others now, and a server that was looked for before its IOC was found is one: otherwise its
-     * puts would be published twice until the time of that look has passed. The rest is looked for again when its time
-     * has come. */
     for (unsigned i = 0; i < PLACES; i++)
-        if (servers->known[i].lookedAt && (servers->known[i].isIoc || isListener(servers, &servers->known[i])))
+        if (servers->known[i].lookedAt && mayHaveChanged(servers, &servers->known[i]))
             servers->known[i].lookedAt = 0;
 }
 
@@ -195,19 +221,6 @@ static knownServer *getKnown(ebpfMonServers *servers, const struct ebpfMonPeer *
     oldest->port = peer->sport;
     oldest->netns = peer->netns;
     return oldest;
-}
-
-/* An IOC that began to serve after the last refresh. Nonzero: the process is a watched IOC. */
-static int findIoc(ebpfMonServers *servers, pid_t pid, ebpfMonServer *server)
-{
-    ebpfMonTarget *t;
-
-    ebpfMonTargetsLock(servers->targets);
-    t = ebpfMonTargetsFindByPid(servers->targets, pid);
-    if (t)
-        fillServer(server, t);
-    ebpfMonTargetsUnlock(servers->targets);
-    return t != NULL;
 }
 
 static void lookForServer(ebpfMonServers *servers, knownServer *k, const struct ebpfMonPeer *peer)

@@ -20,8 +20,8 @@ typedef struct {
 
 /* The functions that read from this host; a test has functions of its own. */
 typedef struct {
-    int      (*readSockets)(const pid_t *pids, unsigned count, unsigned max, ebpfMonSocketOwners *owners,
-                            ebpfMonServerSocket **list);
+    int      (*readSockets)(const pid_t *pids, unsigned watched, unsigned count, unsigned max,
+                            ebpfMonSocketOwners *owners, ebpfMonServerSocket **list);
     int      (*accepts)(const ebpfMonServerSocket *socket, const struct ebpfMonPeer *peer);
     pid_t    (*findProcess)(const struct ebpfMonPeer *peer);
     int      (*readName)(pid_t pid, char *buf, size_t size); /* -1: it has ended */

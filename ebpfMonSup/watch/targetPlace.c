@@ -34,7 +34,7 @@ void ebpfMonTargetPlaceFindListening(ebpfMonTargets *targets, uint64_t now)
         }
     if (!count)
         return;
-    found = ebpfMonServerSocketsRead(pids, count, SOCKETS_MAX, NULL, &sockets);
+    found = ebpfMonServerSocketsRead(pids, count, count, SOCKETS_MAX, NULL, &sockets);
     took = ebpfMonClockMonotonic() - begin;
     ebpfMonTargetsLock(targets);
     for (unsigned k = 0; k < count; k++) {
@@ -60,7 +60,7 @@ static unsigned countOf(ebpfMonTargets *targets, uid_t uid)
 static int isListening(pid_t pid)
 {
     ebpfMonServerSocket *socket;
-    int n = ebpfMonServerSocketsRead(&pid, 1, 1, NULL, &socket);
+    int n = ebpfMonServerSocketsRead(&pid, 1, 1, 1, NULL, &socket);
 
     free(socket);
     return n > 0;

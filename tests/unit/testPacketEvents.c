@@ -35,10 +35,10 @@ static unsigned count, elsewhere, lostPuts;
 static ebpfMonPut last;
 static uint64_t elsewhereAt;
 
-static int readSockets(const pid_t *pids, unsigned n, unsigned max, ebpfMonSocketOwners *owners,
+static int readSockets(const pid_t *pids, unsigned watched, unsigned n, unsigned max, ebpfMonSocketOwners *owners,
                        ebpfMonServerSocket **list)
 {
-    (void)max; (void)owners;
+    (void)watched; (void)max; (void)owners;
     *list = calloc(1, sizeof(**list));
     **list = (ebpfMonServerSocket){ .pid = pids[0], .port = htons(WATCHED_PORT) };
     return (int)n;

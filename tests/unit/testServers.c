@@ -20,14 +20,18 @@ static ebpfMonTargets *targets;
 static ebpfMonServerSocket sockets[4]; /* sockets of the IOCs */
 static unsigned socketCount;
 static int sameSockets;                /* nonzero: nothing has changed since they were read */
+static unsigned watchedIocs;           /* of the last call of readSockets … */
+static pid_t lastPid;                  /* … and its last process */
 static pid_t process;                  /* the process that findProcess finds */
 static unsigned looks;                 /* number of calls of findProcess */
 static unsigned ports[8], portCount;
 
-static int readSockets(const pid_t *pids, unsigned count, unsigned max, ebpfMonSocketOwners *owners,
-                       ebpfMonServerSocket **list)
+static int readSockets(const pid_t *pids, unsigned watched, unsigned count, unsigned max,
+                       ebpfMonSocketOwners *owners, ebpfMonServerSocket **list)
 {
-    (void)pids; (void)count; (void)max; (void)owners;
+    (void)max; (void)owners;
+    watchedIocs = watched;
+    lastPid = pids[count - 1];
     if (sameSockets)
         return -1;
     *list = malloc(sizeof(sockets));
@@ -113,6 +117,7 @@ static void testFind(ebpfMonServers *servers, ebpfMonTarget *a, ebpfMonTarget *b
     sameSockets = 0;
     s = ebpfMonServersFind(servers, &peer, 2 * SECOND);
     testOk(s->off && s->isSeen, "… until the IOCs have changed");
+    testOk(watchedIocs == 1 && lastPid == b->pid, "an IOC at level off comes behind those that are watched");
     testOk(!looks, "no other process was looked for");
 
     peer = makePeer(7064);
@@ -191,6 +196,26 @@ static void testChange(ebpfMonServers *servers, ebpfMonTarget *a, ebpfMonTarget 
     free(c);
 }
 
+/* An IOC at level off in a namespace whose sockets are not read: to look for it takes milliseconds. */
+static void testOff(ebpfMonServers *servers, ebpfMonTarget *b)
+{
+    struct ebpfMonPeer peer = makePeer(9200);
+    unsigned before;
+
+    testDiag("An IOC at level off whose sockets are not read");
+    b->wantedLevel = ebpfMonLevelOff;
+    process = b->pid;
+    testOk(ebpfMonServersFind(servers, &peer, 100 * SECOND)->off, "it is found");
+    before = looks;
+    ebpfMonServersRefresh(servers, onPort, NULL);
+    ebpfMonServersFind(servers, &peer, 101 * SECOND);
+    testOk(looks == before, "a refresh does not make us look for it again");
+    b->wantedLevel = ebpfMonLevelPuts;
+    ebpfMonServersRefresh(servers, onPort, NULL);
+    testOk(!ebpfMonServersFind(servers, &peer, 101 * SECOND)->off && looks == before + 1,
+           "but one does once it is watched");
+}
+
 static int listenHere(void)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -204,24 +229,24 @@ static void testSockets(void)
     pid_t pid = getpid();
     ebpfMonSocketOwners *owners = ebpfMonSocketOwnersNew();
     ebpfMonServerSocket *list;
-    int fd = listenHere(), other, n = ebpfMonServerSocketsRead(&pid, 1, 10, owners, &list);
+    int fd = listenHere(), other, n = ebpfMonServerSocketsRead(&pid, 1, 1, 10, owners, &list);
 
     testDiag("Sockets that a process listens on");
     testOk(n == 1 && list[0].pid == pid && list[0].addr == 0 && list[0].netns,
            "the listening socket of a process is found");
     free(list);
-    testOk(ebpfMonServerSocketsRead(&pid, 1, 10, owners, &list) == -1 && !list,
+    testOk(ebpfMonServerSocketsRead(&pid, 1, 1, 10, owners, &list) == -1 && !list,
            "without a change nothing is listed");
     other = listenHere();
-    n = ebpfMonServerSocketsRead(&pid, 1, 10, owners, &list);
+    n = ebpfMonServerSocketsRead(&pid, 1, 1, 10, owners, &list);
     testOk(n == 2, "a new socket is found: %d", n);
     free(list);
     close(fd);
-    n = ebpfMonServerSocketsRead(&pid, 1, 10, owners, &list);
+    n = ebpfMonServerSocketsRead(&pid, 1, 1, 10, owners, &list);
     testOk(n == 1, "a closed socket is gone: %d", n);
     free(list);
     ebpfMonSocketOwnersForget(owners);
-    n = ebpfMonServerSocketsRead(&pid, 1, 10, owners, &list);
+    n = ebpfMonServerSocketsRead(&pid, 1, 1, 10, owners, &list);
     testOk(n == 1, "all is read again if the caller wants it: %d", n);
     free(list);
     close(other);
@@ -287,13 +312,14 @@ MAIN(testServers)
     ebpfMonTarget *a, *b;
     ebpfMonServers *servers;
 
-    testPlan(33);
+    testPlan(37);
     targets = ebpfMonTargetsNew();
     a = addIoc(100, "iocA", 1);
     b = addIoc(101, "iocB", 0);
     servers = ebpfMonServersNew(targets, &readers);
     testFind(servers, a, b);
     testChange(servers, a, b);
+    testOff(servers, b);
     testSockets();
     testRunning(servers, a);
     testMany(servers);

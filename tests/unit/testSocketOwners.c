@@ -135,7 +135,7 @@ static unsigned long inodeOf(int fd)
 static pid_t findOwner(ebpfMonSocketOwners *owners, const pid_t *pids, unsigned count, unsigned long inode)
 {
     ebpfMonServerSocket *list;
-    int n = ebpfMonServerSocketsRead(pids, count, 1000, owners, &list);
+    int n = ebpfMonServerSocketsRead(pids, count, count, 1000, owners, &list);
     pid_t found = n < 0 ? -1 : 0;
 
     for (int i = 0; i < n; i++)
