@@ -29,6 +29,7 @@ def _epics():
 
 
 TIMEOUT = patient(15)
+_channels = {}  # name → channel, of all that this process has opened
 TYPE_UNKNOWN = -1  # TYPENOTCONN of cadef.h
 
 
@@ -45,6 +46,7 @@ def pvs(names, timeout=TIMEOUT, auto_monitor=False):
     channel is connected."""
     epics = _epics()
     channels = [epics.get_pv(name, auto_monitor=auto_monitor) for name in names]
+    _channels.update(zip(names, channels))
     epics.ca.flush_io()
     end, pause = time.monotonic() + timeout, 0.001
     while lost := [c.pvname for c in channels if not c.connected]:
@@ -58,6 +60,17 @@ def pvs(names, timeout=TIMEOUT, auto_monitor=False):
             until(lambda c=channel: epics.ca.field_type(c.chid) != TYPE_UNKNOWN, 5, f"the type of {channel.pvname}")
             _set_type(channel, epics.ca.promote_type(channel.chid, use_time=True))
     return channels
+
+
+def forget(prefix):
+    """Closes the channels to the PVs of a server that has ended. Otherwise this process would search for them until it ends:
+    each search is a packet for each port of loopback.py, and the monitors of this process read them all."""
+    for name in [n for n in _channels if prefix and n.startswith(prefix)]:
+        channel = _channels.pop(name)
+        ca = _epics().ca
+        if channel.context == ca.current_context():
+            channel.disconnect()
+            ca.clear_channel(channel.chid)
 
 
 def pv(name, timeout=TIMEOUT):
@@ -117,7 +130,7 @@ def put(name, value, wait=True, timeout=2 * TIMEOUT):
 
 
 def connected(name, timeout=60):
-    channel = _epics().get_pv(name)
+    channel = _channels[name] = _epics().get_pv(name)
     until(lambda: channel.connected, timeout, f"a connection to {name}")
     return channel
 

@@ -110,3 +110,4 @@ class Ioc:
         if self.port:
             loopback.give_port(self.port)
             self.port = None
+            ca.forget(self.prefix)

@@ -193,3 +193,4 @@ class Monitor:
         if self.port:
             loopback.give_port(self.port)
             self.port = None
+            ca.forget(self.prefix)

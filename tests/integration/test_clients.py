@@ -207,7 +207,7 @@ def test_table_by_pv_access(monitor, camonitor):
 
     camonitor("C6")
     until(lambda: columns(monitor), 60, "a client in CLIENTS")
-    with Context("pva", conf=loopback.pva_conf(monitor.port), nt=False, useenv=False) as context:
+    with loopback.pva_context(monitor.port, nt=False) as context:
         table = context.get(monitor.prefix + "CLIENTS", timeout=60)
     assert table.getID() == "epics:nt/NTTable:1.0"
     assert list(table.labels) == ["Client", "IOC", "Command", "PID", "Channels", "Subscriptions", "Bytes", "Since"]

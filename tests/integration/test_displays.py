@@ -307,10 +307,9 @@ def test_displays_without_an_opener_show_this_host(name):
 @pytest.mark.parametrize("name", DISPLAYS)
 def test_all_values_arrive(name, live):
     """Values come by the protocol that Phoebus uses: records by Channel Access, tables by PV Access."""
-    from p4p.client.thread import Context
     names = set(bob.open_display(OP / "bob", name, live.macros).pvs)
     ca.get_many([n for n in names if not n.startswith("pva://")])
-    with Context("pva", conf=loopback.pva_conf(live.port), nt=False, useenv=False) as context:
+    with loopback.pva_context(live.port, nt=False) as context:
         for w in parse(name).iterfind("widget[@type='table']"):
             table = context.get(w.findtext("pv_name").replace("pva://$(P)", live.prefix), timeout=60)
             assert list(table.labels) == [c.findtext("name") for c in w.find("columns")]

@@ -418,12 +418,10 @@ def test_hang_is_over(new_ioc, monitor):
 
 
 def test_tables(new_ioc, monitor):
-    from p4p.client.thread import Context
-
     ioc = new_ioc(db.READY + db.chain("C", 3, SCAN=".5 second")).start()
     monitor.wait_ioc(ioc)
     until(lambda: scans(monitor, ioc), 10, "a scan")
-    with Context("pva", conf=loopback.pva_conf(monitor.port), nt=False, useenv=False) as context:
+    with loopback.pva_context(monitor.port, nt=False) as context:
         for name, width in (("SCANS", 7), ("IOC_HEALTH", 8), ("IOC_DELAYS", 8)):
             table = context.get(monitor.prefix + name, timeout=60)
             columns = dict(table.value.items())

@@ -134,12 +134,10 @@ def test_all_pvs_by_channel_access(monitor, puts):
 
 def test_all_pvs_by_pvaccess(monitor, puts):
     """All tables and all records of texts by p4p, which decodes each of them."""
-    from p4p.client.thread import Context
-
     tables = ["PUTS", "BAD_PUTS", "IOCS", "PROC_TOP", "CHAIN_TOP", "LOSSES", "UNFOUND", "SEARCH_CLIENTS", "IOC_HEALTH",
               "IOC_DELAYS", "SCANS"]
     names = [n for n, t in string_records(monitor).items() if t not in ("lso", "stringout", "aSub")]
-    with Context("pva", conf=loopback.pva_conf(monitor.port), nt=False, useenv=False) as context:
+    with loopback.pva_context(monitor.port, nt=False) as context:
         for name in [monitor.prefix + t for t in tables] + names:
             try:
                 text = repr(context.get(name, timeout=60))

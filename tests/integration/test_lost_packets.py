@@ -177,14 +177,14 @@ def test_ioc_stands_still_within_a_put(new_ioc, new_monitor, tmp_path, notify):
 def test_pva_puts_that_make_nothing(new_ioc, new_monitor, tmp_path):
     """QSRV 1: a put that DISP refuses, and a put that sets only a display field, have their own lines. Their names and
     hashes do not get into the lines of later puts."""
-    from p4p.client.thread import Context, RemoteError
+    from p4p.client.thread import RemoteError
 
     ioc = new_ioc(db.READY + db.record("ao", "AO"), kind="softIocPVA").start()
     log = PutLog(tmp_path / "puts.json")
     monitor = new_monitor(before=[log.command()]).start()
     monitor.wait_ioc(ioc)
     pv, expected = ioc.prefix + "AO", []
-    with Context("pva", conf=loopback.pva_conf(ioc.port), useenv=False) as context:
+    with loopback.pva_context(ioc.port) as context:
         for i in range(20):
             context.put(pv, float(i), timeout=60)
             expected.append((str(i), "ok"))

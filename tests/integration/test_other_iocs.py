@@ -64,11 +64,9 @@ def test_soft_ioc_pva(module_ioc, monitor):
 
 def test_put_by_pva_to_pvxs(module_ioc, monitor):
     """pvxs serves many connections from one thread: the writer must be the right client."""
-    from p4p.client.thread import Context
-
     ioc = module_ioc(kind="pythonSoftIOC", files=[paths.PROGRAMS / "exec_ioc.py"]).start(ready="AO")
     monitor.wait_ioc(ioc)
-    contexts = [Context("pva", conf=loopback.pva_conf(ioc.port), useenv=False) for _ in range(3)]
+    contexts = [loopback.pva_context(ioc.port) for _ in range(3)]
     try:
         for c in contexts:
             c.get(ioc.prefix + "AO", timeout=60)

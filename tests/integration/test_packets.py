@@ -193,14 +193,12 @@ PVA_P4P = [("BOOL", True, "true"), ("BYTE", -128, -128), ("SHORT", 32767, 32767)
 
 @pytest.mark.parametrize("kind", ["softIocPVA", "softioc", "p4p"])
 def test_pv_access(servers, monitor, log, kind):
-    from p4p.client.thread import Context
-
     ioc = servers[kind]
     puts = PVA + [("ENUM", 1)] * (kind != "p4p")
     if kind == "softioc":
         puts = [p for p in puts if p[0] != "STRING"] + [("STRING", "x" * 39)]
     mark = len(log.of(ioc.prefix))
-    context = Context("pva", conf=loopback.pva_conf(ioc.port), useenv=False)
+    context = loopback.pva_context(ioc.port)
     for record, value in puts:
         context.put(ioc.prefix + record, value, timeout=60)
     expected = [(r, v, None) for r, v in puts]
@@ -282,11 +280,11 @@ def test_type_that_ca_does_not_have(servers, monitor, log, dtype, message):
 
 
 def test_refused_by_p4p(servers, monitor, log):
-    from p4p.client.thread import Context, RemoteError
+    from p4p.client.thread import RemoteError
 
     ioc = servers["p4p"]
     mark = len(log.of(ioc.prefix))
-    with Context("pva", conf=loopback.pva_conf(ioc.port), useenv=False) as context:
+    with loopback.pva_context(ioc.port) as context:
         with pytest.raises(RemoteError):
             context.put(ioc.prefix + "BAD", 5.0, timeout=60)
     o, = log.next(1, ioc.prefix, mark)

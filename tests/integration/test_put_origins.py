@@ -312,10 +312,8 @@ def test_links_for_a_pva_client(world, ioc, thread):
 
 
 def test_pva_group(world):
-    from p4p.client.thread import Context
-
     for name in "qx":
-        with Context("pva", conf=loopback.pva_conf(world.ioc(name).port), useenv=False) as c:
+        with loopback.pva_context(world.ioc(name).port) as c:
             c.put(world.full(f"{name}:GRP"), {"a.value": 1.5, "b.value": 2.5}, timeout=60)
         world.expect(*({"pv": f"{name}:G{i}", "value": i + 0.5, "through": "PVA", "user": USER, "pid": os.getpid(),
                         "result": "ok"} for i in (1, 2)))

@@ -397,8 +397,7 @@ def test_query_follows_iocs(ioc, monitor, new_ioc, tmp_path):
 
 def test_table_by_pva(monitor):
     """QSRV serves the columns in their order, with their labels."""
-    from p4p.client.thread import Context
-    with Context("pva", conf=loopback.pva_conf(monitor.port), nt=False, useenv=False) as context:
+    with loopback.pva_context(monitor.port, nt=False) as context:
         table = context.get(f"{monitor.prefix}BY_ARGS_TABLE", timeout=60)
     assert list(table.labels)[:5] == ["Key 1", "Key 2", "Key 3", "Key 4", "Count"]
     assert table.value.keys()[:5] == ["key1", "key2", "key3", "key4", "count"]
@@ -408,7 +407,6 @@ def test_table_by_pva(monitor):
 
 def test_cells_that_are_not_known_are_empty(ioc, monitor):
     """Percentiles of a query without a log2 histogram: NaN in the waveform, an empty cell in the table. With one: the number."""
-    from p4p.client.thread import Context
     for query in "TOOK", "BY_ARGS":
         start(monitor, query)
     ioc.put("SPIN.PROC", 1, wait=True)
@@ -416,7 +414,7 @@ def test_cells_that_are_not_known_are_empty(ioc, monitor):
     until(lambda: monitor.list("TOOK_P99S") and monitor.list("BY_ARGS_P99S"), 20, "rows of both")
     for query in "TOOK", "BY_ARGS":
         stop(monitor, query)
-    with Context("pva", conf=loopback.pva_conf(monitor.port), nt=False, useenv=False) as context:
+    with loopback.pva_context(monitor.port, nt=False) as context:
         for query in "TOOK", "BY_ARGS":
             table = context.get(f"{monitor.prefix}{query}_TABLE", timeout=60)
             for column in "p50", "p90", "p99":

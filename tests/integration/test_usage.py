@@ -220,12 +220,10 @@ def test_a_full_file_is_told(new_monitor, new_ioc, tmp_path):
 @pytest.mark.parametrize("kind", ["softIocPVA", "pvxs"])
 def test_pv_access(new_monitor, new_ioc, tmp_path, kind):
     """Reads and subscriptions of clients of QSRV 1 and 2 are seen in packets."""
-    from p4p.client.thread import Context
-
     ioc = new_ioc(DB, kind=kind).start()
     file = tmp_path / "uses.db"
     monitor = start(new_monitor, ioc, file)
-    with Context("pva", conf=loopback.pva_conf(ioc.port), useenv=False) as context:
+    with loopback.pva_context(ioc.port) as context:
         context.get(ioc.prefix + "A0", timeout=60)
         subscription = context.monitor(ioc.prefix + "A1", lambda _: None)
         until(lambda: monitor.command("ebpfMonUnused 1") and
