@@ -340,6 +340,30 @@ def test_put_to_scan_takes_long(new_ioc, monitor, seen):
     assert not t.compare(before, after)
 
 
+def test_many_move_while_a_put_takes_long(new_ioc, monitor):
+    """The lists are read again when no put to SCAN is under way. Until then the monitor remembers which records have moved,
+    each of them twice at most: there is room for 256. Counts of records that move may be marked, those of others are not."""
+    moving = [f"M{i}" for i in range(100)]
+    text = "".join(db.counter(n, SCAN=".1 second") for n in moving + [f"S{i}" for i in range(10)])
+    text += db.record("ai", "A", DTYP="roads", SMOO="5", SCAN="1 second")
+    t = Trial(new_ioc, monitor, text, kind="roadsIoc")
+    roots = [*roots_of(text)]
+    before = t.stop(roots)
+    t.scan({n: ".1 second" for n in roots if n != "A"})
+    scans = ca.pvs(f"{t.ioc.prefix}{n}.SCAN" for n in moving)
+    long_put = threading.Thread(target=t.ioc.command, args=(f'dbpf {t.ioc.prefix}A.SCAN "I/O Intr"',))
+    long_put.start()
+    t.ioc.process.wait_line("asked for the I/O Intr list", 10)
+    rounds = 0
+    while long_put.is_alive():
+        rounds += 1
+        for scan in scans:
+            scan.put(".2 second" if rounds % 2 else ".1 second", wait=True)
+    after = t.stop(roots)
+    print(f"{rounds} times 100 records moved")
+    assert rounds > 3 and not t.compare(before, after, moving)
+
+
 def test_level_changes_while_a_lock_is_held(new_ioc, monitor):
     """A thread has the lock of records in a scan list while other probes come and go. Later passes are counted as before."""
     text = "".join(db.counter(f"R{i}", SCAN=".1 second" if i else ".2 second") for i in range(20))
