@@ -24,7 +24,7 @@ tests="(test_puts or test_counts or test_trace or test_hand_overs or test_lifecy
 test_rules or test_pvs or test_health or test_packets or test_put_origins or test_queries or test_query_files or \
 test_usage or test_inventory or test_turns or test_clients) and not \
 (test_puts_table or test_three_users_in_a_row or test_table or by_pva or by_pv_access or in_tables or stand_last or \
-test_in_turns or test_it_tries_again or \
+test_cells_that_are_not_known or test_in_turns or test_it_tries_again or \
 test_resources_against_proc or \
 test_bounded_memory_over_restarts or test_start_that_runs_out_of_threads or SIGTERM)"
 if [ $# -gt 0 ]; then

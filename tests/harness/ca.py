@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Channel Access by pyepics: the client calls that the tests need."""
+import ctypes
 import struct
 import subprocess
 import time
@@ -45,7 +46,9 @@ def pvs(names, timeout=TIMEOUT, auto_monitor=False):
     channel, so all updates of fast records would come, and it would call libca in a loop without a pause until the
     channel is connected."""
     epics = _epics()
-    channels = [epics.get_pv(name, auto_monitor=auto_monitor) for name in names]
+    names, context = list(names), epics.ca.current_context()
+    known = {} if auto_monitor else {n: c for n in names if (c := _channels.get(n)) and c.context == context}
+    channels = [known.get(name) or epics.get_pv(name, auto_monitor=auto_monitor) for name in names]
     _channels.update(zip(names, channels))
     epics.ca.flush_io()
     end, pause = time.monotonic() + timeout, 0.001
@@ -101,13 +104,17 @@ def utf8(text):
     return text.rstrip("\0").encode("latin-1", "replace").decode("utf-8", "replace")
 
 
+def get_chars(name, timeout=TIMEOUT):
+    """The text of an array of characters. PV.get() of pyepics would make it character by character."""
+    # count=0: all characters; without it pyepics requests as many as it got the last time
+    value = _epics().ca.get(pv(name, timeout).chid, count=0, timeout=timeout)
+    assert value is not None, f"no value of {name}"
+    return bytes([value] if isinstance(value, int) else value).partition(b"\0")[0].decode("utf-8", "replace").rstrip()
+
+
 def get_text(name, timeout=TIMEOUT):
     """A long string: of a char waveform or of an lsi record."""
-    channel = name if name.endswith("$") else f"{name}.VAL$"
-    # count=0: all characters; without it pyepics requests as many as it got the last time
-    value = pv(channel, timeout).get(timeout=timeout, as_string=True, use_monitor=False, count=0)
-    assert value is not None, f"no value of {channel}"
-    return utf8(value)
+    return get_chars(name if name.endswith("$") else f"{name}.VAL$", timeout)
 
 
 def get_many(names, timeout=2 * TIMEOUT):
@@ -122,6 +129,19 @@ def get_many(names, timeout=2 * TIMEOUT):
     missing = [n for n, v in zip(names, values) if v is None]
     assert not missing, f"no value of {missing[:5]} and {max(0, len(missing) - 5)} more"
     return dict(zip(names, values))
+
+
+def get_integers(names, timeout=2 * TIMEOUT):
+    """The same for PVs with a number, by libca itself: pyepics takes 0.4 ms for each."""
+    ca, dbr = _epics().ca, _epics().dbr
+    names = list(names)
+    values = (ctypes.c_double * len(names))()
+    for i, channel in enumerate(pvs(names, timeout)):
+        status = ca.libca.ca_array_get(ctypes.c_long(dbr.DOUBLE), ctypes.c_ulong(1), channel.chid, ctypes.byref(values, 8 * i))
+        assert status == dbr.ECA_NORMAL, (channel.pvname, status)
+    status = ca.libca.ca_pend_io(ctypes.c_double(timeout))
+    assert status == dbr.ECA_NORMAL, f"status {status} instead of the values of {names[:5]} and more"
+    return dict(zip(names, map(int, values)))
 
 
 def put(name, value, wait=True, timeout=2 * TIMEOUT):

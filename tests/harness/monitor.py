@@ -87,7 +87,7 @@ class Monitor:
 
     def lines(self, name):
         """The text of a char waveform."""
-        return ca.utf8(self.get(name, as_string=True, count=0))
+        return ca.get_chars(self.prefix + name)
 
     def losses(self):
         """Lost events: reason → number."""

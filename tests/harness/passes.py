@@ -33,8 +33,8 @@ class Trial:
         until(lambda: row(self.monitor, self.ioc)[0] == way, 60, lambda: f"{way}: {row(self.monitor, self.ioc)}")
 
     def truth(self):
-        got = ca.get_many([self.ioc.prefix + n for n in self.names])
-        return {n: int(got[self.ioc.prefix + n]) for n in self.names}
+        got = ca.get_integers([self.ioc.prefix + n for n in self.names])
+        return {n: got[self.ioc.prefix + n] for n in self.names}
 
     def counts(self):
         records = self.monitor.records(self.ioc.name)

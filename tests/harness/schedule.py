@@ -127,48 +127,50 @@ _CALM_BYTE, _PROCESS_BYTES = len(LANES), len(LANES) + 1
 _PROCESSES = 1 << 22  # PID_MAX_LIMIT of the kernel: each process has the byte of its pid
 
 
-def _find_lane(item):
+def _find_lane(nodeid):
     """The lane of a test; None if it has none."""
-    return next((lane for lane, names in enumerate(LANES) if any(name in item.nodeid for name in names)), None)
+    return next((lane for lane, names in enumerate(LANES) if any(name in nodeid for name in names)), None)
 
 
-def _is_alone(item):
-    return any(name in item.nodeid for name in ALONE)
+def _is_alone(nodeid):
+    return any(name in nodeid for name in ALONE)
 
 
-def _find_calm(item):
+def _find_calm(nodeid):
     """Which of CALM it is; None: of another kind."""
-    return next((i for i, name in enumerate(CALM) if name in item.nodeid), None)
+    return next((i for i, name in enumerate(CALM) if name in nodeid), None)
 
 
-def _find_locks(item):
+def _find_locks(nodeid):
     """The locks of a test, each with its kind, number of bytes, first byte."""
-    if _is_alone(item):
+    if _is_alone(nodeid):
         return [(fcntl.LOCK_EX, len(LANES) + 1, 0)]
-    if (lane := _find_lane(item)) is not None:
+    if (lane := _find_lane(nodeid)) is not None:
         return [(fcntl.LOCK_EX, 1, lane)]
-    if _find_calm(item) is not None:
+    if _find_calm(nodeid) is not None:
         return [(fcntl.LOCK_SH, 2 + _PROCESSES, _CALM_BYTE)]
     return [(fcntl.LOCK_EX, 1, _PROCESS_BYTES + os.getpid()), (fcntl.LOCK_SH, len(LANES), 0)]
 
 
 def _rank(item):
     """The order: LONG, all others, LANES, CALM, ALONE."""
-    if _is_alone(item):
+    nodeid = item.nodeid
+    if _is_alone(nodeid):
         return len(LONG) + 2 + len(CALM)
-    if _find_lane(item) is not None:
+    if _find_lane(nodeid) is not None:
         return len(LONG) + 1
-    if (calm := _find_calm(item)) is not None:
+    if (calm := _find_calm(nodeid)) is not None:
         return len(LONG) + 2 + calm
     # A module stays in one process: a test must not go to another process because of its name.
-    where = item.nodeid if _module(item.nodeid) in APART else item.nodeid.split("::")[0]
+    where = nodeid if _module(nodeid) in APART else nodeid.split("::")[0]
     return next((i for i, part in enumerate(LONG) if part in where), len(LONG))
 
 
 def _check_names(items):
     """Checks that all tests of these lists exist: else a renamed test would silently lose its place."""
     names = [*APART, *LONG, *CALM, *(name for names in TOGETHER for name in names)]
-    if lost := [name for name in names if not any(name in item.nodeid for item in items)]:
+    tests = [item.nodeid for item in items]
+    if lost := [name for name in names if not any(name in test for test in tests)]:
         raise pytest.UsageError(f"tests/harness/schedule.py: no test has this in its name: {', '.join(lost)}")
 
 
@@ -204,11 +206,11 @@ _locks = _Locks()
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item, nextitem):
-    _locks.take(_find_locks(item))
+    _locks.take(_find_locks(item.nodeid))
     try:
         return (yield)
     finally:
-        if nextitem is None or _find_locks(nextitem) != _locks.held:
+        if nextitem is None or _find_locks(nextitem.nodeid) != _locks.held:
             _locks.take([])
 
 

@@ -90,8 +90,7 @@ class Watched:
             self.ioc.put("LOOP.PROC", 1)
 
     def own(self):
-        values = ca.get_many([self.ioc.prefix + n for n in self.names])
-        return {k: int(v) for k, v in values.items()}
+        return ca.get_integers(self.ioc.prefix + n for n in self.names)
 
     def counts(self):
         return self.monitor.records(self.ioc.name)

@@ -50,7 +50,7 @@ def counts(monitor, ioc, pattern="*"):
 def rest(monitor, ioc):
     """The counts of the monitor, and those of the records that count themselves, once nothing changes."""
     names = [ioc.prefix + n for n in names_of_counters()]
-    return settled(lambda: (counts(monitor, ioc), {k: int(v) for k, v in ca.get_many(names).items()}), 30, quiet=1.5)
+    return settled(lambda: (counts(monitor, ioc), ca.get_integers(names)), 30, quiet=1.5)
 
 
 def names_of_counters():
@@ -213,7 +213,7 @@ def test_fields_change_under_load(new_ioc, new_monitor):
     process(ioc, "C0", 1)
 
     def truth():
-        return {k: int(v) for k, v in ca.get_many(names).items()}
+        return ca.get_integers(names)
 
     ioc.put("C0.SCAN", "Passive")
     ioc.put("OTHER0.SCAN", "Passive")

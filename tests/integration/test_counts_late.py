@@ -66,7 +66,7 @@ def do(ioc, step):
 
 
 def read(ioc, monitor, names=NAMES):
-    own = {n: int(v) for n, v in ca.get_many([ioc.prefix + n for n in names if n != "READY"]).items()}
+    own = ca.get_integers(ioc.prefix + n for n in names if n != "READY")
     return own, monitor.records(ioc.name)
 
 

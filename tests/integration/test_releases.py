@@ -95,8 +95,8 @@ def counts(monitor, ioc):
     """The counts of the monitor, and those of the records that count themselves, as soon as they do not change any
     more."""
     def read():
-        own = ca.get_many([ioc.prefix + n for n in COUNTERS])
-        return monitor.records(ioc.name), {k: int(v) for k, v in own.items()}
+        own = ca.get_integers(ioc.prefix + n for n in COUNTERS)
+        return monitor.records(ioc.name), own
 
     return settled(read, 30, quiet=1.5)
 
