@@ -75,8 +75,7 @@ static int readPart(const struct nlmsghdr *head, size_t left, ebpfMonSockDiagEac
     for (; NLMSG_OK(head, left); head = NLMSG_NEXT(head, left)) {
         if (head->nlmsg_type == NLMSG_DONE)
             return 0;
-        if (!isSocket(head) ||
-            each(arg, NLMSG_DATA(head), head->nlmsg_len - NLMSG_LENGTH(0)))
+        if (!isSocket(head) || each(arg, NLMSG_DATA(head), head->nlmsg_len - NLMSG_LENGTH(0)))
             return -1;
     }
     return 1;

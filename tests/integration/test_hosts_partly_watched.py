@@ -3,6 +3,8 @@
 time."""
 import pytest
 from tests.harness.hosts import Hosts
+from tests.harness.ioc import OURS
+from tests.harness.wait import until
 
 PUTS = 6
 
@@ -27,6 +29,23 @@ def translated(hosts):
 def test_monitor_of_sender_only(hosts, direct, new_monitor):
     hosts.start_monitor(new_monitor, "A")
     hosts.check_sender_alone(direct, hosts.send(direct, PUTS))
+
+
+def test_ioc_at_level_off_on_the_other_host(hosts, direct, new_monitor):
+    """The monitor reads the packets at A, not the sockets at B. Puts from A to the IOC at B are not shown while this IOC is at
+    level off."""
+    monitor = hosts.start_monitor(new_monitor, "A")
+    pv = hosts.receiver.prefix + "DIRECT"
+    hosts.put("DIRECT", range(1000, 1020), 47010)
+    hosts.send(direct, PUTS)
+    until(lambda: f" {direct.prefix}ROOT" in monitor.lines("PUT_LOG"), 20, lambda: monitor.lines("PUT_LOG"))
+    assert pv not in monitor.lines("PUT_LOG")
+    monitor.set_filter(IOC=OURS)
+    monitor.wait_ioc(hosts.receiver, level="trace")
+    hosts.put("DIRECT", [2000], 47011)
+    until(lambda: [l for l in monitor.lines("PUT_LOG").splitlines() if f" {pv} " in l and "-> 2000 " in l], 20,
+          lambda: monitor.lines("PUT_LOG"))
+    assert " -> 10" not in monitor.lines("PUT_LOG")
 
 
 def test_monitor_of_receiver_only(hosts, direct, translated, new_monitor):
