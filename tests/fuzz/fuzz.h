@@ -13,7 +13,7 @@
 void ebpfMonFuzzOne(const uint8_t *data, size_t size);
 
 /* The CPU time (s) that one input may take with sanitizers; more is an error. A fuzzer may define its own limit. */
-extern const double ebpfMonFuzzSeconds;
+extern double ebpfMonFuzzSeconds;
 
 /* Fails if the condition is false. */
 #define FUZZ_CHECK(what) do { \

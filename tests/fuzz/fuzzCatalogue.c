@@ -14,7 +14,7 @@
 #define MEMORY 0x10000u
 #define PAGE   64u /* the memory has whole pages of this size; real pages would be nearly empty */
 
-const double ebpfMonFuzzSeconds = 3; /* the monitor reads a database for two seconds at most (memory.h) */
+double ebpfMonFuzzSeconds = 3; /* the monitor reads a database for two seconds at most (memory.h) */
 
 static void useRecord(const ebpfMonCatalogue *cat, uint32_t i)
 {

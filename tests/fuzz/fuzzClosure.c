@@ -11,7 +11,7 @@
 #define SMALL   64     /* a graph of so few records is compared with a simple search */
 #define LONGEST 16
 
-const double ebpfMonFuzzSeconds = 2; /* for 25 million steps, which are ten times slower with sanitizers */
+double ebpfMonFuzzSeconds = 2; /* for 25 million steps, which are ten times slower with sanitizers */
 
 typedef struct {
     uint32_t n, edges;

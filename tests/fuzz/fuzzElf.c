@@ -16,7 +16,7 @@
 #include "code/unwind.h"
 #include "code/usdt.h"
 
-const double ebpfMonFuzzSeconds = 1; /* the monitor limits the work of reading one file (elfFile.c) */
+double ebpfMonFuzzSeconds = 1; /* the monitor limits the work of reading one file (elfFile.c) */
 
 static uint64_t word;
 

@@ -13,7 +13,7 @@
 #define PID 4711
 #define TID 4712
 
-const double ebpfMonFuzzSeconds = 1;
+double ebpfMonFuzzSeconds = 1;
 
 static const char *const name[] = {
     "/stat", "/status", "/cmdline", "/environ", "/comm", "/maps", "/cgroup", "/tcp", "/tcp6", "/limits", "/syscall",
