@@ -80,8 +80,18 @@ __attribute__((noinline)) int ebpfmon_leave_list(__u64 precord)
     return 0;
 }
 
+/* Nonzero: a pass of this list may be under way. */
+static __always_inline int isUnderWay(__u64 mutex, __u32 tgid)
+{
+    struct ebpfMonListKey key = { mutex, tgid };
+    struct ebpfMonList *list = bpf_map_lookup_elem(&lists, &key);
+
+    return list && *(volatile __u64 *)&list->begin > *(volatile __u64 *)&list->end;
+}
+
 /* Nonzero: no thread waits for the lock set of this record (dbLock.c, dbScanLock: a reference from before the wait
- * until the lock is there). So no pass has chosen it. The caller holds the lock. */
+ * until the lock is there). The caller holds the lock. A pass that lost its CPU between choosing the record and
+ * requesting its lock has no reference yet. */
 static __always_inline int isUnwanted(const struct caller *c, __u32 slot)
 {
     struct ebpfMonRecState *st = findState(slot);
@@ -115,8 +125,8 @@ static long endLeaving(__u32 i, struct leftLook *v)
     if (e->tid != v->tid || e->until)
         return 0;
     e->until = v->now;
-    if (v->isLocked && isUnwanted(&c, e->slot))
-        e->list = 0;
+    if (v->isLocked && isUnwanted(&c, e->slot) && !isUnderWay(e->list, v->tgid))
+        e->list = 0; /* no pass has chosen it */
     return 0;
 }
 

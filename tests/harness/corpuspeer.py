@@ -14,14 +14,6 @@ KINDS = {"softIoc": ["ca"], "softIocPVA": ["ca", "pva"], "pvxs": ["ca", "pva"], 
          "caproto": ["ca"], "pcaspy": ["ca"], "p4p": ["pva"]}
 
 
-def send_bytewise(folder):
-    """The environment of programs that send TCP segments of one byte each."""
-    library = folder / "bytewise.so"
-    subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-o", library, paths.TESTS / "harness" / "bytewise.c", "-ldl"],
-                   check=True)
-    return {"LD_PRELOAD": str(library)}
-
-
 class Peer:
     """One server, and its clients."""
 

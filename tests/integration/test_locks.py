@@ -7,6 +7,7 @@ import subprocess
 
 from tests.harness import db, paths
 from tests.harness.clients import Client
+from tests.harness.preload import preload
 from tests.harness.traces import traced
 from tests.harness.wait import until
 
@@ -26,10 +27,8 @@ USERS = [p.pw_uid for p in pwd.getpwall() if 0 < p.pw_uid < 50][:3]
 
 def watch_locks(folder):
     """The environment of a monitor whose locks are watched, and the file of what was found."""
-    library, found = folder / "lockWatch.so", folder / "locks.txt"
-    subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-o", library, paths.TESTS / "harness" / "lockWatch.c", "-ldl"],
-                   check=True)
-    return {"LD_PRELOAD": str(library), "LOCK_WATCH": str(found)}, found
+    found = folder / "locks.txt"
+    return preload(folder, "lockWatch") | {"LOCK_WATCH": str(found)}, found
 
 
 def test_nobody_is_asked_under_a_lock(module_ioc, module_monitor, tmp_path, sink):

@@ -8,6 +8,7 @@ import time
 import pytest
 from tests.harness import ca, db
 from tests.harness.passes import FAST, Trial, busy_database, fast, roots_of, row  # noqa: F401
+from tests.harness.preload import preload
 from tests.harness.soak import size, soak
 from tests.harness.wait import settled, until
 
@@ -338,6 +339,28 @@ def test_put_to_scan_takes_long(new_ioc, monitor, seen):
     after = t.stop(roots)
     assert after[0]["C"] > before[0]["C"] + 30
     assert not t.compare(before, after)
+
+
+def test_pass_that_loses_its_cpu(new_ioc, monitor, tmp_path):
+    """A pass has chosen a record and does not wait for its lock yet, when a put moves the record. The pass processes it, and its
+    new list does so, too, before this pass ends: one look cannot tell both. So the count says that it is a lower bound."""
+    text = db.counter("LATE", SCAN="1 second", FLNK="$(P)NEXT") + db.counter("NEXT")
+    text += db.record("aSub", "W", SNAM="sleepFor", FTA="DOUBLE", INPA=250000, FTVA="DOUBLE", SCAN="1 second", PHAS=1)
+    text += "".join(db.counter(f"S{i}", SCAN=".1 second") for i in range(20))
+    t = Trial(new_ioc, monitor, text, kind="latencyIoc", environ=preload(tmp_path, "lateLock"))
+    roots = roots_of(text)
+    before = t.stop(roots)
+    t.scan(roots)
+    for _ in range(size(4, 20)):
+        t.ioc.process.wait_line("late", 10)
+        t.ioc.put("LATE.SCAN", ".1 second")
+        start = t.ioc.get("S0")
+        until(lambda s=start: t.ioc.get("S0") > s + 12, 30, "passes of the new list")
+        t.ioc.put("LATE.SCAN", "1 second")
+    after = t.stop(roots)
+    print({n: (after[0][n] - before[0][n], after[1][n]) for n in ("LATE", "NEXT")})
+    assert not t.compare(before, after, ["LATE", "NEXT"])
+    assert row(t.monitor, t.ioc)[0] == "passes"
 
 
 def test_many_move_while_a_put_takes_long(new_ioc, monitor):

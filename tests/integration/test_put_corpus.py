@@ -7,7 +7,8 @@ import os
 
 import pytest
 from tests.harness import badlink
-from tests.harness.corpuspeer import KINDS, Peer, of_base, put_in_turn, put_to_standing, restart, send_bytewise, wait_watched
+from tests.harness.corpuspeer import KINDS, Peer, of_base, put_in_turn, put_to_standing, restart, wait_watched
+from tests.harness.preload import preload
 from tests.harness.putlog import PutLog
 from tests.harness.soak import size, soak
 from tests.harness.wait import settled, stays_false, until
@@ -20,7 +21,7 @@ pytestmark = soak
 @pytest.fixture(scope="module")
 def peers(tmp_path_factory, repeater):
     tmp, made = tmp_path_factory.mktemp("far"), []
-    bytewise = send_bytewise(tmp)
+    bytewise = preload(tmp, "bytewise")
     with badlink.BadLink(loss=0.01, reorder=0.05, dup=0.01, seed=size(1, os.getpid())) as link:
         try:
             made += [Peer(tmp, link, kind, bytewise) for kind in KINDS]

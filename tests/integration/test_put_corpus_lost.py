@@ -6,7 +6,8 @@ import os
 
 import pytest
 from tests.harness import badlink, corpus
-from tests.harness.corpuspeer import KINDS, Peer, put_in_turn, put_to_standing, restart, send_bytewise, wait_watched
+from tests.harness.corpuspeer import KINDS, Peer, put_in_turn, put_to_standing, restart, wait_watched
+from tests.harness.preload import preload
 from tests.harness.putlog import PutLog
 from tests.harness.soak import size, soak
 from tests.harness.wait import settled, stays_false
@@ -27,7 +28,7 @@ def log(tmp_path):
 def peers(tmp_path, repeater):
     made = []
     with badlink.BadLink(**size({}, {"loss": 0.01, "reorder": 0.05, "dup": 0.01}), seed=size(1, os.getpid())) as link:
-        bytewise = send_bytewise(tmp_path)
+        bytewise = preload(tmp_path, "bytewise")
         try:
             # one IOC stays: else packets of this namespace would not be read while its IOCs are restarted
             made.append(Peer(tmp_path, link, "softIoc", {}))

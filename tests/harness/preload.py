@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Libraries that change what a program does, without a change of the program: tests/harness/*.c."""
+import subprocess
+
+from . import paths
+
+
+def preload(folder, name):
+    """Builds the library in the folder. Returns the environment of programs into which it is loaded."""
+    library = folder / f"{name}.so"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-o", library, paths.TESTS / "harness" / f"{name}.c", "-ldl"], check=True)
+    return {"LD_PRELOAD": str(library)}
