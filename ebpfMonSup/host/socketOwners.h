@@ -49,8 +49,8 @@ int ebpfMonSocketOwnersKnow(const ebpfMonSocketOwners *owners, const pid_t *pids
                             const ebpfMonServerSocket *sockets, size_t socketCount);
 
 /* Sets "pid" and "file" of each socket, and sorts them by inode; the rest is the caller's. "sockets" are all
- * that listen in some of the namespaces of the processes. "netns": the namespace of each process, 0: not known. Without memory
- * nobody has a socket, and all are looked for again the next time. */
+ * that listen in some of the namespaces of the processes. "netns": the namespace of each process, 0: not known. Without
+ * memory nobody has a socket, and all are looked for again the next time. */
 void ebpfMonSocketOwnersFind(ebpfMonSocketOwners *owners, const pid_t *pids, const uint32_t *netns, unsigned count,
                              ebpfMonServerSocket *sockets, size_t socketCount);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Preloaded into an IOC: the thread that scans each second waits for 0.6 s between choosing a record whose name ends with
- * ":LATE" and requesting its lock (dbScan.c, scanList), as if it had lost its CPU there. It says when it begins to wait.
+ * Preloaded into an IOC: the thread that scans each second waits for 0.6 s between choosing a record whose name ends
+ * with ":LATE" and requesting its lock (dbScan.c, scanList), as if it had lost its CPU there. It says when it begins to
+ * wait.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
