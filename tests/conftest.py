@@ -19,7 +19,7 @@ os.environ["EPICS_HOST_ARCH"] = paths.ARCH
 os.environ["PYTHONPATH"] = str(paths.TOP)  # for tests/programs
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # numpy would start a thread for each CPU, which no test needs
 
-from tests.harness import process, zipkin  # noqa: E402
+from tests.harness import ca, process, zipkin  # noqa: E402
 from tests.harness.ioc import Ioc  # noqa: E402
 from tests.harness.monitor import Monitor  # noqa: E402
 from tests.harness.process import Process  # noqa: E402
@@ -40,6 +40,13 @@ def repeater():
     p.kill()
     for left in list(process.alive):
         left.kill()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _channels():
+    """When all servers of a module have ended, nobody searches for their PVs."""
+    yield
+    ca.forget()
 
 
 def _factory(make):

@@ -65,10 +65,11 @@ def pvs(names, timeout=TIMEOUT, auto_monitor=False):
     return channels
 
 
-def forget(prefix):
-    """Closes the channels to the PVs of a server that has ended. Otherwise this process would search for them until it ends:
-    each search is a packet for each port of loopback.py, and the monitors of this process read them all."""
-    for name in [n for n in _channels if prefix and n.startswith(prefix)]:
+def forget(prefix=""):
+    """Closes the channels to the PVs of a server that has ended; of all, if no prefix is given. Otherwise this process would
+    search for them until it ends: each search is a packet for each port of loopback.py, and the monitors of this process read
+    them all."""
+    for name in [n for n in _channels if n.startswith(prefix)]:
         channel = _channels.pop(name)
         ca = _epics().ca
         if channel.context == ca.current_context():

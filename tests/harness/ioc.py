@@ -110,4 +110,5 @@ class Ioc:
         if self.port:
             loopback.give_port(self.port)
             self.port = None
-            ca.forget(self.prefix)
+            if self.prefix:
+                ca.forget(self.prefix)
