@@ -29,38 +29,27 @@ int ebpfMonSockDiagOpen(pid_t pid, double seconds)
 
 /* The older request is for both families at once (inet_diag_dump_compat). Two of the other would walk through all
  * sockets of the host twice. */
-static int sendForBoth(int file, const ebpfMonSockDiagRequest *request)
-{
-    struct {
-        struct nlmsghdr head;
-        struct inet_diag_req body;
-    } question = {
-        .head = { .nlmsg_len = sizeof(question), .nlmsg_type = TCPDIAG_GETSOCK,
-                  .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
-        .body = { .idiag_family = AF_INET, .idiag_states = request->states, .idiag_ext = request->extensions },
-    };
-
-    return send(file, &question, sizeof(question), 0) == (ssize_t)sizeof(question) ? 0 : -1;
-}
-
-static int sendForOne(int file, const ebpfMonSockDiagRequest *request)
-{
-    struct {
-        struct nlmsghdr head;
-        struct inet_diag_req_v2 body;
-    } question = {
-        .head = { .nlmsg_len = sizeof(question), .nlmsg_type = SOCK_DIAG_BY_FAMILY,
-                  .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
-        .body = { .sdiag_family = request->family, .sdiag_protocol = IPPROTO_TCP, .idiag_states = request->states,
-                  .idiag_ext = request->extensions },
-    };
-
-    return send(file, &question, sizeof(question), 0) == (ssize_t)sizeof(question) ? 0 : -1;
-}
-
 static int sendRequest(int file, const ebpfMonSockDiagRequest *request)
 {
-    return request->family == AF_UNSPEC ? sendForBoth(file, request) : sendForOne(file, request);
+    int isForBoth = request->family == AF_UNSPEC;
+    struct {
+        struct nlmsghdr head;
+        union {
+            struct inet_diag_req    both;
+            struct inet_diag_req_v2 one;
+        } body;
+    } question = { .head = { .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP } };
+
+    if (isForBoth)
+        question.body.both = (struct inet_diag_req){ .idiag_family = AF_INET, .idiag_states = request->states,
+                                                     .idiag_ext = request->extensions };
+    else
+        question.body.one = (struct inet_diag_req_v2){ .sdiag_family = request->family, .sdiag_protocol = IPPROTO_TCP,
+                                                       .idiag_states = request->states,
+                                                       .idiag_ext = request->extensions };
+    question.head.nlmsg_type = isForBoth ? TCPDIAG_GETSOCK : SOCK_DIAG_BY_FAMILY;
+    question.head.nlmsg_len = NLMSG_LENGTH(isForBoth ? sizeof(question.body.both) : sizeof(question.body.one));
+    return send(file, &question, question.head.nlmsg_len, 0) == (ssize_t)question.head.nlmsg_len ? 0 : -1;
 }
 
 static int isSocket(const struct nlmsghdr *head)
