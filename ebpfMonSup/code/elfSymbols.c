@@ -17,7 +17,7 @@
 #define KEEP       64u             /* carried over from piece to piece: longer than any name */
 #define MAX_TABLE  (1ull << 30)    /* bytes of one table: 44 million symbols */
 #define MAX_SPOTS  16u             /* places of one name in a string table; linkers share tails of strings */
-#define MAX_NAMES  32u
+#define MAX_NAMES  32u             /* bits of Spots.ends */
 #define SEARCH_WORK 32u            /* to look for one symbol among the spots */
 
 typedef struct {
@@ -29,6 +29,7 @@ typedef struct {
     Spot     spot[MAX_NAMES * MAX_SPOTS];
     unsigned count;
     unsigned each[MAX_NAMES];
+    uint32_t ends[256];            /* by last character: which names end with it, a bit for each */
 } Spots;
 
 static size_t readSymbolAt(const ebpfMonElfFile *file, void *buf, size_t len, uint64_t offset)
@@ -44,14 +45,13 @@ static int bySpot(const void *a, const void *b)
 }
 
 /* Notes which of the names end at the NUL "end"; "offset" is the NUL's in the string table. */
-static void noteNames(Spots *spots, const char *const *names, const unsigned *lengths, unsigned count,
-    const char *begin, const char *end, uint64_t offset)
+static void noteNames(Spots *spots, const char *const *names, const unsigned *lengths, const char *begin,
+                      const char *end, uint64_t offset)
 {
-    for (unsigned i = 0; i < count; i++) {
-        unsigned n = lengths[i];
+    for (uint32_t left = spots->ends[(unsigned char)end[-1]]; left; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctz(left), n = lengths[i];
 
-        if (!n || (size_t)(end - begin) < n || end[-1] != names[i][n - 1] || memcmp(end - n, names[i], n)
-            || spots->each[i] >= MAX_SPOTS)
+        if ((size_t)(end - begin) < n || memcmp(end - n, names[i], n) || spots->each[i] >= MAX_SPOTS)
             continue;
         spots->each[i]++;
         spots->spot[spots->count++] = (Spot){ .offset = (uint32_t)(offset - n), .name = i };
@@ -66,6 +66,10 @@ static void findNames(const ebpfMonElfFile *file, const Elf64_Shdr *strings, con
 
     spots->count = 0;
     memset(spots->each, 0, sizeof(spots->each));
+    memset(spots->ends, 0, sizeof(spots->ends));
+    for (unsigned i = 0; i < count; i++)
+        if (lengths[i])
+            spots->ends[(unsigned char)names[i][lengths[i] - 1]] |= 1u << i;
     for (uint64_t at = 0; at < strings->sh_size; ) {
         uint64_t left = strings->sh_size - at;
         size_t got = readSymbolAt(file, buf + kept, left < PIECE ? (size_t)left : PIECE, strings->sh_offset + at);
@@ -76,7 +80,7 @@ static void findNames(const ebpfMonElfFile *file, const Elf64_Shdr *strings, con
             break;
         while (p < stop && (nul = memchr(p, 0, (size_t)(stop - p))) != NULL) {
             if (nul > buf && nul[-1]) { /* of a text that is not empty */
-                noteNames(spots, names, lengths, count, buf, nul, at + (uint64_t)(nul - (buf + kept)));
+                noteNames(spots, names, lengths, buf, nul, at + (uint64_t)(nul - (buf + kept)));
                 texts++;
             }
             p = nul + 1;

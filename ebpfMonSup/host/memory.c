@@ -284,56 +284,103 @@ static int isCached(ebpfMonMem *mem, uint64_t base)
     return base && placeOf(mem, base)->base == base;
 }
 
-/* Makes room for the block of this address, and forgets what was there. NULL: no memory. */
-static block *clearPlace(ebpfMonMem *mem, uint64_t base)
+/* A row of blocks of another process, read by a job that can be abandoned: into memory that becomes that of the blocks, so
+ * that nothing is copied. */
+typedef struct {
+    pid_t    pid;
+    uint64_t addr;
+    unsigned count;
+    ssize_t  got;
+    char    *data[AHEAD];
+} blocksJob;
+
+static void runBlocksJob(void *data)
+{
+    blocksJob *j = data;
+    struct iovec to[AHEAD], from = { (void *)(uintptr_t)j->addr, j->count * BLOCK_SIZE };
+
+    for (unsigned i = 0; i < j->count; i++)
+        to[i] = (struct iovec){ j->data[i], BLOCK_SIZE };
+    j->got = process_vm_readv(j->pid, to, j->count, &from, 1, 0);
+}
+
+static void dropBlocksJob(void *data)
+{
+    blocksJob *j = data;
+
+    for (unsigned i = 0; i < j->count; i++)
+        if (j->data[i])
+            giveBlockData(j->data[i]);
+    free(j);
+}
+
+/* For as many blocks as there is memory for. NULL: for none. */
+static blocksJob *makeBlocksJob(pid_t pid, uint64_t base, unsigned most)
+{
+    blocksJob *j = calloc(1, sizeof(*j));
+
+    if (!j)
+        return NULL;
+    j->pid = pid;
+    j->addr = base;
+    while (j->count < most && (j->data[j->count] = getBlockData()) != NULL)
+        j->count++;
+    if (j->count)
+        return j;
+    free(j);
+    return NULL;
+}
+
+/* Puts a block in its place, and forgets what was there. "data" is the block's from now on; NULL: there was no memory. */
+static void setBlock(ebpfMonMem *mem, uint64_t base, size_t valid, char *data)
 {
     block *b = placeOf(mem, base);
 
-    if (!b->data) {
-        b->data = getBlockData();
-        if (!b->data)
-            return NULL;
+    if (!data)
+        return;
+    if (b->data)
+        giveBlockData(b->data);
+    else
         mem->used[mem->usedCount++] = (uint16_t)(b - mem->blocks);
-    }
-    b->base = 0;
-    return b;
+    *b = (block){ .base = base, .valid = valid, .data = data };
 }
 
-/* Reads this block, and more behind it if it seems that they are needed next: as far as none of them is cached. */
-static void readBlocks(ebpfMonMem *mem, uint64_t base)
+/* How many blocks to read from this one on: more than one if it seems that they are needed next, as far as none of them is
+ * cached. */
+static unsigned countAhead(ebpfMonMem *mem, uint64_t base)
 {
-    const block *before = placeOf(mem, base - BLOCK_SIZE);
     unsigned n = 1;
-    ssize_t got;
-    char *bytes;
 
-    pauseIfDue(mem);
-    if (isCached(mem, base - BLOCK_SIZE) && before->valid == BLOCK_SIZE)
+    if (isCached(mem, base - BLOCK_SIZE) && placeOf(mem, base - BLOCK_SIZE)->valid == BLOCK_SIZE)
         while (n < AHEAD && !isCached(mem, base + n * BLOCK_SIZE))
             n++;
-    bytes = spendBudget(mem, n * BLOCK_SIZE) ? malloc(n * BLOCK_SIZE) : NULL;
-    if (!bytes)
+    return n;
+}
+
+static void readBlocks(ebpfMonMem *mem, uint64_t base)
+{
+    static const ebpfMonForeignJob job = { runBlocksJob, dropBlocksJob };
+    unsigned n;
+    blocksJob *j;
+
+    pauseIfDue(mem);
+    n = countAhead(mem, base);
+    j = spendBudget(mem, n * BLOCK_SIZE) ? makeBlocksJob(mem->pid, base, n) : NULL;
+    if (!j)
         return;
-    got = readForeign(mem->pid, base, bytes, n * BLOCK_SIZE);
+    if (ebpfMonForeignRun(mem->pid, READ_SECONDS, &job, j))
+        j = NULL; /* the job frees it */
     mem->waited += ebpfMonForeignGetCost();
-    for (size_t at = 0; got > 0 && at < (size_t)got; at += BLOCK_SIZE) {
-        block *b = clearPlace(mem, base + at);
+    for (unsigned i = 0; j && i < j->count && j->got > (ssize_t)(i * BLOCK_SIZE); i++) {
+        size_t left = (size_t)j->got - i * BLOCK_SIZE;
 
-        if (!b)
-            break;
-        b->base = base + at;
-        b->valid = (size_t)got - at < BLOCK_SIZE ? (size_t)got - at : BLOCK_SIZE;
-        memcpy(b->data, bytes + at, b->valid);
+        setBlock(mem, base + i * BLOCK_SIZE, left < BLOCK_SIZE ? left : BLOCK_SIZE, j->data[i]);
+        j->data[i] = NULL;
     }
-    if (got <= 0) { /* so that not each read of what comes behind tries it again */
-        block *b = clearPlace(mem, base);
-
-        if (b) {
-            b->base = base;
-            b->valid = 0;
-        }
-    }
-    free(bytes);
+    if (j)
+        dropBlocksJob(j);
+    if (!isCached(mem, base)) /* so that not each read of what comes behind tries it again */
+        setBlock(mem, base, 0, getBlockData());
 }
 
 /* The block of an address; NULL: it could not be read now. */

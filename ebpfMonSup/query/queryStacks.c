@@ -18,6 +18,7 @@ _Static_assert(sizeof(((ebpfMonStackCopy *)0)->ret) == sizeof(((struct ebpfMonQu
 #define IOCS_MAX  256
 #define FRONT     320 /* bytes of a line before its functions: IOC, thread, keys */
 #define LINE      (FRONT + EBPFMON_FOLD_TEXT + 1024)
+#define OWN_MAX   8   /* functions of the kernel from a tracepoint to the program that notes the stack */
 
 /* The stacks of one process that are not lines yet. */
 typedef struct {
@@ -109,6 +110,20 @@ static void addLine(ebpfMonQueryStacks *s, const char *text)
     s->lines++;
 }
 
+/* How many of the innermost functions are those by which a tracepoint has called our program, and the program itself. They
+ * depend on who else uses this tracepoint (DEFINE_STATIC_CALL of include/linux/tracepoint.h). */
+static uint32_t countOwn(const ebpfMonKernelNames *names, const uint64_t *address, uint32_t count)
+{
+    static const char *const front[] = { "bpf_trace_run", "__bpf_trace_", "__traceiter_" };
+    uint32_t own = 0;
+
+    for (uint32_t i = 0; i < count && i < OWN_MAX; i++)
+        for (size_t f = 0; f < sizeof(front) / sizeof(front[0]); f++)
+            if (strncmp(ebpfMonKernelNamesFind(names, address[i]), front[f], strlen(front[f])) == 0)
+                own = i + 1;
+    return own;
+}
+
 /* Adds the functions of the kernel behind those of the program, with the mark _[k] of stackcollapse-perf.pl. */
 static void addKernel(ebpfMonQueryStacks *s, const uint64_t *address, uint32_t count, char *line, size_t size)
 {
@@ -116,7 +131,9 @@ static void addKernel(ebpfMonQueryStacks *s, const uint64_t *address, uint32_t c
         s->kernel = ebpfMonKernelNamesRead();
         s->hasReadKernel = 1;
     }
-    for (uint32_t i = count < EBPFMON_QUERY_KERNEL ? count : EBPFMON_QUERY_KERNEL; i-- > 0;) {
+    if (count > EBPFMON_QUERY_KERNEL)
+        count = EBPFMON_QUERY_KERNEL;
+    for (uint32_t i = count, own = countOwn(s->kernel, address, count); i-- > own;) {
         size_t used = strlen(line);
 
         snprintf(line + used, size - used, ";%s_[k]", ebpfMonKernelNamesFind(s->kernel, address[i]));

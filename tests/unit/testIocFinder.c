@@ -21,6 +21,7 @@
 #include "host/procInfo.h"
 #include "watch/iocFinder.h"
 
+#define TRIES    3
 #define DEADLINE (60 * EBPFMON_SECOND_NS)
 #define KNOWN    1024
 
@@ -140,24 +141,36 @@ static void endChild(pid_t pid)
     waitpid(pid, NULL, 0);
 }
 
-static void testNew(void)
+/* Whether the finder finds the child before it looks at all processes again, which is after 2 s. */
+static int isFoundSoon(ebpfMonIocFinder *finder, pid_t child, pid_t other, ebpfMonImage *image)
 {
-    pid_t child = startChild(), other = startSleep();
-    ebpfMonIocFinder *finder = ebpfMonIocFinderNew(0, isKnown, NULL, setPlain);
-    ebpfMonImage image;
     uint64_t begin;
 
-    testDiag("programs that were just started");
     knownCount = 0;
-    finds(finder, -1, 0, &image); /* the scan of all processes is over, and the next one is 2 s away */
-    while (finds(finder, child, 0, &image))
+    finds(finder, -1, 0, image); /* the look at all processes is over */
+    while (finds(finder, child, 0, image))
         ;
     knownCount = 0;
     ebpfMonIocFinderNoteExec(finder, other, &sleepProgram);
     ebpfMonIocFinderNoteExec(finder, child, &iocProgram);
     begin = ebpfMonClockMonotonic();
-    testOk(finds(finder, child, DEADLINE, &image), "the child is found");
-    testOk(ebpfMonClockMonotonic() - begin < EBPFMON_SECOND_NS, "it is found before the next scan");
+    return finds(finder, child, DEADLINE, image) && ebpfMonClockMonotonic() - begin < EBPFMON_SECOND_NS;
+}
+
+static void testNew(void)
+{
+    pid_t child = startChild(), other = startSleep();
+    ebpfMonIocFinder *finder = NULL;
+    ebpfMonImage image = { 0 };
+    int isSoon = 0;
+
+    testDiag("programs that were just started");
+    for (int i = 0; i < TRIES && !isSoon; i++) { /* on a busy host it takes longer sometimes */
+        ebpfMonIocFinderFree(finder);
+        finder = ebpfMonIocFinderNew(0, isKnown, NULL, setPlain);
+        isSoon = isFoundSoon(finder, child, other, &image);
+    }
+    testOk(isSoon, "the child is found before the next scan");
     testOk1(image.pdbbase != 0 && image.core != NULL && image.openPath[0] && image.com != NULL);
     testOk(!ebpfMonIocFinderTakeExec(finder, child), "its start is not reported again");
     ebpfMonIocFinderNoteExec(finder, child, &iocProgram);
@@ -308,7 +321,7 @@ static void testSelf(void)
 
 MAIN(testIocFinder)
 {
-    testPlan(18);
+    testPlan(17);
     testNew();
     testPlain();
     testLoading();
