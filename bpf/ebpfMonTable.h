@@ -13,7 +13,8 @@
  * closures, the roots and the event ring. */
 #define EBPFMON_TARGETS_MAX   1024  /* of the maps targets, hits, queues */
 #define EBPFMON_SHARES        1024  /* a power of two */
-#define EBPFMON_SHARE_TIMES   4
+#define EBPFMON_SHARE_TIMES   4     /* of an IOC: struct ebpfMonShare */
+#define EBPFMON_SHARE_CHAINS  2     /* … for what only tells of its chains */
 #define EBPFMON_THREADS_MAX   8192
 #define EBPFMON_RELEASED_MAX  16384
 #define EBPFMON_QUEUED_MAX    8192
@@ -55,7 +56,8 @@ struct ebpfMonTargetConf {
     __u8 seesScanPuts; /* nonzero while passes are watched: each put that may move a record is seen */
     __u8 endsOtherwise; /* nonzero: scanList() has another end, which no probe sees */
     __u8 countsWaiters; /* nonzero: a lock set tells if threads wait for it */
-    __u8 pad[6];
+    __u8 hasQuick; /* nonzero: chains may be quick: sweeps count what they processed (quickChain.bpf.c) */
+    __u8 pad[5];
     __u64 movedTaken; /* value of ebpfMonMoved.added when the user part read the scan lists */
     __u64 sweepsSince; /* monotonic ns; threads that took their locks before that have not been seen */
     __u32 sweeps;     /* nonzero: passes are watched instead of chains. A new number each time that this begins */
@@ -68,7 +70,8 @@ struct ebpfMonTargetConf {
  * The share of an IOC in the event ring: bytes that were sent, and bytes that were read. Both only grow. An IOC may
  * have EBPFMON_SHARE_TIMES as much as is free, not more. So one IOC that floods the ring takes four fifths of it, two
  * take four ninths each, and there is room for the others (dynamic thresholds: Choudhury and Hahne, IEEE/ACM
- * Transactions on Networking 6, 130).
+ * Transactions on Networking 6, 130). Its chains may have EBPFMON_SHARE_CHAINS as much, two thirds, so that they leave
+ * room for its puts: a put that is lost may be one to a link, and then chains are not known until all links were read.
  */
 struct ebpfMonShare {
     __u64 sent; /* written by the kernel part */
@@ -219,8 +222,8 @@ struct ebpfMonListKey {
 struct ebpfMonList {
     __u32 first, len;
     __u64 hasAsync; /* nonzero: one of them was seen while it processed asynchronously. The kernel part writes this */
-    __u64 begin, end; /* of its last pass; ns. The kernel part writes them. If the user part writes them back, they may
-                       * be too old: then the pass seems to be under way for longer */
+    __u64 begin, end; /* of its last pass; ns. The kernel part writes them. After the user part has written an element, a
+                       * pass seems to be under way until the end of the next one is seen */
 };
 
 /* Map "plainPrograms": programs that are no IOCs; the kernel part does not send their starts. Map "found", by tgid:

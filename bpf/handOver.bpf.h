@@ -46,7 +46,7 @@ static __always_inline void sendHandOverEnd(const struct caller *c, const struct
 
     if (!source->begin || (c->conf->level < EBPFMON_TRACE && !isUnderWay(source) && !isKept(source)))
         return;
-    ev = reserveEvent(c->conf->iocId, sizeof(*ev));
+    ev = reserveShare(c->conf->iocId, sizeof(*ev), EBPFMON_SHARE_CHAINS);
     if (!ev)
         return;
     fillHead(&ev->head, c, EBPFMON_EV_HANDOVER_END, bpf_ktime_get_ns());

@@ -95,28 +95,33 @@ static __always_inline void fillHead(struct ebpfMonHead *head, const struct call
 
 #define SHARE_SMALL (64 << 10) /* bytes that every IOC may always have: with less we do not ask how full the ring is */
 
-/* Nonzero: this IOC has less in the ring than it may have. */
-static __always_inline int hasShare(const struct ebpfMonShare *share)
+/* Nonzero: this IOC has less in the ring than it may have. "times": EBPFMON_SHARE_TIMES, or EBPFMON_SHARE_CHAINS. */
+static __always_inline int hasShare(const struct ebpfMonShare *share, __s64 times)
 {
     __s64 used = (__s64)(share->sent - share->read); /* may be below 0: an event can be read before its size is added */
 
     return used < SHARE_SMALL ||
-           used <= EBPFMON_SHARE_TIMES * (__s64)(bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE) -
-                                                 bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA));
+           used <= times * (__s64)(bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE) -
+                                   bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA));
 }
 
 /* Reserves room for an event in the ring. NULL: this IOC gets none, and a lost event is counted. "iocId" 0: the event
- * is of no watched IOC. */
-static __always_inline void *reserveEvent(__u32 iocId, __u64 size)
+ * is of no watched IOC. "times" as in hasShare. */
+static __always_inline void *reserveShare(__u32 iocId, __u64 size, __s64 times)
 {
     struct ebpfMonShare *share = &shares[ebpfMonShareOf(iocId)];
-    void *ev = !iocId || hasShare(share) ? bpf_ringbuf_reserve(&ring, size, 0) : 0;
+    void *ev = !iocId || hasShare(share, times) ? bpf_ringbuf_reserve(&ring, size, 0) : 0;
 
     if (!ev)
         countLost(EBPFMON_LOST_RING);
     else if (iocId)
         __sync_fetch_and_add(&share->sent, ebpfMonShareSize(size));
     return ev;
+}
+
+static __always_inline void *reserveEvent(__u32 iocId, __u64 size)
+{
+    return reserveShare(iocId, size, EBPFMON_SHARE_TIMES);
 }
 
 /* Commits an event that was written in the ring. */
@@ -127,17 +132,22 @@ static __always_inline void commitEvent(void *ev)
 }
 
 /* Copies an event, which begins with its head, into the ring. "wakeup": BPF_RB_NO_WAKEUP; or BPF_RB_FORCE_WAKEUP, if
- * the event cannot wait until a reader that is awake looks next. */
-static __always_inline void sendEvent(void *ev, __u64 size, __u64 wakeup)
+ * the event cannot wait until a reader that is awake looks next. "times" as in hasShare. */
+static __always_inline void sendShare(void *ev, __u64 size, __u64 wakeup, __s64 times)
 {
     struct ebpfMonShare *share = &shares[ebpfMonShareOf(((const struct ebpfMonHead *)ev)->iocId)];
 
-    if (!hasShare(share) || bpf_ringbuf_output(&ring, ev, size, wakeup)) {
+    if (!hasShare(share, times) || bpf_ringbuf_output(&ring, ev, size, wakeup)) {
         countLost(EBPFMON_LOST_RING);
         return;
     }
     __sync_fetch_and_add(&share->sent, ebpfMonShareSize(size));
     wakeReader(&ring, &ringSleeps);
+}
+
+static __always_inline void sendEvent(void *ev, __u64 size, __u64 wakeup)
+{
+    sendShare(ev, size, wakeup, EBPFMON_SHARE_TIMES);
 }
 
 static __always_inline __u64 readPtr(__u64 at)

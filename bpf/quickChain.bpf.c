@@ -6,8 +6,8 @@
  * the tables of the root, and the next record are not in the caches of the CPU.
  *
  * A chain is not quick if more must be known about it: it took long, waited for its lock, handed something over, or
- * may have begun an asynchronous record. While queries look at the roots of chains, no chain is quick. Then
- * ebpfmon_pass_next looks at it as at each other chain.
+ * may have begun an asynchronous record. While queries look at the roots of chains, no chain is quick; nor while the
+ * probes of sweeps are attached or removed. Then ebpfmon_pass_next looks at it as at each other chain.
  */
 #include "heldLocks.bpf.h"
 #include "quickChain.bpf.h"
@@ -28,7 +28,8 @@ static __always_inline struct quickTimes *getQuickTimes(__u32 tid)
 /* Nonzero: this IOC may have quick chains. */
 static __always_inline int hasQuickChains(const struct ebpfMonTargetConf *conf)
 {
-    return conf->sweeps && conf->level == EBPFMON_CHAINS && !conf->untimed && !conf->endsOtherwise && !rootsNeeded;
+    return conf->hasQuick && conf->sweeps && conf->level == EBPFMON_CHAINS && !conf->untimed && !conf->endsOtherwise &&
+           !rootsNeeded;
 }
 
 __attribute__((noinline)) int ebpfmon_begin_quick(__u64 mutex, __u64 now)

@@ -109,7 +109,7 @@ static __always_inline struct ebpfMonChainEvent *beginPart(struct sending *e)
     e->event.chain.count = 0;
     return &e->event;
 #else
-    struct ebpfMonChainEvent *ev = reserveEvent(e->th->chain.head.iocId, sizeof(*ev));
+    struct ebpfMonChainEvent *ev = reserveShare(e->th->chain.head.iocId, sizeof(*ev), EBPFMON_SHARE_CHAINS);
 
     if (ev)
         __builtin_memcpy(&ev->chain, &e->th->chain, sizeof(ev->chain));
@@ -120,7 +120,7 @@ static __always_inline struct ebpfMonChainEvent *beginPart(struct sending *e)
 static __always_inline void sendPart(struct ebpfMonChainEvent *ev)
 {
 #ifdef EBPFMON_OLD_KERNEL
-    sendEvent(ev, sizeof(*ev), BPF_RB_NO_WAKEUP);
+    sendShare(ev, sizeof(*ev), BPF_RB_NO_WAKEUP, EBPFMON_SHARE_CHAINS);
 #else
     commitEvent(ev);
 #endif
@@ -193,7 +193,7 @@ __attribute__((noinline)) int ebpfmon_send_source(__u64 now)
     if (!th || (!th->from.source.begin && !th->from.isLink))
         return 0;
     th->fromChains++;
-    ev = reserveEvent(c.conf->iocId, sizeof(*ev));
+    ev = reserveShare(c.conf->iocId, sizeof(*ev), EBPFMON_SHARE_CHAINS);
     if (!ev)
         return 0;
     fillHead(&ev->head, &c, EBPFMON_EV_HANDOVER_BEGIN, now); /* the event of the chain has the same time */

@@ -284,8 +284,8 @@ static int isCached(ebpfMonMem *mem, uint64_t base)
     return base && placeOf(mem, base)->base == base;
 }
 
-/* A row of blocks of another process, read by a job that can be abandoned: into memory that becomes that of the blocks, so
- * that nothing is copied. */
+/* A row of blocks of another process, read by a job that can be abandoned: into memory that becomes that of the
+ * blocks, so that nothing is copied. */
 typedef struct {
     pid_t    pid;
     uint64_t addr;
@@ -331,7 +331,8 @@ static blocksJob *makeBlocksJob(pid_t pid, uint64_t base, unsigned most)
     return NULL;
 }
 
-/* Puts a block in its place, and forgets what was there. "data" is the block's from now on; NULL: there was no memory. */
+/* Puts a block in its place, and forgets what was there. "data" is the block's from now on; NULL: there was no
+ * memory. */
 static void setBlock(ebpfMonMem *mem, uint64_t base, size_t valid, char *data)
 {
     block *b = placeOf(mem, base);
@@ -345,8 +346,8 @@ static void setBlock(ebpfMonMem *mem, uint64_t base, size_t valid, char *data)
     *b = (block){ .base = base, .valid = valid, .data = data };
 }
 
-/* How many blocks to read from this one on: more than one if it seems that they are needed next, as far as none of them is
- * cached. */
+/* How many blocks to read from this one on: more than one if it seems that they are needed next, as far as none of them
+ * is cached. */
 static unsigned countAhead(ebpfMonMem *mem, uint64_t base)
 {
     unsigned n = 1;

@@ -110,8 +110,8 @@ static void addLine(ebpfMonQueryStacks *s, const char *text)
     s->lines++;
 }
 
-/* How many of the innermost functions are those by which a tracepoint has called our program, and the program itself. They
- * depend on who else uses this tracepoint (DEFINE_STATIC_CALL of include/linux/tracepoint.h). */
+/* How many of the innermost functions are those by which a tracepoint has called our program, and the program itself.
+ * They depend on who else uses this tracepoint (DEFINE_STATIC_CALL of include/linux/tracepoint.h). */
 static uint32_t countOwn(const ebpfMonKernelNames *names, const uint64_t *address, uint32_t count)
 {
     static const char *const front[] = { "bpf_trace_run", "__bpf_trace_", "__traceiter_" };

@@ -111,6 +111,7 @@ static int setConf(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, con
         .ringHead = (uint8_t)o->ringHead,
         .hasThreadNames = (uint8_t)o->hasThreadNames,
         .onceHasLink = (uint8_t)o->onceHasLink,
+        .hasQuick = (uint8_t)t->follower.sweep.hasQuick,
         .endsOtherwise = t->follower.att.core->calls && t->follower.att.core->calls->endsOtherwise,
         .countsWaiters = (uint8_t)t->follower.countsWaiters,
         .seesScanPuts = (uint8_t)t->follower.sweep.seesPuts,
@@ -240,6 +241,17 @@ static void startTiming(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level
     setConf(g, t, level, filter);
 }
 
+/* From now on chains may be quick, or are not: a pass counts what they processed only while its end is seen, and its
+ * list is known. */
+static void setQuick(ebpfMonGovernor *g, ebpfMonTarget *t, int hasQuick, ebpfMonLevel level,
+                     const ebpfMonFilter *filter)
+{
+    if (t->follower.sweep.hasQuick == hasQuick)
+        return;
+    t->follower.sweep.hasQuick = hasQuick;
+    setConf(g, t, level, filter);
+}
+
 /* While passes are watched: the probes that see the ends of chains are on, too. Which of them are not needed? */
 static uint32_t findIdle(const ebpfMonTarget *t, ebpfMonLevel level)
 {
@@ -268,12 +280,13 @@ static uint32_t attachSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t want
                 setConf(g, t, level, filter);
                 ebpfMonRecordTablesRenewSweeps(g->tables, t);
             }
+            t->follower.sweep.ends = 0;
+            setQuick(g, t, 1, level, filter);
             if (!t->follower.timing.turns.lookedAt) {
                 ebpfMonTurnsBegin(&t->follower.timing.turns, now, (uint64_t)t->pid);
                 t->follower.timing.timedBefore = -1;
             }
             ebpfMonTurnsLook(&t->follower.timing.turns, now, ebpfMonLevelChoiceFindPercent(t, filter), countSlow(t));
-            t->follower.sweep.ends = 0;
             if (findIdle(t, level) & EBPFMON_BIT(ebpfMonProgPassNext))
                 stopTiming(g, t, level, filter);
             return g->kernel.attach(&t->follower.att, (want | sweeps) & ~findIdle(t, level), way, note, size);
@@ -285,6 +298,7 @@ static uint32_t attachSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t want
     on = g->kernel.attach(&t->follower.att, want | (t->follower.att.on & sweeps), way, note, size);
     if (chains && !(on & chains))
         return on;
+    setQuick(g, t, 0, level, filter);
     if (!ebpfMonRecordTablesSettleSweeps(g->tables, t, g->kernel.now()))
         return on;
     return g->kernel.attach(&t->follower.att, want, way, note, size);

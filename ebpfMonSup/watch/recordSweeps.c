@@ -62,7 +62,7 @@ int ebpfMonRecordTablesBeginSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t)
     t->follower.sweep.moved = t->follower.sweep.movedSeen = t->follower.sweep.missed = t->follower.sweep.unsure = 0;
     t->follower.sweep.slowBefore = t->follower.sweep.slowItself = 0;
     t->follower.sweep.since = ebpfMonClockMonotonic();
-    t->follower.sweep.lost = t->follower.sweep.ends = t->follower.sweep.seesPuts = 0;
+    t->follower.sweep.lost = t->follower.sweep.ends = t->follower.sweep.seesPuts = t->follower.sweep.hasQuick = 0;
     ebpfMonSweepsReset(t);
     ebpfMonClosureTableBeginChange(r->closures, t);
     if (ebpfMonClosureTableInstall(r->closures, t, c))
@@ -133,7 +133,7 @@ void ebpfMonRecordTablesEndSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t)
 
     ebpfMonSweepsRemove(&r->kernel, t);
     t->follower.sweep.number = 0;
-    t->follower.sweep.ends = t->follower.sweep.lost = 0;
+    t->follower.sweep.ends = t->follower.sweep.lost = t->follower.sweep.hasQuick = 0;
     if (t->slot == UINT32_MAX)
         return;
     if (!r->kernel.getMoved((uint32_t)t->pid, &moved))

@@ -171,6 +171,7 @@ typedef struct ebpfMonTarget {
             int      lost;     /* its links or lists do not allow it any more */
             int      broken;   /* its probes cannot be attached */
             int      seesPuts; /* ebpfMonTargetConf.seesScanPuts */
+            int      hasQuick; /* ebpfMonTargetConf.hasQuick */
             int      serial;   /* no scan list is scanned by two threads at a time */
             uint64_t since;    /* when they began to be watched (monotonic ns) */
             uint64_t moved;    /* so many of ebpfMonMoved are in its lists */

@@ -264,6 +264,25 @@ def test_counts_while_turns_come_and_go(new_ioc, new_monitor, fast):  # noqa: F8
     assert not t.compare(before, after)
 
 
+@soak
+def test_passes_begin_while_chains_are_timed(new_ioc, new_monitor, fast):  # noqa: F811
+    """When passes begin to be watched, all chains are timed. No chain is left to the end of a pass before this end is seen, or
+    after it was seen last: every count is exact."""
+    text = "".join(db.counter(f"R{i}", SCAN=FAST[0]) for i in range(40))
+    t = Turns(new_ioc, new_monitor, text, percent=100, program=fast)
+    roots = roots_of(text)
+    before = t.stop(roots)
+    for n, period in roots.items():
+        t.ioc.put(f"{n}.SCAN", period)
+    for _ in range(size(10, 60)):
+        t.monitor.set_filter(LEVEL="trace")
+        t.wait_way("lists")
+        t.monitor.set_filter(LEVEL="chains")
+        t.wait_way("turns")
+    after = t.stop(roots)
+    assert not t.compare(before, after)
+
+
 def test_scan_periods_are_always_seen(new_ioc, new_monitor):
     """The table of scan threads needs no timed chains: passes, periods and load of a thread."""
     text = CHAINS + slow("S", 50000, SCAN=".2 second") + "".join(db.counter(f"P{i}", SCAN=".2 second") for i in range(5))
