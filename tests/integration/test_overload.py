@@ -110,3 +110,24 @@ def test_one_ioc_does_not_hide_another(new_ioc, new_monitor, tmp_path):
     until(lambda: set(monitor.losses()) == {"event ring full"}, 10, lambda: f"losses: {monitor.losses()}")  # once a second
     assert len(log.of(flooded.prefix)) > 100
     assert monitor.get("AUDIT_CNT") == 0, monitor.text("AUDIT")
+
+
+def test_chains_leave_room_for_puts(new_ioc, new_monitor, tmp_path):
+    """Chains fill their share of the event ring while the monitor gets no CPU time. The puts to the same IOC that come then are
+    not lost: one that is lost may be a put to a link."""
+    ioc = new_ioc(db.READY + "".join(db.chain(f"C{i}x", 20, SCAN=".1 second") for i in range(100)) + db.record("longout", "V")).start()
+    log, rounds = PutLog(tmp_path / "puts.json"), 20
+    monitor = new_monitor(before=["ebpfMonConfigure 0 0 1024", log.command()]).start().at_level("trace", ioc)
+    writer = rawca.RawCa(ioc.port)
+    monitor.process.signal(signal.SIGSTOP)
+    try:
+        begin = ioc.get("C0x0")
+        until(lambda: ioc.get("C0x0") > begin + 30, 30, "some scans")
+        for i in range(rounds):
+            writer.put(ioc.prefix + "V", rawca.LONG, [i], notify=True)
+    finally:
+        monitor.process.signal(signal.SIGCONT)
+    lines = log.next(rounds, ioc.prefix, 0)
+    assert [o["value"] for o in lines] == [str(i) for i in range(rounds)]
+    assert "wire" not in {o["seen"] for o in lines}, "a put whose event is lost is known by its packets alone"
+    until(lambda: set(monitor.losses()) == {"event ring full"}, 10, lambda: f"losses: {monitor.losses()}")
