@@ -43,6 +43,7 @@ def done(module_monitor, peers, log):
     """Runs all puts. All servers are stopped, and restarted, at the same time."""
     monitor = module_monitor(before=[log.command()]).start()
     wait_watched(monitor, peers)
+    monitor.wait("PACKET_STATE", lambda state: state == 1, 20)  # puts to servers that are not Base's are seen in packets alone
     for peer in peers:
         peer.open()
     for n in range(0, 10 * ROUNDS, 10):
