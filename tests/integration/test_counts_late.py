@@ -34,6 +34,10 @@ SCENES = {
     "TSE": dict(steps="T0.TSE=-2; T0*4; T0.TSE=0; T0*2", marked="T0 T1", exact="B0"),
     "TSEL": dict(steps="T0.TSEL=@B0.TIME; T0*4; T0.TSEL=; T0*2", marked="T0 T1"),
     "UDF": dict(steps="MB*2; MB.UDF=1; MB*4; MB.VAL=1; MB*2", marked="MB1"),
+    "one with a SCAN in between": dict(steps="B1.SCAN=Event; X.FLNK=@B2; X*1; B0*1; X*1; B0*1; X*1; B0*1", marked="B2",
+                                       exact="X B0 B1"),
+    "a disabled one in between": dict(steps="B1.DISA=1; X.FLNK=@B2; X*1; B0*1; X*1; B0*1; X*1; B0*1", marked="B2",
+                                      exact="X B0 B1"),
     "OMSL": dict(steps="MB.DOL=@TEXT.VAL NPP; MB.OMSL=closed_loop; MB*4; MB.OMSL=supervisory; MB*2", marked="MB1"),
 }
 
