@@ -222,8 +222,8 @@ struct ebpfMonListKey {
 struct ebpfMonList {
     __u32 first, len;
     __u64 hasAsync; /* nonzero: one of them was seen while it processed asynchronously. The kernel part writes this */
-    __u64 begin, end; /* of its last pass; ns. The kernel part writes them. After the user part has written an element, a
-                       * pass seems to be under way until the end of the next one is seen */
+    __u64 begin, end; /* of its last pass; ns. The kernel part writes them. After the user part has written an element,
+                       * a pass seems to be under way until the end of the next one is seen */
 };
 
 /* Map "plainPrograms": programs that are no IOCs; the kernel part does not send their starts. Map "found", by tgid:

@@ -65,7 +65,8 @@ static __always_inline int countStretch(struct walk *w, struct ebpfMonRecState *
         return 0;
     if (stampOrder(win->time) <= stampOrder(ls->time) || ls->pending || isBusy(win, w->pactBefore))
         return 0;
-    /* It processed before the first one did: by a link that we do not know yet. Those between need not have processed. */
+    /* It processed before the first one did: by a link that we do not know yet. Those between need not have
+     * processed. */
     if (stampOrder(win->time) < stampOrder(st->time))
         return 0;
     st->pass[EBPFMON_ENTRY_BANK(entry)]++;

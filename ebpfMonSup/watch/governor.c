@@ -226,18 +226,12 @@ static void endSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, 
     ebpfMonRecordTablesEndSweeps(g->tables, t);
 }
 
-/* Chains of scan lists are not timed from now on, or, before their probe is attached, not yet. A chain whose begin was
- * seen may end still. */
-static void stopTiming(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter)
+/* Chains of scan lists are timed from now on, as their probe is attached; or not (yet). A chain whose begin was seen
+ * may end still. */
+static void setUntimed(ebpfMonGovernor *g, ebpfMonTarget *t, int untimed, ebpfMonLevel level,
+                       const ebpfMonFilter *filter)
 {
-    t->follower.timing.untimed = 1;
-    setConf(g, t, level, filter);
-}
-
-/* … from now on they are, as their probe is attached. */
-static void startTiming(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter)
-{
-    t->follower.timing.untimed = 0;
+    t->follower.timing.untimed = untimed;
     setConf(g, t, level, filter);
 }
 
@@ -288,7 +282,7 @@ static uint32_t attachSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t want
             }
             ebpfMonTurnsLook(&t->follower.timing.turns, now, ebpfMonLevelChoiceFindPercent(t, filter), countSlow(t));
             if (findIdle(t, level) & EBPFMON_BIT(ebpfMonProgPassNext))
-                stopTiming(g, t, level, filter);
+                setUntimed(g, t, 1, level, filter);
             return g->kernel.attach(&t->follower.att, (want | sweeps) & ~findIdle(t, level), way, note, size);
         }
         t->follower.sweep.broken = 1;
@@ -386,7 +380,7 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
     if (t->follower.sweep.number && !(on & EBPFMON_BIT(ebpfMonProgListEnd)))
         endSweeps(g, t, level, filter);
     if ((on & EBPFMON_BIT(ebpfMonProgPassNext)) && t->follower.timing.untimed)
-        startTiming(g, t, level, filter);
+        setUntimed(g, t, 0, level, filter);
     publishLevel(g, t, level);
     if (level == ebpfMonLevelOff && on == 0)
         g->kernel.removeTarget((uint32_t)t->pid);
@@ -412,12 +406,12 @@ double ebpfMonGovernorTakeTurn(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfM
     if (inTurns && ebpfMonTurnsLook(turns, now, ebpfMonLevelChoiceFindPercent(t, filter), countSlow(t))) {
         if (turns->isOpen && ++t->follower.timing.number == 0)
             t->follower.timing.number = 1;
-        stopTiming(g, t, t->level, filter);
+        setUntimed(g, t, 1, t->level, filter);
         next = g->kernel.attach(&t->follower.att,
                                 turns->isOpen ? t->follower.att.on | next : t->follower.att.on & ~next,
                                 t->follower.att.way, note, sizeof(note));
         if (next & EBPFMON_BIT(ebpfMonProgPassNext))
-            startTiming(g, t, t->level, filter);
+            setUntimed(g, t, 0, t->level, filter);
     }
     ebpfMonTargetsLock(g->targets);
     ebpfMonTargetSetProbes(t, t->follower.att.on);
