@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* syscall */
+#endif
 #include <errno.h>
+#include <linux/membarrier.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <epicsThread.h>
 
@@ -174,12 +180,21 @@ static void setSingle(const ebpfMonClosureTable *table, const ebpfMonTarget *t, 
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
+/* Waits until all walks that have begun have ended, also those whose threads wait for a CPU: programs at probes are
+ * readers of RCU (uprobe_prog_run in kernel/trace/bpf_trace.c), and this command is synchronize_rcu()
+ * (kernel/sched/membarrier.c). It is nothing on a host with one CPU, and fails with nohz_full. */
+static void waitForWalks(const ebpfMonTarget *t)
+{
+    epicsThreadSleep(WALK_SECONDS + LOOK_SECONDS * t->cat->count);
+    syscall(__NR_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+}
+
 /* A walk that has begun before may count a stretch, and note its time with its last record, when that is no more its
  * last record: it would be counted twice. */
 void ebpfMonClosureTableBeginChange(ebpfMonClosureTable *table, const ebpfMonTarget *t)
 {
     setSingle(table, t, 1);
-    epicsThreadSleep(WALK_SECONDS + LOOK_SECONDS * t->cat->count);
+    waitForWalks(t);
 }
 
 void ebpfMonClosureTableEndChange(ebpfMonClosureTable *table, const ebpfMonTarget *t)
