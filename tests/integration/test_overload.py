@@ -84,6 +84,14 @@ def test_full_ring(new_ioc, new_monitor):
     assert monitor.get("AUDIT_CNT") == 0, monitor.text("AUDIT")
 
 
+def check_puts(monitor, log, prefix, rounds):
+    """The puts of 0, 1, … to an IOC are in the log, and were seen in the IOC, although events of others were lost."""
+    lines = log.next(rounds, prefix, 0)
+    assert [o["value"] for o in lines] == [str(i) for i in range(rounds)]
+    assert "wire" not in {o["seen"] for o in lines}, "a put whose event is lost is known by its packets alone"
+    until(lambda: set(monitor.losses()) == {"event ring full"}, 10, lambda: f"losses: {monitor.losses()}")  # once a second
+
+
 def test_one_ioc_does_not_hide_another(new_ioc, new_monitor, tmp_path):
     """Thousands of puts go to one IOC while a monitor with a small event ring gets no CPU time. They fill only the
     share of this IOC in the ring, so no put to another IOC is lost."""
@@ -104,10 +112,7 @@ def test_one_ioc_does_not_hide_another(new_ioc, new_monitor, tmp_path):
             one.put(quiet.prefix + "V", rawca.LONG, [i], notify=True)
     finally:
         monitor.process.signal(signal.SIGCONT)
-    lines = log.next(rounds, quiet.prefix, 0)
-    assert [o["value"] for o in lines] == [str(i) for i in range(rounds)]
-    assert "wire" not in {o["seen"] for o in lines}, "a put whose event is lost is known by its packets alone"
-    until(lambda: set(monitor.losses()) == {"event ring full"}, 10, lambda: f"losses: {monitor.losses()}")  # once a second
+    check_puts(monitor, log, quiet.prefix, rounds)
     assert len(log.of(flooded.prefix)) > 100
     assert monitor.get("AUDIT_CNT") == 0, monitor.text("AUDIT")
 
@@ -127,7 +132,4 @@ def test_chains_leave_room_for_puts(new_ioc, new_monitor, tmp_path):
             writer.put(ioc.prefix + "V", rawca.LONG, [i], notify=True)
     finally:
         monitor.process.signal(signal.SIGCONT)
-    lines = log.next(rounds, ioc.prefix, 0)
-    assert [o["value"] for o in lines] == [str(i) for i in range(rounds)]
-    assert "wire" not in {o["seen"] for o in lines}, "a put whose event is lost is known by its packets alone"
-    until(lambda: set(monitor.losses()) == {"event ring full"}, 10, lambda: f"losses: {monitor.losses()}")
+    check_puts(monitor, log, ioc.prefix, rounds)
