@@ -4,8 +4,8 @@
 # by side (tests/harness/schedule.py). The last lines are the summary. setup.sh installs what is missing first.
 #
 #   tools/check.sh [ARGUMENTS FOR PYTEST...]
-#   JOBS=N           so many processes run tests; default: five for each CPU, because tests wait most of the time,
-#                    and not more, because each monitor looks at all processes of the host
+#   JOBS=N           so many processes run tests at most; default: nine for each CPU. Five of them, because tests wait
+#                    most of the time; the others only while the CPUs have room (tests/harness/schedule.py)
 #   FUZZ_SECONDS=N   each fuzzer ends after this time at the latest; default: 40
 #
 # Some tests by name: tools/test.sh. The long form of tests that take much time: tools/soak.sh.
@@ -31,7 +31,7 @@ lastFailed=$cache/v/cache/lastfailed
 list_failed() { [ ! -f "$lastFailed" ] || "$python" -c 'import json, sys; print("\n".join(json.load(open(sys.argv[1]))))' "$lastFailed"; }
 
 status=0
-run tests -n "${JOBS:-$((5 * $(nproc)))}" "$@" || status=$?
+run tests -n "${JOBS:-$((9 * $(nproc)))}" "$@" || status=$?
 [ $status = 1 ] || exit $status
 failed=$(list_failed)
 if [ -z "$failed" ]; then

@@ -18,6 +18,7 @@ import fcntl
 import json
 import os
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,10 @@ ALONE = (
     "test_silence.py",                    # how often threads wake, and delays
     "test_query_times.py",                # it uses all CPUs
 )
+
+STEADY = 5 * len(os.sched_getaffinity(0))  # processes that run tests all the time. Tests wait most of the time, but each monitor
+                                           # looks at all processes of the host, so more processes make each test dearer
+PERIOD, ROOM, FULL = 3, 0.7, 0.95          # s, and parts of the CPUs' time
 
 LANES = [
     # Their processes harm each monitor of the host that reads them. The tests of the other lanes load the host only a
@@ -66,26 +71,29 @@ TOGETHER = [
     # The second one makes a gap in the packets of a namespace with an IOC. Each monitor of the host reads these packets
     # and counts the gap.
     ("test_packets.py", "test_packets_bad_link.py"),
-    # The half of a long module, in a process of its own, with a monitor of its own.
+    # Parts of long modules, each in a process of its own, with IOCs and a monitor of its own.
     ("test_passes.py::test_put_to_scan", "test_passes.py::test_records_go", "test_passes.py::test_links_change",
      "test_passes.py::test_back_to_chains", "test_passes.py::test_levels_change"),
+    ("test_passes.py::test_put_to_passive", "test_passes.py::test_level_changes_while", "test_passes.py::test_put_begins_before"),
+    ("test_usage.py::test_it_tries_again",),
 ]
 
 # The order of tests: the longest modules first. A module of many slow tests that begins late keeps the tests of all lanes waiting,
-# so each module of more than some ten seconds has its place here. Among those that wait most of the time stand some that use the
-# CPUs (test_demo, test_install, test_health, test_lifecycle). The fuzzers have a low priority: they use what the others leave.
-# A process of pytest-xdist takes its next module when it begins its last test but one, so a long test delays this module, too:
-# modules of a few long tests (test_tutorial, test_faults) stand at the begin.
+# so each module of more than some ten seconds has its place here; those of APART stand a little later than their length says, because
+# their tests go to several processes. The fuzzers have a low priority: they use what the others leave. A process of pytest-xdist
+# takes its next module when it begins its last test but one, so a long test delays this module, too: modules of a few long tests
+# (test_tutorial) stand at the begin.
 LONG = [
-    "test_fuzz", "test_passes", "test_demo", "test_usage", "test_counts_exact", "test_install", "test_counts_late",
-    "test_incomplete_traces", "test_query_attacks", "test_tutorial", "test_lost_packets", "test_operators", "test_turns", "test_faults", "test_other_servers",
-    "test_counts.py", "test_packets.py", "test_packets_bad_link", "test_health", "test_recsync", "test_put_origins",
-    "test_hosts_partly_watched", "test_put_corpus", "test_stripped", "test_lifecycle", "test_reserves",
-    "test_traces_across_iocs", "test_overload", "test_clock", "test_pvs", "test_wrong_symbols", "test_device", "test_inventory", "test_hosts",
-    "test_otlp", "test_queries", "test_probes", "test_trace", "test_async", "test_releases", "test_hostile.py",
-    "test_top", "test_site", "test_query_", "test_hand_overs", "test_clients", "test_containers", "test_puts",
-    "test_put_after_link", "test_logs", "test_hostile_texts", "test_web", "test_other_iocs", "test_displays",
-    "test_put_attach", "test_large", "test_rules", "test_foreign",
+    "test_fuzz", "test_passes", "test_counts_late", "test_usage", "test_operators", "test_counts_exact", "test_tutorial",
+    "test_query_attacks", "test_other_servers", "test_put_origins", "test_hosts_partly_watched", "test_packets.py",
+    "test_packets_bad_link", "test_install", "test_pvs", "test_stripped", "test_queries", "test_turns", "test_counts.py",
+    "test_put_corpus", "test_inventory", "test_incomplete_traces", "test_lost_packets", "test_traces_across_iocs", "test_recsync",
+    "test_lifecycle", "test_demo", "test_hosts", "test_query_unload", "test_wrong_symbols", "test_health", "test_overload",
+    "test_async", "test_trace.py", "test_query_budget", "test_device", "test_reserves", "test_faults", "test_clock",
+    "test_hostile.py", "test_top", "test_query_files", "test_otlp", "test_probes", "test_put_after_link", "test_query_perf",
+    "test_hand_overs", "test_releases", "test_clients", "test_logs", "test_hostile_texts", "test_displays", "test_site",
+    "test_query_", "test_containers", "test_puts", "test_web", "test_other_iocs", "test_put_attach", "test_large", "test_rules",
+    "test_foreign",
 ]
 
 
@@ -104,16 +112,82 @@ def _group(nodeid):
     return nodeid if _module(nodeid) in APART else nodeid.split("::")[0]
 
 
+class _Cpus:
+    """How busy the CPUs of this host were in the last PERIOD. Each period decides once: its answer is a change that the next one
+    shows."""
+
+    def __init__(self):
+        self.share = None  # the busy part of their time; None: this period has decided
+        self._begin()
+
+    def _begin(self):
+        self.at, (self.busy, self.all) = time.monotonic(), self._read()
+
+    @staticmethod
+    def _read():
+        """The time that they were busy, and their whole time (proc(5), /proc/stat)."""
+        with open("/proc/stat", encoding="ascii") as file:
+            times = [int(n) for n in file.readline().split()[1:9]]
+        return sum(times) - times[3] - times[4], sum(times)
+
+    def look(self):
+        if time.monotonic() - self.at < PERIOD:
+            return
+        busy, whole = self.busy, self.all
+        self._begin()
+        self.share = (self.busy - busy) / max(1, self.all - whole)
+
+    def _decide(self, yes):
+        if yes:
+            self.share = None
+        return yes
+
+    def have_room(self):
+        return self._decide(self.share is not None and self.share < ROOM)
+
+    def are_full(self):
+        return self._decide(self.share is not None and self.share > FULL)
+
+
 class Scheduling(LoadScopeScheduling):
+    """The first STEADY processes run tests all the time. The others begin one by one while the CPUs have room, and end while they
+    have none. A process that waited for work would keep its last test, and its locks."""
+
+    def __init__(self, config, log=None):
+        super().__init__(config, log)
+        self.cpus = _Cpus()
+
     def _split_scope(self, nodeid):
         return _group(nodeid)
 
+    def _is_steady(self, node):
+        return int(node.gateway.id.removeprefix("gw")) < STEADY
+
+    def _may_go_on(self, node):
+        """Nonsteady processes only: with no work so far, it may begin; else it may take more."""
+        if not self.assigned_work[node]:
+            return self.cpus.have_room()
+        if self.cpus.are_full():
+            node.shutdown()
+            return False
+        return True
+
     def _assign_work_unit(self, node):
         """The work of a process that crashed comes back together with finished tests. A process that gets only finished
-        tests has nothing to run, reports nothing, and would never get more work (xdist 3.8)."""
+        tests has nothing to run, reports nothing, and would never get more work (xdist 3.8). A process begins its last test
+        when it has another one, or is told that there is none."""
+        if not self._is_steady(node) and not self._may_go_on(node):
+            return
         super()._assign_work_unit(node)
-        while self.workqueue and not self._pending_of(self.assigned_work[node]):
+        while self.workqueue and self._pending_of(self.assigned_work[node]) < 2:
             super()._assign_work_unit(node)
+
+    def mark_test_complete(self, node, item_index, duration=0):
+        self.cpus.look()
+        super().mark_test_complete(node, item_index, duration)
+        for other in self.nodes:
+            if not self._is_steady(other) and not self.assigned_work[other]:
+                self._reschedule(other)
 
 
 def pytest_xdist_make_scheduler(config, log):

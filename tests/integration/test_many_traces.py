@@ -67,7 +67,7 @@ def test_traces_have_the_structure_of_the_database(ioc, monitor, sink):
         # The monitor waited 10 s for the later chains, then exported the trace without them, as incomplete. If the root
         # is not an expected one, the chain began before level trace.
         if later and root in expected:
-            assert chain["attributes"]["epics.chain.incomplete"] is True, chains
+            assert chain["attributes"]["epics.chain.incomplete"] is True, "\n".join(map(str, chains))
             assert chain["arrival"] - chain["end"] > GIVEN_UP_NS, chains
         if root not in expected or chain["attributes"]["epics.chain.incomplete"] is True:
             incomplete += root in expected
