@@ -376,7 +376,7 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
     else
         on = g->kernel.attach(&t->follower.att, want, way, note, sizeof(note));
     if (on & EBPFMON_BIT(ebpfMonProgUnlock))
-        ebpfMonRecordTablesEndInterruption(g->tables, t);
+        ebpfMonRecordTablesSettleCounting(g->tables, t);
     if (t->follower.sweep.number && !(on & EBPFMON_BIT(ebpfMonProgListEnd)))
         endSweeps(g, t, level, filter);
     if ((on & EBPFMON_BIT(ebpfMonProgPassNext)) && t->follower.timing.untimed)

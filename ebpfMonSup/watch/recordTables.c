@@ -369,25 +369,47 @@ static void beginInterruptionEnd(ebpfMonRecordTables *r, ebpfMonTarget *t, int w
         ebpfMonRecordTablesMarkMissed(r, t);
 }
 
-void ebpfMonRecordTablesEndInterruption(ebpfMonRecordTables *r, ebpfMonTarget *t)
+static void endInterruption(ebpfMonRecordTables *r, ebpfMonTarget *t)
 {
-    ebpfMonMem *mem = t->follower.mem;
-
-    if (!t->follower.resumed)
-        return;
-    ebpfMonMemFlush(mem);
-    ebpfMonMemAllowPause(mem, 1);
     for (uint32_t i = 0; i < t->cat->count; i++) {
         uint64_t time;
 
-        if (ebpfMonMemRead(mem, t->cat->rec[i].addr + t->cat->common.time, &time, sizeof(time)) ||
+        if (ebpfMonMemRead(t->follower.mem, t->cat->rec[i].addr + t->cat->common.time, &time, sizeof(time)) ||
             time != t->follower.resumed[i])
             markRecord(r, t, i);
     }
-    ebpfMonMemAllowPause(mem, 0);
-    ebpfMonMemFlush(mem);
     free(t->follower.resumed);
     t->follower.resumed = NULL;
+}
+
+/* A record that was busy and has completed while the probes were being attached. Else the chain that begins it the next
+ * time would not be known as the one that did. */
+static void forgetCompleted(ebpfMonTarget *t)
+{
+    for (uint32_t i = 0; i < t->cat->count; i++) {
+        uint8_t *noted = (uint8_t *)&t->recState[i].noted, was = EBPFMON_NOTED_BUSY, pact;
+
+        if (*(volatile uint8_t *)noted == EBPFMON_NOTED_BUSY &&
+            ebpfMonMemRead(t->follower.mem, t->cat->rec[i].addr + t->cat->common.pact, &pact, sizeof(pact)) == 0 && !pact)
+            __atomic_compare_exchange_n(noted, &was, 0, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    }
+}
+
+void ebpfMonRecordTablesSettleCounting(ebpfMonRecordTables *r, ebpfMonTarget *t)
+{
+    ebpfMonMem *mem = t->follower.mem;
+
+    if (!t->follower.resumed && !t->follower.busyAtBegin)
+        return;
+    ebpfMonMemFlush(mem);
+    ebpfMonMemAllowPause(mem, 1);
+    if (t->follower.resumed)
+        endInterruption(r, t);
+    if (t->follower.busyAtBegin)
+        forgetCompleted(t);
+    t->follower.busyAtBegin = 0;
+    ebpfMonMemAllowPause(mem, 0);
+    ebpfMonMemFlush(mem);
 }
 
 void ebpfMonRecordTablesBeginCounting(ebpfMonRecordTables *r, ebpfMonTarget *t, int wasInterrupted)
@@ -400,6 +422,7 @@ void ebpfMonRecordTablesBeginCounting(ebpfMonRecordTables *r, ebpfMonTarget *t, 
     ebpfMonMemAllowPause(mem, 1);
     ebpfMonAheadStampsClear(&t->follower.ahead);
     beginInterruptionEnd(r, t, wasInterrupted);
+    t->follower.busyAtBegin = 0;
     for (uint32_t i = 0; i < t->cat->count; i++) {
         volatile struct ebpfMonRecState *st = &t->recState[i];
         uint64_t addr = t->cat->rec[i].addr, time;
@@ -421,6 +444,7 @@ void ebpfMonRecordTablesBeginCounting(ebpfMonRecordTables *r, ebpfMonTarget *t, 
         st->pending = 0;
         ebpfMonMemRead(mem, addr + t->cat->common.pact, &pact, sizeof(pact));
         st->noted = pact ? EBPFMON_NOTED_BUSY : 0;
+        t->follower.busyAtBegin |= pact;
     }
     ebpfMonMemAllowPause(mem, 0);
     if (ebpfMonMemIsOver(mem)) /* what some began with is not known */

@@ -158,6 +158,7 @@ typedef struct ebpfMonTarget {
         uint32_t  clockNext;   /* record at which the next look at its clock begins */
         ebpfMonAheadStamps ahead; /* stamps from before its clock was set back, perhaps */
         uint64_t *resumed;     /* by record: its stamp before the probes were attached again; NULL: no interruption */
+        int       busyAtBegin; /* one of its records was processing asynchronously when counting began */
         ebpfMonFunctionTrial functions; /* used if image.core has no symbols of its own */
         struct ebpfMonTypeTrial *trial; /* of the record types that are not Base's; NULL: none */
         uint32_t  trapped;     /* records that want the trap */

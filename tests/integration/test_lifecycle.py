@@ -370,7 +370,7 @@ def test_end_is_published_at_once(new_ioc, monitor):
     ioc = new_ioc(DB).start()
     monitor.wait_ioc(ioc)
     delays = []
-    for _ in range(7):
+    for _ in range(5):
         pid = ioc.pid
         killed = time.time()
         ioc.process.signal(signal.SIGKILL)
@@ -379,7 +379,7 @@ def test_end_is_published_at_once(new_ioc, monitor):
         ioc.process.wait()
         ioc.start()
         monitor.wait_ioc(ioc)
-    assert min(delays) > 0 and sorted(delays)[3] < 0.4, delays
+    assert min(delays) > 0 and sorted(delays)[2] < 0.4, delays
 
 
 def overwrite(pid, old, new):

@@ -21,7 +21,7 @@ DISTURBED = 0.8  # … while IOCs of others come and go, so that something chang
 STEP = 0.05      # s between two looks at the threads
 ALWAYS = {"ebpfMonEvent", "ebpfMonPacket", "ebpfMonWatchdog"}
 SOON = 0.3       # s; a reader that is not woken looks every 10 s
-PUTS = size(5, 10)
+PUTS = size(3, 10)
 LATE = size(1, 2)  # so many of them may be later, because the host is busy
 
 

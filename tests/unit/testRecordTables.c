@@ -326,6 +326,12 @@ static void testBegin(void)
     testOk1(state[t->slot + 1].time == stamp(5000) && !state[t->slot + 1].pending && !state[t->slot + 1].noted);
     testOk(state[t->slot + 2].noted == EBPFMON_NOTED_BUSY, "a record that is busy is noted");
     testOk(!ebpfMonTargetIsAtLeast(t, 1), "before the first count nothing is missing");
+    ebpfMonRecordTablesSettleCounting(recordTables, t);
+    testOk(state[t->slot + 2].noted == EBPFMON_NOTED_BUSY, "it is still busy when the probes are attached");
+    ebpfMonRecordTablesBeginCounting(recordTables, t, 0);
+    record[2].pact = 0;
+    ebpfMonRecordTablesSettleCounting(recordTables, t);
+    testOk(!state[t->slot + 2].noted, "one that completed while they were being attached is not taken for busy");
     record[1].time = stamp(6000);
     ebpfMonRecordTablesBeginCounting(recordTables, t, 1);
     testOk(ebpfMonTargetIsAtLeast(t, 1) && !ebpfMonTargetIsAtLeast(t, 0),
