@@ -54,6 +54,35 @@ __attribute__((noinline)) int ebpfmon_note_cause(__u64 root, __u32 rootSlot, __u
     return 0;
 }
 
+/* Notes who began an asynchronous record, if a pass with untimed chains did: nobody has looked at the end of that
+ * chain. The thread has the lock of the record, and goes on with it by a callback. The chain that requested this
+ * callback processed the record. */
+__attribute__((noinline)) int ebpfmon_note_beginner(__u32 slot)
+{
+    struct ebpfMonRecState *st = findState(slot);
+    const struct ebpfMonSourceChain *source;
+    struct window win;
+    struct thread *th;
+    struct caller c;
+
+    if (!findCaller(&c) || !st || !(th = bpf_map_lookup_elem(&threads, &c.tid)) || th->popping != POPPING ||
+        !th->from.source.begin || readWindow(&win, st->addr, c.conf->time) ||
+        !isBusy(&win, c.conf->pact - (c.conf->time - EBPFMON_TIME_WINDOW)))
+        return 0;
+    source = &th->from.source;
+    __builtin_memset(&th->cause, 0, sizeof(th->cause));
+    th->cause.head.tgid = c.tgid;
+    th->cause.head.tid = source->tid;
+    th->cause.head.ktime = bpf_ktime_get_ns();
+    th->cause.root = source->root ? source->root : st->addr;
+    th->cause.begin = source->begin;
+    th->cause.byMain = source->isMain;
+    __builtin_memcpy(th->cause.who.comm, source->comm, sizeof(th->cause.who.comm));
+    if (!bpf_map_update_elem(&causes, &slot, &th->cause, BPF_ANY))
+        st->noted = EBPFMON_NOTED_CAUSE;
+    return 0;
+}
+
 /* Adds to the sum of the root, after the records were counted. The user part compares both sums
  * (publish/rootAudit.c). */
 static __always_inline void addProcessed(struct ebpfMonRootStat *rs, __u32 processed)

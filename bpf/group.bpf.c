@@ -131,6 +131,8 @@ __attribute__((noinline)) int ebpfmon_enter(__u64 precord, __u64 lock, __u64 now
             head->passStamp = now;
     }
     ebpfmon_sweep_closure(slot, now, SWEEP_LOCKED);
+    if (st->wasBusy && !st->noted)
+        ebpfmon_note_beginner(slot);
     return 0;
 }
 

@@ -10,6 +10,10 @@
  * ebpfmon_sweep_moved, because the lists that were read do not have all records of a group. */
 __u32 ebpfmon_leave(__u64 lock, __u64 now, __u32 isMany);
 
+/* This thread has entered the group of this record, which may be processing asynchronously, and nobody has noted who
+ * began that. */
+int ebpfmon_note_beginner(__u32 slot);
+
 /* The thread requests the lock set of this record, or the lock sets of this dbLocker. */
 static __always_inline void noteRequest(const struct caller *c, __u64 lock, __u32 isMany)
 {

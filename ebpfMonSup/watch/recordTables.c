@@ -390,7 +390,8 @@ static void forgetCompleted(ebpfMonTarget *t)
         uint8_t *noted = (uint8_t *)&t->recState[i].noted, was = EBPFMON_NOTED_BUSY, pact;
 
         if (*(volatile uint8_t *)noted == EBPFMON_NOTED_BUSY &&
-            ebpfMonMemRead(t->follower.mem, t->cat->rec[i].addr + t->cat->common.pact, &pact, sizeof(pact)) == 0 && !pact)
+            ebpfMonMemRead(t->follower.mem, t->cat->rec[i].addr + t->cat->common.pact, &pact, sizeof(pact)) == 0 &&
+            !pact)
             __atomic_compare_exchange_n(noted, &was, 0, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     }
 }

@@ -75,8 +75,8 @@ int  ebpfMonRecordTablesFollowSweeps(ebpfMonRecordTables *tables, ebpfMonTarget 
  * "wasInterrupted": nobody asked for that time, so the records that it concerns are marked. */
 void ebpfMonRecordTablesBeginCounting(ebpfMonRecordTables *tables, ebpfMonTarget *t, int wasInterrupted);
 
-/* The probes are attached. After an interruption, marks the records that processed since then: the kernel part may not have
- * seen it. Looks again at asynchronous records that were busy then: they may have completed unseen. */
+/* The probes are attached. After an interruption, marks the records that processed since then: the kernel part may not
+ * have seen it. Looks again at asynchronous records that were busy then: they may have completed unseen. */
 void ebpfMonRecordTablesSettleCounting(ebpfMonRecordTables *tables, ebpfMonTarget *t);
 
 /* Removes its records from the tables by pid and address: before another program gets this pid. */

@@ -7,6 +7,7 @@ import concurrent.futures
 import pytest
 from tests.harness import ca, db, rawca
 from tests.harness.passes import FAST
+from tests.harness.putlog import PutLog
 from tests.harness.soak import size, soak
 from tests.harness.wait import settled, stays_false, until
 
@@ -195,6 +196,39 @@ def test_put_in_an_untimed_chain(new_ioc, new_monitor):
     right = [line for line in seen if want in line and ".5 second" in line and "TARGET" in line]
     assert len(right) >= len(seen) - 1, seen  # the first one may be older
     assert row(t.monitor, t.ioc)[0] == "turns"
+
+
+def test_who_began_a_delayed_put(new_ioc, new_monitor, tmp_path):
+    """Puts of asynchronous records, after one delay or two: they tell which chain began the record, also if it was not timed."""
+    text = CHAINS + db.record("seq", "ROOT", SCAN=".5 second", DLY1="0.05", DLY2="0.05", LNK1="$(P)A PP", LNK2="$(P)B PP", DO1=1, DO2=1)
+    text += db.counter("R", SCAN="1 second", FLNK="$(P)NEXT")
+    text += db.record("seq", "NEXT", DLY1="0.05", DLY2="0.05", LNK1="$(P)C PP", LNK2="$(P)D PP", DO1=1, DO2=1)
+    text += db.record("calcout", "LATE", SCAN=".2 second", CALC="VAL+1", ODLY="0.05", OUT="$(P)E PP")
+    text += "".join(db.record("ao", n) for n in "ABCDE")
+    log = PutLog(tmp_path / "puts.json")
+    t = Turns(new_ioc, new_monitor, text, percent=0, before=[log.command()])
+    t.wait_untimed()
+
+    def find_causes():
+        """The causes of the puts to each of them, from now on."""
+        found, mark = {}, len(log.of(t.ioc.prefix))
+
+        def have_all():
+            found.clear()
+            for put in log.of(t.ioc.prefix)[mark + 10:]:  # the first ones may have begun before
+                found.setdefault(put["pv"].removeprefix(t.ioc.prefix), []).append(put["cause"])
+            return all(len(found.get(n, [])) > 4 for n in "ABCDE")
+
+        until(have_all, 60, lambda: f"puts: {found}")
+        return {pv: set(causes) for pv, causes in found.items()}
+
+    untimed = find_causes()
+    assert row(t.monitor, t.ioc)[0] == "turns" and t.monitor.get("CHAIN_TIMED") < 100
+    t.monitor.set_filter(TIMED=100)
+    until(lambda: t.monitor.get("CHAIN_TIMED") == 100, 30, "all timed")
+    timed = find_causes()
+    assert untimed == timed
+    assert all("scan" in cause for causes in untimed.values() for cause in causes), untimed
 
 
 def test_hang_in_an_untimed_chain(new_ioc, new_monitor):
