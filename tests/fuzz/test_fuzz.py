@@ -14,7 +14,7 @@ from tests.harness.soak import size, soak
 def test_fuzz():
     seconds = os.environ.get("FUZZ_SECONDS", size("40", "600"))
     done = subprocess.run(["nice", "-n", "10", "make", "-s", "-k", "-j4", "-C", paths.TESTS / "fuzz", "run",
-                           f"FUZZ_SECONDS={seconds}", f"FUZZ_PART={size(8, 1)}"], text=True, errors="replace", timeout=int(seconds) + 1500,
+                           f"FUZZ_SECONDS={seconds}", f"FUZZ_PART={size(16, 1)}"], text=True, errors="replace", timeout=int(seconds) + 1500,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert done.returncode == 0, done.stdout
     counts = re.findall(r"(\w+) ok, (\d+) of (\d+) inputs", done.stdout)

@@ -62,6 +62,7 @@ LANES = [
 
 CALM = ("testOtlpCollector", "testForeign", "testCatalogue", "testTraces", "testIocFinder", "test_house", "test_documents",
         "test_unit.py")  # in this order
+CALM_NICE = 5  # the tests of the lanes take longer
 
 # The tests of each entry run in one process, one after the other.
 TOGETHER = [
@@ -79,8 +80,8 @@ TOGETHER = [
 ]
 
 # The order of tests: the longest modules first. A module of many slow tests that begins late keeps the tests of all lanes waiting,
-# so each module of more than some ten seconds has its place here; those of APART stand a little later than their length says, because
-# their tests go to several processes. The fuzzers have a low priority: they use what the others leave. A process of pytest-xdist
+# so each module of more than some ten seconds has its place here; those of APART stand a little later than their length says,
+# because their tests go to several processes. The fuzzers have a low priority: they use what the others leave. A process of pytest-xdist
 # takes its next module when it begins its last test but one, so a long test delays this module, too: modules of a few long tests
 # (test_tutorial) stand at the begin.
 LONG = [
@@ -88,9 +89,10 @@ LONG = [
     "test_query_attacks", "test_other_servers", "test_put_origins", "test_hosts_partly_watched", "test_packets.py",
     "test_packets_bad_link", "test_install", "test_pvs", "test_stripped", "test_queries", "test_turns", "test_counts.py",
     "test_put_corpus", "test_inventory", "test_incomplete_traces", "test_lost_packets", "test_traces_across_iocs", "test_recsync",
-    "test_lifecycle", "test_demo", "test_hosts", "test_query_unload", "test_wrong_symbols", "test_health", "test_overload",
+    "test_lifecycle", "test_demo", "test_hosts", "test_query_unload", "test_wrong_symbols", "test_health", "test_hostile.py",
+    "test_overload",
     "test_async", "test_trace.py", "test_query_budget", "test_device", "test_reserves", "test_faults", "test_clock",
-    "test_hostile.py", "test_top", "test_query_files", "test_otlp", "test_probes", "test_put_after_link", "test_query_perf",
+    "test_top", "test_query_files", "test_otlp", "test_probes", "test_put_after_link", "test_query_perf",
     "test_hand_overs", "test_releases", "test_clients", "test_logs", "test_hostile_texts", "test_displays", "test_site",
     "test_query_", "test_containers", "test_puts", "test_web", "test_other_iocs", "test_put_attach", "test_large", "test_rules",
     "test_foreign",
@@ -281,6 +283,7 @@ _locks = _Locks()
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item, nextitem):
     _locks.take(_find_locks(item.nodeid))
+    os.setpriority(os.PRIO_PROCESS, 0, CALM_NICE if _find_calm(item.nodeid) is not None else 0)
     try:
         return (yield)
     finally:
