@@ -89,13 +89,12 @@ LONG = [
     "test_query_attacks", "test_other_servers", "test_put_origins", "test_hosts_partly_watched", "test_packets.py",
     "test_packets_bad_link", "test_install", "test_pvs", "test_stripped", "test_queries", "test_turns", "test_counts.py",
     "test_put_corpus", "test_inventory", "test_incomplete_traces", "test_lost_packets", "test_traces_across_iocs", "test_recsync",
-    "test_lifecycle", "test_demo", "test_hosts", "test_query_unload", "test_wrong_symbols", "test_health", "test_hostile.py",
-    "test_overload",
-    "test_async", "test_trace.py", "test_query_budget", "test_device", "test_reserves", "test_faults", "test_clock",
-    "test_top", "test_query_files", "test_otlp", "test_probes", "test_put_after_link", "test_query_perf",
-    "test_hand_overs", "test_releases", "test_clients", "test_logs", "test_hostile_texts", "test_displays", "test_site",
-    "test_query_", "test_containers", "test_puts", "test_web", "test_other_iocs", "test_put_attach", "test_large", "test_rules",
-    "test_foreign",
+    "test_lifecycle", "test_demo", "test_hosts", "test_query_unload", "test_wrong_symbols", "test_async", "test_trace.py",
+    "test_query_budget", "test_health", "test_top", "test_hostile.py", "test_otlp", "test_overload", "test_query_files",
+    "test_device", "test_releases", "test_hand_overs", "test_reserves", "test_faults", "test_query_perf", "test_clock",
+    "test_clients", "test_probes", "test_logs", "test_hostile_texts", "test_displays", "test_query_heat", "test_put_after_link",
+    "test_site", "test_query_", "test_containers", "test_puts", "test_web", "test_other_iocs", "test_put_attach", "test_large",
+    "test_rules", "test_foreign",
 ]
 
 

@@ -2,10 +2,9 @@
 """The writer of a put is right, also immediately after a link was changed. The monitor recognises a link by the address
 of its dbChannel. When a link is removed, its address is free, and the next channel of a client may get it. The monitor
 has not yet read the address of a new link."""
-import json
-
 import pytest
 from tests.harness import db, rawca
+from tests.harness.putlog import PutLog
 from tests.harness.wait import settled, until
 
 PAIRS = 20
@@ -16,15 +15,11 @@ RECORDS = db.READY + "".join(db.record("longout", f"OUT{i}", OUT=f"$(P)OLD{i}.VA
 @pytest.fixture
 def scene(new_ioc, new_monitor, tmp_path):
     ioc = new_ioc(RECORDS).start()
-    log = tmp_path / "puts.json"
-    monitor = new_monitor(iocs=ioc.name, before=[f'ebpfMonJsonLog "{log}" 100 0 1 all']).start()
+    log = PutLog(tmp_path / "puts.json")
+    monitor = new_monitor(iocs=ioc.name, before=[log.command()]).start()
     monitor.wait_ioc(ioc)
-
-    def rows():
-        return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
-
     client = rawca.RawCa(ioc.port, "tester", "testhost")
-    yield ioc, monitor, client, rows
+    yield ioc, monitor, client, log.all
     client.close()
 
 
