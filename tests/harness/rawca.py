@@ -76,11 +76,11 @@ def fnv(data):
     return f"{h:016x}"
 
 
-def await_server(connection):
+def await_server(connection, seconds=0.3):
     """Waits until the server of this new connection has sent its version. The thread of Base that accepts a connection sends it,
     and the thread that serves the connection may answer the first request in the same moment: then an answer is lost (7.0.8.1).
     Servers without Base send nothing before the client does."""
-    select.select([connection], [], [], 0.3)
+    select.select([connection], [], [], seconds)
 
 
 class RawCa:

@@ -157,7 +157,7 @@ def test_calls_by_file_and_peer(ioc, monitor):
     short.write_text("# a line\n")
     with Running(monitor, "SYSCALLS_BY_FILE") as query, socket.create_connection(("127.0.0.1", ioc.port), 60) as client:
         peer = "{}:{}".format(*client.getsockname())
-        rawca.await_server(client)
+        rawca.await_server(client, 30)
         for _ in range(ROUNDS):
             client.sendall(struct.pack(">HHHHII", 23, 0, 0, 0, 0, 0))  # CA_PROTO_ECHO
             assert len(client.recv(16, socket.MSG_WAITALL)) == 16
