@@ -38,7 +38,7 @@ ALONE = (
 
 STEADY = 5 * len(os.sched_getaffinity(0))  # processes that run tests all the time. Tests wait most of the time, but each monitor
                                            # looks at all processes of the host, so more processes make each test dearer
-PERIOD, ROOM, FULL = 3, 0.85, 0.99        # s, and parts of the CPUs' time
+PERIOD, ROOM, FULL = 3, 0.85, 0.99         # s, and parts of the CPUs' time
 
 LANES = [
     # Their processes harm each monitor of the host that reads them. The tests of the other lanes load the host only a
