@@ -54,9 +54,18 @@ __attribute__((noinline)) int ebpfmon_note_cause(__u64 root, __u32 rootSlot, __u
     return 0;
 }
 
+/* Nonzero: links connect this record with the record of this state. */
+static __always_inline int isInGroup(__u32 tgid, __u64 precord, const struct ebpfMonRecState *st)
+{
+    struct ebpfMonRecState *other;
+    __u32 slot;
+
+    return findSlot(tgid, precord, &slot) && (other = findState(slot)) != 0 && other->group == st->group;
+}
+
 /* Notes who began an asynchronous record, if a pass with untimed chains did: nobody has looked at the end of that
  * chain. The thread has the lock of the record, and goes on with it by a callback. The chain that requested this
- * callback processed the record. */
+ * callback processed the record, if it can reach it: the callback of a driver may be about anything. */
 __attribute__((noinline)) int ebpfmon_note_beginner(__u32 slot)
 {
     struct ebpfMonRecState *st = findState(slot);
@@ -66,7 +75,8 @@ __attribute__((noinline)) int ebpfmon_note_beginner(__u32 slot)
     struct caller c;
 
     if (!findCaller(&c) || !st || !(th = bpf_map_lookup_elem(&threads, &c.tid)) || th->popping != POPPING ||
-        !th->from.source.begin || readWindow(&win, st->addr, c.conf->time) ||
+        !th->from.source.begin || !isInGroup(c.tgid, th->from.source.root, st) ||
+        readWindow(&win, st->addr, c.conf->time) ||
         !isBusy(&win, c.conf->pact - (c.conf->time - EBPFMON_TIME_WINDOW)))
         return 0;
     source = &th->from.source;
@@ -74,7 +84,7 @@ __attribute__((noinline)) int ebpfmon_note_beginner(__u32 slot)
     th->cause.head.tgid = c.tgid;
     th->cause.head.tid = source->tid;
     th->cause.head.ktime = bpf_ktime_get_ns();
-    th->cause.root = source->root ? source->root : st->addr;
+    th->cause.root = source->root;
     th->cause.begin = source->begin;
     th->cause.byMain = source->isMain;
     __builtin_memcpy(th->cause.who.comm, source->comm, sizeof(th->cause.who.comm));
