@@ -306,7 +306,8 @@ static __always_inline void releaseLock(const struct caller *c, struct thread *t
         ebpfmon_end_once();
 }
 
-/* A global function, as ebpfmon_note_cause. "sp": the stack pointer. */
+/* A global function, as ebpfmon_note_cause. "sp": the stack pointer. Nonzero: the thread may be in groups, which it
+ * leaves now. */
 __attribute__((noinline)) int ebpfmon_end_lock(__u64 precord, __u64 now, __u64 sp)
 {
     BEGIN_WALK(snapshot, struct walk, w);
@@ -318,13 +319,13 @@ __attribute__((noinline)) int ebpfmon_end_lock(__u64 precord, __u64 now, __u64 s
     if (!w || !enterProbe(&c, EBPFMON_HIT_ENTRY))
         return 0;
     rs = countChain(&c, &x);
-    if (c.conf->level < EBPFMON_CHAINS)
-        return 0;
-    th = bpf_map_lookup_elem(&threads, &c.tid);
-    if (th)
-        dropEndedPasses(th, sp);
-    releaseLock(&c, th, rs, &x);
-    return 0;
+    if (c.conf->level >= EBPFMON_CHAINS) {
+        th = bpf_map_lookup_elem(&threads, &c.tid);
+        if (th)
+            dropEndedPasses(th, sp);
+        releaseLock(&c, th, rs, &x);
+    }
+    return c.conf->sweeps != 0;
 }
 
 /* Before kernel 5.17 there are no sweeps, because they need uprobe_multi (kernel 6.6). */
@@ -343,8 +344,8 @@ SEC("uprobe")
 int BPF_UPROBE(ebpfmon_unlock, __u64 precord)
 {
     RUN_TIMED({
-        ebpfmon_end_lock(precord, now, PT_REGS_SP(ctx));
-        leaveGroups(precord, now, 0);
+        if (ebpfmon_end_lock(precord, now, PT_REGS_SP(ctx)))
+            leaveGroups(precord, now, 0);
     });
 }
 

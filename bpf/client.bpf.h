@@ -40,13 +40,14 @@ static __always_inline void readClient(struct ebpfMonWho *who, const struct thre
     who->peer = th->peer;
     if (client)
         readCircuit(who, conf, client);
+    who->owner.pid = 0;
+    if (!who->peer.addr) /* no connection: a thread of the IOC itself */
+        return;
     own = bpf_map_lookup_elem(&owners, &who->peer);
     if (!own)
         own = bpf_map_lookup_elem(&endedOwners, &who->peer);
     if (own)
         who->owner = *own;
-    else
-        who->owner.pid = 0;
 }
 
 /*

@@ -35,6 +35,16 @@ uint64_t ebpfMonClockThreadCpu(void)
     return readClock(CLOCK_THREAD_CPUTIME_ID);
 }
 
+uint64_t ebpfMonClockProcessCpu(pid_t pid)
+{
+    struct timespec ts;
+    clockid_t id;
+
+    if (clock_getcpuclockid(pid, &id) || clock_gettime(id, &ts))
+        return 0;
+    return (uint64_t)ts.tv_sec * EBPFMON_SECOND_NS + (uint64_t)ts.tv_nsec;
+}
+
 uint64_t ebpfMonClockReal(void)
 {
     return readClock(CLOCK_REALTIME);

@@ -4,6 +4,7 @@
 #define EBPFMON_CLOCK_H
 
 #include <stdint.h>
+#include <sys/types.h>
 #include <time.h>
 #include <epicsTime.h>
 
@@ -17,6 +18,9 @@ double ebpfMonClockSeconds(void);
 
 /* The CPU time that this thread has used; ns. */
 uint64_t ebpfMonClockThreadCpu(void);
+
+/* The CPU time that a process has used, also in threads that have ended; ns. 0: there is no such process. */
+uint64_t ebpfMonClockProcessCpu(pid_t pid);
 
 /* CLOCK_REALTIME, the clock of packets: ns since 1970, UTC. */
 uint64_t ebpfMonClockReal(void);

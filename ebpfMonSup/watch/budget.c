@@ -4,15 +4,19 @@
 
 #include "watch/budget.h"
 
-#define OVER_SECONDS  10.0 /* this long above the limit before something is done */
+#define OVER_SECONDS  10.0 /* this long above the limit before something is done … */
+#define OVER_FASTER   4.0  /* … and so many times faster at most, if the cost is as many times the limit */
 #define RETRY_SECONDS 60.0 /* so long below half of the limit, then a step up is tried; doubles each time that a step
                             * up failed */
 #define RETRY_MAX     3600.0
+#define LOAD_LESS     0.5  /* times the load of then: it is another load, so a step up is worth a trial */
+#define FAILED_NS     60000000000ull /* a step up that was taken back so soon has failed. Later the load has changed */
 #define SMOOTH        0.2  /* the least part that the last sample has in the cost. The first ones have more: the cost is
                             * their mean */
 #define NOTHING       1e-4 /* percent */
 #define TIMED_LEAST   0.5  /* percent of the time: less is nothing */
-#define TIMED_STEP    4.0  /* times as much is tried again */
+#define TIMED_STEP    4.0  /* times as much is tried again at most … */
+#define TIMED_WORTH   1.25 /* … and so many times at least: less is not worth a change */
 #define MARGIN        0.8  /* of the limit is aimed at */
 #define PART_LEAST    0.1  /* of the seconds of a sample: a turn that was shorter tells nothing */
 
@@ -30,6 +34,7 @@ void ebpfMonBudgetReset(ebpfMonBudget *b)
     b->noTrap = 0;
     b->timed = 100;
     b->over = b->retryAfter = 0;
+    b->steppedUpAt = 0;
 }
 
 void ebpfMonBudgetBeginMean(ebpfMonBudget *b)
@@ -57,33 +62,85 @@ static double findTimed(const ebpfMonBudget *b, const ebpfMonCostSample *s)
     return timed < TIMED_LEAST ? 0 : timed;
 }
 
+/* A step up that failed doubles the wait for the next one. If the load has changed since, it begins anew. Steps down
+ * that follow each other are one answer to one load. */
+static void planRetry(ebpfMonBudget *b, uint64_t now)
+{
+    if (!b->steppedUpAt) {
+        b->retryAfter = b->retryAfter > 0 ? b->retryAfter : RETRY_SECONDS;
+    } else {
+        b->retryAfter = now - b->steppedUpAt < FAILED_NS ? fmin(2 * b->retryAfter, RETRY_MAX) : RETRY_SECONDS;
+        b->steppedUpAt = 0;
+    }
+    b->retryAt = now + (uint64_t)(b->retryAfter * 1e9);
+    b->loadSeconds = 0;
+}
+
+/* The load is what it was in the first seconds after the last step down, with the cost of what is left. If it has
+ * become much less since, nobody needs to wait for the end of a long pause. */
+static void noteLoad(ebpfMonBudget *b, const ebpfMonCostSample *s)
+{
+    uint64_t soon = s->now + (uint64_t)(RETRY_SECONDS * 1e9);
+
+    b->loadSeconds += s->seconds;
+    if (b->loadSeconds <= OVER_SECONDS) {
+        b->loadBefore += (s->load - b->loadBefore) * s->seconds / b->loadSeconds;
+        b->less = 0;
+        return;
+    }
+    b->less = s->load < LOAD_LESS * b->loadBefore ? b->less + s->seconds : 0;
+    if (b->less < OVER_SECONDS)
+        return;
+    b->loadBefore = s->load;
+    b->less = 0;
+    b->retryAfter = RETRY_SECONDS;
+    if (b->retryAt > soon)
+        b->retryAt = soon;
+}
+
 static int stepDown(ebpfMonBudget *b, const ebpfMonCostSample *s)
 {
     b->over = 0;
     if (s->trapOn)
         b->noTrap = 1;
-    else if (s->timed > 0)
+    else if (s->timed > 0 && (s->inTurns <= 0 || b->costUntimed < s->limit))
         b->timed = findTimed(b, s);
     else if (s->level > ebpfMonLevelPuts)
         b->ceiling = (ebpfMonLevel)(s->level - 1);
     else
         return 0;
-    b->retryAfter = b->retryAfter ? b->retryAfter * 2 : RETRY_SECONDS;
-    if (b->retryAfter > RETRY_MAX)
-        b->retryAfter = RETRY_MAX;
-    b->retryAt = s->now + (uint64_t)(b->retryAfter * 1e9);
+    planRetry(b, s->now);
     return 1;
 }
 
+/* The chains of how much of the time may be timed next. Their part of the cost is known while there are turns. */
+static double findTimedUp(const ebpfMonBudget *b, const ebpfMonCostSample *s)
+{
+    double timing = b->cost - b->costUntimed, factor = TIMED_STEP, timed;
+
+    if (b->timed <= 0)
+        return TIMED_STEP * TIMED_LEAST;
+    if (s->inTurns > 0 && b->costUntimed >= 0 && timing > 0)
+        factor = fmin(TIMED_STEP, (MARGIN * s->limit - b->costUntimed) / timing);
+    timed = factor < TIMED_WORTH ? b->timed : b->timed * factor;
+    return timed * TIMED_STEP > 100 && factor >= TIMED_STEP ? 100 : fmin(100, timed);
+}
+
+/* Nonzero: something changed. */
 static int stepUp(ebpfMonBudget *b, const ebpfMonCostSample *s)
 {
+    double timed = b->timed;
+
+    b->retryAt = s->now + (uint64_t)(b->retryAfter * 1e9);
     if (b->ceiling < s->wantedLevel)
         b->ceiling++;
     else if (b->timed < 100)
-        b->timed = b->timed >= 100 / TIMED_STEP ? 100 : b->timed > 0 ? b->timed * TIMED_STEP : TIMED_STEP * TIMED_LEAST;
+        b->timed = findTimedUp(b, s);
     else
         b->noTrap = 0;
-    b->retryAt = s->now + (uint64_t)(b->retryAfter * 1e9);
+    if (b->timed <= timed && timed < 100 && b->ceiling >= s->wantedLevel)
+        return 0;
+    b->steppedUpAt = s->now;
     return 1;
 }
 
@@ -125,9 +182,14 @@ int ebpfMonBudgetAddSample(ebpfMonBudget *b, const ebpfMonCostSample *s)
     addCost(b, s);
     if (s->limit <= 0)
         return allowAll(b);
-    b->over = b->cost > s->limit ? b->over + s->seconds : 0;
+    if (b->cost <= s->limit)
+        b->over = 0;
+    else if (s->inTurns > 0 || s->cost > s->limit) /* else only the mean is still above it */
+        b->over += s->seconds * fmin(OVER_FASTER, b->cost / s->limit);
     if (b->over >= OVER_SECONDS)
         return stepDown(b, s);
+    if (b->retryAfter > 0 && s->seconds > 0)
+        noteLoad(b, s);
     if ((b->ceiling < s->wantedLevel || b->noTrap || b->timed < 100) && s->now >= b->retryAt && b->cost < s->limit / 2)
         return stepUp(b, s);
     return 0;

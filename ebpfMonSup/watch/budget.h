@@ -3,10 +3,11 @@
  * Decides how closely one IOC may be watched, from samples of what watching costs it. This module knows no IOC and no
  * clock. It has no lock: only the follower uses it.
  *
- * After ten seconds above the limit: one step down. The trap of recGblFwdLink goes first, because it costs most. Then
- * chains of scan lists are timed in a smaller part of the time, where this is possible. Then the level goes down, but
- * never below puts: no put is missed to save time. A minute later, if the cost is below half the limit: one step up.
- * Each time that this fails, the monitor waits twice as long, up to an hour.
+ * After ten seconds above the limit, or sooner if the cost is several times the limit: one step down. The trap of
+ * recGblFwdLink goes first, because it costs most. Then chains of scan lists are timed in a smaller part of the time,
+ * where this is possible. Then the level goes down, but never below puts: no put is missed to save time. A minute
+ * later, if the cost is below half the limit: one step up. Each time that this fails, the monitor waits twice as long,
+ * up to an hour, unless the IOC has much less to do by then.
  *
  * While chains are timed in turns, a second with a turn costs many times more than a second without. So both are
  * measured separately, and the cost is their mean, weighted by the part of the time that turns take. So the cost does
@@ -26,15 +27,20 @@ typedef struct {
     double   cost;         /* percent of one core, over the last seconds */
     double   seconds;      /* since this mean began */
     double   costTimed, costUntimed; /* the same while chains are timed, and while not; below 0: not known */
-    double   over;         /* seconds above the limit, without a break */
+    double   over;         /* seconds above the limit, without a break; they count more, the higher the cost is */
     uint64_t retryAt;      /* ns: no step up before this time */
     double   retryAfter;   /* s from a step down to retryAt; 0: no step down yet */
+    uint64_t steppedUpAt;  /* ns; 0: there was a step down since, or no step up yet */
+    double   loadSeconds;  /* since the last step down */
+    double   loadBefore;   /* load of the IOC in the first of these seconds */
+    double   less;         /* seconds with a much lower load, without a break */
 } ebpfMonBudget;
 
 typedef struct {
     uint64_t now;          /* ns, any clock that only grows */
     double   seconds;      /* since the sample before */
     double   cost;         /* percent of one core that watching took in these seconds */
+    double   load;         /* percent of one core that the IOC took in these seconds, all its threads */
     double   limit;        /* percent; 0: no limit */
     ebpfMonLevel wantedLevel; /* by filter or command */
     ebpfMonLevel level;    /* in force now */

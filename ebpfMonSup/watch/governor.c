@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "host/procStat.h"
+#include "watch/costSample.h"
 #include "watch/governor.h"
 #include "watch/levelChoice.h"
 
@@ -318,9 +319,10 @@ static uint32_t findAffordable(ebpfMonTarget *t, ebpfMonLevel *level, ebpfMonAtt
 /* The cost is measured from now on, so that it is that of the probes that are attached now. */
 static void beginCost(ebpfMonGovernor *g, ebpfMonTarget *t)
 {
-    g->kernel.getHits((uint32_t)t->pid, &t->follower.hits);
-    t->follower.hitsAt = g->kernel.now();
-    t->follower.timing.timedBefore = -1;
+    struct ebpfMonHits hits;
+
+    g->kernel.getHits((uint32_t)t->pid, &hits);
+    ebpfMonCostSampleBegin(t, &hits, g->kernel.now());
     ebpfMonBudgetBeginMean(&t->follower.budget);
 }
 
@@ -421,38 +423,6 @@ double ebpfMonGovernorTakeTurn(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfM
     return inTurns ? ebpfMonTurnsWait(turns, now) : HUGE_VAL;
 }
 
-/* Percent of the time in which chains of scan lists are timed, for the budget. 0: another level, or its passes are not
- * watched, so to time fewer chains would save nothing. */
-static double findTimedPart(const ebpfMonTarget *t, const ebpfMonFilter *filter)
-{
-    return t->level == ebpfMonLevelChains && t->sweeps ? ebpfMonLevelChoiceFindPercent(t, filter) : 0;
-}
-
-/* What turns did to the seconds of this sample. */
-static void addTurns(ebpfMonTarget *t, ebpfMonCostSample *sample)
-{
-    const ebpfMonTurns *turns = &t->follower.timing.turns;
-    double timed, before = t->follower.timing.timedBefore;
-
-    if (t->level != ebpfMonLevelChains || !t->sweeps || !turns->lookedAt)
-        return;
-    timed = ebpfMonTurnsTimed(turns, sample->now);
-    t->follower.timing.timedBefore = timed;
-    if (before < 0 || sample->seconds <= 0)
-        return; /* for some of these seconds each chain was watched */
-    sample->inTurns = ebpfMonTurnsExpect(turns, sample->now);
-    sample->wasTimed = fmin(1, (timed - before) / sample->seconds);
-}
-
-/* Which part of the entry probes is single-stepped. The often hit ones decide: lock, unlock, completed. */
-static double findSteppedPart(const ebpfMonAttached *att)
-{
-    uint32_t often = EBPFMON_BIT(ebpfMonProgLock) | EBPFMON_BIT(ebpfMonProgUnlock) | EBPFMON_BIT(ebpfMonProgCompleted);
-    int on = __builtin_popcount(att->on & often), stepped = __builtin_popcount(att->stepped & often);
-
-    return on ? (double)stepped / on : 0;
-}
-
 /* Nonzero: it is known now whether the functions of a stripped IOC are what they seem to be. */
 static int tryFunctions(ebpfMonGovernor *g, ebpfMonTarget *t, uint64_t strange)
 {
@@ -468,33 +438,20 @@ static int tryFunctions(ebpfMonGovernor *g, ebpfMonTarget *t, uint64_t strange)
 
 int ebpfMonGovernorCheckBudget(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfMonFilter *filter, uint64_t now)
 {
-    struct ebpfMonHits hits, delta, *before = &t->follower.hits;
-    uint64_t since = t->follower.hitsAt;
-    ebpfMonCostSample sample = {
-        .now = now,
-        .seconds = (double)(now - since) / 1e9,
-        .limit = filter->budget,
-        .wantedLevel = t->wantedLevel,
-        .level = t->level,
-        .timed = findTimedPart(t, filter),
-        .trapOn = !!(t->follower.att.on & EBPFMON_BIT(ebpfMonProgCompleted)),
-    };
+    struct ebpfMonHits hits;
+    ebpfMonCostSample sample;
+    ebpfMonCostSpent spent;
     int changed, isTried;
 
     g->kernel.getHits((uint32_t)t->pid, &hits);
-    for (int i = 0; i < EBPFMON_HIT_KINDS; i++)
-        delta.n[i] = hits.n[i] >= before->n[i] ? hits.n[i] - before->n[i] : 0;
-    *before = hits;
-    t->follower.hitsAt = now;
-    isTried = tryFunctions(g, t, delta.n[EBPFMON_HIT_STRANGE]);
-    addTurns(t, &sample);
-    if (since == 0 || sample.seconds <= 0)
+    changed = ebpfMonCostSampleTake(g->costs, t, filter, &hits, now, &spent, &sample);
+    isTried = tryFunctions(g, t, spent.strange);
+    if (!changed)
         return isTried;
-    sample.cost = ebpfMonCostOf(g->costs, &delta, findSteppedPart(&t->follower.att)) / 1e7 / sample.seconds;
     changed = ebpfMonBudgetAddSample(&t->follower.budget, &sample);
     ebpfMonTargetsLock(g->targets);
     t->cost = t->follower.budget.cost;
-    t->traps = (double)(delta.n[EBPFMON_HIT_ENTRY] + delta.n[EBPFMON_HIT_RETURN]) / sample.seconds;
+    t->traps = spent.traps;
     ebpfMonTargetsUnlock(g->targets);
     return changed || isTried;
 }

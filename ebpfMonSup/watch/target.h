@@ -197,6 +197,7 @@ typedef struct ebpfMonTarget {
         ebpfMonBudget budget;
         struct ebpfMonHits hits; /* at the last look at its cost */
         uint64_t  hitsAt;      /* 0: never */
+        uint64_t  cpuBefore;   /* CPU time of its process then, ns */
     } follower;
 } ebpfMonTarget;
 

@@ -4,6 +4,8 @@
 #include "watch/turns.h"
 
 #define ROUND_NS   10000000000ull
+#define TURN_LEAST 250000000.0 /* ns: a shorter turn would miss most passes of all lists. With few percent, turns are
+                                * rarer instead */
 #define DEMAND_NS  20000000000ull  /* after a slow pass all chains are timed for so long, at first; twice as long
                                     * each further time … */
 #define DEMAND_MAX 640000000000ull
@@ -21,13 +23,16 @@ static uint64_t takeRandom(ebpfMonTurns *turns)
 
 static uint64_t getTurnLength(double percent)
 {
-    return (uint64_t)(percent / 100 * (double)ROUND_NS);
+    double length = percent / 100 * (double)ROUND_NS;
+
+    return (uint64_t)(percent > 0 && length < TURN_LEAST ? TURN_LEAST : length);
 }
 
-/* The pause before a turn is as long as the rest of ten seconds on average. */
-static void planTurn(ebpfMonTurns *turns, uint64_t now, uint64_t length)
+/* The pause before a turn is as long as the rest of its round on average. */
+static void planTurn(ebpfMonTurns *turns, uint64_t now, double percent, uint64_t length)
 {
-    uint64_t rest = ROUND_NS > length ? ROUND_NS - length : 0;
+    uint64_t round = percent > 0 ? (uint64_t)((double)length * 100 / percent) : ROUND_NS;
+    uint64_t rest = round > length ? round - length : 0;
 
     turns->openAt = now + (rest ? takeRandom(turns) % (2 * rest) : 0);
     turns->closeAt = turns->openAt + length;
@@ -81,7 +86,7 @@ int ebpfMonTurnsLook(ebpfMonTurns *turns, uint64_t now, double percent, uint64_t
     addTime(turns, now);
     noteSlow(turns, now, slow);
     if (percent != turns->percent || (now >= turns->closeAt && turns->percent > 0)) {
-        planTurn(turns, now, length);
+        planTurn(turns, now, percent, length);
         if (percent != turns->percent) {
             turns->openAt = now;
             turns->closeAt = now + length;

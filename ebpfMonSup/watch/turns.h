@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Decides when the chains of an IOC's scan lists are timed: in turns, one in ten seconds on average; and all of them
- * for a while after a pass that may have had a slow chain. This module knows no IOC and no clock. No lock: only the
- * follower uses it.
+ * Decides when the chains of an IOC's scan lists are timed: in turns, one in ten seconds on average, or fewer if they
+ * would be very short; and all of them for a while after a pass that may have had a slow chain. This module knows no
+ * IOC and no clock. No lock: only the follower uses it.
  *
  * The pauses between turns are random, because lists are scanned at fixed periods: with turns at fixed times, a list of
  * ten seconds would be in a turn always or never.

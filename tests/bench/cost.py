@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What watching costs by number and length of chains, and if COST says so.
 
-For each load an IOC of its own has so many chains of calc records, which it processes ten times a second. The monitor goes
-through off and the levels, several times. What a level costs is the CPU time of the thread that processes the chains
-(/proc/PID/task/TID/schedstat): the median of the windows at the level, less that of the windows at off. COST is read at the end
-of each window. Other load of the machine changes both alike. EPICS_BASE is the path of EPICS Base.
+For each load two equal IOCs of its own have so many chains of calc records, which they process ten times a second. The monitor
+watches one of them, and goes through off and the levels, several times. What a level costs is the CPU time of the thread that
+processes the chains (/proc/PID/task/TID/schedstat), less that of the same thread of the other IOC in the same window: the median
+of the windows at the level, less that of the windows at off. So a machine that changes its speed changes both alike. COST is read
+at the end of each window. EPICS_BASE is the path of EPICS Base.
 
     python -m tests.bench.cost [--rounds N] [--seconds S] [--loads CHAINSxLENGTH,…] [--levels LEVEL,…] [--markdown]
 """
@@ -43,7 +44,7 @@ def database(chains, length):
 
 
 class Scan:
-    """The thread that processes the records."""
+    """The thread of an IOC that processes the records."""
 
     def __init__(self, pid):
         self.path = next(t / "schedstat" for t in Path(f"/proc/{pid}/task").iterdir() if (t / "comm").read_text() == "scan-0.1\n")
@@ -51,40 +52,48 @@ class Scan:
     def cpu(self):
         return int(self.path.read_text().split()[0])
 
-    def measure(self, seconds):
-        """Percent of one core."""
-        before, begin = self.cpu(), time.monotonic()
-        time.sleep(seconds)  # the length of the measurement
-        return (self.cpu() - before) / (time.monotonic() - begin) / 1e7
+
+def measure_window(scans, seconds):
+    """Percent of one core: of the watched thread, and of the other one."""
+    before, begin = [s.cpu() for s in scans], time.monotonic()
+    time.sleep(seconds)  # the length of the measurement
+    took = time.monotonic() - begin
+    return [(s.cpu() - b) / took / 1e7 for s, b in zip(scans, before)]
 
 
 def measure(tmp, chains, length, levels, args):
     """The windows at off, and level → its windows, what COST said in them."""
-    ioc = Ioc(tmp, database(chains, length)).start()
+    ioc, twin = (Ioc(tmp, database(chains, length)).start() for _ in range(2))
     monitor = Monitor(tmp, iocs=ioc.name).start()
     monitor.wait_ioc(ioc)
     monitor.set_filter(BUDGET=0)
-    scan, off, found = Scan(ioc.process.pid), [], {name: ([], []) for name in levels}
+    scans, off, found = [Scan(i.pid) for i in (ioc, twin)], [], {name: ([], []) for name in levels}
     for _ in range(args.rounds):
         monitor.set_filter(LEVEL="off")
         monitor.wait_ioc(ioc, "off")
-        off.append(scan.measure(args.seconds))
+        off.append(measure_window(scans, args.seconds))
         for name, (on, said) in found.items():
             level, timed = LEVELS[name]
             monitor.set_filter(TIMED=timed, LEVEL=level)
             monitor.wait_ioc(ioc, level)
-            on.append(scan.measure(args.seconds))
+            on.append(measure_window(scans, args.seconds))
             said.append(monitor.get("COST"))
     monitor.stop()
-    ioc.kill()
+    for each in ioc, twin:
+        each.kill()
     return off, found
+
+
+def difference(windows):
+    """Median of what the watched thread took more than the other one."""
+    return statistics.median(watched - other for watched, other in windows)
 
 
 def rows(results):
     yield ["chains", "records each", "processings a second", "level", "unobserved %", "more %", "µs a chain", "COST says %", "COST / truth"]
     for (chains, length), (off, found) in results.items():
         for name, (on, said) in found.items():
-            bare, more, cost = statistics.median(off), statistics.median(on) - statistics.median(off), statistics.median(said)
+            bare, more, cost = statistics.median(w[0] for w in off), difference(on) - difference(off), statistics.median(said)
             yield [str(chains), str(length), f"{chains * length * RATE:,}", name, f"{bare:.3f}", f"{more:.3f}",
                    f"{more * 1e4 / chains / RATE:.2f}", f"{cost:.3f}", f"{cost / more:.2f}" if more > 0.1 * bare else "below the noise"]
 

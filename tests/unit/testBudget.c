@@ -18,6 +18,7 @@ typedef struct {
     double   trapCost, levelCost[ebpfMonLevelCount];
     double   timed, timedCost; /* timed: FILTER_TIMED in percent of the time, 0: chains cannot be timed in turns;
                                 * timedCost: cost if all chains are timed */
+    double   load;       /* what the IOC takes itself */
 } ioc;
 
 static void begin(ioc *x, ebpfMonLevel asked)
@@ -42,15 +43,21 @@ static double timedNow(const ioc *x)
     return levelNow(x) != ebpfMonLevelChains ? 0 : x->timed < x->budget.timed ? x->timed : x->budget.timed;
 }
 
+/* As the governor: if other probes are attached after that, the mean begins anew. */
 static int addSecond(ioc *x)
 {
+    ebpfMonLevel level = levelNow(x);
+    int trap = trapNow(x), changed;
     ebpfMonCostSample s = {
         .now = x->now += SECOND, .seconds = 1, .limit = x->limit, .wantedLevel = x->wantedLevel, .level = levelNow(x),
-        .trapOn = trapNow(x), .timed = timedNow(x),
+        .trapOn = trapNow(x), .timed = timedNow(x), .load = x->load,
         .cost = x->levelCost[levelNow(x)] + (trapNow(x) ? x->trapCost : 0) + x->timedCost * timedNow(x) / 100,
     };
 
-    return ebpfMonBudgetAddSample(&x->budget, &s);
+    changed = ebpfMonBudgetAddSample(&x->budget, &s);
+    if (levelNow(x) != level || trapNow(x) != trap)
+        ebpfMonBudgetBeginMean(&x->budget);
+    return changed;
 }
 
 /* Seconds until the decision changes; -1 if this takes more than "most". */
@@ -98,12 +105,20 @@ static void testPeak(void)
 
     begin(&x, ebpfMonLevelChains);
     x.levelCost[ebpfMonLevelChains] = 1.5 * LIMIT;
-    testOk(untilChange(&x, 9) == -1, "a few seconds above the limit change nothing");
+    testOk(untilChange(&x, 6) == -1, "a few seconds above the limit change nothing");
     x.levelCost[ebpfMonLevelChains] = 0;
     for (int i = 0; i < 5; i++)
         addSecond(&x);
     x.levelCost[ebpfMonLevelChains] = 1.5 * LIMIT;
-    testOk(untilChange(&x, 9) == -1, "these seconds are not added to later ones");
+    testOk(untilChange(&x, 6) == -1, "these seconds are not added to later ones");
+    x.levelCost[ebpfMonLevelChains] = 0;
+    for (int i = 0; i < 20; i++)
+        addSecond(&x);
+    x.levelCost[ebpfMonLevelChains] = 6 * LIMIT;
+    addSecond(&x);
+    addSecond(&x);
+    x.levelCost[ebpfMonLevelChains] = 0;
+    testOk(untilChange(&x, 100) == -1, "nor are those in which only the mean is above the limit");
 }
 
 static void testSteps(void)
@@ -113,9 +128,9 @@ static void testSteps(void)
 
     begin(&x, ebpfMonLevelTrace);
     x.wantsTrap = 1;
-    x.trapCost = 100 * LIMIT;
+    x.trapCost = 0.005 * LIMIT;
     x.levelCost[ebpfMonLevelTrace] = x.levelCost[ebpfMonLevelChains] = x.levelCost[ebpfMonLevelCounts] =
-        x.levelCost[ebpfMonLevelPuts] = 50 * LIMIT;
+        x.levelCost[ebpfMonLevelPuts] = 1.01 * LIMIT;
     seconds = untilChange(&x, 100);
     testOk(seconds == 10 && x.budget.noTrap && x.budget.ceiling == ebpfMonLevelTrace,
            "the trap on recGblFwdLink is removed first, after %d s", seconds);
@@ -124,6 +139,12 @@ static void testSteps(void)
     testOk1(untilChange(&x, 100) == 10 && x.budget.ceiling == ebpfMonLevelPuts);
     testOk(untilChange(&x, 10000) == -1 && x.budget.ceiling == ebpfMonLevelPuts,
            "the level is never lowered below puts");
+
+    begin(&x, ebpfMonLevelTrace);
+    x.levelCost[ebpfMonLevelTrace] = 50 * LIMIT;
+    testOk1(untilChange(&x, 100) == 3 && x.budget.ceiling == ebpfMonLevelChains);
+    x.levelCost[ebpfMonLevelChains] = 2 * LIMIT;
+    testOk(untilChange(&x, 100) == 5 && x.budget.ceiling == ebpfMonLevelCounts, "the more it costs, the sooner");
 }
 
 /* Before the level is lowered, chains are timed in less of the time. */
@@ -150,7 +171,7 @@ static void testTimed(void)
     for (int i = 0; i < 10 && x.budget.timed > 0; i++)
         untilChange(&x, 100);
     testOk1(x.budget.timed <= 0 && x.budget.ceiling == ebpfMonLevelTrace);
-    testOk(untilChange(&x, 100) == 10 && x.budget.ceiling == ebpfMonLevelCounts,
+    testOk(untilChange(&x, 100) == 5 && x.budget.ceiling == ebpfMonLevelCounts,
            "if chains that are not timed still cost too much, the level is lowered");
     x.levelCost[ebpfMonLevelChains] = 0;
     for (int i = 0; i < 20 && x.budget.timed < 100; i++)
@@ -210,7 +231,7 @@ static void testRetry(void)
     for (unsigned i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
         int down = untilChange(&x, 100), up;
 
-        wrong += x.budget.ceiling != ebpfMonLevelCounts || down < 10 || down > 15;
+        wrong += x.budget.ceiling != ebpfMonLevelCounts || down < 4 || down > 15;
         up = untilChange(&x, 10000);
         wrong += x.budget.ceiling != ebpfMonLevelChains || up != expected[i];
         if (up != expected[i])
@@ -220,6 +241,51 @@ static void testRetry(void)
     ebpfMonBudgetReset(&x.budget);
     testOk(untilChange(&x, 100) > 0 && untilChange(&x, 10000) == 60,
            "a new filter of the operator starts all of this again");
+}
+
+/* The load of the IOC jumps up and down. Steps down that answer a new load are no failures. */
+static void testJumps(void)
+{
+    unsigned wrong = 0;
+    ioc x;
+
+    begin(&x, ebpfMonLevelChains);
+    x.levelCost[ebpfMonLevelCounts] = 0.1 * LIMIT;
+    for (unsigned i = 0; i < 5; i++) {
+        int up;
+
+        x.levelCost[ebpfMonLevelChains] = 3 * LIMIT;
+        wrong += untilChange(&x, 100) <= 0 || x.budget.ceiling != ebpfMonLevelCounts;
+        x.levelCost[ebpfMonLevelChains] = 0.1 * LIMIT;
+        up = untilChange(&x, 1000);
+        wrong += up != 60;
+        if (up != 60)
+            testDiag("step up after %d s", up);
+        wrong += untilChange(&x, 100) > 0;
+    }
+    testOk(wrong == 0, "after each jump the first step up comes after a minute");
+}
+
+/* After failures the next trial is far away. If the load falls, it comes soon, once. */
+static void testLessLoad(void)
+{
+    ioc x;
+
+    begin(&x, ebpfMonLevelChains);
+    x.levelCost[ebpfMonLevelChains] = 3 * LIMIT;
+    x.load = 40;
+    for (unsigned i = 0; i < 5; i++) {
+        untilChange(&x, 100);
+        if (i < 4)
+            untilChange(&x, 10000);
+    }
+    testOk(untilChange(&x, 500) == -1, "after five steps down: no trial for a long time");
+    x.load = 30;
+    testOk(untilChange(&x, 100) == -1, "a load that is a little lower changes nothing");
+    x.load = 4;
+    x.levelCost[ebpfMonLevelChains] = 0.3 * LIMIT;
+    testOk1(untilChange(&x, 100) == 70 && x.budget.ceiling == ebpfMonLevelChains);
+    testOk1(untilChange(&x, 10000) == -1);
 }
 
 static void testNotEnough(void)
@@ -243,7 +309,7 @@ static void testTrapBack(void)
     begin(&x, ebpfMonLevelCounts);
     x.wantsTrap = 1;
     x.trapCost = 6 * LIMIT;
-    testOk1(untilChange(&x, 100) == 10 && x.budget.noTrap);
+    testOk1(untilChange(&x, 100) == 3 && x.budget.noTrap);
     x.trapCost = 0;
     testOk1(untilChange(&x, 100) == 60 && !x.budget.noTrap && x.budget.ceiling == ebpfMonLevelTrace);
 }
@@ -263,7 +329,7 @@ static void testNoLimit(void)
 
 MAIN(testBudget)
 {
-    testPlan(30);
+    testPlan(38);
     testBelow();
     testMean();
     testPeak();
@@ -271,6 +337,8 @@ MAIN(testBudget)
     testTimed();
     testTurns();
     testRetry();
+    testJumps();
+    testLessLoad();
     testNotEnough();
     testTrapBack();
     testNoLimit();

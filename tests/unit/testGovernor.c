@@ -237,7 +237,7 @@ static void testBudget(void)
     kernel.perSecond[ebpfMonProgLock] = kernel.perSecond[ebpfMonProgUnlock] = 6000;
     apply(ebpfMonLevelChains);
     seconds = waitLevel(ebpfMonLevelCounts, 100);
-    testOk(seconds == 20 && target->follower.budget.noTrap,
+    testOk(seconds == 18 && target->follower.budget.noTrap,
            "first the trap of one record goes, then the level is lowered: after %d s", seconds);
     testOk(strstr(target->note, "over its budget of 1 %: watched at level counts") && !target->remark, "\"%s\"",
            target->note);
@@ -292,7 +292,7 @@ static void testInterruption(void)
     beginIoc();
     kernel.perSecond[ebpfMonProgLock] = kernel.perSecond[ebpfMonProgUnlock] = 50000;
     apply(ebpfMonLevelCounts);
-    testOk(waitLevel(ebpfMonLevelPuts, 100) >= 10, "an IOC of which even counts cost too much is watched for puts");
+    testOk(waitLevel(ebpfMonLevelPuts, 100) >= 3, "an IOC of which even counts cost too much is watched for puts");
     record[5].time = stamp(1000);
     ebpfMonMemFlush(target->follower.mem);
     kernel.perSecond[ebpfMonProgLock] = kernel.perSecond[ebpfMonProgUnlock] = 0;
@@ -318,7 +318,8 @@ static void testInterruption(void)
 
 MAIN(testGovernor)
 {
-    static const ebpfMonCosts costs = { .entryNs = TRAP_NS, .returnNs = TRAP_NS, .steppedNs = 10 * TRAP_NS };
+    /* half of it is what the caches lose (probe/calibrate.c) */
+    static const ebpfMonCosts costs = { .entryNs = TRAP_NS / 2, .returnNs = TRAP_NS / 2, .steppedNs = 10 * TRAP_NS };
     const ebpfMonRecordTablesKernel tablesKernel = {
         .tables = &tables, .setRecordIndex = setRecordIndex, .removeRecordIndex = removeRecordIndex,
         .setArray = setArray, .removeArray = removeArray, .removeRoots = removeRoots,
