@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The puts of the published values, the newest first, and the times of groups. See published.h. */
+#include <string.h>
+
 #include "model/published.h"
 
 #define LATE_SECONDS 10.0 /* s; a put that is published after another one cannot be older than that by more */
@@ -10,59 +12,41 @@ static int isEarlier(const epicsTimeStamp *a, const epicsTimeStamp *b)
     return epicsTimeLessThan(a, b) && epicsTimeDiffInSeconds(b, a) < LATE_SECONDS;
 }
 
-/* Exchanges two puts in a list. */
-static void exchangePuts(ebpfMonPutValues *values, ebpfMonPutKind kind, unsigned at, unsigned before)
+static const epicsTimeStamp *getPlacedTime(const ebpfMonPutValues *values, unsigned i)
 {
-    ebpfMonPutList *list = &values->of[kind];
-    ebpfMonPut put = list->put[at];
-    unsigned known = values->placed < EBPFMON_PUTS_MAX ? (unsigned)values->placed : EBPFMON_PUTS_MAX;
-
-    list->put[at] = list->put[before];
-    list->put[before] = put;
-    for (unsigned i = 1; i <= known; i++) {
-        ebpfMonPutPlace *place = &values->place[(values->placed - i) % EBPFMON_PUTS_MAX];
-
-        if (place->kind == kind && (place->index == at || place->index == before))
-            place->index = (uint8_t)(place->index == at ? before : at);
-    }
+    return &values->of[values->place[i].kind].put[values->place[i].index].time;
 }
 
-/* A put is published when everything about it is known. On a busy host this may be after a later put. Moves the last
- * put to its place in the list of its kind … */
-static void sortLast(ebpfMonPutValues *values, ebpfMonPutKind kind)
+/* Takes the place of a new put: a free one, or that of the oldest put of its kind. If this one is among the newest of
+ * all, it is the oldest of these, too: so its entry in place[] goes with the next one that comes. */
+static unsigned takeIndex(ebpfMonPutList *list)
 {
-    const ebpfMonPutList *list = &values->of[kind];
-    unsigned at = list->newest;
-
-    for (unsigned i = 1; i < list->kept; i++) {
-        unsigned before = (at + EBPFMON_PUTS_MAX - 1) % EBPFMON_PUTS_MAX;
-
-        if (!isEarlier(&list->put[at].time, &list->put[before].time))
-            return;
-        exchangePuts(values, kind, at, before);
-        at = before;
-    }
+    return list->kept < EBPFMON_PUTS_MAX ? list->kept++ : list->order[EBPFMON_PUTS_MAX - 1];
 }
 
-static const epicsTimeStamp *getPlacedTime(const ebpfMonPutValues *values, const ebpfMonPutPlace *place)
+/* A put is published when everything about it is known. On a busy host this may be after a later put. So it gets its
+ * place by its time, in the list of its kind … */
+static void insertIndex(ebpfMonPutList *list, unsigned index)
 {
-    return &values->of[place->kind].put[place->index].time;
+    unsigned at = 0;
+
+    while (at + 1 < list->kept && isEarlier(&list->put[index].time, &list->put[list->order[at]].time))
+        at++;
+    memmove(&list->order[at + 1], &list->order[at], list->kept - 1 - at);
+    list->order[at] = (uint8_t)index;
 }
 
 /* … and in the list of all puts. */
-static void sortLastPlace(ebpfMonPutValues *values)
+static void insertPlace(ebpfMonPutValues *values, ebpfMonPutPlace place)
 {
-    unsigned known = values->placed < EBPFMON_PUTS_MAX ? (unsigned)values->placed : EBPFMON_PUTS_MAX;
+    unsigned known = values->placed < EBPFMON_PUTS_MAX ? (unsigned)values->placed : EBPFMON_PUTS_MAX - 1, at = 0;
+    const epicsTimeStamp *time = &values->of[place.kind].put[place.index].time;
 
-    for (unsigned i = 1; i < known; i++) {
-        ebpfMonPutPlace *last = &values->place[(values->placed - i) % EBPFMON_PUTS_MAX];
-        ebpfMonPutPlace *before = &values->place[(values->placed - i - 1) % EBPFMON_PUTS_MAX], place = *last;
-
-        if (!isEarlier(getPlacedTime(values, last), getPlacedTime(values, before)))
-            return;
-        *last = *before;
-        *before = place;
-    }
+    while (at < known && isEarlier(time, getPlacedTime(values, at)))
+        at++;
+    memmove(&values->place[at + 1], &values->place[at], (known - at) * sizeof(place));
+    values->place[at] = place;
+    values->placed++;
 }
 
 void ebpfMonPublishedKeepPut(ebpfMonPublished *published, const ebpfMonPut *put)
@@ -70,15 +54,12 @@ void ebpfMonPublishedKeepPut(ebpfMonPublished *published, const ebpfMonPut *put)
     ebpfMonPutValues *values = &published->puts;
     ebpfMonPutKind kind = ebpfMonPutIsAutomatic(put) ? ebpfMonPutAutomatic : ebpfMonPutByClient;
     ebpfMonPutList *list = &values->of[kind];
+    unsigned index = takeIndex(list);
 
-    list->newest = (list->newest + 1) % EBPFMON_PUTS_MAX;
-    if (list->kept < EBPFMON_PUTS_MAX)
-        list->kept++;
-    list->put[list->newest] = *put;
-    values->place[values->placed++ % EBPFMON_PUTS_MAX] = (ebpfMonPutPlace){ (uint8_t)kind, (uint8_t)list->newest };
-    list->put[list->newest].serial = values->placed;
-    sortLast(values, kind);
-    sortLastPlace(values);
+    list->put[index] = *put;
+    list->put[index].serial = values->placed + 1;
+    insertIndex(list, index);
+    insertPlace(values, (ebpfMonPutPlace){ (uint8_t)kind, (uint8_t)index });
 }
 
 void ebpfMonPublishedSetTime(ebpfMonPublished *published, ebpfMonGroup group, epicsTimeStamp time)
@@ -90,19 +71,15 @@ void ebpfMonPublishedSetTime(ebpfMonPublished *published, ebpfMonGroup group, ep
 const ebpfMonPut *ebpfMonPublishedGetPut(const ebpfMonPublished *published, unsigned i)
 {
     const ebpfMonPutValues *values = &published->puts;
-    const ebpfMonPutPlace *place;
 
     if (i >= values->placed || i >= EBPFMON_PUTS_MAX)
         return NULL;
-    place = &values->place[(values->placed - 1 - i) % EBPFMON_PUTS_MAX];
-    return &values->of[place->kind].put[place->index];
+    return &values->of[values->place[i].kind].put[values->place[i].index];
 }
 
 const ebpfMonPut *ebpfMonPublishedGetPutOf(const ebpfMonPublished *published, ebpfMonPutKind kind, unsigned i)
 {
     const ebpfMonPutList *list = &published->puts.of[kind];
 
-    if (i >= list->kept)
-        return NULL;
-    return &list->put[(list->newest + EBPFMON_PUTS_MAX - i) % EBPFMON_PUTS_MAX];
+    return i < list->kept ? &list->put[list->order[i]] : NULL;
 }

@@ -26,17 +26,17 @@ typedef enum {
     ebpfMonPutKinds
 } ebpfMonPutKind;
 
+/* A put stays where it is; its order changes. */
 typedef struct {
-    unsigned kept;         /* valid entries of put[] */
-    unsigned newest;       /* index of the newest one; the one before it is at (newest + EBPFMON_PUTS_MAX - 1) %
-                            * EBPFMON_PUTS_MAX */
+    unsigned kept;         /* valid entries of put[] and order[] */
+    uint8_t  order[EBPFMON_PUTS_MAX]; /* indices of put[], the newest one first */
     ebpfMonPut put[EBPFMON_PUTS_MAX];
 } ebpfMonPutList;
 
 /* The place of a put in the two lists. The newest 200 of all puts are among the newest 200 of each kind. */
 typedef struct {
     uint8_t kind;
-    uint8_t index;
+    uint8_t index;         /* of put[] */
 } ebpfMonPutPlace;
 
 typedef struct {
@@ -48,8 +48,8 @@ typedef struct {
     unsigned iocCount;     /* valid entries of ioc[]. An entry stays for ever; the last one counts for all other IOCs */
     ebpfMonPutIoc ioc[EBPFMON_IOCS_MAX];
     ebpfMonPutList  of[ebpfMonPutKinds];
-    ebpfMonPutPlace place[EBPFMON_PUTS_MAX]; /* put number n is at [n % EBPFMON_PUTS_MAX] */
-    uint64_t        placed;                  /* number of the next put */
+    ebpfMonPutPlace place[EBPFMON_PUTS_MAX]; /* of both kinds, the newest put first */
+    uint64_t        placed;                  /* puts that ever were in it */
 } ebpfMonPutValues;
 
 /* Places where unexpected puts are shown. Somebody who acknowledges in one place can only mean puts that were shown

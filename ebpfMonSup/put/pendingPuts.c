@@ -64,15 +64,15 @@ void ebpfMonPendingPutsFree(ebpfMonPendingPuts *pending)
 static void appendPut(putQueue *queue, ebpfMonPendingPut *p)
 {
     p->next = NULL;
+    p->before = queue->last;
     *(queue->last ? &queue->last->next : &queue->first) = p;
     queue->last = p;
 }
 
-static void removePut(putQueue *queue, ebpfMonPendingPut *before, ebpfMonPendingPut *p)
+static void removePut(putQueue *queue, ebpfMonPendingPut *p)
 {
-    *(before ? &before->next : &queue->first) = p->next;
-    if (queue->last == p)
-        queue->last = before;
+    *(p->before ? &p->before->next : &queue->first) = p->next;
+    *(p->next ? &p->next->before : &queue->last) = p->before;
 }
 
 void ebpfMonPendingPutsDiscard(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p)
@@ -204,15 +204,13 @@ static int judgeLink(ebpfMonPendingPut *p, uint32_t tid, const char *link)
 void ebpfMonPendingPutsNoteLink(ebpfMonPendingPuts *pending, const struct ebpfMonPutEvent *ev, const char *link)
 {
     for (unsigned b = 0; b < BUCKETS && pending->results; b++) {
-        ebpfMonPendingPut *before = NULL, *next;
+        ebpfMonPendingPut *next;
 
         for (ebpfMonPendingPut *p = pending->result[b].first; p; p = next) {
             next = p->next;
-            if (p->linkAt != ev->pfield || p->iocId != ev->head.iocId || !judgeLink(p, ev->head.tid, link)) {
-                before = p;
+            if (p->linkAt != ev->pfield || p->iocId != ev->head.iocId || !judgeLink(p, ev->head.tid, link))
                 continue;
-            }
-            removePut(&pending->result[b], before, p);
+            removePut(&pending->result[b], p);
             pending->results--;
             ebpfMonPendingPutsComplete(pending, p);
         }
@@ -231,7 +229,7 @@ static void finishOldestResult(ebpfMonPendingPuts *pending)
     if (!oldest)
         return;
     p = oldest->first;
-    removePut(oldest, NULL, p);
+    removePut(oldest, p);
     pending->results--;
     finishWithoutResult(pending, p);
 }
@@ -247,7 +245,7 @@ ebpfMonPendingPut *ebpfMonPendingPutsReserve(ebpfMonPendingPuts *pending)
 
         p = queue->first;
         if (p) {
-            removePut(queue, NULL, p);
+            removePut(queue, p);
             finishWithoutPacket(pending, p);
         } else {
             finishOldestResult(pending);
@@ -270,9 +268,13 @@ ebpfMonPendingPut *ebpfMonPendingPutsTake(ebpfMonPendingPuts *pending, uint32_t 
 {
     putQueue *queue = &pending->result[tid % BUCKETS];
 
-    for (ebpfMonPendingPut *p = queue->first, *before = NULL; p; before = p, p = p->next)
-        if (p->tid == tid && p->id == id) {
-            removePut(queue, before, p);
+    /* The puts of a thread are in the order of their ids, and the last one that has no result yet gets it first. If the
+     * ring was full, thousands wait for a result that was lost, and results come of which the put was lost. */
+    for (ebpfMonPendingPut *p = queue->last; p; p = p->before)
+        if (p->tid == tid && p->id <= id) {
+            if (p->id < id)
+                return NULL;
+            removePut(queue, p);
             pending->results--;
             return p;
         }
@@ -300,7 +302,7 @@ static void tickPackets(ebpfMonPendingPuts *pending, uint64_t now, int all)
 
     while ((p = pending->packet.first)) {
         if (joinPacket(pending, p, 0)) {
-            removePut(&pending->packet, NULL, p);
+            removePut(&pending->packet, p);
             finishPut(pending, p);
             continue;
         }
@@ -308,22 +310,20 @@ static void tickPackets(ebpfMonPendingPuts *pending, uint64_t now, int all)
         if (!all && (p->awaitsReply || !ebpfMonPutJoinAwaitPackets(pending->join, p->since)) &&
             now - p->since < PACKETS_LATE_NS)
             break; /* those behind it are younger */
-        removePut(&pending->packet, NULL, p);
+        removePut(&pending->packet, p);
         finishWithoutPacket(pending, p);
     }
 }
 
 static void tickLinks(ebpfMonPendingPuts *pending, uint64_t now, int all)
 {
-    ebpfMonPendingPut *before = NULL, *next;
+    ebpfMonPendingPut *next;
 
     for (ebpfMonPendingPut *p = pending->links.first; p; p = next) {
         next = p->next;
-        if (!all && waitsForLinks(pending, p, now)) {
-            before = p;
+        if (!all && waitsForLinks(pending, p, now))
             continue;
-        }
-        removePut(&pending->links, before, p);
+        removePut(&pending->links, p);
         finishWithoutPacket(pending, p);
     }
 }
@@ -358,17 +358,15 @@ static int standsStill(ebpfMonPendingPuts *pending, const ebpfMonPendingPut *p)
 static void tickResults(ebpfMonPendingPuts *pending, uint64_t now, int all)
 {
     for (unsigned b = 0; b < BUCKETS && pending->results; b++) {
-        ebpfMonPendingPut *before = NULL, *next;
+        ebpfMonPendingPut *next;
 
         for (ebpfMonPendingPut *p = pending->result[b].first; p; p = next) {
             next = p->next;
             if (!all && now >= findResultEnd(p) && standsStill(pending, p))
                 p->stillAt = now;
-            if (!all && now < findResultEnd(p) && (now < findResultDue(p) || !isLinkMade(pending, p, now))) {
-                before = p;
+            if (!all && now < findResultEnd(p) && (now < findResultDue(p) || !isLinkMade(pending, p, now)))
                 continue;
-            }
-            removePut(&pending->result[b], before, p);
+            removePut(&pending->result[b], p);
             pending->results--;
             finishWithoutResult(pending, p);
         }

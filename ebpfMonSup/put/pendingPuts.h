@@ -13,7 +13,7 @@
 #include "watch/target.h"
 
 typedef struct ebpfMonPendingPut {
-    struct ebpfMonPendingPut *next;
+    struct ebpfMonPendingPut *next, *before; /* in its queue */
     uint32_t tid;
     uint64_t id;
     uint64_t since;    /* monotonic ns */
@@ -39,8 +39,8 @@ ebpfMonPendingPuts *ebpfMonPendingPutsNew(ebpfMonTargets *targets, ebpfMonPutJoi
                                           ebpfMonPutSink sink, void *arg);
 void ebpfMonPendingPutsFree(ebpfMonPendingPuts *pending);
 
-/* A place for one put; if all are in use, the put that waits longest is published. The caller fills all but "next", and
- * gives it back by one of the three functions that follow. */
+/* A place for one put; if all are in use, the put that waits longest is published. The caller fills all but "next" and
+ * "before", and gives it back by one of the three functions that follow. */
 ebpfMonPendingPut *ebpfMonPendingPutsReserve(ebpfMonPendingPuts *pending);
 void ebpfMonPendingPutsDiscard(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p);
 void ebpfMonPendingPutsAwaitResult(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p);

@@ -19,6 +19,7 @@
 #include <epicsEvent.h>
 
 #define BATCH   64
+#define PACES   1000 /* a second: with -r, so often puts are sent */
 #define WINDOW  1024 /* the highest number of put-callbacks without an answer */
 #define TIMEOUT 30.0
 
@@ -125,7 +126,7 @@ static unsigned long sendPuts(const order *o, const chid *channel, double begin)
         if (o->rate > 0) {
             double due = begin + (double)sent / o->rate - now();
 
-            batch = 1;
+            batch = 1 + (unsigned long)(o->rate / PACES);
             if (due > 0)
                 nanosleep(&(struct timespec){(time_t)due, (long)((due - (double)(time_t)due) * 1e9)}, NULL);
         }

@@ -6,13 +6,18 @@ Clients (storm.c) put to a softIoc as fast as they can, a fixed number each: fir
 levels, which take turns. Then come single puts: the time until a client of the monitor gets the put. It needs root and
 pyepics (the Python that tools/venv.sh prints). EPICS_BASE is the path of EPICS Base.
 
-    python -m tests.bench.storm [--rounds N] [--puts N] [--clients N] [--single N]
+With --caputlog the same clients also put to an IOC that logs each put itself, to a log server that this program plays. PROGRAM is
+an IOC with caPutLog built in, which takes a start-up script as its argument; NAME.dbd is its database definition.
+
+    python -m tests.bench.storm [--rounds N] [--puts N] [--clients N] [--single N] [--caputlog PROGRAM NAME.dbd]
 """
 import argparse
 import os
 import platform
+import socket
 import statistics
 import tempfile
+import threading
 from pathlib import Path
 
 from tests.harness import loopback, paths
@@ -36,6 +41,40 @@ def database(records):
         text += (f'record(ao, "$(P)AO{i}") {{ field(FLNK, "$(P)CALC{i}") }}\n'
                  f'record(calc, "$(P)CALC{i}") {{ field(INPA, "$(P)AO{i}") field(CALC, "A*2") }}\n')
     return text
+
+
+class LogServer(threading.Thread):
+    """Takes the lines of caPutLog from one IOC."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        self.address = "%s:%d" % self.listening.getsockname()
+        self.lines = 0
+        self.start()
+
+    def run(self):
+        connection = self.listening.accept()[0]
+        while data := connection.recv(1 << 16):
+            self.lines += data.count(b"\n")
+
+
+def start_logged(tmp, clients, program, dbd):
+    """An IOC that logs each put by caPutLog, without filters."""
+    (tmp / "logged.db").write_text(database(clients))
+    (tmp / "logged.acf").write_text("ASG(DEFAULT) { RULE(1, READ) RULE(1, WRITE, TRAPWRITE) }\n")
+    server, prefix = LogServer(), "LOGGED:"
+    (tmp / "logged.cmd").write_text(f"""dbLoadDatabase "{dbd}"
+{Path(dbd).stem}_registerRecordDeviceDriver pdbbase
+dbLoadRecords "{tmp}/logged.db" "P={prefix}"
+asSetFilename "{tmp}/logged.acf"
+iocInit
+caPutLogInit "{server.address}" 2
+""")
+    ioc = Ioc(tmp, kind="streamIoc", prefix=prefix, files=[tmp / "logged.cmd"], program=program).start()
+    until(lambda: any("caPutLog: successfully" in line for line in ioc.process.lines) or server.lines, 10,
+          lambda: f"caPutLog runs\n{ioc.process.output()}")
+    return ioc, server
 
 
 def storm(ioc, clients, puts, way):
@@ -114,6 +153,7 @@ def main():
     arguments.add_argument("--puts", type=int, default=50000, help="number of puts of each client")
     arguments.add_argument("--clients", type=int, default=4)
     arguments.add_argument("--single", type=int, default=200)
+    arguments.add_argument("--caputlog", nargs=2, metavar=("PROGRAM", "NAME.dbd"), help="also an IOC with caPutLog")
     args = arguments.parse_args()
     results, times = {}, {}
     repeater = Process([paths.BASE_BIN / "caRepeater"], os.environ.copy())
@@ -123,6 +163,12 @@ def main():
             ioc = Ioc(tmp, database(args.clients)).start()
             for _ in range(args.rounds):
                 observe(results, "none", ioc, args)
+            if args.caputlog:
+                logged, server = start_logged(tmp, args.clients, *args.caputlog)
+                for _ in range(args.rounds):
+                    observe(results, "caPutLog", logged, args)
+                logged.kill()
+                print(f"caPutLog sent {server.lines} lines for {sum(r['sent'] for (n, _), rs in results.items() if n == 'caPutLog' for r in rs)} puts")
             times["the record itself"] = singlePuts.measure(ioc.prefix + "ONE", ioc.prefix + "ONE", args.single)
             monitor = Monitor(tmp).start()
             monitor.wait_ioc(ioc)
