@@ -5,6 +5,7 @@
 
 #include <epicsString.h>
 
+#include "common/text.h"
 #include "model/published.h"
 #include "publish/putPublisher.h"
 
@@ -31,7 +32,7 @@ static void splitName(const ebpfMonPut *put, char record[sizeof(put->pv)], const
 {
     char *dot;
 
-    snprintf(record, sizeof(put->pv), "%s", put->pv);
+    ebpfMonTextSet(record, sizeof(put->pv), put->pv);
     dot = strrchr(record, '.');
     *field = "VAL";
     if (dot) {

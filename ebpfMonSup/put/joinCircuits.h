@@ -10,7 +10,7 @@
 #include "put/packetPut.h"
 
 #define EBPFMON_JOIN_BUCKETS 1024
-#define EBPFMON_JOIN_PUT_BITS 14        /* 2^ so many buckets of puts */
+#define EBPFMON_JOIN_PUT_BITS 16        /* 2^ so many buckets of puts */
 #define EBPFMON_JOIN_OTHERS  256        /* circuits of one server that are searched for a put */
 #define EBPFMON_JOIN_STALE_NS 100000000ull /* a put is made after its packet came, but two clocks tell when */
 

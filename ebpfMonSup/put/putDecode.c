@@ -12,6 +12,7 @@
 #include <epicsTime.h>
 
 #include "common/clock.h"
+#include "common/text.h"
 #include "put/linkPutDecode.h"
 #include "put/putDecode.h"
 #include "put/valueText.h"
@@ -84,7 +85,7 @@ static void setNames(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const e
     if (index < 0)
         ebpfMonTextClean(record, sizeof(record));
     if (f && strcmp(f->name, "VAL") == 0)
-        snprintf(put->pv, sizeof(put->pv), "%s", name);
+        ebpfMonTextSet(put->pv, sizeof(put->pv), name);
     else
         snprintf(put->pv, sizeof(put->pv), "%s.%.6s", name, f ? f->name : "?");
 
@@ -247,7 +248,7 @@ int ebpfMonPutDecodeEvent(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, si
     f = t->cat ? ebpfMonCatalogueField(t->cat, ev->pfldDes) : NULL;
     memset(put, 0, sizeof(*put));
     put->time = ebpfMonClockWallTime(ev->head.ktime);
-    snprintf(put->ioc, sizeof(put->ioc), "%s", t->name);
+    ebpfMonTextSet(put->ioc, sizeof(put->ioc), t->name);
     put->seen = EBPFMON_SEEN_INSIDE;
     setNames(t, ev, f, put);
     setOldValue(t, ev, f, data, put);

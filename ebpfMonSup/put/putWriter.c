@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/text.h"
 #include "ioc/baseLayout.h"
 #include "put/putWriter.h"
 #include "put/recentLinks.h"
@@ -159,7 +160,7 @@ static void setAsyncCause(ebpfMonTarget *t, const struct ebpfMonCauseEvent *caus
     } else {
         describeComm(t, cause->who.comm, (int)cause->byMain, first, put->cause, sizeof(put->cause));
     }
-    snprintf(put->root, sizeof(put->root), "%s", findRecordName(t, first));
+    ebpfMonTextSet(put->root, sizeof(put->root), findRecordName(t, first));
 }
 
 /* The way by which the put came. Nonzero: the cause is known with it. */
@@ -209,7 +210,7 @@ void ebpfMonPutWritersFind(ebpfMonPutWriters *writers, ebpfMonTarget *t, const s
         setAsyncCause(t, cause, clients, root, put);
         return;
     }
-    snprintf(put->root, sizeof(put->root), "%s", findRecordName(t, root));
+    ebpfMonTextSet(put->root, sizeof(put->root), findRecordName(t, root));
     if (clients->hasClient)
         ebpfMonWriterTextFormatCause(put->user, put->host, put->cause, sizeof(put->cause));
     else if (put->root[0] || put->through == ebpfMonByLink)

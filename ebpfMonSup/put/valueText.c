@@ -122,12 +122,24 @@ static unsigned getElementSize(const ebpfMonValue *v)
 }
 
 /* The shortest text from which the same number is read again. Nearly always that is the first one tried. */
+/* Nonzero: it is a whole number, and was written. It gets the same text as by "%g" with enough digits, in a third of the
+ * time. "max": from here on "%g" writes an exponent. */
+static int formatWhole(double d, double max, char *buf, size_t size)
+{
+    if (!(fabs(d) < max) || trunc(d) < d || trunc(d) > d || (signbit(d) && d >= 0))
+        return 0;
+    snprintf(buf, size, "%lld", (long long)d);
+    return 1;
+}
+
 static void formatFloating(double d, int isFloat, char *buf, size_t size)
 {
     if (isnan(d)) {
         snprintf(buf, size, "NaN");
         return;
     }
+    if (formatWhole(d, isFloat ? 1e6 : 1e15, buf, size))
+        return;
     for (int p = isFloat ? 6 : 15; p <= 17; p++) {
         snprintf(buf, size, "%.*g", p, d);
         if (isFloat ? strtof(buf, NULL) == (float)d : strtod(buf, NULL) == d)

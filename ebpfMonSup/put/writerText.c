@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 
+#include "common/text.h"
 #include "put/writerText.h"
 
 void ebpfMonWriterTextFormatCause(const char *user, const char *host, char *buf, size_t size)
@@ -20,7 +21,7 @@ static void makeWho(ebpfMonPut *put)
                      put->container[0] ? " in " : "", put->container);
         snprintf(who, sizeof(who), "%s@%s%s", put->user[0] ? put->user : "?", put->host, local);
     } else if (put->through == ebpfMonByShell || put->through == ebpfMonByInit) {
-        snprintf(who, sizeof(who), "%s", ebpfMonThroughName(put->through));
+        ebpfMonTextSet(who, sizeof(who), ebpfMonThroughName(put->through));
     } else {
         snprintf(who, sizeof(who), "thread %s", put->thread);
     }
@@ -43,9 +44,9 @@ static void makeOrigin(ebpfMonPut *put)
         snprintf(put->origin, sizeof(put->origin), "%s %s%s%s%s", put->through == ebpfMonByPva ? "PVA" : "CA",
                  put->peer, put->realUser[0] ? " uid " : "", put->realUser, reason);
     else if (reason[0])
-        snprintf(put->origin, sizeof(put->origin), "%s", reason + 2);
+        ebpfMonTextSet(put->origin, sizeof(put->origin), reason + 2);
     else
-        snprintf(put->origin, sizeof(put->origin), "in the IOC");
+        ebpfMonTextSet(put->origin, sizeof(put->origin), "in the IOC");
 }
 
 void ebpfMonWriterTextComplete(ebpfMonPut *put)
