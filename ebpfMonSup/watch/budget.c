@@ -177,15 +177,24 @@ static void addCost(ebpfMonBudget *b, const ebpfMonCostSample *s)
         b->cost = 0; /* else it would become smaller for ever, and its PVs with it */
 }
 
+/* The mean follows the load only after some seconds. So how far the cost is above the limit is taken from the sample, if
+ * that is not one of a turn. */
+static void noteOver(ebpfMonBudget *b, const ebpfMonCostSample *s)
+{
+    double cost = s->wasTimed > 0 ? b->cost : fmax(b->cost, s->cost);
+
+    if (b->cost <= s->limit)
+        b->over = 0;
+    else if (s->inTurns > 0 || s->cost > s->limit) /* else only the mean is still above it */
+        b->over += s->seconds * fmin(OVER_FASTER, cost / s->limit);
+}
+
 int ebpfMonBudgetAddSample(ebpfMonBudget *b, const ebpfMonCostSample *s)
 {
     addCost(b, s);
     if (s->limit <= 0)
         return allowAll(b);
-    if (b->cost <= s->limit)
-        b->over = 0;
-    else if (s->inTurns > 0 || s->cost > s->limit) /* else only the mean is still above it */
-        b->over += s->seconds * fmin(OVER_FASTER, b->cost / s->limit);
+    noteOver(b, s);
     if (b->over >= OVER_SECONDS)
         return stepDown(b, s);
     if (b->retryAfter > 0 && s->seconds > 0)
