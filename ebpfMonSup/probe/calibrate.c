@@ -13,8 +13,8 @@
 #define RUNS  8
 
 /* What a thread loses besides, because a trap and our programs replace its data and code in the caches of the CPU, and
- * their own were replaced meanwhile: one more trap each time, and a part of the programs' time. The loop that measures a
- * trap loses nothing of that. tests/bench/cost.py compares the sum with the truth. */
+ * their own were replaced meanwhile: one more trap each time, and a part of the programs' time. The loop that measures
+ * a trap loses nothing of that. tests/bench/cost.py compares the sum with the truth. */
 #define CACHES_TRAP    1.0
 #define CACHES_PROGRAM 0.25
 

@@ -19,8 +19,8 @@ void ebpfMonCalibrate(ebpfMonCosts *costs);
  * needed no file (linkFolder.h). After ebpfMonKernelLoad. */
 int ebpfMonProbeTry(int *inFolder);
 
-/* The time (ns) that these traps took from the IOC: what each trap costs, what the programs took in them, and what the
- * IOC loses besides because of the caches, which is an estimate. "stepped": the part of its entry probes that the kernel single-steps, 0 to 1. Any thread. */
+/* The time (ns) that these traps took from the IOC: what each trap costs, what the programs took in them, and, as an
+ * estimate, what the IOC loses because of the caches. "stepped": the part of its entry probes that the kernel single-steps, 0 to 1. Any thread. */
 double ebpfMonCostOf(const ebpfMonCosts *costs, const struct ebpfMonHits *hits, double stepped);
 
 #endif

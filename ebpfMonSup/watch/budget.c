@@ -177,8 +177,8 @@ static void addCost(ebpfMonBudget *b, const ebpfMonCostSample *s)
         b->cost = 0; /* else it would become smaller for ever, and its PVs with it */
 }
 
-/* The mean follows the load only after some seconds. So how far the cost is above the limit is taken from the sample, if
- * that is not one of a turn. */
+/* The mean follows the load only after some seconds. So how far the cost is above the limit is taken from the sample,
+ * if that is not one of a turn. */
 static void noteOver(ebpfMonBudget *b, const ebpfMonCostSample *s)
 {
     double cost = s->wasTimed > 0 ? b->cost : fmax(b->cost, s->cost);
