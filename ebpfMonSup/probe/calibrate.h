@@ -20,7 +20,8 @@ void ebpfMonCalibrate(ebpfMonCosts *costs);
 int ebpfMonProbeTry(int *inFolder);
 
 /* The time (ns) that these traps took from the IOC: what each trap costs, what the programs took in them, and, as an
- * estimate, what the IOC loses because of the caches. "stepped": the part of its entry probes that the kernel single-steps, 0 to 1. Any thread. */
+ * estimate, what the IOC loses because of the caches. "stepped": the part of its entry probes that the kernel
+ * single-steps, 0 to 1. Any thread. */
 double ebpfMonCostOf(const ebpfMonCosts *costs, const struct ebpfMonHits *hits, double stepped);
 
 #endif
