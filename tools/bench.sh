@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Measures what watching costs. It prints these tables in about half an hour: nothing happens (tests/bench/quiet.py), an
-# IOC at work (site.py), the cost by number and length of chains (cost.py), a saturated IOC (run.py), a flood of puts
-# (storm.py), queries beside other programs (peers.py), other traffic of the host (benchWire), spans to collectors (spans.py). It
-# first installs what is missing, also bpftrace, perf, strace and the tools of libbpf.
+# Measures what watching costs. It prints these tables in about three quarters of an hour: nothing happens (tests/bench/quiet.py),
+# an IOC at work (site.py), the cost by number and length of chains (cost.py), loads that jump (governor.py), a saturated IOC
+# (run.py), a flood of puts (storm.py), queries beside other programs (peers.py), other traffic of the host (benchWire), spans to
+# collectors (spans.py). It first installs what is missing, also bpftrace, perf, strace and the tools of libbpf.
 #
 #   tools/bench.sh                        all tables
 #   tools/bench.sh ARGUMENTS FOR run.py…  only the table of the saturated IOC; for example --rounds 8 --shape tree
@@ -31,6 +31,7 @@ table "nothing happens" 300 "$python" -m tests.bench.quiet
 table "an IOC at work" 300 "$python" -m tests.bench.site
 table "an IOC at work, with clients" 300 "$python" -m tests.bench.site --clients
 table "cost by number and length of chains, and COST" 1500 "$python" -m tests.bench.cost
+table "loads that jump" 600 "$python" -m tests.bench.governor --minutes 6
 table "a saturated IOC" 900 "$python" -m tests.bench.run
 table "a flood of puts" 600 "$python" -m tests.bench.storm
 table "queries beside other programs" 900 "$python" -m tests.bench.peers
