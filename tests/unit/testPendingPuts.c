@@ -122,6 +122,29 @@ static void testResults(void)
     testOk(count == 3, "a put that was discarded is not");
 }
 
+/* After the ring was full: of many puts the results do not come, and of some results the put did not come. */
+static void testLostResults(void)
+{
+    unsigned wrong = 0;
+
+    testDiag("Lost results");
+    count = 0;
+    for (uint64_t id = 10; id < 1000; id += 10)
+        ebpfMonPendingPutsAwaitResult(pending, addPut(id, 0, 0));
+    for (uint64_t id = 995; id > 500; id -= 10) /* of puts that did not come */
+        wrong += ebpfMonPendingPutsTake(pending, 5, id) != NULL;
+    for (uint64_t id = 500; id <= 600; id += 20) {
+        ebpfMonPendingPut *p = ebpfMonPendingPutsTake(pending, 5, id);
+
+        wrong += !p || p->id != id;
+        if (p)
+            ebpfMonPendingPutsComplete(pending, p);
+    }
+    testOk(!wrong && count == 6 && lastId == 600, "each result finds its own put");
+    ebpfMonPendingPutsTick(pending, now, 1);
+    testOk(count == 99, "all others are published without one: %u", count);
+}
+
 static void addLinkPut(uint64_t id, uint32_t tid, const char *value)
 {
     ebpfMonPendingPut *p = addPut(id, 0, 0);
@@ -343,13 +366,14 @@ static void testNoRoom(void)
 
 MAIN(testPendingPuts)
 {
-    testPlan(47);
+    testPlan(49);
     fakeMake();
     clients = fakeClientsMake(NULL);
     join = ebpfMonPutJoinNew(NULL);
     ebpfMonPutJoinSetWakes(join, &(ebpfMonPutJoinWakes){ countWake, &eventWakes, &packetWakes });
     pending = ebpfMonPendingPutsNew(fake.targets, join, clients, onPut, NULL);
     testResults();
+    testLostResults();
     testLinkField();
     testLinkPassed();
     testLateLinks();
