@@ -315,9 +315,11 @@ __attribute__((noinline)) int ebpfmon_end_lock(__u64 precord, __u64 now, __u64 s
     struct ebpfMonRootStat *rs;
     struct thread *th;
     struct caller c;
+    __u32 sweeps;
 
     if (!w || !enterProbe(&c, EBPFMON_HIT_ENTRY))
         return 0;
+    sweeps = c.conf->sweeps; /* now: if the thread loses its CPU below, the element may become one of another IOC */
     rs = countChain(&c, &x);
     if (c.conf->level >= EBPFMON_CHAINS) {
         th = bpf_map_lookup_elem(&threads, &c.tid);
@@ -325,7 +327,7 @@ __attribute__((noinline)) int ebpfmon_end_lock(__u64 precord, __u64 now, __u64 s
             dropEndedPasses(th, sp);
         releaseLock(&c, th, rs, &x);
     }
-    return c.conf->sweeps != 0;
+    return sweeps != 0;
 }
 
 /* Before kernel 5.17 there are no sweeps, because they need uprobe_multi (kernel 6.6). */

@@ -17,11 +17,22 @@ static const epicsTimeStamp *getPlacedTime(const ebpfMonPutValues *values, unsig
     return &values->of[values->place[i].kind].put[values->place[i].index].time;
 }
 
-/* Takes the place of a new put: a free one, or that of the oldest put of its kind. If this one is among the newest of
- * all, it is the oldest of these, too: so its entry in place[] goes with the next one that comes. */
-static unsigned takeIndex(ebpfMonPutList *list)
+/* Takes the place of a new put: a free one, or that of the oldest put of its kind, which leaves both lists. */
+static unsigned takeIndex(ebpfMonPutValues *values, ebpfMonPutKind kind)
 {
-    return list->kept < EBPFMON_PUTS_MAX ? list->kept++ : list->order[EBPFMON_PUTS_MAX - 1];
+    ebpfMonPutList *list = &values->of[kind];
+    unsigned index, at = values->places;
+
+    if (list->kept < EBPFMON_PUTS_MAX)
+        return list->kept++;
+    index = list->order[EBPFMON_PUTS_MAX - 1];
+    while (at && (values->place[at - 1].kind != kind || values->place[at - 1].index != index))
+        at--;
+    if (at) {
+        values->places--;
+        memmove(&values->place[at - 1], &values->place[at], (values->places + 1 - at) * sizeof(values->place[0]));
+    }
+    return index;
 }
 
 /* A put is published when everything about it is known. On a busy host this may be after a later put. So it gets its
@@ -39,13 +50,14 @@ static void insertIndex(ebpfMonPutList *list, unsigned index)
 /* … and in the list of all puts. */
 static void insertPlace(ebpfMonPutValues *values, ebpfMonPutPlace place)
 {
-    unsigned known = values->placed < EBPFMON_PUTS_MAX ? (unsigned)values->placed : EBPFMON_PUTS_MAX - 1, at = 0;
+    unsigned known = values->places < EBPFMON_PUTS_MAX ? values->places : EBPFMON_PUTS_MAX - 1, at = 0;
     const epicsTimeStamp *time = &values->of[place.kind].put[place.index].time;
 
     while (at < known && isEarlier(time, getPlacedTime(values, at)))
         at++;
     memmove(&values->place[at + 1], &values->place[at], (known - at) * sizeof(place));
     values->place[at] = place;
+    values->places = known + 1;
     values->placed++;
 }
 
@@ -54,7 +66,7 @@ void ebpfMonPublishedKeepPut(ebpfMonPublished *published, const ebpfMonPut *put)
     ebpfMonPutValues *values = &published->puts;
     ebpfMonPutKind kind = ebpfMonPutIsAutomatic(put) ? ebpfMonPutAutomatic : ebpfMonPutByClient;
     ebpfMonPutList *list = &values->of[kind];
-    unsigned index = takeIndex(list);
+    unsigned index = takeIndex(values, kind);
 
     list->put[index] = *put;
     list->put[index].serial = values->placed + 1;
@@ -72,7 +84,7 @@ const ebpfMonPut *ebpfMonPublishedGetPut(const ebpfMonPublished *published, unsi
 {
     const ebpfMonPutValues *values = &published->puts;
 
-    if (i >= values->placed || i >= EBPFMON_PUTS_MAX)
+    if (i >= values->places)
         return NULL;
     return &values->of[values->place[i].kind].put[values->place[i].index];
 }

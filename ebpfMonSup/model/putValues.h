@@ -49,6 +49,7 @@ typedef struct {
     ebpfMonPutIoc ioc[EBPFMON_IOCS_MAX];
     ebpfMonPutList  of[ebpfMonPutKinds];
     ebpfMonPutPlace place[EBPFMON_PUTS_MAX]; /* of both kinds, the newest put first */
+    unsigned        places;                  /* valid entries of place[] */
     uint64_t        placed;                  /* puts that ever were in it */
 } ebpfMonPutValues;
 

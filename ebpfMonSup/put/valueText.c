@@ -121,7 +121,6 @@ static unsigned getElementSize(const ebpfMonValue *v)
     }
 }
 
-/* The shortest text from which the same number is read again. Nearly always that is the first one tried. */
 /* Nonzero: it is a whole number, and was written. It gets the same text as by "%g" with enough digits, in a third of
  * the time. "max": from here on "%g" writes an exponent. */
 static int formatWhole(double d, double max, char *buf, size_t size)
@@ -132,6 +131,7 @@ static int formatWhole(double d, double max, char *buf, size_t size)
     return 1;
 }
 
+/* The shortest text from which the same number is read again. Nearly always that is the first one tried. */
 static void formatFloating(double d, int isFloat, char *buf, size_t size)
 {
     if (isnan(d)) {

@@ -15,8 +15,7 @@
                             * their mean */
 #define NOTHING       1e-4 /* percent */
 #define TIMED_LEAST   0.5  /* percent of the time: less is nothing */
-#define TIMED_STEP    4.0  /* times as much is tried again at most … */
-#define TIMED_WORTH   1.25 /* … and so many times at least: less is not worth a change */
+#define TIMED_STEP    4.0  /* times as much is tried again at most */
 #define MARGIN        0.8  /* of the limit is aimed at */
 #define PART_LEAST    0.1  /* of the seconds of a sample: a turn that was shorter tells nothing */
 
@@ -35,6 +34,7 @@ void ebpfMonBudgetReset(ebpfMonBudget *b)
     b->timed = 100;
     b->over = b->retryAfter = 0;
     b->steppedUpAt = 0;
+    b->wasEarly = 0;
 }
 
 void ebpfMonBudgetBeginMean(ebpfMonBudget *b)
@@ -69,7 +69,10 @@ static void planRetry(ebpfMonBudget *b, uint64_t now)
     if (!b->steppedUpAt) {
         b->retryAfter = b->retryAfter > 0 ? b->retryAfter : RETRY_SECONDS;
     } else {
-        b->retryAfter = now - b->steppedUpAt < FAILED_NS ? fmin(2 * b->retryAfter, RETRY_MAX) : RETRY_SECONDS;
+        int failed = now - b->steppedUpAt < FAILED_NS;
+
+        b->retryAfter = failed ? fmin(2 * b->retryAfter, RETRY_MAX) : RETRY_SECONDS;
+        b->wasEarly = b->wasEarly && failed;
         b->steppedUpAt = 0;
     }
     b->retryAt = now + (uint64_t)(b->retryAfter * 1e9);
@@ -77,25 +80,23 @@ static void planRetry(ebpfMonBudget *b, uint64_t now)
 }
 
 /* The load is what it was in the first seconds after the last step down, with the cost of what is left. If it has
- * become much less since, nobody needs to wait for the end of a long pause. */
+ * become much less since, nobody needs to wait for the end of a long pause. Only once, until a step up has not failed:
+ * the load of an IOC may fall every minute. */
 static void noteLoad(ebpfMonBudget *b, const ebpfMonCostSample *s)
 {
     uint64_t soon = s->now + (uint64_t)(RETRY_SECONDS * 1e9);
 
     b->loadSeconds += s->seconds;
-    if (b->loadSeconds <= OVER_SECONDS) {
+    if (b->loadSeconds - s->seconds < OVER_SECONDS) {
         b->loadBefore += (s->load - b->loadBefore) * s->seconds / b->loadSeconds;
         b->less = 0;
         return;
     }
     b->less = s->load < LOAD_LESS * b->loadBefore ? b->less + s->seconds : 0;
-    if (b->less < OVER_SECONDS)
+    if (b->less < OVER_SECONDS || b->wasEarly || b->retryAt <= soon)
         return;
-    b->loadBefore = s->load;
-    b->less = 0;
-    b->retryAfter = RETRY_SECONDS;
-    if (b->retryAt > soon)
-        b->retryAt = soon;
+    b->wasEarly = 1;
+    b->retryAt = soon;
 }
 
 static int stepDown(ebpfMonBudget *b, const ebpfMonCostSample *s)
@@ -116,21 +117,21 @@ static int stepDown(ebpfMonBudget *b, const ebpfMonCostSample *s)
 /* The chains of how much of the time may be timed next. Their part of the cost is known while there are turns. */
 static double findTimedUp(const ebpfMonBudget *b, const ebpfMonCostSample *s)
 {
-    double timing = b->cost - b->costUntimed, factor = TIMED_STEP, timed;
+    double timing = b->cost - b->costUntimed, factor = TIMED_STEP;
 
     if (b->timed <= 0)
         return TIMED_STEP * TIMED_LEAST;
     if (s->inTurns > 0 && b->costUntimed >= 0 && timing > 0)
         factor = fmin(TIMED_STEP, (MARGIN * s->limit - b->costUntimed) / timing);
-    timed = factor < TIMED_WORTH ? b->timed : b->timed * factor;
-    return timed * TIMED_STEP > 100 && factor >= TIMED_STEP ? 100 : fmin(100, timed);
+    return fmin(100, b->timed * factor);
 }
 
-/* Nonzero: something changed. */
 static int stepUp(ebpfMonBudget *b, const ebpfMonCostSample *s)
 {
-    double timed = b->timed;
-
+    if (b->steppedUpAt && s->now - b->steppedUpAt >= FAILED_NS) { /* the last one has not failed */
+        b->retryAfter = RETRY_SECONDS;
+        b->wasEarly = 0;
+    }
     b->retryAt = s->now + (uint64_t)(b->retryAfter * 1e9);
     if (b->ceiling < s->wantedLevel)
         b->ceiling++;
@@ -138,8 +139,6 @@ static int stepUp(ebpfMonBudget *b, const ebpfMonCostSample *s)
         b->timed = findTimedUp(b, s);
     else
         b->noTrap = 0;
-    if (b->timed <= timed && timed < 100 && b->ceiling >= s->wantedLevel)
-        return 0;
     b->steppedUpAt = s->now;
     return 1;
 }
@@ -185,6 +184,8 @@ static void noteOver(ebpfMonBudget *b, const ebpfMonCostSample *s)
 
     if (b->cost <= s->limit)
         b->over = 0;
+    else if (s->inTurns > 0 && s->inTurns < 100 && b->costUntimed < 0)
+        return; /* a turn has begun, and what the time between turns costs is not known yet */
     else if (s->inTurns > 0 || s->cost > s->limit) /* else only the mean is still above it */
         b->over += s->seconds * fmin(OVER_FASTER, cost / s->limit);
 }

@@ -72,8 +72,13 @@ int ebpfMonCostSampleTake(const ebpfMonCosts *costs, ebpfMonTarget *t, const ebp
 {
     uint64_t since = t->follower.hitsAt;
     double seconds = (double)(now - since) / 1e9;
-    struct ebpfMonHits delta = takeHits(t, hits);
+    struct ebpfMonHits delta;
 
+    spent->strange = 0;
+    spent->traps = 0;
+    if (now <= since) /* other probes were attached in this round: the sample begins later than it */
+        return 0;
+    delta = takeHits(t, hits);
     *sample = (ebpfMonCostSample){
         .now = now,
         .seconds = seconds,
@@ -87,8 +92,7 @@ int ebpfMonCostSampleTake(const ebpfMonCosts *costs, ebpfMonTarget *t, const ebp
     t->follower.hitsAt = now;
     addTurns(t, sample);
     spent->strange = delta.n[EBPFMON_HIT_STRANGE];
-    spent->traps = 0;
-    if (since == 0 || seconds <= 0)
+    if (since == 0)
         return 0;
     spent->traps = (double)(delta.n[EBPFMON_HIT_ENTRY] + delta.n[EBPFMON_HIT_RETURN]) / seconds;
     sample->cost = ebpfMonCostOf(costs, &delta, findSteppedPart(&t->follower.att)) / 1e7 / seconds;

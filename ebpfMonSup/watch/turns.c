@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
 #include <string.h>
 
 #include "watch/turns.h"
 
 #define ROUND_NS   10000000000ull
+#define ROUND_MAX  3600e9 /* ns */
 #define TURN_LEAST 250000000.0 /* ns: a shorter turn would miss most passes of all lists. With few percent, turns are
                                 * rarer instead */
 #define DEMAND_NS  20000000000ull  /* after a slow pass all chains are timed for so long, at first; twice as long
@@ -31,7 +33,7 @@ static uint64_t getTurnLength(double percent)
 /* The pause before a turn is as long as the rest of its round on average. */
 static void planTurn(ebpfMonTurns *turns, uint64_t now, double percent, uint64_t length)
 {
-    uint64_t round = percent > 0 ? (uint64_t)((double)length * 100 / percent) : ROUND_NS;
+    uint64_t round = percent > 0 ? (uint64_t)fmin((double)length * 100 / percent, ROUND_MAX) : ROUND_NS;
     uint64_t rest = round > length ? round - length : 0;
 
     turns->openAt = now + (rest ? takeRandom(turns) % (2 * rest) : 0);

@@ -139,7 +139,7 @@ class Trial:
         yield f"more than the budget in {len(over) / len(taken):.1%} of the seconds, {statistics.mean(over or [0]):.2f} % in their mean"
         for load in sorted({s[0] for s in self.seconds}):
             found = [s for s in self.seconds if s[0] == load]
-            true, said = statistics.mean(s[1] for s in found), statistics.mean(s[2] for s in found if s[2] == s[2])
+            true, said = statistics.mean(s[1] for s in found), statistics.mean([s[2] for s in found if s[2] == s[2]] or [0])
             yield (f"{load:,} a second: {true:.3f} % taken, {said:.3f} % said; " +
                    ", ".join(f"{level} {n / len(found):.0%}" for level in LEVELS if (n := sum(s[3] == level for s in found))))
 

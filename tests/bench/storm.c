@@ -126,7 +126,8 @@ static unsigned long sendPuts(const order *o, const chid *channel, double begin)
         if (o->rate > 0) {
             double due = begin + (double)sent / o->rate - now();
 
-            batch = 1 + (unsigned long)(o->rate / PACES);
+            if (batch > 1 + (unsigned long)(o->rate / PACES))
+                batch = 1 + (unsigned long)(o->rate / PACES);
             if (due > 0)
                 nanosleep(&(struct timespec){(time_t)due, (long)((due - (double)(time_t)due) * 1e9)}, NULL);
         }

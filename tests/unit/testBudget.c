@@ -19,28 +19,32 @@ typedef struct {
     double   timed, timedCost; /* timed: FILTER_TIMED in percent of the time, 0: chains cannot be timed in turns;
                                 * timedCost: cost if all chains are timed */
     double   load;       /* what the IOC takes itself */
+    ebpfMonLevel ceiling; /* these three as they were when the budget last said that something changed */
+    int      noTrap;
+    double   allowed;
 } ioc;
 
 static void begin(ioc *x, ebpfMonLevel asked)
 {
-    *x = (ioc){ .now = 1000 * SECOND, .limit = LIMIT, .wantedLevel = asked };
+    *x = (ioc){ .now = 1000 * SECOND, .limit = LIMIT, .wantedLevel = asked, .ceiling = ebpfMonLevelTrace,
+                .allowed = 100 };
     ebpfMonBudgetInit(&x->budget);
 }
 
 static ebpfMonLevel levelNow(const ioc *x)
 {
-    return x->wantedLevel < x->budget.ceiling ? x->wantedLevel : x->budget.ceiling;
+    return x->wantedLevel < x->ceiling ? x->wantedLevel : x->ceiling;
 }
 
 static int trapNow(const ioc *x)
 {
-    return x->wantsTrap && !x->budget.noTrap && levelNow(x) >= ebpfMonLevelCounts;
+    return x->wantsTrap && !x->noTrap && levelNow(x) >= ebpfMonLevelCounts;
 }
 
 /* Percent of the time in which chains are timed. */
 static double timedNow(const ioc *x)
 {
-    return levelNow(x) != ebpfMonLevelChains ? 0 : x->timed < x->budget.timed ? x->timed : x->budget.timed;
+    return levelNow(x) != ebpfMonLevelChains ? 0 : x->timed < x->allowed ? x->timed : x->allowed;
 }
 
 /* As the governor: if other probes are attached after that, the mean begins anew. */
@@ -55,6 +59,11 @@ static int addSecond(ioc *x)
     };
 
     changed = ebpfMonBudgetAddSample(&x->budget, &s);
+    if (changed) {
+        x->ceiling = x->budget.ceiling;
+        x->noTrap = x->budget.noTrap;
+        x->allowed = x->budget.timed;
+    }
     if (levelNow(x) != level || trapNow(x) != trap)
         ebpfMonBudgetBeginMean(&x->budget);
     return changed;
@@ -150,6 +159,7 @@ static void testSteps(void)
 /* Before the level is lowered, chains are timed in less of the time. */
 static void testTimed(void)
 {
+    unsigned wrong = 0;
     ioc x;
 
     begin(&x, ebpfMonLevelChains);
@@ -174,9 +184,14 @@ static void testTimed(void)
     testOk(untilChange(&x, 100) == 5 && x.budget.ceiling == ebpfMonLevelCounts,
            "if chains that are not timed still cost too much, the level is lowered");
     x.levelCost[ebpfMonLevelChains] = 0;
-    for (int i = 0; i < 20 && x.budget.timed < 100; i++)
-        untilChange(&x, 5000);
-    testOk(x.budget.ceiling >= ebpfMonLevelChains && x.budget.timed >= 100, "all steps are taken back, one by one");
+    testOk(untilChange(&x, 5000) > 0 && levelNow(&x) == ebpfMonLevelChains && x.budget.timed <= 0,
+           "first the level goes up again");
+    for (int i = 0; i < 20 && x.budget.timed < 100; i++) {
+        double before = x.budget.timed;
+
+        wrong += untilChange(&x, 5000) <= 0 || (before > 0 && x.budget.timed > 4.01 * before);
+    }
+    testOk(!wrong && x.budget.timed >= 100, "then the other steps are taken back, one by one");
     ebpfMonBudgetReset(&x.budget);
     testOk1(x.budget.timed >= 100);
 }
@@ -288,6 +303,41 @@ static void testLessLoad(void)
     testOk1(untilChange(&x, 10000) == -1);
 }
 
+/* The load comes and goes all the time. Steps up that fail become rare. */
+static void testPeriodic(void)
+{
+    unsigned changes = 0;
+    ioc x;
+
+    begin(&x, ebpfMonLevelChains);
+    for (unsigned i = 0; i < 4 * 3600; i++) {
+        int busy = i % 60 < 30;
+
+        x.load = busy ? 40 : 2;
+        x.levelCost[ebpfMonLevelChains] = busy ? 6 * LIMIT : 0.01 * LIMIT;
+        changes += (unsigned)addSecond(&x);
+    }
+    testOk(changes <= 20, "a load that comes and goes each minute: %u changes in four hours", changes);
+}
+
+/* While the first turn lasts, only the cost of timed chains is known. It is no reason to time fewer. */
+static void testFirstTurn(void)
+{
+    ebpfMonBudget b;
+    unsigned changes = 0;
+
+    ebpfMonBudgetInit(&b);
+    for (int i = 0; i < 100; i++) {
+        double part = i % 10 < 2;
+        ebpfMonCostSample s = { .now = (uint64_t)(i + 1) * SECOND, .seconds = 1, .limit = LIMIT,
+                                .wantedLevel = ebpfMonLevelChains, .level = ebpfMonLevelChains, .timed = 20, .inTurns = 20,
+                                .wasTimed = part, .cost = 0.1 * LIMIT + 3.5 * LIMIT * part };
+
+        changes += (unsigned)ebpfMonBudgetAddSample(&b, &s);
+    }
+    testOk(!changes && b.cost < LIMIT, "two seconds in ten cost much, %.2f %% in the mean: nothing changes", b.cost);
+}
+
 static void testNotEnough(void)
 {
     ioc x;
@@ -329,7 +379,7 @@ static void testNoLimit(void)
 
 MAIN(testBudget)
 {
-    testPlan(38);
+    testPlan(41);
     testBelow();
     testMean();
     testPeak();
@@ -339,6 +389,8 @@ MAIN(testBudget)
     testRetry();
     testJumps();
     testLessLoad();
+    testPeriodic();
+    testFirstTurn();
     testNotEnough();
     testTrapBack();
     testNoLimit();
