@@ -330,8 +330,8 @@ static void testFirstTurn(void)
     for (int i = 0; i < 100; i++) {
         double part = i % 10 < 2 ? 1 : i % 10 == 2 ? 0.05 : 0;
         ebpfMonCostSample s = { .now = (uint64_t)(i + 1) * SECOND, .seconds = 1, .limit = LIMIT,
-                                .wantedLevel = ebpfMonLevelChains, .level = ebpfMonLevelChains, .timed = 20, .inTurns = 20,
-                                .wasTimed = part, .cost = 0.1 * LIMIT + 3.5 * LIMIT * part };
+                                .wantedLevel = ebpfMonLevelChains, .level = ebpfMonLevelChains, .timed = 20,
+                                .inTurns = 20, .wasTimed = part, .cost = 0.1 * LIMIT + 3.5 * LIMIT * part };
 
         changes += (unsigned)ebpfMonBudgetAddSample(&b, &s);
     }
