@@ -13,10 +13,10 @@
 #define RUNS  8
 
 /* What a thread loses besides, because a trap and our programs replace its data and code in the caches of the CPU, and
- * their own were replaced meanwhile: one more trap each time, and a part of the programs' time. The loop that measures
+ * their own were replaced meanwhile: a part of a trap each time, and of the programs' time. The loop that measures
  * a trap loses nothing of that. tests/bench/cost.py compares the sum with the truth. */
-#define CACHES_TRAP    1.0
-#define CACHES_PROGRAM 0.25
+#define CACHES_TRAP    0.75
+#define CACHES_PROGRAM 0.15
 
 /* Two functions in assembler, because a compiler could choose other instructions. The kernel emulates the first
  * instruction of the first function, and single-steps that of the second. */

@@ -318,8 +318,9 @@ static void testInterruption(void)
 
 MAIN(testGovernor)
 {
-    /* half of it is what the caches lose (probe/calibrate.c) */
-    static const ebpfMonCosts costs = { .entryNs = TRAP_NS / 2, .returnNs = TRAP_NS / 2, .steppedNs = 10 * TRAP_NS };
+    /* with what the caches lose (probe/calibrate.c) it is TRAP_NS */
+    static const ebpfMonCosts costs = { .entryNs = TRAP_NS / 1.75, .returnNs = TRAP_NS / 1.75,
+                                        .steppedNs = 10 * TRAP_NS };
     const ebpfMonRecordTablesKernel tablesKernel = {
         .tables = &tables, .setRecordIndex = setRecordIndex, .removeRecordIndex = removeRecordIndex,
         .setArray = setArray, .removeArray = removeArray, .removeRoots = removeRoots,
