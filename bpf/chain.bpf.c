@@ -239,7 +239,7 @@ static __always_inline void findProcessed(const struct caller *c, struct ended *
 
     __builtin_memset(x->found, 0, sizeof(*x->found));
     if (!findSlot(c->tgid, x->precord, &x->slot)) {
-        countHits(c->tgid, EBPFMON_HIT_STRANGE, 1);
+        countHits(c, EBPFMON_HIT_STRANGE, 1);
         return;
     }
     st = findState(x->slot);

@@ -57,7 +57,9 @@ struct ebpfMonTargetConf {
     __u8 endsOtherwise; /* nonzero: scanList() has another end, which no probe sees */
     __u8 countsWaiters; /* nonzero: a lock set tells if threads wait for it */
     __u8 hasQuick; /* nonzero: chains may be quick: sweeps count what they processed (quickChain.bpf.c) */
-    __u8 pad[5];
+    __u8 seesPutLocks; /* nonzero: the entry of dbPutField() tells that it requests the lock of the record */
+    __u16 hits;      /* the place of the IOC in the map "hits" */
+    __u8 pad[2];
     __u64 movedTaken; /* value of ebpfMonMoved.added when the user part read the scan lists */
     __u64 sweepsSince; /* monotonic ns; threads that took their locks before that have not been seen */
     __u32 sweeps;     /* nonzero: passes are watched instead of chains. A new number each time that this begins */
@@ -394,7 +396,7 @@ struct ebpfMonTaskReturn {
     __u64 to;   /* the original return address */
 };
 
-/* Map "hits", by tgid, one value for each CPU. */
+/* Map "hits", by ebpfMonTargetConf.hits, one value for each CPU. */
 struct ebpfMonHits {
     __u64 n[EBPFMON_HIT_KINDS];
 };

@@ -33,13 +33,6 @@ int BPF_UPROBE(ebpfmon_list_end, __u64 mutex)
     });
 }
 
-__attribute__((noinline)) int ebpfmon_ends_otherwise(void)
-{
-    struct caller c;
-
-    return findCaller(&c) && c.conf->endsOtherwise;
-}
-
 __attribute__((noinline)) int ebpfmon_begin_list(__u64 mutex, __u64 now)
 {
     struct ebpfMonListKey key = { .mutex = mutex };
@@ -48,9 +41,6 @@ __attribute__((noinline)) int ebpfmon_begin_list(__u64 mutex, __u64 now)
 
     if (!findCaller(&c) || !c.conf->sweeps)
         return 0;
-    if (!c.conf->endsOtherwise)
-        countHits(c.tgid, EBPFMON_HIT_ENTRY, 1);
-    breakSilence(&ring, &silent);
     key.tgid = c.tgid;
     list = bpf_map_lookup_elem(&lists, &key);
     if (list) {
@@ -62,15 +52,15 @@ __attribute__((noinline)) int ebpfmon_begin_list(__u64 mutex, __u64 now)
     return 0;
 }
 
-/* scanList(scan_list *) */
+/* scanList(scan_list *), if it has an end that no probe sees (ebpfMonTargetConf.endsOtherwise): the end of its last pass
+ * may not have been seen. In other IOCs ebpfmon_pass_begin tells that the list begins. */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_list_begin, __u64 list)
 {
     RUN_ALWAYS_TIMED({
         __u64 mutex = readPtr(list + EBPFMON_SCANLIST_LOCK);
 
-        if (ebpfmon_ends_otherwise()) /* the end of its last pass may not have been seen */
-            endList(mutex, now);
+        endList(mutex, now);
         ebpfmon_begin_list(mutex, now);
     });
 }
@@ -149,8 +139,6 @@ static long enterNext(__u32 i, struct entering *e)
     return 0;
 }
 
-/* The thread has the lock that it requested, and enters its groups. "precord": it is in dbPut() of this record; if it
- * had requested another lock, nothing happens. 0: it is in a trap behind the call that took the lock. */
 __attribute__((noinline)) int ebpfmon_enter_requested(__u64 precord, __u64 now)
 {
     struct entering e = { .now = now };
@@ -186,27 +174,6 @@ SEC("uprobe")
 int BPF_UPROBE(ebpfmon_locked)
 {
     RUN_TIMED(ebpfmon_enter_requested(0, now));
-}
-
-/* In dbPutField(), dbPut() is the first thing after dbScanLock(). So here the thread has the lock whose request was
- * noted at the entry of dbPutField() (lock.bpf.c). */
-static __always_inline void seePassPut(__u64 paddr, __u64 now)
-{
-    __u64 precord = readPtr(paddr + EBPFMON_DBADDR_PRECORD);
-    __s16 special = 0;
-
-    if (precord)
-        ebpfmon_enter_requested(precord, now);
-    bpf_probe_read_user(&special, sizeof(special), (void *)(paddr + EBPFMON_DBADDR_SPECIAL));
-    if (special == EBPFMON_SPC_SCAN)
-        ebpfmon_begin_scan_put(precord, now);
-}
-
-/* dbPut(DBADDR *), while passes are watched */
-SEC("uprobe")
-int BPF_UPROBE(ebpfmon_pass_put, __u64 paddr)
-{
-    RUN_TIMED(seePassPut(paddr, now));
 }
 
 /* This thread leaves the group. If it is the last one, and sweeps left the group out, it looks at the group, and

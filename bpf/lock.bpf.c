@@ -3,6 +3,7 @@
 #include "dbAddr.bpf.h"
 #include "group.bpf.h"
 #include "heldLocks.bpf.h"
+#include "lock.bpf.h"
 #include "passRoot.bpf.h"
 
 /* "isPut": dbPutField() requests it, and "sp" is the stack pointer at its entry. */
@@ -52,28 +53,19 @@ int BPF_UPROBE(ebpfmon_lock, __u64 precord)
     RUN_TIMED(seeLock(precord, PT_REGS_SP(ctx), now));
 }
 
-static __always_inline void seePutLock(__u64 paddr, __u64 sp, __u64 now)
+/* dbPutField(DBADDR *) requests the lock of this record, after it has seen that it will not refuse the put (dbAccess.c).
+ * ebpfmon_putfield has a probe at its entry, and calls this, so that the request costs no trap of its own. The call of
+ * dbScanLock() would. If DISP changes between that look and the one of dbPutField(), a lock is noted that is not taken;
+ * dropEndedPasses() forgets it. "sp": the stack pointer at the entry. A global function, as ebpfmon_end_lock. */
+__attribute__((noinline)) int ebpfmon_take_put_lock(__u64 precord, __u64 sp, __u64 now)
 {
     struct caller c;
-    struct addr a;
 
-    if (!findCaller(&c) || readAddr(c.conf, &a, paddr) || isLinkField(&a) || a.special == EBPFMON_SPC_ATTRIBUTE ||
-        isDisabled(c.conf, &a))
-        return;
+    if (!findCaller(&c))
+        return 0;
     if (c.conf->level >= EBPFMON_CHAINS)
-        takeLock(&c, sp, a.precord, now, 1);
+        takeLock(&c, sp, precord, now, 1);
     else if (c.conf->sweeps)
-        noteRequest(&c, a.precord, 0);
-}
-
-/*
- * dbPutField(DBADDR *) requests the lock of the record at once, if it does not refuse the put, and if the field is no
- * link (dbAccess.c). ebpfmon_putfield has a probe at this place, so this program costs no second trap. The call of
- * dbScanLock() would. If DISP changes between this look and that of dbPutField(), a lock is noted that is not taken;
- * dropEndedPasses() forgets it.
- */
-SEC("uprobe")
-int BPF_UPROBE(ebpfmon_putfield_lock, __u64 paddr)
-{
-    RUN_TIMED(seePutLock(paddr, PT_REGS_SP(ctx), now));
+        noteRequest(&c, precord, 0);
+    return 0;
 }

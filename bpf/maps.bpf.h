@@ -31,7 +31,7 @@ extern volatile __u32 rootsNeeded;
 extern struct ebpfMonShare shares[EBPFMON_SHARES];
 
 MAP struct {
-    __uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); /* each trap adds to it: an array costs less than a hash table */
     __uint(max_entries, EBPFMON_TARGETS_MAX);
     __type(key, __u32);
     __type(value, struct ebpfMonHits);

@@ -6,6 +6,7 @@
  * is attached during a turn only. Between the turns a pass stands for its chains: it begins at the entry of scanList()
  * and ends with the list.
  */
+#include "group.bpf.h"
 #include "heldLocks.bpf.h"
 #include "passChain.bpf.h"
 #include "quickChain.bpf.h"
@@ -55,32 +56,45 @@ static __always_inline void beginPassChain(const struct caller *c, struct thread
     getHeld(th, n)->isLast = !e->next;
 }
 
-static __always_inline void beginPass(struct pt_regs *ctx, __u64 list)
+/* Begins the first chain of the list. */
+static __always_inline void beginPass(const struct caller *c, __u64 list, __u64 sp)
 {
-    __u64 sp = PT_REGS_SP(ctx);
+    struct thread *th = getThread(c->tid);
     struct scanElement e;
-    struct thread *th;
-    struct caller c;
 
-    if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = getThread(c.tid)))
+    if (!th)
         return;
     dropEndedPasses(th, sp + 1); /* if another list is in progress around this one, its entry is higher on the stack */
     if (!readElement(readPtr(list + EBPFMON_SCANLIST_FIRST), &e))
         return;
-    if (c.conf->untimed && !th->seen.heldCount && isScanThread(&th->seen))
+    if (c->conf->untimed && !th->seen.heldCount && isScanThread(&th->seen))
         beginScanPass(&th->seen.scan, e.precord, bpf_ktime_get_ns(), 0);
-    beginPassChain(&c, th, &e, sp);
+    beginPassChain(c, th, &e, sp);
 #ifndef EBPFMON_OLD_KERNEL
-    if (c.conf->sweeps && th->seen.scan.period)
+    if (c->conf->sweeps && th->seen.scan.period)
         ebpfmon_begin_quick(readPtr(list + EBPFMON_SCANLIST_LOCK), bpf_ktime_get_ns());
 #endif
+}
+
+static __always_inline void seePass(__u64 list, __u64 sp, __u64 now)
+{
+    struct caller c;
+
+    if (!enterProbe(&c, EBPFMON_HIT_ENTRY))
+        return;
+#ifndef EBPFMON_OLD_KERNEL
+    if (c.conf->sweeps && !c.conf->endsOtherwise)
+        ebpfmon_begin_list(readPtr(list + EBPFMON_SCANLIST_LOCK), now);
+#endif
+    if (c.conf->level >= EBPFMON_CHAINS)
+        beginPass(&c, list, sp);
 }
 
 /* scanList(scan_list *) */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_pass_begin, __u64 list)
 {
-    RUN_TIMED(beginPass(ctx, list));
+    RUN_TIMED(seePass(list, PT_REGS_SP(ctx), now));
 }
 
 /* Nonzero: the chain that has just ended was that of the last record of the list. A record that came to the list since

@@ -16,21 +16,38 @@ struct caller {
     struct ebpfMonTargetConf *conf; /* of the thread's IOC */
 };
 
-static __always_inline void countHits(__u32 tgid, __u32 kind, __u64 add)
+/* Finds the caller. 0: its process is not watched (any more). */
+static __always_inline int findCaller(struct caller *c)
 {
-    struct ebpfMonHits *h = bpf_map_lookup_elem(&hits, &tgid);
+    __u64 id = bpf_get_current_pid_tgid();
+
+    c->tgid = id >> 32;
+    c->tid = (__u32)id;
+    c->conf = bpf_map_lookup_elem(&targets, &c->tgid);
+    return c->conf != 0;
+}
+
+static __always_inline void countHits(const struct caller *c, __u32 kind, __u64 add)
+{
+    __u32 at = c->conf->hits;
+    struct ebpfMonHits *h = bpf_map_lookup_elem(&hits, &at);
 
     if (h && kind < EBPFMON_HIT_KINDS)
         h->n[kind] += add;
 }
 
+static __always_inline void addTime(__u64 ns)
+{
+    struct caller c;
+
+    if (ns && findCaller(&c))
+        countHits(&c, EBPFMON_HIT_NS, ns);
+}
+
 /* Adds the time that the program took. The program does nothing after that. */
 static __always_inline void endTiming(const struct timing *t)
 {
-    __u64 ns = takeTiming(t);
-
-    if (ns)
-        countHits(bpf_get_current_pid_tgid() >> 32, EBPFMON_HIT_NS, ns);
+    addTime(takeTiming(t));
 }
 
 /* The body of a program that measures its own time. "run" may use "now", the begin of the program. */
@@ -45,33 +62,20 @@ static __always_inline void endTiming(const struct timing *t)
 
 /* The same for a program that runs seldom and takes long. Each run is timed: at ten runs a second, one in some would
  * tell nothing for seconds. */
-#define RUN_ALWAYS_TIMED(run)                                                            \
-    __u64 now = bpf_ktime_get_ns(), ns;                                                  \
-    struct timing timing = { .begin = now, .preempted = countPreemptions() };            \
-                                                                                         \
-    run;                                                                                 \
-    ns = takeRun(&timing);                                                               \
-    if (ns)                                                                              \
-        countHits(bpf_get_current_pid_tgid() >> 32, EBPFMON_HIT_NS, ns);                 \
+#define RUN_ALWAYS_TIMED(run)                                                 \
+    __u64 now = bpf_ktime_get_ns();                                           \
+    struct timing timing = { .begin = now, .preempted = countPreemptions() }; \
+                                                                              \
+    run;                                                                      \
+    addTime(takeRun(&timing));                                                \
     return 0
 
-/* Finds the caller. 0: its process is not watched (any more). */
-static __always_inline int findCaller(struct caller *c)
-{
-    __u64 id = bpf_get_current_pid_tgid();
-
-    c->tgid = id >> 32;
-    c->tid = (__u32)id;
-    c->conf = bpf_map_lookup_elem(&targets, &c->tgid);
-    return c->conf != 0;
-}
-
-/* The same for a trap, and counts it. "kind": EBPFMON_HIT_ENTRY or EBPFMON_HIT_RETURN. */
+/* Finds the caller of a trap, and counts the trap. "kind": EBPFMON_HIT_ENTRY or EBPFMON_HIT_RETURN. */
 static __always_inline int enterProbe(struct caller *c, __u32 kind)
 {
     if (!findCaller(c))
         return 0;
-    countHits(c->tgid, kind, 1);
+    countHits(c, kind, 1);
     breakSilence(&ring, &silent);
     return 1;
 }

@@ -3,6 +3,9 @@
  * Puts that reach the database. Every write to a field ends in dbPut() (dbAccess.c), except writes to link fields: they
  * end in dbPutFieldLink(), and we see them at dbPutField(). putRefused.bpf.c sees puts that are refused.
  */
+#include "group.bpf.h"
+#include "lock.bpf.h"
+#include "moved.bpf.h"
 #include "putEvent.bpf.h"
 
 /* Finds the elements of an array field. Returns the number of elements of the old value. */
@@ -29,7 +32,21 @@ static __always_inline __s64 findElements(__u32 tgid, struct addr *a, struct ebp
     return n;
 }
 
-static __always_inline void seePut(struct pt_regs *ctx, __u64 paddr, __u64 dbrType, __u64 pbuffer, __s64 nRequest)
+/* In dbPutField(), dbPut() is the first thing after dbScanLock(). So here the thread has the lock whose request was
+ * noted at the entry of dbPutField(). Before kernel 5.17 no passes are watched. */
+static __always_inline void seePassPut(const struct caller *c, const struct addr *a, __u64 now)
+{
+#ifndef EBPFMON_OLD_KERNEL
+    if (!c->conf->sweeps)
+        return;
+    ebpfmon_enter_requested(a->precord, now);
+    if (a->special == EBPFMON_SPC_SCAN)
+        ebpfmon_begin_scan_put(a->precord, now);
+#endif
+}
+
+static __always_inline void seePut(struct pt_regs *ctx, __u64 paddr, __u64 dbrType, __u64 pbuffer, __s64 nRequest,
+                                   __u64 now)
 {
     struct ebpfMonPutEvent *ev;
     struct thread *th;
@@ -52,6 +69,7 @@ static __always_inline void seePut(struct pt_regs *ctx, __u64 paddr, __u64 dbrTy
         th->putDepth = depth + 1;
         return;
     }
+    seePassPut(&c, &a, now);
     fillPutEvent(&c, th, &a, paddr, EBPFMON_SITE_PUT);
     ev = &th->ev;
     if (!depth && !th->locked.id) {
@@ -80,7 +98,7 @@ static __always_inline void seePut(struct pt_regs *ctx, __u64 paddr, __u64 dbrTy
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_put, __u64 paddr, __u64 dbrType, __u64 pbuffer, __s64 nRequest)
 {
-    RUN_TIMED(seePut(ctx, paddr, dbrType, pbuffer, nRequest));
+    RUN_TIMED(seePut(ctx, paddr, dbrType, pbuffer, nRequest, now));
 }
 
 SEC("uprobe")
@@ -103,7 +121,7 @@ int BPF_URETPROBE(ebpfmon_put_return, __s64 status)
      * around this one. */
     if (depth < EBPFMON_NESTED && PT_REGS_SP(ctx) < in->sp)
         return 0;
-    countHits(c.tgid, EBPFMON_HIT_RETURN, 1);
+    countHits(&c, EBPFMON_HIT_RETURN, 1);
     th->putDepth = depth;
     if (depth >= EBPFMON_NESTED || !in->id)
         return 0;
@@ -137,34 +155,50 @@ static __always_inline void readOldLink(const struct ebpfMonTargetConf *conf, st
     ev->oldLen = n > 0 && n <= EBPFMON_VAL_MAX ? n : 0;
 }
 
-/* long dbPutField(DBADDR *paddr, short dbrType, const void *pbuffer, long nRequest): puts to link fields, and puts to
- * records whose DISP refuses writes from outside. */
-SEC("uprobe")
-int BPF_UPROBE(ebpfmon_putfield, __u64 paddr, __u64 dbrType, __u64 pbuffer, __s64 nRequest)
+/* Sends a put to a link field, or to a record whose DISP refuses writes from outside. */
+static __always_inline void sendFieldPut(const struct caller *c, struct addr *a, __u64 paddr, __u64 dbrType,
+                                         __u64 pbuffer, __s64 nRequest, int disabled)
 {
+    struct thread *th = getThread(c->tid);
     struct ebpfMonPutEvent *ev;
-    struct thread *th;
-    struct caller c;
-    struct addr a;
-    int isLink, disabled;
+    int isLink = isLinkField(a);
 
-    if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || readAddr(c.conf, &a, paddr))
-        return 0;
-    isLink = isLinkField(&a);
-    disabled = isDisabled(c.conf, &a);
-    if ((!isLink && !disabled) || !(th = getThread(c.tid)))
-        return 0;
-    fillPutEvent(&c, th, &a, paddr, disabled ? EBPFMON_SITE_DISABLED : EBPFMON_SITE_LINK);
+    if (!th)
+        return;
+    fillPutEvent(c, th, a, paddr, disabled ? EBPFMON_SITE_DISABLED : EBPFMON_SITE_LINK);
     ev = &th->ev;
-    ev->dbrType = convertType(c.conf, (__s16)dbrType);
+    ev->dbrType = convertType(c->conf, (__s16)dbrType);
     ev->nRequest = nRequest;
     if (isLink)
-        readOldLink(c.conf, th, a.pfield);
-    else if (a.nElements == 1)
-        ev->oldLen = readData(th, 0, a.pfield, (__u16)a.fieldSize);
+        readOldLink(c->conf, th, a->pfield);
+    else if (a->nElements == 1)
+        ev->oldLen = readData(th, 0, a->pfield, (__u16)a->fieldSize);
     if (nRequest > 0)
         ev->newLen = readData(th, ev->oldLen, pbuffer, (__u64)nRequest * getElementSize(ev->dbrType));
     /* a changed link changes which records a chain can reach, so the user part must learn it at once */
     sendPut(th, isLink ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
-    return 0;
+}
+
+static __always_inline void seePutField(struct pt_regs *ctx, __u64 paddr, __u64 dbrType, __u64 pbuffer,
+                                        __s64 nRequest, __u64 now)
+{
+    struct caller c;
+    struct addr a;
+    int disabled;
+
+    if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || readAddr(c.conf, &a, paddr))
+        return;
+    disabled = isDisabled(c.conf, &a);
+    if (disabled || isLinkField(&a))
+        sendFieldPut(&c, &a, paddr, dbrType, pbuffer, nRequest, disabled);
+    else if (c.conf->seesPutLocks && a.special != EBPFMON_SPC_ATTRIBUTE)
+        ebpfmon_take_put_lock(a.precord, PT_REGS_SP(ctx), now);
+}
+
+/* long dbPutField(DBADDR *paddr, short dbrType, const void *pbuffer, long nRequest): puts to link fields, puts to
+ * records whose DISP refuses writes from outside; and it requests the lock of the record for all others. */
+SEC("uprobe")
+int BPF_UPROBE(ebpfmon_putfield, __u64 paddr, __u64 dbrType, __u64 pbuffer, __s64 nRequest)
+{
+    RUN_TIMED(seePutField(ctx, paddr, dbrType, pbuffer, nRequest, now));
 }

@@ -94,7 +94,7 @@ __attribute__((noinline)) int ebpfmon_note_quick(__u64 precord, __u64 now)
     barrier_var(n);
     q->entry[n & (QUICK_TIMES - 1)] = QUICK_ENTRY(precord, took);
     q->count = n + 1;
-    countHits(c.tgid, EBPFMON_HIT_ENTRY, 1);
+    countHits(&c, EBPFMON_HIT_ENTRY, 1);
     endQuick(th, h, precord, took, now);
     beginAfterQuick(th, h);
     return 1;

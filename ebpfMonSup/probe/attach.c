@@ -39,7 +39,6 @@ static const probePlace placeOf[ebpfMonProgCount] = {
     [ebpfMonProgCamessage] = ENTRY(Camessage, EBPFMON_PUTS),
     [ebpfMonProgCaLink] = ENTRY(CaPutLink, EBPFMON_PUTS),
     [ebpfMonProgLock] = {ebpfMonFnScanLock, 0, EBPFMON_CHAINS, 0, ALL_WAYS, PROCESSING, ebpfMonCalledLock},
-    [ebpfMonProgPutLock] = {ebpfMonFnPutField, 0, EBPFMON_CHAINS, 0, WAY(Calls) | WAY(Passes)},
     [ebpfMonProgPassBegin] = {ebpfMonFnScanLock, 0, EBPFMON_CHAINS, 0, WAY(Passes)},
     [ebpfMonProgUnlock] = {ebpfMonFnScanUnlock, 0, EBPFMON_COUNTS, 0, ALL_WAYS, PROCESSING, ebpfMonCalledUnlock},
     [ebpfMonProgPassCount] = {ebpfMonFnScanUnlock, 0, EBPFMON_COUNTS, EBPFMON_CHAINS, WAY(Passes), CALLER(ScanList),
@@ -52,7 +51,6 @@ static const probePlace placeOf[ebpfMonProgCount] = {
                            .called = ebpfMonCalledLock},
     [ebpfMonProgAsk] = {ebpfMonFnScanLock, 0, ON_REQUEST, 0, WAY(Passes), PROCESSING, ebpfMonCalledLock},
     [ebpfMonProgAskMany] = {ebpfMonFnScanLock, 0, ON_REQUEST, 0, WAY(Passes), PROCESSING, ebpfMonCalledLockMany},
-    [ebpfMonProgPassPut] = ENTRY(Put, ON_REQUEST),
     [ebpfMonProgUnlockMany] = ENTRY(ScanUnlockMany, EBPFMON_COUNTS),
     [ebpfMonProgCompleted] = ENTRY(FwdLink, ON_REQUEST),
     [ebpfMonProgProcess] = ENTRY(Process, ON_REQUEST),
@@ -99,10 +97,10 @@ ebpfMonAttachWay ebpfMonAttachFindWay(const ebpfMonAttached *att, int hasLists)
 
 uint32_t ebpfMonAttachSweeps(const ebpfMonAttached *att)
 {
-    uint32_t want = EBPFMON_BIT(ebpfMonProgListEnd) | EBPFMON_BIT(ebpfMonProgLocked) | EBPFMON_BIT(ebpfMonProgAsk) |
-                    EBPFMON_BIT(ebpfMonProgAskMany) | EBPFMON_BIT(ebpfMonProgPassPut) |
-                    EBPFMON_BIT(ebpfMonProgListBegin) | EBPFMON_BIT(ebpfMonProgPutLock);
     const ebpfMonCalls *calls = att->core->calls;
+    uint32_t want = EBPFMON_BIT(ebpfMonProgListEnd) | EBPFMON_BIT(ebpfMonProgLocked) | EBPFMON_BIT(ebpfMonProgAsk) |
+                    EBPFMON_BIT(ebpfMonProgAskMany) |
+                    EBPFMON_BIT(calls->endsOtherwise ? ebpfMonProgListBegin : ebpfMonProgPassBegin);
     unsigned ends = 0;
 
     for (unsigned i = 0; i < att->callers.count; i++)
@@ -153,18 +151,27 @@ static int addProbe(ebpfMonAttached *att, int prog, const char *path, const uint
 }
 
 /* Nonzero: the entry of dbPutField(), which has a probe anyway, tells that its lock set is requested
- * (ebpfmon_putfield_lock), and the entry of dbPut() that it was taken (ebpfmon_pass_put). */
-static int seesPutFieldLock(const ebpfMonAttached *att)
+ * (ebpfmon_putfield), and the entry of dbPut() that it was taken (ebpfmon_put). So its call of dbScanLock() has no
+ * probe. */
+static int isPutLockSeen(const ebpfMonAttached *att)
 {
     const ebpfMonCalls *calls = att->core->calls;
 
     return calls && calls->putFieldLocks && att->core->site[ebpfMonFnPutField].cls == ebpfMonSiteFast;
 }
 
+int ebpfMonAttachSeesPutLocks(const ebpfMonAttached *att)
+{
+    const uint32_t put = EBPFMON_BIT(ebpfMonProgPut) | EBPFMON_BIT(ebpfMonProgPutField);
+
+    return att->way != ebpfMonAttachEntries && isPutLockSeen(att) && (att->on & put) == put &&
+           (att->on & (EBPFMON_BIT(ebpfMonProgLock) | EBPFMON_BIT(ebpfMonProgLocked)));
+}
+
 /* Nonzero: the program is attached at this call, or behind it. */
 static int isPlace(const ebpfMonAttached *att, int prog, unsigned callers, const ebpfMonCall *call)
 {
-    int isSeen = call->called == ebpfMonCalledLock && call->caller == ebpfMonCallerPutField && seesPutFieldLock(att);
+    int isSeen = call->called == ebpfMonCalledLock && call->caller == ebpfMonCallerPutField && isPutLockSeen(att);
 
     if (isSeen || !(callers & (1u << call->caller)))
         return 0;
@@ -283,12 +290,9 @@ static void attachOne(ebpfMonAttached *att, int prog, ebpfMonAttachWay way, char
 /* camessage() is probed only in IOCs without rsrvCheckPut(), because that one tells which circuit the thread serves. */
 static uint32_t findUnneeded(const ebpfMonAttached *att)
 {
-    uint32_t unneeded = seesPutFieldLock(att) ? 0 : EBPFMON_BIT(ebpfMonProgPutLock);
     const char *path;
 
-    if (findFunction(att, ebpfMonFnCheckPut, &path)->cls != ebpfMonSiteNone)
-        unneeded |= EBPFMON_BIT(ebpfMonProgCamessage);
-    return unneeded;
+    return findFunction(att, ebpfMonFnCheckPut, &path)->cls != ebpfMonSiteNone ? EBPFMON_BIT(ebpfMonProgCamessage) : 0;
 }
 
 /* Passes the probes that are attached and not wanted to "closeAll", in the order of the enum ebpfMonProg. */

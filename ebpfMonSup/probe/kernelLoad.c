@@ -109,7 +109,6 @@ struct bpf_program *ebpfMonKernelGetProgram(ebpfMonProg prog)
     case ebpfMonProgCamessage:  return skel->progs.ebpfmon_camessage;
     case ebpfMonProgCaLink:     return skel->progs.ebpfmon_calink;
     case ebpfMonProgLock:       return skel->progs.ebpfmon_lock;
-    case ebpfMonProgPutLock:    return skel->progs.ebpfmon_putfield_lock;
     case ebpfMonProgPassBegin:  return skel->progs.ebpfmon_pass_begin;
     case ebpfMonProgUnlock:     return skel->progs.ebpfmon_unlock;
     case ebpfMonProgPassCount:  return skel->progs.ebpfmon_unlock;
@@ -119,7 +118,6 @@ struct bpf_program *ebpfMonKernelGetProgram(ebpfMonProg prog)
     case ebpfMonProgLocked:     return skel->progs.ebpfmon_locked;
     case ebpfMonProgAsk:        return skel->progs.ebpfmon_request;
     case ebpfMonProgAskMany:    return skel->progs.ebpfmon_request_many;
-    case ebpfMonProgPassPut:    return skel->progs.ebpfmon_pass_put;
     case ebpfMonProgUnlockMany: return skel->progs.ebpfmon_unlock_many;
     case ebpfMonProgCompleted:  return skel->progs.ebpfmon_completed;
     case ebpfMonProgProcess:    return skel->progs.ebpfmon_process;
@@ -210,7 +208,7 @@ static void leaveOutPrograms(void)
     struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
     struct bpf_program *const inLists[] = { /* only uprobe_multi can attach these: kernel 6.6 */
         skel->progs.ebpfmon_pass_next, skel->progs.ebpfmon_list_end, skel->progs.ebpfmon_list_begin,
-        skel->progs.ebpfmon_locked, skel->progs.ebpfmon_pass_put,
+        skel->progs.ebpfmon_locked,
     };
 
     for (size_t i = 0; !ebpfMonFeature.loop && i < sizeof(inLists) / sizeof(inLists[0]); i++)

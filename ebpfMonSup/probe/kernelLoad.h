@@ -18,14 +18,13 @@
 typedef enum {
     ebpfMonProgPut, ebpfMonProgPutReturn, ebpfMonProgPutField, ebpfMonProgNotify, ebpfMonProgCheckPut,
     ebpfMonProgCamessage, ebpfMonProgCaLink,
-    ebpfMonProgLock, ebpfMonProgPutLock, ebpfMonProgPassBegin, /* a chain begins; dbPutField() begins one; the
-                                                                * first chain of a scan list begins */
+    ebpfMonProgLock, ebpfMonProgPassBegin, /* a chain begins; a scan list begins, and its first chain */
     ebpfMonProgUnlock, ebpfMonProgPassCount, ebpfMonProgPassNext, /* a chain ends; a chain of a scan list ends; the
                                                                    * same, and the next chain begins */
-    ebpfMonProgListEnd, ebpfMonProgListBegin, /* the thread is at the end of a scan list; at its beginning */
+    ebpfMonProgListEnd, ebpfMonProgListBegin, /* the thread is at the end of a scan list; at its beginning, where the
+                                               * end of the pass before may not have been seen */
     ebpfMonProgLocked, ebpfMonProgAsk, ebpfMonProgAskMany, /* a lock set was taken; a thread asks for one; it asks
                                                             * for several */
-    ebpfMonProgPassPut, /* a put while passes are watched: it may move a record to another scan list */
     ebpfMonProgUnlockMany, ebpfMonProgCompleted, ebpfMonProgProcess, ebpfMonProgCallback, ebpfMonProgDelayed,
     ebpfMonProgOnce, ebpfMonProgPop, ebpfMonProgPopReturn,
     ebpfMonProgCount

@@ -27,6 +27,8 @@ struct ebpfMonLoaded {
     const volatile uint64_t *lost; /* the table of lost events, mapped; NULL: it is not */
     ebpfMonTables       tables;
     ebpfMonBlockTable   conf, state, closure; /* follower */
+    uint32_t            hitsOf[EBPFMON_TARGETS_MAX]; /* the IOC (tgid) at each place of the table of hits; 0: none.
+                                                      * Follower */
     int                 grows;    /* nonzero: some hash tables grow (letTablesGrow) */
     struct utsname      kernel;
     int                 schedulerRefused; /* nonzero: the kernel refused the tracepoints of the scheduler, and is not

@@ -17,24 +17,58 @@
 #include "probe/kernelTables.h"
 #include "probe/perCpu.h"
 
+/* The place of this IOC in the table of hits; with tgid 0, a free place. EBPFMON_TARGETS_MAX: there is none. */
+static uint32_t findHits(uint32_t tgid)
+{
+    uint32_t at = 0;
+
+    while (at < EBPFMON_TARGETS_MAX && ebpfMonLoaded.hitsOf[at] != tgid)
+        at++;
+    return at;
+}
+
+/* Gets the place of this IOC in the table of hits; the first call takes a free one, and clears it. */
+static uint32_t takeHits(uint32_t tgid)
+{
+    uint32_t at = findHits(tgid);
+    struct ebpfMonHits *zero;
+
+    if (at < EBPFMON_TARGETS_MAX || (at = findHits(0)) == EBPFMON_TARGETS_MAX)
+        return at;
+    zero = calloc((size_t)libbpf_num_possible_cpus(), sizeof(*zero));
+    if (!zero || bpf_map_update_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.hits), &at, zero, BPF_ANY))
+        at = EBPFMON_TARGETS_MAX;
+    else
+        ebpfMonLoaded.hitsOf[at] = tgid;
+    free(zero);
+    return at;
+}
+
+static void freeHits(uint32_t tgid)
+{
+    uint32_t at = findHits(tgid);
+
+    if (at < EBPFMON_TARGETS_MAX)
+        ebpfMonLoaded.hitsOf[at] = 0;
+}
+
 int ebpfMonKernelSetTarget(uint32_t tgid, const struct ebpfMonTargetConf *conf)
 {
-    int fd = bpf_map__fd(ebpfMonLoaded.skel->maps.hits), cpus = libbpf_num_possible_cpus();
-    struct ebpfMonHits *zero = calloc((size_t)cpus, sizeof(*zero));
     static const struct ebpfMonQueues empty;
+    struct ebpfMonTargetConf own = *conf;
+    uint32_t at = takeHits(tgid);
 
-    if (!zero)
+    if (at == EBPFMON_TARGETS_MAX)
         return -1;
-    bpf_map_update_elem(fd, &tgid, zero, BPF_NOEXIST);
-    free(zero);
+    own.hits = (uint16_t)at;
     bpf_map_update_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.queues), &tgid, &empty, BPF_NOEXIST);
-    return bpf_map_update_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.targets), &tgid, conf, BPF_ANY);
+    return bpf_map_update_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.targets), &tgid, &own, BPF_ANY);
 }
 
 void ebpfMonKernelRemoveTarget(uint32_t tgid)
 {
     bpf_map_delete_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.targets), &tgid);
-    bpf_map_delete_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.hits), &tgid);
+    freeHits(tgid);
     bpf_map_delete_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.queues), &tgid);
     bpf_map_delete_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.moved), &tgid);
 }
@@ -356,7 +390,10 @@ int ebpfMonKernelGetRegs(uint32_t tid, ebpfMonKernelRegs *found)
 
 void ebpfMonKernelGetHits(uint32_t tgid, struct ebpfMonHits *sum)
 {
-    ebpfMonPerCpuSum(ebpfMonLoaded.skel->maps.hits, &tgid, sum, sizeof(*sum));
+    uint32_t at = findHits(tgid);
+
+    /* behind the last place the sum is 0 */
+    ebpfMonPerCpuSum(ebpfMonLoaded.skel->maps.hits, &at, sum, sizeof(*sum));
 }
 
 void ebpfMonKernelGetLost(uint64_t lost[EBPFMON_LOST_KERNEL])

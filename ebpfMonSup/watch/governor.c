@@ -116,6 +116,7 @@ static int setConf(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, con
         .endsOtherwise = t->follower.att.core->calls && t->follower.att.core->calls->endsOtherwise,
         .countsWaiters = (uint8_t)t->follower.countsWaiters,
         .seesScanPuts = (uint8_t)t->follower.sweep.seesPuts,
+        .seesPutLocks = (uint8_t)t->follower.seesPutLocks,
         .movedTaken = t->follower.sweep.moved,
         .sweepsSince = t->follower.sweep.since,
         .sweeps = t->follower.sweep.number,
@@ -247,6 +248,18 @@ static void setQuick(ebpfMonGovernor *g, ebpfMonTarget *t, int hasQuick, ebpfMon
     setConf(g, t, level, filter);
 }
 
+/* The probes of puts tell from now on which locks are requested, or do not any more. Called when the probes are
+ * attached that see the ends of these chains. */
+static void setPutLocks(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter)
+{
+    int sees = ebpfMonAttachSeesPutLocks(&t->follower.att);
+
+    if (t->follower.seesPutLocks == sees)
+        return;
+    t->follower.seesPutLocks = sees;
+    setConf(g, t, level, filter);
+}
+
 /* While passes are watched: the probes that see the ends of chains are on, too. Which of them are not needed? */
 static uint32_t findIdle(const ebpfMonTarget *t, ebpfMonLevel level)
 {
@@ -269,6 +282,7 @@ static uint32_t attachSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t want
         int isNew = (t->follower.att.on & sweeps) != sweeps;
 
         on = g->kernel.attach(&t->follower.att, want | sweeps, way, note, size);
+        setPutLocks(g, t, level, filter);
         if ((on & sweeps) == sweeps) {
             if (isNew) { /* there may have been puts to SCAN since the lists were read, and nobody saw them */
                 t->follower.sweep.seesPuts = 1;
@@ -350,6 +364,8 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
     want = findAffordable(t, &level, way);
     if (way != t->follower.att.way)
         was = 0; /* all of them go, and others come */
+    if (!(was & EBPFMON_BIT(ebpfMonProgUnlock)))
+        t->follower.seesPutLocks = 0;
     isFirst = !!(want & ~was & EBPFMON_BIT(ebpfMonProgUnlock));
     if (isFirst)
         ebpfMonRecordTablesBeginCounting(g->tables, t, t->follower.counted);
@@ -377,6 +393,8 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
         on = attachSweeps(g, t, want, sweeps, level, filter, note, sizeof(note));
     else
         on = g->kernel.attach(&t->follower.att, want, way, note, sizeof(note));
+    if (level > ebpfMonLevelOff)
+        setPutLocks(g, t, level, filter);
     if (on & EBPFMON_BIT(ebpfMonProgUnlock))
         ebpfMonRecordTablesSettleCounting(g->tables, t);
     if (t->follower.sweep.number && !(on & EBPFMON_BIT(ebpfMonProgListEnd)))

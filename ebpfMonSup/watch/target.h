@@ -149,6 +149,7 @@ typedef struct ebpfMonTarget {
         int       isServerKnown; /* it lies as expected */
         int       oddLocks;    /* so do its lock sets */
         int       countsWaiters; /* nonzero: a lock set tells if threads wait for it */
+        int       seesPutLocks; /* ebpfMonTargetConf.seesPutLocks */
         int       hasLists;    /* its scan lists are where the kernel part looks for them */
         int       counted;     /* its processings were, and nobody asked for less since */
         int       reference;   /* dbProcess is trapped too, to compare */
