@@ -33,27 +33,8 @@ int BPF_UPROBE(ebpfmon_list_end, __u64 mutex)
     });
 }
 
-__attribute__((noinline)) int ebpfmon_begin_list(__u64 mutex, __u64 now)
-{
-    struct ebpfMonListKey key = { .mutex = mutex };
-    struct ebpfMonList *list, first = {};
-    struct caller c;
-
-    if (!findCaller(&c) || !c.conf->sweeps)
-        return 0;
-    key.tgid = c.tgid;
-    list = bpf_map_lookup_elem(&lists, &key);
-    if (list) {
-        list->begin = now;
-        return 0;
-    }
-    first.begin = now; /* it had no records when the lists were read */
-    bpf_map_update_elem(&lists, &key, &first, BPF_NOEXIST);
-    return 0;
-}
-
-/* scanList(scan_list *), if it has an end that no probe sees (ebpfMonTargetConf.endsOtherwise): the end of its last pass
- * may not have been seen. In other IOCs ebpfmon_pass_begin tells that the list begins. */
+/* scanList(scan_list *), if it has an end that no probe sees (ebpfMonTargetConf.endsOtherwise): the end of its last
+ * pass may not have been seen. In other IOCs ebpfmon_pass_begin tells that the list begins. */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_list_begin, __u64 list)
 {
@@ -139,26 +120,32 @@ static long enterNext(__u32 i, struct entering *e)
     return 0;
 }
 
-__attribute__((noinline)) int ebpfmon_enter_requested(__u64 precord, __u64 now)
+/* The thread has the lock that it requested. */
+static __always_inline void takeRequested(const struct caller *c, struct groupThread *gt, __u64 now)
+{
+    struct thread *th = bpf_map_lookup_elem(&threads, &c->tid);
+    struct ebpfMonHeld *h = th ? getLastHeld(th) : 0;
+
+    if (h && !h->got && !h->sp && h->root == gt->requested)
+        h->got = now;
+    gt->requested = 0;
+}
+
+/* The thread has the lock that it requested, and enters its groups. */
+__attribute__((noinline)) int ebpfmon_enter_requested(__u64 now)
 {
     struct entering e = { .now = now };
     struct groupThread *gt;
-    struct ebpfMonHeld *h;
-    struct thread *th;
     struct caller c;
     __u64 n = 0;
 
-    if (precord ? !findCaller(&c) : !enterProbe(&c, EBPFMON_HIT_ENTRY))
+    if (!enterProbe(&c, EBPFMON_HIT_ENTRY))
         return 0;
     gt = bpf_map_lookup_elem(&groupThreads, &c.tid);
-    if (!gt || !gt->requested || (precord && precord != gt->requested))
+    if (!gt || !gt->requested)
         return 0;
     e.lock = gt->requested;
-    gt->requested = 0;
-    th = bpf_map_lookup_elem(&threads, &c.tid);
-    h = th ? getLastHeld(th) : 0;
-    if (h && !h->got && !h->sp && h->root == e.lock)
-        h->got = now;
+    takeRequested(&c, gt, now);
     if (!gt->requestedMany) {
         ebpfmon_enter(e.lock, e.lock, now);
         return 0;
@@ -169,11 +156,23 @@ __attribute__((noinline)) int ebpfmon_enter_requested(__u64 precord, __u64 now)
     return 0;
 }
 
+__attribute__((noinline)) int ebpfmon_enter_put(__u64 precord, __u64 now)
+{
+    struct groupThread *gt;
+    struct caller c;
+
+    if (!findCaller(&c) || !(gt = bpf_map_lookup_elem(&groupThreads, &c.tid)) || gt->requested != precord)
+        return 0;
+    takeRequested(&c, gt, now);
+    ebpfmon_enter(precord, precord, now);
+    return 0;
+}
+
 /* After these calls: the thread has the lock. */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_locked)
 {
-    RUN_TIMED(ebpfmon_enter_requested(0, now));
+    RUN_TIMED(ebpfmon_enter_requested(now));
 }
 
 /* This thread leaves the group. If it is the last one, and sweeps left the group out, it looks at the group, and

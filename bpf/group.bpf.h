@@ -10,12 +10,9 @@
  * ebpfmon_sweep_moved, because the lists that were read do not have all records of a group. */
 __u32 ebpfmon_leave(__u64 lock, __u64 now, __u32 isMany);
 
-/* The thread has the lock that it requested, and enters its groups. "precord": it is in dbPut() of this record; if it
- * had requested another lock, nothing happens. 0: it is in a trap behind the call that took the lock. */
-int ebpfmon_enter_requested(__u64 precord, __u64 now);
-
-/* A pass of the scan list with this mutex begins. */
-int ebpfmon_begin_list(__u64 mutex, __u64 now);
+/* The thread is in dbPut() of this record. If that is the lock that it requested last, it has it now, and enters its
+ * group. */
+int ebpfmon_enter_put(__u64 precord, __u64 now);
 
 /* This thread has entered the group of this record, which may be processing asynchronously, and nobody has noted who
  * began that. */

@@ -53,10 +53,10 @@ int BPF_UPROBE(ebpfmon_lock, __u64 precord)
     RUN_TIMED(seeLock(precord, PT_REGS_SP(ctx), now));
 }
 
-/* dbPutField(DBADDR *) requests the lock of this record, after it has seen that it will not refuse the put (dbAccess.c).
- * ebpfmon_putfield has a probe at its entry, and calls this, so that the request costs no trap of its own. The call of
- * dbScanLock() would. If DISP changes between that look and the one of dbPutField(), a lock is noted that is not taken;
- * dropEndedPasses() forgets it. "sp": the stack pointer at the entry. A global function, as ebpfmon_end_lock. */
+/* dbPutField(DBADDR *) requests the lock of this record, after it has seen that it will not refuse the put
+ * (dbAccess.c). ebpfmon_putfield has a probe at its entry, and calls this, so that the request costs no trap of its
+ * own. The call of dbScanLock() would. If DISP changes between that look and the one of dbPutField(), a lock is noted
+ * that is not taken; dropEndedPasses() forgets it. */
 __attribute__((noinline)) int ebpfmon_take_put_lock(__u64 precord, __u64 sp, __u64 now)
 {
     struct caller c;

@@ -6,10 +6,10 @@
  * is attached during a turn only. Between the turns a pass stands for its chains: it begins at the entry of scanList()
  * and ends with the list.
  */
-#include "group.bpf.h"
 #include "heldLocks.bpf.h"
 #include "passChain.bpf.h"
 #include "quickChain.bpf.h"
+#include "sweep.bpf.h"
 
 /* Notes a pass, or the rest of one, with chains that are not timed. */
 static __always_inline void noteUntimed(const struct caller *c, struct thread *th, __u32 n, __u64 sp)

@@ -34,19 +34,24 @@ static __always_inline __s64 findElements(__u32 tgid, struct addr *a, struct ebp
 
 /* In dbPutField(), dbPut() is the first thing after dbScanLock(). So here the thread has the lock whose request was
  * noted at the entry of dbPutField(). Before kernel 5.17 no passes are watched. */
-static __always_inline void seePassPut(const struct caller *c, const struct addr *a, __u64 now)
+static __always_inline void seePassPut(__u64 paddr, __u64 now)
 {
 #ifndef EBPFMON_OLD_KERNEL
-    if (!c->conf->sweeps)
+    __s16 special = 0;
+    struct caller c;
+    __u64 precord;
+
+    if (!findCaller(&c) || !c.conf->sweeps || !(precord = readPtr(paddr + EBPFMON_DBADDR_PRECORD)))
         return;
-    ebpfmon_enter_requested(a->precord, now);
-    if (a->special == EBPFMON_SPC_SCAN)
-        ebpfmon_begin_scan_put(a->precord, now);
+    ebpfmon_enter_put(precord, now);
+    bpf_probe_read_user(&special, sizeof(special), (void *)(paddr + EBPFMON_DBADDR_SPECIAL));
+    if (special == EBPFMON_SPC_SCAN)
+        ebpfmon_begin_scan_put(precord, now);
 #endif
 }
 
-static __always_inline void seePut(struct pt_regs *ctx, __u64 paddr, __u64 dbrType, __u64 pbuffer, __s64 nRequest,
-                                   __u64 now)
+/* A global function, so that its stack is not added to that of seePassPut(). "sp": the stack pointer. */
+__attribute__((noinline)) int ebpfmon_see_put(__u64 paddr, __u64 dbrType, __u64 pbuffer, __s64 nRequest, __u64 sp)
 {
     struct ebpfMonPutEvent *ev;
     struct thread *th;
@@ -57,19 +62,18 @@ static __always_inline void seePut(struct pt_regs *ctx, __u64 paddr, __u64 dbrTy
     __s64 n;
 
     if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = getThread(c.tid)))
-        return;
+        return 0;
     depth = th->putDepth;
     if (depth >= EBPFMON_NESTED)
         depth = 0; /* the probe at the return was being detached, and missed some returns */
     in = &th->pending[depth & (EBPFMON_NESTED - 1)];
-    in->sp = PT_REGS_SP(ctx);
+    in->sp = sp;
     if (readAddr(c.conf, &a, paddr)) {
         countLost(EBPFMON_LOST_FAULT);
         in->id = 0; /* its return must not be mistaken for the return of the put around it */
         th->putDepth = depth + 1;
-        return;
+        return 0;
     }
-    seePassPut(&c, &a, now);
     fillPutEvent(&c, th, &a, paddr, EBPFMON_SITE_PUT);
     ev = &th->ev;
     if (!depth && !th->locked.id) {
@@ -92,13 +96,17 @@ static __always_inline void seePut(struct pt_regs *ctx, __u64 paddr, __u64 dbrTy
     in->locked = ev->locked;
     th->putDepth = depth + 1;
     sendPut(th, BPF_RB_NO_WAKEUP);
+    return 0;
 }
 
 /* long dbPut(DBADDR *paddr, short dbrType, const void *pbuffer, long nRequest) */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_put, __u64 paddr, __u64 dbrType, __u64 pbuffer, __s64 nRequest)
 {
-    RUN_TIMED(seePut(ctx, paddr, dbrType, pbuffer, nRequest, now));
+    RUN_TIMED({
+        seePassPut(paddr, now);
+        ebpfmon_see_put(paddr, dbrType, pbuffer, nRequest, PT_REGS_SP(ctx));
+    });
 }
 
 SEC("uprobe")

@@ -272,6 +272,25 @@ __attribute__((noinline)) int ebpfmon_sweep_closure(__u32 slot, __u64 now, __u32
                 0;
 }
 
+__attribute__((noinline)) int ebpfmon_begin_list(__u64 mutex, __u64 now)
+{
+    struct ebpfMonListKey key = { .mutex = mutex };
+    struct ebpfMonList *list, first = {};
+    struct caller c;
+
+    if (!findCaller(&c) || !c.conf->sweeps)
+        return 0;
+    key.tgid = c.tgid;
+    list = bpf_map_lookup_elem(&lists, &key);
+    if (list) {
+        list->begin = now;
+        return 0;
+    }
+    first.begin = now; /* it had no records when the lists were read */
+    bpf_map_update_elem(&lists, &key, &first, BPF_NOEXIST);
+    return 0;
+}
+
 __attribute__((noinline)) int ebpfmon_sweep_list(__u64 mutex, __u64 now)
 {
     struct ebpfMonListKey key = { .mutex = mutex };

@@ -16,6 +16,9 @@ int ebpfmon_sweep_places(__u32 first, __u32 len, __u64 now, __u32 how);
 int ebpfmon_sweep_closure(__u32 slot, __u64 now, __u32 how);
 int ebpfmon_sweep_list(__u64 mutex, __u64 now);
 
+/* A pass of the scan list with this mutex begins. */
+int ebpfmon_begin_list(__u64 mutex, __u64 now);
+
 /* Takes out the quick chains that this sweep did not, after all records of the pass were counted. */
 int ebpfmon_fold_rest(__u64 now);
 
