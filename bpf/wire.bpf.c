@@ -2,8 +2,8 @@
 /*
  * Selects the packets of a network namespace that may be Channel Access or pvAccess. The programs see every packet of
  * the namespace, so they must be quick for packets of others: a pure ACK costs one read of the headers, and data of a
- * connection that is known to be foreign one lookup more. Two programs do the same: a filter for packet sockets, and
- * one for tcx (probe/packetTaps.h).
+ * connection that is known to be foreign one comparison more (isStillForeign). Two programs do the same: a filter for
+ * packet sockets, and one for tcx (probe/packetTaps.h).
  *
  * This is a separate object file. Each network namespace has a copy with its own tables. Kernel 5.10 and later.
  */
@@ -51,6 +51,26 @@ struct {
     __type(value, struct ebpfMonConn);
 } conns SEC(".maps");
 
+/* Connections that were foreign when this CPU looked last: a comparison here costs less than a lookup in "conns". */
+struct foreign {
+    struct ebpfMonConnKey key;
+    __u32 since;    /* of struct ebpfMonConn */
+    __u32 serial;   /* value of "changes", before that look */
+};
+
+#define FOREIGN_PLACES 256 /* a power of two */
+
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, FOREIGN_PLACES);
+    __type(key, __u32);
+    __type(value, struct foreign);
+} foreigns SEC(".maps");
+
+/* A new number with each SYN, because a new connection can have the addresses and ports of an old one; and when the
+ * user part has said what a connection is. */
+volatile __u32 changes;
+
 /* The ports where CA or PVA is expected: a bit for each port, in host byte order. */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -89,6 +109,34 @@ static __always_inline int isExpected(__be16 port)
     return bits && (*bits >> (host & 63) & 1);
 }
 
+static __always_inline struct foreign *findPlace(const struct ebpfMonConnKey *key)
+{
+    __u32 at = key->port[0] ^ key->port[1];
+
+    at = (at ^ at >> 8) & (FOREIGN_PLACES - 1);
+    return bpf_map_lookup_elem(&foreigns, &at);
+}
+
+/* Nonzero: the connection was foreign when this CPU looked last, and needs no new look. */
+static __always_inline int isStillForeign(const struct ebpfMonConnKey *key, __u32 serial)
+{
+    const struct foreign *f = findPlace(key);
+
+    return f && f->key.addr[0] == key->addr[0] && f->key.addr[1] == key->addr[1] &&
+           f->key.port[0] == key->port[0] && f->key.port[1] == key->port[1] && f->serial == serial &&
+           nowSecs - f->since <= EBPFMON_FOREIGN_SECS;
+}
+
+static __always_inline void noteForeign(const struct ebpfMonConnKey *key, __u32 since, __u32 serial)
+{
+    struct foreign *f = findPlace(key);
+
+    if (!f)
+        return;
+    f->key = *key;
+    f->since = since;
+    f->serial = serial;
+}
 
 static __always_inline int isPva(const __u8 *p)
 {
@@ -206,6 +254,7 @@ static __always_inline int noteHandshake(const struct tcphdr *tcp, struct ebpfMo
 {
     __u32 first = bpf_ntohl(tcp->seq) + 1;
 
+    __sync_fetch_and_add(&changes, 1);
     if (!tcp->ack) {
         struct ebpfMonConn new = { .state = EBPFMON_CONN_FRESH, .client = d, .known = 1u << d };
 
@@ -232,7 +281,7 @@ static __always_inline int isWantedTcp(struct __sk_buff *skb, __u32 ip, const st
     /* 0: the packet is longer than the field can say (BIG TCP). Otherwise the field counts, because short frames are
      * padded. */
     __u32 total = h->ip.tot_len ? bpf_ntohs(h->ip.tot_len) : skb->len - ip;
-    __u32 at = h->ip.ihl * 4u + tcp->doff * 4u, size, d;
+    __u32 at = h->ip.ihl * 4u + tcp->doff * 4u, serial = changes, size, d;
     struct ebpfMonConnKey key;
     struct ebpfMonConn *c;
     int pass = 0;
@@ -245,6 +294,8 @@ static __always_inline int isWantedTcp(struct __sk_buff *skb, __u32 ip, const st
     d = ebpfMonConnKeySet(&key, h->ip.saddr, tcp->source, h->ip.daddr, tcp->dest);
     if (tcp->syn)
         return noteHandshake(tcp, &key, d);
+    if (!tcp->fin && !tcp->rst && isStillForeign(&key, serial))
+        return 0;
     c = bpf_map_lookup_elem(&conns, &key);
     if (!c) {
         struct ebpfMonConn new = { .state = EBPFMON_CONN_MIDDLE };
@@ -261,7 +312,9 @@ static __always_inline int isWantedTcp(struct __sk_buff *skb, __u32 ip, const st
         c->state = EBPFMON_CONN_MIDDLE;
         c->tries = 0;
     }
-    if (size && c->state != EBPFMON_CONN_FOREIGN)
+    if (c->state == EBPFMON_CONN_FOREIGN)
+        noteForeign(&key, c->since, serial);
+    else if (size)
         pass = judgeData(skb, tcp, c, d, ip + at, size, count);
     if (tcp->fin)
         c->ended |= 1u << d;

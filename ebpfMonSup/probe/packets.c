@@ -201,6 +201,7 @@ void ebpfMonPacketsSetVerdict(ebpfMonPackets *packets, const struct ebpfMonPeer 
         packets->foreign++;
     }
     bpf_map_update_elem(fd, &key, &conn, BPF_ANY);
+    __atomic_fetch_add(&packets->skel->bss->changes, 1, __ATOMIC_SEQ_CST); /* after the verdict can be found */
 }
 
 void ebpfMonPacketsGetStats(ebpfMonPackets *packets, ebpfMonPacketsStats *stats)

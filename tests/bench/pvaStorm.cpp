@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pvaStorm COUNT PV [PV...]: floods PVs with puts over PV Access.
+ * pvaStorm [-r PUTS/S] COUNT PV [PV...]: floods PVs with puts over PV Access.
  *
- * Each PV has one put under way at a time: its next put begins when the server has answered. The values are 1, 2, …,
- * COUNT for each PV. The program connects, prints "ready", and waits for a line on stdin or for its end. Then it puts.
- * When all are answered, it prints "sent N last COUNT seconds T".
+ * Each PV has one put under way at a time: its next put begins when the server has answered, and with -r, not before it
+ * is due. The values are 1, 2, …, COUNT for each PV. The program connects, prints "ready", and waits for a line on stdin
+ * or for its end. Then it puts. When all are answered, it prints "sent N last COUNT seconds T".
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <string>
 #include <vector>
 
-#include <epicsAtomic.h>
 #include <epicsEvent.h>
 #include <pv/clientFactory.h>
 #include <pv/createRequest.h>
@@ -33,6 +33,27 @@ static double now()
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
+/* All puts of the program. The client's thread for answers uses it. */
+struct Pace
+{
+    double rate;  /* puts per second; 0: as fast as possible */
+    double begin; /* s */
+    size_t sent, left; /* puts; PVs that are not done */
+    epicsEvent done;
+
+    /* Waits, in steps of a millisecond, until the next put is due. */
+    void waitDue()
+    {
+        double due = rate > 0 ? begin + (double)sent / rate - now() : 0;
+
+        if (due > 0.001) {
+            struct timespec t = { (time_t)due, (long)((due - (double)(time_t)due) * 1e9) };
+            nanosleep(&t, NULL);
+        }
+        sent++;
+    }
+};
+
 static void fail(const std::string &what)
 {
     fprintf(stderr, "pvaStorm: %s\n", what.c_str());
@@ -45,8 +66,7 @@ class Puts : public pva::ChannelRequester, public pva::ChannelPutRequester
 public:
     POINTER_DEFINITIONS(Puts);
 
-    Puts(const std::string &name, size_t limit, size_t *left, epicsEvent &done)
-        : name(name), limit(limit), sent(0), left(left), done(done) {}
+    Puts(const std::string &name, size_t limit, Pace &pace) : name(name), limit(limit), sent(0), pace(pace) {}
 
     std::string getRequesterName() { return name; }
     void channelCreated(const pvd::Status &status, const pva::Channel::shared_pointer &)
@@ -77,6 +97,7 @@ public:
 
     void putNext()
     {
+        pace.waitDue();
         value->putFrom<double>((double)++sent);
         operation->put(data, changed);
     }
@@ -87,8 +108,8 @@ public:
             fail(name + ": put refused: " + status.getMessage());
         if (sent < limit)
             putNext();
-        else if (epicsAtomicDecrSizeT(left) == 0)
-            done.signal();
+        else if (--pace.left == 0)
+            pace.done.signal();
     }
 
     void getDone(const pvd::Status &, const pva::ChannelPut::shared_pointer &, const pvd::PVStructurePtr &,
@@ -97,8 +118,7 @@ public:
     const std::string name;
     const size_t limit;
     size_t sent;
-    size_t *left; /* PVs that are not done */
-    epicsEvent &done;
+    Pace &pace;
     epicsEvent connected;
     pva::Channel::shared_pointer channel;
     pva::ChannelPut::shared_pointer operation;
@@ -119,31 +139,39 @@ static void connect(const pva::ChannelProvider::shared_pointer &provider, const 
 
 int main(int argc, char *argv[])
 {
-    size_t limit = argc > 2 ? strtoul(argv[1], NULL, 10) : 0, left = (size_t)argc - 2;
     std::vector<Puts::shared_pointer> all;
-    epicsEvent done;
+    size_t limit = 0;
+    Pace pace;
+    int option;
 
+    pace.rate = 0;
+    while ((option = getopt(argc, argv, "+r:")) == 'r')
+        pace.rate = atof(optarg);
+    if (option == -1 && argc - optind > 1)
+        limit = strtoul(argv[optind], NULL, 10);
     if (!limit) {
-        fprintf(stderr, "usage: pvaStorm COUNT PV [PV...]\n");
+        fprintf(stderr, "usage: pvaStorm [-r PUTS/S] COUNT PV [PV...]\n");
         return 2;
     }
+    pace.sent = 0;
+    pace.left = (size_t)(argc - optind - 1);
     pva::ClientFactory::start();
     pva::ChannelProvider::shared_pointer provider(pva::ChannelProviderRegistry::clients()->getProvider("pva"));
-    for (int i = 2; i < argc; i++) {
-        all.push_back(Puts::shared_pointer(new Puts(argv[i], limit, &left, done)));
+    for (int i = optind + 1; i < argc; i++) {
+        all.push_back(Puts::shared_pointer(new Puts(argv[i], limit, pace)));
         connect(provider, all.back());
     }
     printf("ready\n");
     fflush(stdout);
     getchar();
 
-    double begin = now();
+    pace.begin = now();
     for (size_t i = 0; i < all.size(); i++)
         all[i]->putNext();
-    if (!done.wait(TIMEOUT + (double)limit * (double)all.size() / 1000))
+    if (!pace.done.wait(TIMEOUT + (double)limit * (double)all.size() / 1000))
         fail("no answer");
     printf("sent %lu last %lu seconds %.6f\n", (unsigned long)(limit * all.size()), (unsigned long)limit,
-           now() - begin);
+           now() - pace.begin);
     fflush(stdout);
     _Exit(0); /* Base's client library waits for its connections otherwise */
 }

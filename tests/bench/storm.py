@@ -3,13 +3,14 @@
 long a put takes to reach a PV.
 
 Clients (storm.c) put to a softIoc as fast as they can, a fixed number each: first without a monitor, then at several
-levels, which take turns. Then come single puts: the time until a client of the monitor gets the put. It needs root and
-pyepics (the Python that tools/venv.sh prints). EPICS_BASE is the path of EPICS Base.
+levels, which take turns. Then come single puts: the time until a client of the monitor gets the put. In the end puts come at a
+steady rate, by Channel Access and by PV Access (pvaStorm.cpp): how many does the monitor lose? It needs root and pyepics (the
+Python that tools/venv.sh prints). EPICS_BASE is the path of EPICS Base.
 
 With --caputlog the same clients also put to an IOC that logs each put itself, to a log server that this program plays. PROGRAM is
 an IOC with caPutLog built in, which takes a start-up script as its argument; NAME.dbd is its database definition.
 
-    python -m tests.bench.storm [--rounds N] [--puts N] [--clients N] [--single N] [--caputlog PROGRAM NAME.dbd]
+    python -m tests.bench.storm [--rounds N] [--puts N] [--clients N] [--single N] [--steady S] [--caputlog PROGRAM NAME.dbd]
 """
 import argparse
 import os
@@ -32,7 +33,12 @@ from tests.harness.wait import settled, until  # noqa: E402
 from . import singlePuts  # noqa: E402
 
 STORM = paths.BENCH_BIN / "storm"
+PVA_STORM = paths.BENCH_BIN / "pvaStorm"
 WAYS = ("put", "put-callback")
+STEADY = (("CA", 100_000), ("PVA", 25_000))  # puts per second
+# s. A put is counted at once; but a put-callback whose event was lost 10 s after its message (put/joinUnmatched.c)
+QUIET = 12
+CHANNELS = 8  # of PVA: each has one put under way at a time
 
 
 def database(records):
@@ -118,13 +124,37 @@ def observe(results, name, ioc, args, monitor=None):
             before, cpu = counted(monitor), monitor.process.cpu_seconds()
         row["us"], row["cpu"] = storm(ioc, args.clients, puts, way)
         if monitor:
-            # PUT_CNT is published at once, LOST_CNT every second
-            after = settled(lambda: counted(monitor), 60, quiet=1.3)
+            after = settled(lambda: counted(monitor), 60, quiet=QUIET)
             row["own"] = (monitor.process.cpu_seconds() - cpu) / row["sent"] * 1e6
             row["count"], row["lost"] = (a - b for a, b in zip(after, before))
             unseen = 0 if name == "ebpfMon, off" else row["sent"] - row["count"]
             assert 0 <= unseen <= row["lost"], f"{name}: {row}: {unseen} puts are neither counted nor counted as lost"
         results.setdefault((name, way), []).append(row)
+
+
+def observe_steady(tmp, monitor, seconds):
+    """Puts at a steady rate, to an IOC that serves both protocols. Returns a row for each protocol and level."""
+    ioc = Ioc(tmp, database(CHANNELS), kind="softIocPVA").start()
+    names = [f"{ioc.prefix}AO{i}" for i in range(CHANNELS)]
+    rows = []
+    for protocol, rate in STEADY:
+        sent = int(rate * seconds)
+        command = [STORM, "-r", rate, names[0], sent, *names[1:]] if protocol == "CA" else \
+                  [PVA_STORM, "-r", rate, sent // CHANNELS, *names]
+        for name in ("puts", "chains"):
+            level(monitor, ioc, name)
+            client = Process(command, loopback.client(ioc.port))
+            until(lambda: "ready" in client.lines or not client.running, 20, lambda: f"ready\n{client.output()}")
+            before, cpu = counted(monitor), monitor.process.cpu_seconds()
+            client.send("")
+            until(lambda: not client.running, 120, lambda: f"all sent\n{client.output()}")
+            client.wait()
+            words = client.lines[-1].split()
+            assert words[0] == "sent" and int(words[1]) == sent, client.output()
+            after = settled(lambda: counted(monitor), 60, quiet=QUIET)
+            own = (monitor.process.cpu_seconds() - cpu) / sent * 1e6
+            rows.append((protocol, name, sent / float(words[5]), sent, *(a - b for a, b in zip(after, before)), own))
+    return rows
 
 
 def table(results, args):
@@ -153,6 +183,7 @@ def main():
     arguments.add_argument("--puts", type=int, default=50000, help="number of puts of each client")
     arguments.add_argument("--clients", type=int, default=4)
     arguments.add_argument("--single", type=int, default=200)
+    arguments.add_argument("--steady", type=float, default=4, metavar="SECONDS", help="of puts at a steady rate")
     arguments.add_argument("--caputlog", nargs=2, metavar=("PROGRAM", "NAME.dbd"), help="also an IOC with caPutLog")
     args = arguments.parse_args()
     results, times = {}, {}
@@ -179,6 +210,7 @@ def main():
             level(monitor, ioc, "puts")
             for name in ("PUT_CNT", "PUT_LAST"):
                 times[name] = singlePuts.measure(ioc.prefix + "ONE", monitor.prefix + name, args.single)
+            steady = observe_steady(tmp, monitor, args.steady)
     finally:
         for left in list(alive - {repeater}):
             left.close()
@@ -187,6 +219,9 @@ def main():
     print(f"\n{'from put to event':18}{'median ms':>10}{'99 % ms':>10}{'max ms':>10}")
     for name, took in times.items():
         print(f"{name:18}{statistics.median(took):10.2f}{singlePuts.quantile(took, 0.99):10.2f}{took[-1]:10.2f}")
+    print(f"\n{'at a steady rate':18}{'level':>10}{'puts/s':>10}{'sent':>10}{'counted':>10}{'lost':>10}{'own CPU us':>12}")
+    for protocol, name, rate, *numbers, own in steady:
+        print(f"{protocol:18}{name:>10}{rate:10.0f}" + "".join(f"{n:10}" for n in numbers) + f"{own:12.2f}")
 
 
 if __name__ == "__main__":

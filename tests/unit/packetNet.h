@@ -143,9 +143,10 @@ typedef struct {
     struct ebpfMonPeer peer;
 } Pair;
 
-static inline Pair pairOpen(uint16_t port)
+/* "from": the port of the client; 0: any. */
+static inline Pair pairOpenFrom(uint16_t from, uint16_t port)
 {
-    struct sockaddr_in at = local(port);
+    struct sockaddr_in at = local(port), client = local(from);
     socklen_t size = sizeof(at);
     int one = 1, listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     Pair pair;
@@ -153,7 +154,8 @@ static inline Pair pairOpen(uint16_t port)
     setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
     pair.fd[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     setsockopt(pair.fd[0], IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-    if (bind(listener, (struct sockaddr *)&at, size) || listen(listener, 1)
+    setsockopt(pair.fd[0], SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+    if (bind(pair.fd[0], (struct sockaddr *)&client, size) || bind(listener, (struct sockaddr *)&at, size) || listen(listener, 1)
         || connect(pair.fd[0], (struct sockaddr *)&at, size)
         || (pair.fd[1] = accept(listener, NULL, NULL)) < 0)
         testAbort("a connection to port %d: %s", port, strerror(errno));
@@ -163,6 +165,11 @@ static inline Pair pairOpen(uint16_t port)
     pair.peer = (struct ebpfMonPeer){ .addr = at.sin_addr.s_addr, .saddr = at.sin_addr.s_addr,
                                       .port = at.sin_port, .sport = htons(port) };
     return pair;
+}
+
+static inline Pair pairOpen(uint16_t port)
+{
+    return pairOpenFrom(0, port);
 }
 
 /* Sends these bytes, and reads them at the other end. */

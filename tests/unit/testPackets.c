@@ -183,6 +183,31 @@ static void testForeign(void)
     pairClose(&pair, 1);
 }
 
+/* The same ports at both ends, one connection after the other. */
+static void testSamePorts(void)
+{
+    const uint8_t *bulk = noise();
+
+    testDiag("a CA connection that has the ports of a foreign one");
+    for (int round = 0; round < 2; round++) {
+        watch(33013);
+
+        Pair pair = pairOpenFrom(33014, 33013);
+
+        for (int i = 0; i < 20; i++)
+            pairSend(&pair, i & 1, bulk, 1000);
+        catchUp();
+        testOk(seen.bytes[0] + seen.bytes[1] == 0, "foreign: nothing is handed up");
+        pairClose(&pair, 1);
+        pair = pairOpenFrom(33014, 33013);
+        pairSend(&pair, 0, caVersion, sizeof(caVersion));
+        pairSend(&pair, 0, bulk, 1000);
+        catchUp();
+        testOk(seen.bytes[0] == sizeof(caVersion) + 1000, "CA: %zu bytes", seen.bytes[0]);
+        pairClose(&pair, 1);
+    }
+}
+
 /* Connections that are older than the source. */
 static void testMiddle(const Pair *ca, const Pair *other)
 {
@@ -265,12 +290,12 @@ MAIN(testPackets)
     ebpfMonPacketsStats stats;
     Pair ca, other;
 
-    testPlan(38);
-    if (skipWithoutNetwork(36))
+    testPlan(42);
+    if (skipWithoutNetwork(40))
         return testDone();
     ca = pairOpen(33020);
     other = pairOpen(33021);
-    if (skipWithoutSource(36))
+    if (skipWithoutSource(40))
         return testDone();
     testMiddle(&ca, &other);
     testWanted();
@@ -278,6 +303,7 @@ MAIN(testPackets)
     testPieces(33004, 0, (const size_t[]){ 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 }, "in pieces of one byte");
     testPieces(33005, 1, (const size_t[]){ 3, 4, 9 }, "of the server, in pieces: the third one is long");
     testForeign();
+    testSamePorts();
     testUdp();
     testFull();
     ebpfMonPacketsGetStats(source, &stats);
