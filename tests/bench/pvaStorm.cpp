@@ -2,9 +2,9 @@
 /*
  * pvaStorm [-r PUTS/S] COUNT PV [PV...]: floods PVs with puts over PV Access.
  *
- * Each PV has one put under way at a time: its next put begins when the server has answered, and with -r, not before it
- * is due. The values are 1, 2, …, COUNT for each PV. The program connects, prints "ready", and waits for a line on stdin
- * or for its end. Then it puts. When all are answered, it prints "sent N last COUNT seconds T".
+ * Each PV has one put under way at a time: its next put begins when the server has answered, and with -r, not before
+ * it is due. The values are 1, 2, …, COUNT for each PV. The program connects, prints "ready", and waits for a line on
+ * stdin or for its end. Then it puts. When all are answered, it prints "sent N last COUNT seconds T".
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +15,8 @@
 #include <vector>
 
 #include <epicsEvent.h>
+#include <epicsGuard.h>
+#include <epicsMutex.h>
 #include <pv/clientFactory.h>
 #include <pv/createRequest.h>
 #include <pv/pvAccess.h>
@@ -33,24 +35,32 @@ static double now()
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* All puts of the program. The client's thread for answers uses it. */
+/* All puts of the program. */
 struct Pace
 {
     double rate;  /* puts per second; 0: as fast as possible */
     double begin; /* s */
-    size_t sent, left; /* puts; PVs that are not done */
+    size_t sent;  /* puts. The main thread makes the first ones, the client's thread for answers the others */
+    epicsMutex mutex; /* for "sent" */
+    size_t left;  /* PVs that are not done. The thread for answers uses it */
     epicsEvent done;
+
+    size_t takeNumber()
+    {
+        epicsGuard<epicsMutex> guard(mutex);
+
+        return sent++;
+    }
 
     /* Waits, in steps of a millisecond, until the next put is due. */
     void waitDue()
     {
-        double due = rate > 0 ? begin + (double)sent / rate - now() : 0;
+        double due = rate > 0 ? begin + (double)takeNumber() / rate - now() : 0;
 
         if (due > 0.001) {
             struct timespec t = { (time_t)due, (long)((due - (double)(time_t)due) * 1e9) };
             nanosleep(&t, NULL);
         }
-        sent++;
     }
 };
 

@@ -155,8 +155,8 @@ static inline Pair pairOpenFrom(uint16_t from, uint16_t port)
     pair.fd[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     setsockopt(pair.fd[0], IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     setsockopt(pair.fd[0], SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-    if (bind(pair.fd[0], (struct sockaddr *)&client, size) || bind(listener, (struct sockaddr *)&at, size) || listen(listener, 1)
-        || connect(pair.fd[0], (struct sockaddr *)&at, size)
+    if (bind(pair.fd[0], (struct sockaddr *)&client, size) || bind(listener, (struct sockaddr *)&at, size)
+        || listen(listener, 1) || connect(pair.fd[0], (struct sockaddr *)&at, size)
         || (pair.fd[1] = accept(listener, NULL, NULL)) < 0)
         testAbort("a connection to port %d: %s", port, strerror(errno));
     setsockopt(pair.fd[1], IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
