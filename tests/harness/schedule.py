@@ -176,7 +176,9 @@ class Scheduling(LoadScopeScheduling):
     def _assign_work_unit(self, node):
         """The work of a process that crashed comes back together with finished tests. A process that gets only finished
         tests has nothing to run, reports nothing, and would never get more work (xdist 3.8). A process begins its last test
-        when it has another one, or is told that there is none."""
+        when it has another one, or is told that there is none. With few tests, the first processes get all of them."""
+        if not self.workqueue:
+            return
         if not self._is_steady(node) and not self._may_go_on(node):
             return
         super()._assign_work_unit(node)
