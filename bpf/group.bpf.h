@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
-/* What other programs call about threads that leave a group of records. */
+/* What other programs call about threads that enter or leave a group of records. */
 #ifndef EBPFMON_GROUP_BPF_H
 #define EBPFMON_GROUP_BPF_H
 

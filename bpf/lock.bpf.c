@@ -57,7 +57,7 @@ int BPF_UPROBE(ebpfmon_lock, __u64 precord)
  * (dbAccess.c). ebpfmon_putfield has a probe at its entry, and calls this, so that the request costs no trap of its
  * own. The call of dbScanLock() would. If DISP changes between that look and the one of dbPutField(), a lock is noted
  * that is not taken; dropEndedPasses() forgets it. */
-__attribute__((noinline)) int ebpfmon_take_put_lock(__u64 precord, __u64 sp, __u64 now)
+__attribute__((noinline)) int ebpfmon_request_put_lock(__u64 precord, __u64 sp, __u64 now)
 {
     struct caller c;
 

@@ -6,6 +6,6 @@
 #include "core.bpf.h"
 
 /* dbPutField() requests the lock set of this record. "sp": the stack pointer at its entry. */
-int ebpfmon_take_put_lock(__u64 precord, __u64 sp, __u64 now);
+int ebpfmon_request_put_lock(__u64 precord, __u64 sp, __u64 now);
 
 #endif

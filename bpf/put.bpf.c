@@ -200,7 +200,7 @@ static __always_inline void seePutField(struct pt_regs *ctx, __u64 paddr, __u64 
     if (disabled || isLinkField(&a))
         sendFieldPut(&c, &a, paddr, dbrType, pbuffer, nRequest, disabled);
     else if (c.conf->seesPutLocks && a.special != EBPFMON_SPC_ATTRIBUTE)
-        ebpfmon_take_put_lock(a.precord, PT_REGS_SP(ctx), now);
+        ebpfmon_request_put_lock(a.precord, PT_REGS_SP(ctx), now);
 }
 
 /* long dbPutField(DBADDR *paddr, short dbrType, const void *pbuffer, long nRequest): puts to link fields, puts to

@@ -254,7 +254,6 @@ static __always_inline int noteHandshake(const struct tcphdr *tcp, struct ebpfMo
 {
     __u32 first = bpf_ntohl(tcp->seq) + 1;
 
-    __sync_fetch_and_add(&changes, 1);
     if (!tcp->ack) {
         struct ebpfMonConn new = { .state = EBPFMON_CONN_FRESH, .client = d, .known = 1u << d };
 
@@ -271,6 +270,7 @@ static __always_inline int noteHandshake(const struct tcphdr *tcp, struct ebpfMo
             c->known |= 1u << d;
         }
     }
+    __sync_fetch_and_add(&changes, 1); /* after the connection can be found */
     return isExpected(tcp->source) || isExpected(tcp->dest);
 }
 

@@ -13,6 +13,8 @@
 #define ON_REQUEST 100 /* not part of any level: the follower attaches it if needed */
 #define CALLER(who) (1u << ebpfMonCaller##who)
 #define PROCESSING (CALLER(Other) | CALLER(PutField)) /* those that can process records, but for scanList */
+#define PUTS (EBPFMON_BIT(ebpfMonProgPut) | EBPFMON_BIT(ebpfMonProgPutField)) /* a put to SCAN, and a lock that
+                                                                               * dbPutField() takes, is seen there */
 
 /* Where a program is attached. */
 typedef struct {
@@ -99,7 +101,7 @@ uint32_t ebpfMonAttachSweeps(const ebpfMonAttached *att)
 {
     const ebpfMonCalls *calls = att->core->calls;
     uint32_t want = EBPFMON_BIT(ebpfMonProgListEnd) | EBPFMON_BIT(ebpfMonProgLocked) | EBPFMON_BIT(ebpfMonProgAsk) |
-                    EBPFMON_BIT(ebpfMonProgAskMany) |
+                    EBPFMON_BIT(ebpfMonProgAskMany) | PUTS |
                     EBPFMON_BIT(calls->endsOtherwise ? ebpfMonProgListBegin : ebpfMonProgPassBegin);
     unsigned ends = 0;
 
@@ -160,12 +162,10 @@ static int isPutLockSeen(const ebpfMonAttached *att)
     return calls && calls->putFieldLocks && att->core->site[ebpfMonFnPutField].cls == ebpfMonSiteFast;
 }
 
-int ebpfMonAttachSeesPutLocks(const ebpfMonAttached *att)
+int ebpfMonAttachSeesPutLocks(const ebpfMonAttached *att, uint32_t on)
 {
-    const uint32_t put = EBPFMON_BIT(ebpfMonProgPut) | EBPFMON_BIT(ebpfMonProgPutField);
-
-    return att->way != ebpfMonAttachEntries && isPutLockSeen(att) && (att->on & put) == put &&
-           (att->on & (EBPFMON_BIT(ebpfMonProgLock) | EBPFMON_BIT(ebpfMonProgLocked)));
+    return att->way != ebpfMonAttachEntries && isPutLockSeen(att) && (on & PUTS) == PUTS &&
+           (on & (EBPFMON_BIT(ebpfMonProgLock) | EBPFMON_BIT(ebpfMonProgLocked)));
 }
 
 /* Nonzero: the program is attached at this call, or behind it. */
@@ -331,7 +331,8 @@ uint32_t ebpfMonAttachSet(ebpfMonAttached *att, uint32_t want, ebpfMonAttachWay 
         removeUnwanted(att, 0, ebpfMonCloserClose);
     att->way = way;
     /* Attach in the reverse order of the enum: the program that sees the end of a chain comes before the one that sees
-     * its beginning. So the kernel part never sees a lock that is taken and not released. For the same reason the
+     * its beginning. So the kernel part never sees a lock that is taken and not released (for those of
+     * dbPutField(), ebpfMonTargetConf.seesPutLocks does that). For the same reason the
      * return of dbPut() comes before its entry. Detach in the order of the enum: the kernel stops calling a program at
      * the beginning of its close(), which takes long after that. */
     for (int i = ebpfMonProgCount - 1; i >= 0; i--)

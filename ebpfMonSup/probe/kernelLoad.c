@@ -73,25 +73,23 @@ static int useTables(uint32_t slots, uint32_t places)
 #define HASH_ELEMENT 64 /* bytes that the kernel needs for an element besides key and value, with its share of the
                          * buckets */
 
-/* The memory (bytes) of the tables that are not mapped: hash tables that get all their memory when they are loaded.
- * Those that grow are not counted. */
+/* The memory (bytes) of the tables that are not mapped: hash tables that get all their memory when they are loaded, and
+ * "hits". Those that grow are not counted. */
 static size_t countOtherTables(void)
 {
-    size_t bytes = 0, cpus = (size_t)libbpf_num_possible_cpus();
+    size_t bytes = 0;
     struct bpf_map *map;
 
     bpf_object__for_each_map(map, ebpfMonLoaded.skel->obj) {
         enum bpf_map_type type = bpf_map__type(map);
         size_t value = (bpf_map__value_size(map) + 7) / 8 * 8;
 
-        if (type == BPF_MAP_TYPE_PERCPU_HASH)
-            value *= cpus;
-        else if ((type != BPF_MAP_TYPE_HASH && type != BPF_MAP_TYPE_LRU_HASH) ||
-                 (bpf_map__map_flags(map) & BPF_F_NO_PREALLOC))
+        if ((type != BPF_MAP_TYPE_HASH && type != BPF_MAP_TYPE_LRU_HASH) ||
+            (bpf_map__map_flags(map) & BPF_F_NO_PREALLOC))
             continue;
         bytes += bpf_map__max_entries(map) * (HASH_ELEMENT + (bpf_map__key_size(map) + 7) / 8 * 8 + value);
     }
-    return bytes;
+    return bytes + EBPFMON_TARGETS_MAX * sizeof(struct ebpfMonHits) * (size_t)libbpf_num_possible_cpus();
 }
 
 struct bpf_program *ebpfMonKernelGetProgram(ebpfMonProg prog)

@@ -252,7 +252,7 @@ static void setQuick(ebpfMonGovernor *g, ebpfMonTarget *t, int hasQuick, ebpfMon
  * attached that see the ends of these chains. */
 static void setPutLocks(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter)
 {
-    int sees = ebpfMonAttachSeesPutLocks(&t->follower.att);
+    int sees = ebpfMonAttachSeesPutLocks(&t->follower.att, t->follower.att.on);
 
     if (t->follower.seesPutLocks == sees)
         return;
@@ -364,8 +364,9 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
     want = findAffordable(t, &level, way);
     if (way != t->follower.att.way)
         was = 0; /* all of them go, and others come */
-    if (!(was & EBPFMON_BIT(ebpfMonProgUnlock)))
-        t->follower.seesPutLocks = 0;
+    /* if the ends of chains are seen already, also before the probes are attached that see the other begins */
+    t->follower.seesPutLocks = (was & EBPFMON_BIT(ebpfMonProgUnlock)) &&
+                               ebpfMonAttachSeesPutLocks(&t->follower.att, was | (want & EBPFMON_BIT(ebpfMonProgLock)));
     isFirst = !!(want & ~was & EBPFMON_BIT(ebpfMonProgUnlock));
     if (isFirst)
         ebpfMonRecordTablesBeginCounting(g->tables, t, t->follower.counted);
@@ -384,10 +385,11 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
     }
     if (level == ebpfMonLevelTrace) /* before the first chain: else it would seem that its thread never slept */
         watchScheduler(g, 1);
+    if (want & ~was & EBPFMON_BIT(ebpfMonProgLock))
+        g->kernel.removeThreads(t->pid); /* locks that were taken when we looked last are long released. Before the
+                                          * programs get a level at which they note locks */
     if (level > ebpfMonLevelOff)
         full = setConf(g, t, level, filter);
-    if (want & ~was & EBPFMON_BIT(ebpfMonProgLock))
-        g->kernel.removeThreads(t->pid); /* locks that were taken when we looked last are long released */
     announcePuts(g, t, want, was);
     if (t->follower.sweep.number && level >= ebpfMonLevelCounts && way == t->follower.att.way)
         on = attachSweeps(g, t, want, sweeps, level, filter, note, sizeof(note));

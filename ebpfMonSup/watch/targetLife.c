@@ -318,6 +318,10 @@ static void findCallers(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_
     if ((!failed || t->follower.callersMissed >= CALLERS_TRIES) &&
         !ebpfMonImageCallersAreSame(found, &t->follower.att.callers)) {
         ebpfMonAttachSet(&t->follower.att, 0, t->follower.att.way, note, sizeof(note));
+        if (t->follower.sweep.number) { /* threads that leave a group now are not seen: begin anew */
+            ebpfMonRecordTablesEndSweeps(life->tables, t);
+            t->follower.sweep.tryAt = 0;
+        }
         t->follower.att.callers = *found;
         ebpfMonRecordTablesMarkMissed(life->tables, t);
         ebpfMonTargetLifeApply(life, t);

@@ -116,6 +116,13 @@ def level(monitor, ioc, name):
     until(lambda: monitor.iocs().get(ioc.pid, ("", "", 0, ""))[3] == name, 20, f"level {name}")
 
 
+def count_all(monitor, cpu, sent):
+    """Returns what was counted in all, and the monitor's CPU time for each put (µs), without the long wait for late ones."""
+    settled(lambda: counted(monitor), 60, quiet=1.3)
+    own = (monitor.process.cpu_seconds() - cpu) / sent * 1e6
+    return settled(lambda: counted(monitor), 60, quiet=QUIET), own
+
+
 def observe(results, name, ioc, args, monitor=None):
     for way in WAYS:
         puts = args.puts if way == "put" else args.puts // 10
@@ -124,8 +131,7 @@ def observe(results, name, ioc, args, monitor=None):
             before, cpu = counted(monitor), monitor.process.cpu_seconds()
         row["us"], row["cpu"] = storm(ioc, args.clients, puts, way)
         if monitor:
-            after = settled(lambda: counted(monitor), 60, quiet=QUIET)
-            row["own"] = (monitor.process.cpu_seconds() - cpu) / row["sent"] * 1e6
+            after, row["own"] = count_all(monitor, cpu, row["sent"])
             row["count"], row["lost"] = (a - b for a, b in zip(after, before))
             unseen = 0 if name == "ebpfMon, off" else row["sent"] - row["count"]
             assert 0 <= unseen <= row["lost"], f"{name}: {row}: {unseen} puts are neither counted nor counted as lost"
@@ -138,7 +144,7 @@ def observe_steady(tmp, monitor, seconds):
     names = [f"{ioc.prefix}AO{i}" for i in range(CHANNELS)]
     rows = []
     for protocol, rate in STEADY:
-        sent = int(rate * seconds)
+        sent = int(rate * seconds) // CHANNELS * CHANNELS
         command = [STORM, "-r", rate, names[0], sent, *names[1:]] if protocol == "CA" else \
                   [PVA_STORM, "-r", rate, sent // CHANNELS, *names]
         for name in ("puts", "chains"):
@@ -151,8 +157,7 @@ def observe_steady(tmp, monitor, seconds):
             client.wait()
             words = client.lines[-1].split()
             assert words[0] == "sent" and int(words[1]) == sent, client.output()
-            after = settled(lambda: counted(monitor), 60, quiet=QUIET)
-            own = (monitor.process.cpu_seconds() - cpu) / sent * 1e6
+            after, own = count_all(monitor, cpu, sent)
             rows.append((protocol, name, sent / float(words[5]), sent, *(a - b for a, b in zip(after, before)), own))
     return rows
 

@@ -25,7 +25,7 @@ static struct {
     iocRecord *processes; /* this record does, while the next probes are attached */
     struct ebpfMonTargetConf conf;
     struct {            /* what was so when probes were attached last, or were taken off */
-        int      hasConf, watchesScheduler;
+        int      hasConf, watchesScheduler, seesPutLocks;
         uint16_t level;
         uint32_t probesOn;
         uint64_t putsSince;
@@ -78,6 +78,7 @@ static uint32_t attach(ebpfMonAttached *att, uint32_t want, ebpfMonAttachWay way
     kernel.atAttach.hasConf = kernel.hasConf;
     kernel.atAttach.watchesScheduler = kernel.watchesScheduler;
     kernel.atAttach.level = kernel.conf.level;
+    kernel.atAttach.seesPutLocks = kernel.conf.seesPutLocks;
     kernel.atAttach.probesOn = target->probesOn;
     kernel.atAttach.putsSince = target->putsSince;
     kernel.atAttach.threadsRemoved = kernel.threadsRemoved;
@@ -191,6 +192,33 @@ static void testRefused(void)
     apply(ebpfMonLevelCounts);
     testOk(strstr(target->note, "no room for one more IOC") != NULL, "\"%s\"", target->note);
     endIoc();
+}
+
+/* The entry of dbPutField() tells which lock it requests. */
+static void testPutLocks(void)
+{
+    static const ebpfMonCalls calls = { .putFieldLocks = 1 };
+    ebpfMonFeatures before = ebpfMonFeature;
+
+    testDiag("locks of dbPutField()");
+    beginIoc();
+    ebpfMonFeature.uprobeMulti = 1;
+    core.calls = &calls;
+    target->follower.att.callers.complete = 1;
+    apply(ebpfMonLevelChains);
+    testOk(!kernel.atAttach.seesPutLocks && kernel.conf.seesPutLocks,
+           "they are noted only when their release is seen, too");
+    apply(ebpfMonLevelCounts);
+    testOk(!kernel.conf.seesPutLocks, "at level counts, chains are not");
+    apply(ebpfMonLevelChains);
+    testOk(kernel.atAttach.seesPutLocks && kernel.conf.seesPutLocks,
+           "... and then at once, because their releases are seen already");
+    apply(ebpfMonLevelOff);
+    kernel.refused = EBPFMON_BIT(ebpfMonProgPut);
+    apply(ebpfMonLevelChains);
+    testOk(!kernel.conf.seesPutLocks, "without dbPut() nothing tells that they were taken");
+    endIoc();
+    ebpfMonFeature = before;
 }
 
 static void setFiles(rlim_t files)
@@ -330,7 +358,7 @@ MAIN(testGovernor)
         .getHits = getHits, .watchScheduler = watchScheduler, .attach = attach,
     };
 
-    testPlan(12 + 3 + 3 + 7 + 4 + 5);
+    testPlan(12 + 3 + 4 + 3 + 7 + 4 + 5);
     ebpfMonFeature.loop = 1; /* the kernel part can exchange a time stamp with the user part of the monitor */
     tables = (ebpfMonTables){ .conf = conf, .state = state, .closure = closure,
                               .size = { .maxRecords = MAX_RECORDS, .maxClosure = MAX_CLOSURE } };
@@ -341,6 +369,7 @@ MAIN(testGovernor)
         testAbort("out of memory");
     testOrder();
     testRefused();
+    testPutLocks();
     testFiles();
     testBudget();
     testNoOscillation();
