@@ -2,9 +2,10 @@
 /*
  * pvaStorm [-r PUTS/S] COUNT PV [PV...]: floods PVs with puts over PV Access.
  *
- * Each PV has one put under way at a time: its next put begins when the server has answered, and with -r, at most one
- * millisecond before it is due. The values are 1, 2, …, COUNT for each PV. The program connects, prints "ready", and
- * waits for a line on stdin or for its end. Then it puts. When all are answered, it prints "sent N last COUNT seconds T".
+ * Each PV has one put under way at a time: its next put begins when the server has answered, and with -r, at most
+ * a millisecond before it is due. The values are 1, 2, …, COUNT for each PV. The program connects, prints "ready", and
+ * waits for a line on stdin or for its end. Then it puts. When all are answered, it prints "sent N last COUNT
+ * seconds T".
  */
 #include <stdio.h>
 #include <stdlib.h>
