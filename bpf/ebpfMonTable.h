@@ -263,7 +263,8 @@ struct ebpfMonMoved {
 /* Map "roots", by slot. */
 struct ebpfMonRootStat {
     __u64 chains; /* chains, timed or not */
-    __u64 processed; /* records that these chains processed, as the snapshots counted them */
+    __u64 quick;  /* of these, quick ones: what they processed is added to the first record of their list (sweep.bpf.c) */
+    __u64 processed; /* records that the others processed, as the snapshots counted them */
     __u64 count;  /* chains that were timed: the sum of hist */
     __u64 last;   /* ns with the lock set held; also sum, max. waitSum, waitMax: ns of lock wait */
     __u64 sum;
@@ -425,7 +426,7 @@ _Static_assert(8 * EBPFMON_BLOCK % 65536 == 0 && sizeof(struct ebpfMonRecConf) %
                    sizeof(struct ebpfMonRecState) % 8 == 0,
                "a block has whole pages");
 _Static_assert(sizeof(struct ebpfMonRecState) == 112, "ebpfMonRecState");
-_Static_assert(sizeof(struct ebpfMonRootStat) == 64 + 4 * EBPFMON_BUCKETS, "ebpfMonRootStat");
+_Static_assert(sizeof(struct ebpfMonRootStat) == 72 + 4 * EBPFMON_BUCKETS, "ebpfMonRootStat");
 _Static_assert(sizeof(struct ebpfMonAsyncStat) == 56 + 40 + 4 * EBPFMON_BUCKETS, "ebpfMonAsyncStat");
 _Static_assert(sizeof(struct ebpfMonThread) == 456, "ebpfMonThread");
 _Static_assert(sizeof(struct ebpfMonQueues) == EBPFMON_QUEUES * 56, "ebpfMonQueues");

@@ -94,6 +94,7 @@ static __always_inline void flushRoot(struct ebpfMonRecState *st, __u32 slot)
         return;
     count = __sync_lock_test_and_set(&st->quickCount, 0); /* of a record in no list, all threads that sweep try this */
     __sync_fetch_and_add(&rs->chains, count);
+    __sync_fetch_and_add(&rs->quick, count);
 #pragma unroll
     for (int k = 0; k < EBPFMON_QUICK_KEPT; k++)
         if (k < count)

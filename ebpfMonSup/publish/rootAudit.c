@@ -30,7 +30,7 @@ void ebpfMonRootAuditAddRoot(ebpfMonAudits *audits, ebpfMonTarget *t, uint32_t i
     for (unsigned b = 0; b < EBPFMON_BUCKETS; b++)
         sum += s->hist[b];
     if (t->publisher.sums.isReported || !(isDifferent(sum, (uint32_t)s->count) || s->count > s->chains + TORN ||
-                                          s->chains > s->processed + TORN))
+                                          s->chains > s->quick + s->processed + TORN))
         return;
     t->publisher.sums.isReported = 1;
     snprintf(about, sizeof(about), "%s, %s", t->name, record);

@@ -119,6 +119,7 @@ def test_all_chains_are_timed(new_ioc, new_monitor, fast):  # noqa: F811
     got = {n: counts.get(t.ioc.prefix + n, 0) - timed.get(t.ioc.prefix + n, 0) for n in roots}
     assert got == {n: after[0][n] - before[0][n] for n in roots}
     assert row(t.monitor, t.ioc)[0] == "turns"
+    assert t.monitor.get("AUDIT_CNT") == 0, t.monitor.text("AUDIT")  # these were quick chains, and more than 16 of a root
 
 
 def test_puts_while_disp_changes(new_ioc, new_monitor):

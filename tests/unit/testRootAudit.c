@@ -93,11 +93,19 @@ static void testHistogram(void)
     root[1].count += 100;
     root[1].hist[3] += 100;
     testOk(look(10, ebpfMonAuditHistogram) == 2, "more timed chains than chains are reported");
+    t->publisher.sums.isReported = 0;
+    root[1].count -= 100;
+    root[1].hist[3] -= 100;
+    root[1].chains += 100; /* quick ones: another root has what they processed */
+    root[1].quick += 100;
+    testOk(look(10, ebpfMonAuditHistogram) == 2, "quick chains need no records of their own");
+    root[1].chains += 100;
+    testOk(look(10, ebpfMonAuditHistogram) == 3, "... but others do");
 }
 
 MAIN(testRootAudit)
 {
-    testPlan(12);
+    testPlan(14);
     targets = ebpfMonTargetsNew();
     audits = ebpfMonAuditsNew();
     t = targetTestNew(targets, "a", 1, 0, names);
