@@ -263,7 +263,8 @@ struct ebpfMonMoved {
 /* Map "roots", by slot. */
 struct ebpfMonRootStat {
     __u64 chains; /* chains, timed or not */
-    __u64 quick;  /* of these, quick ones: what they processed is added to the first record of their list (sweep.bpf.c) */
+    __u64 quick;  /* of these, quick ones: what they processed is added to the first record of their list
+                   * (sweep.bpf.c) */
     __u64 processed; /* records that the others processed, as the snapshots counted them */
     __u64 count;  /* chains that were timed: the sum of hist */
     __u64 last;   /* ns with the lock set held; also sum, max. waitSum, waitMax: ns of lock wait */
