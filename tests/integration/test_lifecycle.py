@@ -168,6 +168,35 @@ def test_second_ioc_with_the_name(new_ioc, new_monitor):
     assert monitor.iocs()[first.pid][0] == first.name
 
 
+def costs(monitor):
+    """pid → what the monitor takes from the IOC (percent)."""
+    def read():
+        pids, columns = monitor.list("IOC_PIDS"), monitor.list("IOC_COSTS")
+        return dict(zip(map(int, pids), columns)) if len(pids) == len(columns) else None
+
+    return until(read, 10, "a cost for each IOC")
+
+
+def test_each_ioc_has_its_own_cost(new_ioc, monitor):
+    """A busy IOC, one that does nothing, and one that comes when the busy one has ended."""
+    monitor.set_filter(BUDGET=0, TIMED=100)  # each chain of the busy IOC is a trap
+    busy = new_ioc(db.READY + "".join(db.counter(f"B{i}", SCAN=".1 second") for i in range(300))).start()
+    idle = new_ioc(db.READY).start()
+    for ioc in busy, idle:
+        monitor.wait_ioc(ioc)
+
+    def is_cheap(pid):
+        return costs(monitor).get(pid, 9) < most / 3
+
+    most = until(lambda: max(0, costs(monitor).get(busy.pid, 0) - 0.1), 20, "the busy IOC costs something") + 0.1
+    until(lambda: is_cheap(idle.pid), 20, lambda: f"{idle.pid} costs little: {costs(monitor)}")
+    busy.kill()
+    later = new_ioc(db.READY).start()
+    monitor.wait_ioc(later)
+    for ioc in idle, later:
+        until(lambda: is_cheap(ioc.pid), 20, lambda: f"{ioc.pid} costs little: {costs(monitor)}")
+
+
 @soak
 def test_many_quick_restarts(new_ioc, monitor):
     """The IOC ends before, while and after the monitor reads its records."""
