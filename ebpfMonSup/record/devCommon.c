@@ -68,14 +68,24 @@ long ebpfMonDevInit(dbCommon *prec, int text)
     return 0;
 }
 
-long ebpfMonDevScanList(int leaves, dbCommon *prec, IOSCANPVT *list)
+static long findScanList(dbCommon *prec, int isRows, int leaves, IOSCANPVT *list)
 {
     ebpfMonDev *dev = prec->dpvt;
 
     if (!dev)
         return -1;
-    *list = ebpfMonScanList(dev->pv->group, leaves);
+    *list = ebpfMonScanList(dev->pv->group, isRows, leaves);
     return 0;
+}
+
+long ebpfMonDevScanValue(int leaves, dbCommon *prec, IOSCANPVT *list)
+{
+    return findScanList(prec, 0, leaves, list);
+}
+
+long ebpfMonDevScanRows(int leaves, dbCommon *prec, IOSCANPVT *list)
+{
+    return findScanList(prec, 1, leaves, list);
 }
 
 static void setTime(dbCommon *prec, epicsTimeStamp when)

@@ -22,8 +22,10 @@ typedef struct {
  * be a number. 0, or a status for Base after a message. The thread of iocInit. */
 long ebpfMonDevInit(dbCommon *prec, int text);
 
-/* The function getIoIntInfo of the device supports. */
-long ebpfMonDevScanList(int leaves, dbCommon *prec, IOSCANPVT *list);
+/* The functions getIoIntInfo of the device supports: of records that show a value, and of those that show rows
+ * (record/pvScan.h). */
+long ebpfMonDevScanValue(int leaves, dbCommon *prec, IOSCANPVT *list);
+long ebpfMonDevScanRows(int leaves, dbCommon *prec, IOSCANPVT *list);
 
 /* The row that the record shows; NULL: there is none. The caller holds the lock of the published values. */
 const void *ebpfMonDevRow(const ebpfMonDev *dev, const ebpfMonPublished *published);

@@ -85,10 +85,10 @@ static long readMbbi(mbbiRecord *prec)
     return DONE_NO_CONVERT;
 }
 
-aidset devEbpfMonAi = {{6, NULL, NULL, initNumber, ebpfMonDevScanList}, readAi, NULL};
-int64indset devEbpfMonInt64in = {{5, NULL, NULL, initNumber, ebpfMonDevScanList}, readInt64in};
-longindset devEbpfMonLongin = {{5, NULL, NULL, initNumber, ebpfMonDevScanList}, readLongin};
-mbbidset devEbpfMonMbbi = {{5, NULL, NULL, initNumber, ebpfMonDevScanList}, readMbbi};
+aidset devEbpfMonAi = {{6, NULL, NULL, initNumber, ebpfMonDevScanValue}, readAi, NULL};
+int64indset devEbpfMonInt64in = {{5, NULL, NULL, initNumber, ebpfMonDevScanValue}, readInt64in};
+longindset devEbpfMonLongin = {{5, NULL, NULL, initNumber, ebpfMonDevScanValue}, readLongin};
+mbbidset devEbpfMonMbbi = {{5, NULL, NULL, initNumber, ebpfMonDevScanValue}, readMbbi};
 epicsExportAddress(dset, devEbpfMonAi);
 epicsExportAddress(dset, devEbpfMonInt64in);
 epicsExportAddress(dset, devEbpfMonLongin);

@@ -50,7 +50,7 @@ static long readStringin(stringinRecord *prec)
     return 0;
 }
 
-lsidset devEbpfMonLsi = {{5, NULL, NULL, initText, ebpfMonDevScanList}, readLsi};
-stringindset devEbpfMonStringin = {{5, NULL, NULL, initText, ebpfMonDevScanList}, readStringin};
+lsidset devEbpfMonLsi = {{5, NULL, NULL, initText, ebpfMonDevScanValue}, readLsi};
+stringindset devEbpfMonStringin = {{5, NULL, NULL, initText, ebpfMonDevScanValue}, readStringin};
 epicsExportAddress(dset, devEbpfMonLsi);
 epicsExportAddress(dset, devEbpfMonStringin);

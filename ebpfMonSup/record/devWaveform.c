@@ -225,5 +225,5 @@ static long readWaveform(waveformRecord *prec)
     return 0;
 }
 
-wfdset devEbpfMonWaveform = {{5, NULL, NULL, initWaveform, ebpfMonDevScanList}, readWaveform};
+wfdset devEbpfMonWaveform = {{5, NULL, NULL, initWaveform, ebpfMonDevScanRows}, readWaveform};
 epicsExportAddress(dset, devEbpfMonWaveform);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A group is never queued twice. While its records process, and for SPACING afterwards, a change only marks the group.
- * So a single put reaches its PVs at once, and ten thousand puts per second cost as much as a hundred. A timer is
- * started only if a change comes so early: a group that changes once a second needs none.
+ * A group has two scan lists. Its values process first, its rows (waveforms) and its tables afterwards: they take much
+ * longer, and a value must not wait for them. A list is never queued twice. While the values process, and for
+ * VALUES_NS afterwards, a change only marks the group; rows and tables have ROWS_NS. So a single put reaches all its PVs
+ * at once, and ten thousand puts per second cost as much as a hundred. Timers are started only if a change comes so
+ * early: a group that changes once a second needs none.
  *
  * scanIoRequest (dbScan.c) returns the priorities that it queued. It returns 0 if the IOC does not run, if the callback
  * queue is full, or if the list has no record. In the first two cases no completion will come, so a timer tries again.
- * In the third there is nothing to do.
  */
 #include <string.h>
 
@@ -16,22 +17,27 @@
 #include "common/clock.h"
 #include "record/pvScan.h"
 
-#define SPACING_NS 10000000ull /* a put waits at most so long for puts before it */
-#define RETRY_NS   100000000ull
-#define POST_NS    100000000ull /* so often a table is posted at most: a post makes all its cells anew */
+#define VALUES_NS 10000000ull  /* a put waits at most so long for puts before it */
+#define ROWS_NS   100000000ull /* rows and tables show so many changes at a time: all their cells are made anew */
+#define RETRY_NS  100000000ull
 
 typedef struct {
-    IOSCANPVT     list;
-    epicsCallback timer;
-    epicsCallback post;    /* posts its tables, with low priority: after the records of all groups */
-    uint64_t      posts;   /* it was requested for this time (monotonic ns); 0: never */
-    unsigned      members; /* records in the list */
-    unsigned      busy;    /* one bit for each priority that is queued or processes */
-    uint64_t      spaced;  /* the next change has to wait until then (monotonic ns) */
-    int           waiting; /* the timer runs */
-    int           dirty;   /* a value changed after the group was queued */
-    uint64_t      newest;  /* only ebpfMonGroupUnexpected: number of the newest unexpected put that its records will
-                            * show */
+    IOSCANPVT list;
+    unsigned  members; /* records in the list */
+    unsigned  busy;    /* one bit for each priority that is queued or processes */
+} scanList;
+
+typedef struct {
+    scanList      values;
+    scanList      rows;
+    epicsCallback valueTimer;
+    epicsCallback rowTimer; /* requests the rows, with low priority: after the values of all groups */
+    uint64_t      spaced;   /* the next change has to wait until then (monotonic ns) */
+    uint64_t      rowsAt;   /* the rows were requested for this time (monotonic ns); 0: never */
+    int           waiting;  /* valueTimer runs */
+    int           dirty;    /* a value changed after the group was queued */
+    uint64_t      newest;   /* only ebpfMonGroupUnexpected: number of the newest unexpected put that its records will
+                             * show */
 } scanGroup;
 
 /* One per process, because Base has one of each scan list and callback queue. scanLock guards all of it. */
@@ -41,78 +47,110 @@ static int isScanning;
 static int hadValues;         /* the records had values after the last change of the state */
 static void (*onShown)(ebpfMonGroup group); /* set before the first scan */
 
-static void delayGroup(scanGroup *group, uint64_t ns)
+/* The caller holds scanLock, as in all functions up to the first callback. */
+static void delayValues(scanGroup *group, uint64_t ns)
 {
     group->waiting = 1;
-    callbackRequestDelayed(&group->timer, (double)ns / 1e9);
+    callbackRequestDelayed(&group->valueTimer, (double)ns / 1e9);
 }
 
-/* The caller holds scanLock. So a completion that comes before scanIoRequest returns waits, and then finds "busy"
- * set. */
+/* A completion that comes before scanIoRequest returns waits for scanLock, and then finds "busy" set. 0: the list has to
+ * be requested again. */
+static int requestList(scanList *list)
+{
+    list->busy = scanIoRequest(list->list);
+    return list->busy || !list->members;
+}
+
+/* If the callback queue is full, the next change requests the rows. */
+static void requestRows(scanGroup *group)
+{
+    uint64_t now = ebpfMonClockMonotonic();
+
+    if (group->rowsAt > now) /* they are requested already, and will have this change, too */
+        return;
+    if (!group->rowsAt || now - group->rowsAt >= ROWS_NS) {
+        group->rowsAt = now;
+        callbackRequest(&group->rowTimer);
+    } else {
+        group->rowsAt += ROWS_NS;
+        callbackRequestDelayed(&group->rowTimer, (double)(group->rowsAt - now) / 1e9);
+    }
+}
+
 static void queueGroup(scanGroup *group)
 {
     group->dirty = 0;
     if (group == &groups[ebpfMonGroupUnexpected])
         group->newest = ebpfMonPublishedCountUnexpected();
-    group->busy = scanIoRequest(group->list);
-    if (!group->busy && group->members) {
+    if (!requestList(&group->values)) {
         group->dirty = 1;
-        delayGroup(group, RETRY_NS);
+        delayValues(group, RETRY_NS);
+    } else if (!group->values.busy) {
+        requestRows(group);
     }
 }
 
-/* The caller holds scanLock. If the queue is full, the next change posts the tables. */
-static void requestPost(scanGroup *group, uint64_t now)
-{
-    if (group->posts > now) /* it is requested already, and will have this change, too */
-        return;
-    if (!group->posts || now - group->posts >= POST_NS) {
-        group->posts = now;
-        callbackRequest(&group->post);
-    } else {
-        group->posts += POST_NS;
-        callbackRequestDelayed(&group->post, (double)(group->posts - now) / 1e9);
-    }
-}
-
-static void onComplete(void *user, IOSCANPVT list, int priority)
+static void onValues(void *user, IOSCANPVT list, int priority)
 {
     scanGroup *group = user;
-    uint64_t shown = 0, now;
+    uint64_t shown = 0;
 
     (void)list;
     epicsMutexMustLock(scanLock);
-    group->busy &= ~(1u << priority);
-    if (!group->busy) {
+    group->values.busy &= ~(1u << priority);
+    if (!group->values.busy) {
         shown = group->newest;
-        now = ebpfMonClockMonotonic();
-        group->spaced = now + SPACING_NS;
+        group->spaced = ebpfMonClockMonotonic() + VALUES_NS;
         if (isScanning)
-            requestPost(group, now);
+            requestRows(group);
     }
-    if (isScanning && !group->busy && group->dirty && !group->waiting)
-        delayGroup(group, SPACING_NS);
+    if (isScanning && !group->values.busy && group->dirty && !group->waiting)
+        delayValues(group, VALUES_NS);
     epicsMutexUnlock(scanLock);
     if (shown)
         ebpfMonPublishedSetUnexpectedShown(ebpfMonShownByPvs, shown);
 }
 
-static void postGroup(epicsCallback *callback)
-{
-    const scanGroup *group = callback->user;
-
-    onShown((ebpfMonGroup)(group - groups));
-}
-
-static void onTimer(epicsCallback *callback)
+static void onValueTimer(epicsCallback *callback)
 {
     scanGroup *group = callback->user;
 
     epicsMutexMustLock(scanLock);
     group->waiting = 0;
-    if (isScanning && !group->busy && group->dirty)
+    if (isScanning && !group->values.busy && group->dirty)
         queueGroup(group);
     epicsMutexUnlock(scanLock);
+}
+
+static void onRows(void *user, IOSCANPVT list, int priority)
+{
+    scanGroup *group = user;
+    unsigned busy;
+
+    (void)list;
+    epicsMutexMustLock(scanLock);
+    busy = group->rows.busy &= ~(1u << priority);
+    epicsMutexUnlock(scanLock);
+    if (!busy)
+        onShown((ebpfMonGroup)(group - groups));
+}
+
+static void onRowTimer(epicsCallback *callback)
+{
+    scanGroup *group = callback->user;
+    int isShown = 0;
+
+    epicsMutexMustLock(scanLock);
+    if (isScanning && (group->rows.busy || !requestList(&group->rows))) {
+        group->rowsAt = ebpfMonClockMonotonic() + RETRY_NS;
+        callbackRequestDelayed(&group->rowTimer, RETRY_NS / 1e9);
+    } else {
+        isShown = isScanning && !group->rows.busy;
+    }
+    epicsMutexUnlock(scanLock);
+    if (isShown)
+        onShown((ebpfMonGroup)(group - groups));
 }
 
 static void changeGroup(scanGroup *group)
@@ -120,12 +158,12 @@ static void changeGroup(scanGroup *group)
     uint64_t now = ebpfMonClockMonotonic();
 
     epicsMutexMustLock(scanLock);
-    if (isScanning && !group->busy && !group->waiting && now >= group->spaced) {
+    if (isScanning && !group->values.busy && !group->waiting && now >= group->spaced) {
         queueGroup(group);
     } else if (isScanning) {
         group->dirty = 1;
-        if (!group->busy && !group->waiting)
-            delayGroup(group, group->spaced - now);
+        if (!group->values.busy && !group->waiting)
+            delayValues(group, group->spaced - now);
     }
     epicsMutexUnlock(scanLock);
 }
@@ -154,6 +192,19 @@ static void onPublished(ebpfMonGroup group)
         changeGroup(&groups[group]);
 }
 
+static void initList(scanList *list, io_scan_complete onComplete, scanGroup *group)
+{
+    scanIoInit(&list->list);
+    scanIoSetComplete(list->list, onComplete, group);
+}
+
+static void initTimer(epicsCallback *timer, CALLBACKFUNC onTime, int priority, scanGroup *group)
+{
+    callbackSetCallback(onTime, timer);
+    callbackSetPriority(priority, timer);
+    callbackSetUser(group, timer);
+}
+
 void ebpfMonScanInit(void (*shown)(ebpfMonGroup group))
 {
     int i;
@@ -165,14 +216,10 @@ void ebpfMonScanInit(void (*shown)(ebpfMonGroup group))
         scanGroup *group = &groups[i];
 
         memset(group, 0, sizeof(*group)); /* in tests an IOC may have been shut down before; its timers were freed */
-        scanIoInit(&group->list);
-        scanIoSetComplete(group->list, onComplete, group);
-        callbackSetCallback(onTimer, &group->timer);
-        callbackSetPriority(priorityMedium, &group->timer);
-        callbackSetUser(group, &group->timer);
-        callbackSetCallback(postGroup, &group->post);
-        callbackSetPriority(priorityLow, &group->post);
-        callbackSetUser(group, &group->post);
+        initList(&group->values, onValues, group);
+        initList(&group->rows, onRows, group);
+        initTimer(&group->valueTimer, onValueTimer, priorityMedium, group);
+        initTimer(&group->rowTimer, onRowTimer, priorityLow, group);
     }
     hadValues = 0;
     isScanning = 1;
@@ -189,13 +236,15 @@ void ebpfMonScanStop(void)
     epicsMutexUnlock(scanLock);
 }
 
-IOSCANPVT ebpfMonScanList(ebpfMonGroup group, int leaves)
+IOSCANPVT ebpfMonScanList(ebpfMonGroup group, int isRows, int leaves)
 {
+    scanList *list = isRows ? &groups[group].rows : &groups[group].values;
+
     epicsMutexMustLock(scanLock);
     if (!leaves)
-        groups[group].members++;
-    else if (groups[group].members)
-        groups[group].members--;
+        list->members++;
+    else if (list->members)
+        list->members--;
     epicsMutexUnlock(scanLock);
-    return groups[group].list;
+    return list->list;
 }

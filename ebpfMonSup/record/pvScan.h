@@ -11,13 +11,14 @@
 #include "model/published.h"
 
 /* The thread of iocInit calls both. Call Init before Base initialises the records. shown(group) is called in a
- * callback thread, without a lock, when all records of a group have processed. Call Stop before Base frees the scan
- * lists. */
+ * callback thread, without a lock, when all records of a group have processed; as often as rows process at most. Call
+ * Stop before Base frees the scan lists. */
 void ebpfMonScanInit(void (*shown)(ebpfMonGroup group));
 void ebpfMonScanStop(void);
 
-/* Returns the scan list of a group; Base owns it. Call this once for each record that joins the list, and once with
- * "leaves" when it leaves. Any thread. */
-IOSCANPVT ebpfMonScanList(ebpfMonGroup group, int leaves);
+/* Returns a scan list of a group; Base owns it. "isRows": nonzero for a record that shows rows. Such records process after
+ * the others, and ten times a second at most. Call this once for each record that joins the list, and once with "leaves"
+ * when it leaves. Any thread. */
+IOSCANPVT ebpfMonScanList(ebpfMonGroup group, int isRows, int leaves);
 
 #endif
