@@ -13,6 +13,7 @@ static __always_inline void beginAsync(const struct caller *c, __u32 slot)
     struct thread *th;
 
     if (!as) {
+        hasAsyncs = 1;
         if (bpf_map_update_elem(&asyncs, &slot, &none, BPF_NOEXIST))
             countLost(EBPFMON_LOST_ROOTS);
         return;

@@ -27,6 +27,9 @@ extern volatile __u32 silent;
 /* How many programs of queries and of asyn's ports look which chain a thread is in. The user part writes it. */
 extern volatile __u32 rootsNeeded;
 
+/* Nonzero: the map "asyncs" had an element since the programs were loaded. */
+extern volatile __u32 hasAsyncs;
+
 /* The element of an IOC is at ebpfMonShareOf(iocId). */
 extern struct ebpfMonShare shares[EBPFMON_SHARES];
 

@@ -415,6 +415,8 @@ void ebpfMonKernelEachAsync(void (*each)(void *arg, uint32_t slot, const struct 
 {
     tableBatch b;
 
+    if (!*(volatile uint32_t *)&ebpfMonLoaded.skel->bss->hasAsyncs) /* an empty table takes as long as a full one */
+        return;
     for (beginTable(&b, ebpfMonLoaded.skel->maps.asyncs); readBatch(&b);)
         for (uint32_t k = 0; k < b.count; k++)
             each(arg, b.keys[k], getValue(&b, k));

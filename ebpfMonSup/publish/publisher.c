@@ -32,6 +32,7 @@
                                             * seconds */
 #define SMOOTH 0.3 /* weight of the last second in PUT_RATE */
 #define STOP_SECONDS 5.0
+#define MEMORY_NS (10 * EBPFMON_SECOND_NS) /* so often the memory is read, which changes slowly and is dear to read */
 #define CPU_STEP    0.01 /* the precision (PREC) of the PVs CPU and MEM */
 #define MEMORY_STEP 0.1
 /* The groups whose values also change while nothing happens: our own CPU time, that of the IOCs, beacons. */
@@ -56,6 +57,7 @@ struct ebpfMonPublisher {
     int      isSilent;        /* … and nothing happens: it looks seldom */
     double   cpuBefore;       /* CPU time (s) of the monitor … */
     uint64_t cpuAt;           /* … at this time (monotonic ns); 0: not known */
+    uint64_t memoryAt;        /* the memory was read (monotonic ns) */
     uint64_t searchedAt;      /* searches were published (monotonic ns) */
     uint64_t putsBefore;
     unsigned looks;           /* publications of a second since the start, FIRST_LOOKS at most */
@@ -261,15 +263,20 @@ static void publishOwnCosts(ebpfMonPublisher *p)
 {
     struct timespec cpu;
     uint64_t now = ebpfMonClockMonotonic();
-    double used, memory = readOurMemory() + (double)ebpfMonKernelCountMemory() / 1e6;
+    double used, memory = NAN;
     ebpfMonPublished *published;
 
+    if (p->looks < FIRST_LOOKS || now - p->memoryAt >= MEMORY_NS) {
+        memory = roundTo(readOurMemory() + (double)ebpfMonKernelCountMemory() / 1e6, MEMORY_STEP);
+        p->memoryAt = now;
+    }
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
     used = (double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9;
     published = ebpfMonPublishedLock();
     if (p->cpuAt && now > p->cpuAt)
         published->costs.cpu = roundTo(100 * (used - p->cpuBefore) / ((double)(now - p->cpuAt) / 1e9), CPU_STEP);
-    published->costs.memory = roundTo(memory, MEMORY_STEP);
+    if (!isnan(memory))
+        published->costs.memory = memory;
     published->costs.trapNs = p->costs->entryNs;
     ebpfMonPublishedUnlock();
     p->cpuBefore = used;
