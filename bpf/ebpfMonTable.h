@@ -137,6 +137,7 @@ struct ebpfMonArrayConf {
 /* Elements of a block of a table that grows. Blocks are mapped one behind the other, so a block of each table must have
  * whole pages, up to 64 KiB each (aarch64). */
 #define EBPFMON_BLOCK 32768
+#define EBPFMON_ROOT_BLOCK 1024 /* the same for "roots", whose elements are large */
 
 /* Map "recConf", by slot. It is mapped into the user part, which writes it. */
 struct ebpfMonRecConf {
@@ -206,6 +207,8 @@ struct ebpfMonRecState {
     __u64 entered; /* calls of dbProcess(), while the reference probe is attached */
     __u32 quickCount; /* of quickTook: times (ns) of quick chains of this root, which are not in the map "roots" yet */
     __u16 quickTook[EBPFMON_QUICK_KEPT];
+    __u32 root; /* number of its element of "roots"; 0: it has none, so it was no root so far */
+    __u32 pad2;
 };
 
 /* ebpfMonRecState.inside: number of threads in the group. Such a thread may process records of the group without a scan
@@ -260,8 +263,13 @@ struct ebpfMonMoved {
     __u32 slot[EBPFMON_MOVED_MAX]; /* the last ones; number n is at n % EBPFMON_MOVED_MAX */
 };
 
-/* Map "roots", by slot. */
+/*
+ * Map "roots", by a number from 1. A record in a scan list gets it from the user part, another one when it is a root
+ * for the first time (roots.bpf.c). The user part has the map in its memory, and clears an element when its IOC is not
+ * watched any more. Map "freeRoots" has the free numbers.
+ */
 struct ebpfMonRootStat {
+    __u64 owner;  /* slot of the record, plus 1; 0: the element is free */
     __u64 chains; /* chains, timed or not */
     __u64 quick;  /* of these, quick ones: what they processed is added to the first record of their list
                    * (sweep.bpf.c) */
@@ -273,6 +281,7 @@ struct ebpfMonRootStat {
     __u64 waitSum;
     __u64 waitMax;
     __u32 hist[EBPFMON_BUCKETS];
+    __u64 pad[6]; /* so that a block has whole pages */
 };
 
 #define EBPFMON_ALARM_TIMEOUT 10 /* epicsAlarmTimeout (alarm.h) */
@@ -424,10 +433,11 @@ _Static_assert(sizeof(struct ebpfMonRecConf) == 24 && __builtin_offsetof(struct 
                "ebpfMonRecConf: first and len are written in one store");
 _Static_assert(sizeof(struct ebpfMonClosurePair) == 8, "an array map rounds its elements up to 8 bytes");
 _Static_assert(8 * EBPFMON_BLOCK % 65536 == 0 && sizeof(struct ebpfMonRecConf) % 8 == 0 &&
-                   sizeof(struct ebpfMonRecState) % 8 == 0,
+                   sizeof(struct ebpfMonRecState) % 8 == 0 &&
+                   sizeof(struct ebpfMonRootStat) * EBPFMON_ROOT_BLOCK % 65536 == 0,
                "a block has whole pages");
-_Static_assert(sizeof(struct ebpfMonRecState) == 112, "ebpfMonRecState");
-_Static_assert(sizeof(struct ebpfMonRootStat) == 72 + 4 * EBPFMON_BUCKETS, "ebpfMonRootStat");
+_Static_assert(sizeof(struct ebpfMonRecState) == 120, "ebpfMonRecState");
+_Static_assert(sizeof(struct ebpfMonRootStat) == 128 + 4 * EBPFMON_BUCKETS, "ebpfMonRootStat");
 _Static_assert(sizeof(struct ebpfMonAsyncStat) == 56 + 40 + 4 * EBPFMON_BUCKETS, "ebpfMonAsyncStat");
 _Static_assert(sizeof(struct ebpfMonThread) == 456, "ebpfMonThread");
 _Static_assert(sizeof(struct ebpfMonQueues) == EBPFMON_QUEUES * 56, "ebpfMonQueues");

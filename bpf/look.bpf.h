@@ -4,6 +4,7 @@
 #define EBPFMON_LOOK_BPF_H
 
 #include "probe.bpf.h"
+#include "roots.bpf.h"
 
 /* TIME of a record, and the bytes before it. One of these bytes is PACT. */
 struct window {
@@ -14,7 +15,7 @@ struct window {
 /* Reads place "at" of the table of closures. 0: there is none. */
 static __always_inline int readClosureEntry(__u32 at, __u32 *entry)
 {
-    struct ebpfMonClosurePair *p = findInBlocks(&closure, at / 2);
+    struct ebpfMonClosurePair *p = findInBlocks(&closure, at / 2, EBPFMON_BLOCK);
 
     if (!p)
         return 0;
@@ -67,20 +68,6 @@ static __always_inline __u64 addLatency(struct ebpfMonRootStat *rs, __u64 latenc
     __sync_fetch_and_add(&rs->hist[ebpfMonBucket(latency) & (EBPFMON_BUCKETS - 1)], 1);
     __sync_fetch_and_add(&rs->count, 1);
     return *(volatile __u64 *)&rs->count;
-}
-
-static __always_inline struct ebpfMonRootStat *getRootStat(__u32 slot)
-{
-    static const struct ebpfMonRootStat none;
-    struct ebpfMonRootStat *rs = bpf_map_lookup_elem(&roots, &slot);
-
-    if (rs)
-        return rs;
-    bpf_map_update_elem(&roots, &slot, &none, BPF_NOEXIST);
-    rs = bpf_map_lookup_elem(&roots, &slot);
-    if (!rs)
-        countLost(EBPFMON_LOST_ROOTS);
-    return rs;
 }
 
 #ifndef EBPFMON_OLD_KERNEL /* the operation came with 5.12 */

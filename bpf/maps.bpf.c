@@ -7,6 +7,7 @@
 volatile __u32 ringSleeps __attribute__((aligned(64)));
 volatile __u32 silent __attribute__((aligned(64)));
 volatile __u32 rootsNeeded __attribute__((aligned(64)));
+volatile __u32 rootsUsed __attribute__((aligned(64)));
 volatile __u32 hasAsyncs __attribute__((aligned(64)));
 struct ebpfMonShare shares[EBPFMON_SHARES] __attribute__((aligned(64)));
 

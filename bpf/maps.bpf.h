@@ -27,6 +27,9 @@ extern volatile __u32 silent;
 /* How many programs of queries and of asyn's ports look which chain a thread is in. The user part writes it. */
 extern volatile __u32 rootsNeeded;
 
+/* Elements of the map "roots" that are not free. */
+extern volatile __u32 rootsUsed;
+
 /* Nonzero: the map "asyncs" had an element since the programs were loaded. */
 extern volatile __u32 hasAsyncs;
 
@@ -71,22 +74,23 @@ MAP struct {
     __type(value, struct thread);
 } blank SEC(".maps");
 
-MAP struct { BLOCKS_OF(struct ebpfMonRecConf); } recConf SEC(".maps");
+MAP struct { BLOCKS_OF(struct ebpfMonRecConf, EBPFMON_BLOCK); } recConf SEC(".maps");
 
-MAP struct { BLOCKS_OF(struct ebpfMonClosurePair); } closure SEC(".maps");
+MAP struct { BLOCKS_OF(struct ebpfMonClosurePair, EBPFMON_BLOCK); } closure SEC(".maps");
 
 /* NULL: no IOC has this slot. */
 static __always_inline struct ebpfMonRecConf *findConf(__u32 slot)
 {
-    return findInBlocks(&recConf, slot);
+    return findInBlocks(&recConf, slot, EBPFMON_BLOCK);
 }
 
+MAP struct { BLOCKS_OF(struct ebpfMonRootStat, EBPFMON_ROOT_BLOCK); } roots SEC(".maps");
+
 MAP struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(type, BPF_MAP_TYPE_QUEUE);
     __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, struct ebpfMonRootStat);
-} roots SEC(".maps");
+    __type(value, __u32);
+} freeRoots SEC(".maps");
 
 MAP struct {
     __uint(type, BPF_MAP_TYPE_HASH);

@@ -30,22 +30,22 @@ MAP struct {
     __type(value, __u32);
 } recIndex SEC(".maps");
 
-/* A table that grows: an array of blocks of EBPFMON_BLOCK elements. The user part makes a block when it is needed, and
- * maps it (probe/mappedTable.h). findInBlocks() finds an element. The sizes stand here instead of the types, because
+/* A table that grows: an array of blocks of so many elements. The user part makes a block when it is needed, and maps
+ * it (probe/mappedTable.h). findInBlocks() finds an element. The sizes stand here instead of the types, because
  * the compiler describes a struct that is only named here in part (BTF). */
-#define BLOCKS_OF(element)                                                       \
+#define BLOCKS_OF(element, number)                                               \
     __uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);                                    \
     __uint(max_entries, 1);                                                      \
     __type(key, __u32);                                                          \
     __array(values, struct {                                                     \
         __uint(type, BPF_MAP_TYPE_ARRAY);                                        \
         __uint(map_flags, BPF_F_MMAPABLE);                                       \
-        __uint(max_entries, EBPFMON_BLOCK);                                      \
+        __uint(max_entries, number);                                             \
         __uint(key_size, sizeof(__u32));                                         \
         __uint(value_size, sizeof(element));                                     \
     })
 
-MAP struct { BLOCKS_OF(struct ebpfMonRecState); } recState SEC(".maps");
+MAP struct { BLOCKS_OF(struct ebpfMonRecState, EBPFMON_BLOCK); } recState SEC(".maps");
 
 /* Who began an asynchronous processing, by slot. Valid if ebpfMonRecState.noted is EBPFMON_NOTED_CAUSE. */
 MAP struct {
@@ -55,22 +55,22 @@ MAP struct {
     __type(value, struct ebpfMonCauseEvent);
 } causes SEC(".maps");
 
-/* Element "at" of a table of blocks. NULL: there is no such element. */
-static __always_inline void *findInBlocks(void *table, __u32 at)
+/* Element "at" of a table of blocks of "number" elements. NULL: there is no such element. */
+static __always_inline void *findInBlocks(void *table, __u32 at, __u32 number)
 {
-    __u32 key = at / EBPFMON_BLOCK;
+    __u32 key = at / number;
     void *block = bpf_map_lookup_elem(table, &key);
 
     if (!block)
         return 0;
-    key = at % EBPFMON_BLOCK;
+    key = at % number;
     return bpf_map_lookup_elem(block, &key);
 }
 
 /* NULL: no IOC has this slot. */
 static __always_inline struct ebpfMonRecState *findState(__u32 slot)
 {
-    return findInBlocks(&recState, slot);
+    return findInBlocks(&recState, slot, EBPFMON_BLOCK);
 }
 
 #endif

@@ -22,59 +22,25 @@ struct ebpfMonLoaded ebpfMonLoaded;
 
 #define RECORDS_RESERVED 200000u  /* the default where tables do not grow: 45 MB */
 #define RECORDS_GROWN    1048576u /* … where they do: 16 MB, and more with the records that are there */
-#define ROOTS_RESERVED   8192u
-#define ROOTS_GROWN      65536u
+#define ROOTS            262144u  /* the default: 1 MB, and more with the roots that are there */
+#define ASYNCS_RESERVED  4096u
+#define ASYNCS_GROWN     32768u
 #define CLOSURE_FACTOR   6u /* places of the closure table for each record: the order, lists of single records, and the
                              * old table while it changes */
 
 #define PAIRS(places) ((places) / 2 + 1) /* elements of the closure table */
 
-/* Makes a block of a table, and gives it to the programs. Returns its file, or -1 with errno. */
-static int makeTableBlock(void *arg, unsigned block)
-{
-    LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
-    const ebpfMonBlockTable *table = arg;
-    int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, bpf_map__name(table->map), sizeof(uint32_t), table->element,
-                            EBPFMON_BLOCK, &opts);
-    int err;
-
-    if (fd < 0)
-        return -1;
-    if (bpf_map_update_elem(bpf_map__fd(table->map), &block, &fd, BPF_ANY) == 0)
-        return fd;
-    err = errno;
-    close(fd);
-    errno = err;
-    return -1;
-}
-
-/* Reserves addresses for a table, which useTables maps. NULL with errno. */
-static void *openTable(ebpfMonBlockTable *table, struct bpf_map *map, unsigned element, unsigned elements)
-{
-    table->map = map;
-    table->element = element;
-    return ebpfMonMappedTableOpen(&table->mapped, (size_t)element * EBPFMON_BLOCK, (size_t)element * elements,
-                                  makeTableBlock, table) ?
-               NULL :
-               table->mapped.base;
-}
-
-static int useElements(ebpfMonBlockTable *table, size_t count)
-{
-    return ebpfMonMappedTableUse(&table->mapped, count * table->element);
-}
-
 static int useTables(uint32_t slots, uint32_t places)
 {
-    return useElements(&ebpfMonLoaded.conf, slots) || useElements(&ebpfMonLoaded.state, slots) ||
-           (places && useElements(&ebpfMonLoaded.closure, PAIRS(places))) ? -1 : 0;
+    return ebpfMonBlockTableUse(&ebpfMonLoaded.conf, slots) || ebpfMonBlockTableUse(&ebpfMonLoaded.state, slots) ||
+           (places && ebpfMonBlockTableUse(&ebpfMonLoaded.closure, PAIRS(places))) ? -1 : 0;
 }
 
 #define HASH_ELEMENT 64 /* bytes that the kernel needs for an element besides key and value, with its share of the
                          * buckets */
 
-/* The memory (bytes) of the tables that are not mapped: hash tables that get all their memory when they are loaded, and
- * "hits". Those that grow are not counted. */
+/* The memory (bytes) of the tables that are not mapped: hash tables that get all their memory when they are loaded,
+ * "freeRoots" and "hits". Those that grow are not counted. */
 static size_t countOtherTables(void)
 {
     size_t bytes = 0;
@@ -89,6 +55,7 @@ static size_t countOtherTables(void)
             continue;
         bytes += bpf_map__max_entries(map) * (HASH_ELEMENT + (bpf_map__key_size(map) + 7) / 8 * 8 + value);
     }
+    bytes += bpf_map__max_entries(ebpfMonLoaded.skel->maps.freeRoots) * sizeof(uint32_t);
     return bytes + EBPFMON_TARGETS_MAX * sizeof(struct ebpfMonHits) * (size_t)libbpf_num_possible_cpus();
 }
 
@@ -236,8 +203,8 @@ static void raiseLimits(void)
 static void letTablesGrow(void)
 {
     struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
-    struct bpf_map *grows[] = { skel->maps.recIndex, skel->maps.threads, skel->maps.roots, skel->maps.asyncs,
-                               skel->maps.groupThreads, skel->maps.moved, skel->maps.quick };
+    struct bpf_map *grows[] = { skel->maps.recIndex, skel->maps.threads, skel->maps.asyncs, skel->maps.groupThreads,
+                               skel->maps.moved, skel->maps.quick };
 
     ebpfMonLoaded.grows = libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_user_ringbuf_drain, NULL) == 1;
     for (unsigned i = 0; ebpfMonLoaded.grows && i < sizeof(grows) / sizeof(grows[0]); i++)
@@ -252,28 +219,25 @@ static ebpfMonLoadSizes findSizes(const ebpfMonLoadSizes *asked)
     if (!s.maxRecords)
         s.maxRecords = ebpfMonLoaded.grows ? RECORDS_GROWN : RECORDS_RESERVED;
     if (!s.maxRoots)
-        s.maxRoots = ebpfMonLoaded.grows ? ROOTS_GROWN : ROOTS_RESERVED;
+        s.maxRoots = ROOTS;
     if (s.maxRoots > s.maxRecords)
         s.maxRoots = s.maxRecords;
     s.maxClosure = s.maxRecords * CLOSURE_FACTOR;
     return s;
 }
 
-static void setBlocks(struct bpf_map *table, unsigned elements)
-{
-    bpf_map__set_max_entries(table, (elements + EBPFMON_BLOCK - 1) / EBPFMON_BLOCK);
-}
-
 static void setSizes(const ebpfMonLoadSizes *sizes)
 {
     struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
+    unsigned asyncs = ebpfMonLoaded.grows ? ASYNCS_GROWN : ASYNCS_RESERVED;
 
     bpf_map__set_max_entries(skel->maps.recIndex, sizes->maxRecords);
-    setBlocks(skel->maps.recConf, sizes->maxRecords);
-    setBlocks(skel->maps.recState, sizes->maxRecords);
-    setBlocks(skel->maps.closure, PAIRS(sizes->maxClosure));
-    bpf_map__set_max_entries(skel->maps.roots, sizes->maxRoots);
-    bpf_map__set_max_entries(skel->maps.asyncs, (sizes->maxRoots + 1) / 2);
+    ebpfMonBlockTableSetMost(skel->maps.recConf, sizes->maxRecords, EBPFMON_BLOCK);
+    ebpfMonBlockTableSetMost(skel->maps.recState, sizes->maxRecords, EBPFMON_BLOCK);
+    ebpfMonBlockTableSetMost(skel->maps.closure, PAIRS(sizes->maxClosure), EBPFMON_BLOCK);
+    ebpfMonBlockTableSetMost(skel->maps.roots, sizes->maxRoots, EBPFMON_ROOT_BLOCK);
+    bpf_map__set_max_entries(skel->maps.freeRoots, sizes->maxRoots);
+    bpf_map__set_max_entries(skel->maps.asyncs, sizes->maxRoots < asyncs ? sizes->maxRoots : asyncs);
     if (ebpfMonLoaded.grows) { /* else passes are not watched */
         bpf_map__set_max_entries(skel->maps.groupThreads, EBPFMON_THREADS_MAX);
         bpf_map__set_max_entries(skel->maps.quick, EBPFMON_THREADS_MAX);
@@ -309,12 +273,14 @@ static int mapTables(const ebpfMonLoadSizes *sizes)
 
     tables->size = *sizes;
     tables->use = useTables;
-    tables->conf = openTable(&ebpfMonLoaded.conf, skel->maps.recConf, sizeof(struct ebpfMonRecConf), sizes->maxRecords);
-    tables->state = openTable(&ebpfMonLoaded.state, skel->maps.recState, sizeof(struct ebpfMonRecState),
-                              sizes->maxRecords);
-    tables->closure = openTable(&ebpfMonLoaded.closure, skel->maps.closure, sizeof(struct ebpfMonClosurePair),
-                                PAIRS(sizes->maxClosure));
-    if (!tables->conf || !tables->state || !tables->closure || mapLost() || ebpfMonKernelOpenRing(sizes->ringBytes))
+    tables->conf = ebpfMonBlockTableOpen(&ebpfMonLoaded.conf, skel->maps.recConf, sizeof(struct ebpfMonRecConf),
+                                         EBPFMON_BLOCK, sizes->maxRecords);
+    tables->state = ebpfMonBlockTableOpen(&ebpfMonLoaded.state, skel->maps.recState, sizeof(struct ebpfMonRecState),
+                                          EBPFMON_BLOCK, sizes->maxRecords);
+    tables->closure = ebpfMonBlockTableOpen(&ebpfMonLoaded.closure, skel->maps.closure,
+                                            sizeof(struct ebpfMonClosurePair), EBPFMON_BLOCK, PAIRS(sizes->maxClosure));
+    if (!tables->conf || !tables->state || !tables->closure || ebpfMonKernelOpenRoots(sizes->maxRoots) || mapLost() ||
+        ebpfMonKernelOpenRing(sizes->ringBytes))
         return -1;
     tables->bytes += sizes->ringBytes + countOtherTables();
     return 0;
@@ -396,6 +362,7 @@ void ebpfMonKernelUnload(void)
     ebpfMonMappedTableClose(&ebpfMonLoaded.conf.mapped);
     ebpfMonMappedTableClose(&ebpfMonLoaded.state.mapped);
     ebpfMonMappedTableClose(&ebpfMonLoaded.closure.mapped);
+    ebpfMonMappedTableClose(&ebpfMonLoaded.roots.table.mapped);
     unmapLost();
     ebpfMonBpf__destroy(ebpfMonLoaded.skel);
     memset(&ebpfMonLoaded, 0, sizeof(ebpfMonLoaded));

@@ -5,17 +5,18 @@
 
 #include <sys/utsname.h>
 
-#include "probe/mappedTable.h"
+#include "probe/blockTable.h"
 #include "probe/ring.h"
 #include "probe/slotTables.h"
 #include "ebpfMonBpf.skel.h"
 
-/* A table that grows by blocks (BLOCKS_OF in readMaps.bpf.h). */
+/* The map "roots". The follower writes all of it. */
 typedef struct {
-    ebpfMonMappedTable mapped;
-    struct bpf_map *map;     /* the table of its blocks; the skeleton's */
-    unsigned        element; /* bytes */
-} ebpfMonBlockTable;
+    ebpfMonBlockTable table;
+    const volatile struct ebpfMonRootStat *stat; /* the first one */
+    unsigned most;
+    size_t   made; /* elements that were made; atomic, because others read them */
+} ebpfMonLoadedRoots;
 
 /* One per process: see kernelLoad.h. ebpfMonKernelLoad and ebpfMonKernelUnload write it while no other thread uses it.
  * In between, each member that changes has one thread that writes it. */
@@ -27,6 +28,7 @@ struct ebpfMonLoaded {
     const volatile uint64_t *lost; /* the table of lost events, mapped; NULL: it is not */
     ebpfMonTables       tables;
     ebpfMonBlockTable   conf, state, closure; /* follower */
+    ebpfMonLoadedRoots  roots;
     uint32_t            hitsOf[EBPFMON_TARGETS_MAX]; /* the IOC (tgid) at each place of the table of hits; 0: none.
                                                       * Follower */
     int                 grows;    /* nonzero: some hash tables grow (letTablesGrow) */
@@ -36,6 +38,7 @@ struct ebpfMonLoaded {
 };
 extern struct ebpfMonLoaded ebpfMonLoaded;
 
+int ebpfMonKernelOpenRoots(unsigned most); /* 0, or -1 with errno */
 int ebpfMonKernelOpenRing(size_t bytes); /* 0, or -1 with errno; call ebpfMonKernelCloseRing in both cases */
 void ebpfMonKernelCloseRing(void);
 

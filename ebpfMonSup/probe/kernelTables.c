@@ -230,7 +230,8 @@ size_t ebpfMonKernelCountMemory(void)
 {
     size_t bytes = ebpfMonLoaded.tables.bytes + ebpfMonMappedTableGetMade(&ebpfMonLoaded.conf.mapped) +
                    ebpfMonMappedTableGetMade(&ebpfMonLoaded.state.mapped) +
-                   ebpfMonMappedTableGetMade(&ebpfMonLoaded.closure.mapped);
+                   ebpfMonMappedTableGetMade(&ebpfMonLoaded.closure.mapped) +
+                   ebpfMonMappedTableGetMade(&ebpfMonLoaded.roots.table.mapped);
     struct bpf_map *map;
 
     if (!ebpfMonLoaded.skel || !ebpfMonLoaded.grows)
@@ -259,10 +260,16 @@ static void removeSlots(const struct bpf_map *map, uint32_t first, uint32_t coun
     free(slot);
 }
 
-void ebpfMonKernelRemoveRoots(uint32_t first, uint32_t count)
+/* An empty table takes as long to read as a full one. */
+static int hasAsyncs(void)
 {
-    removeSlots(ebpfMonLoaded.skel->maps.roots, first, count);
-    removeSlots(ebpfMonLoaded.skel->maps.asyncs, first, count);
+    return *(volatile uint32_t *)&ebpfMonLoaded.skel->bss->hasAsyncs != 0;
+}
+
+void ebpfMonKernelRemoveAsyncs(uint32_t first, uint32_t count)
+{
+    if (hasAsyncs())
+        removeSlots(ebpfMonLoaded.skel->maps.asyncs, first, count);
 }
 
 void ebpfMonKernelRemoveThreads(pid_t pid)
@@ -402,20 +409,11 @@ void ebpfMonKernelGetLost(uint64_t lost[EBPFMON_LOST_KERNEL])
         lost[i] = ebpfMonLoaded.lost ? ebpfMonLoaded.lost[i] : 0;
 }
 
-void ebpfMonKernelEachRoot(void (*each)(void *arg, uint32_t slot, const struct ebpfMonRootStat *stat), void *arg)
-{
-    tableBatch b;
-
-    for (beginTable(&b, ebpfMonLoaded.skel->maps.roots); readBatch(&b);)
-        for (uint32_t k = 0; k < b.count; k++)
-            each(arg, b.keys[k], getValue(&b, k));
-}
-
 void ebpfMonKernelEachAsync(void (*each)(void *arg, uint32_t slot, const struct ebpfMonAsyncStat *stat), void *arg)
 {
     tableBatch b;
 
-    if (!*(volatile uint32_t *)&ebpfMonLoaded.skel->bss->hasAsyncs) /* an empty table takes as long as a full one */
+    if (!hasAsyncs())
         return;
     for (beginTable(&b, ebpfMonLoaded.skel->maps.asyncs); readBatch(&b);)
         for (uint32_t k = 0; k < b.count; k++)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The tables of the loaded kernel part (kernelLoad.h) that have a key. Each function makes one or more system calls. So
- * no thread calls one while it holds a lock that the event thread needs. One exception: once a second, the rankings
- * read the roots under the targets lock, which takes some milliseconds at most. Any thread, unless a function says
- * otherwise.
+ * no thread calls one while it holds a lock that the event thread needs. Any thread, unless a function says otherwise.
  */
 #ifndef EBPFMON_KERNELTABLES_H
 #define EBPFMON_KERNELTABLES_H
@@ -40,10 +38,10 @@ void ebpfMonKernelSetFound(uint32_t tgid, int isFound);
 int  ebpfMonKernelBeginMoved(uint32_t tgid);
 int  ebpfMonKernelGetMoved(uint32_t tgid, struct ebpfMonMoved *moved);
 
-void ebpfMonKernelRemoveRoots(uint32_t first, uint32_t count); /* removes the histograms of "count" slots from
-                                                                * "first" on */
-void ebpfMonKernelRemoveThreads(pid_t pid);                    /* removes what is known of the threads of this
-                                                                * process */
+/* Remove what is known of the asynchronous records among "count" slots from "first" on, and of the threads of this
+ * process. */
+void ebpfMonKernelRemoveAsyncs(uint32_t first, uint32_t count);
+void ebpfMonKernelRemoveThreads(pid_t pid);
 
 /* --- Any thread --- */
 
@@ -59,9 +57,6 @@ void ebpfMonKernelGetLost(uint64_t lost[EBPFMON_LOST_KERNEL]);
 
 /* The memory (bytes) that all tables take now, with those that are found by slot. */
 size_t ebpfMonKernelCountMemory(void);
-
-/* Calls "each" for every root that has a chain. */
-void ebpfMonKernelEachRoot(void (*each)(void *arg, uint32_t slot, const struct ebpfMonRootStat *stat), void *arg);
 
 /* Calls "each" for every record that has processed asynchronously. */
 void ebpfMonKernelEachAsync(void (*each)(void *arg, uint32_t slot, const struct ebpfMonAsyncStat *stat), void *arg);

@@ -12,6 +12,7 @@
 
 #include "common/array.h"
 #include "model/published.h"
+#include "probe/kernelRoots.h"
 #include "probe/kernelTables.h"
 #include "publish/displayName.h"
 #include "probe/hist.h"

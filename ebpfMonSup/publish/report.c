@@ -2,6 +2,7 @@
 #include "model/published.h"
 #include "model/filter.h"
 #include "probe/kernelLoad.h"
+#include "probe/kernelRoots.h"
 #include "probe/kernelTables.h"
 #include "publish/lists.h"
 #include "publish/report.h"

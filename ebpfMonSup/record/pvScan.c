@@ -2,8 +2,8 @@
 /*
  * A group has two scan lists. Its values process first, its rows (waveforms) and its tables afterwards: they take much
  * longer, and a value must not wait for them. A list is never queued twice. While the values process, and for
- * VALUES_NS afterwards, a change only marks the group; rows and tables have ROWS_NS. So a single put reaches all its PVs
- * at once, and ten thousand puts per second cost as much as a hundred. Timers are started only if a change comes so
+ * VALUES_NS afterwards, a change only marks the group; rows and tables have ROWS_NS. So a single put reaches all its
+ * PVs at once, and ten thousand puts per second cost as much as a hundred. Timers are started only if a change comes so
  * early: a group that changes once a second needs none.
  *
  * scanIoRequest (dbScan.c) returns the priorities that it queued. It returns 0 if the IOC does not run, if the callback
@@ -33,7 +33,8 @@ typedef struct {
     epicsCallback valueTimer;
     epicsCallback rowTimer; /* requests the rows, with low priority: after the values of all groups */
     uint64_t      spaced;   /* the next change has to wait until then (monotonic ns) */
-    uint64_t      rowsAt;   /* the rows were requested for this time (monotonic ns); 0: never */
+    uint64_t      rowsAt;   /* the rows were last queued at this time (monotonic ns); 0: never */
+    int           rowsAsked; /* rowTimer will run; a flag, because a timer of Base may run before its time */
     int           waiting;  /* valueTimer runs */
     int           dirty;    /* a value changed after the group was queued */
     uint64_t      newest;   /* only ebpfMonGroupUnexpected: number of the newest unexpected put that its records will
@@ -54,12 +55,18 @@ static void delayValues(scanGroup *group, uint64_t ns)
     callbackRequestDelayed(&group->valueTimer, (double)ns / 1e9);
 }
 
-/* A completion that comes before scanIoRequest returns waits for scanLock, and then finds "busy" set. 0: the list has to
- * be requested again. */
+/* A completion that comes before scanIoRequest returns waits for scanLock, and then finds "busy" set. 0: the list has
+ * to be requested again. */
 static int requestList(scanList *list)
 {
     list->busy = scanIoRequest(list->list);
     return list->busy || !list->members;
+}
+
+static void delayRows(scanGroup *group, uint64_t ns)
+{
+    group->rowsAsked = 1;
+    callbackRequestDelayed(&group->rowTimer, (double)ns / 1e9);
 }
 
 /* If the callback queue is full, the next change requests the rows. */
@@ -67,15 +74,12 @@ static void requestRows(scanGroup *group)
 {
     uint64_t now = ebpfMonClockMonotonic();
 
-    if (group->rowsAt > now) /* they are requested already, and will have this change, too */
+    if (group->rowsAsked) /* they will have this change, too */
         return;
-    if (!group->rowsAt || now - group->rowsAt >= ROWS_NS) {
-        group->rowsAt = now;
-        callbackRequest(&group->rowTimer);
-    } else {
-        group->rowsAt += ROWS_NS;
-        callbackRequestDelayed(&group->rowTimer, (double)(group->rowsAt - now) / 1e9);
-    }
+    if (!group->rowsAt || now - group->rowsAt >= ROWS_NS)
+        group->rowsAsked = callbackRequest(&group->rowTimer) == 0;
+    else
+        delayRows(group, group->rowsAt + ROWS_NS - now);
 }
 
 static void queueGroup(scanGroup *group)
@@ -142,12 +146,12 @@ static void onRowTimer(epicsCallback *callback)
     int isShown = 0;
 
     epicsMutexMustLock(scanLock);
-    if (isScanning && (group->rows.busy || !requestList(&group->rows))) {
-        group->rowsAt = ebpfMonClockMonotonic() + RETRY_NS;
-        callbackRequestDelayed(&group->rowTimer, RETRY_NS / 1e9);
-    } else {
+    group->rowsAsked = 0;
+    group->rowsAt = ebpfMonClockMonotonic();
+    if (isScanning && (group->rows.busy || !requestList(&group->rows)))
+        delayRows(group, RETRY_NS);
+    else
         isShown = isScanning && !group->rows.busy;
-    }
     epicsMutexUnlock(scanLock);
     if (isShown)
         onShown((ebpfMonGroup)(group - groups));

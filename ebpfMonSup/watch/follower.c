@@ -201,6 +201,7 @@ static void followAll(ebpfMonFollower *f, followRound *r)
     ebpfMonTarget *list[EBPFMON_TARGETS_MAX];
     unsigned count = ebpfMonTargetsListByRank(f->life.targets, list, EBPFMON_TARGETS_MAX);
 
+    ebpfMonRecordTablesReserve(f->life.tables);
     for (unsigned i = 0; i < count; i++)
         followTarget(f, r, list[i]);
     if (r->now - f->chargedAt >= CHARGED_NS)

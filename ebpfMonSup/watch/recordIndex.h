@@ -9,15 +9,18 @@
 #include "probe/kernelLoad.h"
 #include "watch/target.h"
 
-/* The mapped tables, and the functions that change the tables with keys: those of probe/kernelTables.h, or a test's
- * own. */
+/* The mapped tables, and the functions that change the tables with keys: those of probe/kernelTables.h and
+ * kernelRoots.h, or a test's own. */
 typedef struct {
     const ebpfMonTables *tables; /* must outlive the record tables */
     int  (*setRecordIndex)(uint32_t tgid, const uint64_t *precord, uint32_t count, uint32_t first);
     void (*removeRecordIndex)(uint32_t tgid, const uint64_t *precord, uint32_t count);
     int  (*setArray)(uint32_t tgid, uint64_t pfldDes, const struct ebpfMonArrayConf *conf);
     void (*removeArray)(uint32_t tgid, uint64_t pfldDes);
+    uint32_t (*takeRoot)(uint32_t slot);
+    void (*reserveRoots)(void);
     void (*removeRoots)(uint32_t first, uint32_t count);
+    void (*removeAsyncs)(uint32_t first, uint32_t count);
     int  (*setList)(uint32_t tgid, uint64_t mutex, const struct ebpfMonList *list);
     void (*removeLists)(uint32_t tgid);
     int  (*beginMoved)(uint32_t tgid);

@@ -138,6 +138,15 @@ static void clearSlots(ebpfMonRecordTables *r, ebpfMonTarget *t)
     free(rate);
 }
 
+/* Nonzero: the record is, or was, in a scan list, so it is the root of a chain. */
+static int isInScanList(const ebpfMonTarget *t, const ebpfMonRecord *rec)
+{
+    uint16_t spvt = t->cat->common.spvt;
+    uint64_t element = 0;
+
+    return spvt && ebpfMonMemRead(t->follower.mem, rec->addr + spvt, &element, sizeof(element)) == 0 && element;
+}
+
 /* What the tables by slot begin with. */
 static void writeSlots(ebpfMonRecordTables *r, ebpfMonTarget *t)
 {
@@ -153,6 +162,8 @@ static void writeSlots(ebpfMonRecordTables *r, ebpfMonTarget *t)
         conf->len = 0;
         conf->valOff = val && !val->arrayCount ? val->offset : 0;
         conf->valSize = val ? (uint8_t)(val->size > 16 ? 16 : val->size) : 0;
+        if (isInScanList(t, &cat->rec[i]))
+            st.root = r->kernel.takeRoot(t->slot + i);
         st.seen = ebpfMonMemRead(t->follower.mem, cat->rec[i].addr + cat->common.time, &st.time, sizeof(st.time)) == 0;
         memcpy((void *)&t->recState[i], &st, sizeof(st));
     }
@@ -299,6 +310,11 @@ void ebpfMonRecordTablesUpdateLinks(ebpfMonRecordTables *r, ebpfMonTarget *t, ui
     ebpfMonClosuresFree(c);
 }
 
+void ebpfMonRecordTablesReserve(ebpfMonRecordTables *r)
+{
+    r->kernel.reserveRoots();
+}
+
 void ebpfMonRecordTablesRemoveIndex(ebpfMonRecordTables *r, ebpfMonTarget *t)
 {
     if (t->cat)
@@ -322,6 +338,7 @@ void ebpfMonRecordTablesRemove(ebpfMonRecordTables *r, ebpfMonTarget *t)
     memset((void *)&tables->conf[slot], 0, count * sizeof(tables->conf[0]));
     memset((void *)&tables->state[slot], 0, count * sizeof(tables->state[0]));
     r->kernel.removeRoots(slot, count);
+    r->kernel.removeAsyncs(slot, count);
     ebpfMonSlotAllocatorReturn(r->slots, slot, count);
     ebpfMonSweepsRemove(&r->kernel, t);
     t->follower.sweep.number = 0;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "probe/kernelRoots.h"
 #include "probe/kernelTables.h"
 #include "probe/seccompTrial.h"
 #include "watch/watchRoom.h"
@@ -15,7 +16,8 @@ int ebpfMonWatchRoomMake(ebpfMonWatchRoom *room, ebpfMonTargets *targets, ebpfMo
         .setArray = ebpfMonKernelSetArray, .removeArray = ebpfMonKernelRemoveArray,
         .setList = ebpfMonKernelSetList, .removeLists = ebpfMonKernelRemoveLists,
         .beginMoved = ebpfMonKernelBeginMoved, .getMoved = ebpfMonKernelGetMoved,
-        .removeRoots = ebpfMonKernelRemoveRoots,
+        .takeRoot = ebpfMonKernelTakeRoot, .reserveRoots = ebpfMonKernelReserveRoots,
+        .removeRoots = ebpfMonKernelRemoveRoots, .removeAsyncs = ebpfMonKernelRemoveAsyncs,
     };
     const ebpfMonGovernorKernel governorKernel = {
         .now = ebpfMonClockMonotonic,

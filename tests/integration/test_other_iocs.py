@@ -16,7 +16,10 @@ def monitor(module_monitor):
 
 def put_of(monitor, pv, value, seconds=5):
     def seen():
+        times = monitor.list("PUT_TIMES")
         columns = [monitor.list(c) for c in ("PUT_PVS", "PUT_VALUES", "PUT_OLD_VALUES", "PUT_WRITERS", "PUT_IOCS")]
+        if monitor.list("PUT_TIMES") != times:  # the columns are not of one moment
+            return None
         return next((row for row in zip(*columns) if row[0] == pv and row[1] == value), None)
 
     return until(seen, seconds, lambda: f"{pv} {value}:\n{monitor.lines('PUT_LOG')[:600]}")

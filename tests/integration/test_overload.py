@@ -77,7 +77,7 @@ def test_full_ring(new_ioc, new_monitor):
     monitor.put("LOST_RESET", 1)
     monitor.wait("LOST_CNT", lambda n: n == 0, 5)
     monitor.wait("LOST_CNT.SEVR", lambda severity: severity == 0, 5)
-    assert monitor.losses() == {}
+    until(lambda: monitor.losses() == {}, 5, lambda: str(monitor.losses()))
     puts = monitor.get("PUT_CNT")
     ioc.put("AO", 7)
     monitor.wait("PUT_CNT", lambda n: n == puts + 1)

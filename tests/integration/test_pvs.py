@@ -173,6 +173,7 @@ def test_what_machines_write_hides_nothing_that_people_write(monitor, ioc):
         ioc.put(f"L{i}.SCAN", "Passive")
     ioc.put("AO", 4321)
     monitor.wait_text("PUT_LAST_VALUE", lambda t: t == "4321", 10)
+    until(lambda: monitor.list("PUT_VALUES")[0] == "4321", 5, "the waveforms, which follow after the values")
     people = list(zip(monitor.list("PUT_PVS"), monitor.list("PUT_VALUES")))
     assert people[0] == (p + "AO", "4321") and people[21] == (p + "AO", "1234"), people[:30]
     assert p + "LINKED" not in [pv for pv, _ in people]

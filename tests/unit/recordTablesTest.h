@@ -39,7 +39,7 @@ static struct ebpfMonRecState state[MAX_RECORDS];
 static uint32_t closure[MAX_CLOSURE];
 static ebpfMonTables tables;
 static uint64_t indexed[MAX_RECORDS]; /* by slot: address of the record */
-static unsigned indexFails, rootsRemoved, arrays;
+static unsigned indexFails, rootsTaken, rootsRemoved, asyncsRemoved, arrays;
 
 static int setRecordIndex(uint32_t tgid, const uint64_t *precord, uint32_t count, uint32_t first)
 {
@@ -76,6 +76,18 @@ static void removeRoots(uint32_t first, uint32_t count)
 {
     (void)first;
     rootsRemoved += count;
+}
+
+static uint32_t takeRoot(uint32_t slot)
+{
+    rootsTaken++;
+    return slot + 1;
+}
+
+static void removeAsyncs(uint32_t first, uint32_t count)
+{
+    (void)first;
+    asyncsRemoved += count;
 }
 
 static ebpfMonTargets *targets;

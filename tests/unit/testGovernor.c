@@ -351,7 +351,8 @@ MAIN(testGovernor)
                                         .steppedNs = 10 * TRAP_NS };
     const ebpfMonRecordTablesKernel tablesKernel = {
         .tables = &tables, .setRecordIndex = setRecordIndex, .removeRecordIndex = removeRecordIndex,
-        .setArray = setArray, .removeArray = removeArray, .removeRoots = removeRoots,
+        .setArray = setArray, .removeArray = removeArray, .takeRoot = takeRoot,
+        .removeRoots = removeRoots, .removeAsyncs = removeAsyncs,
     };
     const ebpfMonGovernorKernel governorKernel = {
         .now = getNow, .setTarget = setTarget, .removeTarget = removeTarget, .removeThreads = removeThreads,

@@ -349,7 +349,8 @@ MAIN(testRecordTables)
 {
     ebpfMonRecordTablesKernel kernel = {
         .tables = &tables, .setRecordIndex = setRecordIndex, .removeRecordIndex = removeRecordIndex,
-        .setArray = setArray, .removeArray = removeArray, .removeRoots = removeRoots,
+        .setArray = setArray, .removeArray = removeArray, .takeRoot = takeRoot,
+        .removeRoots = removeRoots, .removeAsyncs = removeAsyncs,
     };
 
     ebpfMonFeature.loop = 1; /* the kernel part can exchange a time stamp with the user part of the monitor */
