@@ -25,6 +25,7 @@ typedef struct {
     struct layoutPvLink flnk, tsel;
     int16_t  tse;
     uint8_t  pact;
+    uint64_t spvt;     /* not 0: it is in a scan list */
     uint64_t time;     /* epicsTimeStamp */
     uint32_t value;
     struct layoutDbChannel chan; /* of its FLNK */
@@ -155,6 +156,7 @@ static ebpfMonCatalogue *makeCatalogue(void)
     cat->field[2].arrayCount = 8;
     cat->common.time = offsetof(iocRecord, time);
     cat->common.pact = offsetof(iocRecord, pact);
+    cat->common.spvt = offsetof(iocRecord, spvt);
     cat->common.tse = offsetof(iocRecord, tse);
     cat->common.tsel = offsetof(iocRecord, tsel);
     for (unsigned i = 0; i < RECORDS; i++) {

@@ -12,6 +12,7 @@ static void testAdd(void)
     char buf[64];
 
     testDiag("an IOC is added");
+    record[1].spvt = record[4].spvt = 1;
     ebpfMonRecordTablesAddArrays(recordTables, t);
     testOk1(arrays == 1);
     testOk1(ebpfMonRecordTablesAdd(recordTables, t) == 0 && t->slot == 0 && t->indexed && t->slotAt != 0);
@@ -19,6 +20,8 @@ static void testAdd(void)
         wrong += indexed[t->slot + i] != t->cat->rec[i].addr || state[t->slot + i].addr != t->cat->rec[i].addr ||
                  state[t->slot + i].time != record[i].time || !state[t->slot + i].seen ||
                  conf[t->slot + i].valOff != offsetof(iocRecord, value) || conf[t->slot + i].valSize != 4;
+    testOk(rootsTaken == 2 && state[t->slot + 1].root && state[t->slot + 4].root && !state[t->slot].root,
+           "records in scan lists have a histogram");
     testOk(wrong == 0, "each record has its slot, its place in the index and its value's; %u do not", wrong);
     testOk(strcmp(closureOf(t, 0, buf), "0 1 2") == 0, "the closure of the first root has all that it reaches: %s",
            buf);
@@ -34,7 +37,8 @@ static void testAdd(void)
     ebpfMonRecordTablesRemove(recordTables, t);
     for (unsigned i = 0; i < MAX_RECORDS; i++)
         wrong += state[i].addr || conf[i].len;
-    testOk1(t->slot == UINT32_MAX && !t->recState && !t->how && wrong == 0 && rootsRemoved == RECORDS);
+    testOk1(t->slot == UINT32_MAX && !t->recState && !t->how && wrong == 0 && rootsRemoved == RECORDS &&
+            asyncsRemoved == RECORDS);
     freeIoc(t);
 }
 
