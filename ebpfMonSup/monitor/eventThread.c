@@ -53,6 +53,7 @@ static unsigned readEvents(void *arg)
     if (ebpfMonOwnPutsPublish(m->put.ownPuts)) /* perhaps something else is to be shown now */
         ebpfMonKernelBreakSilence();
     ebpfMonTracesTick(m->trace.traces, ebpfMonClockMonotonic(), 0);
+    ebpfMonSlowChainsTick(m->publish.slowChains, ebpfMonClockMonotonic(), 0);
     n += (unsigned)followSilence(m, ebpfMonClockMonotonic());
     return n + !isWhole; /* a program still writes an event before the others; it will be done at once, so look again
                           * soon */
@@ -62,12 +63,15 @@ static uint64_t getDue(void *arg)
 {
     ebpfMonMonitor *m = arg;
     uint64_t now = ebpfMonClockMonotonic(), puts = ebpfMonIocPutsGetDue(m->put.iocPuts, now);
-    uint64_t traces = ebpfMonTracesGetDue(m->trace.traces, now), due = puts < traces ? puts : traces, look;
+    uint64_t traces = ebpfMonTracesGetDue(m->trace.traces, now), texts = ebpfMonSlowChainsGetDue(m->publish.slowChains);
+    uint64_t due = puts < traces ? puts : traces, look;
 
     if (m->silenceEnd)
         look = m->silenceEnd + TELL_NS;
     else
         look = ebpfMonKernelIsSilent() ? ebpfMonClockNextLook(now) : now + EBPFMON_SECOND_NS;
+    if (texts < due)
+        due = texts;
     return due < look ? due : look;
 }
 
@@ -96,6 +100,7 @@ static void publishRest(void *arg)
     ebpfMonIocPutsTick(m->put.iocPuts, ebpfMonClockMonotonic(), 1);
     ebpfMonOwnPutsPublish(m->put.ownPuts);
     ebpfMonTracesTick(m->trace.traces, ebpfMonClockMonotonic(), 1);
+    ebpfMonSlowChainsTick(m->publish.slowChains, ebpfMonClockMonotonic(), 1);
 }
 
 ebpfMonRingReader *ebpfMonEventThreadNew(ebpfMonMonitor *m)

@@ -141,18 +141,18 @@ static void onOwnPut(void *arg, ebpfMonPut *put)
 
 /* --- Calls from the rooms trace/ and publish/ --- */
 
-static int isWritten(void *arg, ebpfMonTarget *t, const ebpfMonTrace *trace)
+static int isPrinted(void *arg, ebpfMonTarget *t, const ebpfMonTrace *trace)
 {
     const ebpfMonMonitor *m = arg;
 
-    return ebpfMonSlowChainsWrites(m->publish.slowChains, t, trace);
+    return ebpfMonSlowChainsPrints(m->publish.slowChains, t, trace);
 }
 
-static void onTrace(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace, uint64_t unixOffset)
+static int onTrace(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace, uint64_t unixOffset)
 {
     ebpfMonMonitor *m = arg;
 
-    ebpfMonSlowChainsPublish(m->publish.slowChains, t, trace, unixOffset);
+    return ebpfMonSlowChainsAdd(m->publish.slowChains, t, trace, unixOffset);
 }
 
 /* All by which a trace may lack something. */
@@ -214,7 +214,7 @@ static int makeTrace(ebpfMonMonitor *m)
         .spans = { .isWanted = ebpfMonExportWantsSpans, .add = ebpfMonExportSpan,
                    .hasRoom = ebpfMonExportHasRoomForSpans, .arg = m->exporter },
         .finished = onTrace,
-        .isWritten = isWritten,
+        .isPrinted = isPrinted,
         .countLost = countLostOfTraces,
         .arg = m,
     };

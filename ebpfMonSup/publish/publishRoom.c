@@ -21,7 +21,7 @@ int ebpfMonPublishRoomMake(ebpfMonPublishRoom *room, const ebpfMonPublishRoomUse
     room->putPublisher = ebpfMonPutPublisherNew(&uses->puts);
     room->tracePrinter = ebpfMonTracePrinterNew(uses->targets, printText);
     if (room->tracePrinter)
-        room->slowChains = ebpfMonSlowChainsNew(room->tracePrinter, uses->walk);
+        room->slowChains = ebpfMonSlowChainsNew(uses->targets, room->tracePrinter, uses->walk);
     if (room->publisher && room->putPublisher && room->slowChains)
         return 0;
     ebpfMonPublishRoomFree(room);

@@ -6,11 +6,27 @@
 #include "model/published.h"
 #include "publish/slowChains.h"
 #include "trace/traceText.h"
+#include "trace/traceWords.h"
+
+#define HELD_MAX    128   /* a power of two. So many texts of one record each do not fit into the PV together */
+#define RECORDS_MAX 16384 /* of all held traces, to bound their memory */
+#define HOLD_NS     10000000ull
+
+typedef struct {
+    ebpfMonTrace *trace;
+    uint64_t      unixOffset;
+} heldTrace;
 
 struct ebpfMonSlowChains {
+    ebpfMonTargets      *targets;
     ebpfMonTracePrinter *printer;
     ebpfMonTraceWalk    *walk;
-    char text[EBPFMON_SLOW_SIZE]; /* of one trace */
+    heldTrace held[HELD_MAX]; /* the last ones; number n is at n % HELD_MAX */
+    unsigned  heldFrom, heldTo; /* numbers of the oldest, and behind the newest */
+    uint32_t  records;          /* of these */
+    unsigned  count;            /* traces since texts were last written, also those that are not held any more */
+    uint64_t  writtenAt;        /* monotonic ns */
+    char text[EBPFMON_SLOW_SIZE];
 };
 
 /* For the walk through a trace. */
@@ -19,19 +35,36 @@ typedef struct {
     ebpfMonTracePrinter *printer;
 } recordTest;
 
-ebpfMonSlowChains *ebpfMonSlowChainsNew(ebpfMonTracePrinter *printer, ebpfMonTraceWalk *walk)
+ebpfMonSlowChains *ebpfMonSlowChainsNew(ebpfMonTargets *targets, ebpfMonTracePrinter *printer, ebpfMonTraceWalk *walk)
 {
     ebpfMonSlowChains *slow = calloc(1, sizeof(*slow));
 
     if (!slow)
         return NULL;
+    slow->targets = targets;
     slow->printer = printer;
     slow->walk = walk;
     return slow;
 }
 
+static void freeOldest(ebpfMonSlowChains *slow)
+{
+    ebpfMonTrace *trace = slow->held[slow->heldFrom++ % HELD_MAX].trace;
+
+    slow->records -= trace->records;
+    ebpfMonTraceFree(trace);
+}
+
+static void freeHeld(ebpfMonSlowChains *slow)
+{
+    while (slow->heldFrom != slow->heldTo)
+        freeOldest(slow);
+}
+
 void ebpfMonSlowChainsFree(ebpfMonSlowChains *slow)
 {
+    if (slow)
+        freeHeld(slow);
     free(slow);
 }
 
@@ -63,9 +96,9 @@ static int isTraceShown(ebpfMonTarget *t, const ebpfMonTrace *trace)
     return ebpfMonTraceHasRecord(trace, isShown, &test);
 }
 
-int ebpfMonSlowChainsWrites(ebpfMonSlowChains *slow, ebpfMonTarget *t, const ebpfMonTrace *trace)
+int ebpfMonSlowChainsPrints(ebpfMonSlowChains *slow, ebpfMonTarget *t, const ebpfMonTrace *trace)
 {
-    return isTraceShown(t, trace) || isTracePrinted(slow, t, trace);
+    return isTracePrinted(slow, t, trace);
 }
 
 void ebpfMonSlowChainsPrepend(char *buf, size_t size, const char *text, size_t length)
@@ -84,23 +117,86 @@ void ebpfMonSlowChainsPrepend(char *buf, size_t size, const char *text, size_t l
     buf[length + keep] = 0;
 }
 
-void ebpfMonSlowChainsPublish(ebpfMonSlowChains *slow, ebpfMonTarget *t, const ebpfMonTrace *trace,
-                              uint64_t unixOffset)
+int ebpfMonSlowChainsAdd(ebpfMonSlowChains *slow, ebpfMonTarget *t, ebpfMonTrace *trace, uint64_t unixOffset)
 {
-    int printed = isTracePrinted(slow, t, trace);
-    epicsTimeStamp end = ebpfMonClockStamp(trace->last->chain.head.ktime + unixOffset);
-    ebpfMonPublished *published;
-    size_t length;
+    int isPrinted = isTracePrinted(slow, t, trace);
 
-    if (!printed && !isTraceShown(t, trace))
-        return;
-    length = ebpfMonTraceTextWrite(slow->walk, t, trace, unixOffset, slow->text, sizeof(slow->text));
-    if (printed)
+    if (isPrinted) {
+        ebpfMonTraceTextWrite(slow->walk, t, trace, unixOffset, slow->text, sizeof(slow->text));
         ebpfMonTracePrinterAdd(slow->printer, slow->text);
+    }
+    if (!isPrinted && !isTraceShown(t, trace))
+        return 0;
+    while (slow->heldTo - slow->heldFrom == HELD_MAX ||
+           (slow->heldTo != slow->heldFrom && slow->records + trace->records > RECORDS_MAX))
+        freeOldest(slow);
+    slow->held[slow->heldTo++ % HELD_MAX] = (heldTrace){ trace, unixOffset };
+    slow->records += trace->records;
+    slow->count++;
+    return 1;
+}
+
+static int isAlways(void *arg, ebpfMonTarget *t, const ebpfMonTrace *trace)
+{
+    (void)arg;
+    (void)t;
+    (void)trace;
+    return 1;
+}
+
+/* Returns the length of the text. If it does not fit, its last lines are left out. */
+static size_t writeText(ebpfMonSlowChains *slow, const heldTrace *held, char *buf, size_t size)
+{
+    size_t length = 0;
+    ebpfMonTarget *t;
+
+    ebpfMonTraceReadWords(slow->targets, held->trace, isAlways, NULL);
+    ebpfMonTargetsLock(slow->targets);
+    t = ebpfMonTraceFindTarget(slow->targets, held->trace);
+    if (t)
+        length = ebpfMonTraceTextWrite(slow->walk, t, held->trace, held->unixOffset, buf, size);
+    ebpfMonTargetsUnlock(slow->targets);
+    if (length == size - 1)
+        while (length > 0 && buf[length - 1] != '\n')
+            length--;
+    return length;
+}
+
+/* Writes the newest first, until there is no room for older ones. */
+static void writeHeld(ebpfMonSlowChains *slow)
+{
+    const heldTrace *newest = &slow->held[(slow->heldTo - 1) % HELD_MAX];
+    epicsTimeStamp end = ebpfMonClockStamp(newest->trace->last->chain.head.ktime + newest->unixOffset);
+    ebpfMonPublished *published;
+    size_t length = 0;
+
+    for (unsigned n = slow->heldTo; n != slow->heldFrom && sizeof(slow->text) - length > 1; n--) {
+        size_t more = writeText(slow, &slow->held[(n - 1) % HELD_MAX], slow->text + length,
+                                sizeof(slow->text) - length);
+
+        if (!more && length)
+            break;
+        length += more;
+    }
     published = ebpfMonPublishedLock();
     ebpfMonSlowChainsPrepend(published->chains.slowText, sizeof(published->chains.slowText), slow->text, length);
-    published->chains.slowCount++;
+    published->chains.slowCount += slow->count;
     published->time[ebpfMonGroupSlow] = end;
     ebpfMonPublishedUnlock();
     ebpfMonPublishedNotify(ebpfMonGroupSlow);
+    freeHeld(slow);
+    slow->count = 0;
+}
+
+void ebpfMonSlowChainsTick(ebpfMonSlowChains *slow, uint64_t now, int all)
+{
+    if (slow->heldFrom == slow->heldTo || (!all && now - slow->writtenAt < HOLD_NS))
+        return;
+    writeHeld(slow);
+    slow->writtenAt = now;
+}
+
+uint64_t ebpfMonSlowChainsGetDue(const ebpfMonSlowChains *slow)
+{
+    return slow->heldFrom == slow->heldTo ? UINT64_MAX : slow->writtenAt + HOLD_NS;
 }

@@ -16,7 +16,7 @@ static int isDescribed(void *arg, ebpfMonTarget *t, const ebpfMonTrace *trace)
 {
     const ebpfMonTraceRoomUses *uses = &((ebpfMonTraceRoom *)arg)->uses;
 
-    return uses->spans.isWanted(uses->spans.arg) || uses->isWritten(uses->arg, t, trace);
+    return uses->spans.isWanted(uses->spans.arg) || uses->isPrinted(uses->arg, t, trace);
 }
 
 static uint64_t countLost(void *arg)
@@ -26,13 +26,13 @@ static uint64_t countLost(void *arg)
     return uses->countLost(uses->arg);
 }
 
-static void onTrace(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace)
+static int onTrace(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace)
 {
     uint64_t unixOffset = ebpfMonClockUnixOffset();
     ebpfMonTraceRoom *room = arg;
 
-    room->uses.finished(room->uses.arg, t, trace, unixOffset);
     ebpfMonTraceSpansExport(room->spans, t, trace, unixOffset);
+    return room->uses.finished(room->uses.arg, t, trace, unixOffset);
 }
 
 int ebpfMonTraceRoomMake(ebpfMonTraceRoom *room, const ebpfMonTraceRoomUses *from)

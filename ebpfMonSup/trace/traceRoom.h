@@ -13,10 +13,11 @@ typedef struct {
     ebpfMonLosses     *losses;
     ebpfMonThreadPuts *threadPuts;
     ebpfMonSpanSink    spans;
-    /* A trace that is finished, before it is exported as spans. Event thread, under the lock of the targets. */
-    void (*finished)(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace, uint64_t unixOffset);
-    /* Nonzero: "finished" will write this trace as text. Threads and lock as above. */
-    int  (*isWritten)(void *arg, ebpfMonTarget *t, const ebpfMonTrace *trace);
+    /* A trace that is finished, after it was exported as spans. Nonzero: it is the caller's now, who frees it. Event
+     * thread, under the lock of the targets. */
+    int  (*finished)(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace, uint64_t unixOffset);
+    /* Nonzero: "finished" will print this trace as text. Threads and lock as above. */
+    int  (*isPrinted)(void *arg, ebpfMonTarget *t, const ebpfMonTrace *trace);
     uint64_t (*countLost)(void *arg); /* events that were lost so far. Event thread; called for each trace */
     void  *arg;
 } ebpfMonTraceRoomUses;

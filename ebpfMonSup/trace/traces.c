@@ -70,7 +70,7 @@ static ebpfMonTrace *startTrace(ebpfMonTraces *x, const ebpfMonTarget *t)
     return trace;
 }
 
-/* Takes it out of the list and frees it. */
+/* Takes it out of the list. */
 static void removeTrace(ebpfMonTraces *x, ebpfMonTrace *trace)
 {
     *(trace->before ? &trace->before->next : &x->first) = trace->next;
@@ -83,15 +83,18 @@ static void removeTrace(ebpfMonTraces *x, ebpfMonTrace *trace)
     x->awaitSource -= (unsigned)!!trace->awaitsSource;
     for (const ebpfMonTraceChain *c = trace->first; c; c = c->next)
         ebpfMonKnownChainsRemove(x->known, c);
-    ebpfMonTraceFree(trace);
 }
 
 void ebpfMonTracesFree(ebpfMonTraces *x)
 {
     if (!x)
         return;
-    while (x->first)
-        removeTrace(x, x->first);
+    while (x->first) {
+        ebpfMonTrace *trace = x->first;
+
+        removeTrace(x, trace);
+        ebpfMonTraceFree(trace);
+    }
     ebpfMonKnownChainsFree(x->known);
     ebpfMonHandOversFree(x->handOvers);
     ebpfMonFinishedTracesFree(x->finished);
@@ -110,6 +113,7 @@ static void lookForLosses(ebpfMonTraces *x)
 static void finishTrace(ebpfMonTraces *x, ebpfMonTrace *trace)
 {
     ebpfMonTarget *t;
+    int isTaken;
 
     lookForLosses(x);
     ebpfMonTraceGapsJudge(&x->gaps, trace);
@@ -118,8 +122,7 @@ static void finishTrace(ebpfMonTraces *x, ebpfMonTrace *trace)
         ebpfMonTraceReadWords(x->uses.targets, trace, x->uses.isDescribed, x->arg);
     ebpfMonTargetsLock(x->uses.targets);
     t = ebpfMonTraceFindTarget(x->uses.targets, trace);
-    if (t)
-        x->onTrace(x->arg, t, trace);
+    isTaken = t && x->onTrace(x->arg, t, trace);
     ebpfMonTargetsUnlock(x->uses.targets);
     for (const ebpfMonTraceChain *c = trace->hasId ? trace->first : NULL; c; c = c->next) {
         ebpfMonChainId id = ebpfMonTraceChainGetId(c);
@@ -127,6 +130,8 @@ static void finishTrace(ebpfMonTraces *x, ebpfMonTrace *trace)
         ebpfMonFinishedTracesAdd(x->finished, &id, trace->id);
     }
     removeTrace(x, trace);
+    if (!isTaken)
+        ebpfMonTraceFree(trace);
 }
 
 ebpfMonTrace *ebpfMonTracesFindOpen(const ebpfMonTraces *x, const ebpfMonChainId *chain)
@@ -282,6 +287,7 @@ static void adoptTrace(ebpfMonTraces *x, ebpfMonTrace *trace, ebpfMonTrace *chil
     trace->isIncomplete |= child->isIncomplete;
     child->records = 0; /* they are the other one's now */
     removeTrace(x, child);
+    ebpfMonTraceFree(child);
 }
 
 /* A hand-over can be completed before its source chain ends. Its trace has waited for the source chain. */

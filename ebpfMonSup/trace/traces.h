@@ -27,8 +27,9 @@ typedef struct {
                                      * it describes none */
 } ebpfMonTracesUses;
 
-/* Gets each trace that is finished; may choose its id. The trace is freed afterwards. Under ebpfMonTargetsLock. */
-typedef void (*ebpfMonTraceFn)(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace);
+/* Gets each trace that is finished; may choose its id. Nonzero: the trace is its own now; 0: the trace is freed
+ * afterwards. Under ebpfMonTargetsLock. */
+typedef int (*ebpfMonTraceFn)(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace);
 
 /* NULL without memory. */
 ebpfMonTraces *ebpfMonTracesNew(const ebpfMonTracesUses *uses, ebpfMonTraceFn onTrace, void *arg);

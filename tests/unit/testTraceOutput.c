@@ -63,7 +63,7 @@ static int hasRoom(void *arg, unsigned count)
 
 static const ebpfMonSpanSink sink = { .isWanted = isExporting, .add = addSpan, .hasRoom = hasRoom };
 
-static void onTrace(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace)
+static int onTrace(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace)
 {
     static char buf[65536];
 
@@ -71,6 +71,7 @@ static void onTrace(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace)
     dumpAdd(&text, "%s", buf);
     exported = 0;
     ebpfMonTraceSpansExport(spans, t, trace, UNIX_OFFSET);
+    return 0;
 }
 
 static int isDescribed(void *arg, ebpfMonTarget *t, const ebpfMonTrace *trace)

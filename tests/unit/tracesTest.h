@@ -33,7 +33,7 @@ static inline int isExporting(void *arg)
     return exports;
 }
 
-static inline void onTrace(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace)
+static inline int onTrace(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace)
 {
     if (arg != &heard || t != sceneTarget)
         testAbort("the sink gets another argument");
@@ -47,6 +47,7 @@ static inline void onTrace(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace)
     heard.cause = ebpfMonTraceGetCause(trace);
     trace->hasId = exports; /* as the exporter of spans does */
     trace->id[0] = (uint8_t)heard.count;
+    return 0;
 }
 
 static inline unsigned countOpen(void)
