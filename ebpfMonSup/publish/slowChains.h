@@ -25,8 +25,8 @@ int ebpfMonSlowChainsAdd(ebpfMonSlowChains *slow, ebpfMonTarget *t, ebpfMonTrace
 /* Nonzero: ebpfMonSlowChainsAdd would print this trace. Under the targets lock. */
 int ebpfMonSlowChainsPrints(ebpfMonSlowChains *slow, ebpfMonTarget *t, const ebpfMonTrace *trace);
 
-/* Writes what is held, if it is due, or in any case; notifies the group ebpfMonGroupSlow. Call it when events were read,
- * and at the time that GetDue returns (monotonic ns; UINT64_MAX: never). Not under the targets lock. */
+/* Writes what is held, if it is due, or in any case; notifies the group ebpfMonGroupSlow. Call it when events were
+ * read, and at the time that GetDue returns (monotonic ns; UINT64_MAX: never). Not under the targets lock. */
 void ebpfMonSlowChainsTick(ebpfMonSlowChains *slow, uint64_t now, int all);
 uint64_t ebpfMonSlowChainsGetDue(const ebpfMonSlowChains *slow);
 

@@ -88,7 +88,8 @@ static void testMany(void)
     ebpfMonSlowChainsTick(slow, 2000 * MS, 0);
     written = countWritten(getValues()->slowText, MANY - 1);
     testOk(getValues()->slowCount == MANY, "all are counted");
-    testOk(written > 50 && strlen(getValues()->slowText) > EBPFMON_SLOW_SIZE - 500, "the PV is full: %d traces", written);
+    testOk(written > 50 && strlen(getValues()->slowText) > EBPFMON_SLOW_SIZE - 500, "the PV is full: %d traces",
+           written);
 }
 
 static void testRest(void)
