@@ -191,7 +191,7 @@ struct ebpfMonRecState {
     __u64 stamp;   /* when the chain ended that processed it last */
     __u64 passStamp; /* when a chain ended that ran from here to the end of the stretch. While passes are watched
                       * there are no stretches: then, of the first record of a group, when a thread entered the group */
-    __u32 pending; /* nonzero: it has begun asynchronously and not completed */
+    __u32 root;    /* number of its element of "roots"; 0: it has none, so it was no root so far */
     __u8  seen;    /* nonzero once "time" is valid */
     __u8  wasBusy; /* nonzero: it was seen while it processed asynchronously */
     __u8  noted;   /* EBPFMON_NOTED_… */
@@ -202,13 +202,12 @@ struct ebpfMonRecState {
     __u32 inside;  /* of the first record of a group: EBPFMON_INSIDE_… */
     __u8  moved;   /* nonzero: it is in ebpfMonMoved. The user part clears this */
     __u8  early;   /* EBPFMON_EARLY_… */
-    __u16 pad;
+    __u8  pending; /* nonzero: it has begun asynchronously and not completed */
+    __u8  pad;
     __u64 trapped; /* processings that a trap counted, while that probe is attached */
     __u64 entered; /* calls of dbProcess(), while the reference probe is attached */
     __u32 quickCount; /* of quickTook: times (ns) of quick chains of this root, which are not in the map "roots" yet */
     __u16 quickTook[EBPFMON_QUICK_KEPT];
-    __u32 root; /* number of its element of "roots"; 0: it has none, so it was no root so far */
-    __u32 pad2;
 };
 
 /* ebpfMonRecState.inside: number of threads in the group. Such a thread may process records of the group without a scan
@@ -436,7 +435,7 @@ _Static_assert(8 * EBPFMON_BLOCK % 65536 == 0 && sizeof(struct ebpfMonRecConf) %
                    sizeof(struct ebpfMonRecState) % 8 == 0 &&
                    sizeof(struct ebpfMonRootStat) * EBPFMON_ROOT_BLOCK % 65536 == 0,
                "a block has whole pages");
-_Static_assert(sizeof(struct ebpfMonRecState) == 120, "ebpfMonRecState");
+_Static_assert(sizeof(struct ebpfMonRecState) == 112, "ebpfMonRecState");
 _Static_assert(sizeof(struct ebpfMonRootStat) == 128 + 4 * EBPFMON_BUCKETS, "ebpfMonRootStat");
 _Static_assert(sizeof(struct ebpfMonAsyncStat) == 56 + 40 + 4 * EBPFMON_BUCKETS, "ebpfMonAsyncStat");
 _Static_assert(sizeof(struct ebpfMonThread) == 456, "ebpfMonThread");

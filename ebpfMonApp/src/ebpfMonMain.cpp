@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The monitor IOC: an ordinary IOC shell. All it does is in the support library and in st.cmd. */
 #include <getopt.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -27,6 +28,11 @@ extern "C" int dbThreadRealtimeLock;
  * client announces, up to 4 GB (casExpandBuffer, rsrv/caservertask.c). What the environment says wins. */
 #define ARRAY_BYTES "1000000"
 
+/* Bytes from which malloc gives memory back to the system as soon as it is freed. Without a fixed number, glibc raises
+ * it to the size of what was freed (mallopt(3)): after the kernel's BTF (6 MB) was read once, arrays of records that were
+ * freed would stay, a third of all that the monitor allocates. */
+#define GIVE_BACK (128 * 1024)
+
 #define CONSOLE "/run/ebpfmon/console"
 
 static const char usage[] =
@@ -48,6 +54,7 @@ static const char usage[] =
 
 static int runScript(const char *script, bool isService)
 {
+    mallopt(M_MMAP_THRESHOLD, GIVE_BACK);
     errlogInit2(QUEUE_SIZE, MESSAGE_SIZE); /* before anything prints: the first call counts */
     dbThreadRealtimeLock = 0;
     setenv("EPICS_CA_AUTO_ARRAY_BYTES", "NO", 0);
