@@ -29,8 +29,8 @@ extern "C" int dbThreadRealtimeLock;
 #define ARRAY_BYTES "1000000"
 
 /* Bytes from which malloc gives memory back to the system as soon as it is freed. Without a fixed number, glibc raises
- * it to the size of what was freed (mallopt(3)): after the kernel's BTF (6 MB) was read once, arrays of records that were
- * freed would stay, a third of all that the monitor allocates. */
+ * it to the size of what was freed (mallopt(3)): after the kernel's BTF (6 MB) was read once, arrays of records that
+ * were freed would stay, a third of all that the monitor allocates. */
 #define GIVE_BACK (128 * 1024)
 
 #define CONSOLE "/run/ebpfmon/console"
