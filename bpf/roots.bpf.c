@@ -24,12 +24,12 @@ static __always_inline __u32 takeRoot(struct ebpfMonRecState *st, __u32 slot)
         countLost(EBPFMON_LOST_ROOTS);
         return 0;
     }
-    rs->owner = (__u64)slot + 1;
+    __sync_fetch_and_add(&rootsUsed, 1);
     if (setNumber(st, number)) {
-        __sync_fetch_and_add(&rootsUsed, 1);
+        rs->owner = (__u64)slot + 1;
         return number;
     }
-    rs->owner = 0;
+    __sync_fetch_and_add(&rootsUsed, -1);
     bpf_map_push_elem(&freeRoots, &number, BPF_ANY);
     return st->root;
 }
@@ -38,7 +38,7 @@ __attribute__((noinline)) int ebpfmon_get_root(__u32 slot)
 {
     struct ebpfMonRecState *st = findState(slot);
 
-    if (!st)
+    if (!st || !st->addr)
         return 0;
     return st->root ? st->root : takeRoot(st, slot);
 }

@@ -23,8 +23,8 @@ struct ebpfMonLoaded ebpfMonLoaded;
 #define RECORDS_RESERVED 200000u  /* the default where tables do not grow: 45 MB */
 #define RECORDS_GROWN    1048576u /* … where they do: 16 MB, and more with the records that are there */
 #define ROOTS            262144u  /* the default: 1 MB, and more with the roots that are there */
-#define ASYNCS_RESERVED  4096u
-#define ASYNCS_GROWN     32768u
+#define ASYNCS_RESERVED  64u /* roots for each asynchronous record where tables do not grow */
+#define ASYNCS_GROWN     8u
 #define CLOSURE_FACTOR   6u /* places of the closure table for each record: the order, lists of single records, and the
                              * old table while it changes */
 
@@ -229,7 +229,7 @@ static ebpfMonLoadSizes findSizes(const ebpfMonLoadSizes *asked)
 static void setSizes(const ebpfMonLoadSizes *sizes)
 {
     struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
-    unsigned asyncs = ebpfMonLoaded.grows ? ASYNCS_GROWN : ASYNCS_RESERVED;
+    unsigned asyncs = sizes->maxRoots / (ebpfMonLoaded.grows ? ASYNCS_GROWN : ASYNCS_RESERVED);
 
     bpf_map__set_max_entries(skel->maps.recIndex, sizes->maxRecords);
     ebpfMonBlockTableSetMost(skel->maps.recConf, sizes->maxRecords, EBPFMON_BLOCK);
@@ -237,7 +237,7 @@ static void setSizes(const ebpfMonLoadSizes *sizes)
     ebpfMonBlockTableSetMost(skel->maps.closure, PAIRS(sizes->maxClosure), EBPFMON_BLOCK);
     ebpfMonBlockTableSetMost(skel->maps.roots, sizes->maxRoots, EBPFMON_ROOT_BLOCK);
     bpf_map__set_max_entries(skel->maps.freeRoots, sizes->maxRoots);
-    bpf_map__set_max_entries(skel->maps.asyncs, sizes->maxRoots < asyncs ? sizes->maxRoots : asyncs);
+    bpf_map__set_max_entries(skel->maps.asyncs, asyncs ? asyncs : 1);
     if (ebpfMonLoaded.grows) { /* else passes are not watched */
         bpf_map__set_max_entries(skel->maps.groupThreads, EBPFMON_THREADS_MAX);
         bpf_map__set_max_entries(skel->maps.quick, EBPFMON_THREADS_MAX);

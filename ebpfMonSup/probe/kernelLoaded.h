@@ -10,12 +10,13 @@
 #include "probe/slotTables.h"
 #include "ebpfMonBpf.skel.h"
 
-/* The map "roots". The follower writes all of it. */
+/* The map "roots". The follower writes this struct; programs write the elements. */
 typedef struct {
     ebpfMonBlockTable table;
     const volatile struct ebpfMonRootStat *stat; /* the first one */
     unsigned most;
     size_t   made; /* elements that were made; atomic, because others read them */
+    uint64_t refusedAt; /* the kernel gave no memory for more of them (monotonic ns); 0: it did */
 } ebpfMonLoadedRoots;
 
 /* One per process: see kernelLoad.h. ebpfMonKernelLoad and ebpfMonKernelUnload write it while no other thread uses it.

@@ -5,10 +5,12 @@
 
 #include <epicsAtomic.h>
 
+#include "common/clock.h"
 #include "probe/kernelLoaded.h"
 #include "probe/kernelRoots.h"
 
-#define SPARE 1024u /* room for roots that nobody expects */
+#define SPARE  4096u /* room for roots that nobody expects, within a second */
+#define RETRY_NS EBPFMON_SECOND_NS /* so soon the kernel is asked for memory again */
 
 int ebpfMonKernelOpenRoots(unsigned most)
 {
@@ -31,8 +33,12 @@ static int addBlock(ebpfMonLoadedRoots *roots)
     uint32_t from = (uint32_t)roots->made, left = roots->most - from;
     uint32_t count = left < EBPFMON_ROOT_BLOCK ? left : EBPFMON_ROOT_BLOCK;
 
-    if (ebpfMonBlockTableUse(&roots->table, from + count))
+    if (roots->refusedAt && ebpfMonClockMonotonic() - roots->refusedAt < RETRY_NS)
         return -1;
+    if (ebpfMonBlockTableUse(&roots->table, from + count)) {
+        roots->refusedAt = ebpfMonClockMonotonic();
+        return -1;
+    }
     epicsAtomicSetSizeT(&roots->made, from + count);
     for (uint32_t i = 1; i <= count; i++)
         freeNumber(from + i);
@@ -44,10 +50,15 @@ static void addUsed(uint32_t more)
     __atomic_fetch_add(&ebpfMonLoaded.skel->bss->rootsUsed, more, __ATOMIC_RELAXED);
 }
 
+uint32_t ebpfMonKernelCountRoots(void)
+{
+    return __atomic_load_n(&ebpfMonLoaded.skel->bss->rootsUsed, __ATOMIC_RELAXED);
+}
+
 void ebpfMonKernelReserveRoots(void)
 {
     ebpfMonLoadedRoots *roots = &ebpfMonLoaded.roots;
-    size_t need = (size_t)__atomic_load_n(&ebpfMonLoaded.skel->bss->rootsUsed, __ATOMIC_RELAXED) + SPARE;
+    size_t need = (size_t)ebpfMonKernelCountRoots() + SPARE;
 
     while (roots->made < need && roots->made < roots->most && addBlock(roots) == 0)
         ;
@@ -92,7 +103,7 @@ void ebpfMonKernelEachRoot(void (*each)(void *arg, uint32_t slot, const struct e
         if (!roots->stat[i].chains && !roots->stat[i].processed)
             continue;
         memcpy(&copy, (const void *)&roots->stat[i], sizeof(copy));
-        if (copy.owner)
+        if (copy.owner && copy.owner == roots->stat[i].owner) /* else the follower clears it */
             each(arg, (uint32_t)copy.owner - 1, &copy);
     }
 }

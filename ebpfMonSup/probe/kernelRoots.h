@@ -13,13 +13,16 @@
 /* Gives the record with this slot a histogram. Returns its number; 0: there is no room. Follower only. */
 uint32_t ebpfMonKernelTakeRoot(uint32_t slot);
 
-/* Makes room for roots that nobody expects: other records that a put processes for the first time. If the kernel gives
- * no memory, or the table has its greatest size, roots may be lost, and are counted as lost. Several times a second.
- * Follower only. */
+/* Makes room for roots that nobody expects: other records that a put processes for the first time. If there are too
+ * many of them at once, if the kernel gives no memory, or if the table has its greatest size, their chains are counted
+ * as lost. Once a second. Follower only. */
 void ebpfMonKernelReserveRoots(void);
 
 /* Removes the histograms of "count" slots from "first" on, when no program uses these slots any more. Follower only. */
 void ebpfMonKernelRemoveRoots(uint32_t first, uint32_t count);
+
+/* Roots that have a histogram. Any thread. */
+uint32_t ebpfMonKernelCountRoots(void);
 
 /* Calls "each" for every root to which something was added, with a copy. Any thread. */
 void ebpfMonKernelEachRoot(void (*each)(void *arg, uint32_t slot, const struct ebpfMonRootStat *stat), void *arg);

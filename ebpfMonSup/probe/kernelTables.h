@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The tables of the loaded kernel part (kernelLoad.h) that have a key. Each function makes one or more system calls. So
- * no thread calls one while it holds a lock that the event thread needs. Any thread, unless a function says otherwise.
+ * no thread calls one while it holds a lock that the event thread needs. One exception: once a second, the rankings
+ * read the asynchronous records under the targets lock. Any thread, unless a function says otherwise.
  */
 #ifndef EBPFMON_KERNELTABLES_H
 #define EBPFMON_KERNELTABLES_H

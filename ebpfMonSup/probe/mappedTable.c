@@ -45,14 +45,14 @@ static int makeBlock(ebpfMonMappedTable *table)
 
 int ebpfMonMappedTableUse(ebpfMonMappedTable *table, size_t bytes)
 {
-    size_t to = roundUp(bytes, STEP);
+    size_t to = roundUp(bytes, STEP), block = roundUp(bytes, table->block);
 
     if (bytes > table->size) {
         errno = EINVAL;
         return -1;
     }
-    if (to > table->size)
-        to = table->size;
+    if (to > block) /* the next block is not needed */
+        to = block;
     while (table->mapped < to) {
         size_t end;
 

@@ -14,7 +14,7 @@ typedef struct ebpfMonRankings ebpfMonRankings;
 typedef struct {
     /* As ebpfMonTargetCountRecords (watch/target.h). */
     void (*countRecords)(const ebpfMonTarget *t, uint64_t *now);
-    /* As ebpfMonKernelEachRoot (probe/kernelTables.h). */
+    /* As ebpfMonKernelEachRoot (probe/kernelRoots.h). */
     void (*eachRoot)(void (*each)(void *arg, uint32_t slot, const struct ebpfMonRootStat *stat), void *arg);
     /* As ebpfMonTargetCountSnapshots (watch/target.h). */
     uint64_t (*countSnapshots)(const ebpfMonTarget *t);

@@ -74,17 +74,10 @@ static void addWatchedRecords(ebpfMonTextReport *report)
     ebpfMonPublishedUnlock();
 }
 
-static void countRoot(void *arg, uint32_t slot, const struct ebpfMonRootStat *stat)
-{
-    (void)slot;
-    (void)stat;
-    ++*(unsigned *)arg;
-}
-
 static void addSlots(ebpfMonTextReport *report, ebpfMonTargets *targets)
 {
     const ebpfMonLoadSizes *size = &ebpfMonKernelTables()->size;
-    unsigned records = 0, places = 0, roots = 0;
+    unsigned records = 0, places = 0;
 
     ebpfMonTargetsLock(targets);
     for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(targets); t; t = t->next) {
@@ -93,9 +86,8 @@ static void addSlots(ebpfMonTextReport *report, ebpfMonTargets *targets)
         places += t->oldClosureAt != UINT32_MAX ? t->oldClosureCount : 0;
     }
     ebpfMonTargetsUnlock(targets);
-    ebpfMonKernelEachRoot(countRoot, &roots);
     ebpfMonTextReportAdd(report, "  slots used: records %u of %u, closures %u of %u, chain roots %u of %u\n", records,
-                         size->maxRecords, places, size->maxClosure, roots, size->maxRoots);
+                         size->maxRecords, places, size->maxClosure, ebpfMonKernelCountRoots(), size->maxRoots);
 }
 
 static void addSites(ebpfMonTextReport *report, const ebpfMonBinary *b)

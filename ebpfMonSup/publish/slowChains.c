@@ -119,13 +119,13 @@ void ebpfMonSlowChainsPrepend(char *buf, size_t size, const char *text, size_t l
 
 int ebpfMonSlowChainsAdd(ebpfMonSlowChains *slow, ebpfMonTarget *t, ebpfMonTrace *trace, uint64_t unixOffset)
 {
-    int isPrinted = isTracePrinted(slow, t, trace);
+    int prints = isTracePrinted(slow, t, trace);
 
-    if (isPrinted) {
+    if (prints) {
         ebpfMonTraceTextWrite(slow->walk, t, trace, unixOffset, slow->text, sizeof(slow->text));
         ebpfMonTracePrinterAdd(slow->printer, slow->text);
     }
-    if (!isPrinted && !isTraceShown(t, trace))
+    if (!prints && !isTraceShown(t, trace))
         return 0;
     while (slow->heldTo - slow->heldFrom == HELD_MAX ||
            (slow->heldTo != slow->heldFrom && slow->records + trace->records > RECORDS_MAX))
@@ -144,22 +144,26 @@ static int isAlways(void *arg, ebpfMonTarget *t, const ebpfMonTrace *trace)
     return 1;
 }
 
-/* Returns the length of the text. If it does not fit, its last lines are left out. */
-static size_t writeText(ebpfMonSlowChains *slow, const heldTrace *held, char *buf, size_t size)
+/* Adds the text of a trace to those before it. If it does not fit, its last lines are left out. 0: there is no room
+ * for another one. */
+static int addText(ebpfMonSlowChains *slow, const heldTrace *held, size_t *length)
 {
-    size_t length = 0;
+    size_t left = sizeof(slow->text) - *length, more = 0;
+    char *to = slow->text + *length;
     ebpfMonTarget *t;
+    int isFull;
 
     ebpfMonTraceReadWords(slow->targets, held->trace, isAlways, NULL);
     ebpfMonTargetsLock(slow->targets);
     t = ebpfMonTraceFindTarget(slow->targets, held->trace);
-    if (t)
-        length = ebpfMonTraceTextWrite(slow->walk, t, held->trace, held->unixOffset, buf, size);
+    if (t) /* else its IOC is not watched any more */
+        more = ebpfMonTraceTextWrite(slow->walk, t, held->trace, held->unixOffset, to, left);
     ebpfMonTargetsUnlock(slow->targets);
-    if (length == size - 1)
-        while (length > 0 && buf[length - 1] != '\n')
-            length--;
-    return length;
+    isFull = more == left - 1;
+    while (isFull && more > 0 && to[more - 1] != '\n')
+        more--;
+    *length += more;
+    return !isFull;
 }
 
 /* Writes the newest first, until there is no room for older ones. */
@@ -170,14 +174,9 @@ static void writeHeld(ebpfMonSlowChains *slow)
     ebpfMonPublished *published;
     size_t length = 0;
 
-    for (unsigned n = slow->heldTo; n != slow->heldFrom && sizeof(slow->text) - length > 1; n--) {
-        size_t more = writeText(slow, &slow->held[(n - 1) % HELD_MAX], slow->text + length,
-                                sizeof(slow->text) - length);
-
-        if (!more && length)
+    for (unsigned n = slow->heldTo; n != slow->heldFrom; n--)
+        if (!addText(slow, &slow->held[(n - 1) % HELD_MAX], &length))
             break;
-        length += more;
-    }
     published = ebpfMonPublishedLock();
     ebpfMonSlowChainsPrepend(published->chains.slowText, sizeof(published->chains.slowText), slow->text, length);
     published->chains.slowCount += slow->count;

@@ -138,7 +138,7 @@ static const ebpfMonShellCommand commands[] = {
       {"watchSelf", iocshArgInt}, {"wireKiB", iocshArgInt}},
      "Sets sizes, before iocInit. 0: the default.\n"
      "  maxRecords  records of all watched IOCs together (1048576; before kernel 6.1 200000)\n"
-     "  maxRoots    chain roots with a histogram (262144)\n"
+     "  maxRoots    chain roots with a histogram (262144; before kernel 6.1 200000)\n"
      "  ringKiB     event ring, a power of two (8192)\n"
      "  watchSelf   1: this IOC is watched too (0)\n"
      "  wireKiB     ring for the packets of each network namespace (8192); -1: packets are not read\n"

@@ -20,6 +20,7 @@
 #define VALUES_NS 10000000ull  /* a put waits at most so long for puts before it */
 #define ROWS_NS   100000000ull /* rows and tables show so many changes at a time: all their cells are made anew */
 #define RETRY_NS  100000000ull
+#define LATE_NS   1000000000ull
 
 typedef struct {
     IOSCANPVT list;
@@ -34,10 +35,10 @@ typedef struct {
     epicsCallback rowTimer; /* requests the rows, with low priority: after the values of all groups */
     uint64_t      spaced;   /* the next change has to wait until then (monotonic ns) */
     uint64_t      rowsAt;   /* the rows were last queued at this time (monotonic ns); 0: never */
-    int           rowsAsked; /* rowTimer will run; a flag, because a timer of Base may run before its time */
+    uint64_t      rowsDue;  /* rowTimer will run at this time; 0: it will not. It may run somewhat before */
     int           waiting;  /* valueTimer runs */
     int           dirty;    /* a value changed after the group was queued */
-    uint64_t      newest;   /* only ebpfMonGroupUnexpected: number of the newest unexpected put that its records will
+    uint64_t      newest;   /* only ebpfMonGroupUnexpected: number of the newest unexpected put that its rows will
                              * show */
 } scanGroup;
 
@@ -65,28 +66,29 @@ static int requestList(scanList *list)
 
 static void delayRows(scanGroup *group, uint64_t ns)
 {
-    group->rowsAsked = 1;
+    group->rowsDue = ebpfMonClockMonotonic() + ns;
     callbackRequestDelayed(&group->rowTimer, (double)ns / 1e9);
 }
 
-/* If the callback queue is full, the next change requests the rows. */
+/* A timer of Base gives up if it finds the callback queue full (notify, callback.c). So nobody waits for it much longer
+ * than it should take. */
 static void requestRows(scanGroup *group)
 {
     uint64_t now = ebpfMonClockMonotonic();
 
-    if (group->rowsAsked) /* they will have this change, too */
+    if (group->rowsDue && now < group->rowsDue + LATE_NS) /* they will have this change, too */
         return;
-    if (!group->rowsAt || now - group->rowsAt >= ROWS_NS)
-        group->rowsAsked = callbackRequest(&group->rowTimer) == 0;
-    else
+    if (group->rowsAt && now - group->rowsAt < ROWS_NS)
         delayRows(group, group->rowsAt + ROWS_NS - now);
+    else if (callbackRequest(&group->rowTimer) == 0)
+        group->rowsDue = now;
+    else
+        delayRows(group, RETRY_NS);
 }
 
 static void queueGroup(scanGroup *group)
 {
     group->dirty = 0;
-    if (group == &groups[ebpfMonGroupUnexpected])
-        group->newest = ebpfMonPublishedCountUnexpected();
     if (!requestList(&group->values)) {
         group->dirty = 1;
         delayValues(group, RETRY_NS);
@@ -98,13 +100,11 @@ static void queueGroup(scanGroup *group)
 static void onValues(void *user, IOSCANPVT list, int priority)
 {
     scanGroup *group = user;
-    uint64_t shown = 0;
 
     (void)list;
     epicsMutexMustLock(scanLock);
     group->values.busy &= ~(1u << priority);
     if (!group->values.busy) {
-        shown = group->newest;
         group->spaced = ebpfMonClockMonotonic() + VALUES_NS;
         if (isScanning)
             requestRows(group);
@@ -112,8 +112,6 @@ static void onValues(void *user, IOSCANPVT list, int priority)
     if (isScanning && !group->values.busy && group->dirty && !group->waiting)
         delayValues(group, VALUES_NS);
     epicsMutexUnlock(scanLock);
-    if (shown)
-        ebpfMonPublishedSetUnexpectedShown(ebpfMonShownByPvs, shown);
 }
 
 static void onValueTimer(epicsCallback *callback)
@@ -127,34 +125,56 @@ static void onValueTimer(epicsCallback *callback)
     epicsMutexUnlock(scanLock);
 }
 
+/* All records of the group have processed. Not under scanLock. */
+static void endShowing(const scanGroup *group, uint64_t newest)
+{
+    if (newest)
+        ebpfMonPublishedSetUnexpectedShown(ebpfMonShownByPvs, newest);
+    onShown((ebpfMonGroup)(group - groups));
+}
+
 static void onRows(void *user, IOSCANPVT list, int priority)
 {
     scanGroup *group = user;
+    uint64_t newest;
     unsigned busy;
 
     (void)list;
     epicsMutexMustLock(scanLock);
     busy = group->rows.busy &= ~(1u << priority);
+    newest = group->newest;
     epicsMutexUnlock(scanLock);
     if (!busy)
-        onShown((ebpfMonGroup)(group - groups));
+        endShowing(group, newest);
+}
+
+/* Under scanLock. 0: try again. */
+static int queueRows(scanGroup *group)
+{
+    if (group->rows.busy)
+        return 0;
+    if (group == &groups[ebpfMonGroupUnexpected])
+        group->newest = ebpfMonPublishedCountUnexpected();
+    return requestList(&group->rows);
 }
 
 static void onRowTimer(epicsCallback *callback)
 {
     scanGroup *group = callback->user;
+    uint64_t newest;
     int isShown = 0;
 
     epicsMutexMustLock(scanLock);
-    group->rowsAsked = 0;
+    group->rowsDue = 0;
     group->rowsAt = ebpfMonClockMonotonic();
-    if (isScanning && (group->rows.busy || !requestList(&group->rows)))
+    if (isScanning && !queueRows(group))
         delayRows(group, RETRY_NS);
     else
         isShown = isScanning && !group->rows.busy;
+    newest = group->newest;
     epicsMutexUnlock(scanLock);
     if (isShown)
-        onShown((ebpfMonGroup)(group - groups));
+        endShowing(group, newest);
 }
 
 static void changeGroup(scanGroup *group)

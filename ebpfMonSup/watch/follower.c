@@ -258,6 +258,7 @@ static void followMeanwhile(void *arg)
         return;
     f->life.isMeanwhile = 1;
     ebpfMonRequestsGetFilter(f->life.requests, &r.filter);
+    ebpfMonRecordTablesReserve(f->life.tables);
     count = ebpfMonTargetsListByRank(f->life.targets, list, EBPFMON_TARGETS_MAX);
     for (unsigned i = 0; i < count; i++)
         if (list[i] != busy && !list[i]->gone && (!list[i]->cat || list[i]->cat->count <= EBPFMON_DATABASE_QUICK))

@@ -23,8 +23,7 @@ void ebpfMonRecordTablesFree(ebpfMonRecordTables *tables); /* NULL does no harm 
  * note. */
 int  ebpfMonRecordTablesAdd(ebpfMonRecordTables *tables, ebpfMonTarget *t);
 
-/* Makes room for chains of records that were no roots so far. Several times a second, and before records are
- * watched. */
+/* Makes room for chains of records that were no roots so far. Once a second, and before records are watched. */
 void ebpfMonRecordTablesReserve(ebpfMonRecordTables *tables);
 
 /* Adds the places of the elements of its array fields. Call it while the IOC starts, because autosave writes arrays

@@ -137,10 +137,11 @@ def test_out_of_range(monitor, ioc):
     assert monitor.text("PUT_BAD_REASON") == 'rule "setpoint": 150 is not 100 or less'
     assert monitor.get("PUT_BAD_CNT") == before + 1
     # it is also in the list of recent puts
-    assert monitor.list("PUT_BAD_FLAGS")[0] == 1 and monitor.list("PUT_REASONS")[0].startswith('rule "setpoint"')
+    until(lambda: monitor.list("PUT_BAD_FLAGS")[0] == 1, 5, "the flag, after the values")
+    until(lambda: monitor.list("PUT_REASONS")[0].startswith('rule "setpoint"'), 5, "the reason, after the values")
     ioc.put("SET", 50)  # an expected put does not end the alarm
     seen(monitor, ioc.prefix + "SET", 50)
-    assert monitor.list("PUT_BAD_FLAGS")[:2] == [0, 1] and monitor.list("PUT_REASONS")[0] == ""
+    until(lambda: monitor.list("PUT_BAD_FLAGS")[:2] == [0, 1] and monitor.list("PUT_REASONS")[0] == "", 5, "the put in all lists")
     wait_severity(monitor, "MAJOR")
     acknowledge(monitor)
     wait_severity(monitor, "NO_ALARM")
