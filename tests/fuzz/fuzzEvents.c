@@ -108,13 +108,14 @@ static int isDescribed(void *arg, ebpfMonTarget *t, const ebpfMonTrace *trace)
     return 1;
 }
 
-static void onTrace(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace)
+static int onTrace(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace)
 {
     static char text[20000];
 
     (void)arg;
     FUZZ_CHECK(ebpfMonTraceTextWrite(m.walk, t, trace, SECOND, text, sizeof(text)) < sizeof(text));
     ebpfMonTraceSpansExport(m.spans, t, trace, SECOND);
+    return 0;
 }
 
 static void make(void)

@@ -21,7 +21,8 @@
 #include "host/procInfo.h"
 #include "watch/iocFinder.h"
 
-#define TRIES    3
+#define TRIES    10
+#define SOON_NS  (3 * EBPFMON_SECOND_NS / 2)
 #define DEADLINE (60 * EBPFMON_SECOND_NS)
 #define KNOWN    1024
 
@@ -154,7 +155,7 @@ static int isFoundSoon(ebpfMonIocFinder *finder, pid_t child, pid_t other, ebpfM
     ebpfMonIocFinderNoteExec(finder, other, &sleepProgram);
     ebpfMonIocFinderNoteExec(finder, child, &iocProgram);
     begin = ebpfMonClockMonotonic();
-    return finds(finder, child, DEADLINE, image) && ebpfMonClockMonotonic() - begin < EBPFMON_SECOND_NS;
+    return finds(finder, child, DEADLINE, image) && ebpfMonClockMonotonic() - begin < SOON_NS;
 }
 
 static void testNew(void)
