@@ -35,8 +35,8 @@ typedef struct {
     epicsCallback rowTimer; /* requests the rows, with low priority: after the values of all groups */
     uint64_t      spaced;   /* the next change has to wait until then (monotonic ns) */
     uint64_t      rowsAt;   /* the rows were last queued at this time (monotonic ns); 0: never */
-    uint64_t      rowsDue;  /* rowTimer will run at this time; 0: it will not. It may run somewhat before */
-    int           waiting;  /* valueTimer runs */
+    uint64_t      valuesDue; /* valueTimer will run at this time; 0: it will not. It may run somewhat before */
+    uint64_t      rowsDue;  /* the same for rowTimer */
     int           dirty;    /* a value changed after the group was queued */
     uint64_t      newest;   /* only ebpfMonGroupUnexpected: number of the newest unexpected put that its rows will
                              * show */
@@ -49,10 +49,17 @@ static int isScanning;
 static int hadValues;         /* the records had values after the last change of the state */
 static void (*onShown)(ebpfMonGroup group); /* set before the first scan */
 
+/* Nonzero: this timer will still run. A timer of Base gives up if it finds the callback queue full (notify,
+ * callback.c). So nobody waits for it much longer than it should take. */
+static int willRun(uint64_t due)
+{
+    return due && ebpfMonClockMonotonic() < due + LATE_NS;
+}
+
 /* The caller holds scanLock, as in all functions up to the first callback. */
 static void delayValues(scanGroup *group, uint64_t ns)
 {
-    group->waiting = 1;
+    group->valuesDue = ebpfMonClockMonotonic() + ns;
     callbackRequestDelayed(&group->valueTimer, (double)ns / 1e9);
 }
 
@@ -70,13 +77,11 @@ static void delayRows(scanGroup *group, uint64_t ns)
     callbackRequestDelayed(&group->rowTimer, (double)ns / 1e9);
 }
 
-/* A timer of Base gives up if it finds the callback queue full (notify, callback.c). So nobody waits for it much longer
- * than it should take. */
 static void requestRows(scanGroup *group)
 {
     uint64_t now = ebpfMonClockMonotonic();
 
-    if (group->rowsDue && now < group->rowsDue + LATE_NS) /* they will have this change, too */
+    if (willRun(group->rowsDue)) /* they will have this change, too */
         return;
     if (group->rowsAt && now - group->rowsAt < ROWS_NS)
         delayRows(group, group->rowsAt + ROWS_NS - now);
@@ -109,7 +114,7 @@ static void onValues(void *user, IOSCANPVT list, int priority)
         if (isScanning)
             requestRows(group);
     }
-    if (isScanning && !group->values.busy && group->dirty && !group->waiting)
+    if (isScanning && !group->values.busy && group->dirty && !willRun(group->valuesDue))
         delayValues(group, VALUES_NS);
     epicsMutexUnlock(scanLock);
 }
@@ -119,7 +124,7 @@ static void onValueTimer(epicsCallback *callback)
     scanGroup *group = callback->user;
 
     epicsMutexMustLock(scanLock);
-    group->waiting = 0;
+    group->valuesDue = 0;
     if (isScanning && !group->values.busy && group->dirty)
         queueGroup(group);
     epicsMutexUnlock(scanLock);
@@ -180,13 +185,15 @@ static void onRowTimer(epicsCallback *callback)
 static void changeGroup(scanGroup *group)
 {
     uint64_t now = ebpfMonClockMonotonic();
+    int willBeQueued;
 
     epicsMutexMustLock(scanLock);
-    if (isScanning && !group->values.busy && !group->waiting && now >= group->spaced) {
+    willBeQueued = group->values.busy || willRun(group->valuesDue);
+    if (isScanning && !willBeQueued && now >= group->spaced) {
         queueGroup(group);
     } else if (isScanning) {
         group->dirty = 1;
-        if (!group->values.busy && !group->waiting)
+        if (!willBeQueued)
             delayValues(group, group->spaced - now);
     }
     epicsMutexUnlock(scanLock);
