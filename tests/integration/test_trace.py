@@ -171,8 +171,11 @@ def test_record_pattern(ioc, monitor):
             ioc.put("OFF.PROC", 1)
         until(lambda: monitor.get("CHAIN_LOG_CNT") >= before + 5, 10, "more traces")
         traced(monitor, ioc.prefix + "SCAN", lambda t: "by scan" in t[0])
-        newest = re.findall(r"(?m)^\d{4}-\S+ \S+ \S+: (\S+) ", monitor.lines("CHAIN_LOG"))[:5]
-        assert set(newest) == {ioc.prefix + "SCAN"}, newest
+
+        def newest():
+            return re.findall(r"(?m)^\d{4}-\S+ \S+ \S+: (\S+) ", monitor.lines("CHAIN_LOG"))[:5]
+
+        until(lambda: set(newest()) == {ioc.prefix + "SCAN"}, 5, lambda: str(newest()))  # the text follows after the count
     finally:
         monitor.set_filter(RECORD="*")
 
