@@ -68,7 +68,7 @@ def test_full_ring(new_ioc, new_monitor):
 
     monitor.wait("LOST_CNT", lambda n: n > 0)
     monitor.wait("LOST_CNT.SEVR", lambda severity: severity == 1, 5)
-    assert set(monitor.losses()) == {"event ring full"}, monitor.losses()
+    until(lambda: set(monitor.losses()) == {"event ring full"}, 5, lambda: str(monitor.losses()))
     until(lambda: any("events were lost" in line and "ring full" in line for line in monitor.process.lines), 5,
           monitor.process.output)
     until(lambda: monitor.records(ioc.name)[last].count == before + times, 10,
