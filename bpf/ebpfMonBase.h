@@ -13,7 +13,6 @@
 #define EBPFMON_DBADDR_PFLDDES   16
 #define EBPFMON_DBADDR_NELEMENTS 24
 #define EBPFMON_DBADDR_FIELDTYPE 32 /* short field_type, field_size, special, dbr_field_type */
-#define EBPFMON_DBADDR_SPECIAL   36
 #define EBPFMON_DBADDR_SIZE      40
 
 /* dbChannel.h: the offset of the DBADDR in a dbChannel, since 3.15 */
@@ -47,15 +46,17 @@
 #define EBPFMON_LINKTYPE_DB       10
 #define EBPFMON_LINKTYPE_CA       11
 
-/* dbFldTypes.h of EPICS 7: DBF_ULONG, DBF_INLINK … DBF_FWDLINK. In older releases the types after DBF_ULONG have
- * smaller numbers (ebpfMonTargetConf.dbfGap). */
+/* dbFldTypes.h of EPICS 7: DBF_ULONG, DBF_MENU, DBF_DEVICE, DBF_INLINK … DBF_FWDLINK. In older releases the types
+ * after DBF_ULONG have smaller numbers (ebpfMonTargetConf.dbfGap). */
 #define EBPFMON_DBF_ULONG   6
+#define EBPFMON_DBF_MENU    12
 #define EBPFMON_DBF_INLINK  14
 #define EBPFMON_DBF_FWDLINK 16
 
 #define EBPFMON_SPC_NOMOD  1  /* special.h */
 #define EBPFMON_SPC_SCAN   3  /* special.h: of the fields SCAN, EVNT, PHAS and PRIO */
 #define EBPFMON_SPC_ATTRIBUTE 7 /* special.h: of attributes of record types, which are no fields */
+#define EBPFMON_SPC_RESET  101 /* special.h: also of SDEL of histograms */
 #define EBPFMON_AS_WRITE   2  /* asLib.h: asNOACCESS, asREAD, asWRITE */
 #define EBPFMON_MAX_STRING 40 /* epicsTypes.h: MAX_STRING_SIZE */
 

@@ -36,11 +36,14 @@ struct ebpfMonTargetConf {
     __u64 slowNs;    /* ns; a chain that takes so long is kept whole; 0: none is */
     __u64 queuesSince; /* monotonic ns; since then all queues are watched. Older entries may have been taken out
                         * unseen */
+    __u64 processCallback, ioscanCallback; /* functions of Base that threads for callbacks call as soon as they have
+                                            * taken a callback out of their queue, and that no probe sees begin a
+                                            * chain; 0: there is none */
     __u32 iocId;
     __u32 sample;    /* level trace: one chain in so many is kept */
     __u16 level;     /* enum ebpfMonKernelLevel */
     /* members of dbCommon; the offsets are from the IOC's own dbFldDes */
-    __u16 time, pact, ppn, lset, disp, sevr, stat, spvt, phas;
+    __u16 time, pact, ppn, lset, disp, sevr, stat, spvt, phas, tse;
     /* rsrv/server.h: struct client, struct channel_in_use */
     __u16 clAddr, clUser, clHost, clRecvBuf, clRecvStk, clRecvCnt;
     __u16 ciuClient, ciuDbch, ciuAs;
@@ -59,7 +62,6 @@ struct ebpfMonTargetConf {
     __u8 hasQuick; /* nonzero: chains may be quick: sweeps count what they processed (quickChain.bpf.c) */
     __u8 seesPutLocks; /* nonzero: the entry of dbPutField() tells that it requests the lock of the record */
     __u16 hits;      /* the place of the IOC in the map "hits" */
-    __u8 pad[2];
     __u64 movedTaken; /* value of ebpfMonMoved.added when the user part read the scan lists */
     __u64 sweepsSince; /* monotonic ns; threads that took their locks before that have not been seen */
     __u32 sweeps;     /* nonzero: passes are watched instead of chains. A new number each time that this begins */
@@ -189,8 +191,9 @@ struct ebpfMonRecState {
     __u64 pass[2]; /* chains that ran from here to the end of the stretch, by bank. Each is one processing of each
                     * record from this one to the last but one */
     __u64 stamp;   /* when the chain ended that processed it last */
-    __u64 passStamp; /* when a chain ended that ran from here to the end of the stretch. While passes are watched
-                      * there are no stretches: then, of the first record of a group, when a thread entered the group */
+    __u64 passStamp; /* when a chain ended that ran from here to the end of the stretch. While passes are watched,
+                      * each record is counted by itself: then, of the first record of a group, when a thread entered
+                      * the group */
     __u32 root;    /* number of its element of "roots"; 0: it has none, so it was no root so far */
     __u8  seen;    /* nonzero once "time" is valid */
     __u8  wasBusy; /* nonzero: it was seen while it processed asynchronously */
@@ -225,7 +228,9 @@ struct ebpfMonListKey {
 
 struct ebpfMonList {
     __u32 first, len;
-    __u64 hasAsync; /* nonzero: one of them was seen while it processed asynchronously. The kernel part writes this */
+    __u32 hasAsync; /* nonzero: one of them was seen while it processed asynchronously. The kernel part writes this */
+    __u32 isWhole;  /* nonzero: the last pass that began did so when all probes of sweeps were attached, and it goes
+                     * through these records. The kernel part writes this */
     __u64 begin, end; /* of its last pass; ns. The kernel part writes them. After the user part has written an element,
                        * a pass seems to be under way until the end of the next one is seen */
 };
@@ -257,6 +262,8 @@ struct ebpfMonMoved {
     __u64 slowItself; /* … of these, passes that were so slow even without the time that they waited for a CPU */
     __u64 unsure;  /* how often ebpfMonRecState.unsure was set */
     __u64 lastPut; /* when such a put was last seen, or its end */
+    __u64 stretchPut; /* when a put was last seen after which the last record of a stretch may not tell of all: to a
+                       * link, to SCAN, to a field that controls time stamps; 0: never */
     __u64 leftAdded;
     struct ebpfMonLeft left[EBPFMON_LEFT_MAX]; /* the last ones; number n is at n % EBPFMON_LEFT_MAX */
     __u32 slot[EBPFMON_MOVED_MAX]; /* the last ones; number n is at n % EBPFMON_MOVED_MAX */
@@ -425,7 +432,7 @@ static inline __u32 ebpfMonBucket(__u64 ns)
 
 /* Both parts see these structs in shared memory, or pass them by address. The compilers of both must give them the same
  * layout. */
-_Static_assert(sizeof(struct ebpfMonTargetConf) == 128, "ebpfMonTargetConf");
+_Static_assert(sizeof(struct ebpfMonTargetConf) == 144, "ebpfMonTargetConf");
 _Static_assert(sizeof(struct ebpfMonRecKey) == 16 && sizeof(struct ebpfMonFieldKey) == 16 &&
                sizeof(struct ebpfMonLockKey) == 16 && sizeof(struct ebpfMonListKey) == 16, "keys have no holes");
 _Static_assert(sizeof(struct ebpfMonRecConf) == 24 && __builtin_offsetof(struct ebpfMonRecConf, len) == 4,

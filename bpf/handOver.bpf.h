@@ -118,7 +118,8 @@ static __always_inline __u64 takeFromQueue(const struct caller *c, struct thread
     return wait;
 }
 
-static __always_inline void beginCallback(const struct caller *c, struct thread *th, __u64 callback)
+/* This thread has taken the callback out of its queue, at "now". */
+static __always_inline void beginCallback(const struct caller *c, struct thread *th, __u64 callback, __u64 now)
 {
     __u32 priority = th->callbackQueue - 1;
 
@@ -128,8 +129,8 @@ static __always_inline void beginCallback(const struct caller *c, struct thread 
             return;
         th->callbackQueue = priority + 1;
     }
-    th->seen.busySince = bpf_ktime_get_ns();
-    th->queueWait = takeFromQueue(c, th, callback, priority, th->seen.busySince);
+    th->seen.busySince = now;
+    th->queueWait = takeFromQueue(c, th, callback, priority, now);
 }
 
 /* Reads the callback at this place of the ring. 0: it cannot be read. */
@@ -152,7 +153,7 @@ static __always_inline void takeLate(const struct caller *c, struct thread *th)
     th->popping = POPPING;
     callback = readCallback(&head, th->emptyAt);
     if (callback)
-        beginCallback(c, th, callback);
+        beginCallback(c, th, callback, th->popAt);
 }
 
 #endif

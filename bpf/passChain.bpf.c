@@ -64,7 +64,9 @@ static __always_inline void beginPass(const struct caller *c, __u64 list, __u64 
 
     if (!th)
         return;
-    dropEndedPasses(th, sp + 1); /* if another list is in progress around this one, its entry is higher on the stack */
+    /* the last pass may have been noted at the call of scanList(), one word above its entry. If another list is in
+     * progress around this one, its entry is higher on the stack */
+    dropEndedPasses(th, sp + 1 + sizeof(sp));
     if (!readElement(readPtr(list + EBPFMON_SCANLIST_FIRST), &e))
         return;
     if (c->conf->untimed && !th->seen.heldCount && isScanThread(&th->seen))
@@ -74,6 +76,15 @@ static __always_inline void beginPass(const struct caller *c, __u64 list, __u64 
     if (c->conf->sweeps && th->seen.scan.period)
         ebpfmon_begin_quick(readPtr(list + EBPFMON_SCANLIST_LOCK), bpf_ktime_get_ns());
 #endif
+}
+
+__attribute__((noinline)) int ebpfmon_begin_pass(__u64 list, __u64 sp)
+{
+    struct caller c;
+
+    if (findCaller(&c))
+        beginPass(&c, list, sp);
+    return 0;
 }
 
 static __always_inline void seePass(__u64 list, __u64 sp, __u64 now)
@@ -90,7 +101,7 @@ static __always_inline void seePass(__u64 list, __u64 sp, __u64 now)
         beginPass(&c, list, sp);
 }
 
-/* scanList(scan_list *) */
+/* scanList(scan_list *): its entry, or its calls but for the one that ebpfmon_pop sees */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_pass_begin, __u64 list)
 {

@@ -6,6 +6,10 @@
 
 #include "core.bpf.h"
 
+/* A scan list begins, and its first chain. "list": address of the scan_list. "sp": the stack pointer, not below that at
+ * the entry of scanList(). */
+int ebpfmon_begin_pass(__u64 list, __u64 sp);
+
 /* Begins the chain of the next record of the list, after the one of "precord". "sp": the stack pointer. */
 int ebpfmon_begin_next(__u64 precord, __u64 sp);
 

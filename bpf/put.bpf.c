@@ -32,21 +32,31 @@ static __always_inline __s64 findElements(__u32 tgid, struct addr *a, struct ebp
     return n;
 }
 
+#ifndef EBPFMON_OLD_KERNEL
+/* Nonzero: it may change which records a forward link processes, or the time stamps of a record. Then the last record
+ * of a stretch may not tell of all. */
+static __always_inline int isStretchPut(const struct ebpfMonTargetConf *conf, const struct addr *a)
+{
+    return (a->fieldType >= EBPFMON_DBF_MENU && a->fieldType <= EBPFMON_DBF_FWDLINK) ||
+           a->special == EBPFMON_SPC_SCAN || a->special == EBPFMON_SPC_RESET || a->pfield == a->precord + conf->tse;
+}
+#endif
+
 /* In dbPutField(), dbPut() is the first thing after dbScanLock(). So here the thread has the lock whose request was
  * noted at the entry of dbPutField(). Before kernel 5.17 no passes are watched. */
 static __always_inline void seePassPut(__u64 paddr, __u64 now)
 {
 #ifndef EBPFMON_OLD_KERNEL
-    __s16 special = 0;
     struct caller c;
-    __u64 precord;
+    struct addr a;
 
-    if (!findCaller(&c) || !c.conf->sweeps || !(precord = readPtr(paddr + EBPFMON_DBADDR_PRECORD)))
+    if (!findCaller(&c) || !c.conf->sweeps || readAddr(c.conf, &a, paddr) || !a.precord)
         return;
-    ebpfmon_enter_put(precord, now);
-    bpf_probe_read_user(&special, sizeof(special), (void *)(paddr + EBPFMON_DBADDR_SPECIAL));
-    if (special == EBPFMON_SPC_SCAN)
-        ebpfmon_begin_scan_put(precord, now);
+    if (isStretchPut(c.conf, &a))
+        ebpfmon_note_stretch_put(now);
+    ebpfmon_enter_put(a.precord, now);
+    if (a.special == EBPFMON_SPC_SCAN)
+        ebpfmon_begin_scan_put(a.precord, now);
 #endif
 }
 
@@ -196,6 +206,10 @@ static __always_inline void seePutField(struct pt_regs *ctx, __u64 paddr, __u64 
 
     if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || readAddr(c.conf, &a, paddr))
         return;
+#ifndef EBPFMON_OLD_KERNEL
+    if (c.conf->sweeps && isLinkField(&a))
+        ebpfmon_note_stretch_put(now);
+#endif
     disabled = isDisabled(c.conf, &a);
     if (disabled || isLinkField(&a))
         sendFieldPut(&c, &a, paddr, dbrType, pbuffer, nRequest, disabled);

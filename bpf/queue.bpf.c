@@ -6,10 +6,17 @@
  * (callback.c, callbackTask). At the entry of that function the callback is still at the ring's head, so we need no
  * return probe. But if several threads share a ring (callbackParallelThreads), two of them can look at the same
  * callback; only the return tells which one gets it. If the ring is empty at the entry, a callback may still come
- * before the function looks. We find that when the thread locks a record, or looks for the next callback (takeLate).
+ * before the function looks. We find that when the thread locks a record, or releases its lock, or looks for the next
+ * callback (takeLate).
+ *
+ * Two functions of Base begin a chain as soon as a callback is out of its queue: ProcessCallback() (callback.c), for
+ * asynchronous records, and ioscanCallback() (dbScan.c), for the lists of I/O Intr. So this trap is also the begin of
+ * such a chain (beginPopped), and saves the one at dbScanLock(), or at scanList().
+ *
  * scanOnce works in the same way with a ring of its own, and its thread then locks the record (ebpfmon_lock).
  */
 #include "handOver.bpf.h"
+#include "passChain.bpf.h"
 #include "passRoot.bpf.h"
 
 /* The present chain of this thread hands something over: it is the source chain. */
@@ -162,6 +169,29 @@ static __always_inline int isCallbackRing(struct thread *th, __u64 ring)
     return th->callbacks == ring;
 }
 
+/* callback.h: epicsCallback. In dbScan.c, struct io_scan_list has one, and then its scan_list. */
+struct callback {
+    __u64 function;
+    __s32 priority, pad;
+    __u64 user, timer;
+};
+
+_Static_assert(__builtin_offsetof(struct callback, priority) == EBPFMON_CALLBACK_PRIORITY, "epicsCallback");
+
+/* Begins the chain to which this callback leads at once. "sp": the stack pointer of callbackTask(). */
+static __always_inline void beginPopped(const struct caller *c, struct thread *th, __u64 at, __u64 now, __u64 sp)
+{
+    struct callback cb;
+
+    if ((!c->conf->processCallback && !c->conf->ioscanCallback) ||
+        bpf_probe_read_user(&cb, __builtin_offsetof(struct callback, timer), (void *)at))
+        return;
+    if (cb.function == c->conf->processCallback && cb.user)
+        noteLock(c, th, 0, 0, cb.user, now, 0);
+    else if (cb.function == c->conf->ioscanCallback)
+        ebpfmon_begin_pass(at + sizeof(cb), sp);
+}
+
 /* epicsRingPointerPop(epicsRingPointerId) */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_pop, __u64 ring)
@@ -170,6 +200,7 @@ int BPF_UPROBE(ebpfmon_pop, __u64 ring)
     __u64 callback = 0;
     struct thread *th;
     struct caller c;
+    __u64 now;
 
     if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = getThread(c.tid)))
         return 0;
@@ -179,13 +210,17 @@ int BPF_UPROBE(ebpfmon_pop, __u64 ring)
         return 0;
     endHandOver(&c, th); /* the thread looks for its next callback, so the last one is done */
     th->seen.busySince = 0;
+    th->seen.heldCount = 0; /* a callback does not keep locks; this one may have begun when other probes were on */
     if (c.conf->parallel || bpf_probe_read_user(&head, sizeof(head), (void *)(ring + c.conf->ringHead)))
         return 0;
+    now = bpf_ktime_get_ns();
     if (head.nextPush == head.nextPop) {
         th->emptyAt = head.nextPop;
+        th->popAt = now;
         th->popping = POPPING_EMPTY;
     } else if ((callback = readCallback(&head, head.nextPop))) {
-        beginCallback(&c, th, callback);
+        beginCallback(&c, th, callback, now);
+        beginPopped(&c, th, callback, now, PT_REGS_SP(ctx));
     }
     return 0;
 }
@@ -200,6 +235,6 @@ int BPF_URETPROBE(ebpfmon_popped, __u64 callback)
         return 0;
     th = bpf_map_lookup_elem(&threads, &c.tid);
     if (th && th->popping == POPPING && callback)
-        beginCallback(&c, th, callback);
+        beginCallback(&c, th, callback, bpf_ktime_get_ns());
     return 0;
 }

@@ -20,6 +20,8 @@
                                  * ago */
 #define UNSEEN_NS 60000000000ull /* ns; so long a thread may hold a lock that it took before passes were watched */
 #define FLUSH_NS 500000000ull /* ns; so old are the times of quick chains at most */
+#define DOUBT_NS  60000000000ull /* ns; so long after a put the user part has read links and lists again for sure … */
+#define UNREAD_NS  2000000000ull /* ns; … if the IOC has done it at once */
 #define LOOKS_AGAIN 256 /* records that one sweep may look at again, because a thread entered their group at that
                          * moment */
 
@@ -32,12 +34,16 @@ struct sweep {
     __u64 now;
     __u32 first, len; /* the places in the table of closures */
     __u32 next;
-    __u32 time, pactBefore;
     __u32 counted;
-    __u32 trouble;  /* SWEEP_HAS_… */
-    __u32 isLocked; /* nonzero: this thread holds the lock of these records */
-    __u32 isUnsafe; /* nonzero: a thread that was not seen may be processing them */
-    __u32 hasAsync; /* nonzero: one of the records was seen while it processed asynchronously */
+    __u16 time, pactBefore;
+    __u8 trouble;  /* SWEEP_HAS_… */
+    __u8 isLocked; /* nonzero: this thread holds the lock of these records */
+    __u8 isUnsafe; /* nonzero: a thread that was not seen may be processing them */
+    __u8 hasAsync; /* nonzero: one of the records was seen while it processed asynchronously */
+    __u8 hasStretches;   /* nonzero: the last record of a stretch tells of all */
+    __u32 stretchEnd;    /* place behind the stretch at which the sweep is */
+    __u32 stretchInside; /* ebpfMonRecState.inside of its group, when its last record was looked at */
+    __u64 stretchTime;   /* TIME of its last record; 0: it has not processed, so look at each single record */
     __u64 expected; /* the root of the next quick chain of the pass; 0: there is none */
 };
 
@@ -62,6 +68,22 @@ static __always_inline void noteEarly(struct sweep *s, struct ebpfMonRecState *s
     s->trouble |= SWEEP_HAS_EARLY;
 }
 
+/* Counts a processing, unless another thread has done so. "own": the time that was noted before. */
+static __always_inline void countSwept(struct sweep *s, struct ebpfMonRecState *st, __u64 own, __u64 time)
+{
+    if (!__sync_bool_compare_and_swap(&st->time, own, time))
+        return;
+    if (!st->seen) { /* since when is not known */
+        st->seen = 1;
+        return;
+    }
+    if ((st->early == EBPFMON_EARLY_SURE || !s->isUnsafe) && takeEarly(st))
+        return;
+    __sync_fetch_and_add(&st->count, 1);
+    st->stamp = s->now;
+    s->counted++;
+}
+
 /* Counts a processing of this record since it was counted last. A processing of an asynchronous record counts only when
  * it completes: the thread that does so holds the lock set and counts it. */
 static __always_inline void sweepRecord(struct sweep *s, struct ebpfMonRecState *st, __u64 own,
@@ -77,17 +99,7 @@ static __always_inline void sweepRecord(struct sweep *s, struct ebpfMonRecState 
         return;
     if (s->isUnsafe && !st->early) /* before it is counted, so that who finds it busy afterwards sees this */
         st->early = EBPFMON_EARLY_PERHAPS;
-    if (!__sync_bool_compare_and_swap(&st->time, own, win->time))
-        return;
-    if (!st->seen) { /* since when is not known */
-        st->seen = 1;
-        return;
-    }
-    if ((st->early == EBPFMON_EARLY_SURE || !s->isUnsafe) && takeEarly(st))
-        return;
-    __sync_fetch_and_add(&st->count, 1);
-    st->stamp = s->now;
-    s->counted++;
+    countSwept(s, st, own, win->time);
 }
 
 static __always_inline struct quickTimes *findQuickTimes(void)
@@ -125,13 +137,12 @@ static __always_inline void foldQuick(struct sweep *s, struct ebpfMonRecState *s
     expectNext(s, q);
 }
 
-/* The same for a record that the sweep leaves out, because another thread may be processing it. */
-static __always_inline void foldSkipped(struct sweep *s, struct ebpfMonRecState *st)
+/* The same for a record that the sweep leaves out, because another thread may be processing it. "win" is only room. */
+static __always_inline void foldSkipped(struct sweep *s, struct ebpfMonRecState *st, struct window *win)
 {
-    __u64 time = 0;
-
-    bpf_probe_read_user(&time, sizeof(time), (void *)(st->addr + s->time));
-    foldQuick(s, st, stampOrder(time) > stampOrder(*(volatile __u64 *)&st->time));
+    win->time = 0;
+    bpf_probe_read_user(&win->time, sizeof(win->time), (void *)(st->addr + s->time));
+    foldQuick(s, st, stampOrder(win->time) > stampOrder(*(volatile __u64 *)&st->time));
 }
 
 /* Notes that the group is left out. 0: no thread is in it any more. */
@@ -143,28 +154,83 @@ static __always_inline int skipGroup(struct sweep *s, struct ebpfMonRecState *he
     return readInside(head) & EBPFMON_INSIDE_COUNT;
 }
 
+/* Nonzero: a thread has entered the group since then, or has left it. */
+static __always_inline int hasChanged(const struct ebpfMonRecState *head, __u32 inside)
+{
+    return (readInside(head) ^ inside) & ~EBPFMON_INSIDE_SKIPPED;
+}
+
+/* Looks at the last record of the stretch that begins with this entry, and counts it. If it has processed, all have.
+ * "entry" and "win" are only room then, as in countStretch (snapshot.bpf.h). */
+static __always_inline void beginStretch(struct sweep *s, __u32 *entry, __u32 inside,
+                                         const struct ebpfMonRecState *head, struct window *win)
+{
+    struct ebpfMonRecState *last;
+    __u64 own;
+
+    s->stretchTime = 0;
+    s->stretchEnd = s->next + EBPFMON_ENTRY_AHEAD(*entry);
+    if (!EBPFMON_ENTRY_AHEAD(*entry) || !s->hasStretches || inside & EBPFMON_INSIDE_COUNT ||
+        !readClosureEntry(s->first + s->stretchEnd - 1, entry) || !(last = findState(EBPFMON_ENTRY_SLOT(*entry))) ||
+        !last->addr || !last->seen || last->wasBusy)
+        return;
+    own = *(volatile __u64 *)&last->time;
+    if (readWindow(win, last->addr, s->time) || isBusy(win, s->pactBefore) ||
+        stampOrder(win->time) <= stampOrder(own) || hasChanged(head, inside))
+        return;
+    countSwept(s, last, own, win->time);
+    s->stretchInside = inside;
+    s->stretchTime = win->time;
+}
+
+/* Counts a record of a stretch whose last record has processed. The time of the last record is noted for it, which is
+ * not earlier than its own. A thread that enters the group counts each record with its own time; so what was noted
+ * before is read first, then it is seen that no thread has entered, and an exchange fails if one enters now. 0: look at
+ * this record, and at all that follow. */
+static __always_inline int sweepInStretch(struct sweep *s, struct ebpfMonRecState *st,
+                                          const struct ebpfMonRecState *head)
+{
+    __u64 own = *(volatile __u64 *)&st->time;
+
+    if (!s->stretchTime)
+        return 0;
+    if (st->wasBusy || !st->seen || hasChanged(head, s->stretchInside)) {
+        s->stretchTime = 0;
+        return 0;
+    }
+    if (s->next < s->stretchEnd && stampOrder(s->stretchTime) > stampOrder(own))
+        countSwept(s, st, own, s->stretchTime);
+    return 1;
+}
+
 static __always_inline long sweepNext(__u32 i, struct sweep *s)
 {
     struct ebpfMonRecState *st, *head;
-    __u32 n = s->next, entry, slot, inside;
+    __u32 entry, inside;
     struct window win;
     __u64 own;
 
-    if (n >= s->len || !readClosureEntry(s->first + n, &entry))
+    if (s->next >= s->len || !readClosureEntry(s->first + s->next, &entry))
         return 1;
-    s->next = n + 1;
-    slot = EBPFMON_ENTRY_SLOT(entry);
-    st = findState(slot);
+    s->next++;
+    st = findState(EBPFMON_ENTRY_SLOT(entry));
     if (!st || !st->addr)
         return 0;
     head = findState(st->group);
     if (!head)
         return 0;
     inside = readInside(head);
+    if (s->next > s->stretchEnd)
+        beginStretch(s, &entry, inside, head, &win);
+    if (sweepInStretch(s, st, head)) {
+        if (st->addr == s->expected)
+            foldQuick(s, st, 0);
+        return 0;
+    }
     if (!s->isLocked && (inside & EBPFMON_INSIDE_COUNT)) {
         if (skipGroup(s, head)) {
             if (st->addr == s->expected)
-                foldSkipped(s, st);
+                foldSkipped(s, st, &win);
             return 0;
         }
         inside = readInside(head); /* the thread has left meanwhile, and may not have seen our note */
@@ -175,8 +241,8 @@ static __always_inline long sweepNext(__u32 i, struct sweep *s)
         s->trouble |= SWEEP_HAS_MISSED;
         return 0;
     }
-    if (!s->isLocked && ((inside & EBPFMON_INSIDE_COUNT) || ((readInside(head) ^ inside) & ~EBPFMON_INSIDE_SKIPPED)))
-        s->next = n; /* a thread entered: what we read may be incomplete, so read it again */
+    if (!s->isLocked && ((inside & EBPFMON_INSIDE_COUNT) || hasChanged(head, inside)))
+        s->next--; /* a thread entered: what we read may be incomplete, so read it again */
     else {
         sweepRecord(s, st, own, &win);
         if (st->addr == s->expected)
@@ -216,7 +282,7 @@ static __always_inline void beginSweep(struct sweep *s, const struct ebpfMonTarg
     s->now = now;
     /* Always 0, but the verifier must not know that: it would check the loop for each number that one of them can
      * have */
-    s->next = s->counted = s->trouble = s->hasAsync = conf->zero;
+    s->next = s->counted = s->trouble = s->hasAsync = s->stretchEnd = conf->zero;
     s->time = conf->time;
     s->pactBefore = conf->pact - (conf->time - EBPFMON_TIME_WINDOW);
 }
@@ -235,6 +301,7 @@ static __always_inline void addSwept(__u32 slot, __u32 processed)
  * places, and so the verifier checks it only once. Nonzero: one of them was seen while it processed asynchronously. */
 __attribute__((noinline)) int ebpfmon_sweep_places(__u32 first, __u32 len, __u64 now, __u32 how)
 {
+    int isPass = how == SWEEP_PASS || how == SWEEP_WHOLE;
     struct ebpfMonMoved *m;
     struct sweep s;
     struct caller c;
@@ -245,10 +312,11 @@ __attribute__((noinline)) int ebpfmon_sweep_places(__u32 first, __u32 len, __u64
     tgid = c.tgid;
     beginSweep(&s, c.conf, now);
     s.isLocked = how == SWEEP_LOCKED;
-    s.isUnsafe = how == SWEEP_MOVED || (how == SWEEP_PASS && now < c.conf->sweepsSince + UNSEEN_NS);
+    s.hasStretches = how == SWEEP_WHOLE;
+    s.isUnsafe = how == SWEEP_MOVED || (isPass && now < c.conf->sweepsSince + UNSEEN_NS);
     s.first = first;
     s.len = len;
-    if (how == SWEEP_PASS)
+    if (isPass)
         expectNext(&s, findQuickTimes());
     WALK(sweepNext, len + LOOKS_AGAIN, &s);
     if ((s.trouble & SWEEP_HAS_MISSED) || s.next < len)
@@ -284,11 +352,25 @@ __attribute__((noinline)) int ebpfmon_begin_list(__u64 mutex, __u64 now)
     list = bpf_map_lookup_elem(&lists, &key);
     if (list) {
         list->begin = now;
+        list->isWhole = c.conf->seesScanPuts; /* all probes are attached */
         return 0;
     }
     first.begin = now; /* it had no records when the lists were read */
     bpf_map_update_elem(&lists, &key, &first, BPF_NOEXIST);
     return 0;
+}
+
+/* Nonzero: this pass may have processed other records than the user part has read, or with other time stamps, or other
+ * lists may have processed some of them, because of a put. */
+static __always_inline int isPassInDoubt(const struct caller *c, const struct ebpfMonList *list)
+{
+    struct ebpfMonMoved *m = bpf_map_lookup_elem(&moved, &c->tgid);
+    __u64 put;
+
+    if (!list->isWhole || !m || m->added != c->conf->movedTaken || list->begin < c->conf->sweepsSince + UNREAD_NS)
+        return 1;
+    put = m->stretchPut > m->lastPut ? m->stretchPut : m->lastPut;
+    return put && list->begin < put + DOUBT_NS;
 }
 
 __attribute__((noinline)) int ebpfmon_sweep_list(__u64 mutex, __u64 now)
@@ -301,7 +383,8 @@ __attribute__((noinline)) int ebpfmon_sweep_list(__u64 mutex, __u64 now)
         return 0;
     key.tgid = c.tgid;
     list = bpf_map_lookup_elem(&lists, &key);
-    if (list && ebpfmon_sweep_places(list->first, list->len, now, SWEEP_PASS))
+    if (list && ebpfmon_sweep_places(list->first, list->len, now,
+                                     isPassInDoubt(&c, list) ? SWEEP_PASS : SWEEP_WHOLE))
         list->hasAsync = 1;
     return 0;
 }

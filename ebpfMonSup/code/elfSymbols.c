@@ -146,9 +146,11 @@ static void findSymbols(const ebpfMonElfFile *file, const Elf64_Shdr *table, con
 
             int global = ELF64_ST_BIND(sym.st_info) != STB_LOCAL;
 
-            if (symbols[name].vaddr && !global)
+            if (symbols[name].vaddr && !global) {
+                symbols[name].isOneOfMany |= symbols[name].vaddr != sym.st_value;
                 continue;
-            symbols[name] = (ebpfMonElfSymbol){ sym.st_value, sym.st_size, global, 0 };
+            }
+            symbols[name] = (ebpfMonElfSymbol){ .vaddr = sym.st_value, .size = sym.st_size, .isGlobal = global };
             lengths[name] = 0;
         }
     }

@@ -12,7 +12,7 @@
 /* The functions that are looked for: those that are called, and then those that call. */
 enum {
     LOCK, UNLOCK, LOCK_MANY, PROCESS, CALLED,
-    SCAN_LIST = CALLED, MUTEX_UNLOCK, PUT_FIELD, READERS, NAMES = READERS + 4
+    SCAN_LIST = CALLED, MUTEX_UNLOCK, PUT_FIELD, PROCESS_CALLBACK, IOSCAN_CALLBACK, READERS, NAMES = READERS + 4
 };
 
 _Static_assert((int)LOCK == (int)ebpfMonCalledLock && (int)UNLOCK == (int)ebpfMonCalledUnlock &&
@@ -20,7 +20,7 @@ _Static_assert((int)LOCK == (int)ebpfMonCalledLock && (int)UNLOCK == (int)ebpfMo
 
 static const char *const names[NAMES] = {
     "dbScanLock", "dbScanUnlock", "dbScanLockMany", "dbProcess", "scanList", "epicsMutexUnlock",
-    "dbPutField",
+    "dbPutField", "ProcessCallback", "ioscanCallback",
     "dbGetField", "dbChannelGetField", "dbChannel_get_count", "db_post_single_event",
 };
 
@@ -158,12 +158,31 @@ static void pickEntry(const ebpfMonElfFile *file, uint64_t function, ebpfMonSite
     site->vaddr = function + site->skip;
 }
 
-static ebpfMonCaller findCaller(const ebpfMonElfSymbol *symbol, uint64_t caller, uint64_t scanList)
+static unsigned countCalls(const ebpfMonCallSites *sites, unsigned called, uint64_t caller)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < sites->count; i++)
+        n += sites->site[i].called == called && sites->site[i].caller == caller;
+    return n;
+}
+
+/* Functions that are private to dbScan.c and callback.c, so another file, or another part of this one, may have a
+ * function of that name. */
+static uint64_t findCallback(const ebpfMonElfSymbol *symbol, int which)
+{
+    return symbol[PROCESS].vaddr && !symbol[which].isOneOfMany ? symbol[which].vaddr : 0;
+}
+
+static ebpfMonCaller findCaller(const ebpfMonElfSymbol *symbol, uint64_t caller, uint64_t scanList,
+                                uint64_t processCallback)
 {
     if (scanList && caller == scanList)
         return ebpfMonCallerScanList;
     if (symbol[PUT_FIELD].vaddr && caller == symbol[PUT_FIELD].vaddr)
         return ebpfMonCallerPutField;
+    if (processCallback && caller == processCallback)
+        return ebpfMonCallerCallback;
     for (unsigned k = READERS; k < NAMES; k++)
         if (symbol[k].vaddr && symbol[k].vaddr == caller)
             return ebpfMonCallerReader;
@@ -174,7 +193,7 @@ static void addCall(ebpfMonCalls *calls, const ebpfMonElfFile *file, const ebpfM
 {
     ebpfMonCall call = { .offset = site->offset, .called = (uint8_t)site->called, .caller = (uint8_t)caller };
 
-    if (call.called != ebpfMonCalledUnlock && (caller == ebpfMonCallerOther || caller == ebpfMonCallerPutField)) {
+    if (call.called != ebpfMonCalledUnlock && caller != ebpfMonCallerReader && caller != ebpfMonCallerScanList) {
         call.behind = findBehind(file, site->vaddr);
         if (!call.behind)
             calls->knowsBehind = 0;
@@ -194,10 +213,22 @@ static void addEnds(ebpfMonCalls *calls, const ebpfMonElfFile *file, uint64_t sc
                                                          .caller = ebpfMonCallerScanList };
 }
 
+/* The calls of scanList. */
+static void addScans(ebpfMonCalls *calls, const ebpfMonCallSites *scans, uint64_t ioscanCallback)
+{
+    if (!(scans->complete & 1) || !ioscanCallback || !countCalls(scans, 0, ioscanCallback))
+        return;
+    calls->ioscanCallback = ioscanCallback;
+    for (unsigned i = 0; i < scans->count; i++)
+        calls->call[calls->count++] = (ebpfMonCall){
+            .offset = scans->site[i].offset, .called = ebpfMonCalledScanList,
+            .caller = scans->site[i].caller == ioscanCallback ? ebpfMonCallerCallback : ebpfMonCallerOther };
+}
+
 ebpfMonCalls *ebpfMonCallsRead(ebpfMonElfFile *file)
 {
     ebpfMonElfSymbol symbol[NAMES];
-    ebpfMonCallSites *sites, *unlocks = NULL;
+    ebpfMonCallSites *sites, *unlocks = NULL, *scans = NULL;
     uint64_t scanList = 0;
     ebpfMonCalls *calls;
 
@@ -205,7 +236,10 @@ ebpfMonCalls *ebpfMonCallsRead(ebpfMonElfFile *file)
     sites = ebpfMonCallSitesFind(file, names, symbol, CALLED);
     if (sites && symbol[PROCESS].vaddr) /* dbScan.c is a part of the file that has dbProcess */
         unlocks = ebpfMonCallSitesFind(file, &names[MUTEX_UNLOCK], &symbol[MUTEX_UNLOCK], 1);
-    calls = sites ? calloc(1, sizeof(*calls) + (sites->count + (unlocks ? unlocks->count : 0)) * sizeof(calls->call[0]))
+    if (unlocks && symbol[SCAN_LIST].vaddr)
+        scans = ebpfMonCallSitesFind(file, &names[SCAN_LIST], &symbol[SCAN_LIST], 1);
+    calls = sites ? calloc(1, sizeof(*calls) + sizeof(calls->call[0]) * (sites->count + (unlocks ? unlocks->count : 0) +
+                                                                         (scans ? scans->count : 0)))
                   : NULL;
     if (!calls)
         goto done;
@@ -217,14 +251,21 @@ ebpfMonCalls *ebpfMonCallsRead(ebpfMonElfFile *file)
         pickEntry(file, scanList, &calls->scanList);
     if (calls->scanList.cls == ebpfMonSiteNone)
         scanList = 0;
+    calls->processCallback = findCallback(symbol, PROCESS_CALLBACK);
+    if (countCalls(sites, LOCK, calls->processCallback) != 1)
+        calls->processCallback = 0;
     for (unsigned i = 0; i < sites->count; i++)
         if (sites->site[i].called != PROCESS)
-            addCall(calls, file, &sites->site[i], findCaller(symbol, sites->site[i].caller, scanList));
+            addCall(calls, file, &sites->site[i],
+                    findCaller(symbol, sites->site[i].caller, scanList, calls->processCallback));
     calls->putFieldLocks = calls->putFieldLocks == 1;
     if (scanList)
         addEnds(calls, file, scanList, unlocks);
+    if (scanList && scans)
+        addScans(calls, scans, findCallback(symbol, IOSCAN_CALLBACK));
 done:
     free(sites);
     free(unlocks);
+    free(scans);
     return calls;
 }

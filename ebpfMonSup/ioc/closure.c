@@ -287,6 +287,7 @@ void ebpfMonClosuresFree(ebpfMonClosures *c)
     if (!c)
         return;
     free(c->list);
+    free(c->ahead);
     free(c->first);
     free(c->len);
     free(c->flags);

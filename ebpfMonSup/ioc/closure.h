@@ -18,6 +18,8 @@
 typedef struct {
     uint32_t  count;     /* entries of list in use */
     uint32_t *list;      /* record numbers: the order first, then the lists of their own */
+    uint8_t  *ahead;     /* by entry of list: how many of the next entries are in the same stretch of a scan list; NULL:
+                          * there are no scan lists */
     uint32_t *first;     /* by record: where its closure begins in list, and */
     uint32_t *len;       /* how long it is; at least 1, itself */
     uint8_t  *flags;     /* by record: EBPFMON_NODE_… */

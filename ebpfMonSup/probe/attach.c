@@ -12,7 +12,8 @@
 
 #define ON_REQUEST 100 /* not part of any level: the follower attaches it if needed */
 #define CALLER(who) (1u << ebpfMonCaller##who)
-#define PROCESSING (CALLER(Other) | CALLER(PutField)) /* those that can process records, but for scanList */
+#define PROCESSING (CALLER(Other) | CALLER(PutField) | CALLER(Callback)) /* those that can process records, but for
+                                                                          * scanList */
 #define PUTS (EBPFMON_BIT(ebpfMonProgPut) | EBPFMON_BIT(ebpfMonProgPutField)) /* a put to SCAN, and a lock that
                                                                                * dbPutField() takes, is seen there */
 
@@ -40,8 +41,12 @@ static const probePlace placeOf[ebpfMonProgCount] = {
     [ebpfMonProgCheckPut] = ENTRY(CheckPut, EBPFMON_PUTS),
     [ebpfMonProgCamessage] = ENTRY(Camessage, EBPFMON_PUTS),
     [ebpfMonProgCaLink] = ENTRY(CaPutLink, EBPFMON_PUTS),
-    [ebpfMonProgLock] = {ebpfMonFnScanLock, 0, EBPFMON_CHAINS, 0, ALL_WAYS, PROCESSING, ebpfMonCalledLock},
+    [ebpfMonProgLock] = {ebpfMonFnScanLock, 0, EBPFMON_CHAINS, 0, ALL_WAYS, CALLER(Other) | CALLER(PutField),
+                         ebpfMonCalledLock},
+    [ebpfMonProgLockCallback] = {ebpfMonFnScanLock, 0, EBPFMON_CHAINS, 0, WAY(Calls) | WAY(Passes), CALLER(Callback),
+                                 ebpfMonCalledLock},
     [ebpfMonProgPassBegin] = {ebpfMonFnScanLock, 0, EBPFMON_CHAINS, 0, WAY(Passes)},
+    [ebpfMonProgPassCall] = {ebpfMonFnScanLock, 0, ON_REQUEST, 0, WAY(Passes), CALLER(Other), ebpfMonCalledScanList},
     [ebpfMonProgUnlock] = {ebpfMonFnScanUnlock, 0, EBPFMON_COUNTS, 0, ALL_WAYS, PROCESSING, ebpfMonCalledUnlock},
     [ebpfMonProgPassCount] = {ebpfMonFnScanUnlock, 0, EBPFMON_COUNTS, EBPFMON_CHAINS, WAY(Passes), CALLER(ScanList),
                               ebpfMonCalledUnlock},
@@ -79,6 +84,7 @@ void ebpfMonAttachInit(ebpfMonAttached *att, pid_t pid, const ebpfMonImage *imag
     memset(att, 0, sizeof(*att));
     att->pid = pid;
     att->core = image->core;
+    att->coreBias = image->coreBias;
     att->noReturn = noReturn;
     snprintf(att->path, sizeof(att->path), "%s", image->openPath);
     att->com = image->com;
@@ -168,6 +174,51 @@ int ebpfMonAttachSeesPutLocks(const ebpfMonAttached *att, uint32_t on)
            (on & (EBPFMON_BIT(ebpfMonProgLock) | EBPFMON_BIT(ebpfMonProgLocked)));
 }
 
+/* Finds the site of a function. *path gets its file: the one with the database code of Base, libCom, or the one with
+ * the CA server. */
+static const ebpfMonSite *findFunction(const ebpfMonAttached *att, ebpfMonFn fn, const char **path)
+{
+    *path = att->path;
+    if (att->core->site[fn].cls == ebpfMonSiteNone && att->com && att->com->site[fn].cls != ebpfMonSiteNone) {
+        *path = att->comPath;
+        return &att->com->site[fn];
+    }
+    if (att->core->site[fn].cls == ebpfMonSiteNone && att->server) {
+        *path = att->serverPath;
+        return &att->server->site[fn];
+    }
+    return &att->core->site[fn];
+}
+
+uint32_t ebpfMonAttachLetPopBegin(const ebpfMonAttached *att, uint32_t want)
+{
+    const ebpfMonCalls *calls = att->core->calls;
+    const char *path;
+
+    if (!calls || !(want & EBPFMON_BIT(ebpfMonProgPop)) ||
+        findFunction(att, ebpfMonFnRingPop, &path)->cls == ebpfMonSiteNone)
+        return want;
+    if (calls->processCallback)
+        want &= ~EBPFMON_BIT(ebpfMonProgLockCallback);
+    if (calls->ioscanCallback && want & EBPFMON_BIT(ebpfMonProgPassBegin))
+        want = (want & ~EBPFMON_BIT(ebpfMonProgPassBegin)) | EBPFMON_BIT(ebpfMonProgPassCall);
+    return want;
+}
+
+ebpfMonPopBegins ebpfMonAttachPopBegins(const ebpfMonAttached *att, uint32_t on)
+{
+    const ebpfMonCalls *calls = att->core->calls;
+    ebpfMonPopBegins begins = { 0 };
+
+    if (!calls || !(on & EBPFMON_BIT(ebpfMonProgPop)) || att->way == ebpfMonAttachEntries)
+        return begins;
+    if (calls->processCallback && !(on & EBPFMON_BIT(ebpfMonProgLockCallback)))
+        begins.processCallback = att->coreBias + calls->processCallback;
+    if (calls->ioscanCallback && on & EBPFMON_BIT(ebpfMonProgPassCall) && !(on & EBPFMON_BIT(ebpfMonProgPassBegin)))
+        begins.ioscanCallback = att->coreBias + calls->ioscanCallback;
+    return begins;
+}
+
 /* Nonzero: the program is attached at this call, or behind it. */
 static int isPlace(const ebpfMonAttached *att, int prog, unsigned callers, const ebpfMonCall *call)
 {
@@ -196,22 +247,6 @@ static int attachToCalls(ebpfMonAttached *att, int prog, unsigned callers)
             return err;
     }
     return 0;
-}
-
-/* Finds the site of a function. *path gets its file: the one with the database code of Base, libCom, or the one with
- * the CA server. */
-static const ebpfMonSite *findFunction(const ebpfMonAttached *att, ebpfMonFn fn, const char **path)
-{
-    *path = att->path;
-    if (att->core->site[fn].cls == ebpfMonSiteNone && att->com && att->com->site[fn].cls != ebpfMonSiteNone) {
-        *path = att->comPath;
-        return &att->com->site[fn];
-    }
-    if (att->core->site[fn].cls == ebpfMonSiteNone && att->server) {
-        *path = att->serverPath;
-        return &att->server->site[fn];
-    }
-    return &att->core->site[fn];
 }
 
 /* Finds the place of a program: *site in the file *path. Returns NULL if there is one; else the reason, which is "" if
@@ -262,7 +297,7 @@ static void attachOne(ebpfMonAttached *att, int prog, ebpfMonAttachWay way, char
     char text[160];
     int err;
 
-    if (callers && way == ebpfMonAttachCalls)
+    if (callers & CALLER(Other) && way == ebpfMonAttachCalls)
         callers |= CALLER(ScanList);
     if (!callers)
         why = findSite(att, prog, &site, &path, text, sizeof(text));

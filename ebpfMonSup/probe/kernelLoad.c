@@ -74,6 +74,8 @@ struct bpf_program *ebpfMonKernelGetProgram(ebpfMonProg prog)
     case ebpfMonProgCamessage:  return skel->progs.ebpfmon_camessage;
     case ebpfMonProgCaLink:     return skel->progs.ebpfmon_calink;
     case ebpfMonProgLock:       return skel->progs.ebpfmon_lock;
+    case ebpfMonProgLockCallback: return skel->progs.ebpfmon_lock;
+    case ebpfMonProgPassCall:   return skel->progs.ebpfmon_pass_begin;
     case ebpfMonProgPassBegin:  return skel->progs.ebpfmon_pass_begin;
     case ebpfMonProgUnlock:     return skel->progs.ebpfmon_unlock;
     case ebpfMonProgPassCount:  return skel->progs.ebpfmon_unlock;

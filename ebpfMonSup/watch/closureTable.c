@@ -72,8 +72,8 @@ ebpfMonClosures *ebpfMonClosureTableMakeClosures(const ebpfMonCatalogue *cat)
     return c;
 }
 
-/* The stretches of these closures. NULL without memory: then the kernel part looks at each single record. */
-static ebpfMonStretches *makeStretches(const ebpfMonTarget *t, const ebpfMonClosures *c)
+ebpfMonStretches *ebpfMonClosureTableMakeStretches(const ebpfMonTarget *t, const ebpfMonClosures *c,
+                                                   const uint32_t *order, const uint8_t *isActive)
 {
     const ebpfMonCatalogue *cat = t->cat;
     uint32_t n = cat->count, edges = 0;
@@ -91,13 +91,15 @@ static ebpfMonStretches *makeStretches(const ebpfMonTarget *t, const ebpfMonClos
             for (uint32_t k = 0; k < cat->rec[i].toCount; k++)
                 to[edges++] = cat->rec[i].to[k];
             fwd[i] = cat->rec[i].fwd;
+            if (isActive && fwd[i] != EBPFMON_NO_RECORD && isActive[fwd[i]])
+                fwd[i] = EBPFMON_NO_RECORD;
             /* A record that the trap counts must not be counted with its stretch, too. And for a record type that is
              * not Base's it is not known whether the time stamp comes before the forward link. */
             skip[i] = c->flags[i] || (cat->rec[i].flags & (EBPFMON_REC_TSE | EBPFMON_REC_UNDEFINED)) ||
                       cat->rtype[cat->rec[i].rtype].stamps != EBPFMON_STAMPS_BASE || (t->how[i] & EBPFMON_BY_TRAP);
         }
         start[n] = edges;
-        s = ebpfMonStretchesMake(n, c->list, start, to, fwd, skip, EBPFMON_STRETCH_MAX);
+        s = ebpfMonStretchesMake(n, order, start, to, fwd, skip, EBPFMON_STRETCH_MAX);
     }
     free(start);
     free(fwd);
@@ -143,9 +145,9 @@ static void writePlaces(const ebpfMonClosureTable *table, const ebpfMonTarget *t
                         const ebpfMonStretches *stretch, int bank)
 {
     for (uint32_t i = 0; i < c->count; i++) {
-        /* only in the common order, at the beginning, do the records of a stretch follow each other; in the lists
-         * behind it, each for one root, they need not */
-        unsigned ahead = stretch && i < t->cat->count ? stretch->ahead[c->list[i]] : 0;
+        /* In the common order, at the beginning, the records of a stretch follow each other. In the lists behind it,
+         * each for one root, they need not; in scan lists "ahead" tells. */
+        unsigned ahead = stretch && i < t->cat->count ? stretch->ahead[c->list[i]] : c->ahead ? c->ahead[i] : 0;
 
         table->tables->closure[at + i] = EBPFMON_ENTRY(t->slot + c->list[i], ahead, bank);
     }
@@ -223,7 +225,7 @@ int ebpfMonClosureTableInstall(ebpfMonClosureTable *table, ebpfMonTarget *t, con
     }
     if (!t->follower.leftAt)
         t->follower.leftAt = calloc((size_t)t->cat->count + 1, sizeof(*t->follower.leftAt));
-    stretch = t->follower.sweep.number ? NULL : makeStretches(t, c);
+    stretch = t->follower.sweep.number ? NULL : ebpfMonClosureTableMakeStretches(t, c, c->list, NULL);
     ebpfMonTargetsLock(table->targets);
     emptyBank(t, bank);
     before = t->stretch[bank];

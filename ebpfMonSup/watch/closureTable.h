@@ -7,6 +7,7 @@
 #define EBPFMON_CLOSURETABLE_H
 
 #include "ioc/closure.h"
+#include "ioc/stretch.h"
 #include "watch/target.h"
 
 typedef struct ebpfMonClosureTable ebpfMonClosureTable;
@@ -18,13 +19,20 @@ void ebpfMonClosureTableFree(ebpfMonClosureTable *table); /* NULL does no harm *
 /* The closures of a catalogue, by the links that it has now. NULL without memory. */
 ebpfMonClosures *ebpfMonClosureTableMakeClosures(const ebpfMonCatalogue *cat);
 
+/* The stretches of these closures. "order": the records in the order in which they are looked at. "isActive": NULL; or
+ * by record, nonzero: a forward link does not process it. NULL without memory: then the kernel part looks at each
+ * single record. */
+ebpfMonStretches *ebpfMonClosureTableMakeStretches(const ebpfMonTarget *t, const ebpfMonClosures *c,
+                                                   const uint32_t *order, const uint8_t *isActive);
+
 /* Around a change of closures in an IOC that is counted: from Begin to End no stretch is counted as a whole. Begin
  * waits until the walks have ended that began before it. */
 void ebpfMonClosureTableBeginChange(ebpfMonClosureTable *table, const ebpfMonTarget *t);
 void ebpfMonClosureTableEndChange(ebpfMonClosureTable *table, const ebpfMonTarget *t);
 
-/* Puts closures in force, instead of the ones before; "t" must have slots. While passes are watched there are no
- * stretches. 0, or -1: no room; errno is ENOSPC if the table is full, otherwise the kernel gives no memory for it. */
+/* Puts closures in force, instead of the ones before; "t" must have slots. While passes are watched, chains have no
+ * stretches; those of scan lists are in the closures ("ahead"). 0, or -1: no room; errno is ENOSPC if the table is
+ * full, otherwise the kernel gives no memory for it. */
 int ebpfMonClosureTableInstall(ebpfMonClosureTable *table, ebpfMonTarget *t, const ebpfMonClosures *c);
 
 /* Marks which chains level trace keeps: those with a record that the filter shows. Call it when the filter has

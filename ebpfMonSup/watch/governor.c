@@ -8,6 +8,7 @@
 #include "watch/costSample.h"
 #include "watch/governor.h"
 #include "watch/levelChoice.h"
+#include "watch/targetConf.h"
 
 /* The part of the files that this process may open (ulimit -n) which probes do not use. */
 #define RESERVE_PART 4
@@ -65,65 +66,12 @@ static int hasFiles(const ebpfMonTarget *t, ebpfMonLevel level, uint32_t want)
     return left >= reserve + more;
 }
 
-_Static_assert((int)EBPFMON_OFF == (int)ebpfMonLevelOff && (int)EBPFMON_PUTS == (int)ebpfMonLevelPuts &&
-               (int)EBPFMON_COUNTS == (int)ebpfMonLevelCounts && (int)EBPFMON_CHAINS == (int)ebpfMonLevelChains &&
-               (int)EBPFMON_TRACE == (int)ebpfMonLevelTrace, "the kernel part numbers the levels alike");
-
 /* Writes the configuration of an IOC for the kernel part. 0, or -1: its table is full. */
 static int setConf(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter)
 {
-    const ebpfMonBaseRelease *o = &t->cat->base;
-    const ebpfMonCommon *c = &t->cat->common;
-    struct ebpfMonTargetConf conf = {
-        .asActive = t->image.asActive,
-        .slowNs = (uint64_t)(filter->slowUs * 1000),
-        .iocId = t->iocId,
-        .sample = filter->sample,
-        .level = (uint16_t)level,
-        .time = c->time,
-        .spvt = c->spvt,
-        .pact = c->pact,
-        .ppn = c->ppn,
-        .lset = c->lset,
-        .disp = c->disp,
-        .sevr = c->sevr,
-        .stat = c->stat,
-        .phas = c->phas,
-        .clAddr = o->clAddr,
-        .clUser = o->clUser,
-        .clHost = o->clHost,
-        .clRecvBuf = o->clRecvBuf,
-        .clRecvStk = o->clRecvStk,
-        .clRecvCnt = o->clRecvCnt,
-        .ciuClient = o->ciuClient,
-        .ciuDbch = o->ciuDbch,
-        .ciuAs = o->ciuAs,
-        .asAccess = o->asAccess,
-        .ppnChan = o->ppnChan,
-        .ppnUsr = o->ppnUsr,
-        .parallel = (uint16_t)t->follower.timing.parallel,
-        .queuesSince = t->follower.queuesSince,
-        .dbfGap = (uint8_t)o->dbfGap,
-        .chanAddr = (uint8_t)o->chanAddr,
-        .linkType = (uint8_t)o->linkType,
-        .linkValue = (uint8_t)o->linkValue,
-        .linkPvname = (uint8_t)o->linkPvname,
-        .linkPvlMask = (uint8_t)o->linkPvlMask,
-        .ringHead = (uint8_t)o->ringHead,
-        .hasThreadNames = (uint8_t)o->hasThreadNames,
-        .onceHasLink = (uint8_t)o->onceHasLink,
-        .hasQuick = (uint8_t)t->follower.sweep.hasQuick,
-        .endsOtherwise = t->follower.att.core->calls && t->follower.att.core->calls->endsOtherwise,
-        .countsWaiters = (uint8_t)t->follower.countsWaiters,
-        .seesScanPuts = (uint8_t)t->follower.sweep.seesPuts,
-        .seesPutLocks = (uint8_t)t->follower.seesPutLocks,
-        .movedTaken = t->follower.sweep.moved,
-        .sweepsSince = t->follower.sweep.since,
-        .sweeps = t->follower.sweep.number,
-        .turn = t->follower.timing.number,
-        .untimed = (uint32_t)t->follower.timing.untimed,
-    };
+    struct ebpfMonTargetConf conf;
 
+    ebpfMonTargetConfFill(&conf, t, level, filter);
     ebpfMonTargetsLock(g->targets);
     t->turn = conf.untimed ? 0 : conf.turn;
     ebpfMonTargetsUnlock(g->targets);
@@ -260,6 +208,29 @@ static void setPutLocks(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level
     setConf(g, t, level, filter);
 }
 
+/* Before probes are attached: what they see begin, ebpfmon_pop does not. */
+static void letProbesBegin(ebpfMonTarget *t, uint32_t probes)
+{
+    ebpfMonPopBegins left = ebpfMonAttachPopBegins(&t->follower.att, probes);
+
+    if (!left.processCallback)
+        t->follower.popBegins.processCallback = 0;
+    if (!left.ioscanCallback)
+        t->follower.popBegins.ioscanCallback = 0;
+}
+
+/* The chains that only ebpfmon_pop sees begin: those that no probe among these sees. */
+static void setPopBegins(ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t on, ebpfMonLevel level,
+                         const ebpfMonFilter *filter)
+{
+    ebpfMonPopBegins begins = ebpfMonAttachPopBegins(&t->follower.att, on), *was = &t->follower.popBegins;
+
+    if (was->processCallback == begins.processCallback && was->ioscanCallback == begins.ioscanCallback)
+        return;
+    *was = begins;
+    setConf(g, t, level, filter);
+}
+
 /* While passes are watched: the probes that see the ends of chains are on, too. Which of them are not needed? */
 static uint32_t findIdle(const ebpfMonTarget *t, ebpfMonLevel level)
 {
@@ -378,6 +349,10 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
     t->follower.timing.inTurns = level == ebpfMonLevelChains &&
                                  t->follower.att.core->calls && !t->follower.att.core->calls->endsOtherwise;
     sweeps = findSweeps(g, t, level, way, want);
+    /* while passes are watched, each lock is seen where it is requested, and each pass where it begins */
+    if (!t->follower.sweep.number && !t->follower.timing.parallel)
+        want = ebpfMonAttachLetPopBegin(&t->follower.att, want);
+    letProbesBegin(t, was | want);
     if (!(was & EBPFMON_BIT(ebpfMonProgPassNext))) {
         t->follower.timing.untimed = 1;
         if (++t->follower.timing.number == 0)
@@ -397,6 +372,8 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
         on = g->kernel.attach(&t->follower.att, want, way, note, sizeof(note));
     if (level > ebpfMonLevelOff)
         setPutLocks(g, t, level, filter);
+    if (level > ebpfMonLevelOff)
+        setPopBegins(g, t, on, level, filter);
     if (on & EBPFMON_BIT(ebpfMonProgUnlock))
         ebpfMonRecordTablesSettleCounting(g->tables, t);
     if (t->follower.sweep.number && !(on & EBPFMON_BIT(ebpfMonProgListEnd)))

@@ -125,7 +125,7 @@ static void takeMissed(ebpfMonRecordTables *r, ebpfMonTarget *t, const struct eb
     t->follower.sweep.unsure = moved->unsure;
 }
 
-/* Back to stretches. */
+/* Back to the stretches of chains. */
 void ebpfMonRecordTablesEndSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t)
 {
     struct ebpfMonMoved moved;

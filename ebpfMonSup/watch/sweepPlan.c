@@ -3,10 +3,12 @@
 #include <string.h>
 
 #include "ioc/baseLayout.h"
+#include "watch/closureTable.h"
 #include "watch/sweepPlan.h"
 
 #define FIRST_PERIODIC 3 /* menuScan.dbd: Passive, Event, I/O Intr, and then the periods */
-#define LONG_CHAINS    8 /* records a root: from here on stretches cost less (closureTable.c) */
+#define LONG_CHAINS    8 /* looks a root: from here on the stretches of chains cost less (closureTable.c) */
+#define UNLOOKED       6 /* so many records of a stretch cost a sweep as much as one look */
 #define NO_ROOT        UINT32_MAX
 
 /* A record in a scan list. */
@@ -178,6 +180,30 @@ static void judgePlan(Planner *p, int isSerial)
         }
 }
 
+/* The stretches of the scan lists, by place in the list of the closures. As in chains, but a forward link processes
+ * only a passive record. NULL without memory. */
+static uint8_t *findStretches(const Planner *p, uint32_t swept)
+{
+    uint32_t n = p->cat->count, at = 0;
+    uint8_t *ahead = calloc((size_t)p->c->count + p->addedCount + 1, 1), *isActive = malloc((size_t)n + 1);
+    ebpfMonStretches *s = NULL;
+
+    for (uint32_t i = 0; i < swept; i++)
+        p->queue[at++] = p->added[i];
+    for (uint32_t i = 0; i < n; i++)
+        if (p->owner[i] == NO_ROOT)
+            p->queue[at++] = i;
+    for (uint32_t i = 0; isActive && i < n; i++)
+        isActive[i] = p->scan[i] != 0;
+    if (ahead && isActive && at == n)
+        s = ebpfMonClosureTableMakeStretches(p->t, p->c, p->queue, isActive);
+    for (uint32_t i = 0; s && i < swept; i++)
+        ahead[p->c->count + i] = s->ahead[p->added[i]];
+    ebpfMonStretchesFree(s);
+    free(isActive);
+    return ahead;
+}
+
 static int appendAdded(Planner *p)
 {
     uint32_t *list = realloc(p->c->list, ((size_t)p->c->count + p->addedCount + 1) * sizeof(*list));
@@ -194,7 +220,7 @@ static int makePlan(Planner *p, int isSerial)
 {
     const ebpfMonCalls *calls = p->t->follower.att.core->calls;
     ebpfMonSweepPlan *plan = p->plan;
-    uint32_t swept;
+    uint32_t swept, looks = 0;
 
     plan->fits = 1;
     memset(p->owner, 0xff, p->cat->count * sizeof(*p->owner));
@@ -204,9 +230,11 @@ static int makePlan(Planner *p, int isSerial)
     swept = p->addedCount;
     judgePlan(p, isSerial);
     makeGroups(p);
-    /* two traps a pass, at its begin and its end, with two sweeps where the end is not known for sure; and no
-     * stretches */
-    plan->pays = swept <= LONG_CHAINS * p->rootCount &&
+    p->c->ahead = findStretches(p, swept);
+    for (uint32_t i = 0; i < swept; i++)
+        looks += !p->c->ahead || !p->c->ahead[p->c->count + i];
+    /* two traps a pass, at its begin and its end, with two sweeps where the end is not known for sure */
+    plan->pays = looks + (swept - looks) / UNLOOKED <= LONG_CHAINS * p->rootCount &&
                  p->rootCount >= (calls && calls->endsOtherwise ? 4 * plan->listCount : 2 * plan->listCount + 4);
     return 0;
 }

@@ -15,9 +15,10 @@
  * Operations of threads that serve a queue. Each operation requests the next one, so no thread sleeps:
  *   interrupt scanIoRequest: a callback processes BENCH:INTR
  *   async     BENCH:ASYNC begins, and a callback completes it
+ *   relay     ProcessCallback of Base completes BENCH:RELAY0, whose forward link begins BENCH:RELAY1, and so on
  *   once      scanOnce of BENCH:ONCE
  * Other lines:
- *   tpro N    sets TPRO of the four records with which these chains begin
+ *   tpro N    sets TPRO of the records with which these chains begin
  *   stdout F  from now on, stdout of the IOC is the file F
  *   cpu N     from now on, times are those of the clock (0), or the CPU time of this process (1)
  *   slow N US each Nth chain of "process" takes US µs longer; this time is not counted. N = 0: no chain
@@ -45,9 +46,9 @@
 
 extern "C" int benchIoc_registerRecordDeviceDriver(struct dbBase *pdbbase);
 
-static DBADDR chain, plainField, procField, intr, async, once;
+static DBADDR chain, plainField, procField, intr, async, once, relay[2];
 static IOSCANPVT interrupts;
-static epicsCallback completion;
+static epicsCallback completion, relayed[2];
 static int slowEvery;
 static double slowNs, spun;
 
@@ -191,6 +192,30 @@ static void complete(epicsCallback *)
         begin();
 }
 
+static bool goesOn; /* the next one of the relay begins */
+
+static void relayFirst()
+{
+    goesOn = true;
+    dbScanLock(relay[0].precord);
+    dbProcess(relay[0].precord);
+    dbScanUnlock(relay[0].precord);
+}
+
+/* Reads one of the two records that make each other process. */
+static long readRelay(aiRecord *prec, int number)
+{
+    if (prec->pact) {
+        goesOn = finishOne();
+        return 2;
+    }
+    if (!goesOn)
+        return 2;
+    prec->pact = TRUE;
+    callbackRequestProcessCallback(&relayed[number], priorityMedium, prec);
+    return 0;
+}
+
 static void onceDone(void *, dbCommon *);
 
 static void scanOne() { scanOnceCallback(once.precord, onceDone, NULL); }
@@ -222,6 +247,9 @@ static long intInfo(int, dbCommon *, IOSCANPVT *to)
 
 static long readAi(aiRecord *prec)
 {
+    for (int i = 0; i < 2; i++)
+        if ((dbCommon *)prec == relay[i].precord)
+            return readRelay(prec, i);
     if (prec->scan == menuScanPassive && !prec->pact) {
         prec->pact = TRUE;
         callbackRequest(&completion);
@@ -241,7 +269,7 @@ epicsExportAddress(dset, devAiBench);
 
 static void setTpro(int value)
 {
-    DBADDR *roots[] = {&chain, &intr, &async, &once};
+    DBADDR *roots[] = {&chain, &intr, &async, &once, &relay[0], &relay[1]};
 
     for (DBADDR *root : roots) {
         dbScanLock(root->precord);
@@ -281,6 +309,7 @@ static double startIoc(int argc, char *argv[])
     if (dbNameToAddr("BENCH:1", &chain) || dbNameToAddr("BENCH:PUT.HOPR", &plainField) ||
         dbNameToAddr("BENCH:PUT", &procField) || dbNameToAddr("BENCH:LEN", &lengthField) ||
         dbNameToAddr("BENCH:INTR", &intr) || dbNameToAddr("BENCH:ASYNC", &async) || dbNameToAddr("BENCH:ONCE", &once) ||
+        dbNameToAddr("BENCH:RELAY0", &relay[0]) || dbNameToAddr("BENCH:RELAY1", &relay[1]) ||
         dbGetField(&lengthField, DBR_DOUBLE, &length, NULL, &n, NULL))
         return 0;
     return length;
@@ -295,7 +324,8 @@ static void measureWork(const char *what, double ms, double length, FILE *answer
     } works[] = {
         {"process", measure, process},         {"put", measure, put},          {"putproc", measure, putproc},
         {"read", measure, read},               {"async", measureQueue, begin}, {"once", measureQueue, scanOne},
-        {"interrupt", measureQueue, interrupt}, {"call", measure, call},       {"wake", measure, wake}
+        {"interrupt", measureQueue, interrupt}, {"call", measure, call},       {"wake", measure, wake},
+        {"relay", measureQueue, relayFirst}
     };
 
     for (auto &work : works)

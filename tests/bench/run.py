@@ -27,8 +27,8 @@ from tests.harness.process import Process
 from tests.harness.wait import until
 
 WORK = {"process": "record", "put": "put", "putproc": "put proc", "read": "read", "interrupt": "I/O Intr",
-        "async": "async", "once": "scanOnce", "switch": "switch"}
-CHAINS = ("process", "interrupt", "async", "once")  # work that processes records: for it TPRO prints
+        "async": "async", "relay": "relay", "once": "scanOnce", "switch": "switch"}
+CHAINS = ("process", "interrupt", "async", "relay", "once")  # work that processes records: for it TPRO prints
 SLOW = 100, 400  # "slow" of benchIoc: each 100th chain takes 400 µs longer
 NONE, NOBODY = "none: ebpfMon, off", "no ebpfMon at all"
 P = "BENCH:EBPF:"
@@ -42,6 +42,8 @@ def database(length, shape):
     text = f'record(longin, "BENCH:LEN") {{ field(VAL, "{length}") }}\nrecord(ao, "BENCH:PUT") {{ }}\n'
     text += ('record(ai, "BENCH:INTR") { field(DTYP, "bench") field(SCAN, "I/O Intr") }\n'
              'record(ai, "BENCH:ASYNC") { field(DTYP, "bench") }\n'
+             'record(ai, "BENCH:RELAY0") { field(DTYP, "bench") field(FLNK, "BENCH:RELAY1") }\n'
+             'record(ai, "BENCH:RELAY1") { field(DTYP, "bench") field(FLNK, "BENCH:RELAY0") }\n'
              'record(calc, "BENCH:ONCE") { field(INPA, "BENCH:ONCE") field(CALC, "A+1") }\n')
     for i in range(1, length + 1):
         if shape == "tree" and 2 * i <= length:

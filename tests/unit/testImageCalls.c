@@ -158,7 +158,7 @@ static void testCallers(void)
         SCAN_LIST(TAIL) FUNCTION("dbGetField", "call dbScanLock@PLT\nnop\ncall dbScanUnlock@PLT\nret\n")
             FUNCTION("dbPutField", "call dbScanLock@PLT\nnop\ncall dbScanUnlock@PLT\nret\n")
             FUNCTION("another", "call dbScanLock@PLT\nnop\ncall dbScanUnlock@PLT\nret\n"));
-    unsigned n[4] = { 0 };
+    unsigned n[ebpfMonCallerScanList + 1] = { 0 };
 
     if (!calls) {
         testSkip(3, "no assembler for x86-64");
@@ -187,9 +187,35 @@ static void testTwoLocks(void)
     free(calls);
 }
 
+#define LOCAL(name, body) ".type " name ", @function\n" name ":\n.cfi_startproc\n" body END(name)
+#define CHAIN "call dbScanLock@PLT\nnop\njmp dbScanUnlock@PLT\n"
+
+/* "more": what else the file has. "scans", "processes": ioscanCallback and ProcessCallback are found. */
+static void testCallbacks(const char *what, const char *more, int scans, int processes)
+{
+    static const char most[] = SCAN_LIST(TAIL) LOCAL("periodicTask", "call scanList\nret\n")
+        LOCAL("ioscanCallback", "call scanList\nret\n");
+    char source[sizeof(most) + 1000];
+    ebpfMonCalls *calls;
+    unsigned n[2] = { 0 };
+
+    snprintf(source, sizeof(source), "%s%s", most, more);
+    calls = readCalls(source);
+    if (!calls) {
+        testSkip(1, "no assembler for x86-64");
+        return;
+    }
+    for (unsigned i = 0; i < calls->count; i++)
+        if (calls->call[i].called == ebpfMonCalledScanList)
+            n[calls->call[i].caller == ebpfMonCallerCallback]++;
+    testOk(!calls->ioscanCallback == !scans && !calls->processCallback == !processes && n[0] == (unsigned)scans &&
+           n[1] == (unsigned)scans, "callbacks of Base: %s", what);
+    free(calls);
+}
+
 MAIN(testImageCalls)
 {
-    testPlan(11 + 4 + 1 + 3 + 1);
+    testPlan(11 + 4 + 1 + 3 + 1 + 4);
     if (!mkdtemp(folder))
         testAbort("no folder in /tmp");
     testEnds();
@@ -197,6 +223,11 @@ MAIN(testImageCalls)
     testTailCall();
     testCallers();
     testTwoLocks();
+    testCallbacks("both", LOCAL("ProcessCallback", CHAIN), 1, 1);
+    testCallbacks("one that takes two locks", LOCAL("ProcessCallback", "call dbScanLock@PLT\nnop\n" CHAIN), 1, 0);
+    testCallbacks("none", "", 1, 0);
+    testCallbacks("scanList by its address", ".hidden scanList\n" LOCAL("ProcessCallback", CHAIN)
+                  LOCAL("f", "lea scanList(%rip), %rax\nret\n"), 0, 1);
     rmdir(folder);
     return testDone();
 }

@@ -12,7 +12,7 @@
 #include "ioc/baseLayout.h"
 #include "watch/sweepPlan.h"
 
-#define RECORDS 40
+#define RECORDS 500
 #define LISTS   3
 #define LINKS   4
 
@@ -35,6 +35,7 @@ static ebpfMonField field[FIELDS] = {
 static ebpfMonCatalogue cat = { .rec = rec, .rtype = &type, .rtypes = 1, .field = field, .fields = FIELDS };
 static ebpfMonBinary core;
 static ebpfMonTarget ioc;
+static uint8_t how[RECORDS];
 static ebpfMonClosures *closures;
 
 static void begin(uint32_t count)
@@ -53,7 +54,9 @@ static void begin(uint32_t count)
         rec[i].to = links[i];
         rec[i].fwd = UINT32_MAX;
     }
+    memset(how, 0, sizeof(how));
     ioc.cat = &cat;
+    ioc.how = how;
     ioc.follower.att.core = &core;
     ioc.follower.mem = ebpfMonMemNew(getpid());
 }
@@ -84,6 +87,8 @@ static void processBy(uint32_t from, uint32_t to, uint32_t by)
     links[from][n] = to;
     fields[n] = by;
     rec[from].toCount = n + 1;
+    if (by == FLNK)
+        rec[from].fwd = to;
     memcpy(links[from] + n + 1, fields, (n + 1) * sizeof(*fields));
 }
 
@@ -97,7 +102,7 @@ static ebpfMonSweepPlan *make(int isSerial)
             to[edges++] = rec[i].to[k];
     }
     start[cat.count] = edges;
-    closures = ebpfMonClosuresMake(cat.count, start, to, 1000, 100);
+    closures = ebpfMonClosuresMake(cat.count, start, to, 4 * RECORDS, 100);
     return ebpfMonSweepPlanMake(&ioc, closures, isSerial);
 }
 
@@ -107,6 +112,15 @@ static const char *place(uint32_t first, uint32_t len, char buf[200])
     buf[0] = 0;
     for (uint32_t i = first; i < first + len && i < closures->count && strlen(buf) < 190; i++)
         sprintf(buf + strlen(buf), "%s%u", i > first ? " " : "", closures->list[i]);
+    return buf;
+}
+
+/* How many of the next records are in the same stretch: "2 1 0" */
+static const char *ahead(uint32_t first, uint32_t len, char buf[200])
+{
+    buf[0] = 0;
+    for (uint32_t i = first; closures->ahead && i < first + len && i < closures->count && strlen(buf) < 190; i++)
+        sprintf(buf + strlen(buf), "%s%u", i > first ? " " : "", closures->ahead[i]);
     return buf;
 }
 
@@ -132,6 +146,11 @@ static void testLists(void)
            "the first list has its records: %s", text);
     testOk(strcmp(place(plan->list[1].first, plan->list[1].len, text), "0 1 2 5") == 0,
            "the second list has its records: %s", text);
+    testOk(strcmp(ahead(plan->list[0].first, plan->list[0].len, text), "1 0") == 0 &&
+               strcmp(ahead(plan->list[1].first, plan->list[1].len, text), "2 1 0 0") == 0,
+           "forward links to passive records make stretches");
+    testOk(strcmp(ahead(plan->groupFirst[plan->group[4]], 3, text), "0 0 0") == 0 &&
+               strcmp(ahead(0, 9, text), "0 0 0 0 0 0 0 0 0") == 0, "only lists have them");
     testOk(plan->list[0].first >= before, "the lists stand behind the closures");
     testOk1(plan->group[0] == plan->group[2] && plan->group[3] == plan->group[5] && plan->group[0] != plan->group[3]);
     testOk1(plan->group[6] == 6 && plan->groupLen[6] == 0);
@@ -214,7 +233,25 @@ static void testJudgement(void)
     end(plan);
 }
 
-static void testPays(const char *what, uint32_t roots, uint32_t length, int pays)
+/* Records of a list whose last one does not tell of all. */
+static void testNoStretch(const char *what, uint32_t by, uint16_t flags, uint32_t another)
+{
+    ebpfMonSweepPlan *plan;
+    char text[200];
+
+    begin(6);
+    scan(0, 0, SECOND);
+    processBy(0, 1, by);
+    processBy(1, 2, FLNK);
+    rec[1].flags = flags;
+    if (another)
+        processBy(0, another, OUT);
+    plan = make(1);
+    testOk(plan && plan->listCount == 1 && ahead(plan->list[0].first, 1, text)[0] == '0', "no stretch: %s", what);
+    end(plan);
+}
+
+static void testPays(const char *what, uint32_t roots, uint32_t length, uint32_t by, int pays)
 {
     ebpfMonSweepPlan *plan;
 
@@ -223,7 +260,7 @@ static void testPays(const char *what, uint32_t roots, uint32_t length, int pays
         if (i % length == 0)
             scan(i, 0, SECOND);
         if (i % length + 1 < length)
-            processBy(i, i + 1, FLNK);
+            processBy(i, i + 1, by);
     }
     plan = make(1);
     testOk(plan && plan->pays == pays, "%s: %s", what, pays ? "pays" : "does not pay");
@@ -244,7 +281,7 @@ static void testUnreadable(void)
 
 MAIN(testSweepPlan)
 {
-    testPlan(28);
+    testPlan(37);
     testLists();
     testShared("a forward link to a passive record", FLNK, PASSIVE, 1);
     testShared("a forward link to a scanned record", FLNK, SECOND, 1);
@@ -253,10 +290,17 @@ MAIN(testSweepPlan)
     testTwoRoots();
     testUnreadable();
     testJudgement();
-    testPays("six short chains", 6, 1, 1);
-    testPays("five short chains", 5, 1, 0);
-    testPays("ten chains of four", 10, 4, 1);
-    testPays("four long chains", 4, 10, 0);
+    testNoStretch("an output link", OUT, 0, 0);
+    testNoStretch("a time stamp that need not change", FLNK, EBPFMON_REC_TSE, 0);
+    testNoStretch("two links lead to the second record", FLNK, 0, 1);
+    testNoStretch("the first record processes a third one, too", FLNK, 0, 3);
+    testPays("six short chains", 6, 1, FLNK, 1);
+    testPays("five short chains", 5, 1, FLNK, 0);
+    testPays("ten chains of four", 10, 4, OUT, 1);
+    testPays("ten chains of ten without stretches", 10, 10, OUT, 0);
+    testPays("ten chains of ten", 10, 10, FLNK, 1);
+    testPays("eight chains of sixty", 8, 60, FLNK, 0);
+    testPays("four chains of ten", 4, 10, FLNK, 0);
     for (int i = 0; i < 4; i++) { /* nothing to plan */
         ebpfMonSweepPlan *plan;
 

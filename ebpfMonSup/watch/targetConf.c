@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "watch/targetConf.h"
+
+_Static_assert((int)EBPFMON_OFF == (int)ebpfMonLevelOff && (int)EBPFMON_PUTS == (int)ebpfMonLevelPuts &&
+               (int)EBPFMON_COUNTS == (int)ebpfMonLevelCounts && (int)EBPFMON_CHAINS == (int)ebpfMonLevelChains &&
+               (int)EBPFMON_TRACE == (int)ebpfMonLevelTrace, "the kernel part numbers the levels alike");
+
+/* How Base lies in the memory of this IOC. */
+static void fillLayout(struct ebpfMonTargetConf *conf, const ebpfMonTarget *t)
+{
+    const ebpfMonBaseRelease *o = &t->cat->base;
+    const ebpfMonCommon *c = &t->cat->common;
+
+    *conf = (struct ebpfMonTargetConf){
+        .asActive = t->image.asActive,
+        .time = c->time,
+        .spvt = c->spvt,
+        .pact = c->pact,
+        .ppn = c->ppn,
+        .lset = c->lset,
+        .disp = c->disp,
+        .sevr = c->sevr,
+        .stat = c->stat,
+        .phas = c->phas,
+        .tse = c->tse,
+        .clAddr = o->clAddr,
+        .clUser = o->clUser,
+        .clHost = o->clHost,
+        .clRecvBuf = o->clRecvBuf,
+        .clRecvStk = o->clRecvStk,
+        .clRecvCnt = o->clRecvCnt,
+        .ciuClient = o->ciuClient,
+        .ciuDbch = o->ciuDbch,
+        .ciuAs = o->ciuAs,
+        .asAccess = o->asAccess,
+        .ppnChan = o->ppnChan,
+        .ppnUsr = o->ppnUsr,
+        .dbfGap = (uint8_t)o->dbfGap,
+        .chanAddr = (uint8_t)o->chanAddr,
+        .linkType = (uint8_t)o->linkType,
+        .linkValue = (uint8_t)o->linkValue,
+        .linkPvname = (uint8_t)o->linkPvname,
+        .linkPvlMask = (uint8_t)o->linkPvlMask,
+        .ringHead = (uint8_t)o->ringHead,
+        .hasThreadNames = (uint8_t)o->hasThreadNames,
+        .onceHasLink = (uint8_t)o->onceHasLink,
+        .endsOtherwise = t->follower.att.core->calls && t->follower.att.core->calls->endsOtherwise,
+        .countsWaiters = (uint8_t)t->follower.countsWaiters,
+    };
+}
+
+void ebpfMonTargetConfFill(struct ebpfMonTargetConf *conf, const ebpfMonTarget *t, ebpfMonLevel level,
+                           const ebpfMonFilter *filter)
+{
+    fillLayout(conf, t);
+    conf->iocId = t->iocId;
+    conf->level = (uint16_t)level;
+    conf->sample = filter->sample;
+    conf->slowNs = (uint64_t)(filter->slowUs * 1000);
+    conf->parallel = (uint16_t)t->follower.timing.parallel;
+    conf->queuesSince = t->follower.queuesSince;
+    conf->processCallback = t->follower.popBegins.processCallback;
+    conf->ioscanCallback = t->follower.popBegins.ioscanCallback;
+    conf->seesPutLocks = (uint8_t)t->follower.seesPutLocks;
+    conf->seesScanPuts = (uint8_t)t->follower.sweep.seesPuts;
+    conf->hasQuick = (uint8_t)t->follower.sweep.hasQuick;
+    conf->movedTaken = t->follower.sweep.moved;
+    conf->sweepsSince = t->follower.sweep.since;
+    conf->sweeps = t->follower.sweep.number;
+    conf->turn = t->follower.timing.number;
+    conf->untimed = (uint32_t)t->follower.timing.untimed;
+}
