@@ -13,6 +13,7 @@
 #define EBPFMON_DBADDR_PFLDDES   16
 #define EBPFMON_DBADDR_NELEMENTS 24
 #define EBPFMON_DBADDR_FIELDTYPE 32 /* short field_type, field_size, special, dbr_field_type */
+#define EBPFMON_DBADDR_SPECIAL   36
 #define EBPFMON_DBADDR_SIZE      40
 
 /* dbChannel.h: the offset of the DBADDR in a dbChannel, since 3.15 */

@@ -262,8 +262,6 @@ struct ebpfMonMoved {
     __u64 slowItself; /* … of these, passes that were so slow even without the time that they waited for a CPU */
     __u64 unsure;  /* how often ebpfMonRecState.unsure was set */
     __u64 lastPut; /* when such a put was last seen, or its end */
-    __u64 stretchPut; /* when a put was last seen after which the last record of a stretch may not tell of all: to a
-                       * link, to SCAN, to a field that controls time stamps; 0: never */
     __u64 leftAdded;
     struct ebpfMonLeft left[EBPFMON_LEFT_MAX]; /* the last ones; number n is at n % EBPFMON_LEFT_MAX */
     __u32 slot[EBPFMON_MOVED_MAX]; /* the last ones; number n is at n % EBPFMON_MOVED_MAX */

@@ -10,5 +10,6 @@ volatile __u32 rootsNeeded __attribute__((aligned(64)));
 volatile __u32 rootsUsed __attribute__((aligned(64)));
 volatile __u32 hasAsyncs __attribute__((aligned(64)));
 struct ebpfMonShare shares[EBPFMON_SHARES] __attribute__((aligned(64)));
+volatile __u64 stretchPuts[EBPFMON_SHARES] __attribute__((aligned(64)));
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -36,6 +36,10 @@ extern volatile __u32 hasAsyncs;
 /* The element of an IOC is at ebpfMonShareOf(iocId). */
 extern struct ebpfMonShare shares[EBPFMON_SHARES];
 
+/* When a put was last seen after which the last record of a stretch may not tell of all: to a link, to SCAN, to a field
+ * that controls time stamps; 0: never. The element of an IOC is at ebpfMonShareOf(iocId), too. */
+extern volatile __u64 stretchPuts[EBPFMON_SHARES];
+
 MAP struct {
     __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); /* each trap adds to it: an array costs less than a hash table */
     __uint(max_entries, EBPFMON_TARGETS_MAX);

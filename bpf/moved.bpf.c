@@ -119,16 +119,6 @@ __attribute__((noinline)) int ebpfmon_add_moved(__u64 precord, __u64 now)
     return 0;
 }
 
-__attribute__((noinline)) int ebpfmon_note_stretch_put(__u64 now)
-{
-    struct ebpfMonMoved *m;
-    struct caller c;
-
-    if (findCaller(&c) && (m = bpf_map_lookup_elem(&moved, &c.tgid)))
-        m->stretchPut = now;
-    return 0;
-}
-
 __attribute__((noinline)) int ebpfmon_begin_scan_put(__u64 precord, __u64 now)
 {
     struct ebpfMonMoved *m;

@@ -15,9 +15,6 @@ int ebpfmon_sweep_moved(__u64 now, __u64 mutex, __u32 group);
 /* This record may have moved. The caller holds its lock. */
 int ebpfmon_add_moved(__u64 precord, __u64 now);
 
-/* This thread begins a put after which the last record of a stretch may not tell of all (ebpfMonMoved.stretchPut). */
-int ebpfmon_note_stretch_put(__u64 now);
-
 /* This thread begins a put to a field that controls scanning. The record may move to another list, or to another place
  * in its list. The caller holds its lock. */
 int ebpfmon_begin_scan_put(__u64 precord, __u64 now);

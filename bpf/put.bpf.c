@@ -32,31 +32,30 @@ static __always_inline __s64 findElements(__u32 tgid, struct addr *a, struct ebp
     return n;
 }
 
-#ifndef EBPFMON_OLD_KERNEL
-/* Nonzero: it may change which records a forward link processes, or the time stamps of a record. Then the last record
- * of a stretch may not tell of all. */
-static __always_inline int isStretchPut(const struct ebpfMonTargetConf *conf, const struct addr *a)
+/* Notes a put that may change which records a forward link processes, or the time stamps of a record. Then the last
+ * record of a stretch may not tell of all (sweep.bpf.c). */
+static __always_inline void noteStretchPut(const struct ebpfMonTargetConf *conf, const struct addr *a)
 {
-    return (a->fieldType >= EBPFMON_DBF_MENU && a->fieldType <= EBPFMON_DBF_FWDLINK) ||
-           a->special == EBPFMON_SPC_SCAN || a->special == EBPFMON_SPC_RESET || a->pfield == a->precord + conf->tse;
+    if ((a->fieldType >= EBPFMON_DBF_MENU && a->fieldType <= EBPFMON_DBF_FWDLINK) ||
+        a->special == EBPFMON_SPC_SCAN || a->special == EBPFMON_SPC_RESET || a->pfield == a->precord + conf->tse)
+        stretchPuts[ebpfMonShareOf(conf->iocId)] = bpf_ktime_get_ns();
 }
-#endif
 
 /* In dbPutField(), dbPut() is the first thing after dbScanLock(). So here the thread has the lock whose request was
  * noted at the entry of dbPutField(). Before kernel 5.17 no passes are watched. */
 static __always_inline void seePassPut(__u64 paddr, __u64 now)
 {
 #ifndef EBPFMON_OLD_KERNEL
+    __s16 special = 0;
     struct caller c;
-    struct addr a;
+    __u64 precord;
 
-    if (!findCaller(&c) || !c.conf->sweeps || readAddr(c.conf, &a, paddr) || !a.precord)
+    if (!findCaller(&c) || !c.conf->sweeps || !(precord = readPtr(paddr + EBPFMON_DBADDR_PRECORD)))
         return;
-    if (isStretchPut(c.conf, &a))
-        ebpfmon_note_stretch_put(now);
-    ebpfmon_enter_put(a.precord, now);
-    if (a.special == EBPFMON_SPC_SCAN)
-        ebpfmon_begin_scan_put(a.precord, now);
+    ebpfmon_enter_put(precord, now);
+    bpf_probe_read_user(&special, sizeof(special), (void *)(paddr + EBPFMON_DBADDR_SPECIAL));
+    if (special == EBPFMON_SPC_SCAN)
+        ebpfmon_begin_scan_put(precord, now);
 #endif
 }
 
@@ -84,6 +83,7 @@ __attribute__((noinline)) int ebpfmon_see_put(__u64 paddr, __u64 dbrType, __u64 
         th->putDepth = depth + 1;
         return 0;
     }
+    noteStretchPut(c.conf, &a);
     fillPutEvent(&c, th, &a, paddr, EBPFMON_SITE_PUT);
     ev = &th->ev;
     if (!depth && !th->locked.id) {
@@ -206,10 +206,7 @@ static __always_inline void seePutField(struct pt_regs *ctx, __u64 paddr, __u64 
 
     if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || readAddr(c.conf, &a, paddr))
         return;
-#ifndef EBPFMON_OLD_KERNEL
-    if (c.conf->sweeps && isLinkField(&a))
-        ebpfmon_note_stretch_put(now);
-#endif
+    noteStretchPut(c.conf, &a);
     disabled = isDisabled(c.conf, &a);
     if (disabled || isLinkField(&a))
         sendFieldPut(&c, &a, paddr, dbrType, pbuffer, nRequest, disabled);

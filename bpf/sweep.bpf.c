@@ -21,7 +21,7 @@
 #define UNSEEN_NS 60000000000ull /* ns; so long a thread may hold a lock that it took before passes were watched */
 #define FLUSH_NS 500000000ull /* ns; so old are the times of quick chains at most */
 #define DOUBT_NS  60000000000ull /* ns; so long after a put the user part has read links and lists again for sure … */
-#define UNREAD_NS  2000000000ull /* ns; … if the IOC has done it at once */
+#define UNREAD_NS   500000000ull /* ns; … also after puts from before their probes were attached */
 #define LOOKS_AGAIN 256 /* records that one sweep may look at again, because a thread entered their group at that
                          * moment */
 
@@ -369,7 +369,9 @@ static __always_inline int isPassInDoubt(const struct caller *c, const struct eb
 
     if (!list->isWhole || !m || m->added != c->conf->movedTaken || list->begin < c->conf->sweepsSince + UNREAD_NS)
         return 1;
-    put = m->stretchPut > m->lastPut ? m->stretchPut : m->lastPut;
+    put = stretchPuts[ebpfMonShareOf(c->conf->iocId)];
+    if (put < m->lastPut)
+        put = m->lastPut;
     return put && list->begin < put + DOUBT_NS;
 }
 
