@@ -279,31 +279,6 @@ static __always_inline struct ebpfMonRootStat *countChain(const struct caller *c
     return rs;
 }
 
-/* The ring of callbacks was empty when this thread began to look into it, and it has found one still, of a kind whose
- * begin ebpfmon_pop sees. A global function, as ebpfmon_note_cause. */
-__attribute__((noinline)) int ebpfmon_begin_late(__u64 precord)
-{
-    struct thread *th;
-    struct caller c;
-
-    if (!findCaller(&c) || (!c.conf->processCallback && !c.conf->ioscanCallback) ||
-        !(th = bpf_map_lookup_elem(&threads, &c.tid)))
-        return 0;
-    takeLate(&c, th);
-    if (th->popping == POPPING)
-        noteLock(&c, th, 0, 0, precord, th->popAt, 0);
-    return 0;
-}
-
-/* Forgets passes that have ended, and notes a lock whose begin only ebpfmon_pop could have seen. "sp": the stack
- * pointer. */
-static __always_inline void settleHeld(struct thread *th, __u64 precord, __u64 sp)
-{
-    dropEndedPasses(th, sp);
-    if (!th->seen.heldCount && th->popping == POPPING_EMPTY)
-        ebpfmon_begin_late(precord);
-}
-
 /* The thread releases the lock set that it took last. */
 static __always_inline void releaseLock(const struct caller *c, struct thread *th, struct ebpfMonRootStat *rs,
                                         const struct ended *x)
@@ -345,8 +320,10 @@ __attribute__((noinline)) int ebpfmon_end_lock(__u64 precord, __u64 now, __u64 s
     if (!w || !enterProbe(&c, EBPFMON_HIT_ENTRY))
         return 0;
     sweeps = c.conf->sweeps; /* now: if the thread loses its CPU below, the element may become one of another IOC */
-    if (c.conf->level >= EBPFMON_CHAINS && (th = bpf_map_lookup_elem(&threads, &c.tid)))
-        settleHeld(th, precord, sp);
+    if (c.conf->level >= EBPFMON_CHAINS && (th = bpf_map_lookup_elem(&threads, &c.tid))) {
+        dropEndedPasses(th, sp);
+        beginLate(th);
+    }
     rs = countChain(&c, &x);
     if (c.conf->level >= EBPFMON_CHAINS)
         releaseLock(&c, th, rs, &x);
@@ -401,7 +378,8 @@ __attribute__((noinline)) int ebpfmon_end_in_list(__u64 precord, __u64 now, __u6
     th = getThread(c.tid);
     if (!th)
         return 0;
-    settleHeld(th, precord, sp);
+    dropEndedPasses(th, sp);
+    beginLate(th);
     h = getLastHeld(th);
     if (isUntimed(&c, h)) {
         ebpfmon_end_untimed(now);
@@ -464,6 +442,7 @@ int BPF_UPROBE(ebpfmon_unlock_many, __u64 locker)
 {
     BEGIN_WALK(locked, struct many, m);
     __u64 n = 0, now;
+    struct thread *th;
     struct caller c;
 
     if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !m)
@@ -475,6 +454,11 @@ int BPF_UPROBE(ebpfmon_unlock_many, __u64 locker)
     m->refs = locker + EBPFMON_LOCKER_REFS;
     m->now = now;
     m->count = n;
+    th = bpf_map_lookup_elem(&threads, &c.tid);
+    if (th && th->putsLink) { /* it may have waited long for its locks: the link is another one since now */
+        th->putsLink = 0;
+        stretchPuts[ebpfMonShareOf(c.conf->iocId)] = now;
+    }
     WALK(lookAtLocked, n, m);
     leaveGroups(locker, now, 1);
     return 0;

@@ -19,6 +19,7 @@ static __always_inline void takeLock(const struct caller *c, __u64 sp, __u64 pre
     if (c->conf->sweeps) /* the same as in ebpfmon_request */
         noteRequest(c, precord, 0);
     set = readLockSet(c->conf, precord);
+    beginLate(th);
     dropEndedPasses(th, sp + !!isPut); /* a dbPutField() within another one has a lower stack pointer */
     n = th->seen.heldCount;
     h = getLastHeld(th);

@@ -64,8 +64,8 @@ static __always_inline void beginPass(const struct caller *c, __u64 list, __u64 
 
     if (!th)
         return;
-    /* the last pass may have been noted at the call of scanList(), one word above its entry. If another list is in
-     * progress around this one, its entry is higher on the stack */
+    /* the last pass may have been noted at the call of scanList(), on x86-64 one word above its entry. If another list
+     * is in progress around this one, its entry is higher on the stack */
     dropEndedPasses(th, sp + 1 + sizeof(sp));
     if (!readElement(readPtr(list + EBPFMON_SCANLIST_FIRST), &e))
         return;
@@ -184,7 +184,7 @@ __attribute__((noinline)) int ebpfmon_end_pass(__u64 sp, __u64 now)
     for (int i = 0; i < EBPFMON_NESTED; i++) {
         struct ebpfMonHeld *h = getLastHeld(th);
 
-        if (!h || !h->sp || h->sp > sp)
+        if (!h || !h->sp || h->sp > sp + sizeof(sp)) /* see beginPass */
             break;
         if (isAfterQuick(h) && !c.conf->untimed && !isUntimed(&c, h))
             th->seen.heldCount--; /* after the last record of the list */

@@ -68,22 +68,27 @@ __attribute__((noinline)) int ebpfmon_see_put(__u64 paddr, __u64 dbrType, __u64 
     struct caller c;
     struct addr a;
     __u32 depth;
+    int failed;
     __s64 n;
 
-    if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = getThread(c.tid)))
+    if (!enterProbe(&c, EBPFMON_HIT_ENTRY))
+        return 0;
+    failed = readAddr(c.conf, &a, paddr);
+    if (!failed)
+        noteStretchPut(c.conf, &a);
+    if (!(th = getThread(c.tid)))
         return 0;
     depth = th->putDepth;
     if (depth >= EBPFMON_NESTED)
         depth = 0; /* the probe at the return was being detached, and missed some returns */
     in = &th->pending[depth & (EBPFMON_NESTED - 1)];
     in->sp = sp;
-    if (readAddr(c.conf, &a, paddr)) {
+    if (failed) {
         countLost(EBPFMON_LOST_FAULT);
         in->id = 0; /* its return must not be mistaken for the return of the put around it */
         th->putDepth = depth + 1;
         return 0;
     }
-    noteStretchPut(c.conf, &a);
     fillPutEvent(&c, th, &a, paddr, EBPFMON_SITE_PUT);
     ev = &th->ev;
     if (!depth && !th->locked.id) {
@@ -193,6 +198,7 @@ static __always_inline void sendFieldPut(const struct caller *c, struct addr *a,
         ev->oldLen = readData(th, 0, a->pfield, (__u16)a->fieldSize);
     if (nRequest > 0)
         ev->newLen = readData(th, ev->oldLen, pbuffer, (__u64)nRequest * getElementSize(ev->dbrType));
+    th->putsLink |= isLink;
     /* a changed link changes which records a chain can reach, so the user part must learn it at once */
     sendPut(th, isLink ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }

@@ -156,9 +156,12 @@ static __always_inline void fillPutEvent(const struct caller *c, struct thread *
                                          __u64 addrAt, __u8 site)
 {
     struct ebpfMonPutEvent *ev = &th->ev;
-    /* below level chains the lock sets are not kept up to date */
-    __u32 top = c->conf->level >= EBPFMON_CHAINS && th->seen.heldCount <= EBPFMON_NESTED ? th->seen.heldCount : 0;
+    __u32 top;
     int asked;
+
+    beginLate(th);
+    /* below level chains the lock sets are not kept up to date */
+    top = c->conf->level >= EBPFMON_CHAINS && th->seen.heldCount <= EBPFMON_NESTED ? th->seen.heldCount : 0;
 
     fillHead(&ev->head, c, EBPFMON_EV_PUT, bpf_ktime_get_ns());
     ev->id = ++th->putId;

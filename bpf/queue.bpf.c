@@ -23,9 +23,13 @@
 static __always_inline void fillSource(const struct caller *c, struct ebpfMonSourceChain *source)
 {
     struct thread *th = bpf_map_lookup_elem(&threads, &c->tid);
-    struct ebpfMonHeld *h = th ? getLastHeld(th) : 0;
+    struct ebpfMonHeld *h;
 
     source->begin = 0;
+    if (!th)
+        return;
+    beginLate(th);
+    h = getLastHeld(th);
     if (!h)
         return;
     h->handOvers++;
@@ -192,6 +196,33 @@ static __always_inline void beginPopped(const struct caller *c, struct thread *t
         ebpfmon_begin_pass(at + sizeof(cb), sp);
 }
 
+/* The same for a callback that came late. Not by ebpfmon_begin_pass: the stack has no room for it. A global function,
+ * because its callers have little room, too. */
+__attribute__((noinline)) int ebpfmon_begin_late(void)
+{
+    __u64 callback, element, root = 0, sp = 0;
+    struct thread *th;
+    struct callback cb;
+    struct caller c;
+
+    if (!findCaller(&c) || (!c.conf->processCallback && !c.conf->ioscanCallback) ||
+        !(th = bpf_map_lookup_elem(&threads, &c.tid)) || th->seen.heldCount)
+        return 0;
+    callback = takeLate(&c, th);
+    if (!callback || bpf_probe_read_user(&cb, __builtin_offsetof(struct callback, timer), (void *)callback))
+        return 0;
+    if (cb.function == c.conf->processCallback) {
+        root = cb.user;
+    } else if (cb.function == c.conf->ioscanCallback) {
+        element = readPtr(callback + sizeof(cb) + EBPFMON_SCANLIST_FIRST);
+        root = element ? readPtr(element + EBPFMON_SCANELEMENT_PRECORD) : 0;
+        sp = th->popSp;
+    }
+    if (root)
+        noteLock(&c, th, 0, 0, root, th->popAt, sp);
+    return 0;
+}
+
 /* epicsRingPointerPop(epicsRingPointerId) */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_pop, __u64 ring)
@@ -217,6 +248,7 @@ int BPF_UPROBE(ebpfmon_pop, __u64 ring)
     if (head.nextPush == head.nextPop) {
         th->emptyAt = head.nextPop;
         th->popAt = now;
+        th->popSp = PT_REGS_SP(ctx);
         th->popping = POPPING_EMPTY;
     } else if ((callback = readCallback(&head, head.nextPop))) {
         beginCallback(&c, th, callback, now);

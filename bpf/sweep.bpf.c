@@ -20,7 +20,7 @@
                                  * ago */
 #define UNSEEN_NS 60000000000ull /* ns; so long a thread may hold a lock that it took before passes were watched */
 #define FLUSH_NS 500000000ull /* ns; so old are the times of quick chains at most */
-#define DOUBT_NS  60000000000ull /* ns; so long after a put the user part has read links and lists again for sure … */
+#define DOUBT_NS 300000000000ull /* ns; so long after a put the user part has read links and lists again for sure … */
 #define UNREAD_NS   500000000ull /* ns; … also after puts from before their probes were attached */
 #define LOOKS_AGAIN 256 /* records that one sweep may look at again, because a thread entered their group at that
                          * moment */

@@ -101,7 +101,7 @@ struct thread {
     __u64 callbacks;         /* the ring from which it takes callbacks; NO_CALLBACKS: it serves none; 0: not known */
     __u32 popping;           /* POPPING: it looks into that ring; POPPING_EMPTY: the ring was empty */
     __s32 emptyAt;           /* … and the next callback will come to this place */
-    __u64 popAt;             /* when it began to look into the empty ring */
+    __u64 popAt, popSp;      /* when it began to look into the empty ring, and its stack pointer */
     __u64 ending;            /* "begin" of a chain that has ended and is not sent yet; 0: there is none */
     __u64 passWait;          /* ns that it had waited for a CPU before the present pass with chains that are not
                               * timed */
@@ -114,7 +114,7 @@ struct thread {
     __u32 copiedFrom;        /* … and of its first byte */
     __u32 received;          /* nonzero: peer, copied and copiedFrom are valid; 2: it receives from several
                               * connections */
-    __u32 pad3;
+    __u32 putsLink;          /* nonzero: it has begun a put to a link, and not released its locks */
     struct ebpfMonCauseEvent cause;
     struct notified notified;
     struct putInHand put;

@@ -219,16 +219,28 @@ static void letProbesBegin(ebpfMonTarget *t, uint32_t probes)
         t->follower.popBegins.ioscanCallback = 0;
 }
 
+/* Nonzero: ebpfmon_pop sees when a thread takes a callback out of its queue: by the name of the thread, which Base has
+ * set since 3.15 (isCallbackRing, bpf/queue.bpf.c). Not while passes are watched: then each lock must be seen where it
+ * is requested, and each pass where it begins. */
+static int canPopBegin(const ebpfMonTarget *t)
+{
+    return !t->follower.sweep.number && !t->follower.timing.parallel && t->cat && t->cat->base.hasThreadNames &&
+           ebpfMonProcHasThread(t->pid, "cb*");
+}
+
 /* The chains that only ebpfmon_pop sees begin: those that no probe among these sees. */
 static void setPopBegins(ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t on, ebpfMonLevel level,
                          const ebpfMonFilter *filter)
 {
-    ebpfMonPopBegins begins = ebpfMonAttachPopBegins(&t->follower.att, on), *was = &t->follower.popBegins;
+    ebpfMonPopBegins begins = { 0 }, *was = &t->follower.popBegins;
 
+    if (level > ebpfMonLevelOff && !t->follower.sweep.number)
+        begins = ebpfMonAttachPopBegins(&t->follower.att, on);
     if (was->processCallback == begins.processCallback && was->ioscanCallback == begins.ioscanCallback)
         return;
     *was = begins;
-    setConf(g, t, level, filter);
+    if (level > ebpfMonLevelOff)
+        setConf(g, t, level, filter);
 }
 
 /* While passes are watched: the probes that see the ends of chains are on, too. Which of them are not needed? */
@@ -259,6 +271,8 @@ static uint32_t attachSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t want
                 t->follower.sweep.seesPuts = 1;
                 setConf(g, t, level, filter);
                 ebpfMonRecordTablesRenewSweeps(g->tables, t);
+                t->follower.sweep.since = g->kernel.now(); /* all is as the kernel part has it, from now on */
+                setConf(g, t, level, filter);
             }
             t->follower.sweep.ends = 0;
             setQuick(g, t, 1, level, filter);
@@ -316,7 +330,7 @@ static void beginCost(ebpfMonGovernor *g, ebpfMonTarget *t)
 void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel wanted, int reference,
                                const ebpfMonFilter *filter)
 {
-    uint32_t was = t->follower.att.on, want, on, sweeps;
+    uint32_t was = t->follower.att.on, want, all, on, sweeps;
     char note[EBPFMON_NOTE_SIZE] = "";
     ebpfMonAttachWay way;
     ebpfMonLevel level;
@@ -349,8 +363,8 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
     t->follower.timing.inTurns = level == ebpfMonLevelChains &&
                                  t->follower.att.core->calls && !t->follower.att.core->calls->endsOtherwise;
     sweeps = findSweeps(g, t, level, way, want);
-    /* while passes are watched, each lock is seen where it is requested, and each pass where it begins */
-    if (!t->follower.sweep.number && !t->follower.timing.parallel)
+    all = want;
+    if (canPopBegin(t))
         want = ebpfMonAttachLetPopBegin(&t->follower.att, want);
     letProbesBegin(t, was | want);
     if (!(was & EBPFMON_BIT(ebpfMonProgPassNext))) {
@@ -370,10 +384,11 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
         on = attachSweeps(g, t, want, sweeps, level, filter, note, sizeof(note));
     else
         on = g->kernel.attach(&t->follower.att, want, way, note, sizeof(note));
+    if (want != all && !(on & EBPFMON_BIT(ebpfMonProgPop)))
+        on = g->kernel.attach(&t->follower.att, all, way, note, sizeof(note));
     if (level > ebpfMonLevelOff)
         setPutLocks(g, t, level, filter);
-    if (level > ebpfMonLevelOff)
-        setPopBegins(g, t, on, level, filter);
+    setPopBegins(g, t, on, level, filter);
     if (on & EBPFMON_BIT(ebpfMonProgUnlock))
         ebpfMonRecordTablesSettleCounting(g->tables, t);
     if (t->follower.sweep.number && !(on & EBPFMON_BIT(ebpfMonProgListEnd)))

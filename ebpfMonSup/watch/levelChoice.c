@@ -69,13 +69,16 @@ double ebpfMonLevelChoiceFindPercent(const ebpfMonTarget *t, const ebpfMonFilter
 uint32_t ebpfMonLevelChoiceFindSweepProbes(const ebpfMonTarget *t, ebpfMonLevel level, ebpfMonAttachWay way,
                                            uint32_t want)
 {
-    const uint32_t needless = EBPFMON_BIT(ebpfMonProgAsk); /* ebpfMonProgLock does the same */
+    const uint32_t needless = EBPFMON_BIT(ebpfMonProgAsk); /* these do the same: */
+    const uint32_t locks = EBPFMON_BIT(ebpfMonProgLock) | EBPFMON_BIT(ebpfMonProgLockCallback);
+    uint32_t sweeps;
     int isLevel = level == ebpfMonLevelCounts || (level == ebpfMonLevelChains && t->follower.timing.inTurns);
 
     if (!isLevel || way != ebpfMonAttachPasses || t->follower.sweep.broken ||
         (want & EBPFMON_BIT(ebpfMonProgCompleted)))
         return 0;
-    return ebpfMonAttachSweeps(&t->follower.att) & (level == ebpfMonLevelChains ? ~needless : UINT32_MAX);
+    sweeps = ebpfMonAttachSweeps(&t->follower.att);
+    return sweeps && level == ebpfMonLevelChains ? (sweeps & ~needless) | locks : sweeps;
 }
 
 int ebpfMonLevelChoiceHasPlace(const ebpfMonTarget *t)
