@@ -17,7 +17,9 @@ WAITS = {"name": "WAITS", "source": {"cpuWait": True}, "of": {"thread": "CAS-cli
 CLOCK = {"name": "CLOCK", "source": {"syscalls": "duration"}, "keys": ["syscall"], "events": True, "scale": 1, "unit": "ns",
          "where": [{"field": "syscall", "is": "==", "value": "clock_gettime"}, {"field": "thread", "is": "==", "value": "CAS-client"}],
          "budget": 100}
-NEAR = 1000    # ns: a time that is right. Of two tracers, where nothing takes the CPU between their readings
+NEAR = 1000    # ns: a time that is right
+BETWEEN = 10000  # ns: the same, where the program of the tracer that is called first runs between two readings. The thread has
+                 # just got its CPU, so nothing is in the caches: it takes half a microsecond, or on a slow machine five
 READINGS = 100 # of the record CLOCK
 ROUNDED = 200  # ns: the monitor reads the two clocks at most so far apart
 FAR = 100000   # ns: no event of the tracer belongs to this one. The waits are 2 ms apart
@@ -89,5 +91,5 @@ def test_times_of_waits(ioc, monitor, no_idle_cpu, first):
     print(f"{first} first: {len(off)} of {len(found)} events: later by {statistics.median(off):.0f} ns (median), 90 % by less than "
           f"{abs(off[len(off) * 9 // 10])} ns, the worst {off[-1]} ns")
     # programs of others at this tracepoint (another monitor of this host) may be called between the two, at each switch or at some
-    assert len(off) >= 80 and abs(off[len(off) // 10]) < NEAR, off
+    assert len(off) >= 80 and abs(off[len(off) // 10]) < BETWEEN, off
     assert (statistics.median(off) > 0) == (first == "tracer"), off
