@@ -234,7 +234,7 @@ static void testJudgement(void)
 }
 
 /* Records of a list whose last one does not tell of all. */
-static void testNoStretch(const char *what, uint32_t by, uint16_t flags, uint32_t another)
+static void testNoStretch(const char *what, uint32_t by, uint16_t flags, uint32_t another, int isScanned)
 {
     ebpfMonSweepPlan *plan;
     char text[200];
@@ -244,6 +244,8 @@ static void testNoStretch(const char *what, uint32_t by, uint16_t flags, uint32_
     processBy(0, 1, by);
     processBy(1, 2, FLNK);
     rec[1].flags = flags;
+    if (isScanned)
+        scan(1, 0, SECOND);
     if (another)
         processBy(0, another, OUT);
     plan = make(1);
@@ -281,7 +283,7 @@ static void testUnreadable(void)
 
 MAIN(testSweepPlan)
 {
-    testPlan(37);
+    testPlan(38);
     testLists();
     testShared("a forward link to a passive record", FLNK, PASSIVE, 1);
     testShared("a forward link to a scanned record", FLNK, SECOND, 1);
@@ -290,10 +292,11 @@ MAIN(testSweepPlan)
     testTwoRoots();
     testUnreadable();
     testJudgement();
-    testNoStretch("an output link", OUT, 0, 0);
-    testNoStretch("a time stamp that need not change", FLNK, EBPFMON_REC_TSE, 0);
-    testNoStretch("two links lead to the second record", FLNK, 0, 1);
-    testNoStretch("the first record processes a third one, too", FLNK, 0, 3);
+    testNoStretch("an output link", OUT, 0, 0, 0);
+    testNoStretch("a time stamp that need not change", FLNK, EBPFMON_REC_TSE, 0, 0);
+    testNoStretch("two links lead to the second record", FLNK, 0, 1, 0);
+    testNoStretch("the first record processes a third one, too", FLNK, 0, 3, 0);
+    testNoStretch("the second record is scanned, too", FLNK, 0, 0, 1);
     testPays("six short chains", 6, 1, FLNK, 1);
     testPays("five short chains", 5, 1, FLNK, 0);
     testPays("ten chains of four", 10, 4, OUT, 1);
