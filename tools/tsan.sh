@@ -53,7 +53,7 @@ mkdir -p "$reports"
 "$top/tools/copyTree.sh" "$copy" "$EPICS_BASE"
 cd "$copy"
 make -s -j"$(nproc)" OPT_CFLAGS_YES="$flags -include $copy/tools/tsanAtomic.h" OPT_CXXFLAGS_YES="$flags" \
-    OPT_LDFLAGS_YES=-fsanitize=thread EPICS_QSRV_MAJOR_VERSION= configure ebpfMonSup ebpfMonApp \
+    OPT_LDFLAGS_YES=-fsanitize=thread EPICS_QSRV_MAJOR_VERSION= configure ebpfMonSup ebpfMonApp iocBoot \
     </dev/null >"$reports/make.log" 2>&1 || die "the build failed: $reports/make.log"
 # The IOCs and clients of the tests are not instrumented.
 for folder in tests/ioc tests/bench; do

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Measures what the packet source costs traffic that is neither CA nor PVA, on the loopback interface of its own
- * network namespace. It needs root:
+ * Measures what the monitor costs traffic that is neither CA nor PVA, on the loopback interface of its own network
+ * namespace. It needs root:
  *
  *     benchWire [ROUNDS [MILLISECONDS [wall]]]
  *
- * There are three kinds of traffic, and three observers: none; a packet socket whose filter refuses every packet; the
- * packet source. The packet socket shows what the kernel takes whenever somebody listens, because it copies the headers
- * of each outgoing packet. The observers take turns, and each figure is compared with "none" of the same round. So a
- * slow minute of the machine affects all of them alike.
+ * There are three kinds of traffic, and four observers: none; a packet socket whose filter refuses every packet; the
+ * packet source; the packet source and the whole kernel part of the monitor, which also sees connections and receives.
+ * The packet socket shows what the kernel takes whenever somebody listens, because it copies the headers of each
+ * outgoing packet. The observers take turns, and each figure is compared with "none" of the same round. So a slow
+ * minute of the machine affects all of them alike.
  *
  * A rate is per second of CPU time of this process (client, server, and the reader of the source), so other programs do
  * not matter. With "wall" it is per second of the clock: kernels with CONFIG_IRQ_TIME_ACCOUNTING do not count the
@@ -34,17 +35,18 @@
 #include <sys/socket.h>
 #include <bpf/bpf.h>
 
+#include "probe/kernelLoad.h"
 #include "probe/packets.h"
 
 #define BULK       65536
 #define ROUNDS_MAX 100
 
 enum { Transfer, PingPong, Connect, Works };
-enum { None, Refusing, Source, Observers };
+enum { None, Refusing, Source, Whole, Observers };
 
 static const char *const workName[] = { "bulk transfer, MB/s", "1-byte request and reply, 1/s",
                                         "connect, 2 bytes, close, 1/s" };
-static const char *const observerName[] = { "none", "refusing socket", "source" };
+static const char *const observerName[] = { "none", "refusing socket", "source", "whole monitor" };
 
 static struct sockaddr_in server;
 static int listener;
@@ -162,32 +164,42 @@ static int refusing(void)
     return fd;
 }
 
-static double observed(int work, int observer, double seconds, ebpfMonPacketsStats *stats)
-{
-    char why[256];
-    pthread_t thread;
-    int fd = observer == Refusing ? refusing() : -1;
-    double result;
+static int refused = -1;
+static pthread_t reader;
 
-    if (observer == Source) {
-        source = ebpfMonPacketsOpen(0, 0, why, sizeof(why));
-        if (!source) {
-            fprintf(stderr, "benchWire: %s\n", why);
-            exit(1);
-        }
-        stop = 0;
-        pthread_create(&thread, NULL, readSource, NULL);
+static void beginObserver(int observer)
+{
+    ebpfMonLoadSizes sizes = { .maxRecords = 10000, .maxClosure = 10000, .maxRoots = 10000, .ringBytes = 1 << 20 };
+    char why[256];
+
+    if (observer == Refusing)
+        refused = refusing();
+    if (observer == Whole && ebpfMonKernelLoad(&sizes, why, sizeof(why))) {
+        fprintf(stderr, "benchWire: %s\n", why);
+        exit(1);
     }
-    result = measure(work, seconds);
-    if (observer == Source) {
+    if (observer < Source)
+        return;
+    source = ebpfMonPacketsOpen(0, 0, why, sizeof(why));
+    if (!source) {
+        fprintf(stderr, "benchWire: %s\n", why);
+        exit(1);
+    }
+    stop = 0;
+    pthread_create(&reader, NULL, readSource, NULL);
+}
+
+static void endObserver(int observer)
+{
+    if (observer >= Source) {
         stop = 1;
-        pthread_join(thread, NULL);
-        ebpfMonPacketsGetStats(source, stats);
+        pthread_join(reader, NULL);
         ebpfMonPacketsClose(source);
     }
-    if (fd >= 0)
-        close(fd);
-    return result;
+    if (observer == Whole)
+        ebpfMonKernelUnload();
+    if (observer == Refusing)
+        close(refused);
 }
 
 /* --- the table ------------------------------------------------------------------------------------------------- */
@@ -224,7 +236,7 @@ int main(int argc, char **argv)
     double seconds = (argc > 2 ? atoi(argv[2]) : 250) * 1e-3;
     struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP };
     socklen_t size = sizeof(server);
-    ebpfMonPacketsStats stats = { 0 };
+    ebpfMonPacketsStats stats, before = { 0 };
     pthread_t thread;
     cpu_set_t one;
 
@@ -247,20 +259,26 @@ int main(int argc, char **argv)
     for (int w = 0; w < Works; w++)
         measure(w, seconds); /* warms up */
     for (int r = 0; r < rounds; r++)
-        for (int w = 0; w < Works; w++)
-            for (int o = 0; o < Observers; o++)
-                rate[w][r][(r + o) % Observers] = observed(w, (r + o) % Observers, seconds, &stats);
+        for (int o = 0; o < Observers; o++) {
+            beginObserver((r + o) % Observers);
+            for (int w = 0; w < Works; w++)
+                rate[w][r][(r + o) % Observers] = measure(w, seconds);
+            endObserver((r + o) % Observers);
+        }
     printf("%d rounds of %.0f ms; ratio to \"none\" of the same round\n\n%-32s %-16s %12s %8s %8s %8s\n", rounds,
            seconds * 1e3, "traffic", "observer", "median", "least", "median", "most");
     for (int w = 0; w < Works; w++)
         print(w, rate[w], rounds);
     printf("\n%u packets handed up\n", handedUp);
     clock = bpf_enable_stats(BPF_STATS_RUN_TIME);
-    for (int w = 0; clock >= 0 && w < Works; w++) {
-        observed(w, Source, seconds, &stats);
-        printf("%-32s %.0f ns a call, %.0f ns a packet (%llu packets)\n", workName[w],
-               (double)stats.ns / (double)stats.runs, (double)stats.ns / (double)stats.seen,
-               (unsigned long long)stats.seen);
+    beginObserver(Source);
+    for (int w = 0; clock >= 0 && w < Works; w++, before = stats) {
+        measure(w, seconds);
+        ebpfMonPacketsGetStats(source, &stats);
+        printf("%-32s %.0f ns a call, %llu calls\n", workName[w],
+               (double)(stats.ns - before.ns) / (double)(stats.runs - before.runs),
+               (unsigned long long)(stats.runs - before.runs));
     }
+    endObserver(Source);
     return 0;
 }
