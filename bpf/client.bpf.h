@@ -32,7 +32,7 @@ static __always_inline void readCircuit(struct ebpfMonWho *who, const struct ebp
 static __always_inline void readClient(struct ebpfMonWho *who, const struct thread *th,
                                        const struct ebpfMonTargetConf *conf, __u64 client)
 {
-    struct ebpfMonOwner *own;
+    struct ebpfMonOwned *own;
 
     who->isCA = 0;
     who->user[0] = who->host[0] = 0;
@@ -47,7 +47,7 @@ static __always_inline void readClient(struct ebpfMonWho *who, const struct thre
     if (!own)
         own = bpf_map_lookup_elem(&endedOwners, &who->peer);
     if (own)
-        who->owner = *own;
+        who->owner = own->owner;
 }
 
 /*

@@ -20,7 +20,8 @@
 #define EBPFMON_QUEUED_MAX    8192
 #define EBPFMON_KEPT_MAX      4096
 #define EBPFMON_ARRAYS_MAX    16384
-#define EBPFMON_OWNERS_MAX    32768
+#define EBPFMON_TARGET_WORDS  1024  /* a power of two */
+#define EBPFMON_OWNERS_MAX    (32768 + EBPFMON_ENDED_MAX)
 #define EBPFMON_ENDED_MAX     8192
 #define EBPFMON_CONNECTS_MAX  4096
 #define EBPFMON_CAUSES_MAX    8192
@@ -396,6 +397,13 @@ struct ebpfMonThread {
     struct ebpfMonScan scan;
     __u64 holds, holdSum;      /* lock sets that it released, and the ns that it held them */
     struct ebpfMonRecent hold; /* … the longest, with its root */
+};
+
+/* Maps "owners" and "endedOwners", by struct ebpfMonPeer. */
+struct ebpfMonOwned {
+    struct ebpfMonOwner owner;
+    __u32 ended; /* its number among the connections that have ended; 0: it is open */
+    __u32 pad;
 };
 
 /* The registers of a thread that are needed to find its callers, on x86-64. */

@@ -1,39 +1,13 @@
 // SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
 /*
- * What the kernel itself shows about processes and connections: which programs start and end, from which socket a
- * thread of a watched IOC read last, and which process opened a local connection. These programs cause no traps: they
- * are at tracepoints, through which all processes go. So each program returns as early as it can.
+ * What the kernel itself shows about processes: which programs start and end, and from which socket a thread of a
+ * watched IOC read last. These programs cause no traps: they are at tracepoints, through which all processes go. So
+ * each program returns as early as it can.
  */
-#include "probe.bpf.h"
-
-#define TCP_ESTABLISHED 1
-#define TCP_SYN_SENT    2
-#define TCP_CLOSE       7
-#define TCP_LISTEN      10
-#define IPPROTO_TCP     6
+#include "host.bpf.h"
 
 /* ns; an older process is not one of a script or of a build, which start some hundred programs per second */
 #define OLD_NS 10000000000ull
-
-static __always_inline void fillHostHead(struct ebpfMonHead *h, __u32 kind, __u64 id, __u32 iocId)
-{
-    h->kind = kind;
-    h->tgid = id >> 32;
-    h->tid = (__u32)id;
-    h->iocId = iocId;
-    h->ktime = bpf_ktime_get_ns();
-}
-
-/* Sends an event that is only a head. "iocId" 0: it is of no watched IOC. */
-static __always_inline void sendHead(__u32 kind, __u64 id, __u32 iocId)
-{
-    struct ebpfMonHead *h = reserveEvent(0, sizeof(*h));
-
-    if (!h)
-        return;
-    fillHostHead(h, kind, id, iocId);
-    commitEvent(h);
-}
 
 /* sched_process_exec(task, old_pid, bprm). For a script, bprm->file is its interpreter (exec_binprm(), fs/exec.c). */
 SEC("raw_tp/sched_process_exec")
@@ -80,11 +54,10 @@ int ebpfmon_exit(__u64 *ctx)
     return 0;
 }
 
-static __always_inline __u32 readNetns(struct sock *sk, __u32 addr)
+/* 0: this process is no target. A bit costs each receive on this host less than a lookup. */
+static __always_inline int mayBeTarget(__u32 tgid)
 {
-    if ((addr & 0xff) != 127) /* network byte order */
-        return 0;
-    return BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
+    return targetBits[tgid / 64 % EBPFMON_TARGET_WORDS] >> (tgid % 64) & 1;
 }
 
 /* Notes the socket from which this thread has just read. */
@@ -95,7 +68,7 @@ static __always_inline int noteReceive(struct sock *sk, int length)
     struct caller c;
     __u16 family;
 
-    if (!findCaller(&c) || length <= 0)
+    if (!mayBeTarget(bpf_get_current_pid_tgid() >> 32) || !findCaller(&c) || length <= 0)
         return 0;
     family = BPF_CORE_READ(sk, __sk_common.skc_family);
     if ((family != AF_INET && family != AF_INET6) || BPF_CORE_READ(sk, sk_protocol) != IPPROTO_TCP)
@@ -140,83 +113,4 @@ int ebpfmon_recv_tcp(__u64 *ctx)
 
     return bpf_get_func_ret(ctx, &length) ? 0 : noteReceive((struct sock *)ctx[0], (int)length);
 #endif
-}
-
-/* listen() sets the state while its caller is the current thread (inet_csk_listen_start(), net/ipv4). */
-static __always_inline void noteListening(struct sock *sk)
-{
-    __u64 id = bpf_get_current_pid_tgid();
-    __u32 tgid = id >> 32;
-
-    if (BPF_CORE_READ(sk, sk_protocol) == IPPROTO_TCP && bpf_map_lookup_elem(&found, &tgid))
-        sendHead(EBPFMON_EV_LISTEN, id, 0);
-}
-
-/* Which connection the socket of a client has. "port": its own one, in network byte order. */
-static __always_inline void readConnection(struct sock *sk, __u16 port, struct ebpfMonPeer *peer)
-{
-    peer->addr = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr);
-    peer->saddr = BPF_CORE_READ(sk, __sk_common.skc_daddr);
-    peer->port = port;
-    peer->sport = BPF_CORE_READ(sk, __sk_common.skc_dport);
-    peer->netns = readNetns(sk, peer->addr);
-}
-
-/* The socket is closed. skc_num is 0 already if the kernel had chosen the port (tcp_set_state). */
-static __always_inline void endConnection(struct sock *sk)
-{
-    struct ebpfMonPeer peer = {};
-    struct ebpfMonOwner own, *seen;
-
-    readConnection(sk, BPF_CORE_READ((struct inet_sock *)sk, inet_sport), &peer);
-    seen = bpf_map_lookup_elem(&owners, &peer);
-    if (!seen)
-        return;
-    own = *seen;
-    bpf_map_update_elem(&endedOwners, &peer, &own, BPF_ANY);
-    bpf_map_delete_elem(&owners, &peer);
-}
-
-/* inet_sock_set_state(sk, oldstate, newstate). connect() sets SYN_SENT while its caller is the current thread, but the
- * kernel chooses the local port after that (tcp_v4_connect). At ESTABLISHED the port is known, but the current thread
- * may be any. */
-SEC("raw_tp/inet_sock_set_state")
-int ebpfmon_connect(struct bpf_raw_tracepoint_args *ctx)
-{
-    struct sock *sk = (struct sock *)ctx->args[0];
-    int newstate = ctx->args[2];
-    __u64 key = (__u64)sk, id;
-    struct ebpfMonOwner own = {}, *seen;
-    struct ebpfMonPeer peer = {};
-    struct task_struct *leader;
-
-    if (newstate == TCP_SYN_SENT) {
-        if (BPF_CORE_READ(sk, sk_protocol) != IPPROTO_TCP)
-            return 0;
-        id = bpf_get_current_pid_tgid();
-        own.pid = id >> 32;
-        own.uid = (__u32)bpf_get_current_uid_gid();
-        leader = BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), group_leader);
-        bpf_probe_read_kernel_str(own.comm, sizeof(own.comm), BPF_CORE_READ(leader, comm));
-        bpf_map_update_elem(&connecting, &key, &own, BPF_ANY);
-        return 0;
-    }
-    if (newstate == TCP_LISTEN)
-        noteListening(sk);
-    if (newstate == TCP_CLOSE) {
-        bpf_map_delete_elem(&connecting, &key);
-        endConnection(sk);
-        return 0;
-    }
-    if (newstate != TCP_ESTABLISHED)
-        return 0;
-    seen = bpf_map_lookup_elem(&connecting, &key);
-    if (!seen)
-        return 0;
-    own = *seen;
-    bpf_map_delete_elem(&connecting, &key);
-    readConnection(sk, __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_num)), &peer);
-    if (bpf_map_update_elem(&owners, &peer, &own, BPF_ANY))
-        bpf_map_update_elem(&endedOwners, &peer, &own, BPF_ANY);
-    return 0;
 }

@@ -40,6 +40,9 @@ extern struct ebpfMonShare shares[EBPFMON_SHARES];
  * that controls time stamps; 0: never. The element of an IOC is at ebpfMonShareOf(iocId), too. */
 extern volatile __u64 stretchPuts[EBPFMON_SHARES];
 
+/* The targets, a bit by process id. Bits are set, but not cleared: another process may have the same bit. */
+extern volatile __u64 targetBits[EBPFMON_TARGET_WORDS];
+
 MAP struct {
     __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); /* each trap adds to it: an array costs less than a hash table */
     __uint(max_entries, EBPFMON_TARGETS_MAX);
@@ -161,24 +164,43 @@ MAP struct {
     __type(value, struct ebpfMonArrayConf);
 } arrays SEC(".maps");
 
-/* The process that opened a local connection, as long as that is open. Not LRU: somebody who opens and closes thousands
- * of connections would hide who opened the others. */
+/* The process that opened a local connection, and the last EBPFMON_ENDED_MAX of those that have ended, because packets
+ * and events are read later. Not LRU: somebody who opens and closes thousands of connections would hide who opened the
+ * others. */
 MAP struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, EBPFMON_OWNERS_MAX);
     __type(key, struct ebpfMonPeer);
-    __type(value, struct ebpfMonOwner);
+    __type(value, struct ebpfMonOwned);
 } owners SEC(".maps");
 
-/* The same after that, because packets and events are read later; and of connections for which "owners" had no room. */
+/* The connections that have ended: the n-th is at n % EBPFMON_ENDED_MAX. */
+MAP struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, EBPFMON_ENDED_MAX);
+    __type(key, __u32);
+    __type(value, struct ebpfMonPeer);
+} endedPlaces SEC(".maps");
+
+extern volatile __u32 endedOwnersCount;
+
+/* Connections for which "owners" had no room. In the object for old kernels also those that have ended. */
 MAP struct {
     __uint(type, BPF_MAP_TYPE_LRU_HASH);
     __uint(max_entries, EBPFMON_ENDED_MAX);
     __type(key, struct ebpfMonPeer);
-    __type(value, struct ebpfMonOwner);
+    __type(value, struct ebpfMonOwned);
 } endedOwners SEC(".maps");
 
-/* The same by the address of struct sock, while connect() has not chosen the local port yet. */
+/* Who connects, while connect() has not chosen the local port yet. */
+MAP struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1u << CONNECT_PLACES_LOG);
+    __type(key, __u32);
+    __type(value, struct connectPlace);
+} connectPlaces SEC(".maps");
+
+/* The same by the address of struct sock, if the place is another one's. */
 MAP struct {
     __uint(type, BPF_MAP_TYPE_LRU_HASH);
     __uint(max_entries, EBPFMON_CONNECTS_MAX);

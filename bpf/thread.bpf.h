@@ -171,6 +171,14 @@ struct inQueue {
     struct ebpfMonHandOver what;
 };
 
+/* A connect that is under way. */
+struct connectPlace {
+    __u64 sk; /* address of its struct sock; 0: the place is free */
+    struct ebpfMonOwner owner;
+};
+
+#define CONNECT_PLACES_LOG 10
+
 struct chainKey {
     __u64 begin;
     __u64 tid;

@@ -17,32 +17,17 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 #include "ebpfMonPacket.h"
-#include "wake.bpf.h"
+#include "wireLooks.bpf.h"
+#include "wireSend.bpf.h"
 
 #define LOOPBACK_IFINDEX 1      /* of lo in every namespace: loopback_net_init() of the kernel checks it */
 #define LINK_HEADER      14     /* bytes before the IP header on lo: eth_type_trans() in loopback_xmit() */
 #define FRAGMENT         0x3fff /* bits of iphdr.frag_off: there are more fragments, or this is not the first */
-#define CA_LAST          27     /* caProto.h: CA_PROTO_SERVER_DISCONN */
-#define CA_VERSION       0
-#define PVA_MAGIC        0xca
-#define PVA_VERSION      4      /* the newest that we know: the protocol revision of the specification */
-#define PVA_RESERVED     0x0e   /* bits of the flags that must be 0 */
-#define PVA_LAST         23
-
-/* Commands of caProto.h without a payload (VERSION, EVENTS_OFF, EVENTS_ON, READ_SYNC, CLEAR_CHANNEL, ACCESS_RIGHTS,
- * ECHO, CREATE_CH_FAIL, SERVER_DISCONN). */
-#define CA_NO_PAYLOAD \
-    (1u << 0 | 1u << 8 | 1u << 9 | 1u << 10 | 1u << 12 | 1u << 22 | 1u << 23 | 1u << 26 | 1u << 27)
 
 struct headers {
     struct iphdr ip;
     struct tcphdr tcp; /* UDP has its ports at the same place as TCP */
 };
-
-#define UDP_MIN 28 /* bytes of the IP and the UDP header: a short datagram has no more */
-
-/* What the first bytes of a packet's data look like. */
-enum looks { NO, PERHAPS /* too short to tell */, CA, CA_HELLO, PVA };
 
 struct {
     __uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -51,24 +36,51 @@ struct {
     __type(value, struct ebpfMonConn);
 } conns SEC(".maps");
 
+/*
+ * Connections whose begin was seen last: what their SYN and SYN-ACK tell. A short connection that is foreign is only
+ * here, because to make and to delete an element of "conns" costs more than all else that it pays. A new connection
+ * takes the place of an old one, and nothing is locked. So two CPUs may write one place at a time. A mixture of two
+ * connections has the key of neither, or a sequence number with which no data begin; and a verdict counts only with the
+ * sequence number for which it was found.
+ */
+struct begun {
+    __u32 serial;    /* a new number with each SYN, because a new connection can have the addresses and ports of an old
+                      * one */
+    struct ebpfMonConnKey key;
+    __u32 first[2];  /* as in struct ebpfMonConn; "known" and "client", too */
+    __u32 foreign;   /* the connection is foreign if this is first[client] */
+    __u32 since;     /* the second in which that was found */
+    __u8  known, client;
+    __u8  pad[2];
+};
+
+#define BEGUN_PLACES_LOG 12
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1u << BEGUN_PLACES_LOG);
+    __type(key, __u32);
+    __type(value, struct begun);
+} begun SEC(".maps");
+
 /* Connections that were foreign when this CPU looked last: a comparison here costs less than a lookup in "conns". */
 struct foreign {
     struct ebpfMonConnKey key;
     __u32 since;    /* of struct ebpfMonConn */
-    __u32 serial;   /* value of "changes", before that look */
+    __u32 serial;   /* of getSerial(), before that look */
+    __u32 isInConns;
 };
 
-#define FOREIGN_PLACES 256 /* a power of two */
+#define FOREIGN_PLACES_LOG 8
 
 struct {
     __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    __uint(max_entries, FOREIGN_PLACES);
+    __uint(max_entries, 1u << FOREIGN_PLACES_LOG);
     __type(key, __u32);
     __type(value, struct foreign);
 } foreigns SEC(".maps");
 
-/* A new number with each SYN, because a new connection can have the addresses and ports of an old one; and when the
- * user part has said what a connection is. */
+/* A new number whenever the user part has said what a connection is. */
 volatile __u32 changes;
 
 /* The ports where CA or PVA is expected: a bit for each port, in host byte order. */
@@ -86,15 +98,6 @@ struct {
     __type(value, struct ebpfMonPacketCounts);
 } counts SEC(".maps");
 
-/* The packets that passed: a struct ebpfMonPacketHead, then the packet from its IP header on. */
-struct {
-    __uint(type, BPF_MAP_TYPE_RINGBUF);
-    __uint(max_entries, 8 << 20);
-} packets SEC(".maps");
-
-/* Nonzero: the reader sleeps (wake.bpf.h). The user part sets it. */
-volatile __u32 packetsSleep;
-
 /* The time in seconds, set by the user part: to read a clock for each foreign packet would cost more than everything
  * else. */
 volatile __u32 nowSecs;
@@ -109,76 +112,52 @@ static __always_inline int isExpected(__be16 port)
     return bits && (*bits >> (host & 63) & 1);
 }
 
-static __always_inline struct foreign *findPlace(const struct ebpfMonConnKey *key)
+/* The place of a connection in a table of 1 << "log" places. */
+static __always_inline __u32 hashKey(const struct ebpfMonConnKey *key, __u32 log)
 {
-    __u32 at = key->port[0] ^ key->port[1];
+    __u32 ports = (__u32)key->port[0] << 16 | key->port[1];
 
-    at = (at ^ at >> 8) & (FOREIGN_PLACES - 1);
+    return ((ports ^ key->addr[0] ^ key->addr[1] << 7) * 0x9e3779b1u) >> (32 - log); /* 2^32 / golden ratio (Knuth) */
+}
+
+static __always_inline int isKey(const struct ebpfMonConnKey *a, const struct ebpfMonConnKey *b)
+{
+    return a->addr[0] == b->addr[0] && a->addr[1] == b->addr[1] && a->port[0] == b->port[0] && a->port[1] == b->port[1];
+}
+
+static __always_inline struct begun *findBegun(const struct ebpfMonConnKey *key)
+{
+    __u32 at = hashKey(key, BEGUN_PLACES_LOG);
+
+    return bpf_map_lookup_elem(&begun, &at);
+}
+
+static __always_inline struct foreign *findForeign(const struct ebpfMonConnKey *key)
+{
+    __u32 at = hashKey(key, FOREIGN_PLACES_LOG);
+
     return bpf_map_lookup_elem(&foreigns, &at);
 }
 
-/* Nonzero: the connection was foreign when this CPU looked last, and needs no new look. */
-static __always_inline int isStillForeign(const struct ebpfMonConnKey *key, __u32 serial)
+/* This number is another one after a SYN, or after a verdict of the user part. */
+static __always_inline __u32 getSerial(const struct begun *b)
 {
-    const struct foreign *f = findPlace(key);
-
-    return f && f->key.addr[0] == key->addr[0] && f->key.addr[1] == key->addr[1] &&
-           f->key.port[0] == key->port[0] && f->key.port[1] == key->port[1] && f->serial == serial &&
-           nowSecs - f->since <= EBPFMON_FOREIGN_SECS;
+    return b->serial + changes;
 }
 
-static __always_inline void noteForeign(const struct ebpfMonConnKey *key, __u32 since, __u32 serial)
+/* Nonzero: the connection was foreign when this CPU looked last, and needs no new look. */
+static __always_inline int isStillForeign(const struct foreign *f, const struct ebpfMonConnKey *key, __u32 serial)
 {
-    struct foreign *f = findPlace(key);
+    return isKey(&f->key, key) && f->serial == serial && nowSecs - f->since <= EBPFMON_FOREIGN_SECS;
+}
 
-    if (!f)
-        return;
+static __always_inline void noteForeign(struct foreign *f, const struct ebpfMonConnKey *key, __u32 since, __u32 serial,
+    int isInConns)
+{
     f->key = *key;
     f->since = since;
     f->serial = serial;
-}
-
-static __always_inline int isPva(const __u8 *p)
-{
-    return p[0] == PVA_MAGIC && p[1] <= PVA_VERSION && !(p[2] & PVA_RESERVED) && p[3] <= PVA_LAST;
-}
-
-/* The head of a message, struct ca_hdr of caProto.h; all numbers are big-endian: m_cmmd, m_postsize, m_dataType,
- * m_count. If the size is 0xffff and the count 0, the real ones follow. */
-static __always_inline enum looks isCa(const __u8 *p)
-{
-    __u32 command = (__u32)p[0] << 8 | p[1], size = (__u32)p[2] << 8 | p[3], count = (__u32)p[6] << 8 | p[7];
-
-    if (command > CA_LAST || (size & 7 && !(size == 0xffff && count == 0)))
-        return NO;
-    if (CA_NO_PAYLOAD >> command & 1 && size)
-        return NO;
-    if (command != CA_VERSION)
-        return CA;
-    return count && count < 256 ? CA_HELLO : NO; /* the count is the minor version; a message of zeros is none */
-}
-
-static __always_inline enum looks lookAtHead(const __u8 *p)
-{
-    return isPva(p) ? PVA : isCa(p);
-}
-
-/* Looks at the first bytes of a packet's data: enum looks. "begins": these are the first data of their direction. A
- * global function: the verifier checks it once, and not what comes behind it once for each of its results. */
-__attribute__((noinline)) int ebpfmon_look_at_data(struct __sk_buff *skb, __u32 at, __u32 size, __u32 begins)
-{
-    __u8 p[EBPFMON_SHORT] = {};
-
-    if (size < sizeof(p)) {
-        if (!begins)
-            return PERHAPS;
-        if (bpf_skb_load_bytes(skb, at, p, 1))
-            return NO;
-        return p[0] == 0 || p[0] == PVA_MAGIC ? PERHAPS : NO;
-    }
-    if (bpf_skb_load_bytes(skb, at, p, sizeof(p)))
-        return NO;
-    return lookAtHead(p);
+    f->isInConns = isInConns;
 }
 
 /* Collects the first bytes of a direction, which may come in several segments. "offset": of this segment, less than
@@ -248,30 +227,115 @@ static __always_inline int judgeData(struct __sk_buff *skb, const struct tcphdr 
     return known || looks == PERHAPS || (fresh && !begins);
 }
 
+/* What "conns" shall have of a connection of "begun". */
+static __always_inline struct ebpfMonConn getFresh(const struct begun *b)
+{
+    return (struct ebpfMonConn){ .state = EBPFMON_CONN_FRESH, .first = { b->first[0], b->first[1] }, .known = b->known,
+                                 .client = b->client };
+}
+
+/* The sequence number of the client's first byte. No index: the compiler would join it to the address by an OR, which
+ * the verifier refuses. */
+static __always_inline __u32 getClientFirst(const struct begun *b)
+{
+    return b->client ? b->first[1] : b->first[0];
+}
+
+static __always_inline int isBegunForeign(const struct begun *b)
+{
+    return b->foreign == getClientFirst(b);
+}
+
+/* Writes a new connection to its place. "first": the sequence number of its data in direction "d". */
+static __always_inline void setBegun(struct begun *b, const struct ebpfMonConnKey *key, __u32 first, __u32 d)
+{
+    if (b->known && !isKey(&b->key, key) && !isBegunForeign(b)) { /* the other one may have had no data yet */
+        struct ebpfMonConnKey other = b->key;
+        struct ebpfMonConn c = getFresh(b);
+
+        bpf_map_update_elem(&conns, &other, &c, BPF_NOEXIST);
+    }
+    if (bpf_map_lookup_elem(&conns, key)) /* of an old connection */
+        bpf_map_delete_elem(&conns, key);
+    b->key = *key;
+    b->first[0] = b->first[1] = first;
+    b->foreign = first - 1;
+    b->client = d;
+    b->known = 1u << d;
+}
+
 /* Notes from SYN and SYN-ACK at which sequence number the data will begin. Nonzero: pass the packet to the user part,
  * because its port is expected. */
-static __always_inline int noteHandshake(const struct tcphdr *tcp, struct ebpfMonConnKey *key, __u32 d)
+static __always_inline int noteHandshake(const struct tcphdr *tcp, const struct ebpfMonConnKey *key, struct begun *b,
+    __u32 d)
 {
     __u32 first = bpf_ntohl(tcp->seq) + 1;
 
     if (!tcp->ack) {
-        struct ebpfMonConn new = { .state = EBPFMON_CONN_FRESH, .client = d, .known = 1u << d };
+        setBegun(b, key, first, d);
+    } else if (isKey(&b->key, key)) {
+        if (d)
+            b->first[1] = first;
+        else
+            b->first[0] = first;
+        b->known |= 1u << d;
+    }
+    __sync_fetch_and_add(&b->serial, 1); /* after the connection can be found */
+    return isExpected(tcp->source) || isExpected(tcp->dest);
+}
 
-        new.first[0] = new.first[1] = first;
-        bpf_map_update_elem(&conns, key, &new, BPF_ANY);
-    } else {
-        struct ebpfMonConn *c = bpf_map_lookup_elem(&conns, key);
+/* Looks at data of a connection that is not in "conns". Nonzero: it is foreign. Else it is in "conns" from now on. */
+static __always_inline int isForeignFirst(struct __sk_buff *skb, const struct tcphdr *tcp,
+    const struct ebpfMonConnKey *key, struct begun *b, struct foreign *f, __u32 serial, __u32 d, __u32 at, __u32 size,
+    struct ebpfMonPacketCounts *count)
+{
+    struct ebpfMonConn new = { .state = EBPFMON_CONN_MIDDLE };
+    int isBegun = isKey(&b->key, key);
 
-        if (c && c->state == EBPFMON_CONN_FRESH) {
-            if (d)
-                c->first[1] = first;
-            else
-                c->first[0] = first;
-            c->known |= 1u << d;
+    if (isBegun && isBegunForeign(b)) {
+        if (nowSecs - b->since <= EBPFMON_FOREIGN_SECS) {
+            noteForeign(f, key, b->since, serial, 0);
+            return 1;
+        }
+    } else if (isBegun) {
+        new = getFresh(b);
+        if (b->known >> d & 1 && bpf_ntohl(tcp->seq) == (d ? b->first[1] : b->first[0]) &&
+            ebpfmon_look_at_data(skb, at, size, 1) == NO && !isExpected(tcp->source) && !isExpected(tcp->dest)) {
+            count->foreign++;
+            b->since = nowSecs;
+            b->foreign = getClientFirst(b);
+            noteForeign(f, key, b->since, serial, 0);
+            return 1;
         }
     }
-    __sync_fetch_and_add(&changes, 1); /* after the connection can be found */
-    return isExpected(tcp->source) || isExpected(tcp->dest);
+    bpf_map_update_elem(&conns, key, &new, BPF_ANY);
+    return 0;
+}
+
+/* Looks at a packet of a connection that is in "conns". Nonzero: pass it to the user part. */
+static __always_inline int judgeNext(struct __sk_buff *skb, const struct tcphdr *tcp, const struct ebpfMonConnKey *key,
+    struct ebpfMonConn *c, struct foreign *f, __u32 serial, __u32 d, __u32 at, __u32 size,
+    struct ebpfMonPacketCounts *count)
+{
+    int pass = 0;
+
+    if (c->state == EBPFMON_CONN_WANTED)
+        return 1;
+    if (c->state == EBPFMON_CONN_FOREIGN && nowSecs - c->since > EBPFMON_FOREIGN_SECS) {
+        c->state = EBPFMON_CONN_MIDDLE;
+        c->tries = 0;
+    }
+    if (c->state == EBPFMON_CONN_FOREIGN)
+        noteForeign(f, key, c->since, serial, 1);
+    else if (size)
+        pass = judgeData(skb, tcp, c, d, at, size, count);
+    if (tcp->fin)
+        c->ended |= 1u << d;
+    /* Delete a connection that has ended at once, to make room. A wanted one stays, because late segments may
+     * follow. */
+    if ((tcp->rst || c->ended == 3) && c->state != EBPFMON_CONN_WANTED)
+        bpf_map_delete_elem(&conns, key);
+    return pass;
 }
 
 static __always_inline int isWantedTcp(struct __sk_buff *skb, __u32 ip, const struct headers *h,
@@ -281,10 +345,11 @@ static __always_inline int isWantedTcp(struct __sk_buff *skb, __u32 ip, const st
     /* 0: the packet is longer than the field can say (BIG TCP). Otherwise the field counts, because short frames are
      * padded. */
     __u32 total = h->ip.tot_len ? bpf_ntohs(h->ip.tot_len) : skb->len - ip;
-    __u32 at = h->ip.ihl * 4u + tcp->doff * 4u, serial = changes, size, d;
+    __u32 at = h->ip.ihl * 4u + tcp->doff * 4u, serial, size, d;
     struct ebpfMonConnKey key;
     struct ebpfMonConn *c;
-    int pass = 0;
+    struct foreign *f;
+    struct begun *b;
 
     if (tcp->doff < 5 || at > total)
         return 0;
@@ -292,37 +357,22 @@ static __always_inline int isWantedTcp(struct __sk_buff *skb, __u32 ip, const st
     if (!size && !tcp->syn && !tcp->fin && !tcp->rst)
         return 0;
     d = ebpfMonConnKeySet(&key, h->ip.saddr, tcp->source, h->ip.daddr, tcp->dest);
+    b = findBegun(&key);
+    f = findForeign(&key);
+    if (!b || !f)
+        return 0;
     if (tcp->syn)
-        return noteHandshake(tcp, &key, d);
-    if (!tcp->fin && !tcp->rst && isStillForeign(&key, serial))
+        return noteHandshake(tcp, &key, b, d);
+    serial = getSerial(b);
+    if (isStillForeign(f, &key, serial) && (!f->isInConns || (!tcp->fin && !tcp->rst)))
         return 0;
     c = bpf_map_lookup_elem(&conns, &key);
     if (!c) {
-        struct ebpfMonConn new = { .state = EBPFMON_CONN_MIDDLE };
-
-        if (!size || tcp->rst)
+        if (!size || tcp->rst || isForeignFirst(skb, tcp, &key, b, f, serial, d, ip + at, size, count))
             return 0;
-        pass = judgeData(skb, tcp, &new, d, ip + at, size, count);
-        bpf_map_update_elem(&conns, &key, &new, BPF_ANY);
-        return pass;
+        c = bpf_map_lookup_elem(&conns, &key);
     }
-    if (c->state == EBPFMON_CONN_WANTED)
-        return 1;
-    if (c->state == EBPFMON_CONN_FOREIGN && nowSecs - c->since > EBPFMON_FOREIGN_SECS) {
-        c->state = EBPFMON_CONN_MIDDLE;
-        c->tries = 0;
-    }
-    if (c->state == EBPFMON_CONN_FOREIGN)
-        noteForeign(&key, c->since, serial);
-    else if (size)
-        pass = judgeData(skb, tcp, c, d, ip + at, size, count);
-    if (tcp->fin)
-        c->ended |= 1u << d;
-    /* Delete a connection that has ended at once, to make room. A wanted one stays, because late segments may
-     * follow. */
-    if ((tcp->rst || c->ended == 3) && c->state != EBPFMON_CONN_WANTED)
-        bpf_map_delete_elem(&conns, &key);
-    return pass;
+    return c ? judgeNext(skb, tcp, &key, c, f, serial, d, ip + at, size, count) : 0;
 }
 
 /* Nonzero: a wanted datagram. pvAccess servers answer a search from a port of their own choice, to a port of the client
@@ -335,50 +385,6 @@ static __always_inline int isWantedUdp(struct __sk_buff *skb, __u32 ip, const st
     if (isExpected(h->tcp.source) || isExpected(h->tcp.dest))
         return 1;
     return !bpf_skb_load_bytes(skb, ip + h->ip.ihl * 4u + 8, p, sizeof(p)) && isPva(p);
-}
-
-/* Copies "n" bytes of the packet, at least its headers, into an entry with "room" bytes, which is a constant. Nonzero:
- * not possible. */
-static __always_inline int copyPacket(struct __sk_buff *skb, __u32 ip, __u32 room, __u64 n, __u64 now)
-{
-    struct ebpfMonPacketHead *entry = bpf_ringbuf_reserve(&packets, sizeof(*entry) + room, 0);
-
-    if (!entry)
-        return -1;
-    /* n is within both limits, but the verifier has lost that. Verifiers up to 6.12 know only the bound of a number
-     * that was compared, so there is one comparison at a time. Verifiers before 6.8 learn nothing from a comparison
-     * with 0. */
-    barrier_var(n);
-    if (n < UDP_MIN)
-        n = UDP_MIN;
-    barrier_var(n);
-    if (n > room)
-        n = room;
-    barrier_var(n);
-    if (bpf_skb_load_bytes(skb, ip, entry + 1, n)) {
-        bpf_ringbuf_discard(entry, BPF_RB_NO_WAKEUP);
-        return -1;
-    }
-    entry->ktime = now;
-    entry->len = n;
-    entry->wireLen = skb->len - ip;
-    bpf_ringbuf_submit(entry, BPF_RB_NO_WAKEUP);
-    wakeReader(&packets, &packetsSleep);
-    return 0;
-}
-
-/* Sends the packet to the user part. The size of an entry must be a constant, so there are some sizes, each of them
- * twice the one before. */
-static __always_inline int sendPacket(struct __sk_buff *skb, __u32 ip)
-{
-    __u64 n = skb->len - ip < EBPFMON_PACKET_MAX ? skb->len - ip : EBPFMON_PACKET_MAX;
-    __u64 now = bpf_ktime_get_ns();
-
-#pragma unroll
-    for (__u32 room = EBPFMON_PACKET_MIN; room < EBPFMON_PACKET_MAX; room *= 2)
-        if (n <= room)
-            return copyPacket(skb, ip, room, n, now);
-    return copyPacket(skb, ip, EBPFMON_PACKET_MAX, n, now);
 }
 
 /* Reads the headers; the IP header begins at "ip". At a hook of a device ("ip" is not 0) a program may read the packet

@@ -61,6 +61,7 @@ int ebpfMonKernelSetTarget(uint32_t tgid, const struct ebpfMonTargetConf *conf)
     if (at == EBPFMON_TARGETS_MAX)
         return -1;
     own.hits = (uint16_t)at;
+    ebpfMonLoaded.skel->bss->targetBits[tgid / 64 % EBPFMON_TARGET_WORDS] |= 1ull << tgid % 64;
     bpf_map_update_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.queues), &tgid, &empty, BPF_NOEXIST);
     return bpf_map_update_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.targets), &tgid, &own, BPF_ANY);
 }
@@ -198,15 +199,20 @@ void ebpfMonKernelRemoveArray(uint32_t tgid, uint64_t pfldDes)
 int ebpfMonKernelGetOwner(const struct ebpfMonPeer *peer, struct ebpfMonOwner *owner)
 {
     const struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
+    struct ebpfMonOwned own;
 
-    return bpf_map_lookup_elem(bpf_map__fd(skel->maps.owners), peer, owner) == 0 ?
-               0 :
-               bpf_map_lookup_elem(bpf_map__fd(skel->maps.endedOwners), peer, owner);
+    if (bpf_map_lookup_elem(bpf_map__fd(skel->maps.owners), peer, &own) &&
+        bpf_map_lookup_elem(bpf_map__fd(skel->maps.endedOwners), peer, &own))
+        return -1;
+    *owner = own.owner;
+    return 0;
 }
 
 int ebpfMonKernelSetOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner)
 {
-    return bpf_map_update_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.owners), peer, owner, BPF_ANY);
+    struct ebpfMonOwned own = { .owner = *owner };
+
+    return bpf_map_update_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.owners), peer, &own, BPF_ANY);
 }
 
 /* The memory of a table (bytes), as the kernel tells it: since 6.4 what the table takes (map_mem_usage), before what a

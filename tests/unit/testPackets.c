@@ -9,6 +9,8 @@
 
 static const uint8_t caCreate[24] = { 0, 18, 0, 8, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 13, 'A', ':', 'B' };
 static const uint8_t pvaOrder[8] = { 0xca, 2, 0x41, 2 };
+#define CROWD 25000 /* connections; six for each place (begun, bpf/wire.bpf.c) */
+
 static const char http[] = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 static uint8_t *noise(void)
@@ -208,6 +210,57 @@ static void testSamePorts(void)
     }
 }
 
+/* Opens "count" connections, one after the other, and resets each one. */
+static void pass(uint16_t port, int count)
+{
+    struct sockaddr_in at = local(port);
+    struct linger hard = { 1, 0 };
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (bind(listener, (struct sockaddr *)&at, sizeof(at)) || listen(listener, 1))
+        testAbort("port %d: %s", port, strerror(errno));
+    for (int i = 0; i < count; i++) {
+        Pair pair = { .fd = { socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), -1 } };
+
+        if (connect(pair.fd[0], (struct sockaddr *)&at, sizeof(at)) || (pair.fd[1] = accept(listener, NULL, NULL)) < 0)
+            testAbort("connection %d: %s", i, strerror(errno));
+        setsockopt(pair.fd[0], SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
+        close(pair.fd[0]);
+        close(pair.fd[1]);
+    }
+    close(listener);
+}
+
+/* Between the begin of a connection and its first data, or its next ones, so many others begin that each place of the
+ * filter's table has had another one. */
+static void testCrowd(void)
+{
+    const uint8_t *bulk = noise();
+    Pair ca, foreign;
+
+    testDiag("a crowd of other connections");
+    watch(33016);
+    foreign = pairOpen(33016);
+    pairSend(&foreign, 0, bulk, 100);
+    ca = pairOpen(33015);
+    pass(33017, CROWD);
+    for (int i = 0; i < 20; i++)
+        pairSend(&foreign, i & 1, bulk, 1000);
+    catchUp();
+    testOk(seen.bytes[0] + seen.bytes[1] == 0, "a foreign connection stays foreign: %zu bytes",
+           seen.bytes[0] + seen.bytes[1]);
+    watch(33015);
+    pairSend(&ca, 1, caVersion, 3);
+    pairSend(&ca, 1, caVersion + 3, 4);
+    pairSend(&ca, 1, caVersion + 7, sizeof(caVersion) - 7);
+    for (int i = 0; i < 20; i++)
+        pairSend(&ca, 1, bulk, 100);
+    catchUp();
+    testOk(seen.bytes[1] == sizeof(caVersion) + 20 * 100, "CA, in pieces: %zu bytes", seen.bytes[1]);
+    pairClose(&ca, 0);
+    pairClose(&foreign, 0);
+}
+
 /* Connections that are older than the source. */
 static void testMiddle(const Pair *ca, const Pair *other)
 {
@@ -290,12 +343,12 @@ MAIN(testPackets)
     ebpfMonPacketsStats stats;
     Pair ca, other;
 
-    testPlan(42);
-    if (skipWithoutNetwork(40))
+    testPlan(44);
+    if (skipWithoutNetwork(42))
         return testDone();
     ca = pairOpen(33020);
     other = pairOpen(33021);
-    if (skipWithoutSource(40))
+    if (skipWithoutSource(42))
         return testDone();
     testMiddle(&ca, &other);
     testWanted();
@@ -304,6 +357,7 @@ MAIN(testPackets)
     testPieces(33005, 1, (const size_t[]){ 3, 4, 9 }, "of the server, in pieces: the third one is long");
     testForeign();
     testSamePorts();
+    testCrowd();
     testUdp();
     testFull();
     ebpfMonPacketsGetStats(source, &stats);

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
+/* Sends packets to the user part. */
+#ifndef EBPFMON_WIRESEND_BPF_H
+#define EBPFMON_WIRESEND_BPF_H
+
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include "ebpfMonPacket.h"
+#include "wake.bpf.h"
+
+#define UDP_MIN 28 /* bytes of the IP and the UDP header: a short datagram has no more */
+
+/* The packets that passed: a struct ebpfMonPacketHead, then the packet from its IP header on. */
+struct {
+    __uint(type, BPF_MAP_TYPE_RINGBUF);
+    __uint(max_entries, 8 << 20);
+} packets SEC(".maps");
+
+/* Nonzero: the reader sleeps (wake.bpf.h). The user part sets it. */
+volatile __u32 packetsSleep;
+
+/* Copies "n" bytes of the packet, at least its headers, into an entry with "room" bytes, which is a constant. Nonzero:
+ * not possible. */
+static __always_inline int copyPacket(struct __sk_buff *skb, __u32 ip, __u32 room, __u64 n, __u64 now)
+{
+    struct ebpfMonPacketHead *entry = bpf_ringbuf_reserve(&packets, sizeof(*entry) + room, 0);
+
+    if (!entry)
+        return -1;
+    /* n is within both limits, but the verifier has lost that. Verifiers up to 6.12 know only the bound of a number
+     * that was compared, so there is one comparison at a time. Verifiers before 6.8 learn nothing from a comparison
+     * with 0. */
+    barrier_var(n);
+    if (n < UDP_MIN)
+        n = UDP_MIN;
+    barrier_var(n);
+    if (n > room)
+        n = room;
+    barrier_var(n);
+    if (bpf_skb_load_bytes(skb, ip, entry + 1, n)) {
+        bpf_ringbuf_discard(entry, BPF_RB_NO_WAKEUP);
+        return -1;
+    }
+    entry->ktime = now;
+    entry->len = n;
+    entry->wireLen = skb->len - ip;
+    bpf_ringbuf_submit(entry, BPF_RB_NO_WAKEUP);
+    wakeReader(&packets, &packetsSleep);
+    return 0;
+}
+
+/* Sends the packet to the user part. The size of an entry must be a constant, so there are some sizes, each of them
+ * twice the one before. */
+static __always_inline int sendPacket(struct __sk_buff *skb, __u32 ip)
+{
+    __u64 n = skb->len - ip < EBPFMON_PACKET_MAX ? skb->len - ip : EBPFMON_PACKET_MAX;
+    __u64 now = bpf_ktime_get_ns();
+
+#pragma unroll
+    for (__u32 room = EBPFMON_PACKET_MIN; room < EBPFMON_PACKET_MAX; room *= 2)
+        if (n <= room)
+            return copyPacket(skb, ip, room, n, now);
+    return copyPacket(skb, ip, EBPFMON_PACKET_MAX, n, now);
+}
+
+#endif
