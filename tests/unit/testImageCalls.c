@@ -17,6 +17,27 @@
 
 static char folder[] = "/tmp/ebpfMonXXXXXX";
 
+/* The assembler allows no two local functions of one name, which linkers make of two sources. So a source calls the
+ * second one OTHER, and the file gets the name. */
+#define NAME  "ProcessCallback"
+#define OTHER "ProcessCallbacX"
+
+static void renameOther(const char *path)
+{
+    static char bytes[1 << 20];
+    FILE *file = fopen(path, "r+");
+    size_t size = file ? fread(bytes, 1, sizeof(bytes), file) : 0;
+    char *at;
+
+    while (size && (at = memmem(bytes, size, OTHER, sizeof(OTHER)))) {
+        memcpy(at, NAME, sizeof(NAME));
+        fseek(file, at - bytes, SEEK_SET);
+        fwrite(NAME, 1, sizeof(NAME), file);
+    }
+    if (file)
+        fclose(file);
+}
+
 /* Makes a library from this source. The caller frees the result. NULL if there is no assembler for it. */
 static ebpfMonCalls *readCalls(const char *source)
 {
@@ -34,6 +55,7 @@ static ebpfMonCalls *readCalls(const char *source)
     fputs(source, cc);
     if (pclose(cc))
         return NULL;
+    renameOther(path);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd >= 0 && ebpfMonElfOpen(&file, fd) == 0) {
         calls = ebpfMonCallsRead(&file);
@@ -215,7 +237,7 @@ static void testCallbacks(const char *what, const char *more, int scans, int pro
 
 MAIN(testImageCalls)
 {
-    testPlan(11 + 4 + 1 + 3 + 1 + 4);
+    testPlan(11 + 4 + 1 + 3 + 1 + 5);
     if (!mkdtemp(folder))
         testAbort("no folder in /tmp");
     testEnds();
@@ -223,10 +245,11 @@ MAIN(testImageCalls)
     testTailCall();
     testCallers();
     testTwoLocks();
-    testCallbacks("both", LOCAL("ProcessCallback", CHAIN), 1, 1);
-    testCallbacks("one that takes two locks", LOCAL("ProcessCallback", "call dbScanLock@PLT\nnop\n" CHAIN), 1, 0);
+    testCallbacks("both", LOCAL(NAME, CHAIN), 1, 1);
+    testCallbacks("one that takes two locks", LOCAL(NAME, "call dbScanLock@PLT\nnop\n" CHAIN), 1, 0);
     testCallbacks("none", "", 1, 0);
-    testCallbacks("scanList by its address", ".hidden scanList\n" LOCAL("ProcessCallback", CHAIN)
+    testCallbacks("two of one name", LOCAL(NAME, CHAIN) LOCAL(OTHER, CHAIN), 1, 0);
+    testCallbacks("scanList by its address", ".hidden scanList\n" LOCAL(NAME, CHAIN)
                   LOCAL("f", "lea scanList(%rip), %rax\nret\n"), 0, 1);
     rmdir(folder);
     return testDone();
