@@ -246,6 +246,15 @@ static __always_inline int isBegunForeign(const struct begun *b)
     return b->foreign == getClientFirst(b);
 }
 
+/* Nonzero: the place is this connection's. *first: its getClientFirst(). It is read before the key, and written after
+ * it: if another CPU gives the place away meanwhile, the number is still the one of this connection. */
+static __always_inline int ownsPlace(const struct begun *b, const struct ebpfMonConnKey *key, __u32 *first)
+{
+    *first = getClientFirst(b);
+    barrier();
+    return isKey(&b->key, key);
+}
+
 /* Writes a new connection to its place. "first": the sequence number of its data in direction "d". */
 static __always_inline void setBegun(struct begun *b, const struct ebpfMonConnKey *key, __u32 first, __u32 d)
 {
@@ -258,6 +267,7 @@ static __always_inline void setBegun(struct begun *b, const struct ebpfMonConnKe
     if (bpf_map_lookup_elem(&conns, key)) /* of an old connection */
         bpf_map_delete_elem(&conns, key);
     b->key = *key;
+    barrier();
     b->first[0] = b->first[1] = first;
     b->foreign = first - 1;
     b->client = d;
@@ -290,9 +300,10 @@ static __always_inline int isForeignFirst(struct __sk_buff *skb, const struct tc
     struct ebpfMonPacketCounts *count)
 {
     struct ebpfMonConn new = { .state = EBPFMON_CONN_MIDDLE };
-    int isBegun = isKey(&b->key, key);
+    __u32 first;
+    int isBegun = ownsPlace(b, key, &first);
 
-    if (isBegun && isBegunForeign(b)) {
+    if (isBegun && b->foreign == first) {
         if (nowSecs - b->since <= EBPFMON_FOREIGN_SECS) {
             noteForeign(f, key, b->since, serial, 0);
             return 1;
@@ -303,7 +314,7 @@ static __always_inline int isForeignFirst(struct __sk_buff *skb, const struct tc
             ebpfmon_look_at_data(skb, at, size, 1) == NO && !isExpected(tcp->source) && !isExpected(tcp->dest)) {
             count->foreign++;
             b->since = nowSecs;
-            b->foreign = getClientFirst(b);
+            b->foreign = first;
             noteForeign(f, key, b->since, serial, 0);
             return 1;
         }
