@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
 /*
- * Which process opened a local connection, and which found process begins to listen. Each connection of the host goes
- * through this tracepoint nine times, in states of both ends, so what most connections need is in arrays: an element of
- * an LRU table costs ten times as much as the place of an array.
+ * Which process opened a local connection, and which found process begins to listen. Each local connection goes
+ * through this tracepoint eight to ten times, by the states of both ends, so what most connections need is in arrays:
+ * an element of an LRU table costs ten times as much as the place of an array.
  */
 #include "host.bpf.h"
 
-#define TCP_ESTABLISHED 1
 #define TCP_SYN_SENT    2
 #define TCP_CLOSE       7
 #define TCP_LISTEN      10
@@ -47,6 +46,14 @@ static __always_inline int claimPlace(struct connectPlace *place, __u64 sk)
 #endif
 }
 
+/* Frees the place. Only then may another socket claim it. */
+static __always_inline void freePlace(struct connectPlace *place, __u64 sk)
+{
+#ifndef EBPFMON_OLD_KERNEL /* there no place is ever claimed */
+    __sync_val_compare_and_swap(&place->sk, sk, 0);
+#endif
+}
+
 static __always_inline void beginConnect(__u64 sk)
 {
     struct task_struct *leader = BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), group_leader);
@@ -64,18 +71,16 @@ static __always_inline void beginConnect(__u64 sk)
 }
 
 /* Who connects this socket. 0; -1: not seen. Later calls do not find it. */
-static __always_inline int endConnect(__u64 sk, int oldstate, struct ebpfMonOwner *own)
+static __always_inline int endConnect(__u64 sk, struct ebpfMonOwner *own)
 {
     struct connectPlace *place = findConnectPlace(sk);
     struct ebpfMonOwner *seen;
 
     if (place && place->sk == sk) {
         *own = place->owner;
-        place->sk = 0;
+        freePlace(place, sk);
         return 0;
     }
-    if (oldstate != TCP_SYN_SENT) /* a server's */
-        return -1;
     seen = bpf_map_lookup_elem(&connecting, &sk);
     if (!seen)
         return -1;
@@ -129,31 +134,41 @@ static __always_inline void endConnection(struct sock *sk)
         keepEnded(&peer, seen);
 }
 
+/* The owner of a connection whose ports are known now. */
+static __always_inline void beginConnection(struct sock *sk, __u64 address)
+{
+    struct ebpfMonOwned own = {};
+    struct ebpfMonPeer peer = {};
+
+    if (endConnect(address, &own.owner))
+        return;
+    readConnection(sk, __builtin_bswap16(sk->__sk_common.skc_num), &peer);
+    if (bpf_map_update_elem(&owners, &peer, &own, BPF_ANY))
+        bpf_map_update_elem(&endedOwners, &peer, &own, BPF_ANY);
+}
+
 /* inet_sock_set_state(sk, oldstate, newstate). connect() sets SYN_SENT while its caller is the current thread, but the
- * kernel chooses the local port after that (tcp_v4_connect). At ESTABLISHED the port is known, but the current thread
- * may be any. */
+ * kernel chooses the local port after that (tcp_v4_connect). When the socket leaves that state, the port is known, but
+ * the current thread may be any. (It becomes SYN_RECV if both ends connect at the same time.) */
 SEC("tp_btf/inet_sock_set_state")
 int ebpfmon_connect(__u64 *ctx)
 {
     struct sock *sk = (struct sock *)ctx[0];
     int oldstate = (int)ctx[1], newstate = (int)ctx[2];
-    struct ebpfMonOwned own = {};
-    struct ebpfMonPeer peer = {};
+    struct ebpfMonOwner nobody;
 
     if (newstate == TCP_SYN_SENT) {
         if (sk->sk_protocol == IPPROTO_TCP)
             beginConnect(getAddress(ctx));
     } else if (newstate == TCP_LISTEN) {
         noteListening(sk);
-    } else if (newstate == TCP_CLOSE) {
-        if (oldstate == TCP_SYN_SENT)
-            endConnect(getAddress(ctx), oldstate, &own.owner);
+    } else if (oldstate == TCP_SYN_SENT) {
+        if (newstate == TCP_CLOSE)
+            endConnect(getAddress(ctx), &nobody);
         else
-            endConnection(sk);
-    } else if (newstate == TCP_ESTABLISHED && !endConnect(getAddress(ctx), oldstate, &own.owner)) {
-        readConnection(sk, __builtin_bswap16(sk->__sk_common.skc_num), &peer);
-        if (bpf_map_update_elem(&owners, &peer, &own, BPF_ANY))
-            bpf_map_update_elem(&endedOwners, &peer, &own, BPF_ANY);
+            beginConnection(sk, getAddress(ctx));
+    } else if (newstate == TCP_CLOSE) {
+        endConnection(sk);
     }
     return 0;
 }

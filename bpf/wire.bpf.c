@@ -37,21 +37,21 @@ struct {
 } conns SEC(".maps");
 
 /*
- * Connections whose begin was seen last: what their SYN and SYN-ACK tell. A short connection that is foreign is only
- * here, because to make and to delete an element of "conns" costs more than all else that it pays. A new connection
- * takes the place of an old one, and nothing is locked. So two CPUs may write one place at a time. A mixture of two
- * connections has the key of neither, or a sequence number with which no data begin; and a verdict counts only with the
- * sequence number for which it was found.
+ * Connections whose begin was seen, and that are not in "conns": what their SYN and SYN-ACK tell. A short connection
+ * that is foreign is only here, because to make and to delete an element of "conns" costs more than all else that it
+ * pays. A new connection takes the place of an old one, and nothing is locked. So two CPUs may write one place at a
+ * time. A mixture of two connections has the key of neither, or a sequence number with which no data begin; and a
+ * verdict counts only with the sequence number for which it was found.
  */
 struct begun {
     __u32 serial;    /* a new number with each SYN, because a new connection can have the addresses and ports of an old
                       * one */
-    struct ebpfMonConnKey key;
-    __u32 first[2];  /* as in struct ebpfMonConn; "known" and "client", too */
-    __u32 foreign;   /* the connection is foreign if this is first[client] */
+    struct ebpfMonConnKey key; /* zeros: the place is free */
+    __u32 first[2];  /* as in struct ebpfMonConn; "known", "client" and "ended", too */
+    __u32 foreign;   /* the connection is foreign if this is first[judged] */
     __u32 since;     /* the second in which that was found */
-    __u8  known, client;
-    __u8  pad[2];
+    __u8  known, client, ended;
+    __u8  judged;    /* the direction whose data showed that */
 };
 
 #define BEGUN_PLACES_LOG 12
@@ -231,34 +231,23 @@ static __always_inline int judgeData(struct __sk_buff *skb, const struct tcphdr 
 static __always_inline struct ebpfMonConn getFresh(const struct begun *b)
 {
     return (struct ebpfMonConn){ .state = EBPFMON_CONN_FRESH, .first = { b->first[0], b->first[1] }, .known = b->known,
-                                 .client = b->client };
-}
-
-/* The sequence number of the client's first byte. No index: the compiler would join it to the address by an OR, which
- * the verifier refuses. */
-static __always_inline __u32 getClientFirst(const struct begun *b)
-{
-    return b->client ? b->first[1] : b->first[0];
+                                 .client = b->client, .ended = b->ended };
 }
 
 static __always_inline int isBegunForeign(const struct begun *b)
 {
-    return b->foreign == getClientFirst(b);
+    return b->foreign == (b->judged ? b->first[1] : b->first[0]);
 }
 
-/* Nonzero: the place is this connection's. *first: its getClientFirst(). It is read before the key, and written after
- * it: if another CPU gives the place away meanwhile, the number is still the one of this connection. */
-static __always_inline int ownsPlace(const struct begun *b, const struct ebpfMonConnKey *key, __u32 *first)
+static __always_inline void emptyPlace(struct begun *b)
 {
-    *first = getClientFirst(b);
-    barrier();
-    return isKey(&b->key, key);
+    b->key = (struct ebpfMonConnKey){};
 }
 
 /* Writes a new connection to its place. "first": the sequence number of its data in direction "d". */
 static __always_inline void setBegun(struct begun *b, const struct ebpfMonConnKey *key, __u32 first, __u32 d)
 {
-    if (b->known && !isKey(&b->key, key) && !isBegunForeign(b)) { /* the other one may have had no data yet */
+    if (b->key.port[0] && !isKey(&b->key, key) && !isBegunForeign(b)) { /* the other one has had no data yet */
         struct ebpfMonConnKey other = b->key;
         struct ebpfMonConn c = getFresh(b);
 
@@ -267,11 +256,11 @@ static __always_inline void setBegun(struct begun *b, const struct ebpfMonConnKe
     if (bpf_map_lookup_elem(&conns, key)) /* of an old connection */
         bpf_map_delete_elem(&conns, key);
     b->key = *key;
-    barrier();
     b->first[0] = b->first[1] = first;
     b->foreign = first - 1;
-    b->client = d;
     b->known = 1u << d;
+    b->client = b->judged = d;
+    b->ended = 0;
 }
 
 /* Notes from SYN and SYN-ACK at which sequence number the data will begin. Nonzero: pass the packet to the user part,
@@ -280,6 +269,7 @@ static __always_inline int noteHandshake(const struct tcphdr *tcp, const struct 
     __u32 d)
 {
     __u32 first = bpf_ntohl(tcp->seq) + 1;
+    struct ebpfMonConn *c;
 
     if (!tcp->ack) {
         setBegun(b, key, first, d);
@@ -289,9 +279,27 @@ static __always_inline int noteHandshake(const struct tcphdr *tcp, const struct 
         else
             b->first[0] = first;
         b->known |= 1u << d;
+    } else if ((c = bpf_map_lookup_elem(&conns, key)) && c->state == EBPFMON_CONN_FRESH) { /* it has lost its place */
+        if (d)
+            c->first[1] = first;
+        else
+            c->first[0] = first;
+        c->known |= 1u << d;
     }
     __sync_fetch_and_add(&b->serial, 1); /* after the connection can be found */
     return isExpected(tcp->source) || isExpected(tcp->dest);
+}
+
+/* FIN or RST without data, of a connection that is not in "conns". A place that is still taken would put a dead
+ * connection into "conns" when another one comes. */
+static __always_inline void endBegun(const struct tcphdr *tcp, const struct ebpfMonConnKey *key, struct begun *b,
+    __u32 d)
+{
+    if (!isKey(&b->key, key))
+        return;
+    b->ended |= 1u << d;
+    if (tcp->rst || b->ended == 3)
+        emptyPlace(b);
 }
 
 /* Looks at data of a connection that is not in "conns". Nonzero: it is foreign. Else it is in "conns" from now on. */
@@ -300,26 +308,30 @@ static __always_inline int isForeignFirst(struct __sk_buff *skb, const struct tc
     struct ebpfMonPacketCounts *count)
 {
     struct ebpfMonConn new = { .state = EBPFMON_CONN_MIDDLE };
-    __u32 first;
-    int isBegun = ownsPlace(b, key, &first);
+    __u32 seq = bpf_ntohl(tcp->seq);
+    int isBegun = isKey(&b->key, key);
 
-    if (isBegun && b->foreign == first) {
+    if (isBegun && isBegunForeign(b)) {
         if (nowSecs - b->since <= EBPFMON_FOREIGN_SECS) {
             noteForeign(f, key, b->since, serial, 0);
             return 1;
         }
+        new.counted = 1;
     } else if (isBegun) {
         new = getFresh(b);
-        if (b->known >> d & 1 && bpf_ntohl(tcp->seq) == (d ? b->first[1] : b->first[0]) &&
+        if (b->known >> d & 1 && seq == (d ? b->first[1] : b->first[0]) &&
             ebpfmon_look_at_data(skb, at, size, 1) == NO && !isExpected(tcp->source) && !isExpected(tcp->dest)) {
             count->foreign++;
             b->since = nowSecs;
-            b->foreign = first;
+            b->judged = d;
+            b->foreign = seq;
             noteForeign(f, key, b->since, serial, 0);
             return 1;
         }
     }
-    bpf_map_update_elem(&conns, key, &new, BPF_ANY);
+    bpf_map_update_elem(&conns, key, &new, BPF_NOEXIST); /* another CPU may have done it */
+    if (isBegun)
+        emptyPlace(b);
     return 0;
 }
 
@@ -379,7 +391,11 @@ static __always_inline int isWantedTcp(struct __sk_buff *skb, __u32 ip, const st
         return 0;
     c = bpf_map_lookup_elem(&conns, &key);
     if (!c) {
-        if (!size || tcp->rst || isForeignFirst(skb, tcp, &key, b, f, serial, d, ip + at, size, count))
+        if (!size || tcp->rst) {
+            endBegun(tcp, &key, b, d);
+            return 0;
+        }
+        if (isForeignFirst(skb, tcp, &key, b, f, serial, d, ip + at, size, count))
             return 0;
         c = bpf_map_lookup_elem(&conns, &key);
     }

@@ -5,12 +5,15 @@
 
 #include <testMain.h>
 
+#include <bpf/bpf.h>
+
+#include "ebpfMonPacket.h"
 #include "packetNet.h"
+
+#define CROWD 25000 /* connections; six for each place (begun, bpf/wire.bpf.c) */
 
 static const uint8_t caCreate[24] = { 0, 18, 0, 8, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 13, 'A', ':', 'B' };
 static const uint8_t pvaOrder[8] = { 0xca, 2, 0x41, 2 };
-#define CROWD 25000 /* connections; six for each place (begun, bpf/wire.bpf.c) */
-
 static const char http[] = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 static uint8_t *noise(void)
@@ -261,6 +264,38 @@ static void testCrowd(void)
     pairClose(&foreign, 0);
 }
 
+/* How many connections the filter's table "conns" has. Its file descriptor is one of this process. */
+static unsigned countConns(void)
+{
+    struct ebpfMonConnKey key, next;
+    unsigned n = 0;
+
+    for (int fd = 3; fd < 256; fd++) {
+        struct bpf_map_info info = { 0 };
+        uint32_t size = sizeof(info);
+
+        if (bpf_obj_get_info_by_fd(fd, &info, &size) || info.type != BPF_MAP_TYPE_LRU_HASH ||
+            info.key_size != sizeof(key) || strcmp(info.name, "conns"))
+            continue;
+        for (int more = !bpf_map_get_next_key(fd, NULL, &next); more; more = !bpf_map_get_next_key(fd, &key, &next)) {
+            key = next;
+            n++;
+        }
+        return n;
+    }
+    testAbort("the table of connections was not found");
+    return 0;
+}
+
+/* What ends without data needs no room of connections that are open. */
+static void testDead(void)
+{
+    unsigned before = countConns();
+
+    pass(33017, CROWD);
+    testOk(countConns() <= before, "dead connections leave nothing: %u connections, before %u", countConns(), before);
+}
+
 /* Connections that are older than the source. */
 static void testMiddle(const Pair *ca, const Pair *other)
 {
@@ -343,12 +378,12 @@ MAIN(testPackets)
     ebpfMonPacketsStats stats;
     Pair ca, other;
 
-    testPlan(44);
-    if (skipWithoutNetwork(42))
+    testPlan(45);
+    if (skipWithoutNetwork(43))
         return testDone();
     ca = pairOpen(33020);
     other = pairOpen(33021);
-    if (skipWithoutSource(42))
+    if (skipWithoutSource(43))
         return testDone();
     testMiddle(&ca, &other);
     testWanted();
@@ -358,6 +393,7 @@ MAIN(testPackets)
     testForeign();
     testSamePorts();
     testCrowd();
+    testDead();
     testUdp();
     testFull();
     ebpfMonPacketsGetStats(source, &stats);
