@@ -69,7 +69,8 @@ static void testFirst(void)
     ebpfMonCostSampleBegin(&t, &hits, 9 * SECOND);
     testOk(!take(&t, makeHits(2000, 0, 0, 0), 8 * SECOND) && spent.traps == 0,
            "none if the probes were attached after the look had begun");
-    testOk(take(&t, makeHits(2000, 0, 0, 0), 10 * SECOND) && spent.traps == 1000, "... and these traps are in the next one");
+    testOk(take(&t, makeHits(2000, 0, 0, 0), 10 * SECOND) && spent.traps == 1000,
+           "... and these traps are in the next one");
 }
 
 static void testCost(void)
