@@ -4,10 +4,12 @@
 For each load two equal IOCs of its own have so many chains of calc records, which they process ten times a second. The monitor
 watches one of them, and goes through off and the levels, several times. What a level costs is the CPU time of the thread that
 processes the chains (/proc/PID/task/TID/schedstat), less that of the same thread of the other IOC in the same window: the median
-of the windows at the level, less that of the windows at off. So a machine that changes its speed changes both alike. COST is read
-at the end of each window. EPICS_BASE is the path of EPICS Base.
+of the windows at the level, less that of the windows at off. So a machine that changes its speed changes both alike. The windows of a
+level begin when it has settled: in its first seconds more probes are attached, and each record is looked at. COST is read at the end
+of each window. EPICS_BASE is the path of EPICS Base.
 
-    python -m tests.bench.cost [--rounds N] [--seconds S] [--loads CHAINSxLENGTH,…] [--levels LEVEL,…] [--markdown]
+    python -m tests.bench.cost [--rounds N] [--windows N] [--seconds S] [--settle S] [--loads CHAINSxLENGTH,…] [--levels LEVEL,…]
+                               [--markdown]
 """
 import argparse
 import os
@@ -71,13 +73,15 @@ def measure(tmp, chains, length, levels, args):
     for _ in range(args.rounds):
         monitor.set_filter(LEVEL="off")
         monitor.wait_ioc(ioc, "off")
-        off.append(measure_window(scans, args.seconds))
+        off += [measure_window(scans, args.seconds) for _ in range(args.windows)]
         for name, (on, said) in found.items():
             level, timed = LEVELS[name]
             monitor.set_filter(TIMED=timed, LEVEL=level)
             monitor.wait_ioc(ioc, level)
-            on.append(measure_window(scans, args.seconds))
-            said.append(monitor.get("COST"))
+            time.sleep(args.settle)  # not a wait for a state: COST is a mean over some seconds
+            for _ in range(args.windows):
+                on.append(measure_window(scans, args.seconds))
+                said.append(monitor.get("COST"))
     monitor.stop()
     for each in ioc, twin:
         each.kill()
@@ -100,8 +104,10 @@ def rows(results):
 
 def main():
     arguments = argparse.ArgumentParser()
-    arguments.add_argument("--rounds", type=int, default=3)
-    arguments.add_argument("--seconds", type=float, default=5)
+    arguments.add_argument("--rounds", type=int, default=2)
+    arguments.add_argument("--windows", type=int, default=3)
+    arguments.add_argument("--seconds", type=float, default=4)
+    arguments.add_argument("--settle", type=float, default=10)
     arguments.add_argument("--loads", default=LOADS)
     arguments.add_argument("--levels", default=",".join(LEVELS))
     arguments.add_argument("--markdown", action="store_true")
@@ -113,8 +119,8 @@ def main():
             folder = Path(tmp, load)
             folder.mkdir()
             results[chains, length] = measure(folder, chains, length, args.levels.split(","), args)
-    print(f"Chains of calc records, ten times a second; medians of {args.rounds} windows of {args.seconds:g} s;\n"
-          f"percent of one core; kernel {platform.release()}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}\n")
+    print(f"Chains of calc records, ten times a second; medians of {args.rounds * args.windows} windows of {args.seconds:g} s,\n"
+          f"{args.settle:g} s after the level changed; percent of one core; kernel {platform.release()}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}\n")
     table(list(rows(results)), args.markdown)
 
 
