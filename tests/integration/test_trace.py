@@ -63,7 +63,7 @@ def test_asleep(latency, monitor):
     t = traced(monitor, latency.prefix + "SLEEP")
     took = latency.get("SLEEP:BUSY.VALA")
     slept, waited = us(r"slept ([\d.]+) us", t), us(r"waited ([\d.]+) us for a CPU", t)
-    assert slept >= US * 0.99 and slept + waited == pytest.approx(took, rel=0.1), (took, t)
+    assert slept >= US * 0.99 and slept + waited == pytest.approx(took, rel=0.1), f"{took} us\n" + "\n".join(t)
     assert re.search(r"at most [\d.]+ in (clock_)?nanosleep\)", t[-1]), t
     assert "put by" in t[0] and str(os.getpid()) in t[0], t
 
