@@ -82,6 +82,17 @@ static void sendSynAck(Made *made)
     sendFrame(made, 1, made->seq[1]++, TH_SYN | TH_ACK, NULL, 0);
 }
 
+/* A connection with this port of the client, and this one of the server, whose packets are watched. */
+static Made openMade(int fd, uint16_t client, uint16_t server)
+{
+    Made made = { fd, { client, server }, { 2000, 3000 } };
+
+    watch(server);
+    sendSyn(&made);
+    sendSynAck(&made);
+    return made;
+}
+
 static void sendData(Made *made, int from, const void *data, size_t size)
 {
     sendFrame(made, from, made->seq[from], TH_ACK, data, size);
@@ -117,12 +128,9 @@ static void testLateAnswer(int fd)
 /* The second packet of a client overtakes the first one. It need not begin with a message. */
 static void testOvertaken(int fd)
 {
-    Made made = { fd, { 40001, 33102 }, { 2000, 3000 } };
+    Made made = openMade(fd, 40001, 33102);
 
     testDiag("a packet overtakes the first one");
-    watch(33102);
-    sendSyn(&made);
-    sendSynAck(&made);
     sendFrame(&made, 0, made.seq[0] + sizeof(caVersion), TH_ACK, noise, sizeof(noise));
     sendData(&made, 0, caVersion, sizeof(caVersion));
     made.seq[0] += sizeof(noise);
@@ -135,11 +143,8 @@ static void testOvertaken(int fd)
 /* The same two packets in their order, of a connection whose first data are no message. */
 static void testForeign(int fd)
 {
-    Made made = { fd, { 40002, 33103 }, { 2000, 3000 } };
+    Made made = openMade(fd, 40002, 33103);
 
-    watch(33103);
-    sendSyn(&made);
-    sendSynAck(&made);
     sendData(&made, 0, noise, sizeof(noise));
     sendData(&made, 0, caVersion, sizeof(caVersion));
     catchUp();
