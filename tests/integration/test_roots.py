@@ -39,7 +39,7 @@ def test_places_are_used_again(new_ioc, small):
         small.wait_ioc(ioc)
         has_all(small, ioc, FEW)
         ioc.kill()
-        small.wait("IOC_CNT", lambda n: n == 0)
+        small.wait_gone(ioc.pid)
         await_places(small, 0)
     assert small.losses() == {} and small.text("AUDIT") == "all cross-checks agree"
 
