@@ -11,7 +11,7 @@
 #define EBPFMON_TOP_MAX   100  /* rows of busiest records, of slowest chains … */
 #define EBPFMON_HIST_MAX  32   /* octaves of the histogram */
 #define EBPFMON_WATCH_MAX 1024 /* watched records, which have PVs of their own */
-#define EBPFMON_SLOW_SIZE 16384
+#define EBPFMON_SLOW_SIZE 16000 /* NELM of CHAIN_LOG (Db/ebpfMonLines.template) */
 
 typedef struct {
     char     name[EBPFMON_NAME_SIZE]; /* record; RECORD@IOC if two watched IOCs have it */

@@ -11,6 +11,7 @@
 #define HELD_MAX    128   /* a power of two. So many texts of one record each do not fit into the PV together */
 #define RECORDS_MAX 16384 /* of all held traces, to bound their memory */
 #define HOLD_NS     10000000ull
+#define CUT         "  ... no room for the rest\n"
 
 typedef struct {
     ebpfMonTrace *trace;
@@ -109,7 +110,7 @@ void ebpfMonSlowChainsPrepend(char *buf, size_t size, const char *text, size_t l
         length = size - 1;
     if (length + keep >= size) {
         keep = size - 1 - length;
-        while (keep > 0 && buf[keep - 1] != '\n')
+        while (keep > 0 && (buf[keep - 1] != '\n' || buf[keep] == ' ')) /* lines in a trace begin with spaces */
             keep--;
     }
     memmove(buf + length, buf, keep);
@@ -144,8 +145,8 @@ static int isAlways(void *arg, ebpfMonTarget *t, const ebpfMonTrace *trace)
     return 1;
 }
 
-/* Adds the text of a trace to those before it. If it does not fit, its last lines are left out. 0: there is no room
- * for another one. */
+/* Adds the text of a trace to those before it. If it does not fit, it is left out: half a trace would be taken for a
+ * whole one. Only the first one is cut, and says so. 0: there is no room for another one. */
 static int addText(ebpfMonSlowChains *slow, const heldTrace *held, size_t *length)
 {
     size_t left = sizeof(slow->text) - *length, more = 0;
@@ -160,9 +161,15 @@ static int addText(ebpfMonSlowChains *slow, const heldTrace *held, size_t *lengt
         more = ebpfMonTraceTextWrite(slow->walk, t, held->trace, held->unixOffset, to, left);
     ebpfMonTargetsUnlock(slow->targets);
     isFull = more == left - 1;
-    while (isFull && more > 0 && to[more - 1] != '\n')
-        more--;
-    *length += more;
+    if (isFull && *length == 0) {
+        more = sizeof(slow->text) - sizeof(CUT);
+        while (more > 0 && to[more - 1] != '\n')
+            more--;
+        strcpy(to + more, CUT);
+        *length = more + sizeof(CUT) - 1;
+    } else if (!isFull) {
+        *length += more;
+    }
     return !isFull;
 }
 

@@ -34,7 +34,9 @@ static void testSlowText(void)
     ebpfMonSlowChainsPrepend(buf, sizeof(buf), "three\n", 6);
     testOk(strcmp(buf, "three\ntwo\n  x\none\n") == 0, "%u characters", (unsigned)strlen(buf));
     ebpfMonSlowChainsPrepend(buf, sizeof(buf), "4\n", 2);
-    testOk(strcmp(buf, "4\nthree\ntwo\n  x\n") == 0, "the oldest line is removed as a whole: %s", buf);
+    testOk(strcmp(buf, "4\nthree\ntwo\n  x\n") == 0, "the oldest one is removed as a whole: %s", buf);
+    ebpfMonSlowChainsPrepend(buf, sizeof(buf), "five\n", 5);
+    testOk(strcmp(buf, "five\n4\nthree\n") == 0, "one of two lines, too: %s", buf);
     memset(many, 'm', sizeof(many));
     ebpfMonSlowChainsPrepend(buf, sizeof(buf), many, sizeof(many));
     testOk1(strlen(buf) == sizeof(buf) - 1 && strspn(buf, "m") == sizeof(buf) - 1);

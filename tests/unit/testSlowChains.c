@@ -8,6 +8,7 @@
 #include "traceIoc.h"
 
 #define MANY 300
+#define STEPS 500
 
 static ebpfMonTargets *targets;
 static ebpfMonSlowChains *slow;
@@ -18,6 +19,14 @@ static void onChange(ebpfMonGroup group)
     notified += group == ebpfMonGroupSlow;
 }
 
+static void give(ebpfMonTrace *trace)
+{
+    ebpfMonTargetsLock(targets);
+    if (!ebpfMonSlowChainsAdd(slow, sceneTarget, trace, 0))
+        testAbort("the trace is not taken");
+    ebpfMonTargetsUnlock(targets);
+}
+
 /* A trace of the chain of record "root", which ends at "end" ms. */
 static void add(uint32_t root, uint64_t end)
 {
@@ -26,10 +35,7 @@ static void add(uint32_t root, uint64_t end)
     ebpfMonTrace *trace = ebpfMonTraceNew(sceneTarget);
 
     ebpfMonTraceAppend(trace, ebpfMonTraceChainNew(sceneTarget, &c, &rec, 1));
-    ebpfMonTargetsLock(targets);
-    if (!ebpfMonSlowChainsAdd(slow, sceneTarget, trace, 0))
-        testAbort("the trace is not taken");
-    ebpfMonTargetsUnlock(targets);
+    give(trace);
 }
 
 static const ebpfMonChainValues *getValues(void)
@@ -92,13 +98,37 @@ static void testMany(void)
            written);
 }
 
+/* Half a trace would be taken for a whole one. */
+static void testLong(void)
+{
+    static const char cut[] = "  ... no room for the rest\n";
+    struct ebpfMonChain c = sceneChain("thread", 1, 3000 * MS, 5);
+    struct ebpfMonChainRec rec = { .slot = SCENE_SLOT + 5, .time = sceneStamp(c.begin) };
+    ebpfMonTrace *trace = ebpfMonTraceNew(sceneTarget);
+    const char *text;
+    size_t length;
+
+    testDiag("a trace that is longer than the PV");
+    for (unsigned i = 0; i < STEPS; i++)
+        ebpfMonTraceAppend(trace, ebpfMonTraceChainNew(sceneTarget, &c, &rec, 1));
+    give(trace);
+    ebpfMonSlowChainsTick(slow, 4000 * MS, 0);
+    text = getValues()->slowText;
+    length = strlen(text);
+    testOk(countWritten(text, 5) == 1 && length > EBPFMON_SLOW_SIZE - 200 && length < EBPFMON_SLOW_SIZE &&
+           strcmp(text + length - (sizeof(cut) - 1), cut) == 0, "it is cut, and says so: %.60s", text + length - 60);
+    add(6, 4000);
+    ebpfMonSlowChainsTick(slow, 5000 * MS, 0);
+    testOk(countWritten(getValues()->slowText, 6) == 1, "before the next one, there is no room for it");
+}
+
 static void testRest(void)
 {
     testDiag("the end");
     add(7, 700);
     add(8, 800);
     ebpfMonSlowChainsTick(slow, 2001 * MS, 1);
-    testOk(getValues()->slowCount == MANY + 2, "what is held is written");
+    testOk(getValues()->slowCount == MANY + 4, "what is held is written");
     add(9, 900);
     ebpfMonSlowChainsFree(slow);
     testOk(sceneTarget->cat->refs == 1, "the traces gave their catalogue back");
@@ -109,7 +139,7 @@ MAIN(testSlowChains)
     ebpfMonTraceWalk *walk = ebpfMonTraceWalkNew();
     ebpfMonTracePrinter *printer;
 
-    testPlan(9);
+    testPlan(11);
     targets = ebpfMonTargetsNew();
     sceneNewIoc();
     ebpfMonTargetsAdd(targets, sceneTarget);
@@ -118,6 +148,7 @@ MAIN(testSlowChains)
     ebpfMonPublishedSetListener(onChange);
     testOne();
     testMany();
+    testLong();
     testRest();
     ebpfMonPublishedSetListener(NULL);
     ebpfMonTracePrinterStop(printer);
