@@ -22,6 +22,8 @@
 
 #define LOOPBACK_IFINDEX 1      /* of lo in every namespace: loopback_net_init() of the kernel checks it */
 #define LINK_HEADER      14     /* bytes before the IP header on lo: eth_type_trans() in loopback_xmit() */
+#define UDP_HEADER       8
+#define SHORTEST         8      /* bytes of the shortest message of both protocols: a header of pvAccess */
 #define FRAGMENT         0x3fff /* bits of iphdr.frag_off: there are more fragments, or this is not the first */
 
 struct headers {
@@ -455,6 +457,10 @@ static __always_inline void seePacket(struct __sk_buff *skb, __u32 ip)
             return;
         pass = isWantedTcp(skb, ip, &h, count);
     } else if (h.ip.protocol == IPPROTO_UDP) {
+        /* a CA client that looks for its repeater sends nothing, each second (Base, udpiiu.cpp,
+         * caRepeaterRegistrationMessage) */
+        if (skb->len < l4 + UDP_HEADER + SHORTEST)
+            return;
         if (l4 != ip + sizeof(h.ip) && bpf_skb_load_bytes(skb, l4, &h.tcp, 8))
             return;
         pass = isWantedUdp(skb, ip, &h);

@@ -20,7 +20,7 @@ typedef struct {
     uint64_t             refreshed, second; /* monotonic ns of the last refresh, and of the last second's counts */
     size_t               changes;           /* changes of the targets at the last refresh */
     unsigned             found;             /* packets since the last second's counts */
-    int                  isSilent;          /* no packet came for a second, and no IOC hits a probe */
+    int                  isSilent;          /* no packet but beacons came for a second, and no IOC hits a probe */
 } ebpfMonPacketThread;
 
 /* Notes a read or a subscription, if the filter selects its server. */
@@ -105,7 +105,7 @@ static uint64_t findTick(const ebpfMonPacketThread *p)
     return p->isSilent ? ebpfMonClockNextLook(p->second) : p->second + EBPFMON_SECOND_NS;
 }
 
-/* Does what is due from time to time. "n": packets that were just read. The first ones after a silence are not kept
+/* Does what is due from time to time. "n": packets that were just read, without beacons. The first ones after a silence are not kept
  * waiting by that: rates are counted from them on. */
 static void tickSources(ebpfMonPacketThread *p, unsigned n)
 {
@@ -118,7 +118,7 @@ static void tickSources(ebpfMonPacketThread *p, unsigned n)
     }
     p->found += n;
     p->isSilent &= !n;
-    if (now >= p->refreshed + REFRESH_NS)
+    if (now >= (p->isSilent ? findTick(p) : p->refreshed + REFRESH_NS))
         refreshSources(p, now);
     if (now < findTick(p))
         return;
@@ -129,7 +129,8 @@ static void tickSources(ebpfMonPacketThread *p, unsigned n)
     p->found = 0;
 }
 
-/* Reads the packets that have come, and does the work that is due. Returns the number of packets. */
+/* Reads the packets that have come, and does the work that is due. Returns the number of packets after which more are
+ * expected. */
 static unsigned readPackets(void *arg)
 {
     ebpfMonPacketThread *p = arg;

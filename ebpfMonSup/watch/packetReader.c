@@ -20,6 +20,9 @@ struct ebpfMonPacketReader {
     uint64_t                passedBefore; /* packets, at the last tick */
     uint64_t                droppedBefore;
     uint64_t                lossAt;       /* ns of the clock; 0: no packet was lost */
+    unsigned                calm;   /* packets of the last read that told of a beacon */
+    int                     hasOther; /* of the packet at hand: something else than a beacon … */
+    int                     hasBeacon;
     unsigned                left;   /* namespaces of watched IOCs for which there is no place */
     uint32_t                unread[EBPFMON_PACKET_SOURCES_MAX]; /* namespaces of IOCs that are not watched … */
     unsigned                unreadCount;
@@ -29,6 +32,8 @@ static void onEvent(void *arg, const ebpfMonWireEvent *ev)
 {
     ebpfMonPacketReader *r = arg;
 
+    r->hasBeacon |= ev->kind == ebpfMonWireBeacon;
+    r->hasOther |= ev->kind != ebpfMonWireBeacon;
     if (ev->kind == ebpfMonWireForeign)
         ebpfMonPacketSourcesReject(r->sources, &ev->peer);
     else if (ev->kind == ebpfMonWireOpened) /* a server on a port of its own is searched for there, too */
@@ -40,7 +45,9 @@ static void onPacket(void *arg, uint32_t netns, uint64_t time, const uint8_t *ip
 {
     ebpfMonPacketReader *r = arg;
 
+    r->hasBeacon = r->hasOther = 0;
     ebpfMonWirePacket(r->wire, time, netns, ip, len, wireLen);
+    r->calm += r->hasBeacon && !r->hasOther;
 }
 
 static void onOpened(void *arg, pid_t pid, uint32_t netns)
@@ -153,7 +160,8 @@ void ebpfMonPacketReaderFollow(ebpfMonPacketReader *r, uint64_t now)
 
 unsigned ebpfMonPacketReaderRead(ebpfMonPacketReader *r, int *isWhole)
 {
-    return ebpfMonPacketSourcesRead(r->sources, isWhole);
+    r->calm = 0;
+    return ebpfMonPacketSourcesRead(r->sources, isWhole) - r->calm;
 }
 
 ebpfMonPacketSources *ebpfMonPacketReaderGetSources(ebpfMonPacketReader *r)

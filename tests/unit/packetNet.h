@@ -79,7 +79,7 @@ static struct {
     size_t   bytes[2];          /* [1]: from that port */
     uint8_t  data[2][2u << 20];
     uint64_t time;
-    unsigned marker;            /* payload of the last marker */
+    uint64_t marker;           /* payload of the last marker */
 } seen;
 
 static inline void watch(uint16_t port)
@@ -254,7 +254,7 @@ static inline unsigned readWithin(ebpfMonPackets *packets, int ms)
 /* Reads all packets that were handed up until now. */
 static inline void catchUp(void)
 {
-    static unsigned number;
+    static uint64_t number; /* as long as the shortest message */
     time_t end = time(NULL) + 10;
 
     number++;

@@ -29,7 +29,11 @@ static const uint8_t caHello[64] = {
     0, 18, 0, 8, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 13, 'A', ':', 'C',
 };
 
+/* CA_PROTO_RSRV_IS_UP of a server at OTHER_PORT. */
+static const uint8_t beacon[16] = { 0, 13, 0, 0, 0, 13, OTHER_PORT >> 8, OTHER_PORT & 0xff, 0, 0, 0, 1, 127, 0, 0, 1 };
+
 static ebpfMonPacketReader *reader;
+static unsigned returned; /* by all reads */
 
 /* Events that the sinks received. */
 static unsigned events[ebpfMonWireBeacon + 1];
@@ -76,7 +80,7 @@ static unsigned countSearches(uint16_t port)
         if (ebpfMonPacketSourcesBeginSleep(sources))
             poll(&wait, 1, 100);
         ebpfMonPacketSourcesEndSleep(sources);
-        ebpfMonPacketReaderRead(reader, &isWhole);
+        returned += ebpfMonPacketReaderRead(reader, &isWhole);
         if (time(NULL) > end)
             testAbort("the last search does not come");
     } while (events[ebpfMonWireSearch] == before || ntohs(lastPeer.sport) != CA_PORT);
@@ -166,6 +170,22 @@ static void testEvents(void)
     testOk(events[ebpfMonWireClosed] == 1 && tick().circuits == 0, "the end of the circuit");
 }
 
+/* They come for ever: for them the thread neither looks again soon, nor ends its silence. */
+static void testBeacons(void)
+{
+    unsigned before;
+
+    testDiag("Beacons");
+    returned = 0;
+    countSearches(CA_PORT);
+    before = returned;
+    for (int i = 0; i < 5; i++)
+        datagram(CA_PORT, beacon, sizeof(beacon));
+    countSearches(CA_PORT);
+    testOk(events[ebpfMonWireBeacon] == 5, "five beacons");
+    testOk(before > 0 && returned == 2 * before, "they are no reason to look again: %u, then %u", before, returned - before);
+}
+
 MAIN(testPacketReader)
 {
     const ebpfMonPacketReaderSink sink = { .event = onEvent, .covers = onCovers, .setOwner = setOwner };
@@ -173,8 +193,8 @@ MAIN(testPacketReader)
     ebpfMonTarget *t = calloc(1, sizeof(*t));
     int talk;
 
-    testPlan(17);
-    if (skipWithoutNetwork(17) || skipWithoutSource(17))
+    testPlan(19);
+    if (skipWithoutNetwork(19) || skipWithoutSource(19))
         return testDone();
     ebpfMonPacketsClose(source);
     t->pid = childStart(&talk);
@@ -182,6 +202,7 @@ MAIN(testPacketReader)
     testFollow(targets, t);
     testEvents();
     testForeign();
+    testBeacons();
     ebpfMonPacketReaderFree(reader);
     ebpfMonPacketReaderFree(NULL);
     return testDone();
