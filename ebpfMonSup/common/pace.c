@@ -6,7 +6,8 @@ uint64_t ebpfMonPaceNext(ebpfMonPace *pace, int found)
     int slept = !pace->wait;
 
     pace->vain = found ? 0 : pace->vain + 1;
-    if (pace->vain == EBPFMON_PACE_VAIN || (slept && !found)) {
+    pace->hasMore |= found && !slept;
+    if (pace->vain == (pace->hasMore ? EBPFMON_PACE_VAIN : 1)) {
         *pace = (ebpfMonPace){ 0 };
         return 0;
     }
