@@ -12,6 +12,9 @@
 #include "watch/packetReader.h"
 #include "wire/wire.h"
 
+#define BEACON_GAP_NS 10000000ull /* beacons that come faster are read like other packets: else each one would wake the
+                                   * thread, and who sends many of them would keep it busy */
+
 struct ebpfMonPacketReader {
     ebpfMonTargets         *targets;      /* the caller's */
     ebpfMonPacketReaderSink sink;
@@ -20,9 +23,9 @@ struct ebpfMonPacketReader {
     uint64_t                passedBefore; /* packets, at the last tick */
     uint64_t                droppedBefore;
     uint64_t                lossAt;       /* ns of the clock; 0: no packet was lost */
-    unsigned                calm;   /* packets of the last read that told of a beacon */
-    int                     hasOther; /* of the packet at hand: something else than a beacon … */
-    int                     hasBeacon;
+    unsigned                calm;   /* packets of the last read that are a beacon and no reason to look again */
+    uint64_t                beaconAt; /* ns of the clock, of the last beacon */
+    int                     hasBeacon, hasOther; /* the packet at hand told of a beacon, of something else */
     unsigned                left;   /* namespaces of watched IOCs for which there is no place */
     uint32_t                unread[EBPFMON_PACKET_SOURCES_MAX]; /* namespaces of IOCs that are not watched … */
     unsigned                unreadCount;
@@ -47,7 +50,10 @@ static void onPacket(void *arg, uint32_t netns, uint64_t time, const uint8_t *ip
 
     r->hasBeacon = r->hasOther = 0;
     ebpfMonWirePacket(r->wire, time, netns, ip, len, wireLen);
-    r->calm += r->hasBeacon && !r->hasOther;
+    if (r->hasBeacon && !r->hasOther) {
+        r->calm += time - r->beaconAt >= BEACON_GAP_NS;
+        r->beaconAt = time;
+    }
 }
 
 static void onOpened(void *arg, pid_t pid, uint32_t netns)

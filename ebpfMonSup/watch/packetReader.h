@@ -32,9 +32,9 @@ void ebpfMonPacketReaderFree(ebpfMonPacketReader *reader); /* NULL does no harm 
 /* Opens and closes packet sources. Call it when IOCs came or went, and every few seconds. "now": monotonic ns. */
 void ebpfMonPacketReaderFollow(ebpfMonPacketReader *reader, uint64_t now);
 
-/* Reads the packets that have come, and gives their events to the sink. Returns the number of packets without those that
- * are only a beacon: servers send them for ever, and no other packet follows them. *isWhole: as ebpfMonRingRead sets
- * it. */
+/* Reads the packets that have come, and gives their events to the sink. Returns the number of packets, without
+ * beacons that come one by one: servers send them for ever, and no other packet follows them. *isWhole: as
+ * ebpfMonRingRead sets it. */
 unsigned ebpfMonPacketReaderRead(ebpfMonPacketReader *reader, int *isWhole);
 
 /* To sleep until packets come. */
