@@ -105,8 +105,8 @@ static uint64_t findTick(const ebpfMonPacketThread *p)
     return p->isSilent ? ebpfMonClockNextLook(p->second) : p->second + EBPFMON_SECOND_NS;
 }
 
-/* Does what is due from time to time. "n": packets that were just read, without beacons. The first ones after a silence are not kept
- * waiting by that: rates are counted from them on. */
+/* Does what is due from time to time. "n": packets that were just read, without beacons. The first ones after a silence
+ * are not kept waiting by that: rates are counted from them on. */
 static void tickSources(ebpfMonPacketThread *p, unsigned n)
 {
     uint64_t now = ebpfMonClockMonotonic();

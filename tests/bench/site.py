@@ -146,7 +146,8 @@ def main():
                         results.setdefault(name, []).append(site.measure(observer, args.seconds))
             site.end_monitor()
     print(f"A site-like IOC: {sum(n * c for n, c in CHAINS.items())} records in {sum(CHAINS.values())} chains at 10 Hz; "
-          f"best of {args.rounds} rounds of {args.seconds:g} s,\n{args.settle:g} s after the level changed; percent of one core; kernel {platform.release()}, "
+          f"best of {args.rounds} rounds of {args.seconds:g} s,\n{args.settle:g} s after the level changed; "
+          f"percent of one core; kernel {platform.release()}, "
           f"{os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}\n")
     table(list(rows(results)), args.markdown)
 
