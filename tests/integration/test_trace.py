@@ -162,6 +162,17 @@ def test_deep(ioc, monitor):
     assert names == [f"{ioc.prefix}DEEP{i}" for i in range(100)]
 
 
+def test_whole_traces(ioc, monitor):
+    """CHAIN_LOG has no room for all. The oldest trace goes as a whole: its last line has the parts of its time."""
+    count = monitor.get("CHAIN_LOG_CNT")
+    for _ in range(5):
+        ioc.put("DEEP0.PROC", 1)
+    until(lambda: monitor.get("CHAIN_LOG_CNT") >= count + 5, 10, "more traces")
+    log = settled(lambda: monitor.lines("CHAIN_LOG"), 20)  # the text follows after the count
+    blocks = re.split(r"(?m)^(?=\d{4}-)", log)[1:]
+    assert len(log) > 8000 and all("held the lock" in b.splitlines()[-1] for b in blocks), log
+
+
 def test_record_pattern(ioc, monitor):
     """A trace is shown if the filter selects one of its records."""
     monitor.set_filter(RECORD=ioc.prefix + "SCANNED")
