@@ -218,10 +218,11 @@ def test_endless_hand_overs(ioc, monitor):
     ioc.put("STOP", 0)
     try:
         ioc.put("AGAIN.PROC", 1, wait=False)
-        t = traced(monitor, p + "AGAIN", lambda t: "by scanOnce, asked for" in t[0])
+        # on a busy host some are shorter, and say that events were lost
+        t = traced(monitor, p + "AGAIN", lambda t: " in 64 steps, by scanOnce, asked for" in t[0])
     finally:
         ioc.put("STOP", 1)
-    assert " in 64 steps, " in t[0] and t[0].endswith(f"by scanOnce, asked for in the chain of {p}AGAIN"), t
+    assert t[0].endswith(f" asked for in the chain of {p}AGAIN"), t
     assert "  incomplete: not all that belongs to it was kept" in t, t
     assert tree(t) == [(min(i, 20), "scanOnce" if i else "", p + "AGAIN") for i in range(64)], t
 
