@@ -96,8 +96,10 @@ static inline void packet(void *arg, uint64_t time, const uint8_t *p, size_t len
     int from = ntohs(tcp->source) == seen.port;
 
     (void)arg;
-    if (ip->protocol == IPPROTO_UDP && ntohs(tcp->dest) == MARKER && len == head + sizeof(seen.marker))
+    if (ip->protocol == IPPROTO_UDP && ntohs(tcp->dest) == MARKER && len == head + sizeof(seen.marker)) {
         memcpy(&seen.marker, p + head, sizeof(seen.marker));
+        return; /* it may come from the port that is watched: the kernel chose its port */
+    }
     if (!from && ntohs(tcp->dest) != seen.port)
         return;
     seen.time = time;
