@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Measures what watching costs. It prints these tables in about an hour: an IOC at work, with clients and
+# Measures what watching costs. It prints these tables in an hour and a quarter: an IOC at work, with clients and
 # without (tests/bench/site.py), nothing happens (quiet.py), the cost by number and length of chains (cost.py), loads that jump (governor.py), a saturated IOC
 # (run.py), a flood of puts (storm.py), queries beside other programs (peers.py), other traffic of the host (benchWire), spans to
 # collectors (spans.py). It first installs what is missing, also bpftrace, perf, strace and the tools of libbpf.
@@ -27,8 +27,8 @@ table() {
     timeout --kill-after=30 "$@" </dev/null || { echo "bench: it failed, or took longer than $1 s" >&2; failed=1; }
 }
 arch=$(perl "$EPICS_BASE/lib/perl/EpicsHostArch.pl" 2>/dev/null || "$EPICS_BASE/startup/EpicsHostArch")
-table "an IOC at work, with clients" 300 "$python" -m tests.bench.site --clients
-table "an IOC at work" 300 "$python" -m tests.bench.site
+table "an IOC at work, with clients" 600 "$python" -m tests.bench.site --clients
+table "an IOC at work" 600 "$python" -m tests.bench.site
 table "nothing happens" 300 "$python" -m tests.bench.quiet
 table "cost by number and length of chains, and COST" 2700 "$python" -m tests.bench.cost
 table "loads that jump" 600 "$python" -m tests.bench.governor --minutes 6
