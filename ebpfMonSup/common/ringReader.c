@@ -30,7 +30,8 @@ static void runReader(ebpfMonWorker *worker, void *arg)
     int file = r->calls.getFile(r->arg);
 
     while (!ebpfMonWorkerIsStopping(worker)) {
-        uint64_t next = ebpfMonPaceNext(&r->pace, r->calls.read(r->arg) > 0), wait = findWait(r);
+        int found = r->calls.read(r->arg) > 0;
+        uint64_t next = ebpfMonPaceNext(&r->pace, found, ebpfMonClockMonotonic()), wait = findWait(r);
 
         if (next)
             ebpfMonWorkerWaitFile(worker, file, next < wait ? next : wait);

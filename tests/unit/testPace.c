@@ -7,15 +7,20 @@
 
 #define US 1000ull
 
+static uint64_t look(ebpfMonPace *pace, int found, uint64_t us)
+{
+    return ebpfMonPaceNext(pace, found, us * US) / US;
+}
+
 static void testOneEvent(void)
 {
     ebpfMonPace pace = { 0 };
 
     testDiag("One event after a time without events");
-    testOk(ebpfMonPaceNext(&pace, 0) == 0, "woken without an event: it goes on sleeping");
-    testOk(ebpfMonPaceNext(&pace, 1) == 250 * US, "after an event the next look is after 0.25 ms");
-    testOk(ebpfMonPaceNext(&pace, 0) == 0, "after one look without an event it sleeps");
-    testOk(ebpfMonPaceNext(&pace, 1) == 250 * US, "the next event begins this again");
+    testOk(look(&pace, 0, 500) == 0, "woken without an event: it goes on sleeping");
+    testOk(look(&pace, 1, 1000) == 250, "after an event the next look is after 0.25 ms");
+    testOk(look(&pace, 0, 1250) == 0, "after one look without an event it sleeps");
+    testOk(look(&pace, 1, 3500) == 250 && look(&pace, 0, 3750) == 0, "the next event, 2.5 ms later, begins this again");
 }
 
 static void testTwoEvents(void)
@@ -23,11 +28,23 @@ static void testTwoEvents(void)
     ebpfMonPace pace = { 0 };
 
     testDiag("An event, and another one soon after it");
-    testOk(ebpfMonPaceNext(&pace, 1) == 250 * US, "the first one");
-    testOk(ebpfMonPaceNext(&pace, 1) == 500 * US, "the next look is after 0.5 ms");
-    testOk(ebpfMonPaceNext(&pace, 0) == 1000 * US, "… then after 1 ms");
-    testOk(ebpfMonPaceNext(&pace, 0) == 0, "after two looks without an event it sleeps");
-    testOk(ebpfMonPaceNext(&pace, 1) == 250 * US && ebpfMonPaceNext(&pace, 0) == 0, "and all begins again");
+    testOk(look(&pace, 1, 1000) == 250, "the first one");
+    testOk(look(&pace, 1, 1250) == 500, "a look finds the second one: the next look is after 0.5 ms");
+    testOk(look(&pace, 0, 1750) == 1000 && look(&pace, 0, 2750) == 2000 && look(&pace, 0, 4750) == 2000,
+           "… 1, 2, 2 ms");
+    testOk(look(&pace, 0, 6750) == 0, "after four looks without an event it sleeps");
+    testOk(look(&pace, 1, 9000) == 250 && look(&pace, 0, 9250) == 0, "and all begins again");
+}
+
+static void testSteady(void)
+{
+    ebpfMonPace pace = { 0 };
+
+    testDiag("An event each millisecond");
+    testOk(look(&pace, 1, 1000) == 250 && look(&pace, 0, 1250) == 0, "after the first one it sleeps");
+    testOk(look(&pace, 1, 2000) == 250 && look(&pace, 0, 2250) == 500 && look(&pace, 0, 2750) == 1000,
+           "it was woken soon again: it goes on looking");
+    testOk(look(&pace, 1, 3750) == 2000 && look(&pace, 1, 5750) == 2000, "and finds the others without being woken");
 }
 
 static void testFlood(void)
@@ -37,22 +54,25 @@ static void testFlood(void)
     int looks;
 
     testDiag("Many events");
-    for (looks = 0; sum < 1000000 * US; looks++) {
-        wait = ebpfMonPaceNext(&pace, 1);
+    for (looks = 0; sum < 1000000; looks++) {
+        wait = look(&pace, 1, sum + 1);
         sum += wait;
     }
-    testOk(wait == 2000 * US && looks < 510, "each look finds an event: %d looks in a second", looks);
-    testOk(ebpfMonPaceNext(&pace, 0) == 2000 * US, "a look finds no event");
-    testOk(ebpfMonPaceNext(&pace, 1) == 2000 * US, "one more event: looks without an event are counted from 0");
-    testOk1(ebpfMonPaceNext(&pace, 0) == 2000 * US);
-    testOk(ebpfMonPaceNext(&pace, 0) == 0, "it sleeps");
+    testOk(wait == 2000 && looks < 510, "each look finds an event: %d looks in a second", looks);
+    for (int i = 0; i < 3; i++)
+        testOk(look(&pace, 0, sum) == 2000, "look %d finds no event", i + 1);
+    testOk(look(&pace, 1, sum) == 2000, "one more event: looks without an event are counted from 0");
+    for (int i = 0; i < 3; i++)
+        testOk1(look(&pace, 0, sum) == 2000);
+    testOk(look(&pace, 0, sum) == 0, "it sleeps");
 }
 
 MAIN(testPace)
 {
-    testPlan(14);
+    testPlan(21);
     testOneEvent();
     testTwoEvents();
+    testSteady();
     testFlood();
     return testDone();
 }
