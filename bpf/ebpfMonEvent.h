@@ -46,6 +46,9 @@ enum ebpfMonLost {
     EBPFMON_LOST_KERNEL   /* number of the reasons above */
 };
 
+#define EBPFMON_COLD_WHOLE   1024     /* of one trap, at most */
+#define EBPFMON_COLD_HALF_NS 10000000 /* ns; a CPU on which there was no trap for so long is half as cold as it can be */
+
 /* What is counted of the traps, most of it to calculate the cost: index into ebpfMonHits.n. */
 enum ebpfMonHit {
     EBPFMON_HIT_ENTRY,  /* traps at entries of functions, and at calls */
@@ -53,6 +56,7 @@ enum ebpfMonHit {
     EBPFMON_HIT_NS,     /* ns that those programs took which take long: at chains, puts and callbacks */
     EBPFMON_HIT_STRANGE, /* traps at dbScanUnlock whose argument is no record: no cost, but a sign of a wrong
                           * function */
+    EBPFMON_HIT_COLD,   /* traps that found the CPU cold: EBPFMON_COLD_WHOLE for each that came after a long pause */
     EBPFMON_HIT_KINDS
 };
 

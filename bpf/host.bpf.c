@@ -60,22 +60,18 @@ static __always_inline int mayBeTarget(__u32 tgid)
     return targetBits[tgid / 64 % EBPFMON_TARGET_WORDS] >> (tgid % 64) & 1;
 }
 
-/* Notes the socket from which this thread has just read. */
-static __always_inline int noteReceive(struct sock *sk, int length)
+/* Notes the socket from which this thread of an IOC has just read. */
+static __always_inline void noteSocket(const struct caller *c, struct sock *sk, int length)
 {
     struct ebpfMonPeer peer = {};
+    __u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
     struct thread *th;
-    struct caller c;
-    __u16 family;
 
-    if (!mayBeTarget(bpf_get_current_pid_tgid() >> 32) || !findCaller(&c) || length <= 0)
-        return 0;
-    family = BPF_CORE_READ(sk, __sk_common.skc_family);
     if ((family != AF_INET && family != AF_INET6) || BPF_CORE_READ(sk, sk_protocol) != IPPROTO_TCP)
-        return 0;
-    th = getThread(c.tid);
+        return;
+    th = getThread(c->tid);
     if (!th)
-        return 0;
+        return;
     /* an AF_INET6 socket with a v4-mapped address has the IPv4 addresses here, another one has 0 */
     peer.addr = BPF_CORE_READ(sk, __sk_common.skc_daddr);
     peer.saddr = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr);
@@ -90,6 +86,18 @@ static __always_inline int noteReceive(struct sock *sk, int length)
     /* the receive has updated it: up to here the thread has the bytes */
     th->copied = BPF_CORE_READ((struct tcp_sock *)sk, copied_seq);
     th->copiedFrom = th->copied - (__u32)length;
+}
+
+static __always_inline int noteReceive(struct sock *sk, int length)
+{
+    struct timing timing;
+    struct caller c;
+
+    if (!mayBeTarget(bpf_get_current_pid_tgid() >> 32) || !findCaller(&c) || length <= 0)
+        return 0;
+    beginTimingOnly(&timing);
+    noteSocket(&c, sk, length);
+    endTiming(&timing);
     return 0;
 }
 

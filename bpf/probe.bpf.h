@@ -50,11 +50,14 @@ static __always_inline void endTiming(const struct timing *t)
     addTime(takeTiming(t));
 }
 
+int ebpfmon_note_pause(__u64 now); /* cold.bpf.c */
+
 /* The body of a program that measures its own time. "run" may use "now", the begin of the program. */
 #define RUN_TIMED(run)                     \
     __u64 now = bpf_ktime_get_ns();        \
     struct timing timing;                  \
                                            \
+    ebpfmon_note_pause(now);               \
     beginTiming(&timing, now);             \
     run;                                   \
     endTiming(&timing);                    \
@@ -64,8 +67,9 @@ static __always_inline void endTiming(const struct timing *t)
  * tell nothing for seconds. */
 #define RUN_ALWAYS_TIMED(run)                                                 \
     __u64 now = bpf_ktime_get_ns();                                           \
-    struct timing timing = { .begin = now, .preempted = countPreemptions() }; \
+    struct timing timing = { .begin = now, .away = readAway() };              \
                                                                               \
+    ebpfmon_note_pause(now);                                                  \
     run;                                                                      \
     addTime(takeRun(&timing));                                                \
     return 0

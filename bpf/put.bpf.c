@@ -124,8 +124,7 @@ int BPF_UPROBE(ebpfmon_put, __u64 paddr, __u64 dbrType, __u64 pbuffer, __s64 nRe
     });
 }
 
-SEC("uprobe")
-int BPF_URETPROBE(ebpfmon_put_return, __s64 status)
+static __always_inline void endPut(__s64 status, __u64 sp)
 {
     struct caller c;
     struct thread *th;
@@ -133,28 +132,33 @@ int BPF_URETPROBE(ebpfmon_put_return, __s64 status)
     __u32 depth;
 
     if (!findCaller(&c))
-        return 0;
+        return;
     th = bpf_map_lookup_elem(&threads, &c.tid);
     if (!th || th->putDepth == 0)
-        return 0;
+        return;
     depth = th->putDepth - 1;
     in = &th->pending[depth & (EBPFMON_NESTED - 1)];
     /* A return probe that is a perf event is called once for each process that has one on this file: with two IOCs,
      * twice for one return (seen on 5.10, 6.1 and 6.12, not on 7.3). The second call is not the return of the put
      * around this one. */
-    if (depth < EBPFMON_NESTED && PT_REGS_SP(ctx) < in->sp)
-        return 0;
+    if (depth < EBPFMON_NESTED && sp < in->sp)
+        return;
     countHits(&c, EBPFMON_HIT_RETURN, 1);
     th->putDepth = depth;
     if (depth >= EBPFMON_NESTED || !in->id)
-        return 0;
+        return;
     if (in->locked && !status) {
         th->locked = *in;
         th->lockedStatus = 0;
     } else {
         sendResult(&c, in, status);
     }
-    return 0;
+}
+
+SEC("uprobe")
+int BPF_URETPROBE(ebpfmon_put_return, __s64 status)
+{
+    RUN_TIMED(endPut(status, PT_REGS_SP(ctx)));
 }
 
 /* Reads the PV to which a link field led before the put. */

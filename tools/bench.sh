@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Measures what watching costs. It prints these tables in an hour and a quarter: an IOC at work, with clients and
-# without (tests/bench/site.py), nothing happens (quiet.py), the cost by number and length of chains (cost.py), loads that jump (governor.py), a saturated IOC
+# without (tests/bench/site.py), nothing happens (quiet.py), the cost by number and length of chains (cost.py), of puts one at a time (putCost.py), loads that jump (governor.py), a saturated IOC
 # (run.py), a flood of puts (storm.py), queries beside other programs (peers.py), other traffic of the host (benchWire), spans to
 # collectors (spans.py). It first installs what is missing, also bpftrace, perf, strace and the tools of libbpf.
 #
@@ -31,6 +31,7 @@ table "an IOC at work, with clients" 600 "$python" -m tests.bench.site --clients
 table "an IOC at work" 600 "$python" -m tests.bench.site
 table "nothing happens" 300 "$python" -m tests.bench.quiet
 table "cost by number and length of chains, and COST" 2700 "$python" -m tests.bench.cost
+table "cost of puts one at a time, and COST" 600 "$python" -m tests.bench.putCost
 table "loads that jump" 600 "$python" -m tests.bench.governor --minutes 6
 table "a saturated IOC" 900 "$python" -m tests.bench.run
 table "a flood of puts" 600 "$python" -m tests.bench.storm

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <unistd.h>
+
+#include <epicsThread.h>
 
 #include "common/clock.h"
 #include "probe/attach.h"
@@ -11,6 +14,8 @@
 #define CALLS 200 /* calls of a run; with a probe that steps, they take half a millisecond, so most runs are not
                    * interrupted */
 #define RUNS  8
+#define COLD_CALLS 9  /* calls on a cold CPU, one after each pause */
+#define COLD_PAUSE 30 /* ms */
 
 /* What a thread loses besides, because a trap and our programs replace its data and code in the caches of the CPU, and
  * their own were replaced meanwhile: a part of a trap each time, and of the programs' time. The loop that measures
@@ -60,6 +65,30 @@ static double measureCall(void (*fn)(void))
     return best;
 }
 
+static int compareTimes(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The time of a call after a pause (ns): the median, because now and then other work is done meanwhile. */
+static double measureColdCall(void (*fn)(void))
+{
+    uint64_t took[COLD_CALLS];
+
+    for (int i = 0; i < COLD_CALLS; i++) {
+        uint64_t begin;
+
+        epicsThreadSleep(COLD_PAUSE / 1e3);
+        begin = ebpfMonClockMonotonic();
+        fn();
+        took[i] = ebpfMonClockMonotonic() - begin;
+    }
+    qsort(took, COLD_CALLS, sizeof(took[0]), compareTimes);
+    return (double)took[COLD_CALLS / 2];
+}
+
 /* 0 or errno. */
 static int setProbe(ebpfMonProbe *probe, void (*fn)(void), int isReturn)
 {
@@ -84,34 +113,39 @@ int ebpfMonProbeTry(int *inFolder)
     return 0;
 }
 
-/* As measureCall, with a probe on the function. 0: the kernel refused the probe. */
-static double measureProbed(void (*fn)(void), int isReturn)
+/* The same as "measure" does, with a probe on the function. 0: the kernel refused the probe. */
+static double measureProbed(double (*measure)(void (*fn)(void)), void (*fn)(void), int isReturn)
 {
     ebpfMonProbe probe;
     double ns;
 
     if (setProbe(&probe, fn, isReturn))
         return 0;
-    ns = measureCall(fn);
+    ns = measure(fn);
     ebpfMonProbeOff(&probe);
     return ns;
 }
 
 void ebpfMonCalibrate(ebpfMonCosts *costs)
 {
-    double bare = measureCall(ebpfMonCalibrateFast), fast = measureProbed(ebpfMonCalibrateFast, 0) - bare;
-    double ret = measureProbed(ebpfMonCalibrateFast, 1) - bare;
-    double stepped = measureProbed(ebpfMonCalibrateStepped, 0) - bare;
+    double bare = measureCall(ebpfMonCalibrateFast);
+    double fast = measureProbed(measureCall, ebpfMonCalibrateFast, 0) - bare;
+    double ret = measureProbed(measureCall, ebpfMonCalibrateFast, 1) - bare;
+    double stepped = measureProbed(measureCall, ebpfMonCalibrateStepped, 0) - bare;
+    double cold = measureProbed(measureColdCall, ebpfMonCalibrateFast, 0) - measureColdCall(ebpfMonCalibrateFast) - fast;
 
     costs->entryNs = 850;
     costs->returnNs = 650;
     costs->steppedNs = 12000;
+    costs->coldNs = 15000;
     if (fast > 0)
         costs->entryNs = fast;
     if (ret > 0)
         costs->returnNs = ret;
     if (stepped > 0)
         costs->steppedNs = stepped;
+    if (cold > 0)
+        costs->coldNs = cold * (COLD_PAUSE + EBPFMON_COLD_HALF_NS / 1e6) / COLD_PAUSE;
 }
 
 double ebpfMonCostOf(const ebpfMonCosts *costs, const struct ebpfMonHits *hits, double stepped)
@@ -120,5 +154,6 @@ double ebpfMonCostOf(const ebpfMonCosts *costs, const struct ebpfMonHits *hits, 
 
     return (double)hits->n[EBPFMON_HIT_ENTRY] * (entry + caches) +
            (double)hits->n[EBPFMON_HIT_RETURN] * (costs->returnNs + caches) +
+           (double)hits->n[EBPFMON_HIT_COLD] / EBPFMON_COLD_WHOLE * costs->coldNs +
            (double)hits->n[EBPFMON_HIT_NS] * (1 + CACHES_PROGRAM);
 }

@@ -9,9 +9,10 @@ typedef struct {
     double entryNs;  /* ns; a trap on an instruction that the kernel emulates, with a program that returns at once */
     double returnNs; /* ns; a trap at the return of a function */
     double steppedNs;/* ns; a trap on an instruction that the kernel single-steps */
+    double coldNs;   /* ns; what a trap takes longer on a CPU that was busy with other things for long */
 } ebpfMonCosts;
 
-/* Measures the costs; takes some milliseconds. A cost that cannot be measured gets the value of
+/* Measures the costs; takes a third of a second, in which it mostly sleeps. A cost that cannot be measured gets the value of
  * documentation/OVERHEAD.md. After ebpfMonKernelLoad, before the follower starts. */
 void ebpfMonCalibrate(ebpfMonCosts *costs);
 

@@ -12,7 +12,7 @@
 
 #define SECOND EBPFMON_SECOND_NS
 
-static const ebpfMonCosts costs = { .entryNs = 1000, .returnNs = 600, .steppedNs = 9000 };
+static const ebpfMonCosts costs = { .entryNs = 1000, .returnNs = 600, .steppedNs = 9000, .coldNs = 20000 };
 static ebpfMonCatalogue cat;
 static ebpfMonFilter filter;
 static ebpfMonCostSpent spent;
@@ -97,6 +97,23 @@ static void testCost(void)
     testOk(spent.traps == 100 && sample.trapOn, "a counter that is smaller than before counts nothing");
 }
 
+static void testCold(void)
+{
+    ebpfMonTarget t = makeTarget();
+    struct ebpfMonHits hits = makeHits(0, 0, 0, 0);
+    double hot;
+
+    testDiag("traps after a pause");
+    ebpfMonCostSampleBegin(&t, &hits, SECOND);
+    hits.n[EBPFMON_HIT_ENTRY] = 100;
+    take(&t, hits, 2 * SECOND);
+    hot = sample.cost;
+    hits.n[EBPFMON_HIT_ENTRY] = 200;
+    hits.n[EBPFMON_HIT_COLD] = 50 * EBPFMON_COLD_WHOLE;
+    take(&t, hits, 3 * SECOND);
+    testOk(isNear(sample.cost, hot + 50 * 20000 / 1e7), "50 of 100 found the CPU cold: %.3f %%, not %.3f", sample.cost, hot);
+}
+
 static void testLoad(void)
 {
     ebpfMonTarget t = makeTarget();
@@ -145,9 +162,10 @@ static void testTurns(void)
 
 MAIN(testCostSample)
 {
-    testPlan(4 + 7 + 2 + 6);
+    testPlan(4 + 7 + 1 + 2 + 6);
     testFirst();
     testCost();
+    testCold();
     testLoad();
     testTurns();
     return testDone();
