@@ -7,7 +7,7 @@
  */
 #include "probe.bpf.h"
 
-#define PAUSE_LEAST 500000ull    /* ns; the caches keep a trap for so long */
+#define PAUSE_LEAST 500000ull     /* ns; the caches keep a trap for so long */
 #define PAUSE_MOST  1000000000ull /* ns; a CPU does not get colder than that */
 
 struct {

@@ -56,7 +56,7 @@ enum ebpfMonHit {
     EBPFMON_HIT_NS,     /* ns that those programs took which take long: at chains, puts and callbacks */
     EBPFMON_HIT_STRANGE, /* traps at dbScanUnlock whose argument is no record: no cost, but a sign of a wrong
                           * function */
-    EBPFMON_HIT_COLD,   /* traps that found the CPU cold: EBPFMON_COLD_WHOLE for each that came after a long pause */
+    EBPFMON_HIT_COLD,   /* traps on a cold CPU: up to EBPFMON_COLD_WHOLE for each, by how long there was none */
     EBPFMON_HIT_KINDS
 };
 

@@ -132,7 +132,7 @@ void ebpfMonCalibrate(ebpfMonCosts *costs)
     double fast = measureProbed(measureCall, ebpfMonCalibrateFast, 0) - bare;
     double ret = measureProbed(measureCall, ebpfMonCalibrateFast, 1) - bare;
     double stepped = measureProbed(measureCall, ebpfMonCalibrateStepped, 0) - bare;
-    double cold = measureProbed(measureColdCall, ebpfMonCalibrateFast, 0) - measureColdCall(ebpfMonCalibrateFast) - fast;
+    double cold = measureProbed(measureColdCall, ebpfMonCalibrateFast, 0) - bare - fast;
 
     costs->entryNs = 850;
     costs->returnNs = 650;

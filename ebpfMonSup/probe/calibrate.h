@@ -12,8 +12,8 @@ typedef struct {
     double coldNs;   /* ns; what a trap takes longer on a CPU that was busy with other things for long */
 } ebpfMonCosts;
 
-/* Measures the costs; takes a third of a second, in which it mostly sleeps. A cost that cannot be measured gets the value of
- * documentation/OVERHEAD.md. After ebpfMonKernelLoad, before the follower starts. */
+/* Measures the costs; takes a third of a second, in which it mostly sleeps. A cost that cannot be measured gets the
+ * value of documentation/OVERHEAD.md. After ebpfMonKernelLoad, before the follower starts. */
 void ebpfMonCalibrate(ebpfMonCosts *costs);
 
 /* Sets a probe on a function of our own and removes it: does this kernel allow probes? 0 or errno. *inFolder: the probe

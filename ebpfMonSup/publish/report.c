@@ -28,8 +28,9 @@ static void addKernel(ebpfMonTextReport *report, const ebpfMonCosts *costs)
         ebpfMonKernelRelease(), ebpfMonFeature.loop ? "yes" : "no", ebpfMonFeature.uprobeMulti ? "yes" : "no",
         ebpfMonFeature.recvLength ? "yes" : "no", ebpfMonFeature.connectState ? "yes" : "no",
         ebpfMonFeature.returnUnderSeccomp ? "yes" : "no");
-    ebpfMonTextReportAdd(report, "  one trap costs %.0f ns (return %.0f, single-stepped %.0f; after a pause %.0f more)\n", costs->entryNs,
-                         costs->returnNs, costs->steppedNs, costs->coldNs);
+    ebpfMonTextReportAdd(report,
+                         "  one trap costs %.0f ns (return %.0f, single-stepped %.0f; after a pause %.0f more)\n",
+                         costs->entryNs, costs->returnNs, costs->steppedNs, costs->coldNs);
 }
 
 static void addState(ebpfMonTextReport *report)

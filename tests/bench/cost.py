@@ -2,8 +2,8 @@
 """What watching costs by number and length of chains, and if COST says so.
 
 For each load two equal IOCs of its own have so many chains of calc records, which they process ten times a second. The monitor
-watches one of them, and goes through off and the levels, several times. What a level costs is the CPU time of the thread that
-processes the chains (/proc/PID/task/TID/schedstat), less that of the same thread of the other IOC in the same window: the median
+watches one of them, and goes through off and the levels, several times. What a level costs is the CPU time of the scan
+threads (/proc/PID/task/TID/schedstat), less that of the same threads of the other IOC in the same window: the median
 of the windows at the level, less that of the windows at off. So a machine that changes its speed changes both alike. The windows of a
 level begin when it has settled: in its first seconds more probes are attached, and each record is looked at. COST is read at the end
 of each window. EPICS_BASE is the path of EPICS Base.
@@ -46,13 +46,14 @@ def database(chains, length):
 
 
 class Scan:
-    """The thread of an IOC that processes the records."""
+    """The threads of an IOC that process scan lists. All but one have no records, but their passes are watched, too."""
 
     def __init__(self, pid):
-        self.path = next(t / "schedstat" for t in Path(f"/proc/{pid}/task").iterdir() if (t / "comm").read_text() == "scan-0.1\n")
+        self.paths = [t / "schedstat" for t in Path(f"/proc/{pid}/task").iterdir() if (t / "comm").read_text().startswith("scan-")]
+        assert self.paths
 
     def cpu(self):
-        return int(self.path.read_text().split()[0])
+        return sum(int(path.read_text().split()[0]) for path in self.paths)
 
 
 def measure_window(scans, seconds):
