@@ -47,7 +47,7 @@ enum ebpfMonLost {
 };
 
 #define EBPFMON_COLD_WHOLE   1024     /* of one trap, at most */
-#define EBPFMON_COLD_HALF_NS 10000000 /* ns; a CPU on which there was no trap for so long is half as cold as it can be */
+#define EBPFMON_COLD_HALF_NS 10000000 /* ns; after so long without a trap a CPU is half as cold as it can be */
 
 /* What is counted of the traps, most of it to calculate the cost: index into ebpfMonHits.n. */
 enum ebpfMonHit {
