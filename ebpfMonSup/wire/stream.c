@@ -181,6 +181,7 @@ void ebpfMonStreamSegment(ebpfMonStream *s, const ebpfMonSegment *segment, uint6
     if (!s->started) {
         s->started = 1;
         s->next = seq;
+        s->sureFrom = time + WAIT_NS;
     }
     ahead = getDistance(seq, s->next);
     if (ahead > FAR || ahead < -FAR) {
@@ -236,12 +237,13 @@ void ebpfMonStreamAck(ebpfMonStream *s, uint32_t ack, uint64_t time)
     s->ackTo = ack;
 }
 
-/* How long bytes may be missing, ns. If we saw the begin of a connection, we get all its packets. So if none of our
- * packets was lost, the network has lost the bytes, and they will be sent again; unless the other side has acknowledged
- * them: then they came by another way. */
+/* How long bytes may be missing, ns. We get all packets of a connection whose begin we saw, or that we have followed for
+ * a while: packets that were sent before we looked come within that time. So if none of our packets was lost, the
+ * network has lost the bytes, and they will be sent again; unless the other side has acknowledged them: then they came
+ * by another way. */
 static uint64_t findPatience(const ebpfMonStream *s)
 {
-    return s->syn && !s->acked && s->account->lossAt <= s->lastAt ? AGAIN_NS : WAIT_NS;
+    return s->since >= s->sureFrom && !s->acked && s->account->lossAt <= s->lastAt ? AGAIN_NS : WAIT_NS;
 }
 
 void ebpfMonStreamTick(ebpfMonStream *s, uint64_t time)

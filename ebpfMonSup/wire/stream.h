@@ -30,6 +30,7 @@ typedef struct {
     int      side;
     ebpfMonMemoryAccount *account;
     int      started;
+    uint64_t sureFrom;  /* from this time on we get all its packets; 0: its SYN was seen */
     uint32_t next;      /* sequence number of the next byte */
     ebpfMonChunk *head, *tail; /* segments that wait, in order, without overlap */
     size_t   pending;   /* bytes that these segments take */
@@ -53,7 +54,7 @@ void ebpfMonStreamSegment(ebpfMonStream *stream, const ebpfMonSegment *segment, 
 /* The other side has acknowledged all bytes before "ack". */
 void ebpfMonStreamAck(ebpfMonStream *stream, uint32_t ack, uint64_t time);
 /* Gives up bytes that have been missing at "time" for longer than a second; or for a minute, if they will be sent
- * again. UINT64_MAX: gives up all missing bytes. */
+ * again by all that we know. UINT64_MAX: gives up all missing bytes. */
 void ebpfMonStreamTick(ebpfMonStream *stream, uint64_t time);
 int  ebpfMonStreamEnded(const ebpfMonStream *stream); /* nonzero: all bytes before its FIN have come */
 void ebpfMonStreamClear(ebpfMonStream *stream);

@@ -168,6 +168,34 @@ static void testSentAgain(void)
     logClear(&log);
 }
 
+/* The same in a connection whose SYN was not seen. What is missing soon after its first packet may have been sent
+ * before. */
+static void testJoinedLate(void)
+{
+    for (int late = 0; late < 2; late++) {
+        eventLog log = { 0 };
+        ebpfMonWire *w = ebpfMonWireNew(NULL, logEvent, &log);
+        talk k = talkNew((uint16_t)(40003 + late), 5064);
+        bytes b = { 0 };
+        size_t half;
+
+        put(&b, 3, 77, 7.0);
+        half = b.len / 2;
+        ebpfMonWireSetLossAt(w, 0);
+        say(w, &k, 0, b.p, b.len);
+        k.time += late ? 1500 * MS : 500 * MS;
+        sendAt(w, &k, 0, k.seq[0] + (uint32_t)half, ACK, b.p + half, b.len - half, b.len - half);
+        ebpfMonWireTick(w, k.time + 2000 * MS);
+        testOk(log.count[ebpfMonWireGap] == (unsigned)!late, late ? "followed for a while: waited for" :
+                                                                    "just begun: given up after a second");
+        sendAt(w, &k, 0, k.seq[0], ACK, b.p, half, half);
+        testOk(log.count[ebpfMonWirePut] == 1 + (unsigned)late, "%u puts", log.count[ebpfMonWirePut]);
+        ebpfMonWireFree(w);
+        bytesFree(&b);
+        logClear(&log);
+    }
+}
+
 static void testGap(void)
 {
     eventLog log = { 0 };
@@ -255,6 +283,7 @@ MAIN(testWireStream)
     testScattered(t, n, &plain);
     testGap();
     testSentAgain();
+    testJoinedLate();
     testOverlap();
     logClear(&plain);
     bytesFree(&store);
