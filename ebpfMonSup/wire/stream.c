@@ -237,8 +237,8 @@ void ebpfMonStreamAck(ebpfMonStream *s, uint32_t ack, uint64_t time)
     s->ackTo = ack;
 }
 
-/* How long bytes may be missing, ns. We get all packets of a connection whose begin we saw, or that we have followed for
- * a while: packets that were sent before we looked come within that time. So if none of our packets was lost, the
+/* How long bytes may be missing, ns. We get all packets of a connection whose begin we saw, or that we have followed
+ * for a while: packets that were sent before we looked come within that time. So if none of our packets was lost, the
  * network has lost the bytes, and they will be sent again; unless the other side has acknowledged them: then they came
  * by another way. */
 static uint64_t findPatience(const ebpfMonStream *s)
