@@ -2,9 +2,11 @@
 /* Defines the tables. maps.bpf.h tells what they are for. */
 #define MAP
 #include "maps.bpf.h"
+#include "eventsSleep.bpf.h"
+
+DEFINE_EVENTS_SLEEP;
 
 /* Each in a cache line of its own: every probe reads "silent", and the others are written often. */
-volatile __u32 ringSleeps __attribute__((aligned(64)));
 volatile __u32 silent __attribute__((aligned(64)));
 volatile __u32 rootsNeeded __attribute__((aligned(64)));
 volatile __u32 rootsUsed __attribute__((aligned(64)));

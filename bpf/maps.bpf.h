@@ -18,9 +18,6 @@ MAP struct {
     __uint(max_entries, 8 << 20);
 } ring SEC(".maps");
 
-/* Nonzero: the reader of this ring sleeps (wake.bpf.h). The user part sets it. */
-extern volatile __u32 ringSleeps;
-
 /* Nonzero: no probe was hit since the user part set it. The next hit clears it, and wakes the reader. */
 extern volatile __u32 silent;
 

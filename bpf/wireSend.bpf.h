@@ -6,6 +6,7 @@
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 #include "ebpfMonPacket.h"
+#include "eventsSleep.bpf.h"
 #include "wake.bpf.h"
 
 #define UDP_MIN 28 /* bytes of the IP and the UDP header: a short datagram has no more */
@@ -18,6 +19,8 @@ struct {
 
 /* Nonzero: the reader sleeps (wake.bpf.h). The user part sets it. */
 volatile __u32 packetsSleep;
+
+DEFINE_EVENTS_SLEEP;
 
 /* Copies "n" bytes of the packet, at least its headers, into an entry with "room" bytes, which is a constant. Nonzero:
  * not possible. */
@@ -45,6 +48,8 @@ static __always_inline int copyPacket(struct __sk_buff *skb, __u32 ip, __u32 roo
     entry->len = n;
     entry->wireLen = skb->len - ip;
     bpf_ringbuf_submit(entry, BPF_RB_NO_WAKEUP);
+    if (packetsSleep)
+        eventsSleep = 0;
     wakeReader(&packets, &packetsSleep);
     return 0;
 }

@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#define EBPFMON_PACE_FIRST_NS 250000ull  /* ns until the first look after an event came */
+#define EBPFMON_PACE_FIRST_NS 125000ull  /* ns until the first look after an event came */
 #define EBPFMON_PACE_LAST_NS  2000000ull /* ns; the time to the next look doubles up to this: the longest that an
                                           * event waits while others come */
 #define EBPFMON_PACE_VAIN     4          /* looks without an event, one after the other, before the reader sleeps, if

@@ -5,41 +5,131 @@
 #include "common/pace.h"
 #include "common/ringReader.h"
 #include "common/sharedWorker.h"
+#include "common/turn.h"
 
 #define STOP_SECONDS 5.0
+#define STOP_LOOK    0.01
 #define SILENCE_NS   EBPFMON_SILENT_NS /* it looks by itself so often, whatever was missed */
+#define SILENCE      ((double)SILENCE_NS / 1e9)
+#define MANY         64 /* entries found at a look: from then on each of two threads does its own work */
 
 struct ebpfMonRingReader {
     ebpfMonRingReaderCalls calls; /* never change */
-    void               *arg;      /* only for the thread, while it runs */
+    void               *arg;      /* only for the thread that has the turn */
     ebpfMonSharedWorker worker;   /* any thread */
-    ebpfMonPace         pace;     /* only for the thread */
+    ebpfMonTurn         turn;     /* to call "calls", except getFile and free; any thread */
+    ebpfMonRingReader  *helped;   /* never changes while a thread runs; NULL: none */
+    /* only for the thread */
+    ebpfMonPace         pace;
+    int                 hasTurn;
+    int                 helps;    /* it has the turn of "helped" */
 };
+
+/* Nonzero: it has its turn, so entries need not wake it. */
+static int takeTurn(ebpfMonRingReader *r)
+{
+    if (!r->hasTurn && ebpfMonTurnTakeOwn(&r->turn)) {
+        r->hasTurn = 1;
+        r->calls.endSleep(r->arg);
+    }
+    return r->hasTurn;
+}
+
+/* "due": of the work of "helped", monotonic ns. */
+static void stopHelping(ebpfMonRingReader *r, uint64_t due)
+{
+    if (r->helps && ebpfMonTurnLeave(&r->helped->turn, due))
+        ebpfMonSharedWorkerWake(&r->helped->worker);
+    r->helps = 0;
+}
+
+/* "n": entries of its own that it has just found. If there are many, each thread has enough to do. */
+static void doOtherWork(ebpfMonRingReader *r, unsigned n)
+{
+    ebpfMonRingReader *helped = r->helped;
+
+    if (!helped)
+        return;
+    if (!r->helps)
+        r->helps = ebpfMonTurnTake(&helped->turn);
+    if (n > MANY || ebpfMonTurnIsWanted(&helped->turn))
+        stopHelping(r, 0);
+    if (!r->helps)
+        return;
+    helped->calls.endSleep(helped->arg);
+    if (helped->calls.read(helped->arg) > MANY)
+        stopHelping(r, 0);
+}
+
+/* Returns the time (monotonic ns) at which the work that this thread does is due. */
+static uint64_t findDue(ebpfMonRingReader *r)
+{
+    uint64_t due = r->calls.getDue(r->arg), other = r->helps ? r->helped->calls.getDue(r->helped->arg) : UINT64_MAX;
+
+    return due < other ? due : other;
+}
 
 /* Returns the ns until work is due. */
 static uint64_t findWait(ebpfMonRingReader *r)
 {
-    uint64_t now = ebpfMonClockMonotonic(), due = r->calls.getDue(r->arg), wait = due > now ? due - now : 0;
+    uint64_t now = ebpfMonClockMonotonic(), due = findDue(r), wait = due > now ? due - now : 0;
 
     return wait < EBPFMON_PACE_FIRST_NS ? EBPFMON_PACE_FIRST_NS : wait < SILENCE_NS ? wait : SILENCE_NS;
+}
+
+/* From now on an entry wakes this thread, and one of the helped reader wakes that one. 0: an entry has come. */
+static int beginSleep(ebpfMonRingReader *r)
+{
+    if (r->calls.beginSleep(r->arg) && (!r->helps || r->helped->calls.beginSleep(r->helped->arg)))
+        return 1;
+    r->calls.endSleep(r->arg);
+    return 0;
+}
+
+static void sleepUntilWoken(ebpfMonRingReader *r, ebpfMonWorker *worker)
+{
+    uint64_t wait;
+
+    if (!beginSleep(r))
+        return;
+    if (r->helps)
+        stopHelping(r, r->helped->calls.getDue(r->helped->arg));
+    wait = findWait(r);
+    r->hasTurn = !ebpfMonTurnLeaveOwn(&r->turn, ebpfMonClockMonotonic() + wait);
+    if (r->hasTurn)
+        r->calls.endSleep(r->arg);
+    else
+        ebpfMonWorkerWaitFile(worker, r->calls.getFile(r->arg), wait);
+}
+
+static void lookOnce(ebpfMonRingReader *r, ebpfMonWorker *worker)
+{
+    unsigned n = r->calls.read(r->arg);
+    uint64_t next, wait;
+
+    doOtherWork(r, n);
+    next = ebpfMonPaceNext(&r->pace, n > 0, ebpfMonClockMonotonic());
+    if (!next) {
+        sleepUntilWoken(r, worker);
+        return;
+    }
+    wait = findWait(r);
+    ebpfMonWorkerWaitFile(worker, r->calls.getFile(r->arg), next < wait ? next : wait);
 }
 
 static void runReader(ebpfMonWorker *worker, void *arg)
 {
     ebpfMonRingReader *r = arg;
-    int file = r->calls.getFile(r->arg);
 
     while (!ebpfMonWorkerIsStopping(worker)) {
-        int found = r->calls.read(r->arg) > 0;
-        uint64_t next = ebpfMonPaceNext(&r->pace, found, ebpfMonClockMonotonic()), wait = findWait(r);
-
-        if (next)
-            ebpfMonWorkerWaitFile(worker, file, next < wait ? next : wait);
-        else if (r->calls.beginSleep(r->arg))
-            ebpfMonWorkerWaitFile(worker, file, wait);
-        if (!next)
-            r->calls.endSleep(r->arg);
+        if (takeTurn(r))
+            lookOnce(r, worker);
+        else
+            ebpfMonWorkerWait(worker, SILENCE);
     }
+    stopHelping(r, 0);
+    while (!takeTurn(r)) /* who has it leaves it soon, but cannot wake a worker that is being stopped */
+        ebpfMonWorkerWait(worker, STOP_LOOK);
     r->calls.finish(r->arg);
 }
 
@@ -52,7 +142,14 @@ ebpfMonRingReader *ebpfMonRingReaderNew(const ebpfMonRingReaderCalls *calls, voi
     r->calls = *calls;
     r->arg = arg;
     ebpfMonSharedWorkerInit(&r->worker);
+    ebpfMonTurnInit(&r->turn);
+    r->hasTurn = 1;
     return r;
+}
+
+void ebpfMonRingReaderHelp(ebpfMonRingReader *r, ebpfMonRingReader *helped)
+{
+    r->helped = helped;
 }
 
 void ebpfMonRingReaderFree(ebpfMonRingReader *r)
@@ -62,6 +159,7 @@ void ebpfMonRingReaderFree(ebpfMonRingReader *r)
     if (r->calls.free)
         r->calls.free(r->arg);
     ebpfMonSharedWorkerDestroy(&r->worker);
+    ebpfMonTurnDestroy(&r->turn);
     free(r);
 }
 

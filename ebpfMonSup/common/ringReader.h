@@ -3,6 +3,8 @@
  * A thread that reads the entries which the kernel part writes into a ring. After a pause, the first entry wakes the
  * thread. Then it looks at short intervals (common/pace.h) until nothing comes any more. It sleeps until an entry or
  * another thread wakes it, or until work is due.
+ *
+ * One reader can help another one: see ebpfMonRingReaderHelp.
  */
 #ifndef EBPFMON_RINGREADER_H
 #define EBPFMON_RINGREADER_H
@@ -11,7 +13,8 @@
 
 typedef struct ebpfMonRingReader ebpfMonRingReader;
 
-/* The work of the thread. The thread calls all these functions, except "free". */
+/* The work of the thread. The thread calls all these functions, except "free". While it sleeps, a helper calls "read",
+ * "getDue", "beginSleep" and "endSleep" in its place. */
 typedef struct {
     const char *name; /* name of the thread */
     /* Reads the entries that have come, and does the work that is due. Nonzero: an entry came. */
@@ -31,6 +34,12 @@ typedef struct {
 
 /* Makes a reader, whose thread does not run yet. "calls" is copied, except its name. NULL: no memory. */
 ebpfMonRingReader *ebpfMonRingReaderNew(const ebpfMonRingReaderCalls *calls, void *arg);
+/* While "helper" is awake and "helped" sleeps, the thread of "helper" does the work of both, and no entry wakes
+ * "helped". For two rings of which the first one gets an entry shortly before the second one: who writes the second
+ * entry then need not wake anybody. If either ring has many entries, each thread does its own work. Call it before
+ * either starts; "helped" is started and stopped first, and freed after "helper" has ended. */
+void ebpfMonRingReaderHelp(ebpfMonRingReader *helper, ebpfMonRingReader *helped);
+
 void ebpfMonRingReaderFree(ebpfMonRingReader *reader); /* only after Stop returned 0; NULL does no harm */
 
 int ebpfMonRingReaderStart(ebpfMonRingReader *reader); /* 0, or -1 without memory */

@@ -20,7 +20,8 @@ int ebpfMonKernelOpenRing(size_t bytes)
 {
     const struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
 
-    if (ebpfMonRingOpen(&ebpfMonLoaded.ring, bpf_map__fd(skel->maps.ring), bytes, LONGEST, &skel->bss->ringSleeps))
+    if (ebpfMonRingOpen(&ebpfMonLoaded.ring, bpf_map__fd(skel->maps.ring), bytes, LONGEST,
+                        &skel->data_sleeps->eventsSleep))
         return -1;
     ebpfMonLoaded.ringFile = ebpfMonRingsNew();
     return ebpfMonLoaded.ringFile < 0 ? -1 : ebpfMonRingsAdd(ebpfMonLoaded.ringFile, &ebpfMonLoaded.ring);

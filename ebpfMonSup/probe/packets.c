@@ -16,6 +16,7 @@
 
 #include "common/clock.h"
 #include "host/procInfo.h"
+#include "probe/kernelTables.h"
 #include "probe/libbpfText.h"
 #include "probe/packetTaps.h"
 #include "probe/packets.h"
@@ -55,6 +56,15 @@ static uint32_t roundUpToPower(unsigned bytes)
     return size;
 }
 
+/* Shares the table with the kernel part (eventsSleep.bpf.h). Without a kernel part nobody reads events. 0, or -1 with
+ * errno. */
+static int shareSleeps(struct bpf_map *sleeps)
+{
+    int fd = ebpfMonKernelGetTableFd(bpf_map__name(sleeps));
+
+    return fd < 0 ? 0 : bpf_map__reuse_fd(sleeps, fd);
+}
+
 static int loadFilter(ebpfMonPackets *packets, unsigned ringBytes)
 {
     static const uint16_t ports[] = { 5064, 5065, 5075, 5076 }; /* CA server, repeater; PVA server, broadcast */
@@ -62,6 +72,7 @@ static int loadFilter(ebpfMonPackets *packets, unsigned ringBytes)
     packets->skel = ebpfMonWireBpf__open();
     if (!packets->skel || bpf_program__set_autoload(packets->skel->progs.ebpfmon_wire_lo, ebpfMonPacketTapsHaveTcx()) ||
         bpf_map__set_max_entries(packets->skel->maps.packets, roundUpToPower(ringBytes)) ||
+        shareSleeps(packets->skel->maps.data_sleeps) ||
         ebpfMonWireBpf__load(packets->skel))
         return -1;
     for (size_t i = 0; i < sizeof(ports) / sizeof(ports[0]); i++)

@@ -18,7 +18,7 @@
 #include "record/pvScan.h"
 
 #define VALUES_NS 10000000ull  /* a put waits at most so long for puts before it */
-#define ROWS_NS   100000000ull /* rows and tables show so many changes at a time: all their cells are made anew */
+#define ROWS_NS   250000000ull /* rows and tables have the changes of so long: all their cells are made anew */
 #define RETRY_NS  100000000ull
 #define LATE_NS   1000000000ull
 

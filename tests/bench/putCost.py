@@ -3,20 +3,22 @@
 
 A put in a flood finds everything in the caches, and the monitor awake. A put after a pause finds neither. Two equal IOCs get puts at
 the same rate, by turns, from one client. The monitor watches one of them, and goes through off and the levels, several times. What a
-put costs is the CPU time of the watched IOC, less that of the other one, less the same at off; medians of the rounds. COST, a
-mean over some seconds, is read at the end of each window. EPICS_BASE is the path of EPICS Base.
+put costs is the CPU time of the watched IOC, less that of the other one, less the same at off; medians of the rounds. The other one has
+copies of Base's libraries. Else the two would share all pages without a probe, and each would find in the caches what the other one
+used. COST, a mean over some seconds, is read at the end of each window. EPICS_BASE is the path of EPICS Base.
 
     python -m tests.bench.putCost [--rounds N] [--seconds S] [--settle S] [--rates N,…] [--levels LEVEL,…] [--markdown]
 """
 import argparse
 import os
 import platform
+import shutil
 import statistics
 import tempfile
 import time
 from pathlib import Path
 
-from tests.harness import loopback, netns
+from tests.harness import loopback, netns, paths
 
 netns.enter_new()
 loopback.use()  # before a client library is imported
@@ -42,6 +44,13 @@ def put(pvs, rate, seconds):
             epics.ca.flush_io()
 
 
+def copy_libraries(tmp):
+    """The environment of an IOC that shares no page of Base's libraries with others."""
+    copies = [Path(shutil.copy(lib.resolve(), tmp)) for lib in sorted((Path(os.environ["EPICS_BASE"]) / "lib" / paths.ARCH).glob("lib*.so"))
+              if lib.stem in ("libCom", "libca", "libdbCore", "libdbRecStd")]
+    return {"LD_PRELOAD": " ".join(map(str, copies))}
+
+
 def measure_window(iocs, pvs, rate, seconds):
     """CPU time of each IOC, percent of one core."""
     before, begin = [cpu(i.pid) for i in iocs], time.monotonic()
@@ -52,7 +61,8 @@ def measure_window(iocs, pvs, rate, seconds):
 
 def measure(tmp, rates, levels, args):
     """(rate, level) → windows, what COST said in them."""
-    iocs = [Ioc(tmp, db.READY + db.record("ao", "AO")).start() for _ in range(2)]
+    text = db.READY + db.record("ao", "AO")
+    iocs = [Ioc(tmp, text).start(), Ioc(tmp, text, environ=copy_libraries(tmp)).start()]
     pvs = [epics.PV(i.prefix + "AO", auto_monitor=False) for i in iocs]
     assert all(pv.wait_for_connection(10) for pv in pvs)
     monitor = Monitor(tmp, iocs=iocs[0].name).start()

@@ -18,9 +18,9 @@ static void testOneEvent(void)
 
     testDiag("One event after a time without events");
     testOk(look(&pace, 0, 500) == 0, "woken without an event: it goes on sleeping");
-    testOk(look(&pace, 1, 1000) == 250, "after an event the next look is after 0.25 ms");
-    testOk(look(&pace, 0, 1250) == 0, "after one look without an event it sleeps");
-    testOk(look(&pace, 1, 3500) == 250 && look(&pace, 0, 3750) == 0, "the next event, 2.5 ms later, begins this again");
+    testOk(look(&pace, 1, 1000) == 125, "after an event the next look is after 0.125 ms");
+    testOk(look(&pace, 0, 1125) == 0, "after one look without an event it sleeps");
+    testOk(look(&pace, 1, 3500) == 125 && look(&pace, 0, 3625) == 0, "the next event, 2.5 ms later, begins this again");
 }
 
 static void testTwoEvents(void)
@@ -28,12 +28,12 @@ static void testTwoEvents(void)
     ebpfMonPace pace = { 0 };
 
     testDiag("An event, and another one soon after it");
-    testOk(look(&pace, 1, 1000) == 250, "the first one");
-    testOk(look(&pace, 1, 1250) == 500, "a look finds the second one: the next look is after 0.5 ms");
-    testOk(look(&pace, 0, 1750) == 1000 && look(&pace, 0, 2750) == 2000 && look(&pace, 0, 4750) == 2000,
-           "… 1, 2, 2 ms");
-    testOk(look(&pace, 0, 6750) == 0, "after four looks without an event it sleeps");
-    testOk(look(&pace, 1, 9000) == 250 && look(&pace, 0, 9250) == 0, "and all begins again");
+    testOk(look(&pace, 1, 1000) == 125, "the first one");
+    testOk(look(&pace, 1, 1125) == 250, "a look finds the second one: the next look is after 0.25 ms");
+    testOk(look(&pace, 0, 1375) == 500 && look(&pace, 0, 1875) == 1000 && look(&pace, 0, 2875) == 2000,
+           "… 0.5, 1, 2 ms");
+    testOk(look(&pace, 0, 4875) == 0, "after four looks without an event it sleeps");
+    testOk(look(&pace, 1, 9000) == 125 && look(&pace, 0, 9125) == 0, "and all begins again");
 }
 
 static void testSteady(void)
@@ -41,10 +41,11 @@ static void testSteady(void)
     ebpfMonPace pace = { 0 };
 
     testDiag("An event each millisecond");
-    testOk(look(&pace, 1, 1000) == 250 && look(&pace, 0, 1250) == 0, "after the first one it sleeps");
-    testOk(look(&pace, 1, 2000) == 250 && look(&pace, 0, 2250) == 500 && look(&pace, 0, 2750) == 1000,
+    testOk(look(&pace, 1, 1000) == 125 && look(&pace, 0, 1125) == 0, "after the first one it sleeps");
+    testOk(look(&pace, 1, 2000) == 125 && look(&pace, 0, 2125) == 250 && look(&pace, 0, 2375) == 500,
            "it was woken soon again: it goes on looking");
-    testOk(look(&pace, 1, 3750) == 2000 && look(&pace, 1, 5750) == 2000, "and finds the others without being woken");
+    testOk(look(&pace, 0, 2875) == 1000 && look(&pace, 1, 3875) == 2000 && look(&pace, 1, 5875) == 2000,
+           "and finds the others without being woken");
 }
 
 static void testFlood(void)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A reader of a ring: it reads all entries with few wake-ups. It looks when it is woken, and when something is due. */
+/* A reader of a ring: it reads all entries with few wake-ups. It looks when it is woken, and when something is due. One
+ * reader helps another one. */
+#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -11,25 +13,42 @@
 
 #include "common/clock.h"
 #include "common/ringReader.h"
+#include "common/turn.h"
 
 #define ENTRIES 20000
 #define SLOW    60.0 /* s; longer than any step of this test */
 
 /* A ring that only has a number of entries. Its writer wakes a sleeping reader, as bpf/wake.bpf.h does. */
-typedef struct {
+typedef struct ring {
     int          file;
     int          written, read, sleeps, wakes, looks, finished, freed; /* atomic */
     size_t       due;   /* atomic: monotonic ns; 0: nothing */
     epicsEventId looked;
+    epicsThreadId reader;              /* atomic: the thread that looked last */
+    /* only for the ring whose reader helps */
+    struct ring *next;
+    int          nextEntries;          /* each look that finds an entry writes so many to "next", … */
+    uint64_t     nextDue;              /* … and makes something due there after so many ns; 0: it does not */
 } ring;
 
+/* An entry that wakes the helper takes the wake-up from the entries of the other ring (bpf/wireSend.bpf.h). */
 static void writeEntry(ring *r)
 {
     epicsAtomicIncrIntT(&r->written);
+    if (r->next && epicsAtomicGetIntT(&r->sleeps))
+        epicsAtomicSetIntT(&r->next->sleeps, 0);
     if (epicsAtomicCmpAndSwapIntT(&r->sleeps, 1, 0) == 1) {
         epicsAtomicIncrIntT(&r->wakes);
         eventfd_write(r->file, 1);
     }
+}
+
+static void writeNext(ring *r)
+{
+    for (int i = 0; i < r->nextEntries; i++)
+        writeEntry(r->next);
+    if (r->nextDue)
+        epicsAtomicSetSizeT(&r->next->due, (size_t)(ebpfMonClockMonotonic() + r->nextDue));
 }
 
 static unsigned readRing(void *arg)
@@ -40,6 +59,9 @@ static unsigned readRing(void *arg)
 
     eventfd_read(r->file, &value);
     epicsAtomicAddIntT(&r->read, n);
+    epicsAtomicSetPtrT((EpicsAtomicPtrT *)&r->reader, epicsThreadGetIdSelf());
+    if (n && r->next)
+        writeNext(r);
     epicsAtomicIncrIntT(&r->looks);
     if (epicsAtomicGetSizeT(&r->due) && epicsAtomicGetSizeT(&r->due) <= ebpfMonClockMonotonic())
         epicsAtomicSetSizeT(&r->due, 0);
@@ -129,16 +151,122 @@ static void testOthers(ring *r, ebpfMonRingReader *reader)
            silence);
 }
 
+static void testTurn(void)
+{
+    ebpfMonTurn turn;
+
+    testDiag("A turn");
+    ebpfMonTurnInit(&turn);
+    testOk(!ebpfMonTurnTake(&turn), "the owner has it: another thread does not get it");
+    testOk(!ebpfMonTurnLeaveOwn(&turn, 1000) && ebpfMonTurnLeaveOwn(&turn, 1000),
+           "so the owner looks once more before it sleeps");
+    testOk(ebpfMonTurnTake(&turn) && !ebpfMonTurnIsWanted(&turn), "the owner sleeps: another thread gets it");
+    testOk(!ebpfMonTurnLeave(&turn, 1000), "nothing is due before the owner wakes: it sleeps on");
+    testOk(ebpfMonTurnTake(&turn) && ebpfMonTurnLeave(&turn, 999), "something is due earlier: it must be woken");
+    testOk(ebpfMonTurnTake(&turn) && !ebpfMonTurnTakeOwn(&turn) && ebpfMonTurnIsWanted(&turn), "the owner wants it");
+    testOk(ebpfMonTurnLeave(&turn, 1000) && ebpfMonTurnTakeOwn(&turn), "it is woken and gets it");
+    testOk(ebpfMonTurnLeaveOwn(&turn, 1000), "what was wanted before is forgotten");
+    ebpfMonTurnDestroy(&turn);
+}
+
+static ring makeRing(void)
+{
+    return (ring){
+        .file = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), .looked = epicsEventMustCreate(epicsEventEmpty),
+    };
+}
+
+static void endRing(ring *r)
+{
+    epicsEventDestroy(r->looked);
+    close(r->file);
+}
+
+static int isReadBy(ring *r, const char *name)
+{
+    char found[40] = "";
+
+    epicsThreadGetName((epicsThreadId)epicsAtomicGetPtrT((EpicsAtomicPtrT *)&r->reader), found, sizeof(found));
+    return strcmp(found, name) == 0;
+}
+
+/* A ring of packets, whose entries come before those of a ring of events. */
+static void testHelped(ring *packets, ring *events)
+{
+    uint64_t begin;
+    int entries;
+
+    testDiag("A reader that helps");
+    testOk(waitFor(packets, &packets->sleeps, 1) && waitFor(events, &events->sleeps, 1), "both sleep");
+    packets->nextEntries = 1;
+    writeEntry(packets);
+    testOk(waitFor(events, &events->read, 1) && isReadBy(events, "testPackets"),
+           "an event that comes after a packet is read by the reader of packets");
+    testOk(!epicsAtomicGetIntT(&events->wakes), "the event wakes nobody");
+    testOk(waitFor(events, &events->sleeps, 1), "then events wake their reader again");
+    writeEntry(events);
+    testOk(waitFor(events, &events->read, 2) && epicsAtomicGetIntT(&events->wakes) == 1 &&
+           isReadBy(events, "testEvents"), "an event alone wakes the reader of events");
+    testOk(waitFor(packets, &packets->sleeps, 1) && waitFor(events, &events->sleeps, 1), "both sleep");
+    packets->nextEntries = ENTRIES;
+    entries = epicsAtomicGetIntT(&events->read) + ENTRIES;
+    writeEntry(packets);
+    testOk(waitFor(events, &events->read, entries), "many events after a packet are read");
+    while (!isReadBy(events, "testEvents"))
+        epicsEventWaitWithTimeout(events->looked, 0.1);
+    testPass("after many events their reader looks by itself");
+    packets->nextEntries = 0;
+    packets->nextDue = 20000000;
+    waitFor(packets, &packets->sleeps, 1);
+    waitFor(events, &events->sleeps, 1);
+    begin = ebpfMonClockMonotonic();
+    writeEntry(packets);
+    while (waitFor(packets, &packets->read, 3) && epicsAtomicGetSizeT(&events->due))
+        epicsEventWaitWithTimeout(events->looked, 0.1);
+    testOk(ebpfMonClockMonotonic() - begin < EBPFMON_SECOND_NS / 2,
+           "what becomes due while another thread reads is done in time: after %.3f s",
+           (double)(ebpfMonClockMonotonic() - begin) / 1e9);
+}
+
+static void testHelp(ebpfMonRingReaderCalls calls)
+{
+    ring packets = makeRing(), events = makeRing();
+    ebpfMonRingReader *packetReader, *eventReader;
+
+    calls.name = "testPackets";
+    packetReader = ebpfMonRingReaderNew(&calls, &packets);
+    calls.name = "testEvents";
+    eventReader = ebpfMonRingReaderNew(&calls, &events);
+    if (!packetReader || !eventReader)
+        testAbort("no memory");
+    packets.next = &events;
+    ebpfMonRingReaderHelp(packetReader, eventReader);
+    if (ebpfMonRingReaderStart(eventReader) || ebpfMonRingReaderStart(packetReader))
+        testAbort("no memory");
+    testHelped(&packets, &events);
+    writeEntry(&packets);
+    testOk(ebpfMonRingReaderStop(eventReader) == 0 && events.finished == events.looks,
+           "the reader of events ends after its last look");
+    writeEntry(&packets);
+    testOk(waitFor(&packets, &packets.read, 5) && events.finished == events.looks, "nobody looks for it any more");
+    testOk(ebpfMonRingReaderStop(packetReader) == 0, "the reader of packets ends");
+    ebpfMonRingReaderFree(eventReader);
+    ebpfMonRingReaderFree(packetReader);
+    endRing(&packets);
+    endRing(&events);
+}
+
 MAIN(testRingReader)
 {
     static const ebpfMonRingReaderCalls calls = {
         .name = "testRing", .read = readRing, .getDue = getDue, .getFile = getFile, .beginSleep = beginSleep,
         .endSleep = endSleep, .finish = finish, .free = freeRing,
     };
-    ring r = { .file = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), .looked = epicsEventMustCreate(epicsEventEmpty) };
+    ring r = makeRing();
     ebpfMonRingReader *reader;
 
-    testPlan(9);
+    testPlan(29);
+    testTurn();
     reader = ebpfMonRingReaderNew(&calls, &r);
     if (!reader)
         testAbort("no memory");
@@ -150,7 +278,7 @@ MAIN(testRingReader)
     testOk(ebpfMonRingReaderStop(reader) == 0 && r.finished == r.looks, "the reader ends after its last look");
     ebpfMonRingReaderFree(reader);
     testOk(r.freed, "what the reader had is freed with it");
-    epicsEventDestroy(r.looked);
-    close(r.file);
+    endRing(&r);
+    testHelp(calls);
     return testDone();
 }
