@@ -11,7 +11,7 @@
 #define PAUSE_LEAST 500000ull     /* ns; the caches keep a trap for so long */
 #define PAUSE_MOST  1000000000ull /* ns; a CPU does not get colder than that */
 #define NEXT_TRAPS  3             /* so many traps after the first one … */
-#define NEXT_PART   3             /* … take a third of its part */
+#define NEXT_PART   3             /* … take a third of it, if the pause was long */
 
 struct cold {
     __u64 last; /* when this CPU trapped last; ns */
@@ -47,7 +47,7 @@ __attribute__((noinline)) int ebpfmon_note_pause(__u64 now)
         if (pause > PAUSE_MOST)
             pause = PAUSE_MOST;
         part = EBPFMON_COLD_WHOLE * pause / (pause + EBPFMON_COLD_HALF_NS);
-        cold->part = part / NEXT_PART;
+        cold->part = part * part / EBPFMON_COLD_WHOLE / NEXT_PART;
         cold->left = NEXT_TRAPS;
     }
     if (findCaller(&c))

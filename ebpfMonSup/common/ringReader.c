@@ -35,30 +35,36 @@ static int takeTurn(ebpfMonRingReader *r)
     return r->hasTurn;
 }
 
-/* "due": of the work of "helped", monotonic ns. */
-static void stopHelping(ebpfMonRingReader *r, uint64_t due)
+/* From now on an entry wakes "helped", which goes on at once if one has come. */
+static void stopHelping(ebpfMonRingReader *r)
 {
-    if (r->helps && ebpfMonTurnLeave(&r->helped->turn, due))
-        ebpfMonSharedWorkerWake(&r->helped->worker);
+    ebpfMonRingReader *helped = r->helped;
+    int isEmpty;
+
+    if (!r->helps)
+        return;
     r->helps = 0;
+    isEmpty = helped->calls.beginSleep(helped->arg);
+    if (ebpfMonTurnLeave(&helped->turn, isEmpty ? helped->calls.getDue(helped->arg) : 0))
+        ebpfMonSharedWorkerWake(&helped->worker);
 }
 
-/* "n": entries of its own that it has just found. If there are many, each thread has enough to do. */
+/* "n": entries of its own that it has just found. If there are many, each thread has enough to do. But the entry that
+ * woke this thread may be the reason that another one did not wake "helped", so this thread always looks once. */
 static void doOtherWork(ebpfMonRingReader *r, unsigned n)
 {
     ebpfMonRingReader *helped = r->helped;
+    int isFirst = !r->pace.wait;
 
     if (!helped)
         return;
-    if (!r->helps)
+    if (!r->helps && (isFirst || n <= MANY))
         r->helps = ebpfMonTurnTake(&helped->turn);
-    if (n > MANY || ebpfMonTurnIsWanted(&helped->turn))
-        stopHelping(r, 0);
     if (!r->helps)
         return;
     helped->calls.endSleep(helped->arg);
-    if (helped->calls.read(helped->arg) > MANY)
-        stopHelping(r, 0);
+    if (helped->calls.read(helped->arg) > MANY || n > MANY || ebpfMonTurnIsWanted(&helped->turn))
+        stopHelping(r);
 }
 
 /* Returns the time (monotonic ns) at which the work that this thread does is due. */
@@ -92,8 +98,7 @@ static void sleepUntilWoken(ebpfMonRingReader *r, ebpfMonWorker *worker)
 
     if (!beginSleep(r))
         return;
-    if (r->helps)
-        stopHelping(r, r->helped->calls.getDue(r->helped->arg));
+    stopHelping(r);
     wait = findWait(r);
     r->hasTurn = !ebpfMonTurnLeaveOwn(&r->turn, ebpfMonClockMonotonic() + wait);
     if (r->hasTurn)
@@ -127,7 +132,7 @@ static void runReader(ebpfMonWorker *worker, void *arg)
         else
             ebpfMonWorkerWait(worker, SILENCE);
     }
-    stopHelping(r, 0);
+    stopHelping(r);
     while (!takeTurn(r)) /* who has it leaves it soon, but cannot wake a worker that is being stopped */
         ebpfMonWorkerWait(worker, STOP_LOOK);
     r->calls.finish(r->arg);
