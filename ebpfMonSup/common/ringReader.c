@@ -5,7 +5,7 @@
 #include "common/pace.h"
 #include "common/ringReader.h"
 #include "common/sharedWorker.h"
-#include "common/turn.h"
+#include "common/duty.h"
 
 #define STOP_SECONDS 5.0
 #define STOP_LOOK    0.01
@@ -15,24 +15,24 @@
 
 struct ebpfMonRingReader {
     ebpfMonRingReaderCalls calls; /* never change */
-    void               *arg;      /* only for the thread that has the turn */
+    void               *arg;      /* only for the thread that has the duty */
     ebpfMonSharedWorker worker;   /* any thread */
-    ebpfMonTurn         turn;     /* to call "calls", except getFile and free; any thread */
+    ebpfMonDuty         duty;     /* to call "calls", except getFile and free; any thread */
     ebpfMonRingReader  *helped;   /* never changes while a thread runs; NULL: none */
     /* only for the thread */
     ebpfMonPace         pace;
-    int                 hasTurn;
-    int                 helps;    /* it has the turn of "helped" */
+    int                 hasDuty;
+    int                 helps;    /* it has the duty of "helped" */
 };
 
-/* Nonzero: it has its turn, so entries need not wake it. */
-static int takeTurn(ebpfMonRingReader *r)
+/* Nonzero: it has its duty, so entries need not wake it. */
+static int takeDuty(ebpfMonRingReader *r)
 {
-    if (!r->hasTurn && ebpfMonTurnTakeOwn(&r->turn)) {
-        r->hasTurn = 1;
+    if (!r->hasDuty && ebpfMonDutyTakeOwn(&r->duty)) {
+        r->hasDuty = 1;
         r->calls.endSleep(r->arg);
     }
-    return r->hasTurn;
+    return r->hasDuty;
 }
 
 /* From now on an entry wakes "helped", which goes on at once if one has come. */
@@ -45,7 +45,7 @@ static void stopHelping(ebpfMonRingReader *r)
         return;
     r->helps = 0;
     isEmpty = helped->calls.beginSleep(helped->arg);
-    if (ebpfMonTurnLeave(&helped->turn, isEmpty ? helped->calls.getDue(helped->arg) : 0))
+    if (ebpfMonDutyLeave(&helped->duty, isEmpty ? helped->calls.getDue(helped->arg) : 0))
         ebpfMonSharedWorkerWake(&helped->worker);
 }
 
@@ -59,12 +59,20 @@ static void doOtherWork(ebpfMonRingReader *r, unsigned n)
     if (!helped)
         return;
     if (!r->helps && (isFirst || n <= MANY))
-        r->helps = ebpfMonTurnTake(&helped->turn);
+        r->helps = ebpfMonDutyTake(&helped->duty);
     if (!r->helps)
         return;
     helped->calls.endSleep(helped->arg);
-    if (helped->calls.read(helped->arg) > MANY || n > MANY || ebpfMonTurnIsWanted(&helped->turn))
+    if (helped->calls.read(helped->arg) > MANY || n > MANY || ebpfMonDutyIsWanted(&helped->duty))
         stopHelping(r);
+}
+
+/* The entry that woke this thread may be the reason that another one did not wake "helped", as in doOtherWork. */
+void ebpfMonRingReaderStopHelping(ebpfMonRingReader *r)
+{
+    if (r->helped && !r->helps)
+        r->helps = ebpfMonDutyTake(&r->helped->duty);
+    stopHelping(r);
 }
 
 /* Returns the time (monotonic ns) at which the work that this thread does is due. */
@@ -100,8 +108,8 @@ static void sleepUntilWoken(ebpfMonRingReader *r, ebpfMonWorker *worker)
         return;
     stopHelping(r);
     wait = findWait(r);
-    r->hasTurn = !ebpfMonTurnLeaveOwn(&r->turn, ebpfMonClockMonotonic() + wait);
-    if (r->hasTurn)
+    r->hasDuty = !ebpfMonDutyLeaveOwn(&r->duty, ebpfMonClockMonotonic() + wait);
+    if (r->hasDuty)
         r->calls.endSleep(r->arg);
     else
         ebpfMonWorkerWaitFile(worker, r->calls.getFile(r->arg), wait);
@@ -127,13 +135,13 @@ static void runReader(ebpfMonWorker *worker, void *arg)
     ebpfMonRingReader *r = arg;
 
     while (!ebpfMonWorkerIsStopping(worker)) {
-        if (takeTurn(r))
+        if (takeDuty(r))
             lookOnce(r, worker);
         else
             ebpfMonWorkerWait(worker, SILENCE);
     }
     stopHelping(r);
-    while (!takeTurn(r)) /* who has it leaves it soon, but cannot wake a worker that is being stopped */
+    while (!takeDuty(r)) /* who has it leaves it soon, but cannot wake a worker that is being stopped */
         ebpfMonWorkerWait(worker, STOP_LOOK);
     r->calls.finish(r->arg);
 }
@@ -147,8 +155,8 @@ ebpfMonRingReader *ebpfMonRingReaderNew(const ebpfMonRingReaderCalls *calls, voi
     r->calls = *calls;
     r->arg = arg;
     ebpfMonSharedWorkerInit(&r->worker);
-    ebpfMonTurnInit(&r->turn);
-    r->hasTurn = 1;
+    ebpfMonDutyInit(&r->duty);
+    r->hasDuty = 1;
     return r;
 }
 
@@ -164,7 +172,7 @@ void ebpfMonRingReaderFree(ebpfMonRingReader *r)
     if (r->calls.free)
         r->calls.free(r->arg);
     ebpfMonSharedWorkerDestroy(&r->worker);
-    ebpfMonTurnDestroy(&r->turn);
+    ebpfMonDutyDestroy(&r->duty);
     free(r);
 }
 

@@ -40,6 +40,10 @@ ebpfMonRingReader *ebpfMonRingReaderNew(const ebpfMonRingReaderCalls *calls, voi
  * either starts; "helped" is started and stopped first, and freed after "helper" has ended. */
 void ebpfMonRingReaderHelp(ebpfMonRingReader *helper, ebpfMonRingReader *helped);
 
+/* Call it in "read" before work that may have to wait for others: until the next look, the thread of the helped reader
+ * is woken for its entries. */
+void ebpfMonRingReaderStopHelping(ebpfMonRingReader *helper);
+
 void ebpfMonRingReaderFree(ebpfMonRingReader *reader); /* only after Stop returned 0; NULL does no harm */
 
 int ebpfMonRingReaderStart(ebpfMonRingReader *reader); /* 0, or -1 without memory */

@@ -95,6 +95,7 @@ static void refreshSources(ebpfMonPacketThread *p, uint64_t now)
 {
     p->changes = ebpfMonTargetsCountChanges(p->m->targets); /* before they are read */
     p->refreshed = now;
+    ebpfMonRingReaderStopHelping(p->m->packetThread); /* events do not wait for /proc and netlink */
     ebpfMonPacketReaderFollow(p->reader, now);
     ebpfMonServersRefresh(p->m->put.servers, expectPort, p);
 }

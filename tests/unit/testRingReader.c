@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A reader of a ring: it reads all entries with few wake-ups. It looks when it is woken, and when something is due. One
  * reader helps another one. */
-#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -13,7 +12,7 @@
 
 #include "common/clock.h"
 #include "common/ringReader.h"
-#include "common/turn.h"
+#include "common/duty.h"
 
 #define ENTRIES 20000
 #define SLOW    60.0 /* s; longer than any step of this test */
@@ -24,11 +23,12 @@ typedef struct ring {
     int          written, read, sleeps, wakes, looks, finished, freed; /* atomic */
     size_t       due;   /* atomic: monotonic ns; 0: nothing */
     epicsEventId looked;
-    epicsThreadId reader;              /* atomic: the thread that looked last */
     int          hasMore;              /* after a look that finds many entries there is one more */
     /* only for the ring whose reader helps */
     struct ring *next;
     int          nextEntries;          /* each look that finds an entry writes so many to "next", … */
+    ebpfMonRingReader *self;           /* not NULL: it stops to help before that, and waits until they are read: … */
+    int          isReadMeanwhile;      /* … atomic: they were */
     uint64_t     nextDue;              /* … and makes something due there after so many ns; 0: it does not */
 } ring;
 
@@ -44,10 +44,25 @@ static void writeEntry(ring *r)
     }
 }
 
+/* Nonzero: "value" came up to "wanted" before the deadline. */
+static int waitFor(ring *r, const int *value, int wanted)
+{
+    uint64_t end = ebpfMonClockMonotonic() + (uint64_t)(SLOW * 1e9);
+
+    while (epicsAtomicGetIntT(value) < wanted && ebpfMonClockMonotonic() < end)
+        epicsEventWaitWithTimeout(r->looked, 0.1);
+    return epicsAtomicGetIntT(value) >= wanted;
+}
+
 static void writeNext(ring *r)
 {
+    if (r->self)
+        ebpfMonRingReaderStopHelping(r->self);
     for (int i = 0; i < r->nextEntries; i++)
         writeEntry(r->next);
+    if (r->self)
+        epicsAtomicSetIntT(&r->isReadMeanwhile,
+                           waitFor(r->next, &r->next->read, epicsAtomicGetIntT(&r->next->written)));
     if (r->nextDue)
         epicsAtomicSetSizeT(&r->next->due, (size_t)(ebpfMonClockMonotonic() + r->nextDue));
 }
@@ -60,7 +75,6 @@ static unsigned readRing(void *arg)
 
     eventfd_read(r->file, &value);
     epicsAtomicAddIntT(&r->read, n);
-    epicsAtomicSetPtrT((EpicsAtomicPtrT *)&r->reader, epicsThreadGetIdSelf());
     if (n && r->next)
         writeNext(r);
     if (n > 64 && r->hasMore)
@@ -108,16 +122,6 @@ static void freeRing(void *arg)
     epicsAtomicSetIntT(&((ring *)arg)->freed, 1);
 }
 
-/* Nonzero: "value" came up to "wanted" before the deadline. */
-static int waitFor(ring *r, const int *value, int wanted)
-{
-    uint64_t end = ebpfMonClockMonotonic() + (uint64_t)(SLOW * 1e9);
-
-    while (epicsAtomicGetIntT(value) < wanted && ebpfMonClockMonotonic() < end)
-        epicsEventWaitWithTimeout(r->looked, 0.1);
-    return epicsAtomicGetIntT(value) >= wanted;
-}
-
 static void testEntries(ring *r)
 {
     int isRead;
@@ -154,22 +158,22 @@ static void testOthers(ring *r, ebpfMonRingReader *reader)
            silence);
 }
 
-static void testTurn(void)
+static void testDuty(void)
 {
-    ebpfMonTurn turn;
+    ebpfMonDuty duty;
 
-    testDiag("A turn");
-    ebpfMonTurnInit(&turn);
-    testOk(!ebpfMonTurnTake(&turn), "the owner has it: another thread does not get it");
-    testOk(!ebpfMonTurnLeaveOwn(&turn, 1000) && ebpfMonTurnLeaveOwn(&turn, 1000),
+    testDiag("A duty");
+    ebpfMonDutyInit(&duty);
+    testOk(!ebpfMonDutyTake(&duty), "the owner has it: another thread does not get it");
+    testOk(!ebpfMonDutyLeaveOwn(&duty, 1000) && ebpfMonDutyLeaveOwn(&duty, 1000),
            "so the owner looks once more before it sleeps");
-    testOk(ebpfMonTurnTake(&turn) && !ebpfMonTurnIsWanted(&turn), "the owner sleeps: another thread gets it");
-    testOk(!ebpfMonTurnLeave(&turn, 1000), "nothing is due before the owner wakes: it sleeps on");
-    testOk(ebpfMonTurnTake(&turn) && ebpfMonTurnLeave(&turn, 999), "something is due earlier: it must be woken");
-    testOk(ebpfMonTurnTake(&turn) && !ebpfMonTurnTakeOwn(&turn) && ebpfMonTurnIsWanted(&turn), "the owner wants it");
-    testOk(ebpfMonTurnLeave(&turn, 1000) && ebpfMonTurnTakeOwn(&turn), "it is woken and gets it");
-    testOk(ebpfMonTurnLeaveOwn(&turn, 1000), "what was wanted before is forgotten");
-    ebpfMonTurnDestroy(&turn);
+    testOk(ebpfMonDutyTake(&duty) && !ebpfMonDutyIsWanted(&duty), "the owner sleeps: another thread gets it");
+    testOk(!ebpfMonDutyLeave(&duty, 1000), "nothing is due before the owner wakes: it sleeps on");
+    testOk(ebpfMonDutyTake(&duty) && ebpfMonDutyLeave(&duty, 999), "something is due earlier: it must be woken");
+    testOk(ebpfMonDutyTake(&duty) && !ebpfMonDutyTakeOwn(&duty) && ebpfMonDutyIsWanted(&duty), "the owner wants it");
+    testOk(ebpfMonDutyLeave(&duty, 1000) && ebpfMonDutyTakeOwn(&duty), "it is woken and gets it");
+    testOk(ebpfMonDutyLeaveOwn(&duty, 1000), "what was wanted before is forgotten");
+    ebpfMonDutyDestroy(&duty);
 }
 
 static ring makeRing(void)
@@ -185,16 +189,14 @@ static void endRing(ring *r)
     close(r->file);
 }
 
-static int isReadBy(ring *r, const char *name)
+/* A reader that nobody wakes looks by itself after a second or more. */
+static int isSoon(uint64_t begin)
 {
-    char found[40] = "";
-
-    epicsThreadGetName((epicsThreadId)epicsAtomicGetPtrT((EpicsAtomicPtrT *)&r->reader), found, sizeof(found));
-    return strcmp(found, name) == 0;
+    return ebpfMonClockMonotonic() - begin < EBPFMON_SECOND_NS;
 }
 
 /* A ring of packets, whose entries come before those of a ring of events. */
-static void testHelped(ring *packets, ring *events)
+static void testHelped(ring *packets, ring *events, ebpfMonRingReader *packetReader)
 {
     uint64_t begin;
     int entries;
@@ -202,31 +204,39 @@ static void testHelped(ring *packets, ring *events)
     testDiag("A reader that helps");
     testOk(waitFor(packets, &packets->sleeps, 1) && waitFor(events, &events->sleeps, 1), "both sleep");
     packets->nextEntries = 1;
+    begin = ebpfMonClockMonotonic();
     writeEntry(packets);
-    testOk(waitFor(events, &events->read, 1) && isReadBy(events, "testPackets"),
-           "an event that comes after a packet is read by the reader of packets");
+    testOk(waitFor(events, &events->read, 1) && isSoon(begin), "an event that comes after a packet is read at once");
     testOk(!epicsAtomicGetIntT(&events->wakes), "the event wakes nobody");
     testOk(waitFor(events, &events->sleeps, 1), "then events wake their reader again");
     writeEntry(events);
-    testOk(waitFor(events, &events->read, 2) && epicsAtomicGetIntT(&events->wakes) == 1 &&
-           isReadBy(events, "testEvents"), "an event alone wakes the reader of events");
+    testOk(waitFor(events, &events->read, 2) && epicsAtomicGetIntT(&events->wakes) == 1,
+           "an event alone wakes the reader of events");
+    waitFor(packets, &packets->sleeps, 1);
+    waitFor(events, &events->sleeps, 1);
+    packets->self = packetReader;
+    begin = ebpfMonClockMonotonic();
+    writeEntry(packets);
+    testOk(waitFor(packets, &packets->isReadMeanwhile, 1) && isSoon(begin),
+           "while the reader of packets does long work, the reader of events is woken");
+    packets->self = NULL;
     testOk(waitFor(packets, &packets->sleeps, 1) && waitFor(events, &events->sleeps, 1), "both sleep");
     packets->nextEntries = ENTRIES;
     events->hasMore = 1;
     entries = epicsAtomicGetIntT(&events->read) + ENTRIES;
     writeEntry(packets);
+    begin = ebpfMonClockMonotonic();
     testOk(waitFor(events, &events->read, entries), "many events after a packet are read");
-    testOk(waitFor(events, &events->read, entries + 1) && isReadBy(events, "testEvents"),
-           "then the reader of events goes on by itself");
+    testOk(waitFor(events, &events->read, entries + 1) && isSoon(begin), "and one that comes after them");
     packets->nextEntries = 0;
     packets->nextDue = 20000000;
     waitFor(packets, &packets->sleeps, 1);
     waitFor(events, &events->sleeps, 1);
     begin = ebpfMonClockMonotonic();
     writeEntry(packets);
-    while (waitFor(packets, &packets->read, 3) && epicsAtomicGetSizeT(&events->due))
+    while (waitFor(packets, &packets->read, 4) && epicsAtomicGetSizeT(&events->due))
         epicsEventWaitWithTimeout(events->looked, 0.1);
-    testOk(ebpfMonClockMonotonic() - begin < EBPFMON_SECOND_NS / 2,
+    testOk(isSoon(begin),
            "what becomes due while another thread reads is done in time: after %.3f s",
            (double)(ebpfMonClockMonotonic() - begin) / 1e9);
 }
@@ -246,12 +256,12 @@ static void testHelp(ebpfMonRingReaderCalls calls)
     ebpfMonRingReaderHelp(packetReader, eventReader);
     if (ebpfMonRingReaderStart(eventReader) || ebpfMonRingReaderStart(packetReader))
         testAbort("no memory");
-    testHelped(&packets, &events);
+    testHelped(&packets, &events, packetReader);
     writeEntry(&packets);
     testOk(ebpfMonRingReaderStop(eventReader) == 0 && events.finished == events.looks,
            "the reader of events ends after its last look");
     writeEntry(&packets);
-    testOk(waitFor(&packets, &packets.read, 5) && events.finished == events.looks, "nobody looks for it any more");
+    testOk(waitFor(&packets, &packets.read, 6) && events.finished == events.looks, "nobody looks for it any more");
     testOk(ebpfMonRingReaderStop(packetReader) == 0, "the reader of packets ends");
     ebpfMonRingReaderFree(eventReader);
     ebpfMonRingReaderFree(packetReader);
@@ -268,8 +278,8 @@ MAIN(testRingReader)
     ring r = makeRing();
     ebpfMonRingReader *reader;
 
-    testPlan(29);
-    testTurn();
+    testPlan(30);
+    testDuty();
     reader = ebpfMonRingReaderNew(&calls, &r);
     if (!reader)
         testAbort("no memory");
