@@ -2,13 +2,13 @@
 #include <stdlib.h>
 
 #include "common/clock.h"
+#include "common/duty.h"
 #include "common/pace.h"
 #include "common/ringReader.h"
 #include "common/sharedWorker.h"
-#include "common/duty.h"
 
 #define STOP_SECONDS 5.0
-#define STOP_LOOK    0.01
+#define STOP_LOOK    0.01              /* s */
 #define SILENCE_NS   EBPFMON_SILENT_NS /* it looks by itself so often, whatever was missed */
 #define SILENCE      ((double)SILENCE_NS / 1e9)
 #define MANY         64 /* entries found at a look: from then on each of two threads does its own work */

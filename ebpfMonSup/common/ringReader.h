@@ -34,6 +34,7 @@ typedef struct {
 
 /* Makes a reader, whose thread does not run yet. "calls" is copied, except its name. NULL: no memory. */
 ebpfMonRingReader *ebpfMonRingReaderNew(const ebpfMonRingReaderCalls *calls, void *arg);
+
 /* While "helper" is awake and "helped" sleeps, the thread of "helper" does the work of both, and no entry wakes
  * "helped". For two rings of which the first one gets an entry shortly before the second one: who writes the second
  * entry then need not wake anybody. If either ring has many entries, each thread does its own work. Call it before
