@@ -436,21 +436,18 @@ static __always_inline long lookAtLocked(__u32 i, struct many *m)
 
 DEFINE_WALK(lookAtLocked, struct many, locked)
 
-/* dbScanUnlockMany(dbLocker *): group puts of QSRV, and writes to links. These records are counted, but not timed. */
-SEC("uprobe")
-int BPF_UPROBE(ebpfmon_unlock_many, __u64 locker)
+static __always_inline void seeUnlockMany(__u64 locker, __u64 now)
 {
     BEGIN_WALK(locked, struct many, m);
-    __u64 n = 0, now;
     struct thread *th;
     struct caller c;
+    __u64 n = 0;
 
     if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !m)
-        return 0;
+        return;
     bpf_probe_read_user(&n, sizeof(n), (void *)(locker + EBPFMON_LOCKER_MAXREFS));
     if (n > EBPFMON_MANY_MAX)
         n = EBPFMON_MANY_MAX;
-    now = bpf_ktime_get_ns();
     m->refs = locker + EBPFMON_LOCKER_REFS;
     m->now = now;
     m->count = n;
@@ -461,5 +458,11 @@ int BPF_UPROBE(ebpfmon_unlock_many, __u64 locker)
     }
     WALK(lookAtLocked, n, m);
     leaveGroups(locker, now, 1);
-    return 0;
+}
+
+/* dbScanUnlockMany(dbLocker *): group puts of QSRV, and writes to links. These records are counted, but not timed. */
+SEC("uprobe")
+int BPF_UPROBE(ebpfmon_unlock_many, __u64 locker)
+{
+    RUN_TIMED(seeUnlockMany(locker, now));
 }

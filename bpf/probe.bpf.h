@@ -137,7 +137,7 @@ static __always_inline void *reserveEvent(__u32 iocId, __u64 size)
 static __always_inline void commitEvent(void *ev)
 {
     bpf_ringbuf_submit(ev, BPF_RB_NO_WAKEUP);
-    wakeReader(&ring, &eventsSleep);
+    wakeReader(&ring, &eventsSleep, NULL);
 }
 
 /* Copies an event, which begins with its head, into the ring. "wakeup": BPF_RB_NO_WAKEUP; or BPF_RB_FORCE_WAKEUP, if
@@ -151,7 +151,7 @@ static __always_inline void sendShare(void *ev, __u64 size, __u64 wakeup, __s64 
         return;
     }
     __sync_fetch_and_add(&share->sent, ebpfMonShareSize(size));
-    wakeReader(&ring, &eventsSleep);
+    wakeReader(&ring, &eventsSleep, NULL);
 }
 
 static __always_inline void sendEvent(void *ev, __u64 size, __u64 wakeup)

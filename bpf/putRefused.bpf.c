@@ -85,10 +85,7 @@ static __always_inline int servesCircuit(const struct thread *th, const struct e
                               sin.addr == th->peer.addr && sin.port == th->peer.port);
 }
 
-/* rsrvCheckPut(struct channel_in_use *): we find its answer before it does. It is also called when a channel is
- * created, to tell the client its rights; then the thread serves no write. */
-SEC("uprobe")
-int BPF_UPROBE(ebpfmon_checkput, __u64 pciu)
+static __always_inline void seeCheckPut(__u64 pciu)
 {
     struct thread *th;
     struct caller c;
@@ -96,27 +93,31 @@ int BPF_UPROBE(ebpfmon_checkput, __u64 pciu)
     __u64 client, addrAt;
 
     if (!enterProbe(&c, EBPFMON_HIT_ENTRY))
-        return 0;
+        return;
     th = getThread(c.tid);
     if (!th)
-        return 0;
+        return;
     client = readPtr(pciu + c.conf->ciuClient);
     if (!th->client && servesCircuit(th, c.conf, client))
         th->client = client;
     addrAt = findChannelAddr(c.conf, pciu);
     if (readAddr(c.conf, &a, addrAt) || mayWrite(c.conf, &a, pciu))
-        return 0;
+        return;
     /* When access rights change, another thread asks this for each channel (casAccessRightsCB). Then the buffer of the
      * circuit still has a message that was served long ago. */
     if (th->client == client)
         sendRefused(&c, th, &a, addrAt, client, EBPFMON_SITE_DENIED);
-    return 0;
 }
 
-/* dbProcessNotify(processNotify *): notes who asks, because the record may be busy and the put come later. A
- * put-callback to a record with DISP set is refused here (dbNotify.c). */
+/* rsrvCheckPut(struct channel_in_use *): we find its answer before it does. It is also called when a channel is
+ * created, to tell the client its rights; then the thread serves no write. */
 SEC("uprobe")
-int BPF_UPROBE(ebpfmon_notify, __u64 ppn)
+int BPF_UPROBE(ebpfmon_checkput, __u64 pciu)
+{
+    RUN_TIMED(seeCheckPut(pciu));
+}
+
+static __always_inline void seeNotify(__u64 ppn)
 {
     struct notifyKey nk = { ppn, 0 };
     struct thread *th;
@@ -125,18 +126,25 @@ int BPF_UPROBE(ebpfmon_notify, __u64 ppn)
     __u64 addrAt;
 
     if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = getThread(c.tid)))
-        return 0;
+        return;
     nk.tgid = c.tgid;
     readClient(&th->notified.who, th, c.conf, th->client);
     th->notified.seqKind = readSeq(th, c.conf, &th->notified.who.peer, &th->notified.seq, &th->notified.seqFrom);
     th->notified.made = 0;
     bpf_map_update_elem(&notifies, &nk, &th->notified, BPF_ANY);
     if (!th->client)
-        return 0;
+        return;
     addrAt = findAddr(c.conf, ppn + c.conf->ppnChan);
     if (!readAddr(c.conf, &a, addrAt) && isDisabled(c.conf, &a))
         sendRefused(&c, th, &a, addrAt, th->client, EBPFMON_SITE_DISABLED);
-    return 0;
+}
+
+/* dbProcessNotify(processNotify *): notes who asks, because the record may be busy and the put come later. A
+ * put-callback to a record with DISP set is refused here (dbNotify.c). */
+SEC("uprobe")
+int BPF_UPROBE(ebpfmon_notify, __u64 ppn)
+{
+    RUN_TIMED(seeNotify(ppn));
 }
 
 /* camessage(struct client *): from now on, this thread serves that circuit until it ends. Each batch of messages causes

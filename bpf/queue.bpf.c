@@ -115,12 +115,12 @@ static __always_inline void writeQueued(const struct caller *c, struct inQueue *
         sendHandOverEnd(c, &before, 0, !(in->delayed && delayed));
 }
 
-static __always_inline void noteQueued(__u64 item, __u64 caLink, int delayed)
+static __always_inline void noteQueued(__u64 item, __u64 caLink, int delayed, __u64 now)
 {
-    __u64 now = bpf_ktime_get_ns(), since;
     struct queueKey key = { item, 0 };
     struct inQueue *in;
     struct caller c;
+    __u64 since;
 
     if (!enterProbe(&c, EBPFMON_HIT_ENTRY))
         return;
@@ -137,16 +137,14 @@ static __always_inline void noteQueued(__u64 item, __u64 caLink, int delayed)
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_callback, __u64 callback)
 {
-    noteQueued(callback, 0, 0);
-    return 0;
+    RUN_TIMED(noteQueued(callback, 0, 0, now));
 }
 
 /* callbackRequestDelayed(epicsCallback *, double) */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_delayed, __u64 callback)
 {
-    noteQueued(callback, 0, 1);
-    return 0;
+    RUN_TIMED(noteQueued(callback, 0, 1, now));
 }
 
 /* scanOnceCallback(dbCommon *, once_complete cb, void *usr). Only dbCa.c (scanLinkOnce) of Base has a third argument:
@@ -156,8 +154,7 @@ int BPF_UPROBE(ebpfmon_once, __u64 precord, __u64 complete, __u64 caLink)
 {
     struct caller c;
 
-    noteQueued(precord, findCaller(&c) && c.conf->onceHasLink ? caLink : 0, 0);
-    return 0;
+    RUN_TIMED(noteQueued(precord, findCaller(&c) && c.conf->onceHasLink ? caLink : 0, 0, now));
 }
 
 /* Nonzero: the ring has callbacks. Drivers may have such rings, too. A thread for callbacks has a name ("cbLow";
@@ -223,50 +220,57 @@ __attribute__((noinline)) int ebpfmon_begin_late(void)
     return 0;
 }
 
-/* epicsRingPointerPop(epicsRingPointerId) */
-SEC("uprobe")
-int BPF_UPROBE(ebpfmon_pop, __u64 ring)
+/* "sp": the stack pointer of callbackTask(). */
+static __always_inline void seePop(__u64 ring, __u64 sp, __u64 now)
 {
     struct ringHead head = {};
     __u64 callback = 0;
     struct thread *th;
     struct caller c;
-    __u64 now;
 
     if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = getThread(c.tid)))
-        return 0;
+        return;
     takeLate(&c, th);
     th->popping = isCallbackRing(th, ring) ? POPPING : POPPING_NOT;
     if (!th->popping)
-        return 0;
+        return;
     endHandOver(&c, th); /* the thread looks for its next callback, so the last one is done */
     th->seen.busySince = 0;
     th->seen.heldCount = 0; /* a callback does not keep locks; this one may have begun when other probes were on */
     if (c.conf->parallel || bpf_probe_read_user(&head, sizeof(head), (void *)(ring + c.conf->ringHead)))
-        return 0;
-    now = bpf_ktime_get_ns();
+        return;
     if (head.nextPush == head.nextPop) {
         th->emptyAt = head.nextPop;
         th->popAt = now;
-        th->popSp = PT_REGS_SP(ctx);
+        th->popSp = sp;
         th->popping = POPPING_EMPTY;
     } else if ((callback = readCallback(&head, head.nextPop))) {
         beginCallback(&c, th, callback, now);
-        beginPopped(&c, th, callback, now, PT_REGS_SP(ctx));
+        beginPopped(&c, th, callback, now, sp);
     }
-    return 0;
 }
 
+/* epicsRingPointerPop(epicsRingPointerId) */
 SEC("uprobe")
-int BPF_URETPROBE(ebpfmon_popped, __u64 callback)
+int BPF_UPROBE(ebpfmon_pop, __u64 ring)
+{
+    RUN_TIMED(seePop(ring, PT_REGS_SP(ctx), now));
+}
+
+static __always_inline void seePopped(__u64 callback, __u64 now)
 {
     struct thread *th;
     struct caller c;
 
     if (!enterProbe(&c, EBPFMON_HIT_RETURN))
-        return 0;
+        return;
     th = bpf_map_lookup_elem(&threads, &c.tid);
     if (th && th->popping == POPPING && callback)
-        beginCallback(&c, th, callback, bpf_ktime_get_ns());
-    return 0;
+        beginCallback(&c, th, callback, now);
+}
+
+SEC("uprobe")
+int BPF_URETPROBE(ebpfmon_popped, __u64 callback)
+{
+    RUN_TIMED(seePopped(callback, now));
 }

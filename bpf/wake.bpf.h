@@ -20,9 +20,10 @@
 #define WAKE_BYTES 8
 
 /* Wakes the reader, if it sleeps. Call it after an event was committed to this ring. "sleeps": the flag of the ring. An
- * empty record carries the wake-up, and its room is reserved before the flag is cleared. If there is no room, the
- * reader has much to read; it also looks by itself. */
-static __always_inline void wakeReader(void *ring, volatile __u32 *sleeps)
+ * empty record carries the wake-up, and its room is reserved before a flag is cleared. If there is no room, the
+ * reader has much to read; it also looks by itself. "other": the flag of another ring that this reader reads, too, once
+ * it is awake; NULL: none. Whoever clears it wakes this reader after that, also if the reader was woken meanwhile. */
+static __always_inline void wakeReader(void *ring, volatile __u32 *sleeps, volatile __u32 *other)
 {
     void *empty;
 
@@ -31,6 +32,8 @@ static __always_inline void wakeReader(void *ring, volatile __u32 *sleeps)
     empty = bpf_ringbuf_reserve(ring, WAKE_BYTES, 0);
     if (!empty)
         return;
+    if (other)
+        *other = 0;
     *sleeps = 0;
     bpf_ringbuf_discard(empty, BPF_RB_FORCE_WAKEUP);
 }

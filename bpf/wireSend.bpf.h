@@ -48,9 +48,7 @@ static __always_inline int copyPacket(struct __sk_buff *skb, __u32 ip, __u32 roo
     entry->len = n;
     entry->wireLen = skb->len - ip;
     bpf_ringbuf_submit(entry, BPF_RB_NO_WAKEUP);
-    if (packetsSleep)
-        eventsSleep = 0;
-    wakeReader(&packets, &packetsSleep);
+    wakeReader(&packets, &packetsSleep, &eventsSleep);
     return 0;
 }
 

@@ -11,28 +11,28 @@ void ebpfMonDutyDestroy(ebpfMonDuty *duty)
     epicsMutexDestroy(duty->lock);
 }
 
-/* Nonzero: the caller has it now. */
-static int takeDutyAs(ebpfMonDuty *duty, int isOwner)
+int ebpfMonDutyTakeOwn(ebpfMonDuty *duty)
 {
     int isFree;
 
     epicsMutexMustLock(duty->lock);
     isFree = !duty->isTaken;
     duty->isTaken = 1;
-    duty->isWanted |= isOwner && !isFree;
-    duty->isAsked |= !isOwner && !isFree;
+    duty->isWanted = !isFree;
     epicsMutexUnlock(duty->lock);
     return isFree;
 }
 
-int ebpfMonDutyTakeOwn(ebpfMonDuty *duty)
-{
-    return takeDutyAs(duty, 1);
-}
-
 int ebpfMonDutyTake(ebpfMonDuty *duty)
 {
-    return takeDutyAs(duty, 0);
+    int isFree;
+
+    epicsMutexMustLock(duty->lock);
+    isFree = !duty->isTaken && !duty->isWanted; /* else the owner might wait for ever, if it is not quick enough */
+    duty->isTaken |= isFree;
+    duty->isAsked |= !isFree;
+    epicsMutexUnlock(duty->lock);
+    return isFree;
 }
 
 int ebpfMonDutyLeaveOwn(ebpfMonDuty *duty, uint64_t at)
@@ -64,7 +64,7 @@ int ebpfMonDutyLeave(ebpfMonDuty *duty, uint64_t due)
 
     epicsMutexMustLock(duty->lock);
     mustWake = duty->isWanted || due < duty->ownerAt;
-    duty->isTaken = duty->isWanted = 0;
+    duty->isTaken = 0;
     epicsMutexUnlock(duty->lock);
     return mustWake;
 }

@@ -14,7 +14,7 @@
 typedef struct {
     epicsMutexId lock;     /* protects all that follows */
     int          isTaken;
-    int          isWanted; /* the owner did not get it */
+    int          isWanted; /* the owner did not get it, and is the next who does */
     int          isAsked;  /* another thread did not get it */
     uint64_t     ownerAt;  /* monotonic ns: the owner sleeps until then, if nobody wakes it */
 } ebpfMonDuty;

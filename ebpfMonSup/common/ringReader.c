@@ -18,20 +18,22 @@ struct ebpfMonRingReader {
     void               *arg;      /* only for the thread that has the duty */
     ebpfMonSharedWorker worker;   /* any thread */
     ebpfMonDuty         duty;     /* to call "calls", except getFile and free; any thread */
-    ebpfMonRingReader  *helped;   /* never changes while a thread runs; NULL: none */
+    ebpfMonRingReader  *helped, *helper; /* never change while a thread runs; NULL: none */
     /* only for the thread */
     ebpfMonPace         pace;
     int                 hasDuty;
     int                 helps;    /* it has the duty of "helped" */
 };
 
-/* Nonzero: it has its duty, so entries need not wake it. */
+/* Nonzero: it has its duty, so entries need not wake it. 0: its helper does the work now, and leaves it then. */
 static int takeDuty(ebpfMonRingReader *r)
 {
     if (!r->hasDuty && ebpfMonDutyTakeOwn(&r->duty)) {
         r->hasDuty = 1;
         r->calls.endSleep(r->arg);
     }
+    if (!r->hasDuty && r->helper)
+        ebpfMonSharedWorkerWake(&r->helper->worker);
     return r->hasDuty;
 }
 
@@ -49,18 +51,21 @@ static void stopHelping(ebpfMonRingReader *r)
         ebpfMonSharedWorkerWake(&helped->worker);
 }
 
+/* Nonzero: this thread has the duty of "helped". */
+static int takeOther(ebpfMonRingReader *r)
+{
+    if (!r->helps && r->helped)
+        r->helps = ebpfMonDutyTake(&r->helped->duty);
+    return r->helps;
+}
+
 /* "n": entries of its own that it has just found. If there are many, each thread has enough to do. But the entry that
  * woke this thread may be the reason that another one did not wake "helped", so this thread always looks once. */
 static void doOtherWork(ebpfMonRingReader *r, unsigned n)
 {
     ebpfMonRingReader *helped = r->helped;
-    int isFirst = !r->pace.wait;
 
-    if (!helped)
-        return;
-    if (!r->helps && (isFirst || n <= MANY))
-        r->helps = ebpfMonDutyTake(&helped->duty);
-    if (!r->helps)
+    if (!takeOther(r))
         return;
     helped->calls.endSleep(helped->arg);
     if (helped->calls.read(helped->arg) > MANY || n > MANY || ebpfMonDutyIsWanted(&helped->duty))
@@ -70,8 +75,7 @@ static void doOtherWork(ebpfMonRingReader *r, unsigned n)
 /* The entry that woke this thread may be the reason that another one did not wake "helped", as in doOtherWork. */
 void ebpfMonRingReaderStopHelping(ebpfMonRingReader *r)
 {
-    if (r->helped && !r->helps)
-        r->helps = ebpfMonDutyTake(&r->helped->duty);
+    takeOther(r);
     stopHelping(r);
 }
 
@@ -83,50 +87,45 @@ static uint64_t findDue(ebpfMonRingReader *r)
     return due < other ? due : other;
 }
 
-/* Returns the ns until work is due. */
-static uint64_t findWait(ebpfMonRingReader *r)
+/* Returns the time (monotonic ns) at which the thread shall look at the latest. */
+static uint64_t findLook(ebpfMonRingReader *r, uint64_t now)
 {
-    uint64_t now = ebpfMonClockMonotonic(), due = findDue(r), wait = due > now ? due - now : 0;
+    uint64_t due = findDue(r), first = now + EBPFMON_PACE_FIRST_NS, last = now + SILENCE_NS;
 
-    return wait < EBPFMON_PACE_FIRST_NS ? EBPFMON_PACE_FIRST_NS : wait < SILENCE_NS ? wait : SILENCE_NS;
-}
-
-/* From now on an entry wakes this thread, and one of the helped reader wakes that one. 0: an entry has come. */
-static int beginSleep(ebpfMonRingReader *r)
-{
-    if (r->calls.beginSleep(r->arg) && (!r->helps || r->helped->calls.beginSleep(r->helped->arg)))
-        return 1;
-    r->calls.endSleep(r->arg);
-    return 0;
+    return due < first ? first : due < last ? due : last;
 }
 
 static void sleepUntilWoken(ebpfMonRingReader *r, ebpfMonWorker *worker)
 {
-    uint64_t wait;
+    uint64_t now, look;
 
-    if (!beginSleep(r))
+    if (!r->calls.beginSleep(r->arg)) {
+        r->calls.endSleep(r->arg);
         return;
+    }
     stopHelping(r);
-    wait = findWait(r);
-    r->hasDuty = !ebpfMonDutyLeaveOwn(&r->duty, ebpfMonClockMonotonic() + wait);
+    now = ebpfMonClockMonotonic();
+    look = findLook(r, now);
+    r->hasDuty = !ebpfMonDutyLeaveOwn(&r->duty, look);
     if (r->hasDuty)
         r->calls.endSleep(r->arg);
     else
-        ebpfMonWorkerWaitFile(worker, r->calls.getFile(r->arg), wait);
+        ebpfMonWorkerWaitFile(worker, r->calls.getFile(r->arg), look - now);
 }
 
 static void lookOnce(ebpfMonRingReader *r, ebpfMonWorker *worker)
 {
     unsigned n = r->calls.read(r->arg);
-    uint64_t next, wait;
+    uint64_t next, now, wait;
 
     doOtherWork(r, n);
-    next = ebpfMonPaceNext(&r->pace, n > 0, ebpfMonClockMonotonic());
+    now = ebpfMonClockMonotonic();
+    next = ebpfMonPaceNext(&r->pace, n > 0, now);
     if (!next) {
         sleepUntilWoken(r, worker);
         return;
     }
-    wait = findWait(r);
+    wait = findLook(r, now) - now;
     ebpfMonWorkerWaitFile(worker, r->calls.getFile(r->arg), next < wait ? next : wait);
 }
 
@@ -141,7 +140,7 @@ static void runReader(ebpfMonWorker *worker, void *arg)
             ebpfMonWorkerWait(worker, SILENCE);
     }
     stopHelping(r);
-    while (!takeDuty(r)) /* who has it leaves it soon, but cannot wake a worker that is being stopped */
+    while (!takeDuty(r)) /* its helper leaves it soon, but cannot wake a worker that is being stopped */
         ebpfMonWorkerWait(worker, STOP_LOOK);
     r->calls.finish(r->arg);
 }
@@ -163,6 +162,7 @@ ebpfMonRingReader *ebpfMonRingReaderNew(const ebpfMonRingReaderCalls *calls, voi
 void ebpfMonRingReaderHelp(ebpfMonRingReader *r, ebpfMonRingReader *helped)
 {
     r->helped = helped;
+    helped->helper = r;
 }
 
 void ebpfMonRingReaderFree(ebpfMonRingReader *r)

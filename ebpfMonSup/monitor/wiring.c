@@ -189,6 +189,12 @@ static int makeWatch(ebpfMonMonitor *m)
     return ebpfMonWatchRoomMake(&m->watch, m->targets, m->requests, m->audits, m->settings.watchSelf, &sink);
 }
 
+/* All processes are to be searched for a socket. Events do not wait for that. Packet thread. */
+static void onSearch(void *packetThread)
+{
+    ebpfMonRingReaderStopHelping(packetThread);
+}
+
 static int makePut(ebpfMonMonitor *m)
 {
     const ebpfMonPutRoomUses uses = {
@@ -238,9 +244,11 @@ int ebpfMonWiringMake(ebpfMonMonitor *m)
     if (m->settings.wireKiB > 0)
         m->packetThread = ebpfMonPacketThreadNew(m, (unsigned)m->settings.wireKiB * 1024);
     m->eventThread = ebpfMonEventThreadNew(m);
-    if (m->packetThread) /* the packet of a put comes shortly before the put, so the IOC need not wake anybody */
+    if (m->packetThread && m->eventThread) /* the packet of a put comes shortly before the put, so the IOC need not wake anybody */
         ebpfMonRingReaderHelp(m->packetThread, m->eventThread);
     if (m->eventThread && makeWatch(m) == 0 && makePut(m) == 0 && makeTrace(m) == 0 && makePublish(m) == 0) {
+        if (m->packetThread)
+            ebpfMonServersSetSearchHook(m->put.servers, onSearch, m->packetThread);
         ebpfMonGuardedPutsSetSink(ebpfMonRingReaderWake, m->eventThread);
         m->usage = ebpfMonUsageNew(m->targets, m->put.clients, &m->usageConf);
         if (m->usage)

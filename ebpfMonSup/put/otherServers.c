@@ -164,7 +164,7 @@ static int isWatched(ebpfMonOtherServers *others, pid_t pid)
 }
 
 /* Forgets the protocols that the server does not serve any more. Nonzero: there is another one. */
-static int stillListens(otherServer *s, uint64_t now)
+static int stillListens(ebpfMonOtherServers *others, otherServer *s, uint64_t now)
 {
     int count = 0;
 
@@ -172,7 +172,7 @@ static int stillListens(otherServer *s, uint64_t now)
         return 1;
     s->listensAt = now;
     for (int i = 0; i < PROTOCOLS; i++) {
-        if (s->at[i].sport && ebpfMonServerSocketsFindProcess(&s->at[i]) != s->pid)
+        if (s->at[i].sport && ebpfMonServersFindProcess(others->servers, &s->at[i]) != s->pid)
             s->at[i].sport = 0;
         count += s->at[i].sport != 0;
     }
@@ -233,7 +233,7 @@ void ebpfMonOtherServersPublish(ebpfMonOtherServers *others, const ebpfMonFilter
     for (otherServer *s = others->server; s < others->server + EBPFMON_OTHERS_MAX; s++) {
         int isRow;
 
-        if (s->pid && (!ebpfMonProcLives(s->pid, s->start) || !stillListens(s, now)))
+        if (s->pid && (!ebpfMonProcLives(s->pid, s->start) || !stillListens(others, s, now)))
             s->pid = 0;
         if (!s->pid)
             continue;

@@ -30,6 +30,10 @@ typedef struct {
 struct ebpfMonServers {
     ebpfMonTargets      *targets;       /* the caller's */
     ebpfMonServerReaders readers;
+    struct {
+        void (*call)(void *arg); /* NULL: none */
+        void *arg;
+    } searchHook;
     ebpfMonServerSocket *listeners;     /* of the watched IOCs … */
     ebpfMonServer       *listenerServer;/* … and what each is, by the same index */
     unsigned             listenerCount;
@@ -223,6 +227,19 @@ static knownServer *getKnown(ebpfMonServers *servers, const struct ebpfMonPeer *
     return oldest;
 }
 
+void ebpfMonServersSetSearchHook(ebpfMonServers *servers, void (*call)(void *arg), void *arg)
+{
+    servers->searchHook.call = call;
+    servers->searchHook.arg = arg;
+}
+
+pid_t ebpfMonServersFindProcess(ebpfMonServers *servers, const struct ebpfMonPeer *peer)
+{
+    if (servers->searchHook.call)
+        servers->searchHook.call(servers->searchHook.arg);
+    return servers->readers.findProcess(peer);
+}
+
 static void lookForServer(ebpfMonServers *servers, knownServer *k, const struct ebpfMonPeer *peer)
 {
     char text[INET_ADDRSTRLEN] = "?";
@@ -237,7 +254,7 @@ static void lookForServer(ebpfMonServers *servers, knownServer *k, const struct 
         findIoc(servers, servers->listeners[i].pid, &k->server); /* it may have changed since the last refresh */
         return;
     }
-    pid = servers->readers.findProcess(peer);
+    pid = ebpfMonServersFindProcess(servers, peer);
     if (!pid && k->server.name[0])
         return; /* it has ended; packets that are still read were for it */
     memset(&k->server, 0, sizeof(k->server));

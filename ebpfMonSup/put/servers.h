@@ -33,6 +33,12 @@ typedef struct ebpfMonServers ebpfMonServers;
 ebpfMonServers *ebpfMonServersNew(ebpfMonTargets *targets, const ebpfMonServerReaders *readers);
 void ebpfMonServersFree(ebpfMonServers *servers);
 
+/* "call" is called each time before all processes are searched for a socket, which takes milliseconds. */
+void ebpfMonServersSetSearchHook(ebpfMonServers *servers, void (*call)(void *arg), void *arg);
+
+/* The process that listens there; 0: none. Searches all processes. */
+pid_t ebpfMonServersFindProcess(ebpfMonServers *servers, const struct ebpfMonPeer *peer);
+
 /* The server of a connection. Valid until the next call. "now": monotonic ns. */
 const ebpfMonServer *ebpfMonServersFind(ebpfMonServers *servers, const struct ebpfMonPeer *peer, uint64_t now);
 

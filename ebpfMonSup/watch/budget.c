@@ -17,6 +17,7 @@
 #define TIMED_LEAST   0.5  /* percent of the time: less is nothing */
 #define TIMED_STEP    4.0  /* times as much is tried again at most */
 #define MARGIN        0.8  /* of the limit is aimed at */
+#define SURE          0.5  /* of the limit: below this, a step up has a good chance */
 #define PART_LEAST    0.1  /* of the seconds of a sample: a turn that was shorter tells nothing */
 
 void ebpfMonBudgetInit(ebpfMonBudget *b)
@@ -54,10 +55,12 @@ static int allowAll(ebpfMonBudget *b)
     return change;
 }
 
-/* Assumes that the whole cost comes from timing chains. If it does not, the next step down follows. */
+/* Assumes that the whole cost comes from timing chains. If it does not, the next step down follows. After a slow pass,
+ * all chains are timed for a while: the cost is that of this while, and must not make the turns of other times
+ * shorter. */
 static double findTimed(const ebpfMonBudget *b, const ebpfMonCostSample *s)
 {
-    double timed = s->timed * MARGIN * s->limit / b->cost;
+    double timed = fmax(s->timed, s->inTurns) * MARGIN * s->limit / b->cost;
 
     return timed < TIMED_LEAST ? 0 : timed;
 }
@@ -190,6 +193,15 @@ static void noteOver(ebpfMonBudget *b, const ebpfMonCostSample *s)
         b->over += s->seconds * fmin(OVER_FASTER, cost / s->limit);
 }
 
+/* A step up that may well fail is tried, too, but seldom: else a load that has come once, and is gone, would decide for
+ * ever. */
+static int maySucceed(const ebpfMonBudget *b, const ebpfMonCostSample *s)
+{
+    double most = s->now >= b->retryAt + (uint64_t)(RETRY_MAX * 1e9) ? MARGIN : SURE;
+
+    return s->now >= b->retryAt && b->cost < most * s->limit;
+}
+
 int ebpfMonBudgetAddSample(ebpfMonBudget *b, const ebpfMonCostSample *s)
 {
     addCost(b, s);
@@ -200,7 +212,7 @@ int ebpfMonBudgetAddSample(ebpfMonBudget *b, const ebpfMonCostSample *s)
         return stepDown(b, s);
     if (b->retryAfter > 0 && s->seconds > 0)
         noteLoad(b, s);
-    if ((b->ceiling < s->wantedLevel || b->noTrap || b->timed < 100) && s->now >= b->retryAt && b->cost < s->limit / 2)
+    if ((b->ceiling < s->wantedLevel || b->noTrap || b->timed < 100) && maySucceed(b, s))
         return stepUp(b, s);
     return 0;
 }

@@ -7,7 +7,8 @@
  * recGblFwdLink goes first, because it costs most. Then chains of scan lists are timed in a smaller part of the time,
  * where this is possible. Then the level goes down, but never below puts: no put is missed to save time. A minute
  * later, if the cost is below half the limit: one step up. Each time that this fails, the monitor waits twice as long,
- * up to an hour. If the IOC has much less to do by then, it tries once earlier.
+ * up to an hour. If the IOC has much less to do by then, it tries once earlier. If the cost is between half the limit
+ * and four fifths of it, it tries an hour later.
  *
  * While chains are timed in turns, a second with a turn costs many times more than a second without. So both are
  * measured separately, and the cost is their mean, weighted by the part of the time that turns take. So the cost does

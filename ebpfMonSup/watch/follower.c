@@ -137,6 +137,8 @@ static void followEnd(ebpfMonFollower *f, const followRound *r, ebpfMonTarget *t
 
 static void followRunning(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
 {
+    int mustApply;
+
     if (r->look)
         ebpfMonTargetLifeFindRecords(&f->life, t, r->now);
     if (r->relink)
@@ -150,8 +152,9 @@ static void followRunning(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
     }
     if (r->changed) /* the operator decided anew: so does the governor */
         ebpfMonBudgetReset(&t->follower.budget);
-    if (r->changed || (r->budget && t->follower.noFiles) ||
-        (r->budget && ebpfMonGovernorCheckBudget(f->life.governor, t, &r->filter, r->now))) {
+    mustApply = r->changed || (r->budget && t->follower.noFiles);
+    mustApply |= r->budget && ebpfMonGovernorCheckBudget(f->life.governor, t, &r->filter, r->now);
+    if (mustApply) {
         ebpfMonTargetLifeApply(&f->life, t);
         f->sink.iocsChanged(f->sink.arg);
     }

@@ -86,21 +86,49 @@ int ebpfMonLevelChoiceHasPlace(const ebpfMonTarget *t)
     return t->slot != UINT32_MAX || t->level == ebpfMonLevelOff;
 }
 
-int ebpfMonLevelChoiceWriteNote(const ebpfMonTarget *t, const ebpfMonFilter *filter, char note[EBPFMON_NOTE_SIZE])
+/* Nonzero: the budget does not allow to time all chains of scan lists. */
+static int isTimedLess(const ebpfMonTarget *t)
+{
+    return t->follower.budget.timed < 100 && t->sweeps && t->level == ebpfMonLevelChains;
+}
+
+/* What the filter asks for, and the budget does not allow. */
+static void noteBudget(const ebpfMonTarget *t, const ebpfMonFilter *filter, char note[EBPFMON_NOTE_SIZE])
 {
     const ebpfMonBudget *b = &t->follower.budget;
-    int isRemark;
+    char what[EBPFMON_NOTE_SIZE / 2] = "", counts[EBPFMON_NOTE_SIZE / 2] = "";
 
     if (b->ceiling < t->wantedLevel)
-        snprintf(note, EBPFMON_NOTE_SIZE, "over its budget of %g %%: watched at level %s", filter->budget,
-                 ebpfMonLevelName(b->ceiling));
-    else if (b->timed < 100 && t->sweeps && t->level == ebpfMonLevelChains)
+        snprintf(what, sizeof(what), "watched at level %s", ebpfMonLevelName(b->ceiling));
+    else if (isTimedLess(t) && b->timed < filter->timed)
+        snprintf(what, sizeof(what), "chains of its scan lists are timed in %.2g %% of the time", b->timed);
+    if (b->noTrap && t->follower.trapped)
+        snprintf(counts, sizeof(counts), "the counts of %u records are lower bounds", t->follower.trapped);
+    if (what[0] || counts[0])
+        snprintf(note, EBPFMON_NOTE_SIZE, "over its budget of %g %%: %s%s%s", filter->budget, what,
+                 what[0] && counts[0] ? "; " : "", counts);
+}
+
+/* A remark, if there is one: all that was asked for is seen. Nonzero: there is. */
+static int noteRemark(const ebpfMonTarget *t, const ebpfMonFilter *filter, char note[EBPFMON_NOTE_SIZE])
+{
+    if (isTimedLess(t))
+        snprintf(note, EBPFMON_NOTE_SIZE, "after slow passes too, its chains are timed in %.2g %% of the time: all would "
+                 "be over its budget of %g %%", ebpfMonLevelChoiceFindPercent(t, filter), filter->budget);
+    else if (t->image.core->isRecognised)
+        nameMissing(t, note);
+    else if (t->image.core->isCheckCopied)
         snprintf(note, EBPFMON_NOTE_SIZE,
-                 "over its budget of %g %%: chains of its scan lists are timed in %.2g %% of the time", filter->budget,
-                 ebpfMonLevelChoiceFindPercent(t, filter));
-    else if (b->noTrap && t->follower.trapped)
-        snprintf(note, EBPFMON_NOTE_SIZE, "over its budget of %g %%: the counts of %u records are lower bounds",
-                 filter->budget, t->follower.trapped);
+                 "puts that access security refuses are not seen: the compiler copied rsrvCheckPut into its "
+                 "callers");
+    else if (t->follower.att.stepped)
+        snprintf(note, EBPFMON_NOTE_SIZE, "some functions have no cheap place for a probe");
+    return note[0] != 0;
+}
+
+int ebpfMonLevelChoiceWriteNote(const ebpfMonTarget *t, const ebpfMonFilter *filter, char note[EBPFMON_NOTE_SIZE])
+{
+    noteBudget(t, filter, note);
     if (t->follower.noFiles)
         snprintf(note, EBPFMON_NOTE_SIZE, "%s%s: too few files may be open for its probes. Raise the limit (ulimit -n, "
                  "LimitNOFILE), or watch fewer IOCs", t->level > ebpfMonLevelOff ? "watched at level " : "not watched",
@@ -131,15 +159,5 @@ int ebpfMonLevelChoiceWriteNote(const ebpfMonTarget *t, const ebpfMonFilter *fil
     if (!note[0] && t->follower.nameDenied)
         snprintf(note, EBPFMON_NOTE_SIZE, "its variable IOC may not be read, so it may have another name: give ebpfMon "
                  "CAP_DAC_READ_SEARCH");
-    isRemark = !note[0] && ebpfMonLevelChoiceHasPlace(t) &&
-               (t->image.core->isRecognised || t->image.core->isCheckCopied || t->follower.att.stepped);
-    if (isRemark && t->image.core->isRecognised)
-        nameMissing(t, note);
-    else if (isRemark && t->image.core->isCheckCopied)
-        snprintf(note, EBPFMON_NOTE_SIZE,
-                 "puts that access security refuses are not seen: the compiler copied rsrvCheckPut into its "
-                 "callers");
-    else if (isRemark)
-        snprintf(note, EBPFMON_NOTE_SIZE, "some functions have no cheap place for a probe");
-    return isRemark;
+    return !note[0] && ebpfMonLevelChoiceHasPlace(t) && noteRemark(t, filter, note);
 }

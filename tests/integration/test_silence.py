@@ -23,6 +23,7 @@ ALWAYS = {"ebpfMonEvent", "ebpfMonPacket", "ebpfMonWatchdog"}
 SOON = 0.3       # s; a reader that is not woken looks every 10 s
 PUTS = size(3, 10)
 LATE = size(1, 2)  # so many of them may be later, because the host is busy
+APART = 0.2        # s from one put to the next: all threads sleep again
 
 
 @pytest.fixture(scope="module")
@@ -90,3 +91,27 @@ def test_put_after_a_silence(ioc, monitor):
         if took > SOON:
             late.append(took)
     assert len(late) <= LATE, f"s until the put was published: {late}"
+
+
+def test_put_wakes_one_reader(ioc, monitor):
+    """The packet of a put wakes the thread of packets, which reads the events of the put, too. So the IOC wakes nobody. If other
+    programs use all CPUs, an event can find that thread not awake yet."""
+    def count_wakes():
+        total = dict.fromkeys(("ebpfMonPacket", "ebpfMonEvent"), 0)
+        for (_, name), number in wakes(monitor.process.pid).items():
+            if name in total:
+                total[name] += number
+        return total
+
+    woken = {}
+
+    def wake_one():
+        before, puts = count_wakes(), monitor.get("PUT_CNT")
+        for i in range(20):
+            ioc.put("AO", i)
+            time.sleep(APART)  # the pace of the puts
+        until(lambda: monitor.get("PUT_CNT") >= puts + 20, 10, "the puts are published")
+        woken.update({name: number - before[name] for name, number in count_wakes().items()})
+        return woken["ebpfMonPacket"] >= 20 and woken["ebpfMonEvent"] <= 5
+
+    until(wake_one, 20, lambda: f"20 puts wake one thread each; they woke {woken}")

@@ -169,8 +169,8 @@ static void testTimed(void)
     testOk(untilChange(&x, 100) > 0 && x.budget.timed < 30 && x.budget.ceiling == ebpfMonLevelTrace,
            "chains are timed in %g %% of the time", x.budget.timed);
     untilChange(&x, 100); /* the average cost had not yet reached its final value */
-    testOk(untilChange(&x, 10000) == -1 && x.budget.timed > 10,
-           "%g %% is enough; no more is tried, because the cost is above half of the limit", x.budget.timed);
+    testOk(untilChange(&x, 3600) == -1 && x.budget.timed > 10,
+           "%g %% is enough; no more is tried for an hour, because the cost is above half of the limit", x.budget.timed);
 
     begin(&x, ebpfMonLevelChains);
     x.timed = 5;
@@ -346,10 +346,50 @@ static void testNotEnough(void)
     x.levelCost[ebpfMonLevelChains] = 3 * LIMIT;
     x.levelCost[ebpfMonLevelCounts] = 0.6 * LIMIT;
     untilChange(&x, 100);
-    testOk(untilChange(&x, 10000) == -1 && x.budget.ceiling == ebpfMonLevelCounts,
-           "no step up while the cost is above half the limit");
+    testOk(untilChange(&x, 3600) == -1 && x.budget.ceiling == ebpfMonLevelCounts,
+           "no step up for an hour while the cost is above half the limit");
     x.levelCost[ebpfMonLevelCounts] = 0.4 * LIMIT;
     testOk1(untilChange(&x, 100) > 0 && x.budget.ceiling == ebpfMonLevelChains);
+}
+
+/* One burst, and then a load whose next level is within the limit, but which is itself above half of it. */
+static void testAfterBurst(void)
+{
+    ioc x;
+
+    begin(&x, ebpfMonLevelChains);
+    x.levelCost[ebpfMonLevelChains] = 3 * LIMIT;
+    x.levelCost[ebpfMonLevelCounts] = 0.6 * LIMIT;
+    untilChange(&x, 100);
+    x.levelCost[ebpfMonLevelChains] = 0.7 * LIMIT;
+    testOk(untilChange(&x, 4000) > 3600 && x.budget.ceiling == ebpfMonLevelChains,
+           "a burst does not keep the level down for ever");
+    testOk1(untilChange(&x, 10000) == -1);
+
+    begin(&x, ebpfMonLevelChains);
+    x.levelCost[ebpfMonLevelChains] = 3 * LIMIT;
+    x.levelCost[ebpfMonLevelCounts] = 0.9 * LIMIT;
+    untilChange(&x, 100);
+    testOk(untilChange(&x, 100000) == -1, "what is close to the limit gets no step up");
+}
+
+/* All chains are timed for a while after a slow pass. This is too dear, but the turns of other times are not. */
+static void testSlowPass(void)
+{
+    ebpfMonBudget b;
+    int changed = 0;
+
+    ebpfMonBudgetInit(&b);
+    for (int i = 0; i < 100 && !changed; i++) {
+        int isSlow = i >= 20;
+        ebpfMonCostSample s = { .now = (uint64_t)(i + 1) * SECOND, .seconds = 1, .wantedLevel = ebpfMonLevelChains,
+                                .level = ebpfMonLevelChains, .limit = LIMIT, .timed = 5, .inTurns = isSlow ? 100 : 5,
+                                .wasTimed = isSlow ? 1 : 0, .cost = isSlow ? 1.5 * LIMIT : 0.5 * LIMIT };
+
+        changed = ebpfMonBudgetAddSample(&b, &s);
+    }
+    testOk(changed && b.timed > 50 && b.timed < 60, "slow passes are not followed any more; turns may take %g %%",
+           b.timed);
 }
 
 static void testTrapBack(void)
@@ -379,7 +419,7 @@ static void testNoLimit(void)
 
 MAIN(testBudget)
 {
-    testPlan(41);
+    testPlan(45);
     testBelow();
     testMean();
     testPeak();
@@ -392,6 +432,8 @@ MAIN(testBudget)
     testPeriodic();
     testFirstTurn();
     testNotEnough();
+    testAfterBurst();
+    testSlowPass();
     testTrapBack();
     testNoLimit();
     return testDone();

@@ -24,6 +24,7 @@ typedef struct ring {
     size_t       due;   /* atomic: monotonic ns; 0: nothing */
     epicsEventId looked;
     int          hasMore;              /* after a look that finds many entries there is one more */
+    int          isBusy;               /* atomic: after a look that finds an entry there is one more */
     /* only for the ring whose reader helps */
     struct ring *next;
     int          nextEntries;          /* each look that finds an entry writes so many to "next", … */
@@ -36,9 +37,9 @@ typedef struct ring {
 static void writeEntry(ring *r)
 {
     epicsAtomicIncrIntT(&r->written);
-    if (r->next && epicsAtomicGetIntT(&r->sleeps))
-        epicsAtomicSetIntT(&r->next->sleeps, 0);
     if (epicsAtomicCmpAndSwapIntT(&r->sleeps, 1, 0) == 1) {
+        if (r->next)
+            epicsAtomicSetIntT(&r->next->sleeps, 0);
         epicsAtomicIncrIntT(&r->wakes);
         eventfd_write(r->file, 1);
     }
@@ -77,7 +78,7 @@ static unsigned readRing(void *arg)
     epicsAtomicAddIntT(&r->read, n);
     if (n && r->next)
         writeNext(r);
-    if (n > 64 && r->hasMore)
+    if ((n > 64 && r->hasMore) || (n && epicsAtomicGetIntT(&r->isBusy)))
         writeEntry(r);
     epicsAtomicIncrIntT(&r->looks);
     if (epicsAtomicGetSizeT(&r->due) && epicsAtomicGetSizeT(&r->due) <= ebpfMonClockMonotonic())
@@ -171,7 +172,9 @@ static void testDuty(void)
     testOk(!ebpfMonDutyLeave(&duty, 1000), "nothing is due before the owner wakes: it sleeps on");
     testOk(ebpfMonDutyTake(&duty) && ebpfMonDutyLeave(&duty, 999), "something is due earlier: it must be woken");
     testOk(ebpfMonDutyTake(&duty) && !ebpfMonDutyTakeOwn(&duty) && ebpfMonDutyIsWanted(&duty), "the owner wants it");
-    testOk(ebpfMonDutyLeave(&duty, 1000) && ebpfMonDutyTakeOwn(&duty), "it is woken and gets it");
+    testOk(ebpfMonDutyLeave(&duty, 1000) && !ebpfMonDutyTake(&duty) && ebpfMonDutyTakeOwn(&duty),
+           "it is woken, and is the next that gets it");
+    testOk(!ebpfMonDutyIsWanted(&duty) && !ebpfMonDutyLeaveOwn(&duty, 1000), "another thread asked for it meanwhile");
     testOk(ebpfMonDutyLeaveOwn(&duty, 1000), "what was wanted before is forgotten");
     ebpfMonDutyDestroy(&duty);
 }
@@ -241,10 +244,48 @@ static void testHelped(ring *packets, ring *events, ebpfMonRingReader *packetRea
            (double)(ebpfMonClockMonotonic() - begin) / 1e9);
 }
 
+/* The owner of the events has something to do at a fixed time. Who helps it before does not wake it for that. */
+static void testDueLater(ring *packets, ring *events, ebpfMonRingReader *eventReader)
+{
+    uint64_t begin = ebpfMonClockMonotonic();
+    int looks = epicsAtomicGetIntT(&events->looks), isWoken = 0;
+
+    packets->nextDue = 0;
+    epicsAtomicSetSizeT(&events->due, (size_t)(begin + EBPFMON_SECOND_NS / 2));
+    ebpfMonRingReaderWake(eventReader); /* so the reader sees the new time */
+    waitFor(events, &events->looks, looks + 1);
+    waitFor(events, &events->sleeps, 1);
+    writeEntry(packets);
+    waitFor(packets, &packets->sleeps, 1);
+    waitFor(events, &events->sleeps, 1);
+    looks = epicsAtomicGetIntT(&events->looks);
+    while (!isWoken && ebpfMonClockMonotonic() < begin + EBPFMON_SECOND_NS / 4) {
+        epicsEventWaitWithTimeout(events->looked, 0.01);
+        isWoken = epicsAtomicGetIntT(&events->looks) > looks;
+    }
+    testOk(!isWoken, "what is due later wakes nobody now");
+}
+
+static void testStopWhileBusy(ring *packets, ring *events, ebpfMonRingReader *eventReader)
+{
+    uint64_t begin;
+
+    epicsAtomicSetIntT(&packets->isBusy, 1);
+    writeEntry(packets);
+    waitFor(packets, &packets->looks, epicsAtomicGetIntT(&packets->looks) + 5);
+    begin = ebpfMonClockMonotonic();
+    testOk(ebpfMonRingReaderStop(eventReader) == 0 && isSoon(begin),
+           "the reader of events ends soon, though the one of packets is always awake: after %.3f s",
+           (double)(ebpfMonClockMonotonic() - begin) / 1e9);
+    testOk(events->finished == events->looks, "it ends after its last look");
+    epicsAtomicSetIntT(&packets->isBusy, 0);
+}
+
 static void testHelp(ebpfMonRingReaderCalls calls)
 {
     ring packets = makeRing(), events = makeRing();
     ebpfMonRingReader *packetReader, *eventReader;
+    int read;
 
     calls.name = "testPackets";
     packetReader = ebpfMonRingReaderNew(&calls, &packets);
@@ -257,11 +298,12 @@ static void testHelp(ebpfMonRingReaderCalls calls)
     if (ebpfMonRingReaderStart(eventReader) || ebpfMonRingReaderStart(packetReader))
         testAbort("no memory");
     testHelped(&packets, &events, packetReader);
+    testDueLater(&packets, &events, eventReader);
+    testStopWhileBusy(&packets, &events, eventReader);
+    waitFor(&packets, &packets.sleeps, 1);
+    read = epicsAtomicGetIntT(&packets.read);
     writeEntry(&packets);
-    testOk(ebpfMonRingReaderStop(eventReader) == 0 && events.finished == events.looks,
-           "the reader of events ends after its last look");
-    writeEntry(&packets);
-    testOk(waitFor(&packets, &packets.read, 6) && events.finished == events.looks, "nobody looks for it any more");
+    testOk(waitFor(&packets, &packets.read, read + 1) && events.finished == events.looks, "nobody looks for it any more");
     testOk(ebpfMonRingReaderStop(packetReader) == 0, "the reader of packets ends");
     ebpfMonRingReaderFree(eventReader);
     ebpfMonRingReaderFree(packetReader);
@@ -278,7 +320,7 @@ MAIN(testRingReader)
     ring r = makeRing();
     ebpfMonRingReader *reader;
 
-    testPlan(30);
+    testPlan(33);
     testDuty();
     reader = ebpfMonRingReaderNew(&calls, &r);
     if (!reader)
