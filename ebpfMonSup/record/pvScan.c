@@ -84,7 +84,8 @@ static void requestRows(scanGroup *group)
     if (willRun(group->rowsDue)) /* they will have this change, too */
         return;
     if (group->rowsAt && now - group->rowsAt < ROWS_NS)
-        delayRows(group, group->rowsAt + ROWS_NS - now);
+        delayRows(group, ROWS_NS - now % ROWS_NS); /* at the same moment for all groups: a put changes several, and one
+                                                    * wake-up is enough for them */
     else if (callbackRequest(&group->rowTimer) == 0)
         group->rowsDue = now;
     else

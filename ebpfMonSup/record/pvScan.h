@@ -17,7 +17,7 @@ void ebpfMonScanInit(void (*shown)(ebpfMonGroup group));
 void ebpfMonScanStop(void);
 
 /* Returns a scan list of a group; Base owns it. "isRows": nonzero for a record that shows rows. Such records process
- * after the others, and ten times a second at most. Call this once for each record that joins the list, and once with
+ * after the others, and four times a second at most. Call this once for each record that joins the list, and once with
  * "leaves" when it leaves. Any thread. */
 IOSCANPVT ebpfMonScanList(ebpfMonGroup group, int isRows, int leaves);
 
