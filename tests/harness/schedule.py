@@ -32,6 +32,7 @@ ALONE = (
     "test_end_is_published_at_once",      # delays, which those of the lanes would lengthen
     "test_put_updates_at_once",
     "test_mass_events",
+    "test_loads_slowly",                  # the CPU time of a monitor, which reads each new IOC of the host
     "test_silence.py",                    # how often threads wake, and delays
     "test_query_times.py",                # it uses all CPUs
 )
@@ -46,7 +47,6 @@ LANES = [
     ("test_memory_that_never_arrives", "test_fuse_that_never_answers", "test_fakes_hide_nothing"),
     (
         "test_latency.py",                # latencies
-        "test_loads_slowly",              # the CPU time that a monitor takes
         "test_thread_that_makes_no_progress",  # a delay
     ),
     (
