@@ -127,16 +127,16 @@ static int checkProbes(FILE *out, int *needFiles)
     if (err && ebpfMonFeature.uprobeMulti)
         snprintf(text, sizeof(text), "none: %s", strerror(err));
     else if (err)
-        snprintf(text, sizeof(text), "none: %s. This kernel has no uprobe_multi (6.6 and later have): give ebpfMon "
+        snprintf(text, sizeof(text), "none: %s. This kernel has no uprobe_multi (6.12 and later have): give ebpfMon "
                  "CAP_SYS_ADMIN, or run it as root", strerror(err));
     else if (!ebpfMonFeature.uprobeMulti)
         snprintf(text, sizeof(text),
-                 "one by one: to set or remove those of an IOC takes a second or two. Kernel 6.6 and later "
+                 "one by one: to set or remove those of an IOC takes a second or two. Kernel 6.12 and later "
                  "have uprobe_multi");
     else if (!inFolder)
         snprintf(text, sizeof(text),
-                 "all of an IOC at once; they take files, and some 40 ms to remove. For more: kernel 6.5 "
-                 "or later with CAP_SYS_ADMIN");
+                 "all of an IOC at once; they take files, and some 40 ms to remove. For more: CAP_SYS_ADMIN, on "
+                 "kernel 6.5 or later");
     else
         snprintf(text, sizeof(text), "all of an IOC at once; they take no files, and are removed at once");
     printVerdict(out, err ? isAbsent : inFolder ? isThere : isPartly, "probes", text);

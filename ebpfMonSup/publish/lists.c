@@ -30,7 +30,7 @@ static void addOthers(ebpfMonTextReport *report)
         CELL(report, "-");
         CELL(report, "0");
         CELL(report, "%s", ebpfMonLevelName(row->level));
-        for (int k = 0; k < 3; k++)
+        for (int k = 0; k < 4; k++)
             CELL(report, "-");
         CELL(report, " %s", row->note);
     }
@@ -41,7 +41,7 @@ void ebpfMonListsAddIocs(ebpfMonTextReport *report, ebpfMonTargets *targets)
 {
     static const ebpfMonReportColumn columns[] = {
         {"IOC", -24}, {"pid", 8}, {"Base", -12}, {"records", 9}, {"level", -7}, {"probes", -7}, {"traps/s", 9},
-        {"cost %", 7}, {" note", 0}
+        {"cold/s", 7}, {"cost %", 7}, {" note", 0}
     };
     static const char *const ways[] = { "entries", "calls", "lists" }; /* by ebpfMonAttachWay */
 
@@ -60,6 +60,7 @@ void ebpfMonListsAddIocs(ebpfMonTextReport *report, ebpfMonTargets *targets)
                  t->sweeps ? t->level == ebpfMonLevelChains ? "turns" : "passes" : ways[t->way] :
                  "-");
         CELL(report, "%.0f", t->traps);
+        CELL(report, "%.1f", t->cold);
         CELL(report, "%.3f", ebpfMonTargetGetCost(t));
         CELL(report, " %s%s", t->running ? "" : "starting; ", t->note);
     }

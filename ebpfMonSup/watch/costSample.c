@@ -75,7 +75,7 @@ int ebpfMonCostSampleTake(const ebpfMonCosts *costs, ebpfMonTarget *t, const ebp
     struct ebpfMonHits delta;
 
     spent->strange = 0;
-    spent->traps = 0;
+    spent->traps = spent->cold = 0;
     if (now <= since) /* other probes were attached in this round: the sample begins later than it */
         return 0;
     delta = takeHits(t, hits);
@@ -95,6 +95,7 @@ int ebpfMonCostSampleTake(const ebpfMonCosts *costs, ebpfMonTarget *t, const ebp
     if (since == 0)
         return 0;
     spent->traps = (double)(delta.n[EBPFMON_HIT_ENTRY] + delta.n[EBPFMON_HIT_RETURN]) / seconds;
+    spent->cold = (double)delta.n[EBPFMON_HIT_COLD] / EBPFMON_COLD_WHOLE / seconds;
     sample->cost = ebpfMonCostOf(costs, &delta, findSteppedPart(&t->follower.att)) / 1e7 / seconds;
     return 1;
 }

@@ -10,6 +10,7 @@
 /* What happened since the last look. */
 typedef struct {
     double   traps;   /* a second */
+    double   cold;    /* as many of them, a second, as if each had found its CPU wholly cold or warm */
     uint64_t strange; /* as EBPFMON_HIT_STRANGE */
 } ebpfMonCostSpent;
 

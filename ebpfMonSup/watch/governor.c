@@ -464,6 +464,7 @@ int ebpfMonGovernorCheckBudget(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfM
     ebpfMonTargetsLock(g->targets);
     t->cost = t->follower.budget.cost;
     t->traps = spent.traps;
+    t->cold = spent.cold;
     ebpfMonTargetsUnlock(g->targets);
     return changed || isTried;
 }

@@ -66,7 +66,7 @@ typedef struct ebpfMonTarget {
                             * are attached; UINT64_MAX: they are not, or begin to go. It stays when the IOC ends */
     double    cost;        /* percent of one core that watching took, over the last seconds; without queries */
     double    costLimit;   /* percent; 0: none, or not known yet */
-    double    traps;       /* a second, when its cost was looked at last */
+    double    traps, cold; /* as in ebpfMonCostSpent, when its cost was looked at last */
     ebpfMonAttachWay way;  /* how the ends of its chains are seen */
     int       sweeps;      /* the ends of passes are seen instead of those of chains; at level chains: both, in turns */
     uint32_t  turn;        /* ebpfMonTargetConf.turn while the chains of its scan lists are timed; 0: they are not */

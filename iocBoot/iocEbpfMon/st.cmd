@@ -22,7 +22,7 @@ var asCheckClientIP 1
 asSetFilename "$(TOP)/iocBoot/$(IOC)/ebpfMon.acf"
 
 # Sizes: maxRecords, maxRoots, ringKiB, watchSelf, wireKiB (packets; -1: reads no packets). 0: the default.
-#ebpfMonConfigure 2000000 131072 16384 0 32768
+#ebpfMonConfigure 4000000 524288 16384 0 32768
 
 # Macros set the alarm limits (COST_HIGH) and the filter at the start (FILTER_IOC): documentation/reference.md.
 dbLoadRecords "$(TOP)/db/ebpfMon.db", "P=$(EBPFMON_P)"

@@ -7,14 +7,24 @@ from tests.harness.wait import settled, until
 FAST = [f"{s} second" for s in (".01", ".02", ".05")]
 
 
-def row(monitor, ioc):
-    """From the row of this IOC in the output of ebpfMonIocs: the way in which its chains are seen, and traps per
-    second."""
+def cells(monitor, ioc):
+    """The row of this IOC in the output of ebpfMonIocs."""
     for line in monitor.command("ebpfMonIocs"):
         words = line.split()
         if words and words[0] == ioc.name:
-            return words[5], int(words[6])
+            return words
     raise AssertionError(f"{ioc.name} is not in the table of ebpfMonIocs")
+
+
+def row(monitor, ioc):
+    """The way in which its chains are seen, and traps per second."""
+    words = cells(monitor, ioc)
+    return words[5], int(words[6])
+
+
+def cold(monitor, ioc):
+    """How many traps per second found the CPU cold."""
+    return float(cells(monitor, ioc)[7])
 
 
 class Trial:

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Chains cost few traps: at the calls of dbScanLock and dbScanUnlock, and once for each chain of a scan list."""
 import random
+import time
 
-from tests.harness import ca, db
+from tests.harness import ca, db, rawca
 from tests.harness.wait import settled, until
 
-from .test_passes import row
+from tests.harness.passes import cold, row
 
 LISTS = [f"{s} second" for s in (".1", ".2", ".5")]
 
@@ -35,6 +36,29 @@ def test_reads_make_no_trap(new_ioc, new_monitor):
     assert max(traps) < 20, traps
     ioc.put("R.PROC", 1)
     until(lambda: monitor.records(ioc.name)[ioc.prefix + "R"].count == 1, 10, "what processes is counted")
+
+
+def test_traps_after_a_pause(new_ioc, new_monitor):
+    """The first trap after a pause finds the CPU cold, and the next ones half cold. COST counts that, so a put costs as much as
+    two cold traps; but not if the next put follows at once."""
+    ioc = new_ioc(db.READY + db.record("ao", "AO")).start()
+    monitor = new_monitor(iocs=ioc.name).start().at_level("puts", ioc)
+    client = rawca.RawCa(ioc.port)
+
+    def put_slowly():
+        for i in range(8):
+            client.put(ioc.prefix + "AO", rawca.DOUBLE, [i])
+            time.sleep(0.25)  # the pace of the puts
+        return 4 * 1.4 < cold(monitor, ioc) < 4 * 2.2 and 4 * 3 <= row(monitor, ioc)[1] <= 4 * 6
+
+    def put_fast():
+        for i in range(2000):
+            client.put(ioc.prefix + "AO", rawca.DOUBLE, [i])
+        return row(monitor, ioc)[1] > 500 and cold(monitor, ioc) < 0.1 * row(monitor, ioc)[1]
+
+    until(put_slowly, 30, lambda: f"four puts a second: {row(monitor, ioc)} traps, {cold(monitor, ioc)} of them cold")
+    until(put_fast, 30, lambda: f"many puts: {row(monitor, ioc)} traps, {cold(monitor, ioc)} of them cold")
+    client.close()
 
 
 def test_scan_lists_that_change_while_they_run(new_ioc, new_monitor):

@@ -111,8 +111,8 @@ static void testCold(void)
     hits.n[EBPFMON_HIT_ENTRY] = 200;
     hits.n[EBPFMON_HIT_COLD] = 50 * EBPFMON_COLD_WHOLE;
     take(&t, hits, 3 * SECOND);
-    testOk(isNear(sample.cost, hot + 50 * 20000 / 1e7), "50 of 100 found the CPU cold: %.3f %%, not %.3f", sample.cost,
-           hot);
+    testOk(isNear(sample.cost, hot + 50 * 20000 / 1e7) && isNear(spent.cold, 50),
+           "50 of 100 found the CPU cold: %.3f %%, not %.3f", sample.cost, hot);
 }
 
 static void testLoad(void)
