@@ -77,6 +77,8 @@ static __always_inline void noteSocket(const struct caller *c, struct sock *sk, 
     peer.saddr = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr);
     peer.port = BPF_CORE_READ(sk, __sk_common.skc_dport);
     peer.sport = __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_num));
+    if (!peer.sport) /* the client has reset the connection, and the thread reads what came before (tcp_set_state) */
+        peer.sport = BPF_CORE_READ((struct inet_sock *)sk, inet_sport);
     peer.netns = readNetns(sk, peer.addr);
     if (!th->received)
         th->received = 1;

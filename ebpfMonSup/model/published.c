@@ -207,7 +207,7 @@ void ebpfMonPublishedAddUnexpected(const ebpfMonPut *put)
     kept->serial = published->unexpected.count;
     first = !published->unexpected.open;
     countOpen(published);
-    published->time[ebpfMonGroupUnexpected] = put->time;
+    ebpfMonPublishedSetTime(published, ebpfMonGroupUnexpected, put->time); /* not before that of an acknowledgement */
     ebpfMonPublishedUnlock();
     ebpfMonPublishedNotify(ebpfMonGroupUnexpected);
     if (first)

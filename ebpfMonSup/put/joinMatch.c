@@ -72,6 +72,8 @@ static void findInQueue(const ebpfMonMessageKey *key, const ebpfMonPut *put, ebp
     for (ebpfMonPacketPut *p = match->circuit->first; p; p = p->next) {
         int isFound;
 
+        if (p->isPublished && p->inside) /* it may be an hour old, and of an earlier circuit with the same port */
+            continue;
         if (key->seqKind == EBPFMON_SEQ_SHARED) {
             /* several clients of one thread may put to the same PV, but seldom the same number */
             if (!p->closed && ebpfMonJoinIsBefore(key->seq, p->end))

@@ -17,7 +17,8 @@
                                     write-notify, which waits for its record: a motor moves for minutes (dbNotify.c) */
 
 #define KEPT_NS   10000000000ull /* a put is kept for so long after it was published: a slow IOC may make it only
-                                     * then, when its probes are attached */
+                                     * then, when its probes are attached; STUCK_NS if they were: the IOC may be
+                                     * stopped by a debugger */
 #define PUBLISHED_MAX  4096
 
 void ebpfMonJoinUnmatchedJudge(ebpfMonTargets *targets, ebpfMonPacketPut *p)
@@ -95,20 +96,27 @@ static int holdsOthers(const ebpfMonJoinCircuit *c, const ebpfMonPacketPut *p)
 /* It was published at p->since. Nonzero: it is kept no longer. */
 static int isForgotten(const ebpfMonPacketPut *p, ebpfMonJoinLook *look)
 {
-    uint64_t end = p->since + KEPT_NS;
+    uint64_t end = p->since + (p->inside ? STUCK_NS : KEPT_NS);
 
     if (look->now < end && end < look->due)
         look->due = end;
     return look->now >= end;
 }
 
-/* A slow IOC may make the put after it was published, when its probes are attached: then it finds it here, and is not
- * published again. Returns the put to publish. */
+/* Nonzero: a slow IOC may make the put still. If its probes are attached, an event will tell, unless one has told
+ * already that the IOC has served it. */
+static int mayBeMade(const ebpfMonPacketPut *p)
+{
+    return p->iocId && !p->made && (!p->inside || (!p->replied && !p->passed));
+}
+
+/* If the IOC makes the put after it was published, it finds it here, and is not published again. Returns the put to
+ * publish. */
 static ebpfMonPacketPut *takeOut(ebpfMonJoinCircuits *circuits, ebpfMonPacketPut *p, ebpfMonJoinLook *look)
 {
     ebpfMonPacketPut *copy = NULL;
 
-    if (p->iocId && !p->inside && !p->made && circuits->published < PUBLISHED_MAX && look->now != UINT64_MAX)
+    if (mayBeMade(p) && circuits->published < PUBLISHED_MAX && look->now != UINT64_MAX)
         copy = malloc(sizeof(*copy) + p->have);
     if (!copy) {
         ebpfMonJoinCircuitsRemovePut(circuits, p);

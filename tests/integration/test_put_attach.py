@@ -5,6 +5,8 @@ import itertools
 import os
 import pwd
 import signal
+import socket
+import struct
 import threading
 import time
 
@@ -141,3 +143,26 @@ def test_steady_puts(tmp_path, new_ioc, new_monitor):
     assert not {o["result"] for o in lines} & {"lost"}
     print(f"{last} puts a client, {found} of them while the IOC was watched, "
           f"{sum(o['seen'] == 'wire' for o in lines)} published from packets")
+
+
+def test_client_ends_while_the_ioc_stands_still(tmp_path, new_ioc, new_monitor):
+    """Its put is published from its packet ten seconds after the connection was reset. When the IOC goes on it makes the put. It is not
+    published again."""
+    log = PutLog(tmp_path / "puts.json")
+    ioc = new_ioc(db.READY + db.record("longout", "LONG")).start()
+    monitor = new_monitor(iocs=ioc.name, before=[log.command()]).start()
+    monitor.at_level("puts", ioc)
+    client = rawca.RawCa(ioc.port)
+    client.sid(ioc.prefix + "LONG")
+    ioc.process.halt()
+    try:
+        client.put(ioc.prefix + "LONG", rawca.LONG, [5], sync=False)
+        client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # closed by RST
+        client.close()
+        until(lambda: log.of(ioc.prefix), 30, "the put is published")
+    finally:
+        ioc.process.go_on()
+    until(lambda: ioc.get("LONG") == 5, 30, "the IOC makes the put")
+    ioc.put("LONG", 6)
+    until(lambda: any(o["value"] == "6" for o in log.of(ioc.prefix)), 30, "the next put is published")
+    assert [(o["value"], o["seen"] == "wire") for o in log.of(ioc.prefix)] == [("5", True), ("6", False)], log.of(ioc.prefix)
