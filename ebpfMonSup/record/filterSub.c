@@ -210,13 +210,17 @@ static long processFilter(char *text, size_t size)
     long status = -1;
 
     if (notify.chan && dbChannelOpen(notify.chan) == 0) {
+        int isDone;
+
         dbProcessNotify(&notify);
-        epicsEventWaitWithTimeout(done, COMMAND_SECONDS);
+        isDone = epicsEventWaitWithTimeout(done, COMMAND_SECONDS) == epicsEventOK;
         dbNotifyCancel(&notify);
         dbScanLock((dbCommon *)prec);
-        status = prec->val;
-        if (prec->ftva == DBF_CHAR || prec->ftva == DBF_UCHAR)
+        if (!isDone) /* what the record has is of an earlier filter */
+            snprintf(text, size, "%s does not complete: is the callback queue full? See callbackQueueShow", prec->name);
+        else if (prec->ftva == DBF_CHAR || prec->ftva == DBF_UCHAR)
             ebpfMonTextCopy(text, size, prec->vala);
+        status = isDone ? prec->val : -1;
         dbScanUnlock((dbCommon *)prec);
     }
     if (notify.chan)
