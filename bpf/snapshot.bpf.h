@@ -222,9 +222,7 @@ static __always_inline void takeSnapshot(const struct caller *c, __u32 slot, __u
     w->next = w->end = rc->zero;
     w->many = many || (rc->flags & EBPFMON_REC_SINGLE);
     w->len = rc->len < EBPFMON_CLOSURE_MAX ? rc->len : EBPFMON_CLOSURE_MAX;
-    /* With several lock sets held, a root with NOTIME is not walked through if it has not changed: the same closure
-     * would be walked through for each of them. */
-    if (LOOK_AT_ROOT(w, slot, late || (!many && (rc->flags & EBPFMON_REC_NOTIME))))
+    if (LOOK_AT_ROOT(w, slot, late || (rc->flags & EBPFMON_REC_NOTIME)))
         WALK(lookAtRecord, w->len, w);
 }
 

@@ -33,7 +33,12 @@ int ebpfMonPacketTextIsNumber(const char *text)
 
 size_t ebpfMonPacketTextGetNameLength(const char *channel)
 {
+    const char *dot = strchr(channel, '.'), *field = dot ? dot + 1 : NULL;
     size_t n = strlen(channel);
 
-    return n > 4 && strcmp(channel + n - 4, ".VAL") == 0 ? n - 4 : n;
+    if (field && !memchr(field, '.', strcspn(field, "{["))) /* else it is no name of Base */
+        n = (size_t)(field - channel) + strcspn(field, "{[$");
+    if (n > 1 && channel[n - 1] == '.')
+        return n - 1;
+    return n > 4 && strncmp(channel + n - 4, ".VAL", 4) == 0 ? n - 4 : n;
 }

@@ -14,7 +14,8 @@ void ebpfMonPacketTextFormatCa(const uint8_t *data, uint32_t have, int baseType,
 /* Nonzero: the text is a number and nothing else. The texts "true" and "2 (Fast)" of PVA are no numbers here. */
 int ebpfMonPacketTextIsNumber(const char *text);
 
-/* Length of a channel's name without ".VAL": both names lead to the same field. */
+/* Length of a channel's name without ".VAL", without an empty field, and without modifiers and filters of Base
+ * (dbChannelCreate): all these names lead to the same field. */
 size_t ebpfMonPacketTextGetNameLength(const char *channel);
 
 #endif

@@ -144,7 +144,7 @@ typedef struct ebpfMonTarget {
         uint64_t  callersPages; /* … and how much it had mapped then; 0: they are looked for once more */
         unsigned  callersMissed; /* such looks in a row that failed */
         uint32_t  oddLinks;    /* links that lie in memory as in no known release of Base */
-        uint64_t  oddAt;       /* not before, they are looked at again */
+        uint64_t  oddAt;       /* not before, they and oddLocks are looked at again */
         unsigned  oddServer;   /* looks in a row at which its CA server lay in memory as in no known release */
         int       isServerKnown; /* it lies as expected */
         int       oddLocks;    /* so do its lock sets */

@@ -36,6 +36,16 @@
 #define TICK_MAX_NS 500000000ull   /* found, within these limits */
 #define TICK_OFF_NS 200000000ull   /* … the least at level off */
 
+/* What lies in memory as in no known release, or could not be read now: the reader has a budget of bytes and time. */
+static void readLayouts(ebpfMonTarget *t)
+{
+    ebpfMonMemFlush(t->follower.mem);
+    t->follower.oddLocks = !ebpfMonLockSetsAreKnown(t->follower.mem, t->cat);
+    t->follower.countsWaiters = ebpfMonLockSetsCountWaiters(t->follower.mem, t->cat);
+    t->follower.hasLists = ebpfMonScanListsAreKnown(t->follower.mem, t->cat);
+    ebpfMonMemFlush(t->follower.mem);
+}
+
 /* Reads what only watching needs: its links, its code, its locks. Once; never for an IOC that is left at level off, of
  * which a host may have many. */
 static void prepareTarget(const ebpfMonTargetLife *life, ebpfMonTarget *t)
@@ -48,10 +58,7 @@ static void prepareTarget(const ebpfMonTargetLife *life, ebpfMonTarget *t)
     t->follower.callersPages = ebpfMonProcMappedPages(t->pid);
     ebpfMonIocFinderReadCallers(life->finder, t->pid, &t->follower.att.callers); /* its modules are loaded now */
     t->follower.callersAt = ebpfMonClockMonotonic();
-    t->follower.oddLocks = !ebpfMonLockSetsAreKnown(t->follower.mem, t->cat);
-    t->follower.countsWaiters = ebpfMonLockSetsCountWaiters(t->follower.mem, t->cat);
-    t->follower.hasLists = ebpfMonScanListsAreKnown(t->follower.mem, t->cat);
-    ebpfMonMemFlush(t->follower.mem);
+    readLayouts(t);
 }
 
 void ebpfMonTargetLifeApply(const ebpfMonTargetLife *life, ebpfMonTarget *t)
@@ -135,6 +142,8 @@ int ebpfMonTargetLifeAdopt(const ebpfMonTargetLife *life, pid_t pid, const ebpfM
 
     if (ebpfMonTargetPlaceFind(life->targets, pid, uid, &victim))
         return -1;
+    if (victim && life->isMeanwhile)
+        return -1; /* the round that is under way goes on with its list, and may be reading the victim */
     if (victim)
         ebpfMonTargetLifeForget(life, victim);
     t = calloc(1, sizeof(*t));
@@ -329,12 +338,15 @@ static void findCallers(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_
     free(found);
 }
 
-/* A link with an unknown layout keeps it; but a link that was read while it changed is right at the next look. */
-static void lookAtOddLinks(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now)
+/* What has an unknown layout keeps it; but a link that was read while it changed, or a lock that could not be read, is
+ * right at the next look. */
+static void lookAtOdd(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now)
 {
-    if (!t->follower.oddLinks || now < t->follower.oddAt || !t->running)
+    if ((!t->follower.oddLinks && !t->follower.oddLocks) || now < t->follower.oddAt || !t->running)
         return;
     t->follower.oddAt = now + ODD_NS;
+    if (t->follower.oddLocks)
+        readLayouts(t);
     ebpfMonTargetLifeReadAllLinks(life, t);
 }
 
@@ -361,7 +373,7 @@ void ebpfMonTargetLifeFindRecords(const ebpfMonTargetLife *life, ebpfMonTarget *
     if (checkSilence(life, t) || now < t->follower.readAt)
         return;
     findCallers(life, t, now);
-    lookAtOddLinks(life, t, now);
+    lookAtOdd(life, t, now);
     lookAtServer(life, t);
     if (lookAtDatabase(life, t, now, why) == 0 && t->follower.isPrepared && t->slot == UINT32_MAX) {
         ebpfMonRecordTablesAdd(life->tables, t);

@@ -165,6 +165,7 @@ void ebpfMonPvaNode(pvaValue *v, const pvaType *type, unsigned node, pvaStyle ho
         } else if (selected >= n->children) {
             v->buf->bad |= !v->buf->cut;
         } else {
+            v->work += (unsigned)selected; /* members that are passed */
             for (; selected; selected--) {
                 child = type->node[child].next;
             }

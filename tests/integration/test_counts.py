@@ -5,7 +5,7 @@ import random
 import threading
 
 import pytest
-from tests.harness import ca, db, paths
+from tests.harness import ca, db, loopback, paths
 from tests.harness.wait import settled, until
 
 ROOTS = {"LONG0": ".1 second", "MID0": ".2 second", "SLOW0": ".5 second", "TREE": ".1 second",
@@ -293,3 +293,17 @@ def test_no_disturbance(watched):
     assert watched.ioc.running
     assert os.readlink(f"/proc/{watched.ioc.pid}/exe").endswith(paths.LATENCY_IOC.name)
     assert not [l for l in watched.ioc.process.lines if "rror" in l or "WARN" in l]
+
+
+def test_group_of_a_record_without_time(new_ioc, new_monitor):
+    """An atomic put to a group of QSRV locks all its records, and unlocks them at once. One of them has a time stamp that tells
+    nothing (TSE -2); the record behind it is counted all the same."""
+    group = db.READY + db.record("ao", "G", TSE="-2", FLNK="$(P)Y") + db.counter("Y")
+    group += 'record(ao, "$(P)G") { info(Q:group, {"$(P)GRP": {"a": {+channel: "VAL", +putorder: 1}}}) }\n'
+    ioc = new_ioc(group, kind="softIocPVA").start()
+    monitor = new_monitor(iocs=ioc.name).start().at_level("counts", ioc)
+    with loopback.pva_context(ioc.port) as client:
+        for i in range(10):
+            client.put(ioc.prefix + "GRP", {"a.value": i}, timeout=60)
+    assert ioc.get("Y") == 10
+    until(lambda: monitor.records(ioc.name)[ioc.prefix + "Y"].count == 10, 10, lambda: monitor.records(ioc.name)[ioc.prefix + "Y"])

@@ -9,6 +9,7 @@
 
 #include "put/lastValues.h"
 #include "put/packetPuts.h"
+#include "put/packetText.h"
 #include "fakeClients.h"
 
 static ebpfMonPacketPuts *packetPuts;
@@ -235,11 +236,35 @@ static void testLastValues(void)
     ebpfMonLastValuesFree(values);
 }
 
+/* A client can write these names for the same field: no rule may miss one of them. */
+static void testNames(void)
+{
+    static const struct {
+        const char *channel, *pv;
+    } names[] = {
+        {"X", "X"}, {"X.VAL", "X"}, {"X.", "X"}, {"X.{\"dbnd\":{\"d\":0}}", "X"}, {"X.VAL{\"arr\":{}}", "X"}, {"X.VAL[1:2]", "X"},
+        {"X.DESC$", "X.DESC"}, {"X.$", "X"}, {"X.VALU", "X.VALU"}, {"X{T:1}M.RBV", "X{T:1}M.RBV"}, {"X{T:1}M.VAL", "X{T:1}M"},
+        {"a.b.VAL", "a.b"}, {"a.b{c", "a.b"}, {".VAL", ".VAL"}, {".", "."}, {"", ""},
+    };
+    unsigned wrong = 0;
+
+    for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        size_t n = ebpfMonPacketTextGetNameLength(names[i].channel);
+
+        if (n == strlen(names[i].pv) && strncmp(names[i].channel, names[i].pv, n) == 0)
+            continue;
+        testDiag("%s: %.*s, not %s", names[i].channel, (int)n, names[i].channel, names[i].pv);
+        wrong++;
+    }
+    testOk(wrong == 0, "names without modifiers");
+}
+
 MAIN(testPacketPuts)
 {
     ebpfMonPutClients *clients = fakeClientsMake(NULL);
 
-    testPlan(29);
+    testPlan(30);
+    testNames();
     linkWrites = ebpfMonLinkWritesNew();
     packetPuts = ebpfMonPacketPutsNew(clients, linkWrites, onPut, NULL);
     testCa();
