@@ -65,7 +65,10 @@ void ebpfMonPvaOpsGap(pvaState *pva)
 
     for (i = 0; i < pva->ops.size; i++) {
         for (link = pva->ops.bucket[i]; link; link = link->next) {
-            PVA_OF(link, pvaOp, byId)->waiting = 0;
+            pvaOp *op = PVA_OF(link, pvaOp, byId);
+
+            op->waiting = 0;
+            op->beforeGap = 1;
         }
     }
 }

@@ -21,6 +21,7 @@ typedef struct pvaOp {
     unsigned waiting;       /* puts that have no reply yet */
     uint64_t put;           /* number of the put that waits; 0: several puts wait */
     int      last;          /* nonzero: its reply ends the request */
+    int      beforeGap;     /* nonzero: messages are missing since it began; perhaps its number is of another request now */
     uint8_t *choices;       /* choices of the enumeration "value", as they were sent */
     size_t   choicesSize;
     int      choicesBig;
@@ -31,7 +32,7 @@ pvaOp *ebpfMonPvaOpFind(const pvaState *pva, uint32_t ioid);
 /* Makes a request. NULL: no memory, which is counted. */
 pvaOp *ebpfMonPvaOpMake(pvaState *pva, uint32_t ioid, unsigned cmd);
 void ebpfMonPvaOpFree(pvaState *pva, pvaOp *op);
-/* After a gap: replies may be missing, so no reply is given to a put before the gap. */
+/* After a gap: replies may be missing, so no reply is given to a put before the gap; and ends of requests. */
 void ebpfMonPvaOpsGap(pvaState *pva);
 void ebpfMonPvaOpsFree(pvaState *pva);
 

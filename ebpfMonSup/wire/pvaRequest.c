@@ -75,17 +75,21 @@ static void decodeValue(pvaMsg *msg, const pvaOp *op, pvaOut *out, ebpfMonWireEv
 
 static void notePut(pvaState *pva, pvaMsg *msg, uint32_t sid, uint32_t ioid, int last)
 {
-    ebpfMonWireEvent event = { .kind = ebpfMonWirePut, .sid = sid, .id = ++pva->puts, .replyAsked = 1,
-        .text = "?", .hash = msg->hash };
+    ebpfMonWireEvent event = { .kind = ebpfMonWirePut, .id = ++pva->puts, .replyAsked = 1, .text = "?",
+        .hash = msg->hash };
     pvaOp *op = ebpfMonPvaOpFind(pva, ioid);
     pvaOut out;
     const pvaChannel *channel;
 
-    if (op && op->channel && op->channel->bySid.key != sid) {
+    if (op && op->channel && op->channel->bySid.key != sid && !op->beforeGap) {
+        /* the request decides: pvxs does not look at the channel (serverget.cpp), pvAccessCPP refuses the put */
+        sid = op->channel->bySid.key;
+    } else if (op && op->channel && op->channel->bySid.key != sid) {
         /* what we know of this number belongs to another request */
         ebpfMonPvaOpFree(pva, op);
         op = NULL;
     }
+    event.sid = sid;
     if (!op) {
         op = ebpfMonPvaOpMake(pva, ioid, msg->cmd);
     }

@@ -171,7 +171,7 @@ static void testReplies(void)
     start(); number(2, 4); number(5, 4); number(0x10, 1); HEX(1, 2); text("bye"); say(0, 11);
     start(); number(5, 4); number(0x10, 1); number(1, 1); text("careful"); text(""); say(1, 11);
     startPut(2, 5); HEX(1, 2); text("ghost"); say(0, 11);
-    /* A request of another channel, which is not the known request. */
+    /* A known request, with the number of another channel: pvxs writes to the channel of the request. */
     startPut(9, 3); HEX(1, 2); number(8, 4); say(0, 11);
     /* put-get */
     start(); number(2, 4); number(6, 4); number(8, 1); number(0xff, 1); say(0, 12);
@@ -191,7 +191,7 @@ static void testReplies(void)
     expect("channel r\nput 1 r : 5 = 5\nreply 1 r ok 0\nput 2 r : 6 = 6\nput 3 r : 7 = 7\nreply 0 r ok 0\n"
         "reply 0 r ok 0\nput 4 r : 8 = 8\nreply 4 r ok 0\nreply 0 r ok 0\n"
         "reply 0 r denied 2 Put permission denied\nput 5 r : bye\nreply 5 r ok 1 careful\nput 6 r : ? x0\n"
-        "put 7  : ? x0\nput 8 r : 77 = 77\nreply 8 r ok 0\nput 9 r : [2] 8 9 x2\nreply 9 r ok 0\ngone r\n"
+        "put 7 r : 8 = 8\nput 8 r : 77 = 77\nreply 8 r ok 0\nput 9 r : [2] 8 9 x2\nreply 9 r ok 0\ngone r\n"
         "put 10  : ? x0\n", "replies, put-get, arrays, last requests and destroyed channels are read");
 }
 
