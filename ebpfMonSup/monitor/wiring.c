@@ -244,7 +244,8 @@ int ebpfMonWiringMake(ebpfMonMonitor *m)
     if (m->settings.wireKiB > 0)
         m->packetThread = ebpfMonPacketThreadNew(m, (unsigned)m->settings.wireKiB * 1024);
     m->eventThread = ebpfMonEventThreadNew(m);
-    if (m->packetThread && m->eventThread) /* the packet of a put comes shortly before the put, so the IOC need not wake anybody */
+    if (m->packetThread && m->eventThread) /* the packet of a put comes shortly before the put, so the IOC need not wake
+                                            * anybody */
         ebpfMonRingReaderHelp(m->packetThread, m->eventThread);
     if (m->eventThread && makeWatch(m) == 0 && makePut(m) == 0 && makeTrace(m) == 0 && makePublish(m) == 0) {
         if (m->packetThread)

@@ -113,8 +113,9 @@ static void noteBudget(const ebpfMonTarget *t, const ebpfMonFilter *filter, char
 static int noteRemark(const ebpfMonTarget *t, const ebpfMonFilter *filter, char note[EBPFMON_NOTE_SIZE])
 {
     if (isTimedLess(t))
-        snprintf(note, EBPFMON_NOTE_SIZE, "after slow passes too, its chains are timed in %.2g %% of the time: all would "
-                 "be over its budget of %g %%", ebpfMonLevelChoiceFindPercent(t, filter), filter->budget);
+        snprintf(note, EBPFMON_NOTE_SIZE,
+                 "after slow passes too, its chains are timed in %.2g %% of the time: all would be over its budget of "
+                 "%g %%", ebpfMonLevelChoiceFindPercent(t, filter), filter->budget);
     else if (t->image.core->isRecognised)
         nameMissing(t, note);
     else if (t->image.core->isCheckCopied)

@@ -165,7 +165,7 @@ static void makeGroups(Planner *p)
     }
 }
 
-/* Nonzero: while it is simulated the record is in another list, and no put to SCAN tells (recGblCheckSimm, recGbl.c). */
+/* Nonzero: while it is simulated, it is in another list without a put to SCAN (recGbl.c, recGblCheckSimm). */
 static int changesListItself(const Planner *p, const ebpfMonRecord *rec)
 {
     const ebpfMonField *f = ebpfMonCatalogueFieldNamed(p->cat, rec->rtype, "SSCN");

@@ -10,13 +10,11 @@
 #include "common/clock.h"
 #include "host/foreign.h"
 #include "host/procStat.h"
-#include "ioc/caServer.h"
-#include "ioc/lockSets.h"
-#include "ioc/scanLists.h"
 #include "model/iocValues.h"
 #include "probe/kernelTables.h"
 #include "watch/stuckClock.h"
 #include "watch/targetDatabase.h"
+#include "watch/targetLayouts.h"
 #include "watch/targetLife.h"
 #include "watch/targetPlace.h"
 #include "watch/targetText.h"
@@ -36,16 +34,6 @@
 #define TICK_MAX_NS 500000000ull   /* found, within these limits */
 #define TICK_OFF_NS 200000000ull   /* … the least at level off */
 
-/* What lies in memory as in no known release, or could not be read now: the reader has a budget of bytes and time. */
-static void readLayouts(ebpfMonTarget *t)
-{
-    ebpfMonMemFlush(t->follower.mem);
-    t->follower.oddLocks = !ebpfMonLockSetsAreKnown(t->follower.mem, t->cat);
-    t->follower.countsWaiters = ebpfMonLockSetsCountWaiters(t->follower.mem, t->cat);
-    t->follower.hasLists = ebpfMonScanListsAreKnown(t->follower.mem, t->cat);
-    ebpfMonMemFlush(t->follower.mem);
-}
-
 /* Reads what only watching needs: its links, its code, its locks. Once; never for an IOC that is left at level off, of
  * which a host may have many. */
 static void prepareTarget(const ebpfMonTargetLife *life, ebpfMonTarget *t)
@@ -58,7 +46,7 @@ static void prepareTarget(const ebpfMonTargetLife *life, ebpfMonTarget *t)
     t->follower.callersPages = ebpfMonProcMappedPages(t->pid);
     ebpfMonIocFinderReadCallers(life->finder, t->pid, &t->follower.att.callers); /* its modules are loaded now */
     t->follower.callersAt = ebpfMonClockMonotonic();
-    readLayouts(t);
+    ebpfMonTargetLayoutsRead(t);
 }
 
 void ebpfMonTargetLifeApply(const ebpfMonTargetLife *life, ebpfMonTarget *t)
@@ -346,24 +334,8 @@ static void lookAtOdd(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t 
         return;
     t->follower.oddAt = now + ODD_NS;
     if (t->follower.oddLocks)
-        readLayouts(t);
+        ebpfMonTargetLayoutsRead(t);
     ebpfMonTargetLifeReadAllLinks(life, t);
-}
-
-/* As soon as it has a client; before, nothing of it is used. */
-static void lookAtServer(const ebpfMonTargetLife *life, ebpfMonTarget *t)
-{
-    int known;
-
-    if (t->follower.isServerKnown || t->follower.oddServer >= EBPFMON_ODD_SERVER || !t->follower.isPrepared)
-        return;
-    ebpfMonMemFlush(t->follower.mem);
-    known = ebpfMonCaServerIsKnown(t->follower.mem, t->cat, t->image.clientQ);
-    ebpfMonMemFlush(t->follower.mem);
-    t->follower.isServerKnown = known > 0;
-    t->follower.oddServer = known < 0 ? t->follower.oddServer + 1 : 0;
-    if (t->follower.oddServer == EBPFMON_ODD_SERVER)
-        ebpfMonTargetLifeApply(life, t);
 }
 
 void ebpfMonTargetLifeFindRecords(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now)
@@ -374,7 +346,8 @@ void ebpfMonTargetLifeFindRecords(const ebpfMonTargetLife *life, ebpfMonTarget *
         return;
     findCallers(life, t, now);
     lookAtOdd(life, t, now);
-    lookAtServer(life, t);
+    if (ebpfMonTargetLayoutsLookAtServer(t))
+        ebpfMonTargetLifeApply(life, t);
     if (lookAtDatabase(life, t, now, why) == 0 && t->follower.isPrepared && t->slot == UINT32_MAX) {
         ebpfMonRecordTablesAdd(life->tables, t);
         ebpfMonTargetLifeApply(life, t); /* without room for its records: puts only */

@@ -21,7 +21,7 @@ typedef struct pvaOp {
     unsigned waiting;       /* puts that have no reply yet */
     uint64_t put;           /* number of the put that waits; 0: several puts wait */
     int      last;          /* nonzero: its reply ends the request */
-    int      beforeGap;     /* nonzero: messages are missing since it began; perhaps its number is of another request now */
+    int      beforeGap;     /* nonzero: messages are missing since it began, so its number may be of another one now */
     uint8_t *choices;       /* choices of the enumeration "value", as they were sent */
     size_t   choicesSize;
     int      choicesBig;

@@ -170,7 +170,7 @@ static void testTimed(void)
            "chains are timed in %g %% of the time", x.budget.timed);
     untilChange(&x, 100); /* the average cost had not yet reached its final value */
     testOk(untilChange(&x, 3600) == -1 && x.budget.timed > 10,
-           "%g %% is enough; no more is tried for an hour, because the cost is above half of the limit", x.budget.timed);
+           "%g %% is enough; no more is tried for an hour, as the cost is above half of the limit", x.budget.timed);
 
     begin(&x, ebpfMonLevelChains);
     x.timed = 5;

@@ -216,24 +216,6 @@ static void testWriteNotify(void)
     testOk(countUnmatchedAfter(120 * SECOND) == 0, "this put is not published twice, either");
 }
 
-/* The IOC is stopped by a debugger, and the client goes away. Much later the IOC goes on. */
-static void testStopped(void)
-{
-    struct ebpfMonPeer a = makeCircuit(9);
-
-    testDiag("A put that an IOC makes long after its circuit was closed");
-    addWrite(a, 100, "X");
-    ebpfMonPutJoinCloseCircuit(join, &a, now);
-    testOk(countUnmatchedAfter(11 * SECOND) == 1, "it is published from its packet");
-    testOk(countUnmatchedAfter(HOUR / 2) == 0 && match(a, 100, "X", 0) == ebpfMonPutJoinPublished,
-           "when it is made it is not published again");
-    testOk(match(a, 100, "X", 0) == ebpfMonPutJoinWait, "only once");
-    addWrite(a, 200, "X");
-    ebpfMonPutJoinCloseCircuit(join, &a, now);
-    testOk1(countUnmatchedAfter(11 * SECOND) == 1 && countUnmatchedAfter(2 * HOUR) == 0);
-    testOk(match(a, 200, "X", 0) == ebpfMonPutJoinWait, "after an hour nobody waits for it any more");
-}
-
 static void testRefused(void)
 {
     struct ebpfMonPeer a = makeCircuit(8);
@@ -498,7 +480,6 @@ MAIN(testJoin)
     testAttached();
     testSharedThread();
     testWriteNotify();
-    testStopped();
     testRefused();
     testNeverMade();
     testPortUsedAgain();

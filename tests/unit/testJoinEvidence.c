@@ -266,16 +266,35 @@ static void testStamps(void)
     ebpfMonTargetsFree(targets);
 }
 
+/* The IOC is stopped by a debugger, and the client goes away. Much later the IOC goes on. */
+static void testStopped(void)
+{
+    struct ebpfMonPeer a = makeCircuit(9);
+
+    testDiag("A put that an IOC makes long after its circuit was closed");
+    addWrite(a, 100, "X");
+    ebpfMonPutJoinCloseCircuit(join, &a, now);
+    testOk(countUnmatchedAfter(11 * SECOND) == 1, "it is published from its packet");
+    testOk(countUnmatchedAfter(HOUR / 2) == 0 && match(a, 100, "X", 0) == ebpfMonPutJoinPublished,
+           "when it is made it is not published again");
+    testOk(match(a, 100, "X", 0) == ebpfMonPutJoinWait, "only once");
+    addWrite(a, 200, "X");
+    ebpfMonPutJoinCloseCircuit(join, &a, now);
+    testOk1(countUnmatchedAfter(11 * SECOND) == 1 && countUnmatchedAfter(2 * HOUR) == 0);
+    testOk(match(a, 200, "X", 0) == ebpfMonPutJoinWait, "after an hour nobody waits for it any more");
+}
+
 MAIN(testJoinEvidence)
 {
     uint32_t all = 0;
 
-    testPlan(72);
+    testPlan(77);
     join = ebpfMonPutJoinNew(NULL);
     ebpfMonPutJoinSetCovered(join, &all, 1, 1);
     testStandstill();
     testGap();
     testNoPutMade();
+    testStopped();
     testStamps();
     ebpfMonPutJoinFree(join);
     return testDone();

@@ -242,8 +242,9 @@ static void testNames(void)
     static const struct {
         const char *channel, *pv;
     } names[] = {
-        {"X", "X"}, {"X.VAL", "X"}, {"X.", "X"}, {"X.{\"dbnd\":{\"d\":0}}", "X"}, {"X.VAL{\"arr\":{}}", "X"}, {"X.VAL[1:2]", "X"},
-        {"X.DESC$", "X.DESC"}, {"X.$", "X"}, {"X.VALU", "X.VALU"}, {"X{T:1}M.RBV", "X{T:1}M.RBV"}, {"X{T:1}M.VAL", "X{T:1}M"},
+        {"X", "X"}, {"X.VAL", "X"}, {"X.", "X"}, {"X.{\"dbnd\":{\"d\":0}}", "X"}, {"X.VAL{\"arr\":{}}", "X"},
+        {"X.VAL[1:2]", "X"}, {"X.DESC$", "X.DESC"},
+        {"X.$", "X"}, {"X.VALU", "X.VALU"}, {"X{T:1}M.RBV", "X{T:1}M.RBV"}, {"X{T:1}M.VAL", "X{T:1}M"},
         {"a.b.VAL", "a.b"}, {"a.b{c", "a.b"}, {".VAL", ".VAL"}, {".", "."}, {"", ""},
     };
     unsigned wrong = 0;

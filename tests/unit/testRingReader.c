@@ -303,7 +303,8 @@ static void testHelp(ebpfMonRingReaderCalls calls)
     waitFor(&packets, &packets.sleeps, 1);
     read = epicsAtomicGetIntT(&packets.read);
     writeEntry(&packets);
-    testOk(waitFor(&packets, &packets.read, read + 1) && events.finished == events.looks, "nobody looks for it any more");
+    testOk(waitFor(&packets, &packets.read, read + 1) && events.finished == events.looks,
+           "nobody looks for it any more");
     testOk(ebpfMonRingReaderStop(packetReader) == 0, "the reader of packets ends");
     ebpfMonRingReaderFree(eventReader);
     ebpfMonRingReaderFree(packetReader);
