@@ -333,9 +333,13 @@ static void lookAtOdd(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t 
     if ((!t->follower.oddLinks && !t->follower.oddLocks) || now < t->follower.oddAt || !t->running)
         return;
     t->follower.oddAt = now + ODD_NS;
-    if (t->follower.oddLocks)
-        ebpfMonTargetLayoutsRead(t);
-    ebpfMonTargetLifeReadAllLinks(life, t);
+    if (t->follower.oddLinks)
+        ebpfMonTargetLifeReadAllLinks(life, t);
+    if (!t->follower.oddLocks)
+        return;
+    ebpfMonTargetLayoutsRead(t);
+    if (!t->follower.oddLocks)
+        ebpfMonTargetLifeApply(life, t);
 }
 
 void ebpfMonTargetLifeFindRecords(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now)
