@@ -410,6 +410,7 @@ struct many {
     __u64 refs;
     __u64 now;
     __u64 count;
+    __u64 many; /* MANY_… */
 };
 
 WALK_ROOM(locked, struct many)
@@ -427,7 +428,7 @@ static __always_inline long lookAtLocked(__u32 i, struct many *m)
     if (!w || !findCaller(&c) || !plr || !findSlot(c.tgid, readPtr(plr + EBPFMON_LOCKRECORD_PRECORD), &slot))
         return 0;
     __builtin_memset(w, 0, sizeof(*w));
-    takeSnapshot(&c, slot, m->now, 1, 0, w);
+    takeSnapshot(&c, slot, m->now, m->many == MANY_PUT ? MANY_PUT : MANY_READ, 0, w);
     rs = w->counted ? getRootStat(slot) : 0;
     if (rs)
         addProcessed(rs, w->counted);
@@ -451,7 +452,12 @@ static __always_inline void seeUnlockMany(__u64 locker, __u64 now)
     m->refs = locker + EBPFMON_LOCKER_REFS;
     m->now = now;
     m->count = n;
+    m->many = MANY_READ;
     th = bpf_map_lookup_elem(&threads, &c.tid);
+    if (th && th->putIdMany != (__u32)th->putId) {
+        th->putIdMany = (__u32)th->putId;
+        m->many = MANY_PUT;
+    }
     if (th && th->putsLink) { /* it may have waited long for its locks: the link is another one since now */
         th->putsLink = 0;
         stretchPuts[ebpfMonShareOf(c.conf->iocId)] = now;

@@ -206,8 +206,11 @@ __attribute__((noinline)) int ebpfmon_look_at_root(struct walk *w, __u32 slot, _
 #define LOOK_AT_ROOT(w, slot, evenUnchanged) ebpfmon_look_at_root(w, slot, evenUnchanged)
 #endif
 
+#define MANY_READ 1 /* several lock sets are held, and the thread has not put */
+#define MANY_PUT  2 /* … and it has */
+
 /* Takes the snapshot of the chain of one root: w->counted is the number of records that processed, and w->left has
- * those that are still busy. The first contents of *w are 0. */
+ * those that are still busy. "many": MANY_…; 0: one lock set is held. The first contents of *w are 0. */
 static __always_inline void takeSnapshot(const struct caller *c, __u32 slot, __u64 now, int many, int late,
                                          struct walk *w)
 {
@@ -222,7 +225,9 @@ static __always_inline void takeSnapshot(const struct caller *c, __u32 slot, __u
     w->next = w->end = rc->zero;
     w->many = many || (rc->flags & EBPFMON_REC_SINGLE);
     w->len = rc->len < EBPFMON_CLOSURE_MAX ? rc->len : EBPFMON_CLOSURE_MAX;
-    if (LOOK_AT_ROOT(w, slot, late || (rc->flags & EBPFMON_REC_NOTIME)))
+    /* With several lock sets held, a root with NOTIME that has not changed is walked through only after a put: the same
+     * closure would be walked through for each of them at each read. */
+    if (LOOK_AT_ROOT(w, slot, late || (many != MANY_READ && (rc->flags & EBPFMON_REC_NOTIME))))
         WALK(lookAtRecord, w->len, w);
 }
 

@@ -66,13 +66,20 @@ static void findMessage(const ebpfMonJoinCircuits *circuits, const ebpfMonMessag
     match->isPast = !match->put && last && !last->closed && ebpfMonJoinIsBefore(key->seq, last->seq);
 }
 
+/* It was published up to an hour ago, and may be of an earlier circuit with the same port: only the sequence number of
+ * its message shows that it is this put. */
+static int isOld(const ebpfMonPacketPut *p)
+{
+    return p->isPublished && p->inside;
+}
+
 /* In the queue of match->circuit, in its order. */
 static void findInQueue(const ebpfMonMessageKey *key, const ebpfMonPut *put, ebpfMonJoinMatch *match)
 {
     for (ebpfMonPacketPut *p = match->circuit->first; p; p = p->next) {
         int isFound;
 
-        if (p->isPublished && p->inside) /* it may be an hour old, and of an earlier circuit with the same port */
+        if (isOld(p))
             continue;
         if (key->seqKind == EBPFMON_SEQ_SHARED) {
             /* several clients of one thread may put to the same PV, but seldom the same number */
@@ -114,7 +121,7 @@ static void findGroup(const ebpfMonMessageKey *key, int last, ebpfMonJoinMatch *
 static ebpfMonPacketPut *findSamePut(const ebpfMonJoinCircuit *c, const ebpfMonMessageKey *key, const ebpfMonPut *put)
 {
     for (ebpfMonPacketPut *p = c->first; p; p = p->next)
-        if (p->pva && !p->made && p->channel[0] && p->at <= key->at + EBPFMON_JOIN_STALE_NS &&
+        if (p->pva && !p->made && !isOld(p) && p->channel[0] && p->at <= key->at + EBPFMON_JOIN_STALE_NS &&
             isChannelOf(p->channel, put) && isSameValue(p, put))
             return p;
     return NULL;

@@ -35,10 +35,18 @@ static uint64_t hashServer(const struct ebpfMonPeer *peer)
     return EBPFMON_FNV64_BEGIN ^ peer->saddr ^ (uint64_t)peer->sport << 32 ^ (uint64_t)peer->netns << 16;
 }
 
+/* Without ".VAL": both names lead to the same values. With a modifier or a filter, a channel has other values. */
+static size_t getLength(const char *channel)
+{
+    size_t n = strlen(channel);
+
+    return n > 4 && strcmp(channel + n - 4, ".VAL") == 0 ? n - 4 : n;
+}
+
 /* 64 bits: two names have the same key with a chance of 10^-19. Then the value of the other would be shown. */
 static uint64_t hashChannel(const struct ebpfMonPeer *peer, const char *channel)
 {
-    uint64_t h = ebpfMonHashFnv64(hashServer(peer), channel, ebpfMonPacketTextGetNameLength(channel));
+    uint64_t h = ebpfMonHashFnv64(hashServer(peer), channel, getLength(channel));
 
     return h ? h : 1;
 }

@@ -19,6 +19,7 @@
 
 #define VALUES_NS 10000000ull  /* a put waits at most so long for puts before it */
 #define ROWS_NS   250000000ull /* rows and tables have the changes of so long: all their cells are made anew */
+#define EARLY_NS  10000000ull  /* a timer of Base runs up to 5 ms early (timer.cpp) */
 #define RETRY_NS  100000000ull
 #define LATE_NS   1000000000ull
 
@@ -80,12 +81,13 @@ static void delayRows(scanGroup *group, uint64_t ns)
 static void requestRows(scanGroup *group)
 {
     uint64_t now = ebpfMonClockMonotonic();
+    /* the same moments for all groups: a put changes several, and one wake-up is enough for them */
+    uint64_t next = ((group->rowsAt + EARLY_NS) / ROWS_NS + 1) * ROWS_NS;
 
     if (willRun(group->rowsDue)) /* they will have this change, too */
         return;
-    if (group->rowsAt && now - group->rowsAt < ROWS_NS)
-        delayRows(group, ROWS_NS - now % ROWS_NS); /* at the same moment for all groups: a put changes several, and one
-                                                    * wake-up is enough for them */
+    if (group->rowsAt && now < next)
+        delayRows(group, next - now);
     else if (callbackRequest(&group->rowTimer) == 0)
         group->rowsDue = now;
     else

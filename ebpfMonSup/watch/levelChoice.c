@@ -61,9 +61,15 @@ uint32_t ebpfMonLevelChoiceFindProbes(const ebpfMonTarget *t, ebpfMonLevel level
     return want;
 }
 
+/* Percent of the time in which chains of its scan lists are to be timed. */
+static double findAsked(const ebpfMonTarget *t, const ebpfMonFilter *filter)
+{
+    return t->follower.timing.all ? 100 : filter->timed;
+}
+
 double ebpfMonLevelChoiceFindPercent(const ebpfMonTarget *t, const ebpfMonFilter *filter)
 {
-    return fmin(t->follower.timing.all ? 100 : filter->timed, t->follower.budget.timed);
+    return fmin(findAsked(t, filter), t->follower.budget.timed);
 }
 
 uint32_t ebpfMonLevelChoiceFindSweepProbes(const ebpfMonTarget *t, ebpfMonLevel level, ebpfMonAttachWay way,
@@ -100,7 +106,7 @@ static void noteBudget(const ebpfMonTarget *t, const ebpfMonFilter *filter, char
 
     if (b->ceiling < t->wantedLevel)
         snprintf(what, sizeof(what), "watched at level %s", ebpfMonLevelName(b->ceiling));
-    else if (isTimedLess(t) && b->timed < filter->timed)
+    else if (isTimedLess(t) && b->timed < findAsked(t, filter))
         snprintf(what, sizeof(what), "chains of its scan lists are timed in %.2g %% of the time", b->timed);
     if (b->noTrap && t->follower.trapped)
         snprintf(counts, sizeof(counts), "the counts of %u records are lower bounds", t->follower.trapped);
