@@ -148,6 +148,12 @@ static void testNotes(void)
     t.follower.budget.timed = 2;
     t.sweeps = 1;
     testNote(&t, "", 0, "timed in 2 % of the time");
+    t.follower.budget.noTrap = t.follower.nameDenied = 0;
+    t.follower.budget.timed = 53;
+    testNote(&t, "", 1, "after slow passes too, its chains are timed in 5 % of the time");
+    t.follower.timing.all = 1;
+    testNote(&t, "", 0, "timed in 53 % of the time");
+    t.follower.timing.all = 0;
     t.follower.budget.ceiling = ebpfMonLevelPuts;
     testNote(&t, "", 0, "watched at level puts");
     t.follower.silent = 1;
@@ -193,7 +199,7 @@ static void testFunctions(void)
 
 MAIN(testLevelChoice)
 {
-    testPlan(12 + 11 + 4 + 17 + 8);
+    testPlan(12 + 11 + 4 + 19 + 8);
     testLevels();
     testProbes();
     testTimed();
