@@ -275,7 +275,7 @@ static void testBudget(void)
         passSecond();
     testOk(fabs(target->cost - 0.6) < 0.02 && fabs(target->traps - 6000) < 1,
            "it costs %g %% then, by %g traps a second", target->cost, target->traps);
-    testOk(waitLevel(ebpfMonLevelChains, 7200) == -1, "it stays so while the level above would cost too much");
+    testOk(waitLevel(ebpfMonLevelChains, 3600) == -1, "it stays so for an hour: above half of its budget");
     kernel.perSecond[ebpfMonProgLock] = kernel.perSecond[ebpfMonProgUnlock] = 1000;
     testOk(waitLevel(ebpfMonLevelChains, 200) >= 0, "when the IOC does less, the level goes up again");
     for (int i = 0; i < 7200 && (!i || target->level == ebpfMonLevelChains); i++)
