@@ -338,14 +338,20 @@ static void testFirstTurn(void)
     testOk(!changes && b.cost < LIMIT, "two seconds in ten cost much, %.2f %% in the mean: nothing changes", b.cost);
 }
 
+/* Level chains has cost too much, and counts costs so much. */
+static void beginBurst(ioc *x, double counts)
+{
+    begin(x, ebpfMonLevelChains);
+    x->levelCost[ebpfMonLevelChains] = 3 * LIMIT;
+    x->levelCost[ebpfMonLevelCounts] = counts;
+    untilChange(x, 100);
+}
+
 static void testNotEnough(void)
 {
     ioc x;
 
-    begin(&x, ebpfMonLevelChains);
-    x.levelCost[ebpfMonLevelChains] = 3 * LIMIT;
-    x.levelCost[ebpfMonLevelCounts] = 0.6 * LIMIT;
-    untilChange(&x, 100);
+    beginBurst(&x, 0.6 * LIMIT);
     testOk(untilChange(&x, 3600) == -1 && x.budget.ceiling == ebpfMonLevelCounts,
            "no step up for an hour while the cost is above half the limit");
     x.levelCost[ebpfMonLevelCounts] = 0.4 * LIMIT;
@@ -357,19 +363,13 @@ static void testAfterBurst(void)
 {
     ioc x;
 
-    begin(&x, ebpfMonLevelChains);
-    x.levelCost[ebpfMonLevelChains] = 3 * LIMIT;
-    x.levelCost[ebpfMonLevelCounts] = 0.6 * LIMIT;
-    untilChange(&x, 100);
+    beginBurst(&x, 0.6 * LIMIT);
     x.levelCost[ebpfMonLevelChains] = 0.7 * LIMIT;
     testOk(untilChange(&x, 4000) > 3600 && x.budget.ceiling == ebpfMonLevelChains,
            "a burst does not keep the level down for ever");
     testOk1(untilChange(&x, 10000) == -1);
 
-    begin(&x, ebpfMonLevelChains);
-    x.levelCost[ebpfMonLevelChains] = 3 * LIMIT;
-    x.levelCost[ebpfMonLevelCounts] = 0.9 * LIMIT;
-    untilChange(&x, 100);
+    beginBurst(&x, 0.9 * LIMIT);
     testOk(untilChange(&x, 100000) == -1, "what is close to the limit gets no step up");
 }
 
