@@ -44,7 +44,7 @@ struct ebpfMonTargetConf {
     __u32 sample;    /* level trace: one chain in so many is kept */
     __u16 level;     /* enum ebpfMonKernelLevel */
     /* members of dbCommon; the offsets are from the IOC's own dbFldDes */
-    __u16 time, pact, ppn, lset, disp, sevr, stat, spvt, phas, tse;
+    __u16 time, pact, ppn, lset, disp, sevr, stat, spvt, phas, proc, tse;
     /* rsrv/server.h: struct client, struct channel_in_use */
     __u16 clAddr, clUser, clHost, clRecvBuf, clRecvStk, clRecvCnt;
     __u16 ciuClient, ciuDbch, ciuAs;
@@ -63,10 +63,12 @@ struct ebpfMonTargetConf {
     __u8 hasQuick; /* nonzero: chains may be quick: sweeps count what they processed (quickChain.bpf.c) */
     __u8 seesPutLocks; /* nonzero: the entry of dbPutField() tells that it requests the lock of the record */
     __u16 hits;      /* the place of the IOC in the map "hits" */
+    __u16 pad[3];
     __u64 movedTaken; /* value of ebpfMonMoved.added when the user part read the scan lists */
     __u64 sweepsSince; /* monotonic ns; threads that took their locks before that have not been seen */
     __u32 sweeps;     /* nonzero: passes are watched instead of chains. A new number each time that this begins */
     __u32 zero;       /* always 0; see struct ebpfMonRecConf */
+    __u64 breakpoints; /* address of the IOC's number of lock sets with breakpoints; 0: not known */
     __u32 turn;       /* chains of scan lists are timed in turns: a new number for each turn, never 0 */
     __u32 untimed;    /* nonzero: they are not timed now */
 };
@@ -121,6 +123,11 @@ struct ebpfMonArrayConf {
 /* values of ebpfMonRecState.early: a sweep counted the record while another thread may have been processing it */
 #define EBPFMON_EARLY_PERHAPS 1 /* it had set its time stamp, and may become asynchronous */
 #define EBPFMON_EARLY_SURE    2 /* it became asynchronous: its completion is counted already */
+
+/* values of ebpfMonRecState.steady. A steady record is processed by each pass of its scan list (steady.bpf.c). 0: it
+ * may be left out */
+#define EBPFMON_STEADY_YES 1
+#define EBPFMON_STEADY_NOT 2 /* the same for good, because of a put, or because a pass has left it out */
 
 /* values of ebpfMonRecConf.flags */
 #define EBPFMON_REC_NOTIME   1 /* the time stamp does not show if the record processed: always look at its whole
@@ -207,7 +214,7 @@ struct ebpfMonRecState {
     __u8  moved;   /* nonzero: it is in ebpfMonMoved. The user part clears this */
     __u8  early;   /* EBPFMON_EARLY_… */
     __u8  pending; /* nonzero: it has begun asynchronously and not completed */
-    __u8  pad;
+    __u8  steady;  /* EBPFMON_STEADY_… The user part changes it by compare and exchange */
     __u64 trapped; /* processings that a trap counted, while that probe is attached */
     __u64 entered; /* calls of dbProcess(), while the reference probe is attached */
     __u32 quickCount; /* of quickTook: times (ns) of quick chains of this root, which are not in the map "roots" yet */
@@ -234,6 +241,11 @@ struct ebpfMonList {
                      * through these records. The kernel part writes this */
     __u64 begin, end; /* of its last pass; ns. The kernel part writes them. After the user part has written an element,
                        * a pass seems to be under way until the end of the next one is seen */
+    __u32 lastSteady; /* closure[first+lastSteady-1] is the last steady record; 0: there is none. The kernel part goes
+                       * back when that one is not steady any more */
+    __u32 unchecked;  /* sweeps since one looked at each steady record. The kernel part writes this … */
+    __u64 stamp;      /* … and TIME of the last steady record at the end of the last pass: no record before it in the
+                       * list has a later one from this pass. 0: not known */
 };
 
 /* Map "plainPrograms": programs that are no IOCs; the kernel part does not send their starts. Map "found", by tgid:
@@ -438,7 +450,7 @@ static inline __u32 ebpfMonBucket(__u64 ns)
 
 /* Both parts see these structs in shared memory, or pass them by address. The compilers of both must give them the same
  * layout. */
-_Static_assert(sizeof(struct ebpfMonTargetConf) == 144, "ebpfMonTargetConf");
+_Static_assert(sizeof(struct ebpfMonTargetConf) == 160, "ebpfMonTargetConf");
 _Static_assert(sizeof(struct ebpfMonRecKey) == 16 && sizeof(struct ebpfMonFieldKey) == 16 &&
                sizeof(struct ebpfMonLockKey) == 16 && sizeof(struct ebpfMonListKey) == 16, "keys have no holes");
 _Static_assert(sizeof(struct ebpfMonRecConf) == 24 && __builtin_offsetof(struct ebpfMonRecConf, len) == 4,

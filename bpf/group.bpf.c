@@ -189,7 +189,7 @@ __attribute__((noinline)) int ebpfmon_leave_group(__u32 group, __u64 now)
     if ((was & EBPFMON_INSIDE_COUNT) != 1 || !(was & EBPFMON_INSIDE_SKIPPED))
         return 0;
     __sync_fetch_and_and(&head->inside, ~EBPFMON_INSIDE_SKIPPED);
-    ebpfmon_sweep_places(rc->groupFirst, rc->groupLen, now, SWEEP_LOCKED);
+    ebpfmon_sweep_places(rc->groupFirst, rc->groupLen, now, SWEEP_LOCKED, 0);
     return 1;
 }
 

@@ -7,6 +7,7 @@
 #include "leftList.bpf.h"
 #include "look.bpf.h"
 #include "moved.bpf.h"
+#include "steady.bpf.h"
 #include "sweep.bpf.h"
 
 struct moving {
@@ -115,6 +116,7 @@ __attribute__((noinline)) int ebpfmon_add_moved(__u64 precord, __u64 now)
         n = __sync_fetch_and_add(&m->added, 1);
         m->slot[n & (EBPFMON_MOVED_MAX - 1)] = slot;
     }
+    ebpfmon_note_unsteady(precord, 0);
     ebpfmon_sweep_closure(slot, now, SWEEP_LOCKED);
     return 0;
 }

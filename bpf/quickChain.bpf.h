@@ -24,4 +24,12 @@ static __always_inline int isAfterQuick(const struct ebpfMonHeld *h)
     return h->sp && !h->root && h->turn;
 }
 
+/* Those of this thread; NULL: it had none so far. */
+static __always_inline struct quickTimes *findQuickTimes(void)
+{
+    __u32 tid = (__u32)bpf_get_current_pid_tgid();
+
+    return bpf_map_lookup_elem(&quick, &tid);
+}
+
 #endif

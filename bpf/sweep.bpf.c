@@ -19,16 +19,16 @@
                                  * is in the group at the end of a pass entered it during the pass, and not so long
                                  * ago */
 #define UNSEEN_NS 60000000000ull /* ns; so long a thread may hold a lock that it took before passes were watched */
-#define FLUSH_NS 500000000ull /* ns; so old are the times of quick chains at most */
-#define DOUBT_NS 300000000000ull /* ns; so long after a put the user part has read links and lists again for sure … */
-#define UNREAD_NS   500000000ull /* ns; … also after puts from before their probes were attached */
 #define LOOKS_AGAIN 256 /* records that one sweep may look at again, because a thread entered their group at that
                          * moment */
+
+#define CHECK_EVERY 16 /* one sweep in so many looks at each steady record */
+#define STEPS_BACK   8 /* records that one sweep tries as the last steady one */
 
 /* values of sweep.trouble */
 #define SWEEP_HAS_MISSED 1 /* it may have missed something … */
 #define SWEEP_HAS_STUCK  2 /* … because a thread has left a group unseen */
-#define SWEEP_HAS_EARLY  4 /* a record was counted before it was known that it is asynchronous */
+#define SWEEP_HAS_UNSURE 4 /* ebpfMonRecState.unsure was set */
 
 struct sweep {
     __u64 now;
@@ -41,16 +41,14 @@ struct sweep {
     __u8 isUnsafe; /* nonzero: a thread that was not seen may be processing them */
     __u8 hasAsync; /* nonzero: one of the records was seen while it processed asynchronously */
     __u8 hasStretches;   /* nonzero: the last record of a stretch tells of all */
+    __u8 isCheck;        /* nonzero: look at each record in any case */
     __u32 stretchEnd;    /* place behind the stretch at which the sweep is */
     __u32 stretchInside; /* ebpfMonRecState.inside of its group, when its last record was looked at */
     __u64 stretchTime;   /* TIME of its last record; 0: it has not processed, so look at each single record */
     __u64 expected; /* the root of the next quick chain of the pass; 0: there is none */
-};
-
-/* The walk of ebpfmon_flush_list. */
-struct flush {
-    __u32 first, len, next; /* as in struct sweep */
-    __u32 pad;
+    __u64 steadyTime;   /* TIME of the last steady record, which this pass has processed … */
+    __u64 steadyBefore; /* … and the order of that time at the end of the pass before */
+    __u32 steadyLen;    /* the steady ones of so many places have been processed; 0: look at each */
 };
 
 static __always_inline __u32 readInside(const struct ebpfMonRecState *head)
@@ -65,7 +63,7 @@ static __always_inline void noteEarly(struct sweep *s, struct ebpfMonRecState *s
 {
     st->early = EBPFMON_EARLY_SURE;
     st->unsure = 1;
-    s->trouble |= SWEEP_HAS_EARLY;
+    s->trouble |= SWEEP_HAS_UNSURE;
 }
 
 /* Counts a processing, unless another thread has done so. "own": the time that was noted before. */
@@ -100,13 +98,6 @@ static __always_inline void sweepRecord(struct sweep *s, struct ebpfMonRecState 
     if (s->isUnsafe && !st->early) /* before it is counted, so that who finds it busy afterwards sees this */
         st->early = EBPFMON_EARLY_PERHAPS;
     countSwept(s, st, own, win->time);
-}
-
-static __always_inline struct quickTimes *findQuickTimes(void)
-{
-    __u32 tid = (__u32)bpf_get_current_pid_tgid();
-
-    return bpf_map_lookup_elem(&quick, &tid);
 }
 
 /* Goes on to the next quick chain of the pass. */
@@ -203,6 +194,81 @@ static __always_inline int sweepInStretch(struct sweep *s, struct ebpfMonRecStat
     return 1;
 }
 
+static __always_inline struct ebpfMonRecState *findLastSteady(struct ebpfMonList *list)
+{
+    struct ebpfMonRecState *st;
+    __u32 entry, n;
+
+    for (int k = 0; k < STEPS_BACK; k++) {
+        n = list->lastSteady;
+        if (!n || !readClosureEntry(list->first + n - 1, &entry) || !(st = findState(EBPFMON_ENTRY_SLOT(entry))))
+            return 0;
+        if (st->steady == EBPFMON_STEADY_YES)
+            return st;
+        list->lastSteady = n - 1;
+    }
+    return 0;
+}
+
+/* Looks at the last steady record of the list. If this pass has processed it, and nobody has counted that yet, the pass
+ * has processed all steady records before it. A global function, so that its stack is not added to that of the walk. */
+__attribute__((noinline)) int ebpfmon_begin_steady(struct sweep *s, __u64 mutex)
+{
+    struct ebpfMonListKey key = { .mutex = mutex };
+    struct ebpfMonRecState *last;
+    struct ebpfMonList *list;
+    struct window win;
+    struct caller c;
+    __u64 own;
+
+    if (!s || !findCaller(&c))
+        return 0;
+    key.tgid = c.tgid;
+    list = bpf_map_lookup_elem(&lists, &key);
+    if (!list || list->first != s->first || !(last = findLastSteady(list)) || !last->addr || !last->seen)
+        return 0;
+    own = *(volatile __u64 *)&last->time;
+    if (readWindow(&win, last->addr, s->time) || isBusy(&win, s->pactBefore))
+        return 0;
+    s->steadyBefore = stampOrder(list->stamp);
+    list->stamp = win.time;
+    if (stampOrder(own) > s->steadyBefore || stampOrder(win.time) <= s->steadyBefore)
+        return 0;
+    s->steadyTime = win.time;
+    s->steadyLen = list->lastSteady;
+    s->isCheck = ++list->unchecked >= CHECK_EVERY;
+    if (s->isCheck)
+        list->unchecked = 0;
+    return 0;
+}
+
+/* Nonzero: this pass has processed the record, and nobody has counted that. What is counted has its time noted, and no
+ * time of this pass is as early as steadyBefore. */
+static __always_inline int isOwed(const struct sweep *s, const struct ebpfMonRecState *st, __u64 own)
+{
+    return s->next <= s->steadyLen && st->steady == EBPFMON_STEADY_YES && st->seen && !st->wasBusy &&
+           stampOrder(own) <= s->steadyBefore;
+}
+
+/* Counts a steady record without a look at it. The time of the last one is noted for it, as in a stretch. 0: look. */
+static __always_inline int countSteady(struct sweep *s, struct ebpfMonRecState *st)
+{
+    __u64 own = *(volatile __u64 *)&st->time;
+
+    if (s->isCheck || !isOwed(s, st, own))
+        return 0;
+    countSwept(s, st, own, s->steadyTime);
+    return 1;
+}
+
+/* This record was steady so far, and the pass has not processed it: we know something wrong about it. */
+static __always_inline void noteLeftOut(struct sweep *s, struct ebpfMonRecState *st)
+{
+    st->steady = EBPFMON_STEADY_NOT;
+    st->unsure = 1;
+    s->trouble |= SWEEP_HAS_UNSURE;
+}
+
 static __always_inline long sweepNext(__u32 i, struct sweep *s)
 {
     struct ebpfMonRecState *st, *head;
@@ -216,11 +282,18 @@ static __always_inline long sweepNext(__u32 i, struct sweep *s)
     st = findState(EBPFMON_ENTRY_SLOT(entry));
     if (!st || !st->addr)
         return 0;
+    if (countSteady(s, st)) {
+        if (st->addr == s->expected)
+            foldQuick(s, st, 0);
+        return 0;
+    }
     head = findState(st->group);
     if (!head)
         return 0;
     inside = readInside(head);
-    if (s->next > s->stretchEnd)
+    if (s->isCheck)
+        s->stretchTime = 0;
+    else if (s->next > s->stretchEnd)
         beginStretch(s, &entry, inside, head, &win);
     if (sweepInStretch(s, st, head)) {
         if (st->addr == s->expected)
@@ -244,6 +317,8 @@ static __always_inline long sweepNext(__u32 i, struct sweep *s)
     if (!s->isLocked && ((inside & EBPFMON_INSIDE_COUNT) || hasChanged(head, inside)))
         s->next--; /* a thread entered: what we read may be incomplete, so read it again */
     else {
+        if (s->isCheck && stampOrder(win.time) <= stampOrder(own) && isOwed(s, st, own))
+            noteLeftOut(s, st);
         sweepRecord(s, st, own, &win);
         if (st->addr == s->expected)
             foldQuick(s, st, 0);
@@ -297,36 +372,53 @@ static __always_inline void addSwept(__u32 slot, __u32 processed)
         __sync_fetch_and_add(&rs->processed, processed);
 }
 
-/* Counts what the records at these places have processed so far. A global function, because programs call it at several
- * places, and so the verifier checks it only once. Nonzero: one of them was seen while it processed asynchronously. */
-__attribute__((noinline)) int ebpfmon_sweep_places(__u32 first, __u32 len, __u64 now, __u32 how)
+/* The first part of a sweep. A global function, so that its stack is not added to that of the walk. 0: no IOC that is
+ * watched. */
+__attribute__((noinline)) int ebpfmon_begin_sweep(struct sweep *s, __u64 now, __u32 how)
 {
     int isPass = how == SWEEP_PASS || how == SWEEP_WHOLE;
-    struct ebpfMonMoved *m;
-    struct sweep s;
     struct caller c;
-    __u32 entry, tgid;
 
-    if (!findCaller(&c))
+    if (!s || !findCaller(&c))
         return 0;
-    tgid = c.tgid;
-    beginSweep(&s, c.conf, now);
-    s.isLocked = how == SWEEP_LOCKED;
-    s.hasStretches = how == SWEEP_WHOLE;
-    s.isUnsafe = how == SWEEP_MOVED || (isPass && now < c.conf->sweepsSince + UNSEEN_NS);
+    beginSweep(s, c.conf, now);
+    s->isLocked = how == SWEEP_LOCKED;
+    s->hasStretches = how == SWEEP_WHOLE;
+    s->isUnsafe = how == SWEEP_MOVED || (isPass && now < c.conf->sweepsSince + UNSEEN_NS);
+    if (isPass)
+        expectNext(s, findQuickTimes());
+    return 1;
+}
+
+static __always_inline void endSweep(const struct sweep *s)
+{
+    __u32 tgid = bpf_get_current_pid_tgid() >> 32, entry;
+    struct ebpfMonMoved *m;
+
+    if ((s->trouble & SWEEP_HAS_MISSED) || s->next < s->len)
+        noteMissed(tgid);
+    if ((s->trouble & (SWEEP_HAS_STUCK | SWEEP_HAS_UNSURE)) && (m = bpf_map_lookup_elem(&moved, &tgid))) {
+        __sync_fetch_and_add(&m->stuck, !!(s->trouble & SWEEP_HAS_STUCK));
+        __sync_fetch_and_add(&m->unsure, !!(s->trouble & SWEEP_HAS_UNSURE));
+    }
+    if (s->counted && readClosureEntry(s->first, &entry))
+        addSwept(EBPFMON_ENTRY_SLOT(entry), s->counted);
+}
+
+/* Counts what the records at these places have processed so far. A global function, because programs call it at several
+ * places, and so the verifier checks it only once. Nonzero: one of them was seen while it processed asynchronously. */
+__attribute__((noinline)) int ebpfmon_sweep_places(__u32 first, __u32 len, __u64 now, __u32 how, __u64 mutex)
+{
+    struct sweep s = {};
+
+    if (!ebpfmon_begin_sweep(&s, now, how))
+        return 0;
     s.first = first;
     s.len = len;
-    if (isPass)
-        expectNext(&s, findQuickTimes());
+    if (how == SWEEP_WHOLE)
+        ebpfmon_begin_steady(&s, mutex);
     WALK(sweepNext, len + LOOKS_AGAIN, &s);
-    if ((s.trouble & SWEEP_HAS_MISSED) || s.next < len)
-        noteMissed(tgid);
-    if ((s.trouble & (SWEEP_HAS_STUCK | SWEEP_HAS_EARLY)) && (m = bpf_map_lookup_elem(&moved, &tgid))) {
-        __sync_fetch_and_add(&m->stuck, !!(s.trouble & SWEEP_HAS_STUCK));
-        __sync_fetch_and_add(&m->unsure, !!(s.trouble & SWEEP_HAS_EARLY));
-    }
-    if (s.counted && readClosureEntry(first, &entry))
-        addSwept(EBPFMON_ENTRY_SLOT(entry), s.counted);
+    endSweep(&s);
     return s.hasAsync;
 }
 
@@ -336,59 +428,8 @@ __attribute__((noinline)) int ebpfmon_sweep_closure(__u32 slot, __u64 now, __u32
     struct ebpfMonRecConf *rc = findConf(slot);
 
     return rc ? ebpfmon_sweep_places(rc->first, rc->len < EBPFMON_CLOSURE_MAX ? rc->len : EBPFMON_CLOSURE_MAX, now,
-                                     how) :
+                                     how, 0) :
                 0;
-}
-
-__attribute__((noinline)) int ebpfmon_begin_list(__u64 mutex, __u64 now)
-{
-    struct ebpfMonListKey key = { .mutex = mutex };
-    struct ebpfMonList *list, first = {};
-    struct caller c;
-
-    if (!findCaller(&c) || !c.conf->sweeps)
-        return 0;
-    key.tgid = c.tgid;
-    list = bpf_map_lookup_elem(&lists, &key);
-    if (list) {
-        list->begin = now;
-        list->isWhole = c.conf->seesScanPuts; /* all probes are attached */
-        return 0;
-    }
-    first.begin = now; /* it had no records when the lists were read */
-    bpf_map_update_elem(&lists, &key, &first, BPF_NOEXIST);
-    return 0;
-}
-
-/* Nonzero: this pass may have processed other records than the user part has read, or with other time stamps, or other
- * lists may have processed some of them, because of a put. */
-static __always_inline int isPassInDoubt(const struct caller *c, const struct ebpfMonList *list)
-{
-    struct ebpfMonMoved *m = bpf_map_lookup_elem(&moved, &c->tgid);
-    __u64 put;
-
-    if (!list->isWhole || !m || m->added != c->conf->movedTaken || list->begin < c->conf->sweepsSince + UNREAD_NS)
-        return 1;
-    put = stretchPuts[ebpfMonShareOf(c->conf->iocId)];
-    if (put < m->lastPut)
-        put = m->lastPut;
-    return put && list->begin < put + DOUBT_NS;
-}
-
-__attribute__((noinline)) int ebpfmon_sweep_list(__u64 mutex, __u64 now)
-{
-    struct ebpfMonListKey key = { .mutex = mutex };
-    struct ebpfMonList *list;
-    struct caller c;
-
-    if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !c.conf->sweeps)
-        return 0;
-    key.tgid = c.tgid;
-    list = bpf_map_lookup_elem(&lists, &key);
-    if (list && ebpfmon_sweep_places(list->first, list->len, now,
-                                     isPassInDoubt(&c, list) ? SWEEP_PASS : SWEEP_WHOLE))
-        list->hasAsync = 1;
-    return 0;
 }
 
 /* Takes out the quick chains of this pass that are left, after all records were counted that may have processed in
@@ -407,47 +448,5 @@ __attribute__((noinline)) int ebpfmon_fold_rest(__u64 now)
         WALK(foldRest, QUICK_TIMES, &s);
     q->count = q->folded = q->isOpen = 0;
     q->kept++;
-    return 0;
-}
-
-static __always_inline long flushNext(__u32 i, struct flush *f)
-{
-    struct ebpfMonRecState *st;
-    __u32 n = f->next, len = f->len, entry, slot;
-
-    FORGET_ORIGIN(n);
-    FORGET_ORIGIN(len);
-    if (n >= len || !readClosureEntry(f->first + n, &entry))
-        return 1;
-    f->next = n + 1;
-    slot = EBPFMON_ENTRY_SLOT(entry);
-    st = findState(slot);
-    if (st)
-        flushRoot(st, slot);
-    return 0;
-}
-
-DEFINE_WALK(flushNext, struct flush, flush)
-
-__attribute__((noinline)) int ebpfmon_flush_list(__u64 mutex, __u64 now)
-{
-    struct ebpfMonListKey key = { .mutex = mutex };
-    struct quickTimes *q = findQuickTimes();
-    struct ebpfMonList *list;
-    struct flush f = {};
-    struct caller c;
-
-    if (!q || !q->kept || (q->kept < EBPFMON_QUICK_KEPT && now - q->flushed < FLUSH_NS) || !findCaller(&c))
-        return 0;
-    q->kept = 0;
-    q->flushed = now;
-    key.tgid = c.tgid;
-    list = bpf_map_lookup_elem(&lists, &key);
-    if (!list)
-        return 0;
-    f.first = list->first;
-    f.len = list->len;
-    f.next = c.conf->zero;
-    WALK(flushNext, f.len, &f);
     return 0;
 }

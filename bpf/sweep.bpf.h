@@ -12,9 +12,9 @@
 #define SWEEP_WHOLE  3 /* the same, and the last record of a stretch tells of all. Threads that took their locks unseen
                         * have released them, because this pass had all locks of its list after that */
 
-/* Counts what the records at these places of the table of closures have processed so far; those of this record's
- * closure; those of the scan list with this mutex, at the end of its pass. */
-int ebpfmon_sweep_places(__u32 first, __u32 len, __u64 now, __u32 how);
+/* Counts what the records at these places of the table of closures have processed so far ("mutex": of their scan list,
+ * at the end of its pass); those of this record's closure; those of the scan list with this mutex. */
+int ebpfmon_sweep_places(__u32 first, __u32 len, __u64 now, __u32 how, __u64 mutex);
 int ebpfmon_sweep_closure(__u32 slot, __u64 now, __u32 how);
 int ebpfmon_sweep_list(__u64 mutex, __u64 now);
 

@@ -38,6 +38,13 @@ struct layoutRecordType { /* dbRecordType */
     int32_t  rec_size;
 };
 
+struct layoutDevSup { /* devSup */
+    struct layoutNode node;
+    uint64_t name, choice;
+    int32_t  link_type, pad;
+    uint64_t pdset;
+};
+
 struct layoutRecordNode { /* dbRecordNode */
     uint64_t next, prev;
     uint64_t precord, recordname;

@@ -220,6 +220,7 @@ static int findCommonFields(reader *r)
         { "DISP", offsetof(ebpfMonCommon, disp) }, { "SEVR", offsetof(ebpfMonCommon, sevr) },
         { "STAT", offsetof(ebpfMonCommon, stat) }, { "TSE", offsetof(ebpfMonCommon, tse) },
         { "TSEL", offsetof(ebpfMonCommon, tsel) }, { "PHAS", offsetof(ebpfMonCommon, phas) },
+        { "PROC", offsetof(ebpfMonCommon, proc) },
     };
     ebpfMonCatalogue *cat = r->cat;
     const ebpfMonCommon *c = &cat->common;

@@ -79,7 +79,7 @@ typedef struct {
 
 /* Offsets in dbCommon. */
 typedef struct {
-    uint16_t time, pact, ppn, lset, disp, sevr, stat, tse, tsel, phas;
+    uint16_t time, pact, ppn, lset, disp, sevr, stat, tse, tsel, phas, proc;
     uint16_t spvt; /* 0: there is none, and scan lists cannot be followed */
 } ebpfMonCommon;
 

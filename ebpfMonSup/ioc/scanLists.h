@@ -10,4 +10,8 @@
  * also if no record is in a list. */
 int ebpfMonScanListsAreKnown(ebpfMonMem *mem, const ebpfMonCatalogue *cat);
 
+/* Reads which place each record of a scan list has in it: place[i] of record i, from 0; of other records it stays as it
+ * is. "list": address of the scan_list. 0, or -1: the list is changing, or cannot be read. */
+int ebpfMonScanListsReadPlaces(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint64_t list, uint32_t *place);
+
 #endif

@@ -83,6 +83,8 @@ int ebpfMonKernelSetList(uint32_t tgid, uint64_t mutex, const struct ebpfMonList
     bpf_map_lookup_elem(fd, &key, &now);
     now.first = list->first;
     now.len = list->len;
+    now.lastSteady = list->lastSteady;
+    now.stamp = 0;
     now.isWhole = 0;
     if (now.begin <= now.end) /* a pass that has begun since this look must not seem to be over */
         now.begin = now.end + 1;

@@ -4,6 +4,8 @@
 #include "ioc/catalogue.h"
 #include "watch/stuckClock.h"
 
+#define READS_MAX 16 /* pairs of records whose stamps are read in one look. The same stamp is noted for all that a pass
+                      * processed (bpf/sweep.bpf.c), so if the clock runs ahead there may be hundreds */
 #define AT_ONCE 512 /* records in one look: takes some 10 us, so a hundred IOCs can be looked at each second */
 
 /* Nonzero: these two records have the same stamp. The one that is noted for a record may be that of the stretch that it
@@ -21,7 +23,7 @@ int ebpfMonStuckClockIsSeen(const ebpfMonTarget *t, uint32_t *from, uint64_t now
     uint32_t begin = *from < t->cat->count ? *from : 0, end = t->cat->count;
     uint64_t latest = now;
     uint32_t latestAt = UINT32_MAX;
-    int isSame = 0;
+    int isSame = 0, reads = 0;
 
     if (end - begin > AT_ONCE)
         end = begin + AT_ONCE;
@@ -32,7 +34,7 @@ int ebpfMonStuckClockIsSeen(const ebpfMonTarget *t, uint32_t *from, uint64_t now
         if (!t->recState[i].seen || t->cat->rec[i].flags & EBPFMON_REC_TSE || t->recState[i].last != t->slot + i)
             continue; /* in a stretch, another record's stamp may stand for its own */
         at = ebpfMonClockRealOfStamp(t->recState[i].time);
-        if (at == latest && latestAt != UINT32_MAX && !isSame)
+        if (at == latest && latestAt != UINT32_MAX && !isSame && reads++ < READS_MAX)
             isSame = haveSameStamp(t, latestAt, i);
         if (at > latest) {
             latest = at;

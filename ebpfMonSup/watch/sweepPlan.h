@@ -13,6 +13,8 @@
 typedef struct {
     uint64_t mutex;      /* of the scan list */
     uint32_t first, len; /* its records, in the list of the closures */
+    int      isOrdered;  /* they are in the order in which a pass processes them */
+    uint32_t lastSteady; /* the last steady one of these, from 1; 0: none is */
 } ebpfMonSweptList;
 
 typedef struct ebpfMonSweepPlan {
@@ -23,6 +25,7 @@ typedef struct ebpfMonSweepPlan {
     uint32_t *group;      /* by record: the first record of its group (all records that links connect) */
     uint32_t *groupFirst; /* by first record of a group: its records that lists process, in the list of the closures */
     uint32_t *groupLen;
+    uint8_t  *isSteady;   /* by record: each pass of its list processes it, whatever happens (bpf/steady.bpf.c) */
     uint8_t  *isShared;   /* by record: it may be processed twice between two looks, so it does not fit */
 } ebpfMonSweepPlan;
 

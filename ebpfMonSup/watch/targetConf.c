@@ -13,6 +13,7 @@ static void fillLayout(struct ebpfMonTargetConf *conf, const ebpfMonTarget *t)
 
     *conf = (struct ebpfMonTargetConf){
         .asActive = t->image.asActive,
+        .breakpoints = t->image.breakpoints,
         .time = c->time,
         .spvt = c->spvt,
         .pact = c->pact,
@@ -22,6 +23,7 @@ static void fillLayout(struct ebpfMonTargetConf *conf, const ebpfMonTarget *t)
         .sevr = c->sevr,
         .stat = c->stat,
         .phas = c->phas,
+        .proc = c->proc,
         .tse = c->tse,
         .clAddr = o->clAddr,
         .clUser = o->clUser,

@@ -75,6 +75,36 @@ class Trial:
         return wrong
 
 
+def truth_by_shell(trial):
+    """The values of the records, by iocsh: the CA server pauses, too."""
+    lines = [line.split(", ") for kind in ("calc", "calcout") for line in trial.ioc.command(f"dbl {kind} VAL") if ", " in line]
+    return {name.removeprefix(trial.ioc.prefix): int(value.strip("\"")) for name, value in lines}
+
+
+def stand_still(trial):
+    """Stops the scans without a put to SCAN, after which each record is looked at for minutes."""
+    trial.ioc.command("iocPause")
+    return settled(lambda: (truth_by_shell(trial), trial.counts()), 60, quiet=2.0)
+
+
+def begin_still(new_ioc, monitor, fast, text):
+    """A trial, and its counts while it stands still. The scans go on then."""
+    t = Trial(new_ioc, monitor, text, program=fast)
+    before = stand_still(t)
+    t.ioc.command("iocRun")
+    return t, before
+
+
+def let_scan(trial, scans, what=lambda: None):
+    start = trial.ioc.get("C0_0")
+
+    def is_over():
+        what()
+        return trial.ioc.get("C0_0") > start + scans
+
+    until(is_over, 120, "scans")
+
+
 @pytest.fixture
 def fast(tmp_path):
     """A softIoc that scans at up to 100 Hz (FAST), so passes often run at the same time as others."""

@@ -6,9 +6,9 @@ import random
 
 import pytest
 from tests.harness import ca, db
-from tests.harness.passes import FAST, Trial, fast, row  # noqa: F401
+from tests.harness.passes import FAST, begin_still, fast, let_scan, row, stand_still  # noqa: F401
 from tests.harness.soak import size, soak
-from tests.harness.wait import settled, until
+from tests.harness.wait import until
 
 pytestmark = soak
 
@@ -29,37 +29,8 @@ def database():
     return text
 
 
-def truth(trial):
-    """The values of the records, by iocsh: the CA server pauses, too."""
-    lines = [line.split(", ") for kind in ("calc", "calcout") for line in trial.ioc.command(f"dbl {kind} VAL") if ", " in line]
-    return {name.removeprefix(trial.ioc.prefix): int(value.strip("\"")) for name, value in lines}
-
-
-def stand_still(trial):
-    trial.ioc.command("iocPause")
-    return settled(lambda: (truth(trial), trial.counts()), 60, quiet=2.0)
-
-
-def begin(new_ioc, monitor, fast, text):
-    """The trial, and its counts while it stands still. The scans go on then."""
-    t = Trial(new_ioc, monitor, text, program=fast)
-    before = stand_still(t)
-    t.ioc.command("iocRun")
-    return t, before
-
-
-def let_scan(trial, scans, what=lambda: None):
-    start = trial.ioc.get("C0_0")
-
-    def is_over():
-        what()
-        return trial.ioc.get("C0_0") > start + scans
-
-    until(is_over, 120, "scans")
-
-
 def test_others_process_and_disable(new_ioc, monitor, fast):
-    t, before = begin(new_ioc, monitor, fast, database())
+    t, before = begin_still(new_ioc, monitor, fast, database())
     choice = random.Random(7)
     procs = ca.pvs(f"{t.ioc.prefix}{n}.PROC" for n in t.names)
     disas = ca.pvs(f"{t.ioc.prefix}{n}.DISA" for n in t.names if n != "C0_0")
@@ -83,7 +54,7 @@ def test_others_process_and_disable(new_ioc, monitor, fast):
 
 def test_links_change(new_ioc, monitor, fast):
     """Forward links are led to the middle and to the end of other stretches, whose first records are disabled."""
-    t, before = begin(new_ioc, monitor, fast, database())
+    t, before = begin_still(new_ioc, monitor, fast, database())
     choice = random.Random(8)
     let_scan(t, 300)
     for i in range(size(10, 40)):

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Steady records: a sweep looks at the last one of a list, and counts all of them. Counts are exact while records are disabled by puts
+of clients and of other records. A record that is left out without a put is found."""
+import os
+import re
+
+import pytest
+from tests.harness import ca, db
+from tests.harness.passes import FAST, begin_still, fast, let_scan, stand_still  # noqa: F401
+from tests.harness.wait import until
+
+CHAINS = 60
+
+
+@pytest.fixture(scope="module")
+def monitor(module_monitor):
+    return module_monitor(iocs="none").start()
+
+
+def database():
+    """Chains of one to three records in one list. A record of another list disables and enables a record of this list by a link, and one
+    of this list a record that comes later in the same pass."""
+    text = "".join(db.chain(f"C{i}_", 1 + i % 3, SCAN=FAST[0]) for i in range(CHAINS))
+    for name, scan in (("E", FAST[1]), ("F", FAST[0])):
+        text += db.record("calcout", f"{name}:SWITCH", SCAN=scan, CALC="A", OOPT="On Change", OUT=f"$(P){name}.DISA NPP", PHAS="-1")
+        text += db.counter(name, SCAN=FAST[0], FLNK=f"$(P){name}:NEXT") + db.counter(f"{name}:NEXT")
+    return text + db.counter("LAST", SCAN=FAST[0], PHAS="1")
+
+
+def begin(new_ioc, monitor, fast):
+    t, before = begin_still(new_ioc, monitor, fast, database())
+    t.names = [n for n in t.names if not n.endswith("SWITCH")]  # they do not count themselves
+    let_scan(t, 100)
+    return t, before
+
+
+def test_puts_disable(new_ioc, monitor, fast):
+    """Each record is disabled once, and stays so for some passes or for less than one."""
+    t, before = begin(new_ioc, monitor, fast)
+    for i in range(1, CHAINS):
+        disas = ca.pvs([f"{t.ioc.prefix}C{i}_{i % (1 + i % 3)}.DISA"])
+        disas[0].put(1, wait=False)
+        if i % 2:
+            let_scan(t, 3)
+        disas[0].put(0, wait=False)
+    for value in (1, 0, 1, 0):
+        t.ioc.put("E:SWITCH.A", value)
+        t.ioc.put("F:SWITCH.A", value)
+        let_scan(t, 20)
+    let_scan(t, 100)
+    after = stand_still(t)
+    assert not t.compare(before, after)
+    assert after[0]["F"] - before[0]["F"] < after[0]["LAST"] - before[0]["LAST"] - 20
+
+
+def test_left_out_without_a_put(new_ioc, monitor, fast):
+    """Something writes into the memory of a record, past dbPut. The sweeps notice that, and say so."""
+    t, before = begin(new_ioc, monitor, fast)
+    at = int(re.search("Field Address: 0x([0-9a-f]+)", "".join(t.ioc.command(f"dba {t.ioc.prefix}C7_0.DISA")))[1], 16)
+    with open(f"/proc/{t.ioc.pid}/mem", "r+b", buffering=0) as memory:
+        os.pwrite(memory.fileno(), (1).to_bytes(2, "little"), at)
+    until(lambda: "atleast" in t.counts()["C7_0"].flags, 30, "a mark")
+    middle = stand_still(t)
+    t.ioc.command("iocRun")
+    let_scan(t, 200)
+    after = stand_still(t)
+    left = ["C7_0", "C7_1"]  # the root, and what its forward link processes
+    assert middle[0]["C7_0"] == after[0]["C7_0"]
+    assert [after[1][n].count - middle[1][n].count for n in left] == [0, 0]
+    for n in left:  # presumed in each pass until the sweeps came to it
+        assert "atleast" in after[1][n].flags
+        before[1][n] = before[1][n]._replace(count=after[1][n].count - (after[0][n] - before[0][n]))
+    assert not t.compare(before, after, left)
