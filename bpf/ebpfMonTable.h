@@ -237,13 +237,13 @@ struct ebpfMonListKey {
 struct ebpfMonList {
     __u32 first, len;
     __u32 hasAsync; /* nonzero: one of them was seen while it processed asynchronously. The kernel part writes this */
-    __u32 isWhole;  /* nonzero: the last pass that began did so when all probes of sweeps were attached, and it goes
-                     * through these records. The kernel part writes this */
+    __u32 isWhole;  /* nonzero: the last pass that began did so when all probes of sweeps were attached and there was no
+                     * breakpoint, and it goes through these records. The kernel part writes this */
     __u64 begin, end; /* of its last pass; ns. The kernel part writes them. After the user part has written an element,
                        * a pass seems to be under way until the end of the next one is seen */
     __u32 lastSteady; /* closure[first+lastSteady-1] is the last steady record; 0: there is none. The kernel part goes
                        * back when that one is not steady any more */
-    __u32 unchecked;  /* sweeps since one looked at each steady record. The kernel part writes this … */
+    __u32 unchecked;  /* sweeps that counted steady records since one looked at each. The kernel part writes this … */
     __u64 stamp;      /* … and TIME of the last steady record at the end of the last pass: no record before it in the
                        * list has a later one from this pass. 0: not known */
 };

@@ -194,14 +194,15 @@ static __always_inline int sweepInStretch(struct sweep *s, struct ebpfMonRecStat
     return 1;
 }
 
-static __always_inline struct ebpfMonRecState *findLastSteady(struct ebpfMonList *list)
+static __always_inline struct ebpfMonRecState *findLastSteady(struct ebpfMonList *list, __u32 len)
 {
     struct ebpfMonRecState *st;
     __u32 entry, n;
 
     for (int k = 0; k < STEPS_BACK; k++) {
         n = list->lastSteady;
-        if (!n || !readClosureEntry(list->first + n - 1, &entry) || !(st = findState(EBPFMON_ENTRY_SLOT(entry))))
+        if (!n || n > len || !readClosureEntry(list->first + n - 1, &entry) ||
+            !(st = findState(EBPFMON_ENTRY_SLOT(entry))))
             return 0;
         if (st->steady == EBPFMON_STEADY_YES)
             return st;
@@ -215,22 +216,27 @@ static __always_inline struct ebpfMonRecState *findLastSteady(struct ebpfMonList
 __attribute__((noinline)) int ebpfmon_begin_steady(struct sweep *s, __u64 mutex)
 {
     struct ebpfMonListKey key = { .mutex = mutex };
-    struct ebpfMonRecState *last;
+    struct ebpfMonRecState *last, *head;
     struct ebpfMonList *list;
     struct window win;
     struct caller c;
+    __u32 inside;
     __u64 own;
 
     if (!s || !findCaller(&c))
         return 0;
     key.tgid = c.tgid;
     list = bpf_map_lookup_elem(&lists, &key);
-    if (!list || list->first != s->first || !(last = findLastSteady(list)) || !last->addr || !last->seen)
-        return 0;
-    own = *(volatile __u64 *)&last->time;
-    if (readWindow(&win, last->addr, s->time) || isBusy(&win, s->pactBefore))
+    if (!list || list->first != s->first || !(last = findLastSteady(list, s->len)) || !last->addr ||
+        !last->seen || !(head = findState(last->group)))
         return 0;
     s->steadyBefore = stampOrder(list->stamp);
+    list->stamp = 0;
+    inside = readInside(head);
+    own = *(volatile __u64 *)&last->time;
+    if (inside & EBPFMON_INSIDE_COUNT || readWindow(&win, last->addr, s->time) || isBusy(&win, s->pactBefore) ||
+        hasChanged(head, inside))
+        return 0;
     list->stamp = win.time;
     if (stampOrder(own) > s->steadyBefore || stampOrder(win.time) <= s->steadyBefore)
         return 0;
@@ -242,8 +248,8 @@ __attribute__((noinline)) int ebpfmon_begin_steady(struct sweep *s, __u64 mutex)
     return 0;
 }
 
-/* Nonzero: this pass has processed the record, and nobody has counted that. What is counted has its time noted, and no
- * time of this pass is as early as steadyBefore. */
+/* Nonzero: this pass must have processed the record, and nobody has counted that. What is counted has its time noted,
+ * and no time of this pass is as early as steadyBefore. */
 static __always_inline int isOwed(const struct sweep *s, const struct ebpfMonRecState *st, __u64 own)
 {
     return s->next <= s->steadyLen && st->steady == EBPFMON_STEADY_YES && st->seen && !st->wasBusy &&

@@ -9,8 +9,9 @@
 #define SWEEP_MOVED  0 /* not their list's own sweep: another thread may be processing them */
 #define SWEEP_LOCKED 1 /* this thread holds the lock of the records */
 #define SWEEP_PASS   2 /* its pass has ended: the times of its quick chains are added to their roots, too */
-#define SWEEP_WHOLE  3 /* the same, and the last record of a stretch tells of all. Threads that took their locks unseen
-                        * have released them, because this pass had all locks of its list after that */
+#define SWEEP_WHOLE  3 /* the same, and the last record of a stretch tells of all, as does the last steady one. Threads
+                        * that took their locks unseen have released them, because this pass had all locks of its list
+                        * after that */
 
 /* Counts what the records at these places of the table of closures have processed so far ("mutex": of their scan list,
  * at the end of its pass); those of this record's closure; those of the scan list with this mutex. */

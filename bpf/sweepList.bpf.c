@@ -17,6 +17,12 @@ struct flush {
     __u32 pad;
 };
 
+/* Nonzero: a lock set has a breakpoint (dbBkpt.c). A pass leaves out its records while it is stopped there. */
+static __always_inline int hasBreakpoints(const struct ebpfMonTargetConf *conf)
+{
+    return conf->breakpoints && readPtr(conf->breakpoints);
+}
+
 __attribute__((noinline)) int ebpfmon_begin_list(__u64 mutex, __u64 now)
 {
     struct ebpfMonListKey key = { .mutex = mutex };
@@ -29,18 +35,12 @@ __attribute__((noinline)) int ebpfmon_begin_list(__u64 mutex, __u64 now)
     list = bpf_map_lookup_elem(&lists, &key);
     if (list) {
         list->begin = now;
-        list->isWhole = c.conf->seesScanPuts; /* all probes are attached */
+        list->isWhole = c.conf->seesScanPuts /* all probes are attached */ && !hasBreakpoints(c.conf);
         return 0;
     }
     first.begin = now; /* it had no records when the lists were read */
     bpf_map_update_elem(&lists, &key, &first, BPF_NOEXIST);
     return 0;
-}
-
-/* Nonzero: a lock set has a breakpoint (dbBkpt.c). A pass leaves out its records while it is stopped there. */
-static __always_inline int hasBreakpoints(const struct ebpfMonTargetConf *conf)
-{
-    return conf->breakpoints && readPtr(conf->breakpoints);
 }
 
 /* Nonzero: this pass may have processed other records than the user part has read, or with other time stamps, or other

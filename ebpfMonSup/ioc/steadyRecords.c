@@ -134,14 +134,15 @@ int ebpfMonSteadyRecordsHas(const ebpfMonSteadyRecords *s, uint32_t index)
 {
     const ebpfMonRecord *rec = &s->cat->rec[index];
     const RecType *t = &s->type[rec->rtype];
-    uint64_t dset, disa;
+    uint64_t dset, disa, disv;
 
     if (!t->isKnown)
         return 0;
     dset = readFieldNumber(s, rec->addr, t->dset, 0);
     disa = readFieldNumber(s, rec->addr, t->disa, 0);
+    disv = readFieldNumber(s, rec->addr, t->disv, 0);
     return (!t->hasSupports || (dset && (dset == t->soft[0] || dset == t->soft[1]))) && disa != ~0ull &&
-           disa != readFieldNumber(s, rec->addr, t->disv, 0) && readFieldNumber(s, rec->addr, t->pact, 0) == 0 &&
+           disv != ~0ull && disa != disv && readFieldNumber(s, rec->addr, t->pact, 0) == 0 &&
            readFieldNumber(s, rec->addr, t->simm, 0) == 0 && readFieldNumber(s, rec->addr, t->odly, 0) == 0 &&
            !isLink(s, rec->addr, t->sdis) && !isLink(s, rec->addr, t->siml);
 }

@@ -25,7 +25,7 @@ typedef struct ebpfMonSweepPlan {
     uint32_t *group;      /* by record: the first record of its group (all records that links connect) */
     uint32_t *groupFirst; /* by first record of a group: its records that lists process, in the list of the closures */
     uint32_t *groupLen;
-    uint8_t  *isSteady;   /* by record: each pass of its list processes it, whatever happens (bpf/steady.bpf.c) */
+    uint8_t  *isSteady;   /* by record: each pass of its list processes it (bpf/steady.bpf.c) */
     uint8_t  *isShared;   /* by record: it may be processed twice between two looks, so it does not fit */
 } ebpfMonSweepPlan;
 
