@@ -65,6 +65,8 @@ typedef struct {
                             * counts it. documentation/internals.md, "The snapshot", lists which */
 #define EBPFMON_REC_WALK 2 /* it can process others without moving its time stamp: its chain is always looked at */
 #define EBPFMON_REC_UNDEFINED 4 /* an mbbo or mbboDirect with UDF: as EBPFMON_REC_TSE, if anything processes it */
+#define EBPFMON_REC_SCANS 8 /* SSCN is set: while it is simulated, it is in another scan list without a put to SCAN
+                             * (recGbl.c, recGblCheckSimm) */
 
 typedef struct {
     uint64_t addr;
@@ -115,6 +117,9 @@ void ebpfMonCatalogueRelease(ebpfMonCatalogue *cat);
 /* The number of nodes in the lists of all record types. If it changes, records were added. This is much cheaper than to
  * read the catalogue. 0: there is no database yet, -1: it cannot be read. */
 long ebpfMonCatalogueCountNodes(ebpfMonMem *mem, uint64_t pdbbase);
+
+/* Nonzero: both have the same records and fields, at the same addresses. Their names and aliases may differ. */
+int ebpfMonCatalogueHasSameRecords(const ebpfMonCatalogue *a, const ebpfMonCatalogue *b);
 
 /* --- Finding; any thread that holds a reference. Indexes are those of "rec". --- */
 

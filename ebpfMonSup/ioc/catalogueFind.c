@@ -116,3 +116,16 @@ const ebpfMonField *ebpfMonCatalogueFieldNamed(const ebpfMonCatalogue *cat, uint
             return &cat->field[i];
     return NULL;
 }
+
+int ebpfMonCatalogueHasSameRecords(const ebpfMonCatalogue *a, const ebpfMonCatalogue *b)
+{
+    if (a->count != b->count || a->rtypes != b->rtypes || a->fields != b->fields)
+        return 0;
+    for (uint32_t i = 0; i < a->count; i++)
+        if (a->rec[i].addr != b->rec[i].addr || a->rec[i].rtype != b->rec[i].rtype)
+            return 0;
+    for (uint32_t k = 0; k < a->fields; k++)
+        if (a->field[k].addr != b->field[k].addr || a->field[k].offset != b->field[k].offset)
+            return 0;
+    return 1;
+}

@@ -43,3 +43,10 @@ int ebpfMonLockSetsCountWaiters(ebpfMonMem *mem, const ebpfMonCatalogue *cat)
     }
     return 1;
 }
+
+int ebpfMonLockSetsHasBoth(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t a, uint32_t b)
+{
+    struct layoutLockRecord la, lb;
+
+    return !readLockRecord(mem, cat, a, &la) && !readLockRecord(mem, cat, b, &lb) && la.plockSet == lb.plockSet;
+}

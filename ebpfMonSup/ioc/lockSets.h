@@ -14,4 +14,7 @@ int ebpfMonLockSetsAreKnown(ebpfMonMem *mem, const ebpfMonCatalogue *cat);
  * Checks some of them, at the same time. */
 int ebpfMonLockSetsCountWaiters(ebpfMonMem *mem, const ebpfMonCatalogue *cat);
 
+/* Nonzero: both records are in one lock set now. */
+int ebpfMonLockSetsHasBoth(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t a, uint32_t b);
+
 #endif

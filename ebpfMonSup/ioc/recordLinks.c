@@ -4,10 +4,13 @@
 
 #include "ioc/baseLayout.h"
 #include "ioc/baseLink.h"
+#include "ioc/lockSets.h"
 #include "ioc/recordLinks.h"
 
 #define MENU_OMSL_CLOSED_LOOP 1 /* menuOmsl.dbd */
 #define MENU_SCAN_PASSIVE     0 /* menuScan.dbd */
+#define NO_SCAN               65535 /* the default of SSCN */
+#define LINK_NAME_SIZE        256
 
 /* Members of ebpfMonRecord that are read again. */
 typedef struct {
@@ -26,6 +29,24 @@ struct ebpfMonRecordLinks {
     uint32_t  odd;    /* links that are like none of a known release */
 };
 
+/* 1: the device support "Async Soft Channel" has the record that this link names processed by dbProcessNotify(), which
+ * does that at once if the record is in the same lock set. Its index is *to. Else 0: then that is another chain. */
+static int readNotifyLink(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonRecord *rec,
+                          const ebpfMonLink *link, uint32_t *to)
+{
+    char name[LINK_NAME_SIZE];
+    long target;
+
+    if (ebpfMonMemStr(mem, link->pvname, name, sizeof(name)))
+        return 0;
+    name[strcspn(name, ". ")] = 0;
+    target = ebpfMonCatalogueFind(cat, name);
+    if (target < 0 || !ebpfMonLockSetsHasBoth(mem, cat, (uint32_t)(rec - cat->rec), (uint32_t)target))
+        return 0;
+    *to = (uint32_t)target;
+    return 1;
+}
+
 /* 1: the record that this link leads to is processed, and *to is its index; else 0. dbDbLink.c processes the target of
  * a forward link, of a link with PP, and of an output link that writes to PROC, while it holds the lock. Whether the
  * target is passive does not matter here: SCAN can change, and the snapshot sees which record did not process. */
@@ -42,6 +63,8 @@ static int readLink(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonF
         links->odd++;
         return 0;
     }
+    if (link.type == LAYOUT_LINK_PN)
+        return readNotifyLink(mem, cat, rec, &link, to);
     if (link.type != LAYOUT_LINK_DB || !link.pvt)
         return 0;
     if (ebpfMonLinkFindEnd(mem, cat, rec->addr, &link, &end)) {
@@ -143,6 +166,15 @@ static uint16_t findStampFlags(ebpfMonMem *mem, const ebpfMonCatalogue *cat, con
     return 0;
 }
 
+/* Nonzero: SSCN is set, or cannot be read. */
+static int hasSimulatedScan(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonRecord *rec)
+{
+    const ebpfMonField *f = ebpfMonCatalogueFieldNamed(cat, rec->rtype, "SSCN");
+    uint16_t scan = NO_SCAN;
+
+    return f && (ebpfMonMemRead(mem, rec->addr + f->offset, &scan, sizeof(scan)) || scan != NO_SCAN);
+}
+
 static void readRecord(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonRecord *rec,
                        ebpfMonRecordLinks *links, oneRecord *read)
 {
@@ -152,8 +184,9 @@ static void readRecord(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfM
 
     memset(read, 0, sizeof(*read));
     read->fwd = UINT32_MAX;
-    read->flags = rec->flags & (uint16_t)~(EBPFMON_REC_TSE | EBPFMON_REC_WALK | EBPFMON_REC_UNDEFINED);
-    read->flags |= findStampFlags(mem, cat, rec);
+    read->flags = findStampFlags(mem, cat, rec);
+    if (hasSimulatedScan(mem, cat, rec))
+        read->flags |= EBPFMON_REC_SCANS;
     for (uint32_t i = rt->firstField; i < rt->firstField + rt->fieldCount; i++) {
         const ebpfMonField *f = &cat->field[i];
 
@@ -272,4 +305,24 @@ void ebpfMonRecordLinksExchange(ebpfMonCatalogue *cat, ebpfMonRecordLinks *links
         *n = old;
     }
     ebpfMonLinkTableReplace(cat->links, links->index, links->table);
+}
+
+void ebpfMonRecordLinksTakeOver(ebpfMonCatalogue *cat, ebpfMonCatalogue *older)
+{
+    ebpfMonLinkTable *links = cat->links;
+
+    for (uint32_t i = 0; i < cat->count; i++) {
+        ebpfMonRecord *r = &cat->rec[i], *o = &older->rec[i];
+
+        r->to = o->to;
+        r->toCount = o->toCount;
+        r->fwd = o->fwd;
+        r->flags = o->flags;
+        o->to = NULL;
+        o->toCount = 0;
+    }
+    for (uint32_t k = 0; k < cat->rtypes; k++)
+        cat->rtype[k].stamps = older->rtype[k].stamps;
+    cat->links = older->links;
+    older->links = links;
 }

@@ -32,4 +32,8 @@ int ebpfMonRecordLinksMayHaveMissed(const ebpfMonCatalogue *cat, const ebpfMonRe
  * nothing; call it under the lock of the catalogue's readers, once for each ebpfMonRecordLinksRead. */
 void ebpfMonRecordLinksExchange(ebpfMonCatalogue *cat, ebpfMonRecordLinks *links);
 
+/* Gives a catalogue the links of an older one with the same records (ebpfMonCatalogueHasSameRecords), and all else that
+ * is known of records and types. The older one has none afterwards. Under the same lock. */
+void ebpfMonRecordLinksTakeOver(ebpfMonCatalogue *cat, ebpfMonCatalogue *older);
+
 #endif

@@ -97,7 +97,7 @@ static void findStamps(const char *type, const char *field, const ebpfMonPut *pu
  */
 static int changesCounting(ebpfMonTarget *t, uint64_t precord, const ebpfMonField *f)
 {
-    static const char *const fields[] = { "TSE", "TSEL", "OMSL", "UDF", "SDEL", "DTYP", NULL };
+    static const char *const fields[] = { "TSE", "TSEL", "OMSL", "UDF", "SDEL", "DTYP", "SSCN", NULL };
     long index;
 
     if (isOneOf(f->name, fields))

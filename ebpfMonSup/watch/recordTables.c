@@ -280,7 +280,7 @@ void ebpfMonRecordTablesMarkSuperseded(ebpfMonRecordTables *r, ebpfMonTarget *t,
 
 void ebpfMonRecordTablesUpdateLinks(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t index, uint64_t since)
 {
-    const uint16_t stamp = EBPFMON_REC_TSE | EBPFMON_REC_WALK | EBPFMON_REC_UNDEFINED;
+    const uint16_t stamp = EBPFMON_REC_TSE | EBPFMON_REC_WALK | EBPFMON_REC_UNDEFINED | EBPFMON_REC_SCANS;
     uint16_t flags = t->cat->rec[index].flags & stamp;
     ebpfMonLinkChange *change;
     ebpfMonClosures *c;

@@ -13,7 +13,6 @@
 #define UNLOOKED       6 /* so many records of a stretch cost a sweep as much as one look */
 #define NO_ROOT        UINT32_MAX
 #define NO_PLACE       UINT32_MAX
-#define NO_SCAN        65535 /* the default of SSCN */
 
 /* A record in a scan list. */
 typedef struct {
@@ -194,15 +193,6 @@ static void makeGroups(Planner *p)
     }
 }
 
-/* Nonzero: while it is simulated, it is in another list without a put to SCAN (recGbl.c, recGblCheckSimm). */
-static int changesListItself(const Planner *p, const ebpfMonRecord *rec)
-{
-    const ebpfMonField *f = ebpfMonCatalogueFieldNamed(p->cat, rec->rtype, "SSCN");
-    uint16_t scan = NO_SCAN;
-
-    return f && (ebpfMonMemRead(p->t->follower.mem, rec->addr + f->offset, &scan, sizeof(scan)) || scan != NO_SCAN);
-}
-
 /* If this is not fulfilled, a record could process twice between two looks, or its time stamp would not show a
  * processing, or a list could have other records than we know. */
 static void judgePlan(Planner *p, int isSerial)
@@ -211,7 +201,7 @@ static void judgePlan(Planner *p, int isSerial)
         p->plan->fits = 0;
     for (uint32_t i = 0; i < p->cat->count; i++)
         if (p->cat->rtype[p->cat->rec[i].rtype].stamps != EBPFMON_STAMPS_BASE ||
-            changesListItself(p, &p->cat->rec[i]))
+            p->cat->rec[i].flags & EBPFMON_REC_SCANS)
             p->plan->fits = 0;
     for (uint32_t i = 0; i < p->rootCount && !isSerial; i++)
         if (p->scan[p->root[i].index] < FIRST_PERIODIC) { /* events and I/O Intr: by callbacks, or by a driver */

@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "host/foreign.h"
 #include "host/ownMemory.h"
+#include "ioc/recordLinks.h"
 #include "watch/targetDatabase.h"
 
 #define LOOK_NS     500000000ull   /* between two looks for new records while it starts, at least … */
@@ -32,12 +33,19 @@ static int readCatalogue(ebpfMonTargets *targets, ebpfMonRecordTables *tables, e
     }
     if (t->image.core->oldNames & (1u << ebpfMonFnProcessNotify))
         ebpfMonBaseReleaseSetPutNotify(&cat->base);
-    if (old)
-        ebpfMonRecordTablesRemove(tables, t);
-    ebpfMonTargetsLock(targets);
-    t->cat = cat;
-    ebpfMonTargetsUnlock(targets);
-    ebpfMonRecordTablesAddArrays(tables, t);
+    if (old && ebpfMonCatalogueHasSameRecords(cat, old)) { /* aliases came (dbCreateAlias): all counts go on */
+        ebpfMonTargetsLock(targets);
+        ebpfMonRecordLinksTakeOver(cat, old);
+        t->cat = cat;
+        ebpfMonTargetsUnlock(targets);
+    } else {
+        if (old)
+            ebpfMonRecordTablesRemove(tables, t);
+        ebpfMonTargetsLock(targets);
+        t->cat = cat;
+        ebpfMonTargetsUnlock(targets);
+        ebpfMonRecordTablesAddArrays(tables, t);
+    }
     t->follower.nodes = ebpfMonCatalogueCountNodes(t->follower.mem, t->image.pdbbase);
     ebpfMonCatalogueRelease(old);
     return 0;

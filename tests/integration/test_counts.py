@@ -307,3 +307,30 @@ def test_group_of_a_record_without_time(new_ioc, new_monitor):
             client.put(ioc.prefix + "GRP", {"a.value": i}, timeout=60)
     assert ioc.get("Y") == 10
     until(lambda: monitor.records(ioc.name)[ioc.prefix + "Y"].count == 10, 10, lambda: monitor.records(ioc.name)[ioc.prefix + "Y"])
+
+
+@pytest.mark.parametrize("level", ["counts", "chains"])
+@pytest.mark.parametrize("sets", [1, 8], ids=["chains", "passes"])
+def test_async_soft_channel_in_its_own_lock_set(new_ioc, new_monitor, sets, level):
+    """The device support processes the record that its INP names while it is processed itself. The chain has processed that record
+    before."""
+    text = "".join(db.record("fanout", f"ROOT{i}", SCAN=".1 second", LNK1=f"$(P)T{i}", LNK2=f"$(P)ASYNC{i}") +
+                   db.record("ai", f"ASYNC{i}", DTYP="Async Soft Channel", INP=f"$(P)T{i}.VAL", FLNK=f"$(P)END{i}") +
+                   db.counter(f"T{i}") + db.counter(f"END{i}") for i in range(sets))
+    ioc = new_ioc(db.READY + text).start()
+    monitor = new_monitor(iocs=ioc.name).start().at_level(level, ioc)
+    names = [f"{n}{i}" for n in ("T", "END") for i in range(sets)]
+
+    def stop():
+        for i in range(sets):
+            ioc.put(f"ROOT{i}.SCAN", "Passive")
+        return settled(lambda: {n: (int(ioc.get(n)), monitor.records(ioc.name)[ioc.prefix + n]) for n in names}, 60, quiet=1.5)
+
+    before = stop()
+    for i in range(sets):
+        ioc.put(f"ROOT{i}.SCAN", ".1 second")
+    until(lambda: int(ioc.get("T0")) > before["T0"][0] + 60, 60, "scans")
+    after = stop()
+    for n in names:
+        true, counted = after[n][0] - before[n][0], after[n][1].count - before[n][1].count
+        assert counted == true and "atleast" not in after[n][1].flags, f"{n}: {after[n]}; {counted} of {true}"

@@ -22,25 +22,6 @@ def monitor(module_monitor):
     return module_monitor(iocs="none").start()
 
 
-def test_simulation_moves_a_record(new_ioc, monitor):
-    """A record that is simulated is scanned by the list of SSCN. Nobody puts to its SCAN."""
-    text = db.READY + db.record("ai", "X", SCAN="1 second", SSCN=".1 second", FLNK="$(P)C") + db.counter("C")
-    ioc = new_ioc(text + "".join(db.counter(f"N{i}", SCAN="1 second") for i in range(8))).start()
-    monitor.set_filter(IOC=ioc.name, LEVEL="counts")
-    monitor.wait_ioc(ioc, level="counts")
-    until(lambda: monitor.records(ioc.name)[ioc.prefix + "N0"].count > 2, 20, "it is counted")
-
-    def unseen():
-        """What C processed before it was watched."""
-        return int(ioc.get("C")) - monitor.records(ioc.name)[ioc.prefix + "C"].count
-
-    before = settled(unseen, 20, quiet=0.3)  # it processes once a second
-    ioc.put("X.SIMM", "YES")
-    until(lambda: int(ioc.get("C")) > 30, 30, "the record is simulated")
-    ioc.put("X.SCAN", "Passive")
-    until(lambda: unseen() == before, 20, lambda: f"not counted: {unseen()}, before: {before}")
-
-
 def test_two_traps_for_a_pass(new_ioc, monitor):
     """100 chains of 3 records at 10 Hz cost about 40 traps per second: at the begin and the end of each pass, also of the lists without
     records, which are 9 per second."""
