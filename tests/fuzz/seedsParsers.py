@@ -120,7 +120,7 @@ def elf():
 # --- the memory of an IOC
 
 MEMORY = 0x10000
-FIELDS = [("NAME", 0, 0), ("SCAN", 12, 61), ("DISP", 2, 70), ("PACT", 2, 144), ("PPN", 17, 80), ("PHAS", 3, 72), ("LSET", 17, 88),
+FIELDS = [("NAME", 0, 0), ("SCAN", 12, 61), ("DISP", 2, 70), ("PACT", 2, 144), ("PPN", 17, 80), ("PHAS", 3, 72), ("PROC", 2, 76), ("LSET", 17, 88),
           ("SEVR", 12, 96), ("STAT", 12, 98), ("TSE", 3, 100), ("TSEL", 14, 104), ("TIME", 17, 208), ("FLNK", 16, 216),
           ("SDIS", 14, 320), ("OUT", 15, 424), ("VAL", 10, 528), ("BPTR", 17, 536), ("NORD", 6, 544)]
 

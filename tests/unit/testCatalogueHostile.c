@@ -33,7 +33,7 @@
 #define NOWHERE (at(f) + ARENA) /* the page there cannot be read */
 
 static const char *const fieldName[] = {"NORD", "PACT", "PPN", "LSET", "DISP", "SEVR", "STAT", "TSE",
-                                        "TSEL", "FLNK", "VAL", "BPTR", "TIME", "SCAN", "SDIS", "PHAS"};
+                                        "TSEL", "FLNK", "VAL", "BPTR", "TIME", "SCAN", "SDIS", "PHAS", "PROC"};
 #define FIELDS ((int)(sizeof(fieldName) / sizeof(fieldName[0])))
 #define TIME   12 /* index of TIME */
 
