@@ -61,6 +61,9 @@ def test_each_command(terminals, tmp_path):
     for step in tutorial.steps(text):
         if "caput" in step.commands:  # a person types after all probes are attached; on a busy host this takes long
             until(lambda: '"seen":"inside"' in log.read_text(), 20, "a put by a link, seen inside of the IOC")
+        if "PUT_BAD_ACK" in step.commands:  # it acknowledges what PVs have shown, also the rows, which come a moment later
+            shell = terminals[step.terminals[0]]
+            until(lambda: "CURRENT:SET" in " ".join(shell.command("caget -S DEMO:EBPF:PUT_BAD_LOG", 60)), 20, "the put is shown")
         for terminal in step.terminals:
             compared += run(terminals[terminal], step, names)
     assert compared >= 17, "outputs that were compared"
