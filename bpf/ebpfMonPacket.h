@@ -58,14 +58,23 @@ struct ebpfMonPacketCounts {
     __u64 dropped; /* packets that passed, and were lost because the ring was full */
 };
 
+/* Variable "packetsSleep": which packets wake the reader. */
+enum ebpfMonPacketsSleep {
+    EBPFMON_PACKETS_AWAKE, /* none */
+    EBPFMON_PACKETS_ALL,   /* any */
+    EBPFMON_PACKETS_URGENT /* those that cannot wait (wireWaits.bpf.h), or any if many wait */
+};
+
 /* An entry of the ring "packets". */
 struct ebpfMonPacketHead {
     __u64 ktime;   /* monotonic ns; when the packet came */
     __u32 len;     /* bytes of the packet that follow */
     __u32 wireLen; /* bytes of the whole packet */
+    __u32 canWait; /* nonzero: it need not be read at once (wireWaits.bpf.h) */
+    __u32 pad;
 };
 
-_Static_assert(sizeof(struct ebpfMonPacketHead) == 16, "ebpfMonPacketHead");
+_Static_assert(sizeof(struct ebpfMonPacketHead) == 24, "ebpfMonPacketHead");
 _Static_assert(sizeof(struct ebpfMonConnKey) == 12, "ebpfMonConnKey");
 _Static_assert(sizeof(struct ebpfMonConn) == 40, "ebpfMonConn");
 _Static_assert(__builtin_offsetof(struct ebpfMonConn, tries) + EBPFMON_SHORT <= sizeof(struct ebpfMonConn),

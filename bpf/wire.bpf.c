@@ -18,7 +18,9 @@
 #include <bpf/bpf_helpers.h>
 #include "ebpfMonPacket.h"
 #include "wireLooks.bpf.h"
+#include "wirePorts.bpf.h"
 #include "wireSend.bpf.h"
+#include "wireWaits.bpf.h"
 
 #define LOOPBACK_IFINDEX 1      /* of lo in every namespace: loopback_net_init() of the kernel checks it */
 #define LINK_HEADER      14     /* bytes before the IP header on lo: eth_type_trans() in loopback_xmit() */
@@ -85,14 +87,6 @@ struct {
 /* A new number whenever the user part has said what a connection is. */
 volatile __u32 changes;
 
-/* The ports where CA or PVA is expected: a bit for each port, in host byte order. */
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, EBPFMON_PORT_WORDS);
-    __type(key, __u32);
-    __type(value, __u64);
-} ports SEC(".maps");
-
 struct {
     __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
     __uint(max_entries, 1);
@@ -105,14 +99,6 @@ struct {
 volatile __u32 nowSecs;
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
-
-static __always_inline int isExpected(__be16 port)
-{
-    __u32 host = bpf_ntohs(port), word = host / 64;
-    __u64 *bits = bpf_map_lookup_elem(&ports, &word);
-
-    return bits && (*bits >> (host & 63) & 1);
-}
 
 /* The place of a connection in a table of 1 << "log" places. */
 static __always_inline __u32 hashKey(const struct ebpfMonConnKey *key, __u32 log)
@@ -363,14 +349,18 @@ static __always_inline int judgeNext(struct __sk_buff *skb, const struct tcphdr 
     return pass;
 }
 
+/* Bytes from the IP header on. 0 in the field: the packet is longer than the field can say (BIG TCP). Otherwise the field
+ * counts, because short frames are padded. */
+static __always_inline __u32 getLength(const struct __sk_buff *skb, __u32 ip, const struct headers *h)
+{
+    return h->ip.tot_len ? bpf_ntohs(h->ip.tot_len) : skb->len - ip;
+}
+
 static __always_inline int isWantedTcp(struct __sk_buff *skb, __u32 ip, const struct headers *h,
     struct ebpfMonPacketCounts *count)
 {
     const struct tcphdr *tcp = &h->tcp;
-    /* 0: the packet is longer than the field can say (BIG TCP). Otherwise the field counts, because short frames are
-     * padded. */
-    __u32 total = h->ip.tot_len ? bpf_ntohs(h->ip.tot_len) : skb->len - ip;
-    __u32 at = h->ip.ihl * 4u + tcp->doff * 4u, serial, size, d;
+    __u32 total = getLength(skb, ip, h), at = h->ip.ihl * 4u + tcp->doff * 4u, serial, size, d;
     struct ebpfMonConnKey key;
     struct ebpfMonConn *c;
     struct foreign *f;
@@ -468,7 +458,7 @@ static __always_inline void seePacket(struct __sk_buff *skb, __u32 ip)
     if (!pass)
         return;
     count->passed++;
-    if (sendPacket(skb, ip))
+    if (sendPacket(skb, ip, h.ip.protocol == IPPROTO_UDP || canTcpWait(skb, l4, ip + getLength(skb, ip, &h), &h.tcp)))
         count->dropped++;
 }
 

@@ -9,6 +9,8 @@
 #include "eventsSleep.bpf.h"
 #include "wake.bpf.h"
 
+#define MANY_WAIT 64 /* a ring of which so small a part is full has many packets that wait: to read them takes 1 or 2 ms,
+                      * if it has its usual size */
 #define UDP_MIN 28 /* bytes of the IP and the UDP header: a short datagram has no more */
 
 /* The packets that passed: a struct ebpfMonPacketHead, then the packet from its IP header on. */
@@ -17,14 +19,14 @@ struct {
     __uint(max_entries, 8 << 20);
 } packets SEC(".maps");
 
-/* Nonzero: the reader sleeps (wake.bpf.h). The user part sets it. */
+/* enum ebpfMonPacketsSleep. Nonzero: the reader sleeps (wake.bpf.h). The user part sets it. */
 volatile __u32 packetsSleep;
 
 DEFINE_EVENTS_SLEEP;
 
 /* Copies "n" bytes of the packet, at least its headers, into an entry with "room" bytes, which is a constant. Nonzero:
  * not possible. */
-static __always_inline int copyPacket(struct __sk_buff *skb, __u32 ip, __u32 room, __u64 n, __u64 now)
+static __always_inline int copyPacket(struct __sk_buff *skb, __u32 ip, __u32 room, __u64 n, __u64 now, int canWait)
 {
     struct ebpfMonPacketHead *entry = bpf_ringbuf_reserve(&packets, sizeof(*entry) + room, 0);
 
@@ -47,14 +49,14 @@ static __always_inline int copyPacket(struct __sk_buff *skb, __u32 ip, __u32 roo
     entry->ktime = now;
     entry->len = n;
     entry->wireLen = skb->len - ip;
+    entry->canWait = (__u32)canWait;
+    entry->pad = 0;
     bpf_ringbuf_submit(entry, BPF_RB_NO_WAKEUP);
-    wakeReader(&packets, &packetsSleep, &eventsSleep);
     return 0;
 }
 
-/* Sends the packet to the user part. The size of an entry must be a constant, so there are some sizes, each of them
- * twice the one before. */
-static __always_inline int sendPacket(struct __sk_buff *skb, __u32 ip)
+/* The size of an entry must be a constant, so there are some sizes, each of them twice the one before. */
+static __always_inline int copyToEntry(struct __sk_buff *skb, __u32 ip, int canWait)
 {
     __u64 n = skb->len - ip < EBPFMON_PACKET_MAX ? skb->len - ip : EBPFMON_PACKET_MAX;
     __u64 now = bpf_ktime_get_ns();
@@ -62,8 +64,32 @@ static __always_inline int sendPacket(struct __sk_buff *skb, __u32 ip)
 #pragma unroll
     for (__u32 room = EBPFMON_PACKET_MIN; room < EBPFMON_PACKET_MAX; room *= 2)
         if (n <= room)
-            return copyPacket(skb, ip, room, n, now);
-    return copyPacket(skb, ip, EBPFMON_PACKET_MAX, n, now);
+            return copyPacket(skb, ip, room, n, now, canWait);
+    return copyPacket(skb, ip, EBPFMON_PACKET_MAX, n, now, canWait);
+}
+
+static __always_inline int doManyWait(void)
+{
+    return bpf_ringbuf_query(&packets, BPF_RB_AVAIL_DATA) > bpf_ringbuf_query(&packets, BPF_RB_RING_SIZE) / MANY_WAIT;
+}
+
+/* A packet that can wait tells nothing of an event that will come, so it leaves the flag of the other ring alone. */
+static __always_inline void wakePacketReader(int canWait)
+{
+    if (!canWait)
+        wakeReader(&packets, &packetsSleep, &eventsSleep);
+    else if (packetsSleep == EBPFMON_PACKETS_ALL || (packetsSleep == EBPFMON_PACKETS_URGENT && doManyWait()))
+        wakeReader(&packets, &packetsSleep, NULL);
+}
+
+/* Sends the packet to the user part. "canWait": nonzero if it can wait there (wireWaits.bpf.h). Nonzero: not
+ * possible. */
+static __always_inline int sendPacket(struct __sk_buff *skb, __u32 ip, int canWait)
+{
+    if (copyToEntry(skb, ip, canWait))
+        return -1;
+    wakePacketReader(canWait);
+    return 0;
 }
 
 #endif

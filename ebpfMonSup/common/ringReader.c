@@ -64,11 +64,12 @@ static int takeOther(ebpfMonRingReader *r)
 static void doOtherWork(ebpfMonRingReader *r, unsigned n)
 {
     ebpfMonRingReader *helped = r->helped;
+    int expects;
 
     if (!takeOther(r))
         return;
     helped->calls.endSleep(helped->arg);
-    if (helped->calls.read(helped->arg) > MANY || n > MANY || ebpfMonDutyIsWanted(&helped->duty))
+    if (helped->calls.read(helped->arg, &expects) > MANY || n > MANY || ebpfMonDutyIsWanted(&helped->duty))
         stopHelping(r);
 }
 
@@ -115,12 +116,13 @@ static void sleepUntilWoken(ebpfMonRingReader *r, ebpfMonWorker *worker)
 
 static void lookOnce(ebpfMonRingReader *r, ebpfMonWorker *worker)
 {
-    unsigned n = r->calls.read(r->arg);
+    int expects;
+    unsigned n = r->calls.read(r->arg, &expects);
     uint64_t next, now, wait;
 
     doOtherWork(r, n);
     now = ebpfMonClockMonotonic();
-    next = ebpfMonPaceNext(&r->pace, n > 0, now);
+    next = ebpfMonPaceNext(&r->pace, expects, now);
     if (!next) {
         sleepUntilWoken(r, worker);
         return;

@@ -17,8 +17,9 @@ typedef struct ebpfMonRingReader ebpfMonRingReader;
  * "getDue", "beginSleep" and "endSleep" in its place. */
 typedef struct {
     const char *name; /* name of the thread */
-    /* Reads the entries that have come, and does the work that is due. Nonzero: an entry came. */
-    unsigned (*read)(void *arg);
+    /* Reads the entries that have come, and does the work that is due. Returns the number of entries. *expects gets
+     * nonzero if more are expected at once, so that the thread looks again soon. */
+    unsigned (*read)(void *arg, int *expects);
     /* Returns the time (monotonic ns) at which work is due even if nothing comes. */
     uint64_t (*getDue)(void *arg);
     /* Returns the file descriptor that becomes readable when an entry wakes the thread. */

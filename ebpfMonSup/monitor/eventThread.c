@@ -36,8 +36,9 @@ static int followSilence(ebpfMonMonitor *m, uint64_t now)
     return isEnd;
 }
 
-/* Reads the events that have come, and does the work that is due. Returns the number of events. */
-static unsigned readEvents(void *arg)
+/* Reads the events that have come, and does the work that is due. Returns the number of events. More are expected if
+ * there was one, and if a program still writes an event before the others. */
+static unsigned readEvents(void *arg, int *expects)
 {
     ebpfMonMonitor *m = arg;
     uint64_t upTo = ebpfMonClockMonotonic(), oldest;
@@ -54,9 +55,8 @@ static unsigned readEvents(void *arg)
         ebpfMonKernelBreakSilence();
     ebpfMonTracesTick(m->trace.traces, ebpfMonClockMonotonic(), 0);
     ebpfMonSlowChainsTick(m->publish.slowChains, ebpfMonClockMonotonic(), 0);
-    n += (unsigned)followSilence(m, ebpfMonClockMonotonic());
-    return n + !isWhole; /* a program still writes an event before the others; it will be done at once, so look again
-                          * soon */
+    *expects = followSilence(m, ebpfMonClockMonotonic()) || n || !isWhole;
+    return n;
 }
 
 static uint64_t getDue(void *arg)

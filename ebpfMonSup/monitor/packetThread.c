@@ -130,27 +130,26 @@ static void tickSources(ebpfMonPacketThread *p, unsigned n)
     p->found = 0;
 }
 
-/* Reads the packets that have come, and does the work that is due. Returns the number of packets after which more are
- * expected. */
-static unsigned readPackets(void *arg)
+/* Reads the packets that have come, and does the work that is due. Returns the number of packets. More are also expected
+ * if a program still writes a packet before the others. */
+static unsigned readPackets(void *arg, int *expects)
 {
     ebpfMonPacketThread *p = arg;
-    unsigned n;
+    ebpfMonPacketReaderLook look;
     uint64_t now;
-    int isWhole;
 
     now = ebpfMonClockMonotonic();
     if (ebpfMonTargetsCountChanges(p->m->targets) != p->changes)
         refreshSources(p, now);
     now = ebpfMonClockMonotonic();
     ebpfMonPacketEventsNoteLost(p->m->put.packetEvents, now);
-    n = ebpfMonPacketReaderRead(p->reader, &isWhole);
-    if (isWhole)
+    ebpfMonPacketReaderRead(p->reader, &look);
+    if (look.isWhole)
         ebpfMonPutJoinSetPacketsRead(p->m->put.join, now);
     ebpfMonPacketEventsPublish(p->m->put.packetEvents, ebpfMonClockMonotonic());
-    tickSources(p, n);
-    return n + !isWhole; /* a program still writes a packet before the others; it will be done at once, so look again
-                          * soon */
+    tickSources(p, look.others);
+    *expects = look.expected || !look.isWhole;
+    return look.packets;
 }
 
 static uint64_t getPacketDue(void *arg)
@@ -165,21 +164,23 @@ static int getPacketFile(void *arg)
 {
     ebpfMonPacketThread *p = arg;
 
-    return ebpfMonPacketSourcesFile(ebpfMonPacketReaderGetSources(p->reader));
+    return ebpfMonPacketReaderGetFile(p->reader);
 }
 
+/* A put that waits, and the end of a silence, may need any packet at once. Else only puts do. */
 static int beginPacketSleep(void *arg)
 {
     ebpfMonPacketThread *p = arg;
+    int isAny = p->isSilent || ebpfMonPutJoinHasWaiting(p->m->put.join);
 
-    return ebpfMonPacketSourcesBeginSleep(ebpfMonPacketReaderGetSources(p->reader));
+    return ebpfMonPacketReaderBeginSleep(p->reader, isAny ? EBPFMON_PACKETS_ALL : EBPFMON_PACKETS_URGENT);
 }
 
 static void endPacketSleep(void *arg)
 {
     ebpfMonPacketThread *p = arg;
 
-    ebpfMonPacketSourcesEndSleep(ebpfMonPacketReaderGetSources(p->reader));
+    ebpfMonPacketReaderEndSleep(p->reader);
 }
 
 static void publishWaitingPuts(void *arg)

@@ -67,7 +67,7 @@ int ebpfMonKernelEventsFile(void)
 
 int ebpfMonKernelEventsBeginSleep(void)
 {
-    return ebpfMonRingBeginSleep(&ebpfMonLoaded.ring);
+    return ebpfMonRingBeginSleep(&ebpfMonLoaded.ring, EBPFMON_RING_ALL);
 }
 
 void ebpfMonKernelEventsEndSleep(void)

@@ -73,11 +73,11 @@ static void onPacket(void *arg, uint64_t time, const uint8_t *ip, size_t len, si
  * namespace ended. It reads several times, because a program may still write a packet. */
 static void finishSource(ebpfMonPacketSources *s, unsigned i)
 {
-    int isWhole = 0;
+    ebpfMonPacketsLook look = { .isWhole = 0 };
 
     ebpfMonPacketsEnd(s->source[i].packets);
-    for (unsigned n = 0; n < READS_MAX && !isWhole; n++)
-        ebpfMonPacketsRead(s->source[i].packets, onPacket, &s->source[i], &isWhole);
+    for (unsigned n = 0; n < READS_MAX && !look.isWhole; n++)
+        ebpfMonPacketsRead(s->source[i].packets, onPacket, &s->source[i], &look);
     closeSource(s, i);
 }
 
@@ -182,12 +182,12 @@ int ebpfMonPacketSourcesFile(const ebpfMonPacketSources *s)
     return s->rings;
 }
 
-int ebpfMonPacketSourcesBeginSleep(ebpfMonPacketSources *s)
+int ebpfMonPacketSourcesBeginSleep(ebpfMonPacketSources *s, enum ebpfMonPacketsSleep which)
 {
     int mayWait = 1;
 
     for (unsigned i = 0; i < s->count; i++)
-        mayWait &= ebpfMonRingBeginSleep(ebpfMonPacketsGetRing(s->source[i].packets));
+        mayWait &= ebpfMonRingBeginSleep(ebpfMonPacketsGetRing(s->source[i].packets), which);
     return mayWait;
 }
 
@@ -197,19 +197,18 @@ void ebpfMonPacketSourcesEndSleep(ebpfMonPacketSources *s)
         ebpfMonRingEndSleep(ebpfMonPacketsGetRing(s->source[i].packets));
 }
 
-unsigned ebpfMonPacketSourcesRead(ebpfMonPacketSources *s, int *isWhole)
+void ebpfMonPacketSourcesRead(ebpfMonPacketSources *s, ebpfMonPacketsLook *look)
 {
-    unsigned n = 0;
-
-    *isWhole = 1;
+    *look = (ebpfMonPacketsLook){ .isWhole = 1 };
     ebpfMonRingsClear(s->rings);
     for (unsigned i = 0; i < s->count; i++) {
-        int isAll;
+        ebpfMonPacketsLook one;
 
-        n += ebpfMonPacketsRead(s->source[i].packets, onPacket, &s->source[i], &isAll);
-        *isWhole &= isAll;
+        ebpfMonPacketsRead(s->source[i].packets, onPacket, &s->source[i], &one);
+        look->packets += one.packets;
+        look->urgent += one.urgent;
+        look->isWhole &= one.isWhole;
     }
-    return n;
 }
 
 void ebpfMonPacketSourcesExpectPort(ebpfMonPacketSources *s, uint32_t netns, uint16_t port)

@@ -40,13 +40,12 @@ void ebpfMonPacketSourcesFollow(ebpfMonPacketSources *sources, const ebpfMonNetn
  * Returns their number. */
 unsigned ebpfMonPacketSourcesList(const ebpfMonPacketSources *sources, uint32_t *netns);
 
-/* Passes the packets that have come to the sink. Returns their number. *isWhole: see ebpfMonRingRead; nonzero if it is
- * so for all sources. */
-unsigned ebpfMonPacketSourcesRead(ebpfMonPacketSources *sources, int *isWhole);
+/* Passes the packets that have come to the sink. *look: of all sources together. */
+void ebpfMonPacketSourcesRead(ebpfMonPacketSources *sources, ebpfMonPacketsLook *look);
 
-/* How the packet thread sleeps until any source has packets: see ring.h. The file stays the sources'. */
+/* How the packet thread sleeps until any source has packets of this kind: see ring.h. The file stays the sources'. */
 int ebpfMonPacketSourcesFile(const ebpfMonPacketSources *sources);
-int ebpfMonPacketSourcesBeginSleep(ebpfMonPacketSources *sources);
+int ebpfMonPacketSourcesBeginSleep(ebpfMonPacketSources *sources, enum ebpfMonPacketsSleep which);
 void ebpfMonPacketSourcesEndSleep(ebpfMonPacketSources *sources);
 
 /* See ebpfMonPacketsExpectPort and ebpfMonPacketsSetVerdict, for the source of namespace "netns" (of the connection's

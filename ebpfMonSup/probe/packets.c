@@ -165,23 +165,28 @@ typedef struct {
     ebpfMonPacketFn packet;
     void    *arg;
     uint64_t unixOffset;
+    unsigned urgent;
 } receiver;
 
 static void onEntry(void *arg, const void *data, size_t size)
 {
     const struct ebpfMonPacketHead *head = data;
-    const receiver *to = arg;
+    receiver *to = arg;
 
-    if (size >= sizeof(*head) && head->len <= size - sizeof(*head))
+    if (size < sizeof(*head))
+        return;
+    to->urgent += !head->canWait;
+    if (head->len <= size - sizeof(*head))
         to->packet(to->arg, head->ktime + to->unixOffset, (const uint8_t *)(head + 1), head->len, head->wireLen);
 }
 
-unsigned ebpfMonPacketsRead(ebpfMonPackets *packets, ebpfMonPacketFn packet, void *arg, int *isWhole)
+void ebpfMonPacketsRead(ebpfMonPackets *packets, ebpfMonPacketFn packet, void *arg, ebpfMonPacketsLook *look)
 {
-    receiver to = { packet, arg, ebpfMonClockUnixOffset() };
+    receiver to = { packet, arg, ebpfMonClockUnixOffset(), 0 };
 
     setClock(packets);
-    return ebpfMonRingRead(&packets->ring, onEntry, &to, isWhole);
+    look->packets = ebpfMonRingRead(&packets->ring, onEntry, &to, &look->isWhole);
+    look->urgent = to.urgent;
 }
 
 void ebpfMonPacketsExpectPort(ebpfMonPackets *packets, uint16_t port, int expected)

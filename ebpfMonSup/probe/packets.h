@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "ebpfMonEvent.h"
+#include "ebpfMonPacket.h"
 #include "probe/ring.h"
 
 typedef struct ebpfMonPackets ebpfMonPackets;
@@ -46,11 +47,20 @@ int ebpfMonPacketsUseTcx(const ebpfMonPackets *packets); /* nonzero: a tcx progr
 
 uint32_t ebpfMonPacketsGetNetns(const ebpfMonPackets *packets); /* inode of the namespace */
 
+/* What a look found. */
+typedef struct {
+    unsigned packets;
+    unsigned urgent;  /* of these: they could not wait (bpf/wireWaits.bpf.h) */
+    int      isWhole; /* see ebpfMonRingRead */
+} ebpfMonPacketsLook;
+
 /* Calls "packet" for each packet that has come. "ip": the packet from its IPv4 header on, "len" of its "wireLen" bytes,
- * valid during the call only; "time": ns since 1970. Returns their number. *isWhole: see ebpfMonRingRead. */
+ * valid during the call only; "time": ns since 1970. */
 typedef void (*ebpfMonPacketFn)(void *arg, uint64_t time, const uint8_t *ip, size_t len, size_t wireLen);
-unsigned ebpfMonPacketsRead(ebpfMonPackets *packets, ebpfMonPacketFn packet, void *arg, int *isWhole);
-ebpfMonRing *ebpfMonPacketsGetRing(ebpfMonPackets *packets); /* how to sleep until packets come; stays the source's */
+void ebpfMonPacketsRead(ebpfMonPackets *packets, ebpfMonPacketFn packet, void *arg, ebpfMonPacketsLook *look);
+
+/* How to sleep until packets come (ring.h; which of them: enum ebpfMonPacketsSleep). It stays the source's. */
+ebpfMonRing *ebpfMonPacketsGetRing(ebpfMonPackets *packets);
 
 /* Expects CA or PVA at a port (host byte order, UDP and TCP), or no more: all datagrams of the port pass, and the
  * filter looks at its connections for longer before it drops them as foreign. At first the ports are 5064, 5065, 5075

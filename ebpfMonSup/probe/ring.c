@@ -92,11 +92,11 @@ unsigned ebpfMonRingRead(ebpfMonRing *ring, ebpfMonRingFn event, void *arg, int 
     return n;
 }
 
-int ebpfMonRingBeginSleep(ebpfMonRing *ring)
+int ebpfMonRingBeginSleep(ebpfMonRing *ring, uint32_t which)
 {
     unsigned long at = *ring->consumer;
 
-    *ring->sleeps = 1;
+    *ring->sleeps = which;
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     /* a program that still writes an event looks at the flag afterwards */
     return at == __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE) || readHeader(ring, at) & BPF_RINGBUF_BUSY_BIT;

@@ -20,7 +20,7 @@ typedef struct {
     const unsigned long *producer; /* bytes that were written or reserved so far; the kernel writes it */
     const uint8_t       *data;
     size_t               size;     /* bytes of the data; a power of two */
-    volatile uint32_t   *sleeps;   /* nonzero: the reader sleeps. We and the kernel part write it */
+    volatile uint32_t   *sleeps;   /* nonzero: the reader sleeps; which events wake it. We and the kernel part write it */
     uint8_t             *joined;   /* our copy of an event that is cut in two by the end of the data */
     size_t               longest;  /* bytes of the longest event, a multiple of 8 */
     int                  fd;       /* of the map; stays the caller's. Without a kernel: fd -1, mapped NULL */
@@ -41,9 +41,12 @@ void ebpfMonRingClose(ebpfMonRing *ring); /* a ring that is not open does no har
  * write an event that stands before others. */
 unsigned ebpfMonRingRead(ebpfMonRing *ring, ebpfMonRingFn event, void *arg, int *isWhole);
 
-/* Begin: from now on an event wakes the reader. Returns nonzero if it may sleep; 0: there is something to read. End:
- * events do not wake it any more. */
-int ebpfMonRingBeginSleep(ebpfMonRing *ring);
+#define EBPFMON_RING_ALL 1u /* any event wakes the reader */
+
+/* Begin: from now on events wake the reader. "which": EBPFMON_RING_ALL, or another value but 0 which the program that
+ * writes the events knows. Returns nonzero if it may sleep; 0: there is something to read. End: events do not wake it
+ * any more. */
+int ebpfMonRingBeginSleep(ebpfMonRing *ring, uint32_t which);
 void ebpfMonRingEndSleep(ebpfMonRing *ring);
 
 /* --- a file for several rings: it can be read when one of them wakes the reader --- */

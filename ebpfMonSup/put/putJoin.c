@@ -325,6 +325,16 @@ uint64_t ebpfMonPutJoinGetDue(ebpfMonPutJoin *join)
     return due;
 }
 
+int ebpfMonPutJoinHasWaiting(ebpfMonPutJoin *join)
+{
+    int has;
+
+    epicsMutexMustLock(join->lock);
+    has = join->circuits.waiting > 0;
+    epicsMutexUnlock(join->lock);
+    return has;
+}
+
 uint64_t ebpfMonPutJoinCountDropped(ebpfMonPutJoin *join)
 {
     uint64_t n;

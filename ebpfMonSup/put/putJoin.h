@@ -81,6 +81,9 @@ ebpfMonPacketPut *ebpfMonPutJoinTakeUnmatched(ebpfMonPutJoin *join, uint64_t now
 /* When to call that again (monotonic ns); UINT64_MAX: when packets come, or the packet thread is woken. */
 uint64_t ebpfMonPutJoinGetDue(ebpfMonPutJoin *join);
 
+/* Nonzero: a put waits for its reply, or for the event of its IOC. */
+int ebpfMonPutJoinHasWaiting(ebpfMonPutJoin *join);
+
 /* Puts that were dropped because there was no room, since the start. */
 uint64_t ebpfMonPutJoinCountDropped(ebpfMonPutJoin *join);
 

@@ -12,8 +12,8 @@
 #include "watch/packetReader.h"
 #include "wire/wire.h"
 
-#define BEACON_GAP_NS 10000000ull /* beacons that come faster are read like other packets: else each one would wake the
-                                   * thread, and who sends many of them would keep it busy */
+#define DENSE_NS 10000000ull /* while any packet wakes the thread, packets that come faster are expected to go on: else each one
+                              * would wake it, and who sends many of them would keep it busy */
 
 struct ebpfMonPacketReader {
     ebpfMonTargets         *targets;      /* the caller's */
@@ -23,8 +23,9 @@ struct ebpfMonPacketReader {
     uint64_t                passedBefore; /* packets, at the last tick */
     uint64_t                droppedBefore;
     uint64_t                lossAt;       /* ns of the clock; 0: no packet was lost */
-    unsigned                calm;   /* packets of the last read that are a beacon and no reason to look again */
-    uint64_t                beaconAt; /* ns of the clock, of the last beacon */
+    enum ebpfMonPacketsSleep wakes; /* which packets wake the thread when it sleeps */
+    unsigned                beacons, dense; /* packets of this look: beacons, and those that came fast */
+    uint64_t                packetAt; /* ns of the clock, of the last packet */
     int                     hasBeacon, hasOther; /* the packet at hand told of a beacon, of something else */
     unsigned                left;   /* namespaces of watched IOCs for which there is no place */
     uint32_t                unread[EBPFMON_PACKET_SOURCES_MAX]; /* namespaces of IOCs that are not watched … */
@@ -50,10 +51,9 @@ static void onPacket(void *arg, uint32_t netns, uint64_t time, const uint8_t *ip
 
     r->hasBeacon = r->hasOther = 0;
     ebpfMonWirePacket(r->wire, time, netns, ip, len, wireLen);
-    if (r->hasBeacon && !r->hasOther) {
-        r->calm += time - r->beaconAt >= BEACON_GAP_NS;
-        r->beaconAt = time;
-    }
+    r->beacons += r->hasBeacon && !r->hasOther;
+    r->dense += time - r->packetAt < DENSE_NS;
+    r->packetAt = time;
 }
 
 static void onOpened(void *arg, pid_t pid, uint32_t netns)
@@ -164,15 +164,34 @@ void ebpfMonPacketReaderFollow(ebpfMonPacketReader *r, uint64_t now)
     readOwnersElsewhere(r, netns, count);
 }
 
-unsigned ebpfMonPacketReaderRead(ebpfMonPacketReader *r, int *isWhole)
+void ebpfMonPacketReaderRead(ebpfMonPacketReader *r, ebpfMonPacketReaderLook *look)
 {
-    r->calm = 0;
-    return ebpfMonPacketSourcesRead(r->sources, isWhole) - r->calm;
+    ebpfMonPacketsLook found;
+
+    r->beacons = r->dense = 0;
+    ebpfMonPacketSourcesRead(r->sources, &found);
+    *look = (ebpfMonPacketReaderLook){
+        .packets = found.packets,
+        .others = found.packets - r->beacons,
+        .expected = found.urgent + (r->wakes == EBPFMON_PACKETS_ALL ? r->dense : 0),
+        .isWhole = found.isWhole,
+    };
 }
 
-ebpfMonPacketSources *ebpfMonPacketReaderGetSources(ebpfMonPacketReader *r)
+int ebpfMonPacketReaderGetFile(const ebpfMonPacketReader *r)
 {
-    return r->sources;
+    return ebpfMonPacketSourcesFile(r->sources);
+}
+
+int ebpfMonPacketReaderBeginSleep(ebpfMonPacketReader *r, enum ebpfMonPacketsSleep which)
+{
+    r->wakes = which;
+    return ebpfMonPacketSourcesBeginSleep(r->sources, which);
+}
+
+void ebpfMonPacketReaderEndSleep(ebpfMonPacketReader *r)
+{
+    ebpfMonPacketSourcesEndSleep(r->sources);
 }
 
 void ebpfMonPacketReaderExpectPort(ebpfMonPacketReader *r, uint32_t netns, uint16_t port)

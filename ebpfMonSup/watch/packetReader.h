@@ -32,13 +32,21 @@ void ebpfMonPacketReaderFree(ebpfMonPacketReader *reader); /* NULL does no harm 
 /* Opens and closes packet sources. Call it when IOCs came or went, and every few seconds. "now": monotonic ns. */
 void ebpfMonPacketReaderFollow(ebpfMonPacketReader *reader, uint64_t now);
 
-/* Reads the packets that have come, and gives their events to the sink. Returns the number of packets, without
- * beacons that come one by one: servers send them for ever, and no other packet follows them. *isWhole: as
- * ebpfMonRingRead sets it. */
-unsigned ebpfMonPacketReaderRead(ebpfMonPacketReader *reader, int *isWhole);
+/* What a look found. */
+typedef struct {
+    unsigned packets;
+    unsigned others;   /* of these, without beacons: servers send them for ever */
+    unsigned expected; /* nonzero: more will come at once, so look again soon */
+    int      isWhole;  /* as ebpfMonRingRead sets it */
+} ebpfMonPacketReaderLook;
 
-/* To sleep until packets come. */
-ebpfMonPacketSources *ebpfMonPacketReaderGetSources(ebpfMonPacketReader *reader);
+/* Reads the packets that have come, and gives their events to the sink. */
+void ebpfMonPacketReaderRead(ebpfMonPacketReader *reader, ebpfMonPacketReaderLook *look);
+
+/* To sleep until packets of this kind come: see packetSources.h. */
+int  ebpfMonPacketReaderGetFile(const ebpfMonPacketReader *reader);
+int  ebpfMonPacketReaderBeginSleep(ebpfMonPacketReader *reader, enum ebpfMonPacketsSleep which);
+void ebpfMonPacketReaderEndSleep(ebpfMonPacketReader *reader);
 
 /* A server listens there: see ebpfMonPacketsExpectPort. "netns" 0: in all. */
 void ebpfMonPacketReaderExpectPort(ebpfMonPacketReader *reader, uint32_t netns, uint16_t port);

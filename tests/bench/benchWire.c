@@ -140,13 +140,13 @@ static void *readSource(void *arg)
 {
     ebpfMonRing *ring = ebpfMonPacketsGetRing(source);
     struct pollfd wait = { .fd = ring->fd, .events = POLLIN };
-    int isWhole;
+    ebpfMonPacketsLook look;
 
     while (!stop) {
-        if (ebpfMonRingBeginSleep(ring))
+        if (ebpfMonRingBeginSleep(ring, EBPFMON_PACKETS_URGENT))
             poll(&wait, 1, 20);
         ebpfMonRingEndSleep(ring);
-        ebpfMonPacketsRead(source, packet, arg, &isWhole);
+        ebpfMonPacketsRead(source, packet, arg, &look);
     }
     return NULL;
 }

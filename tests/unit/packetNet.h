@@ -245,12 +245,13 @@ static inline unsigned readWithin(ebpfMonPackets *packets, int ms)
 {
     ebpfMonRing *ring = ebpfMonPacketsGetRing(packets);
     struct pollfd wait = { .fd = ring->fd, .events = POLLIN };
-    int isWhole;
+    ebpfMonPacketsLook look;
 
-    if (ebpfMonRingBeginSleep(ring))
+    if (ebpfMonRingBeginSleep(ring, EBPFMON_PACKETS_ALL))
         poll(&wait, 1, ms);
     ebpfMonRingEndSleep(ring);
-    return ebpfMonPacketsRead(packets, packet, NULL, &isWhole);
+    ebpfMonPacketsRead(packets, packet, NULL, &look);
+    return look.packets;
 }
 
 /* Reads all packets that were handed up until now. */

@@ -33,7 +33,8 @@ static const uint8_t caHello[64] = {
 static const uint8_t beacon[16] = { 0, 13, 0, 0, 0, 13, OTHER_PORT >> 8, OTHER_PORT & 0xff, 0, 0, 0, 1, 127, 0, 0, 1 };
 
 static ebpfMonPacketReader *reader;
-static unsigned returned; /* by all reads */
+static unsigned others, expected; /* of all looks */
+static enum ebpfMonPacketsSleep wakes = EBPFMON_PACKETS_ALL;
 
 /* Events that the sinks received. */
 static unsigned events[ebpfMonWireBeacon + 1];
@@ -69,18 +70,19 @@ static int setOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *o
 static unsigned countSearches(uint16_t port)
 {
     unsigned before = events[ebpfMonWireSearch];
-    ebpfMonPacketSources *sources = ebpfMonPacketReaderGetSources(reader);
-    struct pollfd wait = { .fd = ebpfMonPacketSourcesFile(sources), .events = POLLIN };
+    struct pollfd wait = { .fd = ebpfMonPacketReaderGetFile(reader), .events = POLLIN };
+    ebpfMonPacketReaderLook look;
     time_t end = time(NULL) + 20;
-    int isWhole;
 
     datagram(port, search, sizeof(search));
     datagram(CA_PORT, search, sizeof(search));
     do {
-        if (ebpfMonPacketSourcesBeginSleep(sources))
+        if (ebpfMonPacketReaderBeginSleep(reader, wakes))
             poll(&wait, 1, 100);
-        ebpfMonPacketSourcesEndSleep(sources);
-        returned += ebpfMonPacketReaderRead(reader, &isWhole);
+        ebpfMonPacketReaderEndSleep(reader);
+        ebpfMonPacketReaderRead(reader, &look);
+        others += look.others;
+        expected += look.expected;
         if (time(NULL) > end)
             testAbort("the last search does not come");
     } while (events[ebpfMonWireSearch] == before || ntohs(lastPeer.sport) != CA_PORT);
@@ -170,34 +172,40 @@ static void testEvents(void)
     testOk(events[ebpfMonWireClosed] == 1 && tick().circuits == 0, "the end of the circuit");
 }
 
-/* How many packets the reads return for so many beacons at intervals of "ms". */
-static unsigned readBeacons(int number, int ms)
+/* Sends so many beacons at intervals of "ms". Clears what was found before, and what the two searches around them add. */
+static void readBeacons(int number, int ms)
 {
-    unsigned before;
+    unsigned searches;
 
-    returned = 0;
+    others = 0;
     countSearches(CA_PORT);
-    before = returned;
+    searches = others;
+    others = expected = 0;
     for (int i = 0; i < number; i++) {
         usleep(1000u * (unsigned)ms); /* the pace of the load */
         datagram(CA_PORT, beacon, sizeof(beacon));
     }
+    usleep(1000u * (unsigned)ms);
     countSearches(CA_PORT);
-    return returned - 2 * before;
+    others -= searches;
 }
 
 /* They come for ever: for them the thread neither looks again soon, nor ends its silence. */
 static void testBeacons(void)
 {
-    unsigned found;
-
     testDiag("Beacons");
-    found = readBeacons(5, 15);
-    testOk(events[ebpfMonWireBeacon] == 5 && found == 0, "single beacons are no reason to look again: %u of %u", found,
+    readBeacons(5, 15);
+    testOk(events[ebpfMonWireBeacon] == 5 && !others, "single beacons are not counted: %u of %u", others,
            events[ebpfMonWireBeacon]);
-    found = readBeacons(100, 0);
-    testOk(events[ebpfMonWireBeacon] == 105 && found > 50, "a flood of them is: %u of %u", found,
+    testOk(expected <= 1, "… and are no reason to look again: %u", expected); /* two searches follow one another */
+    readBeacons(100, 0);
+    testOk(events[ebpfMonWireBeacon] == 105 && !others && expected > 50, "a flood of them is: %u of %u", expected,
            events[ebpfMonWireBeacon] - 5);
+    wakes = EBPFMON_PACKETS_URGENT;
+    readBeacons(100, 0);
+    testOk(events[ebpfMonWireBeacon] == 205 && !expected, "… but not while only puts wake the thread: %u of %u", expected,
+           events[ebpfMonWireBeacon] - 105);
+    wakes = EBPFMON_PACKETS_ALL;
 }
 
 MAIN(testPacketReader)
@@ -207,8 +215,8 @@ MAIN(testPacketReader)
     ebpfMonTarget *t = calloc(1, sizeof(*t));
     int talk;
 
-    testPlan(19);
-    if (skipWithoutNetwork(19) || skipWithoutSource(19))
+    testPlan(21);
+    if (skipWithoutNetwork(21) || skipWithoutSource(21))
         return testDone();
     ebpfMonPacketsClose(source);
     t->pid = childStart(&talk);

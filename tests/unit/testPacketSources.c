@@ -94,7 +94,7 @@ static void waitFor(int ms)
 {
     struct pollfd wait = { .fd = ebpfMonPacketSourcesFile(sources), .events = POLLIN };
 
-    if (ebpfMonPacketSourcesBeginSleep(sources))
+    if (ebpfMonPacketSourcesBeginSleep(sources, EBPFMON_PACKETS_ALL))
         poll(&wait, 1, ms);
     ebpfMonPacketSourcesEndSleep(sources);
 }
@@ -104,12 +104,12 @@ static void readAll(int n)
 {
     unsigned before = handedUp[n][LAST_PORT];
     time_t end = time(NULL) + 20;
-    int isWhole;
+    ebpfMonPacketsLook look;
 
     sendTo(n, LAST_PORT);
     while (handedUp[n][LAST_PORT] == before) {
         waitFor(100);
-        ebpfMonPacketSourcesRead(sources, &isWhole);
+        ebpfMonPacketSourcesRead(sources, &look);
         if (time(NULL) > end)
             testAbort("the last packet of an exchange does not come");
     }
@@ -210,7 +210,7 @@ static void testState(void)
     ebpfMonPacketSourcesState before = readState(), after;
     uint64_t begin = ebpfMonClockMonotonic();
     uint32_t list[EBPFMON_PACKET_SOURCES_MAX];
-    int isWhole;
+    ebpfMonPacketsLook look;
 
     testDiag("Counts");
     countDatagram(OWN, 5065);
@@ -226,7 +226,7 @@ static void testState(void)
         after = readState();
     }
     testOk(after.dropped > 0, "the ring is full: packets are lost");
-    ebpfMonPacketSourcesRead(sources, &isWhole);
+    ebpfMonPacketSourcesRead(sources, &look);
     handedUp[CHILD][5065] = 0;
     sendTo(CHILD, 5065);
     before = readState();

@@ -135,20 +135,20 @@ static void testSleep(void)
     int isWhole;
 
     testDiag("Sleeping");
-    testOk(ebpfMonRingBeginSleep(&ring) && sleeps, "the reader of an empty ring may sleep, and events wake it");
+    testOk(ebpfMonRingBeginSleep(&ring, EBPFMON_RING_ALL) && sleeps, "the reader of an empty ring may sleep, and events wake it");
     ebpfMonRingEndSleep(&ring);
     testOk1(!sleeps);
     commit(reserve(8));
-    testOk(!ebpfMonRingBeginSleep(&ring), "the reader may not sleep if an event came since its look");
+    testOk(!ebpfMonRingBeginSleep(&ring, EBPFMON_RING_ALL), "the reader may not sleep if an event came since its look");
     ebpfMonRingEndSleep(&ring);
     readAll(&isWhole);
     discard(reserve(8));
-    testOk(!ebpfMonRingBeginSleep(&ring),
+    testOk(!ebpfMonRingBeginSleep(&ring, EBPFMON_RING_ALL),
            "somebody has woken it since: his empty event may be all that is left of that");
     ebpfMonRingEndSleep(&ring);
     readAll(&isWhole);
     first = reserve(8);
-    testOk(ebpfMonRingBeginSleep(&ring),
+    testOk(ebpfMonRingBeginSleep(&ring, EBPFMON_RING_ALL),
            "the reader may sleep while a program writes: it looks at the flag when it is done");
     second = reserve(8);
     commit(second);

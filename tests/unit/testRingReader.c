@@ -68,7 +68,7 @@ static void writeNext(ring *r)
         epicsAtomicSetSizeT(&r->next->due, (size_t)(ebpfMonClockMonotonic() + r->nextDue));
 }
 
-static unsigned readRing(void *arg)
+static unsigned readRing(void *arg, int *expects)
 {
     ring *r = arg;
     int n = epicsAtomicGetIntT(&r->written) - epicsAtomicGetIntT(&r->read);
@@ -84,6 +84,7 @@ static unsigned readRing(void *arg)
     if (epicsAtomicGetSizeT(&r->due) && epicsAtomicGetSizeT(&r->due) <= ebpfMonClockMonotonic())
         epicsAtomicSetSizeT(&r->due, 0);
     epicsEventMustTrigger(r->looked);
+    *expects = n > 0;
     return (unsigned)n;
 }
 
