@@ -348,6 +348,9 @@ struct ebpfMonLockKey {
     __u64 tgid;
 };
 
+#define EBPFMON_PASS_STACK 24 /* words below the entry of scanList(), in which dbProcess() has saved the address of the
+                               * record (passRoot.bpf.c) */
+
 /* A lock set that a thread holds, or for which it waits. */
 struct ebpfMonHeld {
     __u64 lockSet; /* 0: not known; it is that of "root" */
@@ -372,6 +375,7 @@ struct ebpfMonScan {
     __u64 begin;     /* begin of the present pass, or of the last one */
     __u64 end;       /* end of its last chain so far */
     __u64 first;     /* root of its first chain */
+    __u64 noted;     /* root of another one, if the pass takes long; 0: none */
     __u64 root;      /* root of its longest chain */
     __u64 longest;   /* ns that this chain took, with the lock wait */
     __u64 passes;    /* passes that are complete, because the next one has begun */
@@ -463,7 +467,7 @@ _Static_assert(8 * EBPFMON_BLOCK % 65536 == 0 && sizeof(struct ebpfMonRecConf) %
 _Static_assert(sizeof(struct ebpfMonRecState) == 112, "ebpfMonRecState");
 _Static_assert(sizeof(struct ebpfMonRootStat) == 128 + 4 * EBPFMON_BUCKETS, "ebpfMonRootStat");
 _Static_assert(sizeof(struct ebpfMonAsyncStat) == 56 + 40 + 4 * EBPFMON_BUCKETS, "ebpfMonAsyncStat");
-_Static_assert(sizeof(struct ebpfMonThread) == 456, "ebpfMonThread");
+_Static_assert(sizeof(struct ebpfMonThread) == 464, "ebpfMonThread");
 _Static_assert(sizeof(struct ebpfMonQueues) == EBPFMON_QUEUES * 56, "ebpfMonQueues");
 _Static_assert(EBPFMON_SLOT_BITS + 6 + 1 == 32 && EBPFMON_STRETCH_MAX == (1 << 6) - 1, "an entry has 32 bits");
 _Static_assert((EBPFMON_NESTED & (EBPFMON_NESTED - 1)) == 0, "EBPFMON_NESTED - 1 is a mask");

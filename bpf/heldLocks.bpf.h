@@ -56,10 +56,14 @@ static __always_inline void noteLock(const struct caller *c, struct thread *th, 
     clearOffCpu(th);
     th->off.queueWait = th->queueWait; /* only for the first chain after the queue */
     th->queueWait = 0;
-    if (isScanThread(&th->seen))
-        beginScanPass(&th->seen.scan, precord, now, 1);
-    else if (th->seen.isOnce)
+    if (sp) /* a chain of a scan list; beginPass() has begun the pass (passChain.bpf.c) */
+        return;
+    if (isScanThread(&th->seen)) {
+        if (isScanBegin(&th->seen.scan, precord, now))
+            beginScanPass(&th->seen.scan, precord, now, 1);
+    } else if (th->seen.isOnce) {
         th->off.queueWait = takeFromQueue(c, th, precord, EBPFMON_QUEUE_ONCE, now);
+    }
 }
 
 /* Nonzero: the thread has left the function in which the lock set was noted. */

@@ -69,8 +69,8 @@ static __always_inline void beginPass(const struct caller *c, __u64 list, __u64 
     dropEndedPasses(th, sp + 1 + sizeof(sp));
     if (!readElement(readPtr(list + EBPFMON_SCANLIST_FIRST), &e))
         return;
-    if (c->conf->untimed && !th->seen.heldCount && isScanThread(&th->seen))
-        beginScanPass(&th->seen.scan, e.precord, bpf_ktime_get_ns(), 0);
+    if (!th->seen.heldCount && isScanThread(&th->seen)) /* whatever its first record is: that may have left the list */
+        beginScanPass(&th->seen.scan, e.precord, bpf_ktime_get_ns(), !c->conf->untimed);
     beginPassChain(c, th, &e, sp);
 #ifndef EBPFMON_OLD_KERNEL
     if (c->conf->sweeps && th->seen.scan.period)

@@ -23,7 +23,7 @@ __attribute__((noinline)) int ebpfmon_find_root(__u64 sp)
         return 0;
     key.tgid = c.tgid;
 #pragma unroll
-    for (int i = PASS_STACK - 1; i >= 0; i--) {
+    for (int i = EBPFMON_PASS_STACK - 1; i >= 0; i--) {
         key.precord = th->stack[i];
         if (key.precord && bpf_map_lookup_elem(&recIndex, &key)) {
             th->passRoot = key.precord;

@@ -55,15 +55,11 @@ static __always_inline int isScanThread(struct ebpfMonThread *seen)
     return seen->scan.period != 0;
 }
 
-/* Finds the begin of a pass of a scan thread. A pass begins when the first record of the last pass comes again; or, if
- * that record has left the list, after a pause. A pause alone is not enough, because a late thread makes almost none
- * (dbScan.c, periodicTask). */
+/* Begins a pass of a scan thread. "timed": its chains are timed. */
 static __always_inline void beginScanPass(struct ebpfMonScan *s, __u64 root, __u64 now, __u32 timed)
 {
     __u64 idle = now - s->end, period = now - s->begin;
 
-    if (s->begin && root != s->first && idle < s->period / 4)
-        return;
     /* after a longer pause there was nothing to scan, or the IOC was paused: such a period does not count */
     if (s->begin && !s->partial && idle <= 4 * s->period + 1000000000u) {
         s->passes++;
@@ -82,7 +78,26 @@ static __always_inline void beginScanPass(struct ebpfMonScan *s, __u64 root, __u
     s->timed = timed;
     s->begin = s->end = now;
     s->first = s->root = root;
+    s->noted = 0;
     s->longest = 0;
+}
+
+/* The thread requests a lock. Nonzero: a pass begins: the first record of the last pass comes again; or, if that record
+ * has left the list, after a pause. A pause alone is not enough, because a late thread makes almost none (dbScan.c,
+ * periodicTask). Nor is a pause certain: so in a pass that takes long, one record is noted. If it comes again before
+ * the first one does, the list has begun anew without the first one, and the passes until then cannot be told
+ * apart. */
+static __always_inline int isScanBegin(struct ebpfMonScan *s, __u64 root, __u64 now)
+{
+    if (!s->begin || root == s->first || now - s->end >= s->period / 4)
+        return 1;
+    if (now - s->begin < 2 * s->period)
+        return 0;
+    if (!s->noted)
+        s->noted = root;
+    else if (s->noted == root)
+        return s->partial = 1;
+    return 0;
 }
 
 static __always_inline void endScanChain(struct ebpfMonScan *s, const struct ebpfMonHeld *h, __u64 now)

@@ -76,8 +76,6 @@ struct inside {
 };
 
 #define INSIDE_MAX 64 /* a power of two */
-#define PASS_STACK 24 /* words below the entry of scanList(), in which dbProcess() has saved the address of the
-                       * record */
 
 /*
  * What the kernel part knows of one thread of a watched IOC. Only the probes of that thread write it, except "awaited".
@@ -105,7 +103,7 @@ struct thread {
     __u64 ending;            /* "begin" of a chain that has ended and is not sent yet; 0: there is none */
     __u64 passWait;          /* ns that it had waited for a CPU before the present pass with chains that are not
                               * timed */
-    __u64 stack[PASS_STACK]; /* room for a copy of its stack, in which the root is found … */
+    __u64 stack[EBPFMON_PASS_STACK]; /* room for a copy of its stack, in which the root is found … */
     __u64 passRoot;          /* … and the root; 0: not found */
     __u64 awaited;           /* "begin" of a chain that must be kept, because a chain to which it led was sent. Other
                               * threads write this */

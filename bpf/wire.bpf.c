@@ -349,8 +349,8 @@ static __always_inline int judgeNext(struct __sk_buff *skb, const struct tcphdr 
     return pass;
 }
 
-/* Bytes from the IP header on. 0 in the field: the packet is longer than the field can say (BIG TCP). Otherwise the field
- * counts, because short frames are padded. */
+/* Bytes from the IP header on. 0 in the field: the packet is longer than the field can say (BIG TCP). Otherwise the
+ * field counts, because short frames are padded. */
 static __always_inline __u32 getLength(const struct __sk_buff *skb, __u32 ip, const struct headers *h)
 {
     return h->ip.tot_len ? bpf_ntohs(h->ip.tot_len) : skb->len - ip;

@@ -9,8 +9,8 @@
 #include "eventsSleep.bpf.h"
 #include "wake.bpf.h"
 
-#define MANY_WAIT 64 /* a ring of which so small a part is full has many packets that wait: to read them takes 1 or 2 ms,
-                      * if it has its usual size */
+#define MANY_WAIT 64 /* if such a part of the ring is full, many packets wait: to read them takes 1 or 2 ms, if the ring
+                      * has its usual size */
 #define UDP_MIN 28 /* bytes of the IP and the UDP header: a short datagram has no more */
 
 /* The packets that passed: a struct ebpfMonPacketHead, then the packet from its IP header on. */

@@ -18,6 +18,7 @@
 #include "health/hangs.h"
 #include "health/healthCollector.h"
 #include "health/lives.h"
+#include "health/passRecords.h"
 #include "health/recordName.h"
 #include "health/rowOrder.h"
 #include "health/scanThreads.h"
@@ -48,7 +49,7 @@ typedef struct {
 struct ebpfMonHealthCollector {
     ebpfMonTargets *targets;
     uint64_t ourStart;           /* start of the monitor's process, as in seenIoc.start */
-    seenIoc  ioc[EBPFMON_HEALTH_IOCS];
+    seenIoc  ioc[EBPFMON_TARGETS_MAX];
     unsigned iocs;
     ebpfMonSeenThread thread[THREADS_MAX]; /* the threads that scan, hold a lock set, or are in a callback */
     unsigned threads;
@@ -56,10 +57,11 @@ struct ebpfMonHealthCollector {
     uint64_t threadsAt;          /* when the thread table is read (monotonic ns) */
     ebpfMonCpuMeters   *cpu, *serverCpu; /* by the number of the IOC: the whole process, and its CA server */
     ebpfMonScanThreads *scanThreads;
+    ebpfMonPassRecords *passRecords;
     ebpfMonHangFinder  *hangFinder;
     ebpfMonLives       *lives;
     ebpfMonHangs       *hangs;
-    ebpfMonLife   life[EBPFMON_HEALTH_IOCS];
+    ebpfMonLife   life[EBPFMON_TARGETS_MAX];
     ebpfMonHang   found[EBPFMON_HANGS_MAX];
     ebpfMonHealth health;        /* published as a whole */
 };
@@ -75,10 +77,11 @@ ebpfMonHealthCollector *ebpfMonHealthCollectorNew(ebpfMonTargets *targets)
     c->cpu = ebpfMonCpuMetersNew(EBPFMON_HEALTH_IOCS);
     c->serverCpu = ebpfMonCpuMetersNew(EBPFMON_HEALTH_IOCS);
     c->scanThreads = ebpfMonScanThreadsNew();
+    c->passRecords = ebpfMonPassRecordsNew(targets, NULL);
     c->hangFinder = ebpfMonHangFinderNew(targets, &ebpfMonHangSourcesHost);
     c->lives = ebpfMonLivesNew();
     c->hangs = ebpfMonHangsNew();
-    if (c->cpu && c->serverCpu && c->scanThreads && c->hangFinder && c->lives && c->hangs)
+    if (c->cpu && c->serverCpu && c->scanThreads && c->passRecords && c->hangFinder && c->lives && c->hangs)
         return c;
     ebpfMonHealthCollectorFree(c);
     return NULL;
@@ -91,6 +94,7 @@ void ebpfMonHealthCollectorFree(ebpfMonHealthCollector *c)
     ebpfMonCpuMetersFree(c->cpu);
     ebpfMonCpuMetersFree(c->serverCpu);
     ebpfMonScanThreadsFree(c->scanThreads);
+    ebpfMonPassRecordsFree(c->passRecords);
     ebpfMonHangFinderFree(c->hangFinder);
     ebpfMonLivesFree(c->lives);
     ebpfMonHangsFree(c->hangs);
@@ -117,13 +121,13 @@ static void listIoc(seenIoc *p, const ebpfMonTarget *t)
         p->base = t->cat->base;
 }
 
-/* The table may have no room for all. So the IOCs with a database that was read come first: others may be no IOCs. */
+/* health.ioc may have no room for all. So the IOCs with a database that was read come first: others may be no IOCs. */
 static void listIocs(ebpfMonHealthCollector *c)
 {
     c->iocs = 0;
     ebpfMonTargetsLock(c->targets);
     for (int pass = 0; pass < 2; pass++)
-        for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(c->targets); t && c->iocs < EBPFMON_HEALTH_IOCS; t = t->next)
+        for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(c->targets); t && c->iocs < EBPFMON_TARGETS_MAX; t = t->next)
             if ((t->cat == NULL) == pass)
                 listIoc(&c->ioc[c->iocs++], t);
     ebpfMonTargetsUnlock(c->targets);
@@ -195,7 +199,8 @@ static void readIocs(ebpfMonHealthCollector *c)
         if (p->gone || ebpfMonProcStatGet(p->pid, &stat) || stat.start != p->start)
             continue;
         c->life[i].uptime = stat.uptime;
-        readIoc(c, p, &stat);
+        if (c->health.iocs < EBPFMON_HEALTH_IOCS)
+            readIoc(c, p, &stat);
     }
 }
 
@@ -221,6 +226,18 @@ static void addThread(void *arg, uint32_t tid, const struct ebpfMonThread *seen)
     ebpfMonHangFinderForgetOldRoot(&c->thread[c->threads].seen, p->turn);
     c->isBusy |= busy;
     c->threads++;
+}
+
+static void seePasses(ebpfMonHealthCollector *c, uint64_t now)
+{
+    ebpfMonPassRecordsBegin(c->passRecords);
+    for (unsigned i = 0; i < c->threads; i++) {
+        const seenIoc *p = findIoc(c, c->thread[i].seen.tgid);
+
+        if (p)
+            ebpfMonPassRecordsSee(c->passRecords, &c->thread[i], p->turn, now);
+    }
+    ebpfMonPassRecordsEnd(c->passRecords);
 }
 
 static void addScans(ebpfMonHealthCollector *c, uint64_t now)
@@ -268,6 +285,7 @@ void ebpfMonHealthCollectorPublish(ebpfMonHealthCollector *c)
     c->threadsAt = ebpfMonClockMonotonic();
     ebpfMonKernelEachThread(addThread, c);
     now = ebpfMonClockMonotonic();
+    seePasses(c, now);
     addScans(c, now);
     nameHolders(c);
     hanging = ebpfMonHangFinderFind(c->hangFinder, c->thread, c->threads, now, c->found, &c->health);

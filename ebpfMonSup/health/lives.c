@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ebpfMonTable.h"
 #include "health/healthEvents.h"
 #include "health/lives.h"
 
@@ -12,7 +13,7 @@ struct ebpfMonLives {
         ebpfMonLife life;
         epicsTimeStamp goneAt;
         int seen;    /* this second */
-    } known[2 * EBPFMON_HEALTH_IOCS];
+    } known[2 * EBPFMON_TARGETS_MAX];
 };
 
 ebpfMonLives *ebpfMonLivesNew(void)

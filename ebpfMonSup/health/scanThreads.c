@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/clock.h"
 #include "health/recordName.h"
@@ -14,6 +15,7 @@
 typedef struct {
     uint32_t id, tid;
     int      seen;    /* this second */
+    int      isIdle;  /* it has nothing to scan: no row is shown, but what was counted is kept */
     uint64_t late;    /* late periods that lateCount has */
     uint64_t lateAt;  /* when the last one was seen (monotonic ns) */
     uint64_t topRoot; /* address of the root of the chain that takes the most time */
@@ -68,21 +70,60 @@ static void readScanName(const ebpfMonScanIoc *ioc, double period, char *name, s
     }
 }
 
-/* Finds the thread, or adds it. NULL: there are EBPFMON_HEALTH_SCANS already. */
-static scanThread *findScan(ebpfMonScanThreads *scans, const ebpfMonScanIoc *ioc, uint32_t tid, double period)
+/* NULL: the thread is not there. */
+static scanThread *findScan(ebpfMonScanThreads *scans, uint32_t id, uint32_t tid)
 {
-    scanThread *s;
-
     for (unsigned i = 0; i < scans->count; i++)
-        if (scans->scan[i].id == ioc->id && scans->scan[i].tid == tid)
+        if (scans->scan[i].id == id && scans->scan[i].tid == tid)
             return &scans->scan[i];
-    if (scans->count == EBPFMON_HEALTH_SCANS)
+    return NULL;
+}
+
+/* NULL: there are EBPFMON_HEALTH_SCANS already, and all of them scan. */
+static scanThread *addScan(ebpfMonScanThreads *scans, const ebpfMonScanIoc *ioc, uint32_t tid, double period)
+{
+    unsigned i = scans->count;
+
+    if (i == EBPFMON_HEALTH_SCANS)
+        for (i = 0; i < scans->count && !scans->scan[i].isIdle; i++)
+            ;
+    else
+        scans->count++;
+    if (i == EBPFMON_HEALTH_SCANS)
         return NULL;
-    s = &scans->scan[scans->count++];
-    *s = (scanThread){ .id = ioc->id, .tid = tid };
-    s->row.period = period;
-    readScanName(ioc, period, s->row.name, sizeof(s->row.name));
-    return s;
+    scans->scan[i] = (scanThread){ .id = ioc->id, .tid = tid };
+    scans->scan[i].row.period = period;
+    readScanName(ioc, period, scans->scan[i].row.name, sizeof(scans->scan[i].row.name));
+    return &scans->scan[i];
+}
+
+/* The thread has nothing to scan any more. The kernel part uses the same rule (beginScanPass in
+ * bpf/scanThread.bpf.h). */
+static int isScanIdle(const struct ebpfMonThread *seen, uint64_t now)
+{
+    const struct ebpfMonScan *k = &seen->scan;
+
+    return !seen->heldCount && now > k->end && now - k->end > 4 * k->period + EBPFMON_SECOND_NS;
+}
+
+/* Finds the thread, or adds it if it scans, and notes that it was seen. NULL: it has no row. */
+static scanThread *noteScan(ebpfMonScanThreads *scans, const ebpfMonScanIoc *ioc, uint32_t tid,
+                            const struct ebpfMonThread *seen, uint64_t now)
+{
+    scanThread *s = findScan(scans, ioc->id, tid);
+    int isIdle = isScanIdle(seen, now);
+
+    if (!s && !isIdle)
+        s = addScan(scans, ioc, tid, (double)seen->scan.period / 1e9);
+    if (!s)
+        return NULL;
+    if (s->isIdle && !isIdle) { /* its seconds before the pause are no part of the window now */
+        memset(&s->window, 0, sizeof(s->window));
+        s->lateAt = 0;
+    }
+    s->seen = 1;
+    s->isIdle = isIdle;
+    return isIdle ? NULL : s;
 }
 
 void ebpfMonScanThreadsAdd(ebpfMonScanThreads *scans, const ebpfMonScanIoc *ioc, uint32_t tid,
@@ -91,18 +132,10 @@ void ebpfMonScanThreadsAdd(ebpfMonScanThreads *scans, const ebpfMonScanIoc *ioc,
     const struct ebpfMonScan *k = &seen->scan;
     ebpfMonScanSample sample = { k->passes, k->sum, k->max, k->busy, k->late };
     uint64_t present = now > k->begin ? now - k->begin : 0;
-    scanThread *s;
+    scanThread *s = k->period && k->begin ? noteScan(scans, ioc, tid, seen, now) : NULL;
 
-    if (!k->period || !k->begin)
-        return;
-    /* The thread has nothing to scan any more. The kernel part uses the same rule (beginScanPass in
-     * bpf/scanThread.bpf.h). */
-    if (!seen->heldCount && now > k->end && now - k->end > 4 * k->period + EBPFMON_SECOND_NS)
-        return;
-    s = findScan(scans, ioc, tid, (double)k->period / 1e9);
     if (!s)
         return;
-    s->seen = 1;
     snprintf(s->row.ioc, sizeof(s->row.ioc), "%s", ioc->name);
     ebpfMonScanWindowAdd(&s->window, &sample, seen->heldCount && present > k->period + k->period / 2 ? present : 0,
                          &s->row);
@@ -118,12 +151,14 @@ void ebpfMonScanThreadsAdd(ebpfMonScanThreads *scans, const ebpfMonScanIoc *ioc,
         s->topRoot = seen->held[0].root; /* this chain still runs, and takes longer than the whole period */
 }
 
-/* By IOC, the fastest thread first. Base starts the threads in the order of menuScan, the slowest first (scanInit in
- * dbScan.c), so the fastest has the highest tid. */
+/* Those that scan first; by IOC, the fastest thread first. Base starts the threads in the order of menuScan, the
+ * slowest first (scanInit in dbScan.c), so the fastest has the highest tid. */
 static int compareScans(const void *a, const void *b)
 {
     const scanThread *x = a, *y = b;
 
+    if (x->isIdle != y->isIdle)
+        return x->isIdle ? 1 : -1;
     if (x->id != y->id)
         return x->id < y->id ? -1 : 1;
     return x->tid < y->tid ? 1 : x->tid > y->tid ? -1 : 0;
@@ -138,6 +173,8 @@ void ebpfMonScanThreadsPublish(ebpfMonScanThreads *scans, ebpfMonTargets *target
             scans->scan[n++] = scans->scan[i];
     scans->count = n;
     qsort(scans->scan, n, sizeof(scans->scan[0]), compareScans);
+    while (n && scans->scan[n - 1].isIdle)
+        n--;
     ebpfMonTargetsLock(targets);
     for (i = 0; i < n; i++) {
         scanThread *s = &scans->scan[i];

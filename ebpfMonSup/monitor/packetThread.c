@@ -130,8 +130,8 @@ static void tickSources(ebpfMonPacketThread *p, unsigned n)
     p->found = 0;
 }
 
-/* Reads the packets that have come, and does the work that is due. Returns the number of packets. More are also expected
- * if a program still writes a packet before the others. */
+/* Reads the packets that have come, and does the work that is due. Returns the number of packets. More are also
+ * expected if a program still writes a packet before the others. */
 static unsigned readPackets(void *arg, int *expects)
 {
     ebpfMonPacketThread *p = arg;

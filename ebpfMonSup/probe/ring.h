@@ -20,7 +20,7 @@ typedef struct {
     const unsigned long *producer; /* bytes that were written or reserved so far; the kernel writes it */
     const uint8_t       *data;
     size_t               size;     /* bytes of the data; a power of two */
-    volatile uint32_t   *sleeps;   /* nonzero: the reader sleeps; which events wake it. We and the kernel part write it */
+    volatile uint32_t   *sleeps;   /* nonzero: the reader sleeps, and which events wake it. Both sides write it */
     uint8_t             *joined;   /* our copy of an event that is cut in two by the end of the data */
     size_t               longest;  /* bytes of the longest event, a multiple of 8 */
     int                  fd;       /* of the map; stays the caller's. Without a kernel: fd -1, mapped NULL */

@@ -12,8 +12,8 @@
 #include "watch/packetReader.h"
 #include "wire/wire.h"
 
-#define DENSE_NS 10000000ull /* while any packet wakes the thread, packets that come faster are expected to go on: else each one
-                              * would wake it, and who sends many of them would keep it busy */
+#define DENSE_NS 10000000ull /* while any packet wakes the thread, packets that come faster are expected to go on:
+                              * else each one would wake it, and who sends many of them would keep it busy */
 
 struct ebpfMonPacketReader {
     ebpfMonTargets         *targets;      /* the caller's */

@@ -161,12 +161,20 @@ def test_scan_with_little_rest(new_ioc, monitor):
     """The scan thread rests 15 ms of 100: the monitor still knows where a pass ends."""
     ioc = latency_ioc(new_ioc, 85000, realtime=True)
     monitor.wait_ioc(ioc)
-    ioc.put("SLEEP.SCAN", ".1 second")
     ioc.put("READY.SCAN", ".1 second")
+    ioc.put("SLEEP.SCAN", ".1 second")
+
+    def keeps(rows):
+        row = rows.get(".1 second")
+        return row and row["PERIODS"] == pytest.approx(0.1, rel=0.05) and 80 < row["LOADS"] < 95 and \
+            row["TOP_RECORDS"] == ioc.prefix + "SLEEP"
+
     until(lambda: ioc.get("SLEEP") > 40, 30, "some periods")
-    wait_scans(monitor, ioc, lambda rows: (r := rows.get(".1 second")) and
-               r["PERIODS"] == pytest.approx(0.1, rel=0.05) and 80 < r["LOADS"] < 95 and
-               r["TOP_RECORDS"] == ioc.prefix + "SLEEP")
+    wait_scans(monitor, ioc, keeps)
+    ioc.put("READY.SCAN", "Passive")  # the first record of the list leaves it
+    before = ioc.get("SLEEP")
+    until(lambda: ioc.get("SLEEP") > before + 40, 30, "some more periods")
+    wait_scans(monitor, ioc, keeps)
 
 
 def test_killed_and_restarted(new_ioc, monitor):
@@ -223,6 +231,20 @@ def test_hang_is_named(new_ioc, monitor):
     ioc.kill()
     monitor.wait_text("IOC_EVENT_LAST", lambda t: "ended" in t)
     monitor.wait("HANG_CNT", lambda n: n == 0)
+
+
+def test_long_pass_is_no_hang(new_ioc, monitor):
+    """A list of slow records takes long, and no record hangs. Then one of them does."""
+    slow = "".join(f'record(aSub, "$(P)S{i}") {{ field(SNAM, "sleepFor") field(FTA, "DOUBLE") field(INPA, "{HANG * 1e5:.0f}") '
+                   'field(SCAN, ".1 second") }\n' for i in range(30))
+    ioc = latency_ioc(new_ioc, 1000, text=db.counter("COUNT", SCAN=".1 second", PHAS=1) + slow)
+    monitor.set_filter(TIMED=0)
+    monitor.wait_ioc(ioc)
+    until(lambda: ioc.get("COUNT") >= 3, 60, "three passes")
+    assert monitor.get("HANG_CNT") == 0 and " hangs " not in monitor.lines("IOC_EVENTS"), monitor.lines("IOC_EVENTS")
+    ioc.put("S20.A", 60e6, wait=False)  # longer than this test takes
+    text = wait_event(monitor, "hangs since", 3 * HANG + HANG + 6)
+    assert re.search(rf"thread scan-0.1 \(\d+\) in record {ioc.prefix}S20 hangs since", text), text
 
 
 def test_hang_in_a_function_with_return_probe(new_ioc, new_monitor, tmp_path):

@@ -13,6 +13,7 @@
 #include <errlog.h>
 #include <testMain.h>
 
+#include "ebpfMonTable.h"
 #include "health/hangs.h"
 #include "health/lives.h"
 #include "health/scanWindow.h"
@@ -180,7 +181,7 @@ static void testLives(void)
         l[0] = life(100 + i, name, 1, 1, 1);
         ebpfMonLivesUpdate(lives, l, 1, &now, &h);
     }
-    testOk(h.gone <= 2 * EBPFMON_HEALTH_IOCS && h.gone >= EBPFMON_HEALTH_IOCS,
+    testOk(h.gone <= 2 * EBPFMON_TARGETS_MAX && h.gone >= EBPFMON_TARGETS_MAX,
            "of thousands of IOCs that end %u are kept (%u)", h.gone, before);
     testOk1(h.events == EBPFMON_HEALTH_EVENTS && ebpfMonHealthEvent(&h, EBPFMON_HEALTH_EVENTS) == NULL);
     testOk1(last("IOC many2999 (pid 4099) ended") &&

@@ -172,7 +172,8 @@ static void testEvents(void)
     testOk(events[ebpfMonWireClosed] == 1 && tick().circuits == 0, "the end of the circuit");
 }
 
-/* Sends so many beacons at intervals of "ms". Clears what was found before, and what the two searches around them add. */
+/* Sends so many beacons at intervals of "ms". What was found before is cleared, and what the searches around them
+ * add. */
 static void readBeacons(int number, int ms)
 {
     unsigned searches;
@@ -203,8 +204,8 @@ static void testBeacons(void)
            events[ebpfMonWireBeacon] - 5);
     wakes = EBPFMON_PACKETS_URGENT;
     readBeacons(100, 0);
-    testOk(events[ebpfMonWireBeacon] == 205 && !expected, "… but not while only puts wake the thread: %u of %u", expected,
-           events[ebpfMonWireBeacon] - 105);
+    testOk(events[ebpfMonWireBeacon] == 205 && !expected, "… but not while only puts wake the thread: %u of %u",
+           expected, events[ebpfMonWireBeacon] - 105);
     wakes = EBPFMON_PACKETS_ALL;
 }
 

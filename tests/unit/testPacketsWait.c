@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which packets wake a reader that sleeps (bpf/wireWaits.bpf.h). Real traffic in a network namespace of this program. */
+/* Which packets wake a reader that sleeps (bpf/wireWaits.bpf.h): real traffic in a network namespace of this
+ * program. */
 #include <testMain.h>
 
 #include "packetNet.h"

@@ -77,12 +77,18 @@ static void testScans(uint32_t id)
     t[0].heldCount = 1;
     t[0].held[0] = (struct ebpfMonHeld){ .root = TARGETTEST_ADDR(2), .begin = NOW };
     t[0].scan.begin = NOW;
-    publish(&ioc, t, 1, NOW + 20 * S);
+    publish(&ioc, t, 2, NOW + 20 * S);
     testOk(health.scans == 1 && strcmp(health.scan[0].topRoot, "R:NOW") == 0 && health.scan[0].period > 19.9,
            "a pass that does not end is shown with its time and record: %g s, by %s", health.scan[0].period,
            health.scan[0].topRoot);
-    publish(&ioc, &t[1], 1, NOW + 100 * S);
+    t[0].heldCount = 0;
+    publish(&ioc, t, 2, NOW + 100 * S);
     testOk(health.scans == 0 && health.lateCount == 2, "a thread that has nothing to scan any more is not listed");
+    t[1].scan.begin = t[1].scan.end = NOW + 101 * S;
+    t[1].scan.late = 3;
+    publish(&ioc, t, 2, NOW + 101 * S);
+    testOk(health.scans == 1 && health.lateCount == 3, "it scans again: what was counted is not counted again: %llu",
+           (unsigned long long)health.lateCount);
 }
 
 static void testMeters(void)

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* health/passRecords.h: in which record of a pass a thread is. The test invents the stack. */
+#include <string.h>
+
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "health/passRecords.h"
+#include "targetTest.h"
+
+#define S    1000000000ull
+#define PASS (1000 * S) /* the begin of the pass */
+#define PID  77
+#define SP   0x7000
+
+static const char *const names[] = { "R:ONE", "R:TWO", NULL };
+static ebpfMonPassRecords *records;
+static int atRecord; /* -1: no record on the stack; -2: it cannot be read */
+
+/* Below the word of the list there is one of another record, which that record made process. */
+static int readWords(pid_t pid, uint64_t sp, uint64_t word[EBPFMON_PASS_STACK])
+{
+    if (pid != PID || sp != SP || atRecord == -2)
+        return -1;
+    memset(word, 0, EBPFMON_PASS_STACK * sizeof(*word));
+    word[EBPFMON_PASS_STACK - 1] = 0x1234;
+    if (atRecord >= 0) {
+        word[EBPFMON_PASS_STACK - 3] = TARGETTEST_ADDR(atRecord);
+        word[0] = TARGETTEST_ADDR(!atRecord);
+    }
+    return 0;
+}
+
+/* What a look at PASS + "age" ns makes of the thread. "turn" 0: its chains are not timed. */
+static struct ebpfMonHeld look(uint64_t age, uint32_t turn, uint32_t turnNow)
+{
+    ebpfMonSeenThread t = { .tid = 5 };
+
+    t.seen.tgid = PID;
+    t.seen.heldCount = 1;
+    t.seen.held[0].sp = SP;
+    t.seen.held[0].begin = PASS;
+    t.seen.held[0].turn = turn;
+    ebpfMonPassRecordsBegin(records);
+    ebpfMonPassRecordsSee(records, &t, turnNow, PASS + age);
+    ebpfMonPassRecordsEnd(records);
+    return t.seen.held[0];
+}
+
+static int isAt(struct ebpfMonHeld h, int record, uint64_t since)
+{
+    return h.root == TARGETTEST_ADDR(record) && h.begin == PASS + since;
+}
+
+static void forgetAll(void)
+{
+    ebpfMonPassRecordsBegin(records);
+    ebpfMonPassRecordsEnd(records);
+}
+
+MAIN(testPassRecords)
+{
+    ebpfMonTargets *targets = ebpfMonTargetsNew();
+    struct ebpfMonHeld h;
+
+    testPlan(10);
+    targetTestNew(targets, "vac", PID, 0, names);
+    records = ebpfMonPassRecordsNew(targets, readWords);
+    atRecord = 0;
+    h = look(S / 10, 0, 7);
+    testOk(!h.root && h.begin == PASS, "a short pass is not looked at");
+    testOk(isAt(look(S, 0, 7), 0, S), "the first look finds the record: the thread has been in it since then");
+    testOk(isAt(look(2 * S, 0, 7), 0, S), "it still is");
+    atRecord = 1;
+    testOk(isAt(look(3 * S, 0, 7), 1, 3 * S), "the pass goes on: another record");
+    atRecord = -2;
+    testOk(isAt(look(4 * S, 0, 7), 1, 3 * S), "a stack that cannot be read tells nothing new");
+    atRecord = 1;
+    testOk(isAt(look(9 * S, 0, 7), 1, 3 * S), "the same record before and after that");
+    forgetAll();
+    testOk(isAt(look(10 * S, 0, 7), 1, 10 * S), "a thread that was not seen is forgotten");
+    forgetAll();
+    atRecord = -1;
+    h = look(S, 0, 7);
+    testOk(!h.root && h.begin == PASS, "no record is found: the pass stands for it");
+    forgetAll();
+    atRecord = 0;
+    testOk(isAt(look(S, 7, 7), 0, 0), "a timed chain after a quick one: its begin is known, and only its root was not");
+    forgetAll();
+    testOk(isAt(look(S, 6, 7), 0, S), "the turn has ended since: the begin is not known");
+    ebpfMonPassRecordsFree(records);
+    ebpfMonPassRecordsFree(NULL);
+    return testDone();
+}
