@@ -130,8 +130,21 @@ static __always_inline void endConnection(struct sock *sk)
 
     readConnection(sk, BPF_CORE_READ((struct inet_sock *)sk, inet_sport), &peer);
     seen = bpf_map_lookup_elem(&owners, &peer);
-    if (seen)
-        keepEnded(&peer, seen);
+    if (!seen || (seen->netns == EBPFMON_NETNS_MANY && --seen->open))
+        return;
+    keepEnded(&peer, seen);
+}
+
+/* If another namespace has an open connection with the same addresses and ports, nobody owns this one. */
+static __always_inline void compareNetns(const struct ebpfMonPeer *peer, struct ebpfMonOwned *own)
+{
+    const struct ebpfMonOwned *other = peer->netns ? 0 : bpf_map_lookup_elem(&owners, peer);
+
+    if (!other || other->ended || other->netns == own->netns)
+        return;
+    own->open = other->netns == EBPFMON_NETNS_MANY ? other->open + 1 : 2;
+    own->netns = EBPFMON_NETNS_MANY;
+    own->owner.pid = 0;
 }
 
 /* The owner of a connection whose ports are known now. */
@@ -143,6 +156,8 @@ static __always_inline void beginConnection(struct sock *sk, __u64 address)
     if (endConnect(address, &own.owner))
         return;
     readConnection(sk, __builtin_bswap16(sk->__sk_common.skc_num), &peer);
+    own.netns = peer.netns ? peer.netns : readOwnNetns(sk);
+    compareNetns(&peer, &own);
     if (bpf_map_update_elem(&owners, &peer, &own, BPF_ANY))
         bpf_map_update_elem(&endedOwners, &peer, &own, BPF_ANY);
 }

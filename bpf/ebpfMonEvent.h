@@ -110,8 +110,7 @@ struct ebpfMonPeer {
     __u32 saddr; /* address of the server */
     __u16 port;
     __u16 sport;
-    __u32 netns; /* inode of the network namespace if the address is in 127/8, else 0: only loopback addresses are
-                  * ambiguous */
+    __u32 netns; /* inode of the network namespace if the address is in 127/8, which each of them has; else 0 */
 };
 
 /* The process that opened a local connection. */

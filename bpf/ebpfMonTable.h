@@ -415,10 +415,15 @@ struct ebpfMonThread {
     struct ebpfMonRecent hold; /* … the longest, with its root */
 };
 
-/* Maps "owners" and "endedOwners", by struct ebpfMonPeer. */
+#define EBPFMON_NETNS_MANY 0xffffffffu
+
+/* Maps "owners" and "endedOwners", by struct ebpfMonPeer. Any user can make a network namespace, give it any address,
+ * and open a connection there that looks like the one of somebody else. Then it is not known who owns this one. */
 struct ebpfMonOwned {
-    struct ebpfMonOwner owner;
+    struct ebpfMonOwner owner; /* its pid is 0 if "netns" is EBPFMON_NETNS_MANY */
     __u32 ended; /* its number among the connections that have ended; 0: it is open */
+    __u32 netns; /* inode of the network namespace of the socket; EBPFMON_NETNS_MANY: several were open at a time */
+    __u32 open;  /* EBPFMON_NETNS_MANY: so many are open */
     __u32 pad;
 };
 

@@ -27,12 +27,16 @@ static __always_inline void sendHead(__u32 kind, __u64 id, __u32 iocId)
     commitEvent(h);
 }
 
+/* The inode of the network namespace of a socket. */
+static __always_inline __u32 readOwnNetns(struct sock *sk)
+{
+    return BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
+}
+
 /* The network namespace of a socket with this address, as struct ebpfMonPeer has it. */
 static __always_inline __u32 readNetns(struct sock *sk, __u32 addr)
 {
-    if ((addr & 0xff) != 127) /* network byte order */
-        return 0;
-    return BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
+    return (addr & 0xff) == 127 ? readOwnNetns(sk) : 0; /* network byte order */
 }
 
 #endif

@@ -210,11 +210,18 @@ int ebpfMonKernelGetOwner(const struct ebpfMonPeer *peer, struct ebpfMonOwner *o
     return 0;
 }
 
-int ebpfMonKernelSetOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner)
+int ebpfMonKernelSetOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner, uint32_t netns)
 {
-    struct ebpfMonOwned own = { .owner = *owner };
+    int fd = bpf_map__fd(ebpfMonLoaded.skel->maps.owners);
+    struct ebpfMonOwned own = { .owner = *owner, .netns = netns }, other;
 
-    return bpf_map_update_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.owners), peer, &own, BPF_ANY);
+    /* as compareNetns of bpf/connection.bpf.c; the kernel part does not wait meanwhile */
+    if (!peer->netns && bpf_map_lookup_elem(fd, peer, &other) == 0 && !other.ended && other.netns != netns) {
+        if (other.netns == EBPFMON_NETNS_MANY) /* this one may be among those that were counted */
+            return 0;
+        own = (struct ebpfMonOwned){ .netns = EBPFMON_NETNS_MANY, .open = 2 };
+    }
+    return bpf_map_update_elem(fd, peer, &own, BPF_ANY);
 }
 
 /* The memory of a table (bytes), as the kernel tells it: since 6.4 what the table takes (map_mem_usage), before what a

@@ -48,7 +48,7 @@ void ebpfMonKernelRemoveThreads(pid_t pid);
 
 /* The process that opened a connection. 0, or -1: it is not known; or the table has no room. */
 int ebpfMonKernelGetOwner(const struct ebpfMonPeer *peer, struct ebpfMonOwner *owner);
-int ebpfMonKernelSetOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner);
+int ebpfMonKernelSetOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner, uint32_t netns);
 
 /* The traps of one IOC since the monitor watches it, summed over the CPUs. */
 void ebpfMonKernelGetHits(uint32_t tgid, struct ebpfMonHits *hits);

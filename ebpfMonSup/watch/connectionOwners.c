@@ -24,7 +24,7 @@ void ebpfMonConnectionOwnersRead(pid_t pid, uint32_t netns, ebpfMonConnectionOwn
         memcpy(owner.comm, conns[i].comm, sizeof(owner.comm));
         if (ntohl(peer.addr) >> 24 == LOOPBACK) /* each namespace has these addresses */
             peer.netns = netns;
-        set(&peer, &owner);
+        set(&peer, &owner, netns);
     }
     free(conns);
 }

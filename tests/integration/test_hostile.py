@@ -10,9 +10,9 @@ import tempfile
 import time
 
 import pytest
-from tests.harness import db, kernel, loopback, paths, rawca
+from tests.harness import badlink, db, kernel, loopback, paths, rawca
 from tests.harness.process import Process
-from tests.harness.putlog import PutLog
+from tests.harness.putlog import PutLog, same
 from tests.harness.soak import size, soak
 from tests.harness.wait import stays_false, until
 
@@ -284,3 +284,55 @@ def test_many_connections_hide_no_client(new_ioc, new_monitor, tmp_path):
     ioc.put("AO", 42)
     line, = log.next(1, ioc.prefix, 0)
     assert (line.get("pid"), line.get("real_user")) == (str(os.getpid()), "root"), line
+
+
+ADDRESS = "192.0.2.77"  # RFC 5737: no real host has it
+
+# In a network namespace of its own: each time a line comes, a connection from and to the same addresses and ports as that of
+# another one, which stays open until the next line.
+TWIN = """
+import socket, subprocess, sys
+for args in (("link", "set", "lo", "up"), ("addr", "add", sys.argv[1] + "/32", "dev", "lo")):
+    subprocess.run(["ip", *args], check=True)
+server = socket.create_server((sys.argv[1], int(sys.argv[2])))
+for turn, line in enumerate(sys.stdin):
+    with socket.create_connection(server.getsockname(), source_address=(sys.argv[1], int(line))) as twin:
+        accepted = server.accept()[0]
+        twin.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, bytes([1, 0, 0, 0, 0, 0, 0, 0]))  # its port is free at once
+        print("open", turn, flush=True)
+        sys.stdin.readline()
+    accepted.close()
+    print("closed", turn, flush=True)
+"""
+
+
+def test_a_twin_takes_no_connection(new_ioc, new_monitor, tmp_path):
+    """Any user can make a network namespace with the addresses of this host, and open a connection there that looks like the one of
+    somebody else. The puts of the other one are not his."""
+    badlink.ip("addr", "add", f"{ADDRESS}/32", "dev", "lo")
+    ioc = new_ioc(DB, environ={"EPICS_CAS_INTF_ADDR_LIST": f"127.0.0.1 {ADDRESS}"}).start()
+    log = PutLog(tmp_path / "puts.json")
+    new_monitor(before=[log.command()]).start().wait_ioc(ioc)
+    client = rawca.RawCa(ioc.port, addr=ADDRESS)
+    port = client.socket.getsockname()[1]
+    twin = Process(["unshare", "--net", sys.executable, "-u", "-c", TWIN, ADDRESS, ioc.port], loopback.environment())
+
+    def put(value):
+        mark = len(log.of(ioc.prefix))
+        client.send(rawca.write(client.sid(ioc.prefix + "AO"), rawca.DOUBLE, [value]))
+        line, = log.next(1, ioc.prefix, mark)
+        assert same(line["value"], value), line
+        return line.get("pid"), line["user"]
+
+    assert put(1) == (str(os.getpid()), "raw")
+    for turn in range(2):  # he may come again
+        twin.send(str(port))
+        twin.wait_line(f"open {turn}")
+        assert put(turn + 2) == (None, "raw"), "the process is not known"
+        twin.send("")
+        twin.wait_line(f"closed {turn}")
+        assert put(turn + 12) == (None, "raw"), "nor is it now"
+    twin.kill()
+    client.socket.close()
+    client = rawca.RawCa(ioc.port, addr=ADDRESS)
+    assert put(20) == (str(os.getpid()), "raw"), "a connection that looks like no other"

@@ -18,8 +18,10 @@ static unsigned found, wrongWay;
 static struct ebpfMonPeer peerFound;
 static struct ebpfMonOwner ownerFound;
 
-static int onOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner)
+static int onOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner, uint32_t netns)
 {
+    if (netns != NETNS)
+        testAbort("network namespace %u", netns);
     if (peer->port == clientPort && peer->sport == serverPort) {
         found++;
         peerFound = *peer;

@@ -59,9 +59,9 @@ static void onCovers(void *arg, const uint32_t *netns, unsigned count)
     coveredCount = count;
 }
 
-static int setOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner)
+static int setOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner, uint32_t netns)
 {
-    (void)peer; (void)owner;
+    (void)peer; (void)owner; (void)netns;
     return 0;
 }
 
