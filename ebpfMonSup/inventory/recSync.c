@@ -21,7 +21,7 @@
 
 #define STOP_SECONDS   5.0
 #define IDLE_SECONDS   60.0 /* how long the thread sleeps without a deadline; a change wakes it */
-#define RETRY_SECONDS  5.0  /* wait so long after an IOC could not be read, or the port could not be opened */
+#define RETRY_SECONDS  5.0  /* wait so long after a connection has failed, or the port could not be opened */
 #define EVENTS         64
 
 typedef struct {
@@ -38,7 +38,7 @@ struct ebpfMonRecSync {
     /* only the RecSync thread uses what follows */
     ebpfMonRecSyncConf conf; /* the configuration in use */
     int            poll, udp; /* files of epoll and of the UDP port; -1: not open */
-    double         retryAt;  /* do not try the port or an IOC again before this time (s, monotonic) */
+    double         retryAt;  /* do not try the port or the server again before this time (s, monotonic) */
     serverPlace    server;
     ebpfMonRecSyncLink *links; /* one for each IOC */
     char           trouble[160]; /* why the port cannot be opened; empty: it is open */
@@ -188,24 +188,49 @@ static void connectNext(ebpfMonRecSync *s, double now)
     }
 }
 
+static void moveToEnd(ebpfMonRecSyncLink **at)
+{
+    ebpfMonRecSyncLink *link = *at;
+
+    *at = link->next;
+    link->next = NULL;
+    while (*at)
+        at = &(*at)->next;
+    *at = link;
+}
+
+/* A link that failed goes behind all others, so they have their turn before it is tried again. */
+static void handleLinkFailure(ebpfMonRecSync *s, ebpfMonRecSyncLink **at, double now)
+{
+    ebpfMonRecSyncLink *link = *at;
+
+    errlogSevPrintf(errlogMinor, "ebpfMon: the RecSync server does not have IOC %s now (tried again): %s\n",
+                    link->ioc.name, link->why);
+    if (!link->isUnreadable) {
+        s->retryAt = now + RETRY_SECONDS;
+        s->server.isKnown = 0;
+    }
+    moveToEnd(at);
+}
+
 static void workLinks(ebpfMonRecSync *s, ebpfMonWorker *worker, double now)
 {
-    for (ebpfMonRecSyncLink *link = s->links; link; link = link->next) {
-        ebpfMonRecSyncState before = link->state;
+    for (ebpfMonRecSyncLink **at = &s->links, *link; (link = *at) != NULL; ) {
+        int status;
 
-        if (before == ebpfMonRecSyncIdle)
-            continue;
-        ebpfMonWorkerGiveSign(worker);
-        if (ebpfMonRecSyncLinkWork(link, worker, s->conf.variables, now) == 0) {
-            if (link->state != ebpfMonRecSyncIdle)
-                watchFile(s, link->file, ebpfMonRecSyncLinkGetEvents(link), 0);
+        if (link->state == ebpfMonRecSyncIdle) {
+            at = &link->next;
             continue;
         }
-        errlogSevPrintf(errlogMinor, "ebpfMon: the RecSync server does not have IOC %s now (tried again): %s\n",
-                        link->ioc.name, link->why);
-        s->retryAt = now + RETRY_SECONDS;
-        if (before != ebpfMonRecSyncGreets) /* in that state the IOC could not be read: the server is not the reason */
-            s->server.isKnown = 0;
+        ebpfMonWorkerGiveSign(worker);
+        status = ebpfMonRecSyncLinkWork(link, worker, s->conf.variables, now);
+        if (status) {
+            handleLinkFailure(s, at, now);
+            continue; /* *at is the next one now */
+        }
+        if (link->state != ebpfMonRecSyncIdle)
+            watchFile(s, link->file, ebpfMonRecSyncLinkGetEvents(link), 0);
+        at = &link->next;
     }
 }
 

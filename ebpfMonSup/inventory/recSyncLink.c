@@ -14,6 +14,8 @@
 #define STEP_MAX    (1u << 20) /* bytes that one call sends at most, so other links do not wait long */
 #define LOOK_AGAIN  20.0       /* s after the upload: are the variables still the same? */
 #define PAUSE_MAX   1280.0     /* s, at most, between two looks whether packets have shown more PVs of a server */
+#define AGAIN_MIN   5.0        /* s until an IOC that could not be read is read again */
+#define AGAIN_MAX   320.0
 
 /* The variables that the RecSync client of an IOC sends, and CONTACT, which many sites set. */
 static const char *const variableNames[] = {
@@ -32,6 +34,7 @@ ebpfMonRecSyncLink *ebpfMonRecSyncLinkNew(const ebpfMonInventoryIoc *ioc, double
         link->file = -1;
         link->deadline = now + EBPFMON_RECSYNC_SETTLE;
         link->pause = LOOK_AGAIN;
+        link->again = AGAIN_MIN;
     }
     return link;
 }
@@ -67,8 +70,19 @@ static int setLinkFailure(ebpfMonRecSyncLink *link, const char *what, int err)
     return -1;
 }
 
+/* Waits longer each time: to read an IOC costs both it and us. */
+static int setUnreadable(ebpfMonRecSyncLink *link, const char *what, double now)
+{
+    setLinkFailure(link, what, 0);
+    link->isUnreadable = 1;
+    link->deadline = now + link->again;
+    link->again = link->again < AGAIN_MAX ? 2 * link->again : AGAIN_MAX;
+    return -1;
+}
+
 int ebpfMonRecSyncLinkConnect(ebpfMonRecSyncLink *link, const struct sockaddr_in *server, uint32_t key, double now)
 {
+    link->isUnreadable = 0;
     link->file = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (link->file < 0)
         return setLinkFailure(link, "a socket cannot be made", errno);
@@ -170,7 +184,7 @@ static int isNew(ebpfMonRecSyncLink *link, const char *variables, double now)
            (link->ioc.packetServers && arePvsNew(link, now));
 }
 
-static int makeUpload(ebpfMonRecSyncLink *link, ebpfMonWorker *worker, const char *variables)
+static int makeUpload(ebpfMonRecSyncLink *link, ebpfMonWorker *worker, const char *variables, double now)
 {
     const ebpfMonInventorySink sink = { sendVariable, sendRecord, link };
     char why[120];
@@ -180,12 +194,13 @@ static int makeUpload(ebpfMonRecSyncLink *link, ebpfMonWorker *worker, const cha
         addPvs(link);
     } else {
         if (ebpfMonInventoryReadRecords(&link->ioc, fieldNames, worker, &sink, why, sizeof(why)))
-            return setLinkFailure(link, link->out.isFull ? "its records need more than 128 MB" : why, 0);
+            return setUnreadable(link, link->out.isFull ? "its records need more than 128 MB" : why, now);
         link->records = link->ioc.cat->count;
     }
     ebpfMonRecSyncAddDone(&link->out);
     if (link->out.isFull)
-        return setLinkFailure(link, "its records need more than 128 MB", 0);
+        return setUnreadable(link, "its records need more than 128 MB", now);
+    link->again = AGAIN_MIN;
     link->state = ebpfMonRecSyncSends;
     return 0;
 }
@@ -240,7 +255,7 @@ static int handleMessages(ebpfMonRecSyncLink *link, ebpfMonWorker *worker, const
             link->deadline = now + EBPFMON_RECSYNC_PING;
         }
         if (message == ebpfMonRecSyncGreeting && link->state == ebpfMonRecSyncGreets &&
-            makeUpload(link, worker, variables))
+            makeUpload(link, worker, variables, now))
             return -1;
     }
     return 0;

@@ -36,6 +36,8 @@ typedef struct ebpfMonRecSyncLink {
     char     why[160];        /* why the last connection failed; empty: it did not */
     int      isSeen;          /* the IOC is still watched. Only recSync.c uses this */
     int      isOwn;           /* the IOC has a RecSync client of its own: no connection is made for it */
+    int      isUnreadable;    /* the last connection ended because the IOC could not be read */
+    double   again;           /* s after which such an IOC is read again. It doubles each time, up to 320 s */
 } ebpfMonRecSyncLink;
 
 #define EBPFMON_RECSYNC_ANSWER 20.0 /* s that the server may take for the connection, the greeting, or a part of the
@@ -57,8 +59,9 @@ int ebpfMonRecSyncLinkLookForClient(ebpfMonRecSyncLink *link);
 
 /* Sends and receives as much as is possible without waiting. After the greeting of the server it reads the IOC,
  * which may take seconds; "worker": the calling thread, for signs of progress; "variables": names of further
- * variables of the environment. 0, or -1: the connection is closed, and link->why says why. It is closed with 0, too,
- * if the variables or PVs are no longer those that were sent, or the IOC has a client of its own. */
+ * variables of the environment. 0, or -1: the connection is closed, and link->why says why. If the IOC is the reason,
+ * isUnreadable is set, and the deadline is when it is to be tried again. It is closed with 0, too, if the variables or
+ * PVs are no longer those that were sent, or the IOC has a client of its own. */
 int ebpfMonRecSyncLinkWork(ebpfMonRecSyncLink *link, ebpfMonWorker *worker, const char *variables, double now);
 
 /* The events of epoll for which the link waits. */

@@ -17,6 +17,12 @@ def out_counter(name, **fields):
     return record("calcout", name, CALC="VAL+1", **fields)
 
 
+def unreadable(name):
+    """A record that has more info tags than the monitor believes. So the inventory of its IOC cannot be read."""
+    tags = "\n".join(f'    info(tag{i}, "x")' for i in range(1001))
+    return f'record(ai, "$(P){name}") {{\n{tags}\n}}\n'
+
+
 def chain(name, length, **first):
     """name0 → name1 → … by forward links. The first record also gets these fields."""
     text = ""

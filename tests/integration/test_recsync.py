@@ -203,6 +203,21 @@ def test_server_restarts(new_ioc, new_monitor, receiver, port):
     monitor.wait_text("RECSYNC_MSG", lambda t: t == f"the server at 127.0.0.1:{again.port} has 1 of 1 IOCs")
 
 
+def test_unreadable_ioc_harms_no_other(new_ioc, new_monitor, receiver, port):
+    """An IOC that cannot be read does not stand before an IOC that waits for the next server, too."""
+    ioc, server = new_ioc(DATABASE).start(), receiver()
+    monitor = new_monitor(before=[on(port)]).start()
+    until(lambda: ioc.name in server.open(), 30, "the IOC")
+    broken = new_ioc(db.READY + db.unreadable("TAGS")).start()
+    why = f"IOC {broken.name} now (tried again): the info tags of {broken.prefix}TAGS cannot be believed"
+    until(lambda: any(why in l for l in monitor.process.lines), 30, monitor.process.output)
+    server.close()
+    monitor.wait("RECSYNC_IOC_CNT", lambda n: n == 0)
+    again = receiver()
+    until(lambda: set(again.open()) == {ioc.name}, 40, monitor.process.output)
+    monitor.wait_text("RECSYNC_MSG", lambda t: "cannot be believed; the server has 1 of 2 IOCs" in t, 20)
+
+
 def test_silent_server_harms_nobody(new_ioc, new_monitor, receiver, port):
     """A server accepts the connection and never greets. The monitor continues to work, and says what is wrong."""
     ioc = new_ioc(DATABASE).start()

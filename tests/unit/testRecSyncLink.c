@@ -255,6 +255,43 @@ static void testFailures(void)
     }
 }
 
+/* The server greets, but the IOC has no database. */
+static void testUnreadable(void)
+{
+    ebpfMonInventoryIoc ioc = { .pid = getpid(), .name = "broken" };
+    unsigned wrong = 0;
+    double again = 5;
+
+    testDiag("an IOC that cannot be read");
+    ioc.cat = calloc(1, sizeof(*ioc.cat));
+    if (!ioc.cat)
+        testAbort("out of memory");
+    ioc.cat->refs = 1;
+    tested = ebpfMonRecSyncLinkNew(&ioc, now);
+    for (int i = 0; i < 10; i++) {
+        ebpfMonRecSyncLinkConnect(tested, &place, KEY, now);
+        wrong += tested->isUnreadable;
+        workUntil(ebpfMonRecSyncGreets);
+        while (peer < 0)
+            peer = accept(listening, NULL, NULL);
+        sendBytes(greeting, 9);
+        wrong += !failsWith("its memory cannot be read") || !tested->isUnreadable || tested->deadline != now + again;
+        close(peer);
+        peer = -1;
+        now = tested->deadline;
+        again = again < 320 ? 2 * again : 320;
+    }
+    testOk(wrong == 0, "it is tried again after 5 s, and then after twice as long, up to %g s: %u wrong", again, wrong);
+    endLink();
+
+    beginLink();
+    ebpfMonRecSyncLinkConnect(tested, &place, KEY, now);
+    workUntil(ebpfMonRecSyncGreets);
+    now += EBPFMON_RECSYNC_ANSWER + 1;
+    testOk(failsWith("does not answer") && !tested->isUnreadable, "a server that does not answer is not the IOC's fault");
+    endLink();
+}
+
 /* The server reads a part, and then no more. */
 static void testSlow(void)
 {
@@ -301,7 +338,7 @@ MAIN(testRecSyncLink)
     socklen_t size = sizeof(place);
     int small = 65536;
 
-    testPlan(8 + 5 + 5 + 3);
+    testPlan(8 + 5 + 5 + 2 + 3);
     listed.pid = getpid();
     servers = ebpfMonPacketServersNew();
     listening = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
@@ -317,6 +354,7 @@ MAIN(testRecSyncLink)
     testUpload();
     testNewPvs();
     testFailures();
+    testUnreadable();
     testSlow();
     ebpfMonPacketServersFree(servers);
     free(received.bytes);
