@@ -12,6 +12,7 @@
 #include "inventory/recSyncLink.h"
 
 #define STEP_MAX    (1u << 20) /* bytes that one call sends at most, so other links do not wait long */
+#define PONGS_MAX   4096u      /* bytes: answers to pings that may wait to be sent, hundreds of them */
 #define LOOK_AGAIN  20.0       /* s after the upload: are the variables still the same? */
 #define PAUSE_MAX   1280.0     /* s, at most, between two looks whether packets have shown more PVs of a server */
 #define AGAIN_MIN   5.0        /* s until an IOC that could not be read is read again */
@@ -57,7 +58,7 @@ void ebpfMonRecSyncLinkClose(ebpfMonRecSyncLink *link, const char *why)
     link->state = ebpfMonRecSyncIdle;
     link->deadline = link->lookAt = 0;
     ebpfMonRecSyncOutFree(&link->out);
-    link->sent = 0;
+    link->sent = link->upload = 0;
     memset(&link->in, 0, sizeof(link->in));
 }
 
@@ -89,6 +90,7 @@ int ebpfMonRecSyncLinkConnect(ebpfMonRecSyncLink *link, const struct sockaddr_in
     if (connect(link->file, (const struct sockaddr *)server, sizeof(*server)) && errno != EINPROGRESS)
         return setLinkFailure(link, "the server cannot be reached", errno);
     ebpfMonRecSyncAddGreeting(&link->out, key);
+    link->upload = link->out.length;
     link->state = ebpfMonRecSyncConnecting;
     link->deadline = now + EBPFMON_RECSYNC_ANSWER;
     link->why[0] = 0;
@@ -201,6 +203,7 @@ static int makeUpload(ebpfMonRecSyncLink *link, ebpfMonWorker *worker, const cha
     if (link->out.isFull)
         return setUnreadable(link, "its records need more than 128 MB", now);
     link->again = AGAIN_MIN;
+    link->upload = link->out.length;
     link->state = ebpfMonRecSyncSends;
     return 0;
 }
@@ -233,12 +236,26 @@ static int sendSome(ebpfMonRecSyncLink *link, double now)
             return setLinkFailure(link, "the server closed the connection", errno);
         link->sent += (size_t)n;
     }
-    if (link->sent != before && link->state != ebpfMonRecSyncDone)
+    if (link->sent != before && link->state == ebpfMonRecSyncSends)
         link->deadline = now + EBPFMON_RECSYNC_ANSWER;
     if (link->sent == link->out.length && link->out.length) { /* free the megabytes: the next message is a short pong */
         ebpfMonRecSyncOutFree(&link->out);
-        link->sent = 0;
+        link->sent = link->upload = 0;
     }
+    return 0;
+}
+
+/* A server that sends pings and does not read would fill our memory with pongs. Before it has all records, a ping does
+ * not say that the connection makes progress. */
+static int answerPing(ebpfMonRecSyncLink *link, uint32_t nonce, double now)
+{
+    size_t begin = link->sent > link->upload ? link->sent : link->upload;
+
+    ebpfMonRecSyncAddPong(&link->out, nonce);
+    if (link->out.length - begin > PONGS_MAX)
+        return setLinkFailure(link, "the server does not read the answers to its pings", 0);
+    if (link->state == ebpfMonRecSyncDone)
+        link->deadline = now + EBPFMON_RECSYNC_PING;
     return 0;
 }
 
@@ -250,10 +267,8 @@ static int handleMessages(ebpfMonRecSyncLink *link, ebpfMonWorker *worker, const
     while ((message = ebpfMonRecSyncInTake(&link->in, &nonce)) != ebpfMonRecSyncNothing) {
         if (message == ebpfMonRecSyncBad)
             return setLinkFailure(link, "the program that answers is not a RecSync server", 0);
-        if (message == ebpfMonRecSyncPing) {
-            ebpfMonRecSyncAddPong(&link->out, nonce);
-            link->deadline = now + EBPFMON_RECSYNC_PING;
-        }
+        if (message == ebpfMonRecSyncPing && answerPing(link, nonce, now))
+            return -1;
         if (message == ebpfMonRecSyncGreeting && link->state == ebpfMonRecSyncGreets &&
             makeUpload(link, worker, variables, now))
             return -1;
@@ -288,7 +303,7 @@ int ebpfMonRecSyncLinkWork(ebpfMonRecSyncLink *link, ebpfMonWorker *worker, cons
     if (link->state != ebpfMonRecSyncConnecting &&
         (receiveSome(link, worker, variables, now) || sendSome(link, now)))
         return -1;
-    if (link->state == ebpfMonRecSyncSends && link->sent == link->out.length) {
+    if (link->state == ebpfMonRecSyncSends && link->sent >= link->upload) {
         link->state = ebpfMonRecSyncDone;
         link->deadline = now + EBPFMON_RECSYNC_PING;
         link->lookAt = now + link->pause;

@@ -16,7 +16,7 @@ typedef enum {
     ebpfMonRecSyncConnecting,
     ebpfMonRecSyncGreets,     /* waits for the server's greeting */
     ebpfMonRecSyncSends,      /* sends its records */
-    ebpfMonRecSyncDone        /* the server has all records, and sends pings */
+    ebpfMonRecSyncDone        /* all records were sent, and the server sends pings */
 } ebpfMonRecSyncState;
 
 typedef struct ebpfMonRecSyncLink {
@@ -31,6 +31,7 @@ typedef struct ebpfMonRecSyncLink {
     uint64_t variables;       /* a hash of those that were sent */
     ebpfMonRecSyncOut out;
     size_t   sent;            /* bytes of "out" that were sent */
+    size_t   upload;          /* bytes at the begin of "out" that are greeting and upload; behind them are pongs */
     ebpfMonRecSyncIn in;
     unsigned records;         /* records that the server has, or gets now */
     char     why[160];        /* why the last connection failed; empty: it did not */

@@ -292,6 +292,50 @@ static void testUnreadable(void)
     endLink();
 }
 
+/* Sends so many pings. Returns how many the kernel took. */
+static unsigned sendPings(unsigned count)
+{
+    unsigned sent = 0;
+
+    while (sent < count && send(peer, "RC\200\2\0\0\0\4\0\0\0\7", 12, MSG_NOSIGNAL | MSG_DONTWAIT) == 12)
+        sent++;
+    return sent;
+}
+
+static void testPings(void)
+{
+    unsigned sent = 0;
+    size_t most = 0;
+    int small = 1;
+    double end;
+
+    testDiag("a server that only sends pings");
+    beginLink();
+    ebpfMonRecSyncLinkConnect(tested, &place, KEY, now);
+    workUntil(ebpfMonRecSyncGreets);
+    while (peer < 0)
+        peer = accept(listening, NULL, NULL);
+    now += EBPFMON_RECSYNC_ANSWER - 1;
+    sendPings(1);
+    testOk1(workUntilReceived("RC\0\2\0\0\0\4\0\0\0\7", 12));
+    now += 2;
+    testOk(failsWith("does not answer"), "a ping is no greeting");
+    endLink();
+
+    beginLink();
+    upload();
+    tested->lookAt = 0;
+    end = ebpfMonClockSeconds() + TOOK_TOO_LONG;
+    setsockopt(tested->file, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
+    while (work() == 0 && sent < 200000 && ebpfMonClockSeconds() < end) {
+        sent += sendPings(100);
+        most = tested->out.length - tested->sent > most ? tested->out.length - tested->sent : most;
+    }
+    testOk(failsWith("does not read") && most < 8192, "it ends when the server does not read: %u pings, %zu bytes waited",
+           sent, most);
+    endLink();
+}
+
 /* The server reads a part, and then no more. */
 static void testSlow(void)
 {
@@ -338,7 +382,7 @@ MAIN(testRecSyncLink)
     socklen_t size = sizeof(place);
     int small = 65536;
 
-    testPlan(8 + 5 + 5 + 2 + 3);
+    testPlan(8 + 5 + 5 + 2 + 3 + 3);
     listed.pid = getpid();
     servers = ebpfMonPacketServersNew();
     listening = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
@@ -355,6 +399,7 @@ MAIN(testRecSyncLink)
     testNewPvs();
     testFailures();
     testUnreadable();
+    testPings();
     testSlow();
     ebpfMonPacketServersFree(servers);
     free(received.bytes);
