@@ -35,6 +35,7 @@ typedef struct {
     char      *text;       /* TEXT_BYTES: its texts */
     size_t     used;       /* bytes of "text" */
     unsigned   done;       /* records that were read */
+    unsigned   nodes;      /* members of the lists of records, also aliases */
     char      *why;
     size_t     whySize;
 } recordReader;
@@ -176,7 +177,9 @@ static int readRecord(recordReader *r, const struct layoutRecordNode *node)
     if (addInfos(r, &node->infoList))
         return -1;
     addFields(r);
-    if (++r->done % PORTION == 0) {
+    if (++r->done > cat->count) /* a list without an end would fill the disk */
+        return setFailure(r, "its lists have more than the %u records that it had", cat->count);
+    if (r->done % PORTION == 0) {
         ebpfMonMemFlush(r->mem); /* begins a new budget */
         ebpfMonWorkerGiveSign(r->worker);
         if (r->worker && ebpfMonWorkerIsStopping(r->worker))
@@ -188,7 +191,7 @@ static int readRecord(recordReader *r, const struct layoutRecordNode *node)
 static int readNodes(recordReader *r, uint64_t listAt)
 {
     struct layoutList list;
-    uint64_t at;
+    uint64_t at, prev = 0;
 
     if (ebpfMonMemRead(r->mem, listAt, &list, sizeof(list)) || list.count < 0 || list.count > EBPFMON_RECORDS_LIMIT)
         return setFailure(r, "a list of records cannot be read");
@@ -198,6 +201,9 @@ static int readNodes(recordReader *r, uint64_t listAt)
 
         if (ebpfMonMemRead(r->mem, at, &node, sizeof(node)))
             return setFailure(r, "a record cannot be read");
+        if (node.prev != prev || ++r->nodes > EBPFMON_RECORDS_LIMIT)
+            return setFailure(r, "a list of records changed while it was read");
+        prev = at;
         at = node.next;
         if (node.precord && !(node.flags & LAYOUT_ISALIAS) && readRecord(r, &node))
             return -1;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <dbAccess.h>
+#include <dbBase.h>
 #include <dbStaticLib.h>
 #include <dbUnitTest.h>
 #include <envDefs.h>
@@ -168,6 +169,55 @@ static void testRecords(void)
            "no database: %s", why);
 }
 
+static int countOnly(void *arg, const ebpfMonInventoryRecord *record)
+{
+    (void)arg;
+    (void)record;
+    return ++records >= 10000; /* enough: something is wrong */
+}
+
+/* The reading fails with this text, and passes no more records than there are. */
+static int isRefusedWith(const char *text)
+{
+    const ebpfMonInventorySink sink = { .record = countOnly };
+    char why[200] = "?";
+    int status;
+
+    records = 0;
+    status = ebpfMonInventoryReadRecords(&ioc, fields, NULL, &sink, why, sizeof(why));
+    testDiag("%u records, \"%s\"", records, why);
+    return status == -1 && strstr(why, text) && records <= ioc.cat->count;
+}
+
+/* The lists of a hostile IOC have no end, after its database was read. */
+static void testEndless(void)
+{
+    dbRecordType *many = NULL, *none = NULL;
+    ELLNODE *first, *second;
+    ELLLIST kept;
+    DBENTRY entry;
+
+    testDiag("lists without an end");
+    dbInitEntry(pdbbase, &entry);
+    for (long end = dbFirstRecordType(&entry); !end; end = dbNextRecordType(&entry)) {
+        many = ellCount(&entry.precordType->recList) > 1 ? entry.precordType : many;
+        none = ellCount(&entry.precordType->recList) ? none : entry.precordType;
+    }
+    dbFinishEntry(&entry);
+    kept = many->recList;
+    first = ellFirst(&many->recList);
+    second = ellNext(first);
+    many->recList.count = 2000000;
+    first->next = first;
+    testOk(isRefusedWith("changed while it was read"), "a record that is followed by itself");
+    first->next = second;
+    many->recList = kept;
+    none->recList = kept;
+    testOk(isRefusedWith("more than the"), "records that are in two lists");
+    memset(&none->recList, 0, sizeof(none->recList));
+    testOk(!isRefusedWith(""), "all is as before");
+}
+
 /* --- The environment --- */
 
 static struct { char name[40], value[200]; } variable[64];
@@ -240,7 +290,7 @@ MAIN(testInventory)
     char why[200] = "";
     ebpfMonMem *mem;
 
-    testPlan(13);
+    testPlan(16);
     testdbPrepare();
     testdbReadDatabase("testInventory.dbd", NULL, NULL);
     testInventory_registerRecordDeviceDriver(pdbbase);
@@ -253,6 +303,7 @@ MAIN(testInventory)
     if (!ioc.cat)
         testAbort("no catalogue: %s", why);
     testRecords();
+    testEndless();
     testVariables();
     ebpfMonCatalogueRelease(ioc.cat);
     ebpfMonMemFree(mem);
