@@ -29,7 +29,8 @@ struct ebpfMonInventoryKeeper {
     ebpfMonInventoryConf conf; /* the configuration in use */
     ebpfMonInventoryIoc *seen; /* the IOCs of the file; their catalogues are held */
     unsigned       seenCount;
-    int            isCurrent;  /* the file was written, and has all of them */
+    int            isPlaced;   /* FILE was written for them: the file before it is FILE.1 */
+    int            isCurrent;  /* … and has all of them */
     double         changedAt;  /* when the IOCs were first seen to differ from the file; 0: they do not */
     double         notBefore;  /* do not write before this time */
     int            hasTrouble; /* the error log has said that the file cannot be written */
@@ -42,11 +43,11 @@ static void releaseIocs(ebpfMonInventoryIoc *list, unsigned count)
     free(list);
 }
 
-/* Nonzero: the file has the same IOCs with the same databases. An IOC with a new database has another catalogue.
- * "seen" holds the old catalogues, so a new one cannot have the same address. */
-static int isWritten(const ebpfMonInventoryKeeper *k, const ebpfMonInventoryIoc *list, unsigned count)
+/* Nonzero: these are the same IOCs with the same databases as at the last writing. An IOC with a new database has
+ * another catalogue. "seen" holds the old catalogues, so a new one cannot have the same address. */
+static int hasSameIocs(const ebpfMonInventoryKeeper *k, const ebpfMonInventoryIoc *list, unsigned count)
 {
-    if (!k->isCurrent || count != k->seenCount)
+    if (count != k->seenCount)
         return 0;
     for (unsigned i = 0; i < count; i++) {
         unsigned j = 0;
@@ -95,7 +96,8 @@ static void setTrouble(ebpfMonInventoryKeeper *k, const char *why)
     k->hasTrouble = why[0] != 0;
 }
 
-/* The new file has another name until it is complete, so nobody reads half a file. */
+/* The new file has another name until it is complete, so nobody reads half a file. If an IOC could not be read, FILE is
+ * written again for the same IOCs; then it replaces the last one, for otherwise the older files would soon be gone. */
 static void writeFile(ebpfMonInventoryKeeper *k, ebpfMonWorker *worker)
 {
     ebpfMonInventoryCount count;
@@ -105,7 +107,7 @@ static void writeFile(ebpfMonInventoryKeeper *k, ebpfMonWorker *worker)
 
     snprintf(made, sizeof(made), "%s.next", k->conf.file);
     status = ebpfMonInventoryFileWrite(k->targets, made, "*", worker, &count, why, sizeof(why));
-    if (status == 0 && (rotateFiles(&k->conf) || rename(made, k->conf.file))) {
+    if (status == 0 && ((!k->isPlaced && rotateFiles(&k->conf)) || rename(made, k->conf.file))) {
         snprintf(why, sizeof(why), "%s", strerror(errno));
         status = -1;
     }
@@ -120,6 +122,7 @@ static void writeFile(ebpfMonInventoryKeeper *k, ebpfMonWorker *worker)
         snprintf(text, sizeof(text), "%s: %u IOCs, %u records, at %s", k->conf.file, count.iocs, count.records, when);
     setMessage(k, text);
     setTrouble(k, status ? why : "");
+    k->isPlaced |= !status;
     k->isCurrent = !status && !count.failed; /* else the thread tries again */
 }
 
@@ -127,7 +130,7 @@ static void applyConf(ebpfMonInventoryKeeper *k)
 {
     epicsMutexMustLock(k->worker.lock);
     if (ebpfMonNeededWorkerTake(&k->worker, &k->conf)) {
-        k->isCurrent = 0;
+        k->isPlaced = k->isCurrent = 0;
         k->changedAt = k->notBefore = 0;
         k->hasTrouble = 0;
         k->message[0] = 0;
@@ -141,11 +144,13 @@ static double writeIfDue(ebpfMonInventoryKeeper *k, ebpfMonWorker *worker)
     double now = ebpfMonClockSeconds(), due;
     ebpfMonInventoryIoc *list;
     unsigned count = 0;
+    int isSame;
 
     if (!k->conf.file[0])
         return IDLE_SECONDS;
     list = ebpfMonIocListTake(k->targets, NULL, &count);
-    if (isWritten(k, list, count)) {
+    isSame = hasSameIocs(k, list, count);
+    if (isSame && k->isCurrent) {
         releaseIocs(list, count);
         k->changedAt = 0;
         return IDLE_SECONDS;
@@ -162,6 +167,7 @@ static double writeIfDue(ebpfMonInventoryKeeper *k, ebpfMonWorker *worker)
     releaseIocs(k->seen, k->seenCount);
     k->seen = list; /* the IOCs before the writing: a change during it is a new change */
     k->seenCount = count;
+    k->isPlaced &= isSame;
     k->changedAt = 0;
     k->notBefore = now + k->conf.seconds;
     writeFile(k, worker);

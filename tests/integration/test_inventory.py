@@ -216,6 +216,26 @@ def test_kept_no_more_often_than_asked(monitor, ioc, new_ioc, tmp_path):
     assert path.stat().st_mtime - (tmp_path / "kept.json.1").stat().st_mtime > seconds - 2
 
 
+def test_ioc_that_cannot_be_read_does_not_displace_older_files(monitor, ioc, new_ioc, tmp_path):
+    """While an IOC cannot be read, the file is written again and again. The older files change only with the IOCs."""
+    path, older = tmp_path / "kept.json", tmp_path / "kept.json.1"
+    broken = new_ioc(db.READY + db.unreadable("TAGS")).start()
+    monitor.wait_ioc(broken)
+
+    def write_twice():
+        for _ in range(2):
+            last = path.stat().st_mtime_ns if path.exists() else None
+            until(lambda: path.exists() and path.stat().st_mtime_ns != last, 30, monitor.process.output)
+
+    monitor.process.command(f"ebpfMonInventoryKeep {path} 1 3")
+    write_twice()
+    assert set(kept(path)) == {ioc.name} and not older.exists()
+    third = new_ioc(db.READY).start()
+    until(lambda: set(kept(path)) == {ioc.name, third.name}, 30, lambda: str(kept(path)))
+    write_twice()
+    assert set(kept(older)) == {ioc.name} and not (tmp_path / "kept.json.2").exists()
+
+
 def test_kept_in_a_folder_that_is_not_there(monitor, ioc, tmp_path):
     """The monitor reports the missing folder once, and tries again later. It does not follow a symbolic link at this
     place."""
