@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "access/peerUser.h"
+#include "host/netnsSocket.h"
 #include "host/procTcp.h"
 
 #define ENDS_MAX 8       /* our connections to one address and port; more than one is possible with SO_REUSEADDR */
@@ -118,7 +119,7 @@ static int askKernel(otherEnd *end)
     } answer;
     const struct inet_diag_msg *found = NLMSG_DATA(&answer.head);
     struct timeval patience = { .tv_usec = PATIENCE_US };
-    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+    int fd = ebpfMonNetnsNetlinkOpen(0, NETLINK_SOCK_DIAG);
     ssize_t n = -1;
 
     if (fd < 0)

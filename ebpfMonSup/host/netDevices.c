@@ -16,7 +16,7 @@
 #define NEWS_MAX     4096
 
 struct ebpfMonNetDevices {
-    int  asks, news; /* a socket for questions, and one that the kernel tells of changes */
+    int  asks, news; /* a socket for questions, and one that the kernel tells of changes; what it says is not believed */
     int  hasChanged;
     char answer[ANSWER_BYTES] __attribute__((aligned(NLMSG_ALIGNTO)));
 };
@@ -32,7 +32,7 @@ ebpfMonNetDevices *ebpfMonNetDevicesOpen(pid_t pid)
         return NULL;
     d->hasChanged = 1;
     d->news = -1;
-    d->asks = ebpfMonNetnsSocketOpen(pid, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE, NULL);
+    d->asks = ebpfMonNetnsNetlinkOpen(pid, NETLINK_ROUTE);
     if (d->asks >= 0)
         d->news = ebpfMonNetnsSocketOpen(pid, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE, NULL);
     if (d->news >= 0 && !bind(d->news, (struct sockaddr *)&group, sizeof(group)) &&

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/netlink.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -75,4 +76,18 @@ int ebpfMonNetnsSocketOpen(pid_t pid, int domain, int type, int protocol, uint32
     wantedSocket s = { domain, type, protocol };
 
     return ebpfMonNetnsCall(pid, openSocket, &s, netns);
+}
+
+int ebpfMonNetnsNetlinkOpen(pid_t pid, int protocol)
+{
+    /* a connected socket takes messages of its peer only (netlink_getsockbyportid, net/netlink/af_netlink.c) */
+    const struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
+    int file = ebpfMonNetnsSocketOpen(pid, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, protocol, NULL), err;
+
+    if (file < 0 || connect(file, (const struct sockaddr *)&kernel, sizeof(kernel)) == 0)
+        return file;
+    err = errno;
+    close(file);
+    errno = err;
+    return -1;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls a function, or opens a socket, in the network namespace of another process. */
+/* Calls a function, or opens a socket, in the network namespace of another process; asks the kernel there. */
 #ifndef EBPFMON_NETNSSOCKET_H
 #define EBPFMON_NETNSSOCKET_H
 
@@ -16,5 +16,9 @@ int ebpfMonNetnsCall(pid_t pid, int (*call)(void *arg), void *arg, uint32_t *net
 
 /* As socket(2), there. */
 int ebpfMonNetnsSocketOpen(pid_t pid, int domain, int type, int protocol, uint32_t *netns);
+
+/* Opens a netlink socket (netlink(7)) there, for questions to the kernel. Only the kernel can send to it: root of a
+ * container may send to any other netlink socket of its namespace. A file for the caller to close; -1 with errno. */
+int ebpfMonNetnsNetlinkOpen(pid_t pid, int protocol);
 
 #endif

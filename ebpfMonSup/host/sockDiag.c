@@ -18,7 +18,7 @@ int ebpfMonSockDiagOpen(pid_t pid, double seconds)
 {
     struct timeval patience = {.tv_sec = (time_t)seconds,
                                .tv_usec = (suseconds_t)(1e6 * (seconds - (double)(time_t)seconds))};
-    int file = ebpfMonNetnsSocketOpen(pid, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG, NULL);
+    int file = ebpfMonNetnsNetlinkOpen(pid, NETLINK_SOCK_DIAG);
 
     if (file >= 0 && setsockopt(file, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience))) {
         close(file);

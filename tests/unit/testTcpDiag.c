@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * host/tcpDiag.h and host/netnsSocket.h: compares the answers of sock_diag(7) about sockets of this program with
- * /proc/net/tcp, in its own network namespace and in another one.
+ * host/tcpDiag.h, host/netDevices.h and host/netnsSocket.h: compares the answers of sock_diag(7) about sockets of this program with
+ * /proc/net/tcp, in its own network namespace and in another one. No other program can send to the sockets that ask the kernel.
  */
 #include <arpa/inet.h>
+#include <linux/netlink.h>
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -18,7 +19,9 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
+#include "host/netDevices.h"
 #include "host/netnsSocket.h"
+#include "host/sockDiag.h"
 #include "host/tcpDiag.h"
 
 #define CONNECTIONS 300 /* more than fit into one message of the kernel */
@@ -200,11 +203,78 @@ static void testAway(void)
     testOk(ebpfMonTcpDiagRead(pid, LISTENING, &rows) == -1 && !rows, "a process that is gone has no rows");
 }
 
+/* Sends an end of an answer to a netlink socket, as root of a container can. Nonzero: the socket does not take it. */
+static int isRefused(int file, int protocol)
+{
+    struct nlmsghdr done = { .nlmsg_len = sizeof(done), .nlmsg_type = NLMSG_DONE };
+    struct sockaddr_nl name;
+    socklen_t size = sizeof(name);
+    int from = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, protocol), err = 0;
+
+    if (getsockname(file, (struct sockaddr *)&name, &size) ||
+        sendto(from, &done, sizeof(done), 0, (struct sockaddr *)&name, sizeof(name)) < 0)
+        err = errno;
+    testDiag("port %u of netlink: %s", name.nl_pid, err ? strerror(err) : "taken");
+    close(from);
+    return err == ECONNREFUSED;
+}
+
+/* The socket of this program that asks for network devices: it has no groups. -1: there is none. */
+static int findAsking(void)
+{
+    for (int file = 3; file < 64; file++) {
+        struct sockaddr_nl name;
+        socklen_t size = sizeof(name);
+
+        if (getsockname(file, (struct sockaddr *)&name, &size) == 0 && name.nl_family == AF_NETLINK && !name.nl_groups)
+            return file;
+    }
+    return -1;
+}
+
+static int countSocket(void *arg, const struct inet_diag_msg *one, size_t bytes)
+{
+    (void)one;
+    (void)bytes;
+    ++*(int *)arg;
+    return 0;
+}
+
+static void testForged(void)
+{
+    const ebpfMonSockDiagRequest request = { .family = AF_UNSPEC, .states = LISTENING };
+    int first = 0, second = 0, index[64], devices, file = ebpfMonSockDiagOpen(0, 1);
+    struct sockaddr_in here;
+    int listening = listenHere(&here);
+    ebpfMonNetDevices *d;
+
+    testDiag("Answers that are not the kernel's");
+    testOk1(ebpfMonSockDiagRead(file, &request, countSocket, &first) == 0 && first > 0);
+    if (geteuid()) {
+        testSkip(1, "only root can send to other sockets");
+    } else {
+        testOk(isRefused(file, NETLINK_SOCK_DIAG), "the socket that asks for sockets takes none");
+    }
+    testOk(ebpfMonSockDiagRead(file, &request, countSocket, &second) == 0 && second == first,
+           "the next answer is complete: %d, %d", first, second);
+    close(file);
+    close(listening);
+    d = ebpfMonNetDevicesOpen(0);
+    devices = ebpfMonNetDevicesList(d, index, 64);
+    if (geteuid())
+        testSkip(1, "only root can send to other sockets");
+    else
+        testOk(isRefused(findAsking(), NETLINK_ROUTE), "the socket that asks for devices takes none");
+    testOk(devices >= 0 && ebpfMonNetDevicesList(d, index, 64) == devices, "%d devices, as before", devices);
+    ebpfMonNetDevicesClose(d);
+}
+
 MAIN(testTcpDiag)
 {
-    testPlan(12);
+    testPlan(17);
     testListening();
     testEstablished();
     testAway();
+    testForged();
     return testDone();
 }
