@@ -11,7 +11,7 @@
  * to their user: all processes of a user together may make callers wait 1 s, and after that 5 % of the time. When a
  * user has used up this share, each of its jobs gets an eighth of its time limit. The time that a reader waits for a
  * CPU is not charged: on a busy host it tells nothing about the process. A user may have 8 abandoned readers, all users
- * 64. Beyond that only trusted processes are read: IOCs whose database was read.
+ * 64. Beyond that only trusted processes are read, IOCs whose database was read, until 80 readers are abandoned.
  *
  * These need no job: files of /proc that do not come from the memory of the process (stat, status, comm, cgroup, fd,
  * exe, ns, task). These need a job: process_vm_readv, /proc/PID/mem, maps (mmap_lock), cmdline and environ (both are

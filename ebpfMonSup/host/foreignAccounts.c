@@ -8,8 +8,9 @@
 #include "host/procRead.h"
 
 #define STUCK_MAX     64         /* abandoned readers, of all users */
+#define STUCK_TRUSTED 16         /* … and so many more, if the process is trusted */
 #define STUCK_USER    8          /* … of one user */
-#define ACCOUNTS      256        /* processes that were stuck; more than STUCK_MAX */
+#define ACCOUNTS      256        /* processes that were stuck; more than STUCK_MAX + STUCK_TRUSTED */
 #define USERS         64
 #define TRUSTED       4096       /* places, by pid, a power of two */
 #define SHARE_NS      EBPFMON_SECOND_NS /* what the processes of one user together may cost … */
@@ -30,6 +31,11 @@ typedef struct {
 } account;
 
 typedef struct {
+    pid_t    pid;                /* 0: free */
+    uint64_t start;
+} trust;
+
+typedef struct {
     uid_t    uid;
     int      isUsed;
     unsigned stuck;
@@ -41,7 +47,7 @@ struct ebpfMonForeignAccounts {
     account  account[ACCOUNTS];
     user     user[USERS];
     int      isCharged;          /* some user has a charge or a stuck reader */
-    pid_t    trusted[TRUSTED];
+    trust    trusted[TRUSTED];
 };
 
 ebpfMonForeignAccounts *ebpfMonForeignAccountsNew(void)
@@ -98,15 +104,24 @@ static user *findUser(ebpfMonForeignAccounts *accounts, uid_t uid)
     return NULL;
 }
 
+static int isTrusted(const ebpfMonForeignAccounts *accounts, pid_t pid)
+{
+    const trust *t = &accounts->trusted[(unsigned)pid & (TRUSTED - 1)];
+
+    return t->pid == pid && ebpfMonProcLives(pid, t->start); /* a later process with this pid is another one */
+}
+
 /* Nonzero: its user, or all users together, have as many abandoned readers as is allowed. */
 static int isCrowded(ebpfMonForeignAccounts *accounts, pid_t pid)
 {
     const user *u;
 
+    if (!accounts->stuck)
+        return 0;
+    if (isTrusted(accounts, pid))
+        return accounts->stuck >= STUCK_MAX + STUCK_TRUSTED;
     if (accounts->stuck >= STUCK_MAX)
         return 1;
-    if (!accounts->stuck || accounts->trusted[(unsigned)pid & (TRUSTED - 1)] == pid)
-        return 0;
     u = findUser(accounts, ebpfMonProcOwner(pid));
     return u && u->stuck >= STUCK_USER;
 }
@@ -208,7 +223,7 @@ int ebpfMonForeignAccountsIsCharged(ebpfMonForeignAccounts *accounts, pid_t pid,
 
 void ebpfMonForeignAccountsTrust(ebpfMonForeignAccounts *accounts, pid_t pid)
 {
-    accounts->trusted[(unsigned)pid & (TRUSTED - 1)] = pid;
+    accounts->trusted[(unsigned)pid & (TRUSTED - 1)] = (trust){ .pid = pid, .start = ebpfMonProcStart(pid) };
 }
 
 unsigned ebpfMonForeignAccountsCountStuck(const ebpfMonForeignAccounts *accounts)

@@ -90,7 +90,8 @@ static void testUser(void)
 
 static void testCrowd(void)
 {
-    uid_t uid[64];
+    pid_t gone = startChild(0);
+    uid_t uid[80];
     unsigned n;
 
     testDiag("many readers that do not come back");
@@ -103,7 +104,18 @@ static void testCrowd(void)
     testOk(findLimit(mine) > 0, "so is an IOC that was read before");
     for (; n < 64; n++)
         uid[n] = ebpfMonForeignAccountsAbandon(accounts, 0, now);
-    testOk(findLimit(stranger) == 0 && findLimit(mine) == 0, "all users together have 64");
+    testOk(findLimit(stranger) == 0, "all users together have 64");
+    testOk(findLimit(mine) > 0, "then IOCs that were read before are still read");
+    ebpfMonForeignAccountsTrust(accounts, gone);
+    testOk1(findLimit(gone) > 0);
+    kill(gone, SIGKILL);
+    waitpid(gone, NULL, 0);
+    testOk(findLimit(gone) == 0, "the trust ends with the process: another one may get its pid");
+    for (; n < 79; n++)
+        uid[n] = ebpfMonForeignAccountsAbandon(accounts, 0, now);
+    testOk1(findLimit(mine) > 0);
+    uid[n++] = ebpfMonForeignAccountsAbandon(accounts, 0, now);
+    testOk(findLimit(mine) == 0, "until 80 are abandoned");
     while (n-- > 8)
         ebpfMonForeignAccountsReturn(accounts, 0, uid[n], now);
     testOk(findLimit(stranger) == WANTED, "readers that nobody is to blame for charge no user");
@@ -114,7 +126,7 @@ static void testCrowd(void)
 
 MAIN(testForeignAccounts)
 {
-    testPlan(22);
+    testPlan(27);
     accounts = ebpfMonForeignAccountsNew();
     mine = getpid();
     child = startChild(0);
