@@ -177,7 +177,7 @@ static int addText(ebpfMonSlowChains *slow, const heldTrace *held, size_t *lengt
 static void writeHeld(ebpfMonSlowChains *slow)
 {
     const heldTrace *newest = &slow->held[(slow->heldTo - 1) % HELD_MAX];
-    epicsTimeStamp end = ebpfMonClockStamp(newest->trace->last->chain.head.ktime + newest->unixOffset);
+    epicsTimeStamp end = ebpfMonClockStamp(newest->trace->end + newest->unixOffset);
     ebpfMonPublished *published;
     size_t length = 0;
 

@@ -19,7 +19,7 @@ typedef struct ebpfMonTrace {
     ebpfMonTraceChain *first, *last;
     unsigned chains;
     uint32_t records;      /* kept, in all chains */
-    uint64_t end;          /* monotonic ns: the end of its last chain */
+    uint64_t end;          /* monotonic ns: when the last of its chains ended, which "last" need not be */
     int      isIncomplete; /* something belongs to it that is not in it, or may do so */
     unsigned unseen;       /* … values that it wrote through CA links, whose message was not seen … */
     int      lacksCause;   /* … the message of the put that caused it. Both are known when it is finished */

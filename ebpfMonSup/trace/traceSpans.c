@@ -209,7 +209,7 @@ static int exportRecord(void *arg, const ebpfMonWalkChain *c, const ebpfMonWalkR
     else if (r->completedBy && !(r->completedBy->chain.flags & EBPFMON_CHAIN_BUSY))
         s->end = r->completedBy->chain.head.ktime + x->offset;
     else
-        s->end = x->trace->last->chain.head.ktime + x->offset;
+        s->end = x->trace->end + x->offset;
     describeRecord(x, r);
     x->uses.sink.add(x->uses.sink.arg, s);
     return 0;
@@ -272,7 +272,7 @@ static void exportFirstChain(ebpfMonTraceSpans *x)
     getChainSpan(x, trace->first, s->id);
     setParent(x, s);
     s->start = c->begin + x->offset;
-    s->end = trace->last->chain.head.ktime + x->offset;
+    s->end = trace->end + x->offset;
     ebpfMonTraceDescribeCause(x->t, trace, cause, sizeof(cause));
     ebpfMonSpanAddText(s, "epics.record.name", root);
     ebpfMonSpanAddText(s, "epics.chain.cause", cause);

@@ -123,7 +123,7 @@ static void writeSkipped(void *arg, const ebpfMonTraceChain *c)
 static void writeHeader(traceWriter *x, uint64_t unixOffset, uint32_t total)
 {
     const struct ebpfMonChain *c = &x->trace->first->chain;
-    uint64_t end = x->trace->last->chain.head.ktime + unixOffset;
+    uint64_t end = x->trace->end + unixOffset;
     epicsTimeStamp stamp = ebpfMonClockStamp(end);
     char when[64], cause[512];
 

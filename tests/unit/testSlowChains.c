@@ -3,6 +3,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
+#include "common/clock.h"
 #include "model/published.h"
 #include "publish/slowChains.h"
 #include "traceIoc.h"
@@ -84,12 +85,31 @@ static void testOne(void)
     testOk1(ebpfMonSlowChainsGetDue(slow) == UINT64_MAX);
 }
 
+/* A chain that was handed over may end before the one that handed it over, and stands behind it. */
+static void testTime(void)
+{
+    struct ebpfMonChain c = sceneChain("thread", 1, 102 * MS, 2), early = sceneChain("cbLow", 2, 103 * MS, 3);
+    struct ebpfMonChainRec rec = { .slot = SCENE_SLOT + 2, .time = sceneStamp(c.begin) };
+    ebpfMonTrace *trace = ebpfMonTraceNew(sceneTarget);
+    epicsTimeStamp wanted, is;
+
+    c.head.ktime = c.begin + 2000 * MS;
+    wanted = ebpfMonClockStamp(c.head.ktime);
+    ebpfMonTraceAppend(trace, ebpfMonTraceChainNew(sceneTarget, &c, &rec, 1));
+    ebpfMonTraceAppend(trace, ebpfMonTraceChainNew(sceneTarget, &early, &rec, 1));
+    give(trace);
+    ebpfMonSlowChainsTick(slow, 1500 * MS, 0);
+    is = ebpfMonPublishedLock()->time[ebpfMonGroupSlow];
+    ebpfMonPublishedUnlock();
+    testOk(epicsTimeEqual(&is, &wanted), "the time of a trace is that of its last end");
+}
+
 static void testMany(void)
 {
     int written;
 
     testDiag("more traces than the PV has room for");
-    for (unsigned i = 2; i < MANY; i++)
+    for (unsigned i = 3; i < MANY; i++)
         add(i, 200 + i);
     ebpfMonSlowChainsTick(slow, 2000 * MS, 0);
     written = countWritten(getValues()->slowText, MANY - 1);
@@ -139,7 +159,7 @@ MAIN(testSlowChains)
     ebpfMonTraceWalk *walk = ebpfMonTraceWalkNew();
     ebpfMonTracePrinter *printer;
 
-    testPlan(11);
+    testPlan(12);
     targets = ebpfMonTargetsNew();
     sceneNewIoc();
     ebpfMonTargetsAdd(targets, sceneTarget);
@@ -147,6 +167,7 @@ MAIN(testSlowChains)
     slow = ebpfMonSlowChainsNew(targets, printer, walk);
     ebpfMonPublishedSetListener(onChange);
     testOne();
+    testTime();
     testMany();
     testLong();
     testRest();

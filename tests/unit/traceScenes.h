@@ -371,6 +371,23 @@ static void sceneCpLink(void)
     sceneTick(121000 * MS, 0);
 }
 
+/* What was handed over early ends long before the chain that handed it over: that one is the last to end. */
+static void sceneEarly(void)
+{
+    struct ebpfMonChain a, b;
+
+    sceneBegin("early");
+    a = sceneChain("scan-1", 10, 130000 * MS, 0);
+    a.head.ktime = a.begin + 120 * MS;
+    a.handOvers = 1;
+    b = sceneChain("cbLow", 22, 130001 * MS, 20);
+    b.flags = EBPFMON_CHAIN_EARLY;
+    sceneHandOver(a, b, 0);
+    SEND(b, 20);
+    sceneDone(a);
+    SEND(a, 0);
+}
+
 static void sceneMakeIoc(void)
 {
     ebpfMonCatalogue *cat;
@@ -406,6 +423,7 @@ static void sceneAll(void)
     scenePuts();
     sceneLong();
     sceneCpLink();
+    sceneEarly();
 }
 
 #endif
