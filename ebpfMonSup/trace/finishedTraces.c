@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
-#include <string.h>
 
 #include "trace/finishedTraces.h"
 
 #define CHAINS 16384 /* a power of two */
 
-typedef struct {
-    ebpfMonChainId chain;
-    uint8_t traceId[16];
-} finishedChain;
-
 struct ebpfMonFinishedTraces {
-    finishedChain chain[CHAINS]; /* by hash; the newest chain of each hash */
+    ebpfMonFinishedChain chain[CHAINS]; /* by hash; the newest chain of each hash */
 };
 
 ebpfMonFinishedTraces *ebpfMonFinishedTracesNew(void)
@@ -25,17 +19,15 @@ void ebpfMonFinishedTracesFree(ebpfMonFinishedTraces *finished)
     free(finished);
 }
 
-void ebpfMonFinishedTracesAdd(ebpfMonFinishedTraces *finished, const ebpfMonChainId *chain, const uint8_t traceId[16])
+void ebpfMonFinishedTracesAdd(ebpfMonFinishedTraces *finished, const ebpfMonFinishedChain *chain)
 {
-    finishedChain *place = &finished->chain[ebpfMonChainIdHash(chain) % CHAINS];
-
-    place->chain = *chain;
-    memcpy(place->traceId, traceId, sizeof(place->traceId));
+    finished->chain[ebpfMonChainIdHash(&chain->chain) % CHAINS] = *chain;
 }
 
-const uint8_t *ebpfMonFinishedTracesFind(const ebpfMonFinishedTraces *finished, const ebpfMonChainId *chain)
+const ebpfMonFinishedChain *ebpfMonFinishedTracesFind(const ebpfMonFinishedTraces *finished,
+                                                      const ebpfMonChainId *chain)
 {
-    const finishedChain *place = &finished->chain[ebpfMonChainIdHash(chain) % CHAINS];
+    const ebpfMonFinishedChain *place = &finished->chain[ebpfMonChainIdHash(chain) % CHAINS];
 
-    return ebpfMonChainIdIsSame(&place->chain, chain) ? place->traceId : NULL;
+    return ebpfMonChainIdIsSame(&place->chain, chain) ? place : NULL;
 }

@@ -74,6 +74,21 @@ ebpfMonChainId ebpfMonTraceGetCause(const ebpfMonTrace *trace)
     return trace->put ? trace->put->linkChain : trace->source.chain;
 }
 
+const ebpfMonTraceChain *ebpfMonTraceFindSpanOwner(const ebpfMonTrace *trace, const ebpfMonTraceChain *c)
+{
+    const ebpfMonTraceChain *above = trace->first;
+    ebpfMonChainId beginner = ebpfMonTraceChainGetBeginner(c), id;
+
+    if (!beginner.begin)
+        return c;
+    for (; above && above != c; above = above->next) { /* it stands in front of what completes it */
+        id = ebpfMonTraceChainGetId(above);
+        if (ebpfMonChainIdIsSame(&id, &beginner))
+            return ebpfMonTraceFindSpanOwner(trace, above);
+    }
+    return c;
+}
+
 int ebpfMonTraceHasMessage(const ebpfMonTrace *trace)
 {
     return trace->put && trace->put->key.seqKind == EBPFMON_SEQ_MESSAGE && trace->put->key.peer.sport;

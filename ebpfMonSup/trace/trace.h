@@ -59,6 +59,10 @@ int ebpfMonTraceHasAsync(const ebpfMonTrace *trace);
  * its records. iocId 0: none that is known. */
 ebpfMonChainId ebpfMonTraceGetCause(const ebpfMonTrace *trace);
 
+/* The chain of the trace that has the span of "c". A chain that completes a record has none of its own: the chain that
+ * began it has. */
+const ebpfMonTraceChain *ebpfMonTraceFindSpanOwner(const ebpfMonTrace *trace, const ebpfMonTraceChain *c);
+
 /* A put that came in a TCP message caused the trace, and it is known which message. */
 int ebpfMonTraceHasMessage(const ebpfMonTrace *trace);
 

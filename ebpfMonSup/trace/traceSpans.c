@@ -217,13 +217,20 @@ static int exportRecord(void *arg, const ebpfMonWalkChain *c, const ebpfMonWalkR
 
 /* --- the first chain --- */
 
+/* The span that stands for a chain of any trace. */
+static void getSpanOfCause(const ebpfMonTraceSpans *x, const ebpfMonChainId *chain, uint8_t id[8])
+{
+    ebpfMonChainId owner = ebpfMonTracesFindSpanOwner(x->uses.traces, chain);
+
+    ebpfMonTraceIdsGetChainSpan(x->uses.ids, &owner, 0, id);
+}
+
 /* The span of what caused the trace; else a link to the trace from which it came, if that was full. */
 static void setParent(ebpfMonTraceSpans *x, ebpfMonSpan *s)
 {
     const ebpfMonTrace *trace = x->trace;
     const ebpfMonTraceChain *first = trace->first;
     ebpfMonChainId beginner = ebpfMonTraceChainGetBeginner(first);
-    const ebpfMonTraceIds *ids = x->uses.ids;
     const uint8_t *before;
     uint8_t id[8];
 
@@ -231,15 +238,16 @@ static void setParent(ebpfMonTraceSpans *x, ebpfMonSpan *s)
         s->kind = ebpfMonSpanServer;
         ebpfMonMessageGetSpanId(&trace->put->key.peer, trace->put->key.seq, s->parent);
     } else if (trace->put && trace->put->linkChain.iocId) {
-        ebpfMonTraceIdsGetChainSpan(ids, &trace->put->linkChain, 0, s->parent);
+        getSpanOfCause(x, &trace->put->linkChain, s->parent);
+    } else if (trace->source.chain.iocId && trace->source.place < SPANS_MAX) {
+        ebpfMonTraceIdsGetChainSpan(x->uses.ids, &trace->source.chain, trace->source.place + 1, s->parent);
     } else if (trace->source.chain.iocId) {
-        ebpfMonTraceIdsGetChainSpan(ids, &trace->source.chain,
-                                    trace->source.place < SPANS_MAX ? trace->source.place + 1 : 0, s->parent);
+        getSpanOfCause(x, &trace->source.chain, s->parent);
     } else if (!trace->put && beginner.begin && ebpfMonTracesFindFinishedId(x->uses.traces, &beginner)) {
-        ebpfMonTraceIdsGetChainSpan(ids, &beginner, 0, s->parent);
+        getSpanOfCause(x, &beginner, s->parent);
     } else if (!trace->put && first->source.iocId &&
                (before = ebpfMonTracesFindFinishedId(x->uses.traces, &first->source))) {
-        ebpfMonTraceIdsGetChainSpan(ids, &first->source, 0, id);
+        getSpanOfCause(x, &first->source, id);
         ebpfMonSpanAddLink(s, before, id);
     }
 }
@@ -310,22 +318,6 @@ static void exportSender(ebpfMonTraceSpans *x)
     x->uses.sink.add(x->uses.sink.arg, s);
 }
 
-/* A chain that completes a record has no span of its own, but the one that began it has. */
-static const ebpfMonTraceChain *findChainWithSpan(const ebpfMonTraceSpans *x, const ebpfMonTraceChain *c)
-{
-    const ebpfMonTraceChain *above = x->trace->first;
-    ebpfMonChainId beginner = ebpfMonTraceChainGetBeginner(c), id;
-
-    if (!beginner.begin)
-        return c;
-    for (; above && above != c; above = above->next) { /* it stands in front of what completes it */
-        id = ebpfMonTraceChainGetId(above);
-        if (ebpfMonChainIdIsSame(&id, &beginner))
-            return findChainWithSpan(x, above);
-    }
-    return c;
-}
-
 /* A message that a chain sent. If its receiver is not watched here it begins a trace for the monitor there, unless the
  * whole trace has the id of the message. */
 static void exportMessage(ebpfMonTraceSpans *x, const ebpfMonTraceChain *c, const ebpfMonLinkMessage *m)
@@ -338,7 +330,7 @@ static void exportMessage(ebpfMonTraceSpans *x, const ebpfMonTraceChain *c, cons
     ebpfMonSpanBegin(s, x->trace->id, name);
     ebpfMonSpanSetIoc(s, x->t);
     ebpfMonMessageGetTraceId(&m->peer, m->seq, id);
-    getChainSpan(x, findChainWithSpan(x, c), parent);
+    getChainSpan(x, ebpfMonTraceFindSpanOwner(x->trace, c), parent);
     if (m->inside || memcmp(id, x->trace->id, sizeof(id)) == 0) {
         memcpy(s->parent, parent, sizeof(parent));
     } else {

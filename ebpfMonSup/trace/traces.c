@@ -125,9 +125,11 @@ static void finishTrace(ebpfMonTraces *x, ebpfMonTrace *trace)
     isTaken = t && x->onTrace(x->arg, t, trace);
     ebpfMonTargetsUnlock(x->uses.targets);
     for (const ebpfMonTraceChain *c = trace->hasId ? trace->first : NULL; c; c = c->next) {
-        ebpfMonChainId id = ebpfMonTraceChainGetId(c);
+        ebpfMonFinishedChain finished = { .chain = ebpfMonTraceChainGetId(c),
+                                          .owner = ebpfMonTraceChainGetId(ebpfMonTraceFindSpanOwner(trace, c)) };
 
-        ebpfMonFinishedTracesAdd(x->finished, &id, trace->id);
+        memcpy(finished.traceId, trace->id, sizeof(finished.traceId));
+        ebpfMonFinishedTracesAdd(x->finished, &finished);
     }
     removeTrace(x, trace);
     if (!isTaken)
@@ -143,7 +145,17 @@ ebpfMonTrace *ebpfMonTracesFindOpen(const ebpfMonTraces *x, const ebpfMonChainId
 
 const uint8_t *ebpfMonTracesFindFinishedId(const ebpfMonTraces *x, const ebpfMonChainId *chain)
 {
-    return ebpfMonFinishedTracesFind(x->finished, chain);
+    const ebpfMonFinishedChain *finished = ebpfMonFinishedTracesFind(x->finished, chain);
+
+    return finished ? finished->traceId : NULL;
+}
+
+ebpfMonChainId ebpfMonTracesFindSpanOwner(const ebpfMonTraces *x, const ebpfMonChainId *chain)
+{
+    const ebpfMonTraceChain *c = ebpfMonKnownChainsFind(x->known, chain);
+    const ebpfMonFinishedChain *finished = c ? NULL : ebpfMonFinishedTracesFind(x->finished, chain);
+
+    return c ? ebpfMonTraceChainGetId(ebpfMonTraceFindSpanOwner(c->trace, c)) : finished ? finished->owner : *chain;
 }
 
 unsigned ebpfMonTracesCountOpen(const ebpfMonTraces *x)

@@ -69,6 +69,10 @@ ebpfMonTrace *ebpfMonTracesFindOpen(const ebpfMonTraces *traces, const ebpfMonCh
  * known. */
 const uint8_t *ebpfMonTracesFindFinishedId(const ebpfMonTraces *traces, const ebpfMonChainId *chain);
 
+/* The chain that has the span of this one (ebpfMonTraceFindSpanOwner), in an open or a finished trace; the chain itself
+ * if no trace that is known has it. */
+ebpfMonChainId ebpfMonTracesFindSpanOwner(const ebpfMonTraces *traces, const ebpfMonChainId *chain);
+
 /* Open traces, and the records that they keep. */
 unsigned ebpfMonTracesCountOpen(const ebpfMonTraces *traces);
 uint32_t ebpfMonTracesCountRecords(const ebpfMonTraces *traces);

@@ -29,7 +29,8 @@ static ebpfMonTraceSpans *spans;
 static char textMemory[200000], spanMemory[2000000];
 static dump text = { textMemory, sizeof(textMemory), 0 }, spanText = { spanMemory, sizeof(spanMemory), 0 };
 static int exports, isLong;
-static unsigned exported; /* spans of the trace that was finished last */
+static unsigned exported; /* spans of the trace that was finished last … */
+static int isJoined;      /* … or, if nonzero, of all traces since it was set */
 static uint8_t known[SPANS][EBPFMON_SPAN_ID]; /* the ids of the spans of this trace */
 static unsigned orphans;  /* spans with a parent that came later, or not at all */
 
@@ -69,7 +70,8 @@ static int onTrace(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace)
 
     ebpfMonTraceTextWrite(walk, t, trace, UNIX_OFFSET, buf, sizeof(buf));
     dumpAdd(&text, "%s", buf);
-    exported = 0;
+    if (!isJoined)
+        exported = 0;
     ebpfMonTraceSpansExport(spans, t, trace, UNIX_OFFSET);
     return 0;
 }
@@ -248,13 +250,50 @@ static void testLimits(void)
     testOk(!exported, "no spans while none are wanted");
 }
 
+/* A chain that completes a record has no span of its own. What it causes has the span above it as its parent. */
+static void testParents(void)
+{
+    static const ebpfMonMessageKey noMessage = { .at = 0 };
+    struct ebpfMonChain a = sceneAsync(sceneChain("scan-1", 10, 300000 * MS, 0), 3, -1), b, c, d;
+    ebpfMonPut put = scenePut("R7.OUT");
+
+    isLong = isJoined = exports = 1;
+    orphans = exported = 0;
+    SEND(a, 0, 1);
+    b = sceneCompletes(a, sceneChain("cbLow", 20, 300010 * MS, 3));
+    b.async[0] = SCENE_SLOT + 4 + 1;
+    SEND(b, 3);
+    c = sceneCompletes(b, sceneChain("cbLow", 20, 300020 * MS, 4));
+    SEND(c, 4, 7);
+    d = sceneChain("dbCaLink", 41, 300030 * MS, 10); /* R7 wrote to R10: as the kernel part says it, chain b did */
+    sceneThreadPut(d, 9);
+    SEND(d, 10);
+    put.through = ebpfMonByCaLink;
+    put.linkChain = (ebpfMonChainId){ .iocId = b.head.iocId, .tid = b.head.tid, .begin = b.begin };
+    sceneAddPut(41, 9, &put, &noMessage);
+    sceneTick(300040 * MS, 0);
+    testOk(exported == 10 && !orphans, "a put by a link in a later step: of %u spans %u have no parent", exported,
+           orphans);
+
+    orphans = exported = 0;
+    a = sceneAsync(sceneChain("scan-1", 10, 310000 * MS, 0), 3, -1);
+    SEND(a, 0, 1);
+    b = sceneCompletes(a, sceneChain("cbLow", 20, 310010 * MS, 3));
+    b.async[0] = SCENE_SLOT + 4 + 1;
+    SEND(b, 3);
+    sceneTick(321000 * MS, 0);
+    SEND(sceneCompletes(b, sceneChain("cbLow", 20, 330000 * MS, 4)), 4, 7);
+    testOk(exported > 5 && !orphans, "a step that comes late: of %u spans %u have no parent", exported, orphans);
+    isJoined = 0;
+}
+
 MAIN(testTraceOutput)
 {
     const char *folder = getenv("TRACE_OUTPUT");
     ebpfMonTracesUses uses = { .exportsSpans = isExporting, .isDescribed = isDescribed };
     ebpfMonTraceSpansUses spanUses = { .sink = sink };
 
-    testPlan(11);
+    testPlan(13);
     setenv("TZ", "UTC", 1);
     tzset();
     exports = 1;
@@ -278,6 +317,7 @@ MAIN(testTraceOutput)
     compareWith("traceText.expected", &text);
     compareWith("traceSpans.expected", &spanText);
     testLimits();
+    testParents();
     testPutSpans();
     ebpfMonTraceSpansFree(spans);
     ebpfMonTraceIdsFree(spanUses.ids);
