@@ -221,6 +221,7 @@ static int makeTrace(ebpfMonMonitor *m)
                    .hasRoom = ebpfMonExportHasRoomForSpans, .arg = m->exporter },
         .finished = onTrace,
         .isPrinted = isPrinted,
+        .eachThread = ebpfMonKernelEachThread,
         .countLost = countLostOfTraces,
         .arg = m,
     };

@@ -50,23 +50,26 @@ void ebpfMonCpLinkSourcesAdd(ebpfMonCpLinkSources *sources, const ebpfMonChainId
 
 /* The PV that the link leads to, without its field. struct caLink is private to dbCa.c and differs between versions of
  * Base; in each of them one of its pointers leads to a link field of the record. */
-static int readLinkedRecord(ebpfMonTarget *t, uint32_t root, const uint8_t *caLink, char *name, size_t size)
+static int readLinkedRecord(ebpfMonTarget *t, uint32_t root, ebpfMonCpLink *caLink)
 {
+    char name[sizeof(caLink->name)];
+
     for (unsigned at = 0; at + 8 <= EBPFMON_CALINK_SIZE; at += 8) {
         ebpfMonLink link;
         uint32_t index = UINT32_MAX;
         uint64_t addr;
 
-        memcpy(&addr, caLink + at, sizeof(addr));
+        memcpy(&addr, caLink->start + at, sizeof(addr));
         if (!ebpfMonCatalogueFieldAt(t->cat, addr, &index) || index != root)
             continue;
         if (ebpfMonLinkReadLate(t->eventThread.reads, t->pid, &t->cat->base, addr, &link) ||
             link.type != LAYOUT_LINK_CA || link.owner != t->cat->rec[root].addr ||
-            ebpfMonLateReadsGetBytes(t->eventThread.reads, t->pid, link.pvname, name, size))
+            ebpfMonLateReadsGetBytes(t->eventThread.reads, t->pid, link.pvname, name, sizeof(name)))
             return -1;
-        name[size - 1] = 0;
+        name[sizeof(name) - 1] = 0;
         name[strcspn(name, ".")] = 0;
-        return 0;
+        memcpy(caLink->name, name, sizeof(name));
+        return name[0] ? 0 : -1;
     }
     return -1;
 }
@@ -87,17 +90,21 @@ static const stampedRecord *findStamp(const ebpfMonCpLinkSources *sources, const
     return NULL;
 }
 
-int ebpfMonCpLinkSourcesFind(const ebpfMonCpLinkSources *sources, ebpfMonTarget *t, uint32_t root, const uint8_t *link,
-                             ebpfMonCpLinkSource *source)
+ebpfMonCpLinkResult ebpfMonCpLinkSourcesFind(const ebpfMonCpLinkSources *sources, ebpfMonTarget *t, uint32_t root,
+                                             ebpfMonCpLink *link, ebpfMonCpLinkSource *source)
 {
-    char name[EBPFMON_NAME_SIZE + 8];
+    ebpfMonCpLinkResult result = ebpfMonCpLinkUnknown;
 
-    if (readLinkedRecord(t, root, link, name, sizeof(name)))
-        return -1;
+    if (!link->name[0] && readLinkedRecord(t, root, link))
+        return ebpfMonLateReadsAreWanted(t->eventThread.reads) ? ebpfMonCpLinkAwaited : ebpfMonCpLinkUnknown;
     for (const ebpfMonTarget *from = ebpfMonTargetsGetFirst(sources->targets); from; from = from->next) {
-        long index = from->cat ? ebpfMonCatalogueFind(from->cat, name) : -1;
-        const stampedRecord *s = index >= 0 ? findStamp(sources, from, (uint32_t)index, link) : NULL;
+        long index = from->cat ? ebpfMonCatalogueFind(from->cat, link->name) : -1;
+        const stampedRecord *s = index >= 0 ? findStamp(sources, from, (uint32_t)index, link->start) : NULL;
 
+        if (index >= 0 && from->level >= ebpfMonLevelChains && !from->gone) {
+            link->sourcePid = (uint32_t)from->pid;
+            result = ebpfMonCpLinkAwaited;
+        }
         if (!s)
             continue;
         source->chain = s->chain;
@@ -106,7 +113,7 @@ int ebpfMonCpLinkSourcesFind(const ebpfMonCpLinkSources *sources, ebpfMonTarget 
         snprintf(source->root, sizeof(source->root), "%s",
                  s->root < from->cat->count ? ebpfMonCatalogueName(from->cat, s->root) : source->record);
         snprintf(source->ioc, sizeof(source->ioc), "%s", from == t ? "" : from->name);
-        return 0;
+        return ebpfMonCpLinkFound;
     }
-    return -1;
+    return result;
 }

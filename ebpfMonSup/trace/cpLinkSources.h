@@ -7,8 +7,22 @@
 #ifndef EBPFMON_CPLINKSOURCES_H
 #define EBPFMON_CPLINKSOURCES_H
 
+#include "ebpfMonEvent.h"
 #include "model/put.h"
 #include "watch/target.h"
+
+/* A CP link that processed its record. */
+typedef struct {
+    uint8_t  start[EBPFMON_CALINK_SIZE]; /* of its struct caLink, as in struct ebpfMonHandOver */
+    char     name[EBPFMON_NAME_SIZE + 8]; /* the record that it watches; empty: not read yet */
+    uint32_t sourcePid; /* the watched IOC that has this record; 0: not known */
+} ebpfMonCpLink;
+
+typedef enum {
+    ebpfMonCpLinkFound,
+    ebpfMonCpLinkAwaited, /* the chain may not have ended yet, or a read is wanted */
+    ebpfMonCpLinkUnknown  /* no IOC whose chains we see has the record, or the link cannot be read */
+} ebpfMonCpLinkResult;
 
 /* The chain that caused a CP link to process its record. */
 typedef struct {
@@ -29,10 +43,9 @@ void ebpfMonCpLinkSourcesFree(ebpfMonCpLinkSources *sources); /* NULL does no ha
 void ebpfMonCpLinkSourcesAdd(ebpfMonCpLinkSources *sources, const ebpfMonChainId *chain, uint32_t root, uint32_t place,
                              uint32_t index, uint64_t stamp);
 
-/* The chain that caused a CP link of record "root" of IOC "t". "link": the beginning of the link's struct caLink, as in
- * struct ebpfMonHandOver. 0, or -1: none is known (yet). The memory of the IOC is read by
- * ebpfMonTargetsGetReads. Under ebpfMonTargetsLock. */
-int ebpfMonCpLinkSourcesFind(const ebpfMonCpLinkSources *sources, ebpfMonTarget *t, uint32_t root, const uint8_t *link,
-                             ebpfMonCpLinkSource *source);
+/* The chain that caused a CP link of record "root" of IOC "t". "link": with its start; the rest becomes known at the
+ * first call. Only then the memory of the IOC is read, by ebpfMonTargetsGetReads. Under ebpfMonTargetsLock. */
+ebpfMonCpLinkResult ebpfMonCpLinkSourcesFind(const ebpfMonCpLinkSources *sources, ebpfMonTarget *t, uint32_t root,
+                                             ebpfMonCpLink *link, ebpfMonCpLinkSource *source);
 
 #endif

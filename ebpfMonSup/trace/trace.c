@@ -24,7 +24,7 @@ void ebpfMonTraceFree(ebpfMonTrace *trace)
     }
     ebpfMonCatalogueRelease(trace->cat);
     free(trace->put);
-    free(trace->caLink);
+    free(trace->cpLink);
     free(trace);
 }
 

@@ -31,8 +31,9 @@ typedef struct ebpfMonTrace {
     int      awaitsSource; /* the chain that handed over its first chain has not come yet */
     int      awaitsPut;    /* the put "putId", made by the thread of the first chain, has not come yet */
     uint64_t putId;
-    uint8_t *caLink;       /* a CP link caused it, and the chain behind that is not known yet: the beginning of its
-                              struct caLink, as in struct ebpfMonHandOver; else NULL */
+    ebpfMonCpLink *cpLink; /* a CP link caused it, and the chain behind that is not known yet; else NULL */
+    uint64_t causeSeen;    /* monotonic ns: the chain that caused it was under way, or missing for the first time; 0:
+                            * never (traceCauses.c) */
 
     /* its cause, and its id */
     ebpfMonCpLinkSource source; /* of a CP link; chain.iocId 0: none */

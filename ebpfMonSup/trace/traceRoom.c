@@ -44,6 +44,7 @@ int ebpfMonTraceRoomMake(ebpfMonTraceRoom *room, const ebpfMonTraceRoomUses *fro
         .exporter = from->spans.arg,
         .isDescribed = isDescribed,
         .countLost = countLost,
+        .eachThread = from->eachThread,
     };
     ebpfMonTraceSpansUses spans = { .targets = from->targets, .sink = from->spans };
     uint64_t salt;

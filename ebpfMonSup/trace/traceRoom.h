@@ -18,6 +18,7 @@ typedef struct {
     int  (*finished)(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace, uint64_t unixOffset);
     /* Nonzero: "finished" will print this trace as text. Threads and lock as above. */
     int  (*isPrinted)(void *arg, ebpfMonTarget *t, const ebpfMonTrace *trace);
+    ebpfMonEachThreadFn eachThread; /* as in ebpfMonTraceCauses. Event thread */
     uint64_t (*countLost)(void *arg); /* events that were lost so far. Event thread; called for each trace */
     void  *arg;
 } ebpfMonTraceRoomUses;

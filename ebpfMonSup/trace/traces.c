@@ -5,6 +5,7 @@
 #include "trace/finishedTraces.h"
 #include "trace/handOvers.h"
 #include "trace/knownChains.h"
+#include "trace/traceCauses.h"
 #include "trace/traceGaps.h"
 #include "trace/traces.h"
 
@@ -15,8 +16,6 @@
 #define GONE_NS     1000000000ull /* after an IOC has ended: nothing more comes from it, and its names are soon gone */
 #define PUT_NS      1000000000ull
 #define MESSAGE_NS  1000000000ull /* as in traceGaps.c */
-#define CAUSE_NS    100000000ull  /* until the chain that caused a trace in another one has come */
-#define CAUSES      8             /* traces of which each caused the next while all are open */
 
 struct ebpfMonTraces {
     ebpfMonTracesUses uses;
@@ -30,7 +29,8 @@ struct ebpfMonTraces {
     unsigned open;
     uint32_t records;             /* of all open traces */
     unsigned awaitPut, awaitSource; /* open traces that do */
-    ebpfMonTraceGaps gaps;
+    ebpfMonTraceGaps   gaps;
+    ebpfMonTraceCauses causes;
     ebpfMonTrace *changed;        /* the open trace that got the last chain, until it was looked at; NULL: none */
 };
 
@@ -51,6 +51,9 @@ ebpfMonTraces *ebpfMonTracesNew(const ebpfMonTracesUses *uses, ebpfMonTraceFn on
     x->handOvers = ebpfMonHandOversNew();
     x->finished = ebpfMonFinishedTracesNew();
     x->cpLinkSources = ebpfMonCpLinkSourcesNew(uses->targets);
+    x->causes = (ebpfMonTraceCauses){ .targets = uses->targets, .known = x->known, .finished = x->finished,
+                                      .cpLinkSources = x->cpLinkSources, .eachThread = uses->eachThread,
+                                      .exportsSpans = uses->exportsSpans, .exporter = uses->exporter };
     if (x->known && x->handOvers && x->finished && x->cpLinkSources)
         return x;
     ebpfMonTracesFree(x);
@@ -117,7 +120,8 @@ static void finishTrace(ebpfMonTraces *x, ebpfMonTrace *trace)
 
     lookForLosses(x);
     ebpfMonTraceGapsJudge(&x->gaps, trace);
-    trace->isIncomplete |= ebpfMonTraceHasAsync(trace) || trace->handOvers || trace->awaitsSource;
+    trace->isIncomplete |= ebpfMonTraceHasAsync(trace) || trace->handOvers || trace->awaitsSource ||
+                           ebpfMonTraceCausesAreLate(&x->causes, trace);
     if (x->uses.isDescribed)
         ebpfMonTraceReadWords(x->uses.targets, trace, x->uses.isDescribed, x->arg);
     ebpfMonTargetsLock(x->uses.targets);
@@ -170,38 +174,13 @@ uint32_t ebpfMonTracesCountRecords(const ebpfMonTraces *x)
 
 /* --- what a trace waits for --- */
 
-static int isYoung(const ebpfMonTrace *trace, uint64_t now)
-{
-    return now < trace->end + CAUSE_NS;
-}
-
-/* The id of a trace is that of the trace that caused it, and so on. Their puts may be known later than its own, and
- * their chains may end later than what they caused. */
-static int awaitsId(const ebpfMonTraces *x, const ebpfMonTrace *trace, uint64_t now)
-{
-    for (unsigned i = 0; trace && !trace->hasId && i < CAUSES; i++) {
-        ebpfMonChainId cause = ebpfMonTraceGetCause(trace);
-        const ebpfMonTrace *above = cause.iocId ? ebpfMonTracesFindOpen(x, &cause) : NULL;
-
-        if (trace->awaitsPut || (trace->caLink && isYoung(trace, now)))
-            return 1;
-        if (cause.iocId && !above)
-            return isYoung(trace, now) && !ebpfMonFinishedTracesFind(x->finished, &cause);
-        trace = above;
-    }
-    return 0;
-}
-
 static int isComplete(const ebpfMonTraces *x, const ebpfMonTrace *trace, uint64_t now)
 {
     if (trace->awaitsPut || trace->handOvers || trace->awaitsSource || ebpfMonTraceHasAsync(trace))
         return 0;
     if (now < trace->end) /* two clock readings */
         now = trace->end;
-    if (trace->caLink && isYoung(trace, now))
-        return 0;
-    return !ebpfMonTraceGapsAwaitMessages(&x->gaps, trace, now) &&
-           !(x->uses.exportsSpans(x->uses.exporter) && awaitsId(x, trace, now));
+    return !ebpfMonTraceGapsAwaitMessages(&x->gaps, trace, now) && !ebpfMonTraceCausesAwait(&x->causes, trace, now);
 }
 
 /* Called when something came for which the trace waited. Messages are handled in the tick, because they come one by
@@ -253,15 +232,6 @@ static void setPut(ebpfMonTraces *x, ebpfMonTrace *trace, const ebpfMonThreadPut
     x->awaitPut++;
 }
 
-/* Under ebpfMonTargetsLock. */
-static void findCpLinkSource(ebpfMonTraces *x, ebpfMonTarget *t, ebpfMonTrace *trace)
-{
-    if (ebpfMonCpLinkSourcesFind(x->cpLinkSources, t, trace->first->chain.rootSlot, trace->caLink, &trace->source))
-        return;
-    free(trace->caLink);
-    trace->caLink = NULL;
-}
-
 /* The first chain of a trace tells what caused the trace. */
 static void setCause(ebpfMonTraces *x, ebpfMonTrace *trace, const struct ebpfMonHandOver *from,
                      const ebpfMonThreadPut *put)
@@ -272,8 +242,8 @@ static void setCause(ebpfMonTraces *x, ebpfMonTrace *trace, const struct ebpfMon
         trace->awaitsSource = 1;
         x->awaitSource++;
     }
-    if (!put && from && from->isLink && (trace->caLink = malloc(sizeof(from->link))))
-        memcpy(trace->caLink, from->link, sizeof(from->link)); /* the next tick looks for its source */
+    if (!put && from && from->isLink && (trace->cpLink = calloc(1, sizeof(*trace->cpLink))))
+        memcpy(trace->cpLink->start, from->link, sizeof(from->link)); /* the next tick looks for its source */
 }
 
 /* The chain that began to process its root is not in the trace; so its place is below the chain that handed it over. */
@@ -434,31 +404,23 @@ void ebpfMonTracesAddPut(ebpfMonTraces *x, uint32_t iocId, uint32_t tid, uint64_
     }
 }
 
-/* Nonzero: its IOC has ended. Looks for the source of its CP link, too, at each tick until it is found: the source
- * chain may have ended after the chain that it caused. */
-static int lookForSource(ebpfMonTraces *x, ebpfMonTrace *trace)
+static int isIocGone(const ebpfMonTraces *x, const ebpfMonTrace *trace)
 {
-    ebpfMonLateReads *reads = ebpfMonTargetsGetReads(x->uses.targets);
-    ebpfMonTarget *t;
+    const ebpfMonTarget *t;
     int isGone;
 
-    ebpfMonLateReadsBegin(reads);
-    do {
-        ebpfMonTargetsLock(x->uses.targets);
-        t = ebpfMonTargetsFindById(x->uses.targets, trace->iocId);
-        isGone = !t || t->gone;
-        if (trace->caLink && t && t->cat == trace->cat)
-            findCpLinkSource(x, t, trace);
-        ebpfMonTargetsUnlock(x->uses.targets);
-    } while (ebpfMonLateReadsMake(reads));
+    ebpfMonTargetsLock(x->uses.targets);
+    t = ebpfMonTargetsFindById(x->uses.targets, trace->iocId);
+    isGone = !t || t->gone;
+    ebpfMonTargetsUnlock(x->uses.targets);
     return isGone;
 }
 
 /* The next time at which one of the waits of this trace is over; what it waits for may come before. */
-static uint64_t findDue(const ebpfMonTrace *trace, uint64_t now)
+static uint64_t findDue(const ebpfMonTraces *x, const ebpfMonTrace *trace, uint64_t now)
 {
-    static const uint64_t waits[] = { CAUSE_NS, PUT_NS, MESSAGE_NS, GONE_NS, ASYNC_NS };
-    uint64_t due = UINT64_MAX;
+    static const uint64_t waits[] = { PUT_NS, MESSAGE_NS, GONE_NS, ASYNC_NS };
+    uint64_t due = ebpfMonTraceCausesGetDue(&x->causes, trace, now);
 
     for (unsigned i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {
         uint64_t over = trace->end + waits[i] + 1; /* some waits are over when more than that has passed */
@@ -474,7 +436,7 @@ uint64_t ebpfMonTracesGetDue(const ebpfMonTraces *x, uint64_t now)
     uint64_t due = UINT64_MAX;
 
     for (const ebpfMonTrace *trace = x->first; trace; trace = trace->next) {
-        uint64_t its = findDue(trace, now);
+        uint64_t its = findDue(x, trace, now);
 
         if (its < due)
             due = its;
@@ -487,9 +449,9 @@ void ebpfMonTracesTick(ebpfMonTraces *x, uint64_t now, int all)
     ebpfMonTrace *next;
 
     lookForLosses(x);
+    ebpfMonTraceCausesLook(&x->causes, x->first, now);
     for (ebpfMonTrace *trace = x->first; trace; trace = next) {
         uint64_t age = now > trace->end ? now - trace->end : 0;
-        int isGone = 0;
 
         next = trace->next;
         if (trace->awaitsPut && age > PUT_NS) { /* it was lost */
@@ -497,9 +459,7 @@ void ebpfMonTracesTick(ebpfMonTraces *x, uint64_t now, int all)
             trace->isIncomplete = 1;
             x->awaitPut--;
         }
-        if (age >= GONE_NS || trace->caLink)
-            isGone = lookForSource(x, trace) && age >= GONE_NS;
-        if (all || age >= ASYNC_NS || isGone || isComplete(x, trace, now))
+        if (all || age >= ASYNC_NS || (age >= GONE_NS && isIocGone(x, trace)) || isComplete(x, trace, now))
             finishTrace(x, trace);
     }
 }

@@ -9,6 +9,7 @@
 
 #include "put/threadPuts.h"
 #include "trace/linkMessages.h"
+#include "trace/traceCauses.h"
 #include "trace/traceWords.h"
 
 typedef struct ebpfMonTraces ebpfMonTraces;
@@ -23,6 +24,7 @@ typedef struct {
     void *exporter;
     uint64_t (*countLost)(void *arg); /* how many events were lost so far; gets the argument of ebpfMonTraceFn. Called
                                        * for each trace. NULL: nobody counts them */
+    ebpfMonEachThreadFn eachThread; /* as in ebpfMonTraceCauses */
     ebpfMonTraceTestFn isDescribed; /* nonzero: ebpfMonTraceFn, whose argument it gets, will describe this trace; NULL:
                                      * it describes none */
 } ebpfMonTracesUses;

@@ -12,7 +12,8 @@ from tests.harness.wait import until
 def iocs(module_ioc):
     """The first IOC writes to the middle one by a CA link, the middle one to the last one."""
     last = module_ioc(db.READY + db.record("ao", "IN", FLNK="$(P)END") + db.counter("END") +
-                      db.counter("BEAT", FLNK="$(P)BEAT2") + db.counter("BEAT2") + db.record("ao", "FAR")).start()
+                      db.counter("BEAT", FLNK="$(P)BEAT2") + db.counter("BEAT2") + db.record("ao", "FAR") +
+                      db.counter("LATER")).start()
     near = {"EPICS_CA_ADDR_LIST": "127.0.0.1", "EPICS_CA_AUTO_ADDR_LIST": "NO"}
     middle = module_ioc(
         db.READY + db.record("calcout", "IN", CALC="VAL+1", OUT=f"{last.prefix}IN CA PP"),
@@ -222,6 +223,28 @@ def test_ca_link_to_own_ioc(rotel, iocs, monitor):
     below = next(s for s in spans if s["name"] == p + "OTHER" and "epics.chain.cause" in s["attributes"])
     above = next(s for s in spans if s["name"] == p + "OWN" and "epics.chain.cause" in s["attributes"])
     assert below["parent"] == above["id"] and below["start"] >= above["start"]
+
+
+def test_cause_ends_long_after_its_effects(rotel, iocs, monitor, module_ioc):
+    """A record writes by CA links, and a CP link watches it. The next record of its chain waits half a second for its device."""
+    last = iocs[2]
+    routine = {"SNAM": "sleepFor", "FTA": "DOUBLE", "INPA": "500000", "FTVA": "DOUBLE"}
+    slow = module_ioc(
+        db.READY + db.record("calcout", "WRITES", CALC="VAL+1", OUT=f"{last.prefix}LATER.PROC CA", FLNK="$(P)INSIDE") +
+        db.record("calcout", "INSIDE", CALC="VAL+1", OUT="$(P)OTHER.PROC CA", FLNK="$(P)KEEPS") + db.counter("OTHER") +
+        db.record("aSub", "KEEPS", **routine) + db.record("calc", "SEES", CALC="VAL+1", INPA="$(P)WRITES CP"),
+        kind="latencyIoc", environ={"EPICS_CA_ADDR_LIST": f"127.0.0.1:{last.port}", "EPICS_CA_AUTO_ADDR_LIST": "NO"}).start()
+    monitor.wait_ioc(slow, level="trace")
+    effects = [last.prefix + "LATER", slow.prefix + "OTHER", slow.prefix + "SEES"]
+    until(lambda: slow.put("WRITES.PROC", 1) or (last.get("LATER") > 0 and slow.get("OTHER") > 0), 20, "the links are connected")
+    before = {name: len(chains(rotel, name)) for name in effects}
+    slow.put("WRITES.PROC", 1)
+    until(lambda: all(len(chains(rotel, name)) > before[name] for name in effects), 15, "the effects")
+    spans = trace_of(rotel, slow.prefix + "WRITES", 10)
+    found = {name: [s for s in spans if s["name"] == name and "epics.chain.cause" in s["attributes"]] for name in effects}
+    assert all(len(f) == 1 for f in found.values()), found
+    assert {f[0]["attributes"]["epics.chain.incomplete"] for f in found.values()} == {"false"}, found
+    assert len({s["id"] for s in rotel.spans()}) == len({(s["trace"], s["id"]) for s in rotel.spans()}), "one id in two traces"
 
 
 def test_a_sequencer(rotel, iocs, monitor, module_ioc):

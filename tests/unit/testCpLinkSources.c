@@ -30,15 +30,47 @@ static void setLink(uint32_t record, char *name)
     link->pvname = (uintptr_t)name;
 }
 
-static int find(ebpfMonTarget *t, uint32_t root, const uint8_t *link, ebpfMonCpLinkSource *source)
+static ebpfMonCpLinkResult look(ebpfMonTarget *t, uint32_t root, ebpfMonCpLink *link, ebpfMonCpLinkSource *source)
 {
-    int failed;
+    ebpfMonCpLinkResult result;
 
     memset(source, 0, sizeof(*source));
     ebpfMonTargetsLock(targets);
-    failed = ebpfMonCpLinkSourcesFind(sources, t, root, link, source);
+    result = ebpfMonCpLinkSourcesFind(sources, t, root, link, source);
     ebpfMonTargetsUnlock(targets);
-    return !failed;
+    return result;
+}
+
+static int find(ebpfMonTarget *t, uint32_t root, const uint8_t *start, ebpfMonCpLinkSource *source)
+{
+    ebpfMonCpLink link = { .sourcePid = 0 };
+
+    memcpy(link.start, start, sizeof(link.start));
+    return look(t, root, &link, source) == ebpfMonCpLinkFound;
+}
+
+/* What is known while no chain is found. */
+static void testAwaited(ebpfMonTarget *t, char *name)
+{
+    ebpfMonChainId chain = { .iocId = t->iocId, .tid = 10, .begin = 6999 * MS };
+    uint64_t stamp = sceneStamp(7000 * MS);
+    ebpfMonCpLink link = { .sourcePid = 0 };
+    ebpfMonCpLinkSource s;
+
+    memcpy(link.start, caLink(&sceneMemory[5].inp, 16, stamp, 60), sizeof(link.start));
+    testOk(look(t, 5, &link, &s) == ebpfMonCpLinkAwaited && link.sourcePid == (uint32_t)t->pid,
+           "a chain may come from the IOC that has the record");
+    strcpy(name, "R3");
+    ebpfMonCpLinkSourcesAdd(sources, &chain, 0, 0, 2, stamp);
+    testOk(look(t, 5, &link, &s) == ebpfMonCpLinkFound, "… and is found by the name that was read first");
+    memset(link.name, 0, sizeof(link.name));
+    testOk(look(t, 5, &link, &s) == ebpfMonCpLinkAwaited, "R3 has another time stamp");
+    t->level = ebpfMonLevelPuts;
+    testOk(look(t, 5, &link, &s) == ebpfMonCpLinkUnknown, "no chain comes from an IOC whose chains are not watched");
+    t->level = ebpfMonLevelTrace;
+    strcpy(link.name, "X9");
+    testOk(look(t, 5, &link, &s) == ebpfMonCpLinkUnknown, "nor if no IOC has the record");
+    strcpy(name, "R2.VAL");
 }
 
 MAIN(testCpLinkSources)
@@ -50,7 +82,7 @@ MAIN(testCpLinkSources)
     ebpfMonChainId chain = { .tid = 10, .begin = 4999 * MS };
     ebpfMonCpLinkSource s;
 
-    testPlan(10);
+    testPlan(15);
     targets = ebpfMonTargetsNew();
     sceneNewIoc();
     first = sceneTarget;
@@ -72,6 +104,7 @@ MAIN(testCpLinkSources)
     setLink(5, unknown);
     testOk(!find(first, 5, caLink(inp, 16, stamp, 60), &s), "nor a link to a record that no IOC of this host has");
     setLink(5, name);
+    testAwaited(first, name);
     ebpfMonCpLinkSourcesAdd(sources, &chain, 0, 0, 3, other);
     testOk(!find(first, 5, caLink(inp, 16, other, 60), &s), "nor another record with this time stamp");
 

@@ -147,6 +147,61 @@ static void putsOfCauses(void)
     testOk(heard.count == 5 && !countOpen(), "when it has ended, all three are finished");
 }
 
+/* The put of thread 5 to record 6, whose chain begins at "at"; the chain of thread 3 that began at "cause" wrote. */
+static void isCausedBy(uint64_t cause, uint64_t at)
+{
+    static uint64_t number = 100;
+    static ebpfMonPut put;
+    struct ebpfMonPutEvent ev = putOf(5, at + 5, ++number, 6);
+
+    put.linkChain = (ebpfMonChainId){ .iocId = sceneTarget->iocId, .tid = 3, .begin = cause };
+    ebpfMonThreadPutsAdd(threadPuts, &ev, "");
+    finishPut(5, number, &put);
+    addChain(chainOf(5, at, 6, UINT32_MAX), 1);
+}
+
+/* A device keeps the chain that wrote for long. */
+static void slowCauses(void)
+{
+    setUp(20);
+    exports = 1;
+    isCausedBy(7000 * MS, 7001 * MS);
+    holds(3, 7000 * MS);
+    for (uint64_t now = 7002; now < 12000; now += 10)
+        tick(now * MS);
+    testOk(!heard.count && countOpen() == 1, "a trace waits for the chain that caused it as long as this is under way");
+    holds(0, 0);
+    tick(12000 * MS);
+    addChain(chainOf(3, 7000 * MS, 4, UINT32_MAX), 1);
+    tick(12010 * MS);
+    testOk(heard.count == 2 && !countOpen() && !heard.isIncomplete, "… and is complete when that has ended");
+
+    isCausedBy(13000 * MS, 13001 * MS);
+    holds(3, 12999 * MS);
+    for (uint64_t now = 13002; now < 13002 + 2 * CAUSE_NS / MS; now += 10)
+        tick(now * MS);
+    testOk(heard.count == 3 && !heard.isIncomplete, "it does not wait while that thread is in another chain");
+
+    isCausedBy(14000 * MS, 14001 * MS);
+    holds(3, 14000 * MS);
+    for (uint64_t now = 14002; now <= 14002 + ASYNC_NS / MS; now += 10)
+        tick(now * MS);
+    testOk(heard.count == 4 && heard.isIncomplete, "a trace that gives up while its cause is under way says so");
+
+    isCausedBy(30000 * MS, 30001 * MS);
+    tick(30002 * MS);
+    testOk1(heard.count == 4 && ebpfMonTracesGetDue(traces, 30002 * MS) == 30002 * MS + CAUSE_NS / 2);
+    holds(3, 30000 * MS);
+    tick(30002 * MS + CAUSE_NS / 2);
+    testOk1(heard.count == 4 && ebpfMonTracesGetDue(traces, 30052 * MS) == 30052 * MS + CAUSE_NS / 2);
+    holds(0, 0);
+    tick(30002 * MS + CAUSE_NS);
+    testOk(heard.count == 4 && ebpfMonTracesGetDue(traces, 30102 * MS) == 30052 * MS + CAUSE_NS,
+           "the event of a chain has some time to come after it has ended");
+    tick(30052 * MS + CAUSE_NS);
+    testOk(heard.count == 5 && !heard.isIncomplete, "… but no longer: that chain was not kept");
+}
+
 /* The monitor has read the IOC's records again: an old index is now another record, or none. */
 static void readAnew(void)
 {
@@ -281,7 +336,8 @@ static void cpLinks(void)
     free(sceneTarget);
     sceneNewIoc();
     ebpfMonTargetsAdd(targets, sceneTarget);
-    traces = ebpfMonTracesNew(&(ebpfMonTracesUses){ targets, threadPuts, messages, isExporting }, onTrace, &heard);
+    traces = ebpfMonTracesNew(&(ebpfMonTracesUses){ targets, threadPuts, messages, isExporting,
+                                                    .eachThread = eachThread }, onTrace, &heard);
     memset(&heard, 0, sizeof(heard));
     exports = 0;
     sceneMemory[5].inp = (struct layoutPvLink){ .precord = (uintptr_t)&sceneMemory[5], .type = LAYOUT_LINK_CA,
@@ -307,18 +363,33 @@ static void cpLinks(void)
     memcpy(ev.what.link + 64, &rec.time, sizeof(rec.time));
     ebpfMonTracesBeginHandOver(traces, &ev);
     addChain(b, 1);
-    tick(2011 * MS + CAUSE_NS);
-    testOk(heard.count == 3 && !heard.cause.iocId, "or is not");
+    holds(3, 1999 * MS);
+    for (uint64_t now = 2011; now < 5000; now += 10)
+        tick(now * MS);
+    testOk(heard.count == 2 && countOpen() == 1, "a chain of that IOC is under way: it may be the source");
+    holds(3, 2010 * MS + 1);
+    for (uint64_t now = 5000; now < 5000 + 2 * CAUSE_NS / MS; now += 10)
+        tick(now * MS);
+    testOk(heard.count == 3 && !heard.cause.iocId && !heard.isIncomplete,
+           "a chain that began later cannot be the source: none is found");
+    strcpy(name, "X9");
+    b = chainOf(2, 6010 * MS, 5, UINT32_MAX);
+    ev.head = b.head;
+    ebpfMonTracesBeginHandOver(traces, &ev);
+    addChain(b, 1);
+    tick(6012 * MS);
+    testOk(heard.count == 4 && !countOpen(), "a link to a record that no IOC here has is not waited for");
 }
 
 MAIN(testTraces)
 {
-    testPlan(38);
+    testPlan(48);
     tracesTestBegin();
     chains();
     ended();
     putsOf();
     putsOfCauses();
+    slowCauses();
     readAnew();
     bounds();
     linkWrites();

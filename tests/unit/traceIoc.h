@@ -122,6 +122,7 @@ static inline void sceneNewIoc(void)
     sceneTarget->cat = cat;
     sceneTarget->slot = SCENE_SLOT;
     sceneTarget->running = 1;
+    sceneTarget->level = ebpfMonLevelTrace;
     cat->byNameSize = 4096;
     cat->byName = calloc(cat->byNameSize, sizeof(*cat->byName));
     cat->names = calloc(cat->count, sizeof(*cat->names));

@@ -27,6 +27,8 @@ static struct {
     ebpfMonChainId cause;
 } heard;
 static int exports; /* the answer of isExporting */
+static struct ebpfMonThread thread; /* the only one that "eachThread" knows; tgid 0: none */
+static uint32_t threadId;
 
 static inline int isExporting(void *arg)
 {
@@ -65,11 +67,25 @@ static inline void finishAll(void)
     ebpfMonTracesTick(traces, 0, 1);
 }
 
+static inline void eachThread(void (*each)(void *arg, uint32_t tid, const struct ebpfMonThread *seen), void *arg)
+{
+    if (thread.tgid)
+        each(arg, threadId, &thread);
+}
+
+/* This thread of the IOC holds the lock set of a chain from "begin" on; 0: none does. */
+static inline void holds(uint32_t tid, uint64_t begin)
+{
+    threadId = tid;
+    thread = (struct ebpfMonThread){ .tgid = begin ? (uint32_t)sceneTarget->pid : 0, .heldCount = 1 };
+    thread.held[0].begin = begin;
+}
+
 /* Begins with "count" records and nothing else. */
 static inline void setUp(uint32_t count)
 {
     ebpfMonTracesUses uses = { .targets = targets, .threadPuts = threadPuts, .linkMessages = messages,
-                               .exportsSpans = isExporting };
+                               .exportsSpans = isExporting, .eachThread = eachThread };
 
     ebpfMonTracesFree(traces);
     traces = ebpfMonTracesNew(&uses, onTrace, &heard);
@@ -77,6 +93,7 @@ static inline void setUp(uint32_t count)
     sceneTarget->cat = sceneNewCatalogue(count);
     sceneTarget->slot = SCENE_SLOT;
     exports = 0;
+    holds(0, 0);
     memset(&heard, 0, sizeof(heard));
 }
 
