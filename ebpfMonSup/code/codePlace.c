@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <fcntl.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,7 +126,7 @@ static int takeVariable(Look *look, const ebpfMonMapping *map)
 
     if (ebpfMonMappingFindPath(look->pid, map, path, sizeof(path), &st))
         return 0;
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    fd = ebpfMonForeignOpenFile(path);
     if (fd < 0)
         return 0;
     if (fstatfs(fd, &fs) == 0 && fs.f_type != FUSE_SUPER_MAGIC && ebpfMonElfOpen(&file, fd) == 0) {

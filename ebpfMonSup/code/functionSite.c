@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -200,7 +199,7 @@ static void lookForFunctions(Look *look, const ebpfMonMapping *map)
     int fd = -1;
 
     if (ebpfMonMappingFindPath(look->pid, map, path, sizeof(path), &st) == 0)
-        fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        fd = ebpfMonForeignOpenFile(path);
     if (fd < 0 || fstatfs(fd, &fs)) {
         look->err = errno;
     } else if (fs.f_type == FUSE_SUPER_MAGIC) {

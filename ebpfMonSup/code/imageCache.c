@@ -3,7 +3,6 @@
  * job that can be abandoned (foreign.h). */
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,7 +125,7 @@ static int isSame(const fileLook *look)
  * page comes. */
 static int openAndRead(fileLook *look)
 {
-    int fd = open(look->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), err;
+    int fd = ebpfMonForeignOpenFile(look->path), err;
     struct statfs fs;
 
     if (fd < 0)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <elf.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include "code/imageCache.h"
 #include "code/stackFiles.h"
 #include "common/text.h"
+#include "host/foreign.h"
 #include "host/memory.h"
 
 #define MAPS_MAX   65536 /* lines of maps */
@@ -37,7 +37,7 @@ static int openFile(pid_t pid, const ebpfMonMapping *map)
     char path[4352];
 
     return ebpfMonImageCacheFindPath(pid, map, path, sizeof(path)) ? -1
-         : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+         : ebpfMonForeignOpenFile(path);
 }
 
 static ebpfMonStackFile *openModule(ebpfMonStackFiles *p, const ebpfMonMapping *map)

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "code/elfXz.h"
 #include "code/symbolFile.h"
+#include "host/foreign.h"
 
 #define SECTIONS_MAX 1024u
 #define FOLDERS_MAX  16u
@@ -128,19 +127,6 @@ static ebpfMonElfFile *takeUp(const ebpfMonElfFile *file, int fd, int isPart)
     return NULL;
 }
 
-/* An ordinary file, for others may block who reads them. */
-static int openDebugFile(const char *path)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    struct stat st;
-
-    if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode))) {
-        close(fd);
-        return -1;
-    }
-    return fd;
-}
-
 static ebpfMonElfFile *openNext(const ebpfMonElfFile *file, const ebpfMonSymbolPlaces *places,
                                 ebpfMonSymbolSearch *search)
 {
@@ -161,7 +147,7 @@ static ebpfMonElfFile *openNext(const ebpfMonElfFile *file, const ebpfMonSymbolP
     readProgram(file, places, &program);
     while (!symbols && (rc = makeDebugPath(&program, search->place - 1, path, sizeof(path))) >= 0) {
         search->place++;
-        fd = rc ? openDebugFile(path) : -1;
+        fd = rc ? ebpfMonForeignOpenFile(path) : -1;
         symbols = fd >= 0 ? takeUp(file, fd, 0) : NULL;
     }
     return symbols;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +37,7 @@ static void lookForSymbol(void *data)
     int fd = -1;
 
     if (ebpfMonMappingFindPath(look->pid, &look->map, path, sizeof(path), &st) == 0)
-        fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        fd = ebpfMonForeignOpenFile(path);
     if (fd < 0)
         return;
     if (ebpfMonElfOpen(&file, fd) == 0) {

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* code/elfBytes.h: the bytes are those of the file, and the budget of work ends it, on a slow host as on a fast one; so
  * a hostile file ends soon. code/imageCache.h: what took too much CPU time is read again later. Both clocks are this
- * program's. */
+ * program's. host/foreign.h, code/symbolFile.h: what is no file is not opened. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include <epicsUnitTest.h>
@@ -14,7 +17,9 @@
 #include "code/elfBytes.h"
 #include "code/elfSymbols.h"
 #include "code/image.h"
+#include "code/symbolFile.h"
 #include "common/clock.h"
+#include "host/foreign.h"
 #include "../ioc/hostile.h"
 
 #define SIZE    (40u * 4096u + 100u) /* more than is kept */
@@ -197,11 +202,62 @@ static void testReadAgain(void)
     ebpfMonImageCacheFree(cache);
 }
 
+/* Nonzero: somebody opened the file since the last call. */
+static int wasOpened(int watch)
+{
+    char events[4096];
+    int opened = 0;
+
+    while (read(watch, events, sizeof(events)) > 0)
+        opened = 1;
+    return opened;
+}
+
+/* A pipe where a file with symbols belongs. A device would be opened in the same way. */
+static void testPipe(void)
+{
+    char folder[] = "/tmp/testElfBytesXXXXXX", under[40], path[120];
+    int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC), file;
+    ebpfMonSymbolPlaces places = { .pid = getpid(), .program = "/" };
+    ebpfMonSymbolSearch search = { 0 };
+    ebpfMonElfFile elf;
+
+    if (self < 0 || ebpfMonElfOpen(&elf, self) || !mkdtemp(folder))
+        testAbort("no file of this program, or no folder");
+    snprintf(places.folders, sizeof(places.folders), "%s", folder);
+    snprintf(under, sizeof(under), "%s/%.2s", folder, elf.buildId);
+    snprintf(path, sizeof(path), "%s/%.38s.debug", under, elf.buildId + 2);
+    if (!elf.buildId[0] || mkdir(under, 0700) || mkfifo(path, 0600) || inotify_add_watch(watch, path, IN_OPEN) < 0) {
+        testSkip(4, "no build-id, or no pipe");
+    } else {
+        file = open(path, O_PATH | O_CLOEXEC);
+        close(file);
+        if (wasOpened(watch))
+            testSkip(1, "this kernel tells of more than opens");
+        else
+            testOk(!ebpfMonSymbolFileAdd(&elf, &places, &search) && !wasOpened(watch), "it is not opened for symbols");
+        errno = 0;
+        testOk1(ebpfMonForeignOpenFile(path) == -1 && errno == ENXIO);
+        file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        testOk(file >= 0 && wasOpened(watch), "whoever opens it is seen");
+        close(file);
+        file = ebpfMonForeignOpenFile("/proc/self/exe");
+        testOk(file >= 0 && lseek(file, 0, SEEK_END) == lseek(self, 0, SEEK_END), "a file is opened");
+        close(file);
+    }
+    ebpfMonElfClose(&elf);
+    unlink(path);
+    rmdir(under);
+    rmdir(folder);
+    close(watch);
+    close(self);
+}
+
 MAIN(testElfBytes)
 {
     FILE *file;
 
-    testPlan(20);
+    testPlan(24);
     srand(1);
     file = makeFile();
     testContent(fileno(file));
@@ -211,5 +267,6 @@ MAIN(testElfBytes)
     fclose(file);
     testHostileFile();
     testReadAgain();
+    testPipe();
     return testDone();
 }
