@@ -9,7 +9,8 @@
 #include "host/procNetns.h"
 #include "host/procTcp.h"
 
-#define SHORT_ID 12
+#define SHORT_ID    12
+#define FOLDER_SIZE 4096 /* of a path in a hierarchy of cgroups */
 
 uint32_t ebpfMonProcNetns(pid_t pid)
 {
@@ -160,32 +161,75 @@ static int parsePart(const char *p, size_t len, const char *before, size_t befor
     return 0;
 }
 
-int ebpfMonContainerParse(const char *cgroup, char *buf, size_t size)
+/* The outermost container of a path: whoever is in it chooses the names of the cgroups below. 1: there is one, *before is
+ * the length of the path before it. */
+static int findOutermost(const char *path, size_t length, size_t *before, char *buf, size_t size)
 {
-    buf[0] = 0;
-    /* Lines "HIERARCHY:CONTROLLERS:PATH" (cgroups(7)). The innermost container is the last part that names one. */
-    for (const char *line = cgroup; *line;) {
-        size_t length = strcspn(line, "\n"), beforeLen = 0;
-        const char *end = line + length, *before = line, *p = memchr(line, '/', length);
-        int found = 0;
+    const char *end = path + length, *last = path;
+    size_t lastLen = 0, len;
 
-        while (p && p < end) {
-            const char *part = p + 1;
-            size_t len = 0;
+    for (const char *part = path + 1; part < end; part += len + 1) {
+        const char *slash = memchr(part, '/', (size_t)(end - part));
 
-            while (part + len < end && part[len] != '/')
-                len++;
-            found |= parsePart(part, len, before, beforeLen, buf, size);
-            before = part;
-            beforeLen = len;
-            p = part + len;
-        }
-        if (found)
+        len = (size_t)((slash ? slash : end) - part);
+        if (parsePart(part, len, last, lastLen, buf, size)) {
+            *before = (size_t)(part - path) - 1;
             return 1;
-        line = *end ? end + 1 : end;
+        }
+        last = part;
+        lastLen = len;
+    }
+    return 0;
+}
+
+/* One line: HIERARCHY:CONTROLLERS:PATH (cgroups(7)). */
+static int parseLine(const char *line, size_t length, ebpfMonCgroupJudge isRoots, char *buf, size_t size)
+{
+    const char *controllers = memchr(line, ':', length), *path;
+    char names[128], folder[FOLDER_SIZE];
+    size_t before;
+
+    path = controllers ? memchr(controllers + 1, ':', (size_t)(line + length - controllers) - 1) : NULL;
+    if (!path || path + 1 == line + length || path[1] != '/' ||
+        !findOutermost(path + 1, (size_t)(line + length - path) - 1, &before, buf, size))
+        return 0;
+    if (before >= sizeof(folder) || (size_t)(path - controllers) > sizeof(names))
+        return 0;
+    snprintf(names, sizeof(names), "%.*s", (int)(path - controllers) - 1, controllers + 1);
+    snprintf(folder, sizeof(folder), "%.*s", (int)before, path + 1);
+    return isRoots(names, folder);
+}
+
+int ebpfMonContainerParse(const char *cgroup, ebpfMonCgroupJudge isRoots, char *buf, size_t size)
+{
+    for (const char *line = cgroup; *line;) {
+        size_t length = strcspn(line, "\n");
+
+        if (parseLine(line, length, isRoots, buf, size))
+            return 1;
+        line += length + (line[length] != 0);
     }
     buf[0] = 0;
     return 0;
+}
+
+/* Who may write to the folder chooses the names in it; systemd gives each user one. A folder outside of our own cgroup
+ * namespace begins with "/.." (cgroup_namespaces(7)): it cannot be looked at. */
+static int isRootsFolder(const char *controllers, const char *folder)
+{
+    static const char *const places[] = { "unified", "." }; /* of cgroup v2, beside v1 or alone */
+    const char *v1 = strncmp(controllers, "name=", 5) == 0 ? controllers + 5 : controllers;
+    int isV2 = !controllers[0], found = -1;
+    char path[FOLDER_SIZE + 160];
+    struct stat st;
+
+    if (strstr(folder, "/..") || strchr(v1, '/'))
+        return 0;
+    for (int i = 0; i < (isV2 ? 2 : 1) && found; i++) {
+        snprintf(path, sizeof(path), "/sys/fs/cgroup/%s%s", isV2 ? places[i] : v1, folder);
+        found = stat(path, &st);
+    }
+    return !found && st.st_uid == 0 && !(st.st_mode & (S_IWGRP | S_IWOTH));
 }
 
 int ebpfMonProcContainer(pid_t pid, char *buf, size_t size)
@@ -203,5 +247,5 @@ int ebpfMonProcContainer(pid_t pid, char *buf, size_t size)
     n = fread(text, 1, sizeof(text) - 1, file);
     fclose(file);
     text[n] = 0;
-    return ebpfMonContainerParse(text, buf, size);
+    return ebpfMonContainerParse(text, isRootsFolder, buf, size);
 }

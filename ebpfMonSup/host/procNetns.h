@@ -34,9 +34,15 @@ typedef struct {
 int ebpfMonProcListeners(pid_t pid, ebpfMonListener **list);
 
 /* The container of a process: 12 digits of its id as docker ps and crictl show it, or the name of an LXC container
- * or machine. "" when it is in none. Returns nonzero when it is in one. */
+ * or machine; of containers in one another the outermost. "" when it is in none, or when somebody else than root of this
+ * host has chosen the name. Returns nonzero when it is in one. */
 int ebpfMonProcContainer(pid_t pid, char *buf, size_t size);
+
+/* Nonzero: only root can make cgroups in this folder of a hierarchy. "controllers": those of the hierarchy; "": that of
+ * cgroup v2. "folder": its path there, "" for the root. */
+typedef int (*ebpfMonCgroupJudge)(const char *controllers, const char *folder);
+
 /* … from the text of /proc/PID/cgroup. */
-int ebpfMonContainerParse(const char *cgroup, char *buf, size_t size);
+int ebpfMonContainerParse(const char *cgroup, ebpfMonCgroupJudge isRoots, char *buf, size_t size);
 
 #endif
