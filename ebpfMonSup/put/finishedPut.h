@@ -10,6 +10,7 @@
 typedef struct {
     struct ebpfMonPeer peer; /* addr 0: no message. sport 0: only the client's address is known */
     uint64_t at;      /* monotonic ns of the put */
+    uint64_t sentAt;  /* … and of its packet, for a CA put; 0: not known */
     uint32_t seq;
     uint32_t seqFrom; /* EBPFMON_SEQ_RECEIVED: the first byte of what the thread received last */
     uint8_t  seqKind; /* enum ebpfMonSeq: what "seq" is */

@@ -11,12 +11,31 @@
 
 #define SETS  512 /* of channels, by hash */
 #define WAYS  4   /* links that write to the channels of one set */
+#define KEPT  8   /* writes of one link: the server may make their puts much later */
 #define LIFE_NS  (60 * EBPFMON_SECOND_NS) /* a CA link that is not connected sends once it is */
 #define CLOSE_NS EBPFMON_SECOND_NS        /* two writes this close may be mistaken for each other */
 
+/* What differs between the writes of one link. */
+typedef struct {
+    uint64_t at;      /* monotonic ns; 0: none */
+    uint64_t takenBy; /* when the packet was sent that carried it, or a later value of the link; 0: none was seen */
+    ebpfMonChainId chain;
+    char     root[EBPFMON_NAME_SIZE];
+    char     cause[sizeof(((ebpfMonLinkWrite *)0)->cause)];
+} madeWrite;
+
+typedef struct {
+    uint32_t  pid; /* 0: the place is free */
+    unsigned  writes; /* so far; number n is at n % KEPT */
+    char      channel[sizeof(((ebpfMonLinkWrite *)0)->channel)];
+    char      link[EBPFMON_NAME_SIZE + 8];
+    char      ioc[EBPFMON_NAME_SIZE];
+    madeWrite write[KEPT];
+} writingLink;
+
 struct ebpfMonLinkWrites {
     epicsMutexId lock; /* guards the table */
-    ebpfMonLinkWrite table[SETS][WAYS];
+    writingLink table[SETS][WAYS];
 };
 
 ebpfMonLinkWrites *ebpfMonLinkWritesNew(void)
@@ -36,74 +55,192 @@ void ebpfMonLinkWritesFree(ebpfMonLinkWrites *writes)
     free(writes);
 }
 
-static ebpfMonLinkWrite *findSet(ebpfMonLinkWrites *writes, uint32_t pid, const char *channel)
+static writingLink *findSet(ebpfMonLinkWrites *writes, uint32_t pid, const char *channel)
 {
     uint32_t h = ebpfMonHashFnv32(pid * 2654435761u, channel, strlen(channel));
 
     return writes->table[(h ^ h >> 16) % SETS];
 }
 
-void ebpfMonLinkWritesAdd(ebpfMonLinkWrites *writes, const ebpfMonLinkWrite *write)
+static uint64_t getNewest(const writingLink *l)
 {
-    ebpfMonLinkWrite *set = findSet(writes, write->pid, write->channel), *to = &set[0];
+    return l->writes ? l->write[(l->writes - 1) % KEPT].at : 0;
+}
 
-    epicsMutexMustLock(writes->lock);
+/* The place of this link, or that of the link that has not written for longest. */
+static writingLink *getLink(ebpfMonLinkWrites *writes, const ebpfMonLinkWrite *write)
+{
+    writingLink *set = findSet(writes, write->pid, write->channel), *to = &set[0];
+
     for (int i = 0; i < WAYS; i++) {
         if (set[i].pid == write->pid && strcmp(set[i].link, write->link) == 0 &&
-            strcmp(set[i].channel, write->channel) == 0) {
-            to = &set[i];
-            break;
-        }
-        if (set[i].at < to->at)
+            strcmp(set[i].channel, write->channel) == 0)
+            return &set[i];
+        if (getNewest(&set[i]) < getNewest(to))
             to = &set[i];
     }
-    *to = *write;
-    epicsMutexUnlock(writes->lock);
+    memset(to, 0, sizeof(*to));
+    to->pid = write->pid;
+    memcpy(to->channel, write->channel, sizeof(to->channel));
+    memcpy(to->link, write->link, sizeof(to->link));
+    memcpy(to->ioc, write->ioc, sizeof(to->ioc));
+    return to;
 }
 
-/* The newest write of the process to "channel". *others: how many other links of the process wrote to this channel
- * at nearly the same time. Nonzero: there is a write. */
-static int findNewest(ebpfMonLinkWrites *writes, uint32_t pid, const char *channel, uint64_t now,
-                      ebpfMonLinkWrite *write, unsigned *others)
+void ebpfMonLinkWritesAdd(ebpfMonLinkWrites *writes, const ebpfMonLinkWrite *write)
 {
-    const ebpfMonLinkWrite *set = findSet(writes, pid, channel), *newest = NULL;
+    writingLink *l;
+    madeWrite *w;
 
-    *others = 0;
     epicsMutexMustLock(writes->lock);
-    for (int i = 0; i < WAYS; i++) {
-        const ebpfMonLinkWrite *w = &set[i];
-
-        /* A write may be later than "now": the link wrote again while the event of the put was on its way. */
-        if (w->pid != pid || (w->at < now && now - w->at > LIFE_NS) || strcmp(w->channel, channel) != 0)
-            continue;
-        if (!newest || w->at > newest->at)
-            newest = w;
-    }
-    for (int i = 0; newest && i < WAYS; i++)
-        *others += &set[i] != newest && set[i].pid == pid && newest->at - set[i].at < CLOSE_NS &&
-                   strcmp(set[i].channel, channel) == 0;
-    if (newest)
-        *write = *newest;
+    l = getLink(writes, write);
+    w = &l->write[l->writes++ % KEPT];
+    w->at = write->at;
+    w->takenBy = 0;
+    w->chain = write->chain;
+    memcpy(w->root, write->root, sizeof(w->root));
+    memcpy(w->cause, write->cause, sizeof(w->cause));
     epicsMutexUnlock(writes->lock);
-    return newest != NULL;
 }
 
-int ebpfMonLinkWritesSetWriter(ebpfMonLinkWrites *writes, uint32_t pid, const char *channel, uint64_t now,
+/* --- finding: under the lock --- */
+
+/* A write that a put may carry. */
+typedef struct {
+    writingLink *link;
+    madeWrite *write;  /* NULL: it was forgotten, because the link wrote often since */
+    uint64_t   since;  /* when the link had written first, within a second, what no packet carried yet */
+} writeOfPut;
+
+/* The last write of the link before "at"; "*first": when it wrote the first of those that no packet carried, of the
+ * last second. */
+static madeWrite *findLast(writingLink *l, uint64_t at, uint64_t *first)
+{
+    madeWrite *last = NULL;
+
+    *first = UINT64_MAX;
+    for (unsigned i = 0; i < KEPT; i++) {
+        madeWrite *w = &l->write[i];
+
+        if (!w->at || w->at > at || at - w->at > LIFE_NS)
+            continue;
+        if (!last || w->at >= last->at)
+            last = w;
+        if (!w->takenBy && at - w->at < CLOSE_NS && w->at < *first)
+            *first = w->at;
+    }
+    return last;
+}
+
+static int isOf(const writingLink *l, uint32_t pid, const char *channel)
+{
+    return l->pid == pid && strcmp(l->channel, channel) == 0;
+}
+
+/* The write that the message of this time carries, which no other message carried. dbCa.c serves links in the order of
+ * their first values that wait, and sends the last value of each. */
+static writeOfPut findSent(writingLink *set, uint32_t pid, const char *channel, uint64_t at)
+{
+    writeOfPut found = { .link = NULL };
+
+    for (int i = 0; i < WAYS; i++) {
+        writingLink *l = &set[i];
+        uint64_t first;
+        madeWrite *w = isOf(l, pid, channel) ? findLast(l, at, &first) : NULL;
+
+        if (w && w->takenBy == at)
+            return (writeOfPut){ l, w, first };
+        if (!w && isOf(l, pid, channel) && l->writes > KEPT && !found.link)
+            found = (writeOfPut){ l, NULL, 0 };
+        if (!w || w->takenBy)
+            continue;
+        if (!found.write || first < found.since || (first == found.since && w->at > found.write->at))
+            found = (writeOfPut){ l, w, first };
+    }
+    return found;
+}
+
+/* The last write before the put, by whichever link. */
+static writeOfPut findNewest(writingLink *set, uint32_t pid, const char *channel, uint64_t at)
+{
+    writeOfPut found = { .link = NULL };
+
+    for (int i = 0; i < WAYS; i++) {
+        uint64_t first;
+        madeWrite *w = isOf(&set[i], pid, channel) ? findLast(&set[i], at, &first) : NULL;
+
+        if (w && (!found.write || w->at > found.write->at))
+            found = (writeOfPut){ &set[i], w, first };
+    }
+    return found;
+}
+
+/* How many other links of the process wrote to this channel at nearly the same time. */
+static unsigned countOthers(writingLink *set, uint32_t pid, const char *channel, uint64_t at, const writeOfPut *found)
+{
+    unsigned others = 0;
+
+    for (int i = 0; found->write && i < WAYS; i++) {
+        uint64_t first;
+        const madeWrite *w = &set[i] != found->link && isOf(&set[i], pid, channel) ?
+                             findLast(&set[i], at, &first) : NULL;
+
+        others += w && (w->at > found->write->at ? w->at - found->write->at : found->write->at - w->at) < CLOSE_NS;
+    }
+    return others;
+}
+
+/* The values before it will not be sent any more. */
+static void takeWrite(writingLink *l, const madeWrite *w, uint64_t by)
+{
+    for (unsigned i = 0; i < KEPT; i++)
+        if (l->write[i].at <= w->at && !l->write[i].takenBy)
+            l->write[i].takenBy = by;
+}
+
+/* --- the writer of a put --- */
+
+static void setWriter(const writeOfPut *found, unsigned others, ebpfMonPut *put)
+{
+    const madeWrite *w = found->write;
+
+    put->through = ebpfMonByCaLink;
+    put->linkChain = w ? w->chain : (ebpfMonChainId){ .iocId = 0 };
+    memcpy(put->link, found->link->link, sizeof(put->link));
+    memcpy(put->linkIoc, found->link->ioc, sizeof(put->linkIoc));
+    snprintf(put->root, sizeof(put->root), "%s", w ? w->root : "");
+    if (others)
+        snprintf(put->cause, sizeof(put->cause), "%.60s; or one of %u other links", w->cause, others);
+    else
+        snprintf(put->cause, sizeof(put->cause), "%s", w ? w->cause : "");
+}
+
+int ebpfMonLinkWritesSetWriter(ebpfMonLinkWrites *writes, uint32_t pid, const char *channel, uint64_t at,
                                ebpfMonPut *put)
 {
-    unsigned others;
-    ebpfMonLinkWrite w;
+    writingLink *set = findSet(writes, pid, channel);
+    writeOfPut found;
 
-    if (!findNewest(writes, pid, channel, now, &w, &others))
-        return 0;
-    put->through = ebpfMonByCaLink;
-    put->linkChain = w.chain;
-    snprintf(put->link, sizeof(put->link), "%s", w.link);
-    snprintf(put->linkIoc, sizeof(put->linkIoc), "%s", w.ioc);
-    snprintf(put->root, sizeof(put->root), "%s", w.root);
-    if (others)
-        snprintf(put->cause, sizeof(put->cause), "%.60s; or one of %u other links", w.cause, others);
-    else
-        snprintf(put->cause, sizeof(put->cause), "%s", w.cause);
-    return 1;
+    epicsMutexMustLock(writes->lock);
+    found = findNewest(set, pid, channel, at);
+    if (found.link)
+        setWriter(&found, countOthers(set, pid, channel, at, &found), put);
+    epicsMutexUnlock(writes->lock);
+    return found.link != NULL;
+}
+
+int ebpfMonLinkWritesTakeWriter(ebpfMonLinkWrites *writes, uint32_t pid, const char *channel, uint64_t sentAt,
+                                ebpfMonPut *put)
+{
+    writingLink *set = findSet(writes, pid, channel);
+    writeOfPut found;
+
+    epicsMutexMustLock(writes->lock);
+    found = findSent(set, pid, channel, sentAt);
+    if (found.link)
+        setWriter(&found, countOthers(set, pid, channel, sentAt, &found), put);
+    if (found.write)
+        takeWrite(found.link, found.write, sentAt);
+    epicsMutexUnlock(writes->lock);
+    return found.link != NULL;
 }

@@ -33,11 +33,21 @@ void ebpfMonLinkWritesFree(ebpfMonLinkWrites *writes);
 void ebpfMonLinkWritesAdd(ebpfMonLinkWrites *writes, const ebpfMonLinkWrite *write);
 
 /*
- * A process made "put" on "channel" at "now" (monotonic ns): if a CA link of that process wrote to this channel within
- * the last minute, sets link, IOC, root, cause and origin of "put" to those of the newest such link. If other links of
- * the process wrote there within a second of it, the cause says so. Nonzero: there is such a link.
+ * A process made "put" on "channel", and the IOC began to make it at "at" (monotonic ns): if CA links of that process
+ * wrote to this channel within the minute before, sets link, IOC, root, cause and origin of "put" to those of the last
+ * such write. If other links of the process wrote there within a second of it, the cause says so. Nonzero: there is
+ * such a write.
  */
-int ebpfMonLinkWritesSetWriter(ebpfMonLinkWrites *writes, uint32_t pid, const char *channel, uint64_t now,
+int ebpfMonLinkWritesSetWriter(ebpfMonLinkWrites *writes, uint32_t pid, const char *channel, uint64_t at,
                                ebpfMonPut *put);
+
+/*
+ * The same if it is known when the message of the put was sent (monotonic ns), which may be long before the IOC makes
+ * the put: finds the write that this message carried. Each write is carried by one message: 0 if another message
+ * carried the last one. Another call for the same message has the same result. If the link has written so often since
+ * then that the write is forgotten, the chain, root and cause are not known.
+ */
+int ebpfMonLinkWritesTakeWriter(ebpfMonLinkWrites *writes, uint32_t pid, const char *channel, uint64_t sentAt,
+                                ebpfMonPut *put);
 
 #endif

@@ -114,7 +114,7 @@ void ebpfMonPacketPutsFinish(ebpfMonPacketPuts *puts, const ebpfMonPacketPut *p,
     ebpfMonPutClientsFind(puts->clients, &p->peer, p->user, p->host, &client);
     ebpfMonPutClientSet(&client, put);
     if (client.peerPid && !p->pva)
-        ebpfMonLinkWritesSetWriter(puts->linkWrites, client.peerPid, p->channel, p->at, put);
+        ebpfMonLinkWritesTakeWriter(puts->linkWrites, client.peerPid, p->channel, p->at, put);
     setResult(p, missed, put);
     ebpfMonWriterTextComplete(put);
     puts->sink(puts->arg, &finished);

@@ -27,9 +27,10 @@ typedef struct {
 } putQueue;
 
 struct ebpfMonPendingPuts {
-    ebpfMonTargets    *targets;  /* these three are the caller's */
+    ebpfMonTargets    *targets;  /* these four are the caller's */
     ebpfMonPutJoin    *join;
     ebpfMonPutClients *clients;
+    ebpfMonLinkWrites *linkWrites;
     ebpfMonPutSink     sink;
     void              *arg;
     ebpfMonPendingPut *freed;    /* places that were used before */
@@ -42,7 +43,7 @@ struct ebpfMonPendingPuts {
 };
 
 ebpfMonPendingPuts *ebpfMonPendingPutsNew(ebpfMonTargets *targets, ebpfMonPutJoin *join, ebpfMonPutClients *clients,
-                                          ebpfMonPutSink sink, void *arg)
+                                          ebpfMonLinkWrites *linkWrites, ebpfMonPutSink sink, void *arg)
 {
     ebpfMonPendingPuts *pending = calloc(1, sizeof(*pending));
 
@@ -51,6 +52,7 @@ ebpfMonPendingPuts *ebpfMonPendingPutsNew(ebpfMonTargets *targets, ebpfMonPutJoi
     pending->targets = targets;
     pending->join = join;
     pending->clients = clients;
+    pending->linkWrites = linkWrites;
     pending->sink = sink;
     pending->arg = arg;
     return pending;
@@ -90,6 +92,22 @@ static void correctClient(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p)
     ebpfMonPutClientSet(&client, &p->put);
 }
 
+/* The packet shows when the put was sent, and so which write of a CA link it carries. The thread of the IOC may have
+ * waited for the lock set since, while the link wrote again. If the link wrote nothing that another packet did not
+ * carry, something else in that process sent the put. */
+static void correctLink(ebpfMonPendingPuts *pending, ebpfMonPut *put, uint64_t sentAt)
+{
+    const char *channel = put->channel[0] ? put->channel : put->pv;
+
+    if (!put->peerPid || (put->through != ebpfMonByCa && put->through != ebpfMonByCaLink) ||
+        ebpfMonLinkWritesTakeWriter(pending->linkWrites, put->peerPid, channel, sentAt, put) ||
+        put->through == ebpfMonByCa)
+        return;
+    put->through = ebpfMonByCa;
+    put->linkChain.iocId = 0;
+    put->link[0] = put->linkIoc[0] = put->root[0] = put->cause[0] = 0;
+}
+
 /* Nonzero: there is no need to wait for its packet (any longer). */
 static int joinPacket(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p, int last)
 {
@@ -98,6 +116,8 @@ static int joinPacket(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p, int las
     p->isPublished = r == ebpfMonPutJoinPublished;
     if (r == ebpfMonPutJoinFound && p->key.moved)
         correctClient(pending, p);
+    if (p->key.sentAt)
+        correctLink(pending, &p->put, p->key.sentAt);
     if (r != ebpfMonPutJoinFound && !p->isPublished && (last || r == ebpfMonPutJoinAlone) &&
         p->key.seqKind == EBPFMON_SEQ_SHARED && p->put.through == ebpfMonByPva &&
         !p->put.cause[0]) /* only its packet could tell which */

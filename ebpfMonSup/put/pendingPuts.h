@@ -7,6 +7,7 @@
 #define EBPFMON_PENDINGPUTS_H
 
 #include "put/finishedPut.h"
+#include "put/linkWrites.h"
 #include "put/putClients.h"
 #include "put/putDecode.h"
 #include "put/putJoin.h"
@@ -33,10 +34,10 @@ typedef struct ebpfMonPendingPut {
 
 typedef struct ebpfMonPendingPuts ebpfMonPendingPuts;
 
-/* "sink" receives each put once it is finished, with its texts. Targets, join and clients stay the caller's. NULL
+/* "sink" receives each put once it is finished, with its texts. The others stay the caller's. NULL
  * without memory. */
 ebpfMonPendingPuts *ebpfMonPendingPutsNew(ebpfMonTargets *targets, ebpfMonPutJoin *join, ebpfMonPutClients *clients,
-                                          ebpfMonPutSink sink, void *arg);
+                                          ebpfMonLinkWrites *linkWrites, ebpfMonPutSink sink, void *arg);
 void ebpfMonPendingPutsFree(ebpfMonPendingPuts *pending);
 
 /* A place for one put; if all are in use, the put that waits longest is published. The caller fills all but "next" and

@@ -133,6 +133,7 @@ static void joinMatch(ebpfMonPutJoin *join, const ebpfMonJoinMatch *match, ebpfM
     }
     key->moved = memcmp(&key->peer, &match->circuit->peer, sizeof(key->peer)) != 0;
     key->peer = match->circuit->peer;
+    key->sentAt = p->pva ? 0 : p->at;
     if (key->moved && p->pva)
         put->user[0] = put->host[0] = 0; /* those of another client */
     ebpfMonJoinMatchMerge(p, put);

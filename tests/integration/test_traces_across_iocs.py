@@ -247,6 +247,39 @@ def test_cause_ends_long_after_its_effects(rotel, iocs, monitor, module_ioc):
     assert len({s["id"] for s in rotel.spans()}) == len({(s["trace"], s["id"]) for s in rotel.spans()}), "one id in two traces"
 
 
+def test_puts_wait_for_the_lock(rotel, iocs, monitor, module_ioc):
+    """The server holds the lock set of the PV for longer than some scans of the record that writes to it: each put has the
+    chain that wrote its value."""
+    routine = {"SNAM": "sleepFor", "FTA": "DOUBLE", "INPA": "350000", "FTVA": "DOUBLE", "INPB": "$(P)P NPP"}
+    server = module_ioc(db.READY + db.record("ao", "P") + db.record("aSub", "HOLD", **routine), kind="latencyIoc").start()
+    writer = module_ioc(
+        db.READY + db.record("calcout", "W", CALC="VAL+1", SCAN=".1 second", OUT=f"{server.prefix}P CA"),
+        environ={"EPICS_CA_ADDR_LIST": f"127.0.0.1:{server.port}", "EPICS_CA_AUTO_ADDR_LIST": "NO"}).start()
+    monitor.wait_ioc(server, level="trace")
+    monitor.wait_ioc(writer, level="trace")
+    until(lambda: len(chains(rotel, server.prefix + "P")) > 3, 20, "puts by the link")
+    first = server.get("P")
+    for _ in range(3):
+        server.put("HOLD.PROC", 1)
+    count = len(chains(rotel, server.prefix + "P"))
+    until(lambda: len(chains(rotel, server.prefix + "P")) > count + 5, 20, "later puts")
+    writer.put("W.SCAN", "Passive")
+
+    def values(record):
+        """Of each trace, the values of this record."""
+        found = {}
+        for s in rotel.spans():
+            if s["name"] == record and float(s["attributes"].get("epics.record.value", 0)) > first:
+                found.setdefault(s["trace"], []).append(s["attributes"]["epics.record.value"])
+        return found
+
+    def joined():
+        made, wrote = values(server.prefix + "P"), values(writer.prefix + "W")
+        return made and all(wrote.get(trace) == value for trace, value in made.items())
+
+    until(joined, 15, lambda: (values(server.prefix + "P"), values(writer.prefix + "W")))
+
+
 def test_a_sequencer(rotel, iocs, monitor, module_ioc):
     """A thread with its own CA context, such as a sequencer program: the client is the IOC, by its name."""
     last = iocs[2]

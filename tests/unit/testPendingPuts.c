@@ -16,6 +16,7 @@
 
 static ebpfMonPutClients *clients;
 static ebpfMonPutJoin *join;
+static ebpfMonLinkWrites *linkWrites;
 static ebpfMonPendingPuts *pending;
 static uint64_t now = 1000 * SECOND;
 static const ebpfMonOldValue noOld;
@@ -349,6 +350,45 @@ static void testSharedThread(void)
            "its packet shows the client: %s (%s)", last.who, last.origin);
 }
 
+static void writes(uint64_t at)
+{
+    ebpfMonLinkWrite w = { .pid = 77, .at = at, .channel = "X", .link = "A.OUT", .ioc = "iocA",
+                           .chain = { .iocId = 3, .tid = 4, .begin = at } };
+
+    ebpfMonLinkWritesAdd(linkWrites, &w);
+}
+
+/* Puts of a process in which a link writes: their packets tell what each carries. The IOC makes them late. */
+static void testLinkWriter(void)
+{
+    uint32_t netns = 0;
+    ebpfMonPendingPut *p[3];
+
+    testDiag("Writes of a link");
+    ebpfMonPutJoinSetCovered(join, &netns, 1, 1);
+    for (uint32_t i = 0; i < 3; i++) {
+        if (i < 2)
+            writes(now);
+        now += 1 * MS;
+        addPacket(2000, 1000 + 100 * i, ebpfMonWireCa);
+        now += 99 * MS;
+    }
+    ebpfMonPutJoinSetPacketsRead(join, now);
+    for (uint32_t i = 0; i < 3; i++) {
+        p[i] = addMadePut(70 + i, 1000 + 100 * i);
+        p[i]->put.peerPid = 77;
+        ebpfMonLinkWritesSetWriter(linkWrites, 77, "X", now, &p[i]->put);
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        ebpfMonPendingPutsComplete(pending, p[i]);
+        testOk(last.linkChain.begin == now - (300 - 100 * i) * MS && strcmp(last.link, "A.OUT") == 0,
+               "put %u has the chain that wrote it", i);
+    }
+    ebpfMonPendingPutsComplete(pending, p[2]);
+    testOk(lastId == 72 && last.through == ebpfMonByCa && !last.linkChain.iocId && !last.link[0] && !last.linkIoc[0],
+           "what no write is left for was sent by something else in that process: %s", last.origin);
+}
+
 static void testNoRoom(void)
 {
     testDiag("More puts than there are places for");
@@ -366,12 +406,13 @@ static void testNoRoom(void)
 
 MAIN(testPendingPuts)
 {
-    testPlan(49);
+    testPlan(52);
     fakeMake();
     clients = fakeClientsMake(NULL);
     join = ebpfMonPutJoinNew(NULL);
     ebpfMonPutJoinSetWakes(join, &(ebpfMonPutJoinWakes){ countWake, &eventWakes, &packetWakes });
-    pending = ebpfMonPendingPutsNew(fake.targets, join, clients, onPut, NULL);
+    linkWrites = ebpfMonLinkWritesNew();
+    pending = ebpfMonPendingPutsNew(fake.targets, join, clients, linkWrites, onPut, NULL);
     testResults();
     testLostResults();
     testLinkField();
@@ -379,8 +420,10 @@ MAIN(testPendingPuts)
     testLateLinks();
     testPackets();
     testSharedThread();
+    testLinkWriter();
     testNoRoom();
     ebpfMonPendingPutsFree(pending);
+    ebpfMonLinkWritesFree(linkWrites);
     ebpfMonPutJoinFree(join);
     fakeClientsFree(clients);
     return testDone();
