@@ -125,22 +125,38 @@ void ebpfMonLinkMessagesNoteArrival(ebpfMonLinkMessages *m, const ebpfMonChainId
     epicsMutexUnlock(m->lock);
 }
 
-/* The last link write before the packet: a later one cannot be in it. */
+/* Nonzero: the packet may carry this write. One that is later than the packet cannot be in it. */
+static int mayCarry(const packetMessage *p, const ebpfMonLinkMessage *w)
+{
+    return w->chain.iocId && w->pid == p->pid && !w->seen && w->at <= p->at && p->at - w->at <= ON_ITS_WAY &&
+           (!p->channel[0] || strcmp(w->channel, p->channel) == 0);
+}
+
+/* Several links may write to one channel before the first packet leaves. Base serves them in the order in which they
+ * began to wait, and sends the last value of each (dbCa.c). */
 static ebpfMonLinkMessage *findWriteOf(ebpfMonLinkMessages *m, const packetMessage *p)
 {
-    ebpfMonLinkMessage *found = NULL;
-    unsigned links = 0;
+    const ebpfMonLinkMessage *first = NULL;
+    ebpfMonLinkMessage *last = NULL;
+    unsigned others = 0;
 
     for (unsigned i = 0; i < WRITES; i++) {
-        ebpfMonLinkMessage *w = &m->write[(m->nextWrite + i) % WRITES];
+        const ebpfMonLinkMessage *w = &m->write[i];
 
-        if (!w->chain.iocId || w->pid != p->pid || w->seen || w->at > p->at || p->at - w->at > ON_ITS_WAY ||
-            (p->channel[0] && strcmp(w->channel, p->channel) != 0))
-            continue;
-        links += !found || strcmp(found->link, w->link) != 0;
-        found = w; /* of several values of one link Base sends the last one (dbCa.c) */
+        if (mayCarry(p, w) && (!first || w->at < first->at))
+            first = w;
     }
-    return links > 1 && !p->channel[0] ? NULL : found;
+    for (unsigned i = 0; first && i < WRITES; i++) {
+        ebpfMonLinkMessage *w = &m->write[i];
+
+        if (!mayCarry(p, w))
+            continue;
+        if (strcmp(w->link, first->link) != 0)
+            others++;
+        else if (!last || w->at > last->at)
+            last = w;
+    }
+    return others && !p->channel[0] ? NULL : last;
 }
 
 void ebpfMonLinkMessagesNotePacket(ebpfMonLinkMessages *m, uint32_t pid, const char *channel,

@@ -118,6 +118,19 @@ static void packets(void)
     testOk(!messageOf(1000 * MS), "a value is under way for a second at most");
 }
 
+/* Two links write to one PV before the first packet leaves. */
+static void twoLinks(void)
+{
+    writes(63, "a.OUT", "two", 4000 * MS);
+    writes(63, "b.OUT", "two", 4001 * MS);
+    writes(63, "b.OUT", "two", 4002 * MS);
+    packet(63, "two", 21, 4003 * MS);
+    packet(63, "two", 22, 4003 * MS);
+    ebpfMonLinkMessagesMatch(messages, 4004 * MS);
+    testOk(messageOf(4000 * MS) == 21 && messageOf(4002 * MS) == 22 && !messageOf(4001 * MS),
+           "the first packet has the value of the link that waited first, the second one the last value of the other");
+}
+
 static void arrivals(void)
 {
     ebpfMonChainId chain = { IOC, 1, 5000 * MS };
@@ -148,10 +161,11 @@ static void arrivals(void)
 
 MAIN(testLinkMessages)
 {
-    testPlan(16);
+    testPlan(17);
     messages = ebpfMonLinkMessagesNew();
     steps();
     packets();
+    twoLinks();
     arrivals();
     ebpfMonLinkMessagesFree(messages);
     return testDone();
