@@ -122,43 +122,74 @@ static __always_inline void keepEnded(const struct ebpfMonPeer *peer, struct ebp
 #endif
 }
 
+/* Adds to the number of open connections. Returns what it was before. */
+static __always_inline __u32 addOpen(struct ebpfMonOwned *seen, __u32 more)
+{
+#ifdef EBPFMON_OLD_KERNEL /* it has no atomic operation that returns something */
+    __u32 before = seen->open;
+
+    seen->open += more;
+    return before;
+#else
+    return __sync_fetch_and_add(&seen->open, more);
+#endif
+}
+
+/* Which of the two has this namespace; 2: none. */
+static __always_inline __u32 findTwin(const struct ebpfMonOwned *seen, __u32 netns)
+{
+    return seen->netns[0] == netns ? 0 : seen->netns[1] == netns ? 1 : 2;
+}
+
 /* The socket is closed. skc_num is 0 already if the kernel had chosen the port (tcp_set_state). */
 static __always_inline void endConnection(struct sock *sk)
 {
     struct ebpfMonPeer peer = {};
     struct ebpfMonOwned *seen;
+    __u32 i;
 
     readConnection(sk, BPF_CORE_READ((struct inet_sock *)sk, inet_sport), &peer);
     seen = bpf_map_lookup_elem(&owners, &peer);
-    if (!seen || (seen->netns == EBPFMON_NETNS_MANY && --seen->open))
+    if (!seen)
         return;
-    keepEnded(&peer, seen);
+    i = findTwin(seen, peer.netns ? peer.netns : readOwnNetns(sk));
+    if (i > 1 || !seen->isOpen[i & 1])
+        return;
+    seen->isOpen[i & 1] = 0;
+    if (addOpen(seen, -1u) == 1)
+        keepEnded(&peer, seen);
 }
 
-/* If another namespace has an open connection with the same addresses and ports, nobody owns this one. */
-static __always_inline void compareNetns(const struct ebpfMonPeer *peer, struct ebpfMonOwned *own)
+/* Nonzero: another namespace has an open connection with the same addresses and ports, so nobody owns this one. */
+static __always_inline int hasTwin(const struct ebpfMonPeer *peer, __u32 netns)
 {
-    const struct ebpfMonOwned *other = peer->netns ? 0 : bpf_map_lookup_elem(&owners, peer);
+    struct ebpfMonOwned *other = peer->netns ? 0 : bpf_map_lookup_elem(&owners, peer);
+    __u32 i;
 
-    if (!other || other->ended || other->netns == own->netns)
-        return;
-    own->open = other->netns == EBPFMON_NETNS_MANY ? other->open + 1 : 2;
-    own->netns = EBPFMON_NETNS_MANY;
-    own->owner.pid = 0;
+    if (!other || other->ended || (other->netns[0] == netns && !other->netns[1]))
+        return 0;
+    other->owner.pid = 0;
+    if (!other->netns[1])
+        other->netns[1] = netns;
+    i = findTwin(other, netns);
+    if (i < 2 && !other->isOpen[i & 1]) {
+        addOpen(other, 1);
+        other->isOpen[i & 1] = 1;
+    }
+    return 1;
 }
 
 /* The owner of a connection whose ports are known now. */
 static __always_inline void beginConnection(struct sock *sk, __u64 address)
 {
-    struct ebpfMonOwned own = {};
+    struct ebpfMonOwned own = { .open = 1, .isOpen = { 1 } };
     struct ebpfMonPeer peer = {};
 
     if (endConnect(address, &own.owner))
         return;
     readConnection(sk, __builtin_bswap16(sk->__sk_common.skc_num), &peer);
-    own.netns = peer.netns ? peer.netns : readOwnNetns(sk);
-    compareNetns(&peer, &own);
-    if (bpf_map_update_elem(&owners, &peer, &own, BPF_ANY))
+    own.netns[0] = peer.netns ? peer.netns : readOwnNetns(sk);
+    if (!hasTwin(&peer, own.netns[0]) && bpf_map_update_elem(&owners, &peer, &own, BPF_ANY))
         bpf_map_update_elem(&endedOwners, &peer, &own, BPF_ANY);
 }
 

@@ -415,16 +415,16 @@ struct ebpfMonThread {
     struct ebpfMonRecent hold; /* … the longest, with its root */
 };
 
-#define EBPFMON_NETNS_MANY 0xffffffffu
-
 /* Maps "owners" and "endedOwners", by struct ebpfMonPeer. Any user can make a network namespace, give it any address,
- * and open a connection there that looks like the one of somebody else. Then it is not known who owns this one. */
+ * and open a connection there that looks like the one of somebody else: a twin. Then it is not known who owns either. A
+ * namespace has one such connection at a time, so its inode tells which of the two ends. */
 struct ebpfMonOwned {
-    struct ebpfMonOwner owner; /* its pid is 0 if "netns" is EBPFMON_NETNS_MANY */
-    __u32 ended; /* its number among the connections that have ended; 0: it is open */
-    __u32 netns; /* inode of the network namespace of the socket; EBPFMON_NETNS_MANY: several were open at a time */
-    __u32 open;  /* EBPFMON_NETNS_MANY: so many are open */
-    __u32 pad;
+    struct ebpfMonOwner owner; /* its pid is 0 while there is a twin, and afterwards */
+    __u32 ended;    /* its number among the connections that have ended; 0: it is open */
+    __u32 netns[2]; /* of the socket, and of the twin; 0: there is none. A third one is not counted */
+    __u32 open;     /* of these two */
+    __u8  isOpen[2];
+    __u8  pad[6];
 };
 
 /* The registers of a thread that are needed to find its callers, on x86-64. */

@@ -17,8 +17,8 @@ typedef struct ebpfMonRingReader ebpfMonRingReader;
  * "getDue", "beginSleep" and "endSleep" in its place. */
 typedef struct {
     const char *name; /* name of the thread */
-    /* Reads the entries that have come, and does the work that is due. Returns the number of entries. *expects gets
-     * nonzero if more are expected at once, so that the thread looks again soon. */
+    /* Reads the entries that have come, and does the work that is due. Returns the number of entries that have just
+     * come. *expects gets nonzero if more are expected at once, so that the thread looks again soon. */
     unsigned (*read)(void *arg, int *expects);
     /* Returns the time (monotonic ns) at which work is due even if nothing comes. */
     uint64_t (*getDue)(void *arg);

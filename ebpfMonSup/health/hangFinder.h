@@ -12,6 +12,7 @@
 /* An element of the kernel part's thread table. */
 typedef struct {
     uint32_t tid;
+    uint64_t doubt; /* ns; held[0].begin may be so much too late (passRecords.h) */
     struct ebpfMonThread seen;
 } ebpfMonSeenThread;
 

@@ -28,7 +28,7 @@
 #include "model/published.h"
 #include "probe/kernelTables.h"
 
-#define THREADS_MAX 4096
+#define THREADS_MAX 16384
 
 /* What is copied of an IOC under the targets lock. */
 typedef struct {
@@ -219,12 +219,11 @@ static void addThread(void *arg, uint32_t tid, const struct ebpfMonThread *seen)
         return;
     if (p->row)
         ebpfMonDelaysAddHold(seen, c->threadsAt, p->row, &p->heldRoot);
+    c->isBusy |= busy;
     if ((!busy && !seen->scan.period) || c->threads == THREADS_MAX)
         return;
-    c->thread[c->threads].tid = tid;
-    c->thread[c->threads].seen = *seen;
+    c->thread[c->threads] = (ebpfMonSeenThread){ .tid = tid, .seen = *seen };
     ebpfMonHangFinderForgetOldRoot(&c->thread[c->threads].seen, p->turn);
-    c->isBusy |= busy;
     c->threads++;
 }
 

@@ -5,13 +5,16 @@
 #include "health/passRecords.h"
 #include "host/memory.h"
 
+#define PASSES_MAX 4096 /* of which not one is forgotten: else a long one would be a hang */
 #define LOOK_NS (EBPFMON_SECOND_NS / 2) /* a pass this old is looked at: most are shorter, and cost nothing */
 
 typedef struct {
     uint32_t tgid, tid;
     uint64_t begin;  /* of the pass (monotonic ns); the three together identify it */
-    uint64_t record; /* the one that was found last; 0: none yet */
-    uint64_t since;  /* the first look that found it (monotonic ns) */
+    uint64_t record; /* the one that the last look found; 0: none */
+    uint64_t since;  /* the first look that found it; before the first record the begin of the pass (monotonic ns) */
+    uint64_t before; /* the last look that did not (monotonic ns) */
+    uint64_t looked; /* the last look that could read the stack (monotonic ns) */
     int      isSeen; /* in this look */
 } passOfThread;
 
@@ -19,7 +22,7 @@ struct ebpfMonPassRecords {
     ebpfMonTargets        *targets;
     ebpfMonPassRecordsRead read;
     unsigned               count;
-    passOfThread           pass[EBPFMON_HANGS_MAX];
+    passOfThread           pass[PASSES_MAX];
 };
 
 static int readStackBelow(pid_t pid, uint64_t sp, uint64_t word[EBPFMON_PASS_STACK])
@@ -72,27 +75,42 @@ static passOfThread *findPass(ebpfMonPassRecords *records, const ebpfMonSeenThre
         if (p->tgid == thread->seen.tgid && p->tid == thread->tid && p->begin == begin)
             return p;
     }
-    if (records->count == EBPFMON_HANGS_MAX)
+    if (records->count == PASSES_MAX)
         return NULL;
-    records->pass[records->count] = (passOfThread){ .tgid = thread->seen.tgid, .tid = thread->tid, .begin = begin };
+    records->pass[records->count] = (passOfThread){ .tgid = thread->seen.tgid, .tid = thread->tid, .begin = begin,
+                                                    .since = begin, .before = begin, .looked = begin };
     return &records->pass[records->count++];
 }
 
-/* The record at which the list is; 0: not found. As ebpfmon_find_root of the kernel part does it (passRoot.bpf.c). */
-static uint64_t findListRecord(const ebpfMonPassRecords *records, const struct ebpfMonThread *t)
+/* The record at which the list is; 0: there is none on the stack. As ebpfmon_find_root of the kernel part does it
+ * (passRoot.bpf.c); while the thread waits in dbScanLock() it may be the one before. Returns 0; -1: the stack cannot be
+ * read. */
+static int findListRecord(const ebpfMonPassRecords *records, const struct ebpfMonThread *t, uint64_t *record)
 {
-    uint64_t word[EBPFMON_PASS_STACK], found = 0;
+    uint64_t word[EBPFMON_PASS_STACK];
     const ebpfMonTarget *target;
 
+    *record = 0;
     if (records->read((pid_t)t->tgid, t->held[0].sp, word))
-        return 0;
+        return -1;
     ebpfMonTargetsLock(records->targets);
     target = ebpfMonTargetsFindByPid(records->targets, (pid_t)t->tgid);
-    for (int i = EBPFMON_PASS_STACK - 1; i >= 0 && !found && target && target->cat; i--)
+    for (int i = EBPFMON_PASS_STACK - 1; i >= 0 && !*record && target && target->cat; i--)
         if (word[i] && ebpfMonCatalogueFindAddr(target->cat, word[i]) >= 0)
-            found = word[i];
+            *record = word[i];
     ebpfMonTargetsUnlock(records->targets);
-    return found;
+    return 0;
+}
+
+/* "isBegin": the begin of the pass is that of this chain. */
+static void noteRecord(passOfThread *p, uint64_t record, int isBegin, uint64_t now)
+{
+    if (record != p->record) {
+        p->record = record;
+        p->since = isBegin ? p->begin : now;
+        p->before = isBegin ? p->begin : p->looked;
+    }
+    p->looked = now;
 }
 
 void ebpfMonPassRecordsSee(ebpfMonPassRecords *records, ebpfMonSeenThread *thread, uint32_t turn, uint64_t now)
@@ -104,13 +122,9 @@ void ebpfMonPassRecordsSee(ebpfMonPassRecords *records, ebpfMonSeenThread *threa
     if (!thread->seen.heldCount || !h->sp || h->root || now < h->begin + LOOK_NS || !(p = findPass(records, thread)))
         return;
     p->isSeen = 1;
-    record = findListRecord(records, &thread->seen);
-    if (record && record != p->record) {
-        p->record = record;
-        p->since = h->turn && h->turn == turn ? h->begin : now;
-    }
-    if (!p->record)
-        return;
+    if (findListRecord(records, &thread->seen, &record) == 0)
+        noteRecord(p, record, h->turn && h->turn == turn, now);
     h->root = p->record;
     h->begin = p->since;
+    thread->doubt = p->since - p->before;
 }

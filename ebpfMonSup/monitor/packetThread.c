@@ -130,8 +130,9 @@ static void tickSources(ebpfMonPacketThread *p, unsigned n)
     p->found = 0;
 }
 
-/* Reads the packets that have come, and does the work that is due. Returns the number of packets. More are also
- * expected if a program still writes a packet before the others. */
+/* Reads the packets that have come, and does the work that is due. Returns the number of those that could not wait:
+ * others have come since the last look, and are no reason to think that many come now. More are also expected if a
+ * program still writes a packet before the others. */
 static unsigned readPackets(void *arg, int *expects)
 {
     ebpfMonPacketThread *p = arg;
@@ -149,7 +150,7 @@ static unsigned readPackets(void *arg, int *expects)
     ebpfMonPacketEventsPublish(p->m->put.packetEvents, ebpfMonClockMonotonic());
     tickSources(p, look.others);
     *expects = look.expected || !look.isWhole;
-    return look.packets;
+    return look.urgent;
 }
 
 static uint64_t getPacketDue(void *arg)
@@ -167,11 +168,11 @@ static int getPacketFile(void *arg)
     return ebpfMonPacketReaderGetFile(p->reader);
 }
 
-/* A put that waits, and the end of a silence, may need any packet at once. Else only puts do. */
+/* A put that waits, or is not whole, and the end of a silence, may need any packet at once. Else only puts do. */
 static int beginPacketSleep(void *arg)
 {
     ebpfMonPacketThread *p = arg;
-    int isAny = p->isSilent || ebpfMonPutJoinHasWaiting(p->m->put.join);
+    int isAny = p->isSilent || ebpfMonPutJoinHasWaiting(p->m->put.join) || ebpfMonPacketReaderAwaitsAny(p->reader);
 
     return ebpfMonPacketReaderBeginSleep(p->reader, isAny ? EBPFMON_PACKETS_ALL : EBPFMON_PACKETS_URGENT);
 }

@@ -213,15 +213,17 @@ int ebpfMonKernelGetOwner(const struct ebpfMonPeer *peer, struct ebpfMonOwner *o
 int ebpfMonKernelSetOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner, uint32_t netns)
 {
     int fd = bpf_map__fd(ebpfMonLoaded.skel->maps.owners);
-    struct ebpfMonOwned own = { .owner = *owner, .netns = netns }, other;
+    struct ebpfMonOwned own = { .owner = *owner, .netns = { netns }, .open = 1, .isOpen = { 1 } }, other;
 
-    /* as compareNetns of bpf/connection.bpf.c; the kernel part does not wait meanwhile */
-    if (!peer->netns && bpf_map_lookup_elem(fd, peer, &other) == 0 && !other.ended && other.netns != netns) {
-        if (other.netns == EBPFMON_NETNS_MANY) /* this one may be among those that were counted */
-            return 0;
-        own = (struct ebpfMonOwned){ .netns = EBPFMON_NETNS_MANY, .open = 2 };
-    }
-    return bpf_map_update_elem(fd, peer, &own, BPF_ANY);
+    if (bpf_map_update_elem(fd, peer, &own, BPF_NOEXIST) == 0)
+        return 0;
+    if (errno != EEXIST)
+        return -1;
+    /* the kernel part has seen it; or a twin of it, so that nobody owns it (hasTwin, bpf/connection.bpf.c) */
+    if (bpf_map_lookup_elem(fd, peer, &other) || other.ended || other.netns[0] == netns)
+        return 0;
+    other.owner.pid = 0;
+    return bpf_map_update_elem(fd, peer, &other, BPF_EXIST);
 }
 
 /* The memory of a table (bytes), as the kernel tells it: since 6.4 what the table takes (map_mem_usage), before what a

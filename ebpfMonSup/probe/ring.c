@@ -98,8 +98,11 @@ int ebpfMonRingBeginSleep(ebpfMonRing *ring, uint32_t which)
 
     *ring->sleeps = which;
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    /* a program that still writes an event looks at the flag afterwards */
-    return at == __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE) || readHeader(ring, at) & BPF_RINGBUF_BUSY_BIT;
+    if (at == __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE))
+        return 1;
+    /* a program that still writes an event looks at the flag afterwards. But if its event wakes nobody, those behind it
+     * would lie there */
+    return which == EBPFMON_RING_ALL && readHeader(ring, at) & BPF_RINGBUF_BUSY_BIT;
 }
 
 void ebpfMonRingEndSleep(ebpfMonRing *ring)

@@ -12,6 +12,7 @@
 #include "watch/packetReader.h"
 #include "wire/wire.h"
 
+#define REST_NS  3000000000ull /* so long the rest of a put is waited for: TCP sends a lost segment again meanwhile */
 #define DENSE_NS 10000000ull /* while any packet wakes the thread, packets that come faster are expected to go on:
                               * else each one would wake it, and who sends many of them would keep it busy */
 
@@ -26,6 +27,7 @@ struct ebpfMonPacketReader {
     enum ebpfMonPacketsSleep wakes; /* which packets wake the thread when it sleeps */
     unsigned                beacons, dense; /* packets of this look: beacons, and those that came fast */
     uint64_t                packetAt; /* ns of the clock, of the last packet */
+    uint64_t                urgentAt; /* monotonic ns: one that could not wait was read */
     int                     hasBeacon, hasOther; /* the packet at hand told of a beacon, of something else */
     unsigned                left;   /* namespaces of watched IOCs for which there is no place */
     uint32_t                unread[EBPFMON_PACKET_SOURCES_MAX]; /* namespaces of IOCs that are not watched … */
@@ -170,12 +172,20 @@ void ebpfMonPacketReaderRead(ebpfMonPacketReader *r, ebpfMonPacketReaderLook *lo
 
     r->beacons = r->dense = 0;
     ebpfMonPacketSourcesRead(r->sources, &found);
+    if (found.urgent)
+        r->urgentAt = ebpfMonClockMonotonic();
     *look = (ebpfMonPacketReaderLook){
         .packets = found.packets,
+        .urgent = found.urgent,
         .others = found.packets - r->beacons,
         .expected = found.urgent + (r->wakes == EBPFMON_PACKETS_ALL ? r->dense : 0),
         .isWhole = found.isWhole,
     };
+}
+
+int ebpfMonPacketReaderAwaitsAny(const ebpfMonPacketReader *r)
+{
+    return ebpfMonWireStat(r->wire)->waiting && ebpfMonClockMonotonic() < r->urgentAt + REST_NS;
 }
 
 int ebpfMonPacketReaderGetFile(const ebpfMonPacketReader *r)

@@ -35,13 +35,18 @@ void ebpfMonPacketReaderFollow(ebpfMonPacketReader *reader, uint64_t now);
 /* What a look found. */
 typedef struct {
     unsigned packets;
-    unsigned others;   /* of these, without beacons: servers send them for ever */
+    unsigned urgent;   /* of these: they could not wait (bpf/wireWaits.bpf.h) */
+    unsigned others;   /* of all, without beacons: servers send them for ever */
     unsigned expected; /* nonzero: more will come at once, so look again soon */
     int      isWhole;  /* as ebpfMonRingRead sets it */
 } ebpfMonPacketReaderLook;
 
 /* Reads the packets that have come, and gives their events to the sink. */
 void ebpfMonPacketReaderRead(ebpfMonPacketReader *reader, ebpfMonPacketReaderLook *look);
+
+/* Nonzero: a put that has begun may end with a packet of any kind: a part of it, or of what was sent before it, is
+ * missing. */
+int  ebpfMonPacketReaderAwaitsAny(const ebpfMonPacketReader *reader);
 
 /* To sleep until packets of this kind come: see packetSources.h. */
 int  ebpfMonPacketReaderGetFile(const ebpfMonPacketReader *reader);

@@ -10,6 +10,7 @@
 
 void ebpfMonAssemblyClear(ebpfMonMemoryAccount *account, ebpfMonAssembly *a)
 {
+    account->stats.waiting -= a->buf != NULL;
     ebpfMonMemoryAccountFree(account, a->buf, a->room);
     a->buf = NULL;
     a->have = a->room = 0;
@@ -28,6 +29,7 @@ int ebpfMonAssemblyKeep(ebpfMonMemoryAccount *account, ebpfMonAssembly *a, const
         buf = ebpfMonMemoryAccountAlloc(account, room);
         if (!buf)
             return 0;
+        account->stats.waiting += !a->buf;
         if (a->buf)
             memcpy(buf, a->buf, a->have);
         ebpfMonMemoryAccountFree(account, a->buf, a->room);

@@ -158,6 +158,7 @@ void ebpfMonMessagesBegin(ebpfMonCircuit *c, int side, size_t offset, uint64_t t
     size_t have = a->have, room = a->room;
     uint32_t seq = a->seq;
 
+    c->wire->account.stats.waiting -= buf != NULL;
     a->buf = NULL;
     ebpfMonAssemblyClear(&c->wire->account, a);
     a->synced = 1;

@@ -47,6 +47,7 @@ static ebpfMonChunk *removeFirst(ebpfMonStream *s)
 
 static void freeChunk(ebpfMonStream *s, ebpfMonChunk *chunk)
 {
+    s->account->stats.waiting--;
     ebpfMonMemoryAccountFree(s->account, chunk, sizeof *chunk + chunk->have);
 }
 
@@ -113,6 +114,7 @@ static ebpfMonChunk *insertChunk(ebpfMonStream *s, ebpfMonChunk *prev, uint32_t 
         s->account->stats.noMemory++;
         return NULL;
     }
+    s->account->stats.waiting++;
     chunk->seq = seq;
     chunk->wire = (uint32_t)wire;
     chunk->have = (uint32_t)have;

@@ -105,6 +105,7 @@ typedef struct {
     uint64_t noMemory;                     /* messages or channels that were dropped at a limit */
     unsigned circuits, channels;           /* at present */
     size_t   memory;                       /* at present */
+    unsigned waiting;                      /* at present: pieces of messages that wait for other bytes */
 } ebpfMonWireStats;
 
 #endif

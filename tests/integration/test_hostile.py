@@ -294,14 +294,22 @@ TWIN = """
 import socket, subprocess, sys
 for args in (("link", "set", "lo", "up"), ("addr", "add", sys.argv[1] + "/32", "dev", "lo")):
     subprocess.run(["ip", *args], check=True)
-server = socket.create_server((sys.argv[1], int(sys.argv[2])))
 for turn, line in enumerate(sys.stdin):
+    # first one that was accepted has these addresses and ports, and ends
+    with socket.create_server((sys.argv[1], int(line))) as server:
+        with socket.create_connection(server.getsockname(), source_address=(sys.argv[1], int(sys.argv[2]))) as client:
+            accepted = server.accept()[0]
+            for end in accepted, client:
+                end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, bytes([1, 0, 0, 0, 0, 0, 0, 0]))  # the ports are free at once
+            accepted.close()
+    server = socket.create_server((sys.argv[1], int(sys.argv[2])))
     with socket.create_connection(server.getsockname(), source_address=(sys.argv[1], int(line))) as twin:
         accepted = server.accept()[0]
         twin.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, bytes([1, 0, 0, 0, 0, 0, 0, 0]))  # its port is free at once
         print("open", turn, flush=True)
         sys.stdin.readline()
     accepted.close()
+    server.close()
     print("closed", turn, flush=True)
 """
 

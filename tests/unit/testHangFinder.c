@@ -105,6 +105,9 @@ static void testHolder(void)
     doing[1] = "sleeping in futex (futex_wait_queue)";
     testOk(find(t, 2) == 1 && found[0].tid == 2, "both wait: the thread that requested it first counts: %u",
            found[0].tid);
+    t[0].doubt = 20 * S;
+    testOk(find(t, 2) == 2, "it is not certain which one that is: both may hang");
+    t[0].doubt = 0;
     released = NOW - 2 * S;
     testOk(find(t, 2) == 0, "it holds the lock set only since another thread released it, 2 s ago");
     released = 0;
