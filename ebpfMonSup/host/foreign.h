@@ -69,9 +69,9 @@ ssize_t ebpfMonForeignReadFile(pid_t pid, const char *path, double seconds, char
 /* All of such a file, at most "max" bytes, malloc'ed and terminated. NULL with errno. */
 char *ebpfMonForeignReadAll(pid_t pid, const char *path, double seconds, size_t max);
 
-/* Opens a regular file for reading, by a path that may lead through files of others. What else is there is never opened,
- * for that can have an effect: a watchdog starts, a tape winds. A file for the caller to close; -1 with errno (ENXIO: it
- * is no regular file). It may wait as any open does, so call it in a job. */
+/* Opens a regular file for reading, by a path that may lead through files of others. What else is there is never
+ * opened, for that can have an effect: a watchdog starts, a tape winds. A file for the caller to close; -1 with errno
+ * (ENXIO: it is no regular file). It may wait as any open does, so call it in a job. */
 int ebpfMonForeignOpenFile(const char *path);
 
 #endif

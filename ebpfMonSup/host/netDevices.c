@@ -16,7 +16,7 @@
 #define NEWS_MAX     4096
 
 struct ebpfMonNetDevices {
-    int  asks, news; /* a socket for questions, and one that the kernel tells of changes; what it says is not believed */
+    int  asks, news; /* a socket for questions, and one that the kernel tells of changes; only that it does is used */
     int  hasChanged;
     char answer[ANSWER_BYTES] __attribute__((aligned(NLMSG_ALIGNTO)));
 };

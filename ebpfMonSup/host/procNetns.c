@@ -161,8 +161,8 @@ static int parsePart(const char *p, size_t len, const char *before, size_t befor
     return 0;
 }
 
-/* The outermost container of a path: whoever is in it chooses the names of the cgroups below. 1: there is one, *before is
- * the length of the path before it. */
+/* The outermost container of a path: whoever is in it chooses the names of the cgroups below. 1: there is one, *before
+ * is the length of the path before it. */
 static int findOutermost(const char *path, size_t length, size_t *before, char *buf, size_t size)
 {
     const char *end = path + length, *last = path;

@@ -34,8 +34,8 @@ typedef struct {
 int ebpfMonProcListeners(pid_t pid, ebpfMonListener **list);
 
 /* The container of a process: 12 digits of its id as docker ps and crictl show it, or the name of an LXC container
- * or machine; of containers in one another the outermost. "" when it is in none, or when somebody else than root of this
- * host has chosen the name. Returns nonzero when it is in one. */
+ * or machine; of containers in one another the outermost. "" when it is in none, or when somebody else than root of
+ * this host has chosen the name. Returns nonzero when it is in one. */
 int ebpfMonProcContainer(pid_t pid, char *buf, size_t size);
 
 /* Nonzero: only root can make cgroups in this folder of a hierarchy. "controllers": those of the hierarchy; "": that of

@@ -55,7 +55,8 @@ static void testContainer(void)
               "");
     container("a name that a user has chosen",
               "0::/user.slice/user-1000.slice/user@1000.service/app.slice/machine-controlroom.scope\n", "");
-    container("… and a container in it", "0::/user.slice/user@1000.service/machine-controlroom.scope/docker/" ID "\n", "");
+    container("… and a container in it",
+              "0::/user.slice/user@1000.service/machine-controlroom.scope/docker/" ID "\n", "");
     container("podman's own conmon", "0::/machine.slice/libpod-conmon-" ID ".scope\n", "");
     container("kubernetes, containerd", "0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1_2.slice/"
               "cri-containerd-" ID ".scope\n", "0123456789ab");
@@ -189,8 +190,8 @@ static int leave(void)
     return unshare(CLONE_NEWNET);
 }
 
-/* Makes a folder of cgroups, which gets an owner, and in it one that is named like a container, with a process. Returns the
- * name of its container; NULL: that cannot be made here. */
+/* Makes a folder of cgroups, which gets an owner, and in it one that is named like a container, with a process. Returns
+ * the name of its container; NULL: that cannot be made here. */
 static const char *nameBelow(pid_t pid, uid_t owner)
 {
     static char name[40];

@@ -288,7 +288,8 @@ static void testUnreadable(void)
     ebpfMonRecSyncLinkConnect(tested, &place, KEY, now);
     workUntil(ebpfMonRecSyncGreets);
     now += EBPFMON_RECSYNC_ANSWER + 1;
-    testOk(failsWith("does not answer") && !tested->isUnreadable, "a server that does not answer is not the IOC's fault");
+    testOk(failsWith("does not answer") && !tested->isUnreadable,
+           "a server that does not answer is not the IOC's fault");
     endLink();
 }
 
@@ -331,8 +332,8 @@ static void testPings(void)
         sent += sendPings(100);
         most = tested->out.length - tested->sent > most ? tested->out.length - tested->sent : most;
     }
-    testOk(failsWith("does not read") && most < 8192, "it ends when the server does not read: %u pings, %zu bytes waited",
-           sent, most);
+    testOk(failsWith("does not read") && most < 8192,
+           "it ends when the server does not read: %u pings, %zu bytes waited", sent, most);
     endLink();
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * host/tcpDiag.h, host/netDevices.h and host/netnsSocket.h: compares the answers of sock_diag(7) about sockets of this program with
- * /proc/net/tcp, in its own network namespace and in another one. No other program can send to the sockets that ask the kernel.
+ * host/tcpDiag.h, host/netDevices.h and host/netnsSocket.h: compares the answers of sock_diag(7) about sockets of this
+ * program with /proc/net/tcp, in its own network namespace and in another one. No other program can send to the sockets
+ * that ask the kernel.
  */
 #include <arpa/inet.h>
 #include <linux/netlink.h>
