@@ -59,6 +59,7 @@ enum { ebpfMonVarBase, ebpfMonVarInterrupt, ebpfMonVarAs, ebpfMonVarRelease, ebp
 /* A file that holds something of EPICS. */
 typedef struct ebpfMonKnown {
     struct ebpfMonKnown *next;
+    int      isKept;       /* somebody uses it: ebpfMonImageCacheKeep */
     ebpfMonBinary binary;
     int      isProgram;    /* an executable, whose variables go before a library's */
     unsigned nSegments;

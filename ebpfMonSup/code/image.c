@@ -86,6 +86,13 @@ static int addPart(ebpfMonImageCache *cache, pid_t pid, const ebpfMonMapping *ma
     return 1;
 }
 
+/* A file does not answer, or there is no time or room for it. Without it the image would be wrong: it may have the copy
+ * of pdbbase that the process uses. */
+static int isForNow(int err)
+{
+    return err == ETIMEDOUT || err == EAGAIN || err == ENOSPC;
+}
+
 int ebpfMonImageIsRefused(int err)
 {
     return err == ETIMEDOUT || err == EAGAIN || err == EFBIG || err == ENOTSUP;
@@ -119,7 +126,7 @@ static int addLine(void *arg, char *line)
         return 0;
     s->isEmulator |= strstr(map.path, "/qemu-") != NULL;
     if (!addPart(s->cache, s->pid, &map, s->parts, s->nParts, &s->why))
-        return s->why == ETIMEDOUT || s->why == EAGAIN;
+        return isForNow(s->why);
     part = &s->parts[s->nParts++];
     if (!s->image->com && part->known->binary.site[ebpfMonFnRingPop].cls != ebpfMonSiteNone &&
         !ebpfMonImageCacheFindPath(s->pid, &map, s->image->comPath, sizeof(s->image->comPath)))
@@ -145,7 +152,7 @@ static int addEmulatedLine(void *arg, char *line)
     if (s->nParts == MAX_PARTS || !ebpfMonMappingParseAny(line, &map, &isCode) || isCode)
         return 0;
     if (!addPart(s->cache, s->pid, &map, s->parts, s->nParts, &s->why))
-        return s->why == ETIMEDOUT || s->why == EAGAIN;
+        return isForNow(s->why);
     if (!part->known->binary.foreign)
         return 0;
     s->nParts++;
@@ -193,8 +200,8 @@ int ebpfMonImageRead(ebpfMonImageCache *cache, pid_t pid, ebpfMonImage *image)
         err = visitLines(pid, addEmulatedLine, &s);
     if (err)
         s.why = err;
-    /* A file that cannot be used does not prevent the use of the others; a file that does not answer does. */
-    if (!s.core || err || s.why == ETIMEDOUT || s.why == EAGAIN) {
+    /* A file that cannot be used does not prevent the use of the others; one that cannot be used now does. */
+    if (!s.core || err || isForNow(s.why)) {
         errno = s.why;
         return s.why ? -1 : 1;
     }
@@ -212,7 +219,7 @@ typedef struct {
 /* A file that is not as an IOC's, or not for us, stays so. */
 static int isPassing(int err)
 {
-    return err == ETIMEDOUT || err == EAGAIN || err == ENOMEM || err == EMFILE || err == ENFILE || err == ESRCH;
+    return isForNow(err) || err == ENOMEM || err == EMFILE || err == ENFILE || err == ESRCH;
 }
 
 /* Not all callers are known. */

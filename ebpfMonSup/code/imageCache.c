@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <linux/magic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,6 @@
 
 #define BUCKETS      1024u
 #define MAX_OTHERS   8192u     /* files known to be of no interest; beyond it they are all forgotten */
-#define MAX_KNOWN    2048u     /* files of interest, kept because watched IOCs point to them */
 #define LOOK_SECONDS 2.0       /* for one file */
 #define CHECK_AFTER  (10 * EBPFMON_SECOND_NS)
 #define SLOW_STEPS   6         /* a file that took too much CPU time, on a busy host perhaps, is read again after 10 s,
@@ -44,6 +44,9 @@ struct ebpfMonImageCache {
     Seen    *bucket[BUCKETS];
     ebpfMonKnown *known;   /* all of them, also those whose file was replaced */
     unsigned nOthers, nKnown;
+    unsigned crowdedAt;    /* so many known files, and unused ones should be forgotten */
+    int      isRefused;    /* there was no room for a file since then */
+    int      isFull;
     ebpfMonSymbolPlaces symbols;
 };
 
@@ -51,18 +54,30 @@ ebpfMonImageCache *ebpfMonImageCacheNew(void)
 {
     ebpfMonImageCache *cache = calloc(1, sizeof(*cache));
 
-    if (cache)
+    if (cache) {
+        cache->crowdedAt = EBPFMON_KNOWN_MAX / 2;
         ebpfMonSymbolPlacesInit(&cache->symbols);
+    }
     return cache;
 }
 
-static void forgetOthers(ebpfMonImageCache *cache)
+static int isOther(const Seen *seen)
+{
+    return !seen->known;
+}
+
+static int isUnused(const Seen *seen)
+{
+    return seen->known && !seen->known->isKept;
+}
+
+static void forgetSeen(ebpfMonImageCache *cache, int (*isForgotten)(const Seen *seen))
 {
     for (unsigned i = 0; i < BUCKETS; i++) {
         for (Seen **at = &cache->bucket[i]; *at; ) {
             Seen *seen = *at;
 
-            if (seen->known) {
+            if (!isForgotten(seen)) {
                 at = &seen->next;
             } else {
                 *at = seen->next;
@@ -70,6 +85,11 @@ static void forgetOthers(ebpfMonImageCache *cache)
             }
         }
     }
+}
+
+static void forgetOthers(ebpfMonImageCache *cache)
+{
+    forgetSeen(cache, isOther);
     cache->nOthers = 0;
 }
 
@@ -88,6 +108,42 @@ void ebpfMonImageCacheFree(ebpfMonImageCache *cache)
         ebpfMonImageFileFree(known);
     }
     free(cache);
+}
+
+int ebpfMonImageCacheIsCrowded(const ebpfMonImageCache *cache)
+{
+    return cache->nKnown >= cache->crowdedAt || cache->isFull;
+}
+
+void ebpfMonImageCacheKeep(const ebpfMonBinary *binary)
+{
+    if (binary)
+        ((ebpfMonKnown *)((uintptr_t)binary - offsetof(ebpfMonKnown, binary)))->isKept = 1;
+}
+
+void ebpfMonImageCacheForget(ebpfMonImageCache *cache)
+{
+    forgetSeen(cache, isUnused);
+    for (ebpfMonKnown **at = &cache->known; *at; ) {
+        ebpfMonKnown *known = *at;
+
+        if (known->isKept) {
+            known->isKept = 0;
+            at = &known->next;
+        } else {
+            *at = known->next;
+            ebpfMonImageFileFree(known);
+            cache->nKnown--;
+        }
+    }
+    cache->crowdedAt = (cache->nKnown + EBPFMON_KNOWN_MAX) / 2;
+    cache->isFull = (cache->isFull || cache->isRefused) && cache->nKnown > EBPFMON_KNOWN_MAX / 4 * 3;
+    cache->isRefused = 0;
+}
+
+int ebpfMonImageCacheIsFull(const ebpfMonImageCache *cache)
+{
+    return cache->isFull;
 }
 
 void ebpfMonImageEach(ebpfMonImageCache *cache, void (*each)(void *arg, const ebpfMonBinary *b), void *arg)
@@ -201,7 +257,8 @@ static int noteRead(ebpfMonImageCache *cache, const ebpfMonMapping *map, fileLoo
         seen->modified = look->st.st_mtim;
         return 0;
     }
-    if (known && cache->nKnown >= MAX_KNOWN) {
+    if (known && cache->nKnown >= EBPFMON_KNOWN_MAX) {
+        cache->isRefused = 1;
         errno = ENOSPC;
         return -1;
     }

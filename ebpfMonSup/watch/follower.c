@@ -299,10 +299,34 @@ static void reportTrouble(ebpfMonFollower *f, uint64_t now)
                  "%d IOCs are watched, and there are more: their users have most IOCs. Watch fewer, or "
                  "run a second monitor; ebpfMonIocs lists some that are not watched",
                  EBPFMON_TARGETS_MAX);
+    else if (ebpfMonImageCacheIsFull(ebpfMonIocFinderGetFiles(f->finder)))
+        snprintf(text, sizeof(text),
+                 "the IOCs use nearly %u program files with code of EPICS: an IOC with other files may be missing. "
+                 "Let IOCs share libraries, or run fewer", EBPFMON_KNOWN_MAX);
     if (strcmp(text, f->trouble) == 0)
         return;
     snprintf(f->trouble, sizeof(f->trouble), "%s", text);
     f->sink.trouble(f->sink.arg, text);
+}
+
+/* Forgets the files of programs that were replaced, or whose IOCs have ended. Between two rounds only targets point to
+ * known files; other threads use these pointers only while they hold the lock and the target is in the list. */
+static void forgetFiles(ebpfMonFollower *f)
+{
+    ebpfMonImageCache *files = ebpfMonIocFinderGetFiles(f->finder);
+
+    if (!ebpfMonImageCacheIsCrowded(files))
+        return;
+    for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(f->life.targets); t; t = t->next) {
+        const ebpfMonImageCallers *callers = &t->follower.att.callers;
+
+        ebpfMonImageCacheKeep(t->image.core);
+        ebpfMonImageCacheKeep(t->image.com);
+        ebpfMonImageCacheKeep(t->image.server);
+        for (unsigned i = 0; i < callers->count; i++)
+            ebpfMonImageCacheKeep(callers->file[i].binary);
+    }
+    ebpfMonImageCacheForget(files);
 }
 
 static void runFollower(ebpfMonWorker *worker, void *arg)
@@ -316,6 +340,7 @@ static void runFollower(ebpfMonWorker *worker, void *arg)
     while (!ebpfMonWorkerIsStopping(worker)) {
         followRound r = { .worker = worker };
 
+        forgetFiles(f);
         beginRound(f, &r);
         ebpfMonTargetPlaceFindListening(f->life.targets, r.now);
         followAll(f, &r);

@@ -240,6 +240,11 @@ static int readImage(ebpfMonIocFinder *f, pid_t pid, ebpfMonImage *image)
     return found;
 }
 
+ebpfMonImageCache *ebpfMonIocFinderGetFiles(ebpfMonIocFinder *f)
+{
+    return f->cache;
+}
+
 int ebpfMonIocFinderReadAgain(ebpfMonIocFinder *f, pid_t pid, ebpfMonImage *image)
 {
     return ebpfMonImageRead(f->cache, pid, image);

@@ -43,6 +43,9 @@ int ebpfMonIocFinderTakeExit(ebpfMonIocFinder *finder, pid_t pid);
  * often, as it suits the caller. */
 double ebpfMonIocFinderFindNext(ebpfMonIocFinder *finder, uint64_t now, pid_t *pid, ebpfMonImage *image);
 
+/* The program files that the finder knows. */
+ebpfMonImageCache *ebpfMonIocFinderGetFiles(ebpfMonIocFinder *finder);
+
 /* As ebpfMonImageRead, of a process that was found before. */
 int ebpfMonIocFinderReadAgain(ebpfMonIocFinder *finder, pid_t pid, ebpfMonImage *image);
 

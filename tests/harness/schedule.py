@@ -44,7 +44,8 @@ PERIOD, ROOM, FULL = 3, 0.85, 0.99         # s, and parts of the CPUs' time
 LANES = [
     # Their processes harm each monitor of the host that reads them. The tests of the other lanes load the host only a
     # little.
-    ("test_memory_that_never_arrives", "test_fuse_that_never_answers", "test_fakes_hide_nothing"),
+    ("test_memory_that_never_arrives", "test_fuse_that_never_answers", "test_fakes_hide_nothing",
+     "test_many_builds"),
     (
         "test_latency.py",                # latencies
         "test_thread_that_makes_no_progress",  # a delay
