@@ -7,6 +7,7 @@
 #include <epicsAtomic.h>
 
 #include "common/array.h"
+#include "common/clock.h"
 #include "common/text.h"
 #include "ebpfMonTable.h"
 #include "ioc/baseLayout.h"
@@ -367,6 +368,7 @@ ebpfMonCatalogue *ebpfMonCatalogueRead(ebpfMonMem *mem, uint64_t pdbbase, char *
     if (!r.cat)
         return NULL;
     r.cat->refs = 1;
+    r.cat->since = ebpfMonClockMonotonic();
     r.cat->links = ebpfMonLinkTableNew();
     if (!r.cat->links)
         refuseDatabase(&r, "out of memory");

@@ -87,6 +87,8 @@ typedef struct {
 
 typedef struct ebpfMonCatalogue {
     int       refs;
+    uint64_t  since;          /* monotonic ns: its records were read first; the same in a catalogue of one IOC that has
+                               * only other names for them (ebpfMonRecordLinksTakeOver) */
     uint32_t  count, aliases;
     ebpfMonRecord  *rec;      /* in the order of their addresses */
     ebpfMonRecType *rtype;
@@ -132,6 +134,12 @@ const ebpfMonField *ebpfMonCatalogueFieldNamed(const ebpfMonCatalogue *cat, uint
 
 /* The field that begins at an address inside a record, and the record's index. NULL: none does. */
 const ebpfMonField *ebpfMonCatalogueFieldAt(const ebpfMonCatalogue *cat, uint64_t addr, uint32_t *index);
+
+/* Nonzero: indexes and slots of one are those of the other. Of one IOC. */
+static inline int ebpfMonCatalogueGoesOn(const ebpfMonCatalogue *cat, const ebpfMonCatalogue *older)
+{
+    return cat->since == older->since;
+}
 
 static inline const char *ebpfMonCatalogueName(const ebpfMonCatalogue *cat, uint32_t index)
 {

@@ -325,4 +325,5 @@ void ebpfMonRecordLinksTakeOver(ebpfMonCatalogue *cat, ebpfMonCatalogue *older)
         cat->rtype[k].stamps = older->rtype[k].stamps;
     cat->links = older->links;
     older->links = links;
+    cat->since = older->since;
 }

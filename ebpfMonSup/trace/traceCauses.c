@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "trace/traceCauses.h"
+#include "trace/traceWords.h"
 
 #define CAUSE_NS 100000000ull /* from the end of a chain to its event, at most */
 #define LOOK_NS  50000000ull  /* between two looks at the threads: less, so the event has time after the last look that
@@ -77,8 +78,8 @@ static void lookForCpLinkSource(const ebpfMonTraceCauses *causes, ebpfMonTrace *
     ebpfMonLateReadsBegin(reads);
     do {
         ebpfMonTargetsLock(causes->targets);
-        t = ebpfMonTargetsFindById(causes->targets, trace->iocId);
-        if (t && t->cat == trace->cat && trace->cpLink)
+        t = ebpfMonTraceFindTarget(causes->targets, trace);
+        if (t && trace->cpLink)
             findCpLinkSource(causes, t, trace);
         ebpfMonTargetsUnlock(causes->targets);
     } while (ebpfMonLateReadsMake(reads));

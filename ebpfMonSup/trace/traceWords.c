@@ -86,14 +86,20 @@ static void findWords(ebpfMonTarget *t, const ebpfMonTrace *trace)
     }
 }
 
-ebpfMonTarget *ebpfMonTraceFindTarget(ebpfMonTargets *targets, const ebpfMonTrace *trace)
+ebpfMonTarget *ebpfMonTraceFindTarget(ebpfMonTargets *targets, ebpfMonTrace *trace)
 {
     ebpfMonTarget *t = ebpfMonTargetsFindById(targets, trace->iocId);
 
-    return t && t->cat == trace->cat ? t : NULL;
+    if (!t || !t->cat || !ebpfMonCatalogueGoesOn(t->cat, trace->cat))
+        return NULL;
+    if (t->cat != trace->cat) {
+        ebpfMonCatalogueRelease(trace->cat);
+        trace->cat = ebpfMonCatalogueHold(t->cat);
+    }
+    return t;
 }
 
-void ebpfMonTraceReadWords(ebpfMonTargets *targets, const ebpfMonTrace *trace, ebpfMonTraceTestFn isWanted, void *arg)
+void ebpfMonTraceReadWords(ebpfMonTargets *targets, ebpfMonTrace *trace, ebpfMonTraceTestFn isWanted, void *arg)
 {
     ebpfMonLateReads *reads = ebpfMonTargetsGetReads(targets);
     ebpfMonTarget *t;

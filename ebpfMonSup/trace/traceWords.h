@@ -19,11 +19,12 @@ void ebpfMonTraceDescribeValue(ebpfMonTarget *t, const struct ebpfMonChainRec *r
 typedef int (*ebpfMonTraceTestFn)(void *arg, ebpfMonTarget *t, const ebpfMonTrace *trace);
 
 /* Reads all that the functions above need for this trace, if "isWanted" says so. The lock is not held. */
-void ebpfMonTraceReadWords(ebpfMonTargets *targets, const ebpfMonTrace *trace, ebpfMonTraceTestFn isWanted, void *arg);
+void ebpfMonTraceReadWords(ebpfMonTargets *targets, ebpfMonTrace *trace, ebpfMonTraceTestFn isWanted, void *arg);
 
 /* The IOC of the trace. NULL: it is forgotten, or its records were read again since, and the indexes mean other
- * records. */
-ebpfMonTarget *ebpfMonTraceFindTarget(ebpfMonTargets *targets, const ebpfMonTrace *trace);
+ * records. If only aliases came, the trace holds the new catalogue from now on: that has the links. Under
+ * ebpfMonTargetsLock. */
+ebpfMonTarget *ebpfMonTraceFindTarget(ebpfMonTargets *targets, ebpfMonTrace *trace);
 
 /* ns that the thread slept while it held the lock: without what it slept waiting for the lock. */
 uint64_t ebpfMonTraceChainGetSlept(const ebpfMonTraceChain *c);

@@ -211,7 +211,7 @@ static ebpfMonTrace *findTraceOf(const ebpfMonTraces *x, const ebpfMonTarget *t,
             trace = NULL;
         }
     }
-    return trace && trace->cat == t->cat ? trace : NULL;
+    return trace && ebpfMonCatalogueGoesOn(t->cat, trace->cat) ? trace : NULL;
 }
 
 static void keepPut(ebpfMonTrace *trace, const ebpfMonPutSummary *put)
@@ -279,8 +279,8 @@ static void adoptEarlyTraces(ebpfMonTraces *x, ebpfMonTrace *trace, const ebpfMo
 
     for (ebpfMonTrace *child = x->awaitSource ? x->first : NULL; child; child = next) {
         next = child->next;
-        if (child->awaitsSource && ebpfMonChainIdIsSame(&child->first->source, source) && child->cat == trace->cat &&
-            trace->chains + child->chains <= EBPFMON_TRACE_CHAINS)
+        if (child->awaitsSource && ebpfMonChainIdIsSame(&child->first->source, source) &&
+            ebpfMonCatalogueGoesOn(child->cat, trace->cat) && trace->chains + child->chains <= EBPFMON_TRACE_CHAINS)
             adoptTrace(x, trace, child);
     }
 }

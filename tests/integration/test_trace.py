@@ -17,6 +17,8 @@ DATABASE = "".join([
     # more asynchronous records than the monitor follows
     db.record("fanout", "MANY", SELM="All", **{f"LNK{i:X}": f"$(P)LATE{i}" for i in range(10)}),
     *(db.record("calcout", f"LATE{i}", ODLY="0.01", CALC="VAL+1") for i in range(10)),
+    db.record("calc", "LONGER", CALC="VAL+1", FLNK="$(P)WAITS"),
+    db.record("calcout", "WAITS", ODLY="8", CALC="VAL+1", FLNK="$(P)WAITED"), db.counter("WAITED"),
     # longer than the monitor waits
     db.record("calc", "STUCK", CALC="VAL+1", FLNK="$(P)LONG"),
     db.record("calcout", "LONG", ODLY="3600", CALC="VAL+1"),
@@ -123,6 +125,22 @@ def test_asynchronous_record_in_inner_chain(ioc, monitor):
     assert not any("incomplete" in line for line in t), t
     t = traced(monitor, p + "AROUND", seconds=5)
     assert "DEEP" not in "".join(t) and not any("incomplete" in line for line in t), t
+
+
+def test_aliases_come(ioc, monitor, tmp_path):
+    """The monitor reads the names again while a trace is open; records and links are the same."""
+    p = ioc.prefix
+    ioc.put("LONGER.PROC", 1, wait=False)
+    ioc.command(f'dbCreateAlias(pdbbase, "{p}LAST", "{p}ALIAS")')
+
+    def is_known():
+        monitor.command(f'ebpfMonInventory {tmp_path / "all.json"} "{ioc.name}"')
+        return "ALIAS" in (tmp_path / "all.json").read_text()
+
+    until(is_known, 7, "the alias")
+    t = traced(monitor, p + "LONGER", seconds=20)
+    assert "3 records in 2 steps" in t[0] and not any("incomplete" in line for line in t), t
+    assert f"async > {p}WAITS" in "".join(t) and f"FLNK > {p}WAITED" in "".join(t), t
 
 
 def test_too_many_asynchronous_records(ioc, monitor):

@@ -221,6 +221,24 @@ static void readAnew(void)
     testOk(heard.count == 1 && !countOpen(), "a trace with indexes from before is dropped");
 }
 
+/* The monitor has read the IOC's records again, because aliases came: each is the same record as before. */
+static void aliases(void)
+{
+    struct ebpfMonChain a;
+    ebpfMonCatalogue *old;
+
+    setUp(20);
+    a = chainOf(1, 1000 * MS, 15, 16);
+    addChain(a, 1);
+    old = sceneTarget->cat;
+    sceneTarget->cat = sceneNewCatalogue(20);
+    sceneTarget->cat->since = old->since;
+    addChain(second(a, 1, 1010 * MS, 16), 1);
+    testOk(heard.count == 1 && heard.chains == 2 && heard.hasCatalogue, "a trace goes on when aliases came");
+    testOk(old->refs == 1, "it has the new catalogue then, which has the links");
+    ebpfMonCatalogueRelease(old);
+}
+
 static void bounds(void)
 {
     struct ebpfMonChain a;
@@ -383,7 +401,7 @@ static void cpLinks(void)
 
 MAIN(testTraces)
 {
-    testPlan(48);
+    testPlan(50);
     tracesTestBegin();
     chains();
     ended();
@@ -391,6 +409,7 @@ MAIN(testTraces)
     putsOfCauses();
     slowCauses();
     readAnew();
+    aliases();
     bounds();
     linkWrites();
     cpLinks();

@@ -34,6 +34,7 @@ static struct sceneRecord sceneMemory[SCENE_RECORDS];
 static uint64_t sceneChoice[4];
 static struct layoutMenu sceneMenu = { .nChoice = 4 };
 static ebpfMonTarget *sceneTarget;
+static uint64_t sceneReadAt; /* the time at which the records were read last; invented, too */
 
 static inline void sceneSetField(ebpfMonCatalogue *cat, unsigned i, const char *name, unsigned type, size_t offset)
 {
@@ -48,6 +49,7 @@ static inline ebpfMonCatalogue *sceneNewCatalogue(uint32_t count)
     ebpfMonCatalogue *cat = calloc(1, sizeof(*cat));
 
     cat->refs = 1;
+    cat->since = ++sceneReadAt;
     cat->base = *ebpfMonBaseReleaseOwn();
     cat->count = count;
     cat->rtypes = 1;

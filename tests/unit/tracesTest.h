@@ -22,7 +22,7 @@ static ebpfMonTraces *traces;
 /* The trace that was finished last, and the number of finished traces. */
 static struct {
     unsigned count, chains, records;
-    int isIncomplete, hasPut, isBelowSource;
+    int isIncomplete, hasPut, isBelowSource, hasCatalogue;
     uint64_t begin;
     ebpfMonChainId cause;
 } heard;
@@ -44,6 +44,7 @@ static inline int onTrace(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace)
     heard.records = trace->records;
     heard.isIncomplete = trace->isIncomplete;
     heard.hasPut = trace->put != NULL;
+    heard.hasCatalogue = trace->cat == t->cat;
     heard.begin = trace->first->chain.begin;
     heard.isBelowSource = trace->last->source.iocId && !trace->last->chain.causeBegin;
     heard.cause = ebpfMonTraceGetCause(trace);
