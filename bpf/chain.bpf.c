@@ -219,7 +219,7 @@ static __always_inline void endChain(const struct caller *c, struct thread *th, 
     if (th->awaited == begin)
         whole = 1; /* … or if a chain was kept to which it handed something over */
     if (whole) {
-        keepChain(th, x, begin, start - begin, 0);
+        keepChain(th, x, begin, start - begin, h->hasInner ? EBPFMON_CHAIN_MORE : 0);
         if (cause) {
             th->kept.causeBegin = cause->begin;
             th->kept.causeTid = cause->head.tid;
@@ -297,6 +297,7 @@ static __always_inline void releaseLock(const struct caller *c, struct thread *t
     h = getHeld(th, n - 1);
     if (h->depth > 1) {
         h->depth--;
+        h->hasInner |= x->found->counted || x->found->left.async[0];
         return;
     }
     th->ending = h->begin;

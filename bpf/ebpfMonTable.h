@@ -366,7 +366,8 @@ struct ebpfMonHeld {
     __u32 putSp; /* low half of the stack pointer at the entry of dbPutField(), which requested the lock set; 0: it
                   * was requested otherwise */
     __u32 isLast; /* nonzero: no record followed in the list of scanList() then */
-    __u32 pad;
+    __u32 hasInner; /* nonzero: records processed while the lock was recursive (depth > 1). They were counted then, and
+                     * are not among those of the chain */
 };
 
 /* What the kernel part knows of a periodic scan thread. A pass is all that the thread does in one period. */

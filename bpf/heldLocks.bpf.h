@@ -49,6 +49,7 @@ static __always_inline void noteLock(const struct caller *c, struct thread *th, 
     h->turn = c->conf->turn;
     h->putSp = 0;
     h->isLast = 0;
+    h->hasInner = 0;
     th->seen.heldCount = n + 1;
     if (n)
         return;

@@ -65,6 +65,7 @@ static __always_inline void beginAfterQuick(struct thread *th, struct ebpfMonHel
     h->root = 0;
     h->lockSet = 0;
     h->got = 0;
+    h->hasInner = 0;
     clearOffCpu(th);
     th->off.queueWait = 0;
     h->begin = bpf_ktime_get_ns();

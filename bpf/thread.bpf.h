@@ -55,7 +55,7 @@ struct keptChain {
     __u32 causeTid; /* thread of that chain; 0: there is none */
     __u32 slot;    /* slot of its root */
     __u32 counted; /* records that it processed */
-    __u32 flags;   /* EBPFMON_CHAIN_LATE or 0 */
+    __u32 flags;   /* EBPFMON_CHAIN_LATE, EBPFMON_CHAIN_MORE or 0 */
     struct leftBusy left;
 };
 

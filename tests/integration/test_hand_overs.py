@@ -58,6 +58,13 @@ DATABASE = "".join([
     db.counter("EVR", FLNK="$(P)STAMPED"), db.counter("STAMPED", FLNK="$(P)COPY"), db.counter("COPY", TSEL="$(P)STAMPED.TIME"),
     db.record("calc", "WATCH3", CALC="VAL+1", INPA="$(P)STAMPED CP", INPB="$(P)OTHER CP"),
     db.record("calc", "WATCH", CALC="VAL+1", INPA="$(P)SEEN CP", INPB="$(P)OTHER CP"),
+    # a routine that puts to a record of its own lock set; the second chain only takes its lock set once more
+    db.counter("OUTSIDE", FLNK="$(P)PUTS"), db.counter("PLAIN", FLNK="$(P)PEEKS"),
+    'record(aSub, "$(P)PUTS") { field(SNAM, "putInside") field(FTA, "STRING") field(INPA, ["$(P)INSIDE"])'
+    ' field(FTB, "DOUBLE") field(INPB, "7") field(INPC, "$(P)INSIDE NPP") field(FLNK, "$(P)BEHIND") }\n'
+    'record(aSub, "$(P)PEEKS") { field(SNAM, "putInside") field(FTA, "STRING") field(INPA, ["$(P)STILL.DESC"])'
+    ' field(FTB, "DOUBLE") field(INPB, "7") field(INPC, "$(P)STILL NPP") }\n',
+    db.record("ao", "INSIDE", FLNK="$(P)INSIDE2"), db.counter("INSIDE2"), db.counter("BEHIND"), db.record("ao", "STILL"),
     # a record that hands itself over again and again
     'record(aSub, "$(P)AGAIN") { field(SNAM, "processOnce") field(FTA, "STRING") field(INPA, "$(P)SELF") field(SDIS, "$(P)STOP") }\n'
     'record(stringin, "$(P)SELF") { field(VAL, "$(P)AGAIN") field(PINI, "YES") }\n'
@@ -105,6 +112,26 @@ def test_writer_of_handed_over_puts(ioc, monitor):
     ioc.put("TELL.SCAN", ".5 second")
     until(lambda: written("scan 0.5 second"), 10, lambda: monitor.lines("PUT_LOG")[:2000])
     ioc.put("TELL.SCAN", "Passive")
+
+
+@pytest.mark.parametrize("scan", [False, True])
+def test_put_within_the_lock_set(ioc, monitor, scan):
+    """What a routine makes process by dbPutField in its own lock set is counted. The trace says that it lacks it."""
+    p = ioc.prefix
+    for root, missing in (("OUTSIDE", True), ("PLAIN", False)):
+        before = ioc.get(root)
+        if scan:
+            ioc.put(f"{root}.SCAN", ".5 second")
+            t = traced(monitor, p + root, lambda lines: "by scan" in lines[0], 20)
+            ioc.put(f"{root}.SCAN", "Passive")
+        else:
+            ioc.put(f"{root}.PROC", 1)
+            t = traced(monitor, p + root)
+        assert ioc.get(root) > before
+        assert [name for _, _, name in tree(t)] == [p + name for name in (
+            ("OUTSIDE", "PUTS", "BEHIND") if missing else ("PLAIN", "PEEKS"))], t
+        assert any(line == "  incomplete: not all that belongs to it was kept" for line in t) == missing, t
+    assert ioc.get("INSIDE") == 7 and ioc.get("INSIDE2") == ioc.get("OUTSIDE")
 
 
 def test_callback_and_once(ioc, monitor):

@@ -193,6 +193,14 @@ static long processByCallback(aSubRecord *prec)
     return 0;
 }
 
+/* Puts B into VAL of the named record, which then processes: as a routine does that does not use its links. */
+static long putInside(aSubRecord *prec)
+{
+    DBADDR addr;
+
+    return dbNameToAddr(prec->a, &addr) || dbPutField(&addr, DBR_DOUBLE, prec->b, 1) ? -1 : 0;
+}
+
 /* A callback that sleeps and holds no lock set. */
 static void idle(epicsCallback *callback)
 {
@@ -358,6 +366,7 @@ epicsRegisterFunction(popOwn);
 epicsRegisterFunction(processByCallback);
 epicsRegisterFunction(sleepInCallback);
 epicsRegisterFunction(processOnce);
+epicsRegisterFunction(putInside);
 epicsRegisterFunction(spinFor);
 epicsRegisterFunction(sleepFor);
 epicsRegisterFunction(napShortly);
