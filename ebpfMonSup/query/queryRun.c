@@ -176,14 +176,16 @@ ebpfMonQueryVerdict ebpfMonQueryRunLook(ebpfMonQueryRun *r, const ebpfMonQuerySo
                                         char *message, size_t size)
 {
     struct ebpfMonQueryCounts counts;
-    double now = ebpfMonClockSeconds(), seconds = now - r->last;
     ebpfMonQueryResult *result;
+    double now, seconds;
     int isComplete;
 
     ebpfMonQueryIocsFollow(r->iocs, from->targets, from->worker);
     ebpfMonQueryRowsBegin(r->rows);
     r->drained = 0;
     ebpfMonQueryRunDrain(r);
+    now = ebpfMonClockSeconds(); /* what came while all this took its time is read below, and belongs to this look */
+    seconds = now - r->last;
     isComplete = readRows(r) == 0;
     ebpfMonQueryRowsEnd(r->rows, &r->names, seconds);
     if (r->heat && isComplete)

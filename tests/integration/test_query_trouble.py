@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a query shows is true, or said to be missing: when files of an IOC answer late, or not; when an IOC is not watched any more;
+when calls are nested deeper than the kernel follows them; and of doubles that are very great, or no numbers."""
+import math
+import subprocess
+
+import pytest
+from tests.harness import ca, db, paths
+from tests.harness.preload import preload
+from tests.harness.queries import load, rows, start, stop
+from tests.harness.wait import until
+
+RATE = 10       # a second
+CHAIN = 70      # records that process one in another
+KEPT = 64       # pending return probes of a thread, by the kernel
+CHAINS = 3
+NAPS = 200      # how often the record NAPS sleeps
+GREAT = 1.3e9   # more than the last bucket of a histogram begins with
+CALLS = 5
+# ROOT → OUTER, which first processes DEEP0 → … → DEEP69 by its input link, and then calls the known function.
+DEEP = "".join([
+    db.counter("ROOT", FLNK="$(P)OUTER"),
+    db.record("aSub", "OUTER", SNAM="callKnown", FTA="DOUBLE", INPA=CALLS, FTB="DOUBLE", INPB="$(P)DEEP0 PP", FTVA="DOUBLE"),
+    db.chain("DEEP", CHAIN),
+])
+QUICK = {"interval": 0.5, "budget": 100}
+OF_CLIENT = {"where": [{"field": "thread", "is": "==", "value": "CAS-client"}]}
+SPINS = {"name": "SPINS", "source": {"function": "spinFor", "object": "latencyIoc"}, "interval": 1, "budget": 100}
+PLUGIN = {"name": "PLUGINS", "source": {"function": "pluginCall", "object": "libPlugin*"}} | QUICK
+WAITS = {"name": "WAITS", "source": {"cpuWait": True}, "keys": ["thread"]} | QUICK
+RECORD_TIME = {"name": "RECORD_TIME", "source": {"function": "dbProcess", "when": "duration"}} | OF_CLIENT | QUICK
+IN_HAND = {"name": "IN_HAND", "source": {"function": "knownCall", "object": "latencyIoc"}, "keys": ["root", "record"]} | QUICK
+VALUES = {"name": "VALUES", "source": {"function": "dbPut"}, "keys": [{"arg": 1, "at": [0], "as": "record"}],
+          "value": {"arg": 3, "at": [0], "as": "double"}, "histogram": "log2"} | OF_CLIENT | QUICK
+QUERIES = [SPINS, PLUGIN, WAITS, RECORD_TIME, IN_HAND, VALUES]
+
+
+@pytest.fixture(scope="module")
+def ioc(module_ioc, tmp_path_factory):
+    deep = tmp_path_factory.mktemp("deep") / "deep.db"
+    deep.write_text(DEEP)
+    return module_ioc(files=[paths.TESTS / "ioc" / "latency.db", deep], kind="latencyIoc", macros="US=2000,CALLS=1").start()
+
+
+@pytest.fixture(scope="module")
+def trouble(tmp_path_factory):
+    """The file that says how the files of the IOC answer (tests/harness/lateFiles.c)."""
+    return tmp_path_factory.mktemp("late") / "trouble"
+
+
+@pytest.fixture(scope="module")
+def monitor(module_monitor, ioc, trouble, tmp_path_factory):
+    tmp = tmp_path_factory.mktemp("queries")
+    m = module_monitor(before=load(tmp, QUERIES), environ=preload(tmp, "lateFiles") | {"LATE_FILES": str(trouble)}).start()
+    m.wait_ioc(ioc)
+    return m
+
+
+def dropped(monitor, query):
+    return monitor.get(f"{query}_DROPPED_CNT")
+
+
+def looks(monitor, query, count):
+    """Waits until the query has looked so many times."""
+    for _ in range(count):
+        before = ca.time_stamp(f"{monitor.prefix}{query}_EVENT_CNT")
+        until(lambda before=before: ca.time_stamp(f"{monitor.prefix}{query}_EVENT_CNT") != before, 20, f"a look of {query}")
+
+
+def test_rate_when_a_look_takes_long(ioc, monitor, trouble):
+    """A look takes 4 s. What comes meanwhile belongs to this time, not to the interval before, and the next look has its own time."""
+    ioc.put("SPIN.SCAN", ".1 second")
+    start(monitor, "SPINS")
+    until(lambda: monitor.get("SPINS_RATE") > RATE / 2, 20, lambda: str(monitor.get("SPINS_RATE")))
+    trouble.write_text("late")
+    until(lambda: not trouble.exists(), 20, "a look at mappings")
+    rates, began = [], monitor.get("SPINS_EVENT_CNT")
+    until(lambda: rates.append(monitor.get("SPINS_RATE")) or monitor.get("SPINS_EVENT_CNT") > began + 6 * RATE, 30, lambda: str(rates))
+    stop(monitor, "SPINS")
+    ioc.put("SPIN.SCAN", "Passive")
+    assert RATE / 4 < min(rates) <= max(rates) < 2 * RATE, sorted(set(rates))
