@@ -395,6 +395,18 @@ int ebpfmon_query_wakeup_new(__u64 *ctx)
     return 0;
 }
 
+/* A thread has a CPU, and when it began to wait is not known. The begin was missed; or nobody asks about this process
+ * any more, so its begins are not noted. */
+static __always_inline void endUnknownWait(const struct task_struct *task, struct ebpfMonQueryCounts *c)
+{
+    __u32 tgid = task->tgid, tid = task->pid;
+
+    if (plan.hostWide || bpf_map_lookup_elem(&chosen, &tgid))
+        __sync_fetch_and_add(&c->lost, 1);
+    else
+        bpf_map_delete_elem(&waits, &tid);
+}
+
 /* The thread has a CPU now: measures how long it had waited. */
 static __always_inline void endWait(void *ctx, struct task_struct *before, struct task_struct *task)
 {
@@ -411,8 +423,8 @@ static __always_inline void endWait(void *ctx, struct task_struct *before, struc
     e.counts = bpf_map_lookup_elem(&counts, &payer);
     if (!e.counts)
         return;
-    if (!wait->begin) { /* its begin was missed */
-        __sync_fetch_and_add(&e.counts->lost, 1);
+    if (!wait->begin) {
+        endUnknownWait(task, e.counts);
         return;
     }
     e.counts->runs++;

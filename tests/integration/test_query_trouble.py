@@ -79,3 +79,20 @@ def test_rate_when_a_look_takes_long(ioc, monitor, trouble):
     stop(monitor, "SPINS")
     ioc.put("SPIN.SCAN", "Passive")
     assert RATE / 4 < min(rates) <= max(rates) < 2 * RATE, sorted(set(rates))
+
+
+def test_waits_of_an_ioc_that_is_switched_off(ioc, monitor):
+    """Its threads go on to wait for CPUs. Nobody asks any more, so nothing is missing."""
+    start(monitor, "WAITS")
+    ioc.put("NAPS.PROC", 1, wait=True)
+    monitor.wait("WAITS_EVENT_CNT", lambda n: n >= NAPS)
+    monitor.set_filter(LEVEL="off")
+    until(lambda: monitor.text("WAITS_MSG") == "looks at 0 IOCs", 20, lambda: monitor.text("WAITS_MSG"))
+    before = dropped(monitor, "WAITS")
+    ioc.put("NAPS.PROC", 1, wait=True)
+    looks(monitor, "WAITS", 2)
+    after = dropped(monitor, "WAITS")
+    stop(monitor, "WAITS")
+    monitor.set_filter(LEVEL="chains")
+    monitor.wait_ioc(ioc)
+    assert after - before < NAPS / 4, (before, after)  # not 0: each thread may have missed a switch before
