@@ -200,7 +200,7 @@ struct ebpfMonQueryEvent {
  * ends before "hist". A new cell is all zeros. */
 struct ebpfMonQueryCell {
     __u64 count;
-    __s64 sum;
+    __u64 sum;    /* of signed values, modulo 2^64 */
     __u64 high;   /* greatest value so far, as EBPFMON_QUERY_ORDER(value); 0: none yet */
     __u64 low;    /* complement of the least value so far, as EBPFMON_QUERY_ORDER(value); 0: none yet */
     __s64 last;
@@ -318,6 +318,12 @@ static inline __s64 ebpfMonQueryDoubleOrder(__u64 bits)
 }
 
 /* EBPFMON_QUERY_FIXED of a double. */
+/* Nonzero: the double is no number. It has no form EBPFMON_QUERY_FIXED. */
+static inline int ebpfMonQueryDoubleIsNan(__u64 bits)
+{
+    return bits << 1 > 0xffe0000000000000ull;
+}
+
 static inline __s64 ebpfMonQueryDoubleFixed(__u64 bits)
 {
     __u64 exponent = bits >> 52 & 0x7ff, n = (bits & 0xfffffffffffffull) | 1ull << 52;

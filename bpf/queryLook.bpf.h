@@ -126,6 +126,8 @@ static __always_inline int readArg(const volatile struct ebpfMonQueryField *f, c
     else if (readNumber(p, f->type, &n))
         return -1;
     n = widenNumber(n, f->type);
+    if (f->form == EBPFMON_QUERY_FIXED && ebpfMonQueryDoubleIsNan(n))
+        return -1;
     if (f->form == EBPFMON_QUERY_ORDER_OF)
         n = (__u64)ebpfMonQueryDoubleOrder(n);
     else if (f->form == EBPFMON_QUERY_FIXED)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,6 +60,14 @@ ebpfMonQueryKeyCell *ebpfMonQueryCellsGet(ebpfMonQueryCells *c, const uint8_t *k
     return cell;
 }
 
+int ebpfMonQueryCellMayWrap(const struct ebpfMonQueryCell *cell, uint64_t events)
+{
+    double high = (double)(int64_t)EBPFMON_QUERY_ORDER(cell->high);
+    double low = (double)(int64_t)EBPFMON_QUERY_ORDER(~cell->low);
+
+    return cell->high && cell->low && fmax(fabs(high), fabs(low)) * (double)events >= 0x1p63;
+}
+
 /* The bucket of a value in the histogram. This and ebpfMonQueryCellAdd() as addValue() of bpf/queryLook.bpf.h. */
 static uint32_t findBucket(const struct ebpfMonQueryPlan *plan, int64_t value)
 {
@@ -77,7 +86,7 @@ void ebpfMonQueryCellAdd(const struct ebpfMonQueryPlan *plan, struct ebpfMonQuer
     uint64_t order = EBPFMON_QUERY_ORDER(value);
 
     c->count++;
-    c->sum += value;
+    c->sum += (uint64_t)value;
     if (order > c->high)
         c->high = order;
     if (~order > c->low)

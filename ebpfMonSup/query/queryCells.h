@@ -31,6 +31,10 @@ ebpfMonQueryKeyCell *ebpfMonQueryCellsFind(const ebpfMonQueryCells *cells, const
 /* The same, and makes it if there are fewer than "most". NULL: there is no room. */
 ebpfMonQueryKeyCell *ebpfMonQueryCellsGet(ebpfMonQueryCells *cells, const uint8_t *key, size_t most);
 
+/* Nonzero: the sum of this cell may have wrapped while so many events came. Their values are between the least and the
+ * greatest one that the cell has had. */
+int ebpfMonQueryCellMayWrap(const struct ebpfMonQueryCell *cell, uint64_t events);
+
 /* Adds a value, as the programs in the kernel do. at: monotonic ns. */
 void ebpfMonQueryCellAdd(const struct ebpfMonQueryPlan *plan, struct ebpfMonQueryCell *cell, int64_t value,
                          uint64_t at);

@@ -62,11 +62,15 @@ static void addPut(ebpfMonQueryPuts *p, const uint8_t *key, const struct ebpfMon
     uint8_t whole[EBPFMON_QUERY_KEY_SIZE] = { 0 };
     ebpfMonQueryKeyCell *cell;
 
+    if (p->spec->perPut == ebpfMonQueryPutSum && ebpfMonQueryCellMayWrap(put, put->count)) {
+        p->lost += put->count;
+        return;
+    }
     memcpy(whole, key, ebpfMonQueryPutsGetKeySize(p));
     cell = ebpfMonQueryCellsGet(&p->cells, whole, p->spec->order.maxKeys);
     if (cell)
         ebpfMonQueryCellAdd(&p->spec->order.plan, &cell->cell,
-                            p->spec->perPut == ebpfMonQueryPutSum ? put->sum : (int64_t)put->count, put->lastAt);
+                            (int64_t)(p->spec->perPut == ebpfMonQueryPutSum ? put->sum : put->count), put->lastAt);
     else
         p->lost += put->count;
 }

@@ -9,12 +9,17 @@
 #include "common/array.h"
 #include "common/clock.h"
 #include "query/queryBars.h"
+#include "query/queryCells.h"
 #include "query/queryRows.h"
 
 typedef struct {
     uint8_t key[EBPFMON_QUERY_KEY_SIZE];
     ebpfMonQueryRow row;
-    double before, sumBefore; /* row.count and row.sum at the last look */
+    double before;  /* row.count at the last look */
+    double newSum;  /* what came to row.sum since the look before; NaN: not known */
+    uint64_t cellCount, cellSum; /* of its cell at the last look */
+    __int128 sum;   /* of all values: the sum of the cell is only 64 bits of it */
+    int    isSumLost; /* the sum is not known any more */
     double newMax;  /* the greatest value since the look before */
     int    isShown; /* its records match spec->record */
     int    isNamed; /* its texts are complete */
@@ -66,13 +71,14 @@ static int compareKeys(const void *a, const void *b)
     return memcmp(((const Row *)a)->key, ((const Row *)b)->key, EBPFMON_QUERY_KEY_SIZE);
 }
 
-/* Returns a percentile: the upper edge of its bucket, or the greatest value if that is smaller. */
+/* Returns a percentile: the upper edge of its bucket, or the greatest value if that is smaller. The last bucket has no
+ * upper edge. */
 static double findPercentile(const struct ebpfMonQueryCell *cell, double part, double max)
 {
     uint64_t sum = 0, want;
 
     want = (uint64_t)ceil(part * (double)cell->count);
-    for (unsigned b = 0; b < EBPFMON_QUERY_BUCKETS; b++) {
+    for (unsigned b = 0; b + 1 < EBPFMON_QUERY_BUCKETS; b++) {
         sum += cell->hist[b];
         if (sum >= want && sum)
             return b < 7 ? b : fmin(max, ebpfMonQueryBucketEdge(b + 1));
@@ -80,14 +86,29 @@ static double findPercentile(const struct ebpfMonQueryCell *cell, double part, d
     return max;
 }
 
-static void setValues(const ebpfMonQuerySpec *spec, ebpfMonQueryRow *row, const struct ebpfMonQueryCell *c)
+/* Adds what came to the cell since the last look: that must be less than 2^63, but in all it may be more. Returns the
+ * sum of all values, not scaled; NaN: it is not known. */
+static double addToSum(const ebpfMonQuerySpec *spec, Row *row, const struct ebpfMonQueryCell *c)
+{
+    int64_t more = (int64_t)(c->sum - row->cellSum), events = (int64_t)(c->count - row->cellCount);
+    int mayWrap = ebpfMonQueryCellMayWrap(c, events < 0 ? 0 : (uint64_t)events);
+
+    row->cellSum = c->sum;
+    row->cellCount = c->count;
+    row->sum += more;
+    row->isSumLost |= mayWrap;
+    row->newSum = mayWrap ? NAN : (double)more * spec->scale * spec->order.plan.sample;
+    return row->isSumLost ? NAN : (double)row->sum;
+}
+
+static void setValues(const ebpfMonQuerySpec *spec, ebpfMonQueryRow *row, const struct ebpfMonQueryCell *c, double sum)
 {
     double scale = spec->scale, max = (double)(int64_t)(c->high ^ 1ull << 63);
     int isLog2 = spec->order.plan.hist == EBPFMON_QUERY_LOG2;
 
     row->count = (double)c->count * spec->order.plan.sample;
-    row->sum = (double)c->sum * scale * spec->order.plan.sample;
-    row->mean = c->count ? (double)c->sum * scale / (double)c->count : 0;
+    row->sum = sum * scale * spec->order.plan.sample;
+    row->mean = c->count ? sum * scale / (double)c->count : 0;
     row->max = c->count ? max * scale : 0;
     row->min = c->count ? (double)(int64_t)(~c->low ^ 1ull << 63) * scale : 0;
     row->last = (double)c->last * scale;
@@ -96,8 +117,8 @@ static void setValues(const ebpfMonQuerySpec *spec, ebpfMonQueryRow *row, const 
     row->p99 = isLog2 ? findPercentile(c, 0.99, max) * scale : NAN;
 }
 
-/* Returns the upper edge of the highest bucket in which values came since the last look; infinite: the last bucket of a
- * linear histogram. */
+/* Returns the upper edge of the highest bucket in which values came since the last look; infinite: the last bucket has
+ * none. */
 static double findNewMax(const ebpfMonQuerySpec *spec, const uint64_t *before, const struct ebpfMonQueryCell *cell)
 {
     const struct ebpfMonQueryPlan *plan = &spec->order.plan;
@@ -107,7 +128,7 @@ static double findNewMax(const ebpfMonQuerySpec *spec, const uint64_t *before, c
         b--;
     if (!b)
         return 0;
-    if (plan->hist == EBPFMON_QUERY_LINEAR && b > plan->steps + 1)
+    if (b == EBPFMON_QUERY_BUCKETS || (plan->hist == EBPFMON_QUERY_LINEAR && b > plan->steps + 1))
         return INFINITY;
     return spec->scale * (plan->hist == EBPFMON_QUERY_LINEAR ? ebpfMonQueryBarEdge(plan, b)
                           : b <= 7 ? b - 1 : ebpfMonQueryBucketEdge(b));
@@ -130,7 +151,7 @@ void ebpfMonQueryRowsAdd(ebpfMonQueryRows *r, const uint8_t *key, const struct e
         memcpy(row->key, wanted.key, sizeof(row->key));
         row->seen = ebpfMonClockSeconds();
     }
-    setValues(r->spec, &row->row, cell);
+    setValues(r->spec, &row->row, cell, addToSum(r->spec, row, cell));
     row->newMax = row->row.count > row->before ? row->row.max : 0;
     if (!r->spec->order.plan.hist)
         return;
@@ -178,8 +199,8 @@ static double getSortValue(ebpfMonQuerySort sort, const ebpfMonQueryRow *row)
 {
     switch (sort) {
     case ebpfMonQuerySortRate: return row->rate;
-    case ebpfMonQuerySortSum:  return row->sum;
-    case ebpfMonQuerySortMean: return row->mean;
+    case ebpfMonQuerySortSum:  return isnan(row->sum) ? INFINITY : row->sum;
+    case ebpfMonQuerySortMean: return isnan(row->mean) ? INFINITY : row->mean;
     case ebpfMonQuerySortMax:  return row->max;
     case ebpfMonQuerySortLast: return row->last;
     default:                   return row->count;
@@ -206,7 +227,7 @@ static void addTotals(ebpfMonQueryRows *r, double seconds)
         const Row *row = &r->row[r->shown[i]];
 
         count += row->row.count - row->before;
-        sum += row->row.sum - row->sumBefore;
+        sum += row->newSum;
         r->max = row->newMax > r->max ? row->newMax : r->max;
         if (row->bucket)
             ebpfMonQueryBarsAdd(&r->spec->order.plan, (const __u64 *)row->bucket, r->bar);
@@ -216,7 +237,7 @@ static void addTotals(ebpfMonQueryRows *r, double seconds)
     r->mean = count > 0 ? sum / count : 0;
     for (size_t i = 0; i < r->count; i++) {
         r->row[i].before = r->row[i].row.count;
-        r->row[i].sumBefore = r->row[i].row.sum;
+        r->row[i].newSum = 0;
         r->row[i].newMax = 0;
     }
 }

@@ -81,6 +81,21 @@ def test_rate_when_a_look_takes_long(ioc, monitor, trouble):
     assert RATE / 4 < min(rates) <= max(rates) < 2 * RATE, sorted(set(rates))
 
 
+def test_great_doubles_and_no_numbers(ioc, monitor):
+    """A great value has its maximum and its percentiles; what is no number is missing in all of them."""
+    start(monitor, "VALUES")
+    for value in (GREAT, math.nan, GREAT, -math.nan, GREAT):
+        ioc.put("SPIN:END.A", value, wait=True)
+    columns = ("KEY1S", "CNTS", "SUMS", "MINS", "MAXS", "P50S", "P99S")
+    wanted = [(ioc.prefix + "SPIN:END", 3, 3 * GREAT, *[GREAT] * 4)]
+    until(lambda: rows(monitor, "VALUES", *columns) == wanted, 20, lambda: f"{wanted}, not {rows(monitor, 'VALUES', *columns)}")
+    assert dropped(monitor, "VALUES") == 2
+    until(lambda: monitor.get("VALUES_MAX") == 0, 20, "a look without puts")
+    ioc.put("SPIN:END.A", GREAT, wait=True)
+    until(lambda: monitor.get("VALUES_MAX") == GREAT, 5, lambda: str(monitor.get("VALUES_MAX")))
+    stop(monitor, "VALUES")
+
+
 def test_waits_of_an_ioc_that_is_switched_off(ioc, monitor):
     """Its threads go on to wait for CPUs. Nobody asks any more, so nothing is missing."""
     start(monitor, "WAITS")

@@ -170,6 +170,73 @@ static void testHistogram(void)
     free(set);
 }
 
+/* Looks at one row, with what its cell has by now. */
+static void look(ebpfMonQueryRows *rows, const struct ebpfMonQueryCell *cell)
+{
+    ebpfMonQueryRowsBegin(rows);
+    addThread(rows, "scan-1", cell);
+    ebpfMonQueryRowsEnd(rows, &noNames, 1);
+    copyRows(rows);
+}
+
+/* Values that are greater than the last bucket begins, and sums that 64 bits cannot hold. */
+static void testGreatValues(void)
+{
+    ebpfMonQuerySet *set = parse(
+        "{\"queries\": [{\"name\": \"Q\", \"source\": {\"function\": \"f\"}, \"keys\": [\"thread\"],"
+        " \"value\": {\"arg\": 1, \"at\": [0], \"as\": \"double\"}, \"histogram\": \"log2\", \"sort\": \"sum\"}]}");
+    const double great = 1.3e9, most = 0x1p42;
+    int64_t fixed = ebpfMonQueryDoubleFixed(*(const uint64_t *)&great);
+    ebpfMonQueryRows *rows = ebpfMonQueryRowsNew(set->spec, KEY_SIZE);
+    struct ebpfMonQueryCell cell = { 0 };
+    const ebpfMonQueryRow *row = result.row;
+    double events = 0;
+
+    testDiag("great values");
+    for (int i = 0; i < 10; i++, events++)
+        addEvent(&cell, fixed);
+    cell.hist[ebpfMonQueryBucket(fixed)] = 10;
+    look(rows, &cell);
+    testOk(row->p50 == great && row->p99 == great && row->max == great, "the last bucket has no edge: %g, %g, %g",
+           row->p50, row->p99, row->max);
+    testOk(result.now.max == great, "nor for the greatest one since the last look: %g", result.now.max);
+    for (int n = 0; n < 100; n++) {
+        for (int i = 0; i < 1000; i++, events++)
+            addEvent(&cell, fixed);
+        look(rows, &cell);
+    }
+    testOk((int64_t)cell.sum / 0x1p20 != great * events && row->sum == great * events && row->mean == great,
+           "the sum of the cell has wrapped: of %g events it is %g, the mean %g", events, row->sum, row->mean);
+    testOk(result.now.sumRate == great * 1000 && result.now.mean == great, "also of one look: %g, %g",
+           result.now.sumRate, result.now.mean);
+
+    for (int i = 0; i < 2; i++)
+        addEvent(&cell, ebpfMonQueryDoubleFixed(*(const uint64_t *)&most));
+    look(rows, &cell);
+    testOk(isnan(row->sum) && isnan(row->mean) && isnan(result.now.mean) && row->max == most &&
+               row->count == events + 2,
+           "it may have wrapped between two looks: it is not known any more, other values are");
+    addEvent(&cell, fixed);
+    look(rows, &cell);
+    testOk(isnan(row->sum) && result.now.sumRate == great && result.now.mean == great, "the next look has its own");
+    ebpfMonQueryRowsFree(rows);
+    free(set);
+}
+
+static void testNoNumbers(void)
+{
+    const double number[] = { 0, -0.0, 1.3e9, INFINITY, -INFINITY, 0x1p-1074 }, none[] = { NAN, -NAN };
+    unsigned wrong = 0;
+
+    for (size_t i = 0; i < sizeof(number) / sizeof(number[0]); i++)
+        wrong += ebpfMonQueryDoubleIsNan(((const uint64_t *)number)[i]) != 0;
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+        wrong += ebpfMonQueryDoubleIsNan(((const uint64_t *)none)[i]) == 0;
+    wrong += !ebpfMonQueryDoubleIsNan(ebpfMonQueryWidenFloat(0x7f800001)) ||
+             ebpfMonQueryDoubleIsNan(ebpfMonQueryWidenFloat(0x7f800000));
+    testOk(!wrong, "what is no number is told from numbers");
+}
+
 /* The text of a key. */
 static const char *textOf(int what, int type, const void *bytes, unsigned size)
 {
@@ -220,10 +287,12 @@ static void testTexts(void)
 
 MAIN(testQueryRows)
 {
-    testPlan(8 + 2 + 4 + 11);
+    testPlan(8 + 2 + 4 + 6 + 1 + 11);
     testValues();
     testOrder();
     testHistogram();
+    testGreatValues();
+    testNoNumbers();
     testTexts();
     return testDone();
 }
