@@ -68,7 +68,10 @@ struct return_instance {
     struct return_instance *next;
 } CORE;
 
-struct uprobe_task { struct return_instance *return_instances; } CORE;
+struct uprobe_task {
+    unsigned int depth; /* number of return_instances */
+    struct return_instance *return_instances;
+} CORE;
 
 typedef struct { int counter; } atomic_t;
 

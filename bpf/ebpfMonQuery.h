@@ -19,7 +19,8 @@
 #define EBPFMON_QUERY_WORDS    (EBPFMON_QUERY_TEXT / 8)
 #define EBPFMON_QUERY_KEY_SIZE (EBPFMON_QUERY_KEYS * EBPFMON_QUERY_TEXT)
 #define EBPFMON_QUERY_BUCKETS  192
-#define EBPFMON_QUERY_DEPTH    128  /* nested calls of dbProcess() that are kept for a thread */
+#define EBPFMON_QUERY_DEPTH    64   /* nested calls of one function that are kept for a thread; a power of two. Of
+                                     * more the kernel tells no end: MAX_URETPROBE_DEPTH, include/linux/uprobes.h */
 #define EBPFMON_QUERY_THREADS  2048 /* threads that can be in dbProcess() at a time */
 #define EBPFMON_QUERY_WAITS    8192 /* threads of which it is known if they wait for a CPU */
 #define EBPFMON_QUERY_SITES    1024 /* places of USDT probes, in all IOCs */
@@ -259,8 +260,8 @@ struct ebpfMonQueryWait {
 
 /*
  * Map "inHand", by thread id: the calls of dbProcess() in which the thread is, the outermost first. A chain can have
- * more calls than there are places. Then "below" is the stack pointer of the first call without a place, and until that
- * call returns the record is not known.
+ * more calls than those of which the kernel tells the end. Then "below" is the stack pointer of the first call without
+ * a place, and until that call returns the record is not known.
  */
 struct ebpfMonQueryInHand {
     __u32 depth, tgid;
@@ -317,13 +318,13 @@ static inline __s64 ebpfMonQueryDoubleOrder(__u64 bits)
     return bits >> 63 ? (__s64)(bits ^ 0x7fffffffffffffffull) : (__s64)bits;
 }
 
-/* EBPFMON_QUERY_FIXED of a double. */
 /* Nonzero: the double is no number. It has no form EBPFMON_QUERY_FIXED. */
 static inline int ebpfMonQueryDoubleIsNan(__u64 bits)
 {
     return bits << 1 > 0xffe0000000000000ull;
 }
 
+/* EBPFMON_QUERY_FIXED of a double. */
 static inline __s64 ebpfMonQueryDoubleFixed(__u64 bits)
 {
     __u64 exponent = bits >> 52 & 0x7ff, n = (bits & 0xfffffffffffffull) | 1ull << 52;

@@ -198,7 +198,7 @@ static __always_inline void beginRecord(const struct event *e, __u64 record, __u
         return;
     dropReturned(in, sp);
     n = in->depth;
-    if (n >= EBPFMON_QUERY_DEPTH) {
+    if (n >= EBPFMON_QUERY_DEPTH || isEndUnseen()) {
         if (!in->below)
             in->below = sp;
         return;

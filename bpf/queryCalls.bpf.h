@@ -69,6 +69,16 @@ static __always_inline struct ebpfMonQueryCall *getPlace(struct ebpfMonQueryInCa
     return (void *)(in + 1) + (__u64)n * plan.stride;
 }
 
+/* Nonzero: of the call that begins now the kernel will not tell the end, because functions of this thread that have a
+ * return probe, ours or another one, have not returned yet, as many as it keeps (prepare_uretprobe,
+ * kernel/events/uprobes.c). */
+static __always_inline int isEndUnseen(void)
+{
+    struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+
+    return BPF_CORE_READ(task, utask, depth) >= EBPFMON_QUERY_DEPTH;
+}
+
 /* Forgets calls that returned unseen: their frame is below "sp". Returns the number of calls that are left. */
 static __always_inline __u32 dropEnded(struct ebpfMonQueryInCalls *in, __u64 sp)
 {
@@ -82,14 +92,14 @@ static __always_inline __u32 dropEnded(struct ebpfMonQueryInCalls *in, __u64 sp)
     return depth;
 }
 
-/* Takes the next place of this thread. NULL: there is none. */
+/* Takes the next place of this thread. NULL: there is none, or the call would keep it for ever. sp 0: a system call. */
 static __always_inline struct ebpfMonQueryCall *enterCall(const struct event *e, __u64 sp)
 {
     struct ebpfMonQueryInCalls *in = getCalls(e);
     __u32 depth = in ? dropEnded(in, sp + 1) : plan.depth;
     struct ebpfMonQueryCall *call;
 
-    if (depth >= plan.depth) {
+    if (depth >= plan.depth || (sp && isEndUnseen())) {
         __sync_fetch_and_add(&e->counts->lost, 1);
         return 0;
     }
@@ -150,7 +160,8 @@ static __always_inline struct ebpfMonQueryCall *leaveCall(const struct event *e,
 
     if (!in || in->tgid != e->tgid)
         return 0;
-    depth = dropEnded(in, sp) - 1;
+    in->depth = dropEnded(in, sp);
+    depth = in->depth - 1;
     if (depth >= plan.depth)
         return 0;
     call = getPlace(in, depth);

@@ -9,8 +9,6 @@
 
 #define ELEMENT         64 /* bytes that the kernel needs for an element besides key and value, with its share of the
                             * buckets */
-#define DEPTH_MOST      256u
-#define CALLS_BYTES     (12u << 20) /* bytes at most for the calls that have begun and not ended */
 #define CALLING_THREADS 1024u
 
 static unsigned countKey(const struct ebpfMonQueryPlan *plan)
@@ -32,8 +30,7 @@ static void countCalls(const ebpfMonQueryOrder *order, ebpfMonQuerySizes *s)
         s->callingThreads = EBPFMON_THREADS_MAX;
     if (order->source == ebpfMonQueryCall) {
         s->callingThreads = CALLING_THREADS;
-        for (s->depth = DEPTH_MOST; s->depth * s->stride > CALLS_BYTES / CALLING_THREADS;)
-            s->depth /= 2;
+        s->depth = EBPFMON_QUERY_DEPTH;
     }
     s->calls = (unsigned)sizeof(struct ebpfMonQueryInCalls) + s->depth * s->stride;
 }

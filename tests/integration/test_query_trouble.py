@@ -81,6 +81,29 @@ def test_rate_when_a_look_takes_long(ioc, monitor, trouble):
     assert RATE / 4 < min(rates) <= max(rates) < 2 * RATE, sorted(set(rates))
 
 
+def test_calls_that_are_too_deep(ioc, monitor):
+    """From the first chain on each call is counted, or told to be missing: the kernel tells no end of those that are deeper than 64."""
+    start(monitor, "RECORD_TIME")
+    for n in range(1, CHAINS + 1):
+        ioc.put("ROOT.PROC", 1, wait=True)
+        calls = n * (CHAIN + 2)
+        until(lambda calls=calls: monitor.get("RECORD_TIME_EVENT_CNT") + dropped(monitor, "RECORD_TIME") == calls, 20,
+              lambda calls=calls: f"{calls} calls: {monitor.get('RECORD_TIME_EVENT_CNT')} and {dropped(monitor, 'RECORD_TIME')} not")
+    # own probes at puts need some of the 64
+    assert n * (CHAIN + 2 - KEPT) <= dropped(monitor, "RECORD_TIME") < n * (CHAIN + 6 - KEPT), dropped(monitor, "RECORD_TIME")
+    stop(monitor, "RECORD_TIME")
+
+
+def test_record_around_a_deep_chain(ioc, monitor):
+    """When such a chain has returned, the record that began it is known."""
+    start(monitor, "IN_HAND")
+    for _ in range(CHAINS):
+        ioc.put("ROOT.PROC", 1, wait=True)
+    monitor.wait("IN_HAND_EVENT_CNT", lambda n: n >= CHAINS * CALLS)
+    assert rows(monitor, "IN_HAND", "KEY1S", "KEY2S", "CNTS") == [(ioc.prefix + "ROOT", ioc.prefix + "OUTER", CHAINS * CALLS)]
+    stop(monitor, "IN_HAND")
+
+
 def test_great_doubles_and_no_numbers(ioc, monitor):
     """A great value has its maximum and its percentiles; what is no number is missing in all of them."""
     start(monitor, "VALUES")
