@@ -29,7 +29,8 @@ typedef struct {
     size_t   knownCount, knownRoom;
     uint64_t mappings, checkAt; /* ebpfMonFunctionMappings() when it was looked at last; when to look again (monotonic
                                  * ns) */
-    int      isLost;          /* its function was unloaded; q->trouble says so */
+    int      isLost;          /* its function was unloaded, or could not be looked for; q->trouble says so */
+    uint64_t lostUntil;       /* isLost: look for it again then, even if no other file is mapped (monotonic ns) */
     unsigned probes;
     unsigned payer;           /* under which number the kernel part counts what it pays; 0: none of its own */
     unsigned places, stepped; /* places with a probe, and how many of these the kernel single-steps */
@@ -237,7 +238,7 @@ static void enterIoc(void *arg, ebpfMonFollowedIoc *ioc, uint64_t now)
 }
 
 /* Looks whether the IOC has loaded or unloaded files with the function. A file that it loads again still has its
- * probes; others get theirs now. */
+ * probes; others get theirs now. What fails may succeed later, without another file: so it is tried again. */
 static void checkFiles(ebpfMonQueryIocs *q, Followed *f, uint64_t now)
 {
     uint64_t mappings;
@@ -245,7 +246,7 @@ static void checkFiles(ebpfMonQueryIocs *q, Followed *f, uint64_t now)
 
     f->checkAt = now + CHECK_NS;
     mappings = ebpfMonFunctionMappings(f->ioc.pid, &q->spec->function);
-    if (!mappings || mappings == f->mappings)
+    if (!mappings || (mappings == f->mappings && !(f->isLost && now >= f->lostUntil)))
         return;
     if (f->knownCount > KNOWN_MAX) {
         leaveIoc(q, &f->ioc, 0);
@@ -255,6 +256,7 @@ static void checkFiles(ebpfMonQueryIocs *q, Followed *f, uint64_t now)
     }
     f->mappings = mappings;
     f->isLost = setProbes(q, f, &q->spec->function, ebpfMonQueryProgramsProbe, why, sizeof(why)) != 0;
+    f->lostUntil = now + RETRY_NS;
     if (f->isLost)
         snprintf(q->trouble, sizeof(q->trouble), "%.60s: %.130s", f->ioc.name, why);
 }
