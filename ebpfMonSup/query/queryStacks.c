@@ -33,6 +33,7 @@ typedef struct {
         int64_t  value;
     } waiting[EBPFMON_FOLD_BATCH];
     unsigned count;
+    uint64_t usedAt; /* the number of the last stack that was added */
 } Batch;
 
 typedef struct {
@@ -50,7 +51,7 @@ struct ebpfMonQueryStacks {
     unsigned batches;
     Line    *line; /* sorted by text */
     size_t   lines, room;
-    uint64_t missing; /* stacks that were left out */
+    uint64_t added, missing; /* stacks, and those that were left out */
 };
 
 ebpfMonQueryStacks *ebpfMonQueryStacksNew(const ebpfMonQuerySpec *spec, const ebpfMonQueryNames *names,
@@ -169,6 +170,26 @@ static void flushBatch(ebpfMonQueryStacks *s, Batch *b)
         ebpfMonStackFoldBegin(b->fold);
 }
 
+/* Returns a batch for one more process. If there are as many as there may be, it is that of the process which was not
+ * seen for longest, and most likely has ended. NULL: no memory. */
+static Batch *takeBatch(ebpfMonQueryStacks *s)
+{
+    Batch *b = s->batches < IOCS_MAX ? calloc(1, sizeof(*b)) : s->batch[0];
+
+    if (s->batches < IOCS_MAX) {
+        if (b)
+            s->batch[s->batches++] = b;
+        return b;
+    }
+    for (unsigned i = 1; i < s->batches; i++)
+        if (s->batch[i]->usedAt < b->usedAt)
+            b = s->batch[i];
+    flushBatch(s, b);
+    ebpfMonStackFoldFree(b->fold);
+    memset(b, 0, sizeof(*b));
+    return b;
+}
+
 static Batch *findBatch(ebpfMonQueryStacks *s, const struct ebpfMonQueryEvent *ev)
 {
     Batch *b = NULL;
@@ -176,14 +197,16 @@ static Batch *findBatch(ebpfMonQueryStacks *s, const struct ebpfMonQueryEvent *e
     for (unsigned i = 0; i < s->batches; i++)
         if (s->batch[i]->tgid == ev->tgid && s->batch[i]->iocId == ev->iocId)
             b = s->batch[i];
-    if (!b && s->batches < IOCS_MAX && (b = calloc(1, sizeof(*b)))) {
-        b->tgid = ev->tgid;
-        b->iocId = ev->iocId;
-        s->batch[s->batches++] = b;
-    }
-    if (b && !b->fold)
+    if (!b)
+        b = takeBatch(s);
+    if (!b)
+        return NULL;
+    b->tgid = ev->tgid;
+    b->iocId = ev->iocId;
+    b->usedAt = ++s->added;
+    if (!b->fold)
         b->fold = ebpfMonStackFoldNew((pid_t)ev->tgid);
-    return b && b->fold ? b : NULL;
+    return b->fold ? b : NULL;
 }
 
 /* Adds a part to a line. A ';' separates the parts, so a ';' in a part becomes ':'. */
