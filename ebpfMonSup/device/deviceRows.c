@@ -25,10 +25,20 @@ typedef struct {
     struct ebpfMonDeviceStat stat;
 } User;
 
-/* The names of a user. They are kept, because finding them takes several reads of the IOC's memory, and they do not
- * change. */
+/* The records of an IOC. Device support sets their DPVTs while iocInit runs; a list that was made before has not
+ * all. */
+typedef struct {
+    uint32_t tgid;
+    int      isComplete; /* it was made when iocInit was done */
+    uint64_t number;     /* each list has another one */
+    ebpfMonDeviceRecords *records;
+} List;
+
+/* The names of a user. They are kept, because finding them takes several reads of the IOC's memory, and they change
+ * only with the list. */
 typedef struct {
     struct ebpfMonDeviceKey key;
+    uint64_t list;                /* the number of the list in which its record was looked for; 0: none */
     char port[sizeof(((ebpfMonDeviceRow *)0)->port)];
     char user[EBPFMON_NAME_SIZE]; /* its record; empty: not known */
     char link[EBPFMON_NAME_SIZE]; /* the record's hardware link; empty: not known */
@@ -41,10 +51,8 @@ struct ebpfMonDeviceRows {
     uint64_t requests, timeouts;
     ebpfMonTargets *targets;
     ebpfMonDeviceSilence *silence;
-    struct {
-        uint32_t tgid;
-        ebpfMonDeviceRecords *records;
-    } ioc[IOCS];             /* at index tgid % IOCS */
+    List     list[IOCS];     /* at index tgid % IOCS */
+    uint64_t lists;          /* lists that were made so far */
     Named    named[NAMED];   /* at the index that the hash of the key gives */
 };
 
@@ -62,7 +70,7 @@ ebpfMonDeviceRows *ebpfMonDeviceRowsNew(void)
 void ebpfMonDeviceRowsFree(ebpfMonDeviceRows *r)
 {
     for (unsigned i = 0; r && i < IOCS; i++)
-        ebpfMonDeviceRecordsFree(r->ioc[i].records);
+        ebpfMonDeviceRecordsFree(r->list[i].records);
     if (r)
         ebpfMonDeviceSilenceFree(r->silence);
     free(r);
@@ -90,38 +98,41 @@ static void insertRow(void *arg, const struct ebpfMonDeviceKey *key, const struc
 }
 
 /* Returns the catalogue of a process, which the caller releases, and copies the name of its IOC. NULL: it is not
- * watched. *slot: of its first record; UINT32_MAX: asynchronous records are not counted. */
+ * watched. *slot: of its first record; UINT32_MAX: asynchronous records are not counted. *running: as in
+ * ebpfMonTarget. */
 static ebpfMonCatalogue *holdCatalogue(const ebpfMonDeviceRows *r, uint32_t tgid, char *ioc, size_t size,
-                                       uint32_t *slot)
+                                       uint32_t *slot, int *running)
 {
     ebpfMonCatalogue *cat = NULL;
     const ebpfMonTarget *t;
 
     *slot = UINT32_MAX;
+    *running = 0;
     ebpfMonTargetsLock(r->targets);
     t = ebpfMonTargetsFindByPid(r->targets, (pid_t)tgid);
     if (t) {
         cat = ebpfMonCatalogueHold(t->cat);
         ebpfMonTextCopy(ioc, size, t->name);
         *slot = t->level >= ebpfMonLevelChains ? t->slot : UINT32_MAX;
+        *running = t->running;
     }
     ebpfMonTargetsUnlock(r->targets);
     return cat;
 }
 
-/* The records of a process; NULL: it has no catalogue, or there is no memory. */
-static const ebpfMonDeviceRecords *findRecords(ebpfMonDeviceRows *r, uint32_t tgid, ebpfMonCatalogue *cat)
+/* The list of a process; NULL: it has no catalogue, or there is no memory. */
+static const List *findList(ebpfMonDeviceRows *r, uint32_t tgid, ebpfMonCatalogue *cat, int running)
 {
-    unsigned i = tgid % IOCS;
+    List *l = &r->list[tgid % IOCS];
 
     if (!cat)
         return NULL;
-    if (r->ioc[i].records && r->ioc[i].tgid == tgid && ebpfMonDeviceRecordsGetCatalogue(r->ioc[i].records) == cat)
-        return r->ioc[i].records;
-    ebpfMonDeviceRecordsFree(r->ioc[i].records);
-    r->ioc[i].tgid = tgid;
-    r->ioc[i].records = ebpfMonDeviceRecordsNew((pid_t)tgid, cat);
-    return r->ioc[i].records;
+    if (l->records && l->tgid == tgid && ebpfMonDeviceRecordsGetCatalogue(l->records) == cat &&
+        (l->isComplete || !running))
+        return l;
+    ebpfMonDeviceRecordsFree(l->records);
+    *l = (List){ tgid, running, ++r->lists, ebpfMonDeviceRecordsNew((pid_t)tgid, cat) };
+    return l->records ? l : NULL;
 }
 
 /* Copies the text of a hardware link, INP or OUT: all types of links are such links, but the first ones. */
@@ -152,21 +163,23 @@ static long nameRecord(const ebpfMonDeviceRecords *records, uint64_t pvt, char *
 }
 
 /* Finds the names of a user; NULL: the name of its port cannot be read. */
-static const Named *findNames(ebpfMonDeviceRows *r, const User *u, const ebpfMonDeviceRecords *records)
+static const Named *findNames(ebpfMonDeviceRows *r, const User *u, const List *list)
 {
     Named *n = &r->named[ebpfMonHashFnv64(EBPFMON_FNV64_BEGIN, &u->key, sizeof(u->key)) & (NAMED - 1)];
+    int isKnown = memcmp(&n->key, &u->key, sizeof(n->key)) == 0;
     pid_t pid = (pid_t)u->key.tgid;
 
-    if (memcmp(&n->key, &u->key, sizeof(n->key)) == 0)
+    if (isKnown && (!list || n->list == list->number))
         return n;
-    if (ebpfMonAsynNamePort(pid, u->key.port, u->stat.device, n->port, sizeof(n->port))) {
+    if (!isKnown && ebpfMonAsynNamePort(pid, u->key.port, u->stat.device, n->port, sizeof(n->port))) {
         memset(&n->key, 0, sizeof(n->key));
         return NULL;
     }
-    n->index = nameRecord(records, u->key.pvt, n->user, sizeof(n->user));
+    n->list = list ? list->number : 0;
+    n->index = nameRecord(list ? list->records : NULL, u->key.pvt, n->user, sizeof(n->user));
     n->link[0] = 0;
     if (n->index >= 0)
-        copyLink(pid, ebpfMonDeviceRecordsGetCatalogue(records), (uint32_t)n->index, n->link, sizeof(n->link));
+        copyLink(pid, ebpfMonDeviceRecordsGetCatalogue(list->records), (uint32_t)n->index, n->link, sizeof(n->link));
     n->key = u->key;
     return n;
 }
@@ -216,19 +229,20 @@ static void fillNumbers(const struct ebpfMonDeviceStat *s, ebpfMonDeviceRow *row
 /* 0, or -1: the name of its port cannot be read. */
 static int fillRow(ebpfMonDeviceRows *r, const User *u, ebpfMonDeviceRow *row)
 {
-    const ebpfMonDeviceRecords *records;
     ebpfMonCatalogue *cat;
+    const List *list;
     const Named *n;
     uint32_t slot;
+    int running;
 
     memset(row, 0, sizeof(*row));
-    cat = holdCatalogue(r, u->key.tgid, row->ioc, sizeof(row->ioc), &slot);
-    records = findRecords(r, u->key.tgid, cat);
-    n = findNames(r, u, records);
+    cat = holdCatalogue(r, u->key.tgid, row->ioc, sizeof(row->ioc), &slot, &running);
+    list = findList(r, u->key.tgid, cat, running);
+    n = findNames(r, u, list);
     if (n) {
         snprintf(row->port, sizeof(row->port), "%s", n->port);
         nameUser(u, n, cat, row->user, sizeof(row->user));
-        nameBehind(r, u, cat, records, row->behind, sizeof(row->behind));
+        nameBehind(r, u, cat, list ? list->records : NULL, row->behind, sizeof(row->behind));
         row->reason = u->key.reason;
         fillNumbers(&u->stat, row);
         memcpy(row->link, n->link, sizeof(row->link));
