@@ -29,6 +29,7 @@ typedef struct {
 
 struct ebpfMonDeviceIocs {
     ebpfMonDevicePrograms *programs;
+    ebpfMonDeviceRows *rows;
     ebpfMonFollowedIocs *iocs;
     ebpfMonTargets *targets;
     char     trouble[200]; /* why an IOC, or a part of it, is not watched; empty: none */
@@ -43,6 +44,7 @@ static void leaveIoc(void *arg, ebpfMonFollowedIoc *ioc, int hasEnded)
         (hasEnded ? ebpfMonCloserCloseLater : ebpfMonCloserClose)(f->probe, (unsigned)f->probes);
     if (ioc->isOn) {
         ebpfMonDeviceProgramsRemoveProcess(d->programs, ioc->pid);
+        ebpfMonDeviceRowsForget(d->rows, ioc->pid);
         ebpfMonDeviceShareClear(d->targets, ioc->iocId);
     }
     memset(&f->share, 0, sizeof(f->share));
@@ -110,7 +112,8 @@ static void enterIoc(void *arg, ebpfMonFollowedIoc *ioc, uint64_t now)
         leaveIoc(d, ioc, 0);
 }
 
-ebpfMonDeviceIocs *ebpfMonDeviceIocsNew(ebpfMonDevicePrograms *programs, ebpfMonTargets *targets)
+ebpfMonDeviceIocs *ebpfMonDeviceIocsNew(ebpfMonDevicePrograms *programs, ebpfMonDeviceRows *rows,
+                                        ebpfMonTargets *targets)
 {
     ebpfMonDeviceIocs *d = calloc(1, sizeof(*d));
     const ebpfMonFollowedUser user = { .size = sizeof(Followed), .enter = enterIoc, .leave = leaveIoc, .arg = d };
@@ -118,6 +121,7 @@ ebpfMonDeviceIocs *ebpfMonDeviceIocsNew(ebpfMonDevicePrograms *programs, ebpfMon
     if (!d)
         return NULL;
     d->programs = programs;
+    d->rows = rows;
     d->targets = targets;
     d->iocs = ebpfMonFollowedIocsNew(&user);
     if (!d->iocs) {

@@ -4,13 +4,15 @@
 #define EBPFMON_DEVICEIOCS_H
 
 #include "common/worker.h"
+#include "device/deviceRows.h"
 #include "probe/devicePrograms.h"
 #include "watch/target.h"
 
 typedef struct ebpfMonDeviceIocs ebpfMonDeviceIocs;
 
-/* NULL without memory. "programs" and "targets" stay the caller's. */
-ebpfMonDeviceIocs *ebpfMonDeviceIocsNew(ebpfMonDevicePrograms *programs, ebpfMonTargets *targets);
+/* NULL without memory. All pointers stay the caller's. "rows" forgets each IOC that is not watched any more. */
+ebpfMonDeviceIocs *ebpfMonDeviceIocsNew(ebpfMonDevicePrograms *programs, ebpfMonDeviceRows *rows,
+                                        ebpfMonTargets *targets);
 /* Closes all probes. NULL does no harm. */
 void ebpfMonDeviceIocsFree(ebpfMonDeviceIocs *iocs);
 

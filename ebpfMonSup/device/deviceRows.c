@@ -76,6 +76,21 @@ void ebpfMonDeviceRowsFree(ebpfMonDeviceRows *r)
     free(r);
 }
 
+void ebpfMonDeviceRowsForget(ebpfMonDeviceRows *r, pid_t pid)
+{
+    uint32_t tgid = (uint32_t)pid;
+    List *l = &r->list[tgid % IOCS];
+
+    ebpfMonDeviceSilenceForget(r->silence, tgid);
+    for (unsigned i = 0; i < NAMED; i++)
+        if (r->named[i].key.tgid == tgid)
+            memset(&r->named[i].key, 0, sizeof(r->named[i].key));
+    if (l->tgid == tgid) {
+        ebpfMonDeviceRecordsFree(l->records);
+        l->records = NULL;
+    }
+}
+
 static uint64_t sumTimes(const struct ebpfMonDeviceStat *s)
 {
     return s->waitSum + s->serveSum;
@@ -226,6 +241,17 @@ static void fillNumbers(const struct ebpfMonDeviceStat *s, ebpfMonDeviceRow *row
     row->serveMax = MS(s->serveMax);
 }
 
+/* How often the device of a user did not answer; NaN: it is not known. slot: of the IOC's first record. */
+static double countSilence(ebpfMonDeviceRows *r, const User *u, const Named *n, uint32_t slot)
+{
+    uint64_t count = UINT64_MAX;
+
+    if (n->index >= 0 && slot != UINT32_MAX)
+        count = ebpfMonDeviceSilenceCount(r->silence, &u->key, ebpfMonKernelCountTimeouts(slot + (uint32_t)n->index),
+                                          u->stat.timeouts);
+    return count == UINT64_MAX ? NAN : (double)count;
+}
+
 /* 0, or -1: the name of its port cannot be read. */
 static int fillRow(ebpfMonDeviceRows *r, const User *u, ebpfMonDeviceRow *row)
 {
@@ -246,11 +272,7 @@ static int fillRow(ebpfMonDeviceRows *r, const User *u, ebpfMonDeviceRow *row)
         row->reason = u->key.reason;
         fillNumbers(&u->stat, row);
         memcpy(row->link, n->link, sizeof(row->link));
-        row->silent = n->index < 0 || slot == UINT32_MAX ?
-                          NAN :
-                          (double)ebpfMonDeviceSilenceCount(r->silence, &u->key,
-                                                            ebpfMonKernelCountTimeouts(slot + (uint32_t)n->index),
-                                                            u->stat.timeouts);
+        row->silent = countSilence(r, u, n, slot);
     }
     ebpfMonCatalogueRelease(cat);
     return n ? 0 : -1;

@@ -13,6 +13,9 @@ typedef struct ebpfMonDeviceRows ebpfMonDeviceRows;
 ebpfMonDeviceRows *ebpfMonDeviceRowsNew(void);
 void ebpfMonDeviceRowsFree(ebpfMonDeviceRows *rows);
 
+/* Forgets what is known of a process and of its users, which the kernel part does not count any more. */
+void ebpfMonDeviceRowsForget(ebpfMonDeviceRows *rows, pid_t pid);
+
 /* Reads the tables of the kernel part, finds the names, and sets rows, requests and timeouts of "values". Takes the
  * targets lock for a short time. Returns how many rows were left out because the name of their port cannot be read:
  * then this asyn has another layout than asynLayout.h. */

@@ -49,7 +49,7 @@ uint64_t ebpfMonDeviceSilenceCount(ebpfMonDeviceSilence *s, const struct ebpfMon
     uint64_t more;
 
     if (!f)
-        return 0;
+        return UINT64_MAX;
     if (ended < f->ended) /* the IOC was looked at anew: the record's count began at 0 again */
         *f = (First){ *user, ended, left, ended, f->most };
     more = f->before - f->ended > left - f->left ? f->before - f->ended - (left - f->left) : 0;
@@ -57,4 +57,14 @@ uint64_t ebpfMonDeviceSilenceCount(ebpfMonDeviceSilence *s, const struct ebpfMon
     if (more > f->most)
         f->most = more;
     return f->most;
+}
+
+void ebpfMonDeviceSilenceForget(ebpfMonDeviceSilence *s, uint32_t tgid)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < s->count; i++)
+        if (s->first[i].user.tgid != tgid)
+            s->first[kept++] = s->first[i];
+    s->count = kept;
 }

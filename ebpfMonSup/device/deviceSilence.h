@@ -17,8 +17,12 @@ ebpfMonDeviceSilence *ebpfMonDeviceSilenceNew(void); /* NULL: no memory */
 void ebpfMonDeviceSilenceFree(ebpfMonDeviceSilence *silence); /* NULL does no harm */
 
 /* "ended": processings of the record that ended with the alarm; "left": requests of this user that left the queue.
- * Returns how often no answer came since the first call for this user; 0 without memory. */
+ * Returns how often no answer came since the first call for this user. UINT64_MAX: it is not known, because there is no
+ * room for more users, or no memory. */
 uint64_t ebpfMonDeviceSilenceCount(ebpfMonDeviceSilence *silence, const struct ebpfMonDeviceKey *user, uint64_t ended,
                                    uint64_t left);
+
+/* Forgets all users of a process. */
+void ebpfMonDeviceSilenceForget(ebpfMonDeviceSilence *silence, uint32_t tgid);
 
 #endif

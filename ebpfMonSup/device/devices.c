@@ -84,10 +84,10 @@ static void loadPrograms(ebpfMonDevices *d)
     d->programs = ebpfMonDeviceProgramsLoad(d->values.state, sizeof(d->values.state));
     if (!d->programs)
         return;
-    d->iocs = ebpfMonDeviceIocsNew(d->programs, d->targets);
     d->rows = ebpfMonDeviceRowsNew();
+    d->iocs = d->rows ? ebpfMonDeviceIocsNew(d->programs, d->rows, d->targets) : NULL;
     d->lookedAt = ebpfMonClockMonotonic();
-    if (d->iocs && d->rows)
+    if (d->iocs)
         return;
     snprintf(d->values.state, sizeof(d->values.state), "out of memory");
     unloadPrograms(d);

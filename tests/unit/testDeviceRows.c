@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* device/deviceRows.h: the record of a user is found as soon as device support has set its DPVT.
- * The test is the IOC: its port and its record are variables here. */
+/* device/deviceRows.h: the record of a user is found as soon as device support has set its DPVT; nothing of a process
+ * stays when its IOC is left. The test is the IOC: its port and its record are variables here. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +48,7 @@ MAIN(testDeviceRows)
     ebpfMonDeviceRows *rows = ebpfMonDeviceRowsNew();
     ebpfMonTarget *t = calloc(1, sizeof(*t));
 
-    testPlan(5);
+    testPlan(7);
     rec.addr = (uint64_t)&record;
     key = (struct ebpfMonDeviceKey){ .port = (uint64_t)&port, .pvt = (uint64_t)private, .tgid = (uint32_t)getpid() };
     targets = ebpfMonTargetsNew();
@@ -66,6 +66,11 @@ MAIN(testDeviceRows)
     testOk(isnan(values.row[0].silent), "its time-outs are not counted");
     port.name = "L1";
     testOk(!strcmp(look(rows), "RECORD") && !strcmp(values.row[0].port, "L0"), "names are kept");
+    ebpfMonDeviceRowsForget(rows, getpid() + 1);
+    testOk(!strcmp(look(rows), "RECORD") && !strcmp(values.row[0].port, "L0"), "… when another IOC is left");
+    ebpfMonDeviceRowsForget(rows, getpid());
+    testOk(!strcmp(look(rows), "RECORD") && !strcmp(values.row[0].port, "L1"), "… but not when this one is");
+
     ebpfMonDeviceRowsFree(rows);
     ebpfMonTargetsRemove(targets, t);
     ebpfMonTargetsFree(targets);

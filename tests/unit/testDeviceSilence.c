@@ -14,13 +14,14 @@ static uint64_t count(uint64_t user, uint64_t ended, uint64_t left)
     struct ebpfMonDeviceKey key;
 
     memset(&key, 0, sizeof(key));
-    memcpy(&key, &user, sizeof(user));
+    key.pvt = user;
+    key.tgid = 1 + user % 2;
     return ebpfMonDeviceSilenceCount(silence, &key, ended, left);
 }
 
 MAIN(testDeviceSilence)
 {
-    testPlan(13);
+    testPlan(15);
     silence = ebpfMonDeviceSilenceNew();
     testOk(count(1, 50, 7) == 0, "what was before the first look does not count");
     testOk(count(1, 53, 7) == 0, "a record that ended since the last look is judged at the next one …");
@@ -41,7 +42,12 @@ MAIN(testDeviceSilence)
     for (int i = 0; i < 2; i++)
         count(4096, 5, 0), count(4097, 5, 0);
     testOk(count(4096, 5, 0) == 5, "4096 users are known");
-    testOk(count(4097, 5, 0) == 0, "there is no room for more: their count is 0");
+    testOk(count(4097, 5, 0) == UINT64_MAX, "there is no room for more: their count is not known");
+    ebpfMonDeviceSilenceForget(silence, 2); /* users with odd numbers */
+    testOk(count(4097, 5, 0) == 0 && count(4097, 7, 0) == 0 && count(4097, 7, 0) == 2,
+           "when a process has ended there is room again");
+    testOk(count(4096, 5, 0) == 5 && count(1, 5, 0) == 0 && count(1, 5, 0) == 0,
+           "its users are forgotten, those of others are not");
     ebpfMonDeviceSilenceFree(silence);
     ebpfMonDeviceSilenceFree(NULL);
     testPass("freeing NULL does nothing");
