@@ -155,12 +155,12 @@ def test_calls_by_file_and_peer(ioc, monitor):
     fifo, short = ioc.tmp / "stays.fifo", ioc.tmp / "short.cmd"
     os.mkfifo(fifo)
     short.write_text("# a line\n")
-    with Running(monitor, "SYSCALLS_BY_FILE") as query, socket.create_connection(("127.0.0.1", ioc.port), 60) as client:
-        peer = "{}:{}".format(*client.getsockname())
-        rawca.await_server(client, 30)
+    with Running(monitor, "SYSCALLS_BY_FILE") as query, socket.create_connection(("127.0.0.1", ioc.port), 60) as connection:
+        client = rawca.RawCa(connection=connection)
+        peer = client.address
         for _ in range(ROUNDS):
-            client.sendall(struct.pack(">HHHHII", 23, 0, 0, 0, 0, 0))  # CA_PROTO_ECHO
-            assert len(client.recv(16, socket.MSG_WAITALL)) == 16
+            client.send(rawca.message(rawca.ECHO))
+            client.until(rawca.ECHO)
         assert 1 <= query.row((ioc.name, "-", "sendto", peer), [], 1)[0] <= ROUNDS + 1  # some answers go together
         ioc.command("< short.cmd")
         assert query.row((ioc.name, "-", "close", "short.cmd"), [], 1)[0] == 1
