@@ -151,8 +151,11 @@ static void testSleep(void)
     first = reserve(8);
     testOk(ebpfMonRingBeginSleep(&ring, EBPFMON_RING_ALL),
            "the reader may sleep while a program writes: it looks at the flag when it is done");
+    ebpfMonRingEndSleep(&ring);
     second = reserve(8);
     commit(second);
+    testOk(!ebpfMonRingBeginSleep(&ring, EBPFMON_RING_ALL + 1),
+           "… but not if some events wake nobody: this one may be of that kind, and the one behind it would lie there");
     ebpfMonRingEndSleep(&ring);
     commit(first);
     testOk1(readAll(&isWhole) == 2 && isWhole);
@@ -160,7 +163,7 @@ static void testSleep(void)
 
 MAIN(testRing)
 {
-    testPlan(16);
+    testPlan(17);
     testReading();
     testTheEnd();
     testFlood();

@@ -70,8 +70,8 @@ static void testRecorded(const turn *t, unsigned n, eventLog *plain)
         && plain->count[ebpfMonWireRead] == 3 && plain->count[ebpfMonWireSubscribe] == 1
         && plain->count[ebpfMonWireSearch] == 2 && plain->count[ebpfMonWireFound] == 1
         && plain->count[ebpfMonWireGap] == 0 && plain->count[ebpfMonWireForeign] == 0, "all messages were read");
-    testOk(ebpfMonWireStat(w)->memory == 0 && ebpfMonWireStat(w)->circuits == 0 && ebpfMonWireStat(w)->channels == 0,
-        "nothing is left of the circuit");
+    testOk(ebpfMonWireStat(w)->memory == 0 && !ebpfMonWireStat(w)->waiting && ebpfMonWireStat(w)->circuits == 0 &&
+        ebpfMonWireStat(w)->channels == 0, "nothing is left of the circuit");
     testOk(ebpfMonWireStat(w)->malformed == 0 && ebpfMonWireStat(w)->resynced == 0, "no message was malformed or lost");
     ebpfMonWireFree(w);
 }
@@ -97,7 +97,7 @@ static void testScattered(const turn *t, unsigned n, const eventLog *plain)
             testDiag("seed %d:\n%s", i, log.text ? log.text : "nothing");
         reordered += ebpfMonWireStat(w)->reordered;
         repeated += ebpfMonWireStat(w)->repeated;
-        left += ebpfMonWireStat(w)->memory;
+        left += ebpfMonWireStat(w)->memory + ebpfMonWireStat(w)->waiting;
         ebpfMonWireFree(w);
         logClear(&log);
     }
@@ -110,6 +110,7 @@ static void testScattered(const turn *t, unsigned n, const eventLog *plain)
 static void testHole(ebpfMonWire *w, talk *k, const eventLog *log, const bytes *b)
 {
     uint64_t resynced = ebpfMonWireStat(w)->resynced;
+    unsigned before = ebpfMonWireStat(w)->waiting, begun, holed;
     bytes big = { 0 };
 
     add16(&big, 4);
@@ -122,8 +123,12 @@ static void testHole(ebpfMonWire *w, talk *k, const eventLog *log, const bytes *
         add(&big, b->p, 8);
     put(&big, 3, 77, 7.0);
     say(w, k, 0, big.p, 1000);
+    begun = ebpfMonWireStat(w)->waiting;
     k->seq[0] += 1000;
     say(w, k, 0, big.p + 2000, big.len - 2000);
+    holed = ebpfMonWireStat(w)->waiting;
+    testOk(begun == before + 1 && holed == begun + 1, "the begin of a message waits, and what is behind a hole: %u, %u",
+        begun, holed);
     ebpfMonWireTick(w, k->time + 2000 * MS);
     testOk(log->count[ebpfMonWirePut] == 10 && log->count[ebpfMonWireGap] == 6 && strstr(log->text, " n3000 have984 ")
         && ebpfMonWireStat(w)->resynced == resynced, "a hole in a message costs that message alone");
@@ -239,7 +244,7 @@ static void testGap(void)
         && strstr(log.text, "have4 sum00202851 hash0 "), "a packet that was cut is a gap behind what is there");
     testHole(w, &k, &log, &b);
     ebpfMonWireTick(w, UINT64_MAX);
-    testOk(ebpfMonWireStat(w)->memory == 0, "nothing is left");
+    testOk(ebpfMonWireStat(w)->memory == 0 && !ebpfMonWireStat(w)->waiting, "nothing is left");
     ebpfMonWireFree(w);
     logClear(&log);
     bytesFree(&b);
