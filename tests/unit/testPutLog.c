@@ -26,6 +26,31 @@ static void addPut(ebpfMonPutLog *log, unsigned value, unsigned old, double now)
     ebpfMonPutLogAddPut(log, &p, now);
 }
 
+static int isUnchanged(const char *val, const char *old)
+{
+    ebpfMonPut p = somePut(0);
+
+    strcpy(p.val, val);
+    strcpy(p.old, old);
+    p.number = strtod(val, NULL);
+    p.oldNumber = strtod(old, NULL);
+    return ebpfMonPutLogIsUnchanged(&p);
+}
+
+/* As doubles, the numbers of each line are equal. */
+static void testLargeNumbers(void)
+{
+    testDiag("64-bit integers that a double cannot tell apart");
+    testOk(!isUnchanged("9007199254740993", "9007199254740992"), "2^53 + 1 is not 2^53");
+    testOk(!isUnchanged("-9223372036854775807", "-9223372036854775808"), "INT64 differs in its lowest bit");
+    testOk(!isUnchanged("18446744073709551615", "18446744073709551614"), "UINT64 differs in its lowest bit");
+    testOk(!isUnchanged("1e+17", "100000000000000001"), "a double is sent to an INT64 that has another value");
+    testOk(isUnchanged("18446744073709551615", "18446744073709551615"), "the same UINT64");
+    testOk(isUnchanged("1e+17", "100000000000000000") && isUnchanged("9.2233720368547758e+18", "9223372036854775808"),
+           "the same number in another form");
+    testOk(isUnchanged("1e300", "1e+300") && isUnchanged("1.50", "1.5") && isUnchanged("nan", "nan"), "other numbers");
+}
+
 static void testModes(void)
 {
     ebpfMonPutLog *log = newLog(ebpfMonPutLogPv, ebpfMonFormatCaPutText, ebpfMonLogChanges, "PV");
@@ -143,6 +168,7 @@ MAIN(testPutLog)
     testPlan(0);
     makeLogFolder("testPutLog");
     eltc(0);
+    testLargeNumbers();
     testModes();
     testLoss();
     testObject();

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 #define BURST_PVS   4096
 #define BURST_IDLE  5.0  /* s; the same as in caPutLog */
 #define BURST_TOTAL 30.0 /* s */
+#define EXACT_MOST  0x1p53 /* a double has every integer up to this one */
 
 static ebpfMonDestination *getDestination(ebpfMonPutLog *s)
 {
@@ -90,6 +92,15 @@ void ebpfMonPutLogConfigure(ebpfMonPutLog *s, const ebpfMonPutLogConf *conf, con
         ebpfMonPutLogEndBursts(s, now);
 }
 
+/* Returns the number of a value. A double cannot tell large 64-bit integers apart, but their texts have all digits, and
+ * a long double has at least 64 bits on our machines. */
+static long double getExactNumber(double number, const char *text)
+{
+    if (fabs(number) < EXACT_MOST || text[strspn(text, "-0123456789")])
+        return number;
+    return strtold(text, NULL);
+}
+
 int ebpfMonPutLogIsUnchanged(const ebpfMonPut *put)
 {
     size_t len;
@@ -98,8 +109,8 @@ int ebpfMonPutLogIsUnchanged(const ebpfMonPut *put)
         put->result == ebpfMonPutLost)
         return 0;
     if (put->isNumber && put->oldIsNumber)
-        return put->number == put->oldNumber || strcmp(put->val, put->old) == 0; /* the texts, because NaN is not
-                                                                                  * equal to itself */
+        return getExactNumber(put->number, put->val) == getExactNumber(put->oldNumber, put->old) ||
+               strcmp(put->val, put->old) == 0; /* the texts, because NaN is not equal to itself */
     if (strcmp(put->val, put->old) != 0)
         return 0;
     len = strlen(put->val);
