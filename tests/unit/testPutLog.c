@@ -78,6 +78,40 @@ static void testModes(void)
     free(log);
 }
 
+static void addBurstPut(ebpfMonPutLog *log, unsigned value, ebpfMonPutResult result, int unexpected)
+{
+    ebpfMonPut p = somePut(value);
+
+    p.result = result;
+    p.unexpected = unexpected;
+    strcpy(p.user, result == ebpfMonPutOk && !unexpected ? "alice" : "mallory");
+    ebpfMonPutLogAddPut(log, &p, 1);
+}
+
+/* Somebody makes a put that should be seen, and hides it by a harmless one. */
+static void testHiddenPuts(void)
+{
+    static const ebpfMonPutResult bad[] = {ebpfMonPutFailed, ebpfMonPutDenied, ebpfMonPutLost};
+    ebpfMonPutLog *log = newLog(ebpfMonPutLogPv, ebpfMonFormatCaPutText, ebpfMonLogBurst, "PV");
+
+    testDiag("a burst does not hide puts that should be seen");
+    addBurstPut(log, 1, ebpfMonPutOk, 0);
+    for (unsigned i = 0; i < 3; i++) {
+        log->changed = 0;
+        addBurstPut(log, 700 + i, bad[i], 0);
+        testOk(log->changed && strstr(log->last, "result=") && strstr(log->last, " mallory "), "%s", log->last);
+        addBurstPut(log, 2, ebpfMonPutOk, 0);
+    }
+    log->changed = 0;
+    addBurstPut(log, 800, ebpfMonPutOk, 1);
+    testOk(log->changed && strstr(log->last, " mallory VAC:SET new=800"), "%s", log->last);
+    addBurstPut(log, 3, ebpfMonPutOk, 0);
+    ebpfMonPutLogClose(log, 9);
+    testOk(strstr(log->last, "new=3 old=2 min=1 max=3 burst=5 by alice@opi1 (5)") && log->counts.joined == 4, "%s",
+           log->last);
+    free(log);
+}
+
 static void testLoss(void)
 {
     ebpfMonPutLog *log = newLog(ebpfMonPutLogFile, ebpfMonFormatJson, ebpfMonLogAll, pathOf("late/log.json"));
@@ -170,6 +204,7 @@ MAIN(testPutLog)
     eltc(0);
     testLargeNumbers();
     testModes();
+    testHiddenPuts();
     testLoss();
     testObject();
     testTooMany();

@@ -2,7 +2,8 @@
 /*
  * The burst filter. Puts to one PV in quick succession become two lines: the first put at once, and at the end a
  * summary of all puts. Each PV has a burst of its own, so puts to other PVs do not end it. The summary names the
- * writers. One thread. Times are monotonic seconds, which the caller gives.
+ * writers, but not what a put may have had of its own, such as a result. One thread. Times are monotonic seconds, which
+ * the caller gives.
  */
 #ifndef EBPFMON_BURST_H
 #define EBPFMON_BURST_H
