@@ -9,6 +9,7 @@
 
 #include <sqlite3.h>
 
+#include "common/clock.h"
 #include "common/ownFile.h"
 #include "common/text.h"
 #include "usage/useStore.h"
@@ -23,11 +24,12 @@
 enum { sqlUse, sqlWatchedOn, sqlWatchedNew, sqlEachUse, sqlEachWatched, sqlCount, sqlStatements };
 
 static const char *const statements[sqlStatements] = {
-    [sqlUse] = "INSERT INTO uses (" USE_COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
-               "ON CONFLICT (ioc, record, kind) DO UPDATE SET channel = excluded.channel, who = excluded.who, "
-               "last = max(last, excluded.last), count = count + excluded.count",
+    /* ?9: a date after this one was written while the clock was ahead, and does not count */
+    [sqlUse] = "INSERT INTO uses (" USE_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) "
+               "ON CONFLICT (ioc, record, kind) DO UPDATE SET channel = ?4, who = ?5, first = min(first, ?6), "
+               "last = CASE WHEN last > ?9 THEN ?7 ELSE max(last, ?7) END, count = count + ?8",
     [sqlWatchedOn] = "UPDATE watched SET ended = ?3 WHERE rowid = (SELECT rowid FROM watched WHERE ioc = ?1 "
-                     "ORDER BY ended DESC, rowid DESC LIMIT 1) AND ways = ?2 AND ended <= ?3 AND ended >= ?3 - ?4",
+                     "AND ended <= ?3 ORDER BY ended DESC, rowid DESC LIMIT 1) AND ways = ?2 AND ended >= ?3 - ?4",
     [sqlWatchedNew] = "INSERT INTO watched (ioc, ways, began, ended) VALUES (?1, ?2, ?3, ?3)",
     [sqlEachUse] = "SELECT " USE_COLUMNS " FROM uses WHERE ioc = ? ORDER BY last",
     [sqlEachWatched] = "SELECT began, ended, ways FROM watched WHERE ioc = ? ORDER BY began",
@@ -231,6 +233,7 @@ int ebpfMonUseStoreAddUse(ebpfMonUseStore *store, const ebpfMonUse *use, char *w
     sqlite3_bind_int64(stmt, 6, use->first);
     sqlite3_bind_int64(stmt, 7, use->last);
     sqlite3_bind_int64(stmt, 8, (int64_t)use->count);
+    sqlite3_bind_int64(stmt, 9, ebpfMonClockUnixSeconds() + EBPFMON_WATCH_GAP);
     return runStatement(store, sqlUse, why, size);
 }
 

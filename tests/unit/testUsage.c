@@ -9,6 +9,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
+#include "common/clock.h"
 #include "usage/useStore.h"
 
 #define NOW 1700000000
@@ -161,6 +162,31 @@ static void testStore(void)
     ebpfMonUseStoreClose(s);
 }
 
+/* The clock was ahead by ten days, and then it was set right. */
+static void testClockAhead(void)
+{
+    ebpfMonUseStore *s = ebpfMonUseStoreOpen(file, 1, 1, why, sizeof(why));
+    int64_t now = ebpfMonClockUnixSeconds(), ahead = now + 10 * 86400;
+    unsigned n = 0;
+
+    testDiag("A clock that was ahead");
+    if (!s)
+        testAbort("%s", why);
+    addUse(s, ahead, "carl");
+    addUse(s, now, "dora");
+    ebpfMonUseStoreEachUse(s, "ioc", noteRow, NULL, why, sizeof(why));
+    testOk(lastRow.last == now && strcmp(lastRow.who, "dora") == 0, "a date that is to come does not stay");
+    addUse(s, now - 5, "emil");
+    ebpfMonUseStoreEachUse(s, "ioc", noteRow, NULL, why, sizeof(why));
+    testOk(lastRow.last == now && lastRow.first == NOW, "a later date stays, if it is past");
+    ebpfMonUseStoreAddWatched(s, "ahead", 7, ahead, why, sizeof(why));
+    for (int i = 0; i < 10; i++)
+        ebpfMonUseStoreAddWatched(s, "ahead", 7, now + 10 * i, why, sizeof(why));
+    ebpfMonUseStoreEachWatched(s, "ahead", noteSpan, &n, why, sizeof(why));
+    testOk(n == 2 && span[0].began == now && span[0].ended == now + 90, "watching since then is one row of %u", n);
+    ebpfMonUseStoreClose(s);
+}
+
 /* A database in a folder where other users could replace it, or make a link to another file. */
 static void testForeignFiles(const char *folder)
 {
@@ -183,7 +209,7 @@ MAIN(testUsage)
 {
     char folder[] = "/tmp/testUsageXXXXXX", name[80];
 
-    testPlan(13 + 3 + 9 + 3);
+    testPlan(13 + 3 + 9 + 3 + 3);
     if (!mkdtemp(folder))
         testAbort("no folder");
     snprintf(file, sizeof(file), "%s/uses.db", folder);
@@ -191,6 +217,7 @@ MAIN(testUsage)
     testNotes();
     testRoom();
     testStore();
+    testClockAhead();
     testForeignFiles(folder);
     ebpfMonUseNotesFree(notes);
     for (const char *end = "\0-wal\0-shm\0."; *end != '.'; end += strlen(end) + 1) {
