@@ -217,7 +217,7 @@ static void writeDueNotes(ebpfMonUseKeeper *k, ebpfMonWorker *worker, int isEnd)
             reportTrouble(k, why);
         else
             reportSuccess(k);
-        ebpfMonUseNotesForget(k->notes);
+        ebpfMonUseNotesForget(k->notes, ebpfMonClockUnixSeconds());
     }
     epicsAtomicSetIntT(&k->isDone, status == 0);
     if (isAsked)

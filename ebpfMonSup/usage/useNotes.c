@@ -21,7 +21,7 @@ typedef struct note {
     int64_t  taken;        /* when the note was last taken; 0: never */
     uint64_t count;
     uint8_t  kind;
-    uint8_t  isNew;        /* the client is another one than when the note was last taken */
+    uint8_t  isNew;        /* a use that counts is by another client than when the note was last taken */
     uint8_t  isChanged;    /* there was a use since it was last taken */
     char    *channel, *who; /* NULL: not known */
     char     names[];      /* "ioc\0record" */
@@ -140,7 +140,9 @@ int ebpfMonUseNotesAdd(ebpfMonUseNotes *notes, const char *ioc, const char *chan
         if (isOther)
             setText(&n->channel, channel);
         n->identity = identity;
-        n->isNew |= (uint8_t)isOther;
+        /* A look finds several clients at one PV in turn, and finds them again each time: there, another client does
+         * not make the use a new one. Its name is written when the note is due. */
+        n->isNew |= (uint8_t)(isOther && count);
         if (!n->isChanged)
             n->first = now;
         n->isChanged = 1;
@@ -218,14 +220,15 @@ void ebpfMonUseNotesGiveBack(ebpfMonUseNotes *notes, const ebpfMonUse *uses, uns
     epicsMutexUnlock(notes->lock);
 }
 
-void ebpfMonUseNotesForget(ebpfMonUseNotes *notes)
+/* Drops notes that are written and whose last use was before this time, until half of the room is free; under the
+ * lock. */
+static void dropWritten(ebpfMonUseNotes *notes, int64_t before)
 {
-    epicsMutexMustLock(notes->lock);
     for (size_t i = 0; i < BUCKETS && notes->count > EBPFMON_USE_NOTES / 2; i++)
         for (note **place = &notes->bucket[i]; *place;) {
             note *n = *place;
 
-            if (n->isChanged) {
+            if (n->isChanged || n->last >= before) {
                 place = &n->next;
                 continue;
             }
@@ -233,6 +236,14 @@ void ebpfMonUseNotesForget(ebpfMonUseNotes *notes)
             freeNote(n);
             notes->count--;
         }
+}
+
+void ebpfMonUseNotesForget(ebpfMonUseNotes *notes, int64_t now)
+{
+    epicsMutexMustLock(notes->lock);
+    dropWritten(notes, now - STILL_SECONDS); /* what is still there would be noted anew by the next look, and written */
+    if (notes->count >= EBPFMON_USE_NOTES)
+        dropWritten(notes, INT64_MAX);
     epicsMutexUnlock(notes->lock);
 }
 

@@ -48,8 +48,9 @@ int ebpfMonUseNotesAdd(ebpfMonUseNotes *notes, const char *ioc, const char *chan
 void ebpfMonUseNotesSetWho(ebpfMonUseNotes *notes, const char *ioc, const char *channel, ebpfMonUseKind kind,
                            const char *who);
 
-/* Takes at most "max" notes that are due. A note is due if its client is a new one, else one or ten minutes after it
- * was last taken; "all": each changed note is due. "cursor": 0 at the first call of a series, then unchanged.
+/* Takes at most "max" notes that are due. A note is due one minute (reads and puts) or ten (subscriptions and channels)
+ * after it was last taken, and at once if another client reads or puts; "all": each changed note is due. "cursor": 0 at
+ * the first call of a series, then unchanged.
  * Returns the number of notes; 0: there are no more. */
 unsigned ebpfMonUseNotesTake(ebpfMonUseNotes *notes, size_t *cursor, int64_t now, int all, ebpfMonUse *uses,
                              unsigned max);
@@ -57,8 +58,9 @@ unsigned ebpfMonUseNotesTake(ebpfMonUseNotes *notes, size_t *cursor, int64_t now
 /* Notes again the uses that were taken but could not be written. */
 void ebpfMonUseNotesGiveBack(ebpfMonUseNotes *notes, const ebpfMonUse *uses, unsigned count);
 
-/* If more than half of the room is used, forgets notes that are written. */
-void ebpfMonUseNotesForget(ebpfMonUseNotes *notes);
+/* If more than half of the room is used, forgets notes that are written and were not used for ten minutes; if all of it
+ * is used, also others that are written. "now": s since 1970. */
+void ebpfMonUseNotesForget(ebpfMonUseNotes *notes, int64_t now);
 
 /* How many uses were not noted so far, because there was no room or no memory. */
 uint64_t ebpfMonUseNotesCountLost(ebpfMonUseNotes *notes);

@@ -68,6 +68,27 @@ static void testNotes(void)
     testOk(takeAll(NOW, 0, 7) == 5000 && takeAll(NOW, 1, 7) == 0, "notes come in batches, each once");
 }
 
+/* A look each 10 s finds two clients that stay. */
+static void testTwoSubscribers(void)
+{
+    unsigned written = 0;
+    int64_t now = NOW;
+
+    testDiag("Two subscribers of a PV");
+    for (; now < NOW + 3600; now += 10) {
+        if (ebpfMonUseNotesAdd(notes, "ioc", "T", ebpfMonUseSubscribe, 11, now, 0))
+            ebpfMonUseNotesSetWho(notes, "ioc", "T", ebpfMonUseSubscribe, "anna");
+        if (ebpfMonUseNotesAdd(notes, "ioc", "T", ebpfMonUseSubscribe, 12, now, 0))
+            ebpfMonUseNotesSetWho(notes, "ioc", "T", ebpfMonUseSubscribe, "bert");
+        written += takeAll(now, 0, 64);
+    }
+    testOk(written == 6 && strcmp(use[0].who, "bert") == 0, "written every ten minutes: %u times in an hour, by %s",
+           written, use[0].who);
+    if (ebpfMonUseNotesAdd(notes, "ioc", "T", ebpfMonUseSubscribe, 13, now, 0))
+        ebpfMonUseNotesSetWho(notes, "ioc", "T", ebpfMonUseSubscribe, "carl");
+    testOk(takeAll(now, 0, 64) == 1 && strcmp(use[0].who, "carl") == 0, "the last one is the one that was seen last");
+}
+
 static void testRoom(void)
 {
     unsigned i;
@@ -81,12 +102,47 @@ static void testRoom(void)
     }
     testOk(ebpfMonUseNotesCountLost(notes) > 100, "notes that did not fit are counted: %llu",
            (unsigned long long)ebpfMonUseNotesCountLost(notes));
-    ebpfMonUseNotesForget(notes);
+    ebpfMonUseNotesForget(notes, NOW);
     testOk(ebpfMonUseNotesAdd(notes, "ioc", "A", ebpfMonUseRead, 9, NOW, 1) == 1 && takeAll(NOW, 1, 64) > 100000,
            "notes that are not written yet are kept");
-    ebpfMonUseNotesForget(notes);
+    ebpfMonUseNotesForget(notes, NOW);
     testOk(ebpfMonUseNotesAdd(notes, "ioc", "NEW", ebpfMonUseRead, 9, NOW, 1),
            "after they are written there is room again");
+}
+
+static void addChannels(ebpfMonUseNotes *to, unsigned first, unsigned end, int64_t now)
+{
+    for (unsigned i = first; i < end; i++) {
+        char name[20];
+
+        snprintf(name, sizeof(name), "C%u", i);
+        ebpfMonUseNotesAdd(to, "ioc", name, ebpfMonUseConnect, 3, now, 0);
+    }
+}
+
+/* More than half of the room is used, by channels that stay. */
+static void testForget(void)
+{
+    const unsigned many = EBPFMON_USE_NOTES / 4 * 3;
+    ebpfMonUseNotes *all = notes;
+
+    testDiag("Notes that are forgotten");
+    notes = ebpfMonUseNotesNew();
+    ebpfMonUseNotesSetWanted(notes, 1);
+    addChannels(notes, 0, 1, NOW);
+    addChannels(notes, 1, many, NOW + 900);
+    takeAll(NOW + 900, 1, 64);
+    ebpfMonUseNotesForget(notes, NOW + 910);
+    addChannels(notes, 0, many, NOW + 910);
+    testOk(takeAll(NOW + 910, 0, 64) == 1 && strcmp(use[0].record, "C0") == 0,
+           "a channel that is still there is not forgotten, so it is not written again");
+    addChannels(notes, many, EBPFMON_USE_NOTES, NOW + 920);
+    takeAll(NOW + 920, 1, 64);
+    ebpfMonUseNotesForget(notes, NOW + 920);
+    addChannels(notes, EBPFMON_USE_NOTES, EBPFMON_USE_NOTES + 10, NOW + 920);
+    testOk(ebpfMonUseNotesCountLost(notes) == 0, "… unless all of the room is used");
+    ebpfMonUseNotesFree(notes);
+    notes = all;
 }
 
 static unsigned rows;
@@ -209,13 +265,15 @@ MAIN(testUsage)
 {
     char folder[] = "/tmp/testUsageXXXXXX", name[80];
 
-    testPlan(13 + 3 + 9 + 3 + 3);
+    testPlan(13 + 2 + 3 + 2 + 9 + 3 + 3);
     if (!mkdtemp(folder))
         testAbort("no folder");
     snprintf(file, sizeof(file), "%s/uses.db", folder);
     notes = ebpfMonUseNotesNew();
     testNotes();
+    testTwoSubscribers();
     testRoom();
+    testForget();
     testStore();
     testClockAhead();
     testForeignFiles(folder);
