@@ -2,6 +2,19 @@
 /* The logs as the monitor uses them: more puts than fit, and several logs side by side. */
 #include "logTest.h"
 
+/* The number of puts of which the log has a line of their own. */
+static uint64_t countPuts(const char *file)
+{
+    size_t len;
+    char *text = contents(pathOf(file), &len);
+    uint64_t reports = 0;
+
+    for (char *at = text; at && (at = strstr(at, "\"lost\":")); at++)
+        reports++;
+    free(text);
+    return written() - reports;
+}
+
 static void testLoad(void)
 {
     enum { N = 400000, FIT = 50000 };
@@ -31,7 +44,7 @@ static void testLoad(void)
     ebpfMonExportStop(exporter, 30);
     all = ebpfMonClockSeconds() - t;
     eltc(1);
-    testOk(written() + lost() == N, "%" PRIu64 " written + %" PRIu64 " lost of %d", written(), lost(), N);
+    testOk(countPuts("load.json") + lost() == N, "%" PRIu64 " written + %" PRIu64 " lost of %d", written(), lost(), N);
     testDiag("%.0f ns a put, %.0f JSON lines a second written", putNs, (double)written() / all);
 
     testDiag("one hundred thousand puts per second");
@@ -44,7 +57,7 @@ static void testLoad(void)
         ebpfMonExportPut(exporter, &p);
     }
     ebpfMonExportStop(exporter, 30);
-    testOk(written() + lost() == 100000, "%" PRIu64 " written + %" PRIu64 " lost", written(), lost());
+    testOk(countPuts("load2.json") + lost() == 100000, "%" PRIu64 " written + %" PRIu64 " lost", written(), lost());
 }
 
 static void testBurstLog(void)

@@ -2,6 +2,7 @@
 /* One log, without its thread: modes, the PV, losses; and the logs of a process as an object. Times are invented. */
 #include "logTest.h"
 
+#include "export/log/logThread.h"
 #include "export/log/putLog.h"
 #include "export/log/putLogs.h"
 
@@ -175,6 +176,99 @@ static void testObject(void)
     ebpfMonPutLogsFree(NULL);
 }
 
+/* Queues puts until the queue is full, and returns their number. The log thread publishes its state at least once a
+ * second, so it waits for us. */
+static uint64_t fillQueue(ebpfMonPutLogs *logs)
+{
+    ebpfMonRecordQueueState q;
+    uint64_t made = 0, before;
+    ebpfMonPut p = somePut(1);
+
+    ebpfMonRecordQueueGetState(logs->queue, &q);
+    before = q.dropped;
+    do {
+        ebpfMonPutLogsAddPut(logs, &p);
+        if (++made % 100 == 0)
+            ebpfMonRecordQueueGetState(logs->queue, &q);
+    } while (q.dropped == before || made % 100);
+    return made;
+}
+
+/* The number of lines of puts, and the sum of the puts that lines report as lost. */
+static uint64_t countLines(const char *file, uint64_t *reported)
+{
+    size_t len;
+    char *text = contents(pathOf(file), &len);
+    uint64_t lines = 0;
+
+    *reported = 0;
+    for (char *at = text, *end; at && (end = strchr(at, '\n')); at = end + 1) {
+        char *loss;
+
+        *end = 0;
+        if ((loss = strstr(at, "\"lost\":")) != NULL)
+            *reported += strtoull(loss + 7, NULL, 10);
+        else
+            lines++;
+    }
+    free(text);
+    return lines;
+}
+
+static int isReported(const void *losses)
+{
+    uint64_t reported;
+
+    countLines("queue.json", &reported);
+    return reported >= *(const uint64_t *)losses;
+}
+
+static char said[2000];
+
+static void keepMessage(void *unused, const char *text)
+{
+    (void)unused;
+    strncat(said, text, sizeof(said) - strlen(said) - 1);
+}
+
+static void testQueueLosses(void)
+{
+    ebpfMonPutLogs *logs = ebpfMonPutLogsNew();
+    ebpfMonPutLogConf conf;
+    ebpfMonRecordQueueState q;
+    uint64_t made, lines, reported;
+
+    testDiag("puts that the queue lost are a line of the log");
+    begin();
+    ebpfMonPutLogConfSetJson(&conf, pathOf("queue.json"), 0, 0, 0, ebpfMonLogAll);
+    ebpfMonPutLogsConfigure(logs, &conf);
+    ebpfMonPublishedLock();
+    made = fillQueue(logs);
+    ebpfMonRecordQueueGetState(logs->queue, &q);
+    ebpfMonPublishedUnlock();
+    testOk(until(isReported, &q.dropped), "reported while it runs");
+
+    testDiag("puts that are left when the monitor ends");
+    errlogAddListener(keepMessage, NULL);
+    ebpfMonPublishedLock();
+    made += fillQueue(logs);
+    epicsMutexMustLock(logs->lock);
+    logs->stopping = 1; /* as ebpfMonPutLogsStop, whose time is over */
+    epicsMutexUnlock(logs->lock);
+    ebpfMonRecordQueueGetState(logs->queue, &q);
+    ebpfMonPublishedUnlock();
+    testOk(until(isReported, &(uint64_t){q.dropped + 1}), "the last line reports them");
+    ebpfMonPutLogsStop(logs, 10);
+    errlogFlush();
+    errlogRemoveListeners(keepMessage, NULL);
+    lines = countLines("queue.json", &reported);
+    testOk(reported > q.dropped && lines + reported == made && lost() == reported,
+           "%" PRIu64 " puts: %" PRIu64 " lines, %" PRIu64 " reported as lost, %" PRIu64 " counted", made, lines,
+           reported, lost());
+    testOk(strstr(said, "the monitor ends before the logs are written") != NULL, "%s", said);
+    ebpfMonPutLogsFree(logs);
+}
+
 static void testTooMany(void)
 {
     ebpfMonPutLogs *logs = ebpfMonPutLogsNew();
@@ -207,6 +301,7 @@ MAIN(testPutLog)
     testHiddenPuts();
     testLoss();
     testObject();
+    testQueueLosses();
     testTooMany();
     eltc(1);
     removeAll(dir);

@@ -113,9 +113,18 @@ static unsigned findTrouble(ebpfMonLogWriter *w, unsigned *count, char *first, s
     return bad;
 }
 
+/* Each log reports in a line how many puts are missing. */
+static void addMissed(ebpfMonLogWriter *w, uint64_t puts)
+{
+    for (unsigned i = 0; i < EBPFMON_PUT_LOGS; i++)
+        if (w->log[i].conf.kind)
+            w->log[i].missed += puts;
+}
+
 static void noteDropped(ebpfMonLogWriter *w, uint64_t dropped, double now)
 {
     if (dropped > w->droppedBefore) {
+        addMissed(w, dropped - w->droppedBefore);
         if (!w->droppedBefore)
             errlogSevPrintf(errlogMajor, "ebpfMon: puts come faster than the logs are written, and some are lost; "
                             "LOG_LOST_CNT counts them. Log fewer puts (FILTER_*, mode changes or burst), or to a "
@@ -200,11 +209,35 @@ static int tickAll(ebpfMonLogWriter *w, double now)
     return pending;
 }
 
-/* Ends all logs when the queue is empty: writes what waits, not later than "by", and closes. */
+/* Takes the puts that are left in the queue out of it, and counts them as lost. */
+static void countLeft(ebpfMonPutLogs *logs)
+{
+    ebpfMonLogWriter *w = &logs->writer;
+    ebpfMonRecordQueueState q;
+    uint64_t left = 0;
+    size_t size, len;
+
+    while ((size = ebpfMonRecordQueueRead(logs->queue, w->chunk, sizeof(w->chunk))) > 0)
+        for (size_t at = 0; at < size; at += sizeof(len) + len, left++)
+            memcpy(&len, w->chunk + at, sizeof(len));
+    ebpfMonRecordQueueGetState(logs->queue, &q);
+    noteDropped(w, q.dropped, ebpfMonClockSeconds());
+    if (!left)
+        return;
+    addMissed(w, left);
+    epicsMutexMustLock(logs->lock);
+    logs->goneLost += left;
+    epicsMutexUnlock(logs->lock);
+    errlogSevPrintf(errlogMajor, "ebpfMon: the monitor ends before the logs are written: %" PRIu64 " puts are not in "
+                    "them\n", left);
+}
+
+/* Ends all logs: writes what waits in them, not later than "by", and closes. */
 static void finishLogs(ebpfMonPutLogs *logs, double by)
 {
     ebpfMonLogWriter *w = &logs->writer;
 
+    countLeft(logs);
     for (unsigned i = 0; i < EBPFMON_PUT_LOGS; i++)
         if (w->log[i].conf.kind)
             ebpfMonPutLogEndBursts(&w->log[i], ebpfMonClockSeconds());

@@ -10,6 +10,7 @@
 #define BURST_PVS   4096
 #define BURST_IDLE  5.0  /* s; the same as in caPutLog */
 #define BURST_TOTAL 30.0 /* s */
+#define QUEUE_FULL  "the puts came faster than the logs were written"
 #define EXACT_MOST  0x1p53 /* a double has every integer up to this one */
 
 static ebpfMonDestination *getDestination(ebpfMonPutLog *s)
@@ -33,18 +34,18 @@ static int addLine(ebpfMonPutLog *s, const char *line, size_t len)
     return 0;
 }
 
-/* When the log works again after a loss, writes a line that reports it, in the place of the lost lines. */
+/* When the log works again after a loss, writes a line that reports it, in the place of the lost lines. It counts also
+ * the puts that did not come to the log. */
 static void addLossLine(ebpfMonPutLog *s)
 {
     ebpfMonDestination *d = getDestination(s);
-    uint64_t lost;
     size_t len;
 
-    if (!d || !d->lostNow || d->trouble)
+    if (!d || !(d->lostNow || s->missed) || d->trouble)
         return;
-    lost = d->lostNow;
-    len = ebpfMonFormatLoss(&s->formatter, s->conf.format, lost, d->why, s->line, sizeof(s->line));
-    d->lostNow = 0;
+    len = ebpfMonFormatLoss(&s->formatter, s->conf.format, d->lostNow + s->missed, d->lostNow ? d->why : QUEUE_FULL,
+                            s->line, sizeof(s->line));
+    d->lostNow = s->missed = 0;
     if (len && addLine(s, s->line, len) == 0)
         s->counts.summaries++;
 }
@@ -180,6 +181,7 @@ const ebpfMonPutLogCounts *ebpfMonPutLogGetCounts(ebpfMonPutLog *s)
 void ebpfMonPutLogClose(ebpfMonPutLog *s, double now)
 {
     ebpfMonPutLogEndBursts(s, now);
+    addLossLine(s);
     if (s->file)
         ebpfMonLogFileClose(s->file, now);
     if (s->server)

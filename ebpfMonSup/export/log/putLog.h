@@ -30,6 +30,8 @@ typedef struct {
     ebpfMonFormatter formatter;
     char     last[EBPFMON_CAPUTLINE_MAX + 24]; /* the newest line, of an ebpfMonPutLogPv */
     int      changed;      /* nonzero: "last" has changed since the reader set this to 0 */
+    uint64_t missed;       /* puts that were lost before they came here, and that no line reports yet; the log thread
+                            * adds them. They are not in "counts" */
     double   now;          /* "now" of the present call, because the burst filter calls back without it */
     char     line[EBPFMON_LINE_MAX]; /* the line that is being written */
 } ebpfMonPutLog;
