@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -72,17 +73,21 @@ static void hideErrors(screen *s)
     }
 }
 
-static void beginScreen(screen *s)
+/* 0, or -1 after a message. newterm, because initscr ends the program itself, and does not say what to do. */
+static int beginScreen(screen *s)
 {
     struct sigaction action = {.sa_handler = onSignal};
 
+    if (!newterm(NULL, stdout, stdin)) {
+        fprintf(stderr, "ebpfMonTop: this host does not know the terminal \"%s\": set TERM=xterm-256color, or use -1 "
+                "to print one page\n", getenv("TERM") ? getenv("TERM") : "");
+        return -1;
+    }
     hideErrors(s);
-
     sigaction(SIGINT, &action, NULL); /* so the terminal is restored before we end */
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGHUP, &action, NULL);
     set_escdelay(ESCAPE_MS);
-    initscr();
     cbreak();
     noecho();
     nonl();
@@ -90,6 +95,7 @@ static void beginScreen(screen *s)
     nodelay(stdscr, TRUE);
     curs_set(0);
     chooseColours(s);
+    return 0;
 }
 
 static void endScreen(screen *s)
@@ -201,7 +207,8 @@ int topScreenRun(topData *data, topLook *look, double seconds)
     screen s = {.data = data, .look = look, .keys = {.look = look, .data = data}, .seconds = seconds};
     struct pollfd files[2] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.events = POLLIN}};
 
-    beginScreen(&s);
+    if (beginScreen(&s))
+        return 2;
     drawPage(&s);
     while (!s.keys.isEnding && !ended) {
         int isChanged, wait;

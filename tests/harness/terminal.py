@@ -16,14 +16,14 @@ from .wait import until
 class Terminal:
     """pyte understands the console of Linux, so TERM tells the program that it is one."""
 
-    def __init__(self, argv, environ, lines=40, columns=160):
+    def __init__(self, argv, environ, lines=40, columns=160, term="linux"):
         self._screen = pyte.Screen(columns, lines)
         self._stream = pyte.ByteStream(self._screen)
         environ = {k: v for k, v in environ.items() if k not in ("LINES", "COLUMNS")}  # size of our terminal
         self.pid, self._fd = pty.fork()
         if self.pid == 0:  # set the size before the program reads it
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
-            os.execvpe(argv[0], [str(a) for a in argv], {**environ, "TERM": "linux", "LANG": "C.UTF-8"})
+            os.execvpe(argv[0], [str(a) for a in argv], {**environ, "TERM": term, "LANG": "C.UTF-8"})
         self.status = None
 
     def resize(self, lines, columns):

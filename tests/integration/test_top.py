@@ -149,6 +149,17 @@ def test_refuses(args, why):
     assert done.returncode and why in done.stderr and not done.stdout
 
 
+def test_unknown_terminal():
+    """On a host that does not know our terminal it says what to do."""
+    screen = Terminal([TOP, "X:"], loopback.environment(), 24, 160, term="no-such-terminal")
+    try:
+        until(lambda: screen.ended() is not None, 10, "its end")
+        assert screen.status == 2
+        assert 'does not know the terminal "no-such-terminal": set TERM=xterm-256color, or use -1' in screen.text
+    finally:
+        screen.close()
+
+
 def test_help_names_all_options():
     text = subprocess.run([TOP, "-h"], stdout=subprocess.PIPE, text=True, check=True, timeout=patient(5)).stdout
     for word in ("-1", "-n", "-d", "-v", "-f", "-e", "-r", "-w", "overview", "chains"):
