@@ -59,9 +59,10 @@ static void goBack(topKeys *keys)
 
     if (look->isHelp)
         look->isHelp = 0;
-    else if (look->record[0])
+    else if (look->record[0]) {
         look->record[0] = 0;
-    else
+        look->focus = 0; /* the view may have fewer tables than the page of a record */
+    } else
         look->filter[0] = 0;
     look->cursor = look->scroll = 0;
 }
@@ -79,10 +80,10 @@ static void setView(topKeys *keys, unsigned view)
 static void focusNextTable(topKeys *keys)
 {
     int tables[TOP_VIEW_TABLES];
-    unsigned count = topPageListTables(keys->look, tables);
+    unsigned count = topPageListTables(keys->look, tables) + (topPageHasTexts(keys->look) != 0);
 
     keys->look->focus = count ? (keys->look->focus + 1) % count : 0;
-    keys->look->cursor = 0;
+    keys->look->cursor = keys->look->scroll = 0;
 }
 
 static topTable *getTable(topKeys *keys)

@@ -30,6 +30,11 @@ unsigned topPageListTables(const topLook *look, int tables[TOP_VIEW_TABLES])
     return count;
 }
 
+int topPageHasTexts(const topLook *look)
+{
+    return !look->record[0] && topViewSpecs[look->view].text[0] != TOP_NONE;
+}
+
 const topTable *topPageGetFocus(const topData *data, const topLook *look, unsigned *rows, unsigned max,
                                 unsigned *count)
 {
@@ -243,7 +248,8 @@ static unsigned countHistogram(const topData *data)
     return 2 + (topTableIsValid(&data->histogram) ? findUsed(&data->histogram, &first) : 0);
 }
 
-static void addText(const char *title, const topPv *pv, unsigned skip, topSheet *sheet)
+/* Leaves out the first *skip lines, and takes them from *skip. */
+static void addText(const char *title, const topPv *pv, unsigned *skip, topSheet *sheet)
 {
     const char *line = pv->text;
 
@@ -252,11 +258,22 @@ static void addText(const char *title, const topPv *pv, unsigned skip, topSheet 
         topSheetAdd(sheet, topInvalid, "   the monitor has no values");
     topSheetEndLine(sheet);
     for (; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-        if (skip && skip--)
+        if (*skip) {
+            --*skip;
             continue;
+        }
         topSheetAdd(sheet, topPlain, "  %.*s", (int)strcspn(line, "\n"), line);
         topSheetEndLine(sheet);
     }
+}
+
+static void addTexts(const topData *data, const topLook *look, topSheet *sheet)
+{
+    const topViewSpec *view = &topViewSpecs[look->view];
+    unsigned skip = look->scroll;
+
+    for (unsigned i = 0; i < sizeof(view->text) / sizeof(view->text[0]) && view->text[i] != TOP_NONE; i++)
+        addText(topTextSpecs[view->text[i]].title, data->text[view->text[i]], &skip, sheet);
 }
 
 /* --- the page ---------------------------------------------------------------------------------------- */
@@ -298,7 +315,7 @@ static void addTables(const topData *data, const topLook *look, unsigned lines, 
 static void addHelp(topSheet *sheet)
 {
     static const char *const keys[] = {
-        "up, down, PgUp, PgDn, Home, End  move the cursor; Tab: to the next table",
+        "up, down, PgUp, PgDn, Home, End  move the cursor; Tab: to the next table, and to texts",
         "Enter   shows the record of this row: its counts, chains and puts; Esc: back",
         "< >     sort by the column to the left or right;  r  reverse;  =  the order of the monitor",
         "/       type a text, or a pattern with * and ?: only rows that have it or match are shown; Esc: all",
@@ -323,7 +340,8 @@ void topPageMake(const topData *data, const topLook *look, unsigned lines, unsig
 {
     const topViewSpec *view = &topViewSpecs[look->view];
     int hasHistogram = look->record[0] ? strcmp(look->record, data->root->text) == 0 : view->hasHistogram;
-    unsigned left = lines;
+    int tables[TOP_VIEW_TABLES];
+    unsigned left = lines, tableCount = topPageListTables(look, tables);
 
     topSheetClear(sheet);
     addHeader(data, look, lines, sheet);
@@ -337,13 +355,16 @@ void topPageMake(const topData *data, const topLook *look, unsigned lines, unsig
         topSheetAdd(sheet, topDim, lines == TOP_ALL_LINES ? "" : "   Esc: back");
         topSheetEndLine(sheet);
     }
+    if (topPageHasTexts(look) && look->focus >= tableCount) { /* alone, because the tables may need all lines */
+        addTexts(data, look, sheet);
+        return;
+    }
     if (lines != TOP_ALL_LINES) {
         unsigned taken = (unsigned)sheet->lines, wanted = countHistogram(data) + 1;
-        int tables[TOP_VIEW_TABLES];
 
         left = lines > taken ? lines - taken : 0;
         /* On a small screen the overview has no room for the histogram: its tables are more important. */
-        if (wanted + topPageListTables(look, tables) * (LEAST_ROWS + 3) > left && look->view == topViewOverview)
+        if (wanted + tableCount * (LEAST_ROWS + 3) > left && look->view == topViewOverview)
             hasHistogram = 0;
         if (hasHistogram)
             left = left > wanted ? left - wanted : 0;
@@ -353,7 +374,6 @@ void topPageMake(const topData *data, const topLook *look, unsigned lines, unsig
         addHistogram(data, sheet);
         topSheetEndLine(sheet);
     }
-    for (unsigned i = 0;
-         !look->record[0] && i < sizeof(view->text) / sizeof(view->text[0]) && view->text[i] != TOP_NONE; i++)
-        addText(topTextSpecs[view->text[i]].title, data->text[view->text[i]], look->scroll, sheet);
+    if (topPageHasTexts(look))
+        addTexts(data, look, sheet);
 }

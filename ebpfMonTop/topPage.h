@@ -20,7 +20,7 @@ typedef struct {
 /* What the user wants to see. */
 typedef struct {
     unsigned view;         /* index of topViewSpecs */
-    unsigned focus;        /* index of the view's table in which the cursor is */
+    unsigned focus;        /* index of the view's table in which the cursor is; behind the last one: its texts */
     unsigned cursor;       /* the row of this table, counted as shown */
     unsigned scroll;       /* so many lines of a text are above the screen */
     char     record[64];   /* show only this record; empty: all */
@@ -41,8 +41,12 @@ int topDataRead(topData *data);
 /* Lists the tables of the view, or those about one record. Returns their number. */
 unsigned topPageListTables(const topLook *look, int tables[TOP_VIEW_TABLES]);
 
+/* Nonzero: the view has texts. They come after its tables: "focus" is the number of tables when the user looks at
+ * them. */
+int topPageHasTexts(const topLook *look);
+
 /* Returns the table in which the cursor is; sets "rows" to its rows in the shown order, and *count to their number.
- * NULL: the view has no table. */
+ * NULL: the user looks at texts. */
 const topTable *topPageGetFocus(const topData *data, const topLook *look, unsigned *rows, unsigned max,
                                 unsigned *count);
 

@@ -263,6 +263,26 @@ def test_small_screen(quiet, terminal):
     screen.wait(lambda t: "SLOWEST CHAINS" in t, "a page of forty lines")
 
 
+def test_texts_below_the_screen(quiet, ioc, terminal):
+    """The tables take all lines. Tab goes to the texts after them, and then to the first table again."""
+    screen = terminal(lines=16, columns=80)
+
+    def events():
+        return screen.text.partition("EVENTS OF IOCS")[2].partition("\n")[2].partition("\n")[0].strip()
+
+    screen.type("i")
+    screen.wait(lambda t: "HEALTH OF IOCS" in t and "EVENTS OF IOCS" not in t, "the tables only")
+    screen.type("\t\t\t")
+    screen.wait(lambda t: "THREADS THAT HANG" in t and "EVENTS OF IOCS" in t and "HEALTH" not in t and events(), "the texts")
+    first = events()
+    screen.type(DOWN * 30)
+    screen.wait(lambda t: "EVENTS OF IOCS" in t and events() != first, "other events, or the end")
+    screen.type("\t")
+    screen.wait(lambda t: "HEALTH OF IOCS" in t and "EVENTS OF IOCS" not in t, "the tables again")
+    screen.type("p\t")
+    screen.wait(lambda t: "PUTS, newest first" in t, "the only table: this view has no text")
+
+
 def test_nobody_answers(quiet):
     """A wrong prefix, on a screen: it says what to check, and shows no values."""
     screen = Terminal([TOP, "NOBODY:HAS:"], loopback.client(quiet.port), 24, 80)
