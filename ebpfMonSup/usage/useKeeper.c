@@ -19,6 +19,7 @@
 #define PERIOD  10.0 /* s */
 #define RETRY   60.0 /* s, after the file could not be written */
 #define BATCH   256  /* notes in one transaction */
+#define BATCHES (2 * EBPFMON_USE_NOTES / BATCH) /* enough for all notes, also if some are given back and taken again */
 #define IOCS_MAX 256
 #define STOP_SECONDS 5.0
 #define WHY_SIZE 200
@@ -44,7 +45,10 @@ struct ebpfMonUseKeeper {
     ebpfMonUseStore  *store;    /* NULL: not open */
     double            retryAt;  /* do not write before this time (s, monotonic) */
     int               isReported;   /* the error log has said that the file cannot be written */
+    int               isFull;   /* the file has no room for new rows; found out anew each time it is written */
+    uint64_t          left;     /* uses that were not written because of that */
     ebpfMonUse        use[BATCH];
+    uint8_t           isLeft[BATCH]; /* of each of them: it was not written because of that */
     watchedIoc        ioc[IOCS_MAX];
 };
 
@@ -163,47 +167,74 @@ static int writeWatched(ebpfMonUseKeeper *k, char *why, size_t size)
     return status;
 }
 
-/* Writes at most BATCH notes. Returns their number, or -1: none is written, all are noted again. */
+/* Writes the first n of k->use in one transaction, without those that are left. If the file turns out to be full,
+ * nothing is written: EBPFMON_STORE_FULL, and the next try leaves out what has no room. 0, or -1: "why" says what is
+ * wrong. */
+static int tryBatch(ebpfMonUseKeeper *k, unsigned n, char *why, size_t size)
+{
+    int status = ebpfMonUseStoreBegin(k->store, why, size);
+
+    for (unsigned i = 0; i < n && status == 0; i++) {
+        if (k->isLeft[i])
+            continue;
+        status = k->isFull ? ebpfMonUseStoreUpdateUse(k->store, &k->use[i], why, size)
+                           : ebpfMonUseStoreAddUse(k->store, &k->use[i], why, size);
+        k->isLeft[i] = k->isFull && (status == 1 || status == EBPFMON_STORE_FULL);
+        k->isFull |= status == EBPFMON_STORE_FULL;
+        status = status == 1 ? 0 : status;
+    }
+    if (status == 0)
+        status = ebpfMonUseStoreEnd(k->store, why, size);
+    if (status)
+        ebpfMonUseStoreCancel(k->store);
+    return status;
+}
+
+/* Writes at most BATCH notes. What is not written is noted again. Returns the number of notes, or -1: none is
+ * written. */
 static int writeBatch(ebpfMonUseKeeper *k, size_t *cursor, int all, char *why, size_t size)
 {
     unsigned n = ebpfMonUseNotesTake(k->notes, cursor, ebpfMonClockUnixSeconds(), all, k->use, BATCH);
-    int status = 0;
+    int status;
 
-    for (unsigned i = 0; i < n && status == 0; i++)
-        status = ebpfMonUseStoreAddUse(k->store, &k->use[i], why, size);
-    if (status == 0)
-        return (int)n;
-    ebpfMonUseNotesGiveBack(k->notes, k->use, n);
-    return -1;
+    if (!n)
+        return 0;
+    memset(k->isLeft, 0, sizeof(k->isLeft));
+    do
+        status = tryBatch(k, n, why, size);
+    while (status == EBPFMON_STORE_FULL); /* it ends, because each time one more is left */
+    for (unsigned i = 0; i < n; i++)
+        if (status || k->isLeft[i]) {
+            ebpfMonUseNotesGiveBack(k->notes, &k->use[i], 1);
+            k->left++;
+        }
+    return status ? -1 : (int)n;
 }
 
-/* Writes all that is due. Each batch is a transaction of its own, so a later batch that fails does not undo it. */
+/* Writes all that is due. Each batch is a transaction of its own, so a later batch that fails does not undo it. Only if
+ * all is written, the time until now counts as watched. */
 static int writeAll(ebpfMonUseKeeper *k, ebpfMonWorker *worker, int all, char *why, size_t size)
 {
     size_t cursor = 0;
     int n = 1;
 
+    k->left = 0;
+    k->isFull = 0;
     if (!k->store)
         k->store = ebpfMonUseStoreOpen(k->conf.file, 1, k->conf.megabytes, why, size);
-    if (!k->store || ebpfMonUseStoreBegin(k->store, why, size))
+    if (!k->store)
+        return -1;
+    for (unsigned i = 0; n > 0 && i < BATCHES; i++) {
+        n = writeBatch(k, &cursor, all, why, size);
+        ebpfMonWorkerGiveSign(worker);
+    }
+    if (n < 0 || k->left || ebpfMonUseStoreBegin(k->store, why, size))
         return -1;
     if (writeWatched(k, why, size) || ebpfMonUseStoreEnd(k->store, why, size)) {
         ebpfMonUseStoreCancel(k->store);
         return -1;
     }
-    while (n > 0) {
-        if (ebpfMonUseStoreBegin(k->store, why, size))
-            return -1;
-        n = writeBatch(k, &cursor, all, why, size);
-        if (n >= 0 && ebpfMonUseStoreEnd(k->store, why, size)) {
-            ebpfMonUseNotesGiveBack(k->notes, k->use, (unsigned)n);
-            n = -1;
-        }
-        if (n < 0)
-            ebpfMonUseStoreCancel(k->store);
-        ebpfMonWorkerGiveSign(worker);
-    }
-    return n;
+    return 0;
 }
 
 static void writeDueNotes(ebpfMonUseKeeper *k, ebpfMonWorker *worker, int isEnd)

@@ -21,13 +21,16 @@
 
 #define USE_COLUMNS "ioc, record, kind, channel, who, first, last, count"
 
-enum { sqlUse, sqlWatchedOn, sqlWatchedNew, sqlEachUse, sqlEachWatched, sqlCount, sqlStatements };
+/* ?9: a date after this one was written while the clock was ahead, and does not count */
+#define SET_USE "SET channel = ?4, who = ?5, first = min(first, ?6), " \
+                "last = CASE WHEN last > ?9 THEN ?7 ELSE max(last, ?7) END, count = count + ?8"
+
+enum { sqlUse, sqlKnownUse, sqlWatchedOn, sqlWatchedNew, sqlEachUse, sqlEachWatched, sqlCount, sqlStatements };
 
 static const char *const statements[sqlStatements] = {
-    /* ?9: a date after this one was written while the clock was ahead, and does not count */
     [sqlUse] = "INSERT INTO uses (" USE_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) "
-               "ON CONFLICT (ioc, record, kind) DO UPDATE SET channel = ?4, who = ?5, first = min(first, ?6), "
-               "last = CASE WHEN last > ?9 THEN ?7 ELSE max(last, ?7) END, count = count + ?8",
+               "ON CONFLICT (ioc, record, kind) DO UPDATE " SET_USE,
+    [sqlKnownUse] = "UPDATE uses " SET_USE " WHERE ioc = ?1 AND record = ?2 AND kind = ?3",
     [sqlWatchedOn] = "UPDATE watched SET ended = ?3 WHERE rowid = (SELECT rowid FROM watched WHERE ioc = ?1 "
                      "AND ended <= ?3 ORDER BY ended DESC, rowid DESC LIMIT 1) AND ways = ?2 AND ended >= ?3 - ?4",
     [sqlWatchedNew] = "INSERT INTO watched (ioc, ways, began, ended) VALUES (?1, ?2, ?3, ?3)",
@@ -183,7 +186,7 @@ static int runStatement(ebpfMonUseStore *store, int which, char *why, size_t siz
     if (status != SQLITE_DONE)
         describeError(store->db, "the file cannot be written", why, size);
     sqlite3_reset(store->stmt[which]);
-    return status == SQLITE_DONE ? 0 : -1;
+    return status == SQLITE_DONE ? 0 : status == SQLITE_FULL ? EBPFMON_STORE_FULL : -1;
 }
 
 static void bindText(sqlite3_stmt *stmt, int at, const char *text)
@@ -221,9 +224,9 @@ int ebpfMonUseStoreBegin(ebpfMonUseStore *store, char *why, size_t size)
     return runSql(store, "BEGIN IMMEDIATE", why, size);
 }
 
-int ebpfMonUseStoreAddUse(ebpfMonUseStore *store, const ebpfMonUse *use, char *why, size_t size)
+static int runUse(ebpfMonUseStore *store, int which, const ebpfMonUse *use, char *why, size_t size)
 {
-    sqlite3_stmt *stmt = store->stmt[sqlUse];
+    sqlite3_stmt *stmt = store->stmt[which];
 
     bindText(stmt, 1, use->ioc);
     bindText(stmt, 2, use->record);
@@ -234,7 +237,19 @@ int ebpfMonUseStoreAddUse(ebpfMonUseStore *store, const ebpfMonUse *use, char *w
     sqlite3_bind_int64(stmt, 7, use->last);
     sqlite3_bind_int64(stmt, 8, (int64_t)use->count);
     sqlite3_bind_int64(stmt, 9, ebpfMonClockUnixSeconds() + EBPFMON_WATCH_GAP);
-    return runStatement(store, sqlUse, why, size);
+    return runStatement(store, which, why, size);
+}
+
+int ebpfMonUseStoreAddUse(ebpfMonUseStore *store, const ebpfMonUse *use, char *why, size_t size)
+{
+    return runUse(store, sqlUse, use, why, size);
+}
+
+int ebpfMonUseStoreUpdateUse(ebpfMonUseStore *store, const ebpfMonUse *use, char *why, size_t size)
+{
+    int status = runUse(store, sqlKnownUse, use, why, size);
+
+    return status == 0 && !sqlite3_changes(store->db) ? 1 : status;
 }
 
 int ebpfMonUseStoreAddWatched(ebpfMonUseStore *store, const char *ioc, int ways, int64_t now, char *why, size_t size)

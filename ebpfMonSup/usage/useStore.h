@@ -23,6 +23,8 @@
 
 #define EBPFMON_WATCH_GAP 60      /* s. A shorter time without watching does not count as a gap */
 
+#define EBPFMON_STORE_FULL (-2)   /* there is no room */
+
 typedef struct ebpfMonUseStore ebpfMonUseStore;
 
 /* Opens the file; a writer makes it if it is not there. "megabytes": its largest size, for a writer. NULL: "why"
@@ -33,7 +35,11 @@ void ebpfMonUseStoreClose(ebpfMonUseStore *store); /* NULL does no harm */
 /* A transaction: either all that is added between Begin and End is in the file afterwards, or nothing. 0, or -1:
  * "why" says what is wrong. */
 int ebpfMonUseStoreBegin(ebpfMonUseStore *store, char *why, size_t size);
+/* EBPFMON_STORE_FULL: there is no room for it, and SQLite has undone the whole transaction. */
 int ebpfMonUseStoreAddUse(ebpfMonUseStore *store, const ebpfMonUse *use, char *why, size_t size);
+/* Adds to a use that is in the file already, so a full file has room for it, unless its names became longer. 1: it is
+ * not in the file, and nothing is done. */
+int ebpfMonUseStoreUpdateUse(ebpfMonUseStore *store, const ebpfMonUse *use, char *why, size_t size);
 /* The IOC is watched at "now" (s since 1970), in these ways (EBPFMON_WATCHED_…). If it was watched in the same ways
  * at most EBPFMON_WATCH_GAP before, that row is extended. */
 int ebpfMonUseStoreAddWatched(ebpfMonUseStore *store, const char *ioc, int ways, int64_t now, char *why, size_t size);

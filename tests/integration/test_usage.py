@@ -206,14 +206,31 @@ def test_a_full_file_is_told(new_monitor, new_ioc, tmp_path):
     monitor = new_monitor(before=[f'ebpfMonUsage "{file}" 1']).start()
     monitor.wait_ioc(ioc, records=8000)
     raw = rawca.RawCa(ioc.port)
-    for i in range(8000):
-        raw.sid(f"{ioc.prefix}LONG:NAME:OF:A:RECORD:NUMBER:{i:05}")
+
+    def use(numbers):
+        for i in numbers:
+            raw.sid(f"{ioc.prefix}LONG:NAME:OF:A:RECORD:NUMBER:{i:05}")
+
+    use(range(0, 8000, 80))
+    until(lambda: monitor.command("ebpfMonUnused 1 none") and monitor.get("USAGE_ROW_CNT") == 100, 60, "the first uses")
+    use(i for i in range(8000) if i % 80)
     until(lambda: monitor.command("ebpfMonUnused 1 none") and monitor.get("USAGE_STATE") == 2, 60, "the file is full")
     assert "is full. Allow more MB" in monitor.text("USAGE_MSG")
     assert file.stat().st_size <= 1 << 20
     with sqlite3.connect(file) as c:
         assert c.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
         assert c.execute("SELECT count(*) FROM uses").fetchone()[0] > 1000
+
+    def read(what):
+        with sqlite3.connect(f"file:{file}?mode=ro", uri=True) as c:
+            return c.execute(f"SELECT {what} WHERE ioc = ?", [ioc.name]).fetchone()[0]
+
+    # The uses that are in the file go on, and no time counts as watched, because others are not written.
+    watched, last = read("max(ended) FROM watched"), read("max(last) FROM uses")
+    known = read("count(*) FROM uses")
+    until(lambda: monitor.command("ebpfMonUnused 1 none") and read("min(last) FROM uses") > last, 60, "all known uses are written again")
+    assert read("count(*) FROM uses") >= known and read("max(ended) FROM watched") == watched
+    assert monitor.get("USAGE_STATE") == 2
     raw.close()
 
 

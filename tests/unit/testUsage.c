@@ -243,6 +243,40 @@ static void testClockAhead(void)
     ebpfMonUseStoreClose(s);
 }
 
+/* A file of 1 MB, and more uses than it can have. */
+static void testFullFile(void)
+{
+    ebpfMonUseStore *s = ebpfMonUseStoreOpen(file, 1, 1, why, sizeof(why));
+    ebpfMonUse other = { .ioc = "ioc", .kind = ebpfMonUseRead, .first = NOW, .last = NOW };
+    int64_t count;
+    int status = 0;
+
+    testDiag("A full file");
+    if (!s)
+        testAbort("%s", why);
+    for (unsigned i = 0; i < 20000 && status == 0; i++) {
+        snprintf(other.record, sizeof(other.record), "A:LONG:NAME:TO:FILL:THE:FILE:SOON:%05u", i);
+        status = ebpfMonUseStoreBegin(s, why, sizeof(why)) || ebpfMonUseStoreAddUse(s, &other, why, sizeof(why));
+        if (status == 0)
+            status = ebpfMonUseStoreEnd(s, why, sizeof(why));
+    }
+    count = ebpfMonUseStoreCount(s);
+    ebpfMonUseStoreCancel(s);
+    testOk(count > 1000 && ebpfMonUseStoreBegin(s, why, sizeof(why)) == 0 &&
+           ebpfMonUseStoreAddUse(s, &other, why, sizeof(why)) == EBPFMON_STORE_FULL,
+           "full with %d uses: %s", (int)count, why);
+    ebpfMonUseStoreCancel(s);
+    ebpfMonUseStoreBegin(s, why, sizeof(why));
+    testOk(ebpfMonUseStoreUpdateUse(s, &other, why, sizeof(why)) == 1, "it has no room for a new use");
+    strcpy(other.record, "A:LONG:NAME:TO:FILL:THE:FILE:SOON:00000");
+    other.last = NOW + 77;
+    testOk(ebpfMonUseStoreUpdateUse(s, &other, why, sizeof(why)) == 0 && ebpfMonUseStoreEnd(s, why, sizeof(why)) == 0,
+           "a use that it has goes on: %s", why);
+    ebpfMonUseStoreEachUse(s, "ioc", noteRow, NULL, why, sizeof(why));
+    testOk(ebpfMonUseStoreCount(s) == count, "nothing is lost");
+    ebpfMonUseStoreClose(s);
+}
+
 /* A database in a folder where other users could replace it, or make a link to another file. */
 static void testForeignFiles(const char *folder)
 {
@@ -265,7 +299,7 @@ MAIN(testUsage)
 {
     char folder[] = "/tmp/testUsageXXXXXX", name[80];
 
-    testPlan(13 + 2 + 3 + 2 + 9 + 3 + 3);
+    testPlan(13 + 2 + 3 + 2 + 9 + 3 + 4 + 3);
     if (!mkdtemp(folder))
         testAbort("no folder");
     snprintf(file, sizeof(file), "%s/uses.db", folder);
@@ -276,6 +310,7 @@ MAIN(testUsage)
     testForget();
     testStore();
     testClockAhead();
+    testFullFile();
     testForeignFiles(folder);
     ebpfMonUseNotesFree(notes);
     for (const char *end = "\0-wal\0-shm\0."; *end != '.'; end += strlen(end) + 1) {
