@@ -216,6 +216,7 @@ def test_hang_is_named(new_ioc, monitor):
     frames = text.split(", at ")[-1].split(" < ")
     order = ["epicsThreadSleep", "sleepFor", "process", "dbProcess"]
     assert [f for f in frames if f in order][:4] == order, text
+    until(lambda: "scan-1" in monitor.lines("HANG_STACKS"), 10, "its lines, which come after the event")
     lines = monitor.lines("HANG_STACKS").splitlines()
     assert lines[0].startswith(f"IOC {ioc.name} (pid {ioc.pid}): thread scan-1 (")
     assert "hrtimer_nanosleep" in lines[1] and "in the kernel" in lines[1]
