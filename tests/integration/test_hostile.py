@@ -314,16 +314,23 @@ for turn, line in enumerate(sys.stdin):
 """
 
 
-def test_a_twin_takes_no_connection(new_ioc, new_monitor, tmp_path):
+@pytest.fixture
+def address():
+    """One more address of this process's network namespace."""
+    badlink.ip("addr", "add", f"{ADDRESS}/32", "dev", "lo")
+    yield ADDRESS
+    badlink.ip("addr", "del", f"{ADDRESS}/32", "dev", "lo")
+
+
+def test_a_twin_takes_no_connection(new_ioc, new_monitor, tmp_path, address):
     """Any user can make a network namespace with the addresses of this host, and open a connection there that looks like the one of
     somebody else. The puts of the other one are not his."""
-    badlink.ip("addr", "add", f"{ADDRESS}/32", "dev", "lo")
-    ioc = new_ioc(DB, environ={"EPICS_CAS_INTF_ADDR_LIST": f"127.0.0.1 {ADDRESS}"}).start()
+    ioc = new_ioc(DB, environ={"EPICS_CAS_INTF_ADDR_LIST": f"127.0.0.1 {address}"}).start()
     log = PutLog(tmp_path / "puts.json")
     new_monitor(before=[log.command()]).start().wait_ioc(ioc)
-    client = rawca.RawCa(ioc.port, addr=ADDRESS)
+    client = rawca.RawCa(ioc.port, addr=address)
     port = client.socket.getsockname()[1]
-    twin = Process(["unshare", "--net", sys.executable, "-u", "-c", TWIN, ADDRESS, ioc.port], loopback.environment())
+    twin = Process(["unshare", "--net", sys.executable, "-u", "-c", TWIN, address, ioc.port], loopback.environment())
 
     def put(value):
         mark = len(log.of(ioc.prefix))
@@ -342,5 +349,5 @@ def test_a_twin_takes_no_connection(new_ioc, new_monitor, tmp_path):
         assert put(turn + 12) == (None, "raw"), "nor is it now"
     twin.kill()
     client.socket.close()
-    client = rawca.RawCa(ioc.port, addr=ADDRESS)
+    client = rawca.RawCa(ioc.port, addr=address)
     assert put(20) == (str(os.getpid()), "raw"), "a connection that looks like no other"
