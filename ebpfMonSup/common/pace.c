@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "common/pace.h"
 
-uint64_t ebpfMonPaceNext(ebpfMonPace *pace, int found, uint64_t now)
+/* Nonzero: the reader sleeps until it is woken. */
+static int isOver(const ebpfMonPace *pace, ebpfMonPaceFound found, int slept)
+{
+    if (pace->isFast)
+        return pace->vain == EBPFMON_PACE_VAIN;
+    return pace->vain == 1 || (slept && found == ebpfMonPaceWhole);
+}
+
+uint64_t ebpfMonPaceNext(ebpfMonPace *pace, ebpfMonPaceFound found, uint64_t now)
 {
     int slept = !pace->wait;
 
@@ -10,7 +18,7 @@ uint64_t ebpfMonPaceNext(ebpfMonPace *pace, int found, uint64_t now)
         pace->foundAt = now;
     }
     pace->vain = found ? 0 : pace->vain + 1;
-    if (pace->vain == (pace->isFast ? EBPFMON_PACE_VAIN : 1)) {
+    if (isOver(pace, found, slept)) {
         *pace = (ebpfMonPace){ .foundAt = pace->foundAt };
         return 0;
     }

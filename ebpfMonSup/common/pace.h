@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Decides when a reader looks at its ring again. While events come one after the other, the reader looks by itself, and
- * nobody pays to wake it. It looks once soon after it was woken, because an event is often followed by another one at
- * once. If it finds one, it goes on, less and less often, until looks find nothing; then it sleeps until it is woken.
- * To look in vain costs the monitor as much as to be woken, so a single event is not worth more looks. But if it is
- * woken again soon after an event, it goes on as if a look had found this one: else who sends events at such a pace
+ * nobody pays to wake it. It looks once soon after it was woken, if the event that woke it may be followed by another
+ * one at once. If it finds one, it goes on, less and less often, until looks find nothing; then it sleeps until it is
+ * woken. To look in vain costs the monitor as much as to be woken, so a single event is not worth more looks. But if it
+ * is woken again soon after an event, it goes on as if a look had found this one: else who sends events at such a pace
  * would pay for each. Only the reader's thread uses this.
  */
 #ifndef EBPFMON_PACE_H
@@ -27,8 +27,13 @@ typedef struct {
     uint64_t foundAt; /* ns, of the last event; 0: none */
 } ebpfMonPace;
 
-/* Call it after each look. "found": nonzero if there was an event; "now": monotonic ns. Returns the ns until the next
- * look; 0: sleep. */
-uint64_t ebpfMonPaceNext(ebpfMonPace *pace, int found, uint64_t now);
+typedef enum {
+    ebpfMonPaceNothing, /* the look has found no event */
+    ebpfMonPaceWhole,   /* it has found one, and all that belongs to it */
+    ebpfMonPaceMore,    /* it has found one, and another one may belong to it */
+} ebpfMonPaceFound;
+
+/* Call it after each look. "now": monotonic ns. Returns the ns until the next look; 0: sleep. */
+uint64_t ebpfMonPaceNext(ebpfMonPace *pace, ebpfMonPaceFound found, uint64_t now);
 
 #endif

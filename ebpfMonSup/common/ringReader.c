@@ -114,6 +114,13 @@ static void sleepUntilWoken(ebpfMonRingReader *r, ebpfMonWorker *worker)
         ebpfMonWorkerWaitFile(worker, r->calls.getFile(r->arg), look - now);
 }
 
+static ebpfMonPaceFound findPace(const ebpfMonRingReader *r, int expects)
+{
+    if (!expects)
+        return ebpfMonPaceNothing;
+    return !r->calls.isIncomplete || r->calls.isIncomplete(r->arg) ? ebpfMonPaceMore : ebpfMonPaceWhole;
+}
+
 static void lookOnce(ebpfMonRingReader *r, ebpfMonWorker *worker)
 {
     int expects;
@@ -122,7 +129,7 @@ static void lookOnce(ebpfMonRingReader *r, ebpfMonWorker *worker)
 
     doOtherWork(r, n);
     now = ebpfMonClockMonotonic();
-    next = ebpfMonPaceNext(&r->pace, expects, now);
+    next = ebpfMonPaceNext(&r->pace, findPace(r, expects), now);
     if (!next) {
         sleepUntilWoken(r, worker);
         return;

@@ -20,6 +20,9 @@ typedef struct {
     /* Reads the entries that have come, and does the work that is due. Returns the number of entries that have just
      * come. *expects gets nonzero if more are expected at once, so that the thread looks again soon. */
     unsigned (*read)(void *arg, int *expects);
+    /* Nonzero: something has come, and something that belongs to it has not; the thread looks again soon. It is called
+     * after "read", also that of the reader that this one helps. NULL: this may always be so. */
+    int  (*isIncomplete)(void *arg);
     /* Returns the time (monotonic ns) at which work is due even if nothing comes. */
     uint64_t (*getDue)(void *arg);
     /* Returns the file descriptor that becomes readable when an entry wakes the thread. */

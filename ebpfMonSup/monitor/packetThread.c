@@ -20,6 +20,7 @@ typedef struct {
     uint64_t             refreshed, second; /* monotonic ns of the last refresh, and of the last second's counts */
     size_t               changes;           /* changes of the targets at the last refresh */
     unsigned             found;             /* packets since the last second's counts */
+    int                  isWhole;           /* the last look has read all packets that had come */
     int                  isSilent;          /* no packet but beacons came for a second, and no IOC hits a probe */
 } ebpfMonPacketThread;
 
@@ -149,8 +150,22 @@ static unsigned readPackets(void *arg, int *expects)
         ebpfMonPutJoinSetPacketsRead(p->m->put.join, now);
     ebpfMonPacketEventsPublish(p->m->put.packetEvents, ebpfMonClockMonotonic());
     tickSources(p, look.others);
+    p->isWhole = look.isWhole;
     *expects = look.expected || !look.isWhole;
     return look.urgent;
+}
+
+/* Nonzero: a put waits for its reply, its event or a part that is missing. */
+static int awaitsAny(const ebpfMonPacketThread *p)
+{
+    return ebpfMonPutJoinHasWaiting(p->m->put.join) || ebpfMonPacketReaderAwaitsAny(p->reader);
+}
+
+static int isIncomplete(void *arg)
+{
+    const ebpfMonPacketThread *p = arg;
+
+    return !p->isWhole || awaitsAny(p);
 }
 
 static uint64_t getPacketDue(void *arg)
@@ -172,9 +187,9 @@ static int getPacketFile(void *arg)
 static int beginPacketSleep(void *arg)
 {
     ebpfMonPacketThread *p = arg;
-    int isAny = p->isSilent || ebpfMonPutJoinHasWaiting(p->m->put.join) || ebpfMonPacketReaderAwaitsAny(p->reader);
+    enum ebpfMonPacketsSleep which = p->isSilent || awaitsAny(p) ? EBPFMON_PACKETS_ALL : EBPFMON_PACKETS_URGENT;
 
-    return ebpfMonPacketReaderBeginSleep(p->reader, isAny ? EBPFMON_PACKETS_ALL : EBPFMON_PACKETS_URGENT);
+    return ebpfMonPacketReaderBeginSleep(p->reader, which);
 }
 
 static void endPacketSleep(void *arg)
@@ -202,8 +217,9 @@ static void freeThread(void *arg)
 ebpfMonRingReader *ebpfMonPacketThreadNew(ebpfMonMonitor *m, unsigned ringBytes)
 {
     static const ebpfMonRingReaderCalls calls = {
-        .name = "ebpfMonPacket", .read = readPackets, .getDue = getPacketDue, .getFile = getPacketFile,
-        .beginSleep = beginPacketSleep, .endSleep = endPacketSleep, .finish = publishWaitingPuts, .free = freeThread,
+        .name = "ebpfMonPacket", .read = readPackets, .isIncomplete = isIncomplete, .getDue = getPacketDue,
+        .getFile = getPacketFile, .beginSleep = beginPacketSleep, .endSleep = endPacketSleep,
+        .finish = publishWaitingPuts, .free = freeThread,
     };
     ebpfMonPacketThread *p = calloc(1, sizeof(*p));
     const ebpfMonPacketReaderSink sink = {

@@ -9,7 +9,13 @@
 
 static uint64_t look(ebpfMonPace *pace, int found, uint64_t us)
 {
-    return ebpfMonPaceNext(pace, found, us * US) / US;
+    return ebpfMonPaceNext(pace, found ? ebpfMonPaceMore : ebpfMonPaceNothing, us * US) / US;
+}
+
+/* A look that finds an event and all that belongs to it. */
+static uint64_t lookWhole(ebpfMonPace *pace, uint64_t us)
+{
+    return ebpfMonPaceNext(pace, ebpfMonPaceWhole, us * US) / US;
 }
 
 static void testOneEvent(void)
@@ -21,6 +27,20 @@ static void testOneEvent(void)
     testOk(look(&pace, 1, 1000) == 125, "after an event the next look is after 0.125 ms");
     testOk(look(&pace, 0, 1125) == 0, "after one look without an event it sleeps");
     testOk(look(&pace, 1, 3500) == 125 && look(&pace, 0, 3625) == 0, "the next event, 2.5 ms later, begins this again");
+}
+
+static void testWholeEvents(void)
+{
+    ebpfMonPace pace = { 0 };
+
+    testDiag("Events that are found with all that belongs to them");
+    testOk(lookWhole(&pace, 1000) == 0, "after the first one it sleeps at once");
+    testOk(lookWhole(&pace, 3500) == 0, "and after another one, 2.5 ms later");
+    testOk(lookWhole(&pace, 4500) == 125 && look(&pace, 0, 4625) == 250, "woken soon again, it goes on looking");
+    testOk(lookWhole(&pace, 4875) == 500 && look(&pace, 0, 5375) == 1000, "and finds the next one without being woken");
+
+    pace = (ebpfMonPace){ 0 };
+    testOk(look(&pace, 1, 1000) == 125 && lookWhole(&pace, 1125) == 250, "what belongs to the first one came later");
 }
 
 static void testTwoEvents(void)
@@ -70,8 +90,9 @@ static void testFlood(void)
 
 MAIN(testPace)
 {
-    testPlan(21);
+    testPlan(26);
     testOneEvent();
+    testWholeEvents();
     testTwoEvents();
     testSteady();
     testFlood();

@@ -11,6 +11,7 @@
 #include <testMain.h>
 
 #include "common/clock.h"
+#include "common/pace.h"
 #include "common/ringReader.h"
 #include "common/duty.h"
 
@@ -25,6 +26,7 @@ typedef struct ring {
     epicsEventId looked;
     int          hasMore;              /* after a look that finds many entries there is one more */
     int          isBusy;               /* atomic: after a look that finds an entry there is one more */
+    int          isIncomplete;         /* atomic: something that belongs to the entries has not come */
     /* only for the ring whose reader helps */
     struct ring *next;
     int          nextEntries;          /* each look that finds an entry writes so many to "next", … */
@@ -122,6 +124,45 @@ static void finish(void *arg)
 static void freeRing(void *arg)
 {
     epicsAtomicSetIntT(&((ring *)arg)->freed, 1);
+}
+
+static int isIncomplete(void *arg)
+{
+    return epicsAtomicGetIntT(&((ring *)arg)->isIncomplete);
+}
+
+/* Returns how often the reader looks after an entry, until it sleeps; a pause is before it (EBPFMON_PACE_SOON_NS). */
+static int countLooks(ring *r)
+{
+    uint64_t later = ebpfMonClockMonotonic() + 2 * EBPFMON_PACE_SOON_NS;
+    int before;
+
+    waitFor(r, &r->sleeps, 1);
+    while (ebpfMonClockMonotonic() < later)
+        ;
+    before = epicsAtomicGetIntT(&r->looks);
+    writeEntry(r);
+    waitFor(r, &r->looks, before + 1);
+    waitFor(r, &r->sleeps, 1);
+    return epicsAtomicGetIntT(&r->looks) - before;
+}
+
+static void testIncomplete(ebpfMonRingReaderCalls calls)
+{
+    ebpfMonRingReader *reader;
+    ring r = makeRing();
+
+    testDiag("What belongs to an entry");
+    calls.isIncomplete = isIncomplete;
+    reader = ebpfMonRingReaderNew(&calls, &r);
+    if (!reader || ebpfMonRingReaderStart(reader))
+        testAbort("no memory");
+    testOk(countLooks(&r) == 1, "has come: the reader sleeps at once");
+    epicsAtomicSetIntT(&r.isIncomplete, 1);
+    testOk(countLooks(&r) == 2, "has not come: the reader looks once more");
+    ebpfMonRingReaderStop(reader);
+    ebpfMonRingReaderFree(reader);
+    endRing(&r);
 }
 
 static void testEntries(ring *r)
@@ -322,7 +363,7 @@ MAIN(testRingReader)
     ring r = makeRing();
     ebpfMonRingReader *reader;
 
-    testPlan(33);
+    testPlan(35);
     testDuty();
     reader = ebpfMonRingReaderNew(&calls, &r);
     if (!reader)
@@ -336,6 +377,7 @@ MAIN(testRingReader)
     ebpfMonRingReaderFree(reader);
     testOk(r.freed, "what the reader had is freed with it");
     endRing(&r);
+    testIncomplete(calls);
     testHelp(calls);
     return testDone();
 }
