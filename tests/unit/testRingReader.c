@@ -147,24 +147,6 @@ static int countLooks(ring *r)
     return epicsAtomicGetIntT(&r->looks) - before;
 }
 
-static void testIncomplete(ebpfMonRingReaderCalls calls)
-{
-    ebpfMonRingReader *reader;
-    ring r = makeRing();
-
-    testDiag("What belongs to an entry");
-    calls.isIncomplete = isIncomplete;
-    reader = ebpfMonRingReaderNew(&calls, &r);
-    if (!reader || ebpfMonRingReaderStart(reader))
-        testAbort("no memory");
-    testOk(countLooks(&r) == 1, "has come: the reader sleeps at once");
-    epicsAtomicSetIntT(&r.isIncomplete, 1);
-    testOk(countLooks(&r) == 2, "has not come: the reader looks once more");
-    ebpfMonRingReaderStop(reader);
-    ebpfMonRingReaderFree(reader);
-    endRing(&r);
-}
-
 static void testEntries(ring *r)
 {
     int isRead;
@@ -321,6 +303,24 @@ static void testStopWhileBusy(ring *packets, ring *events, ebpfMonRingReader *ev
            (double)(ebpfMonClockMonotonic() - begin) / 1e9);
     testOk(events->finished == events->looks, "it ends after its last look");
     epicsAtomicSetIntT(&packets->isBusy, 0);
+}
+
+static void testIncomplete(ebpfMonRingReaderCalls calls)
+{
+    ebpfMonRingReader *reader;
+    ring r = makeRing();
+
+    testDiag("What belongs to an entry");
+    calls.isIncomplete = isIncomplete;
+    reader = ebpfMonRingReaderNew(&calls, &r);
+    if (!reader || ebpfMonRingReaderStart(reader))
+        testAbort("no memory");
+    testOk(countLooks(&r) == 1, "has come: the reader sleeps at once");
+    epicsAtomicSetIntT(&r.isIncomplete, 1);
+    testOk(countLooks(&r) == 2, "has not come: the reader looks once more");
+    ebpfMonRingReaderStop(reader);
+    ebpfMonRingReaderFree(reader);
+    endRing(&r);
 }
 
 static void testHelp(ebpfMonRingReaderCalls calls)
