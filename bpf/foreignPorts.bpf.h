@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
 /*
- * Servers whose last connection was foreign, neither CA nor PVA: by network namespace and port. Nobody asks who opened a
- * connection to one of them, and to keep that costs a short connection more than all else that it pays
+ * Servers whose last connection was foreign, neither CA nor PVA: by network namespace and port. Nobody asks who opened
+ * a connection to one of them, and to keep that costs a short connection more than all else that it pays
  * (bpf/connection.bpf.c). The packet filter of a namespace writes them, but not the ports at which CA or PVA is
  * expected there. One that begins to listen is foreign no more, and the user part forgets all of them once a minute.
  *

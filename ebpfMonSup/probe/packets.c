@@ -56,8 +56,8 @@ static uint32_t roundUpToPower(unsigned bytes)
     return size;
 }
 
-/* Shares the table with the kernel part (eventsSleep.bpf.h, foreignPorts.bpf.h). Without a kernel part nobody else reads
- * it. 0, or -1 with errno. */
+/* Shares the table with the kernel part (eventsSleep.bpf.h, foreignPorts.bpf.h). Without a kernel part nobody else
+ * reads it. 0, or -1 with errno. */
 static int shareTable(struct bpf_map *table)
 {
     int fd = ebpfMonKernelGetTableFd(bpf_map__name(table));
