@@ -40,6 +40,7 @@
 
 #define BULK       65536
 #define ROUNDS_MAX 100
+#define WARM       0.1 /* s */
 
 enum { Transfer, PingPong, Connect, Works };
 enum { None, Refusing, Source, Whole, Observers };
@@ -261,6 +262,8 @@ int main(int argc, char **argv)
     for (int r = 0; r < rounds; r++)
         for (int o = 0; o < Observers; o++) {
             beginObserver((r + o) % Observers);
+            for (int w = 0; w < Works; w++)
+                measure(w, WARM); /* to load the kernel part warms the CPU up: so do the others */
             for (int w = 0; w < Works; w++)
                 rate[w][r][(r + o) % Observers] = measure(w, seconds);
             endObserver((r + o) % Observers);
