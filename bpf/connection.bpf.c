@@ -4,29 +4,17 @@
  * through this tracepoint eight to ten times, by the states of both ends, so what most connections need is in arrays:
  * an element of an LRU table costs ten times as much as the place of an array.
  */
-#include "foreignPorts.bpf.h"
 #include "host.bpf.h"
 
 #define TCP_SYN_SENT    2
 #define TCP_CLOSE       7
 #define TCP_LISTEN      10
 
-/* As readOwnNetns does, but at a tracepoint with types a program may read the socket itself, which is quicker. */
-static __always_inline __u32 getNetns(struct sock *sk)
-{
-    return sk->__sk_common.skc_net.net->ns.inum;
-}
-
-/* listen() sets the state while its caller is the current thread, and has the port already (inet_csk_listen_start(),
- * net/ipv4: a socket without one gets it afterwards, so nobody knows such a port yet). */
+/* listen() sets the state while its caller is the current thread (inet_csk_listen_start(), net/ipv4). */
 static __always_inline void noteListening(struct sock *sk)
 {
     __u64 id = bpf_get_current_pid_tgid();
-    __u32 tgid = id >> 32, netns = getNetns(sk);
-    __u16 port = sk->__sk_common.skc_num;
-
-    if (isPortForeign(netns, __builtin_bswap16(port)))
-        foreignPorts[ebpfMonForeignPortPlace(netns, port)] = 0;
+    __u32 tgid = id >> 32;
 
     if (sk->sk_protocol == IPPROTO_TCP && bpf_map_lookup_elem(&found, &tgid))
         sendHead(EBPFMON_EV_LISTEN, id, 0);
@@ -216,7 +204,7 @@ int ebpfmon_connect(__u64 *ctx)
     struct ebpfMonOwner nobody;
 
     if (newstate == TCP_SYN_SENT) {
-        if (sk->sk_protocol == IPPROTO_TCP && !isPortForeign(getNetns(sk), sk->__sk_common.skc_dport))
+        if (sk->sk_protocol == IPPROTO_TCP)
             beginConnect(getAddress(ctx));
     } else if (newstate == TCP_LISTEN) {
         noteListening(sk);

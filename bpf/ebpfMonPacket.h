@@ -58,19 +58,6 @@ struct ebpfMonPacketCounts {
     __u64 dropped; /* packets that passed, and were lost because the ring was full */
 };
 
-#define EBPFMON_FOREIGN_PORTS 1024 /* a power of two */
-
-/* Where foreignPorts.bpf.h has this port, in host byte order, of this network namespace; and what is there. */
-static inline __u32 ebpfMonForeignPortPlace(__u32 netns, __u16 port)
-{
-    return (netns + port) % EBPFMON_FOREIGN_PORTS;
-}
-
-static inline __u64 ebpfMonForeignPort(__u32 netns, __u16 port)
-{
-    return (__u64)netns << 32 | 1u << 16 | port; /* 0 is no port */
-}
-
 /* Variable "packetsSleep": which packets wake the reader. */
 enum ebpfMonPacketsSleep {
     EBPFMON_PACKETS_AWAKE, /* none */

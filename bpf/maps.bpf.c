@@ -3,10 +3,8 @@
 #define MAP
 #include "maps.bpf.h"
 #include "eventsSleep.bpf.h"
-#include "foreignPorts.bpf.h"
 
 DEFINE_EVENTS_SLEEP;
-DEFINE_FOREIGN_PORTS;
 
 /* Each in a cache line of its own: every probe reads "silent", and the others are written often. */
 volatile __u32 silent __attribute__((aligned(64)));

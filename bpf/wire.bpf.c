@@ -17,7 +17,6 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 #include "ebpfMonPacket.h"
-#include "foreignPorts.bpf.h"
 #include "wireLooks.bpf.h"
 #include "wirePorts.bpf.h"
 #include "wireSend.bpf.h"
@@ -94,11 +93,6 @@ struct {
     __type(key, __u32);
     __type(value, struct ebpfMonPacketCounts);
 } counts SEC(".maps");
-
-DEFINE_FOREIGN_PORTS;
-
-/* The namespace of the packets: the inode of its file. The user part sets it. */
-volatile __u32 packetsNetns;
 
 /* The time in seconds, set by the user part: to read a clock for each foreign packet would cost more than everything
  * else. */
@@ -319,7 +313,6 @@ static __always_inline int isForeignFirst(struct __sk_buff *skb, const struct tc
             b->since = nowSecs;
             b->judged = d;
             b->foreign = seq;
-            setPortForeign(packetsNetns, d == b->client ? tcp->dest : tcp->source);
             noteForeign(f, key, b->since, serial, 0);
             return 1;
         }

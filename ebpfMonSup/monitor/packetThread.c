@@ -7,19 +7,18 @@
 #include "model/published.h"
 #include "monitor/monitor.h"
 #include "probe/kernelEvents.h"
+#include "probe/kernelLoad.h"
 #include "probe/kernelTables.h"
 #include "search/searchPackets.h"
 #include "watch/packetReader.h"
 
 #define REFRESH_NS   2000000000ull
-#define FORGET_NS    60000000000ull /* a wrong verdict about a port does not last */
 
 typedef struct {
     ebpfMonMonitor      *m;
     /* only for the thread */
     ebpfMonPacketReader *reader;
     uint64_t             refreshed, second; /* monotonic ns of the last refresh, and of the last second's counts */
-    uint64_t             forgotten;         /* monotonic ns; foreign ports were forgotten */
     size_t               changes;           /* changes of the targets at the last refresh */
     unsigned             found;             /* packets since the last second's counts */
     int                  isWhole;           /* the last look has read all packets that had come */
@@ -128,10 +127,6 @@ static void tickSources(ebpfMonPacketThread *p, unsigned n)
         return;
     publishCounts(p, (double)(now - p->second) / 1e9, now);
     publishOtherServers(p->m, now);
-    if (now > p->forgotten + FORGET_NS) {
-        ebpfMonKernelForgetForeignPorts();
-        p->forgotten = now;
-    }
     p->second = now;
     p->isSilent = !p->found && ebpfMonKernelIsSilent();
     p->found = 0;
@@ -171,7 +166,8 @@ static int isIncomplete(void *arg)
 {
     const ebpfMonPacketThread *p = arg;
 
-    return !p->isWhole || awaitsAny(p);
+    /* if packets and puts cannot be joined, no put waits for its event */
+    return !p->isWhole || !ebpfMonFeature.recvLength || awaitsAny(p);
 }
 
 static uint64_t getPacketDue(void *arg)

@@ -16,7 +16,6 @@
 #include "probe/kernelLoaded.h"
 #include "probe/kernelTables.h"
 #include "probe/perCpu.h"
-#include "ebpfMonPacket.h"
 
 /* The place of this IOC in the table of hits; with tgid 0, a free place. EBPFMON_TARGETS_MAX: there is none. */
 static uint32_t findHits(uint32_t tgid)
@@ -225,23 +224,6 @@ int ebpfMonKernelSetOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOw
         return 0;
     other.owner.pid = 0;
     return bpf_map_update_elem(fd, peer, &other, BPF_EXIST);
-}
-
-void ebpfMonKernelForgetForeignPort(uint32_t netns, uint16_t port)
-{
-    volatile __u64 *place;
-
-    if (!ebpfMonLoaded.skel)
-        return;
-    place = &ebpfMonLoaded.skel->data_foreign->foreignPorts[ebpfMonForeignPortPlace(netns, port)];
-    if (*place == ebpfMonForeignPort(netns, port))
-        *place = 0;
-}
-
-void ebpfMonKernelForgetForeignPorts(void)
-{
-    for (unsigned i = 0; ebpfMonLoaded.skel && i < EBPFMON_FOREIGN_PORTS; i++)
-        ebpfMonLoaded.skel->data_foreign->foreignPorts[i] = 0;
 }
 
 /* The memory of a table (bytes), as the kernel tells it: since 6.4 what the table takes (map_mem_usage), before what a

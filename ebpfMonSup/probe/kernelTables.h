@@ -50,11 +50,6 @@ void ebpfMonKernelRemoveThreads(pid_t pid);
 int ebpfMonKernelGetOwner(const struct ebpfMonPeer *peer, struct ebpfMonOwner *owner);
 int ebpfMonKernelSetOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner, uint32_t netns);
 
-/* The kernel part does not note who opens a connection to a port whose server is neither CA nor PVA
- * (bpf/foreignPorts.bpf.h). Forgets that a port of a network namespace is such a one; or all of them. */
-void ebpfMonKernelForgetForeignPort(uint32_t netns, uint16_t port);
-void ebpfMonKernelForgetForeignPorts(void);
-
 /* The traps of one IOC since the monitor watches it, summed over the CPUs. */
 void ebpfMonKernelGetHits(uint32_t tgid, struct ebpfMonHits *hits);
 

@@ -56,13 +56,13 @@ static uint32_t roundUpToPower(unsigned bytes)
     return size;
 }
 
-/* Shares the table with the kernel part (eventsSleep.bpf.h, foreignPorts.bpf.h). Without a kernel part nobody else
- * reads it. 0, or -1 with errno. */
-static int shareTable(struct bpf_map *table)
+/* Shares the table with the kernel part (eventsSleep.bpf.h). Without a kernel part nobody reads events. 0, or -1 with
+ * errno. */
+static int shareSleeps(struct bpf_map *sleeps)
 {
-    int fd = ebpfMonKernelGetTableFd(bpf_map__name(table));
+    int fd = ebpfMonKernelGetTableFd(bpf_map__name(sleeps));
 
-    return fd < 0 ? 0 : bpf_map__reuse_fd(table, fd);
+    return fd < 0 ? 0 : bpf_map__reuse_fd(sleeps, fd);
 }
 
 static int loadFilter(ebpfMonPackets *packets, unsigned ringBytes)
@@ -72,7 +72,7 @@ static int loadFilter(ebpfMonPackets *packets, unsigned ringBytes)
     packets->skel = ebpfMonWireBpf__open();
     if (!packets->skel || bpf_program__set_autoload(packets->skel->progs.ebpfmon_wire_lo, ebpfMonPacketTapsHaveTcx()) ||
         bpf_map__set_max_entries(packets->skel->maps.packets, roundUpToPower(ringBytes)) ||
-        shareTable(packets->skel->maps.data_sleeps) || shareTable(packets->skel->maps.data_foreign) ||
+        shareSleeps(packets->skel->maps.data_sleeps) ||
         ebpfMonWireBpf__load(packets->skel))
         return -1;
     for (size_t i = 0; i < sizeof(ports) / sizeof(ports[0]); i++)
@@ -115,10 +115,8 @@ ebpfMonPackets *ebpfMonPacketsOpen(pid_t pid, unsigned ringBytes, char *why, siz
     } else {
         packets->taps = ebpfMonPacketTapsOpen(pid, bpf_program__fd(packets->skel->progs.ebpfmon_wire),
                                               bpf_program__fd(packets->skel->progs.ebpfmon_wire_lo), &packets->netns);
-        if (packets->taps) {
-            packets->skel->bss->packetsNetns = packets->netns;
+        if (packets->taps)
             return packets;
-        }
         if (pid)
             snprintf(what, sizeof(what), "packets of the network namespace of process %d", (int)pid);
         explainPacketFailure(errno, pid ? what : "packets of this network namespace", why, size);
@@ -201,8 +199,6 @@ void ebpfMonPacketsExpectPort(ebpfMonPackets *packets, uint16_t port, int expect
         return;
     bits = expected ? bits | bit : bits & ~bit;
     bpf_map_update_elem(fd, &word, &bits, BPF_ANY);
-    if (expected)
-        ebpfMonKernelForgetForeignPort(packets->netns, port);
 }
 
 void ebpfMonPacketsSetVerdict(ebpfMonPackets *packets, const struct ebpfMonPeer *connection, int wanted)
