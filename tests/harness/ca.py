@@ -83,7 +83,9 @@ def pv(name, timeout=TIMEOUT):
 
 
 def subscribed(name, timeout=TIMEOUT):
-    """A channel that is subscribed, so its callbacks get updates."""
+    """A channel that is subscribed, so its callbacks get updates. Do not set auto_monitor of a channel that has just connected: a
+    thread of libca subscribes it in that moment. If two threads do, pyepics 3.5 keeps only one of the two callbacks, the other one
+    is freed memory, and the next update ends this process (PV._check_auto_monitor)."""
     channel, = pvs([name], timeout, auto_monitor=True)
     return channel
 

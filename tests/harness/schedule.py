@@ -154,7 +154,8 @@ class _Cpus:
 
 class Scheduling(LoadScopeScheduling):
     """The first STEADY processes run tests all the time. The others begin one by one while the CPUs have room, and end while they
-    have none. A process that waited for work would keep its last test, and its locks."""
+    have none. A process that waited for work would keep its last test, and its locks. If a steady process crashes, the next one
+    becomes steady: at the end of a run it may be the only one that is left."""
 
     def __init__(self, config, log=None):
         super().__init__(config, log)
@@ -164,7 +165,7 @@ class Scheduling(LoadScopeScheduling):
         return _group(nodeid)
 
     def _is_steady(self, node):
-        return int(node.gateway.id.removeprefix("gw")) < STEADY
+        return node in [n for n in self.nodes if not n.shutting_down][:STEADY]
 
     def _may_go_on(self, node):
         """Nonsteady processes only: with no work so far, it may begin; else it may take more."""

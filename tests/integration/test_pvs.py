@@ -327,7 +327,6 @@ def test_put_updates_at_once(monitor, ioc):
     """The PVs of a put change within milliseconds. They do not wait for the next second."""
     seen = []
     channel = ca.subscribed(monitor.prefix + "PUT_CNT")
-    channel.auto_monitor = True
     index = channel.add_callback(lambda **kw: seen.append(time.monotonic()))
     ioc.put("AO", 40)
     until(lambda: seen, 5, "a first update")
