@@ -4,8 +4,6 @@
 
 #include "health/cpuMeters.h"
 
-#define SMOOTH 0.4 /* weight of the newest reading. One reading is coarse: /proc counts in ticks of 10 ms */
-
 typedef struct {
     uint32_t id;      /* 0: free */
     double   cpu, percent; /* percent < 0: not known yet */
@@ -14,21 +12,40 @@ typedef struct {
 
 struct ebpfMonCpuMeters {
     unsigned size;
+    double   weight;
     cpuMeter meter[];
 };
 
-ebpfMonCpuMeters *ebpfMonCpuMetersNew(unsigned size)
+ebpfMonCpuMeters *ebpfMonCpuMetersNew(unsigned size, double weight)
 {
     ebpfMonCpuMeters *meters = calloc(1, sizeof(*meters) + size * sizeof(meters->meter[0]));
 
-    if (meters)
-        meters->size = size;
+    if (!meters)
+        return NULL;
+    meters->size = size;
+    meters->weight = weight;
     return meters;
 }
 
 void ebpfMonCpuMetersFree(ebpfMonCpuMeters *meters)
 {
     free(meters);
+}
+
+static double getPercent(const cpuMeter *m)
+{
+    return m->percent < 0 ? NAN : m->percent;
+}
+
+double ebpfMonCpuMetersGet(const ebpfMonCpuMeters *meters, uint32_t id, uint64_t *at)
+{
+    *at = 0;
+    for (unsigned i = 0; i < meters->size; i++)
+        if (meters->meter[i].id == id) {
+            *at = meters->meter[i].at;
+            return getPercent(&meters->meter[i]);
+        }
+    return NAN;
 }
 
 double ebpfMonCpuMetersAdd(ebpfMonCpuMeters *meters, uint32_t id, double cpu, uint64_t now)
@@ -48,11 +65,13 @@ double ebpfMonCpuMetersAdd(ebpfMonCpuMeters *meters, uint32_t id, double cpu, ui
     if (now > m->at) {
         double percent = 100 * (cpu - m->cpu) / ((double)(now - m->at) / 1e9);
 
-        m->percent = m->percent < 0 ? percent : m->percent + SMOOTH * (percent - m->percent);
-        if (m->percent < 0.01) /* negative: threads have ended, and their time is missing in "cpu" */
+        if (percent < 0) /* threads have ended, and their time is missing in "cpu" */
+            percent = m->percent < 0 ? 0 : m->percent;
+        m->percent = m->percent < 0 ? percent : m->percent + meters->weight * (percent - m->percent);
+        if (m->percent < 0.01)
             m->percent = 0;
         m->cpu = cpu;
         m->at = now;
     }
-    return m->percent < 0 ? NAN : m->percent;
+    return getPercent(m);
 }

@@ -29,6 +29,8 @@
 #include "probe/kernelTables.h"
 
 #define THREADS_MAX 16384
+#define CPU_WEIGHT    0.4           /* one reading is coarse: /proc counts in ticks of 10 ms */
+#define SERVER_CPU_NS 4500000000ull /* the threads of a CA server are read at every fifth look */
 
 /* What is copied of an IOC under the targets lock. */
 typedef struct {
@@ -74,8 +76,8 @@ ebpfMonHealthCollector *ebpfMonHealthCollectorNew(ebpfMonTargets *targets)
         return NULL;
     c->targets = targets;
     c->ourStart = ebpfMonProcStart(getpid());
-    c->cpu = ebpfMonCpuMetersNew(EBPFMON_HEALTH_IOCS);
-    c->serverCpu = ebpfMonCpuMetersNew(EBPFMON_HEALTH_IOCS);
+    c->cpu = ebpfMonCpuMetersNew(EBPFMON_HEALTH_IOCS, CPU_WEIGHT);
+    c->serverCpu = ebpfMonCpuMetersNew(EBPFMON_HEALTH_IOCS, 1);
     c->scanThreads = ebpfMonScanThreadsNew();
     c->passRecords = ebpfMonPassRecordsNew(targets, NULL);
     c->hangFinder = ebpfMonHangFinderNew(targets, &ebpfMonHangSourcesHost);
@@ -149,6 +151,17 @@ static void raiseTo(double *highest, double value)
         *highest = value;
 }
 
+/* To read the CPU time of some threads takes three system calls for each thread of the process. */
+static double readServerCpu(ebpfMonHealthCollector *c, const seenIoc *p)
+{
+    uint64_t now = ebpfMonClockMonotonic(), at;
+    double percent = ebpfMonCpuMetersGet(c->serverCpu, p->id, &at);
+
+    if (!isnan(percent) && now - at < SERVER_CPU_NS)
+        return percent;
+    return ebpfMonCpuMetersAdd(c->serverCpu, p->id, ebpfMonProcThreadsRun(p->pid, "CAS-"), now);
+}
+
 static void readIoc(ebpfMonHealthCollector *c, seenIoc *p, const ebpfMonProcStat *stat)
 {
     ebpfMonIocHealth *row = p->row = &c->health.ioc[c->health.iocs++];
@@ -175,7 +188,7 @@ static void readIoc(ebpfMonHealthCollector *c, seenIoc *p, const ebpfMonProcStat
     }
     if (!p->watched)
         return;
-    row->cas = ebpfMonCpuMetersAdd(c->serverCpu, p->id, ebpfMonProcThreadsRun(p->pid, "CAS-"), ebpfMonClockMonotonic());
+    row->cas = readServerCpu(c, p);
     if (p->timed && ebpfMonKernelGetQueues((uint32_t)p->pid, &queues) == 0)
         ebpfMonDelaysSetQueues(&queues, ebpfMonClockMonotonic(), row);
     raiseTo(&c->health.cpuMax, row->cpu);

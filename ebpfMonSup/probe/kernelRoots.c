@@ -71,8 +71,8 @@ uint32_t ebpfMonKernelTakeRoot(uint32_t slot)
     ebpfMonKernelReserveRoots();
     if (bpf_map_lookup_and_delete_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.freeRoots), NULL, &number))
         return 0;
-    ((struct ebpfMonRootStat *)&ebpfMonLoaded.roots.stat[number - 1])->owner = (uint64_t)slot + 1;
     addUsed(1);
+    ((struct ebpfMonRootStat *)&ebpfMonLoaded.roots.stat[number - 1])->owner = (uint64_t)slot + 1;
     return number;
 }
 
@@ -96,10 +96,19 @@ void ebpfMonKernelEachRoot(void (*each)(void *arg, uint32_t slot, const struct e
 {
     const ebpfMonLoadedRoots *roots = &ebpfMonLoaded.roots;
     size_t made = epicsAtomicGetSizeT(&roots->made);
+    uint32_t owned = 0, most = 0;
 
+    /* The numbers are given in sequence, so most roots without an owner are behind the others, and each would be a miss
+     * of the caches. A root counts as used before it has its owner. Meanwhile the follower may remove some: then more
+     * are looked at than needed. */
     for (size_t i = 0; i < made; i++) {
+        uint32_t used = ebpfMonKernelCountRoots();
         struct ebpfMonRootStat copy;
 
+        most = used > most ? used : most;
+        if (owned == most)
+            break;
+        owned += roots->stat[i].owner != 0;
         if (!roots->stat[i].chains && !roots->stat[i].processed)
             continue;
         memcpy(&copy, (const void *)&roots->stat[i], sizeof(copy));

@@ -20,7 +20,8 @@
 #define NEW_MAX    1024 /* programs just started that are still looked at */
 #define RESCAN_NS  2000000000ull
 #define RESCAN_OLD_NS 9900000000ull /* … if no process is young */
-#define OLD_NS     30000000000ull /* a process this long no IOC is looked at only that often */
+#define OLD_NS     30000000000ull /* of a process this long no IOC, the pages are counted only that often */
+#define SAME_NS    300000000000ull /* … and one with as many pages as before is looked at only that often */
 
 /* After a start: 5 ms, then twice as long each time, some 10 s in all. The rescan finds what is slower. */
 #define FIRST_NS 5000000ull
@@ -369,20 +370,20 @@ static int isDue(ebpfMonIocFinder *f, pid_t pid, uint64_t now)
     ebpfMonSeenProcess *o = ebpfMonSeenProcessesFind(f->seen, pid);
     uint64_t start, pages;
 
-    if (o && now - o->seen > OLD_NS && now - o->looked < OLD_NS)
+    if (o && now - o->seen > OLD_NS && now - o->checked < OLD_NS)
         return 0;
     start = ebpfMonProcStart(pid);
     if (!start)
         return 0;
     pages = ebpfMonProcMappedPages(pid);
     o = ebpfMonSeenProcessesGet(f->seen, pid, start, now);
+    o->checked = now;
     if (!pages) { /* a thread of the kernel, of which a host has hundreds: it will be no IOC, so it is never young */
-        o->looked = now;
         o->seen = 0;
         return 0;
     }
     f->hasYoungSoFar |= now - o->seen <= OLD_NS;
-    if (pages == o->pages && now - o->looked < OLD_NS)
+    if (pages == o->pages && now - o->looked < SAME_NS)
         return 0;
     if (now < o->asideUntil || (ebpfMonForeignIsCharged(pid) && !takeTurnInScan(f, pid)))
         return 0;

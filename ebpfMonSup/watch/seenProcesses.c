@@ -40,7 +40,9 @@ ebpfMonSeenProcess *ebpfMonSeenProcessesFind(ebpfMonSeenProcesses *seen, pid_t p
 
 static uint64_t findLastTime(const ebpfMonSeenProcess *p)
 {
-    return p->looked > p->seen ? p->looked : p->seen;
+    uint64_t last = p->looked > p->seen ? p->looked : p->seen;
+
+    return p->checked > last ? p->checked : last;
 }
 
 ebpfMonSeenProcess *ebpfMonSeenProcessesGet(ebpfMonSeenProcesses *seen, pid_t pid, uint64_t start, uint64_t now)

@@ -16,6 +16,7 @@ typedef struct {
     pid_t    pid;          /* 0: none */
     uint64_t start;
     uint64_t seen, looked; /* monotonic ns: for the first time; the last look, 0: none */
+    uint64_t checked;      /* monotonic ns: its pages were counted; 0: never */
     uint64_t pages;        /* that it had mapped then, when it was no IOC; 0: it may be one */
     int      denied;       /* at the last look */
     int      asides;       /* how often it was set aside */

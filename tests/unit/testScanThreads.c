@@ -93,22 +93,29 @@ static void testScans(uint32_t id)
 
 static void testMeters(void)
 {
-    ebpfMonCpuMeters *meters = ebpfMonCpuMetersNew(2);
-    double percent;
+    ebpfMonCpuMeters *meters = ebpfMonCpuMetersNew(2, 0.4);
+    double percent, last;
+    uint64_t at;
 
     testDiag("CPU");
+    testOk(isnan(ebpfMonCpuMetersGet(meters, 1, &at)) && !at, "nothing was read");
     testOk(isnan(ebpfMonCpuMetersAdd(meters, 1, 10, NOW)), "the load is not known at the first reading");
+    testOk(isnan(ebpfMonCpuMetersGet(meters, 1, &at)) && at == NOW, "nor after it");
     testOk(isnan(ebpfMonCpuMetersAdd(meters, 1, 10, NOW)), "the load is not known at the same moment");
     percent = ebpfMonCpuMetersAdd(meters, 1, 10.5, NOW + S);
     testOk(percent == 50, "half a core is half a core: %g %%", percent);
     percent = ebpfMonCpuMetersAdd(meters, 1, 11.5, NOW + 2 * S);
     testOk(percent > 69 && percent < 71, "a whole core after that is smoothed: %g %%", percent);
-    testOk(ebpfMonCpuMetersAdd(meters, 1, 1, NOW + 3 * S) == 0,
-           "a load is never negative, though threads that ended take their time along");
-    ebpfMonCpuMetersAdd(meters, 2, 0, NOW + 4 * S);
-    ebpfMonCpuMetersAdd(meters, 3, 0, NOW + 5 * S);
-    testOk(isnan(ebpfMonCpuMetersAdd(meters, 1, 2, NOW + 6 * S)), "the oldest process gave its place, and begins anew");
-    testOk(ebpfMonCpuMetersAdd(meters, 3, 1, NOW + 6 * S) == 100, "the other processes stay");
+    last = ebpfMonCpuMetersGet(meters, 1, &at);
+    testOk(last == percent && at == NOW + 2 * S, "the last reading can be had again: %g %%", last);
+    last = ebpfMonCpuMetersAdd(meters, 1, 1, NOW + 3 * S);
+    testOk(last == percent, "threads that ended take their time along, so the load stays: %g %%", last);
+    last = ebpfMonCpuMetersAdd(meters, 1, 1.5, NOW + 4 * S);
+    testOk(last > percent - 9 && last < percent, "then it goes on: %g %%", last);
+    ebpfMonCpuMetersAdd(meters, 2, 0, NOW + 5 * S);
+    ebpfMonCpuMetersAdd(meters, 3, 0, NOW + 6 * S);
+    testOk(isnan(ebpfMonCpuMetersAdd(meters, 1, 2, NOW + 7 * S)), "the oldest process gave its place, and begins anew");
+    testOk(ebpfMonCpuMetersAdd(meters, 3, 1, NOW + 7 * S) == 100, "the other processes stay");
     ebpfMonCpuMetersFree(meters);
 }
 
