@@ -72,7 +72,8 @@ uint32_t ebpfMonKernelTakeRoot(uint32_t slot)
     if (bpf_map_lookup_and_delete_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.freeRoots), NULL, &number))
         return 0;
     addUsed(1);
-    ((struct ebpfMonRootStat *)&ebpfMonLoaded.roots.stat[number - 1])->owner = (uint64_t)slot + 1;
+    __atomic_store_n(&((struct ebpfMonRootStat *)&ebpfMonLoaded.roots.stat[number - 1])->owner, (uint64_t)slot + 1,
+                     __ATOMIC_RELEASE); /* after the count: ebpfMonKernelEachRoot */
     return number;
 }
 
@@ -108,7 +109,7 @@ void ebpfMonKernelEachRoot(void (*each)(void *arg, uint32_t slot, const struct e
         most = used > most ? used : most;
         if (owned == most)
             break;
-        owned += roots->stat[i].owner != 0;
+        owned += __atomic_load_n(&roots->stat[i].owner, __ATOMIC_ACQUIRE) != 0; /* before the count is read again */
         if (!roots->stat[i].chains && !roots->stat[i].processed)
             continue;
         memcpy(&copy, (const void *)&roots->stat[i], sizeof(copy));

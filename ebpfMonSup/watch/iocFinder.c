@@ -377,17 +377,20 @@ static int isDue(ebpfMonIocFinder *f, pid_t pid, uint64_t now)
         return 0;
     pages = ebpfMonProcMappedPages(pid);
     o = ebpfMonSeenProcessesGet(f->seen, pid, start, now);
-    o->checked = now;
     if (!pages) { /* a thread of the kernel, of which a host has hundreds: it will be no IOC, so it is never young */
+        o->checked = now;
         o->seen = 0;
         return 0;
     }
     f->hasYoungSoFar |= now - o->seen <= OLD_NS;
-    if (pages == o->pages && now - o->looked < SAME_NS)
+    if (pages == o->pages && now - o->looked < SAME_NS) {
+        o->checked = now;
         return 0;
+    }
+    /* not checked: it is tried again in the next scan */
     if (now < o->asideUntil || (ebpfMonForeignIsCharged(pid) && !takeTurnInScan(f, pid)))
         return 0;
-    o->looked = now;
+    o->looked = o->checked = now;
     o->pages = pages;
     return 1;
 }
