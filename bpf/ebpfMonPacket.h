@@ -19,6 +19,7 @@
 #define EBPFMON_TRIES_KNOWN  1000  /* … if CA or PVA is expected at its port */
 #define EBPFMON_SHORT        8     /* bytes that show what a connection is; a shorter data packet counts as 1 /
                                     * EBPFMON_SHORT */
+#define EBPFMON_PACKET_TIMED 16    /* the program measures how long it takes for one packet in so many */
 #define EBPFMON_FOREIGN_SECS 60    /* s; then a foreign connection is checked again, in case the verdict was wrong */
 
 enum ebpfMonConnState {
@@ -56,6 +57,7 @@ struct ebpfMonConn {
 struct ebpfMonPacketCounts {
     __u64 seen, passed, foreign;
     __u64 dropped; /* packets that passed, and were lost because the ring was full */
+    __u64 begin;   /* no count: when the program began with the present packet, if that is timed; else 0 */
 };
 
 /* Variable "packetsSleep": which packets wake the reader. */
@@ -71,7 +73,7 @@ struct ebpfMonPacketHead {
     __u32 len;     /* bytes of the packet that follow */
     __u32 wireLen; /* bytes of the whole packet */
     __u32 canWait; /* nonzero: it need not be read at once (wireWaits.bpf.h) */
-    __u32 pad;
+    __u32 took;    /* ns that the program took before it sent the packet; 0: this one was not timed */
 };
 
 _Static_assert(sizeof(struct ebpfMonPacketHead) == 24, "ebpfMonPacketHead");

@@ -26,7 +26,8 @@ DEFINE_EVENTS_SLEEP;
 
 /* Copies "n" bytes of the packet, at least its headers, into an entry with "room" bytes, which is a constant. Nonzero:
  * not possible. */
-static __always_inline int copyPacket(struct __sk_buff *skb, __u32 ip, __u32 room, __u64 n, __u64 now, int canWait)
+static __always_inline int copyPacket(struct __sk_buff *skb, __u32 ip, __u32 room, __u64 n, __u64 now, int canWait,
+    __u64 begin)
 {
     struct ebpfMonPacketHead *entry = bpf_ringbuf_reserve(&packets, sizeof(*entry) + room, 0);
 
@@ -50,13 +51,13 @@ static __always_inline int copyPacket(struct __sk_buff *skb, __u32 ip, __u32 roo
     entry->len = n;
     entry->wireLen = skb->len - ip;
     entry->canWait = (__u32)canWait;
-    entry->pad = 0;
+    entry->took = begin ? bpf_ktime_get_ns() - begin : 0;
     bpf_ringbuf_submit(entry, BPF_RB_NO_WAKEUP);
     return 0;
 }
 
 /* The size of an entry must be a constant, so there are some sizes, each of them twice the one before. */
-static __always_inline int copyToEntry(struct __sk_buff *skb, __u32 ip, int canWait)
+static __always_inline int copyToEntry(struct __sk_buff *skb, __u32 ip, int canWait, __u64 begin)
 {
     __u64 n = skb->len - ip < EBPFMON_PACKET_MAX ? skb->len - ip : EBPFMON_PACKET_MAX;
     __u64 now = bpf_ktime_get_ns();
@@ -64,8 +65,8 @@ static __always_inline int copyToEntry(struct __sk_buff *skb, __u32 ip, int canW
 #pragma unroll
     for (__u32 room = EBPFMON_PACKET_MIN; room < EBPFMON_PACKET_MAX; room *= 2)
         if (n <= room)
-            return copyPacket(skb, ip, room, n, now, canWait);
-    return copyPacket(skb, ip, EBPFMON_PACKET_MAX, n, now, canWait);
+            return copyPacket(skb, ip, room, n, now, canWait, begin);
+    return copyPacket(skb, ip, EBPFMON_PACKET_MAX, n, now, canWait, begin);
 }
 
 static __always_inline int doManyWait(void)
@@ -82,11 +83,11 @@ static __always_inline void wakePacketReader(int canWait)
         wakeReader(&packets, &packetsSleep, NULL);
 }
 
-/* Sends the packet to the user part. "canWait": nonzero if it can wait there (wireWaits.bpf.h). Nonzero: not
- * possible. */
-static __always_inline int sendPacket(struct __sk_buff *skb, __u32 ip, int canWait)
+/* Sends the packet to the user part. "canWait": nonzero if it can wait there (wireWaits.bpf.h). "begin": see struct
+ * ebpfMonPacketCounts. Nonzero: not possible. */
+static __always_inline int sendPacket(struct __sk_buff *skb, __u32 ip, int canWait, __u64 begin)
 {
-    if (copyToEntry(skb, ip, canWait))
+    if (copyToEntry(skb, ip, canWait, begin))
         return -1;
     wakePacketReader(canWait);
     return 0;

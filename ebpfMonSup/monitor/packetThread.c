@@ -10,6 +10,7 @@
 #include "probe/kernelLoad.h"
 #include "probe/kernelTables.h"
 #include "search/searchPackets.h"
+#include "watch/packetCost.h"
 #include "watch/packetReader.h"
 
 #define REFRESH_NS   2000000000ull
@@ -74,10 +75,20 @@ static void expectPort(void *arg, uint32_t netns, uint16_t port)
     ebpfMonPacketReaderExpectPort(p->reader, netns, port);
 }
 
+static void onTook(void *arg, const struct ebpfMonPeer *sender, uint64_t ns)
+{
+    ebpfMonPacketThread *p = arg;
+    uint32_t iocId = ebpfMonServersFindListener(p->m->put.servers, sender);
+
+    if (iocId)
+        ebpfMonPacketCostAdd(p->m->targets, iocId, ns);
+}
+
 static void publishCounts(ebpfMonPacketThread *p, double seconds, uint64_t now)
 {
     ebpfMonPacketValues values;
 
+    ebpfMonPacketCostTick(p->m->targets, seconds);
     ebpfMonPacketReaderTick(p->reader, seconds, &values);
     values.lost += ebpfMonPutJoinCountDropped(p->m->put.join);
     ebpfMonPacketEventsNotePacketsLost(p->m->put.packetEvents, values.lost, now);
@@ -225,7 +236,8 @@ ebpfMonRingReader *ebpfMonPacketThreadNew(ebpfMonMonitor *m, unsigned ringBytes)
     };
     ebpfMonPacketThread *p = calloc(1, sizeof(*p));
     const ebpfMonPacketReaderSink sink = {
-        .event = onWireEvent, .covers = onCovers, .setOwner = ebpfMonKernelSetOwner, .arg = p,
+        .event = onWireEvent, .covers = onCovers, .setOwner = ebpfMonKernelSetOwner, .took = onTook,
+        .arg = p,
     };
     ebpfMonRingReader *thread;
 

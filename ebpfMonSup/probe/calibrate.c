@@ -148,6 +148,11 @@ void ebpfMonCalibrate(ebpfMonCosts *costs)
         costs->coldNs = cold * (COLD_PAUSE + EBPFMON_COLD_HALF_NS / 1e6) / COLD_PAUSE;
 }
 
+double ebpfMonCostOfPrograms(uint64_t ns)
+{
+    return (double)ns * (1 + CACHES_PROGRAM);
+}
+
 double ebpfMonCostOf(const ebpfMonCosts *costs, const struct ebpfMonHits *hits, double stepped)
 {
     double entry = costs->entryNs * (1 - stepped) + costs->steppedNs * stepped, caches = CACHES_TRAP * costs->entryNs;
@@ -155,5 +160,5 @@ double ebpfMonCostOf(const ebpfMonCosts *costs, const struct ebpfMonHits *hits, 
     return (double)hits->n[EBPFMON_HIT_ENTRY] * (entry + caches) +
            (double)hits->n[EBPFMON_HIT_RETURN] * (costs->returnNs + caches) +
            (double)hits->n[EBPFMON_HIT_COLD] / EBPFMON_COLD_WHOLE * costs->coldNs +
-           (double)hits->n[EBPFMON_HIT_NS] * (1 + CACHES_PROGRAM);
+           ebpfMonCostOfPrograms(hits->n[EBPFMON_HIT_NS]);
 }

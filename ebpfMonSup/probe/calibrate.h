@@ -3,6 +3,8 @@
 #ifndef EBPFMON_CALIBRATE_H
 #define EBPFMON_CALIBRATE_H
 
+#include <stdint.h>
+
 #include "ebpfMonTable.h"
 
 typedef struct {
@@ -24,5 +26,9 @@ int ebpfMonProbeTry(int *inFolder);
  * estimate, what the IOC loses because of the caches. "stepped": the part of its entry probes that the kernel
  * single-steps, 0 to 1. Any thread. */
 double ebpfMonCostOf(const ebpfMonCosts *costs, const struct ebpfMonHits *hits, double stepped);
+
+/* The time (ns) that programs of this run time took from an IOC, with what it loses because of the caches. Any
+ * thread. */
+double ebpfMonCostOfPrograms(uint64_t ns);
 
 #endif

@@ -61,12 +61,12 @@ static void closeSource(ebpfMonPacketSources *s, unsigned i)
     s->source[i] = s->source[--s->count];
 }
 
-static void onPacket(void *arg, uint64_t time, const uint8_t *ip, size_t len, size_t wireLen)
+static void onPacket(void *arg, const ebpfMonPacket *packet)
 {
     const packetSource *source = arg;
     const ebpfMonPacketSourcesSink *sink = &source->all->sink;
 
-    sink->packet(sink->arg, source->netns, time, ip, len, wireLen);
+    sink->packet(sink->arg, source->netns, packet);
 }
 
 /* Closes a source, after it has read the packets that are still in its ring: they were sent before the last IOC of the

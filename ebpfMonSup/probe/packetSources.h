@@ -22,7 +22,7 @@ typedef struct {
 
 typedef struct {
     /* Receives each packet: see ebpfMonPacketFn. "netns": inode of its network namespace. */
-    void (*packet)(void *arg, uint32_t netns, uint64_t time, const uint8_t *ip, size_t len, size_t wireLen);
+    void (*packet)(void *arg, uint32_t netns, const ebpfMonPacket *packet);
     /* Called when a source for another namespace than ours was opened. "pid": a process in it. */
     void (*opened)(void *arg, pid_t pid, uint32_t netns);
     void *arg;

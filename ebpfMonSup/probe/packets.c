@@ -176,8 +176,15 @@ static void onEntry(void *arg, const void *data, size_t size)
     if (size < sizeof(*head))
         return;
     to->urgent += !head->canWait;
-    if (head->len <= size - sizeof(*head))
-        to->packet(to->arg, head->ktime + to->unixOffset, (const uint8_t *)(head + 1), head->len, head->wireLen);
+    if (head->len > size - sizeof(*head))
+        return;
+    to->packet(to->arg, &(ebpfMonPacket){
+        .time = head->ktime + to->unixOffset,
+        .ip = (const uint8_t *)(head + 1),
+        .len = head->len,
+        .wireLen = head->wireLen,
+        .took = (uint64_t)head->took * EBPFMON_PACKET_TIMED,
+    });
 }
 
 void ebpfMonPacketsRead(ebpfMonPackets *packets, ebpfMonPacketFn packet, void *arg, ebpfMonPacketsLook *look)

@@ -54,9 +54,17 @@ typedef struct {
     int      isWhole; /* see ebpfMonRingRead */
 } ebpfMonPacketsLook;
 
-/* Calls "packet" for each packet that has come. "ip": the packet from its IPv4 header on, "len" of its "wireLen" bytes,
- * valid during the call only; "time": ns since 1970. */
-typedef void (*ebpfMonPacketFn)(void *arg, uint64_t time, const uint8_t *ip, size_t len, size_t wireLen);
+typedef struct {
+    uint64_t       time;     /* ns since 1970 */
+    const uint8_t *ip;       /* the packet from its IPv4 header on: "len" of its "wireLen" bytes. Valid during the call
+                              * only */
+    size_t         len, wireLen;
+    uint64_t       took;     /* ns that whoever sent this packet, and those like it, lost to our program; 0: this one
+                              * was not measured, and another one has its part */
+} ebpfMonPacket;
+
+/* Calls "packet" for each packet that has come. */
+typedef void (*ebpfMonPacketFn)(void *arg, const ebpfMonPacket *packet);
 void ebpfMonPacketsRead(ebpfMonPackets *packets, ebpfMonPacketFn packet, void *arg, ebpfMonPacketsLook *look);
 
 /* How to sleep until packets come (ring.h; which of them: enum ebpfMonPacketsSleep). It stays the source's. */

@@ -61,7 +61,7 @@ void ebpfMonListsAddIocs(ebpfMonTextReport *report, ebpfMonTargets *targets)
                  "-");
         CELL(report, "%.0f", t->traps);
         CELL(report, "%.1f", t->cold);
-        CELL(report, "%.3f", ebpfMonTargetGetCost(t));
+        CELL(report, "%.3f", ebpfMonTargetGetWholeCost(t));
         CELL(report, " %s%s", t->running ? "" : "starting; ", t->note);
     }
     ebpfMonTargetsUnlock(targets);

@@ -165,7 +165,7 @@ static void makeIocRow(const ebpfMonTarget *t, ebpfMonIocRow *row)
     row->records = t->cat ? t->cat->count : 0;
     row->level = t->level;
     snprintf(row->note, sizeof(row->note), "%s", t->note);
-    row->cost = ebpfMonTargetGetCost(t);
+    row->cost = ebpfMonTargetGetWholeCost(t);
     row->timed = t->level >= ebpfMonLevelChains ? round(t->timed) : NAN;
     row->procCount = t->publisher.procCount;
 }
@@ -213,7 +213,7 @@ static void publishIocs(ebpfMonPublisher *p)
                 continue;
             if (n < EBPFMON_IOCS_MAX)
                 makeIocRow(t, &p->row[n++]);
-            cost += ebpfMonTargetGetCost(t);
+            cost += ebpfMonTargetGetWholeCost(t);
             isWatched |= t->level > ebpfMonLevelOff;
             if (t->level >= ebpfMonLevelChains)
                 timed = fmin(timed, round(t->timed));

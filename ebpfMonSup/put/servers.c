@@ -155,15 +155,29 @@ static void setServers(ebpfMonServers *servers, const pid_t *pids, const ebpfMon
                 servers->listenerServer[i] = list[k];
 }
 
+/* The number of the listener at this end of a connection; listenerCount: there is none. */
+static unsigned findListener(const ebpfMonServers *servers, const struct ebpfMonPeer *peer)
+{
+    unsigned i = 0;
+
+    while (i < servers->listenerCount && !servers->readers.accepts(&servers->listeners[i], peer))
+        i++;
+    return i;
+}
+
+uint32_t ebpfMonServersFindListener(const ebpfMonServers *servers, const struct ebpfMonPeer *peer)
+{
+    unsigned i = findListener(servers, peer);
+
+    return i < servers->listenerCount ? servers->listenerServer[i].iocId : 0;
+}
+
 /* Whether this server is a watched IOC now. */
 static int isListener(const ebpfMonServers *servers, const knownServer *k)
 {
     struct ebpfMonPeer peer = { .netns = k->netns, .saddr = k->addr, .sport = k->port };
 
-    for (unsigned i = 0; i < servers->listenerCount; i++)
-        if (servers->readers.accepts(&servers->listeners[i], &peer))
-            return 1;
-    return 0;
+    return findListener(servers, &peer) < servers->listenerCount;
 }
 
 /* An IOC that began to serve after the last refresh. Nonzero: the process is a watched IOC. */
@@ -244,11 +258,10 @@ static void lookForServer(ebpfMonServers *servers, knownServer *k, const struct 
 {
     char text[INET_ADDRSTRLEN] = "?";
     struct in_addr in = { .s_addr = peer->saddr };
+    unsigned i = findListener(servers, peer);
     pid_t pid;
 
-    for (unsigned i = 0; i < servers->listenerCount; i++) {
-        if (!servers->readers.accepts(&servers->listeners[i], peer))
-            continue;
+    if (i < servers->listenerCount) {
         k->isIoc = 1;
         k->server = servers->listenerServer[i];
         findIoc(servers, servers->listeners[i].pid, &k->server); /* it may have changed since the last refresh */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <arpa/inet.h>
+#include <netinet/ip.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -47,15 +49,30 @@ static void onEvent(void *arg, const ebpfMonWireEvent *ev)
     r->sink.event(r->sink.arg, ev);
 }
 
-static void onPacket(void *arg, uint32_t netns, uint64_t time, const uint8_t *ip, size_t len, size_t wireLen)
+/* Who sent this TCP packet. 0, or -1: it is another one. The program in the kernel has found both headers whole. */
+static int readSender(const ebpfMonPacket *packet, uint32_t netns, struct ebpfMonPeer *sender)
 {
+    const struct iphdr *ip = (const struct iphdr *)packet->ip; /* in the ring, which is aligned */
+    const struct tcphdr *tcp = (const struct tcphdr *)(packet->ip + ip->ihl * 4u);
+
+    if (ip->protocol != IPPROTO_TCP || packet->len < ip->ihl * 4u + sizeof(*tcp))
+        return -1;
+    *sender = (struct ebpfMonPeer){ .saddr = ip->saddr, .sport = tcp->source, .netns = netns };
+    return 0;
+}
+
+static void onPacket(void *arg, uint32_t netns, const ebpfMonPacket *packet)
+{
+    struct ebpfMonPeer sender;
     ebpfMonPacketReader *r = arg;
 
+    if (packet->took && !readSender(packet, netns, &sender))
+        r->sink.took(r->sink.arg, &sender, packet->took);
     r->hasBeacon = r->hasOther = 0;
-    ebpfMonWirePacket(r->wire, time, netns, ip, len, wireLen);
+    ebpfMonWirePacket(r->wire, packet->time, netns, packet->ip, packet->len, packet->wireLen);
     r->beacons += r->hasBeacon && !r->hasOther;
-    r->dense += time - r->packetAt < DENSE_NS;
-    r->packetAt = time;
+    r->dense += packet->time - r->packetAt < DENSE_NS;
+    r->packetAt = packet->time;
 }
 
 static void onOpened(void *arg, pid_t pid, uint32_t netns)

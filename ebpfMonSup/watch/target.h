@@ -96,6 +96,12 @@ typedef struct ebpfMonTarget {
                            * thread's own */
     } queries;
 
+    /* The packet thread writes these under the lock, and other threads read "cost" under the lock (packetCost.h). */
+    struct {
+        uint64_t ns;      /* since the last tick */
+        double   cost;    /* percent of one core that its packets took */
+    } packets;
+
     double portCost; /* percent of one core that watching its asyn ports took. The device thread writes it under the
                       * lock, and other threads read it under the lock */
 
@@ -240,11 +246,17 @@ void ebpfMonTargetSetProbes(ebpfMonTarget *t, uint32_t on);
  * 0 or -1: there is no such IOC (any more). It takes the lock. */
 int ebpfMonTargetsGetPutsSince(ebpfMonTargets *targets, uint32_t *iocId, pid_t pid, uint64_t *since);
 
-/* What the IOC pays, percent of one core: for being watched, for queries, and for the watching of ports. Under the
- * lock. */
+/* What the IOC pays and its budget limits, percent of one core: for being watched, for queries, and for the watching of
+ * ports. Under the lock. */
 static inline double ebpfMonTargetGetCost(const ebpfMonTarget *t)
 {
     return t->cost + t->queries.cost + t->portCost;
+}
+
+/* The same, and what it pays for packets, of which the budget can save nothing. Under the lock. */
+static inline double ebpfMonTargetGetWholeCost(const ebpfMonTarget *t)
+{
+    return ebpfMonTargetGetCost(t) + t->packets.cost;
 }
 
 /* Nonzero: the result of a put that was made at this time (monotonic ns) is in the event ring, or comes. Under the

@@ -131,9 +131,9 @@ static double measure(int work, double seconds)
 
 static unsigned handedUp;
 
-static void packet(void *arg, uint64_t time, const uint8_t *ip, size_t len, size_t wireLen)
+static void packet(void *arg, const ebpfMonPacket *one)
 {
-    (void)arg, (void)time, (void)ip, (void)len, (void)wireLen;
+    (void)arg, (void)one;
     handedUp++;
 }
 

@@ -79,6 +79,8 @@ static struct {
     size_t   bytes[2];          /* [1]: from that port */
     uint8_t  data[2][2u << 20];
     uint64_t time;
+    unsigned timed[2];          /* packets of which the program told how long it took, by direction … */
+    uint64_t took;              /* … and the sum of what it told */
     uint64_t marker;           /* payload of the last marker */
 } seen;
 
@@ -88,8 +90,10 @@ static inline void watch(uint16_t port)
     seen.port = port;
 }
 
-static inline void packet(void *arg, uint64_t time, const uint8_t *p, size_t len, size_t wireLen)
+static inline void packet(void *arg, const ebpfMonPacket *one)
 {
+    const uint8_t *p = one->ip;
+    size_t len = one->len;
     const struct iphdr *ip = (const struct iphdr *)p;
     const struct tcphdr *tcp = (const struct tcphdr *)(p + ip->ihl * 4);
     size_t head = ip->ihl * 4u + (ip->protocol == IPPROTO_TCP ? tcp->doff * 4u : 8u);
@@ -102,9 +106,11 @@ static inline void packet(void *arg, uint64_t time, const uint8_t *p, size_t len
     }
     if (!from && ntohs(tcp->dest) != seen.port)
         return;
-    seen.time = time;
+    seen.time = one->time;
     seen.packets++;
-    seen.cut += len != wireLen || len != ntohs(ip->tot_len);
+    seen.timed[from] += one->took > 0;
+    seen.took += one->took;
+    seen.cut += len != one->wireLen || len != ntohs(ip->tot_len);
     if (len > seen.longest)
         seen.longest = len;
     if (ip->protocol == IPPROTO_TCP) {

@@ -41,6 +41,9 @@ static unsigned events[ebpfMonWireBeacon + 1];
 static struct ebpfMonPeer lastPeer; /* of a search */
 static uint32_t covered[8], coveredBefore[8];
 static unsigned coveredCount, coversCalls;
+static unsigned tookCount;
+static struct ebpfMonPeer tookFrom;
+static uint64_t tookNs;
 
 static void onEvent(void *arg, const ebpfMonWireEvent *ev)
 {
@@ -63,6 +66,14 @@ static int setOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *o
 {
     (void)peer; (void)owner; (void)netns;
     return 0;
+}
+
+static void onTook(void *arg, const struct ebpfMonPeer *sender, uint64_t ns)
+{
+    (void)arg;
+    tookCount++;
+    tookFrom = *sender;
+    tookNs += ns;
 }
 
 /* Sends a search to this port in this network namespace, then one to CA_PORT, and reads until the second one has
@@ -167,6 +178,14 @@ static void testEvents(void)
     countSearches(CA_PORT);
     testOk(events[ebpfMonWireOpened] == 1 && tick().circuits == 1, "a circuit to the first port");
     testOk(countSearches(OTHER_PORT) == 1, "so searches are expected there");
+    tookCount = 0;
+    tookNs = 0;
+    for (int i = 0; i < 200; i++)
+        pairSend(&pair, 1, caVersion, sizeof(caVersion));
+    countSearches(CA_PORT);
+    testOk(tookCount > 5 && tookNs > 0, "some packets tell what their server paid: %u of 200", tookCount);
+    testOk(tookFrom.saddr == htonl(INADDR_LOOPBACK) && ntohs(tookFrom.sport) == OTHER_PORT &&
+           tookFrom.netns == ebpfMonProcNetns(getpid()), "… and who that is");
     pairClose(&pair, 0);
     countSearches(CA_PORT);
     testOk(events[ebpfMonWireClosed] == 1 && tick().circuits == 0, "the end of the circuit");
@@ -211,13 +230,13 @@ static void testBeacons(void)
 
 MAIN(testPacketReader)
 {
-    const ebpfMonPacketReaderSink sink = { .event = onEvent, .covers = onCovers, .setOwner = setOwner };
+    const ebpfMonPacketReaderSink sink = { .event = onEvent, .covers = onCovers, .setOwner = setOwner, .took = onTook };
     ebpfMonTargets *targets = ebpfMonTargetsNew();
     ebpfMonTarget *t = calloc(1, sizeof(*t));
     int talk;
 
-    testPlan(21);
-    if (skipWithoutNetwork(21) || skipWithoutSource(21))
+    testPlan(23);
+    if (skipWithoutNetwork(23) || skipWithoutSource(23))
         return testDone();
     ebpfMonPacketsClose(source);
     t->pid = childStart(&talk);

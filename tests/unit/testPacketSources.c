@@ -39,15 +39,16 @@ static int fetchErrors;                     /* atomic; messages that the value o
                                              * port */
 static int complaints;                      /* messages that packets are not seen */
 
-static void onPacket(void *arg, uint32_t netns, uint64_t time, const uint8_t *p, size_t len, size_t wireLen)
+static void onPacket(void *arg, uint32_t netns, const ebpfMonPacket *packet)
 {
+    const uint8_t *p = packet->ip;
     const struct iphdr *ip = (const struct iphdr *)p;
     const struct tcphdr *tcp = (const struct tcphdr *)(p + ip->ihl * 4);
     size_t head = ip->ihl * 4u + (ip->protocol == IPPROTO_TCP ? tcp->doff * 4u : 8u);
     int n = netns == network[CHILD].netns ? CHILD : OWN;
 
-    (void)arg; (void)time; (void)wireLen;
-    if (len > head) {
+    (void)arg;
+    if (packet->len > head) {
         handedUp[n][ntohs(tcp->source)]++;
         handedUp[n][ntohs(tcp->dest)]++;
     }

@@ -7,6 +7,7 @@
 
 #include <bpf/bpf.h>
 
+#include "common/clock.h"
 #include "ebpfMonPacket.h"
 #include "packetNet.h"
 
@@ -347,6 +348,38 @@ static void testUdp(void)
     testOk(seen.packets == 2, "a port that we did not name any more: %u", seen.packets);
 }
 
+#define DIALOGUE 1600
+
+/* Nonzero: about one packet in EBPFMON_PACKET_TIMED was. */
+static int isTimedOften(unsigned timed)
+{
+    return timed > DIALOGUE / EBPFMON_PACKET_TIMED / 2 && timed < DIALOGUE / EBPFMON_PACKET_TIMED * 2;
+}
+
+/* Both directions of a dialogue are timed, although its packets come in turns. */
+static void testTook(void)
+{
+    uint64_t begin = ebpfMonClockMonotonic(), whole;
+
+    watch(33022);
+
+    Pair pair = pairOpen(33022);
+
+    pairSend(&pair, 0, caVersion, sizeof(caVersion));
+    for (int i = 0; i < DIALOGUE; i++) {
+        pairSend(&pair, 0, caCreate, sizeof(caCreate));
+        pairSend(&pair, 1, caCreate, sizeof(caCreate));
+    }
+    catchUp();
+    whole = ebpfMonClockMonotonic() - begin;
+    testOk(isTimedOften(seen.timed[0]) && isTimedOften(seen.timed[1]), "of a dialogue, %u and %u of %d are timed",
+           seen.timed[0], seen.timed[1], DIALOGUE);
+    testOk(seen.took > 0 && seen.took < whole * EBPFMON_PACKET_TIMED, "the program took %.0f ns for a packet",
+           (double)seen.took / (2 * DIALOGUE));
+    pairClose(&pair, 0);
+    catchUp();
+}
+
 static void testFull(void)
 {
     char why[256];
@@ -378,12 +411,12 @@ MAIN(testPackets)
     ebpfMonPacketsStats stats;
     Pair ca, other;
 
-    testPlan(45);
-    if (skipWithoutNetwork(43))
+    testPlan(47);
+    if (skipWithoutNetwork(45))
         return testDone();
     ca = pairOpen(33020);
     other = pairOpen(33021);
-    if (skipWithoutSource(43))
+    if (skipWithoutSource(45))
         return testDone();
     testMiddle(&ca, &other);
     testWanted();
@@ -395,6 +428,7 @@ MAIN(testPackets)
     testCrowd();
     testDead();
     testUdp();
+    testTook();
     testFull();
     ebpfMonPacketsGetStats(source, &stats);
     testOk(stats.seen > stats.passed && stats.passed > 0, "%llu seen, %llu passed",
