@@ -429,6 +429,8 @@ static __always_inline long lookAtLocked(__u32 i, struct many *m)
     if (!w || !findCaller(&c) || !plr || !findSlot(c.tgid, readPtr(plr + EBPFMON_LOCKRECORD_PRECORD), &slot))
         return 0;
     __builtin_memset(w, 0, sizeof(*w));
+    if (c.conf->level >= EBPFMON_CHAINS) /* so who waited for this lock set knows that it waited */
+        noteRelease(c.tgid, readPtr(plr + EBPFMON_LOCKRECORD_SET), m->now, m->now);
     takeSnapshot(&c, slot, m->now, m->many == MANY_PUT ? MANY_PUT : MANY_READ, 0, w);
     rs = w->counted ? getRootStat(slot) : 0;
     if (rs)

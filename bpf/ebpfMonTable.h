@@ -219,6 +219,7 @@ struct ebpfMonRecState {
     __u64 entered; /* calls of dbProcess(), while the reference probe is attached */
     __u32 quickCount; /* of quickTook: times (ns) of quick chains of this root, which are not in the map "roots" yet */
     __u16 quickTook[EBPFMON_QUICK_KEPT];
+    __u64 before;  /* "time" before the record was counted last at the release of several lock sets */
 };
 
 /* ebpfMonRecState.inside: number of threads in the group. Such a thread may process records of the group without a scan
@@ -470,7 +471,7 @@ _Static_assert(8 * EBPFMON_BLOCK % 65536 == 0 && sizeof(struct ebpfMonRecConf) %
                    sizeof(struct ebpfMonRecState) % 8 == 0 &&
                    sizeof(struct ebpfMonRootStat) * EBPFMON_ROOT_BLOCK % 65536 == 0,
                "a block has whole pages");
-_Static_assert(sizeof(struct ebpfMonRecState) == 112, "ebpfMonRecState");
+_Static_assert(sizeof(struct ebpfMonRecState) == 120, "ebpfMonRecState");
 _Static_assert(sizeof(struct ebpfMonRootStat) == 128 + 4 * EBPFMON_BUCKETS, "ebpfMonRootStat");
 _Static_assert(sizeof(struct ebpfMonAsyncStat) == 56 + 40 + 4 * EBPFMON_BUCKETS, "ebpfMonAsyncStat");
 _Static_assert(sizeof(struct ebpfMonThread) == 464, "ebpfMonThread");

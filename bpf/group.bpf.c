@@ -68,9 +68,18 @@ int BPF_UPROBE(ebpfmon_request_many, __u64 locker)
     RUN_TIMED(requestLock(locker, 1));
 }
 
+/* Nonzero: the thread is in the group by this dbLocker already. Base sorts the records of a dbLocker by their lock sets
+ * (dbLock.c, dbLockUpdateRefs), so those of one group follow each other. */
+static __always_inline int isInside(const struct groupThread *gt, __u32 n, __u64 lock, __u32 group)
+{
+    const struct inside *in = &gt->inside[(n - 1) & (INSIDE_MAX - 1)];
+
+    return n && in->lock == lock && in->group == group;
+}
+
 /* This thread has the lock of the record. Before it processes anything, the processings of passes up to now are
- * counted. */
-__attribute__((noinline)) int ebpfmon_enter(__u64 precord, __u64 lock, __u64 now)
+ * counted. "isMany": "lock" is a dbLocker. */
+__attribute__((noinline)) int ebpfmon_enter(__u64 precord, __u64 lock, __u64 now, __u32 isMany)
 {
     struct ebpfMonRecState *st, *head;
     struct groupThread *gt;
@@ -94,7 +103,7 @@ __attribute__((noinline)) int ebpfmon_enter(__u64 precord, __u64 lock, __u64 now
         n = 0;
     if (n >= INSIDE_MAX) {
         noteMissed(c.tgid);
-    } else {
+    } else if (!isMany || !isInside(gt, n, lock, group)) {
         barrier_var(n);
         gt->inside[n & (INSIDE_MAX - 1)] = (struct inside){ lock, group, c.conf->sweeps };
         gt->insideCount = n + 1;
@@ -116,7 +125,7 @@ static long enterNext(__u32 i, struct entering *e)
     __u64 plr = readPtr(e->refs + (__u64)i * EBPFMON_LOCKREF_SIZE);
 
     if (plr)
-        ebpfmon_enter(readPtr(plr + EBPFMON_LOCKRECORD_PRECORD), e->lock, e->now);
+        ebpfmon_enter(readPtr(plr + EBPFMON_LOCKRECORD_PRECORD), e->lock, e->now, 1);
     return 0;
 }
 
@@ -147,11 +156,13 @@ __attribute__((noinline)) int ebpfmon_enter_requested(__u64 now)
     e.lock = gt->requested;
     takeRequested(&c, gt, now);
     if (!gt->requestedMany) {
-        ebpfmon_enter(e.lock, e.lock, now);
+        ebpfmon_enter(e.lock, e.lock, now, 0);
         return 0;
     }
     e.refs = e.lock + EBPFMON_LOCKER_REFS;
     bpf_probe_read_user(&n, sizeof(n), (void *)(e.lock + EBPFMON_LOCKER_MAXREFS));
+    if (n > EBPFMON_MANY_MAX)
+        noteMissed(c.tgid);
     bpf_loop(n < EBPFMON_MANY_MAX ? n : EBPFMON_MANY_MAX, enterNext, &e, 0);
     return 0;
 }
@@ -164,7 +175,7 @@ __attribute__((noinline)) int ebpfmon_enter_put(__u64 precord, __u64 now)
     if (!findCaller(&c) || !(gt = bpf_map_lookup_elem(&groupThreads, &c.tid)) || gt->requested != precord)
         return 0;
     takeRequested(&c, gt, now);
-    ebpfmon_enter(precord, precord, now);
+    ebpfmon_enter(precord, precord, now, 0);
     return 0;
 }
 
@@ -237,6 +248,10 @@ __attribute__((noinline)) __u32 ebpfmon_leave(__u64 lock, __u64 now, __u32 isMan
         if (!isMany)
             ebpfmon_add_moved(lock, now); /* it took the lock before that, perhaps for a put that was not seen */
     }
+    /* dbScanLockMany() gives back what it has if a link changed meanwhile, and begins again (dbLock.c). Then it is not
+     * seen when this thread has its locks. */
+    if (isMany && v.gt->requestedMany && v.gt->requested == lock)
+        noteMissed(c.tgid);
     v.gt->requested = 0;
     v.sweeps = c.conf->sweeps;
     v.from = v.gt->insideCount;

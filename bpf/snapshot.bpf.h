@@ -31,17 +31,22 @@ struct walk {
 WALK_ROOM(snapshot, struct walk)
 
 /* Nonzero: this record has processed since it was counted last. It may have been counted with its whole stretch. "own":
- * the time that was noted for the record itself. */
-static __always_inline int hasProcessed(const struct ebpfMonRecState *st, __u64 own, __u32 slot, __u64 time)
+ * the time that was noted for the record itself. At the release of several lock sets, records are looked at in any
+ * order, and the last record of the stretch may just have been counted: then what was noted before that tells. */
+static __always_inline int hasProcessed(const struct walk *w, const struct ebpfMonRecState *st, __u64 own, __u32 slot,
+                                        __u64 time)
 {
-    __u64 known = stampOrder(own);
+    __u64 known = stampOrder(own), stretch;
     __u32 last = st->last;
 
     if (last != slot) {
         struct ebpfMonRecState *ls = findState(last);
 
-        if (ls && stampOrder(ls->time) > known)
-            known = stampOrder(ls->time);
+        if (ls) {
+            stretch = stampOrder(w->many && ls->stamp == w->stamp ? ls->before : ls->time);
+            if (stretch > known)
+                known = stretch;
+        }
     }
     return stampOrder(time) > known;
 }
@@ -119,7 +124,7 @@ static __always_inline void judgeRecord(struct walk *w, struct ebpfMonRecState *
             w->left.async[k] = w->left.async[k - 1];
         w->left.async[0] = slot + 1;
     }
-    changed = hasProcessed(st, own, slot, win->time);
+    changed = hasProcessed(w, st, own, slot, win->time);
     if (!st->seen || (!changed && !st->pending)) {
         st->time = win->time;
         st->seen = 1;
@@ -129,7 +134,7 @@ static __always_inline void judgeRecord(struct walk *w, struct ebpfMonRecState *
     }
     if (!takeTime(st, own, win->time)) {
         own = *(volatile __u64 *)&st->time;
-        if (!hasProcessed(st, own, slot, win->time) || !takeTime(st, own, win->time))
+        if (!hasProcessed(w, st, own, slot, win->time) || !takeTime(st, own, win->time))
             return;
     }
     if (busy) {
@@ -143,6 +148,7 @@ static __always_inline void judgeRecord(struct walk *w, struct ebpfMonRecState *
     if (ahead && !w->many && n >= w->end && n + ahead < w->len && countStretch(w, st, entry, n, win))
         return;
     __sync_fetch_and_add(&st->count, 1);
+    st->before = own;
     st->stamp = w->stamp;
     w->counted++;
 }

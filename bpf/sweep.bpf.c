@@ -83,7 +83,9 @@ static __always_inline void countSwept(struct sweep *s, struct ebpfMonRecState *
 }
 
 /* Counts a processing of this record since it was counted last. A processing of an asynchronous record counts only when
- * it completes: the thread that does so holds the lock set and counts it. */
+ * it completes: the thread that does so holds the lock set and counts it. A stamp that is earlier than the one that was
+ * noted is not counted, but noted: if the clock was set back, all further ones are earlier, too. (Or a later one was
+ * noted for a whole stretch, or for all steady records. Then this one has been counted, and does no harm.) */
 static __always_inline void sweepRecord(struct sweep *s, struct ebpfMonRecState *st, __u64 own,
                                         const struct window *win)
 {
@@ -93,8 +95,12 @@ static __always_inline void sweepRecord(struct sweep *s, struct ebpfMonRecState 
             noteEarly(s, st);
     }
     s->hasAsync |= st->wasBusy;
-    if (isBusy(win, s->pactBefore) || st->pending || stampOrder(win->time) <= stampOrder(own))
+    if (isBusy(win, s->pactBefore) || st->pending || win->time == own)
         return;
+    if (stampOrder(win->time) < stampOrder(own)) {
+        __sync_bool_compare_and_swap(&st->time, own, win->time);
+        return;
+    }
     if (s->isUnsafe && !st->early) /* before it is counted, so that who finds it busy afterwards sees this */
         st->early = EBPFMON_EARLY_PERHAPS;
     countSwept(s, st, own, win->time);

@@ -4,6 +4,7 @@ Counts that are too low say that they are lower bounds. (That the clock of the h
 tests/kernels.)"""
 import pytest
 from tests.harness import db
+from tests.harness.passes import row
 from tests.harness.wait import settled, stays_false, until
 
 RECORDS = db.READY + db.counter("A", FLNK="$(P)B") + db.counter("B") + db.counter("C") + db.counter("SCANNED", SCAN=".1 second")
@@ -94,3 +95,26 @@ def test_clock_of_the_host_went_back(new_ioc, new_monitor, level, scan):
         until(lambda: ioc.get("D") > own[3] + 2, 20, "scans")
     until(lambda: all("atleast" in monitor.records(ioc.name)[n].flags for n in names), 20, lambda: f"{monitor.records(ioc.name)}")
     assert all(monitor.records(ioc.name)[n].count <= ioc.get(n[len(ioc.prefix):]) - o for n, o in zip(names, own))
+
+
+@pytest.mark.parametrize("level", ["counts", "chains"])
+@pytest.mark.parametrize("flnk", [{}, {"FLNK": "$(P)BEHIND"}], ids=["alone", "chain"])
+def test_clock_of_the_host_goes_back_while_passes_are_watched(new_ioc, new_monitor, level, flnk):
+    """Only passes process the record. It loses one processing, and goes on."""
+    text = db.READY + db.counter("BEHIND") + db.counter("SCANNED", SCAN=".1 second", **flnk)
+    text += "".join(db.counter(f"R{i}", SCAN=".1 second") for i in range(20))
+    text += 'record(aSub, "$(P)LATER") { field(SNAM, "stampLater") field(FTA, "STRING") field(INPA, ["$(P)SCANNED"]) }\n'
+    ioc, monitor = new_ioc(text, kind="latencyIoc").start(), new_monitor()
+    monitor.start().at_level(level, ioc)
+    until(lambda: row(monitor, ioc)[0] in ("passes", "turns"), 60, "passes are watched")
+    ioc.put("LATER.PROC", 1)
+
+    def lacks():
+        counted = monitor.records(ioc.name)[ioc.prefix + "SCANNED"].count
+        return ioc.get("SCANNED") - counted
+
+    scans = ioc.get("SCANNED")
+    until(lambda: ioc.get("SCANNED") > scans + 30, 30, "scans")
+    least = lacks()
+    until(lambda: ioc.get("SCANNED") > scans + 60, 30, "scans")
+    assert abs(lacks() - least) <= 3

@@ -310,6 +310,36 @@ def test_group_of_a_record_without_time(new_ioc, new_monitor):
 
 
 @pytest.mark.parametrize("level", ["counts", "chains"])
+def test_group_with_its_readback(new_ioc, new_monitor, level):
+    """QSRV locks the readback before the set-point, because members without +putorder come first. So the end of the chain is looked
+    at before its begin."""
+    group = db.READY + db.counter("RB") + db.record("calc", "MID", INPA="$(P)MID", CALC="A+1", FLNK="$(P)RB") + db.record("ao", "SP", FLNK="$(P)MID")
+    group += 'record(calc, "$(P)RB") { info(Q:group, {"$(P)GRP": {"rb": {+channel: "VAL"}}}) }\n'
+    group += 'record(ao, "$(P)SP") { info(Q:group, {"$(P)GRP": {"sp": {+channel: "VAL", +putorder: 1}}}) }\n'
+    ioc = new_ioc(group, kind="softIocPVA").start()
+    monitor = new_monitor(iocs=ioc.name).start().at_level(level, ioc)
+    names = [ioc.prefix + n for n in ("SP", "MID", "RB")]
+
+    def counts():
+        records = monitor.records(ioc.name)
+        return [records[n].count for n in names]
+
+    def put_each(name, field, value):
+        for i in range(10):
+            client.put(ioc.prefix + name, {field: value + i}, timeout=60)
+
+    with loopback.pva_context(ioc.port) as client:
+        put_each("GRP", "sp.value", 0)
+        until(lambda: counts() == [10, 10, 10], 10, counts)
+        for i in range(10):  # the whole chain, and the readback alone
+            ioc.put("SP", i)
+            ioc.put("RB.PROC", 1)
+        put_each("GRP", "sp.value", 20)
+        until(lambda: counts() == [30, 30, 40], 10, counts)
+    assert ioc.get("RB") == 40
+
+
+@pytest.mark.parametrize("level", ["counts", "chains"])
 @pytest.mark.parametrize("sets", [1, 8], ids=["chains", "passes"])
 def test_async_soft_channel_in_its_own_lock_set(new_ioc, new_monitor, sets, level):
     """The device support processes the record that its INP names while it is processed itself. The chain has processed that record

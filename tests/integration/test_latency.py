@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Published latencies are right: they are compared with routines that measure their own time."""
 import pytest
-from tests.harness import paths
+from tests.harness import db, paths
 from tests.harness.soak import size, soak
 from tests.harness.wait import settled, until
 
@@ -119,6 +119,26 @@ def test_lock_wait(ioc, monitor):
         ioc.get("HOLD")  # returns when the lock set is free
         row = chains(monitor).get(name)
         return row if count >= 20 and row and row["CNTS"] >= 20 and row["LOCK_WAITS"] > 1000 else None
+
+    row = until(waited, 30, lambda: f"a wait for the lock: {chains(monitor).get(name)}")
+    assert row["LOCK_WAITS"] < 40000
+    assert row["MEANS"] < 3000, f"the wait is part of the latency: {row}"
+
+
+def test_wait_for_several_locks(new_ioc, new_monitor):
+    """Who holds several lock sets at once, as an atomic put to a group of QSRV does, makes others wait, too."""
+    held = new_ioc(db.READY + db.counter("WAIT") +
+                   'record(aSub, "$(P)MANY") { field(SNAM, "holdMany") field(FTA, "STRING") field(INPA, ["$(P)WAIT"]) }\n',
+                   kind="latencyIoc").start()
+    monitor = new_monitor(iocs=held.name).start().at_level("chains", held)
+    name = held.prefix + "WAIT"
+
+    def waited():
+        held.process.send(f'dbpf "{held.prefix}MANY.PROC" 1')
+        held.put("WAIT.PROC", 1)
+        held.get("MANY")  # returns when the lock sets are free
+        row = chains(monitor).get(name)
+        return row if row and row["CNTS"] >= 20 and row["LOCK_WAITS"] > 1000 else None
 
     row = until(waited, 30, lambda: f"a wait for the lock: {chains(monitor).get(name)}")
     assert row["LOCK_WAITS"] < 40000

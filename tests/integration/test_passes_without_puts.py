@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What an IOC changes without a put to SCAN or to a link, while its passes are watched."""
+"""What an IOC changes without a put to SCAN or to a link, while its passes are watched; and large groups."""
+import json
+
 import pytest
-from tests.harness import db
+from tests.harness import db, loopback
 from tests.harness.passes import Trial, row
 from tests.harness.wait import settled, until
 
@@ -36,6 +38,23 @@ def test_simulation_moves_a_record(new_ioc, monitor, when):
     until(lambda: int(ioc.get("C")) > start + 30, 30, "the record is simulated")
     ioc.put("X.SCAN", "Passive")
     until(lambda: unseen() == before, 20, lambda: f"not counted: {unseen()}, before: {before}")
+
+
+def test_large_group(new_ioc, monitor):
+    """A group of QSRV has two parts of each of 40 records. A thread that reads or writes it whole has all their locks at once."""
+    def member(i):
+        parts = {f"v{i}": {"+channel": "VAL"}, f"a{i}": {"+channel": "VAL", "+type": "meta"}}
+        return f'record(calc, "$(P)C{i}") {{ info(Q:group, {json.dumps({"$(P)GRP": parts})}) }}\n'
+
+    t = Trial(new_ioc, monitor, "".join(db.counter(f"C{i}", SCAN=".1 second") + member(i) for i in range(40)), kind="softIocPVA")
+    roots = [f"C{i}" for i in range(40)]
+    before = t.stop(roots)
+    t.scan(dict.fromkeys(roots, ".1 second"))
+    with loopback.pva_context(t.ioc.port) as client:
+        for _ in range(20):
+            client.get(t.ioc.prefix + "GRP", timeout=60)
+    after = t.stop(roots)
+    assert not t.compare(before, after)
 
 
 def test_aliases_come(new_ioc, monitor, tmp_path):

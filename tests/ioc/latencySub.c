@@ -245,6 +245,21 @@ static long stampLater(aSubRecord *prec)
     return 0;
 }
 
+/* Holds the lock set of the named record for 30 ms, as an atomic put to a group does. */
+static long holdMany(aSubRecord *prec)
+{
+    dbCommon *other = named(prec);
+    dbLocker *locker = other ? dbLockerAlloc(&other, 1, 0) : NULL;
+
+    if (!locker)
+        return -1;
+    dbScanLockMany(locker);
+    epicsThreadSleep(0.03);
+    dbScanUnlockMany(locker);
+    dbLockerFree(locker);
+    return 0;
+}
+
 /* Pushes an entry to a ring buffer of its own, and pops it. Rings of callbacks use the same functions of Base. */
 static long popOwn(aSubRecord *prec)
 {
@@ -373,5 +388,6 @@ epicsRegisterFunction(napShortly);
 epicsRegisterFunction(completeAfter);
 epicsRegisterFunction(stampFirst);
 epicsRegisterFunction(stampLater);
+epicsRegisterFunction(holdMany);
 epicsRegisterFunction(mapMemory);
 epicsRegisterFunction(waitForGate);
