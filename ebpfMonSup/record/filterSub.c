@@ -166,6 +166,10 @@ static long ebpfMonFilterProcess(aSubRecord *prec)
         showText(prec, "not in force: FTVB and FTVC must be ULONG");
         return -1;
     }
+    /* An input may have changed meanwhile. Base notes this in RPRO only if a client made the put, but it counts in LCNT
+     * each attempt to process an active record (processTarget in dbDbLink.c, dbProcess in dbAccess.c). */
+    if (isWaitOver && prec->lcnt)
+        prec->rpro = TRUE;
     awaited.isOpen = 0; /* a new filter replaces the one that was waited for, or is refused */
     if (!isWaitOver && !awaited.isLate && setFilter(prec))
         return -1;

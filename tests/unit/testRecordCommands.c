@@ -73,6 +73,33 @@ static void testLateFilter(void)
     testOk1(beginsWith("T:FILTER_STATUS", "in force: level "));
 }
 
+/* Writes as a record of this IOC does that a scan thread processes: no client, so PUTF is 0. */
+static void writeByScan(const char *pv, double value)
+{
+    DBADDR addr;
+
+    if (dbNameToAddr(pv, &addr))
+        testAbort("no %s", pv);
+    dbScanLock(addr.precord);
+    if (dbPut(&addr, DBR_DOUBLE, &value, 1) || dbProcess(addr.precord))
+        testFail("%s cannot be written", pv);
+    dbScanUnlock(addr.precord);
+}
+
+static void testFilterByScan(void)
+{
+    testDiag("filter: a record of this IOC writes two of its PVs");
+    epicsAtomicSetIntT(&fakeMonitor.busy, 1);
+    writeByScan("T:FILTER_SLOW", 20000);
+    testdbGetFieldEqual("T:FILTER.PACT", DBR_LONG, 1);
+    writeByScan("T:FILTER_BUDGET", 0.5);
+    epicsAtomicSetIntT(&fakeMonitor.busy, 0);
+    expect("T:FILTER.I", "0.50"); /* the record has read its inputs again */
+    testOk(fakeMonitor.inForce.slowUs == 20000 && fakeMonitor.inForce.budget == 0.5,
+           "both are in force: slow limit %g, budget %g", fakeMonitor.inForce.slowUs, fakeMonitor.inForce.budget);
+    expect("T:FILTER.PACT", "0");
+}
+
 /* Longer than others: each put finds the filter that the one before has left. */
 static void testFilter(void)
 {
@@ -243,6 +270,7 @@ MAIN(testRecordCommands)
     testShell();
     testErrors();
     testLateFilter();
+    testFilterByScan();
     recordTestEnd();
     return testDone();
 }
