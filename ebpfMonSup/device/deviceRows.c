@@ -232,10 +232,13 @@ static void nameUser(const User *u, const Named *n, const ebpfMonCatalogue *cat,
 
 static void fillNumbers(const struct ebpfMonDeviceStat *s, ebpfMonDeviceRow *row)
 {
+    uint64_t waits[EBPFMON_BUCKETS] = { 0 };
+
+    ebpfMonHistAdd(waits, s->waitHist, EBPFMON_BUCKETS);
     row->count = s->count;
     row->timeouts = s->timeouts;
     row->waitMean = s->waits ? MS(s->waitSum) / (double)s->waits : NAN;
-    row->waitP99 = ebpfMonHistQuantile(s->waitHist, EBPFMON_BUCKETS, 0.99, (double)s->waitMax) / 1e6;
+    row->waitP99 = ebpfMonHistQuantile(waits, EBPFMON_BUCKETS, 0.99, (double)s->waitMax) / 1e6;
     row->waitMax = s->waits ? MS(s->waitMax) : NAN;
     row->serveMean = s->count ? MS(s->serveSum) / (double)s->count : NAN;
     row->serveMax = MS(s->serveMax);

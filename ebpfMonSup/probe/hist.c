@@ -12,25 +12,31 @@ double ebpfMonHistEdge(unsigned bucket)
     return ldexp(1.0 + (bucket % 4) / 4.0, (int)(bucket / 4) + EBPFMON_OCTAVE0);
 }
 
-double ebpfMonHistQuantile(const uint32_t *hist, unsigned buckets, double q, double max)
+double ebpfMonHistQuantile(const uint64_t *hist, unsigned buckets, double q, double max)
 {
     double total = 0, before = 0, want;
 
     for (unsigned i = 0; i < buckets; i++)
-        total += hist[i];
+        total += (double)hist[i];
     if (total == 0)
         return NAN;
     want = q * total;
     for (unsigned i = 0; i < buckets; i++) {
-        if (hist[i] && before + hist[i] >= want) {
+        if (hist[i] && before + (double)hist[i] >= want) {
             double lo = ebpfMonHistEdge(i), hi = ebpfMonHistEdge(i + 1);
-            double at = lo + (hi - lo) * (want - before) / hist[i];
+            double at = lo + (hi - lo) * (want - before) / (double)hist[i];
 
             return at < max ? at : max;
         }
-        before += hist[i];
+        before += (double)hist[i];
     }
     return max;
+}
+
+void ebpfMonHistAdd(uint64_t *sum, const uint32_t *hist, unsigned buckets)
+{
+    for (unsigned i = 0; i < buckets; i++)
+        sum[i] += hist[i];
 }
 
 double ebpfMonHistOctaveEdge(unsigned octave)
@@ -38,13 +44,13 @@ double ebpfMonHistOctaveEdge(unsigned octave)
     return octave == 0 ? 0 : ldexp(1.0, (int)octave - 1 + EBPFMON_OCTAVE0);
 }
 
-void ebpfMonHistOctaves(const uint32_t *hist, unsigned buckets, double *out, unsigned octaves)
+void ebpfMonHistOctaves(const uint64_t *hist, unsigned buckets, double *out, unsigned octaves)
 {
     for (unsigned i = 0; i < octaves; i++)
         out[i] = 0;
     for (unsigned i = 0; i < buckets; i++) {
         unsigned o = i == 0 ? 0 : (i - 1) / 4 + 1;
 
-        out[o < octaves ? o : octaves - 1] += hist[i];
+        out[o < octaves ? o : octaves - 1] += (double)hist[i];
     }
 }

@@ -36,7 +36,7 @@ struct ebpfMonAsyncRankings {
     unsigned      slowCount;
     watchedRecord watched[EBPFMON_WATCH_MAX];
     unsigned      watchedCount;
-    uint32_t      hist[EBPFMON_BUCKETS];
+    uint64_t      hist[EBPFMON_BUCKETS]; /* the sum of all records that are shown */
     char          selected[EBPFMON_NAME_SIZE];
     int           isFound;
     double        latencyMax, busyMax;
@@ -100,6 +100,8 @@ static int isUnderWay(const ebpfMonTarget *t, const struct ebpfMonAsyncStat *s, 
 
 static void fillRow(const ebpfMonTarget *t, const struct ebpfMonAsyncStat *s, uint64_t now, ebpfMonAsyncRow *row)
 {
+    uint64_t hist[EBPFMON_BUCKETS] = { 0 };
+
     memset(row, 0, sizeof(*row));
     row->count = s->count;
     row->timeouts = s->timeouts;
@@ -107,7 +109,8 @@ static void fillRow(const ebpfMonTarget *t, const struct ebpfMonAsyncStat *s, ui
     if (!s->count)
         return;
     row->mean = MS(s->sum) / (double)s->count;
-    row->p99 = ebpfMonHistQuantile(s->hist, EBPFMON_BUCKETS, 0.99, (double)s->max) / 1e6;
+    ebpfMonHistAdd(hist, s->hist, EBPFMON_BUCKETS);
+    row->p99 = ebpfMonHistQuantile(hist, EBPFMON_BUCKETS, 0.99, (double)s->max) / 1e6;
     row->max = MS(s->max);
 }
 
@@ -156,8 +159,7 @@ static void addAsync(void *arg, uint32_t slot, const struct ebpfMonAsyncStat *s)
     fillRow(t, s, r->now, &row);
     noteWatched(r, name, &row);
     if (r->selected[0] ? strcmp(name, r->selected) == 0 : isShown) {
-        for (unsigned b = 0; b < EBPFMON_BUCKETS; b++)
-            r->hist[b] += s->hist[b];
+        ebpfMonHistAdd(r->hist, s->hist, EBPFMON_BUCKETS);
         r->isFound |= s->count != 0;
     }
     if (!isShown)

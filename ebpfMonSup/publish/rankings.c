@@ -56,7 +56,7 @@ struct ebpfMonRankings {
     slowRoot *slow[EBPFMON_TOP_MAX]; /* the slowest first */
     ebpfMonChainRow chainRow[EBPFMON_TOP_MAX];
     unsigned slowCount;
-    uint32_t hist[EBPFMON_BUCKETS];
+    uint64_t hist[EBPFMON_BUCKETS]; /* the sum of all roots that are shown */
     double   histMax;    /* ns */
     char     selectedRoot[EBPFMON_NAME_SIZE];
     int      selectedFound;
@@ -252,6 +252,17 @@ static void insertSlow(ebpfMonRankings *r, const ebpfMonTarget *t, uint32_t inde
     r->slow[i] = place;
 }
 
+static void setWatchedLatency(watchedRecord *w, const struct ebpfMonRootStat *s)
+{
+    uint64_t hist[EBPFMON_BUCKETS] = { 0 };
+
+    ebpfMonHistAdd(hist, s->hist, EBPFMON_BUCKETS);
+    w->chains = s->count;
+    w->latMean = (double)s->sum / (double)s->count / 1000;
+    w->latP99 = ebpfMonHistQuantile(hist, EBPFMON_BUCKETS, 0.99, (double)s->max) / 1000;
+    w->latMax = (double)s->max / 1000;
+}
+
 static void addRoot(void *arg, uint32_t slot, const struct ebpfMonRootStat *s)
 {
     ebpfMonRankings *r = arg;
@@ -267,19 +278,11 @@ static void addRoot(void *arg, uint32_t slot, const struct ebpfMonRootStat *s)
         return;
     name = ebpfMonCatalogueName(t->cat, index);
     isShown = !!(t->how[index] & EBPFMON_SHOWN);
-    for (unsigned i = 0; s->count && i < r->watchedCount; i++) {
-        watchedRecord *w = &r->watched[i];
-
-        if (strcmp(w->real, name) != 0)
-            continue;
-        w->chains = s->count;
-        w->latMean = (double)s->sum / (double)s->count / 1000;
-        w->latP99 = ebpfMonHistQuantile(s->hist, EBPFMON_BUCKETS, 0.99, (double)s->max) / 1000;
-        w->latMax = (double)s->max / 1000;
-    }
+    for (unsigned i = 0; s->count && i < r->watchedCount; i++)
+        if (strcmp(r->watched[i].real, name) == 0)
+            setWatchedLatency(&r->watched[i], s);
     if (r->selectedRoot[0] ? strcmp(name, r->selectedRoot) == 0 : isShown) {
-        for (unsigned b = 0; b < EBPFMON_BUCKETS; b++)
-            r->hist[b] += s->hist[b];
+        ebpfMonHistAdd(r->hist, s->hist, EBPFMON_BUCKETS);
         r->histMax = fmax(r->histMax, (double)s->max);
         r->selectedFound = 1;
     }
@@ -290,16 +293,18 @@ static void addRoot(void *arg, uint32_t slot, const struct ebpfMonRootStat *s)
 static void makeChainRow(const ebpfMonRankings *r, const slowRoot *s, ebpfMonChainRow *row)
 {
     const struct ebpfMonRootStat *stat = &s->stat;
+    uint64_t hist[EBPFMON_BUCKETS] = { 0 };
 
+    ebpfMonHistAdd(hist, stat->hist, EBPFMON_BUCKETS);
     ebpfMonDisplayName(r->targets, s->t, s->index, row->name, sizeof(row->name));
     snprintf(row->root, sizeof(row->root), "%s", ebpfMonCatalogueName(s->t->cat, s->index));
     snprintf(row->ioc, sizeof(row->ioc), "%s", s->t->name);
-    ebpfMonHistOctaves(stat->hist, EBPFMON_BUCKETS, row->hist, EBPFMON_HIST_MAX);
+    ebpfMonHistOctaves(hist, EBPFMON_BUCKETS, row->hist, EBPFMON_HIST_MAX);
     row->count = stat->count;
     row->last = (double)stat->last / 1000;
     row->mean = s->mean / 1000;
-    row->p50 = ebpfMonHistQuantile(stat->hist, EBPFMON_BUCKETS, 0.5, (double)stat->max) / 1000;
-    row->p99 = ebpfMonHistQuantile(stat->hist, EBPFMON_BUCKETS, 0.99, (double)stat->max) / 1000;
+    row->p50 = ebpfMonHistQuantile(hist, EBPFMON_BUCKETS, 0.5, (double)stat->max) / 1000;
+    row->p99 = ebpfMonHistQuantile(hist, EBPFMON_BUCKETS, 0.99, (double)stat->max) / 1000;
     row->max = (double)stat->max / 1000;
     row->waitMean = (double)stat->waitSum / (double)stat->count / 1000;
     row->waitMax = (double)stat->waitMax / 1000;

@@ -204,9 +204,19 @@ static void testMany(void)
     testOk(sumHist() == 160, "the histogram has all");
 }
 
+/* A bucket of one record has 32 bits. That of all records together may have more. */
+static void testLongSums(void)
+{
+    records = 0;
+    addRecord(SLOT_A, 5 * MS, 3000000000u, NOW - 1);
+    addRecord(SLOT_A + 1, 5 * MS, 3000000000u, NOW - 1);
+    publish(NOW);
+    testOk(sumHist() == 6e9, "billions of completions are in the histogram: %.0f", sumHist());
+}
+
 MAIN(testAsyncRankings)
 {
-    testPlan(7 + 4 + 4 + 6 + 2);
+    testPlan(7 + 4 + 4 + 6 + 2 + 1);
     targets = ebpfMonTargetsNew();
     a = targetTestNew(targets, "a", 1, SLOT_A, namesA);
     b = targetTestNew(targets, "b", 2, SLOT_B, namesB);
@@ -221,6 +231,7 @@ MAIN(testAsyncRankings)
     testRecent();
     testShown();
     testMany();
+    testLongSums();
     ebpfMonAsyncRankingsFree(rankings);
     return testDone();
 }

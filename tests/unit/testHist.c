@@ -66,7 +66,7 @@ static double falling(double p) /* exponential, mean 200 µs */
 static void testQuantiles(const char *what, double inverse(double p))
 {
     static const double want[] = { 0.01, 0.1, 0.5, 0.9, 0.95, 0.99, 0.999 };
-    uint32_t hist[EBPFMON_BUCKETS] = { 0 };
+    uint64_t hist[EBPFMON_BUCKETS] = { 0 };
     double max = 0, before = 0;
     int rising = 1;
 
@@ -91,7 +91,7 @@ static void testQuantiles(const char *what, double inverse(double p))
 
 static void testFew(void)
 {
-    uint32_t hist[EBPFMON_BUCKETS] = { 0 };
+    uint64_t hist[EBPFMON_BUCKETS] = { 0 };
 
     testOk(isnan(ebpfMonHistQuantile(hist, EBPFMON_BUCKETS, 0.5, 0)), "an empty histogram has no quantile");
     hist[ebpfMonBucket(1024)] = 1;
@@ -101,14 +101,15 @@ static void testFew(void)
     memset(hist, 0, sizeof(hist));
     hist[0] = 1000;
     testOk(ebpfMonHistQuantile(hist, EBPFMON_BUCKETS, 0.5, 250) == 128, "a quantile in the middle of bucket 0");
-    memset(hist, 0xff, sizeof(hist)); /* more in sum than 32 bits hold */
+    memset(hist, 0xff, sizeof(hist)); /* more in sum than 64 bits hold */
     testOk(ebpfMonHistQuantile(hist, EBPFMON_BUCKETS, 0.5, 1e15) == ebpfMonHistEdge(EBPFMON_BUCKETS / 2),
         "full buckets do not overflow");
 }
 
 static void testOctaves(void)
 {
-    uint32_t hist[EBPFMON_BUCKETS] = { 0 }, wrong = 0;
+    uint64_t hist[EBPFMON_BUCKETS] = { 0 };
+    uint32_t wrong = 0;
     double direct[OCTAVES] = { 0 }, out[OCTAVES + 8], sum = 0, few[4];
 
     for (int i = 0; i < SAMPLES; i++) {
