@@ -173,11 +173,19 @@ static int addText(ebpfMonSlowChains *slow, const heldTrace *held, size_t *lengt
     return !isFull;
 }
 
+/* The traces come in the order in which they are complete, which is not that of their ends. */
+static void setLatestEnd(const ebpfMonSlowChains *slow, ebpfMonPublished *published)
+{
+    for (unsigned n = slow->heldFrom; n != slow->heldTo; n++) {
+        const heldTrace *held = &slow->held[n % HELD_MAX];
+
+        ebpfMonPublishedSetTime(published, ebpfMonGroupSlow, ebpfMonClockStamp(held->trace->end + held->unixOffset));
+    }
+}
+
 /* Writes the newest first, until there is no room for older ones. */
 static void writeHeld(ebpfMonSlowChains *slow)
 {
-    const heldTrace *newest = &slow->held[(slow->heldTo - 1) % HELD_MAX];
-    epicsTimeStamp end = ebpfMonClockStamp(newest->trace->end + newest->unixOffset);
     ebpfMonPublished *published;
     size_t length = 0;
 
@@ -187,7 +195,7 @@ static void writeHeld(ebpfMonSlowChains *slow)
     published = ebpfMonPublishedLock();
     ebpfMonSlowChainsPrepend(published->chains.slowText, sizeof(published->chains.slowText), slow->text, length);
     published->chains.slowCount += slow->count;
-    published->time[ebpfMonGroupSlow] = end;
+    setLatestEnd(slow, published);
     ebpfMonPublishedUnlock();
     ebpfMonPublishedNotify(ebpfMonGroupSlow);
     freeHeld(slow);

@@ -85,6 +85,14 @@ static void testOne(void)
     testOk1(ebpfMonSlowChainsGetDue(slow) == UINT64_MAX);
 }
 
+static epicsTimeStamp readTime(void)
+{
+    epicsTimeStamp time = ebpfMonPublishedLock()->time[ebpfMonGroupSlow];
+
+    ebpfMonPublishedUnlock();
+    return time;
+}
+
 /* A chain that was handed over may end before the one that handed it over, and stands behind it. */
 static void testTime(void)
 {
@@ -99,8 +107,7 @@ static void testTime(void)
     ebpfMonTraceAppend(trace, ebpfMonTraceChainNew(sceneTarget, &early, &rec, 1));
     give(trace);
     ebpfMonSlowChainsTick(slow, 1500 * MS, 0);
-    is = ebpfMonPublishedLock()->time[ebpfMonGroupSlow];
-    ebpfMonPublishedUnlock();
+    is = readTime();
     testOk(epicsTimeEqual(&is, &wanted), "the time of a trace is that of its last end");
 }
 
@@ -142,13 +149,35 @@ static void testLong(void)
     testOk(countWritten(getValues()->slowText, 6) == 1, "before the next one, there is no room for it");
 }
 
+/* A trace with an asynchronous record that does not complete is written 10 s after its end. */
+static void testLate(void)
+{
+    epicsTimeStamp wanted = ebpfMonClockStamp(60000 * MS), is;
+
+    testDiag("a trace that is complete long after its end");
+    add(10, 60000);
+    ebpfMonSlowChainsTick(slow, 6000 * MS, 0);
+    add(11, 49800);
+    ebpfMonSlowChainsTick(slow, 6100 * MS, 0);
+    is = readTime();
+    testOk(epicsTimeEqual(&is, &wanted), "it does not set the time back: %.1f s",
+           epicsTimeDiffInSeconds(&is, &wanted));
+    add(12, 70000);
+    add(13, 59800);
+    ebpfMonSlowChainsTick(slow, 6200 * MS, 0);
+    wanted = ebpfMonClockStamp(70000 * MS);
+    is = readTime();
+    testOk(epicsTimeEqual(&is, &wanted), "nor does the last one of several: %.1f s",
+           epicsTimeDiffInSeconds(&is, &wanted));
+}
+
 static void testRest(void)
 {
     testDiag("the end");
     add(7, 700);
     add(8, 800);
     ebpfMonSlowChainsTick(slow, 2001 * MS, 1);
-    testOk(getValues()->slowCount == MANY + 4, "what is held is written");
+    testOk(getValues()->slowCount == MANY + 8, "what is held is written");
     add(9, 900);
     ebpfMonSlowChainsFree(slow);
     testOk(sceneTarget->cat->refs == 1, "the traces gave their catalogue back");
@@ -159,7 +188,7 @@ MAIN(testSlowChains)
     ebpfMonTraceWalk *walk = ebpfMonTraceWalkNew();
     ebpfMonTracePrinter *printer;
 
-    testPlan(12);
+    testPlan(14);
     targets = ebpfMonTargetsNew();
     sceneNewIoc();
     ebpfMonTargetsAdd(targets, sceneTarget);
@@ -170,6 +199,7 @@ MAIN(testSlowChains)
     testTime();
     testMany();
     testLong();
+    testLate();
     testRest();
     ebpfMonPublishedSetListener(NULL);
     ebpfMonTracePrinterStop(printer);
