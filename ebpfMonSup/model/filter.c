@@ -8,6 +8,7 @@
 
 #include "common/text.h"
 #include "model/filter.h"
+#include "model/put.h"
 
 const ebpfMonFilter ebpfMonFilterDefault = {
     "*", "*", "*", "*", "*", ebpfMonLevelChains, 10000.0, 1, 5.0, 1.0
@@ -76,6 +77,19 @@ int ebpfMonFilterCheck(ebpfMonFilter *filter, char *why, size_t size)
     if (!filter->sample)
         filter->sample = 1;
     return 0;
+}
+
+int ebpfMonPatternMatchesIoc(const char *pattern, const char *ioc)
+{
+    const char *mark = strrchr(ioc, '#');
+    char base[EBPFMON_NAME_SIZE];
+
+    if (epicsStrGlobMatch(ioc, pattern))
+        return 1;
+    if (!mark || !mark[1] || strspn(mark + 1, "0123456789") != strlen(mark + 1))
+        return 0;
+    snprintf(base, sizeof(base), "%.*s", (int)(mark - ioc), ioc);
+    return epicsStrGlobMatch(base, pattern);
 }
 
 void ebpfMonFilterFormat(const ebpfMonFilter *filter, char *buf, size_t size)

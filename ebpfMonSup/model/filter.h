@@ -32,6 +32,11 @@ extern const ebpfMonFilter ebpfMonFilterDefault;
 int ebpfMonPatternCheck(char pattern[EBPFMON_PATTERN_SIZE], const char *what, char *why, size_t size);
 int ebpfMonFilterCheck(ebpfMonFilter *filter, char *why, size_t size);
 
+/* Nonzero: the pattern matches the name of an IOC, with or without the "#PID" that the second IOC of a name gets behind
+ * it (watch/targetText.h). What is asked for the name is asked for both: otherwise who starts a program with the name
+ * of an IOC could make the true one unwatched, or free of rules, when it is restarted. */
+int ebpfMonPatternMatchesIoc(const char *pattern, const char *ioc);
+
 /* Writes the filter in one line for the operator, without an end of line. */
 void ebpfMonFilterFormat(const ebpfMonFilter *filter, char *buf, size_t size);
 

@@ -8,6 +8,7 @@
 #include <epicsTime.h>
 
 #include "common/text.h"
+#include "model/filter.h"
 #include "rules/ruleCache.h"
 #include "rules/ruleSet.h"
 
@@ -39,6 +40,14 @@ static int isInList(const ebpfMonRuleSet *set, const ebpfMonRuleList *list, cons
         if (matchesGlob(set, &set->glob[list->first + i], text, length))
             return 1;
     return 0;
+}
+
+static int isForIoc(const ebpfMonRuleSet *set, const ebpfMonPutRule *rule, const char *ioc)
+{
+    for (uint32_t i = 0; i < rule->iocs.count; i++)
+        if (ebpfMonPatternMatchesIoc(set->chars + set->glob[rule->iocs.first + i].text, ioc))
+            return 1;
+    return rule->iocs.count == 0;
 }
 
 /* RECORD and RECORD.VAL are the same PV, and a rule may have either of them. Returns the number of spellings, 1 or
@@ -86,7 +95,7 @@ static uint32_t findRule(const ebpfMonRuleSet *set, const ebpfMonPut *put, const
         for (uint32_t i = 0; i < rule->pv.count && !found; i++)
             for (unsigned n = 0; n < count && !found; n++)
                 found = matchesGlob(set, &set->glob[rule->pv.first + i], names[n].text, names[n].length);
-        if (found && (!rule->iocs.count || isInList(set, &rule->iocs, put->ioc)))
+        if (found && isForIoc(set, rule, put->ioc))
             return r;
     }
     return NO_RULE;

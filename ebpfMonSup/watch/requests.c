@@ -4,10 +4,8 @@
 #include <string.h>
 
 #include <epicsMutex.h>
-#include <epicsString.h>
 
 #include "common/clock.h"
-#include "host/procInfo.h"
 #include "watch/requests.h"
 
 #define LINKS_MAX 1024
@@ -221,30 +219,14 @@ unsigned ebpfMonRequestsGetLevelRules(ebpfMonRequests *r, ebpfMonLevelRule copy[
     return n;
 }
 
-/* A second IOC that takes the name of another one gets its pid behind it (targetText.c). What is asked for the name is
- * asked for both: otherwise who starts a program with the name of an IOC could make the true one unwatched when it is
- * restarted. */
-static int matchesName(const char *ioc, const char *pattern)
-{
-    const char *mark = strrchr(ioc, '#');
-    char base[EBPFMON_IOCNAME_SIZE];
-
-    if (epicsStrGlobMatch(ioc, pattern))
-        return 1;
-    if (!mark || !mark[1] || strspn(mark + 1, "0123456789") != strlen(mark + 1))
-        return 0;
-    snprintf(base, sizeof(base), "%.*s", (int)(mark - ioc), ioc);
-    return epicsStrGlobMatch(base, pattern);
-}
-
 ebpfMonLevel ebpfMonRequestsFindLevel(ebpfMonRequests *r, const char *ioc, const ebpfMonFilter *f, int *reference)
 {
-    int level = matchesName(ioc, f->ioc) ? (int)f->level : ebpfMonLevelOff;
+    int level = ebpfMonPatternMatchesIoc(f->ioc, ioc) ? (int)f->level : ebpfMonLevelOff;
 
     *reference = 0;
     epicsMutexMustLock(r->lock);
     for (unsigned i = 0; i < r->ruleCount; i++) {
-        if (!matchesName(ioc, r->rules[i].pattern))
+        if (!ebpfMonPatternMatchesIoc(r->rules[i].pattern, ioc))
             continue;
         if (r->rules[i].level >= 0)
             level = r->rules[i].level;
@@ -261,7 +243,7 @@ int ebpfMonRequestsHasLevelRule(ebpfMonRequests *r, const char *ioc)
 
     epicsMutexMustLock(r->lock);
     for (unsigned i = 0; i < r->ruleCount; i++)
-        has |= r->rules[i].level >= 0 && matchesName(ioc, r->rules[i].pattern);
+        has |= r->rules[i].level >= 0 && ebpfMonPatternMatchesIoc(r->rules[i].pattern, ioc);
     epicsMutexUnlock(r->lock);
     return has;
 }

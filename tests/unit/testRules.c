@@ -68,6 +68,27 @@ static void testMatching(void)
     ebpfMonRuleSetFree(set);
 }
 
+/* The IOC that starts later gets its pid behind its name, also if the first one is a program that took its name. */
+static void testSecondOfName(void)
+{
+    ebpfMonRuleSet *set = ruled("\"iocs\": [\"psc1\"], \"allow\": false");
+
+    testDiag("IOCs of one name");
+    expect(set, begin("A", "1"), "rule \"r\": no put is allowed");
+    strcpy(begin("A", "1")->ioc, "psc1#4711");
+    expect(set, &put, "rule \"r\": no put is allowed");
+    strcpy(begin("A", "1")->ioc, "psc1#47b");
+    expect(set, &put, "");
+    strcpy(begin("A", "1")->ioc, "psc12#47");
+    expect(set, &put, "");
+    ebpfMonRuleSetFree(set);
+    set = ruled("\"iocs\": [\"psc1#4711\"], \"allow\": false");
+    expect(set, begin("A", "1"), "");
+    strcpy(begin("A", "1")->ioc, "psc1#4711");
+    expect(set, &put, "rule \"r\": no put is allowed");
+    ebpfMonRuleSetFree(set);
+}
+
 static void testUsersAndHosts(void)
 {
     ebpfMonRuleSet *set;
@@ -251,6 +272,7 @@ MAIN(testRules)
     testPlan(0);
     epicsEnvSet("TZ", "UTC");
     testMatching();
+    testSecondOfName();
     testUsersAndHosts();
     testOrigins();
     testValues();
