@@ -128,11 +128,22 @@ static int setMoment(const ebpfMonPublished *published, const ebpfMonPv *pv, ebp
     return 0;
 }
 
-/* Formats times as time of day. A time of another day than the first one, which is the newest, gets the date, too. Only
- * the first "fresh" rows are new. */
+/* In lists of puts the first row is the newest: a put of its day has the time of day only, others have
+ * the date, too. Rows of other lists are in no order of time, and may be years old. */
+static const char *chooseFormat(const ebpfMonTableCells *column, const epicsTimeStamp *time, const char *first)
+{
+    char day[sizeof(column->day)];
+
+    if (!ebpfMonPvHasPuts(column->pv))
+        return "%Y-%m-%d %H:%M:%S.%03f";
+    epicsTimeToStrftime(day, sizeof(day), "%Y-%m-%d", time);
+    return strcmp(day, first) ? "%m-%d %H:%M:%S.%03f" : "%H:%M:%S.%03f";
+}
+
+/* Only the first "fresh" rows are new. A time that is not known is an empty text. */
 static void formatTimes(ebpfMonTableCells *column, unsigned rows, unsigned fresh)
 {
-    char first[sizeof(column->day)] = "", day[sizeof(column->day)], text[40];
+    char first[sizeof(column->day)] = "", text[40];
 
     if (rows)
         epicsTimeToStrftime(first, sizeof(first), "%Y-%m-%d", &column->time[0]);
@@ -140,9 +151,11 @@ static void formatTimes(ebpfMonTableCells *column, unsigned rows, unsigned fresh
         fresh = rows;
     memcpy(column->day, first, sizeof(first));
     for (unsigned i = 0; i < rows && i < fresh; i++) {
-        epicsTimeToStrftime(day, sizeof(day), "%Y-%m-%d", &column->time[i]);
-        epicsTimeToStrftime(text, sizeof(text), strcmp(day, first) ? "%m-%d %H:%M:%S.%03f" : "%H:%M:%S.%03f",
-                            &column->time[i]);
+        const epicsTimeStamp *time = &column->time[i];
+
+        text[0] = 0;
+        if (time->secPastEpoch)
+            epicsTimeToStrftime(text, sizeof(text), chooseFormat(column, time, first), time);
         setText(&column->cell.text[i], text);
     }
 }

@@ -34,7 +34,7 @@ typedef struct {
         double       *real;
     } cell;
     epicsTimeStamp *time;    /* times before they are formatted as text; NULL: the column has no times */
-    char     day[16];        /* of the first time; times of other days show their date */
+    char     day[16];        /* of the first time; puts of other days show their date */
     struct ebpfMonShownPuts *shown; /* of the first column of a table of puts; else NULL */
 } ebpfMonTableCells;
 
