@@ -22,7 +22,7 @@ void ebpfMonRulesJudge(ebpfMonRules *rules, ebpfMonPut *put);
 void ebpfMonRulesSet(ebpfMonRules *rules, ebpfMonRuleSet *set);
 
 /* Files are loaded one at a time, so the rules of the last load stay in force. Begin waits while another thread loads a
- * file. It returns the name of the last file ("": none), which the caller may change until it calls End. */
+ * file. It returns the name of the file to load again ("": none), which the caller may change until it calls End. */
 #define EBPFMON_RULES_FILE_SIZE sizeof(((ebpfMonPublished *)0)->rules.file)
 char *ebpfMonRulesBeginLoad(ebpfMonRules *rules);
 void ebpfMonRulesEndLoad(ebpfMonRules *rules);

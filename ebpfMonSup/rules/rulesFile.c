@@ -58,12 +58,26 @@ static void describeLoad(ebpfMonPublished *published, const char *refused)
     ebpfMonTextCopy(published->rules.message, sizeof(published->rules.message), text);
 }
 
+/* Writes the full name of a file, because the process may be in another folder at the next load. 0, or -1: it is too
+ * long, and "why" says so. */
+static int copyFullName(const char *file, int isFull, char path[PATH_MAX], char *why, size_t size)
+{
+    if (isFull || !realpath(file, path))
+        snprintf(path, PATH_MAX, "%s", file);
+    if (strlen(path) < EBPFMON_RULES_FILE_SIZE)
+        return 0;
+    snprintf(why, size, "the name of the rules file has more than %u characters. Move it",
+             (unsigned)EBPFMON_RULES_FILE_SIZE - 1);
+    return -1;
+}
+
 int ebpfMonRulesFileLoad(ebpfMonRules *rules, const char *file, char *text, size_t size)
 {
     char path[PATH_MAX], why[512], *lastFile;
     ebpfMonRuleSet *set = NULL;
     ebpfMonPublished *published;
     unsigned count = 0;
+    int isName;
 
     if (!rules) {
         snprintf(text, size, "not loaded: this IOC is not linked with ebpfMon, or had no memory at its start");
@@ -72,22 +86,21 @@ int ebpfMonRulesFileLoad(ebpfMonRules *rules, const char *file, char *text, size
     lastFile = ebpfMonRulesBeginLoad(rules);
     if (!file || !file[0])
         file = lastFile;
-    if (!file[0])
-        snprintf(why, sizeof(why), "no rules file was named yet. Give one: ebpfMonRules \"FILE\"");
-    else if (strlen(file) >= EBPFMON_RULES_FILE_SIZE ||
-             (realpath(file, path) && strlen(path) >= EBPFMON_RULES_FILE_SIZE))
-        snprintf(why, sizeof(why), "the name of the rules file has more than %u characters. Move it",
-                 (unsigned)EBPFMON_RULES_FILE_SIZE - 1);
-    else { /* keep the full name, because the process may be in another folder at the next load */
-        if (file != lastFile)
-            strcpy(lastFile, realpath(file, path) ? path : file);
-        set = readRules(lastFile, why, sizeof(why));
+    if (!file[0]) { /* nothing was refused, and who uses no rules needs no alarm */
+        snprintf(text, size, "not loaded: no rules file was named yet. Give one: ebpfMonRules \"FILE\"");
+        ebpfMonRulesEndLoad(rules);
+        return -1;
     }
+    isName = copyFullName(file, file == lastFile, path, why, sizeof(why)) == 0;
+    if (isName)
+        set = readRules(path, why, sizeof(why));
     if (set) {
         count = set->ruleCount;
         ebpfMonRulesSet(rules, set);
     }
     published = ebpfMonPublishedLock();
+    if (set || (isName && !published->rules.file[0])) /* a mistyped name does not replace that of the rules in force */
+        strcpy(lastFile, path);
     if (set) {
         strcpy(published->rules.file, lastFile);
         published->rules.count = count;

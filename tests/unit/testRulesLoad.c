@@ -38,12 +38,16 @@ static void testNoFile(void)
     ebpfMonRulesJudge(rulesInForce, &put);
     testOk1(put.unexpected == 0 && ebpfMonRulesGetCounts(rulesInForce, counts, 4) == 0);
     testOk(ebpfMonRulesFileLoad(rulesInForce, NULL, text, sizeof(text)) &&
-           strstr(text, "no rules are in force: no rules file was"), "%s", text);
+           strstr(text, "not loaded: no rules file was named"), "%s", text);
+    testOk(ebpfMonPublishedLock()->rules.refused == 0, "to load again without a file leaves no alarm");
+    ebpfMonPublishedUnlock();
     testOk(ebpfMonRulesFileLoad(rulesInForce, "nosuch.json", text, sizeof(text)) &&
            strstr(text, "nosuch.json: No such file or directory"), "%s", text);
     testOk1(ebpfMonPublishedLock()->rules.refused == 1 && !ebpfMonPublishedLock()->rules.file[0]);
     ebpfMonPublishedUnlock();
     ebpfMonPublishedUnlock();
+    testOk(ebpfMonRulesFileLoad(rulesInForce, NULL, text, sizeof(text)) && strstr(text, "nosuch.json: No such file"),
+           "while no rules are in force, the last name is tried again: %s", text);
     testOk(ebpfMonRulesFileLoad(rulesInForce, "/dev/zero", text, sizeof(text)) && strstr(text, "not a regular file"),
            "%s", text);
     unlink("testRulesLoad.fifo");
@@ -96,6 +100,11 @@ static void testLoad(void)
     writeFile("{\"rules\": [{\"name\": \"b\", \"pv\": \"B\", \"allow\": false}]}");
     testOk(ebpfMonRulesFileLoad(rulesInForce, "", text, sizeof(text)) == 0, "%s", text);
     judged("A", 0); /* nothing of the earlier rules is used */
+    judged("B", 1);
+
+    testOk(ebpfMonRulesFileLoad(rulesInForce, "mistyped.json", text, sizeof(text)) &&
+               strstr(text, "the 1 rules before stay in force"), "%s", text);
+    testOk(ebpfMonRulesFileLoad(rulesInForce, NULL, text, sizeof(text)) == 0, "a mistyped name is not kept: %s", text);
     judged("B", 1);
 
     f = fopen(FILE_NAME, "w");
