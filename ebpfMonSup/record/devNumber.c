@@ -4,12 +4,14 @@
 #define USE_TYPED_RSET
 #define USE_TYPED_DSET
 #include <aiRecord.h>
+#include <alarm.h>
 #include <dbAccess.h>
 #include <devSup.h>
 #include <epicsExport.h>
 #include <int64inRecord.h>
 #include <longinRecord.h>
 #include <mbbiRecord.h>
+#include <recGbl.h>
 
 #include "record/devCommon.h"
 
@@ -21,7 +23,8 @@ static long initNumber(dbCommon *prec)
 }
 
 /* Returns the row of the record, and holds the lock of the published values. NULL: there is no value, and nothing is
- * locked. */
+ * locked. A number that is not known of this row (NaN, -1) is shown, and INVALID: a limit or an archive is not to take
+ * -1 for a count. */
 static const void *lockRow(dbCommon *prec)
 {
     const ebpfMonDev *dev = prec->dpvt;
@@ -33,6 +36,8 @@ static const void *lockRow(dbCommon *prec)
     row = ebpfMonDevRow(dev, published);
     if (!row)
         ebpfMonPublishedUnlock();
+    else if (ebpfMonPvIsGap(dev->pv, row))
+        recGblSetSevr(prec, READ_ALARM, INVALID_ALARM);
     return row;
 }
 

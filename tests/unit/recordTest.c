@@ -377,6 +377,7 @@ void recordTestBegin(void)
     testdbReadDatabase("ebpfMon.db", PATH, "P=T:,FILTER_HOST=ho*,FILTER_FIELD=X*");
     testdbReadDatabase("ebpfMonWatch.db", PATH, "P=T:,REC=REC:A");
     testdbReadDatabase("ebpfMonWatch.db", PATH, "P=T:,REC=REC:NOT:THERE,N=B");
+    testdbReadDatabase("ebpfMonIoc.db", PATH, "P=T:,IOC=soft");
     testdbReadDatabase("testRules.db", "..", "P=T:");
     testOk1(iocshCmd("ebpfMonFilter \"\" \"\" VA*") == 0);
     testOk1(iocshCmd("ebpfMonFilter \"\" \"\" \"\" \"\" o*") == 0);

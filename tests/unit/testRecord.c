@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The records of the shipped db files, without a monitor: they show the published values with their times and
  * alarms. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -141,6 +142,25 @@ static void testValues(void)
     expect("T:PUT_LAST_CAPUTLOG.VAL$", "no put yet");
     testdbPutFieldOk("T:LOG_ROTATE", DBR_LONG, 1);
     testOk1(fakeMonitor.rotations == 1 && fakeMonitor.logResets == 1);
+}
+
+static void testIoc(void)
+{
+    ebpfMonHealth *health = &ebpfMonPublishedLock()->health;
+
+    testDiag("the PVs of one IOC");
+    health->iocs = 1;
+    health->ioc[0] = (ebpfMonIocHealth){ .name = "soft", .cpu = 0.5, .clients = -1, .channels = 7, .cas = NAN };
+    ebpfMonPublishedUnlock();
+    change(ebpfMonGroupHealth);
+    expect("T:soft:CHANNEL_CNT", "7");
+    expect("T:soft:CHANNEL_CNT.SEVR", "NO_ALARM");
+    expect("T:soft:CPU_LOAD", "0.5");
+    expect("T:soft:CPU_LOAD.SEVR", "NO_ALARM");
+    expect("T:soft:CLIENT_CNT", "-1");
+    expect("T:soft:CLIENT_CNT.SEVR", "INVALID"); /* not known */
+    expect("T:soft:CAS_CPU_LOAD", "nan");
+    expect("T:soft:CAS_CPU_LOAD.SEVR", "INVALID");
 }
 
 static void setMeasured(int isMeasured)
@@ -355,6 +375,7 @@ MAIN(testRecord)
     recordTestBegin();
     testBefore();
     testValues();
+    testIoc();
     testFirstSecond();
     testFilterStamps();
     testPuts();
