@@ -79,6 +79,13 @@ int ebpfMonFilterCheck(ebpfMonFilter *filter, char *why, size_t size)
     return 0;
 }
 
+int ebpfMonPatternRead(char pattern[EBPFMON_PATTERN_SIZE], const char *given, const char *what, char *why, size_t size)
+{
+    /* a pattern that is too long is copied without its terminator, and refused for that reason */
+    memcpy(pattern, given, strnlen(given, EBPFMON_PATTERN_SIZE - 1) + 1);
+    return ebpfMonPatternCheck(pattern, what, why, size);
+}
+
 int ebpfMonPatternMatchesIoc(const char *pattern, const char *ioc)
 {
     const char *mark = strrchr(ioc, '#');

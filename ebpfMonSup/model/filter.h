@@ -31,6 +31,8 @@ extern const ebpfMonFilter ebpfMonFilterDefault;
  * the name of the pattern in the reason. */
 int ebpfMonPatternCheck(char pattern[EBPFMON_PATTERN_SIZE], const char *what, char *why, size_t size);
 int ebpfMonFilterCheck(ebpfMonFilter *filter, char *why, size_t size);
+/* Copies and checks a pattern of any length, for example one that a user typed. 0, or -1 as above. */
+int ebpfMonPatternRead(char pattern[EBPFMON_PATTERN_SIZE], const char *given, const char *what, char *why, size_t size);
 
 /* Nonzero: the pattern matches the name of an IOC, with or without the "#PID" that the second IOC of a name gets behind
  * it (watch/targetText.h). What is asked for the name is asked for both: otherwise who starts a program with the name

@@ -46,9 +46,7 @@ static ebpfMonOpStatus setRule(ebpfMonMonitor *m, int (*set)(ebpfMonRequests *re
 
     if (status != ebpfMonOpDone)
         return status;
-    /* a pattern that is too long is copied without its terminator, and refused for that reason */
-    memcpy(pattern, given, strnlen(given, sizeof(pattern) - 1) + 1);
-    if (ebpfMonPatternCheck(pattern, "IOC", why, size))
+    if (ebpfMonPatternRead(pattern, given, "IOC", why, size))
         return ebpfMonOpRefused;
     return set(m->requests, pattern, value) ? ebpfMonOpFull : ebpfMonOpDone;
 }

@@ -124,12 +124,7 @@ int ebpfMonTracePrinterSetPattern(ebpfMonTracePrinter *p, ebpfMonTextReport *rep
     char checked[EBPFMON_PATTERN_SIZE] = "";
 
     if (count) {
-        if (epicsStrnLen(pattern, sizeof(checked)) >= sizeof(checked)) {
-            snprintf(why, size, "a pattern has at most %d characters", EBPFMON_PATTERN_SIZE - 1);
-            return -1;
-        }
-        snprintf(checked, sizeof(checked), "%s", pattern);
-        if (ebpfMonPatternCheck(checked, "record", why, size))
+        if (ebpfMonPatternRead(checked, pattern, "record", why, size))
             return -1;
         if (!reportMatching(p, report, checked)) {
             snprintf(why, size, "no watched IOC has a record \"%s\": see ebpfMonRecords", checked);

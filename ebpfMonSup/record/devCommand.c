@@ -16,6 +16,7 @@
 #include <lsoRecord.h>
 #include <recGbl.h>
 
+#include "model/filter.h"
 #include "model/published.h"
 #include "model/ops.h"
 #include "rules/rulesFile.h"
@@ -114,8 +115,11 @@ static void selectPv(const char *pattern)
 static const struct selection {
     const char *name;
     void (*select)(const char *text);
+    const char *pattern; /* name of the pattern in messages; NULL: the text is the name of a record */
 } selections[] = {
-    {"CHAIN_HIST_ROOT", ebpfMonPublishedSelectRoot}, {"CLIENT_FILTER_IOC", selectIoc}, {"CLIENT_FILTER_PV", selectPv}
+    {"CHAIN_HIST_ROOT", ebpfMonPublishedSelectRoot, NULL},
+    {"CLIENT_FILTER_IOC", selectIoc, "IOC"},
+    {"CLIENT_FILTER_PV", selectPv, "PV"}
 };
 
 static long initLso(dbCommon *prec)
@@ -132,14 +136,22 @@ static long initLso(dbCommon *prec)
 static long writeLso(lsoRecord *prec)
 {
     const struct selection *selection = prec->dpvt;
+    char pattern[EBPFMON_PATTERN_SIZE], why[240];
+    char message[sizeof(prec->amsg) - 1]; /* recGblSetSevrVMsg (recGbl.c) takes no more */
 
     if (strlen(prec->val) >= EBPFMON_NAME_SIZE) {
         recGblSetSevrMsg(prec, WRITE_ALARM, INVALID_ALARM, "name or pattern has more than %d characters",
                          EBPFMON_NAME_SIZE - 1);
         return -1;
     }
-    if (selection)
-        selection->select(prec->val);
+    if (!selection)
+        return 0;
+    if (selection->pattern && ebpfMonPatternRead(pattern, prec->val, selection->pattern, why, sizeof(why))) {
+        ebpfMonTextCopy(message, sizeof(message), why);
+        recGblSetSevrMsg(prec, WRITE_ALARM, INVALID_ALARM, "%s", message);
+        return -1;
+    }
+    selection->select(prec->val);
     return 0;
 }
 

@@ -23,9 +23,13 @@ static void listIocs(const iocshArgBuf *args)
 static void listRecords(const iocshArgBuf *args)
 {
     const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
-    ebpfMonTextReport *report = ebpfMonTextReportNew();
-    const char *ioc = ebpfMonShellGetText(args[0].sval, "*"), *record = ebpfMonShellGetText(args[1].sval, "*");
+    char ioc[EBPFMON_PATTERN_SIZE], record[EBPFMON_PATTERN_SIZE];
+    ebpfMonTextReport *report;
 
+    if (ebpfMonShellReadPattern("ebpfMonRecords", args[0].sval, "IOC", ioc) ||
+        ebpfMonShellReadPattern("ebpfMonRecords", args[1].sval, "record", record))
+        return;
+    report = ebpfMonTextReportNew();
     ebpfMonShellPrintReport("ebpfMonRecords", report, monitor->addRecords(monitor->arg, report, ioc, record), "");
 }
 
@@ -59,9 +63,12 @@ static void printPuts(const iocshArgBuf *args)
 static void listChains(const iocshArgBuf *args)
 {
     const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
-    ebpfMonTextReport *report = ebpfMonTextReportNew();
-    const char *root = ebpfMonShellGetText(args[0].sval, "*");
+    char root[EBPFMON_PATTERN_SIZE];
+    ebpfMonTextReport *report;
 
+    if (ebpfMonShellReadPattern("ebpfMonChains", args[0].sval, "root", root))
+        return;
+    report = ebpfMonTextReportNew();
     ebpfMonShellPrintReport("ebpfMonChains", report, monitor->addChains(monitor->arg, report, root), "");
 }
 

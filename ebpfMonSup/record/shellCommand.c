@@ -39,6 +39,17 @@ const char *ebpfMonShellGetText(const char *argument, const char *otherwise)
     return ebpfMonShellHasText(argument) ? argument : otherwise;
 }
 
+int ebpfMonShellReadPattern(const char *command, const char *argument, const char *what,
+                            char pattern[EBPFMON_PATTERN_SIZE])
+{
+    char why[240];
+
+    if (ebpfMonPatternRead(pattern, argument ? argument : "", what, why, sizeof(why)) == 0)
+        return 0;
+    ebpfMonShellSetStatus(ebpfMonShellCheckOp(command, ebpfMonOpRefused, why));
+    return -1;
+}
+
 void ebpfMonShellSetStatus(long status)
 {
     iocshSetError(status ? -1 : 0);

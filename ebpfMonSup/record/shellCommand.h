@@ -6,6 +6,7 @@
 
 #include <iocsh.h>
 
+#include "model/filter.h"
 #include "model/monitorOps.h"
 
 #define EBPFMON_COMMAND_ARGS 10
@@ -27,6 +28,11 @@ int ebpfMonShellHasText(const char *argument);
 
 /* Returns the argument, or "otherwise" if it was left out. */
 const char *ebpfMonShellGetText(const char *argument, const char *otherwise);
+
+/* Reads an argument that is a pattern; "*" if it was left out. "what": the name of the pattern in messages. 0; or -1,
+ * the pattern is refused, a message was printed, and the status of the command is set. */
+int ebpfMonShellReadPattern(const char *command, const char *argument, const char *what,
+                            char pattern[EBPFMON_PATTERN_SIZE]);
 
 /* Sets the status of the command; nonzero: it failed. The iocsh command "on error" uses it. */
 void ebpfMonShellSetStatus(long status);

@@ -14,18 +14,24 @@
 static void listClients(const iocshArgBuf *args)
 {
     const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
-    ebpfMonTextReport *report = ebpfMonTextReportNew();
-    const char *ioc = ebpfMonShellGetText(args[0].sval, "*");
+    char ioc[EBPFMON_PATTERN_SIZE];
+    ebpfMonTextReport *report;
 
+    if (ebpfMonShellReadPattern("ebpfMonClients", args[0].sval, "IOC", ioc))
+        return;
+    report = ebpfMonTextReportNew();
     ebpfMonShellPrintReport("ebpfMonClients", report, monitor->addClients(monitor->arg, report, ioc), "");
 }
 
 static void listUsers(const iocshArgBuf *args)
 {
     const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
-    ebpfMonTextReport *report = ebpfMonTextReportNew();
-    const char *pv = ebpfMonShellGetText(args[0].sval, "*");
+    char pv[EBPFMON_PATTERN_SIZE];
+    ebpfMonTextReport *report;
 
+    if (ebpfMonShellReadPattern("ebpfMonUsers", args[0].sval, "PV", pv))
+        return;
+    report = ebpfMonTextReportNew();
     ebpfMonShellPrintReport("ebpfMonUsers", report, monitor->addUsers(monitor->arg, report, pv), "");
 }
 

@@ -181,6 +181,45 @@ static void testFilter(void)
     testdbGetFieldEqual("T:CHAIN_HIST_ROOT.SEVR", DBR_STRING, "INVALID");
 }
 
+/* Writes a text to a record that refuses it. */
+static void refuseText(const char *pv, const char *text)
+{
+    char name[80];
+    DBADDR addr;
+
+    sprintf(name, "%s.VAL$", pv);
+    dbNameToAddr(name, &addr);
+    testOk(dbPutField(&addr, DBR_CHAR, text, (long)strlen(text) + 1) != 0, "%s refuses \"%s\"", pv, text);
+    sprintf(name, "%s.SEVR", pv);
+    testdbGetFieldEqual(name, DBR_STRING, "INVALID");
+}
+
+static int areClientsOf(const char *iocPattern, const char *pvPattern)
+{
+    const ebpfMonClientValues *clients = &ebpfMonPublishedLock()->clients;
+    int are = strcmp(clients->iocPattern, iocPattern) == 0 && strcmp(clients->pvPattern, pvPattern) == 0;
+
+    ebpfMonPublishedUnlock();
+    return are;
+}
+
+static void testClientPatterns(void)
+{
+    testDiag("patterns of clients: one that matches nothing is refused");
+    putText("T:CLIENT_FILTER_IOC", "vac*");
+    putText("T:CLIENT_FILTER_PV", "RING:?");
+    testOk1(areClientsOf("vac*", "RING:?"));
+    refuseText("T:CLIENT_FILTER_PV", "[AB]*");
+    testdbGetFieldEqual("T:CLIENT_FILTER_PV.STAT", DBR_STRING, "WRITE");
+    testdbGetFieldEqual("T:CLIENT_FILTER_PV.AMSG", DBR_STRING, "PV pattern \"[AB]*\": [sets] are not ...");
+    refuseText("T:CLIENT_FILTER_IOC", "A\nB");
+    testOk1(areClientsOf("vac*", "RING:?"));
+    putText("T:CLIENT_FILTER_IOC", "");
+    putText("T:CLIENT_FILTER_PV", "");
+    testdbGetFieldEqual("T:CLIENT_FILTER_PV.SEVR", DBR_STRING, "NO_ALARM");
+    testOk1(areClientsOf("", ""));
+}
+
 static void testShell(void)
 {
     testDiag("commands");
@@ -245,6 +284,11 @@ static void testErrors(void)
     expectError("ebpfMonRecSync on 65536", "ebpfMonRecSync: the port is a number up to 65535\n");
     expectError("ebpfMonInventory", "ebpfMonInventory: give the path");
     expectError("ebpfMonInventoryDiff a.json", "ebpfMonInventoryDiff: give two files");
+    expectError("ebpfMonClients [AB]*", "ebpfMonClients: IOC pattern \"[AB]*\": [sets] are not supported");
+    expectError("ebpfMonUsers [AB]*", "ebpfMonUsers: PV pattern \"[AB]*\": [sets] are not supported");
+    expectError("ebpfMonRecords [AB]*", "ebpfMonRecords: IOC pattern \"[AB]*\": [sets] are not supported");
+    expectError("ebpfMonRecords * [AB]*", "ebpfMonRecords: record pattern \"[AB]*\": [sets] are not supported");
+    expectError("ebpfMonChains [AB]*", "ebpfMonChains: root pattern \"[AB]*\": [sets] are not supported");
     fakeMonitor.status = ebpfMonOpNotStarted;
     expectError("ebpfMonIocs", "ebpfMonIocs: ebpfMon does not run (it starts with iocInit)\n");
     expectError("ebpfMonRecords", "ebpfMonRecords: ebpfMon does not run (it starts with iocInit)\n");
@@ -267,6 +311,7 @@ MAIN(testRecordCommands)
     recordTestBegin();
     recordTestRun();
     testFilter();
+    testClientPatterns();
     testShell();
     testErrors();
     testLateFilter();
