@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The iocsh commands of the inventory. */
-#include <stdlib.h>
 #include <string.h>
 
 #include <epicsStdio.h>
+#include <epicsStdlib.h>
 #include <errlog.h>
 
 #include "model/ops.h"
@@ -88,7 +88,7 @@ static void keepInventory(const iocshArgBuf *args)
     static const char name[] = "ebpfMonInventoryKeep";
     const char *file = ebpfMonShellGetText(args[0].sval, "");
     ebpfMonInventoryConf conf = { .seconds = args[1].ival ? (unsigned)args[1].ival : KEEP_SECONDS,
-                                  .keep = args[2].sval ? (unsigned)strtoul(args[2].sval, NULL, 10) : KEEP_FILES };
+                                  .keep = KEEP_FILES };
 
     if (!file[0]) {
         ebpfMonTextReport *report = ebpfMonTextReportNew();
@@ -103,8 +103,13 @@ static void keepInventory(const iocshArgBuf *args)
         }
         strcpy(conf.file, file);
     }
-    if (args[1].ival < 0 || conf.keep > KEEP_MOST) {
-        refuseCommand(name, "seconds is 1 or more, and at most 1000 older files are kept");
+    if (args[1].ival < 0) {
+        refuseCommand(name, "seconds is 1 or more");
+        return;
+    }
+    if (ebpfMonShellHasText(args[2].sval) &&
+        (epicsParseUInt32(args[2].sval, &conf.keep, 10, NULL) || conf.keep > KEEP_MOST)) {
+        refuseCommand(name, "keep is the number of older files, 0 to 1000");
         return;
     }
     ebpfMonShellSetStatus(ebpfMonShellCheckOp(name, inventories->keep(inventories->arg, &conf), ""));
