@@ -1,7 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
+#include <string.h>
 
+#include "common/text.h"
 #include "publish/displayName.h"
+
+#define IOC_LEAST 18 /* characters of the IOC's name that stay beside a long name of a record */
+
+static void joinNames(const char *record, const char *ioc, char *name, size_t size)
+{
+    size_t room = size - 2 /* "@" and the end */, length = strlen(record), most = IOC_LEAST;
+    char place[EBPFMON_IOCNAME_SIZE];
+
+    if (length + most < room)
+        most = room - length;
+    ebpfMonTextCopy(place, most < sizeof(place) ? most + 1 : sizeof(place), ioc);
+    ebpfMonTextCopy(name, room - strlen(place) + 1, record);
+    length = strlen(name);
+    snprintf(name + length, size - length, "@%s", place);
+}
 
 void ebpfMonDisplayName(ebpfMonTargets *targets, const ebpfMonTarget *t, uint32_t index, char *name, size_t size)
 {
@@ -9,7 +26,7 @@ void ebpfMonDisplayName(ebpfMonTargets *targets, const ebpfMonTarget *t, uint32_
 
     for (const ebpfMonTarget *o = ebpfMonTargetsGetFirst(targets); o; o = o->next)
         if (o != t && !o->gone && o->running && o->cat && ebpfMonCatalogueFind(o->cat, plain) >= 0) {
-            snprintf(name, size, "%.40s@%.18s", plain, t->name);
+            joinNames(plain, t->name, name, size);
             return;
         }
     snprintf(name, size, "%s", plain);

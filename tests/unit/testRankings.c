@@ -8,6 +8,7 @@
 #include <testMain.h>
 
 #include "model/published.h"
+#include "publish/displayName.h"
 #include "publish/rankings.h"
 #include "targetTest.h"
 
@@ -120,6 +121,27 @@ static void testRecords(void)
     ebpfMonRankingsPublishRecords(rankings, 1.0);
 }
 
+/* Names of records that two IOCs have. */
+static void testNames(void)
+{
+    static const char longest[] = "RING:VACUUM:SECTOR12:GAUGE3:A-RATHER-LONG-RECORD-NAME:PRES";
+    static const char *const names[] = { longest, "SHORT", NULL };
+    ebpfMonTarget *one = targetTestNew(targets, "ring-vacuum-ioc-of-sector-1", 3, 300, names);
+    ebpfMonTarget *two = targetTestNew(targets, "two", 4, 400, names);
+    char name[EBPFMON_NAME_SIZE];
+
+    testDiag("names that have no room");
+    ebpfMonDisplayName(targets, one, 1, name, sizeof(name));
+    testOk(strcmp(name, "SHORT@ring-vacuum-ioc-of-sector-1") == 0, "a long name of an IOC is whole: %s", name);
+    ebpfMonDisplayName(targets, two, 0, name, sizeof(name));
+    testOk(strcmp(name, "RING:VACUUM:SECTOR12:GAUGE3:A-RATHER-LONG-RECORD-NAME...@two") == 0,
+           "a cut is marked: %s", name);
+    ebpfMonDisplayName(targets, one, 0, name, sizeof(name));
+    testOk(strcmp(name, "RING:VACUUM:SECTOR12:GAUGE3:A-RATHER-L...@ring-vacuum-ioc...") == 0,
+           "both cuts are marked: %s", name);
+    one->gone = two->gone = 1;
+}
+
 static double sumHist(const ebpfMonPublished *p)
 {
     double sum = 0;
@@ -202,6 +224,7 @@ MAIN(testRankings)
     testRecords();
     testChains();
     testLongSums();
+    testNames();
     ebpfMonRankingsFree(rankings);
     return testDone();
 }
