@@ -9,6 +9,8 @@
 
 #include "host/procRead.h"
 
+#define FORKED 0x40 /* PF_FORKNOEXEC of the kernel's linux/sched.h */
+
 ssize_t ebpfMonProcReadText(pid_t pid, const char *name, char *buf, size_t size)
 {
     char path[64];
@@ -36,23 +38,44 @@ ssize_t ebpfMonProcReadText(pid_t pid, const char *name, char *buf, size_t size)
     return (ssize_t)got;
 }
 
+/* The blank before a field of stat, from the third one on; NULL: there is none. */
+static const char *findField(const char *stat, int field)
+{
+    const char *p = strrchr(stat, ')'); /* the command before it may hold anything, blanks and ')' too */
+
+    for (int at = 2; p && at < field; at++)
+        p = strchr(p + 1, ' ');
+    return p;
+}
+
+static uint64_t getField(const char *stat, int field)
+{
+    const char *p = findField(stat, field);
+
+    return p ? strtoull(p, NULL, 10) : 0;
+}
+
 uint64_t ebpfMonProcStart(pid_t pid)
 {
+    const char *state;
     char buf[1024];
 
     if (ebpfMonProcReadText(pid, "stat", buf, sizeof(buf)) <= 0)
         return 0;
+    state = findField(buf, 3);
+    /* its first thread alone may have ended: then others are counted */
+    if (state && state[1] == 'Z' && getField(buf, 20) <= 1)
+        return 0;
+    return getField(buf, 22);
+}
 
-    const char *p = strrchr(buf, ')'); /* the command before it may hold anything, blanks and ')' too */
-    int zombie = p && p[1] && p[2] == 'Z';
+pid_t ebpfMonProcForkedFrom(pid_t pid)
+{
+    char buf[1024];
 
-    for (int field = 2; p && field < 22; field++) {
-        p = strchr(p + 1, ' ');
-        /* its first thread alone may have ended: then others are counted */
-        if (p && zombie && field + 1 == 20 && strtol(p, NULL, 10) <= 1)
-            return 0;
-    }
-    return p ? strtoull(p, NULL, 10) : 0;
+    if (ebpfMonProcReadText(pid, "stat", buf, sizeof(buf)) <= 0 || !(getField(buf, 9) & FORKED))
+        return 0;
+    return (pid_t)getField(buf, 4);
 }
 
 int ebpfMonProcLives(pid_t pid, uint64_t start)

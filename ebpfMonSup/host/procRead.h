@@ -14,6 +14,10 @@ ssize_t ebpfMonProcReadText(pid_t pid, const char *name, char *buf, size_t size)
  * gone, or is a zombie. */
 uint64_t ebpfMonProcStart(pid_t pid);
 
+/* The parent of a process that still runs the program of whoever forked it; 0: it has executed a program of its own, or
+ * is gone. */
+pid_t ebpfMonProcForkedFrom(pid_t pid);
+
 /* Nonzero: this process has ended, or is about to: none of its threads runs code of its program any more. A large one
  * needs a second until it has given its memory back, and one that writes a core dump needs longer. procEnd.c */
 int ebpfMonProcIsEnding(pid_t pid, uint64_t start);

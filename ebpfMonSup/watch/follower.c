@@ -366,6 +366,13 @@ static int isWatched(void *arg, pid_t pid)
     return 0;
 }
 
+static int isRunningIoc(void *arg, pid_t pid)
+{
+    const ebpfMonTarget *t = ebpfMonTargetsFindByPid(arg, pid);
+
+    return t && ebpfMonTargetLifeHasStarted(t, ebpfMonClockMonotonic());
+}
+
 static void wakeThread(void *arg)
 {
     ebpfMonWorkerWake(((ebpfMonFollower *)arg)->worker);
@@ -379,7 +386,7 @@ ebpfMonFollower *ebpfMonFollowerNew(ebpfMonTargets *targets, ebpfMonRequests *re
     if (!f)
         return NULL;
     f->sink = *sink;
-    f->finder = ebpfMonIocFinderNew(watchSelf, isWatched, targets, ebpfMonKernelSetPlain);
+    f->finder = ebpfMonIocFinderNew(watchSelf, isWatched, isRunningIoc, targets, ebpfMonKernelSetPlain);
     f->life = (ebpfMonTargetLife){ targets, requests, tables, governor, f->finder, sink->iocsChanged, sink->arg,
                                    followMeanwhile, f, 0 };
     if (!f->finder) {

@@ -30,6 +30,7 @@
 #define ASIDE_NS    10000000000ull /* the first time, doubled each time */
 #define ASIDE_STEPS 6
 #define ASIDE_MAX   64             /* that are remembered for the report */
+#define FORKS_MAX   8              /* forks of forks */
 #define CHARGED_NS  1000000000ull  /* between two looks at processes of users that cost too much */
 
 /* The loader maps the libraries of a program one after the other, on a busy host with pauses. As long as an IOC has no
@@ -58,6 +59,7 @@ struct ebpfMonIocFinder {
     /* fixed */
     int    watchSelf;
     ebpfMonIocFinderIsKnown isKnown;
+    ebpfMonIocFinderIsRunning isRunning;
     void  *arg;
 
     epicsMutexId lock;   /* guards what follows up to the counts: other threads use these lists */
@@ -86,8 +88,8 @@ struct ebpfMonIocFinder {
     pid_t  deniedFirst, deniedFirstSoFar;
 };
 
-ebpfMonIocFinder *ebpfMonIocFinderNew(int watchSelf, ebpfMonIocFinderIsKnown isKnown, void *arg,
-                                      ebpfMonSetPlain setPlain)
+ebpfMonIocFinder *ebpfMonIocFinderNew(int watchSelf, ebpfMonIocFinderIsKnown isKnown,
+                                      ebpfMonIocFinderIsRunning isRunning, void *arg, ebpfMonSetPlain setPlain)
 {
     ebpfMonIocFinder *f = calloc(1, sizeof(*f));
 
@@ -95,6 +97,7 @@ ebpfMonIocFinder *ebpfMonIocFinderNew(int watchSelf, ebpfMonIocFinderIsKnown isK
         return NULL;
     f->watchSelf = watchSelf;
     f->isKnown = isKnown;
+    f->isRunning = isRunning;
     f->arg = arg;
     f->lock = epicsMutexMustCreate();
     f->execs = ebpfMonPidNotesNew();
@@ -395,6 +398,20 @@ static int isDue(ebpfMonIocFinder *f, pid_t pid, uint64_t now)
     return 1;
 }
 
+/* Nonzero: a running IOC forked this process, or the one that forked it (python's multiprocessing). As long as that IOC
+ * runs, this is no IOC of its own. A launcher of IOCs runs no iocInit, and the parent of a daemon has ended. */
+static int isForkOfIoc(const ebpfMonIocFinder *f, pid_t pid)
+{
+    for (int i = 0; i < FORKS_MAX; i++) {
+        pid = ebpfMonProcForkedFrom(pid);
+        if (pid <= 0)
+            return 0;
+        if (f->isRunning(f->arg, pid))
+            return 1;
+    }
+    return 0;
+}
+
 /* Goes on with the scan. Returns the next process that is an IOC, or 0: the scan is over. */
 static pid_t findInScan(ebpfMonIocFinder *f, uint64_t now, ebpfMonImage *image)
 {
@@ -407,7 +424,10 @@ static pid_t findInScan(ebpfMonIocFinder *f, uint64_t now, ebpfMonImage *image)
             continue;
         isLookedAt = isDue(f, pid, now);
         o = ebpfMonSeenProcessesFind(f->seen, pid);
-        if (isLookedAt && o) {
+        if (isLookedAt && o && isForkOfIoc(f, pid)) {
+            o->pages = 0; /* it may be one when that IOC has ended */
+            o->denied = 0;
+        } else if (isLookedAt && o) {
             int found = readImage(f, pid, image);
 
             if (found != 1)

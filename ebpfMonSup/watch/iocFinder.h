@@ -20,9 +20,12 @@ typedef struct ebpfMonIocFinder ebpfMonIocFinder;
 /* Nonzero: this process is watched already, and is not looked at. */
 typedef int (*ebpfMonIocFinderIsKnown)(void *arg, pid_t pid);
 
+/* Nonzero: this process is an IOC that has started. Processes that it forked have its database, but are no IOCs. */
+typedef int (*ebpfMonIocFinderIsRunning)(void *arg, pid_t pid);
+
 /* "watchSelf": our own process may be found, too. "setPlain": ebpfMonKernelSetPlain. NULL without memory. */
-ebpfMonIocFinder *ebpfMonIocFinderNew(int watchSelf, ebpfMonIocFinderIsKnown isKnown, void *arg,
-                                      ebpfMonSetPlain setPlain);
+ebpfMonIocFinder *ebpfMonIocFinderNew(int watchSelf, ebpfMonIocFinderIsKnown isKnown,
+                                      ebpfMonIocFinderIsRunning isRunning, void *arg, ebpfMonSetPlain setPlain);
 void ebpfMonIocFinderFree(ebpfMonIocFinder *finder); /* NULL does no harm */
 
 /* This program was started in this process (exec). Any thread. */

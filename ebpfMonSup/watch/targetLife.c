@@ -205,10 +205,12 @@ void ebpfMonTargetLifeEnd(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint6
         ebpfMonKernelRemoveTarget((uint32_t)t->pid);
 }
 
-static int isRunning(const ebpfMonTarget *t, uint64_t now)
+int ebpfMonTargetLifeHasStarted(const ebpfMonTarget *t, uint64_t now)
 {
     int accept = 0;
 
+    if (t->running)
+        return 1;
     if (!t->image.interruptAccept)
         return now - t->follower.foundAt > SETTLE_NS;
     if (ebpfMonMemReadNow(t->pid, t->image.interruptAccept, &accept, sizeof(accept)))
@@ -262,7 +264,7 @@ double ebpfMonTargetLifeFollowStart(const ebpfMonTargetLife *life, ebpfMonTarget
         return (double)(t->follower.lookAt - now) / 1e9;
     tick = tick < TICK_MIN_NS ? TICK_MIN_NS : tick > TICK_MAX_NS ? TICK_MAX_NS : tick;
     t->follower.lookAt = now + tick;
-    running = isRunning(t, now);
+    running = ebpfMonTargetLifeHasStarted(t, now);
     if (checkSilence(life, t))
         return (double)tick / 1e9;
     if (!running && t->wantedLevel == ebpfMonLevelOff &&

@@ -32,6 +32,9 @@ int ebpfMonTargetLifeAdopt(const ebpfMonTargetLife *life, pid_t pid, const ebpfM
  * again; HUGE_VAL: the IOC is running. */
 double ebpfMonTargetLifeFollowStart(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now);
 
+/* Nonzero: iocInit is done; also if that was not followed yet. */
+int ebpfMonTargetLifeHasStarted(const ebpfMonTarget *t, uint64_t now);
+
 /* Looks for records that were added to a running IOC. */
 void ebpfMonTargetLifeFindRecords(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now);
 

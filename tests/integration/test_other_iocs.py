@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Other kinds of IOCs are watched, too: pythonSoftIOC, which has its own Base in a wheel, and softIocPVA; puts by PVA."""
 import getpass
+import os
+import signal
 import subprocess
 import sys
 
@@ -54,6 +56,23 @@ def test_python_that_was_plain(new_ioc, monitor):
         subprocess.run([sys.executable, "-c", "pass"], check=True)
     ioc = new_ioc(kind="pythonSoftIOC", files=[paths.PROGRAMS / "exec_ioc.py"]).start(ready="AO")
     monitor.wait_ioc(ioc, level="chains", records=3)
+
+
+def test_children_of_an_ioc(new_ioc, monitor):
+    """A child that an IOC forked has its database, but is no IOC as long as the IOC runs. One that has become a daemon is."""
+    ioc = new_ioc(kind="pythonSoftIOC", files=[paths.PROGRAMS / "exec_ioc.py"]).start(ready="AO")
+    monitor.wait_ioc(ioc)
+    ioc.process.send("fork")
+    line = until(lambda: next((line for line in ioc.process.lines if "forked" in line), None), 10, ioc.process.output)
+    child, daemon = map(int, line.split()[-2:])
+    try:
+        until(lambda: daemon in monitor.iocs(), 20, lambda: f"the daemon {daemon} is found: {monitor.iocs()}")
+        assert child not in monitor.iocs()  # the search that found the daemon has looked at the child before
+        ioc.kill()
+        until(lambda: child in monitor.iocs(), 20, lambda: f"the child {child} goes on, and is found: {monitor.iocs()}")
+    finally:
+        for pid in child, daemon:
+            os.kill(pid, signal.SIGKILL)
 
 
 def test_soft_ioc_pva(module_ioc, monitor):

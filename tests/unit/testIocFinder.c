@@ -42,6 +42,14 @@ static int isKnown(void *arg, pid_t pid)
     return 0;
 }
 
+static pid_t running; /* an IOC that has started; 0: none */
+
+static int isRunning(void *arg, pid_t pid)
+{
+    (void)arg;
+    return pid == running;
+}
+
 static const struct ebpfMonProgram iocProgram = { .inode = 1, .device = 1 }, sleepProgram = { .inode = 2, .device = 1 };
 static int sleepIsPlain, iocIsPlain;
 
@@ -168,7 +176,7 @@ static void testNew(void)
     testDiag("programs that were just started");
     for (int i = 0; i < TRIES && !isSoon; i++) { /* on a busy host it takes longer sometimes */
         ebpfMonIocFinderFree(finder);
-        finder = ebpfMonIocFinderNew(0, isKnown, NULL, setPlain);
+        finder = ebpfMonIocFinderNew(0, isKnown, isRunning, NULL, setPlain);
         isSoon = isFoundSoon(finder, child, other, &image);
     }
     testOk(isSoon, "the child is found before the next scan");
@@ -185,7 +193,7 @@ static void testNew(void)
 
 static void testPlain(void)
 {
-    ebpfMonIocFinder *finder = ebpfMonIocFinderNew(0, isKnown, NULL, setPlain);
+    ebpfMonIocFinder *finder = ebpfMonIocFinderNew(0, isKnown, isRunning, NULL, setPlain);
     ebpfMonImage image;
 
     testDiag("programs that are no IOCs");
@@ -209,7 +217,7 @@ static void testPlain(void)
 
 static void testLoading(void)
 {
-    ebpfMonIocFinder *finder = ebpfMonIocFinderNew(0, isKnown, NULL, setPlain);
+    ebpfMonIocFinder *finder = ebpfMonIocFinderNew(0, isKnown, isRunning, NULL, setPlain);
     ebpfMonImage image;
     pid_t child = startWithoutCom();
 
@@ -254,7 +262,7 @@ static unsigned countDenied(void)
 static void testScan(void)
 {
     pid_t child = startChild(), late;
-    ebpfMonIocFinder *finder = ebpfMonIocFinderNew(0, isKnown, NULL, setPlain);
+    ebpfMonIocFinder *finder = ebpfMonIocFinderNew(0, isKnown, isRunning, NULL, setPlain);
     ebpfMonImage image;
     unsigned count;
     pid_t first;
@@ -278,7 +286,7 @@ static void testScan(void)
 static void testCharged(void)
 {
     enum { OTHERS = 3, USER = 60008 };
-    ebpfMonIocFinder *finder = ebpfMonIocFinderNew(0, isKnown, NULL, setPlain);
+    ebpfMonIocFinder *finder = ebpfMonIocFinderNew(0, isKnown, isRunning, NULL, setPlain);
     pid_t other[OTHERS], child;
     ebpfMonImage image;
     uint64_t begin;
@@ -308,9 +316,57 @@ static void testCharged(void)
     ebpfMonIocFinderFree(finder);
 }
 
+/* A child that forks another one, and goes on, or ends. *second: the child of the child. */
+static pid_t startTwo(int goesOn, pid_t *second)
+{
+    int ends[2];
+    pid_t pid;
+
+    if (pipe(ends))
+        testAbort("no pipe");
+    pid = fork();
+    if (pid == 0) {
+        pid_t child = startChild();
+
+        if (write(ends[1], &child, sizeof(child)) != sizeof(child) || !goesOn)
+            _exit(0);
+        for (;;)
+            pause();
+    }
+    close(ends[1]);
+    if (pid < 0 || read(ends[0], second, sizeof(*second)) != sizeof(*second))
+        testAbort("no child of a child");
+    close(ends[0]);
+    if (!goesOn)
+        waitpid(pid, NULL, 0);
+    return pid;
+}
+
+/* This program is the IOC. */
+static void testForks(void)
+{
+    ebpfMonIocFinder *finder = ebpfMonIocFinderNew(0, isKnown, isRunning, NULL, setPlain);
+    pid_t child, ofChild, daemon;
+    ebpfMonImage image;
+
+    testDiag("processes that an IOC forked");
+    knownCount = 0;
+    running = getpid();
+    child = startTwo(1, &ofChild);
+    startTwo(0, &daemon); /* the last of them, so the scan that finds it has looked at the others */
+    testOk(finds(finder, daemon, DEADLINE, &image), "one that left its parent is an IOC");
+    testOk(!isKnown(NULL, child) && !isKnown(NULL, ofChild), "a child is none, and a child of a child is none");
+    running = 0;
+    testOk(finds(finder, child, DEADLINE, &image), "the IOC has ended: a child that goes on may be one");
+    kill(daemon, SIGKILL);
+    kill(ofChild, SIGKILL);
+    endChild(child);
+    ebpfMonIocFinderFree(finder);
+}
+
 static void testSelf(void)
 {
-    ebpfMonIocFinder *finder = ebpfMonIocFinderNew(1, isKnown, NULL, setPlain);
+    ebpfMonIocFinder *finder = ebpfMonIocFinderNew(1, isKnown, isRunning, NULL, setPlain);
     ebpfMonImage image;
 
     knownCount = 0;
@@ -322,12 +378,13 @@ static void testSelf(void)
 
 MAIN(testIocFinder)
 {
-    testPlan(17);
+    testPlan(20);
     testNew();
     testPlain();
     testLoading();
     testScan();
     testCharged();
+    testForks();
     testSelf();
     return testDone();
 }
