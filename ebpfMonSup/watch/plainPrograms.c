@@ -73,8 +73,10 @@ void ebpfMonPlainProgramsNoteIoc(ebpfMonPlainPrograms *plain, uint64_t inode)
 {
     place *p = findPlace(plain, inode);
 
-    if (!inode || p->program.inode != inode)
+    if (!inode)
         return;
     clearPlain(plain, p);
+    if (p->program.inode != inode)
+        p->program = (struct ebpfMonProgram){ .inode = inode };
     p->isIoc = 1;
 }

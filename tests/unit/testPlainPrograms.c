@@ -74,6 +74,28 @@ static void testIoc(void)
     ebpfMonPlainProgramsFree(plain);
 }
 
+/* The scan found its IOC before a start of this program was told. */
+static void testIocFirst(void)
+{
+    static const struct ebpfMonProgram python = { .inode = 9, .device = 1 },
+                                       old = { .inode = 9 + EBPFMON_PLAIN_MAX, .device = 1 };
+    ebpfMonPlainPrograms *plain = ebpfMonPlainProgramsNew(setPlain);
+
+    testDiag("a program whose first process that was looked at is an IOC");
+    ebpfMonPlainProgramsNoteIoc(plain, 9);
+    note(plain, &python, ebpfMonProgramPlain, 20);
+    testOk(told == 0, "it never becomes plain");
+    ebpfMonPlainProgramsFree(plain);
+    plain = ebpfMonPlainProgramsNew(setPlain);
+    note(plain, &old, ebpfMonProgramPlain, 3);
+    told = 0;
+    ebpfMonPlainProgramsNoteIoc(plain, 9);
+    testOk(told == 1 && !lastPlain && last.inode == old.inode, "it takes the place of a plain one");
+    note(plain, &python, ebpfMonProgramPlain, 20);
+    testOk(told == 0, "... and never becomes plain");
+    ebpfMonPlainProgramsFree(plain);
+}
+
 static void testPlaces(void)
 {
     static const struct ebpfMonProgram first = { .inode = 5, .device = 1 }, second = { .inode = 5, .device = 2 };
@@ -93,9 +115,10 @@ static void testPlaces(void)
 
 MAIN(testPlainPrograms)
 {
-    testPlan(13);
+    testPlan(16);
     testBecomesPlain();
     testIoc();
+    testIocFirst();
     testPlaces();
     return testDone();
 }
