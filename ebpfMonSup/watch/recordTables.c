@@ -43,9 +43,17 @@ void ebpfMonRecordTablesFree(ebpfMonRecordTables *r)
     free(r);
 }
 
+static void setArrays(ebpfMonRecordTables *r, ebpfMonTarget *t, int on)
+{
+    if (t->follower.hasArrays == on)
+        return; /* its pid may be that of another IOC by now, which has the same addresses */
+    t->follower.hasArrays = on;
+    ebpfMonRecordIndexSetArrays(&r->kernel, t, on);
+}
+
 void ebpfMonRecordTablesAddArrays(ebpfMonRecordTables *r, ebpfMonTarget *t)
 {
-    ebpfMonRecordIndexSetArrays(&r->kernel, t, 1);
+    setArrays(r, t, 1);
 }
 
 /* Reads the links of one record, or of EBPFMON_ALL_RECORDS, into the catalogue. Nonzero: they are not what they were;
@@ -233,7 +241,7 @@ int ebpfMonRecordTablesAdd(ebpfMonRecordTables *r, ebpfMonTarget *t)
         ebpfMonWorkerGiveSignHere();
         ebpfMonRecordTablesMarkTrapped(r, t, c);
         setIndexed(r, t, 1);
-        ebpfMonRecordIndexSetArrays(&r->kernel, t, 1);
+        setArrays(r, t, 1);
         t->follower.trial = ebpfMonTypeTrialNew(t->cat, r->audits);
         if (ebpfMonRecordIndexAdd(&r->kernel, t, slot))
             trouble = "the table of records is full: raise maxRecords of ebpfMonConfigure; puts only";
@@ -317,8 +325,10 @@ void ebpfMonRecordTablesReserve(ebpfMonRecordTables *r)
 
 void ebpfMonRecordTablesRemoveIndex(ebpfMonRecordTables *r, ebpfMonTarget *t)
 {
-    if (t->cat)
-        ebpfMonRecordIndexSetArrays(&r->kernel, t, 0);
+    ebpfMonSweepsRemove(&r->kernel, t);
+    t->follower.sweep.number = 0;
+    t->follower.sweep.lost = 0;
+    setArrays(r, t, 0);
     if (!t->indexed)
         return;
     setIndexed(r, t, 0);
@@ -332,16 +342,14 @@ void ebpfMonRecordTablesRemove(ebpfMonRecordTables *r, ebpfMonTarget *t)
 
     if (slot == UINT32_MAX)
         return;
-    count = t->cat->count;
     ebpfMonRecordTablesRemoveIndex(r, t);
+    count = t->cat->count;
     clearSlots(r, t);
     memset((void *)&tables->conf[slot], 0, count * sizeof(tables->conf[0]));
     memset((void *)&tables->state[slot], 0, count * sizeof(tables->state[0]));
     r->kernel.removeRoots(slot, count);
     r->kernel.removeAsyncs(slot, count);
     ebpfMonSlotAllocatorReturn(r->slots, slot, count);
-    ebpfMonSweepsRemove(&r->kernel, t);
-    t->follower.sweep.number = 0;
     ebpfMonClosureTableRemove(r->closures, t);
 }
 

@@ -82,7 +82,8 @@ void ebpfMonRecordTablesBeginCounting(ebpfMonRecordTables *tables, ebpfMonTarget
  * have seen it. Looks again at asynchronous records that were busy then: they may have completed unseen. */
 void ebpfMonRecordTablesSettleCounting(ebpfMonRecordTables *tables, ebpfMonTarget *t);
 
-/* Removes its records from the tables by pid and address: before another program gets this pid. */
+/* Removes its records, array fields and scan lists from the tables by pid and address, once: before another program
+ * gets this pid. */
 void ebpfMonRecordTablesRemoveIndex(ebpfMonRecordTables *tables, ebpfMonTarget *t);
 
 /* Removes it from all tables. */

@@ -157,6 +157,7 @@ typedef struct ebpfMonTarget {
         int       countsWaiters; /* nonzero: a lock set tells if threads wait for it */
         int       seesPutLocks; /* ebpfMonTargetConf.seesPutLocks */
         ebpfMonPopBegins popBegins; /* ebpfMonTargetConf.processCallback and ioscanCallback */
+        int       hasArrays;   /* the kernel part knows its array fields */
         int       hasLists;    /* its scan lists are where the kernel part looks for them */
         int       counted;     /* its processings were, and nobody asked for less since */
         int       reference;   /* dbProcess is trapped too, to compare */

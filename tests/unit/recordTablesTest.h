@@ -40,7 +40,7 @@ static struct ebpfMonRecState state[MAX_RECORDS];
 static uint32_t closure[MAX_CLOSURE];
 static ebpfMonTables tables;
 static uint64_t indexed[MAX_RECORDS]; /* by slot: address of the record */
-static unsigned indexFails, rootsTaken, rootsRemoved, asyncsRemoved, arrays;
+static unsigned indexFails, rootsTaken, rootsRemoved, asyncsRemoved, arrays, listsRemoved;
 
 static int setRecordIndex(uint32_t tgid, const uint64_t *precord, uint32_t count, uint32_t first)
 {
@@ -71,6 +71,11 @@ static void removeArray(uint32_t tgid, uint64_t pfldDes)
 {
     (void)tgid; (void)pfldDes;
     arrays--;
+}
+
+static void removeLists(uint32_t tgid)
+{
+    listsRemoved += tgid == (uint32_t)getpid();
 }
 
 static void removeRoots(uint32_t first, uint32_t count)

@@ -352,7 +352,7 @@ MAIN(testGovernor)
     const ebpfMonRecordTablesKernel tablesKernel = {
         .tables = &tables, .setRecordIndex = setRecordIndex, .removeRecordIndex = removeRecordIndex,
         .setArray = setArray, .removeArray = removeArray, .takeRoot = takeRoot,
-        .removeRoots = removeRoots, .removeAsyncs = removeAsyncs,
+        .removeRoots = removeRoots, .removeAsyncs = removeAsyncs, .removeLists = removeLists,
     };
     const ebpfMonGovernorKernel governorKernel = {
         .now = getNow, .setTarget = setTarget, .removeTarget = removeTarget, .removeThreads = removeThreads,

@@ -349,12 +349,32 @@ static void testBegin(void)
     freeIoc(t);
 }
 
+/* The process executes an IOC again: the next IOC has the same pid, and perhaps the same addresses. */
+static void testSamePid(void)
+{
+    ebpfMonTarget *t = makeIoc(), *next;
+
+    testDiag("another IOC gets the pid");
+    ebpfMonRecordTablesAdd(recordTables, t);
+    t->follower.sweep.number = t->follower.sweep.lost = 1;
+    listsRemoved = 0;
+    ebpfMonRecordTablesRemoveIndex(recordTables, t);
+    testOk(listsRemoved == 1 && arrays == 0, "the scan lists and arrays of the first one go when it ends");
+    next = makeIoc();
+    ebpfMonRecordTablesAddArrays(recordTables, next);
+    freeIoc(t);
+    testOk(listsRemoved == 1 && arrays == 1, "when it is forgotten, those of the next one stay");
+    ebpfMonRecordTablesRemoveIndex(recordTables, next);
+    freeIoc(next);
+}
+
 MAIN(testRecordTables)
 {
     ebpfMonRecordTablesKernel kernel = {
         .tables = &tables, .setRecordIndex = setRecordIndex, .removeRecordIndex = removeRecordIndex,
         .setArray = setArray, .removeArray = removeArray, .takeRoot = takeRoot,
         .removeRoots = removeRoots, .removeAsyncs = removeAsyncs,
+        .removeLists = removeLists,
     };
 
     ebpfMonFeature.loop = 1; /* the kernel part can exchange a time stamp with the user part of the monitor */
@@ -377,6 +397,7 @@ MAIN(testRecordTables)
     testUnknownType();
     testShown();
     testBegin();
+    testSamePid();
     testOk(countIndexed() == 0 && arrays == 0 && ebpfMonTargetsGetFirst(targets) == NULL,
            "after the end nothing is left");
     ebpfMonRecordTablesFree(recordTables);
