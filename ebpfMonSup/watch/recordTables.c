@@ -340,9 +340,9 @@ void ebpfMonRecordTablesRemove(ebpfMonRecordTables *r, ebpfMonTarget *t)
     const ebpfMonTables *tables = r->kernel.tables;
     uint32_t slot = t->slot, count;
 
+    ebpfMonRecordTablesRemoveIndex(r, t);
     if (slot == UINT32_MAX)
         return;
-    ebpfMonRecordTablesRemoveIndex(r, t);
     count = t->cat->count;
     clearSlots(r, t);
     memset((void *)&tables->conf[slot], 0, count * sizeof(tables->conf[0]));

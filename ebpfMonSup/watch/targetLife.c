@@ -174,8 +174,10 @@ void ebpfMonTargetLifeForget(const ebpfMonTargetLife *life, ebpfMonTarget *t)
     ebpfMonAttachSet(&t->follower.att, 0, t->follower.att.way, note, sizeof(note));
     ebpfMonRecordTablesRemove(life->tables, t);
     ebpfMonTargetsRemove(life->targets, t);
-    if (!ebpfMonTargetsFindByPid(life->targets, t->pid)) /* its number may be in use again */
+    if (!ebpfMonTargetsFindByPid(life->targets, t->pid)) { /* its number may be in use again */
         ebpfMonKernelSetFound((uint32_t)t->pid, 0);
+        ebpfMonKernelRemoveTarget((uint32_t)t->pid); /* one that loses its place still runs */
+    }
     ebpfMonCatalogueRelease(t->cat);
     ebpfMonMemFree(t->follower.mem);
     free(t);
