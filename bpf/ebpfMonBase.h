@@ -55,6 +55,7 @@
 #define EBPFMON_DBF_FWDLINK 16
 
 #define EBPFMON_SPC_NOMOD  1  /* special.h */
+#define EBPFMON_SPC_DBADDR 2  /* special.h: the record tells where the elements are */
 #define EBPFMON_SPC_SCAN   3  /* special.h: of the fields SCAN, EVNT, PHAS and PRIO */
 #define EBPFMON_SPC_ATTRIBUTE 7 /* special.h: of attributes of record types, which are no fields */
 #define EBPFMON_SPC_RESET  101 /* special.h: also of SDEL of histograms */

@@ -19,7 +19,7 @@
 #define EBPFMON_RELEASED_MAX  16384
 #define EBPFMON_QUEUED_MAX    8192
 #define EBPFMON_KEPT_MAX      4096
-#define EBPFMON_ARRAYS_MAX    16384
+#define EBPFMON_ARRAYS_MAX    (64 * EBPFMON_TARGETS_MAX) /* the types of Base have 47 such fields */
 #define EBPFMON_TARGET_WORDS  1024  /* a power of two */
 #define EBPFMON_OWNERS_MAX    (32768 + EBPFMON_ENDED_MAX)
 #define EBPFMON_ENDED_MAX     8192

@@ -9,6 +9,8 @@
 #include "putEvent.bpf.h"
 #include "steady.bpf.h"
 
+#define RECORD_MAX 65536 /* bytes: dbFldDes.offset has 16 bits */
+
 /* Finds the elements of an array field. Returns the number of elements of the old value. */
 static __always_inline __s64 findElements(__u32 tgid, struct addr *a, struct ebpfMonPutEvent *ev)
 {
@@ -20,8 +22,12 @@ static __always_inline __s64 findElements(__u32 tgid, struct addr *a, struct ebp
     if (n <= 1 && !a->special)
         return n;
     array = bpf_map_lookup_elem(&arrays, &key);
-    if (!array)
+    if (!array) {
+        /* dbPut() has not asked the record yet (get_array_info), and what is in the record here is mostly a pointer */
+        if (n > 1 && a->special == EBPFMON_SPC_DBADDR && a->pfield - a->precord < RECORD_MAX)
+            a->pfield = 0;
         return n;
+    }
     bpf_probe_read_user(&count, sizeof(count), (void *)(a->precord + array->count));
     if (array->ptr)
         a->pfield = readPtr(a->precord + array->ptr);

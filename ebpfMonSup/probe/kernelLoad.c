@@ -206,7 +206,7 @@ static void letTablesGrow(void)
 {
     struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
     struct bpf_map *grows[] = { skel->maps.recIndex, skel->maps.threads, skel->maps.asyncs, skel->maps.groupThreads,
-                               skel->maps.moved, skel->maps.quick };
+                               skel->maps.moved, skel->maps.quick, skel->maps.arrays };
 
     ebpfMonLoaded.grows = libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_user_ringbuf_drain, NULL) == 1;
     for (unsigned i = 0; ebpfMonLoaded.grows && i < sizeof(grows) / sizeof(grows[0]); i++)

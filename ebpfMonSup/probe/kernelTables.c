@@ -143,6 +143,16 @@ int ebpfMonKernelGetMoved(uint32_t tgid, struct ebpfMonMoved *moved)
 #define REFUSED_MAX     100
 #define REFUSED_SECONDS 0.001
 
+/* Waits, after an update that failed. Nonzero: try it again. A table that grows has few free elements, and the kernel
+ * makes more meanwhile (kernel/bpf/memalloc.c). */
+static int awaitElements(unsigned *refused)
+{
+    if (errno != ENOMEM || ++*refused > REFUSED_MAX)
+        return 0;
+    epicsThreadSleep(REFUSED_SECONDS);
+    return 1;
+}
+
 int ebpfMonKernelSetRecordIndex(uint32_t tgid, const uint64_t *precord, uint32_t count, uint32_t first)
 {
     LIBBPF_OPTS(bpf_map_batch_opts, opts, .elem_flags = BPF_ANY);
@@ -163,12 +173,9 @@ int ebpfMonKernelSetRecordIndex(uint32_t tgid, const uint64_t *precord, uint32_t
             at += n;
             continue;
         }
-        /* a table that grows has few free elements, and the kernel makes more meanwhile (kernel/bpf/memalloc.c): wait,
-         * then try again */
-        if (errno != ENOMEM || ++refused > REFUSED_MAX)
+        if (!awaitElements(&refused))
             return -1;
         at += done < n ? done : 0;
-        epicsThreadSleep(REFUSED_SECONDS);
     }
     return 0;
 }
@@ -187,8 +194,12 @@ void ebpfMonKernelRemoveRecordIndex(uint32_t tgid, const uint64_t *precord, uint
 int ebpfMonKernelSetArray(uint32_t tgid, uint64_t pfldDes, const struct ebpfMonArrayConf *conf)
 {
     struct ebpfMonFieldKey key = { pfldDes, tgid };
+    unsigned refused = 0;
 
-    return bpf_map_update_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.arrays), &key, conf, BPF_ANY);
+    while (bpf_map_update_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.arrays), &key, conf, BPF_ANY))
+        if (!awaitElements(&refused))
+            return -1;
+    return 0;
 }
 
 void ebpfMonKernelRemoveArray(uint32_t tgid, uint64_t pfldDes)

@@ -199,6 +199,9 @@ static void setOldValue(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, cons
     };
     int isString;
 
+    put->oldCount = -1;
+    if (ev->site != EBPFMON_SITE_LINK && !ev->oldLen && old.count > 0)
+        return; /* it could not be read */
     put->hasOld = 1;
     put->oldCount = (long)old.count;
     if (ev->site == EBPFMON_SITE_LINK) {

@@ -41,6 +41,18 @@ def count_programs(pid, name):
     return sum(("prog", program["id"]) in ours and program.get("name") == name for program in _show("prog"))
 
 
+def remove_elements(pid, name, wanted):
+    """Removes elements from a table of the process: those for whose keys (bytes) wanted(key) is true. Returns their number."""
+    ours, count = held(pid), 0
+    for table in (t["id"] for t in _show("map") if ("map", t["id"]) in ours and t.get("name") == name):
+        dump = subprocess.run(["bpftool", "-j", "map", "dump", "id", str(table)], stdout=subprocess.PIPE, env=ENVIRONMENT, check=True)
+        for key in ([int(byte, 16) for byte in item["key"]] for item in json.loads(dump.stdout)):
+            if wanted(bytes(key)):
+                subprocess.run(["bpftool", "map", "delete", "id", str(table), "key", *map(str, key)], env=ENVIRONMENT, check=True)
+                count += 1
+    return count
+
+
 def in_kernel():
     """All BPF objects of the kernel."""
     return {(kind, item["id"]) for kind in ("prog", "map", "link") for item in _show(kind)}

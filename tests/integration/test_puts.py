@@ -2,10 +2,11 @@
 """Each put is seen once, with its writer, its old and its new value."""
 import pwd
 import re
+import sys
 import time
 
 import pytest
-from tests.harness import ca, db, paths
+from tests.harness import ca, db, kernel, paths
 from tests.harness.clients import Client
 from tests.harness.soak import size, soak
 from tests.harness.wait import until
@@ -234,6 +235,18 @@ def test_array_old_value(ioc, monitor):
                               None), 5, lambda: log(monitor)[:800])
     old = line.split(" -> ")[0]
     assert "11.5" in old and "12.5" in old, line
+
+
+def test_array_that_the_kernel_part_does_not_know(new_ioc, monitor):
+    """Its table of arrays was full: the old value is not known. The record has a pointer there, which is not shown."""
+    ioc = new_ioc(db.READY + db.record("waveform", "WF", FTVL="LONG", NELM="10") + db.record("ao", "AO", DESC="before")).start()
+    monitor.wait_ioc(ioc)
+    assert kernel.remove_elements(monitor.process.pid, "arrays", lambda key: int.from_bytes(key[8:], sys.byteorder) == ioc.pid)
+    ca.put(ioc.prefix + "AO.DESC$", "after")
+    ioc.put("WF", [7, 8])
+    line = newest(monitor, ioc.prefix + "WF", " -> ")
+    assert line.split(" -> ")[0].endswith("WF ?"), line
+    assert "before" in newest(monitor, ioc.prefix + "AO.DESC", "after").split(" -> ")[0]
 
 
 def test_text_in_a_char_array(ioc, monitor):
