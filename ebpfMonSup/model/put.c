@@ -25,6 +25,11 @@ const char *ebpfMonPutResultName(ebpfMonPutResult result)
     return (unsigned)result < sizeof(names) / sizeof(names[0]) ? names[result] : "?";
 }
 
+size_t ebpfMonPutGetRecordLength(const char *name)
+{
+    return strcspn(name, ".");
+}
+
 int ebpfMonPutIsAutomatic(const ebpfMonPut *put)
 {
     switch (put->through) {

@@ -103,6 +103,10 @@ void ebpfMonPutBrief(const ebpfMonPut *put, char buf[EBPFMON_BRIEF_SIZE]);
 /* Cleans all texts of the put (ebpfMonTextClean), whoever wrote them. */
 void ebpfMonPutClean(ebpfMonPut *put);
 
+/* Length of the record's name, with which the name of a channel or PV begins. It ends at the first "." as in Base
+ * (dbFindRecordPart, dbStaticLib.c): modifiers and filters come behind the ".", and names may have "{" and "[". */
+size_t ebpfMonPutGetRecordLength(const char *name);
+
 /* Nonzero: an automatic put: an IOC made it by itself (link, sequence, driver, callback, start-up). Zero: a client or
  * somebody at a shell made it. */
 int ebpfMonPutIsAutomatic(const ebpfMonPut *put);

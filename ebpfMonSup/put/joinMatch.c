@@ -8,7 +8,7 @@
  * known of a channel that was created before we looked: that may be any. */
 static int isChannelOf(const char *channel, const ebpfMonPut *put)
 {
-    size_t n = strcspn(channel, ".{["), m = strcspn(put->pv, ".");
+    size_t n = ebpfMonPutGetRecordLength(channel), m = ebpfMonPutGetRecordLength(put->pv);
 
     return !channel[0] || (n == m && strncmp(channel, put->pv, n) == 0) || strcmp(channel, put->channel) == 0;
 }

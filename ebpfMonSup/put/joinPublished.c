@@ -10,7 +10,7 @@
 /* Hash of the record's name, with which the name of a channel begins. */
 static uint32_t hashRecordName(const char *channel)
 {
-    return ebpfMonHashFnv32(EBPFMON_FNV32_BEGIN, channel, strcspn(channel, ".{["));
+    return ebpfMonHashFnv32(EBPFMON_FNV32_BEGIN, channel, ebpfMonPutGetRecordLength(channel));
 }
 
 static void removePublished(ebpfMonJoinCircuit *c, unsigned i)

@@ -74,7 +74,7 @@ static void setValues(const ebpfMonPacketPut *p, ebpfMonPut *put)
 /* A CA server adds the name of the record, or words of its own (send_err of rsrv/camessage.c). */
 static void setMessage(const ebpfMonPacketPut *p, ebpfMonPut *put)
 {
-    size_t record = strcspn(put->pv, ".");
+    size_t record = ebpfMonPutGetRecordLength(put->pv);
     const char *own = strncmp(p->message, put->pv, record) == 0 && !p->message[record] ? "" : p->message;
 
     if (p->ok || p->pva || own[0])

@@ -92,7 +92,7 @@ static void setNames(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const e
     /* The name as the client wrote it. The kernel part read it where the channel of a client would be, without knowing
      * that it is one; so it is believed only if it names this record. */
     ebpfMonTextCopyBytes(put->channel, sizeof(put->channel), ev->channel, EBPFMON_CHANNEL_MAX - 1);
-    base = strcspn(put->channel, ".{[");
+    base = ebpfMonPutGetRecordLength(put->channel);
     if (!put->channel[0] || base >= sizeof(record)) {
         put->channel[0] = 0;
         return;

@@ -72,12 +72,11 @@ static unsigned addSpellings(const char *given, char *other, size_t size, spelli
  * write any text into these, and could so choose its rule. */
 static void copyPlainName(const char *channel, char *plain, size_t size)
 {
-    char *field;
+    size_t record = ebpfMonPutGetRecordLength(channel), field = strcspn(channel + record, "$[{");
 
-    snprintf(plain, size, "%.*s", (int)strcspn(channel, "{"), channel);
-    field = strchr(plain, '.');
-    if (field)
-        field[strcspn(field, "$[")] = 0;
+    if (field == 1) /* only the "." before them */
+        field = 0;
+    snprintf(plain, size, "%.*s", (int)(record + field), channel);
 }
 
 static uint32_t findRule(const ebpfMonRuleSet *set, const ebpfMonPut *put, const char *plain)

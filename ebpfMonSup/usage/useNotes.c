@@ -8,6 +8,7 @@
 
 #include "common/hash.h"
 #include "common/text.h"
+#include "model/put.h"
 #include "usage/useNotes.h"
 
 #define BUCKETS      65536 /* a power of two */
@@ -74,14 +75,9 @@ int ebpfMonUseNotesAreWanted(const ebpfMonUseNotes *notes)
     return epicsAtomicGetIntT(&notes->wanted);
 }
 
-static size_t getRecordLength(const char *channel)
-{
-    return strcspn(channel, ".");
-}
-
 static note **findPlace(ebpfMonUseNotes *notes, const char *ioc, const char *channel, ebpfMonUseKind kind)
 {
-    size_t iocLength = strlen(ioc), length = getRecordLength(channel);
+    size_t iocLength = strlen(ioc), length = ebpfMonPutGetRecordLength(channel);
     uint64_t hash = ebpfMonHashFnv64(EBPFMON_FNV64_BEGIN, ioc, iocLength);
     note **place;
 
@@ -100,7 +96,7 @@ static note **findPlace(ebpfMonUseNotes *notes, const char *ioc, const char *cha
 static note *getNote(ebpfMonUseNotes *notes, const char *ioc, const char *channel, ebpfMonUseKind kind)
 {
     note **place = findPlace(notes, ioc, channel, kind), *known = *place;
-    size_t iocSize = strlen(ioc) + 1, length = getRecordLength(channel);
+    size_t iocSize = strlen(ioc) + 1, length = ebpfMonPutGetRecordLength(channel);
 
     if (known)
         return known;
@@ -131,7 +127,7 @@ int ebpfMonUseNotesAdd(ebpfMonUseNotes *notes, const char *ioc, const char *chan
     int isOther = 0;
     note *n;
 
-    if (!ebpfMonUseNotesAreWanted(notes) || !getRecordLength(channel))
+    if (!ebpfMonUseNotesAreWanted(notes) || !ebpfMonPutGetRecordLength(channel))
         return 0;
     epicsMutexMustLock(notes->lock);
     n = getNote(notes, ioc, channel, kind);

@@ -37,6 +37,9 @@ static void testOrders(void)
     testOk(match(a, 650, "X", 0) == ebpfMonPutJoinAlone,
            "later bytes of the circuit were read: this put has no packet");
     testOk1(match(a, 700, "X", 0) == ebpfMonPutJoinFound);
+    addWrite(a, 800, "T{A:1}SP.VAL[0:0]");
+    testOk(match(a, 800, "T{A:2}SP", 0) != ebpfMonPutJoinFound && match(a, 800, "T{A:1}SP", 0) == ebpfMonPutJoinFound,
+           "braces before the dot are part of the record's name");
     testOk(countUnmatchedAfter(120 * SECOND) == 0, "no put is left");
 }
 

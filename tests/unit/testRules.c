@@ -34,6 +34,7 @@ static void testMatching(void)
         "{\"name\": \"ioc\", \"pv\": \"MAG:*\", \"iocs\": [\"test*\"]},\n"
         "{\"name\": \"mags\", \"pv\": \"MAG:*:CUR\", \"users\": [\"al*\", \"carol\"]},\n"
         "{\"name\": \"alias\", \"pv\": \"ALIAS:?\", \"allow\": false},\n"
+        "{\"name\": \"braces\", \"pv\": \"XF{Ax:*}SP.HIGH\", \"allow\": false},\n"
         "{\"name\": \"free\", \"pv\": \"*free*\"},\n"
         "{\"name\": \"rest\", \"pv\": \"MAG*\", \"allow\": false}]}");
 
@@ -54,6 +55,12 @@ static void testMatching(void)
     begin("REC", "1");
     strcpy(put.channel, "ALIAS:A.VAL{\"dbnd\":{\"d\":1}}");
     expect(set, &put, "rule \"alias\": no put is allowed");
+    begin("REC", "1");
+    strcpy(put.channel, "ALIAS:A.{\"dbnd\":{\"d\":1}}");
+    expect(set, &put, "rule \"alias\": no put is allowed");
+    begin("REC.HIGH", "1");
+    strcpy(put.channel, "XF{Ax:X}SP.HIGH[0:1]"); /* braces in the name are no filter */
+    expect(set, &put, "rule \"braces\": no put is allowed");
     begin("REC.DESC", "1");
     strcpy(put.channel, "ALIAS:A.DESC$");
     expect(set, &put, ""); /* the pattern has no field */
