@@ -109,6 +109,7 @@ static void fillPending(ebpfMonPendingPut *p, const struct ebpfMonPutEvent *ev, 
     p->linkAt = ev->site == EBPFMON_SITE_LINK ? ev->pfield : 0;
     p->at = (ebpfMonPutPlace){
         .pfldDes = ev->pfldDes, .precord = ev->precord, .fieldType = ev->fieldType, .fieldSize = ev->fieldSize,
+        .isAcknowledge = ebpfMonPutDecodeIsAcknowledge(ev),
     };
     memset(&p->key, 0, sizeof(p->key));
     if (!ev->root || ev->root == ev->precord) /* else another record's chain made it, and no message */

@@ -3,14 +3,20 @@
 #include <string.h>
 
 #include "put/joinMatch.h"
+#include "wire/caType.h"
+
+static int hasSameRecord(const char *channel, const char *name)
+{
+    size_t n = ebpfMonPutGetRecordLength(channel);
+
+    return n == ebpfMonPutGetRecordLength(name) && strncmp(channel, name, n) == 0;
+}
 
 /* Whether a channel of this name writes to this PV: RECORD, RECORD.FIELD, with modifiers and filters. The name is not
  * known of a channel that was created before we looked: that may be any. */
 static int isChannelOf(const char *channel, const ebpfMonPut *put)
 {
-    size_t n = ebpfMonPutGetRecordLength(channel), m = ebpfMonPutGetRecordLength(put->pv);
-
-    return !channel[0] || (n == m && strncmp(channel, put->pv, n) == 0) || strcmp(channel, put->channel) == 0;
+    return !channel[0] || hasSameRecord(channel, put->pv) || (put->channel[0] && hasSameRecord(channel, put->channel));
 }
 
 static int isReceived(const ebpfMonMessageKey *key)
@@ -173,7 +179,7 @@ void ebpfMonJoinMatchMerge(const ebpfMonPacketPut *p, ebpfMonPut *put)
 {
     put->seen |= EBPFMON_SEEN_WIRE;
     put->hash = p->hash;
-    if (!put->channel[0] && strcmp(p->channel, put->pv) != 0)
+    if (!put->channel[0] && strcmp(p->channel, put->pv) != 0 && (p->pva || !ebpfMonCaTypeIsAcknowledge(p->dbrType)))
         snprintf(put->channel, sizeof(put->channel), "%s", p->channel);
     if (p->pva || put->through == ebpfMonByPva) { /* in the IOC only the address of such a client is seen */
         if (p->user[0])

@@ -6,6 +6,7 @@
 #include "common/clock.h"
 #include "put/lastValues.h"
 #include "put/packetEvents.h"
+#include "wire/caType.h"
 
 #define DELAY_MAX   60000000000ull /* from a packet to us */
 
@@ -84,7 +85,8 @@ static void addPut(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
         return;
     }
     if (isWanted(e, server)) {
-        ebpfMonLastValuesExchange(e->lastValues, ev, &old);
+        if (ev->protocol != ebpfMonWireCa || !ebpfMonCaTypeIsAcknowledge(ev->dbrType))
+            ebpfMonLastValuesExchange(e->lastValues, ev, &old);
         ebpfMonPutJoinAddPacket(e->join, ev, server->iocId, server->pid, &old, at);
     }
     e->calls.putElsewhere(e->calls.arg, ev, at);

@@ -9,7 +9,9 @@
 #include "common/clock.h"
 #include "put/packetPuts.h"
 #include "put/packetText.h"
+#include "put/putDecode.h"
 #include "put/writerText.h"
+#include "wire/caType.h"
 
 struct ebpfMonPacketPuts {
     ebpfMonPutClients *clients;    /* these two are the caller's */
@@ -71,6 +73,16 @@ static void setValues(const ebpfMonPacketPut *p, ebpfMonPut *put)
     ebpfMonTextCopy(put->old, sizeof(put->old), p->old.text);
 }
 
+static void setAcknowledge(const ebpfMonPacketPut *p, ebpfMonPut *put)
+{
+    ebpfMonValue sent = {
+        .data = p->data, .len = p->have, .type = ebpfMonDbfUshort, .size = 2, .count = 1, .network = 1,
+    };
+
+    put->hash = p->hash;
+    ebpfMonPutDecodeSetAcknowledge(put, p->dbrType == EBPFMON_CA_PUT_ACKS, &sent);
+}
+
 /* A CA server adds the name of the record, or words of its own (send_err of rsrv/camessage.c). */
 static void setMessage(const ebpfMonPacketPut *p, ebpfMonPut *put)
 {
@@ -110,7 +122,10 @@ void ebpfMonPacketPutsFinish(ebpfMonPacketPuts *puts, const ebpfMonPacketPut *p,
     put->through = p->pva ? ebpfMonByPva : ebpfMonByCa;
     snprintf(put->ioc, sizeof(put->ioc), "%s", server);
     setPv(p, put);
-    setValues(p, put);
+    if (!p->pva && ebpfMonCaTypeIsAcknowledge(p->dbrType))
+        setAcknowledge(p, put);
+    else
+        setValues(p, put);
     ebpfMonPutClientsFind(puts->clients, &p->peer, p->user, p->host, &client);
     ebpfMonPutClientSet(&client, put);
     if (client.peerPid && !p->pva)

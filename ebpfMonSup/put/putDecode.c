@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define USE_TYPED_RSET
+#include <alarm.h>
 #include <dbAccessDefs.h>
 #include <dbConvertFast.h>
 #include <dbFldTypes.h>
@@ -15,9 +16,9 @@
 #include "common/text.h"
 #include "put/linkPutDecode.h"
 #include "put/putDecode.h"
-#include "put/valueText.h"
 #include "ioc/baseLayout.h"
 #include "ioc/baseLink.h"
+#include "wire/caType.h"
 
 static void formatLink(const struct ebpfMonPutEvent *ev, const char *target, char *buf, size_t size)
 {
@@ -239,6 +240,54 @@ static void setNewValue(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, cons
         convertText(&new, ev->fieldType, put);
 }
 
+/* Base refuses it for link fields (dbPutFieldLink, dbAccess.c). */
+int ebpfMonPutDecodeIsAcknowledge(const struct ebpfMonPutEvent *ev)
+{
+    if (ev->network)
+        return ebpfMonCaTypeIsAcknowledge(ev->dbrType);
+    return ev->site != EBPFMON_SITE_LINK && (ev->dbrType == DBR_PUT_ACKT || ev->dbrType == DBR_PUT_ACKS);
+}
+
+static void setField(char *name, size_t size, const char *field)
+{
+    size_t record = ebpfMonPutGetRecordLength(name), most = size - 1 - strlen(field);
+
+    ebpfMonTextSet(name + (record < most ? record : most), strlen(field) + 1, field);
+}
+
+void ebpfMonPutDecodeSetAcknowledge(ebpfMonPut *put, int isSeverity, const ebpfMonValue *sent)
+{
+    const char *field = isSeverity ? ".ACKS" : ".ACKT", *what = "?";
+    double value;
+
+    setField(put->pv, sizeof(put->pv), field);
+    if (put->channel[0])
+        setField(put->channel, sizeof(put->channel), field);
+    if (strcmp(put->channel, put->pv) == 0)
+        put->channel[0] = 0;
+    if (ebpfMonValueTextGetNumber(sent, &value)) {
+        if (!isSeverity)
+            what = value != 0 ? "YES" : "NO";
+        else if (value < ALARM_NSEV)
+            what = epicsAlarmSeverityStrings[(int)value];
+    }
+    snprintf(put->val, sizeof(put->val), "acknowledge %s%s", isSeverity ? "" : "transient ", what);
+    put->count = 1;
+    put->oldCount = -1;
+}
+
+/* "ev" acknowledges an alarm. */
+static void decodeAcknowledge(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const uint8_t *data, ebpfMonPut *put)
+{
+    ebpfMonValue sent = {
+        .data = data, .len = ev->newLen, .type = ebpfMonDbfUshort, .size = 2, .count = 1, .network = ev->network,
+    };
+
+    setNames(t, ev, NULL, put);
+    ebpfMonPutDecodeSetAcknowledge(
+        put, ev->dbrType == (ev->network ? EBPFMON_CA_PUT_ACKS : DBR_PUT_ACKS), &sent);
+}
+
 int ebpfMonPutDecodeEvent(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, size_t size, ebpfMonPut *put,
                           ebpfMonLinkPut *change)
 {
@@ -248,18 +297,23 @@ int ebpfMonPutDecodeEvent(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, si
     if (size < sizeof(*ev) || ev->oldLen > EBPFMON_VAL_MAX || ev->newLen > EBPFMON_VAL_MAX ||
         size < sizeof(*ev) + ev->oldLen + ev->newLen)
         return 0;
-    f = t->cat ? ebpfMonCatalogueField(t->cat, ev->pfldDes) : NULL;
     memset(put, 0, sizeof(*put));
+    memset(change, 0, sizeof(*change));
     put->time = ebpfMonClockWallTime(ev->head.ktime);
     ebpfMonTextSet(put->ioc, sizeof(put->ioc), t->name);
     put->seen = EBPFMON_SEEN_INSIDE;
-    setNames(t, ev, f, put);
-    setOldValue(t, ev, f, data, put);
-    setNewValue(t, ev, f, data + ev->oldLen, put);
     put->result = ev->site == EBPFMON_SITE_DENIED ? ebpfMonPutDenied :
                   ev->site == EBPFMON_SITE_DISABLED ? ebpfMonPutFailed : ebpfMonPutUnknown;
     if (ev->site == EBPFMON_SITE_DISABLED)
         put->status = S_db_putDisabled;
+    if (ebpfMonPutDecodeIsAcknowledge(ev)) {
+        decodeAcknowledge(t, ev, data + ev->oldLen, put);
+        return 1;
+    }
+    f = t->cat ? ebpfMonCatalogueField(t->cat, ev->pfldDes) : NULL;
+    setNames(t, ev, f, put);
+    setOldValue(t, ev, f, data, put);
+    setNewValue(t, ev, f, data + ev->oldLen, put);
     ebpfMonLinkPutDecode(t, ev, f, put, change);
     return 1;
 }
@@ -273,7 +327,7 @@ void ebpfMonPutDecodeResult(ebpfMonTarget *t, const ebpfMonPutPlace *at, const s
     };
     double number;
 
-    if (!ev->afterLen || ev->afterLen > EBPFMON_AFTER_MAX || put->count != 1)
+    if (at->isAcknowledge || !ev->afterLen || ev->afterLen > EBPFMON_AFTER_MAX || put->count != 1)
         return;
     if (put->isNumber && ebpfMonValueTextGetNumber(&v, &number) &&
         (number == put->number || (number != number && put->number != put->number) ||

@@ -9,6 +9,7 @@
 
 #include "ebpfMonEvent.h"
 #include "model/put.h"
+#include "put/valueText.h"
 #include "watch/linkPuts.h"
 #include "watch/target.h"
 
@@ -22,7 +23,11 @@ int ebpfMonPutDecodeEvent(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, si
 typedef struct {
     uint64_t pfldDes, precord;
     int16_t  fieldType, fieldSize;
+    int      isAcknowledge; /* of an alarm: it writes another field than that of its channel */
 } ebpfMonPutPlace;
+
+/* Nonzero: this put acknowledges an alarm (DBR_PUT_ACKT, DBR_PUT_ACKS). */
+int ebpfMonPutDecodeIsAcknowledge(const struct ebpfMonPutEvent *ev);
 
 /* Sets put->after, if the field now has another value than was sent. */
 void ebpfMonPutDecodeResult(ebpfMonTarget *t, const ebpfMonPutPlace *at, const struct ebpfMonResultEvent *ev,
@@ -35,6 +40,10 @@ void ebpfMonPutDecodeLinkResult(ebpfMonTarget *t, uint64_t linkAt, ebpfMonPut *p
 
 /* Nonzero: a link field to which "value" was put has this text ("link") then. Any thread. */
 int ebpfMonPutDecodeIsLink(const char *value, const char *link);
+
+/* Makes "put" to RECORD.FIELD an acknowledgement of the alarm of RECORD, which does not touch FIELD (putAcks and
+ * putAckt of dbAccess.c): sets its names, its value and its numbers of elements. Any thread. */
+void ebpfMonPutDecodeSetAcknowledge(ebpfMonPut *put, int isSeverity, const ebpfMonValue *sent);
 
 /* ebpfMonDbf… of a plain type (DBR_…) of the CA protocol. Any thread. */
 int ebpfMonPutDecodeCaType(int dbrType);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Puts are seen in packets, with servers and clients of other projects, as the clients sent them."""
+import ctypes
 import getpass
 import os
 import time
@@ -260,6 +261,46 @@ def test_refused(servers, monitor, log, kind, record, base, value, result, messa
         assert same(o["value"], value) and (sent or message in o.get("message", "")), o
         assert missed or o.get("old") != o["value"], o
         missed |= sent
+    client.close()
+
+
+ACKT, ACKS = 35, 36  # DBR_PUT_ACKT, DBR_PUT_ACKS
+
+
+def test_acknowledgement(servers, monitor, log):
+    """dbPut does not touch VAL. It may have any other name of the field, and ask for a reply."""
+    ioc, client, raw = servers["softIocPVA"], Libca(), rawca.RawCa(servers["softIocPVA"].port)
+    mark = len(log.of(ioc.prefix))
+    client.put(ioc, "DOUBLE", DOUBLE, [7.5], True)
+    for dtype, value in ((ACKT, 0), (ACKT, 1), (ACKS, 2)):
+        status = client.ca.libca.ca_array_put(dtype, 1, client.channel(ioc.prefix + "DOUBLE"),
+                                              ctypes.byref(ctypes.c_ushort(value)))
+        assert status == 1, status
+    client.put(ioc, "DOUBLE", DOUBLE, [8.5], True)
+    raw.put_bytes(ioc.prefix + "DOUBLE.DESC", b"\0\3", ACKS, notify=True)
+    lines = log.next(6, ioc.prefix, mark)
+    assert [(o["pv"][len(ioc.prefix):], o["value"], o.get("old"), o.get("channel")) for o in lines[1:]] == [
+        ("DOUBLE.ACKT", "acknowledge transient NO", None, None),
+        ("DOUBLE.ACKT", "acknowledge transient YES", None, None),
+        ("DOUBLE.ACKS", "acknowledge MAJOR", None, None), ("DOUBLE", "8.5", "7.5", None),
+        ("DOUBLE.ACKS", "acknowledge INVALID", None, None)], lines
+    for o in lines:
+        check_seen(log, "softIocPVA", o)
+        assert o["result"] == "ok" and "after" not in o, o
+    client.close()
+    raw.close()
+
+
+def test_acknowledgement_in_packets_only(servers, monitor, log):
+    """It does not become the old value of the next put. caproto answers that it knows no such put."""
+    ioc, client = servers["caproto"], rawca.RawCa(servers["caproto"].port)
+    mark = len(log.of(ioc.prefix))
+    client.put(ioc.prefix + "DOUBLE", DOUBLE, [7.5], True)
+    client.put_bytes(ioc.prefix + "DOUBLE", b"\0\2", ACKS)
+    client.put(ioc.prefix + "DOUBLE", DOUBLE, [8.5], True)
+    lines = log.next(3, ioc.prefix, mark)
+    assert [(o["pv"][len(ioc.prefix):], o["value"], o.get("old")) for o in lines[1:]] == [
+        ("DOUBLE.ACKS", "acknowledge MAJOR", None), ("DOUBLE", "8.5", "7.5")], lines
     client.close()
 
 

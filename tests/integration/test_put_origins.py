@@ -299,6 +299,19 @@ def test_denied_to_a_client_that_ignores_rights(world, name, payload, dtype, res
                   "real_user": USER, "pid": os.getpid(), "through": "CA"})
 
 
+@pytest.mark.parametrize("name, dtype, pv, channel, value, result", [
+    ("a:LIM:ALIAS", 36, "a:LIM.ACKS", "a:LIM:ALIAS.ACKS", "acknowledge MAJOR", "ok"),
+    ("a:LIM.HIGH", 35, "a:LIM.ACKT", None, "acknowledge transient YES", "ok"),
+    ("a:DENIED", 36, "a:DENIED.ACKS", None, "acknowledge MAJOR", "denied"),
+])
+@pytest.mark.parametrize("callback", [False, True])
+def test_acknowledged_alarms(world, name, dtype, pv, channel, value, result, callback):
+    """DBR_PUT_ACKT and DBR_PUT_ACKS: dbPut changes another field than that of the channel."""
+    ca.write(world.ioc("a").port, world.full(name), struct.pack(">H", 36 - dtype or 2), dtype, callback=callback)
+    world.expect({"pv": pv, "channel": channel, "value": value, "old": None, "after": None, "result": result,
+                  "user": "tester", "pid": os.getpid(), "through": "CA"})
+
+
 @pytest.mark.parametrize("name, sent, rows", [
     ("a:PP:SRC.A", 4, [{"pv": "a:PP:DST", "value": 4, **link("a:PP:SRC.OUT", "a:PP:SRC")}]),
     ("a:NPP:SRC.A", 5, [{"pv": "a:NPP:DST", "value": 5, **link("a:NPP:SRC.OUT", "a:NPP:SRC")}]),

@@ -191,6 +191,37 @@ static void testPuts(void)
            "no chain of another root began with this put");
 }
 
+/* dbPut hands them to putAckt and putAcks (dbAccess.c). */
+static void testAcknowledgements(void)
+{
+    static const struct { int network; int16_t type; uint16_t value; const char *pv, *val; } acks[] = {
+        { 0, 12, 1, "A:AO.ACKT", "acknowledge transient YES" }, { 0, 13, 2, "A:AO.ACKS", "acknowledge MAJOR" },
+        { 1, 35, 0, "A:AO.ACKT", "acknowledge transient NO" }, { 1, 36, 0x300, "A:AO.ACKS", "acknowledge INVALID" },
+        { 0, 13, 9, "A:AO.ACKS", "acknowledge ?" },
+    };
+
+    testDiag("An acknowledgement of an alarm is no put to VAL");
+    ebpfMonTargetSetProbes(fake.t, EBPFMON_BIT(ebpfMonProgPutReturn));
+    for (unsigned i = 0; i < sizeof(acks) / sizeof(acks[0]); i++) {
+        size_t size = makePut(FAKE_AO, "VAL", 1.5, 0);
+
+        count = 0;
+        put.ev.site = acks[i].network ? EBPFMON_SITE_DENIED : EBPFMON_SITE_PUT;
+        put.ev.network = (uint8_t)acks[i].network;
+        put.ev.dbrType = acks[i].type;
+        put.ev.newLen = sizeof(acks[i].value);
+        strcpy(put.ev.channel, i % 2 ? "A:AO" : "A:AO.DESC");
+        memcpy(put.bytes + sizeof(put.ev) + put.ev.oldLen, &acks[i].value, sizeof(acks[i].value));
+        ebpfMonIocPutsAddPut(iocPuts, &put.ev, size);
+        addResult(ids, 0, 1.5);
+        testOk(count == 1 && strcmp(last.pv, acks[i].pv) == 0 && strcmp(last.val, acks[i].val) == 0 && !last.hasOld &&
+               !last.old[0] && !last.after[0] && !last.isNumber && !last.channel[0],
+               "%s (%s): %s", last.pv, last.channel, last.val);
+    }
+    ebpfMonTargetSetProbes(fake.t, 0);
+    fake.t->resultsUntil = 0;
+}
+
 static void addPutOfThread(uint32_t tid)
 {
     size_t size = makePut(FAKE_AO, "VAL", 1, 2);
@@ -404,13 +435,14 @@ MAIN(testIocPuts)
 {
     fixture shared;
 
-    testPlan(32);
+    testPlan(37);
     fakeMake();
     threadPuts = ebpfMonThreadPutsNew();
     audits = ebpfMonAuditsNew();
     shared = fixtureMake(fakeReadUser, 60);
     iocPuts = shared.iocPuts;
     testPuts();
+    testAcknowledgements();
     testMissing();
     testBadEvents();
     testCause();

@@ -124,6 +124,7 @@ static void watch(int on)
 }
 
 static int asksReply; /* a put */
+static int dbrType;
 
 /* An event that arrives now, of a CA circuit to "port". The value is a DBR_LONG of one byte. */
 static void addEvent(ebpfMonWireKind kind, unsigned port, uint64_t id, uint8_t value, int ok)
@@ -134,6 +135,7 @@ static void addEvent(ebpfMonWireKind kind, unsigned port, uint64_t id, uint8_t v
         .circuit = 1, .seq = (uint32_t)(100 * id), .end = (uint32_t)(100 * id + 24), .user = "anna",
         .host = "office1", .name = "X", .sid = 12, .id = id, .baseType = 5, .elementSize = 4, .count = 1,
         .data = data, .have = sizeof(data), .hash = value, .text = "", .ok = ok, .message = "", .replyAsked = asksReply,
+        .dbrType = dbrType,
     };
 
     ebpfMonPacketEventsAdd(events, &ev);
@@ -214,10 +216,16 @@ static void testOldValues(void)
     testOk(publishAfter(0) == 1 && last.result == ebpfMonPutOk, "%s → %s succeeds", last.old, last.val);
     addPut(OTHER_PORT, 5, 11);
     testOk(publishAfter(60) == 1 && strcmp(last.old, "10") == 0, "so the PV has %s", last.old);
+    dbrType = 36; /* DBR_PUT_ACKS */
+    addPut(OTHER_PORT, 6, 2);
+    testOk(publishAfter(60) == 1 && !last.hasOld, "an acknowledgement of an alarm has none");
+    dbrType = 0;
+    addPut(OTHER_PORT, 7, 12);
+    testOk(publishAfter(60) == 1 && strcmp(last.old, "11") == 0, "... and changes none: %s", last.old);
     addEvent(ebpfMonWireValue, WATCHED_PORT, 0, 3, 0);
     watch(0);
     ebpfMonServersRefresh(servers, onPort, NULL);
-    addPut(WATCHED_PORT, 6, 7);
+    addPut(WATCHED_PORT, 8, 7);
     testOk(publishAfter(60) == 1 && !last.hasOld, "values that clients read from a watched IOC are not kept");
     watch(1);
 }
@@ -394,7 +402,7 @@ MAIN(testPacketEvents)
     ebpfMonPutClients *clients = fakeClientsMake(NULL);
     ebpfMonLinkWrites *linkWrites = ebpfMonLinkWritesNew();
 
-    testPlan(41);
+    testPlan(43);
     audits = ebpfMonAuditsNew();
     targets = ebpfMonTargetsNew();
     ioc = calloc(1, sizeof(*ioc));

@@ -85,6 +85,22 @@ static void testCa(void)
            last.who);
 }
 
+static void testAcknowledgements(void)
+{
+    for (int type = 35; type <= 36; type++) { /* DBR_PUT_ACKT, DBR_PUT_ACKS */
+        ebpfMonPacketPut *p = makePut("X.DESC");
+
+        p->dbrType = (int16_t)type;
+        p->baseType = 3;
+        p->have = 2;
+        p->data[1] = 1;
+        finish(p, 0);
+        testOk(strcmp(last.pv, type == 35 ? "X.ACKT" : "X.ACKS") == 0 && !last.channel[0] && !last.isNumber &&
+               strcmp(last.val, type == 35 ? "acknowledge transient YES" : "acknowledge MINOR") == 0 &&
+               last.count == 1 && last.oldCount == -1 && last.hash == 42, "%s: %s", last.pv, last.val);
+    }
+}
+
 static void testLink(void)
 {
     ebpfMonLinkWrite w = {
@@ -264,11 +280,12 @@ MAIN(testPacketPuts)
 {
     ebpfMonPutClients *clients = fakeClientsMake(NULL);
 
-    testPlan(30);
+    testPlan(32);
     testNames();
     linkWrites = ebpfMonLinkWritesNew();
     packetPuts = ebpfMonPacketPutsNew(clients, linkWrites, onPut, NULL);
     testCa();
+    testAcknowledgements();
     testLink();
     testPva();
     testResults();
