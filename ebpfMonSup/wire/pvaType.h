@@ -37,6 +37,7 @@ typedef struct {
 typedef struct {
     unsigned refs;
     unsigned count;    /* number of nodes */
+    unsigned depth;    /* types around its innermost ones; 0: there is nothing in it */
     size_t   nameBytes;
     int      unknown;  /* nonzero: a part of it is pvaUnknown */
     unsigned sure;     /* the first bit with a field that is not known; else the number of bits */

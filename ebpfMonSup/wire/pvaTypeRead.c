@@ -91,6 +91,25 @@ static unsigned countSureBits(const pvaType *type)
     return bit;
 }
 
+static unsigned findDepth(const pvaType *type)
+{
+    unsigned end[PVA_DEPTH]; /* the node after each type around this one */
+    unsigned around = 0, most = 0, i;
+
+    for (i = 0; i < type->count; i++) {
+        while (around && i == end[around - 1]) {
+            around--;
+        }
+        if (around > most) {
+            most = around;
+        }
+        if (type->node[i].next > i + 1) {
+            end[around++] = type->node[i].next;
+        }
+    }
+    return most;
+}
+
 /* Makes a type from the nodes that were read since node "from". */
 static pvaType *makeType(reading *r, unsigned from)
 {
@@ -118,6 +137,7 @@ static pvaType *makeType(reading *r, unsigned from)
         type->variant |= type->node[i].code == pvaVariant;
     }
     type->sure = countSureBits(type);
+    type->depth = findDepth(type);
     char *to = (char *)&type->node[count];
     *to = 0;
     if (first) {
@@ -126,12 +146,17 @@ static pvaType *makeType(reading *r, unsigned from)
     return type;
 }
 
-/* Copies a type that is known by its number into the type that is being read. */
-static int copyType(reading *r, const pvaType *type, uint32_t name)
+/* Copies a type that is known by its number into the type that is being read. It must not be nested deeper than a type
+ * that a message describes whole: who writes a value goes through all fields in it at each level. */
+static int copyType(reading *r, const pvaType *type, unsigned depth, uint32_t name)
 {
     unsigned at = r->count, i;
-    pvaNode *node = addNodes(r, type->count);
 
+    if (depth + type->depth > PVA_DEPTH) {
+        r->buf->bad = 1;
+        return -1;
+    }
+    pvaNode *node = addNodes(r, type->count);
     if (!node) {
         return -1;
     }
@@ -202,7 +227,7 @@ static int readNumbered(reading *r, unsigned code, unsigned depth, uint32_t name
         const pvaType *known = ebpfMonPvaTypesFind(r->types, id);
 
         if (known) {
-            return copyType(r, known, name);
+            return copyType(r, known, depth, name);
         }
         pvaNode *node = addNodes(r, 1);
         if (!node || pvaFailed(r->buf)) {

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "pvaTest.h"
+#include "wire/pvaType.h"
 
 static void testChannels(void)
 {
@@ -61,6 +62,31 @@ static void testTypes(void)
         "put 6 t : ? x0\n", "what cannot be is \"?\"");
 }
 
+static void describeNested(unsigned id)
+{
+    answerInit(3); HEX(0xfd); number(id, 2); HEX(0x80, 0, 1, 1, 'm', 0xfe); number(id - 1, 2); say(1, 11);
+}
+
+/* Each type has the one before it as its member, by its number. */
+static void testNestedByNumber(void)
+{
+    unsigned i;
+
+    begin();
+    channel(1, 2, "t");
+    initPut(2, 3);
+    answerInit(3); HEX(0xfd); number(0, 2); scalarType(0x20); say(1, 11);
+    for (i = 1; i < PVA_DEPTH - 1; i++) {
+        describeNested(i);
+    }
+    testOk(circuit.stats.malformed == 0, "types in types, as deep as is allowed");
+    startPut(2, 3); HEX(1, 1, 7, 0, 0, 0); say(0, 11);
+    describeNested(i);
+    testOk(circuit.stats.malformed == 1, "one level more is malformed");
+    expect("channel t\nput 1 t : " TEN("{\"m\": ") "{\"m\": {\"m\": {\"m\": {\"m\": {\"value\": 7}" TEN("}") "}}}}\n",
+           "a value below all these names");
+}
+
 static void testEmptyStructures(void)
 {
     unsigned i;
@@ -93,6 +119,7 @@ MAIN(testPvaLimits)
     testPlan(0);
     testChannels();
     testTypes();
+    testNestedByNumber();
     testEmptyStructures();
     return testDone();
 }
