@@ -82,7 +82,7 @@ void ebpfMonLastValuesSet(ebpfMonLastValues *values, const ebpfMonWireEvent *ev)
 {
     uint64_t key;
 
-    if (!ev->name[0] || !ev->data)
+    if (!ev->name[0] || !ev->data || ev->isPartial)
         return;
     key = hashChannel(&ev->peer, ev->name);
     storeValue(findPlace(values, key), key, ev);

@@ -120,11 +120,11 @@ void ebpfMonCaRequest(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonC
         break;
     case EBPFMON_CA_READ:
     case EBPFMON_CA_READ_NOTIFY:
-        rememberRequest(s, &s->reads, h->extra, 1, h->cid);
+        rememberRequest(s, &s->reads, h->extra, 1ull + h->count, h->cid);
         noteUse(s, m, h, ebpfMonWireRead);
         break;
     case EBPFMON_CA_EVENT_ADD:
-        rememberRequest(s, &s->events, h->extra, 1, h->cid);
+        rememberRequest(s, &s->events, h->extra, 1ull + h->count, h->cid);
         noteUse(s, m, h, ebpfMonWireSubscribe);
         break;
     case EBPFMON_CA_EVENT_CANCEL:

@@ -4,6 +4,7 @@
 #include "wire/caDatagram.h"
 #include "wire/caEvent.h"
 #include "wire/caResponse.h"
+#include "wire/caType.h"
 
 static void noteCreated(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
 {
@@ -44,6 +45,15 @@ static void noteGone(ebpfMonCaState *s, const ebpfMonMessage *m, ebpfMonCaChanne
     ebpfMonCircuitEmit(s->circuit, &e);
 }
 
+/* Nonzero: the reply to this request does not show the value of the channel. A request for 0 elements asks for as many
+ * as there are now. */
+static int isPartial(const ebpfMonCaState *s, const ebpfMonIdEntry *asked, unsigned type)
+{
+    const ebpfMonCaChannel *ch = ebpfMonCaBySid(s, asked->extra);
+
+    return type == EBPFMON_CA_CLASS_NAME || (ch && ch->type >= 0 && asked->value > 1 && asked->value - 1 < ch->count);
+}
+
 static void noteValue(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
 {
     ebpfMonIdTable *t = h->cmd == EBPFMON_CA_EVENT_ADD ? &s->events : &s->reads;
@@ -54,6 +64,7 @@ static void noteValue(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonC
         return;
     e = ebpfMonCaEvent(s, ebpfMonWireValue, m);
     e.isUpdate = t == &s->events;
+    e.isPartial = isPartial(s, asked, h->type);
     ebpfMonCaEventName(s, &e, asked->extra);
     if (t == &s->reads)
         ebpfMonIdRemove(t, h->extra);

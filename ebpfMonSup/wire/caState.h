@@ -29,7 +29,8 @@ typedef struct {
 typedef struct {
     ebpfMonCircuit *circuit;
     ebpfMonIdTable byCid, bySid;  /* the channels by number */
-    ebpfMonIdTable reads, events; /* requests without a reply, by ioid or subscription; extra: the sid */
+    ebpfMonIdTable reads, events; /* requests without a reply, by ioid or subscription; value: 1 + the elements that are
+                                   * asked for, extra: the sid */
     ebpfMonIdTable notifies;      /* write-notifies without a reply, by ioid; value: number of the put, extra: the
                                    * sid */
     uint64_t puts;

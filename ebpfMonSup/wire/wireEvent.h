@@ -22,7 +22,7 @@ typedef enum {
     ebpfMonWirePut,
     ebpfMonWireReply,       /* a reply to a put that asked for one, or that was refused */
     ebpfMonWireValue,       /* CA only: the value in a reply to a read, or in an update: name or sid, value. It was
-                             * the value of the PV before the next put */
+                             * the value of the PV before the next put, unless isPartial */
     ebpfMonWireRead,        /* a client reads a value: name or sid */
     ebpfMonWireSubscribe,   /* a client subscribes: name or sid */
     ebpfMonWireGap,         /* bytes that were not seen: "bytes" of them, in the direction "fromServer" */
@@ -57,6 +57,7 @@ typedef struct {
     const char *options;    /* PVA: the request of the put, "record[process=true]field(value)", or "" */
 
     int      isUpdate;      /* Value: nonzero: of a subscription; 0: of a read */
+    int      isPartial;     /* Value: nonzero: only the first elements, or the name of the record type */
 
     /* For Put and Value. CA: the elements as they are in the message, big-endian, after the metadata of a compound
      * type. baseType: DBR_STRING 0, SHORT 1, FLOAT 2, ENUM 3, CHAR 4, LONG 5, DOUBLE 6; -1: no type of CA. */

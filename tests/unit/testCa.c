@@ -78,6 +78,34 @@ static void begin(void)
     channel("DEMO:A", 1, 71);
 }
 
+/* Not each reply has the value: a client may ask for fewer elements, or for the record type. */
+static void testPartialValues(void)
+{
+    static const struct { unsigned type; uint32_t count; int isPartial; } asked[] = {
+        { DBR_DOUBLE, 1, 1 }, { DBR_TIME_DOUBLE, 6, 1 }, { DBR_DOUBLE, 7, 0 }, { DBR_DOUBLE, 0, 0 },
+        { DBR_CLASS_NAME, 1, 1 }, { DBR_CLASS_NAME, 7, 1 },
+    };
+    uint8_t buf[400] = "ao";
+    unsigned wrong = 0;
+
+    begin();
+    tell(0, 18, "WAVE", 5, 0, 0, 2, 13);
+    tell(1, 18, NULL, 0, DBR_DOUBLE, 7, 2, 72);
+    for (unsigned i = 0; i < sizeof(asked) / sizeof(asked[0]); i++)
+        for (unsigned cmd = 1; cmd <= 15; cmd += 14) {
+            uint32_t count = asked[i].count ? asked[i].count : 3; /* elements that it has now */
+
+            tell(0, cmd, buf, cmd == 1 ? 16 : 0, asked[i].type, asked[i].count, 72, i + 1);
+            tell(1, cmd, buf, dbr_size_n(asked[i].type, (int)count), asked[i].type, count, 1, i + 1);
+            wrong += seen.last[ebpfMonWireValue].isPartial != asked[i].isPartial;
+        }
+    tell(0, 15, NULL, 0, DBR_DOUBLE, 1, 900, 99);
+    tell(1, 15, buf, 8, DBR_DOUBLE, 1, 1, 99);
+    wrong += seen.last[ebpfMonWireValue].isPartial || seen.count[ebpfMonWireValue] != 13;
+    testOk(wrong == 0, "%u values are wrong: partial ones, and of a channel whose length is not known", wrong);
+    stop();
+}
+
 /* Each type, as a scalar, an array, and without an element; both kinds of write, a read and a monitor. */
 static void testTypes(void)
 {
@@ -401,6 +429,7 @@ MAIN(testCa)
     testPlan(0);
     seen.quiet = 0;
     testTypes();
+    testPartialValues();
     testLarge();
     testWrong();
     testRefused();

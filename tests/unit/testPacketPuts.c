@@ -192,6 +192,22 @@ static ebpfMonWireEvent makeEvent(ebpfMonWireKind kind, const char *name, const 
     };
 }
 
+static void testPartialReads(void)
+{
+    ebpfMonLastValues *values = ebpfMonLastValuesNew();
+    ebpfMonWireEvent ev = makeEvent(ebpfMonWireValue, "X", "5", 0);
+    ebpfMonOldValue old;
+
+    ebpfMonLastValuesSet(values, &ev);
+    ev = makeEvent(ebpfMonWireValue, "X", "ao", 0);
+    ev.isPartial = 1;
+    ebpfMonLastValuesSet(values, &ev);
+    ev = makeEvent(ebpfMonWirePut, "X", "6", 1);
+    ebpfMonLastValuesExchange(values, &ev, &old);
+    testOk(old.known && strcmp(old.text, "5") == 0, "a part of the value that was read is not the old value");
+    ebpfMonLastValuesFree(values);
+}
+
 static void testLastValues(void)
 {
     ebpfMonLastValues *values = ebpfMonLastValuesNew();
@@ -280,7 +296,7 @@ MAIN(testPacketPuts)
 {
     ebpfMonPutClients *clients = fakeClientsMake(NULL);
 
-    testPlan(32);
+    testPlan(33);
     testNames();
     linkWrites = ebpfMonLinkWritesNew();
     packetPuts = ebpfMonPacketPutsNew(clients, linkWrites, onPut, NULL);
@@ -289,6 +305,7 @@ MAIN(testPacketPuts)
     testLink();
     testPva();
     testResults();
+    testPartialReads();
     testLastValues();
     ebpfMonPacketPutsFree(packetPuts);
     ebpfMonLinkWritesFree(linkWrites);
