@@ -87,7 +87,12 @@ static void keepChoices(pvaState *pva, pvaOp *op, const pvaValue *value)
     op->choicesBig = value->choicesBig;
 }
 
-/* A value from the server: reads the type descriptions in it, and keeps the choices for a later put. */
+/*
+ * A value from the server: reads the type descriptions in it, and keeps the choices for a later put. Of an image
+ * (NTNDArray) only the begin is here, and descriptions of its attributes may be in the rest. These have new numbers:
+ * pvAccessCPP never gives a number a second meaning (introspectionRegistry.cpp). So the numbers that are known stay,
+ * unless this server has been seen to describe one again.
+ */
 static void readValue(pvaState *pva, pvaMsg *msg, pvaOp *op, const pvaType *type)
 {
     pvaValue value = { .types = msg->types, .buf = &msg->buf };
@@ -102,9 +107,9 @@ static void readValue(pvaState *pva, pvaMsg *msg, pvaOp *op, const pvaType *type
     }
     if (ebpfMonPvaCanPut(op->cmd)) {
         keepChoices(pva, op, &value);
-        if (!type->variant) {
-            msg->buf.cut = 0;
-        }
+    }
+    if (!type->variant || !msg->types->redefines) {
+        msg->buf.cut = 0;
     }
 }
 

@@ -52,6 +52,7 @@ typedef struct {
     size_t     *bytes;        /* bytes of all types of this connection */
     pvaCached  *cached[64];
     unsigned    count;
+    int         redefines;    /* nonzero: the peer has described the type of a number again */
 } pvaTypes;
 
 static inline const char *pvaName(const pvaType *type, unsigned node)

@@ -240,6 +240,7 @@ static int readNumbered(reading *r, unsigned code, unsigned depth, uint32_t name
         pvaSkip(r->buf, 4); /* the tag, which is not used */
     }
     /* even if this fails, the number does not have its old meaning any more */
+    r->types->redefines |= ebpfMonPvaTypesFind(r->types, id) != NULL;
     ebpfMonPvaTypesSet(r->types, id, NULL);
     if (readField(r, depth + 1, name)) {
         return -1;

@@ -87,6 +87,45 @@ static void testNestedByNumber(void)
            "a value below all these names");
 }
 
+/* An update of "value", an array of so many bytes, and of an attribute of any type. */
+static void update(unsigned size)
+{
+    start(); number(4, 4); HEX(0, 1, 1, 254); number(size, 4);
+    memset(made.p + made.size, 1, size);
+    made.size += size;
+    HEX(0xfd); number(9, 2); HEX(0x20, 7, 0); say(1, 13);
+}
+
+static void putNumbered(unsigned ioid)
+{
+    initPut(2, ioid);
+    answerInit(ioid); HEX(0xfe); number(1, 2); say(1, 11);
+    startPut(2, ioid); HEX(1, 1, ioid); say(0, 11);
+}
+
+/* What is behind the first 64 KB of an image is not kept; it may describe types. */
+static void testLongValues(void)
+{
+    begin();
+    channel(1, 2, "i");
+    initPut(2, 3);
+    answerInit(3); HEX(0xfd); number(1, 2); scalarType(0x20); say(1, 11);
+    start(); number(2, 4); number(4, 4); HEX(8, 0xff); say(0, 13);
+    start(); number(4, 4); HEX(8, 0xff, 0x80, 0, 2); text("value"); HEX(0x2c); text("any"); HEX(0x82); say(1, 13);
+    update(10);
+    putNumbered(5);
+    update(100000);
+    putNumbered(6);
+    initPut(2, 7);
+    answerInit(7); HEX(0xfe); number(9, 2); say(1, 11);
+    startPut(2, 7); HEX(1, 1, 7); say(0, 11);
+    update(10);
+    update(100000);
+    putNumbered(8);
+    expect("channel i\nsubscribe i\nput 1 i : 5 = 5\nput 2 i : 6 = 6\nput 3 i : 7 = 7\nput 4 i : ? x0\n",
+           "an image that is longer than what is kept; a server that describes a number again");
+}
+
 static void testEmptyStructures(void)
 {
     unsigned i;
@@ -120,6 +159,7 @@ MAIN(testPvaLimits)
     testChannels();
     testTypes();
     testNestedByNumber();
+    testLongValues();
     testEmptyStructures();
     return testDone();
 }
