@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
-#include <epicsString.h>
-
 #include "common/clock.h"
+#include "model/filter.h"
 #include "model/published.h"
 #include "monitor/monitor.h"
 #include "probe/kernelEvents.h"
@@ -36,7 +35,7 @@ static void noteUse(ebpfMonMonitor *m, const ebpfMonWireEvent *ev)
         return;
     server = ebpfMonServersFind(m->put.servers, &ev->peer, ebpfMonClockMonotonic());
     ebpfMonRequestsGetFilter(m->requests, &f);
-    if (!server->off && f.level > ebpfMonLevelOff && epicsStrGlobMatch(server->name, f.ioc))
+    if (!server->off && f.level > ebpfMonLevelOff && ebpfMonPatternMatchesIoc(f.ioc, server->name))
         ebpfMonUsageAddPacket(m->usage, ev, server->iocId, server->name);
 }
 

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <epicsString.h>
 
 #include "common/text.h"
+#include "model/filter.h"
 #include "model/published.h"
 #include "publish/putPublisher.h"
 
@@ -123,7 +123,7 @@ void ebpfMonPutPublisherPublishOwn(ebpfMonPutPublisher *publisher, ebpfMonPut *p
     splitName(put, record, &field);
     publisher->calls.getFilter(publisher->calls.arg, &f);
     if (put->result == ebpfMonPutDenied ||
-        (epicsStrGlobMatch(put->ioc, f.ioc) && ebpfMonFilterWantsPut(&f, record, field, put->host, put->user)))
+        (ebpfMonPatternMatchesIoc(f.ioc, put->ioc) && ebpfMonFilterWantsPut(&f, record, field, put->host, put->user)))
         publishPut(publisher, put, record);
     else
         publisher->calls.log(publisher->calls.arg, put);

@@ -6,11 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <epicsString.h>
 #include <errlog.h>
 
 #include "common/clock.h"
 #include "host/procInfo.h"
+#include "model/filter.h"
 #include "model/published.h"
 #include "put/otherServers.h"
 
@@ -220,7 +220,7 @@ static void listServer(const otherServer *s, int isListed, const ebpfMonFilter *
     *listed = (ebpfMonPacketServer){
         .pid = s->pid, .start = s->start, .caPort = ntohs(s->at[ebpfMonWireCa].sport),
         .pvaPort = ntohs(s->at[ebpfMonWirePva].sport),
-        .isListed = isListed && filter->level > ebpfMonLevelOff && epicsStrGlobMatch(s->name, filter->ioc),
+        .isListed = isListed && filter->level > ebpfMonLevelOff && ebpfMonPatternMatchesIoc(filter->ioc, s->name),
     };
     snprintf(listed->name, sizeof(listed->name), "%s", s->name);
 }

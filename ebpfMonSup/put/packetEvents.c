@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
-#include <epicsString.h>
-
 #include "common/clock.h"
+#include "model/filter.h"
 #include "put/lastValues.h"
 #include "put/packetEvents.h"
 #include "wire/caType.h"
@@ -57,7 +56,7 @@ static int isWanted(ebpfMonPacketEvents *e, const ebpfMonServer *server)
     ebpfMonFilter f;
 
     e->calls.getFilter(e->calls.arg, &f);
-    return !server->off && f.level > ebpfMonLevelOff && epicsStrGlobMatch(server->name, f.ioc);
+    return !server->off && f.level > ebpfMonLevelOff && ebpfMonPatternMatchesIoc(f.ioc, server->name);
 }
 
 /* When the packet came, by the monotonic clock of the IOC's events, because the wall clock may be set. */

@@ -27,6 +27,7 @@ static ebpfMonPacketEvents *events;
 static ebpfMonAudits *audits;
 
 /* The answers of the host. */
+static const char *serverName = "other";
 static ebpfMonFilter filter;
 static uint64_t lost;
 
@@ -58,7 +59,7 @@ static pid_t findProcess(const struct ebpfMonPeer *peer)
 static int readName(pid_t pid, char *buf, size_t size)
 {
     (void)pid;
-    snprintf(buf, size, "other");
+    snprintf(buf, size, "%s", serverName);
     return 0;
 }
 
@@ -180,6 +181,13 @@ static void testWanted(void)
     addPut(OTHER_PORT, 2, 7);
     testOk(publishAfter(60) == 0 && elsewhere == 2,
            "the filter selects other IOCs: the put is reported, but not published");
+    serverName = "dev3#4711";
+    ebpfMonServersFree(servers);
+    servers = ebpfMonServersNew(targets, &readers);
+    renew(1);
+    snprintf(filter.ioc, sizeof(filter.ioc), "dev3");
+    addPut(OTHER_PORT, 1, 7);
+    testOk(publishAfter(60) == 1 && strcmp(last.ioc, serverName) == 0, "the filter selects the name of %s", last.ioc);
     filter = ebpfMonFilterDefault;
     filter.level = ebpfMonLevelOff;
     addPut(OTHER_PORT, 3, 7);
@@ -402,7 +410,7 @@ MAIN(testPacketEvents)
     ebpfMonPutClients *clients = fakeClientsMake(NULL);
     ebpfMonLinkWrites *linkWrites = ebpfMonLinkWritesNew();
 
-    testPlan(43);
+    testPlan(44);
     audits = ebpfMonAuditsNew();
     targets = ebpfMonTargetsNew();
     ioc = calloc(1, sizeof(*ioc));
