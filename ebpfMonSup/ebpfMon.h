@@ -64,8 +64,8 @@ int ebpfMonFilterSet(const char *part, const char *value, char *text, size_t siz
  * and a message was printed. */
 int ebpfMonLevelSet(const char *iocPattern, const char *level);
 
-/* The command ebpfMonRules: loads the rules that tell which puts are expected. NULL or empty: loads the file of the
- * rules in force again. 0; or -1: it was refused, and the old rules stay. "text" gets the result, for the operator. */
+/* The command ebpfMonRules: loads the rules that tell which puts are expected. NULL or empty: loads the last file
+ * again. 0; or -1: it was refused, and the old rules stay. "text" gets the result, for the operator. */
 int ebpfMonRulesLoad(const char *file, char *text, size_t size);
 
 /* Writes the n-th newest open unexpected put (from 0, of up to 64) as a line. 0; or -1: there are not so many. */

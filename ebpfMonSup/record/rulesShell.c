@@ -86,8 +86,8 @@ static void acknowledgeByCommand(const iocshArgBuf *args)
 
 static const ebpfMonShellCommand commands[] = {
     {"ebpfMonRules", loadRulesByCommand, {{"file", iocshArgStringPath}},
-     "Puts the rules of a file in force. Rules say which puts are expected. Without a file: reads the file\n"
-     "of the rules in force again. A file with a mistake is refused as a whole, and the old rules stay in force.\n"
+     "Puts the rules of a file in force. Rules say which puts are expected. Without a file: reads the last\n"
+     "file again. A file with a mistake is refused as a whole, and the old rules stay in force.\n"
      "Example: ebpfMonRules \"rules.json\"\n"},
     {"ebpfMonRulesShow", printRules, EBPFMON_NO_ARGS,
      "Prints the rules in force, how often each decided, and the unexpected puts that are open, the newest\n"

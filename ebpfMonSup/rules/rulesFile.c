@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/text.h"
 #include "common/wholeFile.h"
@@ -77,7 +78,7 @@ int ebpfMonRulesFileLoad(ebpfMonRules *rules, const char *file, char *text, size
     ebpfMonRuleSet *set = NULL;
     ebpfMonPublished *published;
     unsigned count = 0;
-    int isName;
+    int isName, isThere;
 
     if (!rules) {
         snprintf(text, size, "not loaded: this IOC is not linked with ebpfMon, or had no memory at its start");
@@ -94,12 +95,15 @@ int ebpfMonRulesFileLoad(ebpfMonRules *rules, const char *file, char *text, size
     isName = copyFullName(file, file == lastFile, path, why, sizeof(why)) == 0;
     if (isName)
         set = readRules(path, why, sizeof(why));
+    isThere = isName && access(path, F_OK) == 0;
     if (set) {
         count = set->ruleCount;
         ebpfMonRulesSet(rules, set);
     }
     published = ebpfMonPublishedLock();
-    if (set || (isName && !published->rules.file[0])) /* a mistyped name does not replace that of the rules in force */
+    /* A mistyped name does not replace that of the rules in force. A file with a mistake does: it will be corrected and
+     * loaded again. */
+    if (set || isThere || (isName && !published->rules.file[0]))
         strcpy(lastFile, path);
     if (set) {
         strcpy(published->rules.file, lastFile);

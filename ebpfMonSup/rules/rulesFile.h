@@ -11,8 +11,8 @@
  * operator the result. Any thread; it may take as long as the file system. */
 int ebpfMonRulesFileCheck(const char *file, unsigned *rules, char *text, size_t size);
 
-/* Loads a file; NULL or "": the file of the rules in force again, or the last one if none are in force. 0: its rules
- * are in force. -1: the file is refused, none was named yet, or "rules" is NULL because this IOC has no monitor.
+/* Loads a file; NULL or "": the last one again, of those that exist; if no rules are in force, the last name. 0: its
+ * rules are in force. -1: the file is refused, none was named yet, or "rules" is NULL because this IOC has no monitor.
  * "text" tells the operator the result; that of a file is also published. Any thread; it may take as long as the file
  * system. */
 int ebpfMonRulesFileLoad(ebpfMonRules *rules, const char *file, char *text, size_t size);

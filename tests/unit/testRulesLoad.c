@@ -11,15 +11,21 @@
 #include "rulesTest.h"
 
 #define FILE_NAME "testRulesLoad.json"
+#define OTHER_NAME "testRulesOther.json"
 
 static ebpfMonRules *rulesInForce;
 
-static void writeFile(const char *text)
+static void writeFileOf(const char *name, const char *text)
 {
-    FILE *f = fopen(FILE_NAME, "w");
+    FILE *f = fopen(name, "w");
 
     if (!f || fputs(text, f) < 0 || fclose(f))
-        testAbort("cannot write " FILE_NAME);
+        testAbort("cannot write %s", name);
+}
+
+static void writeFile(const char *text)
+{
+    writeFileOf(FILE_NAME, text);
 }
 
 static void judged(const char *pv, int unexpected)
@@ -106,6 +112,13 @@ static void testLoad(void)
                strstr(text, "the 1 rules before stay in force"), "%s", text);
     testOk(ebpfMonRulesFileLoad(rulesInForce, NULL, text, sizeof(text)) == 0, "a mistyped name is not kept: %s", text);
     judged("B", 1);
+    writeFileOf(OTHER_NAME, "{\"rules\": [");
+    testOk(ebpfMonRulesFileLoad(rulesInForce, OTHER_NAME, text, sizeof(text)), "a file with a mistake: %s", text);
+    writeFileOf(OTHER_NAME, "{\"rules\": [{\"name\": \"c\", \"pv\": \"C\", \"allow\": false}]}");
+    testOk(ebpfMonRulesFileLoad(rulesInForce, "", text, sizeof(text)) == 0, "… is read again: %s", text);
+    judged("C", 1);
+    unlink(OTHER_NAME);
+    testOk(ebpfMonRulesFileLoad(rulesInForce, FILE_NAME, text, sizeof(text)) == 0, "%s", text);
 
     f = fopen(FILE_NAME, "w");
     for (i = 0; f && i < 1024 * 1024 + 1; i++)
