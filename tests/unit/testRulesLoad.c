@@ -69,6 +69,24 @@ static void testNoFile(void)
            "%s", text);
 }
 
+/* The rule B of FILE_NAME is in force. */
+static void testLastFile(void)
+{
+    char text[512];
+
+    testOk(ebpfMonRulesFileLoad(rulesInForce, "mistyped.json", text, sizeof(text)) &&
+               strstr(text, "the 1 rules before stay in force"), "%s", text);
+    testOk(ebpfMonRulesFileLoad(rulesInForce, NULL, text, sizeof(text)) == 0, "a mistyped name is not kept: %s", text);
+    judged("B", 1);
+    writeFileOf(OTHER_NAME, "{\"rules\": [");
+    testOk(ebpfMonRulesFileLoad(rulesInForce, OTHER_NAME, text, sizeof(text)), "a file with a mistake: %s", text);
+    writeFileOf(OTHER_NAME, "{\"rules\": [{\"name\": \"c\", \"pv\": \"C\", \"allow\": false}]}");
+    testOk(ebpfMonRulesFileLoad(rulesInForce, "", text, sizeof(text)) == 0, "… is read again: %s", text);
+    judged("C", 1);
+    unlink(OTHER_NAME);
+    testOk(ebpfMonRulesFileLoad(rulesInForce, FILE_NAME, text, sizeof(text)) == 0, "%s", text);
+}
+
 static void testLoad(void)
 {
     char text[512];
@@ -108,17 +126,7 @@ static void testLoad(void)
     judged("A", 0); /* nothing of the earlier rules is used */
     judged("B", 1);
 
-    testOk(ebpfMonRulesFileLoad(rulesInForce, "mistyped.json", text, sizeof(text)) &&
-               strstr(text, "the 1 rules before stay in force"), "%s", text);
-    testOk(ebpfMonRulesFileLoad(rulesInForce, NULL, text, sizeof(text)) == 0, "a mistyped name is not kept: %s", text);
-    judged("B", 1);
-    writeFileOf(OTHER_NAME, "{\"rules\": [");
-    testOk(ebpfMonRulesFileLoad(rulesInForce, OTHER_NAME, text, sizeof(text)), "a file with a mistake: %s", text);
-    writeFileOf(OTHER_NAME, "{\"rules\": [{\"name\": \"c\", \"pv\": \"C\", \"allow\": false}]}");
-    testOk(ebpfMonRulesFileLoad(rulesInForce, "", text, sizeof(text)) == 0, "… is read again: %s", text);
-    judged("C", 1);
-    unlink(OTHER_NAME);
-    testOk(ebpfMonRulesFileLoad(rulesInForce, FILE_NAME, text, sizeof(text)) == 0, "%s", text);
+    testLastFile();
 
     f = fopen(FILE_NAME, "w");
     for (i = 0; f && i < 1024 * 1024 + 1; i++)
