@@ -14,8 +14,9 @@
  * 64. Beyond that only trusted processes are read, IOCs whose database was read, until 80 readers are abandoned.
  *
  * These need no job: files of /proc that do not come from the memory of the process (stat, status, comm, cgroup, fd,
- * exe, ns, task). These need a job: process_vm_readv, /proc/PID/mem, maps (mmap_lock), cmdline and environ (both are
- * memory), and each open, stat and read of a file by a path of that process (map_files, root, cwd).
+ * ns, task), and reading where a link leads (exe). These need a job: process_vm_readv, /proc/PID/mem, maps (mmap_lock),
+ * cmdline and environ (both are memory), and each open, stat and read of a file by a path of that process (exe,
+ * map_files, root, cwd).
  *
  * This module exists once in a process, because an abandoned reader stays a thread of the process. Any thread.
  */

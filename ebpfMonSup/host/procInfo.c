@@ -30,6 +30,44 @@ static ssize_t readMemoryText(pid_t pid, const char *name, char *buf, size_t siz
     return ebpfMonForeignReadFile(pid, path, TEXT_SECONDS, buf, size);
 }
 
+typedef struct {
+    char  path[PATH_MAX + 32];
+    ino_t inode;
+} pathLook;
+
+static void lookAtPath(void *data)
+{
+    pathLook *look = data;
+    struct stat st;
+
+    look->inode = stat(look->path, &st) ? 0 : st.st_ino;
+}
+
+/* The inode of what a path of the process leads to, perhaps on a file system that never answers; 0: to nothing. */
+static uint64_t findInode(pid_t pid, const char *path)
+{
+    static const ebpfMonForeignJob job = { lookAtPath, free };
+    pathLook *look = malloc(sizeof(*look));
+    uint64_t inode;
+
+    if (!look)
+        return 0;
+    snprintf(look->path, sizeof(look->path), "%s", path);
+    if (ebpfMonForeignRun(pid, TEXT_SECONDS, &job, look))
+        return 0;
+    inode = look->inode;
+    free(look);
+    return inode;
+}
+
+uint64_t ebpfMonProcProgramInode(pid_t pid)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+    return findInode(pid, path);
+}
+
 static int byPid(const void *a, const void *b)
 {
     pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
@@ -88,15 +126,6 @@ uint64_t ebpfMonProcCapabilities(void)
     const char *p = strstr(buf, "\nCapEff:");
 
     return p ? strtoull(p + sizeof("\nCapEff:") - 1, NULL, 16) : 0;
-}
-
-uint64_t ebpfMonProcProgramInode(pid_t pid)
-{
-    char path[64];
-    struct stat st;
-
-    snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-    return stat(path, &st) ? 0 : st.st_ino;
 }
 
 int ebpfMonProcIsUnderValgrind(pid_t pid)
@@ -264,36 +293,6 @@ static size_t findFolderName(const char *path, const char **name)
     return strcspn(*name, "/");
 }
 
-typedef struct {
-    char path[PATH_MAX + 32];
-    int  isThere;
-} pathLook;
-
-static void lookAtPath(void *data)
-{
-    pathLook *look = data;
-    struct stat st;
-
-    look->isThere = stat(look->path, &st) == 0;
-}
-
-/* Nonzero: a path of the process leads to something. Its folders may be on a file system that never answers. */
-static int leadsSomewhere(pid_t pid, const char *path)
-{
-    static const ebpfMonForeignJob job = { lookAtPath, free };
-    pathLook *look = malloc(sizeof(*look));
-    int isThere;
-
-    if (!look)
-        return 0;
-    snprintf(look->path, sizeof(look->path), "%s", path);
-    if (ebpfMonForeignRun(pid, TEXT_SECONDS, &job, look))
-        return 0;
-    isThere = look->isThere;
-    free(look);
-    return isThere;
-}
-
 /* Name of the folder of the start-up script. An IOC often changes its folder in the script, so a relative
  * path that leads nowhere from the present one is taken from the one where the process was started. */
 static int copyFolder(pid_t pid, const char *script, const char *pwd, char *buf, size_t size)
@@ -308,7 +307,7 @@ static int copyFolder(pid_t pid, const char *script, const char *pwd, char *buf,
 
         folder[n > 0 ? n : 0] = 0;
         snprintf(link, sizeof(link), "/proc/%d/cwd/%s", (int)pid, script);
-        if (pwd && pwd[0] == '/' && !leadsSomewhere(pid, link))
+        if (pwd && pwd[0] == '/' && !findInode(pid, link))
             snprintf(folder, sizeof(folder), "%s", pwd);
         if (!folder[0])
             return 0;

@@ -27,7 +27,7 @@ int ebpfMonProcIocName(pid_t pid, char *buf, size_t size);
  * Never empty: falls back to comm. 0, or -1 when the process is gone. */
 int ebpfMonProcCommand(pid_t pid, char *buf, size_t size);
 
-/* The inode of the program file that the process runs; 0: gone. */
+/* The inode of the program file that the process runs; 0: it is gone, or its file system does not answer. */
 uint64_t ebpfMonProcProgramInode(pid_t pid);
 
 /* Nonzero: the process runs under valgrind, which would take our breakpoints for the program's own code and end. */

@@ -108,6 +108,8 @@ static void testPageThatNeverArrives(void)
     testOk(err == ETIMEDOUT && second < 0.05 && ebpfMonForeignIsAside(pid),
            "then the process is not read for a while: %.6f s", second);
     testOk1(ebpfMonForeignCountStuck() == 1);
+    testOk(ebpfMonProcProgramInode(pid) == 0 && ebpfMonProcProgramInode(other) != 0,
+           "nor is the file of its program looked at: its file system may not answer either");
     strcpy(shared->good, "good");
     testOk(ebpfMonMemReadNow(other, (uint64_t)(uintptr_t)shared->good, text, 5) == 0 && strcmp(text, "good") == 0,
            "another process is read meanwhile");
@@ -267,7 +269,7 @@ MAIN(testForeign)
 {
     int fd;
 
-    testPlan(16);
+    testPlan(17);
     shared = mmap(NULL, 2 * HOSTILE_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     page = mmap(NULL, HOSTILE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     *page = 1;
@@ -278,7 +280,7 @@ MAIN(testForeign)
     testCost();
     fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
     if (fd < 0 || getuid()) {
-        testSkip(13, "no userfaultfd, or not root");
+        testSkip(14, "no userfaultfd, or not root");
         return testDone();
     }
     close(fd);
