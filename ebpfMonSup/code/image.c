@@ -11,6 +11,7 @@
 #include "code/image.h"
 #include "common/clock.h"
 #include "host/foreign.h"
+#include "host/procRead.h"
 
 #define MAX_PARTS    128u      /* files of interest in one process */
 #define MAPS_MAX     (16u << 20) /* bytes: vm.max_map_count mappings with long names */
@@ -195,6 +196,7 @@ int ebpfMonImageRead(ebpfMonImageCache *cache, pid_t pid, ebpfMonImage *image)
     int err;
 
     memset(image, 0, sizeof(*image));
+    image->program = ebpfMonProcProgram(pid);
     err = visitLines(pid, addLine, &s);
     if (!err && !s.core && s.isEmulator)
         err = visitLines(pid, addEmulatedLine, &s);

@@ -55,18 +55,37 @@ static uint64_t getField(const char *stat, int field)
     return p ? strtoull(p, NULL, 10) : 0;
 }
 
+/* The start time; 0: it is a zombie. */
+static uint64_t getStart(const char *stat)
+{
+    const char *state = findField(stat, 3);
+
+    /* its first thread alone may have ended: then others are counted */
+    if (state && state[1] == 'Z' && getField(stat, 20) <= 1)
+        return 0;
+    return getField(stat, 22);
+}
+
+/* From startcode, endcode and startstack, which are 0 or 1 for those who may not trace it (fs/proc/array.c). */
+static uint64_t getProgram(const char *stat)
+{
+    uint64_t stack = getField(stat, 28);
+
+    return stack ? stack + getField(stat, 26) + getField(stat, 27) : 0;
+}
+
 uint64_t ebpfMonProcStart(pid_t pid)
 {
-    const char *state;
     char buf[1024];
 
-    if (ebpfMonProcReadText(pid, "stat", buf, sizeof(buf)) <= 0)
-        return 0;
-    state = findField(buf, 3);
-    /* its first thread alone may have ended: then others are counted */
-    if (state && state[1] == 'Z' && getField(buf, 20) <= 1)
-        return 0;
-    return getField(buf, 22);
+    return ebpfMonProcReadText(pid, "stat", buf, sizeof(buf)) > 0 ? getStart(buf) : 0;
+}
+
+uint64_t ebpfMonProcProgram(pid_t pid)
+{
+    char buf[1024];
+
+    return ebpfMonProcReadText(pid, "stat", buf, sizeof(buf)) > 0 ? getProgram(buf) : 0;
 }
 
 pid_t ebpfMonProcForkedFrom(pid_t pid)
@@ -78,13 +97,21 @@ pid_t ebpfMonProcForkedFrom(pid_t pid)
     return (pid_t)getField(buf, 4);
 }
 
-int ebpfMonProcLives(pid_t pid, uint64_t start)
+int ebpfMonProcRuns(pid_t pid, uint64_t start, uint64_t program)
 {
     uint64_t now;
+    char buf[1024];
 
     errno = 0;
-    now = ebpfMonProcStart(pid);
-    return now ? now == start : errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+    if (ebpfMonProcReadText(pid, "stat", buf, sizeof(buf)) <= 0)
+        return errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+    now = getProgram(buf);
+    return start && getStart(buf) == start && (!program || !now || now == program);
+}
+
+int ebpfMonProcLives(pid_t pid, uint64_t start)
+{
+    return ebpfMonProcRuns(pid, start, 0);
 }
 
 uint64_t ebpfMonProcOwnMemory(pid_t pid)

@@ -14,6 +14,10 @@ ssize_t ebpfMonProcReadText(pid_t pid, const char *name, char *buf, size_t size)
  * gone, or is a zombie. */
 uint64_t ebpfMonProcStart(pid_t pid);
 
+/* A number that tells the programs apart which a process runs one after the other (exec): made from the addresses of
+ * code and stack, which the kernel chooses anew. 0: not known; we may not trace it. */
+uint64_t ebpfMonProcProgram(pid_t pid);
+
 /* The parent of a process that still runs the program of whoever forked it; 0: it has executed a program of its own, or
  * is gone. */
 pid_t ebpfMonProcForkedFrom(pid_t pid);
@@ -25,6 +29,10 @@ int ebpfMonProcIsEnding(pid_t pid, uint64_t start);
 /* Nonzero: the process with this start time lives; also if that cannot be read, because we have no file or no memory
  * left. */
 int ebpfMonProcLives(pid_t pid, uint64_t start);
+
+/* As ebpfMonProcLives, and it runs the same program as when ebpfMonProcProgram returned "program"; 0: that is not
+ * known. An exec of the same program may not show if the kernel randomises no addresses. */
+int ebpfMonProcRuns(pid_t pid, uint64_t start, uint64_t program);
 
 /* The memory in bytes that belongs to this process alone: resident, and neither of a file nor shared. It costs who has
  * it. 0: the process is gone. */

@@ -65,7 +65,12 @@ typedef struct {
 
 void ebpfMonFollowerNoteExec(ebpfMonFollower *f, pid_t pid, const struct ebpfMonProgram *program)
 {
-    ebpfMonIocFinderNoteExec(f->finder, pid, program);
+    int isKnown;
+
+    ebpfMonTargetsLock(f->life.targets);
+    isKnown = ebpfMonTargetsFindByPid(f->life.targets, pid) != NULL;
+    ebpfMonTargetsUnlock(f->life.targets);
+    ebpfMonIocFinderNoteExec(f->finder, pid, program, isKnown);
     ebpfMonWorkerWake(f->worker);
 }
 
@@ -125,13 +130,14 @@ static void beginRound(ebpfMonFollower *f, followRound *r)
 }
 
 /* Ends the target if its process has ended, or runs another program: exec keeps pid and start time. The kernel tells
- * both. In case that an event was lost, /proc is asked once a second; not in each round, because each program that
- * starts on this host makes one. */
+ * both. In case that an event was lost, or came while the process was not known yet, /proc is asked once a second; not
+ * in each round, because each program that starts on this host makes one. */
 static void followEnd(ebpfMonFollower *f, const followRound *r, ebpfMonTarget *t)
 {
     if (ebpfMonIocFinderTakeExit(f->finder, t->pid))
         ebpfMonTargetLifeEnd(&f->life, t, r->now, 1);
-    else if (ebpfMonIocFinderTakeExec(f->finder, t->pid) || (r->budget && !ebpfMonProcLives(t->pid, t->start)))
+    else if (ebpfMonIocFinderTakeExec(f->finder, t->pid) ||
+             (r->budget && !ebpfMonProcRuns(t->pid, t->start, t->image.program)))
         ebpfMonTargetLifeEnd(&f->life, t, r->now, !ebpfMonProcLives(t->pid, t->start));
 }
 

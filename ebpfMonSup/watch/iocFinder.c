@@ -68,7 +68,7 @@ struct ebpfMonIocFinder {
     struct { pid_t pid; struct ebpfMonProgram program; } started[NEW_MAX];
     unsigned startedCount;
 
-    ebpfMonPidNotes *execs, *exits; /* for watched IOCs only */
+    ebpfMonPidNotes *execs, *exits; /* of processes that are known */
 
     /* the follower's */
     ebpfMonImageCache *cache;
@@ -126,7 +126,7 @@ void ebpfMonIocFinderFree(ebpfMonIocFinder *f)
     free(f);
 }
 
-void ebpfMonIocFinderNoteExec(ebpfMonIocFinder *f, pid_t pid, const struct ebpfMonProgram *program)
+void ebpfMonIocFinderNoteExec(ebpfMonIocFinder *f, pid_t pid, const struct ebpfMonProgram *program, int isKnown)
 {
     epicsMutexMustLock(f->lock);
     if (f->startedCount < NEW_MAX) {
@@ -134,7 +134,8 @@ void ebpfMonIocFinderNoteExec(ebpfMonIocFinder *f, pid_t pid, const struct ebpfM
         f->started[f->startedCount++].program = *program;
     }
     epicsMutexUnlock(f->lock);
-    ebpfMonPidNotesAdd(f->execs, pid);
+    if (isKnown)
+        ebpfMonPidNotesAdd(f->execs, pid);
 }
 
 int ebpfMonIocFinderTakeExec(ebpfMonIocFinder *f, pid_t pid)

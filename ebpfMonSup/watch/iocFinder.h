@@ -28,11 +28,11 @@ ebpfMonIocFinder *ebpfMonIocFinderNew(int watchSelf, ebpfMonIocFinderIsKnown isK
                                       ebpfMonIocFinderIsRunning isRunning, void *arg, ebpfMonSetPlain setPlain);
 void ebpfMonIocFinderFree(ebpfMonIocFinder *finder); /* NULL does no harm */
 
-/* This program was started in this process (exec). Any thread. */
-void ebpfMonIocFinderNoteExec(ebpfMonIocFinder *finder, pid_t pid, const struct ebpfMonProgram *program);
+/* This program was started in this process (exec). "isKnown": the process was an IOC that is known. Any thread. */
+void ebpfMonIocFinderNoteExec(ebpfMonIocFinder *finder, pid_t pid, const struct ebpfMonProgram *program, int isKnown);
 
-/* Nonzero: an exec of this process was noted since the process was found, so it runs another program now. Returns this
- * only once for each exec. */
+/* Nonzero: an exec of this known process was noted since the process was found, so it runs another program now. Returns
+ * this only once for each exec. */
 int ebpfMonIocFinderTakeExec(ebpfMonIocFinder *finder, pid_t pid);
 
 /* The last thread of this process ends. Any thread. */

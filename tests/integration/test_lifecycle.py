@@ -3,11 +3,12 @@
 import os
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
 from tests.harness import db, loopback, paths
-from tests.harness.kernel import held, in_kernel, nothing_left, resident
+from tests.harness.kernel import held, in_kernel, nothing_left, remove_elements, resident
 from tests.harness.monitor import Monitor
 from tests.harness.process import Process
 from tests.harness.soak import size, soak
@@ -118,6 +119,19 @@ def test_plain_program_of_an_unwatched_ioc(new_ioc, new_monitor):
         subprocess.run(["/bin/cat"], stdin=subprocess.DEVNULL, check=True)
     ioc = new_ioc(kind="pythonSoftIOC", files=[paths.PROGRAMS / "exec_ioc.py"]).start(ready="AO")
     monitor.wait_ioc(ioc, level="off", records=0)
+    ioc.process.send("exec")
+    monitor.wait_gone(ioc.pid)
+    assert ioc.running, "the process still runs, but it is no IOC"
+
+
+def test_exec_that_no_event_told(new_ioc, monitor):
+    """The monitor sees it by the addresses of the program, once a second."""
+    for _ in range(20):  # then /bin/cat is known as plain
+        subprocess.run(["/bin/cat"], stdin=subprocess.DEVNULL, check=True)
+    ioc = new_ioc(kind="pythonSoftIOC", files=[paths.PROGRAMS / "exec_ioc.py"]).start(ready="AO")
+    monitor.wait_ioc(ioc)
+    # now the kernel part does not know that it is an IOC, and does not tell its start of /bin/cat: as if the event was lost
+    assert remove_elements(monitor.process.pid, "found", lambda key: int.from_bytes(key, sys.byteorder) == ioc.pid) == 1
     ioc.process.send("exec")
     monitor.wait_gone(ioc.pid)
     assert ioc.running, "the process still runs, but it is no IOC"

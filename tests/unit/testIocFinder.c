@@ -20,6 +20,7 @@
 #include "host/foreign.h"
 #include "host/procInfo.h"
 #include "watch/iocFinder.h"
+#include "watch/pidNotes.h"
 
 #define TRIES    10
 #define SOON_NS  (3 * EBPFMON_SECOND_NS / 2)
@@ -160,8 +161,8 @@ static int isFoundSoon(ebpfMonIocFinder *finder, pid_t child, pid_t other, ebpfM
     while (finds(finder, child, 0, image))
         ;
     knownCount = 0;
-    ebpfMonIocFinderNoteExec(finder, other, &sleepProgram);
-    ebpfMonIocFinderNoteExec(finder, child, &iocProgram);
+    ebpfMonIocFinderNoteExec(finder, other, &sleepProgram, 0);
+    ebpfMonIocFinderNoteExec(finder, child, &iocProgram, 1);
     begin = ebpfMonClockMonotonic();
     return finds(finder, child, DEADLINE, image) && ebpfMonClockMonotonic() - begin < SOON_NS;
 }
@@ -182,9 +183,14 @@ static void testNew(void)
     testOk(isSoon, "the child is found before the next scan");
     testOk1(image.pdbbase != 0 && image.core != NULL && image.openPath[0] && image.com != NULL);
     testOk(!ebpfMonIocFinderTakeExec(finder, child), "its start is not reported again");
-    ebpfMonIocFinderNoteExec(finder, child, &iocProgram);
+    ebpfMonIocFinderNoteExec(finder, child, &iocProgram, 1);
     testOk(ebpfMonIocFinderTakeExec(finder, child) && !ebpfMonIocFinderTakeExec(finder, child),
            "a later start is reported once");
+    ebpfMonIocFinderNoteExec(finder, child, &iocProgram, 1);
+    for (pid_t pid = 1; pid <= 2 * EBPFMON_PID_NOTES; pid++)
+        ebpfMonIocFinderNoteExec(finder, pid == child ? other : pid, &sleepProgram, 0);
+    testOk(ebpfMonIocFinderTakeExec(finder, child) && !ebpfMonIocFinderTakeExec(finder, other),
+           "... also if other processes of the host started many programs since");
     testOk(!finds(finder, other, EBPFMON_SECOND_NS / 2, &image), "sleep is no IOC");
     ebpfMonIocFinderFree(finder);
     endChild(child);
@@ -202,8 +208,8 @@ static void testPlain(void)
     for (int i = 0; i < 3; i++) {
         pid_t other = startSleep(), child = startChild();
 
-        ebpfMonIocFinderNoteExec(finder, other, &sleepProgram);
-        ebpfMonIocFinderNoteExec(finder, child, &iocProgram);
+        ebpfMonIocFinderNoteExec(finder, other, &sleepProgram, 0);
+        ebpfMonIocFinderNoteExec(finder, child, &iocProgram, 1);
         finds(finder, child, DEADLINE, &image);
         finds(finder, -1, EBPFMON_SECOND_NS / 10, &image); /* some looks at sleep */
         endChild(other);
@@ -224,7 +230,7 @@ static void testLoading(void)
     testDiag("a program whose libraries are not loaded yet");
     knownCount = 0;
     if (child > 0) {
-        ebpfMonIocFinderNoteExec(finder, child, &iocProgram);
+        ebpfMonIocFinderNoteExec(finder, child, &iocProgram, 1);
         testOk(!finds(finder, child, EBPFMON_SECOND_NS, &image), "without libCom the program is looked at again");
         testOk(finds(finder, child, DEADLINE, &image) && !image.com, "... but not for ever");
         endChild(child);
@@ -378,7 +384,7 @@ static void testSelf(void)
 
 MAIN(testIocFinder)
 {
-    testPlan(20);
+    testPlan(21);
     testNew();
     testPlain();
     testLoading();

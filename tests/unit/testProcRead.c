@@ -67,11 +67,53 @@ static void testNoFiles(void)
     testOk(!ebpfMonProcLives(getpid(), start + 1), "with files the truth is known again");
 }
 
+/* Starts cat in a child, which keeps its pid and start time. */
+static void testExec(void)
+{
+    uint64_t start, before;
+    int ends[2], done[2];
+    pid_t child;
+    char c;
+
+    testDiag("a process that executes another program");
+    if (pipe(ends) || pipe(done))
+        testAbort("no pipe");
+    child = fork();
+    if (!child) {
+        dup2(ends[0], 0);
+        dup2(done[1], 1);
+        close(ends[1]);
+        if (read(0, &c, 1) == 1)
+            execlp("cat", "cat", (char *)NULL);
+        _exit(1);
+    }
+    start = ebpfMonProcStart(child);
+    before = ebpfMonProcProgram(child);
+    testOk(ebpfMonProcForkedFrom(child) == getpid(), "it runs our program first");
+    testOk(ebpfMonProcRuns(child, start, before) && !ebpfMonProcRuns(child, start + 1, before), "it runs the same one");
+    if (write(ends[1], "xy", 2) != 2 || read(done[0], &c, 1) != 1 || c != 'y')
+        testAbort("cat does not run");
+    testOk(ebpfMonProcLives(child, start) && !ebpfMonProcForkedFrom(child), "it lives, and runs a program of its own");
+    if (before)
+        testOk(!ebpfMonProcRuns(child, start, before) && ebpfMonProcRuns(child, start, ebpfMonProcProgram(child)),
+               "which is another one");
+    else
+        testSkip(1, "we may not trace it");
+    testOk(ebpfMonProcRuns(child, start, 0), "without a program to compare with it runs the same one");
+    close(ends[1]);
+    waitpid(child, NULL, 0);
+    testOk(!ebpfMonProcRuns(child, start, before), "it has ended");
+    close(ends[0]);
+    close(done[0]);
+    close(done[1]);
+}
+
 MAIN(testProcRead)
 {
-    testPlan(9);
+    testPlan(15);
     testLives();
     testEnded();
     testNoFiles();
+    testExec();
     return testDone();
 }
