@@ -6,6 +6,19 @@
 
 #include "probe.bpf.h"
 
+/* Nonzero: this is the connection of the CA circuit "client" (struct client). */
+static __always_inline int isConnectionOf(const struct ebpfMonTargetConf *conf, __u64 client,
+                                          const struct ebpfMonPeer *peer)
+{
+    struct {
+        __u16 family, port;
+        __u32 addr;
+    } sin = {};
+
+    return !bpf_probe_read_user(&sin, sizeof(sin), (void *)(client + conf->clAddr)) && sin.addr == peer->addr &&
+           sin.port == peer->port;
+}
+
 /* Reads the circuit of a CA client: the claimed names, and the peer if no receive has shown it (kernels before 6.3). */
 static __always_inline void readCircuit(struct ebpfMonWho *who, const struct ebpfMonTargetConf *conf, __u64 client)
 {

@@ -4,6 +4,7 @@
  * watched IOC read last. These programs cause no traps: they are at tracepoints, through which all processes go. So
  * each program returns as early as it can.
  */
+#include "client.bpf.h"
 #include "host.bpf.h"
 
 /* ns; an older process is not one of a script or of a build, which start some hundred programs per second */
@@ -66,6 +67,7 @@ static __always_inline void noteSocket(const struct caller *c, struct sock *sk, 
     struct ebpfMonPeer peer = {};
     __u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
     struct thread *th;
+    int isOther;
 
     if ((family != AF_INET && family != AF_INET6) || BPF_CORE_READ(sk, sk_protocol) != IPPROTO_TCP)
         return;
@@ -79,10 +81,15 @@ static __always_inline void noteSocket(const struct caller *c, struct sock *sk, 
     peer.sport = __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_num));
     if (!peer.sport) /* the client has reset the connection, and the thread reads what came before (tcp_set_state) */
         peer.sport = BPF_CORE_READ((struct inet_sock *)sk, inet_sport);
+    isOther = !th->received || th->peer.addr != peer.addr || th->peer.port != peer.port;
+    /* Device support or a routine of a record may ask a server of its own, between two messages of the circuit. A
+     * thread of the CA server serves one circuit until it ends (camsgtask.c). */
+    if (isOther && th->client && !isConnectionOf(c->conf, th->client, &peer))
+        return;
     peer.netns = readNetns(sk, peer.addr);
     if (!th->received)
         th->received = 1;
-    else if (th->peer.addr != peer.addr || th->peer.port != peer.port)
+    else if (isOther)
         th->received = 2;
     th->peer = peer;
     /* the receive has updated it: up to here the thread has the bytes */

@@ -70,19 +70,13 @@ static __always_inline int servesCircuit(const struct thread *th, const struct e
 {
     static const char name[] = "CAS-client";
     char comm[EBPFMON_COMM_MAX] = {};
-    struct {
-        __u16 family, port;
-        __u32 addr;
-    } sin = {};
 
     bpf_get_current_comm(comm, sizeof(comm));
 #pragma unroll
     for (int i = 0; i < (int)sizeof(name); i++)
         if (conf->hasThreadNames && comm[i] != name[i])
             return 0;
-    return (!th->peer.addr && conf->hasThreadNames) ||
-           (!bpf_probe_read_user(&sin, sizeof(sin), (void *)(client + conf->clAddr)) &&
-                              sin.addr == th->peer.addr && sin.port == th->peer.port);
+    return (!th->peer.addr && conf->hasThreadNames) || isConnectionOf(conf, client, &th->peer);
 }
 
 static __always_inline void seeCheckPut(__u64 pciu)

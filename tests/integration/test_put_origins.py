@@ -7,18 +7,18 @@ import itertools
 import json
 import os
 import re
+import socket
 import struct
 
 import pytest
-from tests.harness import ca, loopback, paths
+from tests.harness import ca, loopback, paths, rawca
 from tests.harness.process import Process
 from tests.harness.wait import settled, until
 
 USER = getpass.getuser()
 BY_CLIENT = f"put by {USER}@{paths.HOST}"
 PEER = re.compile(r"127\.0\.0\.1:\d+")
-VALUES = itertools.count(1000)  # no put has the value of another one
-FULL = "x" * 39  # the longest text of a STRING
+FULL, VALUES = "x" * 39, itertools.count(1000)  # the longest text of a STRING; no put has the value of another one
 
 PVA_DB = """
 record(calc, "$(P)READY")   { field(CALC, "1") field(PINI, "YES") }
@@ -197,10 +197,9 @@ def test_channel_names(world, name, args, pv, value, old):
 def test_record_names_with_braces(world, program, options, name):
     """A name ends at the dot, only modifiers follow it. The last test of this file would see a put that is shown twice."""
     for ioc in "qx" if program == "pvput" else "q":
-        pid = world.run(program, f"{options}{ioc}:{name}", next(VALUES))
-        pv = f"{ioc}:T{{A:1}}SP" + (".DESC" if "DESC" in name else "")
-        world.expect({"pv": pv, "channel": f"{ioc}:{name}" if f"{ioc}:{name}" != pv else None, "result": "ok", "pid": pid,
-                      "through": "PVA" if program == "pvput" else "CA"}).mark()
+        pv, channel = f"{ioc}:T{{A:1}}SP" + (".DESC" if "DESC" in name else ""), f"{ioc}:{name}"
+        pid = world.run(program, options + channel, next(VALUES))
+        world.expect({"pv": pv, "channel": channel if channel != pv else None, "pid": pid, "result": "ok"}).mark()
 
 
 @pytest.mark.parametrize("name, sent, value, after", [
@@ -299,17 +298,28 @@ def test_denied_to_a_client_that_ignores_rights(world, name, payload, dtype, res
                   "real_user": USER, "pid": os.getpid(), "through": "CA"})
 
 
-@pytest.mark.parametrize("name, dtype, pv, channel, value, result", [
-    ("a:LIM:ALIAS", 36, "a:LIM.ACKS", "a:LIM:ALIAS.ACKS", "acknowledge MAJOR", "ok"),
-    ("a:LIM.HIGH", 35, "a:LIM.ACKT", None, "acknowledge transient YES", "ok"),
-    ("a:DENIED", 36, "a:DENIED.ACKS", None, "acknowledge MAJOR", "denied"),
-])
+def test_record_that_asks_a_server_of_its_own(world):
+    """Between two messages of a client, its thread of the CA server reads from another connection."""
+    client = rawca.RawCa(world.ioc("a").port, "tester", "testhost")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        rows = [("a:INT64", next(VALUES)), ("a:ASK", server.getsockname()[1]), ("a:INT64", next(VALUES))]
+        client.send(b"".join([rawca.write(client.sid(world.full(pv)), rawca.DOUBLE, [value]) for pv, value in rows] +
+                             [rawca.message(rawca.ECHO)]))
+        with server.accept()[0] as asked:
+            asked.sendall(b"x")
+            client.until(rawca.ECHO)
+    world.expect(*({"pv": pv, "value": value, "user": "tester", "peer": client.address, "real_user": USER, "pid": os.getpid(),
+                    "result": "ok"} for pv, value in rows))
+    client.close()
+
+
 @pytest.mark.parametrize("callback", [False, True])
-def test_acknowledged_alarms(world, name, dtype, pv, channel, value, result, callback):
-    """DBR_PUT_ACKT and DBR_PUT_ACKS: dbPut changes another field than that of the channel."""
-    ca.write(world.ioc("a").port, world.full(name), struct.pack(">H", 36 - dtype or 2), dtype, callback=callback)
-    world.expect({"pv": pv, "channel": channel, "value": value, "old": None, "after": None, "result": result,
-                  "user": "tester", "pid": os.getpid(), "through": "CA"})
+def test_acknowledged_alarms(world, callback):
+    for name, pv, channel, result in (("a:LIM:ALIAS", "a:LIM.ACKS", "a:LIM:ALIAS.ACKS", "ok"),
+                                      ("a:DENIED.HIGH", "a:DENIED.ACKS", None, "denied")):
+        ca.write(world.ioc("a").port, world.full(name), b"\0\2", 36, callback=callback)  # DBR_PUT_ACKS
+        world.expect({"pv": pv, "channel": channel, "value": "acknowledge MAJOR", "old": None, "after": None, "result": result,
+                      "user": "tester", "pid": os.getpid(), "through": "CA"}).mark()
 
 
 @pytest.mark.parametrize("name, sent, rows", [
