@@ -407,6 +407,24 @@ int BPF_UPROBE(ebpfmon_pass_next, __u64 precord)
     });
 }
 
+/* The thread releases one of several lock sets, unless it holds it besides: so who waited for it knows that it waited.
+ * A global function, as ebpfmon_note_cause. */
+__attribute__((noinline)) int ebpfmon_note_one_of_many(__u64 set, __u64 now)
+{
+    struct thread *th;
+    struct caller c;
+
+    if (!findCaller(&c))
+        return 0;
+    th = bpf_map_lookup_elem(&threads, &c.tid);
+#pragma unroll
+    for (__u32 i = 0; i < EBPFMON_NESTED; i++)
+        if (th && i < th->seen.heldCount && getLockSet(&c, getHeld(th, i)) == set)
+            return 0;
+    noteRelease(c.tgid, set, now, now);
+    return 0;
+}
+
 struct many {
     __u64 refs;
     __u64 now;
@@ -429,8 +447,8 @@ static __always_inline long lookAtLocked(__u32 i, struct many *m)
     if (!w || !findCaller(&c) || !plr || !findSlot(c.tgid, readPtr(plr + EBPFMON_LOCKRECORD_PRECORD), &slot))
         return 0;
     __builtin_memset(w, 0, sizeof(*w));
-    if (c.conf->level >= EBPFMON_CHAINS) /* so who waited for this lock set knows that it waited */
-        noteRelease(c.tgid, readPtr(plr + EBPFMON_LOCKRECORD_SET), m->now, m->now);
+    if (c.conf->level >= EBPFMON_CHAINS)
+        ebpfmon_note_one_of_many(readPtr(plr + EBPFMON_LOCKRECORD_SET), m->now);
     takeSnapshot(&c, slot, m->now, m->many == MANY_PUT ? MANY_PUT : MANY_READ, 0, w);
     rs = w->counted ? getRootStat(slot) : 0;
     if (rs)

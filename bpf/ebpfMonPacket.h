@@ -73,7 +73,8 @@ struct ebpfMonPacketHead {
     __u32 len;     /* bytes of the packet that follow */
     __u32 wireLen; /* bytes of the whole packet */
     __u32 canWait; /* nonzero: it need not be read at once (wireWaits.bpf.h) */
-    __u32 took;    /* ns that the program took before it sent the packet; 0: this one was not timed */
+    __u32 took;    /* ns that the program took before it sent the packet, if a server of this host sends it; 0: it does
+                    * not, or this one was not timed */
 };
 
 _Static_assert(sizeof(struct ebpfMonPacketHead) == 24, "ebpfMonPacketHead");

@@ -68,18 +68,18 @@ int BPF_UPROBE(ebpfmon_request_many, __u64 locker)
     RUN_TIMED(requestLock(locker, 1));
 }
 
-/* Nonzero: the thread is in the group by this dbLocker already. Base sorts the records of a dbLocker by their lock sets
- * (dbLock.c, dbLockUpdateRefs), so those of one group follow each other. */
-static __always_inline int isInside(const struct groupThread *gt, __u32 n, __u64 lock, __u32 group)
+/* Nonzero: "lock" is a dbLocker, and the thread is in the group by it already. Base sorts the records of a dbLocker by
+ * their lock sets (dbLock.c, dbLockUpdateRefs), so those of one group follow each other. */
+static __always_inline int isInside(const struct groupThread *gt, __u32 n, __u64 precord, __u64 lock, __u32 group)
 {
     const struct inside *in = &gt->inside[(n - 1) & (INSIDE_MAX - 1)];
 
-    return n && in->lock == lock && in->group == group;
+    return n && lock != precord && in->lock == lock && in->group == group;
 }
 
 /* This thread has the lock of the record. Before it processes anything, the processings of passes up to now are
- * counted. "isMany": "lock" is a dbLocker. */
-__attribute__((noinline)) int ebpfmon_enter(__u64 precord, __u64 lock, __u64 now, __u32 isMany)
+ * counted. "lock": the record, or a dbLocker. */
+__attribute__((noinline)) int ebpfmon_enter(__u64 precord, __u64 lock, __u64 now)
 {
     struct ebpfMonRecState *st, *head;
     struct groupThread *gt;
@@ -101,9 +101,10 @@ __attribute__((noinline)) int ebpfmon_enter(__u64 precord, __u64 lock, __u64 now
     n = gt->insideCount;
     if (n && gt->inside[0].sweeps != c.conf->sweeps) /* from an earlier time with sweeps */
         n = 0;
-    if (n >= INSIDE_MAX) {
+    /* Not one condition within the other: that takes more stack than is left for functions that call each other. */
+    if (n >= INSIDE_MAX && !isInside(gt, n, precord, lock, group)) {
         noteMissed(c.tgid);
-    } else if (!isMany || !isInside(gt, n, lock, group)) {
+    } else if (n < INSIDE_MAX && !isInside(gt, n, precord, lock, group)) {
         barrier_var(n);
         gt->inside[n & (INSIDE_MAX - 1)] = (struct inside){ lock, group, c.conf->sweeps };
         gt->insideCount = n + 1;
@@ -125,7 +126,7 @@ static long enterNext(__u32 i, struct entering *e)
     __u64 plr = readPtr(e->refs + (__u64)i * EBPFMON_LOCKREF_SIZE);
 
     if (plr)
-        ebpfmon_enter(readPtr(plr + EBPFMON_LOCKRECORD_PRECORD), e->lock, e->now, 1);
+        ebpfmon_enter(readPtr(plr + EBPFMON_LOCKRECORD_PRECORD), e->lock, e->now);
     return 0;
 }
 
@@ -156,7 +157,7 @@ __attribute__((noinline)) int ebpfmon_enter_requested(__u64 now)
     e.lock = gt->requested;
     takeRequested(&c, gt, now);
     if (!gt->requestedMany) {
-        ebpfmon_enter(e.lock, e.lock, now, 0);
+        ebpfmon_enter(e.lock, e.lock, now);
         return 0;
     }
     e.refs = e.lock + EBPFMON_LOCKER_REFS;
@@ -175,7 +176,7 @@ __attribute__((noinline)) int ebpfmon_enter_put(__u64 precord, __u64 now)
     if (!findCaller(&c) || !(gt = bpf_map_lookup_elem(&groupThreads, &c.tid)) || gt->requested != precord)
         return 0;
     takeRequested(&c, gt, now);
-    ebpfmon_enter(precord, precord, now, 0);
+    ebpfmon_enter(precord, precord, now);
     return 0;
 }
 
@@ -248,11 +249,10 @@ __attribute__((noinline)) __u32 ebpfmon_leave(__u64 lock, __u64 now, __u32 isMan
         if (!isMany)
             ebpfmon_add_moved(lock, now); /* it took the lock before that, perhaps for a put that was not seen */
     }
-    /* dbScanLockMany() gives back what it has if a link changed meanwhile, and begins again (dbLock.c). Then it is not
-     * seen when this thread has its locks. */
-    if (isMany && v.gt->requestedMany && v.gt->requested == lock)
-        noteMissed(c.tgid);
-    v.gt->requested = 0;
+    /* dbScanLockMany() gives back what it has if a link changed meanwhile, and begins again (dbLock.c): the thread
+     * still requests these locks. */
+    if (!isMany || !v.gt->requestedMany || v.gt->requested != lock)
+        v.gt->requested = 0;
     v.sweeps = c.conf->sweeps;
     v.from = v.gt->insideCount;
     if (v.from)

@@ -20,9 +20,9 @@
 #include "wireLooks.bpf.h"
 #include "wirePorts.bpf.h"
 #include "wireSend.bpf.h"
+#include "wireTiming.bpf.h"
 #include "wireWaits.bpf.h"
 
-#define LOOPBACK_IFINDEX 1      /* of lo in every namespace: loopback_net_init() of the kernel checks it */
 #define LINK_HEADER      14     /* bytes before the IP header on lo: eth_type_trans() in loopback_xmit() */
 #define UDP_HEADER       8
 #define SHORTEST         8      /* bytes of the shortest message of both protocols: a header of pvAccess */
@@ -422,21 +422,13 @@ static __always_inline int readHeaders(struct __sk_buff *skb, __u32 ip, struct h
                                          bpf_skb_load_bytes(skb, ip, h, UDP_MIN);
 }
 
-/* Chooses the packets that are timed, in no rhythm that packets of a dialogue could have: by the golden ratio (Knuth),
- * so the next one is 8, 13 or 21 packets away. In a table, because the verifier would check the rest of the program
- * once for those that are timed, and once for the others. */
-static __always_inline void beginPacketTiming(struct ebpfMonPacketCounts *count)
-{
-    count->begin = (__u32)count->seen * 0x9e3779b1u < ~0u / EBPFMON_PACKET_TIMED ? bpf_ktime_get_ns() : 0;
-}
-
 /* Looks at a packet. "ip": where its IP header begins. */
 static __always_inline void seePacket(struct __sk_buff *skb, __u32 ip)
 {
     struct ebpfMonPacketCounts *count;
     struct headers h = {};
     __u32 zero = 0, l4;
-    int pass = 0;
+    int pass = 0, isUdp;
 
     count = bpf_map_lookup_elem(&counts, &zero);
     if (!count)
@@ -467,8 +459,9 @@ static __always_inline void seePacket(struct __sk_buff *skb, __u32 ip)
     if (!pass)
         return;
     count->passed++;
-    if (sendPacket(skb, ip, h.ip.protocol == IPPROTO_UDP || canTcpWait(skb, l4, ip + getLength(skb, ip, &h), &h.tcp),
-        count->begin))
+    isUdp = h.ip.protocol == IPPROTO_UDP;
+    if (sendPacket(skb, ip, isUdp || canTcpWait(skb, l4, ip + getLength(skb, ip, &h), &h.tcp),
+        isUdp ? 0 : getBegin(skb, &h.tcp, count)))
         count->dropped++;
 }
 

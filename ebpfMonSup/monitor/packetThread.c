@@ -74,13 +74,13 @@ static void expectPort(void *arg, uint32_t netns, uint16_t port)
     ebpfMonPacketReaderExpectPort(p->reader, netns, port);
 }
 
-static void onTook(void *arg, const struct ebpfMonPeer *sender, uint64_t ns)
+static void onTook(void *arg, const struct ebpfMonPeer *server, uint64_t ns)
 {
     ebpfMonPacketThread *p = arg;
-    uint32_t iocId = ebpfMonServersFindListener(p->m->put.servers, sender);
+    const ebpfMonServer *found = ebpfMonServersFind(p->m->put.servers, server, ebpfMonClockMonotonic());
 
-    if (iocId)
-        ebpfMonPacketCostAdd(p->m->targets, iocId, ns);
+    if (found->iocId)
+        ebpfMonPacketCostAdd(p->m->targets, found->iocId, ns);
 }
 
 static void publishCounts(ebpfMonPacketThread *p, double seconds, uint64_t now)

@@ -80,12 +80,17 @@ static void storeValue(lastValue *l, uint64_t key, const ebpfMonWireEvent *ev)
 
 void ebpfMonLastValuesSet(ebpfMonLastValues *values, const ebpfMonWireEvent *ev)
 {
+    lastValue *l;
     uint64_t key;
 
-    if (!ev->name[0] || !ev->data || ev->isPartial)
+    if (!ev->name[0] || !ev->data || (ev->isPartial && !ev->isUpdate))
         return;
     key = hashChannel(&ev->peer, ev->name);
-    storeValue(findPlace(values, key), key, ev);
+    l = findPlace(values, key);
+    if (!ev->isPartial)
+        storeValue(l, key, ev);
+    else if (l->key == key)
+        l->value.known = 0; /* it has changed since it was seen whole, perhaps */
 }
 
 void ebpfMonLastValuesExchange(ebpfMonLastValues *values, const ebpfMonWireEvent *ev, ebpfMonOldValue *old)

@@ -165,13 +165,6 @@ static unsigned findListener(const ebpfMonServers *servers, const struct ebpfMon
     return i;
 }
 
-uint32_t ebpfMonServersFindListener(const ebpfMonServers *servers, const struct ebpfMonPeer *peer)
-{
-    unsigned i = findListener(servers, peer);
-
-    return i < servers->listenerCount ? servers->listenerServer[i].iocId : 0;
-}
-
 /* Whether this server is a watched IOC now. */
 static int isListener(const ebpfMonServers *servers, const knownServer *k)
 {

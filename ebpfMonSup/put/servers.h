@@ -42,10 +42,6 @@ pid_t ebpfMonServersFindProcess(ebpfMonServers *servers, const struct ebpfMonPee
 /* The server of a connection. Valid until the next call. "now": monotonic ns. */
 const ebpfMonServer *ebpfMonServersFind(ebpfMonServers *servers, const struct ebpfMonPeer *peer, uint64_t now);
 
-/* The IOC that listens at this end of a connection (saddr, sport, netns), of those that are watched where packets are
- * read; 0: none. Searches for nothing. */
-uint32_t ebpfMonServersFindListener(const ebpfMonServers *servers, const struct ebpfMonPeer *peer);
-
 /* Nonzero: the IOC still runs. */
 int ebpfMonServersIsRunning(ebpfMonServers *servers, uint32_t iocId);
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "common/text.h"
 #include "common/wholeFile.h"
@@ -79,6 +79,7 @@ int ebpfMonRulesFileLoad(ebpfMonRules *rules, const char *file, char *text, size
     ebpfMonPublished *published;
     unsigned count = 0;
     int isName, isThere;
+    struct stat st;
 
     if (!rules) {
         snprintf(text, size, "not loaded: this IOC is not linked with ebpfMon, or had no memory at its start");
@@ -95,7 +96,7 @@ int ebpfMonRulesFileLoad(ebpfMonRules *rules, const char *file, char *text, size
     isName = copyFullName(file, file == lastFile, path, why, sizeof(why)) == 0;
     if (isName)
         set = readRules(path, why, sizeof(why));
-    isThere = isName && access(path, F_OK) == 0;
+    isThere = isName && !stat(path, &st) && S_ISREG(st.st_mode);
     if (set) {
         count = set->ruleCount;
         ebpfMonRulesSet(rules, set);

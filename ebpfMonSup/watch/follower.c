@@ -376,7 +376,8 @@ static int isRunningIoc(void *arg, pid_t pid)
 {
     const ebpfMonTarget *t = ebpfMonTargetsFindByPid(arg, pid);
 
-    return t && ebpfMonTargetLifeHasStarted(t, ebpfMonClockMonotonic());
+    /* without symbols, nothing tells whether a launcher will ever run iocInit */
+    return t && (t->running || t->image.interruptAccept) && ebpfMonTargetLifeHasStarted(t, ebpfMonClockMonotonic());
 }
 
 static void wakeThread(void *arg)

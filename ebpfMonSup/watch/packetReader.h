@@ -20,9 +20,8 @@ typedef struct {
      * will show a put that is made meanwhile; and again with the namespaces whose sources could be opened. */
     void (*covers)(void *arg, const uint32_t *netns, unsigned count);
     ebpfMonConnectionOwnersSet setOwner; /* called for each connection that already exists in another namespace */
-    /* Our program took "ns" from a process that sent packets, perhaps a server: its address, port and namespace are
-     * those of "sender" (saddr, sport, netns). */
-    void (*took)(void *arg, const struct ebpfMonPeer *sender, uint64_t ns);
+    /* Our program took "ns" from a server of this host that sent packets (saddr, sport, netns of "server"). */
+    void (*took)(void *arg, const struct ebpfMonPeer *server, uint64_t ns);
     void *arg;              /* of all but setOwner */
 } ebpfMonPacketReaderSink;
 

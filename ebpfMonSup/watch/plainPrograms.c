@@ -52,7 +52,7 @@ void ebpfMonPlainProgramsNote(ebpfMonPlainPrograms *plain, const struct ebpfMonP
     place *p = findPlace(plain, program->inode);
     int isSame = p->program.inode == program->inode && p->program.device == program->device;
 
-    if (!program->inode || (!isSame && p->isIoc && is != ebpfMonProgramIoc))
+    if (!program->inode || (!isSame && p->isIoc))
         return;
     if (!isSame) {
         clearPlain(plain, p);
@@ -73,10 +73,9 @@ void ebpfMonPlainProgramsNoteIoc(ebpfMonPlainPrograms *plain, uint64_t inode)
 {
     place *p = findPlace(plain, inode);
 
-    if (!inode)
+    if (!inode || p->isIoc) /* no program at the place of an IOC counts as plain */
         return;
     clearPlain(plain, p);
-    if (p->program.inode != inode)
-        p->program = (struct ebpfMonProgram){ .inode = inode };
+    p->program = (struct ebpfMonProgram){ .inode = inode };
     p->isIoc = 1;
 }

@@ -145,6 +145,22 @@ def test_wait_for_several_locks(new_ioc, new_monitor):
     assert row["MEANS"] < 3000, f"the wait is part of the latency: {row}"
 
 
+def test_locks_that_the_chain_has(new_ioc, new_monitor):
+    """A routine takes and releases the lock set in which it is itself. Then the chain has not waited, and goes on."""
+    held = new_ioc(db.READY + db.counter("ROOT", FLNK="$(P)MANY") + db.counter("END") +
+                   'record(aSub, "$(P)MANY") { field(SNAM, "holdMany") field(FTA, "STRING") field(INPA, ["$(P)END"]) '
+                   'field(FLNK, "$(P)END") }\n', kind="latencyIoc").start()
+    monitor = new_monitor(iocs=held.name).start().at_level("chains", held)
+
+    def processed():
+        held.put("ROOT.PROC", 1)
+        row = chains(monitor).get(held.prefix + "ROOT")
+        return row if row and row["CNTS"] >= 5 else None
+
+    row = until(processed, 30, lambda: f"chains: {chains(monitor)}")
+    assert row["MEANS"] >= 30000 and row["LOCK_WAITS"] == 0, row
+
+
 def test_asynchronous_chain(ioc, monitor):
     """The chain ends when the device has got the request, not when the device has answered."""
     for _ in range(20):

@@ -205,6 +205,12 @@ static void testPartialReads(void)
     ev = makeEvent(ebpfMonWirePut, "X", "6", 1);
     ebpfMonLastValuesExchange(values, &ev, &old);
     testOk(old.known && strcmp(old.text, "5") == 0, "a part of the value that was read is not the old value");
+    ev = makeEvent(ebpfMonWireValue, "X", "7", 0);
+    ev.isPartial = ev.isUpdate = 1;
+    ebpfMonLastValuesSet(values, &ev);
+    ev = makeEvent(ebpfMonWirePut, "X", "8", 2);
+    ebpfMonLastValuesExchange(values, &ev, &old);
+    testOk(!old.known, "an update of a part says that the value seen before is old");
     ebpfMonLastValuesFree(values);
 }
 
@@ -296,7 +302,7 @@ MAIN(testPacketPuts)
 {
     ebpfMonPutClients *clients = fakeClientsMake(NULL);
 
-    testPlan(33);
+    testPlan(34);
     testNames();
     linkWrites = ebpfMonLinkWritesNew();
     packetPuts = ebpfMonPacketPutsNew(clients, linkWrites, onPut, NULL);
