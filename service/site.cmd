@@ -11,7 +11,8 @@
 # Which puts are expected. After a change: systemctl reload ebpfmon
 ebpfMonRules "$(EBPFMON_ETC)/rules.json"
 
-# Put log. 0 0: the monitor begins no new files, logrotate does, each day, and keeps 30 (/etc/logrotate.d/ebpfmon).
+# Put log. 0 0: the monitor begins no new files, logrotate does, each day, and keeps 30 (/etc/logrotate.d/ebpfmon:
+# puts*.json and *.log).
 ebpfMonJsonLog "$(LOGS_DIRECTORY=/var/log/ebpfmon)/puts.json" 0 0 0 all
 #ebpfMonCaPutLog "logserver:7011" text changes
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The monitor installed on a host and run as a service: files, unit, start, reload, watchdog, logs, end; ebpfMon
 --check; the purpose of each capability. The package itself: test_package.py."""
+import fnmatch
 import json
 import re
 import shutil
@@ -243,6 +244,19 @@ def test_lines_of_site_cmd(installed, new_ioc, new_service):
         return service.get("RECORD_TIME_EVENT_CNT") > 0
 
     until(counted, 20, lambda: service.text("RECORD_TIME_MSG"))
+
+
+def test_only_put_logs_are_rotated(installed):
+    """Of the files that documents write to the folder of the logs, logrotate takes the put logs. An inventory that it renames
+    cannot be compared any more."""
+    rule = (installed.etc / "../logrotate.d/ebpfmon").read_text()
+    patterns = re.findall(r"(?m)^/\S.*\{$", rule)[0].split()[:-1]
+    pages = [*(paths.TOP / "documentation").glob("*.md"), installed.etc / "site.cmd"]
+    written = re.findall(r'(?mi)^(ebpfMon\w+).*?/var/log/ebpfmon\)?/([\w.]+)', "\n".join(p.read_text() for p in pages))
+    logs = {n for command, n in written if command in ("ebpfMonJsonLog", "ebpfMonCaPutLog")}
+    assert {"puts.json", "caput.log"} <= logs and {"monday.json", "inventory.json"} <= {n for _, n in written}, written
+    taken = {n for _, n in written if any(fnmatch.fnmatch("/var/log/ebpfmon/" + n, p) for p in patterns)}
+    assert taken == logs
 
 
 @pytest.mark.skipif(not shutil.which("logrotate"), reason="no logrotate")
