@@ -56,25 +56,32 @@ configure() { # FILE NAME: installs a file that a site may change
     fi
 }
 
-# --- the program and its libraries ---------------------------------------------------------------------
-put 755 "$prefix/bin" "$program" "$top/bin/$arch/ebpfMonSymbols"
+# --- the programs and their libraries ------------------------------------------------------------------
+# They are put together in a folder of their own. If one of them could not start, those that are installed stay.
+install -d -m 755 "$DESTDIR$prefix/lib"
+parts=$(mktemp -d "$DESTDIR$libdir.XXXXXX")
+trap 'rm -rf "$parts"' EXIT
+mkdir -p "$parts/bin" "$parts/lib/ebpfmon"
 set -- "$program"
 show=$top/bin/$arch/ebpfMonTop # not built without ncurses
-if [ -x "$show" ]; then
-    put 755 "$prefix/bin" "$show"
-    set -- "$@" "$show"
-fi
-for p; do
-    patchelf --set-rpath "\$ORIGIN/../lib/ebpfmon" "$DESTDIR$prefix/bin/$(basename "$p")"
-done
-ldd "$@" | awk '{print $1, $3}' | while read -r name path; do
-    case $path in
-    "$top"/lib/*|"$base"/lib/*)
-        put 644 "$libdir" "$path"
-        patchelf --set-rpath "\$ORIGIN" "$DESTDIR$libdir/$name" ;;
+[ ! -x "$show" ] || set -- "$@" "$show"
+cp "$@" "$parts/bin"
+# The path of a library may lead to the same folder in another way: a link, "..", two slashes.
+ours=$(realpath "$top/lib/$arch")
+theirs=$(realpath "$base/lib/$arch")
+ldd "$@" | awk '$3 ~ /^\// {print $1, $3}' | while read -r name path; do
+    case $(realpath "$(dirname "$path")") in
+    "$ours"|"$theirs") cp "$path" "$parts/lib/ebpfmon/$name" ;;
     esac
 done
-[ -e "$DESTDIR$libdir/libebpfMon.so" ] || die "no libebpfMon.so: ebpfMon must be linked with shared libraries"
+[ -e "$parts/lib/ebpfmon/libebpfMon.so" ] || die "no libebpfMon.so: ebpfMon must be linked with shared libraries"
+patchelf --set-rpath "\$ORIGIN/../lib/ebpfmon" "$parts"/bin/*
+patchelf --set-rpath "\$ORIGIN" "$parts"/lib/ebpfmon/*
+# The service does not have the LD_LIBRARY_PATH of the user who installs.
+missing=$(env -u LD_LIBRARY_PATH ldd "$parts"/bin/* | awk '/not found/ {print $1}' | sort -u | tr '\n' ' ')
+[ -z "$missing" ] || die "nothing was installed, because ebpfMon would not start without ${missing% }. Libraries of EPICS Base are taken from $theirs: build ebpfMon with this Base (EPICS_BASE). Others must be where ldconfig finds them."
+put 755 "$prefix/bin" "$parts"/bin/* "$top/bin/$arch/ebpfMonSymbols"
+put 644 "$libdir" "$parts"/lib/ebpfmon/*
 
 # --- data and documentation ----------------------------------------------------------------------------
 put 644 "$datadir/dbd" "$top/dbd/ebpfMon.dbd"

@@ -118,9 +118,10 @@ class Installed:
         self.prefix = self.folder / "usr"
         self.etc = self.folder / "etc" / "ebpfmon"
 
-    def install(self):
+    def install(self, **environ):
         subprocess.run([paths.TOP / "tools" / "installHost.sh"], check=True, capture_output=True, text=True,
-                       env={**os.environ, "prefix": str(self.prefix), "sysconfdir": str(self.folder / "etc"), "DESTDIR": ""})
+                       env={**os.environ, "prefix": str(self.prefix), "sysconfdir": str(self.folder / "etc"), "DESTDIR": "",
+                            **{name: str(value) for name, value in environ.items()}})
         return self
 
     @property

@@ -93,6 +93,38 @@ def test_libraries(installed):
     assert str(paths.BASE) not in out and str(paths.TOP) not in out, out
 
 
+def test_base_by_another_path(tmp_path):
+    """EPICS_BASE with a link, ".." and a slash at its end names the same Base: its libraries are installed."""
+    (tmp_path / "base").symlink_to(paths.BASE)
+    place = Installed()
+    try:
+        place.install(EPICS_BASE=f"{tmp_path}/../{tmp_path.name}/base/")
+        out = subprocess.run(["ldd", place.program], capture_output=True, text=True, check=True, env={}).stdout
+        assert re.search(r"=> \S+/lib/ebpfmon/libdbCore", out) and "not found" not in out, out
+    finally:
+        place.remove()
+
+
+def test_program_that_cannot_start(tmp_path):
+    """A program that would not find its libraries does not replace the one that is installed. Here EPICS_BASE is not the
+    Base with which it was built."""
+    other = tmp_path / "base"
+    (other / "lib" / paths.ARCH).mkdir(parents=True)
+    (other / "lib" / "perl").symlink_to(paths.BASE / "lib" / "perl")
+    for folder in ("bin", "configure", "startup"):
+        (other / folder).symlink_to(paths.BASE / folder)
+    place = Installed().install()
+    try:
+        place.program.write_text("the old one")
+        with pytest.raises(subprocess.CalledProcessError) as refused:
+            place.install(EPICS_BASE=other)
+        assert re.search(r"nothing was installed.* libdbCore\.so.* build ebpfMon with this Base", refused.value.stderr)
+        assert place.program.read_text() == "the old one"
+        assert [f.name for f in (place.prefix / "lib").glob("ebpfmon*")] == ["ebpfmon"]
+    finally:
+        place.remove()
+
+
 def test_options(installed):
     def run(*argv):
         return subprocess.run([installed.program, *argv], capture_output=True, text=True, stdin=subprocess.DEVNULL,
