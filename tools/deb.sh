@@ -19,7 +19,7 @@ for pair in dh:debhelper lintian:lintian; do
 done
 # shellcheck disable=SC2086
 [ -z "$need" ] || "$top/tools/installPackages.sh" deb "${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}/deb-apt.log" $need
-EPICS_BASE=$("$top/tools/setup.sh")
+EPICS_BASE=$("$top/tools/setup.sh" base) # debian/rules builds this tree; who builds need not be able to watch processes
 export EPICS_BASE
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
@@ -32,7 +32,7 @@ clean() { dh_clean >>"$log" 2>&1 || :; }
 trap clean EXIT
 rm -f "$out"/ebpfmon_*.deb
 # No second package with debug symbols, and no tests.
-DEB_OUT=$out DEB_BUILD_OPTIONS='noautodbgsym nocheck' debian/rules binary >"$log" 2>&1 </dev/null || {
+DEB_OUT=$out DEB_BUILD_OPTIONS="noautodbgsym nocheck parallel=$(nproc)" debian/rules binary >"$log" 2>&1 </dev/null || {
     tail -n 25 "$log" >&2
     die "the package cannot be built: see above and $log"
 }
