@@ -14,7 +14,7 @@
 # It also installs the shared libraries of EPICS Base with which the monitor was linked (PREFIX/lib/ebpfmon), because
 # the monitor needs Base 7.0.8 or later, which few systems have. Static libraries are not possible
 # (documentation/SECURITY.md). An existing configuration file does not change; if the new one differs, it is installed
-# beside it as NAME.new.
+# as NAME.new in the folder ebpfmon of sysconfdir.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 prefix=${prefix:-/usr/local}
@@ -26,7 +26,8 @@ confdir=$sysconfdir/ebpfmon
 datadir=$prefix/share/ebpfmon
 libdir=$prefix/lib/ebpfmon
 
-die() { printf 'install-host: %s\n' "$*" >&2; exit 1; }
+say() { printf 'install-host: %s\n' "$*"; }
+die() { say "$*" >&2; exit 1; }
 command -v patchelf >/dev/null || die "patchelf is missing. On Debian: apt-get install patchelf"
 base=$("$top/tools/epicsBase.sh")
 arch=$(perl "$base/lib/perl/EpicsHostArch.pl" 2>/dev/null || "$base/startup/EpicsHostArch")
@@ -46,13 +47,16 @@ fill() { # MODE FILE TARGET: installs a file of service/, with the real paths in
     chmod "$1" "$DESTDIR$3.part"
     mv "$DESTDIR$3.part" "$DESTDIR$3"
 }
-configure() { # FILE NAME: installs a file that a site may change
-    target=$DESTDIR$confdir/$2
+configure() { # FILE TARGET: installs a file that a site may change. A new one always goes to our own folder: logrotate reads
+              # nearly all files of its folder, and refuses a second rule for the same log
+    target=$DESTDIR$2
     install -d -m 755 "$(dirname "$target")"
     if [ ! -e "$target" ]; then
         install -m 644 "$1" "$target"
     elif ! cmp -s "$1" "$target"; then
-        install -m 644 "$1" "$target.new"
+        new=$confdir/$(basename "$1").new
+        install -m 644 "$1" "$DESTDIR$new"
+        say "$2 stays as it is; the new one is $new"
     fi
 }
 
@@ -102,12 +106,13 @@ put 644 "$prefix/share/man/man1" "$top/service/ebpfMon.1" "$top/service/ebpfMonT
 
 # --- configuration and service -------------------------------------------------------------------------
 for f in environment site.cmd; do
-    configure "$top/service/$f" "$f"
+    configure "$top/service/$f" "$confdir/$f"
 done
-configure "$top/iocBoot/iocEbpfMon/rules.json" rules.json
-configure "$top/iocBoot/iocEbpfMon/ebpfMon.acf" ebpfMon.acf
-configure "$top/service/ebpfmon.logrotate" ../logrotate.d/ebpfmon
+configure "$top/iocBoot/iocEbpfMon/rules.json" "$confdir/rules.json"
+configure "$top/iocBoot/iocEbpfMon/ebpfMon.acf" "$confdir/ebpfMon.acf"
+configure "$top/service/ebpfmon.logrotate" "$sysconfdir/logrotate.d/ebpfmon"
+rm -f "$DESTDIR$sysconfdir/logrotate.d/ebpfmon.new" # of an earlier version
 fill 644 ebpfmon.service "$unitdir/ebpfmon.service"
 install -d -m 755 "$DESTDIR$prefix/lib/sysusers.d"
 install -m 644 "$top/service/ebpfmon.sysusers" "$DESTDIR$prefix/lib/sysusers.d/ebpfmon.conf"
-[ -n "$DESTDIR" ] || printf '%s\n' "install-host: done. Now: systemd-sysusers; systemctl daemon-reload; systemctl enable --now ebpfmon"
+[ -n "$DESTDIR" ] || say "done. Now: systemd-sysusers; systemctl daemon-reload; systemctl enable --now ebpfmon"

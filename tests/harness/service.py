@@ -117,11 +117,13 @@ class Installed:
         self.folder.chmod(0o755)
         self.prefix = self.folder / "usr"
         self.etc = self.folder / "etc" / "ebpfmon"
+        self.said = ""
 
     def install(self, **environ):
-        subprocess.run([paths.TOP / "tools" / "installHost.sh"], check=True, capture_output=True, text=True,
-                       env={**os.environ, "prefix": str(self.prefix), "sysconfdir": str(self.folder / "etc"), "DESTDIR": "",
-                            **{name: str(value) for name, value in environ.items()}})
+        run = subprocess.run([paths.TOP / "tools" / "installHost.sh"], check=True, capture_output=True, text=True,
+                             env={**os.environ, "prefix": str(self.prefix), "sysconfdir": str(self.folder / "etc"), "DESTDIR": "",
+                                  **{name: str(value) for name, value in environ.items()}})
+        self.said = run.stdout
         return self
 
     @property

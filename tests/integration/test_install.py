@@ -73,6 +73,23 @@ def test_configuration_is_kept():
         place.remove()
 
 
+def test_new_rule_of_logrotate():
+    """A new rule does not go beside the old one, because logrotate would read both, and refuse. What an earlier version has left
+    there is removed."""
+    place = Installed().install()
+    try:
+        rules = place.etc.parent / "logrotate.d"
+        (rules / "ebpfmon").write_text("# ours\n")
+        (rules / "ebpfmon.new").write_text("# theirs\n")
+        place.install()
+        assert {f.name: f.read_text() for f in rules.iterdir()} == {"ebpfmon": "# ours\n"}
+        new = place.etc / "ebpfmon.logrotate.new"
+        assert "puts" in new.read_text()
+        assert f"{rules}/ebpfmon stays as it is; the new one is {new}\n" in place.said
+    finally:
+        place.remove()
+
+
 def test_client_and_pages(installed):
     """ebpfMonTop needs no EPICS on the host. A click in a display finds its script. The pictures are installed."""
     root = installed.program.parents[1]
