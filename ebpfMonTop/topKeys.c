@@ -122,7 +122,10 @@ static void chooseHistogram(topKeys *keys, int ofAll)
         strcpy(name, keys->look->record);
     else if (!ofAll && getRecord(keys, name, sizeof(name)))
         return;
-    if (topPvPutText(keys->data->root, name))
+    if (topTableIsCut(name))
+        epicsSnprintf(keys->message, sizeof(keys->message),
+                      "this name is cut: start ebpfMonTop -e RECORD with its whole name, and press h there");
+    else if (topPvPutText(keys->data->root, name))
         epicsSnprintf(keys->message, sizeof(keys->message),
                       "you may not write %sCHAIN_HIST_ROOT, so the histogram does not change", keys->data->pvs.prefix);
 }

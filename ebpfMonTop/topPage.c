@@ -352,6 +352,7 @@ void topPageMake(const topData *data, const topLook *look, unsigned lines, unsig
     }
     if (look->record[0]) {
         topSheetAdd(sheet, topTitle, "RECORD %s", look->record);
+        topSheetAdd(sheet, topDim, topTableIsCut(look->record) ? "   and others that begin so" : "");
         topSheetAdd(sheet, topDim, lines == TOP_ALL_LINES ? "" : "   Esc: back");
         topSheetEndLine(sheet);
     }

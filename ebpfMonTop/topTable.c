@@ -12,6 +12,7 @@
 #include "common/array.h"
 #include "topTable.h"
 
+#define CUT "..."    /* the end of a text that did not fit */
 #define TRIES_MAX 20 /* after so many readings without success, wait for the next change */
 
 static int isText(const topColumn *column)
@@ -175,7 +176,13 @@ void topTableGetRecord(const topTable *table, unsigned row, char *name, size_t s
     if (table->spec->records < 0 || row >= table->rows)
         return;
     epicsSnprintf(name, size, "%s", table->column[table->spec->records].texts[row]);
-    name[strcspn(name, ".@")] = 0;
+    if (!topTableIsCut(name))
+        name[strcspn(name, ".@")] = 0;
+}
+
+int topTableIsCut(const char *name)
+{
+    return strcmp(name + strcspn(name, ".@"), CUT) == 0; /* behind a field or an IOC it is these that are cut */
 }
 
 /* --- which rows, in which order ---------------------------------------------------------------------- */
@@ -228,6 +235,19 @@ static void sortRows(const topTable *table, unsigned *rows, unsigned count)
     }
 }
 
+/* The bytes of a name that are known. If it is not cut, its end is one of them. */
+static size_t countKnown(const char *name)
+{
+    return topTableIsCut(name) ? strlen(name) - strlen(CUT) : strlen(name) + 1;
+}
+
+static int mayBeSame(const char *a, const char *b)
+{
+    size_t known = countKnown(a), other = countKnown(b);
+
+    return strncmp(a, b, other < known ? other : known) == 0;
+}
+
 unsigned topTableChoose(const topTable *table, const char *filter, const char *record, unsigned *rows, unsigned max)
 {
     unsigned count = 0;
@@ -237,7 +257,7 @@ unsigned topTableChoose(const topTable *table, const char *filter, const char *r
         if (filter[0] && !matchesFilter(table, row, filter))
             continue;
         topTableGetRecord(table, row, name, sizeof(name));
-        if (record[0] && strcmp(name, record) != 0)
+        if (record[0] && !mayBeSame(name, record))
             continue;
         rows[count++] = row;
     }

@@ -78,13 +78,16 @@ int topTableRead(topTable *table);
 /* Nonzero: its values are valid. */
 int topTableIsValid(const topTable *table);
 
-/* Copies the name of the record in a row, without field and IOC: "A:B" for "A:B.HIGH" and for "A:B@ioc". "": there
- * is none. */
+/* Copies the name of the record in a row, without field and IOC: "A:B" for "A:B.HIGH" and for "A:B@ioc". A name that is
+ * cut keeps its "...". "": there is none. */
 void topTableGetRecord(const topTable *table, unsigned row, char *name, size_t size);
 
+/* Nonzero: only the beginning of this name of a record is known, because an element of a list has 39 characters. */
+int topTableIsCut(const char *name);
+
 /* Chooses which rows are shown and in which order, at most "max". "filter": only rows that have this text, or match
- * this pattern with * and ?; "record": only rows of this record. Both may be "". Sets "rows" to indexes; returns
- * their number. */
+ * this pattern with * and ?; "record": only rows of this record, and those that may be of it because a name is cut.
+ * Both may be "". Sets "rows" to indexes; returns their number. */
 unsigned topTableChoose(const topTable *table, const char *filter, const char *record, unsigned *rows, unsigned max);
 
 /* Writes the text of a cell. "isBrief": there is little room. */

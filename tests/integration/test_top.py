@@ -10,13 +10,15 @@ from tests.harness.wait import patient, settled, stays_false, until
 
 TOP = paths.MONITOR.parent / "ebpfMonTop"
 DOWN = "\x1b[B"  # key codes of the console of Linux
+LONG = "LONG" + 36 * "X"  # with any prefix it is cut in lists
 
 
 @pytest.fixture(scope="module")
 def ioc(module_ioc):
     return module_ioc(db.READY + db.record("ao", "AO", HOPR="200", DRVH="200") + db.record("ao", "BO") +
                       db.record("stringout", "TEXT") + db.record("ao", "TARGET") +
-                      db.record("ao", "LINK", OUT="$(P)TARGET PP", VAL="3.5") + db.chain("C", 5)).start()
+                      db.record("ao", "LINK", OUT="$(P)TARGET PP", VAL="3.5") + db.chain("C", 5) +
+                      db.record("ao", LONG)).start()
 
 
 @pytest.fixture(scope="module")
@@ -133,6 +135,26 @@ def test_one_record_and_filter(quiet, ioc):
     assert {r[1] for r in rows(text, "PUTS")} == {name} and ioc.prefix + "AO" not in text
     assert {r[1] for r in rows(run(quiet, "-1", "-v", "puts", "-f", "*:bo"), "PUTS")} == {name}
     assert "m\u00fcde" in run(quiet, "-1", "-v", "puts", "-f", "m\u00fcd")
+
+
+def test_record_whose_name_is_cut(quiet, ioc, terminal):
+    """The rows of a record with a long name are those whose names begin as it does, as far as they are known. The histogram,
+    which is the same for all users, is not asked for a part of a name."""
+    name = ioc.prefix + LONG
+    cut = name[:36] + "..."
+    ioc.put(LONG, 41)
+    until(lambda: rows(run(quiet, "-1", "-v", "puts", "-f", cut), "PUTS"), 10, "the put")
+    assert {r[1] for r in rows(run(quiet, "-1", "-e", name), "PUTS")} == {cut}
+    assert not rows(run(quiet, "-1", "-e", name[:30]), "PUTS"), "another record"
+    screen = terminal()
+    screen.type("p/long\r")
+    screen.wait(lambda t: "filter: long" in t and cut in t, "the put")
+    screen.type("\r")
+    screen.wait(lambda t: f"RECORD {cut}   and others that begin so" in t, "all that may be of this record")
+    assert {r[1] for r in rows(screen.text, "PUTS")} == {cut}
+    screen.type("h")
+    screen.wait(lambda t: "this name is cut: start ebpfMonTop -e RECORD" in t, "what to do")
+    assert quiet.text("CHAIN_HIST_ROOT") == ""
 
 
 def test_batches(quiet):
