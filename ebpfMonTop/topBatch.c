@@ -27,7 +27,7 @@ static int readValues(topData *data, double seconds, int untilReady)
     return 0;
 }
 
-int topBatchRun(topData *data, const topLook *look, unsigned count, double seconds, double patience, unsigned rows)
+int topBatchRun(topData *data, topLook *look, unsigned count, double seconds, double patience, unsigned rows)
 {
     topSheet sheet = {0};
     int status = 0;

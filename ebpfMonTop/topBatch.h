@@ -8,6 +8,6 @@
 /* Prints "count" pages, one each "seconds". For each page it waits until all values are there, but at most
  * "patience" seconds. "rows": rows of each table at most. Returns the exit code: 0, or 1: the monitor did not
  * answer. */
-int topBatchRun(topData *data, const topLook *look, unsigned count, double seconds, double patience, unsigned rows);
+int topBatchRun(topData *data, topLook *look, unsigned count, double seconds, double patience, unsigned rows);
 
 #endif

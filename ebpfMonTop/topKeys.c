@@ -14,7 +14,7 @@ static void moveTo(topKeys *keys, long to)
     unsigned rows[ROWS_MAX], count;
 
     if (!topPageGetFocus(keys->data, look, rows, ROWS_MAX, &count)) {
-        look->scroll = to > 0 ? (unsigned)to : 0; /* a page of text */
+        look->scroll = to > 0 ? (unsigned)to : 0; /* a page of text; topPageMake knows its end */
         return;
     }
     if (to >= (long)count)
@@ -159,7 +159,7 @@ static int moveCursor(topKeys *keys, int key, unsigned page)
     case topKeyPageUp:   moveTo(keys, place - (long)page / 2); return 1;
     case topKeyPageDown: moveTo(keys, place + (long)page / 2); return 1;
     case topKeyHome:     moveTo(keys, 0); return 1;
-    case topKeyEnd:      moveTo(keys, ROWS_MAX); return 1;
+    case topKeyEnd:      moveTo(keys, TOP_ALL_LINES); return 1;
     default:             return 0;
     }
 }
@@ -184,7 +184,10 @@ static int runKey(topKeys *keys, int key)
     case '/': keys->isTyping = 1; return 1;
     case 'h': chooseHistogram(keys, 0); return 1;
     case 'H': chooseHistogram(keys, 1); return 1;
-    case '?': keys->look->isHelp = !keys->look->isHelp; return 1;
+    case '?':
+        keys->look->isHelp = !keys->look->isHelp;
+        keys->look->scroll = 0;
+        return 1;
     case ' ':
         keys->look->isPaused = !keys->look->isPaused;
         topPvsPause(&keys->data->pvs, keys->look->isPaused);

@@ -12,6 +12,7 @@
 #define BAR_WIDTH  40
 #define LEAST_ROWS 3 /* so many rows a table gets in any case */
 #define ITEM_MAX   1500 /* bytes of the text of an item */
+#define TEXTS_MAX  (sizeof(topViewSpecs[0].text) / sizeof(topViewSpecs[0].text[0])) /* of a view */
 #define WRAP_LINES 20 /* on a screen of so many lines a line of the header that is too long becomes two */
 
 unsigned topPageListTables(const topLook *look, int tables[TOP_VIEW_TABLES])
@@ -43,7 +44,7 @@ const topTable *topPageGetFocus(const topData *data, const topLook *look, unsign
     const topTable *table;
 
     *count = 0;
-    if (look->focus >= n)
+    if (look->isHelp || look->focus >= n)
         return NULL;
     table = &data->table[tables[look->focus]];
     *count = topTableChoose(table, look->filter, look->record, rows, max);
@@ -267,12 +268,36 @@ static void addText(const char *title, const topPv *pv, unsigned *skip, topSheet
     }
 }
 
+/* Keeps the page full: not more of "count" lines may be above the screen than have no room below. */
+static void limitScroll(topLook *look, unsigned count, unsigned room)
+{
+    unsigned most = count > room ? count - room : 0;
+
+    if (look->scroll > most)
+        look->scroll = most;
+}
+
+/* The lines of all texts, with their titles. */
+static unsigned countTexts(const topData *data, const topViewSpec *view)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < TEXTS_MAX && view->text[i] != TOP_NONE; i++) {
+        count++;
+        for (const char *line = data->text[view->text[i]]->text; *line; line += *line == '\n') {
+            line += strcspn(line, "\n");
+            count++;
+        }
+    }
+    return count;
+}
+
 static void addTexts(const topData *data, const topLook *look, topSheet *sheet)
 {
     const topViewSpec *view = &topViewSpecs[look->view];
     unsigned skip = look->scroll;
 
-    for (unsigned i = 0; i < sizeof(view->text) / sizeof(view->text[0]) && view->text[i] != TOP_NONE; i++)
+    for (unsigned i = 0; i < TEXTS_MAX && view->text[i] != TOP_NONE; i++)
         addText(topTextSpecs[view->text[i]].title, data->text[view->text[i]], &skip, sheet);
 }
 
@@ -312,31 +337,36 @@ static void addTables(const topData *data, const topLook *look, unsigned lines, 
     }
 }
 
-static void addHelp(topSheet *sheet)
+/* Without the header, so that a screen of 24 lines and 80 columns has all of it. */
+static void addHelp(topLook *look, unsigned lines, topSheet *sheet)
 {
     static const char *const keys[] = {
-        "up, down, PgUp, PgDn, Home, End  move the cursor; Tab: to the next table, and to texts",
+        "up, down, PgUp, PgDn, Home, End  move the cursor, or texts and this help",
+        "Tab     to the next table, and to texts",
         "Enter   shows the record of this row: its counts, chains and puts; Esc: back",
-        "< >     sort by the column to the left or right;  r  reverse;  =  the order of the monitor",
-        "/       type a text, or a pattern with * and ?: only rows that have it or match are shown; Esc: all",
+        "< >     sort by the column to the left or right; r: reverse; =: as the monitor",
+        "/       type a text, or a pattern with * and ?: only rows that have it or",
+        "        match are shown; Esc: all",
         "blank   stops new values, and lets them come again",
-        "h       shows the histogram of the chains of this record;  H  of all chains. This needs the right to write",
-        "        CHAIN_HIST_ROOT. There is one such PV, so all users see this histogram",
-        "q       ends", NULL};
+        "h       shows the histogram of the chains of this record; H: of all chains.",
+        "        This needs the right to write CHAIN_HIST_ROOT. There is one such PV,",
+        "        so all users see this histogram",
+        "?       closes this help; q: ends"};
+    unsigned count = sizeof(keys) / sizeof(keys[0]);
 
+    limitScroll(look, 1 + topViews + count, lines);
     topSheetAdd(sheet, topTitle, "KEYS");
     topSheetEndLine(sheet);
-    for (unsigned i = 0; i < topViews; i++) {
-        topSheetAdd(sheet, topPlain, "  %c       %s", topViewSpecs[i].key, topViewSpecs[i].what);
-        topSheetEndLine(sheet);
-    }
-    for (unsigned i = 0; keys[i]; i++) {
-        topSheetAdd(sheet, topPlain, "  %s", keys[i]);
+    for (unsigned i = look->scroll; i < topViews + count; i++) {
+        if (i < topViews)
+            topSheetAdd(sheet, topPlain, "  %c       %s", topViewSpecs[i].key, topViewSpecs[i].what);
+        else
+            topSheetAdd(sheet, topPlain, "  %s", keys[i - topViews]);
         topSheetEndLine(sheet);
     }
 }
 
-void topPageMake(const topData *data, const topLook *look, unsigned lines, unsigned rows, topSheet *sheet)
+void topPageMake(const topData *data, topLook *look, unsigned lines, unsigned rows, topSheet *sheet)
 {
     const topViewSpec *view = &topViewSpecs[look->view];
     int hasHistogram = look->record[0] ? strcmp(look->record, data->root->text) == 0 : view->hasHistogram;
@@ -344,12 +374,12 @@ void topPageMake(const topData *data, const topLook *look, unsigned lines, unsig
     unsigned left = lines, tableCount = topPageListTables(look, tables);
 
     topSheetClear(sheet);
-    addHeader(data, look, lines, sheet);
-    topSheetEndLine(sheet);
     if (look->isHelp) {
-        addHelp(sheet);
+        addHelp(look, lines, sheet);
         return;
     }
+    addHeader(data, look, lines, sheet);
+    topSheetEndLine(sheet);
     if (look->record[0]) {
         topSheetAdd(sheet, topTitle, "RECORD %s", look->record);
         topSheetAdd(sheet, topDim, topTableIsCut(look->record) ? "   and others that begin so" : "");
@@ -357,6 +387,7 @@ void topPageMake(const topData *data, const topLook *look, unsigned lines, unsig
         topSheetEndLine(sheet);
     }
     if (topPageHasTexts(look) && look->focus >= tableCount) { /* alone, because the tables may need all lines */
+        limitScroll(look, countTexts(data, view), lines > sheet->lines ? lines - (unsigned)sheet->lines : 0);
         addTexts(data, look, sheet);
         return;
     }

@@ -22,7 +22,7 @@ typedef struct {
     unsigned view;         /* index of topViewSpecs */
     unsigned focus;        /* index of the view's table in which the cursor is; behind the last one: its texts */
     unsigned cursor;       /* the row of this table, counted as shown */
-    unsigned scroll;       /* so many lines of a text are above the screen */
+    unsigned scroll;       /* so many lines of a text, or of the help, are above the screen */
     char     record[64];   /* show only this record; empty: all */
     char     filter[TOP_FILTER_SIZE];
     int      isPaused;
@@ -46,14 +46,14 @@ unsigned topPageListTables(const topLook *look, int tables[TOP_VIEW_TABLES]);
 int topPageHasTexts(const topLook *look);
 
 /* Returns the table in which the cursor is; sets "rows" to its rows in the shown order, and *count to their number.
- * NULL: the user looks at texts. */
+ * NULL: the user looks at texts, or at the help. */
 const topTable *topPageGetFocus(const topData *data, const topLook *look, unsigned *rows, unsigned max,
                                 unsigned *count);
 
 #define TOP_ALL_LINES 100000
 
 /* Makes the page. "lines": lines at most; TOP_ALL_LINES: no limit, and no cursor. "rows": rows of each table at
- * most. */
-void topPageMake(const topData *data, const topLook *look, unsigned lines, unsigned rows, topSheet *sheet);
+ * most. If look->scroll is behind the last screen of a text, it becomes that of the last screen. */
+void topPageMake(const topData *data, topLook *look, unsigned lines, unsigned rows, topSheet *sheet);
 
 #endif

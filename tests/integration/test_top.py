@@ -9,7 +9,7 @@ from tests.harness.terminal import Terminal
 from tests.harness.wait import patient, settled, stays_false, until
 
 TOP = paths.MONITOR.parent / "ebpfMonTop"
-DOWN = "\x1b[B"  # key codes of the console of Linux
+UP, DOWN, END = "\x1b[A", "\x1b[B", "\x1b[4~"  # key codes of the console of Linux
 LONG = "LONG" + 36 * "X"  # with any prefix it is cut in lists
 
 
@@ -292,17 +292,43 @@ def test_texts_below_the_screen(quiet, ioc, terminal):
     def events():
         return screen.text.partition("EVENTS OF IOCS")[2].partition("\n")[2].partition("\n")[0].strip()
 
+    def oldest():
+        return quiet.lines("IOC_EVENTS").splitlines()[-1][:78].rstrip()
+
     screen.type("i")
     screen.wait(lambda t: "HEALTH OF IOCS" in t and "EVENTS OF IOCS" not in t, "the tables only")
     screen.type("\t\t\t")
     screen.wait(lambda t: "THREADS THAT HANG" in t and "EVENTS OF IOCS" in t and "HEALTH" not in t and events(), "the texts")
-    first = events()
-    screen.type(DOWN * 30)
-    screen.wait(lambda t: "EVENTS OF IOCS" in t and events() != first, "other events, or the end")
+    screen.resize(9, 80)  # room for one line of the texts
+    screen.wait(lambda t: screen.lines[7].startswith("EVENTS OF IOCS") and screen.lines[8].startswith("?"), "the smaller screen")
+    screen.type(END)
+    screen.wait(lambda t: screen.lines[7].strip() == oldest(), "the last line, not a page without lines")
+    screen.type(UP)
+    screen.wait(lambda t: screen.lines[7].strip() != oldest(), "one line up")
+    screen.resize(16, 80)
     screen.type("\t")
     screen.wait(lambda t: "HEALTH OF IOCS" in t and "EVENTS OF IOCS" not in t, "the tables again")
     screen.type("p\t")
     screen.wait(lambda t: "PUTS, newest first" in t, "the only table: this view has no text")
+
+
+def test_help_is_whole(terminal):
+    """A terminal of usual size has all of the help at once. On a smaller one it is moved, as far as its last line."""
+    screen = terminal(lines=24, columns=80)
+    screen.wait(lambda t: "Running" in t, "the overview")
+    screen.type("?")
+    screen.wait(lambda t: t.startswith("KEYS") and "closes this help; q: ends" in t, "the help")
+    whole = screen.lines[:-1]
+    assert all(whole)
+    screen.resize(12, 160)
+    screen.wait(lambda t: t.splitlines()[:11] == whole[:11], "its first lines, which are not cut at 80 columns")
+    screen.type(END)
+    screen.wait(lambda t: t.splitlines()[1:11] == whole[-10:], "its last lines")
+    screen.type(UP)
+    screen.wait(lambda t: t.splitlines()[1:11] == whole[-11:-1], "one line up")
+    screen.type("?")
+    screen.wait(lambda t: "Running" in t, "the overview")
+    assert screen.reversed() == screen.lines[7], "the cursor has not moved"
 
 
 def test_nobody_answers(quiet):
