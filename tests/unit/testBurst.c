@@ -89,9 +89,38 @@ static void testBursts(void)
            emitted[0].info.others == 5, "many writers: %lu are counted as others", emitted[0].info.others);
 }
 
+static void burstPutThrough(ebpfMonBurst *b, ebpfMonThrough through, const char *peer)
+{
+    ebpfMonPut p = somePut(1);
+
+    p.user[0] = p.host[0] = 0;
+    p.through = through;
+    strcpy(p.peer, peer);
+    ebpfMonBurstAddPut(b, &p, 1);
+}
+
+static void testOrigins(void)
+{
+    ebpfMonBurst *b = ebpfMonBurstNew(4, 5, 30, onEmit, NULL);
+    const ebpfMonBurstWriter *w = emitted[1].info.writer;
+
+    testDiag("writers without a user are told apart by their origin");
+    emits = 0;
+    for (int i = 0; i < 5; i++)
+        burstPutThrough(b, ebpfMonByLink, "");
+    burstPutThrough(b, ebpfMonByThread, "");
+    burstPutThrough(b, ebpfMonByCa, "10.0.0.5:40312");
+    burstPutThrough(b, ebpfMonByCa, "10.0.0.5:40313");
+    ebpfMonBurstFree(b);
+    testOk(emits == 2 && emitted[1].info.writers == 3, "%u writers", emitted[1].info.writers);
+    testOk1(w[0].through == ebpfMonByLink && w[0].count == 5 && w[1].through == ebpfMonByThread && w[1].count == 1);
+    testOk1(w[2].through == ebpfMonByCa && w[2].count == 2 && strcmp(w[2].peer, "10.0.0.5:40312") == 0);
+}
+
 MAIN(testBurst)
 {
     testPlan(0);
     testBursts();
+    testOrigins();
     return testDone();
 }

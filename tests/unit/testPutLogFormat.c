@@ -26,7 +26,8 @@ static void testFormats(void)
 {
     ebpfMonPut p = somePut(115);
     ebpfMonBurstInfo b = {.puts = 15, .hasRange = 1, .min = -1.5, .max = 1e300, .writers = 2,
-                          .writer = {{"alice", "opi1", 12}, {"bob", "opi2", 3}}};
+                          .writer = {{.user = "alice", .host = "opi1", .count = 12},
+                                     {.user = "bob", .host = "opi2", .count = 3}}};
 
     testDiag("formats");
     expectLine(ebpfMonFormatJson, &p, NULL, "{\"time\":\"2026-11-15T07:28:03.123456789Z\",\"pv\":\"VAC:SET\","
@@ -74,6 +75,31 @@ static void testFormats(void)
                "\"message\":\"no\",\"seen\":\"both\",\"unexpected\":true,\"rule\":\"only ops\"}");
     expectLine(ebpfMonFormatCaPutText, &p, NULL, "15-Nov-26 07:28:03 opi1 alice VAC:SET.VAL new=115 old=116 "
                "result=failed");
+}
+
+/* The newest put, by which the line begins, says nothing about the others. */
+static void testWriters(void)
+{
+    ebpfMonPut p = somePut(115);
+    ebpfMonBurstInfo b = {.puts = 36, .writers = 4, .writer = {{"", "", 29, ebpfMonByLink, ""},
+                          {"", "", 4, ebpfMonByShell, ""}, {"", "opi3", 2, ebpfMonByCa, "10.0.0.5:40312"},
+                          {"alice", "opi1", 1, ebpfMonByCa, ""}}};
+
+    testDiag("writers without a user");
+    strcpy(formatter.host, "here");
+    expectLine(ebpfMonFormatCaPutText, &p, &b, "15-Nov-26 07:28:03 opi1 alice VAC:SET new=115 old=116 burst=36 by "
+               "link@here (29), shell@here (4), -@opi3 (2), alice@opi1 (1)");
+    expectLine(ebpfMonFormatCaPutJson, &p, &b, "{\"date\":\"2026-11-15\",\"time\":\"07:28:03.123\",\"host\":\"opi1\","
+               "\"user\":\"alice\",\"pv\":\"VAC:SET\",\"new\":115,\"old\":116,\"burst\":36,"
+               "\"writers\":[{\"host\":\"here\",\"user\":\"link\",\"count\":29},"
+               "{\"host\":\"here\",\"user\":\"shell\",\"count\":4},{\"host\":\"opi3\",\"user\":\"-\",\"count\":2},"
+               "{\"host\":\"opi1\",\"user\":\"alice\",\"count\":1}]}");
+    expectLine(ebpfMonFormatJson, &p, &b, "{\"time\":\"2026-11-15T07:28:03.123456789Z\",\"pv\":\"VAC:SET\","
+               "\"ioc\":\"vac1\",\"value\":115,\"old\":116,\"user\":\"alice\",\"host\":\"opi1\",\"through\":\"CA\","
+               "\"result\":\"ok\",\"seen\":\"inside\",\"burst\":36,\"writers\":[{\"through\":\"link\",\"count\":29},"
+               "{\"through\":\"shell\",\"count\":4},{\"host\":\"opi3\",\"through\":\"CA\",\"count\":2},"
+               "{\"user\":\"alice\",\"host\":\"opi1\",\"count\":1}]}");
+    formatter.host[0] = 0;
 }
 
 static void testValues(void)
@@ -192,6 +218,7 @@ MAIN(testPutLogFormat)
     setenv("TZ", "UTC", 1); /* caPutLog's times are local */
     tzset();
     testFormats();
+    testWriters();
     testValues();
     testLongest();
     testChanges();

@@ -64,6 +64,12 @@ static burstEntry *findBurst(ebpfMonBurst *b, const ebpfMonPut *put, unsigned ha
     return e;
 }
 
+static int isSameWriter(const ebpfMonBurstWriter *w, const ebpfMonPut *put)
+{
+    return strcmp(w->user, put->user) == 0 && strcmp(w->host, put->host) == 0 &&
+           (put->user[0] || w->through == put->through);
+}
+
 static void addToSummary(ebpfMonBurstInfo *info, const ebpfMonPut *put)
 {
     unsigned i;
@@ -75,7 +81,7 @@ static void addToSummary(ebpfMonBurstInfo *info, const ebpfMonPut *put)
         info->max = fmax(info->max, put->number);
     }
     for (i = 0; i < info->writers; i++) {
-        if (strcmp(info->writer[i].user, put->user) == 0 && strcmp(info->writer[i].host, put->host) == 0) {
+        if (isSameWriter(&info->writer[i], put)) {
             info->writer[i].count++;
             return;
         }
@@ -86,6 +92,8 @@ static void addToSummary(ebpfMonBurstInfo *info, const ebpfMonPut *put)
     }
     strcpy(info->writer[i].user, put->user);
     strcpy(info->writer[i].host, put->host);
+    strcpy(info->writer[i].peer, put->peer);
+    info->writer[i].through = put->through;
     info->writer[i].count = 1;
     info->writers++;
 }

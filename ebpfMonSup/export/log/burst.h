@@ -12,9 +12,12 @@
 
 #define EBPFMON_BURST_WRITERS 8
 
+/* Puts with the same user and host. Those without a user have the same origin, too: links and threads have neither. */
 typedef struct {
     char user[40], host[64];
     unsigned long count;
+    ebpfMonThrough through; /* this and "peer": of the first put */
+    char peer[24];
 } ebpfMonBurstWriter;
 
 typedef struct {

@@ -140,8 +140,17 @@ static unsigned long countOthers(const ebpfMonBurstInfo *b, unsigned shown)
     return n;
 }
 
-static void addBurstText(lineBuffer *l, ebpfMonFormatter *f, const ebpfMonPut *put, const ebpfMonBurstInfo *burst,
-                     size_t limit)
+/* Sets what a put has of its writer, so that a summary names the writer as the line of a single put does. */
+static void setWriter(ebpfMonPut *put, const ebpfMonBurstWriter *w)
+{
+    memset(put, 0, sizeof(*put));
+    strcpy(put->user, w->user);
+    strcpy(put->host, w->host);
+    strcpy(put->peer, w->peer);
+    put->through = w->through;
+}
+
+static void addBurstText(lineBuffer *l, ebpfMonFormatter *f, const ebpfMonBurstInfo *burst, size_t limit)
 {
     unsigned shown = getWritersShown(limit);
 
@@ -153,10 +162,9 @@ static void addBurstText(lineBuffer *l, ebpfMonFormatter *f, const ebpfMonPut *p
     }
     addFormatted(l, " burst=%lu by ", burst->puts);
     for (unsigned i = 0; i < burst->writers && i < shown; i++) {
-        ebpfMonPut writer = {.through = put->through};
+        ebpfMonPut writer;
 
-        strcpy(writer.user, burst->writer[i].user);
-        strcpy(writer.host, burst->writer[i].host);
+        setWriter(&writer, &burst->writer[i]);
         addFormatted(l, "%s", i ? ", " : "");
         addWord(l, getUser(&writer));
         addFormatted(l, "@");
@@ -189,7 +197,7 @@ size_t ebpfMonFormatCaPutTextLine(ebpfMonFormatter *f, const ebpfMonPut *put, co
         addValueText(&l, put->old, put->oldIsNumber, put->oldNumber, limit);
     }
     if (burst)
-        addBurstText(&l, f, put, burst, limit);
+        addBurstText(&l, f, burst, limit);
     if (problem)
         addFormatted(&l, " result=%s", problem);
     return l.len;
@@ -243,7 +251,7 @@ static void addJsonValue(ebpfMonJson *j, const char *key, const char *text, long
     ebpfMonJsonAddInteger(j, sizeKey, elements);
 }
 
-static void addJsonBurst(ebpfMonFormatter *f, const ebpfMonPut *put, const ebpfMonBurstInfo *burst, size_t limit)
+static void addJsonBurst(ebpfMonFormatter *f, const ebpfMonBurstInfo *burst, size_t limit)
 {
     ebpfMonJson *j = &f->json;
     unsigned shown = getWritersShown(limit);
@@ -255,10 +263,9 @@ static void addJsonBurst(ebpfMonFormatter *f, const ebpfMonPut *put, const ebpfM
     ebpfMonJsonAddInteger(j, "burst", (long long)burst->puts);
     ebpfMonJsonOpenList(j, "writers");
     for (unsigned i = 0; i < burst->writers && i < shown; i++) {
-        ebpfMonPut writer = {.through = put->through};
+        ebpfMonPut writer;
 
-        strcpy(writer.user, burst->writer[i].user);
-        strcpy(writer.host, burst->writer[i].host);
+        setWriter(&writer, &burst->writer[i]);
         ebpfMonJsonOpenObject(j, NULL);
         ebpfMonJsonAddTextIfAny(j, "host", getHost(f, &writer));
         ebpfMonJsonAddTextIfAny(j, "user", getUser(&writer));
@@ -296,7 +303,7 @@ size_t ebpfMonFormatCaPutJsonLine(ebpfMonFormatter *f, const ebpfMonPut *put, co
         addJsonValue(j, "old", put->old, put->oldCount >= 0 ? put->oldCount : put->count, put->oldIsNumber,
                      put->oldNumber, limit);
     if (burst)
-        addJsonBurst(f, put, burst, limit);
+        addJsonBurst(f, burst, limit);
     if (problem)
         ebpfMonJsonAddText(j, "result", problem);
     len = ebpfMonJsonEnd(j);

@@ -41,6 +41,8 @@ static void addBurst(ebpfMonJson *j, const ebpfMonBurstInfo *b)
         ebpfMonJsonOpenObject(j, NULL);
         ebpfMonJsonAddTextIfAny(j, "user", b->writer[i].user);
         ebpfMonJsonAddTextIfAny(j, "host", b->writer[i].host);
+        if (!b->writer[i].user[0])
+            ebpfMonJsonAddText(j, "through", ebpfMonThroughName(b->writer[i].through));
         ebpfMonJsonAddInteger(j, "count", (long long)b->writer[i].count);
         ebpfMonJsonCloseObject(j);
     }
