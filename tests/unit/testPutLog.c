@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One log, without its thread: modes, the PV, losses; and the logs of a process as an object. Times are invented. */
 #include "logTest.h"
+#include <arpa/inet.h>
 
 #include "export/log/logThread.h"
 #include "export/log/putLog.h"
@@ -136,6 +137,83 @@ static void testLoss(void)
     text = contents(pathOf("late/log.json"), &len);
     testOk1(text && strstr(text, "\"lost\":2,\"message\":\"cannot open it"));
     free(text);
+    free(log);
+}
+
+/* A server on loopback that has accepted nothing yet, with little room for what it gets. */
+static int listenForLog(struct sockaddr_in *addr)
+{
+    socklen_t size = sizeof(*addr);
+    int fd = socket(AF_INET, SOCK_STREAM, 0), room = 4096;
+
+    addr->sin_family = AF_INET;
+    addr->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room)) || bind(fd, (struct sockaddr *)addr, size) ||
+        listen(fd, 4) || getsockname(fd, (struct sockaddr *)addr, &size))
+        testAbort("no server: %s", strerror(errno));
+    return fd;
+}
+
+static int isConnected(const void *log)
+{
+    ebpfMonPutLogTick((ebpfMonPutLog *)log, 1);
+    return ((const ebpfMonPutLog *)log)->server->up;
+}
+
+/* Accepts a connection, and reads it to its end. Returns the number of whole lines; "text": the begin of them. */
+static uint64_t readConnection(int listener, char *text, size_t size)
+{
+    const struct timeval most = {.tv_sec = (time_t)DEADLINE};
+    int fd = accept(listener, NULL, NULL);
+    char buf[4096];
+    size_t have = 0;
+    uint64_t lines = 0;
+    ssize_t n;
+
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
+    while ((n = recv(fd, buf, sizeof(buf), 0)) > 0) {
+        for (ssize_t i = 0; i < n; i++) {
+            lines += buf[i] == '\n';
+            if (have < size - 1)
+                text[have++] = buf[i];
+        }
+    }
+    text[have] = 0;
+    testOk(n == 0, "the connection ends, after %" PRIu64 " lines", lines);
+    close(fd);
+    return lines;
+}
+
+static void testServerOff(void)
+{
+    ebpfMonPutLogConf conf = {.kind = ebpfMonPutLogServer, .format = ebpfMonFormatCaPutText, .mode = ebpfMonLogBurst};
+    ebpfMonPutLog *log = calloc(1, sizeof(*log));
+    int listener = listenForLog(&conf.addr);
+    char text[1000];
+    uint64_t arrived, made = 0;
+    int room = 4096;
+
+    testDiag("the log of a server that works is switched off");
+    ebpfMonPutLogConfigure(log, &conf, &labels, 1);
+    testOk1(until(isConnected, log));
+    addPut(log, 1, 0, 1);
+    addPut(log, 2, 1, 1);
+    ebpfMonPutLogClose(log, 1);
+    arrived = readConnection(listener, text, sizeof(text));
+    testOk(arrived == 2 && log->counts.lines == 2 && !log->counts.lost && strstr(text, "burst=2 by alice@opi1 (2)\n"),
+           "%" PRIu64 " written, %" PRIu64 " lost: %s", log->counts.lines, log->counts.lost, text);
+    conf.mode = ebpfMonLogAll;
+    ebpfMonPutLogConfigure(log, &conf, &labels, 1);
+    testOk1(until(isConnected, log));
+    setsockopt(log->server->fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+    while (made < 20000)
+        addPut(log, (unsigned)made++, 0, 1);
+    ebpfMonPutLogClose(log, 1);
+    arrived = readConnection(listener, text, sizeof(text));
+    testOk(log->counts.lines == arrived && arrived && arrived < made && log->counts.lines + log->counts.lost == made,
+           "more lines than the network takes at once: %" PRIu64 " written, %" PRIu64 " arrived", log->counts.lines,
+           arrived);
+    close(listener);
     free(log);
 }
 
@@ -300,6 +378,7 @@ MAIN(testPutLog)
     testModes();
     testHiddenPuts();
     testLoss();
+    testServerOff();
     testObject();
     testQueueLosses();
     testTooMany();

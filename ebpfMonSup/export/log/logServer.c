@@ -176,10 +176,13 @@ int ebpfMonLogServerIsPending(const ebpfMonLogServer *s)
     return s->len > 0 && !(s->fd < 0 && s->out.trouble);
 }
 
-void ebpfMonLogServerClose(ebpfMonLogServer *s)
+void ebpfMonLogServerClose(ebpfMonLogServer *s, double now)
 {
     if (s->up)
-        dropAcknowledged(s);
+        ebpfMonLogServerTick(s, now);
+    if (s->up && !s->out.trouble) /* the kernel goes on with what it has taken, but a server that is too slow may never
+                                   * read it */
+        dropLines(s, s->sent);
     ebpfMonDestinationAddLost(&s->out, ebpfMonDestinationCountLines(s->buf, s->len));
     s->len = 0;
     if (s->fd >= 0)

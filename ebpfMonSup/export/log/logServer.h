@@ -36,7 +36,8 @@ void ebpfMonLogServerTick(ebpfMonLogServer *s, double now);
 /* Nonzero while lines wait for the server. */
 int ebpfMonLogServerIsPending(const ebpfMonLogServer *s);
 
-/* Counts lines that were not acknowledged as lost. Afterwards the caller reads the counts, and frees the memory. */
-void ebpfMonLogServerClose(ebpfMonLogServer *s);
+/* Sends what can be sent without waiting, and counts the rest as lost. Afterwards the caller reads the counts, and
+ * frees the memory. */
+void ebpfMonLogServerClose(ebpfMonLogServer *s, double now);
 
 #endif

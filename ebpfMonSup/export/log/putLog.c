@@ -185,7 +185,7 @@ void ebpfMonPutLogClose(ebpfMonPutLog *s, double now)
     if (s->file)
         ebpfMonLogFileClose(s->file, now);
     if (s->server)
-        ebpfMonLogServerClose(s->server);
+        ebpfMonLogServerClose(s->server, now);
     ebpfMonPutLogGetCounts(s);
     free(s->file);
     free(s->server);
