@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Logs to log servers: Base's own iocLogServer, killed and started again, and a server that does not read. As root
- * in a network namespace of its own. */
+/* Logs to log servers: Base's own iocLogServer, killed and started again, a server that does not read, and a proxy. As
+ * root in a network namespace of its own. */
 #include "logTest.h"
+#include "export/log/logServer.h"
+
 #include <arpa/inet.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -83,6 +85,7 @@ static void testKilled(void)
         serverTo = made;
         testOk(until(serverHasAll, NULL), "the server was killed and started again: it has all of %u lines", made);
     }
+    writeUntil(made);
     testOk(serverHasAll("") && lost() == 0 && written() == made, "%" PRIu64 " lines", written());
 }
 
@@ -110,6 +113,55 @@ static void testDeaf(int deafPort)
     testOk(written() + lost() >= 1200 + 3 * 60000 && lost() > 1000, "%" PRIu64 " + %" PRIu64, written(), lost());
 }
 
+static double proxyTime; /* invented */
+
+static int isUp(const void *s)
+{
+    ebpfMonLogServerTick((ebpfMonLogServer *)s, proxyTime);
+    return ((const ebpfMonLogServer *)s)->up;
+}
+
+static int isDown(const void *s)
+{
+    return !isUp(s);
+}
+
+static int hasSent(const void *s)
+{
+    return isUp(s) && ((const ebpfMonLogServer *)s)->sent == ((const ebpfMonLogServer *)s)->len;
+}
+
+static void testProxy(int listener, const struct sockaddr_in *addr)
+{
+    const struct linger atOnce = {.l_onoff = 1};
+    ebpfMonLogServer *s = ebpfMonLogServerOpen("proxy", addr);
+    int fd;
+
+    testDiag("a proxy accepts connections, but the server behind it is down");
+    proxyTime = 100;
+    for (double wait = 1; wait <= 8; wait *= 2) {
+        testOk1(until(isUp, s) && until(hasSent, s) && s->out.trouble == (wait > 1));
+        fd = accept(listener, NULL, NULL);
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &atOnce, sizeof(atOnce));
+        close(fd);
+        testOk1(until(isDown, s) && s->out.trouble);
+        testOk(s->out.retryAt - proxyTime == wait, "the next try comes after %g s: %g", wait,
+               s->out.retryAt - proxyTime);
+        ebpfMonLogServerAdd(s, "line", 4, proxyTime);
+        proxyTime = s->out.retryAt;
+    }
+    testOk(until(isUp, s) && until(hasSent, s) && s->out.lines == 0 && s->len == 4 * strlen("line\n"),
+           "lines that the proxy took are kept");
+    fd = accept(listener, NULL, NULL);
+    proxyTime += 4.9;
+    testOk1(isUp(s) && s->out.trouble);
+    proxyTime += 0.2;
+    testOk1(isUp(s) && !s->out.trouble && s->out.lines == 4 && !s->len);
+    ebpfMonLogServerClose(s, proxyTime);
+    close(fd);
+    free(s);
+}
+
 static void testServers(void)
 {
     struct sockaddr_in addr = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -118,11 +170,12 @@ static void testServers(void)
 
     if (access(IOC_LOG_SERVER, X_OK) != 0 || bind(deaf, (struct sockaddr *)&addr, size) || listen(deaf, 4) ||
         getsockname(deaf, (struct sockaddr *)&addr, &size)) {
-        testSkip(14, "no iocLogServer in this Base, or no network");
+        testSkip(31, "no iocLogServer in this Base, or no network");
         return;
     }
     serverPort = 20000 + getpid() % 10000;
     eltc(0);
+    testProxy(deaf, &addr);
     testKilled();
     testDeaf(ntohs(addr.sin_port));
     eltc(1);

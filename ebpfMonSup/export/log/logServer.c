@@ -14,6 +14,7 @@
 
 #define CONNECT_MOST 5.0   /* s */
 #define RETRY_MOST   30.0  /* s */
+#define SURE_AFTER   5.0   /* s */
 #define IDLE_S       30
 #define SILENT_MS    30000 /* ms; a server that acknowledges nothing for so long has failed */
 
@@ -51,9 +52,16 @@ static void dropAcknowledged(ebpfMonLogServer *s)
         dropLines(s, s->sent - (size_t)queued);
 }
 
+/* A proxy (haproxy, ssh -L) accepts a connection and lines, and closes when it finds that the server behind it is down.
+ * So after trouble a connection must last for some seconds; its lines are kept until then. */
+static int isSure(const ebpfMonLogServer *s, double now)
+{
+    return s->up && (!s->out.trouble || now - s->upSince >= SURE_AFTER);
+}
+
 static void setDown(ebpfMonLogServer *s, double now, const char *why)
 {
-    if (s->up)
+    if (isSure(s, now))
         dropAcknowledged(s);
     if (s->fd >= 0)
         close(s->fd);
@@ -97,6 +105,7 @@ static int finishConnect(ebpfMonLogServer *s, double now)
         return 0;
     }
     s->up = 1;
+    s->upSince = now;
     s->sent = 0; /* lines that the last connection did not acknowledge are sent again as a whole */
     return 1;
 }
@@ -147,7 +156,7 @@ void ebpfMonLogServerTick(ebpfMonLogServer *s, double now)
     if (hasEnded(s, now))
         return;
     sendLines(s, now);
-    if (s->fd < 0)
+    if (!isSure(s, now))
         return;
     dropAcknowledged(s);
     if (!s->out.lostNow || s->len < sizeof(s->buf) / 2)

@@ -18,7 +18,7 @@ typedef struct {
     struct sockaddr_in addr;
     int      fd;         /* -1: there is no connection */
     int      up;         /* nonzero: it is connected; 0: it is being connected */
-    double   connectBy;
+    double   connectBy, upSince;
     size_t   len;        /* bytes in buf; it begins with the first line that is not acknowledged */
     size_t   sent;       /* of these, bytes that this connection has taken */
     char     buf[EBPFMON_SERVER_BUFFER];
