@@ -77,6 +77,22 @@ static void testFormats(void)
                "result=failed");
 }
 
+static void testRanges(void)
+{
+    ebpfMonPut p = somePut(115);
+    ebpfMonBurstInfo b = {.puts = 15, .hasRange = 1, .writers = 1,
+                          .writer = {{.user = "bob", .host = "opi2", .count = 15}}};
+
+    testDiag("large numbers differ in their last digit");
+    b.min = 1234567;
+    b.max = 1234570.25;
+    expectLine(ebpfMonFormatCaPutText, &p, &b, "15-Nov-26 07:28:03 opi1 alice VAC:SET new=115 old=116 min=1234567 "
+               "max=1234570.25 burst=15 by bob@opi2 (15)");
+    b.min = b.max = NAN;
+    expectLine(ebpfMonFormatCaPutText, &p, &b, "15-Nov-26 07:28:03 opi1 alice VAC:SET new=115 old=116 min=nan "
+               "max=nan burst=15 by bob@opi2 (15)");
+}
+
 /* The newest put, by which the line begins, says nothing about the others. */
 static void testWriters(void)
 {
@@ -218,6 +234,7 @@ MAIN(testPutLogFormat)
     setenv("TZ", "UTC", 1); /* caPutLog's times are local */
     tzset();
     testFormats();
+    testRanges();
     testWriters();
     testValues();
     testLongest();

@@ -105,10 +105,13 @@ static long findElements(const char *text, long count, const char **elements)
 
 static void addValueText(lineBuffer *l, const char *text, int isNumber, double number, size_t limit)
 {
-    char cut[EBPFMON_TEXT_SIZE], escaped[4 * EBPFMON_TEXT_SIZE];
+    char cut[EBPFMON_TEXT_SIZE], escaped[4 * EBPFMON_TEXT_SIZE], digits[40];
 
     if (isNumber && isfinite(number) && ebpfMonJsonIsNumber(text, strlen(text))) {
         addFormatted(l, "%s", text);
+    } else if (isNumber && isfinite(number)) {
+        ebpfMonJsonFormatNumber(number, digits, sizeof(digits));
+        addFormatted(l, "%s", digits);
     } else if (isNumber) {
         addFormatted(l, "%g", number);
     } else {
