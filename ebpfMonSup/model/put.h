@@ -55,6 +55,9 @@ typedef struct {
     int      isNumber;    /* nonzero: val is one number, and "number" has it */
     int      oldIsNumber;
     double   number, oldNumber;
+    int      isText;      /* nonzero: val is a text, or an array of texts, none of which is a number though it may look
+                           * like one */
+    int      oldIsText;
     int      isConverted; /* nonzero: val is a text that the IOC converts to the number "converted": "0x10" becomes 0
                            * in a longout */
     double   converted;

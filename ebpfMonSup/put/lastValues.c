@@ -66,15 +66,16 @@ static void storeValue(lastValue *l, uint64_t key, const ebpfMonWireEvent *ev)
     l->put = ev->kind == ebpfMonWirePut ? ev->id : 0;
     l->value.known = 1;
     l->value.count = (long)ev->count;
+    l->value.isText = 0; /* texts of PVA arrays have quotes */
     if (ev->protocol == ebpfMonWirePva) {
         l->value.isNumber = ev->isNumber && ebpfMonPacketTextIsNumber(ev->text);
         l->value.number = ev->number;
         ebpfMonTextCopy(l->value.text, sizeof(l->value.text), ev->text);
         return;
     }
-    ebpfMonPacketTextFormatCa(ev->data,
-                              (uint32_t)(ev->have < EBPFMON_PACKET_PUT_DATA ? ev->have : EBPFMON_PACKET_PUT_DATA),
-                              ev->baseType, ev->count, text, sizeof(text), &l->value.isNumber, &l->value.number);
+    l->value.isText = ebpfMonPacketTextFormatCa(
+        ev->data, (uint32_t)(ev->have < EBPFMON_PACKET_PUT_DATA ? ev->have : EBPFMON_PACKET_PUT_DATA), ev->baseType,
+        ev->count, text, sizeof(text), &l->value.isNumber, &l->value.number);
     ebpfMonTextCopy(l->value.text, sizeof(l->value.text), text);
 }
 

@@ -67,6 +67,7 @@ static void setSent(const ebpfMonGuardedPut *from, ebpfMonPut *put)
     }
     value.type = types[from->type];
     ebpfMonValueTextFormat(NULL, NULL, 0, &value, put->val, sizeof(put->val));
+    put->isText = ebpfMonValueTextIsText(&value);
     put->isNumber = ebpfMonValueTextGetNumber(&value, &put->number);
     if (from->hasAfter && strcmp(from->after, put->val) != 0)
         snprintf(put->after, sizeof(put->after), "%s", from->after);

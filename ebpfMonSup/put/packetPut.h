@@ -15,7 +15,7 @@
 typedef struct {
     char   text[96];
     double number;
-    int    isNumber;
+    int    isNumber, isText; /* as in ebpfMonPut */
     int    known; /* 0: nothing was seen, and the other members are not valid */
     long   count;
 } ebpfMonOldValue;

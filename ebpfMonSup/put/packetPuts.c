@@ -61,13 +61,14 @@ static void setValues(const ebpfMonPacketPut *p, ebpfMonPut *put)
         put->isNumber = p->isNumber && ebpfMonPacketTextIsNumber(put->val);
         put->number = p->number;
     } else {
-        ebpfMonPacketTextFormatCa(p->data, p->have, p->baseType, p->count, put->val, sizeof(put->val), &put->isNumber,
-                                  &put->number);
+        put->isText = ebpfMonPacketTextFormatCa(p->data, p->have, p->baseType, p->count, put->val, sizeof(put->val),
+                                                &put->isNumber, &put->number);
     }
     if (!p->old.known)
         return;
     put->hasOld = 1;
     put->oldIsNumber = p->old.isNumber;
+    put->oldIsText = p->old.isText;
     put->oldNumber = p->old.number;
     put->oldCount = p->old.count;
     ebpfMonTextCopy(put->old, sizeof(put->old), p->old.text);

@@ -7,8 +7,8 @@
 #include "put/putDecode.h"
 #include "put/valueText.h"
 
-void ebpfMonPacketTextFormatCa(const uint8_t *data, uint32_t have, int baseType, uint32_t count, char *buf, size_t size,
-                               int *isNumber, double *number)
+int ebpfMonPacketTextFormatCa(const uint8_t *data, uint32_t have, int baseType, uint32_t count, char *buf, size_t size,
+                              int *isNumber, double *number)
 {
     ebpfMonValue v = {
         .data = data, .len = have, .type = ebpfMonPutDecodeCaType(baseType), .size = 40, .count = count, .network = 1,
@@ -17,10 +17,11 @@ void ebpfMonPacketTextFormatCa(const uint8_t *data, uint32_t have, int baseType,
     if (baseType < 0) {
         *isNumber = 0;
         snprintf(buf, size, "?");
-        return;
+        return 0;
     }
     *isNumber = v.type != ebpfMonDbfEnum && ebpfMonValueTextGetNumber(&v, number);
     ebpfMonValueTextFormat(NULL, NULL, 0, &v, buf, size);
+    return ebpfMonValueTextIsText(&v);
 }
 
 int ebpfMonPacketTextIsNumber(const char *text)

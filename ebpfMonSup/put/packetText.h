@@ -7,9 +7,10 @@
 #include <stdint.h>
 
 /* Formats "have" bytes of the elements of a CA message, of a plain type (DBR_STRING 0 … DBR_DOUBLE 6). *isNumber: the
- * value is a single number, and *number has it; the index of an enum does not count as a number. */
-void ebpfMonPacketTextFormatCa(const uint8_t *data, uint32_t have, int baseType, uint32_t count, char *buf, size_t size,
-                               int *isNumber, double *number);
+ * value is a single number, and *number has it; the index of an enum does not count as a number. Nonzero: it is a text,
+ * or an array of texts. */
+int ebpfMonPacketTextFormatCa(const uint8_t *data, uint32_t have, int baseType, uint32_t count, char *buf, size_t size,
+                              int *isNumber, double *number);
 
 /* Nonzero: the text is a number and nothing else. The texts "true" and "2 (Fast)" of PVA are no numbers here. */
 int ebpfMonPacketTextIsNumber(const char *text);

@@ -217,6 +217,7 @@ static void setOldValue(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, cons
     if (isString)
         put->oldCount = old.size;
     ebpfMonValueTextFormat(t, f, ev->precord, &old, put->old, sizeof(put->old));
+    put->oldIsText = ebpfMonValueTextIsText(&old);
     put->oldIsNumber = !isString && getNumber(&old, ev->fieldType, &put->oldNumber);
 }
 
@@ -233,6 +234,7 @@ static void setNewValue(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, cons
 
     put->count = (long)ev->nRequest;
     ebpfMonValueTextFormat(t, f, ev->precord, &new, put->val, sizeof(put->val));
+    put->isText = ebpfMonValueTextIsText(&new);
     put->isNumber = !isString && getNumber(&new, ev->fieldType, &put->number);
     if (put->isNumber)
         convertNumber(&new, ev->fieldType, put);

@@ -207,7 +207,7 @@ static void formatElement(const ebpfMonValue *v, const uint8_t *at, char *buf, s
 }
 
 /* Long strings are sent as char arrays: printable characters up to a terminator or the end. */
-static int isText(const uint8_t *s, uint32_t len)
+static int hasTextOnly(const uint8_t *s, uint32_t len)
 {
     uint32_t i = 0;
 
@@ -215,6 +215,16 @@ static int isText(const uint8_t *s, uint32_t len)
         if (s[i] < ' ' && s[i] != '\t' && s[i] != '\n' && s[i] != '\r')
             return 0;
     return i > 0;
+}
+
+static int isLongString(const ebpfMonValue *v)
+{
+    return (v->type == ebpfMonDbfChar || v->type == ebpfMonDbfUchar) && v->count > 1 && hasTextOnly(v->data, v->len);
+}
+
+int ebpfMonValueTextIsText(const ebpfMonValue *v)
+{
+    return v->type == ebpfMonDbfString || isLongString(v);
 }
 
 /* The number of a state, of whatever integer type it was sent. -1: it is none. */
@@ -291,7 +301,7 @@ void ebpfMonValueTextFormat(ebpfMonTarget *t, const ebpfMonField *field, uint64_
     }
     if (v->type == ebpfMonDbfString && v->count == 1) {
         ebpfMonTextCopyBytes(buf, size, (const char *)v->data, v->len < each ? v->len : each);
-    } else if ((v->type == ebpfMonDbfChar || v->type == ebpfMonDbfUchar) && v->count > 1 && isText(v->data, v->len)) {
+    } else if (isLongString(v)) {
         formatLongString(v, buf, size);
     } else if (v->count == 1) {
         formatScalar(v, each, buf, size);

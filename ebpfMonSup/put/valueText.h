@@ -23,6 +23,9 @@ typedef struct {
 void ebpfMonValueTextFormat(ebpfMonTarget *t, const ebpfMonField *field, uint64_t precord, const ebpfMonValue *v,
                             char *buf, size_t size);
 
+/* Nonzero: the value is a text, or an array of texts. */
+int ebpfMonValueTextIsText(const ebpfMonValue *v);
+
 /* Nonzero: the value is a single number (of an enum: its index), and *number has it. */
 int ebpfMonValueTextGetNumber(const ebpfMonValue *v, double *number);
 

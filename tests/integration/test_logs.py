@@ -15,7 +15,7 @@ from tests.harness.wait import until
 RECORDS = (
     db.READY + db.record("ao", "AO", VAL="1", DRVH="0") + db.record("longout", "LO") + db.record("stringout", "STR") +
     db.record("lso", "LSO", SIZV="200") + db.record("bo", "BO", ZNAM="Closed", ONAM="Open") +
-    db.record("waveform", "WF", FTVL="DOUBLE", NELM="100") + db.record("ao", "DISABLED", DISP="1") +
+    db.record("waveform", "WF", FTVL="DOUBLE", NELM="100") + db.record("waveform", "WFS", FTVL="STRING", NELM="9") + db.record("ao", "DISABLED", DISP="1") +
     db.record("ao", "SECRET", ASG="NOBODY") + db.record("ao", "X") + db.record("ao", "Y") +
     db.record("ao", "B1") + db.record("ao", "B2")
 )
@@ -164,6 +164,11 @@ def test_arrays_and_long_strings(ioc, monitor, files, server):
     find(lambda: [json.loads(l) for l in server.lines()], ioc.prefix + "WF")
     o = [json.loads(l) for l in server.lines() if f'"{ioc.prefix}WF"' in l][-1]
     assert o["new"] == [1.5, 2, -3] and o["new-size"] == 3
+    ca.put(ioc.prefix + "WFS", ["3 mm", "x"])
+    ca.put(ioc.prefix + "WFS", ["1", "2"])
+    until(lambda: len([l for l in server.lines() if f'"{ioc.prefix}WFS"' in l]) == 2, 5, "the lines at the server")
+    texts = [json.loads(l) for l in server.lines() if f'"{ioc.prefix}WFS"' in l]
+    assert [(o["new"], o["old"]) for o in texts] == [(["3 mm x"], []), (["1 2"], ["3 mm x"])]
     find(lambda: [json.loads(l) for l in server.lines()], ioc.prefix + "LSO.VAL$")
     o = [json.loads(l) for l in server.lines() if f'"{ioc.prefix}LSO.VAL$"' in l][-1]
     assert o["new"] == ["a long text, " * 8] and o["new-size"] >= 8 * 13

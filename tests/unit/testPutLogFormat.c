@@ -174,6 +174,36 @@ static void testValues(void)
                "new=\"[3] not an array\"");
 }
 
+static void expectArray(const char *val, long count, int isText, const char *json)
+{
+    ebpfMonPut p = somePut(1);
+    char want[1000];
+
+    p.isNumber = p.hasOld = 0;
+    p.isText = isText;
+    p.count = count;
+    strcpy(p.val, val);
+    snprintf(want, sizeof(want), "{\"date\":\"2026-11-15\",\"time\":\"07:28:03.123\",\"host\":\"opi1\","
+             "\"user\":\"alice\",\"pv\":\"VAC:SET\",\"new\":%s,\"new-size\":%ld}", json, count);
+    expectLine(ebpfMonFormatCaPutJson, &p, NULL, want);
+}
+
+static void testArrays(void)
+{
+    testDiag("arrays in caPutLog's JSON");
+    expectArray("[2] 3 mm x", 2, 1, "[\"3 mm x\"]");
+    expectArray("[2] 1 2", 2, 1, "[\"1 2\"]");
+    expectArray("12", 3, 1, "[\"12\"]");
+    expectArray("[2] \"3 mm\" \"x\"", 2, 0, "[\"\\\"3 mm\\\" \\\"x\\\"\"]");
+    expectArray("[2] 1 maybe", 2, 0, "[\"1 maybe\"]");
+    expectArray("[4] \"nan\" \"inf\" \"-inf\" 1e-07", 4, 0, "[\"Nan\",\"Infinity\",\"-Infinity\",1e-07]");
+    expectArray("[4] NaN inf -inf 0.5", 4, 0, "[\"Nan\",\"Infinity\",\"-Infinity\",0.5]");
+    expectArray("[20] 1 2 ...", 20, 0, "[1,2]");
+    expectArray("[20] 1 2.5e-...", 20, 0, "[1]");
+    expectArray("[2] \"a...", 2, 0, "[\"\\\"a...\"]");
+    expectArray("[0]", 0, 1, "[]");
+}
+
 static void testLongest(void)
 {
     ebpfMonPut p = somePut(1);
@@ -237,6 +267,7 @@ MAIN(testPutLogFormat)
     testRanges();
     testWriters();
     testValues();
+    testArrays();
     testLongest();
     testChanges();
     ebpfMonFormatterFree(&formatter);

@@ -126,7 +126,7 @@ int ebpfMonBurstAddPut(ebpfMonBurst *b, const ebpfMonPut *put, double now)
     burstEntry *e = findBurst(b, put, hash);
     ebpfMonPut *kept;
     char old[EBPFMON_TEXT_SIZE];
-    int hasOld, oldIsNumber;
+    int hasOld, oldIsNumber, oldIsText;
     double oldNumber;
     long oldCount;
 
@@ -142,12 +142,14 @@ int ebpfMonBurstAddPut(ebpfMonBurst *b, const ebpfMonPut *put, double now)
     strcpy(old, kept->old);
     hasOld = kept->hasOld;
     oldIsNumber = kept->oldIsNumber;
+    oldIsText = kept->oldIsText;
     oldNumber = kept->oldNumber;
     oldCount = kept->oldCount;
     *kept = *put;
     strcpy(kept->old, old);
     kept->hasOld = hasOld;
     kept->oldIsNumber = oldIsNumber;
+    kept->oldIsText = oldIsText;
     kept->oldNumber = oldNumber;
     kept->oldCount = oldCount;
     addToSummary(&e->info, put);

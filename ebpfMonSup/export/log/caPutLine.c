@@ -206,48 +206,77 @@ size_t ebpfMonFormatCaPutTextLine(ebpfMonFormatter *f, const ebpfMonPut *put, co
     return l.len;
 }
 
-/* Writes one element of an array, "len" characters. Nonzero: it is a number. */
+/* Writes one element of an array, "len" characters; "j" NULL: only looks at it. Nonzero: it is a number. */
 static int writeJsonElement(ebpfMonJson *j, const char *text, size_t len)
 {
-    if (len == 3 && strncmp(text, "NaN", 3) == 0)
-        ebpfMonJsonWriteText(j, "Nan");
-    else if (len == 3 && strncmp(text, "inf", 3) == 0)
-        ebpfMonJsonWriteText(j, "Infinity");
-    else if (len == 4 && strncmp(text, "-inf", 4) == 0)
-        ebpfMonJsonWriteText(j, "-Infinity");
-    else if (ebpfMonJsonIsNumber(text, len))
-        yajl_gen_number(j->g, text, len);
-    else
+    static const struct {
+        const char *text, *json;
+    } others[] = {
+        {"NaN", "Nan"}, {"inf", "Infinity"}, {"-inf", "-Infinity"}, /* of CA; and of PVA: */
+        {"\"nan\"", "Nan"}, {"\"inf\"", "Infinity"}, {"\"-inf\"", "-Infinity"},
+    };
+
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        if (len != strlen(others[i].text) || strncmp(text, others[i].text, len) != 0)
+            continue;
+        if (j)
+            ebpfMonJsonWriteText(j, others[i].json);
+        return 1;
+    }
+    if (!ebpfMonJsonIsNumber(text, len))
         return 0;
+    if (j)
+        yajl_gen_number(j->g, text, len);
     return 1;
 }
 
-static void addJsonValue(ebpfMonJson *j, const char *key, const char *text, long count, int isNumber, double number,
-                         size_t limit)
+/* Nonzero: here the text ends, because there was no room for more; perhaps within a number. */
+static int isCut(const char *text)
+{
+    size_t len = strlen(text);
+
+    return len >= 3 && strcmp(text + len - 3, "...") == 0 && strspn(text, "-+.0123456789e") == len;
+}
+
+/* Writes the elements of an array; "j" NULL: only looks at them. Nonzero: all are numbers. */
+static int writeJsonNumbers(ebpfMonJson *j, const char *at)
+{
+    for (size_t len; *at && !isCut(at); at += len + (at[len] == ' ')) {
+        len = strcspn(at, " ");
+        if (!writeJsonElement(j, at, len))
+            return 0;
+    }
+    return 1;
+}
+
+typedef struct {
+    const char *text;
+    int    isNumber, isText;
+    double number;
+    long   count;
+} shownValue;
+
+static void addJsonValue(ebpfMonJson *j, const char *key, const shownValue *v, size_t limit)
 {
     const char *at;
-    long elements = isNumber ? -1 : findElements(text, count, &at);
+    long elements = findElements(v->text, v->count, &at);
     char cut[EBPFMON_TEXT_SIZE], sizeKey[16];
 
-    if (isNumber) {
-        ebpfMonJsonAddNumber(j, key, text, number);
+    if (v->isNumber) {
+        ebpfMonJsonAddNumber(j, key, v->text, v->number);
         return;
     }
     if (elements < 0) {
-        ebpfMonTextCopy(cut, limit < sizeof(cut) ? limit : sizeof(cut), text);
+        ebpfMonTextCopy(cut, limit < sizeof(cut) ? limit : sizeof(cut), v->text);
         ebpfMonJsonAddText(j, key, cut);
         return;
     }
     ebpfMonJsonOpenList(j, key);
-    while (*at && strcmp(at, "...") != 0) {
-        size_t len = strcspn(at, " ");
-
-        if (!writeJsonElement(j, at, len)) { /* no numbers: a text may contain blanks, so the rest stays together */
-            ebpfMonTextCopy(cut, limit < sizeof(cut) ? limit : sizeof(cut), at);
-            ebpfMonJsonWriteText(j, cut);
-            break;
-        }
-        at += len + (at[len] == ' ');
+    if (!v->isText && writeJsonNumbers(NULL, at)) {
+        writeJsonNumbers(j, at);
+    } else if (*at) { /* texts may contain blanks, so nothing tells where one ends */
+        ebpfMonTextCopy(cut, limit < sizeof(cut) ? limit : sizeof(cut), at);
+        ebpfMonJsonWriteText(j, cut);
     }
     ebpfMonJsonCloseList(j);
     snprintf(sizeKey, sizeof(sizeKey), "%s-size", key);
@@ -301,10 +330,10 @@ size_t ebpfMonFormatCaPutJsonLine(ebpfMonFormatter *f, const ebpfMonPut *put, co
     for (unsigned i = 0; i < f->labels.metas; i++)
         ebpfMonJsonAddTextIfAny(j, f->labels.meta[i].key, f->labels.meta[i].value);
     ebpfMonJsonAddTextIfAny(j, "pv", getName(put));
-    addJsonValue(j, "new", put->val, put->count, put->isNumber, put->number, limit);
+    addJsonValue(j, "new", &(shownValue){put->val, put->isNumber, put->isText, put->number, put->count}, limit);
     if (put->hasOld)
-        addJsonValue(j, "old", put->old, put->oldCount >= 0 ? put->oldCount : put->count, put->oldIsNumber,
-                     put->oldNumber, limit);
+        addJsonValue(j, "old", &(shownValue){put->old, put->oldIsNumber, put->oldIsText, put->oldNumber,
+                                             put->oldCount >= 0 ? put->oldCount : put->count}, limit);
     if (burst)
         addJsonBurst(f, burst, limit);
     if (problem)

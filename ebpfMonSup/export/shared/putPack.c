@@ -9,7 +9,7 @@ typedef struct {
     int64_t  count, oldCount, status;
     uint64_t hash;
     uint32_t pid, uid;
-    uint8_t  hasOld, isNumber, oldIsNumber, through, result, seen, unexpected;
+    uint8_t  hasOld, isNumber, oldIsNumber, isText, oldIsText, through, result, seen, unexpected;
 } fixedMembers;
 
 #define TEXT(member) {offsetof(ebpfMonPut, member), sizeof(((ebpfMonPut *)0)->member)}
@@ -28,7 +28,8 @@ size_t ebpfMonPutPack(const ebpfMonPut *put, uint8_t *buf)
         .time = put->time, .number = put->number, .oldNumber = put->oldNumber, .count = put->count,
         .oldCount = put->oldCount, .status = put->status, .hash = put->hash, .pid = put->peerPid,
         .uid = put->peerUid, .hasOld = !!put->hasOld, .isNumber = !!put->isNumber,
-        .oldIsNumber = !!put->oldIsNumber, .through = (uint8_t)put->through, .result = (uint8_t)put->result,
+        .oldIsNumber = !!put->oldIsNumber, .isText = !!put->isText, .oldIsText = !!put->oldIsText,
+        .through = (uint8_t)put->through, .result = (uint8_t)put->result,
         .seen = (uint8_t)put->seen, .unexpected = !!put->unexpected,
     };
     uint8_t *to = buf;
@@ -64,6 +65,8 @@ void ebpfMonPutUnpack(const uint8_t *buf, size_t len, ebpfMonPut *put)
     put->hasOld = f.hasOld;
     put->isNumber = f.isNumber;
     put->oldIsNumber = f.oldIsNumber;
+    put->isText = f.isText;
+    put->oldIsText = f.oldIsText;
     put->through = f.through;
     put->result = f.result;
     put->seen = f.seen;
