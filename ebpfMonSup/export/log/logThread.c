@@ -189,7 +189,7 @@ static void publishState(ebpfMonPutLogs *logs, double now, int force)
     ebpfMonTextCopy(published->log.message, sizeof(published->log.message), why);
     published->log.written = lines;
     published->log.lost = lost;
-    published->log.queue = 100.0 * (double)q.peak / EBPFMON_PUT_LOG_QUEUE;
+    published->log.queue = 100.0 * (double)ebpfMonRecordQueueTakePeak(logs->queue) / EBPFMON_PUT_LOG_QUEUE;
     epicsTimeGetCurrent(&published->time[ebpfMonGroupLog]);
     ebpfMonPublishedUnlock();
     ebpfMonPublishedNotify(ebpfMonGroupLog);

@@ -308,7 +308,7 @@ const ebpfMonOtlpCounts *ebpfMonOtlpSenderGetCounts(ebpfMonOtlpSender *s, double
         ebpfMonRecordQueueGetState(s->queue, &q);
         addLost(s, ebpfMonOtlpQueueFull, q.dropped - s->dropped);
         s->dropped = q.dropped;
-        *peak = 100.0 * (double)q.peak / EBPFMON_OTLP_QUEUE;
+        *peak = 100.0 * (double)ebpfMonRecordQueueTakePeak(s->queue) / EBPFMON_OTLP_QUEUE;
     }
     s->counts.trouble = s->out.trouble;
     memcpy(s->counts.why, s->out.why, sizeof(s->counts.why));

@@ -176,7 +176,16 @@ void ebpfMonRecordQueueGetState(ebpfMonRecordQueue *q, ebpfMonRecordQueueState *
     state->accepted = q->accepted;
     state->dropped = q->dropped;
     state->used = q->used;
-    state->peak = q->peak;
+    epicsMutexUnlock(q->lock);
+}
+
+size_t ebpfMonRecordQueueTakePeak(ebpfMonRecordQueue *q)
+{
+    size_t peak;
+
+    epicsMutexMustLock(q->lock);
+    peak = q->peak;
     q->peak = q->used;
     epicsMutexUnlock(q->lock);
+    return peak;
 }

@@ -47,10 +47,13 @@ void ebpfMonRecordQueueWait(ebpfMonRecordQueue *queue, double seconds, int until
 typedef struct {
     uint64_t accepted, dropped; /* records that fitted, and records that did not */
     size_t   used;              /* bytes in use */
-    size_t   peak;              /* maximum bytes in use since the last call */
 } ebpfMonRecordQueueState;
 
 /* Copies the state. Any thread. */
 void ebpfMonRecordQueueGetState(ebpfMonRecordQueue *queue, ebpfMonRecordQueueState *state);
+
+/* Returns the maximum of the bytes in use since the last call. Only for the thread that publishes it, because each call
+ * begins anew. */
+size_t ebpfMonRecordQueueTakePeak(ebpfMonRecordQueue *queue);
 
 #endif
