@@ -32,7 +32,7 @@ static void onPut(void *arg, const ebpfMonFinishedPut *finished)
 static ebpfMonPacketPut *makePut(const char *channel)
 {
     static const uint8_t seven[] = { 0, 0, 0, 7 };
-    ebpfMonPacketPut *p = calloc(1, sizeof(*p) + 64);
+    ebpfMonPacketPut *p = calloc(1, sizeof(*p) + EBPFMON_PACKET_PUT_DATA);
 
     p->at = 5;
     p->seq = 100;
@@ -78,6 +78,17 @@ static void testCa(void)
     finish(p, 0);
     testOk(last.hasOld && strcmp(last.old, "3") == 0 && last.oldIsNumber && last.oldNumber == 3 && last.oldCount == 1,
            "the put before it");
+    p = makePut("X");
+    p->old = (ebpfMonOldValue){ .text = "[2] 3 4", .isText = 1, .known = 1, .count = 2 };
+    p->baseType = 0; /* DBR_STRING */
+    p->count = 2;
+    p->have = 80;
+    memset(p->data, 0, p->have);
+    p->data[0] = '1';
+    p->data[40] = '2';
+    finish(p, 0);
+    testOk(strcmp(last.val, "[2] 1 2") == 0 && last.isText && last.oldIsText, "texts that look like numbers: %s",
+           last.val);
     p = makePut("X");
     p->peer = fakePeer(FAKE_LOCAL_PORT, 5064);
     finish(p, 0);
