@@ -302,7 +302,7 @@ void ebpfMonHealthCollectorPublish(ebpfMonHealthCollector *c)
     nameHolders(c);
     hanging = ebpfMonHangFinderFind(c->hangFinder, c->thread, c->threads, now, c->found, &c->health);
     epicsTimeGetCurrent(&at);
-    ebpfMonLivesUpdate(c->lives, c->life, c->iocs, &at, &c->health);
+    ebpfMonLivesUpdate(c->lives, c->life, c->iocs, &at, ebpfMonClockSeconds(), &c->health);
     c->isBusy |= hanging > 0;
     ebpfMonHangsUpdate(c->hangs, c->found, hanging, c->lives, &at, &c->health);
     ebpfMonRowOrderSort(&c->health);

@@ -11,8 +11,8 @@ struct ebpfMonLives {
     unsigned n;
     struct {
         ebpfMonLife life;
-        epicsTimeStamp goneAt;
-        int seen;    /* this second */
+        double goneAt; /* s, monotonic */
+        int seen;      /* this second */
     } known[2 * EBPFMON_TARGETS_MAX];
 };
 
@@ -41,12 +41,12 @@ static void forgetLife(ebpfMonLives *lives, unsigned i)
     lives->known[i] = lives->known[--lives->n];
 }
 
-static void endLife(ebpfMonLives *lives, unsigned i, const epicsTimeStamp *at, ebpfMonHealth *health)
+static void endLife(ebpfMonLives *lives, unsigned i, const epicsTimeStamp *at, double seconds, ebpfMonHealth *health)
 {
     const ebpfMonLife *l = &lives->known[i].life;
 
     lives->known[i].life.gone = 1;
-    lives->known[i].goneAt = *at;
+    lives->known[i].goneAt = seconds;
     ebpfMonHealthEventsAdd(health, at, "IOC %s (pid %d) ended; it ran %.0f s", l->name, (int)l->pid, l->uptime);
 }
 
@@ -60,14 +60,15 @@ static unsigned findPlace(ebpfMonLives *lives)
         return lives->n++;
     for (unsigned i = 0; i < lives->n; i++)
         if (lives->known[i].life.gone && (!lives->known[oldest].life.gone ||
-            epicsTimeDiffInSeconds(&lives->known[oldest].goneAt, &lives->known[i].goneAt) > 0))
+            lives->known[oldest].goneAt > lives->known[i].goneAt))
             oldest = i;
     return oldest;
 }
 
 /* Adds an IOC that is seen for the first time. If an IOC of this name has ended, this is its restart, and takes its
  * place. */
-static void addLife(ebpfMonLives *lives, const ebpfMonLife *l, const epicsTimeStamp *at, ebpfMonHealth *health)
+static void addLife(ebpfMonLives *lives, const ebpfMonLife *l, const epicsTimeStamp *at, double seconds,
+                    ebpfMonHealth *health)
 {
     unsigned i;
 
@@ -76,7 +77,7 @@ static void addLife(ebpfMonLives *lives, const ebpfMonLife *l, const epicsTimeSt
             break;
     if (i < lives->n) {
         ebpfMonHealthEventsAdd(health, at, "IOC %s (pid %d) restarted; it was away %.0f s (pid %d)", l->name,
-                               (int)l->pid, epicsTimeDiffInSeconds(at, &lives->known[i].goneAt),
+                               (int)l->pid, seconds - lives->known[i].goneAt,
                                (int)lives->known[i].life.pid);
         health->restarts++;
     } else {
@@ -90,11 +91,11 @@ static void addLife(ebpfMonLives *lives, const ebpfMonLife *l, const epicsTimeSt
     lives->known[i].life.gone = 0;
     lives->known[i].seen = 1;
     if (l->gone) /* it started and ended between two updates */
-        endLife(lives, i, at, health);
+        endLife(lives, i, at, seconds, health);
 }
 
 static void updateKnown(ebpfMonLives *lives, const ebpfMonLife *now, unsigned n, const epicsTimeStamp *at,
-                        ebpfMonHealth *health)
+                        double seconds, ebpfMonHealth *health)
 {
     for (unsigned k = 0; k < n; k++) {
         unsigned i = findLife(lives, now[k].id);
@@ -105,7 +106,7 @@ static void updateKnown(ebpfMonLives *lives, const ebpfMonLife *now, unsigned n,
         if (lives->known[i].life.gone)
             continue;
         if (now[k].gone)
-            endLife(lives, i, at, health);
+            endLife(lives, i, at, seconds, health);
         else if (now[k].watched)
             lives->known[i].life = now[k];
         else /* the operator has switched it off, so its end is no event */
@@ -114,24 +115,24 @@ static void updateKnown(ebpfMonLives *lives, const ebpfMonLife *now, unsigned n,
 }
 
 void ebpfMonLivesUpdate(ebpfMonLives *lives, const ebpfMonLife *now, unsigned n, const epicsTimeStamp *at,
-                        ebpfMonHealth *health)
+                        double seconds, ebpfMonHealth *health)
 {
     unsigned i;
 
     for (i = 0; i < lives->n; i++)
         lives->known[i].seen = 0;
     /* First the IOCs that ended, then the new ones: so a restarted IOC finds its former life. */
-    updateKnown(lives, now, n, at, health);
+    updateKnown(lives, now, n, at, seconds, health);
     for (i = 0; i < lives->n; i++) {
         if (!lives->known[i].seen && !lives->known[i].life.gone)
-            endLife(lives, i, at, health);
-        if (lives->known[i].life.gone && epicsTimeDiffInSeconds(at, &lives->known[i].goneAt) > EBPFMON_GONE_SECONDS)
+            endLife(lives, i, at, seconds, health);
+        if (lives->known[i].life.gone && seconds - lives->known[i].goneAt > EBPFMON_GONE_SECONDS)
             forgetLife(lives, i--);
     }
     for (unsigned k = 0; k < n; k++)
         /* "now" may still list an IOC that has ended, after its successor has taken its place in "known" */
         if (findLife(lives, now[k].id) == lives->n && now[k].watched && !(now[k].gone && now[k].id <= lives->lastId))
-            addLife(lives, &now[k], at, health);
+            addLife(lives, &now[k], at, seconds, health);
     health->gone = 0;
     for (i = 0; i < lives->n; i++)
         health->gone += !!lives->known[i].life.gone;

@@ -26,10 +26,11 @@ typedef struct ebpfMonLives ebpfMonLives;
 ebpfMonLives *ebpfMonLivesNew(void); /* NULL without memory */
 void ebpfMonLivesFree(ebpfMonLives *lives);
 
-/* "now": the IOCs of this second, "n" of them; "at": the time for events. Adds events to "health", sets
- * health->gone, and counts health->restarts. */
+/* "now": the IOCs of this second, "n" of them; "at": the time for events; "seconds": the monotonic time, by
+ * which absences are measured, because somebody may set the clock. Adds events to "health", sets health->gone, and
+ * counts health->restarts. */
 void ebpfMonLivesUpdate(ebpfMonLives *lives, const ebpfMonLife *now, unsigned n, const epicsTimeStamp *at,
-                        ebpfMonHealth *health);
+                        double seconds, ebpfMonHealth *health);
 
 /* Nonzero: this IOC was in the list of the last update, and had not ended. */
 int ebpfMonLivesIsAlive(const ebpfMonLives *lives, uint32_t id);
