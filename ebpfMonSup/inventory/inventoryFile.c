@@ -58,7 +58,7 @@ static void addPairs(ebpfMonJson *json, const char *key, const ebpfMonInventoryP
         return;
     ebpfMonJsonOpenObject(json, key);
     for (unsigned i = 0; i < count; i++)
-        ebpfMonJsonAddText(json, pair[i].name, pair[i].value);
+        ebpfMonJsonAddCleanText(json, pair[i].name, pair[i].value);
     ebpfMonJsonCloseObject(json);
 }
 

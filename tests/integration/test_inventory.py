@@ -97,6 +97,16 @@ def test_fields_are_those_of_the_ioc(monitor, ioc, tmp_path):
     assert records[p + "JSON"]["fields"]["INP"] == "{const:7}" and records[p + "WAVE"]["fields"]["FTVL"] == "SHORT"
 
 
+def test_long_info_tag_with_ends_of_lines(monitor, new_ioc, tmp_path):
+    """An info tag is in the file as the database has it: its tabs, ends of lines, and thousands of bytes."""
+    value = "{\n\tring}\n" + 3000 * "x"
+    tag = value.replace("\n", r"\n").replace("\t", r"\t")
+    second = new_ioc(db.READY + f'record(ai, "$(P)TAG") {{\ninfo(owner, "{tag}") }}').start()  # Base cuts long lines with macros
+    monitor.wait_ioc(second)
+    _, _, records = write(monitor, tmp_path / "all.json", second.name)
+    assert records[second.prefix + "TAG"]["info"] == {"owner": value}
+
+
 def test_what_changed(monitor, ioc, new_ioc, tmp_path):
     before, after = tmp_path / "monday.json", tmp_path / "today.json"
     write(monitor, before)

@@ -138,6 +138,12 @@ void ebpfMonJsonAddText(ebpfMonJson *j, const char *key, const char *text)
     ebpfMonJsonWriteText(j, text);
 }
 
+void ebpfMonJsonAddCleanText(ebpfMonJson *j, const char *key, const char *text)
+{
+    ebpfMonJsonWriteKey(j, key);
+    yajl_gen_string(j->g, (const unsigned char *)text, strlen(text));
+}
+
 void ebpfMonJsonAddTextIfAny(ebpfMonJson *j, const char *key, const char *text)
 {
     if (text[0])

@@ -43,6 +43,8 @@ void ebpfMonJsonWriteNumber(ebpfMonJson *json, const char *digits, double number
 
 /* Add a key and its value. */
 void ebpfMonJsonAddText(ebpfMonJson *json, const char *key, const char *text);
+/* The text is clean already, or ebpfMonTextCopySpaces made it: its tabs and ends of lines stay. */
+void ebpfMonJsonAddCleanText(ebpfMonJson *json, const char *key, const char *text);
 void ebpfMonJsonAddTextIfAny(ebpfMonJson *json, const char *key, const char *text); /* adds nothing if it is empty */
 void ebpfMonJsonAddInteger(ebpfMonJson *json, const char *key, long long number);
 void ebpfMonJsonAddNumber(ebpfMonJson *json, const char *key, const char *digits, double number);
