@@ -116,10 +116,11 @@ static int readLink(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint64_t at, c
         return -1; /* an address of VME, CAMAC or such a bus: numbers, not a text */
     if (!isPv && !link.value)
         return 0;
-    if (ebpfMonMemStr(mem, isPv ? link.pvname : link.value, raw, sizeof(raw)))
-        return -1;
+    at = isPv ? link.pvname : link.value;
+    if (ebpfMonMemStr(mem, at, raw, sizeof(raw)) && ebpfMonMemRead(mem, at, raw, sizeof(raw)))
+        return -1; /* a text that is only longer than "raw" is cut */
     snprintf(text, size, "%s", link.type == LINK_INST_IO ? "@" : "");
-    ebpfMonTextCopy(text + strlen(text), size - strlen(text), raw);
+    ebpfMonTextCopyBytes(text + strlen(text), size - strlen(text), raw, sizeof(raw));
     if (isPv)
         addModifiers(text, size, field->type, link.pvlMask);
     return 0;

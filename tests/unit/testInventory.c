@@ -15,7 +15,10 @@
 #include <epicsVersion.h>
 #include <testMain.h>
 
+#include "inventory/fieldText.h"
 #include "inventory/iocInventory.h"
+
+#define LONG_VALUES 700 /* elements of a constant whose text is longer than EBPFMON_FIELD_TEXT */
 
 void testInventory_registerRecordDeviceDriver(struct dbBase *);
 
@@ -169,6 +172,42 @@ static void testRecords(void)
            "no database: %s", why);
 }
 
+/* Base prints only 275 bytes of a link, so this one is not among "fields". */
+static char longLink[2 * LONG_VALUES + 2];
+
+static void setLongLink(void)
+{
+    DBENTRY entry;
+
+    for (unsigned i = 0; i < LONG_VALUES; i++)
+        memcpy(longLink + 2 * i, i ? ",7" : "[7", 2);
+    strcpy(longLink + 2 * LONG_VALUES, "]");
+    dbInitEntry(pdbbase, &entry);
+    if (dbFindRecord(&entry, "I:WF.SIOL") || dbPutString(&entry, longLink))
+        testAbort("the link cannot be set");
+    dbFinishEntry(&entry);
+}
+
+static int keepLongLink(void *arg, const ebpfMonInventoryRecord *record)
+{
+    if (strcmp(record->name, "I:WF") == 0)
+        snprintf(arg, sizeof(longLink), "%s", findPair(record->field, record->fields, "SIOL"));
+    return 0;
+}
+
+static void testLongLink(void)
+{
+    const size_t kept = EBPFMON_FIELD_TEXT - sizeof("...");
+    const char *const names[] = { "SIOL", NULL };
+    char text[sizeof(longLink)] = "", why[200];
+    ebpfMonInventorySink sink = { .record = keepLongLink, .arg = text };
+
+    testDiag("a link with a long text");
+    ebpfMonInventoryReadRecords(&ioc, names, NULL, &sink, why, sizeof(why));
+    testOk(strlen(text) == EBPFMON_FIELD_TEXT - 1 && strncmp(text, longLink, kept) == 0 &&
+           strcmp(text + kept, "...") == 0, "is cut: %u bytes", (unsigned)strlen(text));
+}
+
 static int countOnly(void *arg, const ebpfMonInventoryRecord *record)
 {
     (void)arg;
@@ -290,11 +329,12 @@ MAIN(testInventory)
     char why[200] = "";
     ebpfMonMem *mem;
 
-    testPlan(16);
+    testPlan(17);
     testdbPrepare();
     testdbReadDatabase("testInventory.dbd", NULL, NULL);
     testInventory_registerRecordDeviceDriver(pdbbase);
     testdbReadDatabase("testInventory.db", "..", NULL);
+    setLongLink();
     testIocInitOk();
     ioc.pid = getpid();
     ioc.pdbbase = (uint64_t)(uintptr_t)&pdbbase;
@@ -303,6 +343,7 @@ MAIN(testInventory)
     if (!ioc.cat)
         testAbort("no catalogue: %s", why);
     testRecords();
+    testLongLink();
     testEndless();
     testVariables();
     ebpfMonCatalogueRelease(ioc.cat);
