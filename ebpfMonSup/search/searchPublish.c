@@ -61,6 +61,19 @@ static void fillNameRow(ebpfMonSearchRow *row, const ebpfMonSearchName *name)
         snprintf(row->who, sizeof(row->who), "%s", host);
 }
 
+/* Nonzero: this channel of the name was searched often enough, and none before it by the same client. */
+static int isFirstOfClient(const ebpfMonSearchName *name, unsigned index)
+{
+    const ebpfMonSearchAsker *asker = name->asker;
+
+    if (asker[index].count < EBPFMON_SEARCH_ENOUGH)
+        return 0;
+    for (unsigned i = 0; i < index; i++)
+        if (asker[i].count >= EBPFMON_SEARCH_ENOUGH && asker[i].client == asker[index].client)
+            return 0;
+    return 1;
+}
+
 static unsigned rankNames(ebpfMonSearch *s)
 {
     unsigned n = 0;
@@ -72,7 +85,7 @@ static unsigned rankNames(ebpfMonSearch *s)
         for (unsigned i = 0; i < EBPFMON_SEARCH_ASKERS; i++) {
             ebpfMonSearchClient *client = NULL;
 
-            if (name->asker[i].count >= EBPFMON_SEARCH_ENOUGH)
+            if (isFirstOfClient(name, i))
                 client = ebpfMonKeyTableFind(&s->clientTable, name->asker[i].client);
             if (client)
                 client->never++;

@@ -183,6 +183,18 @@ static void testClients(void)
     testOk1(strcmp(seen.client[2].name, "10.0.0.3:40002 CA") == 0 && seen.client[2].count == 210);
     testOk(seen.rate > 2.9 && seen.rate < 3.1, "the rate of all clients is %.2f a second", seen.rate);
     forget();
+
+    for (uint64_t wait = 30 * MS; wait < 2 * SECOND; wait *= 2, now += wait) {
+        for (uint32_t cid = 1; cid <= 3; cid++) /* three links of an IOC to one PV */
+            ask(1, cid, "THRICE");
+        ask(2, 1, "THRICE");
+    }
+    look(1);
+    testOk1(seen.clients == 2 && strcmp(seen.client[0].name, "10.0.0.2:40001 CA") == 0);
+    testOk(seen.client[0].never == 1 && seen.client[1].never == 1,
+           "a name counts once for each client, however many channels it has: %u, %u", seen.client[0].never,
+           seen.client[1].never);
+    forget();
 }
 
 static void beacon(unsigned server)
