@@ -144,7 +144,7 @@ void ebpfMonSearchAddAnswer(ebpfMonSearch *s, ebpfMonSearchProtocol protocol, eb
 void ebpfMonSearchAddBeacon(ebpfMonSearch *s, uint64_t time, ebpfMonSearchProtocol protocol,
                             ebpfMonSearchHost host)
 {
-    uint64_t interval;
+    uint64_t interval, lesser;
     ebpfMonSearchServer *server;
 
     epicsMutexMustLock(s->lock);
@@ -157,14 +157,17 @@ void ebpfMonSearchAddBeacon(ebpfMonSearch *s, uint64_t time, ebpfMonSearchProtoc
         server->began = server->last = time;
     } else if (interval > COPY_NS) {
         /* A CA server waits 20 ms after its first beacon, and doubles this time for each further beacon up to 15 s
-         * (rsrv_online_notify_task in rsrv/online_notify.c). A pvAccess server also sends its first beacons faster. */
+         * (rsrv_online_notify_task in rsrv/online_notify.c). A pvAccess server sends ten beacons every 15 s, and
+         * then one every 180 s. One long interval says nothing: the network may have paused. */
         if (interval < server->longest / RESTART_SPEEDUP) {
             server->restarts++;
             server->began = time;
-            server->longest = 0;
+            server->longest = server->interval = 0;
         }
-        if (interval > server->longest)
-            server->longest = interval;
+        lesser = interval < server->interval ? interval : server->interval;
+        if (lesser > server->longest)
+            server->longest = lesser;
+        server->interval = interval;
         server->last = time;
     }
     if (server->beacons == SERVER_BEACONS)

@@ -56,7 +56,8 @@ typedef struct {
     ebpfMonSearchHost host;
     uint64_t beacons, restarts;
     uint64_t began;           /* time of its first beacon, or of the first one after its last restart */
-    uint64_t last, longest;   /* time of the last beacon; longest interval since it began (ns) */
+    uint64_t last, interval;  /* time of the last beacon, and how long it came after the one before (ns) */
+    uint64_t longest;         /* since it began, two intervals in a row were so long (ns) */
 } ebpfMonSearchServer;
 
 /* An entry while a list is sorted: the largest "first" comes first, and among equal ones the largest "second". */

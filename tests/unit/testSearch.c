@@ -233,6 +233,45 @@ static void testBeacons(void)
     forget();
 }
 
+/* Beacons as of a pvAccess server that has just started: ten every 15 s, the next ones every 180 s. */
+static void startPva(unsigned server, unsigned slow)
+{
+    for (unsigned i = 0; i < 10 + slow; i++, now += (i < 10 ? 15 : 180) * SECOND)
+        ebpfMonSearchAddBeacon(search, now, ebpfMonSearchPva, at(server));
+}
+
+static void testPauses(void)
+{
+    testDiag("a network that pauses");
+    start(1);
+    for (int i = 0; i < 20; i++) {
+        beacon(1);
+        now += (i == 10 ? 75 : 15) * SECOND;
+    }
+    look(1);
+    testOk(seen.server[0].restarts == 0, "one pause of a minute is no restart: %llu",
+           (unsigned long long)seen.server[0].restarts);
+    now += 60 * SECOND; /* the server is down */
+    start(1);
+    look(1);
+    testOk(seen.server[0].restarts == 1, "a server that was down for a minute has restarted: %llu",
+           (unsigned long long)seen.server[0].restarts);
+    forget();
+
+    startPva(2, 3);
+    now += 300 * SECOND;
+    startPva(2, 0);
+    look(1);
+    testOk(seen.servers == 1 && seen.server[0].restarts == 1, "PVA: %llu restart",
+           (unsigned long long)seen.server[0].restarts);
+    now += 60 * SECOND;
+    startPva(2, 0);
+    look(1);
+    testOk(seen.server[0].restarts == 1, "a pause while it sends fast is none: %llu",
+           (unsigned long long)seen.server[0].restarts);
+    forget();
+}
+
 static void testFull(void)
 {
     uint64_t before = seen.replaced;
@@ -332,6 +371,7 @@ MAIN(testSearch)
     testFound();
     testClients();
     testBeacons();
+    testPauses();
     testFull();
     ebpfMonSearchFree(search);
     return testDone();
