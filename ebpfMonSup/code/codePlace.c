@@ -14,7 +14,6 @@
 #include "host/memory.h"
 
 #define LOOK_SECONDS 2.0
-#define MAPPINGS_MAX 4096 /* lines of /proc/PID/maps that are looked at */
 #define CODE_MAX     64   /* bytes of a function: its prologue */
 
 typedef struct {
@@ -31,17 +30,14 @@ typedef struct {
 /* Calls "each" for the mapped code of the process, until it returns nonzero. */
 static void visitMappings(Look *look, int (*each)(Look *look, const ebpfMonMapping *map))
 {
-    char path[40], line[4352];
+    ebpfMonMappings mappings;
     ebpfMonMapping map;
-    FILE *maps;
 
-    snprintf(path, sizeof(path), "/proc/%d/maps", (int)look->pid);
-    maps = fopen(path, "re");
-    for (unsigned n = 0; maps && n < MAPPINGS_MAX && fgets(line, sizeof(line), maps); n++)
-        if (ebpfMonMappingParse(line, &map) && each(look, &map))
-            break;
-    if (maps)
-        fclose(maps);
+    if (ebpfMonMappingsOpen(&mappings, look->pid))
+        return;
+    while (ebpfMonMappingsReadNext(&mappings, &map) && !each(look, &map))
+        ;
+    ebpfMonMappingsClose(&mappings);
 }
 
 /* --- code ----------------------------------------------------------------------------------------- */

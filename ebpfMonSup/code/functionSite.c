@@ -19,7 +19,6 @@
 #include "host/foreign.h"
 
 #define LOOK_SECONDS 2.0
-#define MAPPINGS_MAX 4096 /* lines of /proc/PID/maps that are looked at */
 #define CODE_MAX     4096 /* bytes of a function, to see its branches */
 #define CODE_UNSIZED 64   /* … whose symbol does not say how long it is */
 
@@ -213,42 +212,28 @@ static void lookForFunctions(Look *look, const ebpfMonMapping *map)
         close(fd);
 }
 
-/* NULL: look->err says why. */
-static FILE *openMaps(Look *look)
-{
-    char path[40];
-    FILE *maps;
-
-    snprintf(path, sizeof(path), "/proc/%d/maps", (int)look->pid);
-    maps = fopen(path, "re");
-    if (!maps)
-        look->err = errno;
-    return maps;
-}
-
 /* The files of the process that match, each once: its mappings follow one another. */
 static void lookAtFiles(void *data)
 {
     Look *look = data;
-    char line[4352];
-    unsigned lines = 0;
+    ebpfMonMappings mappings;
+    ebpfMonMapping map;
     dev_t dev = 0;
     ino_t ino = 0;
-    FILE *maps = openMaps(look);
 
-    if (!maps)
+    if (ebpfMonMappingsOpen(&mappings, look->pid)) {
+        look->err = errno;
         return;
-    while (!look->isTooMany && !look->refusal[0] && lines++ < MAPPINGS_MAX && fgets(line, sizeof(line), maps)) {
-        ebpfMonMapping map;
-
-        if (!ebpfMonMappingParse(line, &map) || (map.dev == dev && map.ino == ino))
+    }
+    while (!look->isTooMany && !look->refusal[0] && ebpfMonMappingsReadNext(&mappings, &map)) {
+        if (map.dev == dev && map.ino == ino)
             continue;
         dev = map.dev;
         ino = map.ino;
         if (isWanted(look, map.path))
             lookForFunctions(look, &map);
     }
-    fclose(maps);
+    ebpfMonMappingsClose(&mappings);
 }
 
 /* FNV-1a. */
@@ -263,21 +248,18 @@ static void hashMappings(void *data)
 {
     uint64_t hash = 0xcbf29ce484222325ull;
     Look *look = data;
-    char line[4352];
-    unsigned lines = 0;
-    FILE *maps = openMaps(look);
+    ebpfMonMappings mappings;
+    ebpfMonMapping map;
 
-    if (!maps)
+    if (ebpfMonMappingsOpen(&mappings, look->pid))
         return;
-    while (lines++ < MAPPINGS_MAX && fgets(line, sizeof(line), maps)) {
-        ebpfMonMapping map;
-
-        if (!ebpfMonMappingParse(line, &map) || !isWanted(look, map.path))
+    while (ebpfMonMappingsReadNext(&mappings, &map)) {
+        if (!isWanted(look, map.path))
             continue;
         hash = addToHash(addToHash(hash, map.start), map.offset);
         hash = addToHash(addToHash(hash, (uint64_t)map.dev), (uint64_t)map.ino);
     }
-    fclose(maps);
+    ebpfMonMappingsClose(&mappings);
     look->hash = hash;
 }
 

@@ -8,6 +8,9 @@
 #include <unistd.h>
 #include "code/mapping.h"
 
+#define LINES_MAX 65536 /* lines of /proc/PID/maps */
+#define CODE_MAX  4096  /* … that are code of a file: each may be opened */
+
 /* "start-end perms offset major:minor inode path" */
 int ebpfMonMappingParseAny(char *line, ebpfMonMapping *map, int *isCode)
 {
@@ -39,6 +42,31 @@ int ebpfMonMappingParse(char *line, ebpfMonMapping *map)
     int isCode;
 
     return ebpfMonMappingParseAny(line, map, &isCode) && isCode;
+}
+
+int ebpfMonMappingsOpen(ebpfMonMappings *p, pid_t pid)
+{
+    char path[40];
+
+    snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+    p->lines = p->found = 0;
+    p->maps = fopen(path, "re");
+    return p->maps ? 0 : -1;
+}
+
+int ebpfMonMappingsReadNext(ebpfMonMappings *p, ebpfMonMapping *map)
+{
+    while (p->found < CODE_MAX && p->lines++ < LINES_MAX && fgets(p->line, sizeof(p->line), p->maps))
+        if (ebpfMonMappingParse(p->line, map)) {
+            p->found++;
+            return 1;
+        }
+    return 0;
+}
+
+void ebpfMonMappingsClose(ebpfMonMappings *p)
+{
+    fclose(p->maps);
 }
 
 /* The i-th path that may open the mapped file: the first one always does, if we may use it; the others do not once the
