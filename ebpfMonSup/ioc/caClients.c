@@ -140,11 +140,18 @@ static int readClaim(ebpfMonMem *mem, uint64_t at, char *buf, size_t size)
     return 0;
 }
 
+static int compareSids(const void *left, const void *right)
+{
+    uint32_t l = ((const ebpfMonCaUse *)left)->sid, r = ((const ebpfMonCaUse *)right)->sid;
+
+    return (l > r) - (l < r);
+}
+
 static int addClient(look *l, uint64_t at, const char *head)
 {
     const ebpfMonBaseRelease *b = l->base;
     ebpfMonCaClients *to = l->to;
-    ebpfMonCaClient client = { .channels = 0 };
+    ebpfMonCaClient client = { .firstUse = to->uses };
     struct layoutList chans, pending;
 
     memcpy(&client.port, head + b->clAddr + 2, sizeof(client.port)); /* sin_port, sin_addr of its sockaddr_in */
@@ -156,6 +163,8 @@ static int addClient(look *l, uint64_t at, const char *head)
         addChannels(l, &chans, at, &client) || addChannels(l, &pending, at, &client) ||
         ebpfMonArrayGrow(&to->client, &l->clientRoom, to->clients + 1u, 16, sizeof(*to->client)))
         return -1;
+    if (to->uses > client.firstUse)
+        qsort(&to->use[client.firstUse], to->uses - client.firstUse, sizeof(*to->use), compareSids);
     to->client[to->clients++] = client;
     return 0;
 }
@@ -202,6 +211,20 @@ ebpfMonCaClients *ebpfMonCaClientsRead(ebpfMonMem *mem, const ebpfMonCatalogue *
         ebpfMonCaClientsFree(l.to);
     }
     return NULL;
+}
+
+const ebpfMonCaUse *ebpfMonCaClientsFindUse(const ebpfMonCaClients *clients, uint32_t addr, uint16_t port, uint32_t sid)
+{
+    const ebpfMonCaUse key = { .sid = sid }, *found = NULL;
+
+    for (unsigned i = 0; i < clients->clients && !found; i++) {
+        const ebpfMonCaClient *c = &clients->client[i];
+        size_t end = i + 1 < clients->clients ? c[1].firstUse : clients->uses;
+
+        if (c->addr == addr && c->port == port && end > c->firstUse)
+            found = bsearch(&key, &clients->use[c->firstUse], end - c->firstUse, sizeof(key), compareSids);
+    }
+    return found;
 }
 
 void ebpfMonCaClientsFree(ebpfMonCaClients *clients)

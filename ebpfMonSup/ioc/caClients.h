@@ -29,12 +29,13 @@ typedef struct {
     char     user[40], host[64]; /* as the client claims */
     uint32_t channels, subscriptions; /* all; also of channels that are not in "use" */
     epicsTimeStamp since;   /* of its oldest channel; secPastEpoch 0: it has none */
+    size_t   firstUse;      /* its channels in "use" begin here, and end where those of the next client begin */
 } ebpfMonCaClient;
 
 typedef struct {
     ebpfMonCaClient *client;
     unsigned clients;
-    ebpfMonCaUse *use;      /* by client */
+    ebpfMonCaUse *use;      /* by client, and those of a client by sid */
     size_t   uses;
     size_t   leftOut;       /* channels that are not in "use": there are too many, or no memory for them */
     char    *names;
@@ -47,6 +48,11 @@ typedef struct {
  * catalogue. Takes 1 s at most. The caller frees the result.
  */
 ebpfMonCaClients *ebpfMonCaClientsRead(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint64_t clientQ);
+
+/* Finds a channel of the client at this address and port (network byte order). NULL: there is none. */
+const ebpfMonCaUse *ebpfMonCaClientsFindUse(const ebpfMonCaClients *clients, uint32_t addr, uint16_t port,
+                                            uint32_t sid);
+
 void ebpfMonCaClientsFree(ebpfMonCaClients *clients); /* NULL does no harm */
 
 #endif

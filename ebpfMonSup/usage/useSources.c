@@ -49,17 +49,13 @@ static int findName(ebpfMonClientTable *table, uint32_t iocId, const struct ebpf
 
     ebpfMonClientTableLock(table);
     for (unsigned n = 0; !found && (ioc = ebpfMonClientTableGet(table, n)) != NULL; n++) {
-        const ebpfMonCaClients *c = ioc->clients;
+        const ebpfMonCaUse *use = NULL;
 
-        if (ioc->id != iocId || !c)
-            continue;
-        for (size_t i = 0; i < c->uses && !found; i++) {
-            const ebpfMonCaClient *client = &c->client[c->use[i].client];
-
-            found = c->use[i].sid == sid && client->addr == peer->addr && client->port == peer->port;
-            if (found)
-                snprintf(buf, size, "%s", c->names + c->use[i].name);
-        }
+        if (ioc->id == iocId && ioc->clients)
+            use = ebpfMonCaClientsFindUse(ioc->clients, peer->addr, peer->port, sid);
+        found = use != NULL;
+        if (found)
+            snprintf(buf, size, "%s", ioc->clients->names + use->name);
     }
     ebpfMonClientTableUnlock(table);
     return found;

@@ -7,6 +7,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
+#include "common/clock.h"
 #include "fakeIoc.h"
 #include "ioc/caClients.h"
 
@@ -50,7 +51,7 @@ static void makeChannel(const ebpfMonBaseRelease *b, int i, int k)
     struct layoutList events = { 0, 0, k, 0 };
     struct layoutDbAddr addr = { .precord = at(&fake.rec[k]), .pfldDes = fake.field[1].addr };
     epicsTimeStamp since = { 1000000000u + (unsigned)(10 * i + k), 5 };
-    uint32_t sid = 100 + (uint32_t)k;
+    uint32_t sid = 100 + (uint32_t)(k ^ 3); /* not in the order of the lists */
 
     if (k)
         events.first = events.last = at(&rsrv.events[i][k]);
@@ -125,15 +126,20 @@ static void testWhole(int is314)
     testOk1(ntohs(c->client[2].port) == 5002 && ntohl(c->client[2].addr) == 0x0a000001);
     testOk1(c->client[1].channels == CHANNELS && c->client[1].subscriptions == 0 + 1 + 2 + 3);
     testOk(c->client[2].since.secPastEpoch == 1000000020, "a client is connected since its oldest channel");
-    use = &c->use[CHANNELS + 3];
-    testOk1(use->client == 1 && use->record == 3 && use->sid == 103 && use->subscriptions == 3 &&
+    use = ebpfMonCaClientsFindUse(c, htonl(0x0a000001), htons(5001), 100);
+    if (!use)
+        testAbort("a channel is not found");
+    testOk1(use->client == 1 && use->record == 3 && use->sid == 100 && use->subscriptions == 3 &&
             use->since.secPastEpoch == 1000000013 && use->since.nsec == 5);
+    testOk(!ebpfMonCaClientsFindUse(c, htonl(0x0a000001), htons(5001), 104) &&
+           !ebpfMonCaClientsFindUse(c, htonl(0x0a000001), htons(5003), 100) &&
+           !ebpfMonCaClientsFindUse(c, htonl(0x0a000002), htons(5001), 100), "no other channel, port or address");
     testOk(strcmp(c->names + use->name, is314 ? "A:SEQ.VAL" : "C1:3") == 0, "the name of the PV: %s",
            c->names + use->name);
     ebpfMonCaClientsFree(c);
     rsrv.q = (struct layoutList){ 0, 0, 0, 0 };
     c = readServer();
-    testOk(c && !c->clients && !c->uses, "a server without clients");
+    testOk(c && !c->clients && !c->uses && !ebpfMonCaClientsFindUse(c, 0, 0, 0), "a server without clients");
     ebpfMonCaClientsFree(c);
     makeServer(b);
 }
@@ -197,15 +203,34 @@ static void testGarbage(void)
     testOk(!wrong && whole > 100, "garbage: %u of 5000 looked whole, %u wrong", whole, wrong);
 }
 
+/* The thread of packets asks for a name at each read on a channel that it does not know. */
+static void testMany(void)
+{
+    ebpfMonCaClient client[2] = { { .port = 1 }, { .port = 2, .firstUse = 1 } };
+    ebpfMonCaClients many = { .client = client, .clients = 2, .uses = EBPFMON_CACLIENT_CHANNELS };
+    uint64_t before = ebpfMonClockThreadCpu();
+    unsigned found = 0;
+
+    many.use = calloc(many.uses, sizeof(*many.use));
+    for (uint32_t i = 0; i < many.uses; i++)
+        many.use[i] = (ebpfMonCaUse){ .client = i > 0, .sid = 2 * i };
+    for (uint32_t i = 1; i < many.uses; i++)
+        found += ebpfMonCaClientsFindUse(&many, 0, 2, 2 * i) == &many.use[i];
+    testOk(found == many.uses - 1 && ebpfMonClockThreadCpu() - before < EBPFMON_SECOND_NS,
+           "%u names of as many channels are found in %.3f s", found, (double)(ebpfMonClockThreadCpu() - before) / 1e9);
+    free(many.use);
+}
+
 MAIN(testCaClients)
 {
-    testPlan(8 + 8 + 13 + 1);
+    testPlan(9 + 9 + 13 + 1 + 1);
     fakeMake();
     mem = ebpfMonMemNew(getpid());
     testWhole(1);
     testWhole(0);
     testTorn();
     testGarbage();
+    testMany();
     ebpfMonMemFree(mem);
     return testDone();
 }
