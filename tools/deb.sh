@@ -11,6 +11,7 @@ unset MAKEFLAGS MFLAGS MAKELEVEL # of a make that calls us
 umask 022
 top=$(cd "$(dirname "$0")/.." && pwd)
 out=${1:-$top/deb}
+cache=${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}
 die() { printf 'deb: %s\n' "$*" >&2; exit 1; }
 
 need=
@@ -18,7 +19,7 @@ for pair in dh:debhelper lintian:lintian; do
     command -v "${pair%%:*}" >/dev/null || need="$need ${pair##*:}"
 done
 # shellcheck disable=SC2086
-[ -z "$need" ] || "$top/tools/installPackages.sh" deb "${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}/deb-apt.log" $need
+[ -z "$need" ] || "$top/tools/installPackages.sh" deb "$cache/deb-apt.log" $need
 EPICS_BASE=$("$top/tools/setup.sh" base) # debian/rules builds this tree; who builds need not be able to watch processes
 export EPICS_BASE
 mkdir -p "$out"
@@ -26,6 +27,10 @@ out=$(cd "$out" && pwd)
 
 exec 9>"$top/deb.lock" # one at a time: debhelper works in debian/
 flock 9
+own=$cache/tree-$(echo "$top" | cksum | cut -d ' ' -f 1)
+mkdir -p "$own"
+exec 8>"$own/lock" # as setup.sh: only one make builds this tree
+flock 8
 cd "$top"
 log=$out/build.log
 clean() { dh_clean >>"$log" 2>&1 || :; }

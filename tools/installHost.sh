@@ -69,13 +69,13 @@ mkdir -p "$parts/bin" "$parts/lib/ebpfmon"
 set -- "$program"
 show=$top/bin/$arch/ebpfMonTop # not built without ncurses
 [ ! -x "$show" ] || set -- "$@" "$show"
-cp "$@" "$parts/bin"
+install -m 755 "$@" "$parts/bin" # EPICS makes them read-only, and patchelf writes into them
 # The path of a library may lead to the same folder in another way: a link, "..", two slashes.
 ours=$(realpath "$top/lib/$arch")
 theirs=$(realpath "$base/lib/$arch")
 ldd "$@" | awk '$3 ~ /^\// {print $1, $3}' | while read -r name path; do
     case $(realpath "$(dirname "$path")") in
-    "$ours"|"$theirs") cp "$path" "$parts/lib/ebpfmon/$name" ;;
+    "$ours"|"$theirs") install -m 644 "$path" "$parts/lib/ebpfmon/$name" ;;
     esac
 done
 [ -e "$parts/lib/ebpfmon/libebpfMon.so" ] || die "no libebpfMon.so: ebpfMon must be linked with shared libraries"

@@ -157,7 +157,27 @@ static void testProxy(int listener, const struct sockaddr_in *addr)
     testOk1(isUp(s) && s->out.trouble);
     proxyTime += 0.2;
     testOk1(isUp(s) && !s->out.trouble && s->out.lines == 4 && !s->len);
-    ebpfMonLogServerClose(s, proxyTime);
+    ebpfMonLogServerClose(s, proxyTime, 0);
+    close(fd);
+    free(s);
+}
+
+static void testEndAfterTrouble(int listener, const struct sockaddr_in *addr)
+{
+    ebpfMonLogServer *s = ebpfMonLogServerOpen("back", addr);
+    char line[16];
+    int fd;
+
+    testDiag("the log ends just after the server came back");
+    ebpfMonDestinationSetTrouble(&s->out, proxyTime, 30, "server down");
+    s->out.retryAt = proxyTime;
+    ebpfMonLogServerAdd(s, "line", 4, proxyTime);
+    testOk1(until(hasSent, s) && s->out.trouble);
+    fd = accept(listener, NULL, NULL);
+    testOk1(recv(fd, line, sizeof(line), 0) == 5);
+    ebpfMonLogServerClose(s, proxyTime, 1);
+    testOk(s->out.lines == 1 && s->out.lost == 0, "a line that the server has is written: %llu, lost %llu",
+           (unsigned long long)s->out.lines, (unsigned long long)s->out.lost);
     close(fd);
     free(s);
 }
@@ -176,6 +196,7 @@ static void testServers(void)
     serverPort = 20000 + getpid() % 10000;
     eltc(0);
     testProxy(deaf, &addr);
+    testEndAfterTrouble(deaf, &addr);
     testKilled();
     testDeaf(ntohs(addr.sin_port));
     eltc(1);

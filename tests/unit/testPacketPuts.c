@@ -313,7 +313,7 @@ MAIN(testPacketPuts)
 {
     ebpfMonPutClients *clients = fakeClientsMake(NULL);
 
-    testPlan(34);
+    testPlan(35);
     testNames();
     linkWrites = ebpfMonLinkWritesNew();
     packetPuts = ebpfMonPacketPutsNew(clients, linkWrites, onPut, NULL);

@@ -75,7 +75,7 @@ static void testModes(void)
            strstr(log->last, "burst=10 by alice@opi1 (10)"), "%s", log->last);
     addPut(log, 1, 0, 9);
     addPut(log, 2, 1, 9);
-    ebpfMonPutLogClose(log, 9);
+    ebpfMonPutLogClose(log, 9, 0);
     testOk(log->counts.summaries == 2 && log->conf.kind == ebpfMonPutLogNone, "closing ends the bursts");
     free(log);
 }
@@ -108,7 +108,7 @@ static void testHiddenPuts(void)
     addBurstPut(log, 800, ebpfMonPutOk, 1);
     testOk(log->changed && strstr(log->last, " mallory VAC:SET new=800"), "%s", log->last);
     addBurstPut(log, 3, ebpfMonPutOk, 0);
-    ebpfMonPutLogClose(log, 9);
+    ebpfMonPutLogClose(log, 9, 0);
     testOk(strstr(log->last, "new=3 old=2 min=1 max=3 burst=5 by alice@opi1 (5)") && log->counts.joined == 4, "%s",
            log->last);
     free(log);
@@ -131,7 +131,7 @@ static void testLoss(void)
     mkdir(pathOf("late"), 0755);
     ebpfMonPutLogTick(log, 100);
     addPut(log, made++, 0, 100);
-    ebpfMonPutLogClose(log, 101);
+    ebpfMonPutLogClose(log, 101, 0);
     testOk(log->counts.lines == made - 2 + 1 && log->counts.summaries == 1 && log->counts.lost == 2,
            "%" PRIu64 " lines, one of them for the loss", log->counts.lines);
     text = contents(pathOf("late/log.json"), &len);
@@ -198,7 +198,7 @@ static void testServerOff(void)
     testOk1(until(isConnected, log));
     addPut(log, 1, 0, 1);
     addPut(log, 2, 1, 1);
-    ebpfMonPutLogClose(log, 1);
+    ebpfMonPutLogClose(log, 1, 0);
     arrived = readConnection(listener, text, sizeof(text));
     testOk(arrived == 2 && log->counts.lines == 2 && !log->counts.lost && strstr(text, "burst=2 by alice@opi1 (2)\n"),
            "%" PRIu64 " written, %" PRIu64 " lost: %s", log->counts.lines, log->counts.lost, text);
@@ -208,7 +208,7 @@ static void testServerOff(void)
     setsockopt(log->server->fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
     while (made < 20000)
         addPut(log, (unsigned)made++, 0, 1);
-    ebpfMonPutLogClose(log, 1);
+    ebpfMonPutLogClose(log, 1, 0);
     arrived = readConnection(listener, text, sizeof(text));
     testOk(log->counts.lines == arrived && arrived && arrived < made && log->counts.lines + log->counts.lost == made,
            "more lines than the network takes at once: %" PRIu64 " written, %" PRIu64 " arrived", log->counts.lines,

@@ -169,7 +169,7 @@ int ebpfMonLogServerAdd(ebpfMonLogServer *s, const char *line, size_t len, doubl
         ebpfMonLogServerTick(s, now);
     if (s->out.lostNow || s->len + len + 1 > sizeof(s->buf)) {
         ebpfMonDestinationAddLost(&s->out, 1);
-        if (s->up)
+        if (isSure(s, now))
             ebpfMonDestinationSetTrouble(&s->out, now, RETRY_MOST, "server too slow: log fewer puts (mode changes or "
                                          "burst), or take a faster one");
         return -1;
@@ -185,12 +185,14 @@ int ebpfMonLogServerIsPending(const ebpfMonLogServer *s)
     return s->len > 0 && !(s->fd < 0 && s->out.trouble);
 }
 
-void ebpfMonLogServerClose(ebpfMonLogServer *s, double now)
+void ebpfMonLogServerClose(ebpfMonLogServer *s, double now, int hasWaited)
 {
     if (s->up)
         ebpfMonLogServerTick(s, now);
-    if (s->up && !s->out.trouble) /* the kernel goes on with what it has taken, but a server that is too slow may never
-                                   * read it */
+    if (s->up)
+        dropAcknowledged(s);
+    if (s->up && !hasWaited && !s->out.trouble) /* the kernel goes on with what it has taken, but a server that is too
+                                                 * slow, or does not answer, may never read it */
         dropLines(s, s->sent);
     ebpfMonDestinationAddLost(&s->out, ebpfMonDestinationCountLines(s->buf, s->len));
     s->len = 0;

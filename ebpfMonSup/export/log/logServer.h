@@ -36,8 +36,8 @@ void ebpfMonLogServerTick(ebpfMonLogServer *s, double now);
 /* Nonzero while lines wait for the server. */
 int ebpfMonLogServerIsPending(const ebpfMonLogServer *s);
 
-/* Sends what can be sent without waiting, and counts the rest as lost. Afterwards the caller reads the counts, and
- * frees the memory. */
-void ebpfMonLogServerClose(ebpfMonLogServer *s, double now);
+/* Sends what can be sent without waiting, and counts the rest as lost. "hasWaited": the caller has given the server
+ * time, so what it has not acknowledged is lost, too. Afterwards the caller reads the counts, and frees the memory. */
+void ebpfMonLogServerClose(ebpfMonLogServer *s, double now, int hasWaited);
 
 #endif

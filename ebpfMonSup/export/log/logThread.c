@@ -18,11 +18,11 @@
 #define PUBLISH_EVERY 1.0 /* s */
 #define QUEUE_FULL_FOR 10.0 /* s; for so long the state tells that the queue was full */
 
-static void endLog(ebpfMonPutLogs *logs, unsigned i, double now)
+static void endLog(ebpfMonPutLogs *logs, unsigned i, double now, int hasWaited)
 {
     ebpfMonPutLog *log = &logs->writer.log[i];
 
-    ebpfMonPutLogClose(log, now);
+    ebpfMonPutLogClose(log, now, hasWaited);
     epicsMutexMustLock(logs->lock);
     logs->goneLines += log->counts.lines;
     logs->goneLost += log->counts.lost;
@@ -48,7 +48,7 @@ static void applyCommands(ebpfMonPutLogs *logs, double now)
         const ebpfMonPutLogConf *wanted = &w->wanted[i], *is = &w->log[i].conf;
 
         if (is->kind && (!wanted->kind || !ebpfMonPutLogConfIsSame(is, wanted)))
-            endLog(logs, i, now);
+            endLog(logs, i, now, 0);
         if (wanted->kind)
             ebpfMonPutLogConfigure(&w->log[i], wanted, &w->labels, now);
     }
@@ -246,7 +246,7 @@ static void finishLogs(ebpfMonPutLogs *logs, double by)
     for (unsigned i = 0; i < EBPFMON_PUT_LOGS; i++) {
         if (!w->log[i].conf.kind)
             continue;
-        endLog(logs, i, ebpfMonClockSeconds());
+        endLog(logs, i, ebpfMonClockSeconds(), 1);
         if (w->log[i].counts.lost)
             errlogSevPrintf(errlogMajor, "ebpfMon: log %s: %" PRIu64 " lines were lost in all\n",
                             w->log[i].conf.target, w->log[i].counts.lost);

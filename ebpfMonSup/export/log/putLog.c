@@ -178,14 +178,14 @@ const ebpfMonPutLogCounts *ebpfMonPutLogGetCounts(ebpfMonPutLog *s)
     return &s->counts;
 }
 
-void ebpfMonPutLogClose(ebpfMonPutLog *s, double now)
+void ebpfMonPutLogClose(ebpfMonPutLog *s, double now, int hasWaited)
 {
     ebpfMonPutLogEndBursts(s, now);
     addLossLine(s);
     if (s->file)
         ebpfMonLogFileClose(s->file, now);
     if (s->server)
-        ebpfMonLogServerClose(s->server, now);
+        ebpfMonLogServerClose(s->server, now, hasWaited);
     ebpfMonPutLogGetCounts(s);
     free(s->file);
     free(s->server);

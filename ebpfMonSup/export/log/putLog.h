@@ -55,8 +55,9 @@ void ebpfMonPutLogEndBursts(ebpfMonPutLog *log, double now);
 /* Nonzero: lines wait for a server. */
 int ebpfMonPutLogIsPending(const ebpfMonPutLog *log);
 
-/* Writes what can be written without waiting, counts the rest as lost, and closes the log. The counts stay. */
-void ebpfMonPutLogClose(ebpfMonPutLog *log, double now);
+/* Writes what can be written without waiting, counts the rest as lost, and closes the log. "hasWaited": as for
+ * ebpfMonLogServerClose. The counts stay. */
+void ebpfMonPutLogClose(ebpfMonPutLog *log, double now, int hasWaited);
 
 /* The counts at present. */
 const ebpfMonPutLogCounts *ebpfMonPutLogGetCounts(ebpfMonPutLog *log);
