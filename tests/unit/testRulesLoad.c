@@ -78,6 +78,9 @@ static void testLastFile(void)
                strstr(text, "the 1 rules before stay in force"), "%s", text);
     testOk(ebpfMonRulesFileLoad(rulesInForce, NULL, text, sizeof(text)) == 0, "a mistyped name is not kept: %s", text);
     judged("B", 1);
+    testOk(ebpfMonRulesFileLoad(rulesInForce, ".", text, sizeof(text)) &&
+               ebpfMonRulesFileLoad(rulesInForce, NULL, text, sizeof(text)) == 0,
+           "nor is that of a folder: %s", text);
     writeFileOf(OTHER_NAME, "{\"rules\": [");
     testOk(ebpfMonRulesFileLoad(rulesInForce, OTHER_NAME, text, sizeof(text)), "a file with a mistake: %s", text);
     writeFileOf(OTHER_NAME, "{\"rules\": [{\"name\": \"c\", \"pv\": \"C\", \"allow\": false}]}");
