@@ -14,6 +14,7 @@ int BPF_UPROBE(ebpfmon_calink, __u64 link)
     struct thread *th;
     struct caller c;
 
+    KEEP_THREAD_STACK(ctx);
     if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = getThread(c.tid)))
         return 0;
     ev = &th->cause;

@@ -203,6 +203,7 @@ int ebpfmon_connect(__u64 *ctx)
     int oldstate = (int)ctx[1], newstate = (int)ctx[2];
     struct ebpfMonOwner nobody;
 
+    KEEP_THREAD_STACK(ctx);
     if (newstate == TCP_SYN_SENT) {
         if (sk->sk_protocol == IPPROTO_TCP)
             beginConnect(getAddress(ctx));

@@ -22,6 +22,26 @@
 
 #include "machine.bpf.h"
 
+/*
+ * Every program that can be preempted begins with this: it keeps the program on the stack of its thread.
+ *
+ * From kernel 6.13 on the compiler of the kernel (JIT) may give a program, and each function that it calls, a stack of
+ * its own for each CPU: a "private stack" (bpf_enable_priv_stack(), kernel/bpf/verifier.c). Programs of uprobes can be
+ * preempted since 6.0 (8c7dcb84e3b7), and nothing forbids that the next thread of this CPU runs the same program. It
+ * would write over the variables of the first one: wrong counts, or a kernel that crashes. The kernel gives no private
+ * stack to a program that has a tail call in any of its functions (check_max_stack_depth()), and looks for tail calls
+ * before it removes code that cannot be reached. So this tail call, which is never made, costs no instruction.
+ *
+ * Programs at tracepoints, raw tracepoints and perf events do not run twice at a time on one CPU: the kernel skips the
+ * second run. They have it all the same, so that nothing depends on that.
+ */
+static const volatile __u32 never;
+#define KEEP_THREAD_STACK(ctx)            \
+    do {                                  \
+        if (never)                        \
+            bpf_tail_call((ctx), 0, 0);   \
+    } while (0)
+
 /* Changes nothing, but the verifier forgets where this number was read from. Otherwise, when it is compared, the
  * verifier learns the same about the place that it was read from, and checks the next turn of a loop once for each such
  * result (sync_linked_regs() of the kernel). It costs one instruction, and halves what a sweep costs the

@@ -19,8 +19,10 @@ static __always_inline struct ebpfMonRecState *enterRecord(__u64 precord)
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_completed, __u64 precord)
 {
-    struct ebpfMonRecState *st = enterRecord(precord);
+    struct ebpfMonRecState *st;
 
+    KEEP_THREAD_STACK(ctx);
+    st = enterRecord(precord);
     if (st)
         st->trapped++;
     return 0;
@@ -30,8 +32,10 @@ int BPF_UPROBE(ebpfmon_completed, __u64 precord)
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_process, __u64 precord)
 {
-    struct ebpfMonRecState *st = enterRecord(precord);
+    struct ebpfMonRecState *st;
 
+    KEEP_THREAD_STACK(ctx);
+    st = enterRecord(precord);
     if (st)
         st->entered++;
     return 0;

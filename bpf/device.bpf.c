@@ -123,6 +123,7 @@ static __always_inline struct ebpfMonDeviceConf *findIoc(__u32 *tgid)
     struct timing timing;                                     \
     __u32 tgid;                                               \
                                                               \
+    KEEP_THREAD_STACK(ctx);                                   \
     beginTimingOnly(&timing);                                 \
     if (!(conf = findIoc(&tgid)))                             \
         return 0;                                             \

@@ -24,6 +24,7 @@ int ebpfmon_exec(__u64 *ctx)
     struct ebpfMonExecEvent *e;
     __u32 tgid = id >> 32;
 
+    KEEP_THREAD_STACK(ctx);
     if (bpf_map_lookup_elem(&plainPrograms, &program) && !bpf_map_lookup_elem(&found, &tgid) &&
         bpf_ktime_get_ns() - BPF_CORE_READ(task, start_time) < OLD_NS)
         return 0;
@@ -45,6 +46,7 @@ int ebpfmon_exit(__u64 *ctx)
     struct caller c;
     int watched = findCaller(&c);
 
+    KEEP_THREAD_STACK(ctx);
     /* The kernel uses thread ids again. A thread may outlive our interest in its process, so each thread that ends is
      * removed. */
     bpf_map_delete_elem(&threads, &c.tid);
@@ -114,6 +116,7 @@ static __always_inline int noteReceive(struct sock *sk, int length)
 SEC("raw_tp/sock_recv_length")
 int ebpfmon_recv(struct bpf_raw_tracepoint_args *ctx)
 {
+    KEEP_THREAD_STACK(ctx);
     return noteReceive((struct sock *)ctx->args[0], (int)ctx->args[1]);
 }
 
@@ -124,10 +127,12 @@ int ebpfmon_recv_tcp(__u64 *ctx)
 {
 #ifdef EBPFMON_OLD_KERNEL /* bpf_get_func_ret() came with 5.17; in these kernels the result stands after six
                            * arguments */
+    KEEP_THREAD_STACK(ctx);
     return noteReceive((struct sock *)ctx[0], (int)ctx[6]);
 #else
     __u64 length = 0;
 
+    KEEP_THREAD_STACK(ctx);
     return bpf_get_func_ret(ctx, &length) ? 0 : noteReceive((struct sock *)ctx[0], (int)length);
 #endif
 }

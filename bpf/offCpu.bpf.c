@@ -34,6 +34,7 @@ int ebpfmon_switch(struct bpf_raw_tracepoint_args *ctx)
     struct thread *th = findHolder(prev);
     __u64 now, slept, ran;
 
+    KEEP_THREAD_STACK(ctx);
     if (th) {
         th->off.slept = !ctx->args[0] && isAsleep(prev);
         th->off.syscall = th->off.slept ? readSyscallNumber() : EBPFMON_NO_SYSCALL;
@@ -65,6 +66,7 @@ int ebpfmon_wakeup(struct bpf_raw_tracepoint_args *ctx)
 {
     struct thread *th = findHolder((struct task_struct *)ctx->args[0]);
 
+    KEEP_THREAD_STACK(ctx);
     if (th && th->off.left)
         th->off.woken = bpf_ktime_get_ns();
     return 0;

@@ -58,6 +58,7 @@ int ebpfmon_note_pause(__u64 now); /* cold.bpf.c */
     __u64 now = bpf_ktime_get_ns();        \
     struct timing timing;                  \
                                            \
+    KEEP_THREAD_STACK(ctx);                \
     ebpfmon_note_pause(now);               \
     beginTiming(&timing, now);             \
     run;                                   \
@@ -70,6 +71,7 @@ int ebpfmon_note_pause(__u64 now); /* cold.bpf.c */
     __u64 now = bpf_ktime_get_ns();                                           \
     struct timing timing = { .begin = now, .away = readAway() };              \
                                                                               \
+    KEEP_THREAD_STACK(ctx);                                                   \
     ebpfmon_note_pause(now);                                                  \
     run;                                                                      \
     addTime(takeRun(&timing));                                                \

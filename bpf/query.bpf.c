@@ -68,6 +68,7 @@ static __always_inline void seeEvent(const struct event *e)
     struct event e = { .ctx = ctx };                          \
     struct timing timing;                                     \
                                                               \
+    KEEP_THREAD_STACK(ctx);                                   \
     beginTimingOnly(&timing);                                 \
     if (!beginEvent(&e, task))                                \
         return 0;                                             \
@@ -181,6 +182,7 @@ static __always_inline struct ebpfMonQueryInHand *findCalls(const struct event *
     struct event e = {};                                      \
     struct timing timing;                                     \
                                                               \
+    KEEP_THREAD_STACK(ctx);                                   \
     beginTimingOnly(&timing);                                 \
     if (!beginEvent(&e, 0))                                   \
         return 0;                                             \
@@ -384,6 +386,7 @@ static __always_inline void noteReady(const struct task_struct *task, __u32 pree
 SEC("tp_btf/sched_wakeup")
 int ebpfmon_query_wakeup(__u64 *ctx)
 {
+    KEEP_THREAD_STACK(ctx);
     noteReady((struct task_struct *)ctx[0], 0);
     return 0;
 }
@@ -391,6 +394,7 @@ int ebpfmon_query_wakeup(__u64 *ctx)
 SEC("tp_btf/sched_wakeup_new")
 int ebpfmon_query_wakeup_new(__u64 *ctx)
 {
+    KEEP_THREAD_STACK(ctx);
     noteReady((struct task_struct *)ctx[0], 0);
     return 0;
 }
@@ -468,6 +472,7 @@ int ebpfmon_query_switch(__u64 *ctx)
     struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
     __u32 state = readState(prev);
 
+    KEEP_THREAD_STACK(ctx);
     if (ctx[0] || !state)
         noteReady(prev, 1);
     else
@@ -482,6 +487,7 @@ int ebpfmon_query_exit(void *ctx)
 {
     __u32 tid = (__u32)bpf_get_current_pid_tgid();
 
+    KEEP_THREAD_STACK(ctx);
     bpf_map_delete_elem(&inCalls, &tid);
     bpf_map_delete_elem(&inHand, &tid);
     return 0;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How much stack the programs of a compiled BPF object need. Kernels before 6.13 count the stack of a program and of the
+"""How much stack the programs of a compiled BPF object need, and which of them make a tail call. Kernels before 6.13 count the stack of a program and of the
 functions that it calls together, and refuse more than LIMIT (check_max_stack_depth() of the verifier). Later kernels give
 each function a stack of its own where they can (private stack), so this host may load what others refuse."""
 import struct
@@ -10,6 +10,7 @@ STEP = 32  # a function's stack is rounded up to this
 
 FUNCTION, SECTION = 2, 3  # types of symbols (ELF)
 LOAD_64, CALL, MOVE, ADD = 0x18, 0x85, 0xbf, 0x07  # of an instruction
+TAIL_CALL = 12  # the number of this helper function (linux/bpf.h)
 FRAME = 10  # the register that points to the end of the stack
 INSTRUCTION = struct.Struct("<BBhi")
 
@@ -17,8 +18,9 @@ INSTRUCTION = struct.Struct("<BBhi")
 @dataclass
 class Function:
     name: str
-    program: bool
+    section: str  # says of which kind a program is; ".text": a function that programs call
     stack: int = 0
+    tail_call: bool = False
     calls: set = field(default_factory=set)
 
 
@@ -43,7 +45,7 @@ class Object:
         found = {}
         for name, info, _, section, value, _ in self.symbols:
             if info & 15 == FUNCTION:
-                found[section, value] = Function(self._text(strings, name), self.names[section] != ".text")
+                found[section, value] = Function(self._text(strings, name), self.names[section])
         for (section, value), function in found.items():
             size = next(s[5] for s in self.symbols if s[3] == section and s[4] == value and s[1] & 15 == FUNCTION)
             self._read(function, section, value, size, found)
@@ -74,6 +76,7 @@ class Object:
                 place = number
                 copies.discard(to)
             function.stack = max(function.stack, -place)
+            function.tail_call |= code == CALL and source == 0 and number == TAIL_CALL
             symbol = symbols.get(at)
             if symbol and code in (CALL, LOAD_64):
                 target = symbol[4] + ((number + 1) * 8 if code == CALL else number)
@@ -88,4 +91,4 @@ class Object:
         return max(STEP, -(-function.stack // STEP) * STEP) + most[0], [f"{function.name} {function.stack}"] + most[1]
 
     def programs(self):
-        return [place for place, function in self.functions.items() if function.program]
+        return [place for place, function in self.functions.items() if function.section != ".text"]

@@ -4,6 +4,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import typing
 
 from tests.harness import debian, paths
 
@@ -16,11 +17,30 @@ def _run(*command):
     return subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
+class Kernel(typing.NamedTuple):
+    """A kernel of Debian, and how it is booted."""
+    name: str
+    suite: str
+    package: str
+    append: str = ""  # more boot parameters
+
+
+def _kernels(architecture, *suites):
+    return [Kernel(s, s, f"linux-image-cloud-{architecture}") for s in suites]
+
+
 class X86:
     """Debian's amd64 with the programs and libraries of this host."""
     name, debian, has_pva = "x86_64", None, True
-    suites = ["bullseye-security", "bookworm-security", "trixie-security", "trixie-backports"]
-    package, console, boot_seconds = "linux-image-cloud-amd64", "ttyS0", 1800
+    # The cloud kernels up to 6.12 do not preempt a thread in the kernel unless a boot parameter says so (preempt=). From
+    # 7.0 on all do: "full", or "lazy", under which only threads of a real-time class preempt at once.
+    kernels = _kernels("amd64", "bullseye-security", "bookworm-security", "trixie-security", "trixie-backports") + [
+        Kernel("trixie-security-full", "trixie-security", "linux-image-cloud-amd64", "preempt=full"),
+        Kernel("trixie-backports-full", "trixie-backports", "linux-image-cloud-amd64", "preempt=full"),
+        Kernel("bookworm-rt", "bookworm-security", "linux-image-rt-amd64"),
+        Kernel("trixie-rt", "trixie-security", "linux-image-rt-amd64"),
+        Kernel("trixie-backports-rt", "trixie-backports", "linux-image-rt-amd64")]
+    console, boot_seconds = "ttyS0", 1800
     # One thread emulates both CPUs. With two threads, one CPU can execute an instruction while the other one changes
     # it, as Linux does for its tracepoints: Linux 6.12 crashed (int3 in __schedule). Without cx16, because some
     # emulated kernels crash with it.
@@ -40,8 +60,8 @@ class X86:
 class Aarch64:
     """Debian's arm64 with the programs that tools/cross.sh built, without PV Access."""
     name, debian, has_pva = "aarch64", "arm64", False
-    suites = ["trixie-security"]
-    package, console, boot_seconds = "linux-image-cloud-arm64", "ttyAMA0", 3600
+    kernels = _kernels("arm64", "trixie-security")
+    console, boot_seconds = "ttyAMA0", 3600
     # This CPU has no signed pointers (pointer authentication), whose emulation takes long.
     qemu = "qemu-system-aarch64", "-machine", "virt", "-accel", "tcg,thread=single", "-cpu", "cortex-a72"
     LOADER = "ld-linux-aarch64.so.1"

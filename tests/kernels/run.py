@@ -2,7 +2,7 @@
 """Tries ebpfMon on other kernels. Each of Debian's cloud kernels boots in an emulated machine, which runs IOCs, clients
 and the monitor (guest.sh). check.py checks what the machine prints.
 
-  python -m tests.kernels.run [-v] [-s] [-a MACHINE] [SUITE...]    SUITE: such as bookworm-security; default: all
+  python -m tests.kernels.run [-v] [-s] [-a MACHINE] [KERNEL...]    KERNEL: such as bookworm-security; default: all
 
 It needs QEMU for the machine (machines.py), busybox-static, and EPICS_BASE in the environment; for another machine than
 this one also EPICS_HOST_ARCH and EBPFMON_BUILT (tools/kernels.sh sets all of them). It prints one line for each kernel
@@ -32,18 +32,18 @@ def die(text):
 
 
 # --- kernels ---------------------------------------------------------------------------------------------
-def find_package(apt, machine):
+def find_package(apt, kernel):
     """Returns the name of the package with the kernel. From 7.x on, linux-image-* only depends on this package."""
     apt.update()
-    image = apt.depends(machine.package, "linux-image-").group(1)
+    image = apt.depends(kernel.package, "linux-image-").group(1)
     binary = apt.depends(image, "linux-binary-")
     return binary.group(1) if binary else image
 
 
-def kernel(cache, suite, machine):
-    """Returns the path of the kernel of this suite. Downloads it if it is not in the cache."""
-    apt = debian.Apt(cache, suite, machine.debian)
-    package = find_package(apt, machine)
+def fetch(cache, kernel, machine):
+    """Returns the path of this kernel. Downloads it if it is not in the cache."""
+    apt = debian.Apt(cache, kernel.suite, machine.debian)
+    package = find_package(apt, kernel)
     vmlinuz = cache / f"{package}.vmlinuz"
     if not vmlinuz.exists():
         with tempfile.TemporaryDirectory(dir=cache) as tmp:
@@ -136,20 +136,25 @@ def main():
     parser.add_argument("-s", "--start", action="store_true",
                         help="only start the monitor, to see if the verifier accepts its programs")
     parser.add_argument("-a", "--machine", choices=MACHINES, default="x86_64")
-    parser.add_argument("suites", nargs="*")
+    parser.add_argument("kernels", nargs="*", metavar="KERNEL")
     args = parser.parse_args()
     machine = MACHINES[args.machine]()
     cache = paths.CACHE / "kernels"
     cache.mkdir(parents=True, exist_ok=True)
+    known = {k.name: k for k in machine.kernels}
+    unknown = [n for n in args.kernels if n not in known]
+    if unknown:
+        die(f"no kernel {', '.join(unknown)}: {', '.join(known)} are known")
     failed = 0
     with tempfile.TemporaryDirectory() as tmp:
         image = initramfs(pathlib.Path(tmp), machine, cache)
-        for suite in args.suites or machine.suites:
+        for kernel in [known[n] for n in args.kernels or known]:
             began = time.monotonic()
-            name = suite if machine.debian is None else f"{suite}-{machine.name}"
+            name = kernel.name if machine.debian is None else f"{kernel.name}-{machine.name}"
             log = cache / f"{name}.log"  # gets the log when the run is over, since another run may be under way
             own = pathlib.Path(tmp) / log.name
-            boot(machine, kernel(cache, suite, machine), image, own, " start-only" if args.start else "")
+            boot(machine, fetch(cache, kernel, machine), image, own,
+                 f" {kernel.append}{' start-only' if args.start else ''}")
             said = answers(own)
             shutil.copy(own, log)
             results = check(said, args.start)
