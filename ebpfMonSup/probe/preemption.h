@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Whether the kernel may take the CPU from a thread while this runs one of our programs. Where it may, another thread
+ * of the same CPU can run the same program before the first one goes on. No interface of the kernel tells this to
+ * everybody, so it is concluded from several, and what is not known is taken as "may".
+ */
+#ifndef EBPFMON_PREEMPTION_H
+#define EBPFMON_PREEMPTION_H
+
+/* Nonzero: this kernel may preempt a thread that runs a program. Reads two small files; any thread. */
+int ebpfMonKernelMayPreempt(void);
+
+/* The same from texts: release and version of uname(2), /proc/cmdline, /sys/kernel/debug/sched/preempt. The last two
+ * are "" if they cannot be read. */
+int ebpfMonPreemptionFind(const char *release, const char *version, const char *cmdline, const char *mode);
+
+#endif
