@@ -481,7 +481,7 @@ static __always_inline void seeUnlockMany(__u64 locker, __u64 now)
     }
     if (th && th->putsLink) { /* it may have waited long for its locks: the link is another one since now */
         th->putsLink = 0;
-        stretchPuts[ebpfMonShareOf(c.conf->iocId)] = now;
+        noteStretchPutAt(c.conf->iocId, now);
     }
     WALK(lookAtLocked, n, m);
     leaveGroups(locker, now, 1);

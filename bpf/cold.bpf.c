@@ -29,19 +29,22 @@ struct {
 /* A global function, so that the verifier does not check what follows once for each of its branches. */
 __attribute__((noinline)) int ebpfmon_note_pause(__u64 now)
 {
-    __u32 zero = 0, part;
+    __u32 zero = 0, part, left;
     struct cold *cold = bpf_map_lookup_elem(&colds, &zero);
     struct caller c;
     __u64 pause;
 
     if (!cold)
         return 0;
-    pause = now - cold->last;
+    /* Another thread of this CPU may preempt this program anywhere, and run it. Then "last" may be later than "now", and
+     * "left" another number at each look. */
+    pause = now > cold->last ? now - cold->last : 0;
     cold->last = now;
-    if (pause < PAUSE_LEAST && !cold->left)
+    left = *(volatile __u32 *)&cold->left;
+    if (pause < PAUSE_LEAST && !left)
         return 0;
     if (pause < PAUSE_LEAST) {
-        cold->left--;
+        cold->left = left - 1;
         part = cold->part;
     } else {
         if (pause > PAUSE_MOST)

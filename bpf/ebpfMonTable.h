@@ -29,6 +29,10 @@
 #define EBPFMON_LISTS_MAX     16384
 #define EBPFMON_PLAIN_MAX     1024
 
+/* What the program ebpfmon_stack_trial returns: on which stack it ran. */
+#define EBPFMON_STACK_THREAD 1 /* on that of its thread */
+#define EBPFMON_STACK_OTHER  2 /* on another one, which threads of a CPU share */
+
 /* --- tables that the user part writes -------------------------------------------------------------------------- */
 
 /* Map "targets", by process id (tgid). Offsets in structs of the IOC's EPICS Base, in bytes. */

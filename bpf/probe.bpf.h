@@ -34,7 +34,7 @@ static __always_inline void countHits(const struct caller *c, __u32 kind, __u64 
     struct ebpfMonHits *h = bpf_map_lookup_elem(&hits, &at);
 
     if (h && kind < EBPFMON_HIT_KINDS)
-        h->n[kind] += add;
+        __sync_fetch_and_add(&h->n[kind], add); /* this CPU may run another program in between */
 }
 
 static __always_inline void addTime(__u64 ns)
@@ -159,6 +159,29 @@ static __always_inline void sendShare(void *ev, __u64 size, __u64 wakeup, __s64 
 static __always_inline void sendEvent(void *ev, __u64 size, __u64 wakeup)
 {
     sendShare(ev, size, wakeup, EBPFMON_SHARE_TIMES);
+}
+
+#define STRETCH_PUT_TRIES 8 /* one fails only if a later put was noted at this moment */
+
+/* Notes a put of which stretchPuts tells. The latest counts: a thread that is preempted here must not write its own time
+ * over that of a later put. */
+static __always_inline void noteStretchPutAt(__u32 iocId, __u64 now)
+{
+    volatile __u64 *at = &stretchPuts[ebpfMonShareOf(iocId)];
+    __u64 was = *at;
+
+#ifdef EBPFMON_OLD_KERNEL /* without sweeps nobody reads it */
+    if (was < now)
+        *at = now;
+#else
+    for (int i = 0; i < STRETCH_PUT_TRIES && was < now; i++) {
+        __u64 is = __sync_val_compare_and_swap(at, was, now);
+
+        if (is == was)
+            return;
+        was = is;
+    }
+#endif
 }
 
 static __always_inline __u64 readPtr(__u64 at)

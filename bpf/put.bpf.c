@@ -45,7 +45,7 @@ static __always_inline void noteStretchPut(const struct ebpfMonTargetConf *conf,
 {
     if ((a->fieldType >= EBPFMON_DBF_MENU && a->fieldType <= EBPFMON_DBF_FWDLINK) ||
         a->special == EBPFMON_SPC_SCAN || a->special == EBPFMON_SPC_RESET || a->pfield == a->precord + conf->tse)
-        stretchPuts[ebpfMonShareOf(conf->iocId)] = bpf_ktime_get_ns();
+        noteStretchPutAt(conf->iocId, bpf_ktime_get_ns());
 }
 
 /* In dbPutField(), dbPut() is the first thing after dbScanLock(). So here the thread has the lock whose request was

@@ -62,8 +62,7 @@ static __always_inline void seeEvent(const struct event *e)
         countIfMeant(e);
 }
 
-/* The body of a program that counts its runs. "run" may use the event "e". The counts that are needed only for the cost
- * are not added atomically: if one program preempts another, one of them may be missing there. */
+/* The body of a program that counts its runs. "run" may use the event "e". */
 #define RUN(task, run)                                        \
     struct event e = { .ctx = ctx };                          \
     struct timing timing;                                     \
@@ -72,9 +71,9 @@ static __always_inline void seeEvent(const struct event *e)
     beginTimingOnly(&timing);                                 \
     if (!beginEvent(&e, task))                                \
         return 0;                                             \
-    e.counts->runs++;                                         \
+    __sync_fetch_and_add(&e.counts->runs, 1);                 \
     run;                                                      \
-    e.counts->ns += takeTiming(&timing);                      \
+    __sync_fetch_and_add(&e.counts->ns, takeTiming(&timing)); \
     return 0
 
 static __always_inline void readCallArgs(struct event *e, struct pt_regs *ctx)
@@ -186,9 +185,9 @@ static __always_inline struct ebpfMonQueryInHand *findCalls(const struct event *
     beginTimingOnly(&timing);                                 \
     if (!beginEvent(&e, 0))                                   \
         return 0;                                             \
-    e.counts->records++;                                      \
+    __sync_fetch_and_add(&e.counts->records, 1);              \
     run;                                                      \
-    e.counts->ns += takeTiming(&timing);                      \
+    __sync_fetch_and_add(&e.counts->ns, takeTiming(&timing)); \
     return 0
 
 static __always_inline void beginRecord(const struct event *e, __u64 record, __u64 sp)

@@ -13,6 +13,7 @@
 #include "probe/libbpfText.h"
 #include "probe/linkFolder.h"
 #include "probe/perCpu.h"
+#include "probe/threadStack.h"
 #include "probe/uprobeMulti.h"
 #include "ebpfMonDeviceBpf.skel.h"
 
@@ -26,6 +27,7 @@ static int loadDevicePrograms(ebpfMonDevicePrograms *d)
 {
     int threads = ebpfMonKernelGetTableFd("threads");
     struct bpf_program *prog;
+    int err;
 
     if (threads < 0)
         return -ENODEV;
@@ -34,7 +36,8 @@ static int loadDevicePrograms(ebpfMonDevicePrograms *d)
     if (ebpfMonFeature.uprobeMulti)
         bpf_object__for_each_program(prog, d->skel->obj)
             bpf_program__set_expected_attach_type(prog, (enum bpf_attach_type)EBPFMON_ATTACH_MULTI);
-    return ebpfMonDeviceBpf__load(d->skel);
+    err = ebpfMonDeviceBpf__load(d->skel);
+    return err ? err : ebpfMonThreadStackCheck(d->skel->obj);
 }
 
 ebpfMonDevicePrograms *ebpfMonDeviceProgramsLoad(char *why, size_t size)

@@ -15,6 +15,8 @@
 #include "probe/kernelLoaded.h"
 #include "probe/kernelObject.h"
 #include "probe/libbpfText.h"
+#include "probe/preemption.h"
+#include "probe/threadStack.h"
 #include "probe/uprobeMulti.h"
 
 ebpfMonFeatures ebpfMonFeature;
@@ -25,6 +27,8 @@ struct ebpfMonLoaded ebpfMonLoaded;
 #define ROOTS            262144u  /* the default: 1 MB, and more with the roots that are there */
 #define ASYNCS_RESERVED  64u /* roots for each asynchronous record where tables do not grow */
 #define ASYNCS_GROWN     8u
+#define QUICK_RESERVED   512u /* periodic scan threads (16 KB each) that may have quick chains, on a real-time kernel; an
+                               * IOC has seven. The chains of others are timed one by one */
 #define CLOSURE_FACTOR   6u /* places of the closure table for each record: the order, lists of single records, and the
                              * old table while it changes */
 
@@ -105,6 +109,11 @@ int ebpfMonKernelGetProgramFd(ebpfMonProg prog)
     return program ? bpf_program__fd(program) : -1;
 }
 
+/* A text for snprintf. */
+#define STACK_REFUSED                                                                                                  \
+    "no probe is set, because it could crash this host: kernel %s preempts eBPF programs, and gives them a stack "       \
+    "that all threads of a CPU share. Please report this; another kernel is needed until then"
+
 const char *ebpfMonKernelRelease(void)
 {
     return ebpfMonLoaded.kernel.release;
@@ -119,12 +128,14 @@ void ebpfMonKernelExplainRefusal(int err, char *why, size_t size)
     else if (err == -ENOMEM)
         snprintf(why, size,
                  "no memory for its programs and tables (MemoryMax of the unit; before Linux 5.11 also LimitMEMLOCK)");
+    else if (err == -EBPFMON_STACK_REFUSED)
+        snprintf(why, size, STACK_REFUSED, ebpfMonKernelRelease());
     else
         snprintf(why, size, "kernel %s refused its programs: %s (%s)", ebpfMonKernelRelease(), strerror(-err),
                  verdict[0] ? verdict : "no more is known");
 }
 
-/* Tells the operator why the kernel refused, and what to do. */
+/* Tells the operator why it was refused, and what to do. */
 static void explainFailure(int err, char *why, size_t size)
 {
     const char *warning = ebpfMonLibbpfTextGetWarning(), *verdict = ebpfMonLibbpfTextGetVerdict();
@@ -139,6 +150,8 @@ static void explainFailure(int err, char *why, size_t size)
         snprintf(why, size,
                  "no memory for the tables of the kernel part: give ebpfMon more (MemoryMax of its unit; before "
                  "Linux 5.11 also LimitMEMLOCK), or ask for less by ebpfMonConfigure; then call ebpfMonStart");
+    else if (err == EBPFMON_STACK_REFUSED)
+        snprintf(why, size, STACK_REFUSED, ebpfMonKernelRelease());
     else
         snprintf(why, size, "kernel %s refused the eBPF programs (%s; %s): %s", ebpfMonKernelRelease(),
                  verdict[0] ? verdict : strerror(err), warning[0] ? warning : "no more is known",
@@ -201,16 +214,24 @@ static void raiseLimits(void)
 /* Lets tables grow: they take memory only for the elements that they have, not for all that they may have. Since kernel
  * 6.1 (fba1a1c6c912, 86fe28f7692d) a program may add an element to such a table whatever it has interrupted. We
  * recognise these kernels by bpf_user_ringbuf_drain, which 6.1 has too. The other tables stay as they are: they are
- * full soon, or they drop their oldest element. */
+ * full soon, or they drop their oldest element.
+ *
+ * A table that grows has a few free elements (of struct thread four), and the kernel makes more in an interrupt that it
+ * raises itself (irq_work, kernel/bpf/memalloc.c). A real-time kernel does that in a thread, later: some threads that
+ * begin at once got no element. There the tables to which traps add get all their memory when they are loaded (50 MB);
+ * the user part, which adds to the others, waits and tries again. */
 static void letTablesGrow(void)
 {
     struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
-    struct bpf_map *grows[] = { skel->maps.recIndex, skel->maps.threads, skel->maps.asyncs, skel->maps.groupThreads,
-                               skel->maps.moved, skel->maps.quick, skel->maps.arrays };
+    struct bpf_map *byUser[] = { skel->maps.recIndex, skel->maps.moved, skel->maps.arrays };
+    struct bpf_map *byTraps[] = { skel->maps.threads, skel->maps.asyncs, skel->maps.groupThreads, skel->maps.quick };
 
     ebpfMonLoaded.grows = libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_user_ringbuf_drain, NULL) == 1;
-    for (unsigned i = 0; ebpfMonLoaded.grows && i < sizeof(grows) / sizeof(grows[0]); i++)
-        bpf_map__set_map_flags(grows[i], bpf_map__map_flags(grows[i]) | BPF_F_NO_PREALLOC);
+    ebpfMonLoaded.isRealTime = ebpfMonKernelIsRealTime();
+    for (unsigned i = 0; ebpfMonLoaded.grows && i < sizeof(byUser) / sizeof(byUser[0]); i++)
+        bpf_map__set_map_flags(byUser[i], bpf_map__map_flags(byUser[i]) | BPF_F_NO_PREALLOC);
+    for (unsigned i = 0; ebpfMonLoaded.grows && !ebpfMonLoaded.isRealTime && i < sizeof(byTraps) / sizeof(byTraps[0]); i++)
+        bpf_map__set_map_flags(byTraps[i], bpf_map__map_flags(byTraps[i]) | BPF_F_NO_PREALLOC);
 }
 
 /* The default sizes of this kernel, where none was asked for. */
@@ -231,7 +252,8 @@ static ebpfMonLoadSizes findSizes(const ebpfMonLoadSizes *asked)
 static void setSizes(const ebpfMonLoadSizes *sizes)
 {
     struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
-    unsigned asyncs = sizes->maxRoots / (ebpfMonLoaded.grows ? ASYNCS_GROWN : ASYNCS_RESERVED);
+    int trapsReserve = !ebpfMonLoaded.grows || ebpfMonLoaded.isRealTime; /* see letTablesGrow */
+    unsigned asyncs = sizes->maxRoots / (trapsReserve ? ASYNCS_RESERVED : ASYNCS_GROWN);
 
     bpf_map__set_max_entries(skel->maps.recIndex, sizes->maxRecords);
     ebpfMonBlockTableSetMost(skel->maps.recConf, sizes->maxRecords, EBPFMON_BLOCK);
@@ -242,7 +264,7 @@ static void setSizes(const ebpfMonLoadSizes *sizes)
     bpf_map__set_max_entries(skel->maps.asyncs, asyncs ? asyncs : 1);
     if (ebpfMonLoaded.grows) { /* else passes are not watched */
         bpf_map__set_max_entries(skel->maps.groupThreads, EBPFMON_THREADS_MAX);
-        bpf_map__set_max_entries(skel->maps.quick, EBPFMON_THREADS_MAX);
+        bpf_map__set_max_entries(skel->maps.quick, trapsReserve ? QUICK_RESERVED : EBPFMON_THREADS_MAX);
         bpf_map__set_max_entries(skel->maps.moved, EBPFMON_TARGETS_MAX);
     }
     bpf_map__set_max_entries(skel->maps.ring, sizes->ringBytes);
@@ -328,6 +350,10 @@ int ebpfMonKernelLoad(const ebpfMonLoadSizes *asked, char *why, size_t size)
                                               (enum bpf_attach_type)EBPFMON_ATTACH_MULTI);
     leaveOutPrograms();
     err = ebpfMonBpf__load(ebpfMonLoaded.skel);
+    if (!err)
+        err = ebpfMonThreadStackTry(bpf_program__fd(ebpfMonLoaded.skel->progs.ebpfmon_stack_trial));
+    if (!err)
+        err = ebpfMonThreadStackCheck(ebpfMonLoaded.skel->obj);
     if (err) {
         explainFailure(-err, why, size);
         ebpfMonKernelUnload();

@@ -33,6 +33,7 @@ struct ebpfMonLoaded {
     uint32_t            hitsOf[EBPFMON_TARGETS_MAX]; /* the IOC (tgid) at each place of the table of hits; 0: none.
                                                       * Follower */
     int                 grows;    /* nonzero: some hash tables grow (letTablesGrow) */
+    int                 isRealTime; /* nonzero: of these, those to which traps add do not */
     struct utsname      kernel;
     int                 schedulerRefused; /* nonzero: the kernel refused the tracepoints of the scheduler, and is not
                                            * asked again. Follower */

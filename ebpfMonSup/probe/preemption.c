@@ -69,6 +69,13 @@ static void readText(const char *path, char *text, size_t size)
         fclose(f);
 }
 
+int ebpfMonKernelIsRealTime(void)
+{
+    struct utsname kernel;
+
+    return uname(&kernel) == 0 && hasWord(kernel.version, "PREEMPT_RT");
+}
+
 int ebpfMonKernelMayPreempt(void)
 {
     char cmdline[LENGTH], mode[80];

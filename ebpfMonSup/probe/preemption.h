@@ -10,7 +10,10 @@
 /* Nonzero: this kernel may preempt a thread that runs a program. Reads two small files; any thread. */
 int ebpfMonKernelMayPreempt(void);
 
-/* The same from texts: release and version of uname(2), /proc/cmdline, /sys/kernel/debug/sched/preempt. The last two
+/* Nonzero: this kernel is a real-time one (PREEMPT_RT): interrupts and what they leave for later run in threads. */
+int ebpfMonKernelIsRealTime(void);
+
+/* What ebpfMonKernelMayPreempt finds, from texts: release and version of uname(2), /proc/cmdline, /sys/kernel/debug/sched/preempt. The last two
  * are "" if they cannot be read. */
 int ebpfMonPreemptionFind(const char *release, const char *version, const char *cmdline, const char *mode);
 

@@ -18,6 +18,7 @@
 #include "probe/queryPrograms.h"
 #include "probe/querySizes.h"
 #include "probe/ring.h"
+#include "probe/threadStack.h"
 #include "probe/uprobeMulti.h"
 #include "ebpfMonQueryBpf.skel.h"
 
@@ -140,7 +141,9 @@ static int loadPrograms(ebpfMonQueryPrograms *q)
         bpf_map__set_max_entries(skel->maps.inHand, 1);
     choosePrograms(q);
     err = shareTables(skel);
-    return err ? err : ebpfMonQueryBpf__load(skel);
+    if (!err)
+        err = ebpfMonQueryBpf__load(skel);
+    return err ? err : ebpfMonThreadStackCheck(skel->obj);
 }
 
 /* 0 or a negative errno. */

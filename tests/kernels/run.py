@@ -2,7 +2,9 @@
 """Tries ebpfMon on other kernels. Each of Debian's cloud kernels boots in an emulated machine, which runs IOCs, clients
 and the monitor (guest.sh). check.py checks what the machine prints.
 
-  python -m tests.kernels.run [-v] [-s] [-a MACHINE] [KERNEL...]    KERNEL: such as bookworm-security; default: all
+  python -m tests.kernels.run [-v] [-s | -r [-S SECONDS] [-l LEVELS]] [-a MACHINE] [KERNEL...]
+
+KERNEL: such as bookworm-security; default: all.
 
 It needs QEMU for the machine (machines.py), busybox-static, and EPICS_BASE in the environment; for another machine than
 this one also EPICS_HOST_ARCH and EBPFMON_BUILT (tools/kernels.sh sets all of them). It prints one line for each kernel
@@ -17,9 +19,11 @@ import subprocess
 import sys
 import tempfile
 import time
+import typing
 
 from tests.harness import debian, loopback, paths, tables
 
+from . import realtime
 from .check import NO_MARK, check, features
 from .machines import MACHINES, Unavailable
 
@@ -65,14 +69,35 @@ def environment():
     return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in settings.items())
 
 
-def initramfs(where, machine, cache):
+# What runs in the machine, besides common.sh: its init program, the programs of Base, and files for /m.
+class Work(typing.NamedTuple):
+    init: str
+    programs: tuple
+    files: tuple
+    check: typing.Callable
+
+
+USUAL = Work("guest.sh", (), ("monitor.cmd", "queries.json", "kernels.db", "pva.db"), check)
+REALTIME = Work("realtime.sh", ("softIoc",), ("realtime.cmd", "realtime.json", "realtime.db", "realtimeThread.db",
+                                              "realtimeScan.db"), realtime.check)
+
+
+def buildThreads(to):
+    """Builds the library that realtime.sh preloads."""
+    base = paths.BASE / "include"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-O2", f"-I{base}", f"-I{base}/os/Linux", f"-I{base}/compiler/gcc", "-w",
+                    "-o", to, HERE / "realtimeThreads.c"], check=True)
+
+
+def initramfs(where, machine, cache, work=USUAL):
     """Makes the file system of the machine: programs in /m, libraries where its loader looks. Returns its path."""
     tree = where / "root"
     (tree / "m").mkdir(parents=True)
     for d in ("bin", "proc", "sys", "dev", "tmp", "etc"):
         (tree / d).mkdir()
     softioc, *pva = ["softIocPVA", "pvput"] if machine.has_pva else ["softIoc"]
-    programs = [paths.MONITOR, paths.LATENCY_IOC] + [paths.BASE_BIN / t for t in (softioc, "caget", "caput", *pva)]
+    programs = [paths.MONITOR, paths.LATENCY_IOC] + [paths.BASE_BIN / t for t in (softioc, "caget", "caput", *pva,
+                                                                                  *work.programs)]
     for program in programs:
         if not program.exists():
             die(f"{program} is not there: build first")
@@ -83,14 +108,15 @@ def initramfs(where, machine, cache):
                 to.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(lib, to)
     for f in (paths.DBD / "ebpfMon.dbd", paths.DB / "ebpfMon.db", paths.DB / "ebpfMonQuery.template",
-              HERE / "monitor.cmd", HERE / "queries.json", HERE / "kernels.db", HERE / "pva.db",
-              paths.TESTS / "ioc" / "latency.db", paths.LATENCY_DBD,
-              paths.BASE / "dbd" / f"{softioc}.dbd"):
+              HERE / "common.sh", *(HERE / f for f in work.files), paths.TESTS / "ioc" / "latency.db", paths.LATENCY_DBD,
+              *(paths.BASE / "dbd" / f"{p}.dbd" for p in (softioc, *work.programs))):
         shutil.copy(f, tree / "m")
+    if work is REALTIME:
+        buildThreads(tree / "m" / "realtimeThreads.so")
     busybox = shutil.which("busybox") or die("busybox is missing: apt-get install busybox-static")
     shutil.copy(machine.busybox(cache), tree / "bin" / "busybox")
     (tree / "m" / "loopback.sh").write_text(environment())
-    shutil.copy(HERE / "guest.sh", tree / "init")
+    shutil.copy(HERE / work.init, tree / "init")
     (tree / "init").chmod(0o755)
     image = where / "initramfs.gz"
     names = "\n".join(str(p.relative_to(tree)) for p in sorted(tree.rglob("*")))
@@ -135,6 +161,10 @@ def main():
     parser.add_argument("-v", "--verbose", action="store_true", help="print each check")
     parser.add_argument("-s", "--start", action="store_true",
                         help="only start the monitor, to see if the verifier accepts its programs")
+    parser.add_argument("-r", "--realtime", action="store_true",
+                        help="only threads that preempt each other (realtime.sh)")
+    parser.add_argument("-S", "--seconds", type=int, default=10, help="with -r: length of each of its rounds")
+    parser.add_argument("-l", "--levels", default="trace,chains,counts", help="with -r: a round at each of these levels")
     parser.add_argument("-a", "--machine", choices=MACHINES, default="x86_64")
     parser.add_argument("kernels", nargs="*", metavar="KERNEL")
     args = parser.parse_args()
@@ -147,22 +177,24 @@ def main():
         die(f"no kernel {', '.join(unknown)}: {', '.join(known)} are known")
     failed = 0
     with tempfile.TemporaryDirectory() as tmp:
-        image = initramfs(pathlib.Path(tmp), machine, cache)
+        work = REALTIME if args.realtime else USUAL
+        image = initramfs(pathlib.Path(tmp), machine, cache, work)
         for kernel in [known[n] for n in args.kernels or known]:
             began = time.monotonic()
             name = kernel.name if machine.debian is None else f"{kernel.name}-{machine.name}"
             log = cache / f"{name}.log"  # gets the log when the run is over, since another run may be under way
             own = pathlib.Path(tmp) / log.name
             boot(machine, fetch(cache, kernel, machine), image, own,
-                 f" {kernel.append}{' start-only' if args.start else ''}")
+                 f" {kernel.append}{' start-only' if args.start else ''} seconds={args.seconds} "
+                 f"levels={args.levels} oops=panic ")
             said = answers(own)
             shutil.copy(own, log)
-            results = check(said, args.start)
+            results = work.check(said, args.start)
             bad = [r for r in results if not r[1] and not r[0].startswith(NO_MARK)]
             failed += len(bad)
             print(f"{name:20} {said.get('uname', '?'):28} {said.get('STATE', '?'):9} "
                   f"{len(results) - len(bad)} of {len(results)} as expected, {time.monotonic() - began:.0f} s: {log}")
-            if not args.start and "uname" in said:
+            if not args.start and not args.realtime and "uname" in said:
                 tables.record("kernels", {name: {
                     "kernel": said["uname"], "date": tables.today(), "features": features(said),
                     "checks": {what: ok for what, ok, _ in results}}})
