@@ -10,6 +10,7 @@ typedef enum {
     ebpfMonLossGone,  /* an event of an IOC that the monitor had forgotten */
     ebpfMonLossParts, /* a chain that comes in parts, and for which there was no place */
     ebpfMonLossOwnPut, /* a client's put to the monitor's own PVs; it was judged, but not logged */
+    ebpfMonLossSkipped, /* the kernel did not run a program of ours. Not counted here, but by the kernel */
     ebpfMonLossKinds
 } ebpfMonLoss;
 

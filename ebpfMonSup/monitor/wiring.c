@@ -201,7 +201,7 @@ static int makePut(ebpfMonMonitor *m)
         .targets = m->targets, .losses = &m->losses, .audits = m->audits, .packetServers = m->packetServers,
         .findOwner = ebpfMonKernelGetOwner, .canJoin = ebpfMonFeature.recvLength, .watchSelf = m->settings.watchSelf,
         .iocPuts = { .finished = onIocPut, .linkWritten = onLinkWritten, .linkChanged = onLinkChanged,
-                     .countLost = countLost, .arg = m },
+                     .countLost = countLost, .missedReceive = ebpfMonKernelMissedReceive, .arg = m },
         .packets = { .getFilter = getFilter, .countLost = countLost, .putElsewhere = onPutElsewhere, .arg = m },
         .wakes = { .wake = ebpfMonRingReaderWake, .events = m->eventThread, .packets = m->packetThread },
         .packetPut = onPacketPut, .ownPut = onOwnPut, .arg = m,

@@ -35,6 +35,7 @@ struct ebpfMonLoaded {
     int                 grows;    /* nonzero: some hash tables grow (letTablesGrow) */
     int                 isRealTime; /* nonzero: of these, those to which traps add do not */
     struct utsname      kernel;
+    uint64_t            skippedReceives, skippedReceiveAt; /* ebpfMonKernelMissedReceive: event thread; monotonic ns */
     int                 schedulerRefused; /* nonzero: the kernel refused the tracepoints of the scheduler, and is not
                                            * asked again. Follower */
 };

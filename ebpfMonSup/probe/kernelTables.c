@@ -11,11 +11,13 @@
 
 #include <epicsThread.h>
 
+#include "common/clock.h"
 #include "common/worker.h"
 #include "probe/kernelLoad.h"
 #include "probe/kernelLoaded.h"
 #include "probe/kernelTables.h"
 #include "probe/perCpu.h"
+#include "probe/skippedRuns.h"
 
 /* The place of this IOC in the table of hits; with tgid 0, a free place. EBPFMON_TARGETS_MAX: there is none. */
 static uint32_t findHits(uint32_t tgid)
@@ -370,6 +372,30 @@ void ebpfMonKernelEachThread(void (*each)(void *arg, uint32_t tid, const struct 
             each(arg, b.keys[k], getValue(&b, k));
 }
 
+/* The directory of a thread is there as long as the thread is, though /proc does not list it. */
+static int isThreadThere(uint32_t tid)
+{
+    char path[32];
+
+    snprintf(path, sizeof(path), "/proc/%u", (unsigned)tid);
+    return access(path, F_OK) == 0;
+}
+
+void ebpfMonKernelRemoveEnded(void)
+{
+    const struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
+    const struct bpf_map *tables[] = { skel->maps.threads, skel->maps.groupThreads, skel->maps.quick };
+    tableBatch b;
+
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+        for (beginTable(&b, tables[i]); readBatch(&b);)
+            for (uint32_t k = 0; k < b.count; k++) {
+                ebpfMonWorkerGiveSignHere();
+                if (!isThreadThere(b.keys[k]))
+                    bpf_map_delete_elem(bpf_map__fd(tables[i]), &b.keys[k]);
+            }
+}
+
 uint64_t ebpfMonKernelCountTimeouts(uint32_t slot)
 {
     struct ebpfMonAsyncStat stat;
@@ -436,6 +462,29 @@ void ebpfMonKernelGetLost(uint64_t lost[EBPFMON_LOST_KERNEL])
 {
     for (unsigned i = 0; i < EBPFMON_LOST_KERNEL; i++)
         lost[i] = ebpfMonLoaded.lost ? ebpfMonLoaded.lost[i] : 0;
+}
+
+uint64_t ebpfMonKernelCountSkipped(void)
+{
+    return ebpfMonLoaded.skel ? ebpfMonSkippedRunsCount(ebpfMonLoaded.skel->obj) : 0;
+}
+
+#define MISSED_NS 10000000000ull /* ns; a thread that lives receives again in this time, or may serve one connection for
+                                  * good, as those of pvAccessCPP do */
+
+int ebpfMonKernelMissedReceive(void)
+{
+    struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
+    uint64_t now = ebpfMonClockMonotonic(), skipped = 0;
+
+    if (skel && bpf_program__autoload(skel->progs.ebpfmon_recv))
+        skipped = ebpfMonSkippedRunsOf(bpf_program__fd(skel->progs.ebpfmon_recv));
+    else if (skel)
+        skipped = ebpfMonSkippedRunsOf(bpf_program__fd(skel->progs.ebpfmon_recv_tcp));
+    if (skipped != ebpfMonLoaded.skippedReceives)
+        ebpfMonLoaded.skippedReceiveAt = now;
+    ebpfMonLoaded.skippedReceives = skipped;
+    return ebpfMonLoaded.skippedReceiveAt && now - ebpfMonLoaded.skippedReceiveAt < MISSED_NS;
 }
 
 void ebpfMonKernelEachAsync(void (*each)(void *arg, uint32_t slot, const struct ebpfMonAsyncStat *stat), void *arg)

@@ -44,6 +44,10 @@ int  ebpfMonKernelGetMoved(uint32_t tgid, struct ebpfMonMoved *moved);
 void ebpfMonKernelRemoveAsyncs(uint32_t first, uint32_t count);
 void ebpfMonKernelRemoveThreads(pid_t pid);
 
+/* Removes what is known of threads that do not live any more: for ends that the kernel part did not see. It looks at
+ * /proc for each thread that is known. */
+void ebpfMonKernelRemoveEnded(void);
+
 /* --- Any thread --- */
 
 /* The process that opened a connection. 0, or -1: it is not known; or the table has no room. */
@@ -55,6 +59,14 @@ void ebpfMonKernelGetHits(uint32_t tgid, struct ebpfMonHits *hits);
 
 /* The events that the kernel part lost since it was loaded, by reason. Zeros: nothing is loaded. No system call. */
 void ebpfMonKernelGetLost(uint64_t lost[EBPFMON_LOST_KERNEL]);
+
+/* How often the kernel did not run a program of ours at a tracepoint (probe/skippedRuns.h): an IOC or a thread may have
+ * ended unseen, or received, or connected. A system call for each of these programs. */
+uint64_t ebpfMonKernelCountSkipped(void);
+
+/* Nonzero: in the last seconds a receive of a thread may not have been seen, so what is known of the connection that it
+ * serves may be old. One thread of ours at a time. */
+int ebpfMonKernelMissedReceive(void);
 
 /* The memory (bytes) that all tables take now, with those that are found by slot. */
 size_t ebpfMonKernelCountMemory(void);

@@ -18,6 +18,7 @@
 #include "probe/queryPrograms.h"
 #include "probe/querySizes.h"
 #include "probe/ring.h"
+#include "probe/skippedRuns.h"
 #include "probe/threadStack.h"
 #include "probe/uprobeMulti.h"
 #include "ebpfMonQueryBpf.skel.h"
@@ -484,4 +485,9 @@ void ebpfMonQueryProgramsReadEvents(ebpfMonQueryPrograms *q, ebpfMonQueryEventFn
 void ebpfMonQueryProgramsReadCounts(ebpfMonQueryPrograms *q, uint32_t payer, struct ebpfMonQueryCounts *counts)
 {
     ebpfMonPerCpuSum(q->skel->maps.counts, &payer, counts, sizeof(*counts));
+}
+
+uint64_t ebpfMonQueryProgramsCountSkipped(const ebpfMonQueryPrograms *q)
+{
+    return ebpfMonSkippedRunsCount(q->skel->obj);
 }

@@ -19,6 +19,7 @@ static const char *const reasonNames[EBPFMON_LOST_ALL] = {
     [EBPFMON_LOST_FAULT] = "memory not readable", [EBPFMON_LOST_KERNEL + ebpfMonLossGone] = "IOC gone",
     [EBPFMON_LOST_KERNEL + ebpfMonLossParts] = "too many chains at once",
     [EBPFMON_LOST_KERNEL + ebpfMonLossOwnPut] = "too many puts to the monitor",
+    [EBPFMON_LOST_KERNEL + ebpfMonLossSkipped] = "program not run",
 };
 
 struct ebpfMonLossCounters {
@@ -34,6 +35,7 @@ void ebpfMonLossReadMonitor(void *losses, uint64_t lost[EBPFMON_LOST_ALL])
     ebpfMonKernelGetLost(lost);
     for (int i = 0; i < ebpfMonLossKinds; i++)
         lost[EBPFMON_LOST_KERNEL + i] = ebpfMonLossesGet(losses, (ebpfMonLoss)i);
+    lost[EBPFMON_LOST_KERNEL + ebpfMonLossSkipped] = ebpfMonKernelCountSkipped();
 }
 
 ebpfMonLossCounters *ebpfMonLossCountersNew(ebpfMonLossRead read, void *arg)

@@ -39,7 +39,8 @@ ebpfMonIocPuts *ebpfMonIocPutsNew(ebpfMonTargets *targets, ebpfMonPutClients *cl
     puts->audits = audits;
     puts->sinks = *sinks;
     puts->writers = ebpfMonPutWritersNew(clients, linkWrites, threadPuts);
-    puts->pending = ebpfMonPendingPutsNew(targets, join, clients, linkWrites, sinks->finished, sinks->arg);
+    puts->pending = ebpfMonPendingPutsNew(targets, join, clients, linkWrites, sinks->missedReceive, sinks->finished,
+                                          sinks->arg);
     puts->numbers = ebpfMonPutNumbersNew(sinks->countLost, sinks->arg);
     if (!puts->writers || !puts->pending || !puts->numbers) {
         ebpfMonIocPutsFree(puts);

@@ -24,6 +24,8 @@ typedef struct {
     void (*linkWritten)(void *arg, const ebpfMonLinkWrite *write); /* a record wrote through a CA link */
     void (*linkChanged)(void *arg, const ebpfMonLinkPut *put); /* the links of its record must be read again */
     uint64_t (*countLost)(void *arg); /* events of the kernel part that were lost so far */
+    int (*missedReceive)(void); /* nonzero: a receive of a thread may not have been seen in the last seconds. NULL:
+                                 * all are seen */
     void *arg;
 } ebpfMonIocPutSinks;
 

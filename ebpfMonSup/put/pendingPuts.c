@@ -31,6 +31,7 @@ struct ebpfMonPendingPuts {
     ebpfMonPutJoin    *join;
     ebpfMonPutClients *clients;
     ebpfMonLinkWrites *linkWrites;
+    int              (*missedReceive)(void);
     ebpfMonPutSink     sink;
     void              *arg;
     ebpfMonPendingPut *freed;    /* places that were used before */
@@ -43,7 +44,8 @@ struct ebpfMonPendingPuts {
 };
 
 ebpfMonPendingPuts *ebpfMonPendingPutsNew(ebpfMonTargets *targets, ebpfMonPutJoin *join, ebpfMonPutClients *clients,
-                                          ebpfMonLinkWrites *linkWrites, ebpfMonPutSink sink, void *arg)
+                                          ebpfMonLinkWrites *linkWrites, int (*missedReceive)(void),
+                                          ebpfMonPutSink sink, void *arg)
 {
     ebpfMonPendingPuts *pending = calloc(1, sizeof(*pending));
 
@@ -53,6 +55,7 @@ ebpfMonPendingPuts *ebpfMonPendingPutsNew(ebpfMonTargets *targets, ebpfMonPutJoi
     pending->join = join;
     pending->clients = clients;
     pending->linkWrites = linkWrites;
+    pending->missedReceive = missedReceive;
     pending->sink = sink;
     pending->arg = arg;
     return pending;
@@ -108,6 +111,13 @@ static void correctLink(ebpfMonPendingPuts *pending, ebpfMonPut *put, uint64_t s
     put->link[0] = put->linkIoc[0] = put->root[0] = put->cause[0] = 0;
 }
 
+/* Nonzero: the thread may have served another client than the one from which it received last, as far as we saw. */
+static int mayBeAnotherClient(const ebpfMonPendingPuts *pending, const ebpfMonPendingPut *p)
+{
+    return p->key.seqKind == EBPFMON_SEQ_SHARED ||
+           (p->key.seqKind == EBPFMON_SEQ_RECEIVED && pending->missedReceive && pending->missedReceive());
+}
+
 /* Nonzero: there is no need to wait for its packet (any longer). */
 static int joinPacket(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p, int last)
 {
@@ -119,8 +129,8 @@ static int joinPacket(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p, int las
     if (p->key.sentAt)
         correctLink(pending, &p->put, p->key.sentAt);
     if (r != ebpfMonPutJoinFound && !p->isPublished && (last || r == ebpfMonPutJoinAlone) &&
-        p->key.seqKind == EBPFMON_SEQ_SHARED && p->put.through == ebpfMonByPva &&
-        !p->put.cause[0]) /* only its packet could tell which */
+        p->put.through == ebpfMonByPva && !p->put.cause[0] &&
+        mayBeAnotherClient(pending, p)) /* only its packet could tell which */
         snprintf(p->put.cause, sizeof(p->put.cause), "or another client of this thread");
     p->awaitsReply = r == ebpfMonPutJoinReply;
     return r != ebpfMonPutJoinWait && !p->awaitsReply;

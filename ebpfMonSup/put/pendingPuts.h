@@ -34,10 +34,11 @@ typedef struct ebpfMonPendingPut {
 
 typedef struct ebpfMonPendingPuts ebpfMonPendingPuts;
 
-/* "sink" receives each put once it is finished, with its texts. The others stay the caller's. NULL
+/* "sink" receives each put once it is finished, with its texts. "missedReceive": see ebpfMonIocPutSinks. The others stay the caller's. NULL
  * without memory. */
 ebpfMonPendingPuts *ebpfMonPendingPutsNew(ebpfMonTargets *targets, ebpfMonPutJoin *join, ebpfMonPutClients *clients,
-                                          ebpfMonLinkWrites *linkWrites, ebpfMonPutSink sink, void *arg);
+                                          ebpfMonLinkWrites *linkWrites, int (*missedReceive)(void),
+                                          ebpfMonPutSink sink, void *arg);
 void ebpfMonPendingPutsFree(ebpfMonPendingPuts *pending);
 
 /* A place for one put; if all are in use, the put that waits longest is published. The caller fills all but "next" and

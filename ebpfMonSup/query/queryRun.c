@@ -200,7 +200,7 @@ ebpfMonQueryVerdict ebpfMonQueryRunLook(ebpfMonQueryRun *r, const ebpfMonQuerySo
     result = ebpfMonQueryResultsLock(from->results, resultNumber);
     result->cost = r->cost;
     result->events = counts.passed * r->spec->order.plan.sample;
-    result->dropped = counts.full + counts.faults + counts.lost;
+    result->dropped = counts.full + counts.faults + counts.lost + ebpfMonQueryProgramsCountSkipped(r->programs);
     if (!r->sites) /* events without a site are in rows, too */
         result->dropped += counts.unsent + r->missing;
     if (r->puts)

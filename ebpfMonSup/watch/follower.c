@@ -42,6 +42,7 @@ struct ebpfMonFollower {
     /* the thread's own; times are monotonic ns */
     uint64_t  budgetAt, lookedAt, relinkedAt;
     uint64_t  ringLost;     /* events, when the links were read again for that */
+    uint64_t  skipped;      /* programs that the kernel did not run, when ends of threads were looked for for that */
     uint64_t  capabilities; /* of this process */
     ebpfMonClockSteps clockSteps;
     uint64_t  chargedAt;    /* last look at the start of an IOC whose user has cost too much */
@@ -108,6 +109,17 @@ static int linksAreUnknown(ebpfMonFollower *f, uint64_t now)
     return missed;
 }
 
+/* The kernel may not have told the end of a thread. (That of an IOC is found by followEnd, its start by the finder.) */
+static void findUnseenEnds(ebpfMonFollower *f)
+{
+    uint64_t skipped = ebpfMonKernelCountSkipped();
+
+    if (skipped == f->skipped)
+        return;
+    f->skipped = skipped;
+    ebpfMonKernelRemoveEnded();
+}
+
 /* s. In a silence no IOC costs anything; who starts or ends wakes this thread, and so does the end of the silence. */
 static double findLongestWait(uint64_t now)
 {
@@ -123,8 +135,10 @@ static void beginRound(ebpfMonFollower *f, followRound *r)
     r->relink = linksAreUnknown(f, r->now);
     r->clockBack = ebpfMonClockStepsLook(&f->clockSteps);
     r->changed = ebpfMonRequestsTakeFilter(f->life.requests, &r->filter);
-    if (r->budget)
+    if (r->budget) {
         f->budgetAt = r->now;
+        findUnseenEnds(f);
+    }
     if (r->look)
         f->lookedAt = r->now;
 }

@@ -412,7 +412,7 @@ MAIN(testPendingPuts)
     join = ebpfMonPutJoinNew(NULL);
     ebpfMonPutJoinSetWakes(join, &(ebpfMonPutJoinWakes){ countWake, &eventWakes, &packetWakes });
     linkWrites = ebpfMonLinkWritesNew();
-    pending = ebpfMonPendingPutsNew(fake.targets, join, clients, linkWrites, onPut, NULL);
+    pending = ebpfMonPendingPutsNew(fake.targets, join, clients, linkWrites, NULL, onPut, NULL);
     testResults();
     testLostResults();
     testLinkField();
