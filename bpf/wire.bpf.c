@@ -462,7 +462,7 @@ static __always_inline void seePacket(struct __sk_buff *skb, __u32 ip)
     isUdp = h.ip.protocol == IPPROTO_UDP;
     if (sendPacket(skb, ip, isUdp || canTcpWait(skb, l4, ip + getLength(skb, ip, &h), &h.tcp),
         isUdp ? 0 : getBegin(skb, &h.tcp, count)))
-        count->dropped++;
+        __sync_fetch_and_add(&count->dropped, 1); /* a real-time kernel may run another filter of this CPU in between */
 }
 
 /* For packet sockets. Offset 0 is the IP header, because packet_rcv() of the kernel makes it so for SOCK_DGRAM.

@@ -4,7 +4,8 @@
 # documentation/tried.md. It first installs what is missing. It is not part of make check, because it downloads 100 MB
 # and takes some minutes for each kernel.
 #
-#   tools/kernels.sh [-v] [-s] [-a aarch64] [SUITE...]    -s: only start the monitor; SUITE: e.g. bookworm-security
+#   tools/kernels.sh [-v] [-s | -r] [-a aarch64] [KERNEL...]    -s: only start the monitor; -r: only threads that preempt
+#   each other; KERNEL: e.g. bookworm-security or trixie-rt (machines.py)
 #
 # -a emulates another machine, for which tools/cross.sh builds ebpfMon. The first time this takes some ten minutes more.
 set -eu

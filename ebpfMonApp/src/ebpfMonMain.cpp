@@ -54,6 +54,7 @@ static const char usage[] =
 
 static int runScript(const char *script, bool isService)
 {
+    ebpfMonRealTimeGiveUp();
     mallopt(M_MMAP_THRESHOLD, GIVE_BACK);
     errlogInit2(QUEUE_SIZE, MESSAGE_SIZE); /* before anything prints: the first call counts */
     dbThreadRealtimeLock = 0;

@@ -132,6 +132,26 @@ def feature_members():
     return re.findall(r"(?m)^    int (\w+);", body.group(1))
 
 
+# --- kernels that preempt ----------------------------------------------------------------------------------
+REALTIME = {  # column → checks of tests/kernels/realtime.py, as a regular expression
+    "kernel, IOC and monitor unharmed": r"the .*|STATE .*|threads .*",
+    "counts: trace": r"level trace: all counts.*",
+    "chains": r"level chains: all counts.*",
+    "counts": r"level counts: all counts.*",
+    "puts": r"level \w+: all puts.*",
+    "queries": r"query .*",
+}
+
+
+def realtime():
+    rows = sorted(load("realtime").items(), key=lambda item: (number(item[1]["kernel"])[:3], item[0]))
+    text = head(["kernel", "booted with", *REALTIME, "tried"])
+    for _, row in rows:
+        text += line([row["kernel"], row["append"] or "its defaults", *(judge(row["checks"], p) for p in REALTIME.values()),
+                      row["date"]])
+    return text
+
+
 # --- releases of EPICS Base --------------------------------------------------------------------------------
 def read_releases(path, kernel):
     """The rows of a JUnit file of test_releases.py."""
@@ -166,7 +186,7 @@ def capabilities():
 
 
 # --- the document ------------------------------------------------------------------------------------------
-TABLES = {"kernels": kernels, "releases": releases, "capabilities": capabilities}
+TABLES = {"kernels": kernels, "realtime": realtime, "releases": releases, "capabilities": capabilities}
 
 
 def put_in(document):

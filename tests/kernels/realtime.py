@@ -21,6 +21,29 @@ def number(said, name):
     return int(found.group()) if found else 0
 
 
+def wrong_counts(said, name):
+    """What is wrong with the counts of a round: each record has counted itself. "": nothing."""
+    was, now = own(said, f"counters {name} before"), own(said, f"counters {name} after")
+    seen0, seen = counted(said, f"counted {name} before"), counted(said, f"counted {name} after")
+    wrong = []
+    for record, n in now.items():
+        truth, (count, marked) = n - was.get(record, 0), seen.get(record, (0, False))
+        count -= seen0.get(record, (0, False))[0]
+        if count != truth:
+            wrong.append(f"{record} {count} for {truth:.0f}{' (marked)' if marked else ''}")
+    if not now or not any(now[r] > was.get(r, 0) for r in now):
+        return f"round {name}: no record processed"
+    return wrong and f"round {name}: {len(wrong)} of {len(now)} wrong: {', '.join(wrong)}"
+
+
+def wrong_puts(said, name):
+    """The same for the number of puts. Each that is not there must have been counted as lost."""
+    puts = number(said, f"puts {name} after") - number(said, f"puts {name} before")
+    lost = sum(losses(said, f"losses {name} after").values()) - sum(losses(said, f"losses {name} before").values())
+    made = number(said, f"made {name}") + 2  # realtime.sh makes two
+    return "" if made > 100 and made - lost <= puts <= made else f"round {name}: {puts} of {made}, {lost:.0f} events lost"
+
+
 def check(said, _start=False):
     """Returns the checks: (name, whether it passed, what was seen)."""
     checks = Checks(said)
@@ -30,21 +53,18 @@ def check(said, _start=False):
     checks.has("the IOC and the monitor live", "alive", "IOC", "monitor")
     checks.has("threads of the IOC have real-time priorities", "threads", r"scan-0\.1: \d+ 1\b")
     checks.add("STATE is Running", said.get("end STATE") == "Running", said.get("STATE_MSG", ""))
-    for level in [n for n in LEVELS if f"made {n}" in said] or LEVELS:
-        was, now = own(said, f"counters {level} before"), own(said, f"counters {level} after")
-        seen0, seen = counted(said, f"counted {level} before"), counted(said, f"counted {level} after")
-        wrong = []
-        for record, n in now.items():
-            truth, count = n - was.get(record, 0), seen.get(record, (0, 0))[0] - seen0.get(record, (0, 0))[0]
-            if count != truth:
-                wrong.append(f"{record} {count} for {truth:.0f}{' (marked)' if seen.get(record, (0, 0))[1] else ''}")
-        checks.add(f"level {level}: all counts are right", now and not wrong and any(now[r] > was[r] for r in now),
-                   f"{len(wrong)} of {len(now)} wrong: {', '.join(wrong)}")
-        puts = number(said, f"puts {level} after") - number(said, f"puts {level} before")
-        lost = sum(losses(said, f"losses {level} after").values()) - sum(losses(said, f"losses {level} before").values())
-        made = number(said, f"made {level}") + 2  # realtime.sh makes two
-        checks.add(f"level {level}: all puts are seen, or counted as lost", made > 100 and made - lost <= puts <= made,
-                   f"{puts} of {made}, {lost:.0f} events lost")
+    rounds = [name.removeprefix("made ") for name in said if name.startswith("made ")]
+    for level in LEVELS:
+        of_level = [r for r in rounds if r.split()[0] == level]
+        if of_level or not rounds:
+            wrong = [text for r in of_level for text in [wrong_counts(said, r)] if text]
+            checks.add(f"level {level}: all counts are right", of_level and not wrong, "; ".join(wrong))
+            wrong = [text for r in of_level for text in [wrong_puts(said, r)] if text]
+            checks.add(f"level {level}: all puts are seen, or counted as lost", of_level and not wrong, "; ".join(wrong))
+    memory = [number(said, f"memory {r}") for r in rounds]
+    if len(memory) >= 12:
+        third = len(memory) // 3
+        checks.add("the memory stays", max(memory[-third:]) <= max(memory[third:-third]) + 1, f"MEM in MiB by round: {memory}")
     for name in QUERIES:
         checks.has(f"query {name} counted", f"{name}_EVENT_CNT", r"[1-9]")
     return checks.results

@@ -21,7 +21,6 @@
 #include <dbLock.h>
 
 #define THREADS 5
-#define ROUNDS  8
 #define PRIORITY 40 /* of thread 0 if it had one; scan threads of Base have 60 and more, of 100 */
 
 extern volatile int interruptAccept; /* dbScan.c: iocInit is over */
@@ -92,7 +91,7 @@ static void *runRounds(void *arg)
 {
     while (!interruptAccept)
         usleep(100000);
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0;; round++) {
         struct worker worker[THREADS];
         unsigned long puts = 0;
         char name[40];
@@ -114,7 +113,6 @@ static void *runRounds(void *arg)
         fprintf(f, "%lu\n", puts);
         fclose(f);
     }
-    return NULL;
 }
 
 __attribute__((constructor)) static void begin(void)

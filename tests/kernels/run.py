@@ -2,7 +2,7 @@
 """Tries ebpfMon on other kernels. Each of Debian's cloud kernels boots in an emulated machine, which runs IOCs, clients
 and the monitor (guest.sh). check.py checks what the machine prints.
 
-  python -m tests.kernels.run [-v] [-s | -r [-S SECONDS] [-l LEVELS]] [-a MACHINE] [KERNEL...]
+  python -m tests.kernels.run [-v] [-s | -r [-S SECONDS] [-l LEVELS] [-m MINUTES]] [-a MACHINE] [KERNEL...]
 
 KERNEL: such as bookworm-security; default: all.
 
@@ -77,6 +77,7 @@ class Work(typing.NamedTuple):
     check: typing.Callable
 
 
+# How ebpfMon is in all ways, and what threads do to it that preempt each other.
 USUAL = Work("guest.sh", (), ("monitor.cmd", "queries.json", "kernels.db", "pva.db"), check)
 REALTIME = Work("realtime.sh", ("softIoc",), ("realtime.cmd", "realtime.json", "realtime.db", "realtimeThread.db",
                                               "realtimeScan.db"), realtime.check)
@@ -131,15 +132,15 @@ def initramfs(where, machine, cache, work=USUAL):
     return image
 
 
-def boot(machine, vmlinuz, image, log, more):
-    """Runs the machine until it ends. QEMU emulates it, so it needs no /dev/kvm."""
+def boot(machine, vmlinuz, image, log, more, more_seconds=0):
+    """Runs the machine until it ends, for machine.boot_seconds and more_seconds at most. QEMU emulates it, so it needs no /dev/kvm."""
     qemu = shutil.which(machine.qemu[0]) or die(f"QEMU is missing: {machine.qemu[0]}")
     with open(log, "wb") as out:
         try:
             subprocess.run([qemu, *machine.qemu[1:], "-smp", "2", "-m", "1024", "-nodefaults", "-display", "none",
                             "-no-reboot", "-serial", "stdio", "-kernel", vmlinuz, "-initrd", image,
                             "-append", f"console={machine.console} quiet panic=-1{more}"],
-                           stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, timeout=machine.boot_seconds)
+                           stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, timeout=machine.boot_seconds + more_seconds)
         except subprocess.TimeoutExpired:
             out.write(b"\n@@late\n")
 
@@ -156,6 +157,38 @@ def answers(log):
     return {k: "\n".join(v).strip() for k, v in said.items()}
 
 
+class Trial(typing.NamedTuple):
+    machine: object
+    kernel: object
+    work: Work
+    start: bool
+
+
+def tryKernel(trial, cache, image, parameters, verbose, more_seconds):
+    """Boots a kernel, prints and records what came out. Returns the number of checks that did not pass."""
+    machine, kernel, work, start = trial
+    began = time.monotonic()
+    name = kernel.name if machine.debian is None else f"{kernel.name}-{machine.name}"
+    log = cache / f"{name}-{work.init.removesuffix('.sh')}.log"  # gets the log when the run is over: another may be under way
+    own = image.parent / log.name
+    boot(machine, fetch(cache, kernel, machine), image, own, f" {kernel.append} {parameters} ", more_seconds)
+    said = answers(own)
+    shutil.copy(own, log)
+    results = work.check(said, start)
+    bad = [r for r in results if not r[1] and not r[0].startswith(NO_MARK)]
+    print(f"{name:22} {said.get('uname', '?'):28} {said.get('STATE', '?'):9} "
+          f"{len(results) - len(bad)} of {len(results)} as expected, {time.monotonic() - began:.0f} s: {log}")
+    for what, ok, text in results if verbose else [r for r in results if not r[1]]:
+        print(f"  {'ok    ' if ok else 'not ok'} {what}{'' if ok else ': ' + text}")
+    sys.stdout.flush()
+    row = {"kernel": said.get("uname"), "date": tables.today(), "checks": {what: ok for what, ok, _ in results}}
+    if "uname" in said and work is REALTIME:
+        tables.record("realtime", {name: {**row, "append": kernel.append}})
+    elif "uname" in said and not start:
+        tables.record("kernels", {name: {**row, "features": features(said)}})
+    return len(bad)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("-v", "--verbose", action="store_true", help="print each check")
@@ -165,6 +198,8 @@ def main():
                         help="only threads that preempt each other (realtime.sh)")
     parser.add_argument("-S", "--seconds", type=int, default=10, help="with -r: length of each of its rounds")
     parser.add_argument("-l", "--levels", default="trace,chains,counts", help="with -r: a round at each of these levels")
+    parser.add_argument("-m", "--minutes", type=int, default=0,
+                        help="with -r: rounds again and again for so long, with an IOC that starts anew")
     parser.add_argument("-a", "--machine", choices=MACHINES, default="x86_64")
     parser.add_argument("kernels", nargs="*", metavar="KERNEL")
     args = parser.parse_args()
@@ -175,32 +210,17 @@ def main():
     unknown = [n for n in args.kernels if n not in known]
     if unknown:
         die(f"no kernel {', '.join(unknown)}: {', '.join(known)} are known")
+    works = [REALTIME] if args.realtime else [USUAL] if args.start or machine.debian else [USUAL, REALTIME]
+    parameters = f"{'start-only' if args.start else ''} seconds={args.seconds} levels={args.levels} oops=panic"
+    if args.minutes:
+        parameters += f" minutes={args.minutes}"
     failed = 0
     with tempfile.TemporaryDirectory() as tmp:
-        work = REALTIME if args.realtime else USUAL
-        image = initramfs(pathlib.Path(tmp), machine, cache, work)
-        for kernel in [known[n] for n in args.kernels or known]:
-            began = time.monotonic()
-            name = kernel.name if machine.debian is None else f"{kernel.name}-{machine.name}"
-            log = cache / f"{name}.log"  # gets the log when the run is over, since another run may be under way
-            own = pathlib.Path(tmp) / log.name
-            boot(machine, fetch(cache, kernel, machine), image, own,
-                 f" {kernel.append}{' start-only' if args.start else ''} seconds={args.seconds} "
-                 f"levels={args.levels} oops=panic ")
-            said = answers(own)
-            shutil.copy(own, log)
-            results = work.check(said, args.start)
-            bad = [r for r in results if not r[1] and not r[0].startswith(NO_MARK)]
-            failed += len(bad)
-            print(f"{name:20} {said.get('uname', '?'):28} {said.get('STATE', '?'):9} "
-                  f"{len(results) - len(bad)} of {len(results)} as expected, {time.monotonic() - began:.0f} s: {log}")
-            if not args.start and not args.realtime and "uname" in said:
-                tables.record("kernels", {name: {
-                    "kernel": said["uname"], "date": tables.today(), "features": features(said),
-                    "checks": {what: ok for what, ok, _ in results}}})
-            for what, ok, text in results if args.verbose else [r for r in results if not r[1]]:
-                print(f"  {'ok    ' if ok else 'not ok'} {what}{'' if ok else ': ' + text}")
-            sys.stdout.flush()
+        for work in works:
+            image = initramfs(pathlib.Path(tmp) / work.init, machine, cache, work)
+            for kernel in [known[n] for n in args.kernels or known]:
+                failed += tryKernel(Trial(machine, kernel, work, args.start), cache, image, parameters, args.verbose,
+                                    60 * args.minutes)
     print(f"kernels: {failed} not as expected" if failed else "kernels: all as expected")
     return 1 if failed else 0
 

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""No thread of the monitor goes before a thread of an IOC, though EPICS Base gives real-time priorities where it may."""
+from pathlib import Path
+
+from tests.harness import db
+
+PRIORITY, NICE, POLICY = 15, 16, 38  # places in /proc/PID/task/TID/stat behind the name, from 0 (proc(5))
+OTHER = 0  # SCHED_OTHER
+
+
+def threads(pid):
+    """name → (policy, nice) of each thread."""
+    found = {}
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        name, rest = (task / "stat").read_text().split("(", 1)[1].rsplit(")", 1)
+        fields = rest.split()
+        found[name] = int(fields[POLICY]), int(fields[NICE])
+    return found
+
+
+def test_priorities(new_ioc, new_monitor):
+    ioc = new_ioc(db.READY).start()
+    seen = threads(ioc.pid)
+    monitor = new_monitor().start()
+    own = threads(monitor.pid)
+    assert {"scan-1", "cbLow", "CAS-TCP", "ebpfMonEvent", "ebpfMonPacket"} <= own.keys()
+    assert {name: policy for name, (policy, _) in own.items() if policy != OTHER} == {}
+    assert own["ebpfMonEvent"][1] == own["ebpfMonPacket"][1] == -10
+    assert "scan-1" in seen
