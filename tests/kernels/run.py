@@ -8,7 +8,8 @@ KERNEL: such as bookworm-security; default: all.
 
 It needs QEMU for the machine (machines.py), busybox-static, and EPICS_BASE in the environment; for another machine than
 this one also EPICS_HOST_ARCH and EBPFMON_BUILT (tools/kernels.sh sets all of them). It prints one line for each kernel
-with the checks that failed, and a summary. The exit code is 1 if a check failed. Without -s it records the results in
+with the checks that failed, and a summary. The exit code is 1 if a check failed,
+and 3 if nothing could be tried. Without -s it records the results in
 tests/results, and writes the tables in documentation/tried.md.
 """
 import argparse
@@ -28,6 +29,8 @@ from .check import NO_MARK, check, features
 from .machines import MACHINES, Unavailable
 
 HERE = paths.TESTS / "kernels"
+SECONDS, LEVELS = 8, "trace,chains,counts"  # of the rounds of realtime.sh; a shorter trial is not recorded
+UNAVAILABLE = 3  # exit code: nothing was tried, because a kernel or a program cannot be had
 SERVER_PORTS = 5064, 5070, 5072  # of the monitor and of both IOCs in the emulated machine (guest.sh)
 
 
@@ -162,11 +165,12 @@ class Trial(typing.NamedTuple):
     kernel: object
     work: Work
     start: bool
+    recorded: bool  # whether the results go into tests/results, unless it only starts
 
 
 def tryKernel(trial, cache, image, parameters, verbose, more_seconds):
     """Boots a kernel, prints and records what came out. Returns the number of checks that did not pass."""
-    machine, kernel, work, start = trial
+    machine, kernel, work, start, recorded = trial
     began = time.monotonic()
     name = kernel.name if machine.debian is None else f"{kernel.name}-{machine.name}"
     log = cache / f"{name}-{work.init.removesuffix('.sh')}.log"  # gets the log when the run is over: another may be under way
@@ -182,9 +186,11 @@ def tryKernel(trial, cache, image, parameters, verbose, more_seconds):
         print(f"  {'ok    ' if ok else 'not ok'} {what}{'' if ok else ': ' + text}")
     sys.stdout.flush()
     row = {"kernel": said.get("uname"), "date": tables.today(), "checks": {what: ok for what, ok, _ in results}}
-    if "uname" in said and work is REALTIME:
+    if "uname" not in said or start or not recorded:
+        return len(bad)
+    if work is REALTIME:
         tables.record("realtime", {name: {**row, "append": kernel.append}})
-    elif "uname" in said and not start:
+    else:
         tables.record("kernels", {name: {**row, "features": features(said)}})
     return len(bad)
 
@@ -196,8 +202,8 @@ def main():
                         help="only start the monitor, to see if the verifier accepts its programs")
     parser.add_argument("-r", "--realtime", action="store_true",
                         help="only threads that preempt each other (realtime.sh)")
-    parser.add_argument("-S", "--seconds", type=int, default=10, help="with -r: length of each of its rounds")
-    parser.add_argument("-l", "--levels", default="trace,chains,counts", help="with -r: a round at each of these levels")
+    parser.add_argument("-S", "--seconds", type=int, default=SECONDS, help="with -r: length of each of its rounds")
+    parser.add_argument("-l", "--levels", default=LEVELS, help="with -r: a round at each of these levels")
     parser.add_argument("-m", "--minutes", type=int, default=0,
                         help="with -r: rounds again and again for so long, with an IOC that starts anew")
     parser.add_argument("-a", "--machine", choices=MACHINES, default="x86_64")
@@ -214,12 +220,13 @@ def main():
     parameters = f"{'start-only' if args.start else ''} seconds={args.seconds} levels={args.levels} oops=panic"
     if args.minutes:
         parameters += f" minutes={args.minutes}"
+    recorded = args.levels == LEVELS and args.seconds >= SECONDS
     failed = 0
     with tempfile.TemporaryDirectory() as tmp:
         for work in works:
             image = initramfs(pathlib.Path(tmp) / work.init, machine, cache, work)
             for kernel in [known[n] for n in args.kernels or known]:
-                failed += tryKernel(Trial(machine, kernel, work, args.start), cache, image, parameters, args.verbose,
+                failed += tryKernel(Trial(machine, kernel, work, args.start, recorded), cache, image, parameters, args.verbose,
                                     60 * args.minutes)
     print(f"kernels: {failed} not as expected" if failed else "kernels: all as expected")
     return 1 if failed else 0
@@ -229,4 +236,5 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except (debian.Unavailable, Unavailable) as why:
-        die(why)
+        print(f"kernels: {why}", file=sys.stderr)
+        sys.exit(UNAVAILABLE)
