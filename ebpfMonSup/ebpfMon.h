@@ -92,8 +92,9 @@ int ebpfMonHostCheck(FILE *out);
 int ebpfMonSignalsHandle(void);
 
 /* Gives up the right to real-time priorities, so that no thread of this process goes before a thread of an IOC: EPICS
- * gives them to all its threads where it may, as root does (epicsThreadCreate). For the main() of a monitor IOC,
- * before anything else. The threads that read events keep nice -10. */
+ * gives them to all its threads where it may, as root does (epicsThreadCreate). The threads that read
+ * events keep nice -10. For the program of a monitor IOC, before the constructors of Base's libraries: in
+ * .preinit_array (ebpfMonMain.cpp). */
 void ebpfMonRealTimeGiveUp(void);
 
 #ifdef __cplusplus

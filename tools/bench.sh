@@ -32,6 +32,7 @@ table "an IOC at work" 600 "$python" -m tests.bench.site
 table "nothing happens" 300 "$python" -m tests.bench.quiet
 table "cost by number and length of chains, and COST" 2700 "$python" -m tests.bench.cost
 table "cost of puts one at a time, and COST" 600 "$python" -m tests.bench.putCost
+table "the longest time in a program" 300 "$python" -m tests.bench.hold
 table "loads that jump" 600 "$python" -m tests.bench.governor --minutes 6
 table "a saturated IOC" 900 "$python" -m tests.bench.run
 table "a flood of puts" 600 "$python" -m tests.bench.storm

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <pthread.h>
-#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <epicsAtomic.h>
 #include <epicsEvent.h>
@@ -15,6 +10,7 @@
 
 #include "common/clock.h"
 #include "common/lazyMutex.h"
+#include "common/ownPriority.h"
 #include "common/waiter.h"
 #include "common/worker.h"
 
@@ -45,20 +41,13 @@ static void setSign(ebpfMonWorker *worker, uint64_t at)
     __atomic_store_n(&worker->signAt, at, __ATOMIC_RELAXED);
 }
 
-/* EPICS has chosen a real-time priority, if it was allowed to. */
-static void setPriority(const ebpfMonWorker *worker)
-{
-    pthread_setschedparam(pthread_self(), SCHED_OTHER, &(struct sched_param){ .sched_priority = 0 });
-    if (worker->priority >= epicsThreadPriorityMedium)
-        setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
-}
-
 static void runWorker(void *arg)
 {
     ebpfMonWorker *worker = arg;
 
     own = worker;
-    setPriority(worker);
+    /* EPICS has chosen a real-time priority, if it was allowed to */
+    ebpfMonOwnPrioritySet(worker->priority >= epicsThreadPriorityMedium ? NICE : 0);
     worker->run(worker, worker->arg);
     setSign(worker, UINT64_MAX);
     epicsEventMustTrigger(worker->ended);

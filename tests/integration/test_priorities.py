@@ -22,7 +22,7 @@ def test_priorities(new_ioc, new_monitor):
     ioc = new_ioc(db.READY).start()
     seen = threads(ioc.pid)
     monitor = new_monitor().start()
-    own = threads(monitor.pid)
+    own = threads(monitor.process.pid)
     assert {"scan-1", "cbLow", "CAS-TCP", "ebpfMonEvent", "ebpfMonPacket"} <= own.keys()
     assert {name: policy for name, (policy, _) in own.items() if policy != OTHER} == {}
     assert own["ebpfMonEvent"][1] == own["ebpfMonPacket"][1] == -10
