@@ -44,6 +44,15 @@ def wrong_puts(said, name):
     return "" if made > 100 and made - lost <= puts <= made else f"round {name}: {puts} of {made}, {lost:.0f} events lost"
 
 
+def wrong_syscalls(said, name):
+    """The same for the query of system calls: the threads say how often they slept. What the kernel left out is in _DROPPED_CNT."""
+    (seen0, dropped0), (seen, dropped) = ([int(float(n)) for n in said.get(f"syscalls {name} {when}", "").split()] or [0, 0]
+                                          for when in ("before", "after"))
+    made = int((said[f"made {name}"].split() + ["0", "0"])[1])
+    seen, dropped = seen - seen0, dropped - dropped0
+    return "" if made > 100 and made - dropped <= seen <= made else f"round {name}: {seen} of {made}, {dropped} dropped"
+
+
 def check(said, _start=False):
     """Returns the checks: (name, whether it passed, what was seen)."""
     checks = Checks(said)
@@ -61,6 +70,8 @@ def check(said, _start=False):
             checks.add(f"level {level}: all counts are right", of_level and not wrong, "; ".join(wrong))
             wrong = [text for r in of_level for text in [wrong_puts(said, r)] if text]
             checks.add(f"level {level}: all puts are seen, or counted as lost", of_level and not wrong, "; ".join(wrong))
+    wrong = [text for r in rounds for text in [wrong_syscalls(said, r)] if text]
+    checks.add("query Q_SYSCALL: all calls are seen, or counted as dropped", rounds and not wrong, "; ".join(wrong))
     memory = [number(said, f"memory {r}") for r in rounds]
     if len(memory) >= 12:
         third = len(memory) // 3

@@ -41,6 +41,7 @@ counters() {
     until_ 20 grep -q "^R:T4:SET " /tmp/records; cat /tmp/records
     say "puts $1"; val M:PUT_CNT
     say "losses $1"; get -t -F'|' M:LOST_REASONS M:LOST_CNTS
+    sleep 2; say "syscalls $1"; val M:Q_SYSCALL_EVENT_CNT; val M:Q_SYSCALL_DROPPED_CNT
 }
 same() { was=$is; is=$(get $T); [ "$was" = "$is" ]; }
 areThere() { for q in $queries; do case $(val M:${q}_STATE) in ""|Starting) return 1; esac; done; }
@@ -60,10 +61,10 @@ goThrough() {
 }
 until_ 60 areThere
 for q in $queries; do show ${q}_STATE; line ${q}_MSG; done
-n=0
+turn=0
 while :; do
-    for l in $levels; do goThrough "$l" "$l $n" || break 2; n=$((n + 1)); done
-    for q in $queries; do show ${q}_EVENT_CNT ${q}_LOST_CNT; done
+    for l in $levels; do goThrough "$l" "$l $turn" || break 2; turn=$((turn + 1)); done
+    for q in $queries; do show ${q}_EVENT_CNT ${q}_DROPPED_CNT; done
     [ "$minutes" ] && [ "$(cut -d. -f1 /proc/uptime)" -lt $((60 * minutes)) ] || break
     kill -9 $IOCPID; wait $IOCPID; until_ 20 more M:IOC_GONE_CNT 1
     startIoc "$@"; until_ 30 has M:IOC_GONE_CNT 0

@@ -3,7 +3,8 @@
  * Preloaded into softIoc: threads that process records and put, and preempt each other on one CPU. Thread 0 is always
  * busy, with the usual policy; each of the others has a higher SCHED_FIFO priority than the one before, and wakes after
  * pauses of 0.1 to 1.6 ms. So each of them interrupts the others in the middle of anything. Round N begins when the
- * file /tmp/goN is there, lasts for REALTIME_SECONDS, and ends with the file /tmp/doneN, which has the number of puts.
+ * file /tmp/goN is there, lasts for REALTIME_SECONDS, and ends with the file /tmp/doneN, which has the number of puts, and
+ * of calls of clock_nanosleep.
  * The records themselves (realtimeThread.db) count how often they process: that is the truth.
  */
 #define _GNU_SOURCE
@@ -93,7 +94,7 @@ static void *runRounds(void *arg)
         usleep(100000);
     for (int round = 0;; round++) {
         struct worker worker[THREADS];
-        unsigned long puts = 0;
+        unsigned long puts = 0, sleeps = 0;
         char name[40];
         FILE *f;
 
@@ -107,10 +108,11 @@ static void *runRounds(void *arg)
         for (int i = 0; i < THREADS; i++) {
             pthread_join(worker[i].id, NULL);
             puts += worker[i].done;
+            sleeps += i ? worker[i].done : 0;
         }
         snprintf(name, sizeof(name), "/tmp/done%d", round);
         f = fopen(name, "w");
-        fprintf(f, "%lu\n", puts);
+        fprintf(f, "%lu %lu\n", puts, sleeps);
         fclose(f);
     }
 }
