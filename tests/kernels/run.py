@@ -13,6 +13,7 @@ and 3 if nothing could be tried. Without -s it records the results in
 tests/results, and writes the tables in documentation/tried.md.
 """
 import argparse
+import fcntl
 import pathlib
 import shlex
 import shutil
@@ -48,7 +49,13 @@ def find_package(apt, kernel):
 
 
 def fetch(cache, kernel, machine):
-    """Returns the path of this kernel. Downloads it if it is not in the cache."""
+    """Returns the path of this kernel. Downloads it if it is not in the cache. Another run may do the same now."""
+    with open(cache / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return fetchLocked(cache, kernel, machine)
+
+
+def fetchLocked(cache, kernel, machine):
     apt = debian.Apt(cache, kernel.suite, machine.debian)
     package = find_package(apt, kernel)
     vmlinuz = cache / f"{package}.vmlinuz"
