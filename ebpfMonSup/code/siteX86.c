@@ -173,6 +173,39 @@ unsigned ebpfMonInsnLengthX86(const uint8_t *code, size_t len)
     return decodeInsn(code, len, &insn) ? insn.length : 0;
 }
 
+/* An instruction that changes nothing, as insn_is_nop() of the kernel tells them (arch/x86/lib/insn.c; Linux 6.18 knows
+ * the nops only). The others are here because a later kernel takes them for nops, too. */
+static int isNop(const Insn *insn, const uint8_t *code)
+{
+    unsigned reg = insn->modrm >> 3 & 7, rm = insn->modrm & 7, mod = insn->modrm >> 6, sib;
+
+    if (insn->vex || insn->map > 1)
+        return 0;
+    if (insn->map == 1)
+        return insn->op == 0x1f && !reg;
+    switch (insn->op) {
+    case 0x90:
+        return 1;
+    case 0x89: /* mov to itself */
+        return mod == 3 && reg == rm;
+    case 0x8d: /* lea 0(%reg),%reg */
+        sib = code[insn->length - 2];
+        return mod == 1 && !code[insn->length - 1] && (rm == 4 ? (sib & 0x38) == 0x20 && (sib & 7) == reg : reg == rm);
+    case 0xe9:
+        return !code[insn->length - 4] && !code[insn->length - 3] && !code[insn->length - 2] && !code[insn->length - 1];
+    case 0xeb:
+        return !code[insn->length - 1];
+    }
+    return 0;
+}
+
+int ebpfMonInsnIsNop5X86(const uint8_t *code, size_t len)
+{
+    Insn insn;
+
+    return decodeInsn(code, len, &insn) && insn.length == 5 && isNop(&insn, code);
+}
+
 /* Registers by number as in ModRM, bit 0 rax … bit 15 r15. */
 enum { RAX = 1, RCX = 2, RDX = 4, RSP = 16, RSI = 64, RDI = 128 };
 #define STOP (~0u) /* the effect is not known */
@@ -287,7 +320,8 @@ typedef enum { KindOther, KindFast, KindNopLong, KindEnd } Kind;
 
 /* How the kernel treats the instruction, from branch_setup_xol_ops and push_setup_xol_ops in
  * arch/x86/kernel/uprobes.c. Long nops are emulated by recent kernels only (since 6.18), older ones step
- * 0F 1F, and from 4.17 to 6.1 refuse 66 90: they are taken when there is nothing else. */
+ * 0F 1F, and from 4.17 to 6.1 refuse 66 90: they are taken when there is nothing else. Those of 5 bytes never are
+ * (ebpfMonInsnIsNop5X86). */
 static Kind classifyInsn(const Insn *insn, const char **name)
 {
     unsigned op = insn->op;
@@ -302,7 +336,7 @@ static Kind classifyInsn(const Insn *insn, const char **name)
         }
         if (op == 0x1f && !(insn->modrm & 0x38)) {
             *name = "nopl";
-            return KindNopLong;
+            return insn->length == 5 ? KindOther : KindNopLong;
         }
         return KindOther;
     }
@@ -312,7 +346,7 @@ static Kind classifyInsn(const Insn *insn, const char **name)
     }
     if (op == 0x90 && !insn->rex && !insn->rep) {
         *name = "nop";
-        return insn->length == 1 ? KindFast : KindNopLong;
+        return insn->length == 1 ? KindFast : insn->length == 5 ? KindOther : KindNopLong;
     }
     if (op != 0xe8 && op != 0xe9 && op != 0xeb && (op & 0xf0) != 0x70)
         return KindOther;
@@ -351,6 +385,8 @@ void ebpfMonSitePickX86(const uint8_t *code, size_t len, unsigned args, int need
     unsigned written = 0, best = 0;
     size_t at = 0, first = len >= 4 && !memcmp(code, "\xf3\x0f\x1e\xfa", 4) ? 4 : 0;
 
+    while (first < MAX_BYTES && first < len && ebpfMonInsnIsNop5X86(code + first, len - first))
+        first += 5;
     memset(site, 0, sizeof(*site));
     site->cls = ebpfMonSiteStepped;
     site->skip = (unsigned)first;

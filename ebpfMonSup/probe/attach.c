@@ -4,11 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <bpf/libbpf.h>
-
 #include "probe/attach.h"
-#include "probe/linkFolder.h"
-#include "probe/uprobeMulti.h"
+#include "probe/uprobe.h"
 
 #define ON_REQUEST 100 /* not part of any level: the follower attaches it if needed */
 #define CALLER(who) (1u << ebpfMonCaller##who)
@@ -122,20 +119,10 @@ uint32_t ebpfMonAttachSweeps(const ebpfMonAttached *att)
 int ebpfMonProbeOn(ebpfMonProbe *probe, ebpfMonProg prog, const char *path, const uint64_t *offsets, unsigned count,
                    pid_t pid, int isReturn)
 {
-    LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = isReturn);
+    const ebpfMonUprobePlaces places = { .path = path, .offset = offsets, .count = count, .pid = pid };
+    unsigned probes = 0;
 
-    probe->link = NULL;
-    probe->inFolder = 0;
-    if (ebpfMonFeature.uprobeMulti) {
-        probe->fd = ebpfMonUprobeMultiAttach(ebpfMonKernelGetProgramFd(prog), path, offsets, NULL, count, pid,
-                                             isReturn);
-        if (probe->fd < 0)
-            return errno;
-        probe->inFolder = ebpfMonLinkFolderAdd(probe->fd);
-        return 0;
-    }
-    probe->link = bpf_program__attach_uprobe_opts(ebpfMonKernelGetProgram(prog), pid, path, *offsets, &opts);
-    return probe->link ? 0 : errno;
+    return ebpfMonUprobeSet(ebpfMonKernelGetProgram(prog), &places, isReturn, probe, &probes);
 }
 
 void ebpfMonProbeOff(ebpfMonProbe *probe)
@@ -143,7 +130,7 @@ void ebpfMonProbeOff(ebpfMonProbe *probe)
     ebpfMonCloserClose(probe, 1);
 }
 
-/* Attaches one more probe of a program. 0 or errno. */
+/* Attaches one more probe of a program. 0 or an error of uprobe.h. */
 static int addProbe(ebpfMonAttached *att, int prog, const char *path, const uint64_t *offsets, unsigned count)
 {
     unsigned n = att->probes[prog].count;
@@ -229,7 +216,7 @@ static int isPlace(const ebpfMonAttached *att, int prog, unsigned callers, const
     return prog == ebpfMonProgLocked ? call->behind != 0 : call->called == placeOf[prog].called;
 }
 
-/* Attaches the program at all calls of its function by "callers", in all files. 0 or errno. */
+/* Attaches the program at all calls of its function by "callers", in all files. 0 or an error of uprobe.h. */
 static int attachToCalls(ebpfMonAttached *att, int prog, unsigned callers)
 {
     for (unsigned i = 0; i < att->callers.count; i++) {
@@ -312,7 +299,8 @@ static void attachOne(ebpfMonAttached *att, int prog, ebpfMonAttachWay way, char
         if (!note[0])
             /* The kernel takes a probe that is a perf event only from CAP_SYS_ADMIN; CAP_PERFMON does not suffice,
              * whatever perf_event_paranoid says. */
-            snprintf(note, size, "%s cannot be probed: %s%s", ebpfMonFnNames[placeOf[prog].fn], strerror(err),
+            snprintf(note, size, "%s cannot be probed: %s%s", ebpfMonFnNames[placeOf[prog].fn],
+                     ebpfMonUprobeErrorText(err),
                      err == EACCES && !ebpfMonFeature.uprobeMulti ?
                      ": this kernel asks for CAP_SYS_ADMIN; start ebpfMon as root, or with that" : "");
         return;

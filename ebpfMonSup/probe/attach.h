@@ -15,8 +15,8 @@
 #include "probe/closer.h"
 #include "probe/kernelLoad.h"
 
-/* Sets one probe. 0 or errno. "path": the program file; "offsets": bytes from its beginning, "count" of them; only a
- * kernel with uprobe_multi takes more than one. */
+/* Sets one probe. 0 or an error of uprobe.h. "path": the program file; "offsets": bytes from its beginning, "count" of
+ * them; only a kernel with uprobe_multi takes more than one. */
 int ebpfMonProbeOn(ebpfMonProbe *probe, ebpfMonProg prog, const char *path, const uint64_t *offsets, unsigned count,
                    pid_t pid, int isReturn);
 /* Removes the probe, and waits until the kernel has removed it (closer.h). */

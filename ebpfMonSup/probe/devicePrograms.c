@@ -11,9 +11,9 @@
 #include "probe/kernelLoad.h"
 #include "probe/kernelTables.h"
 #include "probe/libbpfText.h"
-#include "probe/linkFolder.h"
 #include "probe/perCpu.h"
 #include "probe/threadStack.h"
+#include "probe/uprobe.h"
 #include "probe/uprobeMulti.h"
 #include "ebpfMonDeviceBpf.skel.h"
 
@@ -109,48 +109,26 @@ void ebpfMonDeviceProgramsRemoveProcess(ebpfMonDevicePrograms *d, pid_t pid)
     removeProcess(d->skel->maps.deviceUsers, tgid, offsetof(struct ebpfMonDeviceKey, tgid));
 }
 
-/* 0 or errno. */
-static int attachProbe(struct bpf_program *prog, const char *path, uint64_t offset, pid_t pid, int isReturn,
-                       ebpfMonProbe *probe)
-{
-    LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = isReturn);
-
-    memset(probe, 0, sizeof(*probe));
-    if (!ebpfMonFeature.uprobeMulti) {
-        probe->link = bpf_program__attach_uprobe_opts(prog, pid, path, offset, &opts);
-        return probe->link ? 0 : errno;
-    }
-    probe->fd = ebpfMonUprobeMultiAttach(bpf_program__fd(prog), path, &offset, NULL, 1, pid, isReturn);
-    if (probe->fd < 0)
-        return errno;
-    probe->inFolder = ebpfMonLinkFolderAdd(probe->fd);
-    return 0;
-}
-
 int ebpfMonDeviceProgramsProbe(ebpfMonDevicePrograms *d, ebpfMonDeviceSite site, const char *path, uint64_t offset,
                                pid_t pid, ebpfMonProbe probe[2], unsigned *count)
 {
     const struct ebpfMonDeviceBpf *skel = d->skel;
     struct bpf_program *prog = site == ebpfMonDeviceQueue ? skel->progs.ebpfmon_device_queue
         : site == ebpfMonDeviceServe ? skel->progs.ebpfmon_device_end : skel->progs.ebpfmon_device_timeout;
+    const ebpfMonUprobePlaces places = { .path = path, .offset = &offset, .count = 1, .pid = pid };
     int err;
 
     *count = 0;
     /* the probe at the return comes first: so no begin stays without its end */
-    err = attachProbe(prog, path, offset, pid, site == ebpfMonDeviceServe, &probe[0]);
-    if (err)
+    err = ebpfMonUprobeSet(prog, &places, site == ebpfMonDeviceServe, probe, count);
+    if (err || site != ebpfMonDeviceServe)
         return err;
-    *count = 1;
-    if (site != ebpfMonDeviceServe)
-        return 0;
-    err = attachProbe(skel->progs.ebpfmon_device_begin, path, offset, pid, 0, &probe[1]);
+    err = ebpfMonUprobeSet(skel->progs.ebpfmon_device_begin, &places, 0, probe, count);
     if (err) {
         ebpfMonCloserClose(probe, 1);
         *count = 0;
-        return err;
     }
-    *count = 2;
-    return 0;
+    return err;
 }
 
 void ebpfMonDeviceProgramsEachFunction(ebpfMonDevicePrograms *d,

@@ -15,6 +15,7 @@
 #include "probe/kernelLoaded.h"
 #include "probe/kernelObject.h"
 #include "probe/libbpfText.h"
+#include "probe/nopTrial.h"
 #include "probe/preemption.h"
 #include "probe/threadStack.h"
 #include "probe/uprobeMulti.h"
@@ -100,13 +101,6 @@ struct bpf_program *ebpfMonKernelGetProgram(ebpfMonProg prog)
     case ebpfMonProgCount:      break;
     }
     return NULL;
-}
-
-int ebpfMonKernelGetProgramFd(ebpfMonProg prog)
-{
-    struct bpf_program *program = ebpfMonKernelGetProgram(prog);
-
-    return program ? bpf_program__fd(program) : -1;
 }
 
 /* A text for snprintf. */
@@ -365,6 +359,7 @@ int ebpfMonKernelLoad(const ebpfMonLoadSizes *asked, char *why, size_t size)
         ebpfMonKernelUnload();
         return -1;
     }
+    ebpfMonLoaded.nopHarms = ebpfMonFeature.uprobeMulti && ebpfMonNopTryHarm();
     attachHostPrograms();
     return 0;
 }

@@ -63,9 +63,8 @@ void ebpfMonKernelUnload(void);
 
 const ebpfMonTables *ebpfMonKernelTables(void); /* NULL: not loaded */
 
-/* The program, and its file descriptor. Both stay the kernel part's. */
-struct bpf_program *ebpfMonKernelGetProgram(ebpfMonProg prog); /* NULL: not loaded */
-int ebpfMonKernelGetProgramFd(ebpfMonProg prog);               /* -1: not loaded */
+/* The program stays the kernel part's. NULL: not loaded. */
+struct bpf_program *ebpfMonKernelGetProgram(ebpfMonProg prog);
 
 /* Begins ("on") or ends to watch when threads sleep and wait for a CPU (level trace). Follower only. */
 void ebpfMonKernelWatchScheduler(int on);

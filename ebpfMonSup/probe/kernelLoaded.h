@@ -36,6 +36,7 @@ struct ebpfMonLoaded {
     int                 isRealTime; /* nonzero: of these, those to which traps add do not */
     struct utsname      kernel;
     uint64_t            skippedReceives, skippedReceiveAt; /* ebpfMonKernelMissedReceive: event thread; monotonic ns */
+    int                 nopHarms; /* nonzero: a probe at a nop of 5 bytes does harm (nopTrial.h) */
     int                 schedulerRefused; /* nonzero: the kernel refused the tracepoints of the scheduler, and is not
                                            * asked again. Follower */
 };

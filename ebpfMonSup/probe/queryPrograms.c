@@ -13,7 +13,6 @@
 #include "probe/kernelLoad.h"
 #include "probe/kernelTables.h"
 #include "probe/libbpfText.h"
-#include "probe/linkFolder.h"
 #include "probe/perCpu.h"
 #include "probe/queryPrograms.h"
 #include "probe/querySizes.h"
@@ -299,35 +298,7 @@ int ebpfMonQueryProgramsAttach(ebpfMonQueryPrograms *q, char *why, size_t size)
     return -1;
 }
 
-/* Attaches one program at all places: with uprobe_multi by one link, else by one link for each place. *probes is
- * increased. 0 or errno. */
-static int attachProbes(struct bpf_program *prog, const ebpfMonQueryPlaces *places, int isReturn, ebpfMonProbe *probe,
-                        unsigned *probes)
-{
-    ebpfMonProbe *p = &probe[*probes];
-
-    for (unsigned i = 0; i < places->count && !ebpfMonFeature.uprobeMulti; i++, (*probes)++) {
-        LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = isReturn, .ref_ctr_offset = places->semaphore[i]);
-
-        p = &probe[*probes];
-        memset(p, 0, sizeof(*p));
-        p->link = bpf_program__attach_uprobe_opts(prog, places->pid, places->path, places->offset[i], &opts);
-        if (!p->link)
-            return errno;
-    }
-    if (!ebpfMonFeature.uprobeMulti)
-        return 0;
-    memset(p, 0, sizeof(*p));
-    p->fd = ebpfMonUprobeMultiAttach(bpf_program__fd(prog), places->path, places->offset, places->semaphore,
-                                     places->count, places->pid, isReturn);
-    if (p->fd < 0)
-        return errno;
-    p->inFolder = ebpfMonLinkFolderAdd(p->fd);
-    (*probes)++;
-    return 0;
-}
-
-int ebpfMonQueryProgramsProbe(ebpfMonQueryPrograms *q, const ebpfMonQueryPlaces *places, ebpfMonProbe *probe,
+int ebpfMonQueryProgramsProbe(ebpfMonQueryPrograms *q, const ebpfMonUprobePlaces *places, ebpfMonProbe *probe,
                               unsigned *probes)
 {
     struct bpf_program *prog[4];
@@ -336,15 +307,14 @@ int ebpfMonQueryProgramsProbe(ebpfMonQueryPrograms *q, const ebpfMonQueryPlaces 
     findPrograms(q, prog);
     *probes = 0;
     for (unsigned i = 0; prog[i] && !err; i++)
-        err = attachProbes(prog[i], places,
-                           q->order.source == ebpfMonQueryAtReturn || (q->order.source == ebpfMonQueryCall && !i),
-                           probe, probes);
+        err = ebpfMonUprobeSet(prog[i], places, q->order.source == ebpfMonQueryAtReturn ||
+                               (q->order.source == ebpfMonQueryCall && !i), probe, probes);
     if (err && *probes)
         ebpfMonCloserClose(probe, *probes);
     return err;
 }
 
-int ebpfMonQueryProgramsProbeRecord(ebpfMonQueryPrograms *q, const ebpfMonQueryPlaces *places, ebpfMonProbe *probe,
+int ebpfMonQueryProgramsProbeRecord(ebpfMonQueryPrograms *q, const ebpfMonUprobePlaces *places, ebpfMonProbe *probe,
                                     unsigned *probes)
 {
     struct bpf_program *prog[2];
@@ -353,7 +323,7 @@ int ebpfMonQueryProgramsProbeRecord(ebpfMonQueryPrograms *q, const ebpfMonQueryP
     findRecordPrograms(q, prog);
     *probes = 0;
     for (unsigned i = 0; i < 2 && !err; i++)
-        err = attachProbes(prog[i], places, !i, probe, probes);
+        err = ebpfMonUprobeSet(prog[i], places, !i, probe, probes);
     if (err && *probes)
         ebpfMonCloserClose(probe, *probes);
     return err;

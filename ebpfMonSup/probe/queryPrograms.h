@@ -11,8 +11,8 @@
 #include <sys/types.h>
 
 #include "ebpfMonQuery.h"
-#include "probe/closer.h"
 #include "probe/queryOrder.h"
+#include "probe/uprobe.h"
 
 typedef struct ebpfMonQueryPrograms ebpfMonQueryPrograms;
 
@@ -24,23 +24,13 @@ void ebpfMonQueryProgramsFree(ebpfMonQueryPrograms *programs);
 /* Attaches what is not in an IOC: tracepoints, the profile. 0; or -1, and "why" gets the reason. */
 int ebpfMonQueryProgramsAttach(ebpfMonQueryPrograms *programs, char *why, size_t size);
 
-/* Places in one file that a process has mapped. All pointers stay the caller's. */
-typedef struct {
-    const char *path;
-    const uint64_t *offset;    /* in the file */
-    const uint64_t *semaphore; /* for each place: the byte in the file where the kernel counts who probes it; 0:
-                                * there is none */
-    unsigned count;
-    pid_t    pid;
-} ebpfMonQueryPlaces;
-
 /* Attaches the query's programs to the places. "probe" has room for two for each place; *probes gets their number; the
- * caller closes them. 0 or errno; then nothing is attached. */
-int ebpfMonQueryProgramsProbe(ebpfMonQueryPrograms *programs, const ebpfMonQueryPlaces *places, ebpfMonProbe *probe,
+ * caller closes them. 0; or an error of uprobe.h, and then nothing is attached. */
+int ebpfMonQueryProgramsProbe(ebpfMonQueryPrograms *programs, const ebpfMonUprobePlaces *places, ebpfMonProbe *probe,
                               unsigned *probes);
 
 /* The same for dbProcess(), if the query asks which record the thread processes. */
-int ebpfMonQueryProgramsProbeRecord(ebpfMonQueryPrograms *programs, const ebpfMonQueryPlaces *places,
+int ebpfMonQueryProgramsProbeRecord(ebpfMonQueryPrograms *programs, const ebpfMonUprobePlaces *places,
                                     ebpfMonProbe *probe, unsigned *probes);
 
 /* Tells the programs where the USDT probe at this address of a process has its arguments. Call it before the probe is

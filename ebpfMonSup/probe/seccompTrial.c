@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <poll.h>
-#include <signal.h>
 #include <stddef.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "probe/attach.h"
+#include "probe/childTrial.h"
 #include "probe/ownCode.h"
 #include "probe/seccompTrial.h"
 
 #define CALLS        100
-#define WAIT_MS      5000
 #define NR_URETPROBE 335 /* arch/x86/entry/syscalls/syscall_64.tbl */
 #define NR_UPROBE    336 /* the same for probes at entries, since Linux 6.18 */
 
@@ -52,9 +46,8 @@ __asm__(".text\n"
 long ebpfMonSeccompCall(void);
 long ebpfMonSeccompProbed(void);
 
-/* The child process. It has copies of locks that threads of the parent may hold, so it only makes system calls. It
- * writes a byte if it survived and the probe was there. */
-static void runChild(int socket)
+/* Runs in the child. Nonzero: it survived, and the probe was there. */
+static int callUnderFilter(void)
 {
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -65,53 +58,32 @@ static void runChild(int socket)
     };
     struct sock_fprog prog = { sizeof(filter) / sizeof(filter[0]), filter };
     int replaced = 0;
-    char byte;
 
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (read(socket, &byte, 1) != 1 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))
-        _exit(1);
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))
+        return 0;
     for (int i = 0; i < CALLS; i++)
         replaced += ebpfMonSeccompCall() != 0;
-    _exit(replaced == CALLS && write(socket, &byte, 1) == 1 ? 0 : 1);
+    return replaced == CALLS;
 }
 
-/* Sets the probe and lets the child continue. Nonzero: the child survived. */
-static int probeChild(pid_t child, int socket)
+static int probeReturn(void *probe, pid_t child)
 {
-    struct pollfd answer = { .fd = socket, .events = POLLIN };
-    char path[512], byte = 1;
-    ebpfMonProbe probe;
+    char path[512];
     uint64_t offset;
-    int lived;
 
-    if (ebpfMonOwnCodeFind((uint64_t)(uintptr_t)ebpfMonSeccompProbed, path, sizeof(path), &offset) ||
-        ebpfMonProbeOn(&probe, ebpfMonProgPutReturn, path, &offset, 1, child, 1))
-        return 0;
-    lived = send(socket, &byte, 1, MSG_NOSIGNAL) == 1 && poll(&answer, 1, WAIT_MS) == 1 && read(socket, &byte, 1) == 1;
-    ebpfMonProbeOff(&probe);
-    return lived;
+    return ebpfMonOwnCodeFind((uint64_t)(uintptr_t)ebpfMonSeccompProbed, path, sizeof(path), &offset) ||
+           ebpfMonProbeOn(probe, ebpfMonProgPutReturn, path, &offset, 1, child, 1);
+}
+
+static void removeReturn(void *probe)
+{
+    ebpfMonProbeOff(probe);
 }
 
 int ebpfMonSeccompTryReturn(void)
 {
-    int ends[2], lived = 0;
-    pid_t child;
+    ebpfMonProbe probe;
+    const ebpfMonChildTrial trial = { probeReturn, removeReturn, callUnderFilter, &probe };
 
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
-        return 0;
-    child = fork();
-    if (child == 0) {
-        close(ends[0]);
-        runChild(ends[1]);
-    }
-    close(ends[1]);
-    if (child > 0) {
-        lived = probeChild(child, ends[0]);
-        kill(child, SIGKILL);
-        while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
-            ;
-    }
-    close(ends[0]);
-    return lived;
+    return ebpfMonChildTry(&trial) == 1;
 }

@@ -56,7 +56,7 @@ static int attachFails(int prog, pid_t pid)
     return errno;
 }
 
-int ebpfMonUprobeMultiIsSupported(void)
+int ebpfMonUprobeMultiLoadEmpty(void)
 {
     /* r0 = 0; exit */
     struct bpf_insn insns[] = {
@@ -64,7 +64,13 @@ int ebpfMonUprobeMultiIsSupported(void)
         { .code = BPF_JMP | BPF_EXIT },
     };
     LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = (enum bpf_attach_type)EBPFMON_ATTACH_MULTI);
-    int prog = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "ebpfmon_try", "Dual BSD/GPL", insns, 2, &opts), ok;
+
+    return bpf_prog_load(BPF_PROG_TYPE_KPROBE, "ebpfmon_try", "Dual BSD/GPL", insns, 2, &opts);
+}
+
+int ebpfMonUprobeMultiIsSupported(void)
+{
+    int prog = ebpfMonUprobeMultiLoadEmpty(), ok;
 
     if (prog < 0)
         return 0;

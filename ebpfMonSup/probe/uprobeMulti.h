@@ -15,6 +15,10 @@
 /* Nonzero: this kernel has them, and can select one process. Tries it. Any thread. */
 int ebpfMonUprobeMultiIsSupported(void);
 
+/* Loads a program that does nothing, for tries. Returns its file descriptor, which the caller closes; or -1 with errno:
+ * this kernel has no such links. */
+int ebpfMonUprobeMultiLoadEmpty(void);
+
 /* Returns a file descriptor, which the caller closes; or -1 with errno. "offsets": bytes in the file, "count" of them.
  * "semaphores" (may be NULL): for each site the byte in the file where the kernel counts who probes it; 0: none. */
 int ebpfMonUprobeMultiAttach(int progFd, const char *path, const uint64_t *offsets, const uint64_t *semaphores,

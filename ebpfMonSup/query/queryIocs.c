@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +70,7 @@ static void leaveIoc(void *arg, ebpfMonFollowedIoc *ioc, int hasEnded)
     ebpfMonQueryProgramsRemoveProcess(q->programs, ioc->pid);
 }
 
-typedef int (*SetProbe)(ebpfMonQueryPrograms *programs, const ebpfMonQueryPlaces *places,
+typedef int (*SetProbe)(ebpfMonQueryPrograms *programs, const ebpfMonUprobePlaces *places,
                         ebpfMonProbe probe[2 * EBPFMON_FUNCTION_SITES], unsigned *probes);
 
 static int hasName(const ebpfMonQueryNames *n, uint32_t iocId, const ebpfMonFunctionPlace *place)
@@ -111,13 +112,13 @@ static void noteKnown(Followed *f, const ebpfMonFunctionPlace *place)
 }
 
 /* Sets probes at the first places, as many as are in the same file and have none yet. isOwn: they are those of the
- * query's own function. Returns how many places are done. *err: 0, or the errno of the failure. */
+ * query's own function. Returns how many places are done. *err: 0, or an error of uprobe.h. */
 static unsigned setInFile(ebpfMonQueryIocs *q, Followed *f, const ebpfMonFunctionPlace *place, unsigned count,
                           SetProbe set, int isOwn, int *err)
 {
     uint64_t offset[EBPFMON_FUNCTION_SITES], semaphore[EBPFMON_FUNCTION_SITES];
     unsigned n = 0, probes, stepped = 0;
-    ebpfMonQueryPlaces places = { place[0].path, offset, semaphore, .pid = f->ioc.pid };
+    ebpfMonUprobePlaces places = { place[0].path, offset, semaphore, .pid = f->ioc.pid };
 
     for (; n < count && strcmp(place[n].path, place[0].path) == 0 && !isKnown(f, &place[n]); n++) {
         offset[n] = place[n].site.offset;
@@ -154,6 +155,23 @@ static int addSite(ebpfMonQueryIocs *q, const Followed *f, const ebpfMonFunction
     return ebpfMonQueryProgramsAddSite(q->programs, f->ioc.pid, places->place[n].address, &site);
 }
 
+/* Nonzero: a probe at one of the places would do harm (probe/nopTrial.h), and "why" names it. Then none gets a probe,
+ * because without that place the counts would be wrong. */
+static int hasHarmfulPlace(const ebpfMonFunctionPlaces *places, char *why, size_t size)
+{
+    for (unsigned i = 0; i < places->count; i++) {
+        const ebpfMonFunctionPlace *p = &places->place[i];
+
+        if (ebpfMonUprobeCheck(p->path, &p->site.offset, 1) != EBPFMON_UPROBE_HARMS)
+            continue;
+        snprintf(why, size, "%.24s%s0x%" PRIx64 " is a nop of 5 bytes: this kernel overwrites the stack there. Take "
+                 "another place or kernel (queries.md)", p->name, p->name[0] ? " at " : "offset ",
+                 p->site.vaddr ? p->site.vaddr : p->site.offset);
+        return 1;
+    }
+    return 0;
+}
+
 /* Sets probes in one IOC at one function, or at all functions that match a pattern. 0, or -1: "why" says what is
  * wrong. */
 static int setProbes(ebpfMonQueryIocs *q, Followed *f, const ebpfMonFunctionWanted *wanted, SetProbe set, char *why,
@@ -169,6 +187,10 @@ static int setProbes(ebpfMonQueryIocs *q, Followed *f, const ebpfMonFunctionWant
     places = ebpfMonFunctionFind(f->ioc.pid, wanted, why, size);
     if (!places)
         return -1;
+    if (hasHarmfulPlace(places, why, size)) {
+        free(places);
+        return -1;
+    }
     for (unsigned i = 0; wanted->isUsdt && i < places->count && !err; i++)
         err = addSite(q, f, places, i);
     for (unsigned i = 0; i < places->count && !err;)
@@ -177,7 +199,7 @@ static int setProbes(ebpfMonQueryIocs *q, Followed *f, const ebpfMonFunctionWant
         snprintf(why, size, "more than %d places have such USDT probes: choose fewer IOCs, or set \"object\"",
                  EBPFMON_QUERY_SITES);
     else if (err)
-        snprintf(why, size, "no probe can be set at %s: %s", wanted->symbol, strerror(err));
+        snprintf(why, size, "no probe can be set at %s: %s", wanted->symbol, ebpfMonUprobeErrorText(err));
     else if (wanted == &q->spec->function)
         noteNames(q, f, places);
     free(places);

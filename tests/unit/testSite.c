@@ -39,7 +39,7 @@ static void testFast(void)
         ebpfMonSiteFast, 4, "call", 0);
     pick("push before a long nop", BYTES(0x0f, 0x1f, 0x44, 0, 0, 0x55), EBPFMON_ARG1, 1,
         ebpfMonSiteFast, 5, "push", 1);
-    pick("long nop alone", BYTES(0x0f, 0x1f, 0x44, 0, 0, 0xc3), EBPFMON_ARG1, 1,
+    pick("long nop alone", BYTES(0x0f, 0x1f, 0x40, 0, 0xc3), EBPFMON_ARG1, 1,
         ebpfMonSiteFast, 0, "nopl", 1);
     pick("return lost: entry only", BYTES(0x48, 0x83, 0xec, 0x18, 0x55), EBPFMON_ARG1, 1,
         ebpfMonSiteFast, 4, "push", 0);
@@ -64,6 +64,12 @@ static void testStepped(void)
         ebpfMonSiteStepped, 0, "entry", 1);
     pick("push of memory and immediate", BYTES(0xff, 0x77, 0x08, 0x6a, 0x01, 0xc3), EBPFMON_ARG1, 0,
         ebpfMonSiteStepped, 0, "entry", 1);
+    pick("nop of 5 bytes: the next one", BYTES(0x0f, 0x1f, 0x44, 0, 0, 0xc3), EBPFMON_ARG1, 1,
+        ebpfMonSiteStepped, 5, "entry", 1);
+    pick("endbr64, nop of 5 bytes", BYTES(0xf3, 0x0f, 0x1e, 0xfa, 0x66, 0x0f, 0x1f, 0x40, 0, 0x48, 0x8b, 0x47, 0x10,
+                                          0xc3), EBPFMON_ARG1, 1, ebpfMonSiteStepped, 9, "entry", 1);
+    pick("nop of 5 bytes behind a mov", BYTES(0x48, 0x8b, 0x47, 0x10, 0x66, 0x66, 0x66, 0x66, 0x90, 0xc3),
+        EBPFMON_ARG1, 1, ebpfMonSiteStepped, 0, "entry", 1);
     pick("top of a loop", BYTES(0x31, 0xc0, 0x48, 0x85, 0xff, 0x74, 0x05, 0x48, 0x8b, 0x3f, 0xeb, 0xf6, 0xc3),
         EBPFMON_ARG1, 0, ebpfMonSiteStepped, 0, "entry", 1);
     pick("cut inside the je", BYTES(0x31, 0xc0, 0x48, 0x85, 0xff, 0x74), EBPFMON_ARG1, 0,
@@ -71,6 +77,34 @@ static void testStepped(void)
     pick("cut inside the prefix", BYTES(0xf3, 0x0f, 0x1e), EBPFMON_ARG1, 0,
         ebpfMonSiteStepped, 0, "entry", 1);
     pick("no bytes", (const uint8_t *)"", 0, EBPFMON_ARG1, 0, ebpfMonSiteStepped, 0, "entry", 1);
+}
+
+/* Which of these Linux 6.18 rewrites to a call was tried: those with a mark. */
+static void testNop5(void)
+{
+    static const uint8_t nop[][5] = {
+        {0x0f, 0x1f, 0x44, 0x00, 0x00}, /* tried */
+        {0x66, 0x0f, 0x1f, 0x40, 0x00}, /* tried */
+        {0x66, 0x66, 0x0f, 0x1f, 0x00}, /* tried */
+        {0xf2, 0x0f, 0x1f, 0x40, 0x00}, /* tried */
+        {0x48, 0x0f, 0x1f, 0x40, 0x00}, /* tried */
+        {0x66, 0x66, 0x66, 0x66, 0x90}, /* tried */
+        {0x66, 0x66, 0x66, 0xf3, 0x90}, /* tried: pause */
+        {0xe9, 0x00, 0x00, 0x00, 0x00}, {0x66, 0x66, 0x66, 0xeb, 0x00}, {0x66, 0x66, 0x48, 0x89, 0xc0},
+        {0x48, 0x8d, 0x64, 0x24, 0x00}, {0x66, 0x48, 0x8d, 0x40, 0x00},
+    }, other[][5] = {
+        {0x0f, 0x1f, 0x4c, 0x00, 0x00}, {0x0f, 0x1f, 0x40, 0x00, 0x90}, {0xe9, 0x01, 0x00, 0x00, 0x00},
+        {0xe8, 0x00, 0x00, 0x00, 0x00}, {0xf3, 0x0f, 0x1e, 0xfa, 0x90}, {0x48, 0x8d, 0x5c, 0x05, 0x00},
+        {0x48, 0x8d, 0x64, 0x24, 0x08}, {0x66, 0x66, 0x48, 0x89, 0xc3}, {0x90, 0x90, 0x90, 0x90, 0x90},
+    };
+    unsigned found = 0, wrong = 0;
+
+    for (unsigned i = 0; i < sizeof(nop) / sizeof(nop[0]); i++)
+        found += ebpfMonInsnIsNop5X86(nop[i], 5) && !ebpfMonInsnIsNop5X86(nop[i], 4);
+    for (unsigned i = 0; i < sizeof(other) / sizeof(other[0]); i++)
+        wrong += ebpfMonInsnIsNop5X86(other[i], 5) != 0;
+    testOk(found == sizeof(nop) / sizeof(nop[0]), "%u nops of 5 bytes", found);
+    testOk(wrong == 0, "%u of other instructions taken for one", wrong);
 }
 
 static void testLength(void)
@@ -196,9 +230,10 @@ MAIN(testSite)
 {
     (void)argc;
     (void)argv;
-    testPlan(49);
+    testPlan(49 + 3 + 2);
     testFast();
     testStepped();
+    testNop5();
     testLength();
     testAarch64();
     testFlow();
