@@ -167,6 +167,8 @@ struct ebpfMonQueryPlan {
     __u32 perPut;   /* nonzero: each put has a cell of its own. The last 8 bytes of the key are the put's number; events
                      * of no put do not count */
     __u32 lateOrigin; /* nonzero: put and author are known at the end of a call, and not at its begin */
+    __u32 kernelStacks; /* nonzero: a stack that is sent has functions of the kernel, too */
+    __u32 pad;
     __u64 takesFile[EBPFMON_QUERY_SYSCALLS / 64]; /* system calls with a descriptor as first argument, a bit each */
 };
 
@@ -365,7 +367,7 @@ _Static_assert(sizeof(struct ebpfMonQueryEvent) == 48 + EBPFMON_QUERY_KEY_SIZE +
 _Static_assert(sizeof(struct ebpfMonQueryWho) == EBPFMON_QUERY_TEXT, "ebpfMonQueryWho");
 _Static_assert(sizeof(struct ebpfMonQueryField) == 24, "ebpfMonQueryField");
 _Static_assert(sizeof(struct ebpfMonQueryTerm) == 24 + 16 + 16 * EBPFMON_QUERY_WORDS, "ebpfMonQueryTerm");
-_Static_assert(sizeof(struct ebpfMonQueryPlan) == 5 * 24 + 8 * 120 + 72 + EBPFMON_QUERY_SYSCALLS / 8,
+_Static_assert(sizeof(struct ebpfMonQueryPlan) == 5 * 24 + 8 * 120 + 80 + EBPFMON_QUERY_SYSCALLS / 8,
                "ebpfMonQueryPlan");
 _Static_assert(sizeof(struct ebpfMonQueryFile) == EBPFMON_QUERY_TEXT, "ebpfMonQueryFile");
 _Static_assert(sizeof(struct ebpfMonQueryCell) == 48 + 8 * EBPFMON_QUERY_BUCKETS, "ebpfMonQueryCell");

@@ -21,4 +21,6 @@ struct pt_regs___kernel {
 #define SYSCALL_ARG5(regs)   BPF_CORE_READ(regs, regs[5])
 #define SYSCALL_NUMBER(regs) BPF_CORE_READ(regs, syscallno)
 
+#define IS_SYSCALL_OF_PROBE(number) 0
+
 #endif

@@ -24,4 +24,8 @@ struct pt_regs___kernel {
 #define SYSCALL_ARG5(regs)   BPF_CORE_READ(regs, r9)
 #define SYSCALL_NUMBER(regs) ((__s32)BPF_CORE_READ(regs, orig_ax))
 
+/* A system call that no program makes: the kernel's own code makes it in a process that has a probe (uretprobe and
+ * uprobe, arch/x86/entry/syscalls/syscall_64.tbl). */
+#define IS_SYSCALL_OF_PROBE(number) ((number) == 335 || (number) == 336)
+
 #endif

@@ -235,7 +235,8 @@ int ebpfmon_query_record_end(struct pt_regs *ctx)
     RUN_RECORD(endRecord(&e, PT_REGS_SP(ctx) - RETURN_BYTES));
 }
 
-/* sys_enter(regs, number) */
+/* sys_enter(regs, number). What probes make, ours or those of another tracer, are no system calls of the IOC: it would
+ * not make them if nobody looked. */
 static __always_inline void readSyscall(struct event *e, const struct bpf_raw_tracepoint_args *ctx)
 {
     struct pt_regs___kernel *regs = (void *)ctx->args[0];
@@ -257,7 +258,8 @@ int ebpfmon_query_syscall(struct bpf_raw_tracepoint_args *ctx)
     RUN(0, {
         e.regs = findRegs();
         readSyscall(&e, ctx);
-        seeEvent(&e);
+        if (!IS_SYSCALL_OF_PROBE(e.syscall))
+            seeEvent(&e);
     });
 }
 
@@ -266,7 +268,10 @@ int ebpfmon_query_syscall_begin(struct bpf_raw_tracepoint_args *ctx)
 {
     RUN(0, {
         readSyscall(&e, ctx);
-        noteCall(&e, 0);
+        if (IS_SYSCALL_OF_PROBE(e.syscall))
+            forgetSyscall(&e);
+        else
+            noteCall(&e, 0);
     });
 }
 

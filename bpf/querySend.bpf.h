@@ -83,7 +83,7 @@ static __always_inline void sendEvent(const struct event *e, const __u64 *key, _
         ev->key[i] = 8 * i < plan.keySize ? key[i] : 0;
     if (hasStack) {
         bpf_probe_read_kernel(ev->regs, sizeof(ev->regs), (void *)e->regs);
-        n = bpf_get_stack(e->ctx, ev->kernel, sizeof(ev->kernel), 0);
+        n = plan.kernelStacks ? bpf_get_stack(e->ctx, ev->kernel, sizeof(ev->kernel), 0) : 0;
         ev->kernelCount = n > 0 ? (__u32)n / 8 : 0;
         readReturns(ev);
         readStack(ev);

@@ -42,12 +42,23 @@ static int isBootedWithout(const char *cmdline)
     return isWithout;
 }
 
+/* In 7.0 the kernel got modes full and lazy only, and tracepoints that do not forbid to preempt. */
+#define PREEMPTS_SINCE 7
+
+/* Up to 6.19 these programs run with preemption off, also in a real-time kernel: __DO_TRACE() of
+ * include/linux/tracepoint.h and, for system calls, 4aadde89d81f ("tracing/bpf: disable preemption in syscall probe").
+ * Later kernels only keep the thread on its CPU. */
+int ebpfMonPreemptionAtTracepoints(const char *release)
+{
+    return strtoul(release, NULL, 10) >= PREEMPTS_SINCE;
+}
+
 /* init/Makefile of the kernel writes PREEMPT, PREEMPT_DYNAMIC or PREEMPT_RT into the version, of kernels with patches
  * also others (PREEMPT_AUTO). A kernel without preemption, or that preempts only where it says so, writes nothing. From
  * 7.0 on there are only the modes full and lazy, whatever was configured. */
 int ebpfMonPreemptionFind(const char *release, const char *version, const char *cmdline, const char *mode)
 {
-    if (strtoul(release, NULL, 10) >= 7)
+    if (strtoul(release, NULL, 10) >= PREEMPTS_SINCE)
         return 1;
     if (!strstr(version, "PREEMPT"))
         return 0;

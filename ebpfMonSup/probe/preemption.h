@@ -17,4 +17,7 @@ int ebpfMonKernelIsRealTime(void);
  * are "" if they cannot be read. */
 int ebpfMonPreemptionFind(const char *release, const char *version, const char *cmdline, const char *mode);
 
+/* Nonzero: it may preempt a thread that runs a program at a tracepoint. "release": from uname(2). */
+int ebpfMonPreemptionAtTracepoints(const char *release);
+
 #endif

@@ -14,6 +14,7 @@
 #include "probe/kernelTables.h"
 #include "probe/libbpfText.h"
 #include "probe/perCpu.h"
+#include "probe/preemption.h"
 #include "probe/queryPrograms.h"
 #include "probe/querySizes.h"
 #include "probe/ring.h"
@@ -117,6 +118,31 @@ static int shareTables(struct ebpfMonQueryBpf *skel)
     return 0;
 }
 
+/* Nonzero: its programs can read the functions of the kernel without harm. bpf_get_stack() copies from a buffer that
+ * another thread may fill meanwhile if the first one is preempted, and then writes behind its own (CVE-2026-89580).
+ * Nothing tells which kernels have the correction (15f1bd857466). Programs at functions of an IOC may always be
+ * preempted, and would read nothing: the registers are those of the IOC. Those of perf events run in an interrupt, or
+ * with preemption off (__perf_sw_event(), kernel/events/core.c), and so do those at sched_switch. */
+static int canReadKernel(const ebpfMonQueryOrder *order)
+{
+    switch (order->source) {
+    case ebpfMonQueryProfile: case ebpfMonQueryEvent:
+        return 1;
+    case ebpfMonQueryTracepoint:
+        return strcmp(order->tracepoint, "sched_switch") == 0 || !ebpfMonPreemptionAtTracepoints(ebpfMonKernelRelease());
+    case ebpfMonQuerySyscall: case ebpfMonQuerySyscallCall:
+        return !ebpfMonPreemptionAtTracepoints(ebpfMonKernelRelease());
+    default:
+        return 0;
+    }
+}
+
+int ebpfMonQueryProgramsLackKernel(const ebpfMonQueryPrograms *q)
+{
+    return q->order.plan.sends == EBPFMON_QUERY_SENDS_STACKS && q->order.source > ebpfMonQueryUsdt &&
+           !q->order.plan.kernelStacks;
+}
+
 /* 0 or a negative errno. */
 static int loadPrograms(ebpfMonQueryPrograms *q)
 {
@@ -126,6 +152,7 @@ static int loadPrograms(ebpfMonQueryPrograms *q)
     q->order.plan.keySize = q->size.key;
     q->order.plan.depth = q->size.depth;
     q->order.plan.stride = q->size.stride;
+    q->order.plan.kernelStacks = (uint32_t)canReadKernel(&q->order);
     *(struct ebpfMonQueryPlan *)&skel->rodata->plan = q->order.plan;
     bpf_map__set_key_size(skel->maps.cells, q->size.key);
     bpf_map__set_value_size(skel->maps.cells, q->size.value);

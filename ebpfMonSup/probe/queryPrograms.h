@@ -21,6 +21,10 @@ ebpfMonQueryPrograms *ebpfMonQueryProgramsLoad(const ebpfMonQueryOrder *order, c
 /* NULL does no harm. Close the probes before. */
 void ebpfMonQueryProgramsFree(ebpfMonQueryPrograms *programs);
 
+/* Nonzero: the stacks of its events lack the functions of the kernel, because this kernel could not give them without
+ * harm. */
+int ebpfMonQueryProgramsLackKernel(const ebpfMonQueryPrograms *programs);
+
 /* Attaches what is not in an IOC: tracepoints, the profile. 0; or -1, and "why" gets the reason. */
 int ebpfMonQueryProgramsAttach(ebpfMonQueryPrograms *programs, char *why, size_t size);
 

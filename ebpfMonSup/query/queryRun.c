@@ -158,6 +158,8 @@ void ebpfMonQueryRunDrain(ebpfMonQueryRun *r)
 static void describeState(const ebpfMonQueryRun *r, int isComplete, char *message, size_t size)
 {
     const char *trouble = ebpfMonQueryIocsGetTrouble(r->iocs);
+    const char *lack = ebpfMonQueryProgramsLackKernel(r->programs) ?
+                       "; stacks are without functions of the kernel: this one could crash if it is asked for them" : "";
     double stepped;
     unsigned iocs = ebpfMonQueryIocsCount(r->iocs, &stepped);
 
@@ -166,10 +168,10 @@ static void describeState(const ebpfMonQueryRun *r, int isComplete, char *messag
     else if (trouble[0])
         snprintf(message, size, "%s", trouble);
     else if (r->spec->order.plan.hostWide)
-        snprintf(message, size, "looks at all processes of this host");
+        snprintf(message, size, "looks at all processes of this host%s", lack);
     else
-        snprintf(message, size, "looks at %u IOC%s%s", iocs, iocs == 1 ? "" : "s",
-                 stepped > 0 ? "; some probes are single-stepped and cost more" : "");
+        snprintf(message, size, "looks at %u IOC%s%s%s", iocs, iocs == 1 ? "" : "s",
+                 stepped > 0 ? "; some probes are single-stepped and cost more" : "", lack);
 }
 
 ebpfMonQueryVerdict ebpfMonQueryRunLook(ebpfMonQueryRun *r, const ebpfMonQuerySources *from, int resultNumber,

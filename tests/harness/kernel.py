@@ -53,6 +53,16 @@ def remove_elements(pid, name, wanted):
     return count
 
 
+def helpers(pid, name):
+    """The functions of the kernel that the programs of this name call, as the process has them loaded. bpftool shows the whole
+    name, or its first 15 characters."""
+    ours = held(pid)
+    programs = [p["id"] for p in _show("prog") if ("prog", p["id"]) in ours and p.get("name") in (name, name[:15])]
+    dumps = [subprocess.run(["bpftool", "prog", "dump", "xlated", "id", str(p)], stdout=subprocess.PIPE, text=True, env=ENVIRONMENT,
+                            check=True).stdout for p in programs]
+    return {call for dump in dumps for call in re.findall(r"call (\w+)#", dump)}
+
+
 def in_kernel():
     """All BPF objects of the kernel."""
     return {(kind, item["id"]) for kind in ("prog", "map", "link") for item in _show(kind)}

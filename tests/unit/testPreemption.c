@@ -49,13 +49,21 @@ static void testModes(void)
            "the file says lazy");
 }
 
+static void testTracepoints(void)
+{
+    testDiag("Programs at tracepoints");
+    testOk(!ebpfMonPreemptionAtTracepoints("6.12.43-rt"), "not before 7.0, also in a real-time kernel");
+    testOk(ebpfMonPreemptionAtTracepoints("7.0.0"), "since then they may be preempted");
+}
+
 MAIN(testPreemption)
 {
     int first;
 
-    testPlan(8 + 14 + 1);
+    testPlan(8 + 14 + 2 + 1);
     testVersions();
     testModes();
+    testTracepoints();
     first = ebpfMonKernelMayPreempt();
     testOk(first == ebpfMonKernelMayPreempt(), "this kernel %s", first ? "may preempt" : "does not preempt");
     return testDone();
