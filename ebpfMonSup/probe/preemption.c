@@ -42,15 +42,15 @@ static int isBootedWithout(const char *cmdline)
     return isWithout;
 }
 
-/* In 7.0 the kernel got modes full and lazy only, and tracepoints that do not forbid to preempt. */
+/* From 7.0 on there are only the modes full and lazy, and a tracepoint does not switch preemption off. */
 #define PREEMPTS_SINCE 7
 
-/* Up to 6.19 these programs run with preemption off, also in a real-time kernel: __DO_TRACE() of
- * include/linux/tracepoint.h and, for system calls, 4aadde89d81f ("tracing/bpf: disable preemption in syscall probe").
- * Later kernels only keep the thread on its CPU. */
-int ebpfMonPreemptionAtTracepoints(const char *release)
+/* Up to 6.19 these programs run with preemption off: __DO_TRACE() of include/linux/tracepoint.h and, for system calls,
+ * 4aadde89d81f ("tracing/bpf: disable preemption in syscall probe"). Later kernels only keep the thread on its CPU. Of
+ * real-time kernels it is not known, so it is taken as "may". */
+int ebpfMonPreemptionAtTracepoints(const char *release, const char *version)
 {
-    return strtoul(release, NULL, 10) >= PREEMPTS_SINCE;
+    return strtoul(release, NULL, 10) >= PREEMPTS_SINCE || hasWord(version, "PREEMPT_RT");
 }
 
 /* init/Makefile of the kernel writes PREEMPT, PREEMPT_DYNAMIC or PREEMPT_RT into the version, of kernels with patches
@@ -85,6 +85,13 @@ int ebpfMonKernelIsRealTime(void)
     struct utsname kernel;
 
     return uname(&kernel) == 0 && hasWord(kernel.version, "PREEMPT_RT");
+}
+
+int ebpfMonKernelMayPreemptTracepoints(void)
+{
+    struct utsname kernel;
+
+    return uname(&kernel) || ebpfMonPreemptionAtTracepoints(kernel.release, kernel.version);
 }
 
 int ebpfMonKernelMayPreempt(void)

@@ -13,11 +13,12 @@ int ebpfMonKernelMayPreempt(void);
 /* Nonzero: this kernel is a real-time one (PREEMPT_RT): interrupts and what they leave for later run in threads. */
 int ebpfMonKernelIsRealTime(void);
 
-/* What ebpfMonKernelMayPreempt finds, from texts: release and version of uname(2), /proc/cmdline, /sys/kernel/debug/sched/preempt. The last two
- * are "" if they cannot be read. */
+/* What ebpfMonKernelMayPreempt finds, from texts: release and version of uname(2), /proc/cmdline,
+ * /sys/kernel/debug/sched/preempt. The last two are "" if they cannot be read. */
 int ebpfMonPreemptionFind(const char *release, const char *version, const char *cmdline, const char *mode);
 
-/* Nonzero: it may preempt a thread that runs a program at a tracepoint. "release": from uname(2). */
-int ebpfMonPreemptionAtTracepoints(const char *release);
+/* Nonzero: it may preempt a thread that runs a program at a tracepoint. And the same from release and version. */
+int ebpfMonKernelMayPreemptTracepoints(void);
+int ebpfMonPreemptionAtTracepoints(const char *release, const char *version);
 
 #endif

@@ -129,9 +129,9 @@ static int canReadKernel(const ebpfMonQueryOrder *order)
     case ebpfMonQueryProfile: case ebpfMonQueryEvent:
         return 1;
     case ebpfMonQueryTracepoint:
-        return strcmp(order->tracepoint, "sched_switch") == 0 || !ebpfMonPreemptionAtTracepoints(ebpfMonKernelRelease());
+        return strcmp(order->tracepoint, "sched_switch") == 0 || !ebpfMonKernelMayPreemptTracepoints();
     case ebpfMonQuerySyscall: case ebpfMonQuerySyscallCall:
-        return !ebpfMonPreemptionAtTracepoints(ebpfMonKernelRelease());
+        return !ebpfMonKernelMayPreemptTracepoints();
     default:
         return 0;
     }

@@ -159,7 +159,7 @@ static void describeState(const ebpfMonQueryRun *r, int isComplete, char *messag
 {
     const char *trouble = ebpfMonQueryIocsGetTrouble(r->iocs);
     const char *lack = ebpfMonQueryProgramsLackKernel(r->programs) ?
-                       "; stacks are without functions of the kernel: this one could crash if it is asked for them" : "";
+                       "; stacks are without functions of the kernel: to read them could crash this one" : "";
     double stepped;
     unsigned iocs = ebpfMonQueryIocsCount(r->iocs, &stepped);
 
