@@ -62,6 +62,7 @@ struct sock_common {
     __u16 skc_num;
     unsigned short skc_family;
     possible_net_t skc_net;
+    unsigned long skc_flags; /* a bit for each of enum sock_flags */
 } CORE;
 
 struct sock {
@@ -74,7 +75,8 @@ struct inet_sock {
 } CORE;
 
 struct tcp_sock {
-    __u32 copied_seq;
+    __u32 copied_seq; /* the number of the next byte that the process has not read … */
+    __u32 rcv_nxt;    /* … and that has not come */
 } CORE;
 
 struct sched_info {

@@ -7,6 +7,8 @@
 #include "client.bpf.h"
 #include "host.bpf.h"
 
+#define SOCK_DONE 1 /* enum sock_flags, net/sock.h */
+
 /* ns; an older process is not one of a script or of a build, which start some hundred programs per second */
 #define OLD_NS 10000000000ull
 
@@ -63,6 +65,18 @@ static __always_inline int mayBeTarget(__u32 tgid)
     return targetBits[tgid / 64 % EBPFMON_TARGET_WORDS] >> (tgid % 64) & 1;
 }
 
+/* The sequence number behind the last byte that was read from this socket. A receive that has room for more bytes than
+ * there are also takes the FIN, which has a number, too, and is no byte (tcp_recvmsg_locked(), net/ipv4/tcp.c). */
+static __always_inline __u32 readCopied(struct tcp_sock *tp)
+{
+    __u32 copied = BPF_CORE_READ(tp, copied_seq);
+
+    /* only a FIN sets SOCK_DONE (tcp_fin()), and nothing comes behind it */
+    if (BPF_CORE_READ((struct sock *)tp, __sk_common.skc_flags) >> SOCK_DONE & 1 && copied == BPF_CORE_READ(tp, rcv_nxt))
+        copied--;
+    return copied;
+}
+
 /* Notes the socket from which this thread of an IOC has just read. */
 static __always_inline void noteSocket(const struct caller *c, struct sock *sk, int length)
 {
@@ -95,7 +109,7 @@ static __always_inline void noteSocket(const struct caller *c, struct sock *sk, 
         th->received = 2;
     th->peer = peer;
     /* the receive has updated it: up to here the thread has the bytes */
-    th->copied = BPF_CORE_READ((struct tcp_sock *)sk, copied_seq);
+    th->copied = readCopied((struct tcp_sock *)sk);
     th->copiedFrom = th->copied - (__u32)length;
 }
 

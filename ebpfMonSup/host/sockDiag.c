@@ -4,6 +4,7 @@
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -82,4 +83,29 @@ int ebpfMonSockDiagRead(int file, const ebpfMonSockDiagRequest *request, ebpfMon
     }
     free(answer);
     return more ? -1 : 0;
+}
+
+int ebpfMonSockDiagFind(int file, const struct inet_diag_sockid *id, struct inet_diag_msg *socket)
+{
+    struct {
+        struct nlmsghdr head;
+        struct inet_diag_req_v2 body;
+    } question = {
+        .head = { .nlmsg_len = sizeof(question), .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST },
+        .body = { .sdiag_family = AF_INET, .sdiag_protocol = IPPROTO_TCP, .idiag_states = ~0u, .id = *id },
+    };
+    union {
+        struct nlmsghdr head;
+        char room[1024];
+    } answer;
+    ssize_t n;
+
+    question.body.id.idiag_cookie[0] = question.body.id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
+    if (send(file, &question, sizeof(question), 0) != (ssize_t)sizeof(question))
+        return -1;
+    n = recv(file, &answer, sizeof(answer), 0);
+    if (n < 0 || !NLMSG_OK(&answer.head, (size_t)n) || !isSocket(&answer.head))
+        return -1;
+    memcpy(socket, NLMSG_DATA(&answer.head), sizeof(*socket));
+    return 0;
 }

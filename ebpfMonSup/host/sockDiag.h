@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 struct inet_diag_msg;
+struct inet_diag_sockid;
 
 typedef struct {
     uint8_t  family;     /* AF_INET, AF_INET6; AF_UNSPEC: both */
@@ -24,5 +25,9 @@ int ebpfMonSockDiagOpen(pid_t pid, double seconds);
 
 /* 0, or -1: the kernel did not answer, there were too many parts, or "each" ended it. */
 int ebpfMonSockDiagRead(int file, const ebpfMonSockDiagRequest *request, ebpfMonSockDiagEach each, void *arg);
+
+/* The IPv4 socket with these addresses, or one that listens there. The kernel looks into its hash table only. 0, or -1:
+ * there is none, or no answer came. */
+int ebpfMonSockDiagFind(int file, const struct inet_diag_sockid *id, struct inet_diag_msg *socket);
 
 #endif

@@ -63,3 +63,17 @@ int ebpfMonTcpDiagRead(pid_t pid, unsigned states, ebpfMonTcpRow **rows)
     free(r.rows);
     return count;
 }
+
+long ebpfMonTcpDiagReadQueue(pid_t pid, const struct ebpfMonPeer *peer)
+{
+    const struct inet_diag_sockid id = { .idiag_sport = peer->sport, .idiag_dport = peer->port,
+                                         .idiag_src = { peer->saddr }, .idiag_dst = { peer->addr } };
+    struct inet_diag_msg found;
+    int file = ebpfMonSockDiagOpen(pid, PATIENCE), status;
+
+    if (file < 0)
+        return -1;
+    status = ebpfMonSockDiagFind(file, &id, &found);
+    close(file);
+    return status || found.idiag_state == ebpfMonTcpListen ? -1 : (long)found.idiag_rqueue;
+}

@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 #include <sys/types.h>
+#include "ebpfMonEvent.h"
 
 enum { ebpfMonTcpEstablished = 1, ebpfMonTcpListen = 10 }; /* include/net/tcp_states.h */
 
@@ -28,5 +29,9 @@ typedef struct {
  * caller.
  */
 int ebpfMonTcpDiagRead(pid_t pid, unsigned states, ebpfMonTcpRow **rows);
+
+/* How many bytes the server's socket of this connection has received that its process has not read, in the network
+ * namespace of process "pid". A FIN counts as one. -1: there is no such socket (any more), or we cannot ask. */
+long ebpfMonTcpDiagReadQueue(pid_t pid, const struct ebpfMonPeer *peer);
 
 #endif

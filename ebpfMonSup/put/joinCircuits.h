@@ -12,6 +12,7 @@
 #define EBPFMON_JOIN_BUCKETS 1024
 #define EBPFMON_JOIN_PUT_BITS 16        /* 2^ so many buckets of puts */
 #define EBPFMON_JOIN_OTHERS  256        /* circuits of one server that are searched for a put */
+#define EBPFMON_JOIN_HEADER  16         /* bytes of a CA message at least */
 #define EBPFMON_JOIN_STALE_NS 100000000ull /* a put is made after its packet came, but two clocks tell when */
 
 /* A put that was seen in the IOC, and published before its packet was read. */
@@ -42,6 +43,10 @@ typedef struct ebpfMonJoinCircuit {
     uint32_t  confirmedFrom;                  /* … from this sequence number on */
     int       hasServed;                      /* "served" is valid */
     uint32_t  served;                         /* sequence number of the latest message that the IOC served */
+    uint64_t  madeAt;                         /* monotonic ns of the latest put that was seen in the IOC */
+    uint64_t  readAt;                         /* … when the server had read all that had come; 0: not asked yet */
+    uint64_t  askedAt;                        /* … when that was asked last */
+    uint32_t  askIoc;                         /* this is to be asked of this IOC; 0: of none */
     int       hasForgotten;                   /* "published" was full: those up to "forgottenUpTo" are forgotten */
     uint32_t  forgottenUpTo;
 } ebpfMonJoinCircuit;

@@ -62,13 +62,15 @@ static int isOfPut(const ebpfMonPacketPut *p, const void *put)
 }
 
 /* The name counts, too: a chain that a put starts may write in the same thread before the put is done, and this put
- * has the same message. */
+ * has the same message. The number may be higher than that of its first byte: urgent bytes within the message have
+ * numbers, and the server does not get them. */
 static void findMessage(const ebpfMonJoinCircuits *circuits, const ebpfMonMessageKey *key, const ebpfMonPut *put,
                         ebpfMonJoinMatch *match)
 {
     const ebpfMonPacketPut *last = match->circuit->last;
 
-    match->put = ebpfMonJoinCircuitsFindSeq(circuits, match->circuit, key->seq, isOfPut, put);
+    for (uint32_t urgent = 0; urgent < EBPFMON_JOIN_HEADER && !match->put; urgent++)
+        match->put = ebpfMonJoinCircuitsFindSeq(circuits, match->circuit, key->seq - urgent, isOfPut, put);
     match->isPast = !match->put && last && !last->closed && ebpfMonJoinIsBefore(key->seq, last->seq);
 }
 
@@ -117,7 +119,7 @@ static void findGroup(const ebpfMonMessageKey *key, int last, ebpfMonJoinMatch *
         return;
     for (ebpfMonPacketPut *p = isShared ? match->circuit->first : ebpfMonJoinCircuitSkip(match->circuit, key->seqFrom);
          p; p = p->next)
-        if (p->pva && (p->end == key->seq || (last && ebpfMonJoinIsBefore(p->end, key->seq))) &&
+        if (p->pva && (p->end == key->seq || (last && !p->isPublished && ebpfMonJoinIsBefore(p->end, key->seq))) &&
             (isShared || ebpfMonJoinIsReceived(key->seqFrom, key->seq, p->end)))
             match->put = p;
     match->isGroup = match->put != NULL;

@@ -76,7 +76,7 @@ static int isPublished(const ebpfMonJoinPublished *p, const ebpfMonWireEvent *ev
     if (ev->name[0] && p->name != name)
         return 0;
     if (ev->protocol != ebpfMonWirePva)
-        return p->seq == ev->seq;
+        return p->seq - ev->seq < EBPFMON_JOIN_HEADER; /* as findMessage */
     return (p->isShared || ebpfMonJoinIsReceived(p->seqFrom, p->seq, ev->end)) &&
            (!p->isNumber || !ev->isNumber || ebpfMonJoinIsSameNumber(p->number, ev->number));
 }

@@ -20,6 +20,7 @@
                                      * then, when its probes are attached; STUCK_NS if they were: the IOC may be
                                      * stopped by a debugger */
 #define PUBLISHED_MAX  4096
+#define ASK_NS    250000000ull /* between two questions whether the server has read what came */
 
 void ebpfMonJoinUnmatchedJudge(ebpfMonTargets *targets, ebpfMonPacketPut *p)
 {
@@ -57,11 +58,31 @@ static uint64_t findEnd(const ebpfMonJoinCircuit *c, const ebpfMonPacketPut *p, 
         return p->since + REFUSED_NS;
     if (p->replied || (p->passed && (!p->replyAsked || p->pva)))
         return p->since + MADE_NS;
+    if (p->closed && c->madeAt > p->since && c->madeAt - p->since < STUCK_NS)
+        return c->madeAt + CLOSED_NS; /* … and while it makes puts of this circuit */
     return p->since + (p->closed ? CLOSED_NS : STUCK_NS);
 }
 
+/* A put that waits in the socket of a slow IOC is not lost, whatever else we believe to know. Nonzero: the server had
+ * read all that had come at a time after this put; or we waited for that for an hour. */
+static int isRead(ebpfMonJoinCircuit *c, ebpfMonPacketPut *p, ebpfMonJoinLook *look)
+{
+    uint64_t next = (c->askedAt ? c->askedAt : look->now) + ASK_NS;
+
+    p->isUnread = 0;
+    if (!p->inside || p->replied || look->now == UINT64_MAX || c->readAt > p->at)
+        return 1;
+    p->isUnread = 1;
+    if (look->now > p->at + STUCK_NS)
+        return 1;
+    c->askIoc = p->iocId;
+    if (next < look->due)
+        look->due = next;
+    return 0;
+}
+
 /* Nonzero: that time has come. Else it is noted when to look again, and whether events must be read first. */
-static int isUnmatched(const ebpfMonJoinCircuit *c, ebpfMonPacketPut *p, ebpfMonJoinLook *look)
+static int isUnmatched(ebpfMonJoinCircuit *c, ebpfMonPacketPut *p, ebpfMonJoinLook *look)
 {
     uint64_t end;
     int byEvents;
@@ -70,7 +91,7 @@ static int isUnmatched(const ebpfMonJoinCircuit *c, ebpfMonPacketPut *p, ebpfMon
     ebpfMonJoinUnmatchedJudge(look->targets, p);
     end = findEnd(c, p, &byEvents);
     if ((byEvents && look->now != UINT64_MAX ? look->eventsRead : look->now) >= end)
-        return 1;
+        return isRead(c, p, look);
     if (end <= look->now && end < look->events)
         look->events = end;
     else if (end > look->now && end < look->due)
@@ -96,27 +117,20 @@ static int holdsOthers(const ebpfMonJoinCircuit *c, const ebpfMonPacketPut *p)
 /* It was published at p->since. Nonzero: it is kept no longer. */
 static int isForgotten(const ebpfMonPacketPut *p, ebpfMonJoinLook *look)
 {
-    uint64_t end = p->since + (p->inside ? STUCK_NS : KEPT_NS);
+    uint64_t end = p->since + (p->inside && !p->replied && !p->passed ? STUCK_NS : KEPT_NS);
 
     if (look->now < end && end < look->due)
         look->due = end;
     return look->now >= end;
 }
 
-/* Nonzero: a slow IOC may make the put still. If its probes are attached, an event will tell, unless one has told
- * already that the IOC has served it. */
-static int mayBeMade(const ebpfMonPacketPut *p)
-{
-    return p->iocId && !p->made && (!p->inside || (!p->replied && !p->passed));
-}
-
-/* If the IOC makes the put after it was published, it finds it here, and is not published again. Returns the put to
- * publish. */
+/* A slow IOC may make the put still. If it does after the put was published, it finds it here, and is not published
+ * again. Returns the put to publish. */
 static ebpfMonPacketPut *takeOut(ebpfMonJoinCircuits *circuits, ebpfMonPacketPut *p, ebpfMonJoinLook *look)
 {
     ebpfMonPacketPut *copy = NULL;
 
-    if (mayBeMade(p) && circuits->published < PUBLISHED_MAX && look->now != UINT64_MAX)
+    if (p->iocId && !p->made && circuits->published < PUBLISHED_MAX && look->now != UINT64_MAX)
         copy = malloc(sizeof(*copy) + p->have);
     if (!copy) {
         ebpfMonJoinCircuitsRemovePut(circuits, p);
@@ -159,6 +173,16 @@ static ebpfMonPacketPut **takeOfCircuit(ebpfMonJoinCircuits *circuits, ebpfMonJo
         end = &p->next;
     }
     return end;
+}
+
+ebpfMonJoinCircuit *ebpfMonJoinUnmatchedGetAsked(const ebpfMonJoinCircuits *circuits, uint64_t now)
+{
+    ebpfMonJoinCircuit *found = NULL;
+
+    for (ebpfMonJoinCircuit *c = circuits->newest; c; c = c->older)
+        if (c->askIoc && now >= c->askedAt + ASK_NS && (!found || c->askedAt < found->askedAt))
+            found = c;
+    return found;
 }
 
 ebpfMonPacketPut *ebpfMonJoinUnmatchedTake(ebpfMonJoinCircuits *circuits, ebpfMonJoinLook *look)

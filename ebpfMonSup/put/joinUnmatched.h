@@ -22,6 +22,10 @@ void ebpfMonJoinUnmatchedJudge(ebpfMonTargets *targets, ebpfMonPacketPut *put);
 /* Notes if the IOC has served a later message of the circuit. */
 void ebpfMonJoinUnmatchedNotePassed(const ebpfMonJoinCircuit *circuit, ebpfMonPacketPut *put, uint64_t now);
 
+/* A circuit of which must be known whether its server has read all that came, and that was not asked just now. NULL:
+ * none. */
+ebpfMonJoinCircuit *ebpfMonJoinUnmatchedGetAsked(const ebpfMonJoinCircuits *circuits, uint64_t now);
+
 /* Takes all such puts out of the queues: a list, which the caller publishes and frees one by one. */
 ebpfMonPacketPut *ebpfMonJoinUnmatchedTake(ebpfMonJoinCircuits *circuits, ebpfMonJoinLook *look);
 

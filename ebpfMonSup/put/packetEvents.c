@@ -8,6 +8,7 @@
 #include "wire/caType.h"
 
 #define DELAY_MAX   60000000000ull /* from a packet to us */
+#define ASK_NS      100000000ull   /* the kernel is not asked for sockets more often than that */
 
 struct ebpfMonPacketEvents {
     ebpfMonPutJoin          *join;     /* these four are the caller's */
@@ -20,6 +21,7 @@ struct ebpfMonPacketEvents {
     uint64_t                 lost;     /* events of IOCs, when they were counted last */
     uint64_t                 lostAt;   /* monotonic ns: when there were more than before */
     uint64_t                 packetsLost, packetsLostAt; /* the same of packets */
+    uint64_t                 askedAt;  /* monotonic ns: when the kernel was asked for a socket */
 };
 
 ebpfMonPacketEvents *ebpfMonPacketEventsNew(ebpfMonPutJoin *join, ebpfMonServers *servers, ebpfMonPacketPuts *puts,
@@ -140,7 +142,7 @@ void ebpfMonPacketEventsNotePacketsLost(ebpfMonPacketEvents *e, uint64_t count, 
 /* Whether the IOC may have made the put and we did not see it; "isSlow": or may still make it later. */
 static int mayBeMissed(ebpfMonPacketEvents *e, const ebpfMonPacketPut *p, int isSlow)
 {
-    return !p->inside || e->lostAt >= p->at || (isSlow && ebpfMonServersIsRunning(e->servers, p->iocId));
+    return !p->inside || p->isUnread || e->lostAt >= p->at || (isSlow && ebpfMonServersIsRunning(e->servers, p->iocId));
 }
 
 /* Nonzero: the answer to the put, for example a refusal, may be in a packet that is lost. */
@@ -156,7 +158,22 @@ static void auditPut(ebpfMonPacketEvents *e, const ebpfMonPacketPut *p)
         ebpfMonAuditsAdd(e->audits, ebpfMonAuditPutNotInside, 1, p->channel);
 }
 
-void ebpfMonPacketEventsPublish(ebpfMonPacketEvents *e, uint64_t now)
+/* Asks if the server of one circuit has read what came. Nonzero: it has, so puts of this circuit may be published. */
+static int askServer(ebpfMonPacketEvents *e, uint64_t now)
+{
+    struct ebpfMonPeer peer;
+    uint32_t iocId;
+    int isRead;
+
+    if (now - e->askedAt < ASK_NS || !ebpfMonPutJoinGetAsked(e->join, now, &peer, &iocId))
+        return 0;
+    e->askedAt = now;
+    isRead = !ebpfMonServersHasUnread(e->servers, iocId, &peer);
+    ebpfMonPutJoinSetRead(e->join, &peer, isRead, now);
+    return isRead;
+}
+
+static void publishUnmatched(ebpfMonPacketEvents *e, uint64_t now)
 {
     ebpfMonPacketPut *list = ebpfMonPutJoinTakeUnmatched(e->join, now), *next;
 
@@ -170,4 +187,11 @@ void ebpfMonPacketEventsPublish(ebpfMonPacketEvents *e, uint64_t now)
                                 now == UINT64_MAX || mayBeAnswered(e, list) || mayBeMissed(e, list, !list->passed));
         free(list);
     }
+}
+
+void ebpfMonPacketEventsPublish(ebpfMonPacketEvents *e, uint64_t now)
+{
+    publishUnmatched(e, now);
+    if (now != UINT64_MAX && askServer(e, now))
+        publishUnmatched(e, now);
 }

@@ -43,6 +43,7 @@ typedef struct ebpfMonPacketPut {
     uint8_t  made;        /* members of its PVA group were seen in the IOC: it is not published again */
     uint8_t  inside;      /* it came when each put of its IOC was seen inside */
     uint8_t  isPublished; /* it is published; the IOC may make it still */
+    uint8_t  isUnread;    /* bytes still waited in the socket of its server when it was given up */
     uint8_t  replied, ok, denied;
     double   number;
     uint32_t status;

@@ -165,6 +165,8 @@ ebpfMonPutJoinResult ebpfMonPutJoinMatchIoc(ebpfMonPutJoin *join, ebpfMonMessage
         return ebpfMonPutJoinAlone;
     }
     ebpfMonJoinMatchFind(&join->circuits, key, put, last, &match);
+    if (match.circuit && key->at > match.circuit->madeAt)
+        match.circuit->madeAt = key->at;
     if (match.put && !match.put->isPublished && !last && awaitsReply(match.put, put)) {
         result = ebpfMonPutJoinReply;
     } else if (match.put) {
@@ -314,6 +316,35 @@ ebpfMonPacketPut *ebpfMonPutJoinTakeUnmatched(ebpfMonPutJoin *join, uint64_t now
     epicsMutexUnlock(join->lock);
     wakeIf(isNew, join, join->wakes.events);
     return list;
+}
+
+int ebpfMonPutJoinGetAsked(ebpfMonPutJoin *join, uint64_t now, struct ebpfMonPeer *peer, uint32_t *iocId)
+{
+    ebpfMonJoinCircuit *c;
+
+    epicsMutexMustLock(join->lock);
+    c = ebpfMonJoinUnmatchedGetAsked(&join->circuits, now);
+    if (c) {
+        *peer = c->peer;
+        *iocId = c->askIoc;
+        c->askedAt = now;
+    }
+    epicsMutexUnlock(join->lock);
+    return c != NULL;
+}
+
+void ebpfMonPutJoinSetRead(ebpfMonPutJoin *join, const struct ebpfMonPeer *peer, int isRead, uint64_t at)
+{
+    ebpfMonJoinCircuit *c;
+
+    epicsMutexMustLock(join->lock);
+    c = ebpfMonJoinCircuitsFind(&join->circuits, peer);
+    if (c && isRead) {
+        c->readAt = at;
+        c->askIoc = 0;
+        join->lookAt = 0; /* its puts need not wait for the next look */
+    }
+    epicsMutexUnlock(join->lock);
 }
 
 uint64_t ebpfMonPutJoinGetDue(ebpfMonPutJoin *join)

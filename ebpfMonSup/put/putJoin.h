@@ -78,7 +78,12 @@ void ebpfMonPutJoinNameChannel(ebpfMonPutJoin *join, const struct ebpfMonPeer *p
  * IOC. */
 ebpfMonPacketPut *ebpfMonPutJoinTakeUnmatched(ebpfMonPutJoin *join, uint64_t now);
 
-/* When to call that again (monotonic ns); UINT64_MAX: when packets come, or the packet thread is woken. */
+/* A circuit whose server must have read all that came before a put of it can be called lost. 0: there is none, or
+ * it was asked a moment ago. The caller asks, and tells the answer: SetRead; "at": monotonic ns before it asked. */
+int ebpfMonPutJoinGetAsked(ebpfMonPutJoin *join, uint64_t now, struct ebpfMonPeer *peer, uint32_t *iocId);
+void ebpfMonPutJoinSetRead(ebpfMonPutJoin *join, const struct ebpfMonPeer *peer, int isRead, uint64_t at);
+
+/* When to call TakeUnmatched again (monotonic ns); UINT64_MAX: when packets come, or the packet thread is woken. */
 uint64_t ebpfMonPutJoinGetDue(ebpfMonPutJoin *join);
 
 /* Nonzero: a put waits for its reply, or for the event of its IOC. */

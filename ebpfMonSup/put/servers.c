@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "common/text.h"
 #include "host/procInfo.h"
+#include "host/tcpDiag.h"
 #include "put/servers.h"
 #include "watch/targetText.h"
 
@@ -45,6 +46,7 @@ struct ebpfMonServers {
 static const ebpfMonServerReaders procReaders = {
     .readSockets = ebpfMonServerSocketsRead, .accepts = ebpfMonServerSocketAccepts,
     .findProcess = ebpfMonServerSocketsFindProcess, .readName = ebpfMonProcIocName,
+    .readQueue = ebpfMonTcpDiagReadQueue,
 };
 
 ebpfMonServers *ebpfMonServersNew(ebpfMonTargets *targets, const ebpfMonServerReaders *readers)
@@ -112,16 +114,29 @@ static unsigned listIocs(ebpfMonServers *servers, pid_t **pids, ebpfMonServer **
     return n;
 }
 
-int ebpfMonServersIsRunning(ebpfMonServers *servers, uint32_t iocId)
+/* The process of this IOC; 0: it has ended. */
+static pid_t findRunning(ebpfMonServers *servers, uint32_t iocId)
 {
     ebpfMonTarget *t;
-    int isRunning;
+    pid_t pid;
 
     ebpfMonTargetsLock(servers->targets);
     t = ebpfMonTargetsFindById(servers->targets, iocId);
-    isRunning = t && !t->gone;
+    pid = t && !t->gone ? t->pid : 0;
     ebpfMonTargetsUnlock(servers->targets);
-    return isRunning;
+    return pid;
+}
+
+int ebpfMonServersIsRunning(ebpfMonServers *servers, uint32_t iocId)
+{
+    return findRunning(servers, iocId) != 0;
+}
+
+int ebpfMonServersHasUnread(ebpfMonServers *servers, uint32_t iocId, const struct ebpfMonPeer *peer)
+{
+    pid_t pid = findRunning(servers, iocId);
+
+    return pid && servers->readers.readQueue(pid, peer) > 1; /* the FIN counts as one */
 }
 
 /* Only where packets are read: in a host of many containers, to read the sockets of each takes milliseconds. A server

@@ -25,6 +25,7 @@ typedef struct {
     int      (*accepts)(const ebpfMonServerSocket *socket, const struct ebpfMonPeer *peer);
     pid_t    (*findProcess)(const struct ebpfMonPeer *peer);
     int      (*readName)(pid_t pid, char *buf, size_t size); /* -1: it has ended */
+    long     (*readQueue)(pid_t pid, const struct ebpfMonPeer *peer); /* as ebpfMonTcpDiagReadQueue */
 } ebpfMonServerReaders;
 
 typedef struct ebpfMonServers ebpfMonServers;
@@ -44,6 +45,10 @@ const ebpfMonServer *ebpfMonServersFind(ebpfMonServers *servers, const struct eb
 
 /* Nonzero: the IOC still runs. */
 int ebpfMonServersIsRunning(ebpfMonServers *servers, uint32_t iocId);
+
+/* Nonzero: the IOC has not read all that came through this connection. 0: it has, the socket is gone, or the kernel does
+ * not tell. Asks the kernel. */
+int ebpfMonServersHasUnread(ebpfMonServers *servers, uint32_t iocId, const struct ebpfMonPeer *peer);
 
 /* IOCs came or went, or are watched at another level: reads their sockets again. Calls "port" for each port (host byte
  * order) on which an IOC listens. */

@@ -117,13 +117,11 @@ static inline ebpfMonPutJoinResult match(struct ebpfMonPeer peer, uint32_t seq, 
 static int lastPassed, lastClosed;
 static uint64_t eventsStop; /* events of the IOC after this time are not read yet; 0: all are read */
 
-static inline unsigned countUnmatched(void)
+static inline unsigned freeUnmatched(ebpfMonPacketPut *list)
 {
-    ebpfMonPacketPut *list, *next;
+    ebpfMonPacketPut *next;
     unsigned n = 0;
 
-    ebpfMonPutJoinSetEventsRead(join, eventsStop ? eventsStop : now);
-    list = ebpfMonPutJoinTakeUnmatched(join, now);
     for (; list; list = next, n++) {
         next = list->next;
         lastPassed = list->passed;
@@ -131,6 +129,20 @@ static inline unsigned countUnmatched(void)
         free(list);
     }
     return n;
+}
+
+/* The server has always read all that came. */
+static inline unsigned countUnmatched(void)
+{
+    struct ebpfMonPeer peer;
+    uint32_t iocId;
+    unsigned n;
+
+    ebpfMonPutJoinSetEventsRead(join, eventsStop ? eventsStop : now);
+    n = freeUnmatched(ebpfMonPutJoinTakeUnmatched(join, now));
+    while (ebpfMonPutJoinGetAsked(join, now, &peer, &iocId))
+        ebpfMonPutJoinSetRead(join, &peer, 1, now);
+    return n + freeUnmatched(ebpfMonPutJoinTakeUnmatched(join, now));
 }
 
 static inline unsigned countUnmatchedAfter(uint64_t time)

@@ -220,6 +220,9 @@ static void testOrder(void)
     now += 10 * SECOND;
     ebpfMonPutJoinSetEventsRead(join, now);
     list = ebpfMonPutJoinTakeUnmatched(join, now);
+    testOk(!list, "the second waits until the server has read what came");
+    ebpfMonPutJoinSetRead(join, &a, 1, now);
+    list = ebpfMonPutJoinTakeUnmatched(join, now);
     testOk(list && list->seq == 124 && !list->next && list->inside, "the second is lost: the IOC served a later one");
     free(list);
     endStamps();
@@ -288,7 +291,7 @@ MAIN(testJoinEvidence)
 {
     uint32_t all = 0;
 
-    testPlan(77);
+    testPlan(78);
     join = ebpfMonPutJoinNew(NULL);
     ebpfMonPutJoinSetCovered(join, &all, 1, 1);
     testStandstill();

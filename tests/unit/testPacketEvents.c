@@ -63,6 +63,15 @@ static int readName(pid_t pid, char *buf, size_t size)
     return 0;
 }
 
+static long queue;      /* bytes that the server has not read */
+static unsigned asked;  /* … so often this was asked for */
+
+static long readQueue(pid_t pid, const struct ebpfMonPeer *peer)
+{
+    asked += pid == getpid() && peer->sport == htons(WATCHED_PORT);
+    return queue;
+}
+
 static void onPort(void *arg, uint32_t netns, uint16_t port)
 {
     (void)arg; (void)netns; (void)port;
@@ -97,6 +106,7 @@ static void onPut(void *arg, const ebpfMonFinishedPut *finished)
 
 static const ebpfMonServerReaders readers = {
     .readSockets = readSockets, .accepts = accepts, .findProcess = findProcess, .readName = readName,
+    .readQueue = readQueue,
 };
 static const ebpfMonPacketEventCalls calls = {
     .getFilter = getFilter, .countLost = countLost, .putElsewhere = onElsewhere,
@@ -276,6 +286,35 @@ static void testWatched(void)
     testOk(publishAfter(60) == 1, "a put to another server is published in spite of that");
 }
 
+static void testUnread(void)
+{
+    testDiag("What the IOC has not read yet");
+    renew(1);
+    addPut(WATCHED_PORT, 1, 7);
+    addPut(WATCHED_PORT, 2, 7);
+    addPut(WATCHED_PORT, 3, 7);
+    testOk1(matchInside(3) == ebpfMonPutJoinFound);
+    queue = 100;
+    asked = 0;
+    publishAfter(0);
+    testOk(publishAfter(3000) == 0 && asked == 1, "it has served a later put, and has bytes left: no put is lost");
+    testOk(publishAfter(3050) == 0 && publishAfter(3090) == 0 && asked == 1, "the kernel is not asked again at once");
+    testOk(publishAfter(4000) == 0 && asked == 2, "… but later");
+    testOk(matchInside(1) == ebpfMonPutJoinFound, "it makes one of them");
+    queue = 1;
+    testOk(publishAfter(5000) == 1 && last.result == ebpfMonPutLost && asked == 3, "only the end of the connection is left");
+    testOk(matchInside(2) == ebpfMonPutJoinPublished, "it is not published again");
+    addPut(WATCHED_PORT, 4, 7);
+    queue = 100;
+    testOk(publishAfter(4000000) == 1 && last.result == ebpfMonPutUnknown, "an hour is enough: its result is not known");
+    queue = -1;
+    addPut(WATCHED_PORT, 5, 7);
+    addPut(WATCHED_PORT, 6, 7);
+    testOk(matchInside(6) == ebpfMonPutJoinFound && publishAfter(0) == 0 && publishAfter(3000) == 1 && last.result == ebpfMonPutLost,
+           "the socket is gone");
+    queue = 0;
+}
+
 /* The result of a put to an IOC that has ended, if the put was not seen in the IOC: it is uncertain only if events
  * were lost. */
 static ebpfMonPutResult resultOfUnseen(uint64_t id)
@@ -410,7 +449,7 @@ MAIN(testPacketEvents)
     ebpfMonPutClients *clients = fakeClientsMake(NULL);
     ebpfMonLinkWrites *linkWrites = ebpfMonLinkWritesNew();
 
-    testPlan(44);
+    testPlan(53);
     audits = ebpfMonAuditsNew();
     targets = ebpfMonTargetsNew();
     ioc = calloc(1, sizeof(*ioc));
@@ -423,6 +462,7 @@ MAIN(testPacketEvents)
     testWanted();
     testOldValues();
     testWatched();
+    testUnread();
     testStamp();
     testLost();
     testLostPackets();
