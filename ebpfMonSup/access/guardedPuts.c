@@ -214,6 +214,7 @@ static void judgePut(asTrapWriteMessage *message, dbChannel *channel, const ebpf
     if (note)
         memset(put, 0, sizeof(*put));
     epicsTimeGetCurrent(&put->time);
+    put->at = ebpfMonClockMonotonic();
     put->client = *client;
     ebpfMonTextCopy(put->user, sizeof(put->user), message->userid ? message->userid : "");
     ebpfMonTextCopy(put->host, sizeof(put->host), message->hostid ? message->hostid : "");

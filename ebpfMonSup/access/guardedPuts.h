@@ -25,6 +25,7 @@
 
 typedef struct {
     epicsTimeStamp time;
+    uint64_t at;            /* the same in monotonic ns */
     char     pv[80];        /* RECORD.FIELD; plain RECORD for VAL */
     char     channel[128];  /* as the client wrote it */
     char     user[64], host[64]; /* as the client claims */

@@ -8,6 +8,7 @@
 #include <epicsThread.h>
 #include <errlog.h>
 
+#include "common/clock.h"
 #include "common/lazyMutex.h"
 #include "model/published.h"
 
@@ -193,21 +194,37 @@ static void logUnexpected(const ebpfMonPut *put)
     errlogSevPrintf(errlogMajor, "ebpfMon: unexpected put (%s): %s. %s\n", put->rule, begin, todo);
 }
 
+/* In the place of the one that was published first, and in order by its time. Under the lock. */
+static void keepUnexpected(ebpfMonUnexpectedValues *values, const ebpfMonPut *put)
+{
+    unsigned index = (unsigned)(values->count++ % EBPFMON_UNEXPECTED_MAX), at = 0;
+
+    if (values->kept == EBPFMON_UNEXPECTED_MAX) {
+        while (values->order[at] != index)
+            at++;
+        memmove(&values->order[at], &values->order[at + 1], --values->kept - at);
+    }
+    for (at = 0; at < values->kept && put->at < values->put[values->order[at]].at; at++)
+        ;
+    memmove(&values->order[at + 1], &values->order[at], values->kept++ - at);
+    values->order[at] = (uint8_t)index;
+    values->put[index] = *put;
+    values->put[index].serial = values->count;
+}
+
 void ebpfMonPublishedAddUnexpected(const ebpfMonPut *put)
 {
     ebpfMonPublished *published;
-    ebpfMonPut *kept;
     int first;
 
     if (!put->unexpected)
         return;
     published = ebpfMonPublishedLock();
-    kept = &published->unexpected.put[published->unexpected.count++ % EBPFMON_UNEXPECTED_MAX];
-    *kept = *put;
-    kept->serial = published->unexpected.count;
+    keepUnexpected(&published->unexpected, put);
     first = !published->unexpected.open;
     countOpen(published);
-    ebpfMonPublishedSetTime(published, ebpfMonGroupUnexpected, put->time); /* not before that of an acknowledgement */
+    ebpfMonPublishedSetTime(published, ebpfMonGroupUnexpected, put->time, put->at); /* not before that of an
+                                                                                     * acknowledgement */
     ebpfMonPublishedUnlock();
     ebpfMonPublishedNotify(ebpfMonGroupUnexpected);
     if (first)
@@ -216,12 +233,25 @@ void ebpfMonPublishedAddUnexpected(const ebpfMonPut *put)
 
 const ebpfMonPut *ebpfMonPublishedGetUnexpected(const ebpfMonPublished *published, unsigned i)
 {
-    if (i >= EBPFMON_UNEXPECTED_MAX || i >= published->unexpected.count - published->unexpected.acknowledged)
-        return NULL;
-    return &published->unexpected.put[(published->unexpected.count - 1 - i) % EBPFMON_UNEXPECTED_MAX];
+    const ebpfMonUnexpectedValues *values = &published->unexpected;
+
+    for (unsigned n = 0; n < values->kept; n++) {
+        const ebpfMonPut *put = &values->put[values->order[n]];
+
+        if (put->serial > values->acknowledged && i-- == 0)
+            return put;
+    }
+    return NULL;
 }
 
 const ebpfMonPut *ebpfMonPublishedGetNewestUnexpected(const ebpfMonPublished *published)
+{
+    const ebpfMonPut *open = ebpfMonPublishedGetUnexpected(published, 0);
+
+    return open || !published->unexpected.kept ? open : &published->unexpected.put[published->unexpected.order[0]];
+}
+
+const ebpfMonPut *ebpfMonPublishedGetLastUnexpected(const ebpfMonPublished *published)
 {
     return published->unexpected.count ?
            &published->unexpected.put[(published->unexpected.count - 1) % EBPFMON_UNEXPECTED_MAX] : NULL;
@@ -258,6 +288,7 @@ unsigned ebpfMonPublishedAcknowledge(ebpfMonShown where)
         published->unexpected.acknowledged = upTo;
         countOpen(published);
         epicsTimeGetCurrent(&published->time[ebpfMonGroupUnexpected]);
+        published->timeAt[ebpfMonGroupUnexpected] = ebpfMonClockMonotonic();
     }
     left = (unsigned)published->unexpected.open;
     ebpfMonPublishedUnlock();

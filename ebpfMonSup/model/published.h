@@ -57,6 +57,7 @@ typedef enum {
 
 typedef struct {
     epicsTimeStamp time[ebpfMonGroupCount]; /* for each group: time of the event that changed it */
+    uint64_t       timeAt[ebpfMonGroupCount]; /* … in monotonic ns, of those that ebpfMonPublishedSetTime sets */
 
     ebpfMonState state;
     char     stateMessage[256];
@@ -110,9 +111,9 @@ void ebpfMonPublishedSetStuck(const char *text);
 
 /* Keeps a put in the order of time; most puts are the newest one. Under the lock. */
 void ebpfMonPublishedKeepPut(ebpfMonPublished *published, const ebpfMonPut *put);
-/* Sets the time of a group, but never an earlier time than before, because an archiver would drop the values. Under the
- * lock. */
-void ebpfMonPublishedSetTime(ebpfMonPublished *published, ebpfMonGroup group, epicsTimeStamp time);
+/* Sets the time of a group, but never an earlier time than before, because an archiver would drop the values. "at": the
+ * same time in monotonic ns, because the clock may be set back. Under the lock. */
+void ebpfMonPublishedSetTime(ebpfMonPublished *published, ebpfMonGroup group, epicsTimeStamp time, uint64_t at);
 /* The i-th newest put, from 0; of all kinds, or of one kind. NULL: there are not so many. Under the lock. */
 const ebpfMonPut *ebpfMonPublishedGetPut(const ebpfMonPublished *published, unsigned i);
 const ebpfMonPut *ebpfMonPublishedGetPutOf(const ebpfMonPublished *published, ebpfMonPutKind kind, unsigned i);
@@ -129,11 +130,13 @@ void ebpfMonPublishedSelectClients(const char *iocPattern, const char *pvPattern
 
 /* Keeps an unexpected put until it is acknowledged. Does nothing with other puts. */
 void ebpfMonPublishedAddUnexpected(const ebpfMonPut *put);
-/* The i-th newest unexpected put that is open. NULL: there are not so many, or it is not kept any more. Under the
- * lock. */
+/* The i-th newest unexpected put that is open, by the time when it was made. NULL: there are not so many, or it is not kept
+ * any more. Under the lock. */
 const ebpfMonPut *ebpfMonPublishedGetUnexpected(const ebpfMonPublished *published, unsigned i);
-/* The newest unexpected put, acknowledged or not. NULL: there was none. Under the lock. */
+/* The newest unexpected put that is open; if none is, the newest one. NULL: there was none. Under the lock. */
 const ebpfMonPut *ebpfMonPublishedGetNewestUnexpected(const ebpfMonPublished *published);
+/* The unexpected put that was published last. NULL: there was none. Under the lock. */
+const ebpfMonPut *ebpfMonPublishedGetLastUnexpected(const ebpfMonPublished *published);
 /* The number of unexpected puts so far, which is also the number of the newest one. */
 uint64_t ebpfMonPublishedCountUnexpected(void);
 /* Notes that all unexpected puts up to this number were shown in this place. */

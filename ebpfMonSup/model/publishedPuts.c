@@ -4,9 +4,7 @@
 
 #include "model/published.h"
 
-/* s; what is published after something else cannot be older than that by more. A trace waits 10 s for an asynchronous
- * record (trace/traces.c); puts wait for less. */
-#define LATE_SECONDS 15.0
+#define LATE_SECONDS 15.0 /* what sets the time of a group is not later than that */
 
 /* Nonzero: "a" is earlier than "b", and the clock was not set back in between. */
 static int isEarlier(const epicsTimeStamp *a, const epicsTimeStamp *b)
@@ -14,9 +12,9 @@ static int isEarlier(const epicsTimeStamp *a, const epicsTimeStamp *b)
     return epicsTimeLessThan(a, b) && epicsTimeDiffInSeconds(b, a) < LATE_SECONDS;
 }
 
-static const epicsTimeStamp *getPlacedTime(const ebpfMonPutValues *values, unsigned i)
+static uint64_t getPlacedAt(const ebpfMonPutValues *values, unsigned i)
 {
-    return &values->of[values->place[i].kind].put[values->place[i].index].time;
+    return values->of[values->place[i].kind].put[values->place[i].index].at;
 }
 
 /* Takes the place of a new put: a free one, or that of the oldest put of its kind, which leaves both lists. */
@@ -37,13 +35,13 @@ static unsigned takeIndex(ebpfMonPutValues *values, ebpfMonPutKind kind)
     return index;
 }
 
-/* A put is published when everything about it is known. On a busy host this may be after a later put. So it gets its
- * place by its time, in the list of its kind … */
+/* A put is published when everything about it is known: seconds after a later put if the IOC answered it and did not make
+ * it, an hour if the IOC stood still. So it gets its place by its time, in the list of its kind … */
 static void insertIndex(ebpfMonPutList *list, unsigned index)
 {
     unsigned at = 0;
 
-    while (at + 1 < list->kept && isEarlier(&list->put[index].time, &list->put[list->order[at]].time))
+    while (at + 1 < list->kept && list->put[index].at < list->put[list->order[at]].at)
         at++;
     memmove(&list->order[at + 1], &list->order[at], list->kept - 1 - at);
     list->order[at] = (uint8_t)index;
@@ -53,9 +51,9 @@ static void insertIndex(ebpfMonPutList *list, unsigned index)
 static void insertPlace(ebpfMonPutValues *values, ebpfMonPutPlace place)
 {
     unsigned known = values->places < EBPFMON_PUTS_MAX ? values->places : EBPFMON_PUTS_MAX - 1, at = 0;
-    const epicsTimeStamp *time = &values->of[place.kind].put[place.index].time;
+    uint64_t made = values->of[place.kind].put[place.index].at;
 
-    while (at < known && isEarlier(time, getPlacedTime(values, at)))
+    while (at < known && made < getPlacedAt(values, at))
         at++;
     memmove(&values->place[at + 1], &values->place[at], (known - at) * sizeof(place));
     values->place[at] = place;
@@ -76,10 +74,12 @@ void ebpfMonPublishedKeepPut(ebpfMonPublished *published, const ebpfMonPut *put)
     insertPlace(values, (ebpfMonPutPlace){ (uint8_t)kind, (uint8_t)index });
 }
 
-void ebpfMonPublishedSetTime(ebpfMonPublished *published, ebpfMonGroup group, epicsTimeStamp time)
+void ebpfMonPublishedSetTime(ebpfMonPublished *published, ebpfMonGroup group, epicsTimeStamp time, uint64_t at)
 {
-    if (!isEarlier(&time, &published->time[group]))
-        published->time[group] = time;
+    if (at < published->timeAt[group] || isEarlier(&time, &published->time[group]))
+        return;
+    published->time[group] = time;
+    published->timeAt[group] = at;
 }
 
 const ebpfMonPut *ebpfMonPublishedGetPut(const ebpfMonPublished *published, unsigned i)

@@ -20,9 +20,22 @@ const char *ebpfMonThroughName(ebpfMonThrough through)
 
 const char *ebpfMonPutResultName(ebpfMonPutResult result)
 {
-    static const char *const names[] = { "ok", "failed", "denied", "unknown", "sent", "lost" };
+    static const char *const names[] = { "ok", "failed", "denied", "unknown", "sent", "lost", "unwritten" };
 
     return (unsigned)result < sizeof(names) / sizeof(names[0]) ? names[result] : "?";
+}
+
+int ebpfMonPutHasFailed(const ebpfMonPut *put)
+{
+    switch (put->result) {
+    case ebpfMonPutFailed:
+    case ebpfMonPutDenied:
+    case ebpfMonPutLost:
+    case ebpfMonPutUnwritten:
+        return 1;
+    default:
+        return 0;
+    }
 }
 
 size_t ebpfMonPutGetRecordLength(const char *name)
@@ -90,6 +103,9 @@ size_t ebpfMonPutLine(const ebpfMonPut *put, char *buf, size_t size)
         break;
     case ebpfMonPutLost:
         strcpy(result, " LOST: sent, but the IOC never made it");
+        break;
+    case ebpfMonPutUnwritten:
+        strcpy(result, " UNWRITTEN: answered OK, but no record was written");
         break;
     }
     snprintf(line, sizeof(line), "%s %s %s -> %s%s%s%s%s%s%s%s%s%s", when, put->pv, old, put->val,

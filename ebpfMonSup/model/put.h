@@ -22,7 +22,8 @@ typedef enum {
     ebpfMonPutDenied,   /* refused by access security, or a field that nobody may write */
     ebpfMonPutUnknown,  /* its result was not seen: this IOC has no return probe */
     ebpfMonPutSent,     /* seen only in packets: a plain CA write has no reply, and no error came */
-    ebpfMonPutLost      /* seen in packets, but the watched IOC never made it */
+    ebpfMonPutLost,     /* seen in packets, but the watched IOC never made it */
+    ebpfMonPutUnwritten /* the watched IOC answered that it is made (pvAccess), and wrote no record */
 } ebpfMonPutResult;
 
 /* The way by which the put came; see "origin" in the glossary. */
@@ -45,6 +46,7 @@ const char *ebpfMonThroughName(ebpfMonThrough through);
 
 typedef struct {
     epicsTimeStamp time;
+    uint64_t at;          /* the same in monotonic ns: the order of puts, because the clock may be set back */
     char     ioc[EBPFMON_NAME_SIZE]; /* name of the IOC; of a server that is no watched IOC: its address:port */
     char     pv[EBPFMON_NAME_SIZE + 8]; /* RECORD.FIELD; only RECORD for VAL. If the channel is not known: "sid 12" */
     char     channel[128];/* the name as the client wrote it, if it differs from pv (alias, modifiers, filters) */
@@ -114,7 +116,10 @@ size_t ebpfMonPutGetRecordLength(const char *name);
  * somebody at a shell made it. */
 int ebpfMonPutIsAutomatic(const ebpfMonPut *put);
 
-/* "ok", "failed", "denied", "unknown", "sent", "lost" */
+/* Nonzero: as far as we know it wrote nothing. */
+int ebpfMonPutHasFailed(const ebpfMonPut *put);
+
+/* "ok", "failed", "denied", "unknown", "sent", "lost", "unwritten" */
 const char *ebpfMonPutResultName(ebpfMonPutResult result);
 
 #endif

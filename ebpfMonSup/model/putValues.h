@@ -69,6 +69,8 @@ typedef struct {
     uint64_t acknowledged;
     uint64_t shown[ebpfMonShownCount]; /* the highest number that was shown there */
     int      open;         /* count - acknowledged, at most INT_MAX */
+    unsigned kept;         /* valid entries of order[] and put[] */
+    uint8_t  order[EBPFMON_UNEXPECTED_MAX]; /* indices of put[], the newest one first */
     ebpfMonPut put[EBPFMON_UNEXPECTED_MAX];
 } ebpfMonUnexpectedValues;
 

@@ -79,6 +79,7 @@ typedef struct {
     uint64_t putCount;
     char     putLast[EBPFMON_LINE_SIZE];
     epicsTimeStamp putTime;
+    uint64_t putAt;        /* the same in monotonic ns */
 } ebpfMonWatchRow;
 
 typedef struct {

@@ -72,9 +72,12 @@ static int updateWatched(ebpfMonWatchValues *values, const char *record, const e
         if (strcmp(row->record, record) != 0 && strcmp(row->real, record) != 0)
             continue;
         row->putCount++;
+        isWatched = 1;
+        if (put->at < row->putAt)
+            continue; /* it is published late */
         ebpfMonPutLine(put, row->putLast, sizeof(row->putLast));
         row->putTime = put->time;
-        isWatched = 1;
+        row->putAt = put->at;
     }
     return isWatched;
 }
@@ -87,11 +90,11 @@ static void publishPut(ebpfMonPutPublisher *publisher, const ebpfMonPut *put, co
 
     countPut(&published->puts, put);
     ebpfMonPublishedKeepPut(published, put);
-    ebpfMonPublishedSetTime(published, kind, put->time);
-    ebpfMonPublishedSetTime(published, ebpfMonGroupPuts, put->time);
+    ebpfMonPublishedSetTime(published, kind, put->time, put->at);
+    ebpfMonPublishedSetTime(published, ebpfMonGroupPuts, put->time, put->at);
     isWatched = updateWatched(&published->watched, record, put);
     if (isWatched)
-        ebpfMonPublishedSetTime(published, ebpfMonGroupWatch, put->time);
+        ebpfMonPublishedSetTime(published, ebpfMonGroupWatch, put->time, put->at);
     ebpfMonPublishedUnlock();
     publisher->calls.log(publisher->calls.arg, put);
     ebpfMonPublishedNotify(kind); /* before PUT_CNT: a client that sees the count change finds the put in PUT_LAST */

@@ -11,6 +11,7 @@
 #include <epicsTime.h>
 
 #include "common/array.h"
+#include "common/clock.h"
 #include "model/published.h"
 #include "probe/kernelRoots.h"
 #include "probe/kernelTables.h"
@@ -204,7 +205,7 @@ static void publishRecords(const ebpfMonRankings *r, double rate, const epicsTim
         row->atLeast = w->atLeast;
     }
     published->time[ebpfMonGroupProc] = *at;
-    published->time[ebpfMonGroupWatch] = *at;
+    ebpfMonPublishedSetTime(published, ebpfMonGroupWatch, *at, ebpfMonClockMonotonic());
     ebpfMonPublishedUnlock();
 }
 

@@ -179,7 +179,8 @@ static void setLatestEnd(const ebpfMonSlowChains *slow, ebpfMonPublished *publis
     for (unsigned n = slow->heldFrom; n != slow->heldTo; n++) {
         const heldTrace *held = &slow->held[n % HELD_MAX];
 
-        ebpfMonPublishedSetTime(published, ebpfMonGroupSlow, ebpfMonClockStamp(held->trace->end + held->unixOffset));
+        ebpfMonPublishedSetTime(published, ebpfMonGroupSlow, ebpfMonClockStamp(held->trace->end + held->unixOffset),
+                                held->trace->end);
     }
 }
 

@@ -13,6 +13,7 @@ typedef struct {
     uint64_t key;          /* hash of server and channel; 0: none */
     uint64_t server;       /* hash of the server */
     uint64_t circuit, put; /* the put that wrote it; put 0: it was read */
+    uint64_t fields;       /* as in ebpfMonWireEvent */
     ebpfMonOldValue value;
 } lastValue;
 
@@ -64,6 +65,7 @@ static void storeValue(lastValue *l, uint64_t key, const ebpfMonWireEvent *ev)
     l->server = hashServer(&ev->peer);
     l->circuit = ev->circuit;
     l->put = ev->kind == ebpfMonWirePut ? ev->id : 0;
+    l->fields = ev->fields;
     l->value.known = 1;
     l->value.count = (long)ev->count;
     l->value.isText = 0; /* texts of PVA arrays have quotes */
@@ -94,6 +96,12 @@ void ebpfMonLastValuesSet(ebpfMonLastValues *values, const ebpfMonWireEvent *ev)
         l->value.known = 0; /* it has changed since it was seen whole, perhaps */
 }
 
+/* Nonzero: it is the value of the fields that this put writes. What is known of other fields tells nothing. */
+static int isOfFields(const lastValue *l, const ebpfMonWireEvent *ev)
+{
+    return l->fields == ev->fields && (ev->fields || ev->protocol == ebpfMonWireCa);
+}
+
 void ebpfMonLastValuesExchange(ebpfMonLastValues *values, const ebpfMonWireEvent *ev, ebpfMonOldValue *old)
 {
     uint64_t key = hashChannel(&ev->peer, ev->name);
@@ -102,7 +110,7 @@ void ebpfMonLastValuesExchange(ebpfMonLastValues *values, const ebpfMonWireEvent
     old->known = 0;
     if (!ev->name[0])
         return;
-    if (l->key == key && l->value.known)
+    if (l->key == key && l->value.known && isOfFields(l, ev))
         *old = l->value;
     storeValue(l, key, ev);
 }

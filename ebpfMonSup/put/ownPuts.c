@@ -111,6 +111,7 @@ static void finishOwnPut(ebpfMonOwnPuts *puts)
 
     memset(put, 0, sizeof(*put));
     put->time = from->time;
+    put->at = from->at;
     put->seen = EBPFMON_SEEN_INSIDE;
     put->through = from->client.server == ebpfMonClientPva ? ebpfMonByPva : ebpfMonByCa;
     snprintf(put->ioc, sizeof(put->ioc), "%s", puts->ioc);

@@ -148,10 +148,10 @@ static int mayBeMissed(ebpfMonPacketEvents *e, const ebpfMonPacketPut *p, int is
 /* Nonzero: the answer to the put, for example a refusal, may be in a packet that is lost. */
 static int mayBeAnswered(const ebpfMonPacketEvents *e, const ebpfMonPacketPut *p)
 {
-    return p->replyAsked && e->packetsLostAt >= p->at;
+    return p->replyAsked && !p->replied && e->packetsLostAt >= p->at;
 }
 
-/* Not PVA: a put that only sets a display field makes none in the IOC. */
+/* Not PVA: there, the result of such a put is ebpfMonPutUnwritten. */
 static void auditPut(ebpfMonPacketEvents *e, const ebpfMonPacketPut *p)
 {
     if (p->replied && p->ok && !p->pva && !mayBeMissed(e, p, 0))
@@ -184,7 +184,8 @@ static void publishUnmatched(ebpfMonPacketEvents *e, uint64_t now)
         if (now != UINT64_MAX) /* at the end nobody waits for the IOC */
             auditPut(e, list);
         ebpfMonPacketPutsFinish(e->puts, list, ebpfMonServersFind(e->servers, &list->peer, now)->name,
-                                now == UINT64_MAX || mayBeAnswered(e, list) || mayBeMissed(e, list, !list->passed));
+                                now == UINT64_MAX || mayBeAnswered(e, list) ||
+                                    mayBeMissed(e, list, !list->passed && !list->replied));
         free(list);
     }
 }

@@ -98,7 +98,10 @@ static void setMessage(const ebpfMonPacketPut *p, ebpfMonPut *put)
 
 static void setResult(const ebpfMonPacketPut *p, int missed, ebpfMonPut *put)
 {
-    if (p->replied) {
+    if (p->replied && p->ok && p->pva && p->inside && !missed) {
+        put->result = ebpfMonPutUnwritten; /* a member of a group without +putorder, a field like display.units */
+        setMessage(p, put);
+    } else if (p->replied) {
         put->result = p->ok ? ebpfMonPutOk : p->denied ? ebpfMonPutDenied : ebpfMonPutFailed;
         setMessage(p, put);
     } else if (p->inside) {
@@ -119,6 +122,7 @@ void ebpfMonPacketPutsFinish(ebpfMonPacketPuts *puts, const ebpfMonPacketPut *p,
 
     memset(put, 0, sizeof(*put));
     put->time = ebpfMonClockStamp(p->time);
+    put->at = p->at;
     put->seen = EBPFMON_SEEN_WIRE;
     put->through = p->pva ? ebpfMonByPva : ebpfMonByCa;
     snprintf(put->ioc, sizeof(put->ioc), "%s", server);

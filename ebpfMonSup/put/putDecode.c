@@ -301,7 +301,8 @@ int ebpfMonPutDecodeEvent(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, si
         return 0;
     memset(put, 0, sizeof(*put));
     memset(change, 0, sizeof(*change));
-    put->time = ebpfMonClockWallTime(ev->head.ktime);
+    put->at = ev->head.ktime;
+    put->time = ebpfMonClockWallTime(put->at);
     ebpfMonTextSet(put->ioc, sizeof(put->ioc), t->name);
     put->seen = EBPFMON_SEEN_INSIDE;
     put->result = ev->site == EBPFMON_SITE_DENIED ? ebpfMonPutDenied :

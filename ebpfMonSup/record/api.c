@@ -136,7 +136,7 @@ int ebpfMonUnexpectedGet(unsigned n, char *line, size_t size)
 {
     const ebpfMonPublished *published = ebpfMonPublishedLock();
     const ebpfMonPut *put = ebpfMonPublishedGetUnexpected(published, n);
-    uint64_t number = published->unexpected.count - n;
+    uint64_t number = put ? put->serial : 0;
 
     if (writeAndUnlock(put, line, size))
         return -1;

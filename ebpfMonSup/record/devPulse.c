@@ -60,7 +60,7 @@ static long getScanList(int leaves, dbCommon *prec, IOSCANPVT *list)
 static int takeNewest(stringinRecord *prec, pulseState *pulse, epicsTimeStamp *when)
 {
     const ebpfMonPublished *published = ebpfMonPublishedLock();
-    const ebpfMonPut *put = ebpfMonPublishedGetNewestUnexpected(published);
+    const ebpfMonPut *put = ebpfMonPublishedGetLastUnexpected(published);
     int isNew = put && published->unexpected.count != pulse->shown;
 
     if (isNew) {

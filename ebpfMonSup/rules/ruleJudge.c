@@ -227,7 +227,8 @@ static int isBroken(const ebpfMonRuleSet *set, const ebpfMonPutRule *rule, const
         strftime(when, sizeof(when), "%a %H:%M", &local);
         snprintf(why, size, "not at this time (%s)", when);
     } else {
-        return hasBadValue(set, rule, put, why, size);
+        /* no record got the value of a put that was not written; who tried to write, and how, counts all the same */
+        return put->result != ebpfMonPutUnwritten && hasBadValue(set, rule, put, why, size);
     }
     return 1;
 }

@@ -121,9 +121,23 @@ static void setText(char **to, const char *text)
     *to = strdup(text);
 }
 
-int ebpfMonUseNotesAdd(ebpfMonUseNotes *notes, const char *ioc, const char *channel, ebpfMonUseKind kind,
-                       uint64_t identity, int64_t now, unsigned count)
+static void noteLast(note *n, const char *channel, uint64_t identity, int64_t at, unsigned count)
 {
+    int isOther = n->identity != identity;
+
+    if (isOther)
+        setText(&n->channel, channel);
+    n->identity = identity;
+    /* A look finds several clients at one PV in turn, and finds them again each time: there, another client does
+     * not make the use a new one. Its name is written when the note is due. */
+    n->isNew |= (uint8_t)(isOther && count);
+    n->last = at;
+}
+
+int ebpfMonUseNotesAddLate(ebpfMonUseNotes *notes, const char *ioc, const char *channel, ebpfMonUseKind kind,
+                           uint64_t identity, int64_t now, int64_t age, unsigned count)
+{
+    int64_t at = now - age;
     int isOther = 0;
     note *n;
 
@@ -132,21 +146,23 @@ int ebpfMonUseNotesAdd(ebpfMonUseNotes *notes, const char *ioc, const char *chan
     epicsMutexMustLock(notes->lock);
     n = getNote(notes, ioc, channel, kind);
     if (n) {
-        isOther = n->identity != identity;
-        if (isOther)
-            setText(&n->channel, channel);
-        n->identity = identity;
-        /* A look finds several clients at one PV in turn, and finds them again each time: there, another client does
-         * not make the use a new one. Its name is written when the note is due. */
-        n->isNew |= (uint8_t)(isOther && count);
-        if (!n->isChanged)
-            n->first = now;
+        if (!n->isChanged || at < n->first)
+            n->first = at;
+        if (!age || at >= n->last) { /* else it is not the last use; without an age, the clock was set back */
+            isOther = n->identity != identity;
+            noteLast(n, channel, identity, at, count);
+        }
         n->isChanged = 1;
-        n->last = now;
         n->count += count;
     }
     epicsMutexUnlock(notes->lock);
     return isOther;
+}
+
+int ebpfMonUseNotesAdd(ebpfMonUseNotes *notes, const char *ioc, const char *channel, ebpfMonUseKind kind,
+                       uint64_t identity, int64_t now, unsigned count)
+{
+    return ebpfMonUseNotesAddLate(notes, ioc, channel, kind, identity, now, 0, count);
 }
 
 void ebpfMonUseNotesSetWho(ebpfMonUseNotes *notes, const char *ioc, const char *channel, ebpfMonUseKind kind,

@@ -45,6 +45,9 @@ int ebpfMonUseNotesAreWanted(const ebpfMonUseNotes *notes);
  */
 int ebpfMonUseNotesAdd(ebpfMonUseNotes *notes, const char *ioc, const char *channel, ebpfMonUseKind kind,
                        uint64_t identity, int64_t now, unsigned count);
+/* The same of a use that was "age" seconds before "now". A newer one stays the last use. */
+int ebpfMonUseNotesAddLate(ebpfMonUseNotes *notes, const char *ioc, const char *channel, ebpfMonUseKind kind,
+                           uint64_t identity, int64_t now, int64_t age, unsigned count);
 void ebpfMonUseNotesSetWho(ebpfMonUseNotes *notes, const char *ioc, const char *channel, ebpfMonUseKind kind,
                            const char *who);
 

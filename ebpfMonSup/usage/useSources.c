@@ -26,6 +26,8 @@ static uint64_t hashPeer(uint32_t addr, uint16_t port)
 
 void ebpfMonUseSourcesAddPut(ebpfMonUseNotes *notes, const ebpfMonPut *put)
 {
+    uint64_t now = ebpfMonClockMonotonic();
+    int64_t age = now > put->at ? (int64_t)((now - put->at) / EBPFMON_SECOND_NS) : 0;
     char who[WHO_SIZE];
 
     if (!ebpfMonUseNotesAreWanted(notes) || strncmp(put->pv, "sid ", 4) == 0 ||
@@ -35,8 +37,9 @@ void ebpfMonUseSourcesAddPut(ebpfMonUseNotes *notes, const ebpfMonPut *put)
         snprintf(who, sizeof(who), "link %s", put->link);
     else
         snprintf(who, sizeof(who), "%s", put->who);
-    if (ebpfMonUseNotesAdd(notes, put->ioc, put->pv, ebpfMonUseWrite,
-                           ebpfMonHashFnv64(EBPFMON_FNV64_BEGIN, who, strlen(who)) | 1, ebpfMonClockUnixSeconds(), 1))
+    if (ebpfMonUseNotesAddLate(notes, put->ioc, put->pv, ebpfMonUseWrite,
+                               ebpfMonHashFnv64(EBPFMON_FNV64_BEGIN, who, strlen(who)) | 1, ebpfMonClockUnixSeconds(),
+                               age, 1))
         ebpfMonUseNotesSetWho(notes, put->ioc, put->pv, ebpfMonUseWrite, who);
 }
 

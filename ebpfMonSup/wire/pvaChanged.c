@@ -147,7 +147,10 @@ void ebpfMonPvaChanged(pvaValue *v, const pvaType *type, const pvaBits *bits)
     if (found != 1 || !value || leaf != child) {
         v->count = found > 0;
         readChanged(v, type, 0, 0, bits);
-    } else if (value->isEnum) {
+        return;
+    }
+    v->isValueOnly = 1;
+    if (value->isEnum) {
         readEnumeration(v, type, child, pvaBit(bits, 0) || pvaBit(bits, bit) || pvaBit(bits, bit + 2));
     } else {
         ebpfMonPvaNode(v, type, child, pvaPlain);

@@ -3,6 +3,7 @@
  * Puts, gets and the begins of monitors become events. Other requests are read only as far as needed to know which
  * numbers will stand for which type descriptions.
  */
+#include "common/hash.h"
 #include "wire/pvaChanged.h"
 #include "wire/pvaChannel.h"
 #include "wire/pvaOptions.h"
@@ -43,6 +44,22 @@ static void initRequest(pvaState *pva, pvaMsg *msg, uint32_t sid, uint32_t ioid)
     ebpfMonPvaTypeDrop(msg->types, type);
 }
 
+/* The bits count the fields of the structure that the request has chosen. 0: that request was not seen. */
+static uint64_t hashFields(const pvaOp *op, const pvaBits *bits)
+{
+    uint64_t hash = EBPFMON_FNV64_BEGIN;
+
+    if (!op->options || strcmp(op->options, "?") == 0) {
+        return 0;
+    }
+    for (unsigned bit = 0; bit < op->type->node[0].bits; bit++) {
+        if (pvaBit(bits, bit)) {
+            hash = ebpfMonHashFnv64(hash, &bit, sizeof(bit));
+        }
+    }
+    return ebpfMonHashFnv64(hash, op->options, strlen(op->options)) | 2;
+}
+
 static void decodeValue(pvaMsg *msg, const pvaOp *op, pvaOut *out, ebpfMonWireEvent *event)
 {
     pvaValue value = { .types = msg->types, .buf = &msg->buf, .out = out, .choices = op->choices,
@@ -53,11 +70,14 @@ static void decodeValue(pvaMsg *msg, const pvaOp *op, pvaOut *out, ebpfMonWireEv
         pvaSize(&msg->buf); /* offset */
         pvaSize(&msg->buf); /* stride */
         ebpfMonPvaWhole(&value, op->type);
+        event->fields = 1;
     } else if (!pvaBitsGet(&msg->buf, &bits)) {
         ebpfMonPvaChanged(&value, op->type, &bits);
+        event->fields = value.isValueOnly ? 1 : hashFields(op, &bits);
     }
     if (msg->buf.bad || value.unknown || (msg->buf.cut && !out->length)) {
         ebpfMonPvaOutUnknown(out);
+        event->fields = 0;
         value.isNumber = 0;
         value.count = 0;
         msg->buf.cut |= value.unknown;

@@ -21,6 +21,7 @@ typedef struct {
     uint32_t  count;      /* elements of the value; 1: it is no array */
     int       isNumber;
     double    number;
+    int       isValueOnly; /* nonzero: of a structure, only the field "value" was sent */
     int       unknown;    /* nonzero: it has a type with a description that we missed */
     /* used while reading */
     const pvaNode *choicesNode;

@@ -332,6 +332,22 @@ def test_refused_by_p4p(servers, monitor, log):
     assert (o["pv"], o["result"], o["message"]) == (ioc.prefix + "BAD", "failed", "no such value"), o
 
 
+def test_old_values_of_the_same_fields(servers, monitor, log):
+    """A put to some fields of a structure tells the old value of the next put to these fields, and nothing of other fields."""
+    ioc = servers["p4p"]
+    puts = [("LONG", {"value": 5}, "?"), ("LONG", {"value": 6}, "5"), ("LONG", {"alarm.severity": 2}, None),
+            ("LONG", {"alarm.severity": 1}, '{"alarm": {"severity": 2}}'), ("LONG", {"value": 7}, None),
+            ("LONG", {"value": 8}, "7"), ("STRUCT", {"x": 2.0}, None), ("STRUCT", {"deep.n": 3}, None),
+            ("STRUCT", {"deep.s": "a"}, None), ("STRUCT", {"deep.s": "b"}, '{"deep": {"s": "a"}}'),
+            ("STRUCT", {"deep.n": 4, "deep.s": "c"}, None)]
+    mark = len(log.of(ioc.prefix))
+    with loopback.pva_context(ioc.port, nt=False) as context:
+        for record, value, _ in puts:
+            context.put(ioc.prefix + record, value, timeout=60)
+    lines = log.next(len(puts), ioc.prefix, mark)
+    assert [o.get("old") for o in lines[1:]] == [old for _, _, old in puts[1:]]  # an earlier test may have put the first one
+
+
 def test_two_servers_with_the_same_names(module_ioc, servers, monitor, log):
     first = servers["caproto"]
     second = module_ioc(kind="pythonSoftIOC", files=[PROGRAM, "caproto"], prefix=first.prefix).start()

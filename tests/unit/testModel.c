@@ -241,13 +241,14 @@ static void testPutKinds(void)
            "all puts are there, in their order");
 }
 
-static void keepPutAt(ebpfMonThrough through, double seconds)
+static void keepPutAt(ebpfMonThrough through, double seconds, uint64_t made)
 {
     static ebpfMonPut put;
 
     put.through = through;
     put.time = (epicsTimeStamp){ .secPastEpoch = 1000000000 };
     epicsTimeAddSeconds(&put.time, seconds);
+    put.at = made;
     snprintf(put.pv, sizeof(put.pv), "%.6f", seconds);
     ebpfMonPublishedKeepPut(ebpfMonPublishedLock(), &put);
     ebpfMonPublishedUnlock();
@@ -276,9 +277,9 @@ static void testLatePuts(void)
     for (unsigned i = 0; i < LATE_PUTS; i++) {
         ebpfMonPutKind kind = rand() % 3 ? ebpfMonPutAutomatic : ebpfMonPutByClient;
 
-        all[i] = 0.05 * i + 9.0 * rand() / RAND_MAX;
+        all[i] = 0.05 * i + 90.0 * rand() / RAND_MAX;
         of[kind][n[kind]++] = all[i];
-        keepPutAt(kind == ebpfMonPutAutomatic ? ebpfMonByLink : ebpfMonByCa, all[i]);
+        keepPutAt(kind == ebpfMonPutAutomatic ? ebpfMonByLink : ebpfMonByCa, all[i], (uint64_t)(1e6 * all[i]));
     }
     qsort(all, LATE_PUTS, sizeof(*all), byDescent);
     for (unsigned i = 0; i < EBPFMON_PUTS_MAX; i++)
@@ -289,10 +290,47 @@ static void testLatePuts(void)
             badOf += fabs(secondsOf(ebpfMonPublishedGetPutOf(published, (ebpfMonPutKind)kind, i)) - of[kind][i]) > 1e-5;
     }
     testOk(!bad && !badOf, "in the order of their times: %u of all and %u of a kind are not", bad, badOf);
-    keepPutAt(ebpfMonByCa, -3600);
+    keepPutAt(ebpfMonByCa, -3600, UINT64_MAX);
     testOk(secondsOf(ebpfMonPublishedGetPutOf(published, ebpfMonPutByClient, 0)) == -3600 &&
                secondsOf(ebpfMonPublishedGetPut(published, 0)) == -3600,
            "the clock was set back: the newest put comes first");
+}
+
+static void addUnexpected(const char *pv, uint64_t made)
+{
+    static ebpfMonPut put;
+
+    put.unexpected = 1;
+    put.at = made;
+    snprintf(put.pv, sizeof(put.pv), "%s", pv);
+    ebpfMonPublishedAddUnexpected(&put);
+}
+
+static void testLateUnexpected(void)
+{
+    const ebpfMonPublished *published = ebpfMonPublishedLock();
+    unsigned bad = 0;
+
+    ebpfMonPublishedUnlock();
+    addUnexpected("old", 5);
+    addUnexpected("new", 9);
+    addUnexpected("late", 7);
+    testOk(isPut(ebpfMonPublishedGetNewestUnexpected(published), "new") &&
+               isPut(ebpfMonPublishedGetLastUnexpected(published), "late"), "one that is published late is not the newest");
+    testOk1(isPut(ebpfMonPublishedGetUnexpected(published, 1), "late") &&
+            isPut(ebpfMonPublishedGetUnexpected(published, 2), "old") && !ebpfMonPublishedGetUnexpected(published, 3));
+    ebpfMonPublishedSetUnexpectedShown(ebpfMonShownByPvs, 2);
+    testOk(ebpfMonPublishedAcknowledge(ebpfMonShownByPvs) == 1 &&
+               isPut(ebpfMonPublishedGetNewestUnexpected(published), "late") &&
+               isPut(ebpfMonPublishedGetUnexpected(published, 0), "late"), "the others are acknowledged: it is shown");
+    ebpfMonPublishedSetUnexpectedShown(ebpfMonShownByPvs, 3);
+    testOk(ebpfMonPublishedAcknowledge(ebpfMonShownByPvs) == 0 && !ebpfMonPublishedGetUnexpected(published, 0) &&
+               isPut(ebpfMonPublishedGetNewestUnexpected(published), "new"), "all are: the newest is shown");
+    for (unsigned i = 0; i < 1000; i++)
+        addUnexpected("many", 100 + (uint64_t)rand() % 50);
+    for (unsigned i = 1; i < EBPFMON_UNEXPECTED_MAX; i++)
+        bad += ebpfMonPublishedGetUnexpected(published, i - 1)->at < ebpfMonPublishedGetUnexpected(published, i)->at;
+    testOk(!bad && !ebpfMonPublishedGetUnexpected(published, EBPFMON_UNEXPECTED_MAX), "of many, the last ones in order");
 }
 
 static void testTimes(void)
@@ -300,12 +338,14 @@ static void testTimes(void)
     ebpfMonPublished *published = ebpfMonPublishedLock();
     epicsTimeStamp *time = &published->time[ebpfMonGroupWatch], now = { .secPastEpoch = 5000 };
 
-    ebpfMonPublishedSetTime(published, ebpfMonGroupWatch, now);
+    ebpfMonPublishedSetTime(published, ebpfMonGroupWatch, now, 100);
     now.secPastEpoch -= 12;
-    ebpfMonPublishedSetTime(published, ebpfMonGroupWatch, now);
+    ebpfMonPublishedSetTime(published, ebpfMonGroupWatch, now, 100);
     testOk(time->secPastEpoch == 5000, "what comes late does not set the time of the list back");
     now.secPastEpoch -= 100;
-    ebpfMonPublishedSetTime(published, ebpfMonGroupWatch, now);
+    ebpfMonPublishedSetTime(published, ebpfMonGroupWatch, now, 99);
+    testOk(time->secPastEpoch == 5000, "nor does what comes very late");
+    ebpfMonPublishedSetTime(published, ebpfMonGroupWatch, now, 101);
     testOk(time->secPastEpoch == 4888, "... but a clock that was set back does");
     ebpfMonPublishedUnlock();
 }
@@ -323,6 +363,7 @@ static void testPublished(void)
     ebpfMonPublishedUnlock();
     testPutKinds();
     testLatePuts();
+    testLateUnexpected();
     testTimes();
 
     ebpfMonPublishedNotify(ebpfMonGroupPuts);
@@ -400,7 +441,7 @@ static void testAbsent(void)
 
 MAIN(testModel)
 {
-    testPlan(91);
+    testPlan(97);
     epicsEnvSet("TZ", "UTC");
     errlogInit(0); /* this header also declares the text of the status codes */
     testLevel();

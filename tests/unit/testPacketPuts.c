@@ -170,6 +170,18 @@ static ebpfMonPutResult replyOf(int ok, int denied, uint32_t status, const char 
     return last.result;
 }
 
+/* The server answered that the put is made. */
+static ebpfMonPutResult resultOfAnswered(int inside, int pva, int missed)
+{
+    ebpfMonPacketPut *p = makePut("X");
+
+    p->replied = p->ok = 1;
+    p->inside = (uint8_t)inside;
+    p->pva = (uint8_t)pva;
+    finish(p, missed);
+    return last.result;
+}
+
 static void testResults(void)
 {
     testDiag("Results");
@@ -184,7 +196,13 @@ static void testResults(void)
     testOk(resultOf(1, 1, 0, 0, 0) == ebpfMonPutUnknown, "a write-notify may wait for its record");
     testOk(resultOf(1, 1, 0, 1, 0) == ebpfMonPutLost, "… but not when its circuit is closed");
     testOk(resultOf(1, 1, 1, 0, 0) == ebpfMonPutLost, "nor with pvAccess");
+    testOk(resultOfAnswered(1, 1, 0) == ebpfMonPutUnwritten, "a put over pvAccess that was answered, and not made");
+    testOk(resultOfAnswered(1, 1, 1) == ebpfMonPutOk, "… and perhaps was made");
+    testOk(resultOfAnswered(0, 1, 0) == ebpfMonPutOk, "… by another server");
+    testOk(resultOfAnswered(1, 0, 0) == ebpfMonPutOk, "over Channel Access that cannot be: the audit tells");
 }
+
+static uint64_t fields = 1; /* of the next event */
 
 static ebpfMonWireEvent makeEvent(ebpfMonWireKind kind, const char *name, const char *text, uint64_t id)
 {
@@ -199,6 +217,7 @@ static ebpfMonWireEvent makeEvent(ebpfMonWireKind kind, const char *name, const 
         .count = 1,
         .isNumber = 1,
         .number = strtod(text, NULL),
+        .fields = fields,
         .id = id,
     };
 }
@@ -222,6 +241,32 @@ static void testPartialReads(void)
     ev = makeEvent(ebpfMonWirePut, "X", "8", 2);
     ebpfMonLastValuesExchange(values, &ev, &old);
     testOk(!old.known, "an update of a part says that the value seen before is old");
+    ebpfMonLastValuesFree(values);
+}
+
+/* The old value that a put to these fields finds. */
+static const char *findOld(ebpfMonLastValues *values, uint64_t of, const char *text)
+{
+    static ebpfMonOldValue old;
+    ebpfMonWireEvent ev;
+
+    fields = of;
+    ev = makeEvent(ebpfMonWirePut, "X", text, 1);
+    fields = 1;
+    ebpfMonLastValuesExchange(values, &ev, &old);
+    return old.known ? old.text : "?";
+}
+
+static void testFields(void)
+{
+    ebpfMonLastValues *values = ebpfMonLastValuesNew();
+
+    testOk1(strcmp(findOld(values, 1, "1"), "?") == 0 && strcmp(findOld(values, 1, "2"), "1") == 0);
+    testOk(strcmp(findOld(values, 6, "3"), "?") == 0, "a put to another field has no old value");
+    testOk(strcmp(findOld(values, 6, "4"), "3") == 0, "the next one to the same field has");
+    testOk(strcmp(findOld(values, 1, "5"), "?") == 0, "the one before it may have changed this field, too");
+    testOk(strcmp(findOld(values, 0, "6"), "?") == 0 && strcmp(findOld(values, 0, "7"), "?") == 0,
+           "fields that are not known are not the same");
     ebpfMonLastValuesFree(values);
 }
 
@@ -313,7 +358,7 @@ MAIN(testPacketPuts)
 {
     ebpfMonPutClients *clients = fakeClientsMake(NULL);
 
-    testPlan(35);
+    testPlan(44);
     testNames();
     linkWrites = ebpfMonLinkWritesNew();
     packetPuts = ebpfMonPacketPutsNew(clients, linkWrites, onPut, NULL);
@@ -323,6 +368,7 @@ MAIN(testPacketPuts)
     testPva();
     testResults();
     testPartialReads();
+    testFields();
     testLastValues();
     ebpfMonPacketPutsFree(packetPuts);
     ebpfMonLinkWritesFree(linkWrites);

@@ -276,9 +276,11 @@ static void noteChange(ebpfMonGroup group)
     notified[group]++;
 }
 
+static unsigned made = 1000; /* s; when the next put was made */
+
 static void publishPut(ebpfMonPutPublisher *p, const char *ioc, const char *pv, ebpfMonPutResult result)
 {
-    ebpfMonPut put = { .result = result, .through = ebpfMonByThread, .time = { 1000, 0 } };
+    ebpfMonPut put = { .result = result, .through = ebpfMonByThread, .time = { made, 0 }, .at = made };
 
     snprintf(put.ioc, sizeof(put.ioc), "%s", ioc);
     snprintf(put.pv, sizeof(put.pv), "%s", pv);
@@ -313,12 +315,22 @@ static void testPuts(void)
     testOk1(logged == 2 && notified[ebpfMonGroupPuts] == 2 && notified[ebpfMonGroupAutoPuts] == 2 &&
             !notified[ebpfMonGroupClientPuts] && notified[ebpfMonGroupWatch] == 1);
 
+    made = 900;
+    publishPut(p, "a", "W:REC", ebpfMonPutUnwritten);
+    made = 1000;
+    published = ebpfMonPublishedLock();
+    testOk(row->putCount == 2 && row->putTime.secPastEpoch == 1000 && strstr(row->putLast, "W:REC.DESC") &&
+               strcmp(ebpfMonPublishedGetPut(published, 0)->pv, "W:REC.DESC") == 0 &&
+               published->time[ebpfMonGroupWatch].secPastEpoch == 1000 &&
+               published->time[ebpfMonGroupPuts].secPastEpoch == 1000, "a put that is published late is not the newest");
+    ebpfMonPublishedUnlock();
+
     strcpy(filter.field, "VAL");
     publishPut(p, "a", "X.HOPR", ebpfMonPutOk);
-    testOk1(ebpfMonPublishedLock()->puts.count == 2 && logged == 2 && notified[ebpfMonGroupPuts] == 2);
+    testOk1(ebpfMonPublishedLock()->puts.count == 3 && logged == 3 && notified[ebpfMonGroupPuts] == 3);
     ebpfMonPublishedUnlock();
     publishPut(p, "a", "X", ebpfMonPutOk);
-    testOk(ebpfMonPublishedLock()->puts.count == 3 && logged == 3, "a name without a field means the field VAL");
+    testOk(ebpfMonPublishedLock()->puts.count == 4 && logged == 4, "a name without a field means the field VAL");
     ebpfMonPublishedUnlock();
 
     for (unsigned i = 0; i < EBPFMON_IOCS_MAX + 10; i++) {

@@ -43,11 +43,14 @@ static int isNothingNoted(void)
     return (uses = ebpfMonUseNotesTake(notes, &cursor, ebpfMonClockUnixSeconds(), 1, use, 8)) == 0;
 }
 
+static unsigned age; /* s, of the next put */
+
 static void addPut(const char *pv, ebpfMonThrough through, ebpfMonPutResult result)
 {
     static ebpfMonPut put;
 
     memset(&put, 0, sizeof(put));
+    put.at = ebpfMonClockMonotonic() - age * EBPFMON_SECOND_NS;
     snprintf(put.ioc, sizeof(put.ioc), "vac1");
     snprintf(put.pv, sizeof(put.pv), "%s", pv);
     snprintf(put.who, sizeof(put.who), "anna@office caput[7]");
@@ -73,7 +76,14 @@ static void testPuts(void)
            "so does one that was sent without asking for a result");
     addPut("D", ebpfMonByCa, ebpfMonPutDenied);
     addPut("D", ebpfMonByCa, ebpfMonPutFailed);
-    testOk(isNothingNoted(), "puts that were denied or failed are no use");
+    addPut("D", ebpfMonByPva, ebpfMonPutUnwritten);
+    testOk(isNothingNoted(), "puts that were denied, failed or not written are no use");
+    addPut("E", ebpfMonByCa, ebpfMonPutOk);
+    age = 20;
+    addPut("E", ebpfMonByLink, ebpfMonPutOk);
+    age = 0;
+    testOk(isNoted(ebpfMonUseWrite, "vac1", "E", "anna@office caput[7]") && use[0].count == 2 &&
+               use[0].last >= use[0].first + 20, "a put that is published late counts, and is not the last use");
     addPut("sid 12", ebpfMonByCa, ebpfMonPutOk);
     testOk(isNothingNoted(), "nor is one to a channel whose name is not known");
 }
@@ -129,7 +139,7 @@ MAIN(testUseSources)
     ebpfMonTargets *targets = ebpfMonTargetsNew();
     ebpfMonUserNames *users = ebpfMonUserNamesNew(readUser, 60);
 
-    testPlan(6 + 5 + 1);
+    testPlan(7 + 5 + 1);
     clients = ebpfMonPutClientsNew(users, findNoOwner);
     table = ebpfMonClientTableNew(targets, clients, ebpfMonUpdateCountsNew());
     notes = ebpfMonUseNotesNew();

@@ -138,7 +138,13 @@ int ebpfMonBurstAddPut(ebpfMonBurst *b, const ebpfMonPut *put, double now)
         beginBurst(b, put, hash, now);
         return 1;
     }
+    addToSummary(&e->info, put);
+    e->last = now;
+    ellDelete(&b->byLast, &e->node);
+    ellAdd(&b->byLast, &e->node);
     kept = &e->put;
+    if (put->at < kept->at) /* it is published late: the value of the newest one stays */
+        return 0;
     strcpy(old, kept->old);
     hasOld = kept->hasOld;
     oldIsNumber = kept->oldIsNumber;
@@ -152,10 +158,6 @@ int ebpfMonBurstAddPut(ebpfMonBurst *b, const ebpfMonPut *put, double now)
     kept->oldIsText = oldIsText;
     kept->oldNumber = oldNumber;
     kept->oldCount = oldCount;
-    addToSummary(&e->info, put);
-    e->last = now;
-    ellDelete(&b->byLast, &e->node);
-    ellAdd(&b->byLast, &e->node);
     return 0;
 }
 

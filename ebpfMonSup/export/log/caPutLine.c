@@ -124,8 +124,7 @@ static void addValueText(lineBuffer *l, const char *text, int isNumber, double n
 /* Returns the result of a put that was not done; NULL: it was done. */
 static const char *getProblem(const ebpfMonPut *put)
 {
-    return put->result == ebpfMonPutFailed || put->result == ebpfMonPutDenied || put->result == ebpfMonPutLost ?
-           ebpfMonPutResultName(put->result) : NULL;
+    return ebpfMonPutHasFailed(put) ? ebpfMonPutResultName(put->result) : NULL;
 }
 
 static unsigned getWritersShown(size_t limit)

@@ -56,6 +56,10 @@ static void addPutLine(void *arg, const ebpfMonPut *put, const ebpfMonBurstInfo 
     ebpfMonDestination *d = getDestination(s);
     size_t len;
 
+    if (s->conf.kind == ebpfMonPutLogPv && !info && put->at < s->shownAt)
+        return; /* the PV shows the newest put */
+    if (put->at > s->shownAt)
+        s->shownAt = put->at;
     addLossLine(s);
     len = ebpfMonFormatPut(&s->formatter, s->conf.format, put, info, s->line, sizeof(s->line));
     if (!len) { /* no memory; but the destination works */
@@ -93,11 +97,6 @@ void ebpfMonPutLogConfigure(ebpfMonPutLog *s, const ebpfMonPutLogConf *conf, con
         ebpfMonPutLogEndBursts(s, now);
 }
 
-static int hasFailed(const ebpfMonPut *put)
-{
-    return put->result == ebpfMonPutFailed || put->result == ebpfMonPutDenied || put->result == ebpfMonPutLost;
-}
-
 /* Returns the number of a value. A double cannot tell large 64-bit integers apart, but their texts have all digits, and
  * a long double has at least 64 bits on our machines. */
 static long double getExactNumber(double number, const char *text)
@@ -111,7 +110,7 @@ int ebpfMonPutLogIsUnchanged(const ebpfMonPut *put)
 {
     size_t len;
 
-    if (!put->hasOld || hasFailed(put))
+    if (!put->hasOld || ebpfMonPutHasFailed(put))
         return 0;
     if (put->isNumber && put->oldIsNumber)
         return getExactNumber(put->number, put->val) == getExactNumber(put->oldNumber, put->old) ||
@@ -128,7 +127,7 @@ void ebpfMonPutLogAddPut(ebpfMonPutLog *s, const ebpfMonPut *put, double now)
     s->now = now;
     if (s->conf.mode == ebpfMonLogChanges && ebpfMonPutLogIsUnchanged(put))
         s->counts.skipped++;
-    else if (s->burst && !hasFailed(put) && !put->unexpected) /* those have to be seen, and a summary hides its puts */
+    else if (s->burst && !ebpfMonPutHasFailed(put) && !put->unexpected) /* those have to be seen, and a summary hides its puts */
         s->counts.joined += !ebpfMonBurstAddPut(s->burst, put, now);
     else
         addPutLine(s, put, NULL);

@@ -29,6 +29,7 @@ typedef struct {
     ebpfMonPutLogCounts counts;
     ebpfMonFormatter formatter;
     char     last[EBPFMON_CAPUTLINE_MAX + 24]; /* the newest line, of an ebpfMonPutLogPv */
+    uint64_t shownAt;      /* when the newest put in "last" was made (monotonic ns) */
     int      changed;      /* nonzero: "last" has changed since the reader set this to 0 */
     uint64_t missed;       /* puts that were lost before they came here, and that no line reports yet; the log thread
                             * adds them. They are not in "counts" */

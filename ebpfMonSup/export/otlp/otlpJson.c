@@ -172,9 +172,7 @@ static void addPutAttributes(ebpfMonJson *j, const ebpfMonPut *put)
 
 size_t ebpfMonOtlpWriteLogRecord(ebpfMonJson *j, const ebpfMonPut *put, uint64_t observed, char *buf, size_t size)
 {
-    int severity = put->unexpected ? ERROR :
-                   put->result == ebpfMonPutFailed || put->result == ebpfMonPutDenied ||
-                   put->result == ebpfMonPutLost ? WARN : INFO;
+    int severity = put->unexpected ? ERROR : ebpfMonPutHasFailed(put) ? WARN : INFO;
     char line[EBPFMON_LINE_SIZE];
 
     if (ebpfMonJsonBegin(j, buf, size))

@@ -5,6 +5,7 @@
 
 typedef struct {
     epicsTimeStamp time;
+    uint64_t at;
     double   number, oldNumber;
     int64_t  count, oldCount, status;
     uint64_t hash;
@@ -25,7 +26,7 @@ static const struct {
 size_t ebpfMonPutPack(const ebpfMonPut *put, uint8_t *buf)
 {
     fixedMembers f = {
-        .time = put->time, .number = put->number, .oldNumber = put->oldNumber, .count = put->count,
+        .time = put->time, .at = put->at, .number = put->number, .oldNumber = put->oldNumber, .count = put->count,
         .oldCount = put->oldCount, .status = put->status, .hash = put->hash, .pid = put->peerPid,
         .uid = put->peerUid, .hasOld = !!put->hasOld, .isNumber = !!put->isNumber,
         .oldIsNumber = !!put->oldIsNumber, .isText = !!put->isText, .oldIsText = !!put->oldIsText,
@@ -54,6 +55,7 @@ void ebpfMonPutUnpack(const uint8_t *buf, size_t len, ebpfMonPut *put)
 
     memcpy(&f, buf, sizeof(f));
     put->time = f.time;
+    put->at = f.at;
     put->number = f.number;
     put->oldNumber = f.oldNumber;
     put->count = (long)f.count;
