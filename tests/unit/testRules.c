@@ -169,6 +169,12 @@ static void testValues(void)
     begin("A", "[2] 1 2")->count = 2;
     put.isNumber = 0;
     expect(set, &put, "rule \"r\": \"[2] 1 2\" is no number");
+    begin("A", "1234567")->result = ebpfMonPutUnwritten; /* no record got this value */
+    expect(set, &put, "");
+    ebpfMonRuleSetFree(set);
+    set = ruled("\"users\": \"bob\", \"max\": 10");
+    begin("A", "1234567")->result = ebpfMonPutUnwritten; /* … but somebody tried to write it */
+    expect(set, &put, "rule \"r\": user \"alice\" is not allowed");
     ebpfMonRuleSetFree(set);
     set = ruled("\"max\": 10, \"text\": [\"Op*\", \"[2] *\"]");
     expect(set, begin("A", "Open"), "");

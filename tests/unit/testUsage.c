@@ -234,7 +234,8 @@ static void testClockAhead(void)
     testOk(lastRow.last == now && strcmp(lastRow.who, "dora") == 0, "a date that is to come does not stay");
     addUse(s, now - 5, "emil");
     ebpfMonUseStoreEachUse(s, "ioc", noteRow, NULL, why, sizeof(why));
-    testOk(lastRow.last == now && lastRow.first == NOW, "a later date stays, if it is past");
+    testOk(lastRow.last == now && lastRow.first == NOW && strcmp(lastRow.who, "dora") == 0,
+           "a later date stays, if it is past, and so does its client");
     ebpfMonUseStoreAddWatched(s, "ahead", 7, ahead, why, sizeof(why));
     for (int i = 0; i < 10; i++)
         ebpfMonUseStoreAddWatched(s, "ahead", 7, now + 10 * i, why, sizeof(why));
