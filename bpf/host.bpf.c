@@ -69,10 +69,11 @@ static __always_inline int mayBeTarget(__u32 tgid)
  * there are also takes the FIN, which has a number, too, and is no byte (tcp_recvmsg_locked(), net/ipv4/tcp.c). */
 static __always_inline __u32 readCopied(struct tcp_sock *tp)
 {
+    unsigned long flags = BPF_CORE_READ((struct sock *)tp, __sk_common.skc_flags);
     __u32 copied = BPF_CORE_READ(tp, copied_seq);
 
     /* only a FIN sets SOCK_DONE (tcp_fin()), and nothing comes behind it */
-    if (BPF_CORE_READ((struct sock *)tp, __sk_common.skc_flags) >> SOCK_DONE & 1 && copied == BPF_CORE_READ(tp, rcv_nxt))
+    if (flags >> SOCK_DONE & 1 && copied == BPF_CORE_READ(tp, rcv_nxt))
         copied--;
     return copied;
 }

@@ -130,8 +130,8 @@ void ebpfMonPublishedSelectClients(const char *iocPattern, const char *pvPattern
 
 /* Keeps an unexpected put until it is acknowledged. Does nothing with other puts. */
 void ebpfMonPublishedAddUnexpected(const ebpfMonPut *put);
-/* The i-th newest unexpected put that is open, by the time when it was made. NULL: there are not so many, or it is not kept
- * any more. Under the lock. */
+/* The i-th newest unexpected put that is open, by the time when it was made. NULL: there are not so many, or it is not
+ * kept any more. Under the lock. */
 const ebpfMonPut *ebpfMonPublishedGetUnexpected(const ebpfMonPublished *published, unsigned i);
 /* The newest unexpected put that is open; if none is, the newest one. NULL: there was none. Under the lock. */
 const ebpfMonPut *ebpfMonPublishedGetNewestUnexpected(const ebpfMonPublished *published);

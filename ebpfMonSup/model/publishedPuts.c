@@ -35,8 +35,8 @@ static unsigned takeIndex(ebpfMonPutValues *values, ebpfMonPutKind kind)
     return index;
 }
 
-/* A put is published when everything about it is known: seconds after a later put if the IOC answered it and did not make
- * it, an hour if the IOC stood still. So it gets its place by its time, in the list of its kind … */
+/* A put is published when everything about it is known: seconds after a later put if the IOC answered it and did not
+ * make it, an hour if the IOC stood still. So it gets its place by its time, in the list of its kind … */
 static void insertIndex(ebpfMonPutList *list, unsigned index)
 {
     unsigned at = 0;

@@ -46,8 +46,8 @@ const ebpfMonServer *ebpfMonServersFind(ebpfMonServers *servers, const struct eb
 /* Nonzero: the IOC still runs. */
 int ebpfMonServersIsRunning(ebpfMonServers *servers, uint32_t iocId);
 
-/* Nonzero: the IOC has not read all that came through this connection. 0: it has, the socket is gone, or the kernel does
- * not tell. Asks the kernel. */
+/* Nonzero: the IOC has not read all that came through this connection. 0: it has, the socket is gone, or the kernel
+ * does not tell. Asks the kernel. */
 int ebpfMonServersHasUnread(ebpfMonServers *servers, uint32_t iocId, const struct ebpfMonPeer *peer);
 
 /* IOCs came or went, or are watched at another level: reads their sockets again. Calls "port" for each port (host byte

@@ -21,8 +21,8 @@
 
 #define USE_COLUMNS "ioc, record, kind, channel, who, first, last, count"
 
-/* ?9: a date after this one was written while the clock was ahead, and does not count. A use that was noted late does not
- * replace a newer one. */
+/* ?9: a date after this one was written while the clock was ahead, and does not count. A use that was noted late does
+ * not replace a newer one. */
 #define NEWER(column, value) column " = CASE WHEN ?7 < last AND last <= ?9 THEN " column " ELSE " value " END, "
 #define SET_USE "SET " NEWER("channel", "?4") NEWER("who", "?5") "first = min(first, ?6), " \
                 "last = CASE WHEN last > ?9 THEN ?7 ELSE max(last, ?7) END, count = count + ?8"

@@ -316,7 +316,8 @@ static void testLateUnexpected(void)
     addUnexpected("new", 9);
     addUnexpected("late", 7);
     testOk(isPut(ebpfMonPublishedGetNewestUnexpected(published), "new") &&
-               isPut(ebpfMonPublishedGetLastUnexpected(published), "late"), "one that is published late is not the newest");
+               isPut(ebpfMonPublishedGetLastUnexpected(published), "late"),
+           "one that is published late is not the newest");
     testOk1(isPut(ebpfMonPublishedGetUnexpected(published, 1), "late") &&
             isPut(ebpfMonPublishedGetUnexpected(published, 2), "old") && !ebpfMonPublishedGetUnexpected(published, 3));
     ebpfMonPublishedSetUnexpectedShown(ebpfMonShownByPvs, 2);
@@ -330,7 +331,7 @@ static void testLateUnexpected(void)
         addUnexpected("many", 100 + (uint64_t)rand() % 50);
     for (unsigned i = 1; i < EBPFMON_UNEXPECTED_MAX; i++)
         bad += ebpfMonPublishedGetUnexpected(published, i - 1)->at < ebpfMonPublishedGetUnexpected(published, i)->at;
-    testOk(!bad && !ebpfMonPublishedGetUnexpected(published, EBPFMON_UNEXPECTED_MAX), "of many, the last ones in order");
+    testOk(!bad && !ebpfMonPublishedGetUnexpected(published, EBPFMON_UNEXPECTED_MAX), "of many, the last in order");
 }
 
 static void testTimes(void)

@@ -322,7 +322,8 @@ static void testPuts(void)
     testOk(row->putCount == 2 && row->putTime.secPastEpoch == 1000 && strstr(row->putLast, "W:REC.DESC") &&
                strcmp(ebpfMonPublishedGetPut(published, 0)->pv, "W:REC.DESC") == 0 &&
                published->time[ebpfMonGroupWatch].secPastEpoch == 1000 &&
-               published->time[ebpfMonGroupPuts].secPastEpoch == 1000, "a put that is published late is not the newest");
+               published->time[ebpfMonGroupPuts].secPastEpoch == 1000,
+           "a put that is published late is not the newest");
     ebpfMonPublishedUnlock();
 
     strcpy(filter.field, "VAL");

@@ -127,7 +127,8 @@ void ebpfMonPutLogAddPut(ebpfMonPutLog *s, const ebpfMonPut *put, double now)
     s->now = now;
     if (s->conf.mode == ebpfMonLogChanges && ebpfMonPutLogIsUnchanged(put))
         s->counts.skipped++;
-    else if (s->burst && !ebpfMonPutHasFailed(put) && !put->unexpected) /* those have to be seen, and a summary hides its puts */
+    /* those that failed or are unexpected have to be seen, and a summary hides its puts */
+    else if (s->burst && !ebpfMonPutHasFailed(put) && !put->unexpected)
         s->counts.joined += !ebpfMonBurstAddPut(s->burst, put, now);
     else
         addPutLine(s, put, NULL);
