@@ -75,6 +75,15 @@
 
 #define WALK_ROOM(room, what)
 
+/* What a function that bpf_loop() calls returns: the verifier takes 0 and 1 only. The compiler may know that a step
+ * returns nothing else, and leave the comparison out; clang does since 17. The verifier knows nothing of what a global
+ * function returns, so the compiler must not know it, either. */
+static __always_inline long endsLoop(long result)
+{
+    barrier_var(result);
+    return result != 0;
+}
+
 #define DEFINE_WALK(step, what, room)                                 \
     __attribute__((noinline)) int ebpfmon_##step(__u32 i, what *walk) \
     {                                                                 \
@@ -83,13 +92,13 @@
                                                                       \
     static long step##InLoop(__u32 i, what *walk)                     \
     {                                                                 \
-        return ebpfmon_##step(i, walk) != 0;                          \
+        return endsLoop(ebpfmon_##step(i, walk));                     \
     }
 
 #define DEFINE_WALK_INLINE(step, what, room)      \
     static long step##InLoop(__u32 i, what *walk) \
     {                                             \
-        return step(i, walk);                     \
+        return endsLoop(step(i, walk));           \
     }
 
 #define BEGIN_WALK(room, what, walk) what walk##Own, *walk = &walk##Own
