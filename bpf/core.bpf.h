@@ -48,6 +48,10 @@ static const volatile __u32 never;
  * verifier. */
 #define FORGET_ORIGIN(x) __asm__ volatile("%0 |= 0" : "+r"(x))
 
+/* Adds atomically; nobody asks for the number that was there. With -mcpu=v3 clang makes of __sync_fetch_and_add() an
+ * instruction that returns it all the same (from 20 on), and kernels before 5.12 refuse a program that has one. */
+#define ADD_ATOMICALLY(at, n) ((void)__atomic_fetch_add((at), (n), __ATOMIC_RELAXED))
+
 #define AF_INET  2 /* linux/socket.h */
 #define AF_INET6 10
 

@@ -34,7 +34,7 @@ static __always_inline void countHits(const struct caller *c, __u32 kind, __u64 
     struct ebpfMonHits *h = bpf_map_lookup_elem(&hits, &at);
 
     if (h && kind < EBPFMON_HIT_KINDS)
-        __sync_fetch_and_add(&h->n[kind], add); /* this CPU may run another program in between */
+        ADD_ATOMICALLY(&h->n[kind], add); /* this CPU may run another program in between */
 }
 
 static __always_inline void addTime(__u64 ns)
@@ -92,7 +92,7 @@ static __always_inline void countLost(__u32 reason)
     __u64 *n = bpf_map_lookup_elem(&lost, &reason);
 
     if (n)
-        __sync_fetch_and_add(n, 1);
+        ADD_ATOMICALLY(n, 1);
 }
 
 static __always_inline void fillHead(struct ebpfMonHead *head, const struct caller *c, __u32 kind, __u64 now)
@@ -126,7 +126,7 @@ static __always_inline void *reserveShare(__u32 iocId, __u64 size, __s64 times)
     if (!ev)
         countLost(EBPFMON_LOST_RING);
     else if (iocId)
-        __sync_fetch_and_add(&share->sent, ebpfMonShareSize(size));
+        ADD_ATOMICALLY(&share->sent, ebpfMonShareSize(size));
     return ev;
 }
 
@@ -152,7 +152,7 @@ static __always_inline void sendShare(void *ev, __u64 size, __u64 wakeup, __s64 
         countLost(EBPFMON_LOST_RING);
         return;
     }
-    __sync_fetch_and_add(&share->sent, ebpfMonShareSize(size));
+    ADD_ATOMICALLY(&share->sent, ebpfMonShareSize(size));
     wakeReader(&ring, &eventsSleep, NULL);
 }
 

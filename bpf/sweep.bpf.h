@@ -35,7 +35,7 @@ static __always_inline void noteMissed(__u32 tgid)
     struct ebpfMonMoved *m = bpf_map_lookup_elem(&moved, &tgid);
 
     if (m)
-        __sync_fetch_and_add(&m->missed, 1);
+        ADD_ATOMICALLY(&m->missed, 1);
 }
 
 #endif
