@@ -1,11 +1,12 @@
 # The EPICS way: make, make runtests, make clean, make distclean with EPICS_BASE set in
 # configure/RELEASE.local or in the environment. On a bare machine: make demo, make check, make soak, make tsan,
-# make bench, make kernels, make faults, make matrix, make site, make pictures. For a host: make install-host, make deb.
+# make bench, make kernels, make clangs, make faults, make matrix, make site, make pictures. For a host: make install-host,
+# make deb.
 
-ifneq ($(filter demo pictures check soak tsan bench kernels faults matrix site setup deb install-host,$(MAKECMDGOALS)),)
+ifneq ($(filter demo pictures check soak tsan bench kernels clangs faults matrix site setup deb install-host,$(MAKECMDGOALS)),)
 
 # These find or build EPICS Base first and then come back here with EPICS_BASE set.
-.PHONY: demo pictures check soak tsan bench kernels faults matrix site setup deb install-host
+.PHONY: demo pictures check soak tsan bench kernels clangs faults matrix site setup deb install-host
 setup:
 	@tools/setup.sh
 demo:
@@ -22,6 +23,8 @@ bench:
 	@tools/bench.sh
 kernels:
 	@tools/kernels.sh
+clangs:
+	@tools/clangs.sh
 faults:
 	@tools/faults.sh
 matrix:

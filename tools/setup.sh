@@ -48,7 +48,8 @@ mkdir -p "$own"
 [ -z "$need" ] || "$top/tools/installPackages.sh" setup "$own/apt.log" $need
 
 clang=$(clang -dumpversion 2>/dev/null || echo 0)
-[ "${clang%%.*}" -ge 11 ] || die "clang is version $clang, but 11 or later is needed. Install a newer one and put it first in PATH."
+[ "${clang%%.*}" -ge 14 ] ||
+    die "clang is version $clang, but 14 or later is needed to compile the eBPF programs. Install a later one (Debian: apt-cache search '^clang-[0-9]') and put it first in PATH."
 
 # --- EPICS Base and the build ------------------------------------------------------------------------
 base=$("$top/tools/epicsBase.sh")

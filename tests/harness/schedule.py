@@ -61,8 +61,8 @@ LANES = [
     ),
 ]
 
-CALM = ("testOtlpCollector", "testForeign", "testCatalogue", "testTraces", "testIocFinder", "test_house", "test_documents",
-        "test_unit.py")  # in this order
+CALM = ("testOtlpCollector", "testForeign", "testCatalogue", "testTraces", "testIocFinder", "test_clangs", "test_house",
+        "test_documents", "test_unit.py")  # in this order
 CALM_NICE = 5  # the tests of the lanes take longer
 
 # The tests of each entry run in one process, one after the other.

@@ -3,7 +3,7 @@
 
 The commands that try it record the results here, in tests/results, and write the tables anew:
 
-  tools/kernels.sh, tools/matrix.sh, tools/capabilities.sh
+  tools/kernels.sh, tools/clangs.sh, tools/matrix.sh, tools/capabilities.sh
 
   python -m tests.harness.tables              writes all tables of the document from the recorded results
   python -m tests.harness.tables releases F   records what test_releases.py found first; F: its JUnit file
@@ -152,6 +152,20 @@ def realtime():
     return text
 
 
+# --- releases of clang -------------------------------------------------------------------------------------
+def clangs():
+    rows = sorted(load("clangs").values(), key=lambda row: number(row["version"]))
+    found = {name: of["kernel"] for row in rows for name, of in row["kernels"].items()}
+    names = sorted(found, key=lambda name: (number(found[name])[:3], name))
+    titles = [found[n].split("-")[0] + (" real-time" if n.endswith("-rt") else "") for n in names]
+    text = head(["clang", "stack", *titles])
+    for row in rows:
+        cells = [row["kernels"].get(n) for n in names]
+        text += line([row["version"], str(row["stack"]),
+                      *("–" if c is None else f"{'**no**' if c['refused'] else 'yes'}, {c['date']}" for c in cells)])
+    return text
+
+
 # --- releases of EPICS Base --------------------------------------------------------------------------------
 def read_releases(path, kernel):
     """The rows of a JUnit file of test_releases.py."""
@@ -186,7 +200,7 @@ def capabilities():
 
 
 # --- the document ------------------------------------------------------------------------------------------
-TABLES = {"kernels": kernels, "realtime": realtime, "releases": releases, "capabilities": capabilities}
+TABLES = {"kernels": kernels, "realtime": realtime, "clangs": clangs, "releases": releases, "capabilities": capabilities}
 
 
 def put_in(document):

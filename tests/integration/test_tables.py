@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.harness import releases, tables
+from tests.harness import bpf, clangs, releases, tables
 from tests.harness.service import Unit
 from tests.kernels import check
 
@@ -51,6 +51,14 @@ def test_kernels():
     failed = {row["kernel"]: [name for name, ok in row["checks"].items() if not ok and re.match("counts|put|trace", name)]
               for row in rows.values() if not row["kernel"].endswith("arm64")}
     assert not any(failed.values()), failed
+
+
+def test_clangs():
+    """Each release of clang was tried, also on a kernel that needs the second BPF object. No kernel refused its programs."""
+    rows = tables.load("clangs")
+    assert set(rows) == {str(n) for n in clangs.KNOWN}
+    assert not [row for row in rows.values() if any(of["refused"] for of in row["kernels"].values())]
+    assert not [row for row in rows.values() if row["stack"] > bpf.LIMIT or "bullseye-security" not in row["kernels"]]
 
 
 def test_releases():

@@ -100,36 +100,36 @@ def buildThreads(to):
                     "-o", to, HERE / "realtimeThreads.c"], check=True)
 
 
-def initramfs(where, machine, cache, work=USUAL):
-    """Makes the file system of the machine: programs in /m, libraries where its loader looks. Returns its path."""
+def newTree(where, machine, cache, init):
+    """Begins the file system of the machine, with busybox, common.sh and the init program. Returns its path."""
     tree = where / "root"
     (tree / "m").mkdir(parents=True)
     for d in ("bin", "proc", "sys", "dev", "tmp", "etc"):
         (tree / d).mkdir()
-    softioc, *pva = ["softIocPVA", "pvput"] if machine.has_pva else ["softIoc"]
-    programs = [paths.MONITOR, paths.LATENCY_IOC] + [paths.BASE_BIN / t for t in (softioc, "caget", "caput", *pva,
-                                                                                  *work.programs)]
-    for program in programs:
-        if not program.exists():
-            die(f"{program} is not there: build first")
-        shutil.copy(program, tree / "m")
-        for lib, place in machine.libraries(program).items():
-            to = tree / place.lstrip("/")
-            if not to.exists():
-                to.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(lib, to)
-    for f in (paths.DBD / "ebpfMon.dbd", paths.DB / "ebpfMon.db", paths.DB / "ebpfMonQuery.template",
-              HERE / "common.sh", *(HERE / f for f in work.files), paths.TESTS / "ioc" / "latency.db", paths.LATENCY_DBD,
-              *(paths.BASE / "dbd" / f"{p}.dbd" for p in (softioc, *work.programs))):
-        shutil.copy(f, tree / "m")
-    if work is REALTIME:
-        buildThreads(tree / "m" / "realtimeThreads.so")
-    busybox = shutil.which("busybox") or die("busybox is missing: apt-get install busybox-static")
     shutil.copy(machine.busybox(cache), tree / "bin" / "busybox")
+    shutil.copy(HERE / "common.sh", tree / "m")
     (tree / "m" / "loopback.sh").write_text(environment())
-    shutil.copy(HERE / work.init, tree / "init")
+    shutil.copy(HERE / init, tree / "init")
     (tree / "init").chmod(0o755)
-    image = where / "initramfs.gz"
+    return tree
+
+
+def addProgram(tree, machine, program):
+    """Copies a program to /m, and its libraries to where its loader looks."""
+    if not program.exists():
+        die(f"{program} is not there: build first")
+    shutil.copy(program, tree / "m")
+    for lib, place in machine.libraries(program).items():
+        to = tree / place.lstrip("/")
+        if not to.exists():
+            to.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(lib, to)
+
+
+def pack(tree):
+    """Packs the file system. Returns the path of the initramfs."""
+    busybox = shutil.which("busybox") or die("busybox is missing: apt-get install busybox-static")
+    image = tree.parent / "initramfs.gz"
     names = "\n".join(str(p.relative_to(tree)) for p in sorted(tree.rglob("*")))
     with open(image, "wb") as out:
         cpio = subprocess.Popen([busybox, "cpio", "-o", "-H", "newc"], cwd=tree, stdin=subprocess.PIPE,
@@ -140,6 +140,22 @@ def initramfs(where, machine, cache, work=USUAL):
         if cpio.wait() or gzip.wait():
             die("the initramfs could not be packed")
     return image
+
+
+def initramfs(where, machine, cache, work=USUAL):
+    """Makes the file system of the machine for a work. Returns its path."""
+    tree = newTree(where, machine, cache, work.init)
+    softioc, *pva = ["softIocPVA", "pvput"] if machine.has_pva else ["softIoc"]
+    for program in [paths.MONITOR, paths.LATENCY_IOC] + [
+            paths.BASE_BIN / t for t in (softioc, "caget", "caput", *pva, *work.programs)]:
+        addProgram(tree, machine, program)
+    for f in (paths.DBD / "ebpfMon.dbd", paths.DB / "ebpfMon.db", paths.DB / "ebpfMonQuery.template",
+              *(HERE / f for f in work.files), paths.TESTS / "ioc" / "latency.db", paths.LATENCY_DBD,
+              *(paths.BASE / "dbd" / f"{p}.dbd" for p in (softioc, *work.programs))):
+        shutil.copy(f, tree / "m")
+    if work is REALTIME:
+        buildThreads(tree / "m" / "realtimeThreads.so")
+    return pack(tree)
 
 
 def boot(machine, vmlinuz, image, log, more, more_seconds=0):
