@@ -36,8 +36,8 @@ __attribute__((noinline)) int ebpfmon_note_pause(__u64 now)
 
     if (!cold)
         return 0;
-    /* Another thread of this CPU may preempt this program anywhere, and run it. Then "last" may be later than "now", and
-     * "left" another number at each look. */
+    /* Another thread of this CPU may preempt this program anywhere, and run it. Then "last" may be later than "now",
+     * and "left" another number at each look. */
     pause = now > cold->last ? now - cold->last : 0;
     cold->last = now;
     left = *(volatile __u32 *)&cold->left;

@@ -163,8 +163,8 @@ static __always_inline void sendEvent(void *ev, __u64 size, __u64 wakeup)
 
 #define STRETCH_PUT_TRIES 8 /* one fails only if a later put was noted at this moment */
 
-/* Notes a put of which stretchPuts tells. The latest counts: a thread that is preempted here must not write its own time
- * over that of a later put. */
+/* Notes a put of which stretchPuts tells. The latest counts: a thread that is preempted here must not write its own
+ * time over that of a later put. */
 static __always_inline void noteStretchPutAt(__u32 iocId, __u64 now)
 {
     volatile __u64 *at = &stretchPuts[ebpfMonShareOf(iocId)];

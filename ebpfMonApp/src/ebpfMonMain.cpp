@@ -52,9 +52,9 @@ static const char usage[] =
     "\n"
     "Signals: SIGTERM ends it, SIGHUP reads the rules file again (unless stdin is a terminal).\n";
 
-/* Before the constructors of the libraries: in one of them Base finds out whether it may set real-time priorities (once(),
- * osdThread.c), and keeps the answer. If it may first, and later may not, the heap is damaged when threads end (seen with
- * 7.0.8.1). */
+/* Before the constructors of the libraries: in one of them Base finds out whether it may set real-time priorities
+ * (once(), osdThread.c), and keeps the answer. If it may first, and later may not, the heap is damaged when threads end
+ * (seen with 7.0.8.1). */
 __attribute__((section(".preinit_array"), used)) static void (*const giveUpRealTime)(void) = ebpfMonRealTimeGiveUp;
 
 static int runScript(const char *script, bool isService)

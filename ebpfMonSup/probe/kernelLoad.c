@@ -28,8 +28,8 @@ struct ebpfMonLoaded ebpfMonLoaded;
 #define ROOTS            262144u  /* the default: 1 MB, and more with the roots that are there */
 #define ASYNCS_RESERVED  64u /* roots for each asynchronous record where tables do not grow */
 #define ASYNCS_GROWN     8u
-#define QUICK_RESERVED   512u /* periodic scan threads (16 KB each) that may have quick chains, on a real-time kernel; an
-                               * IOC has seven. The chains of others are timed one by one */
+#define QUICK_RESERVED   512u /* periodic scan threads (16 KB each) that may have quick chains, on a real-time kernel;
+                               * an IOC has seven. The chains of others are timed one by one */
 #define CLOSURE_FACTOR   6u /* places of the closure table for each record: the order, lists of single records, and the
                              * old table while it changes */
 
@@ -104,8 +104,8 @@ struct bpf_program *ebpfMonKernelGetProgram(ebpfMonProg prog)
 }
 
 /* A text for snprintf. */
-#define STACK_REFUSED                                                                                                  \
-    "no probe is set, because it could crash this host: kernel %s preempts eBPF programs, and gives them a stack "       \
+#define STACK_REFUSED                                                                                             \
+    "no probe is set, because it could crash this host: kernel %s preempts eBPF programs, and gives them a stack " \
     "that all threads of a CPU share. Please report this; another kernel is needed until then"
 
 const char *ebpfMonKernelRelease(void)
@@ -224,7 +224,9 @@ static void letTablesGrow(void)
     ebpfMonLoaded.isRealTime = ebpfMonKernelIsRealTime();
     for (unsigned i = 0; ebpfMonLoaded.grows && i < sizeof(byUser) / sizeof(byUser[0]); i++)
         bpf_map__set_map_flags(byUser[i], bpf_map__map_flags(byUser[i]) | BPF_F_NO_PREALLOC);
-    for (unsigned i = 0; ebpfMonLoaded.grows && !ebpfMonLoaded.isRealTime && i < sizeof(byTraps) / sizeof(byTraps[0]); i++)
+    if (!ebpfMonLoaded.grows || ebpfMonLoaded.isRealTime)
+        return;
+    for (unsigned i = 0; i < sizeof(byTraps) / sizeof(byTraps[0]); i++)
         bpf_map__set_map_flags(byTraps[i], bpf_map__map_flags(byTraps[i]) | BPF_F_NO_PREALLOC);
 }
 

@@ -14,8 +14,8 @@
 
 #define CODE_MOST (1u << 20) /* bytes of machine code of a program with all functions; ours have up to 100 KB */
 
-/* Nonzero: this code takes its stack from memory of its CPU. x86-64: "add %gs:this_cpu_off,%r9", which the JIT emits for
- * nothing else (emit_priv_frame_ptr(), arch/x86/net/bpf_jit_comp.c). Of other machines we only know what
+/* Nonzero: this code takes its stack from memory of its CPU. x86-64: "add %gs:this_cpu_off,%r9", which the JIT emits
+ * for nothing else (emit_priv_frame_ptr(), arch/x86/net/bpf_jit_comp.c). Of other machines we only know what
  * ebpfMonThreadStackTry finds. */
 static int usesPrivateStack(const uint8_t *code, size_t size)
 {

@@ -34,8 +34,8 @@ typedef struct ebpfMonPendingPut {
 
 typedef struct ebpfMonPendingPuts ebpfMonPendingPuts;
 
-/* "sink" receives each put once it is finished, with its texts. "missedReceive": see ebpfMonIocPutSinks. The others stay the caller's. NULL
- * without memory. */
+/* "sink" receives each put once it is finished, with its texts. "missedReceive": see ebpfMonIocPutSinks. The others
+ * stay the caller's. NULL without memory. */
 ebpfMonPendingPuts *ebpfMonPendingPutsNew(ebpfMonTargets *targets, ebpfMonPutJoin *join, ebpfMonPutClients *clients,
                                           ebpfMonLinkWrites *linkWrites, int (*missedReceive)(void),
                                           ebpfMonPutSink sink, void *arg);

@@ -24,7 +24,7 @@ extern volatile int interruptAccept; /* dbScan.c: iocInit is over */
 struct order {
     volatile uint64_t wanted; /* number of the order; hold.py counts it up */
     volatile uint64_t done;   /* the last order that was done */
-    volatile uint64_t what;   /* an index of "roots": process it; PUT: put to H:PUT; EVENT: the scan list of event "h" */
+    volatile uint64_t what;   /* an index of "root": process it; PUT: put to H:PUT; EVENT: scan the list of event "h" */
     volatile uint64_t ns;     /* that the last order took */
 };
 
