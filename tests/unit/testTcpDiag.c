@@ -90,6 +90,39 @@ static void testListening(void)
     close(own);
 }
 
+/* A client of "family" sends to a server, which listens for both, and goes. */
+static void testQueue(int family)
+{
+    struct sockaddr_in6 any = { .sin6_family = AF_INET6 };
+    struct sockaddr_in here, own;
+    int listening = family == AF_INET ? listenHere(&here) : listenAt(AF_INET6, (struct sockaddr *)&any, sizeof(any));
+    int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), server;
+    struct ebpfMonPeer peer = { .addr = htonl(INADDR_LOOPBACK), .saddr = htonl(INADDR_LOOPBACK) };
+    socklen_t size = sizeof(own);
+    char data[100] = "";
+
+    testDiag("Bytes that a server has not read, at a socket of %s", family == AF_INET ? "IPv4" : "both");
+    if (listening < 0) {
+        testSkip(5, "no IPv6");
+        return;
+    }
+    if (family != AF_INET)
+        here = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr.s_addr = peer.saddr, .sin_port = any.sin6_port };
+    if (connect(client, (struct sockaddr *)&here, sizeof(here)) || getsockname(client, (struct sockaddr *)&own, &size))
+        testAbort("no connection: %s", strerror(errno));
+    server = accept(listening, NULL, NULL);
+    peer.port = own.sin_port;
+    peer.sport = here.sin_port;
+    testOk1(ebpfMonTcpDiagReadQueue(0, &peer) == 0);
+    testOk1(write(client, data, 100) == 100 && ebpfMonTcpDiagReadQueue(0, &peer) == 100);
+    close(client);
+    testOk(ebpfMonTcpDiagReadQueue(0, &peer) == 101, "the FIN counts as one");
+    testOk1(read(server, data, 60) == 60 && ebpfMonTcpDiagReadQueue(0, &peer) == 41);
+    close(server);
+    testOk(ebpfMonTcpDiagReadQueue(0, &peer) == -1, "the socket is gone: another one listens there, and is not meant");
+    close(listening);
+}
+
 typedef struct {
     const ebpfMonTcpRow *rows;
     int count, found;
@@ -272,8 +305,10 @@ static void testForged(void)
 
 MAIN(testTcpDiag)
 {
-    testPlan(17);
+    testPlan(27);
     testListening();
+    testQueue(AF_INET);
+    testQueue(AF_INET6);
     testEstablished();
     testAway();
     testForged();
