@@ -31,10 +31,13 @@ void ebpfMonRealTimeGiveUp(void)
     switchNiceCapability(0); /* threads that this one starts have it as this one */
 }
 
-void ebpfMonOwnPrioritySet(int nice)
+int ebpfMonOwnPrioritySet(int nice)
 {
+    int status;
+
     switchNiceCapability(1);
     pthread_setschedparam(pthread_self(), SCHED_OTHER, &(struct sched_param){ .sched_priority = 0 });
-    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), nice);
+    status = setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), nice);
     switchNiceCapability(0);
+    return status;
 }

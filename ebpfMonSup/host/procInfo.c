@@ -123,9 +123,9 @@ uint64_t ebpfMonProcCapabilities(void)
     if (ebpfMonProcReadText(getpid(), "status", buf, sizeof(buf)) <= 0)
         return 0;
 
-    const char *p = strstr(buf, "\nCapEff:");
+    const char *p = strstr(buf, "\nCapPrm:");
 
-    return p ? strtoull(p + sizeof("\nCapEff:") - 1, NULL, 16) : 0;
+    return p ? strtoull(p + sizeof("\nCapPrm:") - 1, NULL, 16) : 0;
 }
 
 int ebpfMonProcIsUnderValgrind(pid_t pid)

@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "common/ownPriority.h"
 #include "ebpfMon.h"
 #include "host/procAccess.h"
 #include "host/procInfo.h"
@@ -234,11 +234,9 @@ static void checkLimits(FILE *out, int needFiles)
 
 static void checkPriority(FILE *out)
 {
-    pid_t tid = (pid_t)syscall(SYS_gettid);
-    int before = getpriority(PRIO_PROCESS, (id_t)tid), ok = setpriority(PRIO_PROCESS, (id_t)tid, NICE) == 0;
+    int before = getpriority(PRIO_PROCESS, 0), ok = ebpfMonOwnPrioritySet(NICE) == 0;
 
-    if (ok)
-        setpriority(PRIO_PROCESS, (id_t)tid, before);
+    ebpfMonOwnPrioritySet(before);
     printVerdict(
         out, ok ? isThere : isAbsent, "priority",
         ok ? "the threads that read events and packets have a higher priority than others" :
