@@ -36,7 +36,8 @@ int ebpfMonProcIsUnderValgrind(pid_t pid);
 /* "Seccomp:" of /proc/PID/status: 0 none, 1 strict, 2 filter; -1: gone. */
 int ebpfMonProcSeccomp(pid_t pid);
 
-/* Our own capabilities, also those that are switched on only while they are used (permitted), one bit each as <linux/capability.h> numbers them. */
+/* Our own capabilities, also those that are switched on only while they are used (permitted), one bit each as
+ * <linux/capability.h> numbers them. */
 uint64_t ebpfMonProcCapabilities(void);
 
 /* One local TCP connection and who owns its client end; addresses and ports in network byte order. */
