@@ -41,6 +41,8 @@ class X86:
         Kernel("trixie-rt", "trixie-security", "linux-image-rt-amd64"),
         Kernel("trixie-backports-rt", "trixie-backports", "linux-image-rt-amd64")]
     console, boot_seconds = "ttyS0", 1800
+    # Linux tries out its timers when it boots. On a busy host the emulated ones are late, and it would give up.
+    append = "no_timer_check"
     # One thread emulates both CPUs. With two threads, one CPU can execute an instruction while the other one changes
     # it, as Linux does for its tracepoints: Linux 6.12 crashed (int3 in __schedule). Without cx16, because some
     # emulated kernels crash with it.
@@ -62,6 +64,7 @@ class Aarch64:
     name, debian, has_pva = "aarch64", "arm64", False
     kernels = _kernels("arm64", "trixie-security")
     console, boot_seconds = "ttyAMA0", 3600
+    append = ""
     # This CPU has no signed pointers (pointer authentication), whose emulation takes long.
     qemu = "qemu-system-aarch64", "-machine", "virt", "-accel", "tcg,thread=single", "-cpu", "cortex-a72"
     LOADER = "ld-linux-aarch64.so.1"

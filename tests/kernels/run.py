@@ -31,6 +31,7 @@ from .machines import MACHINES, Unavailable
 
 HERE = paths.TESTS / "kernels"
 SECONDS, LEVELS = 8, "trace,chains,counts"  # of the rounds of realtime.sh; a shorter trial is not recorded
+BOOTS = 3  # an emulated kernel may fail before its init program runs, if the host is busy: that says nothing of ebpfMon
 UNAVAILABLE = 3  # exit code: nothing was tried, because a kernel or a program cannot be had
 SERVER_PORTS = 5064, 5070, 5072  # of the monitor and of both IOCs in the emulated machine (guest.sh)
 
@@ -165,7 +166,7 @@ def boot(machine, vmlinuz, image, log, more, more_seconds=0):
         try:
             subprocess.run([qemu, *machine.qemu[1:], "-smp", "2", "-m", "1024", "-nodefaults", "-display", "none",
                             "-no-reboot", "-serial", "stdio", "-kernel", vmlinuz, "-initrd", image,
-                            "-append", f"console={machine.console} quiet panic=-1{more}"],
+                            "-append", f"console={machine.console} quiet panic=-1 {machine.append}{more}"],
                            stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, timeout=machine.boot_seconds + more_seconds)
         except subprocess.TimeoutExpired:
             out.write(b"\n@@late\n")
@@ -198,8 +199,12 @@ def tryKernel(trial, cache, image, parameters, verbose, more_seconds):
     name = kernel.name if machine.debian is None else f"{kernel.name}-{machine.name}"
     log = cache / f"{name}-{work.init.removesuffix('.sh')}.log"  # gets the log when the run is over: another may be under way
     own = image.parent / log.name
-    boot(machine, fetch(cache, kernel, machine), image, own, f" {kernel.append} {parameters} ", more_seconds)
-    said = answers(own)
+    said = {}
+    for _ in range(BOOTS):
+        boot(machine, fetch(cache, kernel, machine), image, own, f" {kernel.append} {parameters} ", more_seconds)
+        said = answers(own)
+        if "uname" in said:
+            break
     shutil.copy(own, log)
     results = work.check(said, start)
     bad = [r for r in results if not r[1] and not r[0].startswith(NO_MARK)]
