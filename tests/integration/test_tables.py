@@ -54,9 +54,10 @@ def test_kernels():
 
 
 def test_clangs():
-    """Each release of clang was tried, also on a kernel that needs the second BPF object. No kernel refused its programs."""
+    """The least release of clang and the newest were tried, each also on a kernel that needs the second BPF object. No
+    kernel refused its programs."""
     rows = tables.load("clangs")
-    assert set(rows) == {str(n) for n in clangs.KNOWN}
+    assert {str(clangs.KNOWN[0]), str(clangs.KNOWN[-1])} <= set(rows)
     assert not [row for row in rows.values() if any(of["refused"] for of in row["kernels"].values())]
     assert not [row for row in rows.values() if row["stack"] > bpf.LIMIT or "bullseye-security" not in row["kernels"]]
 
