@@ -32,12 +32,44 @@ static __always_inline void readCircuit(struct ebpfMonWho *who, const struct ebp
     if (sin.family == AF_INET && (who->peer.addr != sin.addr || who->peer.port != sin.port)) {
         who->peer.saddr = 0;
         who->peer.sport = 0;
-        who->peer.netns = 0;
+        who->peer.netns = BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), nsproxy, net_ns, ns.inum);
         who->peer.addr = sin.addr;
         who->peer.port = sin.port;
     }
     bpf_probe_read_user_str(who->user, sizeof(who->user), (void *)readPtr(client + conf->clUser));
     bpf_probe_read_user_str(who->host, sizeof(who->host), (void *)readPtr(client + conf->clHost));
+}
+
+static __always_inline struct ebpfMonOwned *findOwned(const struct ebpfMonPeer *peer)
+{
+    struct ebpfMonOwned *own = bpf_map_lookup_elem(&owners, peer);
+
+    return own ? own : bpf_map_lookup_elem(&endedOwners, peer);
+}
+
+/* Who opened the connection "peer", from which the thread has received. A client in the namespace of the server has one
+ * such connection. The namespace of another client may be anybody's: only the sequence numbers show that it is the other
+ * end of this one. Those of a client's socket that is older than the monitor are not known; it counts if that of the
+ * server is, too, and if one namespace only had such a socket. ebpfMonKernelGetOwner does the same without the last. */
+static __always_inline struct ebpfMonOwned *findOwner(const struct ebpfMonPeer *peer, const struct thread *th)
+{
+    struct ebpfMonOwned *own = findOwned(peer);
+    struct ebpfMonPeer at = *peer;
+    __u32 *netns;
+
+    if (own || ebpfMonIsLoopback(peer->addr))
+        return own;
+    at.netns = 0;
+    netns = bpf_map_lookup_elem(&clientNetns, &at);
+    if (!netns)
+        return 0;
+    at.netns = *netns;
+    own = findOwned(&at);
+    if (!own)
+        return 0;
+    if (own->first.seq[0] || own->first.seq[1])
+        return ebpfMonFirstIsSame(&own->first, &th->first) ? own : 0;
+    return th->isNew ? 0 : own;
 }
 
 /* Finds whom the thread serves. "client": struct client of the CA circuit; 0: there is none, and the last receive
@@ -56,9 +88,7 @@ static __always_inline void readClient(struct ebpfMonWho *who, const struct thre
     who->owner.pid = 0;
     if (!who->peer.addr) /* no connection: a thread of the IOC itself */
         return;
-    own = bpf_map_lookup_elem(&owners, &who->peer);
-    if (!own)
-        own = bpf_map_lookup_elem(&endedOwners, &who->peer);
+    own = findOwner(&who->peer, th);
     if (own)
         who->owner = own->owner;
 }

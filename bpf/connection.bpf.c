@@ -96,10 +96,49 @@ static __always_inline void readConnection(struct sock *sk, __u16 port, struct e
     peer->saddr = sk->__sk_common.skc_daddr;
     peer->port = port;
     peer->sport = sk->__sk_common.skc_dport;
-    peer->netns = readNetns(sk, peer->addr);
+    peer->netns = readOwnNetns(sk);
 }
 
-/* Keeps the owner of a connection that has ended, until EBPFMON_ENDED_MAX others have ended. */
+/* Notes the namespace of a client's socket. Somebody may have made the same connection in a namespace of his own, so
+ * nothing follows from this alone: findOwner (client.bpf.h). */
+static __always_inline void noteNetns(const struct ebpfMonPeer *peer)
+{
+    struct ebpfMonPeer key = *peer, other = *peer;
+    __u32 netns = peer->netns, *known;
+    struct ebpfMonOwned *own;
+
+    key.netns = 0;
+    known = bpf_map_lookup_elem(&clientNetns, &key);
+    if (known && *known != netns) {
+        other.netns = *known;
+        own = bpf_map_lookup_elem(&owners, &other);
+        if (own && !own->ended)
+            return;
+    }
+    if (!known || *known != netns)
+        bpf_map_update_elem(&clientNetns, &key, &netns, BPF_ANY);
+}
+
+static __always_inline void forgetNetns(const struct ebpfMonPeer *peer)
+{
+    struct ebpfMonPeer key = *peer;
+    __u32 *known;
+
+    key.netns = 0;
+    known = bpf_map_lookup_elem(&clientNetns, &key);
+    if (known && *known == peer->netns)
+        bpf_map_delete_elem(&clientNetns, &key);
+}
+
+#ifndef EBPFMON_OLD_KERNEL
+/* In which share this user is: one that opens and closes many connections takes places of his share only. */
+static __always_inline __u32 findShare(__u32 uid)
+{
+    return uid ? 1 + uid % (EBPFMON_ENDED_SHARES - 1) : 0;
+}
+#endif
+
+/* Keeps the owner of a connection that has ended, until EBPFMON_ENDED_SHARE others of his share have ended. */
 static __always_inline void keepEnded(const struct ebpfMonPeer *peer, struct ebpfMonOwned *seen)
 {
 #ifdef EBPFMON_OLD_KERNEL
@@ -107,38 +146,27 @@ static __always_inline void keepEnded(const struct ebpfMonPeer *peer, struct ebp
 
     bpf_map_update_elem(&endedOwners, peer, &own, BPF_ANY);
     bpf_map_delete_elem(&owners, peer);
+    forgetNetns(peer);
 #else
-    __u32 ended = __sync_fetch_and_add(&endedOwnersCount, 1) + 1, at = ended % EBPFMON_ENDED_MAX;
-    struct ebpfMonPeer *place = bpf_map_lookup_elem(&endedPlaces, &at), before;
+    __u32 share = findShare(seen->owner.uid), ended, at;
+    struct ebpfMonPeer *place, before;
 
+    barrier_var(share); /* else the compiler knows its bound, and does not tell the verifier */
+    share &= EBPFMON_ENDED_SHARES - 1;
+    ended = __sync_fetch_and_add(&endedOwnersCount[share], 1) + 1;
+    at = share * EBPFMON_ENDED_SHARE + ended % EBPFMON_ENDED_SHARE;
+    place = bpf_map_lookup_elem(&endedPlaces, &at);
     if (!place)
         return;
     before = *place;
     *place = *peer;
     seen->ended = ended;
     seen = bpf_map_lookup_elem(&owners, &before);
-    if (seen && seen->ended == ended - EBPFMON_ENDED_MAX) /* else a new connection has the same addresses and ports */
+    if (seen && seen->ended == ended - EBPFMON_ENDED_SHARE) { /* else a new connection has the same addresses and ports */
         bpf_map_delete_elem(&owners, &before);
+        forgetNetns(&before);
+    }
 #endif
-}
-
-/* Adds to the number of open connections. Returns what it was before. */
-static __always_inline __u32 addOpen(struct ebpfMonOwned *seen, __u32 more)
-{
-#ifdef EBPFMON_OLD_KERNEL /* it has no atomic operation that returns something */
-    __u32 before = seen->open;
-
-    seen->open += more;
-    return before;
-#else
-    return __sync_fetch_and_add(&seen->open, more);
-#endif
-}
-
-/* Which of the two has this namespace; 2: none. */
-static __always_inline __u32 findTwin(const struct ebpfMonOwned *seen, __u32 netns)
-{
-    return seen->netns[0] == netns ? 0 : seen->netns[1] == netns ? 1 : 2;
 }
 
 /* The socket is closed. skc_num is 0 already if the kernel had chosen the port (tcp_set_state). */
@@ -146,51 +174,29 @@ static __always_inline void endConnection(struct sock *sk)
 {
     struct ebpfMonPeer peer = {};
     struct ebpfMonOwned *seen;
-    __u32 i;
 
     readConnection(sk, BPF_CORE_READ((struct inet_sock *)sk, inet_sport), &peer);
     seen = bpf_map_lookup_elem(&owners, &peer);
-    if (!seen)
-        return;
-    i = findTwin(seen, peer.netns ? peer.netns : readOwnNetns(sk));
-    if (i > 1 || !seen->isOpen[i & 1])
-        return;
-    seen->isOpen[i & 1] = 0;
-    if (addOpen(seen, -1u) == 1)
+    if (seen && !seen->ended)
         keepEnded(&peer, seen);
 }
 
-/* Nonzero: another namespace has an open connection with the same addresses and ports, so nobody owns this one. */
-static __always_inline int hasTwin(const struct ebpfMonPeer *peer, __u32 netns)
-{
-    struct ebpfMonOwned *other = peer->netns ? 0 : bpf_map_lookup_elem(&owners, peer);
-    __u32 i;
-
-    if (!other || other->ended || (other->netns[0] == netns && !other->netns[1]))
-        return 0;
-    other->owner.pid = 0;
-    if (!other->netns[1])
-        other->netns[1] = netns;
-    i = findTwin(other, netns);
-    if (i < 2 && !other->isOpen[i & 1]) {
-        addOpen(other, 1);
-        other->isOpen[i & 1] = 1;
-    }
-    return 1;
-}
-
-/* The owner of a connection whose ports are known now. */
+/* The owner of a connection whose ports are known now. Both ends have the first sequence numbers of both
+ * (tcp_rcv_synsent_state_process). */
 static __always_inline void beginConnection(struct sock *sk, __u64 address)
 {
-    struct ebpfMonOwned own = { .open = 1, .isOpen = { 1 } };
+    struct ebpfMonOwned own = {};
     struct ebpfMonPeer peer = {};
 
     if (endConnect(address, &own.owner))
         return;
     readConnection(sk, __builtin_bswap16(sk->__sk_common.skc_num), &peer);
-    own.netns[0] = peer.netns ? peer.netns : readOwnNetns(sk);
-    if (!hasTwin(&peer, own.netns[0]) && bpf_map_update_elem(&owners, &peer, &own, BPF_ANY))
+    own.first.seq[0] = BPF_CORE_READ((struct tcp_sock *)sk, snd_una);
+    own.first.seq[1] = BPF_CORE_READ((struct tcp_sock *)sk, rcv_nxt);
+    if (bpf_map_update_elem(&owners, &peer, &own, BPF_ANY))
         bpf_map_update_elem(&endedOwners, &peer, &own, BPF_ANY);
+    if (!ebpfMonIsLoopback(peer.addr))
+        noteNetns(&peer);
 }
 
 /* inet_sock_set_state(sk, oldstate, newstate). connect() sets SYN_SENT while its caller is the current thread, but the

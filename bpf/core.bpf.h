@@ -57,6 +57,7 @@ static const volatile __u32 never;
 
 struct ns_common { unsigned int inum; } CORE;
 struct net { struct ns_common ns; } CORE;
+struct nsproxy { struct net *net_ns; } CORE;
 typedef struct { struct net *net; } possible_net_t;
 
 struct sock_common {
@@ -81,6 +82,8 @@ struct inet_sock {
 struct tcp_sock {
     __u32 copied_seq; /* the number of the next byte that the process has not read … */
     __u32 rcv_nxt;    /* … and that has not come */
+    __u32 snd_una;
+    __u64 bytes_received, bytes_acked;
 } CORE;
 
 struct sched_info {
@@ -115,6 +118,7 @@ struct task_struct {
     unsigned int __state; /* kernel 5.14 (2f064a59a11f); before: "state" */
     void *stack;
     struct task_struct *group_leader;
+    struct nsproxy *nsproxy;
     char comm[16];
     struct sched_info sched_info; /* with CONFIG_SCHED_INFO */
     __u64 start_time; /* monotonic ns, of the fork */

@@ -110,8 +110,27 @@ struct ebpfMonPeer {
     __u32 saddr; /* address of the server */
     __u16 port;
     __u16 sport;
-    __u32 netns; /* inode of the network namespace if the address is in 127/8, which each of them has; else 0 */
+    __u32 netns; /* inode of a network namespace: that of the server's socket, or in which packets of the connection were
+                  * seen, or (map "owners") that of the client's socket. Any user can make a namespace with the addresses
+                  * of others. 0: not known */
 };
+
+/* 127/8: such a connection never leaves its namespace. "addr" in network byte order. */
+static inline int ebpfMonIsLoopback(__u32 addr)
+{
+    return *(const __u8 *)&addr == 127;
+}
+
+/* The sequence numbers with which the data of a connection begin: the client's, the server's. Both ends know both, and
+ * nobody can choose those of the other end. So they show that two sockets are the ends of one connection. */
+struct ebpfMonFirst {
+    __u32 seq[2];   /* zeros: not known */
+};
+
+static inline int ebpfMonFirstIsSame(const struct ebpfMonFirst *a, const struct ebpfMonFirst *b)
+{
+    return a->seq[0] == b->seq[0] && a->seq[1] == b->seq[1] && (a->seq[0] || a->seq[1]);
+}
 
 /* The process that opened a local connection. */
 struct ebpfMonOwner {

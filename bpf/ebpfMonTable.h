@@ -22,8 +22,12 @@
 #define EBPFMON_ARRAYS_MAX    (64 * EBPFMON_TARGETS_MAX) /* the types of Base have 47 such fields */
 #define EBPFMON_TARGET_WORDS  1024  /* a power of two */
 #define EBPFMON_OWNERS_MAX    (32768 + EBPFMON_ENDED_MAX)
-#define EBPFMON_ENDED_MAX     8192
+#define EBPFMON_ENDED_SHARES  16   /* a power of two; the first one is root's, the others of all other users */
+#define EBPFMON_ENDED_SHARE   1024 /* connections that have ended, of each */
+#define EBPFMON_ENDED_MAX     (EBPFMON_ENDED_SHARES * EBPFMON_ENDED_SHARE)
 #define EBPFMON_CONNECTS_MAX  4096
+#define EBPFMON_SERVED_MAX    16384
+#define EBPFMON_NETNS_MANY    0xffffffff /* map "clientNetns": several namespaces had this connection */
 #define EBPFMON_CAUSES_MAX    8192
 #define EBPFMON_NOTIFIES_MAX  8192
 #define EBPFMON_LISTS_MAX     16384
@@ -421,16 +425,19 @@ struct ebpfMonThread {
     struct ebpfMonRecent hold; /* … the longest, with its root */
 };
 
-/* Maps "owners" and "endedOwners", by struct ebpfMonPeer. Any user can make a network namespace, give it any address,
- * and open a connection there that looks like the one of somebody else: a twin. Then it is not known who owns either. A
- * namespace has one such connection at a time, so its inode tells which of the two ends. */
+/* Map "served", by struct ebpfMonPeer: what a watched IOC has received of a connection. */
+struct ebpfMonServed {
+    struct ebpfMonFirst first;
+    __u32 upTo;  /* TCP sequence number after the last byte that a thread of the IOC got */
+    __u32 isNew; /* nonzero: we saw how it got the first byte; else the connection is older than our look */
+};
+
+/* Maps "owners" and "endedOwners", by struct ebpfMonPeer with the namespace of the client's socket: a namespace has one
+ * such connection at a time. */
 struct ebpfMonOwned {
-    struct ebpfMonOwner owner; /* its pid is 0 while there is a twin, and afterwards */
-    __u32 ended;    /* its number among the connections that have ended; 0: it is open */
-    __u32 netns[2]; /* of the socket, and of the twin; 0: there is none. A third one is not counted */
-    __u32 open;     /* of these two */
-    __u8  isOpen[2];
-    __u8  pad[6];
+    struct ebpfMonOwner owner;
+    struct ebpfMonFirst first; /* zeros: it is older than the monitor, which found it in sock_diag(7) */
+    __u32 ended;    /* its number among the connections of its share that have ended; 0: it is open */
 };
 
 /* The registers of a thread that are needed to find its callers, on x86-64. */
@@ -465,6 +472,7 @@ static inline __u32 ebpfMonBucket(__u64 ns)
 
 /* Both parts see these structs in shared memory, or pass them by address. The compilers of both must give them the same
  * layout. */
+_Static_assert(sizeof(struct ebpfMonOwned) == 36, "ebpfMonOwned");
 _Static_assert(sizeof(struct ebpfMonTargetConf) == 160, "ebpfMonTargetConf");
 _Static_assert(sizeof(struct ebpfMonRecKey) == 16 && sizeof(struct ebpfMonFieldKey) == 16 &&
                sizeof(struct ebpfMonLockKey) == 16 && sizeof(struct ebpfMonListKey) == 16, "keys have no holes");

@@ -78,6 +78,29 @@ static __always_inline __u32 readCopied(struct tcp_sock *tp)
     return copied;
 }
 
+/* The kernel counts what came since the first sequence numbers (tcp_rcv_nxt_update(), tcp_snd_una_update()). */
+static __always_inline void readFirst(struct sock *sk, struct ebpfMonFirst *first)
+{
+    struct tcp_sock *tcp = (struct tcp_sock *)sk;
+
+    first->seq[0] = BPF_CORE_READ(tcp, rcv_nxt) - (__u32)BPF_CORE_READ(tcp, bytes_received);
+    first->seq[1] = BPF_CORE_READ(tcp, snd_una) - (__u32)BPF_CORE_READ(tcp, bytes_acked);
+}
+
+/* Anybody can send packets that look like a connection to an IOC. This is one of which it has got something. */
+static __always_inline void noteServed(const struct ebpfMonPeer *peer, struct thread *th)
+{
+    struct ebpfMonServed *known = bpf_map_lookup_elem(&served, peer), new = { th->first, th->copied };
+
+    if (known && ebpfMonFirstIsSame(&known->first, &th->first)) {
+        known->upTo = th->copied;
+        th->isNew = known->isNew;
+        return;
+    }
+    th->isNew = new.isNew = th->copiedFrom == th->first.seq[0];
+    bpf_map_update_elem(&served, peer, &new, BPF_ANY);
+}
+
 /* Notes the socket from which this thread of an IOC has just read. */
 static __always_inline void noteSocket(const struct caller *c, struct sock *sk, int length)
 {
@@ -103,7 +126,7 @@ static __always_inline void noteSocket(const struct caller *c, struct sock *sk, 
      * thread of the CA server serves one circuit until it ends (camsgtask.c). */
     if (isOther && th->client && !isConnectionOf(c->conf, th->client, &peer))
         return;
-    peer.netns = readNetns(sk, peer.addr);
+    peer.netns = readOwnNetns(sk);
     if (!th->received)
         th->received = 1;
     else if (isOther)
@@ -112,6 +135,8 @@ static __always_inline void noteSocket(const struct caller *c, struct sock *sk, 
     /* the receive has updated it: up to here the thread has the bytes */
     th->copied = readCopied((struct tcp_sock *)sk);
     th->copiedFrom = th->copied - (__u32)length;
+    readFirst(sk, &th->first);
+    noteServed(&peer, th);
 }
 
 static __always_inline int noteReceive(struct sock *sk, int length)

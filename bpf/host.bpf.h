@@ -33,10 +33,4 @@ static __always_inline __u32 readOwnNetns(struct sock *sk)
     return BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
 }
 
-/* The network namespace of a socket with this address, as struct ebpfMonPeer has it. */
-static __always_inline __u32 readNetns(struct sock *sk, __u32 addr)
-{
-    return (addr & 0xff) == 127 ? readOwnNetns(sk) : 0; /* network byte order */
-}
-
 #endif

@@ -161,8 +161,8 @@ MAP struct {
     __type(value, struct ebpfMonArrayConf);
 } arrays SEC(".maps");
 
-/* The process that opened a local connection, and the last EBPFMON_ENDED_MAX of those that have ended, because packets
- * and events are read later. Not LRU: somebody who opens and closes thousands of connections would hide who opened the
+/* The process that opened a local connection, by the namespace of its socket, and the last EBPFMON_ENDED_SHARE of those
+ * that have ended of each share of the users, because packets and events are read later. Not LRU: somebody who opens and closes thousands of connections would hide who opened the
  * others. */
 MAP struct {
     __uint(type, BPF_MAP_TYPE_HASH);
@@ -171,7 +171,7 @@ MAP struct {
     __type(value, struct ebpfMonOwned);
 } owners SEC(".maps");
 
-/* The connections that have ended: the n-th is at n % EBPFMON_ENDED_MAX. */
+/* The connections that have ended: the n-th of a share is at n % EBPFMON_ENDED_SHARE of its places. */
 MAP struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(max_entries, EBPFMON_ENDED_MAX);
@@ -179,7 +179,7 @@ MAP struct {
     __type(value, struct ebpfMonPeer);
 } endedPlaces SEC(".maps");
 
-extern volatile __u32 endedOwnersCount;
+extern volatile __u32 endedOwnersCount[EBPFMON_ENDED_SHARES];
 
 /* Connections for which "owners" had no room. In the object for old kernels also those that have ended. */
 MAP struct {
@@ -188,6 +188,23 @@ MAP struct {
     __type(key, struct ebpfMonPeer);
     __type(value, struct ebpfMonOwned);
 } endedOwners SEC(".maps");
+
+/* In which namespace the socket of a client is, by a connection without its namespace: for servers in another one. Not
+ * of loopback. Of several such connections it is the one that was open first. */
+MAP struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, EBPFMON_OWNERS_MAX);
+    __type(key, struct ebpfMonPeer);
+    __type(value, __u32);
+} clientNetns SEC(".maps");
+
+/* The connections that watched IOCs have served. They stay when they have ended, because packets are read later. */
+MAP struct {
+    __uint(type, BPF_MAP_TYPE_LRU_HASH);
+    __uint(max_entries, EBPFMON_SERVED_MAX);
+    __type(key, struct ebpfMonPeer);
+    __type(value, struct ebpfMonServed);
+} served SEC(".maps");
 
 /* Who connects, while connect() has not chosen the local port yet. */
 MAP struct {

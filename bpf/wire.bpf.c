@@ -369,7 +369,7 @@ static __always_inline int isWantedTcp(struct __sk_buff *skb, __u32 ip, const st
     if (tcp->doff < 5 || at > total)
         return 0;
     size = total - at;
-    if (!size && !tcp->syn && !tcp->fin && !tcp->rst)
+    if (!size && !tcp->syn && !tcp->fin && !tcp->rst && !tcp->urg)
         return 0;
     d = ebpfMonConnKeySet(&key, h->ip.saddr, tcp->source, h->ip.daddr, tcp->dest);
     b = findBegun(&key);
@@ -382,6 +382,8 @@ static __always_inline int isWantedTcp(struct __sk_buff *skb, __u32 ip, const st
     if (isStillForeign(f, &key, serial) && (!f->isInConns || (!tcp->fin && !tcp->rst)))
         return 0;
     c = bpf_map_lookup_elem(&conns, &key);
+    if (tcp->urg) /* the user part follows this connection no more (ebpfMonCircuitGiveUp) */
+        return c ? c->state != EBPFMON_CONN_FOREIGN : !isKey(&b->key, &key) || !isBegunForeign(b);
     if (!c) {
         if (!size || tcp->rst) {
             endBegun(tcp, &key, b, d);

@@ -117,13 +117,12 @@ static int hasAddress(pid_t pid, uint32_t addr)
     return found;
 }
 
-/* A connection that is not on loopback carries no namespace, because both its ends were seen in one; there the address
- * tells. */
+/* A socket at any address accepts connections to each address of its namespace. */
 int ebpfMonServerSocketAccepts(const ebpfMonServerSocket *s, const struct ebpfMonPeer *peer)
 {
     if (s->port != peer->sport || (peer->netns && s->netns != peer->netns) || (s->addr && s->addr != peer->saddr))
         return 0;
-    return peer->netns || s->addr || hasAddress(s->pid, peer->saddr);
+    return s->addr || ebpfMonIsLoopback(peer->saddr) || hasAddress(s->pid, peer->saddr);
 }
 
 /* The search for the socket that accepted a connection. */
@@ -188,7 +187,7 @@ int ebpfMonServerSocketsIsOurHost(const struct ebpfMonPeer *peer)
     struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = peer->addr };
     int file, isOurs;
 
-    if (peer->netns)
+    if (ebpfMonIsLoopback(peer->addr))
         return 1;
     /* the kernel binds a socket to addresses of its own only */
     file = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);

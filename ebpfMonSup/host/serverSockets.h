@@ -20,7 +20,8 @@ int ebpfMonServerSocketAccepts(const ebpfMonServerSocket *socket, const struct e
 int ebpfMonServerSocketsRead(const pid_t *pids, unsigned watched, unsigned count, unsigned max,
                              ebpfMonSocketOwners *owners, ebpfMonServerSocket **list);
 
-/* The process that listens for this connection; 0: none on this host. Takes milliseconds. */
+/* The process that listens for this connection in namespace peer->netns, or with 0 in any; 0: none does. Takes
+ * milliseconds. */
 pid_t ebpfMonServerSocketsFindProcess(const struct ebpfMonPeer *peer);
 
 /* Nonzero: the sender of a datagram, peer->addr and peer->port, may be a process of this host: it came over loopback,

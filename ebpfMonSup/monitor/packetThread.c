@@ -35,7 +35,7 @@ static void noteUse(ebpfMonMonitor *m, const ebpfMonWireEvent *ev)
         return;
     server = ebpfMonServersFind(m->put.servers, &ev->peer, ebpfMonClockMonotonic());
     ebpfMonRequestsGetFilter(m->requests, &f);
-    if (!server->off && f.level > ebpfMonLevelOff && ebpfMonPatternMatchesIoc(f.ioc, server->name))
+    if (!server->off && !server->isElsewhere && f.level > ebpfMonLevelOff && ebpfMonPatternMatchesIoc(f.ioc, server->name))
         ebpfMonUsageAddPacket(m->usage, ev, server->iocId, server->name);
 }
 
@@ -48,6 +48,8 @@ static void onWireEvent(void *arg, const ebpfMonWireEvent *ev)
         ebpfMonKernelBreakSilence();
         ebpfMonRingReaderWake(p->m->eventThread); /* it tells others */
     }
+    if (ev->kind == ebpfMonWireGivenUp)
+        ebpfMonLossesAdd(&p->m->losses, ebpfMonLossUrgent);
     ebpfMonOtherServersAddEvent(p->m->put.otherServers, ev, ebpfMonClockMonotonic());
     if (ebpfMonSearchAddPacket(p->m->search, ev))
         return;
@@ -64,6 +66,7 @@ static void onCovers(void *arg, const uint32_t *netns, unsigned count)
 {
     ebpfMonPacketThread *p = arg;
 
+    ebpfMonServersSetCovered(p->m->put.servers, netns, count);
     ebpfMonPutJoinSetCovered(p->m->put.join, netns, count, ebpfMonClockMonotonic());
 }
 

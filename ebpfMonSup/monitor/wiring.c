@@ -116,6 +116,28 @@ static uint64_t countLost(void *arg)
            ebpfMonLossesGet(&m->losses, ebpfMonLossGone);
 }
 
+static uint32_t findClientNetns(void *arg, const ebpfMonWireEvent *ev)
+{
+    struct ebpfMonOwner owner;
+
+    (void)arg;
+    return ebpfMonKernelGetOwner(&ev->peer, &ev->first, &owner);
+}
+
+static int isServed(void *arg, const ebpfMonPacketPut *put)
+{
+    (void)arg;
+    return ebpfMonKernelIsServed(&put->peer, put->first.seq[0] || put->first.seq[1] ? &put->first : NULL,
+                                 put->replied ? &put->seq : NULL);
+}
+
+static void countForged(void *arg)
+{
+    ebpfMonMonitor *m = arg;
+
+    ebpfMonLossesAdd(&m->losses, ebpfMonLossForged);
+}
+
 /* A put to a server elsewhere, which perhaps a CA link of a watched IOC sent. Packet thread. */
 static void onPutElsewhere(void *arg, const ebpfMonWireEvent *ev, uint64_t at)
 {
@@ -124,7 +146,7 @@ static void onPutElsewhere(void *arg, const ebpfMonWireEvent *ev, uint64_t at)
 
     if (!ebpfMonExportWantsSpans(m->exporter) || ev->protocol != ebpfMonWireCa)
         return;
-    ebpfMonKernelGetOwner(&ev->peer, &owner);
+    ebpfMonKernelGetOwner(&ev->peer, &ev->first, &owner);
     if (!owner.pid)
         return;
     ebpfMonLinkMessagesNotePacket(m->trace.linkMessages, owner.pid, ev->name, &ev->peer, ev->seq, at);
@@ -202,7 +224,8 @@ static int makePut(ebpfMonMonitor *m)
         .findOwner = ebpfMonKernelGetOwner, .canJoin = ebpfMonFeature.recvLength, .watchSelf = m->settings.watchSelf,
         .iocPuts = { .finished = onIocPut, .linkWritten = onLinkWritten, .linkChanged = onLinkChanged,
                      .countLost = countLost, .missedReceive = ebpfMonKernelMissedReceive, .arg = m },
-        .packets = { .getFilter = getFilter, .countLost = countLost, .putElsewhere = onPutElsewhere, .arg = m },
+        .packets = { .getFilter = getFilter, .countLost = countLost, .findClientNetns = findClientNetns,
+                     .isServed = isServed, .countForged = countForged, .putElsewhere = onPutElsewhere, .arg = m },
         .wakes = { .wake = ebpfMonRingReaderWake, .events = m->eventThread, .packets = m->packetThread },
         .packetPut = onPacketPut, .ownPut = onOwnPut, .arg = m,
     };

@@ -20,6 +20,8 @@ static const char *const reasonNames[EBPFMON_LOST_ALL] = {
     [EBPFMON_LOST_KERNEL + ebpfMonLossParts] = "too many chains at once",
     [EBPFMON_LOST_KERNEL + ebpfMonLossOwnPut] = "too many puts to the monitor",
     [EBPFMON_LOST_KERNEL + ebpfMonLossSkipped] = "program not run",
+    [EBPFMON_LOST_KERNEL + ebpfMonLossUrgent] = "TCP urgent data",
+    [EBPFMON_LOST_KERNEL + ebpfMonLossForged] = "packets of no connection",
 };
 
 struct ebpfMonLossCounters {

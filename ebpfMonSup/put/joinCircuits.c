@@ -20,7 +20,7 @@ static unsigned hashClient(const struct ebpfMonPeer *p)
 int ebpfMonJoinIsSamePeer(const struct ebpfMonPeer *peer, const struct ebpfMonPeer *part)
 {
     return peer->addr == part->addr && peer->port == part->port &&
-           (!part->sport || ebpfMonJoinIsSameServer(peer, part));
+           (part->sport ? ebpfMonJoinIsSameServer(peer, part) : peer->netns == part->netns);
 }
 
 ebpfMonJoinCircuit *ebpfMonJoinCircuitsFind(const ebpfMonJoinCircuits *circuits, const struct ebpfMonPeer *peer)

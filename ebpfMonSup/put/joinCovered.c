@@ -44,7 +44,7 @@ void ebpfMonJoinCoveredSet(ebpfMonJoinCovered *covered, const uint32_t *netns, u
 int ebpfMonJoinCoveredHas(const ebpfMonJoinCovered *covered, const struct ebpfMonPeer *peer)
 {
     for (unsigned i = 0; i < covered->count; i++)
-        if (!peer->netns || covered->space[i].netns == peer->netns)
+        if (covered->space[i].netns == peer->netns)
             return 1;
     return 0;
 }

@@ -14,7 +14,7 @@
 
 typedef struct {
     struct {
-        uint32_t netns;  /* 0 stands for what is not loopback */
+        uint32_t netns;
         uint64_t leftAt; /* monotonic ns: its packets are not read since then; 0: they are */
     } space[EBPFMON_JOIN_COVERED_MAX];
     unsigned count;
@@ -23,7 +23,7 @@ typedef struct {
 /* Packets are read in these from now (monotonic ns) on, and in no others. */
 void ebpfMonJoinCoveredSet(ebpfMonJoinCovered *covered, const uint32_t *netns, unsigned count, uint64_t now);
 
-/* Nonzero: the packets of this connection were read, or will be. If its namespace is not known: there is any. */
+/* Nonzero: the packets of this connection were read, or will be. */
 int ebpfMonJoinCoveredHas(const ebpfMonJoinCovered *covered, const struct ebpfMonPeer *peer);
 
 #endif

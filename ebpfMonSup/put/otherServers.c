@@ -89,7 +89,7 @@ static otherServer *addServer(ebpfMonOtherServers *others, ebpfMonWireProtocol p
     otherServer *s = start ? getServer(others, server->pid, start, server->name, now) : NULL;
 
     if (s)
-        s->at[protocol] = (struct ebpfMonPeer){ .netns = peer->netns, .saddr = peer->saddr, .sport = peer->sport };
+        s->at[protocol] = (struct ebpfMonPeer){ .netns = server->netns, .saddr = peer->saddr, .sport = peer->sport };
     return s;
 }
 
@@ -118,12 +118,13 @@ static int isDoubtful(ebpfMonOtherServers *others, ebpfMonWireProtocol protocol,
     return 0;
 }
 
-/* The process that listens there, if it is neither an IOC that is watched, nor ourselves. */
+/* The process that listens there, if it is neither an IOC that is watched, nor ourselves, and the packet counts for
+ * it. */
 static const ebpfMonServer *findOther(ebpfMonOtherServers *others, const struct ebpfMonPeer *peer, uint64_t now)
 {
     const ebpfMonServer *server = ebpfMonServersFind(others->servers, peer, now);
 
-    return server->pid && !server->iocId && server->pid != getpid() ? server : NULL;
+    return server->pid && !server->iocId && !server->isElsewhere && !server->off ? server : NULL;
 }
 
 /* Most beacons come from other hosts, and to find the owner of a socket takes milliseconds. */

@@ -79,11 +79,11 @@ static void setClient(ebpfMonOwnPuts *puts, const ebpfMonGuardedPut *from, ebpfM
     const struct ebpfMonPeer peer = {
         .addr = user->peer.sin_addr.s_addr, .port = user->peer.sin_port,
         .saddr = user->here.sin_addr.s_addr, .sport = user->here.sin_port,
-        .netns = ntohl(user->peer.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET ? puts->netns : 0,
+        .netns = puts->netns,
     };
     ebpfMonPutClient client;
 
-    ebpfMonPutClientsFind(puts->clients, &peer, from->user, from->host, &client);
+    ebpfMonPutClientsFind(puts->clients, &peer, NULL, from->user, from->host, &client);
     if (user->kind == ebpfMonPeerLocal) {
         client.peerUid = user->uid;
         ebpfMonUserNamesFind(puts->users, user->uid, client.realUser, sizeof(client.realUser));

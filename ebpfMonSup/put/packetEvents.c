@@ -74,23 +74,37 @@ static const ebpfMonServer *findServer(ebpfMonPacketEvents *e, const ebpfMonWire
     return ebpfMonServersFind(e->servers, &ev->peer, ebpfMonClockMonotonic());
 }
 
+/* Nonzero: the client is in another namespace whose packets are read, too. A server that is in neither is on another
+ * host: there the packet was seen first. */
+static int isForwarded(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev, const ebpfMonServer *server)
+{
+    uint32_t netns = server->netns == ev->peer.netns ? 0 : e->calls.findClientNetns(e->calls.arg, ev);
+
+    return netns && netns != ev->peer.netns && ebpfMonServersIsCovered(e->servers, netns);
+}
+
 static void addPut(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
 {
     const ebpfMonServer *server = findServer(e, ev);
     uint64_t at = findArrival(ev->time);
     ebpfMonOldValue old = { .known = 0 }; /* the inside knows it for sure */
+    int isCopy;
 
+    if (server->isElsewhere)
+        return;
+    isCopy = isForwarded(e, ev, server);
     if (server->isSeen) {
         if (e->canJoin)
             ebpfMonPutJoinAddPacket(e->join, ev, server->iocId, server->pid, &old, at);
         return;
     }
-    if (isWanted(e, server)) {
+    if (isWanted(e, server) && (server->pid || !isCopy)) {
         if (ev->protocol != ebpfMonWireCa || !ebpfMonCaTypeIsAcknowledge(ev->dbrType))
             ebpfMonLastValuesExchange(e->lastValues, ev, &old);
         ebpfMonPutJoinAddPacket(e->join, ev, server->iocId, server->pid, &old, at);
     }
-    e->calls.putElsewhere(e->calls.arg, ev, at);
+    if (!isCopy)
+        e->calls.putElsewhere(e->calls.arg, ev, at);
 }
 
 void ebpfMonPacketEventsAdd(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
@@ -116,6 +130,10 @@ void ebpfMonPacketEventsAdd(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
     case ebpfMonWireClosed:
         if (ev->fromServer) /* else one client left */
             ebpfMonLastValuesForgetServer(e->lastValues, &ev->peer);
+        ebpfMonPutJoinCloseCircuit(e->join, &ev->peer, findArrival(ev->time));
+        break;
+    case ebpfMonWireGivenUp: /* what this client writes from now on is not known */
+        ebpfMonLastValuesForgetServer(e->lastValues, &ev->peer);
         ebpfMonPutJoinCloseCircuit(e->join, &ev->peer, findArrival(ev->time));
         break;
     default:
@@ -181,6 +199,11 @@ static void publishUnmatched(ebpfMonPacketEvents *e, uint64_t now)
         ebpfMonPacketEventsNoteLost(e, now);
     for (; list; list = next) {
         next = list->next;
+        if (list->inside && !e->calls.isServed(e->calls.arg, list)) {
+            e->calls.countForged(e->calls.arg);
+            free(list);
+            continue;
+        }
         if (now != UINT64_MAX) /* at the end nobody waits for the IOC */
             auditPut(e, list);
         ebpfMonPacketPutsFinish(e->puts, list, ebpfMonServersFind(e->servers, &list->peer, now)->name,

@@ -19,6 +19,13 @@ typedef struct {
     void (*getFilter)(void *arg, ebpfMonFilter *filter);
     /* Number of events of IOCs that were lost so far. If it grows, an IOC may have made a put that was not seen. */
     uint64_t (*countLost)(void *arg);
+    /* In which namespace the client's socket of this circuit is; 0: not known. */
+    uint32_t (*findClientNetns)(void *arg, const ebpfMonWireEvent *event);
+    /* Nonzero: the IOC has received data of the circuit of this put; and the put itself, if the packets say that it
+     * answered. Anybody on the network can send packets that look like a put and its answer. */
+    int (*isServed)(void *arg, const ebpfMonPacketPut *put);
+    /* Counts a put that is not. */
+    void (*countForged)(void *arg);
     /* A put to a server that is not a watched IOC. "at": monotonic ns when its packet came. */
     void (*putElsewhere)(void *arg, const ebpfMonWireEvent *event, uint64_t at);
     void *arg;

@@ -51,6 +51,7 @@ typedef struct ebpfMonPacketPut {
     char     channel[128];
     char     message[64];
     struct ebpfMonPeer peer;
+    struct ebpfMonFirst first;
     uint32_t iocId;       /* the IOC that serves it; 0: none, or it is not found yet */
     pid_t    pid;         /* the process that serves it; 0: not known */
     ebpfMonOldValue old;

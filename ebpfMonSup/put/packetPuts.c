@@ -131,7 +131,7 @@ void ebpfMonPacketPutsFinish(ebpfMonPacketPuts *puts, const ebpfMonPacketPut *p,
         setAcknowledge(p, put);
     else
         setValues(p, put);
-    ebpfMonPutClientsFind(puts->clients, &p->peer, p->user, p->host, &client);
+    ebpfMonPutClientsFind(puts->clients, &p->peer, &p->first, p->user, p->host, &client);
     ebpfMonPutClientSet(&client, put);
     if (client.peerPid && !p->pva)
         ebpfMonLinkWritesTakeWriter(puts->linkWrites, client.peerPid, p->channel, p->at, put);

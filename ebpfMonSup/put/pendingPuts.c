@@ -91,7 +91,7 @@ static void correctClient(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p)
 {
     ebpfMonPutClient client;
 
-    ebpfMonPutClientsFind(pending->clients, &p->key.peer, p->put.user, p->put.host, &client);
+    ebpfMonPutClientsFind(pending->clients, &p->key.peer, &p->key.first, p->put.user, p->put.host, &client);
     ebpfMonPutClientSet(&client, &p->put);
 }
 

@@ -129,12 +129,13 @@ static int makeClient(ebpfMonPutClients *clients, const struct ebpfMonPeer *peer
     return isComplete;
 }
 
-void ebpfMonPutClientsFind(ebpfMonPutClients *clients, const struct ebpfMonPeer *peer, const char *user,
-                           const char *host, ebpfMonPutClient *client)
+void ebpfMonPutClientsFind(ebpfMonPutClients *clients, const struct ebpfMonPeer *peer,
+                           const struct ebpfMonFirst *first, const char *user, const char *host,
+                           ebpfMonPutClient *client)
 {
     struct ebpfMonOwner owner = { .pid = 0 };
 
-    clients->findOwner(peer, &owner);
+    clients->findOwner(peer, first, &owner);
     makeClient(clients, peer, &owner, user, host, client);
 }
 

@@ -24,16 +24,19 @@ typedef struct {
     uint32_t peerPid, peerUid; /* peerPid 0: it is not on this host, or the process is not known */
 } ebpfMonPutClient;
 
-/* Which process has opened a connection. 0, or -1: not known. Any thread. */
-typedef int (*ebpfMonOwnerFinder)(const struct ebpfMonPeer *peer, struct ebpfMonOwner *owner);
+/* Which process has opened a connection: ebpfMonKernelGetOwner. Any thread. */
+typedef uint32_t (*ebpfMonOwnerFinder)(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first,
+                                       struct ebpfMonOwner *owner);
 
 /* The user names stay the caller's. NULL without memory. */
 ebpfMonPutClients *ebpfMonPutClientsNew(ebpfMonUserNames *users, ebpfMonOwnerFinder findOwner);
 void ebpfMonPutClientsFree(ebpfMonPutClients *clients);
 
-/* The client of a connection. "user" and "host": as it claims, or "". Any thread. */
-void ebpfMonPutClientsFind(ebpfMonPutClients *clients, const struct ebpfMonPeer *peer, const char *user,
-                           const char *host, ebpfMonPutClient *client);
+/* The client of a connection. "first": NULL: not known; then the process of a client in another namespace than the
+ * server's is not known either. "user" and "host": as it claims, or "". Any thread. */
+void ebpfMonPutClientsFind(ebpfMonPutClients *clients, const struct ebpfMonPeer *peer,
+                           const struct ebpfMonFirst *first, const char *user, const char *host,
+                           ebpfMonPutClient *client);
 
 /* The client that a thread of a watched IOC serves. Nonzero: there is one, and *client is set. Event thread. */
 int ebpfMonPutClientsFindByThread(ebpfMonPutClients *clients, const struct ebpfMonHead *head,

@@ -133,6 +133,7 @@ static void joinMatch(ebpfMonPutJoin *join, const ebpfMonJoinMatch *match, ebpfM
     }
     key->moved = memcmp(&key->peer, &match->circuit->peer, sizeof(key->peer)) != 0;
     key->peer = match->circuit->peer;
+    key->first = p->first;
     key->sentAt = p->pva ? 0 : p->at;
     if (key->moved && p->pva)
         put->user[0] = put->host[0] = 0; /* those of another client */
@@ -206,6 +207,7 @@ static void fillPacketPut(ebpfMonPacketPut *p, const ebpfMonWireEvent *ev, const
     p->isNumber = !!ev->isNumber;
     p->number = ev->number;
     p->peer = ev->peer;
+    p->first = ev->first;
     p->old = *old;
     ebpfMonTextCopy(p->user, sizeof(p->user), ev->user);
     ebpfMonTextCopy(p->host, sizeof(p->host), ev->host);

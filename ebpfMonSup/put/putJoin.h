@@ -57,7 +57,7 @@ void ebpfMonPutJoinSetEventsRead(ebpfMonPutJoin *join, uint64_t at);
 
 /* --- the side of the packets --- */
 
-/* The network namespaces of which packets are read from now (monotonic ns) on; 0 stands for what is not loopback. */
+/* The network namespaces of which packets are read from now (monotonic ns) on. */
 void ebpfMonPutJoinSetCovered(ebpfMonPutJoin *join, const uint32_t *netns, unsigned count, uint64_t now);
 /* All packets from before this time (monotonic ns) have been read. */
 void ebpfMonPutJoinSetPacketsRead(ebpfMonPutJoin *join, uint64_t at);

@@ -8,11 +8,13 @@
 #include "common/clock.h"
 #include "common/text.h"
 #include "host/procInfo.h"
+#include "host/procNetns.h"
 #include "host/tcpDiag.h"
 #include "put/servers.h"
 #include "watch/targetText.h"
 
 #define LISTENERS_MAX 1024
+#define COVERED_MAX   64   /* more than there are packet sources */
 #define PLACES        1024 /* servers that are remembered, by hash */
 #define WAYS          8    /* … each in one of so many places */
 #define VALID_NS (10 * EBPFMON_SECOND_NS) /* after this another process may be the server */
@@ -39,6 +41,9 @@ struct ebpfMonServers {
     ebpfMonServer       *listenerServer;/* … and what each is, by the same index */
     unsigned             listenerCount;
     ebpfMonSocketOwners *owners;        /* of the listeners */
+    uint32_t             ownNetns;
+    uint32_t             covered[COVERED_MAX];
+    unsigned             coveredCount;
     uint64_t             wholeAt;       /* when all open files were gone through, monotonic ns */
     knownServer          known[PLACES];
 };
@@ -47,6 +52,7 @@ static const ebpfMonServerReaders procReaders = {
     .readSockets = ebpfMonServerSocketsRead, .accepts = ebpfMonServerSocketAccepts,
     .findProcess = ebpfMonServerSocketsFindProcess, .readName = ebpfMonProcIocName,
     .readQueue = ebpfMonTcpDiagReadQueue,
+    .readNetns = ebpfMonProcNetns,
 };
 
 ebpfMonServers *ebpfMonServersNew(ebpfMonTargets *targets, const ebpfMonServerReaders *readers)
@@ -61,6 +67,7 @@ ebpfMonServers *ebpfMonServersNew(ebpfMonTargets *targets, const ebpfMonServerRe
         return NULL;
     }
     servers->targets = targets;
+    servers->ownNetns = ebpfMonProcNetns(getpid());
     servers->readers = readers ? *readers : procReaders;
     return servers;
 }
@@ -262,27 +269,77 @@ pid_t ebpfMonServersFindProcess(ebpfMonServers *servers, const struct ebpfMonPee
     return servers->readers.findProcess(peer);
 }
 
+void ebpfMonServersSetCovered(ebpfMonServers *servers, const uint32_t *netns, unsigned count)
+{
+    count = count < COVERED_MAX ? count : COVERED_MAX;
+    if (count == servers->coveredCount && memcmp(netns, servers->covered, count * sizeof(*netns)) == 0)
+        return;
+    servers->coveredCount = count;
+    memcpy(servers->covered, netns, count * sizeof(*netns));
+    for (unsigned i = 0; i < PLACES; i++)
+        if (servers->known[i].server.netns != servers->known[i].netns)
+            servers->known[i].lookedAt = 0;
+}
+
+int ebpfMonServersIsCovered(const ebpfMonServers *servers, uint32_t netns)
+{
+    for (unsigned i = 0; i < servers->coveredCount; i++)
+        if (servers->covered[i] == netns)
+            return 1;
+    return 0;
+}
+
+/* Judges packets of a server whose socket is in another namespace than theirs. */
+static void judgeAway(const ebpfMonServers *servers, knownServer *k)
+{
+    ebpfMonServer *s = &k->server;
+
+    if (!s->netns || s->netns == k->netns)
+        return;
+    s->isElsewhere = (s->iocId && !s->off) || ebpfMonServersIsCovered(servers, s->netns);
+    s->off |= k->netns != servers->ownNetns;
+}
+
+/* Finds the process that listens there, in the namespace of the packets or else in another one: *netns. 0: none. */
+static pid_t findAnywhere(ebpfMonServers *servers, const struct ebpfMonPeer *peer, uint32_t *netns)
+{
+    struct ebpfMonPeer any = *peer;
+    pid_t pid = ebpfMonServersFindProcess(servers, peer);
+
+    *netns = peer->netns;
+    if (pid || !peer->netns || ebpfMonIsLoopback(peer->saddr))
+        return pid;
+    any.netns = 0;
+    pid = servers->readers.findProcess(&any);
+    *netns = pid ? servers->readers.readNetns(pid) : 0;
+    return pid;
+}
+
 static void lookForServer(ebpfMonServers *servers, knownServer *k, const struct ebpfMonPeer *peer)
 {
     char text[INET_ADDRSTRLEN] = "?";
     struct in_addr in = { .s_addr = peer->saddr };
     unsigned i = findListener(servers, peer);
+    uint32_t netns;
     pid_t pid;
 
     if (i < servers->listenerCount) {
         k->isIoc = 1;
         k->server = servers->listenerServer[i];
+        k->server.netns = peer->netns;
         findIoc(servers, servers->listeners[i].pid, &k->server); /* it may have changed since the last refresh */
         return;
     }
-    pid = ebpfMonServersFindProcess(servers, peer);
+    pid = findAnywhere(servers, peer, &netns);
     if (!pid && k->server.name[0])
         return; /* it has ended; packets that are still read were for it */
     memset(&k->server, 0, sizeof(k->server));
     k->server.pid = pid;
+    k->server.netns = netns;
     k->isIoc = pid && findIoc(servers, pid, &k->server);
     /* ourselves, unless that was asked for: then we are a watched IOC */
     k->server.off |= !k->isIoc && pid == getpid();
+    judgeAway(servers, k);
     if (k->isIoc)
         return;
     if (pid && servers->readers.readName(pid, k->server.name, sizeof(k->server.name)) >= 0) {
@@ -304,6 +361,7 @@ const ebpfMonServer *ebpfMonServersFind(ebpfMonServers *servers, const struct eb
         lookForServer(servers, k, peer);
     } else if (k->changes != changes && k->server.pid && findIoc(servers, k->server.pid, &k->server)) {
         k->isIoc = 1; /* not only at the next refresh: packets are wanted, or not, from the change on */
+        judgeAway(servers, k);
     }
     k->changes = changes;
     return &k->server;

@@ -14,7 +14,11 @@ typedef struct {
     uint32_t iocId;  /* of an IOC that is found; 0: no such IOC */
     pid_t    pid;    /* its process; 0: not known */
     int      isSeen; /* its puts are seen inside, or will be at once */
-    int      off;    /* an IOC that the filter does not want */
+    int      off;    /* an IOC that the filter does not want; or as isElsewhere, but packets of its namespace are not
+                      * read */
+    int      isElsewhere; /* its socket is in another network namespace than the packets, and the packets there count:
+                           * these are copies of them, or forged */
+    uint32_t netns;  /* of its socket; 0: not known */
     char     name[EBPFMON_IOCNAME_SIZE]; /* of a process of this host; else ADDRESS:PORT */
 } ebpfMonServer;
 
@@ -26,6 +30,7 @@ typedef struct {
     pid_t    (*findProcess)(const struct ebpfMonPeer *peer);
     int      (*readName)(pid_t pid, char *buf, size_t size); /* -1: it has ended */
     long     (*readQueue)(pid_t pid, const struct ebpfMonPeer *peer); /* as ebpfMonTcpDiagReadQueue */
+    uint32_t (*readNetns)(pid_t pid);
 } ebpfMonServerReaders;
 
 typedef struct ebpfMonServers ebpfMonServers;
@@ -34,13 +39,19 @@ typedef struct ebpfMonServers ebpfMonServers;
 ebpfMonServers *ebpfMonServersNew(ebpfMonTargets *targets, const ebpfMonServerReaders *readers);
 void ebpfMonServersFree(ebpfMonServers *servers);
 
+/* The packets of these network namespaces are read. */
+void ebpfMonServersSetCovered(ebpfMonServers *servers, const uint32_t *netns, unsigned count);
+int  ebpfMonServersIsCovered(const ebpfMonServers *servers, uint32_t netns);
+
 /* "call" is called each time before all processes are searched for a socket, which takes milliseconds. */
 void ebpfMonServersSetSearchHook(ebpfMonServers *servers, void (*call)(void *arg), void *arg);
 
-/* The process that listens there; 0: none. Searches all processes. */
+/* The process that listens there, in namespace peer->netns; 0: none. Searches all processes. */
 pid_t ebpfMonServersFindProcess(ebpfMonServers *servers, const struct ebpfMonPeer *peer);
 
-/* The server of a connection. Valid until the next call. "now": monotonic ns. */
+/* The server of a connection. Valid until the next call. "now": monotonic ns. Packets count for a server if they were
+ * seen in the namespace of its socket (peer->netns). If no packets are read there, those in the monitor's own namespace
+ * count, which a user without privileges cannot write. */
 const ebpfMonServer *ebpfMonServersFind(ebpfMonServers *servers, const struct ebpfMonPeer *peer, uint64_t now);
 
 /* Nonzero: the IOC still runs. */

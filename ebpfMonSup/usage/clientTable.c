@@ -20,7 +20,6 @@
 #include "usage/clientTable.h"
 
 #define IOCS_MAX 256
-#define LOOPBACK 127 /* the first byte of loopback addresses */
 
 struct ebpfMonClientTable {
     ebpfMonTargets    *targets;  /* fixed, as the next two */
@@ -204,8 +203,6 @@ static int noteEnd(void *arg, const ebpfMonTcpRow *row)
         return 0;
     facts->peer.saddr = row->local;
     facts->peer.sport = row->localPort;
-    if (ntohl(row->remote) >> 24 == LOOPBACK) /* each network namespace has these addresses */
-        facts->peer.netns = e->netns;
     return 0;
 }
 
@@ -243,12 +240,13 @@ static ebpfMonClientFacts *readFacts(ebpfMonClientTable *table, pid_t pid, const
         const ebpfMonCaClient *c = &clients->client[i];
 
         e.order[i] = (clientKey){ makeKey(c->addr, c->port), i };
-        e.facts[i] = (ebpfMonClientFacts){ .peer = { .addr = c->addr, .port = c->port }, .bytes = -1 };
+        e.facts[i] = (ebpfMonClientFacts){ .peer = { .addr = c->addr, .port = c->port, .netns = e.netns },
+                                            .bytes = -1 };
     }
     if (clients->clients)
         readEnds(&e, pid);
     for (unsigned i = 0; i < clients->clients; i++)
-        ebpfMonPutClientsFind(table->putClients, &e.facts[i].peer, clients->client[i].user, clients->client[i].host,
+        ebpfMonPutClientsFind(table->putClients, &e.facts[i].peer, NULL, clients->client[i].user, clients->client[i].host,
                               &e.facts[i].who);
     free(e.inode);
     free(e.order);

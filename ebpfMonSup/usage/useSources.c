@@ -80,7 +80,7 @@ void ebpfMonUseSourcesAddPacket(ebpfMonUseNotes *notes, ebpfMonClientTable *tabl
     if (!ebpfMonUseNotesAdd(notes, server, name, kind, hashPeer(ev->peer.addr, ev->peer.port),
                             ebpfMonClockUnixSeconds(), kind == ebpfMonUseRead))
         return;
-    ebpfMonPutClientsFind(clients, &ev->peer, ev->user, ev->host, &client);
+    ebpfMonPutClientsFind(clients, &ev->peer, &ev->first, ev->user, ev->host, &client);
     formatWho(&client, who, sizeof(who));
     ebpfMonUseNotesSetWho(notes, server, name, kind, who);
 }

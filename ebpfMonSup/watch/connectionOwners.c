@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "host/procInfo.h"
 #include "watch/connectionOwners.h"
-
-#define LOOPBACK 127 /* first byte of its addresses */
 
 void ebpfMonConnectionOwnersRead(pid_t pid, uint32_t netns, ebpfMonConnectionOwnersSet set)
 {
@@ -16,15 +13,14 @@ void ebpfMonConnectionOwnersRead(pid_t pid, uint32_t netns, ebpfMonConnectionOwn
     for (int i = 0; i < n; i++) {
         struct ebpfMonPeer peer = {
             .addr = conns[i].addr, .saddr = conns[i].saddr, .port = conns[i].port, .sport = conns[i].sport,
+            .netns = netns,
         };
         struct ebpfMonOwner owner = { .pid = (uint32_t)conns[i].pid, .uid = conns[i].uid };
 
         if (!conns[i].pid)
             continue;
         memcpy(owner.comm, conns[i].comm, sizeof(owner.comm));
-        if (ntohl(peer.addr) >> 24 == LOOPBACK) /* each namespace has these addresses */
-            peer.netns = netns;
-        set(&peer, &owner, netns);
+        set(&peer, &owner);
     }
     free(conns);
 }

@@ -12,8 +12,7 @@
 #include "ebpfMonTable.h"
 
 /* Notes who opened a connection: ebpfMonKernelSetOwner. */
-typedef int (*ebpfMonConnectionOwnersSet)(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner,
-                                          uint32_t netns);
+typedef int (*ebpfMonConnectionOwnersSet)(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner);
 
 /* Calls "set" for each connection in the network namespace of process "pid" (0: ours) whose owner is found. "netns":
  * inode of that namespace. Takes as long as a look at all files of all processes, so no lock may be held. */

@@ -49,11 +49,6 @@ static void onEvent(void *arg, const ebpfMonWireEvent *ev)
     r->sink.event(r->sink.arg, ev);
 }
 
-static int isLoopback(uint32_t addr)
-{
-    return ntohl(addr) >> 24 == 127;
-}
-
 /* Who sent this TCP packet. 0, or -1: it is another one. The program in the kernel has found both headers whole. */
 static int readSender(const ebpfMonPacket *packet, uint32_t netns, struct ebpfMonPeer *sender)
 {
@@ -65,7 +60,7 @@ static int readSender(const ebpfMonPacket *packet, uint32_t netns, struct ebpfMo
     *sender = (struct ebpfMonPeer){
         .saddr = ip->saddr,
         .sport = tcp->source,
-        .netns = isLoopback(ip->saddr) || isLoopback(ip->daddr) ? netns : 0,
+        .netns = netns,
     };
     return 0;
 }

@@ -28,7 +28,8 @@ int ebpfMonCircuitSameKey(const ebpfMonCircuitKey *a, const ebpfMonCircuitKey *b
 
 static ebpfMonCircuitList *getList(ebpfMonCircuit *c)
 {
-    return c->phase == ebpfMonCircuitOpen ? &c->wire->open : &c->wire->others;
+    /* one that was given up and forgotten would be met again in the middle of a message */
+    return c->phase == ebpfMonCircuitOpen || c->givenUp ? &c->wire->open : &c->wire->others;
 }
 
 static void leaveList(ebpfMonCircuit *c)
@@ -170,6 +171,31 @@ static void closeCircuit(ebpfMonCircuit *c, ebpfMonCircuitPhase phase, uint64_t 
     joinList(c);
 }
 
+static void clearSides(ebpfMonCircuit *c)
+{
+    for (int side = 0; side < 2; side++) {
+        ebpfMonAssemblyClear(&c->wire->account, &c->assembly[side]);
+        ebpfMonStreamClear(&c->stream[side]);
+    }
+}
+
+void ebpfMonCircuitGiveUp(ebpfMonCircuit *c, int side, uint64_t time)
+{
+    ebpfMonWireEvent e = { .kind = ebpfMonWireGivenUp, .time = time, .fromServer = side == c->server };
+
+    leaveList(c);
+    c->givenUp = 1;
+    joinList(c);
+    c->wire->account.stats.gaps++;
+    if (c->phase == ebpfMonCircuitOpen) {
+        ebpfMonCircuitEmit(c, &e);
+    } else {
+        ebpfMonCircuitPeer(c, c->server < 0 ? 1 : c->server, &e.peer);
+        ebpfMonWireEmit(c->wire, &e);
+    }
+    clearSides(c);
+}
+
 void ebpfMonCircuitDisown(ebpfMonCircuit *c, uint64_t time)
 {
     ebpfMonWireEvent e = { .kind = ebpfMonWireForeign, .time = time };
@@ -177,10 +203,7 @@ void ebpfMonCircuitDisown(ebpfMonCircuit *c, uint64_t time)
     closeCircuit(c, ebpfMonCircuitForeign, time);
     ebpfMonCircuitPeer(c, c->server < 0 ? 1 : c->server, &e.peer);
     ebpfMonWireEmit(c->wire, &e);
-    for (int side = 0; side < 2; side++) {
-        ebpfMonAssemblyClear(&c->wire->account, &c->assembly[side]);
-        ebpfMonStreamClear(&c->stream[side]);
-    }
+    clearSides(c);
 }
 
 void ebpfMonCircuitAgain(ebpfMonCircuit *c, uint64_t time)
@@ -207,10 +230,7 @@ void ebpfMonCircuitEnd(ebpfMonCircuit *c, uint64_t time)
 
     closeCircuit(c, ebpfMonCircuitForeign, time);
     leaveList(c);
-    for (int side = 0; side < 2; side++) {
-        ebpfMonStreamClear(&c->stream[side]);
-        ebpfMonAssemblyClear(&c->wire->account, &c->assembly[side]);
-    }
+    clearSides(c);
     for (at = &w->byKey[getBucket(w, &c->key)]; *at != c; at = &(*at)->next)
         ;
     *at = c->next;
@@ -242,6 +262,8 @@ void ebpfMonCircuitEmit(ebpfMonCircuit *c, ebpfMonWireEvent *e)
         peer.sport = e->peer.sport ? e->peer.sport : peer.sport;
     }
     e->peer = peer;
+    if (c->server >= 0 && c->stream[0].syn && c->stream[1].syn)
+        e->first = (struct ebpfMonFirst){ { c->stream[!c->server].isn + 1, c->stream[c->server].isn + 1 } };
     e->circuit = c->number;
     e->stretch = c->server < 0 ? 0 : c->assembly[e->fromServer ? c->server : !c->server].stretch;
     e->protocol = c->protocol->id;

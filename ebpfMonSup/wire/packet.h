@@ -10,6 +10,7 @@
 #define EBPFMON_TCP_SYN 0x02
 #define EBPFMON_TCP_RST 0x04
 #define EBPFMON_TCP_ACK 0x10
+#define EBPFMON_TCP_URG 0x20
 
 typedef enum {
     ebpfMonPacketOther,    /* no TCP or UDP over IPv4, or it contradicts itself */

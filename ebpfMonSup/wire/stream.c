@@ -262,6 +262,13 @@ void ebpfMonStreamTick(ebpfMonStream *s, uint64_t time)
     }
 }
 
+int ebpfMonStreamIsNear(const ebpfMonStream *s, uint32_t seq)
+{
+    int32_t ahead = getDistance(seq, s->next);
+
+    return !s->started || (ahead <= FAR && ahead >= -FAR);
+}
+
 int ebpfMonStreamEnded(const ebpfMonStream *s)
 {
     return s->fin && s->started && getDistance(s->next, s->finSeq) >= 0;

@@ -56,6 +56,8 @@ void ebpfMonStreamAck(ebpfMonStream *stream, uint32_t ack, uint64_t time);
 /* Gives up bytes that have been missing at "time" for longer than a second; or for a minute, if they will be sent
  * again by all that we know. UINT64_MAX: gives up all missing bytes. */
 void ebpfMonStreamTick(ebpfMonStream *stream, uint64_t time);
+/* Nonzero: a segment with this sequence number may be one of this direction. */
+int  ebpfMonStreamIsNear(const ebpfMonStream *stream, uint32_t seq);
 int  ebpfMonStreamEnded(const ebpfMonStream *stream); /* nonzero: all bytes before its FIN have come */
 void ebpfMonStreamClear(ebpfMonStream *stream);
 

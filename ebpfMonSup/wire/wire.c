@@ -49,20 +49,10 @@ void ebpfMonWireFree(ebpfMonWire *w)
     free(w);
 }
 
-static int isLoopback(uint32_t addr)
-{
-    return *(const uint8_t *)&addr == 127;
-}
-
-static uint32_t findNetns(const ebpfMonSegment *s, uint32_t netns)
-{
-    return isLoopback(s->from) || isLoopback(s->to) ? netns : 0;
-}
-
 static void handleDatagram(ebpfMonWire *w, uint64_t time, uint32_t netns, const ebpfMonSegment *s)
 {
     struct ebpfMonPeer peer = { .addr = s->from, .port = s->fromPort, .saddr = s->to, .sport = s->toPort,
-        .netns = findNetns(s, netns) };
+        .netns = netns };
     uint16_t from = ntohs(s->fromPort), to = ntohs(s->toPort);
     const ebpfMonProtocol *protocol;
 
@@ -92,7 +82,7 @@ static ebpfMonCircuit *makeCircuit(ebpfMonWire *w, const ebpfMonCircuitKey *key,
 /* Finds or makes the circuit of a segment. *side gets the side that sent it. NULL: there is none. */
 static ebpfMonCircuit *getCircuit(ebpfMonWire *w, uint64_t time, uint32_t netns, const ebpfMonSegment *s, int *side)
 {
-    ebpfMonCircuitKey key = { .netns = findNetns(s, netns) };
+    ebpfMonCircuitKey key = { .netns = netns };
     uint64_t from = (uint64_t)ntohl(s->from) << 16 | ntohs(s->fromPort);
     uint64_t to = (uint64_t)ntohl(s->to) << 16 | ntohs(s->toPort);
     ebpfMonCircuit *c;
@@ -126,6 +116,14 @@ static void tickStreams(ebpfMonCircuit *c, uint64_t time)
         ebpfMonStreamTick(&c->stream[side], time);
 }
 
+/* Nonzero: both sides have ended. */
+static int isEnded(const ebpfMonCircuit *c)
+{
+    if (c->givenUp)
+        return c->stream[0].fin && c->stream[1].fin;
+    return ebpfMonStreamEnded(&c->stream[0]) && ebpfMonStreamEnded(&c->stream[1]);
+}
+
 static void handleTcp(ebpfMonWire *w, uint64_t time, uint32_t netns, const ebpfMonSegment *s)
 {
     int side;
@@ -142,7 +140,9 @@ static void handleTcp(ebpfMonWire *w, uint64_t time, uint32_t netns, const ebpfM
         if (c->phase == ebpfMonCircuitNew)
             c->server = s->flags & EBPFMON_TCP_ACK ? side : !side;
     }
-    if (c->phase != ebpfMonCircuitForeign) {
+    if (s->flags & EBPFMON_TCP_URG && c->phase != ebpfMonCircuitForeign && !c->givenUp && ebpfMonStreamIsNear(st, s->seq))
+        ebpfMonCircuitGiveUp(c, side, time);
+    if (c->phase != ebpfMonCircuitForeign && !c->givenUp) {
         ebpfMonStreamTick(st, time);
         if (s->flags & EBPFMON_TCP_ACK)
             ebpfMonStreamAck(&c->stream[!side], s->ack, time);
@@ -161,8 +161,7 @@ static void handleTcp(ebpfMonWire *w, uint64_t time, uint32_t netns, const ebpfM
     }
     if (s->flags & EBPFMON_TCP_RST)
         tickStreams(c, UINT64_MAX);
-    if (s->flags & EBPFMON_TCP_RST || (ebpfMonStreamEnded(&c->stream[0]) && ebpfMonStreamEnded(&c->stream[1]))
-        || (s->flags & EBPFMON_TCP_FIN && c->phase == ebpfMonCircuitForeign)) {
+    if (s->flags & EBPFMON_TCP_RST || isEnded(c) || (s->flags & EBPFMON_TCP_FIN && c->phase == ebpfMonCircuitForeign)) {
         ebpfMonEndedCircuitsAdd(w->ended, c, time);
         ebpfMonCircuitEnd(c, time);
     }
@@ -193,7 +192,8 @@ void ebpfMonWirePacket(ebpfMonWire *w, uint64_t time, uint32_t netns, const uint
 static int isSilent(const ebpfMonCircuit *c, uint64_t time)
 {
     int isHalfEnded = ebpfMonStreamEnded(&c->stream[0]) || ebpfMonStreamEnded(&c->stream[1]);
-    uint64_t limit = c->phase != ebpfMonCircuitOpen ? SILENT_OTHER : isHalfEnded ? SILENT_HALF : SILENT_OPEN;
+    uint64_t limit = c->phase != ebpfMonCircuitOpen && !c->givenUp ? SILENT_OTHER :
+                     isHalfEnded ? SILENT_HALF : SILENT_OPEN;
 
     return time == UINT64_MAX || (time > c->last && time - c->last > limit);
 }
@@ -213,7 +213,7 @@ void ebpfMonWireTick(ebpfMonWire *w, uint64_t time)
         for (ebpfMonCircuit *c = lists[i]->oldest; c; c = newer) {
             newer = c->newer;
             tickStreams(c, time);
-            if (isSilent(c, time) || (ebpfMonStreamEnded(&c->stream[0]) && ebpfMonStreamEnded(&c->stream[1])))
+            if (isSilent(c, time) || isEnded(c))
                 ebpfMonCircuitEnd(c, time == UINT64_MAX ? c->last : time);
         }
     }

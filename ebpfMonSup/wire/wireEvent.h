@@ -26,6 +26,7 @@ typedef enum {
     ebpfMonWireRead,        /* a client reads a value: name or sid */
     ebpfMonWireSubscribe,   /* a client subscribes: name or sid */
     ebpfMonWireGap,         /* bytes that were not seen: "bytes" of them, in the direction "fromServer" */
+    ebpfMonWireGivenUp,     /* a connection, perhaps of CA or PVA, is not followed any more: it has urgent data */
     ebpfMonWireSearch,      /* a client searches for "name", by UDP or from a name server by TCP; peer: client; cid */
     ebpfMonWireFound,       /* a server answered a search; peer: client and server; cid; name is "" if it is not
                              * known */
@@ -37,6 +38,7 @@ typedef struct {
     ebpfMonWireProtocol protocol;
     uint64_t time;          /* ns since 1970; of the packet that completed the message */
     struct ebpfMonPeer peer;
+    struct ebpfMonFirst first; /* of its connection; zeros: its begin was not seen */
     uint64_t circuit;       /* number of the connection, which is never used again; 0: UDP */
     uint32_t seq;           /* TCP sequence number of the message's first byte */
     uint32_t end;           /* TCP sequence number after its last byte */
@@ -100,7 +102,7 @@ typedef struct {
     uint64_t packets, segments, bytes;     /* packets, TCP segments with data, and bytes that came */
     uint64_t repeated;                     /* segments with no new bytes */
     uint64_t reordered;                    /* segments that had to wait for an earlier one */
-    uint64_t gaps, gapBytes;
+    uint64_t gaps, gapBytes;               /* a connection that is given up is one gap */
     uint64_t resynced;                     /* how often a header was found after a gap, or in a connection that began
                                             * before we watched */
     uint64_t malformed;                    /* messages that contradict themselves */

@@ -22,12 +22,14 @@ static int fakeReadUser(uid_t uid, char *buf, size_t size)
     return 0;
 }
 
-static int fakeFindOwner(const struct ebpfMonPeer *peer, struct ebpfMonOwner *owner)
+static uint32_t fakeFindOwner(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first,
+                              struct ebpfMonOwner *owner)
 {
+    (void)first;
     if (ntohs(peer->port) != FAKE_LOCAL_PORT)
-        return -1;
+        return 0;
     *owner = (struct ebpfMonOwner){ .pid = (uint32_t)getpid(), .uid = 1000, .comm = "test" };
-    return 0;
+    return 1;
 }
 
 static inline struct ebpfMonPeer fakePeer(unsigned port, unsigned serverPort)
@@ -41,7 +43,7 @@ static inline struct ebpfMonWho fakeCaClient(unsigned port, const char *user, co
 {
     struct ebpfMonWho who = { .peer = fakePeer(port, 5064), .isCA = 1, .comm = "CAS-client" };
 
-    fakeFindOwner(&who.peer, &who.owner);
+    fakeFindOwner(&who.peer, NULL, &who.owner);
     memcpy(who.user, user, strlen(user));
     memcpy(who.host, host, strlen(host));
     return who;

@@ -62,9 +62,9 @@ static void onCovers(void *arg, const uint32_t *netns, unsigned count)
     coveredCount = count;
 }
 
-static int setOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner, uint32_t netns)
+static int setOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner)
 {
-    (void)peer; (void)owner; (void)netns;
+    (void)peer; (void)owner;
     return 0;
 }
 

@@ -76,7 +76,7 @@ static void testClients(void)
     findWriter(&ev, NULL);
     testOk(strcmp(put.user, "phil") == 0 && strcmp(put.command, command) == 0,
            "a connection that claims another name keeps the true user and command");
-    ebpfMonPutClientsFind(clients, &ev.who.peer, "", "", &c);
+    ebpfMonPutClientsFind(clients, &ev.who.peer, NULL, "", "", &c);
     testOk(strcmp(c.realUser, "phil") == 0 && strcmp(c.command, command) == 0 && strcmp(c.host, "10.0.0.1") == 0,
            "a client of this host is found by its connection");
     ev.who = fakeCaClient(2000, "anna", "office1");

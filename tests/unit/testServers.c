@@ -44,11 +44,18 @@ static int accepts(const ebpfMonServerSocket *s, const struct ebpfMonPeer *peer)
     return s->port == peer->sport;
 }
 
+static uint32_t processNetns; /* of "process"; 0: any */
+
+static uint32_t readNetns(pid_t pid)
+{
+    (void)pid;
+    return processNetns;
+}
+
 static pid_t findProcess(const struct ebpfMonPeer *peer)
 {
-    (void)peer;
     looks++;
-    return process;
+    return peer->netns && processNetns && peer->netns != processNetns ? 0 : process;
 }
 
 static int readName(pid_t pid, char *buf, size_t size)
@@ -62,6 +69,7 @@ static int readName(pid_t pid, char *buf, size_t size)
 
 static const ebpfMonServerReaders readers = {
     .readSockets = readSockets, .accepts = accepts, .findProcess = findProcess, .readName = readName,
+    .readNetns = readNetns,
 };
 
 static void onPort(void *arg, uint32_t netns, uint16_t port)
@@ -216,6 +224,44 @@ static void testOff(ebpfMonServers *servers, ebpfMonTarget *b)
            "but one does once it is watched");
 }
 
+/* Packets of one namespace for a server in another: somebody may have written them who has nothing to do with either. */
+static void testNamespaces(ebpfMonServers *servers, ebpfMonTarget *a)
+{
+    uint32_t own = ebpfMonProcNetns(getpid()), covered[] = { own, own + 1 };
+    struct ebpfMonPeer peer = makePeer(9300);
+    const ebpfMonServer *s;
+
+    testDiag("A server in another network namespace than the packets");
+    process = 4712;
+    processNetns = own + 2;
+    ebpfMonServersSetCovered(servers, covered, 2);
+    peer.netns = own + 2;
+    s = ebpfMonServersFind(servers, &peer, 100 * SECOND);
+    testOk(s->pid == 4712 && !s->off && !s->isElsewhere && s->netns == own + 2, "its own namespace: they count");
+    peer.netns = own + 1;
+    s = ebpfMonServersFind(servers, &peer, 100 * SECOND);
+    testOk(s->pid == 4712 && s->off, "another one: they do not");
+    peer.netns = own;
+    s = ebpfMonServersFind(servers, &peer, 100 * SECOND);
+    testOk(s->pid == 4712 && !s->off && !s->isElsewhere && s->netns == own + 2,
+           "that of the monitor: they do, as long as none are read in that of the server");
+    covered[1] = own + 2;
+    ebpfMonServersSetCovered(servers, covered, 2);
+    testOk(ebpfMonServersFind(servers, &peer, 101 * SECOND)->isElsewhere, "from then on they are copies");
+    peer = makePeer(9301);
+    peer.netns = own;
+    process = a->pid;
+    processNetns = own + 3;
+    s = ebpfMonServersFind(servers, &peer, 100 * SECOND);
+    testOk(s->iocId == a->iocId && s->isElsewhere, "a watched IOC is seen inside: they are copies in any case");
+    process = 0;
+    peer = makePeer(9302);
+    peer.netns = own + 1;
+    s = ebpfMonServersFind(servers, &peer, 100 * SECOND);
+    testOk(!s->pid && !s->off && !s->isElsewhere, "a server on another host: %s", s->name);
+    processNetns = 0;
+}
+
 static int listenHere(void)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -312,7 +358,7 @@ MAIN(testServers)
     ebpfMonTarget *a, *b;
     ebpfMonServers *servers;
 
-    testPlan(37);
+    testPlan(43);
     targets = ebpfMonTargetsNew();
     a = addIoc(100, "iocA", 1);
     b = addIoc(101, "iocB", 0);
@@ -320,6 +366,7 @@ MAIN(testServers)
     testFind(servers, a, b);
     testChange(servers, a, b);
     testOff(servers, b);
+    testNamespaces(servers, a);
     testSockets();
     testRunning(servers, a);
     testMany(servers);

@@ -21,9 +21,9 @@ static int readUser(uid_t uid, char *buf, size_t size)
     return 0;
 }
 
-static int findNoOwner(const struct ebpfMonPeer *peer, struct ebpfMonOwner *owner)
+static uint32_t findNoOwner(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first, struct ebpfMonOwner *owner)
 {
-    return -1;
+    return 0;
 }
 
 /* Takes all that was noted since the last call. Nonzero: it is one note, of this kind, by this writer. */

@@ -275,6 +275,44 @@ static void testOverlap(void)
     bytesFree(&second);
 }
 
+/* A server never reads an urgent byte, so all behind it is somewhere else for us. "before": messages before it. */
+static void testUrgent(unsigned before)
+{
+    eventLog log = { 0 };
+    ebpfMonWire *w = ebpfMonWireNew(NULL, logEvent, &log);
+    talk k = talkNew((uint16_t)(41000 + before), 5064);
+    bytes b = { 0 };
+    uint64_t gaps;
+
+    testDiag("Urgent data after %u messages", before);
+    for (unsigned i = 0; i < 6; i++)
+        put(&b, 3, i, i);
+    shake(w, &k);
+    say(w, &k, 0, b.p, 24 * before);
+    gaps = ebpfMonWireStat(w)->gaps;
+    sendAt(w, &k, 0, k.seq[0] + (32 << 20), ACK | URG, "", 1, 1);
+    testOk(!log.count[ebpfMonWireGivenUp], "a segment that cannot be one of this connection");
+    sendAt(w, &k, 0, k.seq[0], ACK | URG, NULL, 0, 0); /* it may only announce the urgent byte */
+    say(w, &k, 0, b.p, b.len);
+    say(w, &k, 1, b.p, b.len);
+    testOk(log.count[ebpfMonWireGivenUp] == 1 && log.last[ebpfMonWireGivenUp].peer.sport == htons(5064) &&
+               ebpfMonWireStat(w)->gaps == gaps + 1 && log.count[ebpfMonWirePut] == before,
+           "nothing is read any more: %u puts", log.count[ebpfMonWirePut]);
+    k.time += 7200000 * MS;
+    ebpfMonWireTick(w, k.time);
+    say(w, &k, 0, b.p, b.len);
+    testOk(log.count[ebpfMonWirePut] == before && ebpfMonWireStat(w)->circuits == 1, "not after two hours either");
+    bye(w, &k);
+    testOk(ebpfMonWireStat(w)->circuits == 0 && ebpfMonWireStat(w)->memory == 0, "it ends");
+    k.time += 2000 * MS;
+    shake(w, &k);
+    say(w, &k, 0, b.p, b.len);
+    testOk(log.count[ebpfMonWirePut] == before + 6, "the next connection from this port is read");
+    ebpfMonWireFree(w);
+    logClear(&log);
+    bytesFree(&b);
+}
+
 MAIN(testWireStream)
 {
     turn t[128];
@@ -290,6 +328,8 @@ MAIN(testWireStream)
     testSentAgain();
     testJoinedLate();
     testOverlap();
+    testUrgent(0);
+    testUrgent(3);
     logClear(&plain);
     bytesFree(&store);
     return testDone();

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Packets that somebody writes to a network namespace of his own, or sends from another host, make no put of an IOC elsewhere, and
+lend nobody's name. Clients in other namespaces are known by their own name."""
+import json
+import os
+import shlex
+import sys
+
+import pytest
+from tests.harness import badlink, db, lan, loopback, paths, rawca
+from tests.harness.far import FarIoc, there
+from tests.harness.ioc import OURS
+from tests.harness.process import Process
+from tests.harness.putlog import PutLog, same
+from tests.harness.wait import stays_false, until
+
+DB = db.READY + db.record("ao", "AO")
+QUIET = 4  # s: a put that only packets show is published 2.5 s after its reply
+NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+
+
+@pytest.fixture(scope="module")
+def net():
+    with lan.Lan() as made:
+        badlink.ip("addr", "add", "192.0.2.1/24", "dev", made.bridge)  # the tests' namespace is one more host
+        yield made
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    return PutLog(tmp_path_factory.mktemp("logs") / "puts.json")
+
+
+@pytest.fixture(scope="module")
+def ioc(net, tmp_path_factory):
+    made = FarIoc(tmp_path_factory.mktemp("ioc"), net, end=net.hosts[0], db=DB).start()
+    yield made
+    made.discard()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def monitor(ioc, log, module_monitor):
+    made = module_monitor(before=[log.command()]).start()
+    made.wait_ioc(ioc)
+    return made
+
+
+class Rogue:
+    """Somebody with rights in a network namespace of his own only, as any user can have, and an IOC of his own in it: so packets are
+    read there."""
+
+    def __init__(self, tmp, monitor, log):
+        self.name, self.pv = OURS.replace("*", "rogue"), f"R{os.getpid()}:AO"
+        (tmp / "rogue.db").write_text('record(ao, "$(P)AO") {}\n')
+        self.port = loopback.take_port()
+        environ = loopback.server(self.port, IOC=self.name)
+        softioc = shlex.join(map(str, [paths.BASE_BIN / "softIoc", "-m", f"P=R{os.getpid()}:", "-d", tmp / "rogue.db"]))
+        self.process = Process(["unshare", "-Urn", "--kill-child", "sh", "-c", f"ip link set lo up; exec {softioc}"], environ,
+                               cwd=tmp)
+        self.process.wait_line("iocRun: All initialization complete")
+        self.pid = until(lambda: next((pid for pid, row in monitor.iocs().items() if row[0] == self.name), 0), 20, monitor.iocs)
+        # his packets are read: a put to his own IOC is seen in both ways
+        until(lambda: self.run("tests.programs.ca_puts", "127.0.0.1", self.port, self.pv, 1) and
+              any(o["seen"] == "both" for o in log.of(self.pv)), 20, lambda: log.of(self.pv))
+
+    def run(self, module, *args):
+        done = Process(["nsenter", f"--user=/proc/{self.pid}/ns/user", f"--net=/proc/{self.pid}/ns/net", "--preserve-credentials", "--",
+                        sys.executable, "-m", module, *map(str, args)], dict(os.environ))
+        done.wait(20)
+        assert "done" in done.lines, done.output()
+        return True
+
+    def forge(self, *args):
+        self.run("tests.programs.forge_session", "lo", "00:00:00:00:00:00", *args)
+
+
+@pytest.fixture(scope="module")
+def rogue(tmp_path_factory, monitor, log):
+    made = Rogue(tmp_path_factory.mktemp("rogue"), monitor, log)
+    yield made
+    made.process.kill()
+    loopback.give_port(made.port)
+
+
+def test_packets_of_another_namespace(ioc, log, rogue):
+    """Root's console has a connection open. The user forges a session with the addresses of both, and one with those of a console
+    that does not exist, in his own namespace."""
+    pv = ioc.prefix + "AO"
+    client = rawca.RawCa(ioc.port, addr=ioc.address, user="root", host="console")
+    sid = client.sid(pv)
+    for peer in client.address, "192.0.2.200:50001":
+        rogue.forge(f"{ioc.address}:{ioc.port}", peer, pv, "root", "console", 222, 223)
+    mark = len(log.of(pv))
+    client.send(rawca.write(sid, rawca.DOUBLE, [5.0], notify=True))
+    line, = log.next(1, pv, mark)
+    assert same(line["value"], 5.0) and line["seen"] == "both", line
+    assert (line["real_user"], line["pid"]) == ("root", str(os.getpid())), line
+    assert stays_false(lambda: len(log.of(pv)) > mark + 1, QUIET), log.of(pv)
+    assert not [o for o in log.of(pv) if same(o["value"], 222.0) or same(o["value"], 223.0)]
+    client.close()
+
+
+def test_clients_elsewhere(ioc, net, log):
+    """A client on this host whose socket is in another namespace: its put is seen in up to three namespaces, and shown once, with
+    its own process."""
+    pv = ioc.prefix + "AO"
+    for end in None, net.hosts[1], net.hosts[0]:
+        for value in 11, 12:
+            mark = len(log.of(pv))
+            argv = [sys.executable, "-m", "tests.programs.ca_puts", ioc.address, ioc.port, pv, value]
+            client = Process([*NOBODY, *argv], dict(os.environ)) if not end else there(end, [*NOBODY, *argv])
+            client.wait(20)
+            line, = log.next(1, pv, mark)
+            assert same(line["value"], float(value)) and line["seen"] == "both" and line["result"] == "ok", line
+            assert line["real_user"] == "nobody" and line["command"].startswith("python"), (end, line)
+    mark = len(log.of(pv))
+    assert stays_false(lambda: len(log.of(pv)) > mark, QUIET), log.of(pv)[mark:]
+
+
+def mac(end):
+    return json.loads(badlink.ip("-n", end, "-j", "link", "show", "eth0"))[0]["address"]
+
+
+def losses(monitor):
+    return dict(zip(monitor.list("LOST_REASONS"), monitor.list("LOST_CNTS"))).get("packets of no connection", 0)
+
+
+@pytest.mark.parametrize("how", ["checksums", ""])
+def test_packets_from_another_host(ioc, net, log, monitor, how):
+    """Another host sends both directions of a session, with the address of the IOC's host as the source of one of them. The IOC has
+    received nothing of it: it is no put, and no refusal. It is counted."""
+    pv, before = ioc.prefix + "AO", losses(monitor)
+    mark = len(log.of(pv))
+    sender = there(net.hosts[1], [sys.executable, "-m", "tests.programs.forge_session", "eth0", mac(net.hosts[0]), f"{ioc.address}:{ioc.port}",
+                                  "192.0.2.60:40200", pv, "root", "console", 551, -552], {**os.environ, "FORGE": how})
+    sender.wait(20)
+    assert "done" in sender.lines, sender.output()
+    until(lambda: losses(monitor) == before + 2, 10, lambda: f"{losses(monitor)}, {log.of(pv)[mark:]}")
+    assert len(log.of(pv)) == mark, log.of(pv)[mark:]
+
+
+# In a network namespace of its own: a connection between these two ends, which stays open.
+TWIN = """
+import socket, subprocess, sys
+(server, port), (client, own) = (end.split(":") for end in sys.argv[1:])
+for args in ("link set lo up", f"addr add {server}/32 dev lo", f"addr add {client}/32 dev lo"):
+    subprocess.run(["ip", *args.split()], check=True)
+listener = socket.create_server((server, int(port)))
+twin = socket.create_connection((server, int(port)), source_address=(client, int(own)))
+print("open", flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.fixture
+def twin(ioc):
+    started = []
+
+    def start(client):
+        started.append(Process(["unshare", "--net", sys.executable, "-u", "-c", TWIN, f"{ioc.address}:{ioc.port}", client],
+                               loopback.environment()))
+        started[-1].wait_line("open")
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+
+
+def test_twin_of_a_client_elsewhere(ioc, net, log, twin):
+    """Somebody makes the same connection in a network namespace of his own: client, server and the other one are in three."""
+    pv = ioc.prefix + "AO"
+    client = there(net.hosts[1], [sys.executable, "-m", "tests.programs.ca_puts", ioc.address, ioc.port, pv, "-"])
+
+    def put(value):
+        mark = len(log.of(pv))
+        client.send(str(value))
+        line, = log.next(1, pv, mark)
+        assert same(line["value"], float(value)) and line["pid"] == str(client.pid), line
+        return line["peer"]
+
+    other = twin(put(31))
+    put(32)
+    other.kill()
+    put(33)
+    client.kill()
+
+
+def test_no_name_is_lent(ioc, net, log, twin):
+    """Root has a connection in a network namespace with addresses of others. A client on another host comes from the same address and
+    port: he is not root."""
+    pv, client = ioc.prefix + "AO", "192.0.2.50:40123"
+    twin(client)
+    badlink.ip("-n", net.hosts[0], "neigh", "add", "192.0.2.50", "lladdr", mac(net.hosts[1]), "dev", "eth0", "nud", "permanent")
+    mark = len(log.of(pv))
+    done = there(net.hosts[1], [sys.executable, "-m", "tests.programs.put_raw", "eth0", mac(net.hosts[0]), f"{ioc.address}:{ioc.port}",
+                                client, pv, 41])
+    done.wait(30)
+    assert "done" in done.lines, done.output()
+    line, = log.next(1, pv, mark)
+    assert same(line["value"], 41.0) and line["peer"] == client and line["seen"] == "both", line
+    assert "pid" not in line and "real_user" not in line, line
