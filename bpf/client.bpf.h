@@ -48,9 +48,10 @@ static __always_inline struct ebpfMonOwned *findOwned(const struct ebpfMonPeer *
 }
 
 /* Who opened the connection "peer", from which the thread has received. A client in the namespace of the server has one
- * such connection. The namespace of another client may be anybody's: only the sequence numbers show that it is the other
- * end of this one. Those of a client's socket that is older than the monitor are not known; it counts if that of the
- * server is, too, and if one namespace only had such a socket. ebpfMonKernelGetOwner does the same without the last. */
+ * such connection. The namespace of another client may be anybody's: only the sequence numbers show that it is the
+ * other end of this one. Those of a client's socket that is older than the monitor are not known; it counts if that of
+ * the server is, too, and if one namespace only had such a socket. ebpfMonKernelGetOwner does the same without the
+ * last. */
 static __always_inline struct ebpfMonOwned *findOwner(const struct ebpfMonPeer *peer, const struct thread *th)
 {
     struct ebpfMonOwned *own = findOwned(peer);

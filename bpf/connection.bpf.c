@@ -162,7 +162,8 @@ static __always_inline void keepEnded(const struct ebpfMonPeer *peer, struct ebp
     *place = *peer;
     seen->ended = ended;
     seen = bpf_map_lookup_elem(&owners, &before);
-    if (seen && seen->ended == ended - EBPFMON_ENDED_SHARE) { /* else a new connection has the same addresses and ports */
+    /* else a new connection has the same addresses and ports */
+    if (seen && seen->ended == ended - EBPFMON_ENDED_SHARE) {
         bpf_map_delete_elem(&owners, &before);
         forgetNetns(&before);
     }

@@ -110,9 +110,9 @@ struct ebpfMonPeer {
     __u32 saddr; /* address of the server */
     __u16 port;
     __u16 sport;
-    __u32 netns; /* inode of a network namespace: that of the server's socket, or in which packets of the connection were
-                  * seen, or (map "owners") that of the client's socket. Any user can make a namespace with the addresses
-                  * of others. 0: not known */
+    __u32 netns; /* inode of a network namespace: that of the server's socket, or in which packets of the connection
+                  * were seen, or (map "owners") that of the client's socket. Any user can make a namespace with the
+                  * addresses of others. 0: not known */
 };
 
 /* 127/8: such a connection never leaves its namespace. "addr" in network byte order. */

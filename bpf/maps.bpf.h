@@ -162,8 +162,8 @@ MAP struct {
 } arrays SEC(".maps");
 
 /* The process that opened a local connection, by the namespace of its socket, and the last EBPFMON_ENDED_SHARE of those
- * that have ended of each share of the users, because packets and events are read later. Not LRU: somebody who opens and closes thousands of connections would hide who opened the
- * others. */
+ * that have ended of each share of the users, because packets and events are read later. Not LRU: somebody who opens
+ * and closes thousands of connections would hide who opened the others. */
 MAP struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, EBPFMON_OWNERS_MAX);

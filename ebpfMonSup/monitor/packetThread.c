@@ -7,6 +7,7 @@
 #include "monitor/monitor.h"
 #include "probe/kernelEvents.h"
 #include "probe/kernelLoad.h"
+#include "probe/kernelOwners.h"
 #include "probe/kernelTables.h"
 #include "search/searchPackets.h"
 #include "watch/packetCost.h"
@@ -35,7 +36,8 @@ static void noteUse(ebpfMonMonitor *m, const ebpfMonWireEvent *ev)
         return;
     server = ebpfMonServersFind(m->put.servers, &ev->peer, ebpfMonClockMonotonic());
     ebpfMonRequestsGetFilter(m->requests, &f);
-    if (!server->off && !server->isElsewhere && f.level > ebpfMonLevelOff && ebpfMonPatternMatchesIoc(f.ioc, server->name))
+    if (!server->off && !server->isElsewhere && f.level > ebpfMonLevelOff &&
+        ebpfMonPatternMatchesIoc(f.ioc, server->name))
         ebpfMonUsageAddPacket(m->usage, ev, server->iocId, server->name);
 }
 

@@ -15,6 +15,7 @@
 #include "model/published.h"
 #include "monitor/monitor.h"
 #include "probe/kernelLoad.h"
+#include "probe/kernelOwners.h"
 #include "probe/kernelTables.h"
 #include "publish/watchdog.h"
 #include "query/queryOperations.h"

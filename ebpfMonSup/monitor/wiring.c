@@ -3,6 +3,7 @@
 #include "common/clock.h"
 #include "monitor/monitor.h"
 #include "probe/kernelLoad.h"
+#include "probe/kernelOwners.h"
 #include "probe/kernelTables.h"
 
 /* --- Calls from the room watch/ --- */

@@ -246,8 +246,8 @@ static ebpfMonClientFacts *readFacts(ebpfMonClientTable *table, pid_t pid, const
     if (clients->clients)
         readEnds(&e, pid);
     for (unsigned i = 0; i < clients->clients; i++)
-        ebpfMonPutClientsFind(table->putClients, &e.facts[i].peer, NULL, clients->client[i].user, clients->client[i].host,
-                              &e.facts[i].who);
+        ebpfMonPutClientsFind(table->putClients, &e.facts[i].peer, NULL, clients->client[i].user,
+                              clients->client[i].host, &e.facts[i].who);
     free(e.inode);
     free(e.order);
     return e.facts;

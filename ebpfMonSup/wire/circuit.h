@@ -65,9 +65,10 @@ ebpfMonCircuit *ebpfMonCircuitMake(ebpfMonWire *wire, const ebpfMonCircuitKey *k
 void ebpfMonCircuitUsed(ebpfMonCircuit *circuit, uint64_t time);
 /* Opens the circuit: its protocol and its server are known. Emits ebpfMonWireOpened. 0: no memory. */
 int  ebpfMonCircuitOpened(ebpfMonCircuit *circuit, const ebpfMonProtocol *protocol, int server, uint64_t time);
-/* Reads no more of it until it ends, because one side ("side") has sent urgent data. A server that reads as all of CA and
- * PVA do never gets an urgent byte: Linux takes it out of the stream (tcp_urg(), net/ipv4/tcp_input.c). So every message
- * behind it is somewhere else for us, and bytes may be taken for messages that are none. Emits ebpfMonWireGivenUp. */
+/* Reads no more of it until it ends, because one side ("side") has sent urgent data. A server that reads as all of CA
+ * and PVA do never gets an urgent byte: Linux takes it out of the stream (tcp_urg(), net/ipv4/tcp_input.c). So every
+ * message behind it is somewhere else for us, and bytes may be taken for messages that are none. Emits
+ * ebpfMonWireGivenUp. */
 void ebpfMonCircuitGiveUp(ebpfMonCircuit *circuit, int side, uint64_t time);
 void ebpfMonCircuitDisown(ebpfMonCircuit *circuit, uint64_t time); /* it is neither CA nor PVA */
 void ebpfMonCircuitAgain(ebpfMonCircuit *circuit, uint64_t time);  /* its sides were guessed wrong: it is new again */

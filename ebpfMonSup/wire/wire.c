@@ -140,7 +140,8 @@ static void handleTcp(ebpfMonWire *w, uint64_t time, uint32_t netns, const ebpfM
         if (c->phase == ebpfMonCircuitNew)
             c->server = s->flags & EBPFMON_TCP_ACK ? side : !side;
     }
-    if (s->flags & EBPFMON_TCP_URG && c->phase != ebpfMonCircuitForeign && !c->givenUp && ebpfMonStreamIsNear(st, s->seq))
+    if (s->flags & EBPFMON_TCP_URG && c->phase != ebpfMonCircuitForeign && !c->givenUp &&
+        ebpfMonStreamIsNear(st, s->seq))
         ebpfMonCircuitGiveUp(c, side, time);
     if (c->phase != ebpfMonCircuitForeign && !c->givenUp) {
         ebpfMonStreamTick(st, time);

@@ -18,8 +18,8 @@ ebpfMonWire *ebpfMonWireNew(const ebpfMonWireLimits *limits, ebpfMonWireSink sin
 void ebpfMonWireFree(ebpfMonWire *wire);
 
 /* Takes one IPv4 packet from its IP header on: "len" of its "wireLen" bytes. If it was cut, the missing bytes are a
- * gap. "netns": inode of the network namespace in which it was seen. A packet between two namespaces is seen in both: these are
- * two circuits. Connections of two namespaces may also have the same addresses. */
+ * gap. "netns": inode of the network namespace in which it was seen. A packet between two namespaces is seen in both:
+ * these are two circuits. Connections of two namespaces may also have the same addresses. */
 void ebpfMonWirePacket(ebpfMonWire *wire, uint64_t time, uint32_t netns, const uint8_t *ip, size_t len, size_t wireLen);
 
 /* Ends connections that are silent, and gives up gaps that nothing has filled. Call it about once a second. UINT64_MAX:

@@ -224,7 +224,7 @@ static void testOff(ebpfMonServers *servers, ebpfMonTarget *b)
            "but one does once it is watched");
 }
 
-/* Packets of one namespace for a server in another: somebody may have written them who has nothing to do with either. */
+/* Packets of one namespace for a server in another: anybody may have written them. */
 static void testNamespaces(ebpfMonServers *servers, ebpfMonTarget *a)
 {
     uint32_t own = ebpfMonProcNetns(getpid()), covered[] = { own, own + 1 };

@@ -21,7 +21,8 @@ static int readUser(uid_t uid, char *buf, size_t size)
     return 0;
 }
 
-static uint32_t findNoOwner(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first, struct ebpfMonOwner *owner)
+static uint32_t findNoOwner(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first,
+                            struct ebpfMonOwner *owner)
 {
     return 0;
 }
