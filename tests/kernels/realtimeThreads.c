@@ -4,7 +4,8 @@
  * busy, with the usual policy; each of the others has a higher SCHED_FIFO priority than the one before, and wakes after
  * pauses of 0.1 to 1.6 ms. So each of them interrupts the others in the middle of anything. Round N begins when the
  * file /tmp/goN is there, lasts for REALTIME_SECONDS, and ends with the file /tmp/doneN, which has the number of puts,
- * and of calls of clock_nanosleep. The records themselves (realtimeThread.db) count how often they process: that is the truth.
+ * and of calls of clock_nanosleep. The records themselves (realtimeThread.db) count how often they process: that is the
+ * truth.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

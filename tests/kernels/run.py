@@ -30,7 +30,7 @@ from .check import NO_MARK, check, features
 from .machines import MACHINES, Unavailable
 
 HERE = paths.TESTS / "kernels"
-SECONDS, LEVELS = 8, "trace,chains,counts"  # of the rounds of realtime.sh; a shorter trial is not recorded
+SECONDS, LEVELS = 10, "trace,chains,counts"  # of the rounds of realtime.sh; a shorter trial is not recorded
 BOOTS = 3  # an emulated kernel may fail before its init program runs, if the host is busy: that says nothing of ebpfMon
 UNAVAILABLE = 3  # exit code: nothing was tried, because a kernel or a program cannot be had
 SERVER_PORTS = 5064, 5070, 5072  # of the monitor and of both IOCs in the emulated machine (guest.sh)

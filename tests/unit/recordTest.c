@@ -292,6 +292,7 @@ void addPut(unsigned n, const char *pv, const char *val)
 
     put.time.secPastEpoch = 1163575683u + n;
     put.time.nsec = 123456000;
+    put.at = (1 + n) * 1000000000ull;
     strcpy(put.ioc, "soft");
     strcpy(put.pv, pv);
     strcpy(put.val, val);
