@@ -52,6 +52,7 @@ WORKS = {
     "an IOC ends and comes back": r"IOCs|an IOC that was killed|counts: restarted",
     "packets": r"packets are read",
     "queries": r"query .*",
+    "the clock is set back": r".* when the clock is set back",
     "no event is lost": r"no event is lost",
     "nothing is harmed: IOCs, kernel, processes under seccomp":
         r"the (IOCs still run|monitor exits)|no warning of the kernel|a process under seccomp.*",
