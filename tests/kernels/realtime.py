@@ -47,8 +47,9 @@ def wrong_puts(said, name):
 
 def wrong_syscalls(said, name):
     """The same for the query of system calls: the threads say how often they slept. What the kernel left out is in _DROPPED_CNT."""
-    (seen0, dropped0), (seen, dropped) = ([int(float(n)) for n in said.get(f"syscalls {name} {when}", "").split()] or [0, 0]
-                                          for when in ("before", "after"))
+    (seen0, dropped0), (seen, dropped) = (
+        [int(n) for n in re.findall(r"(?m)^\d+$", said.get(f"syscalls {name} {when}", ""))[:2]] or [0, 0]
+        for when in ("before", "after"))
     made = int((said[f"made {name}"].split() + ["0", "0"])[1])
     seen, dropped = seen - seen0, dropped - dropped0
     return "" if made > 100 and made - dropped <= seen <= made else f"round {name}: {seen} of {made}, {dropped} dropped"
