@@ -42,7 +42,7 @@ def wrong_puts(said, name):
     puts = number(said, f"puts {name} after") - number(said, f"puts {name} before")
     lost = sum(losses(said, f"losses {name} after").values()) - sum(losses(said, f"losses {name} before").values())
     made = number(said, f"made {name}") + 2  # realtime.sh makes two
-    return "" if made > 100 and made - lost <= puts <= made else f"round {name}: {puts} of {made}, {lost:.0f} events lost"
+    return "" if made > 20 and made - lost <= puts <= made else f"round {name}: {puts} of {made}, {lost:.0f} events lost"
 
 
 def wrong_syscalls(said, name):
@@ -52,7 +52,7 @@ def wrong_syscalls(said, name):
         for when in ("before", "after"))
     made = int((said[f"made {name}"].split() + ["0", "0"])[1])
     seen, dropped = seen - seen0, dropped - dropped0
-    return "" if made > 100 and made - dropped <= seen <= made else f"round {name}: {seen} of {made}, {dropped} dropped"
+    return "" if made > 20 and made - dropped <= seen <= made else f"round {name}: {seen} of {made}, {dropped} dropped"
 
 
 def check(said, _start=False):
