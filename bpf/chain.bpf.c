@@ -6,10 +6,8 @@
 #include "client.bpf.h"
 #include "group.bpf.h"
 #include "heldLocks.bpf.h"
-#include "moved.bpf.h"
 #include "passChain.bpf.h"
 #include "passRoot.bpf.h"
-#include "quickChain.bpf.h"
 #include "sendChain.bpf.h"
 #include "snapshot.bpf.h"
 
@@ -52,53 +50,6 @@ __attribute__((noinline)) int ebpfmon_note_cause(__u64 root, __u32 rootSlot, __u
     if (!bpf_map_update_elem(&causes, &slot, &th->cause, BPF_ANY))
         st->noted = EBPFMON_NOTED_CAUSE;
     return 0;
-}
-
-/* Nonzero: links connect this record with the record of this state. */
-static __always_inline int isInGroup(__u32 tgid, __u64 precord, const struct ebpfMonRecState *st)
-{
-    struct ebpfMonRecState *other;
-    __u32 slot;
-
-    return findSlot(tgid, precord, &slot) && (other = findState(slot)) != 0 && other->group == st->group;
-}
-
-/* Notes who began an asynchronous record, if a pass with untimed chains did: nobody has looked at the end of that
- * chain. The thread has the lock of the record, and goes on with it by a callback. The chain that requested this
- * callback processed the record, if it can reach it: the callback of a driver may be about anything. */
-__attribute__((noinline)) int ebpfmon_note_beginner(__u32 slot)
-{
-    struct ebpfMonRecState *st = findState(slot);
-    const struct ebpfMonSourceChain *source;
-    struct window win;
-    struct thread *th;
-    struct caller c;
-
-    if (!findCaller(&c) || !st || !(th = bpf_map_lookup_elem(&threads, &c.tid)) || th->popping != POPPING ||
-        !th->from.source.begin || !isInGroup(c.tgid, th->from.source.root, st) ||
-        readWindow(&win, st->addr, c.conf->time) ||
-        !isBusy(&win, c.conf->pact - (c.conf->time - EBPFMON_TIME_WINDOW)))
-        return 0;
-    source = &th->from.source;
-    __builtin_memset(&th->cause, 0, sizeof(th->cause));
-    th->cause.head.tgid = c.tgid;
-    th->cause.head.tid = source->tid;
-    th->cause.head.ktime = bpf_ktime_get_ns();
-    th->cause.root = source->root;
-    th->cause.begin = source->begin;
-    th->cause.byMain = source->isMain;
-    __builtin_memcpy(th->cause.who.comm, source->comm, sizeof(th->cause.who.comm));
-    if (!bpf_map_update_elem(&causes, &slot, &th->cause, BPF_ANY))
-        st->noted = EBPFMON_NOTED_CAUSE;
-    return 0;
-}
-
-/* Adds to the sum of the root, after the records were counted. The user part compares both sums
- * (publish/rootAudit.c). */
-static __always_inline void addProcessed(struct ebpfMonRootStat *rs, __u32 processed)
-{
-    rs->chains++;
-    __sync_fetch_and_add(&rs->processed, processed); /* sweeps in other threads add to it, too */
 }
 
 /* A lock set that the thread is about to release, and what the snapshot found. */
@@ -275,7 +226,7 @@ static __always_inline struct ebpfMonRootStat *countChain(const struct caller *c
     findProcessed(c, x);
     rs = x->found->counted ? getRootStat(x->slot) : 0;
     if (rs)
-        addProcessed(rs, x->found->counted);
+        rs->chains++;
     return rs;
 }
 
@@ -321,10 +272,8 @@ __attribute__((noinline)) int ebpfmon_end_lock(__u64 precord, __u64 now, __u64 s
     if (!w || !enterProbe(&c, EBPFMON_HIT_ENTRY))
         return 0;
     sweeps = c.conf->sweeps; /* now: if the thread loses its CPU below, the element may become one of another IOC */
-    if (c.conf->level >= EBPFMON_CHAINS && (th = bpf_map_lookup_elem(&threads, &c.tid))) {
+    if (c.conf->level >= EBPFMON_CHAINS && (th = bpf_map_lookup_elem(&threads, &c.tid)))
         dropEndedPasses(th, sp);
-        beginLate(th);
-    }
     rs = countChain(&c, &x);
     if (c.conf->level >= EBPFMON_CHAINS)
         releaseLock(&c, th, rs, &x);
@@ -335,10 +284,7 @@ __attribute__((noinline)) int ebpfmon_end_lock(__u64 precord, __u64 now, __u64 s
 static __always_inline void leaveGroups(__u64 lock, __u64 now, __u32 isMany)
 {
 #ifndef EBPFMON_OLD_KERNEL
-    __u32 group = ebpfmon_leave(lock, now, isMany);
-
-    if (group)
-        ebpfmon_sweep_moved(now, 0, group);
+    ebpfmon_leave(lock, now, isMany);
 #endif
 }
 
@@ -380,7 +326,6 @@ __attribute__((noinline)) int ebpfmon_end_in_list(__u64 precord, __u64 now, __u6
     if (!th)
         return 0;
     dropEndedPasses(th, sp);
-    beginLate(th);
     h = getLastHeld(th);
     if (isUntimed(&c, h)) {
         ebpfmon_end_untimed(now);
@@ -397,13 +342,8 @@ SEC("uprobe")
 int BPF_UPROBE(ebpfmon_pass_next, __u64 precord)
 {
     RUN_TIMED({
-#ifndef EBPFMON_OLD_KERNEL
-        if (!ebpfmon_note_quick(precord, now))
-#endif
-        {
-            ebpfmon_end_in_list(precord, now, PT_REGS_SP(ctx));
-            ebpfmon_begin_next(precord, PT_REGS_SP(ctx));
-        }
+        ebpfmon_end_in_list(precord, now, PT_REGS_SP(ctx));
+        ebpfmon_begin_next(precord, PT_REGS_SP(ctx));
     });
 }
 
@@ -452,7 +392,7 @@ static __always_inline long lookAtLocked(__u32 i, struct many *m)
     takeSnapshot(&c, slot, m->now, m->many == MANY_PUT ? MANY_PUT : MANY_READ, 0, w);
     rs = w->counted ? getRootStat(slot) : 0;
     if (rs)
-        addProcessed(rs, w->counted);
+        rs->chains++;
     return 0;
 }
 

@@ -30,10 +30,6 @@
 #define EBPFMON_LOCKRECORD_SET     16
 #define EBPFMON_LOCKRECORD_PRECORD 24
 
-/* dbLockPvt.h, since 3.16: struct lockSet. ioc/lockSets.c checks them (ebpfMonTargetConf.countsWaiters). */
-#define EBPFMON_LOCKSET_COUNT 32 /* its records */
-#define EBPFMON_LOCKSET_REFS  56 /* its records, and the threads that wait for it */
-
 /* dbLockPvt.h: struct dbLocker, unchanged since it came with 3.16.0.1 */
 #define EBPFMON_LOCKER_MAXREFS 32
 #define EBPFMON_LOCKER_REFS    40

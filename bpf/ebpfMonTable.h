@@ -45,9 +45,6 @@ struct ebpfMonTargetConf {
     __u64 slowNs;    /* ns; a chain that takes so long is kept whole; 0: none is */
     __u64 queuesSince; /* monotonic ns; since then all queues are watched. Older entries may have been taken out
                         * unseen */
-    __u64 processCallback, ioscanCallback; /* functions of Base that threads for callbacks call as soon as they have
-                                            * taken a callback out of their queue, and that no probe sees begin a
-                                            * chain; 0: there is none */
     __u32 iocId;
     __u32 sample;    /* level trace: one chain in so many is kept */
     __u16 level;     /* enum ebpfMonKernelLevel */
@@ -67,12 +64,10 @@ struct ebpfMonTargetConf {
     __u8 hasThreadNames, onceHasLink;
     __u8 seesScanPuts; /* nonzero while passes are watched: each put that may move a record is seen */
     __u8 endsOtherwise; /* nonzero: scanList() has another end, which no probe sees */
-    __u8 countsWaiters; /* nonzero: a lock set tells if threads wait for it */
-    __u8 hasQuick; /* nonzero: chains may be quick: sweeps count what they processed (quickChain.bpf.c) */
     __u8 seesPutLocks; /* nonzero: the entry of dbPutField() tells that it requests the lock of the record */
     __u16 hits;      /* the place of the IOC in the map "hits" */
     __u16 pad[3];
-    __u64 movedTaken; /* value of ebpfMonMoved.added when the user part read the scan lists */
+    __u64 putsTaken; /* value of ebpfMonPassNotes.putsBegun when the user part read the scan lists */
     __u64 sweepsSince; /* monotonic ns; threads that took their locks before that have not been seen */
     __u32 sweeps;     /* nonzero: passes are watched instead of chains. A new number each time that this begins */
     __u32 zero;       /* always 0; see struct ebpfMonRecConf */
@@ -132,11 +127,6 @@ struct ebpfMonArrayConf {
 #define EBPFMON_EARLY_PERHAPS 1 /* it had set its time stamp, and may become asynchronous */
 #define EBPFMON_EARLY_SURE    2 /* it became asynchronous: its completion is counted already */
 
-/* values of ebpfMonRecState.steady. A steady record is processed by each pass of its scan list (steady.bpf.c). 0: it
- * may be left out */
-#define EBPFMON_STEADY_YES 1
-#define EBPFMON_STEADY_NOT 2 /* the same for good, because of a put, or because a pass has left it out */
-
 /* values of ebpfMonRecConf.flags */
 #define EBPFMON_REC_NOTIME   1 /* the time stamp does not show if the record processed: always look at its whole
                                 * closure */
@@ -193,8 +183,6 @@ struct ebpfMonClosurePair {
 
 /* --- tables that the kernel part writes ------------------------------------------------------------------------ */
 
-#define EBPFMON_QUICK_KEPT 6 /* times of quick chains that a root keeps, at most */
-
 /*
  * Map "recState", by slot. It is mapped into the user part. The kernel part writes it while the record's lock set is
  * held. The user part writes "addr" and "last". It also clears a bank of "pass" while no chain can end at this stretch,
@@ -214,19 +202,16 @@ struct ebpfMonRecState {
     __u8  seen;    /* nonzero once "time" is valid */
     __u8  wasBusy; /* nonzero: it was seen while it processed asynchronously */
     __u8  noted;   /* EBPFMON_NOTED_… */
-    __u8  unsure;  /* nonzero: two passes may have processed it, and only one was counted. The user part clears this */
+    __u8  unsure;  /* nonzero: two passes may process it, and only one is counted. The user part clears this */
     __u32 last;    /* slot of the last record of its stretch: if that one processed, this one has, too. Its own slot:
                     * it is in no stretch, or the last one */
     __u32 group;   /* slot of the first record of its group: all records that links connect */
     __u32 inside;  /* of the first record of a group: EBPFMON_INSIDE_… */
-    __u8  moved;   /* nonzero: it is in ebpfMonMoved. The user part clears this */
     __u8  early;   /* EBPFMON_EARLY_… */
     __u8  pending; /* nonzero: it has begun asynchronously and not completed */
-    __u8  steady;  /* EBPFMON_STEADY_… The user part changes it by compare and exchange */
+    __u8  pad[2];
     __u64 trapped; /* processings that a trap counted, while that probe is attached */
     __u64 entered; /* calls of dbProcess(), while the reference probe is attached */
-    __u32 quickCount; /* of quickTook: times (ns) of quick chains of this root, which are not in the map "roots" yet */
-    __u16 quickTook[EBPFMON_QUICK_KEPT];
     __u64 before;  /* "time" before the record was counted last at the release of several lock sets */
 };
 
@@ -245,48 +230,24 @@ struct ebpfMonListKey {
 
 struct ebpfMonList {
     __u32 first, len;
-    __u32 hasAsync; /* nonzero: one of them was seen while it processed asynchronously. The kernel part writes this */
     __u32 isWhole;  /* nonzero: the last pass that began did so when all probes of sweeps were attached and there was no
                      * breakpoint, and it goes through these records. The kernel part writes this */
-    __u64 begin, end; /* of its last pass; ns. The kernel part writes them. After the user part has written an element,
-                       * a pass seems to be under way until the end of the next one is seen */
-    __u32 lastSteady; /* closure[first+lastSteady-1] is the last steady record; 0: there is none. The kernel part goes
-                       * back when that one is not steady any more */
-    __u32 unchecked;  /* sweeps that counted steady records since one looked at each. The kernel part writes this … */
-    __u64 stamp;      /* … and TIME of the last steady record at the end of the last pass: no record before it in the
-                       * list has a later one from this pass. 0: not known */
+    __u32 pad;
+    __u64 begin; /* of its last pass; ns. The kernel part writes it */
 };
 
 /* Map "plainPrograms": programs that are no IOCs; the kernel part does not send their starts. Map "found", by tgid:
  * processes that are IOCs; the kernel part sends every start of a program in them. The values have no meaning. */
 
-/* Map "moved", by tgid: records that may have moved to another scan list. The kernel part writes it. */
-#define EBPFMON_MOVED_MAX 256 /* a power of two */
-#define EBPFMON_LEFT_MAX  128 /* a power of two */
-
-/* A record that was taken out of a scan list by a put (leftList.bpf.c). */
-struct ebpfMonLeft {
-    __u64 list;  /* its mutex; 0: it does not matter any more */
-    __u64 until; /* when the put was over; 0: it is under way */
-    __u64 time;  /* TIME of the record before that */
-    __u32 slot;
-    __u32 tid;   /* the thread of the put */
-    __s16 phas;  /* PHAS of the record before that */
-    __u16 pad[3];
-};
-
-struct ebpfMonMoved {
-    __u64 added;  /* records that were added since passes are watched */
-    __u64 missed; /* nonzero: a sweep may have missed something */
-    __u64 putsBegun, putsDone; /* puts that may have moved one: seen at their begin; and those that are over for sure */
-    __u64 stuck;  /* nonzero: a thread did not leave a group, or left it at a place without a probe */
+/* Map "passNotes", by tgid, while passes are watched. The kernel part writes it. All numbers only grow. */
+struct ebpfMonPassNotes {
+    __u64 missed; /* a sweep may have missed something */
+    __u64 unsure; /* how often ebpfMonRecState.unsure was set */
+    __u64 putsBegun, putsDone; /* puts that may move a record to another scan list (scanPut.bpf.c): seen at their begin;
+                                * and those that are over for sure */
+    __u64 stuck;  /* a thread did not leave a group, or left it at a place without a probe */
     __u64 slow;   /* passes with untimed chains, one of which may have taken ebpfMonTargetConf.slowNs … */
     __u64 slowItself; /* … of these, passes that were so slow even without the time that they waited for a CPU */
-    __u64 unsure;  /* how often ebpfMonRecState.unsure was set */
-    __u64 lastPut; /* when such a put was last seen, or its end */
-    __u64 leftAdded;
-    struct ebpfMonLeft left[EBPFMON_LEFT_MAX]; /* the last ones; number n is at n % EBPFMON_LEFT_MAX */
-    __u32 slot[EBPFMON_MOVED_MAX]; /* the last ones; number n is at n % EBPFMON_MOVED_MAX */
 };
 
 /*
@@ -297,9 +258,6 @@ struct ebpfMonMoved {
 struct ebpfMonRootStat {
     __u64 owner;  /* slot of the record, plus 1; 0: the element is free */
     __u64 chains; /* chains, timed or not */
-    __u64 quick;  /* of these, quick ones: what they processed is added to the first record of their list
-                   * (sweep.bpf.c) */
-    __u64 processed; /* records that the others processed, as the snapshots counted them */
     __u64 count;  /* chains that were timed: the sum of hist */
     __u64 last;   /* ns with the lock set held; also sum, max. waitSum, waitMax: ns of lock wait */
     __u64 sum;
@@ -307,7 +265,7 @@ struct ebpfMonRootStat {
     __u64 waitSum;
     __u64 waitMax;
     __u32 hist[EBPFMON_BUCKETS];
-    __u64 pad[6]; /* so that a block has whole pages */
+    __u64 pad[8]; /* so that a block has whole pages */
 };
 
 #define EBPFMON_ALARM_TIMEOUT 10 /* epicsAlarmTimeout (alarm.h) */
@@ -473,7 +431,7 @@ static inline __u32 ebpfMonBucket(__u64 ns)
 /* Both parts see these structs in shared memory, or pass them by address. The compilers of both must give them the same
  * layout. */
 _Static_assert(sizeof(struct ebpfMonOwned) == 36, "ebpfMonOwned");
-_Static_assert(sizeof(struct ebpfMonTargetConf) == 160, "ebpfMonTargetConf");
+_Static_assert(sizeof(struct ebpfMonTargetConf) == 144, "ebpfMonTargetConf");
 _Static_assert(sizeof(struct ebpfMonRecKey) == 16 && sizeof(struct ebpfMonFieldKey) == 16 &&
                sizeof(struct ebpfMonLockKey) == 16 && sizeof(struct ebpfMonListKey) == 16, "keys have no holes");
 _Static_assert(sizeof(struct ebpfMonRecConf) == 24 && __builtin_offsetof(struct ebpfMonRecConf, len) == 4,
@@ -483,7 +441,7 @@ _Static_assert(8 * EBPFMON_BLOCK % 65536 == 0 && sizeof(struct ebpfMonRecConf) %
                    sizeof(struct ebpfMonRecState) % 8 == 0 &&
                    sizeof(struct ebpfMonRootStat) * EBPFMON_ROOT_BLOCK % 65536 == 0,
                "a block has whole pages");
-_Static_assert(sizeof(struct ebpfMonRecState) == 120, "ebpfMonRecState");
+_Static_assert(sizeof(struct ebpfMonRecState) == 104, "ebpfMonRecState");
 _Static_assert(sizeof(struct ebpfMonRootStat) == 128 + 4 * EBPFMON_BUCKETS, "ebpfMonRootStat");
 _Static_assert(sizeof(struct ebpfMonAsyncStat) == 56 + 40 + 4 * EBPFMON_BUCKETS, "ebpfMonAsyncStat");
 _Static_assert(sizeof(struct ebpfMonThread) == 464, "ebpfMonThread");

@@ -5,22 +5,15 @@
  */
 #include "ebpfMonBase.h"
 #include "group.bpf.h"
-#include "leftList.bpf.h"
-#include "moved.bpf.h"
 #include "passChain.bpf.h"
+#include "scanPut.bpf.h"
 #include "sweep.bpf.h"
 
 /* The thread has ended the pass of this list. */
 static __always_inline void endList(__u64 mutex, __u64 now)
 {
-    __u32 ended = ebpfmon_end_scan_puts(0);
-
+    ebpfmon_end_scan_puts(now);
     ebpfmon_sweep_list(mutex, now);
-    /* records that moved in this pass, because of its puts, may have processed in it, and are in other lists now */
-    ebpfmon_sweep_moved(now, ended ? 0 : mutex, ANY_GROUP);
-    ebpfmon_check_left(mutex, now);
-    ebpfmon_fold_rest(now);
-    ebpfmon_flush_list(mutex, now);
 }
 
 /* scanList() calls epicsMutexUnlock() for the last time. */
@@ -187,8 +180,7 @@ int BPF_UPROBE(ebpfmon_locked)
     RUN_TIMED(ebpfmon_enter_requested(now));
 }
 
-/* This thread leaves the group. If it is the last one, and sweeps left the group out, it looks at the group, and
- * returns 1. */
+/* This thread leaves the group. If it is the last one, and sweeps left the group out, it looks at the group. */
 __attribute__((noinline)) int ebpfmon_leave_group(__u32 group, __u64 now)
 {
     struct ebpfMonRecState *head = findState(group);
@@ -201,8 +193,8 @@ __attribute__((noinline)) int ebpfmon_leave_group(__u32 group, __u64 now)
     if ((was & EBPFMON_INSIDE_COUNT) != 1 || !(was & EBPFMON_INSIDE_SKIPPED))
         return 0;
     __sync_fetch_and_and(&head->inside, ~EBPFMON_INSIDE_SKIPPED);
-    ebpfmon_sweep_places(rc->groupFirst, rc->groupLen, now, SWEEP_LOCKED, 0);
-    return 1;
+    ebpfmon_sweep_places(rc->groupFirst, rc->groupLen, now, SWEEP_LOCKED);
+    return 0;
 }
 
 struct leaving {
@@ -211,7 +203,7 @@ struct leaving {
     __u32 from;
     __u32 sweeps;
     __u32 isMany;
-    __u32 looked; /* what ebpfmon_leave returns */
+    __u32 pad;
 };
 
 /* Leaves one of the groups of this thread, from the last one back. */
@@ -232,12 +224,11 @@ static long leaveNext(__u32 i, struct leaving *v)
     gt->insideCount = n;
     if (sweeps != v->sweeps) /* from an earlier time with sweeps */
         return 0;
-    if (ebpfmon_leave_group(group, v->now))
-        v->looked = v->looked ? ANY_GROUP : group + 1;
+    ebpfmon_leave_group(group, v->now);
     return !v->isMany;
 }
 
-__attribute__((noinline)) __u32 ebpfmon_leave(__u64 lock, __u64 now, __u32 isMany)
+__attribute__((noinline)) int ebpfmon_leave(__u64 lock, __u64 now, __u32 isMany)
 {
     struct leaving v = { .lock = lock, .now = now, .isMany = isMany };
     struct caller c;
@@ -246,8 +237,7 @@ __attribute__((noinline)) __u32 ebpfmon_leave(__u64 lock, __u64 now, __u32 isMan
         return 0;
     if (c.conf->seesScanPuts && v.gt->sweepsSeen != c.conf->sweeps) {
         v.gt->sweepsSeen = c.conf->sweeps;
-        if (!isMany)
-            ebpfmon_add_moved(lock, now); /* it took the lock before that, perhaps for a put that was not seen */
+        ebpfmon_note_unseen_put(c.tgid);
     }
     /* dbScanLockMany() gives back what it has if a link changed meanwhile, and begins again (dbLock.c): the thread
      * still requests these locks. */
@@ -258,6 +248,6 @@ __attribute__((noinline)) __u32 ebpfmon_leave(__u64 lock, __u64 now, __u32 isMan
     if (v.from)
         bpf_loop(v.from, leaveNext, &v, 0);
     if (v.gt->scanPuts && !v.gt->insideCount) /* locks that were taken inside this one are released before */
-        ebpfmon_end_scan_puts(isMany || v.from == 1);
-    return v.looked;
+        ebpfmon_end_scan_puts(now);
+    return 0;
 }

@@ -5,10 +5,8 @@
 
 #include "sweep.bpf.h"
 
-/* Leaves groups before the thread releases the lock, and after its own processings were counted. If a sweep had left
- * out one of the groups, it returns the slot of this group + 1; if several, ANY_GROUP. Then also call
- * ebpfmon_sweep_moved, because the lists that were read do not have all records of a group. */
-__u32 ebpfmon_leave(__u64 lock, __u64 now, __u32 isMany);
+/* Leaves groups before the thread releases the lock, and after its own processings were counted. */
+int ebpfmon_leave(__u64 lock, __u64 now, __u32 isMany);
 
 /* The thread is in dbPut() of this record. If that is the lock that it requested last, it has it now, and enters its
  * group. */

@@ -140,8 +140,8 @@ static __always_inline __u64 readCallback(const struct ringHead *head, __s32 at)
 }
 
 /* Finds a callback that came late: the ring was empty when this thread began to look into it. If the ring has another
- * head now, the thread found something, because no other thread takes anything out. Returns the callback, or 0. */
-static __always_inline __u64 takeLate(const struct caller *c, struct thread *th)
+ * head now, the thread found something, because no other thread takes anything out. */
+static __always_inline void takeLate(const struct caller *c, struct thread *th)
 {
     struct ringHead head = {};
     __u64 callback;
@@ -149,21 +149,11 @@ static __always_inline __u64 takeLate(const struct caller *c, struct thread *th)
     if (th->popping != POPPING_EMPTY ||
         bpf_probe_read_user(&head, sizeof(head), (void *)(th->callbacks + c->conf->ringHead)) ||
         head.nextPop == th->emptyAt)
-        return 0;
+        return;
     th->popping = POPPING;
     callback = readCallback(&head, th->emptyAt);
     if (callback)
         beginCallback(c, th, callback, th->popAt);
-    return callback;
-}
-
-int ebpfmon_begin_late(void); /* queue.bpf.c */
-
-/* Call it where a thread that seems to hold no lock needs its chain: perhaps a late callback has begun one. */
-static __always_inline void beginLate(const struct thread *th)
-{
-    if (!th->seen.heldCount && th->popping == POPPING_EMPTY)
-        ebpfmon_begin_late();
 }
 
 #endif

@@ -53,7 +53,6 @@ int ebpfmon_exit(__u64 *ctx)
      * removed. */
     bpf_map_delete_elem(&threads, &c.tid);
     bpf_map_delete_elem(&groupThreads, &c.tid);
-    bpf_map_delete_elem(&quick, &c.tid);
     if ((watched || bpf_map_lookup_elem(&found, &c.tgid)) && !BPF_CORE_READ(task, signal, live.counter))
         sendHead(EBPFMON_EV_EXIT, bpf_get_current_pid_tgid(), watched ? c.conf->iocId : 0);
     return 0;

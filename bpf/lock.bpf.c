@@ -19,12 +19,9 @@ static __always_inline void takeLock(const struct caller *c, __u64 sp, __u64 pre
     if (c->conf->sweeps) /* the same as in ebpfmon_request */
         noteRequest(c, precord, 0);
     set = readLockSet(c->conf, precord);
-    beginLate(th);
     dropEndedPasses(th, sp + !!isPut); /* a dbPutField() within another one has a lower stack pointer */
     n = th->seen.heldCount;
     h = getLastHeld(th);
-    if (h && isAfterQuick(h))
-        findChainRoot(c, th, h);
     if (h && getLockSet(c, h) == set) { /* this thread holds it already: the lock is recursive */
         h->depth++;
         return;

@@ -52,8 +52,7 @@ static __always_inline int takeEarly(struct ebpfMonRecState *st)
     return early == EBPFMON_EARLY_SURE;
 }
 
-/* Returns the number of chains of this root so far. Atomic, because a sweep may add a quick chain of the same root at
- * the same time (sweep.bpf.c). */
+/* Returns the number of timed chains of this root so far. The caller holds the lock of the root. */
 static __always_inline __u64 addLatency(struct ebpfMonRootStat *rs, __u64 latency, __u64 wait)
 {
     rs->last = latency;
@@ -69,24 +68,5 @@ static __always_inline __u64 addLatency(struct ebpfMonRootStat *rs, __u64 latenc
     __sync_fetch_and_add(&rs->count, 1);
     return *(volatile __u64 *)&rs->count;
 }
-
-#ifndef EBPFMON_OLD_KERNEL /* the operation came with 5.12 */
-/* Brings the times of quick chains that a root has kept into the map "roots". */
-static __always_inline void flushRoot(struct ebpfMonRecState *st, __u32 slot)
-{
-    struct ebpfMonRootStat *rs = st->quickCount ? getRootStat(slot) : 0;
-    __u32 count;
-
-    if (!rs)
-        return;
-    count = __sync_lock_test_and_set(&st->quickCount, 0); /* of a record in no list, all threads that sweep try this */
-    __sync_fetch_and_add(&rs->chains, count);
-    __sync_fetch_and_add(&rs->quick, count);
-#pragma unroll
-    for (int k = 0; k < EBPFMON_QUICK_KEPT; k++)
-        if (k < count)
-            addLatency(rs, st->quickTook[k], 0);
-}
-#endif
 
 #endif

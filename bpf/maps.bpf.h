@@ -62,14 +62,6 @@ MAP struct {
     __type(value, struct groupThread);
 } groupThreads SEC(".maps");
 
-/* By thread id, while passes are watched. */
-MAP struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, struct quickTimes);
-} quick SEC(".maps");
-
 /* The first state of a thread, which is too large for the stack. */
 MAP struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -128,8 +120,8 @@ MAP struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, 1);
     __type(key, __u32);
-    __type(value, struct ebpfMonMoved);
-} moved SEC(".maps");
+    __type(value, struct ebpfMonPassNotes);
+} passNotes SEC(".maps");
 
 /* When a lock set was released last, to know how long another thread waited for it. */
 MAP struct {

@@ -8,7 +8,6 @@
  */
 #include "heldLocks.bpf.h"
 #include "passChain.bpf.h"
-#include "quickChain.bpf.h"
 #include "sweep.bpf.h"
 
 /* Notes a pass, or the rest of one, with chains that are not timed. */
@@ -72,19 +71,6 @@ static __always_inline void beginPass(const struct caller *c, __u64 list, __u64 
     if (!th->seen.heldCount && isScanThread(&th->seen)) /* whatever its first record is: that may have left the list */
         beginScanPass(&th->seen.scan, e.precord, bpf_ktime_get_ns(), !c->conf->untimed);
     beginPassChain(c, th, &e, sp);
-#ifndef EBPFMON_OLD_KERNEL
-    if (c->conf->sweeps && th->seen.scan.period)
-        ebpfmon_begin_quick(readPtr(list + EBPFMON_SCANLIST_LOCK), bpf_ktime_get_ns());
-#endif
-}
-
-__attribute__((noinline)) int ebpfmon_begin_pass(__u64 list, __u64 sp)
-{
-    struct caller c;
-
-    if (findCaller(&c))
-        beginPass(&c, list, sp);
-    return 0;
 }
 
 static __always_inline void seePass(__u64 list, __u64 sp, __u64 now)
@@ -101,7 +87,7 @@ static __always_inline void seePass(__u64 list, __u64 sp, __u64 now)
         beginPass(&c, list, sp);
 }
 
-/* scanList(scan_list *): its entry, or its calls but for the one that ebpfmon_pop sees */
+/* scanList(scan_list *) */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_pass_begin, __u64 list)
 {
@@ -142,13 +128,13 @@ static __always_inline void judgeUntimed(const struct caller *c, const struct th
 {
     __u64 limit = c->conf->slowNs, waited = readCpuWait() - th->passWait, least = th->seen.scan.least;
     __u32 tgid = c->tgid;
-    struct ebpfMonMoved *m;
+    struct ebpfMonPassNotes *notes;
 
-    if (!limit || took < limit || took < least + limit / 2 || !(m = bpf_map_lookup_elem(&moved, &tgid)))
+    if (!limit || took < limit || took < least + limit / 2 || !(notes = bpf_map_lookup_elem(&passNotes, &tgid)))
         return;
-    __sync_fetch_and_add(&m->slow, 1);
+    __sync_fetch_and_add(&notes->slow, 1);
     if (took >= waited + limit && took >= waited + least + limit / 2)
-        __sync_fetch_and_add(&m->slowItself, 1);
+        __sync_fetch_and_add(&notes->slowItself, 1);
 }
 
 /* Ends a pass with chains that are not timed. */
@@ -186,10 +172,7 @@ __attribute__((noinline)) int ebpfmon_end_pass(__u64 sp, __u64 now)
 
         if (!h || !h->sp || h->sp > sp + sizeof(sp)) /* see beginPass */
             break;
-        if (isAfterQuick(h) && !c.conf->untimed && !isUntimed(&c, h))
-            th->seen.heldCount--; /* after the last record of the list */
-        else
-            endUntimed(&c, th, h, now);
+        endUntimed(&c, th, h, now);
     }
     if (th->seen.heldCount || !th->seen.scan.timed)
         return 0;

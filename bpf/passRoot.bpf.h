@@ -4,7 +4,6 @@
 #define EBPFMON_PASSROOT_BPF_H
 
 #include "heldLocks.bpf.h"
-#include "quickChain.bpf.h"
 
 int ebpfmon_find_root(__u64 sp);
 
@@ -15,17 +14,11 @@ static __always_inline int isInUntimedPass(const struct caller *c, const struct 
 }
 
 /* The root of the chain; 0: not known. */
-static __always_inline __u64 findChainRoot(const struct caller *c, const struct thread *th, struct ebpfMonHeld *h)
+static __always_inline __u64 findChainRoot(const struct caller *c, const struct thread *th, const struct ebpfMonHeld *h)
 {
-    int isUntimed = isInUntimedPass(c, h);
-
-    if (!isUntimed && !isAfterQuick(h))
+    if (!isInUntimedPass(c, h))
         return h->root;
     ebpfmon_find_root(h->sp);
-    if (!isUntimed && th->passRoot) {
-        h->root = th->passRoot;
-        h->lockSet = 0;
-    }
     return th->passRoot;
 }
 

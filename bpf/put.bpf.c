@@ -5,9 +5,8 @@
  */
 #include "group.bpf.h"
 #include "lock.bpf.h"
-#include "moved.bpf.h"
+#include "scanPut.bpf.h"
 #include "putEvent.bpf.h"
-#include "steady.bpf.h"
 
 #define RECORD_MAX 65536 /* bytes: dbFldDes.offset has 16 bits */
 
@@ -60,10 +59,9 @@ static __always_inline void seePassPut(__u64 paddr, __u64 now)
     if (!findCaller(&c) || !c.conf->sweeps || !(precord = readPtr(paddr + EBPFMON_DBADDR_PRECORD)))
         return;
     ebpfmon_enter_put(precord, now);
-    ebpfmon_note_unsteady(precord, readPtr(paddr + EBPFMON_DBADDR_PFIELD));
     bpf_probe_read_user(&special, sizeof(special), (void *)(paddr + EBPFMON_DBADDR_SPECIAL));
     if (special == EBPFMON_SPC_SCAN)
-        ebpfmon_begin_scan_put(precord, now);
+        ebpfmon_begin_scan_put(precord, readPtr(paddr + EBPFMON_DBADDR_PFIELD), now);
 #endif
 }
 
@@ -225,10 +223,6 @@ static __always_inline void seePutField(struct pt_regs *ctx, __u64 paddr, __u64 
     if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || readAddr(c.conf, &a, paddr))
         return;
     noteStretchPut(c.conf, &a);
-#ifndef EBPFMON_OLD_KERNEL
-    if (isLinkField(&a)) /* also before passes are watched: this may take long */
-        ebpfmon_note_unsteady(a.precord, a.pfield);
-#endif
     disabled = isDisabled(c.conf, &a);
     if (disabled || isLinkField(&a))
         sendFieldPut(&c, &a, paddr, dbrType, pbuffer, nRequest, disabled);

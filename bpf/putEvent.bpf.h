@@ -159,7 +159,6 @@ static __always_inline void fillPutEvent(const struct caller *c, struct thread *
     __u32 top;
     int asked;
 
-    beginLate(th);
     /* below level chains the lock sets are not kept up to date */
     top = c->conf->level >= EBPFMON_CHAINS && th->seen.heldCount <= EBPFMON_NESTED ? th->seen.heldCount : 0;
 

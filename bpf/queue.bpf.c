@@ -6,17 +6,11 @@
  * (callback.c, callbackTask). At the entry of that function the callback is still at the ring's head, so we need no
  * return probe. But if several threads share a ring (callbackParallelThreads), two of them can look at the same
  * callback; only the return tells which one gets it. If the ring is empty at the entry, a callback may still come
- * before the function looks. We find that when the thread locks a record, or releases its lock, or looks for the next
- * callback (takeLate).
- *
- * Two functions of Base begin a chain as soon as a callback is out of its queue: ProcessCallback() (callback.c), for
- * asynchronous records, and ioscanCallback() (dbScan.c), for the lists of I/O Intr. So this trap is also the begin of
- * such a chain (beginPopped), and saves the one at dbScanLock(), or at scanList().
+ * before the function looks. We find that when the thread locks a record, or looks for the next callback (takeLate).
  *
  * scanOnce works in the same way with a ring of its own, and its thread then locks the record (ebpfmon_lock).
  */
 #include "handOver.bpf.h"
-#include "passChain.bpf.h"
 #include "passRoot.bpf.h"
 
 /* The present chain of this thread hands something over: it is the source chain. */
@@ -28,7 +22,6 @@ static __always_inline void fillSource(const struct caller *c, struct ebpfMonSou
     source->begin = 0;
     if (!th)
         return;
-    beginLate(th);
     h = getLastHeld(th);
     if (!h)
         return;
@@ -170,61 +163,10 @@ static __always_inline int isCallbackRing(struct thread *th, __u64 ring)
     return th->callbacks == ring;
 }
 
-/* callback.h: epicsCallback. In dbScan.c, struct io_scan_list has one, and then its scan_list. */
-struct callback {
-    __u64 function;
-    __s32 priority, pad;
-    __u64 user, timer;
-};
-
-_Static_assert(__builtin_offsetof(struct callback, priority) == EBPFMON_CALLBACK_PRIORITY, "epicsCallback");
-
-/* Begins the chain to which this callback leads at once. "sp": the stack pointer of callbackTask(). */
-static __always_inline void beginPopped(const struct caller *c, struct thread *th, __u64 at, __u64 now, __u64 sp)
-{
-    struct callback cb;
-
-    if ((!c->conf->processCallback && !c->conf->ioscanCallback) ||
-        bpf_probe_read_user(&cb, __builtin_offsetof(struct callback, timer), (void *)at))
-        return;
-    if (cb.function == c->conf->processCallback && cb.user)
-        noteLock(c, th, 0, 0, cb.user, now, 0);
-    else if (cb.function == c->conf->ioscanCallback)
-        ebpfmon_begin_pass(at + sizeof(cb), sp);
-}
-
-/* The same for a callback that came late. Not by ebpfmon_begin_pass: the stack has no room for it. A global function,
- * because its callers have little room, too. */
-__attribute__((noinline)) int ebpfmon_begin_late(void)
-{
-    __u64 callback, element, root = 0, sp = 0;
-    struct thread *th;
-    struct callback cb;
-    struct caller c;
-
-    if (!findCaller(&c) || (!c.conf->processCallback && !c.conf->ioscanCallback) ||
-        !(th = bpf_map_lookup_elem(&threads, &c.tid)) || th->seen.heldCount)
-        return 0;
-    callback = takeLate(&c, th);
-    if (!callback || bpf_probe_read_user(&cb, __builtin_offsetof(struct callback, timer), (void *)callback))
-        return 0;
-    if (cb.function == c.conf->processCallback) {
-        root = cb.user;
-    } else if (cb.function == c.conf->ioscanCallback) {
-        element = readPtr(callback + sizeof(cb) + EBPFMON_SCANLIST_FIRST);
-        root = element ? readPtr(element + EBPFMON_SCANELEMENT_PRECORD) : 0;
-        sp = th->popSp;
-    }
-    if (root)
-        noteLock(&c, th, 0, 0, root, th->popAt, sp);
-    return 0;
-}
-
-/* "sp": the stack pointer of callbackTask(). */
-static __always_inline void seePop(__u64 ring, __u64 sp, __u64 now)
+static __always_inline void seePop(__u64 ring, __u64 now)
 {
     struct ringHead head = {};
-    __u64 callback = 0;
+    __u64 callback;
     struct thread *th;
     struct caller c;
 
@@ -242,11 +184,9 @@ static __always_inline void seePop(__u64 ring, __u64 sp, __u64 now)
     if (head.nextPush == head.nextPop) {
         th->emptyAt = head.nextPop;
         th->popAt = now;
-        th->popSp = sp;
         th->popping = POPPING_EMPTY;
     } else if ((callback = readCallback(&head, head.nextPop))) {
         beginCallback(&c, th, callback, now);
-        beginPopped(&c, th, callback, now, sp);
     }
 }
 
@@ -254,7 +194,7 @@ static __always_inline void seePop(__u64 ring, __u64 sp, __u64 now)
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_pop, __u64 ring)
 {
-    RUN_TIMED(seePop(ring, PT_REGS_SP(ctx), now));
+    RUN_TIMED(seePop(ring, now));
 }
 
 static __always_inline void seePopped(__u64 callback, __u64 now)

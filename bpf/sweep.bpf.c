@@ -11,7 +11,6 @@
  */
 #include "ebpfMonBase.h"
 #include "look.bpf.h"
-#include "quickChain.bpf.h"
 #include "sweep.bpf.h"
 #include "walk.bpf.h"
 
@@ -22,9 +21,6 @@
 #define LOOKS_AGAIN 256 /* records that one sweep may look at again, because a thread entered their group at that
                          * moment */
 
-#define CHECK_EVERY 16 /* one sweep in so many looks at each steady record */
-#define STEPS_BACK   8 /* records that one sweep tries as the last steady one */
-
 /* values of sweep.trouble */
 #define SWEEP_HAS_MISSED 1 /* it may have missed something … */
 #define SWEEP_HAS_STUCK  2 /* … because a thread has left a group unseen */
@@ -34,21 +30,14 @@ struct sweep {
     __u64 now;
     __u32 first, len; /* the places in the table of closures */
     __u32 next;
-    __u32 counted;
     __u16 time, pactBefore;
     __u8 trouble;  /* SWEEP_HAS_… */
     __u8 isLocked; /* nonzero: this thread holds the lock of these records */
     __u8 isUnsafe; /* nonzero: a thread that was not seen may be processing them */
-    __u8 hasAsync; /* nonzero: one of the records was seen while it processed asynchronously */
     __u8 hasStretches;   /* nonzero: the last record of a stretch tells of all */
-    __u8 isCheck;        /* nonzero: look at each record in any case */
     __u32 stretchEnd;    /* place behind the stretch at which the sweep is */
     __u32 stretchInside; /* ebpfMonRecState.inside of its group, when its last record was looked at */
     __u64 stretchTime;   /* TIME of its last record; 0: it has not processed, so look at each single record */
-    __u64 expected; /* the root of the next quick chain of the pass; 0: there is none */
-    __u64 steadyTime;   /* TIME of the last steady record, which this pass has processed … */
-    __u64 steadyBefore; /* … and the order of that time at the end of the pass before */
-    __u32 steadyLen;    /* the steady ones of so many places have been processed; 0: look at each */
 };
 
 static __always_inline __u32 readInside(const struct ebpfMonRecState *head)
@@ -79,13 +68,12 @@ static __always_inline void countSwept(struct sweep *s, struct ebpfMonRecState *
         return;
     __sync_fetch_and_add(&st->count, 1);
     st->stamp = s->now;
-    s->counted++;
 }
 
 /* Counts a processing of this record since it was counted last. A processing of an asynchronous record counts only when
  * it completes: the thread that does so holds the lock set and counts it. A stamp that is earlier than the one that was
  * noted is not counted, but noted: if the clock was set back, all further ones are earlier, too. (Or a later one was
- * noted for a whole stretch, or for all steady records. Then this one has been counted, and does no harm.) */
+ * noted for a whole stretch. Then this one has been counted, and does no harm.) */
 static __always_inline void sweepRecord(struct sweep *s, struct ebpfMonRecState *st, __u64 own,
                                         const struct window *win)
 {
@@ -94,7 +82,6 @@ static __always_inline void sweepRecord(struct sweep *s, struct ebpfMonRecState 
         if (s->isLocked && st->early == EBPFMON_EARLY_PERHAPS && win->time == own)
             noteEarly(s, st);
     }
-    s->hasAsync |= st->wasBusy;
     if (isBusy(win, s->pactBefore) || st->pending || win->time == own)
         return;
     if (stampOrder(win->time) < stampOrder(own)) {
@@ -104,42 +91,6 @@ static __always_inline void sweepRecord(struct sweep *s, struct ebpfMonRecState 
     if (s->isUnsafe && !st->early) /* before it is counted, so that who finds it busy afterwards sees this */
         st->early = EBPFMON_EARLY_PERHAPS;
     countSwept(s, st, own, win->time);
-}
-
-/* Goes on to the next quick chain of the pass. */
-static __always_inline void expectNext(struct sweep *s, const struct quickTimes *q)
-{
-    __u32 n = q ? q->folded : 0;
-
-    FORGET_ORIGIN(n);
-    s->expected = q && n < q->count ? QUICK_RECORD(q->entry[n & (QUICK_TIMES - 1)]) : 0;
-}
-
-/* Keeps the time of the expected quick chain for its root, if the root has processed in this pass: it was counted since
- * the begin of the pass, or ("isLater") it was not counted yet. */
-static __always_inline void foldQuick(struct sweep *s, struct ebpfMonRecState *st, int isLater)
-{
-    struct quickTimes *q = findQuickTimes();
-    __u32 k = st->quickCount, n;
-
-    if (!q)
-        return;
-    n = q->folded;
-    FORGET_ORIGIN(n);
-    q->folded = n + 1;
-    if (k < EBPFMON_QUICK_KEPT && (isLater || *(volatile __u64 *)&st->stamp >= q->begin)) {
-        st->quickTook[k] = QUICK_TOOK(q->entry[n & (QUICK_TIMES - 1)]);
-        st->quickCount = k + 1;
-    }
-    expectNext(s, q);
-}
-
-/* The same for a record that the sweep leaves out, because another thread may be processing it. "win" is only room. */
-static __always_inline void foldSkipped(struct sweep *s, struct ebpfMonRecState *st, struct window *win)
-{
-    win->time = 0;
-    bpf_probe_read_user(&win->time, sizeof(win->time), (void *)(st->addr + s->time));
-    foldQuick(s, st, stampOrder(win->time) > stampOrder(*(volatile __u64 *)&st->time));
 }
 
 /* Notes that the group is left out. 0: no thread is in it any more. */
@@ -200,87 +151,6 @@ static __always_inline int sweepInStretch(struct sweep *s, struct ebpfMonRecStat
     return 1;
 }
 
-static __always_inline struct ebpfMonRecState *findLastSteady(struct ebpfMonList *list, __u32 len)
-{
-    struct ebpfMonRecState *st;
-    __u32 entry, n;
-
-    for (int k = 0; k < STEPS_BACK; k++) {
-        n = list->lastSteady;
-        if (!n || n > len || !readClosureEntry(list->first + n - 1, &entry) ||
-            !(st = findState(EBPFMON_ENTRY_SLOT(entry))))
-            return 0;
-        if (st->steady == EBPFMON_STEADY_YES)
-            return st;
-        list->lastSteady = n - 1;
-    }
-    return 0;
-}
-
-/* Looks at the last steady record of the list. If this pass has processed it, and nobody has counted that yet, the pass
- * has processed all steady records before it. A global function, so that its stack is not added to that of the walk. */
-__attribute__((noinline)) int ebpfmon_begin_steady(struct sweep *s, __u64 mutex)
-{
-    struct ebpfMonListKey key = { .mutex = mutex };
-    struct ebpfMonRecState *last, *head;
-    struct ebpfMonList *list;
-    struct window win;
-    struct caller c;
-    __u32 inside;
-    __u64 own;
-
-    if (!s || !findCaller(&c))
-        return 0;
-    key.tgid = c.tgid;
-    list = bpf_map_lookup_elem(&lists, &key);
-    if (!list || list->first != s->first || !(last = findLastSteady(list, s->len)) || !last->addr ||
-        !last->seen || !(head = findState(last->group)))
-        return 0;
-    s->steadyBefore = stampOrder(list->stamp);
-    list->stamp = 0;
-    inside = readInside(head);
-    own = *(volatile __u64 *)&last->time;
-    if (inside & EBPFMON_INSIDE_COUNT || readWindow(&win, last->addr, s->time) || isBusy(&win, s->pactBefore) ||
-        hasChanged(head, inside))
-        return 0;
-    list->stamp = win.time;
-    if (stampOrder(own) > s->steadyBefore || stampOrder(win.time) <= s->steadyBefore)
-        return 0;
-    s->steadyTime = win.time;
-    s->steadyLen = list->lastSteady;
-    s->isCheck = ++list->unchecked >= CHECK_EVERY;
-    if (s->isCheck)
-        list->unchecked = 0;
-    return 0;
-}
-
-/* Nonzero: this pass must have processed the record, and nobody has counted that. What is counted has its time noted,
- * and no time of this pass is as early as steadyBefore. */
-static __always_inline int isOwed(const struct sweep *s, const struct ebpfMonRecState *st, __u64 own)
-{
-    return s->next <= s->steadyLen && st->steady == EBPFMON_STEADY_YES && st->seen && !st->wasBusy &&
-           stampOrder(own) <= s->steadyBefore;
-}
-
-/* Counts a steady record without a look at it. The time of the last one is noted for it, as in a stretch. 0: look. */
-static __always_inline int countSteady(struct sweep *s, struct ebpfMonRecState *st)
-{
-    __u64 own = *(volatile __u64 *)&st->time;
-
-    if (s->isCheck || !isOwed(s, st, own))
-        return 0;
-    countSwept(s, st, own, s->steadyTime);
-    return 1;
-}
-
-/* This record was steady so far, and the pass has not processed it: we know something wrong about it. */
-static __always_inline void noteLeftOut(struct sweep *s, struct ebpfMonRecState *st)
-{
-    st->steady = EBPFMON_STEADY_NOT;
-    st->unsure = 1;
-    s->trouble |= SWEEP_HAS_UNSURE;
-}
-
 static __always_inline long sweepNext(__u32 i, struct sweep *s)
 {
     struct ebpfMonRecState *st, *head;
@@ -294,30 +164,17 @@ static __always_inline long sweepNext(__u32 i, struct sweep *s)
     st = findState(EBPFMON_ENTRY_SLOT(entry));
     if (!st || !st->addr)
         return 0;
-    if (countSteady(s, st)) {
-        if (st->addr == s->expected)
-            foldQuick(s, st, 0);
-        return 0;
-    }
     head = findState(st->group);
     if (!head)
         return 0;
     inside = readInside(head);
-    if (s->isCheck)
-        s->stretchTime = 0;
-    else if (s->next > s->stretchEnd)
+    if (s->next > s->stretchEnd)
         beginStretch(s, &entry, inside, head, &win);
-    if (sweepInStretch(s, st, head)) {
-        if (st->addr == s->expected)
-            foldQuick(s, st, 0);
+    if (sweepInStretch(s, st, head))
         return 0;
-    }
     if (!s->isLocked && (inside & EBPFMON_INSIDE_COUNT)) {
-        if (skipGroup(s, head)) {
-            if (st->addr == s->expected)
-                foldSkipped(s, st, &win);
+        if (skipGroup(s, head))
             return 0;
-        }
         inside = readInside(head); /* the thread has left meanwhile, and may not have seen our note */
     }
     own = *(volatile __u64 *)&st->time;
@@ -328,40 +185,12 @@ static __always_inline long sweepNext(__u32 i, struct sweep *s)
     }
     if (!s->isLocked && ((inside & EBPFMON_INSIDE_COUNT) || hasChanged(head, inside)))
         s->next--; /* a thread entered: what we read may be incomplete, so read it again */
-    else {
-        if (s->isCheck && stampOrder(win.time) <= stampOrder(own) && isOwed(s, st, own))
-            noteLeftOut(s, st);
+    else
         sweepRecord(s, st, own, &win);
-        if (st->addr == s->expected)
-            foldQuick(s, st, 0);
-    }
     return 0;
 }
 
 DEFINE_WALK(sweepNext, struct sweep, sweep)
-
-/* Takes out the next quick chain. Its root has come to this list, or to another place of it, since the list was
- * read. */
-static __always_inline long foldRest(__u32 i, struct sweep *s)
-{
-    struct ebpfMonRecState *st;
-    struct quickTimes *q;
-    struct caller c;
-    __u32 slot;
-
-    if (!s->expected)
-        return 1;
-    if (findCaller(&c) && findSlot(c.tgid, s->expected, &slot) && (st = findState(slot)) != 0) {
-        foldQuick(s, st, 0);
-        flushRoot(st, slot); /* ebpfmon_flush_list does not find it */
-    } else if ((q = findQuickTimes()) != 0) {
-        q->folded++;
-        expectNext(s, q);
-    }
-    return 0;
-}
-
-DEFINE_WALK(foldRest, struct sweep, sweep)
 
 static __always_inline void beginSweep(struct sweep *s, const struct ebpfMonTargetConf *conf, __u64 now)
 {
@@ -369,19 +198,9 @@ static __always_inline void beginSweep(struct sweep *s, const struct ebpfMonTarg
     s->now = now;
     /* Always 0, but the verifier must not know that: it would check the loop for each number that one of them can
      * have */
-    s->next = s->counted = s->trouble = s->hasAsync = s->stretchEnd = conf->zero;
+    s->next = s->trouble = s->stretchEnd = conf->zero;
     s->time = conf->time;
     s->pactBefore = conf->pact - (conf->time - EBPFMON_TIME_WINDOW);
-}
-
-/* Adds what a sweep counted to the first record at which it looked, after the records were counted. The user part
- * compares both sums (publish/rootAudit.c). */
-static __always_inline void addSwept(__u32 slot, __u32 processed)
-{
-    struct ebpfMonRootStat *rs = processed ? getRootStat(slot) : 0;
-
-    if (rs)
-        __sync_fetch_and_add(&rs->processed, processed);
 }
 
 /* The first part of a sweep. A global function, so that its stack is not added to that of the walk. 0: no IOC that is
@@ -396,30 +215,26 @@ __attribute__((noinline)) int ebpfmon_begin_sweep(struct sweep *s, __u64 now, __
     beginSweep(s, c.conf, now);
     s->isLocked = how == SWEEP_LOCKED;
     s->hasStretches = how == SWEEP_WHOLE;
-    s->isUnsafe = how == SWEEP_MOVED || (isPass && now < c.conf->sweepsSince + UNSEEN_NS);
-    if (isPass)
-        expectNext(s, findQuickTimes());
+    s->isUnsafe = how == SWEEP_UNSAFE || (isPass && now < c.conf->sweepsSince + UNSEEN_NS);
     return 1;
 }
 
 static __always_inline void endSweep(const struct sweep *s)
 {
-    __u32 tgid = bpf_get_current_pid_tgid() >> 32, entry;
-    struct ebpfMonMoved *m;
+    __u32 tgid = bpf_get_current_pid_tgid() >> 32;
+    struct ebpfMonPassNotes *notes;
 
     if ((s->trouble & SWEEP_HAS_MISSED) || s->next < s->len)
         noteMissed(tgid);
-    if ((s->trouble & (SWEEP_HAS_STUCK | SWEEP_HAS_UNSURE)) && (m = bpf_map_lookup_elem(&moved, &tgid))) {
-        __sync_fetch_and_add(&m->stuck, !!(s->trouble & SWEEP_HAS_STUCK));
-        __sync_fetch_and_add(&m->unsure, !!(s->trouble & SWEEP_HAS_UNSURE));
+    if ((s->trouble & (SWEEP_HAS_STUCK | SWEEP_HAS_UNSURE)) && (notes = bpf_map_lookup_elem(&passNotes, &tgid))) {
+        __sync_fetch_and_add(&notes->stuck, !!(s->trouble & SWEEP_HAS_STUCK));
+        __sync_fetch_and_add(&notes->unsure, !!(s->trouble & SWEEP_HAS_UNSURE));
     }
-    if (s->counted && readClosureEntry(s->first, &entry))
-        addSwept(EBPFMON_ENTRY_SLOT(entry), s->counted);
 }
 
 /* Counts what the records at these places have processed so far. A global function, because programs call it at several
- * places, and so the verifier checks it only once. Nonzero: one of them was seen while it processed asynchronously. */
-__attribute__((noinline)) int ebpfmon_sweep_places(__u32 first, __u32 len, __u64 now, __u32 how, __u64 mutex)
+ * places, and so the verifier checks it only once. */
+__attribute__((noinline)) int ebpfmon_sweep_places(__u32 first, __u32 len, __u64 now, __u32 how)
 {
     struct sweep s = {};
 
@@ -427,11 +242,9 @@ __attribute__((noinline)) int ebpfmon_sweep_places(__u32 first, __u32 len, __u64
         return 0;
     s.first = first;
     s.len = len;
-    if (how == SWEEP_WHOLE)
-        ebpfmon_begin_steady(&s, mutex);
     WALK(sweepNext, len + LOOKS_AGAIN, &s);
     endSweep(&s);
-    return s.hasAsync;
+    return 0;
 }
 
 /* Counts what the records of this record's closure have processed so far. */
@@ -440,25 +253,6 @@ __attribute__((noinline)) int ebpfmon_sweep_closure(__u32 slot, __u64 now, __u32
     struct ebpfMonRecConf *rc = findConf(slot);
 
     return rc ? ebpfmon_sweep_places(rc->first, rc->len < EBPFMON_CLOSURE_MAX ? rc->len : EBPFMON_CLOSURE_MAX, now,
-                                     how, 0) :
+                                     how) :
                 0;
-}
-
-/* Takes out the quick chains of this pass that are left, after all records were counted that may have processed in
- * it. */
-__attribute__((noinline)) int ebpfmon_fold_rest(__u64 now)
-{
-    struct quickTimes *q = findQuickTimes();
-    struct sweep s;
-    struct caller c;
-
-    if (!q || !q->isOpen || !findCaller(&c))
-        return 0;
-    beginSweep(&s, c.conf, now);
-    expectNext(&s, q);
-    if (s.expected)
-        WALK(foldRest, QUICK_TIMES, &s);
-    q->count = q->folded = q->isOpen = 0;
-    q->kept++;
-    return 0;
 }

@@ -99,7 +99,7 @@ struct thread {
     __u64 callbacks;         /* the ring from which it takes callbacks; NO_CALLBACKS: it serves none; 0: not known */
     __u32 popping;           /* POPPING: it looks into that ring; POPPING_EMPTY: the ring was empty */
     __s32 emptyAt;           /* … and the next callback will come to this place */
-    __u64 popAt, popSp;      /* when it began to look into the empty ring, and its stack pointer */
+    __u64 popAt;             /* when it began to look into the empty ring */
     __u64 ending;            /* "begin" of a chain that has ended and is not sent yet; 0: there is none */
     __u64 passWait;          /* ns that it had waited for a CPU before the present pass with chains that are not
                               * timed */
@@ -138,25 +138,11 @@ struct groupThread {
                        * seen */
     __u32 scanPuts;   /* puts to fields that control scanning, which it may not have done yet … */
     __u32 scanPutsSweeps; /* … and ebpfMonTargetConf.sweeps at that time */
-    __u32 leftFirst, leftEnd; /* numbers in ebpfMonMoved.left; those of these puts are among them */
     __u32 pad;
 };
 
 _Static_assert(sizeof(struct groupThread) <= sizeof(struct thread), "both begin as a copy of the map \"blank\"");
 _Static_assert(2 * EBPFMON_RECORD_SPAN <= 4 * EBPFMON_VAL_MAX, "sendChain.bpf.h reads a record into \"data\"");
-
-#define QUICK_TIMES 2048 /* a power of two */
-
-/* The quick chains of the present pass of a periodic scan thread (quickChain.bpf.c). Only this thread uses it. */
-struct quickTimes {
-    __u64 begin;   /* of the pass */
-    __u64 flushed; /* when a pass last brought the times that roots had kept into the map "roots" */
-    __u32 count;   /* of entries; 0 between passes */
-    __u32 folded;  /* … of these, entries that were brought to their roots */
-    __u32 isOpen;  /* nonzero: chains of this pass may be quick */
-    __u32 kept;    /* passes since then in which roots kept times */
-    __u64 entry[QUICK_TIMES]; /* QUICK_ENTRY: of the chains, in the order in which they ended */
-};
 
 /* The key of something in a queue: a callback, or a record for scanOnce. */
 struct queueKey {

@@ -146,10 +146,8 @@ static void findSymbols(const ebpfMonElfFile *file, const Elf64_Shdr *table, con
 
             int global = ELF64_ST_BIND(sym.st_info) != STB_LOCAL;
 
-            if (symbols[name].vaddr && !global) {
-                symbols[name].isOneOfMany |= symbols[name].vaddr != sym.st_value;
+            if (symbols[name].vaddr && !global)
                 continue;
-            }
             symbols[name] = (ebpfMonElfSymbol){ .vaddr = sym.st_value, .size = sym.st_size, .isGlobal = global };
             lengths[name] = 0;
         }

@@ -13,7 +13,6 @@ typedef struct {
     uint64_t size;        /* as the symbol says, 0: it does not */
     int      isGlobal;
     int      isImported;  /* another file defines it, and this one uses it */
-    int      isOneOfMany; /* it is local, and another local symbol has the same name */
 } ebpfMonElfSymbol;
 
 /* Finds the first symbol table of a type (SHT_DYNSYM, SHT_SYMTAB), and its strings. Nonzero: there is one. */

@@ -55,7 +55,6 @@ static void fillImage(const Part *parts, unsigned nParts, const Part *core, ebpf
     };
 
     image->core = &core->known->binary;
-    image->coreBias = core->bias;
     for (int var = 0; var < ebpfMonVarCount; var++) {
         const Part *part = findVar(parts, nParts, core, var);
 

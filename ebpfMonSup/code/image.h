@@ -32,7 +32,6 @@ typedef struct ebpfMonImage {
     int      releaseIsPointer;
     uint64_t clientQ;             /* rsrv/server.h: the clients of its CA server */
     uint64_t breakpoints;         /* dbBkpt.c, lset_stack_count: a long, lock sets with breakpoints */
-    uint64_t coreBias;            /* added to a vaddr of "core" */
     uint64_t program;             /* ebpfMonProcProgram, before the rest was read */
 } ebpfMonImage;
 

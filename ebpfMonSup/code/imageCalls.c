@@ -12,7 +12,7 @@
 /* The functions that are looked for: those that are called, and then those that call. */
 enum {
     LOCK, UNLOCK, LOCK_MANY, PROCESS, CALLED,
-    SCAN_LIST = CALLED, MUTEX_UNLOCK, PUT_FIELD, PROCESS_CALLBACK, IOSCAN_CALLBACK, READERS, NAMES = READERS + 4
+    SCAN_LIST = CALLED, MUTEX_UNLOCK, PUT_FIELD, READERS, NAMES = READERS + 4
 };
 
 _Static_assert((int)LOCK == (int)ebpfMonCalledLock && (int)UNLOCK == (int)ebpfMonCalledUnlock &&
@@ -20,7 +20,7 @@ _Static_assert((int)LOCK == (int)ebpfMonCalledLock && (int)UNLOCK == (int)ebpfMo
 
 static const char *const names[NAMES] = {
     "dbScanLock", "dbScanUnlock", "dbScanLockMany", "dbProcess", "scanList", "epicsMutexUnlock",
-    "dbPutField", "ProcessCallback", "ioscanCallback",
+    "dbPutField",
     "dbGetField", "dbChannelGetField", "dbChannel_get_count", "db_post_single_event",
 };
 
@@ -158,31 +158,12 @@ static void pickEntry(const ebpfMonElfFile *file, uint64_t function, ebpfMonSite
     site->vaddr = function + site->skip;
 }
 
-static unsigned countCalls(const ebpfMonCallSites *sites, unsigned called, uint64_t caller)
-{
-    unsigned n = 0;
-
-    for (unsigned i = 0; i < sites->count; i++)
-        n += sites->site[i].called == called && sites->site[i].caller == caller;
-    return n;
-}
-
-/* Functions that are private to dbScan.c and callback.c, so another file, or another part of this one, may have a
- * function of that name. */
-static uint64_t findCallback(const ebpfMonElfSymbol *symbol, int which)
-{
-    return symbol[PROCESS].vaddr && !symbol[which].isOneOfMany ? symbol[which].vaddr : 0;
-}
-
-static ebpfMonCaller findCaller(const ebpfMonElfSymbol *symbol, uint64_t caller, uint64_t scanList,
-                                uint64_t processCallback)
+static ebpfMonCaller findCaller(const ebpfMonElfSymbol *symbol, uint64_t caller, uint64_t scanList)
 {
     if (scanList && caller == scanList)
         return ebpfMonCallerScanList;
     if (symbol[PUT_FIELD].vaddr && caller == symbol[PUT_FIELD].vaddr)
         return ebpfMonCallerPutField;
-    if (processCallback && caller == processCallback)
-        return ebpfMonCallerCallback;
     for (unsigned k = READERS; k < NAMES; k++)
         if (symbol[k].vaddr && symbol[k].vaddr == caller)
             return ebpfMonCallerReader;
@@ -213,22 +194,10 @@ static void addEnds(ebpfMonCalls *calls, const ebpfMonElfFile *file, uint64_t sc
                                                          .caller = ebpfMonCallerScanList };
 }
 
-/* The calls of scanList. */
-static void addScans(ebpfMonCalls *calls, const ebpfMonCallSites *scans, uint64_t ioscanCallback)
-{
-    if (!(scans->complete & 1) || !ioscanCallback || !countCalls(scans, 0, ioscanCallback))
-        return;
-    calls->ioscanCallback = ioscanCallback;
-    for (unsigned i = 0; i < scans->count; i++)
-        calls->call[calls->count++] = (ebpfMonCall){
-            .offset = scans->site[i].offset, .called = ebpfMonCalledScanList,
-            .caller = scans->site[i].caller == ioscanCallback ? ebpfMonCallerCallback : ebpfMonCallerOther };
-}
-
 ebpfMonCalls *ebpfMonCallsRead(ebpfMonElfFile *file)
 {
     ebpfMonElfSymbol symbol[NAMES];
-    ebpfMonCallSites *sites, *unlocks = NULL, *scans = NULL;
+    ebpfMonCallSites *sites, *unlocks = NULL;
     uint64_t scanList = 0;
     ebpfMonCalls *calls;
 
@@ -236,10 +205,7 @@ ebpfMonCalls *ebpfMonCallsRead(ebpfMonElfFile *file)
     sites = ebpfMonCallSitesFind(file, names, symbol, CALLED);
     if (sites && symbol[PROCESS].vaddr) /* dbScan.c is a part of the file that has dbProcess */
         unlocks = ebpfMonCallSitesFind(file, &names[MUTEX_UNLOCK], &symbol[MUTEX_UNLOCK], 1);
-    if (unlocks && symbol[SCAN_LIST].vaddr)
-        scans = ebpfMonCallSitesFind(file, &names[SCAN_LIST], &symbol[SCAN_LIST], 1);
-    calls = sites ? calloc(1, sizeof(*calls) + sizeof(calls->call[0]) * (sites->count + (unlocks ? unlocks->count : 0) +
-                                                                         (scans ? scans->count : 0)))
+    calls = sites ? calloc(1, sizeof(*calls) + sizeof(calls->call[0]) * (sites->count + (unlocks ? unlocks->count : 0)))
                   : NULL;
     if (!calls)
         goto done;
@@ -251,21 +217,14 @@ ebpfMonCalls *ebpfMonCallsRead(ebpfMonElfFile *file)
         pickEntry(file, scanList, &calls->scanList);
     if (calls->scanList.cls == ebpfMonSiteNone)
         scanList = 0;
-    calls->processCallback = findCallback(symbol, PROCESS_CALLBACK);
-    if (countCalls(sites, LOCK, calls->processCallback) != 1)
-        calls->processCallback = 0;
     for (unsigned i = 0; i < sites->count; i++)
         if (sites->site[i].called != PROCESS)
-            addCall(calls, file, &sites->site[i],
-                    findCaller(symbol, sites->site[i].caller, scanList, calls->processCallback));
+            addCall(calls, file, &sites->site[i], findCaller(symbol, sites->site[i].caller, scanList));
     calls->putFieldLocks = calls->putFieldLocks == 1;
     if (scanList)
         addEnds(calls, file, scanList, unlocks);
-    if (scanList && scans)
-        addScans(calls, scans, findCallback(symbol, IOSCAN_CALLBACK));
 done:
     free(sites);
     free(unlocks);
-    free(scans);
     return calls;
 }

@@ -15,16 +15,13 @@ typedef enum {
     ebpfMonCalledLock,   /* dbScanLock */
     ebpfMonCalledUnlock, /* dbScanUnlock */
     ebpfMonCalledLockMany, /* dbScanLockMany */
-    ebpfMonCalledListEnd,  /* epicsMutexUnlock, as the last thing that scanList does */
-    ebpfMonCalledScanList  /* scanList */
+    ebpfMonCalledListEnd   /* epicsMutexUnlock, as the last thing that scanList does */
 } ebpfMonCalled;
 
 typedef enum {
     ebpfMonCallerOther,
     ebpfMonCallerReader,   /* it never processes a record: dbGetField and others (dbAccess.c, db_access.c, dbEvent.c) */
     ebpfMonCallerPutField, /* dbPutField (dbAccess.c) */
-    ebpfMonCallerCallback, /* ProcessCallback (callback.c), ioscanCallback (dbScan.c): threads for callbacks call it as
-                            * soon as they have taken a callback out of their queue */
     ebpfMonCallerScanList  /* dbScan.c, scanList: through which the lists of periodic, event and I/O Intr scans run */
 } ebpfMonCaller;
 
@@ -43,9 +40,6 @@ typedef struct {
     int         endsOtherwise; /* scanList can also end in another way than ebpfMonCalledListEnd, or its end is not
                                 * known */
     int         putFieldLocks; /* dbPutField calls dbScanLock at one place */
-    uint64_t    processCallback; /* vaddr of ProcessCallback, which calls dbScanLock once; 0: not known */
-    uint64_t    ioscanCallback;  /* vaddr of ioscanCallback, which calls scanList; 0: not known, or scanList is called
-                                  * in another way than by the calls in "call" */
     ebpfMonSite scanList; /* its entry; cls ebpfMonSiteNone: not found, or it does not call each of them once */
     unsigned    count;
     ebpfMonCall call[];

@@ -243,12 +243,9 @@ static void addThread(void *arg, uint32_t tid, const struct ebpfMonThread *seen)
 static void seePasses(ebpfMonHealthCollector *c, uint64_t now)
 {
     ebpfMonPassRecordsBegin(c->passRecords);
-    for (unsigned i = 0; i < c->threads; i++) {
-        const seenIoc *p = findIoc(c, c->thread[i].seen.tgid);
-
-        if (p)
-            ebpfMonPassRecordsSee(c->passRecords, &c->thread[i], p->turn, now);
-    }
+    for (unsigned i = 0; i < c->threads; i++)
+        if (findIoc(c, c->thread[i].seen.tgid))
+            ebpfMonPassRecordsSee(c->passRecords, &c->thread[i], now);
     ebpfMonPassRecordsEnd(c->passRecords);
 }
 

@@ -102,18 +102,17 @@ static int findListRecord(const ebpfMonPassRecords *records, const struct ebpfMo
     return 0;
 }
 
-/* "isBegin": the begin of the pass is that of this chain. */
-static void noteRecord(passOfThread *p, uint64_t record, int isBegin, uint64_t now)
+static void noteRecord(passOfThread *p, uint64_t record, uint64_t now)
 {
     if (record != p->record) {
         p->record = record;
-        p->since = isBegin ? p->begin : now;
-        p->before = isBegin ? p->begin : p->looked;
+        p->since = now;
+        p->before = p->looked;
     }
     p->looked = now;
 }
 
-void ebpfMonPassRecordsSee(ebpfMonPassRecords *records, ebpfMonSeenThread *thread, uint32_t turn, uint64_t now)
+void ebpfMonPassRecordsSee(ebpfMonPassRecords *records, ebpfMonSeenThread *thread, uint64_t now)
 {
     struct ebpfMonHeld *h = &thread->seen.held[0];
     uint64_t record;
@@ -123,7 +122,7 @@ void ebpfMonPassRecordsSee(ebpfMonPassRecords *records, ebpfMonSeenThread *threa
         return;
     p->isSeen = 1;
     if (findListRecord(records, &thread->seen, &record) == 0)
-        noteRecord(p, record, h->turn && h->turn == turn, now);
+        noteRecord(p, record, now);
     h->root = p->record;
     h->begin = p->since;
     thread->doubt = p->since - p->before;

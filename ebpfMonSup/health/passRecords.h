@@ -27,8 +27,7 @@ void ebpfMonPassRecordsEnd(ebpfMonPassRecords *records);
 
 /* Looks for the record of this thread, if it has been in such a pass for half a second. If it is found, sets the root
  * of the thread's lock set, and its begin to the first look that found this record, with the doubt that the looks
- * leave; if the begin of the chain is known ("turn" is that of the IOC now), only the root. Takes the targets lock.
- * "now": monotonic ns. */
-void ebpfMonPassRecordsSee(ebpfMonPassRecords *records, ebpfMonSeenThread *thread, uint32_t turn, uint64_t now);
+ * leave. Takes the targets lock. "now": monotonic ns. */
+void ebpfMonPassRecordsSee(ebpfMonPassRecords *records, ebpfMonSeenThread *thread, uint64_t now);
 
 #endif

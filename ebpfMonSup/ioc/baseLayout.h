@@ -38,13 +38,6 @@ struct layoutRecordType { /* dbRecordType */
     int32_t  rec_size;
 };
 
-struct layoutDevSup { /* devSup */
-    struct layoutNode node;
-    uint64_t name, choice;
-    int32_t  link_type, pad;
-    uint64_t pdset;
-};
-
 struct layoutRecordNode { /* dbRecordNode */
     uint64_t next, prev;
     uint64_t precord, recordname;
@@ -117,7 +110,6 @@ struct layoutLockSet { /* dbLockPvt.h, before 3.16 dbLock.c: the head of lockSet
     struct layoutNode node;
     struct layoutList records;
     uint64_t lock, id;
-    int32_t  refcount; /* since 3.16: one for each record, and for each thread that waits for it */
 };
 
 struct layoutMenu { /* dbMenu */
@@ -165,8 +157,6 @@ _Static_assert(offsetof(struct layoutScanElement, node.next) == EBPFMON_SCANELEM
                offsetof(struct layoutScanList, list.first) == EBPFMON_SCANLIST_FIRST, "scan lists");
 _Static_assert(offsetof(struct layoutLockRecord, plockSet) == EBPFMON_LOCKRECORD_SET &&
                offsetof(struct layoutLockRecord, precord) == EBPFMON_LOCKRECORD_PRECORD, "lockRecord");
-_Static_assert(offsetof(struct layoutLockSet, records.count) == EBPFMON_LOCKSET_COUNT &&
-               offsetof(struct layoutLockSet, refcount) == EBPFMON_LOCKSET_REFS, "lockSet");
 _Static_assert(offsetof(struct layoutDbChannel, addr) == EBPFMON_DBCHANNEL_ADDR, "dbChannel");
 _Static_assert(LAYOUT_LINK_SIZE == 80 && LAYOUT_OLDLINK_SIZE == 56, "struct link");
 

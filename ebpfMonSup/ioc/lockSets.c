@@ -3,7 +3,6 @@
 #include "ioc/lockSets.h"
 
 #define RECORDS_MAX 32 /* records that are looked at, spread over all */
-#define WAITERS_MAX 4096
 
 /* 0, or -1: its lock record has another layout. */
 static int readLockRecord(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t i, struct layoutLockRecord *lock)
@@ -21,26 +20,6 @@ int ebpfMonLockSetsAreKnown(ebpfMonMem *mem, const ebpfMonCatalogue *cat)
     for (uint32_t i = 0; i < cat->count; i += step)
         if (readLockRecord(mem, cat, i, &lock))
             return 0;
-    return 1;
-}
-
-int ebpfMonLockSetsCountWaiters(ebpfMonMem *mem, const ebpfMonCatalogue *cat)
-{
-    uint32_t step = cat->count / RECORDS_MAX + 1;
-    struct layoutLockRecord lock;
-    struct layoutLockSet set;
-
-    if (!cat->base.hasLockMany)
-        return 0;
-    for (uint32_t i = 0; i < cat->count; i += step) {
-        int32_t records;
-
-        if (readLockRecord(mem, cat, i, &lock) || ebpfMonMemRead(mem, lock.plockSet, &set, sizeof(set)))
-            return 0;
-        records = set.records.count;
-        if (records < 1 || set.refcount < records || set.refcount - records > WAITERS_MAX)
-            return 0;
-    }
     return 1;
 }
 

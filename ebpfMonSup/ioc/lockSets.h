@@ -10,10 +10,6 @@
  * is done. Nonzero also for an IOC without records. */
 int ebpfMonLockSetsAreKnown(ebpfMonMem *mem, const ebpfMonCatalogue *cat);
 
-/* Nonzero: each lock set counts its records and the threads that wait for it (dbLock.c, dbLockGetRef; since 3.16).
- * Checks some of them, at the same time. */
-int ebpfMonLockSetsCountWaiters(ebpfMonMem *mem, const ebpfMonCatalogue *cat);
-
 /* Nonzero: both records are in one lock set now. */
 int ebpfMonLockSetsHasBoth(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t a, uint32_t b);
 

@@ -37,24 +37,3 @@ int ebpfMonScanListsAreKnown(ebpfMonMem *mem, const ebpfMonCatalogue *cat)
     }
     return found > 0;
 }
-
-int ebpfMonScanListsReadPlaces(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint64_t list, uint32_t *place)
-{
-    struct layoutScanElement element;
-    struct layoutScanList head;
-    uint64_t before = 0;
-    uint32_t n = 0;
-
-    if (ebpfMonMemRead(mem, list, &head, sizeof(head)))
-        return -1;
-    for (uint64_t at = head.list.first; at; at = element.node.next) {
-        long index;
-
-        if (n >= cat->count || ebpfMonMemRead(mem, at, &element, sizeof(element)) || element.node.prev != before ||
-            element.pscan_list != list || (index = ebpfMonCatalogueFindAddr(cat, element.precord)) < 0)
-            return -1;
-        place[index] = n++;
-        before = at;
-    }
-    return before == head.list.last && (int64_t)n == head.list.count ? 0 : -1;
-}

@@ -59,8 +59,6 @@ const char *ebpfMonAuditName(ebpfMonAudit kind)
     case ebpfMonAuditPutNotInside: return "the IOC answered a put that was not seen in it";
     case ebpfMonAuditPutNumber:    return "a put of this IOC was not seen";
     case ebpfMonAuditProcessings:  return "a trap counts other processings";
-    case ebpfMonAuditRootSum:      return "its chains processed otherwise than its records did";
-    case ebpfMonAuditHistogram:    return "its histogram does not have all of its chains";
     case ebpfMonAuditKinds:        break;
     }
     return "";

@@ -14,8 +14,6 @@ typedef enum {
     ebpfMonAuditPutNotInside,  /* an IOC has answered a put, and we saw no put in the IOC */
     ebpfMonAuditPutNumber,     /* between two puts of a thread there was one that we did not see */
     ebpfMonAuditProcessings,   /* the probe at dbProcess() counts other processings of a record than we do */
-    ebpfMonAuditRootSum,       /* by its chains, an IOC processed more or fewer records than by its records */
-    ebpfMonAuditHistogram,     /* the histogram of a root has more or fewer chains than there were */
     ebpfMonAuditKinds
 } ebpfMonAudit;
 

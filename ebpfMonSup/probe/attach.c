@@ -9,8 +9,7 @@
 
 #define ON_REQUEST 100 /* not part of any level: the follower attaches it if needed */
 #define CALLER(who) (1u << ebpfMonCaller##who)
-#define PROCESSING (CALLER(Other) | CALLER(PutField) | CALLER(Callback)) /* those that can process records, but for
-                                                                          * scanList */
+#define PROCESSING (CALLER(Other) | CALLER(PutField)) /* those that can process records, but for scanList */
 #define PUTS (EBPFMON_BIT(ebpfMonProgPut) | EBPFMON_BIT(ebpfMonProgPutField)) /* a put to SCAN, and a lock that
                                                                                * dbPutField() takes, is seen there */
 
@@ -38,12 +37,8 @@ static const probePlace placeOf[ebpfMonProgCount] = {
     [ebpfMonProgCheckPut] = ENTRY(CheckPut, EBPFMON_PUTS),
     [ebpfMonProgCamessage] = ENTRY(Camessage, EBPFMON_PUTS),
     [ebpfMonProgCaLink] = ENTRY(CaPutLink, EBPFMON_PUTS),
-    [ebpfMonProgLock] = {ebpfMonFnScanLock, 0, EBPFMON_CHAINS, 0, ALL_WAYS, CALLER(Other) | CALLER(PutField),
-                         ebpfMonCalledLock},
-    [ebpfMonProgLockCallback] = {ebpfMonFnScanLock, 0, EBPFMON_CHAINS, 0, WAY(Calls) | WAY(Passes), CALLER(Callback),
-                                 ebpfMonCalledLock},
+    [ebpfMonProgLock] = {ebpfMonFnScanLock, 0, EBPFMON_CHAINS, 0, ALL_WAYS, PROCESSING, ebpfMonCalledLock},
     [ebpfMonProgPassBegin] = {ebpfMonFnScanLock, 0, EBPFMON_CHAINS, 0, WAY(Passes)},
-    [ebpfMonProgPassCall] = {ebpfMonFnScanLock, 0, ON_REQUEST, 0, WAY(Passes), CALLER(Other), ebpfMonCalledScanList},
     [ebpfMonProgUnlock] = {ebpfMonFnScanUnlock, 0, EBPFMON_COUNTS, 0, ALL_WAYS, PROCESSING, ebpfMonCalledUnlock},
     [ebpfMonProgPassCount] = {ebpfMonFnScanUnlock, 0, EBPFMON_COUNTS, EBPFMON_CHAINS, WAY(Passes), CALLER(ScanList),
                               ebpfMonCalledUnlock},
@@ -81,7 +76,6 @@ void ebpfMonAttachInit(ebpfMonAttached *att, pid_t pid, const ebpfMonImage *imag
     memset(att, 0, sizeof(*att));
     att->pid = pid;
     att->core = image->core;
-    att->coreBias = image->coreBias;
     att->noReturn = noReturn;
     snprintf(att->path, sizeof(att->path), "%s", image->openPath);
     att->com = image->com;
@@ -175,35 +169,6 @@ static const ebpfMonSite *findFunction(const ebpfMonAttached *att, ebpfMonFn fn,
         return &att->server->site[fn];
     }
     return &att->core->site[fn];
-}
-
-uint32_t ebpfMonAttachLetPopBegin(const ebpfMonAttached *att, uint32_t want)
-{
-    const ebpfMonCalls *calls = att->core->calls;
-    const char *path;
-
-    if (!calls || !(want & EBPFMON_BIT(ebpfMonProgPop)) ||
-        findFunction(att, ebpfMonFnRingPop, &path)->cls == ebpfMonSiteNone)
-        return want;
-    if (calls->processCallback)
-        want &= ~EBPFMON_BIT(ebpfMonProgLockCallback);
-    if (calls->ioscanCallback && want & EBPFMON_BIT(ebpfMonProgPassBegin))
-        want = (want & ~EBPFMON_BIT(ebpfMonProgPassBegin)) | EBPFMON_BIT(ebpfMonProgPassCall);
-    return want;
-}
-
-ebpfMonPopBegins ebpfMonAttachPopBegins(const ebpfMonAttached *att, uint32_t on)
-{
-    const ebpfMonCalls *calls = att->core->calls;
-    ebpfMonPopBegins begins = { 0 };
-
-    if (!calls || !(on & EBPFMON_BIT(ebpfMonProgPop)) || att->way == ebpfMonAttachEntries)
-        return begins;
-    if (calls->processCallback && !(on & EBPFMON_BIT(ebpfMonProgLockCallback)))
-        begins.processCallback = att->coreBias + calls->processCallback;
-    if (calls->ioscanCallback && on & EBPFMON_BIT(ebpfMonProgPassCall) && !(on & EBPFMON_BIT(ebpfMonProgPassBegin)))
-        begins.ioscanCallback = att->coreBias + calls->ioscanCallback;
-    return begins;
 }
 
 /* Nonzero: the program is attached at this call, or behind it. */

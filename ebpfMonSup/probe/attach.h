@@ -32,7 +32,6 @@ typedef enum {
 typedef struct {
     pid_t pid;
     const ebpfMonBinary *core, *com, *server;
-    uint64_t coreBias;            /* what the addresses of "core" are higher in the IOC than in its file */
     char  path[128], comPath[128], serverPath[128];
     int   noReturn;               /* a return probe could end this process (seccompTrial.h) */
     uint32_t on;                  /* programs that are attached, a bit each (EBPFMON_BIT) */
@@ -62,18 +61,6 @@ uint32_t ebpfMonAttachSweeps(const ebpfMonAttached *att);
 /* Nonzero: when these programs are attached, in the way of the attached probes, those of puts also tell which locks
  * dbPutField() requests and takes, and no others do. */
 int ebpfMonAttachSeesPutLocks(const ebpfMonAttached *att, uint32_t on);
-
-/* Addresses, in the IOC, of functions whose chains ebpfmon_pop begins; 0: it does not. */
-typedef struct {
-    uint64_t processCallback, ioscanCallback;
-} ebpfMonPopBegins;
-
-/* The same programs, less those that ebpfmon_pop saves, where the code of this IOC is known enough: a thread for
- * callbacks begins a chain as soon as it has taken a callback of Base out of its queue. */
-uint32_t ebpfMonAttachLetPopBegin(const ebpfMonAttached *att, uint32_t want);
-
-/* When these programs are attached, in the way of the attached probes: what only ebpfmon_pop sees the begin of. */
-ebpfMonPopBegins ebpfMonAttachPopBegins(const ebpfMonAttached *att, uint32_t on);
 
 /* Attaches the programs in "want" (a bit each), and detaches all others. If "way" is a new one, all are detached first.
  * A probe that cannot be attached is left out; "note" gets the reason for the first one, or "". Returns the programs

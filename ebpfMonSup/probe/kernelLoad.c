@@ -28,8 +28,6 @@ struct ebpfMonLoaded ebpfMonLoaded;
 #define ROOTS            262144u  /* the default: 1 MB, and more with the roots that are there */
 #define ASYNCS_RESERVED  64u /* roots for each asynchronous record where tables do not grow */
 #define ASYNCS_GROWN     8u
-#define QUICK_RESERVED   512u /* periodic scan threads (16 KB each) that may have quick chains, on a real-time kernel;
-                               * an IOC has seven. The chains of others are timed one by one */
 #define CLOSURE_FACTOR   6u /* places of the closure table for each record: the order, lists of single records, and the
                              * old table while it changes */
 
@@ -79,8 +77,6 @@ struct bpf_program *ebpfMonKernelGetProgram(ebpfMonProg prog)
     case ebpfMonProgCamessage:  return skel->progs.ebpfmon_camessage;
     case ebpfMonProgCaLink:     return skel->progs.ebpfmon_calink;
     case ebpfMonProgLock:       return skel->progs.ebpfmon_lock;
-    case ebpfMonProgLockCallback: return skel->progs.ebpfmon_lock;
-    case ebpfMonProgPassCall:   return skel->progs.ebpfmon_pass_begin;
     case ebpfMonProgPassBegin:  return skel->progs.ebpfmon_pass_begin;
     case ebpfMonProgUnlock:     return skel->progs.ebpfmon_unlock;
     case ebpfMonProgPassCount:  return skel->progs.ebpfmon_unlock;
@@ -217,8 +213,8 @@ static void raiseLimits(void)
 static void letTablesGrow(void)
 {
     struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
-    struct bpf_map *byUser[] = { skel->maps.recIndex, skel->maps.moved, skel->maps.arrays };
-    struct bpf_map *byTraps[] = { skel->maps.threads, skel->maps.asyncs, skel->maps.groupThreads, skel->maps.quick };
+    struct bpf_map *byUser[] = { skel->maps.recIndex, skel->maps.passNotes, skel->maps.arrays };
+    struct bpf_map *byTraps[] = { skel->maps.threads, skel->maps.asyncs, skel->maps.groupThreads };
 
     ebpfMonLoaded.grows = libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_user_ringbuf_drain, NULL) == 1;
     ebpfMonLoaded.isRealTime = ebpfMonKernelIsRealTime();
@@ -260,8 +256,7 @@ static void setSizes(const ebpfMonLoadSizes *sizes)
     bpf_map__set_max_entries(skel->maps.asyncs, asyncs ? asyncs : 1);
     if (ebpfMonLoaded.grows) { /* else passes are not watched */
         bpf_map__set_max_entries(skel->maps.groupThreads, EBPFMON_THREADS_MAX);
-        bpf_map__set_max_entries(skel->maps.quick, trapsReserve ? QUICK_RESERVED : EBPFMON_THREADS_MAX);
-        bpf_map__set_max_entries(skel->maps.moved, EBPFMON_TARGETS_MAX);
+        bpf_map__set_max_entries(skel->maps.passNotes, EBPFMON_TARGETS_MAX);
     }
     bpf_map__set_max_entries(skel->maps.ring, sizes->ringBytes);
     bpf_map__set_map_flags(skel->maps.lost, BPF_F_MMAPABLE);

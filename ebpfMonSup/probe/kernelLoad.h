@@ -18,9 +18,7 @@
 typedef enum {
     ebpfMonProgPut, ebpfMonProgPutReturn, ebpfMonProgPutField, ebpfMonProgNotify, ebpfMonProgCheckPut,
     ebpfMonProgCamessage, ebpfMonProgCaLink,
-    ebpfMonProgLock, ebpfMonProgLockCallback, /* a chain begins; … in a thread for callbacks */
-    ebpfMonProgPassBegin, ebpfMonProgPassCall, /* a scan list begins, and its first chain; … in other threads than those
-                                                * for callbacks */
+    ebpfMonProgLock, ebpfMonProgPassBegin, /* a chain begins; a scan list begins, and its first chain */
     ebpfMonProgUnlock, ebpfMonProgPassCount, ebpfMonProgPassNext, /* a chain ends; a chain of a scan list ends; the
                                                                    * same, and the next chain begins */
     ebpfMonProgListEnd, ebpfMonProgListBegin, /* the thread is at the end of a scan list; at its beginning, where the

@@ -110,7 +110,7 @@ void ebpfMonKernelEachRoot(void (*each)(void *arg, uint32_t slot, const struct e
         if (owned == most)
             break;
         owned += __atomic_load_n(&roots->stat[i].owner, __ATOMIC_ACQUIRE) != 0; /* before the count is read again */
-        if (!roots->stat[i].chains && !roots->stat[i].processed)
+        if (!roots->stat[i].chains)
             continue;
         memcpy(&copy, (const void *)&roots->stat[i], sizeof(copy));
         if (copy.owner && copy.owner == roots->stat[i].owner) /* else the follower clears it */

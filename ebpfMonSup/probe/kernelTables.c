@@ -73,7 +73,7 @@ void ebpfMonKernelRemoveTarget(uint32_t tgid)
     bpf_map_delete_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.targets), &tgid);
     freeHits(tgid);
     bpf_map_delete_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.queues), &tgid);
-    bpf_map_delete_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.moved), &tgid);
+    bpf_map_delete_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.passNotes), &tgid);
 }
 
 int ebpfMonKernelSetList(uint32_t tgid, uint64_t mutex, const struct ebpfMonList *list)
@@ -85,11 +85,7 @@ int ebpfMonKernelSetList(uint32_t tgid, uint64_t mutex, const struct ebpfMonList
     bpf_map_lookup_elem(fd, &key, &now);
     now.first = list->first;
     now.len = list->len;
-    now.lastSteady = list->lastSteady;
-    now.stamp = 0;
     now.isWhole = 0;
-    if (now.begin <= now.end) /* a pass that has begun since this look must not seem to be over */
-        now.begin = now.end + 1;
     return bpf_map_update_elem(fd, &key, &now, BPF_ANY);
 }
 
@@ -129,16 +125,16 @@ void ebpfMonKernelSetFound(uint32_t tgid, int isFound)
         bpf_map_delete_elem(fd, &tgid);
 }
 
-int ebpfMonKernelBeginMoved(uint32_t tgid)
+int ebpfMonKernelBeginPassNotes(uint32_t tgid)
 {
-    static const struct ebpfMonMoved none;
+    static const struct ebpfMonPassNotes none;
 
-    return bpf_map_update_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.moved), &tgid, &none, BPF_ANY);
+    return bpf_map_update_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.passNotes), &tgid, &none, BPF_ANY);
 }
 
-int ebpfMonKernelGetMoved(uint32_t tgid, struct ebpfMonMoved *moved)
+int ebpfMonKernelGetPassNotes(uint32_t tgid, struct ebpfMonPassNotes *notes)
 {
-    return bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.moved), &tgid, moved);
+    return bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.passNotes), &tgid, notes);
 }
 
 #define BATCH 1024
@@ -356,7 +352,7 @@ static int isThreadThere(uint32_t tid)
 void ebpfMonKernelRemoveEnded(void)
 {
     const struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
-    const struct bpf_map *tables[] = { skel->maps.threads, skel->maps.groupThreads, skel->maps.quick };
+    const struct bpf_map *tables[] = { skel->maps.threads, skel->maps.groupThreads };
     tableBatch b;
 
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)

@@ -36,8 +36,8 @@ int  ebpfMonKernelSetPlain(const struct ebpfMonProgram *program, int isPlain);
 void ebpfMonKernelSetFound(uint32_t tgid, int isFound);
 
 /* Records that go to another scan list. Begin: the kernel part notes them from now on. Get: those that it has noted. */
-int  ebpfMonKernelBeginMoved(uint32_t tgid);
-int  ebpfMonKernelGetMoved(uint32_t tgid, struct ebpfMonMoved *moved);
+int  ebpfMonKernelBeginPassNotes(uint32_t tgid);
+int  ebpfMonKernelGetPassNotes(uint32_t tgid, struct ebpfMonPassNotes *notes);
 
 /* Remove what is known of the asynchronous records among "count" slots from "first" on, and of the threads of this
  * process. */

@@ -84,7 +84,7 @@ ebpfMonPublisher *ebpfMonPublisherNew(ebpfMonTargets *targets, ebpfMonSearch *se
     ebpfMonPublishedUnlock();
     ebpfMonSharedWorkerInit(&p->worker);
     p->lock = epicsMutexMustCreate();
-    p->rankings = ebpfMonRankingsNew(targets, audits, &ebpfMonRankingSourcesKernel);
+    p->rankings = ebpfMonRankingsNew(targets, &ebpfMonRankingSourcesKernel);
     p->asyncs = ebpfMonAsyncRankingsNew(targets, ebpfMonKernelEachAsync);
     p->health = ebpfMonHealthCollectorNew(targets);
     p->losses = ebpfMonLossCountersNew(ebpfMonLossReadMonitor, losses);

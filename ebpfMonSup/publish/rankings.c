@@ -18,7 +18,6 @@
 #include "publish/displayName.h"
 #include "probe/hist.h"
 #include "publish/rankings.h"
-#include "publish/rootAudit.h"
 
 typedef struct {
     const ebpfMonTarget *t;
@@ -45,7 +44,6 @@ typedef struct {
 
 struct ebpfMonRankings {
     ebpfMonTargets *targets; /* these three are the caller's */
-    ebpfMonAudits  *audits;
     const ebpfMonRankingSources *sources;
     uint64_t *counts;    /* processings of the records of one IOC */
     size_t   countRoom;
@@ -65,26 +63,16 @@ struct ebpfMonRankings {
     unsigned watchedCount;
 };
 
-static uint64_t countLostRoots(void)
-{
-    uint64_t lost[EBPFMON_LOST_KERNEL];
-
-    ebpfMonKernelGetLost(lost);
-    return lost[EBPFMON_LOST_ROOTS];
-}
-
 const ebpfMonRankingSources ebpfMonRankingSourcesKernel = {
-    ebpfMonTargetCountRecords, ebpfMonKernelEachRoot, ebpfMonTargetCountSnapshots, countLostRoots,
+    ebpfMonTargetCountRecords, ebpfMonKernelEachRoot,
 };
 
-ebpfMonRankings *ebpfMonRankingsNew(ebpfMonTargets *targets, ebpfMonAudits *audits,
-                                    const ebpfMonRankingSources *sources)
+ebpfMonRankings *ebpfMonRankingsNew(ebpfMonTargets *targets, const ebpfMonRankingSources *sources)
 {
     ebpfMonRankings *r = calloc(1, sizeof(*r));
 
     if (r) {
         r->targets = targets;
-        r->audits = audits;
         r->sources = sources;
     }
     return r;
@@ -272,10 +260,7 @@ static void addRoot(void *arg, uint32_t slot, const struct ebpfMonRootStat *s)
     const char *name;
     int isShown;
 
-    if (!t)
-        return;
-    ebpfMonRootAuditAddRoot(r->audits, t, index, s);
-    if (t->gone)
+    if (!t || t->gone)
         return;
     name = ebpfMonCatalogueName(t->cat, index);
     isShown = !!(t->how[index] & EBPFMON_SHOWN);
@@ -359,9 +344,7 @@ void ebpfMonRankingsPublishChains(ebpfMonRankings *r)
     epicsTimeGetCurrent(&at); /* the values contain all chains that ended before this time */
     beginChains(r);
     ebpfMonTargetsLock(r->targets);
-    ebpfMonRootAuditBegin(r->targets);
     r->sources->eachRoot(addRoot, r);
-    ebpfMonRootAuditEnd(r->audits, r->targets, r->sources->countSnapshots, r->sources->countLostRoots());
     for (unsigned i = 0; i < r->slowCount; i++)
         makeChainRow(r, r->slow[i], &r->chainRow[i]);
     ebpfMonTargetsUnlock(r->targets);

@@ -5,7 +5,6 @@
 #define EBPFMON_RANKINGS_H
 
 #include "ebpfMonTable.h"
-#include "model/audits.h"
 #include "watch/target.h"
 
 typedef struct ebpfMonRankings ebpfMonRankings;
@@ -16,18 +15,13 @@ typedef struct {
     void (*countRecords)(const ebpfMonTarget *t, uint64_t *now);
     /* As ebpfMonKernelEachRoot (probe/kernelRoots.h). */
     void (*eachRoot)(void (*each)(void *arg, uint32_t slot, const struct ebpfMonRootStat *stat), void *arg);
-    /* As ebpfMonTargetCountSnapshots (watch/target.h). */
-    uint64_t (*countSnapshots)(const ebpfMonTarget *t);
-    /* Counts the chains that have no root in the table, because the table was full. */
-    uint64_t (*countLostRoots)(void);
 } ebpfMonRankingSources;
 
 /* The kernel part's tables. */
 extern const ebpfMonRankingSources ebpfMonRankingSourcesKernel;
 
 /* All arguments stay the caller's. NULL without memory. */
-ebpfMonRankings *ebpfMonRankingsNew(ebpfMonTargets *targets, ebpfMonAudits *audits,
-                                    const ebpfMonRankingSources *sources);
+ebpfMonRankings *ebpfMonRankingsNew(ebpfMonTargets *targets, const ebpfMonRankingSources *sources);
 void ebpfMonRankingsFree(ebpfMonRankings *rankings);
 
 /* Publish the values of this second. Both functions take the targets lock, release it, and then take the lock of the

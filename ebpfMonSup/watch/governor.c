@@ -185,17 +185,6 @@ static void setUntimed(ebpfMonGovernor *g, ebpfMonTarget *t, int untimed, ebpfMo
     setConf(g, t, level, filter);
 }
 
-/* From now on chains may be quick, or are not: a pass counts what they processed only while its end is seen, and its
- * list is known. */
-static void setQuick(ebpfMonGovernor *g, ebpfMonTarget *t, int hasQuick, ebpfMonLevel level,
-                     const ebpfMonFilter *filter)
-{
-    if (t->follower.sweep.hasQuick == hasQuick)
-        return;
-    t->follower.sweep.hasQuick = hasQuick;
-    setConf(g, t, level, filter);
-}
-
 /* The probes of puts tell from now on which locks are requested, or do not any more. Called when the probes are
  * attached that see the ends of these chains. */
 static void setPutLocks(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter)
@@ -206,41 +195,6 @@ static void setPutLocks(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level
         return;
     t->follower.seesPutLocks = sees;
     setConf(g, t, level, filter);
-}
-
-/* Before probes are attached: what they see begin, ebpfmon_pop does not. */
-static void letProbesBegin(ebpfMonTarget *t, uint32_t probes)
-{
-    ebpfMonPopBegins left = ebpfMonAttachPopBegins(&t->follower.att, probes);
-
-    if (!left.processCallback)
-        t->follower.popBegins.processCallback = 0;
-    if (!left.ioscanCallback)
-        t->follower.popBegins.ioscanCallback = 0;
-}
-
-/* Nonzero: ebpfmon_pop sees when a thread takes a callback out of its queue: by the name of the thread, which Base has
- * set since 3.15 (isCallbackRing, bpf/queue.bpf.c). Not while passes are watched: then each lock must be seen where it
- * is requested, and each pass where it begins. */
-static int canPopBegin(const ebpfMonTarget *t)
-{
-    return !t->follower.sweep.number && !t->follower.timing.parallel && t->cat && t->cat->base.hasThreadNames &&
-           ebpfMonProcHasThread(t->pid, "cb*");
-}
-
-/* The chains that only ebpfmon_pop sees begin: those that no probe among these sees. */
-static void setPopBegins(ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t on, ebpfMonLevel level,
-                         const ebpfMonFilter *filter)
-{
-    ebpfMonPopBegins begins = { 0 }, *was = &t->follower.popBegins;
-
-    if (level > ebpfMonLevelOff && !t->follower.sweep.number)
-        begins = ebpfMonAttachPopBegins(&t->follower.att, on);
-    if (was->processCallback == begins.processCallback && was->ioscanCallback == begins.ioscanCallback)
-        return;
-    *was = begins;
-    if (level > ebpfMonLevelOff)
-        setConf(g, t, level, filter);
 }
 
 /* While passes are watched: the probes that see the ends of chains are on, too. Which of them are not needed? */
@@ -275,7 +229,6 @@ static uint32_t attachSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t want
                 setConf(g, t, level, filter);
             }
             t->follower.sweep.ends = 0;
-            setQuick(g, t, 1, level, filter);
             if (!t->follower.timing.turns.lookedAt) {
                 ebpfMonTurnsBegin(&t->follower.timing.turns, now, (uint64_t)t->pid);
                 t->follower.timing.timedBefore = -1;
@@ -292,7 +245,6 @@ static uint32_t attachSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t want
     on = g->kernel.attach(&t->follower.att, want | (t->follower.att.on & sweeps), way, note, size);
     if (chains && !(on & chains))
         return on;
-    setQuick(g, t, 0, level, filter);
     if (!ebpfMonRecordTablesSettleSweeps(g->tables, t, g->kernel.now()))
         return on;
     return g->kernel.attach(&t->follower.att, want, way, note, size);
@@ -330,7 +282,7 @@ static void beginCost(ebpfMonGovernor *g, ebpfMonTarget *t)
 void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel wanted, int reference,
                                const ebpfMonFilter *filter)
 {
-    uint32_t was = t->follower.att.on, want, all, on, sweeps;
+    uint32_t was = t->follower.att.on, want, on, sweeps;
     char note[EBPFMON_NOTE_SIZE] = "";
     ebpfMonAttachWay way;
     ebpfMonLevel level;
@@ -363,10 +315,6 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
     t->follower.timing.inTurns = level == ebpfMonLevelChains &&
                                  t->follower.att.core->calls && !t->follower.att.core->calls->endsOtherwise;
     sweeps = findSweeps(g, t, level, way, want);
-    all = want;
-    if (canPopBegin(t))
-        want = ebpfMonAttachLetPopBegin(&t->follower.att, want);
-    letProbesBegin(t, was | want);
     if (!(was & EBPFMON_BIT(ebpfMonProgPassNext))) {
         t->follower.timing.untimed = 1;
         if (++t->follower.timing.number == 0)
@@ -384,11 +332,8 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
         on = attachSweeps(g, t, want, sweeps, level, filter, note, sizeof(note));
     else
         on = g->kernel.attach(&t->follower.att, want, way, note, sizeof(note));
-    if (want != all && !(on & EBPFMON_BIT(ebpfMonProgPop)))
-        on = g->kernel.attach(&t->follower.att, all, way, note, sizeof(note));
     if (level > ebpfMonLevelOff)
         setPutLocks(g, t, level, filter);
-    setPopBegins(g, t, on, level, filter);
     if (on & EBPFMON_BIT(ebpfMonProgUnlock))
         ebpfMonRecordTablesSettleCounting(g->tables, t);
     if (t->follower.sweep.number && !(on & EBPFMON_BIT(ebpfMonProgListEnd)))

@@ -75,8 +75,6 @@ double ebpfMonLevelChoiceFindPercent(const ebpfMonTarget *t, const ebpfMonFilter
 uint32_t ebpfMonLevelChoiceFindSweepProbes(const ebpfMonTarget *t, ebpfMonLevel level, ebpfMonAttachWay way,
                                            uint32_t want)
 {
-    const uint32_t needless = EBPFMON_BIT(ebpfMonProgAsk); /* these do the same: */
-    const uint32_t locks = EBPFMON_BIT(ebpfMonProgLock) | EBPFMON_BIT(ebpfMonProgLockCallback);
     uint32_t sweeps;
     int isLevel = level == ebpfMonLevelCounts || (level == ebpfMonLevelChains && t->follower.timing.inTurns);
 
@@ -84,7 +82,7 @@ uint32_t ebpfMonLevelChoiceFindSweepProbes(const ebpfMonTarget *t, ebpfMonLevel 
         (want & EBPFMON_BIT(ebpfMonProgCompleted)))
         return 0;
     sweeps = ebpfMonAttachSweeps(&t->follower.att);
-    return sweeps && level == ebpfMonLevelChains ? (sweeps & ~needless) | locks : sweeps;
+    return sweeps && level == ebpfMonLevelChains ? (sweeps & ~EBPFMON_BIT(ebpfMonProgAsk)) | EBPFMON_BIT(ebpfMonProgLock) : sweeps;
 }
 
 int ebpfMonLevelChoiceHasPlace(const ebpfMonTarget *t)

@@ -23,8 +23,8 @@ typedef struct {
     void (*removeAsyncs)(uint32_t first, uint32_t count);
     int  (*setList)(uint32_t tgid, uint64_t mutex, const struct ebpfMonList *list);
     void (*removeLists)(uint32_t tgid);
-    int  (*beginMoved)(uint32_t tgid);
-    int  (*getMoved)(uint32_t tgid, struct ebpfMonMoved *moved);
+    int  (*beginPassNotes)(uint32_t tgid);
+    int  (*getPassNotes)(uint32_t tgid, struct ebpfMonPassNotes *notes);
 } ebpfMonRecordTablesKernel;
 
 /* Adds all records of the IOC: record i gets slot "slot" + i. 0, or -1: there is no room, or no memory. */

@@ -17,6 +17,17 @@ static void markShared(ebpfMonRecordTables *r, ebpfMonTarget *t, const ebpfMonCl
             ebpfMonRecordTablesMarkReached(r, t, c, i);
 }
 
+/* Marks records that have moved to another scan list, and all records that they reach: until now no sweep has looked at
+ * them after passes of that list. */
+static void markMoved(ebpfMonRecordTables *r, ebpfMonTarget *t, const ebpfMonClosures *c, const ebpfMonSweepPlan *plan)
+{
+    const ebpfMonSweepPlan *before = t->follower.sweep.plan;
+
+    for (uint32_t i = 0; before && i < before->records && i < plan->records; i++)
+        if (before->listOf[i] != plan->listOf[i])
+            ebpfMonRecordTablesMarkReached(r, t, c, i);
+}
+
 /* Passes cannot be watched any more, and it is not known which records are the reason. */
 static void loseSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t)
 {
@@ -32,6 +43,8 @@ int ebpfMonRecordTablesInstall(ebpfMonRecordTables *r, ebpfMonTarget *t, ebpfMon
     if (!t->follower.sweep.number)
         return ebpfMonClosureTableInstall(r->closures, t, c);
     plan = ebpfMonSweepPlanMake(t, c, t->follower.sweep.serial);
+    if (plan)
+        markMoved(r, t, c, plan);
     if (plan && !plan->fits) { /* it stays so until the governor has the chains watched */
         t->follower.sweep.lost = 1;
         markShared(r, t, c, plan);
@@ -53,16 +66,16 @@ int ebpfMonRecordTablesBeginSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t)
 
     ebpfMonMemFlush(t->follower.mem);
     plan = c ? ebpfMonSweepPlanMake(t, c, t->follower.sweep.serial) : NULL;
-    if (!plan || !plan->fits || !plan->pays || r->kernel.beginMoved((uint32_t)t->pid)) {
+    if (!plan || !plan->fits || !plan->pays || r->kernel.beginPassNotes((uint32_t)t->pid)) {
         ebpfMonSweepPlanFree(plan);
         ebpfMonClosuresFree(c);
         return -1;
     }
     t->follower.sweep.number = ++r->sweepNumber ? r->sweepNumber : ++r->sweepNumber;
-    t->follower.sweep.moved = t->follower.sweep.movedSeen = t->follower.sweep.missed = t->follower.sweep.unsure = 0;
+    t->follower.sweep.puts = t->follower.sweep.missed = t->follower.sweep.unsure = 0;
     t->follower.sweep.slowBefore = t->follower.sweep.slowItself = 0;
     t->follower.sweep.since = ebpfMonClockMonotonic();
-    t->follower.sweep.lost = t->follower.sweep.ends = t->follower.sweep.seesPuts = t->follower.sweep.hasQuick = 0;
+    t->follower.sweep.lost = t->follower.sweep.ends = t->follower.sweep.seesPuts = 0;
     ebpfMonSweepsReset(t);
     ebpfMonClosureTableBeginChange(r->closures, t);
     if (ebpfMonClosureTableInstall(r->closures, t, c))
@@ -115,29 +128,29 @@ static void markUnsure(ebpfMonRecordTables *r, ebpfMonTarget *t)
 }
 
 /* Marks what sweeps may have missed since the last look. */
-static void takeMissed(ebpfMonRecordTables *r, ebpfMonTarget *t, const struct ebpfMonMoved *moved)
+static void takeMissed(ebpfMonRecordTables *r, ebpfMonTarget *t, const struct ebpfMonPassNotes *notes)
 {
-    if (moved->missed != t->follower.sweep.missed)
+    if (notes->missed != t->follower.sweep.missed)
         ebpfMonRecordTablesMarkMissed(r, t);
-    if (moved->unsure != t->follower.sweep.unsure)
+    if (notes->unsure != t->follower.sweep.unsure)
         markUnsure(r, t);
-    t->follower.sweep.missed = moved->missed;
-    t->follower.sweep.unsure = moved->unsure;
+    t->follower.sweep.missed = notes->missed;
+    t->follower.sweep.unsure = notes->unsure;
 }
 
 /* Back to the stretches of chains. */
 void ebpfMonRecordTablesEndSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t)
 {
-    struct ebpfMonMoved moved;
+    struct ebpfMonPassNotes notes;
     ebpfMonClosures *c;
 
     ebpfMonSweepsRemove(&r->kernel, t);
     t->follower.sweep.number = 0;
-    t->follower.sweep.ends = t->follower.sweep.lost = t->follower.sweep.hasQuick = 0;
+    t->follower.sweep.ends = t->follower.sweep.lost = 0;
     if (t->slot == UINT32_MAX)
         return;
-    if (!r->kernel.getMoved((uint32_t)t->pid, &moved))
-        takeMissed(r, t, &moved);
+    if (!r->kernel.getPassNotes((uint32_t)t->pid, &notes))
+        takeMissed(r, t, &notes);
     c = ebpfMonClosureTableMakeClosures(t->cat);
     if (!c)
         return; /* without stretches all goes on */
@@ -161,42 +174,27 @@ void ebpfMonRecordTablesRenewSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t)
     ebpfMonMemFlush(t->follower.mem);
 }
 
-/* Nonzero: no put that was seen up to now can move a record any more. "before": as it was before. */
-static int areDone(const ebpfMonRecordTables *r, const ebpfMonTarget *t, const struct ebpfMonMoved *before)
-{
-    struct ebpfMonMoved now;
-
-    return !r->kernel.getMoved((uint32_t)t->pid, &now) && now.putsBegun == before->putsDone;
-}
-
 /* A put is seen before it is done, and may take as long as device support likes (get_ioint_info). So the lists are read
- * when no such put is under way. A record to which there was another put since the last look is among those of the next
- * look. That begins only when the lists were read for the last one: so the list of the kernel part has no record more
- * than twice, however long some put is under way. */
+ * when no such put is under way. If one begins meanwhile, the next look reads them once more. */
 int ebpfMonRecordTablesFollowSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t)
 {
-    struct ebpfMonMoved moved;
+    struct ebpfMonPassNotes notes;
     int renewed = 0;
 
-    if (!t->follower.sweep.number || r->kernel.getMoved((uint32_t)t->pid, &moved))
+    if (!t->follower.sweep.number || r->kernel.getPassNotes((uint32_t)t->pid, &notes))
         return 0;
-    takeMissed(r, t, &moved);
-    t->follower.sweep.slow += moved.slow - t->follower.sweep.slowBefore;
-    t->follower.sweep.slowBefore = moved.slow;
-    t->follower.sweep.slowItself = moved.slowItself;
-    if (moved.stuck && !t->follower.sweep.broken) {
+    takeMissed(r, t, &notes);
+    t->follower.sweep.slow += notes.slow - t->follower.sweep.slowBefore;
+    t->follower.sweep.slowBefore = notes.slow;
+    t->follower.sweep.slowItself = notes.slowItself;
+    if (notes.stuck && !t->follower.sweep.broken) {
         t->follower.sweep.broken = 1;
         loseSweeps(r, t);
     }
-    if (t->follower.sweep.movedSeen != t->follower.sweep.moved && areDone(r, t, &moved)) {
+    if (notes.putsBegun != t->follower.sweep.puts && notes.putsBegun == notes.putsDone) {
         ebpfMonRecordTablesRenewSweeps(r, t);
-        t->follower.sweep.moved = t->follower.sweep.movedSeen;
+        t->follower.sweep.puts = notes.putsBegun;
         renewed = 1;
-    }
-    if (t->follower.sweep.movedSeen == t->follower.sweep.moved && moved.added != t->follower.sweep.movedSeen) {
-        for (uint32_t i = 0; i < t->cat->count; i++)
-            t->recState[i].moved = 0;
-        t->follower.sweep.movedSeen = moved.added;
     }
     return renewed || t->follower.sweep.lost || t->follower.sweep.ends;
 }

@@ -106,7 +106,6 @@ static int setSlots(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t slot)
     t->slot = slot;
     t->passesMoved = 0;
     t->follower.clockStood = 0;
-    memset(&t->publisher.sums, 0, sizeof(t->publisher.sums));
     t->slotAt = ebpfMonClockMonotonic();
     t->recState = &r->kernel.tables->state[slot];
     ebpfMonTargetsUnlock(r->targets);

@@ -3,8 +3,6 @@
 #include <string.h>
 
 #include "ioc/baseLayout.h"
-#include "ioc/scanLists.h"
-#include "ioc/steadyRecords.h"
 #include "watch/closureTable.h"
 #include "watch/sweepPlan.h"
 
@@ -12,13 +10,11 @@
 #define LONG_CHAINS    8 /* looks a root: from here on the stretches of chains cost less (closureTable.c) */
 #define UNLOOKED       6 /* so many records of a stretch cost a sweep as much as one look */
 #define NO_ROOT        UINT32_MAX
-#define NO_PLACE       UINT32_MAX
 
 /* A record in a scan list. */
 typedef struct {
-    uint64_t mutex, list; /* of the list, and its address */
+    uint64_t mutex; /* of the list */
     uint32_t index;
-    uint32_t place; /* in the list; NO_PLACE: not known */
 } Root;
 
 typedef struct {
@@ -35,51 +31,29 @@ typedef struct {
     uint32_t  addedCount;
 } Planner;
 
-/* By lists, and as a list has them. */
-static int byPlace(const void *a, const void *b)
+static int byList(const void *a, const void *b)
 {
     const Root *x = a, *y = b;
 
     if (x->mutex != y->mutex)
         return x->mutex < y->mutex ? -1 : 1;
-    if (x->place != y->place)
-        return x->place < y->place ? -1 : 1;
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* The scan list in which the record is; its mutex is 0: in none. 0, or -1: the memory of the IOC does not answer. */
-static int readListOf(ebpfMonMem *mem, uint64_t spvt, Root *root)
+/* The mutex of the scan list in which the record is; 0: it is in none. Returns 0; -1: the memory of the IOC does not
+ * answer. */
+static int readListOf(ebpfMonMem *mem, uint64_t spvt, uint64_t *mutex)
 {
-    uint64_t element;
+    uint64_t element, list;
 
-    root->mutex = root->list = 0;
+    *mutex = 0;
     if (ebpfMonMemRead(mem, spvt, &element, sizeof(element)))
         return -1;
     if (!element)
         return 0;
-    if (ebpfMonMemRead(mem, element + offsetof(struct layoutScanElement, pscan_list), &root->list, sizeof(root->list)))
+    if (ebpfMonMemRead(mem, element + offsetof(struct layoutScanElement, pscan_list), &list, sizeof(list)))
         return -1;
-    return root->list ? ebpfMonMemRead(mem, root->list + offsetof(struct layoutScanList, lock), &root->mutex,
-                                       sizeof(root->mutex)) :
-                        0;
-}
-
-/* Brings the roots of each list in the order in which passes process them. */
-static void orderRoots(Planner *p)
-{
-    uint32_t *place = p->queue; /* not needed yet */
-    int isRead = 0;
-
-    memset(place, 0xff, p->cat->count * sizeof(*place));
-    qsort(p->root, p->rootCount, sizeof(*p->root), byPlace);
-    for (uint32_t i = 0; i < p->rootCount; i++) {
-        Root *root = &p->root[i];
-
-        if (!i || root->list != root[-1].list)
-            isRead = !ebpfMonScanListsReadPlaces(p->t->follower.mem, p->cat, root->list, place);
-        root->place = isRead ? place[root->index] : NO_PLACE;
-    }
-    qsort(p->root, p->rootCount, sizeof(*p->root), byPlace);
+    return list ? ebpfMonMemRead(mem, list + offsetof(struct layoutScanList, lock), mutex, sizeof(*mutex)) : 0;
 }
 
 /* The records that are in a scan list. A record that leaves one or enters one meanwhile is told by its put. 0, or -1:
@@ -97,12 +71,13 @@ static int readRoots(Planner *p)
         if (!scan)
             continue;
         if (ebpfMonMemRead(mem, rec->addr + scan->offset, &p->scan[i], sizeof(p->scan[i])) ||
-            readListOf(mem, rec->addr + p->cat->common.spvt, &root))
+            readListOf(mem, rec->addr + p->cat->common.spvt, &root.mutex))
             return -1;
+        p->plan->listOf[i] = root.mutex;
         if (root.mutex)
             p->root[p->rootCount++] = root;
     }
-    orderRoots(p);
+    qsort(p->root, p->rootCount, sizeof(*p->root), byList);
     return 0;
 }
 
@@ -150,8 +125,7 @@ static void makeLists(Planner *p)
     for (uint32_t i = 0; i < p->rootCount; i++) {
         if (!i || p->root[i].mutex != p->root[i - 1].mutex)
             plan->list[plan->listCount++] = (ebpfMonSweptList){
-                .mutex = p->root[i].mutex, .first = p->c->count + p->addedCount, .isOrdered = 1 };
-        plan->list[plan->listCount - 1].isOrdered &= p->root[i].place != NO_PLACE;
+                .mutex = p->root[i].mutex, .first = p->c->count + p->addedCount };
         followRoot(p, p->root[i].index);
         plan->list[plan->listCount - 1].len = p->c->count + p->addedCount - plan->list[plan->listCount - 1].first;
     }
@@ -234,38 +208,6 @@ static uint8_t *findStretches(const Planner *p, uint32_t swept)
     return ahead;
 }
 
-/* Finds the steady records of one list. "list": its records; "ahead": their stretches. A record that is no root is
- * steady if the one before it in the stretch is, whose forward link processes it. */
-static void findSteadyOf(Planner *p, const ebpfMonSteadyRecords *steady, ebpfMonSweptList *of, const uint32_t *list,
-                         const uint8_t *ahead)
-{
-    uint8_t *isSteady = p->plan->isSteady;
-
-    for (uint32_t k = 0; k < of->len && of->isOrdered; k++) {
-        uint32_t i = list[k];
-        int isRoot = p->owner[i] == i;
-
-        if ((!isRoot && (!k || !ahead[k - 1] || !isSteady[list[k - 1]])) || !ebpfMonSteadyRecordsHas(steady, i) ||
-            (p->t->recState && p->t->recState[i].steady == EBPFMON_STEADY_NOT))
-            continue;
-        isSteady[i] = 1;
-        of->lastSteady = k + 1;
-    }
-}
-
-/* Without memory none is found, and sweeps look at each record. */
-static void findSteady(Planner *p)
-{
-    ebpfMonSteadyRecords *steady = ebpfMonSteadyRecordsNew(p->t->follower.mem, p->cat);
-
-    for (uint32_t i = 0; steady && p->c->ahead && i < p->plan->listCount; i++) {
-        ebpfMonSweptList *list = &p->plan->list[i];
-
-        findSteadyOf(p, steady, list, p->added + (list->first - p->c->count), p->c->ahead + list->first);
-    }
-    ebpfMonSteadyRecordsFree(steady);
-}
-
 static int appendAdded(Planner *p)
 {
     uint32_t *list = realloc(p->c->list, ((size_t)p->c->count + p->addedCount + 1) * sizeof(*list));
@@ -293,8 +235,6 @@ static int makePlan(Planner *p, int isSerial)
     judgePlan(p, isSerial);
     makeGroups(p);
     p->c->ahead = findStretches(p, swept);
-    if (plan->fits)
-        findSteady(p);
     for (uint32_t i = 0; i < swept; i++)
         looks += !p->c->ahead || !p->c->ahead[p->c->count + i];
     /* two traps a pass, at its begin and its end, with two sweeps where the end is not known for sure */
@@ -315,12 +255,13 @@ ebpfMonSweepPlan *ebpfMonSweepPlanMake(const ebpfMonTarget *t, ebpfMonClosures *
 
     if (plan) {
         plan->list = calloc(n, sizeof(*plan->list));
+        plan->records = t->cat->count;
+        plan->listOf = calloc(n, sizeof(*plan->listOf));
         plan->group = calloc(n, sizeof(*plan->group));
         plan->groupFirst = calloc(n, sizeof(*plan->groupFirst));
         plan->groupLen = calloc(n, sizeof(*plan->groupLen));
-        plan->isSteady = calloc(n, sizeof(*plan->isSteady));
         plan->isShared = calloc(n, sizeof(*plan->isShared));
-        if (plan->list && plan->group && plan->groupFirst && plan->groupLen && plan->isSteady && plan->isShared &&
+        if (plan->list && plan->listOf && plan->group && plan->groupFirst && plan->groupLen && plan->isShared &&
             p.root && p.scan && p.owner && p.queue && p.added)
             made = makePlan(&p, isSerial) == 0 && appendAdded(&p) == 0;
     }
@@ -340,10 +281,10 @@ void ebpfMonSweepPlanFree(ebpfMonSweepPlan *plan)
     if (!plan)
         return;
     free(plan->list);
+    free(plan->listOf);
     free(plan->group);
     free(plan->groupFirst);
     free(plan->groupLen);
-    free(plan->isSteady);
     free(plan->isShared);
     free(plan);
 }

@@ -13,19 +13,18 @@
 typedef struct {
     uint64_t mutex;      /* of the scan list */
     uint32_t first, len; /* its records, in the list of the closures */
-    int      isOrdered;  /* they are in the order in which a pass processes them */
-    uint32_t lastSteady; /* the last steady one of these, from 1; 0: none is */
 } ebpfMonSweptList;
 
 typedef struct ebpfMonSweepPlan {
     int       fits;       /* passes can be watched */
     int       pays;       /* … and it costs less than to watch chains */
+    uint32_t  records;
+    uint64_t *listOf;     /* by record: the mutex of its scan list; 0: it is in none */
     uint32_t  listCount;
     ebpfMonSweptList *list;
     uint32_t *group;      /* by record: the first record of its group (all records that links connect) */
     uint32_t *groupFirst; /* by first record of a group: its records that lists process, in the list of the closures */
     uint32_t *groupLen;
-    uint8_t  *isSteady;   /* by record: each pass of its list processes it (bpf/steady.bpf.c) */
     uint8_t  *isShared;   /* by record: it may be processed twice between two looks, so it does not fit */
 } ebpfMonSweepPlan;
 

@@ -54,20 +54,12 @@ static void writeGroups(const ebpfMonRecordTablesKernel *kernel, ebpfMonTarget *
     }
 }
 
-static void exchangeSteady(ebpfMonTarget *t, uint32_t i, uint8_t from, uint8_t to)
-{
-    __atomic_compare_exchange_n((uint8_t *)&t->recState[i].steady, &from, to, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-}
-
 int ebpfMonSweepsWrite(const ebpfMonRecordTablesKernel *kernel, ebpfMonTarget *t, ebpfMonSweepPlan *plan)
 {
     ebpfMonSweepPlan *before = t->follower.sweep.plan;
 
-    for (uint32_t i = 0; i < t->cat->count; i++) /* where there was a put, it stays EBPFMON_STEADY_NOT */
-        exchangeSteady(t, i, plan->isSteady[i] ? 0 : EBPFMON_STEADY_YES, plan->isSteady[i] ? EBPFMON_STEADY_YES : 0);
     for (uint32_t i = 0; i < plan->listCount; i++) {
-        struct ebpfMonList list = { .first = t->closureAt + plan->list[i].first, .len = plan->list[i].len,
-                                    .lastSteady = plan->list[i].lastSteady };
+        struct ebpfMonList list = { .first = t->closureAt + plan->list[i].first, .len = plan->list[i].len };
 
         if (kernel->setList((uint32_t)t->pid, plan->list[i].mutex, &list)) {
             emptyLists(kernel, t, plan, before);
@@ -86,7 +78,7 @@ void ebpfMonSweepsReset(ebpfMonTarget *t)
 {
     for (uint32_t i = 0; i < t->cat->count; i++) {
         t->recState[i].inside = 0;
-        t->recState[i].moved = t->recState[i].early = t->recState[i].unsure = 0;
+        t->recState[i].early = t->recState[i].unsure = 0;
     }
 }
 

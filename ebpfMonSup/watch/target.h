@@ -117,13 +117,6 @@ typedef struct ebpfMonTarget {
         float    *rate;
         uint64_t slowUntimed; /* at the last publication */
         uint64_t procCount;  /* of those that are shown, since it was found */
-        struct {             /* set to 0 with the slots (rootAudit.h) */
-            uint64_t byRoots;    /* processings, summed up over its roots */
-            uint64_t bySnapshots, bySnapshotsBefore; /* … over its records, now and a second ago */
-            int64_t  known;      /* difference that was reported */
-            unsigned wrong;      /* looks in a row that did not agree */
-            int      isReported; /* a root whose own numbers do not agree */
-        } sums;
     } publisher;
 
     /* The follower's own: no lock. */
@@ -154,9 +147,7 @@ typedef struct ebpfMonTarget {
         unsigned  oddServer;   /* looks in a row at which its CA server lay in memory as in no known release */
         int       isServerKnown; /* it lies as expected */
         int       oddLocks;    /* so do its lock sets */
-        int       countsWaiters; /* nonzero: a lock set tells if threads wait for it */
         int       seesPutLocks; /* ebpfMonTargetConf.seesPutLocks */
-        ebpfMonPopBegins popBegins; /* ebpfMonTargetConf.processCallback and ioscanCallback */
         int       hasArrays;   /* the kernel part knows its array fields */
         int       hasLists;    /* its scan lists are where the kernel part looks for them */
         int       counted;     /* its processings were, and nobody asked for less since */
@@ -181,12 +172,10 @@ typedef struct ebpfMonTarget {
             int      lost;     /* its links or lists do not allow it any more */
             int      broken;   /* its probes cannot be attached */
             int      seesPuts; /* ebpfMonTargetConf.seesScanPuts */
-            int      hasQuick; /* ebpfMonTargetConf.hasQuick */
             int      serial;   /* no scan list is scanned by two threads at a time */
             uint64_t since;    /* when they began to be watched (monotonic ns) */
-            uint64_t moved;    /* so many of ebpfMonMoved are in its lists */
-            uint64_t movedSeen; /* … and so many were seen at the last look */
-            uint64_t missed, unsure; /* of ebpfMonMoved at the last look … */
+            uint64_t puts;     /* ebpfMonPassNotes.putsBegun when its lists were read */
+            uint64_t missed, unsure; /* of ebpfMonPassNotes at the last look … */
             uint64_t slow, slowBefore, slowItself; /* … and these; "slow" goes on when passes begin anew */
             uint64_t tryAt;    /* not before, it is tried … */
             uint64_t pause;    /* … again after this, if it does not fit */

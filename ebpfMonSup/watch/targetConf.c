@@ -47,7 +47,6 @@ static void fillLayout(struct ebpfMonTargetConf *conf, const ebpfMonTarget *t)
         .hasThreadNames = (uint8_t)o->hasThreadNames,
         .onceHasLink = (uint8_t)o->onceHasLink,
         .endsOtherwise = t->follower.att.core->calls && t->follower.att.core->calls->endsOtherwise,
-        .countsWaiters = (uint8_t)t->follower.countsWaiters,
     };
 }
 
@@ -61,12 +60,9 @@ void ebpfMonTargetConfFill(struct ebpfMonTargetConf *conf, const ebpfMonTarget *
     conf->slowNs = (uint64_t)(filter->slowUs * 1000);
     conf->parallel = (uint16_t)t->follower.timing.parallel;
     conf->queuesSince = t->follower.queuesSince;
-    conf->processCallback = t->follower.popBegins.processCallback;
-    conf->ioscanCallback = t->follower.popBegins.ioscanCallback;
     conf->seesPutLocks = (uint8_t)t->follower.seesPutLocks;
     conf->seesScanPuts = (uint8_t)t->follower.sweep.seesPuts;
-    conf->hasQuick = (uint8_t)t->follower.sweep.hasQuick;
-    conf->movedTaken = t->follower.sweep.moved;
+    conf->putsTaken = t->follower.sweep.puts;
     conf->sweepsSince = t->follower.sweep.since;
     conf->sweeps = t->follower.sweep.number;
     conf->turn = t->follower.timing.number;

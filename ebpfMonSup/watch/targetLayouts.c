@@ -8,7 +8,6 @@ void ebpfMonTargetLayoutsRead(ebpfMonTarget *t)
 {
     ebpfMonMemFlush(t->follower.mem); /* its budget of bytes and time begins anew: the database may have used it up */
     t->follower.oddLocks = !ebpfMonLockSetsAreKnown(t->follower.mem, t->cat);
-    t->follower.countsWaiters = ebpfMonLockSetsCountWaiters(t->follower.mem, t->cat);
     t->follower.hasLists = ebpfMonScanListsAreKnown(t->follower.mem, t->cat);
     ebpfMonMemFlush(t->follower.mem);
 }

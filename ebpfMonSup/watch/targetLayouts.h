@@ -9,7 +9,7 @@
 
 #include "watch/target.h"
 
-/* Looks at lock sets and scan lists: sets oddLocks, countsWaiters and hasLists. */
+/* Looks at lock sets and scan lists: sets oddLocks and hasLists. */
 void ebpfMonTargetLayoutsRead(ebpfMonTarget *t);
 
 /* Looks at the CA server until that is known, as soon as the IOC has a client; before, nothing of it is used. Nonzero:

@@ -15,7 +15,7 @@ int ebpfMonWatchRoomMake(ebpfMonWatchRoom *room, ebpfMonTargets *targets, ebpfMo
         .setRecordIndex = ebpfMonKernelSetRecordIndex, .removeRecordIndex = ebpfMonKernelRemoveRecordIndex,
         .setArray = ebpfMonKernelSetArray, .removeArray = ebpfMonKernelRemoveArray,
         .setList = ebpfMonKernelSetList, .removeLists = ebpfMonKernelRemoveLists,
-        .beginMoved = ebpfMonKernelBeginMoved, .getMoved = ebpfMonKernelGetMoved,
+        .beginPassNotes = ebpfMonKernelBeginPassNotes, .getPassNotes = ebpfMonKernelGetPassNotes,
         .takeRoot = ebpfMonKernelTakeRoot, .reserveRoots = ebpfMonKernelReserveRoots,
         .removeRoots = ebpfMonKernelRemoveRoots, .removeAsyncs = ebpfMonKernelRemoveAsyncs,
     };

@@ -24,11 +24,11 @@ def database(choice):
 
 
 class Chaos:
-    def __init__(self, trial, choice):
+    def __init__(self, trial, choice, marksAll):
         self.trial, self.ioc, self.choice = trial, trial.ioc, choice
         self.procs = ca.pvs(f"{self.ioc.prefix}{n}.PROC" for n in trial.names)
         self.things = [(0.35, self.process), (0.25, self.put("SCAN", [*FAST, *FAST, "Passive", "Event", ".1 second", "I/O Intr"])),
-                       (0.1, self.put("PHAS", range(4))), (0.05, self.put("PRIO", ["LOW", "MEDIUM", "HIGH"])),
+                       (0.1, self.put("PHAS" if marksAll else "HOPR", range(4))), (0.05, self.put("PRIO", ["LOW", "MEDIUM", "HIGH"])),
                        (0.05, self.put("EVNT", ["go", "b"])), (0.03, self.put("DISA", [0, 1])), (0.03, self.put("DISV", [1])),
                        (0.02, self.put("FLNK", ["", *(self.ioc.prefix + n for n in trial.names)])), (0.02, self.put("DESC", ["x"])),
                        (0.01, self.stop), (0.09, self.pause)]
@@ -63,17 +63,17 @@ def monitor(module_monitor):
 
 @pytest.mark.parametrize("seed", range(size(1, 20)))
 def test_anything_happens(new_ioc, monitor, fast, seed):
+    """No count is too high, and none is too low without a mark. With an odd seed there are puts to PHAS, which mark all counts."""
     choice = random.Random(seed)
     text = database(choice)
     t = Trial(new_ioc, monitor, text, program=fast)
-    roots = roots_of(text)
-    before = t.stop(roots)
-    t.scan(roots)
-    chaos = Chaos(t, choice)
+    before = t.stop()
+    t.scan()
+    chaos = Chaos(t, choice, seed % 2)
     for i in range(size(500, 4000)):
         chaos.happen()
         if i % 100 == 0:
             monitor.set_filter(LEVEL=choice.choice(["counts", "chains", "trace"]))
-    after = t.stop(t.names)
+    after = t.stop()
     assert not t.compare(before, after, "all")
-    assert any("atleast" not in c.flags and c.count > before[1][n].count for n, c in after[1].items())
+    assert seed % 2 or any("atleast" not in c.flags and c.count > before[1][n].count for n, c in after[1].items())

@@ -118,29 +118,6 @@ static void testLinks(void)
     testOk(follow(own, &link, &found) == -1, "the link names another record as its owner: so it is not a link");
 }
 
-/* The records of the catalogue share one lock set. */
-static void testWaiters(struct layoutLockRecord *lock)
-{
-    static struct layoutLockSet set = { .records.count = FAKE_RECORDS, .refcount = FAKE_RECORDS };
-    static const struct {
-        int before7, more, known;
-    } trial[] = {{0, 0, 1}, {0, 3, 1}, {0, -1, 0}, {0, 100000, 0}, {1, 0, 0}};
-    ebpfMonCatalogue *cat = fake.t->cat;
-    int hasLockMany = cat->base.hasLockMany;
-
-    for (unsigned i = 0; i < FAKE_RECORDS; i++)
-        lock[i].plockSet = at(&set);
-    for (unsigned i = 0; i < sizeof(trial) / sizeof(trial[0]); i++) {
-        cat->base.hasLockMany = !trial[i].before7;
-        set.refcount = FAKE_RECORDS + trial[i].more;
-        ebpfMonMemFlush(mem);
-        testOk(ebpfMonLockSetsCountWaiters(mem, cat) == trial[i].known,
-               "a lock set with %d references more than records, %s 3.16: %s", trial[i].more,
-               trial[i].before7 ? "before" : "since", trial[i].known ? "it counts who waits" : "not known");
-    }
-    cat->base.hasLockMany = hasLockMany;
-}
-
 static void testLockSets(void)
 {
     static struct layoutLockRecord lock[FAKE_RECORDS];
@@ -156,7 +133,6 @@ static void testLockSets(void)
     }
     ebpfMonMemFlush(mem);
     testOk(ebpfMonLockSetsAreKnown(mem, cat), "each lock record leads back to its record");
-    testWaiters(lock);
     lock[2].precord++;
     ebpfMonMemFlush(mem);
     testOk(!ebpfMonLockSetsAreKnown(mem, cat), "one lock record does not lead back to its record");
@@ -233,7 +209,7 @@ static void testServer(int is314)
 
 MAIN(testBaseRelease)
 {
-    testPlan(11 + 2 + 9 + 3 + 5 + 14);
+    testPlan(11 + 2 + 9 + 3 + 14);
     fakeMake();
     mem = ebpfMonMemNew(getpid());
     testDecision();

@@ -17,27 +17,6 @@
 
 static char folder[] = "/tmp/ebpfMonXXXXXX";
 
-/* The assembler allows no two local functions of one name, which linkers make of two sources. So a source calls the
- * second one OTHER, and the file gets the name. */
-#define NAME  "ProcessCallback"
-#define OTHER "ProcessCallbacX"
-
-static void renameOther(const char *path)
-{
-    static char bytes[1 << 20];
-    FILE *file = fopen(path, "r+");
-    size_t size = file ? fread(bytes, 1, sizeof(bytes), file) : 0;
-    char *at;
-
-    while (size && (at = memmem(bytes, size, OTHER, sizeof(OTHER)))) {
-        memcpy(at, NAME, sizeof(NAME));
-        fseek(file, at - bytes, SEEK_SET);
-        fwrite(NAME, 1, sizeof(NAME), file);
-    }
-    if (file)
-        fclose(file);
-}
-
 /* Makes a library from this source. The caller frees the result. NULL if there is no assembler for it. */
 static ebpfMonCalls *readCalls(const char *source)
 {
@@ -55,7 +34,6 @@ static ebpfMonCalls *readCalls(const char *source)
     fputs(source, cc);
     if (pclose(cc))
         return NULL;
-    renameOther(path);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd >= 0 && ebpfMonElfOpen(&file, fd) == 0) {
         calls = ebpfMonCallsRead(&file);
@@ -209,35 +187,9 @@ static void testTwoLocks(void)
     free(calls);
 }
 
-#define LOCAL(name, body) ".type " name ", @function\n" name ":\n.cfi_startproc\n" body END(name)
-#define CHAIN "call dbScanLock@PLT\nnop\njmp dbScanUnlock@PLT\n"
-
-/* "more": what else the file has. "scans", "processes": ioscanCallback and ProcessCallback are found. */
-static void testCallbacks(const char *what, const char *more, int scans, int processes)
-{
-    static const char most[] = SCAN_LIST(TAIL) LOCAL("periodicTask", "call scanList\nret\n")
-        LOCAL("ioscanCallback", "call scanList\nret\n");
-    char source[sizeof(most) + 1000];
-    ebpfMonCalls *calls;
-    unsigned n[2] = { 0 };
-
-    snprintf(source, sizeof(source), "%s%s", most, more);
-    calls = readCalls(source);
-    if (!calls) {
-        testSkip(1, "no assembler for x86-64");
-        return;
-    }
-    for (unsigned i = 0; i < calls->count; i++)
-        if (calls->call[i].called == ebpfMonCalledScanList)
-            n[calls->call[i].caller == ebpfMonCallerCallback]++;
-    testOk(!calls->ioscanCallback == !scans && !calls->processCallback == !processes && n[0] == (unsigned)scans &&
-           n[1] == (unsigned)scans, "callbacks of Base: %s", what);
-    free(calls);
-}
-
 MAIN(testImageCalls)
 {
-    testPlan(11 + 4 + 1 + 3 + 1 + 5);
+    testPlan(11 + 4 + 1 + 3 + 1);
     if (!mkdtemp(folder))
         testAbort("no folder in /tmp");
     testEnds();
@@ -245,12 +197,6 @@ MAIN(testImageCalls)
     testTailCall();
     testCallers();
     testTwoLocks();
-    testCallbacks("both", LOCAL(NAME, CHAIN), 1, 1);
-    testCallbacks("one that takes two locks", LOCAL(NAME, "call dbScanLock@PLT\nnop\n" CHAIN), 1, 0);
-    testCallbacks("none", "", 1, 0);
-    testCallbacks("two of one name", LOCAL(NAME, CHAIN) LOCAL(OTHER, CHAIN), 1, 0);
-    testCallbacks("scanList by its address", ".hidden scanList\n" LOCAL(NAME, CHAIN)
-                  LOCAL("f", "lea scanList(%rip), %rax\nret\n"), 0, 1);
     rmdir(folder);
     return testDone();
 }

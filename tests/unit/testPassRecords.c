@@ -33,8 +33,8 @@ static int readWords(pid_t pid, uint64_t sp, uint64_t word[EBPFMON_PASS_STACK])
 
 static uint64_t doubt; /* of the last look */
 
-/* What a look at PASS + "age" ns makes of the thread. "turn" 0: its chains are not timed. */
-static struct ebpfMonHeld look(uint64_t age, uint32_t turn, uint32_t turnNow)
+/* What a look at PASS + "age" ns makes of the thread. */
+static struct ebpfMonHeld look(uint64_t age)
 {
     ebpfMonSeenThread t = { .tid = 5 };
 
@@ -42,9 +42,8 @@ static struct ebpfMonHeld look(uint64_t age, uint32_t turn, uint32_t turnNow)
     t.seen.heldCount = 1;
     t.seen.held[0].sp = SP;
     t.seen.held[0].begin = PASS;
-    t.seen.held[0].turn = turn;
     ebpfMonPassRecordsBegin(records);
-    ebpfMonPassRecordsSee(records, &t, turnNow, PASS + age);
+    ebpfMonPassRecordsSee(records, &t, PASS + age);
     ebpfMonPassRecordsEnd(records);
     doubt = t.doubt;
     return t.seen.held[0];
@@ -66,37 +65,32 @@ MAIN(testPassRecords)
     ebpfMonTargets *targets = ebpfMonTargetsNew();
     struct ebpfMonHeld h;
 
-    testPlan(12);
+    testPlan(10);
     targetTestNew(targets, "vac", PID, 0, names);
     records = ebpfMonPassRecordsNew(targets, readWords);
     atRecord = 0;
-    h = look(S / 10, 0, 7);
+    h = look(S / 10);
     testOk(!h.root && h.begin == PASS, "a short pass is not looked at");
-    testOk(isAt(look(S, 0, 7), 0, S), "the first look finds the record: the thread has been in it since then");
+    testOk(isAt(look(S), 0, S), "the first look finds the record: the thread has been in it since then");
     testOk(doubt == S, "it may have been in it since the pass began");
-    testOk(isAt(look(2 * S, 0, 7), 0, S), "it still is");
+    testOk(isAt(look(2 * S), 0, S), "it still is");
     atRecord = 1;
-    testOk(isAt(look(3 * S, 0, 7), 1, 3 * S) && doubt == S, "the pass goes on: another record, since one of two looks");
+    testOk(isAt(look(3 * S), 1, 3 * S) && doubt == S, "the pass goes on: another record, since one of two looks");
     atRecord = -2;
-    testOk(isAt(look(4 * S, 0, 7), 1, 3 * S), "a stack that cannot be read tells nothing new");
+    testOk(isAt(look(4 * S), 1, 3 * S), "a stack that cannot be read tells nothing new");
     atRecord = 1;
-    testOk(isAt(look(9 * S, 0, 7), 1, 3 * S), "the same record before and after that");
+    testOk(isAt(look(9 * S), 1, 3 * S), "the same record before and after that");
     forgetAll();
-    testOk(isAt(look(10 * S, 0, 7), 1, 10 * S), "a thread that was not seen is forgotten");
+    testOk(isAt(look(10 * S), 1, 10 * S), "a thread that was not seen is forgotten");
     forgetAll();
     atRecord = -1;
-    h = look(S, 0, 7);
+    h = look(S);
     testOk(!h.root && h.begin == PASS, "no record is found: the pass stands for it");
     atRecord = 0;
-    look(2 * S, 0, 7);
+    look(2 * S);
     atRecord = -1;
-    h = look(3 * S, 0, 7);
+    h = look(3 * S);
     testOk(!h.root && h.begin == PASS + 3 * S, "it has left the record");
-    forgetAll();
-    atRecord = 0;
-    testOk(isAt(look(S, 7, 7), 0, 0) && !doubt, "a timed chain after a quick one: its begin was known, its root not");
-    forgetAll();
-    testOk(isAt(look(S, 6, 7), 0, S), "the turn has ended since: the begin is not known");
     ebpfMonPassRecordsFree(records);
     ebpfMonPassRecordsFree(NULL);
     return testDone();

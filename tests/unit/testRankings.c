@@ -35,17 +35,7 @@ static void eachRoot(void (*each)(void *arg, uint32_t slot, const struct ebpfMon
         each(arg, roots[i].slot, &roots[i].stat);
 }
 
-static uint64_t countSnapshots(const ebpfMonTarget *t)
-{
-    return t->publisher.sums.byRoots;
-}
-
-static uint64_t countLostRoots(void)
-{
-    return 0;
-}
-
-static const ebpfMonRankingSources sources = { countRecords, eachRoot, countSnapshots, countLostRoots };
+static const ebpfMonRankingSources sources = { countRecords, eachRoot };
 
 static void addRoot(uint32_t slot, uint64_t ns, uint64_t count)
 {
@@ -53,7 +43,7 @@ static void addRoot(uint32_t slot, uint64_t ns, uint64_t count)
 
     roots[rootCount++].slot = slot;
     memset(s, 0, sizeof(*s));
-    s->chains = s->processed = s->count = count;
+    s->chains = s->count = count;
     s->sum = ns * count;
     s->max = s->last = ns;
     s->waitSum = 1000 * count;
@@ -220,7 +210,7 @@ MAIN(testRankings)
     targets = ebpfMonTargetsNew();
     a = targetTestNew(targets, "a", 1, SLOT_A, namesA);
     b = targetTestNew(targets, "b", 2, SLOT_B, namesB);
-    rankings = ebpfMonRankingsNew(targets, ebpfMonAuditsNew(), &sources);
+    rankings = ebpfMonRankingsNew(targets, &sources);
     testRecords();
     testChains();
     testLongSums();

@@ -17,37 +17,22 @@
 #define LINKS   4
 
 enum { PASSIVE, EVENT, IO_INTR, TEN_SECONDS, SECOND }; /* menuScan.dbd */
-enum { SCAN, FLNK, OUT, DSET, PACT, DISA, DISV, SDIS, SIMM, SIML, ODLY, FIELDS };
+enum { SCAN, FLNK, OUT, FIELDS };
 
 static struct {
-    uint16_t scan, disa, disv, simm;
-    uint8_t  pact;
-    int16_t  sdis, siml; /* types of links */
-    double   odly;
-    uint64_t spvt, dset;
+    uint16_t scan;
+    uint64_t spvt;
 } record[RECORDS];
 static struct layoutScanElement element[RECORDS];
 static struct layoutScanList list[LISTS];
 static uint32_t links[RECORDS][2 * LINKS];
 static ebpfMonRecord rec[RECORDS];
 static ebpfMonRecType type = { .name = "calc", .fieldCount = FIELDS, .valField = -1, .records = 1 };
-#define SUPPORTS 4
-static int dsets[SUPPORTS];
-static struct layoutDevSup support[SUPPORTS] = {
-    { .choice = (uint64_t)(uintptr_t)"Async Soft Channel" }, { .choice = (uint64_t)(uintptr_t)"Soft Channel" },
-    { .choice = (uint64_t)(uintptr_t)"asynInt32" }, { .choice = (uint64_t)(uintptr_t)"Raw Soft Channel" },
-};
-static struct layoutRecordType recordType;
-static struct layoutFldDes dsetDes = { .pdbRecordType = (uint64_t)(uintptr_t)&recordType };
 static struct ebpfMonRecState state[RECORDS];
 
-#define AT(member) .offset = offsetof(__typeof__(record[0]), member), .size = sizeof(record[0].member)
 static ebpfMonField field[FIELDS] = {
     { .name = "SCAN", .type = ebpfMonDbfMenu }, { .name = "FLNK", .type = ebpfMonDbfFwdlink },
-    { .name = "OUT", .type = ebpfMonDbfOutlink }, { .name = "DSET", .type = ebpfMonDbfNoaccess, AT(dset) },
-    { .name = "PACT", AT(pact) }, { .name = "DISA", AT(disa) }, { .name = "DISV", AT(disv) },
-    { .name = "SDIS", .type = ebpfMonDbfInlink, AT(sdis) }, { .name = "SIMM", AT(simm) },
-    { .name = "SIML", .type = ebpfMonDbfInlink, AT(siml) }, { .name = "ODLY", AT(odly) },
+    { .name = "OUT", .type = ebpfMonDbfOutlink },
 };
 static ebpfMonCatalogue cat = { .rec = rec, .rtype = &type, .rtypes = 1, .field = field, .fields = FIELDS };
 static ebpfMonBinary core;
@@ -61,9 +46,6 @@ static void begin(uint32_t count)
     memset(rec, 0, sizeof(rec));
     memset(&ioc, 0, sizeof(ioc));
     memset(state, 0, sizeof(state));
-    strcpy(type.name, "calc");
-    field[DSET].addr = (uint64_t)(uintptr_t)&dsetDes;
-    recordType.devList.first = 0;
     type.stamps = EBPFMON_STAMPS_BASE;
     cat.count = count;
     cat.common.spvt = offsetof(__typeof__(record[0]), spvt);
@@ -72,7 +54,6 @@ static void begin(uint32_t count)
         rec[i].addr = (uint64_t)(uintptr_t)&record[i];
         rec[i].to = links[i];
         rec[i].fwd = UINT32_MAX;
-        record[i].disv = 1;
     }
     memset(list, 0, sizeof(list));
     memset(element, 0, sizeof(element));
@@ -211,23 +192,6 @@ static void testShared(const char *what, uint32_t by, uint16_t how, int fits)
     end(plan);
 }
 
-static void testOrder(void)
-{
-    ebpfMonSweepPlan *plan;
-    char text[200];
-
-    begin(5);
-    scan(3, 0, SECOND);
-    scan(4, 1, TEN_SECONDS);
-    scan(0, 0, SECOND);
-    scan(2, 0, SECOND);
-    processBy(3, 1, FLNK);
-    plan = make(1);
-    testOk(strcmp(place(plan->list[1].first, plan->list[1].len, text), "3 1 0 2") == 0 && plan->list[1].isOrdered,
-           "records are in the order of their list: %s", text);
-    end(plan);
-}
-
 static void testTwoRoots(void)
 {
     ebpfMonSweepPlan *plan;
@@ -332,92 +296,14 @@ static void testUnreadable(void)
     end(plan);
 }
 
-/* A chain 0 → 1 → 2 in a list, and 3 → 4 behind it. Record 5 is in no list. */
-static void testSteady(const char *what, void (*change)(void), const char *steady, uint32_t last)
-{
-    ebpfMonSweepPlan *plan;
-    char found[8] = "";
-
-    begin(6);
-    scan(0, 0, SECOND);
-    scan(3, 0, SECOND);
-    processBy(0, 1, FLNK);
-    processBy(1, 2, FLNK);
-    processBy(3, 4, FLNK);
-    change();
-    plan = make(1);
-    for (uint32_t i = 0; plan && i < 6; i++)
-        if (plan->isSteady[i])
-            sprintf(found + strlen(found), "%u", i);
-    testOk(plan && strcmp(found, steady) == 0 && plan->list[0].lastSteady == last, "%s: steady are %s, wanted %s", what,
-           found, steady);
-    end(plan);
-}
-
-static void changeNothing(void) {}
-static void breakList(void) { list[0].list.count++; } /* it is changing */
-static void disable(void) { record[1].disa = 1; }
-static void enable(void) { record[1].disa = 3; }
-static void disableLast(void) { record[3].disv = 0; }
-static void makeBusy(void) { record[1].pact = 1; }
-static void linkSdis(void) { record[1].sdis = LAYOUT_LINK_DB; }
-static void linkSiml(void) { record[1].siml = LAYOUT_LINK_CA; }
-static void simulate(void) { record[1].simm = 1; }
-static void delayOutput(void) { record[1].odly = 0.1; }
-static void put(void) { state[1].steady = EBPFMON_STEADY_NOT; }
-static void reachByOutput(void) { processBy(4, 5, OUT); }
-/* All records have soft support, but record 1 has this one. */
-static void setSupport(unsigned which)
-{
-    strcpy(type.name, "ai");
-    for (unsigned i = 0; i < SUPPORTS; i++) {
-        support[i].pdset = (uint64_t)(uintptr_t)&dsets[i];
-        support[i].node.next = i + 1 < SUPPORTS ? (uint64_t)(uintptr_t)&support[i + 1] : 0;
-    }
-    recordType.devList.first = (uint64_t)(uintptr_t)&support[0];
-    for (uint32_t i = 0; i < 6; i++)
-        record[i].dset = support[1].pdset;
-    record[1].dset = which < SUPPORTS ? support[which].pdset : 0;
-}
-static void useAsync(void) { setSupport(0); }
-static void useSoft(void) { setSupport(1); }
-static void useDriver(void) { setSupport(2); }
-static void useRaw(void) { setSupport(3); }
-static void useNone(void) { setSupport(4); }
-static void useType(void) { strcpy(type.name, "aSub"); }
-
-static void testSteadyRecords(void)
-{
-    testSteady("nothing disables them", changeNothing, "01234", 5);
-    testSteady("the order of the list is not known", breakList, "", 0);
-    testSteady("one is disabled, and those behind it", disable, "034", 5);
-    testSteady("DISA is not DISV", enable, "01234", 5);
-    testSteady("the root of the last chain is disabled", disableLast, "012", 3);
-    testSteady("one is busy", makeBusy, "034", 5);
-    testSteady("a link may disable one", linkSdis, "034", 5);
-    testSteady("a link may have one simulated", linkSiml, "034", 5);
-    testSteady("one is simulated", simulate, "034", 5);
-    testSteady("one delays its output", delayOutput, "034", 5);
-    testSteady("there was a put to one", put, "034", 5);
-    testSteady("an output link may process the last one", reachByOutput, "01234", 5);
-    testSteady("soft support", useSoft, "01234", 5);
-    testSteady("asynchronous soft support", useAsync, "034", 5);
-    testSteady("a driver", useDriver, "034", 5);
-    testSteady("raw soft support", useRaw, "01234", 5);
-    testSteady("no device support", useNone, "034", 5);
-    testSteady("a type that may be asynchronous", useType, "", 0);
-}
-
 MAIN(testSweepPlan)
 {
-    testPlan(57);
-    testSteadyRecords();
+    testPlan(38);
     testLists();
     testShared("a forward link to a passive record", FLNK, PASSIVE, 1);
     testShared("a forward link to a scanned record", FLNK, SECOND, 1);
     testShared("an output link to PROC of a scanned record", OUT, SECOND, 0);
     testShared("an output link to a passive record", OUT, PASSIVE, 1);
-    testOrder();
     testTwoRoots();
     testUnreadable();
     testJudgement();

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A thread for callbacks that takes a callback of Base out of its queue begins a chain: for the list of an I/O interrupt, or to
-complete an asynchronous record. The trap that sees the one sees the other. Each chain has its time."""
+"""Chains of threads for callbacks: the list of an I/O interrupt, and the completion of an asynchronous record. Each has its time."""
 import threading
 
 from tests.harness import ca, db

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Steady records: a sweep looks at the last one of a list, and counts all of them. Counts are exact while records are disabled by puts
-of clients and of other records. A record that is left out without a put is found."""
+"""Records of scan lists that a pass leaves out: counts are exact while records are disabled by puts of clients, by other records, and by
+something that writes into their memory."""
 import os
 import random
 import re
@@ -60,24 +60,14 @@ def test_puts_disable(new_ioc, monitor, fast):
 
 
 def test_left_out_without_a_put(new_ioc, monitor, fast):
-    """Something writes into the memory of a record, past dbPut. The sweeps notice that, and say so."""
+    """Something writes into the memory of a record, past dbPut."""
     t, before = begin(new_ioc, monitor, fast)
     at = int(re.search("Field Address: 0x([0-9a-f]+)", "".join(t.ioc.command(f"dba {t.ioc.prefix}C7_0.DISA")))[1], 16)
     with open(f"/proc/{t.ioc.pid}/mem", "r+b", buffering=0) as memory:
         os.pwrite(memory.fileno(), (1).to_bytes(2, "little"), at)
-    until(lambda: "atleast" in t.counts()["C7_0"].flags, 30, "a mark")
-    middle = stand_still(t)
-    t.ioc.command("iocRun")
     let_scan(t, 200)
     after = stand_still(t)
-    left = ["C7_0", "C7_1"]  # the root, and what its forward link processes
-    assert middle[0]["C7_0"] == after[0]["C7_0"]
-    assert [after[1][n].count - middle[1][n].count for n in left] == [0, 0]
-    for n in left:
-        assert "atleast" in after[1][n].flags
-        beyond = after[1][n].count - before[1][n].count - (after[0][n] - before[0][n])
-        assert 0 <= beyond < 40  # counted in each pass until the sweeps looked at each record, within 16
-    t.names = [n for n in t.names if n not in left]
+    assert after[0]["C7_0"] < after[0]["C0_0"]
     assert not t.compare(before, after)
 
 
