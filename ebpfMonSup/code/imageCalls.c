@@ -138,8 +138,8 @@ static uint64_t findBehind(const ebpfMonElfFile *file, uint64_t vaddr)
     return offset + site.skip;
 }
 
-/* A list has ended when the stack pointer is above the one noted here (dropEndedPasses, bpf/heldLocks.bpf.h). If a
- * register has the return address, the stack pointer at the entry is that of the caller. Then this place is not taken
+/* A list has ended when the stack pointer is above the one noted here (dropEndedPasses, bpf/thread/heldLocks.bpf.h). If
+ * a register has the return address, the stack pointer at the entry is that of the caller. Then this place is not taken
  * for a cheap one, and no pass is watched. */
 static void pickEntry(const ebpfMonElfFile *file, uint64_t function, ebpfMonSite *site)
 {

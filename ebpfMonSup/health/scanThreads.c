@@ -98,7 +98,7 @@ static scanThread *addScan(ebpfMonScanThreads *scans, const ebpfMonScanIoc *ioc,
 }
 
 /* The thread has nothing to scan any more. The kernel part uses the same rule (beginScanPass in
- * bpf/scanThread.bpf.h). */
+ * bpf/thread/scanThread.bpf.h). */
 static int isScanIdle(const struct ebpfMonThread *seen, uint64_t now)
 {
     const struct ebpfMonScan *k = &seen->scan;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A table of the kernel part that grows by blocks (BLOCKS_OF in bpf/readMaps.bpf.h), in our memory. Threads as in
- * mappedTable.h. Private to probe/. */
+/* A table of the kernel part that grows by blocks (BLOCKS_OF in bpf/common/readMaps.bpf.h), in our memory. Threads as
+ * in mappedTable.h. Private to probe/. */
 #ifndef EBPFMON_BLOCKTABLE_H
 #define EBPFMON_BLOCKTABLE_H
 

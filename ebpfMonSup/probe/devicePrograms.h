@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The programs and tables of bpf/device.bpf.c. They watch the requests that go to ports of asyn. Use them between
- * ebpfMonKernelLoad and ebpfMonKernelUnload. One thread at a time. */
+/* The programs and tables of bpf/device/device.bpf.c. They watch the requests that go to ports of asyn. Use them
+ * between ebpfMonKernelLoad and ebpfMonKernelUnload. One thread at a time. */
 #ifndef EBPFMON_DEVICEPROGRAMS_H
 #define EBPFMON_DEVICEPROGRAMS_H
 

@@ -8,7 +8,7 @@
 #include "probe/kernelLoaded.h"
 
 /* The longest event is a chain with its records, or a put with its old and its new value. The room is twice what they
- * use (bpf/maps.bpf.h). */
+ * use (bpf/common/maps.bpf.h). */
 #define LONGEST (sizeof(struct ebpfMonChainEvent) + sizeof(struct ebpfMonPutEvent) + 4 * EBPFMON_VAL_MAX)
 
 typedef struct {
@@ -34,7 +34,7 @@ void ebpfMonKernelCloseRing(void)
     ebpfMonRingClose(&ebpfMonLoaded.ring);
 }
 
-/* The others are not counted against the share of an IOC (sendHead, bpf/host.bpf.c). */
+/* The others are not counted against the share of an IOC (sendHead, bpf/host/host.bpf.c). */
 static int isOfIoc(uint32_t kind)
 {
     return kind != EBPFMON_EV_EXEC && kind != EBPFMON_EV_EXIT && kind != EBPFMON_EV_LISTEN;

@@ -15,7 +15,7 @@ static int findOwned(const struct ebpfMonPeer *peer, struct ebpfMonOwned *own)
            bpf_map_lookup_elem(bpf_map__fd(skel->maps.endedOwners), peer, own) == 0;
 }
 
-/* findOwner (bpf/client.bpf.h) does the same, and says what it proves. */
+/* findOwner (bpf/thread/client.bpf.h) does the same, and says what it proves. */
 uint32_t ebpfMonKernelGetOwner(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first,
                                struct ebpfMonOwner *owner)
 {

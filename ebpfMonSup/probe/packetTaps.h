@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The places at which the programs of bpf/wire.bpf.c see the packets of a network namespace. Most packets of a host are
- * on lo. A packet socket takes time from each of them, wanted or not. So lo has a tcx program, which takes a tenth of
- * that (kernel 6.6, CAP_NET_ADMIN), and each other device has a packet socket of its own. Without tcx, and in a
- * namespace with very many devices, one packet socket sees all devices. The programs change, delay and send nothing;
+ * The places at which the programs of bpf/wire/wire.bpf.c see the packets of a network namespace. Most packets of a
+ * host are on lo. A packet socket takes time from each of them, wanted or not. So lo has a tcx program, which takes a
+ * tenth of that (kernel 6.6, CAP_NET_ADMIN), and each other device has a packet socket of its own. Without tcx, and in
+ * a namespace with very many devices, one packet socket sees all devices. The programs change, delay and send nothing;
  * the kernel removes them when their files are closed. One thread at a time.
  */
 #ifndef EBPFMON_PACKETTAPS_H

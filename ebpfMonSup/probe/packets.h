@@ -50,7 +50,7 @@ uint32_t ebpfMonPacketsGetNetns(const ebpfMonPackets *packets); /* inode of the 
 /* What a look found. */
 typedef struct {
     unsigned packets;
-    unsigned urgent;  /* of these: they could not wait (bpf/wireWaits.bpf.h) */
+    unsigned urgent;  /* of these: they could not wait (bpf/wire/wireWaits.bpf.h) */
     int      isWhole; /* see ebpfMonRingRead */
 } ebpfMonPacketsLook;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Reads a BPF ring (BPF_MAP_TYPE_RINGBUF; documentation of the kernel, bpf/ringbuf.rst). The kernel part wakes the
- * reader only while it sleeps: bpf/wake.bpf.h. We do not use libbpf's reader, because it does not tell if it has read
- * everything up to a certain time, and does not look again before it sleeps. One thread at a time may use a ring.
+ * reader only while it sleeps: bpf/common/wake.bpf.h. We do not use libbpf's reader, because it does not tell if it has
+ * read everything up to a certain time, and does not look again before it sleeps. One thread at a time may use a ring.
  *
  * The reading thread calls Read. If nothing has come for a while, it calls BeginSleep. If that returns nonzero, it
  * waits until the file of its rings is readable. Then it calls EndSleep, and Read again.

@@ -2,7 +2,7 @@
 /*
  * Makes sure that no probe is set whose program could crash the host: one that the kernel runs on a stack which all
  * threads of a CPU share (a private stack, since 6.13), on a kernel that preempts it. Our programs are built so that
- * the kernel does not do that (KEEP_THREAD_STACK, bpf/core.bpf.h); here we do not rely on it. Any thread.
+ * the kernel does not do that (KEEP_THREAD_STACK, bpf/common/core.bpf.h); here we do not rely on it. Any thread.
  */
 #ifndef EBPFMON_THREADSTACK_H
 #define EBPFMON_THREADSTACK_H

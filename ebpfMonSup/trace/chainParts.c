@@ -64,8 +64,8 @@ static int64_t findNewestStamp(const ebpfMonTarget *t, const openChain *c)
 
 /*
  * Removes the records that processed before the chain began, and returns how many. What processed while nobody looked,
- * as when the probes are attached, is counted with the next chain that could have processed it (bpf/snapshot.bpf.h),
- * but does not belong to that chain: its time stamp is older.
+ * as when the probes are attached, is counted with the next chain that could have processed it
+ * (bpf/chain/snapshot.bpf.h), but does not belong to that chain: its time stamp is older.
  *
  * An IOC may have a clock of its own (that of an event receiver, for example): then the newest time stamp tells when
  * the chain ended by that clock. If even the newest one is older than the chain by our clock, either nothing belongs to

@@ -82,7 +82,9 @@ uint32_t ebpfMonLevelChoiceFindSweepProbes(const ebpfMonTarget *t, ebpfMonLevel 
         (want & EBPFMON_BIT(ebpfMonProgCompleted)))
         return 0;
     sweeps = ebpfMonAttachSweeps(&t->follower.att);
-    return sweeps && level == ebpfMonLevelChains ? (sweeps & ~EBPFMON_BIT(ebpfMonProgAsk)) | EBPFMON_BIT(ebpfMonProgLock) : sweeps;
+    if (sweeps && level == ebpfMonLevelChains) /* what sees the begin of a chain sees the request of its lock, too */
+        sweeps = (sweeps & ~EBPFMON_BIT(ebpfMonProgAsk)) | EBPFMON_BIT(ebpfMonProgLock);
+    return sweeps;
 }
 
 int ebpfMonLevelChoiceHasPlace(const ebpfMonTarget *t)

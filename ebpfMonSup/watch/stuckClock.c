@@ -5,7 +5,7 @@
 #include "watch/stuckClock.h"
 
 #define READS_MAX 16 /* pairs of records whose stamps are read in one look. The same stamp is noted for all that a pass
-                      * processed (bpf/sweep.bpf.c), so if the clock runs ahead there may be hundreds */
+                      * processed (bpf/pass/sweep.bpf.c), so if the clock runs ahead there may be hundreds */
 #define AT_ONCE 512 /* records in one look: takes some 10 us, so a hundred IOCs can be looked at each second */
 
 /* Nonzero: these two records have the same stamp. The one that is noted for a record may be that of the stretch that it

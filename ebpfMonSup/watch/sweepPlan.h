@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finds which records each scan list processes, and whether a sweep (bpf/sweep.bpf.c) can count them. A sweep needs
- * that no record processes twice between two looks. So each record must belong to one root of one scan list, and each
- * list must be scanned by one thread. Only the follower uses this module.
+ * Finds which records each scan list processes, and whether a sweep (bpf/pass/sweep.bpf.c) can count them. A sweep
+ * needs that no record processes twice between two looks. So each record must belong to one root of one scan list, and
+ * each list must be scanned by one thread. Only the follower uses this module.
  */
 #ifndef EBPFMON_SWEEPPLAN_H
 #define EBPFMON_SWEEPPLAN_H

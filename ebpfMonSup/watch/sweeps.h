@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Passes of scan lists, each watched by two traps, instead of chains (bpf/sweep.bpf.c): the tables that the kernel part
- * needs for this, and the change from chains to passes and back. Only recordTables uses this module, in the follower's
- * thread.
+ * Passes of scan lists, each watched by two traps, instead of chains (bpf/pass/sweep.bpf.c): the tables that the kernel
+ * part needs for this, and the change from chains to passes and back. Only recordTables uses this module, in the
+ * follower's thread.
  */
 #ifndef EBPFMON_SWEEPS_H
 #define EBPFMON_SWEEPS_H

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The BPF programs fit on the stack of kernels that have one stack for all functions of a program, and use the stack of
-their thread also on kernels that would give them another one (KEEP_THREAD_STACK in bpf/core.bpf.h)."""
+their thread also on kernels that would give them another one (KEEP_THREAD_STACK in bpf/common/core.bpf.h)."""
 import pytest
 from tests.harness import bpf, paths
 

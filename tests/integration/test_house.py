@@ -11,6 +11,8 @@ import pytest
 from tests.harness import paths
 
 SUP = paths.TOP / "ebpfMonSup"
+BPF = paths.TOP / "bpf"
+BPF_FLOORS = (["contract"], ["common"], ["thread", "wire", "query", "device"], ["pass", "host"], ["chain", "queue"], ["put"])
 INTERNALS = (paths.TOP / "documentation" / "internals.md").read_text()
 BUILT = re.compile(r"^O\.")
 LINES_MAX, FUNCTION_MAX, COLUMNS_MAX = 500, 60, 120
@@ -69,10 +71,11 @@ def test_rooms_include_only_lower_rooms():
 def test_no_circle_of_includes():
     """A unit is NAME.c with NAME.h. No unit includes itself by way of others."""
     units = {}
-    for path in sources(".c", ".h", ".cpp", folders=["ebpfMonSup", "bpf"]):
-        base = paths.TOP / "bpf" if path.parent.name == "bpf" else SUP
-        unit = re.sub(r"(\.bpf)?\.(c|h|cpp)$", "", str(path.relative_to(base)))
-        units.setdefault(unit, set()).update(re.sub(r"(\.bpf)?\.h$", "", name) for name in includes(path))
+    for path in sources(".c", ".h", ".cpp", folders=["ebpfMonSup"]):
+        unit = re.sub(r"\.(c|h|cpp)$", "", str(path.relative_to(SUP)))
+        units.setdefault(unit, set()).update(re.sub(r"\.h$", "", name) for name in includes(path))
+    for path in sources(".c", ".h", folders=["bpf"]):
+        units.setdefault(bpf_unit(path.relative_to(BPF)), set()).update(bpf_unit(name) for name in includes(path))
     done, way = set(), []
 
     def enter(unit):
@@ -88,6 +91,40 @@ def test_no_circle_of_includes():
 
     for unit in sorted(units):
         enter(unit)
+
+
+def bpf_unit(name):
+    """The unit of a file of the kernel part, from its path below bpf/. Headers of contract/ are included without a room."""
+    name = str(name)
+    return "bpf/" + re.sub(r"(\.bpf)?\.[ch]$", "", name if "/" in name else f"contract/{name}")
+
+
+def bpf_calls():
+    """The calls from one unit of the kernel part to another: pairs of units. An object file tells what it defines, and what not."""
+    places = {path.name.removesuffix(".bpf.c"): bpf_unit(path.relative_to(BPF)) for path in sources(".c", folders=["bpf"])}
+    defines, needs = {}, {}
+    for name, unit in places.items():
+        path = SUP / f"O.{os.environ.get('EPICS_HOST_ARCH', 'linux-x86_64')}" / f"{name}.bpf.o"
+        for line in subprocess.run(["readelf", "-sW", path], capture_output=True, text=True, check=True).stdout.splitlines():
+            words = line.split()
+            if len(words) == 8 and words[7].startswith("ebpfmon_"):
+                if words[6] == "UND":
+                    needs.setdefault(unit, set()).add(words[7])
+                elif words[3] == "FUNC":
+                    defines[words[7]] = unit
+    return {(unit, defines[name]) for unit, names in needs.items() for name in names}
+
+
+def test_rooms_of_the_kernel_part():
+    """Each room includes and calls only rooms on lower floors, also by functions that the verifier checks by themselves: a declaration
+    in a header hides no arrow up."""
+    floors = {room: i for i, rooms in enumerate(BPF_FLOORS) for room in rooms}
+    used = {(bpf_unit(path.relative_to(BPF)), bpf_unit(name)) for path in sources(".c", ".h", folders=["bpf"])
+            for name in includes(path) if not name.startswith("vmlinux")}
+    assert {path.parent.name for path in sources(".c", ".h", folders=["bpf"])} == set(floors)
+    for user, other in used | bpf_calls():
+        above, below = user.split("/")[1], other.split("/")[1]
+        assert above == below or floors[below] < floors[above], (user, other)
 
 
 def test_what_exists_once_is_documented():

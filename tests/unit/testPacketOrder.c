@@ -12,7 +12,7 @@
 
 #define CLIENT 0xc0000201u /* 192.0.2.1 */
 #define SERVER 0xc0000202u
-#define CROWD  30000       /* connections; more than the filter's table "begun" has places (bpf/wire.bpf.c) */
+#define CROWD  30000       /* connections; more than the filter's table "begun" has places (bpf/wire/wire.bpf.c) */
 
 static const uint8_t pvaOrder[8] = { 0xca, 2, 0x41, 2 };
 static const uint8_t noise[100] = { 0x81, 0x42, 0x99, 0x17, 0xe3, 0x55, 0x07, 0xd1 };

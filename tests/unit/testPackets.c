@@ -11,7 +11,7 @@
 #include "ebpfMonPacket.h"
 #include "packetNet.h"
 
-#define CROWD 25000 /* connections; six for each place (begun, bpf/wire.bpf.c) */
+#define CROWD 25000 /* connections; six for each place (begun, bpf/wire/wire.bpf.c) */
 
 static const uint8_t caCreate[24] = { 0, 18, 0, 8, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 13, 'A', ':', 'B' };
 static const uint8_t pvaOrder[8] = { 0xca, 2, 0x41, 2 };

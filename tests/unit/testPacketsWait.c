@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which packets wake a reader that sleeps (bpf/wireWaits.bpf.h): real traffic in a network namespace of this
+/* Which packets wake a reader that sleeps (bpf/wire/wireWaits.bpf.h): real traffic in a network namespace of this
  * program. */
 #include <testMain.h>
 

@@ -18,7 +18,7 @@
 #define ENTRIES 20000
 #define SLOW    60.0 /* s; longer than any step of this test */
 
-/* A ring that only has a number of entries. Its writer wakes a sleeping reader, as bpf/wake.bpf.h does. */
+/* A ring that only has a number of entries. Its writer wakes a sleeping reader, as bpf/common/wake.bpf.h does. */
 typedef struct ring {
     int          file;
     int          written, read, sleeps, wakes, looks, finished, freed; /* atomic */
@@ -35,7 +35,7 @@ typedef struct ring {
     uint64_t     nextDue;              /* … and makes something due there after so many ns; 0: it does not */
 } ring;
 
-/* An entry that wakes the helper takes the wake-up from the entries of the other ring (bpf/wireSend.bpf.h). */
+/* An entry that wakes the helper takes the wake-up from the entries of the other ring (bpf/wire/wireSend.bpf.h). */
 static void writeEntry(ring *r)
 {
     epicsAtomicIncrIntT(&r->written);

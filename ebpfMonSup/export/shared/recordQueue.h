@@ -25,7 +25,7 @@ void ebpfMonRecordQueueClear(ebpfMonRecordQueue *queue);
 /* Adds a record. A record that does not fit is dropped and counted. "owner": 0, or a number up to
  * EBPFMON_RECORD_QUEUE_SHARES that tells to whom the record belongs. No owner may have more in the queue than four
  * times the free room, so one who adds too much leaves room for the others (as struct ebpfMonShare,
- * bpf/ebpfMonTable.h). Any thread. */
+ * bpf/contract/ebpfMonTable.h). Any thread. */
 void ebpfMonRecordQueueAdd(ebpfMonRecordQueue *queue, unsigned owner, const void *record, size_t len);
 
 /* Bytes that are free. Any thread. */

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
+/* The client for which a thread of an IOC works: the names that the client claims, and what the kernel knows about
+ * it. */
+#ifndef EBPFMON_CLIENT_BPF_H
+#define EBPFMON_CLIENT_BPF_H
+
+#include "common/probe.bpf.h"
+
+/* Nonzero: this is the connection of the CA circuit "client" (struct client). */
+static __always_inline int isConnectionOf(const struct ebpfMonTargetConf *conf, __u64 client,
+                                          const struct ebpfMonPeer *peer)
+{
+    struct {
+        __u16 family, port;
+        __u32 addr;
+    } sin = {};
+
+    return !bpf_probe_read_user(&sin, sizeof(sin), (void *)(client + conf->clAddr)) && sin.addr == peer->addr &&
+           sin.port == peer->port;
+}
+
+/* Reads the circuit of a CA client: the claimed names, and the peer if no receive has shown it (kernels before 6.3). */
+static __always_inline void readCircuit(struct ebpfMonWho *who, const struct ebpfMonTargetConf *conf, __u64 client)
+{
+    struct {
+        __u16 family, port;
+        __u32 addr;
+    } sin = {};
+
+    who->isCA = 1;
+    bpf_probe_read_user(&sin, sizeof(sin), (void *)(client + conf->clAddr));
+    if (sin.family == AF_INET && (who->peer.addr != sin.addr || who->peer.port != sin.port)) {
+        who->peer.saddr = 0;
+        who->peer.sport = 0;
+        who->peer.netns = BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), nsproxy, net_ns, ns.inum);
+        who->peer.addr = sin.addr;
+        who->peer.port = sin.port;
+    }
+    bpf_probe_read_user_str(who->user, sizeof(who->user), (void *)readPtr(client + conf->clUser));
+    bpf_probe_read_user_str(who->host, sizeof(who->host), (void *)readPtr(client + conf->clHost));
+}
+
+static __always_inline struct ebpfMonOwned *findOwned(const struct ebpfMonPeer *peer)
+{
+    struct ebpfMonOwned *own = bpf_map_lookup_elem(&owners, peer);
+
+    return own ? own : bpf_map_lookup_elem(&endedOwners, peer);
+}
+
+/* Who opened the connection "peer", from which the thread has received. A client in the namespace of the server has one
+ * such connection. The namespace of another client may be anybody's: only the sequence numbers show that it is the
+ * other end of this one. Those of a client's socket that is older than the monitor are not known; it counts if that of
+ * the server is, too, and if one namespace only had such a socket. ebpfMonKernelGetOwner does the same without the
+ * last. */
+static __always_inline struct ebpfMonOwned *findOwner(const struct ebpfMonPeer *peer, const struct thread *th)
+{
+    struct ebpfMonOwned *own = findOwned(peer);
+    struct ebpfMonPeer at = *peer;
+    __u32 *netns;
+
+    if (own || ebpfMonIsLoopback(peer->addr))
+        return own;
+    at.netns = 0;
+    netns = bpf_map_lookup_elem(&clientNetns, &at);
+    if (!netns)
+        return 0;
+    at.netns = *netns;
+    own = findOwned(&at);
+    if (!own)
+        return 0;
+    if (own->first.seq[0] || own->first.seq[1])
+        return ebpfMonFirstIsSame(&own->first, &th->first) ? own : 0;
+    return th->isNew ? 0 : own;
+}
+
+/* Finds whom the thread serves. "client": struct client of the CA circuit; 0: there is none, and the last receive
+ * tells. */
+static __always_inline void readClient(struct ebpfMonWho *who, const struct thread *th,
+                                       const struct ebpfMonTargetConf *conf, __u64 client)
+{
+    struct ebpfMonOwned *own;
+
+    who->isCA = 0;
+    who->user[0] = who->host[0] = 0;
+    bpf_get_current_comm(who->comm, sizeof(who->comm));
+    who->peer = th->peer;
+    if (client)
+        readCircuit(who, conf, client);
+    who->owner.pid = 0;
+    if (!who->peer.addr) /* no connection: a thread of the IOC itself */
+        return;
+    own = findOwner(&who->peer, th);
+    if (own)
+        who->owner = own->owner;
+}
+
+/*
+ * Finds the client for which this thread processes the chain of "root". A put-callback that waited for its record goes
+ * on in a thread for callbacks (dbNotify.c); the record's ppn leads back to the client that asked. "root" 0: the
+ * thread's own client.
+ */
+static __always_inline void readChainClient(struct ebpfMonWho *who, const struct caller *c, const struct thread *th,
+                                            __u64 root)
+{
+    struct notifyKey nk = { 0, c->tgid };
+    struct notified *asked;
+
+    if (!th->client && root && (nk.ppn = readPtr(root + c->conf->ppn))) {
+        asked = bpf_map_lookup_elem(&notifies, &nk);
+        if (asked && asked->made) {
+            *who = asked->who;
+            return;
+        }
+    }
+    readClient(who, th, c->conf, th->client);
+}
+
+/* Sends the result of a put, and the value that the field has now. */
+static __always_inline void sendResult(const struct caller *c, const struct inPut *in, __s64 status)
+{
+    struct ebpfMonResultEvent *ev = reserveEvent(c->conf->iocId, sizeof(*ev));
+    __u64 n = in->size;
+
+    if (!ev)
+        return;
+    fillHead(&ev->head, c, EBPFMON_EV_RESULT, bpf_ktime_get_ns());
+    ev->id = in->id;
+    ev->status = status;
+    ev->pad = 0;
+    ev->afterLen = 0;
+    /* The compiler makes one test on a copy of two tests in one expression. Verifiers up to 6.12 then do not know that
+     * n is bounded. */
+    if (n > EBPFMON_AFTER_MAX)
+        n = 0;
+    barrier_var(n);
+    if (n && !bpf_probe_read_user(ev->after, n, (void *)in->pfield))
+        ev->afterLen = n;
+    commitEvent(ev);
+}
+
+#endif
