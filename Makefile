@@ -44,12 +44,14 @@ include $(TOP)/configure/CONFIG
 DIRS += configure
 DIRS += ebpfMonSup
 ebpfMonSup_DEPEND_DIRS = configure
+DIRS += ebpfMonModules
+ebpfMonModules_DEPEND_DIRS = ebpfMonSup
 DIRS += ebpfMonApp
-ebpfMonApp_DEPEND_DIRS = ebpfMonSup
+ebpfMonApp_DEPEND_DIRS = ebpfMonSup ebpfMonModules
 DIRS += ebpfMonTop
 ebpfMonTop_DEPEND_DIRS = configure
 DIRS += tests
-tests_DEPEND_DIRS = ebpfMonSup ebpfMonApp
+tests_DEPEND_DIRS = ebpfMonSup ebpfMonModules ebpfMonApp
 DIRS += iocBoot
 iocBoot_DEPEND_DIRS = ebpfMonApp
 

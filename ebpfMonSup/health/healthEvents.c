@@ -7,6 +7,7 @@
 
 #include "common/text.h"
 #include "health/healthEvents.h"
+#include "module/modules.h"
 
 void ebpfMonHealthEventsAdd(ebpfMonHealth *health, const epicsTimeStamp *at, const char *format, ...)
 {
@@ -23,5 +24,6 @@ void ebpfMonHealthEventsAdd(ebpfMonHealth *health, const epicsTimeStamp *at, con
     epicsVsnprintf(text, sizeof(text), format, ap);
     va_end(ap);
     ebpfMonTextCopy(line + used, EBPFMON_HEALTH_LINE - used, text);
+    ebpfMonModulesTellEvent(at, line + used);
     errlogSevPrintf(errlogInfo, "ebpfMon: %s\n", line + used);
 }

@@ -4,7 +4,7 @@
 #include "model/ops.h"
 
 static const ebpfMonOps absentOps = {
-    &ebpfMonMonitorOpsAbsent, &ebpfMonLogOpsAbsent, &ebpfMonQueryOpsAbsent, &ebpfMonDeviceOpsAbsent,
+    &ebpfMonMonitorOpsAbsent, &ebpfMonLogOpsAbsent, &ebpfMonQueryOpsAbsent,
     &ebpfMonInventoryOpsAbsent, NULL, NULL
 };
 

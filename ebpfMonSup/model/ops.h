@@ -9,7 +9,6 @@
 #ifndef EBPFMON_OPS_H
 #define EBPFMON_OPS_H
 
-#include "model/deviceOps.h"
 #include "model/inventoryOps.h"
 #include "model/logOps.h"
 #include "model/monitorOps.h"
@@ -20,7 +19,6 @@ typedef struct {
     const ebpfMonMonitorOps   *monitor;
     const ebpfMonLogOps       *logs;
     const ebpfMonQueryOps     *queries;
-    const ebpfMonDeviceOps    *devices;
     const ebpfMonInventoryOps *inventories;
     ebpfMonQueryResults       *results; /* the results of queries */
     struct ebpfMonRules       *rules;   /* the rules that apply now (rules/rules.h) */

@@ -15,8 +15,8 @@
 
 #include <stdint.h>
 #include <epicsTime.h>
+#include "ebpfMonModule.h"
 #include "model/clientValues.h"
-#include "model/deviceValues.h"
 #include "model/exportValues.h"
 #include "model/healthValues.h"
 #include "model/heatValues.h"
@@ -39,7 +39,6 @@ typedef enum {
     ebpfMonGroupProc,
     ebpfMonGroupChains, /* with the histogram */
     ebpfMonGroupAsync,
-    ebpfMonGroupDevice,
     ebpfMonGroupSlow,
     ebpfMonGroupHeat,   /* heat maps, every ten seconds */
     ebpfMonGroupWatch,
@@ -52,10 +51,11 @@ typedef enum {
     ebpfMonGroupHealth,
     ebpfMonGroupClients,
     ebpfMonGroupUsage,
-    ebpfMonGroupCount
+    ebpfMonGroupModules, /* each module has one (ebpfMonModule.h) */
+    ebpfMonGroupCount = ebpfMonGroupModules + EBPFMON_MODULES_MAX
 } ebpfMonGroup;
 
-typedef struct {
+typedef struct ebpfMonPublished {
     epicsTimeStamp time[ebpfMonGroupCount]; /* for each group: time of the event that changed it */
     uint64_t       timeAt[ebpfMonGroupCount]; /* … in monotonic ns, of those that ebpfMonPublishedSetTime sets */
 
@@ -84,7 +84,6 @@ typedef struct {
     ebpfMonLogValues        log;
     ebpfMonOtlpValues       otlp;
     ebpfMonRecSyncValues    recSync;
-    ebpfMonDeviceValues     devices;
     ebpfMonHealth           health;
     ebpfMonClientValues     clients;
     ebpfMonUsageValues      usage;

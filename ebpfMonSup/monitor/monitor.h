@@ -7,7 +7,6 @@
 #define EBPFMON_MONITOR_H
 
 #include "common/ringReader.h"
-#include "device/devices.h"
 #include "export/export.h"
 #include "inventory/inventories.h"
 #include "model/audits.h"
@@ -38,14 +37,12 @@ typedef struct ebpfMonMonitor {
     ebpfMonRules       *rules;
     ebpfMonQueryResults *results;
     ebpfMonQueries     *queries;
-    ebpfMonDevices     *devices;
     ebpfMonInventories  inventories;
     ebpfMonExport      *exporter;
     /* The operations that records and commands call. The registrar fills them; they do not change afterwards. */
     ebpfMonOps          ops;
     ebpfMonMonitorOps   monitorOps;
     ebpfMonQueryOps     queryOps;
-    ebpfMonDeviceOps    deviceOps;
     ebpfMonInventoryOps inventoryOps;
     /* The others exist while the monitor runs. */
     ebpfMonWatchRoom    watch;

@@ -9,10 +9,10 @@
 #include <errlog.h>
 
 #include "common/serviceManager.h"
-#include "device/deviceOperations.h"
 #include "host/procNetns.h"
 #include "inventory/inventoryOperations.h"
 #include "model/published.h"
+#include "module/modules.h"
 #include "monitor/monitor.h"
 #include "probe/kernelLoad.h"
 #include "probe/kernelOwners.h"
@@ -22,7 +22,7 @@
 #include "watch/connectionOwners.h"
 
 #define EXPORT_STOP_SECONDS 3.0
-#define STOP_SECONDS 5.0 /* s, for queries and devices, as for each thread that uses the kernel part */
+#define STOP_SECONDS 5.0 /* s, for queries and modules, as for each thread that uses the kernel part */
 #define NO_MEMORY "out of memory or threads: raise the limits of this process (ulimit -u, TasksMax), or ask for less " \
                   "by ebpfMonConfigure; then call ebpfMonStart"
 
@@ -43,7 +43,7 @@ static int stopReading(ebpfMonMonitor *m)
 {
     int left = ebpfMonQueriesStop(m->queries, STOP_SECONDS);
 
-    left |= ebpfMonDevicesStop(m->devices, STOP_SECONDS);
+    left |= ebpfMonModulesStop(STOP_SECONDS);
     left |= ebpfMonPublisherStop(m->publish.publisher);
     left |= ebpfMonRingReaderStop(m->eventThread);
     left |= ebpfMonRingReaderStop(m->packetThread);
@@ -83,14 +83,17 @@ static void stopMonitor(void *arg)
 /* Starts the threads. 0; or -1: no memory for a thread, and the caller stops those that run. */
 static int startThreads(ebpfMonMonitor *m)
 {
+    const ebpfMonModuleCore core = { .targets = m->targets, .costs = &m->watch.costs };
+
     if (ebpfMonFollowerStart(m->watch.follower))
         return -1;
     if (ebpfMonRingReaderStart(m->eventThread))
         return -1;
     if (m->settings.wireKiB > 0 && (!m->packetThread || ebpfMonRingReaderStart(m->packetThread)))
         errlogSevPrintf(errlogMajor, "ebpfMon: no memory to read packets. Free some memory, then start again\n");
-    if (ebpfMonUsageStart(m->usage) || ebpfMonDevicesBegin(m->devices, m->targets, &m->watch.costs))
+    if (ebpfMonUsageStart(m->usage))
         return -1;
+    ebpfMonModulesStart(&core); /* before anything is published */
     return ebpfMonPublisherStart(m->publish.publisher);
 }
 
@@ -162,12 +165,11 @@ static void setOps(ebpfMonMonitor *m)
     m->monitorOps.configure = configureMonitor;
     m->monitorOps.start = startOnce;
     ebpfMonQueryOperationsFill(m->queries, &m->queryOps);
-    ebpfMonDeviceOperationsFill(m->devices, &m->deviceOps);
     m->inventories.getStatus = getStatus;
     m->inventories.statusArg = m;
     ebpfMonInventoryOperationsFill(&m->inventories, &m->inventoryOps);
     m->ops = (ebpfMonOps){
-        &m->monitorOps, ebpfMonExportGetOps(m->exporter), &m->queryOps, &m->deviceOps, &m->inventoryOps, m->results,
+        &m->monitorOps, ebpfMonExportGetOps(m->exporter), &m->queryOps, &m->inventoryOps, m->results,
         m->rules};
     ebpfMonOpsSet(&m->ops);
 }
@@ -189,10 +191,9 @@ static void ebpfMonMonitorRegistrar(void)
     m->rules = ebpfMonRulesNew();
     m->results = ebpfMonQueryResultsNew();
     m->queries = m->results ? ebpfMonQueriesNew(m->results) : NULL;
-    m->devices = ebpfMonDevicesNew();
     m->exporter = ebpfMonExportNew(m->results);
     if (!m->state || !m->audits || !m->targets || !m->requests || !m->search || !m->packetServers || !m->rules ||
-        !m->queries || !m->devices || !m->exporter ||
+        !m->queries || !m->exporter ||
         ebpfMonInventoriesMake(&m->inventories, m->targets, m->packetServers))
         cantProceed("ebpfMon: no memory to begin");
     configureMonitor(m, &defaults, why, sizeof(why));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "access/guardedPuts.h"
 #include "common/clock.h"
+#include "module/modules.h"
 #include "monitor/monitor.h"
 #include "probe/kernelLoad.h"
 #include "probe/kernelOwners.h"
@@ -171,10 +172,24 @@ static int isPrinted(void *arg, ebpfMonTarget *t, const ebpfMonTrace *trace)
     return ebpfMonSlowChainsPrints(m->publish.slowChains, t, trace);
 }
 
+static void tellTrace(const ebpfMonTarget *t, const ebpfMonTrace *trace, uint64_t unixOffset)
+{
+    const struct ebpfMonChain *first = &trace->first->chain;
+    const ebpfMonModuleTrace told = {
+        .time = ebpfMonClockStamp(trace->end + unixOffset), .ioc = t->name,
+        .root = ebpfMonCatalogueName(trace->cat, first->rootSlot), .tookMs = (double)(trace->end - first->begin) / 1e6,
+        .chains = trace->chains, .records = ebpfMonTraceCountRecords(trace), .isIncomplete = trace->isIncomplete,
+    };
+
+    ebpfMonModulesTellTrace(&told);
+}
+
 static int onTrace(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace, uint64_t unixOffset)
 {
     ebpfMonMonitor *m = arg;
 
+    if (ebpfMonModulesWantTraces())
+        tellTrace(t, trace, unixOffset);
     return ebpfMonSlowChainsAdd(m->publish.slowChains, t, trace, unixOffset);
 }
 
@@ -200,6 +215,7 @@ static void logPut(void *arg, const ebpfMonPut *put)
     ebpfMonMonitor *m = arg;
 
     ebpfMonExportPut(m->exporter, put);
+    ebpfMonModulesTellPut(put);
 }
 
 /* --- Making the rooms --- */

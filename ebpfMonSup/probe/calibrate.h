@@ -7,7 +7,7 @@
 
 #include "ebpfMonTable.h"
 
-typedef struct {
+typedef struct ebpfMonCosts {
     double entryNs;  /* ns; a trap on an instruction that the kernel emulates, with a program that returns at once */
     double returnNs; /* ns; a trap at the return of a function */
     double steppedNs;/* ns; a trap on an instruction that the kernel single-steps */

@@ -14,6 +14,7 @@
 #include "common/sharedWorker.h"
 #include "health/healthCollector.h"
 #include "model/published.h"
+#include "module/modules.h"
 #include "probe/kernelEvents.h"
 #include "probe/kernelLoad.h"
 #include "probe/kernelTables.h"
@@ -371,6 +372,7 @@ static void publishSecond(ebpfMonPublisher *p, double seconds)
     publishIocs(p);
     ebpfMonLossCountersPublish(p->losses);
     ebpfMonAuditTextPublish(&p->audit);
+    ebpfMonModulesTellSecond();
     publishOwnCosts(p);
     publishState(p);
     judgeSilence(p, measured, notifyChanged(p));

@@ -16,6 +16,7 @@
 #include "access/guard.h"
 #include "common/serviceManager.h"
 #include "model/ops.h"
+#include "module/modules.h"
 #include "record/filterSub.h"
 #include "record/pvScan.h"
 #include "record/queryColumn.h"
@@ -54,6 +55,7 @@ static long reportDriver(int level)
     ebpfMonTextReportPrint(report);
     ebpfMonShellCheckOp("ebpfMon", status, "");
     logs->report(logs->arg, level);
+    ebpfMonModulesReport(level);
     ebpfMonGuardReport(level);
     return 0;
 }

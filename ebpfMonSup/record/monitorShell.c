@@ -6,6 +6,7 @@
 
 #include "model/published.h"
 #include "model/ops.h"
+#include "module/modules.h"
 #include "record/filterSub.h"
 #include "record/shell.h"
 #include "record/shellCommand.h"
@@ -130,6 +131,7 @@ static void printReport(const iocshArgBuf *args)
 
     ebpfMonShellPrintReport("ebpfMonReport", report, monitor->addReport(monitor->arg, report, args[0].ival), "");
     logs->report(logs->arg, args[0].ival);
+    ebpfMonModulesReport(args[0].ival);
 }
 
 static const ebpfMonShellCommand commands[] = {

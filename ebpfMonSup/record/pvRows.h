@@ -53,11 +53,6 @@ static const void *asyncHistRow(const ebpfMonPublished *published, unsigned inde
     return index < EBPFMON_HIST_MAX ? &published->asyncs.hist[index] : NULL;
 }
 
-static const void *deviceRow(const ebpfMonPublished *published, unsigned index)
-{
-    return index < published->devices.rows ? &published->devices.row[index] : NULL;
-}
-
 static const void *histRow(const ebpfMonPublished *published, unsigned index)
 {
     return index < EBPFMON_HIST_MAX ? &published->chains.hist[index] : NULL;

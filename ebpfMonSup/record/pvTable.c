@@ -6,6 +6,7 @@
 #include <alarm.h>
 #include <dbDefs.h>
 
+#include "module/modules.h"
 #include "record/pvRows.h"
 #include "record/pvTable.h"
 
@@ -16,7 +17,6 @@
 #define PROC(member)   offsetof(ebpfMonProcRow, member)
 #define CHAIN(member)  offsetof(ebpfMonChainRow, member)
 #define ASYNC(member)  offsetof(ebpfMonAsyncRow, member)
-#define DEVICE(member) offsetof(ebpfMonDeviceRow, member)
 #define WATCH(member)  offsetof(ebpfMonWatchRow, member)
 #define SEARCH(member) offsetof(ebpfMonSearchRow, member)
 #define CLIENT(member) offsetof(ebpfMonSearchClientRow, member)
@@ -133,27 +133,6 @@ static const ebpfMonPv table[] = {
     {"ASYNC_HIST", ebpfMonGroupAsync, asyncHistRow, ebpfMonCellDouble, 0},
     {"ASYNC_LATENCY_MAX", ebpfMonGroupAsync, hostRow, ebpfMonCellDouble, HOST(asyncs.latencyMax)},
     {"ASYNC_BUSY_MAX", ebpfMonGroupAsync, hostRow, ebpfMonCellDouble, HOST(asyncs.busyMax)},
-
-    /* Ports of asyn. */
-    {"DEVICE_IOC_CNT", ebpfMonGroupDevice, hostRow, ebpfMonCellUnsigned, HOST(devices.iocs)},
-    {"DEVICE_REQUEST_CNT", ebpfMonGroupDevice, hostRow, ebpfMonCellCount, HOST(devices.requests)},
-    {"DEVICE_TIMEOUT_CNT", ebpfMonGroupDevice, hostRow, ebpfMonCellCount, HOST(devices.timeouts)},
-    {"DEVICE_LOST_CNT", ebpfMonGroupDevice, hostRow, ebpfMonCellCount, HOST(devices.lost)},
-    {"DEVICE_COST", ebpfMonGroupDevice, hostRow, ebpfMonCellDouble, HOST(devices.cost)},
-    {"DEVICE_MSG", ebpfMonGroupDevice, hostRow, ebpfMonCellText, HOST(devices.state)},
-    {"DEVICE_PORTS", ebpfMonGroupDevice, deviceRow, ebpfMonCellText, DEVICE(port)},
-    {"DEVICE_RECORDS", ebpfMonGroupDevice, deviceRow, ebpfMonCellText, DEVICE(user)},
-    {"DEVICE_CNTS", ebpfMonGroupDevice, deviceRow, ebpfMonCellCount, DEVICE(count)},
-    {"DEVICE_WAIT_MEANS", ebpfMonGroupDevice, deviceRow, ebpfMonCellDouble, DEVICE(waitMean), .gaps = 1},
-    {"DEVICE_WAIT_P99S", ebpfMonGroupDevice, deviceRow, ebpfMonCellDouble, DEVICE(waitP99), .gaps = 1},
-    {"DEVICE_WAIT_MAXS", ebpfMonGroupDevice, deviceRow, ebpfMonCellDouble, DEVICE(waitMax), .gaps = 1},
-    {"DEVICE_TIME_MEANS", ebpfMonGroupDevice, deviceRow, ebpfMonCellDouble, DEVICE(serveMean), .gaps = 1},
-    {"DEVICE_TIME_MAXS", ebpfMonGroupDevice, deviceRow, ebpfMonCellDouble, DEVICE(serveMax)},
-    {"DEVICE_TIMEOUT_CNTS", ebpfMonGroupDevice, deviceRow, ebpfMonCellCount, DEVICE(timeouts)},
-    {"DEVICE_BEHINDS", ebpfMonGroupDevice, deviceRow, ebpfMonCellText, DEVICE(behind)},
-    {"DEVICE_IOCS", ebpfMonGroupDevice, deviceRow, ebpfMonCellText, DEVICE(ioc)},
-    {"DEVICE_SILENT_CNTS", ebpfMonGroupDevice, deviceRow, ebpfMonCellDouble, DEVICE(silent), .gaps = 1},
-    {"DEVICE_LINKS", ebpfMonGroupDevice, deviceRow, ebpfMonCellText, DEVICE(link)},
 
     /* Health of the IOCs. */
     {"IOC_HEALTH_NAMES", ebpfMonGroupHealth, healthRow, ebpfMonCellText, HEALTH(name)},
@@ -280,7 +259,7 @@ const ebpfMonPv *ebpfMonPvFind(const char *name, int watch)
     for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
         if ((table[i].row == watchRow) == !!watch && strcmp(table[i].name, name) == 0)
             return &table[i];
-    return NULL;
+    return watch ? NULL : ebpfMonModulesFindPv(name);
 }
 
 int ebpfMonPvIsText(const ebpfMonPv *pv)

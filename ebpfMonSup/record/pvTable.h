@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which PV shows which published value. A PV is one line of the table in pvTable.c. Its name is the text after the "@"
+ * Which PV shows which published value. A PV is one line of the table in pvTable.c, or of one of a module (struct
+ * ebpfMonPv in ebpfMonModule.h). Its name is the text after the "@"
  * in the field INP. The functions that get published values or a row need the lock of the published values, and a row
  * is valid as long as the caller holds it. The others: any thread, without a lock.
  */
@@ -12,35 +13,11 @@
 
 #include <epicsTypes.h>
 
+#include "ebpfMonModule.h"
 #include "model/published.h"
 
-/* The type of a PV's value in its row. The types from ebpfMonCellText on are text. */
-typedef enum {
-    ebpfMonCellInt,      /* int, enum */
-    ebpfMonCellUnsigned,
-    ebpfMonCellCount,    /* uint64_t */
-    ebpfMonCellDouble,
-    ebpfMonCellText,     /* char[] */
-    ebpfMonCellLines,    /* char[], several lines */
-    ebpfMonCellLevel,    /* ebpfMonLevel, by name */
-    ebpfMonCellTime,     /* epicsTimeStamp */
-    ebpfMonCellPutLine   /* a whole ebpfMonPut */
-} ebpfMonCell;
-
-/* Returns the row "index"; the newest or largest is the first. NULL after the last one. */
-typedef const void *(*ebpfMonRowGet)(const ebpfMonPublished *published, unsigned index);
-
-typedef struct ebpfMonPv {
-    const char   *name;
-    ebpfMonGroup  group;
-    ebpfMonRowGet row;
-    ebpfMonCell   cell;
-    size_t        offset; /* in the row */
-    int           always; /* nonzero: the value is also valid while the monitor does not run */
-    int           gaps;   /* nonzero: a number that is not known of every row; NaN or less than 0 says that it is not */
-} ebpfMonPv;
-
-/* Finds a PV by its name. "watch": nonzero, a PV of ebpfMonWatch.db; 0, one of ebpfMon.db. NULL: there is none. */
+/* Finds a PV by its name, also one of a module. "watch": nonzero, a PV of ebpfMonWatch.db; 0, any other one. NULL: there
+ * is none. */
 const ebpfMonPv *ebpfMonPvFind(const char *name, int watch);
 
 int ebpfMonPvIsText(const ebpfMonPv *pv);

@@ -14,7 +14,6 @@ static void ebpfMonShellRegistrar(void)
     ebpfMonOtlpShellRegister();
     ebpfMonConsoleShellRegister();
     ebpfMonQueryShellRegister();
-    ebpfMonDeviceShellRegister();
     ebpfMonInventoryShellRegister();
 }
 epicsExportRegistrar(ebpfMonShellRegistrar);

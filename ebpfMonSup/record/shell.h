@@ -13,7 +13,6 @@ void ebpfMonLogShellRegister(void);     /* logs */
 void ebpfMonOtlpShellRegister(void);    /* OTLP and Zipkin */
 void ebpfMonConsoleShellRegister(void); /* a console at a socket */
 void ebpfMonQueryShellRegister(void);   /* queries */
-void ebpfMonDeviceShellRegister(void);  /* ports of asyn */
 void ebpfMonInventoryShellRegister(void); /* inventories, RecSync */
 
 #endif

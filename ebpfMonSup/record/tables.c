@@ -189,7 +189,7 @@ void ebpfMonTablesPost(ebpfMonTables *tables, ebpfMonGroup group)
 {
     epicsMutexMustLock(tables->lock);
     for (tableOf *table = tables->first; table; table = table->next)
-        if (table->served && table->cells[0].pv->group == group)
+        if (table->served && table->cells[0].pv->group == (int)group)
             postTable(table);
     epicsMutexUnlock(tables->lock);
 }

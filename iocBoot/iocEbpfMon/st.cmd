@@ -27,6 +27,8 @@ asSetFilename "$(TOP)/iocBoot/$(IOC)/ebpfMon.acf"
 # Macros set the alarm limits (COST_HIGH) and the filter at the start (FILTER_IOC): documentation/reference.md.
 dbLoadRecords "$(TOP)/db/ebpfMon.db", "P=$(EBPFMON_P)"
 #dbLoadRecords "$(TOP)/db/ebpfMon.db", "P=$(EBPFMON_P),COST_HIGH=2,FILTER_IOC=vac*,FILTER_LEVEL=2"
+# The PVs of modules.
+dbLoadRecords "$(TOP)/db/ebpfMonDevice.db", "P=$(EBPFMON_P)"
 
 # PVs of single records, for archive and alarm.
 #dbLoadRecords "$(TOP)/db/ebpfMonWatch.db", "P=$(EBPFMON_P),REC=RING:CURRENT"

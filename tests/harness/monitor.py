@@ -27,6 +27,7 @@ def _rights():
 class Monitor:
     """A monitor without a CPU budget, because tests make IOCs busier than a budget allows. It watches the IOCs of this
     process only."""
+    program = paths.MONITOR
 
     def __init__(self, tmp, watch=(), iocs=OURS, budget=0, prefix=None, before=(), environ=None):
         n = next(_serial)
@@ -55,7 +56,7 @@ class Monitor:
     def launch(self, wrap=()):
         """Starts it and waits until it answers a search for STATE. "wrap": a command that is put before it, for example
         to take privileges away."""
-        self.process = Process([*wrap, *_rights(), paths.MONITOR, self.script()], cwd=paths.MONITOR_BOOT,
+        self.process = Process([*wrap, *_rights(), self.program, self.script()], cwd=paths.MONITOR_BOOT,
                                env=loopback.server(self.port, EBPFMON_P=self.prefix, IOC=self.name,
                                                   **self.environ))
         until(lambda: rawca.answers(self.port, self.prefix + "STATE") or not self.process.running, 30,

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "probe/devicePrograms.h"
+#include "device/devicePrograms.h"
 #include "probe/kernelLoad.h"
 #include "probe/packets.h"
 #include "probe/queryPrograms.h"

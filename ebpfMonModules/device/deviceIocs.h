@@ -5,7 +5,7 @@
 
 #include "common/worker.h"
 #include "device/deviceRows.h"
-#include "probe/devicePrograms.h"
+#include "device/devicePrograms.h"
 #include "watch/target.h"
 
 typedef struct ebpfMonDeviceIocs ebpfMonDeviceIocs;

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "probe/devicePrograms.h"
+#include "device/devicePrograms.h"
 #include "watch/target.h"
 
 /* What one IOC pays. Begins as all zeros. */

@@ -12,13 +12,13 @@
 #include "device/deviceIocs.h"
 #include "device/deviceRows.h"
 #include "device/devices.h"
-#include "model/published.h"
 
 #define PERIOD  1.0    /* s */
 #define ASLEEP  3600.0 /* s; nothing is watched, so the thread sleeps until it is woken */
 #define PATTERN 61
 
 struct ebpfMonDevices {
+    const ebpfMonModule *module;
     ebpfMonSharedWorker worker;
     epicsMutexId lock;      /* guards "wanted" */
     char     wanted[PATTERN]; /* the newest pattern of IOC names; empty: nothing is to be watched */
@@ -32,14 +32,16 @@ struct ebpfMonDevices {
     ebpfMonDeviceRows     *rows;
     uint64_t lookedAt; /* time of the last look (monotonic ns) */
     ebpfMonDeviceValues values;
+    ebpfMonDeviceValues shown; /* under the lock of the published values */
 };
 
-ebpfMonDevices *ebpfMonDevicesNew(void)
+ebpfMonDevices *ebpfMonDevicesNew(const ebpfMonModule *module)
 {
     ebpfMonDevices *d = calloc(1, sizeof(*d));
 
     if (!d)
         return NULL;
+    d->module = module;
     d->lock = epicsMutexMustCreate();
     ebpfMonSharedWorkerInit(&d->worker);
     return d;
@@ -55,16 +57,19 @@ void ebpfMonDevicesWatch(ebpfMonDevices *d, const char *pattern)
 
 static void publishValues(ebpfMonDevices *d)
 {
-    ebpfMonPublished *published = ebpfMonPublishedLock();
-    int isSame = memcmp(&published->devices, &d->values, sizeof(d->values)) == 0;
+    int isSame = memcmp(&d->shown, &d->values, sizeof(d->values)) == 0; /* only this thread writes "shown" */
 
-    if (!isSame) {
-        memcpy(&published->devices, &d->values, sizeof(d->values));
-        epicsTimeGetCurrent(&published->time[ebpfMonGroupDevice]);
-    }
-    ebpfMonPublishedUnlock();
-    if (!isSame)
-        ebpfMonPublishedNotify(ebpfMonGroupDevice);
+    if (isSame)
+        return;
+    ebpfMonModuleLock();
+    memcpy(&d->shown, &d->values, sizeof(d->values));
+    ebpfMonModuleUnlock();
+    ebpfMonModuleShow(d->module);
+}
+
+const ebpfMonDeviceValues *ebpfMonDevicesGetValues(const ebpfMonDevices *d)
+{
+    return &d->shown;
 }
 
 static void unloadPrograms(ebpfMonDevices *d)

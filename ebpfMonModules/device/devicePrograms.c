@@ -7,7 +7,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "probe/devicePrograms.h"
+#include "device/devicePrograms.h"
 #include "probe/kernelLoad.h"
 #include "probe/kernelTables.h"
 #include "probe/libbpfText.h"

@@ -3,8 +3,8 @@
 #ifndef EBPFMON_DEVICEROWS_H
 #define EBPFMON_DEVICEROWS_H
 
-#include "model/deviceValues.h"
-#include "probe/devicePrograms.h"
+#include "device/deviceValues.h"
+#include "device/devicePrograms.h"
 #include "watch/target.h"
 
 typedef struct ebpfMonDeviceRows ebpfMonDeviceRows;

@@ -7,14 +7,19 @@
 #ifndef EBPFMON_DEVICES_H
 #define EBPFMON_DEVICES_H
 
-#include "common/textReport.h"
+#include "device/deviceValues.h"
+#include "ebpfMonModule.h"
 #include "probe/calibrate.h"
 #include "watch/target.h"
 
 typedef struct ebpfMonDevices ebpfMonDevices;
 
-/* NULL without memory. There is one in a process. It is never freed, because a shell command may still use it. */
-ebpfMonDevices *ebpfMonDevicesNew(void);
+/* NULL without memory. There is one in a process. It is never freed, because a shell command may still use it. "module"
+ * stays the caller's. */
+ebpfMonDevices *ebpfMonDevicesNew(const ebpfMonModule *module);
+
+/* The published values. Under the lock of ebpfMonModuleLock. */
+const ebpfMonDeviceValues *ebpfMonDevicesGetValues(const ebpfMonDevices *devices);
 
 /* Sets which IOCs to watch: a pattern of their names (glob), which is copied; "": none. Any thread, also before
  * Begin. */

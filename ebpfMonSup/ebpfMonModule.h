@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A module in the monitor IOC: it hears what the core sees, and shows values of its own as PVs. A module is a library
+ * with a dbd file and a database of its own. An application that wants it links the library and includes the dbd. Its
+ * registrar, which Base calls before iocInit, adds it:
+ *
+ *   static ebpfMonModule sums = { .name = "sums", .put = addPut, .pvs = pvs, .pvCount = NELEMENTS(pvs) };
+ *   static void sumsRegistrar(void) { ebpfMonModuleAdd(&sums); }
+ *   epicsExportRegistrar(sumsRegistrar);
+ *
+ * A whole example: tests/module/exampleModule.c. For C and C++. Texts are UTF-8.
+ */
+#ifndef EBPFMON_MODULE_H
+#define EBPFMON_MODULE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <epicsTime.h>
+#include <epicsTypes.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define EBPFMON_MODULES_MAX 16
+
+/* A put that was published. The texts are valid during the call. */
+typedef struct {
+    epicsTimeStamp time;
+    epicsUInt64 at;        /* the same in monotonic ns: the order of puts, because the clock may be set back */
+    const char *ioc;       /* name of the IOC; of a server that is no watched IOC: its address:port */
+    const char *pv;        /* RECORD.FIELD; only RECORD for VAL */
+    const char *value, *oldValue; /* oldValue: NULL if it is not known */
+    const char *user, *host, *peer; /* as the client claims; its real address:port. Empty: there is no client */
+    const char *who, *origin; /* user@host and what is certain about it; by which way it came, and why */
+    const char *result;    /* "ok", "failed", "denied", "unknown", "sent", "lost", "unwritten" */
+    const char *reason;    /* why the rules do not expect it; NULL: they do */
+    int isAutomatic;       /* nonzero: an IOC made it by itself */
+    int hasFailed;         /* nonzero: as far as is known it wrote nothing */
+} ebpfMonModulePut;
+
+/* Chains that belong together and were kept whole: at level trace, and the slow ones at level chains. */
+typedef struct {
+    epicsTimeStamp time;   /* end of the last chain */
+    const char *ioc, *root; /* root of the first chain */
+    double tookMs;         /* from the begin of the first chain to the end of the last */
+    unsigned chains, records;
+    int isIncomplete;      /* nonzero: something belongs to it that was not seen */
+} ebpfMonModuleTrace;
+
+/* What modules of ebpfMon itself get from the core, besides. Their headers are not installed. */
+typedef struct {
+    struct ebpfMonTargets *targets;      /* watch/target.h */
+    const struct ebpfMonCosts *costs;    /* probe/calibrate.h */
+} ebpfMonModuleCore;
+
+/* --- values ---------------------------------------------------------------------------------------------------- */
+
+/* The type of a PV's value in its row. The types from ebpfMonCellText on are text. */
+typedef enum {
+    ebpfMonCellInt,      /* int, enum */
+    ebpfMonCellUnsigned,
+    ebpfMonCellCount,    /* uint64_t */
+    ebpfMonCellDouble,
+    ebpfMonCellText,     /* char[] */
+    ebpfMonCellLines,    /* char[], several lines */
+    ebpfMonCellLevel,    /* ebpfMonLevel, by name */
+    ebpfMonCellTime,     /* epicsTimeStamp */
+    ebpfMonCellPutLine   /* a whole ebpfMonPut */
+} ebpfMonCell;
+
+struct ebpfMonPublished;
+
+/* Returns the row "index"; the newest or largest is the first. NULL after the last one. Called under the lock of the
+ * values (ebpfMonModuleLock). A module returns its own rows and does not look at "published". */
+typedef const void *(*ebpfMonRowGet)(const struct ebpfMonPublished *published, unsigned index);
+
+/* A PV: its record has DTYP "ebpfMon" and INP "@NAME" (the templates ebpfMonAi.template and so on of ebpfMon's db/). */
+typedef struct ebpfMonPv {
+    const char   *name;
+    int           group;  /* PVs of a group process together. Of a module: ebpfMonModuleAdd sets it */
+    ebpfMonRowGet row;
+    ebpfMonCell   cell;
+    size_t        offset; /* in the row */
+    int           always; /* nonzero: the value is also valid while the monitor does not run */
+    int           gaps;   /* nonzero: a number that is not known of every row; NaN or less than 0 says that it is not */
+} ebpfMonPv;
+
+/* --- the module ------------------------------------------------------------------------------------------------ */
+
+/* Functions may be NULL. None of put, trace, event and second may wait for anything: the core's threads call them. */
+typedef struct {
+    const char *name;      /* for reports and messages */
+    void *arg;             /* the first argument of each function */
+    ebpfMonPv *pvs;        /* its PVs; they stay the module's */
+    unsigned pvCount;
+    /* The monitor starts: the kernel part is loaded, no event has come yet. 0; or -1 with a message to the error log:
+     * the monitor runs without this module. */
+    int  (*start)(void *arg, const ebpfMonModuleCore *core);
+    /* The monitor ends. Waits at most "seconds" for threads of the module. 0; or -1: one of them still runs. */
+    int  (*stop)(void *arg, double seconds);
+    /* A put was published; it has passed the filter. Event or packet thread, without a lock. */
+    void (*put)(void *arg, const ebpfMonModulePut *put);
+    /* A trace is complete. Event thread, under locks of the core: copy what is needed, and call no function of
+     * ebpfMon. */
+    void (*trace)(void *arg, const ebpfMonModuleTrace *trace);
+    /* An IOC started, ended or restarted, a thread hangs or goes on: a line of IOC_EVENTS. Publishing thread. */
+    void (*event)(void *arg, const epicsTimeStamp *time, const char *text);
+    /* Each second, less often in a silence. Publishing thread, without a lock. */
+    void (*second)(void *arg);
+    /* Prints what the module does, to stdout (ebpfMonReport, dbior). Any thread. */
+    void (*report)(void *arg, int level);
+    int  group;            /* ebpfMonModuleAdd sets this … */
+    int  isStarted;        /* … and the core this one */
+} ebpfMonModule;
+
+/* Adds a module, which must never be freed. Call it from a registrar. 0; or -1, and a message says why: there are
+ * EBPFMON_MODULES_MAX, or a PV of this name exists. */
+int ebpfMonModuleAdd(ebpfMonModule *module);
+
+/* The lock of all published values. Hold it while rows change, and wait for nothing. Any thread. */
+void ebpfMonModuleLock(void);
+void ebpfMonModuleUnlock(void);
+
+/* The values of this module changed now: its PVs process. Any thread, without the lock. */
+void ebpfMonModuleShow(const ebpfMonModule *module);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

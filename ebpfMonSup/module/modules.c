@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include <epicsStdio.h>
+#include <errlog.h>
+
+#include "model/published.h"
+#include "module/modules.h"
+
+static ebpfMonModule *module[EBPFMON_MODULES_MAX];
+static unsigned count;
+
+const ebpfMonPv *ebpfMonModulesFindPv(const char *name)
+{
+    for (unsigned i = 0; i < count; i++)
+        for (unsigned k = 0; k < module[i]->pvCount; k++)
+            if (strcmp(module[i]->pvs[k].name, name) == 0)
+                return &module[i]->pvs[k];
+    return NULL;
+}
+
+int ebpfMonModuleAdd(ebpfMonModule *m)
+{
+    if (count == EBPFMON_MODULES_MAX) {
+        errlogSevPrintf(errlogMajor, "ebpfMon: the module %s is left out: there are %d modules. Link fewer of them\n",
+                        m->name, EBPFMON_MODULES_MAX);
+        return -1;
+    }
+    for (unsigned k = 0; k < m->pvCount; k++)
+        if (ebpfMonModulesFindPv(m->pvs[k].name)) {
+            errlogSevPrintf(errlogMajor, "ebpfMon: the module %s is left out: another one has the PV %s. Give it "
+                            "another name\n", m->name, m->pvs[k].name);
+            return -1;
+        }
+    m->group = ebpfMonGroupModules + (int)count;
+    for (unsigned k = 0; k < m->pvCount; k++)
+        m->pvs[k].group = m->group;
+    module[count++] = m;
+    return 0;
+}
+
+void ebpfMonModuleLock(void)
+{
+    ebpfMonPublishedLock();
+}
+
+void ebpfMonModuleUnlock(void)
+{
+    ebpfMonPublishedUnlock();
+}
+
+void ebpfMonModuleShow(const ebpfMonModule *m)
+{
+    ebpfMonPublished *published = ebpfMonPublishedLock();
+
+    epicsTimeGetCurrent(&published->time[m->group]);
+    ebpfMonPublishedUnlock();
+    ebpfMonPublishedNotify((ebpfMonGroup)m->group);
+}
+
+void ebpfMonModulesStart(const ebpfMonModuleCore *core)
+{
+    for (unsigned i = 0; i < count; i++) {
+        module[i]->isStarted = !module[i]->start || module[i]->start(module[i]->arg, core) == 0;
+        if (!module[i]->isStarted)
+            errlogSevPrintf(errlogMajor, "ebpfMon: the module %s cannot start, and the monitor runs without it: see "
+                            "the message before, then restart the monitor\n", module[i]->name);
+    }
+}
+
+int ebpfMonModulesStop(double seconds)
+{
+    int left = 0;
+
+    for (unsigned i = count; i-- > 0;)
+        if (module[i]->isStarted && module[i]->stop && module[i]->stop(module[i]->arg, seconds))
+            left = -1;
+    return left;
+}
+
+void ebpfMonModulesTellPut(const ebpfMonPut *p)
+{
+    const ebpfMonModulePut put = {
+        .time = p->time, .at = p->at, .ioc = p->ioc, .pv = p->pv, .value = p->val,
+        .oldValue = p->hasOld ? p->old : NULL, .user = p->user, .host = p->host, .peer = p->peer, .who = p->who,
+        .origin = p->origin, .result = ebpfMonPutResultName(p->result), .reason = p->unexpected ? p->rule : NULL,
+        .isAutomatic = ebpfMonPutIsAutomatic(p), .hasFailed = ebpfMonPutHasFailed(p),
+    };
+
+    for (unsigned i = 0; i < count; i++)
+        if (module[i]->isStarted && module[i]->put)
+            module[i]->put(module[i]->arg, &put);
+}
+
+int ebpfMonModulesWantTraces(void)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (module[i]->isStarted && module[i]->trace)
+            return 1;
+    return 0;
+}
+
+void ebpfMonModulesTellTrace(const ebpfMonModuleTrace *trace)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (module[i]->isStarted && module[i]->trace)
+            module[i]->trace(module[i]->arg, trace);
+}
+
+void ebpfMonModulesTellEvent(const epicsTimeStamp *time, const char *text)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (module[i]->isStarted && module[i]->event)
+            module[i]->event(module[i]->arg, time, text);
+}
+
+void ebpfMonModulesTellSecond(void)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (module[i]->isStarted && module[i]->second)
+            module[i]->second(module[i]->arg);
+}
+
+void ebpfMonModulesReport(int level)
+{
+    for (unsigned i = 0; i < count; i++) {
+        printf("Module %s: %s\n", module[i]->name, module[i]->isStarted ? "runs" : "does not run");
+        if (module[i]->isStarted && module[i]->report)
+            module[i]->report(module[i]->arg, level);
+    }
+}

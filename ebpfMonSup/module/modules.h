@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The modules of this process (ebpfMonModule.h), and what the core tells them. One list per process, because Base calls
+ * registrars without a context. It is written before iocInit, and only read afterwards.
+ */
+#ifndef EBPFMON_MODULES_H
+#define EBPFMON_MODULES_H
+
+#include "ebpfMonModule.h"
+#include "model/put.h"
+
+/* Start: of each module; one that cannot start is left out of all that follows. Stop: 0; or -1: a thread of a module
+ * still runs. */
+void ebpfMonModulesStart(const ebpfMonModuleCore *core);
+int  ebpfMonModulesStop(double seconds);
+
+/* As the functions of ebpfMonModule. */
+void ebpfMonModulesTellPut(const ebpfMonPut *put);
+void ebpfMonModulesTellTrace(const ebpfMonModuleTrace *trace);
+void ebpfMonModulesTellEvent(const epicsTimeStamp *time, const char *text);
+void ebpfMonModulesTellSecond(void);
+void ebpfMonModulesReport(int level);
+
+/* Nonzero: a module hears traces. */
+int ebpfMonModulesWantTraces(void);
+
+/* A PV of a module by its name; NULL: none has it. */
+const ebpfMonPv *ebpfMonModulesFindPv(const char *name);
+
+#endif

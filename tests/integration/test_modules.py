@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Modules (ebpfMonModule.h): a monitor with a module of a site, and without those of ebpfMon."""
+import contextlib
+import re
+
+import pytest
+
+from tests.harness import db, paths
+from tests.harness.monitor import Monitor
+from tests.harness.wait import until
+
+FOLDER = paths.TESTS / "module"
+
+
+class ExampleMonitor(Monitor):
+    program = FOLDER / f"O.{paths.ARCH}" / "exampleMonitor"
+
+    def script(self):
+        path = super().script()
+        text = path.read_text().replace('"$(TOP)/dbd/ebpfMon.dbd"', f'"{FOLDER / "O.Common" / "exampleMonitor.dbd"}"')
+        text = text.replace("ebpfMon_register", "exampleMonitor_register")
+        text = re.sub(r"(?m)^dbLoadRecords .*ebpfMonDevice.db.*$",
+                      f'dbLoadRecords "{FOLDER / "O.Common" / "exampleModule.db"}", "P={self.prefix}"', text)
+        path.write_text(text)
+        return path
+
+
+@pytest.fixture
+def monitor(tmp_path):
+    m = ExampleMonitor(tmp_path).start()
+    yield m
+    m.discard()
+
+
+def test_module_of_a_site(monitor, new_ioc):
+    """It hears puts, traces and events, and shows values and a table. Without the module for ports of asyn, its command is absent."""
+    ioc = new_ioc(db.READY + 'record(ao, "$(P)SET") { field(FLNK, "$(P)NEXT") }\nrecord(calc, "$(P)NEXT") {}\n').start()
+    monitor.wait_ioc(ioc)
+    monitor.set_filter(LEVEL="trace")
+    monitor.wait_ioc(ioc, level="trace")
+    before, traces = monitor.get("EXAMPLE_PUT_CNT"), monitor.get("EXAMPLE_TRACE_CNT")
+    for value in range(5):
+        ioc.put("SET", value)
+    with contextlib.suppress(Exception):
+        ioc.put("SET.NAME", "no", wait=False)
+    until(lambda: monitor.get("EXAMPLE_PUT_CNT") >= before + 6, 20, "the puts")
+    until(lambda: sum(monitor.list("EXAMPLE_FAILED_CNTS")) >= 1, 20, "the one in vain")
+    until(lambda: sum(monitor.list("EXAMPLE_CNTS")) == monitor.get("EXAMPLE_PUT_CNT"), 20, "the table")
+    until(lambda: monitor.get("EXAMPLE_TRACE_CNT") >= traces + 5, 20, "the traces")
+    assert "Module example: runs" in "".join(monitor.command("ebpfMonReport"))
+    assert not [line for line in monitor.command("help") if "ebpfMonDevice" in line]
+    ioc.stop()
+    until(lambda: f"IOC {ioc.name} " in monitor.text("EXAMPLE_EVENT") and "ended" in monitor.text("EXAMPLE_EVENT"), 30, "the end")
