@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Builds the eBPF programs with each release of clang from 14 on, loads them on other kernels in emulated machines
-# (tests/kernels/clangs.py), and writes the results into the table in documentation/tried.md. Releases that this machine
-# does not have as clang-N are unpacked into the cache (tests/harness/clangs.py), 0.4 GB each, and not installed. A build
-# takes a minute of CPU time, a kernel some minutes.
+# (tests/kernels/clangs.py), and writes the results into the table in documentation/develop/tried.md. Releases that this
+# machine does not have as clang-N are unpacked into the cache (tests/harness/clangs.py), 0.4 GB each, and not
+# installed. A build takes a minute of CPU time, a kernel some minutes.
 #
 #   tools/clangs.sh [-c NUMBER]... [KERNEL...]    NUMBER: e.g. 19; KERNEL: e.g. bookworm-security (machines.py)
 set -eu

@@ -13,8 +13,8 @@
 #
 # It also installs the shared libraries of EPICS Base with which the monitor was linked (PREFIX/lib/ebpfmon), because
 # the monitor needs Base 7.0.8 or later, which few systems have. Static libraries are not possible
-# (documentation/SECURITY.md). An existing configuration file does not change; if the new one differs, it is installed
-# as NAME.new in the folder ebpfmon of sysconfdir.
+# (documentation/use/security.md). An existing configuration file does not change; if the new one differs, it is
+# installed as NAME.new in the folder ebpfmon of sysconfdir.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 prefix=${prefix:-/usr/local}

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Tests ebpfMon on other kernels, each in an emulated machine (tests/kernels), and writes the results into the table in
-# documentation/tried.md. It first installs what is missing. It is not part of make check, because it downloads 100 MB
-# and takes some minutes for each kernel.
+# documentation/develop/tried.md. It first installs what is missing. It is not part of make check, because it downloads
+# 100 MB and takes some minutes for each kernel.
 #
 #   tools/kernels.sh [-v] [-s | -r] [-a aarch64] [KERNEL...]    -s: only start the monitor; -r: only threads that preempt
 #   each other; KERNEL: e.g. bookworm-security or trixie-rt (machines.py)

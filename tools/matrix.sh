@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Watches an IOC of each release and build of EPICS Base that this machine has, and writes what works into the table in
-# documentation/tried.md. About a minute for each row.
+# documentation/develop/tried.md. About a minute for each row.
 #
 #   tools/matrix.sh [ARGUMENTS FOR PYTEST...]    e.g. -k 3.15
 #   EBPFMON_RELEASES=DIR   their folder: DIR/3.15.9, DIR/7.0.3.1-static, each a built Base. Default: "releases" in the

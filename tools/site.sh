@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Tests the files that a site loads into its servers (documentation/site/): three hosts, a collector, Jaeger, Loki,
+# Tests the files that a site loads into its servers (documentation/use/site/): three hosts, a collector, Jaeger, Loki,
 # Prometheus and OpenSearch. It uses the real servers that this machine has, and downloads none. Some two minutes.
 #
 #   tools/site.sh [ARGUMENTS FOR PYTEST...]

@@ -118,7 +118,7 @@ static const ebpfMonShellCommand commands[] = {
      "Example: ebpfMonDeviceWatch \"vac*\"\n"},
     {"ebpfMonDevices", listDevices, EBPFMON_NO_ARGS,
      "Lists which record waited for which port of asyn, how long the port served it, and for which other\n"
-     "record it waited longest (documentation/device.md).\n"}
+     "record it waited longest (documentation/use/device.md).\n"}
 };
 
 static void ebpfMonDeviceRegistrar(void)

@@ -15,7 +15,7 @@ typedef struct ebpfMonCosts {
 } ebpfMonCosts;
 
 /* Measures the costs; takes a third of a second, in which it mostly sleeps. A cost that cannot be measured gets the
- * value of documentation/OVERHEAD.md. After ebpfMonKernelLoad, before the follower starts. */
+ * value of documentation/develop/overhead.md. After ebpfMonKernelLoad, before the follower starts. */
 void ebpfMonCalibrate(ebpfMonCosts *costs);
 
 /* Sets a probe on a function of our own and removes it: does this kernel allow probes? 0 or errno. *inFolder: the probe

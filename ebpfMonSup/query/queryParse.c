@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads a query, and the file of queries. documentation/queries.schema.json describes the format. */
+/* Reads a query, and the file of queries. documentation/use/queries.schema.json describes the format. */
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>

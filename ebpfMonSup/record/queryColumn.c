@@ -133,7 +133,7 @@ long ebpfMonQueryColumnInit(dbCommon *prec, ebpfMonQueryColumnKind kind)
     isPrinted = column && kind == ebpfMonQueryColumnTexts && column->kind == ebpfMonQueryColumnNumbers;
     if (!column || (column->kind != kind && !isPrinted))
         return refuseLink(prec, text, column ? "is a column that this record type cannot show: see queries.md" :
-                          "names no column: see documentation/queries.md");
+                          "names no column: see documentation/use/queries.md");
     if (!results)
         return refuseLink(prec, text, "cannot be shown: this IOC is not linked with ebpfMon, or had no memory at its "
                           "start");

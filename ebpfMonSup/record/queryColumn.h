@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Which value of a query a record shows: INP or OUT "@query(NAME, COLUMN)". The query need not be loaded; it may be
- * loaded later or never. documentation/queries.md lists the columns.
+ * loaded later or never. documentation/use/queries.md lists the columns.
  */
 #ifndef EBPFMON_QUERYCOLUMN_H
 #define EBPFMON_QUERYCOLUMN_H

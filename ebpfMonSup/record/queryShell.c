@@ -77,7 +77,7 @@ static void printStacks(const iocshArgBuf *args)
 
 static const ebpfMonShellCommand commands[] = {
     {"ebpfMonQueryLoad", loadQueries, {{"file", iocshArgStringPath}},
-     "Loads the queries of a file (documentation/queries.md). If the file has a mistake, it loads none. The\n"
+     "Loads the queries of a file (documentation/use/queries.md). If the file has a mistake, it loads none. The\n"
      "queries replace those that were loaded from this file before. Queries that run are started again.\n"
      "Example: ebpfMonQueryLoad \"queries/systemCalls.json\"\n"},
     {"ebpfMonQueryStart", startQuery, {{"name", iocshArgString}},

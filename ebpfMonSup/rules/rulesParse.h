@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Makes a set of rules from JSON (documentation/rules.md describes the format). If any part is wrong, no set is
+/* Makes a set of rules from JSON (documentation/use/rules.md describes the format). If any part is wrong, no set is
  * made. Any thread. */
 #ifndef EBPFMON_RULESPARSE_H
 #define EBPFMON_RULESPARSE_H

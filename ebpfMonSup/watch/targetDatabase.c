@@ -12,7 +12,7 @@
 #define READ_SHARE  20             /* to read databases takes a twentieth of the time at most */
 #define CHARGE_NS   100000000ull   /* a reading that failed after this is charged to the user */
 #define RESERVE_BYTES (64ull << 20) /* memory that is kept for queues, clients and packets: no IOC is watched with it */
-#define RECORD_BYTES  2048          /* what one record takes, at most (documentation/limits.md) */
+#define RECORD_BYTES  2048          /* what one record takes, at most (documentation/use/limits.md) */
 #define SHORT_NS      2000000000ull /* between two looks whether there is memory again */
 
 /* 0: it was read, or is the one that we have. -1: it cannot be read. */

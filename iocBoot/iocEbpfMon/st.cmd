@@ -24,7 +24,7 @@ asSetFilename "$(TOP)/iocBoot/$(IOC)/ebpfMon.acf"
 # Sizes: maxRecords, maxRoots, ringKiB, watchSelf, wireKiB (packets; -1: reads no packets). 0: the default.
 #ebpfMonConfigure 4000000 524288 16384 0 32768
 
-# Macros set the alarm limits (COST_HIGH) and the filter at the start (FILTER_IOC): documentation/reference.md.
+# Macros set the alarm limits (COST_HIGH) and the filter at the start (FILTER_IOC): documentation/use/reference.md.
 dbLoadRecords "$(TOP)/db/ebpfMon.db", "P=$(EBPFMON_P)"
 #dbLoadRecords "$(TOP)/db/ebpfMon.db", "P=$(EBPFMON_P),COST_HIGH=2,FILTER_IOC=vac*,FILTER_LEVEL=2"
 # The PVs of modules.
@@ -40,26 +40,26 @@ dbLoadRecords "$(TOP)/db/ebpfMonDevice.db", "P=$(EBPFMON_P)"
 # A filter that this command sets wins over the FILTER_* PVs, autosaved or not, and is written to them.
 #ebpfMonFilter "*" "*" "*" "*" "*" counts 10000 1 0.5
 
-# The rules say which puts are expected (documentation/rules.md). Any other put sets PUT_BAD_* to MAJOR until somebody
-# acknowledges it.
+# The rules say which puts are expected (documentation/use/rules.md). Any other put sets PUT_BAD_* to MAJOR until
+# somebody acknowledges it.
 #ebpfMonRules "$(TOP)/iocBoot/$(IOC)/rules.json"
 
-# Put logs (documentation/putLog.md): lines of JSON, a new file after 100 MB or 24 h, 30 files; lines in the format of
-# caPutLog to a log server.
+# Put logs (documentation/use/putLog.md): lines of JSON, a new file after 100 MB or 24 h, 30 files; lines in the format
+# of caPutLog to a log server.
 #ebpfMonJsonLog "/var/log/ebpfMon/puts.json" 100 24 30 all
 #ebpfMonCaPutLog "logserver:7011" text changes
 # Who used each PV last, kept over restarts in an SQLite file of at most 256 MB; for ebpfMonUnused.
 #ebpfMonUsage "/var/lib/ebpfMon/uses.db" 256
-# Puts, counts and traces to an OpenTelemetry collector or to Zipkin (documentation/otlp.md).
+# Puts, counts and traces to an OpenTelemetry collector or to Zipkin (documentation/use/otlp.md).
 #ebpfMonOtlp "http://127.0.0.1:4318"
 #ebpfMonZipkin "http://127.0.0.1:9411/api/v2/spans"
 # The records of all watched IOCs to a RecSync server, for Channel Finder.
 #ebpfMonRecSync on
 
-# Who waits for which port of asyn (documentation/device.md):
+# Who waits for which port of asyn (documentation/use/device.md):
 #ebpfMonDeviceWatch "*"
 
-# Questions of your own (documentation/queries.md), and those that come with ebpfMon: load, make PVs, start.
+# Questions of your own (documentation/use/queries.md), and those that come with ebpfMon: load, make PVs, start.
 #dbLoadRecords "$(TOP)/db/ebpfMonQuery.template", "P=$(EBPFMON_P),Q=CPU_BY_ROOT"
 #ebpfMonQueryLoad "$(TOP)/iocBoot/$(IOC)/queries/cpuByRoot.json"
 #ebpfMonQueryStart CPU_BY_ROOT

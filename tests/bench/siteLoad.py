@@ -3,9 +3,9 @@
 
 One real monitor watches an IOC with 100 chains, which gets RATE puts per second for 5 s. Each put starts a chain. The
 program keeps what the monitor sends, and then sends it for each of HOSTS hosts, under the name of that host: logs and
-traces once a second, metrics every ten seconds. The collector has the configuration of documentation/site. Receivers
-take all logs and traces, and the program fetches the metrics every 15 s, as Prometheus does. A second measurement has
-the receivers down: it shows how large the queue on disk becomes.
+traces once a second, metrics every ten seconds. The collector has the configuration of documentation/use/site.
+Receivers take all logs and traces, and the program fetches the metrics every 15 s, as Prometheus does. A second
+measurement has the receivers down: it shows how large the queue on disk becomes.
 
 It needs root and a collector (EBPFMON_OTELCOL). EPICS_BASE is the path of EPICS Base.
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs "ebpfMon --check" of an installed monitor as root, as the user of the unit, and without each of its
-capabilities. Records the results for documentation/tried.md. As root."""
+capabilities. Records the results for documentation/develop/tried.md. As root."""
 import subprocess
 import sys
 

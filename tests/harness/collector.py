@@ -167,8 +167,8 @@ class Jaeger:
 
 
 class SiteCollector:
-    """A collector with the shipped configuration (documentation/site/collector.yaml). It sends logs on as JSON, which we can
-    read, and not as protobuf."""
+    """A collector with the shipped configuration (documentation/use/site/collector.yaml). It sends logs on as JSON,
+    which we can read, and not as protobuf."""
 
     def __init__(self, tmp, conf, traces, logs):
         self.port, self.metrics = loopback.take_port(), loopback.take_port()

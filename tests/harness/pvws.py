@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Replaces PVWS (github.com/ornl-epics/pvws: WebSocket.java, Vtype2Json.java): it answers a subscription with values of
-the tests, in the messages of PVWS. documentation/tried.md tells how it was compared with a real PVWS."""
+the tests, in the messages of PVWS. documentation/develop/tried.md tells how it was compared with a real PVWS."""
 import base64
 import json
 import socket

@@ -15,7 +15,7 @@ from . import loopback, paths
 from .process import Process
 from .wait import until
 
-SITE = paths.TOP / "documentation" / "site"
+SITE = paths.TOP / "documentation" / "use" / "site"
 TEMPLATES = ("puts.template.json", "caPutLog.template.json")
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tables in documentation/tried.md: what was tried on which kernel, release of Base and user, and what came out.
+"""The tables in documentation/develop/tried.md: what was tried on which kernel, release of Base and user, and what came
+out.
 
 The commands that try it record the results here, in tests/results, and write the tables anew:
 
@@ -18,7 +19,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
-DOCUMENT = TOP / "documentation" / "tried.md"
+DOCUMENT = TOP / "documentation" / "develop" / "tried.md"
 RESULTS = TOP / "tests" / "results"
 FEATURES_HEADER = TOP / "ebpfMonSup" / "probe" / "kernelLoad.h"
 

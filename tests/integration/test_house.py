@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The house is as documentation/internals.md and CONTRIBUTING say: who includes whom, what exists once in a process, how
-long files and functions are, and which names there are."""
+"""The house is as documentation/develop/internals.md and CONTRIBUTING say: who includes whom, what exists once in a
+process, how long files and functions are, and which names there are."""
 import ctypes
 import os
 import re
@@ -13,7 +13,7 @@ from tests.harness import paths
 SUP = paths.TOP / "ebpfMonSup"
 BPF = paths.TOP / "bpf"
 BPF_FLOORS = (["contract"], ["common"], ["thread", "wire", "query", "device"], ["pass", "host"], ["chain", "queue"], ["put"])
-INTERNALS = (paths.TOP / "documentation" / "internals.md").read_text()
+INTERNALS = (paths.TOP / "documentation" / "develop" / "internals.md").read_text()
 BUILT = re.compile(r"^O\.")
 LINES_MAX, FUNCTION_MAX, COLUMNS_MAX = 500, 60, 120
 

@@ -20,7 +20,7 @@ record(calc, "$(P)READY") { field(SCAN, "1 second") field(CALC, "VAL+1") }
 record(ao, "$(P)SET") {}
 """
 BITS = {"CAP_DAC_READ_SEARCH": 2, "CAP_NET_RAW": 13, "CAP_SYS_PTRACE": 19, "CAP_PERFMON": 38, "CAP_BPF": 39}
-GUIDE = (paths.TOP / "documentation" / "installation.md").read_text()
+GUIDE = (paths.TOP / "documentation" / "use" / "installation.md").read_text()
 PROGRAM = OURS.replace("*", "program")  # the filter matches this name without the environment
 has_systemd = pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd-analyze")
 
@@ -98,7 +98,7 @@ def test_client_and_pages(installed):
     libraries = subprocess.run(["ldd", top], capture_output=True, text=True, check=True, env={}).stdout
     assert re.search(r"=> \S+/lib/ebpfmon/libca\.so", libraries) and str(paths.BASE) not in libraries, libraries
     assert list(root.rglob("op/ebpfMonOpen.py")) and list(root.rglob("op/ebpfMon.bob"))
-    assert list(root.rglob("documentation/pictures/demo.svg")) and list(root.rglob("documentation/tutorial.md"))
+    assert list(root.rglob("documentation/pictures/demo.svg")) and list(root.rglob("documentation/use/tutorial.md"))
 
 
 def test_libraries(installed):
@@ -300,7 +300,7 @@ def test_only_put_logs_are_rotated(installed):
     cannot be compared any more."""
     rule = (installed.etc / "../logrotate.d/ebpfmon").read_text()
     patterns = re.findall(r"(?m)^/\S.*\{$", rule)[0].split()[:-1]
-    pages = [*(paths.TOP / "documentation").glob("*.md"), installed.etc / "site.cmd"]
+    pages = [*(paths.TOP / "documentation").rglob("*.md"), installed.etc / "site.cmd"]
     written = re.findall(r'(?mi)^(ebpfMon\w+).*?/var/log/ebpfmon\)?/([\w.]+)', "\n".join(p.read_text() for p in pages))
     logs = {n for command, n in written if command in ("ebpfMonJsonLog", "ebpfMonCaPutLog")}
     assert {"puts.json", "caput.log"} <= logs and {"monday.json", "inventory.json"} <= {n for _, n in written}, written

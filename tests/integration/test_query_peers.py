@@ -102,7 +102,7 @@ def wait_rows(monitor, query, columns, wanted):
 
 def test_the_examples_of_the_page():
     """Each query of the page is the one that is shipped, and each that is shipped for this is on the page."""
-    text = (paths.TOP / "documentation" / "queryExamples.md").read_text()
+    text = (paths.TOP / "documentation" / "use" / "queryExamples.md").read_text()
     shown = {q["name"]: q for q in (json.loads(q) for q in re.findall(r"^```\n(\{.*?\})\n```", text, re.S | re.M))}
     assert NAMES <= set(shown)
     known = {}
@@ -110,7 +110,7 @@ def test_the_examples_of_the_page():
         known |= shipped(file)
     for name, query in shown.items():
         assert query == {key: value for key, value in known[name].items() if key != "title"}
-    assert NAMES <= set(re.findall(r"`(\w+)`", (paths.TOP / "documentation" / "queries.md").read_text()))
+    assert NAMES <= set(re.findall(r"`(\w+)`", (paths.TOP / "documentation" / "use" / "queries.md").read_text()))
 
 
 def test_system_calls(monitor, caller):

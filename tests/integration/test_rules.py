@@ -43,7 +43,7 @@ def file(rules, tmp_path_factory):
 @pytest.fixture(scope="module")
 def monitor(module_monitor, ioc, file, tmp_path_factory):
     own = tmp_path_factory.mktemp("db") / "own.db"
-    text = (paths.TOP / "documentation" / "rules.md").read_text()
+    text = (paths.TOP / "documentation" / "use" / "rules.md").read_text()
     own.write_text(re.search(r"```\n(record\(aSub.*?)```", text, re.S).group(1))
     m = module_monitor(before=[f'ebpfMonRules "{file}"'])
     m.before.append(f'dbLoadRecords("{own}", "P={m.prefix}")')
@@ -272,7 +272,7 @@ def test_shipped_file_is_valid(monitor, file):
 
 
 def test_own_logic(monitor, ioc):
-    """The example of documentation/rules.md."""
+    """The example of documentation/use/rules.md."""
     ioc.put("CLOSED", 71)
     monitor.wait("MY:PUT.VALA", lambda pv: pv == ioc.prefix + "CLOSED")
     assert monitor.get("MY:PUT.VALF") == 1

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files that a site loads into Prometheus, Grafana and a log server: compares documentation/site/ with the metrics and
-log lines of a real monitor. `make site` tries them with real servers (tests/site/)."""
+"""Files that a site loads into Prometheus, Grafana and a log server: compares documentation/use/site/ with the metrics
+and log lines of a real monitor. `make site` tries them with real servers (tests/site/)."""
 import datetime
 import json
 import re

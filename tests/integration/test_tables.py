@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tables in documentation/tried.md agree with the recorded results, and miss nothing."""
+"""The tables in documentation/develop/tried.md agree with the recorded results, and miss nothing."""
 import re
 
 import pytest

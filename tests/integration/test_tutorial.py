@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Follows documentation/tutorial.md: types each command into its terminal, with the demo's IOCs and the default ports,
-and compares each output with the tutorial: texts, PVs, writers, causes and written values, but not times, counts and
-process ids."""
+"""Follows documentation/use/tutorial.md: types each command into its terminal, with the demo's IOCs and the default
+ports, and compares each output with the tutorial: texts, PVs, writers, causes and written values, but not times, counts
+and process ids."""
 import contextlib
 import os
 import re
@@ -12,7 +12,7 @@ from tests.harness.ioc import NO_REALTIME
 from tests.harness.process import Process
 from tests.harness.wait import until
 
-TEXT = (paths.TOP / "documentation" / "tutorial.md").read_text()
+TEXT = (paths.TOP / "documentation" / "use" / "tutorial.md").read_text()
 SECTIONS = re.findall(r"^## (.*\?)$", TEXT, re.M)
 
 

@@ -5,8 +5,9 @@ emulated machine, which loads the programs of all of them (clangs.sh, loadProgra
   python -m tests.kernels.clangs [-c NUMBER]... [KERNEL...]    NUMBER: such as 19; KERNEL: such as bookworm-security
 
 It needs what run.py needs (tools/clangs.sh). Without arguments it takes all, but no kernel twice that only boots with
-other parameters. It records the results in tests/results, and writes the table in documentation/tried.md. The exit code
-is 1 if programs were refused or not built, and 3 if a release or a kernel cannot be had, and all others were right.
+other parameters. It records the results in tests/results, and writes the table in documentation/develop/tried.md. The
+exit code is 1 if programs were refused or not built, and 3 if a release or a kernel cannot be had, and all others were
+right.
 """
 import argparse
 import pathlib

@@ -10,7 +10,7 @@ It needs QEMU for the machine (machines.py), busybox-static, and EPICS_BASE in t
 this one also EPICS_HOST_ARCH and EBPFMON_BUILT (tools/kernels.sh sets all of them). It prints one line for each kernel
 with the checks that failed, and a summary. The exit code is 1 if a check failed,
 and 3 if nothing could be tried. Without -s it records the results in
-tests/results, and writes the tables in documentation/tried.md.
+tests/results, and writes the tables in documentation/develop/tried.md.
 """
 import argparse
 import fcntl

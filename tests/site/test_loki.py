@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Logs in a real Loki, sent by a real collector with the shipped configuration: the query of documentation/site/README.md
-finds a put by the name of its PV. `make site` runs this."""
+"""Logs in a real Loki, sent by a real collector with the shipped configuration: the query of
+documentation/use/site/README.md finds a put by the name of its PV. `make site` runs this."""
 import json
 
 import pytest

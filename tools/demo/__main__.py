@@ -30,11 +30,12 @@ SHOW = MONITOR.parent / "ebpfMonTop"
 NUMBERS = 3000000  # that the IOC "machine-orbit" stores as texts: slower than its scan
 
 NEXT = """WHAT TO TRY NEXT
-  Who changed my set point? Why is my scan late? Who still uses this PV?   documentation/tutorial.md: you type, it answers
+  Who changed my set point? Why is my scan late? Who still uses this PV?
+    You type, it answers:                  documentation/use/tutorial.md
   Watch the IOCs of this host, as root:    cd iocBoot/iocEbpfMon && ../../{bin}/ebpfMon st.cmd
   and look at them, in another terminal:   {bin}/ebpfMonTop $(hostname -s):EBPF:
-  The same as displays for Phoebus:        ebpfMonApp/op/bob/ebpfMon.bob; pictures in documentation/howTo.md
-  As a service on each host:               make deb; documentation/installation.md"""
+  The same as displays for Phoebus:        ebpfMonApp/op/bob/ebpfMon.bob; pictures in documentation/use/operator.md
+  As a service on each host:               make deb; documentation/use/installation.md"""
 
 
 class Values:

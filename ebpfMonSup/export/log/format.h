@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Writes a put as a line of a log; documentation/putLog.md tells what is in it. One thread uses a formatter. */
+/* Writes a put as a line of a log; documentation/use/putLog.md tells what is in it. One thread uses a formatter. */
 #ifndef EBPFMON_FORMAT_H
 #define EBPFMON_FORMAT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The schema of the JSON lines. documentation/putLog.md explains each key. */
+/* The schema of the JSON lines. documentation/use/putLog.md explains each key. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <time.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Writes OTLP in its JSON encoding (opentelemetry-proto; specification, protocol/otlp.md "JSON Protobuf Encoding":
- * 64-bit integers are strings, enums are numbers, ids are hexadecimal). documentation/otlp.md tells what is in each
+ * 64-bit integers are strings, enums are numbers, ids are hexadecimal). documentation/use/otlp.md tells what is in each
  * request. Metrics are in otlpMetrics.h. The functions that write return the length, without a terminator; 0: too long,
  * or no memory. One thread uses a generator.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A span of OpenTelemetry (opentelemetry-proto, trace.proto), with a fixed size. Set it to 0, fill it in, and give it
- * to ebpfMonExportSpan (export/export.h). documentation/otlp.md tells which attributes our spans have. Functions: any
- * thread.
+ * to ebpfMonExportSpan (export/export.h). documentation/use/otlp.md tells which attributes our spans have. Functions:
+ * any thread.
  */
 #ifndef EBPFMON_SPAN_H
 #define EBPFMON_SPAN_H
