@@ -85,7 +85,7 @@ int ebpfMonHostCheck(FILE *out);
 /*
  * For the main() of a monitor IOC, before anything else: SIGTERM ends the process as "exit" does. Without this, puts
  * that wait for the logs would be lost; and if a thread is killed while it removes a probe, the trap stays in the IOC
- * (documentation/develop/internals.md, "Ends that are not orderly"). A second SIGTERM ends the process at once. SIGHUP
+ * (documentation/develop/probes.md, "Ends that are not orderly"). A second SIGTERM ends the process at once. SIGHUP
  * loads the rules again, unless stdin is a terminal; then it ends the process, as usual. 0; or -1: no thread or no file
  * descriptor for it, and signals work as before.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Finds the functions of EPICS Base in a program without symbols, by texts that only they use, and by the calls between
- * them (internals.md, "Recognition"). A function is believed only if two ways lead to it. A function that is not found,
- * or for which there are two candidates, is left out.
+ * them (documentation/develop/processes.md). A function is believed only if two ways lead to it. A function that is not
+ * found, or for which there are two candidates, is left out.
  */
 #ifndef EBPFMON_RECOGNISE_H
 #define EBPFMON_RECOGNISE_H

@@ -62,7 +62,7 @@ typedef struct {
 #define EBPFMON_STAMPS_NOT     3
 
 #define EBPFMON_REC_TSE  1 /* its time stamp does not move with each processing, or moves without one: only the trap
-                            * counts it. documentation/develop/internals.md, "The snapshot", lists which */
+                            * counts it. documentation/develop/counting.md lists which */
 #define EBPFMON_REC_WALK 2 /* it can process others without moving its time stamp: its chain is always looked at */
 #define EBPFMON_REC_UNDEFINED 4 /* an mbbo or mbboDirect with UDF: as EBPFMON_REC_TSE, if anything processes it */
 #define EBPFMON_REC_SCANS 8 /* SSCN is set: while it is simulated, it is in another scan list without a put to SCAN

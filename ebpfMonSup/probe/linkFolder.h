@@ -5,7 +5,7 @@
  * with the reference count 0, kernel/bpf/syscall.c), not a thread of ours. This has three effects:
  *
  * - If this process is killed while it detaches, no trap stays in an IOC. A close() in a process that has a pending
- *   SIGKILL cannot remove its trap (documentation/develop/internals.md, "Ends that are not orderly").
+ *   SIGKILL cannot remove its trap (documentation/develop/probes.md, "Ends that are not orderly").
  * - To detach takes some microseconds; close() waits some 40 ms for a grace period of the kernel.
  * - A probe needs no file descriptor.
  *

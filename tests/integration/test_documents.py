@@ -1,12 +1,37 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Each link in the documents leads to an existing place."""
+"""Each link in the documents leads to an existing place, each file and function that a page for developers names exists,
+and each folder of the sources belongs to exactly one of these pages."""
+import functools
 import re
+import subprocess
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import pytest
 from tests.harness import paths
 
+WORD = re.compile(r"\w+")
+ARCHITECTURE = paths.TOP / "documentation" / "develop" / "ARCHITECTURE.md"
 FILES = sorted([*paths.TOP.glob("*.md"), *(paths.TOP / "documentation").rglob("*.md")])
+
+
+DEVELOP = sorted((paths.TOP / "documentation" / "develop").glob("*.md"))
+FOLDERS = ("bpf", "ebpfMonSup", "ebpfMonTop", "ebpfMonApp", "iocBoot", "service", "debian", "configure", "tests", "tools")
+
+
+@functools.cache
+def tracked():
+    """The files of the tree, without those that are built."""
+    if (paths.TOP / ".git").exists():
+        names = subprocess.run(["git", "ls-files"], cwd=paths.TOP, capture_output=True, text=True, check=True).stdout.split()
+        return [name for name in names if (paths.TOP / name).exists()]
+    return [str(p.relative_to(paths.TOP)) for p in paths.TOP.rglob("*") if p.is_file() and "/O." not in str(p)]
+
+
+@functools.cache
+def words_of_sources():
+    return {word for name in tracked() if name.split("/")[0] in FOLDERS and "corpus" not in name
+            for word in WORD.findall((paths.TOP / name).read_text(errors="ignore"))}
 
 
 def plain(path):
@@ -37,6 +62,39 @@ def test_links_lead_somewhere(path):
         assert to.exists(), f"{path.name}: {target}"
         if anchor and to.suffix == ".md":
             assert anchor in anchors(to), f"{path.name}: {target}"
+
+
+def test_each_folder_has_a_page():
+    """A page claims folders in its line "Sources". A folder that no page claims belongs to the page of the folder around it."""
+    claims = {}
+    for path in DEVELOP:
+        for line in re.findall(r"(?m)^Sources: (.*)$", path.read_text()):
+            for folder in re.findall(r"`([^`]+)`", line):
+                assert folder not in claims, (folder, claims[folder], path.name)
+                claims[folder] = path.name
+    folders = {str(parent) for name in tracked() for parent in Path(name).parents if name.split("/")[0] in FOLDERS}
+    folders = {name for name in folders if name != "." and "corpus" not in name}
+    assert set(claims) <= folders, set(claims) - folders
+    # a folder of the support library is a room, and has a page that says so
+    assert not {name for name in folders if name.startswith("ebpfMonSup/") and name not in claims}
+    assert not {name for name in folders if not any(str(p) in claims for p in (Path(name), *Path(name).parents))}
+    for floor, rooms, page in re.findall(r"(?m)^\| (\d) \| (.*?) \|.*\| (.*?) \|$", ARCHITECTURE.read_text()):
+        for room in re.findall(r"`([^`]+)`", rooms):
+            named = re.search(r"\((\w+\.md)\)", page)
+            assert claims[f"ebpfMonSup/{room}"] == (named[1] if named else ARCHITECTURE.name), (floor, room)
+
+
+@pytest.mark.parametrize("path", [*DEVELOP, paths.TOP / "CONTRIBUTING.md"], ids=lambda p: p.name)
+def test_pages_name_what_there_is(path):
+    """Each file, function and test that a page for developers names exists."""
+    files = tracked()
+    names = {Path(name).name for name in files}
+    text = plain(path)
+    for name in re.findall(r"`((?:[\w.-]+/)*[\w.-]+\.(?:c|h|cpp|py|sh|md|substitutions|yml|cmd|json|archive))`", text):
+        assert name in names if "/" not in name else any(f"/{f}".endswith("/" + name) for f in files), name
+    words = words_of_sources()
+    for name in set(re.findall(r"`(ebpfMon\w+|ebpfmon_\w+|EBPFMON_\w+|test_\w+)`", text)):
+        assert name in words or f"{name}.py" in names or f"{name}.c" in names, name
 
 
 def test_pictures_are_whole():
