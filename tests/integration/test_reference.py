@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The reference says what there is: each PV with its record type and unit, each command, each reason of a loss, each
+cross-check that can fail; and nothing else."""
+import re
+
+from tests.harness import paths
+
+USE = paths.TOP / "documentation" / "use"
+REFERENCE = (USE / "reference.md").read_text()
+SUP = paths.TOP / "ebpfMonSup"
+MACRO = {"$(N=$(REC))": "$(N)", "$(N=$(IOC))": "$(N)"}
+
+
+def records():
+    """Name → record type, type of elements, unit. Without the headings of tables."""
+    found = {}
+    for file in "ebpfMon.db", "ebpfMonWatch.db", "ebpfMonIoc.db":
+        text = (paths.DB / file).read_text()
+        for rtype, name, body in re.findall(r'(?ms)^record\((\w+), "\$\(P\)([^"]+)"\) \{$(.*?)^\}', text):
+            for long, short in MACRO.items():
+                name = name.replace(long, short)
+            fields = dict(re.findall(r'field\((\w+),\s*"([^"]*)"\)', body))
+            if not name.endswith("_LABELS_"):
+                found[name] = rtype, fields.get("FTVL", ""), fields.get("EGU", "")
+    return found
+
+
+def rows():
+    """PV → the cells of its row, by the headings of the table."""
+    found = {}
+    for head, body in re.findall(r"(?m)^(\| PV \| record \|.*)\n\|[-:| ]+\|\n((?:\|.*\n)+)", REFERENCE):
+        names = [cell.strip() for cell in head.strip("|").split("|")]
+        for line in body.splitlines():
+            cells = dict(zip(names, (cell.strip() for cell in line.strip().strip("|").split("|"))))
+            for pv in re.findall(r"`([^`]+)`", cells["PV"]):
+                assert pv not in found, pv
+                found[pv] = cells
+    return found
+
+
+RECORDS, ROWS = records(), rows()
+
+
+def test_each_pv_has_a_row():
+    assert set(RECORDS) == set(ROWS)
+
+
+def test_types_and_units():
+    for name, (rtype, ftvl, unit) in RECORDS.items():
+        cells = ROWS[name]
+        words = re.findall(r"\w+", cells["record"])
+        assert rtype in words and (not ftvl or ftvl in words), (name, cells["record"])
+        assert not unit or "unit" not in cells or unit in cells["unit"].split(", "), (name, unit)
+
+
+def test_each_command_is_documented():
+    """Each command of the shell has a heading, or is listed as described on another page, which names it."""
+    found = set()
+    for path in SUP.rglob("*.c"):
+        if path.parent.name == "record":
+            found.update(re.findall(r'(?m)^    \{"(ebpfMon\w+)", ', path.read_text()))
+    heads = set(re.findall(r"ebpfMon\w+", " ".join(re.findall(r"(?m)^### (.*)$", REFERENCE))))
+    elsewhere = {}
+    for names, page in re.findall(r"\[(`ebpfMon[^\]]*)\]\((\w+\.md)#", REFERENCE):
+        elsewhere.update((name, page) for name in re.findall(r"ebpfMon\w+", names))
+    assert found and found <= heads | set(elsewhere), found - heads - set(elsewhere)
+    assert heads - {"ebpfMonHangLimit"} <= found
+    for name, page in elsewhere.items():
+        assert name in (USE / page).read_text(), (name, page)
+
+
+def test_reasons_of_losses():
+    text = (SUP / "publish" / "lossCounters.c").read_text()
+    reasons = set(re.findall(r'\] = "([^"]+)"', text))
+    assert reasons == set(re.findall(r"(?m)^\| `([^`]+)` \|", REFERENCE.split("| reason |")[1].split("###")[0]))
+
+
+def test_cross_checks():
+    text = (SUP / "model" / "audits.c").read_text()
+    said = set(re.findall(r'return "([^"]+)";', text))
+    rows_of = re.findall(r"(?m)^\| `[^`]*?: ([^`]+)` \|", REFERENCE.split("### Cross-checks")[1].split("\n## ")[0])
+    assert said == set(rows_of)
