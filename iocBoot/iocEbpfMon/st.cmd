@@ -17,7 +17,7 @@ epicsEnvSet "EBPFMON_P", "$(EBPFMON_P=$(EBPFMON_HOST):EBPF:)"
 #ebpfMonOperators "root operator"
 #ebpfMonOperatorHosts "10.0.0.5 10.0.0.6"
 
-# The second fence. With asCheckClientIP the logs have the address of a client and not the host name that it claims.
+# The second check. With asCheckClientIP the logs have the address of a client and not the host name that it claims.
 var asCheckClientIP 1
 asSetFilename "$(TOP)/iocBoot/$(IOC)/ebpfMon.acf"
 

@@ -100,17 +100,10 @@ def wait_rows(monitor, query, columns, wanted):
           lambda: f"{sorted(wanted)}, not {sorted(rows(monitor, query, *columns))}")
 
 
-def test_the_examples_of_the_page():
-    """Each query of the page is the one that is shipped, and each that is shipped for this is on the page."""
-    text = (paths.TOP / "documentation" / "use" / "queryExamples.md").read_text()
-    shown = {q["name"]: q for q in (json.loads(q) for q in re.findall(r"^```\n(\{.*?\})\n```", text, re.S | re.M))}
-    assert NAMES <= set(shown)
-    known = {}
-    for file in "peers", "cpuWait", "systemCalls":
-        known |= shipped(file)
-    for name, query in shown.items():
-        assert query == {key: value for key, value in known[name].items() if key != "title"}
-    assert NAMES <= set(re.findall(r"`(\w+)`", (paths.TOP / "documentation" / "use" / "queries.md").read_text()))
+def test_the_page_names_the_examples():
+    """Each example is in the table of the page, and comes with the queries."""
+    text = (paths.TOP / "documentation" / "use" / "queries.md").read_text()
+    assert NAMES == set(shipped("peers")) and NAMES <= set(re.findall(r"`(\w+)`", text))
 
 
 def test_system_calls(monitor, caller):
