@@ -24,7 +24,7 @@ void ebpfMonDeviceProgramsFree(ebpfMonDevicePrograms *programs);
  * the process. */
 int ebpfMonDeviceProgramsAddProcess(ebpfMonDevicePrograms *programs, pid_t pid, const struct ebpfMonDeviceConf *conf);
 void ebpfMonDeviceProgramsRemoveProcess(ebpfMonDevicePrograms *programs, pid_t pid);
-/* What was added for this process, with what it has paid since then. 0 or errno. */
+/* Reads the configuration of this process, and what it has paid since it was added. 0 or errno. */
 int ebpfMonDeviceProgramsReadProcess(ebpfMonDevicePrograms *programs, pid_t pid, struct ebpfMonDeviceConf *conf);
 
 /* Sets the probes of a site in the file "path": two for ebpfMonDeviceServe, else one. *count gets their number; the

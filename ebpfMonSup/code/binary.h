@@ -42,8 +42,8 @@ typedef struct ebpfMonBinary {
                               * elsewhere */
     int      isNameless;   /* it is the program of an IOC, but nothing tells where its functions are, or it is
                             * foreign */
-    const char *foreign;   /* NULL; or the machine for which it was built, if that is another one than this host: an
-                            * emulator runs it */
+    const char *foreign;   /* NULL: built for this host; else the machine that it was built for, and which an emulator
+                            * runs here */
     ebpfMonSite site[ebpfMonFnCount];
     int      isCheckCopied; /* its compiler put copies of rsrvCheckPut into the callers, so "site" has none */
     uint32_t oldNames;     /* bit by ebpfMonFn: it was found under the name of an older release */

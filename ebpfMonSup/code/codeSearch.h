@@ -47,7 +47,7 @@ int ebpfMonCodeSearchNextCall(const ebpfMonCodeSearch *s, uint32_t fn, size_t *a
 /* Both may be EBPFMON_NO_FUNCTION. */
 int ebpfMonCodeSearchCalls(const ebpfMonCodeSearch *s, uint32_t fn, uint32_t callee);
 
-/* Nonzero: it calls these three one after the other. */
+/* Nonzero: the function calls a, b and c, in this order. */
 int ebpfMonCodeSearchCallsInOrder(const ebpfMonCodeSearch *s, uint32_t fn, uint32_t a, uint32_t b, uint32_t c);
 
 /* Nonzero: the function uses this address; "kinds": bit by ebpfMonRefKind. */

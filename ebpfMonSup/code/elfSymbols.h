@@ -12,7 +12,7 @@ typedef struct {
     uint64_t vaddr;       /* 0: not found */
     uint64_t size;        /* as the symbol says, 0: it does not */
     int      isGlobal;
-    int      isImported;  /* another file defines it, and this one uses it */
+    int      isImported;  /* this file uses it, another one defines it */
 } ebpfMonElfSymbol;
 
 /* Finds the first symbol table of a type (SHT_DYNSYM, SHT_SYMTAB), and its strings. Nonzero: there is one. */

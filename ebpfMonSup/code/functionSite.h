@@ -34,13 +34,13 @@ typedef struct {
     dev_t    dev;         /* of its file … */
     ino_t    ino;
     ebpfMonSite site;
-    uint64_t semaphore;   /* of a USDT probe: where in the file it counts those who look at it, 0: it does not … */
+    uint64_t semaphore;   /* of a USDT probe: place of the semaphore in the file, 0: it has none … */
     struct ebpfMonQuerySite operands; /* … and where its arguments are */
 } ebpfMonFunctionPlace;
 
 typedef struct {
     unsigned count;
-    ebpfMonFunctionPlace place[]; /* those of one file one behind the other */
+    ebpfMonFunctionPlace place[]; /* sorted by file */
 } ebpfMonFunctionPlaces;
 
 /* Nonzero: it is a pattern. */

@@ -6,8 +6,8 @@
  * also the same. Files of EPICS are checked at every look, because a probe that was set by another file's symbols would
  * break the process. The hundreds of other files are checked when their path changes, or after 10 s.
  *
- * There is room for EBPFMON_KNOWN_MAX files of EPICS, also those that were replaced since. So who uses the cache
- * forgets, when it is crowded, those that it does not use any more.
+ * There is room for EBPFMON_KNOWN_MAX files of EPICS, replaced ones included. When half of it is used, the caller lets
+ * the cache forget files that no IOC uses any more.
  */
 #ifndef EBPFMON_IMAGECACHE_H
 #define EBPFMON_IMAGECACHE_H

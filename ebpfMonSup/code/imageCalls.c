@@ -9,7 +9,7 @@
 
 #define CODE_MAX 4096u /* bytes of scanList, to see its branches */
 
-/* The functions that are looked for: those that are called, and then those that call. */
+/* The functions that are looked for: first called functions, then their callers. */
 enum {
     LOCK, UNLOCK, LOCK_MANY, PROCESS, CALLED,
     SCAN_LIST = CALLED, MUTEX_UNLOCK, PUT_FIELD, READERS, NAMES = READERS + 4

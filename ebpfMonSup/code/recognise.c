@@ -399,8 +399,8 @@ static void findServer(const Search *s, ebpfMonRecognised *found)
         setClients(s, casr, task, &source, found);
 }
 
-/* iocRun calls scanRun, and iocPause scanPause: both set interruptAccept, the only variable there that other files use,
- * too, so its address is taken. */
+/* iocRun calls scanRun, iocPause calls scanPause. Both set interruptAccept. It is the only variable in both that other
+ * files use, too, so it is the only one whose address is taken. */
 static void findInterrupt(const Search *s, ebpfMonRecognised *found)
 {
     uint32_t run = getOnly(USERS(s, "All initialization complete")), scanRun;

@@ -18,7 +18,7 @@ typedef struct {
     char     name[EBPFMON_USDT_NAME]; /* PROVIDER:NAME */
     char     args[256];
     uint64_t vaddr;     /* of the nop */
-    uint64_t semaphore; /* vaddr of what it counts those in who look at it; 0: of nothing */
+    uint64_t semaphore; /* vaddr of its semaphore, which counts the tracers; 0: it has none */
 } ebpfMonUsdtProbe;
 
 /* Calls "each" for each place of the probes that match a pattern (glob), until it returns nonzero. */

@@ -28,7 +28,7 @@ void ebpfMonRealTimeGiveUp(void)
     const struct rlimit none = { 0, 0 };
 
     setrlimit(RLIMIT_RTPRIO, &none);
-    switchNiceCapability(0); /* threads that this one starts have it as this one */
+    switchNiceCapability(0); /* threads started later inherit this */
 }
 
 int ebpfMonOwnPrioritySet(int nice)

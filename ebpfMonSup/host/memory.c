@@ -380,7 +380,7 @@ static void readBlocks(ebpfMonMem *mem, uint64_t base)
     }
     if (j)
         dropBlocksJob(j);
-    if (!isCached(mem, base)) /* so that not each read of what comes behind tries it again */
+    if (!isCached(mem, base)) /* so that later reads of this block do not try again */
         setBlock(mem, base, 0, getBlockData());
 }
 

@@ -25,9 +25,9 @@ struct ebpfMonSocketOwners {
 
 /* A socket in one call of ebpfMonSocketOwnersFind. */
 typedef enum {
-    socketIsMissing,  /* it was not known, or who had it has it no more */
-    socketIsNobodys,  /* no process had it that was gone through before */
-    socketIsKept,     /* who had it has it still */
+    socketIsMissing,  /* not known, or its process has closed it */
+    socketIsNobodys,  /* none of the processes that were searched before has it */
+    socketIsKept,     /* the same process still has it */
     socketIsFound     /* in this call */
 } socketState;
 

@@ -24,8 +24,8 @@ uint32_t ebpfMonRecordLinksCountOdd(const ebpfMonRecordLinks *links);
 
 /* Nonzero: the catalogue has other links, or other flags. */
 int ebpfMonRecordLinksDiffer(const ebpfMonCatalogue *cat, const ebpfMonRecordLinks *links);
-/* Nonzero: this record, one of those that were read, has other links, or a flag that it did not have before. Since this
- * change, its chains may have been counted wrongly. */
+/* Nonzero: this record of "links" has other links than in the catalogue, or a new flag. Its chains may have been
+ * counted wrongly since it changed. */
 int ebpfMonRecordLinksMayHaveMissed(const ebpfMonCatalogue *cat, const ebpfMonRecordLinks *links, uint32_t index);
 
 /* Puts the links into the catalogue. "links" gets the old ones, and ebpfMonRecordLinksFree frees them. Reads and frees

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The identity of one chain of a watched IOC: of what one thread did while it held one lock set. Any thread. */
+/* The identity of one chain of a watched IOC. Any thread. */
 #ifndef EBPFMON_CHAINID_H
 #define EBPFMON_CHAINID_H
 

@@ -17,7 +17,7 @@ static uint64_t getPlacedAt(const ebpfMonPutValues *values, unsigned i)
     return values->of[values->place[i].kind].put[values->place[i].index].at;
 }
 
-/* Takes the place of a new put: a free one, or that of the oldest put of its kind, which leaves both lists. */
+/* Returns a place for a new put: a free one, or that of the oldest put of this kind, which leaves both lists. */
 static unsigned takeIndex(ebpfMonPutValues *values, ebpfMonPutKind kind)
 {
     ebpfMonPutList *list = &values->of[kind];
@@ -36,7 +36,7 @@ static unsigned takeIndex(ebpfMonPutValues *values, ebpfMonPutKind kind)
 }
 
 /* A put is published when everything about it is known: seconds after a later put if the IOC answered it and did not
- * make it, an hour if the IOC stood still. So it gets its place by its time, in the list of its kind … */
+ * make it, an hour if the IOC stood still. So the list of its kind has it in the order of times … */
 static void insertIndex(ebpfMonPutList *list, unsigned index)
 {
     unsigned at = 0;

@@ -53,8 +53,7 @@ typedef struct {
     uint64_t        placed;                  /* puts that ever were in it */
 } ebpfMonPutValues;
 
-/* Places where unexpected puts are shown. Somebody who acknowledges in one place can only mean puts that were shown
- * there. */
+/* Places where unexpected puts are shown. An acknowledgement in one place is for the puts that were shown there. */
 typedef enum {
     ebpfMonShownByPvs,
     ebpfMonShownByShell,

@@ -37,7 +37,7 @@ typedef struct {
     uint32_t on;                  /* programs that are attached, a bit each (EBPFMON_BIT) */
     uint32_t stepped;             /* of these, the programs at an instruction that the kernel single-steps */
     struct {
-        unsigned count;           /* one at a function, or one for each file that calls it */
+        unsigned count;           /* 1 for a function; for calls, the number of files with calls */
         ebpfMonProbe *probe;
     } probes[ebpfMonProgCount];
     ebpfMonAttachWay way;         /* of the attached probes */

@@ -11,8 +11,8 @@
  * Returns the namespace of its socket; 0: it is not known. */
 uint32_t ebpfMonKernelGetOwner(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first,
                                struct ebpfMonOwner *owner);
-/* Nonzero: a watched IOC has received data of this connection. With "first" (NULL: not known) and "seq" (NULL: any) it
- * is the one with these first sequence numbers, and the data reach beyond this one. */
+/* Nonzero: a watched IOC has received data of this connection. "first": also the first sequence numbers agree (NULL:
+ * they are not known). "seq": the data reach beyond this number (NULL: any data). */
 int ebpfMonKernelIsServed(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first, const uint32_t *seq);
 /* "peer": with the namespace of the client's socket. 0, or -1: the table has no room. */
 int ebpfMonKernelSetOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner);

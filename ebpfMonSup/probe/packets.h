@@ -59,8 +59,8 @@ typedef struct {
     const uint8_t *ip;       /* the packet from its IPv4 header on: "len" of its "wireLen" bytes. Valid during the call
                               * only */
     size_t         len, wireLen;
-    uint64_t       took;     /* ns that the server of this host that sent this packet, and those like it, lost to our
-                              * program; 0: no such server sent it, or another packet has its part */
+    uint64_t       took;     /* ns: what our program took from the server on this host that sent this packet and
+                              * similar ones; 0: no such server, or another packet stands for this one */
 } ebpfMonPacket;
 
 /* Calls "packet" for each packet that has come. */

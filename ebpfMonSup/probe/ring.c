@@ -100,8 +100,8 @@ int ebpfMonRingBeginSleep(ebpfMonRing *ring, uint32_t which)
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     if (at == __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE))
         return 1;
-    /* a program that still writes an event looks at the flag afterwards. But if its event wakes nobody, those behind it
-     * would lie there */
+    /* A program that still writes an event looks at the flag afterwards. But its event may be of a kind that wakes
+     * nobody, and then finished events behind it would wait, too. */
     return which == EBPFMON_RING_ALL && readHeader(ring, at) & BPF_RINGBUF_BUSY_BIT;
 }
 

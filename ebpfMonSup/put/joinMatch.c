@@ -74,8 +74,8 @@ static void findMessage(const ebpfMonJoinCircuits *circuits, const ebpfMonMessag
     match->isPast = !match->put && last && !last->closed && ebpfMonJoinIsBefore(key->seq, last->seq);
 }
 
-/* It was published up to an hour ago, and may be of an earlier circuit with the same port: only the sequence number of
- * its message shows that it is this put. */
+/* Nonzero: "p" was published long ago, and may be of an earlier circuit with the same port. Then only the sequence
+ * number of its message can join it. */
 static int isOld(const ebpfMonPacketPut *p)
 {
     return p->isPublished && p->inside;

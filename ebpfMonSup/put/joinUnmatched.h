@@ -7,7 +7,7 @@
 #include "put/joinCircuits.h"
 #include "watch/target.h"
 
-/* What is known at one look (monotonic ns), and what it finds. */
+/* Input and output of one look. Times are monotonic ns. */
 typedef struct {
     ebpfMonTargets *targets;    /* NULL: each put to an IOC is seen inside */
     uint64_t        now;        /* UINT64_MAX: the end; no put waits any longer */

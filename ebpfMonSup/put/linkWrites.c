@@ -137,8 +137,8 @@ static int isOf(const writingLink *l, uint32_t pid, const char *channel)
     return l->pid == pid && strcmp(l->channel, channel) == 0;
 }
 
-/* The write that the message of this time carries, which no other message carried. dbCa.c serves links in the order of
- * their first values that wait, and sends the last value of each. */
+/* Finds the write whose value was in the message sent at this time. A value is sent once. dbCa.c serves links in the
+ * order of their oldest waiting values, and sends the newest value of each. */
 static writeOfPut findSent(writingLink *set, uint32_t pid, const char *channel, uint64_t at)
 {
     writeOfPut found = { .link = NULL };

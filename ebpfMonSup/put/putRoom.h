@@ -8,7 +8,7 @@
 #include "put/otherServers.h"
 #include "put/packetEvents.h"
 
-/* What the room needs of others, and whom it calls. All of it stays the caller's. */
+/* What the room uses, and the sinks that it calls. The caller stays the owner. */
 typedef struct {
     ebpfMonTargets     *targets;
     ebpfMonLosses      *losses;

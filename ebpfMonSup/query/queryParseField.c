@@ -63,7 +63,7 @@ static const char *const sourceNames[] = {
     "\"cpuWait\"",
 };
 
-/* Says which sources have a field that this one has not. */
+/* Refuses a field that this source has not, and names the sources that have it. */
 static int refuseOfSource(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, const char *what, unsigned sources)
 {
     char list[300] = "";

@@ -32,7 +32,7 @@ struct ebpfMonQueryRows {
     unsigned keySize;
     Row     *row;
     size_t   known;         /* rows of earlier looks, sorted by key */
-    size_t   count, room;   /* all rows: those that this look has added follow the known ones, not sorted */
+    size_t   count, room;   /* all rows: known ones first, then the new ones of this look, unsorted */
     uint64_t bar[EBPFMON_QUERY_BARS_MAX]; /* the histogram over all rows that match */
     double   rate, sumRate, mean, max;    /* of these rows, since the look before; as ebpfMonQueryResult.now */
     unsigned *shown;        /* indexes of the rows that match, in the order in which they are published */

@@ -40,7 +40,7 @@ void ebpfMonQueryRunDrain(ebpfMonQueryRun *run);
 /* When to call ebpfMonQueryRunLook again (monotonic s). */
 double ebpfMonQueryRunGetDue(const ebpfMonQueryRun *run);
 
-/* What it took from this IOC at the last look, percent of one core. 0: it does not look at it. */
+/* What the query took from this IOC at the last look, percent of one core. 0: it does not watch this IOC. */
 double ebpfMonQueryRunGetCostOf(const ebpfMonQueryRun *run, uint32_t iocId);
 
 #endif

@@ -36,7 +36,7 @@
 #define APPLY_NS (5 * EBPFMON_SECOND_NS) /* the record waits so long; reading a large IOC takes less */
 #define COMMAND_SECONDS 10.0             /* the command waits so long: for a filter before it, and for its own */
 
-/* One per process, because there is one filter, one record and one command. */
+/* One in a process: there is one filter, with one record and one command. */
 static struct {
     aSubRecord      *record;         /* the last one loaded; set before the IOC runs */
     ebpfMonLazyMutex lock;           /* guards what follows */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which record made which other one process: makes a tree of the records that one chain processed, from their time
- * stamps and the links between them. FLNK makes its target process after its own record got its time stamp, an input
+ * Makes a tree of the records that one chain processed: below each record are those that it made process. The tree
+ * follows from time stamps and links. FLNK makes its target process after its own record got its time stamp, an input
  * link before that; other links do it before or after, which depends on the record type (fanout gets its time stamp
  * when all its links are done). Works on numbers alone. Any thread.
  */
@@ -27,8 +27,8 @@ typedef struct {
 } ebpfMonTreeEdge;
 
 /* Sets parent, via and depth of the nodes, which are in the order of their times, and fills "order" with the nodes as
- * they are to be read: each before those that it made process, and those by their times. Of several links that could
- * have made a record process it takes the one that is nearest in time. 0, or -1: no memory. */
+ * they are to be read: a record stands before those that it made process, which follow in the order of their times. Of
+ * several links that could have made a record process it takes the one that is nearest in time. 0, or -1: no memory. */
 int ebpfMonTreeMake(ebpfMonTreeNode *node, uint32_t nodes, uint32_t root, const ebpfMonTreeEdge *edge, uint32_t edges,
                     uint32_t *order);
 

@@ -19,8 +19,8 @@ typedef struct ebpfMonTrace {
     ebpfMonTraceChain *first, *last;
     unsigned chains;
     uint32_t records;      /* kept, in all chains */
-    uint64_t end;          /* monotonic ns: when the last of its chains ended, which "last" need not be */
-    int      isIncomplete; /* something belongs to it that is not in it, or may do so */
+    uint64_t end;          /* monotonic ns: when the last of its chains ended; not always that of "last" */
+    int      isIncomplete; /* something that belongs to it is missing, or may be */
     unsigned unseen;       /* … values that it wrote through CA links, whose message was not seen … */
     int      lacksCause;   /* … the message of the put that caused it. Both are known when it is finished */
 
@@ -70,7 +70,7 @@ int ebpfMonTraceHasMessage(const ebpfMonTrace *trace);
 /* Whether "isWanted" is nonzero for one of its records, which it gets by their index in the catalogue. */
 int ebpfMonTraceHasRecord(const ebpfMonTrace *trace, int (*isWanted)(void *arg, uint32_t index), void *arg);
 
-/* Records that its chains processed, with those that were not kept. */
+/* How many records its chains processed, kept or not. */
 uint32_t ebpfMonTraceCountRecords(const ebpfMonTrace *trace);
 
 #endif

@@ -24,7 +24,7 @@ typedef struct ebpfMonTraceChain {
 
 ebpfMonChainId ebpfMonTraceChainGetId(const ebpfMonTraceChain *c);
 
-/* The chain that left its root processing, which this one completes; "begin" 0: none. */
+/* The chain that began the root of "c", if "c" completes an asynchronous root; "begin" 0: it does not. */
 ebpfMonChainId ebpfMonTraceChainGetBeginner(const ebpfMonTraceChain *c);
 
 /* Copies a chain as the kernel part reports it, with slots; "rec" in any order. NULL without memory; free() ends it. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a trace may lack although no chain says so: the messages that it sent or that caused it, and what was in events
- * that were lost. Event thread only.
+ * What a trace may lack although no chain says so: messages that it sent, the message that caused it, and lost events.
+ * Event thread only.
  */
 #ifndef EBPFMON_TRACEGAPS_H
 #define EBPFMON_TRACEGAPS_H

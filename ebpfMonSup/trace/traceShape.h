@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which record made which other one process in one chain: a tree. Event thread only. */
+/* The tree of the records of one chain: each record stands below the one that made it process. Event thread only. */
 #ifndef EBPFMON_TRACESHAPE_H
 #define EBPFMON_TRACESHAPE_H
 
 #include "trace/chainTree.h"
 #include "trace/traceChain.h"
 
-/* Records of one chain that are kept, its root, and those that it left processing. */
+/* The kept records of a chain, its root, and the asynchronous records that it left processing. */
 #define EBPFMON_TRACE_SHAPE_NODES (EBPFMON_CHAIN_RECORDS + 1 + EBPFMON_ASYNC)
 
 typedef struct {

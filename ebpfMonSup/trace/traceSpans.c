@@ -94,8 +94,8 @@ static void addWaits(ebpfMonSpan *s, const ebpfMonTraceChain *chain)
 
 /* --- the tree --- */
 
-/* From the time stamps: a record began when the one before it was stamped, unless one that it made process began
- * earlier; it ended when the last one that it made process did. */
+/* Times follow from time stamps. A record begins at the time stamp of the record before it, or with the first record
+ * that it made process, if that is earlier. It ends with the last record that it made process. */
 static void findTimes(const ebpfMonTraceSpans *x, const ebpfMonWalkChain *c, recordTimes *times)
 {
     const ebpfMonTraceShape *s = c->shape;

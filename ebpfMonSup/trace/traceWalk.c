@@ -144,9 +144,9 @@ static int visitRecord(ebpfMonTraceWalk *w, const frame *f, uint32_t node)
     return w->visitor->enterRecord(w->arg, &f->at, &r);
 }
 
-/* What was handed over comes below the record, after all that the record made process: so for "node" and those above it
- * of which it was the last. "next": the node that comes next, EBPFMON_NO_PARENT: none. The root comes last of all:
- * records of which it is not known what made them process stand below it, too. Returns nonzero: the walk ends. */
+/* A hand-over stands below its record, after all records that this record made process. So this visits the hand-overs
+ * of "node", and of each record above whose last descendant "node" is. "next": the following node, EBPFMON_NO_PARENT:
+ * none. The root is left last, because records without a known parent stand below it. Nonzero: the walk ends. */
 static int leaveRecords(ebpfMonTraceWalk *w, const frame *f, uint32_t node, uint32_t next)
 {
     const ebpfMonTraceShape *s = &f->shape;

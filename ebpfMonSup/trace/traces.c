@@ -246,7 +246,7 @@ static void setCause(ebpfMonTraces *x, ebpfMonTrace *trace, const struct ebpfMon
         memcpy(trace->cpLink->start, from->link, sizeof(from->link)); /* the next tick looks for its source */
 }
 
-/* The chain that began to process its root is not in the trace; so its place is below the chain that handed it over. */
+/* "c" completes its root, and the chain that began the root is not in the trace. So "c" goes below its source chain. */
 static void placeBelowSource(ebpfMonTraceChain *c)
 {
     c->chain.causeBegin = c->chain.causeTid = 0;

@@ -151,7 +151,7 @@ static void smoothMean(double *mean, double value)
     *mean += *mean < 0 ? value - *mean : SMOOTH * (value - *mean);
 }
 
-/* As long as only one of both is known, it stands for both. */
+/* If the cost with turns or without them is not known yet, the other one is taken for both. */
 static void addCostInTurns(ebpfMonBudget *b, const ebpfMonCostSample *s)
 {
     double timed, untimed;

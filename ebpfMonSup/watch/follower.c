@@ -21,16 +21,16 @@
 #include "watch/targetPlace.h"
 
 #define STOP_SECONDS 5.0
-#define DETACH_SECONDS 4.0         /* of these, for the kernel to let go of all probes */
+#define DETACH_SECONDS 4.0         /* part of STOP_SECONDS: for the kernel to remove all probes */
 #define CHARGED_NS   1000000000ull /* between looks at IOCs whose users have cost too much */
-#define REFUSED_NS   60000000000ull /* that long it is said that there is no place for one more IOC */
+#define REFUSED_NS   60000000000ull /* for so long STATE says that there is no place for one more IOC */
 #define TICK_IDLE    1.0
 #define KEEP_NS      3000000000ull /* an IOC that ended keeps its names this long */
 #define RELINK_NS    5000000000ull /* while events are lost all links are read this often */
 #define LOOK_NS      4900000000ull /* between two looks for new records; in a silence each round is one */
 #define BUDGET_NS    EBPFMON_SECOND_NS
 
-/* What the rights of this process do not let us look at may be an IOC that nobody would miss. */
+/* An IOC that this process may not look at: STATE says so, because nobody would miss it otherwise. */
 typedef enum { blindNot, blindToMemory, blindToFiles } blindness;
 
 struct ebpfMonFollower {

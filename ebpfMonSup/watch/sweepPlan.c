@@ -56,8 +56,8 @@ static int readListOf(ebpfMonMem *mem, uint64_t spvt, uint64_t *mutex)
     return list ? ebpfMonMemRead(mem, list + offsetof(struct layoutScanList, lock), mutex, sizeof(*mutex)) : 0;
 }
 
-/* The records that are in a scan list. A record that leaves one or enters one meanwhile is told by its put. 0, or -1:
- * not all could be read. */
+/* Reads which records are in scan lists. If a put moves a record meanwhile, this put is seen elsewhere. 0, or -1: not
+ * all could be read. */
 static int readRoots(Planner *p)
 {
     ebpfMonMem *mem = p->t->follower.mem;

@@ -130,15 +130,14 @@ typedef struct ebpfMonTarget {
         uint64_t  lookAt;      /* next look whether iocInit is done, while it starts */
         uint64_t  readAt;      /* not before, its database is read or looked through again */
         uint64_t  listensAt;   /* not before, its sockets are looked at again */
-        unsigned  turn;        /* if its user has cost too much: the last time that it was looked at in turn */
-        int       isShort;     /* our memory is too short for its records, or for those that were loaded since they were
-                                * read */
+        unsigned  turn;        /* round of its last look; IOCs of a user who has cost too much take turns */
+        int       isShort;     /* too little memory is left for its records, or for those that were loaded later */
         int       silent;      /* its memory does not answer */
         int       noFiles;     /* no files are left for its probes */
         int       nameDenied;  /* its environment may not be read: it may have another name */
         int       initDone;    /* iocInit was seen done */
         int       levelApplied; /* since the filter changed */
-        int       isPrepared;  /* what a level above off needs was read: the next five, and its records have slots */
+        int       isPrepared;  /* links, code and locks were read, and records have slots: levels above off can begin */
         uint64_t  callersAt;   /* when the files that call dbScanLock were looked for */
         uint64_t  callersPages; /* … and how much it had mapped then; 0: they are looked for once more */
         unsigned  callersMissed; /* such looks in a row that failed */
@@ -217,7 +216,7 @@ ebpfMonTarget *ebpfMonTargetsGetFirst(ebpfMonTargets *targets);
 ebpfMonTarget *ebpfMonTargetsFindById(ebpfMonTargets *targets, uint32_t iocId);
 ebpfMonTarget *ebpfMonTargetsFindByPid(ebpfMonTargets *targets, pid_t pid); /* not one that is gone */
 
-/* Counts the changes of which targets there are and what is attached to them. Any thread, no lock. */
+/* Notes that a target came or went, or that its probes changed. Any thread, no lock. */
 void ebpfMonTargetsNoteChange(ebpfMonTargets *targets);
 /* "changed" is called by the thread that notes a change; it must not wait. Set it before other threads use the
  * targets. */

@@ -362,7 +362,7 @@ void ebpfMonTargetLifeFindRecords(const ebpfMonTargetLife *life, ebpfMonTarget *
     }
 }
 
-/* Nonzero: this link of the record makes that other one process. */
+/* Nonzero: the link that was put makes "target" process. */
 static int hasLink(const ebpfMonTarget *t, const ebpfMonLinkPut *put, uint64_t target)
 {
     long index = ebpfMonCatalogueFindAddr(t->cat, put->precord), to = ebpfMonCatalogueFindAddr(t->cat, target);

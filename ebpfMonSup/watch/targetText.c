@@ -54,8 +54,8 @@ void ebpfMonTargetTextFindName(ebpfMonTargets *targets, ebpfMonTarget *t)
     ebpfMonTargetTextTellApart(targets, t->pid, t->name);
 }
 
-/* That an IOC ended is seen up to a second later (follower.c): one that was restarted must not lose its name for
- * that. */
+/* The end of an IOC is noticed up to a second late (follower.c). So a restarted IOC keeps its name, although the old
+ * process still seems to have it. */
 static int isNameTaken(ebpfMonTargets *targets, const char *name)
 {
     struct { pid_t pid; uint64_t start; } holder[HOLDERS_MAX];

@@ -55,7 +55,7 @@ static void readVariant(pvaValue *v, pvaStyle how)
     ebpfMonPvaTypeDrop(v->types, type);
 }
 
-/* Reads an element; before it is a byte that tells if it is there. */
+/* Reads an element. The byte before it says whether it is there. */
 static void readElement(pvaValue *v, const pvaType *type, unsigned node)
 {
     if (!pvaGet(v->buf, 1)) {

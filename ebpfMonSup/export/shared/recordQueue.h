@@ -40,8 +40,8 @@ unsigned ebpfMonRecordQueueShareOf(const char *name);
 /* For the reader: moves whole records to "buf", each of them after its length (size_t). Returns the bytes used. */
 size_t ebpfMonRecordQueueRead(ebpfMonRecordQueue *queue, uint8_t *buf, size_t size);
 
-/* For the reader: sleeps for "seconds", or until it is woken. "untilAdded" nonzero: it does not sleep while there are
- * records, and the next record wakes it. Zero: records do not wake it, which costs less for those who add. */
+/* For the reader: sleeps for "seconds", or until it is woken. "untilAdded" nonzero: it sleeps only while the queue
+ * is empty, and a new record wakes it. Zero: new records do not wake it, which costs the writers less. */
 void ebpfMonRecordQueueWait(ebpfMonRecordQueue *queue, double seconds, int untilAdded);
 
 typedef struct {
