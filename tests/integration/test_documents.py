@@ -97,6 +97,12 @@ def test_pages_name_what_there_is(path):
         assert name in words or f"{name}.py" in names or f"{name}.c" in names, name
 
 
+def test_first_pages_are_short():
+    """Who comes here first reads these two."""
+    for path, most in (paths.TOP / "README.md", 700), (ARCHITECTURE, 1650):
+        assert len(path.read_text().split()) <= most, path.name
+
+
 def test_pictures_are_whole():
     """The pictures show the present displays: one of each, drawn by tools/pictures.sh."""
     folder = paths.TOP / "documentation" / "pictures"
