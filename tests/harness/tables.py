@@ -96,6 +96,14 @@ def head(cells):
     return line(cells) + "|" + "---|" * len(cells) + "\n"
 
 
+def merged(rows):
+    """Lines of (name, cells): names with the same cells share a line, in the order of the first of them."""
+    lines = {}
+    for name, *cells in rows:
+        lines.setdefault(tuple(cells), []).append(name)
+    return "".join(line(["; ".join(names), *cells]) for cells, names in lines.items())
+
+
 def number(text):
     """The key by which releases and kernels are sorted."""
     return [int(n) for n in re.findall(r"\d+", text)]
@@ -160,12 +168,12 @@ def clangs():
     found = {name: of["kernel"] for row in rows for name, of in row["kernels"].items()}
     names = sorted(found, key=lambda name: (number(found[name])[:3], name))
     titles = [found[n].split("-")[0] + (" real-time" if n.endswith("-rt") else "") for n in names]
-    text = head(["clang", "stack", *titles])
+    lines = []
     for row in rows:
         cells = [row["kernels"].get(n) for n in names]
-        text += line([row["version"], str(row["stack"]),
+        lines.append([row["version"], str(row["stack"]),
                       *("–" if c is None else f"{'**no**' if c['refused'] else 'yes'}, {c['date']}" for c in cells)])
-    return text
+    return head(["clang", "stack", *titles]) + merged(lines)
 
 
 # --- releases of EPICS Base --------------------------------------------------------------------------------
@@ -183,12 +191,12 @@ def read_releases(path, kernel):
 
 def releases():
     rows = sorted(load("releases").items(), key=lambda item: ([-n for n in number(item[0].split(" ")[0])], item[0]))
-    text = head(["EPICS Base", "build", *RELEASE_COLUMNS, "tried", "kernel"])
+    lines = []
     for name, row in rows:
         cells = [judge(row["tests"], "|".join(tests)) for tests in RELEASE_COLUMNS.values()]
         release, build = name.split(" ")
-        text += line([release, build.replace("-", ", ", 1).replace("-", " -"), *cells, row["date"], row["kernel"].split("-")[0]])
-    return text
+        lines.append([build.replace("-", ", ", 1).replace("-", " -"), release, *cells, row["date"], row["kernel"].split("-")[0]])
+    return head(["builds", "EPICS Base", *RELEASE_COLUMNS, "tried", "kernel"]) + merged(lines)
 
 
 # --- capabilities ------------------------------------------------------------------------------------------
