@@ -80,3 +80,20 @@ def test_cross_checks():
     said = set(re.findall(r'return "([^"]+)";', text))
     rows_of = re.findall(r"(?m)^\| `[^`]*?: ([^`]+)` \|", REFERENCE.split("### Cross-checks")[1].split("\n## ")[0])
     assert said == set(rows_of)
+
+
+# Messages of clients, of their libraries and of access security
+OF_EPICS = {"Write access denied", "Channel write request failed", "Put not permitted", "Put Disabled"}
+
+
+def test_messages_of_troubleshooting_exist():
+    """Each message of the page is one that the program or a tool prints: it has three words in a row that are in a source."""
+    files = [path for folder in ("ebpfMonSup", "ebpfMonApp/src", "tools") for path in (paths.TOP / folder).rglob("*.*")
+             if path.suffix in (".c", ".h", ".cpp", ".sh") and "/O." not in str(path)]
+    code = re.sub(r'"\s*\n\s*"', "", "\n".join(path.read_text() for path in files))
+    code = re.sub(r"%[-.*0-9]*[a-zA-Z]+", "%", code)
+    for cell in re.findall(r"(?m)^\| (.*?) \|", (USE / "troubleshooting.md").read_text()):
+        for message in set(re.findall(r"`([^`]+)`", cell)) - OF_EPICS:
+            parts = [part.split() for part in re.split(r'…|\d+|"|[();]|: |, ', message)]
+            rows = [" ".join(words[i:i + 3]) for words in parts for i in range(len(words) - 2)]
+            assert not rows or any(row in code for row in rows), message
