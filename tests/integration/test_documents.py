@@ -75,13 +75,15 @@ def test_each_folder_has_a_page():
     folders = {str(parent) for name in tracked() for parent in Path(name).parents if name.split("/")[0] in FOLDERS}
     folders = {name for name in folders if name != "." and "corpus" not in name}
     assert set(claims) <= folders, set(claims) - folders
-    # a folder of the support library is a room, and has a page that says so
-    assert not {name for name in folders if name.startswith("ebpfMonSup/") and name not in claims}
+    # a folder of the support library or of the kernel part is a room, and has a page that says so
+    assert not {name for name in folders if name.startswith(("ebpfMonSup/", "bpf/")) and name not in claims}
     assert not {name for name in folders if not any(str(p) in claims for p in (Path(name), *Path(name).parents))}
-    for floor, rooms, page in re.findall(r"(?m)^\| (\d) \| (.*?) \|.*\| (.*?) \|$", ARCHITECTURE.read_text()):
-        for room in re.findall(r"`([^`]+)`", rooms):
-            named = re.search(r"\((\w+\.md)\)", page)
-            assert claims[f"ebpfMonSup/{room}"] == (named[1] if named else ARCHITECTURE.name), (floor, room)
+    for path, top in (ARCHITECTURE, "ebpfMonSup"), (ARCHITECTURE.with_name("probes.md"), "bpf"):
+        rows, = re.findall(r"(?m)^\| floor \| room.*\n\|.*\n((?:\|.*\n)+)", path.read_text())
+        for rooms, page in re.findall(r"(?m)^\| \d \| (.*?) \|.*\| (.*?) \|$", rows):
+            for room in re.findall(r"`([^`]+)`", rooms):
+                named = re.search(r"\((\w+\.md)\)", page)
+                assert claims[f"{top}/{room}"] == (named[1] if named else path.name), (top, room)
 
 
 @pytest.mark.parametrize("path", [*DEVELOP, paths.TOP / "CONTRIBUTING.md"], ids=lambda p: p.name)

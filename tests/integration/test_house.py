@@ -12,7 +12,6 @@ from tests.harness import paths
 
 SUP = paths.TOP / "ebpfMonSup"
 BPF = paths.TOP / "bpf"
-BPF_FLOORS = (["contract"], ["common"], ["thread", "wire", "query", "device"], ["pass", "host"], ["chain", "queue"], ["put"])
 DEVELOP = paths.TOP / "documentation" / "develop"
 BUILT = re.compile(r"^O\.")
 LINES_MAX, FUNCTION_MAX, COLUMNS_MAX = 500, 60, 120
@@ -125,7 +124,9 @@ def bpf_calls():
 def test_rooms_of_the_kernel_part():
     """Each room includes and calls only rooms on lower floors, also by functions that the verifier checks by themselves: a declaration
     in a header hides no arrow up."""
-    floors = {room: i for i, rooms in enumerate(BPF_FLOORS) for room in rooms}
+    floors = {room: int(floor) for floor, rooms, _, _ in
+              table("probes.md", "| floor | room of `bpf/` | what it is about | page |")
+              for room in re.findall(r"`([^`]+)`", rooms)}
     used = {(bpf_unit(path.relative_to(BPF)), bpf_unit(name)) for path in sources(".c", ".h", folders=["bpf"])
             for name in includes(path) if not name.startswith("vmlinux")}
     assert {path.parent.name for path in sources(".c", ".h", folders=["bpf"])} == set(floors)
