@@ -16,8 +16,8 @@
 #include "ebpfMonModule.h"
 #include "model/published.h"
 
-/* Finds a PV by its name, also one of a module. "watch": nonzero, a PV of ebpfMonWatch.db; 0, any other one. NULL: there
- * is none. */
+/* Finds a PV by its name, also one of a module. "watch": nonzero, a PV of ebpfMonWatch.db; 0, any other one. NULL:
+ * there is none. */
 const ebpfMonPv *ebpfMonPvFind(const char *name, int watch);
 
 int ebpfMonPvIsText(const ebpfMonPv *pv);

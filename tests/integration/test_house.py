@@ -23,7 +23,7 @@ LINES_MAX, FUNCTION_MAX, COLUMNS_MAX = 500, 60, 120
 ONCE = """
 access/addClient.c access/client.c access/guard.c access/guardedPuts.c access/judge.c access/pvaClient.cpp
 common/worker.c export/otlp/span.c health/hangFinder.c host/foreign.c host/memory.c
-model/ops.c model/published.c probe/closer.c probe/kernelLoad.c probe/libbpfText.c probe/linkFolder.c
+model/ops.c model/published.c module/modules.c probe/closer.c probe/kernelLoad.c probe/libbpfText.c probe/linkFolder.c
 publish/watchdog.c record/drvEbpfMon.c record/filterSub.c record/processSignals.c record/pvScan.c record/queryColumn.c
 """.split()
 # Rooms that know neither eBPF nor the kernel part.
@@ -36,7 +36,7 @@ def table(page, header):
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines()]
 
 
-def sources(*endings, folders=("ebpfMonSup", "ebpfMonTop", "ebpfMonApp", "bpf", "tests", "tools")):
+def sources(*endings, folders=("ebpfMonSup", "ebpfMonModules", "ebpfMonTop", "ebpfMonApp", "bpf", "tests", "tools")):
     for folder in folders:
         for path in sorted((paths.TOP / folder).rglob("*")):
             here = path.relative_to(paths.TOP)
@@ -155,7 +155,7 @@ def test_what_exists_once():
 def test_threads_are_documented():
     """The tables of documentation/develop/threads.md have each thread that the code starts, and no other one."""
     found = set()
-    for path in sources(".c", ".cpp", folders=["ebpfMonSup"]):
+    for path in sources(".c", ".cpp", folders=["ebpfMonSup", "ebpfMonModules"]):
         found.update(re.findall(r'(?:WorkerStart\(|ThreadCreate\(|setname_np\(pthread_self\(\), |\.name = )"(ebpfMon\w+)"',
                                 path.read_text()))
     rows = re.findall(r"(?m)^\| ((?:`ebpfMon\w+`(?:, )?)+) \|", (DEVELOP / "threads.md").read_text())

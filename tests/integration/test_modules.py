@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Modules (ebpfMonModule.h): a monitor with a module of a site, and without those of ebpfMon."""
-import contextlib
 import re
 
 import pytest
@@ -41,9 +40,9 @@ def test_module_of_a_site(monitor, new_ioc):
     before, traces = monitor.get("EXAMPLE_PUT_CNT"), monitor.get("EXAMPLE_TRACE_CNT")
     for value in range(5):
         ioc.put("SET", value)
-    with contextlib.suppress(Exception):
-        ioc.put("SET.NAME", "no", wait=False)
-    until(lambda: monitor.get("EXAMPLE_PUT_CNT") >= before + 6, 20, "the puts")
+    ioc.put("SET.DISP", 1)
+    ioc.put("SET", 5, wait=False)
+    until(lambda: monitor.get("EXAMPLE_PUT_CNT") >= before + 7, 20, "the puts")
     until(lambda: sum(monitor.list("EXAMPLE_FAILED_CNTS")) >= 1, 20, "the one in vain")
     until(lambda: sum(monitor.list("EXAMPLE_CNTS")) == monitor.get("EXAMPLE_PUT_CNT"), 20, "the table")
     until(lambda: monitor.get("EXAMPLE_TRACE_CNT") >= traces + 5, 20, "the traces")
