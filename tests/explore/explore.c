@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "explore.h"
+
+#define STACK_SIZE  (256 << 10)
+#define CHOICES_MAX 65536
+#define ARENA_SIZE  (2 << 20)
+#define CLOCK_STEP  1000 /* ns */
+#define STEPS_MAX   1000000 /* of one run: then it does not end */
+#define IGNORED_MAX 32
+#define NAMES_MAX   128
+
+typedef struct {
+    char comm[16];
+    void (*body)(void);
+    ucontext_t context;
+    char *stack;
+    int isDone;
+    int (*isReady)(void *);
+    void *arg;
+} Thread;
+
+typedef struct {
+    uint16_t chosen, count;
+} Choice;
+
+typedef struct {
+    uintptr_t at, end;
+    size_t element;
+    const char *name;
+} Range;
+
+/* All memory that threads share: the variables of the programs (bpf_helpers.h), and the arena. */
+#pragma clang section bss = "exploreShared"
+static struct {
+    _Alignas(4096) uint64_t now;
+    char room[ARENA_SIZE];
+} arena;
+#pragma clang section bss = ""
+
+void *__real_memcpy(void *to, const void *from, size_t size);
+
+extern char __start_exploreShared[], __stop_exploreShared[];
+
+static struct {
+    Thread thread[EXPLORE_THREADS_MAX];
+    int count, self, bound, preemptions;
+    unsigned steps;
+    size_t used;                 /* bytes of the arena */
+    Choice path[CHOICES_MAX];
+    unsigned length, at;
+    uint8_t *readers, *writers;  /* by byte: the threads that used it, a bit each */
+    uint8_t *isPoint;            /* by byte: an access to it is a point */
+    size_t size;
+    int learned;                 /* there are more such bytes than in isPoint */
+    char *first;                 /* the memory as setUp left it */
+    uintptr_t ignored[IGNORED_MAX][2];
+    unsigned ignoredCount;
+    Range names[NAMES_MAX];
+    unsigned nameCount;
+    int isLooking;               /* a thread's isReady() runs */
+    int isTold;                  /* tell what happens */
+    char failure[1024];
+    jmp_buf whole;
+    ucontext_t home;
+} x = { .self = -1 };
+
+/* --- threads ---------------------------------------------------------------------------------------------------- */
+
+int exploreAddThread(const char *comm, void (*body)(void))
+{
+    Thread *t = &x.thread[x.count];
+
+    if (x.count == EXPLORE_THREADS_MAX)
+        abort();
+    snprintf(t->comm, sizeof(t->comm), "%s", comm);
+    t->body = body;
+    if (!t->stack)
+        t->stack = malloc(STACK_SIZE);
+    return x.count++;
+}
+
+int exploreSelf(void)
+{
+    return x.self;
+}
+
+const char *exploreComm(int thread)
+{
+    return x.thread[thread].comm;
+}
+
+void exploreFail(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(x.failure, sizeof(x.failure), format, args);
+    va_end(args);
+    x.self = -1;
+    longjmp(x.whole, 1);
+}
+
+static int isEnabled(int thread)
+{
+    const Thread *t = &x.thread[thread];
+    int isReady;
+
+    if (t->isDone || !t->isReady)
+        return !t->isDone;
+    x.isLooking = 1;
+    isReady = t->isReady(t->arg);
+    x.isLooking = 0;
+    return isReady;
+}
+
+/* One of so many alternatives. */
+static unsigned choose(unsigned count)
+{
+    if (count <= 1)
+        return 0;
+    if (x.at == x.length) {
+        if (x.length == CHOICES_MAX)
+            exploreFail("too many choices in one run");
+        x.path[x.length++] = (Choice){ 0, (uint16_t)count };
+    }
+    if (x.path[x.at].count != count)
+        exploreFail("a run is not like the one before it: it had %u choices here, and has %u", x.path[x.at].count,
+                    count);
+    return x.path[x.at++].chosen;
+}
+
+static void switchTo(int next)
+{
+    Thread *from = x.self >= 0 ? &x.thread[x.self] : NULL, *to = next >= 0 ? &x.thread[next] : NULL;
+
+    if (from == to)
+        return;
+    x.self = next;
+    swapcontext(from ? &from->context : &x.home, to ? &to->context : &x.home);
+}
+
+/* The present thread cannot go on, or has ended. */
+static void leave(void)
+{
+    int enabled[EXPLORE_THREADS_MAX], n = 0, open = 0, next;
+
+    for (int i = 0; i < x.count; i++) {
+        open += !x.thread[i].isDone;
+        if (isEnabled(i))
+            enabled[n++] = i;
+    }
+    if (!n && open) {
+        char who[EXPLORE_THREADS_MAX * 20] = "";
+
+        for (int i = 0; i < x.count; i++)
+            if (!x.thread[i].isDone)
+                strcat(strcat(who, " "), x.thread[i].comm);
+        exploreFail("no thread can go on; these have not ended:%s", who);
+    }
+    if (!n) {
+        switchTo(-1);
+        return;
+    }
+    next = enabled[choose((unsigned)n)];
+    if (x.isTold && next != x.self)
+        printf("    %s goes on\n", x.thread[next].comm);
+    switchTo(next);
+}
+
+/* Prints where an access is made. */
+static void tellPlace(const void *pc)
+{
+    char command[256], line[512];
+    FILE *out;
+
+    snprintf(command, sizeof(command), "addr2line -i -f -s -e /proc/%d/exe %#lx", (int)getpid(),
+             (unsigned long)(uintptr_t)pc - 1);
+    out = popen(command, "r");
+    for (unsigned i = 0; out && i < 6 && fgets(line, sizeof(line), out); i++) {
+        line[strcspn(line, "\n")] = 0;
+        printf("%s%s", i % 2 ? " (" : i ? " in " : "", line);
+        if (i % 2)
+            printf(")");
+    }
+    if (out)
+        pclose(out);
+}
+
+static void tellBytes(const void *at)
+{
+    for (unsigned i = 0; i < x.nameCount; i++) {
+        const Range *r = &x.names[i];
+        size_t off = (uintptr_t)at - r->at;
+
+        if ((uintptr_t)at < r->at || (uintptr_t)at >= r->end)
+            continue;
+        printf(r->name, (unsigned)(off / r->element));
+        printf("+%zu", off % r->element);
+        return;
+    }
+    printf("%p", at);
+}
+
+/* Another thread may go on here: the present one is enabled, so that is a preemption. */
+static void offer(const char *what, const void *at, const void *pc)
+{
+    int others[EXPLORE_THREADS_MAX], n = 0;
+    unsigned chosen;
+
+    if (++x.steps > STEPS_MAX)
+        exploreFail("it does not end");
+    if (x.preemptions >= x.bound)
+        return;
+    for (int i = 0; i < x.count; i++)
+        if (i != x.self && isEnabled(i))
+            others[n++] = i;
+    chosen = choose((unsigned)n + 1);
+    if (!chosen)
+        return;
+    x.preemptions++;
+    if (x.isTold) {
+        printf("    %s is preempted before it %s ", x.thread[x.self].comm, what);
+        if (at)
+            tellBytes(at);
+        printf(":\n       ");
+        tellPlace(pc);
+        printf("\n    %s goes on\n", x.thread[others[chosen - 1]].comm);
+    }
+    switchTo(others[chosen - 1]);
+}
+
+void explorePoint(const char *what)
+{
+    if (x.self >= 0)
+        offer(what, NULL, __builtin_return_address(0));
+}
+
+void exploreWait(int (*isReady)(void *), void *arg)
+{
+    Thread *t = &x.thread[x.self];
+
+    t->isReady = isReady;
+    t->arg = arg;
+    if (!isEnabled(x.self))
+        leave();
+    t->isReady = NULL;
+}
+
+static void runThread(int self)
+{
+    x.thread[self].body();
+    x.thread[self].isDone = 1;
+    if (x.isTold)
+        printf("    %s has ended\n", x.thread[self].comm);
+    leave();
+    abort();
+}
+
+/* --- memory ----------------------------------------------------------------------------------------------------- */
+
+void *exploreAlloc(size_t size)
+{
+    char *at = arena.room + x.used;
+
+    if (x.self >= 0)
+        abort(); /* it would not be there in the next run */
+    size = (size + 63) & ~(size_t)63;
+    if (x.used + size > sizeof(arena.room))
+        abort();
+    x.used += size;
+    return at;
+}
+
+int exploreIsShared(const void *at, size_t size)
+{
+    return (char *)at >= arena.room && (char *)at + size <= arena.room + x.used;
+}
+
+uint64_t exploreNow(void)
+{
+    return arena.now += CLOCK_STEP;
+}
+
+void exploreIgnore(const void *at, size_t size)
+{
+    if (x.ignoredCount == IGNORED_MAX)
+        abort();
+    x.ignored[x.ignoredCount][0] = (uintptr_t)at - (uintptr_t)__start_exploreShared;
+    x.ignored[x.ignoredCount++][1] = (uintptr_t)at - (uintptr_t)__start_exploreShared + size;
+}
+
+void exploreName(const void *at, size_t size, size_t element, const char *name)
+{
+    if (x.nameCount == NAMES_MAX)
+        abort();
+    x.names[x.nameCount++] = (Range){ (uintptr_t)at, (uintptr_t)at + size, element, name };
+}
+
+/* Called with each access of a thread. */
+void exploreSee(const void *at, size_t size, int isWrite, const void *pc)
+{
+    size_t from = (uintptr_t)at - (uintptr_t)__start_exploreShared;
+    uint8_t bit;
+    int isPoint = 0;
+
+    if (x.self < 0 || from >= x.size || x.isLooking)
+        return;
+    bit = (uint8_t)(1 << x.self);
+    for (size_t i = from; i < from + size && i < x.size; i++) {
+        isPoint |= x.isPoint[i];
+        if (isWrite)
+            x.writers[i] |= bit;
+        x.readers[i] |= bit;
+        x.learned |= !x.isPoint[i] && x.writers[i] && x.readers[i] & (x.readers[i] - 1);
+    }
+    if (isPoint)
+        offer(isWrite ? "writes" : "reads", at, pc);
+}
+
+void exploreAccess(const void *at, size_t size, int isWrite)
+{
+    exploreSee(at, size, isWrite, __builtin_return_address(0));
+}
+
+static size_t sharedSize(void)
+{
+    return (size_t)(arena.room + x.used - __start_exploreShared);
+}
+
+/* Takes what was learned. Returns the number of bytes that are points. */
+static unsigned learnPoints(void)
+{
+    unsigned n = 0;
+
+    for (size_t i = 0; i < x.size; i++)
+        x.isPoint[i] |= x.writers[i] && x.readers[i] & (x.readers[i] - 1);
+    for (unsigned k = 0; k < x.ignoredCount; k++)
+        memset(x.isPoint + x.ignored[k][0], 0, x.ignored[k][1] - x.ignored[k][0]);
+    for (size_t i = 0; i < x.size; i++)
+        n += x.isPoint[i];
+    return n;
+}
+
+/* --- runs ------------------------------------------------------------------------------------------------------- */
+
+/* Runs the scene once, by the choices of the path, and by the first alternative where that ends. Nonzero: it failed. */
+static int runOnce(const exploreScene *scene)
+{
+    __real_memcpy(__start_exploreShared, x.first, x.size);
+    x.at = x.steps = 0;
+    x.preemptions = 0;
+    x.self = -1;
+    scene->begin();
+    if (setjmp(x.whole))
+        return 1;
+    for (int i = 0; i < x.count; i++) {
+        Thread *t = &x.thread[i];
+
+        t->isDone = 0;
+        t->isReady = NULL;
+        getcontext(&t->context);
+        t->context.uc_stack.ss_sp = t->stack;
+        t->context.uc_stack.ss_size = STACK_SIZE;
+        t->context.uc_link = NULL;
+        makecontext(&t->context, (void (*)(void))runThread, 1, i);
+    }
+    leave();
+    scene->check();
+    return 0;
+}
+
+/* The next path. 0: there is none. */
+static int nextPath(void)
+{
+    while (x.length && x.path[x.length - 1].chosen + 1 == x.path[x.length - 1].count)
+        x.length--;
+    if (!x.length)
+        return 0;
+    x.path[x.length - 1].chosen++;
+    return 1;
+}
+
+static double readSeconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void setUp(const exploreScene *scene)
+{
+    x.count = 0;
+    x.used = 0;
+    x.ignoredCount = x.nameCount = 0;
+    memset(__start_exploreShared, 0, (size_t)(__stop_exploreShared - __start_exploreShared));
+    arena.now = 1000000000000ull;
+    scene->setUp();
+    x.size = sharedSize();
+    x.first = realloc(x.first, x.size);
+    x.readers = realloc(x.readers, x.size);
+    x.writers = realloc(x.writers, x.size);
+    x.isPoint = realloc(x.isPoint, x.size);
+    if (!x.first || !x.readers || !x.writers || !x.isPoint)
+        abort();
+    memcpy(x.first, __start_exploreShared, x.size);
+    memset(x.readers, 0, x.size);
+    memset(x.writers, 0, x.size);
+    memset(x.isPoint, 0, x.size);
+}
+
+static void tellFailure(const exploreScene *scene, unsigned long runs, double took)
+{
+    printf("%s: FAILED with %d preemption%s, in run %lu, after %.1f s: %s\n", scene->name, x.preemptions,
+           x.preemptions == 1 ? "" : "s", runs, took, x.failure);
+    x.isTold = 1;
+    runOnce(scene);
+    x.isTold = 0;
+    printf("    %s\n", x.failure);
+}
+
+void exploreNote(const char *format, ...)
+{
+    va_list args;
+
+    if (!x.isTold)
+        return;
+    printf("    %s: ", x.self >= 0 ? x.thread[x.self].comm : "at the end");
+    va_start(args, format);
+    vprintf(format, args);
+    va_end(args);
+    printf("\n");
+}
+
+/* All runs with up to "bound" preemptions. 0: none failed; 1: one did; -1: the time is over. */
+static int exploreBound(const exploreScene *scene, int bound, double until, unsigned long *runs, double begun)
+{
+    x.bound = bound;
+    do {
+        x.length = 0;
+        x.learned = 0;
+        learnPoints();
+        do {
+            ++*runs;
+            if (runOnce(scene)) {
+                tellFailure(scene, *runs, readSeconds() - begun);
+                return 1;
+            }
+            if (!(*runs & 255) && readSeconds() > until)
+                return -1;
+        } while (nextPath());
+        if (x.learned) { /* not what is ignored */
+            unsigned before = 0, now;
+
+            for (size_t i = 0; i < x.size; i++)
+                before += x.isPoint[i];
+            now = learnPoints();
+            x.learned = now != before;
+        }
+    } while (x.learned);
+    return 0;
+}
+
+static int exploreOne(const exploreScene *scene, int most, double seconds)
+{
+    double begun = readSeconds();
+    unsigned long runs = 0;
+    int bound, rc = 0;
+
+    setUp(scene);
+    for (bound = 0; bound <= most && !rc; bound++)
+        rc = exploreBound(scene, bound, begun + seconds, &runs, begun);
+    if (rc <= 0)
+        printf("%-16s %d preemption%s %s: %lu runs, %.1f s, %u bytes are points, %u steps\n", scene->name, bound - 1,
+               bound == 2 ? " " : "s", rc ? "in part" : "whole", runs, readSeconds() - begun, learnPoints(), x.steps);
+    fflush(stdout);
+    return rc > 0;
+}
+
+static int isWanted(const exploreScene *scene, char **names, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (!strcmp(names[i], scene->name))
+            return 1;
+    return !count;
+}
+
+static void usage(void)
+{
+    fprintf(stderr, "usage: explore [-l] [-p PREEMPTIONS] [-m] [-s SECONDS] [SCENE...]\n"
+            "  -l  lists the scenes\n  -p  so many preemptions at most\n  -m  as many as make soak tries\n"
+            "  -s  seconds for each scene at most\n");
+    exit(2);
+}
+
+int main(int argc, char **argv)
+{
+    int preemptions = -1, isLong = 0, failed = 0, ran = 0, option;
+    double seconds = 1e9;
+
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    while ((option = getopt(argc, argv, "lp:ms:")) != -1)
+        switch (option) {
+        case 'l':
+            for (unsigned i = 0; i < exploreSceneCount; i++)
+                printf("%-16s %s\n", exploreScenes[i].name, exploreScenes[i].about);
+            return 0;
+        case 'p':
+            preemptions = atoi(optarg);
+            break;
+        case 'm':
+            isLong = 1;
+            break;
+        case 's':
+            seconds = atof(optarg);
+            break;
+        default:
+            usage();
+        }
+    for (unsigned i = 0; i < exploreSceneCount; i++) {
+        const exploreScene *scene = &exploreScenes[i];
+
+        if (!isWanted(scene, argv + optind, argc - optind))
+            continue;
+        ran++;
+        failed += exploreOne(scene, preemptions >= 0 ? preemptions : isLong ? scene->most : scene->preemptions, seconds);
+    }
+    if (!ran)
+        usage();
+    return failed != 0;
+}
