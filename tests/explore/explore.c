@@ -12,11 +12,14 @@
 
 #define STACK_SIZE  (256 << 10)
 #define CHOICES_MAX 65536
-#define ARENA_SIZE  (2 << 20)
+#define ROOM_SIZE   (128 << 10)
+#define TABLES_SIZE (2 << 20)
+#define PAGE        256
 #define CLOCK_STEP  1000 /* ns */
 #define STEPS_MAX   1000000 /* of one run: then it does not end */
 #define IGNORED_MAX 32
 #define NAMES_MAX   128
+#define WORD        4 /* bytes: what is in one word is used together */
 
 typedef struct {
     char comm[16];
@@ -42,7 +45,8 @@ typedef struct {
 #pragma clang section bss = "exploreShared"
 static struct {
     _Alignas(4096) uint64_t now;
-    char room[ARENA_SIZE];
+    char room[ROOM_SIZE];
+    char tables[TABLES_SIZE]; /* after a run only pages that were written become what they were */
 } arena;
 #pragma clang section bss = ""
 
@@ -54,13 +58,16 @@ static struct {
     Thread thread[EXPLORE_THREADS_MAX];
     int count, self, bound, preemptions;
     unsigned steps;
-    size_t used;                 /* bytes of the arena */
+    size_t used, usedTables;     /* bytes of the arena */
+    uint8_t isDirty[TABLES_SIZE / PAGE];
+    uint16_t dirty[TABLES_SIZE / PAGE];
+    unsigned dirtyCount;
     Choice path[CHOICES_MAX];
     unsigned length, at;
-    uint8_t *readers, *writers;  /* by byte: the threads that used it, a bit each */
-    uint8_t *isPoint;            /* by byte: an access to it is a point */
-    size_t size;
-    int learned;                 /* there are more such bytes than in isPoint */
+    uint8_t *readers, *writers;  /* by word: the threads that used it, a bit each */
+    uint8_t *isPoint;            /* by word: an access to it is a point */
+    size_t size, words;
+    int learned;                 /* there are more such words than in isPoint */
     char *first;                 /* the memory as setUp left it */
     uintptr_t ignored[IGNORED_MAX][2];
     unsigned ignoredCount;
@@ -267,22 +274,55 @@ static void runThread(int self)
 
 /* --- memory ----------------------------------------------------------------------------------------------------- */
 
+static void *take(char *room, size_t most, size_t *used, size_t size)
+{
+    char *at = room + *used;
+
+    size = (size + 63) & ~(size_t)63;
+    if (x.self >= 0 /* it would not be there in the next run */ || *used + size > most)
+        abort();
+    *used += size;
+    return at;
+}
+
 void *exploreAlloc(size_t size)
 {
-    char *at = arena.room + x.used;
+    return take(arena.room, sizeof(arena.room), &x.used, size);
+}
 
-    if (x.self >= 0)
-        abort(); /* it would not be there in the next run */
-    size = (size + 63) & ~(size_t)63;
-    if (x.used + size > sizeof(arena.room))
-        abort();
-    x.used += size;
-    return at;
+void *exploreAllocTable(size_t size)
+{
+    return take(arena.tables, sizeof(arena.tables), &x.usedTables, size);
 }
 
 int exploreIsShared(const void *at, size_t size)
 {
-    return (char *)at >= arena.room && (char *)at + size <= arena.room + x.used;
+    return ((char *)at >= arena.room && (char *)at + size <= arena.room + x.used) ||
+           ((char *)at >= arena.tables && (char *)at + size <= arena.tables + x.usedTables);
+}
+
+static void noteDirty(uintptr_t from, size_t size)
+{
+    for (size_t page = from / PAGE; page <= (from + size - 1) / PAGE; page++)
+        if (!x.isDirty[page]) {
+            x.isDirty[page] = 1;
+            x.dirty[x.dirtyCount++] = (uint16_t)page;
+        }
+}
+
+/* The memory is as setUp left it. */
+static void restore(void)
+{
+    const char *tables = x.first + (arena.tables - __start_exploreShared);
+
+    __real_memcpy(__start_exploreShared, x.first, (size_t)(arena.room + x.used - __start_exploreShared));
+    for (unsigned i = 0; i < x.dirtyCount; i++) {
+        size_t at = (size_t)x.dirty[i] * PAGE;
+
+        __real_memcpy(arena.tables + at, tables + at, PAGE);
+        x.isDirty[x.dirty[i]] = 0;
+    }
+    x.dirtyCount = 0;
 }
 
 uint64_t exploreNow(void)
@@ -312,14 +352,20 @@ void exploreSee(const void *at, size_t size, int isWrite, const void *pc)
     uint8_t bit;
     int isPoint = 0;
 
-    if (x.self < 0 || from >= x.size || x.isLooking)
+    if (from >= x.size || x.isLooking)
+        return;
+    if (isWrite && (char *)at >= arena.tables)
+        noteDirty((uintptr_t)((char *)at - arena.tables), size);
+    if (x.self < 0)
         return;
     bit = (uint8_t)(1 << x.self);
-    for (size_t i = from; i < from + size && i < x.size; i++) {
+    for (size_t i = from / WORD; i <= (from + size - 1) / WORD && i < x.words; i++) {
         isPoint |= x.isPoint[i];
+        if ((x.readers[i] & bit) && (!isWrite || (x.writers[i] & bit)))
+            continue;
+        x.readers[i] |= bit;
         if (isWrite)
             x.writers[i] |= bit;
-        x.readers[i] |= bit;
         x.learned |= !x.isPoint[i] && x.writers[i] && x.readers[i] & (x.readers[i] - 1);
     }
     if (isPoint)
@@ -333,19 +379,19 @@ void exploreAccess(const void *at, size_t size, int isWrite)
 
 static size_t sharedSize(void)
 {
-    return (size_t)(arena.room + x.used - __start_exploreShared);
+    return (size_t)(arena.tables + x.usedTables - __start_exploreShared);
 }
 
-/* Takes what was learned. Returns the number of bytes that are points. */
+/* Takes what was learned. Returns the number of words that are points. */
 static unsigned learnPoints(void)
 {
     unsigned n = 0;
 
-    for (size_t i = 0; i < x.size; i++)
+    for (size_t i = 0; i < x.words; i++)
         x.isPoint[i] |= x.writers[i] && x.readers[i] & (x.readers[i] - 1);
     for (unsigned k = 0; k < x.ignoredCount; k++)
-        memset(x.isPoint + x.ignored[k][0], 0, x.ignored[k][1] - x.ignored[k][0]);
-    for (size_t i = 0; i < x.size; i++)
+        memset(x.isPoint + x.ignored[k][0] / WORD, 0, (x.ignored[k][1] - x.ignored[k][0]) / WORD);
+    for (size_t i = 0; i < x.words; i++)
         n += x.isPoint[i];
     return n;
 }
@@ -355,7 +401,7 @@ static unsigned learnPoints(void)
 /* Runs the scene once, by the choices of the path, and by the first alternative where that ends. Nonzero: it failed. */
 static int runOnce(const exploreScene *scene)
 {
-    __real_memcpy(__start_exploreShared, x.first, x.size);
+    restore();
     x.at = x.steps = 0;
     x.preemptions = 0;
     x.self = -1;
@@ -399,23 +445,28 @@ static double readSeconds(void)
 
 static void setUp(const exploreScene *scene)
 {
+    if ((char *)(&arena + 1) != __stop_exploreShared)
+        abort(); /* explore.o must be linked last */
     x.count = 0;
-    x.used = 0;
+    x.used = x.usedTables = x.size = 0;
     x.ignoredCount = x.nameCount = 0;
     memset(__start_exploreShared, 0, (size_t)(__stop_exploreShared - __start_exploreShared));
     arena.now = 1000000000000ull;
     scene->setUp();
     x.size = sharedSize();
+    x.words = x.size / WORD + 1;
     x.first = realloc(x.first, x.size);
-    x.readers = realloc(x.readers, x.size);
-    x.writers = realloc(x.writers, x.size);
-    x.isPoint = realloc(x.isPoint, x.size);
+    x.readers = realloc(x.readers, x.words);
+    x.writers = realloc(x.writers, x.words);
+    x.isPoint = realloc(x.isPoint, x.words);
     if (!x.first || !x.readers || !x.writers || !x.isPoint)
         abort();
-    memcpy(x.first, __start_exploreShared, x.size);
-    memset(x.readers, 0, x.size);
-    memset(x.writers, 0, x.size);
-    memset(x.isPoint, 0, x.size);
+    __real_memcpy(x.first, __start_exploreShared, x.size);
+    x.dirtyCount = 0;
+    memset(x.isDirty, 0, sizeof(x.isDirty));
+    memset(x.readers, 0, x.words);
+    memset(x.writers, 0, x.words);
+    memset(x.isPoint, 0, x.words);
 }
 
 static void tellFailure(const exploreScene *scene, unsigned long runs, double took)
@@ -459,12 +510,11 @@ static int exploreBound(const exploreScene *scene, int bound, double until, unsi
                 return -1;
         } while (nextPath());
         if (x.learned) { /* not what is ignored */
-            unsigned before = 0, now;
+            unsigned before = 0;
 
-            for (size_t i = 0; i < x.size; i++)
+            for (size_t i = 0; i < x.words; i++)
                 before += x.isPoint[i];
-            now = learnPoints();
-            x.learned = now != before;
+            x.learned = learnPoints() != before;
         }
     } while (x.learned);
     return 0;
@@ -480,7 +530,7 @@ static int exploreOne(const exploreScene *scene, int most, double seconds)
     for (bound = 0; bound <= most && !rc; bound++)
         rc = exploreBound(scene, bound, begun + seconds, &runs, begun);
     if (rc <= 0)
-        printf("%-16s %d preemption%s %s: %lu runs, %.1f s, %u bytes are points, %u steps\n", scene->name, bound - 1,
+        printf("%-16s %d preemption%s %s: %lu runs, %.1f s, %u words are points, %u steps\n", scene->name, bound - 1,
                bound == 2 ? " " : "s", rc ? "in part" : "whole", runs, readSeconds() - begun, learnPoints(), x.steps);
     fflush(stdout);
     return rc > 0;

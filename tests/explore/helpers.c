@@ -10,10 +10,12 @@
 
 #pragma clang section bss = ""
 
-#define ELEMENTS_MAX 16 /* of a table, by key */
+void *__real_memcpy(void *to, const void *from, size_t size);
+
+#define ELEMENTS_MAX 8 /* of a table, by key */
 #define BUCKETS      16
 #define TABLES_MAX   64
-#define ROOTS_MAX    64
+#define ROOTS_MAX    16
 #define KEY_MAX      64
 #define EVENT_MAX    65536
 
@@ -77,7 +79,7 @@ static Table *addTable(void *map, const char *name, int type, size_t keySize, si
     *t = (Table){ map, name, type, keySize, (valueSize + 7) & ~(size_t)7, max };
     if (!isArray(t))
         copies = 2;
-    t->value = exploreAlloc(copies * max * t->valueSize);
+    t->value = exploreAllocTable(copies * max * t->valueSize);
     exploreName(t->value, copies * max * t->valueSize, t->valueSize, name);
     if (isArray(t))
         return t;
@@ -116,19 +118,11 @@ void helpersMakeTables(int isOneCpu)
     helpersConf = (void *)findTable(&recConf)->value;
     helpersState = (void *)findTable(&recState)->value;
     helpersClosure = (void *)findTable(&closure)->value;
-    exploreIgnore(shares, sizeof(shares));
+    exploreIgnore(shares, sizeof(shares)); /* of events */
+    exploreIgnore(findTable(&targets)->value, 2 * ELEMENTS_MAX * findTable(&targets)->valueSize); /* "place" tells
+                                                                                                   * which is in force */
     exploreName(shares, sizeof(shares), sizeof(shares[0]), "shares[%u]");
     exploreName((void *)stretchPuts, sizeof(stretchPuts), sizeof(stretchPuts[0]), "stretchPuts[%u]");
-}
-
-void *helpersTable(const char *name)
-{
-    size_t n = strlen(name);
-
-    for (unsigned i = 0; i < all.count; i++)
-        if (!strncmp(all.table[i].name, name, n) && all.table[i].name[n] == '[')
-            return all.table[i].map;
-    return NULL;
 }
 
 /* --- elements --------------------------------------------------------------------------------------------------- */
@@ -187,8 +181,10 @@ static long exchangeValue(const Table *t, uint32_t i, const void *value)
 {
     Element *e = &t->element[i];
     uint32_t place = !e->place;
+    char *to = t->value + (place * t->max + i) * t->valueSize;
 
-    memcpy(t->value + (place * t->max + i) * t->valueSize, value, t->valueSize);
+    exploreAccess(to, t->valueSize, 1); /* as one point: who has found this element long ago may see it */
+    __real_memcpy(to, value, t->valueSize);
     exploreAccess(&e->place, sizeof(e->place), 1);
     e->place = place;
     return 0;
@@ -205,11 +201,13 @@ long bpf_map_update_elem(void *map, const void *key, const void *value, __u64 fl
     i = findElement(t, key);
     if (i >= 0)
         return flags == BPF_NOEXIST ? -EEXIST : exchangeValue(t, (uint32_t)i, value);
-    for (uint32_t k = 0; k < t->max; k++)
+    /* each thread has the same element in all runs: so its words are no points */
+    for (uint32_t n = 0, k = *(const uint8_t *)key % t->max; n < t->max; n++, k = (k + 1) % t->max)
         if (!t->element[k].isUsed) {
-            memcpy(t->element[k].key, key, t->keySize);
-            memcpy(valueAt(t, k), value, t->valueSize);
-            t->element[k].isUsed = 1;
+            t->element[k].isUsed = 1; /* nobody sees it before it is whole */
+            __real_memcpy(t->element[k].key, key, t->keySize);
+            exploreAccess(valueAt(t, k), t->valueSize, 1);
+            __real_memcpy(valueAt(t, k), value, t->valueSize);
             return 0;
         }
     return -E2BIG;
@@ -237,7 +235,7 @@ long bpf_map_pop_elem(void *map, void *value)
     for (uint32_t i = 0; i < t->max; i++)
         if (t->element[i].isUsed) {
             t->element[i].isUsed = 0;
-            memcpy(value, valueAt(t, i), t->valueSize < sizeof(uint32_t) ? t->valueSize : sizeof(uint32_t));
+            memcpy(value, valueAt(t, i), sizeof(uint32_t));
             return 0;
         }
     return -ENOENT;
@@ -252,6 +250,7 @@ long bpf_map_push_elem(void *map, const void *value, __u64 flags)
     for (uint32_t i = 0; i < t->max; i++)
         if (!t->element[i].isUsed) {
             t->element[i].isUsed = 1;
+            exploreAccess(valueAt(t, i), sizeof(uint32_t), 1);
             memcpy(valueAt(t, i), value, sizeof(uint32_t));
             return 0;
         }
@@ -300,12 +299,15 @@ long bpf_probe_read_user(void *to, __u32 size, const void *from)
     }
     for (__u32 done = 0, n; done < size; done += n) {
         const char *at = (const char *)from + done;
+        char word[WORD];
 
         n = WORD - (uintptr_t)at % WORD;
         if (n > size - done)
             n = size - done;
         exploreAccess(at, n, 0);
-        memcpy((char *)to + done, at, n);
+        __real_memcpy(word, at, n);
+        exploreAccess((char *)to + done, n, 1);
+        __real_memcpy((char *)to + done, word, n);
     }
     return 0;
 }
@@ -318,7 +320,8 @@ long bpf_probe_read_user_str(void *to, __u32 size, const void *from)
         return -EFAULT;
     while (n + 1 < size && ((const char *)from)[n])
         n++;
-    memcpy(to, from, n);
+    exploreAccess(to, n + 1, 1);
+    __real_memcpy(to, from, n);
     ((char *)to)[n] = 0;
     return n + 1;
 }

@@ -24,7 +24,4 @@ void *helpersElement(void *table, const void *key);
 /* Calls "look" for each element. */
 void helpersForEach(void *table, void (*look)(const void *key, void *value));
 
-/* The table of this name, as bpf/maps.bpf.h declares it. */
-void *helpersTable(const char *name);
-
 #endif

@@ -28,7 +28,7 @@ _Static_assert(offsetof(iocLockRecord, set) == EBPFMON_LOCKRECORD_SET &&
 #pragma clang section bss = ""
 
 ioc *iocOne;
-uint64_t iocProcessed[IOC_RECORDS_MAX];
+uint64_t iocProcessed[IOC_RECORDS_MAX], iocTraps;
 
 /* By thread, and not shared: how deep it is on its stack. */
 static unsigned depthOf[8];
@@ -95,6 +95,7 @@ static void trap(iocProgram program, iocCaller caller, const void *first, uint64
     PT_REGS_PARM4(&ctx) = fourth;
     PT_REGS_RC(&ctx) = 0;
     PT_REGS_SP(&ctx) = findSp();
+    iocTraps++;
     exploreNote("ebpfmon_%s", nameOf[program]);
     iocOne->running[self]++;
     programOf[program](&ctx);
@@ -150,25 +151,28 @@ static NO_POINTS void giveSet(iocLockSet *set)
         set->owner = 0;
 }
 
-/* dbLock.c: the set may be another one when its mutex is there. "place": who calls. */
+/* dbLock.c: the set may be another one when its mutex is there. */
+static void lockSet(iocLockRecord *lr)
+{
+    for (;;) {
+        iocLockSet *set = lr->set;
+
+        takeSet(set);
+        if (lr->set == set)
+            return;
+        giveSet(set);
+    }
+}
+
 static void dbScanLock(iocRecord *r, iocCaller caller)
 {
-    iocLockRecord *lr = r->lset;
-
     if (caller == iocByCallback)
         trapAt(iocLockCallback, caller, r);
     else if (caller == iocOther)
         trapAt(iocLock, caller, r);
     if (caller == iocOther || caller == iocByCallback)
         trapAt(iocAsk, caller, r);
-    for (;;) {
-        iocLockSet *set = lr->set;
-
-        takeSet(set);
-        if (lr->set == set)
-            break;
-        giveSet(set);
-    }
+    lockSet(r->lset);
     if (caller == iocOther || caller == iocByCallback) /* dbPutField(): the entry of dbPut() stands for it */
         trapAt(iocLocked, caller, NULL);
     exploreNote("has the lock of %s", r->name);
@@ -341,7 +345,7 @@ void iocScanList(unsigned number)
     leave();
 }
 
-void iocPutField_(iocRecord *r, int processes)
+void iocPutToField(iocRecord *r, int processes)
 {
     iocAddr *a = (iocAddr *)iocOne->stack[exploreSelf()];
 
@@ -369,23 +373,41 @@ void iocProcessIt(iocRecord *r)
     leave();
 }
 
+void iocProcessUnseen(iocRecord *r)
+{
+    enter();
+    lockSet(r->lset);
+    dbProcess(r);
+    dbScanUnlock(r, iocOther);
+    leave();
+}
+
 static int isRequested(void *arg)
 {
-    return (iocOne->callbacks & *(uint32_t *)arg) != 0;
+    return (iocOne->callbacks & *(uint32_t *)arg) != 0 || !iocOne->requesters;
 }
 
 /* callback.c: ProcessCallback() */
-void iocRunCallback(iocRecord *r)
+void iocRunCallbacks(iocRecord *r)
 {
     uint32_t bit = 1u << (r - iocOne->record);
 
-    exploreWait(isRequested, &bit);
-    __atomic_fetch_and(&iocOne->callbacks, ~bit, __ATOMIC_SEQ_CST);
-    enter();
-    dbScanLock(r, iocByCallback);
-    process(r);
-    dbScanUnlock(r, iocByCallback);
-    leave();
+    for (;;) {
+        exploreWait(isRequested, &bit);
+        if (!(iocOne->callbacks & bit))
+            return;
+        __atomic_fetch_and(&iocOne->callbacks, ~bit, __ATOMIC_SEQ_CST);
+        enter();
+        dbScanLock(r, iocByCallback);
+        process(r);
+        dbScanUnlock(r, iocByCallback);
+        leave();
+    }
+}
+
+NO_POINTS void iocEndRequests(void)
+{
+    iocOne->requesters--;
 }
 
 /* The records of one set get another one. */
@@ -405,6 +427,7 @@ void iocPutFlnk(iocRecord *r, iocRecord *to)
 
     fillAddr(a, r, &r->flnk, EBPFMON_DBF_FWDLINK, 0);
     enter();
+    iocOne->linkPutAt = exploreNow();
     trap(iocPutField, iocOther, a, DBR_CHAR, iocOne->value, 1);
     enter();
     dbScanLockMany(locker, many, to ? 2 : 1);
@@ -508,4 +531,5 @@ void iocBegin(void)
 {
     memset(iocProcessed, 0, sizeof(iocProcessed));
     memset(depthOf, 0, sizeof(depthOf));
+    iocTraps = 0;
 }

@@ -104,11 +104,15 @@ typedef struct {
     uint8_t attached[iocProgramCount][iocCallerCount];
     uint32_t running[8];  /* by thread: odd while it is in a program; another number for each run */
     uint64_t stack[8][64]; /* by thread: its stack in the IOC */
+    uint64_t linkPutAt;   /* when a put to a link was seen last */
     uint8_t value[8];     /* that clients put */
     uint32_t callbacks;   /* requests of callbacks, by a bit for each record */
+    uint32_t requesters;  /* threads that may request one */
 } ioc;
 
 extern ioc *iocOne; /* in shared memory */
+
+extern uint64_t iocTraps; /* runs of programs */
 
 /* How often each record has processed, to its end: the truth. */
 extern uint64_t iocProcessed[IOC_RECORDS_MAX];
@@ -121,9 +125,12 @@ void iocBegin(void); /* at the begin of each run */
 
 /* --- what threads do --- */
 void iocScanList(unsigned list);                /* a pass */
-void iocPutField_(iocRecord *r, int processes); /* dbPutField() to VAL or PROC */
+void iocPutToField(iocRecord *r, int processes); /* dbPutField() to PROC, or to VAL of a record that this does not
+                                                 * make process */
 void iocProcessIt(iocRecord *r);                /* scanOnce, or a driver: lock, process, unlock */
-void iocRunCallback(iocRecord *r);              /* waits for the callback of this record, and does it */
+void iocProcessUnseen(iocRecord *r);            /* the same, but it took the lock before the probes were there */
+void iocRunCallbacks(iocRecord *r);             /* does the callbacks of this record until nobody requests one */
+void iocEndRequests(void);                      /* this thread requests none any more */
 void iocPutFlnk(iocRecord *r, iocRecord *to);   /* dbPutField() to FLNK */
 void iocPutGroup(iocRecord **r, unsigned count); /* dbScanLockMany(), puts, dbScanUnlockMany() */
 void iocReadMany(iocRecord **r, unsigned count); /* the same without puts */

@@ -2,16 +2,15 @@
 #include <stddef.h>
 #include <string.h>
 
-#include <bpf/bpf_helpers.h>
-#pragma clang section bss = ""
-
 #include "ebpfMonBase.h"
 #include "ebpfMonTable.h"
-#include "thread.bpf.h"
+#include "maps.bpf.h"
 #include "explore.h"
 #include "helpers.h"
 #include "ioc.h"
 #include "userPart.h"
+
+#pragma clang section bss = ""
 
 #define N    IOC_RECORDS_MAX
 #define NONE 255
@@ -55,7 +54,7 @@ static void setConf(void)
 {
     uint32_t tgid = HELPERS_TGID;
 
-    bpf_map_update_elem(helpersTable("targets"), &tgid, &u->conf, BPF_ANY);
+    bpf_map_update_elem(&targets, &tgid, &u->conf, BPF_ANY);
 }
 
 static void setPlaces(iocProgram p, int isOn)
@@ -130,23 +129,33 @@ static void readLinks(unsigned i)
     u->out[i] = indexOf(iocOne->record[i].out);
 }
 
-/* Nonzero: a link makes it process. */
-static int isReached(unsigned i)
+static int isIn(const uint8_t *list, uint32_t from, uint32_t to, uint8_t i)
 {
-    for (unsigned k = 0; k < iocOne->count; k++)
-        if (u->flnk[k] == i || u->out[k] == i)
-            return 1;
-    return 0;
+    while (from < to && list[from] != i)
+        from++;
+    return from < to;
 }
 
-/* All that a record reaches, itself first. "isPass": a link processes a passive record only. */
-static void addReached(Closures *c, unsigned i, int isPass)
+/* Appends all that a record reaches, itself first, and what is not there from "from" on. "isPass": a link processes a
+ * passive record only. */
+static void addReached(Closures *c, uint32_t from, unsigned i, int isPass)
 {
+    if (isIn(c->list, from, c->count, (uint8_t)i))
+        return;
     c->list[c->count++] = (uint8_t)i;
     if (u->out[i] != NONE && !(isPass && iocOne->record[u->out[i]].scan))
-        addReached(c, u->out[i], isPass);
+        addReached(c, from, u->out[i], isPass);
     if (u->flnk[i] != NONE && !(isPass && iocOne->record[u->flnk[i]].scan))
-        addReached(c, u->flnk[i], isPass);
+        addReached(c, from, u->flnk[i], isPass);
+}
+
+static unsigned countCauses(uint8_t i)
+{
+    unsigned n = 0;
+
+    for (unsigned k = 0; k < iocOne->count; k++)
+        n += (u->flnk[k] == i) + (u->out[k] == i);
+    return n;
 }
 
 /* closureTable.c, ebpfMonClosureTableMakeStretches(). "at": the first place of the order, "n": so many. */
@@ -156,7 +165,7 @@ static void findStretches(Closures *c, uint32_t at, uint32_t n, int isPass)
         uint8_t v = c->list[at + p], w = u->flnk[v];
 
         c->ahead[at + p] = 0;
-        if (w != NONE && p + 1 < n && c->list[at + p + 1] == w && u->out[v] == NONE &&
+        if (w != NONE && p + 1 < n && c->list[at + p + 1] == w && u->out[v] == NONE && countCauses(w) == 1 &&
             !(isPass && iocOne->record[w].scan))
             c->ahead[at + p] = (uint8_t)(c->ahead[at + p + 1] + 1);
     }
@@ -183,7 +192,7 @@ static void makePlan(Closures *c)
     for (unsigned l = 0; l < iocOne->listCount; l++) {
         c->listFirst[l] = c->count;
         for (iocElement *e = iocOne->list[l].first; e; e = e->next)
-            addReached(c, indexOf(e->precord), 1);
+            addReached(c, swept, indexOf(e->precord), 1);
         c->listLen[l] = c->count - c->listFirst[l];
     }
     end = c->count;
@@ -198,7 +207,7 @@ static void makePlan(Closures *c)
     for (unsigned i = 0; i < iocOne->count; i++)
         c->group[i] = findHead(c->group, (uint8_t)i);
     for (unsigned i = 0; i < iocOne->count; i++) {
-        c->groupFirst[i] = c->count;
+        c->groupFirst[i] = c->count; /* of a record that is no head: an empty one */
         for (uint32_t p = swept; p < end; p++)
             if (c->group[c->list[p]] == i)
                 c->list[c->count++] = c->list[p];
@@ -206,22 +215,27 @@ static void makePlan(Closures *c)
     }
 }
 
+/* ioc/closure.c: an order of all, of which the closure of a record is a part; or it has a list of its own behind. */
 static void makeClosures(Closures *c, int withPlan)
 {
     memset(c, 0, sizeof(*c));
     for (unsigned i = 0; i < iocOne->count; i++)
-        if (!isReached(i))
-            addReached(c, i, 0);
-    for (uint32_t p = 0; p < c->count; p++) {
-        Closures *own = c;
-        uint32_t was = c->count;
-
-        c->first[c->list[p]] = p;
-        addReached(own, c->list[p], 0); /* behind the end, only to count them */
-        c->len[c->list[p]] = c->count - was;
-        c->count = was;
-    }
+        if (!countCauses((uint8_t)i))
+            addReached(c, 0, i, 0);
     findStretches(c, 0, c->count, 0);
+    for (uint32_t p = 0; p < iocOne->count; p++) {
+        uint32_t own = c->count, len;
+        uint8_t i = c->list[p];
+
+        addReached(c, own, i, 0);
+        len = c->count - own;
+        c->len[i] = len;
+        c->first[i] = own;
+        if (p + len <= iocOne->count && !memcmp(c->list + p, c->list + own, len)) {
+            c->first[i] = p;
+            c->count = own;
+        }
+    }
     if (withPlan)
         makePlan(c);
 }
@@ -281,7 +295,7 @@ static void markReached(unsigned i)
 void userReadMarks(void)
 {
     uint32_t tgid = HELPERS_TGID;
-    struct ebpfMonMoved *m = bpf_map_lookup_elem(helpersTable("moved"), &tgid);
+    struct ebpfMonMoved *m = bpf_map_lookup_elem(&moved, &tgid);
 
     if (!m)
         return;
@@ -376,7 +390,7 @@ static void writeSweeps(const Closures *c)
         struct ebpfMonListKey key = { (uintptr_t)iocOne->list[l].mutex, HELPERS_TGID };
         struct ebpfMonList list = { .first = u->closureAt + c->listFirst[l], .len = c->listLen[l] };
 
-        bpf_map_update_elem(helpersTable("lists"), &key, &list, BPF_ANY);
+        bpf_map_update_elem(&lists, &key, &list, BPF_ANY);
     }
     for (unsigned i = 0; i < iocOne->count; i++) {
         uint8_t head = c->group[i];
@@ -457,11 +471,11 @@ void userMake(int isOneCpu)
         helpersState[i].time = iocOne->record[i].time;
         helpersState[i].seen = 1;
         helpersConf[i].valOff = offsetof(iocRecord, val);
-        *(uint32_t *)helpersElement(helpersTable("recIndex"), &key) = i;
+        *(uint32_t *)helpersElement(&recIndex, &key) = i;
         readLinks(i);
     }
     for (uint32_t number = 1; number < 9; number++)
-        bpf_map_push_elem(helpersTable("freeRoots"), &number, BPF_ANY);
+        bpf_map_push_elem(&freeRoots, &number, BPF_ANY);
     makeClosures(&u->closures, 0);
     install(&u->closures);
 }
@@ -496,7 +510,7 @@ void userBeginPasses(void)
     static const struct ebpfMonMoved none;
     uint32_t tgid = HELPERS_TGID, idle = IOC_BIT(iocPassCount) | IOC_BIT(iocPassNext);
 
-    bpf_map_update_elem(helpersTable("moved"), &tgid, &none, BPF_ANY);
+    bpf_map_update_elem(&moved, &tgid, &none, BPF_ANY);
     u->sweeps = ++u->number;
     u->missed = u->unsure = 0;
     u->conf.sweepsSince = exploreNow();
@@ -558,7 +572,7 @@ void userEndPasses(void)
     for (unsigned l = 0; l < iocOne->listCount; l++) {
         struct ebpfMonListKey key = { (uintptr_t)iocOne->list[l].mutex, HELPERS_TGID };
 
-        bpf_map_delete_elem(helpersTable("lists"), &key);
+        bpf_map_delete_elem(&lists, &key);
     }
     u->hasPlan = 0;
     userReadMarks();
@@ -573,7 +587,8 @@ void userEnd(void)
     uint32_t tgid = HELPERS_TGID;
 
     attach(0);
-    bpf_map_delete_elem(helpersTable("targets"), &tgid);
+    u->sweeps = 0;
+    bpf_map_delete_elem(&targets, &tgid);
 }
 
 /* governor.c, ebpfMonGovernorTakeTurn() */
@@ -598,6 +613,17 @@ void userLetTimePass(void)
     setConf();
 }
 
+void userLetLittleTimePass(void)
+{
+    u->conf.sweepsSince = exploreNow() - 1000000000;
+    setConf();
+}
+
+void userDoubt(void)
+{
+    stretchPuts[ebpfMonShareOf(u->conf.iocId)] = exploreNow();
+}
+
 /* --- links that change ------------------------------------------------------------------------------------------ */
 
 /* linkChange.c, isMissed() */
@@ -609,7 +635,7 @@ static int isMissed(unsigned i, uint64_t since)
 
     if (!st->pending) {
         time = r->time;
-        if (!r->pact && order(time) > order(was) && order(time) > order(helpersState[st->last].time))
+        if (order(time) > order(was) && order(time) > order(helpersState[st->last].time))
             return 1;
     }
     return st->stamp >= since || helpersState[st->last].stamp >= since;
@@ -630,13 +656,15 @@ static void markNew(const uint8_t *isNew, uint64_t since)
 }
 
 /* recordTables.c, ebpfMonRecordTablesUpdateLinks() */
-void userFollowLink(unsigned index, uint64_t since)
+void userFollowLink(unsigned index)
 {
     const Closures *before = &u->closures;
     uint8_t isNew[N] = { 0 };
+    uint64_t since;
     Closures c;
 
     exploreWait(hasChanged, &index);
+    since = iocOne->linkPutAt;
     readLinks(index);
     makeClosures(&c, u->sweeps != 0);
     for (uint32_t k = 0; k < c.len[index]; k++)
@@ -678,9 +706,19 @@ static void checkLost(const void *key, void *value)
         exploreFail("%u times something was lost for reason %u", (unsigned)*(uint64_t *)value, *(const uint32_t *)key);
 }
 
+void userCheckTraps(uint64_t traps)
+{
+    uint32_t zero = 0;
+    const struct ebpfMonHits *h = bpf_map_lookup_elem(&hits, &zero);
+
+    if (h->n[EBPFMON_HIT_ENTRY] + h->n[EBPFMON_HIT_RETURN] != traps)
+        exploreFail("programs ran %u times, and %u are counted", (unsigned)traps,
+                    (unsigned)(h->n[EBPFMON_HIT_ENTRY] + h->n[EBPFMON_HIT_RETURN]));
+}
+
 void userCheckIdle(void)
 {
-    helpersForEach(helpersTable("lost"), checkLost);
+    helpersForEach(&lost, checkLost);
     for (unsigned i = 0; i < iocOne->count; i++) {
         const struct ebpfMonRecState *st = &helpersState[i];
         uint32_t inside = u->sweeps ? st->inside : 0;
@@ -693,7 +731,7 @@ void userCheckIdle(void)
             exploreFail("%s seems to be pending", iocOne->record[i].name);
     }
     if (iocOne->attached[iocLocked][iocOther])
-        helpersForEach(helpersTable("groupThreads"), checkGroupThread);
+        helpersForEach(&groupThreads, checkGroupThread);
     if (iocOne->attached[iocLock][iocOther])
-        helpersForEach(helpersTable("threads"), checkThread);
+        helpersForEach(&threads, checkThread);
 }

@@ -21,10 +21,15 @@ void userBeginPasses(void);       /* watches passes, too, and then instead */
 void userEndPasses(void);         /* back to chains */
 void userEnd(void);               /* removes all probes */
 void userSetTurn(int isTimed);    /* level chains: a turn begins or ends */
-void userLetTimePass(void);       /* in setUp: passes have been watched for long */
 
-/* Waits until a link is another one, and brings it into the tables. "since": when the put was seen. */
-void userFollowLink(unsigned index, uint64_t since);
+/* In setUp: passes have been watched for long; for a second; there was a put after which the last record of a stretch
+ * may not tell of all. */
+void userLetTimePass(void);
+void userLetLittleTimePass(void);
+void userDoubt(void);
+
+/* Waits until the forward link of the record is another one, and brings that into the tables. */
+void userFollowLink(unsigned index);
 
 /* As the user part reads counts: looks for marks, and returns the count of a record. */
 void userReadMarks(void);
@@ -33,5 +38,8 @@ int userIsMarked(unsigned index);
 
 /* Fails if a word of the tables is busy although nobody is there. */
 void userCheckIdle(void);
+
+/* Fails if so many runs of programs are not what the tables say. Only with one CPU. */
+void userCheckTraps(uint64_t traps);
 
 #endif
