@@ -225,11 +225,13 @@ static __always_inline void takeSnapshot(const struct caller *c, __u32 slot, __u
     if (!rc || !rc->len)
         return;
     w->stamp = now;
-    w->first = rc->first;
+    /* Before the closure: a walk through an old closure that begins while closures change must see EBPFMON_REC_SINGLE,
+     * also if the change is over before it goes on. */
+    w->many = many || (*(volatile __u8 *)&rc->flags & EBPFMON_REC_SINGLE);
+    w->first = *(volatile __u32 *)&rc->first;
     w->time = c->conf->time;
     w->pactBefore = c->conf->pact - (c->conf->time - EBPFMON_TIME_WINDOW);
     w->next = w->end = rc->zero;
-    w->many = many || (rc->flags & EBPFMON_REC_SINGLE);
     w->len = rc->len < EBPFMON_CLOSURE_MAX ? rc->len : EBPFMON_CLOSURE_MAX;
     /* With several lock sets held, a root with NOTIME that has not changed is walked through only after a put: the same
      * closure would be walked through for each of them at each read. */
