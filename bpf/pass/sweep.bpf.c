@@ -176,6 +176,8 @@ static __always_inline long sweepNext(__u32 i, struct sweep *s)
         if (skipGroup(s, head))
             return 0;
         inside = readInside(head); /* the thread has left meanwhile, and may not have seen our note */
+        __sync_bool_compare_and_swap(&head->inside, (inside & ~EBPFMON_INSIDE_COUNT) | EBPFMON_INSIDE_SKIPPED,
+                                     inside & ~(EBPFMON_INSIDE_COUNT | EBPFMON_INSIDE_SKIPPED)); /* it has not */
     }
     own = *(volatile __u64 *)&st->time;
     if (readWindow(&win, st->addr, s->time)) {
