@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The counting code of bpf/ in user space, in all orders of its threads with a few preemptions (explore.h). make check tries
+up to two or three in small scenes, make soak more. Old defects, put back into a copy of the sources, are found."""
+import os
+import platform
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from tests.harness import paths
+from tests.harness.soak import IS_LONG, size, soak
+
+HERE = paths.TESTS / "explore"
+
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="explore: registers of x86-64")
+
+# What was wrong once (documentation/RELEASE_NOTES.md): file of bpf/, what the repair is, what was there before, the programs that
+# have it, the scene that shows it, and with how many preemptions.
+DEFECTS = {
+    "a preempted thread's traps were not counted": (
+        "probe.bpf.h", "ADD_ATOMICALLY(&h->n[kind], add);", "h->n[kind] += add;", "chain put", "passPutCpu", 1),
+    "a chain lost a processing when a link changed meanwhile": (
+        "snapshot.bpf.h", "if (!hasProcessed(w, st, own, slot, win->time) || !takeTime(st, own, win->time))", "", "chain",
+        "chainUnlink", 2),
+    "an asynchronous record was counted twice after its lock was taken unseen": (
+        "sweep.bpf.c", "st->early = EBPFMON_EARLY_PERHAPS;", ";", "sweep", "passAsyncUnseen", 2),
+    "a disabled record was counted until a new link was known": (
+        "snapshot.bpf.h", "if (stampOrder(win->time) < stampOrder(st->time))", "if (0)", "chain", "chainDisabled", 0),
+    "a record was counted twice when stretches changed": (
+        "snapshot.bpf.h", "many || (*(volatile __u8 *)&rc->flags & EBPFMON_REC_SINGLE)", "many", "chain", "chainCut", 2),
+}
+
+
+def make(*arguments):
+    done = subprocess.run(["nice", "-n", "10", "make", "-s", "-C", HERE, *arguments], text=True, errors="replace",
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+@soak
+def test_explore():
+    seconds = int(os.environ.get("EXPLORE_SECONDS", size(1000, 300)))
+    out = make("-k", "-j2", "run", f"SECONDS={seconds}", f"LONG={'-m' if IS_LONG else ''}")
+    assert out.count(" preemption") >= 30, out
+    if not IS_LONG:
+        assert "in part" not in out, out
+
+
+def test_old_defects(tmp_path):
+    make("-j2")
+    for what, (name, repair, before, units, scene, preemptions) in DEFECTS.items():
+        copy = tmp_path / scene
+        shutil.copytree(paths.TOP / "bpf", copy / "bpf")
+        source = copy / "bpf" / name
+        text = source.read_text()
+        assert text.count(repair) == 1, f"{name} has changed: write down anew how {what}"
+        source.write_text(text.replace(repair, before))
+        make("defect", f"D={copy}", f"UNITS={units}")
+        out = subprocess.run(["nice", "-n", "10", copy / "explore", "-p", str(preemptions), scene], text=True, stdout=subprocess.PIPE)
+        found = re.search(r"FAILED with (\d+) preemption", out.stdout)
+        assert out.returncode == 1 and found and int(found[1]) == preemptions, f"not found: {what}\n{out.stdout}"
