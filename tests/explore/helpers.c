@@ -6,7 +6,7 @@
 
 #include "explore.h"
 #include "helpers.h"
-#include "maps.bpf.h"
+#include "common/maps.bpf.h"
 
 #pragma clang section bss = ""
 

@@ -12,7 +12,6 @@
 
 _Static_assert(offsetof(iocLockRecord, set) == EBPFMON_LOCKRECORD_SET &&
                offsetof(iocLockRecord, precord) == EBPFMON_LOCKRECORD_PRECORD &&
-               offsetof(iocLockSet, count) == EBPFMON_LOCKSET_COUNT && offsetof(iocLockSet, refs) == EBPFMON_LOCKSET_REFS &&
                offsetof(iocElement, precord) == EBPFMON_SCANELEMENT_PRECORD &&
                offsetof(iocElement, list) == EBPFMON_SCANELEMENT_LIST && offsetof(iocList, first) == EBPFMON_SCANLIST_FIRST &&
                offsetof(iocAddr, special) == EBPFMON_DBADDR_SPECIAL && offsetof(iocLocker, maxrefs) == EBPFMON_LOCKER_MAXREFS &&
@@ -22,6 +21,7 @@ _Static_assert(offsetof(iocLockRecord, set) == EBPFMON_LOCKRECORD_SET &&
 
 #define STACK_ENTRY 48 /* words: where the stack pointer of a thread's outermost function is */
 #define STACK_FRAME 4
+#define FIRST_PERIODIC 3 /* menuScan.dbd */
 #define DBR_CHAR    1 /* one byte: the values do not matter */
 
 /* What follows is no memory that threads share. */
@@ -53,7 +53,7 @@ int ebpfmon_process(struct pt_regs *ctx);
 /* As ebpfMonKernelGetProgram (probe/kernelLoad.c). */
 static int (*const programOf[iocProgramCount])(struct pt_regs *) = {
     [iocPut] = ebpfmon_put, [iocPutReturn] = ebpfmon_put_return, [iocPutField] = ebpfmon_putfield,
-    [iocLock] = ebpfmon_lock, [iocLockCallback] = ebpfmon_lock, [iocPassBegin] = ebpfmon_pass_begin,
+    [iocLock] = ebpfmon_lock, [iocPassBegin] = ebpfmon_pass_begin,
     [iocUnlock] = ebpfmon_unlock, [iocPassCount] = ebpfmon_unlock, [iocPassNext] = ebpfmon_pass_next,
     [iocListEnd] = ebpfmon_list_end, [iocLocked] = ebpfmon_locked, [iocAsk] = ebpfmon_request,
     [iocAskMany] = ebpfmon_request_many, [iocUnlockMany] = ebpfmon_unlock_many, [iocCompleted] = ebpfmon_completed,
@@ -61,7 +61,7 @@ static int (*const programOf[iocProgramCount])(struct pt_regs *) = {
 };
 
 static const char *const nameOf[iocProgramCount] = {
-    "put", "put_return", "putfield", "lock", "lock (callback)", "pass_begin", "unlock", "unlock (scanList)", "pass_next",
+    "put", "put_return", "putfield", "lock", "pass_begin", "unlock", "unlock (scanList)", "pass_next",
     "list_end", "locked", "request", "request_many", "unlock_many", "completed", "process",
 };
 
@@ -129,6 +129,8 @@ static NO_POINTS void takeMutex(uint64_t *owner)
 {
     Waiting w = { owner, (uint64_t)exploreSelf() + 1 };
 
+    if (exploreSelf() < 0)
+        return; /* in setUp */
     exploreAccess(owner, sizeof(*owner), 1);
     exploreWait(isFree, &w);
     *owner = w.self;
@@ -166,12 +168,10 @@ static void lockSet(iocLockRecord *lr)
 
 static void dbScanLock(iocRecord *r, iocCaller caller)
 {
-    if (caller == iocByCallback)
-        trapAt(iocLockCallback, caller, r);
-    else if (caller == iocOther)
+    if (caller == iocOther || caller == iocByCallback) {
         trapAt(iocLock, caller, r);
-    if (caller == iocOther || caller == iocByCallback)
         trapAt(iocAsk, caller, r);
+    }
     lockSet(r->lset);
     if (caller == iocOther || caller == iocByCallback) /* dbPutField(): the entry of dbPut() stands for it */
         trapAt(iocLocked, caller, NULL);
@@ -248,13 +248,61 @@ static void fillAddr(iocAddr *a, iocRecord *r, void *field, int16_t type, int16_
     *a = (iocAddr){ .precord = r, .pfield = field, .elements = 1, .fieldType = type, .fieldSize = size };
 }
 
-/* dbAccess.c. "a" is in the memory of the IOC. */
-static void dbPut(iocAddr *a)
+/* dbScan.c */
+static void deleteFromList(iocRecord *r)
+{
+    iocElement *e = r->spvt;
+    iocList *list = e ? e->list : NULL;
+
+    if (!list)
+        return;
+    takeMutex(&list->owner);
+    e->list = NULL;
+    if (e->next)
+        e->next->previous = e->previous;
+    if (e->previous)
+        e->previous->next = e->next;
+    else
+        list->first = e->next;
+    list->isModified = 1;
+    giveMutex(&list->owner);
+    exploreNote("%s is in no list", r->name);
+}
+
+static void addToList(iocRecord *r)
+{
+    iocElement *e = r->spvt, *last;
+    iocList *list = &iocOne->list[r->scan - FIRST_PERIODIC];
+
+    if (!r->scan)
+        return;
+    takeMutex(&list->owner);
+    e->list = list;
+    for (last = list->first; last && last->next;)
+        last = last->next;
+    e->previous = last;
+    e->next = NULL;
+    if (last)
+        last->next = e;
+    else
+        list->first = e;
+    list->isModified = 1;
+    giveMutex(&list->owner);
+    exploreNote("%s is in list %d", r->name, r->scan - FIRST_PERIODIC);
+}
+
+/* dbAccess.c. "a" is in the memory of the IOC. "scan": a value for SCAN. */
+static void dbPut(iocAddr *a, int16_t scan)
 {
     enter();
     trap(iocPut, iocOther, a, DBR_CHAR, iocOne->value, 1);
-    if (a->pfield == &a->precord->val)
+    if (a->special == EBPFMON_SPC_SCAN) {
+        deleteFromList(a->precord);
+        a->precord->scan = scan;
+        addToList(a->precord);
+    } else if (a->pfield == &a->precord->val) {
         a->precord->val += 1;
+    }
     trapAt(iocPutReturn, iocOther, NULL);
     leave();
 }
@@ -281,7 +329,7 @@ static void putLink(iocRecord *to)
     iocAddr *a = (iocAddr *)&iocOne->stack[exploreSelf()][8 * (depthOf[exploreSelf()] & 1)];
 
     fillAddr(a, to, &to->val, 10, 8);
-    dbPut(a);
+    dbPut(a, 0);
     dbScanPassive(to);
 }
 
@@ -314,22 +362,47 @@ static void dbProcess(iocRecord *r)
 
 /* --- threads ---------------------------------------------------------------------------------------------------- */
 
-/* dbScan.c */
+/* Where a pass is in its list. */
+typedef struct {
+    iocElement *previous, *at, *next;
+} Place;
+
+/* dbScan.c, scanList(): the next record, also if records have left the list meanwhile. The list's mutex is held. */
+static void goOn(iocList *list, Place *p)
+{
+    if (!list->isModified || p->at->list == list) {
+        p->previous = p->at;
+        p->at = p->at->next;
+    } else if (p->previous && p->previous->list == list) {
+        p->at = p->previous->next;
+        if (p->at)
+            p->previous = p->at->previous;
+    } else if (p->next && p->next->list == list) {
+        p->at = p->next;
+        p->previous = p->at->previous;
+    } else {
+        p->at = NULL; /* too many changes */
+    }
+    p->next = p->at ? p->at->next : NULL;
+    list->isModified = 0;
+}
+
 void iocScanList(unsigned number)
 {
     iocList *list = &iocOne->list[number];
-    iocElement *e;
+    Place p = { 0 };
 
     enter();
     trapAt(iocPassBegin, iocByScanList, list);
-    iocOne->stack[exploreSelf()][STACK_ENTRY - 2 * STACK_FRAME + 1] = 0;
     takeMutex(&list->owner);
-    e = list->first;
+    list->isModified = 0;
+    p.at = list->first;
+    p.next = p.at ? p.at->next : NULL;
     giveMutex(&list->owner);
-    while (e) {
-        iocRecord *r = e->precord;
+    while (p.at) {
+        iocRecord *r = p.at->precord;
 
-        /* a register that dbProcess() has saved (bpf/passRoot.bpf.c) */
+        /* a register that dbProcess() has saved (bpf/pass/passRoot.bpf.c) */
         iocOne->stack[exploreSelf()][STACK_ENTRY - 2 * STACK_FRAME + 1] = (uintptr_t)r;
         enter();
         dbScanLock(r, iocByScanList);
@@ -337,10 +410,28 @@ void iocScanList(unsigned number)
         dbScanUnlock(r, iocByScanList);
         leave();
         takeMutex(&list->owner);
-        e = e->next;
-        if (!e) /* epicsMutexUnlock() is called for the last time */
+        goOn(list, &p);
+        if (!p.at) /* epicsMutexUnlock() is called for the last time */
             trapAt(iocListEnd, iocByScanList, list->mutex);
         giveMutex(&list->owner);
+    }
+    leave();
+}
+
+static void dbPutField(iocAddr *a, int processes, int16_t scan)
+{
+    iocRecord *r = a->precord;
+
+    enter();
+    trap(iocPutField, iocOther, a, DBR_CHAR, iocOne->value, 1);
+    if (!r->disp) {
+        enter();
+        dbScanLock(r, iocByPutField);
+        dbPut(a, scan);
+        if (processes)
+            dbProcess(r);
+        dbScanUnlock(r, iocByPutField);
+        leave();
     }
     leave();
 }
@@ -350,18 +441,16 @@ void iocPutToField(iocRecord *r, int processes)
     iocAddr *a = (iocAddr *)iocOne->stack[exploreSelf()];
 
     fillAddr(a, r, processes ? (void *)&r->proc : (void *)&r->val, processes ? 4 : 10, processes ? 1 : 8);
-    enter();
-    trap(iocPutField, iocOther, a, DBR_CHAR, iocOne->value, 1);
-    if (!r->disp) {
-        enter();
-        dbScanLock(r, iocByPutField);
-        dbPut(a);
-        if (processes)
-            dbProcess(r);
-        dbScanUnlock(r, iocByPutField);
-        leave();
-    }
-    leave();
+    dbPutField(a, processes, 0);
+}
+
+void iocPutScan(iocRecord *r, int list)
+{
+    iocAddr *a = (iocAddr *)iocOne->stack[exploreSelf()];
+
+    fillAddr(a, r, &r->scan, EBPFMON_DBF_MENU, 2);
+    a->special = EBPFMON_SPC_SCAN;
+    dbPutField(a, 0, (int16_t)(list < 0 ? 0 : FIRST_PERIODIC + list));
 }
 
 void iocProcessIt(iocRecord *r)
@@ -455,7 +544,7 @@ void iocPutGroup(iocRecord **r, unsigned count)
     dbScanLockMany(locker, r, count);
     for (unsigned i = 0; i < count; i++) {
         fillAddr(a, r[i], &r[i]->val, 10, 8);
-        dbPut(a);
+        dbPut(a, 0);
         dbProcess(r[i]);
     }
     dbScanUnlockMany(locker);
@@ -494,7 +583,6 @@ iocRecord *iocAddRecord(const char *name, int kind)
     r->lset = exploreAlloc(sizeof(*r->lset));
     r->lset->precord = r;
     r->lset->set = set;
-    set->count = set->refs = 1;
     exploreName(set, sizeof(*set), sizeof(*set), "lockSet");
     exploreName(r->lset, sizeof(*r->lset), sizeof(*r->lset), "lockRecord");
     return r;
@@ -508,23 +596,17 @@ void iocJoin(iocRecord *a, iocRecord *b)
 void iocAddToList(unsigned number, iocRecord *r)
 {
     iocList *list = &iocOne->list[number];
-    iocElement *e = exploreAlloc(sizeof(*e)), *last = list->first;
 
     if (!list->mutex)
         list->mutex = exploreAlloc(sizeof(*list->mutex));
     if (iocOne->listCount <= number)
         iocOne->listCount = number + 1;
-    e->list = list;
-    e->precord = r;
-    r->spvt = e;
-    r->scan = (int16_t)(3 + number);
-    while (last && last->next)
-        last = last->next;
-    if (last)
-        last->next = e;
-    else
-        list->first = e;
-    e->previous = last;
+    if (!r->spvt) {
+        r->spvt = exploreAlloc(sizeof(*r->spvt));
+        r->spvt->precord = r;
+    }
+    r->scan = (int16_t)(FIRST_PERIODIC + number);
+    addToList(r);
 }
 
 void iocBegin(void)

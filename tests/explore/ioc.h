@@ -16,17 +16,13 @@
 
 typedef struct iocRecord iocRecord;
 
-/* dbLockPvt.h: struct lockSet. The members are where ebpfMonBase.h has them. */
+/* dbLockPvt.h: struct lockSet */
 typedef struct {
     uint64_t owner; /* 1 + the thread that has it; 0: none */
     uint64_t depth;
-    uint64_t pad[2];
-    int32_t count;
-    int32_t pad2[5];
-    int32_t refs;
 } iocLockSet;
 
-/* struct lockRecord */
+/* struct lockRecord. The members are where ebpfMonBase.h has them, here and in what follows. */
 typedef struct {
     uint64_t pad[2];
     iocLockSet *set;
@@ -46,6 +42,7 @@ struct iocList {
     uint64_t *mutex;
     iocElement *first;
     uint64_t owner; /* of the mutex: 1 + thread */
+    uint64_t isModified;
 };
 
 enum { iocSync, iocAsync, iocAsyncStampsFirst };
@@ -87,7 +84,7 @@ typedef struct {
 
 /* The programs, in the order of enum ebpfMonProg (probe/kernelLoad.h). */
 typedef enum {
-    iocPut, iocPutReturn, iocPutField, iocLock, iocLockCallback, iocPassBegin, iocUnlock, iocPassCount, iocPassNext,
+    iocPut, iocPutReturn, iocPutField, iocLock, iocPassBegin, iocUnlock, iocPassCount, iocPassNext,
     iocListEnd, iocLocked, iocAsk, iocAskMany, iocUnlockMany, iocCompleted, iocProcess, iocProgramCount
 } iocProgram;
 
@@ -132,6 +129,7 @@ void iocProcessUnseen(iocRecord *r);            /* the same, but it took the loc
 void iocRunCallbacks(iocRecord *r);             /* does the callbacks of this record until nobody requests one */
 void iocEndRequests(void);                      /* this thread requests none any more */
 void iocPutFlnk(iocRecord *r, iocRecord *to);   /* dbPutField() to FLNK */
+void iocPutScan(iocRecord *r, int list);        /* dbPutField() to SCAN; -1: Passive */
 void iocPutGroup(iocRecord **r, unsigned count); /* dbScanLockMany(), puts, dbScanUnlockMany() */
 void iocReadMany(iocRecord **r, unsigned count); /* the same without puts */
 

@@ -72,6 +72,8 @@ static void putFlnkCAndC(void) { putFlnkC(); putC(); }
 static void scanAndSetB(void) { scan(); iocPutToField(record(B), 0); }
 static void putFlnkA(void) { iocPutFlnk(record(A), 0); }
 static void followC(void) { userFollowLink(C); }
+static void moveA(void) { iocPutScan(record(A), 1); }
+static void stopA(void) { iocPutScan(record(A), -1); }
 static void followA(void) { userFollowLink(A); }
 static void beginChains(void) { userBeginChains(USER_COUNTS); }
 static void turn(void) { userSetTurn(1); userSetTurn(0); }
@@ -279,6 +281,24 @@ static void passUnlink(void)
     exploreAddThread("monitor", followA);
 }
 
+/* A goes to another list, or to none. */
+static void makeMoves(void (*move)(void))
+{
+    makeRecords(iocSync);
+    iocAddToList(1, record(D));
+    userMake(0);
+    userBeginChains(USER_COUNTS);
+    userBeginPasses();
+    userLetTimePass();
+    exploreAddThread("scan-1", scan);
+    exploreAddThread("scan-2", scanOther);
+    exploreAddThread("putter", move);
+    exploreAddThread("monitor", userFollowLists);
+}
+
+static void passMove(void) { makeMoves(moveA); }
+static void passStop(void) { makeMoves(stopA); }
+
 /* --- chains ----------------------------------------------------------------------------------------------------- */
 
 static void makeChains(int level, int kindOfA)
@@ -444,6 +464,8 @@ const exploreScene exploreScenes[] = {
     SCENE(passLists, 2, 3, check, "passes of two lists with records of one group, and a put"),
     SCENE(passLink, 1, 2, check, "two passes, and a put to a link"),
     SCENE(passUnlink, 1, 2, check, "two passes, and a put that removes a link"),
+    SCENE(passMove, 1, 2, check, "passes of two lists, and a put that moves a record to the other one"),
+    SCENE(passStop, 1, 2, check, "the same, and a put that takes it out of its list"),
     SCENE(chainPut, 2, 3, check, "chains that are watched one by one, and a put"),
     SCENE(chainPutInner, 2, 3, check, "the same, and a put to the middle of a stretch"),
     SCENE(chainAsync, 2, 3, check, "chains with an asynchronous record"),

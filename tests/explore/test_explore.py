@@ -20,16 +20,16 @@ pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="explore:
 # have it, the scene that shows it, and with how many preemptions.
 DEFECTS = {
     "a preempted thread's traps were not counted": (
-        "probe.bpf.h", "ADD_ATOMICALLY(&h->n[kind], add);", "h->n[kind] += add;", "chain put", "passPutCpu", 1),
+        "common/probe.bpf.h", "ADD_ATOMICALLY(&h->n[kind], add);", "h->n[kind] += add;", "chain put", "passPutCpu", 1),
     "a chain lost a processing when a link changed meanwhile": (
-        "snapshot.bpf.h", "if (!hasProcessed(w, st, own, slot, win->time) || !takeTime(st, own, win->time))", "", "chain",
+        "chain/snapshot.bpf.h", "if (!hasProcessed(w, st, own, slot, win->time) || !takeTime(st, own, win->time))", "", "chain",
         "chainUnlink", 2),
     "an asynchronous record was counted twice after its lock was taken unseen": (
-        "sweep.bpf.c", "st->early = EBPFMON_EARLY_PERHAPS;", ";", "sweep", "passAsyncUnseen", 2),
+        "pass/sweep.bpf.c", "st->early = EBPFMON_EARLY_PERHAPS;", ";", "sweep", "passAsyncUnseen", 2),
     "a disabled record was counted until a new link was known": (
-        "snapshot.bpf.h", "if (stampOrder(win->time) < stampOrder(st->time))", "if (0)", "chain", "chainDisabled", 0),
+        "chain/snapshot.bpf.h", "if (stampOrder(win->time) < stampOrder(st->time))", "if (0)", "chain", "chainDisabled", 0),
     "a record was counted twice when stretches changed": (
-        "snapshot.bpf.h", "many || (*(volatile __u8 *)&rc->flags & EBPFMON_REC_SINGLE)", "many", "chain", "chainCut", 2),
+        "chain/snapshot.bpf.h", "many || (*(volatile __u8 *)&rc->flags & EBPFMON_REC_SINGLE)", "many", "chain", "chainCut", 2),
 }
 
 

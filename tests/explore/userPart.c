@@ -4,7 +4,7 @@
 
 #include "ebpfMonBase.h"
 #include "ebpfMonTable.h"
-#include "maps.bpf.h"
+#include "common/maps.bpf.h"
 #include "explore.h"
 #include "helpers.h"
 #include "ioc.h"
@@ -38,8 +38,10 @@ typedef struct {
     int level;
     uint32_t sweeps, number, area, closureAt, bank;
     int hasPlan;
-    uint64_t missed, unsure; /* of struct ebpfMonMoved, as they were read last */
+    uint64_t missed, unsure; /* of struct ebpfMonPassNotes, as they were read last */
+    uint64_t puts;           /* ebpfMonPassNotes.putsBegun when the lists were read last */
     uint8_t flnk[N], out[N]; /* links as they were read; NONE: empty */
+    uint8_t listOf[N];       /* the list of each record; NONE: none */
     uint64_t adjust[N];
     uint8_t isMissed[N];
     Stretches stretch[2];
@@ -76,7 +78,7 @@ static void attach(uint32_t want)
 
 #define PUTS   (IOC_BIT(iocPut) | IOC_BIT(iocPutReturn) | IOC_BIT(iocPutField))
 #define COUNTS (PUTS | IOC_BIT(iocUnlock) | IOC_BIT(iocUnlockMany))
-#define CHAINS (COUNTS | IOC_BIT(iocLock) | IOC_BIT(iocLockCallback) | IOC_BIT(iocPassBegin))
+#define CHAINS (COUNTS | IOC_BIT(iocLock) | IOC_BIT(iocPassBegin))
 #define SWEEPS (IOC_BIT(iocListEnd) | IOC_BIT(iocLocked) | IOC_BIT(iocAskMany) | IOC_BIT(iocPassBegin))
 
 static uint32_t findChainProbes(void)
@@ -295,20 +297,20 @@ static void markReached(unsigned i)
 void userReadMarks(void)
 {
     uint32_t tgid = HELPERS_TGID;
-    struct ebpfMonMoved *m = bpf_map_lookup_elem(&moved, &tgid);
+    struct ebpfMonPassNotes *notes = bpf_map_lookup_elem(&passNotes, &tgid);
 
-    if (!m)
+    if (!notes)
         return;
-    if (m->missed != u->missed || m->stuck)
+    if (notes->missed != u->missed || notes->stuck)
         markAll();
-    if (m->unsure != u->unsure)
+    if (notes->unsure != u->unsure)
         for (unsigned i = 0; i < iocOne->count; i++)
             if (helpersState[i].unsure) {
                 helpersState[i].unsure = 0;
                 markReached(i);
             }
-    u->missed = m->missed;
-    u->unsure = m->unsure;
+    u->missed = notes->missed;
+    u->unsure = notes->unsure;
 }
 
 int userIsMarked(unsigned i)
@@ -434,12 +436,26 @@ static void settleCounting(void)
     }
 }
 
+/* recordSweeps.c, markMoved() */
+static void markMoved(void)
+{
+    for (unsigned i = 0; i < iocOne->count; i++) {
+        const iocElement *e = iocOne->record[i].spvt;
+        uint8_t list = e && e->list ? (uint8_t)(e->list - iocOne->list) : NONE;
+
+        if (u->hasPlan && u->listOf[i] != list)
+            markReached(i);
+        u->listOf[i] = list;
+    }
+}
+
 /* recordSweeps.c, ebpfMonRecordTablesRenewSweeps() */
 static void renewSweeps(void)
 {
     Closures *c = &u->closures;
 
     makeClosures(c, 1);
+    markMoved();
     beginChange();
     install(c);
     writeSweeps(c);
@@ -507,12 +523,13 @@ void userBeginChains(int level)
 /* recordSweeps.c, ebpfMonRecordTablesBeginSweeps(); governor.c, attachSweeps() */
 void userBeginPasses(void)
 {
-    static const struct ebpfMonMoved none;
+    static const struct ebpfMonPassNotes none;
     uint32_t tgid = HELPERS_TGID, idle = IOC_BIT(iocPassCount) | IOC_BIT(iocPassNext);
 
-    bpf_map_update_elem(&moved, &tgid, &none, BPF_ANY);
+    bpf_map_update_elem(&passNotes, &tgid, &none, BPF_ANY);
     u->sweeps = ++u->number;
-    u->missed = u->unsure = 0;
+    u->missed = u->unsure = u->puts = 0;
+    u->conf.putsTaken = 0;
     u->conf.sweepsSince = exploreNow();
     u->conf.seesScanPuts = 0;
     for (unsigned i = 0; i < iocOne->count; i++) {
@@ -522,6 +539,7 @@ void userBeginPasses(void)
         st->early = st->unsure = 0;
     }
     makeClosures(&u->closures, 1);
+    markMoved();
     beginChange();
     install(&u->closures);
     writeSweeps(&u->closures);
@@ -678,6 +696,27 @@ void userFollowLink(unsigned index)
         writeSweeps(&c);
     markNew(isNew, since);
     endChange();
+}
+
+static int hasMoved(void *arg)
+{
+    const struct ebpfMonPassNotes *notes = arg;
+
+    return notes->putsBegun != u->puts && notes->putsBegun == notes->putsDone;
+}
+
+/* recordSweeps.c, ebpfMonRecordTablesFollowSweeps() */
+void userFollowLists(void)
+{
+    uint32_t tgid = HELPERS_TGID;
+    struct ebpfMonPassNotes *notes = bpf_map_lookup_elem(&passNotes, &tgid);
+
+    exploreWait(hasMoved, notes);
+    userReadMarks();
+    u->puts = notes->putsBegun;
+    renewSweeps();
+    u->conf.putsTaken = u->puts;
+    setConf();
 }
 
 /* --- what must be at the end ------------------------------------------------------------------------------------ */

@@ -31,6 +31,9 @@ void userDoubt(void);
 /* Waits until the forward link of the record is another one, and brings that into the tables. */
 void userFollowLink(unsigned index);
 
+/* Waits until a put that may move records is over, and reads the lists again. */
+void userFollowLists(void);
+
 /* As the user part reads counts: looks for marks, and returns the count of a record. */
 void userReadMarks(void);
 uint64_t userCount(unsigned index);
