@@ -65,22 +65,18 @@ static int isCountedSince(const ebpfMonTables *tables, const ebpfMonTarget *t, u
 }
 
 /* Nonzero: it has processed since it was counted last; it was counted since the put, but perhaps not all that it
- * processed before; or it could not be read, because on a busy host the memory may not answer in time. */
+ * processed before; or it could not be read, because on a busy host the memory may not answer in time. Also if it is
+ * busy: it may have processed before that, too. */
 static int isMissed(const ebpfMonLinkChange *change, const ebpfMonTarget *t, uint32_t index)
 {
     volatile struct ebpfMonRecState *st = &t->recState[index];
-    uint64_t addr = t->cat->rec[index].addr, was = st->time, time;
-    uint8_t pact;
+    uint64_t was = st->time, time;
 
     if (t->how[index] & EBPFMON_BY_TRAP)
         return 0;
-    if (!st->pending) {
-        if (ebpfMonMemReadNow(t->pid, addr + t->cat->common.time, &time, sizeof(time)) ||
-            ebpfMonMemReadNow(t->pid, addr + t->cat->common.pact, &pact, sizeof(pact)))
-            return 1;
-        if (!pact && ebpfMonClosureTableHasMoved(change->tables->state, st, was, time))
-            return 1;
-    }
+    if (!st->pending && (ebpfMonMemReadNow(t->pid, t->cat->rec[index].addr + t->cat->common.time, &time, sizeof(time)) ||
+                         ebpfMonClosureTableHasMoved(change->tables->state, st, was, time)))
+        return 1;
     return isCountedSince(change->tables, t, index, change->since);
 }
 
