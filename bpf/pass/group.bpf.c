@@ -101,6 +101,9 @@ __attribute__((noinline)) int ebpfmon_enter(__u64 precord, __u64 lock, __u64 now
         barrier_var(n);
         gt->inside[n & (INSIDE_MAX - 1)] = (struct inside){ lock, group, c.conf->sweeps };
         gt->insideCount = n + 1;
+        if (!(*(volatile __u32 *)&head->inside & EBPFMON_INSIDE_COUNT)) /* before a sweep sees the thread: it would be
+                                                                         * taken for one that has never left */
+            head->passStamp = now;
         if (!(__sync_fetch_and_add(&head->inside, 1) & EBPFMON_INSIDE_COUNT))
             head->passStamp = now;
     }
