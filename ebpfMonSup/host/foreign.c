@@ -36,7 +36,7 @@ typedef struct reader {
     uint64_t began;              /* monotonic ns, 0: not yet */
     int      finished, abandoned;
     int      slept;              /* the job did: it waited for something else than a CPU */
-    uint64_t took;               /* ns, of a job that is finished; without what it waited for a CPU */
+    uint64_t took, cpu;          /* ns, of a job that is finished: without what it waited for a CPU; of CPU time */
     int      statistics;         /* file: what the scheduler says of this thread; -1: it says nothing */
     uint64_t cpuWait;            /* … ns, when the job began */
 } reader;
@@ -51,6 +51,7 @@ static struct {
 
 static __thread int isReader;
 static __thread uint64_t lastCost; /* of the job that this thread has had done last */
+static __thread uint64_t jobsCpu;  /* ns of CPU time, of all jobs that this thread has had done */
 
 /* Takes the lock. NULL: no memory. */
 static ebpfMonForeignAccounts *lockAccounts(void)
@@ -119,6 +120,7 @@ static uint64_t findCost(const reader *r, uint64_t now)
 static void *runReader(void *arg)
 {
     reader *r = arg;
+    uint64_t cpu;
     long sleeps;
 
     isReader = 1;
@@ -131,11 +133,14 @@ static void *runReader(void *arg)
         r->began = ebpfMonClockMonotonic();
         pthread_mutex_unlock(&all.lock);
         sleeps = countSleeps();
+        cpu = ebpfMonClockThreadCpu();
         r->job->run(r->data);
+        cpu = ebpfMonClockThreadCpu() - cpu;
         sleeps = countSleeps() - sleeps;
         r->took = findCost(r, ebpfMonClockMonotonic());
         pthread_mutex_lock(&all.lock);
         r->slept = sleeps != 0;
+        r->cpu = cpu;
         r->finished = 1;
         if (r->abandoned) {
             ebpfMonForeignAccountsReturn(all.accounts, r->pid, r->uid, ebpfMonClockMonotonic());
@@ -232,8 +237,10 @@ static int runJob(reader *r, pid_t pid, const ebpfMonForeignJob *job, void *data
     err = awaitReader(r, limit);
     now = ebpfMonClockMonotonic();
     lastCost = err ? findCost(r, now) : r->took;
-    if (err == 0)
+    if (err == 0) {
+        jobsCpu += r->cpu;
         return 0;
+    }
     r->abandoned = 1;
     if (err == ETIMEDOUT)
         ebpfMonForeignAccountsCharge(all.accounts, pid, lastCost, now);
@@ -288,6 +295,11 @@ uint64_t ebpfMonForeignGetCost(void)
     return lastCost;
 }
 
+uint64_t ebpfMonForeignGetCpu(void)
+{
+    return ebpfMonClockThreadCpu() + jobsCpu;
+}
+
 int ebpfMonForeignIsAside(pid_t pid)
 {
     ebpfMonForeignAccounts *accounts = lockAccounts();
@@ -313,6 +325,24 @@ void ebpfMonForeignCharge(pid_t pid, uint64_t ns)
     if (accounts)
         ebpfMonForeignAccountsCharge(accounts, pid, ns, ebpfMonClockMonotonic());
     pthread_mutex_unlock(&all.lock);
+}
+
+void ebpfMonForeignChargeCpu(uid_t user, uint64_t ns)
+{
+    ebpfMonForeignAccounts *accounts = lockAccounts();
+
+    if (accounts)
+        ebpfMonForeignAccountsChargeCpu(accounts, user, ns, ebpfMonClockMonotonic());
+    pthread_mutex_unlock(&all.lock);
+}
+
+int ebpfMonForeignIsUserCharged(uid_t user)
+{
+    ebpfMonForeignAccounts *accounts = lockAccounts();
+    int charged = accounts && ebpfMonForeignAccountsIsUserCharged(accounts, user, ebpfMonClockMonotonic());
+
+    pthread_mutex_unlock(&all.lock);
+    return charged;
 }
 
 int ebpfMonForeignIsCharged(pid_t pid)

@@ -10,8 +10,10 @@
  * and a time has passed: 1 s, and twice as long each further time, up to 256 s. The cost of slow processes is charged
  * to their user: all processes of a user together may make callers wait 1 s, and after that 5 % of the time. When a
  * user has used up this share, each of its jobs gets an eighth of its time limit. The time that a reader waits for a
- * CPU is not charged: on a busy host it tells nothing about the process. A user may have 8 abandoned readers, all users
- * 64. Beyond that only trusted processes are read, IOCs whose database was read, until 80 readers are abandoned.
+ * CPU is not charged: on a busy host it tells nothing about the process. The CPU time that we need for its processes is
+ * charged, too, but not to system users: 0.4 s, and after that 2 % of the time. A user may have 8 abandoned
+ * readers, all users 64. Beyond that only trusted processes are read, IOCs whose database was read, until 80 readers
+ * are abandoned.
  *
  * These need no job: files of /proc that do not come from the memory of the process (stat, status, comm, cgroup, fd,
  * ns, task), and reading where a link leads (exe). These need a job: process_vm_readv, /proc/PID/mem, maps (mmap_lock),
@@ -45,6 +47,9 @@ int ebpfMonForeignRun(pid_t pid, double seconds, const ebpfMonForeignJob *job, v
 /* The time that the last job of the calling thread took: ns, without the time that its reader waited for a CPU. */
 uint64_t ebpfMonForeignGetCost(void);
 
+/* The CPU time that the calling thread has used, with its jobs; ns. */
+uint64_t ebpfMonForeignGetCpu(void);
+
 /* Nonzero: this process is set aside now, or its user has too many processes that are set aside. */
 int ebpfMonForeignIsAside(pid_t pid);
 
@@ -57,6 +62,13 @@ void ebpfMonForeignTrust(pid_t pid);
 
 /* Charges the user of this process: the caller has waited so many ns for it in vain. */
 void ebpfMonForeignCharge(pid_t pid, uint64_t ns);
+
+/* Charges CPU time of ours to a user (host/procPayer.h), for the work that his new processes, and those that change,
+ * make us do. System users pay nothing. */
+void ebpfMonForeignChargeCpu(uid_t user, uint64_t ns);
+
+/* As ebpfMonForeignIsCharged. */
+int ebpfMonForeignIsUserCharged(uid_t user);
 
 /* How many readers are abandoned now, for reports and tests. */
 unsigned ebpfMonForeignCountStuck(void);

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/shares.h"
 #include "host/foreignAccounts.h"
+#include "host/procPayer.h"
 #include "host/procRead.h"
 
 #define STUCK_MAX     64         /* abandoned readers, of all users */
@@ -15,6 +17,8 @@
 #define TRUSTED       4096       /* places, by pid, a power of two */
 #define SHARE_NS      EBPFMON_SECOND_NS /* what the processes of one user together may cost … */
 #define SHARE_LEAK    20         /* … and then a twentieth of the time */
+#define CPU_NS        (EBPFMON_SECOND_NS * 2 / 5) /* CPU time that they may take … */
+#define CPU_LEAK      50         /* … and then 2 % of the time: with what is not charged, less than a twentieth */
 #define SHORTEST      8          /* whoever used up its share gets this part of the time that was asked for */
 #define ASIDE_NS      EBPFMON_SECOND_NS /* after the first time, doubled each time */
 #define ASIDE_STEPS   8          /* 1 s to 256 s */
@@ -40,6 +44,7 @@ typedef struct {
     int      isUsed;
     unsigned stuck;
     uint64_t charged, at;        /* ns; when it was brought up to date */
+    uint64_t cpu;                /* ns of CPU time, as "charged" */
 } user;
 
 struct ebpfMonForeignAccounts {
@@ -122,7 +127,7 @@ static int isCrowded(ebpfMonForeignAccounts *accounts, pid_t pid)
         return accounts->stuck >= STUCK_MAX + STUCK_TRUSTED;
     if (accounts->stuck >= STUCK_MAX)
         return 1;
-    u = findUser(accounts, ebpfMonProcOwner(pid));
+    u = findUser(accounts, ebpfMonProcPayer(pid));
     return u && u->stuck >= STUCK_USER;
 }
 
@@ -133,7 +138,7 @@ static user *getUser(ebpfMonForeignAccounts *accounts, uid_t uid, uint64_t now)
 
     for (unsigned i = 0; !u && i < USERS - 1; i++)
         if (!accounts->user[i].isUsed ||
-            (!accounts->user[i].stuck && now - accounts->user[i].at > SHARE_NS * SHARE_LEAK)) {
+            (!accounts->user[i].stuck && now - accounts->user[i].at > SHARE_NS * CPU_LEAK)) {
             u = &accounts->user[i];
             *u = (user){ .uid = uid, .isUsed = 1, .at = now };
         }
@@ -142,9 +147,10 @@ static user *getUser(ebpfMonForeignAccounts *accounts, uid_t uid, uint64_t now)
         u->isUsed = 1;
     }
     if (now > u->at) {
-        uint64_t leak = (now - u->at) / SHARE_LEAK;
+        uint64_t leak = (now - u->at) / SHARE_LEAK, cpuLeak = (now - u->at) / CPU_LEAK;
 
         u->charged = u->charged > leak ? u->charged - leak : 0;
+        u->cpu = u->cpu > cpuLeak ? u->cpu - cpuLeak : 0;
         u->at = now;
     }
     return u;
@@ -154,7 +160,8 @@ static void noteCharges(ebpfMonForeignAccounts *accounts)
 {
     accounts->isCharged = 0;
     for (unsigned i = 0; i < USERS; i++)
-        accounts->isCharged |= accounts->user[i].isUsed && (accounts->user[i].stuck || accounts->user[i].charged);
+        accounts->isCharged |= accounts->user[i].isUsed && (accounts->user[i].stuck || accounts->user[i].charged ||
+                                                            accounts->user[i].cpu);
 }
 
 uint64_t ebpfMonForeignAccountsFindLimit(ebpfMonForeignAccounts *accounts, pid_t pid, uint64_t wanted, uint64_t now)
@@ -166,7 +173,7 @@ uint64_t ebpfMonForeignAccountsFindLimit(ebpfMonForeignAccounts *accounts, pid_t
         return 0;
     if (!accounts->isCharged)
         return wanted;
-    u = getUser(accounts, ebpfMonProcOwner(pid), now);
+    u = getUser(accounts, ebpfMonProcPayer(pid), now);
     left = u->charged < SHARE_NS ? SHARE_NS - u->charged : 0;
     noteCharges(accounts);
     if (left > wanted)
@@ -176,14 +183,14 @@ uint64_t ebpfMonForeignAccountsFindLimit(ebpfMonForeignAccounts *accounts, pid_t
 
 void ebpfMonForeignAccountsCharge(ebpfMonForeignAccounts *accounts, pid_t pid, uint64_t ns, uint64_t now)
 {
-    getUser(accounts, ebpfMonProcOwner(pid), now)->charged += ns;
+    getUser(accounts, ebpfMonProcPayer(pid), now)->charged += ns;
     accounts->isCharged = 1;
 }
 
 uid_t ebpfMonForeignAccountsAbandon(ebpfMonForeignAccounts *accounts, pid_t pid, uint64_t now)
 {
     account *a = pid ? makeAccount(accounts, pid, now) : NULL;
-    uid_t uid = pid ? ebpfMonProcOwner(pid) : NOBODY;
+    uid_t uid = pid ? ebpfMonProcPayer(pid) : NOBODY;
 
     accounts->stuck++;
     getUser(accounts, uid, now)->stuck++;
@@ -216,9 +223,24 @@ int ebpfMonForeignAccountsIsAside(ebpfMonForeignAccounts *accounts, pid_t pid, u
     return isSetAside(accounts, pid, now) || isCrowded(accounts, pid);
 }
 
+void ebpfMonForeignAccountsChargeCpu(ebpfMonForeignAccounts *accounts, uid_t uid, uint64_t ns, uint64_t now)
+{
+    if (uid < EBPFMON_SYSTEM_USERS || !ns)
+        return;
+    getUser(accounts, uid, now)->cpu += ns;
+    accounts->isCharged = 1;
+}
+
+int ebpfMonForeignAccountsIsUserCharged(ebpfMonForeignAccounts *accounts, uid_t uid, uint64_t now)
+{
+    const user *u = accounts->isCharged ? getUser(accounts, uid, now) : NULL;
+
+    return u && (u->charged >= SHARE_NS || u->cpu >= CPU_NS);
+}
+
 int ebpfMonForeignAccountsIsCharged(ebpfMonForeignAccounts *accounts, pid_t pid, uint64_t now)
 {
-    return accounts->isCharged && getUser(accounts, ebpfMonProcOwner(pid), now)->charged >= SHARE_NS;
+    return accounts->isCharged && ebpfMonForeignAccountsIsUserCharged(accounts, ebpfMonProcPayer(pid), now);
 }
 
 void ebpfMonForeignAccountsTrust(ebpfMonForeignAccounts *accounts, pid_t pid)

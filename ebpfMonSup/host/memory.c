@@ -54,7 +54,7 @@ struct ebpfMonMem {
     /* what the caller does meanwhile */
     void   (*pause)(void *arg); /* NULL: nothing */
     void    *arg;
-    int      mayPause;
+    int      mayPause, isPaused;
     uint64_t pausedAt;          /* monotonic ns, the last time, or when it was allowed */
     uint64_t paused;            /* ns of CPU time since it was made */
 };
@@ -148,11 +148,18 @@ static void pauseIfDue(ebpfMonMem *mem)
         return;
     mem->mayPause = 0;
     before = ebpfMonClockThreadCpu();
+    mem->isPaused = 1;
     mem->pause(mem->arg);
+    mem->isPaused = 0;
     before = ebpfMonClockThreadCpu() - before;
     mem->cpu += before;
     mem->paused += before;
     ebpfMonMemAllowPause(mem, 1);
+}
+
+int ebpfMonMemIsPaused(const ebpfMonMem *mem)
+{
+    return mem->isPaused;
 }
 
 uint64_t ebpfMonMemGetPaused(const ebpfMonMem *mem)

@@ -35,6 +35,7 @@ uint64_t ebpfMonMemGetWaited(const ebpfMonMem *mem);
 void ebpfMonMemSetPause(ebpfMonMem *mem, void (*pause)(void *arg), void *arg);
 void ebpfMonMemAllowPause(ebpfMonMem *mem, int allowed);
 uint64_t ebpfMonMemGetPaused(const ebpfMonMem *mem);
+int ebpfMonMemIsPaused(const ebpfMonMem *mem); /* nonzero: "pause" is being called */
 
 /* Nonzero: the budget is used up, and all reads through the cache fail until the next flush. */
 int ebpfMonMemIsOver(const ebpfMonMem *mem);

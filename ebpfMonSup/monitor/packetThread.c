@@ -14,6 +14,7 @@
 #include "watch/packetReader.h"
 
 #define REFRESH_NS   2000000000ull
+#define MORE_NS      10000000ull /* so soon the next one of many packet sources is opened */
 
 typedef struct {
     ebpfMonMonitor      *m;
@@ -22,6 +23,7 @@ typedef struct {
     uint64_t             refreshed, second; /* monotonic ns of the last refresh, and of the last second's counts */
     size_t               changes;           /* changes of the targets at the last refresh */
     unsigned             found;             /* packets since the last second's counts */
+    int                  isMore;            /* more sources are to be opened */
     int                  isWhole;           /* the last look has read all packets that had come */
     int                  isSilent;          /* no packet but beacons came for a second, and no IOC hits a probe */
 } ebpfMonPacketThread;
@@ -113,7 +115,7 @@ static void refreshSources(ebpfMonPacketThread *p, uint64_t now)
     p->changes = ebpfMonTargetsCountChanges(p->m->targets); /* before they are read */
     p->refreshed = now;
     ebpfMonRingReaderStopHelping(p->m->packetThread); /* events do not wait for /proc and netlink */
-    ebpfMonPacketReaderFollow(p->reader, now);
+    p->isMore = ebpfMonPacketReaderFollow(p->reader, now);
     ebpfMonServersRefresh(p->m->put.servers, expectPort, p);
 }
 
@@ -157,7 +159,7 @@ static unsigned readPackets(void *arg, int *expects)
     uint64_t now;
 
     now = ebpfMonClockMonotonic();
-    if (ebpfMonTargetsCountChanges(p->m->targets) != p->changes)
+    if (p->isMore || ebpfMonTargetsCountChanges(p->m->targets) != p->changes)
         refreshSources(p, now);
     now = ebpfMonClockMonotonic();
     ebpfMonPacketEventsNoteLost(p->m->put.packetEvents, now);
@@ -188,7 +190,7 @@ static int isIncomplete(void *arg)
 static uint64_t getPacketDue(void *arg)
 {
     ebpfMonPacketThread *p = arg;
-    uint64_t puts = ebpfMonPutJoinGetDue(p->m->put.join), tick = findTick(p);
+    uint64_t puts = ebpfMonPutJoinGetDue(p->m->put.join), tick = p->isMore ? p->refreshed + MORE_NS : findTick(p);
 
     return puts < tick ? puts : tick;
 }

@@ -8,8 +8,11 @@
 #include <envDefs.h>
 #include <errlog.h>
 
+#include "common/shares.h"
 #include "common/text.h"
+#include "host/foreign.h"
 #include "host/procNetns.h"
+#include "host/procPayer.h"
 #include "probe/packetSources.h"
 
 #define RETRY_NS  30000000000ull
@@ -17,6 +20,7 @@
 
 typedef struct {
     uint32_t netns;
+    uid_t    user;        /* who pays for it: procPayer.h */
     ebpfMonPackets *packets;
     ebpfMonPacketSources *all;
 } packetSource;
@@ -52,6 +56,8 @@ ebpfMonPacketSources *ebpfMonPacketSourcesNew(unsigned ringBytes, const ebpfMonP
 
 static void closeSource(ebpfMonPacketSources *s, unsigned i)
 {
+    uint64_t begin = ebpfMonForeignGetCpu();
+    uid_t user = s->source[i].user;
     ebpfMonPacketsStats stats;
 
     ebpfMonPacketsGetStats(s->source[i].packets, &stats);
@@ -59,6 +65,7 @@ static void closeSource(ebpfMonPacketSources *s, unsigned i)
     ebpfMonRingsRemove(s->rings, ebpfMonPacketsGetRing(s->source[i].packets));
     ebpfMonPacketsClose(s->source[i].packets);
     s->source[i] = s->source[--s->count];
+    ebpfMonForeignChargeCpu(user, ebpfMonForeignGetCpu() - begin);
 }
 
 static void onPacket(void *arg, const ebpfMonPacket *packet)
@@ -110,17 +117,27 @@ static void expectPortsOfSite(ebpfMonPackets *packets)
     ebpfMonPacketsExpectPort(packets, readPort(&EPICS_CAS_BEACON_PORT, repeater), 1);
 }
 
-static void openSource(ebpfMonPacketSources *s, pid_t pid, uint32_t netns)
+/* The size of the ring of a new source. A user who makes many namespaces gets smaller ones: all rings of a user
+ * together take less than four times the first. */
+static unsigned findRingBytes(const ebpfMonPacketSources *s, uid_t user)
+{
+    unsigned others = 0, bytes = s->ringBytes ? s->ringBytes : EBPFMON_PACKETS_RING, most = bytes;
+
+    if (user < EBPFMON_SYSTEM_USERS)
+        return bytes;
+    for (unsigned i = 0; i < s->count; i++)
+        others += s->source[i].user == user;
+    while (bytes > most / (others + 1)) /* a ring's size is a power of two */
+        bytes /= 2;
+    return bytes;
+}
+
+static void openSource(ebpfMonPacketSources *s, pid_t pid, uint32_t netns, uid_t user)
 {
     packetSource *source = &s->source[s->count];
     char why[sizeof(s->trouble)];
 
-    for (unsigned i = 0; i < s->refusedCount; i++)
-        if (s->refused[i] == netns)
-            return;
-    if (s->count == EBPFMON_PACKET_SOURCES_MAX)
-        return;
-    source->packets = ebpfMonPacketsOpen(pid, s->ringBytes, why, sizeof(why));
+    source->packets = ebpfMonPacketsOpen(pid, findRingBytes(s, user), why, sizeof(why));
     if (source->packets && ebpfMonRingsAdd(s->rings, ebpfMonPacketsGetRing(source->packets))) {
         snprintf(why, sizeof(why), "packets: %s", strerror(errno));
         ebpfMonPacketsClose(source->packets);
@@ -128,6 +145,7 @@ static void openSource(ebpfMonPacketSources *s, pid_t pid, uint32_t netns)
     }
     if (source->packets) {
         source->netns = netns;
+        source->user = user;
         source->all = s;
         s->count++;
         expectPortsOfSite(source->packets);
@@ -144,9 +162,30 @@ static void openSource(ebpfMonPacketSources *s, pid_t pid, uint32_t netns)
     ebpfMonTextCopy(s->trouble, sizeof(s->trouble), why);
 }
 
-void ebpfMonPacketSourcesFollow(ebpfMonPacketSources *s, const ebpfMonNetns *list, unsigned count, uint64_t now)
+/* Nonzero: there is a place for it, and it was not tried a short time ago. */
+static int mayOpen(const ebpfMonPacketSources *s, uint32_t netns)
 {
-    unsigned i, k;
+    for (unsigned i = 0; i < s->refusedCount; i++)
+        if (s->refused[i] == netns)
+            return 0;
+    return s->count < EBPFMON_PACKET_SOURCES_MAX;
+}
+
+/* Opens it, if its user has time left. A system user has, always. */
+static void openForUser(ebpfMonPacketSources *s, pid_t pid, uint32_t netns, uid_t user)
+{
+    uint64_t begin = ebpfMonForeignGetCpu();
+
+    if (ebpfMonForeignIsUserCharged(user) && user >= EBPFMON_SYSTEM_USERS)
+        return;
+    openSource(s, pid, netns, user);
+    ebpfMonForeignChargeCpu(user, ebpfMonForeignGetCpu() - begin);
+}
+
+int ebpfMonPacketSourcesFollow(ebpfMonPacketSources *s, const ebpfMonNetns *list, unsigned count, uint64_t now)
+{
+    unsigned i, k, opened = 0;
+    int isMore = 0;
 
     if (now - s->refusedAt > RETRY_NS) {
         s->refusedAt = now;
@@ -161,13 +200,20 @@ void ebpfMonPacketSourcesFollow(ebpfMonPacketSources *s, const ebpfMonNetns *lis
         pid_t pid = list[k].pid == getpid() ? 0 : list[k].pid;
 
         for (i = 0; i < s->count && s->source[i].netns != list[k].netns; i++) {}
-        if (i == s->count)
-            openSource(s, pid, list[k].netns);
-        else
+        if (i < s->count) {
             ebpfMonPacketsFollow(s->source[i].packets, pid);
+        } else if (mayOpen(s, list[k].netns)) {
+            uid_t user = pid ? ebpfMonProcNetnsPayer(pid) : 0;
+
+            if (user >= EBPFMON_SYSTEM_USERS && opened++)
+                isMore = 1;
+            else
+                openForUser(s, pid, list[k].netns, user);
+        }
     }
     if (!s->refusedCount)
         s->trouble[0] = 0;
+    return isMore;
 }
 
 unsigned ebpfMonPacketSourcesList(const ebpfMonPacketSources *s, uint32_t *netns)

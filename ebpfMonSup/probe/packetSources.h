@@ -33,8 +33,10 @@ ebpfMonPacketSources *ebpfMonPacketSourcesNew(unsigned ringBytes, const ebpfMonP
 void ebpfMonPacketSourcesFree(ebpfMonPacketSources *sources);
 
 /* Opens and closes sources, so that exactly the namespaces of "list" have one; ebpfMonProcNetnsList makes the list. A
- * namespace that cannot be opened is tried again after 30 s; the reason is logged once. "now": monotonic ns. */
-void ebpfMonPacketSourcesFollow(ebpfMonPacketSources *sources, const ebpfMonNetns *list, unsigned count, uint64_t now);
+ * namespace that cannot be opened is tried again after 30 s; the reason is logged once. "now": monotonic ns. To open
+ * one takes some 25 ms of CPU time, while packets of others wait, and its user pays for it (host/foreign.h). So of
+ * users that are no system users one is opened in each call. Nonzero: there are more; call it again soon. */
+int ebpfMonPacketSourcesFollow(ebpfMonPacketSources *sources, const ebpfMonNetns *list, unsigned count, uint64_t now);
 
 /* Copies the inodes of the namespaces that have a source to "netns", which has room for EBPFMON_PACKET_SOURCES_MAX.
  * Returns their number. */

@@ -13,6 +13,19 @@ static int isListed(const uint32_t *netns, unsigned count, uint32_t which)
     return 0;
 }
 
+/* Forgets the one that was left longest ago: somebody may make and end many. */
+static void forgetOldest(ebpfMonJoinCovered *covered)
+{
+    unsigned oldest = covered->count;
+
+    for (unsigned i = 0; i < covered->count; i++)
+        if (covered->space[i].leftAt &&
+            (oldest == covered->count || covered->space[i].leftAt < covered->space[oldest].leftAt))
+            oldest = i;
+    if (oldest < covered->count)
+        covered->space[oldest] = covered->space[--covered->count];
+}
+
 static void addSpace(ebpfMonJoinCovered *covered, uint32_t netns)
 {
     for (unsigned i = 0; i < covered->count; i++)
@@ -20,6 +33,8 @@ static void addSpace(ebpfMonJoinCovered *covered, uint32_t netns)
             covered->space[i].leftAt = 0;
             return;
         }
+    if (covered->count == EBPFMON_JOIN_COVERED_MAX)
+        forgetOldest(covered);
     if (covered->count == EBPFMON_JOIN_COVERED_MAX)
         return;
     covered->space[covered->count].netns = netns;

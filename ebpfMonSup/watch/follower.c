@@ -48,6 +48,7 @@ struct ebpfMonFollower {
     uint64_t  chargedAt;    /* last look at the start of an IOC whose user has cost too much */
     unsigned  turn;         /* they take turns: in this one each is looked at once; never that of a new target, 0 */
     uint64_t  refusedAt;    /* no place for an IOC; 0: never */
+    int       hasSearched;  /* all processes that were there have been looked at */
     const ebpfMonTarget *busy; /* it is being looked at, and others are meanwhile; NULL: none */
     char      trouble[200]; /* as it was reported last */
 };
@@ -195,18 +196,18 @@ static void followStart(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
     shortenWait(r, ebpfMonTargetLifeFollowStart(&f->life, t, r->now));
 }
 
-static void followTarget(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
+/* Nonzero: it is forgotten. */
+static int followOne(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
 {
-    ebpfMonWorkerGiveSign(r->worker);
-    f->busy = t;
     if (!t->gone)
         followEnd(f, r, t);
     if (t->gone || t->follower.noFiles)
         shortenWait(r, TICK_IDLE);
     if (t->gone) {
-        if (r->now - t->follower.endedAt > KEEP_NS)
-            ebpfMonTargetLifeForget(&f->life, t);
-        return;
+        if (r->now - t->follower.endedAt <= KEEP_NS)
+            return 0;
+        ebpfMonTargetLifeForget(&f->life, t);
+        return 1;
     }
     if (r->changed)
         t->follower.levelApplied = 0;
@@ -216,6 +217,23 @@ static void followTarget(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
         followRunning(f, r, t);
     else
         followStart(f, r, t);
+    return 0;
+}
+
+/* Its user pays for the CPU time that it takes, without that of others which were looked at meanwhile. If the monitor
+ * is started when many IOCs run, their start is free. */
+static void followTarget(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
+{
+    uint64_t begin = ebpfMonForeignGetCpu(), paused = ebpfMonMemGetPaused(t->follower.mem);
+    int isFree = t->follower.wasThere && !t->running;
+    uid_t user = t->user;
+
+    ebpfMonWorkerGiveSign(r->worker);
+    f->busy = t;
+    if (!followOne(f, r, t))
+        begin += ebpfMonMemGetPaused(t->follower.mem) - paused;
+    if (!isFree)
+        ebpfMonForeignChargeCpu(user, ebpfMonForeignGetCpu() - begin);
 }
 
 /* Credible IOCs go first. An IOC may be forgotten meanwhile; then it was already handled in this list. */
@@ -242,6 +260,14 @@ static void readLinksOf(void *arg, uint32_t iocId, uint64_t precord)
         ebpfMonTargetLifeReadLinks(&f->life, t, precord);
 }
 
+static void noteThere(ebpfMonFollower *f, pid_t pid)
+{
+    ebpfMonTarget *t = ebpfMonTargetsFindByPid(f->life.targets, pid);
+
+    if (t)
+        t->follower.wasThere = 1;
+}
+
 static void adoptNew(ebpfMonFollower *f, followRound *r)
 {
     ebpfMonImage image;
@@ -256,6 +282,7 @@ static void adoptNew(ebpfMonFollower *f, followRound *r)
         if (!pid) {
             shortenWait(r, due);
             ebpfMonTargetsSetSearched(f->life.targets);
+            f->hasSearched = 1;
             return;
         }
         if (ebpfMonTargetLifeAdopt(&f->life, pid, &image)) {
@@ -263,6 +290,8 @@ static void adoptNew(ebpfMonFollower *f, followRound *r)
             ebpfMonIocFinderSetAside(f->finder, pid, "there is no place for one more IOC");
             continue;
         }
+        if (!f->hasSearched)
+            noteThere(f, pid);
         r->wait = 0; /* it is followed at once */
     }
 }

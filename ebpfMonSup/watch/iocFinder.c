@@ -12,6 +12,7 @@
 #include "common/clock.h"
 #include "host/foreign.h"
 #include "host/procInfo.h"
+#include "host/procPayer.h"
 #include "host/procStat.h"
 #include "watch/iocFinder.h"
 #include "watch/pidNotes.h"
@@ -84,6 +85,7 @@ struct ebpfMonIocFinder {
                          * rescan, in the one under way */
     pid_t *scan;         /* the rescan under way */
     int    scanCount, scanAt;
+    int    hasScanned;   /* once */
     unsigned denied, deniedSoFar; /* in the last rescan, in the one under way */
     pid_t  deniedFirst, deniedFirstSoFar;
 };
@@ -229,6 +231,7 @@ static int takeTurn(ebpfMonIocFinder *f)
 /* As ebpfMonImageRead: 0: an IOC that is to be watched; 1: none; -1 with errno. */
 static int readImage(ebpfMonIocFinder *f, pid_t pid, ebpfMonImage *image)
 {
+    uint64_t begin;
     int found, err;
 
     if ((pid == getpid() && !f->watchSelf) || f->isKnown(f->arg, pid))
@@ -237,8 +240,11 @@ static int readImage(ebpfMonIocFinder *f, pid_t pid, ebpfMonImage *image)
     ebpfMonIocFinderTakeExit(f, pid); /* … and its number may have been that of another process */
     if (ebpfMonProcIsUnderValgrind(pid))
         return 1;
+    begin = ebpfMonForeignGetCpu();
     found = ebpfMonImageRead(f->cache, pid, image);
     err = errno;
+    if (f->hasScanned) /* else the start of a monitor would take long on a large host */
+        ebpfMonForeignChargeCpu(ebpfMonProcPayer(pid), ebpfMonForeignGetCpu() - begin);
     if (found < 0 && ebpfMonImageIsRefused(err))
         ebpfMonIocFinderSetAside(f, pid, ebpfMonImageRefusal(err));
     errno = err;
@@ -350,6 +356,7 @@ static void endScan(ebpfMonIocFinder *f)
         f->denied = f->deniedSoFar;
         f->deniedFirst = f->deniedFirstSoFar;
         f->deniedSoFar = 0;
+        f->hasScanned = 1;
     }
     free(f->scan);
     f->scan = NULL;

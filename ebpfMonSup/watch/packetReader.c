@@ -9,8 +9,12 @@
 #include <errlog.h>
 
 #include "common/clock.h"
+#include "common/shares.h"
+#include "host/foreign.h"
 #include "host/procNetns.h"
+#include "host/procPayer.h"
 #include "model/iocValues.h"
+#include "watch/packetPlaces.h"
 #include "watch/packetReader.h"
 #include "wire/wire.h"
 
@@ -31,7 +35,8 @@ struct ebpfMonPacketReader {
     uint64_t                packetAt; /* ns of the clock, of the last packet */
     uint64_t                urgentAt; /* monotonic ns: one that could not wait was read */
     int                     hasBeacon, hasOther; /* the packet at hand told of a beacon, of something else */
-    unsigned                left;   /* namespaces of watched IOCs for which there is no place */
+    unsigned                left;   /* namespaces of watched IOCs for which there is no place; … */
+    unsigned                leftOfSystem; /* of these, those of system users */
     uint32_t                unread[EBPFMON_PACKET_SOURCES_MAX]; /* namespaces of IOCs that are not watched … */
     unsigned                unreadCount;
 };
@@ -113,9 +118,9 @@ void ebpfMonPacketReaderFree(ebpfMonPacketReader *r)
     free(r);
 }
 
-/* The namespaces of IOCs for which this level was asked, at most EBPFMON_PACKET_SOURCES_MAX, and our own as the first
- * one. Returns the number, *list is malloc'ed; 0 without memory. *left: so many more there are. */
-static unsigned listNamespaces(ebpfMonPacketReader *r, ebpfMonLevel least, ebpfMonNetns **list, unsigned *left)
+/* The namespaces of IOCs for which this level was asked, and our own as the first one. Returns the number, *list is
+ * malloc'ed; 0 without memory. */
+static unsigned listNamespaces(ebpfMonPacketReader *r, ebpfMonLevel least, ebpfMonNetns **list)
 {
     pid_t pids[EBPFMON_TARGETS_MAX + 1];
     unsigned n;
@@ -125,8 +130,7 @@ static unsigned listNamespaces(ebpfMonPacketReader *r, ebpfMonLevel least, ebpfM
     pids[0] = getpid();
     n = 1 + ebpfMonTargetsListPids(r->targets, least, pids + 1, EBPFMON_TARGETS_MAX);
     count = ebpfMonProcNetnsList(pids, n, list);
-    *left = count > EBPFMON_PACKET_SOURCES_MAX ? (unsigned)count - EBPFMON_PACKET_SOURCES_MAX : 0;
-    return count < 0 ? 0 : (unsigned)count - *left;
+    return count < 0 ? 0 : (unsigned)count;
 }
 
 static void tellLeft(ebpfMonPacketReader *r, unsigned left)
@@ -134,8 +138,8 @@ static void tellLeft(ebpfMonPacketReader *r, unsigned left)
     if (left && !r->left)
         errlogSevPrintf(errlogMinor,
                         "ebpfMon: watched IOCs are in more than %d network namespaces. In %u of them no packets "
-                        "are read: what only packets show is missing there. Watch fewer IOCs, or run a monitor in each "
-                        "container\n",
+                        "are read: what only packets show is missing there. Each user has a share. Watch fewer IOCs, "
+                        "or run a monitor in each container\n",
                         EBPFMON_PACKET_SOURCES_MAX, left);
     r->left = left;
 }
@@ -148,43 +152,59 @@ static int hasNamespace(const uint32_t *netns, unsigned count, uint32_t which)
     return 0;
 }
 
+/* Nonzero: its user has time left for it, and pays for it. */
+static int readOwners(const ebpfMonPacketReader *r, const ebpfMonNetns *at)
+{
+    uid_t user = ebpfMonProcNetnsPayer(at->pid);
+    uint64_t begin = ebpfMonForeignGetCpu();
+
+    if (user >= EBPFMON_SYSTEM_USERS && ebpfMonForeignIsUserCharged(user))
+        return 0;
+    ebpfMonConnectionOwnersRead(at->pid, at->netns, r->sink.setOwner);
+    ebpfMonForeignChargeCpu(user, ebpfMonForeignGetCpu() - begin);
+    return 1;
+}
+
 /* No packets are read where no IOC is watched: reading them costs each packet there. But a process of an IOC that is
  * not watched may write to one that is: whose its connections are is read once. */
 static void readOwnersElsewhere(ebpfMonPacketReader *r, const uint32_t *covered, unsigned coveredCount)
 {
     uint32_t unread[EBPFMON_PACKET_SOURCES_MAX] = { 0 };
     ebpfMonNetns *list;
-    unsigned left, count = listNamespaces(r, ebpfMonLevelOff, &list, &left), n = 0;
+    unsigned count = listNamespaces(r, ebpfMonLevelOff, &list), n = 0;
 
-    for (unsigned i = 0; i < count; i++) {
+    for (unsigned i = 0; i < count && n < EBPFMON_PACKET_SOURCES_MAX; i++) {
         if (hasNamespace(covered, coveredCount, list[i].netns))
             continue;
-        if (!hasNamespace(r->unread, r->unreadCount, list[i].netns))
-            ebpfMonConnectionOwnersRead(list[i].pid, list[i].netns, r->sink.setOwner);
-        unread[n++] = list[i].netns;
+        if (hasNamespace(r->unread, r->unreadCount, list[i].netns) || readOwners(r, &list[i]))
+            unread[n++] = list[i].netns;
     }
     memcpy(r->unread, unread, n * sizeof(unread[0]));
     r->unreadCount = n;
     free(list);
 }
 
-void ebpfMonPacketReaderFollow(ebpfMonPacketReader *r, uint64_t now)
+int ebpfMonPacketReaderFollow(ebpfMonPacketReader *r, uint64_t now)
 {
     uint32_t netns[EBPFMON_PACKET_SOURCES_MAX];
     ebpfMonNetns *list;
-    unsigned left, count = listNamespaces(r, ebpfMonLevelPuts, &list, &left);
+    unsigned count = listNamespaces(r, ebpfMonLevelPuts, &list), left;
+    int isMore = 0;
 
+    left = ebpfMonPacketPlacesChoose(list, count, EBPFMON_PACKET_SOURCES_MAX, &r->leftOfSystem);
+    count -= left;
     tellLeft(r, left);
     if (count) {
         for (unsigned i = 0; i < count; i++)
             netns[i] = list[i].netns;
         r->sink.covers(r->sink.arg, netns, count);
-        ebpfMonPacketSourcesFollow(r->sources, list, count, now);
+        isMore = ebpfMonPacketSourcesFollow(r->sources, list, count, now);
     }
     free(list);
     count = ebpfMonPacketSourcesList(r->sources, netns);
     r->sink.covers(r->sink.arg, netns, count);
     readOwnersElsewhere(r, netns, count);
+    return isMore;
 }
 
 void ebpfMonPacketReaderRead(ebpfMonPacketReader *r, ebpfMonPacketReaderLook *look)
@@ -244,7 +264,7 @@ void ebpfMonPacketReaderTick(ebpfMonPacketReader *r, double seconds, ebpfMonPack
     ebpfMonWireSetLossAt(r->wire, r->lossAt);
     ebpfMonWireTick(r->wire, now);
     *values = (ebpfMonPacketValues){
-        .state = !state.count || state.trouble || r->left ? ebpfMonWireTrouble : ebpfMonWireOn,
+        .state = !state.count || state.trouble || r->leftOfSystem ? ebpfMonWireTrouble : ebpfMonWireOn,
         /* fewer than before: a source was closed */
         .rate = state.passed >= r->passedBefore ? (double)(state.passed - r->passedBefore) / seconds : 0,
         .lost = state.dropped + w->gaps + w->noMemory,

@@ -31,8 +31,9 @@ ebpfMonPacketReader *ebpfMonPacketReaderNew(ebpfMonTargets *targets, unsigned ri
                                             const ebpfMonPacketReaderSink *sink);
 void ebpfMonPacketReaderFree(ebpfMonPacketReader *reader); /* NULL does no harm */
 
-/* Opens and closes packet sources. Call it when IOCs came or went, and every few seconds. "now": monotonic ns. */
-void ebpfMonPacketReaderFollow(ebpfMonPacketReader *reader, uint64_t now);
+/* Opens and closes packet sources. Call it when IOCs came or went, and every few seconds. "now": monotonic ns. Nonzero:
+ * more are to be opened; call it again soon. */
+int ebpfMonPacketReaderFollow(ebpfMonPacketReader *reader, uint64_t now);
 
 /* What a look found. */
 typedef struct {

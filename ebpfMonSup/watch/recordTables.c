@@ -11,6 +11,7 @@
 #include "common/worker.h"
 #include "ioc/recordLinks.h"
 #include "watch/linkChange.h"
+#include "watch/recordShares.h"
 #include "watch/recordTables.h"
 #include "watch/recordTablesOwn.h"
 #include "watch/sweeps.h"
@@ -184,21 +185,37 @@ static void setIndexed(ebpfMonRecordTables *r, ebpfMonTarget *t, int indexed)
     ebpfMonTargetsUnlock(r->targets);
 }
 
-/* The first of so many slots. UINT32_MAX: there is no room; errno is ENOSPC if the tables are full, otherwise the
- * kernel gives no memory for them. */
-static uint32_t takeSlots(ebpfMonRecordTables *r, uint32_t count)
+static void giveUpRecords(ebpfMonRecordTables *r, ebpfMonTarget *victim)
 {
-    uint32_t slot = ebpfMonSlotAllocatorTake(r->slots, count);
-    int error = ENOSPC;
+    ebpfMonTargetSetNote(r->targets, victim,
+                         "its records gave way to those of another user, who has fewer: raise maxRecords of "
+                         "ebpfMonConfigure; puts only", 0);
+    ebpfMonRecordTablesRemove(r, victim);
+    victim->follower.readAt = 0; /* its level is applied anew at the next look */
+}
 
-    if (slot != UINT32_MAX) {
-        if (ebpfMonTablesUse(r->kernel.tables, slot + count, 0) == 0)
+/* As ebpfMonRecordSharesTakeSlots. If the tables are full, IOCs of users who have more give up theirs. */
+static uint32_t takeShare(ebpfMonRecordTables *r, ebpfMonTarget *t)
+{
+    uint64_t room = r->kernel.tables->size.maxRecords;
+    ebpfMonTarget *victims[EBPFMON_TARGETS_MAX];
+    unsigned count = 0, taken = 0;
+    uint32_t slot;
+
+    do {
+        for (unsigned i = 0; i < count; i++)
+            giveUpRecords(r, victims[i]);
+        taken += count;
+        slot = ebpfMonRecordSharesTakeSlots(r, t->cat->count);
+        if (slot != UINT32_MAX || errno != ENOSPC || t->follower.hasNoShare)
             return slot;
-        error = errno;
-        ebpfMonSlotAllocatorReturn(r->slots, slot, count);
-    }
-    errno = error;
-    return UINT32_MAX;
+        if (taken) /* the room is in pieces: one more must go */
+            room = ebpfMonSlotAllocatorCountUsed(r->slots) + t->cat->count - 1ull;
+        count = ebpfMonRecordSharesFindVictims(r->targets, t, room, victims);
+    } while (count);
+    t->follower.hasNoShare = taken != 0; /* else it would take places in vain again and again */
+    errno = ENOSPC;
+    return slot;
 }
 
 /* What to do if there is no room, by errno. */
@@ -214,14 +231,14 @@ int ebpfMonRecordTablesAdd(ebpfMonRecordTables *r, ebpfMonTarget *t)
     ebpfMonClosures *c;
     uint32_t slot;
 
-    ebpfMonTypeTrialSetTypes(t->cat);
-    readLinks(r, t, EBPFMON_ALL_RECORDS, NULL);
-    slot = takeSlots(r, t->cat->count);
+    slot = takeShare(r, t);
     if (slot == UINT32_MAX) {
         snprintf(note, sizeof(note), "its %u records do not fit any more: %s; puts only", t->cat->count, findRemedy());
         ebpfMonTargetSetNote(r->targets, t, note, 0);
         return -1;
     }
+    ebpfMonTypeTrialSetTypes(t->cat);
+    readLinks(r, t, EBPFMON_ALL_RECORDS, NULL);
     ebpfMonWorkerGiveSignHere(); /* the next steps read nothing, and each of them takes a part of a second for 500,000
                                   * records */
     c = ebpfMonClosureTableMakeClosures(t->cat);

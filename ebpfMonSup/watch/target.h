@@ -42,6 +42,7 @@ typedef struct ebpfMonTarget {
     uint64_t  start;       /* with the pid its identity */
     uint32_t  iocId;       /* never used twice */
     uid_t     uid;         /* whose process it is */
+    uid_t     user;        /* who pays for it: host/procPayer.h */
     char      name[EBPFMON_IOCNAME_SIZE];
 
     /* Shared: the follower writes these under the lock, and other threads read them under the lock. The follower reads
@@ -132,6 +133,8 @@ typedef struct ebpfMonTarget {
         uint64_t  listensAt;   /* not before, its sockets are looked at again */
         unsigned  turn;        /* round of its last look; IOCs of a user who has cost too much take turns */
         int       isShort;     /* too little memory is left for its records, or for those that were loaded later */
+        int       wasThere;    /* it was found when the monitor looked around for the first time */
+        int       hasNoShare;  /* other IOCs gave up their places in the tables for it, and it could not use them */
         int       silent;      /* its memory does not answer */
         int       noFiles;     /* no files are left for its probes */
         int       nameDenied;  /* its environment may not be read: it may have another name */

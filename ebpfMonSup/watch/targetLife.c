@@ -10,6 +10,7 @@
 #include "common/clock.h"
 #include "host/foreign.h"
 #include "host/procStat.h"
+#include "host/procPayer.h"
 #include "model/iocValues.h"
 #include "probe/kernelTables.h"
 #include "watch/stuckClock.h"
@@ -125,10 +126,10 @@ static double followNameless(const ebpfMonTargetLife *life, ebpfMonTarget *t, ui
 
 int ebpfMonTargetLifeAdopt(const ebpfMonTargetLife *life, pid_t pid, const ebpfMonImage *image)
 {
-    uid_t uid = ebpfMonProcOwner(pid);
+    uid_t user = ebpfMonProcPayer(pid);
     ebpfMonTarget *t, *victim;
 
-    if (ebpfMonTargetPlaceFind(life->targets, pid, uid, &victim))
+    if (ebpfMonTargetPlaceFind(life->targets, pid, user, &victim))
         return -1;
     if (victim && life->isMeanwhile)
         return -1; /* the round that is under way goes on with its list, and may be reading the victim */
@@ -138,7 +139,8 @@ int ebpfMonTargetLifeAdopt(const ebpfMonTargetLife *life, pid_t pid, const ebpfM
     if (!t)
         return -1;
     t->pid = pid;
-    t->uid = uid;
+    t->uid = ebpfMonProcOwner(pid);
+    t->user = user;
     t->start = ebpfMonProcStart(pid);
     t->putsSince = UINT64_MAX;
     t->image = *image;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "common/clock.h"
+#include "common/shares.h"
 #include "host/foreign.h"
 #include "host/serverSockets.h"
 #include "watch/targetPlace.h"
@@ -48,12 +49,12 @@ void ebpfMonTargetPlaceFindListening(ebpfMonTargets *targets, uint64_t now)
     free(sockets);
 }
 
-static unsigned countOf(ebpfMonTargets *targets, uid_t uid)
+static unsigned countOf(ebpfMonTargets *targets, uid_t user)
 {
     unsigned n = 0;
 
     for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(targets); t; t = t->next)
-        n += t->uid == uid;
+        n += t->user == user;
     return n;
 }
 
@@ -76,33 +77,34 @@ static int isMissedLess(const ebpfMonTarget *a, const ebpfMonTarget *b)
     return a->start != b->start ? a->start > b->start : a->iocId > b->iocId;
 }
 
-/* The IOC that loses its place for an IOC of this user: one of the user who has most. If that is this user, the new
+/* The IOC that loses its place for an IOC of this user: one of the user who has most; system users do not count, unless
+ * they have all. If that is this user, the new
  * IOC must listen, and the other one must be of its own and not certainly an IOC. NULL: there is none. */
-static ebpfMonTarget *findVictim(ebpfMonTargets *targets, pid_t pid, uid_t uid)
+static ebpfMonTarget *findVictim(ebpfMonTargets *targets, pid_t pid, uid_t user)
 {
-    unsigned most = countOf(targets, uid) + 1;
+    unsigned most = user < EBPFMON_SYSTEM_USERS ? 0 : countOf(targets, user) + 1;
     ebpfMonTarget *victim = NULL;
-    uid_t of = uid;
+    uid_t of = user;
 
     for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(targets); t; t = t->next)
-        if (t->uid != of && t->uid != 0 && countOf(targets, t->uid) > most) {
-            most = countOf(targets, t->uid);
-            of = t->uid;
+        if (t->user != of && t->user >= EBPFMON_SYSTEM_USERS && countOf(targets, t->user) > most) {
+            most = countOf(targets, t->user);
+            of = t->user;
         }
     for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(targets); t; t = t->next)
-        if (t->uid == of && (!victim || isMissedLess(t, victim)))
+        if (t->user == of && (!victim || isMissedLess(t, victim)))
             victim = t;
-    if (of == uid && victim && (victim->cat || victim->listens || !isListening(pid)))
+    if (of == user && victim && (victim->cat || victim->listens || !isListening(pid)))
         return NULL;
     return victim;
 }
 
-int ebpfMonTargetPlaceFind(ebpfMonTargets *targets, pid_t pid, uid_t uid, ebpfMonTarget **victim)
+int ebpfMonTargetPlaceFind(ebpfMonTargets *targets, pid_t pid, uid_t user, ebpfMonTarget **victim)
 {
     unsigned count = 0;
 
     for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(targets); t; t = t->next)
         count++;
-    *victim = count < EBPFMON_TARGETS_MAX ? NULL : findVictim(targets, pid, uid);
+    *victim = count < EBPFMON_TARGETS_MAX ? NULL : findVictim(targets, pid, user);
     return count < EBPFMON_TARGETS_MAX || *victim ? 0 : -1;
 }

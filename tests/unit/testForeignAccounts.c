@@ -124,9 +124,27 @@ static void testCrowd(void)
     testOk1(ebpfMonForeignAccountsCountStuck(accounts) == 0);
 }
 
+static void testCpu(void)
+{
+    const uid_t someone = 2000;
+
+    testDiag("CPU time");
+    ebpfMonForeignAccountsChargeCpu(accounts, 0, 100 * SECOND, now);
+    testOk1(!ebpfMonForeignAccountsIsUserCharged(accounts, 0, now));
+    ebpfMonForeignAccountsChargeCpu(accounts, someone, 399 * MS, now);
+    testOk1(!ebpfMonForeignAccountsIsUserCharged(accounts, someone, now));
+    ebpfMonForeignAccountsChargeCpu(accounts, someone, 21 * MS, now);
+    testOk1(ebpfMonForeignAccountsIsUserCharged(accounts, someone, now) &&
+            !ebpfMonForeignAccountsIsUserCharged(accounts, someone + 1, now));
+    now += 999 * MS;
+    testOk1(ebpfMonForeignAccountsIsUserCharged(accounts, someone, now));
+    now += 100 * MS;
+    testOk(!ebpfMonForeignAccountsIsUserCharged(accounts, someone, now), "it may take 2 %% of the time");
+}
+
 MAIN(testForeignAccounts)
 {
-    testPlan(27);
+    testPlan(32);
     accounts = ebpfMonForeignAccountsNew();
     mine = getpid();
     child = startChild(0);
@@ -138,6 +156,7 @@ MAIN(testForeignAccounts)
     testSetAside();
     testUser();
     testCrowd();
+    testCpu();
     kill(child, SIGKILL);
     if (stranger != 1)
         kill(stranger, SIGKILL);

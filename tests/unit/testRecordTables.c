@@ -63,6 +63,28 @@ static void testTwo(void)
     freeIoc(c);
 }
 
+static void testShares(void)
+{
+    ebpfMonTarget *a = makeIoc(), *b = makeIoc(), *c = makeIoc(), *d = makeIoc();
+
+    testDiag("no room, and several users");
+    a->user = b->user = 1000;
+    c->user = d->user = 1001;
+    testOk1(ebpfMonRecordTablesAdd(recordTables, a) == 0 && ebpfMonRecordTablesAdd(recordTables, b) == 0);
+    testOk(ebpfMonRecordTablesAdd(recordTables, c) == 0 && a->slot != UINT32_MAX && b->slot == UINT32_MAX,
+           "who has most gives up the records of his newest IOC");
+    testOk(strstr(b->note, "gave way") && b->follower.readAt == 0, "\"%s\"", b->note);
+    testOk(ebpfMonRecordTablesAdd(recordTables, b) == -1 && ebpfMonRecordTablesAdd(recordTables, d) == -1 &&
+           a->slot != UINT32_MAX && c->slot != UINT32_MAX, "and both have as much");
+    d->user = 0;
+    testOk(ebpfMonRecordTablesAdd(recordTables, d) == 0 && c->slot == UINT32_MAX && a->slot != UINT32_MAX,
+           "root takes from who came last");
+    freeIoc(d);
+    freeIoc(c);
+    freeIoc(b);
+    freeIoc(a);
+}
+
 /* Record 2 gets a forward link to 4, which processed meanwhile. 5 is not reached by it. */
 static void testLinks(void)
 {
@@ -387,6 +409,7 @@ MAIN(testRecordTables)
         testAbort("out of memory");
     testAdd();
     testTwo();
+    testShares();
     testLinks();
     testSuperseded();
     testOtherRoot();

@@ -24,7 +24,7 @@ static ebpfMonTarget *add(uid_t uid, uint64_t start)
     if (!t)
         testAbort("out of memory");
     t->pid = 1; /* it does not listen for clients */
-    t->uid = uid;
+    t->uid = t->user = uid;
     t->start = start;
     ebpfMonTargetsAdd(targets, t);
     return t;
@@ -104,7 +104,7 @@ static void testPlaces(void)
     for (t = ebpfMonTargetsGetFirst(targets); t; t = t->next)
         t->listens = 1;
     testOk(ebpfMonTargetPlaceFind(targets, getpid(), someone, &victim) == -1, "… but not if all others listen, too");
-    testOk(ebpfMonTargetPlaceFind(targets, getpid(), another, &victim) == 0 && victim->uid == someone,
+    testOk(ebpfMonTargetPlaceFind(targets, getpid(), another, &victim) == 0 && victim->user == someone,
            "an IOC of another user gets a place");
     close(fd);
     removeAll();

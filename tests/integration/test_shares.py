@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""No user fills a table of the monitor for others: namespaces, records. Nor does he take its CPU time."""
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from tests.harness import db, kernel, lan, loopback, paths
+from tests.harness.far import FarIoc
+from tests.harness.ioc import OURS
+from tests.harness.process import Process
+from tests.harness.putlog import PutLog
+from tests.harness.soak import size
+from tests.harness.users import FIRST, SECOND, Folder, UsersIoc, as_user
+from tests.harness.wait import until
+
+DB = db.READY + db.record("ao", "AO")
+SOURCES = 32  # EBPFMON_PACKET_SOURCES_MAX
+
+
+@pytest.fixture(scope="module")
+def folder():
+    made = Folder()
+    yield made
+    made.discard()
+
+
+@pytest.fixture
+def start(folder):
+    """start(UsersIoc arguments) starts an IOC of a user."""
+    started = []
+
+    def make(*args, **how):
+        started.append(UsersIoc(folder, *args, **how).start())
+        return started[-1]
+
+    yield make
+    for ioc in started:
+        ioc.discard()
+
+
+def many(count):
+    return db.READY + "".join(db.record("ao", f"X{i}") for i in range(count))
+
+
+def row(monitor, ioc):
+    """Its row, by its name: a wrapper may have the pid that we know."""
+    return next((row for row in monitor.iocs().values() if row[0] == ioc.name), ("", "", 0, ""))
+
+
+def wait_level(monitor, ioc, level):
+    until(lambda: row(monitor, ioc)[3] == level, 20, lambda: "\n".join([level, ioc.name, *monitor.command("ebpfMonIocs")]))
+
+
+def test_records(new_monitor, start):
+    """The tables have room for 4,096 records. The first user has IOCs with nearly as many: the records of his newest one are counted
+    no more when another user has some, and never those of the other one."""
+    monitor = new_monitor(before=["ebpfMonConfigure 4096"]).start()
+    first = [start(FIRST, many(1900)) for _ in range(2)]
+    for ioc in first:
+        wait_level(monitor, ioc, "chains")
+    second = start(SECOND, many(1000))
+    wait_level(monitor, second, "chains")
+    wait_level(monitor, first[1], "puts")
+    assert row(monitor, first[0])[3] == "chains"
+    third = start(FIRST, many(1500))
+    wait_level(monitor, third, "puts")
+    assert (row(monitor, first[0])[3], row(monitor, second)[3]) == ("chains", "chains")
+
+
+def test_namespaces(new_monitor, start, folder, tmp_path):
+    """One user has IOCs in more network namespaces than there are places, also later ones. Packets are read in those of others, and
+    the rings of his take little memory."""
+    log = PutLog(tmp_path / "puts.json")
+    hostile = folder.path / "hostile"
+    hostile.write_bytes(paths.HOSTILE.read_bytes())
+    hostile.chmod(0o755)
+
+    def assert_read(ioc):
+        """A put to it is seen in packets, too."""
+        pid = next(pid for pid, row in monitor.iocs().items() if row[0] == ioc.name)
+        mark = len(log.of(ioc.prefix))
+        client = Process(["nsenter", f"--net=/proc/{pid}/ns/net", "--", sys.executable, "-m", "tests.programs.ca_puts",
+                          getattr(ioc, "address", "127.0.0.1"), ioc.port, ioc.prefix + "AO", 1], dict(os.environ))
+        client.wait(20)
+        line, = log.next(1, ioc.prefix, mark)
+        assert line["seen"] == "both", (ioc.name, line, monitor.command("ebpfMonIocs"), monitor.losses(), monitor.process.output())
+
+    with lan.Lan() as net:
+        monitor = new_monitor(before=[log.command()]).start()
+        roots = [FarIoc(tmp_path, net, end=net.hosts[0], db=DB).start()]
+        crowd = start(FIRST, DB, own=True)
+        wait_level(monitor, crowd, "chains")
+        before = kernel.resident(monitor.process.pid)
+        fakes = [Process([*as_user(FIRST), "unshare", "-Urn", "--kill-child", hostile, "fake", "1"],
+                         loopback.server(5064, IOC=OURS.replace("*", f"fake{i}")), cwd="/") for i in range(SOURCES + 4)]
+        try:
+            until(lambda: len([r for r in monitor.iocs().values() if "fake" in r[0]]) == len(fakes), 60, monitor.iocs)
+            roots.append(FarIoc(tmp_path, net, end=net.hosts[1], db=DB).start())
+            others = start(SECOND, DB, own=True)
+            for ioc in roots[0], roots[1], others, crowd:
+                wait_level(monitor, ioc, "chains")
+                assert_read(ioc)
+            assert kernel.resident(monitor.process.pid) - before < 48 << 20
+            assert monitor.text("STATE_MSG").startswith("watching"), monitor.text("STATE_MSG")
+        finally:
+            for process in fakes:
+                process.kill()
+            for ioc in roots:
+                ioc.discard()
+
+
+def test_short_iocs(new_monitor, folder):
+    """A user starts and kills IOCs in new namespaces, again and again. The monitor gives 2 % of a core for what is new of him; as much
+    as that goes to what cannot be told apart by user."""
+    monitor = new_monitor().start()
+    (folder.path / "short.db").write_text('record(calc, "$(P)X") { field(SCAN, "1 second") }\n')
+    end, started = threading.Event(), []
+
+    def loop(number):
+        while not end.is_set():
+            started.append(number)
+            name = OURS.replace("*", f"s{number}-{len(started)}")
+            argv = [*as_user(FIRST), "nice", "unshare", "-Urn", "--kill-child", "sh", "-c",
+                    f"ip link set lo up; exec {folder.softioc} -D {folder.dbd} -m P={name}: -d {folder.path}/short.db"]
+            environ = {**loopback.server(5064, IOC=name), "LD_LIBRARY_PATH": str(folder.libraries), "HOME": "/"}
+            with subprocess.Popen(argv, env=environ, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+                end.wait(1.5)
+                process.kill()
+
+    loops = [threading.Thread(target=loop, args=(n,)) for n in range(6)]
+    for thread in loops:
+        thread.start()
+    try:
+        time.sleep(12)  # what he may take at once is used up
+        began, before, count = time.monotonic(), monitor.process.cpu_seconds(), len(started)
+        time.sleep(size(15, 60))
+        took, used = time.monotonic() - began, monitor.process.cpu_seconds() - before
+    finally:
+        end.set()
+        for thread in loops:
+            thread.join()
+    assert len(started) - count > took, f"{len(started) - count} IOCs in {took:.0f} s"
+    assert used < 0.05 * took, f"{used:.2f} s of CPU time in {took:.0f} s"
