@@ -12,6 +12,7 @@ typedef enum {
     ebpfMonLossOwnPut, /* a client's put to the monitor's own PVs; it was judged, but not logged */
     ebpfMonLossSkipped, /* the kernel did not run a program of ours. Not counted here, but by the kernel */
     ebpfMonLossUrgent, /* a connection of CA or PVA with urgent data: what followed was not read from its packets */
+    ebpfMonLossCircuits, /* a connection of CA or PVA that is not followed any more: there were too many */
     ebpfMonLossForged, /* packets of a put to a watched IOC, in a connection of which the IOC has got nothing */
     ebpfMonLossKinds
 } ebpfMonLoss;

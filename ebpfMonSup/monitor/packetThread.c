@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "common/clock.h"
+#include "host/procPayer.h"
 #include "model/filter.h"
 #include "model/published.h"
 #include "monitor/monitor.h"
@@ -54,6 +55,8 @@ static void onWireEvent(void *arg, const ebpfMonWireEvent *ev)
     }
     if (ev->kind == ebpfMonWireGivenUp)
         ebpfMonLossesAdd(&p->m->losses, ebpfMonLossUrgent);
+    if (ev->kind == ebpfMonWireCrowded)
+        ebpfMonLossesAdd(&p->m->losses, ebpfMonLossCircuits);
     ebpfMonOtherServersAddEvent(p->m->put.otherServers, ev, ebpfMonClockMonotonic());
     if (ebpfMonSearchAddPacket(p->m->search, ev))
         return;
@@ -88,6 +91,18 @@ static void onTook(void *arg, const struct ebpfMonPeer *server, uint64_t ns)
 
     if (found->iocId)
         ebpfMonPacketCostAdd(p->m->targets, found->iocId, ns);
+}
+
+static int64_t findUser(void *arg, const struct ebpfMonPeer *peer)
+{
+    struct ebpfMonOwner owner;
+    uid_t user;
+
+    (void)arg;
+    if (!ebpfMonKernelGetOwner(peer, NULL, &owner))
+        return -1;
+    user = ebpfMonProcPayer((pid_t)owner.pid); /* 0 if it is gone */
+    return user ? user : owner.uid;
 }
 
 static void publishCounts(ebpfMonPacketThread *p, double seconds, uint64_t now)
@@ -243,6 +258,7 @@ ebpfMonRingReader *ebpfMonPacketThreadNew(ebpfMonMonitor *m, unsigned ringBytes)
     ebpfMonPacketThread *p = calloc(1, sizeof(*p));
     const ebpfMonPacketReaderSink sink = {
         .event = onWireEvent, .covers = onCovers, .setOwner = ebpfMonKernelSetOwner, .took = onTook,
+        .findUser = findUser,
         .arg = p,
     };
     ebpfMonRingReader *thread;

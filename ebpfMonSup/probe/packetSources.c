@@ -223,6 +223,14 @@ unsigned ebpfMonPacketSourcesList(const ebpfMonPacketSources *s, uint32_t *netns
     return s->count;
 }
 
+uid_t ebpfMonPacketSourcesGetUser(const ebpfMonPacketSources *s, uint32_t netns)
+{
+    for (unsigned i = 0; i < s->count; i++)
+        if (s->source[i].netns == netns)
+            return s->source[i].user;
+    return 0;
+}
+
 int ebpfMonPacketSourcesFile(const ebpfMonPacketSources *s)
 {
     return s->rings;

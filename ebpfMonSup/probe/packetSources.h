@@ -42,6 +42,9 @@ int ebpfMonPacketSourcesFollow(ebpfMonPacketSources *sources, const ebpfMonNetns
  * Returns their number. */
 unsigned ebpfMonPacketSourcesList(const ebpfMonPacketSources *sources, uint32_t *netns);
 
+/* Who pays for a namespace that has a source (host/procPayer.h). */
+uid_t ebpfMonPacketSourcesGetUser(const ebpfMonPacketSources *sources, uint32_t netns);
+
 /* Passes the packets that have come to the sink. *look: of all sources together. */
 void ebpfMonPacketSourcesRead(ebpfMonPacketSources *sources, ebpfMonPacketsLook *look);
 

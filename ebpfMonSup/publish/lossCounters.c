@@ -21,6 +21,7 @@ static const char *const reasonNames[EBPFMON_LOST_ALL] = {
     [EBPFMON_LOST_KERNEL + ebpfMonLossOwnPut] = "too many puts to the monitor",
     [EBPFMON_LOST_KERNEL + ebpfMonLossSkipped] = "program not run",
     [EBPFMON_LOST_KERNEL + ebpfMonLossUrgent] = "TCP urgent data",
+    [EBPFMON_LOST_KERNEL + ebpfMonLossCircuits] = "too many connections",
     [EBPFMON_LOST_KERNEL + ebpfMonLossForged] = "packets of no connection",
 };
 

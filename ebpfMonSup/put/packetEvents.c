@@ -132,6 +132,9 @@ void ebpfMonPacketEventsAdd(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
             ebpfMonLastValuesForgetServer(e->lastValues, &ev->peer);
         ebpfMonPutJoinCloseCircuit(e->join, &ev->peer, findArrival(ev->time));
         break;
+    case ebpfMonWireCrowded: /* ebpfMonWireClosed comes next, but the connection goes on: answers may come */
+        e->packetsLostAt = findArrival(ev->time);
+        break;
     case ebpfMonWireGivenUp: /* what this client writes from now on is not known */
         ebpfMonLastValuesForgetServer(e->lastValues, &ev->peer);
         ebpfMonPutJoinCloseCircuit(e->join, &ev->peer, findArrival(ev->time));

@@ -91,6 +91,19 @@ static void onOpened(void *arg, pid_t pid, uint32_t netns)
     ebpfMonConnectionOwnersRead(pid, netns, r->sink.setOwner);
 }
 
+/* Who pays for a circuit, if there are too many: for all that is in a namespace of his own, the user who has made it;
+ * otherwise the user of the client, or the client's host. */
+static ebpfMonWirePayer findPayer(void *arg, const struct ebpfMonPeer *peer)
+{
+    ebpfMonPacketReader *r = arg;
+    uid_t owner = ebpfMonPacketSourcesGetUser(r->sources, peer->netns);
+    int64_t user = owner >= EBPFMON_SYSTEM_USERS ? owner : r->sink.findUser(r->sink.arg, peer);
+
+    if (user < 0)
+        return (ebpfMonWirePayer){ .id = 1ull << 32 | peer->addr };
+    return (ebpfMonWirePayer){ .id = (uint64_t)user, .isSystem = user < EBPFMON_SYSTEM_USERS };
+}
+
 ebpfMonPacketReader *ebpfMonPacketReaderNew(ebpfMonTargets *targets, unsigned ringBytes,
                                             const ebpfMonPacketReaderSink *sink)
 {
@@ -103,8 +116,10 @@ ebpfMonPacketReader *ebpfMonPacketReaderNew(ebpfMonTargets *targets, unsigned ri
     r->sink = *sink;
     r->wire = ebpfMonWireNew(NULL, onEvent, r);
     r->sources = ebpfMonPacketSourcesNew(ringBytes, &packets);
-    if (r->wire && r->sources)
+    if (r->wire && r->sources) {
+        ebpfMonWireSetPayer(r->wire, findPayer, r);
         return r;
+    }
     ebpfMonPacketReaderFree(r);
     return NULL;
 }
@@ -267,7 +282,7 @@ void ebpfMonPacketReaderTick(ebpfMonPacketReader *r, double seconds, ebpfMonPack
         .state = !state.count || state.trouble || r->leftOfSystem ? ebpfMonWireTrouble : ebpfMonWireOn,
         /* fewer than before: a source was closed */
         .rate = state.passed >= r->passedBefore ? (double)(state.passed - r->passedBefore) / seconds : 0,
-        .lost = state.dropped + w->gaps + w->noMemory,
+        .lost = state.dropped + w->gaps + w->noMemory + w->crowded,
         .gaps = w->gaps,
         .circuits = w->circuits,
     };

@@ -22,6 +22,9 @@ typedef struct {
     ebpfMonConnectionOwnersSet setOwner; /* called for each connection that already exists in another namespace */
     /* Our program took "ns" from a server of this host that sent packets (saddr, sport, netns of "server"). */
     void (*took)(void *arg, const struct ebpfMonPeer *server, uint64_t ns);
+    /* The user whose socket is the client of this connection, which is in our own namespace or in one that root has
+     * made. -1: not known, or on another host. */
+    int64_t (*findUser)(void *arg, const struct ebpfMonPeer *peer);
     void *arg;              /* of all but setOwner */
 } ebpfMonPacketReaderSink;
 

@@ -79,6 +79,24 @@ ebpfMonCircuit *ebpfMonCircuitByNumber(ebpfMonWire *w, uint64_t number)
     return c;
 }
 
+/* The open circuit that must end. Without memory for shares, the one that was unused for the longest time. */
+static ebpfMonCircuit *findCrowded(ebpfMonWire *w)
+{
+    ebpfMonSharedCircuit *victim = ebpfMonCircuitSharesFindVictim(&w->shares);
+
+    return victim ? victim->circuit : w->open.oldest;
+}
+
+/* It goes on, but we follow it no more: what it sends is lost. */
+static void giveUpOpen(ebpfMonCircuit *c, uint64_t time)
+{
+    ebpfMonWireEvent e = { .kind = ebpfMonWireCrowded, .time = time };
+
+    c->wire->account.stats.crowded++;
+    ebpfMonCircuitEmit(c, &e);
+    ebpfMonCircuitEnd(c, time);
+}
+
 static void forgetOne(ebpfMonWire *w, uint64_t time)
 {
     unsigned share = w->account.limits.circuits / OTHERS_SHARE;
@@ -86,7 +104,7 @@ static void forgetOne(ebpfMonWire *w, uint64_t time)
     if (w->others.oldest && (w->others.count > share || !w->open.oldest))
         ebpfMonCircuitEnd(w->others.oldest, time);
     else if (w->open.oldest)
-        ebpfMonCircuitEnd(w->open.oldest, time);
+        giveUpOpen(findCrowded(w), time);
 }
 
 ebpfMonCircuit *ebpfMonCircuitMake(ebpfMonWire *w, const ebpfMonCircuitKey *key, uint64_t time)
@@ -146,6 +164,8 @@ int ebpfMonCircuitOpened(ebpfMonCircuit *c, const ebpfMonProtocol *protocol, int
     c->nextNumber = w->byNumber[c->number & (w->buckets - 1)];
     w->byNumber[c->number & (w->buckets - 1)] = c;
     ebpfMonCircuitPeer(c, server, &c->peer);
+    c->shared = (ebpfMonSharedCircuit){ .peer = &c->peer, .circuit = c };
+    ebpfMonCircuitSharesAdd(&w->shares, &c->shared);
     ebpfMonCircuitEmit(c, &e);
     return 1;
 }
@@ -161,6 +181,7 @@ static void closeCircuit(ebpfMonCircuit *c, ebpfMonCircuitPhase phase, uint64_t 
     if (c->phase == ebpfMonCircuitOpen) {
         e.fromServer = c->closer >= 0 && c->closer == c->server;
         ebpfMonCircuitEmit(c, &e);
+        ebpfMonCircuitSharesRemove(&c->shared);
         c->protocol->close(c->state);
         c->state = NULL;
         for (at = &w->byNumber[c->number & (w->buckets - 1)]; *at != c; at = &(*at)->nextNumber)

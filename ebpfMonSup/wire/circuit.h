@@ -7,6 +7,7 @@
 #define EBPFMON_CIRCUIT_H
 
 #include "wire/assembly.h"
+#include "wire/circuitShares.h"
 #include "wire/stream.h"
 
 typedef enum { ebpfMonCircuitNew, ebpfMonCircuitOpen, ebpfMonCircuitForeign } ebpfMonCircuitPhase;
@@ -35,6 +36,7 @@ struct ebpfMonCircuit {
     const ebpfMonProtocol *protocol;
     void    *state;
     struct ebpfMonPeer peer;
+    ebpfMonSharedCircuit shared;
     ebpfMonStream   stream[2];
     ebpfMonAssembly assembly[2];
 };
@@ -46,6 +48,7 @@ typedef struct {
 
 typedef struct ebpfMonEndedCircuits ebpfMonEndedCircuits;
 
+
 struct ebpfMonWire {
     ebpfMonMemoryAccount account;
     ebpfMonCircuitList open, others;
@@ -53,13 +56,14 @@ struct ebpfMonWire {
     unsigned buckets;                  /* buckets of each table; a power of two */
     uint64_t number;                   /* the last number that a circuit got */
     ebpfMonEndedCircuits *ended;
+    ebpfMonCircuitShares shares;
 };
 
 int  ebpfMonCircuitSameKey(const ebpfMonCircuitKey *a, const ebpfMonCircuitKey *b);
 ebpfMonCircuit *ebpfMonCircuitFind(ebpfMonWire *wire, const ebpfMonCircuitKey *key);
 ebpfMonCircuit *ebpfMonCircuitByNumber(ebpfMonWire *wire, uint64_t number);
-/* Makes a new circuit. If there are too many, the one that was unused for the longest time ends. NULL: no memory, which
- * is counted. */
+/* Makes a new circuit. If there are too many, another one ends: one that is neither CA nor PVA yet, or else by the rule
+ * of circuitShares.h. NULL: no memory, which is counted. */
 ebpfMonCircuit *ebpfMonCircuitMake(ebpfMonWire *wire, const ebpfMonCircuitKey *key, uint64_t time);
 /* Notes a packet of the circuit. */
 void ebpfMonCircuitUsed(ebpfMonCircuit *circuit, uint64_t time);

@@ -43,10 +43,17 @@ void ebpfMonWireFree(ebpfMonWire *w)
         ebpfMonCircuitEnd(w->open.oldest, 0);
     while (w->others.oldest)
         ebpfMonCircuitEnd(w->others.oldest, 0);
+    ebpfMonCircuitSharesFree(&w->shares);
     free(w->byKey);
     free(w->byNumber);
     free(w->ended);
     free(w);
+}
+
+void ebpfMonWireSetPayer(ebpfMonWire *w, ebpfMonWireFindPayer find, void *arg)
+{
+    w->shares.findPayer = find;
+    w->shares.arg = arg;
 }
 
 static void handleDatagram(ebpfMonWire *w, uint64_t time, uint32_t netns, const ebpfMonSegment *s)

@@ -27,6 +27,8 @@ typedef enum {
     ebpfMonWireSubscribe,   /* a client subscribes: name or sid */
     ebpfMonWireGap,         /* bytes that were not seen: "bytes" of them, in the direction "fromServer" */
     ebpfMonWireGivenUp,     /* a connection, perhaps of CA or PVA, is not followed any more: it has urgent data */
+    ebpfMonWireCrowded,     /* a connection is not followed any more, because there are too many; ebpfMonWireClosed
+                             * comes next */
     ebpfMonWireSearch,      /* a client searches for "name", by UDP or from a name server by TCP; peer: client; cid */
     ebpfMonWireFound,       /* a server answered a search; peer: client and server; cid; name is "" if it is not
                              * known */
@@ -90,6 +92,14 @@ typedef struct {
 
 typedef void (*ebpfMonWireSink)(void *arg, const ebpfMonWireEvent *event);
 
+/* Who pays for a connection: a number for each, and whether it is a system user. */
+typedef struct {
+    uint64_t id;
+    int      isSystem;
+} ebpfMonWirePayer;
+
+typedef ebpfMonWirePayer (*ebpfMonWireFindPayer)(void *arg, const struct ebpfMonPeer *peer);
+
 typedef struct {
     unsigned circuits;      /* default 4096 */
     unsigned channels;      /* for each circuit; default 20000 */
@@ -107,6 +117,7 @@ typedef struct {
                                             * before we watched */
     uint64_t malformed;                    /* messages that contradict themselves */
     uint64_t fragments;                    /* fragments of IP datagrams, which are not put together */
+    uint64_t crowded;                      /* open connections that were given up because there were too many */
     uint64_t noMemory;                     /* messages or channels that were dropped at a limit */
     unsigned circuits, channels;           /* at present */
     size_t   memory;                       /* at present */

@@ -7,7 +7,7 @@ import threading
 import time
 
 import pytest
-from tests.harness import db, kernel, lan, loopback, paths
+from tests.harness import db, kernel, lan, loopback, paths, rawca
 from tests.harness.far import FarIoc
 from tests.harness.ioc import OURS
 from tests.harness.process import Process
@@ -110,6 +110,28 @@ def test_namespaces(new_monitor, start, folder, tmp_path):
                 process.kill()
             for ioc in roots:
                 ioc.discard()
+
+
+def test_connections(new_monitor, new_ioc, tmp_path):
+    """A user opens more connections of Channel Access than are followed. Those of root are followed all the same, and it is counted
+    that others are not."""
+    log = PutLog(tmp_path / "puts.json")
+    ioc = new_ioc(DB).start()
+    monitor = new_monitor(before=[log.command()]).start()
+    monitor.wait_ioc(ioc)
+    client = rawca.RawCa(ioc.port)
+    sid = client.sid(ioc.prefix + "AO")
+    crowd = Process(["prlimit", "--nofile=10000:10000", *as_user(FIRST), sys.executable, "-m", "tests.programs.many_circuits", "4300"],
+                    dict(os.environ), cwd=paths.TOP)
+    try:
+        crowd.wait_line("open")
+        until(lambda: monitor.losses().get("too many connections", 0) > 200, 20, monitor.losses)
+        client.send(rawca.write(sid, rawca.DOUBLE, [42.0], notify=True))
+        line, = log.next(1, ioc.prefix, 0)
+        assert line["seen"] == "both", line
+    finally:
+        crowd.kill()
+        client.close()
 
 
 def test_short_iocs(new_monitor, folder):

@@ -68,6 +68,12 @@ static int setOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *o
     return 0;
 }
 
+static int64_t findUser(void *arg, const struct ebpfMonPeer *peer)
+{
+    (void)arg; (void)peer;
+    return -1;
+}
+
 static void onTook(void *arg, const struct ebpfMonPeer *sender, uint64_t ns)
 {
     (void)arg;
@@ -230,7 +236,8 @@ static void testBeacons(void)
 
 MAIN(testPacketReader)
 {
-    const ebpfMonPacketReaderSink sink = { .event = onEvent, .covers = onCovers, .setOwner = setOwner, .took = onTook };
+    const ebpfMonPacketReaderSink sink = { .event = onEvent, .covers = onCovers, .setOwner = setOwner, .took = onTook,
+                                           .findUser = findUser };
     ebpfMonTargets *targets = ebpfMonTargetsNew();
     ebpfMonTarget *t = calloc(1, sizeof(*t));
     int talk;

@@ -291,6 +291,67 @@ static void testLimits(const turn *t, unsigned n)
     logClear(&log);
 }
 
+/* A client port decides who pays: 20000 to 20003 one user, 20100 and more another one, 30000 and more a system user. */
+static ebpfMonWirePayer findPayer(void *arg, const struct ebpfMonPeer *peer)
+{
+    unsigned *asked = arg;
+
+    ++*asked;
+    return (ebpfMonWirePayer){ .id = ntohs(peer->port) / 100, .isSystem = ntohs(peer->port) >= 30000 };
+}
+
+static void openCircuits(ebpfMonWire *w, uint16_t from, unsigned count, talk *talks, const turn *t, unsigned n)
+{
+    for (unsigned i = 0; i < count; i++) {
+        talk k = talkNew((uint16_t)(from + i), 5064);
+
+        shake(w, &k);
+        for (unsigned j = 0; j < n; j++)
+            say(w, &k, t[j].dir, t[j].p, t[j].len);
+        if (talks)
+            talks[i] = k;
+    }
+}
+
+/* One put in each of these circuits: how many are seen. A circuit that was given up is not known again by one
+ * message. */
+static unsigned countPuts(ebpfMonWire *w, const eventLog *log, talk *talks, unsigned count)
+{
+    unsigned before = log->count[ebpfMonWirePut];
+    bytes b = { 0 };
+
+    put(&b, 1, 1, 1.0);
+    for (unsigned i = 0; i < count; i++)
+        say(w, &talks[i], 0, b.p, b.len);
+    bytesFree(&b);
+    return log->count[ebpfMonWirePut] - before;
+}
+
+static void testShares(const turn *t, unsigned n)
+{
+    ebpfMonWireLimits limits = { .circuits = 16 };
+    eventLog log = { .quiet = 1 };
+    ebpfMonWire *w = ebpfMonWireNew(&limits, logEvent, &log);
+    talk first[4], flood[100], system[12];
+    unsigned asked = 0, given;
+
+    testDiag("shares of the table");
+    ebpfMonWireSetPayer(w, findPayer, &asked);
+    openCircuits(w, 20000, 4, first, t, n);
+    testOk(asked == 0 && log.count[ebpfMonWireOpened] == 4, "while there is room nobody is asked who pays");
+    openCircuits(w, 20100, 100, flood, t, n);
+    given = log.count[ebpfMonWireCrowded];
+    testOk(given >= 88 && given == ebpfMonWireStat(w)->crowded && log.count[ebpfMonWireClosed] == given,
+           "what is given up is told: %u", given);
+    testOk(countPuts(w, &log, first, 4) == 4 && countPuts(w, &log, flood, 8) == 8,
+           "the circuits of the other one are followed, and the oldest of who has most");
+    openCircuits(w, 30000, 12, system, t, n);
+    openCircuits(w, 20100, 20, NULL, t, n);
+    testOk(countPuts(w, &log, system, 12) == 12, "nobody takes from a system user");
+    ebpfMonWireFree(w);
+    logClear(&log);
+}
+
 /* Any byte may be wrong, and any segment may be at any place. */
 static void testHostile(const turn *t, unsigned n)
 {
@@ -349,6 +410,7 @@ MAIN(testWire)
     testForeign();
     testPacket();
     testLimits(t, n);
+    testShares(t, n);
     testHostile(t, n);
     bytesFree(&store);
     return testDone();

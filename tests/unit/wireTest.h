@@ -66,7 +66,7 @@ static inline void logf_(eventLog *log, const char *format, ...)
 static inline void logEvent(void *arg, const ebpfMonWireEvent *e)
 {
     static const char *const kinds[] = { "opened", "closed", "foreign", "user", "channel", "gone", "put", "reply",
-        "value", "read", "subscribe", "gap", "given up", "search", "found", "beacon" };
+        "value", "read", "subscribe", "gap", "given up", "crowded", "search", "found", "beacon" };
     eventLog *log = arg;
     uint32_t sum = 0, base = e->seq || e->end ? log->base[e->fromServer] : 0;
 
