@@ -21,6 +21,7 @@
 #define BATCH   256  /* notes in one transaction */
 #define BATCHES (2 * EBPFMON_USE_NOTES / BATCH) /* enough for all notes, also if some are given back and taken again */
 #define IOCS_MAX 256
+#define TURNS    16 /* … to make room in a full file */
 #define STOP_SECONDS 5.0
 #define WHY_SIZE 200
 #define MEGABYTES_MAX 100000
@@ -29,6 +30,7 @@ typedef struct {
     uint32_t id;
     char     name[EBPFMON_IOCNAME_SIZE];
     int      seesPuts;
+    uid_t    user;      /* who pays for it: host/procPayer.h */
 } watchedIoc;
 
 struct ebpfMonUseKeeper {
@@ -47,9 +49,13 @@ struct ebpfMonUseKeeper {
     int               isReported;   /* the error log has said that the file cannot be written */
     int               isFull;   /* the file has no room for new rows; found out anew each time it is written */
     uint64_t          left;     /* uses that were not written because of that */
+    int64_t           full;     /* the user who has most in a full file, and gets no more, or EBPFMON_STORE_NOBODY */
+    int64_t           wants;    /* another one who wants more in a full file, or EBPFMON_STORE_NOBODY */
     ebpfMonUse        use[BATCH];
-    uint8_t           isLeft[BATCH]; /* of each of them: it was not written because of that */
+    uint8_t           isLeft[BATCH]; /* of each of them: it was not written because of that … */
+    uint8_t           isDropped[BATCH]; /* … and will not be: its user has most */
     watchedIoc        ioc[IOCS_MAX];
+    unsigned          iocs;     /* so many of them */
 };
 
 int ebpfMonUsageConfSet(ebpfMonUsageConf *conf, const char *file, int megabytes, char *why, size_t size)
@@ -132,20 +138,25 @@ static void reportTrouble(ebpfMonUseKeeper *k, const char *why)
 
 static void reportSuccess(ebpfMonUseKeeper *k)
 {
-    char text[sizeof(k->conf.file) + 20];
+    char text[sizeof(k->conf.file) + 80];
 
     if (k->isReported)
         errlogSevPrintf(errlogInfo, "ebpfMon: uses are kept again: %.200s\n", k->conf.file);
     k->isReported = 0;
-    snprintf(text, sizeof(text), "kept in %.200s", k->conf.file);
+    if (k->full == EBPFMON_STORE_NOBODY)
+        snprintf(text, sizeof(text), "kept in %.200s", k->conf.file);
+    else if (k->full < 0)
+        snprintf(text, sizeof(text), "kept in %.200s, which is full: no more of IOCs whose user is not known",
+                 k->conf.file);
+    else
+        snprintf(text, sizeof(text), "kept in %.200s, which is full: no more of user %lld, who has most",
+                 k->conf.file, (long long)k->full);
     publishState(k, ebpfMonLogOk, text);
 }
 
-/* Writes in which ways each IOC is watched now. 0, or -1: "why" says what is wrong. */
-static int writeWatched(ebpfMonUseKeeper *k, char *why, size_t size)
+static void listWatched(ebpfMonUseKeeper *k)
 {
     unsigned n = 0;
-    int seesPackets, status = 0;
 
     ebpfMonTargetsLock(k->targets);
     for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(k->targets); t && n < IOCS_MAX; t = t->next) {
@@ -153,18 +164,54 @@ static int writeWatched(ebpfMonUseKeeper *k, char *why, size_t size)
             continue;
         k->ioc[n].id = t->iocId;
         k->ioc[n].seesPuts = t->putsSince != UINT64_MAX;
+        k->ioc[n].user = t->user;
         memcpy(k->ioc[n++].name, t->name, sizeof(t->name));
     }
     ebpfMonTargetsUnlock(k->targets);
+    k->iocs = n;
+}
+
+/* Writes who pays for each IOC, before its uses. */
+static void writePayers(ebpfMonUseKeeper *k)
+{
+    char why[WHY_SIZE];
+    int status = ebpfMonUseStoreBegin(k->store, why, sizeof(why));
+
+    for (unsigned i = 0; i < k->iocs && status == 0; i++)
+        status = ebpfMonUseStoreSetPayer(k->store, k->ioc[i].name, k->ioc[i].user, why, sizeof(why));
+    if (status || ebpfMonUseStoreEnd(k->store, why, sizeof(why)))
+        ebpfMonUseStoreCancel(k->store); /* whatever it is, uses cannot be written either, and that is told */
+}
+
+/* Writes in which ways each IOC is watched now. 0, EBPFMON_STORE_FULL, or -1: "why" says what is wrong. */
+static int writeWatched(ebpfMonUseKeeper *k, char *why, size_t size)
+{
+    int seesPackets, status = 0;
+
     seesPackets = ebpfMonPublishedLock()->packets.state == ebpfMonWireOn;
     ebpfMonPublishedUnlock();
-    for (unsigned i = 0; i < n && status == 0; i++) {
+    for (unsigned i = 0; i < k->iocs && status == 0; i++) {
         int ways = (k->calls.areClientsRead(k->calls.arg, k->ioc[i].id) ? EBPFMON_WATCHED_LISTS : 0) |
                    (k->ioc[i].seesPuts ? EBPFMON_WATCHED_PUTS : 0) | (seesPackets ? EBPFMON_WATCHED_PACKETS : 0);
 
+        if (ebpfMonUseStoreGetPayer(k->store, k->ioc[i].name) == k->full)
+            continue; /* a gap: some of his uses are not written */
         status = ebpfMonUseStoreAddWatched(k->store, k->ioc[i].name, ways, ebpfMonClockUnixSeconds(), why, size);
+        if (status == EBPFMON_STORE_FULL)
+            k->wants = ebpfMonUseStoreGetPayer(k->store, k->ioc[i].name);
     }
     return status;
+}
+
+/* There is no room for this use. */
+static void leaveOut(ebpfMonUseKeeper *k, unsigned i)
+{
+    int64_t payer = ebpfMonUseStoreGetPayer(k->store, k->use[i].ioc);
+
+    k->isLeft[i] = 1;
+    k->isDropped[i] = payer == k->full;
+    if (payer != k->full)
+        k->wants = payer;
 }
 
 /* Writes the first n of k->use in one transaction, without those that are left. If the file turns out to be full,
@@ -179,7 +226,8 @@ static int tryBatch(ebpfMonUseKeeper *k, unsigned n, char *why, size_t size)
             continue;
         status = k->isFull ? ebpfMonUseStoreUpdateUse(k->store, &k->use[i], why, size)
                            : ebpfMonUseStoreAddUse(k->store, &k->use[i], why, size);
-        k->isLeft[i] = k->isFull && (status == 1 || status == EBPFMON_STORE_FULL);
+        if (k->isFull && (status == 1 || status == EBPFMON_STORE_FULL))
+            leaveOut(k, i);
         k->isFull |= status == EBPFMON_STORE_FULL;
         status = status == 1 ? 0 : status;
     }
@@ -200,15 +248,53 @@ static int writeBatch(ebpfMonUseKeeper *k, size_t *cursor, int all, char *why, s
     if (!n)
         return 0;
     memset(k->isLeft, 0, sizeof(k->isLeft));
+    memset(k->isDropped, 0, sizeof(k->isDropped));
     do
         status = tryBatch(k, n, why, size);
     while (status == EBPFMON_STORE_FULL); /* it ends, because each time one more is left */
     for (unsigned i = 0; i < n; i++)
-        if (status || k->isLeft[i]) {
+        if (!status && k->isDropped[i]) {
+            ebpfMonUseNotesAddLost(k->notes, 1);
+        } else if (status || k->isLeft[i]) {
             ebpfMonUseNotesGiveBack(k->notes, &k->use[i], 1);
             k->left++;
         }
     return status ? -1 : (int)n;
+}
+
+/* The file is full, and not only for who has most in it. Nonzero: there is more room now, or who has most is known. */
+static int makeRoom(ebpfMonUseKeeper *k, char *why, size_t size)
+{
+    int64_t full = k->full;
+    int made;
+
+    if (k->wants == EBPFMON_STORE_NOBODY || ebpfMonUseStoreBegin(k->store, why, size))
+        return 0;
+    made = ebpfMonUseStoreMakeRoom(k->store, k->wants, &full, why, size);
+    if (made < 0 || ebpfMonUseStoreEnd(k->store, why, size)) {
+        ebpfMonUseStoreCancel(k->store);
+        return 0;
+    }
+    if (made)
+        k->isFull = 0;
+    else if (full == k->wants)
+        k->full = full;
+    return made || full == k->wants;
+}
+
+/* As writeWatched, in a transaction. */
+static int writeAllWatched(ebpfMonUseKeeper *k, char *why, size_t size)
+{
+    int status = ebpfMonUseStoreBegin(k->store, why, size);
+
+    if (status)
+        return status;
+    status = writeWatched(k, why, size);
+    if (status == 0)
+        status = ebpfMonUseStoreEnd(k->store, why, size);
+    if (status)
+        ebpfMonUseStoreCancel(k->store);
+    return status;
 }
 
 /* Writes all that is due. Each batch is a transaction of its own, so a later batch that fails does not undo it. Only if
@@ -216,25 +302,33 @@ static int writeBatch(ebpfMonUseKeeper *k, size_t *cursor, int all, char *why, s
 static int writeAll(ebpfMonUseKeeper *k, ebpfMonWorker *worker, int all, char *why, size_t size)
 {
     size_t cursor = 0;
-    int n = 1;
+    int n = 1, status;
 
-    k->left = 0;
     k->isFull = 0;
+    k->full = k->wants = EBPFMON_STORE_NOBODY;
     if (!k->store)
         k->store = ebpfMonUseStoreOpen(k->conf.file, 1, k->conf.megabytes, why, size);
     if (!k->store)
         return -1;
-    for (unsigned i = 0; n > 0 && i < BATCHES; i++) {
-        n = writeBatch(k, &cursor, all, why, size);
-        ebpfMonWorkerGiveSign(worker);
+    listWatched(k);
+    writePayers(k);
+    for (unsigned turn = 0; turn < TURNS && (turn == 0 || makeRoom(k, why, size)); turn++) {
+        cursor = 0;
+        n = 1;
+        k->left = 0;
+        k->wants = EBPFMON_STORE_NOBODY;
+        for (unsigned i = 0; n > 0 && i < BATCHES; i++) {
+            n = writeBatch(k, &cursor, all, why, size);
+            ebpfMonWorkerGiveSign(worker);
+        }
     }
-    if (n < 0 || k->left || ebpfMonUseStoreBegin(k->store, why, size))
+    if (n < 0 || k->left)
         return -1;
-    if (writeWatched(k, why, size) || ebpfMonUseStoreEnd(k->store, why, size)) {
-        ebpfMonUseStoreCancel(k->store);
-        return -1;
-    }
-    return 0;
+    k->wants = EBPFMON_STORE_NOBODY;
+    do
+        status = writeAllWatched(k, why, size);
+    while (status == EBPFMON_STORE_FULL && makeRoom(k, why, size));
+    return status ? -1 : 0;
 }
 
 static void writeDueNotes(ebpfMonUseKeeper *k, ebpfMonWorker *worker, int isEnd)

@@ -259,6 +259,13 @@ void ebpfMonUseNotesForget(ebpfMonUseNotes *notes, int64_t now)
     epicsMutexUnlock(notes->lock);
 }
 
+void ebpfMonUseNotesAddLost(ebpfMonUseNotes *notes, uint64_t count)
+{
+    epicsMutexMustLock(notes->lock);
+    notes->lost += count;
+    epicsMutexUnlock(notes->lock);
+}
+
 uint64_t ebpfMonUseNotesCountLost(ebpfMonUseNotes *notes)
 {
     uint64_t lost;

@@ -61,6 +61,9 @@ unsigned ebpfMonUseNotesTake(ebpfMonUseNotes *notes, size_t *cursor, int64_t now
 /* Notes again the uses that were taken but could not be written. */
 void ebpfMonUseNotesGiveBack(ebpfMonUseNotes *notes, const ebpfMonUse *uses, unsigned count);
 
+/* So many uses were taken, and have no place in the file. */
+void ebpfMonUseNotesAddLost(ebpfMonUseNotes *notes, uint64_t count);
+
 /* If more than half of the room is used, forgets notes that are written and were not used for ten minutes; if all of it
  * is used, also others that are written. "now": s since 1970. */
 void ebpfMonUseNotesForget(ebpfMonUseNotes *notes, int64_t now);

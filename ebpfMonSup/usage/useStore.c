@@ -11,11 +11,13 @@
 
 #include "common/clock.h"
 #include "common/ownFile.h"
+#include "common/shares.h"
 #include "common/text.h"
 #include "usage/useStore.h"
 
 #define PAGE_BYTES 4096
 #define BUSY_MS    2000
+#define SPARE_PAGES 8 /* fewer than this are left when the file is full */
 #define APPLICATION 0x65426d55 /* "eBmU", the PRAGMA application_id by which we know our own files */
 #define VERSION    1
 
@@ -27,7 +29,13 @@
 #define SET_USE "SET " NEWER("channel", "?4") NEWER("who", "?5") "first = min(first, ?6), " \
                 "last = CASE WHEN last > ?9 THEN ?7 ELSE max(last, ?7) END, count = count + ?8"
 
-enum { sqlUse, sqlKnownUse, sqlWatchedOn, sqlWatchedNew, sqlEachUse, sqlEachWatched, sqlCount, sqlStatements };
+/* How many uses each has who pays: as many as there are users. */
+#define SHARES "FROM uses LEFT JOIN payers USING (ioc) GROUP BY coalesce(payer, -1)"
+
+enum {
+    sqlUse, sqlKnownUse, sqlWatchedOn, sqlWatchedNew, sqlSetPayer, sqlGetPayer, sqlMost, sqlNewest, sqlForgetUses,
+    sqlForgetWatched, sqlEachUse, sqlEachWatched, sqlCount, sqlStatements
+};
 
 static const char *const statements[sqlStatements] = {
     [sqlUse] = "INSERT INTO uses (" USE_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) "
@@ -36,6 +44,16 @@ static const char *const statements[sqlStatements] = {
     [sqlWatchedOn] = "UPDATE watched SET ended = ?3 WHERE rowid = (SELECT rowid FROM watched WHERE ioc = ?1 "
                      "AND ended <= ?3 ORDER BY ended DESC, rowid DESC LIMIT 1) AND ways = ?2 AND ended >= ?3 - ?4",
     [sqlWatchedNew] = "INSERT INTO watched (ioc, ways, began, ended) VALUES (?1, ?2, ?3, ?3)",
+    [sqlSetPayer] = "INSERT INTO payers (ioc, payer) VALUES (?1, ?2) ON CONFLICT (ioc) DO UPDATE SET payer = ?2 "
+                    "WHERE payer >= ?3 AND ?2 < ?3",
+    [sqlGetPayer] = "SELECT coalesce((SELECT payer FROM payers WHERE ioc = ?), -1)",
+    /* -1: not known; such a user is no system user. ?1: EBPFMON_SYSTEM_USERS */
+    [sqlMost] = "SELECT coalesce(payer, -1) AS user, count(*) AS n " SHARES " HAVING user < 0 OR user >= ?1 "
+                "ORDER BY n DESC, user LIMIT 1",
+    [sqlNewest] = "SELECT ioc FROM uses LEFT JOIN payers USING (ioc) WHERE coalesce(payer, -1) = ? GROUP BY ioc "
+                  "ORDER BY min(first) DESC LIMIT 1",
+    [sqlForgetUses] = "DELETE FROM uses WHERE ioc = ?",
+    [sqlForgetWatched] = "DELETE FROM watched WHERE ioc = ?",
     [sqlEachUse] = "SELECT " USE_COLUMNS " FROM uses WHERE ioc = ? ORDER BY last",
     [sqlEachWatched] = "SELECT began, ended, ways FROM watched WHERE ioc = ? ORDER BY began",
     [sqlCount] = "SELECT count(*) FROM uses",
@@ -48,6 +66,11 @@ static const char schema[] =
     "CREATE TABLE IF NOT EXISTS watched (ioc TEXT NOT NULL, ways INTEGER NOT NULL, began INTEGER NOT NULL, "
     "ended INTEGER NOT NULL);"
     "CREATE INDEX IF NOT EXISTS watchedByIoc ON watched (ioc, ended);";
+
+/* What is in a file of an earlier version stays: root pays for it. */
+static const char payersSchema[] =
+    "CREATE TABLE payers (ioc TEXT PRIMARY KEY, payer INTEGER NOT NULL) WITHOUT ROWID;"
+    "INSERT INTO payers SELECT DISTINCT ioc, 0 FROM uses;";
 
 struct ebpfMonUseStore {
     sqlite3      *db;
@@ -112,6 +135,9 @@ static int prepareWriter(ebpfMonUseStore *store, unsigned megabytes, char *why, 
     if (runSql(store, "PRAGMA journal_mode = WAL", why, size) ||
         runSql(store, "PRAGMA synchronous = NORMAL", why, size) ||
         runSql(store, sql, why, size) || runSql(store, schema, why, size))
+        return -1;
+    if (queryNumber(store, "SELECT count(*) FROM sqlite_master WHERE name = 'payers'", why, size) == 0 &&
+        runSql(store, payersSchema, why, size))
         return -1;
     snprintf(sql, sizeof(sql), "PRAGMA application_id = %d; PRAGMA user_version = %d", APPLICATION, VERSION);
     return runSql(store, sql, why, size);
@@ -256,6 +282,8 @@ int ebpfMonUseStoreUpdateUse(ebpfMonUseStore *store, const ebpfMonUse *use, char
 
 int ebpfMonUseStoreAddWatched(ebpfMonUseStore *store, const char *ioc, int ways, int64_t now, char *why, size_t size)
 {
+    int status;
+
     for (int which = sqlWatchedOn; which <= sqlWatchedNew; which++) {
         sqlite3_stmt *stmt = store->stmt[which];
 
@@ -264,12 +292,76 @@ int ebpfMonUseStoreAddWatched(ebpfMonUseStore *store, const char *ioc, int ways,
         sqlite3_bind_int64(stmt, 3, now);
         if (which == sqlWatchedOn)
             sqlite3_bind_int(stmt, 4, EBPFMON_WATCH_GAP);
-        if (runStatement(store, which, why, size))
-            return -1;
+        status = runStatement(store, which, why, size);
+        if (status)
+            return status;
         if (which == sqlWatchedOn && sqlite3_changes(store->db))
             break;
     }
     return 0;
+}
+
+int ebpfMonUseStoreSetPayer(ebpfMonUseStore *store, const char *ioc, uid_t payer, char *why, size_t size)
+{
+    sqlite3_stmt *stmt = store->stmt[sqlSetPayer];
+
+    bindText(stmt, 1, ioc);
+    sqlite3_bind_int64(stmt, 2, payer);
+    sqlite3_bind_int64(stmt, 3, EBPFMON_SYSTEM_USERS);
+    return runStatement(store, sqlSetPayer, why, size);
+}
+
+int64_t ebpfMonUseStoreGetPayer(ebpfMonUseStore *store, const char *ioc)
+{
+    sqlite3_stmt *stmt = store->stmt[sqlGetPayer];
+    int64_t payer;
+
+    bindText(stmt, 1, ioc);
+    payer = sqlite3_step(stmt) == SQLITE_ROW ? sqlite3_column_int64(stmt, 0) : -1;
+    sqlite3_reset(stmt);
+    return payer;
+}
+
+/* Who has most uses, of those who are no system users. 0: nobody has any. */
+static int findMost(ebpfMonUseStore *store, int64_t *payer)
+{
+    sqlite3_stmt *stmt = store->stmt[sqlMost];
+    int found;
+
+    sqlite3_bind_int64(stmt, 1, EBPFMON_SYSTEM_USERS);
+    found = sqlite3_step(stmt) == SQLITE_ROW;
+    *payer = found ? sqlite3_column_int64(stmt, 0) : EBPFMON_STORE_NOBODY;
+    sqlite3_reset(stmt);
+    return found;
+}
+
+static int forgetIoc(ebpfMonUseStore *store, int64_t payer, char *why, size_t size)
+{
+    sqlite3_stmt *stmt = store->stmt[sqlNewest];
+    char ioc[sizeof(((ebpfMonUse *)0)->ioc)] = "";
+    int status = 0;
+
+    sqlite3_bind_int64(stmt, 1, payer);
+    if (sqlite3_step(stmt) == SQLITE_ROW)
+        ebpfMonTextCopy(ioc, sizeof(ioc), (const char *)sqlite3_column_text(stmt, 0));
+    sqlite3_reset(stmt);
+    for (int which = sqlForgetUses; which <= sqlForgetWatched && status == 0; which++) {
+        bindText(store->stmt[which], 1, ioc);
+        status = runStatement(store, which, why, size);
+    }
+    return status ? -1 : 1;
+}
+
+int ebpfMonUseStoreMakeRoom(ebpfMonUseStore *store, int64_t payer, int64_t *most, char *why, size_t size)
+{
+    int64_t pages = queryNumber(store, "PRAGMA page_count", why, size) -
+                    queryNumber(store, "PRAGMA freelist_count", why, size);
+    int64_t allowed = queryNumber(store, "PRAGMA max_page_count", why, size);
+
+    *most = EBPFMON_STORE_NOBODY;
+    if (pages < allowed - SPARE_PAGES || !findMost(store, most) || *most == payer)
+        return 0;
+    return forgetIoc(store, *most, why, size);
 }
 
 int ebpfMonUseStoreEnd(ebpfMonUseStore *store, char *why, size_t size)

@@ -7,11 +7,14 @@
  * One thread at a time may use a store. Two stores may open the same file: in WAL mode a reader does not wait for the
  * writer.
  *
- * uses (ioc, record, kind, channel, who, first, last, count)  kind: ebpfMonUseKind; times in s since 1970 watched (ioc,
- * ways, began, ended)                           ways: EBPFMON_WATCHED_…
+ * uses (ioc, record, kind, channel, who, first, last, count)  kind: ebpfMonUseKind; times in s since 1970
+ * watched (ioc, ways, began, ended)                           ways: EBPFMON_WATCHED_…
+ * payers (ioc, payer)                                         a user id
  */
 #ifndef EBPFMON_USESTORE_H
 #define EBPFMON_USESTORE_H
+
+#include <sys/types.h>
 
 #include "usage/useNotes.h"
 
@@ -24,6 +27,7 @@
 #define EBPFMON_WATCH_GAP 60      /* s. A shorter time without watching does not count as a gap */
 
 #define EBPFMON_STORE_FULL (-2)   /* there is no room */
+#define EBPFMON_STORE_NOBODY (-2) /* no user; -1 is one who is not known */
 
 typedef struct ebpfMonUseStore ebpfMonUseStore;
 
@@ -41,8 +45,15 @@ int ebpfMonUseStoreAddUse(ebpfMonUseStore *store, const ebpfMonUse *use, char *w
  * not in the file, and nothing is done. */
 int ebpfMonUseStoreUpdateUse(ebpfMonUseStore *store, const ebpfMonUse *use, char *why, size_t size);
 /* The IOC is watched at "now" (s since 1970), in these ways (EBPFMON_WATCHED_…). If it was watched in the same ways
- * at most EBPFMON_WATCH_GAP before, that row is extended. */
+ * at most EBPFMON_WATCH_GAP before, that row is extended. Returns as ebpfMonUseStoreAddUse. */
 int ebpfMonUseStoreAddWatched(ebpfMonUseStore *store, const char *ioc, int ways, int64_t now, char *why, size_t size);
+/* Who pays for the uses of this IOC (host/procPayer.h). The first one stays, unless a system user comes. */
+int ebpfMonUseStoreSetPayer(ebpfMonUseStore *store, const char *ioc, uid_t payer, char *why, size_t size);
+int64_t ebpfMonUseStoreGetPayer(ebpfMonUseStore *store, const char *ioc); /* -1: not known */
+/* The file is full, and "payer" wants more: if another one has more uses (*most), and is no system user, the newest IOC
+ * of his is forgotten, and that it was watched. 1: so it was. 0: there is none, or it is the disk that is full; if
+ * *most is "payer" he gets no more. -1: "why" says what is wrong. Takes a second for a million uses. */
+int ebpfMonUseStoreMakeRoom(ebpfMonUseStore *store, int64_t payer, int64_t *most, char *why, size_t size);
 int ebpfMonUseStoreEnd(ebpfMonUseStore *store, char *why, size_t size);
 /* Undoes a transaction. */
 void ebpfMonUseStoreCancel(ebpfMonUseStore *store);

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """No user fills a table of the monitor for others: namespaces, records. Nor does he take its CPU time."""
+import contextlib
 import os
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -132,6 +134,31 @@ def test_connections(new_monitor, new_ioc, tmp_path):
     finally:
         crowd.kill()
         client.close()
+
+
+def test_uses(new_monitor, new_ioc, start, tmp_path):
+    """The file of uses is full of those of one user's IOC. Uses of root's IOC are kept all the same, and that it is watched."""
+    file = tmp_path / "uses.db"
+    crowd = start(FIRST, db.READY + "".join(db.record("ao", f"LONG:NAME:OF:A:RECORD:NUMBER:{i:05}") for i in range(8000)))
+    ioc = new_ioc(DB).start()
+    monitor = new_monitor(before=[f'ebpfMonUsage "{file}" 1']).start()
+    for watched in crowd, ioc:
+        wait_level(monitor, watched, "chains")
+    raw, own = rawca.RawCa(crowd.port), rawca.RawCa(ioc.port)
+    for i in range(8000):
+        raw.sid(f"{crowd.prefix}LONG:NAME:OF:A:RECORD:NUMBER:{i:05}")
+
+    def kept(what):
+        monitor.command("ebpfMonUnused 1 none")
+        with contextlib.closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as c:
+            return c.execute(f"SELECT count(*) FROM {what} WHERE ioc = ?", [ioc.name]).fetchone()[0]
+
+    until(lambda: kept("uses") >= 0 and "is full" in monitor.text("USAGE_MSG"), 60, lambda: monitor.text("USAGE_MSG"))
+    own.sid(ioc.prefix + "AO")
+    until(lambda: kept("uses") > 0 and kept("watched") > 0, 60, lambda: monitor.text("USAGE_MSG"))
+    assert monitor.get("USAGE_STATE") == 1, monitor.text("USAGE_MSG")
+    raw.close()
+    own.close()
 
 
 def test_short_iocs(new_monitor, folder):

@@ -278,6 +278,33 @@ static void testFullFile(void)
     ebpfMonUseStoreClose(s);
 }
 
+/* The full file of testFullFile, in which one IOC has nearly all. */
+static void testShares(void)
+{
+    ebpfMonUseStore *s = ebpfMonUseStoreOpen(file, 1, 1, why, sizeof(why));
+    ebpfMonUse other = { .ioc = "new", .record = "X", .kind = ebpfMonUseRead, .first = NOW, .last = NOW };
+    int64_t most = 0;
+
+    testDiag("Shares of a full file");
+    if (!s)
+        testAbort("%s", why);
+    testOk(ebpfMonUseStoreGetPayer(s, "ioc") == -1 && ebpfMonUseStoreSetPayer(s, "ioc", 1000, why, sizeof(why)) == 0 &&
+           ebpfMonUseStoreSetPayer(s, "ioc", 1001, why, sizeof(why)) == 0 && ebpfMonUseStoreGetPayer(s, "ioc") == 1000,
+           "the first one pays");
+    testOk(ebpfMonUseStoreMakeRoom(s, 1000, &most, why, sizeof(why)) == 0 && most == 1000,
+           "who has most gets no more");
+    ebpfMonUseStoreBegin(s, why, sizeof(why));
+    testOk(ebpfMonUseStoreMakeRoom(s, 1001, &most, why, sizeof(why)) == 1 && most == 1000 &&
+           ebpfMonUseStoreEnd(s, why, sizeof(why)) == 0, "another one gets room: %s", why);
+    ebpfMonUseStoreBegin(s, why, sizeof(why));
+    testOk(ebpfMonUseStoreAddUse(s, &other, why, sizeof(why)) == 0 && ebpfMonUseStoreEnd(s, why, sizeof(why)) == 0 &&
+           ebpfMonUseStoreCount(s) < 100, "and uses it: %s", why);
+    testOk(ebpfMonUseStoreMakeRoom(s, 1001, &most, why, sizeof(why)) == 0, "a file with room gives nothing up");
+    testOk(ebpfMonUseStoreSetPayer(s, "ioc", 0, why, sizeof(why)) == 0 && ebpfMonUseStoreGetPayer(s, "ioc") == 0,
+           "a system user pays for an IOC from now on");
+    ebpfMonUseStoreClose(s);
+}
+
 /* A database in a folder where other users could replace it, or make a link to another file. */
 static void testForeignFiles(const char *folder)
 {
@@ -300,7 +327,7 @@ MAIN(testUsage)
 {
     char folder[] = "/tmp/testUsageXXXXXX", name[80];
 
-    testPlan(13 + 2 + 3 + 2 + 9 + 3 + 4 + 3);
+    testPlan(13 + 2 + 3 + 2 + 9 + 3 + 4 + 6 + 3);
     if (!mkdtemp(folder))
         testAbort("no folder");
     snprintf(file, sizeof(file), "%s/uses.db", folder);
@@ -312,6 +339,7 @@ MAIN(testUsage)
     testStore();
     testClockAhead();
     testFullFile();
+    testShares();
     testForeignFiles(folder);
     ebpfMonUseNotesFree(notes);
     for (const char *end = "\0-wal\0-shm\0."; *end != '.'; end += strlen(end) + 1) {
