@@ -110,7 +110,7 @@ def bpf_calls():
     places = {path.name.removesuffix(".bpf.c"): bpf_unit(path.relative_to(BPF)) for path in sources(".c", folders=["bpf"])}
     defines, needs = {}, {}
     for name, unit in places.items():
-        path = SUP / f"O.{os.environ.get('EPICS_HOST_ARCH', 'linux-x86_64')}" / f"{name}.bpf.o"
+        path, = paths.TOP.glob(f"ebpfMon*/**/O.{os.environ.get('EPICS_HOST_ARCH', 'linux-x86_64')}/{name}.bpf.o")
         for line in subprocess.run(["readelf", "-sW", path], capture_output=True, text=True, check=True).stdout.splitlines():
             words = line.split()
             if len(words) == 8 and words[7].startswith("ebpfmon_"):

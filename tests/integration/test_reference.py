@@ -14,7 +14,7 @@ MACRO = {"$(N=$(REC))": "$(N)", "$(N=$(IOC))": "$(N)"}
 def records():
     """Name → record type, type of elements, unit. Without the headings of tables."""
     found = {}
-    for file in "ebpfMon.db", "ebpfMonWatch.db", "ebpfMonIoc.db":
+    for file in "ebpfMon.db", "ebpfMonWatch.db", "ebpfMonIoc.db", "ebpfMonDevice.db":
         text = (paths.DB / file).read_text()
         for rtype, name, body in re.findall(r'(?ms)^record\((\w+), "\$\(P\)([^"]+)"\) \{$(.*?)^\}', text):
             for long, short in MACRO.items():
@@ -56,8 +56,8 @@ def test_types_and_units():
 def test_each_command_is_documented():
     """Each command of the shell has a heading, or is listed as described on another page, which names it."""
     found = set()
-    for path in SUP.rglob("*.c"):
-        if path.parent.name == "record":
+    for path in [*(SUP / "record").glob("*.c"), *(paths.TOP / "ebpfMonModules").rglob("*Module.c")]:
+        if "/O." not in str(path):
             found.update(re.findall(r'(?m)^    \{"(ebpfMon\w+)", ', path.read_text()))
     heads = set(re.findall(r"ebpfMon\w+", " ".join(re.findall(r"(?m)^### (.*)$", REFERENCE))))
     elsewhere = {}
@@ -88,7 +88,7 @@ OF_EPICS = {"Write access denied", "Channel write request failed", "Put not perm
 
 def test_messages_of_troubleshooting_exist():
     """Each message of the page is one that the program or a tool prints: it has three words in a row that are in a source."""
-    files = [path for folder in ("ebpfMonSup", "ebpfMonApp/src", "tools") for path in (paths.TOP / folder).rglob("*.*")
+    files = [path for folder in ("ebpfMonSup", "ebpfMonModules", "ebpfMonApp/src", "tools") for path in (paths.TOP / folder).rglob("*.*")
              if path.suffix in (".c", ".h", ".cpp", ".sh") and "/O." not in str(path)]
     code = re.sub(r'"\s*\n\s*"', "", "\n".join(path.read_text() for path in files))
     code = re.sub(r"%[-.*0-9]*[a-zA-Z]+", "%", code)
