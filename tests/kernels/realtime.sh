@@ -33,15 +33,17 @@ until_ 90 eval 'case $(val M:STATE) in ""|Starting) false;; esac'
 say STATE; val M:STATE
 line STATE_MSG
 
+# All digits of a number, which caget shows with an exponent from a million on.
+count() { val -f 0 "$1"; }
 # counters NAME
 counters() {
     settle M:PROC_CNT
     say "counters $1"; get $T
     say "counted $1"; rm -f /tmp/records; cmd "ebpfMonRecords \"*\" R:* > /tmp/records"
     until_ 20 grep -q "^R:T4:SET " /tmp/records; cat /tmp/records
-    say "puts $1"; val M:PUT_CNT
+    say "puts $1"; count M:PUT_CNT
     say "losses $1"; get -t -F'|' M:LOST_REASONS M:LOST_CNTS
-    sleep 2; say "syscalls $1"; val M:Q_SYSCALL_EVENT_CNT; val M:Q_SYSCALL_DROPPED_CNT
+    settle M:Q_SYSCALL_EVENT_CNT; say "syscalls $1"; count M:Q_SYSCALL_EVENT_CNT; count M:Q_SYSCALL_DROPPED_CNT
 }
 same() { was=$is; is=$(get $T); [ "$was" = "$is" ]; }
 areThere() { for q in $queries; do case $(val M:${q}_STATE) in ""|Starting) return 1; esac; done; }
