@@ -74,8 +74,9 @@ static int isMissed(const ebpfMonLinkChange *change, const ebpfMonTarget *t, uin
 
     if (t->how[index] & EBPFMON_BY_TRAP)
         return 0;
-    if (!st->pending && (ebpfMonMemReadNow(t->pid, t->cat->rec[index].addr + t->cat->common.time, &time, sizeof(time)) ||
-                         ebpfMonClosureTableHasMoved(change->tables->state, st, was, time)))
+    if (!st->pending &&
+        (ebpfMonMemReadNow(t->pid, t->cat->rec[index].addr + t->cat->common.time, &time, sizeof(time)) ||
+         ebpfMonClosureTableHasMoved(change->tables->state, st, was, time)))
         return 1;
     return isCountedSince(change->tables, t, index, change->since);
 }

@@ -14,7 +14,7 @@ SUP = paths.TOP / "ebpfMonSup"
 BPF = paths.TOP / "bpf"
 DEVELOP = paths.TOP / "documentation" / "develop"
 BUILT = re.compile(r"^O\.")
-LINES_MAX, FUNCTION_MAX, COLUMNS_MAX = 500, 60, 120
+LINES_MAX, FUNCTION_MAX, COLUMNS_MAX = 1000, 60, 120
 
 
 # Files of ebpfMonSup with a variable that can change: what exists once in a process. A comment at each says why. Base
