@@ -16,6 +16,9 @@ ebpfMonRules "$(EBPFMON_ETC)/rules.json"
 ebpfMonJsonLog "$(LOGS_DIRECTORY=/var/log/ebpfmon)/puts.json" 0 0 0 all
 #ebpfMonCaPutLog "logserver:7011" text changes
 
+# A history that the program ebpfMonHistory searches: file, MB, days.
+ebpfMonHistoryKeep "$(STATE_DIRECTORY=/var/lib/ebpfmon)/history.sqlite" 1024 30
+
 # Puts, counts and traces to an OpenTelemetry collector.
 #ebpfMonOtlp "http://127.0.0.1:4318"
 

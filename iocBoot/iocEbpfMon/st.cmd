@@ -29,6 +29,7 @@ dbLoadRecords "$(TOP)/db/ebpfMon.db", "P=$(EBPFMON_P)"
 #dbLoadRecords "$(TOP)/db/ebpfMon.db", "P=$(EBPFMON_P),COST_HIGH=2,FILTER_IOC=vac*,FILTER_LEVEL=2"
 # The PVs of modules.
 dbLoadRecords "$(TOP)/db/ebpfMonDevice.db", "P=$(EBPFMON_P)"
+dbLoadRecords "$(TOP)/db/ebpfMonHistory.db", "P=$(EBPFMON_P)"
 
 # PVs of single records, for archive and alarm.
 #dbLoadRecords "$(TOP)/db/ebpfMonWatch.db", "P=$(EBPFMON_P),REC=RING:CURRENT"
@@ -55,6 +56,9 @@ dbLoadRecords "$(TOP)/db/ebpfMonDevice.db", "P=$(EBPFMON_P)"
 #ebpfMonZipkin "http://127.0.0.1:9411/api/v2/spans"
 # The records of all watched IOCs to a RecSync server, for Channel Finder.
 #ebpfMonRecSync on
+
+# A history that the program ebpfMonHistory searches (documentation/use/history.md): file, MB, days.
+#ebpfMonHistoryKeep "/var/lib/ebpfmon/history.sqlite" 1024 30
 
 # Who waits for which port of asyn (documentation/use/device.md):
 #ebpfMonDeviceWatch "*"

@@ -16,7 +16,7 @@ FILES = sorted([*paths.TOP.glob("*.md"), *(paths.TOP / "documentation").rglob("*
 
 
 DEVELOP = sorted((paths.TOP / "documentation" / "develop").glob("*.md"))
-FOLDERS = ("bpf", "ebpfMonSup", "ebpfMonModules", "ebpfMonTop", "ebpfMonApp", "iocBoot", "service", "debian", "configure", "tests", "tools")
+FOLDERS = ("bpf", "ebpfMonSup", "ebpfMonModules", "ebpfMonHistory", "ebpfMonTop", "ebpfMonApp", "iocBoot", "service", "debian", "configure", "tests", "tools")
 
 
 @functools.cache

@@ -36,7 +36,7 @@ def table(page, header):
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines()]
 
 
-def sources(*endings, folders=("ebpfMonSup", "ebpfMonModules", "ebpfMonTop", "ebpfMonApp", "bpf", "tests", "tools")):
+def sources(*endings, folders=("ebpfMonSup", "ebpfMonModules", "ebpfMonHistory", "ebpfMonTop", "ebpfMonApp", "bpf", "tests", "tools")):
     for folder in folders:
         for path in sorted((paths.TOP / folder).rglob("*")):
             here = path.relative_to(paths.TOP)

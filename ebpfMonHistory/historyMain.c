@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The program ebpfMonHistory: asks a file of the history, also while no monitor runs, and on another host. */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "history/historyAsk.h"
+
+#define FILE_DEFAULT "/var/lib/ebpfmon/history.sqlite"
+#define ROWS 100
+
+static const char usage[] =
+    "ebpfMonHistory [OPTIONS] [PV]     what happened: puts of people, events of IOCs, slow chains, gaps\n"
+    "  PV                 only puts to PVs that match (* and ?)\n"
+    "  -f, --from TIME    -2h, -30m, -3d, today, yesterday, 03:10, \"2026-11-28 03:10:05\"; default: the begin\n"
+    "  -t, --to TIME      default: now\n"
+    "  -u, --user NAME    -H, --host NAME    -i, --ioc NAME    -v, --value TEXT: only those that match\n"
+    "  -k, --kind KIND    put, event, chain, start, gap, lost\n"
+    "  -x, --unexpected   only puts that the rules did not expect\n"
+    "  -a, --automatic    also what IOCs wrote by themselves\n"
+    "  -n, --number N     the newest N rows (default 100; 0: all)\n"
+    "  -d, --file FILE    the file (default " FILE_DEFAULT ")\n"
+    "  --json, --csv, --caputlog    for programs; times are UTC in the first two\n"
+    "Exit code: 0, rows were found; 1, none; 2, the question or the file is wrong.\n";
+
+static const struct option options[] = {
+    {"from", required_argument, NULL, 'f'}, {"to", required_argument, NULL, 't'},
+    {"user", required_argument, NULL, 'u'}, {"host", required_argument, NULL, 'H'},
+    {"ioc", required_argument, NULL, 'i'},
+    {"value", required_argument, NULL, 'v'}, {"kind", required_argument, NULL, 'k'},
+    {"unexpected", no_argument, NULL, 'x'}, {"automatic", no_argument, NULL, 'a'},
+    {"number", required_argument, NULL, 'n'}, {"file", required_argument, NULL, 'd'}, {"json", no_argument, NULL, 'J'},
+    {"csv", no_argument, NULL, 'C'}, {"caputlog", no_argument, NULL, 'P'}, {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0}
+};
+
+/* 0, or -1: a message was printed. */
+static int readTime(const char *text, int64_t *time)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (ebpfMonHistoryParseTime(text, now.tv_sec * 1000000000ll + now.tv_nsec, time) == 0)
+        return 0;
+    fprintf(stderr, "ebpfMonHistory: \"%s\" is no time. Give one as -2h, yesterday, 03:10 or \"2026-11-28 03:10\"\n",
+            text);
+    return -1;
+}
+
+/* 0, or -1: a message was printed. */
+static int takeOption(int option, ebpfMonHistoryQuestion *q)
+{
+    char *end = "";
+
+    switch (option) {
+    case 'f': return readTime(optarg, &q->from);
+    case 't': return readTime(optarg, &q->to);
+    case 'u': q->user = optarg; return 0;
+    case 'H': q->host = optarg; return 0;
+    case 'i': q->ioc = optarg; return 0;
+    case 'v': q->value = optarg; return 0;
+    case 'k': q->kind = optarg; return 0;
+    case 'x': q->unexpected = 1; return 0;
+    case 'a': q->automatic = 1; return 0;
+    case 'd': q->file = optarg; return 0;
+    case 'J': q->form = ebpfMonHistoryJson; return 0;
+    case 'C': q->form = ebpfMonHistoryCsv; return 0;
+    case 'P': q->form = ebpfMonHistoryCaPutLog; q->kind = "put"; return 0;
+    case 'n':
+        q->most = (unsigned)strtoul(optarg, &end, 10);
+        if (optarg[0] >= '0' && optarg[0] <= '9' && !*end)
+            return 0;
+        fprintf(stderr, "ebpfMonHistory: \"%s\" is no number of rows\n", optarg);
+        return -1;
+    default:
+        fputs(usage, stderr);
+        return -1;
+    }
+}
+
+int main(int argc, char *argv[])
+{
+    ebpfMonHistoryQuestion q = { .file = FILE_DEFAULT, .most = ROWS };
+    char why[300];
+    int option;
+    long rows;
+
+    while ((option = getopt_long(argc, argv, "f:t:u:H:i:v:k:xan:d:h", options, NULL)) != -1) {
+        if (option == 'h') {
+            fputs(usage, stdout);
+            return 0;
+        }
+        if (takeOption(option, &q))
+            return 2;
+    }
+    if (optind < argc)
+        q.pv = argv[optind++];
+    if (optind < argc) {
+        fprintf(stderr, "ebpfMonHistory: give one PV, with * for several. The shell wants '*' in quotes\n");
+        return 2;
+    }
+    rows = ebpfMonHistoryAsk(&q, stdout, why, sizeof(why));
+    if (rows < 0)
+        fprintf(stderr, "ebpfMonHistory: %s: %s\n", q.file, why);
+    return rows < 0 ? 2 : rows == 0;
+}

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <epicsThread.h>
+#include <errlog.h>
+
+#include "common/clock.h"
+#include "common/sharedWorker.h"
+#include "export/shared/recordQueue.h"
+#include "history/history.h"
+#include "history/historyRuns.h"
+#include "history/historyStore.h"
+
+#define QUEUE_BYTES (16u << 20)
+#define BATCH_BYTES (1u << 20)
+#define PERIOD      0.5           /* s; a put is in the file after this */
+#define SIGN_NS     30000000000ull /* ns; so often the file says that the monitor runs */
+#define RETRY_NS    10000000000ull
+#define EPOCH_NS    (POSIX_TIME_AT_EPICS_EPOCH * 1000000000ull)
+#define TEXTS       12
+
+/* A row in the queue, followed by its texts, each with its 0. */
+typedef struct {
+    uint64_t time;
+    int32_t  automatic, isNumber;
+    double   number;
+} queuedRow;
+
+struct ebpfMonHistory {
+    const ebpfMonModule *module;
+    ebpfMonHistoryConf conf;      /* not changed while the thread runs; file "": off */
+    ebpfMonSharedWorker worker;
+    ebpfMonRecordQueue *queue;
+    ebpfMonHistoryValues shown;   /* under the lock of the published values */
+    /* the thread's own */
+    ebpfMonHistoryValues values;
+    ebpfMonHistoryStore *store;   /* NULL: the file cannot be written now */
+    ebpfMonHistoryRuns  *runs;
+    uint64_t retryAt, signAt;     /* monotonic ns */
+    uint64_t inHand;              /* rows of the present transaction */
+    uint64_t told;                /* of values.lost: rows for which a row "lost" is in the file */
+    uint64_t lostSince;           /* ns since 1970 */
+    int      hasBegun;            /* the row "start" or "gap" is written */
+    int      isBroken;            /* the present transaction has failed */
+    uint8_t  batch[BATCH_BYTES];
+};
+
+ebpfMonHistory *ebpfMonHistoryNew(const ebpfMonModule *module)
+{
+    ebpfMonHistory *h = calloc(1, sizeof(*h));
+
+    if (!h)
+        return NULL;
+    h->module = module;
+    ebpfMonSharedWorkerInit(&h->worker);
+    snprintf(h->values.message, sizeof(h->values.message), "off: ebpfMonHistoryKeep FILE keeps a history");
+    h->shown = h->values;
+    return h;
+}
+
+const ebpfMonHistoryValues *ebpfMonHistoryGetValues(const ebpfMonHistory *h)
+{
+    return &h->shown;
+}
+
+int ebpfMonHistoryConfigure(ebpfMonHistory *h, const char *file, int megabytes, int days, const char *leaveOut,
+                            char *why, size_t size)
+{
+    if (h->queue) {
+        snprintf(why, size, "the monitor runs: call it before iocInit");
+        return -1;
+    }
+    if (!file || file[0] != '/' || strlen(file) >= sizeof(h->conf.file)) {
+        snprintf(why, size, "give a file with its whole path, of up to %zu characters", sizeof(h->conf.file) - 1);
+        return -1;
+    }
+    if ((megabytes && megabytes < 4) || megabytes > 1000000 || days < 0 || days > 36500) {
+        snprintf(why, size, "give 4 to 1000000 MB, and up to 36500 days; 0: the default");
+        return -1;
+    }
+    snprintf(h->conf.file, sizeof(h->conf.file), "%s", file);
+    h->conf.megabytes = megabytes ? (unsigned)megabytes : EBPFMON_HISTORY_MEGABYTES;
+    h->conf.days = days ? (unsigned)days : EBPFMON_HISTORY_DAYS;
+    h->conf.leavesOutValues = leaveOut && strstr(leaveOut, "values");
+    h->conf.leavesOutNames = leaveOut && strstr(leaveOut, "names");
+    return 0;
+}
+
+/* --- the threads of the core --- */
+
+static uint64_t toUnixNs(const epicsTimeStamp *time)
+{
+    return time->secPastEpoch * 1000000000ull + time->nsec + EPOCH_NS;
+}
+
+/* "text": kind, ioc, pv, value, old, user, host, peer, who, origin, result, reason; NULL: none. */
+static void queueRow(ebpfMonHistory *h, uint64_t time, int automatic, const char *const text[TEXTS])
+{
+    char buf[4096];
+    queuedRow row = { .time = time, .automatic = automatic };
+    size_t used = sizeof(row);
+    char *end;
+
+    if (automatic && text[3] && text[3][0]) {
+        row.number = strtod(text[3], &end);
+        row.isNumber = !*end;
+    }
+    memcpy(buf, &row, sizeof(row));
+    for (int i = 0; i < TEXTS; i++) {
+        size_t length = text[i] ? strlen(text[i]) : 0, room = (sizeof(buf) - used) - (size_t)(TEXTS - i);
+
+        if (length > room)
+            length = room;
+        memcpy(buf + used, text[i] ? text[i] : "", length);
+        buf[used + length] = 0;
+        used += length + 1;
+    }
+    /* automatic puts of one IOC do not push out what people write */
+    ebpfMonRecordQueueAdd(h->queue, automatic ? ebpfMonRecordQueueShareOf(text[1]) : 0, buf, used);
+}
+
+void ebpfMonHistoryAddPut(void *arg, const ebpfMonModulePut *put)
+{
+    ebpfMonHistory *h = arg;
+    int noValues = h->conf.leavesOutValues, noNames = h->conf.leavesOutNames;
+    const char *const text[TEXTS] = {
+        "put", put->ioc, put->pv, noValues ? NULL : put->value, noValues ? NULL : put->oldValue,
+        noNames ? NULL : put->user, noNames ? NULL : put->host, noNames ? NULL : put->peer, noNames ? NULL : put->who,
+        put->origin, put->result, put->reason,
+    };
+
+    if (h->queue)
+        queueRow(h, toUnixNs(&put->time), put->isAutomatic, text);
+}
+
+void ebpfMonHistoryAddTrace(void *arg, const ebpfMonModuleTrace *trace)
+{
+    ebpfMonHistory *h = arg;
+    char value[100];
+    const char *const text[TEXTS] = { "chain", trace->ioc, trace->root, value };
+
+    snprintf(value, sizeof(value), "%.3f ms, %u records%s", trace->tookMs, trace->records,
+             trace->isIncomplete ? ", incomplete" : "");
+    if (h->queue)
+        queueRow(h, toUnixNs(&trace->time), 0, text);
+}
+
+void ebpfMonHistoryAddEvent(void *arg, const epicsTimeStamp *time, const char *event)
+{
+    ebpfMonHistory *h = arg;
+    const char *const text[TEXTS] = { "event", NULL, NULL, event };
+
+    if (h->queue)
+        queueRow(h, toUnixNs(time), 0, text);
+}
+
+/* --- the thread that writes --- */
+
+static void setTrouble(ebpfMonHistory *h, const char *why)
+{
+    if (h->values.state != 2 || strncmp(h->values.message, why, sizeof(h->values.message) - 1) != 0)
+        errlogSevPrintf(errlogMajor, "ebpfMon: history %s: %s\n", h->conf.file, why);
+    h->values.state = 2;
+    snprintf(h->values.message, sizeof(h->values.message), "%s", why);
+}
+
+/* What is in hand cannot be written. */
+static void loseRows(ebpfMonHistory *h, const char *why)
+{
+    if (h->values.lost == h->told)
+        h->lostSince = ebpfMonClockReal();
+    h->values.lost += h->inHand;
+    h->inHand = 0;
+    h->isBroken = 1;
+    setTrouble(h, why);
+    ebpfMonHistoryStoreClose(h->store); /* it is opened again, because the file may be another one by then */
+    h->store = NULL;
+    h->retryAt = ebpfMonClockMonotonic() + RETRY_NS;
+}
+
+static void writeRow(void *arg, const ebpfMonHistoryRow *row)
+{
+    ebpfMonHistory *h = arg;
+    char why[256];
+
+    h->inHand++;
+    if (h->isBroken || !h->store) {
+        if (h->values.lost == h->told)
+            h->lostSince = ebpfMonClockReal();
+        h->values.lost += h->inHand;
+        h->inHand = 0;
+    } else if (ebpfMonHistoryStoreAdd(h->store, row, why, sizeof(why))) {
+        loseRows(h, why);
+    }
+}
+
+static void writeNote(ebpfMonHistory *h, const char *kind, uint64_t from, uint64_t to, uint64_t n, const char *text)
+{
+    writeRow(h, &(ebpfMonHistoryRow){ .kind = kind, .first = from, .time = to, .n = n, .value = text });
+}
+
+/* The first row of this run of the monitor: since when nobody has watched. */
+static void noteBegin(ebpfMonHistory *h, uint64_t now)
+{
+    int isStopped;
+    uint64_t alive = ebpfMonHistoryStoreGetAlive(h->store, &isStopped);
+
+    if (h->hasBegun)
+        return;
+    if (alive && alive < now)
+        writeNote(h, "gap", alive, now, 1, isStopped ? "the monitor did not run" :
+                  "the monitor did not run: it had ended without order");
+    else
+        writeNote(h, "start", now, now, 1, "the monitor runs");
+    h->hasBegun = 1;
+}
+
+static void noteLost(ebpfMonHistory *h, uint64_t now)
+{
+    if (h->values.lost == h->told)
+        return;
+    writeNote(h, "lost", h->lostSince, now, h->values.lost - h->told, "rows that could not be kept");
+    if (!h->isBroken)
+        h->told = h->values.lost;
+}
+
+/* Adds what the queue dropped to the losses. */
+static void countDropped(ebpfMonHistory *h, uint64_t *dropped)
+{
+    ebpfMonRecordQueueState state;
+
+    ebpfMonRecordQueueGetState(h->queue, &state);
+    if (state.dropped != *dropped && h->values.lost == h->told)
+        h->lostSince = ebpfMonClockReal();
+    h->values.lost += state.dropped - *dropped;
+    *dropped = state.dropped;
+}
+
+static void takeRow(ebpfMonHistory *h, const uint8_t *at)
+{
+    const char *text[TEXTS], *p = (const char *)at + sizeof(queuedRow);
+    queuedRow q;
+    ebpfMonHistoryRow row;
+
+    memcpy(&q, at, sizeof(q));
+    for (int i = 0; i < TEXTS; i++, p += strlen(p) + 1)
+        text[i] = p;
+    row = (ebpfMonHistoryRow){
+        .time = q.time, .first = q.time, .kind = text[0], .automatic = q.automatic, .ioc = text[1], .pv = text[2],
+        .value = text[3], .old = text[4], .user = text[5], .host = text[6], .peer = text[7], .who = text[8],
+        .origin = text[9], .result = text[10], .reason = text[11], .n = 1, .isNumber = q.isNumber, .least = q.number,
+        .most = q.number,
+    };
+    if (q.automatic)
+        ebpfMonHistoryRunsAdd(h->runs, &row);
+    else
+        writeRow(h, &row);
+}
+
+static void openStore(ebpfMonHistory *h)
+{
+    char why[256];
+
+    if (h->store || ebpfMonClockMonotonic() < h->retryAt)
+        return;
+    h->store = ebpfMonHistoryStoreOpen(h->conf.file, h->conf.megabytes, h->conf.days, why, sizeof(why));
+    h->retryAt = ebpfMonClockMonotonic() + RETRY_NS;
+    if (!h->store)
+        setTrouble(h, why);
+}
+
+/* One transaction with all that the queue has, up to a batch. Returns the bytes that were read. */
+static size_t writeBatch(ebpfMonHistory *h, uint64_t *dropped, int isStop)
+{
+    size_t used = ebpfMonRecordQueueRead(h->queue, h->batch, sizeof(h->batch));
+    uint64_t now = ebpfMonClockReal();
+    char why[256];
+
+    openStore(h);
+    h->isBroken = 0;
+    if (h->store && ebpfMonHistoryStoreBegin(h->store, why, sizeof(why)))
+        loseRows(h, why);
+    if (h->store)
+        noteBegin(h, now);
+    countDropped(h, dropped);
+    if (h->store)
+        noteLost(h, now);
+    for (size_t at = 0; at < used;) {
+        size_t length;
+
+        memcpy(&length, h->batch + at, sizeof(length));
+        takeRow(h, h->batch + at + sizeof(length));
+        at += sizeof(length) + length;
+    }
+    ebpfMonHistoryRunsEnd(h->runs, now, isStop && !used);
+    if (!h->store)
+        return used;
+    if (ebpfMonHistoryStoreEnd(h->store, now, isStop && !used, why, sizeof(why))) {
+        loseRows(h, why);
+        return used;
+    }
+    h->inHand = 0;
+    h->values.state = 1;
+    h->values.rows = ebpfMonHistoryStoreCount(h->store);
+    snprintf(h->values.message, sizeof(h->values.message), "%s, up to %u MB and %u days", h->conf.file,
+             h->conf.megabytes, h->conf.days);
+    return used;
+}
+
+static void showValues(ebpfMonHistory *h)
+{
+    int isSame = memcmp(&h->shown, &h->values, sizeof(h->values)) == 0; /* only this thread writes "shown" */
+
+    if (isSame)
+        return;
+    ebpfMonModuleLock();
+    h->shown = h->values;
+    ebpfMonModuleUnlock();
+    ebpfMonModuleShow(h->module);
+}
+
+static void runHistory(ebpfMonWorker *worker, void *arg)
+{
+    ebpfMonHistory *h = arg;
+    uint64_t dropped = 0;
+    int isStopping = 0;
+
+    ebpfMonWorkerWaitsForOthers(worker); /* for the disk */
+    while (!isStopping) {
+        ebpfMonRecordQueueState state;
+
+        isStopping = ebpfMonWorkerIsStopping(worker);
+        ebpfMonRecordQueueGetState(h->queue, &state);
+        if (state.used || isStopping || ebpfMonClockMonotonic() >= h->signAt) {
+            h->signAt = ebpfMonClockMonotonic() + SIGN_NS;
+            while (writeBatch(h, &dropped, isStopping))
+                ebpfMonWorkerGiveSign(worker);
+        }
+        showValues(h);
+        if (!isStopping)
+            ebpfMonWorkerWait(worker, PERIOD);
+    }
+    ebpfMonHistoryStoreClose(h->store);
+    h->store = NULL;
+}
+
+int ebpfMonHistoryStart(void *arg, const ebpfMonModuleCore *core)
+{
+    ebpfMonHistory *h = arg;
+
+    (void)core;
+    if (!h->conf.file[0])
+        return 0;
+    if (!h->runs)
+        h->runs = ebpfMonHistoryRunsNew(writeRow, h);
+    if (!h->queue)
+        h->queue = ebpfMonRecordQueueNew(QUEUE_BYTES);
+    if (!h->runs || !h->queue || ebpfMonSharedWorkerSet(&h->worker, ebpfMonWorkerStart("ebpfMonHistory",
+                                                        epicsThreadPriorityLow, runHistory, h))) {
+        errlogSevPrintf(errlogMajor, "ebpfMon: no memory for the history\n");
+        return -1;
+    }
+    return 0;
+}
+
+int ebpfMonHistoryStop(void *arg, double seconds)
+{
+    ebpfMonHistory *h = arg;
+
+    return ebpfMonSharedWorkerStop(&h->worker, seconds);
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "export/shared/jsonGen.h"
+#include "history/historyAsk.h"
+#include "history/historyStore.h"
+
+#define SECOND 1000000000
+#define CLOCK "%2d:%2d%n:%lf%n" /* 03:10 or 03:10:05.5 */
+#define RUN_LONGEST (700ll * SECOND) /* historyRuns.c */
+#define COLUMNS "time, kind, automatic, ioc, pv, value, old, user, host, peer, who, origin, result, reason, n, " \
+                "first, least, most"
+enum {
+    atTime, atKind, atAutomatic, atIoc, atPv, atValue, atOld, atUser, atHost, atPeer, atWho, atOrigin, atResult,
+    atReason, atN, atFirst, atLeast, atMost, atCount
+};
+static const char *const names[atCount] = {
+    "time", "kind", "automatic", "ioc", "pv", "value", "old", "user", "host", "peer", "who", "origin", "result",
+    "reason", "n", "first", "min", "max",
+};
+
+/* --- times --- */
+
+static int64_t makeTime(struct tm *tm, double seconds)
+{
+    tm->tm_sec = (int)seconds;
+    tm->tm_isdst = -1;
+    return (int64_t)mktime(tm) * SECOND + (int64_t)((seconds - (int)seconds) * SECOND);
+}
+
+static int64_t findMidnight(int64_t now, int daysBefore)
+{
+    time_t seconds = (time_t)(now / SECOND);
+    struct tm tm;
+
+    localtime_r(&seconds, &tm);
+    tm.tm_hour = tm.tm_min = 0;
+    tm.tm_mday -= daysBefore;
+    return makeTime(&tm, 0);
+}
+
+static int parseAgo(const char *text, int64_t now, int64_t *time)
+{
+    char *unit;
+    double n = strtod(text + 1, &unit);
+    double seconds = strcmp(unit, "s") == 0 ? 1 : strcmp(unit, "m") == 0 || strcmp(unit, "min") == 0 ? 60 :
+                     strcmp(unit, "h") == 0 ? 3600 : strcmp(unit, "d") == 0 ? 86400 : 0;
+
+    if (!seconds || n < 0 || n * seconds > (double)now / SECOND)
+        return -1;
+    *time = now - (int64_t)(n * seconds * SECOND);
+    return 0;
+}
+
+int ebpfMonHistoryParseTime(const char *text, int64_t now, int64_t *time)
+{
+    time_t seconds = (time_t)(now / SECOND);
+    double second = 0;
+    struct tm tm;
+    int end = 0;
+
+    if (text[0] == '-')
+        return parseAgo(text, now, time);
+    if (strcmp(text, "now") == 0)
+        *time = now;
+    else if (strcmp(text, "today") == 0)
+        *time = findMidnight(now, 0);
+    else if (strcmp(text, "yesterday") == 0)
+        *time = findMidnight(now, 1);
+    else {
+        localtime_r(&seconds, &tm);
+        tm.tm_min = tm.tm_hour = 0;
+        if (sscanf(text, "%4d-%2d-%2d%n", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &end) == 3) {
+            tm.tm_year -= 1900;
+            tm.tm_mon--;
+            text += end;
+            text += *text == ' ' || *text == 'T';
+            end = 0;
+            if (*text && (sscanf(text, CLOCK, &tm.tm_hour, &tm.tm_min, &end, &second, &end) < 2 || text[end]))
+                return -1;
+            *time = makeTime(&tm, second);
+        } else {
+            if (sscanf(text, CLOCK, &tm.tm_hour, &tm.tm_min, &end, &second, &end) < 2 || text[end])
+                return -1;
+            *time = makeTime(&tm, second);
+            if (*time > now) {
+                tm.tm_mday--;
+                *time = makeTime(&tm, second);
+            }
+        }
+    }
+    return 0;
+}
+
+/* "2026-11-28 03:10:05.500" in local time; with "isIso" in UTC with "T" and "Z". */
+static void formatTime(int64_t ns, int isIso, char *buf, size_t size)
+{
+    time_t seconds = (time_t)(ns / SECOND);
+    struct tm tm;
+    size_t used;
+
+    if (isIso)
+        gmtime_r(&seconds, &tm);
+    else
+        localtime_r(&seconds, &tm);
+    used = strftime(buf, size, isIso ? "%Y-%m-%dT%H:%M:%S" : "%Y-%m-%d %H:%M:%S", &tm);
+    if (isIso)
+        snprintf(buf + used, size - used, ".%09ldZ", (long)(ns % SECOND));
+    else
+        snprintf(buf + used, size - used, ".%03ld", (long)(ns % SECOND / 1000000));
+}
+
+/* --- the answer --- */
+
+static const char *textAt(sqlite3_stmt *row, int at)
+{
+    const unsigned char *text = sqlite3_column_text(row, at);
+
+    return text ? (const char *)text : "";
+}
+
+static void writeCount(sqlite3_stmt *row, FILE *out)
+{
+    char first[40];
+
+    if (sqlite3_column_int64(row, atN) < 2)
+        return;
+    formatTime(sqlite3_column_int64(row, atFirst), 0, first, sizeof(first));
+    fprintf(out, " \303\227%lld since %s", (long long)sqlite3_column_int64(row, atN), first); /* × */
+    if (sqlite3_column_type(row, atLeast) != SQLITE_NULL)
+        fprintf(out, ", %g to %g", sqlite3_column_double(row, atLeast), sqlite3_column_double(row, atMost));
+}
+
+static void writeText(sqlite3_stmt *row, FILE *out)
+{
+    const char *kind = textAt(row, atKind), *origin = textAt(row, atOrigin), *result = textAt(row, atResult);
+    char time[40], since[40];
+
+    formatTime(sqlite3_column_int64(row, atTime), 0, time, sizeof(time));
+    if (strcmp(kind, "put") == 0) {
+        fprintf(out, "%s %s %s%s%s", time, textAt(row, atPv), textAt(row, atOld), textAt(row, atOld)[0] ? " -> " : "",
+                textAt(row, atValue));
+        if (textAt(row, atWho)[0])
+            fprintf(out, " by %s", textAt(row, atWho));
+        if (origin[0])
+            fprintf(out, " (%s)", origin);
+        writeCount(row, out);
+        if (strcmp(result, "ok") != 0)
+            fprintf(out, " [%s]", result);
+        if (textAt(row, atReason)[0])
+            fprintf(out, " UNEXPECTED: %s", textAt(row, atReason));
+    } else if (strcmp(kind, "gap") == 0 || strcmp(kind, "lost") == 0) {
+        formatTime(sqlite3_column_int64(row, atFirst), 0, since, sizeof(since));
+        if (kind[0] == 'g')
+            fprintf(out, "%s NOT WATCHED since %s: %s", time, since, textAt(row, atValue));
+        else
+            fprintf(out, "%s LOST since %s: %lld %s", time, since, (long long)sqlite3_column_int64(row, atN),
+                    textAt(row, atValue));
+    } else if (strcmp(kind, "chain") == 0) {
+        fprintf(out, "%s chain of %s in %s: %s", time, textAt(row, atPv), textAt(row, atIoc), textAt(row, atValue));
+    } else {
+        fprintf(out, "%s %s", time, textAt(row, atValue));
+    }
+    fputc('\n', out);
+}
+
+/* As the text lines of caPutLog: date, time, host, user, PV, new= and old=. */
+static void writeCaPutLog(sqlite3_stmt *row, FILE *out)
+{
+    time_t seconds = (time_t)(sqlite3_column_int64(row, atTime) / SECOND);
+    char time[40];
+    struct tm tm;
+
+    localtime_r(&seconds, &tm);
+    strftime(time, sizeof(time), "%d-%b-%y %H:%M:%S", &tm);
+    fprintf(out, "%s %s %s %s new=%s old=%s\n", time, textAt(row, atHost), textAt(row, atUser), textAt(row, atPv),
+            textAt(row, atValue), textAt(row, atOld)[0] ? textAt(row, atOld) : "?");
+}
+
+/* Without memory nothing is written. */
+static void writeJson(sqlite3_stmt *row, ebpfMonJson *json, FILE *out)
+{
+    char buf[16384], time[40];
+    size_t length;
+
+    if (ebpfMonJsonBegin(json, buf, sizeof(buf)))
+        return;
+    for (int i = 0; i < atCount; i++) {
+        int type = sqlite3_column_type(row, i);
+
+        if (i == atTime || i == atFirst) {
+            formatTime(sqlite3_column_int64(row, i), 1, time, sizeof(time));
+            if (i == atTime || sqlite3_column_int64(row, i) != sqlite3_column_int64(row, atTime))
+                ebpfMonJsonAddText(json, names[i], time);
+        } else if (i == atAutomatic) {
+            ebpfMonJsonAddBool(json, names[i], sqlite3_column_int(row, i));
+        } else if (type == SQLITE_INTEGER) {
+            ebpfMonJsonAddInteger(json, names[i], sqlite3_column_int64(row, i));
+        } else if (type == SQLITE_FLOAT) {
+            ebpfMonJsonAddNumber(json, names[i], NULL, sqlite3_column_double(row, i));
+        } else if (type == SQLITE_TEXT) {
+            ebpfMonJsonAddText(json, names[i], textAt(row, i));
+        }
+    }
+    length = ebpfMonJsonEnd(json);
+    fwrite(buf, 1, length, out);
+    fputc('\n', out);
+}
+
+/* RFC 4180 */
+static void writeCsvText(const char *text, FILE *out)
+{
+    if (!strpbrk(text, "\",\r\n")) {
+        fputs(text, out);
+        return;
+    }
+    fputc('"', out);
+    for (const char *c = text; *c; c++) {
+        if (*c == '"')
+            fputc('"', out);
+        fputc(*c, out);
+    }
+    fputc('"', out);
+}
+
+static void writeCsv(sqlite3_stmt *row, FILE *out)
+{
+    char time[40];
+
+    for (int i = 0; i < atCount; i++) {
+        if (i)
+            fputc(',', out);
+        if (i == atTime || i == atFirst) {
+            formatTime(sqlite3_column_int64(row, i), 1, time, sizeof(time));
+            writeCsvText(time, out);
+        } else {
+            writeCsvText(textAt(row, i), out);
+        }
+    }
+    fputs("\r\n", out);
+}
+
+/* Adds a condition and binds its pattern; one without * and ? is compared, which an index serves. */
+static void addPattern(char *sql, size_t size, const char *column, const char *pattern, int at)
+{
+    size_t used = strlen(sql);
+
+    if (pattern)
+        snprintf(sql + used, size - used, " AND %s %s ?%d", column, strpbrk(pattern, "*?[") ? "GLOB" : "=", at);
+}
+
+/* A run may have ended after the time that is asked for: its put before that is not known by itself. Times at which
+ * nobody watched belong to each answer, whatever it is about. */
+static void makeSql(const ebpfMonHistoryQuestion *q, char *sql, size_t size)
+{
+    size_t used;
+
+    snprintf(sql, size, "WITH found AS (SELECT id, " COLUMNS " FROM rows WHERE %s AND time BETWEEN ?1 AND ?10 "
+             "AND first <= ?2 AND kind NOT IN ('gap', 'lost')%s",
+             q->automatic ? "automatic IN (0, 1)" : "automatic = 0", q->unexpected ? " AND reason IS NOT NULL" : "");
+    addPattern(sql, size, "pv", q->pv, 3);
+    addPattern(sql, size, "user", q->user, 4);
+    addPattern(sql, size, "host", q->host, 5);
+    addPattern(sql, size, "ioc", q->ioc, 6);
+    addPattern(sql, size, "value", q->value, 7);
+    addPattern(sql, size, "kind", q->kind, 8);
+    used = strlen(sql);
+    snprintf(sql + used, size - used, " ORDER BY time DESC, id DESC LIMIT ?9) "
+             "SELECT " COLUMNS " FROM (SELECT * FROM found UNION ALL SELECT id, " COLUMNS " FROM rows "
+             "WHERE kind IN ('gap', 'lost') AND time >= max(?1, coalesce((SELECT min(time) FROM found), ?1)) "
+             "AND first <= ?2) ORDER BY time, id");
+}
+
+static sqlite3_stmt *prepareQuestion(sqlite3 *db, const ebpfMonHistoryQuestion *q, char *why, size_t size)
+{
+    const char *const patterns[] = { q->pv, q->user, q->host, q->ioc, q->value, q->kind };
+    sqlite3_stmt *stmt;
+    char sql[2000];
+
+    makeSql(q, sql, sizeof(sql));
+    if (sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) != SQLITE_OK) {
+        snprintf(why, size, "the file cannot be read: %s", sqlite3_errmsg(db));
+        return NULL;
+    }
+    sqlite3_bind_int64(stmt, 1, q->from);
+    sqlite3_bind_int64(stmt, 2, q->to ? q->to : INT64_MAX);
+    for (int i = 0; i < (int)(sizeof(patterns) / sizeof(patterns[0])); i++)
+        if (patterns[i])
+            sqlite3_bind_text(stmt, 3 + i, patterns[i], -1, SQLITE_STATIC);
+    sqlite3_bind_int64(stmt, 9, q->most ? (int64_t)q->most : -1);
+    sqlite3_bind_int64(stmt, 10, q->to ? q->to + RUN_LONGEST : INT64_MAX);
+    return stmt;
+}
+
+long ebpfMonHistoryAsk(const ebpfMonHistoryQuestion *q, FILE *out, char *why, size_t size)
+{
+    sqlite3 *db = ebpfMonHistoryStoreOpenReader(q->file, why, size);
+    sqlite3_stmt *stmt = db ? prepareQuestion(db, q, why, size) : NULL;
+    ebpfMonJson json = { 0 };
+    long n = 0;
+    int status = SQLITE_ERROR;
+
+    if (stmt && q->form == ebpfMonHistoryCsv)
+        for (int i = 0; i < atCount; i++)
+            fprintf(out, "%s%s", names[i], i + 1 < atCount ? "," : "\r\n");
+    while (stmt && (status = sqlite3_step(stmt)) == SQLITE_ROW) {
+        n += strcmp(textAt(stmt, atKind), "gap") != 0 && strcmp(textAt(stmt, atKind), "lost") != 0;
+        switch (q->form) {
+        case ebpfMonHistoryText:     writeText(stmt, out); break;
+        case ebpfMonHistoryCsv:      writeCsv(stmt, out); break;
+        case ebpfMonHistoryCaPutLog: writeCaPutLog(stmt, out); break;
+        case ebpfMonHistoryJson:     writeJson(stmt, &json, out); break;
+        }
+    }
+    if (stmt && status != SQLITE_DONE)
+        snprintf(why, size, "the file cannot be read: %s", sqlite3_errmsg(db));
+    ebpfMonJsonFree(&json);
+    sqlite3_finalize(stmt);
+    sqlite3_close(db);
+    return status == SQLITE_DONE ? n : -1;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Questions to a file of the history, for the program ebpfMonHistory. One thread. */
+#ifndef EBPFMON_HISTORYASK_H
+#define EBPFMON_HISTORYASK_H
+
+#include <stdio.h>
+#include <stdint.h>
+
+typedef enum { ebpfMonHistoryText, ebpfMonHistoryJson, ebpfMonHistoryCsv, ebpfMonHistoryCaPutLog } ebpfMonHistoryForm;
+
+typedef struct {
+    const char *file;
+    const char *pv, *user, *host, *ioc, *value, *kind; /* patterns with * and ?; NULL: any */
+    int64_t from, to;      /* ns since 1970; 0: open */
+    unsigned most;         /* rows: the newest ones; 0: all */
+    int automatic;         /* nonzero: also what IOCs wrote by themselves */
+    int unexpected;        /* nonzero: only puts that the rules did not expect */
+    ebpfMonHistoryForm form;
+} ebpfMonHistoryQuestion;
+
+/* Reads a time: "2026-11-28 03:10:05.5", "2026-11-28", "03:10" (the last one that is over), "-2h", "-90m", "-30s",
+ * "-3d", "now", "today", "yesterday". "now": ns since 1970. 0, or -1: it is none of these. Times are local times. */
+int ebpfMonHistoryParseTime(const char *text, int64_t now, int64_t *time);
+
+/* Writes the answer, the oldest row first. Gaps in that time are among them, whatever is
+ * asked. Returns the number of rows but for these; -1: "why" says what is wrong. */
+long ebpfMonHistoryAsk(const ebpfMonHistoryQuestion *question, FILE *out, char *why, size_t size);
+
+#endif

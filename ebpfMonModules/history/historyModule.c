@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The module: its PVs, its command, its registration. */
+#include <stdio.h>
+
+#include <cantProceed.h>
+#include <dbDefs.h>
+#include <epicsExport.h>
+#include <errlog.h>
+
+#include "history/history.h"
+#include "record/shellCommand.h"
+
+#define VALUE(member) offsetof(ebpfMonHistoryValues, member)
+
+/* One per process, because Base calls registrars and commands without a context. */
+static ebpfMonHistory *history;
+
+static const void *getValues(const struct ebpfMonPublished *published, unsigned index)
+{
+    (void)published;
+    return index ? NULL : ebpfMonHistoryGetValues(history);
+}
+
+static ebpfMonPv pvs[] = {
+    {"HISTORY_ROW_CNT", 0, getValues, ebpfMonCellCount, VALUE(rows)},
+    {"HISTORY_LOST_CNT", 0, getValues, ebpfMonCellCount, VALUE(lost)},
+    {"HISTORY_STATE", 0, getValues, ebpfMonCellInt, VALUE(state), 1},
+    {"HISTORY_MSG", 0, getValues, ebpfMonCellText, VALUE(message), 1},
+};
+
+static ebpfMonModule module = {
+    .name = "history", .pvs = pvs, .pvCount = NELEMENTS(pvs), .start = ebpfMonHistoryStart, .stop = ebpfMonHistoryStop,
+    .put = ebpfMonHistoryAddPut, .trace = ebpfMonHistoryAddTrace, .event = ebpfMonHistoryAddEvent,
+};
+
+static void keepHistory(const iocshArgBuf *args)
+{
+    char why[200];
+
+    if (ebpfMonHistoryConfigure(history, args[0].sval, args[1].ival, args[2].ival, args[3].sval, why, sizeof(why)) == 0)
+        return;
+    errlogSevPrintf(errlogMajor, "ebpfMonHistoryKeep: %s\n", why);
+    ebpfMonShellSetStatus(-1);
+}
+
+static const ebpfMonShellCommand commands[] = {
+    {"ebpfMonHistoryKeep", keepHistory,
+     {{"file", iocshArgString}, {"megabytes", iocshArgInt}, {"days", iocshArgInt}, {"leaveOut", iocshArgString}},
+     "Keeps puts, events of IOCs, slow chains and gaps in this file (SQLite), before iocInit.\n"
+     "  megabytes, days  how much and how long (1024, 30); the oldest rows go first\n"
+     "  leaveOut         \"values\", \"names\" (users and hosts), or both: what is not kept\n"
+     "The program ebpfMonHistory asks it.\n"
+     "Example: ebpfMonHistoryKeep \"/var/lib/ebpfmon/history.sqlite\" 1024 30\n"},
+};
+
+static void ebpfMonHistoryRegistrar(void)
+{
+    history = ebpfMonHistoryNew(&module);
+    if (!history)
+        cantProceed("ebpfMon: no memory for the module history");
+    module.arg = history;
+    ebpfMonModuleAdd(&module);
+    ebpfMonShellRegisterCommands(commands, sizeof(commands) / sizeof(commands[0]));
+}
+
+epicsExportRegistrar(ebpfMonHistoryRegistrar);

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The file of the history: an SQLite database, which anybody's tools can read.
+ *
+ * rows (time, first, kind, automatic, ioc, pv, value, old, user, host, peer, who, origin, result, reason, n, least,
+ *       most)
+ *   time         ns since 1970 (UTC): of a put, of the last one of a run, of the end of a gap
+ *   first        the same; of a run that of its first put, of a gap its begin
+ *   kind         put, event, chain, start, gap, lost
+ *   automatic    1: an IOC made the put by itself. Such puts of one writer to one PV are kept as runs: n puts, of which
+ *                "value" is the last value, "least" and "most" the smallest and the largest number
+ *   reason       why the rules do not expect the put; NULL: they do
+ * meta (key, value)   alive: when the monitor wrote last; stopped: 1 if it has ended in order
+ *
+ * Rows of people and automatic rows have half of the file each, if both need it: automatic puts do not push people out.
+ * One thread at a time may use a store; a reader and the writer may have the same file.
+ */
+#ifndef EBPFMON_HISTORYSTORE_H
+#define EBPFMON_HISTORYSTORE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sqlite3.h>
+
+typedef struct {
+    uint64_t time, first;  /* ns since 1970 */
+    const char *kind;
+    int automatic;
+    const char *ioc, *pv, *value, *old, *user, *host, *peer, *who, *origin, *result, *reason; /* NULL: none */
+    uint64_t n;
+    int isNumber;          /* nonzero: "least" and "most" are known */
+    double least, most;
+} ebpfMonHistoryRow;
+
+typedef struct ebpfMonHistoryStore ebpfMonHistoryStore;
+
+/* Opens the file, and makes it if it is not there. NULL: "why" says what is wrong and what to do. A damaged file, or
+ * one of another program, stays as it is. */
+ebpfMonHistoryStore *ebpfMonHistoryStoreOpen(const char *file, unsigned megabytes, unsigned days, char *why,
+                                             size_t size);
+void ebpfMonHistoryStoreClose(ebpfMonHistoryStore *store); /* NULL does no harm */
+
+/* For programs that only read. NULL: "why" says what is wrong. The caller closes it with sqlite3_close. */
+sqlite3 *ebpfMonHistoryStoreOpenReader(const char *file, char *why, size_t size);
+
+/* A transaction: either all that is added between Begin and End is in the file afterwards, or nothing. Before room is
+ * short, or if rows are too old, End removes the oldest ones. 0, or -1: "why" says what is wrong; it was undone. */
+int ebpfMonHistoryStoreBegin(ebpfMonHistoryStore *store, char *why, size_t size);
+int ebpfMonHistoryStoreAdd(ebpfMonHistoryStore *store, const ebpfMonHistoryRow *row, char *why, size_t size);
+int ebpfMonHistoryStoreEnd(ebpfMonHistoryStore *store, uint64_t now, int isStop, char *why, size_t size);
+
+/* When the monitor wrote last (ns since 1970; 0: never), and if it ended in order. */
+uint64_t ebpfMonHistoryStoreGetAlive(ebpfMonHistoryStore *store, int *isStopped);
+
+/* Rows in the file. */
+uint64_t ebpfMonHistoryStoreCount(const ebpfMonHistoryStore *store);
+
+#endif

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The history: puts of people and of links, events and gaps are found again, by the program ebpfMonHistory and with sqlite3."""
+import csv
+import io
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+
+import pytest
+
+from tests.harness import ca, db, paths
+from tests.harness.soak import size
+from tests.harness.wait import until
+
+ASK = paths.BUILT / "bin" / paths.ARCH / "ebpfMonHistory"
+DATABASE = db.READY + "".join(db.record("ao", f"SET{i}", FLNK="$(P)ECHO" if i == 0 else "") for i in range(4)) + \
+    db.record("calcout", "LINK", CALC="A", INPA="$(P)SET0 CP", OUT="$(P)TO PP") + db.record("ao", "TO") + db.record("ao", "ECHO") + \
+    db.record("calcout", "TICK", SCAN=".1 second", CALC="VAL+1", OUT="$(P)TOCK PP") + db.record("ao", "TOCK")
+
+
+def ask(file, *options, status=0):
+    got = subprocess.run([ASK, "-d", file, *options], capture_output=True, text=True, timeout=60)
+    assert got.returncode == status, got.stderr
+    return got.stdout
+
+
+def rows(file, *options):
+    return [json.loads(line) for line in ask(file, "--json", "-n", "0", *options).splitlines()]
+
+
+def count(file, where):
+    with sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=10) as base:
+        return base.execute(f"SELECT count(*) FROM rows WHERE {where}").fetchone()[0]
+
+
+def is_whole(file):
+    with sqlite3.connect(file, timeout=10) as base:
+        return base.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
+
+
+@pytest.fixture
+def keep(new_monitor, tmp_path):
+    file = tmp_path / "history.sqlite"
+
+    def start(megabytes=64, more="", **kw):
+        monitor = new_monitor(before=[f'ebpfMonHistoryKeep "{file}" {megabytes} 30{more}', "ebpfMonRules \"\""], **kw).start()
+        until(lambda: monitor.get("HISTORY_STATE") == 1, 20, lambda: monitor.text("HISTORY_MSG"))
+        return monitor
+    start.file = file
+    return start
+
+
+def test_who_wrote_what(keep, new_ioc):
+    """Each put of a client is one row with value, old value, person, way and result. Puts of a link are kept as runs, and none is
+    missing. The end of an IOC is an event."""
+    monitor, ioc = keep(), new_ioc(DATABASE).start()
+    monitor.wait_ioc(ioc)
+    until(lambda: ioc.get("TOCK") > 20, 30, "ticks")
+    sent = []
+    choice = random.Random(5)
+    for _ in range(40):
+        name, value = f"SET{choice.randrange(4)}", choice.randrange(1000)
+        ioc.put(name, value)
+        sent.append((ioc.prefix + name, str(value)))
+    ioc.put("SET1.DISP", 1)
+    ioc.put("SET1", 77, wait=False)
+    until(lambda: count(keep.file, "pv LIKE '%:SET_'") >= 41, 20, "the puts")
+    got = [r for r in rows(keep.file, ioc.prefix + "SET?") if r["kind"] == "put"]
+    assert [(r["pv"], r["value"]) for r in got][:40] == sent
+    assert got[-1]["result"] in ("denied", "failed") and all(r["result"] == "ok" for r in got[:40])
+    assert all(r["user"] and r["who"] and r["origin"] and not r["automatic"] for r in got)
+    assert [r["value"] for r in rows(keep.file, "-u", got[0]["user"], "-v", sent[0][1], ioc.prefix + "SET?")][0] == sent[0][1]
+    text = ask(keep.file, ioc.prefix + "SET2")
+    assert all(f" {ioc.prefix}SET2 " in line and " by " in line for line in text.splitlines())
+    table = list(csv.DictReader(io.StringIO(ask(keep.file, "--csv", "-n", "0", ioc.prefix + "SET?"))))
+    assert [(r["pv"], r["value"]) for r in table][:40] == sent
+    assert not rows_or_none(keep.file, ioc.prefix + "TOCK")  # no person has written it
+    ioc.stop()
+    until(lambda: count(keep.file, f"kind = 'event' AND value LIKE '%{ioc.name}%ended%'"), 30, "the end of the IOC")
+    monitor.process.send("exit")
+    monitor.process.wait(20)
+    links = rows(keep.file, "-a", ioc.prefix + "TOCK")
+    assert len(links) < 10 and links[0]["automatic"]
+    values = [r for r in links if r.get("max")]
+    assert sum(r["n"] for r in links) >= 20 and values[-1]["max"] >= 20
+    assert is_whole(keep.file)
+
+
+def rows_or_none(file, *options):
+    got = subprocess.run([ASK, "-d", file, "--json", *options], capture_output=True, text=True, timeout=60)
+    assert got.returncode in (0, 1), got.stderr
+    return got.stdout
+
+
+def test_gaps(keep, new_monitor, new_ioc):
+    """A history says when nobody watched, and whether the monitor had ended in order."""
+    for how in ("exit", "kill"):
+        monitor = keep()
+        if how == "exit":
+            monitor.process.send("exit")
+        else:
+            os.kill(monitor.process.pid, signal.SIGKILL)
+        monitor.process.wait(20)
+    keep()
+    until(lambda: count(keep.file, "kind = 'gap'") == 2, 20, "two gaps")
+    assert ask(keep.file, "NOBODY:*", status=1).count("NOT WATCHED") == 2  # whatever is asked
+    kinds = [(r["kind"], "without order" in r["value"]) for r in rows(keep.file) if r["kind"] in ("start", "gap")]
+    assert kinds == [("start", False), ("gap", False), ("gap", True)]
+
+
+def test_killed_while_it_writes(keep, new_ioc):
+    """SIGKILL at random moments of a flood: the file is whole, no row is there twice, and none has a value that nobody sent."""
+    ioc = new_ioc(DATABASE).start()
+    pv, = ca.pvs([ioc.prefix + "SET3"])
+    choice, value = random.Random(7), 0
+    for _ in range(size(4, 40)):
+        monitor = keep()
+        monitor.wait_ioc(ioc)
+        for _ in range(choice.randrange(50, 1500)):
+            value += 1
+            pv.put(value, wait=False)
+        pv.get(use_monitor=False)
+        os.kill(monitor.process.pid, signal.SIGKILL)
+        monitor.process.wait(20)
+        assert is_whole(keep.file)
+    with sqlite3.connect(keep.file) as base:
+        got = [int(float(v)) for v, in base.execute("SELECT value FROM rows WHERE pv LIKE '%:SET3' ORDER BY id")]
+    assert got == sorted(set(got)) and got and got[-1] <= value
+
+
+def test_full(keep, new_ioc):
+    """The file keeps its size: the oldest rows go. What links write does not push out what people wrote."""
+    ioc = new_ioc(DATABASE).start()
+    ioc.put("SET2", 4711)
+    monitor = keep(megabytes=4)
+    monitor.wait_ioc(ioc)
+    pv, = ca.pvs([ioc.prefix + "SET3"])
+    ioc.put("SET2", 4712)
+    sent = 0
+    while count(keep.file, "value = '1'") or sent < 8000:
+        for _ in range(2000):
+            sent += 1
+            pv.put(sent, wait=False)
+        pv.get(use_monitor=False)
+        assert sent < 60000
+    until(lambda: count(keep.file, f"value = '{sent}'"), 30, "the last one")
+    assert monitor.get("HISTORY_STATE") == 1 and monitor.get("HISTORY_LOST_CNT") == 0
+    assert keep.file.stat().st_size <= 4 << 20
+    assert is_whole(keep.file)
+
+
+def test_cannot_be_written(new_monitor, tmp_path):
+    """A file of another program stays as it is; the monitor runs, and says what to do."""
+    file = tmp_path / "other.sqlite"
+    with sqlite3.connect(file) as base:
+        base.execute("CREATE TABLE theirs (x)")
+    monitor = new_monitor(before=[f'ebpfMonHistoryKeep "{file}"']).start()
+    until(lambda: monitor.get("HISTORY_STATE") == 2, 20, "trouble")
+    assert "another program" in monitor.text("HISTORY_MSG") and monitor.get("STATE", as_string=True) == "Running"
+    assert "another program" in subprocess.run([ASK, "-d", file], capture_output=True, text=True).stderr
+
+
+@pytest.mark.parametrize("options", [["-f", "soon"], ["-n", "many"], ["A", "B"], ["--nothing"]])
+def test_wrong_question(tmp_path, options):
+    got = subprocess.run([ASK, "-d", tmp_path / "none", *options], capture_output=True, text=True)
+    assert got.returncode == 2 and got.stderr
+
+
+def test_values_and_names_are_left_out(keep, new_ioc):
+    monitor, ioc = keep(more=' "values names"'), new_ioc(DATABASE).start()
+    monitor.wait_ioc(ioc)
+    ioc.put("SET1", 4711)
+    until(lambda: count(keep.file, "pv LIKE '%:SET1'"), 20, "the put")
+    row, = rows(keep.file, ioc.prefix + "SET1")
+    assert "value" not in row and "user" not in row and "who" not in row and "4711" not in json.dumps(row)
