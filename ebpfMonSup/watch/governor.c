@@ -307,7 +307,7 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
     isFirst = !!(want & ~was & EBPFMON_BIT(ebpfMonProgUnlock));
     if (isFirst)
         ebpfMonRecordTablesBeginCounting(g->tables, t, t->follower.counted);
-    t->follower.counted = wanted >= ebpfMonLevelCounts && (isFirst || t->follower.counted);
+    t->follower.counted |= isFirst;
     if (isFirst && (want & ~was & EBPFMON_BIT(ebpfMonProgCompleted)))
         ebpfMonRecordTablesSetTrap(g->tables, t, 1, 1); /* while both counters stand still */
     if (want & ~was & EBPFMON_BIT(ebpfMonProgCallback))

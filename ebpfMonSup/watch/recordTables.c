@@ -107,6 +107,7 @@ static int setSlots(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t slot)
     t->slot = slot;
     t->passesMoved = 0;
     t->follower.clockStood = 0;
+    t->follower.counted = 0;
     t->slotAt = ebpfMonClockMonotonic();
     t->recState = &r->kernel.tables->state[slot];
     ebpfMonTargetsUnlock(r->targets);
@@ -471,7 +472,9 @@ void ebpfMonRecordTablesBeginCounting(ebpfMonRecordTables *r, ebpfMonTarget *t, 
         uint8_t pact = 0;
 
         if (ebpfMonMemRead(mem, addr + t->cat->common.time, &time, sizeof(time)) == 0) {
-            if (wasInterrupted && ebpfMonClosureTableHasMoved(r->kernel.tables->state, st, st->time, time))
+            /* a record that only the trap counts may have processed without a new time stamp */
+            if (wasInterrupted && (t->how[i] & EBPFMON_BY_TRAP ||
+                                   ebpfMonClosureTableHasMoved(r->kernel.tables->state, st, st->time, time)))
                 markRecord(r, t, i);
             if (t->follower.resumed)
                 t->follower.resumed[i] = time;

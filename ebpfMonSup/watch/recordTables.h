@@ -75,7 +75,7 @@ void ebpfMonRecordTablesEndSweeps(ebpfMonRecordTables *tables, ebpfMonTarget *t)
 int  ebpfMonRecordTablesFollowSweeps(ebpfMonRecordTables *tables, ebpfMonTarget *t);
 
 /* Counting begins now, after a time in which the probes were off: what the IOC processed meanwhile is not counted.
- * "wasInterrupted": no operator wanted this, so the records that processed meanwhile are marked. */
+ * "wasInterrupted": they were counted before, so the records that processed meanwhile are marked. */
 void ebpfMonRecordTablesBeginCounting(ebpfMonRecordTables *tables, ebpfMonTarget *t, int wasInterrupted);
 
 /* The probes are attached. After an interruption, marks the records that processed since then: the kernel part may not

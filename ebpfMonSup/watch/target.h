@@ -152,7 +152,7 @@ typedef struct ebpfMonTarget {
         int       seesPutLocks; /* ebpfMonTargetConf.seesPutLocks */
         int       hasArrays;   /* the kernel part knows its array fields */
         int       hasLists;    /* its scan lists are where the kernel part looks for them */
-        int       counted;     /* its processings were, and nobody asked for less since */
+        int       counted;     /* its processings were, before this, since it got its slots */
         int       reference;   /* dbProcess is trapped too, to compare */
         int       hadBreakpoints; /* since it was found */
         int       clockWentBack; /* the clock of the host did, and its records are not marked yet */
