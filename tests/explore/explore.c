@@ -9,17 +9,11 @@
 #include <unistd.h>
 
 #include "explore.h"
+#include "memory.h"
 
 #define STACK_SIZE  (256 << 10)
 #define CHOICES_MAX 65536
-#define ROOM_SIZE   (128 << 10)
-#define TABLES_SIZE (2 << 20)
-#define PAGE        256
-#define CLOCK_STEP  1000 /* ns */
 #define STEPS_MAX   1000000 /* of one run: then it does not end */
-#define IGNORED_MAX 32
-#define NAMES_MAX   128
-#define WORD        4 /* bytes: what is in one word is used together */
 
 typedef struct {
     char comm[16];
@@ -35,44 +29,12 @@ typedef struct {
     uint16_t chosen, count;
 } Choice;
 
-typedef struct {
-    uintptr_t at, end;
-    size_t element;
-    const char *name;
-} Range;
-
-/* All memory that threads share: the variables of the programs (bpf_helpers.h), and the arena. */
-#pragma clang section bss = "exploreShared"
-static struct {
-    _Alignas(4096) uint64_t now;
-    char room[ROOM_SIZE];
-    char tables[TABLES_SIZE]; /* after a run only pages that were written become what they were */
-} arena;
-#pragma clang section bss = ""
-
-void *__real_memcpy(void *to, const void *from, size_t size);
-
-extern char __start_exploreShared[], __stop_exploreShared[];
-
 static struct {
     Thread thread[EXPLORE_THREADS_MAX];
     int count, self, bound, preemptions;
     unsigned steps;
-    size_t used, usedTables;     /* bytes of the arena */
-    uint8_t isDirty[TABLES_SIZE / PAGE];
-    uint16_t dirty[TABLES_SIZE / PAGE];
-    unsigned dirtyCount;
     Choice path[CHOICES_MAX];
     unsigned length, at;
-    uint8_t *readers, *writers;  /* by word: the threads that used it, a bit each */
-    uint8_t *isPoint;            /* by word: an access to it is a point */
-    size_t size, words;
-    int learned;                 /* there are more such words than in isPoint */
-    char *first;                 /* the memory as setUp left it */
-    uintptr_t ignored[IGNORED_MAX][2];
-    unsigned ignoredCount;
-    Range names[NAMES_MAX];
-    unsigned nameCount;
     int isLooking;               /* a thread's isReady() runs */
     int isTold;                  /* tell what happens */
     char failure[1024];
@@ -114,6 +76,11 @@ void exploreFail(const char *format, ...)
     va_end(args);
     x.self = -1;
     longjmp(x.whole, 1);
+}
+
+int exploreIsLooking(void)
+{
+    return x.isLooking;
 }
 
 static int isEnabled(int thread)
@@ -202,23 +169,8 @@ static void tellPlace(const void *pc)
         pclose(out);
 }
 
-static void tellBytes(const void *at)
-{
-    for (unsigned i = 0; i < x.nameCount; i++) {
-        const Range *r = &x.names[i];
-        size_t off = (uintptr_t)at - r->at;
-
-        if ((uintptr_t)at < r->at || (uintptr_t)at >= r->end)
-            continue;
-        printf(r->name, (unsigned)(off / r->element));
-        printf("+%zu", off % r->element);
-        return;
-    }
-    printf("%p", at);
-}
-
 /* Another thread may go on here: the present one is enabled, so that is a preemption. */
-static void offer(const char *what, const void *at, const void *pc)
+void exploreOffer(const char *what, const void *at, const void *pc)
 {
     int others[EXPLORE_THREADS_MAX], n = 0;
     unsigned chosen;
@@ -237,7 +189,7 @@ static void offer(const char *what, const void *at, const void *pc)
     if (x.isTold) {
         printf("    %s is preempted before it %s ", x.thread[x.self].comm, what);
         if (at)
-            tellBytes(at);
+            memoryTell(at);
         printf(":\n       ");
         tellPlace(pc);
         printf("\n    %s goes on\n", x.thread[others[chosen - 1]].comm);
@@ -248,7 +200,7 @@ static void offer(const char *what, const void *at, const void *pc)
 void explorePoint(const char *what)
 {
     if (x.self >= 0)
-        offer(what, NULL, __builtin_return_address(0));
+        exploreOffer(what, NULL, __builtin_return_address(0));
 }
 
 void exploreWait(int (*isReady)(void *), void *arg)
@@ -272,136 +224,12 @@ static void runThread(int self)
     abort();
 }
 
-/* --- memory ----------------------------------------------------------------------------------------------------- */
-
-static void *take(char *room, size_t most, size_t *used, size_t size)
-{
-    char *at = room + *used;
-
-    size = (size + 63) & ~(size_t)63;
-    if (x.self >= 0 /* it would not be there in the next run */ || *used + size > most)
-        abort();
-    *used += size;
-    return at;
-}
-
-void *exploreAlloc(size_t size)
-{
-    return take(arena.room, sizeof(arena.room), &x.used, size);
-}
-
-void *exploreAllocTable(size_t size)
-{
-    return take(arena.tables, sizeof(arena.tables), &x.usedTables, size);
-}
-
-int exploreIsShared(const void *at, size_t size)
-{
-    return ((char *)at >= arena.room && (char *)at + size <= arena.room + x.used) ||
-           ((char *)at >= arena.tables && (char *)at + size <= arena.tables + x.usedTables);
-}
-
-static void noteDirty(uintptr_t from, size_t size)
-{
-    for (size_t page = from / PAGE; page <= (from + size - 1) / PAGE; page++)
-        if (!x.isDirty[page]) {
-            x.isDirty[page] = 1;
-            x.dirty[x.dirtyCount++] = (uint16_t)page;
-        }
-}
-
-/* The memory is as setUp left it. */
-static void restore(void)
-{
-    const char *tables = x.first + (arena.tables - __start_exploreShared);
-
-    __real_memcpy(__start_exploreShared, x.first, (size_t)(arena.room + x.used - __start_exploreShared));
-    for (unsigned i = 0; i < x.dirtyCount; i++) {
-        size_t at = (size_t)x.dirty[i] * PAGE;
-
-        __real_memcpy(arena.tables + at, tables + at, PAGE);
-        x.isDirty[x.dirty[i]] = 0;
-    }
-    x.dirtyCount = 0;
-}
-
-uint64_t exploreNow(void)
-{
-    return arena.now += CLOCK_STEP;
-}
-
-void exploreIgnore(const void *at, size_t size)
-{
-    if (x.ignoredCount == IGNORED_MAX)
-        abort();
-    x.ignored[x.ignoredCount][0] = (uintptr_t)at - (uintptr_t)__start_exploreShared;
-    x.ignored[x.ignoredCount++][1] = (uintptr_t)at - (uintptr_t)__start_exploreShared + size;
-}
-
-void exploreName(const void *at, size_t size, size_t element, const char *name)
-{
-    if (x.nameCount == NAMES_MAX)
-        abort();
-    x.names[x.nameCount++] = (Range){ (uintptr_t)at, (uintptr_t)at + size, element, name };
-}
-
-/* Called with each access of a thread. */
-void exploreSee(const void *at, size_t size, int isWrite, const void *pc)
-{
-    size_t from = (uintptr_t)at - (uintptr_t)__start_exploreShared;
-    uint8_t bit;
-    int isPoint = 0;
-
-    if (from >= x.size || x.isLooking)
-        return;
-    if (isWrite && (char *)at >= arena.tables)
-        noteDirty((uintptr_t)((char *)at - arena.tables), size);
-    if (x.self < 0)
-        return;
-    bit = (uint8_t)(1 << x.self);
-    for (size_t i = from / WORD; i <= (from + size - 1) / WORD && i < x.words; i++) {
-        isPoint |= x.isPoint[i];
-        if ((x.readers[i] & bit) && (!isWrite || (x.writers[i] & bit)))
-            continue;
-        x.readers[i] |= bit;
-        if (isWrite)
-            x.writers[i] |= bit;
-        x.learned |= !x.isPoint[i] && x.writers[i] && x.readers[i] & (x.readers[i] - 1);
-    }
-    if (isPoint)
-        offer(isWrite ? "writes" : "reads", at, pc);
-}
-
-void exploreAccess(const void *at, size_t size, int isWrite)
-{
-    exploreSee(at, size, isWrite, __builtin_return_address(0));
-}
-
-static size_t sharedSize(void)
-{
-    return (size_t)(arena.tables + x.usedTables - __start_exploreShared);
-}
-
-/* Takes what was learned. Returns the number of words that are points. */
-static unsigned learnPoints(void)
-{
-    unsigned n = 0;
-
-    for (size_t i = 0; i < x.words; i++)
-        x.isPoint[i] |= x.writers[i] && x.readers[i] & (x.readers[i] - 1);
-    for (unsigned k = 0; k < x.ignoredCount; k++)
-        memset(x.isPoint + x.ignored[k][0] / WORD, 0, (x.ignored[k][1] - x.ignored[k][0]) / WORD);
-    for (size_t i = 0; i < x.words; i++)
-        n += x.isPoint[i];
-    return n;
-}
-
 /* --- runs ------------------------------------------------------------------------------------------------------- */
 
 /* Runs the scene once, by the choices of the path, and by the first alternative where that ends. Nonzero: it failed. */
 static int runOnce(const exploreScene *scene)
 {
-    restore();
+    memoryRestore();
     x.at = x.steps = 0;
     x.preemptions = 0;
     x.self = -1;
@@ -445,28 +273,10 @@ static double readSeconds(void)
 
 static void setUp(const exploreScene *scene)
 {
-    if ((char *)(&arena + 1) != __stop_exploreShared)
-        abort(); /* explore.o must be linked last */
     x.count = 0;
-    x.used = x.usedTables = x.size = 0;
-    x.ignoredCount = x.nameCount = 0;
-    memset(__start_exploreShared, 0, (size_t)(__stop_exploreShared - __start_exploreShared));
-    arena.now = 1000000000000ull;
+    memoryBegin();
     scene->setUp();
-    x.size = sharedSize();
-    x.words = x.size / WORD + 1;
-    x.first = realloc(x.first, x.size);
-    x.readers = realloc(x.readers, x.words);
-    x.writers = realloc(x.writers, x.words);
-    x.isPoint = realloc(x.isPoint, x.words);
-    if (!x.first || !x.readers || !x.writers || !x.isPoint)
-        abort();
-    __real_memcpy(x.first, __start_exploreShared, x.size);
-    x.dirtyCount = 0;
-    memset(x.isDirty, 0, sizeof(x.isDirty));
-    memset(x.readers, 0, x.words);
-    memset(x.writers, 0, x.words);
-    memset(x.isPoint, 0, x.words);
+    memoryKeep();
 }
 
 static void tellFailure(const exploreScene *scene, unsigned long runs, double took)
@@ -498,8 +308,7 @@ static int exploreBound(const exploreScene *scene, int bound, double until, unsi
     x.bound = bound;
     do {
         x.length = 0;
-        x.learned = 0;
-        learnPoints();
+        memoryLearn();
         do {
             ++*runs;
             if (runOnce(scene)) {
@@ -509,14 +318,7 @@ static int exploreBound(const exploreScene *scene, int bound, double until, unsi
             if (!(*runs & 255) && readSeconds() > until)
                 return -1;
         } while (nextPath());
-        if (x.learned) { /* not what is ignored */
-            unsigned before = 0;
-
-            for (size_t i = 0; i < x.words; i++)
-                before += x.isPoint[i];
-            x.learned = learnPoints() != before;
-        }
-    } while (x.learned);
+    } while (memoryHasLearned());
     return 0;
 }
 
@@ -531,7 +333,7 @@ static int exploreOne(const exploreScene *scene, int most, double seconds)
         rc = exploreBound(scene, bound, begun + seconds, &runs, begun);
     if (rc <= 0)
         printf("%-16s %d preemption%s %s: %lu runs, %.1f s, %u words are points, %u steps\n", scene->name, bound - 1,
-               bound == 2 ? " " : "s", rc ? "in part" : "whole", runs, readSeconds() - begun, learnPoints(), x.steps);
+               bound == 2 ? " " : "s", rc ? "in part" : "whole", runs, readSeconds() - begun, memoryLearn(), x.steps);
     fflush(stdout);
     return rc > 0;
 }
@@ -582,7 +384,10 @@ int main(int argc, char **argv)
         if (!isWanted(scene, argv + optind, argc - optind))
             continue;
         ran++;
-        failed += exploreOne(scene, preemptions >= 0 ? preemptions : isLong ? scene->most : scene->preemptions, seconds);
+        if (preemptions < 0)
+            failed += exploreOne(scene, isLong ? scene->most : scene->preemptions, seconds);
+        else
+            failed += exploreOne(scene, preemptions, seconds);
     }
     if (!ran)
         usage();

@@ -6,8 +6,8 @@
  * go on. The compiler calls us there (-fsanitize=thread, see access.c). A run takes a list of choices; the next run
  * changes the last choice that has an alternative. So each order is run once, and any order can be run again.
  *
- * Only an access to a word that another thread uses, too, and that one of both writes, is such a point: to change threads
- * before any other access gives nothing new. Which words these are is learned from the runs.
+ * Only an access to a word that another thread uses, too, and that one of both writes, is such a point: to change
+ * threads before any other access gives nothing new. Which words these are is learned from the runs.
  *
  * Memory is as it is with one CPU after the other: what a thread has written is seen by all.
  */

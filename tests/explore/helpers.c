@@ -119,8 +119,8 @@ void helpersMakeTables(int isOneCpu)
     helpersState = (void *)findTable(&recState)->value;
     helpersClosure = (void *)findTable(&closure)->value;
     exploreIgnore(shares, sizeof(shares)); /* of events */
-    exploreIgnore(findTable(&targets)->value, 2 * ELEMENTS_MAX * findTable(&targets)->valueSize); /* "place" tells
-                                                                                                   * which is in force */
+    /* Element.place tells which configuration is in force */
+    exploreIgnore(findTable(&targets)->value, 2 * ELEMENTS_MAX * findTable(&targets)->valueSize);
     exploreName(shares, sizeof(shares), sizeof(shares[0]), "shares[%u]");
     exploreName((void *)stretchPuts, sizeof(stretchPuts), sizeof(stretchPuts[0]), "stretchPuts[%u]");
 }

@@ -32,11 +32,7 @@ static void checkCounts(void)
                         (unsigned)iocProcessed[i], (unsigned)userCount(i));
 }
 
-static void check(void)
-{
-    checkCounts();
-    userCheckIdle();
-}
+static void check(void) { checkCounts(); userCheckIdle(); }
 
 /* Where nothing is in doubt, no count is marked. */
 static void checkExact(void)
@@ -49,18 +45,10 @@ static void checkExact(void)
 }
 
 /* Where all threads run on one CPU, each trap was counted. */
-static void checkTraps(void)
-{
-    checkExact();
-    userCheckTraps(iocTraps);
-}
+static void checkTraps(void) { checkExact(); userCheckTraps(iocTraps); }
 
 /* Where the monitor begins in the middle: what processed before may be missing. */
-static void checkBegun(void)
-{
-    checkNotHigher();
-    userCheckIdle();
-}
+static void checkBegun(void) { checkNotHigher(); userCheckIdle(); }
 
 /* --- what threads do -------------------------------------------------------------------------------------------- */
 
@@ -159,29 +147,13 @@ static void addAsyncAnd(void (*other)(void))
 
 /* --- passes ----------------------------------------------------------------------------------------------------- */
 
-static void passPut(void)
-{
-    makePasses(iocSync, 0);
-    addScanAnd(putA);
-}
+static void passPut(void) { makePasses(iocSync, 0); addScanAnd(putA); }
 
-static void passPutInner(void)
-{
-    makePasses(iocSync, 0);
-    addScanAnd(putB);
-}
+static void passPutInner(void) { makePasses(iocSync, 0); addScanAnd(putB); }
 
-static void passSet(void)
-{
-    makePasses(iocSync, 0);
-    addScanAnd(setA);
-}
+static void passSet(void) { makePasses(iocSync, 0); addScanAnd(setA); }
 
-static void passPutCpu(void)
-{
-    makePasses(iocSync, 1);
-    addScanAnd(putA);
-}
+static void passPutCpu(void) { makePasses(iocSync, 1); addScanAnd(putA); }
 
 /* Shortly after a put to a link: each record is looked at. */
 static void passPutDoubt(void)
@@ -207,17 +179,9 @@ static void passPutTwo(void)
     exploreAddThread("two", putB);
 }
 
-static void passProcess(void)
-{
-    makePasses(iocSync, 0);
-    addScanAnd(processA);
-}
+static void passProcess(void) { makePasses(iocSync, 0); addScanAnd(processA); }
 
-static void passGroup(void)
-{
-    makePasses(iocSync, 0);
-    addScanAnd(putGroup);
-}
+static void passGroup(void) { makePasses(iocSync, 0); addScanAnd(putGroup); }
 
 static void passReadGroup(void)
 {
@@ -227,17 +191,9 @@ static void passReadGroup(void)
     exploreAddThread("putter", putC);
 }
 
-static void passAsync(void)
-{
-    makePasses(iocAsync, 0);
-    addAsync();
-}
+static void passAsync(void) { makePasses(iocAsync, 0); addAsync(); }
 
-static void passAsyncFirst(void)
-{
-    makePasses(iocAsyncStampsFirst, 0);
-    addAsync();
-}
+static void passAsyncFirst(void) { makePasses(iocAsyncStampsFirst, 0); addAsync(); }
 
 static void passAsyncUnsafe(void)
 {
@@ -246,11 +202,7 @@ static void passAsyncUnsafe(void)
     addAsync();
 }
 
-static void passAsyncPut(void)
-{
-    makePasses(iocAsyncStampsFirst, 0);
-    addAsyncAnd(putAsync);
-}
+static void passAsyncPut(void) { makePasses(iocAsyncStampsFirst, 0); addAsyncAnd(putAsync); }
 
 /* A thread that nobody has seen take the lock. */
 static void passAsyncUnseen(void)
@@ -338,35 +290,15 @@ static void makeChains(int level, int kindOfA)
     userBeginChains(level);
 }
 
-static void chainPut(void)
-{
-    makeChains(USER_COUNTS, iocSync);
-    addScanAnd(putA);
-}
+static void chainPut(void) { makeChains(USER_COUNTS, iocSync); addScanAnd(putA); }
 
-static void chainPutInner(void)
-{
-    makeChains(USER_COUNTS, iocSync);
-    addScanAnd(putB);
-}
+static void chainPutInner(void) { makeChains(USER_COUNTS, iocSync); addScanAnd(putB); }
 
-static void chainOut(void)
-{
-    makeOut();
-    addScanAnd(putD);
-}
+static void chainOut(void) { makeOut(); addScanAnd(putD); }
 
-static void chainAsync(void)
-{
-    makeChains(USER_COUNTS, iocAsyncStampsFirst);
-    addAsync();
-}
+static void chainAsync(void) { makeChains(USER_COUNTS, iocAsyncStampsFirst); addAsync(); }
 
-static void chainGroup(void)
-{
-    makeChains(USER_COUNTS, iocSync);
-    addScanAnd(putGroup);
-}
+static void chainGroup(void) { makeChains(USER_COUNTS, iocSync); addScanAnd(putGroup); }
 
 static void chainLink(void)
 {
@@ -405,23 +337,11 @@ static void chainCut(void)
     exploreAddThread("monitor", followC);
 }
 
-static void timedPut(void)
-{
-    makeChains(USER_CHAINS, iocSync);
-    addScanAnd(putA);
-}
+static void timedPut(void) { makeChains(USER_CHAINS, iocSync); addScanAnd(putA); }
 
-static void timedAsync(void)
-{
-    makeChains(USER_CHAINS, iocAsyncStampsFirst);
-    addAsync();
-}
+static void timedAsync(void) { makeChains(USER_CHAINS, iocAsyncStampsFirst); addAsync(); }
 
-static void timedGroup(void)
-{
-    makeChains(USER_CHAINS, iocSync);
-    addScanAnd(putGroup);
-}
+static void timedGroup(void) { makeChains(USER_CHAINS, iocSync); addScanAnd(putGroup); }
 
 /* --- changes of the level --------------------------------------------------------------------------------------- */
 
@@ -499,17 +419,9 @@ static void makeTurn(int kindOfA)
     exploreAddThread("monitor", turn);
 }
 
-static void turnPut(void)
-{
-    makeTurn(iocSync);
-    addScanAnd(putA);
-}
+static void turnPut(void) { makeTurn(iocSync); addScanAnd(putA); }
 
-static void turnAsync(void)
-{
-    makeTurn(iocAsyncStampsFirst);
-    addAsync();
-}
+static void turnAsync(void) { makeTurn(iocAsyncStampsFirst); addAsync(); }
 
 #define SCENE(name, preemptions, most, check, about) { #name, about, preemptions, most, name, iocBegin, check }
 
