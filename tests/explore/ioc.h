@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A small IOC: what the threads of EPICS Base do with locks, records and scan lists, with the probes at the places
- * where the monitor attaches them (ebpfMonSup/probe/attach.c, placeOf). The functions have the names of those of Base, and do
- * in the same order what matters to the probes.
+ * where the monitor attaches them (ebpfMonSup/probe/attach.c, placeOf). The functions have the names of those of Base,
+ * and do in the same order what matters to the probes.
  */
 #ifndef EXPLORE_IOC_H
 #define EXPLORE_IOC_H

@@ -16,8 +16,8 @@ HERE = paths.TESTS / "explore"
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="explore: registers of x86-64")
 
-# What was wrong once: file of bpf/, what the repair is, what was there before, the programs that have it, the scene that
-# shows it, and with how many preemptions.
+# What was wrong once: file of bpf/, what the repair is, what was there before, the programs that have it, the scene
+# that shows it, and with how many preemptions.
 DEFECTS = {
     "a preempted thread's traps were not counted": (
         "common/probe.bpf.h", "ADD_ATOMICALLY(&h->n[kind], add);", "h->n[kind] += add;",
@@ -52,7 +52,7 @@ def make(*arguments):
 
 @soak
 def test_explore():
-    seconds = int(os.environ.get("EXPLORE_SECONDS", size(1000, 300)))
+    seconds = int(os.environ.get("EXPLORE_SECONDS", size(1000, 120)))
     out = make("-k", "-j2", "run", f"SECONDS={seconds}", f"LONG={'-m' if IS_LONG else ''}")
     assert out.count(" preemption") >= 30, out
     if not IS_LONG:
