@@ -13,6 +13,7 @@
 
 #define STACK_SIZE  (256 << 10)
 #define CHOICES_MAX 65536
+#define STOPS_MAX   6 /* preemptions of a run at random */
 #define STEPS_MAX   1000000 /* of one run: then it does not end */
 
 typedef struct {
@@ -35,6 +36,9 @@ static struct {
     unsigned steps;
     Choice path[CHOICES_MAX];
     unsigned length, at;
+    int isRandom;                /* the choices are made at random … */
+    uint64_t random;
+    unsigned stop[STOPS_MAX];    /* … and the preemptions at these steps */
     int isLooking;               /* a thread's isReady() runs */
     int isTold;                  /* tell what happens */
     char failure[1024];
@@ -96,15 +100,31 @@ static int isEnabled(int thread)
     return isReady;
 }
 
-/* One of so many alternatives. */
-static unsigned choose(unsigned count)
+/* xorshift64*: the same numbers each time */
+static unsigned drawNumber(unsigned below)
+{
+    x.random ^= x.random >> 12;
+    x.random ^= x.random << 25;
+    x.random ^= x.random >> 27;
+    return (unsigned)((x.random * 0x2545f4914f6cdd1dull >> 33) % below);
+}
+
+/* One of so many alternatives, of which the first one is that the present thread goes on ("mayGoOn"). */
+static unsigned choose(unsigned count, int mayGoOn)
 {
     if (count <= 1)
         return 0;
     if (x.at == x.length) {
+        unsigned chosen = 0;
+
         if (x.length == CHOICES_MAX)
             exploreFail("too many choices in one run");
-        x.path[x.length++] = (Choice){ 0, (uint16_t)count };
+        if (x.isRandom && !mayGoOn)
+            chosen = drawNumber(count);
+        for (unsigned i = 0; x.isRandom && mayGoOn && i < STOPS_MAX; i++)
+            if (x.stop[i] == x.steps)
+                chosen = 1 + drawNumber(count - 1);
+        x.path[x.length++] = (Choice){ (uint16_t)chosen, (uint16_t)count };
     }
     if (x.path[x.at].count != count)
         exploreFail("a run is not like the one before it: it had %u choices here, and has %u", x.path[x.at].count,
@@ -144,7 +164,7 @@ static void leave(void)
         switchTo(-1);
         return;
     }
-    next = enabled[choose((unsigned)n)];
+    next = enabled[choose((unsigned)n, 0)];
     if (x.isTold && next != x.self)
         printf("    %s goes on\n", x.thread[next].comm);
     switchTo(next);
@@ -182,7 +202,7 @@ void exploreOffer(const char *what, const void *at, const void *pc)
     for (int i = 0; i < x.count; i++)
         if (i != x.self && isEnabled(i))
             others[n++] = i;
-    chosen = choose((unsigned)n + 1);
+    chosen = choose((unsigned)n + 1, 1);
     if (!chosen)
         return;
     x.preemptions++;
@@ -322,10 +342,39 @@ static int exploreBound(const exploreScene *scene, int bound, double until, unsi
     return 0;
 }
 
-static int exploreOne(const exploreScene *scene, int most, double seconds)
+/* Runs with preemptions at random steps. 0: none failed; 1: one did. */
+static int exploreAtRandom(const exploreScene *scene, double seconds, unsigned long *runs, double begun)
+{
+    double until = readSeconds() + seconds;
+    unsigned steps = 1;
+
+    x.isRandom = 1;
+    x.random = 1;
+    x.bound = STOPS_MAX;
+    do {
+        ++*runs;
+        x.length = 0;
+        for (unsigned i = 0; i < STOPS_MAX; i++)
+            x.stop[i] = 1 + drawNumber(steps);
+        if (runOnce(scene)) {
+            tellFailure(scene, *runs, readSeconds() - begun);
+            x.isRandom = 0;
+            return 1;
+        }
+        if (x.steps > steps)
+            steps = x.steps;
+        if (!(*runs & 1023))
+            memoryHasLearned();
+    } while (readSeconds() < until);
+    x.isRandom = 0;
+    return 0;
+}
+
+/* "atRandom": so many seconds are added, for runs at random. */
+static int exploreOne(const exploreScene *scene, int most, double seconds, double atRandom)
 {
     double begun = readSeconds();
-    unsigned long runs = 0;
+    unsigned long runs = 0, drawn = 0;
     int bound, rc = 0;
 
     setUp(scene);
@@ -334,6 +383,11 @@ static int exploreOne(const exploreScene *scene, int most, double seconds)
     if (rc <= 0)
         printf("%-16s %d preemption%s %s: %lu runs, %.1f s, %u words are points, %u steps\n", scene->name, bound - 1,
                bound == 2 ? " " : "s", rc ? "in part" : "whole", runs, readSeconds() - begun, memoryLearn(), x.steps);
+    if (rc <= 0 && atRandom > 0) {
+        rc = exploreAtRandom(scene, atRandom, &drawn, readSeconds());
+        if (!rc)
+            printf("%-16s up to %d at random: %lu runs\n", scene->name, STOPS_MAX, drawn);
+    }
     fflush(stdout);
     return rc > 0;
 }
@@ -348,19 +402,20 @@ static int isWanted(const exploreScene *scene, char **names, int count)
 
 static void usage(void)
 {
-    fprintf(stderr, "usage: explore [-l] [-p PREEMPTIONS] [-m] [-s SECONDS] [SCENE...]\n"
+    fprintf(stderr, "usage: explore [-l] [-p PREEMPTIONS] [-m] [-s SECONDS] [-r SECONDS] [SCENE...]\n"
             "  -l  lists the scenes\n  -p  so many preemptions at most\n  -m  as many as make soak tries\n"
-            "  -s  seconds for each scene at most\n");
+            "  -s  seconds for each scene at most\n"
+            "  -r  then so many seconds with preemptions at random\n");
     exit(2);
 }
 
 int main(int argc, char **argv)
 {
     int preemptions = -1, isLong = 0, failed = 0, ran = 0, option;
-    double seconds = 1e9;
+    double seconds = 1e9, atRandom = 0;
 
     setvbuf(stdout, NULL, _IOLBF, 0);
-    while ((option = getopt(argc, argv, "lp:ms:")) != -1)
+    while ((option = getopt(argc, argv, "lp:ms:r:")) != -1)
         switch (option) {
         case 'l':
             for (unsigned i = 0; i < exploreSceneCount; i++)
@@ -371,6 +426,9 @@ int main(int argc, char **argv)
             break;
         case 'm':
             isLong = 1;
+            break;
+        case 'r':
+            atRandom = atof(optarg);
             break;
         case 's':
             seconds = atof(optarg);
@@ -385,9 +443,9 @@ int main(int argc, char **argv)
             continue;
         ran++;
         if (preemptions < 0)
-            failed += exploreOne(scene, isLong ? scene->most : scene->preemptions, seconds);
+            failed += exploreOne(scene, isLong ? scene->most : scene->preemptions, seconds, atRandom);
         else
-            failed += exploreOne(scene, preemptions, seconds);
+            failed += exploreOne(scene, preemptions, seconds, atRandom);
     }
     if (!ran)
         usage();

@@ -461,7 +461,7 @@ const exploreScene exploreScenes[] = {
     SCENE(timedAsync, 2, 3, checkExact, "chains that are timed, with an asynchronous record"),
     SCENE(attachPut, 1, 2, checkBegun, "the monitor begins to count"),
     SCENE(detachPut, 1, 2, checkBegun, "the monitor lets the IOC go"),
-    SCENE(beginPut, 1, 1, check, "from chains to passes") /* known: fails with 2 */,
+    SCENE(beginPut, 1, 1, check, "from chains to passes") /* known: it fails with 2 */,
     SCENE(beginAsync, 1, 2, check, "the same, with an asynchronous record"),
     SCENE(beginGroup, 1, 1, check, "the same, with a put to a group of records"),
     SCENE(endAsync, 1, 2, checkExact, "from passes to chains, with an asynchronous record"),
