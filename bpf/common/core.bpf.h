@@ -70,6 +70,14 @@ struct sock_common {
     unsigned long skc_flags; /* a bit for each of enum sock_flags */
 } CORE;
 
+struct in6_addr { __u8 bytes[16]; };
+
+/* a kernel without IPv6 does not have these */
+struct sock_common___v6 {
+    struct in6_addr skc_v6_daddr;
+    struct in6_addr skc_v6_rcv_saddr;
+} CORE;
+
 struct sock {
     struct sock_common __sk_common;
     __u16 sk_protocol;

@@ -104,7 +104,8 @@ enum ebpfMonPutSite {
     EBPFMON_SITE_DENIED    /* rsrvCheckPut(): refused by access security, or a field that nobody may write */
 };
 
-/* A TCP connection as the server sees it. Addresses and ports are in network byte order. */
+/* A TCP connection as the server sees it. Addresses and ports are in network byte order. An IPv6 address is in "addr6",
+ * and "addr" has a number that is made of it (ebpfMonShortAddress) and tells nothing else. IPv4: "addr6" is 0. */
 struct ebpfMonPeer {
     __u32 addr;  /* address of the client */
     __u32 saddr; /* address of the server */
@@ -113,12 +114,54 @@ struct ebpfMonPeer {
     __u32 netns; /* inode of a network namespace: that of the server's socket, or in which packets of the connection
                   * were seen, or (map "owners") that of the client's socket. Any user can make a namespace with the
                   * addresses of others. 0: not known */
+    __u32 addr6[4];
+    __u32 saddr6[4];
 };
 
-/* 127/8: such a connection never leaves its namespace. "addr" in network byte order. */
-static inline int ebpfMonIsLoopback(__u32 addr)
+/* 127/8 and ::1: such a connection never leaves its namespace. */
+static inline int ebpfMonIsLoopback(__u32 addr, const __u32 addr6[4])
 {
-    return *(const __u8 *)&addr == 127;
+    return *(const __u8 *)&addr == 127 ||
+           (!addr6[0] && !addr6[1] && !addr6[2] && ((const __u8 *)addr6)[15] == 1 &&
+            !(((const __u8 *)addr6)[12] | ((const __u8 *)addr6)[13] | ((const __u8 *)addr6)[14]));
+}
+
+static inline int ebpfMonIsIPv6(const __u32 addr6[4])
+{
+    return (addr6[0] | addr6[1] | addr6[2] | addr6[3]) != 0;
+}
+
+static inline int ebpfMonIsSameAddress(__u32 a, const __u32 a6[4], __u32 b, const __u32 b6[4])
+{
+    return a == b && a6[0] == b6[0] && a6[1] == b6[1] && a6[2] == b6[2] && a6[3] == b6[3];
+}
+
+/* IPv6 addresses that stand for IPv4 ones: ::ffff:a.b.c.d (RFC 4291, 2.5.5.2). */
+static inline int ebpfMonIsMapped(const __u32 addr6[4])
+{
+    return !addr6[0] && !addr6[1] && !((const __u8 *)addr6)[8] && !((const __u8 *)addr6)[9] &&
+           ((const __u8 *)addr6)[10] == 0xff && ((const __u8 *)addr6)[11] == 0xff;
+}
+
+/* A number of an IPv6 address for tables and ids: as an address it would be in 0/8, where no connection is. It is the
+ * same on each host, of either byte order. Many addresses have one number (FNV-1a, folded to 24 bits). */
+static inline __u32 ebpfMonShortAddress(const __u32 addr6[4])
+{
+    const __u8 *b = (const __u8 *)addr6;
+    union {
+        __u8  byte[4];
+        __u32 addr;
+    } made;
+    __u32 h = 2166136261u;
+
+    for (int i = 0; i < 16; i++)
+        h = (h ^ b[i]) * 16777619u;
+    h ^= h >> 24;
+    made.byte[0] = 0;
+    made.byte[1] = h >> 16 & 0xff;
+    made.byte[2] = h >> 8 & 0xff;
+    made.byte[3] = (h & 0xff) | 1; /* never 0, which is "not known" */
+    return made.addr;
 }
 
 /* The sequence numbers with which the data of a connection begin: the client's, the server's. Both ends know both, and
@@ -294,14 +337,14 @@ struct ebpfMonChainEvent {
 
 /* The compilers of both parts must give these structs the same layout. */
 _Static_assert(sizeof(struct ebpfMonHead) == 24, "ebpfMonHead");
-_Static_assert(sizeof(struct ebpfMonPeer) == 16, "ebpfMonPeer");
-_Static_assert(sizeof(struct ebpfMonWho) == 164, "ebpfMonWho");
+_Static_assert(sizeof(struct ebpfMonPeer) == 48, "ebpfMonPeer");
+_Static_assert(sizeof(struct ebpfMonWho) == 196, "ebpfMonWho");
 _Static_assert(sizeof(struct ebpfMonOwner) == 24, "ebpfMonOwner");
 _Static_assert(sizeof(struct ebpfMonSourceChain) == 40, "ebpfMonSourceChain");
 _Static_assert(sizeof(struct ebpfMonHandOver) == 184, "ebpfMonHandOver");
 _Static_assert(sizeof(struct ebpfMonHandOverEvent) == 216, "ebpfMonHandOverEvent");
-_Static_assert(sizeof(struct ebpfMonPutEvent) == 424, "ebpfMonPutEvent");
-_Static_assert(sizeof(struct ebpfMonCauseEvent) == 360, "ebpfMonCauseEvent");
+_Static_assert(sizeof(struct ebpfMonPutEvent) == 456, "ebpfMonPutEvent");
+_Static_assert(sizeof(struct ebpfMonCauseEvent) == 392, "ebpfMonCauseEvent");
 _Static_assert(sizeof(struct ebpfMonChain) == 176, "ebpfMonChain");
 _Static_assert(sizeof(struct ebpfMonResultEvent) == 88, "ebpfMonResultEvent");
 _Static_assert(sizeof(struct ebpfMonChainRec) == 32, "ebpfMonChainRec");

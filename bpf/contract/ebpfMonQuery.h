@@ -58,9 +58,9 @@ struct ebpfMonQueryWho {
     union {
         char user[16];  /* BY_CA: as the client claims; it may be cut */
         char comm[16];  /* BY_THREAD: name of the IOC's thread */
-        struct { __u32 addr; __u16 port, pad; } peer; /* BY_PEER: network byte order */
+        struct { __u32 addr; __u16 port, pad; } peer; /* BY_PEER: as in struct ebpfMonPeer */
     };
-    char host[20];  /* BY_CA */
+    char host[20];  /* BY_CA; BY_PEER: addr6 */
 };
 
 enum ebpfMonQueryFileKind {

@@ -92,8 +92,13 @@ static __always_inline int endConnect(__u64 sk, struct ebpfMonOwner *own)
 /* Which connection the socket of a client has. "port": its own one, in network byte order. */
 static __always_inline void readConnection(struct sock *sk, __u16 port, struct ebpfMonPeer *peer)
 {
-    peer->addr = sk->__sk_common.skc_rcv_saddr;
-    peer->saddr = sk->__sk_common.skc_daddr;
+    if (sk->__sk_common.skc_family == AF_INET6 && readIPv6(sk, peer->saddr6, peer->addr6)) {
+        peer->addr = ebpfMonShortAddress(peer->addr6);
+        peer->saddr = ebpfMonShortAddress(peer->saddr6);
+    } else {
+        peer->addr = sk->__sk_common.skc_rcv_saddr;
+        peer->saddr = sk->__sk_common.skc_daddr;
+    }
     peer->port = port;
     peer->sport = sk->__sk_common.skc_dport;
     peer->netns = readOwnNetns(sk);
@@ -196,7 +201,7 @@ static __always_inline void beginConnection(struct sock *sk, __u64 address)
     own.first.seq[1] = BPF_CORE_READ((struct tcp_sock *)sk, rcv_nxt);
     if (bpf_map_update_elem(&owners, &peer, &own, BPF_ANY))
         bpf_map_update_elem(&endedOwners, &peer, &own, BPF_ANY);
-    if (!ebpfMonIsLoopback(peer.addr))
+    if (!ebpfMonIsLoopback(peer.addr, peer.addr6))
         noteNetns(&peer);
 }
 

@@ -113,14 +113,19 @@ static __always_inline void noteSocket(const struct caller *c, struct sock *sk, 
     th = getThread(c->tid);
     if (!th)
         return;
-    /* an AF_INET6 socket with a v4-mapped address has the IPv4 addresses here, another one has 0 */
-    peer.addr = BPF_CORE_READ(sk, __sk_common.skc_daddr);
-    peer.saddr = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr);
+    if (family == AF_INET6 && readIPv6(sk, peer.addr6, peer.saddr6)) {
+        peer.addr = ebpfMonShortAddress(peer.addr6);
+        peer.saddr = ebpfMonShortAddress(peer.saddr6);
+    } else {
+        peer.addr = BPF_CORE_READ(sk, __sk_common.skc_daddr);
+        peer.saddr = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr);
+    }
     peer.port = BPF_CORE_READ(sk, __sk_common.skc_dport);
     peer.sport = __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_num));
     if (!peer.sport) /* the client has reset the connection, and the thread reads what came before (tcp_set_state) */
         peer.sport = BPF_CORE_READ((struct inet_sock *)sk, inet_sport);
-    isOther = !th->received || th->peer.addr != peer.addr || th->peer.port != peer.port;
+    isOther = !th->received || th->peer.port != peer.port ||
+              !ebpfMonIsSameAddress(th->peer.addr, th->peer.addr6, peer.addr, peer.addr6);
     /* Device support or a routine of a record may ask a server of its own, between two messages of the circuit. A
      * thread of the CA server serves one circuit until it ends (camsgtask.c). */
     if (isOther && th->client && !isConnectionOf(c->conf, th->client, &peer))

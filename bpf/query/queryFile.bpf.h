@@ -17,9 +17,6 @@ struct files_struct { struct fdtable *fdt; } CORE;
 struct task_struct___files { struct files_struct *files; } CORE;
 struct socket { struct sock *sk; } CORE;
 
-struct in6_addr { __u8 bytes[16]; };
-struct sock_common___v6 { struct in6_addr skc_v6_daddr; } CORE;
-
 /* "withOwn": also the own port of a connected socket. */
 static __always_inline void readSocket(struct sock *sk, struct ebpfMonQueryFile *to, int withOwn)
 {

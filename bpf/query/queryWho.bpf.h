@@ -94,6 +94,7 @@ static __always_inline void setPeer(const struct ebpfMonPeer *peer, struct ebpfM
 {
     to->kind = EBPFMON_QUERY_BY_PEER;
     to->peer.addr = peer->addr;
+    __builtin_memcpy(to->host, peer->addr6, sizeof(peer->addr6));
     to->peer.port = peer->port;
 }
 

@@ -35,6 +35,8 @@ static __always_inline void readCircuit(struct ebpfMonWho *who, const struct ebp
         who->peer.netns = BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), nsproxy, net_ns, ns.inum);
         who->peer.addr = sin.addr;
         who->peer.port = sin.port;
+        __builtin_memset(who->peer.addr6, 0, sizeof(who->peer.addr6)); /* the CA server listens at IPv4 only */
+        __builtin_memset(who->peer.saddr6, 0, sizeof(who->peer.saddr6));
     }
     bpf_probe_read_user_str(who->user, sizeof(who->user), (void *)readPtr(client + conf->clUser));
     bpf_probe_read_user_str(who->host, sizeof(who->host), (void *)readPtr(client + conf->clHost));
@@ -58,7 +60,7 @@ static __always_inline struct ebpfMonOwned *findOwner(const struct ebpfMonPeer *
     struct ebpfMonPeer at = *peer;
     __u32 *netns;
 
-    if (own || ebpfMonIsLoopback(peer->addr))
+    if (own || ebpfMonIsLoopback(peer->addr, peer->addr6))
         return own;
     at.netns = 0;
     netns = bpf_map_lookup_elem(&clientNetns, &at);

@@ -19,7 +19,8 @@
 #define MAX_ENDS   (1u << 17)
 
 typedef struct {
-    uint32_t local, remote;   /* network byte order, ports too */
+    uint32_t local, remote;   /* network byte order, ports too; those of IPv6 as in struct ebpfMonPeer */
+    uint32_t local6[4], remote6[4];
     uint16_t localPort, remotePort;
     uid_t    uid;
     unsigned long inode;
@@ -50,7 +51,13 @@ static int addConnRow(void *arg, const ebpfMonTcpRow *row)
 
     if (row->state == ebpfMonTcpListen)
         ends->listening[port / 8] |= (uint8_t)(1u << port % 8);
-    return row->state == ebpfMonTcpEstablished && row->v4 ? addEnd(ends, &end) : 0;
+    if (!row->v4) {
+        memcpy(end.local6, row->local6, sizeof(end.local6));
+        memcpy(end.remote6, row->remote6, sizeof(end.remote6));
+        end.local = ebpfMonShortAddress(end.local6);
+        end.remote = ebpfMonShortAddress(end.remote6);
+    }
+    return row->state == ebpfMonTcpEstablished && (row->v4 || row->v6) ? addEnd(ends, &end) : 0;
 }
 
 static int byInode(const void *a, const void *b)
@@ -148,6 +155,8 @@ static int copyOut(pid_t pid, Ends *clients, ebpfMonProcConn **conns)
 
         *conn = (ebpfMonProcConn){ .addr = end->local, .saddr = end->remote, .port = end->localPort,
                                    .sport = end->remotePort, .pid = end->pid, .uid = end->uid };
+        memcpy(conn->addr6, end->local6, sizeof(conn->addr6));
+        memcpy(conn->saddr6, end->remote6, sizeof(conn->saddr6));
         if (end->pid)
             readComm(end->pid, conn->comm, sizeof(conn->comm));
     }

@@ -42,14 +42,15 @@ uint64_t ebpfMonProcCapabilities(void);
 
 /* One local TCP connection and who owns its client end; addresses and ports in network byte order. */
 typedef struct {
-    uint32_t addr, saddr;   /* client's, server's */
+    uint32_t addr, saddr;   /* client's, server's, as in struct ebpfMonPeer */
+    uint32_t addr6[4], saddr6[4];
     uint16_t port, sport;
     pid_t    pid;           /* owner of the (addr, port) end, 0: not found */
     uid_t    uid;           /* of the socket, known without the owner too */
     char     comm[16];
 } ebpfMonProcConn;
 
-/* Established IPv4 (and v4-mapped) TCP connections that were opened from the network namespace of a process (0: ours):
+/* Established TCP connections that were opened from the network namespace of a process (0: ours):
  * the own port is not a listening port. Each comes with the owner of its own end. Reads /proc/PID/net/tcp, tcp6 and all
  * /proc/PID/fd. Returns their number, -1 on error; *conns is malloc'ed for the caller. */
 int ebpfMonProcReadConns(pid_t pid, ebpfMonProcConn **conns);

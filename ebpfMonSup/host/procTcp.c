@@ -28,6 +28,20 @@ static int parseAddress(const char *text, uint32_t *address)
     return 1;
 }
 
+/* The same of IPv6. 0: it is IPv4, or mapped. */
+static int parseAddress6(const char *text, uint32_t address[4])
+{
+    char word[9] = "";
+
+    if (strlen(text) != 32)
+        return 0;
+    for (int i = 0; i < 4; i++) {
+        memcpy(word, text + 8 * i, 8);
+        address[i] = (uint32_t)strtoul(word, NULL, 16);
+    }
+    return !ebpfMonIsMapped(address);
+}
+
 static int readTable(const char *path, unsigned states, int (*each)(void *arg, const ebpfMonTcpRow *row), void *arg)
 {
     FILE *table = fopen(path, "re");
@@ -44,6 +58,7 @@ static int readTable(const char *path, unsigned states, int (*each)(void *arg, c
             || localPort > 65535 || remotePort > 65535 || row.state > 31 || !(states & EBPFMON_TCP_STATE(row.state)))
             continue;
         row.v4 = parseAddress(local, &row.local) && parseAddress(remote, &row.remote);
+        row.v6 = parseAddress6(local, row.local6) && parseAddress6(remote, row.remote6);
         row.localPort = htons((uint16_t)localPort);
         row.remotePort = htons((uint16_t)remotePort);
         row.uid = (uid_t)uid;

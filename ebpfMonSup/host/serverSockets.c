@@ -20,14 +20,23 @@ typedef struct {
     uint32_t netns;               /* whose sockets are added */
 } listeningSearch;
 
+static void setAddress(ebpfMonServerSocket *socket, const ebpfMonTcpRow *row)
+{
+    socket->v4 = row->v4;
+    socket->v6 = row->v6;
+    socket->addr = row->v4 ? row->local : 0;
+    memcpy(socket->addr6, row->local6, sizeof(socket->addr6));
+    socket->port = row->localPort;
+}
+
 static int addListening(void *arg, const ebpfMonTcpRow *row)
 {
     listeningSearch *s = arg;
+    ebpfMonServerSocket socket = { .inode = row->inode, .netns = s->netns };
 
-    if (row->v4 && ebpfMonArrayGrow(&s->sockets, &s->room, s->count + 1, 64, sizeof(*s->sockets)) == 0)
-        s->sockets[s->count++] = (ebpfMonServerSocket){
-            .inode = row->inode, .netns = s->netns, .addr = row->local, .port = row->localPort,
-        };
+    setAddress(&socket, row);
+    if (ebpfMonArrayGrow(&s->sockets, &s->room, s->count + 1, 64, sizeof(*s->sockets)) == 0)
+        s->sockets[s->count++] = socket;
     return 0;
 }
 
@@ -117,12 +126,37 @@ static int hasAddress(pid_t pid, uint32_t addr)
     return found;
 }
 
+/* The same of IPv6, by /proc/PID/net/if_inet6 (if6_seq_show, net/ipv6/addrconf.c). */
+static int hasAddress6(pid_t pid, const uint32_t addr6[4])
+{
+    char path[40], line[128], want[33];
+    int found = 0;
+    FILE *f;
+
+    for (int i = 0; i < 16; i++)
+        snprintf(want + 2 * i, 3, "%02x", ((const uint8_t *)addr6)[i]);
+    snprintf(path, sizeof(path), "/proc/%d/net/if_inet6", (int)pid);
+    f = fopen(path, "re");
+    while (f && !found && fgets(line, sizeof(line), f))
+        found = strncmp(line, want, 32) == 0;
+    if (f)
+        fclose(f);
+    return found;
+}
+
 /* A socket at any address accepts connections to each address of its namespace. */
 int ebpfMonServerSocketAccepts(const ebpfMonServerSocket *s, const struct ebpfMonPeer *peer)
 {
-    if (s->port != peer->sport || (peer->netns && s->netns != peer->netns) || (s->addr && s->addr != peer->saddr))
+    if (s->port != peer->sport || (peer->netns && s->netns != peer->netns))
         return 0;
-    return s->addr || ebpfMonIsLoopback(peer->saddr) || hasAddress(s->pid, peer->saddr);
+    if (ebpfMonIsIPv6(peer->saddr6)) {
+        if (s->v6 && ebpfMonIsIPv6(s->addr6))
+            return memcmp(s->addr6, peer->saddr6, sizeof(s->addr6)) == 0;
+        return s->v6 && (ebpfMonIsLoopback(peer->saddr, peer->saddr6) || hasAddress6(s->pid, peer->saddr6));
+    }
+    if (!s->v4 || (s->addr && s->addr != peer->saddr))
+        return 0;
+    return s->addr || ebpfMonIsLoopback(peer->saddr, peer->saddr6) || hasAddress(s->pid, peer->saddr);
 }
 
 /* The search for the socket that accepted a connection. */
@@ -137,9 +171,8 @@ static int compareListening(void *arg, const ebpfMonTcpRow *row)
 {
     acceptorSearch *s = arg;
 
-    s->socket.addr = row->local;
-    s->socket.port = row->localPort;
-    if (row->v4 && ebpfMonServerSocketAccepts(&s->socket, s->peer))
+    setAddress(&s->socket, row);
+    if (ebpfMonServerSocketAccepts(&s->socket, s->peer))
         s->inode = row->inode;
     return s->inode != 0;
 }
@@ -185,13 +218,16 @@ pid_t ebpfMonServerSocketsFindProcess(const struct ebpfMonPeer *peer)
 int ebpfMonServerSocketsIsOurHost(const struct ebpfMonPeer *peer)
 {
     struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = peer->addr };
-    int file, isOurs;
+    struct sockaddr_in6 address6 = { .sin6_family = AF_INET6 };
+    int isIPv6 = ebpfMonIsIPv6(peer->addr6), file, isOurs;
 
-    if (ebpfMonIsLoopback(peer->addr))
+    if (ebpfMonIsLoopback(peer->addr, peer->addr6))
         return 1;
     /* the kernel binds a socket to addresses of its own only */
-    file = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    isOurs = file >= 0 && bind(file, (const struct sockaddr *)&address, sizeof(address)) == 0;
+    memcpy(&address6.sin6_addr, peer->addr6, sizeof(address6.sin6_addr));
+    file = socket(isIPv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    isOurs = file >= 0 && bind(file, isIPv6 ? (const struct sockaddr *)&address6 : (const struct sockaddr *)&address,
+                               isIPv6 ? sizeof(address6) : sizeof(address)) == 0;
     if (file >= 0)
         close(file);
     return isOurs;
@@ -209,7 +245,11 @@ static int addSender(void *arg, const ebpfMonTcpRow *row)
 {
     senderSearch *s = arg;
 
-    if (row->v4 && row->localPort == s->peer->port && (!row->local || row->local == s->peer->addr))
+    int isThere = ebpfMonIsIPv6(s->peer->addr6) ?
+        row->v6 && (!ebpfMonIsIPv6(row->local6) || memcmp(row->local6, s->peer->addr6, sizeof(row->local6)) == 0) :
+        row->v4 && (!row->local || row->local == s->peer->addr);
+
+    if (isThere && row->localPort == s->peer->port)
         s->inode[s->count++] = row->inode;
     return s->count == sizeof(s->inode) / sizeof(s->inode[0]);
 }

@@ -10,7 +10,7 @@
 /* Nonzero: a connection with this server came in through the socket. */
 int ebpfMonServerSocketAccepts(const ebpfMonServerSocket *socket, const struct ebpfMonPeer *peer);
 
-/* The sockets on which these processes listen for IPv4 clients, at most "max", in the network namespaces of the first
+/* The sockets on which these processes listen, at most "max", in the network namespaces of the first
  * "watched" of them and in our own. Returns their number; *list is malloc'ed for the caller. A process that is gone has
  * none.
  *

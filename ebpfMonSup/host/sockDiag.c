@@ -85,14 +85,14 @@ int ebpfMonSockDiagRead(int file, const ebpfMonSockDiagRequest *request, ebpfMon
     return more ? -1 : 0;
 }
 
-int ebpfMonSockDiagFind(int file, const struct inet_diag_sockid *id, struct inet_diag_msg *socket)
+int ebpfMonSockDiagFind(int file, uint8_t family, const struct inet_diag_sockid *id, struct inet_diag_msg *socket)
 {
     struct {
         struct nlmsghdr head;
         struct inet_diag_req_v2 body;
     } question = {
         .head = { .nlmsg_len = sizeof(question), .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST },
-        .body = { .sdiag_family = AF_INET, .sdiag_protocol = IPPROTO_TCP, .idiag_states = ~0u, .id = *id },
+        .body = { .sdiag_family = family, .sdiag_protocol = IPPROTO_TCP, .idiag_states = ~0u, .id = *id },
     };
     union {
         struct nlmsghdr head;

@@ -26,8 +26,8 @@ int ebpfMonSockDiagOpen(pid_t pid, double seconds);
 /* 0, or -1: the kernel did not answer, there were too many parts, or "each" ended it. */
 int ebpfMonSockDiagRead(int file, const ebpfMonSockDiagRequest *request, ebpfMonSockDiagEach each, void *arg);
 
-/* The IPv4 socket with these addresses, or one that listens there. The kernel looks into its hash table only. 0, or -1:
- * there is none, or no answer came. */
-int ebpfMonSockDiagFind(int file, const struct inet_diag_sockid *id, struct inet_diag_msg *socket);
+/* The socket with these addresses of this family, or one that listens there. The kernel looks into its hash table only.
+ * 0, or -1: there is none, or no answer came. */
+int ebpfMonSockDiagFind(int file, uint8_t family, const struct inet_diag_sockid *id, struct inet_diag_msg *socket);
 
 #endif

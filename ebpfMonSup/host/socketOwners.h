@@ -28,7 +28,9 @@
 typedef struct {
     pid_t    pid;   /* who has it; 0: none of the processes */
     uint32_t netns;
+    int      v4, v6; /* clients of IPv4, of IPv6 can reach it */
     uint32_t addr;  /* network byte order, the port too; 0: any */
+    uint32_t addr6[4];
     uint16_t port;
     unsigned file;  /* at which number the process has it */
     unsigned long inode;

@@ -2,6 +2,7 @@
 #include <arpa/inet.h>
 #include <linux/inet_diag.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -31,6 +32,15 @@ static int getAddress(const struct inet_diag_msg *m, const uint32_t from[4], uin
     return isAny || (!from[0] && !from[1] && from[2] == htonl(0xffff));
 }
 
+/* Nonzero: an address that IPv6 has to do with: its own, or :: (0). */
+static int getAddress6(const struct inet_diag_msg *m, const uint32_t from[4], uint32_t address[4])
+{
+    if (m->idiag_family != AF_INET6 || ebpfMonIsMapped(from))
+        return 0;
+    memcpy(address, from, 4 * sizeof(*from));
+    return 1;
+}
+
 static int addRow(void *arg, const struct inet_diag_msg *m, size_t bytes)
 {
     diagReader *r = arg;
@@ -39,6 +49,7 @@ static int addRow(void *arg, const struct inet_diag_msg *m, size_t bytes)
 
     (void)bytes;
     row.v4 = getAddress(m, m->id.idiag_src, &row.local) && getAddress(m, m->id.idiag_dst, &row.remote);
+    row.v6 = getAddress6(m, m->id.idiag_src, row.local6) && getAddress6(m, m->id.idiag_dst, row.remote6);
     if (r->count >= ROWS_MAX || ebpfMonArrayGrow(&r->rows, &r->room, r->count + 1, 64, sizeof(*r->rows)))
         return -1;
     r->rows[r->count++] = row;
@@ -66,14 +77,19 @@ int ebpfMonTcpDiagRead(pid_t pid, unsigned states, ebpfMonTcpRow **rows)
 
 long ebpfMonTcpDiagReadQueue(pid_t pid, const struct ebpfMonPeer *peer)
 {
-    const struct inet_diag_sockid id = { .idiag_sport = peer->sport, .idiag_dport = peer->port,
-                                         .idiag_src = { peer->saddr }, .idiag_dst = { peer->addr } };
+    struct inet_diag_sockid id = { .idiag_sport = peer->sport, .idiag_dport = peer->port,
+                                   .idiag_src = { peer->saddr }, .idiag_dst = { peer->addr } };
+    int isIPv6 = ebpfMonIsIPv6(peer->addr6);
     struct inet_diag_msg found;
     int file = ebpfMonSockDiagOpen(pid, PATIENCE), status;
 
     if (file < 0)
         return -1;
-    status = ebpfMonSockDiagFind(file, &id, &found);
+    if (isIPv6) {
+        memcpy(id.idiag_src, peer->saddr6, sizeof(id.idiag_src));
+        memcpy(id.idiag_dst, peer->addr6, sizeof(id.idiag_dst));
+    }
+    status = ebpfMonSockDiagFind(file, isIPv6 ? AF_INET6 : AF_INET, &id, &found);
     close(file);
     return status || found.idiag_state == ebpfMonTcpListen ? -1 : (long)found.idiag_rqueue;
 }

@@ -16,7 +16,9 @@ enum { ebpfMonTcpEstablished = 1, ebpfMonTcpListen = 10 }; /* include/net/tcp_st
 typedef struct {
     unsigned state;
     int      v4;              /* both addresses are IPv4, mapped into IPv6, or :: (0, as 0.0.0.0) */
-    uint32_t local, remote;   /* network byte order, ports too */
+    int      v6;              /* both addresses are IPv6, or :: (0) */
+    uint32_t local, remote;   /* network byte order, ports too; those of v4 */
+    uint32_t local6[4], remote6[4]; /* … and of v6 */
     uint16_t localPort, remotePort;
     uid_t    uid;
     unsigned long inode;

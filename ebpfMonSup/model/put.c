@@ -38,6 +38,15 @@ int ebpfMonPutHasFailed(const ebpfMonPut *put)
     }
 }
 
+void ebpfMonPutGetAddress(const ebpfMonPut *put, char *buf, size_t size)
+{
+    const char *at = put->peer + (put->peer[0] == '['), *end = put->peer[0] == '[' ? "]" : ":";
+
+    snprintf(buf, size, "%.*s", (int)strcspn(at, end), at);
+    if (strcmp(buf, EBPFMON_NOT_KNOWN) == 0)
+        buf[0] = 0;
+}
+
 size_t ebpfMonPutGetRecordLength(const char *name)
 {
     return strcspn(name, ".");

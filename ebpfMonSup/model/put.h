@@ -12,6 +12,7 @@
 #define EBPFMON_NAME_SIZE 61   /* PVNAME_STRINGSZ: 60 characters */
 #define EBPFMON_TEXT_SIZE 512  /* bytes of a value as text; a text that was cut ends with "..." */
 #define EBPFMON_WHO_SIZE  192
+#define EBPFMON_PEER_SIZE 56   /* "[IPv6 address]:port" */
 #define EBPFMON_ORIGIN_SIZE 400
 #define EBPFMON_LINE_SIZE 1400 /* a put in one line */
 #define EBPFMON_BRIEF_SIZE 40  /* a put in a line of an alarm table: the size of a STRING */
@@ -70,8 +71,8 @@ typedef struct {
     uint64_t hash;        /* FNV-1a of all elements that were sent; 0: not calculated */
     char     user[40];    /* as the client claims; the real user, if a local client claims none */
     char     host[64];    /* as the client claims; else its address */
-    char     peer[24];    /* real address:port of the client; empty: there is no client */
-    char     server[24];  /* address:port of the server; empty: not known */
+    char     peer[EBPFMON_PEER_SIZE];   /* real address:port of the client; empty: there is no client */
+    char     server[EBPFMON_PEER_SIZE]; /* address:port of the server; empty: not known */
     char     realUser[40];/* real user of a client on this host, from the kernel */
     uint32_t peerPid;     /* process of a client on this host; else 0 */
     uint32_t peerUid;
@@ -107,6 +108,11 @@ void ebpfMonPutBrief(const ebpfMonPut *put, char buf[EBPFMON_BRIEF_SIZE]);
 
 /* Cleans all texts of the put (ebpfMonTextClean), whoever wrote them. */
 void ebpfMonPutClean(ebpfMonPut *put);
+
+#define EBPFMON_NOT_KNOWN "not known"
+
+/* The client's address of put->peer, without its port. Empty: there is no client, or its address is not known. */
+void ebpfMonPutGetAddress(const ebpfMonPut *put, char *buf, size_t size);
 
 /* Length of the record's name, with which the name of a channel or PV begins. It ends at the first "." as in Base
  * (dbFindRecordPart, dbStaticLib.c): modifiers and filters come behind the ".", and names may have "{" and "[". */

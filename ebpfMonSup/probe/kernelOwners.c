@@ -53,7 +53,7 @@ int ebpfMonKernelSetOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOw
     if (bpf_map_update_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.owners), peer, &own, BPF_NOEXIST))
         return errno == EEXIST ? 0 : -1; /* the kernel part has seen it */
     at.netns = 0;
-    if (ebpfMonIsLoopback(peer->addr) || bpf_map_update_elem(fd, &at, &netns, BPF_NOEXIST) == 0)
+    if (ebpfMonIsLoopback(peer->addr, peer->addr6) || bpf_map_update_elem(fd, &at, &netns, BPF_NOEXIST) == 0)
         return 0;
     if (bpf_map_lookup_elem(fd, &at, &other) == 0 && other != netns)
         bpf_map_update_elem(fd, &at, &many, BPF_ANY);

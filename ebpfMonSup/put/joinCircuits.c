@@ -19,7 +19,7 @@ static unsigned hashClient(const struct ebpfMonPeer *p)
 
 int ebpfMonJoinIsSamePeer(const struct ebpfMonPeer *peer, const struct ebpfMonPeer *part)
 {
-    return peer->addr == part->addr && peer->port == part->port &&
+    return peer->port == part->port && ebpfMonIsSameAddress(peer->addr, peer->addr6, part->addr, part->addr6) &&
            (part->sport ? ebpfMonJoinIsSameServer(peer, part) : peer->netns == part->netns);
 }
 

@@ -84,7 +84,8 @@ static inline int ebpfMonJoinIsSameNumber(double a, double b)
 /* Both are circuits of the same server. */
 static inline int ebpfMonJoinIsSameServer(const struct ebpfMonPeer *a, const struct ebpfMonPeer *b)
 {
-    return a->saddr == b->saddr && a->sport == b->sport && a->netns == b->netns;
+    return a->sport == b->sport && a->netns == b->netns &&
+           ebpfMonIsSameAddress(a->saddr, a->saddr6, b->saddr, b->saddr6);
 }
 
 /* "part" is this circuit, or its client is that of this circuit and its server is not known. */

@@ -88,8 +88,10 @@ static otherServer *addServer(ebpfMonOtherServers *others, ebpfMonWireProtocol p
     uint64_t start = ebpfMonProcStart(server->pid);
     otherServer *s = start ? getServer(others, server->pid, start, server->name, now) : NULL;
 
-    if (s)
-        s->at[protocol] = (struct ebpfMonPeer){ .netns = server->netns, .saddr = peer->saddr, .sport = peer->sport };
+    if (!s)
+        return NULL;
+    s->at[protocol] = (struct ebpfMonPeer){ .netns = server->netns, .saddr = peer->saddr, .sport = peer->sport };
+    memcpy(s->at[protocol].saddr6, peer->saddr6, sizeof(peer->saddr6));
     return s;
 }
 
@@ -98,7 +100,8 @@ static int isKnown(const ebpfMonOtherServers *others, ebpfMonWireProtocol protoc
     for (const otherServer *s = others->server; s < others->server + EBPFMON_OTHERS_MAX; s++) {
         const struct ebpfMonPeer *at = &s->at[protocol];
 
-        if (s->pid && at->sport == peer->sport && at->saddr == peer->saddr && at->netns == peer->netns)
+        if (s->pid && at->sport == peer->sport && at->netns == peer->netns &&
+            ebpfMonIsSameAddress(at->saddr, at->saddr6, peer->saddr, peer->saddr6))
             return 1;
     }
     return 0;

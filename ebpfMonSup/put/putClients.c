@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <epicsMutex.h>
 
+#include "host/peerText.h"
 #include "host/procInfo.h"
 #include "host/procNetns.h"
 #include "put/putClients.h"
@@ -91,15 +91,6 @@ static void findProcess(ebpfMonPutClients *clients, const struct ebpfMonOwner *o
     epicsMutexUnlock(clients->lock);
 }
 
-static void formatAddress(char *buf, size_t size, uint32_t addr, uint16_t port)
-{
-    char text[INET_ADDRSTRLEN] = "?";
-    struct in_addr in = { .s_addr = addr };
-
-    inet_ntop(AF_INET, &in, text, sizeof(text));
-    snprintf(buf, size, "%s:%u", text, ntohs(port));
-}
-
 /* Nonzero: all is known of it. 0: its user's name comes later. */
 static int makeClient(ebpfMonPutClients *clients, const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner,
                       const char *user, const char *host, ebpfMonPutClient *client)
@@ -107,9 +98,9 @@ static int makeClient(ebpfMonPutClients *clients, const struct ebpfMonPeer *peer
     int isComplete = 1;
 
     memset(client, 0, sizeof(*client));
-    formatAddress(client->peer, sizeof(client->peer), peer->addr, peer->port);
+    ebpfMonPeerTextEnd(peer->addr, peer->addr6, peer->port, client->peer, sizeof(client->peer));
     if (peer->saddr)
-        formatAddress(client->server, sizeof(client->server), peer->saddr, peer->sport);
+        ebpfMonPeerTextEnd(peer->saddr, peer->saddr6, peer->sport, client->server, sizeof(client->server));
     if (owner->pid) {
         clientProcess process;
 
@@ -125,7 +116,7 @@ static int makeClient(ebpfMonPutClients *clients, const struct ebpfMonPeer *peer
     if (host[0])
         ebpfMonTextCopy(client->host, sizeof(client->host), host);
     else
-        snprintf(client->host, sizeof(client->host), "%.*s", (int)strcspn(client->peer, ":"), client->peer);
+        ebpfMonPeerTextAddress(peer->addr, peer->addr6, client->host, sizeof(client->host));
     return isComplete;
 }
 

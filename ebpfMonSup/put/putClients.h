@@ -17,7 +17,7 @@ typedef struct ebpfMonPutClients ebpfMonPutClients;
 
 /* Members are as those of the same name in ebpfMonPut. */
 typedef struct {
-    char     peer[24], server[24];
+    char     peer[EBPFMON_PEER_SIZE], server[EBPFMON_PEER_SIZE];
     char     user[40], host[64];
     char     realUser[40];
     char     command[64], container[64];

@@ -7,6 +7,7 @@
 
 #include "common/clock.h"
 #include "common/text.h"
+#include "host/peerText.h"
 #include "host/procInfo.h"
 #include "host/procNetns.h"
 #include "host/tcpDiag.h"
@@ -22,8 +23,7 @@
 
 /* A server that was looked for. */
 typedef struct {
-    uint32_t netns, addr;
-    uint16_t port;
+    struct ebpfMonPeer at; /* the server's end, and the namespace of the packets */
     uint64_t lookedAt, used; /* monotonic ns; 0: never */
     int      isIoc;          /* a watched IOC */
     size_t   changes;        /* of the targets, when "server" was filled */
@@ -190,9 +190,7 @@ static unsigned findListener(const ebpfMonServers *servers, const struct ebpfMon
 /* Whether this server is a watched IOC now. */
 static int isListener(const ebpfMonServers *servers, const knownServer *k)
 {
-    struct ebpfMonPeer peer = { .netns = k->netns, .saddr = k->addr, .sport = k->port };
-
-    return findListener(servers, &peer) < servers->listenerCount;
+    return findListener(servers, &k->at) < servers->listenerCount;
 }
 
 /* An IOC that began to serve after the last refresh. Nonzero: the process is a watched IOC. */
@@ -244,15 +242,15 @@ static knownServer *getKnown(ebpfMonServers *servers, const struct ebpfMonPeer *
     for (unsigned i = 0; i < WAYS; i++) {
         knownServer *k = &servers->known[(h + i) % PLACES];
 
-        if (k->used && k->addr == peer->saddr && k->port == peer->sport && k->netns == peer->netns)
+        if (k->used && k->at.sport == peer->sport && k->at.netns == peer->netns &&
+            ebpfMonIsSameAddress(k->at.saddr, k->at.saddr6, peer->saddr, peer->saddr6))
             return k;
         if (k->used < oldest->used)
             oldest = k;
     }
     memset(oldest, 0, sizeof(*oldest));
-    oldest->addr = peer->saddr;
-    oldest->port = peer->sport;
-    oldest->netns = peer->netns;
+    oldest->at = (struct ebpfMonPeer){ .netns = peer->netns, .saddr = peer->saddr, .sport = peer->sport };
+    memcpy(oldest->at.saddr6, peer->saddr6, sizeof(peer->saddr6));
     return oldest;
 }
 
@@ -277,7 +275,7 @@ void ebpfMonServersSetCovered(ebpfMonServers *servers, const uint32_t *netns, un
     servers->coveredCount = count;
     memcpy(servers->covered, netns, count * sizeof(*netns));
     for (unsigned i = 0; i < PLACES; i++)
-        if (servers->known[i].server.netns != servers->known[i].netns)
+        if (servers->known[i].server.netns != servers->known[i].at.netns)
             servers->known[i].lookedAt = 0;
 }
 
@@ -294,10 +292,10 @@ static void judgeAway(const ebpfMonServers *servers, knownServer *k)
 {
     ebpfMonServer *s = &k->server;
 
-    if (!s->netns || s->netns == k->netns)
+    if (!s->netns || s->netns == k->at.netns)
         return;
     s->isElsewhere = (s->iocId && !s->off) || ebpfMonServersIsCovered(servers, s->netns);
-    s->off |= k->netns != servers->ownNetns;
+    s->off |= k->at.netns != servers->ownNetns;
 }
 
 /* Finds the process that listens there, in the namespace of the packets or else in another one: *netns. 0: none. */
@@ -307,7 +305,7 @@ static pid_t findAnywhere(ebpfMonServers *servers, const struct ebpfMonPeer *pee
     pid_t pid = ebpfMonServersFindProcess(servers, peer);
 
     *netns = peer->netns;
-    if (pid || !peer->netns || ebpfMonIsLoopback(peer->saddr))
+    if (pid || !peer->netns || ebpfMonIsLoopback(peer->saddr, peer->saddr6))
         return pid;
     any.netns = 0;
     pid = servers->readers.findProcess(&any);
@@ -317,8 +315,6 @@ static pid_t findAnywhere(ebpfMonServers *servers, const struct ebpfMonPeer *pee
 
 static void lookForServer(ebpfMonServers *servers, knownServer *k, const struct ebpfMonPeer *peer)
 {
-    char text[INET_ADDRSTRLEN] = "?";
-    struct in_addr in = { .s_addr = peer->saddr };
     unsigned i = findListener(servers, peer);
     uint32_t netns;
     pid_t pid;
@@ -342,12 +338,10 @@ static void lookForServer(ebpfMonServers *servers, knownServer *k, const struct 
     judgeAway(servers, k);
     if (k->isIoc)
         return;
-    if (pid && servers->readers.readName(pid, k->server.name, sizeof(k->server.name)) >= 0) {
+    if (pid && servers->readers.readName(pid, k->server.name, sizeof(k->server.name)) >= 0)
         ebpfMonTargetTextTellApart(servers->targets, pid, k->server.name);
-    } else {
-        inet_ntop(AF_INET, &in, text, sizeof(text));
-        snprintf(k->server.name, sizeof(k->server.name), "%s:%u", text, ntohs(peer->sport));
-    }
+    else
+        ebpfMonPeerTextEnd(peer->saddr, peer->saddr6, peer->sport, k->server.name, sizeof(k->server.name));
 }
 
 const ebpfMonServer *ebpfMonServersFind(ebpfMonServers *servers, const struct ebpfMonPeer *peer, uint64_t now)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/text.h"
+#include "host/peerText.h"
 #include "host/syscallName.h"
 #include "query/queryFileText.h"
 #include "query/queryKeyText.h"
@@ -66,7 +66,7 @@ static void namePut(const uint64_t n[3], ebpfMonTargets *targets, char *text, si
 static void nameWho(const uint8_t *key, char *text, size_t size)
 {
     struct ebpfMonQueryWho who;
-    char address[INET_ADDRSTRLEN] = "";
+    uint32_t addr6[4];
     char raw[80];
 
     memcpy(&who, key, sizeof(who));
@@ -75,8 +75,8 @@ static void nameWho(const uint8_t *key, char *text, size_t size)
         snprintf(raw, sizeof(raw), "%.15s@%.19s", who.user, who.host);
         break;
     case EBPFMON_QUERY_BY_PEER:
-        inet_ntop(AF_INET, &who.peer.addr, address, sizeof(address));
-        snprintf(raw, sizeof(raw), "%s:%u", address, (unsigned)ntohs(who.peer.port));
+        memcpy(addr6, who.host, sizeof(addr6));
+        ebpfMonPeerTextEnd(who.peer.addr, addr6, who.peer.port, raw, sizeof(raw));
         break;
     case EBPFMON_QUERY_BY_THREAD:
         snprintf(raw, sizeof(raw), "%.15s", who.comm);

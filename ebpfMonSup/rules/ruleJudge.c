@@ -155,13 +155,15 @@ static int isInTimes(const ebpfMonRuleSet *set, const ebpfMonPutRule *rule, cons
     return 0;
 }
 
-/* Compares the host name that the client claims, and the address that the kernel knows, without its port. */
+/* Compares the host name that the client claims, and the address that the kernel knows, without its port. An address
+ * that is not known is no host, whatever the pattern. */
 static int isInHosts(const ebpfMonRuleSet *set, const ebpfMonPutRule *rule, const ebpfMonPut *put)
 {
     char address[sizeof(put->peer)];
 
-    snprintf(address, sizeof(address), "%.*s", (int)strcspn(put->peer, ":"), put->peer);
-    return isInList(set, &rule->hosts, put->host) || (address[0] && isInList(set, &rule->hosts, address));
+    ebpfMonPutGetAddress(put, address, sizeof(address));
+    return (strcmp(put->host, EBPFMON_NOT_KNOWN) != 0 && isInList(set, &rule->hosts, put->host)) ||
+           (address[0] && isInList(set, &rule->hosts, address));
 }
 
 /* Nonzero: NaN, too. */

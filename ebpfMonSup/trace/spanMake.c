@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "host/peerText.h"
 #include "trace/spanMake.h"
 #include "trace/spanId.h"
 
@@ -36,12 +37,12 @@ void ebpfMonSpanSetProgram(ebpfMonSpan *s, ebpfMonTargets *targets, uint32_t pid
 
 void ebpfMonSpanAddConnection(ebpfMonSpan *s, const struct ebpfMonPeer *peer)
 {
-    char text[INET_ADDRSTRLEN] = "";
+    char text[EBPFMON_PEERTEXT_SIZE];
 
-    inet_ntop(AF_INET, &peer->addr, text, sizeof(text));
+    ebpfMonPeerTextAddress(peer->addr, peer->addr6, text, sizeof(text));
     ebpfMonSpanAddText(s, "client.address", text);
     ebpfMonSpanAddInteger(s, "client.port", ntohs(peer->port));
-    inet_ntop(AF_INET, &peer->saddr, text, sizeof(text));
+    ebpfMonPeerTextAddress(peer->saddr, peer->saddr6, text, sizeof(text));
     ebpfMonSpanAddText(s, "server.address", text);
     ebpfMonSpanAddInteger(s, "server.port", ntohs(peer->sport));
 }

@@ -19,6 +19,8 @@ void ebpfMonConnectionOwnersRead(pid_t pid, uint32_t netns, ebpfMonConnectionOwn
 
         if (!conns[i].pid)
             continue;
+        memcpy(peer.addr6, conns[i].addr6, sizeof(peer.addr6));
+        memcpy(peer.saddr6, conns[i].saddr6, sizeof(peer.saddr6));
         memcpy(owner.comm, conns[i].comm, sizeof(owner.comm));
         set(&peer, &owner);
     }

@@ -9,7 +9,7 @@ KIND: ca       a put without callback
       ack      acknowledges an alarm
       leave    as ca, and closes the connection at once
       libca    by EPICS' CA library
-      pva      by PV Access
+      pva      by PV Access; at an IPv6 address without a search
 
 CLAIM is the user name that the client sends. libca and pva send the name of their own user. To claim "root" they run in
 their own user namespace, as "unshare -Ur caput" does. PORT is the port of the CA server.
@@ -45,8 +45,9 @@ def become_root_of_a_namespace(uid):
 
 
 def put_by_pva(port, name, value, address):
-    context = Context("pva", conf={"EPICS_PVA_ADDR_LIST": f"{address}:{port + 2000}",
-                                   "EPICS_PVA_AUTO_ADDR_LIST": "NO"}, useenv=False)
+    conf = {"EPICS_PVA_NAME_SERVERS": f"[{address}]:{port + 1000}", "EPICS_PVA_ADDR_LIST": ""} if ":" in address else \
+        {"EPICS_PVA_ADDR_LIST": f"{address}:{port + 2000}"}
+    context = Context("pva", conf={**conf, "EPICS_PVA_AUTO_ADDR_LIST": "NO"}, useenv=False)
     try:
         context.put(name, value, timeout=10)
         print("ok")

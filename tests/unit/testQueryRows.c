@@ -276,9 +276,13 @@ static void testTexts(void)
            "a record that is not known has its address, no record is -");
     testOk(!strcmp(textOf(EBPFMON_QUERY_CLIENT, 0, &who, sizeof(who)), "anna@office"), "a client of CA");
     who.kind = EBPFMON_QUERY_BY_PEER;
+    memset(who.host, 0, sizeof(who.host));
     who.peer.addr = 0x0100007f;
     who.peer.port = 0x1234;
     testOk(!strncmp(textOf(EBPFMON_QUERY_CLIENT, 0, &who, sizeof(who)), "127.0.0.1:", 10), "a client with an address");
+    who.host[0] = (char)0xfd;
+    who.host[15] = 1;
+    testOk(!strncmp(textOf(EBPFMON_QUERY_CLIENT, 0, &who, sizeof(who)), "[fd00::1]:", 10), "one with an IPv6 address");
     ebpfMonQueryKeyText(&function, (const uint8_t *)inTwo, &names, 0, text, sizeof(text));
     testOk(!strcmp(text, "dbProcess"), "a function has its name");
     ebpfMonQueryKeyText(&function, (const uint8_t *)inOne, &names, 0, text, sizeof(text));
@@ -287,7 +291,7 @@ static void testTexts(void)
 
 MAIN(testQueryRows)
 {
-    testPlan(8 + 2 + 4 + 6 + 1 + 11);
+    testPlan(8 + 2 + 4 + 6 + 1 + 12);
     testValues();
     testOrder();
     testHistogram();

@@ -133,6 +133,17 @@ static void testUsersAndHosts(void)
     strcpy(put.host, "opi2");
     expect(set, &put, "");
     ebpfMonRuleSetFree(set);
+    set = ruled("\"hosts\": [\"127.*\", \"fd00::*\"]");
+    strcpy(begin("A", "1")->peer, "[fd00::17]:5");
+    expect(set, &put, "");
+    strcpy(put.peer, "[fe80::17]:5");
+    expect(set, &put, "rule \"r\": host \"opi1\" is not allowed");
+    ebpfMonRuleSetFree(set);
+    set = ruled("\"hosts\": \"*\"");
+    strcpy(begin("A", "1")->peer, "not known:5");
+    strcpy(put.host, "not known");
+    expect(set, &put, "rule \"r\": host \"not known\" is not allowed");
+    ebpfMonRuleSetFree(set);
 }
 
 static void testOrigins(void)

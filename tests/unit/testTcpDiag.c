@@ -81,8 +81,9 @@ static void testListening(void)
                "a listener at ::, which IPv4 clients reach, is found");
         row = find(rows, count, inodeOf(own));
         testOk(row && !row->v4, "a listener at ::1, which they do not reach, has no IPv4 address");
+        testOk(row && row->v6 && memcmp(row->local6, &own6.sin6_addr, sizeof(row->local6)) == 0, "but its own");
     } else {
-        testSkip(2, "no IPv6");
+        testSkip(3, "no IPv6");
     }
     free(rows);
     close(fd);
@@ -305,7 +306,7 @@ static void testForged(void)
 
 MAIN(testTcpDiag)
 {
-    testPlan(27);
+    testPlan(28);
     testListening();
     testQueue(AF_INET);
     testQueue(AF_INET6);

@@ -17,7 +17,7 @@ typedef struct {
     char user[40], host[64];
     unsigned long count;
     ebpfMonThrough through; /* this and "peer": of the first put */
-    char peer[24];
+    char peer[EBPFMON_PEER_SIZE];
 } ebpfMonBurstWriter;
 
 typedef struct {

@@ -87,9 +87,11 @@ long ebpfMonAddressSplit(const char *peer, char address[EBPFMON_ADDRESS_SIZE])
 {
     const char *colon = strrchr(peer, ':');
 
+    int isIPv6 = peer[0] == '[';
+
     if (!colon || colon - peer >= EBPFMON_ADDRESS_SIZE)
         return -1;
-    snprintf(address, EBPFMON_ADDRESS_SIZE, "%.*s", (int)(colon - peer), peer);
+    snprintf(address, EBPFMON_ADDRESS_SIZE, "%.*s", (int)(colon - peer) - 2 * isIPv6, peer + isIPv6);
     return strtol(colon + 1, NULL, 10);
 }
 
