@@ -190,7 +190,9 @@ struct ebpfMonWho {
     char host[EBPFMON_HOST_MAX];
     char comm[EBPFMON_COMM_MAX]; /* the name of the IOC's thread */
     __u8 isCA;                   /* nonzero: the thread serves a CA circuit */
-    __u8 pad[3];
+    __u8 isShared;               /* nonzero: the thread receives from several connections, and "peer" is only the last:
+                                  * it may work for another one */
+    __u8 pad[2];
 };
 
 /* The meaning of ebpfMonPutEvent.seq. */

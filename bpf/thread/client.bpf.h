@@ -83,6 +83,7 @@ static __always_inline void readClient(struct ebpfMonWho *who, const struct thre
     struct ebpfMonOwned *own;
 
     who->isCA = 0;
+    who->isShared = !client && th->received > 1;
     who->user[0] = who->host[0] = 0;
     bpf_get_current_comm(who->comm, sizeof(who->comm));
     who->peer = th->peer;

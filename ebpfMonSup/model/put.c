@@ -147,6 +147,7 @@ static size_t copyEnd(char *dst, size_t room, const char *text)
 void ebpfMonPutBrief(const ebpfMonPut *put, char buf[EBPFMON_BRIEF_SIZE])
 {
     const size_t room = EBPFMON_BRIEF_SIZE - 1, both = room - 3; /* room for name and value */
+    const char *by = put->isUnsure && put->user[0] ? " by perhaps " : " by ";
     const char *user = put->user[0] ? put->user : put->who;
     size_t pv = strlen(put->pv), value = strlen(put->val), used;
 
@@ -159,9 +160,9 @@ void ebpfMonPutBrief(const ebpfMonPut *put, char buf[EBPFMON_BRIEF_SIZE])
     used += (size_t)sprintf(buf + used, " = ");
     ebpfMonTextCopy(buf + used, value + 1, put->val);
     used = strlen(buf);
-    if (!user[0] || used + 4 + strlen(user) > room)
+    if (!user[0] || used + strlen(by) + strlen(user) > room)
         return;
-    used += (size_t)sprintf(buf + used, " by %s", user);
+    used += (size_t)snprintf(buf + used, EBPFMON_BRIEF_SIZE - used, "%s%s", by, user);
     if (put->rule[0] && used + 2 + BRIEF_RULE <= room) {
         strcpy(buf + used, ": ");
         ebpfMonTextCopy(buf + used + 2, EBPFMON_BRIEF_SIZE - used - 2, put->rule);

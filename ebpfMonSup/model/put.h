@@ -76,6 +76,8 @@ typedef struct {
     char     realUser[40];/* real user of a client on this host, from the kernel */
     uint32_t peerPid;     /* process of a client on this host; else 0 */
     uint32_t peerUid;
+    int      isUnsure;    /* nonzero: another client of the same thread of the server may have made the put. All that is
+                           * said of the client is of one that may be it */
     char     command[64]; /* command of a client on this host */
     char     container[64]; /* container of a client on this host: short id or name; empty: none */
     char     thread[16];  /* thread of the IOC that wrote; empty: not known */

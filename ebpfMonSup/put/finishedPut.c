@@ -13,7 +13,7 @@ void ebpfMonPutSummaryMake(const ebpfMonPut *put, const ebpfMonMessageKey *key, 
     memcpy(summary->server, put->server, sizeof(summary->server));
     memcpy(summary->command, put->command, sizeof(summary->command));
     memcpy(summary->linkIoc, put->linkIoc, sizeof(summary->linkIoc));
-    summary->pid = put->peerPid;
+    summary->pid = put->isUnsure ? 0 : put->peerPid;
     summary->linkChain = put->linkChain;
     summary->through = put->through;
     summary->key = *key;

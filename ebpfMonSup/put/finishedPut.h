@@ -22,8 +22,8 @@ typedef struct {
 typedef struct {
     char     pv[sizeof(((ebpfMonPut *)0)->pv)];
     char     who[EBPFMON_WHO_SIZE], origin[EBPFMON_ORIGIN_SIZE];
-    char     user[40], peer[24], server[24], command[64];
-    uint32_t pid;          /* of the client, if it is on this host */
+    char     user[40], peer[EBPFMON_PEER_SIZE], server[EBPFMON_PEER_SIZE], command[64];
+    uint32_t pid;          /* of the client, if it is on this host and certain */
     char     linkIoc[EBPFMON_NAME_SIZE]; /* it came through a CA link of this IOC … */
     ebpfMonChainId linkChain;            /* … in this chain */
     ebpfMonThrough through;

@@ -4,6 +4,7 @@
 
 #include "put/iocPuts.h"
 #include "put/pendingPuts.h"
+#include "put/putAuthors.h"
 #include "put/putDecode.h"
 #include "put/putNumbers.h"
 #include "put/putWriter.h"
@@ -99,8 +100,10 @@ void ebpfMonIocPutsAddLinkWrite(ebpfMonIocPuts *puts, const struct ebpfMonCauseE
 }
 
 /* What is kept with a put until it is finished. */
-static void fillPending(ebpfMonPendingPut *p, const struct ebpfMonPutEvent *ev, int isLate)
+static void fillPending(ebpfMonPendingPut *p, const struct ebpfMonPutEvent *ev, int isLate, uint64_t author)
 {
+    int isOwn = !ev->root || ev->root == ev->precord; /* else another record's chain made it, and no message */
+
     p->tid = ev->head.tid;
     p->id = ev->id;
     p->since = ev->head.ktime;
@@ -113,8 +116,10 @@ static void fillPending(ebpfMonPendingPut *p, const struct ebpfMonPutEvent *ev, 
         .isAcknowledge = ebpfMonPutDecodeIsAcknowledge(ev),
     };
     memset(&p->key, 0, sizeof(p->key));
-    if (!ev->root || ev->root == ev->precord) /* else another record's chain made it, and no message */
+    if (isOwn)
         p->key.peer = ev->who.peer;
+    p->isAuthor = isOwn && ev->who.isShared;
+    p->author = p->put.isUnsure && !p->isAuthor ? author : 0;
     p->key.at = ev->head.ktime;
     p->key.seq = ev->seq;
     p->key.seqFrom = ev->seqFrom;
@@ -129,7 +134,7 @@ static void addToThread(ebpfMonIocPuts *puts, const struct ebpfMonPutEvent *ev, 
     if (put->through == ebpfMonByLink)
         return;
     if (put->peer[0])
-        ebpfMonWriterTextFormatCause(put->user, put->host, who, sizeof(who));
+        ebpfMonWriterTextFormatCause(put->user, put->host, put->isUnsure, who, sizeof(who));
     ebpfMonThreadPutsAdd(puts->threadPuts, ev, who);
 }
 
@@ -202,7 +207,8 @@ void ebpfMonIocPutsAddPut(ebpfMonIocPuts *puts, const struct ebpfMonPutEvent *ev
     addToThread(puts, ev, &p->put);
     if (ev->site == EBPFMON_SITE_LINK)
         ebpfMonPendingPutsNoteLink(puts->pending, ev, hasLinkText(ev) ? p->put.old : NULL);
-    fillPending(p, ev, decoded.isLate);
+    fillPending(p, ev, decoded.isLate,
+                cause ? cause->putNumber : ebpfMonThreadPutsGetNumber(puts->threadPuts, ev->head.iocId, ev->head.tid));
     if (decoded.hasResult)
         ebpfMonPendingPutsAwaitResult(puts->pending, p);
     else

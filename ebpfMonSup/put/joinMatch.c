@@ -158,6 +158,22 @@ static void findInOtherCircuit(const ebpfMonJoinCircuits *circuits, const ebpfMo
         *match = found;
 }
 
+/* A thread that serves several circuits: a put of another circuit of this server may be the one, too, as far as its
+ * packets show. */
+static int mayBeOther(const ebpfMonJoinCircuits *circuits, const ebpfMonMessageKey *key, const ebpfMonPut *put,
+                      const ebpfMonJoinMatch *match)
+{
+    unsigned n = 0;
+
+    for (ebpfMonJoinCircuit *c = circuits->newest; c; c = c->older) {
+        if (c == match->circuit || !ebpfMonJoinIsSameServer(&c->peer, &key->peer))
+            continue;
+        if (++n > EBPFMON_JOIN_OTHERS || (match->isGroup ? c->first != NULL : findSamePut(c, key, put) != NULL))
+            return 1;
+    }
+    return 0;
+}
+
 void ebpfMonJoinMatchFind(const ebpfMonJoinCircuits *circuits, const ebpfMonMessageKey *key, const ebpfMonPut *put,
                           int last, ebpfMonJoinMatch *match)
 {
@@ -175,6 +191,7 @@ void ebpfMonJoinMatchFind(const ebpfMonJoinCircuits *circuits, const ebpfMonMess
         findInOtherCircuit(circuits, key, put, match);
     if (!match->put)
         findGroup(key, last, match);
+    match->isUnsure = match->put && key->seqKind == EBPFMON_SEQ_SHARED && mayBeOther(circuits, key, put, match);
 }
 
 void ebpfMonJoinMatchMerge(const ebpfMonPacketPut *p, ebpfMonPut *put)

@@ -12,6 +12,7 @@ typedef struct {
     ebpfMonJoinCircuit *circuit;
     ebpfMonPacketPut *put;      /* NULL: none */
     int isGroup;                /* a PVA group: the put stays in the queue for its other members */
+    int isUnsure;               /* another client may have made the put, too */
     int isPast;                 /* none, and packets behind its message were read already */
 } ebpfMonJoinMatch;
 

@@ -8,6 +8,7 @@
 
 #include "host/procStat.h"
 #include "put/pendingPuts.h"
+#include "put/putAuthors.h"
 #include "put/putDecode.h"
 #include "put/putWriter.h"
 #include "put/writerText.h"
@@ -40,6 +41,8 @@ struct ebpfMonPendingPuts {
     putQueue           result[BUCKETS]; /* … oldest first */
     putQueue           packet;   /* complete; they wait for their packet, oldest first */
     putQueue           links;    /* complete; they wait for the links of their IOC, which starts */
+    putQueue           caused;   /* complete; they wait until it is known whose put caused them */
+    ebpfMonPutAuthors *authors;
     ebpfMonPendingPut  place[PENDING_MAX];
 };
 
@@ -51,6 +54,11 @@ ebpfMonPendingPuts *ebpfMonPendingPutsNew(ebpfMonTargets *targets, ebpfMonPutJoi
 
     if (!pending)
         return NULL;
+    pending->authors = ebpfMonPutAuthorsNew();
+    if (!pending->authors) {
+        free(pending);
+        return NULL;
+    }
     pending->targets = targets;
     pending->join = join;
     pending->clients = clients;
@@ -63,6 +71,8 @@ ebpfMonPendingPuts *ebpfMonPendingPutsNew(ebpfMonTargets *targets, ebpfMonPutJoi
 
 void ebpfMonPendingPutsFree(ebpfMonPendingPuts *pending)
 {
+    if (pending)
+        ebpfMonPutAuthorsFree(pending->authors);
     free(pending);
 }
 
@@ -128,22 +138,66 @@ static int joinPacket(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p, int las
         correctClient(pending, p);
     if (p->key.sentAt)
         correctLink(pending, &p->put, p->key.sentAt);
-    if (r != ebpfMonPutJoinFound && !p->isPublished && (last || r == ebpfMonPutJoinAlone) &&
-        p->put.through == ebpfMonByPva && !p->put.cause[0] &&
-        mayBeAnotherClient(pending, p)) /* only its packet could tell which */
-        snprintf(p->put.cause, sizeof(p->put.cause), "or another client of this thread");
+    if (r != ebpfMonPutJoinFound && p->put.through == ebpfMonByPva && mayBeAnotherClient(pending, p))
+        p->put.isUnsure = 1; /* only its packet could tell */
     p->awaitsReply = r == ebpfMonPutJoinReply;
     return r != ebpfMonPutJoinWait && !p->awaitsReply;
 }
 
-static void finishPut(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p)
+static void publishPut(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p)
 {
     ebpfMonFinishedPut finished = { .iocId = p->iocId, .tid = p->tid, .id = p->id, .put = &p->put, .key = &p->key,
                                     .isPublished = p->isPublished };
 
+    if (p->author)
+        ebpfMonPutAuthorsSet(pending->authors, p->iocId, p->author, &p->put);
     ebpfMonWriterTextComplete(&p->put);
     pending->sink(pending->arg, &finished);
     ebpfMonPendingPutsDiscard(pending, p);
+}
+
+static void noteAuthor(ebpfMonPendingPuts *pending, const ebpfMonPendingPut *p, uint64_t number)
+{
+    ebpfMonPutClient other;
+
+    if (p->key.moved) /* without the claims, as any link's put */
+        ebpfMonPutClientsFind(pending->clients, &p->key.peer, &p->key.first, "", "", &other);
+    ebpfMonPutAuthorsAdd(pending->authors, p->iocId, number, &p->put, p->key.moved ? &other : NULL);
+}
+
+/* Also of those that it caused, and that wait for it. */
+static void finishPut(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p)
+{
+    uint64_t number = EBPFMON_PUT_NUMBER(p->tid, p->id);
+    uint32_t iocId = p->iocId;
+    ebpfMonPendingPut *next;
+
+    if (p->isAuthor)
+        noteAuthor(pending, p, number);
+    publishPut(pending, p);
+    for (p = pending->caused.first; p; p = next) {
+        next = p->next;
+        if (p->author != number || p->iocId != iocId)
+            continue;
+        removePut(&pending->caused, p);
+        publishPut(pending, p);
+    }
+}
+
+static int hasPut(const putQueue *queue, uint32_t iocId, uint64_t number)
+{
+    const ebpfMonPendingPut *p = queue->last;
+
+    while (p && (p->iocId != iocId || EBPFMON_PUT_NUMBER(p->tid, p->id) != number))
+        p = p->before;
+    return p != NULL;
+}
+
+/* Nonzero: the put that caused it waits itself. */
+static int waitsForAuthor(const ebpfMonPendingPuts *pending, const ebpfMonPendingPut *p)
+{
+    return p->author && (hasPut(&pending->result[(uint32_t)(p->author >> 32) % BUCKETS], p->iocId, p->author) ||
+                         hasPut(&pending->packet, p->iocId, p->author));
 }
 
 static void finishWithoutPacket(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p)
@@ -314,16 +368,13 @@ ebpfMonPendingPut *ebpfMonPendingPutsTake(ebpfMonPendingPuts *pending, uint32_t 
 void ebpfMonPendingPutsComplete(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p)
 {
     p->stillAt = 0;
-    if (p->lateAddr) {
-        appendPut(&pending->links, p);
-        return;
-    }
+    if (p->lateAddr || waitsForAuthor(pending, p))
+        appendPut(p->lateAddr ? &pending->links : &pending->caused, p);
     /* behind one that waits it waits too: puts stay in order */
-    if (!pending->packet.first && joinPacket(pending, p, 0)) {
+    else if (!pending->packet.first && joinPacket(pending, p, 0))
         finishPut(pending, p);
-        return;
-    }
-    appendPut(&pending->packet, p);
+    else
+        appendPut(&pending->packet, p);
 }
 
 static void tickPackets(ebpfMonPendingPuts *pending, uint64_t now, int all)

@@ -27,6 +27,8 @@ typedef struct ebpfMonPendingPut {
     uint64_t lookAt;   /* … not before, that field is read */
     int      isShared; /* … and another thread wrote to it meanwhile: what is read does not tell whether it was
                         * refused */
+    int      isAuthor; /* a client's put by a thread that serves several: what it causes has the same client … */
+    uint64_t author;   /* … and it is caused by this put, as EBPFMON_PUT_NUMBER; 0: by none */
     ebpfMonPutPlace at;
     ebpfMonMessageKey key;
     ebpfMonPut put;

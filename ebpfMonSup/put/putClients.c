@@ -150,6 +150,7 @@ int ebpfMonPutClientsFindByThread(ebpfMonPutClients *clients, const struct ebpfM
     if (!c->isComplete)
         c->isComplete = makeClient(clients, &c->peer, &c->owner, c->user, c->host, &c->client);
     *client = c->client;
+    client->isUnsure = who->isShared;
     return 1;
 }
 
@@ -164,4 +165,5 @@ void ebpfMonPutClientSet(const ebpfMonPutClient *client, ebpfMonPut *put)
     memcpy(put->container, client->container, sizeof(put->container));
     put->peerPid = client->peerPid;
     put->peerUid = client->peerUid;
+    put->isUnsure = client->isUnsure;
 }

@@ -21,6 +21,7 @@ typedef struct {
     char     user[40], host[64];
     char     realUser[40];
     char     command[64], container[64];
+    int      isUnsure;
     uint32_t peerPid, peerUid; /* peerPid 0: it is not on this host, or the process is not known */
 } ebpfMonPutClient;
 

@@ -126,6 +126,7 @@ static void joinMatch(ebpfMonPutJoin *join, const ebpfMonJoinMatch *match, ebpfM
 {
     ebpfMonPacketPut *p = match->put;
 
+    put->isUnsure = match->isUnsure;
     if (match->isGroup) { /* it stays for the other members */
         ebpfMonJoinMatchMerge(p, put);
         p->made = 1;
@@ -142,7 +143,7 @@ static void joinMatch(ebpfMonPutJoin *join, const ebpfMonJoinMatch *match, ebpfM
     if (key->seqKind != EBPFMON_SEQ_NONE && !p->closed)
         ebpfMonJoinCircuitSetServed(match->circuit, p->seq);
     key->seq = p->seq;
-    key->seqKind = EBPFMON_SEQ_MESSAGE;
+    key->seqKind = match->isUnsure ? EBPFMON_SEQ_SHARED : EBPFMON_SEQ_MESSAGE;
     ebpfMonJoinCircuitsRemovePut(&join->circuits, p);
     free(p);
 }
@@ -157,6 +158,7 @@ ebpfMonPutJoinResult ebpfMonPutJoinMatchIoc(ebpfMonPutJoin *join, ebpfMonMessage
 {
     ebpfMonPutJoinResult result = ebpfMonPutJoinWait;
     ebpfMonJoinMatch match;
+    int isWhole;
 
     if (!put->peer[0] || put->through == ebpfMonByLink || !key->peer.addr)
         return ebpfMonPutJoinAlone; /* a client's put may have caused it, but it has no message */
@@ -165,7 +167,14 @@ ebpfMonPutJoinResult ebpfMonPutJoinMatchIoc(ebpfMonPutJoin *join, ebpfMonMessage
         epicsMutexUnlock(join->lock);
         return ebpfMonPutJoinAlone;
     }
+    /* whose put it is tell the packets of all clients of this thread */
+    isWhole = key->seqKind != EBPFMON_SEQ_SHARED || join->packetsRead >= key->at;
+    if (!isWhole && !last) {
+        epicsMutexUnlock(join->lock);
+        return ebpfMonPutJoinWait;
+    }
     ebpfMonJoinMatchFind(&join->circuits, key, put, last, &match);
+    match.isUnsure |= !isWhole;
     if (match.circuit && key->at > match.circuit->madeAt)
         match.circuit->madeAt = key->at;
     if (match.put && !match.put->isPublished && !last && awaitsReply(match.put, put)) {

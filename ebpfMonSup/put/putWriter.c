@@ -156,7 +156,7 @@ static void setAsyncCause(ebpfMonTarget *t, const struct ebpfMonCauseEvent *caus
 
     if (clients->hasCauseClient) {
         ebpfMonPutClientSet(&clients->causeClient, put);
-        ebpfMonWriterTextFormatCause(put->user, put->host, put->cause, sizeof(put->cause));
+        ebpfMonWriterTextFormatCause(put->user, put->host, put->isUnsure, put->cause, sizeof(put->cause));
     } else {
         describeComm(t, cause->who.comm, (int)cause->byMain, first, put->cause, sizeof(put->cause));
     }
@@ -212,7 +212,7 @@ void ebpfMonPutWritersFind(ebpfMonPutWriters *writers, ebpfMonTarget *t, const s
     }
     ebpfMonTextSet(put->root, sizeof(put->root), findRecordName(t, root));
     if (clients->hasClient)
-        ebpfMonWriterTextFormatCause(put->user, put->host, put->cause, sizeof(put->cause));
+        ebpfMonWriterTextFormatCause(put->user, put->host, put->isUnsure, put->cause, sizeof(put->cause));
     else if (put->root[0] || put->through == ebpfMonByLink)
         setChainCause(writers, t, ev, root, put);
 }
@@ -237,7 +237,8 @@ int ebpfMonPutWritersFindLinkWrite(ebpfMonTarget *t, const struct ebpfMonCauseEv
     snprintf(write->ioc, sizeof(write->ioc), "%s", t->name);
     snprintf(write->root, sizeof(write->root), "%s", findRecordName(t, ev->root));
     if (clients->hasClient)
-        ebpfMonWriterTextFormatCause(clients->client.user, clients->client.host, write->cause, sizeof(write->cause));
+        ebpfMonWriterTextFormatCause(clients->client.user, clients->client.host, clients->client.isUnsure,
+                                     write->cause, sizeof(write->cause));
     else
         describeComm(t, ev->who.comm, (int)ev->byMain, ev->root, write->cause, sizeof(write->cause));
     return 1;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "put/putAuthors.h"
 #include "put/threadPuts.h"
 
 #define SETS 64 /* of threads, by id */
@@ -54,6 +55,13 @@ const ebpfMonThreadPut *ebpfMonThreadPutsFindForChain(const ebpfMonThreadPuts *p
     const ebpfMonThreadPut *p = findThread(puts, chain->head.iocId, chain->head.tid);
 
     return p && p->seen.precord == root && p->seen.at >= chain->begin && p->seen.at <= chain->head.ktime ? p : NULL;
+}
+
+uint64_t ebpfMonThreadPutsGetNumber(const ebpfMonThreadPuts *puts, uint32_t iocId, uint32_t tid)
+{
+    const ebpfMonThreadPut *p = findThread(puts, iocId, tid);
+
+    return p ? EBPFMON_PUT_NUMBER(tid, p->id) : 0;
 }
 
 /* It is the first put after the chain began: a thread may serve several clients (pvxs), and has perhaps made other puts

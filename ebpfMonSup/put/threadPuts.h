@@ -45,6 +45,9 @@ void ebpfMonThreadPutsFinish(ebpfMonThreadPuts *puts, uint32_t iocId, uint32_t t
 const ebpfMonThreadPut *ebpfMonThreadPutsFindForChain(const ebpfMonThreadPuts *puts, const struct ebpfMonChain *chain,
                                                       uint64_t root);
 
+/* The last put of this thread that can begin a chain, as EBPFMON_PUT_NUMBER; 0: none. */
+uint64_t ebpfMonThreadPutsGetNumber(const ebpfMonThreadPuts *puts, uint32_t iocId, uint32_t tid);
+
 /* The client ("put by U@H") whose put began the source chain of a hand-over. Empty: no client, or not known. */
 const char *ebpfMonThreadPutsFindWriter(const ebpfMonThreadPuts *puts, uint32_t iocId,
                                         const struct ebpfMonSourceChain *source);

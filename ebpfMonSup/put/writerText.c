@@ -4,9 +4,9 @@
 #include "common/text.h"
 #include "put/writerText.h"
 
-void ebpfMonWriterTextFormatCause(const char *user, const char *host, char *buf, size_t size)
+void ebpfMonWriterTextFormatCause(const char *user, const char *host, int isUnsure, char *buf, size_t size)
 {
-    snprintf(buf, size, "put by %.39s@%.40s", user, host);
+    snprintf(buf, size, EBPFMON_PUT_BY "%s%.39s@%.40s", isUnsure ? EBPFMON_PERHAPS : "", user, host);
 }
 
 /* A client is called as it claims, because that is how operators know it. What the kernel knows of a client on this
@@ -19,7 +19,8 @@ static void makeWho(ebpfMonPut *put)
         if (put->peerPid)
             snprintf(local, sizeof(local), " %s[%u]%s%s", put->command, put->peerPid,
                      put->container[0] ? " in " : "", put->container);
-        snprintf(who, sizeof(who), "%s@%s%s", put->user[0] ? put->user : "?", put->host, local);
+        snprintf(who, sizeof(who), "%s%s@%s%s", put->isUnsure ? EBPFMON_PERHAPS : "", put->user[0] ? put->user : "?",
+                 put->host, local);
     } else if (put->through == ebpfMonByShell || put->through == ebpfMonByInit) {
         ebpfMonTextSet(who, sizeof(who), ebpfMonThroughName(put->through));
     } else {
@@ -41,8 +42,9 @@ static void makeOrigin(ebpfMonPut *put)
     if (put->cause[0] && n < (int)sizeof(reason))
         snprintf(reason + n, sizeof(reason) - (size_t)n, ", %s", put->cause);
     if (put->peer[0] && put->through != ebpfMonByLink)
-        snprintf(put->origin, sizeof(put->origin), "%s %s%s%s%s", put->through == ebpfMonByPva ? "PVA" : "CA",
-                 put->peer, put->realUser[0] ? " uid " : "", put->realUser, reason);
+        snprintf(put->origin, sizeof(put->origin), "%s %s%s%s%s%s", put->through == ebpfMonByPva ? "PVA" : "CA",
+                 put->isUnsure ? EBPFMON_PERHAPS : "", put->peer, put->realUser[0] ? " uid " : "", put->realUser,
+                 reason);
     else if (reason[0])
         ebpfMonTextSet(put->origin, sizeof(put->origin), reason + 2);
     else

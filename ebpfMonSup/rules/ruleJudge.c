@@ -206,6 +206,12 @@ static void explainName(const char *what, const char *user, char *why, size_t si
         snprintf(why, size, "no %s is known", what);
 }
 
+/* Nonzero: the rule is about who makes the put. A client that may not be the author proves nothing. */
+static int asksForAuthor(const ebpfMonPutRule *rule)
+{
+    return rule->users.count || rule->realUsers.count || rule->hosts.count || rule->verified;
+}
+
 /* Nonzero: the put breaks the rule, and "why" says how. */
 static int isBroken(const ebpfMonRuleSet *set, const ebpfMonPutRule *rule, const ebpfMonPut *put, char *why,
                   size_t size)
@@ -217,6 +223,8 @@ static int isBroken(const ebpfMonRuleSet *set, const ebpfMonPutRule *rule, const
         snprintf(why, size, "no put is allowed");
     } else if (rule->origins && !(rule->origins >> put->through & 1)) {
         snprintf(why, size, "put through %s is not allowed", ebpfMonThroughName(put->through));
+    } else if (put->isUnsure && asksForAuthor(rule)) {
+        snprintf(why, size, "it is not certain that \"%.32s\" made it", put->user);
     } else if (rule->users.count && !isInList(set, &rule->users, put->user)) {
         explainName("user", put->user, why, size);
     } else if (rule->realUsers.count && !isInList(set, &rule->realUsers, put->realUser)) {

@@ -146,6 +146,25 @@ static void testUsersAndHosts(void)
     ebpfMonRuleSetFree(set);
 }
 
+static void testUnsure(void)
+{
+    static const char *const about[] = { "\"users\": \"*\"", "\"realUsers\": \"*\"", "\"hosts\": \"*\"",
+                                         "\"verified\": true" };
+    ebpfMonRuleSet *set;
+
+    testDiag("a client that may not be the author");
+    for (unsigned i = 0; i < sizeof(about) / sizeof(about[0]); i++) {
+        set = ruled(about[i]);
+        begin("A", "1")->isUnsure = 1;
+        expect(set, &put, "rule \"r\": it is not certain that \"alice\" made it");
+        ebpfMonRuleSetFree(set);
+    }
+    set = ruled("\"max\": 5");
+    begin("A", "1")->isUnsure = 1;
+    expect(set, &put, "");
+    ebpfMonRuleSetFree(set);
+}
+
 static void testOrigins(void)
 {
     ebpfMonRuleSet *set;
@@ -298,6 +317,7 @@ MAIN(testRules)
     testMatching();
     testSecondOfName();
     testUsersAndHosts();
+    testUnsure();
     testOrigins();
     testValues();
     testTimes();

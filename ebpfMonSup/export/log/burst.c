@@ -66,7 +66,7 @@ static burstEntry *findBurst(ebpfMonBurst *b, const ebpfMonPut *put, unsigned ha
 
 static int isSameWriter(const ebpfMonBurstWriter *w, const ebpfMonPut *put)
 {
-    return strcmp(w->user, put->user) == 0 && strcmp(w->host, put->host) == 0 &&
+    return strcmp(w->user, put->user) == 0 && strcmp(w->host, put->host) == 0 && w->isUnsure == put->isUnsure &&
            (put->user[0] || w->through == put->through);
 }
 
@@ -94,6 +94,7 @@ static void addToSummary(ebpfMonBurstInfo *info, const ebpfMonPut *put)
     strcpy(info->writer[i].host, put->host);
     strcpy(info->writer[i].peer, put->peer);
     info->writer[i].through = put->through;
+    info->writer[i].isUnsure = put->isUnsure;
     info->writer[i].count = 1;
     info->writers++;
 }

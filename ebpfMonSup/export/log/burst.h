@@ -18,6 +18,7 @@ typedef struct {
     unsigned long count;
     ebpfMonThrough through; /* this and "peer": of the first put */
     char peer[EBPFMON_PEER_SIZE];
+    int  isUnsure;         /* as in ebpfMonPut */
 } ebpfMonBurstWriter;
 
 typedef struct {

@@ -171,7 +171,7 @@ static void addBurstText(lineBuffer *l, ebpfMonFormatter *f, const ebpfMonBurstI
         addWord(l, getUser(&writer));
         addFormatted(l, "@");
         addWord(l, getHost(f, &writer));
-        addFormatted(l, " (%lu)", burst->writer[i].count);
+        addFormatted(l, burst->writer[i].isUnsure ? " (%lu, perhaps)" : " (%lu)", burst->writer[i].count);
     }
     if (countOthers(burst, shown))
         addFormatted(l, ", others (%lu)", countOthers(burst, shown));
@@ -200,6 +200,8 @@ size_t ebpfMonFormatCaPutTextLine(ebpfMonFormatter *f, const ebpfMonPut *put, co
     }
     if (burst)
         addBurstText(&l, f, burst, limit);
+    if (put->isUnsure && !burst)
+        addFormatted(&l, " who_sure=no");
     if (problem)
         addFormatted(&l, " result=%s", problem);
     return l.len;
@@ -301,6 +303,8 @@ static void addJsonBurst(ebpfMonFormatter *f, const ebpfMonBurstInfo *burst, siz
         ebpfMonJsonAddTextIfAny(j, "host", getHost(f, &writer));
         ebpfMonJsonAddTextIfAny(j, "user", getUser(&writer));
         ebpfMonJsonAddInteger(j, "count", (long long)burst->writer[i].count);
+        if (burst->writer[i].isUnsure)
+            ebpfMonJsonAddBool(j, "who_sure", 0);
         ebpfMonJsonCloseObject(j);
     }
     ebpfMonJsonCloseList(j);
@@ -335,6 +339,8 @@ size_t ebpfMonFormatCaPutJsonLine(ebpfMonFormatter *f, const ebpfMonPut *put, co
                                              put->oldCount >= 0 ? put->oldCount : put->count}, limit);
     if (burst)
         addJsonBurst(f, burst, limit);
+    if (put->isUnsure && !burst)
+        ebpfMonJsonAddBool(j, "who_sure", 0);
     if (problem)
         ebpfMonJsonAddText(j, "result", problem);
     len = ebpfMonJsonEnd(j);

@@ -41,6 +41,8 @@ static void addBurst(ebpfMonJson *j, const ebpfMonBurstInfo *b)
         ebpfMonJsonOpenObject(j, NULL);
         ebpfMonJsonAddTextIfAny(j, "user", b->writer[i].user);
         ebpfMonJsonAddTextIfAny(j, "host", b->writer[i].host);
+        if (b->writer[i].isUnsure)
+            ebpfMonJsonAddBool(j, "who_sure", 0);
         if (!b->writer[i].user[0])
             ebpfMonJsonAddText(j, "through", ebpfMonThroughName(b->writer[i].through));
         ebpfMonJsonAddInteger(j, "count", (long long)b->writer[i].count);
@@ -83,6 +85,8 @@ static void addWriter(ebpfMonJson *j, const ebpfMonPut *put)
         ebpfMonJsonAddInteger(j, "uid", put->peerUid);
     ebpfMonJsonAddTextIfAny(j, "command", put->command);
     ebpfMonJsonAddTextIfAny(j, "container", put->container);
+    if (put->isUnsure)
+        ebpfMonJsonAddBool(j, "who_sure", 0);
     ebpfMonJsonAddTextIfAny(j, "through", ebpfMonThroughName(put->through));
     ebpfMonJsonAddTextIfAny(j, "link", put->link);
     ebpfMonJsonAddTextIfAny(j, "link_ioc", put->linkIoc);

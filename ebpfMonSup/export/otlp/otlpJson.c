@@ -158,6 +158,8 @@ static void addPutAttributes(ebpfMonJson *j, const ebpfMonPut *put)
         ebpfMonOtlpAddBoolAttribute(j, "epics.put.unexpected", 1);
         ebpfMonOtlpAddTextAttribute(j, "epics.put.rule", put->rule);
     }
+    if (put->isUnsure)
+        ebpfMonOtlpAddBoolAttribute(j, "epics.put.who_sure", 0);
     ebpfMonOtlpAddTextAttribute(j, "user.name", put->user);
     addAddressAttributes(j, "client", put->peer);
     addAddressAttributes(j, "server", put->server);

@@ -10,7 +10,7 @@ typedef struct {
     int64_t  count, oldCount, status;
     uint64_t hash;
     uint32_t pid, uid;
-    uint8_t  hasOld, isNumber, oldIsNumber, isText, oldIsText, through, result, seen, unexpected;
+    uint8_t  hasOld, isNumber, oldIsNumber, isText, oldIsText, through, result, seen, unexpected, isUnsure;
 } fixedMembers;
 
 #define TEXT(member) {offsetof(ebpfMonPut, member), sizeof(((ebpfMonPut *)0)->member)}
@@ -31,7 +31,7 @@ size_t ebpfMonPutPack(const ebpfMonPut *put, uint8_t *buf)
         .uid = put->peerUid, .hasOld = !!put->hasOld, .isNumber = !!put->isNumber,
         .oldIsNumber = !!put->oldIsNumber, .isText = !!put->isText, .oldIsText = !!put->oldIsText,
         .through = (uint8_t)put->through, .result = (uint8_t)put->result,
-        .seen = (uint8_t)put->seen, .unexpected = !!put->unexpected,
+        .seen = (uint8_t)put->seen, .unexpected = !!put->unexpected, .isUnsure = !!put->isUnsure,
     };
     uint8_t *to = buf;
 
@@ -73,6 +73,7 @@ void ebpfMonPutUnpack(const uint8_t *buf, size_t len, ebpfMonPut *put)
     put->result = f.result;
     put->seen = f.seen;
     put->unexpected = f.unexpected;
+    put->isUnsure = f.isUnsure;
     put->who[0] = put->origin[0] = 0;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         char *text = (char *)put + texts[i].at;
