@@ -74,7 +74,7 @@ void ebpfMonPutClean(ebpfMonPut *put)
     } texts[] = {
         TEXT(ioc), TEXT(pv), TEXT(channel), TEXT(val), TEXT(old), TEXT(after), TEXT(user), TEXT(host), TEXT(realUser),
         TEXT(command), TEXT(container), TEXT(thread), TEXT(link), TEXT(linkIoc), TEXT(root), TEXT(cause), TEXT(who),
-        TEXT(origin), TEXT(message), TEXT(rule),
+        TEXT(origin), TEXT(message), TEXT(rule), TEXT(group),
     };
 
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
@@ -117,6 +117,8 @@ size_t ebpfMonPutLine(const ebpfMonPut *put, char *buf, size_t size)
         strcpy(result, " UNWRITTEN: answered OK, but no record was written");
         break;
     }
+    if (put->isPartly)
+        strcat(result, ", and made other members");
     snprintf(line, sizeof(line), "%s %s %s -> %s%s%s%s%s%s%s%s%s%s", when, put->pv, old, put->val,
              put->after[0] ? " (became " : "", put->after, put->after[0] ? ")" : "",
              put->who[0] ? " by " : "", put->who,

@@ -51,6 +51,7 @@ typedef struct {
     char     ioc[EBPFMON_NAME_SIZE]; /* name of the IOC; of a server that is no watched IOC: its address:port */
     char     pv[EBPFMON_NAME_SIZE + 8]; /* RECORD.FIELD; only RECORD for VAL. If the channel is not known: "sid 12" */
     char     channel[128];/* the name as the client wrote it, if it differs from pv (alias, modifiers, filters) */
+    char     group[128];  /* the group of pvAccess of which it is a member, and to which the client wrote */
     char     val[EBPFMON_TEXT_SIZE];   /* the value that was sent */
     char     old[EBPFMON_TEXT_SIZE];   /* the value before; empty if it is not known: see hasOld */
     char     after[EBPFMON_TEXT_SIZE]; /* the value that the field has afterwards, if it differs from val; else empty */
@@ -93,6 +94,8 @@ typedef struct {
     ebpfMonPutResult result;
     long     status;
     char     message[64];
+    int      isPartly;    /* nonzero: a group of pvAccess of which the server refused a member, and made others: these
+                           * are puts of their own */
     unsigned seen;        /* EBPFMON_SEEN_… */
     int      byIoc;       /* nonzero: the client is an IOC of this host: a sequence or a CA link, no person */
     int      unexpected;  /* nonzero: the rules do not expect it; "rule" tells why */

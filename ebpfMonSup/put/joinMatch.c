@@ -194,11 +194,14 @@ void ebpfMonJoinMatchFind(const ebpfMonJoinCircuits *circuits, const ebpfMonMess
     match->isUnsure = match->put && key->seqKind == EBPFMON_SEQ_SHARED && mayBeOther(circuits, key, put, match);
 }
 
-void ebpfMonJoinMatchMerge(const ebpfMonPacketPut *p, ebpfMonPut *put)
+void ebpfMonJoinMatchMerge(const ebpfMonPacketPut *p, int isGroup, ebpfMonPut *put)
 {
     put->seen |= EBPFMON_SEEN_WIRE;
     put->hash = p->hash;
-    if (!put->channel[0] && strcmp(p->channel, put->pv) != 0 && (p->pva || !ebpfMonCaTypeIsAcknowledge(p->dbrType)))
+    if (isGroup)
+        snprintf(put->group, sizeof(put->group), "%s", p->channel);
+    else if (!put->channel[0] && strcmp(p->channel, put->pv) != 0 &&
+             (p->pva || !ebpfMonCaTypeIsAcknowledge(p->dbrType)))
         snprintf(put->channel, sizeof(put->channel), "%s", p->channel);
     if (p->pva || put->through == ebpfMonByPva) { /* in the IOC only the address of such a client is seen */
         if (p->user[0])

@@ -20,8 +20,8 @@ typedef struct {
 void ebpfMonJoinMatchFind(const ebpfMonJoinCircuits *circuits, const ebpfMonMessageKey *key, const ebpfMonPut *put,
                           int last, ebpfMonJoinMatch *match);
 
-/* Copies what only the packet shows of a put. */
-void ebpfMonJoinMatchMerge(const ebpfMonPacketPut *packet, ebpfMonPut *put);
+/* Copies what only the packet shows of a put. "isGroup": the packet is of its group. */
+void ebpfMonJoinMatchMerge(const ebpfMonPacketPut *packet, int isGroup, ebpfMonPut *put);
 
 /* A put seen in the IOC is published without its packet: notes this until the packet comes. */
 void ebpfMonJoinPublishedAdd(ebpfMonJoinCircuits *circuits, const ebpfMonMessageKey *key, const ebpfMonPut *put);

@@ -165,7 +165,7 @@ static ebpfMonPacketPut **takeOfCircuit(ebpfMonJoinCircuits *circuits, ebpfMonJo
         }
         p = takeOut(circuits, p, look);
         p->next = NULL;
-        if (p->made || !isCertain(c, p)) {
+        if ((p->made && (!p->replied || p->ok || p->told)) || !isCertain(c, p)) {
             free(p);
             continue;
         }

@@ -40,7 +40,9 @@ typedef struct ebpfMonPacketPut {
     uint8_t  elementSize, pva, replyAsked, isNumber;
     uint8_t  passed;      /* the IOC served a later message of this circuit */
     uint8_t  closed;      /* the circuit ended, or is not watched any more */
-    uint8_t  made;        /* members of its PVA group were seen in the IOC: it is not published again */
+    uint8_t  made;        /* members of its PVA group were seen in the IOC: it is published only if the server has
+                           * refused it, and … */
+    uint8_t  told;        /* … none of these members tells that */
     uint8_t  inside;      /* it came when each put of its IOC was seen inside */
     uint8_t  isPublished; /* it is published; the IOC may make it still */
     uint8_t  isUnread;    /* bytes still waited in the socket of its server when it was given up */

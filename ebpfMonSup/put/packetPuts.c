@@ -136,6 +136,7 @@ void ebpfMonPacketPutsFinish(ebpfMonPacketPuts *puts, const ebpfMonPacketPut *p,
     if (client.peerPid && !p->pva)
         ebpfMonLinkWritesTakeWriter(puts->linkWrites, client.peerPid, p->channel, p->at, put);
     setResult(p, missed, put);
+    put->isPartly = p->made;
     ebpfMonWriterTextComplete(put);
     puts->sink(puts->arg, &finished);
 }

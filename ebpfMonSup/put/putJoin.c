@@ -128,8 +128,9 @@ static void joinMatch(ebpfMonPutJoin *join, const ebpfMonJoinMatch *match, ebpfM
 
     put->isUnsure = match->isUnsure;
     if (match->isGroup) { /* it stays for the other members */
-        ebpfMonJoinMatchMerge(p, put);
+        ebpfMonJoinMatchMerge(p, 1, put);
         p->made = 1;
+        p->told |= ebpfMonPutHasFailed(put);
         return;
     }
     key->moved = memcmp(&key->peer, &match->circuit->peer, sizeof(key->peer)) != 0;
@@ -138,7 +139,7 @@ static void joinMatch(ebpfMonPutJoin *join, const ebpfMonJoinMatch *match, ebpfM
     key->sentAt = p->pva ? 0 : p->at;
     if (key->moved && p->pva)
         put->user[0] = put->host[0] = 0; /* those of another client */
-    ebpfMonJoinMatchMerge(p, put);
+    ebpfMonJoinMatchMerge(p, 0, put);
     ebpfMonJoinCircuitConfirm(match->circuit, p->circuit, p->stretch, p->seq);
     if (key->seqKind != EBPFMON_SEQ_NONE && !p->closed)
         ebpfMonJoinCircuitSetServed(match->circuit, p->seq);

@@ -53,7 +53,9 @@ class Ioc:
         if self.kind == "pythonSoftIOC":
             return [sys.executable, "-u", *self.files, self.prefix]
         if self.kind == "pvxs":
-            return [sys.executable, "-m", "pvxslibs.ioc", "-m", self.macros, *(a for f in self.files for a in ("-d", f))]
+            secured = ["-c", f"from epicscorelibs import ioc; ioc.dbCore.asSetFilename(b'{self.acf}'); import runpy; "
+                       "runpy.run_module('pvxslibs.ioc', run_name='__main__')"]  # it has no option for it
+            return [sys.executable, *(secured if self.acf else ["-m", "pvxslibs.ioc"]), "-m", self.macros, *(a for f in self.files for a in ("-d", f))]
         argv = [self.program or paths.BASE_BIN / self.kind, "-m", self.macros]
         if self.acf:
             argv += ["-a", self.acf]

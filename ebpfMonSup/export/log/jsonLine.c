@@ -103,6 +103,8 @@ static void addResult(ebpfMonJson *j, const ebpfMonPut *put)
     if (put->status)
         ebpfMonJsonAddInteger(j, "status", put->status);
     ebpfMonJsonAddTextIfAny(j, "message", put->message);
+    if (put->isPartly)
+        ebpfMonJsonAddBool(j, "partly", 1);
     ebpfMonJsonAddTextIfAny(j, "seen", seen[put->seen & 3]);
     if (put->unexpected) {
         ebpfMonJsonAddBool(j, "unexpected", 1);
@@ -120,6 +122,7 @@ size_t ebpfMonFormatJsonLine(ebpfMonFormatter *f, const ebpfMonPut *put, const e
     addTime(j, &put->time);
     ebpfMonJsonAddTextIfAny(j, "pv", put->pv);
     ebpfMonJsonAddTextIfAny(j, "channel", put->channel);
+    ebpfMonJsonAddTextIfAny(j, "group", put->group);
     ebpfMonJsonAddTextIfAny(j, "ioc", put->ioc);
     addValues(j, put);
     addWriter(j, put);

@@ -128,6 +128,7 @@ static void addPutAttributes(ebpfMonJson *j, const ebpfMonPut *put)
 
     ebpfMonOtlpAddTextAttribute(j, "epics.pv", put->pv);
     ebpfMonOtlpAddTextAttribute(j, "epics.channel", put->channel);
+    ebpfMonOtlpAddTextAttribute(j, "epics.put.group", put->group);
     ebpfMonOtlpAddTextAttribute(j, "epics.ioc", put->ioc);
     /* always a text, because a backend has one type for a name */
     ebpfMonOtlpAddAnyTextAttribute(j, "epics.value", put->val);
@@ -147,6 +148,8 @@ static void addPutAttributes(ebpfMonJson *j, const ebpfMonPut *put)
     if (put->status)
         ebpfMonOtlpAddIntegerAttribute(j, "epics.put.status", put->status);
     ebpfMonOtlpAddTextAttribute(j, "epics.put.message", put->message);
+    if (put->isPartly)
+        ebpfMonOtlpAddBoolAttribute(j, "epics.put.partly", 1);
     ebpfMonOtlpAddTextAttribute(j, "epics.put.link", put->link);
     ebpfMonOtlpAddTextAttribute(j, "epics.put.link_ioc", put->linkIoc);
     ebpfMonOtlpAddTextAttribute(j, "epics.put.root", put->root);

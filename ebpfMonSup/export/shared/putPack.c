@@ -10,7 +10,7 @@ typedef struct {
     int64_t  count, oldCount, status;
     uint64_t hash;
     uint32_t pid, uid;
-    uint8_t  hasOld, isNumber, oldIsNumber, isText, oldIsText, through, result, seen, unexpected, isUnsure;
+    uint8_t  hasOld, isNumber, oldIsNumber, isText, oldIsText, through, result, seen, unexpected, isUnsure, isPartly;
 } fixedMembers;
 
 #define TEXT(member) {offsetof(ebpfMonPut, member), sizeof(((ebpfMonPut *)0)->member)}
@@ -20,7 +20,7 @@ static const struct {
 } texts[] = {
     TEXT(ioc), TEXT(pv), TEXT(channel), TEXT(val), TEXT(old), TEXT(after), TEXT(user), TEXT(host), TEXT(peer),
     TEXT(server), TEXT(realUser), TEXT(command), TEXT(container), TEXT(thread), TEXT(link), TEXT(linkIoc),
-    TEXT(root), TEXT(cause), TEXT(message), TEXT(rule),
+    TEXT(root), TEXT(cause), TEXT(message), TEXT(rule), TEXT(group),
 };
 
 size_t ebpfMonPutPack(const ebpfMonPut *put, uint8_t *buf)
@@ -32,6 +32,7 @@ size_t ebpfMonPutPack(const ebpfMonPut *put, uint8_t *buf)
         .oldIsNumber = !!put->oldIsNumber, .isText = !!put->isText, .oldIsText = !!put->oldIsText,
         .through = (uint8_t)put->through, .result = (uint8_t)put->result,
         .seen = (uint8_t)put->seen, .unexpected = !!put->unexpected, .isUnsure = !!put->isUnsure,
+        .isPartly = !!put->isPartly,
     };
     uint8_t *to = buf;
 
@@ -74,6 +75,7 @@ void ebpfMonPutUnpack(const uint8_t *buf, size_t len, ebpfMonPut *put)
     put->seen = f.seen;
     put->unexpected = f.unexpected;
     put->isUnsure = f.isUnsure;
+    put->isPartly = f.isPartly;
     put->who[0] = put->origin[0] = 0;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         char *text = (char *)put + texts[i].at;
