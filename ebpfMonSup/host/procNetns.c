@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See procNetns.h. */
 #include <ctype.h>
+#include <fcntl.h>
+#include <linux/nsfs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "common/array.h"
 #include "host/procNetns.h"
 #include "host/procTcp.h"
@@ -19,6 +23,30 @@ uint32_t ebpfMonProcNetns(pid_t pid)
 
     snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)pid);
     return stat(path, &st) ? 0 : (uint32_t)st.st_ino;
+}
+
+/* The inode of the user namespace that owns the network namespace of a process (ioctl_ns(2)). 0: we may not know. */
+static ino_t findOwner(const char *path)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC), owner = file < 0 ? -1 : ioctl(file, NS_GET_USERNS);
+    struct stat st = { .st_ino = 0 };
+
+    if (owner >= 0 && fstat(owner, &st))
+        st.st_ino = 0;
+    if (owner >= 0)
+        close(owner);
+    if (file >= 0)
+        close(file);
+    return st.st_ino;
+}
+
+int ebpfMonProcNetnsIsOurs(pid_t pid)
+{
+    char path[48];
+    struct stat own;
+
+    snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)pid);
+    return stat("/proc/self/ns/user", &own) == 0 && findOwner(path) == own.st_ino;
 }
 
 int ebpfMonProcNetnsList(const pid_t *pids, size_t count, ebpfMonNetns **list)

@@ -18,6 +18,10 @@ typedef struct {
     pid_t    pid;     /* the first process of the given list that lives in it */
 } ebpfMonNetns;
 
+/* Nonzero: the network namespace of this process belongs to our own user namespace: nobody without privileges has made
+ * it, to write packets there. */
+int ebpfMonProcNetnsIsOurs(pid_t pid);
+
 /* The different network namespaces of these processes, in their order. Returns the number, -1: no memory; *list is
  * malloc'ed for the caller. */
 int ebpfMonProcNetnsList(const pid_t *pids, size_t count, ebpfMonNetns **list);

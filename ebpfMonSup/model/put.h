@@ -74,6 +74,7 @@ typedef struct {
     char     host[64];    /* as the client claims; else its address */
     char     peer[EBPFMON_PEER_SIZE];   /* real address:port of the client; empty: there is no client */
     char     server[EBPFMON_PEER_SIZE]; /* address:port of the server; empty: not known */
+    char     published[EBPFMON_PEER_SIZE]; /* … to which the client connected, if this host translates it to "server" */
     char     realUser[40];/* real user of a client on this host, from the kernel */
     uint32_t peerPid;     /* process of a client on this host; else 0 */
     uint32_t peerUid;

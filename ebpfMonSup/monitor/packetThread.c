@@ -40,7 +40,8 @@ static void noteUse(ebpfMonMonitor *m, const ebpfMonWireEvent *ev)
     server = ebpfMonServersFind(m->put.servers, &ev->peer, ebpfMonClockMonotonic());
     ebpfMonRequestsGetFilter(m->requests, &f);
     if (!server->off && !server->isElsewhere && f.level > ebpfMonLevelOff &&
-        ebpfMonPatternMatchesIoc(f.ioc, server->name))
+        ebpfMonPatternMatchesIoc(f.ioc, server->name) &&
+        !ebpfMonPacketEventsIsOuter(m->put.packetEvents, &ev->peer))
         ebpfMonUsageAddPacket(m->usage, ev, server->iocId, server->name);
 }
 

@@ -9,6 +9,7 @@
 /* The message by which a client sent a put: the circuit and a TCP sequence number, the same on both hosts. */
 typedef struct {
     struct ebpfMonPeer peer; /* addr 0: no message. sport 0: only the client's address is known */
+    struct ebpfMonPeer outer; /* as in ebpfMonPacketPut */
     struct ebpfMonFirst first; /* of the circuit, if "moved"; else zeros */
     uint64_t at;      /* monotonic ns of the put */
     uint64_t sentAt;  /* … and of its packet, for a CA put; 0: not known */

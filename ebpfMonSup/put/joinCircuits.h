@@ -29,6 +29,7 @@ typedef struct ebpfMonJoinCircuit {
     struct ebpfMonJoinCircuit *next;          /* of the same bucket */
     struct ebpfMonJoinCircuit *newer, *older; /* by the time of the last put */
     struct ebpfMonPeer peer;
+    struct ebpfMonPeer outer;                 /* as in ebpfMonPacketPut */
     uint64_t  used;                           /* monotonic ns of its last put */
     ebpfMonPacketPut *first, *last;           /* seen in packets, and not yet in the IOC; in the order of the packets */
     unsigned  nameless;                       /* of these: puts to a channel whose name is not known */

@@ -20,6 +20,7 @@
                                      * then, when its probes are attached; STUCK_NS if they were: the IOC may be
                                      * stopped by a debugger */
 #define PUBLISHED_MAX  4096
+#define AGAIN_NS  1000000ull /* to the next look, when not all packets were read */
 #define ASK_NS    250000000ull /* between two questions whether the server has read what came */
 
 void ebpfMonJoinUnmatchedJudge(ebpfMonTargets *targets, ebpfMonPacketPut *p)
@@ -90,6 +91,12 @@ static int isUnmatched(ebpfMonJoinCircuit *c, ebpfMonPacketPut *p, ebpfMonJoinLo
     ebpfMonJoinUnmatchedNotePassed(c, p, look->now);
     ebpfMonJoinUnmatchedJudge(look->targets, p);
     end = findEnd(c, p, &byEvents);
+    /* a put to nobody of this host may be seen again, in another namespace (translated.h) */
+    if (!byEvents && !p->pid && look->now != UINT64_MAX && look->packetsRead < p->since) {
+        if (look->now + AGAIN_NS < look->due)
+            look->due = look->now + AGAIN_NS;
+        return 0;
+    }
     if ((byEvents && look->now != UINT64_MAX ? look->eventsRead : look->now) >= end)
         return isRead(c, p, look);
     if (end <= look->now && end < look->events)

@@ -12,6 +12,7 @@ typedef struct {
     ebpfMonTargets *targets;    /* NULL: each put to an IOC is seen inside */
     uint64_t        now;        /* UINT64_MAX: the end; no put waits any longer */
     uint64_t        eventsRead; /* all puts of IOCs from before that were read, and asked for their packets */
+    uint64_t        packetsRead; /* all packets from before that were read */
     uint64_t        due;        /* found: when to look again; UINT64_MAX: not because of the time */
     uint64_t        events;     /* found: events must be read up to then; UINT64_MAX: none waits for that */
 } ebpfMonJoinLook;

@@ -244,3 +244,16 @@ int ebpfMonLinkWritesTakeWriter(ebpfMonLinkWrites *writes, uint32_t pid, const c
     epicsMutexUnlock(writes->lock);
     return found.link != NULL;
 }
+
+void ebpfMonLinkWritesCorrect(ebpfMonLinkWrites *writes, ebpfMonPut *put, uint64_t sentAt)
+{
+    const char *channel = put->channel[0] ? put->channel : put->pv;
+
+    if (!put->peerPid || (put->through != ebpfMonByCa && put->through != ebpfMonByCaLink) ||
+        ebpfMonLinkWritesTakeWriter(writes, put->peerPid, channel, sentAt, put) ||
+        put->through == ebpfMonByCa)
+        return;
+    put->through = ebpfMonByCa;
+    put->linkChain.iocId = 0;
+    put->link[0] = put->linkIoc[0] = put->root[0] = put->cause[0] = 0;
+}

@@ -50,4 +50,9 @@ int ebpfMonLinkWritesSetWriter(ebpfMonLinkWrites *writes, uint32_t pid, const ch
 int ebpfMonLinkWritesTakeWriter(ebpfMonLinkWrites *writes, uint32_t pid, const char *channel, uint64_t sentAt,
                                 ebpfMonPut *put);
 
+/* The packet shows when the put was sent, and so which write of a CA link it carries. The thread of the IOC may have
+ * waited for the lock set since, while the link wrote again. If the link wrote nothing that another packet did not
+ * carry, something else in that process sent the put. */
+void ebpfMonLinkWritesCorrect(ebpfMonLinkWrites *writes, ebpfMonPut *put, uint64_t sentAt);
+
 #endif

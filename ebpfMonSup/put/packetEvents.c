@@ -2,9 +2,11 @@
 #include <stdlib.h>
 
 #include "common/clock.h"
+#include "host/procNetns.h"
 #include "model/filter.h"
 #include "put/lastValues.h"
 #include "put/packetEvents.h"
+#include "put/translated.h"
 #include "wire/caType.h"
 
 #define DELAY_MAX   60000000000ull /* from a packet to us */
@@ -18,6 +20,7 @@ struct ebpfMonPacketEvents {
     ebpfMonPacketEventCalls  calls;
     int                      canJoin;
     ebpfMonLastValues       *lastValues;
+    ebpfMonTranslated       *translated;
     uint64_t                 lost;     /* events of IOCs, when they were counted last */
     uint64_t                 lostAt;   /* monotonic ns: when there were more than before */
     uint64_t                 packetsLost, packetsLostAt; /* the same of packets */
@@ -38,9 +41,10 @@ ebpfMonPacketEvents *ebpfMonPacketEventsNew(ebpfMonPutJoin *join, ebpfMonServers
     e->calls = *calls;
     e->canJoin = canJoin;
     e->lastValues = ebpfMonLastValuesNew();
-    if (e->lastValues)
+    e->translated = ebpfMonTranslatedNew();
+    if (e->lastValues && e->translated)
         return e;
-    free(e);
+    ebpfMonPacketEventsFree(e);
     return NULL;
 }
 
@@ -48,6 +52,7 @@ void ebpfMonPacketEventsFree(ebpfMonPacketEvents *e)
 {
     if (!e)
         return;
+    ebpfMonTranslatedFree(e->translated);
     ebpfMonLastValuesFree(e->lastValues);
     free(e);
 }
@@ -83,6 +88,33 @@ static int isForwarded(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev, const
     return netns && netns != ev->peer.netns && ebpfMonServersIsCovered(e->servers, netns);
 }
 
+/* Nonzero: the packets are of the outer side of a translated connection, so they are copies. */
+static int isOuter(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev, const ebpfMonServer *server)
+{
+    uint64_t now = ebpfMonClockMonotonic();
+    const struct ebpfMonPeer *outer;
+
+    if (server->isElsewhere || ebpfMonTranslatedIsOuter(e->translated, &ev->peer))
+        return 1;
+    if (!server->pid) {
+        ebpfMonTranslatedNote(e->translated, ev, now);
+        return 0;
+    }
+    outer = ebpfMonTranslatedFindOuter(e->translated, &ev->peer);
+    if (!outer && (outer = ebpfMonTranslatedFindSame(e->translated, ev, now)) && !ebpfMonProcNetnsIsOurs(server->pid))
+        return 0;
+    if (!outer)
+        return 0;
+    ebpfMonTranslatedAdd(e->translated, outer, &ev->peer);
+    ebpfMonPutJoinSetOuter(e->join, &ev->peer, outer, now); /* which forgets circuits that had no put for a minute */
+    return 0;
+}
+
+int ebpfMonPacketEventsIsOuter(ebpfMonPacketEvents *e, const struct ebpfMonPeer *peer)
+{
+    return ebpfMonTranslatedIsOuter(e->translated, peer);
+}
+
 static void addPut(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
 {
     const ebpfMonServer *server = findServer(e, ev);
@@ -90,7 +122,7 @@ static void addPut(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
     ebpfMonOldValue old = { .known = 0 }; /* the inside knows it for sure */
     int isCopy;
 
-    if (server->isElsewhere)
+    if (isOuter(e, ev, server))
         return;
     isCopy = isForwarded(e, ev, server);
     if (server->isSeen) {
@@ -112,6 +144,9 @@ void ebpfMonPacketEventsAdd(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
     ebpfMonOldValue old;
 
     switch (ev->kind) {
+    case ebpfMonWireOpened:
+        isOuter(e, ev, findServer(e, ev));
+        break;
     case ebpfMonWirePut:
         addPut(e, ev);
         break;
@@ -131,6 +166,7 @@ void ebpfMonPacketEventsAdd(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
         if (ev->fromServer) /* else one client left */
             ebpfMonLastValuesForgetServer(e->lastValues, &ev->peer);
         ebpfMonPutJoinCloseCircuit(e->join, &ev->peer, findArrival(ev->time));
+        ebpfMonTranslatedForget(e->translated, &ev->peer);
         break;
     case ebpfMonWireCrowded: /* ebpfMonWireClosed comes next, but the connection goes on: answers may come */
         e->packetsLostAt = findArrival(ev->time);

@@ -40,6 +40,9 @@ void ebpfMonPacketEventsFree(ebpfMonPacketEvents *events); /* NULL does no harm 
 /* Adds a wire event; an event that does not concern puts is ignored. */
 void ebpfMonPacketEventsAdd(ebpfMonPacketEvents *events, const ebpfMonWireEvent *event);
 
+/* Nonzero: the same connection is seen a second time, with its server (put/translated.h). */
+int ebpfMonPacketEventsIsOuter(ebpfMonPacketEvents *events, const struct ebpfMonPeer *peer);
+
 /* Checks whether events of IOCs were lost. Call it before packets are read. "now": monotonic ns. */
 void ebpfMonPacketEventsNoteLost(ebpfMonPacketEvents *events, uint64_t now);
 

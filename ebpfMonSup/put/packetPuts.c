@@ -131,7 +131,10 @@ void ebpfMonPacketPutsFinish(ebpfMonPacketPuts *puts, const ebpfMonPacketPut *p,
         setAcknowledge(p, put);
     else
         setValues(p, put);
-    ebpfMonPutClientsFind(puts->clients, &p->peer, &p->first, p->user, p->host, &client);
+    if (p->outer.port)
+        ebpfMonPutClientsFindOuter(puts->clients, &p->peer, &p->outer, &p->first, p->user, p->host, &client);
+    else
+        ebpfMonPutClientsFind(puts->clients, &p->peer, &p->first, p->user, p->host, &client);
     ebpfMonPutClientSet(&client, put);
     if (client.peerPid && !p->pva)
         ebpfMonLinkWritesTakeWriter(puts->linkWrites, client.peerPid, p->channel, p->at, put);

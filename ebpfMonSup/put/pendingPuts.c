@@ -96,29 +96,25 @@ void ebpfMonPendingPutsDiscard(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p
     pending->freed = p;
 }
 
-/* The packet showed that another client made it. */
-static void correctClient(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p)
+/* The packet showed that another client made it; with "isClaimed" also what the client claims. */
+static void findClient(ebpfMonPendingPuts *pending, const ebpfMonPendingPut *p, int isClaimed, ebpfMonPutClient *client)
 {
-    ebpfMonPutClient client;
+    const char *user = isClaimed ? p->put.user : "", *host = isClaimed ? p->put.host : "";
 
-    ebpfMonPutClientsFind(pending->clients, &p->key.peer, &p->key.first, p->put.user, p->put.host, &client);
-    ebpfMonPutClientSet(&client, &p->put);
+    if (p->key.outer.port)
+        ebpfMonPutClientsFindOuter(pending->clients, &p->key.peer, &p->key.outer, &p->key.first, user, host, client);
+    else
+        ebpfMonPutClientsFind(pending->clients, &p->key.peer, &p->key.first, user, host, client);
 }
 
-/* The packet shows when the put was sent, and so which write of a CA link it carries. The thread of the IOC may have
- * waited for the lock set since, while the link wrote again. If the link wrote nothing that another packet did not
- * carry, something else in that process sent the put. */
-static void correctLink(ebpfMonPendingPuts *pending, ebpfMonPut *put, uint64_t sentAt)
+static void correctClient(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p)
 {
-    const char *channel = put->channel[0] ? put->channel : put->pv;
+    int isUnsure = p->put.isUnsure;
+    ebpfMonPutClient client;
 
-    if (!put->peerPid || (put->through != ebpfMonByCa && put->through != ebpfMonByCaLink) ||
-        ebpfMonLinkWritesTakeWriter(pending->linkWrites, put->peerPid, channel, sentAt, put) ||
-        put->through == ebpfMonByCa)
-        return;
-    put->through = ebpfMonByCa;
-    put->linkChain.iocId = 0;
-    put->link[0] = put->linkIoc[0] = put->root[0] = put->cause[0] = 0;
+    findClient(pending, p, 1, &client);
+    ebpfMonPutClientSet(&client, &p->put);
+    p->put.isUnsure = isUnsure;
 }
 
 /* Nonzero: the thread may have served another client than the one from which it received last, as far as we saw. */
@@ -134,10 +130,10 @@ static int joinPacket(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p, int las
     ebpfMonPutJoinResult r = ebpfMonPutJoinMatchIoc(pending->join, &p->key, &p->put, last);
 
     p->isPublished = r == ebpfMonPutJoinPublished;
-    if (r == ebpfMonPutJoinFound && p->key.moved)
+    if (r == ebpfMonPutJoinFound && (p->key.moved || p->key.outer.port))
         correctClient(pending, p);
     if (p->key.sentAt)
-        correctLink(pending, &p->put, p->key.sentAt);
+        ebpfMonLinkWritesCorrect(pending->linkWrites, &p->put, p->key.sentAt);
     if (r != ebpfMonPutJoinFound && p->put.through == ebpfMonByPva && mayBeAnotherClient(pending, p))
         p->put.isUnsure = 1; /* only its packet could tell */
     p->awaitsReply = r == ebpfMonPutJoinReply;
@@ -161,7 +157,7 @@ static void noteAuthor(ebpfMonPendingPuts *pending, const ebpfMonPendingPut *p, 
     ebpfMonPutClient other;
 
     if (p->key.moved) /* without the claims, as any link's put */
-        ebpfMonPutClientsFind(pending->clients, &p->key.peer, &p->key.first, "", "", &other);
+        findClient(pending, p, 0, &other);
     ebpfMonPutAuthorsAdd(pending->authors, p->iocId, number, &p->put, p->key.moved ? &other : NULL);
 }
 

@@ -130,6 +130,15 @@ void ebpfMonPutClientsFind(ebpfMonPutClients *clients, const struct ebpfMonPeer 
     makeClient(clients, peer, &owner, user, host, client);
 }
 
+void ebpfMonPutClientsFindOuter(ebpfMonPutClients *clients, const struct ebpfMonPeer *peer,
+                                const struct ebpfMonPeer *outer, const struct ebpfMonFirst *first, const char *user,
+                                const char *host, ebpfMonPutClient *client)
+{
+    ebpfMonPutClientsFind(clients, outer, first, user, host, client);
+    memcpy(client->published, client->server, sizeof(client->published));
+    ebpfMonPeerTextEnd(peer->saddr, peer->saddr6, peer->sport, client->server, sizeof(client->server));
+}
+
 int ebpfMonPutClientsFindByThread(ebpfMonPutClients *clients, const struct ebpfMonHead *head,
                                   const struct ebpfMonWho *who, ebpfMonPutClient *client)
 {
@@ -158,6 +167,7 @@ void ebpfMonPutClientSet(const ebpfMonPutClient *client, ebpfMonPut *put)
 {
     memcpy(put->peer, client->peer, sizeof(put->peer));
     memcpy(put->server, client->server, sizeof(put->server));
+    memcpy(put->published, client->published, sizeof(put->published));
     memcpy(put->user, client->user, sizeof(put->user));
     memcpy(put->host, client->host, sizeof(put->host));
     memcpy(put->realUser, client->realUser, sizeof(put->realUser));

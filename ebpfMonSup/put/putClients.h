@@ -17,7 +17,7 @@ typedef struct ebpfMonPutClients ebpfMonPutClients;
 
 /* Members are as those of the same name in ebpfMonPut. */
 typedef struct {
-    char     peer[EBPFMON_PEER_SIZE], server[EBPFMON_PEER_SIZE];
+    char     peer[EBPFMON_PEER_SIZE], server[EBPFMON_PEER_SIZE], published[EBPFMON_PEER_SIZE];
     char     user[40], host[64];
     char     realUser[40];
     char     command[64], container[64];
@@ -38,6 +38,11 @@ void ebpfMonPutClientsFree(ebpfMonPutClients *clients);
 void ebpfMonPutClientsFind(ebpfMonPutClients *clients, const struct ebpfMonPeer *peer,
                            const struct ebpfMonFirst *first, const char *user, const char *host,
                            ebpfMonPutClient *client);
+
+/* The same of a connection that is a translation of "outer" (put/translated.h). */
+void ebpfMonPutClientsFindOuter(ebpfMonPutClients *clients, const struct ebpfMonPeer *peer,
+                                const struct ebpfMonPeer *outer, const struct ebpfMonFirst *first, const char *user,
+                                const char *host, ebpfMonPutClient *client);
 
 /* The client that a thread of a watched IOC serves. Nonzero: there is one, and *client is set. Event thread. */
 int ebpfMonPutClientsFindByThread(ebpfMonPutClients *clients, const struct ebpfMonHead *head,

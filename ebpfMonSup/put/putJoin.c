@@ -127,6 +127,7 @@ static void joinMatch(ebpfMonPutJoin *join, const ebpfMonJoinMatch *match, ebpfM
     ebpfMonPacketPut *p = match->put;
 
     put->isUnsure = match->isUnsure;
+    key->outer = p->outer;
     if (match->isGroup) { /* it stays for the other members */
         ebpfMonJoinMatchMerge(p, 1, put);
         p->made = 1;
@@ -244,12 +245,37 @@ void ebpfMonPutJoinAddPacket(ebpfMonPutJoin *join, const ebpfMonWireEvent *ev, u
         fillPacketPut(p, ev, old, at, data, have);
         p->iocId = iocId;
         p->pid = pid;
+        p->outer = c->outer;
         ebpfMonJoinUnmatchedJudge(join->targets, p);
         ebpfMonJoinCircuitsAddPut(&join->circuits, c, p);
         p = NULL;
     }
     epicsMutexUnlock(join->lock);
     free(p);
+}
+
+/* They are copies of those that the inner circuit shows. */
+static void dropPuts(ebpfMonPutJoin *join, ebpfMonJoinCircuit *c)
+{
+    while (c && c->first) {
+        ebpfMonPacketPut *p = c->first;
+
+        ebpfMonJoinCircuitsRemovePut(&join->circuits, p);
+        free(p);
+    }
+}
+
+void ebpfMonPutJoinSetOuter(ebpfMonPutJoin *join, const struct ebpfMonPeer *inner, const struct ebpfMonPeer *outer,
+                            uint64_t at)
+{
+    ebpfMonJoinCircuit *c;
+
+    epicsMutexMustLock(join->lock);
+    dropPuts(join, ebpfMonJoinCircuitsFind(&join->circuits, outer));
+    c = ebpfMonJoinCircuitsGet(&join->circuits, inner, at);
+    if (c)
+        c->outer = *outer;
+    epicsMutexUnlock(join->lock);
 }
 
 int ebpfMonPutJoinAddReply(ebpfMonPutJoin *join, const ebpfMonWireEvent *ev, ebpfMonOldValue *old, uint64_t at)
@@ -288,6 +314,7 @@ void ebpfMonPutJoinCloseCircuit(ebpfMonPutJoin *join, const struct ebpfMonPeer *
         p->closed = 1;
     }
     if (c) { /* the next circuit from this port has other sequence numbers */
+        c->outer.port = 0;
         c->passed = NULL;
         c->hasServed = c->hasForgotten = 0;
         if (!c->first && !c->publishedCount)
@@ -322,6 +349,7 @@ ebpfMonPacketPut *ebpfMonPutJoinTakeUnmatched(ebpfMonPutJoin *join, uint64_t now
     puts = join->circuits.waiting + join->circuits.published;
     join->lookAt = puts > MANY ? now + puts * LOOK_NS : 0;
     look.eventsRead = join->eventsRead;
+    look.packetsRead = join->packetsRead;
     list = ebpfMonJoinUnmatchedTake(&join->circuits, &look);
     join->due = look.due;
     isNew = look.events != UINT64_MAX && awaitRead(join->eventsRead, &join->eventsAwaited, look.events);

@@ -37,6 +37,8 @@ static void makeOrigin(ebpfMonPut *put)
     if (put->link[0])
         n = snprintf(reason, sizeof(reason), ", %s %s%s%s", ebpfMonThroughName(put->through), put->link,
                      put->linkIoc[0] ? " of " : "", put->linkIoc);
+    if (put->published[0] && n < (int)sizeof(reason))
+        n += snprintf(reason + n, sizeof(reason) - (size_t)n, ", to %s", put->published);
     if (put->group[0] && n < (int)sizeof(reason))
         n += snprintf(reason + n, sizeof(reason) - (size_t)n, ", group %s", put->group);
     if (put->root[0] && n < (int)sizeof(reason))

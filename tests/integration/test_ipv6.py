@@ -61,7 +61,7 @@ def far(lan):
 
 def put(log, putter, ioc, record, value, address, user):
     """Makes one put. Returns its line of the log."""
-    assert putter.put("pva", user.pw_uid, "", ioc.port, ioc.prefix + record, value, address) == "ok"
+    assert putter.put("pvatcp", user.pw_uid, "", ioc.port, ioc.prefix + record, value, address) == "ok"
     found = until(lambda: [o for o in log.of(ioc.prefix + record) if o["value"] == str(value)], 10,
                   lambda: f"{record} {value}: {log.all()}")
     assert len(found) == 1, found

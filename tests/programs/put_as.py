@@ -9,7 +9,8 @@ KIND: ca       a put without callback
       ack      acknowledges an alarm
       leave    as ca, and closes the connection at once
       libca    by EPICS' CA library
-      pva      by PV Access; at an IPv6 address without a search
+      pva      by PV Access
+      pvatcp   the same without a search by UDP
 
 CLAIM is the user name that the client sends. libca and pva send the name of their own user. To claim "root" they run in
 their own user namespace, as "unshare -Ur caput" does. PORT is the port of the CA server.
@@ -44,8 +45,9 @@ def become_root_of_a_namespace(uid):
     assert os.getuid() == 0
 
 
-def put_by_pva(port, name, value, address):
-    conf = {"EPICS_PVA_NAME_SERVERS": f"[{address}]:{port + 1000}", "EPICS_PVA_ADDR_LIST": ""} if ":" in address else \
+def put_by_pva(kind, port, name, value, address):
+    server = f"[{address}]:{port + 1000}" if ":" in address else f"{address}:{port + 1000}"
+    conf = {"EPICS_PVA_NAME_SERVERS": server, "EPICS_PVA_ADDR_LIST": ""} if kind == "pvatcp" else \
         {"EPICS_PVA_ADDR_LIST": f"{address}:{port + 2000}"}
     context = Context("pva", conf={**conf, "EPICS_PVA_AUTO_ADDR_LIST": "NO"}, useenv=False)
     try:
@@ -97,8 +99,8 @@ def put_as(kind, uid, claim, port, name, value, address):
         os.setuid(uid)
     if kind == "libca" or (kind == "pva" and claim == "root" and uid):
         become_root_of_a_namespace(uid)
-    if kind == "pva":
-        put_by_pva(port, name, value, address)
+    if kind in ("pva", "pvatcp"):
+        put_by_pva(kind, port, name, value, address)
     elif kind == "libca":
         put_by_libca(epics, name, value)
     else:

@@ -342,6 +342,7 @@ static void testSharedThread(void)
     testOk(count == 1 && last.isUnsure && strncmp(last.who, "perhaps ", 8) == 0,
            "it is not known for which client: %s", last.who);
     addPacket(FAKE_LOCAL_PORT, 5000, ebpfMonWirePva);
+    ebpfMonPutJoinSetPacketsRead(join, UINT64_MAX); /* else there may be another one */
     ebpfMonPendingPutsComplete(pending, addPut(41, 2000, EBPFMON_SEQ_SHARED));
     tickAfter(500 * MS);
     testOk(count == 2 && lastKey.moved && strcmp(last.peer, "10.0.0.1:1000") == 0 && strcmp(last.user, "anna") == 0 &&

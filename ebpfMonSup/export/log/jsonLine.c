@@ -78,6 +78,7 @@ static void addWriter(ebpfMonJson *j, const ebpfMonPut *put)
     ebpfMonJsonAddTextIfAny(j, "host", put->host);
     ebpfMonJsonAddTextIfAny(j, "peer", put->peer);
     ebpfMonJsonAddTextIfAny(j, "server", put->server);
+    ebpfMonJsonAddTextIfAny(j, "published", put->published);
     ebpfMonJsonAddTextIfAny(j, "real_user", put->realUser);
     if (put->peerPid)
         ebpfMonJsonAddInteger(j, "pid", put->peerPid);

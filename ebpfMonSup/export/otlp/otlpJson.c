@@ -166,6 +166,7 @@ static void addPutAttributes(ebpfMonJson *j, const ebpfMonPut *put)
     ebpfMonOtlpAddTextAttribute(j, "user.name", put->user);
     addAddressAttributes(j, "client", put->peer);
     addAddressAttributes(j, "server", put->server);
+    ebpfMonOtlpAddTextAttribute(j, "epics.put.published", put->published);
     if (put->peerPid) {
         ebpfMonOtlpAddIntegerAttribute(j, "process.pid", put->peerPid);
         ebpfMonOtlpAddIntegerAttribute(j, "process.real_user.id", put->peerUid);

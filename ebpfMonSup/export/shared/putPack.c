@@ -20,7 +20,7 @@ static const struct {
 } texts[] = {
     TEXT(ioc), TEXT(pv), TEXT(channel), TEXT(val), TEXT(old), TEXT(after), TEXT(user), TEXT(host), TEXT(peer),
     TEXT(server), TEXT(realUser), TEXT(command), TEXT(container), TEXT(thread), TEXT(link), TEXT(linkIoc),
-    TEXT(root), TEXT(cause), TEXT(message), TEXT(rule), TEXT(group),
+    TEXT(root), TEXT(cause), TEXT(message), TEXT(rule), TEXT(group), TEXT(published),
 };
 
 size_t ebpfMonPutPack(const ebpfMonPut *put, uint8_t *buf)
