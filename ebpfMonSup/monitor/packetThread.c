@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/clock.h"
 #include "host/procPayer.h"
@@ -45,6 +46,28 @@ static void noteUse(ebpfMonMonitor *m, const ebpfMonWireEvent *ev)
         ebpfMonUsageAddPacket(m->usage, ev, server->iocId, server->name);
 }
 
+/* Notes what came for an IOC and was not read. Of a connection whose begin was not seen the server may be either
+ * end. */
+static void noteUnread(ebpfMonMonitor *m, const ebpfMonWireEvent *ev)
+{
+    int isConnection = ev->kind == ebpfMonWireForeign || ev->kind == ebpfMonWireUnread;
+    struct ebpfMonPeer turned = ev->peer;
+
+    ebpfMonUsageAddCircuit(m->usage, ev);
+    if (!ebpfMonUsageWantsPackets(m->usage) ||
+        (!isConnection && ev->kind != ebpfMonWireGap && ev->kind != ebpfMonWireGivenUp))
+        return;
+    turned.saddr = ev->peer.addr;
+    turned.sport = ev->peer.port;
+    memcpy(turned.saddr6, ev->peer.addr6, sizeof(turned.saddr6));
+    for (int i = 0; i < 1 + isConnection; i++) {
+        const ebpfMonServer *server = ebpfMonServersFindKnown(m->put.servers, i ? &turned : &ev->peer);
+
+        if (server)
+            ebpfMonUsageNoteUnread(m->usage, server->iocId);
+    }
+}
+
 /* The wire itself counts users, channels and gaps. */
 static void onWireEvent(void *arg, const ebpfMonWireEvent *ev)
 {
@@ -61,10 +84,13 @@ static void onWireEvent(void *arg, const ebpfMonWireEvent *ev)
     ebpfMonOtherServersAddEvent(p->m->put.otherServers, ev, ebpfMonClockMonotonic());
     if (ebpfMonSearchAddPacket(p->m->search, ev))
         return;
-    if (ev->kind == ebpfMonWireRead || ev->kind == ebpfMonWireSubscribe) {
+    noteUnread(p->m, ev);
+    if (ev->kind == ebpfMonWireRead || ev->kind == ebpfMonWireSubscribe || ev->kind == ebpfMonWireStill) {
         noteUse(p->m, ev);
         return;
     }
+    if (ev->kind == ebpfMonWireChannel && ev->protocol == ebpfMonWirePva)
+        noteUse(p->m, ev);
     if (ev->kind == ebpfMonWireValue)
         ebpfMonUsageAddUpdate(p->m->usage, ev);
     ebpfMonPacketEventsAdd(p->m->put.packetEvents, ev);

@@ -187,6 +187,13 @@ static unsigned findListener(const ebpfMonServers *servers, const struct ebpfMon
     return i;
 }
 
+const ebpfMonServer *ebpfMonServersFindKnown(const ebpfMonServers *servers, const struct ebpfMonPeer *peer)
+{
+    unsigned i = findListener(servers, peer);
+
+    return i < servers->listenerCount ? &servers->listenerServer[i] : NULL;
+}
+
 /* Whether this server is a watched IOC now. */
 static int isListener(const ebpfMonServers *servers, const knownServer *k)
 {

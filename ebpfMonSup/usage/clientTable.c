@@ -18,13 +18,16 @@
 #include "host/procTcp.h"
 #include "host/tcpBytes.h"
 #include "usage/clientTable.h"
+#include "usage/useStore.h"
 
 #define IOCS_MAX 256
+#define UNREAD_NS (2 * EBPFMON_WATCH_GAP * EBPFMON_SECOND_NS) /* a shorter time is no gap for the report */
 
 struct ebpfMonClientTable {
     ebpfMonTargets    *targets;  /* fixed, as the next two */
     ebpfMonPutClients *putClients;
     ebpfMonUpdateCounts *counts;
+    ebpfMonFollowedCircuits *followed; /* NULL: connections are not counted */
     epicsMutexId       lock;     /* guards what follows. The looking thread reads without it, because only it writes */
     ebpfMonClientIoc   ioc[IOCS_MAX];
     unsigned           iocs;
@@ -268,6 +271,40 @@ static ebpfMonUpdateCount *readCounts(ebpfMonClientTable *table, const ebpfMonCa
 
 /* --- a look ----------------------------------------------------------------------------------------------------- */
 
+void ebpfMonClientTableSetFollowed(ebpfMonClientTable *table, ebpfMonFollowedCircuits *followed)
+{
+    table->followed = followed;
+}
+
+void ebpfMonClientTableNoteUnread(ebpfMonClientTable *table, uint32_t iocId)
+{
+    ebpfMonClientIoc *ioc;
+
+    ebpfMonClientTableLock(table);
+    ioc = findIoc(table, iocId);
+    if (ioc)
+        ioc->unreadAt = ebpfMonClockMonotonic();
+    ebpfMonClientTableUnlock(table);
+}
+
+/* A connection that has just begun may not have shown yet what it is: so one look alone does not count. */
+int ebpfMonClientTableSeesAll(const ebpfMonClientIoc *ioc)
+{
+    return ioc->isCounted && !(ioc->unseen && ioc->unseenBefore) &&
+           (!ioc->unreadAt || ebpfMonClockMonotonic() - ioc->unreadAt > UNREAD_NS);
+}
+
+static void countConnections(ebpfMonClientTable *table, ebpfMonClientIoc *ioc)
+{
+    unsigned unseen = ebpfMonIocConnectionsCountUnseen(ioc->pid, ioc->clients, table->followed);
+
+    ebpfMonClientTableLock(table);
+    ioc->unseenBefore = ioc->isCounted ? ioc->unseen : unseen;
+    ioc->unseen = unseen;
+    ioc->isCounted = 1;
+    ebpfMonClientTableUnlock(table);
+}
+
 static void readIoc(ebpfMonClientTable *table, ebpfMonClientIoc *ioc)
 {
     ebpfMonMem *mem = ebpfMonMemNew(ioc->pid);
@@ -300,6 +337,8 @@ void ebpfMonClientTableLook(ebpfMonClientTable *table, void (*sign)(void *arg), 
     for (unsigned i = 0; i < table->iocs; i++) {
         if (table->ioc[i].clientQ)
             readIoc(table, &table->ioc[i]);
+        if (table->followed)
+            countConnections(table, &table->ioc[i]);
         sign(arg);
     }
     ebpfMonUpdateCountsForget(table->counts);

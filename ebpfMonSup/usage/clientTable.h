@@ -8,6 +8,7 @@
 
 #include "ioc/caClients.h"
 #include "put/putClients.h"
+#include "usage/iocConnections.h"
 #include "usage/updateCounts.h"
 #include "watch/target.h"
 
@@ -30,6 +31,9 @@ typedef struct {
     ebpfMonUpdateCount *counts;  /* one for each use; updates 0: not known. NULL: none is known */
     uint64_t readAt;             /* when they were read (monotonic ns) */
     int      isRead;             /* the last look could read them */
+    unsigned unseen, unseenBefore; /* connections that are not seen, at the last look and the one before */
+    int      isCounted;          /* … these are valid */
+    uint64_t unreadAt;           /* when something came that was not read (monotonic ns); 0: never */
     int      isSeen;             /* the IOC is still watched. Only the looking thread uses this */
 } ebpfMonClientIoc;
 
@@ -39,6 +43,13 @@ typedef struct ebpfMonClientTable ebpfMonClientTable;
 ebpfMonClientTable *ebpfMonClientTableNew(ebpfMonTargets *targets, ebpfMonPutClients *clients,
                                           ebpfMonUpdateCounts *counts);
 void ebpfMonClientTableFree(ebpfMonClientTable *table);
+
+/* From now on looks also count the connections that are not seen. */
+void ebpfMonClientTableSetFollowed(ebpfMonClientTable *table, ebpfMonFollowedCircuits *followed);
+/* Something came for this IOC that was not read. Any thread. */
+void ebpfMonClientTableNoteUnread(ebpfMonClientTable *table, uint32_t iocId);
+/* Nonzero: all that clients sent to this IOC in the last minutes was seen. The caller holds the lock. */
+int  ebpfMonClientTableSeesAll(const ebpfMonClientIoc *ioc);
 
 /* Makes a look: reads the clients of all watched IOCs. Calls sign(arg) after each IOC as a sign of progress. If an
  * IOC cannot be read, its last list stays. The looking thread, without a lock. */

@@ -15,6 +15,8 @@
 
 #define DAY 86400.0
 #define GAPS_SHOWN 20
+#define OTHERS_SHOWN 20
+#define WAYS 4 /* bits of EBPFMON_WATCHED_ALL */
 #define IOCS_MAX 256
 #define CELL ebpfMonTextReportAddCell
 
@@ -35,9 +37,10 @@ typedef struct {
     /* how the IOC was watched since "from"; times in s since 1970 */
     int64_t     first;          /* when it was first watched, also before "from"; 0: never */
     int64_t     end;            /* the end of the last time at which it was watched */
-    int64_t     blind[3];       /* s at which it was watched, but not in this way (bit of EBPFMON_WATCHED_…) */
+    int64_t     blind[WAYS];    /* s at which it was watched, but not in this way (bit of EBPFMON_WATCHED_…) */
     int64_t     gapSeconds;     /* s at which it was not watched */
     unsigned    gaps;
+    unsigned    others;         /* names that were used, and are no records */
 } unusedIoc;
 
 static void formatTime(int64_t time, char *buf, size_t size)
@@ -54,6 +57,9 @@ static void noteUse(void *arg, const ebpfMonUse *use)
     unusedIoc *u = arg;
     long record = ebpfMonCatalogueFind(u->cat, use->record); /* use->record may be an alias */
 
+    if (record < 0 && use->last >= u->from && u->others++ < OTHERS_SHOWN)
+        ebpfMonTextReportAdd(u->report, "  %s was used, which is no record: if it is a group of pvAccess, so were its "
+                             "members\n", use->record);
     if (record < 0 || use->last < u->last[record].last)
         return;
     free(u->last[record].who);
@@ -85,9 +91,13 @@ static void noteWatched(void *arg, const ebpfMonWatched *w)
         noteGap(u, u->end, began);
     else if (!u->end && began > u->from && u->first < u->from)
         noteGap(u, u->from, began);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < WAYS; i++)
         if (!(w->ways >> i & 1))
             u->blind[i] += w->ended - began;
+    if (w->ways != EBPFMON_WATCHED_ALL && w->ended - began > EBPFMON_WATCH_GAP) {
+        u->gapSeconds += w->ended - began; /* what is not seen is a gap, too */
+        u->gaps++;
+    }
     if (w->ended > u->end)
         u->end = w->ended;
 }
@@ -106,12 +116,16 @@ static void noteLinks(unusedIoc *u, ebpfMonTargets *targets)
 
 static void addBlind(const unusedIoc *u)
 {
-    static const char *const ways[3] = { "channels and subscriptions (its server's list could not be read)",
-                                         "puts (not all probes were attached)", "reads (packets were not read)" };
+    static const char *const ways[WAYS] = { "channels and subscriptions (its server's list could not be read)",
+                                         "puts (not all probes were attached)", "reads (packets were not read)",
+                                         "what came through connections with TLS, or older than the monitor, or with "
+                                         "gaps" };
 
-    for (int i = 0; i < 3; i++)
-        if (u->blind[i] > EBPFMON_WATCH_GAP)
+    for (int i = 0; i < WAYS; i++)
+        if (u->blind[i] > DAY / 100)
             ebpfMonTextReportAdd(u->report, "  not seen for %.2f days: %s\n", (double)u->blind[i] / DAY, ways[i]);
+        else if (u->blind[i] > EBPFMON_WATCH_GAP)
+            ebpfMonTextReportAdd(u->report, "  not seen for %.0f minutes: %s\n", (double)u->blind[i] / 60, ways[i]);
 }
 
 static void addWatched(const unusedIoc *u)

@@ -5,6 +5,7 @@
 #include "model/usageValues.h"
 #include "usage/clientLooker.h"
 #include "usage/clientReport.h"
+#include "usage/followedCircuits.h"
 #include "usage/unusedReport.h"
 #include "usage/usage.h"
 #include "usage/useSources.h"
@@ -18,6 +19,7 @@ struct ebpfMonUsage {
     ebpfMonUseNotes     *notes;   /* this module and those below have locks of their own */
     ebpfMonUseKeeper    *keeper;
     ebpfMonUpdateCounts *counts;
+    ebpfMonFollowedCircuits *followed;
     ebpfMonClientTable  *table;
     ebpfMonClientLooker *looker;
 };
@@ -29,23 +31,26 @@ static void onLook(void *arg)
     ebpfMonUseSourcesAddLook(u->notes, u->table);
 }
 
-static int areClientsRead(void *arg, uint32_t iocId)
+/* By lists and connections: EBPFMON_WATCHED_… */
+static int findWays(void *arg, uint32_t iocId)
 {
     ebpfMonUsage *u = arg;
     const ebpfMonClientIoc *ioc;
-    int isRead = 0;
+    int ways = 0;
 
     ebpfMonClientTableLock(u->table);
     for (unsigned n = 0; (ioc = ebpfMonClientTableGet(u->table, n)) != NULL; n++)
-        isRead |= ioc->id == iocId && ioc->isRead;
+        if (ioc->id == iocId)
+            ways = (ioc->isRead ? EBPFMON_WATCHED_LISTS : 0) |
+                   (ebpfMonClientTableSeesAll(ioc) ? EBPFMON_WATCHED_CONNECTIONS : 0);
     ebpfMonClientTableUnlock(u->table);
-    return isRead;
+    return ways;
 }
 
 ebpfMonUsage *ebpfMonUsageNew(ebpfMonTargets *targets, ebpfMonPutClients *clients, const ebpfMonUsageConf *conf)
 {
     ebpfMonUsage *u = calloc(1, sizeof(*u));
-    const ebpfMonUseKeeperCalls calls = { .areClientsRead = areClientsRead, .arg = u };
+    const ebpfMonUseKeeperCalls calls = { .findWays = findWays, .arg = u };
 
     if (!u)
         return NULL;
@@ -54,8 +59,11 @@ ebpfMonUsage *ebpfMonUsageNew(ebpfMonTargets *targets, ebpfMonPutClients *client
     u->clients = clients;
     u->notes = ebpfMonUseNotesNew();
     u->counts = ebpfMonUpdateCountsNew();
-    if (u->counts)
+    u->followed = ebpfMonFollowedCircuitsNew();
+    if (u->counts && u->followed)
         u->table = ebpfMonClientTableNew(targets, clients, u->counts);
+    if (u->table && conf->file[0])
+        ebpfMonClientTableSetFollowed(u->table, u->followed);
     if (u->table)
         u->looker = ebpfMonClientLookerNew(u->table, onLook, u);
     if (u->notes)
@@ -74,6 +82,7 @@ void ebpfMonUsageFree(ebpfMonUsage *u)
     ebpfMonClientLookerFree(u->looker);
     ebpfMonClientTableFree(u->table);
     ebpfMonUpdateCountsFree(u->counts);
+    ebpfMonFollowedCircuitsFree(u->followed);
     ebpfMonUseNotesFree(u->notes);
     free(u);
 }
@@ -106,6 +115,16 @@ int ebpfMonUsageWantsPackets(ebpfMonUsage *u)
 void ebpfMonUsageAddPacket(ebpfMonUsage *u, const ebpfMonWireEvent *ev, uint32_t iocId, const char *server)
 {
     ebpfMonUseSourcesAddPacket(u->notes, u->table, u->clients, ev, iocId, server);
+}
+
+void ebpfMonUsageAddCircuit(ebpfMonUsage *u, const ebpfMonWireEvent *ev)
+{
+    ebpfMonFollowedCircuitsAdd(u->followed, ev);
+}
+
+void ebpfMonUsageNoteUnread(ebpfMonUsage *u, uint32_t iocId)
+{
+    ebpfMonClientTableNoteUnread(u->table, iocId);
 }
 
 void ebpfMonUsageAddUpdate(ebpfMonUsage *u, const ebpfMonWireEvent *ev)

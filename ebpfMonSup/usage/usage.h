@@ -35,8 +35,14 @@ void ebpfMonUsageAddPut(ebpfMonUsage *usage, const ebpfMonPut *put);
 
 /* Nonzero: the caller should add reads and subscriptions from packets. */
 int ebpfMonUsageWantsPackets(ebpfMonUsage *usage);
-/* Adds one of them. "server": the name of the server; "iocId": its number, 0: it is no watched IOC. */
+/* Adds one of them, or a channel of pvAccess that was created or is still open. "server": the name of the server;
+ * "iocId": its number, 0: it is no watched IOC. */
 void ebpfMonUsageAddPacket(ebpfMonUsage *usage, const ebpfMonWireEvent *ev, uint32_t iocId, const char *server);
+
+/* Adds any event of a circuit: it begins, has a gap, or ends. */
+void ebpfMonUsageAddCircuit(ebpfMonUsage *usage, const ebpfMonWireEvent *ev);
+/* A client of this IOC has sent something that was not read (TLS, a gap): it may have used any record. */
+void ebpfMonUsageNoteUnread(ebpfMonUsage *usage, uint32_t iocId);
 
 /* Adds a value that a server sent to a client (ebpfMonWireValue). */
 void ebpfMonUsageAddUpdate(ebpfMonUsage *usage, const ebpfMonWireEvent *ev);

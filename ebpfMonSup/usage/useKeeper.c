@@ -191,9 +191,11 @@ static int writeWatched(ebpfMonUseKeeper *k, char *why, size_t size)
     seesPackets = ebpfMonPublishedLock()->packets.state == ebpfMonWireOn;
     ebpfMonPublishedUnlock();
     for (unsigned i = 0; i < k->iocs && status == 0; i++) {
-        int ways = (k->calls.areClientsRead(k->calls.arg, k->ioc[i].id) ? EBPFMON_WATCHED_LISTS : 0) |
-                   (k->ioc[i].seesPuts ? EBPFMON_WATCHED_PUTS : 0) | (seesPackets ? EBPFMON_WATCHED_PACKETS : 0);
+        int ways = k->calls.findWays(k->calls.arg, k->ioc[i].id);
 
+        ways |= (k->ioc[i].seesPuts ? EBPFMON_WATCHED_PUTS : 0) | (seesPackets ? EBPFMON_WATCHED_PACKETS : 0);
+        if (!seesPackets)
+            ways &= ~EBPFMON_WATCHED_CONNECTIONS;
         if (ebpfMonUseStoreGetPayer(k->store, k->ioc[i].name) == k->full)
             continue; /* a gap: some of his uses are not written */
         status = ebpfMonUseStoreAddWatched(k->store, k->ioc[i].name, ways, ebpfMonClockUnixSeconds(), why, size);

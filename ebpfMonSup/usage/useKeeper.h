@@ -27,7 +27,7 @@ typedef struct ebpfMonUseKeeper ebpfMonUseKeeper;
 
 typedef struct {
     /* Nonzero: the last look could read the clients of this IOC. Called by the keeper's thread, without a lock. */
-    int  (*areClientsRead)(void *arg, uint32_t iocId);
+    int  (*findWays)(void *arg, uint32_t iocId);
     void *arg;
 } ebpfMonUseKeeperCalls;
 

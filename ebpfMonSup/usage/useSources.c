@@ -67,7 +67,8 @@ static int findName(ebpfMonClientTable *table, uint32_t iocId, const struct ebpf
 void ebpfMonUseSourcesAddPacket(ebpfMonUseNotes *notes, ebpfMonClientTable *table, ebpfMonPutClients *clients,
                                 const ebpfMonWireEvent *ev, uint32_t iocId, const char *server)
 {
-    ebpfMonUseKind kind = ev->kind == ebpfMonWireRead ? ebpfMonUseRead : ebpfMonUseSubscribe;
+    ebpfMonUseKind kind = ev->kind == ebpfMonWireRead ? ebpfMonUseRead :
+                          ev->kind == ebpfMonWireSubscribe || ev->isUpdate ? ebpfMonUseSubscribe : ebpfMonUseConnect;
     char name[128], who[WHO_SIZE];
     ebpfMonPutClient client;
 

@@ -22,7 +22,9 @@
 #define EBPFMON_WATCHED_PUTS    2 /* puts were seen */
 #define EBPFMON_WATCHED_PACKETS 4 /* packets were read: they show reads, and subscriptions that end before the next
                                    * look */
-#define EBPFMON_WATCHED_ALL     7
+#define EBPFMON_WATCHED_CONNECTIONS 8 /* each connection to its servers was followed from its first byte on, or is in
+                                        * that list. Files of earlier versions do not have this */
+#define EBPFMON_WATCHED_ALL     15
 
 #define EBPFMON_WATCH_GAP 60      /* s. A shorter time without watching does not count as a gap */
 

@@ -19,6 +19,7 @@
 #include "wire/wire.h"
 
 #define REST_NS  3000000000ull /* so long the rest of a put is waited for: TCP sends a lost segment again meanwhile */
+#define REMIND_NS (300 * EBPFMON_SECOND_NS) /* a channel that is still open is noted as used so often */
 #define DENSE_NS 10000000ull /* while any packet wakes the thread, packets that come faster are expected to go on:
                               * else each one would wake it, and who sends many of them would keep it busy */
 
@@ -29,6 +30,7 @@ struct ebpfMonPacketReader {
     ebpfMonPacketSources   *sources;
     uint64_t                passedBefore; /* packets, at the last tick */
     uint64_t                droppedBefore;
+    uint64_t                remindAt;     /* ns of the clock: when open channels are reported next */
     uint64_t                lossAt;       /* ns of the clock; 0: no packet was lost */
     enum ebpfMonPacketsSleep wakes; /* which packets wake the thread when it sleeps */
     unsigned                beacons, dense; /* packets of this look: beacons, and those that came fast */
@@ -278,6 +280,10 @@ void ebpfMonPacketReaderTick(ebpfMonPacketReader *r, double seconds, ebpfMonPack
     r->droppedBefore = state.dropped;
     ebpfMonWireSetLossAt(r->wire, r->lossAt);
     ebpfMonWireTick(r->wire, now);
+    if (now >= r->remindAt) {
+        ebpfMonWireRemind(r->wire, now);
+        r->remindAt = now + REMIND_NS;
+    }
     *values = (ebpfMonPacketValues){
         .state = !state.count || state.trouble || r->leftOfSystem ? ebpfMonWireTrouble : ebpfMonWireOn,
         /* fewer than before: a source was closed */

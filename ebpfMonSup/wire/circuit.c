@@ -247,8 +247,13 @@ void ebpfMonCircuitAgain(ebpfMonCircuit *c, uint64_t time)
 void ebpfMonCircuitEnd(ebpfMonCircuit *c, uint64_t time)
 {
     ebpfMonWire *w = c->wire;
+    ebpfMonWireEvent unread = { .kind = ebpfMonWireUnread, .time = time };
     ebpfMonCircuit **at;
 
+    if (c->phase == ebpfMonCircuitNew && c->segments) {
+        ebpfMonCircuitPeer(c, c->server < 0 ? 1 : c->server, &unread.peer);
+        ebpfMonWireEmit(w, &unread);
+    }
     closeCircuit(c, ebpfMonCircuitForeign, time);
     leaveList(c);
     clearSides(c);

@@ -59,6 +59,7 @@ static void searchHeader(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_
 static void loseStep(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, size_t n, uint64_t time)
 {
     ebpfMonAssembly *a = &c->assembly[side];
+    ebpfMonWireEvent lost = { .kind = ebpfMonWireUnread, .time = time, .fromServer = isFromServer(c, side) };
     ebpfMonFrame f = { 0 };
 
     ebpfMonCircuitStats(c)->malformed++;
@@ -69,6 +70,7 @@ static void loseStep(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p
     }
     a->synced = 0;
     a->tries = 0;
+    ebpfMonCircuitEmit(c, &lost);
     searchHeader(c, side, seq, p, n, 0, time);
 }
 

@@ -44,6 +44,8 @@ typedef struct ebpfMonProtocol {
     void  (*gap)(void *state, int fromServer);
     /* See ebpfMonWireName. May be NULL. */
     void  (*name)(void *state, uint32_t sid, const char *name);
+    /* See ebpfMonWireRemind. May be NULL. */
+    void  (*remind)(void *state, uint64_t time);
     /* A UDP datagram from or to a port of the protocol, or one with a matching first byte. Emits searches, answers and
      * beacons. "from_to": addr and port are those of the sender, saddr and sport those of the receiver. */
     void (*datagram)(ebpfMonWire *wire, uint64_t time, const struct ebpfMonPeer *from_to, const uint8_t *p, size_t len);

@@ -315,6 +315,11 @@ static void notePvaGap(void *state, int fromServer)
     ebpfMonPvaOpsGap(pva);
 }
 
+static void remindPvaChannels(void *state, uint64_t time)
+{
+    ebpfMonPvaChannelsRemind(state, time);
+}
+
 static void notePvaName(void *state, uint32_t sid, const char *name)
 {
     ebpfMonPvaChannelNamed(state, sid, name);
@@ -329,5 +334,6 @@ const ebpfMonProtocol ebpfMonPvaProtocol = {
     .message = readPvaMessage,
     .gap = notePvaGap,
     .name = notePvaName,
+    .remind = remindPvaChannels,
     .datagram = ebpfMonPvaDatagram
 };

@@ -205,6 +205,29 @@ void ebpfMonPvaChannelNamed(pvaState *pva, uint32_t sid, const char *name)
     }
 }
 
+static void remindOf(pvaState *pva, const pvaChannel *channel, uint64_t time)
+{
+    ebpfMonWireEvent e = { .kind = ebpfMonWireStill, .time = time, .user = pva->user, .host = pva->host,
+                           .name = channel->name };
+
+    if (!channel->name) {
+        return;
+    }
+    for (const pvaOp *op = channel->ops; op; op = op->next) {
+        e.isUpdate |= op->cmd == pvaMonitor;
+    }
+    ebpfMonCircuitEmit(pva->circuit, &e);
+}
+
+void ebpfMonPvaChannelsRemind(pvaState *pva, uint64_t time)
+{
+    for (unsigned i = 0; i < pva->bySid.size; i++) {
+        for (pvaLink *link = pva->bySid.bucket[i]; link; link = link->next) {
+            remindOf(pva, PVA_OF(link, pvaChannel, bySid), time);
+        }
+    }
+}
+
 void ebpfMonPvaChannelsFree(pvaState *pva)
 {
     unsigned i;

@@ -20,6 +20,8 @@ void ebpfMonPvaChannelAdopt(pvaState *pva, pvaOp *op, uint32_t sid);
 void ebpfMonPvaChannelMessage(pvaState *pva, pvaMsg *msg); /* messages that create or destroy */
 /* See ebpfMonWireName. */
 void ebpfMonPvaChannelNamed(pvaState *pva, uint32_t sid, const char *name);
+/* See ebpfMonWireRemind. */
+void ebpfMonPvaChannelsRemind(pvaState *pva, uint64_t time);
 void ebpfMonPvaChannelsFree(pvaState *pva);
 
 #endif

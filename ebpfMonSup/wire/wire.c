@@ -227,6 +227,13 @@ void ebpfMonWireTick(ebpfMonWire *w, uint64_t time)
     }
 }
 
+void ebpfMonWireRemind(ebpfMonWire *w, uint64_t time)
+{
+    for (ebpfMonCircuit *c = w->open.oldest; c; c = c->newer)
+        if (c->state && c->protocol->remind)
+            c->protocol->remind(c->state, time);
+}
+
 int ebpfMonWireName(ebpfMonWire *w, uint64_t circuit, uint32_t sid, const char *name)
 {
     ebpfMonCircuit *c = circuit ? ebpfMonCircuitByNumber(w, circuit) : NULL;

@@ -29,6 +29,9 @@ void ebpfMonWirePacket(ebpfMonWire *wire, uint64_t time, uint32_t netns, const u
  * ends all connections. */
 void ebpfMonWireTick(ebpfMonWire *wire, uint64_t time);
 
+/* Emits ebpfMonWireStill for each channel of pvAccess that is open, and of which the name is known. */
+void ebpfMonWireRemind(ebpfMonWire *wire, uint64_t time);
+
 /* Tells when a packet was last lost between the network and this function; 0: never. Before the first call, or with
  * UINT64_MAX, any packet may have been lost. If bytes are missing although no packet was lost, the network has lost
  * them; then their sender will send them again. */

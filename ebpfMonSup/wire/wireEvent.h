@@ -14,10 +14,14 @@ typedef enum { ebpfMonWireCa, ebpfMonWirePva } ebpfMonWireProtocol;
 typedef enum {
     ebpfMonWireOpened,      /* a connection is known to be CA or PVA */
     ebpfMonWireClosed,      /* such a connection ended, or was forgotten to make room */
+    ebpfMonWireUnread,      /* bytes that are no message, or a connection has ended before it was known what it is
+                             * (peer) */
     ebpfMonWireForeign,     /* a connection is neither CA nor PVA: its packets are not needed any more (peer) */
     ebpfMonWireUser,        /* the claimed user or host is known, or has changed */
     ebpfMonWireChannel,     /* a channel has its server's number: name, cid, sid; for CA also dbrType, count: native
                              * type and count */
+    ebpfMonWireStill,       /* PVA, after ebpfMonWireRemind: a channel is still open: name; isUpdate: a client of it
+                             * subscribes */
     ebpfMonWireChannelGone, /* a channel was closed by either side */
     ebpfMonWirePut,
     ebpfMonWireReply,       /* a reply to a put that asked for one, or that was refused */

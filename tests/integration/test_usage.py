@@ -125,14 +125,14 @@ def test_unused(new_monitor, ioc, tmp_path):
     with sqlite3.connect(file) as c:
         c.execute("DELETE FROM watched")
         c.executemany("INSERT INTO watched VALUES (?, ?, ?, ?)",
-                      [(ioc.name, 7, now - 40 * DAY, now - 20 * DAY), (ioc.name, 7, now - 18 * DAY, now - 5 * DAY),
-                       (ioc.name, 3, now - 5 * DAY, now - 4 * DAY), (ioc.name, 7, now - 4 * DAY, now)])
+                      [(ioc.name, 15, now - 40 * DAY, now - 20 * DAY), (ioc.name, 15, now - 18 * DAY, now - 5 * DAY),
+                       (ioc.name, 11, now - 5 * DAY, now - 4 * DAY), (ioc.name, 15, now - 4 * DAY, now)])
         c.execute("UPDATE uses SET last = ? WHERE record = ?", [now - 10 * DAY, ioc.prefix + "A2"])
     monitor = start(new_monitor, ioc, file)
     lines, rows = unused(monitor, 30, ioc.prefix + "A?")
     assert set(rows) == wanted
     text = "\n".join(lines)
-    assert len(re.findall("not watched from", text)) == 1 and "1 gaps, 2.00 days in all" in text, text
+    assert len(re.findall("not watched from", text)) == 1 and "2 gaps, 3.00 days in all" in text, text
     assert "not seen for 1.00 days: reads" in text and "only" not in text, text
     lines, rows = unused(monitor, 5, ioc.prefix + "A?")
     assert set(rows) == wanted | {ioc.prefix + "A2"} and "camonitor" in rows[ioc.prefix + "A2"]
@@ -151,7 +151,7 @@ def test_level_off_is_a_gap(new_monitor, ioc, tmp_path):
         with sqlite3.connect(f"file:{file}?mode=ro", uri=True) as c:
             return c.execute(f"SELECT max(ended) FROM watched WHERE ioc = ? AND ways = {ways}", [ioc.name]).fetchone()[0]
 
-    until(lambda: monitor.command("ebpfMonUnused 1") and ended(7), 60, "watched in all ways")
+    until(lambda: monitor.command("ebpfMonUnused 1") and ended(15), 60, "watched in all ways")
     monitor.set_filter(LEVEL="off")
     monitor.wait_ioc(ioc, level="off")
     monitor.command("ebpfMonUnused 1")

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <arpa/inet.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/array.h"
+#include "host/procNetns.h"
+#include "host/procTcp.h"
+#include "usage/iocConnections.h"
+
+typedef struct {
+    unsigned long *inode; /* of the IOC's sockets, ascending */
+    size_t   inodes, inodeRoom;
+    ebpfMonTcpRow *row;   /* those that are connected */
+    size_t   rows, rowRoom;
+    uint8_t  listening[65536 / 8]; /* by port in host byte order */
+} iocSockets;
+
+static void addOwned(void *arg, unsigned file, unsigned long inode)
+{
+    iocSockets *s = arg;
+
+    (void)file;
+    if (!ebpfMonArrayGrow(&s->inode, &s->inodeRoom, s->inodes + 1, 256, sizeof(*s->inode)))
+        s->inode[s->inodes++] = inode;
+}
+
+static int byInode(const void *left, const void *right)
+{
+    unsigned long l = *(const unsigned long *)left, r = *(const unsigned long *)right;
+
+    return (l > r) - (l < r);
+}
+
+static int addSocket(void *arg, const ebpfMonTcpRow *row)
+{
+    unsigned port = ntohs(row->localPort);
+    iocSockets *s = arg;
+
+    if (!s->inodes || !bsearch(&row->inode, s->inode, s->inodes, sizeof(*s->inode), byInode))
+        return 0;
+    if (row->state == ebpfMonTcpListen)
+        s->listening[port / 8] |= (uint8_t)(1u << port % 8);
+    else if (!ebpfMonArrayGrow(&s->row, &s->rowRoom, s->rows + 1, 64, sizeof(*s->row)))
+        s->row[s->rows++] = *row;
+    return 0;
+}
+
+static int isListed(const ebpfMonCaClients *clients, const ebpfMonTcpRow *row)
+{
+    for (unsigned i = 0; clients && row->v4 && i < clients->clients; i++)
+        if (clients->client[i].addr == row->remote && clients->client[i].port == row->remotePort)
+            return 1;
+    return 0;
+}
+
+static struct ebpfMonPeer makeConnection(const ebpfMonTcpRow *row, uint32_t netns)
+{
+    struct ebpfMonPeer peer = { .addr = row->remote, .saddr = row->local, .port = row->remotePort,
+                                .sport = row->localPort, .netns = netns };
+
+    if (!row->v4) {
+        memcpy(peer.addr6, row->remote6, sizeof(peer.addr6));
+        memcpy(peer.saddr6, row->local6, sizeof(peer.saddr6));
+        peer.addr = ebpfMonShortAddress(peer.addr6);
+        peer.saddr = ebpfMonShortAddress(peer.saddr6);
+    }
+    return peer;
+}
+
+unsigned ebpfMonIocConnectionsCountUnseen(pid_t pid, const ebpfMonCaClients *clients,
+                                          ebpfMonFollowedCircuits *followed)
+{
+    iocSockets *s = calloc(1, sizeof(*s));
+    uint32_t netns = ebpfMonProcNetns(pid);
+    unsigned unseen = 0;
+
+    if (!s)
+        return 1; /* not known is not seen */
+    ebpfMonTcpOwned(pid, addOwned, s);
+    if (s->inodes)
+        qsort(s->inode, s->inodes, sizeof(*s->inode), byInode);
+    ebpfMonTcpRows(pid, EBPFMON_TCP_STATE(ebpfMonTcpListen) | EBPFMON_TCP_STATE(ebpfMonTcpEstablished), addSocket, s);
+    for (size_t i = 0; i < s->rows; i++) {
+        const struct ebpfMonPeer peer = makeConnection(&s->row[i], netns);
+        unsigned port = ntohs(peer.sport);
+
+        unseen += (s->listening[port / 8] >> port % 8 & 1) && !isListed(clients, &s->row[i]) &&
+                  !ebpfMonFollowedCircuitsHas(followed, &peer);
+    }
+    free(s->inode);
+    free(s->row);
+    free(s);
+    return unseen;
+}
