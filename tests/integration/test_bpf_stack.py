@@ -4,7 +4,7 @@ their thread also on kernels that would give them another one (KEEP_THREAD_STACK
 import pytest
 from tests.harness import bpf, paths
 
-OBJECTS = sorted((paths.TOP / "ebpfMonSup" / f"O.{paths.ARCH}").glob("ebpfMon*Bpf.o.bpf"))
+OBJECTS = sorted(paths.TOP.glob(f"ebpfMon*/**/O.{paths.ARCH}/ebpfMon*Bpf.o.bpf"))
 
 
 @pytest.mark.parametrize("path", OBJECTS, ids=lambda p: p.name)
