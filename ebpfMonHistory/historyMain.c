@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "history/historyAsk.h"
+#include "history/historyReport.h"
 
 #define FILE_DEFAULT "/var/lib/ebpfmon/history.sqlite"
 #define ROWS 100
@@ -23,6 +23,7 @@ static const char usage[] =
     "  -n, --number N     the newest N rows (default 100; 0: all)\n"
     "  -d, --file FILE    the file (default " FILE_DEFAULT ")\n"
     "  --json, --csv, --caputlog    for programs; times are UTC in the first two\n"
+    "  -r, --report       one page about this time, for a logbook (Markdown); only -f, -t and -d count\n"
     "Exit code: 0, rows were found; 1, none; 2, the question or the file is wrong.\n";
 
 static const struct option options[] = {
@@ -32,7 +33,7 @@ static const struct option options[] = {
     {"value", required_argument, NULL, 'v'}, {"kind", required_argument, NULL, 'k'},
     {"unexpected", no_argument, NULL, 'x'}, {"automatic", no_argument, NULL, 'a'},
     {"number", required_argument, NULL, 'n'}, {"file", required_argument, NULL, 'd'}, {"json", no_argument, NULL, 'J'},
-    {"csv", no_argument, NULL, 'C'}, {"caputlog", no_argument, NULL, 'P'}, {"help", no_argument, NULL, 'h'},
+    {"report", no_argument, NULL, 'r'}, {"csv", no_argument, NULL, 'C'}, {"caputlog", no_argument, NULL, 'P'}, {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0}
 };
 
@@ -62,6 +63,7 @@ static int takeOption(int option, ebpfMonHistoryQuestion *q)
     case 'i': q->ioc = optarg; return 0;
     case 'v': q->value = optarg; return 0;
     case 'k': q->kind = optarg; return 0;
+    case 'r': q->isReport = 1; return 0;
     case 'x': q->unexpected = 1; return 0;
     case 'a': q->automatic = 1; return 0;
     case 'd': q->file = optarg; return 0;
@@ -80,6 +82,19 @@ static int takeOption(int option, ebpfMonHistoryQuestion *q)
     }
 }
 
+/* About the last day, if nothing else is asked for. As ebpfMonHistoryAsk. */
+static long writeReport(ebpfMonHistoryQuestion *q, char *why, size_t size)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (!q->to)
+        q->to = now.tv_sec * 1000000000ll + now.tv_nsec;
+    if (!q->from)
+        q->from = q->to - 86400ll * 1000000000;
+    return ebpfMonHistoryWriteReport(q, stdout, why, size) ? -1 : 1;
+}
+
 int main(int argc, char *argv[])
 {
     ebpfMonHistoryQuestion q = { .file = FILE_DEFAULT, .most = ROWS };
@@ -87,7 +102,7 @@ int main(int argc, char *argv[])
     int option;
     long rows;
 
-    while ((option = getopt_long(argc, argv, "f:t:u:H:i:v:k:xan:d:h", options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "f:t:u:H:i:v:k:xan:d:hr", options, NULL)) != -1) {
         if (option == 'h') {
             fputs(usage, stdout);
             return 0;
@@ -101,7 +116,10 @@ int main(int argc, char *argv[])
         fprintf(stderr, "ebpfMonHistory: give one PV, with * for several. The shell wants '*' in quotes\n");
         return 2;
     }
-    rows = ebpfMonHistoryAsk(&q, stdout, why, sizeof(why));
+    if (q.isReport)
+        rows = writeReport(&q, why, sizeof(why));
+    else
+        rows = ebpfMonHistoryAsk(&q, stdout, why, sizeof(why));
     if (rows < 0)
         fprintf(stderr, "ebpfMonHistory: %s: %s\n", q.file, why);
     return rows < 0 ? 2 : rows == 0;

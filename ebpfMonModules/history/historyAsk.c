@@ -94,8 +94,7 @@ int ebpfMonHistoryParseTime(const char *text, int64_t now, int64_t *time)
     return 0;
 }
 
-/* "2026-11-28 03:10:05.500" in local time; with "isIso" in UTC with "T" and "Z". */
-static void formatTime(int64_t ns, int isIso, char *buf, size_t size)
+void ebpfMonHistoryFormatTime(int64_t ns, int isIso, char *buf, size_t size)
 {
     time_t seconds = (time_t)(ns / SECOND);
     struct tm tm;
@@ -127,7 +126,7 @@ static void writeCount(sqlite3_stmt *row, FILE *out)
 
     if (sqlite3_column_int64(row, atN) < 2)
         return;
-    formatTime(sqlite3_column_int64(row, atFirst), 0, first, sizeof(first));
+    ebpfMonHistoryFormatTime(sqlite3_column_int64(row, atFirst), 0, first, sizeof(first));
     fprintf(out, " \303\227%lld since %s", (long long)sqlite3_column_int64(row, atN), first); /* × */
     if (sqlite3_column_type(row, atLeast) != SQLITE_NULL)
         fprintf(out, ", %g to %g", sqlite3_column_double(row, atLeast), sqlite3_column_double(row, atMost));
@@ -138,7 +137,7 @@ static void writeText(sqlite3_stmt *row, FILE *out)
     const char *kind = textAt(row, atKind), *origin = textAt(row, atOrigin), *result = textAt(row, atResult);
     char time[40], since[40];
 
-    formatTime(sqlite3_column_int64(row, atTime), 0, time, sizeof(time));
+    ebpfMonHistoryFormatTime(sqlite3_column_int64(row, atTime), 0, time, sizeof(time));
     if (strcmp(kind, "put") == 0) {
         fprintf(out, "%s %s %s%s%s", time, textAt(row, atPv), textAt(row, atOld), textAt(row, atOld)[0] ? " -> " : "",
                 textAt(row, atValue));
@@ -152,7 +151,7 @@ static void writeText(sqlite3_stmt *row, FILE *out)
         if (textAt(row, atReason)[0])
             fprintf(out, " UNEXPECTED: %s", textAt(row, atReason));
     } else if (strcmp(kind, "gap") == 0 || strcmp(kind, "lost") == 0) {
-        formatTime(sqlite3_column_int64(row, atFirst), 0, since, sizeof(since));
+        ebpfMonHistoryFormatTime(sqlite3_column_int64(row, atFirst), 0, since, sizeof(since));
         if (kind[0] == 'g')
             fprintf(out, "%s NOT WATCHED since %s: %s", time, since, textAt(row, atValue));
         else
@@ -191,7 +190,7 @@ static void writeJson(sqlite3_stmt *row, ebpfMonJson *json, FILE *out)
         int type = sqlite3_column_type(row, i);
 
         if (i == atTime || i == atFirst) {
-            formatTime(sqlite3_column_int64(row, i), 1, time, sizeof(time));
+            ebpfMonHistoryFormatTime(sqlite3_column_int64(row, i), 1, time, sizeof(time));
             if (i == atTime || sqlite3_column_int64(row, i) != sqlite3_column_int64(row, atTime))
                 ebpfMonJsonAddText(json, names[i], time);
         } else if (i == atAutomatic) {
@@ -233,7 +232,7 @@ static void writeCsv(sqlite3_stmt *row, FILE *out)
         if (i)
             fputc(',', out);
         if (i == atTime || i == atFirst) {
-            formatTime(sqlite3_column_int64(row, i), 1, time, sizeof(time));
+            ebpfMonHistoryFormatTime(sqlite3_column_int64(row, i), 1, time, sizeof(time));
             writeCsvText(time, out);
         } else {
             writeCsvText(textAt(row, i), out);

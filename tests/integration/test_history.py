@@ -78,6 +78,9 @@ def test_who_wrote_what(keep, new_ioc):
     table = list(csv.DictReader(io.StringIO(ask(keep.file, "--csv", "-n", "0", ioc.prefix + "SET?"))))
     assert [(r["pv"], r["value"]) for r in table][:40] == sent
     assert not rows_or_none(keep.file, ioc.prefix + "TOCK")  # no person has written it
+    page = ask(keep.file, "-r", "-f", "-10m")
+    assert [line for line in page.splitlines() if f"| {ioc.prefix}SET1 |" in line and ("denied" in line or "failed" in line)]
+    assert "## Who wrote" in page and "| 42 |" in page and "## Not watched" not in page
     ioc.stop()
     until(lambda: count(keep.file, f"kind = 'event' AND value LIKE '%{ioc.name}%ended%'"), 30, "the end of the IOC")
     monitor.process.send("exit")
