@@ -284,12 +284,25 @@ int ebpfMonRecordLinksDiffer(const ebpfMonCatalogue *cat, const ebpfMonRecordLin
     return 0;
 }
 
-int ebpfMonRecordLinksMayHaveMissed(const ebpfMonCatalogue *cat, const ebpfMonRecordLinks *links, uint32_t index)
+static void setTargets(uint8_t *missed, const uint32_t *to, uint32_t count)
 {
-    const ebpfMonRecord *r = &cat->rec[index];
-    const oneRecord *n = &links->rec[index - links->first];
+    for (uint32_t k = 0; k < count; k++)
+        missed[to[k]] = 1;
+}
 
-    return hasOtherLinks(r, n) || (n->flags & ~r->flags);
+void ebpfMonRecordLinksFindMissed(const ebpfMonCatalogue *cat, const ebpfMonRecordLinks *links, uint8_t *missed)
+{
+    for (uint32_t i = 0; i < links->count; i++) {
+        const ebpfMonRecord *r = &cat->rec[links->first + i];
+        const oneRecord *n = &links->rec[i];
+
+        if (n->flags & ~r->flags)
+            missed[links->first + i] = 1;
+        if (!hasOtherLinks(r, n))
+            continue;
+        setTargets(missed, r->to, r->toCount);
+        setTargets(missed, n->to, n->toCount);
+    }
 }
 
 void ebpfMonRecordLinksExchange(ebpfMonCatalogue *cat, ebpfMonRecordLinks *links)

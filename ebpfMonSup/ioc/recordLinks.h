@@ -24,9 +24,10 @@ uint32_t ebpfMonRecordLinksCountOdd(const ebpfMonRecordLinks *links);
 
 /* Nonzero: the catalogue has other links, or other flags. */
 int ebpfMonRecordLinksDiffer(const ebpfMonCatalogue *cat, const ebpfMonRecordLinks *links);
-/* Nonzero: this record of "links" has other links than in the catalogue, or a new flag. Its chains may have been
- * counted wrongly since it changed. */
-int ebpfMonRecordLinksMayHaveMissed(const ebpfMonCatalogue *cat, const ebpfMonRecordLinks *links, uint32_t index);
+/* Sets a byte of "missed", by record of the catalogue, for each record of which a processing may not have been counted
+ * since the change: a record that has other links made or makes it process, or it has a flag that it did not have
+ * before. */
+void ebpfMonRecordLinksFindMissed(const ebpfMonCatalogue *cat, const ebpfMonRecordLinks *links, uint8_t *missed);
 
 /* Puts the links into the catalogue. "links" gets the old ones, and ebpfMonRecordLinksFree frees them. Reads and frees
  * nothing; call it under the lock of the catalogue's readers, once for each ebpfMonRecordLinksRead. */

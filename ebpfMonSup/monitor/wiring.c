@@ -86,11 +86,11 @@ static void onLinkWritten(void *arg, const ebpfMonLinkWrite *write)
     ebpfMonLinkMessagesAdd(m->trace.linkMessages, write);
 }
 
-static void onLinkChanged(void *arg, const ebpfMonLinkPut *put)
+static void onLinkChanged(void *arg, uint32_t iocId, uint64_t precord)
 {
     ebpfMonMonitor *m = arg;
 
-    ebpfMonRequestsAddLinks(m->requests, put);
+    ebpfMonRequestsAddLinks(m->requests, iocId, precord);
 }
 
 /* A put that was seen only in packets. Packet thread. */

@@ -168,7 +168,7 @@ static void decodePut(ebpfMonIocPuts *puts, const struct ebpfMonPutEvent *ev, si
         decoded->hasResult = (ev->site == EBPFMON_SITE_PUT && ebpfMonTargetSendsResult(t, ev->head.ktime)) ||
                              ev->site == EBPFMON_SITE_LINK;
         if (!ebpfMonLateReadsAreWanted(t->eventThread.reads))
-            ebpfMonPutWritersAddLink(puts->writers, t, &decoded->change);
+            ebpfMonPutWritersAddLink(puts->writers, t, &decoded->change, ev->head.ktime);
         decoded->isLate = !t->indexed && (put->through == ebpfMonByInit || put->through == ebpfMonByThread);
     }
     ebpfMonTargetsUnlock(puts->targets);
@@ -203,7 +203,7 @@ void ebpfMonIocPutsAddPut(ebpfMonIocPuts *puts, const struct ebpfMonPutEvent *ev
     if (missing)
         ebpfMonAuditsAdd(puts->audits, ebpfMonAuditPutNumber, missing, p->put.ioc);
     if (decoded.change.precord)
-        puts->sinks.linkChanged(puts->sinks.arg, &decoded.change);
+        puts->sinks.linkChanged(puts->sinks.arg, ev->head.iocId, decoded.change.precord);
     addToThread(puts, ev, &p->put);
     if (ev->site == EBPFMON_SITE_LINK)
         ebpfMonPendingPutsNoteLink(puts->pending, ev, hasLinkText(ev) ? p->put.old : NULL);

@@ -13,7 +13,6 @@
 #include "put/putClients.h"
 #include "put/putJoin.h"
 #include "put/threadPuts.h"
-#include "watch/linkPuts.h"
 #include "watch/target.h"
 
 typedef struct ebpfMonIocPuts ebpfMonIocPuts;
@@ -22,7 +21,7 @@ typedef struct ebpfMonIocPuts ebpfMonIocPuts;
 typedef struct {
     ebpfMonPutSink finished;
     void (*linkWritten)(void *arg, const ebpfMonLinkWrite *write); /* a record wrote through a CA link */
-    void (*linkChanged)(void *arg, const ebpfMonLinkPut *put); /* the links of its record must be read again */
+    void (*linkChanged)(void *arg, uint32_t iocId, uint64_t precord); /* the links of the record must be read again */
     uint64_t (*countLost)(void *arg); /* events of the kernel part that were lost so far */
     int (*missedReceive)(void); /* nonzero: a receive of a thread may not have been seen in the last seconds. NULL:
                                  * all are seen */

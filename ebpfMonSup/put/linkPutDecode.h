@@ -8,11 +8,17 @@
 
 #include "ebpfMonEvent.h"
 #include "model/put.h"
-#include "watch/linkPuts.h"
 #include "watch/target.h"
 
+typedef struct {
+    uint64_t precord; /* 0: there is no such put */
+    uint64_t pfldDes; /* the field */
+    int      isLink;
+} ebpfMonLinkPut;
+
 /* "ev": complete, as long as it says; "f": its field, NULL: not known; "put": with its values. change->precord is 0 if
- * the put is of another kind. */
+ * the put is of another kind. Notes what may process uncounted until the follower has read the record
+ * (ebpfMonTargetNoteUnseen). */
 void ebpfMonLinkPutDecode(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const ebpfMonField *f,
                           const ebpfMonPut *put, ebpfMonLinkPut *change);
 

@@ -9,8 +9,8 @@
 
 #include "ebpfMonEvent.h"
 #include "model/put.h"
+#include "put/linkPutDecode.h"
 #include "put/valueText.h"
-#include "watch/linkPuts.h"
 #include "watch/target.h"
 
 /* Nonzero: "put" is filled, except its writer (putWriter.h). 0: the event contradicts itself. "size": bytes of the

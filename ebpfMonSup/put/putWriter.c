@@ -92,7 +92,7 @@ static int findDatabaseLink(ebpfMonPutWriters *writers, ebpfMonTarget *t, const 
     return 1;
 }
 
-void ebpfMonPutWritersAddLink(ebpfMonPutWriters *writers, ebpfMonTarget *t, const ebpfMonLinkPut *change)
+void ebpfMonPutWritersAddLink(ebpfMonPutWriters *writers, ebpfMonTarget *t, const ebpfMonLinkPut *change, uint64_t at)
 {
     const ebpfMonField *f = t->cat ? ebpfMonCatalogueField(t->cat, change->pfldDes) : NULL;
     long index = t->cat ? ebpfMonCatalogueFindAddr(t->cat, change->precord) : -1;
@@ -100,7 +100,7 @@ void ebpfMonPutWritersAddLink(ebpfMonPutWriters *writers, ebpfMonTarget *t, cons
     if (change->isLink && f && f->type == ebpfMonDbfOutlink && index >= 0)
         ebpfMonRecentLinksAdd(writers->recentLinks, t->iocId,
                               (ebpfMonLinkOwner){ .rec = (uint32_t)index, .field = (uint32_t)(f - t->cat->field) },
-                              change->at);
+                              at);
 }
 
 void ebpfMonPutWritersFindLateLink(ebpfMonTarget *t, uint64_t addr, ebpfMonPut *put)

@@ -11,10 +11,10 @@
 
 #include "ebpfMonEvent.h"
 #include "model/put.h"
+#include "put/linkPutDecode.h"
 #include "put/linkWrites.h"
 #include "put/putClients.h"
 #include "put/threadPuts.h"
-#include "watch/linkPuts.h"
 #include "watch/target.h"
 
 typedef struct ebpfMonPutWriters ebpfMonPutWriters;
@@ -45,7 +45,8 @@ int ebpfMonPutWritersFindLinkWrite(ebpfMonTarget *t, const struct ebpfMonCauseEv
                                    const ebpfMonPutEventClients *clients, ebpfMonLinkWrite *write);
 
 /* Notes a put to a field of "t" that may be a link. Call it before the puts that follow. */
-void ebpfMonPutWritersAddLink(ebpfMonPutWriters *writers, ebpfMonTarget *t, const ebpfMonLinkPut *change);
+void ebpfMonPutWritersAddLink(ebpfMonPutWriters *writers, ebpfMonTarget *t, const ebpfMonLinkPut *change,
+                              uint64_t at);
 
 /* The links of an IOC that starts are read after its first puts. Corrects a put that was seen before: "addr" is the
  * address of the DBADDR that it was made with. */

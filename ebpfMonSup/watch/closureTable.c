@@ -130,8 +130,6 @@ static void setLast(const ebpfMonClosureTable *table, ebpfMonTarget *t, const eb
             last = t->slot + stretch->order[stretch->place[i] + stretch->ahead[i]];
         if (st->last == last)
             continue;
-        if (t->follower.leftAt && t->follower.leftAt[i] < table->tables->state[st->last].stamp)
-            t->follower.leftAt[i] = table->tables->state[st->last].stamp;
         known = table->tables->state[st->last].time;
         if (ebpfMonClosureTableStampOrder(known) > ebpfMonClosureTableStampOrder(was))
             __atomic_compare_exchange_n((uint64_t *)&st->time, &was, known, 0, __ATOMIC_RELAXED,
@@ -223,8 +221,6 @@ int ebpfMonClosureTableInstall(ebpfMonClosureTable *table, ebpfMonTarget *t, con
         errno = error;
         return -1;
     }
-    if (!t->follower.leftAt)
-        t->follower.leftAt = calloc((size_t)t->cat->count + 1, sizeof(*t->follower.leftAt));
     stretch = t->follower.sweep.number ? NULL : ebpfMonClosureTableMakeStretches(t, c, c->list, NULL);
     ebpfMonTargetsLock(table->targets);
     emptyBank(t, bank);
@@ -309,8 +305,6 @@ void ebpfMonClosureTableRemove(ebpfMonClosureTable *table, ebpfMonTarget *t)
         ebpfMonSlotAllocatorReturn(table->places, t->closureAt, t->closureCount);
     if (t->oldClosureAt != UINT32_MAX)
         ebpfMonSlotAllocatorReturn(table->places, t->oldClosureAt, t->oldClosureCount);
-    free(t->follower.leftAt);
-    t->follower.leftAt = NULL;
     ebpfMonTargetsLock(table->targets);
     t->closureAt = t->oldClosureAt = UINT32_MAX;
     ebpfMonTargetsUnlock(table->targets);

@@ -49,26 +49,56 @@ void ebpfMonRecordTablesMarkTrapped(ebpfMonRecordTables *r, ebpfMonTarget *t, co
     free(reached);
 }
 
-void ebpfMonRecordTablesMarkReached(ebpfMonRecordTables *r, ebpfMonTarget *t, const ebpfMonClosures *c, uint32_t index)
+void ebpfMonRecordTablesMarkReached(ebpfMonRecordTables *r, ebpfMonTarget *t, uint8_t *reached)
 {
+    const ebpfMonCatalogue *cat = t->cat;
+    uint32_t *queue = malloc(((size_t)cat->count + 1) * sizeof(*queue)), count = 0;
+
+    if (!queue || !reached) {
+        free(queue);
+        ebpfMonRecordTablesMarkMissed(r, t);
+        return;
+    }
+    for (uint32_t i = 0; i < cat->count; i++)
+        if (reached[i])
+            queue[count++] = i;
+    for (uint32_t at = 0; at < count; at++)
+        for (uint32_t k = 0; k < cat->rec[queue[at]].toCount; k++) {
+            uint32_t to = cat->rec[queue[at]].to[k];
+
+            if (!reached[to])
+                queue[count++] = to;
+            reached[to] = 1;
+        }
     ebpfMonTargetsLock(r->targets);
-    for (uint32_t k = 0; k < c->len[index]; k++)
-        t->how[c->list[c->first[index] + k]] |= EBPFMON_MISSED;
+    for (uint32_t at = 0; at < count; at++)
+        if ((t->how[queue[at]] & (EBPFMON_BY_TRAP | EBPFMON_AT_LEAST)) != EBPFMON_BY_TRAP)
+            t->how[queue[at]] |= EBPFMON_MISSED;
     ebpfMonTargetsUnlock(r->targets);
+    free(queue);
 }
 
 void ebpfMonRecordTablesTakeUnseen(ebpfMonRecordTables *r, ebpfMonTarget *t)
 {
-    int isFull;
+    uint8_t *reached = calloc((size_t)t->cat->count + 1, 1);
+    int areReached = 0;
 
     ebpfMonTargetsLock(r->targets);
-    for (uint32_t i = 0; i < t->unseenCount; i++)
-        t->how[t->unseen[i]] |= EBPFMON_MISSED;
-    isFull = t->unseenCount == EBPFMON_UNSEEN_MAX;
-    t->unseenCount = 0;
+    for (uint32_t i = 0; t->hasUnseen && i < t->cat->count; i++) {
+        if (t->unseen[i])
+            t->how[i] |= EBPFMON_MISSED;
+        if (t->unseen[i] == EBPFMON_UNSEEN_REACHED) {
+            areReached = 1;
+            if (reached)
+                reached[i] = 1;
+        }
+        t->unseen[i] = 0;
+    }
+    t->hasUnseen = 0;
     ebpfMonTargetsUnlock(r->targets);
-    if (isFull)
-        ebpfMonRecordTablesMarkMissed(r, t);
+    if (areReached)
+        ebpfMonRecordTablesMarkReached(r, t, reached);
+    free(reached);
 }
 
 void ebpfMonRecordTablesMarkMissed(ebpfMonRecordTables *r, ebpfMonTarget *t)

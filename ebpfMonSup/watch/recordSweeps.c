@@ -9,23 +9,17 @@
 
 #define UNSETTLED_NS 20000000000ull /* a pass that takes longer is not waited for */
 
-/* Marks records that can process twice between two sweeps, and all records that they reach. */
-static void markShared(ebpfMonRecordTables *r, ebpfMonTarget *t, const ebpfMonClosures *c, const ebpfMonSweepPlan *plan)
-{
-    for (uint32_t i = 0; i < t->cat->count; i++)
-        if (plan->isShared[i])
-            ebpfMonRecordTablesMarkReached(r, t, c, i);
-}
-
 /* Marks records that have moved to another scan list, and all records that they reach: until now no sweep has looked at
  * them after passes of that list. */
-static void markMoved(ebpfMonRecordTables *r, ebpfMonTarget *t, const ebpfMonClosures *c, const ebpfMonSweepPlan *plan)
+static void markMoved(ebpfMonRecordTables *r, ebpfMonTarget *t, const ebpfMonSweepPlan *plan)
 {
     const ebpfMonSweepPlan *before = t->follower.sweep.plan;
+    uint8_t *moved = calloc((size_t)t->cat->count + 1, 1);
 
-    for (uint32_t i = 0; before && i < before->records && i < plan->records; i++)
-        if (before->listOf[i] != plan->listOf[i])
-            ebpfMonRecordTablesMarkReached(r, t, c, i);
+    for (uint32_t i = 0; moved && before && i < before->records && i < plan->records; i++)
+        moved[i] = before->listOf[i] != plan->listOf[i];
+    ebpfMonRecordTablesMarkReached(r, t, moved);
+    free(moved);
 }
 
 /* Passes cannot be watched any more, and it is not known which records are the reason. */
@@ -44,10 +38,10 @@ int ebpfMonRecordTablesInstall(ebpfMonRecordTables *r, ebpfMonTarget *t, ebpfMon
         return ebpfMonClosureTableInstall(r->closures, t, c);
     plan = ebpfMonSweepPlanMake(t, c, t->follower.sweep.serial);
     if (plan)
-        markMoved(r, t, c, plan);
+        markMoved(r, t, plan);
     if (plan && !plan->fits) { /* it stays so until the governor has the chains watched */
         t->follower.sweep.lost = 1;
-        markShared(r, t, c, plan);
+        ebpfMonRecordTablesMarkReached(r, t, plan->isShared); /* they can process twice between two sweeps */
     }
     if (ebpfMonClosureTableInstall(r->closures, t, c)) {
         ebpfMonSweepPlanFree(plan);
@@ -115,16 +109,15 @@ int ebpfMonRecordTablesSettleSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t, ui
 /* Marks records of which two passes may have processed one at a time. */
 static void markUnsure(ebpfMonRecordTables *r, ebpfMonTarget *t)
 {
-    ebpfMonClosures *c = ebpfMonClosureTableMakeClosures(t->cat);
+    uint8_t *unsure = calloc((size_t)t->cat->count + 1, 1);
 
-    for (uint32_t i = 0; c && i < t->cat->count; i++)
+    for (uint32_t i = 0; unsure && i < t->cat->count; i++)
         if (t->recState[i].unsure) {
             t->recState[i].unsure = 0;
-            ebpfMonRecordTablesMarkReached(r, t, c, i);
+            unsure[i] = 1;
         }
-    if (!c)
-        ebpfMonRecordTablesMarkMissed(r, t);
-    ebpfMonClosuresFree(c);
+    ebpfMonRecordTablesMarkReached(r, t, unsure);
+    free(unsure);
 }
 
 /* Marks what sweeps may have missed since the last look. */

@@ -10,7 +10,6 @@
 #include "common/clock.h"
 #include "common/worker.h"
 #include "ioc/recordLinks.h"
-#include "watch/linkChange.h"
 #include "watch/recordShares.h"
 #include "watch/recordTables.h"
 #include "watch/recordTablesOwn.h"
@@ -57,13 +56,13 @@ void ebpfMonRecordTablesAddArrays(ebpfMonRecordTables *r, ebpfMonTarget *t)
     setArrays(r, t, 1);
 }
 
-/* Reads the links of one record, or of EBPFMON_ALL_RECORDS, into the catalogue. Nonzero: they are not what they were;
- * "changed", if not NULL, gets a byte for each record, nonzero where something may not have been counted since. The
- * event thread reads them for its traces, so what is read waits outside until it is whole. */
-static int readLinks(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t index, uint8_t *changed)
+/* Reads the links of one record, or of EBPFMON_ALL_RECORDS, into the catalogue. Nonzero: they are not what they were.
+ * The event thread reads them for its traces, so what is read waits outside until it is whole. */
+static int readLinks(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t index)
 {
     ebpfMonRecordLinks *links;
-    int differ;
+    uint8_t *missed = NULL;
+    int differ, hasSlots = t->slot != UINT32_MAX;
 
     ebpfMonMemAllowPause(t->follower.mem, index == EBPFMON_ALL_RECORDS);
     links = ebpfMonRecordLinksRead(t->follower.mem, t->cat, index);
@@ -74,11 +73,14 @@ static int readLinks(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t index, u
         t->follower.oddLinks = ebpfMonRecordLinksCountOdd(links) +
                                !!ebpfMonMemIsOver(t->follower.mem); /* then some were not read */
     differ = ebpfMonRecordLinksDiffer(t->cat, links);
-    for (uint32_t i = 0; changed && i < t->cat->count; i++)
-        changed[i] = (uint8_t)ebpfMonRecordLinksMayHaveMissed(t->cat, links, i);
+    if (differ && hasSlots && (missed = calloc((size_t)t->cat->count + 1, 1)) != NULL)
+        ebpfMonRecordLinksFindMissed(t->cat, links, missed);
     ebpfMonTargetsLock(r->targets);
     ebpfMonRecordLinksExchange(t->cat, links);
     ebpfMonTargetsUnlock(r->targets);
+    if (differ && hasSlots)
+        ebpfMonRecordTablesMarkReached(r, t, missed);
+    free(missed);
     ebpfMonRecordLinksFree(links);
     return differ;
 }
@@ -87,13 +89,14 @@ static int readLinks(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t index, u
 static int setSlots(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t slot)
 {
     size_t n = (size_t)t->cat->count + 1;
-    uint8_t *how = calloc(n, sizeof(*how));
+    uint8_t *how = calloc(n, sizeof(*how)), *unseen = calloc(n, sizeof(*unseen));
     int64_t *adjust = calloc(n, sizeof(*adjust));
     uint64_t *counts = calloc(n, sizeof(*counts));
     float *rate = calloc(n, sizeof(*rate));
 
-    if (!how || !adjust || !counts || !rate) {
+    if (!how || !unseen || !adjust || !counts || !rate) {
         free(how);
+        free(unseen);
         free(adjust);
         free(counts);
         free(rate);
@@ -101,6 +104,8 @@ static int setSlots(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t slot)
     }
     ebpfMonTargetsLock(r->targets);
     t->how = how;
+    t->unseen = unseen;
+    t->hasUnseen = 0;
     t->adjust = adjust;
     t->publisher.counts = counts;
     t->publisher.rate = rate;
@@ -120,14 +125,13 @@ static void clearSlots(ebpfMonRecordTables *r, ebpfMonTarget *t)
     uint64_t *counts = t->publisher.counts;
     float *rate = t->publisher.rate;
     int64_t *adjust = t->adjust;
-    uint8_t *how = t->how;
+    uint8_t *how = t->how, *unseen = t->unseen;
 
     ebpfMonTargetsLock(r->targets);
     t->slot = UINT32_MAX;
     t->recState = NULL;
     t->stretch[0] = t->stretch[1] = NULL;
-    t->how = NULL;
-    t->unseenCount = 0;
+    t->how = t->unseen = NULL;
     t->adjust = NULL;
     t->publisher.counts = NULL;
     t->publisher.rate = NULL;
@@ -142,6 +146,7 @@ static void clearSlots(ebpfMonRecordTables *r, ebpfMonTarget *t)
     ebpfMonStretchesFree(stretch[0]);
     ebpfMonStretchesFree(stretch[1]);
     free(how);
+    free(unseen);
     free(adjust);
     free(counts);
     free(rate);
@@ -239,7 +244,7 @@ int ebpfMonRecordTablesAdd(ebpfMonRecordTables *r, ebpfMonTarget *t)
         return -1;
     }
     ebpfMonTypeTrialSetTypes(t->cat);
-    readLinks(r, t, EBPFMON_ALL_RECORDS, NULL);
+    readLinks(r, t, EBPFMON_ALL_RECORDS);
     ebpfMonWorkerGiveSignHere(); /* the next steps read nothing, and each of them takes a part of a second for 500,000
                                   * records */
     c = ebpfMonClosureTableMakeClosures(t->cat);
@@ -271,68 +276,37 @@ int ebpfMonRecordTablesAdd(ebpfMonRecordTables *r, ebpfMonTarget *t)
     return -1;
 }
 
-void ebpfMonRecordTablesUpdateAllLinks(ebpfMonRecordTables *r, ebpfMonTarget *t)
+/* "index" may be EBPFMON_ALL_RECORDS. */
+static void updateLinks(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t index)
 {
-    ebpfMonClosures *c;
-    uint8_t *changed;
-
-    if (t->slot == UINT32_MAX)
-        return;
-    ebpfMonRecordTablesTakeUnseen(r, t);
-    changed = calloc((size_t)t->cat->count + 1, 1);
-    readLinks(r, t, EBPFMON_ALL_RECORDS, changed);
-    c = ebpfMonClosureTableMakeClosures(t->cat);
-    ebpfMonClosureTableBeginChange(r->closures, t);
-    if (c && changed && ebpfMonRecordTablesInstall(r, t, c) == 0) {
-        ebpfMonRecordTablesMarkTrapped(r, t, c);
-        for (uint32_t i = 0; i < t->cat->count; i++)
-            if (changed[i]) /* since when is not known */
-                ebpfMonRecordTablesMarkReached(r, t, c, i);
-    } else {
-        ebpfMonRecordTablesMarkMissed(r, t);
-    }
-    ebpfMonClosureTableEndChange(r->closures, t);
-    ebpfMonClosuresFree(c);
-    free(changed);
-}
-
-void ebpfMonRecordTablesMarkSuperseded(ebpfMonRecordTables *r, ebpfMonTarget *t, const ebpfMonLinkPut *put,
-                                       const ebpfMonLinkEdge *edges, unsigned edgeCount)
-{
-    if (t->slot != UINT32_MAX)
-        ebpfMonLinkChangeMarkSuperseded(r->kernel.tables, r->targets, t, put, edges, edgeCount);
-}
-
-void ebpfMonRecordTablesUpdateLinks(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t index, uint64_t since)
-{
-    const uint16_t stamp = EBPFMON_REC_TSE | EBPFMON_REC_WALK | EBPFMON_REC_UNDEFINED | EBPFMON_REC_SCANS;
-    uint16_t flags = t->cat->rec[index].flags & stamp;
-    ebpfMonLinkChange *change;
     ebpfMonClosures *c;
 
     if (t->slot == UINT32_MAX)
         return;
     ebpfMonRecordTablesTakeUnseen(r, t);
-    if (!readLinks(r, t, index, NULL))
+    if (!readLinks(r, t, index))
         return;
     c = ebpfMonClosureTableMakeClosures(t->cat);
-    change = c ? ebpfMonLinkChangeNew(r->kernel.tables, t, c, index, since) : NULL;
     ebpfMonClosureTableBeginChange(r->closures, t);
-    ebpfMonLinkChangeMark(change, r->targets, t);
     if (c && ebpfMonRecordTablesInstall(r, t, c) == 0) {
-        ebpfMonLinkChangeMark(change, r->targets, t); /* what processed since the line before the last */
         ebpfMonRecordTablesMarkTrapped(r, t, c);
-        if (t->cat->rec[index].flags & stamp & ~flags) /* its chains were not looked at as they should be since the
-                                                        * put */
-            ebpfMonRecordTablesMarkReached(r, t, c, index);
     } else {
         ebpfMonRecordTablesMarkMissed(r, t);
         ebpfMonTargetSetNote(r->targets, t, "a change of links could not be followed: raise maxRecords of "
                              "ebpfMonConfigure", 0);
     }
     ebpfMonClosureTableEndChange(r->closures, t);
-    ebpfMonLinkChangeFree(change);
     ebpfMonClosuresFree(c);
+}
+
+void ebpfMonRecordTablesUpdateLinks(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t index)
+{
+    updateLinks(r, t, index);
+}
+
+void ebpfMonRecordTablesUpdateAllLinks(ebpfMonRecordTables *r, ebpfMonTarget *t)
+{
+    updateLinks(r, t, EBPFMON_ALL_RECORDS);
 }
 
 void ebpfMonRecordTablesReserve(ebpfMonRecordTables *r)

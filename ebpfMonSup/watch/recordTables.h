@@ -8,7 +8,6 @@
 #define EBPFMON_RECORDTABLES_H
 
 #include "model/audits.h"
-#include "watch/linkPuts.h"
 #include "watch/recordIndex.h"
 #include "watch/target.h"
 
@@ -30,16 +29,22 @@ void ebpfMonRecordTablesReserve(ebpfMonRecordTables *tables);
  * then. */
 void ebpfMonRecordTablesAddArrays(ebpfMonRecordTables *tables, ebpfMonTarget *t);
 
-/* Reads the links of record "index" again; if they changed, makes new closures. Counts go on. "since": the links were
- * not changed before this time (monotonic ns), UINT64_MAX: they may have been. */
-void ebpfMonRecordTablesUpdateLinks(ebpfMonRecordTables *tables, ebpfMonTarget *t, uint32_t index, uint64_t since);
+/*
+ * Reads the links of record "index" again; if they changed, makes new closures. Counts go on.
+ *
+ * What a new link makes process is not counted until the closures have it, and a link may come and go before it is read
+ * once. So these are marked, whether they processed or not: what a put noted (ebpfMonTargetNoteUnseen), that is the
+ * record to which it leads a link, and all that this one reaches; and if the links have changed, all that the record
+ * reached before, and all that it reaches now. In any way by which a processing came uncounted, the last link that the
+ * closures did not have was put, and the links behind it were there, or have changed since.
+ *
+ * None of these is counted here: a chain that is under way may have processed them, and counts them at its end. If
+ * their time stamps were noted before that, this chain would take the records of a stretch for counted, because their
+ * last record was; and its trace would not have them.
+ */
+void ebpfMonRecordTablesUpdateLinks(ebpfMonRecordTables *tables, ebpfMonTarget *t, uint32_t index);
 
-/* Marks the records that may have processed by a superseded put without being counted. Call it after UpdateLinks of its
- * record, with the links of other such puts as "edges". */
-void ebpfMonRecordTablesMarkSuperseded(ebpfMonRecordTables *tables, ebpfMonTarget *t, const ebpfMonLinkPut *put,
-                                       const ebpfMonLinkEdge *edges, unsigned edgeCount);
-
-/* As UpdateLinks, for all records: when it is not known whose links changed. */
+/* As UpdateLinks, for all records: when it is not known whose links changed. If any did, all records are marked. */
 void ebpfMonRecordTablesUpdateAllLinks(ebpfMonRecordTables *tables, ebpfMonTarget *t);
 
 /* The trap of recGblFwdLink was attached or detached: from now on the records that need it are counted in the other

@@ -23,11 +23,12 @@ typedef struct ebpfMonRecordTables {
  */
 void ebpfMonRecordTablesMarkTrapped(ebpfMonRecordTables *r, ebpfMonTarget *t, const ebpfMonClosures *c);
 
-/* Marks the records that ebpfMonTargetNoteUnseen noted; all records if there was no room for one. */
+/* Marks what ebpfMonTargetNoteUnseen noted. */
 void ebpfMonRecordTablesTakeUnseen(ebpfMonRecordTables *r, ebpfMonTarget *t);
 
-/* Marks all records that this record reaches by its links: their last processings may not have been counted. */
-void ebpfMonRecordTablesMarkReached(ebpfMonRecordTables *r, ebpfMonTarget *t, const ebpfMonClosures *c, uint32_t index);
+/* Marks the records for which "reached" has a nonzero byte, and all that they reach by the links of the catalogue: it
+ * gets these, too. What the trap counts is counted in any case. NULL, for there was no memory: all are marked. */
+void ebpfMonRecordTablesMarkReached(ebpfMonRecordTables *r, ebpfMonTarget *t, uint8_t *reached);
 
 /* Puts closures in force, and while passes are watched, the scan lists that belong to them. 0, or -1: no room. */
 int ebpfMonRecordTablesInstall(ebpfMonRecordTables *r, ebpfMonTarget *t, ebpfMonClosures *c);

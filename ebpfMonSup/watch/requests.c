@@ -19,13 +19,16 @@ typedef struct {
     unsigned tries;
 } linkPut;
 
-/* A put to a link is seen before it is done, so the links are read several times: ns from one time to the next. The
- * last is repeated while a put is awaited. */
-static const uint64_t readAgain[] = { 0, 500000, 2000000, 10000000, 100000000, 1000000000 };
+#define MS 1000000ull
+
+/* A put to a link is seen before it is done, so the links are read several times: ns from one time to the next.
+ * dbPutFieldLink (dbAccess.c) waits until nobody holds the lock sets, which takes as long as a slow record. */
+static const uint64_t readAgain[] = { 0, MS / 2, 2 * MS, 10 * MS, 100 * MS, 1000 * MS, 2000 * MS, 4000 * MS, 8000 * MS,
+                                      16000 * MS, 32000 * MS };
 #define READINGS (sizeof(readAgain) / sizeof(readAgain[0]))
+#define READINGS_MOST 6 /* after these, nearly every put is done */
 
 struct ebpfMonRequests {
-    ebpfMonLinkPuts *linkPuts; /* any thread */
     epicsMutexId lock;         /* guards all that follows */
     void (*wake)(void *arg);
     void *wakeArg;
@@ -45,11 +48,6 @@ ebpfMonRequests *ebpfMonRequestsNew(const ebpfMonFilter *first)
 
     if (!r)
         return NULL;
-    r->linkPuts = ebpfMonLinkPutsNew();
-    if (!r->linkPuts) {
-        free(r);
-        return NULL;
-    }
     r->lock = epicsMutexMustCreate();
     r->filter = *first;
     return r;
@@ -60,7 +58,6 @@ void ebpfMonRequestsFree(ebpfMonRequests *r)
     if (!r)
         return;
     epicsMutexDestroy(r->lock);
-    ebpfMonLinkPutsFree(r->linkPuts);
     free(r);
 }
 
@@ -248,27 +245,30 @@ int ebpfMonRequestsHasLevelRule(ebpfMonRequests *r, const char *ioc)
     return has;
 }
 
-ebpfMonLinkPuts *ebpfMonRequestsGetLinkPuts(ebpfMonRequests *r)
+/* The entry of this record, or one for it. NULL: no room. Under the lock. */
+static linkPut *findEntry(ebpfMonRequests *r, uint32_t iocId, uint64_t precord)
 {
-    return r->linkPuts;
+    linkPut *late = NULL;
+
+    for (unsigned i = 0; i < r->linkCount; i++) {
+        if (r->links[i].iocId == iocId && r->links[i].precord == precord)
+            return &r->links[i];
+        if (r->links[i].tries >= READINGS_MOST)
+            late = &r->links[i];
+    }
+    return r->linkCount < LINKS_MAX ? &r->links[r->linkCount++] : late;
 }
 
-void ebpfMonRequestsAddLinks(ebpfMonRequests *r, const ebpfMonLinkPut *put)
+void ebpfMonRequestsAddLinks(ebpfMonRequests *r, uint32_t iocId, uint64_t precord)
 {
-    int isMissed = ebpfMonLinkPutsAdd(r->linkPuts, put, ebpfMonClockMonotonic());
-    unsigned i;
+    linkPut *l;
 
     epicsMutexMustLock(r->lock);
-    r->linksMissed |= isMissed;
-    for (i = 0; i < r->linkCount && (r->links[i].iocId != put->iocId || r->links[i].precord != put->precord); i++)
-        ;
-    if (i < LINKS_MAX) {
-        r->links[i] = (linkPut){ .iocId = put->iocId, .precord = put->precord };
-        if (i == r->linkCount)
-            r->linkCount++;
-    } else {
+    l = findEntry(r, iocId, precord);
+    if (l)
+        *l = (linkPut){ .iocId = iocId, .precord = precord };
+    else
         r->linksMissed = 1;
-    }
     epicsMutexUnlock(r->lock);
     wakeFollower(r);
 }
@@ -298,9 +298,7 @@ double ebpfMonRequestsTakeLinksDue(ebpfMonRequests *r, uint64_t now,
 
         if (l->due <= now && n < LINKS_AT_ONCE) {
             due[n++] = *l;
-            if (l->tries < READINGS - 1) {
-                l->tries++;
-            } else if (!ebpfMonLinkPutsIsAwaited(r->linkPuts, l->iocId, l->precord, now)) {
+            if (++l->tries == READINGS) {
                 *l = r->links[--r->linkCount];
                 continue;
             }

@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 #include "model/filter.h"
-#include "watch/linkPuts.h"
 
 typedef struct ebpfMonRequests ebpfMonRequests;
 
@@ -48,7 +47,7 @@ int ebpfMonRequestsSetReference(ebpfMonRequests *requests, const char *iocPatter
 unsigned ebpfMonRequestsGetLevelRules(ebpfMonRequests *requests, ebpfMonLevelRule copy[EBPFMON_LEVEL_RULES_MAX]);
 
 /* A put to a link or to TSE of a record has begun: the follower reads the links of this record again. */
-void ebpfMonRequestsAddLinks(ebpfMonRequests *requests, const ebpfMonLinkPut *put);
+void ebpfMonRequestsAddLinks(ebpfMonRequests *requests, uint32_t iocId, uint64_t precord);
 
 /* --- The follower's side --- */
 
@@ -64,9 +63,6 @@ ebpfMonLevel ebpfMonRequestsFindLevel(ebpfMonRequests *requests, const char *ioc
 
 /* Nonzero: a rule and not the filter decides the level of this IOC. */
 int ebpfMonRequestsHasLevelRule(ebpfMonRequests *requests, const char *ioc);
-
-/* The puts that were added by AddLinks; they have a lock of their own. */
-ebpfMonLinkPuts *ebpfMonRequestsGetLinkPuts(ebpfMonRequests *requests);
 
 /* Nonzero: since the last call links of more records were put than the list has room for. */
 int ebpfMonRequestsTakeLinksMissed(ebpfMonRequests *requests);

@@ -240,15 +240,13 @@ void ebpfMonTargetCountRecords(const ebpfMonTarget *t, uint64_t *now)
     ebpfMonTargetAddPasses(t, 1, now);
 }
 
-void ebpfMonTargetNoteUnseen(ebpfMonTarget *t, uint32_t index)
+void ebpfMonTargetNoteUnseen(ebpfMonTarget *t, uint32_t index, uint8_t unseen)
 {
-    if (!t->how || t->how[index] & (EBPFMON_BY_TRAP | EBPFMON_MISSED))
+    if (!t->how || (unseen == EBPFMON_UNSEEN_ALONE && t->how[index] & EBPFMON_BY_TRAP))
         return;
-    for (uint32_t i = 0; i < t->unseenCount; i++)
-        if (t->unseen[i] == index)
-            return;
-    if (t->unseenCount < EBPFMON_UNSEEN_MAX)
-        t->unseen[t->unseenCount++] = index;
+    if (t->unseen[index] < unseen)
+        t->unseen[index] = unseen;
+    t->hasUnseen = 1;
 }
 
 unsigned ebpfMonTargetsCountMatching(ebpfMonTargets *targets, const char *pattern)

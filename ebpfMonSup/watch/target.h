@@ -31,9 +31,12 @@
                              * is a lower bound for good */
 #define EBPFMON_TWICE    16 /* a chain can process it twice */
 
+/* What a put may have processed, or makes process, without being counted; 0: nothing. */
+#define EBPFMON_UNSEEN_ALONE   1 /* this record */
+#define EBPFMON_UNSEEN_REACHED 2 /* and all that it reaches by links */
+
 #define EBPFMON_NOTE_SIZE 160
 #define EBPFMON_ODD_SERVER 5 /* oddServer from which on nothing of its CA server is believed */
-#define EBPFMON_UNSEEN_MAX 32
 #define EBPFMON_NOTE_SILENT "its memory does not answer: set aside until it does"
 
 typedef struct ebpfMonTarget {
@@ -86,9 +89,9 @@ typedef struct ebpfMonTarget {
     uint8_t  *how;         /* EBPFMON_BY_TRAP … */
     int64_t  *adjust;      /* added to the kernel part's counter when the way of counting changed */
     uint32_t  shown;       /* records that match the filter */
-    uint32_t  unseen[EBPFMON_UNSEEN_MAX]; /* records that a put processed, and no time stamp shows it: the event thread
-                                           * adds them, the follower takes them; both under the lock */
-    uint32_t  unseenCount; /* EBPFMON_UNSEEN_MAX: perhaps more */
+    uint8_t  *unseen;      /* EBPFMON_UNSEEN_…: the event thread sets it, the follower takes it; both under the lock,
+                            * as the next */
+    int       hasUnseen;
 
     /* The query thread writes these under the lock, and other threads read them under the lock. */
     struct {
@@ -166,8 +169,6 @@ typedef struct ebpfMonTarget {
         uint32_t  trapped;     /* records that want the trap */
         uint64_t  queuesSince; /* callbacks and scanOnce have been watched from then on */
         int       bank;        /* of the pass counters, that the closures in force use */
-        uint64_t *leftAt;      /* by record: the newest chain that ran to the end of a stretch when it left that stretch
-                                * (monotonic ns); NULL: no memory, or none has a slot */
         struct {
             uint32_t number;   /* nonzero: passes are watched, not chains (sweeps.h); another number each time */
             int      ends;     /* chains are watched, too: until the last pass is over that was not seen by them */
@@ -266,9 +267,8 @@ void ebpfMonTargetCountRecords(const ebpfMonTarget *t, uint64_t *now);
  * that were added when the way of counting changed. Under the lock. */
 uint64_t ebpfMonTargetCountSnapshots(const ebpfMonTarget *t);
 
-/* Notes that a put may have processed this record without a time stamp. Under the lock; the follower is to read the
- * record again. */
-void ebpfMonTargetNoteUnseen(ebpfMonTarget *t, uint32_t index);
+/* "unseen": EBPFMON_UNSEEN_…, of a record. Under the lock; the follower is to read the record to which was put. */
+void ebpfMonTargetNoteUnseen(ebpfMonTarget *t, uint32_t index, uint8_t unseen);
 
 /* Nonzero: the count of the record is a lower bound. Under the lock. */
 static inline int ebpfMonTargetIsAtLeast(const ebpfMonTarget *t, uint32_t index)

@@ -27,9 +27,7 @@
 #define CALLERS_SAME_NS 600000000000ull /* … and if it has mapped as much as before */
 #define CALLERS_TRIES 4    /* that failed in a row, because the host was busy perhaps: then they are not known any
                             * more */
-#define SUPERSEDED_AT_ONCE 16
 #define NAMELESS_NS 10000000000ull /* between two looks for the symbols of a stripped program */
-#define EDGES_MAX   2048           /* two for each put that is kept */
 #define ODD_NS      10000000000ull /* between two looks at links that are like no known ones */
 #define TICK_MIN_NS 20000000ull    /* between two looks whether iocInit is done: a fiftieth of the time since it was */
 #define TICK_MAX_NS 500000000ull   /* found, within these limits */
@@ -364,57 +362,15 @@ void ebpfMonTargetLifeFindRecords(const ebpfMonTargetLife *life, ebpfMonTarget *
     }
 }
 
-/* Nonzero: the link that was put makes "target" process. */
-static int hasLink(const ebpfMonTarget *t, const ebpfMonLinkPut *put, uint64_t target)
-{
-    long index = ebpfMonCatalogueFindAddr(t->cat, put->precord), to = ebpfMonCatalogueFindAddr(t->cat, target);
-    const ebpfMonField *f = ebpfMonCatalogueField(t->cat, put->pfldDes);
-    const ebpfMonRecord *rec;
-
-    if (index < 0 || to < 0 || !f)
-        return 0;
-    rec = &t->cat->rec[index];
-    for (uint32_t k = 0; k < rec->toCount; k++)
-        if (rec->to[k] == (uint32_t)to && rec->to[rec->toCount + k] == (uint32_t)(f - t->cat->field))
-            return 1;
-    return 0;
-}
-
-/* Nonzero: the record has the link that this put made, or no longer has the link that this put removed. */
-static int isDone(void *arg, const ebpfMonLinkPut *put)
-{
-    return put->target ? hasLink(arg, put, put->target) : !hasLink(arg, put, put->old);
-}
-
-/* Superseded puts: it is not known which records they made process. */
-static void markSuperseded(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t precord, uint64_t readAt)
-{
-    ebpfMonLinkPuts *puts = ebpfMonRequestsGetLinkPuts(life->requests);
-    ebpfMonLinkPut superseded[SUPERSEDED_AT_ONCE];
-    ebpfMonLinkEdge edges[EDGES_MAX];
-    /* before they are forgotten */
-    unsigned edgeCount = ebpfMonLinkPutsListEdges(puts, t->iocId, edges, EDGES_MAX), count;
-
-    do {
-        count = ebpfMonLinkPutsTake(puts, t->iocId, precord, readAt, isDone, t, superseded, SUPERSEDED_AT_ONCE);
-        for (unsigned i = 0; i < count; i++)
-            ebpfMonRecordTablesMarkSuperseded(life->tables, t, &superseded[i], edges, edgeCount);
-    } while (count == SUPERSEDED_AT_ONCE);
-}
-
 void ebpfMonTargetLifeReadLinks(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t precord)
 {
     long index = t->cat ? ebpfMonCatalogueFindAddr(t->cat, precord) : -1;
-    uint64_t readAt = ebpfMonClockMonotonic();
     uint32_t trapped = t->follower.trapped, odd = t->follower.oddLinks;
 
     if (index < 0 || t->gone || !t->running)
         return;
     ebpfMonMemFlush(t->follower.mem);
-    ebpfMonRecordTablesUpdateLinks(life->tables, t, (uint32_t)index,
-                                   ebpfMonLinkPutsGetOldest(ebpfMonRequestsGetLinkPuts(life->requests), t->iocId,
-                                                            precord));
-    markSuperseded(life, t, precord, readAt);
+    ebpfMonRecordTablesUpdateLinks(life->tables, t, (uint32_t)index);
     ebpfMonMemFlush(t->follower.mem);
     if (!odd && t->follower.oddLinks)
         ebpfMonRecordTablesMarkMissed(life->tables, t);

@@ -309,7 +309,6 @@ void iocPutFlnk(iocRecord *r, iocRecord *to)
 
     fillAddr(a, r, &r->flnk, EBPFMON_DBF_FWDLINK, 0);
     iocEnter();
-    iocOne->linkPutAt = exploreNow();
     iocTrap(iocPutField, iocOther, a, DBR_CHAR, iocOne->value, 1);
     iocEnter();
     dbScanLockMany(locker, many, to ? 2 : 1);

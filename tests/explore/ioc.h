@@ -101,7 +101,6 @@ typedef struct {
     uint8_t attached[iocProgramCount][iocCallerCount];
     uint32_t running[8];  /* by thread: odd while it is in a program; another number for each run */
     uint64_t stack[8][64]; /* by thread: its stack in the IOC */
-    uint64_t linkPutAt;   /* when a put to a link was seen last */
     uint8_t value[8];     /* that clients put */
     uint32_t callbacks;   /* requests of callbacks, by a bit for each record */
     uint32_t requesters;  /* threads that may request one */

@@ -237,21 +237,6 @@ void userDoubt(void)
 
 /* --- links that change ------------------------------------------------------------------------------------------ */
 
-/* linkChange.c, isMissed() */
-static int isMissed(unsigned i, uint64_t since)
-{
-    const struct ebpfMonRecState *st = &helpersState[i];
-    const iocRecord *r = &iocOne->record[i];
-    uint64_t was = st->time, time;
-
-    if (!st->pending) {
-        time = r->time;
-        if (userOrder(time) > userOrder(was) && userOrder(time) > userOrder(helpersState[st->last].time))
-            return 1;
-    }
-    return st->stamp >= since || helpersState[st->last].stamp >= since;
-}
-
 static int hasChanged(void *arg)
 {
     unsigned i = *(unsigned *)arg;
@@ -259,35 +244,28 @@ static int hasChanged(void *arg)
     return userIndexOf(iocOne->record[i].flnk) != user->flnk[i];
 }
 
-static void markNew(const uint8_t *isNew, uint64_t since)
+/* recordMarks.c, ebpfMonRecordTablesMarkReached(): what the record reaches, without itself. What it reached before is
+ * marked, too, but not here: a link that is removed is to lose no count. */
+static void markBehind(const Closures *c, unsigned index)
 {
-    for (unsigned i = 0; i < iocOne->count; i++)
-        if (isNew[i] && isMissed(i, since))
-            userMark(i);
+    for (uint32_t k = 0; k < c->len[index]; k++)
+        if (c->list[c->first[index] + k] != index)
+            userMark(c->list[c->first[index] + k]);
 }
 
 /* recordTables.c, ebpfMonRecordTablesUpdateLinks() */
 void userFollowLink(unsigned index)
 {
-    const Closures *before = &user->closures;
-    uint8_t isNew[N] = { 0 };
-    uint64_t since;
     Closures c;
 
     exploreWait(hasChanged, &index);
-    since = iocOne->linkPutAt;
     userReadLinks(index);
     userMakeClosures(&c, user->sweeps != 0);
-    for (uint32_t k = 0; k < c.len[index]; k++)
-        isNew[c.list[c.first[index] + k]] = 1;
-    for (uint32_t k = 0; k < before->len[index]; k++)
-        isNew[before->list[before->first[index] + k]] = 0;
+    markBehind(&c, index);
     userBeginChange();
-    markNew(isNew, since);
     userInstall(&c);
     if (user->sweeps)
         userWriteSweeps(&c);
-    markNew(isNew, since);
     userEndChange();
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What the user part does with the tables and the probes, in its order: ebpfMonSup/watch (governor.c, recordTables.c,
- * recordSweeps.c, sweeps.c, closureTable.c, linkChange.c). The functions run in setUp, or as a thread of a scene.
+ * recordSweeps.c, sweeps.c, closureTable.c, recordMarks.c). The functions run in setUp, or as a thread of a scene.
  * Differences: no record is counted by the trap, each record is processed by one link at most, and passes can always be
  * watched.
  */

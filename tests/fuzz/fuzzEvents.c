@@ -68,10 +68,11 @@ static void onLinkWritten(void *arg, const ebpfMonLinkWrite *write)
     ebpfMonLinkMessagesAdd(m.messages, write);
 }
 
-static void onLinkChanged(void *arg, const ebpfMonLinkPut *put)
+static void onLinkChanged(void *arg, uint32_t iocId, uint64_t precord)
 {
     (void)arg;
-    (void)put;
+    (void)iocId;
+    (void)precord;
 }
 
 static uint64_t countLost(void *arg)

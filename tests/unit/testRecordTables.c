@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* watch/recordTables.h, and with it closureTable.h and linkChange.h, without the kernel. */
+/* watch/recordTables.h, and with it closureTable.h, without the kernel. */
 #include <testMain.h>
 
 #include "probe/kernelLoad.h"
@@ -99,13 +99,13 @@ static void testLinks(void)
     testOk1(ebpfMonTargetCountRecord(t, 0) == 8 && ebpfMonTargetCountRecord(t, 1) == 7);
     at = t->closureAt;
     ebpfMonMemFlush(t->follower.mem);
-    ebpfMonRecordTablesUpdateLinks(recordTables, t, 2, UINT64_MAX);
+    ebpfMonRecordTablesUpdateLinks(recordTables, t, 2);
     testOk(t->closureAt == at, "links that did not change leave the closures alone");
     setForward(2, 4);
     record[4].time = stamp(1000);
     record[5].time = stamp(1000);
     ebpfMonMemFlush(t->follower.mem);
-    ebpfMonRecordTablesUpdateLinks(recordTables, t, 2, UINT64_MAX);
+    ebpfMonRecordTablesUpdateLinks(recordTables, t, 2);
     testOk(strcmp(closureOf(t, 0, buf), "0 1 2 4") == 0, "a new link brings its record into the closure: %s", buf);
     testOk(t->closureAt != at && t->oldClosureAt == at, "the old closure stays for one more change");
     testOk(ebpfMonTargetCountRecord(t, 4) == 0 && state[t->slot + 4].time != stamp(1000),
@@ -125,99 +125,40 @@ static void testLinks(void)
     freeIoc(t);
 }
 
-/* For a while 2 had a link to 4, and 4 a link to 5, but the monitor did not read these links. The event reports
- * them. */
+/* For a while 2 had a link to 4, and the monitor did not read it: the event of the put tells. 4 processed 5, and this
+ * link goes before the monitor looks. */
 static void testSuperseded(void)
 {
-    ebpfMonLinkPut put = { .at = 1000 }, stop = { .at = 1000, .stops = 1 };
     ebpfMonTarget *t = makeIoc();
-    ebpfMonLinkEdge edge;
 
-    testDiag("links that were changed before they were read");
+    testDiag("a link that was changed before it was read");
+    setForward(4, 5);
     ebpfMonRecordTablesAdd(recordTables, t);
-    put.target = t->cat->rec[4].addr;
-    edge = (ebpfMonLinkEdge){ t->cat->rec[4].addr, t->cat->rec[5].addr };
-    stop.precord = t->cat->rec[0].addr;
-    state[t->slot + 4].stamp = 999;
+    ebpfMonTargetNoteUnseen(t, 4, EBPFMON_UNSEEN_REACHED);
+    ebpfMonTargetNoteUnseen(t, 4, EBPFMON_UNSEEN_ALONE);
+    testOk(!ebpfMonTargetIsAtLeast(t, 4), "the follower marks, not the thread that sees the put");
+    setForward(4, -1);
     ebpfMonMemFlush(t->follower.mem);
-    ebpfMonRecordTablesMarkSuperseded(recordTables, t, &put, &edge, 1);
-    testOk(!t->how[4] && !t->how[5], "a record that did not process since then is exact");
-    record[5].time = stamp(1000);
-    ebpfMonMemFlush(t->follower.mem);
-    ebpfMonRecordTablesMarkSuperseded(recordTables, t, &put, NULL, 0);
-    testOk(!t->how[5], "a record that the root did not reach is not marked");
-    ebpfMonRecordTablesMarkSuperseded(recordTables, t, &put, &edge, 1);
-    testOk(!t->how[4] && t->how[5] == EBPFMON_MISSED && ebpfMonTargetCountRecord(t, 5) == 0,
-           "a time stamp that nobody has counted marks a record");
-    state[t->slot + 4].stamp = 1000;
-    ebpfMonRecordTablesMarkSuperseded(recordTables, t, &put, NULL, 0);
-    testOk(t->how[4] == EBPFMON_MISSED, "a chain of another root that counted the record since then marks it");
-    ebpfMonRecordTablesMarkSuperseded(recordTables, t, &stop, NULL, 0);
-    testOk(t->how[0] == EBPFMON_MISSED && !t->how[1] && !t->how[2],
-           "one with a time stamp that showed nothing, and not the records that it reaches");
-    state[t->slot + 2].stamp = 1001; /* a chain ran from 1 to the end of its stretch */
-    setForward(0, -1);
-    setForward(1, -1);
+    ebpfMonRecordTablesUpdateLinks(recordTables, t, 4);
+    testOk(t->how[4] == EBPFMON_MISSED && t->how[5] == EBPFMON_MISSED, "what the link reached is marked");
+    testOk(!t->how[0] && !t->how[1] && !t->how[2] && !(t->how[3] & EBPFMON_MISSED) && !t->hasUnseen,
+           "… and nothing else");
+    freeIoc(t);
+}
+
+/* Without an event: it was lost, or comes later. */
+static void testRemoved(void)
+{
+    ebpfMonTarget *t = makeIoc();
+
+    testDiag("a link that is removed");
+    ebpfMonRecordTablesAdd(recordTables, t);
+    setForward(0, 4);
     ebpfMonMemFlush(t->follower.mem);
     ebpfMonRecordTablesUpdateAllLinks(recordTables, t);
-    t->how[1] = t->how[2] = 0;
-    put.target = t->cat->rec[1].addr;
-    ebpfMonRecordTablesMarkSuperseded(recordTables, t, &put, NULL, 0);
-    testOk(t->how[1] == EBPFMON_MISSED && !t->how[2],
-           "a record that was counted with a stretch that is gone is marked");
-    freeIoc(t);
-}
-
-/* A single put. But its target is also the root of chains. */
-static void testOtherRoot(void)
-{
-    ebpfMonTarget *t = makeIoc();
-
-    testDiag("a record that is reached for the first time, and was counted meanwhile");
-    ebpfMonRecordTablesAdd(recordTables, t);
-    state[t->slot + 4].stamp = 1000;
-    state[t->slot + 5].stamp = 999;
-    setForward(2, 4);
-    setForward(4, 5);
-    ebpfMonMemFlush(t->follower.mem);
-    ebpfMonRecordTablesUpdateLinks(recordTables, t, 4, 1000);
-    testOk(!t->how[5], "a record that did not process since the put is not marked");
-    ebpfMonRecordTablesUpdateLinks(recordTables, t, 2, 1000);
-    testOk(t->how[4] == EBPFMON_MISSED && !t->how[5] && ebpfMonTargetCountRecord(t, 4) == 0,
-           "a record that processed since the put is marked");
-    freeIoc(t);
-}
-
-static void testBusy(void)
-{
-    ebpfMonTarget *t = makeIoc();
-
-    testDiag("a record that is busy while it is reached for the first time");
-    ebpfMonRecordTablesAdd(recordTables, t);
-    setForward(2, 4);
-    record[4].time = stamp(1000);
-    record[4].pact = 1;
-    ebpfMonMemFlush(t->follower.mem);
-    ebpfMonRecordTablesUpdateLinks(recordTables, t, 2, UINT64_MAX);
-    testOk(ebpfMonTargetCountRecord(t, 4) == 0, "a processing after the last look is not counted yet");
-    freeIoc(t);
-}
-
-static void testUnreadable(void)
-{
-    ebpfMonTarget *t = makeIoc();
-    pid_t own = t->pid;
-
-    testDiag("the memory of a record does not answer while the record is reached for the first time");
-    ebpfMonRecordTablesAdd(recordTables, t);
-    setForward(2, 4);
-    record[4].time = stamp(1000);
-    ebpfMonMemFlush(t->follower.mem);
-    t->pid = INT32_MAX; /* no process has this pid; links are read by "mem", which was opened before */
-    ebpfMonRecordTablesUpdateLinks(recordTables, t, 2, UINT64_MAX);
-    t->pid = own;
-    testOk(t->how[4] == EBPFMON_MISSED && ebpfMonTargetCountRecord(t, 4) == 0,
-           "it may have processed, so it is marked");
+    testOk(t->how[1] == EBPFMON_MISSED && t->how[2] == EBPFMON_MISSED && t->how[4] == EBPFMON_MISSED && !t->how[0] &&
+               !t->how[5],
+           "what the record reached before is marked, and what it reaches now");
     freeIoc(t);
 }
 
@@ -258,7 +199,7 @@ static void testTimeSource(void)
     state[t->slot + 1].trapped = 4;
     record[1].tse = -1;
     ebpfMonMemFlush(t->follower.mem);
-    ebpfMonRecordTablesUpdateLinks(recordTables, t, 1, UINT64_MAX);
+    ebpfMonRecordTablesUpdateLinks(recordTables, t, 1);
     testOk(t->how[1] == (EBPFMON_BY_TRAP | EBPFMON_MISSED),
            "the trap counts the record, and marks that something may be missing");
     testOk(t->how[2] == EBPFMON_MISSED && !t->how[0], "… also of the records behind it, not of those before it");
@@ -266,21 +207,18 @@ static void testTimeSource(void)
     testOk1(ebpfMonTargetCountRecord(t, 1) == 7 && t->follower.trapped == 2);
     record[1].tse = 0;
     ebpfMonMemFlush(t->follower.mem);
-    ebpfMonRecordTablesUpdateLinks(recordTables, t, 1, UINT64_MAX);
+    ebpfMonRecordTablesUpdateLinks(recordTables, t, 1);
     state[t->slot].pass[t->follower.bank] += 2;
     state[t->slot + 1].trapped += 2;
     testOk(t->how[1] == (EBPFMON_BY_TRAP | EBPFMON_MISSED) && ebpfMonTargetCountRecord(t, 1) == 9,
            "the trap goes on when the time stamp moves again, and no stretch counts it, too: %u",
            (unsigned)ebpfMonTargetCountRecord(t, 1));
-    ebpfMonTargetNoteUnseen(t, 5);
-    ebpfMonTargetNoteUnseen(t, 5);
-    testOk1(t->unseenCount == 1);
-    ebpfMonRecordTablesUpdateLinks(recordTables, t, 5, UINT64_MAX);
-    testOk(t->how[5] == EBPFMON_MISSED && !t->how[4] && !t->unseenCount,
-           "a put that no time stamp shows is counted by the trap");
-    for (unsigned i = 0; i < EBPFMON_UNSEEN_MAX + 5; i++)
-        ebpfMonTargetNoteUnseen(t, i % 5 == 1 ? 4 : i % 5);
-    testOk1(t->unseenCount <= EBPFMON_UNSEEN_MAX);
+    ebpfMonTargetNoteUnseen(t, 5, EBPFMON_UNSEEN_ALONE);
+    ebpfMonTargetNoteUnseen(t, 1, EBPFMON_UNSEEN_ALONE); /* the trap counts it */
+    testOk1(t->hasUnseen && t->unseen[5] && !t->unseen[1]);
+    ebpfMonRecordTablesUpdateLinks(recordTables, t, 5);
+    testOk(t->how[5] == EBPFMON_MISSED && !t->how[4] && !t->hasUnseen,
+           "a put that no time stamp shows marks the record to which it was made");
     ebpfMonRecordTablesMarkMissed(recordTables, t);
     testOk1(ebpfMonTargetIsAtLeast(t, 0) && ebpfMonTargetIsAtLeast(t, 5));
     freeIoc(t);
@@ -412,9 +350,7 @@ MAIN(testRecordTables)
     testShares();
     testLinks();
     testSuperseded();
-    testOtherRoot();
-    testBusy();
-    testUnreadable();
+    testRemoved();
     testTrap();
     testTimeSource();
     testUnknownType();

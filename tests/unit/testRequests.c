@@ -127,7 +127,6 @@ static void onLinks(void *arg, uint32_t iocId, uint64_t precord)
 static void testLinks(void)
 {
     static const uint64_t ms = 1000000;
-    ebpfMonLinkPut put = { .iocId = 7, .precord = 0x1000 };
     calls c = { 0 };
     unsigned before = epicsAtomicGetIntT(&woken);
     uint64_t now = 1000 * ms;
@@ -136,44 +135,43 @@ static void testLinks(void)
     testDiag("links that are read again");
     wait = ebpfMonRequestsTakeLinksDue(requests, now, onLinks, &c);
     testOk(c.count == 0 && wait > 5, "without a request the follower need not look again soon: %g s", wait);
-    ebpfMonRequestsAddLinks(requests, &put);
-    ebpfMonRequestsAddLinks(requests, &put);
+    ebpfMonRequestsAddLinks(requests, 7, 0x1000);
+    ebpfMonRequestsAddLinks(requests, 7, 0x1000);
     wait = ebpfMonRequestsTakeLinksDue(requests, now, onLinks, &c);
     testOk(c.count == 1 && c.last == 0x1000 && wait > 0 && wait < 0.001, "a record is read once, and soon again: %g s",
            wait);
     testOk((unsigned)epicsAtomicGetIntT(&woken) == before + 2, "each request wakes the follower");
     ebpfMonRequestsTakeLinksDue(requests, now, onLinks, &c);
     testOk(c.count == 1, "a record is not read again at once");
-    for (int i = 0; i < 10000; i++)
+    for (int i = 0; i < 1500; i++)
         wait = ebpfMonRequestsTakeLinksDue(requests, now += ms, onLinks, &c);
-    testOk(c.count == 6 && wait > 5, "a record is read some times, then never again: %u", c.count);
-    put.target = 0x2000;
-    put.isLink = 1;
-    put.at = 1;
-    c.count = 0;
-    ebpfMonRequestsAddLinks(requests, &put);
-    now = ebpfMonClockMonotonic();
-    for (int i = 0; i < 10000; i++)
-        ebpfMonRequestsTakeLinksDue(requests, now += ms, onLinks, &c);
-    testOk(c.count >= 13 && c.count <= 15, "a link that is awaited once a second: %u times in 10 s", c.count);
-    for (int i = 0; i < 1000; i++)
-        ebpfMonRequestsTakeLinksDue(requests, now += 100 * ms, onLinks, &c);
-    testOk(c.count >= 60 && c.count <= 67, "… for a minute: %u times", c.count);
-    put.target = 0;
+    testOk(c.count == 6 && wait > 1, "a record is read six times in the first 1.5 s: %u", c.count);
+    for (int i = 0; i < 58500; i++)
+        wait = ebpfMonRequestsTakeLinksDue(requests, now += ms, onLinks, &c);
+    testOk(c.count == 10 && wait > 1, "… then ever more seldom: %u times in a minute", c.count);
+    for (int i = 0; i < 100000; i++)
+        wait = ebpfMonRequestsTakeLinksDue(requests, now += ms, onLinks, &c);
+    testOk(c.count == 11 && wait > 5, "… and then never again: %u", c.count);
     testOk1(!ebpfMonRequestsTakeLinksMissed(requests));
-    for (int i = 0; i < RECORDS; i++, put.precord++)
-        ebpfMonRequestsAddLinks(requests, &put);
+    for (int i = 0; i < RECORDS; i++)
+        ebpfMonRequestsAddLinks(requests, 7, 0x1000u + (unsigned)i);
     testOk1(ebpfMonRequestsTakeLinksMissed(requests) && !ebpfMonRequestsTakeLinksMissed(requests));
     c.count = 0;
     wait = ebpfMonRequestsTakeLinksDue(requests, now, onLinks, &c);
     testOk(c.count == 64 && wait == 0, "at most so many records are read at a time: %u", c.count);
+    for (int i = 0; i < 1500; i++)
+        ebpfMonRequestsTakeLinksDue(requests, now += ms, onLinks, &c);
+    ebpfMonRequestsAddLinks(requests, 7, 1);
+    ebpfMonRequestsTakeLinksDue(requests, now, onLinks, &c);
+    testOk(!ebpfMonRequestsTakeLinksMissed(requests) && c.last == 1,
+           "a new put takes the place of one that was read most of its times");
 }
 
 MAIN(testRequests)
 {
     ebpfMonFilter first = ebpfMonFilterDefault;
 
-    testPlan(40);
+    testPlan(41);
     strcpy(first.ioc, "vac*");
     requests = ebpfMonRequestsNew(&first);
     if (!requests)
