@@ -94,7 +94,9 @@ epicsTimeStamp ebpfMonClockWallTime(uint64_t monotonicNs)
     return ebpfMonClockStamp(monotonicNs + ebpfMonClockUnixOffset());
 }
 
-uint64_t ebpfMonClockRealOfStamp(uint64_t stamp)
+int ebpfMonClockIsAhead(uint64_t stamp)
 {
-    return ((stamp & 0xffffffff) + POSIX_TIME_AT_EPICS_EPOCH) * EBPFMON_SECOND_NS + (stamp >> 32);
+    uint64_t at = ((stamp & 0xffffffff) + POSIX_TIME_AT_EPICS_EPOCH) * EBPFMON_SECOND_NS + (stamp >> 32);
+
+    return at > ebpfMonClockReal() + 2 * EBPFMON_SECOND_NS;
 }

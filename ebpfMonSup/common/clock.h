@@ -48,9 +48,9 @@ uint64_t ebpfMonClockOffsetBetween(ebpfMonClockRead monotonic, ebpfMonClockRead 
 /* The EPICS time of a time since 1970, UTC (ns). */
 epicsTimeStamp ebpfMonClockStamp(uint64_t realNs);
 
-/* A time stamp as it lies in a record (seconds since 1990 in the lower half, ns in the upper half), in ns since
- * 1970. */
-uint64_t ebpfMonClockRealOfStamp(uint64_t stamp);
+/* Nonzero: this time stamp, as it lies in a record (seconds since 1990 in the lower half, ns in the upper half), is
+ * later than now, by more than two clocks may differ (2 s). */
+int ebpfMonClockIsAhead(uint64_t stamp);
 
 /* The EPICS time of a monotonic time (ns). Each call reads both clocks, so a step of the wall clock does no harm. */
 epicsTimeStamp ebpfMonClockWallTime(uint64_t monotonicNs);

@@ -111,7 +111,7 @@ static int setSlots(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t slot)
     t->publisher.rate = rate;
     t->slot = slot;
     t->passesMoved = 0;
-    t->follower.clockStood = 0;
+    t->follower.clockAhead = 0;
     t->follower.counted = 0;
     t->slotAt = ebpfMonClockMonotonic();
     t->recState = &r->kernel.tables->state[slot];
@@ -140,7 +140,6 @@ static void clearSlots(ebpfMonRecordTables *r, ebpfMonTarget *t)
     t->follower.trapped = 0;
     ebpfMonTypeTrialFree(t->follower.trial);
     t->follower.trial = NULL;
-    ebpfMonAheadStampsClear(&t->follower.ahead);
     free(t->follower.resumed);
     t->follower.resumed = NULL;
     ebpfMonStretchesFree(stretch[0]);
@@ -437,7 +436,6 @@ void ebpfMonRecordTablesBeginCounting(ebpfMonRecordTables *r, ebpfMonTarget *t, 
         return;
     ebpfMonMemFlush(mem);
     ebpfMonMemAllowPause(mem, 1);
-    ebpfMonAheadStampsClear(&t->follower.ahead);
     beginInterruptionEnd(r, t, wasInterrupted);
     t->follower.busyAtBegin = 0;
     for (uint32_t i = 0; i < t->cat->count; i++) {
@@ -453,8 +451,8 @@ void ebpfMonRecordTablesBeginCounting(ebpfMonRecordTables *r, ebpfMonTarget *t, 
             if (t->follower.resumed)
                 t->follower.resumed[i] = time;
             st->time = time;
-            if (!(t->cat->rec[i].flags & EBPFMON_REC_TSE))
-                ebpfMonAheadStampsAdd(&t->follower.ahead, i, time);
+            if (!t->follower.clockAhead && !(t->cat->rec[i].flags & EBPFMON_REC_TSE) && ebpfMonClockIsAhead(time))
+                t->follower.clockAhead = t->follower.clockWentBack = 1; /* its next stamp may be earlier */
         } else { /* the time stamp from before would count what processed unseen. The kernel part's first look notes
                   * it */
             st->seen = 0;

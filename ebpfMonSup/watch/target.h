@@ -18,7 +18,6 @@
 #include "model/filter.h"
 #include "probe/attach.h"
 #include "probe/calibrate.h"
-#include "watch/aheadStamps.h"
 #include "watch/budget.h"
 #include "watch/functionTrial.h"
 #include "watch/turns.h"
@@ -159,9 +158,8 @@ typedef struct ebpfMonTarget {
         int       reference;   /* dbProcess is trapped too, to compare */
         int       hadBreakpoints; /* since it was found */
         int       clockWentBack; /* the clock of the host did, and its records are not marked yet */
-        int       clockStood;  /* its own clock was seen standing still, and its records are marked */
+        int       clockAhead;  /* it was seen to be ahead of that of the host, and its records are marked */
         uint32_t  clockNext;   /* record at which the next look at its clock begins */
-        ebpfMonAheadStamps ahead; /* stamps from before its clock was set back, perhaps */
         uint64_t *resumed;     /* by record: its stamp before the probes were attached again; NULL: no interruption */
         int       busyAtBegin; /* one of its records was processing asynchronously when counting began */
         ebpfMonFunctionTrial functions; /* used if image.core has no symbols of its own */

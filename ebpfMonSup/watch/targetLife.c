@@ -13,7 +13,6 @@
 #include "host/procPayer.h"
 #include "model/iocValues.h"
 #include "probe/kernelTables.h"
-#include "watch/stuckClock.h"
 #include "watch/targetDatabase.h"
 #include "watch/targetLayouts.h"
 #include "watch/targetLife.h"
@@ -27,6 +26,7 @@
 #define CALLERS_SAME_NS 600000000000ull /* … and if it has mapped as much as before */
 #define CALLERS_TRIES 4    /* that failed in a row, because the host was busy perhaps: then they are not known any
                             * more */
+#define STAMPS_AT_ONCE 512         /* records in one look at a clock: takes some 10 us */
 #define NAMELESS_NS 10000000000ull /* between two looks for the symbols of a stripped program */
 #define ODD_NS      10000000000ull /* between two looks at links that are like no known ones */
 #define TICK_MIN_NS 20000000ull    /* between two looks whether iocInit is done: a fiftieth of the time since it was */
@@ -411,17 +411,34 @@ void ebpfMonTargetLifeFindBreakpoints(const ebpfMonTargetLife *life, ebpfMonTarg
     }
 }
 
+/*
+ * Nonzero: a record has a time stamp that is later than now. Then the clock was set back since, perhaps before the
+ * monitor began to count, and the next processing of this record has an earlier stamp; or the IOC repeats its last time
+ * until its clock has caught up (epicsGeneralTime.c): time stamps do not show who processed. A clock that only runs
+ * ahead looks the same.
+ */
+static int isClockAhead(ebpfMonTarget *t)
+{
+    uint32_t begin = t->follower.clockNext < t->cat->count ? t->follower.clockNext : 0;
+    uint32_t end = t->cat->count - begin > STAMPS_AT_ONCE ? begin + STAMPS_AT_ONCE : t->cat->count;
+
+    t->follower.clockNext = end;
+    for (uint32_t i = begin; i < end; i++) /* with TSE the device may say what it likes */
+        if (t->recState[i].seen && !(t->cat->rec[i].flags & EBPFMON_REC_TSE) &&
+            ebpfMonClockIsAhead(t->recState[i].time))
+            return 1;
+    return 0;
+}
+
 void ebpfMonTargetLifeLookAtClock(const ebpfMonTargetLife *life, ebpfMonTarget *t)
 {
     if (t->slot == UINT32_MAX)
         return;
-    if (!t->follower.clockStood && t->level >= ebpfMonLevelCounts &&
-        (ebpfMonStuckClockIsSeen(t, &t->follower.clockNext, ebpfMonClockReal()) ||
-         ebpfMonAheadStampsWentBack(&t->follower.ahead, t->pid, t->cat)))
-        t->follower.clockStood = t->follower.clockWentBack = 1;
+    if (!t->follower.clockAhead && t->level >= ebpfMonLevelCounts && isClockAhead(t))
+        t->follower.clockAhead = t->follower.clockWentBack = 1;
     if (!t->follower.clockWentBack)
         return;
-    errlogPrintf("ebpfMon: the clock of %s, or of its host, was set back: its counts are lower bounds\n",
+    errlogPrintf("ebpfMon: the clock of %s, or of its host, was set back, or runs ahead: its counts are lower bounds\n",
                  t->name);
     ebpfMonRecordTablesMarkMissed(life->tables, t);
     t->follower.clockWentBack = 0;

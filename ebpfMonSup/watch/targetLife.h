@@ -52,8 +52,8 @@ void ebpfMonTargetLifeTryTypes(const ebpfMonTargetLife *life, ebpfMonTarget *t, 
  * middle of a chain (dbBkpt.c): the processings of the chain up to then are not counted. Call it often. */
 void ebpfMonTargetLifeFindBreakpoints(const ebpfMonTargetLife *life, ebpfMonTarget *t);
 
-/* If the clock of the host went back (follower.clockWentBack), or the IOC's own clock stands still (stuckClock.h): all
- * its counts are lower bounds. Once a second. */
+/* If the clock of the host went back (follower.clockWentBack), or that of the IOC is ahead of it: all its counts are
+ * lower bounds. Once a second. */
 void ebpfMonTargetLifeLookAtClock(const ebpfMonTargetLife *life, ebpfMonTarget *t);
 
 /* Applies the level that filter, rules and budget say. */

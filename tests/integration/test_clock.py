@@ -5,7 +5,7 @@ tests/kernels.)"""
 import pytest
 from tests.harness import db
 from tests.harness.passes import row
-from tests.harness.wait import settled, stays_false, until
+from tests.harness.wait import settled, until
 
 RECORDS = db.READY + db.counter("A", FLNK="$(P)B") + db.counter("B") + db.counter("C") + db.counter("SCANNED", SCAN=".1 second")
 NAMES = ("A", "B", "C", "SCANNED")
@@ -49,7 +49,7 @@ def test_clock_goes_back(ioc, new_monitor, level, when):
 
 
 def test_clock_runs_ahead(ioc, new_monitor):
-    """A clock that is only later than that of the host is no reason to doubt the counts."""
+    """A clock that is only later than that of the host: all counts are right, but nothing tells that it was not set back."""
     monitor = new_monitor().start().at_level("counts", ioc)
     process(ioc, 1)
 
@@ -61,14 +61,14 @@ def test_clock_runs_ahead(ioc, new_monitor):
     process(ioc, 20)
     after = settled(read, 20)
     assert [(own[0] - old[0], own[1] - old[1]) for own, old in zip(after, before)] == 3 * [(20, 20)]
-    assert stays_false(lambda: any(are_marked(monitor, ioc)), 4)
+    until(lambda: all(are_marked(monitor, ioc)), 10, lambda: f"{monitor.records(ioc.name)}")
 
 
 @pytest.mark.parametrize("level", ["counts", "chains"])
 @pytest.mark.parametrize("scan", ["Passive", "1 second"])
 def test_clock_of_the_host_went_back(new_ioc, new_monitor, level, scan):
     """Before the monitor starts. Time stamps do go back then, and a record that has not processed since loses one processing, or
-    more. Until the first one does, nothing is marked."""
+    more."""
     text = db.READY + db.counter("A", FLNK="$(P)B") + db.counter("B") + db.counter("C") + db.counter("D", FLNK="$(P)A")
     text += "".join(db.counter(f"R{i}", SCAN="1 second") for i in range(20))
     text += "".join(f'record(aSub, "$(P)LATER{n}") {{ field(SNAM, "stampLater") field(FTA, "STRING") field(INPA, ["$(P){n}"]) }}\n'
@@ -83,11 +83,6 @@ def test_clock_of_the_host_went_back(new_ioc, new_monitor, level, scan):
     before = [monitor.records(ioc.name)[n].count for n in names]
     assert before == [0] * 4
     own = [ioc.get(n) for n in "ABCD"]
-
-    ioc.put("C.PROC", 1)
-    until(lambda: monitor.records(ioc.name)[names[2]].count == 1, 10, "C is counted")
-    assert stays_false(lambda: any("atleast" in monitor.records(ioc.name)[n].flags for n in names), 3)
-
     if scan == "Passive":
         ioc.put("D.PROC", 1)
     else:
