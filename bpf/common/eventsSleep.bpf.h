@@ -6,9 +6,9 @@
 #include <bpf/bpf_helpers.h>
 
 /* Nonzero: nobody reads the ring of events until a program wakes its reader (wake.bpf.h). The user part sets it. A
- * packet that wakes the packet reader clears it, because that reads events, too, while it is awake
- * (common/ringReader.h). It is a table of its own: packet filters are objects of their own, and the user part connects
- * this table by name before it loads them. */
+ * packet that wakes the packet reader clears it, because that wakes the reader of events then (common/ringReader.h). It
+ * is a table of its own: packet filters are objects of their own, and the user part connects this table by name before
+ * it loads them. */
 extern volatile __u32 eventsSleep;
 
 #define DEFINE_EVENTS_SLEEP volatile __u32 eventsSleep SEC(".data.sleeps")

@@ -21,8 +21,8 @@
 
 /* Wakes the reader, if it sleeps. Call it after an event was committed to this ring. "sleeps": the flag of the ring. An
  * empty record carries the wake-up, and its room is reserved before a flag is cleared. If there is no room, the
- * reader has much to read; it also looks by itself. "other": the flag of another ring that this reader reads, too, once
- * it is awake; NULL: none. Whoever clears it wakes this reader after that, also if the reader was woken meanwhile. */
+ * reader has much to read; it also looks by itself. "other": the flag of another ring, whose reader this one wakes;
+ * NULL: none. Whoever clears it wakes this reader after that, also if the reader was woken meanwhile. */
 static __always_inline void wakeReader(void *ring, volatile __u32 *sleeps, volatile __u32 *other)
 {
     void *empty;

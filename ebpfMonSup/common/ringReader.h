@@ -1,28 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A thread that reads the entries which the kernel part writes into a ring. After a pause, the first entry wakes the
- * thread. Then it looks at short intervals (common/pace.h) until nothing comes any more. It sleeps until an entry or
- * another thread wakes it, or until work is due.
- *
- * One reader can help another one: see ebpfMonRingReaderHelp.
+ * A thread that reads the entries which the kernel part writes into a ring. The first entry after a pause wakes the
+ * thread. It looks, and soon once more; then again and again, until a look finds nothing. Then it sleeps until an entry
+ * or another thread wakes it, or until work is due. So nobody pays to wake it while entries come one after the other.
  */
 #ifndef EBPFMON_RINGREADER_H
 #define EBPFMON_RINGREADER_H
 
 #include <stdint.h>
 
+#define EBPFMON_READER_FIRST_NS 125000ull  /* from the look after it was woken to the next one */
+#define EBPFMON_READER_NEXT_NS  2000000ull /* … and from then on: the longest that an entry waits while others come */
+
 typedef struct ebpfMonRingReader ebpfMonRingReader;
 
-/* The work of the thread. The thread calls all these functions, except "free". While it sleeps, a helper calls "read",
- * "getDue", "beginSleep" and "endSleep" in its place. */
+/* The work of the thread. The thread calls all these functions, except "free" and "isAnnounced". */
 typedef struct {
     const char *name; /* name of the thread */
-    /* Reads the entries that have come, and does the work that is due. Returns the number of entries that have just
-     * come. *expects gets nonzero if more are expected at once, so that the thread looks again soon. */
-    unsigned (*read)(void *arg, int *expects);
-    /* Nonzero: something has come, and something that belongs to it has not; the thread looks again soon. It is called
-     * after "read", also that of the reader that this one helps. NULL: this may always be so. */
-    int  (*isIncomplete)(void *arg);
+    /* Reads the entries that have come, and does the work that is due. *expects gets nonzero if more are expected, so
+     * that the thread looks again soon. */
+    void (*read)(void *arg, int *expects);
     /* Returns the time (monotonic ns) at which work is due even if nothing comes. */
     uint64_t (*getDue)(void *arg);
     /* Returns the file descriptor that becomes readable when an entry wakes the thread. */
@@ -30,6 +27,9 @@ typedef struct {
     /* From now on an entry wakes the thread. Returns 0 if an entry has come meanwhile. */
     int  (*beginSleep)(void *arg);
     void (*endSleep)(void *arg);
+    /* Nonzero: since beginSleep, an entry of the ring before this one took the wake-up from the entries of this one.
+     * Any thread. Needed only of a reader that is "next". */
+    int  (*isAnnounced)(void *arg);
     /* Called last, when the thread ends. */
     void (*finish)(void *arg);
     /* Frees "arg" together with the reader. NULL: "arg" stays the caller's. */
@@ -39,15 +39,10 @@ typedef struct {
 /* Makes a reader, whose thread does not run yet. "calls" is copied, except its name. NULL: no memory. */
 ebpfMonRingReader *ebpfMonRingReaderNew(const ebpfMonRingReaderCalls *calls, void *arg);
 
-/* While "helper" is awake and "helped" sleeps, the thread of "helper" does the work of both, and no entry wakes
- * "helped". For two rings of which the first one gets an entry shortly before the second one: who writes the second
- * entry then need not wake anybody. If either ring has many entries, each thread does its own work. Call it before
- * either starts; "helped" is started and stopped first, and freed after "helper" has ended. */
-void ebpfMonRingReaderHelp(ebpfMonRingReader *helper, ebpfMonRingReader *helped);
-
-/* Call it in "read" before work that may have to wait for others: until the next look, the thread of the helped reader
- * is woken for its entries. */
-void ebpfMonRingReaderStopHelping(ebpfMonRingReader *helper);
+/* For two rings of which the first one gets an entry shortly before the second one: an entry that wakes the first
+ * reader may take the wake-up from those of the second one, which the first reader wakes then. So who writes the second
+ * entry need not wake anybody. Call it before either starts; "next" is freed after the other has ended. */
+void ebpfMonRingReaderSetNext(ebpfMonRingReader *reader, ebpfMonRingReader *next);
 
 void ebpfMonRingReaderFree(ebpfMonRingReader *reader); /* only after Stop returned 0; NULL does no harm */
 

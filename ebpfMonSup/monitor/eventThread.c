@@ -36,9 +36,9 @@ static int followSilence(ebpfMonMonitor *m, uint64_t now)
     return isEnd;
 }
 
-/* Reads the events that have come, and does the work that is due. Returns the number of events. More are expected if
- * there was one, and if a program still writes an event before the others. */
-static unsigned readEvents(void *arg, int *expects)
+/* Reads the events that have come, and does the work that is due. More are expected if there was one, and if a program
+ * still writes an event before the others. */
+static void readEvents(void *arg, int *expects)
 {
     ebpfMonMonitor *m = arg;
     uint64_t upTo = ebpfMonClockMonotonic(), oldest;
@@ -56,7 +56,6 @@ static unsigned readEvents(void *arg, int *expects)
     ebpfMonTracesTick(m->trace.traces, ebpfMonClockMonotonic(), 0);
     ebpfMonSlowChainsTick(m->publish.slowChains, ebpfMonClockMonotonic(), 0);
     *expects = followSilence(m, ebpfMonClockMonotonic()) || n || !isWhole;
-    return n;
 }
 
 static uint64_t getDue(void *arg)
@@ -93,6 +92,12 @@ static void endSleep(void *arg)
     ebpfMonKernelEventsEndSleep();
 }
 
+static int isAnnounced(void *arg)
+{
+    (void)arg;
+    return ebpfMonKernelEventsAreAnnounced();
+}
+
 static void publishRest(void *arg)
 {
     ebpfMonMonitor *m = arg;
@@ -107,7 +112,7 @@ ebpfMonRingReader *ebpfMonEventThreadNew(ebpfMonMonitor *m)
 {
     static const ebpfMonRingReaderCalls calls = {
         .name = "ebpfMonEvent", .read = readEvents, .getDue = getDue, .getFile = getFile,
-        .beginSleep = beginSleep, .endSleep = endSleep, .finish = publishRest,
+        .beginSleep = beginSleep, .endSleep = endSleep, .isAnnounced = isAnnounced, .finish = publishRest,
     };
 
     return ebpfMonRingReaderNew(&calls, m);

@@ -8,7 +8,6 @@
 #include "model/published.h"
 #include "monitor/monitor.h"
 #include "probe/kernelEvents.h"
-#include "probe/kernelLoad.h"
 #include "probe/kernelOwners.h"
 #include "probe/kernelTables.h"
 #include "search/searchPackets.h"
@@ -26,7 +25,6 @@ typedef struct {
     size_t               changes;           /* changes of the targets at the last refresh */
     unsigned             found;             /* packets since the last second's counts */
     int                  isMore;            /* more sources are to be opened */
-    int                  isWhole;           /* the last look has read all packets that had come */
     int                  isSilent;          /* no packet but beacons came for a second, and no IOC hits a probe */
 } ebpfMonPacketThread;
 
@@ -156,7 +154,6 @@ static void refreshSources(ebpfMonPacketThread *p, uint64_t now)
 {
     p->changes = ebpfMonTargetsCountChanges(p->m->targets); /* before they are read */
     p->refreshed = now;
-    ebpfMonRingReaderStopHelping(p->m->packetThread); /* events do not wait for /proc and netlink */
     p->isMore = ebpfMonPacketReaderFollow(p->reader, now);
     ebpfMonServersRefresh(p->m->put.servers, expectPort, p);
 }
@@ -191,10 +188,9 @@ static void tickSources(ebpfMonPacketThread *p, unsigned n)
     p->found = 0;
 }
 
-/* Reads the packets that have come, and does the work that is due. Returns the number of those that could not wait:
- * others have come since the last look, and are no reason to think that many come now. More are also expected if a
- * program still writes a packet before the others. */
-static unsigned readPackets(void *arg, int *expects)
+/* Reads the packets that have come, and does the work that is due. More are also expected if a program still writes a
+ * packet before the others. */
+static void readPackets(void *arg, int *expects)
 {
     ebpfMonPacketThread *p = arg;
     ebpfMonPacketReaderLook look;
@@ -210,23 +206,13 @@ static unsigned readPackets(void *arg, int *expects)
         ebpfMonPutJoinSetPacketsRead(p->m->put.join, now);
     ebpfMonPacketEventsPublish(p->m->put.packetEvents, ebpfMonClockMonotonic());
     tickSources(p, look.others);
-    p->isWhole = look.isWhole;
     *expects = look.expected || !look.isWhole;
-    return look.urgent;
 }
 
 /* Nonzero: a put waits for its reply, its event or a part that is missing. */
 static int awaitsAny(const ebpfMonPacketThread *p)
 {
     return ebpfMonPutJoinHasWaiting(p->m->put.join) || ebpfMonPacketReaderAwaitsAny(p->reader);
-}
-
-static int isIncomplete(void *arg)
-{
-    const ebpfMonPacketThread *p = arg;
-
-    /* if packets and puts cannot be joined, no put waits for its event */
-    return !p->isWhole || !ebpfMonFeature.recvLength || awaitsAny(p);
 }
 
 static uint64_t getPacketDue(void *arg)
@@ -278,7 +264,7 @@ static void freeThread(void *arg)
 ebpfMonRingReader *ebpfMonPacketThreadNew(ebpfMonMonitor *m, unsigned ringBytes)
 {
     static const ebpfMonRingReaderCalls calls = {
-        .name = "ebpfMonPacket", .read = readPackets, .isIncomplete = isIncomplete, .getDue = getPacketDue,
+        .name = "ebpfMonPacket", .read = readPackets, .getDue = getPacketDue,
         .getFile = getPacketFile, .beginSleep = beginPacketSleep, .endSleep = endPacketSleep,
         .finish = publishWaitingPuts, .free = freeThread,
     };

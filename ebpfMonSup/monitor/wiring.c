@@ -228,12 +228,6 @@ static int makeWatch(ebpfMonMonitor *m)
     return ebpfMonWatchRoomMake(&m->watch, m->targets, m->requests, m->audits, m->settings.watchSelf, &sink);
 }
 
-/* All processes are to be searched for a socket. Events do not wait for that. Packet thread. */
-static void onSearch(void *packetThread)
-{
-    ebpfMonRingReaderStopHelping(packetThread);
-}
-
 static int makePut(ebpfMonMonitor *m)
 {
     const ebpfMonPutRoomUses uses = {
@@ -287,10 +281,8 @@ int ebpfMonWiringMake(ebpfMonMonitor *m)
     m->eventThread = ebpfMonEventThreadNew(m);
     if (m->packetThread && m->eventThread) /* the packet of a put comes shortly before the put, so the IOC need not wake
                                             * anybody */
-        ebpfMonRingReaderHelp(m->packetThread, m->eventThread);
+        ebpfMonRingReaderSetNext(m->packetThread, m->eventThread);
     if (m->eventThread && makeWatch(m) == 0 && makePut(m) == 0 && makeTrace(m) == 0 && makePublish(m) == 0) {
-        if (m->packetThread)
-            ebpfMonServersSetSearchHook(m->put.servers, onSearch, m->packetThread);
         ebpfMonGuardedPutsSetSink(ebpfMonRingReaderWake, m->eventThread);
         m->usage = ebpfMonUsageNew(m->targets, m->put.clients, &m->usageConf);
         if (m->usage)

@@ -75,6 +75,11 @@ void ebpfMonKernelEventsEndSleep(void)
     ebpfMonRingEndSleep(&ebpfMonLoaded.ring);
 }
 
+int ebpfMonKernelEventsAreAnnounced(void)
+{
+    return !__atomic_load_n(ebpfMonLoaded.ring.sleeps, __ATOMIC_SEQ_CST);
+}
+
 /* The flag is in memory that the kernel part shares; several threads use it. */
 static int readSilentFlag(void)
 {

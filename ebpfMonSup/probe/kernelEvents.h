@@ -18,6 +18,8 @@ unsigned ebpfMonKernelReadEvents(ebpfMonEventFn event, void *arg, int *isWhole);
 int ebpfMonKernelEventsFile(void);
 int ebpfMonKernelEventsBeginSleep(void);
 void ebpfMonKernelEventsEndSleep(void);
+int ebpfMonKernelEventsAreAnnounced(void); /* nonzero: since BeginSleep a packet took the wake-up from the events, or an
+                                            * event wakes the thread. Any thread */
 
 /* A silence: no IOC hits a probe, so nobody needs to look at the tables. The first three: any thread. */
 void ebpfMonKernelBeginSilence(void); /* it lasts until the next hit. Look at the tables once more after this call */

@@ -33,10 +33,6 @@ typedef struct {
 struct ebpfMonServers {
     ebpfMonTargets      *targets;       /* the caller's */
     ebpfMonServerReaders readers;
-    struct {
-        void (*call)(void *arg); /* NULL: none */
-        void *arg;
-    } searchHook;
     ebpfMonServerSocket *listeners;     /* of the watched IOCs … */
     ebpfMonServer       *listenerServer;/* … and what each is, by the same index */
     unsigned             listenerCount;
@@ -261,16 +257,8 @@ static knownServer *getKnown(ebpfMonServers *servers, const struct ebpfMonPeer *
     return oldest;
 }
 
-void ebpfMonServersSetSearchHook(ebpfMonServers *servers, void (*call)(void *arg), void *arg)
-{
-    servers->searchHook.call = call;
-    servers->searchHook.arg = arg;
-}
-
 pid_t ebpfMonServersFindProcess(ebpfMonServers *servers, const struct ebpfMonPeer *peer)
 {
-    if (servers->searchHook.call)
-        servers->searchHook.call(servers->searchHook.arg);
     return servers->readers.findProcess(peer);
 }
 

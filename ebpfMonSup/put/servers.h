@@ -43,9 +43,6 @@ void ebpfMonServersFree(ebpfMonServers *servers);
 void ebpfMonServersSetCovered(ebpfMonServers *servers, const uint32_t *netns, unsigned count);
 int  ebpfMonServersIsCovered(const ebpfMonServers *servers, uint32_t netns);
 
-/* "call" is called each time before all processes are searched for a socket, which takes milliseconds. */
-void ebpfMonServersSetSearchHook(ebpfMonServers *servers, void (*call)(void *arg), void *arg);
-
 /* The process that listens there, in namespace peer->netns; 0: none. Searches all processes. */
 pid_t ebpfMonServersFindProcess(ebpfMonServers *servers, const struct ebpfMonPeer *peer);
 

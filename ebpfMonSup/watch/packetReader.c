@@ -234,7 +234,6 @@ void ebpfMonPacketReaderRead(ebpfMonPacketReader *r, ebpfMonPacketReaderLook *lo
         r->urgentAt = ebpfMonClockMonotonic();
     *look = (ebpfMonPacketReaderLook){
         .packets = found.packets,
-        .urgent = found.urgent,
         .others = found.packets - r->beacons,
         .expected = found.urgent + (r->wakes == EBPFMON_PACKETS_ALL ? r->dense : 0),
         .isWhole = found.isWhole,

@@ -41,7 +41,6 @@ int ebpfMonPacketReaderFollow(ebpfMonPacketReader *reader, uint64_t now);
 /* What a look found. */
 typedef struct {
     unsigned packets;
-    unsigned urgent;   /* of these: they could not wait (bpf/wire/wireWaits.bpf.h) */
     unsigned others;   /* of all, without beacons: servers send them for ever */
     unsigned expected; /* nonzero: more will come at once, so look again soon */
     int      isWhole;  /* as ebpfMonRingRead sets it */

@@ -93,9 +93,9 @@ def test_put_after_a_silence(ioc, monitor):
     assert len(late) <= LATE, f"s until the put was published: {late}"
 
 
-def test_put_wakes_one_reader(ioc, monitor):
-    """The packet of a put wakes the thread of packets, which reads the events of the put, too. So the IOC wakes nobody. If other
-    programs use all CPUs, an event can find that thread not awake yet."""
+def test_put_wakes_readers_seldom(ioc, monitor):
+    """The packet of a put wakes the thread of packets, which wakes that of the events; each looks once or twice more by itself. If
+    other programs use all CPUs, an event can find its thread asleep again."""
     def count_wakes():
         total = dict.fromkeys(("ebpfMonPacket", "ebpfMonEvent"), 0)
         for (_, name), number in wakes(monitor.process.pid).items():
@@ -113,6 +113,6 @@ def test_put_wakes_one_reader(ioc, monitor):
         until(lambda: monitor.get("PUT_CNT") >= puts + 20, 10, "the puts are published")
         woken.update({name: number - before[name] for name, number in count_wakes().items()})
         looks = time.monotonic() - begin + 1  # it looks by itself once a second
-        return woken["ebpfMonPacket"] >= 20 and woken["ebpfMonEvent"] <= looks + 3
+        return all(20 <= number <= 60 + 2 * looks for number in woken.values())
 
-    until(wake_one, 20, lambda: f"20 puts wake one thread each; they woke {woken}")
+    until(wake_one, 20, lambda: f"20 puts wake each thread three times at most; they woke {woken}")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A reader of a ring: it reads all entries with few wake-ups. It looks when it is woken, and when something is due. One
- * reader helps another one. */
+/* A reader of a ring: it reads all entries with few wake-ups. It looks when it is woken, and when something is due. An
+ * entry of one ring takes the wake-up from those of the next. */
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -11,9 +11,7 @@
 #include <testMain.h>
 
 #include "common/clock.h"
-#include "common/pace.h"
 #include "common/ringReader.h"
-#include "common/duty.h"
 
 #define ENTRIES 20000
 #define SLOW    60.0 /* s; longer than any step of this test */
@@ -24,18 +22,11 @@ typedef struct ring {
     int          written, read, sleeps, wakes, looks, finished, freed; /* atomic */
     size_t       due;   /* atomic: monotonic ns; 0: nothing */
     epicsEventId looked;
-    int          hasMore;              /* after a look that finds many entries there is one more */
-    int          isBusy;               /* atomic: after a look that finds an entry there is one more */
-    int          isIncomplete;         /* atomic: something that belongs to the entries has not come */
-    /* only for the ring whose reader helps */
-    struct ring *next;
-    int          nextEntries;          /* each look that finds an entry writes so many to "next", … */
-    ebpfMonRingReader *self;           /* not NULL: it stops to help before that, and waits until they are read: … */
-    int          isReadMeanwhile;      /* … atomic: they were */
-    uint64_t     nextDue;              /* … and makes something due there after so many ns; 0: it does not */
+    int          more;                 /* atomic: so many looks that find an entry write another one */
+    struct ring *next;                 /* NULL: none */
 } ring;
 
-/* An entry that wakes the helper takes the wake-up from the entries of the other ring (bpf/wire/wireSend.bpf.h). */
+/* An entry that wakes the reader takes the wake-up from the entries of the next ring (bpf/wire/wireSend.bpf.h). */
 static void writeEntry(ring *r)
 {
     epicsAtomicIncrIntT(&r->written);
@@ -57,20 +48,7 @@ static int waitFor(ring *r, const int *value, int wanted)
     return epicsAtomicGetIntT(value) >= wanted;
 }
 
-static void writeNext(ring *r)
-{
-    if (r->self)
-        ebpfMonRingReaderStopHelping(r->self);
-    for (int i = 0; i < r->nextEntries; i++)
-        writeEntry(r->next);
-    if (r->self)
-        epicsAtomicSetIntT(&r->isReadMeanwhile,
-                           waitFor(r->next, &r->next->read, epicsAtomicGetIntT(&r->next->written)));
-    if (r->nextDue)
-        epicsAtomicSetSizeT(&r->next->due, (size_t)(ebpfMonClockMonotonic() + r->nextDue));
-}
-
-static unsigned readRing(void *arg, int *expects)
+static void readRing(void *arg, int *expects)
 {
     ring *r = arg;
     int n = epicsAtomicGetIntT(&r->written) - epicsAtomicGetIntT(&r->read);
@@ -78,16 +56,15 @@ static unsigned readRing(void *arg, int *expects)
 
     eventfd_read(r->file, &value);
     epicsAtomicAddIntT(&r->read, n);
-    if (n && r->next)
-        writeNext(r);
-    if ((n > 64 && r->hasMore) || (n && epicsAtomicGetIntT(&r->isBusy)))
+    if (n && epicsAtomicGetIntT(&r->more) > 0) {
+        epicsAtomicDecrIntT(&r->more);
         writeEntry(r);
+    }
     epicsAtomicIncrIntT(&r->looks);
     if (epicsAtomicGetSizeT(&r->due) && epicsAtomicGetSizeT(&r->due) <= ebpfMonClockMonotonic())
         epicsAtomicSetSizeT(&r->due, 0);
     epicsEventMustTrigger(r->looked);
     *expects = n > 0;
-    return (unsigned)n;
 }
 
 static uint64_t getDue(void *arg)
@@ -116,6 +93,11 @@ static void endSleep(void *arg)
     epicsAtomicSetIntT(&((ring *)arg)->sleeps, 0);
 }
 
+static int isAnnounced(void *arg)
+{
+    return !epicsAtomicGetIntT(&((ring *)arg)->sleeps);
+}
+
 static void finish(void *arg)
 {
     epicsAtomicSetIntT(&((ring *)arg)->finished, epicsAtomicGetIntT(&((ring *)arg)->looks));
@@ -126,23 +108,16 @@ static void freeRing(void *arg)
     epicsAtomicSetIntT(&((ring *)arg)->freed, 1);
 }
 
-static int isIncomplete(void *arg)
+/* Returns how often the reader looks after an entry until it sleeps. "more": so many are written, each during the look
+ * that reads the one before. */
+static int countLooks(ring *r, int more)
 {
-    return epicsAtomicGetIntT(&((ring *)arg)->isIncomplete);
-}
-
-/* Returns how often the reader looks after an entry, until it sleeps; a pause is before it (EBPFMON_PACE_SOON_NS). */
-static int countLooks(ring *r)
-{
-    uint64_t later = ebpfMonClockMonotonic() + 2 * EBPFMON_PACE_SOON_NS;
     int before;
 
     waitFor(r, &r->sleeps, 1);
-    while (ebpfMonClockMonotonic() < later)
-        ;
     before = epicsAtomicGetIntT(&r->looks);
+    epicsAtomicSetIntT(&r->more, more);
     writeEntry(r);
-    waitFor(r, &r->looks, before + 1);
     waitFor(r, &r->sleeps, 1);
     return epicsAtomicGetIntT(&r->looks) - before;
 }
@@ -183,24 +158,18 @@ static void testOthers(ring *r, ebpfMonRingReader *reader)
            silence);
 }
 
-static void testDuty(void)
+static void testLooks(ring *r)
 {
-    ebpfMonDuty duty;
+    int wakes, looks;
 
-    testDiag("A duty");
-    ebpfMonDutyInit(&duty);
-    testOk(!ebpfMonDutyTake(&duty), "the owner has it: another thread does not get it");
-    testOk(!ebpfMonDutyLeaveOwn(&duty, 1000) && ebpfMonDutyLeaveOwn(&duty, 1000),
-           "so the owner looks once more before it sleeps");
-    testOk(ebpfMonDutyTake(&duty) && !ebpfMonDutyIsWanted(&duty), "the owner sleeps: another thread gets it");
-    testOk(!ebpfMonDutyLeave(&duty, 1000), "nothing is due before the owner wakes: it sleeps on");
-    testOk(ebpfMonDutyTake(&duty) && ebpfMonDutyLeave(&duty, 999), "something is due earlier: it must be woken");
-    testOk(ebpfMonDutyTake(&duty) && !ebpfMonDutyTakeOwn(&duty) && ebpfMonDutyIsWanted(&duty), "the owner wants it");
-    testOk(ebpfMonDutyLeave(&duty, 1000) && !ebpfMonDutyTake(&duty) && ebpfMonDutyTakeOwn(&duty),
-           "it is woken, and is the next that gets it");
-    testOk(!ebpfMonDutyIsWanted(&duty) && !ebpfMonDutyLeaveOwn(&duty, 1000), "another thread asked for it meanwhile");
-    testOk(ebpfMonDutyLeaveOwn(&duty, 1000), "what was wanted before is forgotten");
-    ebpfMonDutyDestroy(&duty);
+    testDiag("How soon it sleeps");
+    waitFor(r, &r->sleeps, 1);
+    wakes = epicsAtomicGetIntT(&r->wakes);
+    looks = countLooks(r, 0);
+    testOk(looks == 2, "after the entry that woke it, it looks once more: %d looks", looks);
+    looks = countLooks(r, 5);
+    testOk(looks == 7, "while entries come it goes on: %d looks", looks);
+    testOk(epicsAtomicGetIntT(&r->wakes) == wakes + 2, "each time it was woken once");
 }
 
 static ring makeRing(void)
@@ -223,133 +192,48 @@ static int isSoon(uint64_t begin)
 }
 
 /* A ring of packets, whose entries come before those of a ring of events. */
-static void testHelped(ring *packets, ring *events, ebpfMonRingReader *packetReader)
-{
-    uint64_t begin;
-    int entries;
-
-    testDiag("A reader that helps");
-    testOk(waitFor(packets, &packets->sleeps, 1) && waitFor(events, &events->sleeps, 1), "both sleep");
-    packets->nextEntries = 1;
-    begin = ebpfMonClockMonotonic();
-    writeEntry(packets);
-    testOk(waitFor(events, &events->read, 1) && isSoon(begin), "an event that comes after a packet is read at once");
-    testOk(!epicsAtomicGetIntT(&events->wakes), "the event wakes nobody");
-    testOk(waitFor(events, &events->sleeps, 1), "then events wake their reader again");
-    writeEntry(events);
-    testOk(waitFor(events, &events->read, 2) && epicsAtomicGetIntT(&events->wakes) == 1,
-           "an event alone wakes the reader of events");
-    waitFor(packets, &packets->sleeps, 1);
-    waitFor(events, &events->sleeps, 1);
-    packets->self = packetReader;
-    begin = ebpfMonClockMonotonic();
-    writeEntry(packets);
-    testOk(waitFor(packets, &packets->isReadMeanwhile, 1) && isSoon(begin),
-           "while the reader of packets does long work, the reader of events is woken");
-    packets->self = NULL;
-    testOk(waitFor(packets, &packets->sleeps, 1) && waitFor(events, &events->sleeps, 1), "both sleep");
-    packets->nextEntries = ENTRIES;
-    events->hasMore = 1;
-    entries = epicsAtomicGetIntT(&events->read) + ENTRIES;
-    writeEntry(packets);
-    begin = ebpfMonClockMonotonic();
-    testOk(waitFor(events, &events->read, entries), "many events after a packet are read");
-    testOk(waitFor(events, &events->read, entries + 1) && isSoon(begin), "and one that comes after them");
-    packets->nextEntries = 0;
-    packets->nextDue = 20000000;
-    waitFor(packets, &packets->sleeps, 1);
-    waitFor(events, &events->sleeps, 1);
-    begin = ebpfMonClockMonotonic();
-    writeEntry(packets);
-    while (waitFor(packets, &packets->read, 4) && epicsAtomicGetSizeT(&events->due))
-        epicsEventWaitWithTimeout(events->looked, 0.1);
-    testOk(isSoon(begin),
-           "what becomes due while another thread reads is done in time: after %.3f s",
-           (double)(ebpfMonClockMonotonic() - begin) / 1e9);
-}
-
-/* The owner of the events has something to do at a fixed time. Who helps it before does not wake it for that. */
-static void testDueLater(ring *packets, ring *events, ebpfMonRingReader *eventReader)
-{
-    uint64_t begin = ebpfMonClockMonotonic();
-    int looks = epicsAtomicGetIntT(&events->looks), isWoken = 0;
-
-    packets->nextDue = 0;
-    epicsAtomicSetSizeT(&events->due, (size_t)(begin + EBPFMON_SECOND_NS / 2));
-    ebpfMonRingReaderWake(eventReader); /* so the reader sees the new time */
-    waitFor(events, &events->looks, looks + 1);
-    waitFor(events, &events->sleeps, 1);
-    writeEntry(packets);
-    waitFor(packets, &packets->sleeps, 1);
-    waitFor(events, &events->sleeps, 1);
-    looks = epicsAtomicGetIntT(&events->looks);
-    while (!isWoken && ebpfMonClockMonotonic() < begin + EBPFMON_SECOND_NS / 4) {
-        epicsEventWaitWithTimeout(events->looked, 0.01);
-        isWoken = epicsAtomicGetIntT(&events->looks) > looks;
-    }
-    testOk(!isWoken, "what is due later wakes nobody now");
-}
-
-static void testStopWhileBusy(ring *packets, ring *events, ebpfMonRingReader *eventReader)
-{
-    uint64_t begin;
-
-    epicsAtomicSetIntT(&packets->isBusy, 1);
-    writeEntry(packets);
-    waitFor(packets, &packets->looks, epicsAtomicGetIntT(&packets->looks) + 5);
-    begin = ebpfMonClockMonotonic();
-    testOk(ebpfMonRingReaderStop(eventReader) == 0 && isSoon(begin),
-           "the reader of events ends soon, though the one of packets is always awake: after %.3f s",
-           (double)(ebpfMonClockMonotonic() - begin) / 1e9);
-    testOk(events->finished == events->looks, "it ends after its last look");
-    epicsAtomicSetIntT(&packets->isBusy, 0);
-}
-
-static void testIncomplete(ebpfMonRingReaderCalls calls)
-{
-    ebpfMonRingReader *reader;
-    ring r = makeRing();
-
-    testDiag("What belongs to an entry");
-    calls.isIncomplete = isIncomplete;
-    reader = ebpfMonRingReaderNew(&calls, &r);
-    if (!reader || ebpfMonRingReaderStart(reader))
-        testAbort("no memory");
-    testOk(countLooks(&r) == 1, "has come: the reader sleeps at once");
-    epicsAtomicSetIntT(&r.isIncomplete, 1);
-    testOk(countLooks(&r) == 2, "has not come: the reader looks once more");
-    ebpfMonRingReaderStop(reader);
-    ebpfMonRingReaderFree(reader);
-    endRing(&r);
-}
-
-static void testHelp(ebpfMonRingReaderCalls calls)
+static void testNext(ebpfMonRingReaderCalls calls)
 {
     ring packets = makeRing(), events = makeRing();
     ebpfMonRingReader *packetReader, *eventReader;
-    int read;
+    uint64_t begin;
+    int isRead;
 
+    testDiag("An entry that announces one of the next ring");
     calls.name = "testPackets";
     packetReader = ebpfMonRingReaderNew(&calls, &packets);
     calls.name = "testEvents";
+    calls.isAnnounced = isAnnounced;
     eventReader = ebpfMonRingReaderNew(&calls, &events);
     if (!packetReader || !eventReader)
         testAbort("no memory");
     packets.next = &events;
-    ebpfMonRingReaderHelp(packetReader, eventReader);
+    ebpfMonRingReaderSetNext(packetReader, eventReader);
     if (ebpfMonRingReaderStart(eventReader) || ebpfMonRingReaderStart(packetReader))
         testAbort("no memory");
-    testHelped(&packets, &events, packetReader);
-    testDueLater(&packets, &events, eventReader);
-    testStopWhileBusy(&packets, &events, eventReader);
-    waitFor(&packets, &packets.sleeps, 1);
-    read = epicsAtomicGetIntT(&packets.read);
+    testOk(waitFor(&packets, &packets.sleeps, 1) && waitFor(&events, &events.sleeps, 1), "both sleep");
+    begin = ebpfMonClockMonotonic();
     writeEntry(&packets);
-    testOk(waitFor(&packets, &packets.read, read + 1) && events.finished == events.looks,
-           "nobody looks for it any more");
+    writeEntry(&events);
+    isRead = waitFor(&packets, &packets.read, 1) && waitFor(&events, &events.read, 1);
+    testOk(isRead && isSoon(begin), "an event that comes after a packet is read at once");
+    testOk(epicsAtomicGetIntT(&events.wakes) == 0, "it wakes nobody itself");
+    waitFor(&events, &events.sleeps, 1);
+    begin = ebpfMonClockMonotonic();
+    writeEntry(&events);
+    testOk(waitFor(&events, &events.read, 2) && isSoon(begin) && epicsAtomicGetIntT(&events.wakes) == 1,
+           "an event alone wakes the reader of events");
+    for (int i = 0, n = 3; i < ENTRIES / 20; i++, n++) { /* the wake-up is taken at any moment */
+        writeEntry(&packets);
+        writeEntry(&events);
+        isRead &= waitFor(&events, &events.read, n) && isSoon(begin);
+        begin = ebpfMonClockMonotonic();
+    }
+    testOk(isRead, "no event is left lying, whenever it comes");
+    testOk(ebpfMonRingReaderStop(eventReader) == 0 && events.finished == events.looks, "the reader of events ends");
     testOk(ebpfMonRingReaderStop(packetReader) == 0, "the reader of packets ends");
-    ebpfMonRingReaderFree(eventReader);
     ebpfMonRingReaderFree(packetReader);
+    ebpfMonRingReaderFree(eventReader);
     endRing(&packets);
     endRing(&events);
 }
@@ -363,8 +247,7 @@ MAIN(testRingReader)
     ring r = makeRing();
     ebpfMonRingReader *reader;
 
-    testPlan(35);
-    testDuty();
+    testPlan(19);
     reader = ebpfMonRingReaderNew(&calls, &r);
     if (!reader)
         testAbort("no memory");
@@ -372,12 +255,12 @@ MAIN(testRingReader)
     testOk(ebpfMonRingReaderStop(reader) == 0, "a reader that does not run can be woken and stopped");
     testOk(ebpfMonRingReaderStart(reader) == 0, "the reader starts");
     testEntries(&r);
+    testLooks(&r);
     testOthers(&r, reader);
     testOk(ebpfMonRingReaderStop(reader) == 0 && r.finished == r.looks, "the reader ends after its last look");
     ebpfMonRingReaderFree(reader);
     testOk(r.freed, "what the reader had is freed with it");
     endRing(&r);
-    testIncomplete(calls);
-    testHelp(calls);
+    testNext(calls);
     return testDone();
 }
