@@ -83,6 +83,16 @@ _Static_assert(sizeof(struct ebpfMonConn) == 40, "ebpfMonConn");
 _Static_assert(__builtin_offsetof(struct ebpfMonConn, tries) + EBPFMON_SHORT <= sizeof(struct ebpfMonConn),
                "ebpfMonConn.head");
 
+/* 32 bits of an IPv6 address. */
+static inline __u32 ebpfMonConnHash(__u64 h, const __u32 addr6[4])
+{
+    for (int i = 0; i < 4; i++) {
+        h = (h ^ addr6[i]) * 0xff51afd7ed558ccdull; /* the finalizer of MurmurHash3 */
+        h ^= h >> 32;
+    }
+    return (__u32)h;
+}
+
 /* Sets the key of a packet from src to dst. Returns its direction, 0 or 1. */
 static inline __u32 ebpfMonConnKeySet(struct ebpfMonConnKey *key, __u32 src, __u16 srcPort, __u32 dst, __u16 dstPort)
 {
@@ -93,6 +103,14 @@ static inline __u32 ebpfMonConnKeySet(struct ebpfMonConnKey *key, __u32 src, __u
     key->port[0] = d ? dstPort : srcPort;
     key->port[1] = d ? srcPort : dstPort;
     return d;
+}
+
+/* The same of IPv6. The key has a hash of each address, so that packets of IPv4 pay nothing for longer ones. "seed" is
+ * random: nobody can choose addresses with the key of another connection. Only the filter's verdicts depend on it. */
+static inline __u32 ebpfMonConnKeySet6(struct ebpfMonConnKey *key, __u64 seed, const __u32 src[4], __u16 srcPort,
+                                       const __u32 dst[4], __u16 dstPort)
+{
+    return ebpfMonConnKeySet(key, ebpfMonConnHash(seed, src), srcPort, ebpfMonConnHash(seed, dst), dstPort);
 }
 
 #endif

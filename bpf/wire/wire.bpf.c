@@ -33,6 +33,23 @@ struct headers {
     struct tcphdr tcp; /* UDP has its ports at the same place as TCP */
 };
 
+struct headers6 {
+    __u32  flow;
+    __be16 length; /* of what follows this header */
+    __u8   next, hops;
+    __u32  src[4], dst[4];
+    struct tcphdr tcp;
+};
+
+/* What the rest of the program needs of a packet of either kind. */
+struct packet {
+    struct ebpfMonConnKey key;
+    struct tcphdr tcp; /* or UDP */
+    __u32 d;           /* its direction */
+    __u32 l4, end;     /* where its TCP header begins, and where the packet ends */
+    __u32 isUdp;
+};
+
 struct {
     __uint(type, BPF_MAP_TYPE_LRU_HASH);
     __uint(max_entries, EBPFMON_CONNS);
@@ -83,6 +100,9 @@ struct {
     __type(key, __u32);
     __type(value, struct foreign);
 } foreigns SEC(".maps");
+
+/* Random, set by the user part: for the keys of IPv6 connections (ebpfMonConnKeySet6). */
+volatile __u64 keySeed;
 
 /* A new number whenever the user part has said what a connection is. */
 volatile __u32 changes;
@@ -356,56 +376,54 @@ static __always_inline __u32 getLength(const struct __sk_buff *skb, __u32 ip, co
     return h->ip.tot_len ? bpf_ntohs(h->ip.tot_len) : skb->len - ip;
 }
 
-static __always_inline int isWantedTcp(struct __sk_buff *skb, __u32 ip, const struct headers *h,
-    struct ebpfMonPacketCounts *count)
+static __always_inline int isWantedTcp(struct __sk_buff *skb, const struct packet *p, struct ebpfMonPacketCounts *count)
 {
-    const struct tcphdr *tcp = &h->tcp;
-    __u32 total = getLength(skb, ip, h), at = h->ip.ihl * 4u + tcp->doff * 4u, serial, size, d;
-    struct ebpfMonConnKey key;
+    const struct ebpfMonConnKey *key = &p->key;
+    const struct tcphdr *tcp = &p->tcp;
+    __u32 at = p->l4 + tcp->doff * 4u, serial, size, d = p->d;
     struct ebpfMonConn *c;
     struct foreign *f;
     struct begun *b;
 
-    if (tcp->doff < 5 || at > total)
+    if (tcp->doff < 5 || at > p->end)
         return 0;
-    size = total - at;
+    size = p->end - at;
     if (!size && !tcp->syn && !tcp->fin && !tcp->rst && !tcp->urg)
         return 0;
-    d = ebpfMonConnKeySet(&key, h->ip.saddr, tcp->source, h->ip.daddr, tcp->dest);
-    b = findBegun(&key);
-    f = findForeign(&key);
+    b = findBegun(key);
+    f = findForeign(key);
     if (!b || !f)
         return 0;
     if (tcp->syn)
-        return noteHandshake(tcp, &key, b, d);
+        return noteHandshake(tcp, key, b, d);
     serial = getSerial(b);
-    if (isStillForeign(f, &key, serial) && (!f->isInConns || (!tcp->fin && !tcp->rst)))
+    if (isStillForeign(f, key, serial) && (!f->isInConns || (!tcp->fin && !tcp->rst)))
         return 0;
-    c = bpf_map_lookup_elem(&conns, &key);
+    c = bpf_map_lookup_elem(&conns, key);
     if (tcp->urg) /* the user part follows this connection no more (ebpfMonCircuitGiveUp) */
-        return c ? c->state != EBPFMON_CONN_FOREIGN : !isKey(&b->key, &key) || !isBegunForeign(b);
+        return c ? c->state != EBPFMON_CONN_FOREIGN : !isKey(&b->key, key) || !isBegunForeign(b);
     if (!c) {
         if (!size || tcp->rst) {
-            endBegun(tcp, &key, b, d);
+            endBegun(tcp, key, b, d);
             return 0;
         }
-        if (isForeignFirst(skb, tcp, &key, b, f, serial, d, ip + at, size, count))
+        if (isForeignFirst(skb, tcp, key, b, f, serial, d, at, size, count))
             return 0;
-        c = bpf_map_lookup_elem(&conns, &key);
+        c = bpf_map_lookup_elem(&conns, key);
     }
-    return c ? judgeNext(skb, tcp, &key, c, f, serial, d, ip + at, size, count) : 0;
+    return c ? judgeNext(skb, tcp, key, c, f, serial, d, at, size, count) : 0;
 }
 
 /* Nonzero: a wanted datagram. pvAccess servers answer a search from a port of their own choice, to a port of the client
  * (pvAccessCPP, blockingUDPTransport.cpp: "search responses all always send from sendTransport"). We know these by
  * their magic byte. */
-static __always_inline int isWantedUdp(struct __sk_buff *skb, __u32 ip, const struct headers *h)
+static __always_inline int isWantedUdp(struct __sk_buff *skb, const struct packet *packet)
 {
     __u8 p[8];
 
-    if (isExpected(h->tcp.source) || isExpected(h->tcp.dest))
+    if (isExpected(packet->tcp.source) || isExpected(packet->tcp.dest))
         return 1;
-    return !bpf_skb_load_bytes(skb, ip + h->ip.ihl * 4u + 8, p, sizeof(p)) && isPva(p);
+    return !bpf_skb_load_bytes(skb, packet->l4 + 8, p, sizeof(p)) && isPva(p);
 }
 
 /* Reads the headers; the IP header begins at "ip". At a hook of a device ("ip" is not 0) a program may read the packet
@@ -424,46 +442,76 @@ static __always_inline int readHeaders(struct __sk_buff *skb, __u32 ip, struct h
                                          bpf_skb_load_bytes(skb, ip, h, UDP_MIN);
 }
 
+/* 0: TCP or UDP over IPv4; -1: something else. */
+static __always_inline int readIPv4(struct __sk_buff *skb, __u32 ip, struct packet *p)
+{
+    struct headers h = {};
+
+    if (readHeaders(skb, ip, &h))
+        return -1;
+    if (h.ip.version != 4 || h.ip.ihl < 5 || h.ip.frag_off & bpf_htons(FRAGMENT))
+        return -1;
+    p->l4 = ip + h.ip.ihl * 4u;
+    p->end = ip + getLength(skb, ip, &h);
+    if (h.ip.protocol == IPPROTO_TCP) {
+        if (skb->len < p->l4 + sizeof(h.tcp) ||
+            (p->l4 != ip + sizeof(h.ip) && bpf_skb_load_bytes(skb, p->l4, &h.tcp, sizeof(h.tcp))))
+            return -1;
+    } else if (h.ip.protocol == IPPROTO_UDP) {
+        /* a CA client that looks for its repeater sends nothing, each second (Base, udpiiu.cpp,
+         * caRepeaterRegistrationMessage) */
+        if (skb->len < p->l4 + UDP_HEADER + SHORTEST)
+            return -1;
+        if (p->l4 != ip + sizeof(h.ip) && bpf_skb_load_bytes(skb, p->l4, &h.tcp, 8))
+            return -1;
+        p->isUdp = 1;
+    } else {
+        return -1;
+    }
+    p->tcp = h.tcp;
+    p->d = ebpfMonConnKeySet(&p->key, h.ip.saddr, h.tcp.source, h.ip.daddr, h.tcp.dest);
+    return 0;
+}
+
+/* The same of TCP over IPv6, without extension headers: those of CA and PVA have none. */
+static __always_inline int readIPv6(struct __sk_buff *skb, __u32 ip, struct packet *p)
+{
+    struct headers6 h = {};
+
+    if (skb->len < ip + sizeof(h) || bpf_skb_load_bytes(skb, ip, &h, sizeof(h)) || h.next != IPPROTO_TCP)
+        return -1;
+    p->l4 = ip + sizeof(h) - sizeof(h.tcp);
+    p->end = h.length ? p->l4 + bpf_ntohs(h.length) : skb->len; /* 0: BIG TCP */
+    p->tcp = h.tcp;
+    p->d = ebpfMonConnKeySet6(&p->key, keySeed, h.src, h.tcp.source, h.dst, h.tcp.dest);
+    return 0;
+}
+
 /* Looks at a packet. "ip": where its IP header begins. */
 static __always_inline void seePacket(struct __sk_buff *skb, __u32 ip)
 {
     struct ebpfMonPacketCounts *count;
-    struct headers h = {};
-    __u32 zero = 0, l4;
-    int pass = 0, isUdp;
+    struct packet p = {};
+    __u32 zero = 0;
+    int pass;
 
     count = bpf_map_lookup_elem(&counts, &zero);
     if (!count)
         return;
     count->seen++;
     beginPacketTiming(count);
-    if (skb->protocol != bpf_htons(ETH_P_IP))
-        return;
-    if (readHeaders(skb, ip, &h))
-        return;
-    if (h.ip.version != 4 || h.ip.ihl < 5 || h.ip.frag_off & bpf_htons(FRAGMENT))
-        return;
-    l4 = ip + h.ip.ihl * 4u;
-    if (h.ip.protocol == IPPROTO_TCP) {
-        if (skb->len < l4 + sizeof(h.tcp) ||
-            (l4 != ip + sizeof(h.ip) && bpf_skb_load_bytes(skb, l4, &h.tcp, sizeof(h.tcp))))
+    if (skb->protocol == bpf_htons(ETH_P_IP)) {
+        if (readIPv4(skb, ip, &p))
             return;
-        pass = isWantedTcp(skb, ip, &h, count);
-    } else if (h.ip.protocol == IPPROTO_UDP) {
-        /* a CA client that looks for its repeater sends nothing, each second (Base, udpiiu.cpp,
-         * caRepeaterRegistrationMessage) */
-        if (skb->len < l4 + UDP_HEADER + SHORTEST)
-            return;
-        if (l4 != ip + sizeof(h.ip) && bpf_skb_load_bytes(skb, l4, &h.tcp, 8))
-            return;
-        pass = isWantedUdp(skb, ip, &h);
+    } else if (skb->protocol != bpf_htons(ETH_P_IPV6) || readIPv6(skb, ip, &p)) {
+        return;
     }
+    pass = p.isUdp ? isWantedUdp(skb, &p) : isWantedTcp(skb, &p, count);
     if (!pass)
         return;
     count->passed++;
-    isUdp = h.ip.protocol == IPPROTO_UDP;
-    if (sendPacket(skb, ip, isUdp || canTcpWait(skb, l4, ip + getLength(skb, ip, &h), &h.tcp),
-        isUdp ? 0 : getBegin(skb, &h.tcp, count)))
+    if (sendPacket(skb, ip, p.isUdp || canTcpWait(skb, p.l4, p.end, &p.tcp),
+        p.isUdp ? 0 : getBegin(skb, &p.tcp, count)))
         __sync_fetch_and_add(&count->dropped, 1); /* a real-time kernel may run another filter of this CPU in between */
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <arpa/inet.h>
 #include <linux/capability.h>
+#include <sys/random.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -65,6 +66,13 @@ static int shareSleeps(struct bpf_map *sleeps)
     return fd < 0 ? 0 : bpf_map__reuse_fd(sleeps, fd);
 }
 
+static uint64_t makeRandom(void)
+{
+    uint64_t number;
+
+    return getrandom(&number, sizeof(number), GRND_NONBLOCK) == sizeof(number) ? number : ebpfMonClockMonotonic();
+}
+
 static int loadFilter(ebpfMonPackets *packets, unsigned ringBytes)
 {
     static const uint16_t ports[] = { 5064, 5065, 5075, 5076 }; /* CA server, repeater; PVA server, broadcast */
@@ -75,6 +83,7 @@ static int loadFilter(ebpfMonPackets *packets, unsigned ringBytes)
         shareSleeps(packets->skel->maps.data_sleeps) ||
         ebpfMonWireBpf__load(packets->skel))
         return -1;
+    packets->skel->bss->keySeed = makeRandom();
     for (size_t i = 0; i < sizeof(ports) / sizeof(ports[0]); i++)
         ebpfMonPacketsExpectPort(packets, ports[i], 1);
     return 0;
@@ -215,7 +224,11 @@ void ebpfMonPacketsSetVerdict(ebpfMonPackets *packets, const struct ebpfMonPeer 
     struct ebpfMonConn conn = { .state = EBPFMON_CONN_MIDDLE };
 
     setClock(packets);
-    ebpfMonConnKeySet(&key, connection->addr, connection->port, connection->saddr, connection->sport);
+    if (ebpfMonIsIPv6(connection->addr6))
+        ebpfMonConnKeySet6(&key, packets->skel->bss->keySeed, connection->addr6, connection->port, connection->saddr6,
+                           connection->sport);
+    else
+        ebpfMonConnKeySet(&key, connection->addr, connection->port, connection->saddr, connection->sport);
     bpf_map_lookup_elem(fd, &key, &conn);
     conn.state = wanted ? EBPFMON_CONN_WANTED : EBPFMON_CONN_FOREIGN;
     conn.since = packets->skel->bss->nowSecs;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <arpa/inet.h>
+#include <linux/ipv6.h>
 #include <netinet/ip.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
@@ -62,6 +63,15 @@ static int readSender(const ebpfMonPacket *packet, uint32_t netns, struct ebpfMo
     const struct iphdr *ip = (const struct iphdr *)packet->ip; /* in the ring, which is aligned */
     const struct tcphdr *tcp = (const struct tcphdr *)(packet->ip + ip->ihl * 4u);
 
+    if (ip->version != 4) {
+        tcp = (const struct tcphdr *)(packet->ip + sizeof(struct ipv6hdr));
+        if (packet->len < sizeof(struct ipv6hdr) + sizeof(*tcp))
+            return -1;
+        *sender = (struct ebpfMonPeer){ .sport = tcp->source, .netns = netns };
+        memcpy(sender->saddr6, ((const struct ipv6hdr *)packet->ip)->saddr.s6_addr, sizeof(sender->saddr6));
+        sender->saddr = ebpfMonShortAddress(sender->saddr6);
+        return 0;
+    }
     if (ip->protocol != IPPROTO_TCP || packet->len < ip->ihl * 4u + sizeof(*tcp))
         return -1;
     *sender = (struct ebpfMonPeer){

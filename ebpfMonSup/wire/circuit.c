@@ -23,7 +23,7 @@ static unsigned getBucket(const ebpfMonWire *w, const ebpfMonCircuitKey *k)
 int ebpfMonCircuitSameKey(const ebpfMonCircuitKey *a, const ebpfMonCircuitKey *b)
 {
     return a->addr[0] == b->addr[0] && a->addr[1] == b->addr[1] && a->port[0] == b->port[0]
-        && a->port[1] == b->port[1] && a->netns == b->netns;
+        && a->port[1] == b->port[1] && a->netns == b->netns && memcmp(a->addr6, b->addr6, sizeof a->addr6) == 0;
 }
 
 static ebpfMonCircuitList *getList(ebpfMonCircuit *c)
@@ -144,6 +144,8 @@ void ebpfMonCircuitPeer(const ebpfMonCircuit *c, int server, struct ebpfMonPeer 
     peer->saddr = c->key.addr[server];
     peer->sport = c->key.port[server];
     peer->netns = c->key.netns;
+    memcpy(peer->addr6, c->key.addr6[!server], sizeof peer->addr6);
+    memcpy(peer->saddr6, c->key.addr6[server], sizeof peer->saddr6);
 }
 
 int ebpfMonCircuitOpened(ebpfMonCircuit *c, const ebpfMonProtocol *protocol, int server, uint64_t time)

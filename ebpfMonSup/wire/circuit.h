@@ -13,8 +13,9 @@
 typedef enum { ebpfMonCircuitNew, ebpfMonCircuitOpen, ebpfMonCircuitForeign } ebpfMonCircuitPhase;
 
 typedef struct {
-    uint32_t addr[2];
+    uint32_t addr[2];   /* as in struct ebpfMonPeer, as the next two */
     uint16_t port[2];   /* network byte order */
+    uint32_t addr6[2][4];
     uint32_t netns;
 } ebpfMonCircuitKey;
 

@@ -2,13 +2,49 @@
 #include <string.h>
 
 #include "common/bigEndian.h"
+#include "ebpfMonEvent.h" /* ebpfMonShortAddress */
 #include "wire/packet.h"
 
 #define PROTO_TCP 6
 #define PROTO_UDP 17
+#define PROTO_FRAGMENT 44 /* of IPv6 */
 #define IP_MIN  20
+#define IP6_LEN 40
 #define TCP_MIN 20
 #define UDP_LEN 8
+
+/* An IPv6 packet without extension headers. */
+static ebpfMonPacketKind parseIPv6(const uint8_t *ip, size_t len, size_t wireLen, ebpfMonSegment *s)
+{
+    size_t total = ebpfMonBigEndianGet16(ip + 4), head;
+    const uint8_t *p = ip + IP6_LEN;
+
+    if (total == 0 || total > wireLen - IP6_LEN) /* BIG TCP has 0 */
+        total = wireLen - IP6_LEN;
+    len = len - IP6_LEN < total ? len - IP6_LEN : total;
+    if (ip[6] == PROTO_FRAGMENT)
+        return ebpfMonPacketFragment;
+    if (ip[6] != PROTO_TCP || len < TCP_MIN)
+        return ebpfMonPacketOther;
+    memcpy(s->from6, ip + 8, sizeof s->from6);
+    memcpy(s->to6, ip + 24, sizeof s->to6);
+    s->from = ebpfMonShortAddress(s->from6);
+    s->to = ebpfMonShortAddress(s->to6);
+    memcpy(&s->fromPort, p, 2);
+    memcpy(&s->toPort, p + 2, 2);
+    head = (size_t)(p[12] >> 4) * 4;
+    if (head < TCP_MIN || head > total)
+        return ebpfMonPacketOther;
+    s->seq = ebpfMonBigEndianGet32(p + 4);
+    s->ack = ebpfMonBigEndianGet32(p + 8);
+    s->flags = p[13];
+    s->wire = total - head;
+    if (len > head) {
+        s->data = p + head;
+        s->have = len - head;
+    }
+    return ebpfMonPacketTcp;
+}
 
 ebpfMonPacketKind ebpfMonPacketParse(const uint8_t *ip, size_t len, size_t wireLen, ebpfMonSegment *s)
 {
@@ -20,6 +56,8 @@ ebpfMonPacketKind ebpfMonPacketParse(const uint8_t *ip, size_t len, size_t wireL
     s->data = ip;
     if (len > wireLen)
         len = wireLen;
+    if (len >= IP6_LEN && ip[0] >> 4 == 6)
+        return parseIPv6(ip, len, wireLen, s);
     if (len < IP_MIN || ip[0] >> 4 != 4)
         return ebpfMonPacketOther;
     ipLen = (size_t)(ip[0] & 0xf) * 4;

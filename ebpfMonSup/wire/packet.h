@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One IPv4 packet: its addresses, and its TCP or UDP payload. */
+/* One IP packet: its addresses, and its TCP or UDP payload. */
 #ifndef EBPFMON_PACKET_H
 #define EBPFMON_PACKET_H
 
@@ -13,14 +13,15 @@
 #define EBPFMON_TCP_URG 0x20
 
 typedef enum {
-    ebpfMonPacketOther,    /* no TCP or UDP over IPv4, or it contradicts itself */
+    ebpfMonPacketOther,    /* no TCP or UDP over IPv4, no TCP over IPv6, or it contradicts itself */
     ebpfMonPacketFragment, /* a fragment of an IP datagram; we do not put fragments together */
     ebpfMonPacketTcp,
     ebpfMonPacketUdp
 } ebpfMonPacketKind;
 
 typedef struct {
-    uint32_t from, to;         /* addresses and ports in network byte order */
+    uint32_t from, to;         /* addresses and ports in network byte order, as in struct ebpfMonPeer */
+    uint32_t from6[4], to6[4];
     uint16_t fromPort, toPort;
     uint32_t seq, ack;         /* of TCP, in host byte order */
     unsigned flags;            /* EBPFMON_TCP_… */

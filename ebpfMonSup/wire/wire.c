@@ -94,11 +94,13 @@ static ebpfMonCircuit *getCircuit(ebpfMonWire *w, uint64_t time, uint32_t netns,
     uint64_t to = (uint64_t)ntohl(s->to) << 16 | ntohs(s->toPort);
     ebpfMonCircuit *c;
 
-    *side = from > to;
+    *side = from != to ? from > to : memcmp(s->from6, s->to6, sizeof s->from6) > 0;
     key.addr[*side] = s->from;
     key.port[*side] = s->fromPort;
     key.addr[!*side] = s->to;
     key.port[!*side] = s->toPort;
+    memcpy(key.addr6[*side], s->from6, sizeof s->from6);
+    memcpy(key.addr6[!*side], s->to6, sizeof s->to6);
     if (ebpfMonEndedCircuitsHas(w->ended, &key, *side, s, time))
         return NULL;
     c = ebpfMonCircuitFind(w, &key);

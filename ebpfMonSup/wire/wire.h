@@ -20,7 +20,7 @@ void ebpfMonWireFree(ebpfMonWire *wire);
 /* Who pays for a connection, if there are too many: each has a share. Without it all are one's. */
 void ebpfMonWireSetPayer(ebpfMonWire *wire, ebpfMonWireFindPayer find, void *arg);
 
-/* Takes one IPv4 packet from its IP header on: "len" of its "wireLen" bytes. If it was cut, the missing bytes are a
+/* Takes one IP packet from its IP header on: "len" of its "wireLen" bytes. If it was cut, the missing bytes are a
  * gap. "netns": inode of the network namespace in which it was seen. A packet between two namespaces is seen in both:
  * these are two circuits. Connections of two namespaces may also have the same addresses. */
 void ebpfMonWirePacket(ebpfMonWire *wire, uint64_t time, uint32_t netns, const uint8_t *ip, size_t len, size_t wireLen);
