@@ -172,6 +172,18 @@ int ebpfMonCircuitOpened(ebpfMonCircuit *c, const ebpfMonProtocol *protocol, int
     return 1;
 }
 
+/* One side has sent bytes in which no message was found. */
+static void emitUnread(ebpfMonCircuit *c, uint64_t time)
+{
+    for (int side = 0; side < 2; side++) {
+        const ebpfMonAssembly *a = &c->assembly[side];
+        ebpfMonWireEvent e = { .kind = ebpfMonWireUnread, .time = time, .fromServer = side == c->server };
+
+        if (!a->synced && (a->have || a->skipped))
+            ebpfMonCircuitEmit(c, &e);
+    }
+}
+
 /* Ends the open state of a circuit, and emits ebpfMonWireClosed. */
 static void closeCircuit(ebpfMonCircuit *c, ebpfMonCircuitPhase phase, uint64_t time)
 {
@@ -181,6 +193,7 @@ static void closeCircuit(ebpfMonCircuit *c, ebpfMonCircuitPhase phase, uint64_t 
 
     leaveList(c);
     if (c->phase == ebpfMonCircuitOpen) {
+        emitUnread(c, time);
         e.fromServer = c->closer >= 0 && c->closer == c->server;
         ebpfMonCircuitEmit(c, &e);
         ebpfMonCircuitSharesRemove(&c->shared);
