@@ -22,6 +22,7 @@
 #include "health/recordName.h"
 #include "health/rowOrder.h"
 #include "health/scanThreads.h"
+#include "health/stills.h"
 #include "host/procStat.h"
 #include "ioc/baseRelease.h"
 #include "ioc/caServer.h"
@@ -39,6 +40,7 @@ typedef struct {
     uint64_t start;
     uint64_t clientQ;
     uint64_t scanMenu;
+    uint16_t spvt;     /* as in ebpfMonCommon */
     char     name[EBPFMON_HEALTH_NAME];
     int      isRead;   /* its database was read, and "base" is known */
     ebpfMonBaseRelease base;
@@ -63,6 +65,7 @@ struct ebpfMonHealthCollector {
     ebpfMonHangFinder  *hangFinder;
     ebpfMonLives       *lives;
     ebpfMonHangs       *hangs;
+    ebpfMonStills      *stills;
     ebpfMonLife   life[EBPFMON_TARGETS_MAX];
     ebpfMonHang   found[EBPFMON_HANGS_MAX];
     ebpfMonHealth health;        /* published as a whole */
@@ -83,7 +86,9 @@ ebpfMonHealthCollector *ebpfMonHealthCollectorNew(ebpfMonTargets *targets)
     c->hangFinder = ebpfMonHangFinderNew(targets, &ebpfMonHangSourcesHost);
     c->lives = ebpfMonLivesNew();
     c->hangs = ebpfMonHangsNew();
-    if (c->cpu && c->serverCpu && c->scanThreads && c->passRecords && c->hangFinder && c->lives && c->hangs)
+    c->stills = ebpfMonStillsNew();
+    if (c->cpu && c->serverCpu && c->scanThreads && c->passRecords && c->hangFinder && c->lives && c->hangs &&
+        c->stills)
         return c;
     ebpfMonHealthCollectorFree(c);
     return NULL;
@@ -100,6 +105,7 @@ void ebpfMonHealthCollectorFree(ebpfMonHealthCollector *c)
     ebpfMonHangFinderFree(c->hangFinder);
     ebpfMonLivesFree(c->lives);
     ebpfMonHangsFree(c->hangs);
+    ebpfMonStillsFree(c->stills);
     free(c);
 }
 
@@ -119,8 +125,10 @@ static void listIoc(seenIoc *p, const ebpfMonTarget *t)
                     .timed = t->level >= ebpfMonLevelChains, .turn = t->turn };
     snprintf(p->name, sizeof(p->name), "%s", t->name);
     p->isRead = t->cat != NULL;
-    if (t->cat)
+    if (t->cat) {
         p->base = t->cat->base;
+        p->spvt = t->cat->common.spvt;
+    }
 }
 
 /* health.ioc may have no room for all. So the IOCs with a database that was read come first: others may be no IOCs. */
@@ -212,6 +220,7 @@ static void readIocs(ebpfMonHealthCollector *c)
         if (p->gone || ebpfMonProcStatGet(p->pid, &stat) || stat.start != p->start)
             continue;
         c->life[i].uptime = stat.uptime;
+        c->life[i].state = stat.state;
         if (c->health.iocs < EBPFMON_HEALTH_IOCS)
             readIoc(c, p, &stat);
     }
@@ -257,10 +266,11 @@ static void addScans(ebpfMonHealthCollector *c, uint64_t now)
         const seenIoc *p = t->seen.scan.period ? findIoc(c, t->seen.tgid) : NULL;
 
         if (p)
-            ebpfMonScanThreadsAdd(c->scanThreads, &(ebpfMonScanIoc){ p->id, p->pid, p->scanMenu, p->name }, t->tid,
-                                  &t->seen, now);
+            ebpfMonScanThreadsAdd(c->scanThreads, &(ebpfMonScanIoc){ p->id, p->pid, p->spvt, p->scanMenu, p->name },
+                                  t->tid, &t->seen, now);
     }
     ebpfMonScanThreadsPublish(c->scanThreads, c->targets, &c->health);
+    c->isBusy |= ebpfMonScanThreadsAreWaiting(c->scanThreads);
 }
 
 static void nameHolders(ebpfMonHealthCollector *c)
@@ -300,7 +310,8 @@ void ebpfMonHealthCollectorPublish(ebpfMonHealthCollector *c)
     hanging = ebpfMonHangFinderFind(c->hangFinder, c->thread, c->threads, now, c->found, &c->health);
     epicsTimeGetCurrent(&at);
     ebpfMonLivesUpdate(c->lives, c->life, c->iocs, &at, ebpfMonClockSeconds(), &c->health);
-    c->isBusy |= hanging > 0;
+    ebpfMonStillsUpdate(c->stills, c->life, c->iocs, &at, ebpfMonClockSeconds(), &c->health);
+    c->isBusy |= hanging > 0 || ebpfMonStillsAreWaiting(c->stills);
     ebpfMonHangsUpdate(c->hangs, c->found, hanging, c->lives, &at, &c->health);
     ebpfMonRowOrderSort(&c->health);
     published = ebpfMonPublishedLock();

@@ -19,6 +19,7 @@ typedef struct {
     int      watched; /* 0: it makes no event */
     int      fresh;   /* it started after the monitor */
     double   uptime;  /* s */
+    char     state;   /* of its process (ebpfMonProcStat); 0: not known */
 } ebpfMonLife;
 
 typedef struct ebpfMonLives ebpfMonLives;

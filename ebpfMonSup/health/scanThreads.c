@@ -9,6 +9,7 @@
 #include "health/scanWindow.h"
 #include "host/memory.h"
 #include "ioc/baseLayout.h"
+#include "ioc/scanLists.h"
 
 #define MENU_MAX 100
 
@@ -18,6 +19,13 @@ typedef struct {
     int      isIdle;  /* it has nothing to scan: no row is shown, but what was counted is kept */
     uint64_t late;    /* late periods that lateCount has */
     uint64_t lateAt;  /* when the last one was seen (monotonic ns) */
+    uint64_t gapAt;   /* when the last wait ended that the kernel part does not count (monotonic ns) */
+    uint64_t list;    /* address of its scan list in the IOC's memory; 0: not known yet */
+    uint64_t begin;   /* of its last pass, as the kernel part has it (monotonic ns) */
+    uint64_t sum;     /* as ebpfMonScan.sum, at the last look */
+    uint64_t filled;  /* since when the list has records, as far as is known (monotonic ns); 0: it had none */
+    uint64_t wait;    /* ns that it does not begin a pass of a list that has records; 0: it is in time */
+    uint64_t gaps, gapSum, gapMax; /* waits that are over, which the kernel part took for an empty list; in ns */
     uint64_t topRoot; /* address of the root of the chain that takes the most time */
     ebpfMonScanWindow window;
     ebpfMonScanRow row;
@@ -27,6 +35,7 @@ struct ebpfMonScanThreads {
     unsigned   count;
     scanThread scan[EBPFMON_HEALTH_SCANS];
     uint64_t   lateCount; /* late periods of all threads, also of those that have ended */
+    int        isWaiting; /* some thread should have begun its pass before this look */
 };
 
 ebpfMonScanThreads *ebpfMonScanThreadsNew(void)
@@ -43,6 +52,7 @@ void ebpfMonScanThreadsBegin(ebpfMonScanThreads *scans)
 {
     for (unsigned i = 0; i < scans->count; i++)
         scans->scan[i].seen = 0;
+    scans->isWaiting = 0;
 }
 
 /* Finds the choice of menuScan that has this period (s), in the IOC's memory. If there is none: "… second". */
@@ -97,13 +107,52 @@ static scanThread *addScan(ebpfMonScanThreads *scans, const ebpfMonScanIoc *ioc,
     return &scans->scan[i];
 }
 
-/* The thread has nothing to scan any more. The kernel part uses the same rule (beginScanPass in
- * bpf/thread/scanThread.bpf.h). */
-static int isScanIdle(const struct ebpfMonThread *seen, uint64_t now)
+/* A pass has begun since the last look. If the thread had waited, and the kernel part did not count this period (see
+ * isScanIdle), it counts now: the passes after it are in "sum". */
+static void endWait(scanThread *s, const struct ebpfMonScan *k, uint64_t now)
+{
+    uint64_t first = k->begin - (k->sum - s->sum), since = s->filled > s->begin ? s->filled : s->begin;
+
+    if (s->wait && first > since && first - since > k->period + k->period / 2) {
+        s->gaps++;
+        s->gapSum += first - since;
+        if (first - since > s->gapMax)
+            s->gapMax = first - since;
+        s->gapAt = now;
+    }
+    s->begin = s->filled = k->begin;
+    s->wait = 0;
+}
+
+/* Notes how long the thread has not begun a pass, although its list has records. It does not matter why: the process is
+ * stopped, or the thread waits for the lock of its list, is suspended, or gets no CPU. */
+static void noteWait(scanThread *s, const ebpfMonScanIoc *ioc, const struct ebpfMonThread *seen, uint64_t now)
+{
+    const struct ebpfMonScan *k = &seen->scan;
+    uint64_t limit = k->period + k->period / 2;
+
+    if (s->begin != k->begin)
+        endWait(s, k, now);
+    s->sum = k->sum;
+    if (seen->heldCount || now <= k->begin + limit)
+        return;
+    if (!s->list)
+        s->list = ebpfMonScanListFind(ioc->pid, k->first, ioc->spvt, (double)k->period / 1e9);
+    if (!s->list || ebpfMonScanListCount(ioc->pid, s->list) <= 0)
+        s->filled = s->wait = 0;
+    else if (!s->filled) /* since the last look it got records: the thread has a period to begin */
+        s->filled = now;
+    else
+        s->wait = now - s->filled > limit ? now - s->filled : 0;
+}
+
+/* The thread has nothing to scan any more. The kernel part, which does not know whether a list has records, uses the
+ * same rule without "wait" (beginScanPass in bpf/thread/scanThread.bpf.h). */
+static int isScanIdle(const scanThread *s, const struct ebpfMonThread *seen, uint64_t now)
 {
     const struct ebpfMonScan *k = &seen->scan;
 
-    return !seen->heldCount && now > k->end && now - k->end > 4 * k->period + EBPFMON_SECOND_NS;
+    return !seen->heldCount && now > k->end && now - k->end > 4 * k->period + EBPFMON_SECOND_NS && !(s && s->wait);
 }
 
 /* Finds the thread, or adds it if it scans, and notes that it was seen. NULL: it has no row. */
@@ -111,15 +160,18 @@ static scanThread *noteScan(ebpfMonScanThreads *scans, const ebpfMonScanIoc *ioc
                             const struct ebpfMonThread *seen, uint64_t now)
 {
     scanThread *s = findScan(scans, ioc->id, tid);
-    int isIdle = isScanIdle(seen, now);
+    int isIdle;
 
+    if (s)
+        noteWait(s, ioc, seen, now);
+    isIdle = isScanIdle(s, seen, now);
     if (!s && !isIdle)
         s = addScan(scans, ioc, tid, (double)seen->scan.period / 1e9);
     if (!s)
         return NULL;
     if (s->isIdle && !isIdle) { /* its seconds before the pause are no part of the window now */
         memset(&s->window, 0, sizeof(s->window));
-        s->lateAt = 0;
+        s->lateAt = s->gapAt = 0;
     }
     s->seen = 1;
     s->isIdle = isIdle;
@@ -130,20 +182,26 @@ void ebpfMonScanThreadsAdd(ebpfMonScanThreads *scans, const ebpfMonScanIoc *ioc,
                            const struct ebpfMonThread *seen, uint64_t now)
 {
     const struct ebpfMonScan *k = &seen->scan;
-    ebpfMonScanSample sample = { k->passes, k->sum, k->max, k->busy, k->late };
-    uint64_t present = now > k->begin ? now - k->begin : 0;
     scanThread *s = k->period && k->begin ? noteScan(scans, ioc, tid, seen, now) : NULL;
+    uint64_t present = now > k->begin ? now - k->begin : 0, late;
 
     if (!s)
         return;
+    late = k->late + s->gaps;
     snprintf(s->row.ioc, sizeof(s->row.ioc), "%s", ioc->name);
-    ebpfMonScanWindowAdd(&s->window, &sample, seen->heldCount && present > k->period + k->period / 2 ? present : 0,
-                         &s->row);
-    if (k->late > s->late) {
-        scans->lateCount += k->late - s->late;
+    if (!seen->heldCount || present <= k->period + k->period / 2)
+        present = s->wait;
+    ebpfMonScanWindowAdd(&s->window,
+                         &(ebpfMonScanSample){ k->passes + s->gaps, k->sum + s->gapSum,
+                                               k->max > s->gapMax ? k->max : s->gapMax, k->busy, late },
+                         present, &s->row);
+    if (late > s->late)
+        scans->lateCount += late - s->late;
+    if (late > s->late && now != s->gapAt)
         s->lateAt = now;
-    }
-    s->late = k->late;
+    s->late = late;
+    if (now > k->begin + k->period && (present || now < k->begin + 4 * k->period))
+        scans->isWaiting = 1;
     s->topRoot = k->topRoot;
     if (s->lateAt && now - s->lateAt < EBPFMON_SCAN_SECONDS * EBPFMON_SECOND_NS)
         s->topRoot = k->lateTopRoot;
@@ -187,4 +245,9 @@ void ebpfMonScanThreadsPublish(ebpfMonScanThreads *scans, ebpfMonTargets *target
         health->scan[i] = scans->scan[i].row;
     health->scans = n;
     health->lateCount = scans->lateCount;
+}
+
+int ebpfMonScanThreadsAreWaiting(const ebpfMonScanThreads *scans)
+{
+    return scans->isWaiting;
 }

@@ -14,6 +14,7 @@ typedef struct ebpfMonScanThreads ebpfMonScanThreads;
 typedef struct {
     uint32_t id;
     pid_t    pid;
+    uint16_t spvt;      /* the offset of this field in its records; 0: not known */
     uint64_t scanMenu;  /* the address of menuScan in its memory (struct dbMenu); 0: not known */
     const char *name;
 } ebpfMonScanIoc;
@@ -30,5 +31,8 @@ void ebpfMonScanThreadsAdd(ebpfMonScanThreads *scans, const ebpfMonScanIoc *ioc,
 /* Sets the scan rows of "health": by IOC, and in an IOC the fastest thread first. Takes the targets lock to look up
  * names. */
 void ebpfMonScanThreadsPublish(ebpfMonScanThreads *scans, ebpfMonTargets *targets, ebpfMonHealth *health);
+
+/* Nonzero: at the last look some thread should have begun its pass and had not: it may be late at the next look. */
+int ebpfMonScanThreadsAreWaiting(const ebpfMonScanThreads *scans);
 
 #endif

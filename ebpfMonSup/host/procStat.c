@@ -94,8 +94,8 @@ int ebpfMonProcStatGet(pid_t pid, ebpfMonProcStat *s)
         return -1;
     p = strrchr(buf, ')'); /* the command before it may hold anything */
     /* fields 3 to 24: state, ten that are not needed, utime, stime, four, num_threads, one, starttime, vsize, rss */
-    if (!p || sscanf(p + 1, " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu %llu %*s %*s %*s %*s %ld %*s %llu %*s "
-                     "%ld", &utime, &stime, &threads, &start, &rss) != 5)
+    if (!p || sscanf(p + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu %llu %*s %*s %*s %*s %ld %*s %llu %*s "
+                     "%ld", &s->state, &utime, &stime, &threads, &start, &rss) != 6)
         return -1;
     clock_gettime(CLOCK_BOOTTIME, &now);
     s->start = start;

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 typedef struct {
+    char     state;   /* of its first thread: 'R', 'S', 'D', 'T' and so on (proc(5)) */
     uint64_t start;   /* as ebpfMonProcStart has it */
     double   cpu;     /* s of user and system time so far, of all threads */
     double   uptime;  /* s */

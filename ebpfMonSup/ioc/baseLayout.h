@@ -101,6 +101,15 @@ struct layoutScanList { /* dbScan.c: scan_list */
     struct layoutList list;
 };
 
+struct layoutPeriodicList { /* dbScan.c: periodic_scan_list; before 3.15 it has no name */
+    struct layoutScanList list;
+    int16_t  modified, pad[3];
+    double   period; /* s */
+    uint64_t name, overruns;
+    int32_t  scanCtl;
+};
+#define LAYOUT_SCANCTL_RUN 1 /* dbScan.c: enum ctl, ctlRun */
+
 struct layoutLockRecord { /* dbLockPvt.h, before 3.16 dbLock.c: lockRecord, where dbCommon.lset leads to; its head */
     struct layoutNode node;
     uint64_t plockSet, precord;

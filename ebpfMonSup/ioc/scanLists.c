@@ -3,6 +3,7 @@
 #include "ioc/scanLists.h"
 
 #define RECORDS_MAX 16 /* records in lists that are looked at */
+#define PERIOD_ERROR 0.001 /* the period of the caller is from the name of a thread: six digits */
 
 /* Nonzero: the element belongs to the record, lies between its neighbours, and in a list. */
 static int isElementOf(ebpfMonMem *mem, uint64_t at, uint64_t precord)
@@ -36,4 +37,27 @@ int ebpfMonScanListsAreKnown(ebpfMonMem *mem, const ebpfMonCatalogue *cat)
         found++;
     }
     return found > 0;
+}
+
+uint64_t ebpfMonScanListFind(pid_t pid, uint64_t precord, uint16_t spvt, double period)
+{
+    struct layoutScanElement element;
+    struct layoutPeriodicList list;
+    uint64_t at;
+
+    if (!precord || !spvt || ebpfMonMemReadNow(pid, precord + spvt, &at, sizeof(at)) || !at ||
+        ebpfMonMemReadNow(pid, at, &element, sizeof(element)) || element.precord != precord || !element.pscan_list ||
+        ebpfMonMemReadNow(pid, element.pscan_list, &list, sizeof(list)))
+        return 0;
+    return list.period > (1 - PERIOD_ERROR) * period && list.period < (1 + PERIOD_ERROR) * period ?
+           element.pscan_list : 0;
+}
+
+int ebpfMonScanListCount(pid_t pid, uint64_t at)
+{
+    struct layoutPeriodicList list;
+
+    if (ebpfMonMemReadNow(pid, at, &list, sizeof(list)))
+        return -1;
+    return list.scanCtl == LAYOUT_SCANCTL_RUN && list.list.list.count > 0 ? list.list.list.count : 0;
 }

@@ -12,5 +12,5 @@ const char *ebpfMonHealthEvent(const ebpfMonHealth *h, unsigned i)
 
 int ebpfMonHealthHasTrouble(const ebpfMonHealth *h)
 {
-    return h->gone || h->hangs;
+    return h->gone || h->hangs || h->still;
 }

@@ -12,6 +12,7 @@
 #define EBPFMON_HANG_LINE      320
 #define EBPFMON_HEALTH_NAME    61
 #define EBPFMON_HEALTH_LINE    800
+#define EBPFMON_HEALTH_TEXT    200
 #define EBPFMON_NO_EVENT       "no event yet"
 #define EBPFMON_NO_HANG        "no thread hangs"
 
@@ -56,6 +57,8 @@ typedef struct {
     uint64_t lateCount;
     unsigned gone;           /* IOCs that ended and have not come back */
     unsigned hangs;          /* threads that hang */
+    unsigned still;          /* IOCs that stand still */
+    char     stillText[EBPFMON_HEALTH_TEXT]; /* one of them, and why; empty: none */
     unsigned hangLines;      /* lines of text that tell where they hang */
     char     hangLine[EBPFMON_HANG_LINES][EBPFMON_HANG_LINE];
     uint64_t restarts;
@@ -66,7 +69,7 @@ typedef struct {
 
 /* The i-th newest event. NULL: there are not so many. Under the lock of the published values. */
 const char *ebpfMonHealthEvent(const ebpfMonHealth *h, unsigned i);
-/* Nonzero: somebody has to act, because an IOC is missing or a thread hangs. */
+/* Nonzero: somebody has to act, because an IOC is missing or stands still, or a thread hangs. */
 int ebpfMonHealthHasTrouble(const ebpfMonHealth *h);
 
 #endif

@@ -57,11 +57,15 @@ static long readInt64in(int64inRecord *prec)
 {
     const void *row = lockRow((dbCommon *)prec);
     const ebpfMonDev *dev = prec->dpvt;
+    char text[sizeof(prec->amsg) - 1]; /* recGblSetSevrVMsg (recGbl.c) takes no more */
 
     if (!row)
         return -1;
     prec->val = ebpfMonPvInteger(dev->pv, row);
+    ebpfMonTextCopy(text, sizeof(text), ebpfMonPvAlarmText(dev->pv, row));
     ebpfMonPublishedUnlock();
+    if (text[0] && prec->hsv && prec->val >= prec->high) /* the same alarm as the record finds, with its cause */
+        recGblSetSevrMsg(prec, HIGH_ALARM, prec->hsv, "%s", text);
     return 0;
 }
 

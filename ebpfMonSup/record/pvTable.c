@@ -160,6 +160,7 @@ static const ebpfMonPv table[] = {
     {"IOC_CAS_CPU_MAX", ebpfMonGroupHealth, hostRow, ebpfMonCellDouble, HOST(health.casMax)},
     {"IOC_GONE_CNT", ebpfMonGroupHealth, hostRow, ebpfMonCellUnsigned, HOST(health.gone)},
     {"HANG_CNT", ebpfMonGroupHealth, hostRow, ebpfMonCellUnsigned, HOST(health.hangs)},
+    {"IOC_STILL_CNT", ebpfMonGroupHealth, hostRow, ebpfMonCellUnsigned, HOST(health.still)},
     {"IOC_RESTART_CNT", ebpfMonGroupHealth, hostRow, ebpfMonCellCount, HOST(health.restarts)},
     {"IOC_EVENTS", ebpfMonGroupHealth, eventRow, ebpfMonCellText, 0},
     {"HANG_STACKS", ebpfMonGroupHealth, hangRow, ebpfMonCellText, 0},
@@ -371,6 +372,15 @@ epicsEnum16 ebpfMonPvSeverity(const ebpfMonPublished *published, const ebpfMonPv
     if (pv->group == ebpfMonGroupRules && pv->offset == HOST(rules.message))
         return published->rules.refused ? MINOR_ALARM : NO_ALARM;
     return NO_ALARM;
+}
+
+const char *ebpfMonPvAlarmText(const ebpfMonPv *pv, const void *row)
+{
+    const ebpfMonPublished *published = row; /* see hostRow */
+
+    if (pv->row != hostRow || pv->group != ebpfMonGroupHealth)
+        return "";
+    return pv->offset == HOST(health.still) ? published->health.stillText : "";
 }
 
 /* Nonzero: the value is measured over a second, so at the start there is none. 0 would be a wrong value. */

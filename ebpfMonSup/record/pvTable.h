@@ -44,9 +44,12 @@ int ebpfMonPvText(const ebpfMonPv *pv, const void *row, char *buf, size_t size);
 epicsTimeStamp ebpfMonPvTime(const ebpfMonPublished *published, const ebpfMonPv *pv, const void *row);
 
 /* The alarm that a PV has in addition to its limits: PUT_BAD_* are MAJOR while an unexpected put is open; RULES_MSG
- * is MINOR if the newest rules file was refused; IOC_EVENTS is MAJOR while an IOC is missing or a thread hangs;
+ * is MINOR if the newest rules file was refused; IOC_EVENTS is MAJOR while an IOC is missing or stands
+ * still, or a thread hangs;
  * HANG_STACKS is MAJOR while a thread hangs. */
 epicsEnum16 ebpfMonPvSeverity(const ebpfMonPublished *published, const ebpfMonPv *pv);
+/* The cause of an alarm of this PV, for the field AMSG; empty: none is known. "row" must not be NULL. */
+const char *ebpfMonPvAlarmText(const ebpfMonPv *pv, const void *row);
 
 /* Nonzero: there is no value, because the monitor does not find the record or root of the PV, or has not measured it
  * yet. */

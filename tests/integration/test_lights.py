@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Situations that a shift has to see: each one is made with a real IOC, raises the right alarm with the right sentence
+within seconds, and the alarm ends with it."""
+import os
+import signal
+import time
+
+import pytest
+from tests.harness import db
+from tests.harness.wait import until
+
+from .test_health import HANG, monitor, scans, severity, wait_event, wait_scans  # noqa: F401  a fixture, too
+
+
+def stop(ioc):
+    os.kill(ioc.pid, signal.SIGSTOP)
+    return time.monotonic()
+
+
+@pytest.mark.parametrize("seconds", (3, 8, 26))
+def test_stopped_ioc(new_ioc, monitor, seconds):  # noqa: F811
+    """An IOC of few records that is stopped: its scan is late for as long as it is, and so is the IOC. It goes on, and the
+    gap is a late period."""
+    ioc = new_ioc(db.READY + db.counter("TICK", SCAN="1 second"), realtime=True).start()
+    monitor.wait_ioc(ioc)
+    wait_scans(monitor, ioc, lambda rows: (r := rows.get("1 second")) and r["PERIODS"] == pytest.approx(1, rel=0.05))
+    late, total = scans(monitor, ioc)["1 second"]["LATE_CNTS"], monitor.get("SCAN_LATE_CNT")
+    begin = stop(ioc)
+
+    def grows(rows):
+        row = rows.get("1 second")
+        return row and row["PERIODS"] > min(seconds - 1, 6) and row["PERIOD_MAXS"] > min(seconds - 1, 6)
+
+    wait_scans(monitor, ioc, grows, seconds=12)
+    if seconds > HANG + 3:
+        text = wait_event(monitor, f"IOC {ioc.name} (pid {ioc.pid}) stands still since", HANG + 6)
+        assert text.endswith(" s (stopped by a signal)"), text
+        monitor.wait("IOC_STILL_CNT", lambda n: n == 1, 3)
+        assert severity(monitor, "IOC_STILL_CNT") == severity(monitor, "IOC_EVENT_LAST") == "MAJOR"
+        assert f"{ioc.name} stands still: stopped by a signal".startswith(monitor.get("IOC_STILL_CNT.AMSG").rstrip("."))
+    until(lambda: time.monotonic() - begin > seconds - 1, seconds, "the time of the stop")
+    row = scans(monitor, ioc).get("1 second")  # it has not vanished
+    assert row and row["PERIODS"] > seconds - 2.5, row
+    until(lambda: time.monotonic() - begin > seconds, seconds, "the time of the stop")
+    os.kill(ioc.pid, signal.SIGCONT)
+    rows = wait_scans(monitor, ioc, lambda rows: (r := rows.get("1 second")) and r["LATE_CNTS"] == late + 1)
+    assert rows["1 second"]["PERIOD_MAXS"] > seconds - 0.1, rows
+    monitor.wait("SCAN_LATE_CNT", lambda n: n == total + 1)
+    if seconds > HANG + 3:
+        wait_event(monitor, f"IOC {ioc.name} (pid {ioc.pid}) goes on; it stood still for")
+        monitor.wait("IOC_STILL_CNT", lambda n: n == 0, 3)
+        until(lambda: severity(monitor, "IOC_STILL_CNT") == severity(monitor, "IOC_EVENT_LAST") == "NO_ALARM", 5, "no alarm")
+    wait_scans(monitor, ioc, lambda rows: (r := rows.get("1 second")) and r["PERIODS"] == pytest.approx(1, rel=0.05))
+    assert scans(monitor, ioc)["1 second"]["LATE_CNTS"] == late + 1
+
+
+def test_paused_ioc_is_not_late(new_ioc, monitor):  # noqa: F811
+    """An IOC that is paused, and a list without records, are not late."""
+    ioc = new_ioc(db.READY + db.counter("TICK", SCAN=".1 second"), realtime=True).start()
+    monitor.wait_ioc(ioc)
+    wait_scans(monitor, ioc, lambda rows: (r := rows.get(".1 second")) and r["PERIODS"] == pytest.approx(0.1, rel=0.05))
+    late = scans(monitor, ioc)[".1 second"]["LATE_CNTS"]
+    ioc.command("iocPause")
+    until(lambda: not scans(monitor, ioc), 10, "no row")
+    ioc.command("iocRun")
+    rows = wait_scans(monitor, ioc, lambda rows: (r := rows.get(".1 second")) and
+                      r["PERIODS"] == pytest.approx(0.1, rel=0.05), seconds=20)
+    assert rows[".1 second"]["LATE_CNTS"] <= late + 1
+    ioc.put("TICK.SCAN", "Passive")
+    until(lambda: not scans(monitor, ioc), 10, "no row")
+    ioc.put("TICK.SCAN", ".1 second")
+    rows = wait_scans(monitor, ioc, lambda rows: (r := rows.get(".1 second")) and
+                      r["PERIODS"] == pytest.approx(0.1, rel=0.05), seconds=20)
+    assert rows[".1 second"]["LATE_CNTS"] <= late + 2
