@@ -56,7 +56,7 @@ const topItemSpec topItemSpecs[] = {
     {"gone",          "IOC_GONE_CNT",          "",   topNumber,   topAsCount,       1},
     {"restarts",      "IOC_RESTART_CNT",       "",   topNumber,   topAsCount,       1},
     {"hang",          "HANG_CNT",              "",   topNumber,   topAsCount,       1},
-    {"late periods",  "SCAN_LATE_CNT",         "",   topNumber,   topAsCount,       1},
+    {"late scans",    "SCAN_LATE_NOW",         "",   topNumber,   topAsCount,       1},
     {"cost",          "COST",                  "%",  topNumber,   topAsThousandths, 1},
     {"a trap",        "TRAP_COST",             "ns", topNumber,   topAsCount,       1},
     {"monitor CPU",   "CPU",                   "%",  topNumber,   topAsTenths,      1},

@@ -16,6 +16,8 @@
 typedef struct {
     uint32_t id, tid;
     int      seen;    /* this second */
+    int      isLate;  /* now, or in the last EBPFMON_SCAN_SECONDS */
+    double   ratio;   /* its real period, divided by the nominal one */
     int      isIdle;  /* it has nothing to scan: no row is shown, but what was counted is kept */
     uint64_t late;    /* late periods that lateCount has */
     uint64_t lateAt;  /* when the last one was seen (monotonic ns) */
@@ -178,6 +180,11 @@ static scanThread *noteScan(ebpfMonScanThreads *scans, const ebpfMonScanIoc *ioc
     return isIdle ? NULL : s;
 }
 
+static int isRecent(uint64_t at, uint64_t now)
+{
+    return at && now - at < EBPFMON_SCAN_SECONDS * EBPFMON_SECOND_NS;
+}
+
 void ebpfMonScanThreadsAdd(ebpfMonScanThreads *scans, const ebpfMonScanIoc *ioc, uint32_t tid,
                            const struct ebpfMonThread *seen, uint64_t now)
 {
@@ -202,9 +209,9 @@ void ebpfMonScanThreadsAdd(ebpfMonScanThreads *scans, const ebpfMonScanIoc *ioc,
     s->late = late;
     if (now > k->begin + k->period && (present || now < k->begin + 4 * k->period))
         scans->isWaiting = 1;
-    s->topRoot = k->topRoot;
-    if (s->lateAt && now - s->lateAt < EBPFMON_SCAN_SECONDS * EBPFMON_SECOND_NS)
-        s->topRoot = k->lateTopRoot;
+    s->isLate = present || isRecent(s->lateAt, now) || isRecent(s->gapAt, now);
+    s->ratio = s->row.period * 1e9 / (double)k->period;
+    s->topRoot = isRecent(s->lateAt, now) ? k->lateTopRoot : k->topRoot;
     if (seen->heldCount && now > seen->held[0].begin && now - seen->held[0].begin > k->period)
         s->topRoot = seen->held[0].root; /* this chain still runs, and takes longer than the whole period */
 }
@@ -220,6 +227,41 @@ static int compareScans(const void *a, const void *b)
     if (x->id != y->id)
         return x->id < y->id ? -1 : 1;
     return x->tid < y->tid ? 1 : x->tid > y->tid ? -1 : 0;
+}
+
+/* The threads that are late now, and the worst one in words. The first "n" threads have rows. */
+static void publishLate(const ebpfMonScanThreads *scans, unsigned n, ebpfMonHealth *health)
+{
+    const scanThread *worst = NULL;
+    char record[EBPFMON_HEALTH_NAME + 20] = "";
+
+    health->lateNow = 0;
+    health->isFarLate = 0;
+    health->lateBrief[0] = 0;
+    snprintf(health->lateText, sizeof(health->lateText), "%s", EBPFMON_NO_LATE);
+    for (unsigned i = 0; i < n; i++) {
+        const scanThread *s = &scans->scan[i];
+
+        if (!s->isLate)
+            continue;
+        health->lateNow++;
+        health->isFarLate |= s->ratio > EBPFMON_SCAN_FAR;
+        if (!worst || s->ratio > worst->ratio)
+            worst = s;
+    }
+    if (!worst)
+        return;
+    snprintf(health->lateBrief, sizeof(health->lateBrief), "%s %s: %s", worst->row.ioc, worst->row.name,
+             worst->wait ? "stands still" : worst->row.topRoot);
+    if (worst->wait) {
+        snprintf(health->lateText, sizeof(health->lateText), "IOC %s: scan \"%s\" has not begun since %.1f s",
+                 worst->row.ioc, worst->row.name, worst->row.period);
+        return;
+    }
+    if (worst->row.topRoot[0])
+        snprintf(record, sizeof(record), ", slowest record %s", worst->row.topRoot);
+    snprintf(health->lateText, sizeof(health->lateText), "IOC %s: scan \"%s\" takes %.3g s%s", worst->row.ioc,
+             worst->row.name, worst->row.period, record);
 }
 
 void ebpfMonScanThreadsPublish(ebpfMonScanThreads *scans, ebpfMonTargets *targets, ebpfMonHealth *health)
@@ -245,6 +287,7 @@ void ebpfMonScanThreadsPublish(ebpfMonScanThreads *scans, ebpfMonTargets *target
         health->scan[i] = scans->scan[i].row;
     health->scans = n;
     health->lateCount = scans->lateCount;
+    publishLate(scans, n, health);
 }
 
 int ebpfMonScanThreadsAreWaiting(const ebpfMonScanThreads *scans)

@@ -8,6 +8,7 @@
 #include "model/healthValues.h"
 
 #define EBPFMON_SCAN_SECONDS 10 /* the mean is taken over this time */
+#define EBPFMON_SCAN_FAR     2  /* a real period of more than so many nominal ones is far too long */
 
 /* The counts of one thread since the kernel part first saw it; times in ns. The members are those of struct ebpfMonScan
  * (ebpfMonTable.h). */

@@ -15,6 +15,7 @@
 #define EBPFMON_HEALTH_TEXT    200
 #define EBPFMON_NO_EVENT       "no event yet"
 #define EBPFMON_NO_HANG        "no thread hangs"
+#define EBPFMON_NO_LATE        "no scan is late"
 
 typedef struct {
     char     name[EBPFMON_HEALTH_NAME];
@@ -55,6 +56,9 @@ typedef struct {
     unsigned scans;
     ebpfMonScanRow scan[EBPFMON_HEALTH_SCANS];
     uint64_t lateCount;
+    unsigned lateNow;        /* threads that are late, or were in the last ten seconds */
+    int      isFarLate;      /* the real period of one of them is more than twice the nominal one */
+    char     lateText[EBPFMON_HEALTH_TEXT], lateBrief[EBPFMON_HEALTH_TEXT]; /* the worst of them */
     unsigned gone;           /* IOCs that ended and have not come back */
     unsigned hangs;          /* threads that hang */
     unsigned still;          /* IOCs that stand still */

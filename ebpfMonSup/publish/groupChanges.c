@@ -99,13 +99,16 @@ static uint64_t hashHealth(const ebpfMonHealth *v)
 {
     const double highest[] = { v->cpuMax, v->memMax, v->fdMax, v->callbackMax, v->onceMax, v->holdMax, v->casMax };
     const uint64_t counts[] = {v->iocs,      v->scans,    v->lateCount, v->gone,     v->hangs,
-                               v->hangLines, v->restarts, v->events,    v->eventHead, v->still};
+                               v->hangLines, v->restarts, v->events,    v->eventHead, v->still,
+                               v->lateNow,   (uint64_t)v->isFarLate};
     uint64_t hash = ADD_ROWS(EBPFMON_FNV64_BEGIN, v->ioc, v->iocs);
 
     hash = ADD_ROWS(hash, v->scan, v->scans);
     hash = ADD_ROWS(hash, v->hangLine, v->hangLines);
     hash = ADD_ROWS(hash, v->event, v->events);
     hash = ADD(hash, v->stillText);
+    hash = ADD(hash, v->lateText);
+    hash = ADD(hash, v->lateBrief);
     hash = ADD(hash, highest);
     return ADD(hash, counts);
 }

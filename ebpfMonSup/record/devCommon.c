@@ -106,8 +106,12 @@ const ebpfMonPublished *ebpfMonDevBegin(dbCommon *prec)
 {
     ebpfMonDev *dev = prec->dpvt;
     const ebpfMonPublished *published;
+    char cause[sizeof(prec->amsg) - 1]; /* recGblSetSevrVMsg (recGbl.c) takes no more */
+    epicsEnum16 severity;
     const void *row;
 
+    if (!prec->nsev)
+        prec->namsg[0] = 0; /* Base 7.0.8 keeps the message of an alarm that is over (recGblResetAlarms) */
     if (!dev) {
         recGblSetSevr(prec, READ_ALARM, INVALID_ALARM);
         return NULL;
@@ -118,7 +122,11 @@ const ebpfMonPublished *ebpfMonDevBegin(dbCommon *prec)
         setTime(prec, published->time[ebpfMonGroupState]);
     } else {
         setTime(prec, ebpfMonPvTime(published, dev->pv, row));
-        recGblSetSevr(prec, STATE_ALARM, ebpfMonPvSeverity(published, dev->pv));
+        severity = ebpfMonPvSeverity(published, dev->pv);
+        if (severity) {
+            ebpfMonTextCopy(cause, sizeof(cause), row ? ebpfMonPvAlarmText(dev->pv, row) : "");
+            recGblSetSevrMsg(prec, STATE_ALARM, severity, "%s", cause);
+        }
         if (!(dev->ioc[0] && !row) && !ebpfMonPvMissing(published, dev->pv, row))
             return published;
     }

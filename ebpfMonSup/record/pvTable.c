@@ -172,6 +172,8 @@ static const ebpfMonPv table[] = {
     {"SCAN_LOADS", ebpfMonGroupHealth, scanRow, ebpfMonCellDouble, SCANS(busy)},
     {"SCAN_TOP_RECORDS", ebpfMonGroupHealth, scanRow, ebpfMonCellText, SCANS(topRoot)},
     {"SCAN_LATE_CNT", ebpfMonGroupHealth, hostRow, ebpfMonCellCount, HOST(health.lateCount)},
+    {"SCAN_LATE_NOW", ebpfMonGroupHealth, hostRow, ebpfMonCellUnsigned, HOST(health.lateNow)},
+    {"SCAN_LATE_MSG", ebpfMonGroupHealth, hostRow, ebpfMonCellText, HOST(health.lateText)},
 
     /* Clients of the IOCs. */
     {"CLIENT_CNT", ebpfMonGroupClients, hostRow, ebpfMonCellUnsigned, HOST(clients.count)},
@@ -367,6 +369,8 @@ epicsEnum16 ebpfMonPvSeverity(const ebpfMonPublished *published, const ebpfMonPv
         return published->unexpected.open ? MAJOR_ALARM : NO_ALARM;
     if (pv->row == eventRow)
         return ebpfMonHealthHasTrouble(&published->health) ? MAJOR_ALARM : NO_ALARM;
+    if (pv->row == hostRow && pv->offset == HOST(health.lateNow))
+        return published->health.isFarLate ? MAJOR_ALARM : NO_ALARM; /* else the limit of the record */
     if (pv->row == hangRow)
         return published->health.hangs ? MAJOR_ALARM : NO_ALARM;
     if (pv->group == ebpfMonGroupRules && pv->offset == HOST(rules.message))
@@ -380,7 +384,8 @@ const char *ebpfMonPvAlarmText(const ebpfMonPv *pv, const void *row)
 
     if (pv->row != hostRow || pv->group != ebpfMonGroupHealth)
         return "";
-    return pv->offset == HOST(health.still) ? published->health.stillText : "";
+    return pv->offset == HOST(health.still) ? published->health.stillText :
+           pv->offset == HOST(health.lateNow) ? published->health.lateBrief : "";
 }
 
 /* Nonzero: the value is measured over a second, so at the start there is none. 0 would be a wrong value. */

@@ -46,7 +46,8 @@ epicsTimeStamp ebpfMonPvTime(const ebpfMonPublished *published, const ebpfMonPv 
 /* The alarm that a PV has in addition to its limits: PUT_BAD_* are MAJOR while an unexpected put is open; RULES_MSG
  * is MINOR if the newest rules file was refused; IOC_EVENTS is MAJOR while an IOC is missing or stands
  * still, or a thread hangs;
- * HANG_STACKS is MAJOR while a thread hangs. */
+ * HANG_STACKS is MAJOR while a thread hangs; SCAN_LATE_NOW is MAJOR while a scan
+ * takes more than twice its period. */
 epicsEnum16 ebpfMonPvSeverity(const ebpfMonPublished *published, const ebpfMonPv *pv);
 /* The cause of an alarm of this PV, for the field AMSG; empty: none is known. "row" must not be NULL. */
 const char *ebpfMonPvAlarmText(const ebpfMonPv *pv, const void *row);

@@ -9,12 +9,22 @@ import pytest
 from tests.harness import db
 from tests.harness.wait import until
 
-from .test_health import HANG, monitor, scans, severity, wait_event, wait_scans  # noqa: F401  a fixture, too
+from .test_health import HANG, latency_ioc, monitor, scans, severity, wait_event, wait_scans  # noqa: F401  a fixture, too
 
 
 def stop(ioc):
     os.kill(ioc.pid, signal.SIGSTOP)
     return time.monotonic()
+
+
+def is_cut(text, whole):
+    """AMSG has room for 39 characters; what is cut ends in dots."""
+    return text == whole or (text.endswith("...") and whole.startswith(text[:-3]))
+
+
+def alarm(monitor, name):
+    """Severity and AMSG of one PV."""
+    return severity(monitor, name), monitor.get(f"{name}.AMSG")
 
 
 @pytest.mark.parametrize("seconds", (3, 8, 26))
@@ -36,8 +46,11 @@ def test_stopped_ioc(new_ioc, monitor, seconds):  # noqa: F811
         text = wait_event(monitor, f"IOC {ioc.name} (pid {ioc.pid}) stands still since", HANG + 6)
         assert text.endswith(" s (stopped by a signal)"), text
         monitor.wait("IOC_STILL_CNT", lambda n: n == 1, 3)
-        assert severity(monitor, "IOC_STILL_CNT") == severity(monitor, "IOC_EVENT_LAST") == "MAJOR"
-        assert f"{ioc.name} stands still: stopped by a signal".startswith(monitor.get("IOC_STILL_CNT.AMSG").rstrip("."))
+        assert severity(monitor, "IOC_EVENT_LAST") == "MAJOR"
+        level, cause = alarm(monitor, "IOC_STILL_CNT")
+        assert level == "MAJOR" and is_cut(cause, f"{ioc.name} stands still: stopped by a signal"), cause
+        level, cause = alarm(monitor, "SCAN_LATE_NOW")
+        assert level == "MAJOR" and is_cut(cause, f"{ioc.name} 1 second: stands still"), cause
     until(lambda: time.monotonic() - begin > seconds - 1, seconds, "the time of the stop")
     row = scans(monitor, ioc).get("1 second")  # it has not vanished
     assert row and row["PERIODS"] > seconds - 2.5, row
@@ -72,3 +85,31 @@ def test_paused_ioc_is_not_late(new_ioc, monitor):  # noqa: F811
     rows = wait_scans(monitor, ioc, lambda rows: (r := rows.get(".1 second")) and
                       r["PERIODS"] == pytest.approx(0.1, rel=0.05), seconds=20)
     assert rows[".1 second"]["LATE_CNTS"] <= late + 2
+
+
+def test_late_scan(new_ioc, monitor):  # noqa: F811
+    """A scan that takes too long is MINOR, one that takes more than twice its period is MAJOR. Ten seconds after it keeps
+    its period again there is no alarm; the count of late periods stays."""
+    ioc = latency_ioc(new_ioc, 1000, realtime=True)
+    monitor.wait_ioc(ioc)
+    ioc.put("SLEEP.SCAN", ".1 second")
+    wait_scans(monitor, ioc, lambda rows: (r := rows.get(".1 second")) and r["PERIODS"] == pytest.approx(0.1, rel=0.05))
+    until(lambda: alarm(monitor, "SCAN_LATE_NOW") == ("NO_ALARM", ""), 15, lambda: alarm(monitor, "SCAN_LATE_NOW"))
+    assert monitor.get("SCAN_LATE_NOW") == 0 and monitor.text("SCAN_LATE_MSG") == "no scan is late"
+    brief = f"{ioc.name} .1 second: {ioc.prefix}SLEEP"
+    for us, wanted in ((120e3, "MINOR"), (300e3, "MAJOR")):
+        ioc.put("SLEEP:BUSY.A", us)
+        begin = time.monotonic()
+        until(lambda: (a := alarm(monitor, "SCAN_LATE_NOW"))[0] == wanted and is_cut(a[1], brief), 15,
+              lambda: f"{wanted}: {alarm(monitor, 'SCAN_LATE_NOW')}")
+        print(f"{wanted} after {time.monotonic() - begin:.1f} s")
+    assert monitor.get("SCAN_LATE_NOW") == 1
+    text = monitor.wait_text("SCAN_LATE_MSG", lambda t: t.endswith(f"slowest record {ioc.prefix}SLEEP"))
+    assert text.startswith(f'IOC {ioc.name}: scan ".1 second" takes 0.'), text
+    late = monitor.get("SCAN_LATE_CNT")
+    ioc.put("SLEEP:BUSY.A", 1000)
+    begin = time.monotonic()
+    until(lambda: alarm(monitor, "SCAN_LATE_NOW") == ("NO_ALARM", ""), 20, lambda: alarm(monitor, "SCAN_LATE_NOW"))
+    print(f"no alarm after {time.monotonic() - begin:.1f} s")
+    assert monitor.get("SCAN_LATE_NOW") == 0 and monitor.get("SCAN_LATE_CNT") >= late
+    assert monitor.text("SCAN_LATE_MSG") == "no scan is late"
