@@ -175,6 +175,39 @@ static __always_inline void keepEnded(const struct ebpfMonPeer *peer, struct ebp
 #endif
 }
 
+#define ENDED_SERVED_MAX 4096
+
+/* What servers had received of connections that have ended, from clients that are not known here. Packets of a
+ * connection that is not here, and has no socket, are forged. */
+struct {
+    __uint(type, BPF_MAP_TYPE_LRU_HASH);
+    __uint(max_entries, ENDED_SERVED_MAX);
+    __type(key, struct ebpfMonPeer);
+    __type(value, struct ebpfMonServed);
+} endedServed SEC(".maps");
+
+/* "own": as if this socket were the client. Loopback is left out: there the client is known (owners), and most
+ * connections of a host are there. */
+static __always_inline void keepServed(struct sock *sk, const struct ebpfMonPeer *own)
+{
+    struct tcp_sock *tcp = (struct tcp_sock *)sk;
+    struct ebpfMonServed served = {};
+    struct ebpfMonPeer peer = *own;
+
+    if (ebpfMonIsLoopback(own->addr, own->addr6) || !BPF_CORE_READ(tcp, bytes_received))
+        return;
+    peer.addr = own->saddr;
+    peer.saddr = own->addr;
+    peer.port = own->sport;
+    peer.sport = own->port;
+    __builtin_memcpy(peer.addr6, own->saddr6, sizeof(peer.addr6));
+    __builtin_memcpy(peer.saddr6, own->addr6, sizeof(peer.saddr6));
+    served.upTo = BPF_CORE_READ(tcp, rcv_nxt);
+    served.first.seq[0] = served.upTo - (__u32)BPF_CORE_READ(tcp, bytes_received); /* as readFirst (host.bpf.c) */
+    served.first.seq[1] = BPF_CORE_READ(tcp, snd_una) - (__u32)BPF_CORE_READ(tcp, bytes_acked);
+    bpf_map_update_elem(&endedServed, &peer, &served, BPF_ANY);
+}
+
 /* The socket is closed. skc_num is 0 already if the kernel had chosen the port (tcp_set_state). */
 static __always_inline void endConnection(struct sock *sk)
 {
@@ -183,7 +216,9 @@ static __always_inline void endConnection(struct sock *sk)
 
     readConnection(sk, BPF_CORE_READ((struct inet_sock *)sk, inet_sport), &peer);
     seen = bpf_map_lookup_elem(&owners, &peer);
-    if (seen && !seen->ended)
+    if (!seen)
+        keepServed(sk, &peer);
+    else if (!seen->ended)
         keepEnded(&peer, seen);
 }
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "access/operators.h"
+#include "common/nameService.h"
 
 #define SEPARATORS " ,\t"
+#define NAME_SECONDS 1.0 /* without an answer, the number is shown */
 
 static void addUid(ebpfMonOperators *operators, uid_t uid)
 {
@@ -24,10 +25,9 @@ void ebpfMonOperatorsInit(ebpfMonOperators *operators)
     addUid(operators, geteuid());
 }
 
-/* 0, or -1: no such user. No user has (uid_t)-1: chown(2) takes it for "no change". */
-static int findUid(const char *word, uid_t *uid)
+/* No user has (uid_t)-1: chown(2) takes it for "no change". */
+static ebpfMonNameAnswer findUid(const char *word, uid_t *uid)
 {
-    const struct passwd *user;
     char *end;
     unsigned long number;
 
@@ -35,13 +35,9 @@ static int findUid(const char *word, uid_t *uid)
     number = strtoul(word, &end, 10);
     if (word[0] >= '0' && word[0] <= '9' && !*end) {
         *uid = (uid_t)number;
-        return errno || number >= (uid_t)-1 ? -1 : 0;
+        return errno || number >= (uid_t)-1 ? ebpfMonNameUnknown : ebpfMonNameFound;
     }
-    user = getpwnam(word);
-    if (!user)
-        return -1;
-    *uid = user->pw_uid;
-    return 0;
+    return ebpfMonNameServiceFindUser(word, EBPFMON_NAMES_SECONDS, uid);
 }
 
 static int findHost(const char *word, uint32_t *addr)
@@ -65,8 +61,15 @@ static int addUser(ebpfMonOperators *operators, const char *word, char *why, siz
         snprintf(why, size, "more than %d users: leave some out", EBPFMON_OPERATORS_MAX);
         return -1;
     }
-    if (findUid(word, &uid)) {
+    switch (findUid(word, &uid)) {
+    case ebpfMonNameFound:
+        break;
+    case ebpfMonNameUnknown:
         snprintf(why, size, "this host has no user '%.64s': correct the name, or give the uid", word);
+        return -1;
+    case ebpfMonNameSilent:
+        snprintf(why, size, "the name service did not say within %.0f s who '%.64s' is: give the uid, or try again",
+                 EBPFMON_NAMES_SECONDS, word);
         return -1;
     }
     addUid(operators, uid);
@@ -152,14 +155,15 @@ static void appendText(char *buf, size_t size, const char *separator, const char
 void ebpfMonOperatorsFormat(const ebpfMonOperators *operators, char *buf, size_t size)
 {
     char word[INET_ADDRSTRLEN + 32];
+    int isSilent = 0;
 
     snprintf(buf, size, "users");
     for (unsigned i = 0; i < operators->uidCount; i++) {
-        const struct passwd *user = getpwuid(operators->uid[i]);
+        ebpfMonNameAnswer answer = isSilent ? ebpfMonNameSilent :
+                                   ebpfMonNameServiceFindUserName(operators->uid[i], NAME_SECONDS, word, 41);
 
-        if (user)
-            snprintf(word, sizeof(word), "%.40s", user->pw_name);
-        else
+        isSilent = answer == ebpfMonNameSilent;
+        if (answer != ebpfMonNameFound)
             snprintf(word, sizeof(word), "%u", (unsigned)operators->uid[i]);
         appendText(buf, size, i ? ", " : " ", word);
     }

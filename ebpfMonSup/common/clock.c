@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <pthread.h>
+#include <stdio.h>
 #include <time.h>
 
 #include "common/clock.h"
@@ -15,9 +17,32 @@ static uint64_t readClock(clockid_t clock)
     return (uint64_t)t.tv_sec * EBPFMON_SECOND_NS + (uint64_t)t.tv_nsec;
 }
 
+/* A time namespace has another CLOCK_MONOTONIC than the kernel part (time_namespaces(7)): by so many ns. */
+static struct {
+    pthread_once_t once;
+    int64_t offset;
+} timeNamespace = { .once = PTHREAD_ONCE_INIT };
+
+static void readOffset(void)
+{
+    FILE *file = fopen("/proc/self/timens_offsets", "re"); /* Linux 5.6 */
+    long long seconds = 0, ns = 0;
+
+    if (file && fscanf(file, "monotonic %lld %lld", &seconds, &ns) == 2)
+        timeNamespace.offset = seconds * (int64_t)EBPFMON_SECOND_NS + ns;
+    if (file)
+        fclose(file);
+}
+
+static uint64_t getOffset(void)
+{
+    pthread_once(&timeNamespace.once, readOffset);
+    return (uint64_t)timeNamespace.offset;
+}
+
 uint64_t ebpfMonClockMonotonic(void)
 {
-    return readClock(CLOCK_MONOTONIC);
+    return readClock(CLOCK_MONOTONIC) - getOffset();
 }
 
 uint64_t ebpfMonClockNextLook(uint64_t now)
@@ -57,6 +82,7 @@ int64_t ebpfMonClockUnixSeconds(void)
 
 struct timespec ebpfMonClockTimespec(uint64_t ns)
 {
+    ns += getOffset();
     return (struct timespec){ (time_t)(ns / EBPFMON_SECOND_NS), (long)(ns % EBPFMON_SECOND_NS) };
 }
 

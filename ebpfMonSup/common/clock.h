@@ -10,7 +10,7 @@
 
 #define EBPFMON_SECOND_NS 1000000000ull
 
-/* CLOCK_MONOTONIC, which is also the clock of the kernel part (bpf_ktime_get_ns); ns. */
+/* The clock of the kernel part (bpf_ktime_get_ns); ns. It is CLOCK_MONOTONIC, but not in a time namespace. */
 uint64_t ebpfMonClockMonotonic(void);
 
 /* The same in seconds, for deadlines and rates. */
@@ -28,7 +28,7 @@ uint64_t ebpfMonClockReal(void);
 /* The same in seconds. */
 int64_t ebpfMonClockUnixSeconds(void);
 
-/* A time in ns as a timespec, for functions of pthread. */
+/* A time of ebpfMonClockMonotonic as a timespec of CLOCK_MONOTONIC, for functions of pthread. */
 struct timespec ebpfMonClockTimespec(uint64_t ns);
 
 /* In a silence all threads look at the same moments, every EBPFMON_SILENT_NS, so that the CPU wakes once for all of

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
@@ -85,27 +86,55 @@ int ebpfMonSockDiagRead(int file, const ebpfMonSockDiagRequest *request, ebpfMon
     return more ? -1 : 0;
 }
 
-int ebpfMonSockDiagFind(int file, uint8_t family, const struct inet_diag_sockid *id, struct inet_diag_msg *socket)
+/* An answer with its extensions. */
+typedef union {
+    struct nlmsghdr head;
+    char room[1024];
+} diagAnswer;
+
+/* Nonzero: an answer came. */
+static int ask(int file, uint8_t family, const struct inet_diag_sockid *id, uint8_t extensions, diagAnswer *answer)
 {
     struct {
         struct nlmsghdr head;
         struct inet_diag_req_v2 body;
     } question = {
         .head = { .nlmsg_len = sizeof(question), .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST },
-        .body = { .sdiag_family = family, .sdiag_protocol = IPPROTO_TCP, .idiag_states = ~0u, .id = *id },
+        .body = { .sdiag_family = family, .sdiag_protocol = IPPROTO_TCP, .idiag_ext = extensions, .idiag_states = ~0u,
+                  .id = *id },
     };
-    union {
-        struct nlmsghdr head;
-        char room[1024];
-    } answer;
     ssize_t n;
 
     question.body.id.idiag_cookie[0] = question.body.id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
     if (send(file, &question, sizeof(question), 0) != (ssize_t)sizeof(question))
-        return -1;
-    n = recv(file, &answer, sizeof(answer), 0);
-    if (n < 0 || !NLMSG_OK(&answer.head, (size_t)n) || !isSocket(&answer.head))
+        return 0;
+    n = recv(file, answer, sizeof(*answer), 0);
+    return n >= 0 && NLMSG_OK(&answer->head, (size_t)n);
+}
+
+int ebpfMonSockDiagFind(int file, uint8_t family, const struct inet_diag_sockid *id, struct inet_diag_msg *socket)
+{
+    diagAnswer answer;
+
+    if (!ask(file, family, id, 0, &answer) || !isSocket(&answer.head))
         return -1;
     memcpy(socket, NLMSG_DATA(&answer.head), sizeof(*socket));
     return 0;
+}
+
+int ebpfMonSockDiagAsk(int file, uint8_t family, const struct inet_diag_sockid *id, uint8_t extensions,
+                       ebpfMonSockDiagEach each, void *arg)
+{
+    const struct nlmsgerr *error;
+    diagAnswer answer;
+
+    if (!ask(file, family, id, extensions, &answer))
+        return -1;
+    if (isSocket(&answer.head)) {
+        each(arg, NLMSG_DATA(&answer.head), answer.head.nlmsg_len - NLMSG_LENGTH(0));
+        return 1;
+    }
+    error = NLMSG_DATA(&answer.head);
+    return answer.head.nlmsg_type == NLMSG_ERROR && answer.head.nlmsg_len >= NLMSG_LENGTH(sizeof(*error)) &&
+           error->error == -ENOENT ? 0 : -1;
 }

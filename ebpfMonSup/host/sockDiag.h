@@ -30,4 +30,9 @@ int ebpfMonSockDiagRead(int file, const ebpfMonSockDiagRequest *request, ebpfMon
  * 0, or -1: there is none, or no answer came. */
 int ebpfMonSockDiagFind(int file, uint8_t family, const struct inet_diag_sockid *id, struct inet_diag_msg *socket);
 
+/* The same, with extensions (INET_DIAG_…, a bit each): calls "each" for the socket. 1; 0: the kernel says that there
+ * is none; -1: it did not answer. */
+int ebpfMonSockDiagAsk(int file, uint8_t family, const struct inet_diag_sockid *id, uint8_t extensions,
+                       ebpfMonSockDiagEach each, void *arg);
+
 #endif

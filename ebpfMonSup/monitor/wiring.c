@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "access/guardedPuts.h"
 #include "common/clock.h"
+#include "host/tcpBytes.h"
 #include "module/modules.h"
 #include "monitor/monitor.h"
 #include "probe/kernelLoad.h"
@@ -133,6 +134,25 @@ static int isServed(void *arg, const ebpfMonPacketPut *put)
                                  put->replied ? &put->seq : NULL);
 }
 
+static int findReceived(void *arg, const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first, pid_t pid,
+                        uint32_t *upTo, int *isAll)
+{
+    struct ebpfMonOwner owner;
+    uint64_t received;
+    int found;
+
+    (void)arg;
+    *isAll = ebpfMonKernelGetOwner(peer, first, &owner) != 0; /* a client of this host sends nothing that is lost */
+    if (*isAll)
+        return 1;
+    found = ebpfMonTcpBytesFindReceived(pid, peer, &received);
+    if (found == 0)
+        return ebpfMonKernelWasServed(peer, first, upTo);
+    *isAll = received == UINT64_MAX;
+    *upTo = first->seq[0] + (uint32_t)received;
+    return found;
+}
+
 static void countForged(void *arg)
 {
     ebpfMonMonitor *m = arg;
@@ -236,7 +256,8 @@ static int makePut(ebpfMonMonitor *m)
         .iocPuts = { .finished = onIocPut, .linkWritten = onLinkWritten, .linkChanged = onLinkChanged,
                      .countLost = countLost, .missedReceive = ebpfMonKernelMissedReceive, .arg = m },
         .packets = { .getFilter = getFilter, .countLost = countLost, .findClientNetns = findClientNetns,
-                     .isServed = isServed, .countForged = countForged, .putElsewhere = onPutElsewhere, .arg = m },
+                     .isServed = isServed, .findReceived = findReceived,
+                     .countForged = countForged, .putElsewhere = onPutElsewhere, .arg = m },
         .wakes = { .wake = ebpfMonRingReaderWake, .events = m->eventThread, .packets = m->packetThread },
         .packetPut = onPacketPut, .ownPut = onOwnPut, .arg = m,
     };

@@ -31,6 +31,7 @@ static struct {
     closeTask *first, **last;
     unsigned unfinished;  /* queued, or being closed */
     unsigned threads;
+    int isLeaving;
 } closer = { .lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT };
 
 static void initialiseCloser(void)
@@ -110,7 +111,11 @@ static void queueProbes(const ebpfMonProbe *probes, unsigned count, unsigned *le
     closeTask **at = left ? &closer.first : closer.last;
 
     for (unsigned i = 0; i < count; i++) {
-        closeTask *c = probes[i].inFolder ? NULL : malloc(sizeof(*c));
+        closeTask *c;
+
+        if (closer.isLeaving && !probes[i].inFolder)
+            continue;
+        c = probes[i].inFolder ? NULL : malloc(sizeof(*c));
 
         if (!c) {
             closeProbe(&probes[i]);
@@ -158,6 +163,13 @@ void ebpfMonCloserCloseLater(const ebpfMonProbe *probes, unsigned count)
     pthread_once(&closer.once, initialiseCloser);
     pthread_mutex_lock(&closer.lock);
     queueProbes(probes, count, NULL);
+    pthread_mutex_unlock(&closer.lock);
+}
+
+void ebpfMonCloserLeave(void)
+{
+    pthread_mutex_lock(&closer.lock);
+    closer.isLeaving = 1;
     pthread_mutex_unlock(&closer.lock);
 }
 

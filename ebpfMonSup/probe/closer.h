@@ -27,6 +27,11 @@ void ebpfMonCloserClose(const ebpfMonProbe *probes, unsigned count);
  * traps any more. */
 void ebpfMonCloserCloseLater(const ebpfMonProbe *probes, unsigned count);
 
+/* The process ends: from now on probes that are not in the folder stay open, and the kernel closes them when it closes
+ * all files. A thread that is killed while it closes a probe leaves a trap ("Ends that are not orderly" in
+ * documentation/develop/probes.md), and 32 threads leave 32. A process that is closing its files cannot be killed. */
+void ebpfMonCloserLeave(void);
+
 /* Waits until all probes of ebpfMonCloserCloseLater are closed, "seconds" at most. 0, or -1: some are not. */
 int ebpfMonCloserFinish(double seconds);
 

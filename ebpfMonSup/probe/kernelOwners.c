@@ -43,6 +43,17 @@ int ebpfMonKernelIsServed(const struct ebpfMonPeer *peer, const struct ebpfMonFi
            (!first || ebpfMonFirstIsSame(first, &served.first)) && (!seq || (int32_t)(*seq - served.upTo) < 0);
 }
 
+int ebpfMonKernelWasServed(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first, uint32_t *upTo)
+{
+    struct ebpfMonServed served;
+
+    if (bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.endedServed), peer, &served) ||
+        (first && (first->seq[0] || first->seq[1]) && !ebpfMonFirstIsSame(first, &served.first)))
+        return 0;
+    *upTo = served.upTo;
+    return 1;
+}
+
 int ebpfMonKernelSetOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner)
 {
     int fd = bpf_map__fd(ebpfMonLoaded.skel->maps.clientNetns);

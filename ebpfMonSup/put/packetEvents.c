@@ -21,6 +21,7 @@ struct ebpfMonPacketEvents {
     int                      canJoin;
     ebpfMonLastValues       *lastValues;
     ebpfMonTranslated       *translated;
+    ebpfMonRealCircuits     *realCircuits;
     uint64_t                 lost;     /* events of IOCs, when they were counted last */
     uint64_t                 lostAt;   /* monotonic ns: when there were more than before */
     uint64_t                 packetsLost, packetsLostAt; /* the same of packets */
@@ -42,7 +43,8 @@ ebpfMonPacketEvents *ebpfMonPacketEventsNew(ebpfMonPutJoin *join, ebpfMonServers
     e->canJoin = canJoin;
     e->lastValues = ebpfMonLastValuesNew();
     e->translated = ebpfMonTranslatedNew();
-    if (e->lastValues && e->translated)
+    e->realCircuits = ebpfMonRealCircuitsNew(calls->findReceived, calls->arg);
+    if (e->lastValues && e->translated && e->realCircuits)
         return e;
     ebpfMonPacketEventsFree(e);
     return NULL;
@@ -54,6 +56,7 @@ void ebpfMonPacketEventsFree(ebpfMonPacketEvents *e)
         return;
     ebpfMonTranslatedFree(e->translated);
     ebpfMonLastValuesFree(e->lastValues);
+    ebpfMonRealCircuitsFree(e->realCircuits);
     free(e);
 }
 
@@ -131,6 +134,7 @@ static void addPut(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
         return;
     }
     if (isWanted(e, server) && (server->pid || !isCopy)) {
+        ebpfMonRealCircuitsNote(e->realCircuits, ev->circuit, &ev->peer, &ev->first, server->pid);
         if (ev->protocol != ebpfMonWireCa || !ebpfMonCaTypeIsAcknowledge(ev->dbrType))
             ebpfMonLastValuesExchange(e->lastValues, ev, &old);
         ebpfMonPutJoinAddPacket(e->join, ev, server->iocId, server->pid, &old, at);
@@ -238,7 +242,7 @@ static void publishUnmatched(ebpfMonPacketEvents *e, uint64_t now)
         ebpfMonPacketEventsNoteLost(e, now);
     for (; list; list = next) {
         next = list->next;
-        if (list->inside && !e->calls.isServed(e->calls.arg, list)) {
+        if (list->inside ? !e->calls.isServed(e->calls.arg, list) : !ebpfMonRealCircuitsHas(e->realCircuits, list)) {
             e->calls.countForged(e->calls.arg);
             free(list);
             continue;

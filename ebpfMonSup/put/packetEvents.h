@@ -10,6 +10,7 @@
 #include "model/filter.h"
 #include "put/packetPuts.h"
 #include "put/putJoin.h"
+#include "put/realCircuits.h"
 #include "put/servers.h"
 
 typedef struct ebpfMonPacketEvents ebpfMonPacketEvents;
@@ -24,6 +25,8 @@ typedef struct {
     /* Nonzero: the IOC has received data of the circuit of this put; and the put itself, if the packets say that it
      * answered. Anybody on the network can send packets that look like a put and its answer. */
     int (*isServed)(void *arg, const ebpfMonPacketPut *put);
+    /* What the kernel knows of the circuit of a put to a server that is not seen inside (realCircuits.h). */
+    ebpfMonFindReceived findReceived;
     /* Counts a put that is not. */
     void (*countForged)(void *arg);
     /* A put to a server that is not a watched IOC. "at": monotonic ns when its packet came. */

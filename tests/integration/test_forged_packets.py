@@ -4,6 +4,7 @@ lend nobody's name. Clients in other namespaces are known by their own name."""
 import json
 import os
 import shlex
+import signal
 import sys
 
 import pytest
@@ -137,6 +138,47 @@ def test_packets_from_another_host(ioc, net, log, monitor, how):
     assert "done" in sender.lines, sender.output()
     until(lambda: losses(monitor) == before + 2, 10, lambda: f"{losses(monitor)}, {log.of(pv)[mark:]}")
     assert len(log.of(pv)) == mark, log.of(pv)[mark:]
+
+
+@pytest.fixture(scope="module")
+def server(ioc, net):
+    """A server that is no IOC, in the namespace of the IOC: its address and port."""
+    port = loopback.take_port()
+    process = there(net.hosts[0], [sys.executable, "-u", "-m", "tests.programs.raw_server", ioc.address, str(port)],
+                    {**os.environ, "IOC": OURS.replace("*", "raw")})
+    process.wait_line("listens")
+    yield f"{ioc.address}:{port}"
+    process.kill()
+    loopback.give_port(port)
+
+
+def test_packets_to_another_server(net, log, monitor, server):
+    """Another host sends both directions of a session to a server that is no IOC. Its socket has received nothing of it, so it is no
+    put. What a real client sends from there is one, also if it has gone before the packets are read."""
+    pv, before = f"S{os.getpid()}:AO", losses(monitor)
+    to = ["eth0", mac(net.hosts[0]), server]
+
+    def put(client, value):
+        badlink.ip("-n", net.hosts[0], "neigh", "replace", client.split(":")[0], "lladdr", mac(net.hosts[1]), "dev", "eth0", "nud",
+                   "permanent")
+        done = there(net.hosts[1], [sys.executable, "-m", "tests.programs.put_raw", *to, client, pv, value])
+        done.wait(30)
+        assert "done" in done.lines, done.output()
+
+    sender = there(net.hosts[1], [sys.executable, "-m", "tests.programs.forge_session", *to, "192.0.2.61:40201", pv, "root", "console", 51,
+                                  52])
+    sender.wait(20)
+    assert "done" in sender.lines, sender.output()
+    until(lambda: losses(monitor) == before + 2, 20, lambda: f"{losses(monitor)}, {log.of(pv)}")
+    put("192.0.2.62:40202", 53)
+    monitor.process.signal(signal.SIGSTOP)
+    try:
+        put("192.0.2.63:40203", 54)
+    finally:
+        monitor.process.signal(signal.SIGCONT)
+    lines = log.next(2, pv, 0)
+    assert [float(line["value"]) for line in lines] == [53, 54] and len(log.of(pv)) == 2, log.of(pv)
+    assert all(line["result"] == "ok" and "real_user" not in line for line in lines), lines
 
 
 # In a network namespace of its own: a connection between these two ends, which stays open.

@@ -13,7 +13,7 @@ import time
 
 from tests.harness import rawca
 
-FIN, SYN, PSH, ACK = 1, 2, 8, 16
+FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 SID = 77
 ECA_NORMAL, ECA_NOWTACCESS = 1, 376  # caerr.h
 

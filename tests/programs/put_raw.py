@@ -7,7 +7,7 @@ import struct
 import sys
 
 from tests.harness import rawca
-from tests.programs.forge_session import ACK, PSH, SYN, Session, place
+from tests.programs.forge_session import ACK, PSH, RST, SYN, Session, place
 
 
 class Connection(Session):
@@ -59,6 +59,7 @@ class Connection(Session):
 def main(interface, mac, server, client, pv, value):
     connection = Connection(interface, place(server), place(client), bytes.fromhex(mac.replace(":", "")))
     assert rawca.RawCa(connection=connection).put(pv, rawca.DOUBLE, [float(value)], notify=True) == 1
+    connection.send(0, RST | ACK)
     print("done", flush=True)
 
 

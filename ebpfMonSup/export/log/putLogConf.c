@@ -3,8 +3,8 @@
 #include <sys/stat.h>
 
 #include <errlog.h>
-#include <osiSock.h>
 
+#include "common/nameService.h"
 #include "export/log/putLogConf.h"
 
 #define META_TOTAL 256  /* bytes, because lines of caPutLog must be short */
@@ -48,6 +48,8 @@ int ebpfMonPutLogConfSetJson(ebpfMonPutLogConf *c, const char *file, double maxM
 int ebpfMonPutLogConfSetCaPutLog(ebpfMonPutLogConf *c, const char *target, int asJson, ebpfMonLogMode mode,
                                  const char *prefix)
 {
+    ebpfMonNameAnswer address = ebpfMonNameFound;
+
     *c = (ebpfMonPutLogConf){
         .kind = strchr(target, '/') ? ebpfMonPutLogFile : strcmp(target, "PV") == 0 ? ebpfMonPutLogPv :
                 ebpfMonPutLogServer,
@@ -65,7 +67,14 @@ int ebpfMonPutLogConfSetCaPutLog(ebpfMonPutLogConf *c, const char *target, int a
         return -1;
     }
     /* here and not in the log thread, which must not wait for a name server */
-    if (c->kind == ebpfMonPutLogServer && mode != ebpfMonLogOff && aToIPAddr(target, SERVER_PORT, &c->addr)) {
+    if (c->kind == ebpfMonPutLogServer && mode != ebpfMonLogOff)
+        address = ebpfMonNameServiceFindAddress(target, SERVER_PORT, EBPFMON_NAMES_SECONDS, &c->addr);
+    if (address == ebpfMonNameSilent) {
+        errlogSevPrintf(errlogMajor, COMMAND_CAPUT ": the name service did not say within %.0f s which address \"%s\" "
+                        "has: give its number\n", EBPFMON_NAMES_SECONDS, target);
+        return -1;
+    }
+    if (address == ebpfMonNameUnknown) {
         errlogSevPrintf(errlogMajor, COMMAND_CAPUT ": no address is known for \"%s\": give HOST, HOST:PORT, a file "
                         "with a \"/\" in its name, or PV; one target for each command\n", target);
         return -1;
