@@ -72,7 +72,8 @@ struct ebpfMonPacketHead {
     __u64 ktime;   /* monotonic ns; when the packet came */
     __u32 len;     /* bytes of the packet that follow */
     __u32 wireLen; /* bytes of the whole packet */
-    __u32 canWait; /* nonzero: it need not be read at once (wireWaits.bpf.h) */
+    __u16 canWait; /* nonzero: it need not be read at once (wireWaits.bpf.h) */
+    __u16 isOutside; /* nonzero: it came in by another device than lo */
     __u32 took;    /* ns that the program took before it sent the packet, if a server of this host sends it; 0: it does
                     * not, or this one was not timed */
 };

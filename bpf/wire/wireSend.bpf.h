@@ -8,6 +8,7 @@
 #include "common/eventsSleep.bpf.h"
 #include "common/wake.bpf.h"
 #include "ebpfMonPacket.h"
+#include "wire/wireTiming.bpf.h"
 
 #define MANY_WAIT 64 /* if such a part of the ring is full, many packets wait: to read them takes 1 or 2 ms, if the ring
                       * has its usual size */
@@ -50,7 +51,8 @@ static __always_inline int copyPacket(struct __sk_buff *skb, __u32 ip, __u32 roo
     entry->ktime = now;
     entry->len = n;
     entry->wireLen = skb->len - ip;
-    entry->canWait = (__u32)canWait;
+    entry->canWait = (__u16)canWait;
+    entry->isOutside = skb->pkt_type != PACKET_OUTGOING && skb->ifindex != LOOPBACK_IFINDEX;
     entry->took = begin ? bpf_ktime_get_ns() - begin : 0;
     bpf_ringbuf_submit(entry, BPF_RB_NO_WAKEUP);
     return 0;

@@ -13,6 +13,8 @@ typedef enum {
     ebpfMonLossSkipped, /* the kernel did not run a program of ours. Not counted here, but by the kernel */
     ebpfMonLossUrgent, /* a connection of CA or PVA with urgent data: what followed was not read from its packets */
     ebpfMonLossCircuits, /* a connection of CA or PVA that is not followed any more: there were too many */
+    ebpfMonLossWrongSum, /* a packet of TCP with a wrong checksum: no host accepts it */
+    ebpfMonLossOwnAddress, /* a packet of TCP that came from outside, with an address of this host as its source */
     ebpfMonLossForged, /* packets of a put to a watched IOC, in a connection of which the IOC has got nothing */
     ebpfMonLossKinds
 } ebpfMonLoss;

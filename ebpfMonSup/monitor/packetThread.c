@@ -130,6 +130,13 @@ static int64_t findUser(void *arg, const struct ebpfMonPeer *peer)
     return user ? user : owner.uid;
 }
 
+static void onRefused(void *arg, int hasWrongSum)
+{
+    ebpfMonPacketThread *p = arg;
+
+    ebpfMonLossesAdd(&p->m->losses, hasWrongSum ? ebpfMonLossWrongSum : ebpfMonLossOwnAddress);
+}
+
 static void publishCounts(ebpfMonPacketThread *p, double seconds, uint64_t now)
 {
     ebpfMonPacketValues values;
@@ -271,7 +278,7 @@ ebpfMonRingReader *ebpfMonPacketThreadNew(ebpfMonMonitor *m, unsigned ringBytes)
     ebpfMonPacketThread *p = calloc(1, sizeof(*p));
     const ebpfMonPacketReaderSink sink = {
         .event = onWireEvent, .covers = onCovers, .setOwner = ebpfMonKernelSetOwner, .took = onTook,
-        .findUser = findUser,
+        .findUser = findUser, .refused = onRefused,
         .arg = p,
     };
     ebpfMonRingReader *thread;

@@ -11,17 +11,23 @@
 #include "common/shares.h"
 #include "common/text.h"
 #include "host/foreign.h"
+#include "host/ownAddresses.h"
 #include "host/procNetns.h"
 #include "host/procPayer.h"
 #include "probe/packetSources.h"
 
 #define RETRY_NS  30000000000ull
 #define READS_MAX 100
+#define ADDRESSES_NS 2000000000ull /* so long the addresses of a namespace are believed */
 
 typedef struct {
     uint32_t netns;
     uid_t    user;        /* who pays for it: procPayer.h */
     ebpfMonPackets *packets;
+    pid_t    pid;         /* a process in it; 0: ours */
+    uint64_t addressesAt; /* monotonic ns when they were read; 0: never */
+    unsigned addressCount;
+    uint32_t address[EBPFMON_OWN_ADDRESSES_MAX];
     ebpfMonPacketSources *all;
 } packetSource;
 
@@ -146,6 +152,8 @@ static void openSource(ebpfMonPacketSources *s, pid_t pid, uint32_t netns, uid_t
     if (source->packets) {
         source->netns = netns;
         source->user = user;
+        source->pid = pid;
+        source->addressesAt = 0;
         source->all = s;
         s->count++;
         expectPortsOfSite(source->packets);
@@ -201,6 +209,7 @@ int ebpfMonPacketSourcesFollow(ebpfMonPacketSources *s, const ebpfMonNetns *list
 
         for (i = 0; i < s->count && s->source[i].netns != list[k].netns; i++) {}
         if (i < s->count) {
+            s->source[i].pid = pid;
             ebpfMonPacketsFollow(s->source[i].packets, pid);
         } else if (mayOpen(s, list[k].netns)) {
             uid_t user = pid ? ebpfMonProcNetnsPayer(pid) : 0;
@@ -228,6 +237,24 @@ uid_t ebpfMonPacketSourcesGetUser(const ebpfMonPacketSources *s, uint32_t netns)
     for (unsigned i = 0; i < s->count; i++)
         if (s->source[i].netns == netns)
             return s->source[i].user;
+    return 0;
+}
+
+int ebpfMonPacketSourcesHasAddress(ebpfMonPacketSources *s, uint32_t netns, uint32_t addr, uint64_t now)
+{
+    for (unsigned i = 0; i < s->count; i++) {
+        packetSource *source = &s->source[i];
+
+        if (source->netns != netns)
+            continue;
+        if (!source->addressesAt || now - source->addressesAt > ADDRESSES_NS) {
+            source->addressesAt = now;
+            source->addressCount = ebpfMonOwnAddressesRead(source->pid, source->address);
+        }
+        for (unsigned k = 0; k < source->addressCount; k++)
+            if (source->address[k] == addr)
+                return 1;
+    }
     return 0;
 }
 

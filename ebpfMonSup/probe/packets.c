@@ -192,6 +192,7 @@ static void onEntry(void *arg, const void *data, size_t size)
         .ip = (const uint8_t *)(head + 1),
         .len = head->len,
         .wireLen = head->wireLen,
+        .isOutside = head->isOutside,
         .took = (uint64_t)head->took * EBPFMON_PACKET_TIMED,
     });
 }

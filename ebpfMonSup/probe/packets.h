@@ -59,6 +59,7 @@ typedef struct {
     const uint8_t *ip;       /* the packet from its IPv4 header on: "len" of its "wireLen" bytes. Valid during the call
                               * only */
     size_t         len, wireLen;
+    int            isOutside;/* it came in by another device than lo */
     uint64_t       took;     /* ns: what our program took from the server on this host that sent this packet and
                               * similar ones; 0: no such server, or another packet stands for this one */
 } ebpfMonPacket;

@@ -22,6 +22,8 @@ static const char *const reasonNames[EBPFMON_LOST_ALL] = {
     [EBPFMON_LOST_KERNEL + ebpfMonLossSkipped] = "program not run",
     [EBPFMON_LOST_KERNEL + ebpfMonLossUrgent] = "TCP urgent data",
     [EBPFMON_LOST_KERNEL + ebpfMonLossCircuits] = "too many connections",
+    [EBPFMON_LOST_KERNEL + ebpfMonLossWrongSum] = "wrong checksum",
+    [EBPFMON_LOST_KERNEL + ebpfMonLossOwnAddress] = "own address from outside",
     [EBPFMON_LOST_KERNEL + ebpfMonLossForged] = "packets of no connection",
 };
 

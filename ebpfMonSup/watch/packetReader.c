@@ -17,6 +17,7 @@
 #include "model/iocValues.h"
 #include "watch/packetPlaces.h"
 #include "watch/packetReader.h"
+#include "wire/packet.h"
 #include "wire/wire.h"
 
 #define REST_NS  3000000000ull /* so long the rest of a put is waited for: TCP sends a lost segment again meanwhile */
@@ -82,11 +83,27 @@ static int readSender(const ebpfMonPacket *packet, uint32_t netns, struct ebpfMo
     return 0;
 }
 
+/* Nonzero: no host accepts this packet. */
+static int isRefused(ebpfMonPacketReader *r, uint32_t netns, const ebpfMonPacket *packet)
+{
+    const struct iphdr *ip = (const struct iphdr *)packet->ip;
+    int hasWrongSum = ebpfMonPacketHasWrongSum(packet->ip, packet->len, packet->wireLen);
+
+    if (!hasWrongSum && !(packet->isOutside && packet->len >= sizeof(*ip) && ip->version == 4 &&
+                          ip->protocol == IPPROTO_TCP &&
+                          ebpfMonPacketSourcesHasAddress(r->sources, netns, ip->saddr, ebpfMonClockMonotonic())))
+        return 0;
+    r->sink.refused(r->sink.arg, hasWrongSum);
+    return 1;
+}
+
 static void onPacket(void *arg, uint32_t netns, const ebpfMonPacket *packet)
 {
     struct ebpfMonPeer sender;
     ebpfMonPacketReader *r = arg;
 
+    if (isRefused(r, netns, packet))
+        return;
     if (packet->took && !readSender(packet, netns, &sender))
         r->sink.took(r->sink.arg, &sender, packet->took);
     r->hasBeacon = r->hasOther = 0;

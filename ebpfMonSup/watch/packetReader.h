@@ -22,6 +22,9 @@ typedef struct {
     ebpfMonConnectionOwnersSet setOwner; /* called for each connection that already exists in another namespace */
     /* Our program took "ns" from a server of this host that sent packets (saddr, sport, netns of "server"). */
     void (*took)(void *arg, const struct ebpfMonPeer *server, uint64_t ns);
+    /* A TCP packet that no host accepts was left out: its checksum is wrong, or it came from outside with an address of
+     * this host as its source. */
+    void (*refused)(void *arg, int hasWrongSum);
     /* The user whose socket is the client of this connection, which is in our own namespace or in one that root has
      * made. -1: not known, or on another host. */
     int64_t (*findUser)(void *arg, const struct ebpfMonPeer *peer);

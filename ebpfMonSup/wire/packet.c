@@ -12,6 +12,7 @@
 #define IP6_LEN 40
 #define TCP_MIN 20
 #define UDP_LEN 8
+#define FRAME_MAX 1500 /* bytes of IP in a usual Ethernet frame */
 
 /* An IPv6 packet without extension headers. */
 static ebpfMonPacketKind parseIPv6(const uint8_t *ip, size_t len, size_t wireLen, ebpfMonSegment *s)
@@ -102,4 +103,37 @@ ebpfMonPacketKind ebpfMonPacketParse(const uint8_t *ip, size_t len, size_t wireL
         s->have = len - head < s->wire ? len - head : s->wire;
     }
     return proto == PROTO_TCP ? ebpfMonPacketTcp : ebpfMonPacketUdp;
+}
+
+static uint32_t addWords(uint32_t sum, const uint8_t *p, size_t n)
+{
+    size_t i = 0;
+
+    for (; i + 1 < n; i += 2)
+        sum += ebpfMonBigEndianGet16(p + i);
+    return i < n ? sum + ((uint32_t)p[i] << 8) : sum;
+}
+
+static uint16_t foldSum(uint32_t sum)
+{
+    while (sum >> 16)
+        sum = (sum & 0xffff) + (sum >> 16);
+    return (uint16_t)sum;
+}
+
+int ebpfMonPacketHasWrongSum(const uint8_t *ip, size_t len, size_t wireLen)
+{
+    size_t ipLen, total, size;
+    uint32_t pseudo;
+
+    if (len < IP_MIN || ip[0] >> 4 != 4 || ip[9] != PROTO_TCP || (ebpfMonBigEndianGet16(ip + 6) & 0x3fff))
+        return 0;
+    ipLen = (size_t)(ip[0] & 0xf) * 4;
+    total = ebpfMonBigEndianGet16(ip + 2);
+    if (total > FRAME_MAX || total > len || total > wireLen || ipLen < IP_MIN || total < ipLen + TCP_MIN)
+        return 0;
+    size = total - ipLen;
+    pseudo = addWords(PROTO_TCP + (uint32_t)size, ip + 12, 8);
+    return ebpfMonBigEndianGet16(ip + ipLen + 16) != foldSum(pseudo) &&
+           foldSum(addWords(pseudo, ip + ipLen, size)) != 0xffff;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One IP packet: its addresses, and its TCP or UDP payload. */
-#ifndef EBPFMON_PACKET_H
-#define EBPFMON_PACKET_H
+#ifndef EBPFMON_WIRE_PACKET_H
+#define EBPFMON_WIRE_PACKET_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -33,5 +33,10 @@ typedef struct {
 /* Reads the packet at "ip", its IP header: "len" of its "wireLen" bytes. "segment" points into the packet. Any
  * thread. */
 ebpfMonPacketKind ebpfMonPacketParse(const uint8_t *ip, size_t len, size_t wireLen, ebpfMonSegment *segment);
+
+/* Nonzero: a TCP packet with a wrong checksum, which no host accepts. 0 if it is right, or not computed yet: then it has
+ * the sum of the pseudo header only (CHECKSUM_PARTIAL, skbuff.h), as on lo. Also 0 if it was cut, and if it is larger
+ * than a frame: a network card may have put several together without a new sum (LRO). */
+int ebpfMonPacketHasWrongSum(const uint8_t *ip, size_t len, size_t wireLen);
 
 #endif

@@ -122,22 +122,22 @@ def mac(end):
     return json.loads(badlink.ip("-n", end, "-j", "link", "show", "eth0"))[0]["address"]
 
 
-def losses(monitor):
-    return dict(zip(monitor.list("LOST_REASONS"), monitor.list("LOST_CNTS"))).get("packets of no connection", 0)
+def losses(monitor, reason="packets of no connection"):
+    return dict(zip(monitor.list("LOST_REASONS"), monitor.list("LOST_CNTS"))).get(reason, 0)
 
 
-@pytest.mark.parametrize("how", ["checksums", ""])
-def test_packets_from_another_host(ioc, net, log, monitor, how):
-    """Another host sends both directions of a session, with the address of the IOC's host as the source of one of them. The IOC has
-    received nothing of it: it is no put, and no refusal. It is counted."""
-    pv, before = ioc.prefix + "AO", losses(monitor)
+@pytest.mark.parametrize("how, reason", [("checksums", "wrong checksum"), ("", "own address from outside")])
+def test_packets_from_another_host(ioc, net, log, monitor, how, reason):
+    """Another host sends both directions of a session, with the address of the IOC's host as the source of one of them. No host accepts
+    such packets: it is no put, and no refusal. They are counted."""
+    pv, before = ioc.prefix + "AO", losses(monitor, reason)
     mark = len(log.of(pv))
     sender = there(net.hosts[1], [sys.executable, "-m", "tests.programs.forge_session", "eth0", mac(net.hosts[0]), f"{ioc.address}:{ioc.port}",
                                   "192.0.2.60:40200", pv, "root", "console", 551, -552], {**os.environ, "FORGE": how})
     sender.wait(20)
     assert "done" in sender.lines, sender.output()
-    until(lambda: losses(monitor) == before + 2, 10, lambda: f"{losses(monitor)}, {log.of(pv)[mark:]}")
-    assert len(log.of(pv)) == mark, log.of(pv)[mark:]
+    until(lambda: losses(monitor, reason) >= before + 5, 10, lambda: f"{monitor.losses()}, {log.of(pv)[mark:]}")
+    assert stays_false(lambda: len(log.of(pv)) > mark, QUIET), log.of(pv)[mark:]
 
 
 @pytest.fixture(scope="module")
@@ -153,8 +153,8 @@ def server(ioc, net):
 
 
 def test_packets_to_another_server(net, log, monitor, server):
-    """Another host sends both directions of a session to a server that is no IOC. Its socket has received nothing of it, so it is no
-    put. What a real client sends from there is one, also if it has gone before the packets are read."""
+    """Somebody writes both directions of a session with a server that is no IOC to lo. Its socket has received nothing of it, so it is
+    no put. What a real client of another host sends is one, also if it has gone before the packets are read."""
     pv, before = f"S{os.getpid()}:AO", losses(monitor)
     to = ["eth0", mac(net.hosts[0]), server]
 
@@ -165,8 +165,8 @@ def test_packets_to_another_server(net, log, monitor, server):
         done.wait(30)
         assert "done" in done.lines, done.output()
 
-    sender = there(net.hosts[1], [sys.executable, "-m", "tests.programs.forge_session", *to, "192.0.2.61:40201", pv, "root", "console", 51,
-                                  52])
+    sender = there(net.hosts[0], [sys.executable, "-m", "tests.programs.forge_session", "lo", "00:00:00:00:00:00", server,
+                                  "192.0.2.61:40201", pv, "root", "console", 51, 52])
     sender.wait(20)
     assert "done" in sender.lines, sender.output()
     until(lambda: losses(monitor) == before + 2, 20, lambda: f"{losses(monitor)}, {log.of(pv)}")

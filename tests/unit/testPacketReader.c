@@ -68,6 +68,11 @@ static int setOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *o
     return 0;
 }
 
+static void onRefused(void *arg, int hasWrongSum)
+{
+    (void)arg; (void)hasWrongSum;
+}
+
 static int64_t findUser(void *arg, const struct ebpfMonPeer *peer)
 {
     (void)arg; (void)peer;
@@ -237,7 +242,7 @@ static void testBeacons(void)
 MAIN(testPacketReader)
 {
     const ebpfMonPacketReaderSink sink = { .event = onEvent, .covers = onCovers, .setOwner = setOwner, .took = onTook,
-                                           .findUser = findUser };
+                                           .findUser = findUser, .refused = onRefused };
     ebpfMonTargets *targets = ebpfMonTargetsNew();
     ebpfMonTarget *t = calloc(1, sizeof(*t));
     int talk;

@@ -291,6 +291,39 @@ static void testLimits(const turn *t, unsigned n)
     logClear(&log);
 }
 
+static uint16_t sumOf(const uint8_t *p, size_t n, uint32_t sum)
+{
+    for (size_t i = 0; i < n; i += 2)
+        sum += (uint32_t)p[i] << 8 | (i + 1 < n ? p[i + 1] : 0);
+    while (sum >> 16)
+        sum = (sum & 0xffff) + (sum >> 16);
+    return (uint16_t)sum;
+}
+
+static void testSums(void)
+{
+    uint8_t p[20 + 20 + 9] = { 0x45, 0, 0, sizeof p, [9] = 6, [12] = 192, 0, 2, 1, 192, 0, 2, 2, [32] = 5 << 4 };
+    uint16_t pseudo, whole;
+
+    testDiag("checksums");
+    for (unsigned i = 40; i < sizeof p; i++)
+        p[i] = (uint8_t)(31 * i);
+    pseudo = sumOf(p + 12, 8, 6 + sizeof p - 20);
+    p[36] = (uint8_t)(pseudo >> 8);
+    p[37] = (uint8_t)pseudo;
+    testOk(!ebpfMonPacketHasWrongSum(p, sizeof p, sizeof p), "not computed yet");
+    p[36] = p[37] = 0;
+    whole = (uint16_t)~sumOf(p + 20, sizeof p - 20, pseudo);
+    p[36] = (uint8_t)(whole >> 8);
+    p[37] = (uint8_t)whole;
+    testOk(!ebpfMonPacketHasWrongSum(p, sizeof p, sizeof p), "right");
+    p[44] ^= 1;
+    testOk(ebpfMonPacketHasWrongSum(p, sizeof p, sizeof p), "wrong");
+    testOk(!ebpfMonPacketHasWrongSum(p, sizeof p - 1, sizeof p), "cut");
+    p[9] = 17;
+    testOk(!ebpfMonPacketHasWrongSum(p, sizeof p, sizeof p), "no TCP");
+}
+
 /* A client port decides who pays: 20000 to 20003 one user, 20100 and more another one, 30000 and more a system user. */
 static ebpfMonWirePayer findPayer(void *arg, const struct ebpfMonPeer *peer)
 {
@@ -409,6 +442,7 @@ MAIN(testWire)
     testNameServer();
     testForeign();
     testPacket();
+    testSums();
     testLimits(t, n);
     testShares(t, n);
     testHostile(t, n);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <epicsUnitTest.h>
 #include <testMain.h>
+#include "wire/packet.h"
 #include "wire/wire.h"
 
 #define SYN 0x02
