@@ -93,7 +93,7 @@ typedef union {
 } diagAnswer;
 
 /* Nonzero: an answer came. */
-static int ask(int file, uint8_t family, const struct inet_diag_sockid *id, uint8_t extensions, diagAnswer *answer)
+static int askSocket(int file, uint8_t family, const struct inet_diag_sockid *id, uint8_t extensions, diagAnswer *answer)
 {
     struct {
         struct nlmsghdr head;
@@ -116,7 +116,7 @@ int ebpfMonSockDiagFind(int file, uint8_t family, const struct inet_diag_sockid 
 {
     diagAnswer answer;
 
-    if (!ask(file, family, id, 0, &answer) || !isSocket(&answer.head))
+    if (!askSocket(file, family, id, 0, &answer) || !isSocket(&answer.head))
         return -1;
     memcpy(socket, NLMSG_DATA(&answer.head), sizeof(*socket));
     return 0;
@@ -128,7 +128,7 @@ int ebpfMonSockDiagAsk(int file, uint8_t family, const struct inet_diag_sockid *
     const struct nlmsgerr *error;
     diagAnswer answer;
 
-    if (!ask(file, family, id, extensions, &answer))
+    if (!askSocket(file, family, id, extensions, &answer))
         return -1;
     if (isSocket(&answer.head)) {
         each(arg, NLMSG_DATA(&answer.head), answer.head.nlmsg_len - NLMSG_LENGTH(0));

@@ -34,7 +34,7 @@ void ebpfMonRealCircuitsFree(ebpfMonRealCircuits *real)
     free(real);
 }
 
-static realCircuit *look(ebpfMonRealCircuits *real, uint64_t circuit, const struct ebpfMonPeer *peer,
+static realCircuit *askKernel(ebpfMonRealCircuits *real, uint64_t circuit, const struct ebpfMonPeer *peer,
                          const struct ebpfMonFirst *first, pid_t pid)
 {
     realCircuit *c = &real->place[circuit % PLACES];
@@ -52,7 +52,7 @@ void ebpfMonRealCircuitsNote(ebpfMonRealCircuits *real, uint64_t circuit, const 
                              const struct ebpfMonFirst *first, pid_t pid)
 {
     if (circuit && pid && real->place[circuit % PLACES].circuit != circuit)
-        look(real, circuit, peer, first, pid);
+        askKernel(real, circuit, peer, first, pid);
 }
 
 /* Nonzero: all of the put was received. Without its first sequence number the kernel's count of bytes tells nothing. */
@@ -70,5 +70,5 @@ int ebpfMonRealCircuitsHas(ebpfMonRealCircuits *real, const ebpfMonPacketPut *pu
         return 1;
     if (c->circuit == put->circuit && !c->known)
         return 0;
-    return covers(look(real, put->circuit, &put->peer, &put->first, put->pid), put);
+    return covers(askKernel(real, put->circuit, &put->peer, &put->first, put->pid), put);
 }

@@ -2,9 +2,13 @@
 """The clock goes back by an hour. Base repeats its last time then, so no time stamp changes, although records process.
 Counts that are too low say that they are lower bounds. (That the clock of the host goes back is tried in an emulated machine:
 tests/kernels.)"""
+import datetime
+import time
+
 import pytest
 from tests.harness import db
 from tests.harness.passes import row
+from tests.harness.putlog import PutLog
 from tests.harness.wait import settled, until
 
 RECORDS = db.READY + db.counter("A", FLNK="$(P)B") + db.counter("B") + db.counter("C") + db.counter("SCANNED", SCAN=".1 second")
@@ -113,3 +117,20 @@ def test_clock_of_the_host_goes_back_while_passes_are_watched(new_ioc, new_monit
     least = lacks()
     until(lambda: ioc.get("SCANNED") > scans + 60, 30, "scans")
     assert abs(lacks() - least) <= 3
+
+
+def test_time_namespace(new_ioc, new_monitor, tmp_path):
+    """The monitor is in a time namespace, as a container may be: its CLOCK_MONOTONIC is not that of the kernel part. Puts have right
+    dates all the same, and what waits goes on."""
+    log = PutLog(tmp_path / "puts.json")
+    ioc = new_ioc(db.READY + db.record("ao", "AO")).start()
+    monitor = new_monitor(before=[log.command()])
+    monitor.launch(["unshare", "--time", "--monotonic", "1000000", "--boottime", "1000000"])
+    monitor.wait_state("Running")
+    monitor.wait_ioc(ioc)
+    began = time.time()
+    ioc.put("AO", 42)
+    line, = log.next(1, ioc.prefix, 0)
+    when = datetime.datetime.fromisoformat(line["time"][:26] + "+00:00").timestamp()
+    assert began - 1 < when < time.time() + 1, (began, line)
+    assert line["seen"] == "both", line

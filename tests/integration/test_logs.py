@@ -5,6 +5,7 @@ import json
 import os
 import pwd
 import re
+import socket
 
 import pytest
 from tests.harness import ca, db, loopback, paths
@@ -278,3 +279,14 @@ def test_end_writes_the_queue(ioc, monitor, files):
     monitor.stop()
     assert objects(files / "puts.json")[-1]["value"] == -1
     assert any("burst=" in l for l in read(files / "burst.log")[-5:])
+
+
+def test_name_service_that_does_not_answer(new_monitor, tmp_path):
+    """A log server has a name, and the server of names does not answer. The monitor starts, and says what it waited for."""
+    (tmp_path / "resolv.conf").write_text("nameserver 127.0.0.53\n")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        silent.bind(("127.0.0.53", 53))
+        monitor = new_monitor(before=['ebpfMonCaPutLog "logs.example.org:7011"'])
+        monitor.launch(["unshare", "--mount", "sh", "-c", f'mount --bind {tmp_path}/resolv.conf /etc/resolv.conf; exec "$@"', "sh"])
+        monitor.wait_state("Running")
+    assert 'did not say within 5 s which address "logs.example.org:7011" has' in monitor.process.output()
