@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include <linux/capability.h>
 #include "common/array.h"
 #include "common/text.h"
 #include "host/foreign.h"
@@ -118,14 +121,11 @@ int ebpfMonProcSeccomp(pid_t pid)
 
 uint64_t ebpfMonProcCapabilities(void)
 {
-    char buf[8192];
+    struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
 
-    if (ebpfMonProcReadText(getpid(), "status", buf, sizeof(buf)) <= 0)
-        return 0;
-
-    const char *p = strstr(buf, "\nCapPrm:");
-
-    return p ? strtoull(p + sizeof("\nCapPrm:") - 1, NULL, 16) : 0;
+    /* not from /proc: no file may be left to open */
+    return syscall(SYS_capget, &head, data) ? 0 : (uint64_t)data[1].permitted << 32 | data[0].permitted;
 }
 
 int ebpfMonProcIsUnderValgrind(pid_t pid)

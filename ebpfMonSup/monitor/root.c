@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The composition root: loads the kernel part, makes the rooms, starts and stops the threads. */
 #include <stdio.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cantProceed.h>
@@ -25,6 +26,22 @@
 #define STOP_SECONDS 5.0 /* s, for queries and modules, as for each thread that uses the kernel part */
 #define NO_MEMORY "out of memory or threads: raise the limits of this process (ulimit -u, TasksMax), or ask for less " \
                   "by ebpfMonConfigure; then call ebpfMonStart"
+#define FILES_LEAST 128 /* that a monitor opens without an IOC: some 110 */
+
+/* What is missing cannot be told by errno: libraries of others were in between. */
+static void failForLack(void)
+{
+    struct rlimit files;
+    char text[160];
+
+    if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur >= FILES_LEAST) {
+        ebpfMonPublishedSetState(ebpfMonFailed, NO_MEMORY);
+        return;
+    }
+    snprintf(text, sizeof(text), "too few files: it may open %u, and needs %d. Raise the limit (ulimit -n, LimitNOFILE), "
+             "and start it again", (unsigned)files.rlim_cur, FILES_LEAST);
+    ebpfMonPublishedSetState(ebpfMonFailed, text);
+}
 
 static ebpfMonOpStatus configureMonitor(void *arg, const ebpfMonSettings *s, char *why, size_t size)
 {
@@ -119,14 +136,14 @@ static int startMonitor(ebpfMonMonitor *m)
         return -1;
     }
     if (ebpfMonWiringMake(m)) {
-        ebpfMonPublishedSetState(ebpfMonFailed, NO_MEMORY);
+        failForLack();
         ebpfMonKernelUnload();
         return -1;
     }
     ebpfMonConnectionOwnersRead(0, ebpfMonProcNetns(getpid()), ebpfMonKernelSetOwner);
     ebpfMonExportStart(m->exporter);
     if (startThreads(m)) {
-        ebpfMonPublishedSetState(ebpfMonFailed, NO_MEMORY);
+        failForLack();
         if ((stopReading(m) | stopWatching(m)) == 0) {
             ebpfMonWiringFree(m);
             ebpfMonKernelUnload();

@@ -133,6 +133,9 @@ static void explainFailure(int err, char *why, size_t size)
     if (err == EPERM || (err == EACCES && !verdict[0]))
         snprintf(why, size, "no privileges: start ebpfMon as root, or with CAP_BPF, CAP_PERFMON and "
                  "CAP_SYS_PTRACE");
+    else if (err == EMFILE || err == ENFILE)
+        snprintf(why, size, "too few files for its programs and tables: raise the limit (ulimit -n, LimitNOFILE), and "
+                 "start it again");
     else if (access("/sys/kernel/btf/vmlinux", R_OK))
         snprintf(why, size, "this kernel has no BTF (/sys/kernel/btf/vmlinux): use one with "
                  "CONFIG_DEBUG_INFO_BTF, as distributions build them");

@@ -192,6 +192,15 @@ def test_few_files(new_ioc, new_monitor):
     monitor.wait_state("Running", 20)
 
 
+@pytest.mark.parametrize("files", [70, 90, 103])
+def test_no_files(new_monitor, files):
+    """Too few files may be open for the monitor itself. STATE says which limit it is."""
+    monitor = new_monitor()
+    monitor.launch(["prlimit", f"--nofile={files}:{files}"])
+    text = monitor.wait_text("STATE_MSG", lambda text: "starting" not in text and "loading" not in text, 20)
+    assert "LimitNOFILE" in text or "ulimit -n" in text or text.startswith("watching"), text
+
+
 @pytest.fixture
 def frozen_disk(tmp_path):
     """A file system of its own. After freeze(True) each writer waits."""
