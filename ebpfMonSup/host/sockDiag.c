@@ -93,7 +93,8 @@ typedef union {
 } diagAnswer;
 
 /* Nonzero: an answer came. */
-static int askSocket(int file, uint8_t family, const struct inet_diag_sockid *id, uint8_t extensions, diagAnswer *answer)
+static int askSocket(int file, uint8_t family, const struct inet_diag_sockid *id, uint8_t extensions,
+                     diagAnswer *answer)
 {
     struct {
         struct nlmsghdr head;

@@ -38,8 +38,8 @@ static void failForLack(void)
         ebpfMonPublishedSetState(ebpfMonFailed, NO_MEMORY);
         return;
     }
-    snprintf(text, sizeof(text), "too few files: it may open %u, and needs %d. Raise the limit (ulimit -n, LimitNOFILE), "
-             "and start it again", (unsigned)files.rlim_cur, FILES_LEAST);
+    snprintf(text, sizeof(text), "too few files: it may open %u, and needs %d. Raise the limit (ulimit -n, "
+             "LimitNOFILE), and start it again", (unsigned)files.rlim_cur, FILES_LEAST);
     ebpfMonPublishedSetState(ebpfMonFailed, text);
 }
 

@@ -56,7 +56,7 @@ void ebpfMonRealCircuitsNote(ebpfMonRealCircuits *real, uint64_t circuit, const 
 }
 
 /* Nonzero: all of the put was received. Without its first sequence number the kernel's count of bytes tells nothing. */
-static int covers(const realCircuit *c, const ebpfMonPacketPut *put)
+static int coversPut(const realCircuit *c, const ebpfMonPacketPut *put)
 {
     return c->known < 0 ||
            (c->known && (c->isAll || !(put->first.seq[0] || put->first.seq[1]) || (int32_t)(put->end - c->upTo) <= 0));
@@ -66,9 +66,9 @@ int ebpfMonRealCircuitsHas(ebpfMonRealCircuits *real, const ebpfMonPacketPut *pu
 {
     const realCircuit *c = &real->place[put->circuit % PLACES];
 
-    if (!put->circuit || !put->pid || (c->circuit == put->circuit && covers(c, put)))
+    if (!put->circuit || !put->pid || (c->circuit == put->circuit && coversPut(c, put)))
         return 1;
     if (c->circuit == put->circuit && !c->known)
         return 0;
-    return covers(askKernel(real, put->circuit, &put->peer, &put->first, put->pid), put);
+    return coversPut(askKernel(real, put->circuit, &put->peer, &put->first, put->pid), put);
 }
