@@ -1,0 +1,85 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Writes how the structs of a release of EPICS Base lie in memory (tools/layoutNumbers.h) to bpf/contract/layout*.h.
+#
+#   tools/layout.sh SOURCE [FOLDER]
+#
+# SOURCE is a source tree of Base, built or only unpacked. Nothing is written into it: headers that Base generates are
+# generated in a folder of their own, by the tools of the Base that tools/epicsBase.sh finds. Numbers that a known
+# layout has extend the range of releases in its file; others make a new file, layoutRELEASE.h. Numbers that all
+# releases share are in layoutAll.h: it fails, and names the number, if one is another in this release. FOLDER is
+# another folder than bpf/contract.
+set -eu
+die() { printf 'layout: %s\n' "$*" >&2; exit 1; }
+
+[ $# -ge 1 ] && [ -f "$1/configure/CONFIG_BASE_VERSION" ] || die "give the folder of a source tree of EPICS Base."
+source=$(cd "$1" && pwd)
+tools=$(cd "$(dirname "$0")" && pwd)
+to=${2:-$tools/../bpf/contract}
+base=$("$tools/epicsBase.sh")
+perl=$(dirname "$(ls "$base"/bin/*/dbdToMenuH.pl | head -n 1)")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' INT TERM
+
+part() { sed -n "s/^EPICS_$1 *= *//p" "$source/configure/CONFIG_BASE_VERSION"; }
+version=$(part VERSION) revision=$(part REVISION) modification=$(part MODIFICATION) patch=$(part PATCH_LEVEL)
+release=$version.$revision.$modification$([ "$patch" = 0 ] || echo ".$patch")$(part DEV_SNAPSHOT)
+number=$((version * 1000000 + revision * 10000 + modification * 100 + patch))
+
+find "$source" -name O.\* -prune -o \( -name 'dbCommon*.dbd*' -o -name 'menu*.dbd*' \) -exec cp {} "$work" \;
+for f in "$work"/*.dbd.pod; do [ ! -e "$f" ] || perl "$perl/podRemove.pl" -o "${f%.pod}" "$f"; done
+[ -e "$work/dbCommon.dbd.pod" ] || cp "$work/dbCommon.dbd" "$work/dbCommon.dbd.pod" # generated files include it so
+rm -f "$work/menuGlobal.dbd" # it includes the others
+for f in "$work"/menu*.dbd; do perl "$perl/dbdToMenuH.pl" -o "${f%.dbd}.h" "$f"; done
+perl "$perl/dbdToRecordtypeH.pl" -I "$work" -o "$work/dbCommon.h" "$work/dbCommonRecord.dbd"
+for stem in libCom dbCore; do perl "$perl/makeAPIheader.pl" -o "$work/${stem}API.h" "$stem"; done
+
+# In the order of Base's rules: what Linux has of its own comes before what systems have in common.
+folders=$(find "$source" \( -name '*.h' -o -name dbScan.c \) ! -path '*/O.*' ! -path '*/test/*' ! -path '*/pv*' \
+          ! -path "$source/include/*" -printf '%h\n' | sort -u)
+includes=-I$work
+for end in os/Linux os/posix os/default compiler/gcc compiler/default; do
+    for folder in $(echo "$folders" | grep "/$end\$"); do includes="$includes -I$folder"; done
+done
+for folder in $(echo "$folders" | grep -vE '/(os|compiler)/'); do includes="$includes -I$folder"; done
+
+compile() { # COMPILER LANGUAGE OPTION...
+    compiler=$1 language=$2
+    shift 2
+    # shellcheck disable=SC2086 # a list of folders
+    "$compiler" -x "$language" "$@" -S -o - -w -DBASE=$number -D_GNU_SOURCE -Dlinux -DUNIX $includes \
+        "$tools/layoutNumbers.h" 2>"$work/log" >"$work/asm" ||
+        { head -n 20 "$work/log" >&2; die "the structs of $source are not as tools/layoutNumbers.h says."; }
+    sed -n 's/^=//p' "$work/asm" >>"$work/numbers"
+}
+compile gcc c
+compile gcc c -DSCAN
+compile g++ c++ -fno-access-control -fpermissive
+
+begin() { # FILE WHAT
+    printf '/* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */\n/* %s. Made by tools/layout.sh. */\n' \
+        "$2" >"$1"
+}
+
+[ -e "$to/layoutAll.h" ] || begin "$to/layoutAll.h" "What all releases of EPICS Base have in common"
+grep -v '^LAYOUT' "$work/numbers" >"$work/all"
+while read -r line; do
+    known=$(grep -F "${line% *} " "$to/layoutAll.h") || { echo "$line" >>"$to/layoutAll.h"; continue; }
+    [ "$known" = "$line" ] || die "$release has $line, other releases have $known: code must learn to choose."
+done <"$work/all"
+
+grep '^LAYOUT' "$work/numbers" >"$work/layout"
+for file in "$to"/layout[0-9]*.h; do
+    [ -e "$file" ] && grep '^LAYOUT' "$file" | cmp -s - "$work/layout" || continue
+    known=$(sed -n 's/^RELEASES("\(.*\)")/\1/p' "$file")
+    range=$(printf '%s\n' "${known% to *}" "${known#* to }" "$release" | sort -V | sed -n '1p;$p' | uniq | paste -sd ' ' |
+            sed 's/ / to /')
+    sed -i "s/^RELEASES.*/RELEASES(\"$range\")/" "$file"
+    echo "$file: $range"
+    exit 0
+done
+file=$to/layout$release.h
+begin "$file" "How these releases of EPICS Base differ from others"
+{ echo "RELEASES(\"$release\")"; cat "$work/layout"; } >>"$file"
+echo "$file: $release is new"
