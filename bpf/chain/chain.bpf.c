@@ -384,11 +384,11 @@ static __always_inline long lookAtLocked(__u32 i, struct many *m)
 
     if (i >= m->count)
         return 1;
-    if (!w || !findCaller(&c) || !plr || !findSlot(c.tgid, readPtr(plr + EBPFMON_LOCKRECORD_PRECORD), &slot))
+    if (!w || !findCaller(&c) || !plr || !findSlot(c.tgid, readPtr(plr + EBPFMON_LockRecord_precord), &slot))
         return 0;
     __builtin_memset(w, 0, sizeof(*w));
     if (c.conf->level >= EBPFMON_CHAINS)
-        ebpfmon_note_one_of_many(readPtr(plr + EBPFMON_LOCKRECORD_SET), m->now);
+        ebpfmon_note_one_of_many(readPtr(plr + EBPFMON_LockRecord_plockSet), m->now);
     takeSnapshot(&c, slot, m->now, m->many == MANY_PUT ? MANY_PUT : MANY_READ, 0, w);
     rs = w->counted ? getRootStat(slot) : 0;
     if (rs)

@@ -14,10 +14,10 @@ struct addr {
 };
 
 _Static_assert(sizeof(struct addr) == EBPFMON_DBADDR_SIZE &&
-               __builtin_offsetof(struct addr, pfield) == EBPFMON_DBADDR_PFIELD &&
-               __builtin_offsetof(struct addr, pfldDes) == EBPFMON_DBADDR_PFLDDES &&
-               __builtin_offsetof(struct addr, nElements) == EBPFMON_DBADDR_NELEMENTS &&
-               __builtin_offsetof(struct addr, fieldType) == EBPFMON_DBADDR_FIELDTYPE, "DBADDR");
+               __builtin_offsetof(struct addr, pfield) == EBPFMON_DbAddr_pfield &&
+               __builtin_offsetof(struct addr, pfldDes) == EBPFMON_DbAddr_pfldDes &&
+               __builtin_offsetof(struct addr, nElements) == EBPFMON_DbAddr_no_elements &&
+               __builtin_offsetof(struct addr, fieldType) == EBPFMON_DbAddr_field_type, "DBADDR");
 
 /* The number in EPICS 7 of a DBF or DBR type of this IOC. */
 static __always_inline __s16 convertType(const struct ebpfMonTargetConf *conf, __s16 type)

@@ -32,7 +32,7 @@ SEC("uprobe")
 int BPF_UPROBE(ebpfmon_list_begin, __u64 list)
 {
     RUN_ALWAYS_TIMED({
-        __u64 mutex = readPtr(list + EBPFMON_SCANLIST_LOCK);
+        __u64 mutex = readPtr(list + EBPFMON_ScanList_lock);
 
         endList(mutex, now);
         ebpfmon_begin_list(mutex, now);
@@ -122,7 +122,7 @@ static long enterNext(__u32 i, struct entering *e)
     __u64 plr = readPtr(e->refs + (__u64)i * EBPFMON_LOCKREF_SIZE);
 
     if (plr)
-        ebpfmon_enter(readPtr(plr + EBPFMON_LOCKRECORD_PRECORD), e->lock, e->now);
+        ebpfmon_enter(readPtr(plr + EBPFMON_LockRecord_precord), e->lock, e->now);
     return 0;
 }
 

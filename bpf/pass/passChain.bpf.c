@@ -31,8 +31,8 @@ struct scanElement {
     __u64 next, previous, list, precord;
 };
 
-_Static_assert(__builtin_offsetof(struct scanElement, next) == EBPFMON_SCANELEMENT_NEXT &&
-               __builtin_offsetof(struct scanElement, precord) == EBPFMON_SCANELEMENT_PRECORD, "as in Base");
+_Static_assert(__builtin_offsetof(struct scanElement, next) == EBPFMON_ScanElement_node &&
+               __builtin_offsetof(struct scanElement, precord) == EBPFMON_ScanElement_precord, "as in Base");
 
 /* Reads an element. Returns its record; 0: there is none. */
 static __always_inline __u64 readElement(__u64 at, struct scanElement *e)
@@ -66,7 +66,7 @@ static __always_inline void beginPass(const struct caller *c, __u64 list, __u64 
     /* the last pass may have been noted at the call of scanList(), on x86-64 one word above its entry. If another list
      * is in progress around this one, its entry is higher on the stack */
     dropEndedPasses(th, sp + 1 + sizeof(sp));
-    if (!readElement(readPtr(list + EBPFMON_SCANLIST_FIRST), &e))
+    if (!readElement(readPtr(list + EBPFMON_ScanList_list), &e))
         return;
     if (!th->seen.heldCount && isScanThread(&th->seen)) /* whatever its first record is: that may have left the list */
         beginScanPass(&th->seen.scan, e.precord, bpf_ktime_get_ns(), !c->conf->untimed);
@@ -81,7 +81,7 @@ static __always_inline void seePass(__u64 list, __u64 sp, __u64 now)
         return;
 #ifndef EBPFMON_OLD_KERNEL
     if (c.conf->sweeps && !c.conf->endsOtherwise)
-        ebpfmon_begin_list(readPtr(list + EBPFMON_SCANLIST_LOCK), now);
+        ebpfmon_begin_list(readPtr(list + EBPFMON_ScanList_lock), now);
 #endif
     if (c.conf->level >= EBPFMON_CHAINS)
         beginPass(&c, list, sp);
@@ -116,7 +116,7 @@ __attribute__((noinline)) int ebpfmon_begin_next(__u64 precord, __u64 sp)
 
     if (!findCaller(&c) || !(th = bpf_map_lookup_elem(&threads, &c.tid)) || wasLast(th, precord))
         return 0;
-    if (readElement(readPtr(readPtr(precord + c.conf->spvt) + EBPFMON_SCANELEMENT_NEXT), &e))
+    if (readElement(readPtr(readPtr(precord + c.conf->spvt) + EBPFMON_ScanElement_node), &e))
         beginPassChain(&c, th, &e, sp);
     return 0;
 }

@@ -56,12 +56,12 @@ static __always_inline void seePassPut(__u64 paddr, __u64 now)
     struct caller c;
     __u64 precord;
 
-    if (!findCaller(&c) || !c.conf->sweeps || !(precord = readPtr(paddr + EBPFMON_DBADDR_PRECORD)))
+    if (!findCaller(&c) || !c.conf->sweeps || !(precord = readPtr(paddr + EBPFMON_DbAddr_precord)))
         return;
     ebpfmon_enter_put(precord, now);
-    bpf_probe_read_user(&special, sizeof(special), (void *)(paddr + EBPFMON_DBADDR_SPECIAL));
+    bpf_probe_read_user(&special, sizeof(special), (void *)(paddr + EBPFMON_DbAddr_special));
     if (special == EBPFMON_SPC_SCAN)
-        ebpfmon_begin_scan_put(precord, readPtr(paddr + EBPFMON_DBADDR_PFIELD), now);
+        ebpfmon_begin_scan_put(precord, readPtr(paddr + EBPFMON_DbAddr_pfield), now);
 #endif
 }
 
@@ -175,8 +175,8 @@ static __always_inline void readOldLink(const struct ebpfMonTargetConf *conf, st
     long n;
 
     bpf_probe_read_user(&ev->linkType, sizeof(ev->linkType), (void *)(pfield + conf->linkType));
-    if (ev->linkType == EBPFMON_LINKTYPE_PV ||
-        (ev->linkType >= EBPFMON_LINKTYPE_PN && ev->linkType <= EBPFMON_LINKTYPE_CA)) {
+    if (ev->linkType == EBPFMON_LINK_PV ||
+        (ev->linkType >= EBPFMON_LINK_PN && ev->linkType <= EBPFMON_LINK_CA)) {
         bpf_probe_read_user(&ev->linkMask, sizeof(ev->linkMask), (void *)(pfield + conf->linkPvlMask));
         name = readPtr(pfield + conf->linkPvname);
     } else {

@@ -41,7 +41,7 @@ static __always_inline __u64 readNotifyClient(const struct ebpfMonTargetConf *co
     __u16 family = 0;
 
     pciu = readPtr(ppn + conf->ppnUsr);
-    if (!pciu || readPtr(findChannelAddr(conf, pciu) + EBPFMON_DBADDR_PRECORD) != precord)
+    if (!pciu || readPtr(findChannelAddr(conf, pciu) + EBPFMON_DbAddr_precord) != precord)
         return 0;
     client = readPtr(pciu + conf->ciuClient);
     bpf_probe_read_user(&family, sizeof(family), (void *)(client + conf->clAddr));

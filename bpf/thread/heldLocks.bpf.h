@@ -10,7 +10,7 @@
 
 static __always_inline __u64 readLockSet(const struct ebpfMonTargetConf *conf, __u64 precord)
 {
-    return readPtr(readPtr(precord + conf->lset) + EBPFMON_LOCKRECORD_SET);
+    return readPtr(readPtr(precord + conf->lset) + EBPFMON_LockRecord_plockSet);
 }
 
 /* The lock set. For a chain of a scan list it is read only now: two reads of user memory are a fifth of what the begin

@@ -160,8 +160,8 @@ static void copyLink(pid_t pid, const ebpfMonCatalogue *cat, uint32_t index, cha
     for (size_t i = 0; i < 2; i++) {
         const ebpfMonField *f = ebpfMonCatalogueFieldNamed(cat, cat->rec[index].rtype, names[i]);
 
-        if (f && !ebpfMonLinkReadNow(pid, &cat->base, cat->rec[index].addr + f->offset, &link) &&
-            link.type == LAYOUT_LINK_INST && ebpfMonMemTextNow(pid, link.value, raw, sizeof(raw)) > 0)
+        if (f && !ebpfMonLinkReadNow(pid, cat->base, cat->rec[index].addr + f->offset, &link) &&
+            link.type == EBPFMON_LINK_INST && ebpfMonMemTextNow(pid, link.value, raw, sizeof(raw)) > 0)
             ebpfMonTextCopy(text, size, raw);
     }
 }

@@ -37,7 +37,7 @@ static const ebpfMonAccessClient *getCaClient(const char *caClient)
     if (!here.isFound || here.caClient != caClient) {
         struct sockaddr_in peer;
 
-        memcpy(&peer, caClient + ebpfMonBaseReleaseOwn()->clAddr, sizeof(peer));
+        memcpy(&peer, caClient + ebpfMonBaseReleaseGet(0)->client.addr, sizeof(peer));
         here.caClient = caClient;
         findClient(ebpfMonClientCa, &peer);
     }

@@ -43,7 +43,7 @@ typedef struct {
     uint16_t spvt;     /* as in ebpfMonCommon */
     char     name[EBPFMON_HEALTH_NAME];
     int      isRead;   /* its database was read, and "base" is known */
-    ebpfMonBaseRelease base;
+    const ebpfMonBaseRelease *base;
     int      gone, watched, timed; /* timed: level chains or trace, at which lock sets are seen */
     uint32_t turn;     /* as in ebpfMonTarget */
     ebpfMonIocHealth *row; /* in health.ioc, NULL: none */
@@ -190,7 +190,7 @@ static void readIoc(ebpfMonHealthCollector *c, seenIoc *p, const ebpfMonProcStat
         row->cas = NAN;
     if (!p->timed)
         row->callback[0] = row->callback[1] = row->callback[2] = row->once = row->hold = NAN;
-    if (p->isRead && ebpfMonCaServerCount(p->pid, p->clientQ, &p->base, &clients, &channels) == 0) {
+    if (p->isRead && ebpfMonCaServerCount(p->pid, p->clientQ, p->base, &clients, &channels) == 0) {
         row->clients = (int)clients;
         row->channels = (int)channels;
     }

@@ -91,11 +91,12 @@ static void addModifiers(char *text, size_t size, int type, int mask)
 {
     static const char *const severity[] = {"", " MS", " MSI", " MSS"};
     size_t length = strlen(text);
-    const char *process = mask & LAYOUT_PVL_PP ? " PP" : mask & LAYOUT_PVL_CP ? " CP" : mask & LAYOUT_PVL_CPP ? " CPP" :
-                          mask & LAYOUT_PVL_CA ? " CA" : type == ebpfMonDbfFwdlink ? "" : " NPP";
+    const char *process = mask & EBPFMON_PVL_PP ? " PP" :
+                          mask & EBPFMON_PVL_CP ? " CP" : mask & EBPFMON_PVL_CPP ? " CPP" :
+                          mask & EBPFMON_PVL_CA ? " CA" : type == ebpfMonDbfFwdlink ? "" : " NPP";
 
     snprintf(text + length, size - length, "%s%s", process,
-             type == ebpfMonDbfFwdlink ? "" : mask & LAYOUT_PVL_MSMODE ? severity[mask & LAYOUT_PVL_MSMODE] : " NMS");
+             type == ebpfMonDbfFwdlink ? "" : mask & EBPFMON_PVL_MSMODE ? severity[mask & EBPFMON_PVL_MSMODE] : " NMS");
 }
 
 /* A constant, a JSON link, and the parameters of a driver ("@…") have their text as the first member of the link's
@@ -107,12 +108,12 @@ static int readLink(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint64_t at, c
     ebpfMonLink link;
     int isPv;
 
-    if (ebpfMonLinkRead(mem, &cat->base, at, &link))
+    if (ebpfMonLinkRead(mem, cat->base, at, &link))
         return -1;
-    isPv = link.type == LAYOUT_LINK_PV || link.type == LAYOUT_LINK_PN || link.type == LAYOUT_LINK_DB ||
-           link.type == LAYOUT_LINK_CA;
+    isPv = link.type == EBPFMON_LINK_PV || link.type == EBPFMON_LINK_PN || link.type == EBPFMON_LINK_DB ||
+           link.type == EBPFMON_LINK_CA;
     text[0] = 0;
-    if (!isPv && link.type != LAYOUT_LINK_CONSTANT && link.type != LINK_JSON && link.type != LINK_INST_IO)
+    if (!isPv && link.type != EBPFMON_LINK_CONSTANT && link.type != LINK_JSON && link.type != LINK_INST_IO)
         return -1; /* an address of VME, CAMAC or such a bus: numbers, not a text */
     if (!isPv && !link.value)
         return 0;

@@ -205,7 +205,7 @@ static int readNodes(recordReader *r, uint64_t listAt)
             return setFailure(r, "a list of records changed while it was read");
         prev = at;
         at = node.next;
-        if (node.precord && !(node.flags & LAYOUT_ISALIAS) && readRecord(r, &node))
+        if (node.precord && !(node.flags & EBPFMON_ISALIAS) && readRecord(r, &node))
             return -1;
     }
     return 0;
@@ -216,14 +216,14 @@ static int readTypes(recordReader *r)
     uint64_t base = ebpfMonMemPtr(r->mem, r->ioc->pdbbase), at;
     struct layoutList list;
 
-    if (!base || ebpfMonMemRead(r->mem, base + LAYOUT_RECORDTYPELIST, &list, sizeof(list)) || list.count < 0 ||
+    if (!base || ebpfMonMemRead(r->mem, base + EBPFMON_RECORDTYPELIST, &list, sizeof(list)) || list.count < 0 ||
         list.count > TYPES_MAX)
         return setFailure(r, "its memory cannot be read");
     at = list.first;
     for (int32_t i = 0; i < list.count && at; i++) {
         uint64_t next = ebpfMonMemPtr(r->mem, at);
 
-        if (readNodes(r, at + LAYOUT_RECLIST))
+        if (readNodes(r, at + EBPFMON_RecordType_recList))
             return -1;
         at = next;
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How the structs of dbBase.h, ellLib.h, link.h and dbChannel.h lie in memory on a 64-bit machine. Read
- * from another process, so pointers are numbers. The same from EPICS 3.14.12 to 7.0.10 in the members that
- * are named here; members that came later, or that we do not use, are "skip". What differs is in baseRelease.h.
+ * Structs of Base in the memory of another process, so pointers are numbers. Here is what all releases share
+ * (layoutAll.h, with which the members are compared); what differs is in baseRelease.h. Members that came later, or
+ * that we do not use, are "skip".
  */
 #ifndef EBPFMON_BASELAYOUT_H
 #define EBPFMON_BASELAYOUT_H
@@ -12,11 +12,7 @@
 
 #include "ebpfMonBase.h"
 
-#define LAYOUT_RECORDTYPELIST 24     /* dbBase.recordTypeList */
-#define LAYOUT_RECLIST        40     /* dbRecordType.recList */
-#define LAYOUT_SPC_DBADDR     2      /* special.h */
-#define LAYOUT_ISALIAS        2      /* dbStaticLib.h: DBRN_FLAGS_ISALIAS */
-#define LAYOUT_ALIAS_MARK     0x8000 /* ours, while a catalogue is read */
+#define LAYOUT_ALIAS_MARK 0x8000 /* ours, while a catalogue is read */
 
 struct layoutNode { /* ELLNODE */
     uint64_t next, prev;
@@ -57,28 +53,6 @@ struct layoutFldDes { /* dbFldDes */
     int16_t  size;
     uint16_t offset;
 };
-
-struct layoutPvLink { /* struct link with value.pv_link, since 3.16.0.1 */
-    uint64_t precord;
-    int16_t  type;
-    uint16_t flags;
-    uint32_t pad;
-    uint64_t lset, text;
-    uint64_t backNext, backPrev; /* backlinknode */
-    uint64_t pvname, pvt, getCvt;
-    int16_t  pvlMask, lastGetdbrType;
-};
-
-struct layoutOldLink { /* … in 3.14.12 and 3.15 */
-    uint64_t pvname, precord, pvt, getCvt;
-    int16_t  pvlMask, lastGetdbrType;
-    uint32_t pad;
-    int16_t  type, pad2[3];
-    uint64_t text;
-};
-
-#define LAYOUT_LINK_SIZE    sizeof(struct layoutPvLink)
-#define LAYOUT_OLDLINK_SIZE sizeof(struct layoutOldLink)
 
 struct layoutDbAddr { /* dbAddr */
     uint64_t precord, pfield, pfldDes;
@@ -133,40 +107,12 @@ struct layoutDeviceMenu { /* dbDeviceMenu */
     uint64_t papChoice;
 };
 
-/* rsrv/server.h: struct channel_in_use. Its other members differ between releases: baseRelease.h. */
-#define LAYOUT_CIU_EVENTQ  16
-#define LAYOUT_CIU_SID     60
-#define LAYOUT_CIU_CREATED 64 /* time_at_creation */
-
-/* link.h */
-#define LAYOUT_LINK_CONSTANT EBPFMON_LINKTYPE_CONSTANT
-#define LAYOUT_LINK_PV EBPFMON_LINKTYPE_PV
-#define LAYOUT_LINK_PN EBPFMON_LINKTYPE_PN
-#define LAYOUT_LINK_DB EBPFMON_LINKTYPE_DB
-#define LAYOUT_LINK_CA EBPFMON_LINKTYPE_CA
-#define LAYOUT_LINK_INST 12 /* INST_IO: @text */
-#define LAYOUT_LINK_LAST 15 /* VXI_IO */
-#define LAYOUT_PVL_MSMODE 0x3
-#define LAYOUT_PVL_PP     0x4
-#define LAYOUT_PVL_CA     0x8
-#define LAYOUT_PVL_CP     0x10
-#define LAYOUT_PVL_CPP    0x20
-
-/* The kernel part has the same offsets as numbers. */
-_Static_assert(offsetof(struct layoutDbAddr, precord) == EBPFMON_DBADDR_PRECORD &&
-               offsetof(struct layoutDbAddr, pfield) == EBPFMON_DBADDR_PFIELD &&
-               offsetof(struct layoutDbAddr, pfldDes) == EBPFMON_DBADDR_PFLDDES &&
-               offsetof(struct layoutDbAddr, no_elements) == EBPFMON_DBADDR_NELEMENTS &&
-               offsetof(struct layoutDbAddr, field_type) == EBPFMON_DBADDR_FIELDTYPE &&
-               sizeof(struct layoutDbAddr) == EBPFMON_DBADDR_SIZE, "dbAddr");
-_Static_assert(offsetof(struct layoutScanElement, node.next) == EBPFMON_SCANELEMENT_NEXT &&
-               offsetof(struct layoutScanElement, pscan_list) == EBPFMON_SCANELEMENT_LIST &&
-               offsetof(struct layoutScanElement, precord) == EBPFMON_SCANELEMENT_PRECORD &&
-               offsetof(struct layoutScanList, lock) == EBPFMON_SCANLIST_LOCK &&
-               offsetof(struct layoutScanList, list.first) == EBPFMON_SCANLIST_FIRST, "scan lists");
-_Static_assert(offsetof(struct layoutLockRecord, plockSet) == EBPFMON_LOCKRECORD_SET &&
-               offsetof(struct layoutLockRecord, precord) == EBPFMON_LOCKRECORD_PRECORD, "lockRecord");
-_Static_assert(offsetof(struct layoutDbChannel, addr) == EBPFMON_DBCHANNEL_ADDR, "dbChannel");
-_Static_assert(LAYOUT_LINK_SIZE == 80 && LAYOUT_OLDLINK_SIZE == 56, "struct link");
+#define ALL(type, member, number) \
+    _Static_assert(offsetof(struct layout##type, member) == (number), "struct layout" #type "." #member);
+#define NUMBER(name, number)
+#include "layoutAll.h"
+#undef ALL
+#undef NUMBER
+_Static_assert(sizeof(struct layoutDbAddr) == EBPFMON_DBADDR_SIZE, "dbAddr");
 
 #endif

@@ -4,28 +4,23 @@
 #include "ioc/baseLayout.h"
 #include "ioc/baseLink.h"
 
-#define BYTES (LAYOUT_LINK_SIZE > LAYOUT_OLDLINK_SIZE ? LAYOUT_LINK_SIZE : LAYOUT_OLDLINK_SIZE)
-
-static size_t findSize(const ebpfMonBaseRelease *base)
-{
-    return base->linkType < base->linkPvt ? LAYOUT_LINK_SIZE : LAYOUT_OLDLINK_SIZE;
-}
+#define BYTES 128 /* of a struct link, at most */
 
 static void takeApart(const uint8_t *bytes, const ebpfMonBaseRelease *base, ebpfMonLink *link)
 {
-    memcpy(&link->owner, bytes + base->linkOwner, sizeof(link->owner));
-    memcpy(&link->value, bytes + base->linkValue, sizeof(link->value));
-    memcpy(&link->pvname, bytes + base->linkPvname, sizeof(link->pvname));
-    memcpy(&link->pvt, bytes + base->linkPvt, sizeof(link->pvt));
-    memcpy(&link->type, bytes + base->linkType, sizeof(link->type));
-    memcpy(&link->pvlMask, bytes + base->linkPvlMask, sizeof(link->pvlMask));
+    memcpy(&link->owner, bytes + base->link.precord, sizeof(link->owner));
+    memcpy(&link->value, bytes + base->link.constantStr, sizeof(link->value));
+    memcpy(&link->pvname, bytes + base->link.pvname, sizeof(link->pvname));
+    memcpy(&link->pvt, bytes + base->link.pvt, sizeof(link->pvt));
+    memcpy(&link->type, bytes + base->link.type, sizeof(link->type));
+    memcpy(&link->pvlMask, bytes + base->link.pvlMask, sizeof(link->pvlMask));
 }
 
 int ebpfMonLinkRead(ebpfMonMem *mem, const ebpfMonBaseRelease *base, uint64_t at, ebpfMonLink *link)
 {
     uint8_t bytes[BYTES];
 
-    if (ebpfMonMemRead(mem, at, bytes, findSize(base)))
+    if (ebpfMonMemRead(mem, at, bytes, base->link.size))
         return -1;
     takeApart(bytes, base, link);
     return 0;
@@ -35,7 +30,7 @@ int ebpfMonLinkReadNow(pid_t pid, const ebpfMonBaseRelease *base, uint64_t at, e
 {
     uint8_t bytes[BYTES];
 
-    if (ebpfMonMemReadNow(pid, at, bytes, findSize(base)))
+    if (ebpfMonMemReadNow(pid, at, bytes, base->link.size))
         return -1;
     takeApart(bytes, base, link);
     return 0;
@@ -46,7 +41,7 @@ int ebpfMonLinkReadLate(ebpfMonLateReads *reads, pid_t pid, const ebpfMonBaseRel
 {
     uint8_t bytes[BYTES];
 
-    if (ebpfMonLateReadsGetBytes(reads, pid, at, bytes, findSize(base)))
+    if (ebpfMonLateReadsGetBytes(reads, pid, at, bytes, base->link.size))
         return -1;
     takeApart(bytes, base, link);
     return 0;

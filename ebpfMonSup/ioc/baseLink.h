@@ -29,7 +29,7 @@ typedef struct {
     uint64_t pfldDes; /* of the field */
 } ebpfMonLinkEnd;
 
-/* Finds the end of a link of "owner" whose type is LAYOUT_LINK_DB. 0; -1: the link does not look like one of a known
+/* Finds the end of a link of "owner" whose type is EBPFMON_LINK_DB. 0; -1: the link does not look like one of a known
  * release. */
 int ebpfMonLinkFindEnd(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint64_t owner, const ebpfMonLink *link,
                        ebpfMonLinkEnd *end);

@@ -58,9 +58,9 @@ static int readTarget(const look *l, const char *ciu, long *record, char *name, 
     const ebpfMonField *field;
     char text[128];
 
-    if (!b->chanAddr)
-        memcpy(&channel.addr, ciu + b->ciuDbch, sizeof(channel.addr));
-    else if (ebpfMonMemRead(l->mem, ebpfMonMemNumberAt(ciu, b->ciuDbch), &channel, sizeof(channel)))
+    if (!b->has.channels)
+        memcpy(&channel.addr, ciu + b->channel.dbch, sizeof(channel.addr));
+    else if (ebpfMonMemRead(l->mem, ebpfMonMemNumberAt(ciu, b->channel.dbch), &channel, sizeof(channel)))
         return -1;
     *record = ebpfMonCatalogueFindAddr(l->cat, channel.addr.precord);
     if (*record < 0)
@@ -83,9 +83,9 @@ static int addChannel(look *l, const char *ciu, ebpfMonCaClient *client)
     char name[128];
     long record;
 
-    memcpy(&events, ciu + LAYOUT_CIU_EVENTQ, sizeof(events));
-    memcpy(&use.sid, ciu + LAYOUT_CIU_SID, sizeof(use.sid));
-    memcpy(&use.since, ciu + LAYOUT_CIU_CREATED, sizeof(use.since));
+    memcpy(&events, ciu + l->base->channel.eventq, sizeof(events));
+    memcpy(&use.sid, ciu + l->base->channel.sid, sizeof(use.sid));
+    memcpy(&use.since, ciu + l->base->channel.time_at_creation, sizeof(use.since));
     if (events.count < 0 || events.count > SUBSCRIPTIONS_MAX || !events.first != !events.count)
         return -1;
     use.subscriptions = (uint32_t)events.count;
@@ -117,7 +117,7 @@ static int addChannels(look *l, const struct layoutList *list, uint64_t clientAt
         if (isLate(l) || at % sizeof(uint64_t) || ebpfMonMemRead(l->mem, at, ciu, sizeof(ciu)))
             return -1;
         memcpy(&node, ciu, sizeof(node));
-        if (node.prev != before || ebpfMonMemNumberAt(ciu, l->base->ciuClient) != clientAt ||
+        if (node.prev != before || ebpfMonMemNumberAt(ciu, l->base->channel.client) != clientAt ||
             addChannel(l, ciu, client))
             return -1;
         before = at;
@@ -154,12 +154,12 @@ static int addClient(look *l, uint64_t at, const char *head)
     ebpfMonCaClient client = { .firstUse = to->uses };
     struct layoutList chans, pending;
 
-    memcpy(&client.port, head + b->clAddr + 2, sizeof(client.port)); /* sin_port, sin_addr of its sockaddr_in */
-    memcpy(&client.addr, head + b->clAddr + 4, sizeof(client.addr));
-    memcpy(&chans, head + b->clChans, sizeof(chans));
-    memcpy(&pending, head + b->clPending, sizeof(pending));
-    if (readClaim(l->mem, ebpfMonMemNumberAt(head, b->clUser), client.user, sizeof(client.user)) ||
-        readClaim(l->mem, ebpfMonMemNumberAt(head, b->clHost), client.host, sizeof(client.host)) ||
+    memcpy(&client.port, head + b->client.addr + 2, sizeof(client.port)); /* sin_port, sin_addr of its sockaddr_in */
+    memcpy(&client.addr, head + b->client.addr + 4, sizeof(client.addr));
+    memcpy(&chans, head + b->client.chanList, sizeof(chans));
+    memcpy(&pending, head + b->client.chanPendingUpdateARList, sizeof(pending));
+    if (readClaim(l->mem, ebpfMonMemNumberAt(head, b->client.pUserName), client.user, sizeof(client.user)) ||
+        readClaim(l->mem, ebpfMonMemNumberAt(head, b->client.pHostName), client.host, sizeof(client.host)) ||
         addChannels(l, &chans, at, &client) || addChannels(l, &pending, at, &client) ||
         ebpfMonArrayGrow(&to->client, &l->clientRoom, to->clients + 1u, 16, sizeof(*to->client)))
         return -1;
@@ -194,7 +194,7 @@ static int readAll(look *l, uint64_t clientQ)
 
 ebpfMonCaClients *ebpfMonCaClientsRead(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint64_t clientQ)
 {
-    look l = { .mem = mem, .cat = cat, .base = &cat->base, .until = ebpfMonClockMonotonic() + LOOK_NS };
+    look l = { .mem = mem, .cat = cat, .base = cat->base, .until = ebpfMonClockMonotonic() + LOOK_NS };
 
     for (int i = 0; clientQ && i < TRIES && !isLate(&l); i++) {
         int isRead;

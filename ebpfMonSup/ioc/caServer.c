@@ -20,7 +20,7 @@
 
 static int countClients(pid_t pid, uint64_t clientQ, const ebpfMonBaseRelease *o, unsigned *clients, unsigned *channels)
 {
-    uint16_t far = o->clPending > o->clChans ? o->clPending : o->clChans;
+    uint16_t one = o->client.chanList, other = o->client.chanPendingUpdateARList, far = one > other ? one : other;
     size_t size = far + sizeof(struct layoutList);
     struct layoutList q, chans, pending;
     struct layoutNode node;
@@ -35,8 +35,8 @@ static int countClients(pid_t pid, uint64_t clientQ, const ebpfMonBaseRelease *o
         if (at % sizeof(uint64_t) || ebpfMonMemReadNow(pid, at, head, size))
             return -1;
         memcpy(&node, head, sizeof(node));
-        memcpy(&chans, head + o->clChans, sizeof(chans));
-        memcpy(&pending, head + o->clPending, sizeof(pending));
+        memcpy(&chans, head + one, sizeof(chans));
+        memcpy(&pending, head + other, sizeof(pending));
         if (node.prev != before || chans.count < 0 || pending.count < 0 || chans.count > CHANNELS_MAX ||
             pending.count > CHANNELS_MAX)
             return -1;
@@ -55,7 +55,7 @@ static int countClients(pid_t pid, uint64_t clientQ, const ebpfMonBaseRelease *o
 typedef struct {
     pid_t    pid;
     uint64_t clientQ;
-    ebpfMonBaseRelease offsets; /* a copy: an abandoned reader may use it when the caller has gone on */
+    const ebpfMonBaseRelease *base;
     unsigned clients, channels;
     int      isRead;
 } countJob;
@@ -65,10 +65,10 @@ static void runCountJob(void *data)
     countJob *j = data;
 
     for (int i = 0; !j->isRead && i < TRIES; i++)
-        j->isRead = countClients(j->pid, j->clientQ, &j->offsets, &j->clients, &j->channels) == 0;
+        j->isRead = countClients(j->pid, j->clientQ, j->base, &j->clients, &j->channels) == 0;
 }
 
-int ebpfMonCaServerCount(pid_t pid, uint64_t clientQ, const ebpfMonBaseRelease *offsets, unsigned *clients,
+int ebpfMonCaServerCount(pid_t pid, uint64_t clientQ, const ebpfMonBaseRelease *base, unsigned *clients,
                          unsigned *channels)
 {
     static const ebpfMonForeignJob job = { runCountJob, free };
@@ -77,7 +77,7 @@ int ebpfMonCaServerCount(pid_t pid, uint64_t clientQ, const ebpfMonBaseRelease *
 
     if (!j)
         return -1;
-    *j = (countJob){ .pid = pid, .clientQ = clientQ, .offsets = *offsets };
+    *j = (countJob){ .pid = pid, .clientQ = clientQ, .base = base };
     if (ebpfMonForeignRun(pid, SECONDS, &job, j))
         return -1;
     isRead = j->isRead;

@@ -10,11 +10,12 @@
 #include "ioc/catalogue.h"
 
 /* "clientQ": ebpfMonImage.clientQ. 0, or -1: the list cannot be read, or cannot be believed. */
-int ebpfMonCaServerCount(pid_t pid, uint64_t clientQ, const ebpfMonBaseRelease *offsets, unsigned *clients,
+int ebpfMonCaServerCount(pid_t pid, uint64_t clientQ, const ebpfMonBaseRelease *base, unsigned *clients,
                          unsigned *channels);
 
-/* Checks the layout of a client and a channel against the release of this IOC. 1: it is right. 0: there is no client
- * with a channel to check. -1: it is wrong, or is just being changed. Flush the reader before. */
-int ebpfMonCaServerIsKnown(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint64_t clientQ);
+/* Tries a layout on a client and a channel. 1: it is right. 0: there is no client with a channel to check. -1: it is
+ * wrong, or is just being changed; *odd is the member that is otherwise. Flush the reader before. */
+int ebpfMonCaServerIsKnown(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonBaseRelease *base,
+                           uint64_t clientQ, const char **odd);
 
 #endif

@@ -24,60 +24,72 @@ static int isChannelName(ebpfMonMem *mem, uint64_t at)
     return !at || ebpfMonMemStr(mem, at, name, sizeof(name)) == 0;
 }
 
-/* The channel belongs to this client, and leads to a record. */
-static int isChannel(const Look *l, uint64_t at, uint64_t client)
+/* NULL: the channel belongs to this client, and leads to a record. Else the member that is otherwise. */
+static const char *findOddOfChannel(const Look *l, uint64_t at, uint64_t client)
 {
     const ebpfMonBaseRelease *b = l->base;
     char ciu[CHANNEL_HEAD];
     uint64_t precord, as;
     uint32_t access;
 
-    if (ebpfMonMemRead(l->mem, at, ciu, sizeof(ciu)) || ebpfMonMemNumberAt(ciu, b->ciuClient) != client)
-        return 0;
-    precord = ebpfMonMemNumberAt(ciu, b->ciuDbch);
-    if (b->chanAddr)
-        precord = ebpfMonMemPtr(l->mem, precord + b->chanAddr);
-    as = ebpfMonMemNumberAt(ciu, b->ciuAs);
-    return ebpfMonCatalogueFindAddr(l->cat, precord) >= 0 &&
-           (!as || (ebpfMonMemRead(l->mem, as + b->asAccess, &access, sizeof(access)) == 0 &&
-                    access <= EBPFMON_AS_WRITE));
+    if (ebpfMonMemRead(l->mem, at, ciu, sizeof(ciu)) || ebpfMonMemNumberAt(ciu, b->channel.client) != client)
+        return "channel_in_use.client";
+    precord = ebpfMonMemNumberAt(ciu, b->channel.dbch);
+    if (b->has.channels)
+        precord = ebpfMonMemPtr(l->mem, precord + EBPFMON_DbChannel_addr);
+    if (ebpfMonCatalogueFindAddr(l->cat, precord) < 0)
+        return "channel_in_use.dbch";
+    as = ebpfMonMemNumberAt(ciu, b->channel.asClientPVT);
+    if (!as || (ebpfMonMemRead(l->mem, as + b->asgClient.access, &access, sizeof(access)) == 0 &&
+                access <= EBPFMON_AS_WRITE))
+        return NULL;
+    return "channel_in_use.asClientPVT";
 }
 
 /* 1: it is a client with a channel; 0: it may be a client, without a channel; -1: it is not a client. */
-static int judgeClient(const Look *l, uint64_t at, const char *head)
+static int judgeClient(const Look *l, uint64_t at, const char *head, const char **odd)
 {
     const ebpfMonBaseRelease *b = l->base;
     struct layoutList channels;
     uint16_t family;
     uint32_t stk, cnt;
 
-    memcpy(&family, head + b->clAddr, sizeof(family));
-    memcpy(&stk, head + b->clRecvStk, sizeof(stk));
-    memcpy(&cnt, head + b->clRecvCnt, sizeof(cnt));
-    memcpy(&channels, head + b->clChans, sizeof(channels));
-    if (family != AF_INET || !ebpfMonMemNumberAt(head, b->clRecvBuf) || stk > cnt ||
-        !isChannelName(l->mem, ebpfMonMemNumberAt(head, b->clUser)) ||
-        !isChannelName(l->mem, ebpfMonMemNumberAt(head, b->clHost)) || channels.count < 0 ||
-        !channels.first != !channels.count)
-        return -1;
-    if (!channels.first)
-        return 0;
-    return isChannel(l, channels.first, at) ? 1 : -1;
+    memcpy(&family, head + b->client.addr, sizeof(family));
+    memcpy(&stk, head + b->client.recvStk, sizeof(stk));
+    memcpy(&cnt, head + b->client.recvCnt, sizeof(cnt));
+    memcpy(&channels, head + b->client.chanList, sizeof(channels));
+    if (family != AF_INET)
+        *odd = "client.addr";
+    else if (!ebpfMonMemNumberAt(head, b->client.recvBuf) || stk > cnt)
+        *odd = "client.recv";
+    else if (!isChannelName(l->mem, ebpfMonMemNumberAt(head, b->client.pUserName)))
+        *odd = "client.pUserName";
+    else if (!isChannelName(l->mem, ebpfMonMemNumberAt(head, b->client.pHostName)))
+        *odd = "client.pHostName";
+    else if (channels.count < 0 || !channels.first != !channels.count)
+        *odd = "client.chanList";
+    else if (channels.first)
+        *odd = findOddOfChannel(l, channels.first, at);
+    return *odd ? -1 : channels.first != 0;
 }
 
-int ebpfMonCaServerIsKnown(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint64_t clientQ)
+int ebpfMonCaServerIsKnown(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonBaseRelease *base,
+                           uint64_t clientQ, const char **odd)
 {
-    Look l = { mem, cat, &cat->base };
+    Look l = { mem, cat, base };
     struct layoutList q;
     char head[CLIENT_HEAD];
     int known = 0;
 
+    *odd = NULL;
     if (!clientQ || ebpfMonMemRead(mem, clientQ, &q, sizeof(q)))
         return 0;
     for (uint64_t at = q.first; at && known == 0 && q.count-- > 0; at = ebpfMonMemNumberAt(head, 0)) {
-        if (ebpfMonMemRead(mem, at, head, sizeof(head)))
+        if (ebpfMonMemRead(mem, at, head, sizeof(head))) {
+            *odd = "client";
             return -1;
-        known = judgeClient(&l, at, head);
+        }
+        known = judgeClient(&l, at, head, odd);
     }
     return known;
 }

@@ -110,7 +110,7 @@ static void findArrays(ebpfMonCatalogue *cat, ebpfMonRecType *rt)
             used = &f[i];
     }
     for (uint32_t i = 0; i < n; i++) {
-        if (f[i].special != LAYOUT_SPC_DBADDR)
+        if (f[i].special != EBPFMON_SPC_DBADDR)
             continue;
         if (strcmp(f[i].name, "VAL") == 0 && bptr && used) {
             f[i].arrayPtr = bptr->offset;
@@ -168,7 +168,7 @@ static int readNodes(reader *r, ebpfMonRecType *rt, uint16_t rtIndex, uint64_t l
         cat->rec[cat->count].addr = node.precord;
         cat->rec[cat->count].name = (uint32_t)pool;
         cat->rec[cat->count].rtype = rtIndex;
-        cat->rec[cat->count].flags = node.flags & LAYOUT_ISALIAS ? LAYOUT_ALIAS_MARK : 0;
+        cat->rec[cat->count].flags = node.flags & EBPFMON_ISALIAS ? LAYOUT_ALIAS_MARK : 0;
         cat->count++;
     }
     if (left > 0 || at)
@@ -205,7 +205,7 @@ static int readType(reader *r, uint64_t at)
         return -1;
     if (rt->fieldCount)
         findArrays(cat, rt);
-    if (readNodes(r, rt, index, at + LAYOUT_RECLIST))
+    if (readNodes(r, rt, index, at + EBPFMON_RecordType_recList))
         return -1;
     rt->records = cat->count - before;
     return 0;
@@ -275,13 +275,14 @@ static int findRelease(reader *r)
 
         if (!cat->rtype[t].fieldCount)
             continue;
-        if (ebpfMonBaseReleaseFind(&seen, &cat->base, r->why, r->whySize))
+        cat->base = ebpfMonBaseReleaseFind(&seen, r->why, r->whySize);
+        if (!cat->base)
             return -1;
     }
     for (uint32_t i = 0; i < cat->fields; i++) {
         ebpfMonField *f = &cat->field[i];
 
-        f->type = ebpfMonBaseReleaseType(&cat->base, f->type);
+        f->type = ebpfMonBaseReleaseType(cat->base, f->type);
         if (f->type > ebpfMonDbfNoaccess)
             return refuseDatabase(r, "field %s has no type that is known", f->name);
         if (f->type >= ebpfMonDbfInlink && f->type <= ebpfMonDbfFwdlink)
@@ -357,7 +358,7 @@ ebpfMonCatalogue *ebpfMonCatalogueRead(ebpfMonMem *mem, uint64_t pdbbase, char *
     base = ebpfMonMemPtr(mem, pdbbase);
     if (!base)
         return NULL;
-    if (ebpfMonMemRead(mem, base + LAYOUT_RECORDTYPELIST, &list, sizeof(list)) || list.count < 0 ||
+    if (ebpfMonMemRead(mem, base + EBPFMON_RECORDTYPELIST, &list, sizeof(list)) || list.count < 0 ||
         list.count > 4096) {
         refuseDatabase(&r, "pdbbase does not point to a database");
         return NULL;
@@ -424,12 +425,12 @@ long ebpfMonCatalogueCountNodes(ebpfMonMem *mem, uint64_t pdbbase)
 
     if (!base)
         return 0;
-    if (ebpfMonMemRead(mem, base + LAYOUT_RECORDTYPELIST, &list, sizeof(list)) || list.count < 0 ||
+    if (ebpfMonMemRead(mem, base + EBPFMON_RECORDTYPELIST, &list, sizeof(list)) || list.count < 0 ||
         list.count > 4096)
         return -1;
     at = list.first;
     for (int32_t i = 0; i < list.count && at; i++) {
-        if (ebpfMonMemRead(mem, at + LAYOUT_RECLIST, &recs, sizeof(recs)))
+        if (ebpfMonMemRead(mem, at + EBPFMON_RecordType_recList, &recs, sizeof(recs)))
             return -1;
         sum += recs.count;
         at = ebpfMonMemPtr(mem, at);

@@ -103,7 +103,7 @@ typedef struct ebpfMonCatalogue {
     struct { uint32_t name, rec; } *names; /* records and aliases */
     uint32_t  nameCount;
     ebpfMonCommon common;
-    ebpfMonBaseRelease base;
+    const ebpfMonBaseRelease *_Atomic base; /* the follower may choose another one that is alike */
     ebpfMonLinkTable *links;  /* the output links that write into this database */
 } ebpfMonCatalogue;
 

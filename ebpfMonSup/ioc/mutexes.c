@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/array.h"
 #include "ioc/baseLayout.h"
@@ -10,13 +11,11 @@
 #define STARTS      32     /* records that are tried for a first mutex */
 #define OLD_FUTEX   8      /* EPICS 3.14: struct epicsMutexOSD begins with the attributes */
 
-struct layoutMutex { /* epicsMutex.cpp: epicsMutexParm */
-    struct layoutNode node;
-    uint64_t id, file;
-    int32_t  line, pad;
-};
+#define MUTEX_BYTES 40     /* of an epicsMutexParm, as far as they are read */
+#define LINES_MAX   100000 /* of a source file */
 
 struct ebpfMonMutexes {
+    const ebpfMonBaseRelease *base;
     ebpfMonMutex *mutex; /* by "node" */
     size_t count, room;
     const ebpfMonMutex **byId;
@@ -46,21 +45,36 @@ static int readLockSet(ebpfMonMem *mem, uint64_t record, uint16_t lset, struct l
            !ebpfMonMemRead(mem, lock.plockSet, set, sizeof(*set)) ? 0 : -1;
 }
 
+/* Reads a mutex, and its neighbours. 0, or -1. */
+static int readMutex(ebpfMonMem *mem, const ebpfMonBaseRelease *base, uint64_t at, struct layoutNode *node,
+                     ebpfMonMutex *mutex)
+{
+    char bytes[MUTEX_BYTES];
+
+    if (ebpfMonMemRead(mem, at, bytes, sizeof(bytes)))
+        return -1;
+    memcpy(node, bytes, sizeof(*node));
+    *mutex = (ebpfMonMutex){ .node = at, .file = ebpfMonMemNumberAt(bytes, base->mutex.pFileName),
+                             .id = base->mutex.osd ? at + base->mutex.osd : ebpfMonMemNumberAt(bytes, base->mutex.id) };
+    memcpy(&mutex->line, bytes + base->mutex.lineno, sizeof(mutex->line));
+    return 0;
+}
+
 /* Adds the mutexes from "at" on in one direction. "came": the one before, 0: none. 0; -1: the list has changed
  * meanwhile, or is none. A ring comes back to where it began, because each mutex leads back to the one before it. */
 static int walkList(ebpfMonMutexes *m, ebpfMonMem *mem, uint64_t at, uint64_t came, int isForward)
 {
     const uint64_t begin = at;
-    struct layoutMutex mutex;
+    struct layoutNode node;
+    ebpfMonMutex mutex;
 
     while (at && m->count < MUTEXES_MAX) {
-        if (ebpfMonMemRead(mem, at, &mutex, sizeof(mutex)) ||
-            (came && (isForward ? mutex.node.prev : mutex.node.next) != came) ||
+        if (readMutex(mem, m->base, at, &node, &mutex) || (came && (isForward ? node.prev : node.next) != came) ||
             ebpfMonArrayGrow(&m->mutex, &m->room, m->count + 1, 256, sizeof(*m->mutex)))
             return -1;
-        m->mutex[m->count++] = (ebpfMonMutex){ .node = at, .id = mutex.id, .file = mutex.file, .line = mutex.line };
+        m->mutex[m->count++] = mutex;
         came = at;
-        at = isForward ? mutex.node.next : mutex.node.prev;
+        at = isForward ? node.next : node.prev;
         if (at == begin)
             return -1;
     }
@@ -111,11 +125,31 @@ static void nameLockSets(ebpfMonMutexes *m, ebpfMonMem *mem, const uint64_t *rec
     }
 }
 
-ebpfMonMutexes *ebpfMonMutexesRead(ebpfMonMem *mem, const uint64_t *record, uint32_t count, uint16_t lset)
+int ebpfMonMutexesAreKnown(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonBaseRelease *base)
+{
+    uint64_t record[STARTS], start;
+    struct layoutNode node;
+    ebpfMonMutex mutex;
+    uint32_t count = 0;
+    char file[1024];
+
+    for (; count < STARTS && count < cat->count; count++)
+        record[count] = cat->rec[count].addr;
+    start = findStart(mem, record, count, cat->common.lset);
+    if (!start)
+        return 0;
+    return readMutex(mem, base, start, &node, &mutex) == 0 && mutex.line > 0 && mutex.line < LINES_MAX &&
+           ebpfMonMemStr(mem, mutex.file, file, sizeof(file)) >= 0 && strchr(file, '.') ? 1 : -1;
+}
+
+ebpfMonMutexes *ebpfMonMutexesRead(ebpfMonMem *mem, const ebpfMonBaseRelease *base, const uint64_t *record,
+                                   uint32_t count, uint16_t lset)
 {
     ebpfMonMutexes *m = calloc(1, sizeof(*m));
     uint64_t start = m ? findStart(mem, record, count, lset) : 0;
 
+    if (m)
+        m->base = base;
     for (int i = 0; start && i < WALKS && walkBothWays(m, mem, start); i++)
         ;
     if (m && m->count)

@@ -8,6 +8,7 @@
 #define EBPFMON_MUTEXES_H
 
 #include "host/memory.h"
+#include "ioc/catalogue.h"
 
 typedef struct {
     uint64_t node;    /* the epicsMutexId, which points to an epicsMutexParm */
@@ -19,9 +20,13 @@ typedef struct {
 
 typedef struct ebpfMonMutexes ebpfMonMutexes;
 
+/* Tries a layout on the mutex of a lock set. 1: it is right. 0: there is no lock set yet. -1: it is wrong. */
+int ebpfMonMutexesAreKnown(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonBaseRelease *base);
+
 /* Reads the list, at most 262,144 mutexes, within the budget of "mem". record[0..count): addresses of the IOC's
  * records; "lset": offset of that field. What cannot be read is left out. NULL: no memory, or no list. */
-ebpfMonMutexes *ebpfMonMutexesRead(ebpfMonMem *mem, const uint64_t *record, uint32_t count, uint16_t lset);
+ebpfMonMutexes *ebpfMonMutexesRead(ebpfMonMem *mem, const ebpfMonBaseRelease *base, const uint64_t *record,
+                                   uint32_t count, uint16_t lset);
 void ebpfMonMutexesFree(ebpfMonMutexes *mutexes); /* NULL does no harm */
 
 size_t ebpfMonMutexesCount(const ebpfMonMutexes *mutexes);

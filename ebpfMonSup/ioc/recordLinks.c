@@ -57,15 +57,15 @@ static int readLink(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonF
     ebpfMonLinkEnd end;
     ebpfMonLink link;
 
-    if (ebpfMonLinkRead(mem, &cat->base, rec->addr + f->offset, &link))
+    if (ebpfMonLinkRead(mem, cat->base, rec->addr + f->offset, &link))
         return 0;
-    if (link.type < LAYOUT_LINK_CONSTANT || link.type > LAYOUT_LINK_LAST) {
+    if (link.type < EBPFMON_LINK_CONSTANT || link.type > EBPFMON_LINK_LAST) {
         links->odd++;
         return 0;
     }
-    if (link.type == LAYOUT_LINK_PN)
+    if (link.type == EBPFMON_LINK_PN)
         return readNotifyLink(mem, cat, rec, &link, to);
-    if (link.type != LAYOUT_LINK_DB || !link.pvt)
+    if (link.type != EBPFMON_LINK_DB || !link.pvt)
         return 0;
     if (ebpfMonLinkFindEnd(mem, cat, rec->addr, &link, &end)) {
         links->odd++;
@@ -74,7 +74,7 @@ static int readLink(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonF
     if (f->type == ebpfMonDbfOutlink)
         ebpfMonLinkTableAdd(links->table, end.addrAt, (ebpfMonLinkOwner){
             .rec = (uint32_t)(rec - cat->rec), .field = (uint32_t)(f - cat->field) });
-    if (f->type != ebpfMonDbfFwdlink && !(link.pvlMask & LAYOUT_PVL_PP)) {
+    if (f->type != ebpfMonDbfFwdlink && !(link.pvlMask & EBPFMON_PVL_PP)) {
         if (f->type != ebpfMonDbfOutlink)
             return 0;
         target = ebpfMonCatalogueField(cat, end.pfldDes);
@@ -102,11 +102,11 @@ static unsigned readNumber(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const e
 static int hasDolLink(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonRecord *rec)
 {
     const ebpfMonField *f = ebpfMonCatalogueFieldNamed(cat, rec->rtype, "DOL");
-    int16_t type = LAYOUT_LINK_CONSTANT;
+    int16_t type = EBPFMON_LINK_CONSTANT;
 
     if (f)
-        ebpfMonMemRead(mem, rec->addr + f->offset + cat->base.linkType, &type, sizeof(type));
-    return type != LAYOUT_LINK_CONSTANT && readNumber(mem, cat, rec, "OMSL") == MENU_OMSL_CLOSED_LOOP;
+        ebpfMonMemRead(mem, rec->addr + f->offset + cat->base->link.type, &type, sizeof(type));
+    return type != EBPFMON_LINK_CONSTANT && readNumber(mem, cat, rec, "OMSL") == MENU_OMSL_CLOSED_LOOP;
 }
 
 /* Nonzero: it may process without a put to it, and without a link of another record: by its SCAN, by a CP link of its
@@ -120,8 +120,8 @@ static int processesItself(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const e
         return 1;
     for (uint32_t i = rt->firstField; i < rt->firstField + rt->fieldCount; i++)
         if (cat->field[i].type == ebpfMonDbfInlink &&
-            ebpfMonLinkRead(mem, &cat->base, rec->addr + cat->field[i].offset, &link) == 0 &&
-            link.type == LAYOUT_LINK_CA && link.pvlMask & (LAYOUT_PVL_CP | LAYOUT_PVL_CPP))
+            ebpfMonLinkRead(mem, cat->base, rec->addr + cat->field[i].offset, &link) == 0 &&
+            link.type == EBPFMON_LINK_CA && link.pvlMask & (EBPFMON_PVL_CP | EBPFMON_PVL_CPP))
             return 1;
     return 0;
 }
@@ -180,7 +180,7 @@ static void readRecord(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfM
 {
     const ebpfMonRecType *rt = &cat->rtype[rec->rtype];
     uint32_t to[EBPFMON_FIELDS_LIMIT], via[EBPFMON_FIELDS_LIMIT], n = 0;
-    int16_t tse = 0, tselType = LAYOUT_LINK_CONSTANT;
+    int16_t tse = 0, tselType = EBPFMON_LINK_CONSTANT;
 
     memset(read, 0, sizeof(*read));
     read->fwd = UINT32_MAX;
@@ -206,8 +206,8 @@ static void readRecord(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfM
         read->toCount = n;
     }
     ebpfMonMemRead(mem, rec->addr + cat->common.tse, &tse, sizeof(tse));
-    ebpfMonMemRead(mem, rec->addr + cat->common.tsel + cat->base.linkType, &tselType, sizeof(tselType));
-    if (tse != 0 || tselType != LAYOUT_LINK_CONSTANT)
+    ebpfMonMemRead(mem, rec->addr + cat->common.tsel + cat->base->link.type, &tselType, sizeof(tselType));
+    if (tse != 0 || tselType != EBPFMON_LINK_CONSTANT)
         read->flags |= EBPFMON_REC_TSE;
 }
 

@@ -141,8 +141,8 @@ static void addToThread(ebpfMonIocPuts *puts, const struct ebpfMonPutEvent *ev, 
 /* Other links, such as those of JSON, do not have the text that was put. */
 static int hasLinkText(const struct ebpfMonPutEvent *ev)
 {
-    return ev->linkType == EBPFMON_LINKTYPE_CONSTANT || ev->linkType == EBPFMON_LINKTYPE_PV ||
-           ev->linkType == EBPFMON_LINKTYPE_DB || ev->linkType == EBPFMON_LINKTYPE_CA;
+    return ev->linkType == EBPFMON_LINK_CONSTANT || ev->linkType == EBPFMON_LINK_PV ||
+           ev->linkType == EBPFMON_LINK_DB || ev->linkType == EBPFMON_LINK_CA;
 }
 
 /* What is known of a put when its event was decoded. */

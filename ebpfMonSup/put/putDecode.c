@@ -23,14 +23,14 @@
 static void formatLink(const struct ebpfMonPutEvent *ev, const char *target, char *buf, size_t size)
 {
     static const char *const maximize[] = { "NMS", "MS", "MSI", "MSS" };
-    const char *process = ev->linkMask & LAYOUT_PVL_CPP ? "CPP" : ev->linkMask & LAYOUT_PVL_CP ? "CP" :
-                          ev->linkMask & LAYOUT_PVL_CA ? "CA" : ev->linkMask & LAYOUT_PVL_PP ? "PP" : "NPP";
+    const char *process = ev->linkMask & EBPFMON_PVL_CPP ? "CPP" : ev->linkMask & EBPFMON_PVL_CP ? "CP" :
+                          ev->linkMask & EBPFMON_PVL_CA ? "CA" : ev->linkMask & EBPFMON_PVL_PP ? "PP" : "NPP";
 
-    if (!target[0] || (ev->linkType != LAYOUT_LINK_PV && ev->linkType != LAYOUT_LINK_DB &&
-                       ev->linkType != LAYOUT_LINK_CA) || ev->fieldType == ebpfMonDbfFwdlink)
+    if (!target[0] || (ev->linkType != EBPFMON_LINK_PV && ev->linkType != EBPFMON_LINK_DB &&
+                       ev->linkType != EBPFMON_LINK_CA) || ev->fieldType == ebpfMonDbfFwdlink)
         ebpfMonTextCopy(buf, size, target);
     else
-        snprintf(buf, size, "%s %s %s", target, process, maximize[ev->linkMask & LAYOUT_PVL_MSMODE]);
+        snprintf(buf, size, "%s %s %s", target, process, maximize[ev->linkMask & EBPFMON_PVL_MSMODE]);
 }
 
 int ebpfMonPutDecodeIsLink(const char *value, const char *link)
@@ -49,11 +49,11 @@ void ebpfMonPutDecodeLinkResult(ebpfMonTarget *t, uint64_t linkAt, ebpfMonPut *p
     char now[EBPFMON_TEXT_SIZE] = "";
     uint64_t name;
 
-    if (!t->cat || ebpfMonLinkReadLate(t->eventThread.reads, t->pid, &t->cat->base, linkAt, &link))
+    if (!t->cat || ebpfMonLinkReadLate(t->eventThread.reads, t->pid, t->cat->base, linkAt, &link))
         return;
-    if (link.type == LAYOUT_LINK_CONSTANT)
+    if (link.type == EBPFMON_LINK_CONSTANT)
         name = link.value;
-    else if (link.type == LAYOUT_LINK_PV || link.type == LAYOUT_LINK_DB || link.type == LAYOUT_LINK_CA)
+    else if (link.type == EBPFMON_LINK_PV || link.type == EBPFMON_LINK_DB || link.type == EBPFMON_LINK_CA)
         name = link.pvname;
     else
         return;

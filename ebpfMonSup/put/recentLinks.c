@@ -53,8 +53,8 @@ static int leadsTo(ebpfMonTarget *t, ebpfMonLinkOwner owner, uint64_t addr)
     uint64_t at = t->cat->rec[owner.rec].addr + t->cat->field[owner.field].offset;
     ebpfMonLink link;
 
-    return ebpfMonLinkReadLate(t->eventThread.reads, t->pid, &t->cat->base, at, &link) == 0 &&
-           link.type == LAYOUT_LINK_DB && link.pvt &&
+    return ebpfMonLinkReadLate(t->eventThread.reads, t->pid, t->cat->base, at, &link) == 0 &&
+           link.type == EBPFMON_LINK_DB && link.pvt &&
            (link.pvt == addr || link.pvt + offsetof(struct layoutDbChannel, addr) == addr);
 }
 

@@ -35,8 +35,8 @@ static void describeScanOnce(ebpfMonTarget *t, uint64_t precord, char *buf, size
         ebpfMonLink link;
 
         if (f->type != ebpfMonDbfInlink ||
-            ebpfMonLinkReadLate(t->eventThread.reads, t->pid, &t->cat->base, precord + f->offset, &link) ||
-            link.type != LAYOUT_LINK_CA || !(link.pvlMask & (LAYOUT_PVL_CP | LAYOUT_PVL_CPP)))
+            ebpfMonLinkReadLate(t->eventThread.reads, t->pid, t->cat->base, precord + f->offset, &link) ||
+            link.type != EBPFMON_LINK_CA || !(link.pvlMask & (EBPFMON_PVL_CP | EBPFMON_PVL_CPP)))
             continue;
         if (n++ == 0 && ebpfMonLateReadsGetBytes(t->eventThread.reads, t->pid, link.pvname, name, sizeof(name)) == 0)
             name[sizeof(name) - 1] = 0;

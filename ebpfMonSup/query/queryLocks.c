@@ -47,7 +47,8 @@ void ebpfMonQueryLocksFree(ebpfMonQueryLocks *locks)
 
 /* Copies the addresses of the IOC's records, because its memory is not read under the lock. Returns the pid, 0: the IOC
  * has ended, or its records are not known. The caller frees *record. */
-static pid_t copyRecords(ebpfMonTargets *targets, uint32_t iocId, uint64_t **record, uint32_t *count, uint16_t *lset)
+static pid_t copyRecords(ebpfMonTargets *targets, uint32_t iocId, const ebpfMonBaseRelease **base, uint64_t **record,
+                         uint32_t *count, uint16_t *lset)
 {
     const ebpfMonTarget *t;
     pid_t pid = 0;
@@ -60,6 +61,7 @@ static pid_t copyRecords(ebpfMonTargets *targets, uint32_t iocId, uint64_t **rec
         pid = t->pid;
         *count = t->cat->count;
         *lset = t->cat->common.lset;
+        *base = t->cat->base;
         for (uint32_t i = 0; i < *count; i++)
             (*record)[i] = t->cat->rec[i].addr;
     }
@@ -69,6 +71,7 @@ static pid_t copyRecords(ebpfMonTargets *targets, uint32_t iocId, uint64_t **rec
 
 static void readMutexes(const ebpfMonQueryLocks *locks, Reading *r)
 {
+    const ebpfMonBaseRelease *base = NULL;
     uint64_t *record = NULL;
     uint32_t count = 0;
     uint16_t lset = 0;
@@ -77,12 +80,12 @@ static void readMutexes(const ebpfMonQueryLocks *locks, Reading *r)
     ebpfMonMutexesFree(r->mutexes);
     r->mutexes = NULL;
     r->readAt = ebpfMonClockSeconds();
-    pid = copyRecords(locks->targets, r->iocId, &record, &count, &lset);
+    pid = copyRecords(locks->targets, r->iocId, &base, &record, &count, &lset);
     if (pid) {
         ebpfMonMem *mem = ebpfMonMemNew(pid);
 
         if (mem)
-            r->mutexes = ebpfMonMutexesRead(mem, record, count, lset);
+            r->mutexes = ebpfMonMutexesRead(mem, base, record, count, lset);
         ebpfMonMemFree(mem);
     }
     free(record);

@@ -62,8 +62,8 @@ static int readLinkedRecord(ebpfMonTarget *t, uint32_t root, ebpfMonCpLink *caLi
         memcpy(&addr, caLink->start + at, sizeof(addr));
         if (!ebpfMonCatalogueFieldAt(t->cat, addr, &index) || index != root)
             continue;
-        if (ebpfMonLinkReadLate(t->eventThread.reads, t->pid, &t->cat->base, addr, &link) ||
-            link.type != LAYOUT_LINK_CA || link.owner != t->cat->rec[root].addr ||
+        if (ebpfMonLinkReadLate(t->eventThread.reads, t->pid, t->cat->base, addr, &link) ||
+            link.type != EBPFMON_LINK_CA || link.owner != t->cat->rec[root].addr ||
             ebpfMonLateReadsGetBytes(t->eventThread.reads, t->pid, link.pvname, name, sizeof(name)))
             return -1;
         name[sizeof(name) - 1] = 0;

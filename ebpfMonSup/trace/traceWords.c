@@ -57,7 +57,7 @@ void ebpfMonTraceDescribeValue(ebpfMonTarget *t, const struct ebpfMonChainRec *r
     ebpfMonValue v = { .data = rec->val, .len = 16, .size = 16, .count = 1 };
 
     buf[0] = 0;
-    if (!f || f->arrayCount || f->type > ebpfMonDbfDevice || f->special == LAYOUT_SPC_DBADDR)
+    if (!f || f->arrayCount || f->type > ebpfMonDbfDevice || f->special == EBPFMON_SPC_DBADDR)
         return;
     v.type = f->type;
     ebpfMonValueTextFormat(t, f, t->cat->rec[rec->slot].addr, &v, buf, size);

@@ -8,7 +8,7 @@
 /* Nonzero: some chains end in a function that was not recognised, so they are not seen. */
 static int lacksUnlockMany(const ebpfMonTarget *t)
 {
-    return t->cat && t->cat->base.hasLockMany && t->image.core->isRecognised &&
+    return t->cat && t->cat->base->has.lockMany && t->image.core->isRecognised &&
            t->image.core->site[ebpfMonFnScanUnlockMany].cls == ebpfMonSiteNone;
 }
 
@@ -22,7 +22,7 @@ static void nameMissing(const ebpfMonTarget *t, char note[EBPFMON_NOTE_SIZE])
 
     for (int fn = 0; fn < ebpfMonFnCount && n < EBPFMON_NOTE_SIZE; fn++)
         if (t->image.core->site[fn].cls == ebpfMonSiteNone &&
-            (fn != ebpfMonFnScanUnlockMany || (t->cat && t->cat->base.hasLockMany))) {
+            (fn != ebpfMonFnScanUnlockMany || (t->cat && t->cat->base->has.lockMany))) {
             n += snprintf(note + n, (size_t)(EBPFMON_NOTE_SIZE - n), "%s%s", mark, ebpfMonFnNames[fn]);
             mark = ", ";
         }
@@ -51,7 +51,7 @@ uint32_t ebpfMonLevelChoiceFindProbes(const ebpfMonTarget *t, ebpfMonLevel level
     if (t->follower.oddServer >= EBPFMON_ODD_SERVER)
         want &= ~(EBPFMON_BIT(ebpfMonProgCheckPut) | EBPFMON_BIT(ebpfMonProgCamessage) |
                   EBPFMON_BIT(ebpfMonProgNotify));
-    if (t->cat && !t->cat->base.hasLockMany)
+    if (t->cat && !t->cat->base->has.lockMany)
         want &= ~EBPFMON_BIT(ebpfMonProgUnlockMany);
     if (level >= ebpfMonLevelCounts && !t->follower.budget.noTrap &&
         (t->follower.trapped || ebpfMonTypeTrialWantsTrap(t->follower.trial)))
@@ -144,8 +144,8 @@ int ebpfMonLevelChoiceWriteNote(const ebpfMonTarget *t, const ebpfMonFilter *fil
         snprintf(note, EBPFMON_NOTE_SIZE, EBPFMON_NOTE_SILENT);
     if (t->follower.oddServer >= EBPFMON_ODD_SERVER)
         snprintf(note, EBPFMON_NOTE_SIZE,
-                 "its CA server is as in no known release of EPICS Base: no names of CA clients, no "
-                 "puts that are refused");
+                 "its CA server is as in no known release of EPICS Base (%s): no names of CA clients, no "
+                 "puts that are refused", t->follower.oddMember);
     if (t->follower.oddLocks && t->wantedLevel > ebpfMonLevelPuts)
         snprintf(note, EBPFMON_NOTE_SIZE,
                  "puts only, nothing is counted: its lock sets are as in no known release of EPICS "

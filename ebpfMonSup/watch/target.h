@@ -149,6 +149,7 @@ typedef struct ebpfMonTarget {
         uint32_t  oddLinks;    /* links that lie in memory as in no known release of Base */
         uint64_t  oddAt;       /* not before, they and oddLocks are looked at again */
         unsigned  oddServer;   /* looks in a row at which its CA server lay in memory as in no known release */
+        const char *oddMember; /* … and the member of a struct that showed this at the last look */
         int       isServerKnown; /* it lies as expected */
         int       oddLocks;    /* so do its lock sets */
         int       seesPutLocks; /* ebpfMonTargetConf.seesPutLocks */

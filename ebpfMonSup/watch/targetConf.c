@@ -8,7 +8,7 @@ _Static_assert((int)EBPFMON_OFF == (int)ebpfMonLevelOff && (int)EBPFMON_PUTS == 
 /* How Base lies in the memory of this IOC. */
 static void fillLayout(struct ebpfMonTargetConf *conf, const ebpfMonTarget *t)
 {
-    const ebpfMonBaseRelease *o = &t->cat->base;
+    const ebpfMonBaseRelease *o = t->cat->base;
     const ebpfMonCommon *c = &t->cat->common;
 
     *conf = (struct ebpfMonTargetConf){
@@ -25,27 +25,27 @@ static void fillLayout(struct ebpfMonTargetConf *conf, const ebpfMonTarget *t)
         .phas = c->phas,
         .proc = c->proc,
         .tse = c->tse,
-        .clAddr = o->clAddr,
-        .clUser = o->clUser,
-        .clHost = o->clHost,
-        .clRecvBuf = o->clRecvBuf,
-        .clRecvStk = o->clRecvStk,
-        .clRecvCnt = o->clRecvCnt,
-        .ciuClient = o->ciuClient,
-        .ciuDbch = o->ciuDbch,
-        .ciuAs = o->ciuAs,
-        .asAccess = o->asAccess,
-        .ppnChan = o->ppnChan,
-        .ppnUsr = o->ppnUsr,
-        .dbfGap = (uint8_t)o->dbfGap,
-        .chanAddr = (uint8_t)o->chanAddr,
-        .linkType = (uint8_t)o->linkType,
-        .linkValue = (uint8_t)o->linkValue,
-        .linkPvname = (uint8_t)o->linkPvname,
-        .linkPvlMask = (uint8_t)o->linkPvlMask,
-        .ringHead = (uint8_t)o->ringHead,
-        .hasThreadNames = (uint8_t)o->hasThreadNames,
-        .onceHasLink = (uint8_t)o->onceHasLink,
+        .clAddr = o->client.addr,
+        .clUser = o->client.pUserName,
+        .clHost = o->client.pHostName,
+        .clRecvBuf = o->client.recvBuf,
+        .clRecvStk = o->client.recvStk,
+        .clRecvCnt = o->client.recvCnt,
+        .ciuClient = o->channel.client,
+        .ciuDbch = o->channel.dbch,
+        .ciuAs = o->channel.asClientPVT,
+        .asAccess = o->asgClient.access,
+        .ppnChan = o->notify.chan,
+        .ppnUsr = o->notify.usrPvt,
+        .dbfGap = (uint8_t)(EBPFMON_DBF_MENU - o->dbf.menu),
+        .chanAddr = o->has.channels ? EBPFMON_DbChannel_addr : 0,
+        .linkType = (uint8_t)o->link.type,
+        .linkValue = (uint8_t)o->link.constantStr,
+        .linkPvname = (uint8_t)o->link.pvname,
+        .linkPvlMask = (uint8_t)o->link.pvlMask,
+        .ringHead = (uint8_t)o->ring.nextPush,
+        .hasThreadNames = (uint8_t)o->has.threadNames,
+        .onceHasLink = (uint8_t)o->has.onceLink,
         .endsOtherwise = t->follower.att.core->calls && t->follower.att.core->calls->endsOtherwise,
     };
 }

@@ -6,6 +6,7 @@
 #include "host/ownMemory.h"
 #include "ioc/recordLinks.h"
 #include "watch/targetDatabase.h"
+#include "watch/targetLayouts.h"
 
 #define LOOK_NS     500000000ull   /* between two looks for new records while it starts, at least … */
 #define LOOK_OFF_NS 30000000000ull /* … and at level off, once it runs */
@@ -31,8 +32,7 @@ static int readCatalogue(ebpfMonTargets *targets, ebpfMonRecordTables *tables, e
                      "its database takes more memory or time to read than its size explains: set aside");
         return -1;
     }
-    if (t->image.core->oldNames & (1u << ebpfMonFnProcessNotify))
-        ebpfMonBaseReleaseSetPutNotify(&cat->base);
+    ebpfMonTargetLayoutsChoose(t, cat);
     if (old && ebpfMonCatalogueHasSameRecords(cat, old)) { /* aliases came (dbCreateAlias): all counts go on */
         ebpfMonTargetsLock(targets);
         ebpfMonRecordLinksTakeOver(cat, old);

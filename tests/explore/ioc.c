@@ -7,12 +7,12 @@
 #include "explore.h"
 #include "iocOwn.h"
 
-_Static_assert(offsetof(iocLockRecord, set) == EBPFMON_LOCKRECORD_SET &&
-               offsetof(iocLockRecord, precord) == EBPFMON_LOCKRECORD_PRECORD &&
-               offsetof(iocElement, precord) == EBPFMON_SCANELEMENT_PRECORD &&
-               offsetof(iocElement, list) == EBPFMON_SCANELEMENT_LIST &&
-               offsetof(iocList, first) == EBPFMON_SCANLIST_FIRST &&
-               offsetof(iocAddr, special) == EBPFMON_DBADDR_SPECIAL &&
+_Static_assert(offsetof(iocLockRecord, set) == EBPFMON_LockRecord_plockSet &&
+               offsetof(iocLockRecord, precord) == EBPFMON_LockRecord_precord &&
+               offsetof(iocElement, precord) == EBPFMON_ScanElement_precord &&
+               offsetof(iocElement, list) == EBPFMON_ScanElement_pscan_list &&
+               offsetof(iocList, first) == EBPFMON_ScanList_list &&
+               offsetof(iocAddr, special) == EBPFMON_DbAddr_special &&
                offsetof(iocLocker, maxrefs) == EBPFMON_LOCKER_MAXREFS &&
                offsetof(iocLocker, refs) == EBPFMON_LOCKER_REFS &&
                offsetof(iocRecord, time) - offsetof(iocRecord, pact) < EBPFMON_TIME_WINDOW &&

@@ -9,6 +9,7 @@
 #include "ioc/catalogue.h"
 #include "ioc/closure.h"
 #include "ioc/lockSets.h"
+#include "ioc/mutexes.h"
 #include "ioc/recordLinks.h"
 
 #define MEMORY 0x10000u
@@ -54,6 +55,7 @@ static void makeClosures(const ebpfMonCatalogue *cat)
 static void useCatalogue(ebpfMonMem *mem, ebpfMonCatalogue *cat)
 {
     ebpfMonRecordLinks *links = ebpfMonRecordLinksRead(mem, cat, EBPFMON_ALL_RECORDS);
+    const char *odd;
 
     FUZZ_CHECK(links);
     ebpfMonRecordLinksExchange(cat, links);
@@ -64,7 +66,8 @@ static void useCatalogue(ebpfMonMem *mem, ebpfMonCatalogue *cat)
         FUZZ_CHECK(cat->field[i].name[0] && ebpfMonCatalogueField(cat, cat->field[i].addr));
     makeClosures(cat);
     ebpfMonLockSetsAreKnown(mem, cat);
-    ebpfMonCaServerIsKnown(mem, cat, MEMORY + 8);
+    ebpfMonMutexesAreKnown(mem, cat, cat->base);
+    ebpfMonCaServerIsKnown(mem, cat, cat->base, MEMORY + 8, &odd);
     ebpfMonCaClientsFree(ebpfMonCaClientsRead(mem, cat, MEMORY + 8));
     links = ebpfMonRecordLinksRead(mem, cat, 0);
     if (links) {
@@ -93,7 +96,7 @@ void ebpfMonFuzzOne(const uint8_t *data, size_t size)
         ebpfMonCatalogueRelease(cat);
     }
     ebpfMonCatalogueCountNodes(mem, MEMORY);
-    ebpfMonCaServerCount(1, MEMORY + 8, ebpfMonBaseReleaseOwn(), &clients, &channels);
+    ebpfMonCaServerCount(1, MEMORY + 8, ebpfMonBaseReleaseGet(0), &clients, &channels);
     ebpfMonMemFree(mem);
     free(memory);
 }

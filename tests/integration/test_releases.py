@@ -5,6 +5,7 @@ prints a table. Other runs try only the Base of ebpfMon."""
 import getpass
 import os
 import struct
+import subprocess
 
 import pytest
 from tests.harness import ca, db, paths, rawca, releases
@@ -49,6 +50,17 @@ NO_TRUTH = {"READY"}
 COUNTERS = [line.split("$(P)")[1].split('"')[0] for line in DATABASE.splitlines() if 'CALC, "VAL+1"' in line]
 SCANNED = {line.split("$(P)")[1].split('"')[0]: line.split('SCAN, "')[1].split('"')[0]
            for line in DATABASE.splitlines() if 'SCAN, "' in line}
+
+
+def test_layout_is_the_known_one(tmp_path):
+    """tools/layout.sh finds the numbers of our own Base, as they are in the tree."""
+    if not (paths.BASE / "modules" / "database" / "src" / "ioc" / "db" / "dbScan.c").exists():
+        pytest.skip("this Base has no sources")
+    known = {f.name: f.read_text() for f in (paths.TOP / "bpf" / "contract").glob("layout*.h")}
+    for name, text in known.items():
+        (tmp_path / name).write_text(text)
+    subprocess.run([paths.TOP / "tools" / "layout.sh", paths.BASE, tmp_path], check=True, timeout=300)
+    assert {f.name: f.read_text() for f in tmp_path.iterdir()} == known
 
 
 @pytest.fixture(scope="module", params=BUILDS, ids=map(releases.title, BUILDS))

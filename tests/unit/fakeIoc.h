@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ioc/baseLayout.h"
+#include "baseLinks.h"
 #include "watch/target.h"
 
 typedef struct {
@@ -96,7 +96,7 @@ static void fakeMake(void)
     fake.menu.nChoice = 4;
     fake.menu.papChoiceValue = (uint64_t)(uintptr_t)fake.choices;
     cat->refs = 1;
-    cat->base = *ebpfMonBaseReleaseOwn();
+    cat->base = ebpfMonBaseReleaseGet(0);
     cat->rtype = calloc(2, sizeof(*cat->rtype));
     fakeAddType(cat, "ao", 0);
     fakeAddType(cat, "mbbo", 1);

@@ -11,7 +11,7 @@
 
 #include <epicsUnitTest.h>
 
-#include "ioc/baseLayout.h"
+#include "baseLinks.h"
 #include "ioc/closure.h"
 #include "watch/recordTables.h"
 #include "watch/typeTrial.h"
@@ -115,7 +115,7 @@ static void setForward(unsigned from, int to)
     memset(&r->flnk, 0, sizeof(r->flnk));
     if (to < 0)
         return;
-    r->flnk.type = LAYOUT_LINK_DB;
+    r->flnk.type = EBPFMON_LINK_DB;
     r->flnk.precord = (uint64_t)(uintptr_t)r;
     r->flnk.pvt = (uint64_t)(uintptr_t)&r->chan;
     r->chan.addr.precord = (uint64_t)(uintptr_t)&record[to];
@@ -135,7 +135,7 @@ static ebpfMonCatalogue *makeCatalogue(void)
     ebpfMonCatalogue *cat = calloc(1, sizeof(*cat));
 
     cat->refs = 1;
-    cat->base = *ebpfMonBaseReleaseOwn();
+    cat->base = ebpfMonBaseReleaseGet(0);
     cat->count = RECORDS;
     cat->rtypes = 1;
     cat->fields = 3;

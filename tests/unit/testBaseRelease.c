@@ -11,6 +11,7 @@
 #include "ioc/baseLink.h"
 #include "ioc/caServer.h"
 #include "ioc/lockSets.h"
+#include "watch/targetLayouts.h"
 
 static ebpfMonMem *mem;
 
@@ -19,49 +20,59 @@ static uint64_t at(const void *p)
     return (uint64_t)(uintptr_t)p;
 }
 
+/* EPICS 3.14. */
+static const ebpfMonBaseRelease *getOldest(void)
+{
+    unsigned i = 0;
+
+    while (ebpfMonBaseReleaseGet(i + 1))
+        i++;
+    return ebpfMonBaseReleaseGet(i);
+}
+
 static void testDecision(void)
 {
     static const struct {
         const char *what;
         ebpfMonBaseEvidence seen;
-        int ok, gap, oldLinks;
+        const char *odd; /* the member that is named */
+        int gap, oldLinks;
     } cases[] = {
-        { "EPICS 7 and 3.16.1", { 12, 16, 14, 17, 80 }, 1, 0, 0 },
-        { "EPICS 3.16.0.1: old numbers, new links", { 10, 14, 12, 15, 80 }, 1, 2, 0 },
-        { "EPICS 3.15 and 3.14.12", { 10, 14, 12, 15, 56 }, 1, 2, 1 },
-        { "EPICS 3.14.11: links without text", { 10, 14, 12, 15, 48 }, 0, 0, 0 },
-        { "new numbers, old links", { 12, 16, 14, 17, 56 }, 0, 0, 0 },
-        { "links of another size", { 12, 16, 14, 17, 88 }, 0, 0, 0 },
-        { "one type more", { 13, 17, 15, 18, 80 }, 0, 0, 0 },
-        { "one type more behind DBF_MENU", { 12, 17, 15, 18, 80 }, 0, 0, 0 },
-        { "a gap of 1", { 11, 15, 13, 16, 80 }, 0, 0, 0 },
-        { "links are numbered otherwise", { 12, 14, 16, 17, 80 }, 0, 0, 0 },
-        { "fields are missing", { UINT16_MAX, UINT16_MAX, UINT16_MAX, UINT16_MAX, 0 }, 0, 0, 0 },
+        { "EPICS 7 and 3.16.1", { 12, 16, 14, 17, 80 }, NULL, 0, 0 },
+        { "EPICS 3.16.0.1: old numbers, new links", { 10, 14, 12, 15, 80 }, NULL, 2, 0 },
+        { "EPICS 3.15 and 3.14.12", { 10, 14, 12, 15, 56 }, NULL, 2, 1 },
+        { "EPICS 3.14.11: links without text", { 10, 14, 12, 15, 48 }, "sizeof(struct link) is 48", 0, 0 },
+        { "new numbers, old links", { 12, 16, 14, 17, 56 }, "sizeof(struct link) is 56", 0, 0 },
+        { "links of another size", { 12, 16, 14, 17, 88 }, "link) is 88, in 7.0.9 to ", 0, 0 },
+        { "one type more", { 13, 17, 15, 18, 80 }, "DBF_MENU is 13", 0, 0 },
+        { "one type more behind DBF_MENU", { 12, 17, 15, 18, 80 }, "DBF_FWDLINK is 17", 0, 0 },
+        { "a gap of 1", { 11, 15, 13, 16, 80 }, "DBF_MENU is 11", 0, 0 },
+        { "links are numbered otherwise", { 12, 16, 15, 17, 80 }, "DBF_INLINK is 15", 0, 0 },
+        { "fields are missing", { UINT16_MAX, UINT16_MAX, UINT16_MAX, UINT16_MAX, 0 }, "DBF_MENU is 65535", 0, 0 },
     };
 
     testDiag("Which release an IOC has");
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        ebpfMonBaseRelease r;
         char why[160] = "";
-        int ok = ebpfMonBaseReleaseFind(&cases[i].seen, &r, why, sizeof(why)) == 0;
+        const ebpfMonBaseRelease *r = ebpfMonBaseReleaseFind(&cases[i].seen, why, sizeof(why));
 
-        if (cases[i].ok)
-            testOk(ok && r.dbfGap == cases[i].gap &&
-                       (r.linkType == offsetof(struct layoutOldLink, type)) == cases[i].oldLinks,
-                   "%s", cases[i].what);
+        if (!cases[i].odd)
+            testOk(r && EBPFMON_DBF_MENU - r->dbf.menu == cases[i].gap &&
+                       (r->link.type == offsetof(struct layoutOldLink, type)) == cases[i].oldLinks,
+                   "%s: %s", cases[i].what, r ? r->releases : why);
         else
-            testOk(!ok && strstr(why, "unknown release"), "%s: %s", cases[i].what, why);
+            testOk(!r && strstr(why, cases[i].odd), "%s: %s", cases[i].what, why);
     }
 }
 
 static void testTypes(void)
 {
-    ebpfMonBaseRelease old = { .dbfGap = 2 };
+    const ebpfMonBaseRelease *old = getOldest(), *newest = ebpfMonBaseReleaseGet(0);
 
     testDiag("Numbers of types");
-    testOk(ebpfMonBaseReleaseType(&old, 6) == ebpfMonDbfUlong && ebpfMonBaseReleaseType(&old, 7) == ebpfMonDbfFloat &&
-           ebpfMonBaseReleaseType(&old, 15) == ebpfMonDbfNoaccess, "the numbers are those of EPICS 3.15");
-    testOk(ebpfMonBaseReleaseType(ebpfMonBaseReleaseOwn(), 7) == ebpfMonDbfInt64, "the numbers are those of EPICS 7");
+    testOk(ebpfMonBaseReleaseType(old, 6) == ebpfMonDbfUlong && ebpfMonBaseReleaseType(old, 7) == ebpfMonDbfFloat &&
+           ebpfMonBaseReleaseType(old, 15) == ebpfMonDbfNoaccess, "the numbers are those of EPICS 3.15");
+    testOk(ebpfMonBaseReleaseType(newest, 7) == ebpfMonDbfInt64, "the numbers are those of EPICS 7");
 }
 
 /* Reads a link of A:SEQ. Returns the record that it leads to and sets "addrAt", or returns -1 if the link is not as
@@ -81,25 +92,22 @@ static int follow(const ebpfMonBaseRelease *base, const void *link, uint64_t *ad
 
 static void testLinks(void)
 {
-    const ebpfMonBaseRelease *own = ebpfMonBaseReleaseOwn();
+    const ebpfMonBaseRelease *own = ebpfMonBaseReleaseGet(0), *before = getOldest();
     struct layoutDbAddr addr = { .precord = fakeAddress(FAKE_SEL), .pfield = fakeAddress(FAKE_SEL) + 100,
                                  .pfldDes = at(fakeField(FAKE_SEL, "VAL")), .no_elements = 1 };
     struct { struct layoutDbChannel chan; uint64_t more; } channel = { { .name = at("A:SEL"), .addr = addr }, 0 };
     struct { struct layoutDbAddr addr; uint64_t more[2]; } bare = { addr, { 0 } };
-    struct layoutPvLink link = { .precord = fakeAddress(FAKE_SEQ), .type = LAYOUT_LINK_DB, .pvt = at(&channel) };
-    struct layoutOldLink old = { .precord = fakeAddress(FAKE_SEQ), .type = LAYOUT_LINK_DB, .pvt = at(&bare) };
-    ebpfMonBaseEvidence seen = { 10, 14, 12, 15, LAYOUT_OLDLINK_SIZE };
-    ebpfMonBaseRelease before;
+    struct layoutPvLink link = { .precord = fakeAddress(FAKE_SEQ), .type = EBPFMON_LINK_DB, .pvt = at(&channel) };
+    struct layoutOldLink old = { .precord = fakeAddress(FAKE_SEQ), .type = EBPFMON_LINK_DB, .pvt = at(&bare) };
     uint64_t found;
     char why[160];
 
     testDiag("Where a database link leads");
-    ebpfMonBaseReleaseFind(&seen, &before, why, sizeof(why));
     testOk(follow(own, &link, &found) == FAKE_SEL && found == at(&channel.chan.addr),
            "the link has a dbChannel (since 7.0.5)");
     link.pvt = at(&bare);
     testOk(follow(own, &link, &found) == FAKE_SEL && found == at(&bare), "the link has a DBADDR (up to 7.0.4.1)");
-    testOk(follow(&before, &old, &found) == FAKE_SEL && found == at(&bare), "the link is a struct link of 3.15");
+    testOk(follow(before, &old, &found) == FAKE_SEL && found == at(&bare), "the link is a struct link of 3.15");
     bare.addr.pfield = bare.addr.precord;
     testOk(follow(own, &link, &found) == FAKE_SEL && found == at(&bare),
            "a DBADDR of a NAME field: the address of the record is in it twice");
@@ -161,55 +169,119 @@ static void makeClient(const ebpfMonBaseRelease *b)
 
     memset(&rsrv, 0, sizeof(rsrv));
     rsrv.q = (struct layoutList){ at(rsrv.client), at(rsrv.client), 1, 0 };
-    memcpy(rsrv.client + b->clAddr, &family, sizeof(family));
-    set64(rsrv.client, b->clRecvBuf, at(rsrv.buf));
-    set64(rsrv.client, b->clUser, at("anna"));
-    set64(rsrv.client, b->clHost, at("office1"));
-    memcpy(rsrv.client + b->clChans, &channels, sizeof(channels));
-    set64(rsrv.ciu, b->ciuClient, at(rsrv.client));
-    set64(rsrv.ciu, b->ciuAs, at(rsrv.as));
+    memcpy(rsrv.client + b->client.addr, &family, sizeof(family));
+    set64(rsrv.client, b->client.recvBuf, at(rsrv.buf));
+    set64(rsrv.client, b->client.pUserName, at("anna"));
+    set64(rsrv.client, b->client.pHostName, at("office1"));
+    memcpy(rsrv.client + b->client.chanList, &channels, sizeof(channels));
+    set64(rsrv.ciu, b->channel.client, at(rsrv.client));
+    set64(rsrv.ciu, b->channel.asClientPVT, at(rsrv.as));
     rsrv.chan.addr.precord = fakeAddress(FAKE_AO);
-    set64(rsrv.ciu, b->ciuDbch, b->chanAddr ? at(&rsrv.chan) : fakeAddress(FAKE_AO));
+    set64(rsrv.ciu, b->channel.dbch, b->has.channels ? at(&rsrv.chan) : fakeAddress(FAKE_AO));
 }
+
+static const char *odd; /* member of a struct of the server */
 
 static int isServerKnown(void)
 {
     ebpfMonMemFlush(mem);
-    return ebpfMonCaServerIsKnown(mem, fake.t->cat, at(&rsrv.q));
+    return ebpfMonCaServerIsKnown(mem, fake.t->cat, fake.t->cat->base, at(&rsrv.q), &odd);
 }
 
 static void testServer(int is314)
 {
-    ebpfMonBaseRelease other = *ebpfMonBaseReleaseOwn(), *b = &fake.t->cat->base;
+    const ebpfMonBaseRelease *b = is314 ? getOldest() : ebpfMonBaseReleaseGet(0);
+    const ebpfMonBaseRelease *other = is314 ? ebpfMonBaseReleaseGet(0) : getOldest();
 
     testDiag("The CA server of EPICS %s", is314 ? "3.14" : "7");
-    if (is314)
-        ebpfMonBaseReleaseSetPutNotify(b);
-    else
-        ebpfMonBaseReleaseSetPutNotify(&other);
+    fake.t->cat->base = b;
     makeClient(b);
     testOk(isServerKnown() == 1, "a client with a channel is recognised");
-    makeClient(&other);
-    testOk(isServerKnown() == -1, "a client of another release is not");
+    makeClient(other);
+    testOk(isServerKnown() == -1 && strcmp(odd, "channel_in_use.dbch") == 0, "a client of another release is not");
     makeClient(b);
-    memset(rsrv.client + b->clChans, 0, sizeof(struct layoutList));
+    memset(rsrv.client + b->client.chanList, 0, sizeof(struct layoutList));
     testOk(isServerKnown() == 0, "a client without channels does not show the release");
     makeClient(b);
-    rsrv.client[b->clAddr] = 7;
-    testOk(isServerKnown() == -1, "the client has no address");
+    rsrv.client[b->client.addr] = 7;
+    testOk(isServerKnown() == -1 && strcmp(odd, "client.addr") == 0, "the client has no address");
     makeClient(b);
-    set64(rsrv.client, b->clUser, 12);
-    testOk(isServerKnown() == -1, "the client has no name");
+    set64(rsrv.client, b->client.pUserName, 12);
+    testOk(isServerKnown() == -1 && strcmp(odd, "client.pUserName") == 0, "the client has no name");
     makeClient(b);
-    set64(rsrv.ciu, b->ciuClient, 0);
-    testOk(isServerKnown() == -1, "the channel belongs to no client");
+    set64(rsrv.ciu, b->channel.client, 0);
+    testOk(isServerKnown() == -1 && strcmp(odd, "channel_in_use.client") == 0, "the channel belongs to no client");
     rsrv.q = (struct layoutList){ 0 };
     testOk(isServerKnown() == 0, "the list has no client");
 }
 
+/* An epicsMutexParm in the layout of a release, as the mutex of all lock sets. */
+static void makeMutex(const ebpfMonBaseRelease *b)
+{
+    static struct layoutLockRecord lock[FAKE_RECORDS];
+    static struct layoutLockSet set;
+    static char mutex[80];
+    const int32_t line = 127;
+
+    memset(mutex, 0, sizeof(mutex));
+    set64(mutex, b->mutex.pFileName, at("../db/dbLock.c"));
+    memcpy(mutex + b->mutex.lineno, &line, sizeof(line));
+    if (b->mutex.id)
+        set64(mutex, b->mutex.id, at(rsrv.buf));
+    set.lock = at(mutex);
+    fake.t->cat->common.lset = offsetof(fakeRecord, desc);
+    for (unsigned i = 0; i < FAKE_RECORDS; i++) {
+        lock[i] = (struct layoutLockRecord){ .plockSet = at(&set), .precord = fakeAddress(i) };
+        set64(fake.rec[i].desc, 0, at(&lock[i]));
+    }
+}
+
+static int isChosen(unsigned from, const ebpfMonBaseRelease *expected)
+{
+    fake.t->cat->base = ebpfMonBaseReleaseGet(from);
+    ebpfMonTargetLayoutsChoose(fake.t, fake.t->cat);
+    return fake.t->cat->base == expected;
+}
+
+static void testChoice(void)
+{
+    static ebpfMonBinary core;
+    const ebpfMonBaseRelease *newest = ebpfMonBaseReleaseGet(0), *second = ebpfMonBaseReleaseGet(1);
+    ebpfMonTarget *t = fake.t;
+    int looks = 0;
+
+    testDiag("Two layouts of EPICS 7");
+    t->follower.mem = mem;
+    t->image.core = &core;
+    makeMutex(newest);
+    testOk(isChosen(0, newest) && isChosen(1, newest), "%s: the first layout fits", newest->releases);
+    makeMutex(second);
+    testOk(isChosen(0, second), "%s: only the second one fits", second->releases);
+    memset(fake.rec, 0, sizeof(fake.rec));
+    testOk(isChosen(1, newest), "as long as nothing tells them apart, it is the first");
+    for (unsigned i = 2; ebpfMonBaseReleaseGet(i); i++)
+        if (ebpfMonBaseReleaseIsAlike(ebpfMonBaseReleaseGet(i), getOldest())) {
+            testOk(isChosen(i, ebpfMonBaseReleaseGet(i)), "EPICS 3.15");
+            core.oldNames = 1u << ebpfMonFnProcessNotify;
+            testOk(isChosen(i, getOldest()), "EPICS 3.14 has another function");
+            core.oldNames = 0;
+            break;
+        }
+    makeClient(newest);
+    makeMutex(second);
+    t->image.clientQ = at(&rsrv.q);
+    t->follower.isPrepared = 1;
+    t->cat->base = newest;
+    set64(rsrv.ciu, newest->channel.dbch, 8);
+    while (!ebpfMonTargetLayoutsLookAtServer(t) && looks++ < 9)
+        ;
+    testOk(looks == EBPFMON_ODD_SERVER - 1 && strcmp(t->follower.oddMember, "channel_in_use.dbch") == 0 &&
+           !t->follower.isServerKnown, "no layout fits to the CA server: %s is named", t->follower.oddMember);
+}
+
 MAIN(testBaseRelease)
 {
-    testPlan(11 + 2 + 9 + 3 + 14);
+    testPlan(11 + 2 + 9 + 3 + 14 + 6);
     fakeMake();
     mem = ebpfMonMemNew(getpid());
     testDecision();
@@ -218,6 +290,7 @@ MAIN(testBaseRelease)
     testLockSets();
     testServer(0);
     testServer(1);
+    testChoice();
     ebpfMonMemFree(mem);
     return testDone();
 }

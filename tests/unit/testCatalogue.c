@@ -190,15 +190,15 @@ static void testFields(const ebpfMonCatalogue *cat)
     f = wf < 0 ? NULL : &cat->field[cat->rtype[cat->rec[wf].rtype].valField];
     testOk(f && f->arrayPtr == offsetof(waveformRecord, bptr) && f->arrayCount == offsetof(waveformRecord, nord)
         && cat->rtype[f->rtype].recSize == sizeof(waveformRecord), "the array of waveform");
-    testOk(offsetof(struct layoutPvLink, pvt) == offsetof(struct link, value.pv_link.pvt)
-        && offsetof(struct layoutPvLink, pvlMask) == offsetof(struct link, value.pv_link.pvlMask)
-        && offsetof(struct layoutPvLink, type) == offsetof(struct link, type)
-        && offsetof(struct layoutDbChannel, addr.pfldDes) == offsetof(dbChannel, addr.pfldDes)
-        && offsetof(struct layoutFldDes, offset) == offsetof(dbFldDes, offset)
-        && offsetof(struct layoutRecordNode, flags) == offsetof(dbRecordNode, flags)
-        && offsetof(struct layoutRecordType, rec_size) == offsetof(dbRecordType, rec_size)
-        && LAYOUT_RECLIST == offsetof(dbRecordType, recList)
-        && LAYOUT_RECORDTYPELIST == offsetof(dbBase, recordTypeList), "the layout is that of our own headers");
+    testOk(cat->base->link.pvt == offsetof(struct link, value.pv_link.pvt)
+        && cat->base->link.pvlMask == offsetof(struct link, value.pv_link.pvlMask)
+        && cat->base->link.type == offsetof(struct link, type)
+        && EBPFMON_DbChannel_addr == offsetof(dbChannel, addr) && EBPFMON_DbAddr_pfldDes == offsetof(dbAddr, pfldDes)
+        && EBPFMON_FldDes_offset == offsetof(dbFldDes, offset)
+        && EBPFMON_RecordNode_flags == offsetof(dbRecordNode, flags)
+        && EBPFMON_RecordType_rec_size == offsetof(dbRecordType, rec_size)
+        && EBPFMON_RecordType_recList == offsetof(dbRecordType, recList)
+        && EBPFMON_RECORDTYPELIST == offsetof(dbBase, recordTypeList), "the layout is that of our own headers");
 }
 
 static void testFind(const ebpfMonCatalogue *cat)

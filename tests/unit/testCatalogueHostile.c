@@ -14,8 +14,8 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 #include "ioc/catalogue.h"
-#include "ioc/baseLayout.h"
 #include "ioc/recordLinks.h"
+#include "baseLinks.h"
 #include "randomTest.h"
 
 #define ARENA   (256 * 1024)
@@ -41,7 +41,7 @@ static const char *const fieldName[] = {"NORD", "PACT", "PPN", "LSET", "DISP", "
 typedef struct {
     uint64_t base; /* the variable pdbbase */
     struct {
-        uint64_t skip[LAYOUT_RECORDTYPELIST / 8];
+        uint64_t skip[EBPFMON_RECORDTYPELIST / 8];
         struct layoutList types;
     } db;
     struct layoutRecordType type[TYPES];
@@ -102,9 +102,9 @@ static void build(void)
             f->pap[t][i] = at(d);
             d->name = at(f->fieldName[i]);
             d->field_type = (uint32_t)typeOf(fieldName[i]);
-            d->special = strcmp(fieldName[i], "VAL") ? 0 : LAYOUT_SPC_DBADDR;
+            d->special = strcmp(fieldName[i], "VAL") ? 0 : EBPFMON_SPC_DBADDR;
             d->offset = (uint16_t)(strcmp(fieldName[i], "FLNK") ? i * 8 : LINK_AT);
-            d->size = strcmp(fieldName[i], "FLNK") ? 8 : (int16_t)LAYOUT_LINK_SIZE;
+            d->size = strcmp(fieldName[i], "FLNK") ? 8 : (int16_t)sizeof(struct layoutPvLink);
         }
         link2(&f->type[t].recList, f->node[t], sizeof(f->node[t][0]), RECS);
         for (int i = 0; i < RECS; i++) {
@@ -113,7 +113,7 @@ static void build(void)
             sprintf(f->name[t][i], "R%d.%d", t, i);
             f->node[t][i].recordname = at(f->name[t][i]);
             f->node[t][i].precord = at(f->rec[t][i]);
-            link->type = LAYOUT_LINK_DB;
+            link->type = EBPFMON_LINK_DB;
             link->precord = at(f->rec[t][i]);
             link->pvt = at(&f->chan[t][i]);
             f->chan[t][i].addr.precord = at(f->rec[t][(i + 1) % RECS]);
@@ -121,7 +121,7 @@ static void build(void)
         }
     }
     f->node[0][1].precord = f->node[0][0].precord; /* an alias */
-    f->node[0][1].flags = LAYOUT_ISALIAS;
+    f->node[0][1].flags = EBPFMON_ISALIAS;
 }
 
 /* Changes one word of the structs. */
@@ -280,9 +280,9 @@ static void testDamage(void)
 
     testOk(readIt() == TYPES * RECS - 1 && !why[0], "sound, it is read%s", why);
     testOk(edges == TYPES * RECS - 2, "%u links; the one to where an alias has its record is none", edges);
-    flnk->type = LAYOUT_LINK_CA;
+    flnk->type = EBPFMON_LINK_CA;
     testOk(readIt() > 0 && edges == TYPES * RECS - 3, "a link that is not a database link is not listed");
-    flnk->type = LAYOUT_LINK_DB;
+    flnk->type = EBPFMON_LINK_DB;
     testOk(ebpfMonCatalogueCountNodes(mem, at(&f->base)) == TYPES * RECS, "and the nodes are counted");
 
     REFUSED("a list that loops", "changed while it was read", node[RECS - 1].next = at(&node[0]));
@@ -365,7 +365,7 @@ static void testShared(void)
     for (int i = 0; i < EBPFMON_FIELDS_LIMIT; i++)
         pap[i] = at(&f->field[0][i % FIELDS]);
     for (int i = 0; i < FIELDS; i++)
-        f->field[0][i].special = LAYOUT_SPC_DBADDR;
+        f->field[0][i].special = EBPFMON_SPC_DBADDR;
     for (int t = 0; t < SHARED; t++) {
         type[t] = f->type[0];
         type[t].papFldDes = at(pap);

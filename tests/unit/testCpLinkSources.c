@@ -26,7 +26,7 @@ static void setLink(uint32_t record, char *name)
     struct layoutPvLink *link = &sceneMemory[record].inp;
 
     link->precord = (uintptr_t)&sceneMemory[record];
-    link->type = LAYOUT_LINK_CA;
+    link->type = EBPFMON_LINK_CA;
     link->pvname = (uintptr_t)name;
 }
 
@@ -99,7 +99,7 @@ MAIN(testCpLinkSources)
     testOk(find(first, 5, caLink(inp, 40, stamp, 4), &s), "link and time stamp may be anywhere in the IOC's memory");
     testOk(!find(first, 5, caLink(inp, 16, other, 60), &s), "a record with another time stamp has no source");
     testOk(!find(first, 6, caLink(inp, 16, stamp, 60), &s), "neither has the link of another record");
-    inp->type = LAYOUT_LINK_DB;
+    inp->type = EBPFMON_LINK_DB;
     testOk(!find(first, 5, caLink(inp, 16, stamp, 60), &s), "nor a link that is not a CA link any more");
     setLink(5, unknown);
     testOk(!find(first, 5, caLink(inp, 16, stamp, 60), &s), "nor a link to a record that no IOC of this host has");

@@ -108,7 +108,6 @@ static void beginIoc(void)
     target = makeIoc();
     target->image.core = &core;
     target->putsSince = UINT64_MAX;
-    target->cat->base.hasLockMany = 1;
     ebpfMonAttachInit(&target->follower.att, target->pid, &target->image, 0);
     ebpfMonBudgetInit(&target->follower.budget);
     ebpfMonRecordTablesAdd(recordTables, target);

@@ -309,7 +309,7 @@ static void makeClients(void)
 static int count(unsigned *clients, unsigned *channels)
 {
     *clients = *channels = 77;
-    return ebpfMonCaServerCount(getpid(), at(&queue), ebpfMonBaseReleaseOwn(), clients, channels);
+    return ebpfMonCaServerCount(getpid(), at(&queue), ebpfMonBaseReleaseGet(0), clients, channels);
 }
 
 static void testClients(void)
@@ -345,7 +345,7 @@ static void testClients(void)
     makeClients();
     client[1].chans.count = -5;
     testOk1(count(&clients, &channels) == -1);
-    testOk1(ebpfMonCaServerCount(getpid(), 0, ebpfMonBaseReleaseOwn(), &clients, &channels) == -1);
+    testOk1(ebpfMonCaServerCount(getpid(), 0, ebpfMonBaseReleaseGet(0), &clients, &channels) == -1);
     for (int i = 0; i < 20000; i++) { /* any contents of the memory */
         makeClients();
         for (int k = 0; k < 4; k++) {

@@ -332,7 +332,7 @@ static void putLinkText(const char *text)
     makePut(FAKE_SEQ, "OUT", 0, 0);
     put.ev.site = EBPFMON_SITE_LINK;
     put.ev.dbrType = 0; /* DBR_STRING */
-    put.ev.linkType = EBPFMON_LINKTYPE_DB;
+    put.ev.linkType = EBPFMON_LINK_DB;
     put.ev.linkMask = 4; /* pvlOptPP, link.h */
     put.ev.oldLen = (uint32_t)strlen(before) + 1;
     put.ev.newLen = (uint32_t)len;

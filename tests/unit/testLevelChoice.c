@@ -12,6 +12,16 @@ static ebpfMonCatalogue cat;
 static ebpfMonBinary core;
 static ebpfMonFilter filter;
 
+/* EPICS 3.14, without dbScanLockMany. */
+static const ebpfMonBaseRelease *getOldest(void)
+{
+    unsigned i = 0;
+
+    while (ebpfMonBaseReleaseGet(i + 1))
+        i++;
+    return ebpfMonBaseReleaseGet(i);
+}
+
 /* An IOC that runs, has all symbols, and may be watched at any level. */
 static ebpfMonTarget makeTarget(ebpfMonLevel asked)
 {
@@ -19,7 +29,7 @@ static ebpfMonTarget makeTarget(ebpfMonLevel asked)
 
     memset(&cat, 0, sizeof(cat));
     memset(&core, 0, sizeof(core));
-    cat.base.hasLockMany = 1;
+    cat.base = ebpfMonBaseReleaseGet(0);
     for (int fn = 0; fn < ebpfMonFnCount; fn++)
         core.site[fn].cls = ebpfMonSiteFast;
     filter = ebpfMonFilterDefault;
@@ -50,7 +60,7 @@ static void testLevels(void)
     core.isRecognised = 1;
     core.site[ebpfMonFnScanUnlockMany].cls = ebpfMonSiteNone;
     testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelPuts, "… or if the end of some chains was not recognised");
-    cat.base.hasLockMany = 0;
+    cat.base = getOldest();
     testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelChains, "… but not if its release does not have this function");
     t = makeTarget(ebpfMonLevelOff);
     t.follower.oddLinks = 1;
@@ -93,7 +103,7 @@ static void testProbes(void)
            !has(&t, ebpfMonLevelChains, ebpfMonProgCheckPut) && !has(&t, ebpfMonLevelChains, ebpfMonProgNotify),
            "the clients of a CA server as in no known release are not read");
     testOk1(has(&t, ebpfMonLevelChains, ebpfMonProgUnlockMany));
-    cat.base.hasLockMany = 0;
+    cat.base = getOldest();
     testOk(!has(&t, ebpfMonLevelChains, ebpfMonProgUnlockMany),
            "no probe at a function that its release does not have");
 }

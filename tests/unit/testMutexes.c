@@ -42,10 +42,23 @@ static void makeRecords(void)
     set[1].records.node.next = &lockRecord[2].node;
 }
 
+/* The first layout that fits to the mutexes of this process, or else the first of all. */
+static const ebpfMonBaseRelease *findLayout(ebpfMonMem *mem)
+{
+    ebpfMonRecord rec[RECORDS] = { { .addr = address[0] }, { .addr = address[1] }, { .addr = address[2] } };
+    const ebpfMonCatalogue cat = { .rec = rec, .count = RECORDS, .common.lset = LSET };
+    const ebpfMonBaseRelease *base;
+
+    for (unsigned i = 0; (base = ebpfMonBaseReleaseGet(i)) != NULL; i++)
+        if (ebpfMonMutexesAreKnown(mem, &cat, base) > 0)
+            return base;
+    return ebpfMonBaseReleaseGet(0);
+}
+
 static ebpfMonMutexes *readAll(void)
 {
     ebpfMonMem *mem = ebpfMonMemNew(getpid());
-    ebpfMonMutexes *m = ebpfMonMutexesRead(mem, address, RECORDS, LSET);
+    ebpfMonMutexes *m = ebpfMonMutexesRead(mem, findLayout(mem), address, RECORDS, LSET);
 
     ebpfMonMemFree(mem);
     return m;

@@ -162,7 +162,7 @@ static void testLinkField(void)
     struct layoutPvLink *out = &fake.rec[FAKE_AO].out;
 
     testDiag("A link field");
-    *out = (struct layoutPvLink){ .type = LAYOUT_LINK_DB, .pvname = (uint64_t)(uintptr_t)fake.rec[FAKE_SEL].name };
+    *out = (struct layoutPvLink){ .type = EBPFMON_LINK_DB, .pvname = (uint64_t)(uintptr_t)fake.rec[FAKE_SEL].name };
     for (int wrong = 0; wrong < 2; wrong++) {
         count = 0;
         addLinkPut(10, 5, wrong ? "A:XYZ NPP NMS" : "A:SEL NPP NMS");

@@ -213,7 +213,7 @@ static void testCauses(void)
     ev.root = fakeAddress(FAKE_CALC);
     findWriter(&ev, NULL);
     testOk(strstr(put.origin, "queued once") != NULL, "%s", put.origin);
-    fake.rec[FAKE_CALC].inp = (struct layoutPvLink){ .type = LAYOUT_LINK_CA, .pvlMask = LAYOUT_PVL_CP,
+    fake.rec[FAKE_CALC].inp = (struct layoutPvLink){ .type = EBPFMON_LINK_CA, .pvlMask = EBPFMON_PVL_CP,
                                                      .pvname = (uint64_t)(uintptr_t)fake.rec[FAKE_AO].name };
     findWriter(&ev, NULL);
     testOk(strstr(put.origin, "CP link from A:AO") != NULL, "%s", put.origin);

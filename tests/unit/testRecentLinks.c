@@ -42,21 +42,21 @@ static void testChanges(void)
     testDiag("links that change");
     testOk(findRecord(fakeLinkAddr(), AT) == FAKE_SEQ && findRecord(otherAddr(), AT) == -1,
            "at first only the table is asked");
-    setLink(FAKE_AO, &other, LAYOUT_LINK_DB);
+    setLink(FAKE_AO, &other, EBPFMON_LINK_DB);
     testOk(findRecord(otherAddr(), AT) == -1, "a link that nobody put is not looked at");
     ebpfMonRecentLinksAdd(recent, fake.t->iocId, ownerOf(FAKE_AO), AT);
     testOk(findRecord(otherAddr(), AT + MS) == FAKE_AO, "a new link has an address that the table does not have");
     testOk(findRecord(fakeLinkAddr(), AT + MS) == FAKE_SEQ, "the others are in the table still");
-    setLink(FAKE_AO, &other, LAYOUT_LINK_CA);
+    setLink(FAKE_AO, &other, EBPFMON_LINK_CA);
     testOk(findRecord(otherAddr(), AT + MS) == -1, "a CA link writes by no address");
-    setLink(FAKE_AO, NULL, LAYOUT_LINK_DB);
+    setLink(FAKE_AO, NULL, EBPFMON_LINK_DB);
     testOk(findRecord(otherAddr(), AT + MS) == -1, "nor does a link that leads nowhere");
 
-    setLink(FAKE_SEQ, &other, LAYOUT_LINK_DB);
+    setLink(FAKE_SEQ, &other, EBPFMON_LINK_DB);
     ebpfMonRecentLinksAdd(recent, fake.t->iocId, ownerOf(FAKE_SEQ), AT + 2 * MS);
     testOk(findRecord(otherAddr(), AT + 3 * MS) == FAKE_SEQ, "a known link leads somewhere else");
     testOk(findRecord(fakeLinkAddr(), AT + 3 * MS) == -1, "the address that it had before belongs to nobody");
-    setLink(FAKE_AO, &fake.link, LAYOUT_LINK_DB);
+    setLink(FAKE_AO, &fake.link, EBPFMON_LINK_DB);
     testOk(findRecord(fakeLinkAddr(), AT + 3 * MS) == FAKE_AO, "… or to the link that has it now");
 }
 

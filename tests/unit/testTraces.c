@@ -358,7 +358,7 @@ static void cpLinks(void)
                                                     .eachThread = eachThread }, onTrace, &heard);
     memset(&heard, 0, sizeof(heard));
     exports = 0;
-    sceneMemory[5].inp = (struct layoutPvLink){ .precord = (uintptr_t)&sceneMemory[5], .type = LAYOUT_LINK_CA,
+    sceneMemory[5].inp = (struct layoutPvLink){ .precord = (uintptr_t)&sceneMemory[5], .type = EBPFMON_LINK_CA,
                                                 .pvname = (uintptr_t)name };
     b = chainOf(2, 1010 * MS, 5, UINT32_MAX);
     ev = (struct ebpfMonHandOverEvent){ .head = b.head, .what.isLink = 1 };

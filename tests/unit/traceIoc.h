@@ -11,7 +11,7 @@
 
 #include "common/hash.h"
 #include "ebpfMonEvent.h"
-#include "ioc/baseLayout.h"
+#include "baseLinks.h"
 #include "trace/traceChain.h"
 #include "watch/target.h"
 
@@ -50,7 +50,7 @@ static inline ebpfMonCatalogue *sceneNewCatalogue(uint32_t count)
 
     cat->refs = 1;
     cat->since = ++sceneReadAt;
-    cat->base = *ebpfMonBaseReleaseOwn();
+    cat->base = ebpfMonBaseReleaseGet(0);
     cat->count = count;
     cat->rtypes = 1;
     cat->rtype = calloc(1, sizeof(*cat->rtype));

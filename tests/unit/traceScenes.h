@@ -359,7 +359,7 @@ static void sceneCpLink(void)
     SEND(a, 0, 1, 2);
     stamp = sceneStamp(a.begin + 33 * US);
     sceneMemory[15].inp.precord = sceneTarget->cat->rec[15].addr;
-    sceneMemory[15].inp.type = LAYOUT_LINK_CA;
+    sceneMemory[15].inp.type = EBPFMON_LINK_CA;
     sceneMemory[15].inp.pvname = (uintptr_t)name;
     link = (uintptr_t)&sceneMemory[15].inp;
     b = sceneChain("scanOnce", 21, 120010 * MS, 15);
