@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The numbers of Base that the monitor uses: the list from which tools/layout.sh makes bpf/contract/layout*.h. Each line
- * becomes a line of assembler, so nothing has to run. BASE is the release: 7000801 is 7.0.8.1, 3141200 is 3.14.12.
+ * The numbers of Base that the monitor uses: the list from which tools/layout.sh makes bpf/contract/layout*.h. Each
+ * line becomes a line of assembler, so nothing has to run. BASE is the release: 7000801 is 7.0.8.1, 3141200 is 3.14.12.
  * Members have Base's names.
  *
  *   LAYOUT  an offset or number that may differ between releases; a member of ebpfMonBaseRelease (ioc/baseRelease.h)

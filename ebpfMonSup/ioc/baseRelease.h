@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What differs between releases of EPICS Base: a table of layouts, which tools/layout.sh made of the sources of each
- * release (bpf/contract/layoutRELEASE.h). The memory of an IOC chooses: the first layout that fits is taken, because sites change
- * their releases, and the text of the version does not show that. No other file depends on the release. What all
- * releases have in common is in baseLayout.h. The table does not change; any thread.
+ * release (bpf/contract/layoutRELEASE.h). The memory of an IOC chooses: the first layout that fits is taken, because
+ * sites change their releases, and the text of the version does not show that. No other file depends on the release.
+ * What all releases have in common is in baseLayout.h. The table does not change; any thread.
  */
 #ifndef EBPFMON_BASERELEASE_H
 #define EBPFMON_BASERELEASE_H

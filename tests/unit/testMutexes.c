@@ -22,7 +22,7 @@ typedef struct Record Record;
 typedef struct { ELLNODE node; LockSet *set; Record *precord; } LockRecord;
 struct Record { long pad; LockRecord *lset; };
 
-/* As epicsMutexParm. */
+/* As epicsMutexParm before 7.0.9. */
 typedef struct { ELLNODE node; void *id; const char *file; int line; } Mutex;
 
 static Record     record[RECORDS];
@@ -53,6 +53,16 @@ static const ebpfMonBaseRelease *findLayout(ebpfMonMem *mem)
         if (ebpfMonMutexesAreKnown(mem, &cat, base) > 0)
             return base;
     return ebpfMonBaseReleaseGet(0);
+}
+
+/* The mutex of the operating system. */
+static uint64_t findFutex(epicsMutexId mutex)
+{
+    ebpfMonMem *mem = ebpfMonMemNew(getpid());
+    const ebpfMonBaseRelease *base = findLayout(mem);
+
+    ebpfMonMemFree(mem);
+    return base->mutex.osd ? (uintptr_t)mutex + base->mutex.osd : (uintptr_t)((Mutex *)mutex)->id;
 }
 
 static ebpfMonMutexes *readAll(void)
@@ -92,8 +102,8 @@ static void testReal(void)
     testOk((int)ebpfMonMutexesCount(m) == before + 1, "%zu mutexes: one more than %d", ebpfMonMutexesCount(m), before);
     found = ebpfMonMutexesFind(m, (uintptr_t)own);
     testOk(isCreatedAt(found, line) && !found->record, "found by its epicsMutexId, with file and line");
-    testOk(found == ebpfMonMutexesFind(m, (uintptr_t)((Mutex *)own)->id), "… by its futex");
-    testOk(found == ebpfMonMutexesFind(m, (uintptr_t)((Mutex *)own)->id + 8), "… and by that of EPICS 3.14");
+    testOk(found == ebpfMonMutexesFind(m, findFutex(own)), "… by its futex");
+    testOk(found == ebpfMonMutexesFind(m, findFutex(own) + 8), "… and by that of EPICS 3.14");
     found = ebpfMonMutexesFind(m, (uintptr_t)set[0].lock);
     testOk(found && found->record == address[1], "a lock set has its first record");
     found = ebpfMonMutexesFind(m, (uintptr_t)set[1].lock);
