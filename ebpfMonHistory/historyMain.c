@@ -33,7 +33,8 @@ static const struct option options[] = {
     {"value", required_argument, NULL, 'v'}, {"kind", required_argument, NULL, 'k'},
     {"unexpected", no_argument, NULL, 'x'}, {"automatic", no_argument, NULL, 'a'},
     {"number", required_argument, NULL, 'n'}, {"file", required_argument, NULL, 'd'}, {"json", no_argument, NULL, 'J'},
-    {"report", no_argument, NULL, 'r'}, {"csv", no_argument, NULL, 'C'}, {"caputlog", no_argument, NULL, 'P'}, {"help", no_argument, NULL, 'h'},
+    {"report", no_argument, NULL, 'r'}, {"csv", no_argument, NULL, 'C'},
+    {"caputlog", no_argument, NULL, 'P'}, {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0}
 };
 

@@ -24,8 +24,8 @@ static const part parts[] = {
     { "Puts that failed", "SELECT time, pv AS PV, value, who, result FROM rows WHERE kind = 'put' AND automatic = 0 "
       "AND result NOT IN ('ok', 'sent') AND " IN_TIME "ORDER BY time LIMIT " ROWS, "None." },
     { "Who wrote", "SELECT coalesce(who, user, '?') AS who, count(*) AS puts, count(DISTINCT pv) AS PVs, "
-      "min(time) AS \"first time\", max(time) AS \"last time\" FROM rows WHERE kind = 'put' AND automatic = 0 AND " IN_TIME
-      "GROUP BY 1 ORDER BY 2 DESC LIMIT " ROWS, "Nobody." },
+      "min(time) AS \"first time\", max(time) AS \"last time\" FROM rows WHERE kind = 'put' AND automatic = 0 "
+      "AND " IN_TIME "GROUP BY 1 ORDER BY 2 DESC LIMIT " ROWS, "Nobody." },
     { "What people wrote", "SELECT * FROM (SELECT time, pv AS PV, old, value AS new, who FROM rows WHERE kind = 'put' "
       "AND automatic = 0 AND " IN_TIME "ORDER BY time DESC LIMIT " ROWS ") ORDER BY time", NULL },
     { "PVs that did not get back their value", "WITH w AS (SELECT pv, old, value, time FROM rows WHERE kind = 'put' "
