@@ -121,6 +121,7 @@ struct task_struct {
     struct uprobe_task *utask;
     int pid; /* the thread's id */
     int tgid;
+    int exit_code; /* as for wait(2) */
     unsigned long nvcsw;  /* how often the thread left its CPU by itself */
     unsigned long nivcsw; /* how often the thread was preempted */
     unsigned int __state; /* kernel 5.14 (2f064a59a11f); before: "state" */

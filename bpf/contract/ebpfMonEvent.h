@@ -65,7 +65,7 @@ enum ebpfMonEventKind {
     EBPFMON_EV_RESULT,  /* struct ebpfMonResultEvent */
     EBPFMON_EV_CHAIN,   /* struct ebpfMonChainEvent */
     EBPFMON_EV_EXEC,    /* struct ebpfMonExecEvent */
-    EBPFMON_EV_EXIT,    /* only struct ebpfMonHead: the last thread of a process of map "found" ends */
+    EBPFMON_EV_EXIT,    /* struct ebpfMonExitEvent: the last thread of a process of map "found" ends */
     EBPFMON_EV_CAUSE,   /* struct ebpfMonCauseEvent: who began the asynchronous processing that this thread
                          * completes. Its next put is part of that */
     EBPFMON_EV_CALINK,  /* struct ebpfMonCauseEvent: a record writes through a CA link */
@@ -94,6 +94,12 @@ struct ebpfMonProgram {
 struct ebpfMonExecEvent {
     struct ebpfMonHead head;
     struct ebpfMonProgram program;
+};
+
+struct ebpfMonExitEvent {
+    struct ebpfMonHead head;
+    __u32 code; /* as for wait(2): the signal that ended it, 0x80 with a core dump; or its exit status << 8 */
+    __u32 pad;
 };
 
 /* The place at which the put was seen. */

@@ -39,6 +39,19 @@ int ebpfmon_exec(__u64 *ctx)
     return 0;
 }
 
+/* do_exit() has set the code before; all threads of a process that ends as a whole have the same (do_group_exit()). */
+static __always_inline void sendExit(struct task_struct *task, __u32 iocId)
+{
+    struct ebpfMonExitEvent *e = reserveEvent(0, sizeof(*e));
+
+    if (!e)
+        return;
+    fillHostHead(&e->head, EBPFMON_EV_EXIT, bpf_get_current_pid_tgid(), iocId);
+    e->code = BPF_CORE_READ(task, exit_code);
+    e->pad = 0;
+    commitEvent(e);
+}
+
 /* sched_process_exit(task, …). The thread counts as ended before (do_exit(), kernel/exit.c). If two threads end at the
  * same time, both may find that none is left. */
 SEC("raw_tp/sched_process_exit")
@@ -54,7 +67,7 @@ int ebpfmon_exit(__u64 *ctx)
     bpf_map_delete_elem(&threads, &c.tid);
     bpf_map_delete_elem(&groupThreads, &c.tid);
     if ((watched || bpf_map_lookup_elem(&found, &c.tgid)) && !BPF_CORE_READ(task, signal, live.counter))
-        sendHead(EBPFMON_EV_EXIT, bpf_get_current_pid_tgid(), watched ? c.conf->iocId : 0);
+        sendExit(task, watched ? c.conf->iocId : 0);
     return 0;
 }
 

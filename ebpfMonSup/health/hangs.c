@@ -33,7 +33,7 @@ static unsigned findListed(const ebpfMonHang *list, unsigned n, const ebpfMonHan
 
 static void addHangEvent(ebpfMonHealth *health, const epicsTimeStamp *at, const ebpfMonHang *hang)
 {
-    ebpfMonHealthEventsAdd(health, at, "%s hangs since %.0f s: %s", hang->who, hang->since, hang->what);
+    ebpfMonHealthEventsAdd(health, at, 1, "%s hangs since %.0f s: %s", hang->who, hang->since, hang->what);
 }
 
 void ebpfMonHangsUpdate(ebpfMonHangs *hangs, const ebpfMonHang *now, unsigned n, const ebpfMonLives *lives,
@@ -48,7 +48,7 @@ void ebpfMonHangsUpdate(ebpfMonHangs *hangs, const ebpfMonHang *now, unsigned n,
         const ebpfMonHang *old = &hangs->known[i];
 
         if (findListed(now, n, old) == n && ebpfMonLivesIsAlive(lives, old->id))
-            ebpfMonHealthEventsAdd(health, at, "%s hangs no more, after %.0f s", old->who, old->since);
+            ebpfMonHealthEventsAdd(health, at, 0, "%s hangs no more, after %.0f s", old->who, old->since);
     }
     /* On a busy host the first reading of the stack may fail. When a later one shows the record, a second event
      * names it. */

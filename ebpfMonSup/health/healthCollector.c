@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <epicsAtomic.h>
 #include <epicsTime.h>
 
 #include "common/clock.h"
@@ -44,6 +45,8 @@ typedef struct {
     char     name[EBPFMON_HEALTH_NAME];
     int      isRead;   /* its database was read, and "base" is known */
     const ebpfMonBaseRelease *base;
+    uint32_t exitCode; /* as in ebpfMonTarget; also hasExit */
+    int      hasExit;
     int      gone, watched, timed; /* timed: level chains or trace, at which lock sets are seen */
     uint32_t turn;     /* as in ebpfMonTarget */
     ebpfMonIocHealth *row; /* in health.ioc, NULL: none */
@@ -69,6 +72,7 @@ struct ebpfMonHealthCollector {
     ebpfMonLife   life[EBPFMON_TARGETS_MAX];
     ebpfMonHang   found[EBPFMON_HANGS_MAX];
     ebpfMonHealth health;        /* published as a whole */
+    int           isAcknowledged; /* atomic; nonzero: forget the IOCs that are gone */
 };
 
 ebpfMonHealthCollector *ebpfMonHealthCollectorNew(ebpfMonTargets *targets)
@@ -121,7 +125,8 @@ static uint64_t findScanMenu(const ebpfMonTarget *t)
 static void listIoc(seenIoc *p, const ebpfMonTarget *t)
 {
     *p = (seenIoc){ .id = t->iocId, .pid = t->pid, .start = t->start, .clientQ = t->image.clientQ,
-                    .scanMenu = findScanMenu(t), .gone = t->gone, .watched = t->level > ebpfMonLevelOff,
+                    .scanMenu = findScanMenu(t), .exitCode = t->exitCode, .hasExit = t->hasExit,
+                    .gone = t->gone, .watched = t->level > ebpfMonLevelOff,
                     .timed = t->level >= ebpfMonLevelChains, .turn = t->turn };
     snprintf(p->name, sizeof(p->name), "%s", t->name);
     p->isRead = t->cat != NULL;
@@ -215,7 +220,8 @@ static void readIocs(ebpfMonHealthCollector *c)
         ebpfMonProcStat stat;
 
         c->life[i] = (ebpfMonLife){ .id = p->id, .pid = p->pid, .gone = p->gone, .watched = p->watched,
-                                    .fresh = p->start >= c->ourStart };
+                                    .fresh = p->start >= c->ourStart, .exitCode = p->exitCode,
+                                    .hasExit = p->hasExit };
         snprintf(c->life[i].name, sizeof(c->life[i].name), "%s", p->name);
         if (p->gone || ebpfMonProcStatGet(p->pid, &stat) || stat.start != p->start)
             continue;
@@ -309,6 +315,8 @@ void ebpfMonHealthCollectorPublish(ebpfMonHealthCollector *c)
     nameHolders(c);
     hanging = ebpfMonHangFinderFind(c->hangFinder, c->thread, c->threads, now, c->found, &c->health);
     epicsTimeGetCurrent(&at);
+    if (epicsAtomicCmpAndSwapIntT(&c->isAcknowledged, 1, 0) == 1)
+        ebpfMonLivesAcknowledge(c->lives);
     ebpfMonLivesUpdate(c->lives, c->life, c->iocs, &at, ebpfMonClockSeconds(), &c->health);
     ebpfMonStillsUpdate(c->stills, c->life, c->iocs, &at, ebpfMonClockSeconds(), &c->health);
     c->isBusy |= hanging > 0 || ebpfMonStillsAreWaiting(c->stills);
@@ -323,4 +331,9 @@ void ebpfMonHealthCollectorPublish(ebpfMonHealthCollector *c)
 int ebpfMonHealthCollectorIsBusy(const ebpfMonHealthCollector *c)
 {
     return c->isBusy;
+}
+
+void ebpfMonHealthCollectorAcknowledge(ebpfMonHealthCollector *c)
+{
+    epicsAtomicSetIntT(&c->isAcknowledged, 1);
 }

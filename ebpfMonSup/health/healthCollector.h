@@ -17,6 +17,9 @@ void ebpfMonHealthCollectorFree(ebpfMonHealthCollector *collector);
  * for a short time. */
 void ebpfMonHealthCollectorPublish(ebpfMonHealthCollector *collector);
 
+/* The IOCs that are gone are known to be: from the next look on they do not count. Any thread. */
+void ebpfMonHealthCollectorAcknowledge(ebpfMonHealthCollector *collector);
+
 /* Nonzero: at the last look some thread was in a chain or a callback, or hung: it may hang at the next one. */
 int ebpfMonHealthCollectorIsBusy(const ebpfMonHealthCollector *collector);
 

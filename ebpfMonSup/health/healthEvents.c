@@ -9,7 +9,7 @@
 #include "health/healthEvents.h"
 #include "module/modules.h"
 
-void ebpfMonHealthEventsAdd(ebpfMonHealth *health, const epicsTimeStamp *at, const char *format, ...)
+void ebpfMonHealthEventsAdd(ebpfMonHealth *health, const epicsTimeStamp *at, int isTrouble, const char *format, ...)
 {
     char *line, text[EBPFMON_HEALTH_LINE];
     size_t used;
@@ -18,6 +18,7 @@ void ebpfMonHealthEventsAdd(ebpfMonHealth *health, const epicsTimeStamp *at, con
     health->eventHead = (health->eventHead + 1) % EBPFMON_HEALTH_EVENTS;
     if (health->events < EBPFMON_HEALTH_EVENTS)
         health->events++;
+    health->isEventTrouble = isTrouble;
     line = health->event[health->eventHead];
     used = epicsTimeToStrftime(line, EBPFMON_HEALTH_LINE, "%Y-%m-%d %H:%M:%S.%03f ", at);
     va_start(ap, format);

@@ -9,8 +9,9 @@
 #include "model/healthValues.h"
 
 /* Adds a line with the time "at" to "health", and writes it to the error log (errlogInfo). If "health" has
- * EBPFMON_HEALTH_EVENTS lines, the new line replaces the oldest. No lock; the thread that owns "health". */
-void ebpfMonHealthEventsAdd(ebpfMonHealth *health, const epicsTimeStamp *at, const char *format, ...)
-    EPICS_PRINTF_STYLE(3, 4);
+ * EBPFMON_HEALTH_EVENTS lines, the new line replaces the oldest. "isTrouble": somebody has to act. No
+ * lock; the thread that owns "health". */
+void ebpfMonHealthEventsAdd(ebpfMonHealth *health, const epicsTimeStamp *at, int isTrouble, const char *format, ...)
+    EPICS_PRINTF_STYLE(4, 5);
 
 #endif

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "ebpfMonTable.h"
 #include "health/healthEvents.h"
 #include "health/lives.h"
+
+#define DAY 43200.0 /* s; within half a day the time of day is enough */
 
 struct ebpfMonLives {
     uint32_t lastId; /* the highest one so far */
@@ -12,6 +17,7 @@ struct ebpfMonLives {
     struct {
         ebpfMonLife life;
         double goneAt; /* s, monotonic */
+        epicsTimeStamp goneTime;
         int seen;      /* this second */
     } known[2 * EBPFMON_TARGETS_MAX];
 };
@@ -41,13 +47,35 @@ static void forgetLife(ebpfMonLives *lives, unsigned i)
     lives->known[i] = lives->known[--lives->n];
 }
 
-static void endLife(ebpfMonLives *lives, unsigned i, const epicsTimeStamp *at, double seconds, ebpfMonHealth *health)
+/* " (signal 11, core dumped)", as wait(2) tells it; empty: not known. */
+static void describeEnd(const ebpfMonLife *l, char *text, size_t size)
 {
-    const ebpfMonLife *l = &lives->known[i].life;
+    int code = (int)l->exitCode;
 
-    lives->known[i].life.gone = 1;
+    text[0] = 0;
+    if (l->hasExit && WIFSIGNALED(code))
+        snprintf(text, size, " (signal %d%s)", WTERMSIG(code), WCOREDUMP(code) ? ", core dumped" : "");
+    else if (l->hasExit)
+        snprintf(text, size, " (exit status %d)", WEXITSTATUS(code));
+}
+
+/* "end": as the IOC is listed now; NULL: it is not. */
+static void endLife(ebpfMonLives *lives, unsigned i, const ebpfMonLife *end, const epicsTimeStamp *at, double seconds,
+                    ebpfMonHealth *health)
+{
+    ebpfMonLife *l = &lives->known[i].life;
+    char how[60];
+
+    l->gone = 1;
+    if (end) {
+        l->exitCode = end->exitCode;
+        l->hasExit = end->hasExit;
+    }
+    describeEnd(l, how, sizeof(how));
     lives->known[i].goneAt = seconds;
-    ebpfMonHealthEventsAdd(health, at, "IOC %s (pid %d) ended; it ran %.0f s", l->name, (int)l->pid, l->uptime);
+    lives->known[i].goneTime = *at;
+    ebpfMonHealthEventsAdd(health, at, 1, "IOC %s (pid %d) ended%s; it ran %.0f s", l->name, (int)l->pid, how,
+                           l->uptime);
 }
 
 /* A place for a new life; if all are taken, the place of the life that ended first. There are more places than
@@ -76,13 +104,13 @@ static void addLife(ebpfMonLives *lives, const ebpfMonLife *l, const epicsTimeSt
         if (lives->known[i].life.gone && strcmp(lives->known[i].life.name, l->name) == 0)
             break;
     if (i < lives->n) {
-        ebpfMonHealthEventsAdd(health, at, "IOC %s (pid %d) restarted; it was away %.0f s (pid %d)", l->name,
+        ebpfMonHealthEventsAdd(health, at, 0, "IOC %s (pid %d) restarted; it was away %.0f s (pid %d)", l->name,
                                (int)l->pid, seconds - lives->known[i].goneAt,
                                (int)lives->known[i].life.pid);
         health->restarts++;
     } else {
         if (l->fresh)
-            ebpfMonHealthEventsAdd(health, at, "IOC %s (pid %d) started", l->name, (int)l->pid);
+            ebpfMonHealthEventsAdd(health, at, 0, "IOC %s (pid %d) started", l->name, (int)l->pid);
         i = findPlace(lives);
     }
     if (l->id > lives->lastId)
@@ -91,7 +119,7 @@ static void addLife(ebpfMonLives *lives, const ebpfMonLife *l, const epicsTimeSt
     lives->known[i].life.gone = 0;
     lives->known[i].seen = 1;
     if (l->gone) /* it started and ended between two updates */
-        endLife(lives, i, at, seconds, health);
+        endLife(lives, i, l, at, seconds, health);
 }
 
 static void updateKnown(ebpfMonLives *lives, const ebpfMonLife *now, unsigned n, const epicsTimeStamp *at,
@@ -106,11 +134,47 @@ static void updateKnown(ebpfMonLives *lives, const ebpfMonLife *now, unsigned n,
         if (lives->known[i].life.gone)
             continue;
         if (now[k].gone)
-            endLife(lives, i, at, seconds, health);
+            endLife(lives, i, &now[k], at, seconds, health);
         else if (now[k].watched)
             lives->known[i].life = now[k];
         else /* the operator has switched it off, so its end is no event */
             forgetLife(lives, i);
+    }
+}
+
+static void setGoneRow(const ebpfMonLives *lives, unsigned i, double seconds, ebpfMonGoneIoc *row)
+{
+    char since[20], how[60];
+
+    epicsTimeToStrftime(since, sizeof(since), seconds - lives->known[i].goneAt < DAY ? "%H:%M" : "%Y-%m-%d %H:%M",
+                        &lives->known[i].goneTime);
+    describeEnd(&lives->known[i].life, how, sizeof(how));
+    snprintf(row->name, sizeof(row->name), "%s", lives->known[i].life.name);
+    snprintf(row->note, sizeof(row->note), "gone since %s%s", since, how);
+}
+
+/* Counts the IOCs that are gone, and lists those that ended last. */
+static void listGone(const ebpfMonLives *lives, double seconds, ebpfMonHealth *health)
+{
+    double before = HUGE_VAL;
+
+    health->gone = health->goneRows = 0;
+    health->goneText[0] = 0;
+    for (unsigned i = 0; i < lives->n; i++)
+        health->gone += !!lives->known[i].life.gone;
+    while (health->goneRows < EBPFMON_HEALTH_GONE) {
+        double latest = -1;
+
+        for (unsigned i = 0; i < lives->n; i++)
+            if (lives->known[i].life.gone && lives->known[i].goneAt < before && lives->known[i].goneAt > latest)
+                latest = lives->known[i].goneAt;
+        if (latest < 0)
+            return;
+        for (unsigned i = 0; i < lives->n && health->goneRows < EBPFMON_HEALTH_GONE; i++)
+            if (lives->known[i].life.gone && lives->known[i].goneAt >= latest && lives->known[i].goneAt <= latest)
+                setGoneRow(lives, i, seconds, &health->goneIoc[health->goneRows++]);
+        snprintf(health->goneText, sizeof(health->goneText), "%s %s", health->goneIoc[0].name, health->goneIoc[0].note);
+        before = latest;
     }
 }
 
@@ -125,17 +189,20 @@ void ebpfMonLivesUpdate(ebpfMonLives *lives, const ebpfMonLife *now, unsigned n,
     updateKnown(lives, now, n, at, seconds, health);
     for (i = 0; i < lives->n; i++) {
         if (!lives->known[i].seen && !lives->known[i].life.gone)
-            endLife(lives, i, at, seconds, health);
-        if (lives->known[i].life.gone && seconds - lives->known[i].goneAt > EBPFMON_GONE_SECONDS)
-            forgetLife(lives, i--);
+            endLife(lives, i, NULL, at, seconds, health);
     }
     for (unsigned k = 0; k < n; k++)
         /* "now" may still list an IOC that has ended, after its successor has taken its place in "known" */
         if (findLife(lives, now[k].id) == lives->n && now[k].watched && !(now[k].gone && now[k].id <= lives->lastId))
             addLife(lives, &now[k], at, seconds, health);
-    health->gone = 0;
-    for (i = 0; i < lives->n; i++)
-        health->gone += !!lives->known[i].life.gone;
+    listGone(lives, seconds, health);
+}
+
+void ebpfMonLivesAcknowledge(ebpfMonLives *lives)
+{
+    for (unsigned i = lives->n; i-- > 0;)
+        if (lives->known[i].life.gone)
+            forgetLife(lives, i);
 }
 
 int ebpfMonLivesIsAlive(const ebpfMonLives *lives, uint32_t id)

@@ -8,14 +8,14 @@
 #include <epicsTime.h>
 #include "model/healthValues.h"
 
-#define EBPFMON_GONE_SECONDS 600 /* so long an IOC that ended counts as missing */
-
 /* An IOC as it is seen this second. */
 typedef struct {
     uint32_t id;      /* never used twice */
     int32_t  pid;
     char     name[EBPFMON_HEALTH_NAME];
     int      gone;    /* it ended a moment ago */
+    uint32_t exitCode; /* as in ebpfMonExitEvent, if hasExit */
+    int      hasExit;
     int      watched; /* 0: it makes no event */
     int      fresh;   /* it started after the monitor */
     double   uptime;  /* s */
@@ -28,10 +28,13 @@ ebpfMonLives *ebpfMonLivesNew(void); /* NULL without memory */
 void ebpfMonLivesFree(ebpfMonLives *lives);
 
 /* "now": the IOCs of this second, "n" of them; "at": the time for events; "seconds": the monotonic time, by
- * which absences are measured, because somebody may set the clock. Adds events to "health", sets health->gone, and
- * counts health->restarts. */
+ * which absences are measured, because somebody may set the clock. Adds events to "health", sets health->gone and its
+ * rows, and counts health->restarts. An IOC that ended is missing until it is back or acknowledged. */
 void ebpfMonLivesUpdate(ebpfMonLives *lives, const ebpfMonLife *now, unsigned n, const epicsTimeStamp *at,
                         double seconds, ebpfMonHealth *health);
+
+/* Forgets the IOCs that have ended. */
+void ebpfMonLivesAcknowledge(ebpfMonLives *lives);
 
 /* Nonzero: this IOC was in the list of the last update, and had not ended. */
 int ebpfMonLivesIsAlive(const ebpfMonLives *lives, uint32_t id);

@@ -61,7 +61,7 @@ static void addStill(ebpfMonStills *stills, const ebpfMonLife *l, const char *re
     if (ebpfMonHangLimit <= 0 || seconds - s->since < ebpfMonHangLimit)
         return;
     if (!s->told)
-        ebpfMonHealthEventsAdd(health, at, "IOC %s (pid %d) stands still since %.0f s (%s)", l->name, (int)l->pid,
+        ebpfMonHealthEventsAdd(health, at, 1, "IOC %s (pid %d) stands still since %.0f s (%s)", l->name, (int)l->pid,
                                seconds - s->since, reason);
     s->told = 1;
     if (!health->still++)
@@ -84,7 +84,7 @@ void ebpfMonStillsUpdate(ebpfMonStills *stills, const ebpfMonLife *now, unsigned
         if (k < n && findReason(&now[k]))
             stills->known[kept++] = *s;
         else if (k < n && !now[k].gone && s->told) /* if it has ended, another event tells this */
-            ebpfMonHealthEventsAdd(health, at, "IOC %s (pid %d) goes on; it stood still for %.0f s", now[k].name,
+            ebpfMonHealthEventsAdd(health, at, 0, "IOC %s (pid %d) goes on; it stood still for %.0f s", now[k].name,
                                    (int)now[k].pid, seconds - s->since);
     }
     stills->n = kept;

@@ -13,6 +13,7 @@
 #define EBPFMON_HEALTH_NAME    61
 #define EBPFMON_HEALTH_LINE    800
 #define EBPFMON_HEALTH_TEXT    200
+#define EBPFMON_HEALTH_GONE    32
 #define EBPFMON_NO_EVENT       "no event yet"
 #define EBPFMON_NO_HANG        "no thread hangs"
 #define EBPFMON_NO_LATE        "no scan is late"
@@ -33,6 +34,12 @@ typedef struct {
     char     holder[EBPFMON_HEALTH_NAME]; /* root of that chain */
     double   cas;      /* percent of one core; all threads of its CA server */
 } ebpfMonIocHealth;
+
+/* An IOC that is gone. */
+typedef struct {
+    char     name[EBPFMON_HEALTH_NAME];
+    char     note[100]; /* "gone since 13:41 (signal 11, core dumped)" */
+} ebpfMonGoneIoc;
 
 /* A periodic scan thread; times in s. */
 typedef struct {
@@ -59,13 +66,17 @@ typedef struct {
     unsigned lateNow;        /* threads that are late, or were in the last ten seconds */
     int      isFarLate;      /* the real period of one of them is more than twice the nominal one */
     char     lateText[EBPFMON_HEALTH_TEXT], lateBrief[EBPFMON_HEALTH_TEXT]; /* the worst of them */
-    unsigned gone;           /* IOCs that ended and have not come back */
+    unsigned gone;           /* IOCs that ended, have not come back, and are not acknowledged */
+    char     goneText[EBPFMON_HEALTH_TEXT]; /* the last of them; empty: none */
+    unsigned goneRows;       /* those in goneIoc: the last that ended come first */
+    ebpfMonGoneIoc goneIoc[EBPFMON_HEALTH_GONE];
     unsigned hangs;          /* threads that hang */
     unsigned still;          /* IOCs that stand still */
     char     stillText[EBPFMON_HEALTH_TEXT]; /* one of them, and why; empty: none */
     unsigned hangLines;      /* lines of text that tell where they hang */
     char     hangLine[EBPFMON_HANG_LINES][EBPFMON_HANG_LINE];
     uint64_t restarts;
+    int      isEventTrouble; /* the newest event tells of trouble */
     unsigned events;         /* events in event[]; the newest is at eventHead, older ones stand before it */
     unsigned eventHead;
     char     event[EBPFMON_HEALTH_EVENTS][EBPFMON_HEALTH_LINE];

@@ -25,7 +25,8 @@ typedef struct {
 } ebpfMonIocRow;
 
 typedef struct {
-    unsigned count; /* IOCs: the first rows */
+    unsigned gone;  /* IOCs that are gone: the first rows, with process 0 */
+    unsigned count; /* IOCs: the rows behind them */
     unsigned rows;  /* with the other servers behind them */
     ebpfMonIocRow ioc[EBPFMON_IOCS_MAX];
     double   timed; /* the least of all IOCs; NaN: there is none */

@@ -132,6 +132,6 @@ static ebpfMonOpStatus addReport(void *arg, ebpfMonTextReport *report, int level
 }
 
 const ebpfMonMonitorOps ebpfMonMonitorOpsAbsent = {
-    NULL,     refuseSettings, refuseStart,    setFilter,   isFilterApplied, getFilter,   setRule,
-    setRule,  resetLost,      addIocs,        addRecords,  addMatching,     addMatching, addMatching,
-    setUsage, addUnused,      publishClients, refuseTrace, addReport};
+    NULL,        refuseSettings, refuseStart, setFilter,      isFilterApplied, getFilter,   setRule,
+    setRule,     resetLost,      resetLost,   addIocs,        addRecords,      addMatching, addMatching,
+    addMatching, setUsage,       addUnused,   publishClients, refuseTrace,     addReport};

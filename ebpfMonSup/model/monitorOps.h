@@ -36,6 +36,8 @@ typedef struct {
     ebpfMonOpStatus (*setReference)(void *arg, const char *iocPattern, int on, char *why, size_t size);
     /* Resets the counts of lost events, which ends the MINOR alarm. */
     void (*resetLost)(void *arg);
+    /* The IOCs that are gone do not count any more. */
+    void (*acknowledgeGone)(void *arg);
     /* The following functions add to "report", while the monitor runs. */
     ebpfMonOpStatus (*addIocs)(void *arg, ebpfMonTextReport *report);
     ebpfMonOpStatus (*addRecords)(void *arg, ebpfMonTextReport *report, const char *iocPattern,

@@ -14,9 +14,10 @@ static void onEvent(void *arg, const struct ebpfMonHead *head, size_t size)
     if (head->kind == EBPFMON_EV_EXEC && size >= sizeof(struct ebpfMonExecEvent))
         ebpfMonFollowerNoteExec(m->watch.follower, (pid_t)head->tgid,
                                 &((const struct ebpfMonExecEvent *)head)->program);
-    else if (head->kind == EBPFMON_EV_EXIT)
+    else if (head->kind == EBPFMON_EV_EXIT && size >= sizeof(struct ebpfMonExitEvent)) {
+        ebpfMonTargetsNoteExit(m->targets, (pid_t)head->tgid, ((const struct ebpfMonExitEvent *)head)->code);
         ebpfMonFollowerNoteExit(m->watch.follower, (pid_t)head->tgid);
-    else if (head->kind == EBPFMON_EV_LISTEN)
+    } else if (head->kind == EBPFMON_EV_LISTEN)
         ebpfMonTargetsNoteChange(m->targets); /* the packet thread must know its port */
 }
 

@@ -69,6 +69,14 @@ static void resetLost(void *arg)
         ebpfMonPublisherResetLost(m->publish.publisher);
 }
 
+static void acknowledgeGone(void *arg)
+{
+    ebpfMonMonitor *m = arg;
+
+    if (ebpfMonStartStateIsRunning(m->state))
+        ebpfMonPublisherAcknowledgeGone(m->publish.publisher);
+}
+
 static ebpfMonOpStatus addIocs(void *arg, ebpfMonTextReport *report)
 {
     ebpfMonMonitor *m = arg;
@@ -180,6 +188,7 @@ void ebpfMonOperationsFill(ebpfMonMonitor *m, ebpfMonMonitorOps *ops)
     *ops = (ebpfMonMonitorOps){
         .arg = m, .setFilter = setFilter, .isFilterApplied = isFilterApplied,
         .getFilter = getFilterInForce, .setLevel = setLevel, .setReference = setReference, .resetLost = resetLost,
+        .acknowledgeGone = acknowledgeGone,
         .addIocs = addIocs, .addRecords = addRecords, .addChains = addChains, .addClients = addClients,
         .addUsers = addUsers, .setUsage = setUsage, .addUnused = addUnused, .publishClients = publishClients,
         .trace = traceRecord, .addReport = addReport,

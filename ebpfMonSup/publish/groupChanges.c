@@ -24,6 +24,7 @@ static uint64_t hashIocs(const ebpfMonIocValues *v)
     uint64_t hash = ADD_ROWS(EBPFMON_FNV64_BEGIN, v->ioc, v->rows);
 
     hash = ADD(hash, v->count);
+    hash = ADD(hash, v->gone);
     hash = ADD(hash, v->timed);
     hash = ADD(hash, v->slowUntimed);
     return ADD(hash, v->shown);
@@ -107,6 +108,8 @@ static uint64_t hashHealth(const ebpfMonHealth *v)
     hash = ADD_ROWS(hash, v->hangLine, v->hangLines);
     hash = ADD_ROWS(hash, v->event, v->events);
     hash = ADD(hash, v->stillText);
+    hash = ADD(hash, v->isEventTrouble);
+    hash = ADD_ROWS(hash, v->goneIoc, v->goneRows);
     hash = ADD(hash, v->lateText);
     hash = ADD(hash, v->lateBrief);
     hash = ADD(hash, highest);

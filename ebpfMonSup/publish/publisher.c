@@ -137,6 +137,12 @@ void ebpfMonPublisherResetLost(ebpfMonPublisher *p)
     ebpfMonPublisherWake(p);
 }
 
+void ebpfMonPublisherAcknowledgeGone(ebpfMonPublisher *p)
+{
+    ebpfMonHealthCollectorAcknowledge(p->health);
+    ebpfMonPublisherWake(p); /* ends a silence */
+}
+
 static void publishState(ebpfMonPublisher *p)
 {
     char text[256], first[200], trouble[sizeof(p->trouble)];
@@ -171,6 +177,13 @@ static void makeIocRow(const ebpfMonTarget *t, ebpfMonIocRow *row)
     row->procCount = t->publisher.procCount;
 }
 
+static void makeGoneRow(const ebpfMonGoneIoc *gone, ebpfMonIocRow *row)
+{
+    *row = (ebpfMonIocRow){ .level = ebpfMonLevelOff, .timed = NAN };
+    snprintf(row->name, sizeof(row->name), "%s", gone->name);
+    snprintf(row->note, sizeof(row->note), "%s", gone->note);
+}
+
 /* The order of the list: what an operator should look at first. First the watched IOCs with a note, then the other
  * watched IOCs; by name. */
 static int compareIocRows(const void *a, const void *b)
@@ -202,7 +215,7 @@ static double judgeCost(ebpfMonPublisher *p, double cost, int isWatched)
 static void publishIocs(ebpfMonPublisher *p)
 {
     ebpfMonPublished *published;
-    unsigned n = 0, others, shown = 0;
+    unsigned n = 0, gone, others, shown = 0;
     double cost = 0, timed = NAN;
     int isWatched = 0;
 
@@ -225,11 +238,16 @@ static void publishIocs(ebpfMonPublisher *p)
     ebpfMonTargetsUnlock(p->targets);
     qsort(p->row, n, sizeof(p->row[0]), compareIocRows);
     published = ebpfMonPublishedLock();
-    others = published->others.count < EBPFMON_IOCS_MAX - n ? published->others.count : EBPFMON_IOCS_MAX - n;
-    memcpy(published->iocs.ioc, p->row, n * sizeof(p->row[0]));
-    memcpy(published->iocs.ioc + n, published->others.ioc, others * sizeof(p->row[0]));
+    gone = published->health.goneRows < EBPFMON_IOCS_MAX - n ? published->health.goneRows : EBPFMON_IOCS_MAX - n;
+    for (unsigned i = 0; i < gone; i++)
+        makeGoneRow(&published->health.goneIoc[i], &published->iocs.ioc[i]);
+    memcpy(published->iocs.ioc + gone, p->row, n * sizeof(p->row[0]));
+    others = published->others.count < EBPFMON_IOCS_MAX - n - gone ? published->others.count :
+             EBPFMON_IOCS_MAX - n - gone;
+    memcpy(published->iocs.ioc + gone + n, published->others.ioc, others * sizeof(p->row[0]));
+    published->iocs.gone = gone;
     published->iocs.count = n;
-    published->iocs.rows = n + others;
+    published->iocs.rows = gone + n + others;
     published->iocs.shown = shown;
     published->iocs.timed = timed;
     published->iocs.slowUntimed = p->slowUntimed;

@@ -38,4 +38,7 @@ void ebpfMonPublisherSetTrouble(ebpfMonPublisher *publisher, const char *text);
 /* Sets the counts of lost events and of failed cross-checks to 0. Any thread. */
 void ebpfMonPublisherResetLost(ebpfMonPublisher *publisher);
 
+/* The IOCs that are gone count and are shown no more, from the next second on. Any thread. */
+void ebpfMonPublisherAcknowledgeGone(ebpfMonPublisher *publisher);
+
 #endif

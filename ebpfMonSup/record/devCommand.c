@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Device support of commands and choices of an operator, DTYP "ebpfMon": bo "@LOST_RESET", "@LOG_ROTATE",
- * "@PUT_BAD_ACK", "@RULES_LOAD"; lso "@CHAIN_HIST_ROOT", "@CLIENT_FILTER_IOC", "@CLIENT_FILTER_PV". */
+/* Device support of commands and choices of an operator, DTYP "ebpfMon": bo "@LOST_RESET", "@IOC_GONE_ACK",
+ * "@LOG_ROTATE", "@PUT_BAD_ACK", "@RULES_LOAD"; lso "@CHAIN_HIST_ROOT", "@CLIENT_FILTER_IOC", "@CLIENT_FILTER_PV". */
 /* These two choose the type-safe support tables of Base; they must stand before its headers. */
 #define USE_TYPED_RSET
 #define USE_TYPED_DSET
@@ -46,6 +46,14 @@ static void resetLostByRecord(boRecord *prec)
     logs->resetLost(logs->arg);
 }
 
+static void acknowledgeGoneByRecord(boRecord *prec)
+{
+    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
+
+    (void)prec;
+    monitor->acknowledgeGone(monitor->arg);
+}
+
 static void rotateLogsByRecord(boRecord *prec)
 {
     const ebpfMonLogOps *logs = ebpfMonOpsGet()->logs;
@@ -72,6 +80,7 @@ static const struct command {
     const char *name;
     void (*act)(boRecord *prec);
 } commands[] = {{"LOST_RESET", resetLostByRecord},
+                {"IOC_GONE_ACK", acknowledgeGoneByRecord},
                 {"LOG_ROTATE", rotateLogsByRecord},
                 {"PUT_BAD_ACK", acknowledgeByRecord},
                 {"RULES_LOAD", loadRulesByRecord}};
@@ -84,7 +93,7 @@ static long initBo(dbCommon *prec)
             return DONE_NO_CONVERT;
         }
     }
-    return refuseName(prec, "\"@LOST_RESET\", \"@LOG_ROTATE\", \"@PUT_BAD_ACK\" or \"@RULES_LOAD\"");
+    return refuseName(prec, "\"@LOST_RESET\", \"@IOC_GONE_ACK\", \"@LOG_ROTATE\", \"@PUT_BAD_ACK\" or \"@RULES_LOAD\"");
 }
 
 static long writeBo(boRecord *prec)

@@ -280,7 +280,7 @@ const void *ebpfMonPvIocRow(const ebpfMonPublished *published, const ebpfMonPv *
     size_t name = pv->row == iocRow ? IOC(name) : HEALTH(name);
     const void *row;
 
-    for (unsigned i = 0; (row = pv->row(published, i)) != NULL; i++)
+    for (unsigned i = pv->row == iocRow ? published->iocs.gone : 0; (row = pv->row(published, i)) != NULL; i++)
         if (strcmp((const char *)row + name, ioc) == 0)
             break;
     return row;
@@ -368,7 +368,8 @@ epicsEnum16 ebpfMonPvSeverity(const ebpfMonPublished *published, const ebpfMonPv
     if (pv->group == ebpfMonGroupUnexpected)
         return published->unexpected.open ? MAJOR_ALARM : NO_ALARM;
     if (pv->row == eventRow)
-        return ebpfMonHealthHasTrouble(&published->health) ? MAJOR_ALARM : NO_ALARM;
+        return published->health.isEventTrouble && ebpfMonHealthHasTrouble(&published->health) ? MAJOR_ALARM :
+               NO_ALARM;
     if (pv->row == hostRow && pv->offset == HOST(health.lateNow))
         return published->health.isFarLate ? MAJOR_ALARM : NO_ALARM; /* else the limit of the record */
     if (pv->row == hangRow)
@@ -385,6 +386,7 @@ const char *ebpfMonPvAlarmText(const ebpfMonPv *pv, const void *row)
     if (pv->row != hostRow || pv->group != ebpfMonGroupHealth)
         return "";
     return pv->offset == HOST(health.still) ? published->health.stillText :
+           pv->offset == HOST(health.gone) ? published->health.goneText :
            pv->offset == HOST(health.lateNow) ? published->health.lateBrief : "";
 }
 

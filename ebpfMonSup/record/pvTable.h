@@ -44,8 +44,8 @@ int ebpfMonPvText(const ebpfMonPv *pv, const void *row, char *buf, size_t size);
 epicsTimeStamp ebpfMonPvTime(const ebpfMonPublished *published, const ebpfMonPv *pv, const void *row);
 
 /* The alarm that a PV has in addition to its limits: PUT_BAD_* are MAJOR while an unexpected put is open; RULES_MSG
- * is MINOR if the newest rules file was refused; IOC_EVENTS is MAJOR while an IOC is missing or stands
- * still, or a thread hangs;
+ * is MINOR if the newest rules file was refused; IOC_EVENTS is MAJOR if the newest event is trouble that has
+ * not ended: an IOC is missing or stands still, a thread hangs;
  * HANG_STACKS is MAJOR while a thread hangs; SCAN_LATE_NOW is MAJOR while a scan
  * takes more than twice its period. */
 epicsEnum16 ebpfMonPvSeverity(const ebpfMonPublished *published, const ebpfMonPv *pv);

@@ -116,6 +116,20 @@ ebpfMonTarget *ebpfMonTargetsFindByPid(ebpfMonTargets *targets, pid_t pid)
     return NULL;
 }
 
+void ebpfMonTargetsNoteExit(ebpfMonTargets *targets, pid_t pid, uint32_t code)
+{
+    ebpfMonTarget *t;
+
+    ebpfMonTargetsLock(targets);
+    for (t = targets->first; t && (t->pid != pid || t->hasExit); t = t->next)
+        ;
+    if (t) {
+        t->exitCode = code;
+        t->hasExit = 1;
+    }
+    ebpfMonTargetsUnlock(targets);
+}
+
 void ebpfMonTargetsAdd(ebpfMonTargets *targets, ebpfMonTarget *t)
 {
     ebpfMonTargetsLock(targets);

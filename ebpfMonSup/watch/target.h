@@ -47,6 +47,10 @@ typedef struct ebpfMonTarget {
     uid_t     user;        /* who pays for it: host/procPayer.h */
     char      name[EBPFMON_IOCNAME_SIZE];
 
+    /* Shared: the event thread writes these under the lock. */
+    uint32_t  exitCode;    /* as in ebpfMonExitEvent, if hasExit */
+    int       hasExit;     /* nonzero: the kernel part saw its end */
+
     /* Shared: the follower writes these under the lock, and other threads read them under the lock. The follower reads
      * them without the lock, because no other thread writes them. */
     struct ebpfMonTarget *next;
@@ -218,6 +222,9 @@ ebpfMonLateReads *ebpfMonTargetsGetReads(ebpfMonTargets *targets);
 ebpfMonTarget *ebpfMonTargetsGetFirst(ebpfMonTargets *targets);
 ebpfMonTarget *ebpfMonTargetsFindById(ebpfMonTargets *targets, uint32_t iocId);
 ebpfMonTarget *ebpfMonTargetsFindByPid(ebpfMonTargets *targets, pid_t pid); /* not one that is gone */
+
+/* Notes how a process ended (ebpfMonExitEvent). Takes the lock. */
+void ebpfMonTargetsNoteExit(ebpfMonTargets *targets, pid_t pid, uint32_t code);
 
 /* Notes that a target came or went, or that its probes changed. Any thread, no lock. */
 void ebpfMonTargetsNoteChange(ebpfMonTargets *targets);

@@ -113,3 +113,39 @@ def test_late_scan(new_ioc, monitor):  # noqa: F811
     print(f"no alarm after {time.monotonic() - begin:.1f} s")
     assert monitor.get("SCAN_LATE_NOW") == 0 and monitor.get("SCAN_LATE_CNT") >= late
     assert monitor.text("SCAN_LATE_MSG") == "no scan is late"
+
+
+def gone_notes(monitor):
+    """Name → note of the IOCs that are gone."""
+    names, pids, notes = (monitor.list(f"IOC_{c}") for c in ("NAMES", "PIDS", "NOTES"))
+    return {n: note for n, pid, note in zip(names, pids, notes) if not pid}
+
+
+@pytest.mark.parametrize("end, how", [(signal.SIGSEGV, "signal 11"), (signal.SIGKILL, "signal 9"), (None, "exit status 0")])
+def test_gone_ioc(new_ioc, monitor, end, how):  # noqa: F811
+    """An IOC that ended has a row of its own until it is back, or until somebody acknowledges it."""
+    ioc, other = new_ioc(db.READY).start(), new_ioc(db.READY)
+    monitor.wait_ioc(ioc)
+    pid, before = ioc.pid, time.strftime("%H:%M")
+    if end:
+        os.kill(pid, end)
+    else:
+        ioc.process.send("exit")
+    until(lambda: alarm(monitor, "IOC_GONE_CNT")[0] == "MAJOR", 8, lambda: alarm(monitor, "IOC_GONE_CNT"))
+    note = until(lambda: gone_notes(monitor).get(ioc.name), 5, lambda: str(gone_notes(monitor)))
+    assert note.replace(", core dumped", "") in {f"gone since {at} ({how})" for at in (before, time.strftime("%H:%M"))}
+    assert monitor.list("IOC_NAMES")[0] == ioc.name
+    assert is_cut(alarm(monitor, "IOC_GONE_CNT")[1], f"{ioc.name} {note}")
+    assert f"IOC {ioc.name} (pid {pid}) ended ({how}" in wait_event(monitor, f"(pid {pid}) ended")
+    assert severity(monitor, "IOC_EVENT_LAST") == "MAJOR"
+    other.start()  # an event that is no trouble, while the first IOC is still gone
+    monitor.wait_text("IOC_EVENT_LAST", lambda t: f"IOC {other.name} (pid {other.pid}) started" in t)
+    assert severity(monitor, "IOC_EVENT_LAST") == "NO_ALARM" and severity(monitor, "IOC_GONE_CNT") == "MAJOR"
+    if end == signal.SIGKILL:
+        monitor.put("IOC_GONE_ACK", 1)
+    else:
+        ioc.process.close()
+        ioc.start()
+        monitor.wait_ioc(ioc)
+    until(lambda: alarm(monitor, "IOC_GONE_CNT") == ("NO_ALARM", ""), 8, lambda: alarm(monitor, "IOC_GONE_CNT"))
+    until(lambda: not gone_notes(monitor), 5, lambda: str(gone_notes(monitor)))

@@ -89,6 +89,12 @@ static void fakeResetLost(void *arg)
     fakeMonitor.resets++;
 }
 
+static void fakeAcknowledgeGone(void *arg)
+{
+    (void)arg;
+    testPass("IOCs that are gone were acknowledged");
+}
+
 static void fakeLogReset(void *arg)
 {
     (void)arg;
@@ -221,8 +227,8 @@ static ebpfMonOpStatus fakeAddReport(void *arg, ebpfMonTextReport *report, int l
 
 static const ebpfMonMonitorOps fakeOps = {
     NULL, fakeConfigure, fakeStart, fakeSetFilter, fakeIsFilterApplied, fakeGetFilter, fakeSetLevel, fakeSetReference,
-    fakeResetLost, fakeAddIocs, fakeAddRecords, fakeAddChains, fakeAddUsers, fakeAddUsers, fakeSetUsage, fakeAddUnused,
-    fakePublishClients, fakeTrace, fakeAddReport
+    fakeResetLost, fakeAcknowledgeGone, fakeAddIocs, fakeAddRecords, fakeAddChains, fakeAddUsers, fakeAddUsers,
+    fakeSetUsage, fakeAddUnused, fakePublishClients, fakeTrace, fakeAddReport
 };
 
 static const ebpfMonInventoryOps fakeInventories = {

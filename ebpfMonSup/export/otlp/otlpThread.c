@@ -56,10 +56,12 @@ static void readNumbers(ebpfMonOtlpOwn *own)
     n->mem = published->costs.memory;
     n->iocs = published->iocs.count;
     for (unsigned i = 0; i < n->iocs; i++) {
-        strcpy(n->ioc[i].name, published->iocs.ioc[i].name);
-        n->ioc[i].records = published->iocs.ioc[i].records;
-        n->ioc[i].cost = published->iocs.ioc[i].cost;
-        n->ioc[i].processings = published->iocs.ioc[i].procCount;
+        const ebpfMonIocRow *row = &published->iocs.ioc[published->iocs.gone + i];
+
+        strcpy(n->ioc[i].name, row->name);
+        n->ioc[i].records = row->records;
+        n->ioc[i].cost = row->cost;
+        n->ioc[i].processings = row->procCount;
     }
     copyHealth(n, published);
     n->roots = published->chains.slowestCount;
