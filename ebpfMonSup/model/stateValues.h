@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #define EBPFMON_LOSSES_MAX 16
+#define EBPFMON_LOSS_SECONDS 60 /* so long after the last loss there is an alarm */
 
 typedef enum {
     ebpfMonStarting,
@@ -22,6 +23,8 @@ typedef struct {
 /* Events that the monitor missed, since the last reset. */
 typedef struct {
     uint64_t count;      /* sum of all kinds */
+    int      isGrowing;  /* it has grown in the last EBPFMON_LOSS_SECONDS */
+    char     newest[40]; /* the reason that has grown last; empty: none */
     unsigned kinds;
     ebpfMonLossRow by[EBPFMON_LOSSES_MAX];
 } ebpfMonLossValues;
@@ -45,6 +48,7 @@ typedef struct {
     ebpfMonWireState state;
     double   rate;       /* packets per second */
     uint64_t lost;       /* packets that the kernel dropped, and gaps */
+    int      isLosing;   /* it has grown in the last EBPFMON_LOSS_SECONDS */
     uint64_t gaps;
     unsigned circuits;
 } ebpfMonPacketValues;

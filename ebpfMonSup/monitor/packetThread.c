@@ -23,6 +23,7 @@ typedef struct {
     ebpfMonPacketReader *reader;
     uint64_t             refreshed, second; /* monotonic ns of the last refresh, and of the last second's counts */
     size_t               changes;           /* changes of the targets at the last refresh */
+    uint64_t             lost, lostAt;      /* packets that were lost; when that grew last (monotonic ns), 0: never */
     unsigned             found;             /* packets since the last second's counts */
     int                  isMore;            /* more sources are to be opened */
     int                  isSilent;          /* no packet but beacons came for a second, and no IOC hits a probe */
@@ -145,6 +146,10 @@ static void publishCounts(ebpfMonPacketThread *p, double seconds, uint64_t now)
     ebpfMonPacketReaderTick(p->reader, seconds, &values);
     values.lost += ebpfMonPutJoinCountDropped(p->m->put.join);
     ebpfMonPacketEventsNotePacketsLost(p->m->put.packetEvents, values.lost, now);
+    if (values.lost > p->lost)
+        p->lostAt = now;
+    p->lost = values.lost;
+    values.isLosing = p->lostAt && now - p->lostAt < EBPFMON_LOSS_SECONDS * EBPFMON_SECOND_NS;
     ebpfMonPublishedLock()->packets = values;
     ebpfMonPublishedUnlock();
 }

@@ -7,6 +7,7 @@
 #include <epicsStdio.h>
 #include <errlog.h>
 
+#include "common/clock.h"
 #include "model/published.h"
 #include "probe/kernelTables.h"
 #include "publish/lossCounters.h"
@@ -32,7 +33,11 @@ struct ebpfMonLossCounters {
     void        *arg;                /* of "read" */
     epicsMutexId lock;               /* guards "base" */
     uint64_t base[EBPFMON_LOST_ALL]; /* counters at the last reset; any thread */
-    int      hasLosses;              /* nonzero: there were losses at the last publication. Publishing thread only */
+    /* publishing thread only */
+    int      hasLosses;              /* nonzero: there were losses at the last publication */
+    uint64_t before[EBPFMON_LOST_ALL]; /* the counters since the start at the last publication */
+    unsigned newest;                 /* the reason that has grown last */
+    double   grownAt;                /* … when (s, monotonic); 0: since the last reset none has */
 };
 
 void ebpfMonLossReadMonitor(void *losses, uint64_t lost[EBPFMON_LOST_ALL])
@@ -73,6 +78,17 @@ void ebpfMonLossCountersReset(ebpfMonLossCounters *counters)
     epicsMutexUnlock(counters->lock);
 }
 
+static void noteGrowth(ebpfMonLossCounters *counters, const uint64_t now[EBPFMON_LOST_ALL])
+{
+    for (unsigned i = 0; i < EBPFMON_LOST_ALL; i++) {
+        if (now[i] > counters->before[i]) {
+            counters->newest = i;
+            counters->grownAt = ebpfMonClockSeconds();
+        }
+        counters->before[i] = now[i];
+    }
+}
+
 void ebpfMonLossCountersPublish(ebpfMonLossCounters *counters)
 {
     uint64_t since[EBPFMON_LOST_ALL], sum = 0;
@@ -80,6 +96,7 @@ void ebpfMonLossCountersPublish(ebpfMonLossCounters *counters)
     char which[160] = "";
 
     counters->read(counters->arg, since);
+    noteGrowth(counters, since);
     epicsMutexMustLock(counters->lock);
     for (unsigned i = 0; i < EBPFMON_LOST_ALL; i++) /* if a reset read the counters after us, its values are greater */
         since[i] -= since[i] > counters->base[i] ? counters->base[i] : since[i];
@@ -97,6 +114,9 @@ void ebpfMonLossCountersPublish(ebpfMonLossCounters *counters)
     }
     published->losses.kinds = EBPFMON_LOST_ALL;
     published->losses.count = sum;
+    published->losses.isGrowing = sum && ebpfMonClockSeconds() - counters->grownAt < EBPFMON_LOSS_SECONDS;
+    snprintf(published->losses.newest, sizeof(published->losses.newest), "%s",
+             published->losses.isGrowing ? reasonNames[counters->newest] : "");
     ebpfMonPublishedUnlock();
     if (!counters->hasLosses && sum)
         errlogSevPrintf(errlogMinor, "ebpfMon: events were lost:%s LOST_CNTS counts them; LOST_RESET resets it\n",

@@ -372,6 +372,10 @@ epicsEnum16 ebpfMonPvSeverity(const ebpfMonPublished *published, const ebpfMonPv
                NO_ALARM;
     if (pv->row == hostRow && pv->offset == HOST(health.lateNow))
         return published->health.isFarLate ? MAJOR_ALARM : NO_ALARM; /* else the limit of the record */
+    if (pv->row == hostRow && pv->offset == HOST(losses.count))
+        return published->losses.isGrowing ? MINOR_ALARM : NO_ALARM;
+    if (pv->row == hostRow && pv->offset == HOST(packets.lost))
+        return published->packets.isLosing ? MINOR_ALARM : NO_ALARM;
     if (pv->row == hangRow)
         return published->health.hangs ? MAJOR_ALARM : NO_ALARM;
     if (pv->group == ebpfMonGroupRules && pv->offset == HOST(rules.message))
@@ -383,8 +387,10 @@ const char *ebpfMonPvAlarmText(const ebpfMonPv *pv, const void *row)
 {
     const ebpfMonPublished *published = row; /* see hostRow */
 
-    if (pv->row != hostRow || pv->group != ebpfMonGroupHealth)
+    if (pv->row != hostRow)
         return "";
+    if (pv->offset == HOST(losses.count))
+        return published->losses.newest;
     return pv->offset == HOST(health.still) ? published->health.stillText :
            pv->offset == HOST(health.gone) ? published->health.goneText :
            pv->offset == HOST(health.lateNow) ? published->health.lateBrief : "";

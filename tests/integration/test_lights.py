@@ -6,7 +6,7 @@ import signal
 import time
 
 import pytest
-from tests.harness import db
+from tests.harness import ca, db
 from tests.harness.wait import until
 
 from .test_health import HANG, latency_ioc, monitor, scans, severity, wait_event, wait_scans  # noqa: F401  a fixture, too
@@ -149,3 +149,26 @@ def test_gone_ioc(new_ioc, monitor, end, how):  # noqa: F811
         monitor.wait_ioc(ioc)
     until(lambda: alarm(monitor, "IOC_GONE_CNT") == ("NO_ALARM", ""), 8, lambda: alarm(monitor, "IOC_GONE_CNT"))
     until(lambda: not gone_notes(monitor), 5, lambda: str(gone_notes(monitor)))
+
+
+def test_losses(new_ioc, new_monitor):
+    """Lost events and lost packets are MINOR when they grow. A minute without a loss there is no alarm, and the counts
+    stay."""
+    monitor = new_monitor(before=["ebpfMonConfigure 0 0 64 0 64"]).start()
+    ioc = new_ioc(db.READY + db.record("ao", "AO")).start()
+    monitor.at_level("trace", ioc)
+    assert alarm(monitor, "LOST_CNT")[0] == alarm(monitor, "PACKET_LOST_CNT")[0] == "NO_ALARM"
+    put = ca.pv(ioc.prefix + "AO")
+    monitor.process.halt()
+    try:
+        for i in range(3000):
+            put.put(i)
+        ioc.put("AO", 3000)  # this put waits for its answer: the server has done all puts before
+    finally:
+        monitor.process.go_on()
+    begin = time.monotonic()
+    for name, cause in (("LOST_CNT", "event ring full"), ("PACKET_LOST_CNT", "")):
+        until(lambda: alarm(monitor, name) == ("MINOR", cause), 10, lambda: f"{name}: {alarm(monitor, name)}")
+    for name in ("LOST_CNT", "PACKET_LOST_CNT"):
+        until(lambda: alarm(monitor, name) == ("NO_ALARM", ""), 90, lambda: f"{name}: {alarm(monitor, name)}")
+        assert time.monotonic() - begin > 50 and monitor.get(name) > 0
