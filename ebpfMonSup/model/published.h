@@ -66,6 +66,7 @@ typedef struct ebpfMonPublished {
     int      isMeasured; /* nonzero: since the start, one second of all IOCs was published, so rates, costs and loads
                           * are known */
     char     stuck[200];       /* names of threads that make no progress; empty: none */
+    ebpfMonHostValues       host;
     ebpfMonLossValues       losses;
     ebpfMonAuditValues      audit;
     ebpfMonCostValues       costs;

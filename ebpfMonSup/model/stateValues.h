@@ -42,6 +42,14 @@ typedef struct {
     double   memory;     /* MB of the monitor: resident memory, and the tables in the kernel */
 } ebpfMonCostValues;
 
+/* All of it in one light. */
+typedef enum { ebpfMonHostOk, ebpfMonHostWarning, ebpfMonHostTrouble } ebpfMonHostLight;
+
+typedef struct {
+    ebpfMonHostLight status;
+    char     text[256]; /* the worst cause */
+} ebpfMonHostValues;
+
 typedef enum { ebpfMonWireOff, ebpfMonWireOn, ebpfMonWireTrouble } ebpfMonWireState;
 
 typedef struct {

@@ -13,6 +13,7 @@ static uint64_t hashState(const ebpfMonPublished *p)
     uint64_t hash = ADD(EBPFMON_FNV64_BEGIN, p->state);
 
     hash = ADD(hash, p->stateMessage);
+    hash = ADD(hash, p->host);
     hash = ADD(hash, p->losses);
     hash = ADD(hash, p->audit);
     hash = ADD(hash, p->costs);

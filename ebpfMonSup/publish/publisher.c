@@ -22,6 +22,7 @@
 #include "publish/auditText.h"
 #include "publish/groupChanges.h"
 #include "publish/heatMaps.h"
+#include "publish/hostStatus.h"
 #include "publish/lossCounters.h"
 #include "publish/publisher.h"
 #include "publish/rankings.h"
@@ -162,6 +163,8 @@ static void publishState(ebpfMonPublisher *p)
     ebpfMonTargetsUnlock(p->targets);
     state = ebpfMonStateFind(&input, text, sizeof(text));
     ebpfMonPublishedSetState(state, text);
+    ebpfMonHostStatusSet(ebpfMonPublishedLock());
+    ebpfMonPublishedUnlock();
 }
 
 static void makeIocRow(const ebpfMonTarget *t, ebpfMonIocRow *row)

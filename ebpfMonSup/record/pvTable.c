@@ -30,6 +30,8 @@ static const ebpfMonPv table[] = {
     /* The monitor itself. */
     {"STATE", ebpfMonGroupState, hostRow, ebpfMonCellInt, HOST(state), 1},
     {"STATE_MSG", ebpfMonGroupState, hostRow, ebpfMonCellText, HOST(stateMessage), 1},
+    {"HOST_STATUS", ebpfMonGroupState, hostRow, ebpfMonCellInt, HOST(host.status)},
+    {"HOST_STATUS_MSG", ebpfMonGroupState, hostRow, ebpfMonCellText, HOST(host.text)},
     {"LOST_CNT", ebpfMonGroupState, hostRow, ebpfMonCellCount, HOST(losses.count)},
     {"LOST_REASONS", ebpfMonGroupState, lostRow, ebpfMonCellText, LOST(reason)},
     {"LOST_CNTS", ebpfMonGroupState, lostRow, ebpfMonCellCount, LOST(count)},
@@ -372,6 +374,9 @@ epicsEnum16 ebpfMonPvSeverity(const ebpfMonPublished *published, const ebpfMonPv
                NO_ALARM;
     if (pv->row == hostRow && pv->offset == HOST(health.lateNow))
         return published->health.isFarLate ? MAJOR_ALARM : NO_ALARM; /* else the limit of the record */
+    if (pv->row == hostRow && pv->offset == HOST(host.status))
+        return published->host.status == ebpfMonHostTrouble ? MAJOR_ALARM :
+               published->host.status == ebpfMonHostWarning ? MINOR_ALARM : NO_ALARM;
     if (pv->row == hostRow && pv->offset == HOST(losses.count))
         return published->losses.isGrowing ? MINOR_ALARM : NO_ALARM;
     if (pv->row == hostRow && pv->offset == HOST(packets.lost))
@@ -391,6 +396,8 @@ const char *ebpfMonPvAlarmText(const ebpfMonPv *pv, const void *row)
         return "";
     if (pv->offset == HOST(losses.count))
         return published->losses.newest;
+    if (pv->offset == HOST(host.status))
+        return published->host.text;
     return pv->offset == HOST(health.still) ? published->health.stillText :
            pv->offset == HOST(health.gone) ? published->health.goneText :
            pv->offset == HOST(health.lateNow) ? published->health.lateBrief : "";

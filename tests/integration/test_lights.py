@@ -49,6 +49,10 @@ def test_stopped_ioc(new_ioc, monitor, seconds):  # noqa: F811
         assert severity(monitor, "IOC_EVENT_LAST") == "MAJOR"
         level, cause = alarm(monitor, "IOC_STILL_CNT")
         assert level == "MAJOR" and is_cut(cause, f"{ioc.name} stands still: stopped by a signal"), cause
+        until(lambda: alarm(monitor, "HOST_STATUS")[0] == "MAJOR", 3, lambda: alarm(monitor, "HOST_STATUS"))
+        text = monitor.text("HOST_STATUS_MSG")
+        assert text == f"IOC {ioc.name} stands still: stopped by a signal", text
+        assert is_cut(monitor.get("HOST_STATUS.AMSG"), text) and monitor.get("HOST_STATUS", as_string=True) == "trouble"
         level, cause = alarm(monitor, "SCAN_LATE_NOW")
         assert level == "MAJOR" and is_cut(cause, f"{ioc.name} 1 second: stands still"), cause
     until(lambda: time.monotonic() - begin > seconds - 1, seconds, "the time of the stop")
@@ -63,6 +67,8 @@ def test_stopped_ioc(new_ioc, monitor, seconds):  # noqa: F811
         wait_event(monitor, f"IOC {ioc.name} (pid {ioc.pid}) goes on; it stood still for")
         monitor.wait("IOC_STILL_CNT", lambda n: n == 0, 3)
         until(lambda: severity(monitor, "IOC_STILL_CNT") == severity(monitor, "IOC_EVENT_LAST") == "NO_ALARM", 5, "no alarm")
+        until(lambda: alarm(monitor, "HOST_STATUS") == ("NO_ALARM", ""), 20, lambda: alarm(monitor, "HOST_STATUS"))
+        assert monitor.get("HOST_STATUS", as_string=True) == "ok"
     wait_scans(monitor, ioc, lambda rows: (r := rows.get("1 second")) and r["PERIODS"] == pytest.approx(1, rel=0.05))
     assert scans(monitor, ioc)["1 second"]["LATE_CNTS"] == late + 1
 
