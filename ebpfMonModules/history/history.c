@@ -40,7 +40,8 @@ struct ebpfMonHistory {
     ebpfMonHistoryRuns  *runs;
     uint64_t retryAt, signAt;     /* monotonic ns */
     uint64_t inHand;              /* rows of the present transaction */
-    uint64_t told;                /* of values.lost: rows for which a row "lost" is in the file */
+    uint64_t told;                /* of values.lost: rows for which a row "lost" is in the file … */
+    uint64_t telling;             /* … or will be, if the present transaction succeeds */
     uint64_t lostSince;           /* ns since 1970 */
     int      hasBegun;            /* the row "start" or "gap" is written */
     int      isBroken;            /* the present transaction has failed */
@@ -221,9 +222,8 @@ static void noteLost(ebpfMonHistory *h, uint64_t now)
 {
     if (h->values.lost == h->told)
         return;
+    h->telling = h->values.lost;
     writeNote(h, "lost", h->lostSince, now, h->values.lost - h->told, "rows that could not be kept");
-    if (!h->isBroken)
-        h->told = h->values.lost;
 }
 
 /* Adds what the queue dropped to the losses. */
@@ -302,6 +302,7 @@ static size_t writeBatch(ebpfMonHistory *h, uint64_t *dropped, int isStop)
         return used;
     }
     h->inHand = 0;
+    h->told = h->telling;
     h->values.state = 1;
     h->values.rows = ebpfMonHistoryStoreCount(h->store);
     snprintf(h->values.message, sizeof(h->values.message), "%s, up to %u MB and %u days", h->conf.file,

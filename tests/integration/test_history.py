@@ -179,3 +179,38 @@ def test_values_and_names_are_left_out(keep, new_ioc):
     until(lambda: count(keep.file, "pv LIKE '%:SET1'"), 20, "the put")
     row, = rows(keep.file, ioc.prefix + "SET1")
     assert "value" not in row and "user" not in row and "who" not in row and "4711" not in json.dumps(row)
+
+
+def test_disk_full(new_monitor, new_ioc, tmp_path):
+    """While the disk is full the monitor goes on and says so; afterwards a row says how many rows are missing."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], capture_output=True).returncode:
+        pytest.skip("no right to mount a file system")
+    try:
+        file = disk / "history.sqlite"
+        monitor, ioc = new_monitor(before=[f'ebpfMonHistoryKeep "{file}" 64 30']).start(), new_ioc(DATABASE).start()
+        monitor.wait_ioc(ioc)
+        pv, = ca.pvs([ioc.prefix + "SET3"])
+        sent = 0
+        while monitor.get("HISTORY_STATE") != 2:
+            for _ in range(500):
+                sent += 1
+                pv.put(sent, wait=False)
+            pv.get(use_monitor=False)
+            assert sent < 60000
+        assert "disk" in monitor.text("HISTORY_MSG") and monitor.get("STATE", as_string=True) == "Running"
+        until(lambda: monitor.get("HISTORY_LOST_CNT") > 0, 20, "rows that are lost")
+        subprocess.run(["mount", "-o", "remount,size=64m", disk], check=True)
+        ioc.put("SET2", 4711)
+        until(lambda: monitor.get("HISTORY_STATE") == 1, 40, lambda: monitor.text("HISTORY_MSG"))
+        until(lambda: count(file, "kind = 'lost'"), 20, "the row that says so")
+        with sqlite3.connect(file) as base:
+            kept, = base.execute("SELECT count(*) FROM rows WHERE kind = 'put' AND pv LIKE '%:SET3'").fetchone()
+            lost, = base.execute("SELECT sum(n) FROM rows WHERE kind = 'lost'").fetchone()
+        assert kept and abs(kept + lost - sent) <= 3, (kept, lost, sent)  # the row of the lost ones may be lost, too
+        assert is_whole(file)
+        monitor.process.send("exit")
+        monitor.process.wait(20)
+    finally:
+        subprocess.run(["umount", "-l", disk])
