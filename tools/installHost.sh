@@ -66,7 +66,7 @@ install -d -m 755 "$DESTDIR$prefix/lib"
 parts=$(mktemp -d "$DESTDIR$libdir.XXXXXX")
 trap 'rm -rf "$parts"' EXIT
 mkdir -p "$parts/bin" "$parts/lib/ebpfmon"
-set -- "$program"
+set -- "$program" "$top/bin/$arch/ebpfMonHistory"
 show=$top/bin/$arch/ebpfMonTop # not built without ncurses
 [ ! -x "$show" ] || set -- "$@" "$show"
 install -m 755 "$@" "$parts/bin" # EPICS makes them read-only, and patchelf writes into them
@@ -102,7 +102,8 @@ put 644 "$docdir" "$top/README.md"
 done
 put 644 "$docdir/examples" "$top/service/containers.conf"
 [ ! -f "$base/LICENSE" ] || install -m 644 "$base/LICENSE" "$DESTDIR$docdir/LICENSE.EPICS-Base"
-put 644 "$prefix/share/man/man1" "$top/service/ebpfMon.1" "$top/service/ebpfMonTop.1" "$top/service/ebpfMonSymbols.1"
+put 644 "$prefix/share/man/man1" "$top/service/ebpfMon.1" "$top/service/ebpfMonHistory.1" \
+    "$top/service/ebpfMonTop.1" "$top/service/ebpfMonSymbols.1"
 
 # --- configuration and service -------------------------------------------------------------------------
 for f in environment site.cmd; do
