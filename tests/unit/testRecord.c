@@ -83,11 +83,15 @@ static void testValues(void)
     expect("T:B:PROC_CNT.SEVR", "INVALID"); /* not found */
 
     testDiag("losses");
-    ebpfMonPublishedLock()->losses.count = 3;
+    published = ebpfMonPublishedLock();
+    published->losses.count = 3;
+    published->losses.isGrowing = 1;
+    strcpy(published->losses.newest, "ring");
     ebpfMonPublishedUnlock();
     change(ebpfMonGroupState);
     expect("T:LOST_CNT", "3");
     expect("T:LOST_CNT.SEVR", "MINOR");
+    expect("T:LOST_CNT.AMSG", "ring");
     expect("T:LOST_CNTS", "3");
     testdbPutFieldOk("T:LOST_RESET", DBR_LONG, 1);
     testOk1(fakeMonitor.resets == 1 && fakeMonitor.logResets == 1);
