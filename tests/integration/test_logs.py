@@ -289,4 +289,5 @@ def test_name_service_that_does_not_answer(new_monitor, tmp_path):
         monitor = new_monitor(before=['ebpfMonCaPutLog "logs.example.org:7011"'])
         monitor.launch(["unshare", "--mount", "sh", "-c", f'mount --bind {tmp_path}/resolv.conf /etc/resolv.conf; exec "$@"', "sh"])
         monitor.wait_state("Running")
-    assert 'did not say within 5 s which address "logs.example.org:7011" has' in monitor.process.output()
+    said = "\n".join(monitor.process.lines)  # all of them: what is written to stderr comes before the commands
+    assert 'did not say within 5 s which address "logs.example.org:7011" has' in said, said
