@@ -137,7 +137,7 @@ class Monitor:
 
     # --- which IOCs --------------------------------------------------------------------------------------
     def iocs(self):
-        """pid → (name, version, number of records, level)."""
+        """pid → (name, version, number of records, level). Without the rows of IOCs that are gone: these have no pid."""
         def read():
             """Reads the columns; None if the list changed meanwhile."""
             columns = [self.list(c) for c in ("IOC_PIDS", "IOC_NAMES", "IOC_VERSIONS", "IOC_RECORD_CNTS", "IOC_LEVELS")]
@@ -145,7 +145,7 @@ class Monitor:
 
         columns = until(read, 10, "the same list of IOCs in each column")
         return {int(pid): (str(name), str(version), int(recs), str(level))
-                for pid, name, version, recs, level in zip(*columns)}
+                for pid, name, version, recs, level in zip(*columns) if int(pid)}
 
     def wait_ioc(self, ioc, level="chains", records=1, seconds=20):
         """Waits until the IOC is watched at this level and so many records are known."""
