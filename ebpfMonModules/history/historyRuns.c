@@ -70,8 +70,8 @@ static void endRun(ebpfMonHistoryRuns *runs, run *r)
 /* Copies the row with its texts into one block. 0, or -1 without memory. */
 static int copyRow(run *r, const ebpfMonHistoryRow *row)
 {
-    const char **of[] = { &r->row.ioc, &r->row.pv, &r->row.value, &r->row.old, &r->row.user, &r->row.host, &r->row.peer,
-                          &r->row.who, &r->row.origin, &r->row.result, &r->row.reason };
+    const char **of[] = { &r->row.kind, &r->row.ioc, &r->row.pv, &r->row.value, &r->row.old, &r->row.user, &r->row.host,
+                          &r->row.peer, &r->row.who, &r->row.origin, &r->row.result, &r->row.reason };
     const unsigned count = sizeof(of) / sizeof(of[0]);
     size_t size = 0;
     char *to;
