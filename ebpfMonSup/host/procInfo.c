@@ -322,17 +322,24 @@ static int copyFolder(pid_t pid, const char *script, const char *pwd, char *buf,
     return 1;
 }
 
-/* Finds IOC and PWD in the environment; NULL: not there or empty. */
+/* Finds the IOC's name and PWD in the environment; NULL: not there or empty. The name is IOC. In the containers of
+ * epics-containers this is a path, the same in all, and the name is IOC_NAME. */
 static void findEnvironment(const char *environment, size_t length, const char **ioc, const char **pwd)
 {
+    const char *name = NULL;
+
     for (size_t at = 0; at < length; at += strlen(environment + at) + 1) {
         const char *p = environment + at;
 
         if (!*ioc && !strncmp(p, "IOC=", 4) && p[4])
             *ioc = p + 4;
+        else if (!name && !strncmp(p, "IOC_NAME=", 9) && p[9])
+            name = p + 9;
         else if (!*pwd && !strncmp(p, "PWD=", 4) && p[4])
             *pwd = p + 4;
     }
+    if (name && (!*ioc || **ioc == '/'))
+        *ioc = name;
 }
 
 int ebpfMonProcIocName(pid_t pid, char *buf, size_t size)

@@ -118,8 +118,8 @@ static void testIoc(ebpfMonImageCache *cache)
     testOk(ebpfMonProcCommand(ioc, name, sizeof(name)) == 0 && !strcmp(name, "softIoc"), "command %s", name);
 }
 
-/* The name of a process in this folder with these arguments. */
-static void testName(const char *expected, char *const args[])
+/* The name of a process in this folder with these arguments, and with these variables. */
+static void testNameAmong(const char *expected, char *const args[], const char *ioc, const char *instance)
 {
     char name[EBPFMON_IOCNAME_SIZE] = "";
     int in[2], ready[2];
@@ -129,7 +129,7 @@ static void testName(const char *expected, char *const args[])
         testAbort("no pipe");
     pid = fork();
     if (pid == 0) {
-        static char *const environment[] = { "IOC=", WAITER "=1", NULL };
+        char *const environment[] = { (char *)instance, (char *)ioc, WAITER "=1", NULL };
 
         dup2(in[0], 0);
         dup2(ready[1], 1);
@@ -153,8 +153,20 @@ static void testName(const char *expected, char *const args[])
     waitpid(pid, NULL, 0);
 }
 
+static void testName(const char *expected, char *const args[])
+{
+    testNameAmong(expected, args, "IOC=", "IOC_NAME=");
+}
+
 static void testNames(void)
 {
+    char *const script[] = { "/epics/ioc/bin/ioc", "/epics/runtime/st.cmd", NULL };
+
+    testDiag("IOC is the name; in a container of epics-containers it is a path, and IOC_NAME is the name");
+    testNameAmong("vac1", script, "IOC=vac1", "IOC_NAME=other");
+    testNameAmong("bl01t-ea-01", script, "IOC=/epics/ioc", "IOC_NAME=bl01t-ea-01");
+    testNameAmong("bl01t-ea-02", script, "IOC=", "IOC_NAME=bl01t-ea-02");
+    testNameAmong("/epics/ioc", script, "IOC=/epics/ioc", "IOC_NAME=");
     testName(folder + 5, (char *[]){ "../../bin/linux-x86_64/foo", "st.cmd", NULL });
     testName("iocVac", (char *[]){ "foo", "/ioc/iocBoot/x/../iocVac/./st.cmd", NULL });
     testName("softIoc", (char *[]){ "/opt/bin/softIoc", "-d", "x.db", NULL });
@@ -279,7 +291,7 @@ MAIN(testImage)
 
     ebpfMonImageCache *cache = ebpfMonImageCacheNew();
 
-    testPlan(IOC_TESTS + 15);
+    testPlan(IOC_TESTS + 19);
     if (!cache || !mkdtemp(folder))
         testAbort("no memory, or no folder in /tmp");
     snprintf(database, sizeof(database), "%s/x.db", folder);
