@@ -1,12 +1,12 @@
 # The EPICS way: make, make runtests, make clean, make distclean with EPICS_BASE set in
 # configure/RELEASE.local or in the environment. On a bare machine: make demo, make check, make soak, make tsan,
 # make bench, make kernels, make clangs, make faults, make matrix, make site, make pictures. For a host: make install-host,
-# make deb.
+# make deb, make archive, make rpm.
 
-ifneq ($(filter demo pictures check soak tsan bench kernels clangs faults matrix site setup deb install-host,$(MAKECMDGOALS)),)
+ifneq ($(filter demo pictures check soak tsan bench kernels clangs faults matrix site setup deb archive rpm install-host,$(MAKECMDGOALS)),)
 
 # These find or build EPICS Base first and then come back here with EPICS_BASE set.
-.PHONY: demo pictures check soak tsan bench kernels clangs faults matrix site setup deb install-host
+.PHONY: demo pictures check soak tsan bench kernels clangs faults matrix site setup deb archive rpm install-host
 setup:
 	@tools/setup.sh
 demo:
@@ -33,6 +33,10 @@ site:
 	@tools/site.sh
 deb:
 	@tools/deb.sh
+archive:
+	@tools/archive.sh
+rpm:
+	@tools/archive.sh rpm
 install-host:
 	@tools/installHost.sh
 

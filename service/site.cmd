@@ -11,9 +11,9 @@
 # Which puts are expected. After a change: systemctl reload ebpfmon
 ebpfMonRules "$(EBPFMON_ETC)/rules.json"
 
-# Put log. 0 0: the monitor begins no new files, logrotate does, each day, and keeps 30 (/etc/logrotate.d/ebpfmon:
-# puts*.json and *.log).
-ebpfMonJsonLog "$(LOGS_DIRECTORY=/var/log/ebpfmon)/puts.json" 0 0 0 all
+# Put log: MB, hours, old files. 0 0 0: the monitor begins no new files, logrotate does, each day, and keeps 30
+# (/etc/logrotate.d/ebpfmon: puts*.json and *.log). In a container the image says 100 24 10.
+ebpfMonJsonLog "$(LOGS_DIRECTORY=/var/log/ebpfmon)/puts.json" $(EBPFMON_LOG=0 0 0) all
 #ebpfMonCaPutLog "logserver:7011" text changes
 
 # A history that the program ebpfMonHistory searches: file, MB, days.

@@ -12,9 +12,9 @@
 #   docdir      documentation                 PREFIX/share/doc/ebpfmon
 #
 # It also installs the shared libraries of EPICS Base with which the monitor was linked (PREFIX/lib/ebpfmon), because
-# the monitor needs Base 7.0.8 or later, which few systems have. Static libraries are not possible
-# (documentation/use/security.md). An existing configuration file does not change; if the new one differs, it is
-# installed as NAME.new in the folder ebpfmon of sysconfdir.
+# the monitor needs Base 7.0.8 or later, which few systems have. In an archive (archive.sh) install.sh runs this script.
+# An existing configuration file does not change; if the new one differs, it is installed as NAME.new in the folder
+# ebpfmon of sysconfdir.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 prefix=${prefix:-/usr/local}
@@ -28,12 +28,6 @@ libdir=$prefix/lib/ebpfmon
 
 say() { printf 'install-host: %s\n' "$*"; }
 die() { say "$*" >&2; exit 1; }
-command -v patchelf >/dev/null || die "patchelf is missing. On Debian: apt-get install patchelf"
-base=$("$top/tools/epicsBase.sh")
-arch=$(perl "$base/lib/perl/EpicsHostArch.pl" 2>/dev/null || "$base/startup/EpicsHostArch")
-program=$top/bin/$arch/ebpfMon
-[ -x "$program" ] || die "$program does not exist: run make first"
-
 put() { # MODE FOLDER FILE...
     mode=$1 folder=$DESTDIR$2
     shift 2
@@ -65,26 +59,16 @@ configure() { # FILE TARGET: installs a file that a site may change. A new one a
 install -d -m 755 "$DESTDIR$prefix/lib"
 parts=$(mktemp -d "$DESTDIR$libdir.XXXXXX")
 trap 'rm -rf "$parts"' EXIT
-mkdir -p "$parts/bin" "$parts/lib/ebpfmon"
-set -- "$program" "$top/bin/$arch/ebpfMonHistory"
-show=$top/bin/$arch/ebpfMonTop # not built without ncurses
-[ ! -x "$show" ] || set -- "$@" "$show"
-install -m 755 "$@" "$parts/bin" # EPICS makes them read-only, and patchelf writes into them
-# The path of a library may lead to the same folder in another way: a link, "..", two slashes.
-ours=$(realpath "$top/lib/$arch")
-theirs=$(realpath "$base/lib/$arch")
-ldd "$@" | awk '$3 ~ /^\// {print $1, $3}' | while read -r name path; do
-    case $(realpath "$(dirname "$path")") in
-    "$ours"|"$theirs") install -m 644 "$path" "$parts/lib/ebpfmon/$name" ;;
-    esac
-done
-[ -e "$parts/lib/ebpfmon/libebpfMon.so" ] || die "no libebpfMon.so: ebpfMon must be linked with shared libraries"
-patchelf --set-rpath "\$ORIGIN/../lib/ebpfmon" "$parts"/bin/*
-patchelf --set-rpath "\$ORIGIN" "$parts"/lib/ebpfmon/*
-# The service does not have the LD_LIBRARY_PATH of the user who installs.
-missing=$(env -u LD_LIBRARY_PATH ldd "$parts"/bin/* | awk '/not found/ {print $1}' | sort -u | tr '\n' ' ')
-[ -z "$missing" ] || die "nothing was installed, because ebpfMon would not start without ${missing% }. Libraries of EPICS Base are taken from $theirs: build ebpfMon with this Base (EPICS_BASE). Others must be where ldconfig finds them."
-put 755 "$prefix/bin" "$parts"/bin/* "$top/bin/$arch/ebpfMonSymbols"
+if [ -d "$top/programs" ]; then # this is an archive
+    cp -R "$top/programs/." "$parts"
+    missing=$(env -u LD_LIBRARY_PATH ldd "$parts"/bin/ebpfMon "$parts"/bin/ebpfMon[HT]* | awk '/not found/' | sort -u)
+    [ -z "$missing" ] || die "nothing was installed, because ebpfMon would not start on this system:
+$missing
+It needs the GNU C library 2.34 or later, libcurl and readline 8. Debian, Ubuntu: apt install libcurl4 libreadline8. RHEL, Rocky, Alma: dnf install libcurl readline"
+else
+    "$top/tools/collectPrograms.sh" "$parts"
+fi
+put 755 "$prefix/bin" "$parts"/bin/*
 put 644 "$libdir" "$parts"/lib/ebpfmon/*
 
 # --- data and documentation ----------------------------------------------------------------------------
@@ -101,7 +85,8 @@ put 644 "$docdir" "$top/README.md"
     put 644 "$docdir/documentation/$(dirname "$name")" "$top/documentation/$name"
 done
 put 644 "$docdir/examples" "$top/service/containers.conf"
-[ ! -f "$base/LICENSE" ] || install -m 644 "$base/LICENSE" "$DESTDIR$docdir/LICENSE.EPICS-Base"
+[ ! -f "$parts/LICENSE.EPICS-Base" ] || put 644 "$docdir" "$parts/LICENSE.EPICS-Base"
+[ ! -d "$parts/copyright" ] || put 644 "$docdir/copyright" "$parts"/copyright/*
 put 644 "$prefix/share/man/man1" "$top/service/ebpfMon.1" "$top/service/ebpfMonHistory.1" \
     "$top/service/ebpfMonTop.1" "$top/service/ebpfMonSymbols.1"
 
