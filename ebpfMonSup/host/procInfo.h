@@ -17,10 +17,10 @@
 /* All process ids of /proc, ascending. Returns their number, -1 on error; *pids is malloc'ed for the caller. */
 int ebpfMonProcList(pid_t **pids);
 
-/* Display name of an IOC: its IOC environment variable; IOC_NAME, if IOC is not there or is a path, as in
- * containers of epics-containers; else the folder of its st.cmd (an argument that ends in .cmd; relative ones are resolved by its
- * working directory); else its command (for an interpreter, the script or -m module). "buf" is always terminated, too
- * long ends in "...". 0; 1: its environment may not be read, so it may have another name; -1: the process is gone. */
+/* Display name of an IOC: its IOC environment variable; IOC_NAME, if IOC is not there or is a path (epics-containers);
+ * else the folder of its st.cmd (an argument that ends in .cmd; relative ones are resolved by its working directory);
+ * else its command (for an interpreter, the script or -m module). "buf" is always terminated, too long ends in "...".
+ * 0; 1: its environment may not be read, so it may have another name; -1: the process is gone. */
 int ebpfMonProcIocName(pid_t pid, char *buf, size_t size);
 
 /* The command for people: base name of argv[0]; for python, perl, java…: and the script's or module's.

@@ -59,8 +59,7 @@ def test_it_watches(root, new_ioc):
     environ = {**loopback.server(port, IOC="archive"), "EBPFMON_P": prefix, "EBPFMON_MACROS": f",FILTER_IOC={ioc.name}"}
     monitor = Process([*IN_ROOT, root, "/usr/bin/ebpfMon", "--no-shell", "/usr/share/ebpfmon/st.cmd"], environ)
     try:
-        until(lambda: list(ca.get(prefix + "IOC_NAMES")) == [ioc.name], 60, monitor.output)
-        until(lambda: list(ca.get(prefix + "IOC_LEVELS")) == ["chains"], 30, monitor.output)
+        until(lambda: dict(zip(ca.get(prefix + "IOC_NAMES"), ca.get(prefix + "IOC_LEVELS"))).get(ioc.name) == "chains", 60, monitor.output)
         ioc.put("AO", 42)
         until(lambda: ca.get(prefix + "PUT_LAST_VALUE_S") == "42", 20, monitor.output)
         assert ca.get(prefix + "HISTORY_STATE") == 1
