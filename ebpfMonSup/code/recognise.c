@@ -3,7 +3,7 @@
  * dbNotify.c, dbLock.c, dbCa.c, dbScan.c, callback.c, recGbl.c, rsrv/camessage.c, rsrv/caservertask.c, iocInit.c. */
 #include <string.h>
 
-#include "code/codeSearch.h"
+#include "code/codeGraph.h"
 #include "code/elfSymbols.h"
 #include "code/recognise.h"
 

@@ -32,7 +32,7 @@ static int canOpen(const char *path)
     return fd >= 0;
 }
 
-/* By its path, as libraries must be opened (code/imageCache.c): the link /proc/PID/exe leads past the rights of
+/* By its path, as libraries must be opened (code/image.c): the link /proc/PID/exe leads past the rights of
  * folders. */
 static int canOpenProgram(pid_t pid)
 {

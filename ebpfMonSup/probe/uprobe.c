@@ -6,7 +6,7 @@
 
 #include <bpf/libbpf.h>
 
-#include "code/siteMachine.h"
+#include "code/machine.h"
 #include "probe/kernelLoad.h"
 #include "probe/kernelLoaded.h"
 #include "probe/linkFolder.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "code/kernelNames.h"
-#include "code/stackFold.h"
+#include "code/stack.h"
 #include "common/array.h"
 #include "common/clock.h"
 #include "common/text.h"

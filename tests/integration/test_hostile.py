@@ -19,7 +19,7 @@ from tests.harness.wait import stays_false, until
 
 DB = db.READY + db.record("ao", "AO")
 SOON = 30  # s: on an idle host one or two
-SPARSE = 350 << 20  # bytes that may be read for a sparse file. Until its work is used up (elfBytes.c) it is 107 million; the monitor
+SPARSE = 350 << 20  # bytes that may be read for a sparse file. Until its work is used up (elfFile.c) it is 107 million; the monitor
                     # also reads what other tests start meanwhile
 
 

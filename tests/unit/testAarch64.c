@@ -11,7 +11,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 #include "armLibrary.h"
-#include "code/imageFile.h"
+#include "code/binary.h"
 #include "code/machine.h"
 
 #define OBJDUMP "aarch64-linux-gnu-objdump"
