@@ -15,7 +15,7 @@
  */
 
 #define ENTRIES_MAX 512u
-#define PIECE       256u      /* words of a hash table that are read at once */
+#define HASH_PIECE  256u      /* words of a hash table that are read at once */
 #define WORDS_MAX   (1u << 22)
 
 typedef struct {
@@ -53,10 +53,10 @@ static uint32_t readDynamicWord(const ebpfMonElfFile *file, uint64_t vaddr)
 /* The largest of "count" words. */
 static uint32_t findLargest(const ebpfMonElfFile *file, uint64_t vaddr, uint32_t count)
 {
-    uint32_t piece[PIECE], largest = 0;
+    uint32_t piece[HASH_PIECE], largest = 0;
 
-    for (uint32_t i = 0; i < count; i += PIECE) {
-        size_t want = count - i < PIECE ? count - i : PIECE;
+    for (uint32_t i = 0; i < count; i += HASH_PIECE) {
+        size_t want = count - i < HASH_PIECE ? count - i : HASH_PIECE;
         size_t got = ebpfMonElfRead(file, vaddr + i * sizeof(*piece), piece, want * sizeof(*piece)) / sizeof(*piece);
 
         for (size_t k = 0; k < got; k++)
@@ -396,7 +396,7 @@ int ebpfMonElfNameAt(const ebpfMonElfFile *file, uint64_t vaddr, char *name, siz
 /* --- functions by a pattern --- */
 
 #define NAMES_MAX (16u << 20) /* bytes of the names of a file that are looked at */
-#define PIECE     1024        /* symbols that are read at once */
+#define SYMBOL_PIECE 1024    /* symbols that are read at once */
 
 static int isKnown(const ebpfMonElfFunction *found, unsigned count, uint64_t vaddr)
 {
@@ -415,12 +415,13 @@ static int isFunction(const Elf64_Sym *sym, size_t names)
 static unsigned findInTable(const ebpfMonElfFile *file, const Elf64_Shdr *table, const char *names, size_t size,
                             const char *pattern, ebpfMonElfFunction *found, unsigned most)
 {
-    Elf64_Sym *sym = malloc(PIECE * sizeof(*sym));
+    Elf64_Sym *sym = malloc(SYMBOL_PIECE * sizeof(*sym));
     unsigned count = 0;
     size_t n;
 
     for (uint64_t at = 0;
-         sym && count <= most && (n = ebpfMonElfReadSection(file, table, at, sym, PIECE * sizeof(*sym)) / sizeof(*sym));
+         sym && count <= most &&
+         (n = ebpfMonElfReadSection(file, table, at, sym, SYMBOL_PIECE * sizeof(*sym)) / sizeof(*sym));
          at += n * sizeof(*sym))
         for (size_t i = 0; i < n; i++) {
             const char *name = names + (sym[i].st_name < size ? sym[i].st_name : 0);
@@ -465,7 +466,7 @@ unsigned ebpfMonElfFunctionsFind(const ebpfMonElfFile *file, const char *pattern
 #define STUB      16u
 #define STUB_HALF 8u
 #define RELOCATIONS_MAX (1u << 20)
-#define PIECE     128u /* relocations that are read at once */
+#define RELOCATION_PIECE     128u /* relocations that are read at once */
 
 /* The slot that the stub at "vaddr" jumps to: [endbr64] [bnd] jmp *slot(%rip). 0: this is no such stub. */
 static uint64_t findSlot(const ebpfMonElfFile *file, uint64_t vaddr)
@@ -488,13 +489,13 @@ static uint64_t findSlot(const ebpfMonElfFile *file, uint64_t vaddr)
 /* The symbol table's number of the function whose address goes into "slot"; 0: none. */
 static uint32_t findSymbol(const ebpfMonElfFile *file, const Elf64_Shdr *relocations, uint64_t slot)
 {
-    Elf64_Rela piece[PIECE];
+    Elf64_Rela piece[RELOCATION_PIECE];
     uint64_t count = relocations->sh_size / sizeof(*piece);
 
     if (count > RELOCATIONS_MAX)
         count = RELOCATIONS_MAX;
-    for (uint64_t i = 0; i < count; i += PIECE) {
-        size_t n = count - i < PIECE ? (size_t)(count - i) : PIECE;
+    for (uint64_t i = 0; i < count; i += RELOCATION_PIECE) {
+        size_t n = count - i < RELOCATION_PIECE ? (size_t)(count - i) : RELOCATION_PIECE;
 
         n = ebpfMonElfRead(file, relocations->sh_addr + i * sizeof(*piece), piece, n * sizeof(*piece)) / sizeof(*piece);
         for (size_t k = 0; k < n; k++) {

@@ -344,7 +344,7 @@ ebpfMonFunctionPlaces *ebpfMonFunctionFind(pid_t pid, const ebpfMonFunctionWante
 /* --- code that is known by its address --- */
 
 #define LOOK_SECONDS 2.0
-#define CODE_MAX     64   /* bytes of a function: its prologue */
+#define PROLOGUE_MAX 64   /* bytes of a function: its prologue */
 
 typedef struct {
     pid_t    pid;
@@ -355,10 +355,10 @@ typedef struct {
     /* the result */
     ebpfMonFunctionPlace place;
     uint64_t found;
-} Look;
+} PlaceLook;
 
 /* Calls "each" for the mapped code of the process, until it returns nonzero. */
-static void visitMappings(Look *look, int (*each)(Look *look, const ebpfMonMapping *map))
+static void visitMappings(PlaceLook *look, int (*each)(PlaceLook *look, const ebpfMonMapping *map))
 {
     ebpfMonMappings mappings;
     ebpfMonMapping map;
@@ -372,12 +372,12 @@ static void visitMappings(Look *look, int (*each)(Look *look, const ebpfMonMappi
 
 /* --- code ----------------------------------------------------------------------------------------- */
 
-static void pickSite(Look *look, size_t room)
+static void pickSite(PlaceLook *look, size_t room)
 {
     ebpfMonSite *site = &look->place.site;
     uint64_t offset = site->offset;
 
-    uint8_t code[CODE_MAX];
+    uint8_t code[PROLOGUE_MAX];
     size_t len = room < sizeof(code) ? room : sizeof(code);
 
     if (ebpfMonMemReadNow(look->pid, look->address, code, len))
@@ -387,7 +387,7 @@ static void pickSite(Look *look, size_t room)
     look->found = site->cls != ebpfMonSiteNone && (!look->needReturn || site->canReturn);
 }
 
-static int takeCode(Look *look, const ebpfMonMapping *map)
+static int takeCode(PlaceLook *look, const ebpfMonMapping *map)
 {
     struct stat st;
 
@@ -408,12 +408,12 @@ static void findCode(void *data)
 int ebpfMonCodePlaceFind(pid_t pid, uint64_t address, unsigned args, int needReturn, ebpfMonFunctionPlace *place)
 {
     static const ebpfMonForeignJob job = { findCode, free };
-    Look *look = calloc(1, sizeof(*look));
+    PlaceLook *look = calloc(1, sizeof(*look));
     int found;
 
     if (!look)
         return -1;
-    *look = (Look){ .pid = pid, .address = address, .args = args, .needReturn = needReturn };
+    *look = (PlaceLook){ .pid = pid, .address = address, .args = args, .needReturn = needReturn };
     if (ebpfMonForeignRun(pid, LOOK_SECONDS, &job, look))
         return -1;
     *place = look->place;
@@ -439,7 +439,7 @@ static int findBias(const ebpfMonElfFile *file, const ebpfMonMapping *map, uint6
 }
 
 /* A FUSE file is not for us: see image.c. */
-static int takeVariable(Look *look, const ebpfMonMapping *map)
+static int takeVariable(PlaceLook *look, const ebpfMonMapping *map)
 {
     const char *name = look->symbol;
     ebpfMonElfSymbol symbol;
@@ -472,7 +472,7 @@ static void findVariable(void *data)
 uint64_t ebpfMonVariableFind(pid_t pid, const char *symbol)
 {
     static const ebpfMonForeignJob job = { findVariable, free };
-    Look *look = calloc(1, sizeof(*look));
+    PlaceLook *look = calloc(1, sizeof(*look));
     uint64_t found;
 
     if (!look)
