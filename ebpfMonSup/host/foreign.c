@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "common/plainThread.h"
+#include "common/worker.h"
 #include "host/foreign.h"
 #include "host/foreignAccounts.h"
 

@@ -9,7 +9,7 @@
 #include <errlog.h>
 
 #include "common/clock.h"
-#include "common/lazyMutex.h"
+#include "common/worker.h"
 #include "model/published.h"
 
 /* One per process: published.h tells why. It has some 2 MB, but most pages are never used, and take no memory. */

@@ -10,7 +10,7 @@
 #include "probe/kernelEvents.h"
 #include "probe/kernelOwners.h"
 #include "probe/kernelTables.h"
-#include "search/searchPackets.h"
+#include "search/search.h"
 #include "watch/packetCost.h"
 #include "watch/packetReader.h"
 

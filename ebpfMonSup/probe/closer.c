@@ -9,7 +9,7 @@
 #include <bpf/libbpf.h>
 
 #include "common/clock.h"
-#include "common/plainThread.h"
+#include "common/worker.h"
 #include "probe/closer.h"
 #include "probe/linkFolder.h"
 

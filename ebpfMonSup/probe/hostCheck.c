@@ -12,7 +12,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "common/ownPriority.h"
+#include "common/worker.h"
 #include "ebpfMon.h"
 #include "host/procAccess.h"
 #include "host/procInfo.h"

@@ -11,7 +11,7 @@
 #include <epicsTime.h>
 
 #include "common/clock.h"
-#include "common/sharedWorker.h"
+#include "common/worker.h"
 #include "health/healthCollector.h"
 #include "model/published.h"
 #include "module/modules.h"

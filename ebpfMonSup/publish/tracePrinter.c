@@ -7,7 +7,7 @@
 #include <epicsString.h>
 #include <epicsThread.h>
 
-#include "common/sharedWorker.h"
+#include "common/worker.h"
 #include "model/filter.h"
 #include "publish/tracePrinter.h"
 

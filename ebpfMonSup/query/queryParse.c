@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/jsonPlace.h"
-#include "common/wholeFile.h"
+#include "common/files.h"
 #include "probe/querySizes.h"
 #include "query/querySpec.h"
 #include "query/queryParser.h"

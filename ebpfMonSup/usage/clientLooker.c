@@ -7,7 +7,7 @@
 #include <epicsThread.h>
 
 #include "common/clock.h"
-#include "common/sharedWorker.h"
+#include "common/worker.h"
 #include "model/published.h"
 #include "usage/clientLooker.h"
 #include "usage/clientReport.h"

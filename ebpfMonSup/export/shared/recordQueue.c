@@ -5,7 +5,7 @@
 #include <epicsMutex.h>
 
 #include "common/hash.h"
-#include "common/waiter.h"
+#include "common/worker.h"
 #include "export/shared/recordQueue.h"
 
 #define SHARE_TIMES 4

@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+#include "common/files.h"
 
-#include "common/ownFile.h"
+/* --- a file of ours --- */
 
 /* O_NONBLOCK, because a named pipe without a reader must not block us */
 #define FLAGS (O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW)
@@ -122,4 +124,35 @@ int ebpfMonOwnFileOpen(const char *path, struct stat *st, char *why, size_t size
         return fd;
     close(fd);
     return -1;
+}
+
+/* --- a file that an operator named --- */
+
+char *ebpfMonWholeFileRead(const char *file, size_t most, size_t *length, char *why, size_t size)
+{
+    struct stat info;
+    char *text = NULL;
+    ssize_t n = 1;
+    int fd = open(file, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* O_NONBLOCK: do not wait for the other end of a pipe */
+
+    if (fd < 0 || fstat(fd, &info)) {
+        snprintf(why, size, "%s: %s. Correct the name or the permissions", file, strerror(errno));
+    } else if (!S_ISREG(info.st_mode)) {
+        snprintf(why, size, "%s: not a regular file. Give the name of one", file);
+    } else if (info.st_size > (off_t)most) {
+        snprintf(why, size, "%s: has more than %zu bytes. Take something out", file, most);
+    } else if (!(text = malloc(most + 1))) {
+        snprintf(why, size, "%s: out of memory", file);
+    } else {
+        for (*length = 0; *length <= most && n > 0; *length += n > 0 ? (size_t)n : 0)
+            n = read(fd, text + *length, most + 1 - *length);
+        if (n < 0 || *length > most) {
+            snprintf(why, size, "%s: %s. Try again", file, n < 0 ? strerror(errno) : "grew while it was read");
+            free(text);
+            text = NULL;
+        }
+    }
+    if (fd >= 0)
+        close(fd);
+    return text;
 }
