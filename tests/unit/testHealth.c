@@ -16,7 +16,7 @@
 #include "ebpfMonTable.h"
 #include "health/hangs.h"
 #include "health/lives.h"
-#include "health/scanWindow.h"
+#include "health/scanThreads.h"
 #include "host/procStat.h"
 #include "ioc/baseLayout.h"
 #include "ioc/caServer.h"
