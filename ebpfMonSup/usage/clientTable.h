@@ -6,7 +6,7 @@
 #ifndef EBPFMON_CLIENTTABLE_H
 #define EBPFMON_CLIENTTABLE_H
 
-#include "ioc/caClients.h"
+#include "ioc/caServer.h"
 #include "put/putClients.h"
 #include "usage/iocConnections.h"
 #include "usage/updateCounts.h"

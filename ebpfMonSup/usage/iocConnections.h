@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-#include "ioc/caClients.h"
+#include "ioc/caServer.h"
 #include "usage/followedCircuits.h"
 
 /* The number of connections that clients have opened to process "pid", and that are not seen. "clients": those that
