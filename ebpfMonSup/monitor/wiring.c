@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "access/guardedPuts.h"
 #include "common/clock.h"
-#include "host/tcpBytes.h"
+#include "host/tcpSockets.h"
 #include "module/modules.h"
 #include "monitor/monitor.h"
 #include "probe/kernelLoad.h"

@@ -15,8 +15,7 @@
 #include "common/array.h"
 #include "common/clock.h"
 #include "host/procNetns.h"
-#include "host/procTcp.h"
-#include "host/tcpBytes.h"
+#include "host/tcpSockets.h"
 #include "usage/clientTable.h"
 #include "usage/useStore.h"
 

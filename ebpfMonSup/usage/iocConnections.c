@@ -6,7 +6,7 @@
 
 #include "common/array.h"
 #include "host/procNetns.h"
-#include "host/procTcp.h"
+#include "host/tcpSockets.h"
 #include "usage/iocConnections.h"
 
 typedef struct {
