@@ -57,7 +57,7 @@ typedef enum {
 void ebpfMonSitePickX86(const uint8_t *code, size_t len, unsigned args, int needReturn, ebpfMonSite *site);
 unsigned ebpfMonInsnLengthX86(const uint8_t *code, size_t len);
 /* Nonzero: an instruction of 5 bytes that changes nothing. Some kernels do harm when they have a probe there
- * (probe/nopTrial.h), so ebpfMonSitePickX86 takes none. */
+ * (probe/childTrial.h), so ebpfMonSitePickX86 takes none. */
 int ebpfMonInsnIsNop5X86(const uint8_t *code, size_t len);
 ebpfMonFlow ebpfMonInsnFlowX86(const uint8_t *code, unsigned length, uint64_t vaddr, uint64_t *to);
 

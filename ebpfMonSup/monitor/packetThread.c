@@ -8,7 +8,6 @@
 #include "model/published.h"
 #include "monitor/monitor.h"
 #include "probe/kernelEvents.h"
-#include "probe/kernelOwners.h"
 #include "probe/kernelTables.h"
 #include "search/search.h"
 #include "watch/packetCost.h"

@@ -16,7 +16,6 @@
 #include "module/modules.h"
 #include "monitor/monitor.h"
 #include "probe/kernelLoad.h"
-#include "probe/kernelOwners.h"
 #include "probe/kernelTables.h"
 #include "publish/watchdog.h"
 #include "query/queries.h"

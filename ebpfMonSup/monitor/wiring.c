@@ -5,7 +5,6 @@
 #include "module/modules.h"
 #include "monitor/monitor.h"
 #include "probe/kernelLoad.h"
-#include "probe/kernelOwners.h"
 #include "probe/kernelTables.h"
 
 /* --- Calls from the room watch/ --- */

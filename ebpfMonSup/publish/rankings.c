@@ -9,7 +9,6 @@
 #include "common/text.h"
 #include "model/published.h"
 #include "probe/hist.h"
-#include "probe/kernelRoots.h"
 #include "probe/kernelTables.h"
 #include "publish/rankings.h"
 

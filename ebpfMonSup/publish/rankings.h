@@ -48,7 +48,7 @@ typedef struct ebpfMonRankings ebpfMonRankings;
 typedef struct {
     /* As ebpfMonTargetCountRecords (watch/target.h). */
     void (*countRecords)(const ebpfMonTarget *t, uint64_t *now);
-    /* As ebpfMonKernelEachRoot (probe/kernelRoots.h). */
+    /* As ebpfMonKernelEachRoot (probe/kernelTables.h). */
     void (*eachRoot)(void (*each)(void *arg, uint32_t slot, const struct ebpfMonRootStat *stat), void *arg);
 } ebpfMonRankingSources;
 

@@ -4,7 +4,6 @@
 #include "model/filter.h"
 #include "model/published.h"
 #include "probe/kernelLoad.h"
-#include "probe/kernelRoots.h"
 #include "probe/kernelTables.h"
 #include "publish/report.h"
 

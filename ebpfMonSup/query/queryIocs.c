@@ -161,7 +161,7 @@ static int addSite(ebpfMonQueryIocs *q, const Followed *f, const ebpfMonFunction
     return ebpfMonQueryProgramsAddSite(q->programs, f->ioc.pid, places->place[n].address, &site);
 }
 
-/* Nonzero: a probe at one of the places would do harm (probe/nopTrial.h), and "why" names it. Then none gets a probe,
+/* Nonzero: a probe at one of the places would do harm (probe/childTrial.h), and "why" names it. Then none gets a probe,
  * because without that place the counts would be wrong. */
 static int hasHarmfulPlace(const ebpfMonFunctionPlaces *places, char *why, size_t size)
 {

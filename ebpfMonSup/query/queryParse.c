@@ -8,7 +8,7 @@
 #include <string.h>
 #include "common/jsonPlace.h"
 #include "common/files.h"
-#include "probe/querySizes.h"
+#include "probe/queryOrder.h"
 #include "query/querySpec.h"
 #include "query/queryParser.h"
 
