@@ -10,9 +10,6 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
-#include "ebpfMonBpf.skel.h"
-#include "ebpfMonOldBpf.skel.h"
-#include "ebpfMonTable.h" /* the skeletons have its structs */
 #include "probe/childTrial.h"
 #include "probe/kernelLoad.h"
 #include "probe/kernelLoaded.h"
@@ -20,6 +17,9 @@
 #include "probe/preemption.h"
 #include "probe/threadStack.h"
 #include "probe/uprobe.h"
+#include "ebpfMonTable.h" /* the skeletons have its structs */
+#include "ebpfMonBpf.skel.h"
+#include "ebpfMonOldBpf.skel.h"
 
 /* --- the object file --- */
 

@@ -203,7 +203,7 @@ static void giveUp(ebpfMonQueries *q, Query *query, ebpfMonQueryState state, con
 /* Starts a query. The caller does not hold the lock, because loading and attaching programs may take seconds. */
 static void beginRun(ebpfMonQueries *q, Query *query, const ebpfMonQuerySources *from)
 {
-    char why[200];
+    char why[256];
 
     describeResult(q, query->result, &query->runs);
     setState(q, query, ebpfMonQueryStarting, "its programs are being loaded");
@@ -261,7 +261,7 @@ static double advanceQuery(ebpfMonQueries *q, Query *query, const ebpfMonQuerySo
 static void keepBudgets(ebpfMonQueries *q, unsigned count)
 {
     ebpfMonQueryRun *run[EBPFMON_QUERIES_MAX];
-    char why[200];
+    char why[256];
     int stop;
 
     for (unsigned i = 0; i < count; i++)
