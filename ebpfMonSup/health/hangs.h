@@ -11,7 +11,7 @@
 #include "code/stack.h"
 #include "ebpfMonTable.h"
 #include "health/lives.h"
-#include "model/healthValues.h"
+#include "model/published.h"
 #include "watch/target.h"
 
 /* --- how threads are read ---

@@ -7,7 +7,7 @@
 #include <compilerDependencies.h>
 #include <epicsTime.h>
 #include <stdint.h>
-#include "model/healthValues.h"
+#include "model/published.h"
 
 /* --- events ---
  *

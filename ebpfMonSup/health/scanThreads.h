@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "ebpfMonTable.h"
-#include "model/healthValues.h"
+#include "model/published.h"
 #include "watch/target.h"
 
 /* --- the mean period ---

@@ -11,7 +11,6 @@
 #include "model/audits.h"
 #include "model/losses.h"
 #include "model/published.h"
-#include "model/stateValues.h"
 #include "probe/calibrate.h"
 #include "search/search.h"
 #include "watch/target.h"

@@ -4,7 +4,7 @@
 #define EBPFMON_REPORT_H
 
 #include "common/textReport.h"
-#include "model/settings.h"
+#include "model/ops.h"
 #include "probe/calibrate.h"
 #include "watch/follower.h"
 #include "watch/requests.h"

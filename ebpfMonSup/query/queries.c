@@ -439,7 +439,7 @@ static void setQueries(ebpfMonQueries *q, const ebpfMonQuerySet *set, const char
         }
 }
 
-/* --- Any thread, without a lock. model/queryOps.h describes these functions. 0, or -1: the file is refused, or
+/* --- Any thread, without a lock. model/ops.h describes these functions. 0, or -1: the file is refused, or
  * there is no query of this name --- */
 static long loadQueries(void *arg, const char *file, char *text, size_t size)
 {

@@ -8,7 +8,7 @@
 #define EBPFMON_QUERIES_H
 
 #include "common/textReport.h"
-#include "model/queryOps.h"
+#include "model/ops.h"
 #include "model/queryValues.h"
 #include "probe/calibrate.h"
 #include "query/queryRun.h"

@@ -6,7 +6,7 @@
 #include <epicsTime.h>
 #include <stdint.h>
 #include "ebpfMonEvent.h"
-#include "model/chainId.h"
+#include "model/put.h"
 #include "put/finishedPut.h"
 #include "trace/cpLinkSources.h"
 #include "watch/target.h"

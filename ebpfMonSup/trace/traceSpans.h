@@ -9,7 +9,6 @@
 #include <stdint.h>
 #include "ebpfMonEvent.h"
 #include "export/otlp/span.h"
-#include "model/chainId.h"
 #include "model/put.h"
 #include "trace/traceWalk.h"
 #include "trace/traces.h"

@@ -8,7 +8,7 @@
 #define EBPFMON_TRACES_H
 
 #include "ebpfMonTable.h"
-#include "model/chainId.h"
+#include "model/put.h"
 #include "put/threadPuts.h"
 #include "trace/linkMessages.h"
 #include "trace/trace.h"

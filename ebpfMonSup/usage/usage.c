@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "model/usageValues.h"
+#include "model/published.h"
 #include "usage/clientLooker.h"
 #include "usage/clientReport.h"
 #include "usage/followedCircuits.h"

@@ -20,7 +20,7 @@
 #include "host/procStat.h"
 #include "ioc/baseLayout.h"
 #include "ioc/caServer.h"
-#include "model/healthValues.h"
+#include "model/published.h"
 
 static ebpfMonHealth h;
 static ebpfMonLives *lives;

@@ -28,7 +28,7 @@ int ebpfMonOtlpConfigure(ebpfMonOtlp *otlp, const ebpfMonOtlpConf *conf);
 /* Configures the signals from the environment, except those that a command has set. */
 void ebpfMonOtlpReadEnvironment(ebpfMonOtlp *otlp);
 
-/* The commands (model/logOps.h). 0; or -1, and a message was logged. */
+/* The commands (model/ops.h). 0; or -1, and a message was logged. */
 int ebpfMonOtlpSetCommand(ebpfMonOtlp *otlp, const char *url, const char *signals, const char *headers);
 int ebpfMonOtlpSetZipkin(ebpfMonOtlp *otlp, const char *url);
 
