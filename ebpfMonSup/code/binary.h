@@ -8,7 +8,6 @@
 #include "code/elfFile.h"
 #include "code/elfSymbols.h"
 #include "code/machine.h"
-#include "code/symbolFile.h"
 
 /* --- calls that take and release lock sets ---
  *
@@ -112,16 +111,5 @@ typedef struct ebpfMonKnown {
     ebpfMonElfSegment segment[EBPFMON_ELF_SEGMENTS];
     ebpfMonElfSymbol var[ebpfMonVarCount];
 } ebpfMonKnown;
-
-/* --- what a file contains ---
- *
- * What of EPICS one mapped file contains; private to code/.
- */
-
-/* Reads the file open as "fd"; *known is NULL if it contains nothing of EPICS. "places": where the symbols of a
- * stripped program may be. 0, or errno: no memory, or as ebpfMonElfBytesIsOver. Call it in a job (foreign.h). */
-int ebpfMonImageFileRead(int fd, const ebpfMonSymbolPlaces *places, ebpfMonKnown **known);
-
-void ebpfMonImageFileFree(ebpfMonKnown *known); /* NULL does no harm */
 
 #endif

@@ -39,7 +39,7 @@ uint32_t ebpfMonCodeGraphFind(const ebpfMonCodeGraph *graph, uint64_t vaddr);
 
 /* --- searches ---
  *
- * The searches of recognise.c in a program: which functions use a text, which call which, which variables two functions
+ * The searches of imageFile.c in a program: which functions use a text, which call which, which variables two functions
  * share. Somebody can make a program in which this takes long. So after 200 million steps (some tenths of a second)
  * every search finds nothing (ebpfMonCodeSearchIsOver).
  */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "code/binary.h"
 #include "code/image.h"
+#include "code/imageFile.h"
 #include "common/clock.h"
 #include "common/hash.h"
 #include "host/foreign.h"

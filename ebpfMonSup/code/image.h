@@ -19,7 +19,7 @@
 
 /* --- mapped files ---
  *
- * The files that processes have mapped, and what of EPICS each of them contains, for the look at a process. One thread at a time.
+ * The files that processes have mapped, and what of EPICS each of them contains. One thread at a time.
  *
  * An inode number is used again soon after a file was deleted. So a file is the same one only if its time and size are
  * also the same. Files of EPICS are checked at every look, because a probe that was set by another file's symbols would

@@ -71,7 +71,7 @@ typedef struct {
     uint16_t machine;   /* EM_… of elf.h */
     const char *name;   /* as people call it */
     int returnsByRegister; /* a call stores the return address in a register, and does not change the stack pointer */
-    int isRecognised;      /* recognise.h knows its code */
+    int isRecognised;      /* imageFile.h knows its code */
 
     /* Types of relocations. */
     struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "access/guardedPuts.h"
+#include "access/guard.h"
 #include "common/clock.h"
 #include "host/tcpSockets.h"
 #include "module/modules.h"

@@ -10,7 +10,7 @@
 #include "code/codeGraph.h"
 #include "code/elfSymbols.h"
 #include "code/image.h"
-#include "code/recognise.h"
+#include "code/imageFile.h"
 #include "code/symbolFile.h"
 #include "code/unwind.h"
 #include "code/usdt.h"

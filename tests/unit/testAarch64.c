@@ -12,6 +12,7 @@
 #include <testMain.h>
 #include "armLibrary.h"
 #include "code/binary.h"
+#include "code/imageFile.h"
 #include "code/machine.h"
 
 #define OBJDUMP "aarch64-linux-gnu-objdump"

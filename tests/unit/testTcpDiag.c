@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * host/tcpSockets.h, host/netnsSocket.h and host/netnsSocket.h: compares the answers of sock_diag(7) about sockets of this
+ * host/tcpSockets.h and host/netnsSocket.h: compares the answers of sock_diag(7) about sockets of this
  * program with /proc/net/tcp, in its own network namespace and in another one. No other program can send to the sockets
  * that ask the kernel.
  */

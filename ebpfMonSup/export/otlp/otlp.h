@@ -7,8 +7,14 @@
 #ifndef EBPFMON_OTLP_H
 #define EBPFMON_OTLP_H
 
+#include <epicsMutex.h>
+#include "common/worker.h"
 #include "export/otlp/otlpConf.h"
+#include "export/otlp/otlpMetrics.h"
+#include "export/otlp/otlpSender.h"
 #include "export/otlp/span.h"
+#include "export/shared/recordQueue.h"
+#include "model/published.h"
 #include "model/put.h"
 #include "model/queryValues.h"
 
