@@ -27,7 +27,7 @@
 #define EBPFMON_CLOSURE_MAX 16384 /* records at which one snapshot looks, at most */
 #define EBPFMON_CHUNK     96  /* records in one event of a chain */
 
-/* The same as ebpfMonLevel of model/level.h; watch/governor.c asserts it. */
+/* The same as ebpfMonLevel of model/filter.h; watch/governor.c asserts it. */
 enum ebpfMonKernelLevel {
     EBPFMON_OFF = 0,
     EBPFMON_PUTS = 1,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
 /* Sends single events, with the stack of the thread if the query wants it. The user part finds the functions of the
- * stack (code/stackFold.c), because libraries are built without frame pointers and the kernel could not find them. */
+ * stack (code/stack.c), because libraries are built without frame pointers and the kernel could not find them. */
 #ifndef EBPFMON_QUERYSEND_BPF_H
 #define EBPFMON_QUERYSEND_BPF_H
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "code/codePlace.h"
+#include "code/functionSite.h"
 #include "device/asynLayout.h"
 #include "host/memory.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "code/codePlace.h"
+#include "code/functionSite.h"
 #include "common/array.h"
 #include "common/clock.h"
 #include "device/asynLayout.h"

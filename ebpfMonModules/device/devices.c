@@ -8,7 +8,7 @@
 #include <epicsTime.h>
 
 #include "common/clock.h"
-#include "common/sharedWorker.h"
+#include "common/worker.h"
 #include "device/deviceIocs.h"
 #include "device/deviceRows.h"
 #include "device/devices.h"

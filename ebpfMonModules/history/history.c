@@ -7,7 +7,7 @@
 #include <errlog.h>
 
 #include "common/clock.h"
-#include "common/sharedWorker.h"
+#include "common/worker.h"
 #include "export/shared/recordQueue.h"
 #include "history/history.h"
 #include "history/historyRuns.h"

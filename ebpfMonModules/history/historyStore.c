@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/ownFile.h"
+#include "common/files.h"
 #include "history/historyStore.h"
 
 #define PAGE_BYTES  4096

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "access/client.h"
 
 #define EBPFMON_OPERATORS_MAX 64 /* users; and as many hosts */
 
@@ -37,5 +38,30 @@ int ebpfMonOperatorsHasHost(const ebpfMonOperators *operators, uint32_t addr);
 /* Writes for example "users root, 1000; other hosts none". Asks the name service, which may take any time. The
  * shell's thread only. */
 void ebpfMonOperatorsFormat(const ebpfMonOperators *operators, char *buf, size_t size);
+
+/* --- judging ---
+ *
+ * Judges which records are guarded, and which clients may write to them (guard.h). One per process, because Base
+ * calls the guard without a context.
+ */
+
+#define EBPFMON_ASG    "EBPFMON"
+#define EBPFMON_ASG_RO "EBPFMON_RO"
+
+/* Makes root and the user of this process the operators. Call this once, before a server starts. */
+void ebpfMonJudgeInit(void);
+
+/* Nonzero: the operators cannot be changed from now on. 0: they can. The shell's thread. */
+void ebpfMonJudgeFix(int fixed);
+
+/* The operators, for a change. NULL: they are fixed. The shell's thread. */
+ebpfMonOperators *ebpfMonJudgeSetOperators(void);
+const ebpfMonOperators *ebpfMonJudgeGetOperators(void); /* any thread after they are fixed */
+
+/* Nonzero: the client may write. 0: *why is a literal that says why not. Any thread. */
+int ebpfMonJudgeAllows(const ebpfMonAccessClient *client, const char **why);
+
+/* Nonzero: records of this access security group are guarded. Any thread. */
+int ebpfMonJudgeHasGroup(const char *asg);
 
 #endif

@@ -13,7 +13,7 @@
 
 #include "access/peerUser.h"
 #include "host/netnsSocket.h"
-#include "host/procTcp.h"
+#include "host/tcpSockets.h"
 
 #define ENDS_MAX 8       /* our connections to one address and port; more than one is possible with SO_REUSEADDR */
 #define PATIENCE_US 200000 /* how long we wait for the kernel, which answers within microseconds */

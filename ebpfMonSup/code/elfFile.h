@@ -3,7 +3,7 @@
  * An ELF64 file on disk: its build-id, load segments, sections and bytes. Its symbols: elfSymbols.h.
  *
  * Nothing in the file is trusted: every table is bounded, and a file that is truncated or rewritten while it is open
- * gives short reads. A sparse file of 12 KiB can have tables of gigabytes, so an open file has a budget (elfBytes.h). A
+ * gives short reads. A sparse file of 12 KiB can have tables of gigabytes, so an open file has a budget. A
  * read may take any time (FUSE): call these functions only in a job (host/foreign.h).
  */
 #ifndef EBPFMON_ELFFILE_H
@@ -12,6 +12,33 @@
 #include <elf.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* --- bytes, within the budget ---
+ *
+ * The bytes of an ELF file, within its budget. Beyond it every read is the end of the file. What is read in small
+ * pieces (entries of tables, by binary search) comes from a few pages that are kept.
+ *
+ * The budget is work, not time: a file is refused for what it asks of us, and not because this host is slow, or an
+ * emulated one. The unit is what one byte of a table takes, about 1 ns on an ordinary host; all may be 512 Mi units.
+ * The libdbCore of Base takes 16 Mi, a static softIoc 40 Mi. 10 s of CPU time are a last safety.
+ */
+
+typedef struct ebpfMonElfBytes ebpfMonElfBytes;
+
+/* "fd" stays the caller's, and open. NULL without memory. One thread at a time. */
+ebpfMonElfBytes *ebpfMonElfBytesNew(int fd);
+void ebpfMonElfBytesFree(ebpfMonElfBytes *bytes); /* NULL does no harm */
+
+/* Reads until "len" or the end of the file, or of the budget; returns how many bytes. */
+size_t ebpfMonElfBytesRead(ebpfMonElfBytes *bytes, void *buf, size_t len, uint64_t offset);
+
+/* Work beside reading: loops over what was read. */
+void ebpfMonElfBytesSpend(ebpfMonElfBytes *bytes, uint64_t work);
+
+/* 0; EFBIG: the work is used up; ETIME: the CPU time is, which may have been this host's fault. */
+int ebpfMonElfBytesIsOver(const ebpfMonElfBytes *bytes);
+
+/* --- headers, segments and sections --- */
 
 #define EBPFMON_ELF_SEGMENTS 16
 
@@ -22,7 +49,7 @@ typedef struct {
 
 typedef struct ebpfMonElfFile {
     int      fd;          /* the caller's */
-    struct ebpfMonElfBytes *bytes; /* with the budget (elfBytes.h) */
+    struct ebpfMonElfBytes *bytes; /* with the budget */
     uint64_t sections;    /* where the section headers begin in the file */
     unsigned nSections;
     unsigned sectionNames; /* number of the section that has their names, 0: none */

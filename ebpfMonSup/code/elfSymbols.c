@@ -1,17 +1,140 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <elf.h>
+#include <epicsString.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "code/elfFile.h"
+#include "code/elfSymbols.h"
+
+/* --- the dynamic section --- */
+
 /*
- * See elfSymbols.h. Tables are read in pieces, and not by libelf, which takes memory for all of a table.
+ * How many symbols there are stands nowhere: it follows from the hash table by which the loader looks
+ * them up (System V ABI, "Hash Table"; for the GNU one glibc's dl-lookup.c, do_lookup_x).
+ */
+
+#define ENTRIES_MAX 512u
+#define HASH_PIECE  256u      /* words of a hash table that are read at once */
+#define WORDS_MAX   (1u << 22)
+
+typedef struct {
+    uint64_t symbols, strings, stringsSize, hash, gnuHash, flags1;
+} Dynamic;
+
+static void readDynamic(const ebpfMonElfFile *file, Dynamic *d)
+{
+    memset(d, 0, sizeof(*d));
+    for (uint64_t i = 0; i < ENTRIES_MAX && (i + 1) * sizeof(Elf64_Dyn) <= file->dynamicSize; i++) {
+        Elf64_Dyn entry;
+
+        if (ebpfMonElfRead(file, file->dynamic + i * sizeof(entry), &entry, sizeof(entry)) != sizeof(entry))
+            return;
+        switch (entry.d_tag) {
+        case DT_NULL: return;
+        case DT_SYMTAB: d->symbols = entry.d_un.d_ptr; break;
+        case DT_STRTAB: d->strings = entry.d_un.d_ptr; break;
+        case DT_STRSZ: d->stringsSize = entry.d_un.d_val; break;
+        case DT_HASH: d->hash = entry.d_un.d_ptr; break;
+        case DT_GNU_HASH: d->gnuHash = entry.d_un.d_ptr; break;
+        case DT_FLAGS_1: d->flags1 = entry.d_un.d_val; break;
+        default: break;
+        }
+    }
+}
+
+static uint32_t readDynamicWord(const ebpfMonElfFile *file, uint64_t vaddr)
+{
+    uint32_t word = 0;
+
+    return ebpfMonElfRead(file, vaddr, &word, sizeof(word)) == sizeof(word) ? word : 0;
+}
+
+/* The largest of "count" words. */
+static uint32_t findLargest(const ebpfMonElfFile *file, uint64_t vaddr, uint32_t count)
+{
+    uint32_t piece[HASH_PIECE], largest = 0;
+
+    for (uint32_t i = 0; i < count; i += HASH_PIECE) {
+        size_t want = count - i < HASH_PIECE ? count - i : HASH_PIECE;
+        size_t got = ebpfMonElfRead(file, vaddr + i * sizeof(*piece), piece, want * sizeof(*piece)) / sizeof(*piece);
+
+        for (size_t k = 0; k < got; k++)
+            largest = piece[k] > largest ? piece[k] : largest;
+        if (!got)
+            break;
+    }
+    return largest;
+}
+
+/* The last chain begins at the symbol with the largest number that a bucket names, and ends with an odd word. */
+static uint32_t countByGnuHash(const ebpfMonElfFile *file, uint64_t at)
+{
+    uint32_t buckets = readDynamicWord(file, at), first = readDynamicWord(file, at + 4),
+             bloom = readDynamicWord(file, at + 8), last;
+    uint64_t table = at + 16 + 8ull * bloom, chain;
+
+    if (buckets > WORDS_MAX || bloom > WORDS_MAX)
+        return 0;
+    last = findLargest(file, table, buckets);
+    if (last < first)
+        return first; /* it exports nothing */
+    chain = table + 4ull * buckets;
+    for (uint32_t i = 0; i < WORDS_MAX; i++) {
+        uint32_t word = 0;
+
+        if (ebpfMonElfRead(file, chain + 4ull * (last - first), &word, sizeof(word)) != sizeof(word))
+            return 0;
+        if (word & 1)
+            return last + 1;
+        last++;
+    }
+    return 0;
+}
+
+/* The symbol table that the loader uses, and its strings, as sections. Nonzero: there is one. */
+static int elfDynamicTable(const ebpfMonElfFile *file, Elf64_Shdr *table, Elf64_Shdr *strings)
+{
+    Dynamic d;
+    uint32_t count;
+
+    if (!file->dynamic)
+        return 0;
+    readDynamic(file, &d);
+    count = d.gnuHash ? countByGnuHash(file, d.gnuHash) : d.hash ? readDynamicWord(file, d.hash + 4) : 0;
+    memset(table, 0, sizeof(*table));
+    memset(strings, 0, sizeof(*strings));
+    if (!count || ebpfMonElfOffset(file, d.symbols, 0, &table->sh_offset)
+        || ebpfMonElfOffset(file, d.strings, 0, &strings->sh_offset))
+        return 0;
+    table->sh_type = SHT_DYNSYM;
+    table->sh_addr = d.symbols;
+    table->sh_size = (uint64_t)count * sizeof(Elf64_Sym);
+    strings->sh_type = SHT_STRTAB;
+    strings->sh_addr = d.strings;
+    strings->sh_size = d.stringsSize;
+    return 1;
+}
+
+int ebpfMonElfIsProgram(const ebpfMonElfFile *file)
+{
+    Dynamic d;
+
+    if (file->hasInterp || file->isFixed)
+        return 1;
+    readDynamic(file, &d);
+    return !!(d.flags1 & DF_1_PIE);
+}
+
+/* --- symbols by name and by address --- */
+
+/*
+ * Tables are read in pieces, and not by libelf, which takes memory for all of a table.
  *
  * A lookup goes over the string table first and notes where the names stand, then over the symbols that
  * point there. Most files of a host hold none of the names, and their symbols are never read. That serves
  * .symtab too, which has no hash table, and so there is no need for one in .dynsym.
  */
-#include <elf.h>
-#include <stdlib.h>
-#include <string.h>
-#include "code/elfBytes.h"
-#include "code/elfDynamic.h"
-#include "code/elfSymbols.h"
 
 #define PIECE      (64u * 1024u)
 #define KEEP       64u             /* carried over from piece to piece: longer than any name */
@@ -162,7 +285,7 @@ int ebpfMonElfTable(const ebpfMonElfFile *file, uint32_t type, Elf64_Shdr *table
         if (table->sh_type == type)
             found = ebpfMonElfSection(file, table->sh_link, strings) && strings->sh_type == SHT_STRTAB ? 1 : -1;
     if (!found && type == SHT_DYNSYM)
-        found = ebpfMonElfDynamicTable(file, table, strings);
+        found = elfDynamicTable(file, table, strings);
     return found > 0 && table->sh_size <= MAX_TABLE && strings->sh_size <= MAX_TABLE;
 }
 
@@ -268,4 +391,174 @@ int ebpfMonElfNameAt(const ebpfMonElfFile *file, uint64_t vaddr, char *name, siz
         if (*c < ' ' || *c > '~')
             *c = '?';
     return rc;
+}
+
+/* --- functions by a pattern --- */
+
+#define NAMES_MAX (16u << 20) /* bytes of the names of a file that are looked at */
+#define SYMBOL_PIECE 1024    /* symbols that are read at once */
+
+static int isKnown(const ebpfMonElfFunction *found, unsigned count, uint64_t vaddr)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (found[i].vaddr == vaddr)
+            return 1;
+    return 0;
+}
+
+static int isFunction(const Elf64_Sym *sym, size_t names)
+{
+    return ELF64_ST_TYPE(sym->st_info) == STT_FUNC && sym->st_shndx != SHN_UNDEF && sym->st_shndx != SHN_ABS &&
+           sym->st_value && sym->st_name < names;
+}
+
+static unsigned findInTable(const ebpfMonElfFile *file, const Elf64_Shdr *table, const char *names, size_t size,
+                            const char *pattern, ebpfMonElfFunction *found, unsigned most)
+{
+    Elf64_Sym *sym = malloc(SYMBOL_PIECE * sizeof(*sym));
+    unsigned count = 0;
+    size_t n;
+
+    for (uint64_t at = 0;
+         sym && count <= most &&
+         (n = ebpfMonElfReadSection(file, table, at, sym, SYMBOL_PIECE * sizeof(*sym)) / sizeof(*sym));
+         at += n * sizeof(*sym))
+        for (size_t i = 0; i < n; i++) {
+            const char *name = names + (sym[i].st_name < size ? sym[i].st_name : 0);
+
+            if (!isFunction(&sym[i], size) || strlen(name) >= sizeof(found->name) ||
+                !epicsStrGlobMatch(name, pattern) || isKnown(found, count < most ? count : most, sym[i].st_value))
+                continue;
+            if (count < most) {
+                found[count] = (ebpfMonElfFunction){ .vaddr = sym[i].st_value, .size = sym[i].st_size };
+                strcpy(found[count].name, name);
+            }
+            count++;
+        }
+    free(sym);
+    return count;
+}
+
+unsigned ebpfMonElfFunctionsFind(const ebpfMonElfFile *file, const char *pattern, ebpfMonElfFunction *found,
+                                 unsigned most)
+{
+    Elf64_Shdr table, strings;
+    unsigned count = 0;
+    size_t size;
+    char *names;
+
+    if (!ebpfMonElfTable(file, SHT_SYMTAB, &table, &strings) && !ebpfMonElfTable(file, SHT_DYNSYM, &table, &strings))
+        return 0;
+    size = strings.sh_size < NAMES_MAX ? (size_t)strings.sh_size : NAMES_MAX;
+    names = malloc(size + 1);
+    if (!names)
+        return 0;
+    size = ebpfMonElfReadSection(file, &strings, 0, names, size);
+    names[size] = 0;
+    count = findInTable(file, &table, names, size, pattern, found, most);
+    free(names);
+    return count;
+}
+
+/* --- stubs of the procedure linkage table --- */
+
+/* Sections .plt and .plt.sec have stubs of 16 bytes, .plt.got of 8. */
+#define STUB      16u
+#define STUB_HALF 8u
+#define RELOCATIONS_MAX (1u << 20)
+#define RELOCATION_PIECE     128u /* relocations that are read at once */
+
+/* The slot that the stub at "vaddr" jumps to: [endbr64] [bnd] jmp *slot(%rip). 0: this is no such stub. */
+static uint64_t findSlot(const ebpfMonElfFile *file, uint64_t vaddr)
+{
+    static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+    uint8_t code[STUB];
+    size_t have = ebpfMonElfRead(file, vaddr, code, sizeof(code)), at = 0;
+    int32_t distance;
+
+    if (have >= sizeof(endbr64) && memcmp(code, endbr64, sizeof(endbr64)) == 0)
+        at = sizeof(endbr64);
+    if (at < have && code[at] == 0xf2) /* bnd */
+        at++;
+    if (have < at + 6 || code[at] != 0xff || code[at + 1] != 0x25)
+        return 0;
+    memcpy(&distance, code + at + 2, sizeof(distance));
+    return vaddr + at + 6 + (uint64_t)(int64_t)distance;
+}
+
+/* The symbol table's number of the function whose address goes into "slot"; 0: none. */
+static uint32_t findSymbol(const ebpfMonElfFile *file, const Elf64_Shdr *relocations, uint64_t slot)
+{
+    Elf64_Rela piece[RELOCATION_PIECE];
+    uint64_t count = relocations->sh_size / sizeof(*piece);
+
+    if (count > RELOCATIONS_MAX)
+        count = RELOCATIONS_MAX;
+    for (uint64_t i = 0; i < count; i += RELOCATION_PIECE) {
+        size_t n = count - i < RELOCATION_PIECE ? (size_t)(count - i) : RELOCATION_PIECE;
+
+        n = ebpfMonElfRead(file, relocations->sh_addr + i * sizeof(*piece), piece, n * sizeof(*piece)) / sizeof(*piece);
+        for (size_t k = 0; k < n; k++) {
+            uint32_t type = ELF64_R_TYPE(piece[k].r_info);
+
+            if (piece[k].r_offset == slot && (type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT))
+                return (uint32_t)ELF64_R_SYM(piece[k].r_info);
+        }
+        if (!n)
+            break;
+    }
+    return 0;
+}
+
+static int nameSymbol(const ebpfMonElfFile *file, const Elf64_Shdr *relocations, uint32_t symbol, char *name,
+                      size_t size)
+{
+    Elf64_Shdr table, strings;
+    Elf64_Sym sym;
+    char text[128];
+    size_t n;
+
+    if (!ebpfMonElfSection(file, relocations->sh_link, &table)
+        || !ebpfMonElfSection(file, table.sh_link, &strings)
+        || ebpfMonElfRead(file, table.sh_addr + symbol * sizeof(sym), &sym, sizeof(sym)) != sizeof(sym))
+        return -1;
+    n = ebpfMonElfRead(file, strings.sh_addr + sym.st_name, text, sizeof(text) - 1);
+    text[n] = 0;
+    if (!text[0])
+        return -1;
+    snprintf(name, size, "%s@plt", text);
+    return 0;
+}
+
+static int nameStub(const ebpfMonElfFile *file, uint64_t vaddr, char *name, size_t size, uint64_t *offset)
+{
+    static const unsigned align[] = { STUB_HALF, STUB };
+
+    if (file->machine != EM_X86_64)
+        return -1;
+    for (unsigned i = 0; i < 2; i++) {
+        uint64_t stub = vaddr - vaddr % align[i], slot = findSlot(file, stub);
+
+        Elf64_Shdr relocations;
+
+        for (uint32_t k = 1; slot && ebpfMonElfSection(file, k, &relocations); k++) {
+            uint32_t symbol;
+
+            if (relocations.sh_type != SHT_RELA)
+                continue;
+            symbol = findSymbol(file, &relocations, slot);
+            if (symbol && nameSymbol(file, &relocations, symbol, name, size) == 0) {
+                *offset = vaddr - stub;
+                return 0;
+            }
+        }
+    }
+    return -1;
+}
+
+int ebpfMonElfNameCode(const ebpfMonElfFile *file, uint64_t vaddr, char *name, size_t size, uint64_t *offset)
+{
+    if (ebpfMonElfNameAt(file, vaddr, name, size, offset) == 0)
+        return 0;
+    return nameStub(file, vaddr, name, size, offset);
 }

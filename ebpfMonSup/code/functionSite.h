@@ -10,8 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-
-#include "code/site.h"
+#include "code/machine.h"
 #include "ebpfMonQuery.h"
 
 #define EBPFMON_FUNCTION_SITES  256 /* of a pattern, at most */
@@ -53,5 +52,19 @@ uint64_t ebpfMonFunctionMappings(pid_t pid, const ebpfMonFunctionWanted *wanted)
 /* Finds the places of a name, one for each file that has it, or of all names that match a pattern. free() them. NULL:
  * there is none, or there are too many, and "why" says so. */
 ebpfMonFunctionPlaces *ebpfMonFunctionFind(pid_t pid, const ebpfMonFunctionWanted *wanted, char *why, size_t size);
+
+/* --- code that is known by its address ---
+ *
+ * Where to set a probe for code that is known by its address; and where a variable of a file lies in the memory of a
+ * process. The process and its files may never answer: each look is a job that can be abandoned (foreign.h).
+ */
+
+/* The place in the function that begins at "address". "args", "needReturn": as in ebpfMonFunctionWanted. 0, or -1: no
+ * code of a file stands there, or it cannot be probed. */
+int ebpfMonCodePlaceFind(pid_t pid, uint64_t address, unsigned args, int needReturn, ebpfMonFunctionPlace *place);
+
+/* The address of a variable that one of the files of the process defines, by its exported symbol, which stripped files
+ * have, too. 0: no file defines it, or the process does not answer. */
+uint64_t ebpfMonVariableFind(pid_t pid, const char *symbol);
 
 #endif

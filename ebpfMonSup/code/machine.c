@@ -2,6 +2,8 @@
 #include <elf.h>
 #include "code/machine.h"
 
+/* --- machines --- */
+
 #if defined(__x86_64__)
 #define HOST EM_X86_64
 #elif defined(__aarch64__)

@@ -14,7 +14,6 @@
 #define EBPFMON_SYMBOLFILE_H
 
 #include <sys/types.h>
-
 #include "code/elfFile.h"
 
 typedef struct {

@@ -9,7 +9,7 @@
 
 #include "common/clock.h"
 #include "common/nameService.h"
-#include "common/plainThread.h"
+#include "common/worker.h"
 
 #define STACK_BYTES (512u * 1024u) /* modules of the name service are foreign code */
 #define TEXT_SIZE   256

@@ -3,7 +3,7 @@
 
 #include "common/clock.h"
 #include "common/ringReader.h"
-#include "common/sharedWorker.h"
+#include "common/worker.h"
 
 #define STOP_SECONDS 5.0
 

@@ -1,18 +1,140 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <epicsAtomic.h>
+#include <epicsEvent.h>
+#include <errlog.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <epicsAtomic.h>
-#include <epicsEvent.h>
-#include <errlog.h>
-
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include "common/clock.h"
-#include "common/lazyMutex.h"
-#include "common/ownPriority.h"
-#include "common/waiter.h"
 #include "common/worker.h"
+#include "ebpfMon.h"
+
+/* --- a mutex that needs no beginning --- */
+
+static void createMutex(void *arg)
+{
+    ebpfMonLazyMutex *mutex = arg;
+
+    epicsAtomicSetPtrT(&mutex->id, epicsMutexMustCreate());
+}
+
+void ebpfMonLazyMutexLock(ebpfMonLazyMutex *mutex)
+{
+    epicsThreadOnce(&mutex->once, createMutex, mutex);
+    epicsMutexMustLock(epicsAtomicGetPtrT(&mutex->id));
+}
+
+void ebpfMonLazyMutexUnlock(ebpfMonLazyMutex *mutex)
+{
+    epicsMutexUnlock(epicsAtomicGetPtrT(&mutex->id));
+}
+
+/* --- waiting --- */
+
+#define LONGEST_S 1e9
+
+int ebpfMonWaiterMake(ebpfMonWaiter *waiter)
+{
+    waiter->file = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return waiter->file < 0 ? -1 : 0;
+}
+
+void ebpfMonWaiterEnd(ebpfMonWaiter *waiter)
+{
+    if (waiter->file >= 0)
+        close(waiter->file);
+    waiter->file = -1;
+}
+
+void ebpfMonWaiterWake(const ebpfMonWaiter *waiter)
+{
+    eventfd_write(waiter->file, 1);
+}
+
+int ebpfMonWaiterWait(const ebpfMonWaiter *waiter, int fd, double seconds, int *woken)
+{
+    double s = seconds > 0 ? (seconds < LONGEST_S ? seconds : LONGEST_S) : 0;
+    struct timespec most = { .tv_sec = (time_t)s, .tv_nsec = (long)((s - (double)(time_t)s) * 1e9) };
+    struct pollfd wait[] = { { .fd = waiter->file, .events = POLLIN }, { .fd = fd, .events = POLLIN } };
+    eventfd_t count;
+
+    *woken = 0;
+    if (ppoll(wait, 2, &most, NULL) <= 0)
+        return 0;
+    *woken = wait[0].revents != 0;
+    if (*woken)
+        eventfd_read(waiter->file, &count);
+    return *woken || wait[1].revents;
+}
+
+/* --- priority --- */
+
+/* Switches CAP_SYS_NICE of this thread on or off. It stays permitted, so that it can be switched on again. */
+static void switchNiceCapability(int on)
+{
+    struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+    const uint32_t bit = 1u << CAP_SYS_NICE;
+
+    if (syscall(SYS_capget, &header, data))
+        return;
+    data[0].effective = on ? data[0].effective | (data[0].permitted & bit) : data[0].effective & ~bit;
+    syscall(SYS_capset, &header, data);
+}
+
+void ebpfMonRealTimeGiveUp(void)
+{
+    const struct rlimit none = { 0, 0 };
+
+    setrlimit(RLIMIT_RTPRIO, &none);
+    switchNiceCapability(0); /* threads started later inherit this */
+}
+
+int ebpfMonOwnPrioritySet(int nice)
+{
+    int status;
+
+    switchNiceCapability(1);
+    pthread_setschedparam(pthread_self(), SCHED_OTHER, &(struct sched_param){ .sched_priority = 0 });
+    status = setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), nice);
+    switchNiceCapability(0);
+    return status;
+}
+
+/* --- threads that may wait for ever --- */
+
+int ebpfMonPlainThreadStart(void *(*run)(void *arg), void *arg, size_t stackBytes)
+{
+    sigset_t blocked, before;
+    pthread_attr_t attr;
+    pthread_t thread;
+    int err;
+
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, stackBytes);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
+    pthread_attr_setschedpolicy(&attr, SCHED_OTHER);
+    pthread_attr_setschedparam(&attr, &(struct sched_param){ .sched_priority = 0 });
+    sigfillset(&blocked);
+    pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    err = pthread_create(&thread, &attr, run, arg);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attr);
+    return err;
+}
+
+/* --- workers --- */
 
 #define NICE -10
 
@@ -212,4 +334,109 @@ int ebpfMonWorkerStop(ebpfMonWorker **worker, double seconds)
     freeWorker(w);
     *worker = NULL;
     return 0;
+}
+
+/* --- workers that others wake --- */
+
+void ebpfMonSharedWorkerInit(ebpfMonSharedWorker *shared)
+{
+    shared->lock = epicsMutexMustCreate();
+    shared->worker = NULL;
+}
+
+void ebpfMonSharedWorkerDestroy(ebpfMonSharedWorker *shared)
+{
+    epicsMutexDestroy(shared->lock);
+}
+
+int ebpfMonSharedWorkerSet(ebpfMonSharedWorker *shared, ebpfMonWorker *worker)
+{
+    epicsMutexMustLock(shared->lock);
+    shared->worker = worker;
+    epicsMutexUnlock(shared->lock);
+    return worker ? 0 : -1;
+}
+
+void ebpfMonSharedWorkerWake(ebpfMonSharedWorker *shared)
+{
+    epicsMutexMustLock(shared->lock);
+    ebpfMonWorkerWake(shared->worker);
+    epicsMutexUnlock(shared->lock);
+}
+
+int ebpfMonSharedWorkerStop(ebpfMonSharedWorker *shared, double seconds)
+{
+    ebpfMonWorker *worker;
+    int status;
+
+    epicsMutexMustLock(shared->lock);
+    worker = shared->worker;
+    shared->worker = NULL; /* others may still wake it, and must not find a worker that is freed */
+    epicsMutexUnlock(shared->lock);
+    status = ebpfMonWorkerStop(&worker, seconds);
+    if (status)
+        ebpfMonSharedWorkerSet(shared, worker);
+    return status;
+}
+
+/* --- workers that run when they are needed --- */
+
+void ebpfMonNeededWorkerInit(ebpfMonNeededWorker *needed, const ebpfMonNeededWorkerUses *uses)
+{
+    *needed = (ebpfMonNeededWorker){ .uses = *uses, .lock = epicsMutexMustCreate() };
+    ebpfMonSharedWorkerInit(&needed->worker);
+}
+
+/* The caller holds the lock. 0, or -1: the thread cannot be started. */
+static int startIfNeeded(ebpfMonNeededWorker *needed)
+{
+    const ebpfMonNeededWorkerUses *uses = &needed->uses;
+
+    if (!needed->hasBegun || needed->isStarted || !uses->isNeeded(uses->conf))
+        return 0;
+    needed->isStarted = ebpfMonSharedWorkerSet(&needed->worker, uses->start(uses->arg)) == 0;
+    return needed->isStarted ? 0 : -1;
+}
+
+int ebpfMonNeededWorkerBegin(ebpfMonNeededWorker *needed)
+{
+    int status;
+
+    epicsMutexMustLock(needed->lock);
+    needed->hasBegun = 1;
+    status = startIfNeeded(needed);
+    epicsMutexUnlock(needed->lock);
+    return status;
+}
+
+int ebpfMonNeededWorkerConfigure(ebpfMonNeededWorker *needed, const void *conf)
+{
+    int status;
+
+    epicsMutexMustLock(needed->lock);
+    memcpy(needed->uses.conf, conf, needed->uses.size);
+    needed->generation++;
+    status = startIfNeeded(needed);
+    epicsMutexUnlock(needed->lock);
+    ebpfMonNeededWorkerWake(needed);
+    return status;
+}
+
+int ebpfMonNeededWorkerTake(ebpfMonNeededWorker *needed, void *conf)
+{
+    if (needed->applied == needed->generation)
+        return 0;
+    needed->applied = needed->generation;
+    memcpy(conf, needed->uses.conf, needed->uses.size);
+    return 1;
+}
+
+void ebpfMonNeededWorkerWake(ebpfMonNeededWorker *needed)
+{
+    ebpfMonSharedWorkerWake(&needed->worker);
+}
+
+int ebpfMonNeededWorkerStop(ebpfMonNeededWorker *needed, double seconds)
+{
+    return ebpfMonSharedWorkerStop(&needed->worker, seconds);
 }

@@ -10,8 +10,73 @@
 #ifndef EBPFMON_WORKER_H
 #define EBPFMON_WORKER_H
 
-#include <stdint.h>
+#include <epicsAtomic.h>
+#include <epicsMutex.h>
 #include <epicsThread.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* --- a mutex that needs no beginning ---
+ *
+ * A mutex for the few things that exist once in a process and may be used before any code of ours has run (by records,
+ * iocsh variables, tests). Base has no static initialiser for epicsMutex. Everything else has a context with an
+ * epicsMutexId. Any thread.
+ */
+
+typedef struct {
+    epicsThreadOnceId once;
+    EpicsAtomicPtrT   id; /* epicsMutexId; atomic, because epicsThreadOnce looks at its flag without a lock */
+} ebpfMonLazyMutex;
+
+#define EBPFMON_LAZY_MUTEX { EPICS_THREAD_ONCE_INIT, NULL }
+
+/* Lock: the first call makes the mutex. */
+void ebpfMonLazyMutexLock(ebpfMonLazyMutex *mutex);
+void ebpfMonLazyMutexUnlock(ebpfMonLazyMutex *mutex);
+
+/* --- waiting ---
+ *
+ * A thread sleeps until another one wakes it, or until a time has passed. epicsEventWaitWithTimeout() measures this
+ * time by the wall clock (osdEvent.c: pthread_cond_timedwait). If somebody sets the clock back by an hour, it sleeps an
+ * hour longer. A waiter does not.
+ */
+
+/* An eventfd. It has no owner: one thread waits, any thread wakes it, until the file is closed. */
+typedef struct {
+    int file;
+} ebpfMonWaiter;
+
+/* Makes a waiter. 0, or -1: this process may not open another file. */
+int ebpfMonWaiterMake(ebpfMonWaiter *waiter);
+void ebpfMonWaiterEnd(ebpfMonWaiter *waiter);
+
+/* Wakes the thread that waits. One call is remembered if nobody waits. */
+void ebpfMonWaiterWake(const ebpfMonWaiter *waiter);
+
+/* Sleeps for "seconds" at most; it also ends when the file "fd" is readable, if that is not -1, or when a signal comes.
+ * Nonzero: *woken tells if it was woken, else the file is readable. */
+int ebpfMonWaiterWait(const ebpfMonWaiter *waiter, int fd, double seconds, int *woken);
+
+/* --- priority ---
+ *
+ * The priority of the calling thread, after ebpfMonRealTimeGiveUp (ebpfMon.h).
+ */
+
+/* Takes the usual policy (SCHED_OTHER), and this nice value, for which a thread needs CAP_SYS_NICE or RLIMIT_NICE. It
+ * has the capability for this call only. 0; or -1: it has neither, and the value stays. */
+int ebpfMonOwnPrioritySet(int nice);
+
+/* --- threads that may wait for ever ---
+ *
+ * Starts threads that may wait for ever, for example for the kernel: at ordinary priority, with all signals blocked.
+ * Nobody waits for their end. (epicsThreadCreate() would give them real-time priority where that is allowed.) No state;
+ * any thread.
+ */
+
+/* Starts a thread. 0, or the error of pthread_create(): there are too many threads, or no memory. */
+int ebpfMonPlainThreadStart(void *(*run)(void *arg), void *arg, size_t stackBytes);
+
+/* --- workers --- */
 
 typedef struct ebpfMonWorker ebpfMonWorker;
 
@@ -64,5 +129,74 @@ void ebpfMonWorkerWaitsForOthers(ebpfMonWorker *worker);
 
 /* Returns the number of workers that are stuck and do not wait for others: only a restart can help them. Any thread. */
 unsigned ebpfMonWorkersCountOursStuck(double seconds);
+
+/* --- workers that others wake ---
+ *
+ * A worker that other threads may wake at any time, also while it is started or stopped. One thread starts and stops
+ * it.
+ */
+
+typedef struct {
+    epicsMutexId   lock;   /* protects "worker" */
+    ebpfMonWorker *worker; /* NULL: there is nobody to wake */
+} ebpfMonSharedWorker;
+
+void ebpfMonSharedWorkerInit(ebpfMonSharedWorker *shared);
+
+/* Only if the worker has ended, or was never set. */
+void ebpfMonSharedWorkerDestroy(ebpfMonSharedWorker *shared);
+
+/* Lets other threads wake "worker", which was just started. 0; or -1 if it is NULL, because it could not be started. */
+int ebpfMonSharedWorkerSet(ebpfMonSharedWorker *shared, ebpfMonWorker *worker);
+
+/* Wakes the worker, if there is one. Any thread. */
+void ebpfMonSharedWorkerWake(ebpfMonSharedWorker *shared);
+
+/* Stops the worker as ebpfMonWorkerStop does, with the same result. If it still runs after "seconds", others can still
+ * wake it, and it can be stopped again. 0: there is none. */
+int ebpfMonSharedWorkerStop(ebpfMonSharedWorker *shared, double seconds);
+
+/* --- workers that run when they are needed ---
+ *
+ * A worker that runs only if it is needed: it starts when its owner has begun, and a configuration asks for it. It then
+ * runs until it is stopped. Other threads may set the configuration and wake the worker at any time, also before it
+ * starts and while it is stopped.
+ */
+
+typedef struct {
+    ebpfMonWorker *(*start)(void *arg); /* starts the thread; NULL: it cannot be started */
+    int (*isNeeded)(const void *conf);  /* nonzero: this configuration needs the thread */
+    void  *arg;
+    void  *conf; /* the newest configuration: memory of the owner, which the lock guards */
+    size_t size; /* of a configuration */
+} ebpfMonNeededWorkerUses;
+
+typedef struct {
+    ebpfMonNeededWorkerUses uses;
+    epicsMutexId lock;       /* guards what follows, and *uses.conf */
+    unsigned     generation; /* counts configurations */
+    unsigned     applied;    /* the one that the thread has taken last */
+    int          hasBegun, isStarted;
+    ebpfMonSharedWorker worker; /* has a lock of its own */
+} ebpfMonNeededWorker;
+
+void ebpfMonNeededWorkerInit(ebpfMonNeededWorker *needed, const ebpfMonNeededWorkerUses *uses);
+
+/* The owner has begun: from now on the thread starts when it is needed. 0, or -1: it cannot be started. */
+int ebpfMonNeededWorkerBegin(ebpfMonNeededWorker *needed);
+
+/* Copies a new configuration, and wakes the thread. Starts the thread if it is needed. 0, or -1: it cannot be started.
+ * Any thread. */
+int ebpfMonNeededWorkerConfigure(ebpfMonNeededWorker *needed, const void *conf);
+
+/* Nonzero: there was a new configuration, and it was copied to "conf". Only the thread itself calls it, and holds the
+ * lock. */
+int ebpfMonNeededWorkerTake(ebpfMonNeededWorker *needed, void *conf);
+
+/* Wakes the thread, if it runs. Any thread. */
+void ebpfMonNeededWorkerWake(ebpfMonNeededWorker *needed);
+
+/* Stops the thread as ebpfMonWorkerStop does, with the same result. 0: it does not run. */
+int ebpfMonNeededWorkerStop(ebpfMonNeededWorker *needed, double seconds);
 
 #endif

@@ -8,7 +8,7 @@
 #define EBPFMON_EXPORT_H
 
 #include "export/otlp/span.h"
-#include "model/logOps.h"
+#include "model/ops.h"
 #include "model/put.h"
 #include "model/queryValues.h"
 

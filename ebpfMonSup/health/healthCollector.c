@@ -1,27 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Reading many IOCs takes a while, so the collector does not hold the targets lock meanwhile. First it lists the IOCs
- * under the lock. Then it reads /proc, the IOCs' memory and the thread table of the kernel part without the lock. At
- * the end it takes the lock again to look up the names of records.
- */
+#include <epicsAtomic.h>
+#include <epicsTime.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
-
-#include <epicsAtomic.h>
-#include <epicsTime.h>
-
 #include "common/clock.h"
-#include "health/cpuMeters.h"
-#include "health/delays.h"
-#include "health/hangFinder.h"
 #include "health/hangs.h"
 #include "health/healthCollector.h"
 #include "health/lives.h"
 #include "health/passRecords.h"
-#include "health/recordName.h"
-#include "health/rowOrder.h"
 #include "health/scanThreads.h"
 #include "health/stills.h"
 #include "host/procStat.h"
@@ -29,6 +18,198 @@
 #include "ioc/caServer.h"
 #include "model/published.h"
 #include "probe/kernelTables.h"
+#include "watch/targetText.h"
+
+/* --- CPU use --- */
+
+typedef struct {
+    uint32_t id;      /* 0: free */
+    double   cpu, percent; /* percent < 0: not known yet */
+    uint64_t at;
+} cpuMeter;
+
+struct ebpfMonCpuMeters {
+    unsigned size;
+    double   weight;
+    cpuMeter meter[];
+};
+
+ebpfMonCpuMeters *ebpfMonCpuMetersNew(unsigned size, double weight)
+{
+    ebpfMonCpuMeters *meters = calloc(1, sizeof(*meters) + size * sizeof(meters->meter[0]));
+
+    if (!meters)
+        return NULL;
+    meters->size = size;
+    meters->weight = weight;
+    return meters;
+}
+
+void ebpfMonCpuMetersFree(ebpfMonCpuMeters *meters)
+{
+    free(meters);
+}
+
+static double getPercent(const cpuMeter *m)
+{
+    return m->percent < 0 ? NAN : m->percent;
+}
+
+double ebpfMonCpuMetersGet(const ebpfMonCpuMeters *meters, uint32_t id, uint64_t *at)
+{
+    *at = 0;
+    for (unsigned i = 0; i < meters->size; i++)
+        if (meters->meter[i].id == id) {
+            *at = meters->meter[i].at;
+            return getPercent(&meters->meter[i]);
+        }
+    return NAN;
+}
+
+double ebpfMonCpuMetersAdd(ebpfMonCpuMeters *meters, uint32_t id, double cpu, uint64_t now)
+{
+    cpuMeter *m = NULL, *idle = NULL;
+
+    for (unsigned i = 0; i < meters->size && !m; i++) {
+        if (meters->meter[i].id == id)
+            m = &meters->meter[i];
+        else if (!idle || meters->meter[i].at < idle->at)
+            idle = &meters->meter[i];
+    }
+    if (!m) {
+        *idle = (cpuMeter){ .id = id, .cpu = cpu, .percent = -1, .at = now };
+        return NAN;
+    }
+    if (now > m->at) {
+        double percent = 100 * (cpu - m->cpu) / ((double)(now - m->at) / 1e9);
+
+        if (percent < 0) /* threads have ended, and their time is missing in "cpu" */
+            percent = m->percent < 0 ? 0 : m->percent;
+        m->percent = m->percent < 0 ? percent : m->percent + meters->weight * (percent - m->percent);
+        if (m->percent < 0.01)
+            m->percent = 0;
+        m->cpu = cpu;
+        m->at = now;
+    }
+    return getPercent(m);
+}
+
+/* --- delays --- */
+
+/* The longest time (ms) of this window and the one before; *who: its record. The kernel part begins a new window
+ * only when something happens, so the entry may be of an old window. */
+static double findLongest(const struct ebpfMonRecent *r, uint64_t now, uint64_t *who)
+{
+    uint64_t window = now >> EBPFMON_WINDOW_BITS, max = 0;
+
+    *who = 0;
+    if (r->window == window || r->window + 1 == window) {
+        max = r->max;
+        *who = r->who;
+    }
+    if (r->window == window && r->maxBefore > max) {
+        max = r->maxBefore;
+        *who = r->whoBefore;
+    }
+    return (double)max / 1e6;
+}
+
+void ebpfMonDelaysSetQueues(const struct ebpfMonQueues *queues, uint64_t now, ebpfMonIocHealth *row)
+{
+    uint64_t who;
+
+    for (int i = 0; i < EBPFMON_QUEUE_ONCE; i++)
+        row->callback[i] = findLongest(&queues->q[i].wait, now, &who);
+    row->once = findLongest(&queues->q[EBPFMON_QUEUE_ONCE].wait, now, &who);
+}
+
+void ebpfMonDelaysAddHold(const struct ebpfMonThread *seen, uint64_t now, ebpfMonIocHealth *row, uint64_t *root)
+{
+    uint64_t who;
+    double held = findLongest(&seen->hold, now, &who);
+
+    if (held > row->hold) {
+        row->hold = held;
+        *root = who;
+    }
+}
+
+static void raiseMaximum(double *highest, double value)
+{
+    if (isnan(*highest) || value > *highest) /* NaN: none yet */
+        *highest = value;
+}
+
+void ebpfMonDelaysAddToHighest(const ebpfMonIocHealth *row, ebpfMonHealth *health)
+{
+    for (int i = 0; i < EBPFMON_QUEUE_ONCE; i++)
+        raiseMaximum(&health->callbackMax, row->callback[i]);
+    raiseMaximum(&health->onceMax, row->once);
+    raiseMaximum(&health->holdMax, row->hold);
+    raiseMaximum(&health->casMax, row->cas);
+}
+
+/* --- the order of rows --- */
+
+#define DELAY_LIMIT 1000.0 /* ms; the default of the macro IOC_CALLBACK_WAIT_MAX_HIGH */
+#define FILE_LIMIT  80.0   /* %; the default of the macro IOC_FILE_MAX_HIGH */
+#define LOAD_LIMIT  100.0  /* %: one core */
+#define LEAST       (1 / 8.0) /* part of an alarm limit: an IOC with less is fine */
+
+static double findWorst(const ebpfMonIocHealth *row)
+{
+    const double parts[] = {
+        row->callback[0] / DELAY_LIMIT, row->callback[1] / DELAY_LIMIT, row->callback[2] / DELAY_LIMIT,
+        row->once / DELAY_LIMIT, row->hold / DELAY_LIMIT, row->cpu / LOAD_LIMIT,
+        row->fdLimit ? 100.0 * row->fds / row->fdLimit / FILE_LIMIT : 0
+    };
+    double worst = LEAST;
+
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        worst = fmax(worst, parts[i]); /* if one is NaN (not measured), fmax returns the other */
+    return worst;
+}
+
+static int compareIocs(const void *a, const void *b)
+{
+    const ebpfMonIocHealth *x = a, *y = b;
+    int worst;
+
+    if (x->isWatched != y->isWatched)
+        return x->isWatched ? -1 : 1;
+    worst = ilogb(findWorst(y)) - ilogb(findWorst(x));
+    return worst ? worst : strcmp(x->name, y->name);
+}
+
+static int compareScanRows(const void *a, const void *b)
+{
+    const ebpfMonScanRow *x = a, *y = b;
+    int isLate = (y->late > 0) - (x->late > 0);
+    int load = ilogb(fmax(y->busy / LOAD_LIMIT, LEAST)) - ilogb(fmax(x->busy / LOAD_LIMIT, LEAST));
+    int ioc = strcmp(x->ioc, y->ioc);
+
+    if (isLate)
+        return isLate;
+    if (load)
+        return load;
+    if (ioc)
+        return ioc;
+    return x->period < y->period ? -1 : x->period > y->period ? 1 : 0;
+}
+
+void ebpfMonRowOrderSort(ebpfMonHealth *health)
+{
+    qsort(health->ioc, health->iocs, sizeof(health->ioc[0]), compareIocs);
+    qsort(health->scan, health->scans, sizeof(health->scan[0]), compareScanRows);
+}
+
+/* --- collecting --- */
+
+/*
+ * Reading many IOCs takes a while, so the collector does not hold the targets lock meanwhile. First it lists the IOCs
+ * under the lock. Then it reads /proc, the IOCs' memory and the thread table of the kernel part without the lock. At
+ * the end it takes the lock again to look up the names of records.
+ */
 
 #define THREADS_MAX 16384
 #define CPU_WEIGHT    0.4           /* one reading is coarse: /proc counts in ticks of 10 ms */

@@ -4,7 +4,62 @@
 #ifndef EBPFMON_HEALTHCOLLECTOR_H
 #define EBPFMON_HEALTHCOLLECTOR_H
 
+#include <stdint.h>
+#include "ebpfMonTable.h"
+#include "model/published.h"
 #include "watch/target.h"
+
+/* --- CPU use ---
+ *
+ * CPU use in percent, from readings of the CPU time of many things (IOCs, servers). Each thing has a number. One
+ * thread.
+ */
+
+typedef struct ebpfMonCpuMeters ebpfMonCpuMeters;
+
+/* For up to "size" things, at least 1. If there are more, a new thing replaces the one with the oldest last reading.
+ * "weight": of the newest reading in the moving average; 1: the average is the newest reading. NULL without memory. */
+ebpfMonCpuMeters *ebpfMonCpuMetersNew(unsigned size, double weight);
+void ebpfMonCpuMetersFree(ebpfMonCpuMeters *meters);
+
+/* "id": the number of the thing, not 0; "cpu": its CPU time so far (s); "now": monotonic ns. Returns percent of one
+ * core, as a moving average of the readings; NaN at the first reading. A CPU time that is less than before tells
+ * nothing: the average stays. */
+double ebpfMonCpuMetersAdd(ebpfMonCpuMeters *meters, uint32_t id, double cpu, uint64_t now);
+
+/* What the last reading of this thing returned; *at: when that was; NaN and 0: there was none. */
+double ebpfMonCpuMetersGet(const ebpfMonCpuMeters *meters, uint32_t id, uint64_t *at);
+
+/* --- delays ---
+ *
+ * How long callbacks, scanOnce and lock sets took in an IOC during the last 8.6 to 17.2 s (EBPFMON_WINDOW_BITS),
+ * from the tables of the kernel part. No state. Any thread; the structs are the caller's.
+ */
+
+/* Sets row->callback and row->once (ms). "now": monotonic ns. */
+void ebpfMonDelaysSetQueues(const struct ebpfMonQueues *queues, uint64_t now, ebpfMonIocHealth *row);
+
+/* If this thread held a lock set longer than row->hold (ms): sets row->hold, and *root to the address of the root of
+ * that chain. */
+void ebpfMonDelaysAddHold(const struct ebpfMonThread *seen, uint64_t now, ebpfMonIocHealth *row, uint64_t *root);
+
+/* Raises the highest values of all IOCs (health->callbackMax …) to the values of this IOC where these are higher. */
+void ebpfMonDelaysAddToHighest(const ebpfMonIocHealth *row, ebpfMonHealth *health);
+
+/* --- the order of rows ---
+ *
+ * The order of the rows that people read: the worst first.
+ */
+
+/*
+ * Sorts health->ioc and health->scan. IOCs: by the value that is nearest to its alarm limit (delays, files, CPU load);
+ * IOCs that are not watched come last. Scan threads: the late ones first, then by load. Rows must not change places
+ * each second. So values are compared by their power of two, and rows with equal ones are sorted by name. No lock; the
+ * thread that owns "health".
+ */
+void ebpfMonRowOrderSort(ebpfMonHealth *health);
+
+/* --- collecting --- */
 
 typedef struct ebpfMonHealthCollector ebpfMonHealthCollector;
 

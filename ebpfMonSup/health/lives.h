@@ -4,9 +4,23 @@
 #ifndef EBPFMON_LIVES_H
 #define EBPFMON_LIVES_H
 
-#include <stdint.h>
+#include <compilerDependencies.h>
 #include <epicsTime.h>
-#include "model/healthValues.h"
+#include <stdint.h>
+#include "model/published.h"
+
+/* --- events ---
+ *
+ * Adds to the list of health events: an IOC ended or came back, a thread hangs.
+ */
+
+/* Adds a line with the time "at" to "health", and writes it to the error log (errlogInfo). If "health" has
+ * EBPFMON_HEALTH_EVENTS lines, the new line replaces the oldest. "isTrouble": somebody has to act. No
+ * lock; the thread that owns "health". */
+void ebpfMonHealthEventsAdd(ebpfMonHealth *health, const epicsTimeStamp *at, int isTrouble, const char *format, ...)
+    EPICS_PRINTF_STYLE(4, 5);
+
+/* --- lives --- */
 
 /* An IOC as it is seen this second. */
 typedef struct {

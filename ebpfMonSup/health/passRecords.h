@@ -9,7 +9,7 @@
 #define EBPFMON_PASSRECORDS_H
 
 #include "ebpfMonTable.h"
-#include "health/hangFinder.h"
+#include "health/hangs.h"
 #include "watch/target.h"
 
 typedef struct ebpfMonPassRecords ebpfMonPassRecords;

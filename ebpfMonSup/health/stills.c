@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "ebpfMonTable.h"
-#include "health/hangFinder.h"
-#include "health/healthEvents.h"
+#include "health/hangs.h"
+#include "health/lives.h"
 #include "health/stills.h"
 
 typedef struct {

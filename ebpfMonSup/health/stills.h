@@ -7,7 +7,7 @@
 #include <epicsTime.h>
 
 #include "health/lives.h"
-#include "model/healthValues.h"
+#include "model/published.h"
 
 typedef struct ebpfMonStills ebpfMonStills;
 

@@ -6,7 +6,6 @@
 #include <sys/uio.h>
 
 #include "common/clock.h"
-#include "common/lazyMutex.h"
 #include "common/worker.h"
 #include "host/foreign.h"
 #include "host/memory.h"

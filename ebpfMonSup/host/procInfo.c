@@ -1,22 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See procInfo.h. All files are those of proc(5); each is read once, in one piece and up to a limit. */
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/capability.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include <linux/capability.h>
 #include "common/array.h"
 #include "common/text.h"
 #include "host/foreign.h"
 #include "host/procInfo.h"
+#include "host/procNetns.h"
+#include "host/procRead.h"
+#include "host/tcpSockets.h"
+
+/* --- identity and status --- */
+
+/* All files are those of proc(5); each is read once, in one piece and up to a limit. */
 
 #define MAX_PROCS   (1u << 22)     /* PID_MAX_LIMIT of the kernel */
 #define MAX_ENVIRON (1u << 20)
@@ -398,4 +405,256 @@ int ebpfMonProcCommand(pid_t pid, char *buf, size_t size)
     }
     free(text);
     return result;
+}
+
+/* --- the other end of a connection --- */
+
+/*
+ * TCP connections, and who owns their client ends.
+ *
+ * To go through all descriptors of a host takes most of the time. So the processes that live in the namespace of the
+ * sockets come first, and it ends with the last inode found.
+ */
+
+#define MAX_ENDS   (1u << 17)
+
+typedef struct {
+    uint32_t local, remote;   /* network byte order, ports too; those of IPv6 as in struct ebpfMonPeer */
+    uint32_t local6[4], remote6[4];
+    uint16_t localPort, remotePort;
+    uid_t    uid;
+    unsigned long inode;
+    pid_t    pid;
+} End;
+
+typedef struct {
+    End     *end;
+    size_t   count, room;
+    uint8_t  listening[65536 / 8];
+} Ends;
+
+static int addEnd(Ends *ends, const End *end)
+{
+    if (ends->count >= MAX_ENDS || ebpfMonArrayGrow(&ends->end, &ends->room, ends->count + 1, 256, sizeof(*ends->end)))
+        return -1;
+    ends->end[ends->count++] = *end;
+    return 0;
+}
+
+/* Notes an established connection, and the port of a listening socket. Nonzero: no memory. */
+static int addConnRow(void *arg, const ebpfMonTcpRow *row)
+{
+    Ends *ends = arg;
+    unsigned port = ntohs(row->localPort);
+    End end = { .local = row->local, .remote = row->remote, .localPort = row->localPort,
+                .remotePort = row->remotePort, .uid = row->uid, .inode = row->inode };
+
+    if (row->state == ebpfMonTcpListen)
+        ends->listening[port / 8] |= (uint8_t)(1u << port % 8);
+    if (!row->v4) {
+        memcpy(end.local6, row->local6, sizeof(end.local6));
+        memcpy(end.remote6, row->remote6, sizeof(end.remote6));
+        end.local = ebpfMonShortAddress(end.local6);
+        end.remote = ebpfMonShortAddress(end.remote6);
+    }
+    return row->state == ebpfMonTcpEstablished && (row->v4 || row->v6) ? addEnd(ends, &end) : 0;
+}
+
+static int byInode(const void *a, const void *b)
+{
+    unsigned long x = ((const End *)a)->inode, y = ((const End *)b)->inode;
+
+    return x < y ? -1 : x > y;
+}
+
+static int keepClients(const Ends *ends, Ends *clients)
+{
+    for (size_t i = 0; i < ends->count; i++) {
+        unsigned port = ntohs(ends->end[i].localPort);
+
+        if (!(ends->listening[port / 8] >> port % 8 & 1) && addEnd(clients, &ends->end[i]))
+            return -1;
+    }
+    return 0;
+}
+
+typedef struct {
+    pid_t  pid;
+    Ends  *clients;
+    size_t found;
+} Owner;
+
+/* Notes the process as the owner of a socket that has none yet. */
+static void findOwned(void *arg, unsigned file, unsigned long inode)
+{
+    Owner *owner = arg;
+    End key = { .inode = inode };
+    End *end = bsearch(&key, owner->clients->end, owner->clients->count, sizeof(key), byInode);
+
+    (void)file;
+    if (end && !end->pid) {
+        end->pid = owner->pid;
+        owner->found++;
+    }
+}
+
+static void readComm(pid_t pid, char *comm, size_t size)
+{
+    char path[32];
+
+    comm[0] = 0;
+    snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+
+    FILE *file = fopen(path, "re");
+
+    if (!file)
+        return;
+    if (!fgets(comm, (int)size, file))
+        comm[0] = 0;
+    fclose(file);
+    comm[strcspn(comm, "\n")] = 0;
+}
+
+/* Goes through the files of the processes that live in this network namespace, or, with "isOutside", of all others,
+ * until the owners of all client ends are found. Returns the number of those that are not. */
+static size_t findOwners(Ends *clients, size_t left, const pid_t *pids, int count, uint32_t netns, int isOutside)
+{
+    for (int i = 0; i < count && left; i++) {
+        Owner owner = { .pid = pids[i], .clients = clients };
+
+        if ((ebpfMonProcNetns(owner.pid) != netns) != isOutside)
+            continue;
+        ebpfMonTcpOwned(owner.pid, findOwned, &owner);
+        left -= owner.found;
+    }
+    return left;
+}
+
+/* Finds the owners of all client ends in the namespace of process "pid", and copies them out; returns their number, -1:
+ * no memory. */
+static int copyOut(pid_t pid, Ends *clients, ebpfMonProcConn **conns)
+{
+    pid_t *pids = NULL;
+    int nPids = clients->count ? ebpfMonProcList(&pids) : 0;
+    uint32_t netns = ebpfMonProcNetns(pid ? pid : getpid());
+
+    *conns = calloc(clients->count ? clients->count : 1, sizeof(**conns));
+    if (nPids < 0 || !*conns) {
+        free(pids);
+        free(*conns);
+        *conns = NULL;
+        return -1;
+    }
+    if (clients->count)
+        qsort(clients->end, clients->count, sizeof(*clients->end), byInode);
+    findOwners(clients, findOwners(clients, clients->count, pids, nPids, netns, 0), pids, nPids, netns, 1);
+    free(pids);
+    for (size_t i = 0; i < clients->count; i++) {
+        const End *end = &clients->end[i];
+        ebpfMonProcConn *conn = &(*conns)[i];
+
+        *conn = (ebpfMonProcConn){ .addr = end->local, .saddr = end->remote, .port = end->localPort,
+                                   .sport = end->remotePort, .pid = end->pid, .uid = end->uid };
+        memcpy(conn->addr6, end->local6, sizeof(conn->addr6));
+        memcpy(conn->saddr6, end->remote6, sizeof(conn->saddr6));
+        if (end->pid)
+            readComm(end->pid, conn->comm, sizeof(conn->comm));
+    }
+    return (int)clients->count;
+}
+
+int ebpfMonProcReadConns(pid_t pid, ebpfMonProcConn **conns)
+{
+    Ends ends = { .end = NULL }, clients = { .end = NULL };
+    int result = -1;
+
+    *conns = NULL;
+    if (!ebpfMonTcpRows(pid, EBPFMON_TCP_STATE(ebpfMonTcpListen) | EBPFMON_TCP_STATE(ebpfMonTcpEstablished), addConnRow,
+                        &ends) && !keepClients(&ends, &clients))
+        result = copyOut(pid, &clients, conns);
+    free(ends.end);
+    free(clients.end);
+    return result;
+}
+
+int ebpfMonProcListening(pid_t pid, uint8_t ports[EBPFMON_PORTS_BYTES])
+{
+    Ends ends = { 0 };
+    int status = ebpfMonTcpRows(pid, EBPFMON_TCP_STATE(ebpfMonTcpListen), addConnRow, &ends);
+
+    memcpy(ports, ends.listening, EBPFMON_PORTS_BYTES);
+    free(ends.end);
+    return status ? -1 : 0;
+}
+
+int ebpfMonProcUser(uid_t uid, char *buf, size_t size)
+{
+    char text[2048];
+    struct passwd entry, *user = NULL;
+
+    if (getpwuid_r(uid, &entry, text, sizeof(text), &user) || !user) {
+        snprintf(buf, size, "%u", (unsigned)uid);
+        return -1;
+    }
+    snprintf(buf, size, "%s", user->pw_name);
+    return 0;
+}
+
+/* --- ends --- */
+
+#define THREADS_MAX 4096 /* looked at; a process with more of them is taken for a living one */
+#define EXITING     0x4  /* PF_EXITING of the kernel's linux/sched.h */
+#define KILLED      0x100 /* SIGKILL in a mask of proc(5) */
+
+/* Reads a file of a thread. Nonzero: the thread is gone, not only that we have no file or no memory left. */
+static int isThreadGone(pid_t pid, const char *name, char *buf, size_t size)
+{
+    errno = 0;
+    return ebpfMonProcReadText(pid, name, buf, size) <= 0 && errno != EMFILE && errno != ENFILE && errno != ENOMEM;
+}
+
+/* Nonzero: this thread runs no code of its program any more. exit_group(2), SIGKILL and a core dump send SIGKILL to
+ * each thread of a process (zap_other_threads, complete_signal, zap_process of the kernel); one that has taken it is
+ * exiting. */
+static int isThreadEnding(pid_t pid, const char *tid)
+{
+    char name[64], buf[4096] = "";
+    const char *p;
+    int field = 2;
+
+    snprintf(name, sizeof(name), "task/%.16s/stat", tid);
+    if (isThreadGone(pid, name, buf, sizeof(buf)))
+        return 1;
+    for (p = strrchr(buf, ')'); p && field < 9; field++)
+        p = strchr(p + 1, ' ');
+    if (p && strtoul(p, NULL, 10) & EXITING)
+        return 1;
+    snprintf(name, sizeof(name), "task/%.16s/status", tid);
+    if (isThreadGone(pid, name, buf, sizeof(buf)))
+        return 1;
+    p = strstr(buf, "\nSigPnd:");
+    if (p && strtoull(p + 8, NULL, 16) & KILLED)
+        return 1;
+    p = strstr(buf, "\nCoreDumping:"); /* the thread that writes it has taken its signal, and is not exiting yet */
+    return p && strtol(p + 13, NULL, 10) != 0;
+}
+
+int ebpfMonProcIsEnding(pid_t pid, uint64_t start)
+{
+    char path[32];
+    struct dirent *e;
+    int ending = 1, n = 0;
+    DIR *d;
+
+    if (!ebpfMonProcLives(pid, start))
+        return 1;
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    d = opendir(path);
+    if (!d)
+        return !ebpfMonProcLives(pid, start); /* or we have no file left */
+    while (ending && (e = readdir(d)) != NULL)
+        if (e->d_name[0] != '.')
+            ending = n++ < THREADS_MAX && isThreadEnding(pid, e->d_name);
+    closedir(d);
+    return ending;
 }

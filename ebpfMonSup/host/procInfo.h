@@ -9,7 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-
 #include "host/procRead.h"
 
 #define EBPFMON_IOCNAME_SIZE 61

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include "common/array.h"
 #include "host/procNetns.h"
-#include "host/procTcp.h"
+#include "host/tcpSockets.h"
 
 #define SHORT_ID    12
 #define FOLDER_SIZE 4096 /* of a path in a hierarchy of cgroups */

@@ -5,7 +5,7 @@
 
 #include "inventory/inventoryKeeper.h"
 #include "inventory/recSync.h"
-#include "model/opStatus.h"
+#include "model/ops.h"
 
 typedef struct {
     ebpfMonTargets         *targets;

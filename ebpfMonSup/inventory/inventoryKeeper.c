@@ -11,7 +11,7 @@
 #include <errlog.h>
 
 #include "common/clock.h"
-#include "common/neededWorker.h"
+#include "common/worker.h"
 #include "inventory/inventoryFile.h"
 #include "inventory/inventoryKeeper.h"
 #include "inventory/iocList.h"

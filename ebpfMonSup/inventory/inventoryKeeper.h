@@ -14,7 +14,7 @@
 #define EBPFMON_INVENTORYKEEPER_H
 
 #include "common/textReport.h"
-#include "model/inventoryConf.h"
+#include "model/ops.h"
 #include "watch/target.h"
 
 typedef struct ebpfMonInventoryKeeper ebpfMonInventoryKeeper;

@@ -13,7 +13,7 @@
 #include <errlog.h>
 
 #include "common/clock.h"
-#include "common/neededWorker.h"
+#include "common/worker.h"
 #include "inventory/iocList.h"
 #include "inventory/recSync.h"
 #include "inventory/recSyncLink.h"

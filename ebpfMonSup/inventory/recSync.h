@@ -17,8 +17,8 @@
 #ifndef EBPFMON_RECSYNC_H
 #define EBPFMON_RECSYNC_H
 
+#include "model/ops.h"
 #include "model/packetServers.h"
-#include "model/recSyncConf.h"
 #include "watch/target.h"
 
 typedef struct ebpfMonRecSync ebpfMonRecSync;

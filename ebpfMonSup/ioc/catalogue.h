@@ -19,7 +19,6 @@
 
 #define EBPFMON_RECORDS_LIMIT 2000000 /* more than this is not a database but garbage */
 #define EBPFMON_FIELDS_LIMIT  1024    /* of one record type; Base's largest, aSub, has some 400 */
-#define EBPFMON_FIELDS_ALL    65536   /* of all; those of Base are 3,000 */
 
 /* dbFldTypes.h: dbfType of EPICS 7. Types of older releases are translated (ebpfMonBaseReleaseType). */
 enum {
@@ -146,7 +145,7 @@ static inline const char *ebpfMonCatalogueName(const ebpfMonCatalogue *cat, uint
     return cat->pool + cat->rec[index].name;
 }
 
-/* Makes the table of names after all names were read. Only catalogue.c calls it. 0; 1: too many names have the same
+/* Makes the table of names after all names were read. Part of the reading. 0; 1: too many names have the same
  * hash; -1: no memory. */
 int ebpfMonCatalogueIndexNames(ebpfMonCatalogue *cat);
 

@@ -1,11 +1,42 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
-
 #include "ioc/baseLayout.h"
 #include "ioc/baseLink.h"
-#include "ioc/lockSets.h"
 #include "ioc/recordLinks.h"
+
+/* --- lock sets --- */
+
+#define RECORDS_MAX 32 /* records that are looked at, spread over all */
+
+/* 0, or -1: its lock record has another layout. */
+static int readLockRecord(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t i, struct layoutLockRecord *lock)
+{
+    uint64_t at = ebpfMonMemPtr(mem, cat->rec[i].addr + cat->common.lset);
+
+    return at && !ebpfMonMemRead(mem, at, lock, sizeof(*lock)) && lock->precord == cat->rec[i].addr ? 0 : -1;
+}
+
+int ebpfMonLockSetsAreKnown(ebpfMonMem *mem, const ebpfMonCatalogue *cat)
+{
+    uint32_t step = cat->count / RECORDS_MAX + 1;
+    struct layoutLockRecord lock;
+
+    for (uint32_t i = 0; i < cat->count; i += step)
+        if (readLockRecord(mem, cat, i, &lock))
+            return 0;
+    return 1;
+}
+
+/* Nonzero: both records are in one lock set now. */
+static int hasLockSetsBoth(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t a, uint32_t b)
+{
+    struct layoutLockRecord la, lb;
+
+    return !readLockRecord(mem, cat, a, &la) && !readLockRecord(mem, cat, b, &lb) && la.plockSet == lb.plockSet;
+}
+
+/* --- links --- */
 
 #define MENU_OMSL_CLOSED_LOOP 1 /* menuOmsl.dbd */
 #define MENU_SCAN_PASSIVE     0 /* menuScan.dbd */
@@ -41,7 +72,7 @@ static int readNotifyLink(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const eb
         return 0;
     name[strcspn(name, ". ")] = 0;
     target = ebpfMonCatalogueFind(cat, name);
-    if (target < 0 || !ebpfMonLockSetsHasBoth(mem, cat, (uint32_t)(rec - cat->rec), (uint32_t)target))
+    if (target < 0 || !hasLockSetsBoth(mem, cat, (uint32_t)(rec - cat->rec), (uint32_t)target))
         return 0;
     *to = (uint32_t)target;
     return 1;

@@ -7,7 +7,19 @@
 #ifndef EBPFMON_RECORDLINKS_H
 #define EBPFMON_RECORDLINKS_H
 
+#include "host/memory.h"
 #include "ioc/catalogue.h"
+
+/* --- lock sets ---
+ *
+ * The lock sets of an IOC (dbLock.c): which records are locked together.
+ */
+
+/* Nonzero: lock records have the layout that the kernel part expects. Checks some of the records; call it when iocInit
+ * is done. Nonzero also for an IOC without records. */
+int ebpfMonLockSetsAreKnown(ebpfMonMem *mem, const ebpfMonCatalogue *cat);
+
+/* --- links --- */
 
 #define EBPFMON_ALL_RECORDS UINT32_MAX
 

@@ -1,20 +1,44 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The filter: which filters are valid, and which puts it shows. */
+#include <epicsString.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <epicsString.h>
-
 #include "common/text.h"
 #include "model/filter.h"
 #include "model/put.h"
+
+/* --- levels --- */
+
+/* The names of the levels, which the operator types and IOC_LEVELS shows. */
+
+static const char * const levelName[ebpfMonLevelCount] = {"off", "puts", "counts", "chains", "trace"};
+
+const char *ebpfMonLevelName(ebpfMonLevel level)
+{
+    return (unsigned)level < ebpfMonLevelCount ? levelName[level] : "?";
+}
+
+int ebpfMonLevelParse(const char *name)
+{
+    int level;
+
+    if (!name)
+        return -1;
+    for (level = 0; level < ebpfMonLevelCount; level++)
+        if (epicsStrCaseCmp(name, levelName[level]) == 0)
+            return level;
+    return -1;
+}
+
+/* --- the filter --- */
+
+/* The filter: which filters are valid, and which puts it shows. */
 
 const ebpfMonFilter ebpfMonFilterDefault = {
     "*", "*", "*", "*", "*", ebpfMonLevelChains, 10000.0, 1, 5.0, 1.0
 };
 
-int ebpfMonPatternCheck(char pattern[EBPFMON_PATTERN_SIZE], const char *what, char *why, size_t size)
+static int checkPattern(char pattern[EBPFMON_PATTERN_SIZE], const char *what, char *why, size_t size)
 {
     const char *p;
 
@@ -51,11 +75,11 @@ int ebpfMonPatternCheck(char pattern[EBPFMON_PATTERN_SIZE], const char *what, ch
 
 int ebpfMonFilterCheck(ebpfMonFilter *filter, char *why, size_t size)
 {
-    if (ebpfMonPatternCheck(filter->ioc, "IOC", why, size) ||
-        ebpfMonPatternCheck(filter->record, "record", why, size) ||
-        ebpfMonPatternCheck(filter->field, "field", why, size) ||
-        ebpfMonPatternCheck(filter->host, "host", why, size) ||
-        ebpfMonPatternCheck(filter->user, "user", why, size))
+    if (checkPattern(filter->ioc, "IOC", why, size) ||
+        checkPattern(filter->record, "record", why, size) ||
+        checkPattern(filter->field, "field", why, size) ||
+        checkPattern(filter->host, "host", why, size) ||
+        checkPattern(filter->user, "user", why, size))
         return -1;
     if ((unsigned)filter->level >= ebpfMonLevelCount) {
         snprintf(why, size, "level %d does not exist: 0 (off) to %d (%s)", (int)filter->level,
@@ -83,7 +107,7 @@ int ebpfMonPatternRead(char pattern[EBPFMON_PATTERN_SIZE], const char *given, co
 {
     /* a pattern that is too long is copied without its terminator, and refused for that reason */
     memcpy(pattern, given, strnlen(given, EBPFMON_PATTERN_SIZE - 1) + 1);
-    return ebpfMonPatternCheck(pattern, what, why, size);
+    return checkPattern(pattern, what, why, size);
 }
 
 int ebpfMonPatternMatchesIoc(const char *pattern, const char *ioc)

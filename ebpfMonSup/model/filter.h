@@ -4,7 +4,30 @@
 #define EBPFMON_FILTER_H
 
 #include <stddef.h>
-#include "model/level.h"
+
+/* --- levels ---
+ *
+ * How closely an IOC is watched. Each level includes those before it; FILTER_LEVEL has the same order.
+ */
+
+typedef enum {
+    ebpfMonLevelOff,
+    ebpfMonLevelPuts,   /* every put */
+    ebpfMonLevelCounts, /* and the processings of every record */
+    ebpfMonLevelChains, /* and the latency and lock wait of every chain; slow chains are kept whole */
+    ebpfMonLevelTrace,  /* and every chain (or one in N) is kept whole */
+    ebpfMonLevelCount
+} ebpfMonLevel;
+
+#define EBPFMON_LEVEL_RULES_MAX 64 /* levels and reference counts that commands can set at a time */
+
+/* The name of a level, "?" if it does not exist. Any thread. */
+const char *ebpfMonLevelName(ebpfMonLevel level);
+
+/* The level with this name; upper and lower case are the same. -1: there is none. */
+int ebpfMonLevelParse(const char *name);
+
+/* --- the filter --- */
 
 #define EBPFMON_PATTERN_SIZE 61
 
@@ -29,7 +52,6 @@ extern const ebpfMonFilter ebpfMonFilterDefault;
 
 /* Check a pattern, or a filter. 0; or -1, and "why" gets the reason and what to do. Empty patterns become "*". "what":
  * the name of the pattern in the reason. */
-int ebpfMonPatternCheck(char pattern[EBPFMON_PATTERN_SIZE], const char *what, char *why, size_t size);
 int ebpfMonFilterCheck(ebpfMonFilter *filter, char *why, size_t size);
 /* Copies and checks a pattern of any length, for example one that a user typed. 0, or -1 as above. */
 int ebpfMonPatternRead(char pattern[EBPFMON_PATTERN_SIZE], const char *given, const char *what, char *why, size_t size);

@@ -1,15 +1,361 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <epicsAtomic.h>
-
+#include <epicsString.h>
+#include <errlog.h>
+#include <stdio.h>
+#include <string.h>
 #include "model/ops.h"
 
+/* --- sizes --- */
+
+#define RECORDS_MIN 1000u
+#define RECORDS_MAX 4000000u
+#define ROOTS_MIN   16u
+#define RING_MIN    64u         /* KiB */
+#define RING_MAX    (1u << 20)
+
+/* 0 stands for the default, which depends on the kernel (probe/kernelLoad.c). */
+static int areRecordsRight(const ebpfMonSettings *s)
+{
+    unsigned most = s->maxRecords ? s->maxRecords : RECORDS_MAX;
+
+    return (!s->maxRecords || (s->maxRecords >= RECORDS_MIN && s->maxRecords <= RECORDS_MAX)) &&
+           (!s->maxRoots || (s->maxRoots >= ROOTS_MIN && s->maxRoots <= most));
+}
+
+int ebpfMonSettingsCheck(ebpfMonSettings *s, char *why, size_t size)
+{
+    if (s->ringKiB == 0) s->ringKiB = 8192;
+    if (s->wireKiB == 0) s->wireKiB = 8192;
+    if (areRecordsRight(s) && s->ringKiB >= RING_MIN && s->ringKiB <= RING_MAX &&
+        (s->ringKiB & (s->ringKiB - 1)) == 0 && s->wireKiB >= -1 && s->wireKiB <= (int)RING_MAX)
+        return 0;
+    snprintf(why, size, "maxRecords %u to %u, maxRoots %u to maxRecords, ringKiB a power of two from %u to %u, "
+             "wireKiB -1 to %u", RECORDS_MIN, RECORDS_MAX, ROOTS_MIN, RING_MIN, RING_MAX, RING_MAX);
+    return -1;
+}
+
+/* --- the monitor --- */
+
+/* Before the monitor registers, and in programs without a monitor (tests of records), every function fails and says so.
+ * So no caller must test for NULL. */
+
+static ebpfMonOpStatus refuseSettings(void *arg, const ebpfMonSettings *settings, char *why, size_t size)
+{
+    (void)arg;
+    (void)settings;
+    (void)why;
+    (void)size;
+    return ebpfMonOpAbsent;
+}
+
+static long refuseStart(void *arg)
+{
+    (void)arg;
+    return -1;
+}
+
+static long setFilter(void *arg, const ebpfMonFilter *filter, ebpfMonFilterAnswer *answer, char *why, size_t size)
+{
+    (void)arg;
+    (void)filter;
+    snprintf(why, size, "not in force: this IOC is not linked with ebpfMon, or had no memory at its start");
+    memset(answer, 0, sizeof(*answer));
+    return -1;
+}
+
+static int isFilterApplied(void *arg, unsigned number)
+{
+    (void)arg;
+    (void)number;
+    return 0;
+}
+
+static void getFilter(void *arg, ebpfMonFilter *filter)
+{
+    (void)arg;
+    *filter = ebpfMonFilterDefault;
+}
+
+/* Stands for setLevel and setReference. */
+static ebpfMonOpStatus setRule(void *arg, const char *iocPattern, int value, char *why, size_t size)
+{
+    (void)arg;
+    (void)iocPattern;
+    (void)value;
+    (void)why;
+    (void)size;
+    return ebpfMonOpAbsent;
+}
+
+static void resetLost(void *arg)
+{
+    (void)arg;
+}
+
+static void publishClients(void *arg)
+{
+    (void)arg;
+}
+
+static ebpfMonOpStatus addIocs(void *arg, ebpfMonTextReport *report)
+{
+    (void)arg;
+    (void)report;
+    return ebpfMonOpAbsent;
+}
+
+static ebpfMonOpStatus addRecords(void *arg, ebpfMonTextReport *report, const char *iocPattern,
+                                  const char *recordPattern)
+{
+    (void)arg;
+    (void)report;
+    (void)iocPattern;
+    (void)recordPattern;
+    return ebpfMonOpAbsent;
+}
+
+static ebpfMonOpStatus addMatching(void *arg, ebpfMonTextReport *report, const char *pattern)
+{
+    (void)arg;
+    (void)report;
+    (void)pattern;
+    return ebpfMonOpAbsent;
+}
+
+static ebpfMonOpStatus setUsage(void *arg, const char *file, int megabytes, char *why, size_t size)
+{
+    (void)arg;
+    (void)file;
+    (void)megabytes;
+    (void)why;
+    (void)size;
+    return ebpfMonOpAbsent;
+}
+
+static ebpfMonOpStatus addUnused(void *arg, ebpfMonTextReport *report, double days, const char *pattern, char *why,
+                                 size_t size)
+{
+    (void)arg;
+    (void)report;
+    (void)days;
+    (void)pattern;
+    (void)why;
+    (void)size;
+    return ebpfMonOpAbsent;
+}
+
+static ebpfMonOpStatus refuseTrace(void *arg, ebpfMonTextReport *report, const char *recordPattern, unsigned count,
+                                   char *why, size_t size)
+{
+    (void)arg;
+    (void)report;
+    (void)recordPattern;
+    (void)count;
+    (void)why;
+    (void)size;
+    return ebpfMonOpAbsent;
+}
+
+static ebpfMonOpStatus addReport(void *arg, ebpfMonTextReport *report, int level)
+{
+    (void)arg;
+    (void)report;
+    (void)level;
+    return ebpfMonOpAbsent;
+}
+
+/* Used while there is no monitor: every function fails, and says so if it has a text. */
+static const ebpfMonMonitorOps monitorOpsAbsent = {
+    NULL,        refuseSettings, refuseStart, setFilter,      isFilterApplied, getFilter,   setRule,
+    setRule,     resetLost,      resetLost,   addIocs,        addRecords,      addMatching, addMatching,
+    addMatching, setUsage,       addUnused,   publishClients, refuseTrace,     addReport};
+
+/* --- logs --- */
+
+static const struct {
+    const char *name, *number;
+} modes[] = {{"off", "-1"}, {"changes", "0"}, {"all", "2"}, {"burst", "1"}};
+
+int ebpfMonLogModeParse(const char *name)
+{
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
+        if (epicsStrCaseCmp(name, modes[i].name) == 0 || epicsStrCaseCmp(name, modes[i].number) == 0)
+            return (int)i;
+    return -1;
+}
+
+const char *ebpfMonLogModeName(ebpfMonLogMode mode)
+{
+    return (unsigned)mode < sizeof(modes) / sizeof(modes[0]) ? modes[mode].name : "?";
+}
+
+static long refuseCommand(void)
+{
+    errlogSevPrintf(errlogMajor, "ebpfMon: the logs are not linked in, or not registered. Call "
+                    "ebpfMon_registerRecordDeviceDriver first.\n");
+    return -1;
+}
+
+static long absentRotate(void *arg)
+{
+    (void)arg;
+    return refuseCommand();
+}
+
+static long absentJson(void *arg, const char *file, double maxMB, double hours, int keep, ebpfMonLogMode mode)
+{
+    (void)arg, (void)file, (void)maxMB, (void)hours, (void)keep, (void)mode;
+    return refuseCommand();
+}
+
+static long absentCaPutLog(void *arg, const char *target, int json, ebpfMonLogMode mode, const char *prefix)
+{
+    (void)arg;
+    (void)target, (void)json, (void)mode, (void)prefix;
+    return refuseCommand();
+}
+
+static long absentMetadata(void *arg, const char *key, const char *value)
+{
+    (void)arg;
+    (void)key, (void)value;
+    return refuseCommand();
+}
+
+static void absentResetLost(void *arg)
+{
+    (void)arg;
+}
+
+static void absentReport(void *arg, int level)
+{
+    (void)arg;
+    (void)level;
+    refuseCommand();
+}
+
+static long absentOtlp(void *arg, const char *url, const char *signals, const char *headers)
+{
+    (void)arg;
+    (void)url, (void)signals, (void)headers;
+    return refuseCommand();
+}
+
+static long absentZipkin(void *arg, const char *url)
+{
+    (void)arg;
+    (void)url;
+    return refuseCommand();
+}
+
+/* Used while there is no monitor: every function fails, and says so. */
+static const ebpfMonLogOps logOpsAbsent = {NULL,         absentJson,      absentCaPutLog, absentMetadata,
+                                           absentRotate, absentResetLost, absentReport,   absentOtlp,
+                                           absentZipkin, absentReport};
+
+/* --- queries --- */
+
+static long refuseLoad(void *arg, const char *file, char *text, size_t size)
+{
+    (void)arg;
+    (void)file;
+    snprintf(text, size, "not loaded: this IOC is not linked with ebpfMon, or had no memory at its start");
+    return -1;
+}
+
+static long refuseRun(void *arg, const char *name, int on)
+{
+    (void)arg;
+    (void)name;
+    (void)on;
+    return -1;
+}
+
+static void addList(void *arg, ebpfMonTextReport *report)
+{
+    (void)arg;
+    (void)report;
+}
+
+static long addResult(void *arg, ebpfMonTextReport *report, const char *name)
+{
+    (void)arg;
+    (void)report;
+    (void)name;
+    return -1;
+}
+
+static long addStacks(void *arg, ebpfMonTextReport *report, const char *name)
+{
+    (void)arg;
+    (void)report;
+    (void)name;
+    return -1;
+}
+
+/* Used while there is no monitor: every function fails, and says so if it has a text. */
+static const ebpfMonQueryOps queryOpsAbsent = { NULL, refuseLoad, refuseRun, addList, addResult, addStacks };
+
+/* --- inventories --- */
+
+static ebpfMonOpStatus setRecSync(void *arg, const ebpfMonRecSyncConf *conf)
+{
+    (void)arg;
+    (void)conf;
+    return ebpfMonOpAbsent;
+}
+
+static ebpfMonOpStatus refuseKeep(void *arg, const ebpfMonInventoryConf *conf)
+{
+    (void)arg;
+    (void)conf;
+    return ebpfMonOpAbsent;
+}
+
+static ebpfMonOpStatus addKept(void *arg, ebpfMonTextReport *report)
+{
+    (void)arg;
+    (void)report;
+    return ebpfMonOpAbsent;
+}
+
+static ebpfMonOpStatus writeFile(void *arg, ebpfMonTextReport *report, const char *path, const char *iocPattern,
+                                 char *why, size_t size)
+{
+    (void)arg;
+    (void)report;
+    (void)path;
+    (void)iocPattern;
+    (void)why;
+    (void)size;
+    return ebpfMonOpAbsent;
+}
+
+static ebpfMonOpStatus compareFiles(void *arg, ebpfMonTextReport *report, const char *before, const char *after,
+                                    const char *iocPattern, char *why, size_t size)
+{
+    (void)arg;
+    (void)report;
+    (void)before;
+    (void)after;
+    (void)iocPattern;
+    (void)why;
+    (void)size;
+    return ebpfMonOpAbsent;
+}
+
+/* Used while there is no monitor: every function fails, and says so if it has a text. */
+static const ebpfMonInventoryOps inventoryOpsAbsent = {NULL, setRecSync, refuseKeep, addKept, writeFile, compareFiles};
+
+/* --- all tables --- */
+
 static const ebpfMonOps absentOps = {
-    &ebpfMonMonitorOpsAbsent, &ebpfMonLogOpsAbsent, &ebpfMonQueryOpsAbsent,
-    &ebpfMonInventoryOpsAbsent, NULL, NULL
+    &monitorOpsAbsent, &logOpsAbsent, &queryOpsAbsent,
+    &inventoryOpsAbsent, NULL, NULL
 };
 
-/* One per process, because Base calls us without a context (ops.h). Written once, at the registration; any thread reads
- * it. */
+/* One per process, because Base calls us without a context. Written once, at the registration; any thread reads it. */
 static EpicsAtomicPtrT currentOps = (EpicsAtomicPtrT)&absentOps;
 
 const ebpfMonOps *ebpfMonOpsGet(void)

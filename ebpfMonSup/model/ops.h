@@ -9,11 +9,199 @@
 #ifndef EBPFMON_OPS_H
 #define EBPFMON_OPS_H
 
-#include "model/inventoryOps.h"
-#include "model/logOps.h"
-#include "model/monitorOps.h"
-#include "model/queryOps.h"
+#include <stddef.h>
+#include "common/textReport.h"
+#include "model/filter.h"
 #include "model/queryValues.h"
+
+/* The result of an operation. The room record/ has the words for it (record/shellCommand.h). */
+typedef enum {
+    ebpfMonOpDone = 0,
+    ebpfMonOpRefused,     /* "why" tells what is wrong with the arguments */
+    ebpfMonOpFull,        /* there is no room for another level rule */
+    ebpfMonOpNotStarted,  /* the monitor does not run yet; it starts with iocInit */
+    ebpfMonOpStartFailed, /* the monitor failed to start */
+    ebpfMonOpAbsent       /* no monitor has registered its functions */
+} ebpfMonOpStatus;
+
+/* --- sizes ---
+ *
+ * The sizes of the monitor (command ebpfMonConfigure). They do not change while it runs.
+ */
+
+/* 0: the default, which is named after each. */
+typedef struct {
+    unsigned maxRecords; /* records of all watched IOCs together; the default depends on the kernel
+                          * (probe/kernelLoad.c) */
+    unsigned maxRoots;   /* roots with a histogram; the same */
+    unsigned ringKiB;    /* KiB of the event ring, a power of two; default 8192 */
+    int      wireKiB;    /* KiB of the packet ring of each network namespace; default 8192. -1: no packets are read */
+    int      watchSelf;  /* nonzero: the monitor watches itself, too; default 0 */
+} ebpfMonSettings;
+
+/* Sets members that are 0 to their default, except the first two. 0; or -1: a size is not possible, and "why" tells
+ * which are. */
+int ebpfMonSettingsCheck(ebpfMonSettings *settings, char *why, size_t size);
+
+/* --- the monitor --- */
+
+/* The answer to a filter that was accepted. */
+typedef struct {
+    unsigned matching;   /* records of the watched IOCs that match the filter */
+    unsigned generation; /* number of filters that were applied since the start */
+    unsigned number;     /* for isFilterApplied; 0: the filter waits for the start of the monitor */
+} ebpfMonFilterAnswer;
+
+typedef struct {
+    void *arg; /* the first argument of each function */
+    /* Only before the start. */
+    ebpfMonOpStatus (*configure)(void *arg, const ebpfMonSettings *settings, char *why, size_t size);
+    /* Starts the monitor, or tries again after a failure. If it runs already, does nothing. The end of iocInit calls
+     * this, too. 0: it runs; or -1, and STATE_MSG tells why not. */
+    long (*start)(void *arg);
+    /* Accepts a filter. Or refuses it: returns -1, "why" gets the reason, and the old filter stays. Does not wait: the
+     * follower applies the filter within milliseconds, unless it is reading an IOC. If the monitor does not run, the
+     * filter is kept for the start. */
+    long (*setFilter)(void *arg, const ebpfMonFilter *filter, ebpfMonFilterAnswer *answer, char *why, size_t size);
+    /* Nonzero: the filter with this number, or a later one, applies now. */
+    int (*isFilterApplied)(void *arg, unsigned number);
+    void (*getFilter)(void *arg, ebpfMonFilter *filter);
+    /* Sets the level of the matching IOCs, whatever the filter says. Level -1: the filter decides again. */
+    ebpfMonOpStatus (*setLevel)(void *arg, const char *iocPattern, int level, char *why, size_t size);
+    /* Also counts the processings of the matching IOCs by a probe at dbProcess(), to compare. */
+    ebpfMonOpStatus (*setReference)(void *arg, const char *iocPattern, int on, char *why, size_t size);
+    /* Resets the counts of lost events, which ends the MINOR alarm. */
+    void (*resetLost)(void *arg);
+    /* The IOCs that are gone do not count any more. */
+    void (*acknowledgeGone)(void *arg);
+    /* The following functions add to "report", while the monitor runs. */
+    ebpfMonOpStatus (*addIocs)(void *arg, ebpfMonTextReport *report);
+    ebpfMonOpStatus (*addRecords)(void *arg, ebpfMonTextReport *report, const char *iocPattern,
+                                  const char *recordPattern);
+    ebpfMonOpStatus (*addChains)(void *arg, ebpfMonTextReport *report, const char *rootPattern);
+    /* Reads the clients of the IOCs now. Then addClients adds the clients, and addUsers those with channels to matching
+     * PVs. */
+    ebpfMonOpStatus (*addClients)(void *arg, ebpfMonTextReport *report, const char *iocPattern);
+    ebpfMonOpStatus (*addUsers)(void *arg, ebpfMonTextReport *report, const char *pvPattern);
+    /* Keeps the uses of PVs in this file from the start on. megabytes 0: the default. Only before the start. */
+    ebpfMonOpStatus (*setUsage)(void *arg, const char *file, int megabytes, char *why, size_t size);
+    /* Adds the matching records that nobody has used for so many days. */
+    ebpfMonOpStatus (*addUnused)(void *arg, ebpfMonTextReport *report, double days, const char *recordPattern,
+                                 char *why, size_t size);
+    /* Publishes the clients again, because their patterns have changed. */
+    void (*publishClients)(void *arg);
+    /* Prints the next "count" chains in which a matching record processes; 0: prints no more. Adds the IOCs that do not
+     * keep every chain. */
+    ebpfMonOpStatus (*trace)(void *arg, ebpfMonTextReport *report, const char *recordPattern, unsigned count, char *why,
+                             size_t size);
+    /* Adds the report of the monitor about itself. At any time. */
+    ebpfMonOpStatus (*addReport)(void *arg, ebpfMonTextReport *report, int level);
+} ebpfMonMonitorOps;
+
+/* --- logs --- */
+
+typedef enum {
+    ebpfMonLogOff,
+    ebpfMonLogChanges, /* puts that change the value, and puts that failed */
+    ebpfMonLogAll,
+    ebpfMonLogBurst    /* all; but quick puts to one PV become one line at their end */
+} ebpfMonLogMode;
+
+/* The mode with this name, or with this number of caPutLog (-1 off, 0 changes, 1 burst, 2 all). -1: there is none. */
+int ebpfMonLogModeParse(const char *name);
+const char *ebpfMonLogModeName(ebpfMonLogMode mode);
+
+typedef struct {
+    void *arg; /* the first argument of each function */
+    /* Writes JSON lines to a file. maxMB, hours: the file is rotated when it has this size or age; 0: never. keep:
+     * number of rotated files that stay. */
+    long (*json)(void *arg, const char *file, double maxMB, double hours, int keep, ebpfMonLogMode mode);
+    /* Writes lines in the format of caPutLog. target: a file (with a "/" in its name), host[:port], or "PV". prefix:
+     * stands before each line; %i is the IOC. */
+    long (*caPutLog)(void *arg, const char *target, int json, ebpfMonLogMode mode, const char *prefix);
+    /* Sets a pair of caPutLog's JSON metadata. An empty value removes the key. */
+    long (*metadata)(void *arg, const char *key, const char *value);
+    /* Rotates all files now. */
+    long (*rotate)(void *arg);
+    void (*resetLost)(void *arg);
+    void (*report)(void *arg, int level);
+    /* Sends puts, counts and spans to a collector. url: its base, or "off"; signals: some of "logs,metrics,traces";
+     * headers: "Name=value,…", other characters as %XX. */
+    long (*otlp)(void *arg, const char *url, const char *signals, const char *headers);
+    /* Sends spans to Zipkin. url: the whole URL, or "off". */
+    long (*zipkin)(void *arg, const char *url);
+    void (*otlpReport)(void *arg, int level);
+} ebpfMonLogOps;
+
+/* --- queries --- */
+
+typedef struct {
+    void *arg; /* the first argument of each function */
+    /* Loads all queries of a file, or none. Queries of the same file that were loaded before are removed. 0 or -1;
+     * "text" tells what was done, or what is wrong and where. */
+    long (*load)(void *arg, const char *file, char *text, size_t size);
+    /* Starts or stops a query soon. 0, or -1: there is no query of this name. */
+    long (*run)(void *arg, const char *name, int on);
+    void (*addList)(void *arg, ebpfMonTextReport *report);
+    /* Adds its rows and its histogram. 0, or -1: there is no query of this name. */
+    long (*addResult)(void *arg, ebpfMonTextReport *report, const char *name);
+    /* Adds its folded stacks. 0, or -1: there is no query of this name. */
+    long (*addStacks)(void *arg, ebpfMonTextReport *report, const char *name);
+} ebpfMonQueryOps;
+
+/* --- RecSync ---
+ *
+ * How the inventory is announced: the shell sets it, and the monitor does it.
+ */
+
+typedef enum {
+    ebpfMonRecSyncNoOthers,
+    ebpfMonRecSyncServers, /* their environment and ports */
+    ebpfMonRecSyncPvs      /* and the PVs that packets have shown */
+} ebpfMonRecSyncOthers;
+
+typedef struct {
+    int      isOn;
+    ebpfMonRecSyncOthers others; /* what is announced of servers that are not EPICS Base */
+    unsigned port;           /* UDP port for the announcements of servers */
+    char     variables[512]; /* names of more environment variables that are sent, with blanks between them */
+} ebpfMonRecSyncConf;
+
+/* --- kept inventories ---
+ *
+ * How the inventory is kept in a file: the shell sets it, and the monitor does it.
+ */
+
+typedef struct {
+    char     file[256];  /* empty: no file is kept */
+    unsigned seconds;    /* s; the shortest time between two writes */
+    unsigned keep;       /* number of older files that stay; FILE.1 is the newest of them */
+} ebpfMonInventoryConf;
+
+/* --- inventories ---
+ *
+ * The functions that the shell calls for inventories: one of the tables of ops.h.
+ */
+
+typedef struct {
+    void *arg; /* the first argument of each function */
+    /* Announces the inventory of the IOCs to RecSync servers, or no more. If the monitor does not run yet, it does so
+     * from its start on. */
+    ebpfMonOpStatus (*setRecSync)(void *arg, const ebpfMonRecSyncConf *conf);
+    /* Keeps the inventory in a file, or no more. If the monitor does not run yet, it does so from its start on. */
+    ebpfMonOpStatus (*keep)(void *arg, const ebpfMonInventoryConf *conf);
+    /* Adds the state of the kept inventory to the report. Only while the monitor runs. */
+    ebpfMonOpStatus (*addKept)(void *arg, ebpfMonTextReport *report);
+    /* Writes the inventory of the matching IOCs to a file, and adds its contents to the report. Only while the monitor
+     * runs. */
+    ebpfMonOpStatus (*write)(void *arg, ebpfMonTextReport *report, const char *path, const char *iocPattern, char *why,
+                             size_t size);
+    /* Adds the differences of two such files to the report, those of the matching IOCs. At any time. */
+    ebpfMonOpStatus (*compare)(void *arg, ebpfMonTextReport *report, const char *before, const char *after,
+                               const char *iocPattern, char *why, size_t size);
+} ebpfMonInventoryOps;
+
+/* --- all tables --- */
 
 typedef struct {
     const ebpfMonMonitorOps   *monitor;

@@ -5,29 +5,500 @@
  * changed. This header knows neither BPF nor records.
  *
  * There is one such struct in a process, with a fixed size and one lock, because the records of Base show it: Base has
- * one database in a process, and a record must see the values of one moment. Its parts are in headers by topic,
- * model/…Values.h.
+ * one database in a process, and a record must see the values of one moment.
  *
  * Times are epicsTimeStamp, latencies µs, rates per second, costs percent of one core.
  */
 #ifndef EBPFMON_PUBLISHED_H
 #define EBPFMON_PUBLISHED_H
 
-#include <stdint.h>
 #include <epicsTime.h>
+#include <stdint.h>
 #include "ebpfMonModule.h"
-#include "model/clientValues.h"
-#include "model/exportValues.h"
-#include "model/healthValues.h"
-#include "model/heatValues.h"
-#include "model/inventoryValues.h"
-#include "model/iocValues.h"
+#include "model/filter.h"
 #include "model/put.h"
-#include "model/putValues.h"
-#include "model/recordValues.h"
-#include "model/searchValues.h"
-#include "model/stateValues.h"
-#include "model/usageValues.h"
+
+/* --- the IOCs of this host --- */
+
+#define EBPFMON_IOCS_MAX 256
+#define EBPFMON_OTHERS_MAX 64
+
+typedef struct {
+    char     name[EBPFMON_NAME_SIZE];
+    int32_t  pid;
+    char     version[40];  /* "7.0.8.1" */
+    uint32_t records;
+    ebpfMonLevel level;    /* the level at which it is watched now */
+    char     note[160];    /* empty; or why it is not watched at the level that the operator asked for, or a
+                            * diagnosis */
+    double   cost;         /* percent of one core that is taken from it */
+    double   timed;        /* percent of the last minutes in which the chains of its scan lists were timed; NaN: its
+                            * level is below chains */
+    uint64_t procCount;    /* processings of its records that match the filter */
+} ebpfMonIocRow;
+
+typedef struct {
+    unsigned gone;  /* IOCs that are gone: the first rows, with process 0 */
+    unsigned count; /* IOCs: the rows behind them */
+    unsigned rows;  /* with the other servers behind them */
+    ebpfMonIocRow ioc[EBPFMON_IOCS_MAX];
+    double   timed; /* the least of all IOCs; NaN: there is none */
+    uint64_t slowUntimed; /* passes of scan lists that may have had a slow chain, which was not timed */
+    unsigned shown; /* records of watched IOCs that match the filter's pattern */
+} ebpfMonIocValues;
+
+/* Servers of Channel Access and pvAccess in which no records of EPICS Base were found. They have rows behind those of
+ * the IOCs, as far as there is room. */
+typedef struct {
+    unsigned count;
+    ebpfMonIocRow ioc[EBPFMON_OTHERS_MAX];
+} ebpfMonOtherServerValues;
+
+/* --- processings, chains, asynchronous records, and watched records ---
+ *
+ * Latencies µs; times of asynchronous records ms; rates per second.
+ */
+
+#define EBPFMON_TOP_MAX   100  /* rows of busiest records, of slowest chains … */
+#define EBPFMON_HIST_MAX  32   /* octaves of the histogram */
+#define EBPFMON_WATCH_MAX 1024 /* watched records, which have PVs of their own */
+#define EBPFMON_SLOW_SIZE 16000 /* NELM of CHAIN_LOG (Db/ebpfMonLines.template) */
+
+typedef struct {
+    char     name[EBPFMON_NAME_SIZE]; /* record; RECORD@IOC if two watched IOCs have it */
+    uint64_t count;
+    double   rate;
+    int      atLeast;      /* nonzero: the count is a lower bound */
+} ebpfMonProcRow;
+
+typedef struct {
+    uint64_t count;
+    double   rate;
+    unsigned busiestCount;
+    ebpfMonProcRow busiest[EBPFMON_TOP_MAX];
+} ebpfMonProcValues;
+
+typedef struct {
+    char     name[EBPFMON_NAME_SIZE]; /* root; ROOT@IOC if two watched IOCs have it */
+    uint64_t count;
+    double   last, mean, p50, p99, max, waitMean, waitMax;
+    char     root[EBPFMON_NAME_SIZE], ioc[EBPFMON_NAME_SIZE]; /* the parts of the name */
+    double   hist[EBPFMON_HIST_MAX];  /* see ebpfMonChainValues.hist */
+} ebpfMonChainRow;
+
+typedef struct {
+    unsigned slowestCount;
+    ebpfMonChainRow slowest[EBPFMON_TOP_MAX];
+    char     selectedRoot[EBPFMON_NAME_SIZE]; /* hist has the chains of this root; empty: of all roots */
+    int      selectedFound;
+    double   hist[EBPFMON_HIST_MAX];      /* chains from edge i to edge i + 1 */
+    double   histEdge[EBPFMON_HIST_MAX];  /* lower edges */
+    double   histP50, histP99, histMax;   /* of the same chains; NaN: there are none */
+    char     slowText[EBPFMON_SLOW_SIZE]; /* text of chains that were kept whole, the newest first */
+    uint64_t slowCount;
+} ebpfMonChainValues;
+
+/* Asynchronous processings, from the begin of the chain that began one to the end of the chain that completed it. */
+typedef struct {
+    char     name[EBPFMON_NAME_SIZE]; /* record; RECORD@IOC if two watched IOCs have it */
+    uint64_t count;
+    double   mean, p99, max; /* ms; 0: none is complete */
+    uint64_t timeouts;       /* of these, processings that ended with the alarm status TIMEOUT */
+    double   busy;           /* ms since the present one began; 0: there is none */
+} ebpfMonAsyncRow;
+
+typedef struct {
+    unsigned slowestCount;
+    ebpfMonAsyncRow slowest[EBPFMON_TOP_MAX];
+    int      selectedFound;
+    double   hist[EBPFMON_HIST_MAX]; /* of the record ebpfMonChainValues.selectedRoot, with the same edges */
+    double   latencyMax; /* ms; the longest of those that completed in the last 9 to 17 s */
+    double   busyMax;    /* ms; the longest of those that are not complete */
+} ebpfMonAsyncValues;
+
+typedef struct {
+    char     record[EBPFMON_NAME_SIZE]; /* the name that the operator gave; it may be an alias */
+    char     real[EBPFMON_NAME_SIZE];   /* the record's own name; empty: not found yet */
+    int      found;        /* nonzero: a watched IOC has it */
+    int      atLeast;
+    uint64_t procCount;
+    double   procRate;
+    uint64_t chains;
+    double   latMean, latP99, latMax; /* NaN: no chain was seen */
+    uint64_t asyncCount;
+    double   asyncMean, asyncP99, asyncMax; /* ms; NaN: none was seen */
+    uint64_t putCount;
+    char     putLast[EBPFMON_LINE_SIZE];
+    epicsTimeStamp putTime;
+    uint64_t putAt;        /* the same in monotonic ns */
+} ebpfMonWatchRow;
+
+typedef struct {
+    unsigned count;        /* rows in use; it never becomes smaller, and a row keeps its index */
+    ebpfMonWatchRow row[EBPFMON_WATCH_MAX];
+} ebpfMonWatchValues;
+
+/* --- the heat maps ---
+ *
+ * A column is a time; the last one is the newest. A row is a record, or an octave of latency; the first row is at
+ * the top. NaN: not known, or before the start.
+ */
+
+#define EBPFMON_HEAT_COLUMNS 60 /* columns of EBPFMON_HEAT_SECONDS: ten minutes */
+#define EBPFMON_HEAT_SECONDS 10.0
+#define EBPFMON_HEAT_RECORDS 32
+#define EBPFMON_HEAT_OCTAVES EBPFMON_HIST_MAX
+
+typedef struct {
+    char     name[EBPFMON_NAME_SIZE];
+} ebpfMonHeatRow;
+
+typedef struct {
+    unsigned records;      /* rows in use; the other names are empty */
+    ebpfMonHeatRow record[EBPFMON_HEAT_RECORDS];
+    double   rate[EBPFMON_HEAT_RECORDS * EBPFMON_HEAT_COLUMNS];    /* processings per second */
+    double   chains[EBPFMON_HEAT_OCTAVES * EBPFMON_HEAT_COLUMNS];  /* chains that ended; the longest octave first */
+} ebpfMonHeatValues;
+
+/* --- searches and beacons --- */
+/* Rates per second. */
+
+#define EBPFMON_SEARCH_NAME_SIZE 80 /* bytes of a channel's name, which may have a field and modifiers; a name that
+                                     * was cut ends with "..." */
+
+/* A name that clients search for, and nobody answers. */
+typedef struct {
+    char     name[EBPFMON_SEARCH_NAME_SIZE];
+    char     who[64];      /* the last client that searched, its protocol, and about how many clients there are */
+    uint64_t count;        /* number of searches */
+    epicsTimeStamp first, last;
+} ebpfMonSearchRow;
+
+typedef struct {
+    char     name[40];     /* address:port and protocol */
+    double   rate;         /* searched names */
+    uint64_t count;
+    unsigned never;        /* names that it searches for and nobody answers; a lower bound */
+} ebpfMonSearchClientRow;
+
+typedef struct {
+    char     name[40];     /* address:port and protocol */
+    uint64_t count, restarts;
+    epicsTimeStamp began;  /* when it was first heard, or last restarted */
+} ebpfMonBeaconRow;
+
+typedef struct {
+    uint64_t count;        /* searched names */
+    double   rate;
+    uint64_t replaced;     /* names, clients and servers that made room for others, because a table was full */
+    unsigned never;        /* names that nobody answers */
+    unsigned names;        /* names in name[], the most searched first */
+    ebpfMonSearchRow name[EBPFMON_TOP_MAX];
+    unsigned clients;      /* clients in client[], those with most searches first */
+    ebpfMonSearchClientRow client[EBPFMON_TOP_MAX];
+    uint64_t beacons;
+    double   beaconRate;
+    unsigned heard;        /* servers that were heard */
+    unsigned servers;      /* servers in server[], the newest or last restarted first */
+    ebpfMonBeaconRow server[EBPFMON_TOP_MAX];
+} ebpfMonSearches;
+
+/* --- puts, unexpected puts, and the rules that find them --- */
+
+#define EBPFMON_PUTS_MAX       200 /* puts that are kept, of each kind */
+#define EBPFMON_UNEXPECTED_MAX 64  /* unexpected puts that are kept */
+#define EBPFMON_NO_PUT         "no put yet" /* the text if there was no put */
+#define EBPFMON_NO_UNEXPECTED  "no unexpected put yet"
+
+typedef struct {
+    char     name[EBPFMON_NAME_SIZE]; /* an IOC; or address:port of a server that is no watched IOC */
+    uint64_t puts, denied; /* puts that passed the filter */
+} ebpfMonPutIoc;
+
+/* The kinds of puts. Automatic puts are kept apart: a link that writes ten times a second would displace the puts of
+ * people. */
+typedef enum {
+    ebpfMonPutByClient,
+    ebpfMonPutAutomatic, /* see ebpfMonPutIsAutomatic */
+    ebpfMonPutKinds
+} ebpfMonPutKind;
+
+/* A put stays where it is; its order changes. */
+typedef struct {
+    unsigned kept;         /* valid entries of put[] and order[] */
+    uint8_t  order[EBPFMON_PUTS_MAX]; /* indices of put[], the newest one first */
+    ebpfMonPut put[EBPFMON_PUTS_MAX];
+} ebpfMonPutList;
+
+/* The place of a put in the two lists. The newest 200 of all puts are among the newest 200 of each kind. */
+typedef struct {
+    uint8_t kind;
+    uint8_t index;         /* of put[] */
+} ebpfMonPutPlace;
+
+typedef struct {
+    uint64_t count;        /* puts that passed the filter */
+    uint64_t denied;       /* of these */
+    uint64_t automatic;    /* of these */
+    double   rate;
+    epicsTimeStamp rateTime; /* since then the rate has this value */
+    unsigned iocCount;     /* valid entries of ioc[]. An entry stays for ever; the last one counts for all other IOCs */
+    ebpfMonPutIoc ioc[EBPFMON_IOCS_MAX];
+    ebpfMonPutList  of[ebpfMonPutKinds];
+    ebpfMonPutPlace place[EBPFMON_PUTS_MAX]; /* of both kinds, the newest put first */
+    unsigned        places;                  /* valid entries of place[] */
+    uint64_t        placed;                  /* puts that ever were in it */
+} ebpfMonPutValues;
+
+/* Places where unexpected puts are shown. An acknowledgement in one place is for the puts that were shown there. */
+typedef enum {
+    ebpfMonShownByPvs,
+    ebpfMonShownByShell,
+    ebpfMonShownByCode, /* ebpfMon.h */
+    ebpfMonShownCount
+} ebpfMonShown;
+
+/* Unexpected puts are numbered from 1 on, whatever the filter says. Those after "acknowledged" are open. The newest
+ * ones are kept: number n is at put[(n - 1) % EBPFMON_UNEXPECTED_MAX]. */
+typedef struct {
+    uint64_t count;
+    uint64_t acknowledged;
+    uint64_t shown[ebpfMonShownCount]; /* the highest number that was shown there */
+    int      open;         /* count - acknowledged, at most INT_MAX */
+    unsigned kept;         /* valid entries of order[] and put[] */
+    uint8_t  order[EBPFMON_UNEXPECTED_MAX]; /* indices of put[], the newest one first */
+    ebpfMonPut put[EBPFMON_UNEXPECTED_MAX];
+} ebpfMonUnexpectedValues;
+
+typedef struct {
+    char     file[256];    /* the file with the rules; empty: none */
+    unsigned count;
+    int      refused;      /* nonzero: the last file was refused; the rules before it stay */
+    char     message[512];
+} ebpfMonRuleValues;
+
+/* --- the health of the IOCs --- */
+
+#define EBPFMON_HEALTH_IOCS    256
+#define EBPFMON_HEALTH_SCANS   400 /* so many names fit into the 16384 bytes that old CA clients can read */
+#define EBPFMON_HEALTH_EVENTS  50
+#define EBPFMON_HANG_LINES     160
+#define EBPFMON_HANG_LINE      320
+#define EBPFMON_HEALTH_NAME    61
+#define EBPFMON_HEALTH_LINE    800
+#define EBPFMON_HEALTH_TEXT    200
+#define EBPFMON_HEALTH_GONE    32
+#define EBPFMON_NO_EVENT       "no event yet"
+#define EBPFMON_NO_HANG        "no thread hangs"
+#define EBPFMON_NO_LATE        "no scan is late"
+
+typedef struct {
+    char     name[EBPFMON_HEALTH_NAME];
+    double   cpu;      /* percent of one core */
+    double   mem;      /* MB of resident memory */
+    unsigned fds, fdLimit; /* open files, and their limit; 0: no limit */
+    unsigned threads;
+    int      clients, channels; /* of its CA server; -1: it has none, or they are not known */
+    double   uptime;   /* s */
+    int      isWatched;
+    /* the longest of about the last ten seconds, ms; NaN: not measured at its level */
+    double   callback[3]; /* time that a callback waited in its queue: low, medium, high */
+    double   once;     /* time that a record for scanOnce waited */
+    double   hold;     /* time that a chain which has ended held its lock set */
+    char     holder[EBPFMON_HEALTH_NAME]; /* root of that chain */
+    double   cas;      /* percent of one core; all threads of its CA server */
+} ebpfMonIocHealth;
+
+/* An IOC that is gone. */
+typedef struct {
+    char     name[EBPFMON_HEALTH_NAME];
+    char     note[100]; /* "gone since 13:41 (signal 11, core dumped)" */
+} ebpfMonGoneIoc;
+
+/* A periodic scan thread; times in s. */
+typedef struct {
+    char     ioc[EBPFMON_HEALTH_NAME];
+    char     name[40];  /* as in the field SCAN: ".1 second" */
+    double   period;    /* mean period of the last ten seconds */
+    double   worst;     /* longest period since the IOC is watched */
+    uint64_t late;      /* late periods: of more than 1.5 times the nominal one */
+    double   busy;      /* percent of the period */
+    char     topRoot[EBPFMON_HEALTH_NAME]; /* the slowest record: root of the chain that takes the largest part of
+                                            * the period */
+} ebpfMonScanRow;
+
+/* The health collector (health/healthCollector.h) writes all of it at once. */
+typedef struct {
+    unsigned iocs;
+    ebpfMonIocHealth ioc[EBPFMON_HEALTH_IOCS];
+    double   cpuMax, memMax; /* the greatest value of all IOCs; so are the following ones */
+    double   fdMax;          /* percent of the limit in use */
+    double   callbackMax, onceMax, holdMax, casMax;
+    unsigned scans;
+    ebpfMonScanRow scan[EBPFMON_HEALTH_SCANS];
+    uint64_t lateCount;
+    unsigned lateNow;        /* threads that are late, or were in the last ten seconds */
+    int      isFarLate;      /* the real period of one of them is more than twice the nominal one */
+    char     lateText[EBPFMON_HEALTH_TEXT], lateBrief[EBPFMON_HEALTH_TEXT]; /* the worst of them */
+    unsigned gone;           /* IOCs that ended, have not come back, and are not acknowledged */
+    char     goneText[EBPFMON_HEALTH_TEXT]; /* the last of them; empty: none */
+    unsigned goneRows;       /* those in goneIoc: the last that ended come first */
+    ebpfMonGoneIoc goneIoc[EBPFMON_HEALTH_GONE];
+    unsigned hangs;          /* threads that hang */
+    unsigned still;          /* IOCs that stand still */
+    char     stillText[EBPFMON_HEALTH_TEXT]; /* one of them, and why; empty: none */
+    unsigned hangLines;      /* lines of text that tell where they hang */
+    char     hangLine[EBPFMON_HANG_LINES][EBPFMON_HANG_LINE];
+    uint64_t restarts;
+    int      isEventTrouble; /* the newest event tells of trouble */
+    unsigned events;         /* events in event[]; the newest is at eventHead, older ones stand before it */
+    unsigned eventHead;
+    char     event[EBPFMON_HEALTH_EVENTS][EBPFMON_HEALTH_LINE];
+} ebpfMonHealth;
+
+/* The i-th newest event. NULL: there are not so many. Under the lock of the published values. */
+const char *ebpfMonHealthEvent(const ebpfMonHealth *h, unsigned i);
+/* Nonzero: somebody has to act, because an IOC is missing or stands still, or a thread hangs. */
+int ebpfMonHealthHasTrouble(const ebpfMonHealth *h);
+
+/* --- the clients that are connected to the CA servers of the watched IOCs --- */
+
+#define EBPFMON_CLIENT_ROWS 200
+#define EBPFMON_CLIENT_PATTERN 61
+
+typedef struct {
+    char     name[128];   /* user@address:port */
+    char     ioc[61];
+    char     command[64]; /* command of a client on this host; "": not known */
+    uint32_t pid;         /* its process id; 0: not known */
+    unsigned channels, subscriptions; /* its channels that match the pattern, and their subscriptions */
+    epicsTimeStamp since; /* time at which the oldest of these channels was created */
+    int64_t  bytes;       /* bytes that it has received since it connected; -1: not known */
+} ebpfMonClientRow;
+
+/* The room usage/ writes all of it at once; the patterns are written by those who set them. */
+typedef struct {
+    char     iocPattern[EBPFMON_CLIENT_PATTERN]; /* pattern of IOCs; "": all */
+    char     pvPattern[EBPFMON_CLIENT_PATTERN];
+    unsigned count;       /* clients that match */
+    unsigned rows;        /* clients in row[], those with most channels first */
+    unsigned channels, subscriptions; /* of all clients that match */
+    unsigned unread;      /* IOCs with clients that could not be read at the last look */
+    double   look;        /* ms; CPU time of the last look */
+    ebpfMonClientRow row[EBPFMON_CLIENT_ROWS];
+} ebpfMonClientValues;
+
+/* --- the logs, and what is sent to collectors --- */
+
+#define EBPFMON_NO_LOG   "no log: ebpfMonJsonLog and ebpfMonCaPutLog begin one"
+#define EBPFMON_NO_OTLP  "nothing is sent: ebpfMonOtlp or OTEL_EXPORTER_OTLP_ENDPOINT begins it"
+
+typedef enum {
+    ebpfMonLogNone,
+    ebpfMonLogOk,
+    ebpfMonLogTrouble /* the message tells what is wrong, and what to do */
+} ebpfMonLogState;
+
+typedef struct {
+    char     caPutLogLine[1024]; /* the newest line, in the format of caPutLog */
+    ebpfMonLogState state;
+    char     message[256];
+    uint64_t written;        /* lines that were written */
+    uint64_t lost;           /* lines and puts that were lost since the last reset */
+    double   queue;          /* percent of the queue in use; the maximum of the last second */
+} ebpfMonLogValues;
+
+typedef struct {
+    ebpfMonLogState state;
+    char     message[256];
+    uint64_t sent;           /* log records, data points and spans that were accepted */
+    uint64_t lost;           /* items that were lost since the last reset */
+    double   rate;           /* items sent per second */
+    double   queue;          /* percent of the queue in use; the maximum of the last second */
+} ebpfMonOtlpValues;
+
+/* --- the inventory that a RecSync server has of the watched IOCs --- */
+
+#define EBPFMON_NO_RECSYNC "nothing is announced: ebpfMonRecSync begins it"
+
+typedef struct {
+    ebpfMonLogState state;
+    char     message[256];
+    unsigned iocs;           /* IOCs that the server knows with all records */
+    unsigned records;        /* records of these IOCs */
+} ebpfMonRecSyncValues;
+
+/* --- the database of uses --- */
+
+#define EBPFMON_NO_USAGE "uses are not kept: ebpfMonUsage begins it"
+
+/* The thread that keeps uses writes them (usage/useKeeper.h). */
+typedef struct {
+    ebpfMonLogState state;
+    char     message[256];
+    int64_t  rows;       /* uses in the file: each is a PV with a kind of use */
+    uint64_t lost;       /* uses for which there was no room in memory */
+} ebpfMonUsageValues;
+
+/* --- the state of the monitor itself, what it lost, what it costs, and the packets that it reads --- */
+
+#define EBPFMON_LOSSES_MAX 16
+#define EBPFMON_LOSS_SECONDS 60 /* so long after the last loss there is an alarm */
+
+typedef enum {
+    ebpfMonStarting,
+    ebpfMonRunning,
+    ebpfMonDegraded, /* it runs, but cannot do everything: stateMessage tells what */
+    ebpfMonFailed
+} ebpfMonState;
+
+typedef struct {
+    char     reason[40];
+    uint64_t count;
+} ebpfMonLossRow;
+
+/* Events that the monitor missed, since the last reset. */
+typedef struct {
+    uint64_t count;      /* sum of all kinds */
+    int      isGrowing;  /* it has grown in the last EBPFMON_LOSS_SECONDS */
+    char     newest[40]; /* the reason that has grown last; empty: none */
+    unsigned kinds;
+    ebpfMonLossRow by[EBPFMON_LOSSES_MAX];
+} ebpfMonLossValues;
+
+/* Cross-checks that failed since the last reset of the losses. */
+typedef struct {
+    uint64_t count;
+    char     text[256];
+} ebpfMonAuditValues;
+
+typedef struct {
+    double   iocs;       /* percent of one core that is taken from all watched IOCs together */
+    double   trapNs;     /* ns of one trap at the entry of a function, as measured at the start */
+    double   cpu;        /* percent of one core that the monitor takes */
+    double   memory;     /* MB of the monitor: resident memory, and the tables in the kernel */
+} ebpfMonCostValues;
+
+/* All of it in one light. */
+typedef enum { ebpfMonHostOk, ebpfMonHostWarning, ebpfMonHostTrouble } ebpfMonHostLight;
+
+typedef struct {
+    ebpfMonHostLight status;
+    char     text[256]; /* the worst cause */
+} ebpfMonHostValues;
+
+typedef enum { ebpfMonWireOff, ebpfMonWireOn, ebpfMonWireTrouble } ebpfMonWireState;
+
+typedef struct {
+    ebpfMonWireState state;
+    double   rate;       /* packets per second */
+    uint64_t lost;       /* packets that the kernel dropped, and gaps */
+    int      isLosing;   /* it has grown in the last EBPFMON_LOSS_SECONDS */
+    uint64_t gaps;
+    unsigned circuits;
+} ebpfMonPacketValues;
+
+/* --- all --- */
 
 /* The groups: the values of a group change together, and its PVs process together. */
 typedef enum {
@@ -93,6 +564,7 @@ typedef struct ebpfMonPublished {
 /* All functions: any thread. */
 
 /* Locks the published values. Never wait for anything before ebpfMonPublishedUnlock(). */
+
 ebpfMonPublished *ebpfMonPublishedLock(void);
 void ebpfMonPublishedUnlock(void);
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Puts as text. */
+#include <epicsTime.h>
+#include <errlog.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <errlog.h>
-#include <epicsTime.h>
-
 #include "common/text.h"
 #include "model/put.h"
+
+/* --- puts --- */
+
+/* Puts as text. */
 
 const char *ebpfMonThroughName(ebpfMonThrough through)
 {

@@ -3,11 +3,35 @@
 #ifndef EBPFMON_PUT_H
 #define EBPFMON_PUT_H
 
+#include <epicsTime.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <epicsTime.h>
+#include "common/hash.h"
 #include "common/text.h"
-#include "model/chainId.h"
+
+/* --- chains ---
+ *
+ * The identity of one chain of a watched IOC. Any thread.
+ */
+
+typedef struct {
+    uint32_t iocId; /* never used again for another IOC; 0: no chain */
+    uint32_t tid;
+    uint64_t begin; /* monotonic ns at which the thread requested the lock set */
+} ebpfMonChainId;
+
+static inline int ebpfMonChainIdIsSame(const ebpfMonChainId *a, const ebpfMonChainId *b)
+{
+    return a->begin == b->begin && a->tid == b->tid && a->iocId == b->iocId;
+}
+
+/* A hash for tables of up to 2^24 places. The number of places must be a power of two. */
+static inline uint32_t ebpfMonChainIdHash(const ebpfMonChainId *chain)
+{
+    return (uint32_t)(ebpfMonHashInteger(chain->begin + chain->tid) >> 40);
+}
+
+/* --- puts --- */
 
 #define EBPFMON_NAME_SIZE 61   /* PVNAME_STRINGSZ: 60 characters */
 #define EBPFMON_TEXT_SIZE 512  /* bytes of a value as text; a text that was cut ends with "..." */

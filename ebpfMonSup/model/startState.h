@@ -7,7 +7,7 @@
 #define EBPFMON_STARTSTATE_H
 
 #include <stddef.h>
-#include "model/opStatus.h"
+#include "model/ops.h"
 
 typedef struct ebpfMonStartState ebpfMonStartState;
 

@@ -3,7 +3,6 @@
 
 #include "model/published.h"
 #include "monitor/monitor.h"
-#include "publish/lists.h"
 #include "publish/report.h"
 
 static long setFilter(void *arg, const ebpfMonFilter *filter, ebpfMonFilterAnswer *answer, char *why, size_t size)

@@ -8,9 +8,8 @@
 #include "model/published.h"
 #include "monitor/monitor.h"
 #include "probe/kernelEvents.h"
-#include "probe/kernelOwners.h"
 #include "probe/kernelTables.h"
-#include "search/searchPackets.h"
+#include "search/search.h"
 #include "watch/packetCost.h"
 #include "watch/packetReader.h"
 

@@ -16,10 +16,9 @@
 #include "module/modules.h"
 #include "monitor/monitor.h"
 #include "probe/kernelLoad.h"
-#include "probe/kernelOwners.h"
 #include "probe/kernelTables.h"
 #include "publish/watchdog.h"
-#include "query/queryOperations.h"
+#include "query/queries.h"
 #include "watch/connectionOwners.h"
 
 #define EXPORT_STOP_SECONDS 3.0

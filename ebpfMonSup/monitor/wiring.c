@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "access/guardedPuts.h"
+#include "access/guard.h"
 #include "common/clock.h"
-#include "host/tcpBytes.h"
+#include "host/tcpSockets.h"
 #include "module/modules.h"
 #include "monitor/monitor.h"
 #include "probe/kernelLoad.h"
-#include "probe/kernelOwners.h"
 #include "probe/kernelTables.h"
 
 /* --- Calls from the room watch/ --- */

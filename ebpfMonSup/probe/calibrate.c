@@ -9,7 +9,7 @@
 #include "common/clock.h"
 #include "probe/attach.h"
 #include "probe/calibrate.h"
-#include "probe/ownCode.h"
+#include "probe/childTrial.h"
 
 #define CALLS 200 /* calls of a run; with a probe that steps, they take half a millisecond, so most runs are not
                    * interrupted */

@@ -19,7 +19,7 @@ typedef struct ebpfMonCosts {
 void ebpfMonCalibrate(ebpfMonCosts *costs);
 
 /* Sets a probe on a function of our own and removes it: does this kernel allow probes? 0 or errno. *inFolder: the probe
- * needed no file (linkFolder.h). After ebpfMonKernelLoad. */
+ * needed no file (closer.h). After ebpfMonKernelLoad. */
 int ebpfMonProbeTry(int *inFolder);
 
 /* The time (ns) that these traps took from the IOC: what each trap costs, what the programs took in them, and, as an

@@ -1,13 +1,56 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#if defined(__x86_64__)
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
 #include "probe/childTrial.h"
+#include "probe/uprobe.h"
+
+/* --- the place of a function of ours --- */
+
+/* map_files shows the file even if it was replaced, but only root may use it. For others the name does, if it still
+ * means the same file. */
+int ebpfMonOwnCodeFind(uint64_t addr, char *path, size_t size, uint64_t *offset)
+{
+    FILE *f = fopen("/proc/self/maps", "r");
+    char line[512];
+    int found = -1;
+
+    while (f && found < 0 && fgets(line, sizeof(line), f)) {
+        uint64_t start, end, off, inode;
+        struct stat st;
+        int name = 0;
+
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %" SCNu64 " %n", &start, &end, &off, &inode,
+                   &name) != 4 || !name)
+            continue;
+        if (addr < start || addr >= end)
+            continue;
+        snprintf(path, size, "/proc/self/map_files/%" PRIx64 "-%" PRIx64, start, end);
+        if (access(path, R_OK)) {
+            line[strcspn(line, "\n")] = 0;
+            if (stat(line + name, &st) || st.st_ino != inode)
+                break;
+            snprintf(path, size, "%s", line + name);
+        }
+        *offset = addr - start + off;
+        found = 0;
+    }
+    if (f)
+        fclose(f);
+    return found;
+}
+
+/* --- a child that may come to harm --- */
 
 #define WAIT_MS 5000
 
@@ -59,3 +102,83 @@ int ebpfMonChildTry(const ebpfMonChildTrial *trial)
     close(ends[0]);
     return answer;
 }
+
+/* --- nops of 5 bytes --- */
+
+#define CALLS 100 /* the kernel writes the call when the probe is hit for the first time */
+#define NOP   0x0f
+
+enum { isKept, isChanged, isUnprobed };
+
+/* Leaf() stores a number in all of its red zone, passes the nop, and compares. The result is 0 if nothing changed. */
+__asm__(".text\n"
+        ".hidden ebpfMonNopLeaf\n"
+        ".globl ebpfMonNopLeaf\n"
+        ".type ebpfMonNopLeaf,%function\n"
+        ".hidden ebpfMonNopPlace\n"
+        ".globl ebpfMonNopPlace\n"
+        ".balign 16\n" /* the kernel does it only where the 5 bytes are in one page */
+        "ebpfMonNopLeaf:\n"
+        "    movabs $0x5a5a5a5a5a5a5a5a,%rdx\n"
+        "    mov $-16,%rcx\n"
+        "1:  mov %rdx,(%rsp,%rcx,8)\n"
+        "    inc %rcx\n"
+        "    jnz 1b\n"
+        ".balign 16\n"
+        "ebpfMonNopPlace: .byte 0x0f,0x1f,0x44,0x00,0x00\n"
+        "    xor %eax,%eax\n"
+        "    mov $-16,%rcx\n"
+        "2:  mov (%rsp,%rcx,8),%rsi\n"
+        "    xor %rdx,%rsi\n"
+        "    or %rsi,%rax\n"
+        "    inc %rcx\n"
+        "    jnz 2b\n"
+        "    ret\n");
+uint64_t ebpfMonNopLeaf(void);
+extern const volatile uint8_t ebpfMonNopPlace[];
+
+static int passNops(void)
+{
+    for (int i = 0; i < CALLS; i++)
+        if (ebpfMonNopLeaf())
+            return isChanged;
+    return ebpfMonNopPlace[0] == NOP ? isUnprobed : isKept;
+}
+
+static int probeNop(void *link, pid_t child)
+{
+    char path[512];
+    uint64_t offset;
+    int prog;
+
+    if (ebpfMonOwnCodeFind((uint64_t)(uintptr_t)ebpfMonNopPlace, path, sizeof(path), &offset))
+        return -1;
+    prog = ebpfMonUprobeMultiLoadEmpty();
+    if (prog < 0)
+        return -1;
+    *(int *)link = ebpfMonUprobeMultiAttach(prog, path, &offset, NULL, 1, child, 0);
+    close(prog);
+    return *(int *)link < 0;
+}
+
+static void closeNop(void *link)
+{
+    close(*(int *)link);
+}
+
+int ebpfMonNopTryHarm(void)
+{
+    int link = -1;
+    const ebpfMonChildTrial trial = { probeNop, closeNop, passNops, &link };
+
+    return ebpfMonChildTry(&trial) != isKept;
+}
+
+#else
+
+int ebpfMonNopTryHarm(void)
+{
+    return 0;
+}
+
+#endif

@@ -1,17 +1,91 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See closer.h. Plain POSIX threads, not those of EPICS: there can be many, they live for a short time, and they need a
- * small stack and no real-time priority. */
+#include <bpf/libbpf.h>
+#include <epicsAtomic.h>
+#include <linux/bpf.h>
 #include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <bpf/libbpf.h>
-
 #include "common/clock.h"
-#include "common/plainThread.h"
+#include "common/worker.h"
 #include "probe/closer.h"
-#include "probe/linkFolder.h"
+
+/* --- the folder --- */
+
+#define NAME_SIZE  16
+#define PATH_FD    (1u << 14) /* BPF_F_PATH_FD */
+#define CREATE     6          /* FSCONFIG_CMD_CREATE of linux/mount.h. Old libcs do not allow to include that file
+                               * beside sys/mount.h */
+#define CLOEXEC    1          /* FSOPEN_CLOEXEC, FSMOUNT_CLOEXEC */
+
+/* The part of union bpf_attr for BPF_OBJ_PIN in kernel 6.5. */
+struct objPin {
+    uint64_t pathname;
+    uint32_t bpf_fd;
+    uint32_t file_flags;
+    int32_t  path_fd;
+    uint32_t pad[16];
+};
+
+/* */
+static struct {
+    pthread_once_t once;
+    int mount;    /* file descriptor of the folder; -1: there is none */
+    int count;    /* atomic; number of links that were ever added. The name of a link is its number */
+} folder = { .once = PTHREAD_ONCE_INIT, .mount = -1 };
+
+static void openFolder(void)
+{
+    int fs = (int)syscall(SYS_fsopen, "bpf", CLOEXEC);
+
+    if (fs < 0)
+        return;
+    if (syscall(SYS_fsconfig, fs, CREATE, NULL, NULL, 0) == 0)
+        folder.mount = (int)syscall(SYS_fsmount, fs, CLOEXEC, 0);
+    close(fs);
+}
+
+unsigned ebpfMonLinkFolderAdd(int fd)
+{
+    struct objPin pin;
+    char name[NAME_SIZE];
+    int number;
+
+    pthread_once(&folder.once, openFolder);
+    if (folder.mount < 0)
+        return 0;
+    number = epicsAtomicIncrIntT(&folder.count);
+    snprintf(name, sizeof(name), "%u", (unsigned)number);
+    memset(&pin, 0, sizeof(pin));
+    pin.pathname = (uint64_t)(uintptr_t)name;
+    pin.bpf_fd = (uint32_t)fd;
+    pin.file_flags = PATH_FD;
+    pin.path_fd = folder.mount;
+    if (syscall(SYS_bpf, BPF_OBJ_PIN, &pin, sizeof(pin)))
+        return 0;
+    close(fd);
+    return (unsigned)number;
+}
+
+/* Removes a link from the folder. The kernel then removes the probe soon, mostly within 10 ms. Until then its program
+ * may run. */
+static void removeLinkFolder(unsigned number)
+{
+    char name[NAME_SIZE];
+
+    snprintf(name, sizeof(name), "%u", number);
+    unlinkat(folder.mount, name, 0);
+}
+
+/* --- closing --- */
+
+/* Plain POSIX threads, not those of EPICS: there can be many, they live for a short time, and they need a
+ * small stack and no real-time priority. */
 
 #define THREADS_MAX 32
 #define STACK_BYTES (128u * 1024u)
@@ -23,7 +97,7 @@ typedef struct closeTask {
     unsigned *left;       /* counts the probes that the caller still waits for; NULL: nobody waits */
 } closeTask;
 
-/* See closer.h. */
+/* */
 static struct {
     pthread_mutex_t lock; /* of all members */
     pthread_once_t  once;
@@ -49,7 +123,7 @@ static void initialiseCloser(void)
 static void closeProbe(const ebpfMonProbe *probe)
 {
     if (probe->inFolder)
-        ebpfMonLinkFolderRemove(probe->inFolder);
+        removeLinkFolder(probe->inFolder);
     else if (probe->link)
         bpf_link__destroy(probe->link);
     else

@@ -1,24 +1,52 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errlog.h>
-
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include "probe/childTrial.h"
 #include "probe/kernelLoad.h"
 #include "probe/kernelLoaded.h"
-#include "probe/kernelObject.h"
 #include "probe/libbpfText.h"
-#include "probe/nopTrial.h"
 #include "probe/preemption.h"
 #include "probe/threadStack.h"
-#include "probe/uprobeMulti.h"
+#include "probe/uprobe.h"
+#include "ebpfMonTable.h" /* the skeletons have its structs */
+#include "ebpfMonBpf.skel.h"
+#include "ebpfMonOldBpf.skel.h"
+
+/* --- the object file --- */
+
+/* Both object files have programs and tables of the same names, except tables that only the programs use. So one
+ * skeleton does for both. */
+static struct ebpfMonBpf *openKernelObject(int isOld)
+{
+    struct ebpfMonBpf *skel = calloc(1, sizeof(*skel));
+    int err;
+
+    if (!skel)
+        return NULL;
+    err = ebpfMonBpf__create_skeleton(skel);
+    if (!err) {
+        if (isOld)
+            skel->skeleton->data = (void *)ebpfMonOldBpf__elf_bytes(&skel->skeleton->data_sz);
+        err = bpf_object__open_skeleton(skel->skeleton, NULL);
+    }
+    if (err) {
+        ebpfMonBpf__destroy(skel);
+        errno = -err;
+        return NULL;
+    }
+    return skel;
+}
+
+/* --- loading --- */
 
 ebpfMonFeatures ebpfMonFeature;
 struct ebpfMonLoaded ebpfMonLoaded;
@@ -330,7 +358,7 @@ int ebpfMonKernelLoad(const ebpfMonLoadSizes *asked, char *why, size_t size)
     raiseLimits();
     memset(&ebpfMonLoaded.tables, 0, sizeof(ebpfMonLoaded.tables));
     ebpfMonFeature.loop = libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_loop, NULL) != 0;
-    ebpfMonLoaded.skel = ebpfMonKernelObjectOpen(!ebpfMonFeature.loop);
+    ebpfMonLoaded.skel = openKernelObject(!ebpfMonFeature.loop);
     if (!ebpfMonLoaded.skel) {
         explainFailure(errno, why, size);
         return -1;

@@ -5,9 +5,9 @@
 
 #include <sys/utsname.h>
 
-#include "probe/blockTable.h"
+#include "probe/mappedTable.h"
 #include "probe/ring.h"
-#include "probe/slotTables.h"
+#include "probe/kernelLoad.h"
 #include "ebpfMonBpf.skel.h"
 
 /* The map "roots". The follower writes this struct; programs write the elements. */
@@ -36,7 +36,7 @@ struct ebpfMonLoaded {
     int                 isRealTime; /* nonzero: of these, those to which traps add do not */
     struct utsname      kernel;
     uint64_t            skippedReceives, skippedReceiveAt; /* ebpfMonKernelMissedReceive: event thread; monotonic ns */
-    int                 nopHarms; /* nonzero: a probe at a nop of 5 bytes does harm (nopTrial.h) */
+    int                 nopHarms; /* nonzero: a probe at a nop of 5 bytes does harm (childTrial.h) */
     int                 schedulerRefused; /* nonzero: the kernel refused the tracepoints of the scheduler, and is not
                                            * asked again. Follower */
 };

@@ -1,23 +1,200 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <dirent.h>
+#include <epicsAtomic.h>
+#include <epicsThread.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
-
-#include <epicsThread.h>
-
 #include "common/clock.h"
 #include "common/worker.h"
 #include "probe/kernelLoad.h"
 #include "probe/kernelLoaded.h"
 #include "probe/kernelTables.h"
 #include "probe/perCpu.h"
-#include "probe/skippedRuns.h"
+
+/* --- connections --- */
+
+/* Nonzero: found. */
+static int findOwned(const struct ebpfMonPeer *peer, struct ebpfMonOwned *own)
+{
+    const struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
+
+    return bpf_map_lookup_elem(bpf_map__fd(skel->maps.owners), peer, own) == 0 ||
+           bpf_map_lookup_elem(bpf_map__fd(skel->maps.endedOwners), peer, own) == 0;
+}
+
+/* findOwner (bpf/thread/client.bpf.h) does the same, and says what it proves. */
+uint32_t ebpfMonKernelGetOwner(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first,
+                               struct ebpfMonOwner *owner)
+{
+    struct ebpfMonPeer at = *peer;
+    struct ebpfMonOwned own;
+    uint32_t netns = peer->netns;
+
+    if (!findOwned(peer, &own)) {
+        at.netns = 0;
+        if (!first || bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.clientNetns), &at, &netns))
+            return 0;
+        at.netns = netns;
+        if (!findOwned(&at, &own) || !ebpfMonFirstIsSame(&own.first, first))
+            return 0;
+    }
+    *owner = own.owner;
+    return netns;
+}
+
+int ebpfMonKernelIsServed(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first, const uint32_t *seq)
+{
+    struct ebpfMonServed served;
+
+    return bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.served), peer, &served) == 0 &&
+           (!first || ebpfMonFirstIsSame(first, &served.first)) && (!seq || (int32_t)(*seq - served.upTo) < 0);
+}
+
+int ebpfMonKernelWasServed(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first, uint32_t *upTo)
+{
+    struct ebpfMonServed served;
+
+    if (bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.endedServed), peer, &served) ||
+        (first && (first->seq[0] || first->seq[1]) && !ebpfMonFirstIsSame(first, &served.first)))
+        return 0;
+    *upTo = served.upTo;
+    return 1;
+}
+
+int ebpfMonKernelSetOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner)
+{
+    int fd = bpf_map__fd(ebpfMonLoaded.skel->maps.clientNetns);
+    struct ebpfMonOwned own = { .owner = *owner };
+    struct ebpfMonPeer at = *peer;
+    uint32_t netns = peer->netns, other, many = EBPFMON_NETNS_MANY;
+
+    if (bpf_map_update_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.owners), peer, &own, BPF_NOEXIST))
+        return errno == EEXIST ? 0 : -1; /* the kernel part has seen it */
+    at.netns = 0;
+    if (ebpfMonIsLoopback(peer->addr, peer->addr6) || bpf_map_update_elem(fd, &at, &netns, BPF_NOEXIST) == 0)
+        return 0;
+    if (bpf_map_lookup_elem(fd, &at, &other) == 0 && other != netns)
+        bpf_map_update_elem(fd, &at, &many, BPF_ANY);
+    return 0;
+}
+
+/* --- histograms of roots --- */
+
+#define SPARE  4096u /* room for roots that nobody expects, within a second */
+#define RETRY_NS EBPFMON_SECOND_NS /* so soon the kernel is asked for memory again */
+
+int ebpfMonKernelOpenRoots(unsigned most)
+{
+    ebpfMonLoadedRoots *roots = &ebpfMonLoaded.roots;
+
+    roots->most = most;
+    roots->stat = ebpfMonBlockTableOpen(&roots->table, ebpfMonLoaded.skel->maps.roots, sizeof(struct ebpfMonRootStat),
+                                        EBPFMON_ROOT_BLOCK, most);
+    return roots->stat ? 0 : -1;
+}
+
+static void freeNumber(uint32_t number)
+{
+    bpf_map_update_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.freeRoots), NULL, &number, BPF_ANY);
+}
+
+/* 0, or -1: the kernel gives no memory. */
+static int addBlock(ebpfMonLoadedRoots *roots)
+{
+    uint32_t from = (uint32_t)roots->made, left = roots->most - from;
+    uint32_t count = left < EBPFMON_ROOT_BLOCK ? left : EBPFMON_ROOT_BLOCK;
+
+    if (roots->refusedAt && ebpfMonClockMonotonic() - roots->refusedAt < RETRY_NS)
+        return -1;
+    if (ebpfMonBlockTableUse(&roots->table, from + count)) {
+        roots->refusedAt = ebpfMonClockMonotonic();
+        return -1;
+    }
+    epicsAtomicSetSizeT(&roots->made, from + count);
+    for (uint32_t i = 1; i <= count; i++)
+        freeNumber(from + i);
+    return 0;
+}
+
+static void addUsed(uint32_t more)
+{
+    __atomic_fetch_add(&ebpfMonLoaded.skel->bss->rootsUsed, more, __ATOMIC_RELAXED);
+}
+
+uint32_t ebpfMonKernelCountRoots(void)
+{
+    return __atomic_load_n(&ebpfMonLoaded.skel->bss->rootsUsed, __ATOMIC_RELAXED);
+}
+
+void ebpfMonKernelReserveRoots(void)
+{
+    ebpfMonLoadedRoots *roots = &ebpfMonLoaded.roots;
+    size_t need = (size_t)ebpfMonKernelCountRoots() + SPARE;
+
+    while (roots->made < need && roots->made < roots->most && addBlock(roots) == 0)
+        ;
+}
+
+uint32_t ebpfMonKernelTakeRoot(uint32_t slot)
+{
+    uint32_t number;
+
+    ebpfMonKernelReserveRoots();
+    if (bpf_map_lookup_and_delete_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.freeRoots), NULL, &number))
+        return 0;
+    addUsed(1);
+    __atomic_store_n(&((struct ebpfMonRootStat *)&ebpfMonLoaded.roots.stat[number - 1])->owner, (uint64_t)slot + 1,
+                     __ATOMIC_RELEASE); /* after the count: ebpfMonKernelEachRoot */
+    return number;
+}
+
+void ebpfMonKernelRemoveRoots(uint32_t first, uint32_t count)
+{
+    const ebpfMonLoadedRoots *roots = &ebpfMonLoaded.roots;
+
+    for (uint32_t i = 0; i < roots->made; i++) {
+        struct ebpfMonRootStat *stat = (struct ebpfMonRootStat *)&roots->stat[i];
+        uint64_t owner = stat->owner;
+
+        if (!owner || owner - 1 < first || owner - 1 - first >= count)
+            continue;
+        memset(stat, 0, sizeof(*stat));
+        freeNumber(i + 1);
+        addUsed((uint32_t)-1);
+    }
+}
+
+void ebpfMonKernelEachRoot(void (*each)(void *arg, uint32_t slot, const struct ebpfMonRootStat *stat), void *arg)
+{
+    const ebpfMonLoadedRoots *roots = &ebpfMonLoaded.roots;
+    size_t made = epicsAtomicGetSizeT(&roots->made);
+    uint32_t owned = 0, most = 0;
+
+    /* The numbers are given in sequence, so most roots without an owner are behind the others, and each would be a miss
+     * of the caches. A root counts as used before it has its owner. Meanwhile the follower may remove some: then more
+     * are looked at than needed. */
+    for (size_t i = 0; i < made; i++) {
+        uint32_t used = ebpfMonKernelCountRoots();
+        struct ebpfMonRootStat copy;
+
+        most = used > most ? used : most;
+        if (owned == most)
+            break;
+        owned += __atomic_load_n(&roots->stat[i].owner, __ATOMIC_ACQUIRE) != 0; /* before the count is read again */
+        if (!roots->stat[i].chains)
+            continue;
+        memcpy(&copy, (const void *)&roots->stat[i], sizeof(copy));
+        if (copy.owner && copy.owner == roots->stat[i].owner) /* else the follower clears it */
+            each(arg, (uint32_t)copy.owner - 1, &copy);
+    }
+}
+
+/* --- tables with a key --- */
 
 /* The place of this IOC in the table of hits; with tgid 0, a free place. EBPFMON_TARGETS_MAX: there is none. */
 static uint32_t findHits(uint32_t tgid)

@@ -11,6 +11,50 @@
 #include <sys/types.h>
 #include "ebpfMonTable.h"
 
+/* --- connections ---
+ *
+ * Connections, as the kernel part knows them: who opened one, and whether a watched IOC has served it. Any thread.
+ */
+
+/* The process that opened a connection. "first": without it (NULL), only a client in namespace peer->netns is found.
+ * Returns the namespace of its socket; 0: it is not known. */
+uint32_t ebpfMonKernelGetOwner(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first,
+                               struct ebpfMonOwner *owner);
+/* Nonzero: a watched IOC has received data of this connection. "first": also the first sequence numbers agree (NULL:
+ * they are not known). "seq": the data reach beyond this number (NULL: any data). */
+int ebpfMonKernelIsServed(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first, const uint32_t *seq);
+/* Nonzero: a server of this host had received data of this connection, which has ended; up to this sequence number.
+ * "first": NULL or zeros: not known. Clients of this host are not in the table. */
+int ebpfMonKernelWasServed(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first, uint32_t *upTo);
+/* "peer": with the namespace of the client's socket. 0, or -1: the table has no room. */
+int ebpfMonKernelSetOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner);
+
+/* --- histograms of roots ---
+ *
+ * The histograms of roots. Records in scan lists get one here. The kernel part gives one to another record when it is a
+ * root for the first time; this module makes the room. Histograms are in our memory, so to read them takes no system
+ * call. While a kernel part is loaded (kernelLoad.h).
+ */
+
+/* Gives the record with this slot a histogram. Returns its number; 0: there is no room. Follower only. */
+uint32_t ebpfMonKernelTakeRoot(uint32_t slot);
+
+/* Makes room for roots that nobody expects: other records that a put processes for the first time. If there are too
+ * many of them at once, if the kernel gives no memory, or if the table has its greatest size, their chains are counted
+ * as lost. Once a second. Follower only. */
+void ebpfMonKernelReserveRoots(void);
+
+/* Removes the histograms of "count" slots from "first" on, when no program uses these slots any more. Follower only. */
+void ebpfMonKernelRemoveRoots(uint32_t first, uint32_t count);
+
+/* Roots that have a histogram. Any thread. */
+uint32_t ebpfMonKernelCountRoots(void);
+
+/* Calls "each" for every root to which something was added, with a copy. Any thread. */
+void ebpfMonKernelEachRoot(void (*each)(void *arg, uint32_t slot, const struct ebpfMonRootStat *stat), void *arg);
+
+/* --- tables with a key --- */
+
 /* --- Written by the follower. 0, or -1 with errno. --- */
 
 int  ebpfMonKernelSetTarget(uint32_t tgid, const struct ebpfMonTargetConf *conf);
@@ -51,12 +95,13 @@ void ebpfMonKernelRemoveEnded(void);
 /* --- Any thread --- */
 
 /* The traps of one IOC since the monitor watches it, summed over the CPUs. */
+
 void ebpfMonKernelGetHits(uint32_t tgid, struct ebpfMonHits *hits);
 
 /* The events that the kernel part lost since it was loaded, by reason. Zeros: nothing is loaded. No system call. */
 void ebpfMonKernelGetLost(uint64_t lost[EBPFMON_LOST_KERNEL]);
 
-/* How often the kernel did not run a program of ours at a tracepoint (probe/skippedRuns.h): an IOC or a thread may have
+/* How often the kernel did not run a program of ours at a tracepoint (probe/perCpu.h): an IOC or a thread may have
  * ended unseen, or received, or connected. A system call for each of these programs. */
 uint64_t ebpfMonKernelCountSkipped(void);
 

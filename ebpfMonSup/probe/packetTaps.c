@@ -11,7 +11,6 @@
 
 #include <bpf/bpf.h>
 
-#include "host/netDevices.h"
 #include "host/netnsSocket.h"
 #include "probe/packetTaps.h"
 

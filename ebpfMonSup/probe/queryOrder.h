@@ -3,8 +3,31 @@
 #ifndef EBPFMON_QUERYORDER_H
 #define EBPFMON_QUERYORDER_H
 
+#include <stddef.h>
+#include <stdint.h>
 #include "ebpfMonQuery.h"
-#include "probe/perfEvents.h"
+
+/* --- events of the kernel and the CPU ---
+ *
+ * Events that the kernel, or the CPU, counts by itself (perf_event_open).
+ */
+
+typedef struct {
+    const char *name;    /* as perf calls it */
+    uint32_t type;       /* PERF_TYPE_SOFTWARE: of the kernel; PERF_TYPE_HARDWARE: of the CPU */
+    uint64_t config;
+} ebpfMonPerfEvent;
+
+/* Finds an event. NULL: there is none of this name. Any thread. */
+const ebpfMonPerfEvent *ebpfMonPerfEventFind(const char *name);
+
+/* The names of all events, for a message: "page-faults, minor-faults". */
+const char *ebpfMonPerfEventNames(void);
+
+/* Nonzero: the CPU counts this event. Such events come so often that a query looks at one of many only. */
+int ebpfMonPerfEventIsOfCpu(const ebpfMonPerfEvent *event);
+
+/* --- orders --- */
 
 /* At which event a program of the query runs. */
 typedef enum {
@@ -30,5 +53,25 @@ typedef struct {
     int      needsRecord; /* nonzero: it asks which record the thread processes, so dbProcess() is probed too */
     struct ebpfMonQueryPlan plan;
 } ebpfMonQueryOrder;
+
+/* --- sizes of tables ---
+ *
+ * The sizes of the tables of a query.
+ */
+
+typedef struct {
+    unsigned key, value;     /* bytes of a key, and of a value in the table "cells" */
+    unsigned depth, stride;  /* depth: nested calls of a thread that are kept, a power of two; stride: bytes for one
+                              * call */
+    unsigned calls;          /* bytes for all calls of a thread */
+    unsigned callingThreads; /* threads that can be in a call; 1: the query measures no calls */
+    unsigned waits;          /* threads that can wait for a CPU; 1: the query measures no waits */
+    unsigned sites;          /* places of USDT probes; 1: the query has none */
+    unsigned ring;           /* bytes of the ring */
+    size_t   bytes;          /* bytes of all tables, on this host */
+} ebpfMonQuerySizes;
+
+/* Calculates the sizes for a query. Any thread. */
+void ebpfMonQuerySizesCount(const ebpfMonQueryOrder *order, ebpfMonQuerySizes *sizes);
 
 #endif

@@ -16,11 +16,10 @@
 #include "probe/perCpu.h"
 #include "probe/preemption.h"
 #include "probe/queryPrograms.h"
-#include "probe/querySizes.h"
+#include "probe/queryOrder.h"
 #include "probe/ring.h"
-#include "probe/skippedRuns.h"
 #include "probe/threadStack.h"
-#include "probe/uprobeMulti.h"
+#include "probe/uprobe.h"
 #include "ebpfMonQueryBpf.skel.h"
 
 #define BATCH   64u

@@ -6,7 +6,6 @@
 
 #include "probe/attach.h"
 #include "probe/childTrial.h"
-#include "probe/ownCode.h"
 #include "probe/seccompTrial.h"
 
 #define CALLS        100

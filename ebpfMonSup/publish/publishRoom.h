@@ -6,7 +6,6 @@
 #include "publish/publisher.h"
 #include "publish/putPublisher.h"
 #include "publish/slowChains.h"
-#include "publish/tracePrinter.h"
 
 /* What the room needs of other rooms. All of it stays the caller's. */
 typedef struct {

@@ -1,32 +1,255 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <epicsAtomic.h>
+#include <epicsMutex.h>
+#include <epicsStdio.h>
+#include <epicsThread.h>
+#include <epicsTime.h>
+#include <errlog.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include <epicsAtomic.h>
-#include <epicsMutex.h>
-#include <epicsThread.h>
-#include <epicsTime.h>
-
 #include "common/clock.h"
-#include "common/sharedWorker.h"
+#include "common/text.h"
+#include "common/worker.h"
 #include "health/healthCollector.h"
 #include "model/published.h"
 #include "module/modules.h"
 #include "probe/kernelEvents.h"
 #include "probe/kernelLoad.h"
 #include "probe/kernelTables.h"
-#include "publish/asyncRankings.h"
-#include "publish/auditText.h"
 #include "publish/groupChanges.h"
 #include "publish/heatMaps.h"
-#include "publish/hostStatus.h"
-#include "publish/lossCounters.h"
 #include "publish/publisher.h"
 #include "publish/rankings.h"
-#include "publish/stateText.h"
+
+/* --- cross-checks --- */
+
+void ebpfMonAuditTextPublish(ebpfMonAuditText *text)
+{
+    ebpfMonPublished *published;
+    char line[256], when[24] = "";
+    ebpfMonAuditResults results;
+    uint64_t sum = 0;
+
+    ebpfMonAuditsGet(text->audits, &results);
+    for (int i = 0; i < ebpfMonAuditKinds; i++)
+        sum += results.count[i];
+    if (sum) {
+        epicsTimeToStrftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &results.time);
+        snprintf(line, sizeof(line), "%llu disagree; last %s %s: %s", (unsigned long long)sum, when, results.last,
+                 ebpfMonAuditName(results.lastKind));
+    } else {
+        snprintf(line, sizeof(line), "all cross-checks agree");
+    }
+    published = ebpfMonPublishedLock();
+    snprintf(published->audit.text, sizeof(published->audit.text), "%s", line);
+    published->audit.count = sum;
+    ebpfMonPublishedUnlock();
+    if (!text->hasFound && sum)
+        errlogSevPrintf(errlogMinor, "ebpfMon: a cross-check failed: %s. Please report this. AUDIT_CNT counts them; "
+                        "LOST_RESET resets it\n", line);
+    text->hasFound = sum != 0;
+}
+
+/* --- the state --- */
+
+ebpfMonState ebpfMonStateFind(const ebpfMonStateInput *input, char *text, size_t size)
+{
+    if (input->trouble[0]) {
+        epicsSnprintf(text, size, "%s", input->trouble);
+        return ebpfMonDegraded;
+    }
+    if (input->troubledIocs > 1) {
+        epicsSnprintf(text, size, "%s (and %u more: ebpfMonIocs)", input->firstTrouble, input->troubledIocs - 1);
+        return ebpfMonDegraded;
+    }
+    if (input->troubledIocs) {
+        epicsSnprintf(text, size, "%s", input->firstTrouble);
+        return ebpfMonDegraded;
+    }
+    epicsSnprintf(text, size, "watching %u of %u IOC%s", input->watched, input->iocs, input->iocs == 1 ? "" : "s");
+    return ebpfMonRunning;
+}
+
+/* --- one light for a host --- */
+
+/* One light for a whole host, with the worst cause in words. */
+
+/* The worst trouble; 0: there is none. "text" has "size" bytes. */
+static int findTrouble(const ebpfMonPublished *p, char *text, size_t size)
+{
+    const ebpfMonHealth *h = &p->health;
+
+    if (h->gone)
+        snprintf(text, size, "IOC %s", h->goneText);
+    else if (h->still)
+        snprintf(text, size, "IOC %s", h->stillText);
+    else if (h->hangs)
+        snprintf(text, size, "%u %s", h->hangs, h->hangs == 1 ? "thread hangs" : "threads hang");
+    else if (p->unexpected.open)
+        snprintf(text, size, "%d unexpected %s open", p->unexpected.open,
+                 p->unexpected.open == 1 ? "put is" : "puts are");
+    else if (h->isFarLate)
+        snprintf(text, size, "%s", h->lateText);
+    else
+        return 0;
+    return 1;
+}
+
+static int findWarning(const ebpfMonPublished *p, char *text, size_t size)
+{
+    if (p->state == ebpfMonDegraded)
+        ebpfMonTextCopy(text, size, p->stateMessage);
+    else if (p->health.lateNow)
+        ebpfMonTextCopy(text, size, p->health.lateText);
+    else if (p->losses.isGrowing)
+        snprintf(text, size, "events are lost: %s", p->losses.newest);
+    else if (p->packets.isLosing)
+        snprintf(text, size, "packets are lost");
+    else if (p->log.state == ebpfMonLogTrouble)
+        ebpfMonTextCopy(text, size, p->log.message);
+    else if (p->rules.refused)
+        ebpfMonTextCopy(text, size, p->rules.message);
+    else if (p->audit.count)
+        ebpfMonTextCopy(text, size, p->audit.text);
+    else
+        return 0;
+    return 1;
+}
+
+/* Sets published->host from the other values. The caller holds the lock of the published values. */
+static void setHostStatus(ebpfMonPublished *p)
+{
+    ebpfMonHostValues *host = &p->host;
+
+    if (findTrouble(p, host->text, sizeof(host->text)))
+        host->status = ebpfMonHostTrouble;
+    else if (findWarning(p, host->text, sizeof(host->text)))
+        host->status = ebpfMonHostWarning;
+    else {
+        host->status = ebpfMonHostOk;
+        snprintf(host->text, sizeof(host->text), "%s", p->stateMessage);
+    }
+}
+
+/* --- losses --- */
+
+_Static_assert(EBPFMON_LOST_ALL <= EBPFMON_LOSSES_MAX, "published->losses has room for all reasons");
+
+static const char *const reasonNames[EBPFMON_LOST_ALL] = {
+    [EBPFMON_LOST_RING] = "event ring full", [EBPFMON_LOST_THREADS] = "thread table full",
+    [EBPFMON_LOST_ROOTS] = "chain table full", [EBPFMON_LOST_NESTED] = "locks nested too deep",
+    [EBPFMON_LOST_FAULT] = "memory not readable", [EBPFMON_LOST_KERNEL + ebpfMonLossGone] = "IOC gone",
+    [EBPFMON_LOST_KERNEL + ebpfMonLossParts] = "too many chains at once",
+    [EBPFMON_LOST_KERNEL + ebpfMonLossOwnPut] = "too many puts to the monitor",
+    [EBPFMON_LOST_KERNEL + ebpfMonLossSkipped] = "program not run",
+    [EBPFMON_LOST_KERNEL + ebpfMonLossUrgent] = "TCP urgent data",
+    [EBPFMON_LOST_KERNEL + ebpfMonLossCircuits] = "too many connections",
+    [EBPFMON_LOST_KERNEL + ebpfMonLossWrongSum] = "wrong checksum",
+    [EBPFMON_LOST_KERNEL + ebpfMonLossOwnAddress] = "own address from outside",
+    [EBPFMON_LOST_KERNEL + ebpfMonLossForged] = "packets of no connection",
+};
+
+struct ebpfMonLossCounters {
+    ebpfMonLossRead read;
+    void        *arg;                /* of "read" */
+    epicsMutexId lock;               /* guards "base" */
+    uint64_t base[EBPFMON_LOST_ALL]; /* counters at the last reset; any thread */
+    /* publishing thread only */
+    int      hasLosses;              /* nonzero: there were losses at the last publication */
+    uint64_t before[EBPFMON_LOST_ALL]; /* the counters since the start at the last publication */
+    unsigned newest;                 /* the reason that has grown last */
+    double   grownAt;                /* … when (s, monotonic); 0: since the last reset none has */
+};
+
+/* Reads the counters of the kernel part's table, and those of "losses", an ebpfMonLosses. */
+static void readLossMonitor(void *losses, uint64_t lost[EBPFMON_LOST_ALL])
+{
+    ebpfMonKernelGetLost(lost);
+    for (int i = 0; i < ebpfMonLossKinds; i++)
+        lost[EBPFMON_LOST_KERNEL + i] = ebpfMonLossesGet(losses, (ebpfMonLoss)i);
+    lost[EBPFMON_LOST_KERNEL + ebpfMonLossSkipped] = ebpfMonKernelCountSkipped();
+}
+
+ebpfMonLossCounters *ebpfMonLossCountersNew(ebpfMonLossRead read, void *arg)
+{
+    ebpfMonLossCounters *counters = calloc(1, sizeof(*counters));
+
+    if (counters) {
+        counters->read = read;
+        counters->arg = arg;
+        counters->lock = epicsMutexMustCreate();
+    }
+    return counters;
+}
+
+void ebpfMonLossCountersFree(ebpfMonLossCounters *counters)
+{
+    if (!counters)
+        return;
+    epicsMutexDestroy(counters->lock);
+    free(counters);
+}
+
+void ebpfMonLossCountersReset(ebpfMonLossCounters *counters)
+{
+    uint64_t now[EBPFMON_LOST_ALL];
+
+    counters->read(counters->arg, now);
+    epicsMutexMustLock(counters->lock);
+    memcpy(counters->base, now, sizeof(now));
+    epicsMutexUnlock(counters->lock);
+}
+
+static void noteGrowth(ebpfMonLossCounters *counters, const uint64_t now[EBPFMON_LOST_ALL])
+{
+    for (unsigned i = 0; i < EBPFMON_LOST_ALL; i++) {
+        if (now[i] > counters->before[i]) {
+            counters->newest = i;
+            counters->grownAt = ebpfMonClockSeconds();
+        }
+        counters->before[i] = now[i];
+    }
+}
+
+void ebpfMonLossCountersPublish(ebpfMonLossCounters *counters)
+{
+    uint64_t since[EBPFMON_LOST_ALL], sum = 0;
+    ebpfMonPublished *published;
+    char which[160] = "";
+
+    counters->read(counters->arg, since);
+    noteGrowth(counters, since);
+    epicsMutexMustLock(counters->lock);
+    for (unsigned i = 0; i < EBPFMON_LOST_ALL; i++) /* if a reset read the counters after us, its values are greater */
+        since[i] -= since[i] > counters->base[i] ? counters->base[i] : since[i];
+    epicsMutexUnlock(counters->lock);
+    published = ebpfMonPublishedLock();
+    for (unsigned i = 0; i < EBPFMON_LOST_ALL; i++) {
+        ebpfMonLossRow *row = &published->losses.by[i];
+
+        snprintf(row->reason, sizeof(row->reason), "%s", reasonNames[i]);
+        row->count = since[i];
+        sum += since[i];
+        if (since[i])
+            epicsSnprintf(which + strlen(which), sizeof(which) - strlen(which), " %s %llu;", reasonNames[i],
+                          (unsigned long long)since[i]);
+    }
+    published->losses.kinds = EBPFMON_LOST_ALL;
+    published->losses.count = sum;
+    published->losses.isGrowing = sum && ebpfMonClockSeconds() - counters->grownAt < EBPFMON_LOSS_SECONDS;
+    snprintf(published->losses.newest, sizeof(published->losses.newest), "%s",
+             published->losses.isGrowing ? reasonNames[counters->newest] : "");
+    ebpfMonPublishedUnlock();
+    if (!counters->hasLosses && sum)
+        errlogSevPrintf(errlogMinor, "ebpfMon: events were lost:%s LOST_CNTS counts them; LOST_RESET resets it\n",
+                        which);
+    counters->hasLosses = sum != 0;
+}
+
+/* --- the thread --- */
 
 #define PERIOD_NS EBPFMON_SECOND_NS
 #define FIRST_LOOKS 10 /* s; after these the values are published in any case, also if an IOC is still being read */
@@ -89,7 +312,7 @@ ebpfMonPublisher *ebpfMonPublisherNew(ebpfMonTargets *targets, ebpfMonSearch *se
     p->rankings = ebpfMonRankingsNew(targets, &ebpfMonRankingSourcesKernel);
     p->asyncs = ebpfMonAsyncRankingsNew(targets, ebpfMonKernelEachAsync);
     p->health = ebpfMonHealthCollectorNew(targets);
-    p->losses = ebpfMonLossCountersNew(ebpfMonLossReadMonitor, losses);
+    p->losses = ebpfMonLossCountersNew(readLossMonitor, losses);
     p->heatMaps = ebpfMonHeatMapsNew();
     if (p->rankings && p->asyncs && p->heatMaps && p->health && p->losses)
         return p;
@@ -163,7 +386,7 @@ static void publishState(ebpfMonPublisher *p)
     ebpfMonTargetsUnlock(p->targets);
     state = ebpfMonStateFind(&input, text, sizeof(text));
     ebpfMonPublishedSetState(state, text);
-    ebpfMonHostStatusSet(ebpfMonPublishedLock());
+    setHostStatus(ebpfMonPublishedLock());
     ebpfMonPublishedUnlock();
 }
 

@@ -5,11 +5,69 @@
 #ifndef EBPFMON_PUBLISHER_H
 #define EBPFMON_PUBLISHER_H
 
+#include <stddef.h>
+#include <stdint.h>
+#include "ebpfMonEvent.h"
 #include "model/audits.h"
 #include "model/losses.h"
+#include "model/published.h"
 #include "probe/calibrate.h"
 #include "search/search.h"
 #include "watch/target.h"
+
+/* --- cross-checks ---
+ *
+ * The results of the cross-checks (model/audits.h) for the PVs AUDIT and AUDIT_CNT.
+ */
+
+/* Begin with the audits, and all else 0. Publishing thread only. */
+typedef struct {
+    ebpfMonAudits *audits; /* the caller's */
+    int hasFound; /* nonzero: some check had failed at the last publication */
+} ebpfMonAuditText;
+
+/* Publishes the results. Logs a message when the first check fails, and again after a reset. */
+void ebpfMonAuditTextPublish(ebpfMonAuditText *text);
+
+/* --- the state ---
+ *
+ * The state of a monitor that runs, and its text.
+ */
+
+typedef struct {
+    const char *trouble;      /* trouble of the monitor itself; empty: none */
+    unsigned    troubledIocs; /* IOCs that have a trouble in their note … */
+    const char *firstTrouble; /* … and the text of the first one */
+    unsigned    iocs, watched;
+} ebpfMonStateInput;
+
+/* Returns ebpfMonRunning or ebpfMonDegraded; "text" gets the value of STATE_MSG. Any thread. */
+ebpfMonState ebpfMonStateFind(const ebpfMonStateInput *input, char *text, size_t size);
+
+/* --- losses ---
+ *
+ * The counts of lost events. Their sources only grow; the published counts are those since the last reset.
+ */
+
+#define EBPFMON_LOST_ALL (EBPFMON_LOST_KERNEL + ebpfMonLossKinds) /* the reasons of the kernel part, then those of
+                                                                   * the user part */
+
+typedef struct ebpfMonLossCounters ebpfMonLossCounters;
+
+/* Reads all counters since the monitor started. A test has a function of its own. Any thread. */
+typedef void (*ebpfMonLossRead)(void *arg, uint64_t lost[EBPFMON_LOST_ALL]);
+
+ebpfMonLossCounters *ebpfMonLossCountersNew(ebpfMonLossRead read, void *arg); /* NULL without memory */
+void ebpfMonLossCountersFree(ebpfMonLossCounters *counters);
+
+/* The counts begin at 0 again. Any thread. */
+void ebpfMonLossCountersReset(ebpfMonLossCounters *counters);
+
+/* Sets published->losses, and notifies nobody. Logs a message when losses begin: for the first time, and after a reset.
+ * Publishing thread only. */
+void ebpfMonLossCountersPublish(ebpfMonLossCounters *counters);
+
+/* --- the thread --- */
 
 typedef struct ebpfMonPublisher ebpfMonPublisher;
 

@@ -4,8 +4,43 @@
 #ifndef EBPFMON_RANKINGS_H
 #define EBPFMON_RANKINGS_H
 
+#include <stddef.h>
+#include <stdint.h>
 #include "ebpfMonTable.h"
 #include "watch/target.h"
+
+/* --- names ---
+ *
+ * The names of records in lists.
+ */
+
+/* Writes the name of a record to "name". If another watched IOC has a record of this name, the name of the IOC follows:
+ * RECORD@IOC. A part for which there is no room is cut, and ends with "...". "size": EBPFMON_NAME_SIZE or more. Under
+ * the targets lock. */
+void ebpfMonDisplayName(ebpfMonTargets *targets, const ebpfMonTarget *t, uint32_t index, char *name, size_t size);
+
+/* --- asynchronous records ---
+ *
+ * Copies from a table of the kernel part to the published values: the slowest asynchronous records, the histogram of
+ * their times, and the values of the watched records. Publishing thread only.
+ */
+
+typedef struct ebpfMonAsyncRankings ebpfMonAsyncRankings;
+
+/* Calls "each" for every asynchronous record, as ebpfMonKernelEachAsync (probe/kernelTables.h) does. A test has a
+ * function of its own. */
+typedef void (*ebpfMonAsyncSource)(void (*each)(void *arg, uint32_t slot, const struct ebpfMonAsyncStat *stat),
+                                   void *arg);
+
+/* "targets" stays the caller's. NULL without memory. */
+ebpfMonAsyncRankings *ebpfMonAsyncRankingsNew(ebpfMonTargets *targets, ebpfMonAsyncSource eachAsync);
+void ebpfMonAsyncRankingsFree(ebpfMonAsyncRankings *rankings);
+
+/* Publishes the values of this second. Call ebpfMonRankingsPublishRecords before: it finds the watched records. "now":
+ * monotonic ns. Takes the targets lock, then the lock of the published values. */
+void ebpfMonAsyncRankingsPublish(ebpfMonAsyncRankings *rankings, uint64_t now);
+
+/* --- records, chains and puts --- */
 
 typedef struct ebpfMonRankings ebpfMonRankings;
 
@@ -13,7 +48,7 @@ typedef struct ebpfMonRankings ebpfMonRankings;
 typedef struct {
     /* As ebpfMonTargetCountRecords (watch/target.h). */
     void (*countRecords)(const ebpfMonTarget *t, uint64_t *now);
-    /* As ebpfMonKernelEachRoot (probe/kernelRoots.h). */
+    /* As ebpfMonKernelEachRoot (probe/kernelTables.h). */
     void (*eachRoot)(void (*each)(void *arg, uint32_t slot, const struct ebpfMonRootStat *stat), void *arg);
 } ebpfMonRankingSources;
 

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "access/guard.h"
-#include "access/guardedPuts.h"
 #include "host/procInfo.h"
 #include "host/procNetns.h"
 #include "ioc/catalogue.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Makes finished puts of the puts of clients to the monitor's own PVs (access/guardedPuts.h). */
+/* Makes finished puts of the puts of clients to the monitor's own PVs (access/guard.h). */
 #ifndef EBPFMON_OWNPUTS_H
 #define EBPFMON_OWNPUTS_H
 

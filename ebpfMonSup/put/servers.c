@@ -10,7 +10,7 @@
 #include "host/peerText.h"
 #include "host/procInfo.h"
 #include "host/procNetns.h"
-#include "host/tcpDiag.h"
+#include "host/tcpSockets.h"
 #include "put/servers.h"
 #include "watch/targetText.h"
 

@@ -1,21 +1,108 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <epicsMutex.h>
+#include <epicsString.h>
+#include <epicsThread.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <epicsMutex.h>
-#include <epicsThread.h>
-
 #include "common/clock.h"
 #include "common/text.h"
 #include "common/worker.h"
 #include "query/queries.h"
-#include "query/queryBudget.h"
-#include "query/queryFile.h"
+#include "query/querySpec.h"
 #include "query/queryPrint.h"
 #include "query/queryRun.h"
+
+/* --- the budget of an IOC --- */
+
+/*
+ * The budget of an IOC (FILTER_BUDGET) is for all that is taken from it: by watching and by queries. If both together
+ * take more, the queries go first, because no put is to be missed for a question. The query thread only.
+ */
+
+#define OVER_SECONDS 10.0 /* as for watching (watch/budget.c): a short burst is allowed */
+
+/* Sets what queries take from this IOC. Returns the number of the dearest one; -1: none takes anything. */
+static int sumUp(ebpfMonTarget *t, ebpfMonQueryRun *const run[], unsigned count)
+{
+    double most = 0;
+    int dearest = -1;
+
+    t->queries.cost = 0;
+    for (unsigned i = 0; i < count; i++) {
+        double cost = run[i] ? ebpfMonQueryRunGetCostOf(run[i], t->iocId) : 0;
+
+        t->queries.cost += cost;
+        if (cost > most) {
+            most = cost;
+            dearest = (int)i;
+        }
+    }
+    return dearest;
+}
+
+/* Nonzero: it is over its budget for too long, and its queries must save. If its asyn ports take more than they do,
+ * that is stopped first (device/deviceBudget.c). */
+static int isOver(ebpfMonTarget *t, double now)
+{
+    if (t->costLimit <= 0 || t->queries.cost <= 0 || t->queries.cost < t->portCost ||
+        ebpfMonTargetGetCost(t) <= t->costLimit) {
+        t->queries.overSince = 0;
+        return 0;
+    }
+    if (t->queries.overSince <= 0)
+        t->queries.overSince = now;
+    return now - t->queries.overSince >= OVER_SECONDS;
+}
+
+/* Adds up what queries take from each IOC. "run": "count" runs; NULL is none. Call it about once a second. Returns the
+ * number of the run that is to be stopped: an IOC was over its budget for ten seconds, and this query takes the most
+ * from it. "why" says so. -1: none. Takes the targets lock. */
+static int checkQueryBudget(ebpfMonTargets *targets, ebpfMonQueryRun *const run[], unsigned count, double now,
+                            char *why, size_t size)
+{
+    int stop = -1;
+
+    ebpfMonTargetsLock(targets);
+    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(targets); t; t = t->next) {
+        int dearest = t->gone ? -1 : sumUp(t, run, count);
+
+        if (stop >= 0 || dearest < 0 || !isOver(t, now))
+            continue;
+        stop = dearest;
+        t->queries.overSince = 0; /* the next query to be stopped gets the same time first */
+        snprintf(why, size,
+                 "stopped: IOC %.60s paid %.3g %% of a core, %.3g %% of it for this query, and FILTER_BUDGET is %.3g. "
+                 "Choose other events or IOCs, or set a larger budget",
+                 t->name, ebpfMonTargetGetCost(t), ebpfMonQueryRunGetCostOf(run[dearest], t->iocId), t->costLimit);
+    }
+    ebpfMonTargetsUnlock(targets);
+    return stop;
+}
+
+/* Nonzero: an IOC at which this query would look has used up its budget. "why" says which. Takes the targets lock. */
+static int refusesBudget(ebpfMonTargets *targets, const ebpfMonQuerySpec *spec, char *why, size_t size)
+{
+    int refuses = 0;
+
+    ebpfMonTargetsLock(targets);
+    for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(targets); t && !refuses; t = t->next) {
+        refuses = !t->gone && t->level != ebpfMonLevelOff && t->costLimit > 0 &&
+                  ebpfMonTargetGetCost(t) >= t->costLimit && epicsStrGlobMatch(t->name, spec->ioc);
+        if (refuses)
+            snprintf(why, size,
+                     "not started: IOC %.60s pays %.3g %% of a core already, %.3g %% of it for queries%s, and "
+                     "FILTER_BUDGET is %.3g. Stop another query, or set a larger budget",
+                     t->name, ebpfMonTargetGetCost(t), t->queries.cost + t->portCost,
+                     t->portCost > 0 ? " and asyn ports" : "", t->costLimit);
+    }
+    ebpfMonTargetsUnlock(targets);
+    return refuses;
+}
+
+/* --- queries --- */
 
 #define LONGEST_WAIT 1.0 /* s that the thread sleeps at most, because rings of events must be read */
 
@@ -116,11 +203,11 @@ static void giveUp(ebpfMonQueries *q, Query *query, ebpfMonQueryState state, con
 /* Starts a query. The caller does not hold the lock, because loading and attaching programs may take seconds. */
 static void beginRun(ebpfMonQueries *q, Query *query, const ebpfMonQuerySources *from)
 {
-    char why[200];
+    char why[256];
 
     describeResult(q, query->result, &query->runs);
     setState(q, query, ebpfMonQueryStarting, "its programs are being loaded");
-    if (!ebpfMonQueryBudgetRefuses(from->targets, &query->runs, why, sizeof(why)))
+    if (!refusesBudget(from->targets, &query->runs, why, sizeof(why)))
         query->run = ebpfMonQueryRunStart(&query->runs, from, why, sizeof(why));
     if (query->run)
         setState(q, query, ebpfMonQueryRunning, "runs");
@@ -174,12 +261,12 @@ static double advanceQuery(ebpfMonQueries *q, Query *query, const ebpfMonQuerySo
 static void keepBudgets(ebpfMonQueries *q, unsigned count)
 {
     ebpfMonQueryRun *run[EBPFMON_QUERIES_MAX];
-    char why[200];
+    char why[256];
     int stop;
 
     for (unsigned i = 0; i < count; i++)
         run[i] = q->query[i]->run;
-    stop = ebpfMonQueryBudgetCheck(q->targets, run, count, ebpfMonClockSeconds(), why, sizeof(why));
+    stop = checkQueryBudget(q->targets, run, count, ebpfMonClockSeconds(), why, sizeof(why));
     if (stop >= 0)
         giveUp(q, q->query[stop], ebpfMonQueryFailed, why);
 }
@@ -352,8 +439,11 @@ static void setQueries(ebpfMonQueries *q, const ebpfMonQuerySet *set, const char
         }
 }
 
-long ebpfMonQueriesLoad(ebpfMonQueries *q, const char *file, char *text, size_t size)
+/* --- Any thread, without a lock. model/ops.h describes these functions. 0, or -1: the file is refused, or
+ * there is no query of this name --- */
+static long loadQueries(void *arg, const char *file, char *text, size_t size)
 {
+    ebpfMonQueries *q = arg;
     char path[PATH_MAX];
     ebpfMonQuerySet *set = ebpfMonQueryFileRead(file, path, text, size);
     long status = -1;
@@ -373,8 +463,9 @@ long ebpfMonQueriesLoad(ebpfMonQueries *q, const char *file, char *text, size_t 
     return status;
 }
 
-long ebpfMonQueriesRun(ebpfMonQueries *q, const char *name, int on)
+static long startOrStopQuery(void *arg, const char *name, int on)
 {
+    ebpfMonQueries *q = arg;
     Query *query;
 
     epicsMutexMustLock(q->lock);
@@ -406,8 +497,10 @@ int ebpfMonQueriesStop(ebpfMonQueries *q, double seconds)
     return ebpfMonWorkerStop(&q->worker, seconds);
 }
 
-void ebpfMonQueriesAddList(ebpfMonQueries *q, ebpfMonTextReport *report)
+static void addList(void *arg, ebpfMonTextReport *report)
 {
+    ebpfMonQueries *q = arg;
+
     epicsMutexMustLock(q->lock);
     ebpfMonQueryPrintBegin(report);
     for (unsigned i = 0; i < q->count; i++)
@@ -430,8 +523,9 @@ static int findResult(ebpfMonQueries *q, const char *name)
     return number;
 }
 
-long ebpfMonQueriesAddResult(ebpfMonQueries *q, ebpfMonTextReport *report, const char *name)
+static long addResult(void *arg, ebpfMonTextReport *report, const char *name)
 {
+    ebpfMonQueries *q = arg;
     int number = findResult(q, name);
 
     if (number >= 0)
@@ -439,11 +533,17 @@ long ebpfMonQueriesAddResult(ebpfMonQueries *q, ebpfMonTextReport *report, const
     return number < 0 ? -1 : 0;
 }
 
-long ebpfMonQueriesAddStacks(ebpfMonQueries *q, ebpfMonTextReport *report, const char *name)
+static long addStacks(void *arg, ebpfMonTextReport *report, const char *name)
 {
+    ebpfMonQueries *q = arg;
     int number = findResult(q, name);
 
     if (number >= 0)
         ebpfMonQueryPrintStacks(report, q->results, number);
     return number < 0 ? -1 : 0;
+}
+
+void ebpfMonQueryOperationsFill(ebpfMonQueries *queries, ebpfMonQueryOps *ops)
+{
+    *ops = (ebpfMonQueryOps){ queries, loadQueries, startOrStopQuery, addList, addResult, addStacks };
 }

@@ -8,8 +8,10 @@
 #define EBPFMON_QUERIES_H
 
 #include "common/textReport.h"
+#include "model/ops.h"
 #include "model/queryValues.h"
 #include "probe/calibrate.h"
+#include "query/queryRun.h"
 #include "watch/target.h"
 
 typedef struct ebpfMonQueries ebpfMonQueries;
@@ -25,13 +27,7 @@ void ebpfMonQueriesBegin(ebpfMonQueries *queries, ebpfMonTargets *targets, const
  * kernel part. */
 int ebpfMonQueriesStop(ebpfMonQueries *queries, double seconds);
 
-/* --- Any thread, without a lock. model/queryOps.h describes these functions. 0, or -1: the file is refused, or
- * there is no query of this name --- */
-
-long ebpfMonQueriesLoad(ebpfMonQueries *queries, const char *file, char *text, size_t size);
-long ebpfMonQueriesRun(ebpfMonQueries *queries, const char *name, int on);
-void ebpfMonQueriesAddList(ebpfMonQueries *queries, ebpfMonTextReport *report);
-long ebpfMonQueriesAddResult(ebpfMonQueries *queries, ebpfMonTextReport *report, const char *name);
-long ebpfMonQueriesAddStacks(ebpfMonQueries *queries, ebpfMonTextReport *report, const char *name);
+/* Sets the operations, which shell commands and records call. The table keeps the pointer "queries". */
+void ebpfMonQueryOperationsFill(ebpfMonQueries *queries, ebpfMonQueryOps *ops);
 
 #endif

@@ -4,13 +4,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
 #include "common/array.h"
 #include "common/clock.h"
 #include "common/text.h"
 #include "host/procInfo.h"
 #include "query/queryIocs.h"
 #include "watch/followedIocs.h"
+
+/* --- probes --- */
+
+/* Calls "each" for each IOC at which the query looks: the number under which the kernel part counts what it pays, and
+ * the part of its probes that the kernel single-steps. 0 is the number of all IOCs for which there is no other, and of
+ * other processes. */
+typedef void (*ebpfMonQueryPayerFn)(void *arg, uint32_t iocId, unsigned payer, double stepped);
 
 #define CHECK_NS (2 * EBPFMON_SECOND_NS) /* look whether the IOC has loaded or unloaded a file */
 #define KNOWN_MAX 4096 /* places; then the IOC is entered anew */
@@ -155,7 +161,7 @@ static int addSite(ebpfMonQueryIocs *q, const Followed *f, const ebpfMonFunction
     return ebpfMonQueryProgramsAddSite(q->programs, f->ioc.pid, places->place[n].address, &site);
 }
 
-/* Nonzero: a probe at one of the places would do harm (probe/nopTrial.h), and "why" names it. Then none gets a probe,
+/* Nonzero: a probe at one of the places would do harm (probe/childTrial.h), and "why" names it. Then none gets a probe,
  * because without that place the counts would be wrong. */
 static int hasHarmfulPlace(const ebpfMonFunctionPlaces *places, char *why, size_t size)
 {
@@ -343,7 +349,7 @@ unsigned ebpfMonQueryIocsCount(const ebpfMonQueryIocs *q, double *stepped)
     return on;
 }
 
-void ebpfMonQueryIocsListPayers(const ebpfMonQueryIocs *q, ebpfMonQueryPayerFn each, void *arg)
+static void listQueryIocsPayers(const ebpfMonQueryIocs *q, ebpfMonQueryPayerFn each, void *arg)
 {
     for (const ebpfMonFollowedIoc *ioc = ebpfMonFollowedIocsGetFirst(q->iocs); ioc; ioc = ioc->next) {
         const Followed *f = (const Followed *)ioc;
@@ -356,4 +362,106 @@ void ebpfMonQueryIocsListPayers(const ebpfMonQueryIocs *q, ebpfMonQueryPayerFn e
 const char *ebpfMonQueryIocsGetTrouble(const ebpfMonQueryIocs *q)
 {
     return q->trouble;
+}
+
+/* --- cost --- */
+
+typedef struct {
+    uint32_t iocId;   /* who pays now; 0: nobody, or all other processes */
+    double   stepped; /* part of its probes that the kernel single-steps */
+    double   cost;    /* at the last look */
+    struct ebpfMonQueryCounts counts; /* at the last look. They go on if another IOC gets this number */
+} Payer;
+
+struct ebpfMonQueryCost {
+    const ebpfMonQueryOrder *order;
+    Payer payer[EBPFMON_QUERY_PAYERS];
+    unsigned used; /* payers that have been used so far; number 0 always is */
+};
+
+ebpfMonQueryCost *ebpfMonQueryCostNew(const ebpfMonQueryOrder *order)
+{
+    ebpfMonQueryCost *c = calloc(1, sizeof(*c));
+
+    if (c) {
+        c->order = order;
+        c->used = 1;
+    }
+    return c;
+}
+
+void ebpfMonQueryCostFree(ebpfMonQueryCost *c)
+{
+    free(c);
+}
+
+/* Returns the time (ns) that a trap takes from the IOC, without the program. Tracepoints and the profile have no
+ * trap. *record: the time of a trap at dbProcess, where each call has two traps, at entry and return. */
+static double getTrapCost(const ebpfMonQueryOrder *order, const ebpfMonCosts *costs, double stepped, double *record)
+{
+    double entry = costs->entryNs + stepped * (costs->steppedNs - costs->entryNs);
+
+    *record = (entry + costs->returnNs) / 2;
+    switch (order->source) {
+    case ebpfMonQueryAtEntry: case ebpfMonQueryUsdt: return entry;
+    case ebpfMonQueryAtReturn: return entry + costs->returnNs;
+    case ebpfMonQueryCall:     return *record;
+    default:                   return 0;
+    }
+}
+
+static void notePayer(void *arg, uint32_t iocId, unsigned payer, double stepped)
+{
+    ebpfMonQueryCost *c = arg;
+
+    c->payer[payer].stepped = stepped;
+    if (payer)
+        c->payer[payer].iocId = iocId;
+    if (payer >= c->used)
+        c->used = payer + 1;
+}
+
+static void addCounts(struct ebpfMonQueryCounts *sum, const struct ebpfMonQueryCounts *more)
+{
+    sum->runs += more->runs;
+    sum->ns += more->ns;
+    sum->passed += more->passed;
+    sum->full += more->full;
+    sum->unsent += more->unsent;
+    sum->faults += more->faults;
+    sum->lost += more->lost;
+    sum->records += more->records;
+}
+
+double ebpfMonQueryCostLook(ebpfMonQueryCost *c, ebpfMonQueryPrograms *programs, const ebpfMonQueryIocs *iocs,
+                            const ebpfMonCosts *costs, double seconds, struct ebpfMonQueryCounts *sum)
+{
+    double all = 0;
+
+    for (unsigned i = 0; i < c->used; i++)
+        c->payer[i].iocId = 0;
+    listQueryIocsPayers(iocs, notePayer, c);
+    memset(sum, 0, sizeof(*sum));
+    for (unsigned i = 0; i < c->used; i++) {
+        Payer *p = &c->payer[i];
+        double record, trap = getTrapCost(c->order, costs, p->stepped, &record);
+        struct ebpfMonQueryCounts now;
+
+        ebpfMonQueryProgramsReadCounts(programs, i, &now);
+        p->cost = seconds <= 0 ? 0 : 100 / (seconds * 1e9) *
+                  ((double)(now.runs - p->counts.runs) * trap + (double)(now.records - p->counts.records) * record +
+                   (double)(now.ns - p->counts.ns));
+        p->counts = now;
+        addCounts(sum, &now);
+        all += p->cost;
+    }
+    return all;
+}
+
+double ebpfMonQueryCostOfIoc(const ebpfMonQueryCost *c, uint32_t iocId)
+{
+    for (unsigned i = 1; i < c->used; i++)
+        if (c->payer[i].iocId == iocId)
+            return c->payer[i].cost;
+    return 0;
 }

@@ -3,7 +3,10 @@
 #ifndef EBPFMON_QUERYIOCS_H
 #define EBPFMON_QUERYIOCS_H
 
+#include <stdint.h>
 #include "common/worker.h"
+#include "probe/calibrate.h"
+#include "probe/queryPrograms.h"
 #include "query/queryKeyText.h"
 #include "query/querySpec.h"
 #include "watch/target.h"
@@ -26,14 +29,26 @@ void ebpfMonQueryIocsFollow(ebpfMonQueryIocs *iocs, ebpfMonTargets *targets, ebp
  * 1. */
 unsigned ebpfMonQueryIocsCount(const ebpfMonQueryIocs *iocs, double *stepped);
 
-/* Calls "each" for each IOC at which the query looks: the number under which the kernel part counts what it pays, and
- * the part of its probes that the kernel single-steps. 0 is the number of all IOCs for which there is no other, and of
- * other processes. */
-typedef void (*ebpfMonQueryPayerFn)(void *arg, uint32_t iocId, unsigned payer, double stepped);
-void ebpfMonQueryIocsListPayers(const ebpfMonQueryIocs *iocs, ebpfMonQueryPayerFn each, void *arg);
-
 /* The name of an IOC at which the query cannot look, and the reason. "": there is none. Valid until the next call of
  * Follow. */
 const char *ebpfMonQueryIocsGetTrouble(const ebpfMonQueryIocs *iocs);
+
+/* --- cost ---
+ *
+ * What a running query takes: from each IOC, and in all. Percent of one core. The query thread only.
+ */
+
+typedef struct ebpfMonQueryCost ebpfMonQueryCost;
+
+ebpfMonQueryCost *ebpfMonQueryCostNew(const ebpfMonQueryOrder *order); /* NULL without memory */
+void ebpfMonQueryCostFree(ebpfMonQueryCost *cost);                     /* NULL does no harm */
+
+/* Reads the counters of the programs. *sum: of all processes, since the query began. "seconds": since the last call.
+ * Returns the cost in these seconds, of all IOCs and other processes. */
+double ebpfMonQueryCostLook(ebpfMonQueryCost *cost, ebpfMonQueryPrograms *programs, const ebpfMonQueryIocs *iocs,
+                            const ebpfMonCosts *costs, double seconds, struct ebpfMonQueryCounts *sum);
+
+/* What this IOC paid at the last look. 0: the query does not look at it. */
+double ebpfMonQueryCostOfIoc(const ebpfMonQueryCost *cost, uint32_t iocId);
 
 #endif

@@ -4,9 +4,21 @@
 #define EBPFMON_QUERYKEYTEXT_H
 
 #include "ebpfMonQuery.h"
-#include "query/queryLocks.h"
-#include "query/querySites.h"
+#include "query/queryCells.h"
 #include "watch/target.h"
+
+/* --- names of locks ---
+ *
+ * The names of locks in keys of a query. The mutexes of an IOC are read from its memory when a lock is not known; for
+ * large IOCs this takes some 0.1 s, so they are not read again at once. The query thread only.
+ */
+
+typedef struct ebpfMonQueryLocks ebpfMonQueryLocks;
+
+ebpfMonQueryLocks *ebpfMonQueryLocksNew(ebpfMonTargets *targets); /* NULL without memory */
+void ebpfMonQueryLocksFree(ebpfMonQueryLocks *locks); /* NULL does no harm */
+
+/* --- keys --- */
 
 /* A place in an IOC that has a probe, and the name of the function there. */
 typedef struct {

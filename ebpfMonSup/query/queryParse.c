@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads a query, and the file of queries. documentation/use/queries.schema.json describes the format. */
 #include <ctype.h>
+#include <epicsString.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <epicsString.h>
-
 #include "common/jsonPlace.h"
-#include "probe/querySizes.h"
+#include "common/files.h"
+#include "probe/queryOrder.h"
+#include "query/querySpec.h"
 #include "query/queryParser.h"
+
+/* --- the specification --- */
+
+/* Reads a query, and the file of queries. documentation/use/queries.schema.json describes the format. */
 
 #define KEYS_MOST    16384
 #define SAMPLE_MOST  1000000
@@ -356,5 +360,29 @@ ebpfMonQuerySet *ebpfMonQueryParse(const char *file, const char *text, size_t le
     if (!set)
         ebpfMonJsonFormatPlace(file, text, length, p.at, p.why, why, size);
     ebpfMonQueryJsonFree(json);
+    return set;
+}
+
+/* --- a file --- */
+
+#define FILE_MAX (1024u * 1024u)
+
+ebpfMonQuerySet *ebpfMonQueryFileRead(const char *file, char *path, char *why, size_t size)
+{
+    ebpfMonQuerySet *set;
+    size_t length;
+    char *text;
+
+    if (!file || !file[0]) {
+        snprintf(why, size, "give the name of a file: ebpfMonQueryLoad \"FILE\"");
+        return NULL;
+    }
+    text = ebpfMonWholeFileRead(file, FILE_MAX, &length, why, size);
+    if (!text)
+        return NULL;
+    if (!realpath(file, path))
+        snprintf(path, PATH_MAX, "%s", file);
+    set = ebpfMonQueryParse(file, text, length, why, size);
+    free(text);
     return set;
 }

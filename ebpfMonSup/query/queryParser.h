@@ -4,6 +4,7 @@
 #ifndef EBPFMON_QUERYPARSER_H
 #define EBPFMON_QUERYPARSER_H
 
+#include <stddef.h>
 #include "query/queryJson.h"
 #include "query/querySpec.h"
 

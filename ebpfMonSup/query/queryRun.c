@@ -6,11 +6,8 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "query/queryCost.h"
-#include "query/queryEvents.h"
-#include "query/queryHeat.h"
+#include "query/queryCells.h"
 #include "query/queryIocs.h"
-#include "query/queryPuts.h"
 #include "query/queryRows.h"
 #include "query/queryRun.h"
 #include "query/queryStacks.h"

@@ -52,6 +52,10 @@ typedef struct {
  * to do". Any thread. */
 ebpfMonQuerySet *ebpfMonQueryParse(const char *file, const char *text, size_t length, char *why, size_t size);
 
+/* Reads all queries of the file; the caller frees the set by free(). "path" (PATH_MAX bytes) gets the full name of
+ * the file. NULL: "why" says what is wrong and what to do. */
+ebpfMonQuerySet *ebpfMonQueryFileRead(const char *file, char *path, char *why, size_t size);
+
 /* --- Kinds of fields; nonzero: the field is of this kind --- */
 
 static inline int ebpfMonQueryIsText(const struct ebpfMonQueryField *f)
@@ -95,7 +99,7 @@ static inline int ebpfMonQueryHasValue(const ebpfMonQuerySpec *spec)
     return spec->perPut || spec->order.plan.value.what != EBPFMON_QUERY_NOTHING;
 }
 
-/* One of the keys is the site (querySites.h). */
+/* One of the keys is the site (queryCells.h). */
 static inline int ebpfMonQueryHasSite(const struct ebpfMonQueryPlan *plan)
 {
     for (unsigned i = 0; i < plan->keys; i++)

@@ -3,13 +3,99 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "code/kernelNames.h"
-#include "code/stackFold.h"
+#include "code/stack.h"
 #include "common/array.h"
 #include "common/clock.h"
 #include "common/text.h"
 #include "query/queryStacks.h"
+
+/* --- the kernel's names --- */
+
+/* Names of the kernel's functions, from /proc/kallsyms: some 7 MB. One thread at a time. */
+
+typedef struct ebpfMonKernelNames ebpfMonKernelNames;
+
+typedef struct {
+    uint64_t address;
+    size_t   name; /* where it begins in "text" */
+} Function;
+
+struct ebpfMonKernelNames {
+    Function *function; /* by address */
+    size_t    count, room;
+    char     *text;
+    size_t    used, textRoom;
+};
+
+static int compareAddresses(const void *a, const void *b)
+{
+    uint64_t x = ((const Function *)a)->address, y = ((const Function *)b)->address;
+
+    return (x > y) - (x < y);
+}
+
+/* 0, or -1: no memory. */
+static int addFunction(ebpfMonKernelNames *n, uint64_t address, const char *name)
+{
+    size_t size = strlen(name) + 1;
+
+    if (ebpfMonArrayGrow(&n->function, &n->room, n->count + 1, 1 << 16, sizeof(*n->function)) ||
+        ebpfMonArrayGrow(&n->text, &n->textRoom, n->used + size, 1 << 20, 1))
+        return -1;
+    n->function[n->count++] = (Function){ address, n->used };
+    memcpy(n->text + n->used, name, size);
+    n->used += size;
+    return 0;
+}
+
+static void freeKernelNames(ebpfMonKernelNames *n)
+{
+    if (!n)
+        return;
+    free(n->function);
+    free(n->text);
+    free(n);
+}
+
+static ebpfMonKernelNames *readKernelNames(void)
+{
+    ebpfMonKernelNames *n = calloc(1, sizeof(*n));
+    FILE *f = n ? fopen("/proc/kallsyms", "re") : NULL;
+    char line[512], name[256], type;
+    uint64_t address;
+
+    while (f && fgets(line, sizeof(line), f))
+        /* without CAP_SYSLOG all addresses are 0 */
+        if (sscanf(line, "%" SCNx64 " %c %255s", &address, &type, name) == 3 && address && strchr("tTwW", type) &&
+            addFunction(n, address, name))
+            break;
+    if (f)
+        fclose(f);
+    if (n && n->count) {
+        qsort(n->function, n->count, sizeof(*n->function), compareAddresses);
+        return n;
+    }
+    freeKernelNames(n);
+    return NULL;
+}
+
+/* The function that an address lies in; "kernel": not known. */
+static const char *findKernelNames(const ebpfMonKernelNames *n, uint64_t address)
+{
+    size_t low = 0, high = n ? n->count : 0;
+
+    while (low < high) { /* the first one behind it */
+        size_t middle = low + (high - low) / 2;
+
+        if (n->function[middle].address <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? n->text + n->function[low - 1].name : "kernel";
+}
+
+/* --- stacks --- */
 
 _Static_assert(sizeof(((ebpfMonStackCopy *)0)->ret) == sizeof(((struct ebpfMonQueryEvent *)0)->ret) &&
                EBPFMON_FOLD_REGS == EBPFMON_QUERY_REGS, "an event is copied as it is");
@@ -78,7 +164,7 @@ void ebpfMonQueryStacksFree(ebpfMonQueryStacks *s)
     for (size_t i = 0; i < s->lines; i++)
         free(s->line[i].text);
     free(s->line);
-    ebpfMonKernelNamesFree(s->kernel);
+    freeKernelNames(s->kernel);
     free(s);
 }
 
@@ -120,7 +206,7 @@ static uint32_t countOwn(const ebpfMonKernelNames *names, const uint64_t *addres
 
     for (uint32_t i = 0; i < count && i < OWN_MAX; i++)
         for (size_t f = 0; f < sizeof(front) / sizeof(front[0]); f++)
-            if (strncmp(ebpfMonKernelNamesFind(names, address[i]), front[f], strlen(front[f])) == 0)
+            if (strncmp(findKernelNames(names, address[i]), front[f], strlen(front[f])) == 0)
                 own = i + 1;
     return own;
 }
@@ -129,7 +215,7 @@ static uint32_t countOwn(const ebpfMonKernelNames *names, const uint64_t *addres
 static void addKernel(ebpfMonQueryStacks *s, const uint64_t *address, uint32_t count, char *line, size_t size)
 {
     if (count && !s->hasReadKernel) {
-        s->kernel = ebpfMonKernelNamesRead();
+        s->kernel = readKernelNames();
         s->hasReadKernel = 1;
     }
     if (count > EBPFMON_QUERY_KERNEL)
@@ -137,7 +223,7 @@ static void addKernel(ebpfMonQueryStacks *s, const uint64_t *address, uint32_t c
     for (uint32_t i = count, own = countOwn(s->kernel, address, count); i-- > own;) {
         size_t used = strlen(line);
 
-        snprintf(line + used, size - used, ";%s_[k]", ebpfMonKernelNamesFind(s->kernel, address[i]));
+        snprintf(line + used, size - used, ";%s_[k]", findKernelNames(s->kernel, address[i]));
     }
 }
 

@@ -4,6 +4,7 @@
 #ifndef EBPFMON_QUERYSTACKS_H
 #define EBPFMON_QUERYSTACKS_H
 
+#include <stdint.h>
 #include "query/queryKeyText.h"
 #include "query/querySpec.h"
 

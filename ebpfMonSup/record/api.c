@@ -12,7 +12,7 @@
 #include "ebpfMon.h"
 #include "model/published.h"
 #include "model/ops.h"
-#include "rules/rulesFile.h"
+#include "rules/rules.h"
 #include "record/filterSub.h"
 #include "record/shellCommand.h"
 

@@ -19,7 +19,7 @@
 #include "model/filter.h"
 #include "model/published.h"
 #include "model/ops.h"
-#include "rules/rulesFile.h"
+#include "rules/rules.h"
 
 #define DONE_NO_CONVERT 2 /* bo: do not set VAL from RVAL */
 

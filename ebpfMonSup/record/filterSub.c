@@ -23,7 +23,7 @@
 #include <registryFunction.h>
 
 #include "common/clock.h"
-#include "common/lazyMutex.h"
+#include "common/worker.h"
 #include "model/ops.h"
 #include "model/put.h"
 #include "record/filterSub.h"

@@ -14,7 +14,7 @@
 #include "common/serviceManager.h"
 #include "ebpfMon.h"
 #include "model/ops.h"
-#include "rules/rulesFile.h"
+#include "rules/rules.h"
 
 static int signalPipe[2] = { -1, -1 }; /* static because a signal handler has no context. Set before the first signal */
 

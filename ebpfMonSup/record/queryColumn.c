@@ -16,8 +16,8 @@
 #include <link.h>
 #include <recGbl.h>
 
-#include "common/lazyMutex.h"
 #include "common/text.h"
+#include "common/worker.h"
 #include "model/ops.h"
 #include "record/queryColumn.h"
 

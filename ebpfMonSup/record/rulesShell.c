@@ -9,7 +9,6 @@
 #include "model/ops.h"
 #include "model/published.h"
 #include "rules/rules.h"
-#include "rules/rulesFile.h"
 #include "record/shell.h"
 #include "record/shellCommand.h"
 

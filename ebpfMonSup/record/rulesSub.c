@@ -29,7 +29,7 @@
 
 #include "model/ops.h"
 #include "model/published.h"
-#include "rules/rulesFile.h"
+#include "rules/rules.h"
 
 #define TEXT_SIZE 512
 

@@ -3,7 +3,7 @@
 
 #include <cantProceed.h>
 #include <errlog.h>
-#include "model/level.h"
+#include "model/filter.h"
 #include "record/shellCommand.h"
 
 void ebpfMonShellRegisterCommands(const ebpfMonShellCommand *commands, unsigned count)

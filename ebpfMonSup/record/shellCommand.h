@@ -7,7 +7,7 @@
 #include <iocsh.h>
 
 #include "model/filter.h"
-#include "model/monitorOps.h"
+#include "model/ops.h"
 
 #define EBPFMON_COMMAND_ARGS 10
 #define EBPFMON_NO_ARGS {{NULL, iocshArgInt}}

@@ -4,6 +4,7 @@
 #ifndef EBPFMON_RULES_H
 #define EBPFMON_RULES_H
 
+#include <stddef.h>
 #include "model/published.h"
 #include "rules/ruleSet.h"
 
@@ -21,12 +22,6 @@ void ebpfMonRulesJudge(ebpfMonRules *rules, ebpfMonPut *put);
  * every put is expected. */
 void ebpfMonRulesSet(ebpfMonRules *rules, ebpfMonRuleSet *set);
 
-/* Files are loaded one at a time, so the rules of the last load stay in force. Begin waits while another thread loads a
- * file. It returns the name of the file to load again ("": none), which the caller may change until it calls End. */
-#define EBPFMON_RULES_FILE_SIZE sizeof(((ebpfMonPublished *)0)->rules.file)
-char *ebpfMonRulesBeginLoad(ebpfMonRules *rules);
-void ebpfMonRulesEndLoad(ebpfMonRules *rules);
-
 typedef struct {
     char     name[EBPFMON_RULE_NAME];
     uint64_t judged, bad;
@@ -35,5 +30,21 @@ typedef struct {
 /* Writes how often each rule decided, for at most "most" rules. The last element is the default; its name is empty.
  * Returns the number of elements; 0: no rules are in force. */
 unsigned ebpfMonRulesGetCounts(ebpfMonRules *rules, ebpfMonRuleCount *counts, unsigned most);
+
+/* --- loading a file ---
+ *
+ * Loads the rules file. Either all its rules come into force, or the file is refused and the old rules stay in
+ * force.
+ */
+
+/* Checks a file without loading it. 0: *rules is the number of rules. -1: the file is wrong. "text" tells the
+ * operator the result. Any thread; it may take as long as the file system. */
+int ebpfMonRulesFileCheck(const char *file, unsigned *rules, char *text, size_t size);
+
+/* Loads a file; NULL or "": the last one again, of those that exist; if no rules are in force, the last name. 0: its
+ * rules are in force. -1: the file is refused, none was named yet, or "rules" is NULL because this IOC has no monitor.
+ * "text" tells the operator the result; that of a file is also published. Any thread; it may take as long as the file
+ * system. */
+int ebpfMonRulesFileLoad(ebpfMonRules *rules, const char *file, char *text, size_t size);
 
 #endif

@@ -5,6 +5,8 @@
 #define EBPFMON_RULESPARSE_H
 
 #include <stddef.h>
+#include <stdint.h>
+#include <yajl_parse.h>
 #include "rules/ruleSet.h"
 
 /* Returns a new set, which the caller frees or puts in force. NULL: "why" has "file:line:column: reason. What to

@@ -17,7 +17,30 @@
 #ifndef EBPFMON_SEARCH_H
 #define EBPFMON_SEARCH_H
 
-#include "search/searchHost.h"
+#include <epicsMutex.h>
+#include <stdint.h>
+#include "model/published.h"
+#include "search/keyTable.h"
+#include "wire/wireEvent.h"
+
+/* --- hosts ---
+ *
+ * The hosts that search and answer, and how many entries the tables have.
+ */
+
+#define EBPFMON_SEARCH_NAMES   8192
+#define EBPFMON_SEARCH_CLIENTS 1024
+#define EBPFMON_SEARCH_SERVERS 1024
+#define EBPFMON_SEARCH_FORGET  600000000000u /* ns without a search or beacon, after which an entry is removed */
+
+typedef enum { ebpfMonSearchCa, ebpfMonSearchPva } ebpfMonSearchProtocol;
+
+typedef struct {
+    uint32_t addr;
+    uint16_t port;
+} ebpfMonSearchHost;
+
+/* --- searches, answers and beacons --- */
 
 typedef struct ebpfMonSearch ebpfMonSearch;
 
@@ -43,5 +66,13 @@ void ebpfMonSearchAddBeacon(ebpfMonSearch *search, uint64_t time, ebpfMonSearchP
 /* Sets the published rates and lists. "seconds": the time since the last call, for the rates. Takes the lock of the
  * published values under its own; the caller notifies the group ebpfMonGroupSearch afterwards. */
 void ebpfMonSearchPublish(ebpfMonSearch *search, uint64_t time, double seconds);
+
+/* --- packets ---
+ *
+ * Adds the searches, answers and beacons that wire/ found in packets. No state; any thread.
+ */
+
+/* Nonzero: the event was a search, an answer or a beacon, and was added. 0: the event is of another kind. */
+int ebpfMonSearchAddPacket(ebpfMonSearch *search, const ebpfMonWireEvent *ev);
 
 #endif

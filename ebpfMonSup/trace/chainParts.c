@@ -3,9 +3,8 @@
 #include <string.h>
 
 #include "trace/chainParts.h"
-#include "trace/traceChain.h"
+#include "trace/trace.h"
 #include "model/losses.h"
-#include "trace/stamp.h"
 
 #define CLOCKS_NS   20000 /* the difference between two readings of two clocks is less than this */
 #define LATE_CHAINS 10    /* in a row: the IOC's clock is late */

@@ -9,7 +9,7 @@
 #define EBPFMON_HANDOVERS_H
 
 #include "ebpfMonEvent.h"
-#include "model/chainId.h"
+#include "model/put.h"
 
 typedef struct ebpfMonHandOvers ebpfMonHandOvers;
 

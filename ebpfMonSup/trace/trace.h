@@ -3,11 +3,64 @@
 #ifndef EBPFMON_TRACE_H
 #define EBPFMON_TRACE_H
 
+#include <epicsTime.h>
+#include <stdint.h>
 #include "ebpfMonEvent.h"
+#include "model/put.h"
 #include "put/finishedPut.h"
 #include "trace/cpLinkSources.h"
-#include "trace/traceChain.h"
 #include "watch/target.h"
+
+/* --- time stamps ---
+ *
+ * The time stamp of a record (dbCommon.time) as the kernel part reads it, as one number.
+ */
+
+/* ns since 1970, UTC. "stamp": seconds since 1990 in the low 32 bits, nanoseconds in the high ones (epicsTimeStamp). */
+static inline int64_t ebpfMonStampToUnix(uint64_t stamp)
+{
+    return (int64_t)(((stamp & 0xffffffff) + POSIX_TIME_AT_EPICS_EPOCH) * 1000000000u + (stamp >> 32));
+}
+
+/* --- a chain ---
+ *
+ * One chain of a trace; users see it as a step. Event thread only.
+ */
+
+#define EBPFMON_CHAIN_RECORDS 2048 /* of one chain that are kept */
+
+/* Records are given by their index in the catalogue. */
+typedef struct ebpfMonTraceChain {
+    struct ebpfMonTraceChain *next; /* of the same trace, in the order in which their events came */
+    struct ebpfMonTraceChain *nextOfHash; /* traces.c sets it */
+    struct ebpfMonTrace *trace; /* that it is a part of; NULL: not yet */
+    struct ebpfMonChain chain;  /* rootSlot is an index; async and outer are 1 + index, 0: none */
+    ebpfMonChainId source;      /* the chain that handed it over, as a callback or for scanOnce; iocId 0: none */
+    uint32_t sourceRoot;        /* 1 + index of the root of that chain; 0: not known */
+    uint64_t delay;             /* ns that the callback was to wait before it came into its queue */
+    uint32_t count;
+    struct ebpfMonChainRec rec[]; /* in the order of their time stamps; slot is an index */
+} ebpfMonTraceChain;
+
+ebpfMonChainId ebpfMonTraceChainGetId(const ebpfMonTraceChain *c);
+
+/* The chain that began the root of "c", if "c" completes an asynchronous root; "begin" 0: it does not. */
+ebpfMonChainId ebpfMonTraceChainGetBeginner(const ebpfMonTraceChain *c);
+
+/* Copies a chain as the kernel part reports it, with slots; "rec" in any order. NULL without memory; free() ends it. */
+ebpfMonTraceChain *ebpfMonTraceChainNew(const ebpfMonTarget *t, const struct ebpfMonChain *chain,
+                                        const struct ebpfMonChainRec *rec, uint32_t count);
+
+/* A hand-over led to the chain. */
+void ebpfMonTraceChainSetSource(const ebpfMonTarget *t, ebpfMonTraceChain *c, const struct ebpfMonHandOver *from);
+
+/* Nonzero: it completes a record that "source" left processing. */
+int ebpfMonTraceChainCompletes(const ebpfMonTraceChain *c, const ebpfMonTraceChain *source);
+
+/* Nonzero: "source" handed it over. */
+int ebpfMonTraceChainIsHandedOverBy(const ebpfMonTraceChain *c, const ebpfMonTraceChain *source);
+
+/* --- a trace --- */
 
 #define EBPFMON_TRACE_CHAINS 64 /* of one trace; each may have been caused by the one before */
 #define EBPFMON_TRACE_ASYNC  32 /* records of one trace that process asynchronously at the same time */
@@ -33,7 +86,7 @@ typedef struct ebpfMonTrace {
     uint64_t putId;
     ebpfMonCpLink *cpLink; /* a CP link caused it, and the chain behind that is not known yet; else NULL */
     uint64_t causeSeen;    /* monotonic ns: the chain that caused it was under way, or missing for the first time; 0:
-                            * never (traceCauses.c) */
+                            * never (traces.c) */
 
     /* its cause, and its id */
     ebpfMonCpLinkSource source; /* of a CP link; chain.iocId 0: none */

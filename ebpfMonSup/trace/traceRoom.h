@@ -4,7 +4,6 @@
 #define EBPFMON_TRACEROOM_H
 
 #include "trace/chainParts.h"
-#include "trace/putSpans.h"
 #include "trace/traceSpans.h"
 
 /* What the room needs of others. They stay the caller's. */
@@ -18,7 +17,7 @@ typedef struct {
     int  (*finished)(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace, uint64_t unixOffset);
     /* Nonzero: "finished" will print this trace as text. Threads and lock as above. */
     int  (*isPrinted)(void *arg, ebpfMonTarget *t, const ebpfMonTrace *trace);
-    ebpfMonEachThreadFn eachThread; /* as in ebpfMonTraceCauses. Event thread */
+    ebpfMonEachThreadFn eachThread; /* as in traces.h. Event thread */
     uint64_t (*countLost)(void *arg); /* events that were lost so far. Event thread; called for each trace */
     void  *arg;
 } ebpfMonTraceRoomUses;

@@ -1,15 +1,311 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <alarm.h>
+#include <alarmString.h>
+#include <arpa/inet.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <alarm.h>
-#include <alarmString.h>
-
+#include "common/clock.h"
+#include "host/peerText.h"
 #include "host/syscallName.h"
-#include "trace/spanId.h"
 #include "trace/traceSpans.h"
 #include "trace/traceWords.h"
+
+/* --- ids --- */
+
+/* What a number is for: ids of one kind are never those of another. */
+enum { traceHigh = 1, traceLow, messageSpan, chainHigh, chainLow, chainSpan };
+
+/* splitmix64's finalizer: each bit of the input changes half of the output. */
+static uint64_t mixBits(uint64_t x)
+{
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+    return x ^ x >> 31;
+}
+
+/* All 0 is no id (W3C Trace Context). */
+static void storeId(uint8_t *to, uint64_t x)
+{
+    if (!x)
+        x = 1;
+    for (int i = 0; i < 8; i++)
+        to[i] = (uint8_t)(x >> (56 - 8 * i));
+}
+
+/* Network byte order to a number, so that machines of either byte order come to the same one. */
+static uint64_t readNetwork(const void *at, unsigned size)
+{
+    const uint8_t *b = at;
+    uint64_t x = 0;
+
+    while (size-- > 0)
+        x = x << 8 | *b++;
+    return x;
+}
+
+static uint64_t hashMessage(int what, const struct ebpfMonPeer *p, uint32_t seq)
+{
+    uint64_t h = mixBits((uint64_t)what + 0x9e3779b97f4a7c15ull);
+
+    h = mixBits(h ^ (readNetwork(&p->addr, 4) << 32 | readNetwork(&p->saddr, 4)));
+    return mixBits(h ^ (readNetwork(&p->port, 2) << 48 | readNetwork(&p->sport, 2) << 32 | seq));
+}
+
+void ebpfMonMessageGetTraceId(const struct ebpfMonPeer *peer, uint32_t seq, uint8_t trace[16])
+{
+    storeId(trace, hashMessage(traceHigh, peer, seq));
+    storeId(trace + 8, hashMessage(traceLow, peer, seq));
+}
+
+void ebpfMonMessageGetSpanId(const struct ebpfMonPeer *peer, uint32_t seq, uint8_t span[8])
+{
+    storeId(span, hashMessage(messageSpan, peer, seq));
+}
+
+static uint64_t hashChain(int what, uint64_t salt, const ebpfMonChainId *c, uint32_t part)
+{
+    uint64_t h = mixBits(salt + (uint64_t)what * 0x9e3779b97f4a7c15ull);
+
+    h = mixBits(h ^ ((uint64_t)c->iocId << 32 | c->tid));
+    h = mixBits(h ^ c->begin);
+    return mixBits(h ^ part);
+}
+
+void ebpfMonChainGetTraceId(uint64_t salt, const ebpfMonChainId *chain, uint8_t trace[16])
+{
+    storeId(trace, hashChain(chainHigh, salt, chain, 0));
+    storeId(trace + 8, hashChain(chainLow, salt, chain, 0));
+}
+
+void ebpfMonChainGetSpanId(uint64_t salt, const ebpfMonChainId *chain, uint32_t part, uint8_t span[8])
+{
+    storeId(span, hashChain(chainSpan, salt, chain, part));
+}
+
+/* --- what all spans have --- */
+
+/* Begins a span of kind internal, without parent, service and times. */
+static void beginSpan(ebpfMonSpan *s, const uint8_t trace[16], const char *name)
+{
+    memset(s, 0, offsetof(ebpfMonSpan, attribute)); /* the attributes are large; their number says which are valid */
+    memcpy(s->trace, trace, sizeof(s->trace));
+    s->kind = ebpfMonSpanInternal;
+    snprintf(s->name, sizeof(s->name), "%s", name);
+}
+
+/* Sets its service: the IOC. Under ebpfMonTargetsLock. */
+static void setSpanIoc(ebpfMonSpan *s, const ebpfMonTarget *t)
+{
+    snprintf(s->service.name, sizeof(s->service.name), "%s", t->name);
+    snprintf(s->service.version, sizeof(s->service.version), "%s", t->version);
+    s->service.pid = (uint32_t)t->pid;
+}
+
+/* Sets its service: a program on this host; an IOC that we watch by its name. Under ebpfMonTargetsLock. */
+static void setSpanProgram(ebpfMonSpan *s, ebpfMonTargets *targets, uint32_t pid, const char *command)
+{
+    const ebpfMonTarget *t = ebpfMonTargetsFindByPid(targets, (pid_t)pid);
+
+    if (t) {
+        setSpanIoc(s, t);
+        return;
+    }
+    snprintf(s->service.name, sizeof(s->service.name), "%s", command);
+    s->service.pid = pid;
+}
+
+/* Adds both ends of a connection: if its addresses are translated on the way, a user can find the other end only by
+ * them. */
+static void addSpanConnection(ebpfMonSpan *s, const struct ebpfMonPeer *peer)
+{
+    char text[EBPFMON_PEERTEXT_SIZE];
+
+    ebpfMonPeerTextAddress(peer->addr, peer->addr6, text, sizeof(text));
+    ebpfMonSpanAddText(s, "client.address", text);
+    ebpfMonSpanAddInteger(s, "client.port", ntohs(peer->port));
+    ebpfMonPeerTextAddress(peer->saddr, peer->saddr6, text, sizeof(text));
+    ebpfMonSpanAddText(s, "server.address", text);
+    ebpfMonSpanAddInteger(s, "server.port", ntohs(peer->sport));
+}
+
+/* Makes it the span of a put as its client sees it, with the id of its message ("seq": TCP sequence number). "from":
+ * the client wrote, "to": the message was seen; ns since 1970. */
+static void setSpanClient(ebpfMonSpan *s, const struct ebpfMonPeer *peer, uint32_t seq, const char *channel,
+                          uint64_t from, uint64_t to)
+{
+    s->kind = ebpfMonSpanClient;
+    ebpfMonMessageGetSpanId(peer, seq, s->id);
+    s->start = from;
+    s->end = to > from ? to : from;
+    ebpfMonSpanAddText(s, "epics.pv", channel);
+    addSpanConnection(s, peer);
+}
+
+/* --- puts to servers that are not watched --- */
+
+#define RATE 500 /* a second */
+
+struct ebpfMonPutSpans {
+    ebpfMonTargets *targets;
+    ebpfMonSpanSink sink;
+    uint64_t second; /* monotonic ns: begin of the second that is counted */
+    unsigned count;  /* in it */
+    ebpfMonSpan span; /* that is made; large */
+};
+
+ebpfMonPutSpans *ebpfMonPutSpansNew(ebpfMonTargets *targets, const ebpfMonSpanSink *sink)
+{
+    ebpfMonPutSpans *x = calloc(1, sizeof(*x));
+
+    if (x) {
+        x->targets = targets;
+        x->sink = *sink;
+    }
+    return x;
+}
+
+void ebpfMonPutSpansFree(ebpfMonPutSpans *x)
+{
+    free(x);
+}
+
+void ebpfMonPutSpansExport(ebpfMonPutSpans *x, const ebpfMonPut *put, const struct ebpfMonPeer *peer, uint32_t seq,
+                           uint64_t at, uint64_t unixOffset)
+{
+    char name[sizeof(x->span.name)];
+    uint8_t id[16];
+
+    if (!x->sink.isWanted(x->sink.arg))
+        return;
+    if (at - x->second >= EBPFMON_SECOND_NS) {
+        x->second = at;
+        x->count = 0;
+    }
+    if (x->count++ >= RATE)
+        return;
+    ebpfMonMessageGetTraceId(peer, seq, id);
+    snprintf(name, sizeof(name), "put %.80s", put->pv);
+    beginSpan(&x->span, id, name);
+    ebpfMonTargetsLock(x->targets);
+    setSpanProgram(&x->span, x->targets, put->peerPid, put->command);
+    ebpfMonTargetsUnlock(x->targets);
+    ebpfMonSpanAddText(&x->span, "user.name", put->user);
+    setSpanClient(&x->span, peer, seq, put->pv, at + unixOffset, at + unixOffset);
+    x->sink.add(x->sink.arg, &x->span);
+}
+
+/* --- ids of traces --- */
+
+#define DEPTH    8 /* traces of which each caused the next while all are open */
+
+struct ebpfMonTraceIds {
+    uint64_t salt;
+    ebpfMonTraces *traces;
+    ebpfMonLinkMessages *messages;
+};
+
+ebpfMonTraceIds *ebpfMonTraceIdsNew(uint64_t salt, ebpfMonTraces *traces, ebpfMonLinkMessages *messages)
+{
+    ebpfMonTraceIds *ids = calloc(1, sizeof(*ids));
+
+    if (!ids)
+        return NULL;
+    ids->salt = salt;
+    ids->traces = traces;
+    ids->messages = messages;
+    return ids;
+}
+
+void ebpfMonTraceIdsFree(ebpfMonTraceIds *ids)
+{
+    free(ids);
+}
+
+/* Span id of a chain ("number" 0), or of its records (from 1 on). */
+static void getTraceIdsChainSpan(const ebpfMonTraceIds *ids, const ebpfMonChainId *chain, uint32_t number,
+                                 uint8_t span[8])
+{
+    ebpfMonChainGetSpanId(ids->salt, chain, number, span);
+}
+
+/* The id of the first message that went out to an IOC that we do not watch: the monitor there knows no more than that
+ * message. Nonzero: there is one. */
+static int findFirstMessage(const ebpfMonTraceIds *ids, const ebpfMonTrace *trace, uint8_t id[16])
+{
+    ebpfMonLinkMessage list[EBPFMON_LINK_MESSAGES];
+
+    for (const ebpfMonTraceChain *c = trace->linkWrites ? trace->first : NULL; c; c = c->next) {
+        ebpfMonChainId chain = ebpfMonTraceChainGetId(c);
+        unsigned n = ebpfMonLinkMessagesFind(ids->messages, &chain, list, EBPFMON_LINK_MESSAGES);
+
+        for (unsigned i = 0; i < n; i++)
+            if (list[i].seen && list[i].isMessage && !list[i].inside) {
+                ebpfMonMessageGetTraceId(&list[i].peer, list[i].seq, id);
+                return 1;
+            }
+    }
+    return 0;
+}
+
+/* The id of the trace that caused this one, by its chain "chain", or of the trace of which this one is a late part.
+ * NULL: none that is known. "cause": the first of these two traces, if it is open. */
+static const uint8_t *findCauseId(const ebpfMonTraceIds *ids, const ebpfMonTrace *trace, const ebpfMonTrace *cause,
+                                  const ebpfMonChainId *chain)
+{
+    if (!trace->put && trace->first->chain.causeBegin) {
+        ebpfMonChainId beginner = ebpfMonTraceChainGetBeginner(trace->first);
+
+        return ebpfMonTracesFindFinishedId(ids->traces, &beginner);
+    }
+    if (cause)
+        return cause->id;
+    return chain->iocId ? ebpfMonTracesFindFinishedId(ids->traces, chain) : NULL;
+}
+
+/* Chooses the id: of the trace that caused this one, if it is known here; else of the message that caused this
+ * trace, or of a message that it sent. Both ends of a message compute the same id. */
+static void chooseId(const ebpfMonTraceIds *ids, ebpfMonTrace *trace, unsigned depth)
+{
+    const ebpfMonPutSummary *put = trace->put;
+    ebpfMonChainId chain = ebpfMonTraceGetCause(trace);
+    ebpfMonTrace *cause = NULL;
+    const uint8_t *known;
+
+    if (trace->hasId)
+        return;
+    if (depth == DEPTH)
+        chain.iocId = 0;
+    if (chain.iocId)
+        cause = ebpfMonTracesFindOpen(ids->traces, &chain);
+    if (cause)
+        chooseId(ids, cause, depth + 1);
+    if (trace->hasId) /* it is among its own causes */
+        return;
+    trace->hasId = 1;
+    known = findCauseId(ids, trace, cause, &chain);
+    if (known) {
+        memcpy(trace->id, known, sizeof(trace->id));
+    } else if (ebpfMonTraceHasMessage(trace) && !put->pid) {
+        ebpfMonMessageGetTraceId(&put->key.peer, put->key.seq, trace->id);
+    } else if (findFirstMessage(ids, trace, trace->id)) {
+        /* the client that made the put is on this host, so its span is ours too */
+    } else if (ebpfMonTraceHasMessage(trace)) {
+        ebpfMonMessageGetTraceId(&put->key.peer, put->key.seq, trace->id);
+    } else {
+        chain = ebpfMonTraceChainGetId(trace->first);
+        ebpfMonChainGetTraceId(ids->salt, &chain, trace->id);
+    }
+}
+
+/* Chooses the id of the trace, and those of the open traces that caused it, unless they have one. */
+static void chooseTraceIds(const ebpfMonTraceIds *ids, ebpfMonTrace *trace)
+{
+    chooseId(ids, trace, 0);
+}
+
+/* --- traces --- */
 
 #define SPANS_MAX 1000 /* of the tree of one trace */
 
@@ -51,14 +347,14 @@ static void getRecordSpan(const ebpfMonTraceSpans *x, const ebpfMonTraceChain *c
 {
     ebpfMonChainId chain = ebpfMonTraceChainGetId(c);
 
-    ebpfMonTraceIdsGetChainSpan(x->uses.ids, &chain, node + 1, id);
+    getTraceIdsChainSpan(x->uses.ids, &chain, node + 1, id);
 }
 
 static void getChainSpan(const ebpfMonTraceSpans *x, const ebpfMonTraceChain *c, uint8_t id[8])
 {
     ebpfMonChainId chain = ebpfMonTraceChainGetId(c);
 
-    ebpfMonTraceIdsGetChainSpan(x->uses.ids, &chain, 0, id);
+    getTraceIdsChainSpan(x->uses.ids, &chain, 0, id);
 }
 
 /* The parent of the records of the chain that no other record made process. A chain that completes a record has no span
@@ -132,8 +428,8 @@ static void exportHandedOver(ebpfMonTraceSpans *x, const ebpfMonWalkChain *c)
     char how[40];
 
     ebpfMonTraceDescribeHandOver(x->t, chain, how, sizeof(how));
-    ebpfMonSpanBegin(s, x->trace->id, root);
-    ebpfMonSpanSetIoc(s, x->t);
+    beginSpan(s, x->trace->id, root);
+    setSpanIoc(s, x->t);
     getChainSpan(x, chain, s->id);
     if (c->nodeAbove == EBPFMON_NO_PARENT)
         getSpanOfRoots(x, c->above, s->parent);
@@ -196,8 +492,8 @@ static int exportRecord(void *arg, const ebpfMonWalkChain *c, const ebpfMonWalkR
 
     if (x->spans++ >= SPANS_MAX)
         return 1;
-    ebpfMonSpanBegin(s, x->trace->id, ebpfMonCatalogueName(x->t->cat, r->index));
-    ebpfMonSpanSetIoc(s, x->t);
+    beginSpan(s, x->trace->id, ebpfMonCatalogueName(x->t->cat, r->index));
+    setSpanIoc(s, x->t);
     getRecordSpan(x, c->chain, r->node, s->id);
     if (r->parent == EBPFMON_NO_PARENT)
         getSpanOfRoots(x, c, s->parent);
@@ -222,7 +518,7 @@ static void getSpanOfCause(const ebpfMonTraceSpans *x, const ebpfMonChainId *cha
 {
     ebpfMonChainId owner = ebpfMonTracesFindSpanOwner(x->uses.traces, chain);
 
-    ebpfMonTraceIdsGetChainSpan(x->uses.ids, &owner, 0, id);
+    getTraceIdsChainSpan(x->uses.ids, &owner, 0, id);
 }
 
 /* The span of what caused the trace; else a link to the trace from which it came, if that was full. */
@@ -240,7 +536,7 @@ static void setParent(ebpfMonTraceSpans *x, ebpfMonSpan *s)
     } else if (trace->put && trace->put->linkChain.iocId) {
         getSpanOfCause(x, &trace->put->linkChain, s->parent);
     } else if (trace->source.chain.iocId && trace->source.place < SPANS_MAX) {
-        ebpfMonTraceIdsGetChainSpan(x->uses.ids, &trace->source.chain, trace->source.place + 1, s->parent);
+        getTraceIdsChainSpan(x->uses.ids, &trace->source.chain, trace->source.place + 1, s->parent);
     } else if (trace->source.chain.iocId) {
         getSpanOfCause(x, &trace->source.chain, s->parent);
     } else if (!trace->put && beginner.begin && ebpfMonTracesFindFinishedId(x->uses.traces, &beginner)) {
@@ -271,8 +567,8 @@ static void exportFirstChain(ebpfMonTraceSpans *x)
     ebpfMonSpan *s = &x->span;
     char cause[512];
 
-    ebpfMonSpanBegin(s, trace->id, root);
-    ebpfMonSpanSetIoc(s, x->t);
+    beginSpan(s, trace->id, root);
+    setSpanIoc(s, x->t);
     if (c->total && !(c->flags & EBPFMON_CHAIN_LATE)) { /* else no histogram has it */
         snprintf(s->root, sizeof(s->root), "%s", root);
         s->latency = c->head.ktime - c->begin - c->wait;
@@ -286,7 +582,7 @@ static void exportFirstChain(ebpfMonTraceSpans *x)
     ebpfMonSpanAddText(s, "epics.chain.cause", cause);
     ebpfMonSpanAddInteger(s, "epics.chain.records", ebpfMonTraceCountRecords(trace));
     if (ebpfMonTraceHasMessage(trace))
-        ebpfMonSpanAddConnection(s, &trace->put->key.peer);
+        addSpanConnection(s, &trace->put->key.peer);
     ebpfMonSpanAddBool(s, "epics.chain.incomplete",
                        trace->isIncomplete || c->flags & EBPFMON_CHAIN_LATE || isCutShort(x));
     addWaits(s, trace->first);
@@ -309,12 +605,12 @@ static void exportSender(ebpfMonTraceSpans *x)
                                   ebpfMonTracesFindFinishedId(x->uses.traces, &put->linkChain))))
         return;
     snprintf(name, sizeof(name), "put %.80s", put->pv);
-    ebpfMonSpanBegin(s, trace->id, name);
-    ebpfMonSpanSetProgram(s, x->uses.targets, put->pid, put->command);
+    beginSpan(s, trace->id, name);
+    setSpanProgram(s, x->uses.targets, put->pid, put->command);
     ebpfMonSpanAddText(s, "user.name", put->user);
     /* the chain begins when the thread asks for the lock, and it enters dbPut after that */
     at = (put->key.at < begin ? put->key.at : begin) + x->offset;
-    ebpfMonSpanSetClient(s, &put->key.peer, put->key.seq, put->pv, at, at);
+    setSpanClient(s, &put->key.peer, put->key.seq, put->pv, at, at);
     x->uses.sink.add(x->uses.sink.arg, s);
 }
 
@@ -327,8 +623,8 @@ static void exportMessage(ebpfMonTraceSpans *x, const ebpfMonTraceChain *c, cons
     char name[sizeof(s->name)];
 
     snprintf(name, sizeof(name), "put %.80s", m->channel);
-    ebpfMonSpanBegin(s, x->trace->id, name);
-    ebpfMonSpanSetIoc(s, x->t);
+    beginSpan(s, x->trace->id, name);
+    setSpanIoc(s, x->t);
     ebpfMonMessageGetTraceId(&m->peer, m->seq, id);
     getChainSpan(x, ebpfMonTraceFindSpanOwner(x->trace, c), parent);
     if (m->inside || memcmp(id, x->trace->id, sizeof(id)) == 0) {
@@ -338,7 +634,7 @@ static void exportMessage(ebpfMonTraceSpans *x, const ebpfMonTraceChain *c, cons
         ebpfMonSpanAddLink(s, x->trace->id, parent);
     }
     ebpfMonSpanAddText(s, "epics.put.link", m->link);
-    ebpfMonSpanSetClient(s, &m->peer, m->seq, m->channel, m->at + x->offset, m->seenAt + x->offset);
+    setSpanClient(s, &m->peer, m->seq, m->channel, m->at + x->offset, m->seenAt + x->offset);
     x->uses.sink.add(x->uses.sink.arg, s);
 }
 
@@ -363,7 +659,7 @@ void ebpfMonTraceSpansExport(ebpfMonTraceSpans *x, ebpfMonTarget *t, ebpfMonTrac
     x->trace = trace;
     x->offset = unixOffset;
     x->spans = 0;
-    ebpfMonTraceIdsChoose(x->uses.ids, trace);
+    chooseTraceIds(x->uses.ids, trace);
     exportSender(x);
     exportFirstChain(x);
     ebpfMonTraceWalkRun(x->uses.walk, trace, &visitor, x);

@@ -6,9 +6,73 @@
 #ifndef EBPFMON_TRACESPANS_H
 #define EBPFMON_TRACESPANS_H
 
-#include "trace/spanMake.h"
-#include "trace/traceIds.h"
+#include <stdint.h>
+#include "ebpfMonEvent.h"
+#include "export/otlp/span.h"
+#include "model/put.h"
 #include "trace/traceWalk.h"
+#include "trace/traces.h"
+#include "watch/target.h"
+
+/* --- ids ---
+ *
+ * Ids of traces and spans. The ids of a message are computed from its connection and its TCP sequence number, which
+ * both ends know. So two monitors compute the same ids without talking to each other. The ids of a chain are this
+ * monitor's own. Any thread.
+ */
+
+/* Ids of a message. "peer": its connection; the network namespace does not count. "seq": TCP sequence number of its
+ * first byte. */
+void ebpfMonMessageGetTraceId(const struct ebpfMonPeer *peer, uint32_t seq, uint8_t trace[16]);
+void ebpfMonMessageGetSpanId(const struct ebpfMonPeer *peer, uint32_t seq, uint8_t span[8]);
+
+/* Ids of a chain. "salt": random, the same for the life of the monitor. "part": of the chain, 0: the chain itself. */
+void ebpfMonChainGetTraceId(uint64_t salt, const ebpfMonChainId *chain, uint8_t trace[16]);
+void ebpfMonChainGetSpanId(uint64_t salt, const ebpfMonChainId *chain, uint32_t part, uint8_t span[8]);
+
+/* --- what all spans have ---
+ *
+ * What spans of traces and spans of puts have in common. Any thread; each works on the caller's span alone.
+ */
+
+/* Where spans go: the export, or a test. */
+typedef struct {
+    int  (*isWanted)(void *arg);           /* nonzero: spans go somewhere. Takes no lock */
+    void (*add)(void *arg, const ebpfMonSpan *span); /* copies the span, and never waits */
+    int  (*hasRoom)(void *arg, unsigned spans); /* nonzero: so many spans will not be dropped. NULL: they never are */
+    void *arg;
+} ebpfMonSpanSink;
+
+/* --- puts to servers that are not watched ---
+ *
+ * Makes spans of puts by programs on this host to servers that we do not watch. The monitor of the server's host joins
+ * each span to the chains that the put caused there. Some hundred a second at most. Packet thread only.
+ */
+
+typedef struct ebpfMonPutSpans ebpfMonPutSpans;
+
+/* "targets" outlives it. NULL without memory. */
+ebpfMonPutSpans *ebpfMonPutSpansNew(ebpfMonTargets *targets, const ebpfMonSpanSink *sink);
+void ebpfMonPutSpansFree(ebpfMonPutSpans *spans); /* NULL does no harm */
+
+/* "seq": TCP sequence number of the message. "at": monotonic ns. "unixOffset": from monotonic time to time since 1970,
+ * ns. Does nothing unless spans are exported. Takes ebpfMonTargetsLock. */
+void ebpfMonPutSpansExport(ebpfMonPutSpans *spans, const ebpfMonPut *put, const struct ebpfMonPeer *peer, uint32_t seq,
+                           uint64_t at, uint64_t unixOffset);
+
+/* --- ids of traces ---
+ *
+ * Which ids the traces and the spans of their chains have. Event thread only.
+ */
+
+typedef struct ebpfMonTraceIds ebpfMonTraceIds;
+
+/* "salt": random, so that the chains of each life of the monitor get other ids. "traces" and "messages" outlive it.
+ * NULL without memory. */
+ebpfMonTraceIds *ebpfMonTraceIdsNew(uint64_t salt, ebpfMonTraces *traces, ebpfMonLinkMessages *messages);
+void ebpfMonTraceIdsFree(ebpfMonTraceIds *ids); /* NULL does no harm */
+
+/* --- traces --- */
 
 typedef struct ebpfMonTraceSpans ebpfMonTraceSpans;
 

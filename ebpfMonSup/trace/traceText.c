@@ -9,7 +9,7 @@
 #include "common/clock.h"
 #include "common/text.h"
 #include "host/syscallName.h"
-#include "trace/stamp.h"
+#include "trace/trace.h"
 #include "trace/traceText.h"
 #include "trace/traceWords.h"
 

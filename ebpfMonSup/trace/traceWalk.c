@@ -1,7 +1,228 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
-
+#include <string.h>
+#include "trace/trace.h"
 #include "trace/traceWalk.h"
+
+/* --- the tree of a chain --- */
+
+/* Whether "above" is "from", or one of those that made "from" process. */
+static int isAbove(const ebpfMonTreeNode *node, uint32_t above, uint32_t from)
+{
+    while (from != EBPFMON_NO_PARENT && from != above)
+        from = node[from].parent;
+    return from == above;
+}
+
+/* ns from the link to its effect; negative: the link cannot have done it. */
+static int64_t getDistance(const ebpfMonTreeNode *node, const ebpfMonTreeEdge *e)
+{
+    int64_t later = node[e->to].time - node[e->from].time;
+
+    return e->when == ebpfMonTreeAfter || (e->when == ebpfMonTreeEither && later >= 0) ? later : -later;
+}
+
+/* Numbers that the work on one tree needs, by node. */
+typedef struct {
+    uint32_t *firstChild, *nextSibling; /* EBPFMON_NO_PARENT: none */
+    int64_t  *nearest; /* ns to the parent that was found so far */
+} scratch;
+
+static int newScratch(scratch *s, uint32_t nodes)
+{
+    s->firstChild = malloc((nodes + 1) * sizeof(*s->firstChild));
+    s->nextSibling = malloc((nodes + 1) * sizeof(*s->nextSibling));
+    s->nearest = malloc((nodes + 1) * sizeof(*s->nearest));
+    return s->firstChild && s->nextSibling && s->nearest ? 0 : -1;
+}
+
+static void freeScratch(scratch *s)
+{
+    free(s->firstChild);
+    free(s->nextSibling);
+    free(s->nearest);
+}
+
+static void chooseParents(ebpfMonTreeNode *node, uint32_t nodes, uint32_t root, const ebpfMonTreeEdge *edge,
+                          uint32_t edges, scratch *s)
+{
+    for (uint32_t i = 0; i < nodes; i++) {
+        node[i].parent = EBPFMON_NO_PARENT;
+        node[i].depth = 0;
+        node[i].via = 0;
+        s->nearest[i] = INT64_MAX;
+    }
+    for (uint32_t k = 0; k < edges; k++) {
+        const ebpfMonTreeEdge *e = &edge[k];
+        int64_t away;
+
+        if (e->from >= nodes || e->to >= nodes || e->from == e->to || e->to == root)
+            continue;
+        away = getDistance(node, e);
+        /* two records can have links to each other: no record is above itself */
+        if (away < 0 || away >= s->nearest[e->to] || isAbove(node, e->to, e->from))
+            continue;
+        s->nearest[e->to] = away;
+        node[e->to].parent = e->from;
+        node[e->to].via = e->via;
+    }
+}
+
+/* In the order of time: from the last one on, each goes in front of the others. */
+static void listChildren(const ebpfMonTreeNode *node, uint32_t nodes, scratch *s)
+{
+    for (uint32_t i = 0; i < nodes; i++)
+        s->firstChild[i] = s->nextSibling[i] = EBPFMON_NO_PARENT;
+    for (uint32_t i = nodes; i-- > 0; )
+        if (node[i].parent != EBPFMON_NO_PARENT) {
+            s->nextSibling[i] = s->firstChild[node[i].parent];
+            s->firstChild[node[i].parent] = i;
+        }
+}
+
+/* Writes the tree below "top", which has its depth, to "order", and sets the depths. Returns how many nodes. */
+static uint32_t readTree(ebpfMonTreeNode *node, uint32_t top, const scratch *s, uint32_t *order)
+{
+    uint32_t at = top, n = 0;
+
+    order[n++] = top;
+    for (;;) {
+        if (s->firstChild[at] != EBPFMON_NO_PARENT) {
+            uint32_t child = s->firstChild[at];
+
+            node[child].depth = node[at].depth + 1;
+            at = child;
+        } else {
+            while (at != top && s->nextSibling[at] == EBPFMON_NO_PARENT)
+                at = node[at].parent;
+            if (at == top)
+                return n;
+            node[s->nextSibling[at]].depth = node[at].depth;
+            at = s->nextSibling[at];
+        }
+        order[n++] = at;
+    }
+}
+
+int ebpfMonTreeMake(ebpfMonTreeNode *node, uint32_t nodes, uint32_t root, const ebpfMonTreeEdge *edge, uint32_t edges,
+                    uint32_t *order)
+{
+    uint32_t n = 0;
+    scratch s;
+
+    if (newScratch(&s, nodes)) {
+        freeScratch(&s);
+        return -1;
+    }
+    chooseParents(node, nodes, root, edge, edges, &s);
+    listChildren(node, nodes, &s);
+    if (root < nodes)
+        n = readTree(node, root, &s, order);
+    for (uint32_t top = 0; top < nodes; top++)
+        if (top != root && node[top].parent == EBPFMON_NO_PARENT) { /* it is not known what made it process */
+            node[top].depth = 1;
+            n += readTree(node, top, &s, order + n);
+        }
+    freeScratch(&s);
+    return 0;
+}
+
+/* --- the tree of its records --- */
+
+/* Memory that making a shape needs; one for all shapes. */
+typedef struct ebpfMonTraceShaper ebpfMonTraceShaper;
+
+#define EDGES  (4 * EBPFMON_TRACE_SHAPE_NODES)
+#define PLACES 4096 /* a power of two, about twice the nodes */
+
+struct ebpfMonTraceShaper {
+    struct { uint32_t index, node; } place[PLACES]; /* records by index, open addressing; node + 1, 0: free */
+    ebpfMonTreeEdge edge[EDGES];
+};
+
+static ebpfMonTraceShaper *newTraceShaper(void)
+{
+    return calloc(1, sizeof(ebpfMonTraceShaper));
+}
+
+static void freeTraceShaper(ebpfMonTraceShaper *x)
+{
+    free(x);
+}
+
+static int getEdgeOrder(const ebpfMonField *link)
+{
+    return link->type == ebpfMonDbfInlink ? ebpfMonTreeBefore :
+           strcmp(link->name, "FLNK") == 0 ? ebpfMonTreeAfter : ebpfMonTreeEither;
+}
+
+/* Where the record is, or would be put. */
+static uint32_t findPlace(const ebpfMonTraceShaper *x, uint32_t index)
+{
+    uint32_t at = index * 2654435761u % PLACES;
+
+    while (x->place[at].node && x->place[at].index != index)
+        at = (at + 1) % PLACES;
+    return at;
+}
+
+/* Does nothing if the record is there already. */
+static void addNode(ebpfMonTraceShaper *x, ebpfMonTraceShape *s, uint32_t index, const struct ebpfMonChainRec *rec,
+                    int64_t time)
+{
+    uint32_t at = findPlace(x, index);
+
+    if (x->place[at].node || s->nodes == EBPFMON_TRACE_SHAPE_NODES)
+        return;
+    x->place[at].index = index;
+    x->place[at].node = s->nodes + 1;
+    s->record[s->nodes] = index;
+    s->rec[s->nodes] = rec;
+    s->node[s->nodes++].time = time;
+}
+
+/* The links between the records. While a record is still processing, its time stamp does not tell when it began, so
+ * it may have begun before or after its neighbours. Returns the number of links. */
+static uint32_t addEdges(ebpfMonTraceShaper *x, const ebpfMonCatalogue *cat, const ebpfMonTraceShape *s)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < s->nodes; i++) {
+        const ebpfMonRecord *rec = &cat->rec[s->record[i]];
+
+        for (uint32_t k = 0; k < rec->toCount && n < EDGES; k++) {
+            uint32_t at = findPlace(x, rec->to[k]), field = rec->to[rec->toCount + k], to = x->place[at].node - 1;
+
+            if (x->place[at].node)
+                x->edge[n++] = (ebpfMonTreeEdge){
+                    .from = i, .to = to, .via = field,
+                    .when = s->rec[i] && s->rec[to] ? getEdgeOrder(&cat->field[field]) : ebpfMonTreeEither,
+                };
+        }
+    }
+    return n;
+}
+
+/* "cat": the catalogue that the chain's indexes are of. The shape points into the chain. 0, or -1: no memory. */
+static int makeTraceShaper(ebpfMonTraceShaper *x, const ebpfMonCatalogue *cat, const ebpfMonTraceChain *c,
+                           ebpfMonTraceShape *s)
+{
+    int64_t end = c->count ? ebpfMonStampToUnix(c->rec[c->count - 1].time) : 0;
+    uint32_t root;
+
+    memset(x->place, 0, sizeof(x->place));
+    s->nodes = 0;
+    for (uint32_t i = 0; i < c->count; i++)
+        addNode(x, s, c->rec[i].slot, &c->rec[i], ebpfMonStampToUnix(c->rec[i].time));
+    addNode(x, s, c->chain.rootSlot, NULL, end);
+    for (unsigned i = 0; i < EBPFMON_ASYNC; i++)
+        if (c->chain.async[i])
+            addNode(x, s, c->chain.async[i] - 1, NULL, end);
+    root = x->place[findPlace(x, c->chain.rootSlot)].node - 1;
+    return ebpfMonTreeMake(s->node, s->nodes, root, x->edge, addEdges(x, cat, s), s->order);
+}
+
+/* --- the walk --- */
 
 /* A chain that hangs below one that is walked. */
 typedef struct {
@@ -34,7 +255,7 @@ ebpfMonTraceWalk *ebpfMonTraceWalkNew(void)
 
     if (!w)
         return NULL;
-    w->shaper = ebpfMonTraceShaperNew();
+    w->shaper = newTraceShaper();
     if (!w->shaper) {
         free(w);
         return NULL;
@@ -48,7 +269,7 @@ void ebpfMonTraceWalkFree(ebpfMonTraceWalk *w)
         return;
     for (unsigned i = 0; i < EBPFMON_TRACE_CHAINS; i++)
         free(w->frame[i]);
-    ebpfMonTraceShaperFree(w->shaper);
+    freeTraceShaper(w->shaper);
     free(w);
 }
 
@@ -91,7 +312,7 @@ static frame *enterFrame(ebpfMonTraceWalk *w, const ebpfMonTraceChain *c, unsign
     if (!w->frame[level])
         w->frame[level] = malloc(sizeof(*f));
     f = w->frame[level];
-    if (!f || ebpfMonTraceShaperMake(w->shaper, w->cat, c, &f->shape))
+    if (!f || makeTraceShaper(w->shaper, w->cat, c, &f->shape))
         return NULL;
     f->at = (ebpfMonWalkChain){ .chain = c, .shape = &f->shape, .nodeAbove = EBPFMON_NO_PARENT, .level = level };
     f->baseDepth = 0;

@@ -1,13 +1,369 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
-
-#include "trace/finishedTraces.h"
+#include "common/clock.h"
 #include "trace/handOvers.h"
-#include "trace/knownChains.h"
-#include "trace/traceCauses.h"
-#include "trace/traceGaps.h"
+#include "trace/traceWords.h"
 #include "trace/traces.h"
+
+/* --- traces that ended a moment ago --- */
+
+#define CHAINS 16384 /* a power of two */
+
+struct ebpfMonFinishedTraces {
+    ebpfMonFinishedChain chain[CHAINS]; /* by hash; the newest chain of each hash */
+};
+
+ebpfMonFinishedTraces *ebpfMonFinishedTracesNew(void)
+{
+    return calloc(1, sizeof(ebpfMonFinishedTraces));
+}
+
+void ebpfMonFinishedTracesFree(ebpfMonFinishedTraces *finished)
+{
+    free(finished);
+}
+
+void ebpfMonFinishedTracesAdd(ebpfMonFinishedTraces *finished, const ebpfMonFinishedChain *chain)
+{
+    finished->chain[ebpfMonChainIdHash(&chain->chain) % CHAINS] = *chain;
+}
+
+const ebpfMonFinishedChain *ebpfMonFinishedTracesFind(const ebpfMonFinishedTraces *finished,
+                                                      const ebpfMonChainId *chain)
+{
+    const ebpfMonFinishedChain *place = &finished->chain[ebpfMonChainIdHash(chain) % CHAINS];
+
+    return ebpfMonChainIdIsSame(&place->chain, chain) ? place : NULL;
+}
+
+/* --- chains of open traces --- */
+
+/*
+ * Finds a chain of the open traces by its identity. Each new chain needs its source chain, and so does each hand-over
+ * that was completed. Event thread only.
+ */
+typedef struct ebpfMonKnownChains ebpfMonKnownChains;
+
+#define BUCKETS 4096 /* a power of two */
+
+struct ebpfMonKnownChains {
+    ebpfMonTraceChain *bucket[BUCKETS];
+};
+
+static ebpfMonKnownChains *newKnownChains(void)
+{
+    return calloc(1, sizeof(ebpfMonKnownChains));
+}
+
+static void freeKnownChains(ebpfMonKnownChains *known)
+{
+    free(known);
+}
+
+/* The chain stays the caller's, who removes it before its memory is freed. */
+static void addKnownChains(ebpfMonKnownChains *known, ebpfMonTraceChain *c)
+{
+    ebpfMonChainId id = ebpfMonTraceChainGetId(c);
+    ebpfMonTraceChain **p = &known->bucket[ebpfMonChainIdHash(&id) % BUCKETS];
+
+    while (*p)
+        p = &(*p)->nextOfHash;
+    *p = c;
+}
+
+static void removeKnownChains(ebpfMonKnownChains *known, const ebpfMonTraceChain *c)
+{
+    ebpfMonChainId id = ebpfMonTraceChainGetId(c);
+    ebpfMonTraceChain **p = &known->bucket[ebpfMonChainIdHash(&id) % BUCKETS];
+
+    while (*p && *p != c)
+        p = &(*p)->nextOfHash;
+    if (*p)
+        *p = c->nextOfHash;
+}
+
+/* NULL: none. */
+static ebpfMonTraceChain *findKnownChains(const ebpfMonKnownChains *known, const ebpfMonChainId *chain)
+{
+    ebpfMonTraceChain *c = known->bucket[ebpfMonChainIdHash(chain) % BUCKETS];
+
+    while (c) {
+        ebpfMonChainId id = ebpfMonTraceChainGetId(c);
+
+        if (ebpfMonChainIdIsSame(&id, chain))
+            break;
+        c = c->nextOfHash;
+    }
+    return c;
+}
+
+/* --- what a trace may lack --- */
+
+/*
+ * What a trace may lack although no chain says so: messages that it sent, the message that caused it, and lost events.
+ * Event thread only.
+ */
+
+typedef struct {
+    ebpfMonLinkMessages *messages;                        /* the caller's */
+    int      (*exportsSpans)(void *exporter);             /* else nobody needs messages */
+    void      *exporter;
+    uint64_t (*countLost)(void *arg);                     /* the events that were lost so far; NULL: nobody counts */
+    void      *arg;
+    uint64_t   lost, lookedAt;                            /* at the last look: how many; monotonic ns */
+    uint64_t   from, to;                                  /* between these two times the last events were lost */
+} ebpfMonTraceGaps;
+
+#define MESSAGE_NS EBPFMON_SECOND_NS /* from a link write to its message, unless the link is not connected */
+
+/* A chain of the trace has come: counts the values that it wrote through CA links (trace->linkWrites). */
+static void addTraceGapsChain(ebpfMonTraceGaps *gaps, ebpfMonTrace *trace, const ebpfMonTraceChain *c)
+{
+    ebpfMonChainId id = ebpfMonTraceChainGetId(c);
+    ebpfMonLinkMessage list[EBPFMON_LINK_MESSAGES];
+
+    if (!gaps->exportsSpans(gaps->exporter))
+        return;
+    if (c->chain.causeBegin) { /* between the two an asynchronous record may have written, step by step */
+        ebpfMonChainId beginner = ebpfMonTraceChainGetBeginner(c);
+
+        ebpfMonLinkMessagesNoteChain(gaps->messages, &id);
+        trace->linkWrites += ebpfMonLinkMessagesFind(gaps->messages, &beginner, list, EBPFMON_LINK_MESSAGES);
+    }
+    trace->linkWrites += ebpfMonLinkMessagesFind(gaps->messages, &id, list, EBPFMON_LINK_MESSAGES);
+    trace->isIncomplete |= ebpfMonLinkMessagesHaveForgotten(gaps->messages, c->chain.begin);
+}
+
+/* Nonzero: the message of such a value has not been seen, and may still come. "now": monotonic ns. */
+static int awaitTraceGapsMessages(const ebpfMonTraceGaps *gaps, const ebpfMonTrace *trace, uint64_t now)
+{
+    ebpfMonLinkMessage list[EBPFMON_LINK_MESSAGES];
+
+    if (!trace->linkWrites || now - trace->end > MESSAGE_NS || !gaps->exportsSpans(gaps->exporter))
+        return 0;
+    for (const ebpfMonTraceChain *c = trace->first; c; c = c->next) {
+        ebpfMonChainId id = ebpfMonTraceChainGetId(c);
+
+        for (unsigned n = ebpfMonLinkMessagesFind(gaps->messages, &id, list, EBPFMON_LINK_MESSAGES); n-- > 0;)
+            if (!list[n].seen)
+                return 1;
+    }
+    return 0;
+}
+
+/* Nonzero: events were lost since the last look. Then all traces that are open may lack something. */
+static int lookTraceGaps(ebpfMonTraceGaps *gaps)
+{
+    uint64_t lost = gaps->countLost ? gaps->countLost(gaps->arg) : 0, now = ebpfMonClockMonotonic();
+    int isNew = lost != gaps->lost;
+
+    if (isNew) {
+        gaps->from = gaps->lookedAt;
+        gaps->to = now;
+    }
+    gaps->lost = lost;
+    gaps->lookedAt = now;
+    return isNew;
+}
+
+/* The messages that carried what it wrote through CA links. A packet may have been lost, or come before packets of this
+ * network namespace were read. A link that is not connected sends nothing, but nothing tells that. */
+static void judgeSent(const ebpfMonTraceGaps *gaps, ebpfMonTrace *trace)
+{
+    ebpfMonLinkMessage list[EBPFMON_LINK_MESSAGES];
+
+    if (!trace->linkWrites || !gaps->exportsSpans(gaps->exporter))
+        return;
+    for (const ebpfMonTraceChain *c = trace->first; c; c = c->next) {
+        ebpfMonChainId id = ebpfMonTraceChainGetId(c);
+        unsigned count = ebpfMonLinkMessagesFind(gaps->messages, &id, list, EBPFMON_LINK_MESSAGES);
+
+        trace->isIncomplete |= count == EBPFMON_LINK_MESSAGES;
+        for (unsigned i = 0; i < count; i++)
+            trace->unseen += !list[i].seen || list[i].isHidden;
+    }
+    trace->isIncomplete |= trace->unseen || ebpfMonLinkMessagesHaveForgotten(gaps->messages, trace->first->chain.begin);
+}
+
+/* The message that caused it: what a client sends has one. */
+static int lacksCause(const ebpfMonTrace *trace)
+{
+    return trace->put && trace->put->key.peer.addr && !ebpfMonTraceHasMessage(trace);
+}
+
+/* Marks the trace, which is finished now, if it may lack something. */
+static void judgeTraceGaps(const ebpfMonTraceGaps *gaps, ebpfMonTrace *trace)
+{
+    judgeSent(gaps, trace);
+    trace->lacksCause = lacksCause(trace);
+    trace->isIncomplete |= trace->lacksCause || (trace->first->chain.begin <= gaps->to && trace->end >= gaps->from);
+}
+
+/* --- the chain that caused a trace --- */
+
+/*
+ * The chain of another trace that caused a trace: it wrote through a CA link, or a CP link watches one of its records.
+ * It may end long after its effect, and only then its event comes: a record behind the link may wait for a device. So a
+ * trace waits for it while a thread still holds the lock set of that chain. Event thread only.
+ */
+typedef struct {
+    ebpfMonTargets              *targets;       /* these are the caller's */
+    const ebpfMonKnownChains    *known;
+    const ebpfMonFinishedTraces *finished;
+    ebpfMonCpLinkSources        *cpLinkSources;
+    ebpfMonEachThreadFn          eachThread;    /* NULL: which chains are under way is not known */
+    int      (*exportsSpans)(void *exporter);   /* else the ids of traces do not matter */
+    void      *exporter;
+    uint64_t   lookedAt;                        /* when the threads were looked at last; monotonic ns */
+} ebpfMonTraceCauses;
+
+#define CAUSE_NS 100000000ull /* from the end of a chain to its event, at most */
+#define LOOK_NS  50000000ull  /* between two looks at the threads: less, so the event has time after the last look that
+                               * found the chain under way */
+#define CAUSES   8            /* traces of which each caused the next while all are open */
+
+/* Nonzero: its trace is not there (any more). */
+static int isMissing(const ebpfMonTraceCauses *causes, const ebpfMonChainId *chain)
+{
+    return chain->iocId && !findKnownChains(causes->known, chain) &&
+           !ebpfMonFinishedTracesFind(causes->finished, chain);
+}
+
+/* Nonzero: something in another trace caused it, and it is not known what. */
+static int lacksCausingChain(const ebpfMonTraceCauses *causes, const ebpfMonTrace *trace)
+{
+    ebpfMonChainId cause = ebpfMonTraceGetCause(trace);
+
+    return trace->cpLink || (causes->exportsSpans(causes->exporter) && isMissing(causes, &cause));
+}
+
+static int isYoung(const ebpfMonTrace *trace, uint64_t now)
+{
+    return !trace->causeSeen || now < trace->causeSeen + CAUSE_NS;
+}
+
+/* The id of a trace is that of the trace that caused it, and so on. Their puts may be known later than its own, and
+ * their chains may end later than what they caused. */
+static int awaitTraceCauses(const ebpfMonTraceCauses *causes, const ebpfMonTrace *trace, uint64_t now)
+{
+    if (trace->cpLink && isYoung(trace, now))
+        return 1;
+    if (!causes->exportsSpans(causes->exporter))
+        return 0;
+    for (unsigned i = 0; trace && !trace->hasId && i < CAUSES; i++) {
+        ebpfMonChainId cause = ebpfMonTraceGetCause(trace);
+        const ebpfMonTraceChain *above = cause.iocId ? findKnownChains(causes->known, &cause) : NULL;
+
+        if (trace->awaitsPut)
+            return 1;
+        if (lacksCausingChain(causes, trace))
+            return isYoung(trace, now);
+        trace = above ? above->trace : NULL;
+    }
+    return 0;
+}
+
+/* Nonzero: the trace, which is finished now, lacks its cause, which was under way when it was looked for last. */
+static int areTraceCausesLate(const ebpfMonTraceCauses *causes, const ebpfMonTrace *trace)
+{
+    return trace->causeSeen >= causes->lookedAt && lacksCausingChain(causes, trace);
+}
+
+/* --- CP links --- */
+
+/* Under ebpfMonTargetsLock. */
+static void findCpLinkSource(const ebpfMonTraceCauses *causes, ebpfMonTarget *t, ebpfMonTrace *trace)
+{
+    ebpfMonCpLinkResult r = ebpfMonCpLinkSourcesFind(causes->cpLinkSources, t, trace->first->chain.rootSlot,
+                                                     trace->cpLink, &trace->source);
+
+    if (r == ebpfMonCpLinkAwaited)
+        return;
+    free(trace->cpLink);
+    trace->cpLink = NULL;
+}
+
+/* The source chain may end after the chain that it caused: so it is looked for again and again, in tables only. */
+static void lookForCpLinkSource(const ebpfMonTraceCauses *causes, ebpfMonTrace *trace)
+{
+    ebpfMonLateReads *reads = ebpfMonTargetsGetReads(causes->targets);
+    ebpfMonTarget *t;
+
+    ebpfMonLateReadsBegin(reads);
+    do {
+        ebpfMonTargetsLock(causes->targets);
+        t = ebpfMonTraceFindTarget(causes->targets, trace);
+        if (t && trace->cpLink)
+            findCpLinkSource(causes, t, trace);
+        ebpfMonTargetsUnlock(causes->targets);
+    } while (ebpfMonLateReadsMake(reads));
+}
+
+/* --- which chains are under way --- */
+
+typedef struct {
+    const ebpfMonTraceCauses *causes;
+    ebpfMonTrace *first;
+    uint64_t now;
+} threadLook;
+
+/* Nonzero: this chain, which is under way, caused the trace, or may have: of a CP link only the IOC of its source is
+ * known, and that the source began before. */
+static int mayCause(const ebpfMonTrace *trace, uint32_t tgid, uint32_t tid, uint64_t begin)
+{
+    ebpfMonChainId cause = ebpfMonTraceGetCause(trace);
+
+    if (trace->cpLink)
+        return trace->cpLink->sourcePid == tgid && begin < trace->first->chain.begin;
+    return cause.tid == tid && cause.begin == begin;
+}
+
+static void lookAtThread(void *arg, uint32_t tid, const struct ebpfMonThread *seen)
+{
+    const threadLook *look = arg;
+
+    for (uint32_t i = 0; i < seen->heldCount && i < EBPFMON_NESTED; i++)
+        for (ebpfMonTrace *trace = look->first; trace; trace = trace->next)
+            if (trace->causeSeen != look->now && lacksCausingChain(look->causes, trace) &&
+                mayCause(trace, seen->tgid, tid, seen->held[i].begin))
+                trace->causeSeen = look->now;
+}
+
+/* Looks for the chains behind the CP links of the open traces, from "first" on, and whether the chains that they lack
+ * are under way. "now": monotonic ns. No lock is held. Called before …Await is asked for a new time. */
+static void lookTraceCauses(ebpfMonTraceCauses *causes, ebpfMonTrace *first, uint64_t now)
+{
+    threadLook look = { .causes = causes, .first = first, .now = now };
+    int isDue = 0;
+
+    for (ebpfMonTrace *trace = first; trace; trace = trace->next) {
+        if (trace->cpLink)
+            lookForCpLinkSource(causes, trace);
+        if (!lacksCausingChain(causes, trace))
+            continue;
+        if (!trace->causeSeen)
+            trace->causeSeen = now > trace->end ? now : trace->end;
+        isDue |= trace->causeSeen >= causes->lookedAt && now >= trace->causeSeen + LOOK_NS;
+    }
+    if (!isDue)
+        return;
+    if (causes->eachThread)
+        causes->eachThread(lookAtThread, &look);
+    causes->lookedAt = now;
+}
+
+/* When to look next for the sake of this trace (monotonic ns); UINT64_MAX: never. */
+static uint64_t getTraceCausesDue(const ebpfMonTraceCauses *causes, const ebpfMonTrace *trace, uint64_t now)
+{
+    uint64_t look = trace->causeSeen + LOOK_NS, over = trace->causeSeen + CAUSE_NS;
+
+    if (!trace->causeSeen)
+        return UINT64_MAX;
+    return look > now && trace->causeSeen >= causes->lookedAt ? look : over > now ? over : UINT64_MAX;
+}
+
+/* --- traces --- */
 
 #define OPEN_MAX    256
 #define RECORDS_MAX 65536         /* of all open traces */
@@ -15,7 +371,6 @@
                                     * still processes */
 #define GONE_NS     1000000000ull /* after an IOC has ended: nothing more comes from it, and its names are soon gone */
 #define PUT_NS      1000000000ull
-#define MESSAGE_NS  1000000000ull /* as in traceGaps.c */
 
 struct ebpfMonTraces {
     ebpfMonTracesUses uses;
@@ -47,7 +402,7 @@ ebpfMonTraces *ebpfMonTracesNew(const ebpfMonTracesUses *uses, ebpfMonTraceFn on
     x->arg = arg;
     x->gaps = (ebpfMonTraceGaps){ .messages = uses->linkMessages, .exportsSpans = uses->exportsSpans,
                                   .exporter = uses->exporter, .countLost = uses->countLost, .arg = arg };
-    x->known = ebpfMonKnownChainsNew();
+    x->known = newKnownChains();
     x->handOvers = ebpfMonHandOversNew();
     x->finished = ebpfMonFinishedTracesNew();
     x->cpLinkSources = ebpfMonCpLinkSourcesNew(uses->targets);
@@ -85,7 +440,7 @@ static void removeTrace(ebpfMonTraces *x, ebpfMonTrace *trace)
     x->awaitPut -= (unsigned)!!trace->awaitsPut;
     x->awaitSource -= (unsigned)!!trace->awaitsSource;
     for (const ebpfMonTraceChain *c = trace->first; c; c = c->next)
-        ebpfMonKnownChainsRemove(x->known, c);
+        removeKnownChains(x->known, c);
 }
 
 void ebpfMonTracesFree(ebpfMonTraces *x)
@@ -98,7 +453,7 @@ void ebpfMonTracesFree(ebpfMonTraces *x)
         removeTrace(x, trace);
         ebpfMonTraceFree(trace);
     }
-    ebpfMonKnownChainsFree(x->known);
+    freeKnownChains(x->known);
     ebpfMonHandOversFree(x->handOvers);
     ebpfMonFinishedTracesFree(x->finished);
     ebpfMonCpLinkSourcesFree(x->cpLinkSources);
@@ -108,7 +463,7 @@ void ebpfMonTracesFree(ebpfMonTraces *x)
 /* If events were lost, each open trace may wait for one of them. */
 static void lookForLosses(ebpfMonTraces *x)
 {
-    if (ebpfMonTraceGapsLook(&x->gaps))
+    if (lookTraceGaps(&x->gaps))
         for (ebpfMonTrace *trace = x->first; trace; trace = trace->next)
             trace->isIncomplete = 1;
 }
@@ -119,9 +474,9 @@ static void finishTrace(ebpfMonTraces *x, ebpfMonTrace *trace)
     int isTaken;
 
     lookForLosses(x);
-    ebpfMonTraceGapsJudge(&x->gaps, trace);
+    judgeTraceGaps(&x->gaps, trace);
     trace->isIncomplete |= ebpfMonTraceHasAsync(trace) || trace->handOvers || trace->awaitsSource ||
-                           ebpfMonTraceCausesAreLate(&x->causes, trace);
+                           areTraceCausesLate(&x->causes, trace);
     if (x->uses.isDescribed)
         ebpfMonTraceReadWords(x->uses.targets, trace, x->uses.isDescribed, x->arg);
     ebpfMonTargetsLock(x->uses.targets);
@@ -142,7 +497,7 @@ static void finishTrace(ebpfMonTraces *x, ebpfMonTrace *trace)
 
 ebpfMonTrace *ebpfMonTracesFindOpen(const ebpfMonTraces *x, const ebpfMonChainId *chain)
 {
-    const ebpfMonTraceChain *c = ebpfMonKnownChainsFind(x->known, chain);
+    const ebpfMonTraceChain *c = findKnownChains(x->known, chain);
 
     return c ? c->trace : NULL;
 }
@@ -156,7 +511,7 @@ const uint8_t *ebpfMonTracesFindFinishedId(const ebpfMonTraces *x, const ebpfMon
 
 ebpfMonChainId ebpfMonTracesFindSpanOwner(const ebpfMonTraces *x, const ebpfMonChainId *chain)
 {
-    const ebpfMonTraceChain *c = ebpfMonKnownChainsFind(x->known, chain);
+    const ebpfMonTraceChain *c = findKnownChains(x->known, chain);
     const ebpfMonFinishedChain *finished = c ? NULL : ebpfMonFinishedTracesFind(x->finished, chain);
 
     return c ? ebpfMonTraceChainGetId(ebpfMonTraceFindSpanOwner(c->trace, c)) : finished ? finished->owner : *chain;
@@ -180,7 +535,7 @@ static int isComplete(const ebpfMonTraces *x, const ebpfMonTrace *trace, uint64_
         return 0;
     if (now < trace->end) /* two clock readings */
         now = trace->end;
-    return !ebpfMonTraceGapsAwaitMessages(&x->gaps, trace, now) && !ebpfMonTraceCausesAwait(&x->causes, trace, now);
+    return !awaitTraceGapsMessages(&x->gaps, trace, now) && !awaitTraceCauses(&x->causes, trace, now);
 }
 
 /* Called when something came for which the trace waited. Messages are handled in the tick, because they come one by
@@ -302,7 +657,7 @@ static void noteOpenWork(ebpfMonTraces *x, ebpfMonTrace *trace, const ebpfMonTra
         trace->handOvers += c->chain.handOvers > done ? c->chain.handOvers - done : 0;
         adoptEarlyTraces(x, trace, &id);
     }
-    ebpfMonTraceGapsAddChain(&x->gaps, trace, c);
+    addTraceGapsChain(&x->gaps, trace, c);
 }
 
 /* For the CP links that watch its records. */
@@ -347,7 +702,7 @@ void ebpfMonTracesAddChain(ebpfMonTraces *x, ebpfMonTarget *t, const struct ebpf
     if (!completes && trace->chains)
         placeBelowSource(c);
     ebpfMonTraceAppend(trace, c);
-    ebpfMonKnownChainsAdd(x->known, c);
+    addKnownChains(x->known, c);
     x->records += c->count;
     noteStamps(x, c);
     if (trace->chains == 1)
@@ -420,7 +775,7 @@ static int isIocGone(const ebpfMonTraces *x, const ebpfMonTrace *trace)
 static uint64_t findDue(const ebpfMonTraces *x, const ebpfMonTrace *trace, uint64_t now)
 {
     static const uint64_t waits[] = { PUT_NS, MESSAGE_NS, GONE_NS, ASYNC_NS };
-    uint64_t due = ebpfMonTraceCausesGetDue(&x->causes, trace, now);
+    uint64_t due = getTraceCausesDue(&x->causes, trace, now);
 
     for (unsigned i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {
         uint64_t over = trace->end + waits[i] + 1; /* some waits are over when more than that has passed */
@@ -449,7 +804,7 @@ void ebpfMonTracesTick(ebpfMonTraces *x, uint64_t now, int all)
     ebpfMonTrace *next;
 
     lookForLosses(x);
-    ebpfMonTraceCausesLook(&x->causes, x->first, now);
+    lookTraceCauses(&x->causes, x->first, now);
     for (ebpfMonTrace *trace = x->first; trace; trace = next) {
         uint64_t age = now > trace->end ? now - trace->end : 0;
 

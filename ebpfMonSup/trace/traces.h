@@ -7,10 +7,41 @@
 #ifndef EBPFMON_TRACES_H
 #define EBPFMON_TRACES_H
 
+#include "ebpfMonTable.h"
+#include "model/put.h"
 #include "put/threadPuts.h"
 #include "trace/linkMessages.h"
-#include "trace/traceCauses.h"
+#include "trace/trace.h"
 #include "trace/traceWords.h"
+
+/* --- traces that ended a moment ago ---
+ *
+ * Traces that ended a moment ago, by their chains. A chain that comes later may belong to such a trace: it
+ * got a value through a CA link of that trace, its CP link watches one of its records, or it completes a record that
+ * the trace left processing. Event thread only.
+ */
+
+typedef struct ebpfMonFinishedTraces ebpfMonFinishedTraces;
+
+typedef struct {
+    ebpfMonChainId chain;
+    ebpfMonChainId owner; /* the chain of the same trace that has the span of "chain" (ebpfMonTraceFindSpanOwner) */
+    uint8_t traceId[16];
+} ebpfMonFinishedChain;
+
+ebpfMonFinishedTraces *ebpfMonFinishedTracesNew(void); /* NULL without memory */
+void ebpfMonFinishedTracesFree(ebpfMonFinishedTraces *finished); /* NULL does no harm */
+
+/* Copies what is known of a chain of such a trace. */
+void ebpfMonFinishedTracesAdd(ebpfMonFinishedTraces *finished, const ebpfMonFinishedChain *chain);
+
+/* Valid until the next call of …Add. NULL: the trace of this chain is still open, or had no id, or ended too long
+ * ago. */
+const ebpfMonFinishedChain *ebpfMonFinishedTracesFind(const ebpfMonFinishedTraces *finished,
+                                                      const ebpfMonChainId *chain);
+
+/* Calls "each" for every thread of an IOC that was seen. */
+typedef void (*ebpfMonEachThreadFn)(void (*each)(void *arg, uint32_t tid, const struct ebpfMonThread *seen), void *arg);
 
 typedef struct ebpfMonTraces ebpfMonTraces;
 
@@ -24,7 +55,7 @@ typedef struct {
     void *exporter;
     uint64_t (*countLost)(void *arg); /* how many events were lost so far; gets the argument of ebpfMonTraceFn. Called
                                        * for each trace. NULL: nobody counts them */
-    ebpfMonEachThreadFn eachThread; /* as in ebpfMonTraceCauses */
+    ebpfMonEachThreadFn eachThread; /* NULL: which chains are under way is not known */
     ebpfMonTraceTestFn isDescribed; /* nonzero: ebpfMonTraceFn, whose argument it gets, will describe this trace; NULL:
                                      * it describes none */
 } ebpfMonTracesUses;

@@ -1,13 +1,100 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <arpa/inet.h>
+#include <epicsMutex.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
 #include "common/array.h"
+#include "common/hash.h"
 #include "host/procNetns.h"
-#include "host/procTcp.h"
+#include "host/tcpSockets.h"
 #include "usage/iocConnections.h"
+
+/* --- circuits that packets show --- */
+
+#define BUCKETS  1024
+#define CIRCUITS 4096 /* as many as a wire has; more count as not followed */
+
+typedef struct circuit {
+    struct circuit *next;
+    struct ebpfMonPeer peer;
+} circuit;
+
+struct ebpfMonFollowedCircuits {
+    epicsMutexId lock; /* guards the rest */
+    circuit *bucket[BUCKETS];
+    unsigned count;
+};
+
+ebpfMonFollowedCircuits *ebpfMonFollowedCircuitsNew(void)
+{
+    ebpfMonFollowedCircuits *f = calloc(1, sizeof(*f));
+
+    if (f)
+        f->lock = epicsMutexMustCreate();
+    return f;
+}
+
+void ebpfMonFollowedCircuitsFree(ebpfMonFollowedCircuits *f)
+{
+    if (!f)
+        return;
+    for (unsigned i = 0; i < BUCKETS; i++)
+        while (f->bucket[i]) {
+            circuit *c = f->bucket[i];
+
+            f->bucket[i] = c->next;
+            free(c);
+        }
+    epicsMutexDestroy(f->lock);
+    free(f);
+}
+
+/* Where the circuit is in its bucket, or the end of the bucket. */
+static circuit **findCircuit(ebpfMonFollowedCircuits *f, const struct ebpfMonPeer *peer)
+{
+    circuit **at = &f->bucket[ebpfMonHashMix(((uint64_t)peer->addr << 32 | peer->saddr) ^
+                                             ((uint64_t)peer->port << 16 | peer->sport)) % BUCKETS];
+
+    while (*at && memcmp(&(*at)->peer, peer, sizeof(*peer)) != 0)
+        at = &(*at)->next;
+    return at;
+}
+
+void ebpfMonFollowedCircuitsAdd(ebpfMonFollowedCircuits *f, const ebpfMonWireEvent *ev)
+{
+    int isOpened = ev->kind == ebpfMonWireOpened && (ev->first.seq[0] || ev->first.seq[1]);
+    circuit **at;
+
+    if (!isOpened && ev->kind != ebpfMonWireGap && ev->kind != ebpfMonWireUnread && ev->kind != ebpfMonWireGivenUp &&
+        ev->kind != ebpfMonWireClosed)
+        return;
+    epicsMutexMustLock(f->lock);
+    at = findCircuit(f, &ev->peer);
+    if (isOpened && !*at && f->count < CIRCUITS && (*at = calloc(1, sizeof(**at)))) {
+        (*at)->peer = ev->peer;
+        f->count++;
+    } else if (!isOpened && *at) {
+        circuit *c = *at;
+
+        *at = c->next;
+        free(c);
+        f->count--;
+    }
+    epicsMutexUnlock(f->lock);
+}
+
+static int hasFollowedCircuits(ebpfMonFollowedCircuits *f, const struct ebpfMonPeer *peer)
+{
+    int has;
+
+    epicsMutexMustLock(f->lock);
+    has = *findCircuit(f, peer) != NULL;
+    epicsMutexUnlock(f->lock);
+    return has;
+}
+
+/* --- connections that nothing shows --- */
 
 typedef struct {
     unsigned long *inode; /* of the IOC's sockets, ascending */
@@ -87,7 +174,7 @@ unsigned ebpfMonIocConnectionsCountUnseen(pid_t pid, const ebpfMonCaClients *cli
         unsigned port = ntohs(peer.sport);
 
         unseen += (s->listening[port / 8] >> port % 8 & 1) && !isListed(clients, &s->row[i]) &&
-                  !ebpfMonFollowedCircuitsHas(followed, &peer);
+                  !hasFollowedCircuits(followed, &peer);
     }
     free(s->inode);
     free(s->row);

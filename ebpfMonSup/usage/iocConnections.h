@@ -4,9 +4,24 @@
 #define EBPFMON_IOCCONNECTIONS_H
 
 #include <sys/types.h>
+#include "ioc/caServer.h"
+#include "wire/wireEvent.h"
 
-#include "ioc/caClients.h"
-#include "usage/followedCircuits.h"
+/* --- circuits that packets show ---
+ *
+ * The circuits of which packets show each message from the first byte on. What comes through another connection (TLS,
+ * an older one, one with a gap) is not seen. The packet thread adds and removes them; any thread may ask.
+ */
+
+typedef struct ebpfMonFollowedCircuits ebpfMonFollowedCircuits;
+
+ebpfMonFollowedCircuits *ebpfMonFollowedCircuitsNew(void); /* NULL without memory */
+void ebpfMonFollowedCircuitsFree(ebpfMonFollowedCircuits *followed);
+
+/* A circuit was opened, has a gap, or ended; other events are ignored. */
+void ebpfMonFollowedCircuitsAdd(ebpfMonFollowedCircuits *followed, const ebpfMonWireEvent *event);
+
+/* --- connections that nothing shows --- */
 
 /* The number of connections that clients have opened to process "pid", and that are not seen. "clients": those that
  * its CA server lists; NULL: none is known. Asks the kernel for the sockets. */

@@ -13,8 +13,30 @@
 #include "common/textReport.h"
 #include "model/put.h"
 #include "put/putClients.h"
+#include "usage/clients.h"
 #include "usage/useKeeper.h"
+#include "usage/useNotes.h"
 #include "wire/wireEvent.h"
+
+/* --- where uses are seen ---
+ *
+ * Makes notes of uses from the places where they are seen: puts, packets, and the lists of clients. No state; any
+ * thread, without a lock. If notes are not wanted, these functions do nothing.
+ */
+
+/* Notes a finished put, if it was made or may have been made. */
+void ebpfMonUseSourcesAddPut(ebpfMonUseNotes *notes, const ebpfMonPut *put);
+
+/* Notes a read or a subscription that was seen in a packet. "server": the name of the server. If the channel was
+ * opened before the monitor read packets, the event has no name; then the name is looked up in the table, by "iocId"
+ * (0: not possible). */
+void ebpfMonUseSourcesAddPacket(ebpfMonUseNotes *notes, ebpfMonClientTable *table, ebpfMonPutClients *clients,
+                                const ebpfMonWireEvent *ev, uint32_t iocId, const char *server);
+
+/* Notes all channels and subscriptions of the last look. Takes the lock of the table. */
+void ebpfMonUseSourcesAddLook(ebpfMonUseNotes *notes, ebpfMonClientTable *table);
+
+/* --- the room --- */
 
 typedef struct ebpfMonUsage ebpfMonUsage;
 
@@ -31,6 +53,7 @@ int ebpfMonUsageStop(ebpfMonUsage *usage);
 /* --- Add what was seen --- */
 
 /* Adds a finished put. */
+
 void ebpfMonUsageAddPut(ebpfMonUsage *usage, const ebpfMonPut *put);
 
 /* Nonzero: the caller should add reads and subscriptions from packets. */
@@ -51,6 +74,7 @@ void ebpfMonUsageAddUpdate(ebpfMonUsage *usage, const ebpfMonWireEvent *ev);
 
 /* Add to the report the clients of the IOCs that match, or the channels to PVs that match. They request a look
  * first. If the look takes more than 5 s, they show the result of the last one, and the report says so. */
+
 void ebpfMonUsageAddClients(ebpfMonUsage *usage, ebpfMonTextReport *report, const char *iocPattern);
 void ebpfMonUsageAddUsers(ebpfMonUsage *usage, ebpfMonTextReport *report, const char *pvPattern);
 

@@ -10,8 +10,8 @@
 #include <errlog.h>
 
 #include "common/clock.h"
-#include "common/sharedWorker.h"
 #include "common/text.h"
+#include "common/worker.h"
 #include "model/published.h"
 #include "usage/useKeeper.h"
 #include "usage/useStore.h"

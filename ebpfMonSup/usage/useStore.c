@@ -10,7 +10,7 @@
 #include <sqlite3.h>
 
 #include "common/clock.h"
-#include "common/ownFile.h"
+#include "common/files.h"
 #include "common/shares.h"
 #include "common/text.h"
 #include "usage/useStore.h"

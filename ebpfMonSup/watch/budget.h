@@ -19,7 +19,7 @@
 
 #include <stdint.h>
 
-#include "model/level.h"
+#include "model/filter.h"
 
 typedef struct {
     ebpfMonLevel ceiling;  /* no level above this one; ebpfMonLevelTrace: all are allowed */

@@ -7,7 +7,6 @@
 #define EBPFMON_CLOSURETABLE_H
 
 #include "ioc/closure.h"
-#include "ioc/stretch.h"
 #include "watch/target.h"
 
 typedef struct ebpfMonClosureTable ebpfMonClosureTable;

@@ -9,7 +9,6 @@
 #include <epicsThread.h>
 
 #include "common/clock.h"
-#include "common/clockSteps.h"
 #include "common/worker.h"
 #include "host/foreign.h"
 #include "probe/kernelEvents.h"

@@ -14,7 +14,7 @@
 #include "host/foreign.h"
 #include "host/procNetns.h"
 #include "host/procPayer.h"
-#include "model/iocValues.h"
+#include "model/published.h"
 #include "watch/packetPlaces.h"
 #include "watch/packetReader.h"
 #include "wire/packet.h"

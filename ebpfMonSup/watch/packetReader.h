@@ -6,7 +6,7 @@
 #ifndef EBPFMON_PACKETREADER_H
 #define EBPFMON_PACKETREADER_H
 
-#include "model/stateValues.h"
+#include "model/published.h"
 #include "probe/packetSources.h"
 #include "watch/connectionOwners.h"
 #include "watch/target.h"

@@ -10,7 +10,7 @@
 #include "watch/target.h"
 
 /* The mapped tables, and the functions that change the tables with keys: those of probe/kernelTables.h and
- * kernelRoots.h, or a test's own. */
+ * kernelTables.h, or a test's own. */
 typedef struct {
     const ebpfMonTables *tables; /* must outlive the record tables */
     int  (*setRecordIndex)(uint32_t tgid, const uint64_t *precord, uint32_t count, uint32_t first);

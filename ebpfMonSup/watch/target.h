@@ -14,7 +14,7 @@
 #include "host/lateReads.h"
 #include "host/procInfo.h"
 #include "ioc/catalogue.h"
-#include "ioc/stretch.h"
+#include "ioc/closure.h"
 #include "model/filter.h"
 #include "probe/attach.h"
 #include "probe/calibrate.h"

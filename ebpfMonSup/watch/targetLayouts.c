@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "ioc/caServer.h"
-#include "ioc/lockSets.h"
 #include "ioc/mutexes.h"
+#include "ioc/recordLinks.h"
 #include "ioc/scanLists.h"
 #include "watch/targetLayouts.h"
 

@@ -11,7 +11,7 @@
 #include "host/foreign.h"
 #include "host/procStat.h"
 #include "host/procPayer.h"
-#include "model/iocValues.h"
+#include "model/published.h"
 #include "probe/kernelTables.h"
 #include "watch/targetDatabase.h"
 #include "watch/targetLayouts.h"

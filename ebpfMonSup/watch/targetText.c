@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <string.h>
-
 #include "common/text.h"
 #include "host/procRead.h"
 #include "watch/targetText.h"
@@ -82,4 +81,12 @@ void ebpfMonTargetTextTellApart(ebpfMonTargets *targets, pid_t pid, char name[EB
         return;
     snprintf(base, sizeof(base), "%s", name);
     snprintf(name, EBPFMON_IOCNAME_SIZE, "%.48s#%d", base, (int)pid);
+}
+
+int ebpfMonRecordNameFind(const ebpfMonTarget *target, uint64_t precord, char *name, size_t size)
+{
+    long index = target && target->cat ? ebpfMonCatalogueFindAddr(target->cat, precord) : -1;
+
+    snprintf(name, size, "%s", index >= 0 ? ebpfMonCatalogueName(target->cat, (uint32_t)index) : "");
+    return index >= 0;
 }

@@ -4,6 +4,8 @@
 #ifndef EBPFMON_TARGETTEXT_H
 #define EBPFMON_TARGETTEXT_H
 
+#include <stddef.h>
+#include <stdint.h>
 #include "watch/target.h"
 
 /* Finds the name of an IOC that is not among the targets yet. If another living IOC has this name, the new one gets its
@@ -19,5 +21,14 @@ void ebpfMonTargetTextReadVersion(ebpfMonTargets *targets, ebpfMonTarget *t);
 
 /* Why nothing is seen inside an IOC with this nameless program. "isRecognised": that of the machine that we run on. */
 void ebpfMonTargetTextWriteNameless(const ebpfMonBinary *core, int isRecognised, char note[EBPFMON_NOTE_SIZE]);
+
+/* --- recordName ---
+ *
+ * Finds the name of a record by its address.
+ */
+
+/* "precord": the record's address in the memory of the IOC. Nonzero: "name" is set. 0: the catalogue has no such
+ * record, or "target" is NULL; "name" is empty. The caller holds the targets lock. */
+int ebpfMonRecordNameFind(const ebpfMonTarget *target, uint64_t precord, char *name, size_t size);
 
 #endif

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "probe/kernelRoots.h"
 #include "probe/kernelTables.h"
 #include "probe/seccompTrial.h"
 #include "watch/watchRoom.h"

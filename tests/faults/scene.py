@@ -18,7 +18,7 @@ from tests.harness.process import Process
 from tests.harness.wait import settled, until
 
 RECORDS = db.READY + db.record("longout", "V", FLNK="$(P)C0") + db.chain("C", 3)
-FOLDER = tuple(map(int, os.uname().release.split(".")[:2])) >= (6, 6)  # this kernel has it (probe/linkFolder.c)
+FOLDER = tuple(map(int, os.uname().release.split(".")[:2])) >= (6, 6)  # this kernel has it (probe/closer.c)
 TRAP = 0xcc           # int3
 PUTS = 5              # of a proof that everything works
 WARM = 5              # faults; until then memory is used for the first time

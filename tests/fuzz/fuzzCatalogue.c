@@ -4,13 +4,11 @@
  * easily. */
 #include "otherProcess.h"
 #include "fuzz.h"
-#include "ioc/caClients.h"
 #include "ioc/caServer.h"
 #include "ioc/catalogue.h"
 #include "ioc/closure.h"
-#include "ioc/lockSets.h"
-#include "ioc/mutexes.h"
 #include "ioc/recordLinks.h"
+#include "ioc/mutexes.h"
 
 #define MEMORY 0x10000u
 #define PAGE   64u /* the memory has whole pages of this size; real pages would be nearly empty */

@@ -4,7 +4,6 @@
  * (p[6], p[7] of readGraph). */
 #include "fuzz.h"
 #include "ioc/closure.h"
-#include "ioc/stretch.h"
 
 #define RECORDS 5000
 #define LINKS   50000

@@ -208,7 +208,7 @@ def begins(trace):
 
 
 def message_span(client, port, server, server_port, seq):
-    """The span id of a message, calculated as in trace/spanId.c."""
+    """The span id of a message, calculated as in trace/traceSpans.c."""
     def mix(x):
         x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9 & M64
         x = (x ^ x >> 27) * 0x94d049bb133111eb & M64

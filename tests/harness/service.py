@@ -79,7 +79,7 @@ class HeldThread:
     """Stops a thread of another process in a system call in which it does not wait for work."""
     SEIZE, INTERRUPT, PEEKUSER, SYSCALL, DETACH = 0x4206, 0x4207, 3, 24, 17
     ORIG_RAX = 15 * 8  # struct user_regs_struct of x86-64
-    # futex, restart_syscall, ppoll, clock_nanosleep, poll, epoll_wait; and read, which ends a wait for an eventfd (common/waiter.c)
+    # futex, restart_syscall, ppoll, clock_nanosleep, poll, epoll_wait; and read, which ends a wait for an eventfd (common/worker.c)
     WAITS = (202, 219, 271, 230, 7, 232, 0)
     WALL = 0x40000000
 

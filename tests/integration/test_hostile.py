@@ -19,7 +19,7 @@ from tests.harness.wait import stays_false, until
 
 DB = db.READY + db.record("ao", "AO")
 SOON = 30  # s: on an idle host one or two
-SPARSE = 350 << 20  # bytes that may be read for a sparse file. Until its work is used up (elfBytes.c) it is 107 million; the monitor
+SPARSE = 350 << 20  # bytes that may be read for a sparse file. Until its work is used up (elfFile.c) it is 107 million; the monitor
                     # also reads what other tests start meanwhile
 
 
@@ -171,7 +171,7 @@ FILES = 368  # enough for nine of sixteen IOCs: each needs 17 files
 
 def test_few_files(new_ioc, new_monitor):
     """If the limit of open files is low, some IOCs are not watched, or not as closely as asked. STATE says so, and the
-    monitor's own server answers. Each probe needs a file only without CAP_SYS_ADMIN (probe/linkFolder.c)."""
+    monitor's own server answers. Each probe needs a file only without CAP_SYS_ADMIN (probe/closer.c)."""
     monitor = new_monitor()
     monitor.launch(["prlimit", f"--nofile={FILES}:{FILES}", "setpriv", "--bounding-set", "-sys_admin", "--inh-caps",
                     "-sys_admin"])

@@ -8,7 +8,7 @@ import pytest
 from tests.harness import db, loopback, paths
 from tests.harness.process import Process
 
-FILES, PROCESSES = 100, 25  # together more than EBPFMON_KNOWN_MAX (code/imageCache.h)
+FILES, PROCESSES = 100, 25  # together more than EBPFMON_KNOWN_MAX (code/image.h)
 MAPPER = r"""
 import mmap, sys
 maps = []

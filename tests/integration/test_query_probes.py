@@ -2,7 +2,7 @@
 """The probes of a query neither change the data of an IOC nor count as what the IOC does.
 
 From Linux 6.18 on the kernel writes a call over a nop of 5 bytes that has a probe, and overwrites the red zone of a leaf
-function (probe/nopTrial.h): no query gets such a place there. On other kernels all of them do. From 6.11 on a function with a
+function (probe/childTrial.h): no query gets such a place there. On other kernels all of them do. From 6.11 on a function with a
 return probe returns by a system call of the kernel's own, uretprobe, which is none of the IOC."""
 import platform
 import re

@@ -6,7 +6,7 @@ from tests.harness.wait import settled, until
 
 ROOTS = 64    # maxRoots
 FEW, MANY = 40, 100
-BURST = 700   # puts to as many records, at once; fewer than the spare room (kernelRoots.c)
+BURST = 700   # puts to as many records, at once; fewer than the spare room (kernelTables.c)
 BURSTS = 3    # … together more than two blocks
 FULL = "chain table full"
 

@@ -12,7 +12,7 @@
 #include "probe/kernelLoad.h"
 #include "probe/packets.h"
 #include "probe/queryPrograms.h"
-#include "query/queryFile.h"
+#include "query/querySpec.h"
 
 static int refused;
 static char why[400];

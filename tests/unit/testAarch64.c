@@ -11,6 +11,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 #include "armLibrary.h"
+#include "code/binary.h"
 #include "code/imageFile.h"
 #include "code/machine.h"
 

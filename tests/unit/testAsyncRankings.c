@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* publish/asyncRankings.h: asynchronous records of invented IOCs, and the published lists. */
+/* publish/rankings.h: asynchronous records of invented IOCs, and the published lists. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include <testMain.h>
 
 #include "model/published.h"
-#include "publish/asyncRankings.h"
+#include "publish/rankings.h"
 #include "targetTest.h"
 
 #define SLOT_A 100

@@ -10,7 +10,7 @@
 #include "fakeIoc.h"
 #include "ioc/baseLink.h"
 #include "ioc/caServer.h"
-#include "ioc/lockSets.h"
+#include "ioc/recordLinks.h"
 #include "watch/targetLayouts.h"
 
 static ebpfMonMem *mem;

@@ -6,7 +6,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "trace/chainTree.h"
+#include "trace/traceWalk.h"
 
 #define N 300
 

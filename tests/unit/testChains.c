@@ -7,7 +7,7 @@
 
 #include "model/losses.h"
 #include "trace/chainParts.h"
-#include "trace/stamp.h"
+#include "trace/trace.h"
 
 #define COUNT       9700
 #define RECORDS     2048 /* parts of one chain that are kept */

@@ -4,7 +4,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "common/clockSteps.h"
+#include "common/clock.h"
 
 #define MS 1000000ull
 

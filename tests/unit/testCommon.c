@@ -21,7 +21,6 @@
 #include "common/array.h"
 #include "common/clock.h"
 #include "common/hash.h"
-#include "common/lazyMutex.h"
 #include "common/serviceManager.h"
 #include "common/text.h"
 #include "common/worker.h"

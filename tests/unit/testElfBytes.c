@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* code/elfBytes.h: the bytes are those of the file, and the budget of work ends it, on a slow host as on a fast one; so
- * a hostile file ends soon. code/imageCache.h: what took too much CPU time is read again later. Both clocks are this
+/* code/elfFile.h: the bytes are those of the file, and the budget of work ends it, on a slow host as on a fast one; so
+ * a hostile file ends soon. code/image.h: what took too much CPU time is read again later. Both clocks are this
  * program's. host/foreign.h, code/symbolFile.h: what is no file is not opened. */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include <epicsUnitTest.h>
 #include <testMain.h>
-#include "code/elfBytes.h"
+#include "code/elfFile.h"
 #include "code/elfSymbols.h"
 #include "code/image.h"
 #include "code/symbolFile.h"

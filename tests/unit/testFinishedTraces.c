@@ -5,7 +5,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "trace/finishedTraces.h"
+#include "trace/traces.h"
 
 static void add(ebpfMonFinishedTraces *finished, const ebpfMonChainId *chain, const ebpfMonChainId *owner,
                 const uint8_t traceId[16])

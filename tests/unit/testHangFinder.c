@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* health/hangFinder.h: which thread hangs, which one only waits for a thread that hangs, and the lines about it. The
+/* health/hangs.h: which thread hangs, which one only waits for a thread that hangs, and the lines about it. The
  * test invents the threads. */
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "health/hangFinder.h"
+#include "health/hangs.h"
 #include "targetTest.h"
 
 #define NOW (1000 * 1000000000ull)

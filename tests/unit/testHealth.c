@@ -16,11 +16,11 @@
 #include "ebpfMonTable.h"
 #include "health/hangs.h"
 #include "health/lives.h"
-#include "health/scanWindow.h"
+#include "health/scanThreads.h"
 #include "host/procStat.h"
 #include "ioc/baseLayout.h"
 #include "ioc/caServer.h"
-#include "model/healthValues.h"
+#include "model/published.h"
 
 static ebpfMonHealth h;
 static ebpfMonLives *lives;

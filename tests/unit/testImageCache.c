@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* code/imageCache.h: there is room for new builds of a program, however often it is built again. The program is a small
+/* code/image.h: there is room for new builds of a program, however often it is built again. The program is a small
  * file with a symbol of EPICS; it counts as a new build when its time changes. */
 #include <elf.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "code/imageCache.h"
+#include "code/image.h"
 
 #define MANY (5 * (int)EBPFMON_KNOWN_MAX)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* code/imageCalls.h: calls of dbScanLock and similar functions, in small libraries made by the assembler. Only the
+/* code/binary.h: calls of dbScanLock and similar functions, in small libraries made by the assembler. Only the
  * machine code shows how scanList ends, and from which place behind a call the thread has the lock. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -13,7 +13,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "code/imageCalls.h"
+#include "code/binary.h"
 
 static char folder[] = "/tmp/ebpfMonXXXXXX";
 

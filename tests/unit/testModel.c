@@ -14,7 +14,6 @@
 #include "model/published.h"
 #include "model/ops.h"
 #include "model/filter.h"
-#include "model/level.h"
 #include "model/put.h"
 
 #define ARROW "\xe2\x86\x92"

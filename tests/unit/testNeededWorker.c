@@ -5,7 +5,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "common/neededWorker.h"
+#include "common/worker.h"
 
 #define SECONDS 60.0
 

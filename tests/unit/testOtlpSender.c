@@ -7,7 +7,7 @@
 #include <testMain.h>
 
 #include "export/otlp/otlpSender.h"
-#include "export/otlp/spanPack.h"
+#include "export/otlp/span.h"
 #include "otlpTest.h"
 
 static ebpfMonOtlpConf conf;

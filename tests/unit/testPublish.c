@@ -13,12 +13,9 @@
 
 #include "model/published.h"
 #include "model/audits.h"
-#include "publish/auditText.h"
-#include "publish/lossCounters.h"
+#include "publish/publisher.h"
 #include "publish/putPublisher.h"
 #include "publish/slowChains.h"
-#include "publish/stateText.h"
-#include "publish/tracePrinter.h"
 #include "targetTest.h"
 
 #define DEADLINE 5.0 /* s */

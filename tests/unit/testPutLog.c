@@ -3,9 +3,8 @@
 #include "logTest.h"
 #include <arpa/inet.h>
 
-#include "export/log/logThread.h"
-#include "export/log/putLog.h"
 #include "export/log/putLogs.h"
+#include "export/log/putLog.h"
 
 static const ebpfMonFormatLabels labels;
 

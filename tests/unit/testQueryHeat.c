@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* query/queryHeat.h: columns of time, rows that are shown, a thread that was late, counts that became smaller. */
+/* query/queryRows.h: columns of time, rows that are shown, a thread that was late, counts that became smaller. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -7,8 +7,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "query/queryBars.h"
-#include "query/queryHeat.h"
+#include "query/queryRows.h"
 
 #define ROWS    EBPFMON_QUERY_HEAT_ROWS
 #define COLUMNS EBPFMON_QUERY_HEAT_COLUMNS

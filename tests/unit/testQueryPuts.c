@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* query/queryPuts.h: what each put had is one value of its row, unless 64 bits could not hold it. */
+/* query/queryCells.h: what each put had is one value of its row, unless 64 bits could not hold it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,6 @@
 #include <testMain.h>
 
 #include "query/queryCells.h"
-#include "query/queryPuts.h"
 
 #define KEY_SIZE 24 /* the name of a thread, and the number of the put */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* query/querySites.h and query/queryCells.h: cells that the user part fills, against the events themselves, and what is
+/* query/queryCells.h and query/queryCells.h: cells that the user part fills, against the events themselves, and what is
  * left of the kernel part's cells. Its own list of events is the truth. */
 #include <stdint.h>
 #include <stdio.h>
@@ -10,7 +10,6 @@
 #include <testMain.h>
 
 #include "query/queryCells.h"
-#include "query/querySites.h"
 
 #define SITES  5
 #define EVENTS 4000

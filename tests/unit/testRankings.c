@@ -8,7 +8,6 @@
 #include <testMain.h>
 
 #include "model/published.h"
-#include "publish/displayName.h"
 #include "publish/rankings.h"
 #include "targetTest.h"
 

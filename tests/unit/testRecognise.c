@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* code/recognise.h: the functions recognised in a program with a static Base are the same as its symbols say. In
+/* code/imageFile.h: the functions recognised in a program with a static Base are the same as its symbols say. In
  * other programs none is recognised. */
 #include <fcntl.h>
 #include <limits.h>
@@ -10,7 +10,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 #include "code/elfSymbols.h"
-#include "code/recognise.h"
+#include "code/imageFile.h"
 
 #define ALL ((int)ebpfMonFnCount + (int)ebpfMonVarCount)
 

@@ -7,7 +7,6 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "export/shared/putPack.h"
 #include "export/shared/recordQueue.h"
 #include "putTest.h"
 

@@ -6,7 +6,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "health/rowOrder.h"
+#include "health/healthCollector.h"
 
 static ebpfMonHealth health;
 

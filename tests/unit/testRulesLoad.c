@@ -7,7 +7,6 @@
 
 #include "model/published.h"
 #include "rules/rules.h"
-#include "rules/rulesFile.h"
 #include "rulesTest.h"
 
 #define FILE_NAME "testRulesLoad.json"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* health/scanThreads.h with a menuScan in our own memory, health/cpuMeters.h, and health/delays.h. */
+/* health/scanThreads.h with a menuScan in our own memory, health/healthCollector.h, and health/healthCollector.h. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -8,8 +8,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "health/cpuMeters.h"
-#include "health/delays.h"
+#include "health/healthCollector.h"
 #include "health/scanThreads.h"
 #include "ioc/baseLayout.h"
 #include "targetTest.h"

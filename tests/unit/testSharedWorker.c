@@ -5,7 +5,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "common/sharedWorker.h"
+#include "common/worker.h"
 
 #define ROUNDS 300
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The place of a probe in a prologue (code/siteMachine.h), with bytes as compilers and packagers make them. */
+/* The place of a probe in a prologue (code/machine.h), with bytes as compilers and packagers make them. */
 #include <stdlib.h>
 #include <string.h>
 #include <epicsUnitTest.h>
 #include <testMain.h>
-#include "code/siteMachine.h"
+#include "code/machine.h"
 
 #define ARGS4 (EBPFMON_ARG1 | EBPFMON_ARG2 | EBPFMON_ARG3 | EBPFMON_ARG4)
 #define BYTES(...) (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ })

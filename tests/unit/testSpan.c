@@ -8,10 +8,9 @@
 #include <testMain.h>
 #include <yajl_parse.h>
 
-#include "export/otlp/exemplar.h"
 #include "export/otlp/otlpJson.h"
-#include "export/otlp/spanPack.h"
-#include "export/otlp/zipkinJson.h"
+#include "export/otlp/otlpMetrics.h"
+#include "export/otlp/span.h"
 #include "otlpTest.h"
 
 static ebpfMonOtlpConf conf;

@@ -7,7 +7,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "trace/spanId.h"
+#include "trace/traceSpans.h"
 
 #define ALL 3000
 

@@ -16,7 +16,6 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "code/elfPlt.h"
 #include "code/elfSymbols.h"
 #include "code/stack.h"
 

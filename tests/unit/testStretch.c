@@ -7,7 +7,6 @@
 #include <testMain.h>
 
 #include "ioc/closure.h"
-#include "ioc/stretch.h"
 
 #define MAX_N 64
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * host/tcpDiag.h, host/netDevices.h and host/netnsSocket.h: compares the answers of sock_diag(7) about sockets of this
+ * host/tcpSockets.h and host/netnsSocket.h: compares the answers of sock_diag(7) about sockets of this
  * program with /proc/net/tcp, in its own network namespace and in another one. No other program can send to the sockets
  * that ask the kernel.
  */
@@ -20,10 +20,8 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "host/netDevices.h"
 #include "host/netnsSocket.h"
-#include "host/sockDiag.h"
-#include "host/tcpDiag.h"
+#include "host/tcpSockets.h"
 
 #define CONNECTIONS 300 /* more than fit into one message of the kernel */
 #define LISTENING   EBPFMON_TCP_STATE(ebpfMonTcpListen)

@@ -10,7 +10,6 @@
 #include <testMain.h>
 
 #include "put/threadPuts.h"
-#include "trace/putSpans.h"
 #include "trace/traceSpans.h"
 #include "trace/traceText.h"
 #include "traceDump.h"

@@ -8,7 +8,7 @@
 #include <testMain.h>
 
 #include "common/clock.h"
-#include "common/waiter.h"
+#include "common/worker.h"
 
 static void wakeLater(void *arg)
 {

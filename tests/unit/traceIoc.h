@@ -12,7 +12,7 @@
 #include "common/hash.h"
 #include "ebpfMonEvent.h"
 #include "baseLinks.h"
-#include "trace/traceChain.h"
+#include "trace/trace.h"
 #include "watch/target.h"
 
 #define MS 1000000ull

@@ -4,7 +4,6 @@
 #define EBPFMON_FORMAT_H
 
 #include <stddef.h>
-
 #include "export/log/burst.h"
 #include "export/shared/jsonGen.h"
 #include "model/put.h"
@@ -49,14 +48,5 @@ size_t ebpfMonFormatPut(ebpfMonFormatter *formatter, ebpfMonFormat format, const
 /* Writes the line that reports "lost" lines. In the formats of caPutLog it is a put to LOG_LOST_CNT. */
 size_t ebpfMonFormatLoss(ebpfMonFormatter *formatter, ebpfMonFormat format, uint64_t lost, const char *why, char *buf,
                          size_t size);
-
-/* The single formats; the two functions above choose among them. "limit": characters of a value. */
-size_t ebpfMonFormatJsonLine(ebpfMonFormatter *formatter, const ebpfMonPut *put, const ebpfMonBurstInfo *burst,
-                             char *buf, size_t size);
-size_t ebpfMonFormatJsonLossLine(ebpfMonFormatter *formatter, uint64_t lost, const char *why, char *buf, size_t size);
-size_t ebpfMonFormatCaPutTextLine(ebpfMonFormatter *formatter, const ebpfMonPut *put, const ebpfMonBurstInfo *burst,
-                                  size_t limit, char *buf, size_t size);
-size_t ebpfMonFormatCaPutJsonLine(ebpfMonFormatter *formatter, const ebpfMonPut *put, const ebpfMonBurstInfo *burst,
-                                  size_t limit, char *buf, size_t size);
 
 #endif

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "export/log/logFile.h"
-#include "common/ownFile.h"
+#include "common/files.h"
 
 #define BATCH      16384u /* bytes that are written at a time */
 #define DELAY      0.2    /* s; the longest time that a line waits */

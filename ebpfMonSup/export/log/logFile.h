@@ -2,7 +2,7 @@
 /*
  * A file of lines. Whole lines are written, many at a time. The file is rotated by size, by age and on request (FILE,
  * FILE.1 … FILE.N). It is opened again if somebody has moved it away. If the disk is full, the lines in the buffer
- * wait, and lines that do not fit into the buffer are counted as lost. common/ownFile.h tells which files are opened.
+ * wait, and lines that do not fit into the buffer are counted as lost. common/files.h tells which files are opened.
  * One thread; times are monotonic seconds.
  */
 #ifndef EBPFMON_LOGFILE_H

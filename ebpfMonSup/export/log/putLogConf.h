@@ -7,7 +7,7 @@
 
 #include "export/log/format.h"
 #include "export/log/logFile.h"
-#include "model/logOps.h"
+#include "model/ops.h"
 
 #define EBPFMON_PUT_LOGS 8 /* logs at the same time */
 
@@ -28,7 +28,7 @@ typedef struct {
     struct sockaddr_in addr;
 } ebpfMonPutLogConf;
 
-/* Make a configuration from the arguments of ebpfMonJsonLog and ebpfMonCaPutLog (model/logOps.h). 0; or -1, and a
+/* Make a configuration from the arguments of ebpfMonJsonLog and ebpfMonCaPutLog (model/ops.h). 0; or -1, and a
  * message was logged. The second function may ask a name server, which can take long. */
 int ebpfMonPutLogConfSetJson(ebpfMonPutLogConf *conf, const char *file, double maxMB, double hours, int keep,
                              ebpfMonLogMode mode);

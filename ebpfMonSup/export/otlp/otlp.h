@@ -7,8 +7,14 @@
 #ifndef EBPFMON_OTLP_H
 #define EBPFMON_OTLP_H
 
+#include <epicsMutex.h>
+#include "common/worker.h"
 #include "export/otlp/otlpConf.h"
+#include "export/otlp/otlpMetrics.h"
+#include "export/otlp/otlpSender.h"
 #include "export/otlp/span.h"
+#include "export/shared/recordQueue.h"
+#include "model/published.h"
 #include "model/put.h"
 #include "model/queryValues.h"
 
@@ -28,7 +34,7 @@ int ebpfMonOtlpConfigure(ebpfMonOtlp *otlp, const ebpfMonOtlpConf *conf);
 /* Configures the signals from the environment, except those that a command has set. */
 void ebpfMonOtlpReadEnvironment(ebpfMonOtlp *otlp);
 
-/* The commands (model/logOps.h). 0; or -1, and a message was logged. */
+/* The commands (model/ops.h). 0; or -1, and a message was logged. */
 int ebpfMonOtlpSetCommand(ebpfMonOtlp *otlp, const char *url, const char *signals, const char *headers);
 int ebpfMonOtlpSetZipkin(ebpfMonOtlp *otlp, const char *url);
 

@@ -1,17 +1,111 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <epicsTime.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <epicsTime.h>
 #include <yajl_parse.h>
-
 #include "common/clock.h"
 #include "common/text.h"
-#include "export/otlp/otlpField.h"
 #include "export/otlp/otlpJson.h"
+
+/* --- parts --- */
+
+void ebpfMonOtlpAddInteger64(ebpfMonJson *j, const char *key, uint64_t number)
+{
+    char digits[24];
+
+    snprintf(digits, sizeof(digits), "%" PRIu64, number);
+    ebpfMonJsonAddText(j, key, digits);
+}
+
+void ebpfMonOtlpAddDouble(ebpfMonJson *j, const char *key, const char *digits, double number)
+{
+    if (isnan(number))
+        ebpfMonJsonAddText(j, key, "NaN");
+    else
+        ebpfMonJsonAddNumber(j, key, digits, number);
+}
+
+/* Writes "size" bytes as 2 * size hexadecimal digits and a NUL. */
+static void writeOtlpHex(const uint8_t *id, unsigned size, char *digits)
+{
+    for (unsigned i = 0; i < size; i++) {
+        digits[2 * i] = "0123456789abcdef"[id[i] >> 4];
+        digits[2 * i + 1] = "0123456789abcdef"[id[i] & 15];
+    }
+    digits[2 * size] = 0;
+}
+
+void ebpfMonOtlpAddId(ebpfMonJson *j, const char *key, const uint8_t *id, unsigned size)
+{
+    char digits[2 * 16 + 1];
+    unsigned any = 0;
+
+    for (unsigned i = 0; i < size; i++)
+        any |= id[i];
+    if (!any)
+        return;
+    writeOtlpHex(id, size, digits);
+    ebpfMonJsonAddText(j, key, digits);
+}
+
+static void openAttribute(ebpfMonJson *j, const char *key)
+{
+    ebpfMonJsonOpenObject(j, NULL);
+    ebpfMonJsonAddText(j, "key", key);
+    ebpfMonJsonOpenObject(j, "value");
+}
+
+static void closeAttribute(ebpfMonJson *j)
+{
+    ebpfMonJsonCloseObject(j);
+    ebpfMonJsonCloseObject(j);
+}
+
+void ebpfMonOtlpAddAnyTextAttribute(ebpfMonJson *j, const char *key, const char *value)
+{
+    openAttribute(j, key);
+    ebpfMonJsonAddText(j, "stringValue", value);
+    closeAttribute(j);
+}
+
+void ebpfMonOtlpAddTextAttribute(ebpfMonJson *j, const char *key, const char *value)
+{
+    if (value[0])
+        ebpfMonOtlpAddAnyTextAttribute(j, key, value);
+}
+
+static void addOtlpIntegerAttribute(ebpfMonJson *j, const char *key, int64_t value)
+{
+    char digits[24];
+
+    snprintf(digits, sizeof(digits), "%" PRId64, value);
+    openAttribute(j, key);
+    ebpfMonJsonAddText(j, "intValue", digits);
+    closeAttribute(j);
+}
+
+static void addOtlpDoubleAttribute(ebpfMonJson *j, const char *key, const char *digits, double value)
+{
+    openAttribute(j, key);
+    ebpfMonOtlpAddDouble(j, "doubleValue", digits, value);
+    closeAttribute(j);
+}
+
+static void addOtlpBoolAttribute(ebpfMonJson *j, const char *key, int value)
+{
+    openAttribute(j, key);
+    ebpfMonJsonAddBool(j, "boolValue", value);
+    closeAttribute(j);
+}
+
+/* --- OTLP --- */
+
+/* the scope of everything that the monitor sends */
+#define EBPFMON_OTLP_SCOPE "ebpfMon"
 
 /* SeverityNumber of logs.proto. */
 #define INFO  9
@@ -29,7 +123,7 @@ static void addAddressAttributes(ebpfMonJson *j, const char *side, const char *p
     snprintf(key, sizeof(key), "%s.address", side);
     ebpfMonOtlpAddTextAttribute(j, key, address);
     snprintf(key, sizeof(key), "%s.port", side);
-    ebpfMonOtlpAddIntegerAttribute(j, key, port);
+    addOtlpIntegerAttribute(j, key, port);
 }
 
 static uint64_t getUnixNs(const epicsTimeStamp *t)
@@ -80,7 +174,7 @@ static void addResource(ebpfMonJson *j, const ebpfMonOtlpConf *conf, const ebpfM
     } else {
         if (service->pid) {
             ebpfMonOtlpAddTextAttribute(j, ownKeys[ownInstance], instance);
-            ebpfMonOtlpAddIntegerAttribute(j, "process.pid", service->pid);
+            addOtlpIntegerAttribute(j, "process.pid", service->pid);
         }
         ebpfMonOtlpAddTextAttribute(j, "epics.base.version", service->version);
         ebpfMonOtlpAddTextAttribute(j, "container.id", service->container);
@@ -133,12 +227,12 @@ static void addPutAttributes(ebpfMonJson *j, const ebpfMonPut *put)
     /* always a text, because a backend has one type for a name */
     ebpfMonOtlpAddAnyTextAttribute(j, "epics.value", put->val);
     if (put->isNumber)
-        ebpfMonOtlpAddDoubleAttribute(j, "epics.value_number", put->val, put->number);
+        addOtlpDoubleAttribute(j, "epics.value_number", put->val, put->number);
     if (put->hasOld)
         ebpfMonOtlpAddAnyTextAttribute(j, "epics.value_old", put->old);
     ebpfMonOtlpAddTextAttribute(j, "epics.value_after", put->after);
     if (put->count != 1)
-        ebpfMonOtlpAddIntegerAttribute(j, "epics.put.count", put->count);
+        addOtlpIntegerAttribute(j, "epics.put.count", put->count);
     if (put->hash) {
         snprintf(hash, sizeof(hash), "%016" PRIx64, put->hash);
         ebpfMonOtlpAddTextAttribute(j, "epics.put.hash", hash);
@@ -146,10 +240,10 @@ static void addPutAttributes(ebpfMonJson *j, const ebpfMonPut *put)
     ebpfMonOtlpAddTextAttribute(j, "epics.put.through", ebpfMonThroughName(put->through));
     ebpfMonOtlpAddTextAttribute(j, "epics.put.result", ebpfMonPutResultName(put->result));
     if (put->status)
-        ebpfMonOtlpAddIntegerAttribute(j, "epics.put.status", put->status);
+        addOtlpIntegerAttribute(j, "epics.put.status", put->status);
     ebpfMonOtlpAddTextAttribute(j, "epics.put.message", put->message);
     if (put->isPartly)
-        ebpfMonOtlpAddBoolAttribute(j, "epics.put.partly", 1);
+        addOtlpBoolAttribute(j, "epics.put.partly", 1);
     ebpfMonOtlpAddTextAttribute(j, "epics.put.link", put->link);
     ebpfMonOtlpAddTextAttribute(j, "epics.put.link_ioc", put->linkIoc);
     ebpfMonOtlpAddTextAttribute(j, "epics.put.root", put->root);
@@ -158,18 +252,18 @@ static void addPutAttributes(ebpfMonJson *j, const ebpfMonPut *put)
     ebpfMonOtlpAddTextAttribute(j, "epics.put.seen", seen[put->seen & 3]);
     ebpfMonOtlpAddTextAttribute(j, "epics.put.host", put->host);
     if (put->unexpected) {
-        ebpfMonOtlpAddBoolAttribute(j, "epics.put.unexpected", 1);
+        addOtlpBoolAttribute(j, "epics.put.unexpected", 1);
         ebpfMonOtlpAddTextAttribute(j, "epics.put.rule", put->rule);
     }
     if (put->isUnsure)
-        ebpfMonOtlpAddBoolAttribute(j, "epics.put.who_sure", 0);
+        addOtlpBoolAttribute(j, "epics.put.who_sure", 0);
     ebpfMonOtlpAddTextAttribute(j, "user.name", put->user);
     addAddressAttributes(j, "client", put->peer);
     addAddressAttributes(j, "server", put->server);
     ebpfMonOtlpAddTextAttribute(j, "epics.put.published", put->published);
     if (put->peerPid) {
-        ebpfMonOtlpAddIntegerAttribute(j, "process.pid", put->peerPid);
-        ebpfMonOtlpAddIntegerAttribute(j, "process.real_user.id", put->peerUid);
+        addOtlpIntegerAttribute(j, "process.pid", put->peerPid);
+        addOtlpIntegerAttribute(j, "process.real_user.id", put->peerUid);
     }
     ebpfMonOtlpAddTextAttribute(j, "process.real_user.name", put->realUser);
     ebpfMonOtlpAddTextAttribute(j, "process.command", put->command);
@@ -207,13 +301,13 @@ static void addSpanAttribute(ebpfMonJson *j, const ebpfMonSpanAttribute *a)
         ebpfMonOtlpAddTextAttribute(j, a->key, a->text);
         break;
     case ebpfMonSpanInteger:
-        ebpfMonOtlpAddIntegerAttribute(j, a->key, a->integer);
+        addOtlpIntegerAttribute(j, a->key, a->integer);
         break;
     case ebpfMonSpanDouble:
-        ebpfMonOtlpAddDoubleAttribute(j, a->key, NULL, a->number);
+        addOtlpDoubleAttribute(j, a->key, NULL, a->number);
         break;
     case ebpfMonSpanBool:
-        ebpfMonOtlpAddBoolAttribute(j, a->key, a->integer != 0);
+        addOtlpBoolAttribute(j, a->key, a->integer != 0);
         break;
     }
 }
@@ -323,4 +417,95 @@ uint64_t ebpfMonOtlpReadRejected(const char *body, size_t len, char *why, size_t
         a.rejected = 0; /* it is no JSON; but the HTTP status tells that all was accepted */
     yajl_free(parser);
     return a.rejected;
+}
+
+/* --- Zipkin --- */
+
+static void addIntegerTag(ebpfMonJson *j, const char *key, int64_t value)
+{
+    char digits[24];
+
+    snprintf(digits, sizeof(digits), "%" PRId64, value);
+    ebpfMonJsonAddText(j, key, digits);
+}
+
+static void addTag(ebpfMonJson *j, const ebpfMonSpanAttribute *a)
+{
+    char digits[40];
+
+    switch (a->type) {
+    case ebpfMonSpanText:
+        ebpfMonJsonAddTextIfAny(j, a->key, a->text);
+        break;
+    case ebpfMonSpanInteger:
+        addIntegerTag(j, a->key, a->integer);
+        break;
+    case ebpfMonSpanDouble:
+        ebpfMonJsonFormatNumber(a->number, digits, sizeof(digits));
+        ebpfMonJsonAddText(j, a->key, digits);
+        break;
+    case ebpfMonSpanBool:
+        ebpfMonJsonAddText(j, a->key, a->integer ? "true" : "false");
+        break;
+    }
+}
+
+/* Zipkin has no links, and no resource except the name of the service. So these become tags. */
+static void addTags(ebpfMonJson *j, const ebpfMonSpan *span, const char *host)
+{
+    const ebpfMonSpanService *s = &span->service;
+    char key[24], id[2 * (EBPFMON_TRACE_ID + EBPFMON_SPAN_ID) + 2];
+
+    ebpfMonJsonOpenObject(j, "tags");
+    for (unsigned i = 0; i < span->attributes && i < EBPFMON_SPAN_ATTRIBUTES; i++)
+        addTag(j, &span->attribute[i]);
+    for (unsigned i = 0; i < span->links && i < EBPFMON_SPAN_LINKS; i++) {
+        snprintf(key, sizeof(key), "link.%u", i);
+        writeOtlpHex(span->link[i].trace, EBPFMON_TRACE_ID, id);
+        id[2 * EBPFMON_TRACE_ID] = ':';
+        writeOtlpHex(span->link[i].id, EBPFMON_SPAN_ID, id + 2 * EBPFMON_TRACE_ID + 1);
+        ebpfMonJsonAddText(j, key, id);
+    }
+    if (s->name[0] && s->pid)
+        addIntegerTag(j, "process.pid", s->pid);
+    if (s->name[0]) {
+        ebpfMonJsonAddTextIfAny(j, "epics.base.version", s->version);
+        ebpfMonJsonAddTextIfAny(j, "container.id", s->container);
+    }
+    ebpfMonJsonAddText(j, "host.name", host);
+    ebpfMonJsonAddText(j, "otel.scope.name", EBPFMON_OTLP_SCOPE);
+    if (span->status == ebpfMonSpanOk)
+        ebpfMonJsonAddText(j, "otel.status_code", "OK");
+    if (span->status == ebpfMonSpanError) {
+        ebpfMonJsonAddText(j, "otel.status_code", "ERROR");
+        /* Zipkin has no other sign of an error */
+        ebpfMonJsonAddText(j, "error", span->message[0] ? span->message : "true");
+    }
+    ebpfMonJsonCloseObject(j);
+}
+
+size_t ebpfMonZipkinWriteSpan(ebpfMonJson *j, const ebpfMonSpan *span, const ebpfMonOtlpConf *conf, char *buf,
+                              size_t size)
+{
+    static const char *const kinds[] = {NULL, NULL, "SERVER", "CLIENT", "PRODUCER", "CONSUMER"};
+    const char *kind = (unsigned)span->kind < sizeof(kinds) / sizeof(kinds[0]) ? kinds[span->kind] : NULL;
+    /* begin and end are rounded, so that a span which is within its parent in ns is so in µs */
+    uint64_t start = span->start / 1000, end = span->end / 1000;
+
+    if (ebpfMonJsonBegin(j, buf, size))
+        return 0;
+    ebpfMonOtlpAddId(j, "traceId", span->trace, sizeof(span->trace));
+    ebpfMonOtlpAddId(j, "id", span->id, sizeof(span->id));
+    ebpfMonOtlpAddId(j, "parentId", span->parent, sizeof(span->parent));
+    ebpfMonJsonAddTextIfAny(j, "name", span->name);
+    if (kind)
+        ebpfMonJsonAddText(j, "kind", kind);
+    ebpfMonJsonAddInteger(j, "timestamp", (long long)start);
+    ebpfMonJsonAddInteger(j, "duration", end > start ? (long long)(end - start) : 1); /* 1 at least, because 0 means:
+                                                                                       * not known */
+    ebpfMonJsonOpenObject(j, "localEndpoint");
+    ebpfMonJsonAddText(j, "serviceName", span->service.name[0] ? span->service.name : conf->service);
+    ebpfMonJsonCloseObject(j);
+    addTags(j, span, conf->host);
+    return ebpfMonJsonEnd(j);
 }

@@ -10,14 +10,31 @@
 
 #include <stddef.h>
 #include <stdint.h>
-
 #include "export/otlp/otlpConf.h"
 #include "export/otlp/span.h"
 #include "export/shared/jsonGen.h"
 #include "model/put.h"
 
-/* the scope of everything that the monitor sends */
-#define EBPFMON_OTLP_SCOPE "ebpfMon"
+/* --- parts ---
+ *
+ * The parts of the JSON of OTLP and of Zipkin, besides shared/jsonGen.h. One thread uses a generator.
+ */
+
+/* Adds a 64-bit integer as a text, because numbers of JavaScript have 53 bits. */
+void ebpfMonOtlpAddInteger64(ebpfMonJson *json, const char *key, uint64_t number);
+
+/* Adds a number. NaN and infinities are texts, with the words of protobuf's JSON mapping. "digits": see jsonGen.h. */
+void ebpfMonOtlpAddDouble(ebpfMonJson *json, const char *key, const char *digits, double number);
+
+/* Adds the id of a trace or span (at most 16 bytes). Adds nothing if it is all 0. */
+void ebpfMonOtlpAddId(ebpfMonJson *json, const char *key, const uint8_t *id, unsigned size);
+
+/* Add an element to a list of attributes (common.proto, KeyValue). An empty text adds nothing, except with
+ * AddAnyTextAttribute. */
+void ebpfMonOtlpAddTextAttribute(ebpfMonJson *json, const char *key, const char *value);
+void ebpfMonOtlpAddAnyTextAttribute(ebpfMonJson *json, const char *key, const char *value);
+
+/* --- OTLP --- */
 
 /* A request consists of its head, its items with commas between them, and its tail. */
 size_t ebpfMonOtlpWriteHead(ebpfMonJson *json, ebpfMonOtlpSignal signal, const ebpfMonOtlpConf *conf, char *buf,
@@ -39,5 +56,15 @@ size_t ebpfMonOtlpWriteSpan(ebpfMonJson *json, const ebpfMonSpan *span, char *bu
 /* Reads the answer to an accepted request. Returns how many of its items were refused nevertheless; "why" gets the
  * reason. */
 uint64_t ebpfMonOtlpReadRejected(const char *answer, size_t len, char *why, size_t size);
+
+/* --- Zipkin ---
+ *
+ * Writes spans in Zipkin's JSON, version 2 (zipkin-api, zipkin2-api.yaml; OpenTelemetry specification,
+ * trace/sdk_exporters/zipkin.md). One thread uses a generator.
+ */
+
+/* Writes one object of the list that a request is. Returns the length, without a terminator; 0: too long. */
+size_t ebpfMonZipkinWriteSpan(ebpfMonJson *json, const ebpfMonSpan *span, const ebpfMonOtlpConf *conf, char *buf,
+                              size_t size);
 
 #endif

@@ -1,11 +1,435 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
-
-#include "export/otlp/otlpField.h"
-#include "export/otlp/otlpItems.h"
+#include "common/hash.h"
+#include "export/otlp/otlpJson.h"
 #include "export/otlp/otlpMetrics.h"
-#include "export/otlp/otlpQueries.h"
+
+/* --- exemplars --- */
+
+#define EXEMPLAR_PROBES 16
+
+static unsigned getPlace(const char *ioc, const char *root)
+{
+    uint32_t hash = ebpfMonHashFnv32(EBPFMON_FNV32_BEGIN, root, strlen(root));
+
+    return ebpfMonHashFnv32(hash, ioc, strlen(ioc)) % EBPFMON_EXEMPLARS;
+}
+
+/* Finds the place of this root, or else a free place. NULL: there is neither. */
+static const ebpfMonExemplar *findPlace(const ebpfMonExemplars *all, const char *ioc, const char *root)
+{
+    const ebpfMonExemplar *empty = NULL;
+    unsigned at = getPlace(ioc, root);
+
+    for (unsigned i = 0; i < EXEMPLAR_PROBES; i++, at = (at + 1) % EBPFMON_EXEMPLARS) {
+        const ebpfMonExemplar *e = &all->of[at];
+
+        if (strcmp(e->root, root) == 0 && strcmp(e->ioc, ioc) == 0)
+            return e;
+        if (!empty && !e->root[0])
+            empty = e;
+    }
+    return empty;
+}
+
+void ebpfMonExemplarAdd(ebpfMonExemplars *all, const ebpfMonSpan *span)
+{
+    double value = (double)span->latency / 1000;
+    const ebpfMonExemplar *at = span->root[0] ? findPlace(all, span->service.name, span->root) : NULL;
+    ebpfMonExemplar *e = at ? &all->of[at - all->of] : NULL;
+
+    if (!e || (e->root[0] && value <= e->value))
+        return;
+    all->used += !e->root[0];
+    strcpy(e->ioc, span->service.name);
+    strcpy(e->root, span->root);
+    memcpy(e->trace, span->trace, sizeof(e->trace));
+    memcpy(e->id, span->id, sizeof(e->id));
+    e->time = span->end;
+    e->value = value;
+}
+
+const ebpfMonExemplar *ebpfMonExemplarFind(const ebpfMonExemplars *all, const char *ioc, const char *root,
+                                           uint64_t counted)
+{
+    const ebpfMonExemplar *slowest = NULL;
+
+    if (!all->used)
+        return NULL;
+    if (root[0] && ioc[0]) {
+        const ebpfMonExemplar *e = findPlace(all, ioc, root);
+
+        return e && e->root[0] && e->time <= counted ? e : NULL;
+    }
+    for (unsigned i = 0; !ioc[0] && i < EBPFMON_EXEMPLARS; i++) {
+        const ebpfMonExemplar *e = &all->of[i];
+
+        if (e->root[0] && e->time <= counted && (!root[0] || strcmp(e->root, root) == 0) &&
+            (!slowest || e->value > slowest->value))
+            slowest = e;
+    }
+    return slowest;
+}
+
+void ebpfMonExemplarClear(ebpfMonExemplars *all, uint64_t counted)
+{
+    for (unsigned i = 0; all->used && i < EBPFMON_EXEMPLARS; i++) {
+        ebpfMonExemplar *e = &all->of[i];
+
+        if (e->root[0] && e->time <= counted) {
+            e->root[0] = 0;
+            all->used--;
+        }
+    }
+}
+
+/* --- points --- */
+
+/* Writes metrics with their points, one after the other, into a text. One thread. */
+
+#define EBPFMON_OTLP_CUMULATIVE 2 /* "cumulative" of AggregationTemporality in metrics.proto */
+
+typedef struct {
+    ebpfMonJson *j;
+    const ebpfMonOtlpNumbers *n;
+    const ebpfMonExemplars *exemplars;
+    ebpfMonOtlpSinces *starts;
+    char  *buf;
+    size_t size, len;
+    int    cut;      /* nonzero: something did not fit */
+    unsigned points;
+} ebpfMonOtlpItems;
+
+/* Begin a metric; then open its kind, add its points, and close it. Begin: 0, or -1: it does not fit. */
+static int beginOtlpItem(ebpfMonOtlpItems *m, const char *name, const char *unit, const char *description)
+{
+    size_t comma = m->len > 0;
+
+    if (m->cut || m->len + comma >= m->size) {
+        m->cut = 1;
+        return -1;
+    }
+    if (ebpfMonJsonBegin(m->j, m->buf + m->len + comma, m->size - m->len - comma)) {
+        m->cut = 1;
+        return -1;
+    }
+    ebpfMonJsonAddText(m->j, "name", name);
+    ebpfMonJsonAddText(m->j, "unit", unit);
+    ebpfMonJsonAddText(m->j, "description", description);
+    return 0;
+}
+
+static void endItem(ebpfMonOtlpItems *m)
+{
+    size_t len = ebpfMonJsonEnd(m->j);
+
+    if (!len) {
+        m->cut = 1;
+        return;
+    }
+    if (m->len)
+        m->buf[m->len++] = ',';
+    m->len += len;
+}
+
+/* Open a point, an object of JSON which the caller closes. "since": ns since 1970; 0: the point of a gauge. */
+static void openOtlpItemPoint(ebpfMonOtlpItems *m, uint64_t since)
+{
+    ebpfMonJsonOpenObject(m->j, NULL);
+    if (since)
+        ebpfMonOtlpAddInteger64(m->j, "startTimeUnixNano", since);
+    ebpfMonOtlpAddInteger64(m->j, "timeUnixNano", m->n->now);
+    m->points++;
+}
+
+/* Counts are numbers of JSON. For 64 bits, protobuf's JSON mapping accepts numbers as well as strings. But receivers in
+ * Rust drop the point without a message if it is a string (open-telemetry/opentelemetry-rust issues 2487 and 3527). */
+static void addOtlpItemCount(ebpfMonOtlpItems *m, const char *key, uint64_t count)
+{
+    ebpfMonJsonAddInteger(m->j, key, (long long)count);
+}
+
+static void openOtlpItemGauge(ebpfMonOtlpItems *m)
+{
+    ebpfMonJsonOpenObject(m->j, "gauge");
+    ebpfMonJsonOpenList(m->j, "dataPoints");
+}
+
+static void openOtlpItemSum(ebpfMonOtlpItems *m, int isMonotonic)
+{
+    ebpfMonJsonOpenObject(m->j, "sum");
+    ebpfMonJsonAddInteger(m->j, "aggregationTemporality", EBPFMON_OTLP_CUMULATIVE);
+    ebpfMonJsonAddBool(m->j, "isMonotonic", isMonotonic);
+    ebpfMonJsonOpenList(m->j, "dataPoints");
+}
+
+/* Of histograms with explicit bounds. */
+static void openOtlpItemHistogram(ebpfMonOtlpItems *m)
+{
+    ebpfMonJsonOpenObject(m->j, "histogram");
+    ebpfMonJsonAddInteger(m->j, "aggregationTemporality", EBPFMON_OTLP_CUMULATIVE);
+    ebpfMonJsonOpenList(m->j, "dataPoints");
+}
+
+static void closeOtlpItem(ebpfMonOtlpItems *m)
+{
+    ebpfMonJsonCloseList(m->j);
+    ebpfMonJsonCloseObject(m->j);
+    endItem(m);
+}
+
+/* A new series counts since the first numbers: at that time its count was 0. */
+static uint64_t getOtlpItemSince(ebpfMonOtlpItems *m, const char *metric, const char *key, const char *more,
+                                 uint64_t value)
+{
+    enum { PROBES = 16 };
+    ebpfMonOtlpSinces *starts = m->starts;
+    uint64_t hash = ebpfMonHashFnv64(EBPFMON_FNV64_BEGIN, metric, strlen(metric) + 1);
+    ebpfMonOtlpSeries *s = NULL;
+
+    hash = ebpfMonHashFnv64(hash, key, strlen(key) + 1);
+    hash = ebpfMonHashFnv64(hash, more, strlen(more) + 1) | 1;
+    for (unsigned i = 0; i < PROBES; i++) {
+        ebpfMonOtlpSeries *at = &starts->series[(hash / 2 + i) % EBPFMON_OTLP_SERIES];
+
+        if (at->hash == hash) {
+            s = at;
+            break;
+        }
+        /* a free place, or the one that was not used for the longest time */
+        if (!s || (s->hash && (!at->hash || at->seen < s->seen)))
+            s = at;
+    }
+    if (s->hash != hash)
+        *s = (ebpfMonOtlpSeries){ .hash = hash, .since = starts->first };
+    else if (value < s->last)
+        s->since = starts->before;
+    s->last = value;
+    s->seen = m->n->now;
+    return s->since;
+}
+
+/* --- results of queries --- */
+
+/*
+ * Each query has metrics of its own, epics.query.NAME.…, because each has its own unit. The keys are attributes, with
+ * their names in the semantic conventions if they have one. In the receiver, each different row becomes a time series.
+ * So a query tells how many rows are sent ("metrics"), and all queries together have EBPFMON_OTLP_QUERY_ROWS.
+ */
+
+/* Base units (semantic conventions, "Instrument units"). A unit that is not in this table is sent as the query has
+ * it. */
+static const struct { const char *unit, *base; double factor; } units[] = {
+    { "ns", "s", 1e-9 }, { "us", "s", 1e-6 }, { "ms", "s", 1e-3 }, { "kB", "By", 1e3 }, { "MB", "By", 1e6 },
+    { "B", "By", 1 }, { "%", "1", 1e-2 }, { "", "1", 1 },
+};
+
+static const struct { const char *key, *attribute;
+} attributes[] = {
+    {"ioc", "epics.ioc"},
+    {"record", "epics.record.name"},
+    {"root", "epics.chain.root"},
+    {"thread", "thread.name"},
+    {"tid", "thread.id"},
+    {"pid", "process.pid"},
+    {"cpu", "cpu.logical_number"},
+    {"function", "code.function.name"},
+    {"syscall", "epics.chain.syscall"},
+    {"put", "epics.pv"},
+};
+
+static void copyQuery(ebpfMonOtlpNumbers *n, const ebpfMonQueryResult *r)
+{
+    ebpfMonOtlpQuery *q = &n->query[n->queries];
+    unsigned rows = r->rows < r->metrics ? r->rows : r->metrics;
+
+    if (rows > EBPFMON_OTLP_QUERY_ROWS - n->queryRows)
+        rows = EBPFMON_OTLP_QUERY_ROWS - n->queryRows;
+    if (!rows || r->state == ebpfMonQueryAbsent)
+        return;
+    n->queries++;
+    memcpy(q->name, r->name, sizeof(q->name));
+    memcpy(q->title, r->title, sizeof(q->title));
+    memcpy(q->unit, r->unit, sizeof(q->unit));
+    memcpy(q->keyName, r->keyName, sizeof(q->keyName));
+    q->keys = r->keys;
+    q->hasValue = r->hasValue;
+    q->first = n->queryRows;
+    q->rows = rows;
+    q->bars = r->rowBars;
+    memcpy(q->barMost, r->barMost, sizeof(q->barMost));
+    memcpy(n->queryBar + n->queryRows, r->rowBar, rows * sizeof(r->rowBar[0]));
+    memcpy(n->queryRow + n->queryRows, r->row, rows * sizeof(r->row[0]));
+    n->queryRows += rows;
+}
+
+void ebpfMonOtlpQueriesRead(ebpfMonOtlpNumbers *n, ebpfMonQueryResults *results)
+{
+    int count = results ? ebpfMonQueryResultsCount(results) : 0;
+
+    n->queries = n->queryRows = 0;
+    for (int i = 0; i < count; i++) {
+        copyQuery(n, ebpfMonQueryResultsLock(results, i));
+        ebpfMonQueryResultsUnlock(results);
+    }
+}
+
+static void addQueryAttributes(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q, const ebpfMonQueryRow *row)
+{
+    ebpfMonJsonOpenList(m->j, "attributes");
+    for (unsigned k = 0; k < q->keys; k++) {
+        char name[sizeof(q->keyName[0]) + 24];
+
+        snprintf(name, sizeof(name), "epics.query.%s", q->keyName[k]);
+        for (unsigned i = 0; i < sizeof(attributes) / sizeof(attributes[0]); i++)
+            if (strcmp(attributes[i].key, q->keyName[k]) == 0)
+                strcpy(name, attributes[i].attribute);
+        for (unsigned i = 0; i < k; i++) /* two keys may have the same name: */
+            if (strcmp(q->keyName[i], q->keyName[k]) == 0)
+                snprintf(name, sizeof(name), "epics.query.%s.%u", q->keyName[k], k + 1);
+        ebpfMonOtlpAddAnyTextAttribute(m->j, name, row->key[k]);
+    }
+    ebpfMonJsonCloseList(m->j);
+}
+
+/* Returns the time since which this row counts. A query that was started again counts from 0. */
+static uint64_t getQueryStart(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q, const ebpfMonQueryRow *row)
+{
+    char keys[sizeof(row->key) + 4] = "";
+
+    for (unsigned k = 0; k < q->keys; k++)
+        snprintf(keys + strlen(keys), sizeof(keys) - strlen(keys), "%s\t", row->key[k]);
+    return getOtlpItemSince(m, "query", q->name, keys, (uint64_t)row->count);
+}
+
+typedef struct {
+    const char *part, *description;
+    int isSum;
+    size_t member; /* offset in ebpfMonQueryRow */
+} valueMetric;
+
+/* Returns the base unit of the query's value, and the factor to it. */
+static const char *findUnit(const ebpfMonOtlpQuery *q, double *factor)
+{
+    for (unsigned i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+        if (strcmp(units[i].unit, q->unit) == 0) {
+            *factor = units[i].factor;
+            return units[i].base;
+        }
+    *factor = 1;
+    return q->unit;
+}
+
+static void addValues(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q, const valueMetric *metric)
+{
+    double factor;
+    const char *unit = findUnit(q, &factor);
+    char name[EBPFMON_QUERY_NAME_SIZE + 24];
+
+    snprintf(name, sizeof(name), "epics.query.%s.%s", q->name, metric->part);
+    if (beginOtlpItem(m, name, unit, metric->description))
+        return;
+    if (metric->isSum)
+        openOtlpItemSum(m, 0);
+    else
+        openOtlpItemGauge(m);
+    for (unsigned i = 0; i < q->rows; i++) {
+        const ebpfMonQueryRow *row = &m->n->queryRow[q->first + i];
+        double value;
+
+        memcpy(&value, (const char *)row + metric->member, sizeof(value));
+        openOtlpItemPoint(m, metric->isSum ? getQueryStart(m, q, row) : 0);
+        addQueryAttributes(m, q, row);
+        ebpfMonOtlpAddDouble(m->j, "asDouble", NULL, value * factor);
+        ebpfMonJsonCloseObject(m->j);
+    }
+    closeOtlpItem(m);
+}
+
+/* Adds the bars of one row. A bucket of OTLP includes its upper bound (metrics.proto, explicit_bounds), which is the
+ * greatest value that comes into our bar. */
+static void addBars(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q, const double *bar, double factor)
+{
+    uint64_t total = 0;
+
+    for (unsigned b = 0; b < q->bars; b++)
+        total += (uint64_t)bar[b];
+    addOtlpItemCount(m, "count", total);
+    ebpfMonJsonOpenList(m->j, "bucketCounts");
+    for (unsigned b = 0; b < q->bars; b++)
+        ebpfMonJsonWriteInteger(m->j, (long long)bar[b]);
+    ebpfMonJsonCloseList(m->j);
+    ebpfMonJsonOpenList(m->j, "explicitBounds");
+    for (unsigned b = 0; b + 1 < q->bars; b++)
+        ebpfMonJsonWriteNumber(m->j, NULL, q->barMost[b] * factor);
+    ebpfMonJsonCloseList(m->j);
+}
+
+static void addHistograms(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q)
+{
+    double factor;
+    const char *unit = findUnit(q, &factor);
+    char name[EBPFMON_QUERY_NAME_SIZE + 24];
+
+    snprintf(name, sizeof(name), "epics.query.%s.histogram", q->name);
+    if (beginOtlpItem(m, name, unit, "The values of this query"))
+        return;
+    openOtlpItemHistogram(m);
+    for (unsigned i = 0; i < q->rows; i++) {
+        const ebpfMonQueryRow *row = &m->n->queryRow[q->first + i];
+
+        openOtlpItemPoint(m, getQueryStart(m, q, row));
+        addQueryAttributes(m, q, row);
+        addBars(m, q, m->n->queryBar[q->first + i], factor);
+        if (row->min >= 0) /* only then it is a sum that grows (metrics.proto, "sum") */
+            ebpfMonOtlpAddDouble(m->j, "sum", NULL, row->sum * factor);
+        ebpfMonOtlpAddDouble(m->j, "min", NULL, row->min * factor);
+        ebpfMonOtlpAddDouble(m->j, "max", NULL, row->max * factor);
+        ebpfMonJsonCloseObject(m->j);
+    }
+    closeOtlpItem(m);
+}
+
+static void addQuery(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q)
+{
+    static const valueMetric sum = { "sum", "The sum of the value", 1, offsetof(ebpfMonQueryRow, sum) };
+    static const valueMetric most = { "max", "The greatest value", 0, offsetof(ebpfMonQueryRow, max) };
+    static const valueMetric late = { "p99", "The 99th percentile of the value", 0, offsetof(ebpfMonQueryRow, p99) };
+    char name[EBPFMON_QUERY_NAME_SIZE + 24];
+
+    snprintf(name, sizeof(name), "epics.query.%s.events", q->name);
+    if (beginOtlpItem(m, name, "{event}", q->title[0] ? q->title : "Events of this query"))
+        return;
+    openOtlpItemSum(m, 1);
+    for (unsigned i = 0; i < q->rows; i++) {
+        const ebpfMonQueryRow *row = &m->n->queryRow[q->first + i];
+
+        openOtlpItemPoint(m, getQueryStart(m, q, row));
+        addQueryAttributes(m, q, row);
+        addOtlpItemCount(m, "asInt", (uint64_t)row->count);
+        ebpfMonJsonCloseObject(m->j);
+    }
+    closeOtlpItem(m);
+    if (!q->hasValue)
+        return;
+    addValues(m, q, &sum);
+    addValues(m, q, &most);
+    if (!isnan(m->n->queryRow[q->first].p99))
+        addValues(m, q, &late);
+    if (q->bars)
+        addHistograms(m, q);
+}
+
+/* Writes the metrics of these rows. */
+static void writeOtlpQueries(ebpfMonOtlpItems *m)
+{
+    for (unsigned i = 0; i < m->n->queries; i++)
+        addQuery(m, &m->n->query[i]);
+}
+
+/* --- metrics --- */
 
 /* Published values have the units that people read; metrics have base units (semantic conventions, "Instrument
  * units"). */
@@ -31,13 +455,13 @@ static void addPointAttributes(ebpfMonOtlpItems *m, const char *key, const char 
 
 static void addGauge(ebpfMonOtlpItems *m, const char *name, const char *unit, const char *description, double value)
 {
-    if (ebpfMonOtlpItemBegin(m, name, unit, description))
+    if (beginOtlpItem(m, name, unit, description))
         return;
-    ebpfMonOtlpItemOpenGauge(m);
-    ebpfMonOtlpItemOpenPoint(m, 0);
+    openOtlpItemGauge(m);
+    openOtlpItemPoint(m, 0);
     ebpfMonOtlpAddDouble(m->j, "asDouble", NULL, value);
     ebpfMonJsonCloseObject(m->j);
-    ebpfMonOtlpItemClose(m);
+    closeOtlpItem(m);
 }
 
 static uint64_t getSince(ebpfMonOtlpSince *s, const ebpfMonOtlpNumbers *n, uint64_t before, uint64_t value)
@@ -55,21 +479,21 @@ static void addSum(ebpfMonOtlpItems *m, const char *name, const char *unit, cons
 {
     uint64_t from = getSince(s, m->n, before, value);
 
-    if (ebpfMonOtlpItemBegin(m, name, unit, description))
+    if (beginOtlpItem(m, name, unit, description))
         return;
-    ebpfMonOtlpItemOpenSum(m, 1);
-    ebpfMonOtlpItemOpenPoint(m, from);
-    ebpfMonOtlpItemAddCount(m, "asInt", value);
+    openOtlpItemSum(m, 1);
+    openOtlpItemPoint(m, from);
+    addOtlpItemCount(m, "asInt", value);
     ebpfMonJsonCloseObject(m->j);
-    ebpfMonOtlpItemClose(m);
+    closeOtlpItem(m);
 }
 
 /* Adds the point of one IOC. */
 static void addIocPoint(ebpfMonOtlpItems *m, const char *metric, const char *ioc, uint64_t value)
 {
-    ebpfMonOtlpItemOpenPoint(m, ebpfMonOtlpItemGetSince(m, metric, ioc, "", value));
+    openOtlpItemPoint(m, getOtlpItemSince(m, metric, ioc, "", value));
     addPointAttribute(m, "epics.ioc", ioc);
-    ebpfMonOtlpItemAddCount(m, "asInt", value);
+    addOtlpItemCount(m, "asInt", value);
     ebpfMonJsonCloseObject(m->j);
 }
 
@@ -77,31 +501,31 @@ static void addPutCounts(ebpfMonOtlpItems *m)
 {
     const ebpfMonOtlpNumbers *n = m->n;
 
-    if (n->putIocs && !ebpfMonOtlpItemBegin(m, "epics.puts", "{put}", "Puts that passed the filter")) {
-        ebpfMonOtlpItemOpenSum(m, 1);
+    if (n->putIocs && !beginOtlpItem(m, "epics.puts", "{put}", "Puts that passed the filter")) {
+        openOtlpItemSum(m, 1);
         for (unsigned i = 0; i < n->putIocs; i++)
             addIocPoint(m, "puts", n->putIoc[i].name, n->putIoc[i].puts);
-        ebpfMonOtlpItemClose(m);
+        closeOtlpItem(m);
     }
-    if (n->putIocs && !ebpfMonOtlpItemBegin(m, "epics.puts_denied", "{put}", "Puts that were denied")) {
-        ebpfMonOtlpItemOpenSum(m, 1);
+    if (n->putIocs && !beginOtlpItem(m, "epics.puts_denied", "{put}", "Puts that were denied")) {
+        openOtlpItemSum(m, 1);
         for (unsigned i = 0; i < n->putIocs; i++)
             addIocPoint(m, "denied", n->putIoc[i].name, n->putIoc[i].denied);
-        ebpfMonOtlpItemClose(m);
+        closeOtlpItem(m);
     }
-    if (n->iocs && !ebpfMonOtlpItemBegin(m, "epics.processings", "{processing}", "Record processings")) {
-        ebpfMonOtlpItemOpenSum(m, 1);
+    if (n->iocs && !beginOtlpItem(m, "epics.processings", "{processing}", "Record processings")) {
+        openOtlpItemSum(m, 1);
         for (unsigned i = 0; i < n->iocs; i++)
             addIocPoint(m, "processings", n->ioc[i].name, n->ioc[i].processings);
-        ebpfMonOtlpItemClose(m);
+        closeOtlpItem(m);
     }
 }
 
 static void addReasonPoint(ebpfMonOtlpItems *m, uint64_t from, const char *reason, uint64_t count)
 {
-    ebpfMonOtlpItemOpenPoint(m, from);
+    openOtlpItemPoint(m, from);
     addPointAttribute(m, "ebpfmon.reason", reason);
-    ebpfMonOtlpItemAddCount(m, "asInt", count);
+    addOtlpItemCount(m, "asInt", count);
     ebpfMonJsonCloseObject(m->j);
 }
 
@@ -113,22 +537,22 @@ static void addLosses(ebpfMonOtlpItems *m, ebpfMonOtlpSinces *starts)
     for (unsigned i = 0; i < n->losses; i++)
         total += n->lost[i].count;
     from = getSince(&starts->lost, n, starts->before, total);
-    if (n->losses && !ebpfMonOtlpItemBegin(m, "ebpfmon.lost", "{event}", "Events that the monitor lost")) {
-        ebpfMonOtlpItemOpenSum(m, 1);
+    if (n->losses && !beginOtlpItem(m, "ebpfmon.lost", "{event}", "Events that the monitor lost")) {
+        openOtlpItemSum(m, 1);
         for (unsigned i = 0; i < n->losses; i++)
             addReasonPoint(m, from, n->lost[i].reason, n->lost[i].count);
-        ebpfMonOtlpItemClose(m);
+        closeOtlpItem(m);
     }
     total = 0;
     for (unsigned i = 0; i < n->drops; i++)
         total += n->drop[i].count;
     from = getSince(&starts->drop, n, starts->before, total);
-    if (ebpfMonOtlpItemBegin(m, "ebpfmon.otlp.lost", "{item}", "Log records and spans that could not be sent"))
+    if (beginOtlpItem(m, "ebpfmon.otlp.lost", "{item}", "Log records and spans that could not be sent"))
         return;
-    ebpfMonOtlpItemOpenSum(m, 1);
+    openOtlpItemSum(m, 1);
     for (unsigned i = 0; i < n->drops; i++)
         addReasonPoint(m, from, n->drop[i].reason, n->drop[i].count);
-    ebpfMonOtlpItemClose(m);
+    closeOtlpItem(m);
 }
 
 static void addIocs(ebpfMonOtlpItems *m)
@@ -137,25 +561,25 @@ static void addIocs(ebpfMonOtlpItems *m)
 
     if (!n->iocs)
         return;
-    if (!ebpfMonOtlpItemBegin(m, "epics.records", "{record}", "Records of an IOC")) {
-        ebpfMonOtlpItemOpenGauge(m);
+    if (!beginOtlpItem(m, "epics.records", "{record}", "Records of an IOC")) {
+        openOtlpItemGauge(m);
         for (unsigned i = 0; i < n->iocs; i++) {
-            ebpfMonOtlpItemOpenPoint(m, 0);
+            openOtlpItemPoint(m, 0);
             addPointAttribute(m, "epics.ioc", n->ioc[i].name);
-            ebpfMonOtlpItemAddCount(m, "asInt", n->ioc[i].records);
+            addOtlpItemCount(m, "asInt", n->ioc[i].records);
             ebpfMonJsonCloseObject(m->j);
         }
-        ebpfMonOtlpItemClose(m);
+        closeOtlpItem(m);
     }
-    if (!ebpfMonOtlpItemBegin(m, "epics.cost", "1", "CPU that watching takes from an IOC, of one core")) {
-        ebpfMonOtlpItemOpenGauge(m);
+    if (!beginOtlpItem(m, "epics.cost", "1", "CPU that watching takes from an IOC, of one core")) {
+        openOtlpItemGauge(m);
         for (unsigned i = 0; i < n->iocs; i++) {
-            ebpfMonOtlpItemOpenPoint(m, 0);
+            openOtlpItemPoint(m, 0);
             addPointAttribute(m, "epics.ioc", n->ioc[i].name);
             ebpfMonOtlpAddDouble(m->j, "asDouble", NULL, FRACTION(n->ioc[i].cost));
             ebpfMonJsonCloseObject(m->j);
         }
-        ebpfMonOtlpItemClose(m);
+        closeOtlpItem(m);
     }
 }
 
@@ -164,20 +588,20 @@ static void addProcesses(ebpfMonOtlpItems *m, const char *name, const char *unit
 {
     const ebpfMonOtlpNumbers *n = m->n;
 
-    if (!n->processes || ebpfMonOtlpItemBegin(m, name, unit, description))
+    if (!n->processes || beginOtlpItem(m, name, unit, description))
         return;
-    ebpfMonOtlpItemOpenGauge(m);
+    openOtlpItemGauge(m);
     for (unsigned i = 0; i < n->processes; i++) {
         double value = get(&n->process[i]);
 
         if (isnan(value)) /* not measured yet */
             continue;
-        ebpfMonOtlpItemOpenPoint(m, 0);
+        openOtlpItemPoint(m, 0);
         addPointAttribute(m, "epics.ioc", n->process[i].name);
         ebpfMonOtlpAddDouble(m->j, "asDouble", NULL, value);
         ebpfMonJsonCloseObject(m->j);
     }
-    ebpfMonOtlpItemClose(m);
+    closeOtlpItem(m);
 }
 
 static double getCpu(const ebpfMonOtlpProcess *p)
@@ -209,7 +633,7 @@ static void addHealth(ebpfMonOtlpItems *m)
 }
 
 /* The time is a number, and the list is there even if it is empty: otherwise receivers in Rust drop the whole histogram
- * (see ebpfMonOtlpItemAddCount). */
+ * (see addOtlpItemCount). */
 static void addExemplar(ebpfMonOtlpItems *m, const char *ioc, const char *root)
 {
     const ebpfMonExemplar *e = ebpfMonExemplarFind(m->exemplars, ioc, root, m->n->counted);
@@ -218,7 +642,7 @@ static void addExemplar(ebpfMonOtlpItems *m, const char *ioc, const char *root)
         return;
     ebpfMonJsonOpenList(m->j, "exemplars");
     ebpfMonJsonOpenObject(m->j, NULL);
-    ebpfMonOtlpItemAddCount(m, "timeUnixNano", e->time);
+    addOtlpItemCount(m, "timeUnixNano", e->time);
     ebpfMonJsonOpenList(m->j, "filteredAttributes");
     ebpfMonJsonCloseList(m->j);
     ebpfMonOtlpAddDouble(m->j, "asDouble", NULL, SECONDS(e->value));
@@ -241,7 +665,7 @@ static void addHistogram(ebpfMonOtlpItems *m, const double *hist)
 
     for (unsigned i = 0; i < EBPFMON_HIST_MAX; i++)
         total += getCount(hist[i]);
-    ebpfMonOtlpItemAddCount(m, "count", total);
+    addOtlpItemCount(m, "count", total);
     ebpfMonJsonOpenList(m->j, "bucketCounts");
     for (unsigned i = 0; i < EBPFMON_HIST_MAX; i++)
         ebpfMonJsonWriteInteger(m->j, (long long)getCount(hist[i]));
@@ -255,9 +679,9 @@ static void addHistogram(ebpfMonOtlpItems *m, const double *hist)
 static int openHistograms(ebpfMonOtlpItems *m, const char *name, const char *description)
 {
     /* without an edge no histogram was made yet */
-    if (!(m->n->edge[EBPFMON_HIST_MAX - 1] > 0) || ebpfMonOtlpItemBegin(m, name, "s", description))
+    if (!(m->n->edge[EBPFMON_HIST_MAX - 1] > 0) || beginOtlpItem(m, name, "s", description))
         return -1;
-    ebpfMonOtlpItemOpenHistogram(m);
+    openOtlpItemHistogram(m);
     return 0;
 }
 
@@ -278,13 +702,13 @@ static void addLatency(ebpfMonOtlpItems *m)
     strcpy(starts->root, n->root);
     if (openHistograms(m, "epics.chain.latency", "Latency of processing chains, from when they had the lock"))
         return;
-    ebpfMonOtlpItemOpenPoint(m, starts->hist.since);
+    openOtlpItemPoint(m, starts->hist.since);
     if (n->root[0])
         addPointAttribute(m, "epics.record.name", n->root);
     addHistogram(m, n->hist);
     addExemplar(m, "", n->root);
     ebpfMonJsonCloseObject(m->j);
-    ebpfMonOtlpItemClose(m);
+    closeOtlpItem(m);
 }
 
 static void addRoots(ebpfMonOtlpItems *m)
@@ -296,7 +720,7 @@ static void addRoots(ebpfMonOtlpItems *m)
     for (unsigned i = 0; i < n->roots; i++) {
         const ebpfMonChainRow *c = &n->chain[i];
 
-        ebpfMonOtlpItemOpenPoint(m, ebpfMonOtlpItemGetSince(m, "root", c->ioc, c->root, c->count));
+        openOtlpItemPoint(m, getOtlpItemSince(m, "root", c->ioc, c->root, c->count));
         addPointAttributes(m, "epics.ioc", c->ioc, "epics.record.name", c->root);
         addHistogram(m, c->hist);
         ebpfMonOtlpAddDouble(m->j, "sum", NULL, SECONDS(c->mean * (double)c->count));
@@ -304,7 +728,7 @@ static void addRoots(ebpfMonOtlpItems *m)
         addExemplar(m, c->ioc, c->root);
         ebpfMonJsonCloseObject(m->j);
     }
-    ebpfMonOtlpItemClose(m);
+    closeOtlpItem(m);
 }
 
 size_t ebpfMonOtlpWriteMetrics(ebpfMonJson *json, const ebpfMonOtlpNumbers *n, const ebpfMonExemplars *exemplars,
@@ -319,7 +743,7 @@ size_t ebpfMonOtlpWriteMetrics(ebpfMonJson *json, const ebpfMonOtlpNumbers *n, c
     addRoots(&m);
     addIocs(&m);
     addHealth(&m);
-    ebpfMonOtlpQueriesWrite(&m);
+    writeOtlpQueries(&m);
     addGauge(&m, "ebpfmon.cost", "1", "CPU that watching takes from all IOCs, of one core", FRACTION(n->cost));
     addGauge(&m, "ebpfmon.cpu", "1", "The monitor's own CPU, of one core", FRACTION(n->cpu));
     addGauge(&m, "ebpfmon.mem", "By", "The monitor's own memory, with its maps", BYTES(n->mem));

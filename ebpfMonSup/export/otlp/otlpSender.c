@@ -7,9 +7,8 @@
 #include "common/clock.h"
 #include "export/otlp/otlpJson.h"
 #include "export/otlp/otlpSender.h"
-#include "export/otlp/spanPack.h"
-#include "export/otlp/zipkinJson.h"
-#include "export/shared/putPack.h"
+#include "export/otlp/span.h"
+#include "export/shared/recordQueue.h"
 
 #define HEAD_MAX   (24u << 10)
 #define ITEM_MAX   (64u << 10)

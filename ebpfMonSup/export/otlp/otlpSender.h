@@ -6,9 +6,9 @@
 #ifndef EBPFMON_OTLPSENDER_H
 #define EBPFMON_OTLPSENDER_H
 
-#include "export/otlp/exemplar.h"
 #include "export/otlp/otlpConf.h"
 #include "export/otlp/otlpHttp.h"
+#include "export/otlp/otlpMetrics.h"
 #include "export/shared/destination.h"
 #include "export/shared/jsonGen.h"
 #include "export/shared/recordQueue.h"

@@ -9,7 +9,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-
 #include "model/put.h"
 
 #define EBPFMON_ADDRESS_SIZE 64
@@ -96,5 +95,17 @@ void ebpfMonSpanAddBool(ebpfMonSpan *span, const char *key, int value);
 
 /* Adds a link; only the first EBPFMON_SPAN_LINKS are kept. */
 void ebpfMonSpanAddLink(ebpfMonSpan *span, const uint8_t trace[EBPFMON_TRACE_ID], const uint8_t id[EBPFMON_SPAN_ID]);
+
+/* --- spans in a queue ---
+ *
+ * A span in a queue: without the unused ends of its texts. Any thread.
+ */
+
+#define EBPFMON_SPAN_PACK_MAX (sizeof(ebpfMonSpan) + 64)
+
+/* Writes to "buf", which has EBPFMON_SPAN_PACK_MAX bytes. Returns how many are used. */
+size_t ebpfMonSpanPack(const ebpfMonSpan *span, uint8_t *buf);
+/* Reads what ebpfMonSpanPack wrote. Unused bytes of "span" stay as they were. */
+void ebpfMonSpanUnpack(const uint8_t *buf, ebpfMonSpan *span);
 
 #endif
