@@ -14,6 +14,7 @@
 #include "probe/perCpu.h"
 #include "probe/threadStack.h"
 #include "probe/uprobe.h"
+#include "probe/uprobeMulti.h"
 #include "ebpfMonDeviceBpf.skel.h"
 
 struct ebpfMonDevicePrograms {

@@ -3,9 +3,11 @@
 #ifndef EBPFMON_INVENTORIES_H
 #define EBPFMON_INVENTORIES_H
 
-#include "inventory/inventoryKeeper.h"
+#include "common/textReport.h"
+#include "inventory/inventoryFile.h"
 #include "inventory/recSync.h"
 #include "model/ops.h"
+#include "watch/target.h"
 
 typedef struct {
     ebpfMonTargets         *targets;
@@ -25,5 +27,13 @@ void ebpfMonInventoriesBegin(ebpfMonInventories *inventories);
 void ebpfMonInventoriesWake(ebpfMonInventories *inventories);
 /* Ends the threads. They use no table of the kernel part, so a thread that does not end does no harm. */
 void ebpfMonInventoriesStop(ebpfMonInventories *inventories);
+
+/* --- operations ---
+ *
+ * The operations of model/ops.h, which the shell commands call.
+ */
+
+/* Sets *ops. It keeps the pointer "inventories". */
+void ebpfMonInventoryOperationsFill(ebpfMonInventories *inventories, ebpfMonInventoryOps *ops);
 
 #endif

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The same program wrote both files, so equal records have equal lines, and lines are compared byte by byte. Only lines
- * that differ are read as JSON. The key of a line is its beginning: {"ioc":"…","record":"…" of a record, {"ioc":"…" of
- * an IOC. So an IOC comes before its records.
- */
+#include <epicsString.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -12,12 +8,153 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <epicsString.h>
-
+#include <yajl_parse.h>
 #include "common/array.h"
+#include "common/text.h"
 #include "inventory/inventoryDiff.h"
-#include "inventory/inventoryLine.h"
+
+/* --- lines --- */
+
+/* Reads a line of an inventory file into pairs: {"type":"ai","info":{"a":"b"},"aliases":["X","Y"]} becomes type = ai,
+ * info.a = b, alias X = yes, alias Y = yes. No shared state. */
+
+#define EBPFMON_LINE_PAIRS 512 /* pairs of a line. The pairs after these are left out */
+
+typedef struct {
+    struct {
+        char *name, *value; /* malloc'ed, clean (common/text.h) */
+    } pair[EBPFMON_LINE_PAIRS];
+    unsigned count;
+} ebpfMonLine;
+
+#define DEPTH_MAX 4
+#define NAME_SIZE 160
+#define VALUE_MAX 4096 /* bytes of a value that are compared */
+
+typedef struct {
+    ebpfMonLine *line;
+    char     key[DEPTH_MAX][NAME_SIZE]; /* the newest key of each depth */
+    unsigned depth;                     /* how many objects and lists are open */
+    unsigned lists;                     /* one bit for each depth: 1 is a list, 0 an object */
+} lineParser;
+
+static int isInList(const lineParser *p)
+{
+    return p->depth && (p->lists >> p->depth & 1);
+}
+
+/* Returns what a callback of yajl returns: nonzero to go on; 0 to stop, because there is no memory. */
+static int addPair(lineParser *p, const char *text, size_t length)
+{
+    char value[VALUE_MAX], name[2 * NAME_SIZE + 8];
+    ebpfMonLine *line = p->line;
+
+    if (line->count == EBPFMON_LINE_PAIRS)
+        return 1;
+    ebpfMonTextCopyBytes(value, sizeof(value), text, length);
+    if (isInList(p))
+        snprintf(name, sizeof(name), "alias %.200s", value);
+    else if (p->depth > 1)
+        snprintf(name, sizeof(name), "%s.%s", p->key[p->depth - 1], p->key[p->depth]);
+    else
+        snprintf(name, sizeof(name), "%s", p->key[p->depth]);
+    line->pair[line->count].name = strdup(name);
+    line->pair[line->count].value = strdup(isInList(p) ? "yes" : value);
+    line->count++;
+    return line->pair[line->count - 1].name && line->pair[line->count - 1].value;
+}
+
+static int onString(void *arg, const unsigned char *text, size_t length)
+{
+    return addPair(arg, (const char *)text, length);
+}
+
+static int onNumber(void *arg, const char *text, size_t length)
+{
+    return addPair(arg, text, length);
+}
+
+static int onKey(void *arg, const unsigned char *text, size_t length)
+{
+    lineParser *p = arg;
+
+    ebpfMonTextCopyBytes(p->key[p->depth], NAME_SIZE, (const char *)text, length);
+    return 1;
+}
+
+static int openLevel(lineParser *p, int isList)
+{
+    if (++p->depth == DEPTH_MAX)
+        return 0; /* no line of an inventory is so deep */
+    p->key[p->depth][0] = 0;
+    p->lists = (p->lists & ~(1u << p->depth)) | (unsigned)isList << p->depth;
+    return 1;
+}
+
+static int onMap(void *arg)
+{
+    return openLevel(arg, 0);
+}
+
+static int onList(void *arg)
+{
+    return openLevel(arg, 1);
+}
+
+static int onEnd(void *arg)
+{
+    ((lineParser *)arg)->depth--;
+    return 1;
+}
+
+/* 0, or -1: the text is not JSON, or there is no memory. The caller frees "line" in both cases. */
+static int parseLine(const char *text, size_t length, ebpfMonLine *line)
+{
+    static const yajl_callbacks calls = {
+        .yajl_number = onNumber, .yajl_string = onString, .yajl_start_map = onMap, .yajl_map_key = onKey,
+        .yajl_end_map = onEnd, .yajl_start_array = onList, .yajl_end_array = onEnd
+    };
+    lineParser p = { .line = line };
+    yajl_handle handle;
+    int isRead;
+
+    memset(line, 0, sizeof(*line));
+    handle = yajl_alloc(&calls, NULL, &p);
+    if (!handle)
+        return -1;
+    isRead = yajl_parse(handle, (const unsigned char *)text, length) == yajl_status_ok &&
+             yajl_complete_parse(handle) == yajl_status_ok;
+    yajl_free(handle);
+    return isRead ? 0 : -1;
+}
+
+static void freeLine(ebpfMonLine *line)
+{
+    for (unsigned i = 0; i < line->count; i++) {
+        free(line->pair[i].name);
+        free(line->pair[i].value);
+    }
+    line->count = 0;
+}
+
+/* The value of a name; "": there is none. */
+static const char *getLine(const ebpfMonLine *line, const char *name)
+{
+    for (unsigned i = 0; i < line->count; i++)
+        if (strcmp(line->pair[i].name, name) == 0)
+            return line->pair[i].value;
+    return "";
+}
+
+/* --- differences --- */
+
+/*
+ * The same program wrote both files, so equal records have equal lines, and lines are compared byte by byte. Only lines
+ * that differ are read as JSON. The key of a line is its beginning: {"ioc":"…","record":"…" of a record, {"ioc":"…" of
+ * an IOC. So an IOC comes before its records.
+ */
+
+#define EBPFMON_INVENTORY_BYTES (512u << 20) /* largest size of a file */
 
 typedef struct {
     const char *text;
@@ -100,14 +237,14 @@ static void addName(const inventoryLine *line, char sign, ebpfMonTextReport *rep
 {
     ebpfMonLine names;
 
-    if (ebpfMonLineParse(line->text, line->length, &names))
+    if (parseLine(line->text, line->length, &names))
         ebpfMonTextReportAdd(report, "%c %.*s\n", sign, (int)(line->key < 300 ? line->key : 300), line->text);
     else if (line->isIoc)
-        ebpfMonTextReportAdd(report, "%c %s (IOC)\n", sign, ebpfMonLineGet(&names, "ioc"));
+        ebpfMonTextReportAdd(report, "%c %s (IOC)\n", sign, getLine(&names, "ioc"));
     else
-        ebpfMonTextReportAdd(report, "%c %s %s (%s)\n", sign, ebpfMonLineGet(&names, "ioc"),
-                             ebpfMonLineGet(&names, "record"), ebpfMonLineGet(&names, "type"));
-    ebpfMonLineFree(&names);
+        ebpfMonTextReportAdd(report, "%c %s %s (%s)\n", sign, getLine(&names, "ioc"),
+                             getLine(&names, "record"), getLine(&names, "type"));
+    freeLine(&names);
 }
 
 /* The differences of two lines with one key. */
@@ -144,15 +281,15 @@ static void addDifference(lineChange *c, const char *name, const char *was, cons
 
 static void addDifferences(lineChange *c, const ebpfMonLine *old, const ebpfMonLine *new)
 {
-    c->isSameProcess = strcmp(ebpfMonLineGet(old, "pid"), ebpfMonLineGet(new, "pid")) == 0;
+    c->isSameProcess = strcmp(getLine(old, "pid"), getLine(new, "pid")) == 0;
     for (unsigned i = 0; i < new->count; i++) {
-        const char *was = ebpfMonLineGet(old, new->pair[i].name);
+        const char *was = getLine(old, new->pair[i].name);
 
         if (strcmp(was, new->pair[i].value) != 0)
             addDifference(c, new->pair[i].name, was, new->pair[i].value);
     }
     for (unsigned i = 0; i < old->count; i++)
-        if (!ebpfMonLineGet(new, old->pair[i].name)[0])
+        if (!getLine(new, old->pair[i].name)[0])
             addDifference(c, old->pair[i].name, old->pair[i].value, "");
 }
 
@@ -161,19 +298,19 @@ static int addChange(const inventoryLine *before, const inventoryLine *after, eb
 {
     lineChange change = { .line = after, .report = report };
     ebpfMonLine old, new;
-    int isRead = ebpfMonLineParse(before->text, before->length, &old) == 0;
+    int isRead = parseLine(before->text, before->length, &old) == 0;
 
-    isRead &= ebpfMonLineParse(after->text, after->length, &new) == 0;
+    isRead &= parseLine(after->text, after->length, &new) == 0;
     if (isRead)
         addDifferences(&change, &old, &new);
-    if (!change.reported && !(isRead && after->isIoc)) { /* behind what ebpfMonLineParse keeps, or not JSON */
+    if (!change.reported && !(isRead && after->isIoc)) { /* behind what parseLine keeps, or not JSON */
         addName(after, '~', report);
         ebpfMonTextReportAdd(report, "    %s\n",
                              isRead ? "a very long text" : "the line is not JSON in one of the files");
         change.reported++;
     }
-    ebpfMonLineFree(&old);
-    ebpfMonLineFree(&new);
+    freeLine(&old);
+    freeLine(&new);
     return change.reported != 0;
 }
 

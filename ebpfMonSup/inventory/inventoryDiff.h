@@ -5,10 +5,7 @@
 #define EBPFMON_INVENTORYDIFF_H
 
 #include <stddef.h>
-
 #include "common/textReport.h"
-
-#define EBPFMON_INVENTORY_BYTES (512u << 20) /* largest size of a file */
 
 typedef struct {
     unsigned added, removed, changed, same;

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <epicsMutex.h>
+#include <epicsString.h>
+#include <epicsThread.h>
+#include <epicsTime.h>
+#include <errlog.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <epicsString.h>
-#include <epicsTime.h>
-
+#include "common/clock.h"
+#include "common/worker.h"
 #include "inventory/inventoryFile.h"
-#include "inventory/iocList.h"
+#include "inventory/iocInventory.h"
 #include "export/shared/jsonGen.h" /* the last one: epicsVersion.h makes a macro of epicsReleaseVersion */
+
+/* --- writing a file --- */
 
 #define LINE_BYTES (4u << 20) /* a record has 1 MiB of text at most (iocInventory.c), and JSON escapes some
                                * characters */
@@ -197,4 +202,235 @@ int ebpfMonInventoryFileWrite(ebpfMonTargets *targets, const char *path, const c
     ebpfMonJsonFree(&w.json);
     free(w.line);
     return status;
+}
+
+/* --- keeping a file --- */
+
+#define STOP_SECONDS   5.0
+#define IDLE_SECONDS   3600.0 /* the thread is woken when there is something to do */
+#define SETTLE_SECONDS 2.0    /* wait so long after a change: IOCs that start together are written together */
+
+struct ebpfMonInventoryKeeper {
+    ebpfMonTargets *targets;
+    ebpfMonNeededWorker worker; /* the thread; its lock guards what follows */
+    ebpfMonInventoryConf wanted; /* the newest configuration */
+    char           message[640]; /* the result of the last writing; empty: there was none */
+    /* only the keeper's thread uses what follows; times in s, monotonic */
+    ebpfMonInventoryConf conf; /* the configuration in use */
+    ebpfMonInventoryIoc *seen; /* the IOCs of the file; their catalogues are held */
+    unsigned       seenCount;
+    int            isPlaced;   /* FILE was written for them: the file before it is FILE.1 */
+    int            isCurrent;  /* … and has all of them */
+    double         changedAt;  /* when the IOCs were first seen to differ from the file; 0: they do not */
+    double         notBefore;  /* do not write before this time */
+    int            hasTrouble; /* the error log has said that the file cannot be written */
+};
+
+static void releaseIocs(ebpfMonInventoryIoc *list, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        ebpfMonCatalogueRelease(list[i].cat);
+    free(list);
+}
+
+/* Nonzero: these are the same IOCs with the same databases as at the last writing. An IOC with a new database has
+ * another catalogue. "seen" holds the old catalogues, so a new one cannot have the same address. */
+static int hasSameIocs(const ebpfMonInventoryKeeper *k, const ebpfMonInventoryIoc *list, unsigned count)
+{
+    if (count != k->seenCount)
+        return 0;
+    for (unsigned i = 0; i < count; i++) {
+        unsigned j = 0;
+
+        while (j < k->seenCount && (k->seen[j].iocId != list[i].iocId || k->seen[j].cat != list[i].cat))
+            j++;
+        if (j == k->seenCount)
+            return 0;
+    }
+    return 1;
+}
+
+/* Renames FILE.1 to FILE.2 and so on, and links FILE as FILE.1; the oldest file is lost. FILE itself stays until the
+ * new one replaces it. On a file system without links, FILE is renamed. 0, or -1: errno says why. */
+static int rotateFiles(const ebpfMonInventoryConf *conf)
+{
+    char from[300], to[300];
+
+    for (unsigned n = conf->keep; n > 0; n--) {
+        snprintf(to, sizeof(to), "%s.%u", conf->file, n);
+        if (n > 1)
+            snprintf(from, sizeof(from), "%s.%u", conf->file, n - 1);
+        else
+            snprintf(from, sizeof(from), "%s", conf->file);
+        if ((n > 1 || link(from, to)) && rename(from, to) && errno != ENOENT)
+            return -1;
+    }
+    return 0;
+}
+
+static void setMessage(ebpfMonInventoryKeeper *k, const char *text)
+{
+    epicsMutexMustLock(k->worker.lock);
+    snprintf(k->message, sizeof(k->message), "%s", text);
+    epicsMutexUnlock(k->worker.lock);
+}
+
+/* Writes to the error log when trouble begins, and when it ends. "why" empty: there is none. */
+static void setTrouble(ebpfMonInventoryKeeper *k, const char *why)
+{
+    if (why[0] && !k->hasTrouble)
+        errlogSevPrintf(errlogMajor, "ebpfMon: the inventory cannot be kept in %s (tried again every %u s): %s\n",
+                        k->conf.file, k->conf.seconds, why);
+    else if (!why[0] && k->hasTrouble)
+        errlogSevPrintf(errlogInfo, "ebpfMon: the inventory is kept in %s again\n", k->conf.file);
+    k->hasTrouble = why[0] != 0;
+}
+
+/* The new file has another name until it is complete, so nobody reads half a file. If an IOC could not be read, FILE is
+ * written again for the same IOCs; then it replaces the last one, for otherwise the older files would soon be gone. */
+static void writeFile(ebpfMonInventoryKeeper *k, ebpfMonWorker *worker)
+{
+    ebpfMonInventoryCount count;
+    epicsTimeStamp now;
+    char made[300], why[240], when[40], text[640];
+    int status;
+
+    snprintf(made, sizeof(made), "%s.next", k->conf.file);
+    status = ebpfMonInventoryFileWrite(k->targets, made, "*", worker, &count, why, sizeof(why));
+    if (status == 0 && ((!k->isPlaced && rotateFiles(&k->conf)) || rename(made, k->conf.file))) {
+        snprintf(why, sizeof(why), "%s", strerror(errno));
+        status = -1;
+    }
+    epicsTimeGetCurrent(&now);
+    epicsTimeToStrftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &now);
+    if (status)
+        snprintf(text, sizeof(text), "%s could not be written at %s: %s", k->conf.file, when, why);
+    else if (count.failed)
+        snprintf(text, sizeof(text), "%s: %u IOCs, %u records, at %s; %u IOCs could not be read. %s", k->conf.file,
+                 count.iocs, count.records, when, count.failed, why);
+    else
+        snprintf(text, sizeof(text), "%s: %u IOCs, %u records, at %s", k->conf.file, count.iocs, count.records, when);
+    setMessage(k, text);
+    setTrouble(k, status ? why : "");
+    k->isPlaced |= !status;
+    k->isCurrent = !status && !count.failed; /* else the thread tries again */
+}
+
+static void applyConf(ebpfMonInventoryKeeper *k)
+{
+    epicsMutexMustLock(k->worker.lock);
+    if (ebpfMonNeededWorkerTake(&k->worker, &k->conf)) {
+        k->isPlaced = k->isCurrent = 0;
+        k->changedAt = k->notBefore = 0;
+        k->hasTrouble = 0;
+        k->message[0] = 0;
+    }
+    epicsMutexUnlock(k->worker.lock);
+}
+
+/* Writes the file if it is due. Returns after how many seconds the next call is needed. */
+static double writeIfDue(ebpfMonInventoryKeeper *k, ebpfMonWorker *worker)
+{
+    double now = ebpfMonClockSeconds(), due;
+    ebpfMonInventoryIoc *list;
+    unsigned count = 0;
+    int isSame;
+
+    if (!k->conf.file[0])
+        return IDLE_SECONDS;
+    list = ebpfMonIocListTake(k->targets, NULL, &count);
+    isSame = hasSameIocs(k, list, count);
+    if (isSame && k->isCurrent) {
+        releaseIocs(list, count);
+        k->changedAt = 0;
+        return IDLE_SECONDS;
+    }
+    if (k->changedAt <= 0)
+        k->changedAt = now;
+    due = k->changedAt + SETTLE_SECONDS;
+    if (due < k->notBefore)
+        due = k->notBefore;
+    if (now < due) {
+        releaseIocs(list, count);
+        return due - now;
+    }
+    releaseIocs(k->seen, k->seenCount);
+    k->seen = list; /* the IOCs before the writing: a change during it is a new change */
+    k->seenCount = count;
+    k->isPlaced &= isSame;
+    k->changedAt = 0;
+    k->notBefore = now + k->conf.seconds;
+    writeFile(k, worker);
+    return 0;
+}
+
+static void runKeeper(ebpfMonWorker *worker, void *arg)
+{
+    ebpfMonInventoryKeeper *k = arg;
+
+    ebpfMonWorkerWaitsForOthers(worker); /* for a disk */
+    while (!ebpfMonWorkerIsStopping(worker)) {
+        double wait;
+
+        applyConf(k);
+        wait = writeIfDue(k, worker);
+        if (wait > 0)
+            ebpfMonWorkerWait(worker, wait);
+    }
+    releaseIocs(k->seen, k->seenCount);
+    k->seen = NULL;
+    k->seenCount = 0;
+}
+
+static ebpfMonWorker *startKeeper(void *arg)
+{
+    return ebpfMonWorkerStart("ebpfMonInvent", epicsThreadPriorityLow, runKeeper, arg);
+}
+
+static int hasFile(const void *conf)
+{
+    return ((const ebpfMonInventoryConf *)conf)->file[0] != 0;
+}
+
+ebpfMonInventoryKeeper *ebpfMonInventoryKeeperNew(ebpfMonTargets *targets)
+{
+    ebpfMonInventoryKeeper *k = calloc(1, sizeof(*k));
+
+    if (!k)
+        return NULL;
+    k->targets = targets;
+    ebpfMonNeededWorkerInit(&k->worker, &(ebpfMonNeededWorkerUses){
+        .start = startKeeper, .isNeeded = hasFile, .arg = k, .conf = &k->wanted, .size = sizeof(k->wanted),
+    });
+    return k;
+}
+
+int ebpfMonInventoryKeeperBegin(ebpfMonInventoryKeeper *k)
+{
+    return ebpfMonNeededWorkerBegin(&k->worker);
+}
+
+int ebpfMonInventoryKeeperConfigure(ebpfMonInventoryKeeper *k, const ebpfMonInventoryConf *conf)
+{
+    return ebpfMonNeededWorkerConfigure(&k->worker, conf);
+}
+
+void ebpfMonInventoryKeeperWake(ebpfMonInventoryKeeper *k)
+{
+    ebpfMonNeededWorkerWake(&k->worker);
+}
+
+void ebpfMonInventoryKeeperReport(ebpfMonInventoryKeeper *k, ebpfMonTextReport *report)
+{
+    epicsMutexMustLock(k->worker.lock);
+    if (!k->wanted.file[0])
+        ebpfMonTextReportAdd(report, "No inventory is kept.\n");
+    else
+        ebpfMonTextReportAdd(report, "%s\n", k->message[0] ? k->message : "The inventory was not written yet.");
+    epicsMutexUnlock(k->worker.lock);
+}
+
+int ebpfMonInventoryKeeperStop(ebpfMonInventoryKeeper *k)
+{
+    return ebpfMonNeededWorkerStop(&k->worker, STOP_SECONDS);
 }

@@ -13,15 +13,25 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-
 #include "common/worker.h"
+#include "host/memory.h"
 #include "ioc/catalogue.h"
 #include "model/packetServers.h"
+#include "watch/target.h"
+
+/* --- fields as text ---
+ *
+ * Reads a field of a record as text, in the form of a database file: numbers, strings, choices of menus, links. No
+ * state; any thread, without a lock.
+ */
+
+#define EBPFMON_FIELD_TEXT 1024 /* bytes of a text; a longer one ends in "..." */
+
+/* --- reading --- */
 
 #define EBPFMON_INV_ALIASES 64       /* of one record, at most; and so the next two */
 #define EBPFMON_INV_INFOS   128
 #define EBPFMON_INV_FIELDS  48
-#define EBPFMON_INV_VALUE   16384    /* bytes of a value; a longer one is cut and ends in "..." */
 
 typedef struct {
     const char *name, *value;
@@ -37,7 +47,7 @@ typedef struct {
     unsigned    aliases, infos, fields;
 } ebpfMonInventoryRecord;
 
-/* What is needed to read an IOC, copied under the targets lock (iocList.h). */
+/* What is needed to read an IOC, copied under the targets lock. */
 typedef struct {
     pid_t    pid;
     uint64_t start;
@@ -70,5 +80,15 @@ int ebpfMonInventoryReadRecords(const ebpfMonInventoryIoc *ioc, const char *cons
  * them, the monitor finds their values. It never fails. */
 void ebpfMonInventoryReadVariables(const ebpfMonInventoryIoc *ioc, const char *const *names, const char *more,
                                    const ebpfMonInventorySink *sink);
+
+/* --- the IOCs to read ---
+ *
+ * Lists the IOCs that have an inventory to read now. No state.
+ */
+
+/* Lists the IOCs that the filter selects and that have completed iocInit, and behind them the servers that are not
+ * EPICS Base; "packetServers" NULL: without these. The caller releases each catalogue and frees the list. NULL: there
+ * is none, or no memory. Any thread; takes the targets lock. */
+ebpfMonInventoryIoc *ebpfMonIocListTake(ebpfMonTargets *targets, ebpfMonPacketServers *packetServers, unsigned *count);
 
 #endif

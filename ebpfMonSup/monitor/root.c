@@ -11,7 +11,7 @@
 
 #include "common/serviceManager.h"
 #include "host/procNetns.h"
-#include "inventory/inventoryOperations.h"
+#include "inventory/inventories.h"
 #include "model/published.h"
 #include "module/modules.h"
 #include "monitor/monitor.h"

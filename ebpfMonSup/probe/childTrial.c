@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "probe/childTrial.h"
-#include "probe/uprobe.h"
+#include "probe/uprobeMulti.h"
 
 /* --- the place of a function of ours --- */
 

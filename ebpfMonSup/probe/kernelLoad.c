@@ -16,12 +16,12 @@
 #include "probe/libbpfText.h"
 #include "probe/preemption.h"
 #include "probe/threadStack.h"
-#include "probe/uprobe.h"
+#include "probe/uprobeMulti.h"
 #include "ebpfMonTable.h" /* the skeletons have its structs */
 #include "ebpfMonBpf.skel.h"
 #include "ebpfMonOldBpf.skel.h"
 
-/* --- the object file --- */
+/* --- the object file: there are two, compiled from the same programs, one of them for kernels before 5.17 --- */
 
 /* Both object files have programs and tables of the same names, except tables that only the programs use. So one
  * skeleton does for both. */

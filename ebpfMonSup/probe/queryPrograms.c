@@ -19,6 +19,7 @@
 #include "probe/queryOrder.h"
 #include "probe/ring.h"
 #include "probe/threadStack.h"
+#include "probe/uprobeMulti.h"
 #include "probe/uprobe.h"
 #include "ebpfMonQueryBpf.skel.h"
 

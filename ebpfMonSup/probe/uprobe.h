@@ -5,30 +5,8 @@
 
 #include <stdint.h>
 #include <sys/types.h>
+
 #include "probe/closer.h"
-
-/* --- many sites at once ---
- *
- * uprobe_multi links (kernel 6.6, 89ae89f53d20): one link has many sites of one file in one process, and all are
- * removed at once when it is closed. We make the system call ourselves, because libbpf has it only since 1.3, and
- * Debian 12 has 1.1.
- */
-
-#define EBPFMON_ATTACH_MULTI 48 /* BPF_TRACE_UPROBE_MULTI of linux/bpf.h */
-
-/* Nonzero: this kernel has them, and can select one process. Tries it. Any thread. */
-int ebpfMonUprobeMultiIsSupported(void);
-
-/* Loads a program that does nothing, for tries. Returns its file descriptor, which the caller closes; or -1 with errno:
- * this kernel has no such links. */
-int ebpfMonUprobeMultiLoadEmpty(void);
-
-/* Returns a file descriptor, which the caller closes; or -1 with errno. "offsets": bytes in the file, "count" of them.
- * "semaphores" (may be NULL): for each site the byte in the file where the kernel counts who probes it; 0: none. */
-int ebpfMonUprobeMultiAttach(int progFd, const char *path, const uint64_t *offsets, const uint64_t *semaphores,
-                             unsigned count, pid_t pid, int isReturn);
-
-/* --- probes --- */
 
 struct bpf_program;
 
@@ -42,7 +20,7 @@ typedef struct {
     pid_t    pid;
 } ebpfMonUprobePlaces;
 
-#define EBPFMON_UPROBE_HARMS (-1) /* among errnos: a probe there would change data of the process (childTrial.h) */
+#define EBPFMON_UPROBE_HARMS (-1) /* among errnos: a probe there would change data of the process (nopTrial.h) */
 
 /* Attaches one program at all places: with uprobe_multi by one link, else by one link for each place. *probes is
  * increased by the number of links; the caller closes them, also after a failure. 0, errno or EBPFMON_UPROBE_HARMS. */

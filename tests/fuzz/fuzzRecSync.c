@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The input is what a RecSync server sends: an announcement, or messages, which arrive in parts of any size. */
-#include "inventory/recSyncMessages.h"
+#include "inventory/recSyncLink.h"
 #include "fuzz.h"
 
 void ebpfMonFuzzOne(const uint8_t *data, size_t size)

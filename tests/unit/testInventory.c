@@ -12,11 +12,10 @@
 #include <dbUnitTest.h>
 #include <envDefs.h>
 #include <epicsUnitTest.h>
-#include <epicsVersion.h>
 #include <testMain.h>
 
-#include "inventory/fieldText.h"
 #include "inventory/iocInventory.h"
+#include <epicsVersion.h> /* the last one: it defines a macro with the name of a member (code/image.h) */
 
 #define LONG_VALUES 700 /* elements of a constant whose text is longer than EBPFMON_FIELD_TEXT */
 

@@ -5,7 +5,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "inventory/recSyncMessages.h"
+#include "inventory/recSyncLink.h"
 
 static void isSent(ebpfMonRecSyncOut *out, const char *what, const void *bytes, size_t length)
 {
