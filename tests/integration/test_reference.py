@@ -70,7 +70,7 @@ def test_each_command_is_documented():
 
 
 def test_reasons_of_losses():
-    text = (SUP / "publish" / "lossCounters.c").read_text()
+    text = (SUP / "publish" / "publisher.c").read_text()
     reasons = set(re.findall(r'\] = "([^"]+)"', text))
     assert reasons == set(re.findall(r"(?m)^\| `([^`]+)` \|", REFERENCE.split("| reason |")[1].split("###")[0]))
 
