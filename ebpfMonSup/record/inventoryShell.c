@@ -132,7 +132,7 @@ static const ebpfMonShellCommand commands[] = {
     {"ebpfMonInventory", writeInventory, {{"file", iocshArgString}, {"iocPattern", iocshArgString}},
      "Writes the records of the watched IOCs as lines of JSON: aliases, info tags, descriptions,\n"
      "limits, device types, links. Without a pattern: of all IOCs.\n"
-     "Example: ebpfMonInventory /var/lib/ebpfMon/monday.json \"vac*\"\n"},
+     "Example: ebpfMonInventory /var/lib/ebpfmon/monday.json \"vac*\"\n"},
     {"ebpfMonInventoryKeep", keepInventory,
      {{"file", iocshArgString}, {"seconds", iocshArgInt}, {"keep", iocshArgString}},
      "Keeps the inventory of all watched IOCs in a file. The file is written when an IOC starts, ends, or has\n"
@@ -140,12 +140,12 @@ static const ebpfMonShellCommand commands[] = {
      "  file     path of the file; off: stops. Without it: prints when the file was written\n"
      "  seconds  least time between two files (60)\n"
      "  keep     number of older files to keep, as FILE.1, FILE.2 ... (10)\n"
-     "Example: ebpfMonInventoryKeep /var/lib/ebpfMon/inventory.json\n"},
+     "Example: ebpfMonInventoryKeep /var/lib/ebpfmon/inventory.json\n"},
     {"ebpfMonInventoryDiff", compareInventories, 
      {{"before", iocshArgString}, {"after", iocshArgString}, {"iocPattern", iocshArgString}},
      "Compares two files of ebpfMonInventory. Prints the IOCs and records that are new (+), are gone (-) or have\n"
      "changed (~), and what has changed. Without a pattern: of all IOCs.\n"
-     "Example: ebpfMonInventoryDiff /var/lib/ebpfMon/monday.json /var/lib/ebpfMon/today.json \"vac*\"\n"},
+     "Example: ebpfMonInventoryDiff /var/lib/ebpfmon/monday.json /var/lib/ebpfmon/today.json \"vac*\"\n"},
     {"ebpfMonRecSync", setRecSync,
      {{"state", iocshArgString}, {"port", iocshArgInt}, {"variables", iocshArgString}, {"others", iocshArgString}},
      "Announces the records of all watched IOCs to a RecSync server (RecCeiver), for Channel Finder.\n"

@@ -111,7 +111,7 @@ static const ebpfMonShellCommand commands[] = {
      "  hours   a new file begins after this time (0); 0: no limit\n"
      "  keep    number of old files to keep (10)\n"
      MODES
-     "Example: ebpfMonJsonLog /var/log/ebpfMon/puts.json 100 24 30 all\n"},
+     "Example: ebpfMonJsonLog /var/log/ebpfmon/puts.json 100 24 30 all\n"},
     {"ebpfMonCaPutLog", addCaPutLog,
      {{"target", iocshArgString}, {"format", iocshArgString}, {"mode", iocshArgString}, {"prefix", iocshArgString}},
      "Writes puts as the module caPutLog does. Several commands: several logs.\n"

@@ -38,7 +38,7 @@ static void listUsers(const iocshArgBuf *args)
 static void setUsage(const iocshArgBuf *args)
 {
     const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
-    char why[160] = "give a file, such as /var/lib/ebpfMon/uses.db";
+    char why[160] = "give a file, such as /var/lib/ebpfmon/uses.db";
     ebpfMonOpStatus status = ebpfMonOpRefused;
 
     if (ebpfMonShellHasText(args[0].sval))
@@ -86,7 +86,7 @@ static const ebpfMonShellCommand commands[] = {
      "Without a pattern: all. Example: ebpfMonUsers \"RING:*\"\n"},
     {"ebpfMonUsage", setUsage, {{"file", iocshArgString}, {"megabytes", iocshArgInt}},
      "Keeps in this SQLite file who last read, wrote and subscribed to each PV. The file grows to at most\n"
-     "so many megabytes (256). Before iocInit. Example: ebpfMonUsage /var/lib/ebpfMon/uses.db\n"},
+     "so many megabytes (256). Before iocInit. Example: ebpfMonUsage /var/lib/ebpfmon/uses.db\n"},
     {"ebpfMonUnused", listUnused, {{"days", iocshArgDouble}, {"pattern", iocshArgString}, {"file", iocshArgString}},
      "Lists the records that match and that nobody was seen to use for so many days, and when the IOCs were\n"
      "watched. With a file, writes the list there. Needs ebpfMonUsage.\n"

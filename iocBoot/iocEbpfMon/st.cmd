@@ -47,10 +47,10 @@ dbLoadRecords "$(TOP)/db/ebpfMonHistory.db", "P=$(EBPFMON_P)"
 
 # Put logs (documentation/use/putLog.md): lines of JSON, a new file after 100 MB or 24 h, 30 files; lines in the format
 # of caPutLog to a log server.
-#ebpfMonJsonLog "/var/log/ebpfMon/puts.json" 100 24 30 all
+#ebpfMonJsonLog "/var/log/ebpfmon/puts.json" 100 24 30 all
 #ebpfMonCaPutLog "logserver:7011" text changes
 # Who used each PV last, kept over restarts in an SQLite file of at most 256 MB; for ebpfMonUnused.
-#ebpfMonUsage "/var/lib/ebpfMon/uses.db" 256
+#ebpfMonUsage "/var/lib/ebpfmon/uses.db" 256
 # Puts, counts and traces to an OpenTelemetry collector or to Zipkin (documentation/use/otlp.md).
 #ebpfMonOtlp "http://127.0.0.1:4318"
 #ebpfMonZipkin "http://127.0.0.1:9411/api/v2/spans"

@@ -105,6 +105,14 @@ def test_first_pages_are_short():
         assert len(path.read_text().split()) <= most, path.name
 
 
+def test_folders_have_one_spelling():
+    """The folders of the service are written in one way: /var/log/ebpfmon."""
+    for name in tracked():
+        text = (paths.TOP / name).read_bytes().decode(errors="replace")
+        found = re.search(r"/(?:var/log|var/lib|etc|run|usr/share|usr/lib)/(?!ebpfmon)(?i:ebpfmon)\b", text)
+        assert not found, (name, found and found[0])
+
+
 def test_pictures_are_whole():
     """The pictures show the present displays: one of each, drawn by tools/pictures.sh."""
     folder = paths.TOP / "documentation" / "pictures"
