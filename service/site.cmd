@@ -8,6 +8,9 @@
 # What is watched: IOCs, records, fields, hosts, users, level, slow chains (us), sample, budget (%).
 #ebpfMonFilter "*" "*" "*" "*" "*" chains 10000 1 1
 
+# What operators set (filter, levels), and unexpected puts that are open, survive a restart.
+ebpfMonKeepSettings "$(STATE_DIRECTORY=/var/lib/ebpfmon)/settings"
+
 # Which puts are expected. After a change: systemctl reload ebpfmon
 ebpfMonRules "$(EBPFMON_ETC)/rules.json"
 

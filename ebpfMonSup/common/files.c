@@ -126,6 +126,20 @@ int ebpfMonOwnFileOpen(const char *path, struct stat *st, char *why, size_t size
     return -1;
 }
 
+FILE *ebpfMonNewFileMake(const char *path)
+{
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    int fd = open(path, flags, 0640);
+    FILE *file;
+
+    if (fd < 0 && errno == EEXIST && unlink(path) == 0)
+        fd = open(path, flags, 0640);
+    file = fd < 0 ? NULL : fdopen(fd, "w");
+    if (fd >= 0 && !file)
+        close(fd);
+    return file;
+}
+
 /* --- a file that an operator named --- */
 
 char *ebpfMonWholeFileRead(const char *file, size_t most, size_t *length, char *why, size_t size)

@@ -3,6 +3,7 @@
 #define EBPFMON_FILES_H
 
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/stat.h>
 
 /* --- a file of ours ---
@@ -22,6 +23,10 @@
  * - The file itself is no link, but a regular file with one name (hard link), and belongs to our user.
  */
 int ebpfMonOwnFileOpen(const char *path, struct stat *st, char *why, size_t size);
+
+/* Makes a new file to write. If there is one already (somebody may have made a link to another file), it is removed,
+ * and never written to. NULL: errno says why. Any thread. */
+FILE *ebpfMonNewFileMake(const char *path);
 
 /* --- a file that an operator named ---
  *

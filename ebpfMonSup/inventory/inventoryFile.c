@@ -5,12 +5,12 @@
 #include <epicsTime.h>
 #include <errlog.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "common/clock.h"
+#include "common/files.h"
 #include "common/worker.h"
 #include "inventory/inventoryFile.h"
 #include "inventory/iocInventory.h"
@@ -155,22 +155,6 @@ static int writeAll(fileWriter *w, ebpfMonTargets *targets, const char *pattern,
     return status < 0 ? -1 : 0;
 }
 
-/* Makes a new file. If there is one already (somebody may have made a link to another file), it is removed, and never
- * written to. */
-static FILE *makeFile(const char *path)
-{
-    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-    int fd = open(path, flags, 0640);
-    FILE *file;
-
-    if (fd < 0 && errno == EEXIST && unlink(path) == 0)
-        fd = open(path, flags, 0640);
-    file = fd < 0 ? NULL : fdopen(fd, "w");
-    if (fd >= 0 && !file)
-        close(fd);
-    return file;
-}
-
 int ebpfMonInventoryFileWrite(ebpfMonTargets *targets, const char *path, const char *pattern, ebpfMonWorker *worker,
                               ebpfMonInventoryCount *count, char *why, size_t size)
 {
@@ -182,7 +166,7 @@ int ebpfMonInventoryFileWrite(ebpfMonTargets *targets, const char *path, const c
     why[0] = 0;
     errno = 0;
     if ((size_t)snprintf(temporary, sizeof(temporary), "%s.new", path) < sizeof(temporary) && w.line)
-        w.file = makeFile(temporary);
+        w.file = ebpfMonNewFileMake(temporary);
     if (!w.file) {
         snprintf(why, size, "%s", errno ? strerror(errno) : "the path is too long, or there is no memory");
         free(w.line);

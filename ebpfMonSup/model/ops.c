@@ -88,6 +88,14 @@ static ebpfMonOpStatus setRule(void *arg, const char *iocPattern, int value, cha
     return ebpfMonOpAbsent;
 }
 
+static int getLevel(void *arg, unsigned i, char iocPattern[EBPFMON_PATTERN_SIZE])
+{
+    (void)arg;
+    (void)i;
+    (void)iocPattern;
+    return -1;
+}
+
 static void resetLost(void *arg)
 {
     (void)arg;
@@ -167,7 +175,7 @@ static ebpfMonOpStatus addReport(void *arg, ebpfMonTextReport *report, int level
 
 /* Used while there is no monitor: every function fails, and says so if it has a text. */
 static const ebpfMonMonitorOps monitorOpsAbsent = {
-    NULL,        refuseSettings, refuseStart, setFilter,      isFilterApplied, getFilter,   setRule,
+    NULL,        refuseSettings, refuseStart, setFilter,      isFilterApplied, getFilter,   setRule,   getLevel,
     setRule,     resetLost,      resetLost,   addIocs,        addRecords,      addMatching, addMatching,
     addMatching, setUsage,       addUnused,   publishClients, refuseTrace,     addReport};
 

@@ -68,6 +68,8 @@ typedef struct {
     void (*getFilter)(void *arg, ebpfMonFilter *filter);
     /* Sets the level of the matching IOCs, whatever the filter says. Level -1: the filter decides again. */
     ebpfMonOpStatus (*setLevel)(void *arg, const char *iocPattern, int level, char *why, size_t size);
+    /* The i-th level that a command has set, the oldest first. -1: there are not so many. At any time. */
+    int (*getLevel)(void *arg, unsigned i, char iocPattern[EBPFMON_PATTERN_SIZE]);
     /* Also counts the processings of the matching IOCs by a probe at dbProcess(), to compare. */
     ebpfMonOpStatus (*setReference)(void *arg, const char *iocPattern, int on, char *why, size_t size);
     /* Resets the counts of lost events, which ends the MINOR alarm. */

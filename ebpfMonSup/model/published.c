@@ -247,6 +247,18 @@ void ebpfMonPublishedAddUnexpected(const ebpfMonPut *put)
         logUnexpected(put);
 }
 
+void ebpfMonPublishedRestoreUnexpected(const ebpfMonPut *put)
+{
+    ebpfMonPublished *published = ebpfMonPublishedLock();
+
+    keepUnexpected(&published->unexpected, put);
+    published->unexpected.restored = published->unexpected.count;
+    countOpen(published);
+    ebpfMonPublishedSetTime(published, ebpfMonGroupUnexpected, put->time, put->at);
+    ebpfMonPublishedUnlock();
+    ebpfMonPublishedNotify(ebpfMonGroupUnexpected);
+}
+
 const ebpfMonPut *ebpfMonPublishedGetUnexpected(const ebpfMonPublished *published, unsigned i)
 {
     const ebpfMonUnexpectedValues *values = &published->unexpected;

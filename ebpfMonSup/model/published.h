@@ -264,6 +264,7 @@ typedef struct {
     uint64_t count;
     uint64_t acknowledged;
     uint64_t shown[ebpfMonShownCount]; /* the highest number that was shown there */
+    uint64_t restored;     /* so many are of an earlier run of the monitor, and no alarm begins by them */
     int      open;         /* count - acknowledged, at most INT_MAX */
     unsigned kept;         /* valid entries of order[] and put[] */
     uint8_t  order[EBPFMON_UNEXPECTED_MAX]; /* indices of put[], the newest one first */
@@ -602,6 +603,8 @@ void ebpfMonPublishedSelectClients(const char *iocPattern, const char *pvPattern
 
 /* Keeps an unexpected put until it is acknowledged. Does nothing with other puts. */
 void ebpfMonPublishedAddUnexpected(const ebpfMonPut *put);
+/* Keeps one that was open when an earlier monitor ended. Call it before any put comes. */
+void ebpfMonPublishedRestoreUnexpected(const ebpfMonPut *put);
 /* The i-th newest unexpected put that is open, by the time when it was made. NULL: there are not so many, or it is not
  * kept any more. Under the lock. */
 const ebpfMonPut *ebpfMonPublishedGetUnexpected(const ebpfMonPublished *published, unsigned i);

@@ -55,6 +55,21 @@ static ebpfMonOpStatus setLevel(void *arg, const char *pattern, int level, char 
     return setRule(arg, ebpfMonRequestsSetLevel, pattern, level, why, size);
 }
 
+static int getLevel(void *arg, unsigned i, char pattern[EBPFMON_PATTERN_SIZE])
+{
+    ebpfMonMonitor *m = arg;
+    ebpfMonLevelRule rules[EBPFMON_LEVEL_RULES_MAX];
+    unsigned count = ebpfMonRequestsGetLevelRules(m->requests, rules);
+
+    for (unsigned n = 0; n < count; n++) {
+        if (rules[n].level < 0 || i-- != 0)
+            continue;
+        strcpy(pattern, rules[n].pattern);
+        return rules[n].level;
+    }
+    return -1;
+}
+
 static ebpfMonOpStatus setReference(void *arg, const char *pattern, int on, char *why, size_t size)
 {
     return setRule(arg, ebpfMonRequestsSetReference, pattern, on, why, size);
@@ -186,8 +201,8 @@ void ebpfMonOperationsFill(ebpfMonMonitor *m, ebpfMonMonitorOps *ops)
 {
     *ops = (ebpfMonMonitorOps){
         .arg = m, .setFilter = setFilter, .isFilterApplied = isFilterApplied,
-        .getFilter = getFilterInForce, .setLevel = setLevel, .setReference = setReference, .resetLost = resetLost,
-        .acknowledgeGone = acknowledgeGone,
+        .getFilter = getFilterInForce, .setLevel = setLevel, .getLevel = getLevel,
+        .setReference = setReference, .resetLost = resetLost, .acknowledgeGone = acknowledgeGone,
         .addIocs = addIocs, .addRecords = addRecords, .addChains = addChains, .addClients = addClients,
         .addUsers = addUsers, .setUsage = setUsage, .addUnused = addUnused, .publishClients = publishClients,
         .trace = traceRecord, .addReport = addReport,

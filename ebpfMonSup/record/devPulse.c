@@ -61,7 +61,8 @@ static int takeNewest(stringinRecord *prec, pulseState *pulse, epicsTimeStamp *w
 {
     const ebpfMonPublished *published = ebpfMonPublishedLock();
     const ebpfMonPut *put = ebpfMonPublishedGetLastUnexpected(published);
-    int isNew = put && published->unexpected.count != pulse->shown;
+    int isNew = put && published->unexpected.count != pulse->shown &&
+                published->unexpected.count > published->unexpected.restored;
 
     if (isNew) {
         pulse->shown = published->unexpected.count;

@@ -226,9 +226,9 @@ static ebpfMonOpStatus fakeAddReport(void *arg, ebpfMonTextReport *report, int l
 }
 
 static const ebpfMonMonitorOps fakeOps = {
-    NULL, fakeConfigure, fakeStart, fakeSetFilter, fakeIsFilterApplied, fakeGetFilter, fakeSetLevel, fakeSetReference,
-    fakeResetLost, fakeAcknowledgeGone, fakeAddIocs, fakeAddRecords, fakeAddChains, fakeAddUsers, fakeAddUsers,
-    fakeSetUsage, fakeAddUnused, fakePublishClients, fakeTrace, fakeAddReport
+    NULL, fakeConfigure, fakeStart, fakeSetFilter, fakeIsFilterApplied, fakeGetFilter, fakeSetLevel, NULL,
+    fakeSetReference, fakeResetLost, fakeAcknowledgeGone, fakeAddIocs, fakeAddRecords, fakeAddChains, fakeAddUsers,
+    fakeAddUsers, fakeSetUsage, fakeAddUnused, fakePublishClients, fakeTrace, fakeAddReport
 };
 
 static const ebpfMonInventoryOps fakeInventories = {
