@@ -7,19 +7,46 @@
 #include "host/host.bpf.h"
 #include "thread/client.bpf.h"
 
-/* libevent 2.1 and 2.2, event2/bufferevent_struct.h, event2/event_struct.h: ev_read.ev_fd of a bufferevent; over TLS it is
- * the socket below */
-#define EV_FD 72
+/* Members of a bufferevent, in bytes (event2/bufferevent_struct.h, event2/event_struct.h of libevent). */
+#define EV_FD    72  /* 2.1 and 2.2: ev_read.ev_fd */
+#define CBARG_21 344 /* 2.1: cbarg */
+#define CBARG_22 328 /* 2.2 */
+#define PRIVATE  560 /* among the words from here on is the bufferevent below TLS (in 2.1.12 it is at 632) */
 
-/* NULL: this is no bufferevent with a socket. */
-static __always_inline struct sock *findSocket(__u64 bev)
+/* The open file of a bufferevent. NULL: it has none of its own. */
+static __always_inline struct file *findEventFile(__u64 bev)
 {
-    struct file *file;
     int fd = -1;
 
-    if (bpf_probe_read_user(&fd, sizeof(fd), (void *)(bev + EV_FD)) || fd < 0 || !(file = findOpenFile((__u32)fd)))
+    return bpf_probe_read_user(&fd, sizeof(fd), (void *)(bev + EV_FD)) || fd < 0 ? 0 : findOpenFile((__u32)fd);
+}
+
+/* Over TLS a bufferevent is the filter of another one, whose callbacks get the filter as their argument. 0: it is none. */
+static __always_inline __u64 findUnderlying(struct thread *th, __u64 bev)
+{
+    __u64 arg[3];
+
+    if (bpf_probe_read_user(th->stack, sizeof(th->stack), (void *)(bev + PRIVATE)))
         return 0;
-    return findFileSocket(file);
+    for (int i = 0; i < EBPFMON_PASS_STACK; i++) {
+        __u64 other = th->stack[i];
+
+        if (other > 4096 && !bpf_probe_read_user(arg, sizeof(arg), (void *)(other + CBARG_22)) &&
+            (arg[0] == bev || arg[(CBARG_21 - CBARG_22) / 8] == bev))
+            return other;
+    }
+    return 0;
+}
+
+/* NULL: this is no bufferevent with a socket. */
+static __always_inline struct sock *findSocket(struct thread *th, __u64 bev)
+{
+    struct file *file = findEventFile(bev);
+    __u64 underlying;
+
+    if (!file && (underlying = findUnderlying(th, bev)))
+        file = findEventFile(underlying);
+    return file ? findFileSocket(file) : 0;
 }
 
 static __always_inline void seeServe(__u64 bev)
@@ -34,7 +61,7 @@ static __always_inline void seeServe(__u64 bev)
     if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = getThread(c.tid)))
         return;
     th->serving = 0;
-    sk = findSocket(bev);
+    sk = findSocket(th, bev);
     if (!sk || !readPeer(sk, &peer) || !(known = bpf_map_lookup_elem(&served, &peer)))
         return;
     readFirst(sk, &first);
