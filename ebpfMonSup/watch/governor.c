@@ -197,9 +197,17 @@ static void setPutLocks(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level
     setConf(g, t, level, filter);
 }
 
-/* Threads of pvxs tell from now on whom they serve. What they told before is not true any more: they have gone on
- * unseen. */
-static void setServing(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter)
+/* The probe of pvxs goes, or comes: what its threads told before is not true any more, because they go on unseen. */
+static void endServing(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfMonFilter *filter)
+{
+    if (!t->follower.serving)
+        return;
+    t->follower.serving = 0;
+    setConf(g, t, t->level, filter);
+}
+
+/* From now on threads of pvxs tell whom they serve. */
+static void beginServing(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter)
 {
     if (t->follower.serving || !(t->follower.att.on & EBPFMON_BIT(ebpfMonProgServe)))
         return;
@@ -338,7 +346,7 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
         g->kernel.removeThreads(t->pid); /* locks that were taken when we looked last are long released. Before the
                                           * programs get a level at which they note locks */
     if (!(want & was & EBPFMON_BIT(ebpfMonProgServe)))
-        t->follower.serving = 0;
+        endServing(g, t, filter);
     if (level > ebpfMonLevelOff)
         full = setConf(g, t, level, filter);
     announcePuts(g, t, want, was);
@@ -348,7 +356,7 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
         on = g->kernel.attach(&t->follower.att, want, way, note, sizeof(note));
     if (level > ebpfMonLevelOff) {
         setPutLocks(g, t, level, filter);
-        setServing(g, t, level, filter);
+        beginServing(g, t, level, filter);
     }
     if (on & EBPFMON_BIT(ebpfMonProgUnlock))
         ebpfMonRecordTablesSettleCounting(g->tables, t);

@@ -95,7 +95,7 @@ static void testIoc(ebpfMonImageCache *cache)
     testOk(image.core->isIoc && image.core->buildId[0], "core %s, build-id %s", image.core->path,
         image.core->buildId);
     testOk(!access(image.openPath, R_OK), "its file can be opened by %s", image.openPath);
-    for (int fn = 0; fn < ebpfMonFnCount; fn++) {
+    for (int fn = 0; fn < ebpfMonFnServe; fn++) { /* softIoc has no pvxs */
         const ebpfMonSite *site = &(fn == ebpfMonFnRingPop && image.com ? image.com : image.core)->site[fn];
 
         testOk(site->cls == ebpfMonSiteFast, "%s: %s at +%u, file offset 0x%llx", ebpfMonFnNames[fn],
