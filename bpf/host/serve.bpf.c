@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
 /*
  * One thread of pvxs serves many clients, and receives from several of them before it serves the first one: libevent
- * puts off what is to be done with the bytes (BEV_OPT_DEFER_CALLBACKS). So the receive does not tell whose put it makes.
- * Here it begins to serve one of them, and serves it until it returns.
+ * puts off what is to be done with the bytes (BEV_OPT_DEFER_CALLBACKS). So the receive does not tell whose put it
+ * makes. Here it begins to serve one of them, and serves it until it returns.
  */
 #include "host/host.bpf.h"
 #include "thread/client.bpf.h"
@@ -21,7 +21,8 @@ static __always_inline struct file *findEventFile(__u64 bev)
     return bpf_probe_read_user(&fd, sizeof(fd), (void *)(bev + EV_FD)) || fd < 0 ? 0 : findOpenFile((__u32)fd);
 }
 
-/* Over TLS a bufferevent is the filter of another one, whose callbacks get the filter as their argument. 0: it is none. */
+/* Over TLS a bufferevent is the filter of another one, whose callbacks get the filter as their argument. 0: it is
+ * none. */
 static __always_inline __u64 findUnderlying(struct thread *th, __u64 bev)
 {
     __u64 arg[3];
@@ -78,8 +79,8 @@ static __always_inline void seeServe(__u64 bev)
     th->serving = c.conf->serving;
 }
 
-/* ConnBase::bevReadS(struct bufferevent *, void *) (pvxs, src/conn.cpp): serves all messages of one connection that have
- * come. */
+/* ConnBase::bevReadS(struct bufferevent *, void *) (pvxs, src/conn.cpp): serves all messages of one connection that
+ * have come. */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_serve, __u64 bev)
 {

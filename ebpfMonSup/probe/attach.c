@@ -152,8 +152,8 @@ int ebpfMonAttachSeesPutLocks(const ebpfMonAttached *att, uint32_t on)
            (on & (EBPFMON_BIT(ebpfMonProgLock) | EBPFMON_BIT(ebpfMonProgLocked)));
 }
 
-/* Finds the site of a function. *path gets its file: the one with the database code of Base, libCom, the one with the CA
- * server, or pvxs. */
+/* Finds the site of a function. *path gets its file: the one with the database code of Base, libCom, the one with the
+ * CA server, or pvxs. */
 static const ebpfMonSite *findFunction(const ebpfMonAttached *att, ebpfMonFn fn, const char **path)
 {
     const ebpfMonImage *image = att->image;

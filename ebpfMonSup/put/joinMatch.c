@@ -12,8 +12,8 @@ static int hasSameRecord(const char *channel, const char *name)
     return n == ebpfMonPutGetRecordLength(name) && strncmp(channel, name, n) == 0;
 }
 
-/* Whether this put is to a channel that writes to this PV: RECORD, RECORD.FIELD, with modifiers and filters. The name is
- * not known of a channel that was created before we looked: that may be any. */
+/* Whether this put is to a channel that writes to this PV: RECORD, RECORD.FIELD, with modifiers and filters. The name
+ * is not known of a channel that was created before we looked: that may be any. */
 static int isPutTo(const ebpfMonPacketPut *p, const ebpfMonPut *put)
 {
     return !p->isCall && (!p->channel[0] || hasSameRecord(p->channel, put->pv) ||
