@@ -391,6 +391,7 @@ struct ebpfMonServed {
     __u32 upTo;  /* TCP sequence number after the last byte that a thread of the IOC got */
     __u32 isNew; /* nonzero: we saw how it got the first byte; else the connection is older than our look */
     __u32 begun; /* pvxs: … after the last byte that was there when a thread began to serve it last */
+    char  user[EBPFMON_USER_MAX]; /* pvAccess: as access security of the IOC has the client; empty: not known */
 };
 
 /* Maps "owners" and "endedOwners", by struct ebpfMonPeer with the namespace of the client's socket: a namespace has one

@@ -76,16 +76,19 @@ static __always_inline int mayBeTarget(__u32 tgid)
 }
 
 /* Anybody can send packets that look like a connection to an IOC. This is one of which it has got something: the bytes
- * from "from" to "upTo". Returns isNew of struct ebpfMonServed. */
-static __always_inline __u32 noteServed(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first, __u32 from,
-                                        __u32 upTo)
+ * from "from" to "upTo". *first gets its first numbers. Returns isNew of struct ebpfMonServed. */
+static __always_inline __u32 noteServed(const struct ebpfMonPeer *peer, struct sock *sk, __u32 from, __u32 upTo,
+                                        struct ebpfMonFirst *first)
 {
-    struct ebpfMonServed *known = bpf_map_lookup_elem(&served, peer), new = { *first, upTo };
+    struct ebpfMonServed *known = bpf_map_lookup_elem(&served, peer), new = {};
 
-    if (known && ebpfMonFirstIsSame(&known->first, first)) {
+    if (known && isFirst(sk, &known->first, first)) {
         known->upTo = upTo;
         return known->isNew;
     }
+    readFirst(sk, first);
+    new.first = *first;
+    new.upTo = upTo;
     new.isNew = from == first->seq[0];
     new.begun = from;
     bpf_map_update_elem(&served, peer, &new, BPF_ANY);
@@ -109,9 +112,8 @@ static __always_inline void noteSocket(const struct caller *c, struct sock *sk, 
      * thread of the CA server serves one circuit until it ends (camsgtask.c). */
     if (isOther && th->client && !isConnectionOf(c->conf, th->client, &peer))
         return;
-    readFirst(sk, &first);
     upTo = readCopied((struct tcp_sock *)sk); /* the receive has updated it: up to here the thread has the bytes */
-    isNew = noteServed(&peer, &first, upTo - (__u32)length, upTo);
+    isNew = noteServed(&peer, sk, upTo - (__u32)length, upTo, &first);
     if (!th->received)
         th->received = 1;
     else if (isOther)

@@ -95,4 +95,18 @@ static __always_inline void readFirst(struct sock *sk, struct ebpfMonFirst *firs
     first->seq[1] = BPF_CORE_READ(tcp, snd_una) - (__u32)BPF_CORE_READ(tcp, bytes_acked);
 }
 
+#define FIRST_TRIES 4
+
+/* Nonzero: it is the connection with "known", and *first is that. The kernel changes the two numbers of readFirst one
+ * after the other, on another CPU. */
+static __always_inline int isFirst(struct sock *sk, const struct ebpfMonFirst *known, struct ebpfMonFirst *first)
+{
+    for (int i = 0; i < FIRST_TRIES; i++) {
+        readFirst(sk, first);
+        if (ebpfMonFirstIsSame(known, first))
+            return 1;
+    }
+    return 0;
+}
+
 #endif

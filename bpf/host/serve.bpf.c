@@ -3,6 +3,8 @@
  * One thread of pvxs serves many clients, and receives from several of them before it serves the first one: libevent
  * puts off what is to be done with the bytes (BEV_OPT_DEFER_CALLBACKS). So the receive does not tell whose put it
  * makes. Here it begins to serve one of them, and serves it until it returns.
+ *
+ * And as whom access security has this client.
  */
 #include "host/host.bpf.h"
 #include "thread/client.bpf.h"
@@ -63,11 +65,9 @@ static __always_inline void seeServe(__u64 bev)
         return;
     th->serving = 0;
     sk = findSocket(th, bev);
-    if (!sk || !readPeer(sk, &peer) || !(known = bpf_map_lookup_elem(&served, &peer)))
-        return;
-    readFirst(sk, &first);
-    if (!ebpfMonFirstIsSame(&known->first, &first)) /* this IOC has not received from it */
-        return;
+    if (!sk || !readPeer(sk, &peer) || !(known = bpf_map_lookup_elem(&served, &peer)) ||
+        !isFirst(sk, &known->first, &first))
+        return; /* this IOC has not received from it */
     th->peer = peer;
     th->first = first;
     th->copied = readCopied((struct tcp_sock *)sk);
@@ -85,4 +85,33 @@ SEC("uprobe")
 int BPF_UPROBE(ebpfmon_serve, __u64 bev)
 {
     RUN_TIMED(seeServe(bev));
+}
+
+/* "role/": a group of the user, which is asked for after him (pvxs, ioc/credentials.cpp). */
+static __always_inline int isRole(const char *name)
+{
+    return name[0] == 'r' && name[1] == 'o' && name[2] == 'l' && name[3] == 'e' && name[4] == '/';
+}
+
+static __always_inline void seeClaim(__u64 user)
+{
+    struct ebpfMonServed *known;
+    char name[EBPFMON_USER_MAX] = "";
+    struct thread *th;
+    struct caller c;
+
+    if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = bpf_map_lookup_elem(&threads, &c.tid)) || th->client ||
+        !isCertain(th, c.conf) || !(known = bpf_map_lookup_elem(&served, &th->peer)))
+        return;
+    if (bpf_probe_read_user_str(name, sizeof(name), (void *)user) > 0 && !isRole(name))
+        __builtin_memcpy(known->user, name, sizeof(known->user));
+}
+
+/* asAddClient(ASCLIENTPVT *, ASMEMBERPVT, int level, const char *user, char *host) (asLib.h): both QSRVs call it for a
+ * channel, before its first put at the latest. The user is as the client claims, or of its certificate ("x509/NAME").
+ * The CA server calls it, too: there the circuit tells the same. */
+SEC("uprobe")
+int BPF_UPROBE(ebpfmon_claim, __u64 asClient, __u64 member, __u64 level, __u64 user)
+{
+    RUN_TIMED(seeClaim(user));
 }

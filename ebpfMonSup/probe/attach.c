@@ -38,6 +38,7 @@ static const probePlace placeOf[ebpfMonProgCount] = {
     [ebpfMonProgCamessage] = ENTRY(Camessage, EBPFMON_PUTS),
     [ebpfMonProgCaLink] = ENTRY(CaPutLink, EBPFMON_PUTS),
     [ebpfMonProgServe] = ENTRY(Serve, EBPFMON_PUTS),
+    [ebpfMonProgClaim] = ENTRY(AddClient, EBPFMON_PUTS),
     [ebpfMonProgLock] = {ebpfMonFnScanLock, 0, EBPFMON_CHAINS, 0, ALL_WAYS, PROCESSING, ebpfMonCalledLock},
     [ebpfMonProgPassBegin] = {ebpfMonFnScanLock, 0, EBPFMON_CHAINS, 0, WAY(Passes)},
     [ebpfMonProgUnlock] = {ebpfMonFnScanUnlock, 0, EBPFMON_COUNTS, 0, ALL_WAYS, PROCESSING, ebpfMonCalledUnlock},
@@ -213,8 +214,8 @@ static const char *findSite(const ebpfMonAttached *att, int prog, const ebpfMonS
         *path = att->image->openPath;
     }
     if ((*site)->cls == ebpfMonSiteNone) {
-        if (prog == ebpfMonProgServe)
-            return ""; /* without pvxs, or a pvxs without symbols: its clients are marked as not certain */
+        if (prog == ebpfMonProgServe || prog == ebpfMonProgClaim)
+            return ""; /* without pvxs; or its clients, or the names that they claim, are often not known */
         if (prog >= ebpfMonProgCallback)
             return ""; /* an older Base: only the waiting times of queues are not known */
         if (prog == ebpfMonProgCheckPut && (att->core->isCheckCopied || att->core->isRecognised))

@@ -12,6 +12,7 @@ import pytest
 from tests.harness import db
 from tests.harness.clients import Client
 from tests.harness.putlog import PutLog
+from tests.harness.putters import Putter
 from tests.harness.wait import until
 
 ALL_USERS = [p for p in pwd.getpwall() if 0 < p.pw_uid < 50][:4]
@@ -119,3 +120,18 @@ def test_seen_whom_it_serves(new_monitor, known, tmp_path, record, address):
     finally:
         for client in made:
             client.discard()
+
+
+@pytest.mark.parametrize("kind", ["pvxs", "softIocPVA"])
+def test_claim(new_monitor, new_ioc, tmp_path, kind):
+    """Without packets, too: the user as the client claims it to the IOC, beside its real one."""
+    ioc, putter = new_ioc(DB, kind=kind).start(), Putter()
+    log = PutLog(tmp_path / "puts.json")
+    new_monitor(before=['ebpfMonConfigure 0 0 0 "" -1', log.command()]).start().wait_ioc(ioc)
+    try:
+        for n, (user, claim) in enumerate([(USERS[0], "root"), (USERS[1], USERS[1].pw_name)]):
+            assert putter.put("pva", user.pw_uid, claim, ioc.port, ioc.prefix + "FREE", n + 1) == "ok"
+            line, = log.next(1, ioc.prefix + "FREE", n)
+            assert (line["user"], line["real_user"], line["uid"]) == (claim, user.pw_name, str(user.pw_uid)), line
+    finally:
+        putter.discard()
