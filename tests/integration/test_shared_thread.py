@@ -3,14 +3,16 @@
 it begins to serve. In a pvxs without symbols it does not: there, if no packet tells whose put it is, the client is marked as not
 certain wherever he is named, and no rule takes him for proved."""
 import json
+import os
 import pwd
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from tests.harness import db
+from tests.harness import db, loopback, paths
 from tests.harness.clients import Client
+from tests.harness.process import Process
 from tests.harness.putlog import PutLog
 from tests.harness.putters import Putter
 from tests.harness.wait import until
@@ -135,3 +137,22 @@ def test_claim(new_monitor, new_ioc, tmp_path, kind):
             assert (line["user"], line["real_user"], line["uid"]) == (claim, user.pw_name, str(user.pw_uid)), line
     finally:
         putter.discard()
+
+
+@pytest.mark.skipif(not os.access(paths.PVXS_TLS / "bin" / paths.ARCH / "softIocPVX", os.X_OK),
+                    reason=f"no pvxs with TLS in {paths.PVXS_TLS}: documentation/develop/tests.md says how to build it")
+def test_tls(new_monitor, new_ioc, tmp_path):
+    """No packet can be read. Each put has the name in the certificate of its client, or the one that a client without one claims."""
+    programs, certificates = paths.PVXS_TLS / "bin" / paths.ARCH, paths.PVXS_TLS / "test" / f"O.{paths.ARCH}"
+    ioc = new_ioc(DB, kind="softIocPVX", program=programs / "softIocPVX",
+                  environ={"EPICS_PVAS_TLS_KEYCHAIN": str(certificates / "server1.p12"), "EPICS_PVAS_TLS_PORT": "0"}).start()
+    log, made = PutLog(tmp_path / "puts.json"), {}
+    new_monitor(before=[log.command()]).start().wait_ioc(ioc)
+    for n in range(6):
+        keys, user = [("client1.p12", "x509/client1"), ("ca.p12", "root")][n % 2]
+        environ = loopback.client(ioc.port, EPICS_PVA_TLS_KEYCHAIN=str(certificates / keys))
+        made[str(n)] = (user, Process([programs / "pvxput", ioc.prefix + "FREE", n], environ))
+    lines = log.next(len(made), ioc.prefix + "FREE", 0)
+    assert {o["seen"] for o in lines} == {"inside"}, lines
+    assert {o["value"]: (o["user"], o["pid"], o.get("who_sure")) for o in lines} == \
+        {value: (user, str(client.pid), None) for value, (user, client) in made.items()}, lines
