@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Puts, calls, gets and the begins of monitors become events. Other requests are read only as far as needed to know which
- * numbers will stand for which type descriptions.
+ * Puts, calls, gets and the begins of monitors become events. Other requests are read only as far as needed to know
+ * which numbers will stand for which type descriptions.
  */
 #include "common/hash.h"
 #include "wire/pvaChanged.h"
