@@ -116,8 +116,18 @@ struct signal_struct {
     atomic_t live; /* threads of the process that have not begun to end */
 } CORE;
 
+struct fdtable {
+    unsigned int max_fds;
+    struct file **fd;
+} CORE;
+
+struct files_struct { struct fdtable *fdt; } CORE; /* the open files of a process */
+
+struct socket { struct sock *sk; } CORE;
+
 struct task_struct {
     struct signal_struct *signal;
+    struct files_struct *files;
     struct uprobe_task *utask;
     int pid; /* the thread's id */
     int tgid;
@@ -155,6 +165,9 @@ struct file {
 
 struct linux_binprm { struct file *file; } CORE;
 
+#define S_IFMT   0170000 /* linux/stat.h */
+#define S_IFSOCK 0140000
+
 #define TASK_DEAD 0x80 /* linux/sched.h: the thread leaves the CPU for the last time */
 
 /* Nonzero: a thread that leaves the CPU goes to sleep; 0: it leaves because another thread shall run. */
@@ -174,6 +187,29 @@ static __always_inline struct pt_regs___kernel *findTaskRegs(struct task_struct 
 #else
     return (struct pt_regs___kernel *)bpf_task_pt_regs(task);
 #endif
+}
+
+/* The open file of this process with the number "fd". NULL: none. */
+static __always_inline struct file *findOpenFile(__u32 fd)
+{
+    struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+    struct fdtable *fdt = BPF_CORE_READ(task, files, fdt);
+    struct file *file = 0, **table = BPF_CORE_READ(fdt, fd);
+
+    if (fd >= BPF_CORE_READ(fdt, max_fds) || bpf_probe_read_kernel(&file, sizeof(file), &table[fd]))
+        return 0;
+    return file;
+}
+
+/* The socket that this file is. NULL: it is something else. */
+static __always_inline struct sock *findFileSocket(struct file *file)
+{
+    struct socket *socket;
+
+    if ((BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) != S_IFSOCK)
+        return 0;
+    socket = BPF_CORE_READ(file, private_data);
+    return BPF_CORE_READ(socket, sk);
 }
 
 #endif

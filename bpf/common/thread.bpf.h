@@ -107,13 +107,14 @@ struct thread {
     __u64 passRoot;          /* … and the root; 0: not found */
     __u64 awaited;           /* "begin" of a chain that must be kept, because a chain to which it led was sent. Other
                               * threads write this */
-    struct ebpfMonPeer peer; /* connection of its last receive */
+    struct ebpfMonPeer peer; /* connection of its last receive; or that it serves (isServing) */
     struct ebpfMonFirst first; /* … of this connection */
     __u32 copied;            /* TCP sequence number after the last byte of that receive */
     __u32 copiedFrom;        /* … and of its first byte */
     __u32 isNew;             /* … of this connection, as in struct ebpfMonServed */
     __u32 received;          /* nonzero: peer, copied and copiedFrom are valid; 2: it receives from several
                               * connections */
+    __u32 serving;           /* ebpfMonTargetConf.serving when it began to serve "peer"; 0: that was not seen */
     __u32 putsLink;          /* nonzero: it has begun a put to a link, and not released its locks */
     __u32 putIdMany;         /* putId when it released several lock sets last */
     struct ebpfMonCauseEvent cause;

@@ -66,7 +66,9 @@ struct ebpfMonTargetConf {
     __u8 endsOtherwise; /* nonzero: scanList() has another end, which no probe sees */
     __u8 seesPutLocks; /* nonzero: the entry of dbPutField() tells that it requests the lock of the record */
     __u16 hits;      /* the place of the IOC in the map "hits" */
-    __u16 pad[3];
+    __u16 serving;   /* nonzero: it is seen which client a thread of pvxs begins to serve (ebpfmon_serve). A new number
+                      * each time that this begins */
+    __u16 pad[2];
     __u64 putsTaken; /* value of ebpfMonPassNotes.putsBegun when the user part read the scan lists */
     __u64 sweepsSince; /* monotonic ns; threads that took their locks before that have not been seen */
     __u32 sweeps;     /* nonzero: passes are watched instead of chains. A new number each time that this begins */
@@ -388,6 +390,8 @@ struct ebpfMonServed {
     struct ebpfMonFirst first;
     __u32 upTo;  /* TCP sequence number after the last byte that a thread of the IOC got */
     __u32 isNew; /* nonzero: we saw how it got the first byte; else the connection is older than our look */
+    __u32 begun; /* pvxs: … after the last byte that was there when a thread began to serve it last */
+    char  user[EBPFMON_USER_MAX]; /* pvAccess: as access security of the IOC has the client; empty: not known */
 };
 
 /* Maps "owners" and "endedOwners", by struct ebpfMonPeer with the namespace of the client's socket: a namespace has one

@@ -7,8 +7,6 @@
 #include "host/host.bpf.h"
 #include "thread/client.bpf.h"
 
-#define SOCK_DONE 1 /* enum sock_flags, net/sock.h */
-
 /* ns; an older process is not one of a script or of a build, which start some hundred programs per second */
 #define OLD_NS 10000000000ull
 
@@ -77,83 +75,56 @@ static __always_inline int mayBeTarget(__u32 tgid)
     return targetBits[tgid / 64 % EBPFMON_TARGET_WORDS] >> (tgid % 64) & 1;
 }
 
-/* The sequence number behind the last byte that was read from this socket. A receive that has room for more bytes than
- * there are also takes the FIN, which has a number, too, and is no byte (tcp_recvmsg_locked(), net/ipv4/tcp.c). */
-static __always_inline __u32 readCopied(struct tcp_sock *tp)
+/* Anybody can send packets that look like a connection to an IOC. This is one of which it has got something: the bytes
+ * from "from" to "upTo". *first gets its first numbers. Returns isNew of struct ebpfMonServed. */
+static __always_inline __u32 noteServed(const struct ebpfMonPeer *peer, struct sock *sk, __u32 from, __u32 upTo,
+                                        struct ebpfMonFirst *first)
 {
-    unsigned long flags = BPF_CORE_READ((struct sock *)tp, __sk_common.skc_flags);
-    __u32 copied = BPF_CORE_READ(tp, copied_seq);
+    struct ebpfMonServed *known = bpf_map_lookup_elem(&served, peer), new = {};
 
-    /* only a FIN sets SOCK_DONE (tcp_fin()), and nothing comes behind it */
-    if (flags >> SOCK_DONE & 1 && copied == BPF_CORE_READ(tp, rcv_nxt))
-        copied--;
-    return copied;
-}
-
-/* The kernel counts what came since the first sequence numbers (tcp_rcv_nxt_update(), tcp_snd_una_update()). */
-static __always_inline void readFirst(struct sock *sk, struct ebpfMonFirst *first)
-{
-    struct tcp_sock *tcp = (struct tcp_sock *)sk;
-
-    first->seq[0] = BPF_CORE_READ(tcp, rcv_nxt) - (__u32)BPF_CORE_READ(tcp, bytes_received);
-    first->seq[1] = BPF_CORE_READ(tcp, snd_una) - (__u32)BPF_CORE_READ(tcp, bytes_acked);
-}
-
-/* Anybody can send packets that look like a connection to an IOC. This is one of which it has got something. */
-static __always_inline void noteServed(const struct ebpfMonPeer *peer, struct thread *th)
-{
-    struct ebpfMonServed *known = bpf_map_lookup_elem(&served, peer), new = { th->first, th->copied };
-
-    if (known && ebpfMonFirstIsSame(&known->first, &th->first)) {
-        known->upTo = th->copied;
-        th->isNew = known->isNew;
-        return;
+    if (known && isFirst(sk, &known->first, first)) {
+        known->upTo = upTo;
+        return known->isNew;
     }
-    th->isNew = new.isNew = th->copiedFrom == th->first.seq[0];
+    readFirst(sk, first);
+    new.first = *first;
+    new.upTo = upTo;
+    new.isNew = from == first->seq[0];
+    new.begun = from;
     bpf_map_update_elem(&served, peer, &new, BPF_ANY);
+    return new.isNew;
 }
 
 /* Notes the socket from which this thread of an IOC has just read. */
 static __always_inline void noteSocket(const struct caller *c, struct sock *sk, int length)
 {
     struct ebpfMonPeer peer = {};
-    __u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
+    struct ebpfMonFirst first;
+    __u32 upTo, isNew;
     struct thread *th;
     int isOther;
 
-    if ((family != AF_INET && family != AF_INET6) || BPF_CORE_READ(sk, sk_protocol) != IPPROTO_TCP)
+    if (!readPeer(sk, &peer) || !(th = getThread(c->tid)))
         return;
-    th = getThread(c->tid);
-    if (!th)
-        return;
-    if (family == AF_INET6 && readIPv6(sk, peer.addr6, peer.saddr6)) {
-        peer.addr = ebpfMonShortAddress(peer.addr6);
-        peer.saddr = ebpfMonShortAddress(peer.saddr6);
-    } else {
-        peer.addr = BPF_CORE_READ(sk, __sk_common.skc_daddr);
-        peer.saddr = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr);
-    }
-    peer.port = BPF_CORE_READ(sk, __sk_common.skc_dport);
-    peer.sport = __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_num));
-    if (!peer.sport) /* the client has reset the connection, and the thread reads what came before (tcp_set_state) */
-        peer.sport = BPF_CORE_READ((struct inet_sock *)sk, inet_sport);
     isOther = !th->received || th->peer.port != peer.port ||
               !ebpfMonIsSameAddress(th->peer.addr, th->peer.addr6, peer.addr, peer.addr6);
     /* Device support or a routine of a record may ask a server of its own, between two messages of the circuit. A
      * thread of the CA server serves one circuit until it ends (camsgtask.c). */
     if (isOther && th->client && !isConnectionOf(c->conf, th->client, &peer))
         return;
-    peer.netns = readOwnNetns(sk);
+    upTo = readCopied((struct tcp_sock *)sk); /* the receive has updated it: up to here the thread has the bytes */
+    isNew = noteServed(&peer, sk, upTo - (__u32)length, upTo, &first);
     if (!th->received)
         th->received = 1;
     else if (isOther)
         th->received = 2;
+    if (isServing(th, c->conf))
+        return;
     th->peer = peer;
-    /* the receive has updated it: up to here the thread has the bytes */
-    th->copied = readCopied((struct tcp_sock *)sk);
-    th->copiedFrom = th->copied - (__u32)length;
-    readFirst(sk, &th->first);
-    noteServed(&peer, th);
+    th->first = first;
+    th->copied = upTo;
+    th->copiedFrom = upTo - (__u32)length;
+    th->isNew = isNew;
 }
 
 static __always_inline int noteReceive(struct sock *sk, int length)

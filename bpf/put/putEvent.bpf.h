@@ -62,7 +62,7 @@ static __always_inline __u32 readSeq(const struct thread *th, const struct ebpfM
     if (!th->client) {
         *seq = th->copied;
         *from = th->copiedFrom;
-        return th->received > 1 ? EBPFMON_SEQ_SHARED : EBPFMON_SEQ_RECEIVED;
+        return isCertain(th, conf) ? EBPFMON_SEQ_RECEIVED : EBPFMON_SEQ_SHARED;
     }
     if (bpf_probe_read_user(&stk, sizeof(stk), (void *)(th->client + conf->clRecvStk)) ||
         bpf_probe_read_user(&cnt, sizeof(cnt), (void *)(th->client + conf->clRecvCnt)) || stk > cnt)

@@ -5,18 +5,6 @@
 
 #include "query/querySend.bpf.h"
 
-#define FORMAT      0170000 /* linux/stat.h: S_IFMT … */
-#define IS_SOCKET   0140000
-
-struct fdtable {
-    unsigned int max_fds;
-    struct file **fd;
-} CORE;
-
-struct files_struct { struct fdtable *fdt; } CORE;
-struct task_struct___files { struct files_struct *files; } CORE;
-struct socket { struct sock *sk; } CORE;
-
 /* "withOwn": also the own port of a connected socket. */
 static __always_inline void readSocket(struct sock *sk, struct ebpfMonQueryFile *to, int withOwn)
 {
@@ -41,12 +29,9 @@ static __always_inline void readSocket(struct sock *sk, struct ebpfMonQueryFile 
  * descriptor. */
 static __always_inline void readFile(const struct event *e, struct ebpfMonQueryFile *to)
 {
-    struct task_struct___files *task = (void *)bpf_get_current_task();
-    __u32 number = (__u32)e->syscall, fd = (__u32)e->arg[0];
-    struct file *file = 0, **table;
-    struct fdtable *fdt;
-    struct socket *socket;
-    struct inode *inode;
+    __u32 number = (__u32)e->syscall;
+    struct file *file;
+    struct sock *sk;
 
     if (e->syscall >= EBPFMON_QUERY_SYSCALLS)
         return;
@@ -54,19 +39,17 @@ static __always_inline void readFile(const struct event *e, struct ebpfMonQueryF
     number &= EBPFMON_QUERY_SYSCALLS - 1;
     if (!(plan.takesFile[number / 64] >> (number % 64) & 1))
         return;
-    fdt = BPF_CORE_READ(task, files, fdt);
-    table = BPF_CORE_READ(fdt, fd);
-    if (fd >= BPF_CORE_READ(fdt, max_fds) || bpf_probe_read_kernel(&file, sizeof(file), &table[fd]) || !file)
+    file = findOpenFile((__u32)e->arg[0]);
+    if (!file)
         return;
-    inode = BPF_CORE_READ(file, f_inode);
-    if ((BPF_CORE_READ(inode, i_mode) & FORMAT) == IS_SOCKET) {
-        socket = BPF_CORE_READ(file, private_data);
-        readSocket(BPF_CORE_READ(socket, sk), to, 0);
+    sk = findFileSocket(file);
+    if (sk) {
+        readSocket(sk, to, 0);
         return;
     }
     to->kind = EBPFMON_QUERY_IS_FILE;
     to->tgid = e->tgid;
-    to->file.inode = BPF_CORE_READ(inode, i_ino);
+    to->file.inode = BPF_CORE_READ(file, f_inode, i_ino);
     bpf_probe_read_kernel_str(to->file.name, sizeof(to->file.name), BPF_CORE_READ(file, f_path.dentry, d_name.name));
 }
 

@@ -42,6 +42,19 @@ static __always_inline void readCircuit(struct ebpfMonWho *who, const struct ebp
     bpf_probe_read_user_str(who->host, sizeof(who->host), (void *)readPtr(client + conf->clHost));
 }
 
+/* Nonzero: we saw how the thread began to serve the connection "peer"; else it has received from it last. pvxs receives
+ * from several clients before it serves the first one (ebpfmon_serve). */
+static __always_inline int isServing(const struct thread *th, const struct ebpfMonTargetConf *conf)
+{
+    return conf->serving && th->serving == conf->serving;
+}
+
+/* Nonzero: the thread serves the connection "peer", and no other one. */
+static __always_inline int isCertain(const struct thread *th, const struct ebpfMonTargetConf *conf)
+{
+    return th->received == 1 || isServing(th, conf);
+}
+
 static __always_inline struct ebpfMonOwned *findOwned(const struct ebpfMonPeer *peer)
 {
     struct ebpfMonOwned *own = bpf_map_lookup_elem(&owners, peer);
@@ -80,15 +93,18 @@ static __always_inline struct ebpfMonOwned *findOwner(const struct ebpfMonPeer *
 static __always_inline void readClient(struct ebpfMonWho *who, const struct thread *th,
                                        const struct ebpfMonTargetConf *conf, __u64 client)
 {
+    struct ebpfMonServed *known;
     struct ebpfMonOwned *own;
 
     who->isCA = 0;
-    who->isShared = !client && th->received > 1;
+    who->isShared = !client && th->received && !isCertain(th, conf);
     who->user[0] = who->host[0] = 0;
     bpf_get_current_comm(who->comm, sizeof(who->comm));
     who->peer = th->peer;
     if (client)
         readCircuit(who, conf, client);
+    else if (who->peer.addr && !who->isShared && (known = bpf_map_lookup_elem(&served, &who->peer)))
+        __builtin_memcpy(who->user, known->user, sizeof(who->user));
     who->owner.pid = 0;
     if (!who->peer.addr) /* no connection: a thread of the IOC itself */
         return;

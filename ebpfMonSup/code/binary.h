@@ -70,6 +70,8 @@ typedef enum {
     ebpfMonFnCallbackDelayed, /* callbackRequestDelayed: arg 1 */
     ebpfMonFnScanOnce,     /* scanOnceCallback, before EPICS 3.16 scanOnce: arg 1 */
     ebpfMonFnRingPop,      /* epicsRingPointerPop, in libCom: arg 1 */
+    ebpfMonFnAddClient,    /* asAddClient, in libCom: args 1-4 */
+    ebpfMonFnServe,        /* pvxs::impl::ConnBase::bevReadS, in libpvxs: arg 1 */
     ebpfMonFnCount
 } ebpfMonFn;
 

@@ -408,6 +408,7 @@ int ebpfMonImageCacheFindPath(pid_t pid, const ebpfMonMapping *map, char *path, 
  * that holds something of EPICS.
  */
 
+#define PATH_ROOM    sizeof(((ebpfMonImage *)0)->openPath) /* of all paths of an image */
 #define MAX_PARTS    128u      /* files of interest in one process */
 #define MAPS_MAX     (16u << 20) /* bytes: vm.max_map_count mappings with long names */
 #define MAPS_SECONDS 0.5
@@ -510,6 +511,15 @@ static void useAsCore(Search *s, const Part *part, const ebpfMonMapping *map)
         s->image->openPath[0] = 0;
 }
 
+/* The first file that has the function "fn" is "*other"; "path" opens it. */
+static void useAsOther(Search *s, const Part *part, const ebpfMonMapping *map, ebpfMonFn fn,
+                       const ebpfMonBinary **other, char path[PATH_ROOM])
+{
+    if (!*other && part->known->binary.site[fn].cls != ebpfMonSiteNone &&
+        !ebpfMonImageCacheFindPath(s->pid, map, path, PATH_ROOM))
+        *other = &part->known->binary;
+}
+
 /* Takes one line of the list of mappings. Nonzero: that is enough. */
 static int addLine(void *arg, char *line)
 {
@@ -523,13 +533,10 @@ static int addLine(void *arg, char *line)
     if (!addPart(s->cache, s->pid, &map, s->parts, s->nParts, &s->why))
         return isForNow(s->why);
     part = &s->parts[s->nParts++];
-    if (!s->image->com && part->known->binary.site[ebpfMonFnRingPop].cls != ebpfMonSiteNone &&
-        !ebpfMonImageCacheFindPath(s->pid, &map, s->image->comPath, sizeof(s->image->comPath)))
-        s->image->com = &part->known->binary;
-    if (!s->image->server && !part->known->binary.isIoc &&
-        part->known->binary.site[ebpfMonFnCheckPut].cls != ebpfMonSiteNone &&
-        !ebpfMonImageCacheFindPath(s->pid, &map, s->image->serverPath, sizeof(s->image->serverPath)))
-        s->image->server = &part->known->binary;
+    useAsOther(s, part, &map, ebpfMonFnRingPop, &s->image->com, s->image->comPath);
+    if (!part->known->binary.isIoc)
+        useAsOther(s, part, &map, ebpfMonFnCheckPut, &s->image->server, s->image->serverPath);
+    useAsOther(s, part, &map, ebpfMonFnServe, &s->image->pvxs, s->image->pvxsPath);
     if ((!s->core && part->known->binary.isNameless) ||
         (part->known->binary.isIoc && (!s->core || s->core->known->binary.isNameless)))
         useAsCore(s, part, &map);

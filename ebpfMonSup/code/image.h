@@ -68,6 +68,8 @@ typedef struct ebpfMonImage {
     char     comPath[128];      /* opens "com", as openPath opens "core" */
     const ebpfMonBinary *server; /* the binary with rsrvCheckPut, if that is not core: EPICS 3.14; NULL: none */
     char     serverPath[128];
+    const ebpfMonBinary *pvxs;  /* the binary with pvxs' ConnBase::bevReadS; NULL: none */
+    char     pvxsPath[128];
     char     openPath[128];     /* opens exactly the file of "core": /proc/PID/map_files/START-END; without the
                                  * privilege for it /proc/PID/root/... or /proc/PID/exe; empty: none */
     /* Addresses of variables in the process, 0: not there. If the program has a copy (copy relocation), that of the

@@ -506,6 +506,7 @@ const char *const ebpfMonFnNames[ebpfMonFnCount] = {
     "dbPut", "dbPutField", "dbProcessNotify", "rsrvCheckPut", "camessage", "dbScanLock", "dbScanUnlock",
     "dbScanUnlockMany", "dbCaPutLinkCallback", "recGblFwdLink", "dbProcess",
     "callbackRequest", "callbackRequestDelayed", "scanOnceCallback", "epicsRingPointerPop",
+    "asAddClient", "_ZN4pvxs4impl8ConnBase8bevReadSEP11buffereventPv",
 };
 
 /* What does the same in older releases, with the same first argument. */
@@ -522,6 +523,7 @@ static const unsigned fnArgs[ebpfMonFnCount] = {
     [ebpfMonFnCaPutLink] = EBPFMON_ARG1, [ebpfMonFnFwdLink] = EBPFMON_ARG1, [ebpfMonFnProcess] = EBPFMON_ARG1,
     [ebpfMonFnCallback] = EBPFMON_ARG1, [ebpfMonFnCallbackDelayed] = EBPFMON_ARG1,
     [ebpfMonFnScanOnce] = EBPFMON_ARG1 | EBPFMON_ARG3, [ebpfMonFnRingPop] = EBPFMON_ARG1,
+    [ebpfMonFnAddClient] = EBPFMON_ARG1 | EBPFMON_ARG2 | EBPFMON_ARG3 | EBPFMON_ARG4, [ebpfMonFnServe] = EBPFMON_ARG1,
 };
 
 static const char *const varNames[ebpfMonVarCount] = {
@@ -586,10 +588,10 @@ static void useOldNames(ebpfMonElfSymbol *found, ebpfMonBinary *b)
     }
 }
 
-/* Nonzero: it can be in another file than dbProcess: in libCom, and in EPICS 3.14 in librsrvIoc. */
+/* Nonzero: it can be in another file than dbProcess: in libCom, in libpvxs, and in EPICS 3.14 in librsrvIoc. */
 static int isElsewhere(int fn)
 {
-    return fn == ebpfMonFnRingPop || fn == ebpfMonFnCheckPut || fn == ebpfMonFnCamessage;
+    return fn == ebpfMonFnRingPop || fn == ebpfMonFnCheckPut || fn == ebpfMonFnCamessage || fn >= ebpfMonFnAddClient;
 }
 
 #define CHECKPUT_CALLS 4u /* camessage.c: write_action, write_notify_action, access_rights_reply; caservertask.c:

@@ -37,6 +37,8 @@ static const probePlace placeOf[ebpfMonProgCount] = {
     [ebpfMonProgCheckPut] = ENTRY(CheckPut, EBPFMON_PUTS),
     [ebpfMonProgCamessage] = ENTRY(Camessage, EBPFMON_PUTS),
     [ebpfMonProgCaLink] = ENTRY(CaPutLink, EBPFMON_PUTS),
+    [ebpfMonProgServe] = ENTRY(Serve, EBPFMON_PUTS),
+    [ebpfMonProgClaim] = ENTRY(AddClient, EBPFMON_PUTS),
     [ebpfMonProgLock] = {ebpfMonFnScanLock, 0, EBPFMON_CHAINS, 0, ALL_WAYS, PROCESSING, ebpfMonCalledLock},
     [ebpfMonProgPassBegin] = {ebpfMonFnScanLock, 0, EBPFMON_CHAINS, 0, WAY(Passes)},
     [ebpfMonProgUnlock] = {ebpfMonFnScanUnlock, 0, EBPFMON_COUNTS, 0, ALL_WAYS, PROCESSING, ebpfMonCalledUnlock},
@@ -75,13 +77,9 @@ void ebpfMonAttachInit(ebpfMonAttached *att, pid_t pid, const ebpfMonImage *imag
 {
     memset(att, 0, sizeof(*att));
     att->pid = pid;
+    att->image = image;
     att->core = image->core;
     att->noReturn = noReturn;
-    snprintf(att->path, sizeof(att->path), "%s", image->openPath);
-    att->com = image->com;
-    snprintf(att->comPath, sizeof(att->comPath), "%s", image->comPath);
-    att->server = image->server;
-    snprintf(att->serverPath, sizeof(att->serverPath), "%s", image->serverPath);
 }
 
 /* Without uprobe_multi each call that we probe would need a perf event of its own. */
@@ -155,19 +153,21 @@ int ebpfMonAttachSeesPutLocks(const ebpfMonAttached *att, uint32_t on)
            (on & (EBPFMON_BIT(ebpfMonProgLock) | EBPFMON_BIT(ebpfMonProgLocked)));
 }
 
-/* Finds the site of a function. *path gets its file: the one with the database code of Base, libCom, or the one with
- * the CA server. */
+/* Finds the site of a function. *path gets its file: the one with the database code of Base, libCom, the one with the
+ * CA server, or pvxs. */
 static const ebpfMonSite *findFunction(const ebpfMonAttached *att, ebpfMonFn fn, const char **path)
 {
-    *path = att->path;
-    if (att->core->site[fn].cls == ebpfMonSiteNone && att->com && att->com->site[fn].cls != ebpfMonSiteNone) {
-        *path = att->comPath;
-        return &att->com->site[fn];
-    }
-    if (att->core->site[fn].cls == ebpfMonSiteNone && att->server) {
-        *path = att->serverPath;
-        return &att->server->site[fn];
-    }
+    const ebpfMonImage *image = att->image;
+    const struct { const ebpfMonBinary *binary; const char *path; } other[] = {
+        { image->com, image->comPath }, { image->server, image->serverPath }, { image->pvxs, image->pvxsPath },
+    };
+
+    *path = image->openPath;
+    for (size_t i = 0; att->core->site[fn].cls == ebpfMonSiteNone && i < sizeof(other) / sizeof(other[0]); i++)
+        if (other[i].binary && other[i].binary->site[fn].cls != ebpfMonSiteNone) {
+            *path = other[i].path;
+            return &other[i].binary->site[fn];
+        }
     return &att->core->site[fn];
 }
 
@@ -211,9 +211,11 @@ static const char *findSite(const ebpfMonAttached *att, int prog, const ebpfMonS
     *site = findFunction(att, place->fn, path);
     if (prog == ebpfMonProgPassBegin || prog == ebpfMonProgListBegin) {
         *site = &att->core->calls->scanList;
-        *path = att->path;
+        *path = att->image->openPath;
     }
     if ((*site)->cls == ebpfMonSiteNone) {
+        if (prog == ebpfMonProgServe || prog == ebpfMonProgClaim)
+            return ""; /* without pvxs; or its clients, or the names that they claim, are often not known */
         if (prog >= ebpfMonProgCallback)
             return ""; /* an older Base: only the waiting times of queues are not known */
         if (prog == ebpfMonProgCheckPut && (att->core->isCheckCopied || att->core->isRecognised))
@@ -244,7 +246,7 @@ static void closeProbes(ebpfMonAttached *att, int prog)
 static void attachOne(ebpfMonAttached *att, int prog, ebpfMonAttachWay way, char *note, size_t size)
 {
     unsigned callers = way == ebpfMonAttachEntries ? 0 : placeOf[prog].callers;
-    const char *path = att->path, *why = NULL;
+    const char *path = att->image->openPath, *why = NULL;
     const ebpfMonSite *site = NULL;
     char text[160];
     int err;

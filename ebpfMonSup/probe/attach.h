@@ -31,8 +31,8 @@ typedef enum {
 
 typedef struct {
     pid_t pid;
-    const ebpfMonBinary *core, *com, *server;
-    char  path[128], comPath[128], serverPath[128];
+    const ebpfMonImage *image;
+    const ebpfMonBinary *core;    /* of this image */
     int   noReturn;               /* a return probe could end this process (seccompTrial.h) */
     uint32_t on;                  /* programs that are attached, a bit each (EBPFMON_BIT) */
     uint32_t stepped;             /* of these, the programs at an instruction that the kernel single-steps */

@@ -104,6 +104,8 @@ struct bpf_program *ebpfMonKernelGetProgram(ebpfMonProg prog)
     case ebpfMonProgCheckPut:   return skel->progs.ebpfmon_checkput;
     case ebpfMonProgCamessage:  return skel->progs.ebpfmon_camessage;
     case ebpfMonProgCaLink:     return skel->progs.ebpfmon_calink;
+    case ebpfMonProgServe:      return skel->progs.ebpfmon_serve;
+    case ebpfMonProgClaim:      return skel->progs.ebpfmon_claim;
     case ebpfMonProgLock:       return skel->progs.ebpfmon_lock;
     case ebpfMonProgPassBegin:  return skel->progs.ebpfmon_pass_begin;
     case ebpfMonProgUnlock:     return skel->progs.ebpfmon_unlock;

@@ -17,7 +17,7 @@
 /* The programs that are attached to functions of an IOC. The order matters: see ebpfMonAttachSet (attach.c). */
 typedef enum {
     ebpfMonProgPut, ebpfMonProgPutReturn, ebpfMonProgPutField, ebpfMonProgNotify, ebpfMonProgCheckPut,
-    ebpfMonProgCamessage, ebpfMonProgCaLink,
+    ebpfMonProgCamessage, ebpfMonProgCaLink, ebpfMonProgServe, ebpfMonProgClaim,
     ebpfMonProgLock, ebpfMonProgPassBegin, /* a chain begins; a scan list begins, and its first chain */
     ebpfMonProgUnlock, ebpfMonProgPassCount, ebpfMonProgPassNext, /* a chain ends; a chain of a scan list ends; the
                                                                    * same, and the next chain begins */

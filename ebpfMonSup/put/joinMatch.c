@@ -12,11 +12,12 @@ static int hasSameRecord(const char *channel, const char *name)
     return n == ebpfMonPutGetRecordLength(name) && strncmp(channel, name, n) == 0;
 }
 
-/* Whether a channel of this name writes to this PV: RECORD, RECORD.FIELD, with modifiers and filters. The name is not
- * known of a channel that was created before we looked: that may be any. */
-static int isChannelOf(const char *channel, const ebpfMonPut *put)
+/* Whether this put is to a channel that writes to this PV: RECORD, RECORD.FIELD, with modifiers and filters. The name
+ * is not known of a channel that was created before we looked: that may be any. */
+static int isPutTo(const ebpfMonPacketPut *p, const ebpfMonPut *put)
 {
-    return !channel[0] || hasSameRecord(channel, put->pv) || (put->channel[0] && hasSameRecord(channel, put->channel));
+    return !p->isCall && (!p->channel[0] || hasSameRecord(p->channel, put->pv) ||
+                          (put->channel[0] && hasSameRecord(p->channel, put->channel)));
 }
 
 static int isReceived(const ebpfMonMessageKey *key)
@@ -46,7 +47,7 @@ static void findReceived(const ebpfMonMessageKey *key, const ebpfMonPut *put, eb
     for (ebpfMonPacketPut *p = ebpfMonJoinCircuitSkip(match->circuit, key->seqFrom); p; p = p->next) {
         if (!p->closed && ebpfMonJoinIsBefore(key->seq, p->end))
             break;
-        if (!isChannelOf(p->channel, put) || !ebpfMonJoinIsReceived(key->seqFrom, key->seq, p->end))
+        if (!isPutTo(p, put) || !ebpfMonJoinIsReceived(key->seqFrom, key->seq, p->end))
             continue;
         if (!hasSameValue(p, put) && (match->put || (p->replied && !p->ok)))
             continue;
@@ -58,7 +59,7 @@ static void findReceived(const ebpfMonMessageKey *key, const ebpfMonPut *put, eb
 
 static int isOfPut(const ebpfMonPacketPut *p, const void *put)
 {
-    return isChannelOf(p->channel, put);
+    return isPutTo(p, put);
 }
 
 /* The name counts, too: a chain that a put starts may write in the same thread before the put is done, and this put
@@ -93,12 +94,12 @@ static void findInQueue(const ebpfMonMessageKey *key, const ebpfMonPut *put, ebp
             /* several clients of one thread may put to the same PV, but seldom the same number */
             if (!p->closed && ebpfMonJoinIsBefore(key->seq, p->end))
                 return;
-            isFound = p->pva && !ebpfMonJoinIsBefore(key->seq, p->end) && isChannelOf(p->channel, put) &&
+            isFound = p->pva && !ebpfMonJoinIsBefore(key->seq, p->end) && isPutTo(p, put) &&
                       isSameValue(p, put) && !(p->replied && !p->ok);
         } else {
             /* a write-notify that waited for its record: the put was made by another thread, in another message; or
              * what the thread received was not seen, because the IOC has just been found */
-            isFound = isChannelOf(p->channel, put) &&
+            isFound = isPutTo(p, put) &&
                       (p->replyAsked || (key->peer.sport && !p->pva && p->at <= key->at && isSameValue(p, put)));
         }
         if (isFound) {
@@ -119,7 +120,8 @@ static void findGroup(const ebpfMonMessageKey *key, int last, ebpfMonJoinMatch *
         return;
     for (ebpfMonPacketPut *p = isShared ? match->circuit->first : ebpfMonJoinCircuitSkip(match->circuit, key->seqFrom);
          p; p = p->next)
-        if (p->pva && (p->end == key->seq || (last && !p->isPublished && ebpfMonJoinIsBefore(p->end, key->seq))) &&
+        if (p->pva && !p->isCall &&
+            (p->end == key->seq || (last && !p->isPublished && ebpfMonJoinIsBefore(p->end, key->seq))) &&
             (isShared || ebpfMonJoinIsReceived(key->seqFrom, key->seq, p->end)))
             match->put = p;
     match->isGroup = match->put != NULL;
@@ -130,7 +132,7 @@ static ebpfMonPacketPut *findSamePut(const ebpfMonJoinCircuit *c, const ebpfMonM
 {
     for (ebpfMonPacketPut *p = c->first; p; p = p->next)
         if (p->pva && !p->made && !isOld(p) && p->channel[0] && p->at <= key->at + EBPFMON_JOIN_STALE_NS &&
-            isChannelOf(p->channel, put) && isSameValue(p, put))
+            isPutTo(p, put) && isSameValue(p, put))
             return p;
     return NULL;
 }

@@ -27,6 +27,8 @@ void ebpfMonJoinUnmatchedJudge(ebpfMonTargets *targets, ebpfMonPacketPut *p)
 {
     uint64_t since;
 
+    if (p->isCall)
+        return;
     if (!targets)
         p->inside = p->iocId != 0;
     else if ((p->iocId || p->pid) && !ebpfMonTargetsGetPutsSince(targets, &p->iocId, p->pid, &since))
@@ -47,7 +49,7 @@ static uint64_t findEnd(const ebpfMonJoinCircuit *c, const ebpfMonPacketPut *p, 
 {
     uint64_t wait = p->at + (p->replyAsked ? REPLY_NS : SENT_NS);
 
-    *byEvents = p->iocId || c->hasServed;
+    *byEvents = !p->isCall && (p->iocId || c->hasServed);
     if (!*byEvents)
         return p->replied || p->closed ? 0 : wait;
     if (p->iocId && !p->inside) { /* what the IOC did about it before its probes were there, no event will tell */

@@ -128,16 +128,16 @@ static void addPut(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
     if (isOuter(e, ev, server))
         return;
     isCopy = isForwarded(e, ev, server);
-    if (server->isSeen) {
+    if (server->isSeen && !ev->isCall) {
         if (e->canJoin)
             ebpfMonPutJoinAddPacket(e->join, ev, server->iocId, server->pid, &old, at);
         return;
     }
     if (isWanted(e, server) && (server->pid || !isCopy)) {
         ebpfMonRealCircuitsNote(e->realCircuits, ev->circuit, &ev->peer, &ev->first, server->pid);
-        if (ev->protocol != ebpfMonWireCa || !ebpfMonCaTypeIsAcknowledge(ev->dbrType))
+        if (!ev->isCall && (ev->protocol != ebpfMonWireCa || !ebpfMonCaTypeIsAcknowledge(ev->dbrType)))
             ebpfMonLastValuesExchange(e->lastValues, ev, &old);
-        ebpfMonPutJoinAddPacket(e->join, ev, server->iocId, server->pid, &old, at);
+        ebpfMonPutJoinAddPacket(e->join, ev, ev->isCall ? 0 : server->iocId, server->pid, &old, at);
     }
     if (!isCopy)
         e->calls.putElsewhere(e->calls.arg, ev, at);

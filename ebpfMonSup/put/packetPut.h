@@ -38,6 +38,7 @@ typedef struct ebpfMonPacketPut {
     uint32_t have;        /* bytes in data */
     int16_t  dbrType, baseType;
     uint8_t  elementSize, pva, replyAsked, isNumber;
+    uint8_t  isCall;      /* of pvAccess: no event of an IOC tells of it */
     uint8_t  passed;      /* the IOC served a later message of this circuit */
     uint8_t  closed;      /* the circuit ended, or is not watched any more */
     uint8_t  made;        /* members of its PVA group were seen in the IOC: it is published only if the server has

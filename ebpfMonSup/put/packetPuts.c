@@ -56,7 +56,13 @@ static void setValues(const ebpfMonPacketPut *p, ebpfMonPut *put)
     put->count = (long)p->count;
     put->hash = p->hash;
     put->oldCount = -1;
-    if (p->pva) {
+    if (p->isCall) {
+        char text[sizeof(put->val) + 8];
+
+        snprintf(text, sizeof(text), "call %s", (const char *)p->data);
+        ebpfMonTextCopy(put->val, sizeof(put->val), text);
+        put->isText = 1;
+    } else if (p->pva) {
         ebpfMonTextCopy(put->val, sizeof(put->val), (const char *)p->data);
         put->isNumber = p->isNumber && ebpfMonPacketTextIsNumber(put->val);
         put->number = p->number;

@@ -216,6 +216,7 @@ static void fillPacketPut(ebpfMonPacketPut *p, const ebpfMonWireEvent *ev, const
     p->pva = ev->protocol == ebpfMonWirePva;
     p->replyAsked = !!ev->replyAsked;
     p->isNumber = !!ev->isNumber;
+    p->isCall = !!ev->isCall;
     p->number = ev->number;
     p->peer = ev->peer;
     p->first = ev->first;
@@ -241,7 +242,7 @@ void ebpfMonPutJoinAddPacket(ebpfMonPutJoin *join, const ebpfMonWireEvent *ev, u
     c = p && join->circuits.waiting < PUTS_MAX ? ebpfMonJoinCircuitsGet(&join->circuits, &ev->peer, at) : NULL;
     if (!c) {
         join->circuits.dropped++;
-    } else if (!ebpfMonJoinPublishedTake(&join->circuits, c, ev, at)) {
+    } else if (ev->isCall || !ebpfMonJoinPublishedTake(&join->circuits, c, ev, at)) {
         fillPacketPut(p, ev, old, at, data, have);
         p->iocId = iocId;
         p->pid = pid;
@@ -296,7 +297,7 @@ int ebpfMonPutJoinAddReply(ebpfMonPutJoin *join, const ebpfMonWireEvent *ev, ebp
         ebpfMonTextCopy(p->message, sizeof(p->message), ev->message ? ev->message : "");
         *old = p->old;
     }
-    found = p != NULL;
+    found = p && !p->isCall;
     epicsMutexUnlock(join->lock);
     return found;
 }

@@ -69,7 +69,7 @@ void ebpfMonPutJoinAddPacket(ebpfMonPutJoin *join, const ebpfMonWireEvent *event
 /* The circuit "inner" is a translation of "outer" (translated.h). Puts of "outer" that wait are removed. */
 void ebpfMonPutJoinSetOuter(ebpfMonPutJoin *join, const struct ebpfMonPeer *inner, const struct ebpfMonPeer *outer,
                             uint64_t at);
-/* A reply. Nonzero: its put still waits, and *old is the value that the PV had before it. */
+/* A reply. Nonzero: its put, which is no call, still waits, and *old is the value that the PV had before it. */
 int ebpfMonPutJoinAddReply(ebpfMonPutJoin *join, const ebpfMonWireEvent *event, ebpfMonOldValue *old, uint64_t at);
 void ebpfMonPutJoinCloseCircuit(ebpfMonPutJoin *join, const struct ebpfMonPeer *peer, uint64_t at);
 /* The name of a channel that was created before we looked is known now. */

@@ -371,6 +371,7 @@ static void forgetFiles(ebpfMonFollower *f)
         ebpfMonImageCacheKeep(t->image.core);
         ebpfMonImageCacheKeep(t->image.com);
         ebpfMonImageCacheKeep(t->image.server);
+        ebpfMonImageCacheKeep(t->image.pvxs);
         for (unsigned i = 0; i < callers->count; i++)
             ebpfMonImageCacheKeep(callers->file[i].binary);
     }

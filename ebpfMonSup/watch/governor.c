@@ -197,6 +197,26 @@ static void setPutLocks(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level
     setConf(g, t, level, filter);
 }
 
+/* The probe of pvxs goes, or comes: what its threads told before is not true any more, because they go on unseen. */
+static void endServing(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfMonFilter *filter)
+{
+    if (!t->follower.serving)
+        return;
+    t->follower.serving = 0;
+    setConf(g, t, t->level, filter);
+}
+
+/* From now on threads of pvxs tell whom they serve. */
+static void beginServing(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter)
+{
+    if (t->follower.serving || !(t->follower.att.on & EBPFMON_BIT(ebpfMonProgServe)))
+        return;
+    if (++t->follower.servings == 0)
+        t->follower.servings = 1;
+    t->follower.serving = t->follower.servings;
+    setConf(g, t, level, filter);
+}
+
 /* While passes are watched: the probes that see the ends of chains are on, too. Which of them are not needed? */
 static uint32_t findIdle(const ebpfMonTarget *t, ebpfMonLevel level)
 {
@@ -325,6 +345,8 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
     if (want & ~was & EBPFMON_BIT(ebpfMonProgLock))
         g->kernel.removeThreads(t->pid); /* locks that were taken when we looked last are long released. Before the
                                           * programs get a level at which they note locks */
+    if (!(want & was & EBPFMON_BIT(ebpfMonProgServe)))
+        endServing(g, t, filter);
     if (level > ebpfMonLevelOff)
         full = setConf(g, t, level, filter);
     announcePuts(g, t, want, was);
@@ -332,8 +354,10 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
         on = attachSweeps(g, t, want, sweeps, level, filter, note, sizeof(note));
     else
         on = g->kernel.attach(&t->follower.att, want, way, note, sizeof(note));
-    if (level > ebpfMonLevelOff)
+    if (level > ebpfMonLevelOff) {
         setPutLocks(g, t, level, filter);
+        beginServing(g, t, level, filter);
+    }
     if (on & EBPFMON_BIT(ebpfMonProgUnlock))
         ebpfMonRecordTablesSettleCounting(g->tables, t);
     if (t->follower.sweep.number && !(on & EBPFMON_BIT(ebpfMonProgListEnd)))

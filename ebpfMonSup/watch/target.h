@@ -157,6 +157,7 @@ typedef struct ebpfMonTarget {
         int       isServerKnown; /* it lies as expected */
         int       oddLocks;    /* so do its lock sets */
         int       seesPutLocks; /* ebpfMonTargetConf.seesPutLocks */
+        uint16_t  serving, servings; /* ebpfMonTargetConf.serving, and its last number */
         int       hasArrays;   /* the kernel part knows its array fields */
         int       hasLists;    /* its scan lists are where the kernel part looks for them */
         int       counted;     /* its processings were, before this, since it got its slots */

@@ -61,6 +61,7 @@ void ebpfMonTargetConfFill(struct ebpfMonTargetConf *conf, const ebpfMonTarget *
     conf->parallel = (uint16_t)t->follower.timing.parallel;
     conf->queuesSince = t->follower.queuesSince;
     conf->seesPutLocks = (uint8_t)t->follower.seesPutLocks;
+    conf->serving = t->follower.serving;
     conf->seesScanPuts = (uint8_t)t->follower.sweep.seesPuts;
     conf->putsTaken = t->follower.sweep.puts;
     conf->sweepsSince = t->follower.sweep.since;

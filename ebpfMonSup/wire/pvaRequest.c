@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Puts, gets and the begins of monitors become events. Other requests are read only as far as needed to know which
- * numbers will stand for which type descriptions.
+ * Puts, calls, gets and the begins of monitors become events. Other requests are read only as far as needed to know
+ * which numbers will stand for which type descriptions.
  */
 #include "common/hash.h"
 #include "wire/pvaChanged.h"
@@ -18,7 +18,7 @@ static void initRequest(pvaState *pva, pvaMsg *msg, uint32_t sid, uint32_t ioid)
     if (op) {
         ebpfMonPvaOpFree(pva, op);
     }
-    op = ebpfMonPvaCanPut(msg->cmd) || msg->cmd == pvaGetCmd || msg->cmd == pvaMonitor
+    op = ebpfMonPvaCanPut(msg->cmd) || msg->cmd == pvaRpc || msg->cmd == pvaGetCmd || msg->cmd == pvaMonitor
         ? ebpfMonPvaOpMake(pva, ioid, msg->cmd) : NULL;
     if (op) {
         ebpfMonPvaChannelAdopt(pva, op, sid);
@@ -60,6 +60,41 @@ static uint64_t hashFields(const pvaOp *op, const pvaBits *bits)
     return ebpfMonHashFnv64(hash, op->options, strlen(op->options)) | 2;
 }
 
+/* Ends the text of a value that was read. "variant": the value may contain new descriptions. */
+static void endText(pvaMsg *msg, const pvaValue *value, int variant, pvaOut *out, ebpfMonWireEvent *event)
+{
+    event->count = value->count;
+    event->isNumber = value->isNumber;
+    event->number = value->number;
+    if (msg->buf.bad || value->unknown || (msg->buf.cut && !out->length)) {
+        ebpfMonPvaOutUnknown(out);
+        event->fields = 0;
+        event->isNumber = 0;
+        event->count = 0;
+        msg->buf.cut |= value->unknown;
+    } else if (msg->buf.cut) {
+        if (out->length < 3 || memcmp(out->text + out->length - 3, "...", 3)) {
+            ebpfMonPvaPuts(out, out->text[out->length - 1] == ' ' ? "..." : " ...");
+        }
+        msg->buf.cut = variant;
+    }
+    ebpfMonPvaOutEnd(out);
+}
+
+/* The arguments of a call: their description, and a whole value. */
+static void decodeArguments(pvaMsg *msg, pvaOut *out, ebpfMonWireEvent *event)
+{
+    pvaType *type = ebpfMonPvaTypeRead(msg->types, &msg->buf);
+    pvaValue value = { .types = msg->types, .buf = &msg->buf, .out = out, .unknown = !type };
+
+    if (type) {
+        ebpfMonPvaWhole(&value, type);
+    }
+    endText(msg, &value, type && type->variant, out, event);
+    event->isNumber = 0;
+    ebpfMonPvaTypeDrop(msg->types, type);
+}
+
 static void decodeValue(pvaMsg *msg, const pvaOp *op, pvaOut *out, ebpfMonWireEvent *event)
 {
     pvaValue value = { .types = msg->types, .buf = &msg->buf, .out = out, .choices = op->choices,
@@ -75,32 +110,18 @@ static void decodeValue(pvaMsg *msg, const pvaOp *op, pvaOut *out, ebpfMonWireEv
         ebpfMonPvaChanged(&value, op->type, &bits);
         event->fields = value.isValueOnly ? 1 : hashFields(op, &bits);
     }
-    if (msg->buf.bad || value.unknown || (msg->buf.cut && !out->length)) {
-        ebpfMonPvaOutUnknown(out);
-        event->fields = 0;
-        value.isNumber = 0;
-        value.count = 0;
-        msg->buf.cut |= value.unknown;
-    } else if (msg->buf.cut) {
-        if (out->length < 3 || memcmp(out->text + out->length - 3, "...", 3)) {
-            ebpfMonPvaPuts(out, out->text[out->length - 1] == ' ' ? "..." : " ...");
-        }
-        msg->buf.cut = op->type->variant;
-    }
-    ebpfMonPvaOutEnd(out);
-    event->count = value.count;
-    event->isNumber = value.isNumber;
-    event->number = value.number;
+    endText(msg, &value, op->type->variant, out, event);
 }
 
 static void notePut(pvaState *pva, pvaMsg *msg, uint32_t sid, uint32_t ioid, int last)
 {
     ebpfMonWireEvent event = { .kind = ebpfMonWirePut, .id = ++pva->puts, .replyAsked = 1, .text = "?",
-        .hash = msg->hash };
+        .isCall = msg->cmd == pvaRpc, .hash = msg->cmd == pvaRpc ? 0 : msg->hash };
     pvaOp *op = ebpfMonPvaOpFind(pva, ioid);
     pvaOut out;
     const pvaChannel *channel;
 
+    out.length = out.full = 0;
     if (op && op->channel && op->channel->bySid.key != sid && !op->beforeGap) {
         /* the request decides: pvxs does not look at the channel (serverget.cpp), pvAccessCPP refuses the put */
         sid = op->channel->bySid.key;
@@ -125,12 +146,15 @@ static void notePut(pvaState *pva, pvaMsg *msg, uint32_t sid, uint32_t ioid, int
         event.options = op->options;
         event.process = op->process;
         if (op->type && op->cmd == msg->cmd) {
-            out.length = out.full = 0;
             decodeValue(msg, op, &out, &event);
             event.text = out.text;
         }
         op->put = op->waiting++ ? 0 : event.id; /* if two wait, we do not know to which of them a reply belongs */
         op->last = last;
+    }
+    if (event.isCall) {
+        decodeArguments(msg, &out, &event);
+        event.text = out.text;
     }
     ebpfMonPvaEmit(pva, msg, &event);
 }
@@ -177,12 +201,7 @@ void ebpfMonPvaRequestMessage(pvaState *pva, pvaMsg *msg)
         }
     } else if (msg->cmd == pvaGetCmd) {
         emitUse(pva, msg, sid, ioid, ebpfMonWireRead);
-    } else if (ebpfMonPvaDoesPut(msg->cmd, sub)) {
+    } else if (ebpfMonPvaDoesPut(msg->cmd, sub) || msg->cmd == pvaRpc) {
         notePut(pva, msg, sid, ioid, sub & pvaLastRequest);
-    } else if (msg->cmd == pvaRpc) {
-        pvaType *type = ebpfMonPvaTypeRead(msg->types, &msg->buf);
-
-        ebpfMonPvaSkipWhole(msg->types, &msg->buf, type);
-        ebpfMonPvaTypeDrop(msg->types, type);
     }
 }

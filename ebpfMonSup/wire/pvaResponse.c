@@ -149,6 +149,10 @@ void ebpfMonPvaResponseMessage(pvaState *pva, pvaMsg *msg)
             }
         }
     } else if (msg->cmd == pvaRpc) {
+        emitReply(pva, msg, op, &status);
+        if (op && op->last) {
+            ebpfMonPvaOpFree(pva, op);
+        }
         if (ok) {
             pvaType *type = ebpfMonPvaTypeRead(msg->types, &msg->buf);
 

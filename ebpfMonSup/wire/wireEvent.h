@@ -61,6 +61,7 @@ typedef struct {
     uint64_t id;            /* number of the put on its circuit, from 1; a Reply has the number of its put; 0: not
                              * known */
     int      replyAsked;    /* nonzero: a write-notify of CA, or any put of PVA */
+    int      isCall;        /* Put: nonzero: a call (RPC) of pvAccess; "text" has its arguments */
     int      process;       /* PVA: nonzero if record._options.process of the request is "true"; CA: 0 */
     const char *options;    /* PVA: the request of the put, "record[process=true]field(value)", or "" */
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A client that runs as a given user: client.py KIND UID PV [PORT OF THE PVA SERVER].
+"""A client that runs as a given user: client.py KIND UID PV [PVA SERVER].
 
 KIND is ca (a put without callback), cacb (a put with callback) or pva. The program connects and prints "ready". For
-each line "FIRST COUNT" of its stdin it puts COUNT numbers (FIRST, FIRST+1, …) and prints "done". It ends when its stdin
-ends.
+each line "FIRST COUNT AT_ONCE" of its stdin it puts COUNT numbers (FIRST, FIRST+1, …) and prints "done"; by pvAccess it does not wait
+for the answer of one before it has sent AT_ONCE of them. It ends when its stdin ends. PVA SERVER is the port where it searches, or
+ADDRESS:PORT of the server itself.
 """
 import os
 import sys
@@ -27,25 +28,27 @@ if int(uid):
     os.setuid(int(uid))
 
 if kind == "pva":
-    context = Context("pva", conf={"EPICS_PVA_ADDR_LIST": f"127.0.0.1:{sys.argv[4]}",
-                                   "EPICS_PVA_AUTO_ADDR_LIST": "NO"}, useenv=False)
+    where = {"EPICS_PVA_NAME_SERVERS": sys.argv[4], "EPICS_PVA_ADDR_LIST": ""} if ":" in sys.argv[4] else \
+        {"EPICS_PVA_ADDR_LIST": f"127.0.0.1:{sys.argv[4]}"}
+    context = Context("pva", conf={**where, "EPICS_PVA_AUTO_ADDR_LIST": "NO"}, useenv=False)
     context.get(name, timeout=10)
 
-    def put(values):
-        for v in values:
-            context.put(name, v, timeout=10)
+    def put(values, at_once):
+        for n in range(0, len(values), at_once):
+            some = values[n:n + at_once]
+            context.put([name] * len(some), list(some), timeout=10)
 else:
     pv = epics.PV(name, auto_monitor=False)
     if not pv.wait_for_connection(10):
         sys.exit(f"no connection to {name}")
 
-    def put(values):
+    def put(values, _):
         for v in values:
             pv.put(v, wait=kind == "cacb", timeout=10)
         epics.ca.flush_io()
 
 print("ready", flush=True)
 for line in sys.stdin:
-    first, count = map(int, line.split())
-    put(range(first, first + count))
+    first, count, at_once = map(int, line.split())
+    put(range(first, first + count), at_once)
     print("done", flush=True)

@@ -102,6 +102,13 @@ def p4p():
             pv.post(op.value())
             op.done()
 
+        @pv.rpc
+        def on_call(pv, op):
+            if name == "BAD":
+                op.done(error="no such call")
+            else:
+                op.done(op.value())
+
         provider.add(prefix + name, pv)
         kept.append(pv)
 

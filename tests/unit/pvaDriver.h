@@ -69,7 +69,8 @@ static inline void driverAddress(FILE *f, uint32_t addr, uint16_t port)
 
 static inline void driverPut(FILE *f, const ebpfMonWireEvent *e)
 {
-    fprintf(f, "put %d %s %s%s: %s", (int)e->id, e->name, e->options, e->process ? " process" : "", e->text);
+    fprintf(f, "%s %d %s %s%s: %s", e->isCall ? "call" : "put", (int)e->id, e->name, e->options,
+            e->process ? " process" : "", e->text);
     if (e->isNumber) {
         fprintf(f, " = %.17g", e->number);
     }

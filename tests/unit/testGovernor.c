@@ -26,7 +26,7 @@ static struct {
     struct ebpfMonTargetConf conf;
     struct {            /* what was so when probes were attached last, or were taken off */
         int      hasConf, watchesScheduler, seesPutLocks;
-        uint16_t level;
+        uint16_t level, serving;
         uint32_t probesOn;
         uint64_t putsSince;
         unsigned threadsRemoved;
@@ -79,6 +79,7 @@ static uint32_t attach(ebpfMonAttached *att, uint32_t want, ebpfMonAttachWay way
     kernel.atAttach.watchesScheduler = kernel.watchesScheduler;
     kernel.atAttach.level = kernel.conf.level;
     kernel.atAttach.seesPutLocks = kernel.conf.seesPutLocks;
+    kernel.atAttach.serving = kernel.conf.serving;
     kernel.atAttach.probesOn = target->probesOn;
     kernel.atAttach.putsSince = target->putsSince;
     kernel.atAttach.threadsRemoved = kernel.threadsRemoved;
@@ -220,6 +221,30 @@ static void testPutLocks(void)
     ebpfMonFeature = before;
 }
 
+/* A thread of pvxs may have served others while it had no probe, so what it told before is not believed. */
+static void testServing(void)
+{
+    uint16_t before;
+
+    testDiag("which client a thread of pvxs serves");
+    beginIoc();
+    apply(ebpfMonLevelPuts);
+    testOk(!kernel.atAttach.serving && kernel.conf.serving, "it is seen once the probe is there");
+    before = kernel.conf.serving;
+    apply(ebpfMonLevelCounts);
+    testOk(kernel.atAttach.serving == before && kernel.conf.serving == before, "... and goes on to be");
+    apply(ebpfMonLevelOff);
+    testOk(!kernel.atAttach.serving, "it is not seen any more before the probe goes");
+    apply(ebpfMonLevelPuts);
+    testOk(!kernel.atAttach.serving && kernel.conf.serving && kernel.conf.serving != before,
+           "the next time has a new number");
+    kernel.refused = EBPFMON_BIT(ebpfMonProgServe);
+    apply(ebpfMonLevelOff);
+    apply(ebpfMonLevelPuts);
+    testOk(!kernel.conf.serving, "it is not seen without the probe");
+    endIoc();
+}
+
 static void setFiles(rlim_t files)
 {
     struct rlimit limit;
@@ -358,7 +383,7 @@ MAIN(testGovernor)
         .getHits = getHits, .watchScheduler = watchScheduler, .attach = attach,
     };
 
-    testPlan(12 + 3 + 4 + 3 + 7 + 4 + 5);
+    testPlan(12 + 3 + 4 + 5 + 3 + 7 + 4 + 5);
     ebpfMonFeature.loop = 1; /* the kernel part can exchange a time stamp with the user part of the monitor */
     tables = (ebpfMonTables){ .conf = conf, .state = state, .closure = closure,
                               .size = { .maxRecords = MAX_RECORDS, .maxClosure = MAX_CLOSURE } };
@@ -370,6 +395,7 @@ MAIN(testGovernor)
     testOrder();
     testRefused();
     testPutLocks();
+    testServing();
     testFiles();
     testBudget();
     testNoOscillation();

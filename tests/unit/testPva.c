@@ -195,6 +195,29 @@ static void testReplies(void)
         "put 10  : ? x0\n", "replies, put-get, arrays, last requests and destroyed channels are read");
 }
 
+static void say0(uint32_t sid, uint32_t ioid, int sub, int code, uint64_t value)
+{
+    start(); number(sid, 4); number(ioid, 4); number((unsigned)sub, 1); scalarType(code); number(value, 4); say(0, 20);
+}
+
+/* Calls (RPC): the arguments come with their description. */
+static void testCalls(void)
+{
+    begin();
+    channel(1, 2, "calls");
+    start(); number(2, 4); number(9, 4); number(8, 1); number(0xff, 1); say(0, 20);
+    start(); number(9, 4); number(8, 1); number(0xff, 1); say(1, 20);
+    say0(2, 9, 0, 0x22, 7);
+    start(); number(9, 4); number(0, 1); number(0xff, 1); number(0xff, 1); say(1, 20);
+    say0(2, 9, 0x10, 0x22, 8);
+    start(); number(9, 4); number(0x10, 1); number(2, 1); text("no"); text(""); say(1, 20);
+    expect("channel calls\n"
+        "call 1 calls : {\"value\": 7}\n"
+        "reply 1 calls ok 0\n"
+        "call 2 calls : {\"value\": 8}\n"
+        "reply 2 calls failed 2 no\n", "calls, their arguments and answers");
+}
+
 MAIN(testPva)
 {
     testPlan(0);
@@ -203,5 +226,6 @@ MAIN(testPva)
     testBits();
     testEnum();
     testReplies();
+    testCalls();
     return testDone();
 }
