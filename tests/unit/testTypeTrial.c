@@ -32,7 +32,7 @@ static void begin(int standStill)
     for (unsigned i = 0; i < RECORDS; i++)
         rec[i].rtype = i == aiRecord ? 0 : i == quiet0 ? 2 : 1;
     state[fair1].trapped = 7; /* from before */
-    ebpfMonTypeTrialSetTypes(&cat);
+    ebpfMonTypeTrialSetTypes(&cat, NULL);
     ebpfMonTypeTrialFree(trial);
     trial = ebpfMonTypeTrialNew(&cat, audits);
     if (!trial)
