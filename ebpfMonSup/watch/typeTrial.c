@@ -225,16 +225,16 @@ static void setWrong(const ebpfMonTypeTrial *trial, const ebpfMonTarget *t, uint
 {
     const ebpfMonRecType *type = &t->cat->rtype[t->cat->rec[index].rtype];
     uint8_t *known = ebpfMonCatalogueStamps(t->cat, index);
-    char of[sizeof(type->name) + sizeof(type->dev->name) + 40], about[EBPFMON_IOCNAME_SIZE + sizeof(of) + 4];
+    char of[sizeof(type->name) + sizeof(type->dev->name) + 40], about[EBPFMON_IOCNAME_SIZE + sizeof(of) + 16];
 
-    snprintf(of, sizeof(of), "record type %s%s%s", type->name, known == &type->stamps ? "" : " with ",
+    snprintf(of, sizeof(of), "type %s%s%s", type->name, known == &type->stamps ? "" : " with ",
              known == &type->stamps ? "" : type->dev[t->cat->rec[index].dev - 1].name);
     if (*known == EBPFMON_STAMPS_SEEN) { /* it was counted by its time stamp, and that was called exact */
-        snprintf(about, sizeof(about), "%s, %s", t->name, of);
+        snprintf(about, sizeof(about), "%s, records of %s", t->name, of);
         ebpfMonAuditsAdd(trial->audits, ebpfMonAuditProcessings, 1, about);
     }
     *known = stamps;
-    errlogSevPrintf(errlogInfo, "ebpfMon: IOC %s: the time stamp of %s does not show each processing: such records %s"
+    errlogSevPrintf(errlogInfo, "ebpfMon: IOC %s: the time stamp of record %s does not show each processing: such records %s"
                     "are counted one by one\n", t->name, of,
                     stamps == EBPFMON_STAMPS_UNLOCKED ? "and those behind them " : "");
 }
