@@ -177,7 +177,8 @@ static void addCall(ebpfMonCalls *calls, const ebpfMonElfFile *file, const ebpfM
 {
     ebpfMonCall call = { .offset = site->offset, .called = (uint8_t)site->called, .caller = (uint8_t)caller };
 
-    if (call.called != ebpfMonCalledUnlock && call.called != ebpfMonCalledProcess && caller != ebpfMonCallerReader && caller != ebpfMonCallerScanList) {
+    if (call.called != ebpfMonCalledUnlock && call.called != ebpfMonCalledProcess && caller != ebpfMonCallerReader &&
+        caller != ebpfMonCallerScanList) {
         call.behind = findBehind(file, site->vaddr);
         if (!call.behind)
             calls->knowsBehind = 0;

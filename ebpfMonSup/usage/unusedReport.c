@@ -63,7 +63,7 @@ static void formatTime(int64_t time, char *buf, size_t size)
 
 /* --- what is known ---------------------------------------------------------------------------------------------- */
 
-static void noteLast(lastUse *known, int64_t last, ebpfMonUseKind kind, const char *who)
+static void noteLastUse(lastUse *known, int64_t last, ebpfMonUseKind kind, const char *who)
 {
     if (last < known->last)
         return;
@@ -84,7 +84,7 @@ static void noteOther(unusedIoc *u, const ebpfMonUse *use)
     if (i == OTHERS_MAX)
         return;
     memcpy(u->other[i].name, use->record, sizeof(u->other[i].name));
-    noteLast(&u->other[i].use, use->last, use->kind, use->who);
+    noteLastUse(&u->other[i].use, use->last, use->kind, use->who);
 }
 
 static void noteUse(void *arg, const ebpfMonUse *use)
@@ -95,7 +95,7 @@ static void noteUse(void *arg, const ebpfMonUse *use)
     if (record < 0)
         noteOther(u, use);
     else
-        noteLast(&u->last[record], use->last, use->kind, use->who);
+        noteLastUse(&u->last[record], use->last, use->kind, use->who);
 }
 
 /* QSRV makes a group of the info tags Q:group of its members. Their JSON has the name of the group as a key. */
@@ -113,7 +113,7 @@ static int noteMember(void *arg, const ebpfMonInventoryRecord *record)
                 continue;
             o->members++;
             snprintf(who, sizeof(who), "group %s: %s", o->name, o->use.who ? o->use.who : "");
-            noteLast(&u->last[record->index], o->use.last, o->use.kind, who);
+            noteLastUse(&u->last[record->index], o->use.last, o->use.kind, who);
         }
     return 0;
 }

@@ -80,6 +80,7 @@ ebpfMonStretches *ebpfMonClosureTableMakeStretches(const ebpfMonTarget *t, const
     uint32_t n = cat->count, edges = 0;
     uint32_t *start = malloc(((size_t)n + 1) * sizeof(*start)), *fwd = malloc(((size_t)n + 1) * sizeof(*fwd)), *to;
     uint8_t *skip = malloc((size_t)n + 1), *behind = ebpfMonTypeTrialFindBehind(cat);
+    const unsigned byTrap = EBPFMON_REC_TSE | EBPFMON_REC_UNDEFINED | EBPFMON_REC_STAMPED;
     ebpfMonStretches *s = NULL;
 
     for (uint32_t i = 0; i < n; i++)
@@ -96,7 +97,7 @@ ebpfMonStretches *ebpfMonClosureTableMakeStretches(const ebpfMonTarget *t, const
                 fwd[i] = EBPFMON_NO_RECORD;
             /* A record that the trap counts must not be counted with its stretch, too. And for a record type that is
              * not Base's it is not known whether the time stamp comes before the forward link. */
-            skip[i] = c->flags[i] || behind[i] || (cat->rec[i].flags & (EBPFMON_REC_TSE | EBPFMON_REC_UNDEFINED | EBPFMON_REC_STAMPED)) ||
+            skip[i] = c->flags[i] || behind[i] || (cat->rec[i].flags & byTrap) ||
                       cat->rtype[cat->rec[i].rtype].stamps != EBPFMON_STAMPS_BASE || (t->how[i] & EBPFMON_BY_TRAP);
         }
         start[n] = edges;

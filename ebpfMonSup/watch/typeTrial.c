@@ -234,13 +234,13 @@ static void setWrong(const ebpfMonTypeTrial *trial, const ebpfMonTarget *t, uint
         ebpfMonAuditsAdd(trial->audits, ebpfMonAuditProcessings, 1, about);
     }
     *known = stamps;
-    errlogSevPrintf(errlogInfo, "ebpfMon: IOC %s: the time stamp of record %s does not show each processing: such records %s"
-                    "are counted one by one\n", t->name, of,
+    errlogSevPrintf(errlogInfo, "ebpfMon: IOC %s: the time stamp of record %s does not show each processing: such "
+                    "records %sare counted one by one\n", t->name, of,
                     stamps == EBPFMON_STAMPS_UNLOCKED ? "and those behind them " : "");
 }
 
-/* Nonzero: this record says nothing about its class. With TSE its time stamp may come from elsewhere; of an unknown type
- * each record has this flag. One that a chain can process twice is counted by the trap, whatever its type is. */
+/* Nonzero: this record says nothing about its class. With TSE its time stamp may come from elsewhere; of an unknown
+ * type each record has this flag. One that a chain can process twice is counted by the trap, whatever its type is. */
 static int isNoWitness(const ebpfMonTarget *t, uint32_t index)
 {
     const ebpfMonRecord *rec = &t->cat->rec[index];

@@ -2,11 +2,11 @@
 /*
  * Finds out, for record types and device supports that are not of EPICS Base, whether the time stamp of a record shows
  * each processing. Device support matters for records that are I/O Intr: a driver may set the time stamp before it
- * requests the scan. Nobody can know this before. So at first both the trap and the snapshot count these records. When both have counted
- * the same often enough, only the snapshot goes on, and the trap is detached. Now and then the trap is attached for
- * some seconds, and both are compared again. A type for which they differ is counted by the trap from then on. So are
- * the records behind a type that completes without its lock set, as swait does: another thread may process there at the
- * same time, or no thread look.
+ * requests the scan. Nobody can know this before. So at first both the trap and the snapshot count these records. When
+ * both have counted the same often enough, only the snapshot goes on, and the trap is detached. Now and then the trap
+ * is attached for some seconds, and both are compared again. A type for which they differ is counted by the trap from
+ * then on. So are the records behind a type that completes without its lock set, as swait does: another thread may
+ * process there at the same time, and no thread looks.
  *
  * One trial for an IOC. The follower's alone.
  */

@@ -460,7 +460,7 @@ const exploreScene exploreScenes[] = {
     SCENE(passPutUnsafe, 2, 3, check, "two passes soon after they began to be watched, and a put"),
     SCENE(passPutTwo, 1, 2, checkExact, "a pass, and puts by two threads"),
     SCENE(passProcess, 2, 3, checkExact, "two passes, and a thread that processes"),
-    SCENE(passMany, 2, 3, checkExact, "two passes, and a driver that processes a record twice and another one under one lock"),
+    SCENE(passMany, 2, 3, checkExact, "two passes, and a driver with three processings under one lock"),
     SCENE(passGroup, 2, 3, checkExact, "two passes, and a put to a group of records"),
     SCENE(passReadGroup, 1, 2, checkExact, "a pass, a put, and a read of a group of records"),
     SCENE(passOut, 2, 3, checkExact, "two passes with an output link, and a put to where it leads"),

@@ -51,7 +51,7 @@ typedef struct {
     int times;
 } Work;
 
-static dbCommon *find(const char *name)
+static dbCommon *findRecord(const char *name)
 {
     DBADDR addr;
 
@@ -62,12 +62,13 @@ static long startWork(const aSubRecord *prec, void (*run)(void *))
 {
     Work *work = callocMustSucceed(1, sizeof(*work), "startWork");
 
-    work->first = find(prec->a);
-    work->second = find(prec->c);
+    work->first = findRecord(prec->a);
+    work->second = findRecord(prec->c);
     work->times = (int)*(double *)prec->b;
     if (!work->first)
         return -1;
-    epicsThreadMustCreate("driver", epicsThreadPriorityMedium, epicsThreadGetStackSize(epicsThreadStackMedium), run, work);
+    epicsThreadMustCreate("driver", epicsThreadPriorityMedium, epicsThreadGetStackSize(epicsThreadStackMedium), run,
+                          work);
     return 0;
 }
 

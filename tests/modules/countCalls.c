@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Preloaded into an IOC, it counts the calls of recGblFwdLink for each record: each processing of a record that completes.
- * The table is the file that the variable COUNT_CALLS names; another program reads it at any time.
+ * Preloaded into an IOC, it counts the calls of recGblFwdLink for each record: each processing of a record that
+ * completes. The table is the file that the variable COUNT_CALLS names; another program reads it at any time.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -23,7 +23,7 @@ typedef struct {
 static Element *table;
 static void (*forward)(void *);
 
-__attribute__((constructor)) static void begin(void)
+__attribute__((constructor)) static void openTable(void)
 {
     const char *path = getenv("COUNT_CALLS");
     int file = path ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
@@ -37,7 +37,7 @@ __attribute__((constructor)) static void begin(void)
     close(file);
 }
 
-static void count(void *record)
+static void countCall(void *record)
 {
     uint64_t key = (uint64_t)(uintptr_t)record;
 
@@ -59,6 +59,6 @@ static void count(void *record)
 void recGblFwdLink(void *record)
 {
     if (table)
-        count(record);
+        countCall(record);
     forward(record);
 }

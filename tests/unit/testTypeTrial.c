@@ -160,7 +160,7 @@ static void testChecks(void)
     testOk1(type[1].stamps == EBPFMON_STAMPS_SEEN);
 }
 
-/* The first record has device support that is not of Base, of two that its type has; the others of its type have none. */
+/* The first record has device support that is not of Base, of two that its type has. */
 static void beginDevices(ebpfMonDevSup dev[2])
 {
     begin(1);
@@ -184,8 +184,9 @@ static void testDevices(void)
     testDiag("device support that is not of Base");
     beginDevices(dev);
     process(aiRecord, EBPFMON_TRIAL_ENOUGH, 0);
-    testOk(look(1) == ebpfMonTrialLinks && dev[1].stamps == EBPFMON_STAMPS_SEEN && type[0].stamps == EBPFMON_STAMPS_BASE &&
-               type[1].stamps == EBPFMON_STAMPS_UNKNOWN, "enough processings are a verdict on the device support alone");
+    testOk(look(1) == ebpfMonTrialLinks && dev[1].stamps == EBPFMON_STAMPS_SEEN &&
+               type[0].stamps == EBPFMON_STAMPS_BASE && type[1].stamps == EBPFMON_STAMPS_UNKNOWN,
+           "enough processings are a verdict on the device support alone");
     process(aiRecord, 4, 1);
     look(1);
     ebpfMonAuditsReset(audits);
