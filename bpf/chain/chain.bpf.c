@@ -288,11 +288,84 @@ static __always_inline void leaveGroups(__u64 lock, __u64 now, __u32 isMany)
 #endif
 }
 
+#ifndef EBPFMON_OLD_KERNEL /* which gets no programs at calls */
+
+/* Counts what the chain of this record has processed so far. Its thread holds its lock set. */
+__attribute__((noinline)) int ebpfmon_count_part(__u64 precord, __u64 now)
+{
+    struct ebpfMonRootStat *rs;
+    struct walk w = {};
+    struct caller c;
+    __u32 slot;
+
+    if (!findCaller(&c) || !findSlot(c.tgid, precord, &slot))
+        return 0;
+    takeSnapshot(&c, slot, now, 0, 1, &w);
+    rs = w.counted ? getRootStat(slot) : 0;
+    if (rs)
+        rs->chains++;
+    return 0;
+}
+
+/* Counts the part that the last call of dbProcess() began. Nonzero: the thread is in the chain of this call, because a
+ * device support of it makes another call. "precord": the record whose chain is counted anyway. */
+__attribute__((noinline)) int ebpfmon_end_part(__u64 precord, __u64 now, __u64 sp)
+{
+    struct thread *th;
+    struct caller c;
+    __u64 processed;
+
+    if (!findCaller(&c) || !(th = bpf_map_lookup_elem(&threads, &c.tid)) || !th->processed)
+        return 0;
+    if (sp < th->processedSp)
+        return 1;
+    processed = th->processed;
+    th->processed = 0;
+    if (processed != precord)
+        ebpfmon_count_part(processed, now);
+    return 0;
+}
+
+static __always_inline void seeProcess(__u64 precord, __u64 now, __u64 sp)
+{
+    struct thread *th;
+    struct caller c;
+
+    if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || ebpfmon_end_part(precord, now, sp))
+        return;
+    ebpfmon_count_part(precord, now);
+    th = getThread(c.tid);
+    if (!th)
+        return;
+    hasParts = 1;
+    th->processed = precord;
+    th->processedSp = sp;
+}
+
+/* The calls of dbProcess(dbCommon *) by code outside of Base. A thread may process several records under one lock, or
+ * one several times. Each call ends the part before it. */
+SEC("uprobe")
+int BPF_UPROBE(ebpfmon_process_call, __u64 precord)
+{
+    RUN_TIMED(seeProcess(precord, now, PT_REGS_SP(ctx)));
+}
+
+#endif
+
+static __always_inline void endPart(__u64 precord, __u64 now, __u64 sp)
+{
+#ifndef EBPFMON_OLD_KERNEL
+    if (hasParts)
+        ebpfmon_end_part(precord, now, sp);
+#endif
+}
+
 /* dbScanUnlock(dbCommon *) */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_unlock, __u64 precord)
 {
     RUN_TIMED({
+        endPart(precord, now, PT_REGS_SP(ctx));
         if (ebpfmon_end_lock(precord, now, PT_REGS_SP(ctx)))
             leaveGroups(precord, now, 0);
     });

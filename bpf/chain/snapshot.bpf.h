@@ -99,6 +99,21 @@ static __always_inline int takeTime(struct ebpfMonRecState *st, __u64 own, __u64
 #endif
 }
 
+static __always_inline __u32 readTrapped(const struct ebpfMonRecState *st)
+{
+    return (__u32) * (volatile __u64 *)&st->trapped;
+}
+
+/* Nonzero: the trap saw the record complete since it was counted last. If it did not, and the time stamp is new, device
+ * support has set it, as that of asyn does for arrays before it requests a scan. */
+static __always_inline int hasCompleted(struct ebpfMonRecState *st, int isStamped)
+{
+    if (st->trapSeen != readTrapped(st))
+        return 1;
+    st->strange += isStamped;
+    return 0;
+}
+
 /* Compares the time stamp of one record with the last one seen. An asynchronous record may change its time stamp when
  * it begins (output records do, so that readers with TSEL see it), and again when it completes. It counts as processed
  * when PACT is clear again. "n": its place in the closure. */
@@ -125,6 +140,8 @@ static __always_inline void judgeRecord(struct walk *w, struct ebpfMonRecState *
         w->left.async[0] = slot + 1;
     }
     changed = hasProcessed(w, st, own, slot, win->time);
+    if (st->watch & EBPFMON_WATCH_STAMPS)
+        changed = hasCompleted(st, changed && st->seen && !busy);
     if (!st->seen || (!changed && !st->pending)) {
         st->time = win->time;
         st->seen = 1;
@@ -147,6 +164,8 @@ static __always_inline void judgeRecord(struct walk *w, struct ebpfMonRecState *
         return;
     if (ahead && !w->many && n >= w->end && n + ahead < w->len && countStretch(w, st, entry, n, win))
         return;
+    if (st->watch & EBPFMON_WATCH_STAMPS)
+        st->trapSeen = readTrapped(st);
     __sync_fetch_and_add(&st->count, 1);
     st->before = own;
     st->stamp = w->stamp;

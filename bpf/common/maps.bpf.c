@@ -11,6 +11,7 @@ volatile __u32 silent __attribute__((aligned(64)));
 volatile __u32 rootsNeeded __attribute__((aligned(64)));
 volatile __u32 rootsUsed __attribute__((aligned(64)));
 volatile __u32 hasAsyncs __attribute__((aligned(64)));
+volatile __u32 hasParts __attribute__((aligned(64)));
 struct ebpfMonShare shares[EBPFMON_SHARES] __attribute__((aligned(64)));
 volatile __u32 endedOwnersCount[EBPFMON_ENDED_SHARES] __attribute__((aligned(64)));
 volatile __u64 targetBits[EBPFMON_TARGET_WORDS] __attribute__((aligned(64)));

@@ -30,6 +30,10 @@ extern volatile __u32 rootsUsed;
 /* Nonzero: the map "asyncs" had an element since the programs were loaded. */
 extern volatile __u32 hasAsyncs;
 
+/* Nonzero: code outside of Base was seen to process a record since the programs were loaded (struct
+ * thread.processed). */
+extern volatile __u32 hasParts;
+
 /* The element of an IOC is at ebpfMonShareOf(iocId). */
 extern struct ebpfMonShare shares[EBPFMON_SHARES];
 

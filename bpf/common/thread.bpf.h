@@ -118,6 +118,9 @@ struct thread {
     __u32 putsLink;          /* nonzero: it has begun a put to a link, and not released its locks */
     __u32 putIdMany;         /* putId when it released several lock sets last */
     struct ebpfMonCauseEvent cause;
+    __u64 processed;         /* the record that code outside of Base processed last, by dbProcess(), while it holds a
+                              * lock set; 0: none */
+    __u64 processedSp;       /* … and the stack pointer at that call */
     struct notified notified;
     struct putInHand put;
     struct keptChain kept;     /* the chain that is being sent … */

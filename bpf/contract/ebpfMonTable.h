@@ -68,7 +68,8 @@ struct ebpfMonTargetConf {
     __u16 hits;      /* the place of the IOC in the map "hits" */
     __u16 serving;   /* nonzero: it is seen which client a thread of pvxs begins to serve (ebpfmon_serve). A new number
                       * each time that this begins */
-    __u16 pad[2];
+    __u16 mutexOsd, mutexId; /* epicsMutexParm: the first is the offset of the POSIX mutex in it; or if that is 0, the
+                              * second one is that of its address; both 0: not known */
     __u64 putsTaken; /* value of ebpfMonPassNotes.putsBegun when the user part read the scan lists */
     __u64 sweepsSince; /* monotonic ns; threads that took their locks before that have not been seen */
     __u32 sweeps;     /* nonzero: passes are watched instead of chains. A new number each time that this begins */
@@ -211,11 +212,20 @@ struct ebpfMonRecState {
     __u32 inside;  /* of the first record of a group: EBPFMON_INSIDE_… */
     __u8  early;   /* EBPFMON_EARLY_… */
     __u8  pending; /* nonzero: it has begun asynchronously and not completed */
-    __u8  pad[2];
+    __u8  watch;   /* EBPFMON_WATCH_…; the user part writes it */
+    __u8  unlocked; /* nonzero: it completed while nobody held its lock set (EBPFMON_WATCH_LOCK) */
     __u64 trapped; /* processings that a trap counted, while that probe is attached */
     __u64 entered; /* calls of dbProcess(), while the reference probe is attached */
     __u64 before;  /* "time" before the record was counted last at the release of several lock sets */
+    __u32 trapSeen; /* the low half of "trapped" when it was counted last (EBPFMON_WATCH_STAMPS) */
+    __u32 strange; /* … and how often it had a new time stamp, and had not completed since then */
 };
+
+/* ebpfMonRecState.watch: what the trap at the completion of a record is needed for */
+#define EBPFMON_WATCH_LOCK   1 /* it may complete without its lock set: then what it makes process is not counted by
+                                * snapshots */
+#define EBPFMON_WATCH_STAMPS 2 /* its device support may set the time stamp without processing it: it has processed if
+                                * the trap saw it complete */
 
 /* ebpfMonRecState.inside: number of threads in the group. Such a thread may process records of the group without a scan
  * list … */
@@ -445,7 +455,7 @@ _Static_assert(8 * EBPFMON_BLOCK % 65536 == 0 && sizeof(struct ebpfMonRecConf) %
                    sizeof(struct ebpfMonRecState) % 8 == 0 &&
                    sizeof(struct ebpfMonRootStat) * EBPFMON_ROOT_BLOCK % 65536 == 0,
                "a block has whole pages");
-_Static_assert(sizeof(struct ebpfMonRecState) == 104, "ebpfMonRecState");
+_Static_assert(sizeof(struct ebpfMonRecState) == 112, "ebpfMonRecState");
 _Static_assert(sizeof(struct ebpfMonRootStat) == 128 + 4 * EBPFMON_BUCKETS, "ebpfMonRootStat");
 _Static_assert(sizeof(struct ebpfMonAsyncStat) == 56 + 40 + 4 * EBPFMON_BUCKETS, "ebpfMonAsyncStat");
 _Static_assert(sizeof(struct ebpfMonThread) == 464, "ebpfMonThread");

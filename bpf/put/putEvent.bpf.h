@@ -177,6 +177,8 @@ static __always_inline void fillPutEvent(const struct caller *c, struct thread *
     ev->linkType = ev->linkMask = 0;
     ev->newLen = ev->oldLen = 0;
     ev->root = top ? findChainRoot(c, th, getHeld(th, top - 1)) : 0;
+    if (top > 1 && ev->root == a->precord) /* dbPutField() in a routine took one more lock set for this put */
+        ev->root = findChainRoot(c, th, getHeld(th, top - 2));
     ev->source.begin = 0;
     if (top == 1)
         ev->source = th->from.source;

@@ -18,7 +18,8 @@ enum {
 };
 
 _Static_assert((int)LOCK == (int)ebpfMonCalledLock && (int)UNLOCK == (int)ebpfMonCalledUnlock &&
-               (int)LOCK_MANY == (int)ebpfMonCalledLockMany, "numbers of the functions");
+               (int)LOCK_MANY == (int)ebpfMonCalledLockMany && (int)PROCESS == (int)ebpfMonCalledProcess,
+               "numbers of the functions");
 
 static const char *const names[NAMES] = {
     "dbScanLock", "dbScanUnlock", "dbScanLockMany", "dbProcess", "scanList", "epicsMutexUnlock",
@@ -176,7 +177,8 @@ static void addCall(ebpfMonCalls *calls, const ebpfMonElfFile *file, const ebpfM
 {
     ebpfMonCall call = { .offset = site->offset, .called = (uint8_t)site->called, .caller = (uint8_t)caller };
 
-    if (call.called != ebpfMonCalledUnlock && caller != ebpfMonCallerReader && caller != ebpfMonCallerScanList) {
+    if (call.called != ebpfMonCalledUnlock && call.called != ebpfMonCalledProcess && caller != ebpfMonCallerReader &&
+        caller != ebpfMonCallerScanList) {
         call.behind = findBehind(file, site->vaddr);
         if (!call.behind)
             calls->knowsBehind = 0;
@@ -220,7 +222,7 @@ ebpfMonCalls *ebpfMonCallsRead(ebpfMonElfFile *file)
     if (calls->scanList.cls == ebpfMonSiteNone)
         scanList = 0;
     for (unsigned i = 0; i < sites->count; i++)
-        if (sites->site[i].called != PROCESS)
+        if (sites->site[i].called != PROCESS || !symbol[PROCESS].vaddr)
             addCall(calls, file, &sites->site[i], findCaller(symbol, sites->site[i].caller, scanList));
     calls->putFieldLocks = calls->putFieldLocks == 1;
     if (scanList)

@@ -20,6 +20,7 @@ typedef enum {
     ebpfMonCalledLock,   /* dbScanLock */
     ebpfMonCalledUnlock, /* dbScanUnlock */
     ebpfMonCalledLockMany, /* dbScanLockMany */
+    ebpfMonCalledProcess,  /* dbProcess, in a file that is not the one of Base which has it */
     ebpfMonCalledListEnd   /* epicsMutexUnlock, as the last thing that scanList does */
 } ebpfMonCalled;
 

@@ -26,7 +26,8 @@ static const char *const fieldNames[] = {
     "DESC", "EGU", "PREC", "DTYP", "SCAN", "PINI", "ASG", "FTVL", "NELM", "HOPR", "LOPR", "DRVH", "DRVL", "HIHI",
     "HIGH", "LOW", "LOLO", "HHSV", "HSV", "LSV", "LLSV", "ZNAM", "ONAM", "CALC", "OCAL", "DOL", "INP", "OUT",
     "FLNK", "SIOL", "INPA", "INPB", "INPC", "INPD", "INPE", "INPF", "INPG", "INPH", "INPI", "INPJ", "INPK", "INPL",
-    NULL
+    "INPM", "INPN", "INPO", "INPP", "INPQ", "INPR", "INPS", "INPT", "INPU", "OUTA", "OUTB", "OUTC", "OUTD", "OUTE",
+    "OUTF", "OUTG", "OUTH", "OUTI", "OUTJ", "OUTK", "OUTL", "OUTM", "OUTN", "OUTO", "OUTP", NULL
 };
 
 static const char *const variableNames[] = {

@@ -31,7 +31,7 @@
 
 #define EBPFMON_INV_ALIASES 64       /* of one record, at most; and so the next two */
 #define EBPFMON_INV_INFOS   128
-#define EBPFMON_INV_FIELDS  48
+#define EBPFMON_INV_FIELDS  80
 
 typedef struct {
     const char *name, *value;

@@ -12,7 +12,7 @@
 
 #include "ebpfMonBase.h"
 
-#define LAYOUT_ALIAS_MARK 0x8000 /* ours, while a catalogue is read */
+#define LAYOUT_ALIAS_MARK 0x80 /* ours, while a catalogue is read */
 
 struct layoutNode { /* ELLNODE */
     uint64_t next, prev;

@@ -410,6 +410,8 @@ void ebpfMonCatalogueRelease(ebpfMonCatalogue *cat)
     for (uint32_t i = 0; i < cat->count; i++)
         free(cat->rec[i].to);
     free(cat->rec);
+    for (uint32_t k = 0; k < cat->rtypes; k++)
+        free(cat->rtype[k].dev);
     free(cat->rtype);
     free(cat->field);
     free(cat->fieldByAddr);

@@ -51,14 +51,22 @@ typedef struct {
     int      valField;  /* index in catalogue.fields, -1: none */
     uint32_t links;     /* of its fields, how many are links */
     uint32_t records;   /* without aliases */
-    uint8_t  stamps;    /* EBPFMON_STAMPS_…; the follower's own */
+    uint8_t  stamps;    /* EBPFMON_STAMPS_…; the follower's own, as the next two */
+    uint16_t devs;
+    struct ebpfMonDevSup *dev; /* by DTYP, its device supports; NULL: not read */
 } ebpfMonRecType;
 
-/* Does the time stamp of a record of this type show each processing? */
-#define EBPFMON_STAMPS_BASE    0 /* a type of Base: ioc/recordLinks.c knows when */
+typedef struct ebpfMonDevSup {
+    char    name[41]; /* a choice of DTYP */
+    uint8_t stamps;   /* EBPFMON_STAMPS_…: of its records that are I/O Intr, if their type is of Base */
+} ebpfMonDevSup;
+
+/* Does the time stamp of a record of this type, or with this device support, show each processing? */
+#define EBPFMON_STAMPS_BASE    0 /* it is of Base: ioc/recordLinks.c knows when */
 #define EBPFMON_STAMPS_UNKNOWN 1
 #define EBPFMON_STAMPS_SEEN    2 /* it did so far */
 #define EBPFMON_STAMPS_NOT     3
+#define EBPFMON_STAMPS_UNLOCKED 4 /* no, nor those of the records behind it: it completes without its lock set */
 
 #define EBPFMON_REC_TSE  1 /* its time stamp does not move with each processing, or moves without one: only the trap
                             * counts it. documentation/develop/counting.md lists which */
@@ -66,12 +74,16 @@ typedef struct {
 #define EBPFMON_REC_UNDEFINED 4 /* an mbbo or mbboDirect with UDF: as EBPFMON_REC_TSE, if anything processes it */
 #define EBPFMON_REC_SCANS 8 /* SSCN is set: while it is simulated, it is in another scan list without a put to SCAN
                              * (recGbl.c, recGblCheckSimm) */
+#define EBPFMON_REC_STAMPED 16 /* its device support may set its time stamp without processing it: only the trap counts
+                                * it */
 
 typedef struct {
     uint64_t addr;
     uint32_t name;      /* offset in catalogue.pool */
     uint16_t rtype;
-    uint16_t flags;     /* EBPFMON_REC_… */
+    uint8_t  flags;     /* EBPFMON_REC_… */
+    uint8_t  dev;       /* 1 + DTYP of a record that is I/O Intr by a device support which is not of Base; 0: of another
+                         * one. The follower's own */
     uint32_t *to;       /* records that it processes through database links, one entry for each link; then
                          * as many entries with the index of the link's field */
     uint32_t toCount;
@@ -143,6 +155,16 @@ static inline int ebpfMonCatalogueGoesOn(const ebpfMonCatalogue *cat, const ebpf
 static inline const char *ebpfMonCatalogueName(const ebpfMonCatalogue *cat, uint32_t index)
 {
     return cat->pool + cat->rec[index].name;
+}
+
+/* Where EBPFMON_STAMPS_… of this record is: that of its type, or of its device support. The follower's own. */
+static inline uint8_t *ebpfMonCatalogueStamps(const ebpfMonCatalogue *cat, uint32_t index)
+{
+    ebpfMonRecType *type = &cat->rtype[cat->rec[index].rtype];
+    unsigned dev = cat->rec[index].dev;
+
+    return type->stamps == EBPFMON_STAMPS_BASE && dev && dev <= type->devs ? &type->dev[dev - 1].stamps
+                                                                            : &type->stamps;
 }
 
 /* Makes the table of names after all names were read. Part of the reading. 0; 1: too many names have the same

@@ -40,13 +40,14 @@ static int hasLockSetsBoth(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_
 
 #define MENU_OMSL_CLOSED_LOOP 1 /* menuOmsl.dbd */
 #define MENU_SCAN_PASSIVE     0 /* menuScan.dbd */
+#define MENU_SCAN_IO_INTR     2
 #define NO_SCAN               65535 /* the default of SSCN */
 #define LINK_NAME_SIZE        256
 
 /* Members of ebpfMonRecord that are read again. */
 typedef struct {
     uint32_t *to, toCount, fwd;
-    uint16_t flags;
+    uint8_t flags, dev;
 } oneRecord;
 
 #define AGAIN_MAX 16 /* times that a record with an odd link is read once more, for all records together */
@@ -157,12 +158,24 @@ static int processesItself(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const e
     return 0;
 }
 
+/* As ebpfMonRecord.dev: a driver that has a record processed may write into it before that. */
+static uint8_t findDevSup(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonRecord *rec)
+{
+    const ebpfMonRecType *type = &cat->rtype[rec->rtype];
+    unsigned dtyp;
+
+    if (!type->dev || type->stamps != EBPFMON_STAMPS_BASE || readNumber(mem, cat, rec, "SCAN") != MENU_SCAN_IO_INTR)
+        return 0;
+    dtyp = readNumber(mem, cat, rec, "DTYP");
+    return dtyp < type->devs && type->dev[dtyp].stamps != EBPFMON_STAMPS_BASE ? (uint8_t)(dtyp + 1) : 0;
+}
+
 /*
  * EBPFMON_REC_… of the record types of Base whose process() does not change the time stamp each time that it completes,
  * or that leave it before. From the sources of R7.0.1 to R7.0.8.1 (modules/database/src/std/rec). Up to 7.0.3 each of
  * these does so less often; what is said of it here costs a trap there, and no count.
  */
-static uint16_t findStampFlags(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonRecord *rec)
+static uint8_t findStampFlags(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonRecord *rec)
 {
     const char *type = cat->rtype[rec->rtype].name;
     double seconds = 0;
@@ -216,6 +229,9 @@ static void readRecord(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfM
     memset(read, 0, sizeof(*read));
     read->fwd = UINT32_MAX;
     read->flags = findStampFlags(mem, cat, rec);
+    read->dev = findDevSup(mem, cat, rec);
+    if (read->dev && rt->dev[read->dev - 1].stamps != EBPFMON_STAMPS_SEEN)
+        read->flags |= EBPFMON_REC_STAMPED;
     if (hasSimulatedScan(mem, cat, rec))
         read->flags |= EBPFMON_REC_SCANS;
     for (uint32_t i = rt->firstField; i < rt->firstField + rt->fieldCount; i++) {
@@ -309,7 +325,7 @@ int ebpfMonRecordLinksDiffer(const ebpfMonCatalogue *cat, const ebpfMonRecordLin
     for (uint32_t i = 0; i < links->count; i++) {
         const ebpfMonRecord *r = &cat->rec[links->first + i];
 
-        if (hasOtherLinks(r, &links->rec[i]) || links->rec[i].flags != r->flags)
+        if (hasOtherLinks(r, &links->rec[i]) || links->rec[i].flags != r->flags || links->rec[i].dev != r->dev)
             return 1;
     }
     return 0;
@@ -340,12 +356,13 @@ void ebpfMonRecordLinksExchange(ebpfMonCatalogue *cat, ebpfMonRecordLinks *links
 {
     for (uint32_t i = 0; i < links->count; i++) {
         ebpfMonRecord *r = &cat->rec[links->first + i];
-        oneRecord *n = &links->rec[i], old = { r->to, r->toCount, r->fwd, r->flags };
+        oneRecord *n = &links->rec[i], old = { r->to, r->toCount, r->fwd, r->flags, r->dev };
 
         r->to = n->to;
         r->toCount = n->toCount;
         r->fwd = n->fwd;
         r->flags = n->flags;
+        r->dev = n->dev;
         *n = old;
     }
     ebpfMonLinkTableReplace(cat->links, links->index, links->table);
@@ -362,11 +379,18 @@ void ebpfMonRecordLinksTakeOver(ebpfMonCatalogue *cat, ebpfMonCatalogue *older)
         r->toCount = o->toCount;
         r->fwd = o->fwd;
         r->flags = o->flags;
+        r->dev = o->dev;
         o->to = NULL;
         o->toCount = 0;
     }
-    for (uint32_t k = 0; k < cat->rtypes; k++)
-        cat->rtype[k].stamps = older->rtype[k].stamps;
+    for (uint32_t k = 0; k < cat->rtypes; k++) {
+        ebpfMonRecType *type = &cat->rtype[k], *was = &older->rtype[k];
+
+        type->stamps = was->stamps;
+        type->devs = was->devs;
+        type->dev = was->dev;
+        was->dev = NULL;
+    }
     cat->links = older->links;
     older->links = links;
     cat->since = older->since;

@@ -59,7 +59,8 @@ typedef enum {
     ebpfMonByCaLink,    /* a CA link of a watched IOC; "link" has its record and field */
     ebpfMonByShell,     /* a command at the IOC's shell, such as dbpf */
     ebpfMonByInit,      /* before iocInit had ended: autosave and other start-up code */
-    ebpfMonByThread,    /* another thread of the IOC, in "thread": a driver, a sequencer program */
+    ebpfMonByThread,    /* another thread of the IOC, in "thread": a driver, a sequencer program; or code that calls
+                         * dbPutField in a chain, as a routine of an aSub record does */
     ebpfMonByCount
 } ebpfMonThrough;
 
@@ -147,6 +148,13 @@ void ebpfMonPutGetAddress(const ebpfMonPut *put, char *buf, size_t size);
 /* Length of the record's name, with which the name of a channel or PV begins. It ends at the first "." as in Base
  * (dbFindRecordPart, dbStaticLib.c): modifiers and filters come behind the ".", and names may have "{" and "[". */
 size_t ebpfMonPutGetRecordLength(const char *name);
+
+/* Nonzero: code of the IOC made it. A client's put may have caused it, but it has no message of its own. */
+static inline int ebpfMonPutIsInner(const ebpfMonPut *put)
+{
+    return put->through == ebpfMonByLink || put->through == ebpfMonByThread;
+}
+
 
 /* Nonzero: an automatic put: an IOC made it by itself (link, sequence, driver, callback, start-up). Zero: a client or
  * somebody at a shell made it. */

@@ -52,6 +52,8 @@ static const probePlace placeOf[ebpfMonProgCount] = {
                            .called = ebpfMonCalledLock},
     [ebpfMonProgAsk] = {ebpfMonFnScanLock, 0, ON_REQUEST, 0, WAY(Passes), PROCESSING, ebpfMonCalledLock},
     [ebpfMonProgAskMany] = {ebpfMonFnScanLock, 0, ON_REQUEST, 0, WAY(Passes), PROCESSING, ebpfMonCalledLockMany},
+    [ebpfMonProgProcessCall] = {ebpfMonFnProcess, 0, EBPFMON_COUNTS, 0, WAY(Calls) | WAY(Passes), CALLER(Other),
+                                ebpfMonCalledProcess},
     [ebpfMonProgUnlockMany] = ENTRY(ScanUnlockMany, EBPFMON_COUNTS),
     [ebpfMonProgCompleted] = ENTRY(FwdLink, ON_REQUEST),
     [ebpfMonProgProcess] = ENTRY(Process, ON_REQUEST),

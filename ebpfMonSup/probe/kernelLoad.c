@@ -116,6 +116,7 @@ struct bpf_program *ebpfMonKernelGetProgram(ebpfMonProg prog)
     case ebpfMonProgLocked:     return skel->progs.ebpfmon_locked;
     case ebpfMonProgAsk:        return skel->progs.ebpfmon_request;
     case ebpfMonProgAskMany:    return skel->progs.ebpfmon_request_many;
+    case ebpfMonProgProcessCall: return skel->progs.ebpfmon_process_call;
     case ebpfMonProgUnlockMany: return skel->progs.ebpfmon_unlock_many;
     case ebpfMonProgCompleted:  return skel->progs.ebpfmon_completed;
     case ebpfMonProgProcess:    return skel->progs.ebpfmon_process;
@@ -211,7 +212,7 @@ static void leaveOutPrograms(void)
     struct ebpfMonBpf *skel = ebpfMonLoaded.skel;
     struct bpf_program *const inLists[] = { /* only uprobe_multi can attach these: kernel 6.6 */
         skel->progs.ebpfmon_pass_next, skel->progs.ebpfmon_list_end, skel->progs.ebpfmon_list_begin,
-        skel->progs.ebpfmon_locked,
+        skel->progs.ebpfmon_locked, skel->progs.ebpfmon_process_call,
     };
 
     for (size_t i = 0; !ebpfMonFeature.loop && i < sizeof(inLists) / sizeof(inLists[0]); i++)

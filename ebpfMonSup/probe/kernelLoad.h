@@ -25,6 +25,7 @@ typedef enum {
                                                * end of the pass before may not have been seen */
     ebpfMonProgLocked, ebpfMonProgAsk, ebpfMonProgAskMany, /* a lock set was taken; a thread asks for one; it asks
                                                             * for several */
+    ebpfMonProgProcessCall, /* code outside of Base calls dbProcess */
     ebpfMonProgUnlockMany, ebpfMonProgCompleted, ebpfMonProgProcess, ebpfMonProgCallback, ebpfMonProgDelayed,
     ebpfMonProgOnce, ebpfMonProgPop, ebpfMonProgPopReturn,
     ebpfMonProgCount

@@ -89,7 +89,7 @@ static int stopsStamps(const char *type, const char *field, const ebpfMonPut *pu
  */
 static int changesCounting(ebpfMonTarget *t, uint64_t precord, const ebpfMonField *f)
 {
-    static const char *const fields[] = { "TSE", "TSEL", "OMSL", "UDF", "SDEL", "DTYP", "SSCN", NULL };
+    static const char *const fields[] = { "TSE", "TSEL", "OMSL", "UDF", "SDEL", "DTYP", "SSCN", "SCAN", NULL };
     long index;
 
     if (isOneOf(f->name, fields))

@@ -70,15 +70,34 @@ void ebpfMonPutDecodeLinkResult(ebpfMonTarget *t, uint64_t linkAt, ebpfMonPut *p
     }
 }
 
+/* The name of a field that the catalogue does not have: an attribute of a record type, such as VERS. Its dbFldDes has
+ * the name in the same place. */
+static void readFieldName(ebpfMonTarget *t, uint64_t pfldDes, char *buf, size_t size)
+{
+    uint64_t name = 0;
+
+    if (!pfldDes ||
+        ebpfMonLateReadsGetBytes(t->eventThread.reads, t->pid, pfldDes + offsetof(struct layoutFldDes, name), &name,
+                                 sizeof(name)) ||
+        !name || ebpfMonLateReadsGetText(t->eventThread.reads, t->pid, name, buf, size) || !buf[0])
+        ebpfMonTextCopy(buf, size, "?");
+    ebpfMonTextClean(buf, size);
+}
+
 /* Names from the catalogue. Before there is one, or for a record that is newer than it, from the record itself: its
  * name is the first member of dbCommon. */
 static void setNames(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const ebpfMonField *f, ebpfMonPut *put)
 {
     long index = t->cat ? ebpfMonCatalogueFindAddr(t->cat, ev->precord) : -1;
     char record[EBPFMON_NAME_SIZE] = "?";
+    char field[sizeof(f->name)] = "?";
     const char *name = record;
     size_t base;
 
+    if (f)
+        memcpy(field, f->name, sizeof(field));
+    else if (index >= 0)
+        readFieldName(t, ev->pfldDes, field, sizeof(field));
     if (index >= 0)
         name = ebpfMonCatalogueName(t->cat, (uint32_t)index);
     else if (ebpfMonLateReadsGetBytes(t->eventThread.reads, t->pid, ev->precord, record, sizeof(record)) == 0)
@@ -88,7 +107,7 @@ static void setNames(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const e
     if (f && strcmp(f->name, "VAL") == 0)
         ebpfMonTextSet(put->pv, sizeof(put->pv), name);
     else
-        snprintf(put->pv, sizeof(put->pv), "%s.%.6s", name, f ? f->name : "?");
+        snprintf(put->pv, sizeof(put->pv), "%s.%.6s", name, field);
 
     /* The name as the client wrote it. The kernel part read it where a client has its channel. But the put may be of
      * nobody: so the name is believed only if it names this record. */
@@ -125,6 +144,14 @@ static int getNumber(const ebpfMonValue *v, int fieldType, double *number)
            ebpfMonValueTextGetNumber(v, number);
 }
 
+/* Nonzero: for an integer the text may be an octal number, if the IOC has set dbConvertBase to 0. */
+static int isOctal(const char *text, int fieldType)
+{
+    text += strspn(text, " \t");
+    text += *text == '-' || *text == '+';
+    return fieldType < ebpfMonDbfFloat && text[0] == '0' && text[1] >= '0' && text[1] <= '9';
+}
+
 /* A text that a client sends to a number is converted as dbPut does it (dbFastLinkConv.c): for an integer "0x10" is 0,
  * and "1e3" is 1. Only a decimal number is shown as a number, the one that was sent. */
 static void convertText(const ebpfMonValue *v, int fieldType, ebpfMonPut *put)
@@ -143,7 +170,8 @@ static void convertText(const ebpfMonValue *v, int fieldType, ebpfMonPut *put)
     out.len = (uint32_t)out.size;
     put->isConverted = ebpfMonValueTextGetNumber(&out, &put->converted);
     put->number = strtod(text, &end);
-    put->isNumber = put->isConverted && end != text && !*end && !strpbrk(text, "xX");
+    put->isNumber = put->isConverted && end != text && !*end && !strpbrk(text, "xX") &&
+                    !isOctal(text, fieldType);
 }
 
 /* A number for which the type of the field has no room becomes another one, as dbPut converts it: -1 is 4294967295 in

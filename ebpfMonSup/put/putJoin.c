@@ -162,8 +162,8 @@ ebpfMonPutJoinResult ebpfMonPutJoinMatchIoc(ebpfMonPutJoin *join, ebpfMonMessage
     ebpfMonJoinMatch match;
     int isWhole;
 
-    if (!put->peer[0] || put->through == ebpfMonByLink || !key->peer.addr)
-        return ebpfMonPutJoinAlone; /* a client's put may have caused it, but it has no message */
+    if (!put->peer[0] || ebpfMonPutIsInner(put) || !key->peer.addr)
+        return ebpfMonPutJoinAlone;
     epicsMutexMustLock(join->lock);
     if (!ebpfMonJoinCoveredHas(&join->covered, &key->peer)) {
         epicsMutexUnlock(join->lock);

@@ -171,6 +171,10 @@ static int setOrigin(ebpfMonPutWriters *writers, ebpfMonTarget *t, const struct 
 
     if (findDatabaseLink(writers, t, ev, put))
         return 0;
+    if (byClient && ev->root && ev->root != ev->precord) { /* a routine, or a driver, of the chain that it began */
+        put->through = ebpfMonByThread;
+        return 0;
+    }
     if (byClient) {
         put->through = ev->who.isCA ? ebpfMonByCa : ebpfMonByPva;
         if (put->peerPid && (!ev->root || ev->root == ev->precord))

@@ -45,7 +45,7 @@ static void makeOrigin(ebpfMonPut *put)
         n += snprintf(reason + n, sizeof(reason) - (size_t)n, ", chain of %s", put->root);
     if (put->cause[0] && n < (int)sizeof(reason))
         snprintf(reason + n, sizeof(reason) - (size_t)n, ", %s", put->cause);
-    if (put->peer[0] && put->through != ebpfMonByLink)
+    if (put->peer[0] && !ebpfMonPutIsInner(put))
         snprintf(put->origin, sizeof(put->origin), "%s %s%s%s%s%s", put->through == ebpfMonByPva ? "PVA" : "CA",
                  put->isUnsure ? EBPFMON_PERHAPS : "", put->peer, put->realUser[0] ? " uid " : "", put->realUser,
                  reason);

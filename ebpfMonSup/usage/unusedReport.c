@@ -11,11 +11,13 @@
 #include <epicsTime.h>
 
 #include "common/clock.h"
+#include "inventory/iocInventory.h"
 #include "usage/unusedReport.h"
 
 #define DAY 86400.0
 #define GAPS_SHOWN 20
 #define OTHERS_SHOWN 20
+#define OTHERS_MAX 1000
 #define WAYS 4 /* bits of EBPFMON_WATCHED_ALL */
 #define IOCS_MAX 256
 #define CELL ebpfMonTextReportAddCell
@@ -26,9 +28,16 @@ typedef struct {
     char   *who;            /* NULL: not known */
 } lastUse;
 
+/* A name that was used, and is no record. */
+typedef struct {
+    char    name[61];
+    lastUse use;
+    unsigned members; /* if it is a group of pvAccess, of so many records, whose info tags name it */
+} otherName;
+
 typedef struct {
     ebpfMonTextReport *report;
-    const ebpfMonCatalogue *cat;
+    ebpfMonCatalogue *cat;
     const char *pattern;
     int64_t     now, from;      /* s since 1970 */
     /* one element for each record */
@@ -40,7 +49,9 @@ typedef struct {
     int64_t     blind[WAYS];    /* s at which it was watched, but not in this way (bit of EBPFMON_WATCHED_…) */
     int64_t     gapSeconds;     /* s at which it was not watched */
     unsigned    gaps;
-    unsigned    others;         /* names that were used, and are no records */
+    otherName  *other;          /* OTHERS_MAX elements */
+    unsigned    others;         /* so many names; there may be more than elements */
+    int         hasUnknown;     /* some of these may be groups whose members are not known */
 } unusedIoc;
 
 static void formatTime(int64_t time, char *buf, size_t size)
@@ -52,18 +63,91 @@ static void formatTime(int64_t time, char *buf, size_t size)
 
 /* --- what is known ---------------------------------------------------------------------------------------------- */
 
+static void noteLastUse(lastUse *known, int64_t last, ebpfMonUseKind kind, const char *who)
+{
+    if (last < known->last)
+        return;
+    free(known->who);
+    *known = (lastUse){ .last = last, .kind = kind, .who = strdup(who) };
+}
+
+static void noteOther(unusedIoc *u, const ebpfMonUse *use)
+{
+    unsigned i = 0;
+
+    if (use->last < u->from)
+        return;
+    while (i < u->others && i < OTHERS_MAX && strcmp(u->other[i].name, use->record) != 0)
+        i++;
+    if (i == u->others)
+        u->others++;
+    if (i == OTHERS_MAX)
+        return;
+    memcpy(u->other[i].name, use->record, sizeof(u->other[i].name));
+    noteLastUse(&u->other[i].use, use->last, use->kind, use->who);
+}
+
 static void noteUse(void *arg, const ebpfMonUse *use)
 {
     unusedIoc *u = arg;
     long record = ebpfMonCatalogueFind(u->cat, use->record); /* use->record may be an alias */
 
-    if (record < 0 && use->last >= u->from && u->others++ < OTHERS_SHOWN)
-        ebpfMonTextReportAdd(u->report, "  %s was used, which is no record: if it is a group of pvAccess, so were its "
-                             "members\n", use->record);
-    if (record < 0 || use->last < u->last[record].last)
+    if (record < 0)
+        noteOther(u, use);
+    else
+        noteLastUse(&u->last[record], use->last, use->kind, use->who);
+}
+
+/* QSRV makes a group of the info tags Q:group of its members. Their JSON has the name of the group as a key. */
+static int noteMember(void *arg, const ebpfMonInventoryRecord *record)
+{
+    unusedIoc *u = arg;
+    char key[sizeof(u->other->name) + 2], who[256];
+
+    for (unsigned k = 0; k < record->infos; k++)
+        for (unsigned i = 0; i < u->others && i < OTHERS_MAX && strcmp(record->info[k].name, "Q:group") == 0; i++) {
+            otherName *o = &u->other[i];
+
+            snprintf(key, sizeof(key), "\"%s\"", o->name);
+            if (!strstr(record->info[k].value, key))
+                continue;
+            o->members++;
+            snprintf(who, sizeof(who), "group %s: %s", o->name, o->use.who ? o->use.who : "");
+            noteLastUse(&u->last[record->index], o->use.last, o->use.kind, who);
+        }
+    return 0;
+}
+
+/* Finds the members of groups. Other groups come from files that the IOC has read (dbLoadGroup): nobody knows their
+ * members. */
+static void findMembers(unusedIoc *u, ebpfMonTargets *targets, const char *name)
+{
+    static const char *const noFields[] = { NULL };
+    const ebpfMonInventorySink sink = { .record = noteMember, .arg = u };
+    ebpfMonInventoryIoc ioc = { .cat = u->cat };
+    char why[120];
+    unsigned i;
+
+    if (!u->others)
         return;
-    free(u->last[record].who);
-    u->last[record] = (lastUse){ .last = use->last, .kind = use->kind, .who = strdup(use->who) };
+    ebpfMonTargetsLock(targets);
+    for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(targets); t; t = t->next)
+        if (!t->gone && strcmp(t->name, name) == 0) {
+            ioc.pid = t->pid;
+            ioc.pdbbase = t->image.pdbbase;
+        }
+    ebpfMonTargetsUnlock(targets);
+    u->hasUnknown = !ioc.pid || u->others > OTHERS_MAX ||
+                    ebpfMonInventoryReadRecords(&ioc, noFields, NULL, &sink, why, sizeof(why));
+    for (i = 0; i < u->others && i < OTHERS_MAX; i++) {
+        u->hasUnknown |= !u->other[i].members;
+        if (i < OTHERS_SHOWN && u->other[i].members)
+            ebpfMonTextReportAdd(u->report, "  %s was used, a group of pvAccess with %u records\n", u->other[i].name,
+                                 u->other[i].members);
+        else if (i < OTHERS_SHOWN)
+            ebpfMonTextReportAdd(u->report, "  %s was used, which is no record: if it is a group of pvAccess, so were "
+                                 "its members, which are not known\n", u->other[i].name);
+    }
 }
 
 static void noteGap(unusedIoc *u, int64_t from, int64_t to)
@@ -155,6 +239,8 @@ static void addRecord(const unusedIoc *u, uint32_t i)
     const lastUse *use = &u->last[i];
     char time[24] = "never seen";
 
+    if (u->hasUnknown)
+        strcpy(time, "perhaps by a group");
     if (use->last)
         formatTime(use->last, time, sizeof(time));
     CELL(u->report, "%s", ebpfMonCatalogueName(u->cat, i));
@@ -197,6 +283,7 @@ static int addIocLines(unusedIoc *u, const char *name, ebpfMonTargets *targets, 
     addWatched(u);
     if (!u->first)
         return 0;
+    findMembers(u, targets, name);
     noteLinks(u, targets);
     addRecords(u);
     return 0;
@@ -236,10 +323,14 @@ int ebpfMonUnusedReportAdd(ebpfMonTextReport *report, ebpfMonClientTable *table,
         u.from = u.now - (int64_t)(days * DAY);
         u.last = calloc(records, sizeof(*u.last));
         u.isLinked = calloc(records, 1);
-        if (status == 0 && u.last && u.isLinked)
+        u.other = calloc(OTHERS_MAX, sizeof(*u.other));
+        if (status == 0 && u.last && u.isLinked && u.other)
             status = addIocLines(&u, held[i].name, targets, store, why, size);
         for (uint32_t k = 0; u.last && k < held[i].cat->count; k++)
             free(u.last[k].who);
+        for (uint32_t k = 0; u.other && k < u.others && k < OTHERS_MAX; k++)
+            free(u.other[k].use.who);
+        free(u.other);
         free(u.last);
         free(u.isLinked);
         ebpfMonCatalogueRelease(held[i].cat);

@@ -13,6 +13,7 @@
 
 #include "watch/closureTable.h"
 #include "watch/slotAllocator.h"
+#include "watch/typeTrial.h"
 
 #define WALK_SECONDS 0.001 /* one takes microseconds, unless its thread loses the CPU, … */
 #define LOOK_SECONDS 5e-7  /* … and this at most for each record of a large closure */
@@ -78,13 +79,14 @@ ebpfMonStretches *ebpfMonClosureTableMakeStretches(const ebpfMonTarget *t, const
     const ebpfMonCatalogue *cat = t->cat;
     uint32_t n = cat->count, edges = 0;
     uint32_t *start = malloc(((size_t)n + 1) * sizeof(*start)), *fwd = malloc(((size_t)n + 1) * sizeof(*fwd)), *to;
-    uint8_t *skip = malloc((size_t)n + 1);
+    uint8_t *skip = malloc((size_t)n + 1), *behind = ebpfMonTypeTrialFindBehind(cat);
+    const unsigned byTrap = EBPFMON_REC_TSE | EBPFMON_REC_UNDEFINED | EBPFMON_REC_STAMPED;
     ebpfMonStretches *s = NULL;
 
     for (uint32_t i = 0; i < n; i++)
         edges += cat->rec[i].toCount;
     to = malloc(((size_t)edges + 1) * sizeof(*to));
-    if (start && fwd && skip && to) {
+    if (start && fwd && skip && behind && to) {
         edges = 0;
         for (uint32_t i = 0; i < n; i++) {
             start[i] = edges;
@@ -95,7 +97,7 @@ ebpfMonStretches *ebpfMonClosureTableMakeStretches(const ebpfMonTarget *t, const
                 fwd[i] = EBPFMON_NO_RECORD;
             /* A record that the trap counts must not be counted with its stretch, too. And for a record type that is
              * not Base's it is not known whether the time stamp comes before the forward link. */
-            skip[i] = c->flags[i] || (cat->rec[i].flags & (EBPFMON_REC_TSE | EBPFMON_REC_UNDEFINED)) ||
+            skip[i] = c->flags[i] || behind[i] || (cat->rec[i].flags & byTrap) ||
                       cat->rtype[cat->rec[i].rtype].stamps != EBPFMON_STAMPS_BASE || (t->how[i] & EBPFMON_BY_TRAP);
         }
         start[n] = edges;
@@ -104,6 +106,7 @@ ebpfMonStretches *ebpfMonClosureTableMakeStretches(const ebpfMonTarget *t, const
     free(start);
     free(fwd);
     free(skip);
+    free(behind);
     free(to);
     return s;
 }
@@ -156,6 +159,8 @@ static void writePlaces(const ebpfMonClosureTable *table, const ebpfMonTarget *t
 static void writePointers(const ebpfMonClosureTable *table, const ebpfMonTarget *t, const ebpfMonClosures *c,
                           uint32_t at)
 {
+    const unsigned moves = EBPFMON_REC_TSE | EBPFMON_REC_WALK | EBPFMON_REC_STAMPED;
+
     for (uint32_t i = 0; i < t->cat->count; i++) {
         volatile struct ebpfMonRecConf *rc = &table->tables->conf[t->slot + i];
         union {
@@ -166,7 +171,7 @@ static void writePointers(const ebpfMonClosureTable *table, const ebpfMonTarget 
         /* first and len in one store: they are aligned to 8 together */
         __atomic_store_n((uint64_t *)&rc->first, v.both, __ATOMIC_RELEASE);
         rc->flags = (uint8_t)((rc->flags & EBPFMON_REC_SINGLE) |
-                              (t->cat->rec[i].flags & (EBPFMON_REC_TSE | EBPFMON_REC_WALK) ? EBPFMON_REC_NOTIME : 0));
+                              (t->cat->rec[i].flags & moves ? EBPFMON_REC_NOTIME : 0));
     }
 }
 

@@ -79,7 +79,7 @@ uint32_t ebpfMonLevelChoiceFindSweepProbes(const ebpfMonTarget *t, ebpfMonLevel 
     int isLevel = level == ebpfMonLevelCounts || (level == ebpfMonLevelChains && t->follower.timing.inTurns);
 
     if (!isLevel || way != ebpfMonAttachPasses || t->follower.sweep.broken ||
-        (want & EBPFMON_BIT(ebpfMonProgCompleted)))
+        ((want & EBPFMON_BIT(ebpfMonProgCompleted)) && t->follower.trapped)) /* if none, it only checks */
         return 0;
     sweeps = ebpfMonAttachSweeps(&t->follower.att);
     if (sweeps && level == ebpfMonLevelChains) /* what sees the begin of a chain sees the request of its lock, too */

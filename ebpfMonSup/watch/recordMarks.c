@@ -18,17 +18,34 @@ static uint8_t *findReached(const ebpfMonCatalogue *cat)
     return reached;
 }
 
+/* What the trap is to look at, of this record. */
+static void setWatch(ebpfMonTarget *t, uint32_t index)
+{
+    uint8_t stamps = *ebpfMonCatalogueStamps(t->cat, index), watch = 0;
+    uint8_t type = t->cat->rtype[t->cat->rec[index].rtype].stamps;
+    volatile struct ebpfMonRecState *st = &t->recState[index];
+
+    if (stamps == EBPFMON_STAMPS_NOT || (stamps == EBPFMON_STAMPS_UNKNOWN && type == EBPFMON_STAMPS_BASE))
+        watch |= EBPFMON_WATCH_STAMPS;
+    if (type != EBPFMON_STAMPS_BASE && type != EBPFMON_STAMPS_UNLOCKED)
+        watch |= EBPFMON_WATCH_LOCK;
+    if (watch & ~st->watch & EBPFMON_WATCH_STAMPS)
+        st->trapSeen = (uint32_t)st->trapped;
+    if (st->watch != watch)
+        st->watch = watch;
+}
+
 void ebpfMonRecordTablesMarkTrapped(ebpfMonRecordTables *r, ebpfMonTarget *t, const ebpfMonClosures *c)
 {
     int trap = !!(t->follower.att.on & EBPFMON_BIT(ebpfMonProgCompleted));
-    uint8_t *reached = findReached(t->cat);
+    uint8_t *reached = findReached(t->cat), *behind = ebpfMonTypeTrialFindBehind(t->cat);
 
     t->follower.trapped = 0;
     ebpfMonTargetsLock(r->targets);
     for (uint32_t i = 0; i < t->cat->count; i++) {
-        uint16_t flags = t->cat->rec[i].flags;
-        int want = (c->flags[i] & EBPFMON_NODE_TWICE) || (flags & EBPFMON_REC_TSE) ||
-                   ((flags & EBPFMON_REC_UNDEFINED) && (!reached || reached[i]));
+        unsigned flags = t->cat->rec[i].flags;
+        int want = (c->flags[i] & EBPFMON_NODE_TWICE) || (flags & (EBPFMON_REC_TSE | EBPFMON_REC_STAMPED)) ||
+                   ((flags & EBPFMON_REC_UNDEFINED) && (!reached || reached[i])) || !behind || behind[i];
         int wanted = t->how[i] & EBPFMON_BY_TRAP, was = wanted && !(t->how[i] & EBPFMON_AT_LEAST);
         volatile struct ebpfMonRecState *st = &t->recState[i];
 
@@ -44,9 +61,11 @@ void ebpfMonRecordTablesMarkTrapped(ebpfMonRecordTables *r, ebpfMonTarget *t, co
         }
         if (was != (want && trap)) /* from the one counter to the other, and the sum stays */
             t->adjust[i] += (int64_t)(was ? st->trapped - st->count : st->count - st->trapped);
+        setWatch(t, i);
     }
     ebpfMonTargetsUnlock(r->targets);
     free(reached);
+    free(behind);
 }
 
 void ebpfMonRecordTablesMarkReached(ebpfMonRecordTables *r, ebpfMonTarget *t, uint8_t *reached)
@@ -133,16 +152,22 @@ void ebpfMonRecordTablesSetTrap(ebpfMonRecordTables *r, ebpfMonTarget *t, int at
 
 void ebpfMonRecordTablesReleaseTrap(ebpfMonRecordTables *r, ebpfMonTarget *t)
 {
-    if (t->slot == UINT32_MAX || !t->follower.trial)
+    uint8_t *behind;
+
+    if (t->slot == UINT32_MAX || !t->follower.trial || !t->follower.trapped ||
+        !(behind = ebpfMonTypeTrialFindBehind(t->cat)))
         return;
     ebpfMonTargetsLock(r->targets);
     for (uint32_t i = 0; i < t->cat->count; i++) {
         const volatile struct ebpfMonRecState *st = &t->recState[i];
+        uint8_t stamps = *ebpfMonCatalogueStamps(t->cat, i);
         uint64_t trapped = st->trapped;
 
+        setWatch(t, i);
+
         if ((t->how[i] & (EBPFMON_BY_TRAP | EBPFMON_AT_LEAST | EBPFMON_TWICE)) != EBPFMON_BY_TRAP ||
-            t->cat->rec[i].flags & (EBPFMON_REC_TSE | EBPFMON_REC_UNDEFINED) ||
-            t->cat->rtype[t->cat->rec[i].rtype].stamps != EBPFMON_STAMPS_SEEN ||
+            t->cat->rec[i].flags & (EBPFMON_REC_TSE | EBPFMON_REC_UNDEFINED | EBPFMON_REC_STAMPED) || behind[i] ||
+            (stamps != EBPFMON_STAMPS_SEEN && stamps != EBPFMON_STAMPS_BASE) ||
             !ebpfMonTypeTrialAgrees(t->follower.trial, t, i) || st->trapped != trapped)
             continue; /* a chain is under way */
         t->adjust[i] += ebpfMonTypeTrialGetAhead(t->follower.trial, i);
@@ -150,4 +175,5 @@ void ebpfMonRecordTablesReleaseTrap(ebpfMonRecordTables *r, ebpfMonTarget *t)
         t->follower.trapped--;
     }
     ebpfMonTargetsUnlock(r->targets);
+    free(behind);
 }

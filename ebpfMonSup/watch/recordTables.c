@@ -242,7 +242,7 @@ int ebpfMonRecordTablesAdd(ebpfMonRecordTables *r, ebpfMonTarget *t)
         ebpfMonTargetSetNote(r->targets, t, note, 0);
         return -1;
     }
-    ebpfMonTypeTrialSetTypes(t->cat);
+    ebpfMonTypeTrialSetTypes(t->cat, t->follower.mem);
     readLinks(r, t, EBPFMON_ALL_RECORDS);
     ebpfMonWorkerGiveSignHere(); /* the next steps read nothing, and each of them takes a part of a second for 500,000
                                   * records */

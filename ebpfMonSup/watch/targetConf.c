@@ -43,6 +43,8 @@ static void fillLayout(struct ebpfMonTargetConf *conf, const ebpfMonTarget *t)
         .linkValue = (uint8_t)o->link.constantStr,
         .linkPvname = (uint8_t)o->link.pvname,
         .linkPvlMask = (uint8_t)o->link.pvlMask,
+        .mutexOsd = o->has.channels ? o->mutex.osd : 0, /* in EPICS 3.14 the POSIX mutex is not the first member */
+        .mutexId = o->has.channels ? o->mutex.id : 0,
         .ringHead = (uint8_t)o->ring.nextPush,
         .hasThreadNames = (uint8_t)o->has.threadNames,
         .onceHasLink = (uint8_t)o->has.onceLink,

@@ -6,6 +6,7 @@
 #include <errlog.h>
 
 #include "common/clock.h"
+#include "ioc/baseLayout.h"
 #include "model/put.h"
 #include "watch/typeTrial.h"
 
@@ -14,6 +15,7 @@ typedef struct {
     int64_t  ahead;           /* of the trap's count before the snapshot's when the comparison began */
     uint64_t trappedFirst;    /* the trap's count then */
     uint64_t trapped, count;  /* at the last look */
+    uint32_t strangeFirst;    /* ebpfMonRecState.strange when the comparison began */
 } triedRecord;
 
 struct ebpfMonTypeTrial {
@@ -24,48 +26,131 @@ struct ebpfMonTypeTrial {
     int      isCheck;   /* the trap was attached for this comparison */
     uint64_t since;     /* of a check; monotonic ns */
     uint64_t next;      /* check */
+    uint32_t *classOf;  /* by record type, its number among all types and device supports, which follow it */
+    uint32_t classes;
     triedRecord record[];
 };
 
-void ebpfMonTypeTrialSetTypes(ebpfMonCatalogue *cat)
+static int isOneOf(const char *name, const char *const *list)
+{
+    for (; *list; list++)
+        if (strcmp(name, *list) == 0)
+            return 1;
+    return 0;
+}
+
+/* Reads the names of the device supports of a type. */
+static void readDevSups(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t rtype)
+{
+    /* modules/database/src/std/dev/devSoft.dbd of R7.0.10, and of older ones */
+    static const char *const base[] = {
+        "Soft Channel", "Raw Soft Channel", "Async Soft Channel", "Soft Timestamp", "General Time", "Db State",
+        "getenv", "stdio", "Test Asyn", NULL,
+    };
+    const ebpfMonField *dtyp = ebpfMonCatalogueFieldNamed(cat, (uint16_t)rtype, "DTYP");
+    ebpfMonRecType *type = &cat->rtype[rtype];
+    struct layoutDeviceMenu menu;
+
+    free(type->dev);
+    type->dev = NULL;
+    type->devs = 0;
+    if (!dtyp || !dtyp->ftPvt || ebpfMonMemRead(mem, dtyp->ftPvt, &menu, sizeof(menu)) || menu.nChoice <= 0 ||
+        menu.nChoice > EBPFMON_DEVSUPS_MAX || !(type->dev = calloc((size_t)menu.nChoice, sizeof(*type->dev))))
+        return;
+    type->devs = (uint16_t)menu.nChoice;
+    for (unsigned i = 0; i < type->devs; i++) {
+        ebpfMonDevSup *dev = &type->dev[i];
+
+        if (ebpfMonMemStr(mem, ebpfMonMemPtr(mem, menu.papChoice + 8u * i), dev->name, sizeof(dev->name)) < 0 ||
+            !isOneOf(dev->name, base))
+            dev->stamps = EBPFMON_STAMPS_UNKNOWN;
+    }
+}
+
+void ebpfMonTypeTrialSetTypes(ebpfMonCatalogue *cat, ebpfMonMem *mem)
 {
     /* modules/database/src/std/rec of R7.0.1 to R7.0.8.1 */
     static const char *const base[] = {
         "aSub", "aai", "aao", "ai", "ao", "bi", "bo", "calc", "calcout", "compress", "dfanout", "event", "fanout",
         "histogram", "int64in", "int64out", "longin", "longout", "lsi", "lso", "mbbi", "mbbiDirect", "mbbo",
         "mbboDirect", "permissive", "printf", "sel", "seq", "state", "stringin", "stringout", "sub", "subArray",
-        "waveform",
+        "waveform", NULL,
     };
 
     for (uint32_t k = 0; k < cat->rtypes; k++) {
-        cat->rtype[k].stamps = EBPFMON_STAMPS_UNKNOWN;
-        for (unsigned i = 0; i < sizeof(base) / sizeof(base[0]); i++)
-            if (strcmp(cat->rtype[k].name, base[i]) == 0)
-                cat->rtype[k].stamps = EBPFMON_STAMPS_BASE;
+        cat->rtype[k].stamps = isOneOf(cat->rtype[k].name, base) ? EBPFMON_STAMPS_BASE : EBPFMON_STAMPS_UNKNOWN;
+        if (mem && cat->rtype[k].stamps == EBPFMON_STAMPS_BASE && cat->rtype[k].records)
+            readDevSups(mem, cat, k);
     }
+}
+
+uint8_t *ebpfMonTypeTrialFindBehind(const ebpfMonCatalogue *cat)
+{
+    uint8_t *behind = calloc((size_t)cat->count + 1, 1);
+    uint32_t *queue = malloc(((size_t)cat->count * 2 + 1) * sizeof(*queue)), count = 0;
+
+    for (uint32_t i = 0; behind && queue && i < cat->count; i++) {
+        uint8_t stamps = cat->rtype[cat->rec[i].rtype].stamps;
+
+        if (stamps == EBPFMON_STAMPS_UNKNOWN || stamps == EBPFMON_STAMPS_UNLOCKED)
+            queue[count++] = i;
+    }
+    for (uint32_t at = 0; at < count; at++)
+        for (uint32_t k = 0; k < cat->rec[queue[at]].toCount; k++) {
+            uint32_t to = cat->rec[queue[at]].to[k];
+
+            if (!behind[to])
+                queue[count++] = to;
+            behind[to] = 1;
+        }
+    if (queue || !behind) {
+        free(queue);
+        return behind;
+    }
+    free(behind);
+    return NULL;
+}
+
+/* Numbers the types and their device supports. 0, or -1 without memory. */
+static int numberClasses(ebpfMonTypeTrial *trial, const ebpfMonCatalogue *cat)
+{
+    trial->classOf = calloc((size_t)cat->rtypes + 1, sizeof(*trial->classOf));
+    for (uint32_t k = 0; trial->classOf && k < cat->rtypes; k++) {
+        trial->classOf[k] = trial->classes;
+        trial->classes += 1u + cat->rtype[k].devs;
+    }
+    return trial->classOf ? 0 : -1;
 }
 
 ebpfMonTypeTrial *ebpfMonTypeTrialNew(const ebpfMonCatalogue *cat, ebpfMonAudits *audits)
 {
-    ebpfMonTypeTrial *trial;
+    uint8_t *behind = ebpfMonTypeTrialFindBehind(cat);
+    ebpfMonTypeTrial *trial = NULL;
     uint32_t count = 0;
 
-    for (uint32_t i = 0; i < cat->count; i++)
-        count += cat->rtype[cat->rec[i].rtype].stamps != EBPFMON_STAMPS_BASE;
-    if (!count)
-        return NULL;
-    trial = calloc(1, sizeof(*trial) + count * sizeof(trial->record[0]));
-    if (!trial)
-        return NULL;
-    trial->audits = audits;
-    for (uint32_t i = 0; i < cat->count; i++)
-        if (cat->rtype[cat->rec[i].rtype].stamps != EBPFMON_STAMPS_BASE)
+    for (uint32_t i = 0; behind && i < cat->count; i++) {
+        behind[i] |= *ebpfMonCatalogueStamps(cat, i) != EBPFMON_STAMPS_BASE;
+        count += behind[i];
+    }
+    if (count)
+        trial = calloc(1, sizeof(*trial) + count * sizeof(trial->record[0]));
+    if (trial && numberClasses(trial, cat)) {
+        free(trial);
+        trial = NULL;
+    }
+    if (trial)
+        trial->audits = audits;
+    for (uint32_t i = 0; trial && i < cat->count; i++)
+        if (behind[i])
             trial->record[trial->count++].index = i;
+    free(behind);
     return trial;
 }
 
 void ebpfMonTypeTrialFree(ebpfMonTypeTrial *trial)
 {
+    if (trial)
+        free(trial->classOf);
     free(trial);
 }
 
@@ -78,6 +163,7 @@ void ebpfMonTypeTrialBegin(ebpfMonTypeTrial *trial, const ebpfMonTarget *t, int 
         r->trapped = r->trappedFirst = st->trapped;
         r->count = st->count;
         r->ahead = (int64_t)(r->trapped - r->count);
+        r->strangeFirst = st->strange;
     }
     if (trial) {
         trial->hasBegun = 1;
@@ -130,15 +216,37 @@ static int isWrong(const ebpfMonTypeTrial *trial, triedRecord *r, const ebpfMonT
 
     r->trapped = trapped;
     r->count = count;
-    return llabs(differ) > (trial->isExact ? 0 : 1) + !isIdle;
+    return llabs(differ) > (trial->isExact ? 0 : 1) + !isIdle ||
+           st->strange - r->strangeFirst > (trial->isExact ? 0u : 1u);
 }
 
-static void auditType(ebpfMonTypeTrial *trial, const ebpfMonTarget *t, const ebpfMonRecType *type)
+/* Notes and tells that the time stamps of this type, or of this device support, do not show each processing. */
+static void setWrong(const ebpfMonTypeTrial *trial, const ebpfMonTarget *t, uint32_t index, uint8_t stamps)
 {
-    char about[EBPFMON_NAME_SIZE + sizeof(type->name) + 20];
+    const ebpfMonRecType *type = &t->cat->rtype[t->cat->rec[index].rtype];
+    uint8_t *known = ebpfMonCatalogueStamps(t->cat, index);
+    char of[sizeof(type->name) + sizeof(type->dev->name) + 40], about[EBPFMON_IOCNAME_SIZE + sizeof(of) + 16];
 
-    snprintf(about, sizeof(about), "%s, records of type %s", t->name, type->name);
-    ebpfMonAuditsAdd(trial->audits, ebpfMonAuditProcessings, 1, about);
+    snprintf(of, sizeof(of), "type %s%s%s", type->name, known == &type->stamps ? "" : " with ",
+             known == &type->stamps ? "" : type->dev[t->cat->rec[index].dev - 1].name);
+    if (*known == EBPFMON_STAMPS_SEEN) { /* it was counted by its time stamp, and that was called exact */
+        snprintf(about, sizeof(about), "%s, records of %s", t->name, of);
+        ebpfMonAuditsAdd(trial->audits, ebpfMonAuditProcessings, 1, about);
+    }
+    *known = stamps;
+    errlogSevPrintf(errlogInfo, "ebpfMon: IOC %s: the time stamp of record %s does not show each processing: such "
+                    "records %sare counted one by one\n", t->name, of,
+                    stamps == EBPFMON_STAMPS_UNLOCKED ? "and those behind them " : "");
+}
+
+/* Nonzero: this record says nothing about its class. With TSE its time stamp may come from elsewhere; of an unknown
+ * type each record has this flag. One that a chain can process twice is counted by the trap, whatever its type is. */
+static int isNoWitness(const ebpfMonTarget *t, uint32_t index)
+{
+    const ebpfMonRecord *rec = &t->cat->rec[index];
+
+    return t->how[index] & EBPFMON_TWICE ||
+           (rec->flags & EBPFMON_REC_TSE && t->cat->rtype[rec->rtype].stamps == EBPFMON_STAMPS_BASE);
 }
 
 /* The types that were seen to be wrong now. Nonzero: there is one. */
@@ -148,42 +256,57 @@ static int findWrongTypes(ebpfMonTypeTrial *trial, ebpfMonTarget *t)
 
     for (uint32_t i = 0; i < trial->count; i++) {
         triedRecord *r = &trial->record[i];
-        ebpfMonRecType *type = &t->cat->rtype[t->cat->rec[r->index].rtype];
+        uint8_t stamps = *ebpfMonCatalogueStamps(t->cat, r->index);
+        int wrong = isWrong(trial, r, t), isUnlocked = t->recState[r->index].unlocked;
 
-        /* one that a chain can process twice is counted by the trap, whatever its type is */
-        if (!isWrong(trial, r, t) || t->how[r->index] & EBPFMON_TWICE || type->stamps == EBPFMON_STAMPS_NOT)
+        if (stamps == EBPFMON_STAMPS_BASE || stamps == EBPFMON_STAMPS_UNLOCKED)
             continue;
-        if (type->stamps == EBPFMON_STAMPS_SEEN) /* it was counted by its time stamp, and that was called exact */
-            auditType(trial, t, type);
-        type->stamps = EBPFMON_STAMPS_NOT;
+        if (!isUnlocked && (!wrong || isNoWitness(t, r->index) || stamps == EBPFMON_STAMPS_NOT))
+            continue;
+        setWrong(trial, t, r->index, isUnlocked ? EBPFMON_STAMPS_UNLOCKED : EBPFMON_STAMPS_NOT);
         any = 1;
-        errlogSevPrintf(errlogInfo, "ebpfMon: IOC %s: the time stamp of record type %s does not show each processing: "
-                        "such records are counted one by one\n", t->name, type->name);
     }
     return any;
+}
+
+typedef struct {
+    uint8_t *stamps; /* NULL: no record of it is tried */
+    uint64_t seen, differ;
+} triedClass;
+
+static void addToClass(const ebpfMonTypeTrial *trial, const ebpfMonTarget *t, const triedRecord *r, triedClass *c)
+{
+    const volatile struct ebpfMonRecState *st = &t->recState[r->index];
+
+    c->seen += r->trapped - r->trappedFirst;
+    if (trial->isExact)
+        c->differ += (int64_t)(r->trapped - r->count) != r->ahead || st->strange != r->strangeFirst;
 }
 
 /* Finds unknown types that have processed often enough, and whose counts do not differ now. Nonzero: there is one. */
 static int findGoodTypes(const ebpfMonTypeTrial *trial, ebpfMonTarget *t)
 {
+    triedClass *all = calloc((size_t)trial->classes + 1, sizeof(*all));
     int any = 0;
 
-    for (uint32_t k = 0; k < t->cat->rtypes; k++) {
-        uint64_t seen = 0, differ = 0;
+    for (uint32_t i = 0; all && i < trial->count; i++) {
+        const triedRecord *r = &trial->record[i];
+        uint32_t rtype = t->cat->rec[r->index].rtype;
+        uint8_t *stamps = ebpfMonCatalogueStamps(t->cat, r->index);
+        triedClass *c = &all[trial->classOf[rtype] +
+                             (stamps == &t->cat->rtype[rtype].stamps ? 0 : t->cat->rec[r->index].dev)];
 
-        for (uint32_t i = 0; t->cat->rtype[k].stamps == EBPFMON_STAMPS_UNKNOWN && i < trial->count; i++) {
-            const triedRecord *r = &trial->record[i];
-
-            if (t->cat->rec[r->index].rtype != k || t->how[r->index] & EBPFMON_TWICE)
-                continue;
-            seen += r->trapped - r->trappedFirst;
-            differ += trial->isExact && (int64_t)(r->trapped - r->count) != r->ahead;
-        }
-        if (seen < EBPFMON_TRIAL_ENOUGH || differ)
+        if (*stamps != EBPFMON_STAMPS_UNKNOWN || isNoWitness(t, r->index))
             continue;
-        t->cat->rtype[k].stamps = EBPFMON_STAMPS_SEEN;
-        any = 1;
+        c->stamps = stamps;
+        addToClass(trial, t, r, c);
     }
+    for (uint32_t k = 0; all && k < trial->classes; k++)
+        if (all[k].stamps && all[k].seen >= EBPFMON_TRIAL_ENOUGH && !all[k].differ) {
+            *all[k].stamps = EBPFMON_STAMPS_SEEN;
+            any = 1;
+        }
+    free(all);
     return any;
 }
 

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finds out, for record types that are not of EPICS Base, whether the time stamp of a record shows each processing.
- * Nobody can know this before. So at first both the trap and the snapshot count these records. When both have counted
- * the same often enough, only the snapshot goes on, and the trap is detached. Now and then the trap is attached for
- * some seconds, and both are compared again. A type for which they differ is counted by the trap from then on.
+ * Finds out, for record types and device supports that are not of EPICS Base, whether the time stamp of a record shows
+ * each processing. Device support matters for records that are I/O Intr: a driver may set the time stamp before it
+ * requests the scan. Nobody can know this before. So at first both the trap and the snapshot count these records. When
+ * both have counted the same often enough, only the snapshot goes on, and the trap is detached. Now and then the trap
+ * is attached for some seconds, and both are compared again. A type for which they differ is counted by the trap from
+ * then on. So are the records behind a type that completes without its lock set, as swait does: another thread may
+ * process there at the same time, and no thread looks.
  *
  * One trial for an IOC. The follower's alone.
  */
@@ -21,8 +24,15 @@
 
 typedef struct ebpfMonTypeTrial ebpfMonTypeTrial;
 
-/* Notes in the catalogue which types are unknown. Before the links are read (ioc/recordLinks.h). */
-void ebpfMonTypeTrialSetTypes(ebpfMonCatalogue *cat);
+#define EBPFMON_DEVSUPS_MAX 254 /* of one type; those of asyn are some 10 */
+
+/* Notes in the catalogue which types are unknown, and reads the names of device supports ("mem" NULL: it does not).
+ * Before the links are read (ioc/recordLinks.h). */
+void ebpfMonTypeTrialSetTypes(ebpfMonCatalogue *cat, ebpfMonMem *mem);
+
+/* A byte for each record, nonzero: a record of an unknown type, or of one that completes without its lock set, makes it
+ * process. NULL without memory. */
+uint8_t *ebpfMonTypeTrialFindBehind(const ebpfMonCatalogue *cat);
 
 /* NULL: all its records are of Base's types, or there is no memory: then the unknown ones stay with the trap. "audits"
  * count the types that were taken for good ones and are not; they stay the caller's. */

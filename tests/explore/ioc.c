@@ -255,6 +255,18 @@ void iocProcessIt(iocRecord *r)
     iocLeave();
 }
 
+void iocProcessMany(iocRecord **r, unsigned count)
+{
+    iocEnter();
+    dbScanLock(r[0], iocOther);
+    for (unsigned i = 0; i < count; i++) {
+        iocTrapAt(iocProcessCall, iocOther, r[i]);
+        dbProcess(r[i]);
+    }
+    dbScanUnlock(r[0], iocOther);
+    iocLeave();
+}
+
 void iocProcessUnseen(iocRecord *r)
 {
     iocEnter();

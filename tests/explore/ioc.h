@@ -85,7 +85,7 @@ typedef struct {
 /* The programs, in the order of enum ebpfMonProg (probe/kernelLoad.h). */
 typedef enum {
     iocPut, iocPutReturn, iocPutField, iocLock, iocPassBegin, iocUnlock, iocPassCount, iocPassNext,
-    iocListEnd, iocLocked, iocAsk, iocAskMany, iocUnlockMany, iocCompleted, iocProcess, iocProgramCount
+    iocListEnd, iocLocked, iocAsk, iocAskMany, iocProcessCall, iocUnlockMany, iocCompleted, iocProcess, iocProgramCount
 } iocProgram;
 
 #define IOC_BIT(program) (1u << (program))
@@ -124,6 +124,7 @@ void iocScanList(unsigned list);                /* a pass */
 void iocPutToField(iocRecord *r, int processes); /* dbPutField() to PROC, or to VAL of a record that this does not
                                                  * make process */
 void iocProcessIt(iocRecord *r);                /* scanOnce, or a driver: lock, process, unlock */
+void iocProcessMany(iocRecord **r, unsigned count); /* a driver: one lock, and each by dbProcess() */
 void iocProcessUnseen(iocRecord *r);            /* the same, but it took the lock before the probes were there */
 void iocRunCallbacks(iocRecord *r);             /* does the callbacks of this record until nobody requests one */
 void iocEndRequests(void);                      /* this thread requests none any more */

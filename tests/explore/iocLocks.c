@@ -31,6 +31,7 @@ int ebpfmon_request(struct pt_regs *ctx);
 int ebpfmon_request_many(struct pt_regs *ctx);
 int ebpfmon_unlock_many(struct pt_regs *ctx);
 int ebpfmon_completed(struct pt_regs *ctx);
+int ebpfmon_process_call(struct pt_regs *ctx);
 int ebpfmon_process(struct pt_regs *ctx);
 
 /* As ebpfMonKernelGetProgram (probe/kernelLoad.c). */
@@ -39,13 +40,13 @@ static int (*const programOf[iocProgramCount])(struct pt_regs *) = {
     [iocLock] = ebpfmon_lock, [iocPassBegin] = ebpfmon_pass_begin,
     [iocUnlock] = ebpfmon_unlock, [iocPassCount] = ebpfmon_unlock, [iocPassNext] = ebpfmon_pass_next,
     [iocListEnd] = ebpfmon_list_end, [iocLocked] = ebpfmon_locked, [iocAsk] = ebpfmon_request,
-    [iocAskMany] = ebpfmon_request_many, [iocUnlockMany] = ebpfmon_unlock_many, [iocCompleted] = ebpfmon_completed,
-    [iocProcess] = ebpfmon_process,
+    [iocAskMany] = ebpfmon_request_many, [iocProcessCall] = ebpfmon_process_call,
+    [iocUnlockMany] = ebpfmon_unlock_many, [iocCompleted] = ebpfmon_completed, [iocProcess] = ebpfmon_process,
 };
 
 static const char *const nameOf[iocProgramCount] = {
     "put", "put_return", "putfield", "lock", "pass_begin", "unlock", "unlock (scanList)", "pass_next",
-    "list_end", "locked", "request", "request_many", "unlock_many", "completed", "process",
+    "list_end", "locked", "request", "request_many", "process_call", "unlock_many", "completed", "process",
 };
 
 static uint64_t findSp(void)

@@ -85,6 +85,13 @@ static void putGroup(void)
     iocPutGroup(many, 2);
 }
 
+static void processMany(void)
+{
+    iocRecord *many[] = { record(A), record(A), record(D) };
+
+    iocProcessMany(many, 3);
+}
+
 static void readGroup(void)
 {
     iocRecord *many[] = { record(A), record(C) };
@@ -409,6 +416,25 @@ static void endBeginPut(void)
     addScanAnd(putA);
 }
 
+/* D is in the lock set of A, and no link makes it process. */
+static void passMany(void)
+{
+    makePasses(iocSync, 0);
+    iocJoin(record(A), record(D));
+    exploreAddThread("driver", processMany);
+    exploreAddThread("scan", scanTwice);
+}
+
+static void chainMany(void)
+{
+    makeRecords(iocSync);
+    iocJoin(record(A), record(D));
+    userMake(0);
+    userBeginChains(USER_COUNTS);
+    exploreAddThread("driver", processMany);
+    exploreAddThread("scan", scan);
+}
+
 static void makeTurn(int kindOfA)
 {
     makeRecords(kindOfA);
@@ -434,6 +460,7 @@ const exploreScene exploreScenes[] = {
     SCENE(passPutUnsafe, 2, 3, check, "two passes soon after they began to be watched, and a put"),
     SCENE(passPutTwo, 1, 2, checkExact, "a pass, and puts by two threads"),
     SCENE(passProcess, 2, 3, checkExact, "two passes, and a thread that processes"),
+    SCENE(passMany, 2, 3, checkExact, "two passes, and a driver with three processings under one lock"),
     SCENE(passGroup, 2, 3, checkExact, "two passes, and a put to a group of records"),
     SCENE(passReadGroup, 1, 2, checkExact, "a pass, a put, and a read of a group of records"),
     SCENE(passOut, 2, 3, checkExact, "two passes with an output link, and a put to where it leads"),
@@ -451,6 +478,7 @@ const exploreScene exploreScenes[] = {
     SCENE(chainPutInner, 3, 4, checkExact, "the same, and a put to the middle of a stretch"),
     SCENE(chainOut, 2, 4, checkExact, "chains with an output link, and a put to where it leads"),
     SCENE(chainAsync, 2, 4, checkExact, "chains with an asynchronous record"),
+    SCENE(chainMany, 3, 4, checkExact, "chains, and such a driver"),
     SCENE(chainGroup, 3, 4, checkExact, "chains, and a put to a group of records"),
     SCENE(chainLink, 1, 2, check, "chains, and a put to a link"),
     SCENE(chainDisabled, 1, 2, check, "the same, and a disabled record in the middle of a stretch"),

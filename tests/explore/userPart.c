@@ -38,7 +38,7 @@ static void attach(uint32_t want)
 }
 
 #define PUTS   (IOC_BIT(iocPut) | IOC_BIT(iocPutReturn) | IOC_BIT(iocPutField))
-#define COUNTS (PUTS | IOC_BIT(iocUnlock) | IOC_BIT(iocUnlockMany))
+#define COUNTS (PUTS | IOC_BIT(iocUnlock) | IOC_BIT(iocProcessCall) | IOC_BIT(iocUnlockMany))
 #define CHAINS (COUNTS | IOC_BIT(iocLock) | IOC_BIT(iocPassBegin))
 #define SWEEPS (IOC_BIT(iocListEnd) | IOC_BIT(iocLocked) | IOC_BIT(iocAskMany) | IOC_BIT(iocPassBegin))
 

@@ -4,7 +4,7 @@ out.
 
 The commands that try it record the results here, in tests/results, and write the tables anew:
 
-  tools/kernels.sh, tools/clangs.sh, tools/matrix.sh, tools/capabilities.sh
+  tools/kernels.sh, tools/clangs.sh, tools/matrix.sh, tools/capabilities.sh, tools/modules.sh
 
   python -m tests.harness.tables              writes all tables of the document from the recorded results
   python -m tests.harness.tables releases F   records what test_releases.py found first; F: its JUnit file
@@ -209,8 +209,18 @@ def capabilities():
     return text
 
 
+# --- modules -----------------------------------------------------------------------------------------------
+def modules():
+    rows, levels = load("modules"), ("counts", "chains", "turns", "trace")
+    text = head(["records of", *levels, "commit", "tried"])
+    for name, row in rows.items():
+        text += line([name, *(row.get(level, "–") for level in levels), row["commit"], row["date"]])
+    return text
+
+
 # --- the document ------------------------------------------------------------------------------------------
-TABLES = {"kernels": kernels, "realtime": realtime, "clangs": clangs, "releases": releases, "capabilities": capabilities}
+TABLES = {"kernels": kernels, "realtime": realtime, "clangs": clangs, "releases": releases, "capabilities": capabilities,
+          "modules": modules}
 
 
 def put_in(document):

@@ -271,6 +271,72 @@ def test_types_of_other_modules(new_ioc, new_monitor):
     assert trapped("QUIET0") and trapped("QUIET1")
 
 
+def test_records_behind_a_type_that_forwards_without_its_lock(new_ioc, new_monitor):
+    """No thread holds the lock set while they process, so nobody looks at them: the trap counts them, and the type is found by that."""
+    ioc = new_ioc(db.READY + "".join(chain(f"LATE{i}", rtype="late") for i in range(2)), kind="latencyIoc").start()
+    monitor = new_monitor(iocs=ioc.name).start()
+    monitor.wait_ioc(ioc)
+    until(lambda: "trap" in counts(monitor, ioc)[ioc.prefix + "LATE0:1"].flags, 10, "records behind an unknown type are trapped")
+    for i in range(120):
+        ioc.put(f"LATE{i % 2}.PROC", 1)
+        until(lambda: ioc.get(f"LATE{i % 2}") == ioc.get(f"LATE{i % 2}:1"), 10, "its thread has forwarded")
+    found = settled(lambda: counts(monitor, ioc), 20, quiet=1.5)
+    wrong = {n: (c, ioc.get(n.removeprefix(ioc.prefix))) for n, c in found.items() if not n.endswith("READY") and
+             (c.count != ioc.get(n.removeprefix(ioc.prefix)) or "atleast" in c.flags)}
+    assert not wrong, wrong
+    assert "trap" in found[ioc.prefix + "LATE0:1"].flags
+
+
+DRIVEN = db.READY + "".join(db.record("aSub", f"DO:{r}", SNAM=f"drive{r}", FTA="STRING", FTB="DOUBLE", FTC="STRING")
+                            for r in ("Stamps", "Scans", "Both"))
+
+
+def drive(ioc, routine, times, first, second=""):
+    ioc.put(f"DO:{routine}.A", ioc.prefix + first)
+    ioc.put(f"DO:{routine}.C", ioc.prefix + second)
+    ioc.put(f"DO:{routine}.B", times)
+    ioc.put(f"DO:{routine}.PROC", 1)
+
+
+@pytest.mark.parametrize("level", ["counts", "chains"])
+@pytest.mark.parametrize("stamps", [True, False], ids=["stamps", "scans"])
+def test_driver_sets_the_time_stamp(new_ioc, new_monitor, stamps, level):
+    """As asyn for arrays: the driver sets the time stamp of a record that is I/O Intr, and processes it afterwards. Counts and chains
+    are those of the processings, from the start. For a driver that does not, the trap is removed."""
+    text = DRIVEN + db.record("waveform", "WF", DTYP="driver", FTVL="DOUBLE", NELM="1", SCAN="I/O Intr", FLNK="$(P)WF:1")
+    ioc = new_ioc(text + db.counter("WF:1"), kind="latencyIoc").start()
+    monitor = new_monitor(iocs=ioc.name).start().at_level(level, ioc)
+    until(lambda: "trap" in counts(monitor, ioc)[ioc.prefix + "WF"].flags, 10, "the trap counts it")
+    for n in (40, 80, 120):
+        drive(ioc, "Stamps" if stamps else "Scans", 40, "WF")
+        until(lambda: ioc.get("WF:1") == n, 20, lambda: ioc.get("WF:1"))
+        found = settled(lambda: counts(monitor, ioc), 20, quiet=1.5)
+        for record in ("WF", "WF:1"):
+            assert found[ioc.prefix + record].count == n and "atleast" not in found[ioc.prefix + record].flags, found
+    if level == "chains":
+        row = [line for line in "".join(monitor.command(f"ebpfMonChains {ioc.prefix}WF")).splitlines() if f"{ioc.prefix}WF" in line]
+        assert len(row) == 1 and " 120 " in row[0], row
+    assert ("trap" in found[ioc.prefix + "WF"].flags) == stamps
+
+
+@pytest.mark.parametrize("level", ["counts", "chains"])
+def test_driver_processes_two_records_under_one_lock(new_ioc, new_monitor, level):
+    """They are in one lock set, and no link makes the second one process. Then the same one twice."""
+    text = DRIVEN + chain("A", rtype="calc", CALC="VAL+1") + chain("B", rtype="calc", CALC="VAL+1") + db.counter("TIE", INPB="$(P)A NPP", INPC="$(P)B NPP")
+    ioc = new_ioc(text, kind="latencyIoc").start()
+    monitor = new_monitor(iocs=ioc.name).start().at_level(level, ioc)
+    true = 0
+    for second in ("B", "A"):
+        drive(ioc, "Both", 50, "A", second)
+        true += 100
+        until(lambda: ioc.get("A:1") + ioc.get("B:1") == true, 20, lambda: (ioc.get("A:1"), ioc.get("B:1")))
+        ioc.put("B.PROC", 1)
+        true += 1
+    found = settled(lambda: counts(monitor, ioc), 20, quiet=1.5)
+    got = {n: found[ioc.prefix + n].count for n in ("A", "A:0", "A:1", "B", "B:0", "B:1")}
+    assert got == {n: ioc.get(n) for n in got} and not any("atleast" in found[ioc.prefix + n].flags for n in got), got
+
+
 def test_breakpoint(new_ioc, monitor, new_monitor):
     """With a breakpoint another thread processes the chain, and releases the lock in the middle of it."""
     ioc = new_ioc(db.READY + db.chain("B", 4)).start()

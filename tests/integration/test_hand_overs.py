@@ -65,6 +65,11 @@ DATABASE = "".join([
     'record(aSub, "$(P)PEEKS") { field(SNAM, "putInside") field(FTA, "STRING") field(INPA, ["$(P)STILL.DESC"])'
     ' field(FTB, "DOUBLE") field(INPB, "7") field(INPC, "$(P)STILL NPP") }\n',
     db.record("ao", "INSIDE", FLNK="$(P)INSIDE2"), db.counter("INSIDE2"), db.counter("BEHIND"), db.record("ao", "STILL"),
+    # … to its own lock set, and to another one
+    db.counter("NEAR", FLNK="$(P)PUTS2"), db.counter("AWAY", FLNK="$(P)PUTS3"), db.record("ao", "BESIDE"), db.record("ao", "APART"),
+    *(f'record(aSub, "$(P)PUTS{n}") {{ field(SNAM, "putInside") field(FTA, "STRING") field(INPA, ["$(P){to}"])'
+      f' field(FTB, "DOUBLE") field(INPB, "7") {tie}}}\n' for n, to, tie in ((2, "BESIDE", 'field(INPC, "$(P)BESIDE NPP") '),
+                                                                          (3, "APART", ""))),
     # a record that hands itself over again and again
     'record(aSub, "$(P)AGAIN") { field(SNAM, "processOnce") field(FTA, "STRING") field(INPA, "$(P)SELF") field(SDIS, "$(P)STOP") }\n'
     'record(stringin, "$(P)SELF") { field(VAL, "$(P)AGAIN") field(PINI, "YES") }\n'
@@ -112,6 +117,24 @@ def test_writer_of_handed_over_puts(ioc, monitor):
     ioc.put("TELL.SCAN", ".5 second")
     until(lambda: written("scan 0.5 second"), 10, lambda: monitor.lines("PUT_LOG")[:2000])
     ioc.put("TELL.SCAN", "Passive")
+
+
+@pytest.mark.parametrize("scan", [False, True])
+@pytest.mark.parametrize("root, target", [("NEAR", "BESIDE"), ("AWAY", "APART")])
+def test_puts_of_a_routine(ioc, monitor, root, target, scan):
+    """They are the routine's, in the chain that the client began; not those of the client."""
+    p = ioc.prefix
+    if scan:
+        ioc.put(f"{root}.SCAN", ".5 second")
+        by = "scan 0.5 second"
+    else:
+        ioc.put(f"{root}.PROC", 1)
+        by = "put by [^@ ]+@"
+    try:
+        until(lambda: re.search(rf" {p}{target} .*\((?!CA )[^\n]*chain of {p}{root}, {by}", monitor.lines("PUT_LOG")), 10,
+              lambda: monitor.lines("PUT_LOG")[:3000])
+    finally:
+        ioc.put(f"{root}.SCAN", "Passive")
 
 
 @pytest.mark.parametrize("scan", [False, True])

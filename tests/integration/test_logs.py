@@ -14,7 +14,7 @@ from tests.harness.process import Process
 from tests.harness.wait import until
 
 RECORDS = (
-    db.READY + db.record("ao", "AO", VAL="1", DRVH="0") + db.record("longout", "LO") + db.record("stringout", "STR") +
+    db.READY + db.record("ao", "AO", VAL="1", DRVH="0") + db.record("longout", "LO") + db.record("longout", "OCT") + db.record("stringout", "STR") +
     db.record("lso", "LSO", SIZV="200") + db.record("bo", "BO", ZNAM="Closed", ONAM="Open") +
     db.record("waveform", "WF", FTVL="DOUBLE", NELM="100") + db.record("waveform", "WFS", FTVL="STRING", NELM="9") + db.record("ao", "DISABLED", DISP="1") +
     db.record("ao", "SECRET", ASG="NOBODY") + db.record("ao", "X") + db.record("ao", "Y") +
@@ -111,6 +111,12 @@ def objects(path):
 def find(lines, pv, seconds=5):
     """The entries of this PV. Waits until there is one."""
     return until(lambda: [o for o in lines() if o.get("pv") == pv], seconds, lambda: f"{pv}: {lines()[-3:]}")
+
+
+def test_octal_text(ioc, monitor, files):
+    """The text 010 is 8 or 10 for an integer, by the IOC's dbConvertBase. So it is not shown as a number."""
+    assert ioc.run("caput", "-c", ioc.prefix + "OCT", "010").returncode == 0
+    assert find(lambda: objects(files / "puts.json"), ioc.prefix + "OCT")[-1]["value"] == "010"
 
 
 @pytest.mark.parametrize("record, values, expected", [

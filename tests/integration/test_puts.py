@@ -249,6 +249,13 @@ def test_array_that_the_kernel_part_does_not_know(new_ioc, monitor):
     assert "before" in newest(monitor, ioc.prefix + "AO.DESC", "after").split(" -> ")[0]
 
 
+def test_attribute(ioc, monitor):
+    """A put to an attribute of a record type has its name, so that rules find it."""
+    pv = ioc.prefix + "AO.VERS"
+    ca.raw_put(ioc, pv, 1, True)
+    newest(monitor, pv, " -> ")
+
+
 def test_text_in_a_char_array(ioc, monitor):
     pv = ioc.prefix + "WFC"
     ca.put(pv, "a long text in a waveform of characters")

@@ -82,7 +82,8 @@ static void testClients(void)
     ev.who = fakeCaClient(2000, "anna", "office1");
     ev.root = fakeAddress(FAKE_CALC);
     findWriter(&ev, NULL);
-    testOk(isSo("anna@office1", "CA 10.0.0.1:2000"), "a put in another record's chain has that chain's client");
+    testOk(isSo("anna@office1", "chain of A:CALC, put by anna@office1"),
+           "a put in another record's chain is that of a routine, and the client has caused it");
 }
 
 /* A PVA client is recognised by the port of its server. */

@@ -32,7 +32,7 @@ static void begin(int standStill)
     for (unsigned i = 0; i < RECORDS; i++)
         rec[i].rtype = i == aiRecord ? 0 : i == quiet0 ? 2 : 1;
     state[fair1].trapped = 7; /* from before */
-    ebpfMonTypeTrialSetTypes(&cat);
+    ebpfMonTypeTrialSetTypes(&cat, NULL);
     ebpfMonTypeTrialFree(trial);
     trial = ebpfMonTypeTrialNew(&cat, audits);
     if (!trial)
@@ -160,6 +160,80 @@ static void testChecks(void)
     testOk1(type[1].stamps == EBPFMON_STAMPS_SEEN);
 }
 
+/* The first record has device support that is not of Base, of two that its type has. */
+static void beginDevices(ebpfMonDevSup dev[2])
+{
+    begin(1);
+    memset(dev, 0, 2 * sizeof(*dev));
+    strcpy(dev[0].name, "Soft Channel");
+    strcpy(dev[1].name, "driver");
+    dev[1].stamps = EBPFMON_STAMPS_UNKNOWN;
+    type[0].dev = dev;
+    type[0].devs = 2;
+    rec[aiRecord].dev = 2;
+    rec[aiRecord].flags = 0;
+    ebpfMonTypeTrialFree(trial);
+    trial = ebpfMonTypeTrialNew(&cat, audits);
+    ebpfMonTypeTrialBegin(trial, &target, 1);
+}
+
+static void testDevices(void)
+{
+    ebpfMonDevSup dev[2];
+
+    testDiag("device support that is not of Base");
+    beginDevices(dev);
+    process(aiRecord, EBPFMON_TRIAL_ENOUGH, 0);
+    testOk(look(1) == ebpfMonTrialLinks && dev[1].stamps == EBPFMON_STAMPS_SEEN &&
+               type[0].stamps == EBPFMON_STAMPS_BASE && type[1].stamps == EBPFMON_STAMPS_UNKNOWN,
+           "enough processings are a verdict on the device support alone");
+    process(aiRecord, 4, 1);
+    look(1);
+    ebpfMonAuditsReset(audits);
+    look(1);
+    testOk1(dev[1].stamps == EBPFMON_STAMPS_NOT);
+    beginDevices(dev);
+    process(aiRecord, EBPFMON_TRIAL_ENOUGH, 0);
+    state[aiRecord].strange++;
+    testOk(look(1) == ebpfMonTrialLinks && dev[1].stamps == EBPFMON_STAMPS_NOT,
+           "one time stamp without a completion is a verdict, too");
+    beginDevices(dev);
+    rec[aiRecord].flags = EBPFMON_REC_TSE;
+    process(aiRecord, EBPFMON_TRIAL_ENOUGH, EBPFMON_TRIAL_ENOUGH);
+    look(1);
+    testOk(look(1) == ebpfMonTrialNothing && dev[1].stamps == EBPFMON_STAMPS_UNKNOWN, "a record with TSE says nothing");
+    rec[aiRecord].dev = 0;
+    type[0].dev = NULL;
+    type[0].devs = 0;
+}
+
+static void testUnlocked(void)
+{
+    uint32_t to[2] = { aiRecord, 0 };
+    uint8_t *behind;
+
+    testDiag("a type that completes without its lock set");
+    rec[fair0].to = to;
+    rec[fair0].toCount = 1;
+    begin(1);
+    behind = ebpfMonTypeTrialFindBehind(&cat);
+    testOk(behind && behind[aiRecord] && !behind[fair1], "what an unknown type makes process is counted by the trap");
+    free(behind);
+    testOk1(ebpfMonTypeTrialAgrees(trial, &target, aiRecord));
+    process(fair0, 3, 0);
+    state[fair0].unlocked = 1;
+    testOk(look(1) == ebpfMonTrialLinks && type[1].stamps == EBPFMON_STAMPS_UNLOCKED, "it was seen");
+    process(fair0, 40, 0);
+    testOk(look(1) == ebpfMonTrialNothing && type[1].stamps == EBPFMON_STAMPS_UNLOCKED, "… and stays so");
+    type[1].stamps = EBPFMON_STAMPS_SEEN;
+    type[2].stamps = EBPFMON_STAMPS_SEEN;
+    behind = ebpfMonTypeTrialFindBehind(&cat);
+    testOk1(behind && !behind[aiRecord]);
+    free(behind);
+    rec[fair0].to = NULL;
+    rec[fair0].toCount = 0;
+}
+
 MAIN(testTypeTrial)
 {
     testPlan(0);
@@ -168,6 +242,8 @@ MAIN(testTypeTrial)
     testVerdicts();
     testBeginsLate();
     testChecks();
+    testDevices();
+    testUnlocked();
     ebpfMonTypeTrialFree(trial);
     ebpfMonTypeTrialFree(NULL);
     ebpfMonAuditsFree(audits);

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Counts of the records of modules, level by level: what the monitor counts, and what a preloaded library counts in the IOC
+(countCalls.c). tools/modules.sh builds the IOC and runs this.
+
+One processing is one completion: one call of recGblFwdLink for the record.
+
+Two IOCs are watched. The one with all modules is watched by chains. The other one has records of Base only, some of them with
+device support of asyn, so its passes can be watched.
+"""
+import mmap
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.harness import loopback, netns
+
+netns.enter_new()
+loopback.use()  # before a client library is imported
+
+from tests.harness import ca, db, paths, tables  # noqa: E402
+from tests.harness.ioc import Ioc  # noqa: E402
+from tests.harness.monitor import Monitor  # noqa: E402
+from tests.harness.wait import settled, until  # noqa: E402
+
+SECONDS = float(os.environ.get("EBPFMON_MODULES_SECONDS", "12"))  # of each level
+ELEMENT = 80  # bytes, as in countCalls.c
+LEVELS = {  # name: level, FILTER_TIMED
+    "counts": ("counts", 5), "chains": ("chains", 100), "turns": ("chains", 20), "trace": ("trace", 5),
+}
+MODULES = {"CALC": "calc", "SSCAN": "sscan", "BUSY": "busy", "ASYN": "asyn", "PASS": "asyn, passes"}
+
+
+def pair(name, rtype, **fields):
+    """A record of this type, and a record that it makes process."""
+    return db.record(rtype, name, FLNK=f"$(P){name}:F", **fields) + db.counter(f"{name}:F")
+
+
+def modules():
+    text = db.READY + db.counter("CALC:TICK", SCAN=".1 second", FLNK="$(P)CALC:FAN")
+    text += db.record("fanout", "CALC:FAN", LNK1="$(P)CALC:SW1", LNK2="$(P)CALC:SC1")
+    text += pair("CALC:SW1", "swait", INAN="$(P)CALC:TICK", CALC="A+1", OUTN="$(P)CALC:T1.PROC", OOPT="Every Time")
+    text += pair("CALC:SW2", "swait", SCAN=".1 second", CALC="VAL+1", OUTN="$(P)CALC:T2.VAL", OOPT="Every Time")
+    text += pair("CALC:SW3", "swait", SCAN=".2 second", CALC="VAL+1", OUTN="$(P)CALC:T3.PROC", ODLY="0.05", OOPT="Every Time")
+    text += pair("CALC:SW4", "swait", SCAN="I/O Intr", CALC="A", INAN="$(P)CALC:TICK", INAP="Yes", OUTN="$(P)CALC:T4.VAL", OOPT="Every Time")
+    text += pair("CALC:SC1", "scalcout", CALC="A+1", INPA="$(P)CALC:TICK NPP", OUT="$(P)CALC:T5.VAL PP", OOPT="Every Time")
+    text += pair("CALC:SC2", "scalcout", SCAN=".1 second", CALC="VAL+1", OUT="$(P)CALC:T6 CA", WAIT="Wait", OOPT="Every Time", ODLY="0.03")
+    text += pair("CALC:SQ", "sseq", SCAN=".5 second", DLY1=".02", DO1="1", LNK1="$(P)CALC:T7.VAL CA", WAIT1="Wait", DO2="1", LNK2="$(P)CALC:T8 PP")
+    text += pair("CALC:TR", "transform", SCAN=".1 second", CLCA="A+1", OUTA="$(P)CALC:T9 PP")
+    text += pair("CALC:AC", "acalcout", SCAN=".1 second", NELM="1000", CALC="AA+1", OUT="$(P)CALC:TA PP", OOPT="Every Time")
+    text += "".join(pair(f"CALC:T{i}", "ao") for i in "12345") + "".join(db.record("ao", f"CALC:T{i}") for i in "6789")
+    text += db.record("waveform", "CALC:TA", FTVL="DOUBLE", NELM="1000")
+    text += db.record("ao", "SSCAN:POS") + pair("SSCAN:DET", "calc", CALC="VAL+1")
+    text += pair("SSCAN:SCAN", "sscan", NPTS="10", MPTS="100", P1PV="$(P)SSCAN:POS.VAL", P1SP="0", P1EP="9", P1SM="LINEAR", D01PV="$(P)SSCAN:DET.VAL",
+                 T1PV="$(P)SSCAN:DET.PROC", PDLY="0.01")
+    text += db.record("bo", "SSCAN:GO", SCAN="1 second", VAL="1", OMSL="closed_loop", DOL="1", OUT="$(P)SSCAN:SCAN.EXSC CA")
+    text += db.record("calc", "BUSY:TOGGLE", SCAN=".5 second", CALC="!VAL")
+    text += pair("BUSY:BUSY", "busy", SCAN=".2 second", OMSL="closed_loop", DOL="$(P)BUSY:TOGGLE NPP")
+    return text
+
+
+def passes():
+    text = db.READY + "".join(db.counter(f"PASS:C{i}", SCAN=".1 second", FLNK=f"$(P)PASS:D{i}") + db.counter(f"PASS:D{i}") for i in range(20))
+    text += db.record("bo", "PASS:Run", DTYP="asynInt32", OUT="@asyn(APD,0,1)SCOPE_RUN")
+    text += db.record("ao", "PASS:UpdateTime", DTYP="asynFloat64", OUT="@asyn(APD,0,1)SCOPE_UPDATE_TIME")
+    return text + pair("PASS:AI", "ai", DTYP="asynFloat64", INP="@asyn(APD,0,1)SCOPE_MEAN_VALUE", SCAN="I/O Intr")
+
+
+class Watched:
+    def __init__(self, cache, tmp, name, text, arrays):
+        self.calls = tmp / f"{name}.calls"
+        self.ioc = Ioc(tmp, kind="streamIoc", program=cache / "modulesIoc", wrap=(), environ={
+            "LD_PRELOAD": str(cache / "countCalls.so"), "COUNT_CALLS": str(self.calls)})
+        (tmp / f"{name}.db").write_text(text)
+        include = ["asyn", "calc", "sscan", "busy"] if arrays else ["asyn"]
+        names = {"asyn": "asyn.dbd", "calc": "calcSupport.dbd", "sscan": "sscanSupport.dbd", "busy": "busySupport.dbd"}
+        dbd = ["base.dbd", *(names[m] for m in include)]
+        lines = [f'dbLoadDatabase("{d}", "{":".join([str(paths.BASE_BIN.parents[1] / "dbd"), *(str(cache / m / "dbd") for m in names)])}")' for d in dbd]
+        driver = cache / "asyn" / "testAsynPortDriverApp"
+        lines += [f'dbLoadDatabase("{driver / "src" / "testAsynPortDriverInclude.dbd"}")', "registerAll", 'testAsynPortDriverConfigure("APD", 1000)']
+        lines += [f'dbLoadRecords("{tmp / name}.db", "P={self.ioc.prefix}")']
+        asyn = f'P={self.ioc.prefix}{"ASYN" if arrays else "PASS"}:,R=,PORT=APD,ADDR=0,TIMEOUT=1,NPOINTS=1000'
+        lines += [f'dbLoadRecords("{driver / "Db" / "testAsynPortDriver.db"}", "{asyn}")'] if arrays else []
+        (tmp / f"{name}.cmd").write_text("\n".join([*lines, "iocInit"]) + "\n")
+        self.ioc.files = [str(tmp / f"{name}.cmd")]
+        self.ioc.start()
+        self.arrays = arrays
+
+    def true(self):
+        """Completions by record."""
+        with self.calls.open("rb") as f, mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ) as m:
+            found = {}
+            for at in range(0, len(m), ELEMENT):
+                if m[at + 64:at + 72] != bytes(8):
+                    found[m[at:at + 64].split(b"\0")[0].decode()] = int.from_bytes(m[at + 72:at + 80], sys.byteorder)
+            return found
+
+    def drive(self, on):
+        part = "ASYN" if self.arrays else "PASS"
+        if on:
+            self.ioc.put(part + ":UpdateTime", 0.01)  # 100 Hz
+        self.ioc.put(part + ":Run", int(on))
+
+    def rest(self, monitor):
+        """Both counts, when nothing processes."""
+        self.drive(False)
+        self.ioc.process.send("iocPause")
+        return settled(lambda: (self.true(), monitor.records(self.ioc.name)), 60, quiet=2.0)
+
+    def go(self):
+        self.ioc.process.send("iocRun")
+        self.drive(True)
+
+
+def judge(watched, before, after):
+    """By module: records, processings, and texts of those that are low and marked, and of those that are wrong."""
+    found = {}
+    for name, counted in after[1].items():
+        true = after[0].get(name, 0) - before[0].get(name, 0)
+        got = counted.count - before[1][name].count
+        short = name.removeprefix(watched.ioc.prefix)
+        m = found.setdefault(MODULES.get(short.split(":")[0], ""), {"records": 0, "processings": 0, "marked": [], "wrong": []})
+        if not true and not got:
+            continue
+        m["records"] += 1
+        m["processings"] += true
+        if got != true:
+            marked = "atleast" in counted.flags and got < true
+            m["marked" if marked else "wrong"].append(f"{short} {got} of {true}")
+    found.pop("", None)
+    return found
+
+
+def try_level(monitor, all_watched, name):
+    level, timed = LEVELS[name]
+    monitor.set_filter(TIMED=timed, LEVEL=level)
+    for w in all_watched:
+        monitor.wait_ioc(w.ioc, level=level)
+    before = [w.rest(monitor) for w in all_watched]
+    for w in all_watched:
+        w.go()
+    time.sleep(SECONDS)  # as much as is to be counted
+    rows = {}
+    for w, b in zip(all_watched, before):
+        rows.update(judge(w, b, w.rest(monitor)))
+        w.go()
+    return rows
+
+
+def describe(m):
+    text = f'{m["processings"]:,} of {m["records"]} records'
+    text += f'; low and marked: {len(m["marked"])}' if m["marked"] else ""
+    return text + (f'; **wrong: {", ".join(m["wrong"][:4])}**' if m["wrong"] else "")
+
+
+def main(cache, levels):
+    commits = {m: subprocess.run(["git", "-C", cache / m, "log", "-1", "--format=%h"], capture_output=True, text=True, check=True).stdout.strip()
+               for m in ("asyn", "calc", "sscan", "busy")}
+    with tempfile.TemporaryDirectory() as folder:
+        tmp = Path(folder)
+        iocs = [Watched(cache, tmp, "modules", modules(), True), Watched(cache, tmp, "passes", passes(), False)]
+        monitor = Monitor(tmp).start()
+        try:
+            rows = {}
+            for level in levels:
+                for module, m in try_level(monitor, iocs, level).items():
+                    rows.setdefault(module, {})[level] = describe(m)
+                    print(f"{level:8} {module:14} {describe(m)}", m["marked"][:9], flush=True)
+        finally:
+            monitor.stop()
+            for w in iocs:
+                w.ioc.discard()
+    for module, row in rows.items():
+        row["commit"] = commits[module.split(",")[0]]
+        row["date"] = tables.today()
+    tables.record("modules", rows)
+    tables.write()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2:] or list(LEVELS))

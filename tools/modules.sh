@@ -1,0 +1,52 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Records of the modules that every site has: their counts, compared with what a preloaded library counts in the IOC.
+#
+#   tools/modules.sh [LEVEL...]     counts chains turns trace (all of them)
+#
+# It fetches calc, sscan, busy and asyn from $EBPFMON_GITHUB (https://github.com) into the cache, builds them with
+# this machine's EPICS Base and an IOC with all of them, and writes tests/results/modules.json and the table of
+# documentation/develop/tried.md. Some minutes. Run make first; as root.
+set -eu
+case ${1-} in -*) sed -n '3,11s/^# \{0,1\}//p' "$0"; exit 2;; esac
+top=$(cd "$(dirname "$0")/.." && pwd)
+EPICS_BASE=$("$top/tools/epicsBase.sh")
+export EPICS_BASE
+python=$("$top/tools/venv.sh")
+cache="${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}/modules"
+github=${EBPFMON_GITHUB:-https://github.com}
+mkdir -p "$cache"
+
+# build NAME "RELEASE LINES" FOLDER...
+build() {
+    name=$1
+    [ -d "$cache/$name" ] || git clone -q --depth 1 "$github/epics-modules/$name" "$cache/$name"
+    [ -e "$cache/$name/built" ] && return
+    echo "building $name"
+    printf 'EPICS_BASE=%s\n%b' "$EPICS_BASE" "$2" >"$cache/$name/configure/RELEASE"
+    shift 2
+    for folder; do
+        make -C "$cache/$name/$folder" >"$cache/$name.log" 2>&1 || { tail -20 "$cache/$name.log"; exit 1; }
+    done
+    touch "$cache/$name/built"
+}
+
+build sscan "" configure sscanApp
+build calc "SSCAN=$cache/sscan\n" configure calcApp
+build asyn "" configure makeSupport asyn
+build busy "ASYN=$cache/asyn\n" configure busyApp
+
+arch=$(ls "$EPICS_BASE/lib" | head -1)
+flags="-O2 -g -D_GNU_SOURCE -fPIC -w -I$EPICS_BASE/include -I$EPICS_BASE/include/os/Linux -I$EPICS_BASE/include/compiler/gcc"
+libs="-L$EPICS_BASE/lib/$arch -Wl,-rpath,$EPICS_BASE/lib/$arch -Wl,--no-as-needed"
+for module in calc sscan busy asyn; do
+    flags="$flags -I$cache/$module/include"
+    libs="$libs -L$cache/$module/lib/$arch -Wl,-rpath,$cache/$module/lib/$arch"
+done
+driver="$cache/asyn/testAsynPortDriverApp/src"
+# shellcheck disable=SC2086 # words
+g++ $flags -I"$driver" -rdynamic -o "$cache/modulesIoc" "$top/tests/modules/modulesMain.cpp" "$driver"/testAsynPortDriver.cpp \
+    $libs -lcalc -lsscan -lbusy -lasyn -lqsrv -lpvAccessIOC -lpvAccess -lpvData -ldbRecStd -ldbCore -lca -lCom -lpthread
+gcc -O2 -fPIC -shared -o "$cache/countCalls.so" "$top/tests/modules/countCalls.c" -ldl -lpthread
+cd "$top"
+exec "$python" -m tests.modules.run "$cache" "$@"
