@@ -89,7 +89,8 @@ typedef struct ebpfMonPv {
 
 /* --- the module ------------------------------------------------------------------------------------------------ */
 
-/* Functions may be NULL. None of put, trace, event, iocs and second may wait for anything: the core's threads call them. */
+/* Functions may be NULL. None of put, trace, event, iocs and second may wait for anything: the core's threads call
+ * them. */
 typedef struct {
     const char *name;      /* for reports and messages */
     void *arg;             /* the first argument of each function */

@@ -283,15 +283,15 @@ static ebpfMonCalls *readCalls(const char *source)
 #define BEGIN(name) ".globl " name "\n.type " name ", @function\n" name ":\n.cfi_startproc\n"
 #define END(name) ".cfi_endproc\n.size " name ", .-" name "\n.p2align 4\n"
 #define FUNCTION(name, body) BEGIN(name) body END(name)
-#define CALLS_OWN FUNCTION("dbProcess", "xor %eax, %eax\nret\n")
+#define SELF FUNCTION("dbProcess", "xor %eax, %eax\nret\n")
 /* A loop of chains as that of dbScan.c; %s is its end. */
-#define SCAN_LIST(end) ".text\n" CALLS_OWN FUNCTION("scanList", \
+#define SCAN_LIST(end) ".text\n" SELF FUNCTION("scanList", \
     "push %rbx\n.cfi_adjust_cfa_offset 8\nmov %rdi, %rbx\n" \
     "1: call epicsMutexLock@PLT\n" \
     "mov %rbx, %rdi\ncall dbScanLock@PLT\nmov %rbx, %rdi\ncall dbProcess@PLT\nmov %rbx, %rdi\ncall dbScanUnlock@PLT\n" \
     "test %rbx, %rbx\nje 2f\ncall epicsMutexUnlock@PLT\njmp 1b\n" \
     "2:\n" end) FUNCTION("behind", "nop\nret\n")
-#define CALLS_TAIL "pop %rbx\n.cfi_adjust_cfa_offset -8\njmp epicsMutexUnlock@PLT\n"
+#define LAST "pop %rbx\n.cfi_adjust_cfa_offset -8\njmp epicsMutexUnlock@PLT\n"
 #define LEAVE "pop %rbx\n.cfi_adjust_cfa_offset -8\n"
 
 static unsigned countEnds(const ebpfMonCalls *calls)
@@ -319,25 +319,25 @@ static void testEnd(const char *what, const char *source, unsigned ends, int oth
 
 static void testEnds(void)
 {
-    testEnd("a jump to epicsMutexUnlock", SCAN_LIST(CALLS_TAIL), 1, 0);
-    testEnd("two of them", SCAN_LIST("test %eax, %eax\nje 3f\n" CALLS_TAIL "3: .cfi_adjust_cfa_offset 8\n" CALLS_TAIL), 2, 0);
+    testEnd("a jump to epicsMutexUnlock", SCAN_LIST(LAST), 1, 0);
+    testEnd("two of them", SCAN_LIST("test %eax, %eax\nje 3f\n" LAST "3: .cfi_adjust_cfa_offset 8\n" LAST), 2, 0);
     testEnd("a jump, and a return",
-            SCAN_LIST("test %eax, %eax\nje 3f\n" CALLS_TAIL "3: .cfi_adjust_cfa_offset 8\n" LEAVE "ret\n"), 1, 1);
+            SCAN_LIST("test %eax, %eax\nje 3f\n" LAST "3: .cfi_adjust_cfa_offset 8\n" LEAVE "ret\n"), 1, 1);
     testEnd("a return that says repz",
-            SCAN_LIST("test %eax, %eax\nje 3f\n" CALLS_TAIL "3: .cfi_adjust_cfa_offset 8\n" LEAVE "repz ret\n"), 1, 1);
+            SCAN_LIST("test %eax, %eax\nje 3f\n" LAST "3: .cfi_adjust_cfa_offset 8\n" LEAVE "repz ret\n"), 1, 1);
     testEnd("a call and a return", SCAN_LIST("call epicsMutexUnlock@PLT\n" LEAVE "ret\n"), 0, 1);
     testEnd("a jump elsewhere",
-            SCAN_LIST("test %eax, %eax\nje 3f\n" CALLS_TAIL "3: .cfi_adjust_cfa_offset 8\n" LEAVE "jmp errlogPrintf@PLT\n"),
+            SCAN_LIST("test %eax, %eax\nje 3f\n" LAST "3: .cfi_adjust_cfa_offset 8\n" LEAVE "jmp errlogPrintf@PLT\n"),
             1, 1);
     testEnd("a jump by a pointer",
-            SCAN_LIST("test %eax, %eax\nje 3f\n" CALLS_TAIL "3: .cfi_adjust_cfa_offset 8\n" LEAVE "jmp *%rax\n"), 1, 1);
-    testEnd("a branch out of it", SCAN_LIST("test %eax, %eax\njne elsewhere\n" CALLS_TAIL) ".skip 300\n"
+            SCAN_LIST("test %eax, %eax\nje 3f\n" LAST "3: .cfi_adjust_cfa_offset 8\n" LEAVE "jmp *%rax\n"), 1, 1);
+    testEnd("a branch out of it", SCAN_LIST("test %eax, %eax\njne elsewhere\n" LAST) ".skip 300\n"
             FUNCTION("elsewhere", "nop\nret\n"), 1, 1);
-    testEnd("a short branch out of it", SCAN_LIST("test %eax, %eax\njne behind\n" CALLS_TAIL), 1, 1);
+    testEnd("a short branch out of it", SCAN_LIST("test %eax, %eax\njne behind\n" LAST), 1, 1);
     testEnd("a short jump out of it",
-            SCAN_LIST("test %eax, %eax\nje 3f\n" CALLS_TAIL "3: .cfi_adjust_cfa_offset 8\n" LEAVE "jmp behind\n"), 1, 1);
+            SCAN_LIST("test %eax, %eax\nje 3f\n" LAST "3: .cfi_adjust_cfa_offset 8\n" LEAVE "jmp behind\n"), 1, 1);
     testEnd("a call that does not return",
-            SCAN_LIST("test %eax, %eax\nje 3f\n" CALLS_TAIL "3: .cfi_adjust_cfa_offset 8\ncall cantProceed@PLT\n"), 1, 0);
+            SCAN_LIST("test %eax, %eax\nje 3f\n" LAST "3: .cfi_adjust_cfa_offset 8\ncall cantProceed@PLT\n"), 1, 0);
 }
 
 /* The instructions behind the call of dbScanLock in a function that processes, and the offset of the place that must
@@ -348,7 +348,7 @@ static void testPlaceBehind(const char *what, const char *after, int bytes)
     ebpfMonCalls *calls;
     uint64_t lock = 0, behind = 0;
 
-    snprintf(source, sizeof(source), "%s%s%s", ".text\n" CALLS_OWN BEGIN("another") "push %rbx\n.cfi_adjust_cfa_offset 8\n"
+    snprintf(source, sizeof(source), "%s%s%s", ".text\n" SELF BEGIN("another") "push %rbx\n.cfi_adjust_cfa_offset 8\n"
              "call dbScanLock@PLT\n", after, "call dbProcess@PLT\ncall dbScanUnlock@PLT\npop %rbx\n"
              ".cfi_adjust_cfa_offset -8\nret\n" END("another"));
     calls = readCalls(source);
@@ -377,7 +377,7 @@ static void testBehind(void)
 
 static void testTailCall(void)
 {
-    ebpfMonCalls *calls = readCalls(".text\n" CALLS_OWN FUNCTION("another", "call dbProcess@PLT\njmp dbScanLock@PLT\n"));
+    ebpfMonCalls *calls = readCalls(".text\n" SELF FUNCTION("another", "call dbProcess@PLT\njmp dbScanLock@PLT\n"));
 
     if (!calls) {
         testSkip(1, "no assembler for x86-64");
@@ -390,7 +390,7 @@ static void testTailCall(void)
 static void testCallers(void)
 {
     ebpfMonCalls *calls = readCalls(
-        SCAN_LIST(CALLS_TAIL) FUNCTION("dbGetField", "call dbScanLock@PLT\nnop\ncall dbScanUnlock@PLT\nret\n")
+        SCAN_LIST(LAST) FUNCTION("dbGetField", "call dbScanLock@PLT\nnop\ncall dbScanUnlock@PLT\nret\n")
             FUNCTION("dbPutField", "call dbScanLock@PLT\nnop\ncall dbScanUnlock@PLT\nret\n")
             FUNCTION("another", "call dbScanLock@PLT\nnop\ncall dbScanUnlock@PLT\nret\n"));
     unsigned n[ebpfMonCallerScanList + 1] = { 0 };
@@ -411,7 +411,7 @@ static void testCallers(void)
 
 static void testTwoLocks(void)
 {
-    ebpfMonCalls *calls = readCalls(".text\n" CALLS_OWN FUNCTION("dbPutField",
+    ebpfMonCalls *calls = readCalls(".text\n" SELF FUNCTION("dbPutField",
         "call dbScanLock@PLT\nnop\ncall dbScanLock@PLT\nnop\ncall dbScanUnlock@PLT\nret\n"));
 
     if (!calls) {
