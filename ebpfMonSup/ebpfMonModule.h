@@ -52,6 +52,7 @@ typedef struct {
 typedef struct {
     struct ebpfMonTargets *targets;      /* watch/target.h */
     const struct ebpfMonCosts *costs;    /* probe/calibrate.h */
+    struct ebpfMonPacketServers *packetServers; /* model/packetServers.h */
 } ebpfMonModuleCore;
 
 /* --- values ---------------------------------------------------------------------------------------------------- */
@@ -88,7 +89,8 @@ typedef struct ebpfMonPv {
 
 /* --- the module ------------------------------------------------------------------------------------------------ */
 
-/* Functions may be NULL. None of put, trace, event and second may wait for anything: the core's threads call them. */
+/* Functions may be NULL. None of put, trace, event, iocs and second may wait for anything: the core's threads call
+ * them. */
 typedef struct {
     const char *name;      /* for reports and messages */
     void *arg;             /* the first argument of each function */
@@ -106,6 +108,9 @@ typedef struct {
     void (*trace)(void *arg, const ebpfMonModuleTrace *trace);
     /* An IOC started, ended or restarted, a thread hangs or goes on: a line of IOC_EVENTS. Publishing thread. */
     void (*event)(void *arg, const epicsTimeStamp *time, const char *text);
+    /* IOCs started or ended, have other records, or are watched in another way; or servers that are no IOCs of EPICS
+     * Base came or went. A thread of the core, perhaps under its locks: wake a thread of your own. */
+    void (*iocs)(void *arg);
     /* Each second, less often in a silence. Publishing thread, without a lock. */
     void (*second)(void *arg);
     /* Prints what the module does, to stdout (ebpfMonReport, dbior). Any thread. */

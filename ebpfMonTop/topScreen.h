@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The terminal: draws pages with ncurses, reads keys, and has the loop that waits for keys and values. */
-#ifndef TOPSCREEN_H
-#define TOPSCREEN_H
+#ifndef EBPFMON_TOPSCREEN_H
+#define EBPFMON_TOPSCREEN_H
 
 #include "topPage.h"
 

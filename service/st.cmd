@@ -14,6 +14,7 @@ asSetFilename "$(EBPFMON_ETC)/ebpfMon.acf"
 dbLoadRecords "$(EBPFMON_DATA)/db/ebpfMon.db", "P=$(EBPFMON_P)$(EBPFMON_MACROS=)"
 dbLoadRecords "$(EBPFMON_DATA)/db/ebpfMonDevice.db", "P=$(EBPFMON_P)$(EBPFMON_MACROS=)"
 dbLoadRecords "$(EBPFMON_DATA)/db/ebpfMonHistory.db", "P=$(EBPFMON_P)$(EBPFMON_MACROS=)"
+dbLoadRecords "$(EBPFMON_DATA)/db/ebpfMonInventory.db", "P=$(EBPFMON_P)$(EBPFMON_MACROS=)"
 
 < "$(EBPFMON_ETC)/site.cmd"
 

@@ -305,63 +305,9 @@ static long addStacks(void *arg, ebpfMonTextReport *report, const char *name)
 /* Used while there is no monitor: every function fails, and says so if it has a text. */
 static const ebpfMonQueryOps queryOpsAbsent = { NULL, refuseLoad, refuseRun, addList, addResult, addStacks };
 
-/* --- inventories --- */
-
-static ebpfMonOpStatus setRecSync(void *arg, const ebpfMonRecSyncConf *conf)
-{
-    (void)arg;
-    (void)conf;
-    return ebpfMonOpAbsent;
-}
-
-static ebpfMonOpStatus refuseKeep(void *arg, const ebpfMonInventoryConf *conf)
-{
-    (void)arg;
-    (void)conf;
-    return ebpfMonOpAbsent;
-}
-
-static ebpfMonOpStatus addKept(void *arg, ebpfMonTextReport *report)
-{
-    (void)arg;
-    (void)report;
-    return ebpfMonOpAbsent;
-}
-
-static ebpfMonOpStatus writeFile(void *arg, ebpfMonTextReport *report, const char *path, const char *iocPattern,
-                                 char *why, size_t size)
-{
-    (void)arg;
-    (void)report;
-    (void)path;
-    (void)iocPattern;
-    (void)why;
-    (void)size;
-    return ebpfMonOpAbsent;
-}
-
-static ebpfMonOpStatus compareFiles(void *arg, ebpfMonTextReport *report, const char *before, const char *after,
-                                    const char *iocPattern, char *why, size_t size)
-{
-    (void)arg;
-    (void)report;
-    (void)before;
-    (void)after;
-    (void)iocPattern;
-    (void)why;
-    (void)size;
-    return ebpfMonOpAbsent;
-}
-
-/* Used while there is no monitor: every function fails, and says so if it has a text. */
-static const ebpfMonInventoryOps inventoryOpsAbsent = {NULL, setRecSync, refuseKeep, addKept, writeFile, compareFiles};
-
 /* --- all tables --- */
 
-static const ebpfMonOps absentOps = {
-    &monitorOpsAbsent, &logOpsAbsent, &queryOpsAbsent,
-    &inventoryOpsAbsent, NULL, NULL
-};
+static const ebpfMonOps absentOps = { &monitorOpsAbsent, &logOpsAbsent, &queryOpsAbsent, NULL, NULL };
 
 /* One per process, because Base calls us without a context. Written once, at the registration; any thread reads it. */
 static EpicsAtomicPtrT currentOps = (EpicsAtomicPtrT)&absentOps;

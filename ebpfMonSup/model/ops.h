@@ -151,65 +151,12 @@ typedef struct {
     long (*addStacks)(void *arg, ebpfMonTextReport *report, const char *name);
 } ebpfMonQueryOps;
 
-/* --- RecSync ---
- *
- * How the inventory is announced: the shell sets it, and the monitor does it.
- */
-
-typedef enum {
-    ebpfMonRecSyncNoOthers,
-    ebpfMonRecSyncServers, /* their environment and ports */
-    ebpfMonRecSyncPvs      /* and the PVs that packets have shown */
-} ebpfMonRecSyncOthers;
-
-typedef struct {
-    int      isOn;
-    ebpfMonRecSyncOthers others; /* what is announced of servers that are not EPICS Base */
-    unsigned port;           /* UDP port for the announcements of servers */
-    char     variables[512]; /* names of more environment variables that are sent, with blanks between them */
-} ebpfMonRecSyncConf;
-
-/* --- kept inventories ---
- *
- * How the inventory is kept in a file: the shell sets it, and the monitor does it.
- */
-
-typedef struct {
-    char     file[256];  /* empty: no file is kept */
-    unsigned seconds;    /* s; the shortest time between two writes */
-    unsigned keep;       /* number of older files that stay; FILE.1 is the newest of them */
-} ebpfMonInventoryConf;
-
-/* --- inventories ---
- *
- * The functions that the shell calls for inventories: one of the tables of ops.h.
- */
-
-typedef struct {
-    void *arg; /* the first argument of each function */
-    /* Announces the inventory of the IOCs to RecSync servers, or no more. If the monitor does not run yet, it does so
-     * from its start on. */
-    ebpfMonOpStatus (*setRecSync)(void *arg, const ebpfMonRecSyncConf *conf);
-    /* Keeps the inventory in a file, or no more. If the monitor does not run yet, it does so from its start on. */
-    ebpfMonOpStatus (*keep)(void *arg, const ebpfMonInventoryConf *conf);
-    /* Adds the state of the kept inventory to the report. Only while the monitor runs. */
-    ebpfMonOpStatus (*addKept)(void *arg, ebpfMonTextReport *report);
-    /* Writes the inventory of the matching IOCs to a file, and adds its contents to the report. Only while the monitor
-     * runs. */
-    ebpfMonOpStatus (*write)(void *arg, ebpfMonTextReport *report, const char *path, const char *iocPattern, char *why,
-                             size_t size);
-    /* Adds the differences of two such files to the report, those of the matching IOCs. At any time. */
-    ebpfMonOpStatus (*compare)(void *arg, ebpfMonTextReport *report, const char *before, const char *after,
-                               const char *iocPattern, char *why, size_t size);
-} ebpfMonInventoryOps;
-
 /* --- all tables --- */
 
 typedef struct {
     const ebpfMonMonitorOps   *monitor;
     const ebpfMonLogOps       *logs;
     const ebpfMonQueryOps     *queries;
-    const ebpfMonInventoryOps *inventories;
     ebpfMonQueryResults       *results; /* the results of queries */
     struct ebpfMonRules       *rules;   /* the rules that apply now (rules/rules.h) */
 } ebpfMonOps;

@@ -418,17 +418,6 @@ typedef struct {
     double   queue;          /* percent of the queue in use; the maximum of the last second */
 } ebpfMonOtlpValues;
 
-/* --- the inventory that a RecSync server has of the watched IOCs --- */
-
-#define EBPFMON_NO_RECSYNC "nothing is announced: ebpfMonRecSync begins it"
-
-typedef struct {
-    ebpfMonLogState state;
-    char     message[256];
-    unsigned iocs;           /* IOCs that the server knows with all records */
-    unsigned records;        /* records of these IOCs */
-} ebpfMonRecSyncValues;
-
 /* --- the database of uses --- */
 
 #define EBPFMON_NO_USAGE "uses are not kept: ebpfMonUsage begins it"
@@ -517,7 +506,6 @@ typedef enum {
     ebpfMonGroupSearch,
     ebpfMonGroupLog,    /* state of the logs */
     ebpfMonGroupOtlp,   /* state of OTLP */
-    ebpfMonGroupRecSync,
     ebpfMonGroupUnexpected, /* unexpected puts */
     ebpfMonGroupRules,
     ebpfMonGroupHealth,
@@ -556,7 +544,6 @@ typedef struct ebpfMonPublished {
     ebpfMonSearches         searches;
     ebpfMonLogValues        log;
     ebpfMonOtlpValues       otlp;
-    ebpfMonRecSyncValues    recSync;
     ebpfMonHealth           health;
     ebpfMonClientValues     clients;
     ebpfMonUsageValues      usage;

@@ -114,6 +114,13 @@ void ebpfMonModulesTellEvent(const epicsTimeStamp *time, const char *text)
             module[i]->event(module[i]->arg, time, text);
 }
 
+void ebpfMonModulesTellIocs(void)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (module[i]->isStarted && module[i]->iocs)
+            module[i]->iocs(module[i]->arg);
+}
+
 void ebpfMonModulesTellSecond(void)
 {
     for (unsigned i = 0; i < count; i++)

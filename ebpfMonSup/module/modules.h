@@ -18,6 +18,7 @@ int  ebpfMonModulesStop(double seconds);
 void ebpfMonModulesTellPut(const ebpfMonPut *put);
 void ebpfMonModulesTellTrace(const ebpfMonModuleTrace *trace);
 void ebpfMonModulesTellEvent(const epicsTimeStamp *time, const char *text);
+void ebpfMonModulesTellIocs(void);
 void ebpfMonModulesTellSecond(void);
 void ebpfMonModulesReport(int level);
 

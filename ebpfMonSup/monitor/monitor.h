@@ -8,7 +8,6 @@
 
 #include "common/ringReader.h"
 #include "export/export.h"
-#include "inventory/inventories.h"
 #include "model/audits.h"
 #include "model/losses.h"
 #include "model/ops.h"
@@ -37,13 +36,11 @@ typedef struct ebpfMonMonitor {
     ebpfMonRules       *rules;
     ebpfMonQueryResults *results;
     ebpfMonQueries     *queries;
-    ebpfMonInventories  inventories;
     ebpfMonExport      *exporter;
     /* The operations that records and commands call. The registrar fills them; they do not change afterwards. */
     ebpfMonOps          ops;
     ebpfMonMonitorOps   monitorOps;
     ebpfMonQueryOps     queryOps;
-    ebpfMonInventoryOps inventoryOps;
     /* The others exist while the monitor runs. */
     ebpfMonWatchRoom    watch;
     ebpfMonPutRoom      put;

@@ -11,7 +11,6 @@
 
 #include "common/serviceManager.h"
 #include "host/procNetns.h"
-#include "inventory/inventories.h"
 #include "model/published.h"
 #include "module/modules.h"
 #include "monitor/monitor.h"
@@ -68,10 +67,7 @@ static int stopReading(ebpfMonMonitor *m)
 
 static int stopWatching(ebpfMonMonitor *m)
 {
-    int left;
-
-    ebpfMonInventoriesStop(&m->inventories);
-    left = ebpfMonFollowerStop(m->watch.follower);
+    int left = ebpfMonFollowerStop(m->watch.follower);
 
     ebpfMonTracePrinterStop(m->publish.tracePrinter);
     return left;
@@ -99,7 +95,8 @@ static void stopMonitor(void *arg)
 /* Starts the threads. 0; or -1: no memory for a thread, and the caller stops those that run. */
 static int startThreads(ebpfMonMonitor *m)
 {
-    const ebpfMonModuleCore core = { .targets = m->targets, .costs = &m->watch.costs };
+    const ebpfMonModuleCore core = { .targets = m->targets, .costs = &m->watch.costs,
+                                     .packetServers = m->packetServers };
 
     if (ebpfMonFollowerStart(m->watch.follower))
         return -1;
@@ -150,7 +147,6 @@ static int startMonitor(ebpfMonMonitor *m)
         return -1;
     }
     ebpfMonQueriesBegin(m->queries, m->targets, &m->watch.costs);
-    ebpfMonInventoriesBegin(&m->inventories);
     epicsAtExit(stopMonitor, m);
     return 0;
 }
@@ -168,25 +164,14 @@ static long startOnce(void *arg)
     return ok ? 0 : -1;
 }
 
-static ebpfMonOpStatus getStatus(void *arg)
-{
-    ebpfMonMonitor *m = arg;
-
-    return ebpfMonStartStateGetStatus(m->state);
-}
-
 static void setOps(ebpfMonMonitor *m)
 {
     ebpfMonOperationsFill(m, &m->monitorOps);
     m->monitorOps.configure = configureMonitor;
     m->monitorOps.start = startOnce;
     ebpfMonQueryOperationsFill(m->queries, &m->queryOps);
-    m->inventories.getStatus = getStatus;
-    m->inventories.statusArg = m;
-    ebpfMonInventoryOperationsFill(&m->inventories, &m->inventoryOps);
     m->ops = (ebpfMonOps){
-        &m->monitorOps, ebpfMonExportGetOps(m->exporter), &m->queryOps, &m->inventoryOps, m->results,
-        m->rules};
+        &m->monitorOps, ebpfMonExportGetOps(m->exporter), &m->queryOps, m->results, m->rules};
     ebpfMonOpsSet(&m->ops);
 }
 
@@ -209,8 +194,7 @@ static void ebpfMonMonitorRegistrar(void)
     m->queries = m->results ? ebpfMonQueriesNew(m->results) : NULL;
     m->exporter = ebpfMonExportNew(m->results);
     if (!m->state || !m->audits || !m->targets || !m->requests || !m->search || !m->packetServers || !m->rules ||
-        !m->queries || !m->exporter ||
-        ebpfMonInventoriesMake(&m->inventories, m->targets, m->packetServers))
+        !m->queries || !m->exporter)
         cantProceed("ebpfMon: no memory to begin");
     configureMonitor(m, &defaults, why, sizeof(why));
     setOps(m);

@@ -15,15 +15,14 @@ static void onIocsChanged(void *arg)
 
     ebpfMonPublisherWake(m->publish.publisher);
     ebpfMonRingReaderWake(m->eventThread); /* because puts may wait for the links of an IOC */
-    ebpfMonInventoriesWake(&m->inventories);
+    ebpfMonModulesTellIocs();
 }
 
 /* A server that is not EPICS Base came or went. Packet thread. */
 static void onPacketServersChanged(void *arg)
 {
-    ebpfMonMonitor *m = arg;
-
-    ebpfMonInventoriesWake(&m->inventories);
+    (void)arg;
+    ebpfMonModulesTellIocs();
 }
 
 static void onTargetsChanged(void *arg)

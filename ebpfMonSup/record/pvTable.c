@@ -236,12 +236,6 @@ static const ebpfMonPv table[] = {
     {"OTLP_RATE", ebpfMonGroupOtlp, hostRow, ebpfMonCellDouble, HOST(otlp.rate), 1},
     {"OTLP_QUEUE_LOAD", ebpfMonGroupOtlp, hostRow, ebpfMonCellDouble, HOST(otlp.queue), 1},
 
-    /* RecSync. */
-    {"RECSYNC_STATE", ebpfMonGroupRecSync, hostRow, ebpfMonCellInt, HOST(recSync.state), 1},
-    {"RECSYNC_MSG", ebpfMonGroupRecSync, hostRow, ebpfMonCellText, HOST(recSync.message), 1},
-    {"RECSYNC_IOC_CNT", ebpfMonGroupRecSync, hostRow, ebpfMonCellUnsigned, HOST(recSync.iocs), 1},
-    {"RECSYNC_RECORD_CNT", ebpfMonGroupRecSync, hostRow, ebpfMonCellUnsigned, HOST(recSync.records), 1},
-
     /* One record: ebpfMonWatch.db. */
     {"PROC_CNT", ebpfMonGroupWatch, watchRow, ebpfMonCellCount, WATCH(procCount)},
     {"PROC_RATE", ebpfMonGroupWatch, watchRow, ebpfMonCellDouble, WATCH(procRate)},

@@ -14,6 +14,5 @@ static void ebpfMonShellRegistrar(void)
     ebpfMonOtlpShellRegister();
     ebpfMonConsoleShellRegister();
     ebpfMonQueryShellRegister();
-    ebpfMonInventoryShellRegister();
 }
 epicsExportRegistrar(ebpfMonShellRegistrar);

@@ -13,6 +13,5 @@ void ebpfMonLogShellRegister(void);     /* logs */
 void ebpfMonOtlpShellRegister(void);    /* OTLP and Zipkin */
 void ebpfMonConsoleShellRegister(void); /* a console at a socket */
 void ebpfMonQueryShellRegister(void);   /* queries */
-void ebpfMonInventoryShellRegister(void); /* inventories, RecSync */
 
 #endif

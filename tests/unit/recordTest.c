@@ -178,45 +178,6 @@ static ebpfMonOpStatus fakeTrace(void *arg, ebpfMonTextReport *report, const cha
     return judge(strcmp(recordPattern, "*") == 0 && count == 0);
 }
 
-static ebpfMonOpStatus fakeSetRecSync(void *arg, const ebpfMonRecSyncConf *conf)
-{
-    (void)arg;
-    return judge(conf->isOn && conf->port == 5049 && strcmp(conf->variables, "SECTOR") == 0);
-}
-
-static ebpfMonOpStatus fakeWriteFile(void *arg, ebpfMonTextReport *report, const char *path, const char *iocPattern,
-                                     char *why, size_t size)
-{
-    (void)arg;
-    (void)report;
-    (void)why;
-    (void)size;
-    return judge(strcmp(path, "a.json") == 0 && strcmp(iocPattern, "*") == 0);
-}
-
-static ebpfMonOpStatus fakeCompareFiles(void *arg, ebpfMonTextReport *report, const char *before, const char *after,
-                                        const char *iocPattern, char *why, size_t size)
-{
-    (void)arg;
-    (void)report;
-    (void)why;
-    (void)size;
-    return judge(strcmp(before, "a.json") == 0 && strcmp(after, "b.json") == 0 && strcmp(iocPattern, "vac*") == 0);
-}
-
-static ebpfMonOpStatus fakeKeep(void *arg, const ebpfMonInventoryConf *conf)
-{
-    (void)arg;
-    return judge(strcmp(conf->file, "/k.json") == 0 && conf->seconds == 60 && conf->keep == 10);
-}
-
-static ebpfMonOpStatus fakeAddKept(void *arg, ebpfMonTextReport *report)
-{
-    (void)arg;
-    ebpfMonTextReportAdd(report, "# kept\n");
-    return judge(1);
-}
-
 static ebpfMonOpStatus fakeAddReport(void *arg, ebpfMonTextReport *report, int level)
 {
     (void)arg;
@@ -229,10 +190,6 @@ static const ebpfMonMonitorOps fakeOps = {
     NULL, fakeConfigure, fakeStart, fakeSetFilter, fakeIsFilterApplied, fakeGetFilter, fakeSetLevel, NULL,
     fakeSetReference, fakeResetLost, fakeAcknowledgeGone, fakeAddIocs, fakeAddRecords, fakeAddChains, fakeAddUsers,
     fakeAddUsers, fakeSetUsage, fakeAddUnused, fakePublishClients, fakeTrace, fakeAddReport
-};
-
-static const ebpfMonInventoryOps fakeInventories = {
-    NULL, fakeSetRecSync, fakeKeep, fakeAddKept, fakeWriteFile, fakeCompareFiles
 };
 
 /* Reads "pv" as text until it is "value". Returns the time that this took, in s, or -1 after the deadline. */
@@ -378,7 +335,6 @@ void recordTestBegin(void)
     testRecord_registerRecordDeviceDriver(pdbbase);
     ops = *ebpfMonOpsGet(); /* of the monitor, which has just registered */
     ops.monitor = &fakeOps;
-    ops.inventories = &fakeInventories;
     ops.logs = &fakeLog;
     ebpfMonOpsSet(&ops);
     testdbReadDatabase("ebpfMon.db", PATH, "P=T:,FILTER_HOST=ho*,FILTER_FIELD=X*");

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* common/: clocks, hashes, texts, arrays that grow, threads of the monitor. */
+#include <limits.h>
+#include <sched.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sched.h>
-#include <limits.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -24,6 +23,10 @@
 #include "common/serviceManager.h"
 #include "common/text.h"
 #include "common/worker.h"
+
+/* --- Common --- */
+
+/* common/: clocks, hashes, texts, arrays that grow, threads of the monitor. */
 
 /* Two clocks with the difference OFFSET, and a thread that gets no CPU for a while between reading them. */
 #define OFFSET 1000000000000ull
@@ -310,9 +313,8 @@ static void testLazyMutex(void)
     testOk(sum == 20000, "two threads count to %d", sum);
 }
 
-MAIN(testCommon)
+static void runCommon(void)
 {
-    testPlan(38);
     testClockOffset();
     testClocks();
     testHashes();
@@ -323,5 +325,38 @@ MAIN(testCommon)
     testServiceManager();
     testNoThread();
     testLazyMutex();
+}
+
+/* --- ClockSteps --- */
+
+/* Whether the clock of the host was set back. The test does not set it: other programs need it. tests/kernels does so
+ * in an emulated machine. */
+
+#define MS 1000000ull
+
+static void runClockSteps(void)
+{
+    ebpfMonClockSteps steps;
+
+    ebpfMonClockStepsBegin(&steps);
+    testOk(steps.file >= 0, "the kernel tells if the clock was set");
+    testOk(!ebpfMonClockStepsLook(&steps) && !ebpfMonClockStepsLook(&steps), "nobody set it");
+    ebpfMonClockStepsEnd(&steps);
+    testOk(steps.file == -1, "its file is closed");
+    testOk(!ebpfMonClockStepsLook(&steps), "it works without the file, too");
+
+    steps.offset = 5000 * MS;
+    testOk(!ebpfMonClockStepsJudge(&steps, 1, 5100 * MS), "set to a later time: no stamp is repeated");
+    testOk(ebpfMonClockStepsJudge(&steps, 1, 5099 * MS), "set back by a millisecond");
+    testOk(ebpfMonClockStepsJudge(&steps, 1, 5099 * MS), "set, and as before: perhaps it went forward and back");
+    testOk(!ebpfMonClockStepsJudge(&steps, 0, 5099 * MS - MS / 2), "readings of two clocks differ a little");
+    testOk(ebpfMonClockStepsJudge(&steps, 0, 5000 * MS), "set back, without a word from the kernel");
+}
+
+MAIN(testCommon)
+{
+    testPlan(38 + 9);
+    runCommon();
+    runClockSteps();
     return testDone();
 }

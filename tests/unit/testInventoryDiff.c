@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Differences between two inventories, and texts that are no inventory. */
+/* Differences between two inventories, and texts that are no inventory; what the commands of the module refuse. */
+#include <stdio.h>
 #include <string.h>
 
+#include <epicsExport.h>
 #include <epicsUnitTest.h>
+#include <errlog.h>
+#include <iocsh.h>
 #include <testMain.h>
 
 #include "inventory/inventoryDiff.h"
+#include "inventory/recSync.h"
+#include "module/modules.h"
+
+extern REGISTRAR EPICS_EXPORT_PFUNC(ebpfMonInventoryRegistrar);
 
 #define IOC(time, pid, more) "{\"ioc\":\"vac\",\"time\":\"" time "\",\"pid\":" pid more "}\n"
 #define VARIABLES(pairs) ",\"variables\":{" pairs "}"
@@ -32,9 +40,51 @@ static void differ(const char *before, const char *after, const char *text, cons
     differMatching("*", before, after, text, what);
 }
 
+static char lastError[400]; /* the thread of errlog writes it; it is read after errlogFlush */
+
+static void noteError(void *arg, const char *message)
+{
+    (void)arg;
+    snprintf(lastError, sizeof(lastError), "%s", message);
+}
+
+/* A test that fails if the command succeeds, or prints another text. */
+static void expectError(const char *command, const char *error)
+{
+    int status = iocshCmd(command);
+
+    errlogFlush();
+    testOk(status != 0 && strstr(lastError, error), "%s: %s", command, lastError);
+}
+
+/* No monitor is in this program, so the module is not started. */
+static void testCommands(void)
+{
+    const ebpfMonPv *pv;
+
+    eltc(0);
+    errlogAddListener(noteError, NULL);
+    EPICS_EXPORT_PFUNC(ebpfMonInventoryRegistrar)();
+    expectError("ebpfMonRecSync perhaps", "ebpfMonRecSync: say on or off\n");
+    expectError("ebpfMonRecSync on 65536", "ebpfMonRecSync: the port is a number up to 65535\n");
+    expectError("ebpfMonInventory", "ebpfMonInventory: give the path");
+    expectError("ebpfMonInventoryDiff a.json", "ebpfMonInventoryDiff: give two files");
+    expectError("ebpfMonInventoryKeep /k.json 60 abc", "ebpfMonInventoryKeep: keep is the number of older files");
+    expectError("ebpfMonInventoryKeep /k.json 60 10x", "ebpfMonInventoryKeep: keep is the number of older files");
+    expectError("ebpfMonInventoryKeep /k.json 60 -1", "ebpfMonInventoryKeep: keep is the number of older files");
+    expectError("ebpfMonInventoryKeep /k.json 60 1001", "ebpfMonInventoryKeep: keep is the number of older files");
+    expectError("ebpfMonInventory /a.json", "ebpfMonInventory: ebpfMon does not run");
+    expectError("ebpfMonInventoryKeep", "ebpfMonInventoryKeep: ebpfMon does not run");
+    testOk1(iocshCmd("ebpfMonInventoryKeep /k.json 60 \"\"") == 0 && iocshCmd("ebpfMonInventoryKeep off") == 0);
+    testOk1(iocshCmd("ebpfMonRecSync off 0 SECTOR") == 0);
+    eltc(1);
+    pv = ebpfMonModulesFindPv("RECSYNC_MSG");
+    testOk1(pv && strcmp((const char *)pv->row(NULL, 0) + pv->offset, EBPFMON_NO_RECSYNC) == 0);
+}
+
 MAIN(testInventoryDiff)
 {
-    testPlan(16);
+    testPlan(29);
     differ("", "", "0 0 0 0, 0 0 0 0, 0", "nothing");
     differ(RECORD("A", "") RECORD("B", ""), RECORD("B", "") RECORD("A", ""), "0 0 0 2, 0 0 0 0, 0", "another order");
     differ(RECORD("A", ""), RECORD("AB", ""), "- vac A (ai)\n+ vac AB (ai)\n1 1 0 0, 0 0 0 0, 0", "one came, one went");
@@ -73,5 +123,6 @@ MAIN(testInventoryDiff)
                    "a pattern that does not");
     differ("{\"ioc\":\"vac\",\"time\":\"no", HEAD,
            "~ vac (IOC)\n    the line is not JSON in one of the files\n0 0 0 0, 0 0 1 0, 0", "a torn line of an IOC");
+    testCommands();
     return testDone();
 }

@@ -115,19 +115,6 @@ static void testValues(void)
     expect("T:OTLP_QUEUE_LOAD.SEVR", "MINOR");
     expect("T:OTLP_RATE", "2.5");
 
-    testDiag("RecSync");
-    expect("T:RECSYNC_STATE", "Off");
-    expect("T:RECSYNC_MSG.VAL$", EBPFMON_NO_RECSYNC);
-    published = ebpfMonPublishedLock();
-    published->recSync = (ebpfMonRecSyncValues){
-        .state = ebpfMonLogTrouble, .message = "no answer", .iocs = 3, .records = 70};
-    ebpfMonPublishedUnlock();
-    change(ebpfMonGroupRecSync);
-    expect("T:RECSYNC_STATE.SEVR", "MINOR");
-    expect("T:RECSYNC_MSG.VAL$", "no answer");
-    expect("T:RECSYNC_IOC_CNT", "3");
-    expect("T:RECSYNC_RECORD_CNT", "70");
-
     testDiag("logs");
     expect("T:LOG_STATE", "Off");
     published = ebpfMonPublishedLock();

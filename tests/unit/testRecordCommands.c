@@ -247,10 +247,6 @@ static void testShell(void)
     testOk1(iocshCmd("ebpfMonLevel soft* filter") == 0 && fakeMonitor.levelSet == -1);
     testOk1(iocshCmd("ebpfMonReference soft* 1") == 0);
     testOk1(iocshCmd("ebpfMonConfigure 0 77 0 1") == 0);
-    testOk1(iocshCmd("ebpfMonRecSync on 0 SECTOR") == 0);
-    testOk1(iocshCmd("ebpfMonInventory a.json") == 0 && iocshCmd("ebpfMonInventoryDiff a.json b.json vac*") == 0);
-    testOk1(iocshCmd("ebpfMonInventoryKeep /k.json") == 0 && iocshCmd("ebpfMonInventoryKeep /k.json 60 10") == 0);
-    testOk(iocshCmd("ebpfMonInventoryKeep /k.json 60 \"\"") == 0, "\"\" counts as left out");
     testOk1(iocshCmd("ebpfMonIocs") == 0 && iocshCmd("ebpfMonRecords") == 0);
     testOk1(iocshCmd("ebpfMonChains") == 0 && iocshCmd("ebpfMonStart") == 0);
     testOk1(iocshCmd("ebpfMonSearches") == 0);
@@ -282,14 +278,6 @@ static void testErrors(void)
     eltc(0);
     errlogAddListener(noteError, NULL);
     expectError("ebpfMonLevel hard* trace", "ebpfMonLevel: the monitor knows no \"hard*\"\n");
-    expectError("ebpfMonRecSync perhaps", "ebpfMonRecSync: say on or off\n");
-    expectError("ebpfMonRecSync on 65536", "ebpfMonRecSync: the port is a number up to 65535\n");
-    expectError("ebpfMonInventory", "ebpfMonInventory: give the path");
-    expectError("ebpfMonInventoryDiff a.json", "ebpfMonInventoryDiff: give two files");
-    expectError("ebpfMonInventoryKeep /k.json 60 abc", "ebpfMonInventoryKeep: keep is the number of older files");
-    expectError("ebpfMonInventoryKeep /k.json 60 10x", "ebpfMonInventoryKeep: keep is the number of older files");
-    expectError("ebpfMonInventoryKeep /k.json 60 -1", "ebpfMonInventoryKeep: keep is the number of older files");
-    expectError("ebpfMonInventoryKeep /k.json 60 1001", "ebpfMonInventoryKeep: keep is the number of older files");
     expectError("ebpfMonClients [AB]*", "ebpfMonClients: IOC pattern \"[AB]*\": [sets] are not supported");
     expectError("ebpfMonUsers [AB]*", "ebpfMonUsers: PV pattern \"[AB]*\": [sets] are not supported");
     expectError("ebpfMonRecords [AB]*", "ebpfMonRecords: IOC pattern \"[AB]*\": [sets] are not supported");

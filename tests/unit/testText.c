@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* common/text.h: the output is valid UTF-8 without invisible characters, with any input. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +7,11 @@
 #include <testMain.h>
 
 #include "common/text.h"
+#include "common/textReport.h"
+
+/* --- Text --- */
+
+/* common/text.h: the output is valid UTF-8 without invisible characters, with any input. */
 
 static const struct {
     const char *what, *from, *to;
@@ -184,13 +188,71 @@ static void testParts(void)
     testOk1(!ebpfMonTextIsControl(' ') && !ebpfMonTextIsControl('~') && !ebpfMonTextIsControl('\x80'));
 }
 
-MAIN(testText)
+static void runText(void)
 {
-    testPlan(0);
     testCorpus();
     testEverySize();
     testRandomBytes();
     testEveryCharacter();
     testParts();
+}
+
+/* --- TextReport --- */
+
+/* common/textReport.h */
+
+static void testTable(void)
+{
+    static const ebpfMonReportColumn columns[] = {{"name", -6}, {"n", 4}, {"note", 0}};
+    ebpfMonTextReport *r = ebpfMonTextReportNew();
+
+    testOk1(ebpfMonTextReportGetText(r)[0] == 0);
+    ebpfMonTextReportAddCell(r, "no table"); /* nothing happens */
+    ebpfMonTextReportAdd(r, "%s %d\n", "line", 1);
+    ebpfMonTextReportBeginTable(r, columns, 3);
+    ebpfMonTextReportAddCell(r, "a");
+    ebpfMonTextReportAddCell(r, "%d", 12);
+    ebpfMonTextReportAddCell(r, "%s", "ok");
+    ebpfMonTextReportAddCell(r, "longer than its column");
+    ebpfMonTextReportAddCell(r, "%d", 12345);
+    ebpfMonTextReportAddCell(r, "%s", "");
+    testOk(strcmp(ebpfMonTextReportGetText(r),
+                  "line 1\nname      n note\na        12 ok\nlonger than its column 12345 \n") == 0,
+           "%s", ebpfMonTextReportGetText(r));
+    ebpfMonTextReportPrint(r);
+}
+
+static void testLong(void)
+{
+    static const ebpfMonReportColumn columns[] = {{"i", 9}};
+    ebpfMonTextReport *r = ebpfMonTextReportNew();
+    char line[12];
+    unsigned wrong = 0;
+
+    ebpfMonTextReportBeginTable(r, columns, 1);
+    for (int i = 0; i < 5000; i++)
+        ebpfMonTextReportAddCell(r, "%d", i);
+    for (int i = 0; i < 5000; i++) {
+        snprintf(line, sizeof(line), "%9d\n", i);
+        wrong += strncmp(ebpfMonTextReportGetText(r) + 10 * (i + 1), line, 10) != 0;
+    }
+    testOk(!wrong && strlen(ebpfMonTextReportGetText(r)) == 50010, "a long report is whole: %u wrong", wrong);
+    ebpfMonTextReportFree(r);
+    ebpfMonTextReportFree(NULL);
+    ebpfMonTextReportAdd(NULL, "without memory");
+    testOk1(strcmp(ebpfMonTextReportGetText(NULL), "") == 0);
+}
+
+static void runTextReport(void)
+{
+    testTable();
+    testLong();
+}
+
+MAIN(testText)
+{
+    testPlan(0);
+    runText();
+    runTextReport();
     return testDone();
 }

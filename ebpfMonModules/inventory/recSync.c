@@ -17,9 +17,7 @@
 #include "inventory/iocInventory.h"
 #include "inventory/recSync.h"
 #include "inventory/recSyncLink.h"
-#include "model/published.h"
 
-#define STOP_SECONDS   5.0
 #define IDLE_SECONDS   60.0 /* how long the thread sleeps without a deadline; a change wakes it */
 #define RETRY_SECONDS  5.0  /* wait so long after a connection has failed, or the port could not be opened */
 #define EVENTS         64
@@ -31,7 +29,8 @@ typedef struct {
 } serverPlace;
 
 struct ebpfMonRecSync {
-    ebpfMonTargets *targets;
+    const ebpfMonModule *module;
+    ebpfMonTargets *targets; /* set before the thread starts, as the next one */
     ebpfMonPacketServers *packetServers;
     ebpfMonNeededWorker worker; /* the thread */
     ebpfMonRecSyncConf wanted; /* the newest configuration, which the lock of "worker" guards */
@@ -42,7 +41,7 @@ struct ebpfMonRecSync {
     serverPlace    server;
     ebpfMonRecSyncLink *links; /* one for each IOC */
     char           trouble[160]; /* why the port cannot be opened; empty: it is open */
-    ebpfMonRecSyncValues shown; /* the values that were published last */
+    ebpfMonRecSyncValues shown; /* written by the thread, under the lock of the published values */
 };
 
 /* --- announcements ----------------------------------------------------------------------------------- */
@@ -285,17 +284,14 @@ static void makeValues(const ebpfMonRecSync *s, ebpfMonRecSyncValues *v)
 static void publishRecSync(ebpfMonRecSync *s)
 {
     ebpfMonRecSyncValues values;
-    ebpfMonPublished *published;
 
     makeValues(s, &values);
     if (memcmp(&values, &s->shown, sizeof(values)) == 0)
         return;
+    ebpfMonModuleLock();
     s->shown = values;
-    published = ebpfMonPublishedLock();
-    published->recSync = values;
-    epicsTimeGetCurrent(&published->time[ebpfMonGroupRecSync]);
-    ebpfMonPublishedUnlock();
-    ebpfMonPublishedNotify(ebpfMonGroupRecSync);
+    ebpfMonModuleUnlock();
+    ebpfMonModuleShow(s->module);
 }
 
 /* --- the thread -------------------------------------------------------------------------------------- */
@@ -384,7 +380,7 @@ static int isOn(const void *conf)
     return ((const ebpfMonRecSyncConf *)conf)->isOn;
 }
 
-ebpfMonRecSync *ebpfMonRecSyncNew(ebpfMonTargets *targets, ebpfMonPacketServers *packetServers)
+ebpfMonRecSync *ebpfMonRecSyncNew(const ebpfMonModule *module)
 {
     ebpfMonRecSync *s = calloc(1, sizeof(*s));
 
@@ -395,8 +391,8 @@ ebpfMonRecSync *ebpfMonRecSyncNew(ebpfMonTargets *targets, ebpfMonPacketServers 
         free(s);
         return NULL;
     }
-    s->targets = targets;
-    s->packetServers = packetServers;
+    s->module = module;
+    strcpy(s->shown.message, EBPFMON_NO_RECSYNC);
     s->udp = -1;
     ebpfMonNeededWorkerInit(&s->worker, &(ebpfMonNeededWorkerUses){
         .start = startRecSync, .isNeeded = isOn, .arg = s, .conf = &s->wanted, .size = sizeof(s->wanted),
@@ -404,8 +400,15 @@ ebpfMonRecSync *ebpfMonRecSyncNew(ebpfMonTargets *targets, ebpfMonPacketServers 
     return s;
 }
 
-int ebpfMonRecSyncBegin(ebpfMonRecSync *s)
+const ebpfMonRecSyncValues *ebpfMonRecSyncGetValues(const ebpfMonRecSync *s)
 {
+    return &s->shown;
+}
+
+int ebpfMonRecSyncBegin(ebpfMonRecSync *s, ebpfMonTargets *targets, ebpfMonPacketServers *packetServers)
+{
+    s->targets = targets;
+    s->packetServers = packetServers;
     return ebpfMonNeededWorkerBegin(&s->worker);
 }
 
@@ -419,7 +422,7 @@ void ebpfMonRecSyncWake(ebpfMonRecSync *s)
     ebpfMonNeededWorkerWake(&s->worker);
 }
 
-int ebpfMonRecSyncStop(ebpfMonRecSync *s)
+int ebpfMonRecSyncStop(ebpfMonRecSync *s, double seconds)
 {
-    return ebpfMonNeededWorkerStop(&s->worker, STOP_SECONDS);
+    return ebpfMonNeededWorkerStop(&s->worker, seconds);
 }

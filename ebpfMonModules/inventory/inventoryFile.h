@@ -6,7 +6,6 @@
 
 #include "common/textReport.h"
 #include "common/worker.h"
-#include "model/ops.h"
 #include "watch/target.h"
 
 typedef struct {
@@ -34,14 +33,20 @@ int ebpfMonInventoryFileWrite(ebpfMonTargets *targets, const char *path, const c
  * thread sleeps until IOCs change. There is no thread before the first configuration with a file.
  */
 
+typedef struct {
+    char     file[256];  /* empty: no file is kept */
+    unsigned seconds;    /* s; the shortest time between two writes */
+    unsigned keep;       /* number of older files that stay; FILE.1 is the newest of them */
+} ebpfMonInventoryConf;
+
 typedef struct ebpfMonInventoryKeeper ebpfMonInventoryKeeper;
 
-/* The keeper is never freed, and "targets" must stay as long. NULL without memory. */
-ebpfMonInventoryKeeper *ebpfMonInventoryKeeperNew(ebpfMonTargets *targets);
+/* The keeper is never freed. NULL without memory. */
+ebpfMonInventoryKeeper *ebpfMonInventoryKeeperNew(void);
 
 /* Call this when the monitor runs: starts the thread if a file is configured. 0, or -1: the thread cannot be
- * started. */
-int ebpfMonInventoryKeeperBegin(ebpfMonInventoryKeeper *keeper);
+ * started. "targets" must stay as long as the process. */
+int ebpfMonInventoryKeeperBegin(ebpfMonInventoryKeeper *keeper, ebpfMonTargets *targets);
 
 /* Sets the configuration, which is copied. Starts the thread if it is needed. 0, or -1: the thread cannot be
  * started. Any thread, at any time. */
@@ -53,7 +58,7 @@ void ebpfMonInventoryKeeperWake(ebpfMonInventoryKeeper *keeper);
 /* Adds the name of the file and the result of the last writing. Any thread. */
 void ebpfMonInventoryKeeperReport(ebpfMonInventoryKeeper *keeper, ebpfMonTextReport *report);
 
-/* Ends the thread. 0, or -1: it still runs. */
-int ebpfMonInventoryKeeperStop(ebpfMonInventoryKeeper *keeper);
+/* Ends the thread, after "seconds" at the latest. 0, or -1: it still runs. */
+int ebpfMonInventoryKeeperStop(ebpfMonInventoryKeeper *keeper, double seconds);
 
 #endif

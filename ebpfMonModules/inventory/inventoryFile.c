@@ -191,7 +191,6 @@ int ebpfMonInventoryFileWrite(ebpfMonTargets *targets, const char *path, const c
 
 /* --- keeping a file --- */
 
-#define STOP_SECONDS   5.0
 #define IDLE_SECONDS   3600.0 /* the thread is woken when there is something to do */
 #define SETTLE_SECONDS 2.0    /* wait so long after a change: IOCs that start together are written together */
 
@@ -377,21 +376,21 @@ static int hasFile(const void *conf)
     return ((const ebpfMonInventoryConf *)conf)->file[0] != 0;
 }
 
-ebpfMonInventoryKeeper *ebpfMonInventoryKeeperNew(ebpfMonTargets *targets)
+ebpfMonInventoryKeeper *ebpfMonInventoryKeeperNew(void)
 {
     ebpfMonInventoryKeeper *k = calloc(1, sizeof(*k));
 
     if (!k)
         return NULL;
-    k->targets = targets;
     ebpfMonNeededWorkerInit(&k->worker, &(ebpfMonNeededWorkerUses){
         .start = startKeeper, .isNeeded = hasFile, .arg = k, .conf = &k->wanted, .size = sizeof(k->wanted),
     });
     return k;
 }
 
-int ebpfMonInventoryKeeperBegin(ebpfMonInventoryKeeper *k)
+int ebpfMonInventoryKeeperBegin(ebpfMonInventoryKeeper *k, ebpfMonTargets *targets)
 {
+    k->targets = targets;
     return ebpfMonNeededWorkerBegin(&k->worker);
 }
 
@@ -415,7 +414,7 @@ void ebpfMonInventoryKeeperReport(ebpfMonInventoryKeeper *k, ebpfMonTextReport *
     epicsMutexUnlock(k->worker.lock);
 }
 
-int ebpfMonInventoryKeeperStop(ebpfMonInventoryKeeper *k)
+int ebpfMonInventoryKeeperStop(ebpfMonInventoryKeeper *k, double seconds)
 {
-    return ebpfMonNeededWorkerStop(&k->worker, STOP_SECONDS);
+    return ebpfMonNeededWorkerStop(&k->worker, seconds);
 }
