@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <alarm.h>
 #include <epicsThread.h>
 #include <errlog.h>
 
@@ -10,6 +11,8 @@
 #include "common/worker.h"
 #include "export/shared/recordQueue.h"
 #include "history/history.h"
+#include "history/historyFreezer.h"
+#include "history/historyMinutes.h"
 #include "history/historyRuns.h"
 #include "history/historyStore.h"
 
@@ -17,16 +20,14 @@
 #define BATCH_BYTES (1u << 20)
 #define PERIOD      0.5           /* s; a put is in the file after this */
 #define SIGN_NS     30000000000ull /* ns; so often the file says that the monitor runs */
+#define LOSING_NS   60000000000ull /* an alarm lasts so long after the last loss */
 #define RETRY_NS    10000000000ull
 #define EPOCH_NS    (POSIX_TIME_AT_EPICS_EPOCH * 1000000000ull)
-#define TEXTS       12
-
-/* A row in the queue, followed by its texts, each with its 0. */
-typedef struct {
-    uint64_t time;
-    int32_t  automatic, isNumber;
-    double   number;
-} queuedRow;
+#define TEXTS       (1 + EBPFMON_HISTORY_TEXTS)
+#define CHAIN_BYTES 32            /* of a chain as text */
+#define TREE_BYTES  3000
+#define TREES       10            /* a second, of chains that are kept with their records … */
+#define TREES_AT_ONCE 100         /* … and so many more after a rest */
 
 struct ebpfMonHistory {
     const ebpfMonModule *module;
@@ -34,14 +35,21 @@ struct ebpfMonHistory {
     ebpfMonSharedWorker worker;
     ebpfMonRecordQueue *queue;
     ebpfMonHistoryValues shown;   /* under the lock of the published values */
+    uint64_t unixOffset;          /* from monotonic time to that of the texts of chains; fixed, so that each chain has
+                                   * one text */
+    ebpfMonHistoryMinutes *minutes; /* publishing thread */
+    double trees;                 /* that may be kept now; this one and the next: event thread */
+    uint64_t treesAt;             /* monotonic ns */
     /* the thread's own */
     ebpfMonHistoryValues values;
     ebpfMonHistoryStore *store;   /* NULL: the file cannot be written now */
     ebpfMonHistoryRuns  *runs;
+    ebpfMonHistoryFreezer *freezer; /* fixed before the thread runs; NULL: off */
     uint64_t retryAt, signAt;     /* monotonic ns */
     uint64_t inHand;              /* rows of the present transaction */
     uint64_t told;                /* of values.lost: rows for which a row "lost" is in the file … */
     uint64_t telling;             /* … or will be, if the present transaction succeeds */
+    uint64_t lostBefore, lostAt;  /* values.lost at the last look; when it grew last (monotonic ns), 0: never */
     uint64_t lostSince;           /* ns since 1970 */
     int      hasBegun;            /* the row "start" or "gap" is written */
     int      isBroken;            /* the present transaction has failed */
@@ -89,6 +97,24 @@ int ebpfMonHistoryConfigure(ebpfMonHistory *h, const char *file, int megabytes, 
     return 0;
 }
 
+int ebpfMonHistoryKeepRing(ebpfMonHistory *h, const char *folder, int megabytes, char *why, size_t size)
+{
+    if (h->queue || h->freezer) {
+        snprintf(why, size, "call it once, before iocInit");
+        return -1;
+    }
+    h->freezer = ebpfMonHistoryFreezerNew(folder, megabytes, why, size);
+    return h->freezer ? 0 : -1;
+}
+
+int ebpfMonHistoryFreeze(ebpfMonHistory *h, const char *note)
+{
+    if (!h->freezer || !h->queue)
+        return -1;
+    ebpfMonHistoryFreezerRequest(h->freezer, note);
+    return 0;
+}
+
 /* --- the threads of the core --- */
 
 static uint64_t toUnixNs(const epicsTimeStamp *time)
@@ -96,65 +122,162 @@ static uint64_t toUnixNs(const epicsTimeStamp *time)
     return time->secPastEpoch * 1000000000ull + time->nsec + EPOCH_NS;
 }
 
-/* "text": kind, ioc, pv, value, old, user, host, peer, who, origin, result, reason; NULL: none. */
 static void queueRow(ebpfMonHistory *h, uint64_t time, int automatic, const char *const text[TEXTS])
 {
-    char buf[4096];
-    queuedRow row = { .time = time, .automatic = automatic };
-    size_t used = sizeof(row);
-    char *end;
+    uint8_t buf[EBPFMON_HISTORY_PACKED];
+    size_t length = ebpfMonHistoryRowPack(time, automatic, text, buf);
 
-    if (automatic && text[3] && text[3][0]) {
-        row.number = strtod(text[3], &end);
-        row.isNumber = !*end;
-    }
-    memcpy(buf, &row, sizeof(row));
-    for (int i = 0; i < TEXTS; i++) {
-        size_t length = text[i] ? strlen(text[i]) : 0, room = (sizeof(buf) - used) - (size_t)(TEXTS - i);
-
-        if (length > room)
-            length = room;
-        memcpy(buf + used, text[i] ? text[i] : "", length);
-        buf[used + length] = 0;
-        used += length + 1;
-    }
     /* automatic puts of one IOC do not push out what people write */
-    ebpfMonRecordQueueAdd(h->queue, automatic ? ebpfMonRecordQueueShareOf(text[1]) : 0, buf, used);
+    ebpfMonRecordQueueAdd(h->queue, automatic ? ebpfMonRecordQueueShareOf(text[1]) : 0, buf, length);
+}
+
+/* A chain as text. Returns "buf"; NULL: it is not known. */
+static const char *nameChain(const ebpfMonHistory *h, const ebpfMonModuleChain *chain, char buf[CHAIN_BYTES])
+{
+    if (!chain->begin)
+        return NULL;
+    snprintf(buf, CHAIN_BYTES, "%016llx.%x", (unsigned long long)(chain->begin + h->unixOffset), chain->thread);
+    return buf;
+}
+
+/* The way without persons and addresses: of "CA 10.0.0.7:4001 uid mila" only "CA", and of a link's way all up to
+ * "put by mila@console". */
+static void hideNames(const char *origin, char *buf, size_t size)
+{
+    const char *link = strstr(origin, "link ");
+    const char *from = link && link - origin >= 3 && strncmp(link - 3, "CA ", 3) == 0 ? link - 3 : link ? link : origin;
+    const char *by = strstr(from, ", put by ");
+    size_t length = !link ? strcspn(from, " ") : by ? (size_t)(by - from) : strlen(from);
+
+    snprintf(buf, size, "%.*s", (int)length, from);
 }
 
 void ebpfMonHistoryAddPut(void *arg, const ebpfMonModulePut *put)
 {
     ebpfMonHistory *h = arg;
     int noValues = h->conf.leavesOutValues, noNames = h->conf.leavesOutNames;
+    char chain[CHAIN_BYTES], source[CHAIN_BYTES], origin[EBPFMON_ORIGIN_SIZE], reason[100];
     const char *const text[TEXTS] = {
         "put", put->ioc, put->pv, noValues ? NULL : put->value, noValues ? NULL : put->oldValue,
         noNames ? NULL : put->user, noNames ? NULL : put->host, noNames ? NULL : put->peer, noNames ? NULL : put->who,
-        put->origin, put->result, put->reason,
+        noNames ? origin : put->origin, put->result, put->reason && (noNames || noValues) ? reason : put->reason,
+        nameChain(h, &put->chain, chain), nameChain(h, &put->source, source),
     };
 
-    if (h->queue)
-        queueRow(h, toUnixNs(&put->time), put->isAutomatic, text);
+    if (!h->queue)
+        return;
+    hideNames(put->origin, origin, sizeof(origin));
+    snprintf(reason, sizeof(reason), "%.*s", (int)strcspn(put->reason ? put->reason : "", ":"),
+             put->reason ? put->reason : ""); /* the rule, without what it says of user or value */
+    queueRow(h, toUnixNs(&put->time), put->isAutomatic, text);
+}
+
+/* Nonzero: the records of this chain may be kept. A chain with records takes a hundred times the room of one without,
+ * and at level trace there are many. */
+static int mayKeepTree(ebpfMonHistory *h)
+{
+    uint64_t now = ebpfMonClockMonotonic();
+
+    h->trees += (double)(now - h->treesAt) / EBPFMON_SECOND_NS * TREES;
+    h->treesAt = now;
+    if (h->trees > TREES_AT_ONCE)
+        h->trees = TREES_AT_ONCE;
+    if (h->conf.leavesOutValues || h->conf.leavesOutNames || h->trees < 1)
+        return 0;
+    h->trees--;
+    return 1;
+}
+
+/* Whole lines only, and the last one says if there are more. */
+static void writeTree(const ebpfMonModuleTrace *trace, char buf[TREE_BYTES])
+{
+    static const char more[] = "  ... no room for the rest\n";
+    size_t length = trace->writeTree(trace, buf, TREE_BYTES);
+
+    if (length < TREE_BYTES - 1)
+        return;
+    length -= sizeof(more);
+    while (length && buf[length - 1] != '\n')
+        length--;
+    memcpy(buf + length, more, sizeof(more));
 }
 
 void ebpfMonHistoryAddTrace(void *arg, const ebpfMonModuleTrace *trace)
 {
     ebpfMonHistory *h = arg;
-    char value[100];
-    const char *const text[TEXTS] = { "chain", trace->ioc, trace->root, value };
+    char value[100], chain[CHAIN_BYTES], source[CHAIN_BYTES], tree[TREE_BYTES] = "", steps[64 * CHAIN_BYTES] = "";
+    const char *const text[TEXTS] = {
+        "chain", trace->ioc, trace->root, value, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+        nameChain(h, &trace->chain[0], chain), nameChain(h, &trace->source, source), steps, tree,
+    };
+    size_t used = 0;
 
+    if (!h->queue)
+        return;
     snprintf(value, sizeof(value), "%.3f ms, %u records%s", trace->tookMs, trace->records,
              trace->isIncomplete ? ", incomplete" : "");
-    if (h->queue)
-        queueRow(h, toUnixNs(&trace->time), 0, text);
+    for (unsigned i = 1; i < trace->chains && used + CHAIN_BYTES < sizeof(steps); i++) {
+        char step[CHAIN_BYTES];
+
+        nameChain(h, &trace->chain[i], step);
+        used += (size_t)snprintf(steps + used, sizeof(steps) - used, "%s%s", used ? " " : "", step);
+    }
+    if (mayKeepTree(h))
+        writeTree(trace, tree);
+    queueRow(h, toUnixNs(&trace->time), 1, text); /* at level trace they do not push out what people wrote */
+}
+
+/* The IOC of an event: its text has "IOC NAME". Empty: it is about none. */
+static void findIocOf(const char *event, char ioc[EBPFMON_NAME_SIZE])
+{
+    const char *at = strstr(event, "IOC ");
+    size_t length;
+
+    ioc[0] = 0;
+    if (!at)
+        return;
+    at += 4;
+    length = strcspn(at, " ,");
+    length -= length && at[length - 1] == ':';
+    snprintf(ioc, EBPFMON_NAME_SIZE, "%.*s", (int)length, at);
+}
+
+static void addEvent(ebpfMonHistory *h, uint64_t time, const char *pv, const char *event)
+{
+    char ioc[EBPFMON_NAME_SIZE];
+    const char *const text[TEXTS] = { "event", ioc, pv, event };
+
+    findIocOf(event, ioc);
+    queueRow(h, time, 0, text);
 }
 
 void ebpfMonHistoryAddEvent(void *arg, const epicsTimeStamp *time, const char *event)
 {
     ebpfMonHistory *h = arg;
-    const char *const text[TEXTS] = { "event", NULL, NULL, event };
 
     if (h->queue)
-        queueRow(h, toUnixNs(time), 0, text);
+        addEvent(h, toUnixNs(time), NULL, event);
+}
+
+static void addMinuteRow(void *arg, int automatic, const char *kind, const char *ioc, const char *pv, const char *value)
+{
+    ebpfMonHistory *h = arg;
+    const char *const text[TEXTS] = { kind, ioc, pv, value };
+
+    if (strcmp(kind, "event") == 0)
+        addEvent(h, ebpfMonClockReal(), pv, value);
+    else if (strcmp(kind, "client") != 0 || !h->conf.leavesOutNames)
+        queueRow(h, ebpfMonClockReal(), automatic, text);
+}
+
+void ebpfMonHistoryLook(void *arg)
+{
+    ebpfMonHistory *h = arg;
+
+    if (!h->queue)
+        return;
+    ebpfMonHistoryMinutesLook(h->minutes, ebpfMonPublishedLock(), ebpfMonClockMonotonic());
+    ebpfMonPublishedUnlock();
 }
 
 /* --- the thread that writes --- */
@@ -238,22 +361,16 @@ static void countDropped(ebpfMonHistory *h, uint64_t *dropped)
     *dropped = state.dropped;
 }
 
-static void takeRow(ebpfMonHistory *h, const uint8_t *at)
+static void takeRow(ebpfMonHistory *h, const uint8_t *at, size_t length)
 {
-    const char *text[TEXTS], *p = (const char *)at + sizeof(queuedRow);
-    queuedRow q;
     ebpfMonHistoryRow row;
 
-    memcpy(&q, at, sizeof(q));
-    for (int i = 0; i < TEXTS; i++, p += strlen(p) + 1)
-        text[i] = p;
-    row = (ebpfMonHistoryRow){
-        .time = q.time, .first = q.time, .kind = text[0], .automatic = q.automatic, .ioc = text[1], .pv = text[2],
-        .value = text[3], .old = text[4], .user = text[5], .host = text[6], .peer = text[7], .who = text[8],
-        .origin = text[9], .result = text[10], .reason = text[11], .n = 1, .isNumber = q.isNumber, .least = q.number,
-        .most = q.number,
-    };
-    if (q.automatic)
+    ebpfMonHistoryRowUnpack(at, &row);
+    if (h->freezer)
+        ebpfMonHistoryFreezerAdd(h->freezer, at, length, &row);
+    if (strcmp(row.kind, "put") == 0)
+        ebpfMonHistoryRunsNoteChain(h->runs, &row);
+    if (row.automatic && strcmp(row.kind, "put") == 0)
         ebpfMonHistoryRunsAdd(h->runs, &row);
     else
         writeRow(h, &row);
@@ -291,7 +408,7 @@ static size_t writeBatch(ebpfMonHistory *h, uint64_t *dropped, int isStop)
         size_t length;
 
         memcpy(&length, h->batch + at, sizeof(length));
-        takeRow(h, h->batch + at + sizeof(length));
+        takeRow(h, h->batch + at + sizeof(length), length);
         at += sizeof(length) + length;
     }
     ebpfMonHistoryRunsEnd(h->runs, now, isStop && !used);
@@ -312,14 +429,27 @@ static size_t writeBatch(ebpfMonHistory *h, uint64_t *dropped, int isStop)
 
 static void showValues(ebpfMonHistory *h)
 {
-    int isSame = memcmp(&h->shown, &h->values, sizeof(h->values)) == 0; /* only this thread writes "shown" */
+    uint64_t now = ebpfMonClockMonotonic();
 
-    if (isSame)
+    if (h->values.lost != h->lostBefore)
+        h->lostAt = now;
+    h->lostBefore = h->values.lost;
+    h->values.losing = h->lostAt && now - h->lostAt < LOSING_NS ? MAJOR_ALARM : NO_ALARM;
+    if (memcmp(&h->shown, &h->values, sizeof(h->values)) == 0) /* only this thread writes "shown" */
         return;
     ebpfMonModuleLock();
     h->shown = h->values;
     ebpfMonModuleUnlock();
     ebpfMonModuleShow(h->module);
+}
+
+/* The history says in which file the last minutes are, or why they are not. */
+static void freezeIfDue(ebpfMonHistory *h, ebpfMonWorker *worker)
+{
+    char said[400];
+
+    if (ebpfMonHistoryFreezerWork(h->freezer, worker, said, sizeof(said)))
+        addEvent(h, ebpfMonClockReal(), NULL, said);
 }
 
 static void runHistory(ebpfMonWorker *worker, void *arg)
@@ -339,6 +469,8 @@ static void runHistory(ebpfMonWorker *worker, void *arg)
             while (writeBatch(h, &dropped, isStopping))
                 ebpfMonWorkerGiveSign(worker);
         }
+        if (h->freezer)
+            freezeIfDue(h, worker);
         showValues(h);
         if (!isStopping)
             ebpfMonWorkerWait(worker, PERIOD);
@@ -354,9 +486,12 @@ int ebpfMonHistoryStart(void *arg, const ebpfMonModuleCore *core)
     (void)core;
     if (!h->conf.file[0])
         return 0;
+    h->unixOffset = ebpfMonClockUnixOffset();
     if (!h->runs)
         h->runs = ebpfMonHistoryRunsNew(writeRow, h);
-    if (!h->queue)
+    if (!h->minutes)
+        h->minutes = ebpfMonHistoryMinutesNew(addMinuteRow, h);
+    if (!h->queue && h->minutes)
         h->queue = ebpfMonRecordQueueNew(QUEUE_BYTES);
     if (!h->runs || !h->queue || ebpfMonSharedWorkerSet(&h->worker, ebpfMonWorkerStart("ebpfMonHistory",
                                                         epicsThreadPriorityLow, runHistory, h))) {

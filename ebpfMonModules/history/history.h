@@ -22,6 +22,7 @@ typedef struct {
     int      state;   /* 0 off, 1 writes, 2 cannot write */
     uint64_t rows;    /* in the file */
     uint64_t lost;    /* since the start */
+    int      losing;  /* alarm severity: MAJOR_ALARM if it has grown in the last minute */
     char     message[320];
 } ebpfMonHistoryValues;
 
@@ -35,12 +36,20 @@ ebpfMonHistory *ebpfMonHistoryNew(const ebpfMonModule *module);
 int ebpfMonHistoryConfigure(ebpfMonHistory *history, const char *file, int megabytes, int days, const char *leaveOut,
                             char *why, size_t size);
 
+/* Keeps the newest rows in memory, each put by itself, and writes them to a file of this folder when something happens
+ * (historyFreezer.h); before iocInit. megabytes: 0 for the default. 0; or -1: "why" says what is wrong. */
+int ebpfMonHistoryKeepRing(ebpfMonHistory *history, const char *folder, int megabytes, char *why, size_t size);
+
+/* Requests such a file. Any thread. -1: nothing is kept in memory. */
+int ebpfMonHistoryFreeze(ebpfMonHistory *history, const char *note);
+
 /* The functions of ebpfMonModule. Without a configuration they do nothing. */
 int  ebpfMonHistoryStart(void *history, const ebpfMonModuleCore *core);
 int  ebpfMonHistoryStop(void *history, double seconds);
 void ebpfMonHistoryAddPut(void *history, const ebpfMonModulePut *put);
 void ebpfMonHistoryAddTrace(void *history, const ebpfMonModuleTrace *trace);
 void ebpfMonHistoryAddEvent(void *history, const epicsTimeStamp *time, const char *text);
+void ebpfMonHistoryLook(void *history);
 
 /* Under the lock of ebpfMonModuleLock. */
 const ebpfMonHistoryValues *ebpfMonHistoryGetValues(const ebpfMonHistory *history);

@@ -1,17 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The history: puts of people and of links, events and gaps are found again, by the program ebpfMonHistory and with sqlite3."""
 import csv
+import datetime
 import io
 import json
 import os
 import random
+import re
+import shlex
 import signal
 import sqlite3
 import subprocess
+import time
+import urllib.request
 
 import pytest
 
 from tests.harness import ca, db, paths
+from tests.harness.putters import Putter
 from tests.harness.soak import size
 from tests.harness.wait import until
 
@@ -45,8 +51,8 @@ def is_whole(file):
 def keep(new_monitor, tmp_path):
     file = tmp_path / "history.sqlite"
 
-    def start(megabytes=64, more="", **kw):
-        monitor = new_monitor(before=[f'ebpfMonHistoryKeep "{file}" {megabytes} 30{more}', "ebpfMonRules \"\""], **kw).start()
+    def start(megabytes=64, more="", rules="", **kw):
+        monitor = new_monitor(before=[f'ebpfMonHistoryKeep "{file}" {megabytes} 30{more}', f'ebpfMonRules "{rules}"'], **kw).start()
         until(lambda: monitor.get("HISTORY_STATE") == 1, 20, lambda: monitor.text("HISTORY_MSG"))
         return monitor
     start.file = file
@@ -58,7 +64,8 @@ def test_who_wrote_what(keep, new_ioc):
     missing. The end of an IOC is an event."""
     monitor, ioc = keep(), new_ioc(DATABASE).start()
     monitor.wait_ioc(ioc)
-    until(lambda: ioc.get("TOCK") > 20, 30, "ticks")
+    first = ioc.get("TOCK")
+    until(lambda: ioc.get("TOCK") > first + 21, 30, "ticks that are watched")
     sent = []
     choice = random.Random(5)
     for _ in range(40):
@@ -67,7 +74,7 @@ def test_who_wrote_what(keep, new_ioc):
         sent.append((ioc.prefix + name, str(value)))
     ioc.put("SET1.DISP", 1)
     ioc.put("SET1", 77, wait=False)
-    until(lambda: count(keep.file, "pv LIKE '%:SET_'") >= 41, 20, "the puts")
+    until(lambda: count(keep.file, "pv LIKE '%:SET_' OR pv LIKE '%:SET1.DISP'") >= 42, 20, "the puts")
     got = [r for r in rows(keep.file, ioc.prefix + "SET?") if r["kind"] == "put"]
     assert [(r["pv"], r["value"]) for r in got][:40] == sent
     assert got[-1]["result"] in ("denied", "failed") and all(r["result"] == "ok" for r in got[:40])
@@ -88,8 +95,194 @@ def test_who_wrote_what(keep, new_ioc):
     links = rows(keep.file, "-a", ioc.prefix + "TOCK")
     assert len(links) < 10 and links[0]["automatic"]
     values = [r for r in links if r.get("max")]
-    assert sum(r["n"] for r in links) >= 20 and values[-1]["max"] >= 20
+    assert sum(r["n"] for r in links) >= 20 and values[-1]["max"] >= first + 20
     assert is_whole(keep.file)
+
+
+FAR = db.READY + db.record("ao", "IN", FLNK="$(P)NEXT") + db.record("calcout", "NEXT", CALC="A+1", INPA="$(P)IN", OUT="$(P)END PP") + \
+    db.record("ao", "END")
+NEAR = db.READY + db.record("ao", "SET", FLNK="$(P)SEND") + db.record("calcout", "SEND", CALC="A*2", INPA="$(P)SET", OUT="$(FAR)IN CA PP", FLNK="$(P)SLOW") + \
+    db.record("calcout", "SLOW", CALC="VAL+1", ODLY=".2", OUT="$(P)LATE PP") + db.record("ao", "LATE") + \
+    db.record("calcout", "CLOCK", SCAN=".2 second", CALC="VAL+1", OUT="$(P)SECONDS PP") + db.record("ao", "SECONDS")
+
+
+def why(file, *words, status=0):
+    return json.loads(ask(file, "why", *words, "--json", status=status))
+
+
+def local(utc):
+    """A time of JSON as people write it, cut after the milliseconds."""
+    at = datetime.datetime.fromisoformat(utc[:26] + "+00:00").astimezone()
+    return at.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+
+
+def flat(effects):
+    """The puts of a tree of effects, each with what it follows from."""
+    for e in effects:
+        if e["kind"] == "put":
+            yield e
+        yield from flat(e.get("effects", []))
+
+
+@pytest.mark.parametrize("level", ["chains", "trace"])
+def test_why(keep, new_ioc, rotel, level):
+    """A put at one IOC writes through a CA link into another one, and after a delay through a callback. From each effect the tree
+    leads up to the person, and from the put down to both; a scan's put is no part of it. At level trace it has the records, too."""
+    monitor, far = keep(), new_ioc(FAR).start()
+    near = new_ioc(NEAR, macros=f"FAR={far.prefix}").start()
+    monitor.set_filter(LEVEL=level)
+    for ioc in (near, far):
+        monitor.wait_ioc(ioc, level=level)
+    for value in (3, 5):
+        near.put("SET", value)
+        until(lambda: far.get("END") == 2 * value + 1, 20, "the effect")
+        until(lambda: near.get("LATE") == value // 2, 20, "the late effect")
+    end = f"pv = '{far.prefix}END' AND n = 1"
+    until(lambda: count(keep.file, end) == 2, 20, lambda: ask(keep.file, "-a", "-n", "0"))
+    if level == "trace":
+        until(lambda: count(keep.file, f"kind = 'chain' AND tree LIKE '%{far.prefix}NEXT%'") >= 2, 20, "the records")
+    up = why(keep.file, far.prefix + "END")
+    puts = [(c["pv"], c["value"]) for c in up["causes"] if c["kind"] == "put"]
+    assert (up["put"]["pv"], up["put"]["value"]) == (far.prefix + "END", "11")
+    assert puts == [(far.prefix + "IN", "10"), (near.prefix + "SET", "5")], up
+    person = up["causes"][-1]
+    assert person["user"] and not person["automatic"] and up["begunBy"].startswith("the put of " + person["who"])
+    until(lambda: count(keep.file, f"pv = '{near.prefix}LATE' AND n = 1") == 2, 20, lambda: ask(keep.file, "-a", "-n", "0"))
+    late = [c for c in why(keep.file, near.prefix + "LATE")["causes"] if c["kind"] == "put"]
+    assert [(c["pv"], c["value"]) for c in late] == [(near.prefix + "SET", "5")]
+    down = why(keep.file, near.prefix + "SET.VAL")
+    assert [(e["pv"], e["value"]) for e in flat(down["effects"])] == \
+        [(far.prefix + "IN", "10"), (far.prefix + "END", "11"), (near.prefix + "LATE", "2")], down
+    assert ("records" in down) == (level == "chains")
+    if level == "trace":
+        chains = [c for c in down["effects"] if c["kind"] == "chain"]
+        assert chains and near.prefix + "SEND (calcout) = 10" in chains[0]["tree"]
+    otlp = ask(keep.file, "why", far.prefix + "END", "--otlp")
+    urllib.request.urlopen(urllib.request.Request(rotel.url + "/v1/traces", otlp.encode(), {"Content-Type": "application/json"})).close()
+    until(lambda: f"put {near.prefix}LATE" in rotel.process.output(), 20, rotel.process.output)
+    trace = [span for r in json.loads(otlp)["resourceSpans"] for scope in r["scopeSpans"] for span in scope["spans"]]
+    below = {span["name"]: next((s["name"] for s in trace if s["spanId"] == span.get("parentSpanId")), None)
+             for span in trace if span["name"].startswith("put ")}
+    assert below == {f"put {near.prefix}SET": None, f"put {far.prefix}IN": f"put {near.prefix}SET",
+                     f"put {far.prefix}END": f"put {far.prefix}IN", f"put {near.prefix}LATE": f"put {near.prefix}SET"}
+    assert len({span["traceId"] for span in trace}) == 1 and len(trace) > 4 - (level == "chains")
+    text = ask(keep.file, "why", far.prefix + "END")
+    assert f"{near.name}: " in text and text.count(near.prefix + "SET 3 -> 5 by") == 1 and "It began with the put of" in text
+    changed = [r["value"] for r in rows(keep.file, monitor.prefix + "FILTER_LEVEL")]
+    assert changed[-1] == {"chains": "3", "trace": "4"}[level], changed
+    none = ask(keep.file, "why", near.prefix + "NOTHING", status=1)
+    assert "has no put" in none
+    first, = [p for p in rows(keep.file, near.prefix + "SET") if p["value"] == "3"]
+    assert why(keep.file, near.prefix + "SET", local(first["time"]))["put"]["value"] == "3"
+
+
+def told():
+    """The commands of the how-to: question → words, without the name of the program."""
+    text = (paths.TOP / "documentation" / "use" / "history.md").read_text().split("### The morning after\n")[1].split("###")[0]
+    return {q: shlex.split(c)[1:] for q, c in re.findall(r"(?m)^\| (\w.*\?) \| `(.*)` \|$", text)}
+
+
+def test_prepared_day(keep, new_ioc, tmp_path):
+    """Seven incidents, of which only this script knows time, value and culprit. Afterwards, without a monitor, each is found by the
+    command that the how-to names for it."""
+    rules = tmp_path / "rules.json"
+    far = new_ioc(FAR).start()
+    near = new_ioc(NEAR + db.record("ao", "WRONG") + db.record("ao", "ODD") + db.record("ao", "OFF"), macros=f"FAR={far.prefix}").start()
+    lost = new_ioc(DATABASE).start()
+    rules.write_text(json.dumps({"rules": [{"name": "noted", "pv": near.prefix + "ODD", "users": ["mila"]}]}))
+    choice, putter = random.Random(), Putter()
+    wrong, cause, odd, refused, unseen = choice.sample(range(10000, 99999), 5)
+
+    def write(person, record, value, kind="cacb"):
+        putter.put(kind, os.getuid(), person, near.port, near.prefix + record, value)
+
+    monitor = keep(rules=rules)
+    for ioc in (far, near, lost):
+        monitor.wait_ioc(ioc)
+    for person, record, value in [("mila", "WRONG", 1), ("jonas", "WRONG", wrong), ("mila", "WRONG", 2), ("mila", "ODD", 3),
+                                  ("jonas", "ODD", odd), ("ida", "SET", cause)]:
+        write(person, record, value)
+    until(lambda: far.get("END") == 2 * cause + 1, 20, "the effect")
+    near.put("OFF.DISP", 1)
+    write("otto", "OFF", refused, kind="ca")
+    os.kill(lost.pid, signal.SIGSEGV)
+    until(lambda: count(keep.file, "kind = 'event' AND value LIKE '%ended%'"), 30, "the end of the IOC")
+    until(lambda: count(keep.file, f"pv = '{far.prefix}END'"), 20, lambda: ask(keep.file, "-a", "-n", "0"))
+    at = datetime.datetime.now()
+    monitor.process.send("exit")
+    monitor.process.wait(20)
+    write("mila", "WRONG", unseen)
+    monitor = keep(rules=rules)
+    monitor.process.send("exit")
+    monitor.process.wait(20)
+    putter.discard()
+
+    names = {"RING:*": near.prefix + "*", "VAC:VALVE3": far.prefix + "END", "VAC:PUMP1": near.prefix + "SECONDS", "400": str(wrong),
+             "2026-11-28 03:10:05": at.strftime("%Y-%m-%d %H:%M:%S")}
+    answers = {q: ask(keep.file, *[names.get(w, w) for w in words]) for q, words in told().items()}
+    assert len(answers) == 7
+    value, reason, end, rule, refusal, link, gap = answers.values()
+    assert "jonas@" in value and "mila@" not in value and f" {near.prefix}WRONG 1 -> {wrong} " in value
+    assert f"{far.prefix}END " in reason.splitlines()[0] and re.search(f"{near.prefix}SET .*-> {cause} by ida@", reason)
+    assert "It began with the put of ida@" in reason
+    assert f"IOC {lost.name} " in end and "signal 11" in end and len([line for line in end.splitlines() if "ended" in line]) == 1
+    assert f"{near.prefix}ODD 3 -> {odd} by jonas@" in rule and '"noted"' in rule and rule.count("UNEXPECTED") == 1
+    assert f"{near.prefix}OFF " in refusal and f"{refused} by otto@" in refusal and refusal.count("OFF") == 1
+    assert f"link {near.prefix}CLOCK.OUT" in link and "scan 0.2 second" in link
+    assert gap.count("NOT WATCHED") == 1 and str(unseen) not in ask(keep.file, "-n", "0")
+
+
+V1 = """CREATE TABLE rows (id INTEGER PRIMARY KEY, time INTEGER NOT NULL, kind TEXT NOT NULL, automatic INTEGER NOT NULL, ioc TEXT, pv TEXT,
+value TEXT, old TEXT, user TEXT, host TEXT, peer TEXT, who TEXT, origin TEXT, result TEXT, reason TEXT, n INTEGER NOT NULL, first INTEGER NOT NULL,
+least REAL, most REAL); CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER) WITHOUT ROWID;
+INSERT INTO rows (time, kind, automatic, pv, value, n, first) VALUES (strftime('%s') * 1000000000, 'put', 0, 'OLD:PV', '1', 1, 1);
+PRAGMA application_id = 0x65426d48; PRAGMA user_version = 1;"""
+
+
+def test_unusual(keep):
+    """A file of the first version gets the new columns. The page names the figures that were beyond all of the hours before, and no
+    others."""
+    with sqlite3.connect(keep.file) as base:
+        base.executescript(V1)
+    monitor = keep()
+    monitor.process.send("exit")
+    monitor.process.wait(20)
+    assert "OLD:PV" in ask(keep.file, "-n", "0")
+    now, minute, choice = time.time_ns(), 60 * 10**9, random.Random(3)
+    with sqlite3.connect(keep.file) as base:
+        for i in range(180):
+            cpu = 40 if i < 10 else choice.uniform(2, 6)
+            for ioc, pv, value in [("ring", None, {"cpu": cpu, "memory": choice.uniform(30, 31)}),
+                                   ("ring", "RING:SLOW", {"mean_us": 900 if i < 10 else choice.uniform(80, 120)})]:
+                base.execute("INSERT INTO rows (time, kind, automatic, ioc, pv, value, n, first) VALUES (?, 'minute', 1, ?, ?, ?, 1, ?)",
+                             (now - i * minute, ioc, pv, json.dumps(value), now - i * minute))
+    part = ask(keep.file, "report", "-10m", "now").split("## Unusual against the six hours before\n")[1].split("##")[0]
+    found = [line.split(" | ")[:3] for line in part.splitlines() if line.startswith("| ring")]
+    assert sorted(found) == [["| ring", "", "cpu"], ["| ring", "RING:SLOW", "mean_us"]], part
+    assert len(ask(keep.file, "-k", "minute", "-i", "ring", "-n", "0").splitlines()) == 360
+
+
+def test_frozen(new_monitor, new_ioc, tmp_path):
+    """An unexpected put, and a command, write the last minutes to a file: each put of a link by itself, the IOCs, and a page."""
+    rules, ioc = tmp_path / "rules.json", new_ioc(DATABASE).start()
+    rules.write_text(json.dumps({"rules": [{"name": "closed", "pv": ioc.prefix + "SET3", "allow": False}]}))
+    monitor = new_monitor(before=[f'ebpfMonHistoryKeep "{tmp_path / "history.sqlite"}" 64 30', f'ebpfMonHistoryRing "{tmp_path}" 4',
+                                  f'ebpfMonRules "{rules}"']).start()
+    monitor.wait_ioc(ioc)
+    first = ioc.get("TOCK")
+    until(lambda: ioc.get("TOCK") > first + 12, 20, "ticks")
+    ioc.put("SET3", 13)
+    last = ioc.get("TOCK")
+    page = until(lambda: next(iter(tmp_path.glob("frozen-*.md")), None), 30, "the page")
+    file = page.with_suffix(".sqlite")
+    assert is_whole(file) and f"| {ioc.prefix}SET3 |" in page.read_text()
+    ticks = [int(r["value"]) for r in rows(file, "-a", ioc.prefix + "TOCK") if r["value"].isdigit()]
+    assert ticks == list(range(ticks[0], ticks[0] + len(ticks))) and ticks[0] <= first + 2 and last in ticks
+    assert [r["ioc"] for r in rows(file, "-k", "ioc") if r["ioc"] == ioc.name]
+    until(lambda: count(tmp_path / "history.sqlite", f"value LIKE '%frozen in {file}: unexpected put to {ioc.prefix}SET3%'"), 20, "the row")
+    monitor.command('ebpfMonHistoryFreeze "beam lost"')
+    until(lambda: len(list(tmp_path.glob("frozen-*.md"))) == 2, 20, "another one")
+    assert any("beam lost" in ask(f, "-k", "event") for f in tmp_path.glob("frozen-*.sqlite"))
 
 
 def rows_or_none(file, *options):
@@ -172,13 +365,19 @@ def test_wrong_question(tmp_path, options):
     assert got.returncode == 2 and got.stderr
 
 
-def test_values_and_names_are_left_out(keep, new_ioc):
-    monitor, ioc = keep(more=' "values names"'), new_ioc(DATABASE).start()
+def test_values_and_names_are_left_out(keep, new_ioc, tmp_path):
+    """Nor are they in the way, the cause, or the reason; the link is."""
+    rules = tmp_path / "rules.json"
+    rules.write_text(json.dumps({"rules": [{"name": "closed", "pv": "*:SET", "max": 1}]}))
+    monitor, ioc = keep(more=' "values names"', rules=rules), new_ioc(NEAR, macros="FAR=NOWHERE:").start()
     monitor.wait_ioc(ioc)
-    ioc.put("SET1", 4711)
-    until(lambda: count(keep.file, "pv LIKE '%:SET1'"), 20, "the put")
-    row, = rows(keep.file, ioc.prefix + "SET1")
+    ioc.put("SET", 4711)
+    until(lambda: count(keep.file, "pv LIKE '%:LATE'"), 20, "the effect")
+    row, = rows(keep.file, ioc.prefix + "SET")
+    late, = rows(keep.file, "-a", ioc.prefix + "LATE")
     assert "value" not in row and "user" not in row and "who" not in row and "4711" not in json.dumps(row)
+    assert row["origin"] == "CA" and row["reason"] == 'rule "closed"'
+    assert late["origin"] == f"link {ioc.prefix}SLOW.OUT, chain of {ioc.prefix}SET" and not late.keys() & {"value", "user", "who", "peer"}
 
 
 def test_disk_full(new_monitor, new_ioc, tmp_path):
