@@ -13,7 +13,7 @@
 #include "common/files.h"
 #include "common/worker.h"
 #include "inventory/inventoryFile.h"
-#include "inventory/iocInventory.h"
+#include "usage/iocInventory.h"
 #include "export/shared/jsonGen.h" /* the last one: epicsVersion.h makes a macro of epicsReleaseVersion */
 
 /* --- writing a file --- */

@@ -14,7 +14,7 @@
 
 #include "common/clock.h"
 #include "common/worker.h"
-#include "inventory/iocInventory.h"
+#include "usage/iocInventory.h"
 #include "inventory/recSync.h"
 #include "inventory/recSyncLink.h"
 

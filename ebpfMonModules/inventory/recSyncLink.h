@@ -9,7 +9,7 @@
 #include <netinet/in.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "inventory/iocInventory.h"
+#include "usage/iocInventory.h"
 
 /* --- messages ---
  *

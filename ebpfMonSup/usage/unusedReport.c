@@ -11,7 +11,7 @@
 #include <epicsTime.h>
 
 #include "common/clock.h"
-#include "inventory/iocInventory.h"
+#include "usage/iocInventory.h"
 #include "usage/unusedReport.h"
 
 #define DAY 86400.0

@@ -15,7 +15,7 @@
 #include "common/text.h"
 #include "host/foreign.h"
 #include "host/serverSockets.h"
-#include "inventory/iocInventory.h"
+#include "usage/iocInventory.h"
 #include "ioc/baseLayout.h"
 #include "ioc/baseLink.h"
 
