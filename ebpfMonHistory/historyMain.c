@@ -7,23 +7,26 @@
 #include <time.h>
 
 #include "history/historyReport.h"
+#include "history/historyWhy.h"
 
 #define FILE_DEFAULT "/var/lib/ebpfmon/history.sqlite"
 #define ROWS 100
 
 static const char usage[] =
-    "ebpfMonHistory [OPTIONS] [PV]     what happened: puts of people, events of IOCs, slow chains, gaps\n"
+    "ebpfMonHistory [OPTIONS] [PV]     what happened: puts of people, events of IOCs, gaps\n"
+    "ebpfMonHistory why PV [TIME]      what led to the value that PV had then, and what followed; text or --json\n"
+    "ebpfMonHistory report FROM TO     one page about this time, for a logbook (Markdown)\n"
     "  PV                 only puts to PVs that match (* and ?)\n"
     "  -f, --from TIME    -2h, -30m, -3d, today, yesterday, 03:10, \"2026-11-28 03:10:05\"; default: the begin\n"
     "  -t, --to TIME      default: now\n"
     "  -u, --user NAME    -H, --host NAME    -i, --ioc NAME    -v, --value TEXT: only those that match\n"
-    "  -k, --kind KIND    put, event, chain, start, gap, lost\n"
+    "  -k, --kind KIND    put, event, chain, minute, client, start, gap, lost\n"
     "  -x, --unexpected   only puts that the rules did not expect\n"
     "  -a, --automatic    also what IOCs wrote by themselves\n"
     "  -n, --number N     the newest N rows (default 100; 0: all)\n"
     "  -d, --file FILE    the file (default " FILE_DEFAULT ")\n"
     "  --json, --csv, --caputlog    for programs; times are UTC in the first two\n"
-    "  -r, --report       one page about this time, for a logbook (Markdown); only -f, -t and -d count\n"
+    "  -r, --report       as report, with -f and -t\n"
     "Exit code: 0, rows were found; 1, none; 2, the question or the file is wrong.\n";
 
 static const struct option options[] = {
@@ -83,26 +86,74 @@ static int takeOption(int option, ebpfMonHistoryQuestion *q)
     }
 }
 
-/* About the last day, if nothing else is asked for. As ebpfMonHistoryAsk. */
-static long writeReport(ebpfMonHistoryQuestion *q, char *why, size_t size)
+static int64_t getNow(void)
 {
     struct timespec now;
 
     clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec * 1000000000ll + now.tv_nsec;
+}
+
+/* About the last day, if nothing else is asked for. As ebpfMonHistoryAsk. */
+static long writeReport(ebpfMonHistoryQuestion *q, char *why, size_t size)
+{
     if (!q->to)
-        q->to = now.tv_sec * 1000000000ll + now.tv_nsec;
+        q->to = getNow();
     if (!q->from)
         q->from = q->to - 86400ll * 1000000000;
     return ebpfMonHistoryWriteReport(q, stdout, why, size) ? -1 : 1;
 }
 
+/* The words of a command. A time such as -2h is no option, so getopt must not see it. */
+typedef struct {
+    const char *name;      /* "why", "report"; NULL: neither */
+    const char *word[2];   /* NULL: not given */
+} command;
+
+/* Takes the command and its words out of the arguments. Returns how many are left. */
+static int takeCommand(int argc, char *argv[], command *c)
+{
+    int at = 1, left, words = 0;
+
+    while (at < argc && strcmp(argv[at], "why") != 0 && strcmp(argv[at], "report") != 0)
+        at++;
+    if (at == argc || (at > 1 && argv[at - 1][0] == '-' && strchr("ftuHivknd", argv[at - 1][1]) && !argv[at - 1][2]))
+        return argc;
+    c->name = argv[at];
+    left = at;
+    for (at++; at < argc; at++)
+        if (words < 2 && left == at - 1 - words && (argv[at][0] != '-' || (argv[at][1] >= '0' && argv[at][1] <= '9')))
+            c->word[words++] = argv[at];
+        else
+            argv[left++] = argv[at];
+    argv[left] = NULL;
+    return left;
+}
+
+/* As ebpfMonHistoryAsk. */
+static long runCommand(const command *c, ebpfMonHistoryQuestion *q, char *why, size_t size)
+{
+    if (strcmp(c->name, "report") == 0) {
+        if ((c->word[0] && readTime(c->word[0], &q->from)) || (c->word[1] && readTime(c->word[1], &q->to)))
+            exit(2);
+        return writeReport(q, why, size);
+    }
+    q->pv = c->word[0];
+    if (q->pv)
+        return ebpfMonHistoryWhy(q, c->word[1], getNow(), stdout, why, size);
+    snprintf(why, size, "give a PV behind why");
+    return -1;
+}
+
 int main(int argc, char *argv[])
 {
     ebpfMonHistoryQuestion q = { .file = FILE_DEFAULT, .most = ROWS };
+    command c = { .name = NULL };
     char why[300];
     int option;
     long rows;
 
+    argc = takeCommand(argc, argv, &c);
     while ((option = getopt_long(argc, argv, "f:t:u:H:i:v:k:xan:d:hr", options, NULL)) != -1) {
         if (option == 'h') {
             fputs(usage, stdout);
@@ -113,11 +164,13 @@ int main(int argc, char *argv[])
     }
     if (optind < argc)
         q.pv = argv[optind++];
-    if (optind < argc) {
+    if (optind < argc || (c.name && q.pv)) {
         fprintf(stderr, "ebpfMonHistory: give one PV, with * for several. The shell wants '*' in quotes\n");
         return 2;
     }
-    if (q.isReport)
+    if (c.name)
+        rows = runCommand(&c, &q, why, sizeof(why));
+    else if (q.isReport)
         rows = writeReport(&q, why, sizeof(why));
     else
         rows = ebpfMonHistoryAsk(&q, stdout, why, sizeof(why));

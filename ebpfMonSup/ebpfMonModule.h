@@ -24,6 +24,12 @@ extern "C" {
 
 #define EBPFMON_MODULES_MAX 16
 
+/* Identifies a chain on this host: two with the same members are the same chain. */
+typedef struct {
+    epicsUInt64 begin;     /* monotonic ns at which the thread requested the lock set; 0: none, or it is not known */
+    epicsUInt32 thread;    /* id of the thread */
+} ebpfMonModuleChain;
+
 /* A put that was published. The texts are valid during the call. */
 typedef struct {
     epicsTimeStamp time;
@@ -37,15 +43,23 @@ typedef struct {
     const char *reason;    /* why the rules do not expect it; NULL: they do */
     int isAutomatic;       /* nonzero: an IOC made it by itself */
     int hasFailed;         /* nonzero: as far as is known it wrote nothing */
+    ebpfMonModuleChain chain;  /* that began with this put */
+    ebpfMonModuleChain source; /* in which a link, perhaps of another IOC, or a driver made the put; or which had led to
+                                * that one, through a callback or an asynchronous record */
 } ebpfMonModulePut;
 
 /* Chains that belong together and were kept whole: at level trace, and the slow ones at level chains. */
-typedef struct {
+typedef struct ebpfMonModuleTrace {
     epicsTimeStamp time;   /* end of the last chain */
     const char *ioc, *root; /* root of the first chain */
     double tookMs;         /* from the begin of the first chain to the end of the last */
     unsigned chains, records;
     int isIncomplete;      /* nonzero: something belongs to it that was not seen */
+    const ebpfMonModuleChain *chain; /* its chains, the first of which began it */
+    ebpfMonModuleChain source; /* that caused it, through a CA link, a CP link or a callback */
+    /* Writes its records as a tree, of several lines, as far as there is room. Returns the length. */
+    size_t (*writeTree)(const struct ebpfMonModuleTrace *trace, char *buf, size_t size);
+    const void *context;   /* of the core, for writeTree */
 } ebpfMonModuleTrace;
 
 /* What modules of ebpfMon itself get from the core, besides. Their headers are not installed. */

@@ -235,6 +235,7 @@ struct ebpfMonPutEvent {
     __u64 pfldDes;
     __u64 pfield;
     __u64 root;     /* root of the chain that this thread is in; 0: there is none, or it is not watched */
+    __u64 begin;    /* begin of this chain, which identifies it, with head.tid; 0: there is none, or it is not known */
     __s64 nRequest; /* elements that were sent */
     __s64 nElements;/* elements that the field can hold */
     __s32 oldCount; /* elements that the array had before; -1: it is no array */
@@ -275,7 +276,7 @@ struct ebpfMonCauseEvent {
     __u64 link;     /* EBPFMON_EV_CALINK: address of the link */
     __u64 sourceBegin; /* EBPFMON_EV_CALINK: the chain that left "root" processing asynchronously; 0: there is none. */
     __u32 sourceTid;   /* Identifies it, with sourceBegin. The chain "begin" may be only a part of that one, and
-                        * never be sent */
+                        * never be sent. EBPFMON_EV_CAUSE: thread of the chain "begin"; head.tid is that of the put */
     struct ebpfMonWho who;
     char name[EBPFMON_CHANNEL_MAX]; /* EBPFMON_EV_CALINK: the PV to which the link leads */
     __u32 put;      /* EBPFMON_EV_CAUSE: the low half of the put's id, because the event of that put may get lost */
@@ -351,7 +352,7 @@ _Static_assert(sizeof(struct ebpfMonOwner) == 24, "ebpfMonOwner");
 _Static_assert(sizeof(struct ebpfMonSourceChain) == 40, "ebpfMonSourceChain");
 _Static_assert(sizeof(struct ebpfMonHandOver) == 184, "ebpfMonHandOver");
 _Static_assert(sizeof(struct ebpfMonHandOverEvent) == 216, "ebpfMonHandOverEvent");
-_Static_assert(sizeof(struct ebpfMonPutEvent) == 456, "ebpfMonPutEvent");
+_Static_assert(sizeof(struct ebpfMonPutEvent) == 464, "ebpfMonPutEvent");
 _Static_assert(sizeof(struct ebpfMonCauseEvent) == 392, "ebpfMonCauseEvent");
 _Static_assert(sizeof(struct ebpfMonChain) == 176, "ebpfMonChain");
 _Static_assert(sizeof(struct ebpfMonResultEvent) == 88, "ebpfMonResultEvent");

@@ -107,6 +107,7 @@ static __always_inline void sendCause(const struct caller *c, struct thread *th,
         return;
     __builtin_memcpy(&th->cause, known, sizeof(th->cause));
     th->cause.head.kind = EBPFMON_EV_CAUSE;
+    th->cause.sourceTid = known->head.tid;
     th->cause.head.tid = c->tid;
     th->cause.head.iocId = c->conf->iocId;
     th->cause.put = (__u32)th->ev.id;
@@ -177,6 +178,8 @@ static __always_inline void fillPutEvent(const struct caller *c, struct thread *
     ev->linkType = ev->linkMask = 0;
     ev->newLen = ev->oldLen = 0;
     ev->root = top ? findChainRoot(c, th, getHeld(th, top - 1)) : 0;
+    /* in a pass with chains that are not timed, "begin" is that of the pass */
+    ev->begin = top && !isInUntimedPass(c, getHeld(th, top - 1)) ? getHeld(th, top - 1)->begin : 0;
     ev->source.begin = 0;
     if (top == 1)
         ev->source = th->from.source;

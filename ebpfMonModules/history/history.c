@@ -19,7 +19,12 @@
 #define SIGN_NS     30000000000ull /* ns; so often the file says that the monitor runs */
 #define RETRY_NS    10000000000ull
 #define EPOCH_NS    (POSIX_TIME_AT_EPICS_EPOCH * 1000000000ull)
-#define TEXTS       12
+#define TEXTS       (1 + EBPFMON_HISTORY_TEXTS)
+#define ROW_BYTES   8192
+#define CHAIN_BYTES 32            /* of a chain as text */
+#define TREE_BYTES  3000
+#define TREES       10            /* a second, of chains that are kept with their records … */
+#define TREES_AT_ONCE 100         /* … and so many more after a rest */
 
 /* A row in the queue, followed by its texts, each with its 0. */
 typedef struct {
@@ -34,6 +39,10 @@ struct ebpfMonHistory {
     ebpfMonSharedWorker worker;
     ebpfMonRecordQueue *queue;
     ebpfMonHistoryValues shown;   /* under the lock of the published values */
+    uint64_t unixOffset;          /* from monotonic time to that of the texts of chains; fixed, so that each chain has
+                                   * one text */
+    double trees;                 /* that may be kept now; this one and the next: event thread */
+    uint64_t treesAt;             /* monotonic ns */
     /* the thread's own */
     ebpfMonHistoryValues values;
     ebpfMonHistoryStore *store;   /* NULL: the file cannot be written now */
@@ -96,15 +105,15 @@ static uint64_t toUnixNs(const epicsTimeStamp *time)
     return time->secPastEpoch * 1000000000ull + time->nsec + EPOCH_NS;
 }
 
-/* "text": kind, ioc, pv, value, old, user, host, peer, who, origin, result, reason; NULL: none. */
+/* "text": kind, and the texts of a row (ebpfMonHistoryRowList); NULL: none. */
 static void queueRow(ebpfMonHistory *h, uint64_t time, int automatic, const char *const text[TEXTS])
 {
-    char buf[4096];
+    char buf[ROW_BYTES];
     queuedRow row = { .time = time, .automatic = automatic };
     size_t used = sizeof(row);
     char *end;
 
-    if (automatic && text[3] && text[3][0]) {
+    if (automatic && text[3] && text[3][0] && strcmp(text[0], "put") == 0) {
         row.number = strtod(text[3], &end);
         row.isNumber = !*end;
     }
@@ -122,30 +131,83 @@ static void queueRow(ebpfMonHistory *h, uint64_t time, int automatic, const char
     ebpfMonRecordQueueAdd(h->queue, automatic ? ebpfMonRecordQueueShareOf(text[1]) : 0, buf, used);
 }
 
+/* A chain as text. Returns "buf"; NULL: it is not known. */
+static const char *nameChain(const ebpfMonHistory *h, const ebpfMonModuleChain *chain, char buf[CHAIN_BYTES])
+{
+    if (!chain->begin)
+        return NULL;
+    snprintf(buf, CHAIN_BYTES, "%016llx.%x", (unsigned long long)(chain->begin + h->unixOffset), chain->thread);
+    return buf;
+}
+
 void ebpfMonHistoryAddPut(void *arg, const ebpfMonModulePut *put)
 {
     ebpfMonHistory *h = arg;
     int noValues = h->conf.leavesOutValues, noNames = h->conf.leavesOutNames;
+    char chain[CHAIN_BYTES], source[CHAIN_BYTES];
     const char *const text[TEXTS] = {
         "put", put->ioc, put->pv, noValues ? NULL : put->value, noValues ? NULL : put->oldValue,
         noNames ? NULL : put->user, noNames ? NULL : put->host, noNames ? NULL : put->peer, noNames ? NULL : put->who,
-        put->origin, put->result, put->reason,
+        put->origin, put->result, put->reason, nameChain(h, &put->chain, chain), nameChain(h, &put->source, source),
     };
 
     if (h->queue)
         queueRow(h, toUnixNs(&put->time), put->isAutomatic, text);
 }
 
+/* Nonzero: the records of this chain may be kept. A chain with records takes a hundred times the room of one without,
+ * and at level trace there are many. */
+static int mayKeepTree(ebpfMonHistory *h)
+{
+    uint64_t now = ebpfMonClockMonotonic();
+
+    h->trees += (double)(now - h->treesAt) / EBPFMON_SECOND_NS * TREES;
+    h->treesAt = now;
+    if (h->trees > TREES_AT_ONCE)
+        h->trees = TREES_AT_ONCE;
+    if (h->conf.leavesOutValues || h->conf.leavesOutNames || h->trees < 1)
+        return 0;
+    h->trees--;
+    return 1;
+}
+
+/* Whole lines only, and the last one says if there are more. */
+static void writeTree(const ebpfMonModuleTrace *trace, char buf[TREE_BYTES])
+{
+    static const char more[] = "  ... no room for the rest\n";
+    size_t length = trace->writeTree(trace, buf, TREE_BYTES);
+
+    if (length < TREE_BYTES - 1)
+        return;
+    length -= sizeof(more);
+    while (length && buf[length - 1] != '\n')
+        length--;
+    memcpy(buf + length, more, sizeof(more));
+}
+
 void ebpfMonHistoryAddTrace(void *arg, const ebpfMonModuleTrace *trace)
 {
     ebpfMonHistory *h = arg;
-    char value[100];
-    const char *const text[TEXTS] = { "chain", trace->ioc, trace->root, value };
+    char value[100], chain[CHAIN_BYTES], source[CHAIN_BYTES], tree[TREE_BYTES] = "", steps[64 * CHAIN_BYTES] = "";
+    const char *const text[TEXTS] = {
+        "chain", trace->ioc, trace->root, value, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+        nameChain(h, &trace->chain[0], chain), nameChain(h, &trace->source, source), steps, tree,
+    };
+    size_t used = 0;
 
+    if (!h->queue)
+        return;
     snprintf(value, sizeof(value), "%.3f ms, %u records%s", trace->tookMs, trace->records,
              trace->isIncomplete ? ", incomplete" : "");
-    if (h->queue)
-        queueRow(h, toUnixNs(&trace->time), 0, text);
+    for (unsigned i = 1; i < trace->chains && used + CHAIN_BYTES < sizeof(steps); i++) {
+        char step[CHAIN_BYTES];
+
+        nameChain(h, &trace->chain[i], step);
+        used += (size_t)snprintf(steps + used, sizeof(steps) - used, "%s%s", used ? " " : "", step);
+    }
+    if (mayKeepTree(h))
+        writeTree(trace, tree);
+    queueRow(h, toUnixNs(&trace->time), 1, text); /* at level trace they do not push out what people wrote */
 }
 
 void ebpfMonHistoryAddEvent(void *arg, const epicsTimeStamp *time, const char *event)
@@ -240,20 +302,24 @@ static void countDropped(ebpfMonHistory *h, uint64_t *dropped)
 
 static void takeRow(ebpfMonHistory *h, const uint8_t *at)
 {
-    const char *text[TEXTS], *p = (const char *)at + sizeof(queuedRow);
+    const char *p = (const char *)at + sizeof(queuedRow), **text[EBPFMON_HISTORY_TEXTS];
+    ebpfMonHistoryRow row = { .n = 1 };
     queuedRow q;
-    ebpfMonHistoryRow row;
 
     memcpy(&q, at, sizeof(q));
-    for (int i = 0; i < TEXTS; i++, p += strlen(p) + 1)
-        text[i] = p;
-    row = (ebpfMonHistoryRow){
-        .time = q.time, .first = q.time, .kind = text[0], .automatic = q.automatic, .ioc = text[1], .pv = text[2],
-        .value = text[3], .old = text[4], .user = text[5], .host = text[6], .peer = text[7], .who = text[8],
-        .origin = text[9], .result = text[10], .reason = text[11], .n = 1, .isNumber = q.isNumber, .least = q.number,
-        .most = q.number,
-    };
-    if (q.automatic)
+    row.time = row.first = q.time;
+    row.automatic = q.automatic;
+    row.isNumber = q.isNumber;
+    row.least = row.most = q.number;
+    row.kind = p;
+    ebpfMonHistoryRowList(&row, text);
+    for (int i = 0; i < EBPFMON_HISTORY_TEXTS; i++) {
+        p += strlen(p) + 1;
+        *text[i] = p;
+    }
+    if (strcmp(row.kind, "put") == 0)
+        ebpfMonHistoryRunsNoteChain(h->runs, &row);
+    if (q.automatic && strcmp(row.kind, "put") == 0)
         ebpfMonHistoryRunsAdd(h->runs, &row);
     else
         writeRow(h, &row);
@@ -354,6 +420,7 @@ int ebpfMonHistoryStart(void *arg, const ebpfMonModuleCore *core)
     (void)core;
     if (!h->conf.file[0])
         return 0;
+    h->unixOffset = ebpfMonClockUnixOffset();
     if (!h->runs)
         h->runs = ebpfMonHistoryRunsNew(writeRow, h);
     if (!h->queue)

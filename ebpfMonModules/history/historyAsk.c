@@ -3,23 +3,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "export/shared/jsonGen.h"
 #include "history/historyAsk.h"
+#include "history/historyRow.h"
 #include "history/historyStore.h"
 
 #define SECOND 1000000000
 #define CLOCK "%2d:%2d%n:%lf%n" /* 03:10 or 03:10:05.5 */
-#define RUN_LONGEST (700ll * SECOND) /* historyRuns.c */
-#define COLUMNS "time, kind, automatic, ioc, pv, value, old, user, host, peer, who, origin, result, reason, n, " \
-                "first, least, most"
-enum {
-    atTime, atKind, atAutomatic, atIoc, atPv, atValue, atOld, atUser, atHost, atPeer, atWho, atOrigin, atResult,
-    atReason, atN, atFirst, atLeast, atMost, atCount
-};
-static const char *const names[atCount] = {
-    "time", "kind", "automatic", "ioc", "pv", "value", "old", "user", "host", "peer", "who", "origin", "result",
-    "reason", "n", "first", "min", "max",
-};
 
 /* --- times --- */
 
@@ -113,134 +102,6 @@ void ebpfMonHistoryFormatTime(int64_t ns, int isIso, char *buf, size_t size)
 
 /* --- the answer --- */
 
-static const char *textAt(sqlite3_stmt *row, int at)
-{
-    const unsigned char *text = sqlite3_column_text(row, at);
-
-    return text ? (const char *)text : "";
-}
-
-static void writeCount(sqlite3_stmt *row, FILE *out)
-{
-    char first[40];
-
-    if (sqlite3_column_int64(row, atN) < 2)
-        return;
-    ebpfMonHistoryFormatTime(sqlite3_column_int64(row, atFirst), 0, first, sizeof(first));
-    fprintf(out, " \303\227%lld since %s", (long long)sqlite3_column_int64(row, atN), first); /* × */
-    if (sqlite3_column_type(row, atLeast) != SQLITE_NULL)
-        fprintf(out, ", %g to %g", sqlite3_column_double(row, atLeast), sqlite3_column_double(row, atMost));
-}
-
-static void writeText(sqlite3_stmt *row, FILE *out)
-{
-    const char *kind = textAt(row, atKind), *origin = textAt(row, atOrigin), *result = textAt(row, atResult);
-    char time[40], since[40];
-
-    ebpfMonHistoryFormatTime(sqlite3_column_int64(row, atTime), 0, time, sizeof(time));
-    if (strcmp(kind, "put") == 0) {
-        fprintf(out, "%s %s %s%s%s", time, textAt(row, atPv), textAt(row, atOld), textAt(row, atOld)[0] ? " -> " : "",
-                textAt(row, atValue));
-        if (textAt(row, atWho)[0])
-            fprintf(out, " by %s", textAt(row, atWho));
-        if (origin[0])
-            fprintf(out, " (%s)", origin);
-        writeCount(row, out);
-        if (strcmp(result, "ok") != 0)
-            fprintf(out, " [%s]", result);
-        if (textAt(row, atReason)[0])
-            fprintf(out, " UNEXPECTED: %s", textAt(row, atReason));
-    } else if (strcmp(kind, "gap") == 0 || strcmp(kind, "lost") == 0) {
-        ebpfMonHistoryFormatTime(sqlite3_column_int64(row, atFirst), 0, since, sizeof(since));
-        if (kind[0] == 'g')
-            fprintf(out, "%s NOT WATCHED since %s: %s", time, since, textAt(row, atValue));
-        else
-            fprintf(out, "%s LOST since %s: %lld %s", time, since, (long long)sqlite3_column_int64(row, atN),
-                    textAt(row, atValue));
-    } else if (strcmp(kind, "chain") == 0) {
-        fprintf(out, "%s chain of %s in %s: %s", time, textAt(row, atPv), textAt(row, atIoc), textAt(row, atValue));
-    } else {
-        fprintf(out, "%s %s", time, textAt(row, atValue));
-    }
-    fputc('\n', out);
-}
-
-/* As the text lines of caPutLog: date, time, host, user, PV, new= and old=. */
-static void writeCaPutLog(sqlite3_stmt *row, FILE *out)
-{
-    time_t seconds = (time_t)(sqlite3_column_int64(row, atTime) / SECOND);
-    char time[40];
-    struct tm tm;
-
-    localtime_r(&seconds, &tm);
-    strftime(time, sizeof(time), "%d-%b-%y %H:%M:%S", &tm);
-    fprintf(out, "%s %s %s %s new=%s old=%s\n", time, textAt(row, atHost), textAt(row, atUser), textAt(row, atPv),
-            textAt(row, atValue), textAt(row, atOld)[0] ? textAt(row, atOld) : "?");
-}
-
-/* Without memory nothing is written. */
-static void writeJson(sqlite3_stmt *row, ebpfMonJson *json, FILE *out)
-{
-    char buf[16384], time[40];
-    size_t length;
-
-    if (ebpfMonJsonBegin(json, buf, sizeof(buf)))
-        return;
-    for (int i = 0; i < atCount; i++) {
-        int type = sqlite3_column_type(row, i);
-
-        if (i == atTime || i == atFirst) {
-            ebpfMonHistoryFormatTime(sqlite3_column_int64(row, i), 1, time, sizeof(time));
-            if (i == atTime || sqlite3_column_int64(row, i) != sqlite3_column_int64(row, atTime))
-                ebpfMonJsonAddText(json, names[i], time);
-        } else if (i == atAutomatic) {
-            ebpfMonJsonAddBool(json, names[i], sqlite3_column_int(row, i));
-        } else if (type == SQLITE_INTEGER) {
-            ebpfMonJsonAddInteger(json, names[i], sqlite3_column_int64(row, i));
-        } else if (type == SQLITE_FLOAT) {
-            ebpfMonJsonAddNumber(json, names[i], NULL, sqlite3_column_double(row, i));
-        } else if (type == SQLITE_TEXT) {
-            ebpfMonJsonAddText(json, names[i], textAt(row, i));
-        }
-    }
-    length = ebpfMonJsonEnd(json);
-    fwrite(buf, 1, length, out);
-    fputc('\n', out);
-}
-
-/* RFC 4180 */
-static void writeCsvText(const char *text, FILE *out)
-{
-    if (!strpbrk(text, "\",\r\n")) {
-        fputs(text, out);
-        return;
-    }
-    fputc('"', out);
-    for (const char *c = text; *c; c++) {
-        if (*c == '"')
-            fputc('"', out);
-        fputc(*c, out);
-    }
-    fputc('"', out);
-}
-
-static void writeCsv(sqlite3_stmt *row, FILE *out)
-{
-    char time[40];
-
-    for (int i = 0; i < atCount; i++) {
-        if (i)
-            fputc(',', out);
-        if (i == atTime || i == atFirst) {
-            ebpfMonHistoryFormatTime(sqlite3_column_int64(row, i), 1, time, sizeof(time));
-            writeCsvText(time, out);
-        } else {
-            writeCsvText(textAt(row, i), out);
-        }
-    }
-    fputs("\r\n", out);
-}
-
 /* Adds a condition and binds its pattern; one without * and ? is compared, which an index serves. */
 static void addPattern(char *sql, size_t size, const char *column, const char *pattern, int at)
 {
@@ -250,15 +111,22 @@ static void addPattern(char *sql, size_t size, const char *column, const char *p
         snprintf(sql + used, size - used, " AND %s %s ?%d", column, strpbrk(pattern, "*?[") ? "GLOB" : "=", at);
 }
 
+/* Kinds of rows of which there are many; they are shown if they are asked for. */
+static int isFrequentKind(const char *kind)
+{
+    return kind && (strcmp(kind, "chain") == 0 || strcmp(kind, "minute") == 0 || strcmp(kind, "client") == 0);
+}
+
 /* A run may have ended after the time that is asked for: its put before that is not known by itself. Times at which
  * nobody watched belong to each answer, whatever it is about. */
 static void makeSql(const ebpfMonHistoryQuestion *q, char *sql, size_t size)
 {
     size_t used;
 
-    snprintf(sql, size, "WITH found AS (SELECT id, " COLUMNS " FROM rows WHERE %s AND time BETWEEN ?1 AND ?10 "
-             "AND first <= ?2 AND kind NOT IN ('gap', 'lost')%s",
-             q->automatic ? "automatic IN (0, 1)" : "automatic = 0", q->unexpected ? " AND reason IS NOT NULL" : "");
+    snprintf(sql, size, "WITH found AS (SELECT id, " EBPFMON_HISTORY_COLUMNS " FROM rows WHERE %s "
+             "AND time BETWEEN ?1 AND ?10 AND first <= ?2 AND kind NOT IN ('gap', 'lost')%s%s",
+             q->automatic || isFrequentKind(q->kind) ? "automatic IN (0, 1)" : "automatic = 0",
+             q->kind ? "" : " AND kind <> 'minute'", q->unexpected ? " AND reason IS NOT NULL" : "");
     addPattern(sql, size, "pv", q->pv, 3);
     addPattern(sql, size, "user", q->user, 4);
     addPattern(sql, size, "host", q->host, 5);
@@ -267,8 +135,9 @@ static void makeSql(const ebpfMonHistoryQuestion *q, char *sql, size_t size)
     addPattern(sql, size, "kind", q->kind, 8);
     used = strlen(sql);
     snprintf(sql + used, size - used, " ORDER BY time DESC, id DESC LIMIT ?9) "
-             "SELECT " COLUMNS " FROM (SELECT * FROM found UNION ALL SELECT id, " COLUMNS " FROM rows "
-             "WHERE kind IN ('gap', 'lost') AND time >= max(?1, coalesce((SELECT min(time) FROM found), ?1)) "
+             "SELECT " EBPFMON_HISTORY_COLUMNS " FROM (SELECT * FROM found UNION ALL "
+             "SELECT id, " EBPFMON_HISTORY_COLUMNS " FROM rows WHERE kind IN ('gap', 'lost') "
+             "AND time >= max(?1, coalesce((SELECT min(time) FROM found), ?1)) "
              "AND first <= ?2) ORDER BY time, id");
 }
 
@@ -289,7 +158,7 @@ static sqlite3_stmt *prepareQuestion(sqlite3 *db, const ebpfMonHistoryQuestion *
         if (patterns[i])
             sqlite3_bind_text(stmt, 3 + i, patterns[i], -1, SQLITE_STATIC);
     sqlite3_bind_int64(stmt, 9, q->most ? (int64_t)q->most : -1);
-    sqlite3_bind_int64(stmt, 10, q->to ? q->to + RUN_LONGEST : INT64_MAX);
+    sqlite3_bind_int64(stmt, 10, q->to ? q->to + EBPFMON_HISTORY_RUN_LONGEST : INT64_MAX);
     return stmt;
 }
 
@@ -302,15 +171,16 @@ long ebpfMonHistoryAsk(const ebpfMonHistoryQuestion *q, FILE *out, char *why, si
     int status = SQLITE_ERROR;
 
     if (stmt && q->form == ebpfMonHistoryCsv)
-        for (int i = 0; i < atCount; i++)
-            fprintf(out, "%s%s", names[i], i + 1 < atCount ? "," : "\r\n");
+        ebpfMonHistoryRowWriteCsvHeader(out);
     while (stmt && (status = sqlite3_step(stmt)) == SQLITE_ROW) {
-        n += strcmp(textAt(stmt, atKind), "gap") != 0 && strcmp(textAt(stmt, atKind), "lost") != 0;
+        const char *kind = ebpfMonHistoryRowText(stmt, ebpfMonAtKind);
+
+        n += strcmp(kind, "gap") != 0 && strcmp(kind, "lost") != 0;
         switch (q->form) {
-        case ebpfMonHistoryText:     writeText(stmt, out); break;
-        case ebpfMonHistoryCsv:      writeCsv(stmt, out); break;
-        case ebpfMonHistoryCaPutLog: writeCaPutLog(stmt, out); break;
-        case ebpfMonHistoryJson:     writeJson(stmt, &json, out); break;
+        case ebpfMonHistoryText:     ebpfMonHistoryRowWriteText(stmt, out); break;
+        case ebpfMonHistoryCsv:      ebpfMonHistoryRowWriteCsv(stmt, out); break;
+        case ebpfMonHistoryCaPutLog: ebpfMonHistoryRowWriteCaPutLog(stmt, out); break;
+        case ebpfMonHistoryJson:     ebpfMonHistoryRowWriteJson(stmt, &json, out); break;
         }
     }
     if (stmt && status != SQLITE_DONE)

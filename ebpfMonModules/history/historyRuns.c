@@ -9,16 +9,34 @@
 #define LONGEST 600000000000ull /* ns; a run is written after this … */
 #define REST    10000000000ull  /* … or when the writer has rested so long */
 
+#define SINGLE  200000000ull    /* ns between two rows of one writer that follow from what people wrote */
+#define SETTLE  3000000000ull   /* ns; a put waits for its result and its packet for less */
+#define CHAINS  8192            /* a power of two */
+#define DEPTH   8               /* chains that are followed from an effect to what a person wrote */
+
+/* A row with a copy of its texts. */
 typedef struct {
-    ebpfMonHistoryRow row; /* n 0: free; its texts lie in "text" */
-    uint64_t hash;
+    ebpfMonHistoryRow row; /* n 0: free */
     char    *text;
+} keptRow;
+
+typedef struct {
+    keptRow  sum, last;    /* all but the last put; the last one, of which it is not known yet if it stays a row */
+    uint64_t hash;
+    uint64_t singleAt;     /* ns; the last one that stayed a row */
 } run;
+
+/* A chain that began with a put. */
+typedef struct {
+    char id[32];           /* empty: free */
+    char source[32];       /* empty: a person's put */
+} begunChain;
 
 struct ebpfMonHistoryRuns {
     void (*write)(void *arg, const ebpfMonHistoryRow *row);
     void *arg;
     run   place[RUNS];
+    begunChain chain[CHAINS]; /* of each place the newest one */
 };
 
 ebpfMonHistoryRuns *ebpfMonHistoryRunsNew(void (*write)(void *arg, const ebpfMonHistoryRow *row), void *arg)
@@ -34,8 +52,10 @@ ebpfMonHistoryRuns *ebpfMonHistoryRunsNew(void (*write)(void *arg, const ebpfMon
 
 void ebpfMonHistoryRunsFree(ebpfMonHistoryRuns *runs)
 {
-    for (unsigned i = 0; runs && i < RUNS; i++)
-        free(runs->place[i].text);
+    for (unsigned i = 0; runs && i < RUNS; i++) {
+        free(runs->place[i].sum.text);
+        free(runs->place[i].last.text);
+    }
     free(runs);
 }
 
@@ -59,58 +79,112 @@ static int isSameRun(const ebpfMonHistoryRow *a, const ebpfMonHistoryRow *b)
            isSameText(a->origin, b->origin) && isSameText(a->result, b->result) && isSameText(a->reason, b->reason);
 }
 
-static void endRun(ebpfMonHistoryRuns *runs, run *r)
+static begunChain *findPlace(ebpfMonHistoryRuns *runs, const char *chain)
 {
-    if (r->row.n)
-        runs->write(runs->arg, &r->row);
-    free(r->text);
-    memset(r, 0, sizeof(*r));
+    uint64_t hash = addHash(14695981039346656037u, chain);
+
+    return &runs->chain[(hash ^ hash >> 32) & (CHAINS - 1)];
+}
+
+void ebpfMonHistoryRunsNoteChain(ebpfMonHistoryRuns *runs, const ebpfMonHistoryRow *row)
+{
+    begunChain *c;
+
+    if (!row->chain || !row->chain[0] || (row->automatic && (!row->source || !row->source[0])))
+        return;
+    c = findPlace(runs, row->chain);
+    snprintf(c->id, sizeof(c->id), "%s", row->chain);
+    snprintf(c->source, sizeof(c->source), "%s", row->automatic ? row->source : "");
+}
+
+/* Nonzero: the row follows from what a person wrote. */
+static int isEffect(ebpfMonHistoryRuns *runs, const ebpfMonHistoryRow *row)
+{
+    const char *chain = row->source;
+
+    for (int i = 0; i < DEPTH && chain && chain[0]; i++) {
+        const begunChain *c = findPlace(runs, chain);
+
+        if (strcmp(c->id, chain) != 0)
+            return 0;
+        if (!c->source[0])
+            return 1;
+        chain = c->source;
+    }
+    return 0;
+}
+
+static void freeRow(keptRow *kept)
+{
+    free(kept->text);
+    memset(kept, 0, sizeof(*kept));
 }
 
 /* Copies the row with its texts into one block. 0, or -1 without memory. */
-static int copyRow(run *r, const ebpfMonHistoryRow *row)
+static int copyRow(keptRow *to, const ebpfMonHistoryRow *row)
 {
-    const char **of[] = { &r->row.kind, &r->row.ioc, &r->row.pv, &r->row.value, &r->row.old, &r->row.user, &r->row.host,
-                          &r->row.peer, &r->row.who, &r->row.origin, &r->row.result, &r->row.reason };
-    const unsigned count = sizeof(of) / sizeof(of[0]);
+    const char **of[EBPFMON_HISTORY_TEXTS];
     size_t size = 0;
-    char *to;
+    char *at;
 
-    r->row = *row;
-    for (unsigned i = 0; i < count; i++)
+    to->row = *row;
+    ebpfMonHistoryRowList(&to->row, of);
+    for (unsigned i = 0; i < EBPFMON_HISTORY_TEXTS; i++)
         size += *of[i] ? strlen(*of[i]) + 1 : 0;
-    r->text = to = malloc(size + 1);
-    if (!to)
+    to->text = at = malloc(size + 1);
+    if (!at) {
+        to->row.n = 0;
         return -1;
-    for (unsigned i = 0; i < count; i++)
+    }
+    for (unsigned i = 0; i < EBPFMON_HISTORY_TEXTS; i++)
         if (*of[i]) {
             size_t length = strlen(*of[i]) + 1;
 
-            memcpy(to, *of[i], length);
-            *of[i] = to;
-            to += length;
+            memcpy(at, *of[i], length);
+            *of[i] = at;
+            at += length;
         }
     return 0;
 }
 
-static void extendRun(ebpfMonHistoryRuns *runs, run *r, const ebpfMonHistoryRow *row)
+/* The last put of the run becomes a row, or a part of the sum. */
+static void settleLast(ebpfMonHistoryRuns *runs, run *r)
 {
-    run more = { .hash = r->hash };
+    ebpfMonHistoryRow *last = &r->last.row, *sum = &r->sum.row;
 
-    if (copyRow(&more, row)) {
-        runs->write(runs->arg, row);
+    if (!last->n)
+        return;
+    if (isEffect(runs, last) && last->time - r->singleAt >= SINGLE) {
+        r->singleAt = last->time;
+        runs->write(runs->arg, last);
+        freeRow(&r->last);
         return;
     }
-    more.row.first = r->row.first;
-    more.row.n = r->row.n + row->n;
-    more.row.old = NULL; /* the value before the whole run is not that of one put */
-    more.row.isNumber = r->row.isNumber && row->isNumber;
-    if (more.row.isNumber) {
-        more.row.least = r->row.least < row->least ? r->row.least : row->least;
-        more.row.most = r->row.most > row->most ? r->row.most : row->most;
+    if (sum->n) {
+        last->first = sum->first;
+        last->n += sum->n;
+        last->old = NULL; /* the value before the whole run is not that of one put */
+        last->isNumber = last->isNumber && sum->isNumber;
+        last->least = sum->least < last->least ? sum->least : last->least;
+        last->most = sum->most > last->most ? sum->most : last->most;
     }
-    free(r->text);
-    *r = more;
+    freeRow(&r->sum);
+    r->sum = r->last;
+    memset(&r->last, 0, sizeof(r->last));
+}
+
+static void endRun(ebpfMonHistoryRuns *runs, run *r)
+{
+    settleLast(runs, r);
+    if (r->sum.row.n)
+        runs->write(runs->arg, &r->sum.row);
+    freeRow(&r->sum);
+    memset(r, 0, sizeof(*r));
+}
+
+static const ebpfMonHistoryRow *getRow(const run *r)
+{
+    return r->last.row.n ? &r->last.row : &r->sum.row;
 }
 
 void ebpfMonHistoryRunsAdd(ebpfMonHistoryRuns *runs, const ebpfMonHistoryRow *row)
@@ -118,13 +192,12 @@ void ebpfMonHistoryRunsAdd(ebpfMonHistoryRuns *runs, const ebpfMonHistoryRow *ro
     uint64_t hash = addHash(addHash(addHash(14695981039346656037u, row->ioc), row->pv), row->origin);
     run *r = &runs->place[(hash ^ hash >> 32) & (RUNS - 1)];
 
-    if (r->row.n && r->hash == hash && isSameRun(&r->row, row) && row->time >= r->row.time) {
-        extendRun(runs, r, row);
-        return;
-    }
-    endRun(runs, r);
-    if (copyRow(r, row)) {
-        memset(r, 0, sizeof(*r));
+    if (getRow(r)->n && !(r->hash == hash && isSameRun(getRow(r), row) && row->time >= getRow(r)->time))
+        endRun(runs, r);
+    settleLast(runs, r);
+    if (r->hash != hash)
+        r->singleAt = 0;
+    if (copyRow(&r->last, row)) {
         runs->write(runs->arg, row);
         return;
     }
@@ -135,9 +208,12 @@ void ebpfMonHistoryRunsEnd(ebpfMonHistoryRuns *runs, uint64_t now, int all)
 {
     for (unsigned i = 0; i < RUNS; i++) {
         run *r = &runs->place[i];
+        const ebpfMonHistoryRow *row = getRow(r), *first = r->sum.row.n ? &r->sum.row : row;
 
         /* a clock that was set back ends it, too */
-        if (r->row.n && (all || now - r->row.first > LONGEST || now - r->row.time > REST))
+        if (row->n && (all || now - first->first > LONGEST || now - row->time > REST))
             endRun(runs, r);
+        else if (r->last.row.n && now - r->last.row.time > SETTLE && isEffect(runs, &r->last.row))
+            settleLast(runs, r);
     }
 }

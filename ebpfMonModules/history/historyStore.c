@@ -14,18 +14,19 @@
 #define PAGE_BYTES  4096
 #define BUSY_MS     2000
 #define APPLICATION 0x65426d48 /* "eBmH", the PRAGMA application_id by which we know our own files */
-#define VERSION     1
+#define VERSION     2 /* 1: without chain, source, steps, tree */
 #define CHUNK       2000 /* rows that one transaction removes at most, so that it stays short */
 #define DAY_NS      86400000000000ull
+#define TEXTS_BEFORE 11 /* texts of a row that stand before its numbers */
 
 #define COLUMNS "time, kind, automatic, ioc, pv, value, old, user, host, peer, who, origin, result, reason, n, " \
-                "first, least, most"
+                "first, least, most, chain, source, steps, tree"
 
 enum { sqlAdd, sqlMeta, sqlForget, sqlForgetOld, sqlStatements };
 
 static const char *const statements[sqlStatements] = {
     [sqlAdd] = "INSERT INTO rows (" COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "
-               "?15, ?16, ?17, ?18)",
+               "?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)",
     [sqlMeta] = "INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)",
     [sqlForget] = "DELETE FROM rows WHERE id IN (SELECT id FROM rows WHERE automatic = ?1 ORDER BY time LIMIT ?2)",
     [sqlForgetOld] = "DELETE FROM rows WHERE id IN (SELECT id FROM rows WHERE automatic = ?1 AND time < ?3 "
@@ -35,12 +36,20 @@ static const char *const statements[sqlStatements] = {
 static const char schema[] =
     "CREATE TABLE IF NOT EXISTS rows (id INTEGER PRIMARY KEY, time INTEGER NOT NULL, kind TEXT NOT NULL, "
     "automatic INTEGER NOT NULL, ioc TEXT, pv TEXT, value TEXT, old TEXT, user TEXT, host TEXT, peer TEXT, who TEXT, "
-    "origin TEXT, result TEXT, reason TEXT, n INTEGER NOT NULL, first INTEGER NOT NULL, least REAL, most REAL);"
+    "origin TEXT, result TEXT, reason TEXT, n INTEGER NOT NULL, first INTEGER NOT NULL, least REAL, most REAL, "
+    "chain TEXT, source TEXT, steps TEXT, tree TEXT);"
     "CREATE INDEX IF NOT EXISTS rowsByTime ON rows (automatic, time);"
     "CREATE INDEX IF NOT EXISTS rowsByPv ON rows (pv, time);"
     "CREATE INDEX IF NOT EXISTS rowsByUser ON rows (user, time) WHERE user IS NOT NULL;"
     "CREATE INDEX IF NOT EXISTS gapsByTime ON rows (time) WHERE kind IN ('gap', 'lost');"
+    "CREATE INDEX IF NOT EXISTS rowsByChain ON rows (chain) WHERE chain IS NOT NULL;"
+    "CREATE INDEX IF NOT EXISTS rowsBySource ON rows (source) WHERE source IS NOT NULL;"
+    "CREATE INDEX IF NOT EXISTS chainsByTime ON rows (time) WHERE kind = 'chain';"
     "CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value INTEGER) WITHOUT ROWID;";
+
+static const char newColumns[] =
+    "BEGIN IMMEDIATE; ALTER TABLE rows ADD COLUMN chain TEXT; ALTER TABLE rows ADD COLUMN source TEXT;"
+    "ALTER TABLE rows ADD COLUMN steps TEXT; ALTER TABLE rows ADD COLUMN tree TEXT; PRAGMA user_version = 2; COMMIT";
 
 struct ebpfMonHistoryStore {
     sqlite3      *db;
@@ -109,6 +118,10 @@ static int prepareWriter(ebpfMonHistoryStore *s, unsigned megabytes, char *why, 
 {
     char sql[200];
 
+    if (queryNumber(s->db, "PRAGMA user_version", why, size) == 1 && runSql(s->db, newColumns, why, size)) {
+        sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+        return -1;
+    }
     s->pagesMost = (uint64_t)megabytes * (1048576u / PAGE_BYTES);
     snprintf(sql, sizeof(sql), "PRAGMA application_id = %d; PRAGMA user_version = %d", APPLICATION, VERSION);
     return runSql(s->db, "PRAGMA journal_mode = WAL", why, size) ||
@@ -231,17 +244,28 @@ static void bindText(sqlite3_stmt *stmt, int at, const char *text)
         sqlite3_bind_null(stmt, at);
 }
 
+void ebpfMonHistoryRowList(ebpfMonHistoryRow *row, const char **list[EBPFMON_HISTORY_TEXTS])
+{
+    const char **const texts[EBPFMON_HISTORY_TEXTS] = {
+        &row->ioc, &row->pv, &row->value, &row->old, &row->user, &row->host, &row->peer, &row->who, &row->origin,
+        &row->result, &row->reason, &row->chain, &row->source, &row->steps, &row->tree,
+    };
+
+    memcpy(list, texts, sizeof(texts));
+}
+
 int ebpfMonHistoryStoreAdd(ebpfMonHistoryStore *s, const ebpfMonHistoryRow *row, char *why, size_t size)
 {
-    const char *const texts[] = { row->ioc, row->pv, row->value, row->old, row->user, row->host, row->peer, row->who,
-                                  row->origin, row->result, row->reason };
+    const char **text[EBPFMON_HISTORY_TEXTS];
+    ebpfMonHistoryRow copy = *row;
     sqlite3_stmt *stmt = s->stmt[sqlAdd];
 
+    ebpfMonHistoryRowList(&copy, text);
     sqlite3_bind_int64(stmt, 1, (int64_t)row->time);
     bindText(stmt, 2, row->kind);
     sqlite3_bind_int(stmt, 3, row->automatic);
-    for (int i = 0; i < (int)(sizeof(texts) / sizeof(texts[0])); i++)
-        bindText(stmt, 4 + i, texts[i]);
+    for (int i = 0; i < EBPFMON_HISTORY_TEXTS; i++)
+        bindText(stmt, i < TEXTS_BEFORE ? 4 + i : 8 + i, *text[i]);
     sqlite3_bind_int64(stmt, 15, (int64_t)row->n);
     sqlite3_bind_int64(stmt, 16, (int64_t)row->first);
     if (row->isNumber) {

@@ -3,13 +3,17 @@
  * The file of the history: an SQLite database, which anybody's tools can read.
  *
  * rows (time, first, kind, automatic, ioc, pv, value, old, user, host, peer, who, origin, result, reason, n, least,
- *       most)
+ *       most, chain, source, steps, tree)
  *   time         ns since 1970 (UTC): of a put, of the last one of a run, of the end of a gap
  *   first        the same; of a run that of its first put, of a gap its begin
  *   kind         put, event, chain, start, gap, lost
  *   automatic    1: an IOC made the put by itself. Such puts of one writer to one PV are kept as runs: n puts, of which
  *                "value" is the last value, "least" and "most" the smallest and the largest number
  *   reason       why the rules do not expect the put; NULL: they do
+ *   chain        of a put: the chain that began with it; of kind chain: the first one. NULL: none, or not known. A text
+ *                that is the same for the same chain of this host, and for no other one
+ *   source       the chain in which the put was made, or that caused the chain; of a run that of its last put
+ *   steps, tree  of kind chain: its other chains, with a blank between them; its records, as text of several lines
  * meta (key, value)   alive: when the monitor wrote last; stopped: 1 if it has ended in order
  *
  * Rows of people and automatic rows have half of the file each, if both need it: automatic puts do not push people out.
@@ -23,15 +27,21 @@
 
 #include <sqlite3.h>
 
+#define EBPFMON_HISTORY_TEXTS 15
+
 typedef struct {
     uint64_t time, first;  /* ns since 1970 */
     const char *kind;
     int automatic;
-    const char *ioc, *pv, *value, *old, *user, *host, *peer, *who, *origin, *result, *reason; /* NULL: none */
+    const char *ioc, *pv, *value, *old, *user, *host, *peer, *who, *origin, *result, *reason, *chain, *source,
+        *steps, *tree;     /* NULL: none */
     uint64_t n;
     int isNumber;          /* nonzero: "least" and "most" are known */
     double least, most;
 } ebpfMonHistoryRow;
+
+/* The texts of a row but for "kind", in the order of the members. */
+void ebpfMonHistoryRowList(ebpfMonHistoryRow *row, const char **list[EBPFMON_HISTORY_TEXTS]);
 
 typedef struct ebpfMonHistoryStore ebpfMonHistoryStore;
 

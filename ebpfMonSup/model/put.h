@@ -110,6 +110,9 @@ typedef struct {
     char     link[EBPFMON_NAME_SIZE + 8]; /* RECORD.FIELD of the link that wrote */
     char     linkIoc[EBPFMON_NAME_SIZE];  /* ebpfMonByCaLink: IOC of the link */
     ebpfMonChainId linkChain;             /* ebpfMonByCaLink: chain in which the link wrote */
+    ebpfMonChainId chain;     /* chain that began with this put; iocId 0: none, or not known */
+    ebpfMonChainId source;    /* chain in which the IOC made this put; if another chain handed that one over, or left
+                               * the record processing that it completes: the other one. iocId 0: none, or not known */
     char     root[EBPFMON_NAME_SIZE];     /* root of its chain; empty: there is none, or it is not known */
     char     cause[200];  /* what started that chain: "scan .1 second", "I/O Intr", "put by U@H" … */
     ebpfMonThrough through;

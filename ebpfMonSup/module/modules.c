@@ -80,11 +80,14 @@ int ebpfMonModulesStop(double seconds)
 
 void ebpfMonModulesTellPut(const ebpfMonPut *p)
 {
+    const ebpfMonChainId *source = p->through == ebpfMonByCaLink ? &p->linkChain : &p->source;
     const ebpfMonModulePut put = {
         .time = p->time, .at = p->at, .ioc = p->ioc, .pv = p->pv, .value = p->val,
         .oldValue = p->hasOld ? p->old : NULL, .user = p->user, .host = p->host, .peer = p->peer, .who = p->who,
         .origin = p->origin, .result = ebpfMonPutResultName(p->result), .reason = p->unexpected ? p->rule : NULL,
         .isAutomatic = ebpfMonPutIsAutomatic(p), .hasFailed = ebpfMonPutHasFailed(p),
+        .chain = { .begin = p->chain.iocId ? p->chain.begin : 0, .thread = p->chain.tid },
+        .source = { .begin = source->iocId ? source->begin : 0, .thread = source->tid },
     };
 
     for (unsigned i = 0; i < count; i++)

@@ -6,6 +6,7 @@
 #include "monitor/monitor.h"
 #include "probe/kernelLoad.h"
 #include "probe/kernelTables.h"
+#include "trace/traceText.h"
 
 /* --- Calls from the room watch/ --- */
 
@@ -191,15 +192,46 @@ static int isPrinted(void *arg, ebpfMonTarget *t, const ebpfMonTrace *trace)
     return ebpfMonSlowChainsPrints(m->publish.slowChains, t, trace);
 }
 
-static void tellTrace(const ebpfMonTarget *t, const ebpfMonTrace *trace, uint64_t unixOffset)
+/* What ebpfMonModuleTrace.writeTree needs. */
+typedef struct {
+    ebpfMonTraceWalk   *walk;
+    ebpfMonTarget      *t;
+    const ebpfMonTrace *trace;
+    uint64_t            unixOffset;
+} toldTrace;
+
+static size_t writeTree(const ebpfMonModuleTrace *told, char *buf, size_t size)
+{
+    const toldTrace *x = told->context;
+
+    return ebpfMonTraceTextWrite(x->walk, x->t, x->trace, x->unixOffset, buf, size);
+}
+
+/* The chain that caused the trace. */
+static ebpfMonModuleChain findSource(const ebpfMonTrace *trace)
+{
+    ebpfMonChainId cause = ebpfMonTraceGetCause(trace), beginner = ebpfMonTraceChainGetBeginner(trace->first);
+
+    if (!cause.iocId && !trace->put)
+        cause = trace->first->source.iocId ? trace->first->source : beginner;
+    return (ebpfMonModuleChain){ .begin = cause.iocId ? cause.begin : 0, .thread = cause.tid };
+}
+
+static void tellTrace(ebpfMonMonitor *m, ebpfMonTarget *t, const ebpfMonTrace *trace, uint64_t unixOffset)
 {
     const struct ebpfMonChain *first = &trace->first->chain;
+    const toldTrace context = { m->trace.walk, t, trace, unixOffset };
+    ebpfMonModuleChain chain[EBPFMON_TRACE_CHAINS];
+    unsigned count = 0;
     const ebpfMonModuleTrace told = {
+        .chain = chain, .source = findSource(trace), .writeTree = writeTree, .context = &context,
         .time = ebpfMonClockStamp(trace->end + unixOffset), .ioc = t->name,
         .root = ebpfMonCatalogueName(trace->cat, first->rootSlot), .tookMs = (double)(trace->end - first->begin) / 1e6,
         .chains = trace->chains, .records = ebpfMonTraceCountRecords(trace), .isIncomplete = trace->isIncomplete,
     };
 
+    for (const ebpfMonTraceChain *c = trace->first; c && count < EBPFMON_TRACE_CHAINS; c = c->next)
+        chain[count++] = (ebpfMonModuleChain){ .begin = c->chain.begin, .thread = c->chain.head.tid };
     ebpfMonModulesTellTrace(&told);
 }
 
@@ -208,7 +240,7 @@ static int onTrace(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace, uint64_t un
     ebpfMonMonitor *m = arg;
 
     if (ebpfMonModulesWantTraces())
-        tellTrace(t, trace, unixOffset);
+        tellTrace(m, t, trace, unixOffset);
     return ebpfMonSlowChainsAdd(m->publish.slowChains, t, trace, unixOffset);
 }
 

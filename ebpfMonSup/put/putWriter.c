@@ -111,6 +111,9 @@ void ebpfMonPutWritersFindLateLink(ebpfMonTarget *t, uint64_t addr, ebpfMonPut *
     if (!t->cat || !addr || ebpfMonLinkTableFind(t->cat->links, addr, &owner) || owner.rec >= t->cat->count)
         return;
     setLink(t, owner, put);
+    if (put->chain.iocId) /* it was taken for a put that begins a chain */
+        put->source = put->chain;
+    put->chain.iocId = 0;
     if (isStartUp)
         snprintf(put->cause, sizeof(put->cause), "%s", ebpfMonThroughName(ebpfMonByInit));
     else
@@ -189,9 +192,27 @@ static int setOrigin(ebpfMonPutWriters *writers, ebpfMonTarget *t, const struct 
     return put->through == ebpfMonByCaLink;
 }
 
-void ebpfMonPutWritersFind(ebpfMonPutWriters *writers, ebpfMonTarget *t, const struct ebpfMonPutEvent *ev,
-                           const struct ebpfMonCauseEvent *cause, const ebpfMonPutEventClients *clients,
-                           ebpfMonPut *put)
+/* The chain that the put began, or the one that made it. */
+static void setChains(const ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const struct ebpfMonCauseEvent *cause,
+                      ebpfMonPut *put)
+{
+    ebpfMonChainId present = { .iocId = t->iocId, .tid = ev->head.tid, .begin = ev->begin };
+
+    if (ev->begin && put->through != ebpfMonByLink && ev->root == ev->precord) {
+        put->chain = present;
+        cause = NULL;
+    } else if (ev->begin) {
+        put->source = present;
+    }
+    if (cause && cause->begin)
+        put->source = (ebpfMonChainId){ .iocId = t->iocId, .tid = cause->sourceTid, .begin = cause->begin };
+    else if (ev->source.begin && put->through != ebpfMonByCa && put->through != ebpfMonByPva)
+        put->source = (ebpfMonChainId){ .iocId = t->iocId, .tid = ev->source.tid, .begin = ev->source.begin };
+}
+
+/* Writer, way and cause. */
+static void setWriter(ebpfMonPutWriters *writers, ebpfMonTarget *t, const struct ebpfMonPutEvent *ev,
+                      const struct ebpfMonCauseEvent *cause, const ebpfMonPutEventClients *clients, ebpfMonPut *put)
 {
     uint64_t root = ev->root;
 
@@ -215,6 +236,14 @@ void ebpfMonPutWritersFind(ebpfMonPutWriters *writers, ebpfMonTarget *t, const s
         ebpfMonWriterTextFormatCause(put->user, put->host, put->isUnsure, put->cause, sizeof(put->cause));
     else if (put->root[0] || put->through == ebpfMonByLink)
         setChainCause(writers, t, ev, root, put);
+}
+
+void ebpfMonPutWritersFind(ebpfMonPutWriters *writers, ebpfMonTarget *t, const struct ebpfMonPutEvent *ev,
+                           const struct ebpfMonCauseEvent *cause, const ebpfMonPutEventClients *clients,
+                           ebpfMonPut *put)
+{
+    setWriter(writers, t, ev, cause, clients, put);
+    setChains(t, ev, cause, put);
 }
 
 int ebpfMonPutWritersFindLinkWrite(ebpfMonTarget *t, const struct ebpfMonCauseEvent *ev,

@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "history/historyRow.h"
+#include "history/historyStore.h"
+#include "history/historyWhy.h"
+
+#define SECOND     1000000000ll
+#define JSON_BYTES (4u << 20)
+#define DEPTH      20   /* of the tree of effects, and of the list of causes */
+#define ROWS       500  /* of the effects */
+#define LATE       (60 * SECOND) /* a trace ends at most so long after the begin of one of its chains */
+#define CHAIN_SIZE 32
+#define SELECT     "SELECT " EBPFMON_HISTORY_COLUMNS ", id, steps, tree FROM rows WHERE "
+enum { atId = ebpfMonAtCount, atSteps, atTree };
+
+typedef struct {
+    sqlite3 *db;
+    FILE *out;
+    ebpfMonJson *json;     /* NULL: text */
+    int64_t seen[ROWS];    /* ids of the rows of the effects */
+    unsigned rows;
+    int64_t until;         /* when the last of them was */
+    int hasTrees;          /* a chain was kept with its records */
+    int isCut;             /* there are more effects */
+    int isFailed;          /* a query failed: "error" */
+    char error[200];
+} answer;
+
+/* --- questions to the file --- */
+
+/* NULL: it failed; the answer notes that. */
+static sqlite3_stmt *prepare(answer *a, const char *sql)
+{
+    sqlite3_stmt *stmt = NULL;
+
+    if (sqlite3_prepare_v2(a->db, sql, -1, &stmt, NULL) == SQLITE_OK)
+        return stmt;
+    a->isFailed = 1;
+    snprintf(a->error, sizeof(a->error), "the file cannot be read: %s", sqlite3_errmsg(a->db));
+    return NULL;
+}
+
+static int isRow(answer *a, sqlite3_stmt *stmt)
+{
+    int status = stmt ? sqlite3_step(stmt) : SQLITE_DONE;
+
+    if (status != SQLITE_ROW && status != SQLITE_DONE) {
+        a->isFailed = 1;
+        snprintf(a->error, sizeof(a->error), "the file cannot be read: %s", sqlite3_errmsg(a->db));
+    }
+    return status == SQLITE_ROW;
+}
+
+/* The first row of a query about a text; NULL: there is none. */
+static sqlite3_stmt *findRow(answer *a, const char *sql, const char *text, int64_t from, int64_t to)
+{
+    sqlite3_stmt *stmt = prepare(a, sql);
+
+    if (!stmt)
+        return NULL;
+    sqlite3_bind_text(stmt, 1, text, -1, SQLITE_TRANSIENT);
+    if (sqlite3_bind_parameter_count(stmt) > 1) {
+        sqlite3_bind_int64(stmt, 2, from);
+        sqlite3_bind_int64(stmt, 3, to);
+    }
+    if (isRow(a, stmt))
+        return stmt;
+    sqlite3_finalize(stmt);
+    return NULL;
+}
+
+/* The put with which this chain began. */
+static sqlite3_stmt *findPutOf(answer *a, const char *chain)
+{
+    return findRow(a, SELECT "chain = ?1 AND kind = 'put' ORDER BY id LIMIT 1", chain, 0, 0);
+}
+
+/* The kept trace that has this chain. */
+static sqlite3_stmt *findTraceOf(answer *a, const char *chain)
+{
+    int64_t begin = (int64_t)strtoull(chain, NULL, 16);
+    sqlite3_stmt *stmt = findRow(a, SELECT "chain = ?1 AND kind = 'chain' LIMIT 1", chain, 0, 0);
+
+    return stmt ? stmt : findRow(a, SELECT "kind = 'chain' AND time BETWEEN ?2 AND ?3 "
+                                 "AND instr(' ' || steps || ' ', ' ' || ?1 || ' ') ORDER BY time LIMIT 1",
+                                 chain, begin - SECOND, begin + LATE);
+}
+
+/* --- writing --- */
+
+static void writeTree(answer *a, sqlite3_stmt *row, int depth)
+{
+    const char *tree = ebpfMonHistoryRowText(row, atTree);
+
+    a->hasTrees |= tree[0] != 0;
+    for (int first = 1; *tree; first = 0) {
+        size_t length = strcspn(tree, "\n");
+
+        if (!first) /* the first line says what the line above says */
+            fprintf(a->out, "%*s%.*s\n", 2 * depth, "", (int)length, tree);
+        tree += length + (tree[length] != 0);
+    }
+}
+
+/* Text: a line. JSON: the members of an object, which stays open. */
+static void writeRow(answer *a, sqlite3_stmt *row, int depth)
+{
+    if (a->json) {
+        ebpfMonJsonOpenObject(a->json, NULL);
+        ebpfMonHistoryRowAddJson(row, a->json);
+        if (ebpfMonHistoryRowText(row, atTree)[0]) {
+            a->hasTrees = 1;
+            ebpfMonJsonAddCleanText(a->json, "tree", ebpfMonHistoryRowText(row, atTree));
+        }
+        return;
+    }
+    fprintf(a->out, "%*s%s: ", 2 * depth, "", ebpfMonHistoryRowText(row, ebpfMonAtIoc));
+    ebpfMonHistoryRowWriteText(row, a->out);
+    writeTree(a, row, depth);
+}
+
+static void closeRow(answer *a)
+{
+    if (a->json)
+        ebpfMonJsonCloseObject(a->json);
+}
+
+static void openList(answer *a, const char *key, const char *title)
+{
+    if (a->json)
+        ebpfMonJsonOpenList(a->json, key);
+    else
+        fprintf(a->out, "%s\n", title);
+}
+
+static void closeList(answer *a)
+{
+    if (a->json)
+        ebpfMonJsonCloseList(a->json);
+}
+
+static void writeNote(answer *a, const char *key, const char *text)
+{
+    if (a->json)
+        ebpfMonJsonAddText(a->json, key, text);
+    else
+        fprintf(a->out, "%s\n", text);
+}
+
+/* --- causes --- */
+
+/* What is known of the last row of the causes. */
+typedef struct {
+    char source[CHAIN_SIZE];
+    char begun[500];       /* who or what began it, as text; empty: not known */
+    int  isPerson;
+} cause;
+
+static void takePut(cause *c, sqlite3_stmt *row)
+{
+    const char *who = ebpfMonHistoryRowText(row, ebpfMonAtWho), *origin = ebpfMonHistoryRowText(row, ebpfMonAtOrigin);
+
+    snprintf(c->source, sizeof(c->source), "%s", ebpfMonHistoryRowText(row, ebpfMonAtSource));
+    c->isPerson = !sqlite3_column_int(row, ebpfMonAtAutomatic);
+    c->begun[0] = 0;
+    if (c->isPerson)
+        snprintf(c->begun, sizeof(c->begun), "the put of %s (%s)", who[0] ? who : "somebody whose name is not kept",
+                 origin);
+    else if (strstr(origin, "scan ") || strstr(origin, "I/O Intr") || strstr(origin, "Event") ||
+             strstr(origin, "start-up"))
+        snprintf(c->begun, sizeof(c->begun), "the IOC itself (%s)", origin);
+}
+
+/* The header of the text of a trace ends with its cause. */
+static void takeTrace(cause *c, sqlite3_stmt *row)
+{
+    const char *tree = ebpfMonHistoryRowText(row, atTree), *by = strstr(tree, ", by ");
+
+    snprintf(c->source, sizeof(c->source), "%s", ebpfMonHistoryRowText(row, ebpfMonAtSource));
+    c->isPerson = 0;
+    c->begun[0] = 0;
+    if (by && by < tree + strcspn(tree, "\n"))
+        snprintf(c->begun, sizeof(c->begun), "%.*s", (int)strcspn(by + 5, "\n"), by + 5);
+}
+
+/* Goes up from a put, or from a kept trace, as far as the history knows. */
+static void writeCauses(answer *a, cause *c)
+{
+    openList(a, "causes", "Because of");
+    for (int i = 0; i < DEPTH && c->source[0]; i++) {
+        sqlite3_stmt *trace = findTraceOf(a, c->source), *put;
+        const char *chain = trace ? ebpfMonHistoryRowText(trace, ebpfMonAtChain) : c->source;
+
+        put = findPutOf(a, chain);
+        c->source[0] = 0;
+        if (trace) {
+            writeRow(a, trace, 1);
+            closeRow(a);
+            takeTrace(c, trace);
+        }
+        if (put) {
+            writeRow(a, put, 1);
+            closeRow(a);
+            takePut(c, put);
+        }
+        sqlite3_finalize(trace);
+        sqlite3_finalize(put);
+    }
+    closeList(a);
+    if (a->json)
+        ebpfMonJsonAddText(a->json, "begunBy", c->begun[0] ? c->begun : "not known");
+    else if (c->begun[0])
+        fprintf(a->out, "  It began with %s.\n", c->begun);
+    else
+        fprintf(a->out, "  What was before that is not known: the history has no put that began this chain.\n");
+}
+
+/* --- effects --- */
+
+static int isNew(answer *a, sqlite3_stmt *row)
+{
+    int64_t id = sqlite3_column_int64(row, atId);
+
+    for (unsigned i = 0; i < a->rows; i++)
+        if (a->seen[i] == id)
+            return 0;
+    if (a->rows == ROWS) {
+        a->isCut = 1;
+        return 0;
+    }
+    a->seen[a->rows++] = id;
+    if (sqlite3_column_int64(row, ebpfMonAtTime) > a->until)
+        a->until = sqlite3_column_int64(row, ebpfMonAtTime);
+    return 1;
+}
+
+static void writeEffects(answer *a, const char *chain, int depth);
+
+/* The puts that this chain made, and the chains that it caused without one. */
+static void writeEffectsOf(answer *a, const char *chain, int depth)
+{
+    sqlite3_stmt *row = prepare(a, SELECT "source = ?1 AND NOT (kind = 'chain' AND EXISTS (SELECT 1 FROM rows AS p "
+                                "WHERE p.chain = rows.chain AND p.kind = 'put')) ORDER BY time, id");
+
+    if (row)
+        sqlite3_bind_text(row, 1, chain, -1, SQLITE_TRANSIENT);
+    while (isRow(a, row)) {
+        int isChain = strcmp(ebpfMonHistoryRowText(row, ebpfMonAtKind), "chain") == 0;
+
+        if (!isNew(a, row))
+            continue;
+        writeRow(a, row, depth);
+        if (isChain) { /* its chains follow from "steps"; its own line is written */
+            char id[CHAIN_SIZE];
+
+            snprintf(id, sizeof(id), "%s", ebpfMonHistoryRowText(row, ebpfMonAtChain));
+            writeEffects(a, id, depth + 1);
+        } else {
+            writeEffects(a, ebpfMonHistoryRowText(row, ebpfMonAtChain), depth + 1);
+        }
+        closeRow(a);
+    }
+    sqlite3_finalize(row);
+}
+
+/* What followed from a put or a chain. JSON: a list in its object. */
+static void writeEffects(answer *a, const char *chain, int depth)
+{
+    sqlite3_stmt *trace = chain[0] && depth < DEPTH ? findRow(a, SELECT "chain = ?1 AND kind = 'chain' LIMIT 1", chain,
+                                                              0, 0) : NULL;
+    const char *step = trace ? ebpfMonHistoryRowText(trace, atSteps) : "";
+
+    if (!chain[0])
+        return;
+    if (depth >= DEPTH) {
+        a->isCut = 1;
+        return;
+    }
+    if (a->json)
+        ebpfMonJsonOpenList(a->json, "effects");
+    if (trace && isNew(a, trace)) {
+        writeRow(a, trace, depth);
+        closeRow(a);
+    }
+    writeEffectsOf(a, chain, depth);
+    while (*step) {
+        size_t length = strcspn(step, " ");
+        char id[CHAIN_SIZE];
+
+        snprintf(id, sizeof(id), "%.*s", (int)length, step);
+        writeEffectsOf(a, id, depth);
+        step += length + (step[length] != 0);
+    }
+    sqlite3_finalize(trace);
+    if (a->json)
+        ebpfMonJsonCloseList(a->json);
+}
+
+/* Puts of links that write often are kept as runs: one of these may follow from the put, too. */
+static void writeRuns(answer *a, sqlite3_stmt *put)
+{
+    const char *pv = ebpfMonHistoryRowText(put, ebpfMonAtPv);
+    int64_t at = sqlite3_column_int64(put, ebpfMonAtTime);
+    sqlite3_stmt *row = prepare(a, SELECT "automatic = 1 AND kind = 'put' AND n > 1 AND time BETWEEN ?2 AND ?3 "
+                                "AND first <= ?2 AND instr(origin, 'chain of ' || ?1) ORDER BY time LIMIT 20");
+    int rows = 0;
+
+    if (row) {
+        sqlite3_bind_text(row, 1, pv, (int)strcspn(pv, "."), SQLITE_TRANSIENT);
+        sqlite3_bind_int64(row, 2, at);
+        sqlite3_bind_int64(row, 3, at + EBPFMON_HISTORY_RUN_LONGEST);
+    }
+    while (isRow(a, row)) {
+        if (!rows++)
+            openList(a, "perhaps", "Perhaps also one put of these runs, which are not kept one by one");
+        writeRow(a, row, 1);
+        closeRow(a);
+    }
+    if (rows)
+        closeList(a);
+    sqlite3_finalize(row);
+}
+
+/* --- the whole --- */
+
+/* Times at which nobody watched, or rows were lost, while it happened. */
+static void writeGaps(answer *a, int64_t from, int64_t to)
+{
+    sqlite3_stmt *row = findRow(a, SELECT "kind IN ('gap', 'lost') AND time >= ?2 AND first <= ?3 "
+                                "ORDER BY time LIMIT 1", "", from, to);
+
+    if (row && a->json) {
+        ebpfMonJsonAddText(a->json, "gap", ebpfMonHistoryRowText(row, ebpfMonAtValue));
+    } else if (row) {
+        fputs("In this time: ", a->out);
+        ebpfMonHistoryRowWriteText(row, a->out);
+    }
+    sqlite3_finalize(row);
+}
+
+static void writePut(answer *a, sqlite3_stmt *put)
+{
+    int64_t at = sqlite3_column_int64(put, ebpfMonAtTime);
+    char time[40];
+    cause c;
+
+    a->until = at;
+    if (a->json)
+        ebpfMonJsonWriteKey(a->json, "put");
+    writeRow(a, put, 0);
+    closeRow(a);
+    takePut(&c, put);
+    if (c.source[0] || !c.isPerson)
+        writeCauses(a, &c);
+    if (!a->json)
+        fputs("What followed\n", a->out);
+    a->seen[a->rows++] = sqlite3_column_int64(put, atId);
+    writeEffects(a, ebpfMonHistoryRowText(put, ebpfMonAtChain), 1);
+    if (!a->json && a->rows == 1)
+        fputs("  Nothing that the history has.\n", a->out);
+    writeRuns(a, put);
+    if (a->rows > 1) {
+        ebpfMonHistoryFormatTime(a->until, a->json != NULL, time, sizeof(time));
+        if (!a->json)
+            fprintf(a->out, "The last of it was at %s.\n", time);
+        else
+            ebpfMonJsonAddText(a->json, "until", time);
+    }
+    writeGaps(a, at, a->until);
+    if (!ebpfMonHistoryRowText(put, ebpfMonAtChain)[0] && !ebpfMonHistoryRowText(put, ebpfMonAtSource)[0])
+        writeNote(a, "chain", "Not known: to which chain this put belongs. It was seen in packets only, or the IOC was "
+                              "watched at level counts.");
+    else if (!a->hasTrees)
+        writeNote(a, "records", "Not known: which records processed. Level trace keeps that, and level chains of slow "
+                                "chains.");
+    if (a->isCut)
+        writeNote(a, "more", "There is more, which is left out.");
+}
+
+/* No put: a kept trace shows that the record processed. */
+static int writeProcessing(answer *a, const char *pv, int64_t to)
+{
+    sqlite3_stmt *trace = findRow(a, SELECT "kind = 'chain' AND time BETWEEN ?2 AND ?3 "
+                                  "AND instr(tree, ' ' || ?1 || ' (') ORDER BY time DESC LIMIT 1", pv,
+                                  to - 3600 * SECOND, to);
+    cause c;
+
+    if (!trace)
+        return 0;
+    if (a->json)
+        ebpfMonJsonWriteKey(a->json, "chain");
+    else
+        fprintf(a->out, "The history has no put to %s. It processed in\n", pv);
+    writeRow(a, trace, 0);
+    closeRow(a);
+    takeTrace(&c, trace);
+    snprintf(c.source, sizeof(c.source), "%s", ebpfMonHistoryRowText(trace, ebpfMonAtChain));
+    writeCauses(a, &c);
+    sqlite3_finalize(trace);
+    return 1;
+}
+
+/* The last put to the PV that wrote something. If a run of puts goes on at that time, which of them was the last is not
+ * known. NULL: there is none. */
+static sqlite3_stmt *findPut(answer *a, const char *pv, int64_t to)
+{
+#define WROTE "pv = ?1 AND kind = 'put' AND coalesce(result, '') NOT IN ('denied', 'failed', 'lost', 'unwritten') "
+    sqlite3_stmt *put = findRow(a, SELECT WROTE "AND time BETWEEN ?2 AND ?3 ORDER BY time DESC, id DESC LIMIT 1", pv,
+                                0, to);
+    sqlite3_stmt *run = findRow(a, SELECT WROTE "AND n > 1 AND time BETWEEN ?2 + 1 AND ?3 AND first <= ?2 "
+                                "ORDER BY time LIMIT 1", pv, to, to + EBPFMON_HISTORY_RUN_LONGEST);
+
+    if (!run)
+        return put;
+    writeNote(a, "run", "A run of automatic puts went on at that time; which of them was the last one is not known.");
+    if (put && sqlite3_column_int64(put, ebpfMonAtTime) > sqlite3_column_int64(run, ebpfMonAtFirst)) {
+        writeNote(a, "or", "It may have written after the put that follows.");
+        sqlite3_finalize(run);
+        return put;
+    }
+    sqlite3_finalize(put);
+    return run;
+}
+
+/* A time stands for all that is written so. */
+static int64_t findPrecision(const char *time)
+{
+    const char *colon = strchr(time, ':'), *point = strchr(time, '.');
+    int64_t precision = SECOND;
+
+    if (time[0] == '-' || !colon || !strchr(colon + 1, ':'))
+        return 0;
+    for (point = point ? point + 1 : ""; *point >= '0' && *point <= '9' && precision > 1; point++)
+        precision /= 10;
+    return precision - 1;
+}
+
+static int answerWhy(answer *a, const char *pv, int64_t to)
+{
+    sqlite3_stmt *put = findPut(a, pv, to);
+    int isFound = put != NULL;
+
+    if (put)
+        writePut(a, put);
+    else if (!a->isFailed)
+        isFound = writeProcessing(a, pv, to);
+    if (!isFound && !a->isFailed)
+        writeNote(a, "none", "The history has no put to this PV before that time, and no kept chain in which it "
+                             "processed. It may have its value from its own processing, or from before the history.");
+    sqlite3_finalize(put);
+    return isFound;
+}
+
+int ebpfMonHistoryWhy(const ebpfMonHistoryQuestion *q, const char *time, int64_t now, FILE *out, char *why, size_t size)
+{
+    ebpfMonJson json = { 0 };
+    answer a = { .out = out };
+    char pv[200], *text = NULL;
+    int64_t to = now;
+    int isFound;
+
+    if (time && ebpfMonHistoryParseTime(time, now, &to)) {
+        snprintf(why, size, "\"%s\" is no time. Give one as -2h, 03:10:05 or \"2026-11-28 03:10:05.123\"", time);
+        return -1;
+    }
+    to += time ? findPrecision(time) : 0;
+    snprintf(pv, sizeof(pv), "%s", q->pv);
+    if (strlen(pv) > 4 && strcmp(pv + strlen(pv) - 4, ".VAL") == 0)
+        pv[strlen(pv) - 4] = 0;
+    if (q->form == ebpfMonHistoryJson && (!(text = malloc(JSON_BYTES)) || ebpfMonJsonBegin(&json, text, JSON_BYTES))) {
+        snprintf(why, size, "no memory");
+        free(text);
+        return -1;
+    }
+    a.json = text ? &json : NULL;
+    a.db = ebpfMonHistoryStoreOpenReader(q->file, why, size);
+    if (!a.db) {
+        ebpfMonJsonFree(&json);
+        free(text);
+        return -1;
+    }
+    isFound = answerWhy(&a, pv, to);
+    if (text) {
+        size_t length = ebpfMonJsonEnd(&json);
+
+        if (!length) {
+            a.isFailed = 1;
+            snprintf(a.error, sizeof(a.error), "the answer is too long for JSON. Ask for text");
+        }
+        fwrite(text, 1, length, out);
+        fputs(length ? "\n" : "", out);
+    }
+    if (a.isFailed)
+        snprintf(why, size, "%s", a.error);
+    ebpfMonJsonFree(&json);
+    free(text);
+    sqlite3_close(a.db);
+    return a.isFailed ? -1 : isFound;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Why a PV had its value: what led to the last put before a time, and what followed from it, in all IOCs of the host.
+ * For the program ebpfMonHistory. One thread. */
+#ifndef EBPFMON_HISTORYWHY_H
+#define EBPFMON_HISTORYWHY_H
+
+#include "history/historyAsk.h"
+
+/* "time": as for ebpfMonHistoryParseTime; as precise as it is written: 03:10:05 is the whole second. file, pv and form
+ * (text or JSON) of the question count, besides. What is not kept is said to be not known. 1: a put was found; 0: none;
+ * -1: "why" says what is wrong. */
+int ebpfMonHistoryWhy(const ebpfMonHistoryQuestion *question, const char *time, int64_t now, FILE *out, char *why,
+                      size_t size);
+
+#endif
