@@ -10,6 +10,7 @@
 #include "common/worker.h"
 #include "export/shared/recordQueue.h"
 #include "history/history.h"
+#include "history/historyMinutes.h"
 #include "history/historyRuns.h"
 #include "history/historyStore.h"
 
@@ -41,6 +42,7 @@ struct ebpfMonHistory {
     ebpfMonHistoryValues shown;   /* under the lock of the published values */
     uint64_t unixOffset;          /* from monotonic time to that of the texts of chains; fixed, so that each chain has
                                    * one text */
+    ebpfMonHistoryMinutes *minutes; /* publishing thread */
     double trees;                 /* that may be kept now; this one and the next: event thread */
     uint64_t treesAt;             /* monotonic ns */
     /* the thread's own */
@@ -210,13 +212,57 @@ void ebpfMonHistoryAddTrace(void *arg, const ebpfMonModuleTrace *trace)
     queueRow(h, toUnixNs(&trace->time), 1, text); /* at level trace they do not push out what people wrote */
 }
 
+/* The IOC of an event: its text has "IOC NAME". Empty: it is about none. */
+static void findIocOf(const char *event, char ioc[EBPFMON_NAME_SIZE])
+{
+    const char *at = strstr(event, "IOC ");
+    size_t length;
+
+    ioc[0] = 0;
+    if (!at)
+        return;
+    at += 4;
+    length = strcspn(at, " ,");
+    length -= length && at[length - 1] == ':';
+    snprintf(ioc, EBPFMON_NAME_SIZE, "%.*s", (int)length, at);
+}
+
+static void addEvent(ebpfMonHistory *h, uint64_t time, const char *pv, const char *event)
+{
+    char ioc[EBPFMON_NAME_SIZE];
+    const char *const text[TEXTS] = { "event", ioc, pv, event };
+
+    findIocOf(event, ioc);
+    queueRow(h, time, 0, text);
+}
+
 void ebpfMonHistoryAddEvent(void *arg, const epicsTimeStamp *time, const char *event)
 {
     ebpfMonHistory *h = arg;
-    const char *const text[TEXTS] = { "event", NULL, NULL, event };
 
     if (h->queue)
-        queueRow(h, toUnixNs(time), 0, text);
+        addEvent(h, toUnixNs(time), NULL, event);
+}
+
+static void addMinuteRow(void *arg, int automatic, const char *kind, const char *ioc, const char *pv, const char *value)
+{
+    ebpfMonHistory *h = arg;
+    const char *const text[TEXTS] = { kind, ioc, pv, value };
+
+    if (strcmp(kind, "event") == 0)
+        addEvent(h, ebpfMonClockReal(), pv, value);
+    else if (strcmp(kind, "client") != 0 || !h->conf.leavesOutNames)
+        queueRow(h, ebpfMonClockReal(), automatic, text);
+}
+
+void ebpfMonHistoryLook(void *arg)
+{
+    ebpfMonHistory *h = arg;
+
+    if (!h->queue)
+        return;
+    ebpfMonHistoryMinutesLook(h->minutes, ebpfMonPublishedLock(), ebpfMonClockMonotonic());
+    ebpfMonPublishedUnlock();
 }
 
 /* --- the thread that writes --- */
@@ -423,7 +469,9 @@ int ebpfMonHistoryStart(void *arg, const ebpfMonModuleCore *core)
     h->unixOffset = ebpfMonClockUnixOffset();
     if (!h->runs)
         h->runs = ebpfMonHistoryRunsNew(writeRow, h);
-    if (!h->queue)
+    if (!h->minutes)
+        h->minutes = ebpfMonHistoryMinutesNew(addMinuteRow, h);
+    if (!h->queue && h->minutes)
         h->queue = ebpfMonRecordQueueNew(QUEUE_BYTES);
     if (!h->runs || !h->queue || ebpfMonSharedWorkerSet(&h->worker, ebpfMonWorkerStart("ebpfMonHistory",
                                                         epicsThreadPriorityLow, runHistory, h))) {

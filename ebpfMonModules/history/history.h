@@ -41,6 +41,7 @@ int  ebpfMonHistoryStop(void *history, double seconds);
 void ebpfMonHistoryAddPut(void *history, const ebpfMonModulePut *put);
 void ebpfMonHistoryAddTrace(void *history, const ebpfMonModuleTrace *trace);
 void ebpfMonHistoryAddEvent(void *history, const epicsTimeStamp *time, const char *text);
+void ebpfMonHistoryLook(void *history);
 
 /* Under the lock of ebpfMonModuleLock. */
 const ebpfMonHistoryValues *ebpfMonHistoryGetValues(const ebpfMonHistory *history);

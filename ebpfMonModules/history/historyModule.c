@@ -31,6 +31,7 @@ static ebpfMonPv pvs[] = {
 static ebpfMonModule module = {
     .name = "history", .pvs = pvs, .pvCount = NELEMENTS(pvs), .start = ebpfMonHistoryStart, .stop = ebpfMonHistoryStop,
     .put = ebpfMonHistoryAddPut, .trace = ebpfMonHistoryAddTrace, .event = ebpfMonHistoryAddEvent,
+    .second = ebpfMonHistoryLook,
 };
 
 static void keepHistory(const iocshArgBuf *args)

@@ -5,6 +5,7 @@
 #include "history/historyStore.h"
 
 #define ROWS "40" /* of each table */
+#define BEFORE_NS (6ll * 3600 * 1000000000)
 
 /* A table: its columns are those of the query, which gets ?1 and ?2, the times, and ?3, the begin of the time before
  * that is as long. Columns whose names end in "time" are times. */
@@ -17,8 +18,8 @@ typedef struct {
 static const part parts[] = {
     { "Not watched", "SELECT first AS \"from time\", time AS \"to time\", value AS why, n AS rows FROM rows "
       "WHERE kind IN ('gap', 'lost') AND time >= ?1 AND first <= ?2 ORDER BY time", NULL },
-    { "IOCs", "SELECT time, value AS event FROM rows WHERE kind = 'event' AND automatic = 0 AND " IN_TIME
-      "ORDER BY time LIMIT " ROWS, "No IOC ended, restarted or hung." },
+    { "What happened", "SELECT time, value AS event FROM rows WHERE kind = 'event' AND automatic = 0 AND " IN_TIME
+      "ORDER BY time LIMIT " ROWS, "No IOC ended, restarted or hung, no scan was late." },
     { "Puts that the rules did not expect", "SELECT time, pv AS PV, old, value AS new, who, reason FROM rows "
       "WHERE reason IS NOT NULL AND automatic IN (0, 1) AND " IN_TIME "ORDER BY time LIMIT " ROWS, "None." },
     { "Puts that failed", "SELECT time, pv AS PV, value, who, result FROM rows WHERE kind = 'put' AND automatic = 0 "
@@ -40,7 +41,22 @@ static const part parts[] = {
       "WHERE abs(now - before) > 10 AND (now > 1.5 * before OR before > 1.5 * now) "
       "ORDER BY abs(now - before) DESC LIMIT " ROWS, "Nothing that stands out." },
     { "Slowest chains", "SELECT time, ioc AS IOC, pv AS root, value AS took FROM rows WHERE kind = 'chain' "
-      "AND automatic = 0 AND " IN_TIME "ORDER BY CAST(value AS REAL) DESC LIMIT 10", NULL },
+      "AND " IN_TIME "ORDER BY CAST(value AS REAL) DESC LIMIT 10", NULL },
+    /* each minute has its figures as JSON: those that were, on average, beyond all minutes of the six hours before */
+    { "Unusual against the six hours before", "WITH f AS (SELECT ioc, coalesce(pv, '') AS pv, j.key AS figure, "
+      "j.value AS v, time FROM rows, json_each(rows.value) AS j WHERE kind = 'minute' AND time BETWEEN ?4 AND ?2), "
+      "g AS (SELECT ioc, pv, figure, avg(CASE WHEN time >= ?1 THEN v END) AS now, "
+      "avg(CASE WHEN time < ?1 THEN v END) AS usual, min(CASE WHEN time < ?1 THEN v END) AS least, "
+      "max(CASE WHEN time < ?1 THEN v END) AS most, sum(time < ?1) AS minutes FROM f GROUP BY 1, 2, 3) "
+      "SELECT ioc AS IOC, pv AS record, figure, printf('%.3g', usual) AS usual, printf('%.3g to %.3g', least, most) "
+      "AS \"from, to\", printf('%.3g', now) AS now FROM g WHERE minutes >= 3 AND now IS NOT NULL "
+      "AND abs(now - usual) > CASE figure WHEN 'cpu' THEN 2 WHEN 'memory' THEN 5 WHEN 'mean_us' THEN 50 "
+      "WHEN 'max_us' THEN 500 WHEN 'processed_per_s' THEN 1 WHEN 'chains_per_s' THEN 1 ELSE 0.9 END "
+      "AND (now > 1.3 * most OR now < least / 1.3) "
+      "ORDER BY max(abs(now) / max(abs(usual), 0.001), abs(usual) / max(abs(now), 0.001)) DESC LIMIT " ROWS,
+      "Nothing, as far as figures of the time before are there." },
+    { "Clients", "SELECT time, value AS client FROM rows WHERE kind = 'client' AND automatic = 1 AND " IN_TIME
+      "ORDER BY time LIMIT " ROWS, NULL },
 };
 
 /* A cell may hold anything: a bar would end it. */
@@ -103,6 +119,8 @@ static int writePart(sqlite3 *db, const part *p, const ebpfMonHistoryQuestion *q
     sqlite3_bind_int64(stmt, 2, q->to);
     if (sqlite3_bind_parameter_count(stmt) >= 3)
         sqlite3_bind_int64(stmt, 3, q->from - (q->to - q->from));
+    if (sqlite3_bind_parameter_count(stmt) >= 4)
+        sqlite3_bind_int64(stmt, 4, q->from - BEFORE_NS);
     while ((status = sqlite3_step(stmt)) == SQLITE_ROW) {
         if (!rows++) {
             fprintf(out, "\n## %s\n\n", p->title);

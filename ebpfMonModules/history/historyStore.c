@@ -44,6 +44,7 @@ static const char schema[] =
     "CREATE INDEX IF NOT EXISTS gapsByTime ON rows (time) WHERE kind IN ('gap', 'lost');"
     "CREATE INDEX IF NOT EXISTS rowsByChain ON rows (chain) WHERE chain IS NOT NULL;"
     "CREATE INDEX IF NOT EXISTS rowsBySource ON rows (source) WHERE source IS NOT NULL;"
+    "CREATE INDEX IF NOT EXISTS minutesByTime ON rows (time) WHERE kind = 'minute';"
     "CREATE INDEX IF NOT EXISTS chainsByTime ON rows (time) WHERE kind = 'chain';"
     "CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value INTEGER) WITHOUT ROWID;";
 

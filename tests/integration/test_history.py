@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The history: puts of people and of links, events and gaps are found again, by the program ebpfMonHistory and with sqlite3."""
 import csv
+import datetime
 import io
 import json
 import os
@@ -58,7 +59,8 @@ def test_who_wrote_what(keep, new_ioc):
     missing. The end of an IOC is an event."""
     monitor, ioc = keep(), new_ioc(DATABASE).start()
     monitor.wait_ioc(ioc)
-    until(lambda: ioc.get("TOCK") > 20, 30, "ticks")
+    first = ioc.get("TOCK")
+    until(lambda: ioc.get("TOCK") > first + 21, 30, "ticks that are watched")
     sent = []
     choice = random.Random(5)
     for _ in range(40):
@@ -67,7 +69,7 @@ def test_who_wrote_what(keep, new_ioc):
         sent.append((ioc.prefix + name, str(value)))
     ioc.put("SET1.DISP", 1)
     ioc.put("SET1", 77, wait=False)
-    until(lambda: count(keep.file, "pv LIKE '%:SET_'") >= 41, 20, "the puts")
+    until(lambda: count(keep.file, "pv LIKE '%:SET_' OR pv LIKE '%:SET1.DISP'") >= 42, 20, "the puts")
     got = [r for r in rows(keep.file, ioc.prefix + "SET?") if r["kind"] == "put"]
     assert [(r["pv"], r["value"]) for r in got][:40] == sent
     assert got[-1]["result"] in ("denied", "failed") and all(r["result"] == "ok" for r in got[:40])
@@ -88,8 +90,68 @@ def test_who_wrote_what(keep, new_ioc):
     links = rows(keep.file, "-a", ioc.prefix + "TOCK")
     assert len(links) < 10 and links[0]["automatic"]
     values = [r for r in links if r.get("max")]
-    assert sum(r["n"] for r in links) >= 20 and values[-1]["max"] >= 20
+    assert sum(r["n"] for r in links) >= 20 and values[-1]["max"] >= first + 20
     assert is_whole(keep.file)
+
+
+FAR = db.READY + db.record("ao", "IN", FLNK="$(P)NEXT") + db.record("calcout", "NEXT", CALC="A+1", INPA="$(P)IN", OUT="$(P)END PP") + \
+    db.record("ao", "END")
+NEAR = db.READY + db.record("ao", "SET", FLNK="$(P)SEND") + db.record("calcout", "SEND", CALC="A*2", INPA="$(P)SET", OUT="$(FAR)IN CA PP") + \
+    db.record("calcout", "CLOCK", SCAN=".2 second", CALC="VAL+1", OUT="$(P)SECONDS PP") + db.record("ao", "SECONDS")
+
+
+def why(file, *words, status=0):
+    return json.loads(ask(file, "why", *words, "--json", status=status))
+
+
+def local(utc):
+    """A time of JSON as people write it, cut after the milliseconds."""
+    at = datetime.datetime.fromisoformat(utc[:26] + "+00:00").astimezone()
+    return at.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+
+
+def flat(effects):
+    """The puts of a tree of effects, each with what it follows from."""
+    for e in effects:
+        if e["kind"] == "put":
+            yield e
+        yield from flat(e.get("effects", []))
+
+
+@pytest.mark.parametrize("level", ["chains", "trace"])
+def test_why(keep, new_ioc, level):
+    """A put at one IOC writes through a CA link into another one. From its last effect the tree leads up to the person, and from the
+    put down to that effect; a scan's put is no part of it. At level trace the tree has the records, too."""
+    monitor, far = keep(), new_ioc(FAR).start()
+    near = new_ioc(NEAR, macros=f"FAR={far.prefix}").start()
+    monitor.set_filter(LEVEL=level)
+    for ioc in (near, far):
+        monitor.wait_ioc(ioc, level=level)
+    for value in (3, 5):
+        near.put("SET", value)
+        until(lambda: far.get("END") == 2 * value + 1, 20, "the effect")
+    end = f"pv = '{far.prefix}END' AND n = 1"
+    until(lambda: count(keep.file, end) == 2, 20, lambda: ask(keep.file, "-a", "-n", "0"))
+    if level == "trace":
+        until(lambda: count(keep.file, f"kind = 'chain' AND tree LIKE '%{far.prefix}NEXT%'") >= 2, 20, "the records")
+    up = why(keep.file, far.prefix + "END")
+    puts = [(c["pv"], c["value"]) for c in up["causes"] if c["kind"] == "put"]
+    assert (up["put"]["pv"], up["put"]["value"]) == (far.prefix + "END", "11")
+    assert puts == [(far.prefix + "IN", "10"), (near.prefix + "SET", "5")], up
+    person = up["causes"][-1]
+    assert person["user"] and not person["automatic"] and up["begunBy"].startswith("the put of " + person["who"])
+    down = why(keep.file, near.prefix + "SET.VAL")
+    assert [(e["pv"], e["value"]) for e in flat(down["effects"])] == [(far.prefix + "IN", "10"), (far.prefix + "END", "11")], down
+    assert ("records" in down) == (level == "chains")
+    if level == "trace":
+        chains = [c for c in down["effects"] if c["kind"] == "chain"]
+        assert chains and near.prefix + "SEND (calcout) = 10" in chains[0]["tree"]
+    text = ask(keep.file, "why", far.prefix + "END")
+    assert f"{near.name}: " in text and text.count(near.prefix + "SET 3 -> 5 by") == 1 and "It began with the put of" in text
+    none = ask(keep.file, "why", near.prefix + "NOTHING", status=1)
+    assert "has no put" in none
+    first, = [p for p in rows(keep.file, near.prefix + "SET") if p["value"] == "3"]
+    assert why(keep.file, near.prefix + "SET", local(first["time"]))["put"]["value"] == "3"
 
 
 def rows_or_none(file, *options):
