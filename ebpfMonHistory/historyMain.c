@@ -22,6 +22,7 @@ static const char usage[] =
     "  -u, --user NAME    -H, --host NAME    -i, --ioc NAME    -v, --value TEXT: only those that match\n"
     "  -k, --kind KIND    put, event, chain, minute, client, start, gap, lost\n"
     "  -x, --unexpected   only puts that the rules did not expect\n"
+    "  -e, --failed       only puts that were denied, or wrote nothing for another reason\n"
     "  -a, --automatic    also what IOCs wrote by themselves\n"
     "  -n, --number N     the newest N rows (default 100; 0: all)\n"
     "  -d, --file FILE    the file (default " FILE_DEFAULT ")\n"
@@ -34,7 +35,7 @@ static const struct option options[] = {
     {"user", required_argument, NULL, 'u'}, {"host", required_argument, NULL, 'H'},
     {"ioc", required_argument, NULL, 'i'},
     {"value", required_argument, NULL, 'v'}, {"kind", required_argument, NULL, 'k'},
-    {"unexpected", no_argument, NULL, 'x'}, {"automatic", no_argument, NULL, 'a'},
+    {"unexpected", no_argument, NULL, 'x'}, {"automatic", no_argument, NULL, 'a'}, {"failed", no_argument, NULL, 'e'},
     {"number", required_argument, NULL, 'n'}, {"file", required_argument, NULL, 'd'}, {"json", no_argument, NULL, 'J'},
     {"report", no_argument, NULL, 'r'}, {"csv", no_argument, NULL, 'C'},
     {"caputlog", no_argument, NULL, 'P'}, {"help", no_argument, NULL, 'h'},
@@ -69,6 +70,7 @@ static int takeOption(int option, ebpfMonHistoryQuestion *q)
     case 'k': q->kind = optarg; return 0;
     case 'r': q->isReport = 1; return 0;
     case 'x': q->unexpected = 1; return 0;
+    case 'e': q->failed = 1; return 0;
     case 'a': q->automatic = 1; return 0;
     case 'd': q->file = optarg; return 0;
     case 'J': q->form = ebpfMonHistoryJson; return 0;
@@ -154,7 +156,7 @@ int main(int argc, char *argv[])
     long rows;
 
     argc = takeCommand(argc, argv, &c);
-    while ((option = getopt_long(argc, argv, "f:t:u:H:i:v:k:xan:d:hr", options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "f:t:u:H:i:v:k:xean:d:hr", options, NULL)) != -1) {
         if (option == 'h') {
             fputs(usage, stdout);
             return 0;

@@ -98,6 +98,7 @@ typedef struct ebpfMonPv {
     size_t        offset; /* in the row */
     int           always; /* nonzero: the value is also valid while the monitor does not run */
     int           gaps;   /* nonzero: a number that is not known of every row; NaN or less than 0 says that it is not */
+    size_t        severity; /* 1 + offset in the row of an int, the least alarm severity of the PV; 0: there is none */
 } ebpfMonPv;
 
 /* --- the module ------------------------------------------------------------------------------------------------ */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <alarm.h>
 #include <epicsThread.h>
 #include <errlog.h>
 
@@ -18,6 +19,7 @@
 #define BATCH_BYTES (1u << 20)
 #define PERIOD      0.5           /* s; a put is in the file after this */
 #define SIGN_NS     30000000000ull /* ns; so often the file says that the monitor runs */
+#define LOSING_NS   60000000000ull /* an alarm lasts so long after the last loss */
 #define RETRY_NS    10000000000ull
 #define EPOCH_NS    (POSIX_TIME_AT_EPICS_EPOCH * 1000000000ull)
 #define TEXTS       (1 + EBPFMON_HISTORY_TEXTS)
@@ -53,6 +55,7 @@ struct ebpfMonHistory {
     uint64_t inHand;              /* rows of the present transaction */
     uint64_t told;                /* of values.lost: rows for which a row "lost" is in the file … */
     uint64_t telling;             /* … or will be, if the present transaction succeeds */
+    uint64_t lostBefore, lostAt;  /* values.lost at the last look; when it grew last (monotonic ns), 0: never */
     uint64_t lostSince;           /* ns since 1970 */
     int      hasBegun;            /* the row "start" or "gap" is written */
     int      isBroken;            /* the present transaction has failed */
@@ -424,9 +427,13 @@ static size_t writeBatch(ebpfMonHistory *h, uint64_t *dropped, int isStop)
 
 static void showValues(ebpfMonHistory *h)
 {
-    int isSame = memcmp(&h->shown, &h->values, sizeof(h->values)) == 0; /* only this thread writes "shown" */
+    uint64_t now = ebpfMonClockMonotonic();
 
-    if (isSame)
+    if (h->values.lost != h->lostBefore)
+        h->lostAt = now;
+    h->lostBefore = h->values.lost;
+    h->values.losing = h->lostAt && now - h->lostAt < LOSING_NS ? MAJOR_ALARM : NO_ALARM;
+    if (memcmp(&h->shown, &h->values, sizeof(h->values)) == 0) /* only this thread writes "shown" */
         return;
     ebpfMonModuleLock();
     h->shown = h->values;

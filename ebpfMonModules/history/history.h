@@ -22,6 +22,7 @@ typedef struct {
     int      state;   /* 0 off, 1 writes, 2 cannot write */
     uint64_t rows;    /* in the file */
     uint64_t lost;    /* since the start */
+    int      losing;  /* alarm severity: MAJOR_ALARM if it has grown in the last minute */
     char     message[320];
 } ebpfMonHistoryValues;
 

@@ -124,9 +124,10 @@ static void makeSql(const ebpfMonHistoryQuestion *q, char *sql, size_t size)
     size_t used;
 
     snprintf(sql, size, "WITH found AS (SELECT id, " EBPFMON_HISTORY_COLUMNS " FROM rows WHERE %s "
-             "AND time BETWEEN ?1 AND ?10 AND first <= ?2 AND kind NOT IN ('gap', 'lost')%s%s",
+             "AND time BETWEEN ?1 AND ?10 AND first <= ?2 AND kind NOT IN ('gap', 'lost')%s%s%s",
              q->automatic || isFrequentKind(q->kind) ? "automatic IN (0, 1)" : "automatic = 0",
-             q->kind ? "" : " AND kind <> 'minute'", q->unexpected ? " AND reason IS NOT NULL" : "");
+             q->kind ? "" : " AND kind <> 'minute'", q->unexpected ? " AND reason IS NOT NULL" : "",
+             q->failed ? " AND result IN ('denied', 'failed', 'lost', 'unwritten')" : "");
     addPattern(sql, size, "pv", q->pv, 3);
     addPattern(sql, size, "user", q->user, 4);
     addPattern(sql, size, "host", q->host, 5);
@@ -175,7 +176,7 @@ long ebpfMonHistoryAsk(const ebpfMonHistoryQuestion *q, FILE *out, char *why, si
     while (stmt && (status = sqlite3_step(stmt)) == SQLITE_ROW) {
         const char *kind = ebpfMonHistoryRowText(stmt, ebpfMonAtKind);
 
-        n += strcmp(kind, "gap") != 0 && strcmp(kind, "lost") != 0;
+        n += (strcmp(kind, "gap") != 0 && strcmp(kind, "lost") != 0) || (q->kind && strcmp(kind, q->kind) == 0);
         switch (q->form) {
         case ebpfMonHistoryText:     ebpfMonHistoryRowWriteText(stmt, out); break;
         case ebpfMonHistoryCsv:      ebpfMonHistoryRowWriteCsv(stmt, out); break;

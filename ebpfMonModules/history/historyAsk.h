@@ -15,6 +15,7 @@ typedef struct {
     unsigned most;         /* rows: the newest ones; 0: all */
     int automatic;         /* nonzero: also what IOCs wrote by themselves */
     int unexpected;        /* nonzero: only puts that the rules did not expect */
+    int failed;            /* nonzero: only puts that were denied, or wrote nothing for another reason */
     ebpfMonHistoryForm form;
     int isReport;          /* nonzero: historyReport.h */
 } ebpfMonHistoryQuestion;

@@ -23,7 +23,7 @@ static const void *getValues(const struct ebpfMonPublished *published, unsigned 
 
 static ebpfMonPv pvs[] = {
     {"HISTORY_ROW_CNT", 0, getValues, ebpfMonCellCount, VALUE(rows)},
-    {"HISTORY_LOST_CNT", 0, getValues, ebpfMonCellCount, VALUE(lost)},
+    {"HISTORY_LOST_CNT", 0, getValues, ebpfMonCellCount, VALUE(lost), .severity = 1 + VALUE(losing)},
     {"HISTORY_STATE", 0, getValues, ebpfMonCellInt, VALUE(state), 1},
     {"HISTORY_MSG", 0, getValues, ebpfMonCellText, VALUE(message), 1},
 };

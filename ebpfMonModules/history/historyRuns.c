@@ -128,6 +128,7 @@ static int copyRow(keptRow *to, const ebpfMonHistoryRow *row)
     char *at;
 
     to->row = *row;
+    to->row.kind = "put"; /* the caller's text may not stay */
     ebpfMonHistoryRowList(&to->row, of);
     for (unsigned i = 0; i < EBPFMON_HISTORY_TEXTS; i++)
         size += *of[i] ? strlen(*of[i]) + 1 : 0;

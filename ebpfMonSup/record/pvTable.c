@@ -367,6 +367,10 @@ epicsTimeStamp ebpfMonPvTime(const ebpfMonPublished *published, const ebpfMonPv 
 
 epicsEnum16 ebpfMonPvSeverity(const ebpfMonPublished *published, const ebpfMonPv *pv)
 {
+    const char *row = pv->severity ? pv->row(published, 0) : NULL;
+
+    if (row)
+        return (epicsEnum16)*(const int *)(row + pv->severity - 1);
     if (pv->group == ebpfMonGroupUnexpected)
         return published->unexpected.open ? MAJOR_ALARM : NO_ALARM;
     if (pv->row == eventRow)

@@ -43,9 +43,9 @@ def test_alarm_tree(records):  # noqa: F811
 
 
 # Alarms that are not for operators: CPU and memory of the monitor; loads of queues, because the loss that they lead to
-# has an alarm of its own; the filter, because its alarm is only an answer to the user who wrote it; lost events of
-# asyn ports, because somebody who watches ports reads the result of this command; and the history, which no display has.
-NOT_IN_TREE = {"CPU", "MEM", "LOG_QUEUE_LOAD", "OTLP_QUEUE_LOAD", "FILTER", "DEVICE_LOST_CNT", "HISTORY_STATE", "HISTORY_LOST_CNT"}
+# has an alarm of its own; the filter, because its alarm is only an answer to the user who wrote it; and lost events of
+# asyn ports, because somebody who watches ports reads the result of this command.
+NOT_IN_TREE = {"CPU", "MEM", "LOG_QUEUE_LOAD", "OTLP_QUEUE_LOAD", "FILTER", "DEVICE_LOST_CNT"}
 
 
 def test_alarm_tree_is_whole(records):  # noqa: F811

@@ -6,6 +6,8 @@ import io
 import json
 import os
 import random
+import re
+import shlex
 import signal
 import sqlite3
 import subprocess
@@ -13,6 +15,7 @@ import subprocess
 import pytest
 
 from tests.harness import ca, db, paths
+from tests.harness.putters import Putter
 from tests.harness.soak import size
 from tests.harness.wait import until
 
@@ -46,8 +49,8 @@ def is_whole(file):
 def keep(new_monitor, tmp_path):
     file = tmp_path / "history.sqlite"
 
-    def start(megabytes=64, more="", **kw):
-        monitor = new_monitor(before=[f'ebpfMonHistoryKeep "{file}" {megabytes} 30{more}', "ebpfMonRules \"\""], **kw).start()
+    def start(megabytes=64, more="", rules="", **kw):
+        monitor = new_monitor(before=[f'ebpfMonHistoryKeep "{file}" {megabytes} 30{more}', f'ebpfMonRules "{rules}"'], **kw).start()
         until(lambda: monitor.get("HISTORY_STATE") == 1, 20, lambda: monitor.text("HISTORY_MSG"))
         return monitor
     start.file = file
@@ -96,7 +99,8 @@ def test_who_wrote_what(keep, new_ioc):
 
 FAR = db.READY + db.record("ao", "IN", FLNK="$(P)NEXT") + db.record("calcout", "NEXT", CALC="A+1", INPA="$(P)IN", OUT="$(P)END PP") + \
     db.record("ao", "END")
-NEAR = db.READY + db.record("ao", "SET", FLNK="$(P)SEND") + db.record("calcout", "SEND", CALC="A*2", INPA="$(P)SET", OUT="$(FAR)IN CA PP") + \
+NEAR = db.READY + db.record("ao", "SET", FLNK="$(P)SEND") + db.record("calcout", "SEND", CALC="A*2", INPA="$(P)SET", OUT="$(FAR)IN CA PP", FLNK="$(P)SLOW") + \
+    db.record("calcout", "SLOW", CALC="VAL+1", ODLY=".2", OUT="$(P)LATE PP") + db.record("ao", "LATE") + \
     db.record("calcout", "CLOCK", SCAN=".2 second", CALC="VAL+1", OUT="$(P)SECONDS PP") + db.record("ao", "SECONDS")
 
 
@@ -120,8 +124,8 @@ def flat(effects):
 
 @pytest.mark.parametrize("level", ["chains", "trace"])
 def test_why(keep, new_ioc, level):
-    """A put at one IOC writes through a CA link into another one. From its last effect the tree leads up to the person, and from the
-    put down to that effect; a scan's put is no part of it. At level trace the tree has the records, too."""
+    """A put at one IOC writes through a CA link into another one, and after a delay through a callback. From each effect the tree
+    leads up to the person, and from the put down to both; a scan's put is no part of it. At level trace it has the records, too."""
     monitor, far = keep(), new_ioc(FAR).start()
     near = new_ioc(NEAR, macros=f"FAR={far.prefix}").start()
     monitor.set_filter(LEVEL=level)
@@ -130,6 +134,7 @@ def test_why(keep, new_ioc, level):
     for value in (3, 5):
         near.put("SET", value)
         until(lambda: far.get("END") == 2 * value + 1, 20, "the effect")
+        until(lambda: near.get("LATE") == value // 2, 20, "the late effect")
     end = f"pv = '{far.prefix}END' AND n = 1"
     until(lambda: count(keep.file, end) == 2, 20, lambda: ask(keep.file, "-a", "-n", "0"))
     if level == "trace":
@@ -140,8 +145,12 @@ def test_why(keep, new_ioc, level):
     assert puts == [(far.prefix + "IN", "10"), (near.prefix + "SET", "5")], up
     person = up["causes"][-1]
     assert person["user"] and not person["automatic"] and up["begunBy"].startswith("the put of " + person["who"])
+    until(lambda: count(keep.file, f"pv = '{near.prefix}LATE' AND n = 1") == 2, 20, lambda: ask(keep.file, "-a", "-n", "0"))
+    late = [c for c in why(keep.file, near.prefix + "LATE")["causes"] if c["kind"] == "put"]
+    assert [(c["pv"], c["value"]) for c in late] == [(near.prefix + "SET", "5")]
     down = why(keep.file, near.prefix + "SET.VAL")
-    assert [(e["pv"], e["value"]) for e in flat(down["effects"])] == [(far.prefix + "IN", "10"), (far.prefix + "END", "11")], down
+    assert [(e["pv"], e["value"]) for e in flat(down["effects"])] == \
+        [(far.prefix + "IN", "10"), (far.prefix + "END", "11"), (near.prefix + "LATE", "2")], down
     assert ("records" in down) == (level == "chains")
     if level == "trace":
         chains = [c for c in down["effects"] if c["kind"] == "chain"]
@@ -152,6 +161,62 @@ def test_why(keep, new_ioc, level):
     assert "has no put" in none
     first, = [p for p in rows(keep.file, near.prefix + "SET") if p["value"] == "3"]
     assert why(keep.file, near.prefix + "SET", local(first["time"]))["put"]["value"] == "3"
+
+
+def told():
+    """The commands of the how-to: question → words, without the name of the program."""
+    text = (paths.TOP / "documentation" / "use" / "history.md").read_text().split("### The morning after\n")[1].split("###")[0]
+    return {q: shlex.split(c)[1:] for q, c in re.findall(r"(?m)^\| (\w.*\?) \| `(.*)` \|$", text)}
+
+
+def test_prepared_day(keep, new_ioc, tmp_path):
+    """Seven incidents, of which only this script knows time, value and culprit. Afterwards, without a monitor, each is found by the
+    command that the how-to names for it."""
+    rules = tmp_path / "rules.json"
+    far = new_ioc(FAR).start()
+    near = new_ioc(NEAR + db.record("ao", "WRONG") + db.record("ao", "ODD") + db.record("ao", "OFF"), macros=f"FAR={far.prefix}").start()
+    lost = new_ioc(DATABASE).start()
+    rules.write_text(json.dumps({"rules": [{"name": "noted", "pv": near.prefix + "ODD", "users": ["mila"]}]}))
+    choice, putter = random.Random(), Putter()
+    wrong, cause, odd, refused, unseen = choice.sample(range(10000, 99999), 5)
+
+    def write(person, record, value, kind="cacb"):
+        putter.put(kind, os.getuid(), person, near.port, near.prefix + record, value)
+
+    monitor = keep(rules=rules)
+    for ioc in (far, near, lost):
+        monitor.wait_ioc(ioc)
+    for person, record, value in [("mila", "WRONG", 1), ("jonas", "WRONG", wrong), ("mila", "WRONG", 2), ("mila", "ODD", 3),
+                                  ("jonas", "ODD", odd), ("ida", "SET", cause)]:
+        write(person, record, value)
+    until(lambda: far.get("END") == 2 * cause + 1, 20, "the effect")
+    near.put("OFF.DISP", 1)
+    write("otto", "OFF", refused, kind="ca")
+    os.kill(lost.pid, signal.SIGSEGV)
+    until(lambda: count(keep.file, "kind = 'event' AND value LIKE '%ended%'"), 30, "the end of the IOC")
+    until(lambda: count(keep.file, f"pv = '{far.prefix}END'"), 20, lambda: ask(keep.file, "-a", "-n", "0"))
+    at = datetime.datetime.now()
+    monitor.process.send("exit")
+    monitor.process.wait(20)
+    write("mila", "WRONG", unseen)
+    monitor = keep(rules=rules)
+    monitor.process.send("exit")
+    monitor.process.wait(20)
+    putter.discard()
+
+    names = {"RING:*": near.prefix + "*", "VAC:VALVE3": far.prefix + "END", "VAC:PUMP1": near.prefix + "SECONDS", "400": str(wrong),
+             "2026-11-28 03:10:05": at.strftime("%Y-%m-%d %H:%M:%S")}
+    answers = {q: ask(keep.file, *[names.get(w, w) for w in words]) for q, words in told().items()}
+    assert len(answers) == 7
+    value, reason, end, rule, refusal, link, gap = answers.values()
+    assert "jonas@" in value and "mila@" not in value and f" {near.prefix}WRONG 1 -> {wrong} " in value
+    assert f"{far.prefix}END " in reason.splitlines()[0] and re.search(f"{near.prefix}SET .*-> {cause} by ida@", reason)
+    assert "It began with the put of ida@" in reason
+    assert f"IOC {lost.name} " in end and "signal 11" in end and len([line for line in end.splitlines() if "ended" in line]) == 1
+    assert f"{near.prefix}ODD 3 -> {odd} by jonas@" in rule and '"noted"' in rule and rule.count("UNEXPECTED") == 1
+    assert f"{near.prefix}OFF " in refusal and f"{refused} by otto@" in refusal and refusal.count("OFF") == 1
+    assert f"link {near.prefix}CLOCK.OUT" in link and "scan 0.2 second" in link
+    assert gap.count("NOT WATCHED") == 1 and str(unseen) not in ask(keep.file, "-n", "0")
 
 
 def rows_or_none(file, *options):

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What becomes a row of the history: runs of automatic puts, effects of what people wrote, figures of each minute, and
+ * changes that no event tells. Times are invented. */
+#include <stdio.h>
+#include <string.h>
+
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "common/clock.h"
+#include "history/historyMinutes.h"
+#include "history/historyRuns.h"
+
+#define MS     1000000ull
+#define SECOND (1000 * MS)
+#define T0     (1700000000ull * SECOND)
+
+/* --- runs --- */
+
+static struct {
+    unsigned rows, puts;
+    ebpfMonHistoryRow last;
+    char source[32], lines[4000];
+} written;
+
+static void writeRow(void *arg, const ebpfMonHistoryRow *row)
+{
+    (void)arg;
+    written.rows++;
+    written.puts += (unsigned)row->n;
+    written.last = *row;
+    snprintf(written.source, sizeof(written.source), "%s", row->source ? row->source : "");
+}
+
+static char kind[8] = "put";
+
+static ebpfMonHistoryRow makeRow(uint64_t at, int automatic, const char *pv, const char *chain, const char *source)
+{
+    return (ebpfMonHistoryRow){
+        .time = T0 + at, .first = T0 + at, .kind = kind, .automatic = automatic, .ioc = "ioc", .pv = pv, .who = "w",
+        .origin = "link", .result = "ok", .chain = chain, .source = source, .n = 1, .isNumber = 1,
+        .least = (double)at, .most = (double)at,
+    };
+}
+
+static void add(ebpfMonHistoryRuns *runs, uint64_t at, int automatic, const char *pv, const char *chain,
+                const char *source)
+{
+    ebpfMonHistoryRow row = makeRow(at, automatic, pv, chain, source);
+
+    ebpfMonHistoryRunsNoteChain(runs, &row);
+    if (automatic)
+        ebpfMonHistoryRunsAdd(runs, &row);
+}
+
+static void testRuns(void)
+{
+    ebpfMonHistoryRuns *runs = ebpfMonHistoryRunsNew(writeRow, NULL);
+
+    for (unsigned i = 0; i < 100; i++)
+        add(runs, i * 100 * MS, 1, "TICK", NULL, "");
+    strcpy(kind, "?"); /* the caller reads its next batch into the same memory */
+    ebpfMonHistoryRunsEnd(runs, T0 + 21 * SECOND, 0);
+    testOk(strcmp(written.last.kind, "put") == 0, "a run keeps its kind, too");
+    strcpy(kind, "put");
+    testOk(written.rows == 1 && written.puts == 100 && written.last.least == 0 &&
+           written.last.most == (double)(9900 * MS), "100 puts of a scan are one row (%u rows, %u puts)", written.rows,
+           written.puts);
+
+    written.rows = written.puts = 0;
+    for (unsigned i = 0; i < 20; i++)
+        add(runs, (100 + i) * SECOND / 10, 1, "TO", NULL, i == 7 ? "p.1" : "s.1");
+    add(runs, 10 * SECOND + 699 * MS, 0, "SET", "p.1", NULL); /* the put of the person is finished later */
+    ebpfMonHistoryRunsEnd(runs, T0 + 40 * SECOND, 0);
+    testOk(written.rows == 1 && written.puts == 20, "an effect that a later put followed at once is in the run");
+
+    written.rows = written.puts = 0;
+    add(runs, 50 * SECOND, 1, "TO", "c.2", "p.2");
+    add(runs, 50 * SECOND + MS, 1, "FAR", NULL, "c.2"); /* in the chain that the put to TO began */
+    add(runs, 50 * SECOND, 0, "SET", "p.2", NULL);
+    ebpfMonHistoryRunsEnd(runs, T0 + 52 * SECOND, 0);
+    testOk(written.rows == 0, "… it is waited for what people wrote");
+    ebpfMonHistoryRunsEnd(runs, T0 + 54 * SECOND, 0);
+    testOk(written.rows == 2 && written.puts == 2, "effects of a person's put are rows of their own (%u rows)",
+           written.rows);
+
+    written.rows = written.puts = 0;
+    for (unsigned i = 0; i < 50; i++)
+        add(runs, 60 * SECOND + i * 10 * MS, 1, "TO", NULL, "p.2");
+    ebpfMonHistoryRunsEnd(runs, T0 + 62 * SECOND, 1);
+    testOk(written.rows >= 2 && written.rows <= 5 && written.puts == 50,
+           "… but at most five a second, and none is missing (%u rows)", written.rows);
+    ebpfMonHistoryRunsFree(runs);
+}
+
+/* --- minutes --- */
+
+static ebpfMonPublished published; /* large */
+
+static void addMinuteRow(void *arg, int automatic, const char *kind, const char *ioc, const char *pv, const char *value)
+{
+    size_t used = strlen(written.lines);
+
+    (void)arg;
+    snprintf(written.lines + used, sizeof(written.lines) - used, "%d %s %s %s %s\n", automatic, kind, ioc ? ioc : "-",
+             pv ? pv : "-", value);
+}
+
+static void lookForSeconds(ebpfMonHistoryMinutes *m, uint64_t *now, unsigned seconds)
+{
+    written.lines[0] = 0;
+    for (unsigned i = 0; i < seconds; i++) {
+        *now += SECOND;
+        ebpfMonHistoryMinutesLook(m, &published, *now);
+    }
+}
+
+static int has(const char *line)
+{
+    if (strstr(written.lines, line))
+        return 1;
+    testDiag("%s", written.lines);
+    return 0;
+}
+
+static void testMinutes(void)
+{
+    ebpfMonHistoryMinutes *m = ebpfMonHistoryMinutesNew(addMinuteRow, NULL);
+    ebpfMonIocHealth *h = &published.health.ioc[0];
+    ebpfMonChainRow *c = &published.chains.slowest[0];
+    uint64_t now = T0;
+
+    strcpy(h->name, "ring");
+    strcpy(published.iocs.ioc[0].name, "ring");
+    strcpy(c->name, "RING:ROOT");
+    strcpy(c->root, "RING:ROOT");
+    strcpy(c->ioc, "ring");
+    published.isMeasured = 1;
+    published.health.iocs = published.iocs.count = published.chains.slowestCount = 1;
+    published.iocs.ioc[0].level = ebpfMonLevelChains;
+    h->cpu = 2;
+    h->mem = 30.04;
+    h->clients = -1;
+    c->count = 1000;
+    c->mean = 100;
+    lookForSeconds(m, &now, 61);
+    testOk(has("1 minute ring - {\"cpu\":2,\"memory\":30,") && !strstr(written.lines, "clients"), "figures of an IOC");
+
+    published.iocs.ioc[0].procCount = 6000;
+    c->count = 2000;
+    c->mean = 150; /* so this minute 200 */
+    c->max = 900;
+    h->hold = 12.5;
+    lookForSeconds(m, &now, 30);
+    h->hold = 1;
+    lookForSeconds(m, &now, 30);
+    testOk(has("\"processed_per_s\":100,") && has("\"hold_max_ms\":12.5"), "rates and maxima are those of the minute");
+    testOk(has("1 minute ring RING:ROOT {\"chains_per_s\":16.7,\"mean_us\":200,\"max_us\":900}"), "… and of a root");
+
+    published.health.lateNow = 1;
+    published.health.lateCount = 3;
+    strcpy(published.health.lateText, "IOC ring: scan \"1 second\" takes 4 s");
+    published.iocs.ioc[0].level = ebpfMonLevelCounts;
+    lookForSeconds(m, &now, 1);
+    testOk(has("0 event - - scan late: IOC ring: scan"), "late scans begin");
+    testOk(has("0 event ring - IOC ring is watched at level counts, no more at chains"), "a level changes");
+    lookForSeconds(m, &now, 1);
+    testOk(!written.lines[0], "each is told once");
+    published.health.lateNow = 0;
+    published.health.lateCount = 5;
+    lookForSeconds(m, &now, 1);
+    testOk(has("scans are late no more; there were 3 late periods"), "late scans end");
+
+    lookForSeconds(m, &now, 11);
+    strcpy(published.clients.row[0].name, "mila@10.0.0.7:4001");
+    strcpy(published.clients.row[0].ioc, "ring");
+    published.clients.rows = published.clients.count = 1;
+    lookForSeconds(m, &now, 11);
+    testOk(has("1 client ring - client mila@10.0.0.7:4001 is connected to IOC ring"), "a client comes");
+    published.clients.count = 2; /* more than there is room for */
+    lookForSeconds(m, &now, 11);
+    published.clients.rows = published.clients.count = 0;
+    lookForSeconds(m, &now, 11);
+    testOk(!written.lines[0], "if not all clients were published, nobody is said to have left");
+}
+
+MAIN(testHistory)
+{
+    testPlan(15);
+    testRuns();
+    testMinutes();
+    return testDone();
+}
