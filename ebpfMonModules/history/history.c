@@ -11,7 +11,9 @@
 #include "common/worker.h"
 #include "export/shared/recordQueue.h"
 #include "history/history.h"
+#include "history/historyFreezer.h"
 #include "history/historyMinutes.h"
+#include "history/historyQueued.h"
 #include "history/historyRuns.h"
 #include "history/historyStore.h"
 
@@ -23,18 +25,10 @@
 #define RETRY_NS    10000000000ull
 #define EPOCH_NS    (POSIX_TIME_AT_EPICS_EPOCH * 1000000000ull)
 #define TEXTS       (1 + EBPFMON_HISTORY_TEXTS)
-#define ROW_BYTES   8192
 #define CHAIN_BYTES 32            /* of a chain as text */
 #define TREE_BYTES  3000
 #define TREES       10            /* a second, of chains that are kept with their records … */
 #define TREES_AT_ONCE 100         /* … and so many more after a rest */
-
-/* A row in the queue, followed by its texts, each with its 0. */
-typedef struct {
-    uint64_t time;
-    int32_t  automatic, isNumber;
-    double   number;
-} queuedRow;
 
 struct ebpfMonHistory {
     const ebpfMonModule *module;
@@ -51,6 +45,7 @@ struct ebpfMonHistory {
     ebpfMonHistoryValues values;
     ebpfMonHistoryStore *store;   /* NULL: the file cannot be written now */
     ebpfMonHistoryRuns  *runs;
+    ebpfMonHistoryFreezer *freezer; /* fixed before the thread runs; NULL: off */
     uint64_t retryAt, signAt;     /* monotonic ns */
     uint64_t inHand;              /* rows of the present transaction */
     uint64_t told;                /* of values.lost: rows for which a row "lost" is in the file … */
@@ -103,6 +98,24 @@ int ebpfMonHistoryConfigure(ebpfMonHistory *h, const char *file, int megabytes, 
     return 0;
 }
 
+int ebpfMonHistoryKeepRing(ebpfMonHistory *h, const char *folder, int megabytes, char *why, size_t size)
+{
+    if (h->queue || h->freezer) {
+        snprintf(why, size, "call it once, before iocInit");
+        return -1;
+    }
+    h->freezer = ebpfMonHistoryFreezerNew(folder, megabytes, why, size);
+    return h->freezer ? 0 : -1;
+}
+
+int ebpfMonHistoryFreeze(ebpfMonHistory *h, const char *note)
+{
+    if (!h->freezer || !h->queue)
+        return -1;
+    ebpfMonHistoryFreezerRequest(h->freezer, note);
+    return 0;
+}
+
 /* --- the threads of the core --- */
 
 static uint64_t toUnixNs(const epicsTimeStamp *time)
@@ -110,30 +123,13 @@ static uint64_t toUnixNs(const epicsTimeStamp *time)
     return time->secPastEpoch * 1000000000ull + time->nsec + EPOCH_NS;
 }
 
-/* "text": kind, and the texts of a row (ebpfMonHistoryRowList); NULL: none. */
 static void queueRow(ebpfMonHistory *h, uint64_t time, int automatic, const char *const text[TEXTS])
 {
-    char buf[ROW_BYTES];
-    queuedRow row = { .time = time, .automatic = automatic };
-    size_t used = sizeof(row);
-    char *end;
+    uint8_t buf[EBPFMON_HISTORY_QUEUED];
+    size_t length = ebpfMonHistoryQueuedPack(time, automatic, text, buf);
 
-    if (automatic && text[3] && text[3][0] && strcmp(text[0], "put") == 0) {
-        row.number = strtod(text[3], &end);
-        row.isNumber = !*end;
-    }
-    memcpy(buf, &row, sizeof(row));
-    for (int i = 0; i < TEXTS; i++) {
-        size_t length = text[i] ? strlen(text[i]) : 0, room = (sizeof(buf) - used) - (size_t)(TEXTS - i);
-
-        if (length > room)
-            length = room;
-        memcpy(buf + used, text[i] ? text[i] : "", length);
-        buf[used + length] = 0;
-        used += length + 1;
-    }
     /* automatic puts of one IOC do not push out what people write */
-    ebpfMonRecordQueueAdd(h->queue, automatic ? ebpfMonRecordQueueShareOf(text[1]) : 0, buf, used);
+    ebpfMonRecordQueueAdd(h->queue, automatic ? ebpfMonRecordQueueShareOf(text[1]) : 0, buf, length);
 }
 
 /* A chain as text. Returns "buf"; NULL: it is not known. */
@@ -349,26 +345,16 @@ static void countDropped(ebpfMonHistory *h, uint64_t *dropped)
     *dropped = state.dropped;
 }
 
-static void takeRow(ebpfMonHistory *h, const uint8_t *at)
+static void takeRow(ebpfMonHistory *h, const uint8_t *at, size_t length)
 {
-    const char *p = (const char *)at + sizeof(queuedRow), **text[EBPFMON_HISTORY_TEXTS];
-    ebpfMonHistoryRow row = { .n = 1 };
-    queuedRow q;
+    ebpfMonHistoryRow row;
 
-    memcpy(&q, at, sizeof(q));
-    row.time = row.first = q.time;
-    row.automatic = q.automatic;
-    row.isNumber = q.isNumber;
-    row.least = row.most = q.number;
-    row.kind = p;
-    ebpfMonHistoryRowList(&row, text);
-    for (int i = 0; i < EBPFMON_HISTORY_TEXTS; i++) {
-        p += strlen(p) + 1;
-        *text[i] = p;
-    }
+    ebpfMonHistoryQueuedUnpack(at, &row);
+    if (h->freezer)
+        ebpfMonHistoryFreezerAdd(h->freezer, at, length, &row);
     if (strcmp(row.kind, "put") == 0)
         ebpfMonHistoryRunsNoteChain(h->runs, &row);
-    if (q.automatic && strcmp(row.kind, "put") == 0)
+    if (row.automatic && strcmp(row.kind, "put") == 0)
         ebpfMonHistoryRunsAdd(h->runs, &row);
     else
         writeRow(h, &row);
@@ -406,7 +392,7 @@ static size_t writeBatch(ebpfMonHistory *h, uint64_t *dropped, int isStop)
         size_t length;
 
         memcpy(&length, h->batch + at, sizeof(length));
-        takeRow(h, h->batch + at + sizeof(length));
+        takeRow(h, h->batch + at + sizeof(length), length);
         at += sizeof(length) + length;
     }
     ebpfMonHistoryRunsEnd(h->runs, now, isStop && !used);
@@ -441,6 +427,15 @@ static void showValues(ebpfMonHistory *h)
     ebpfMonModuleShow(h->module);
 }
 
+/* The history says in which file the last minutes are, or why they are not. */
+static void freezeIfDue(ebpfMonHistory *h, ebpfMonWorker *worker)
+{
+    char said[400];
+
+    if (ebpfMonHistoryFreezerWork(h->freezer, worker, said, sizeof(said)))
+        addEvent(h, ebpfMonClockReal(), NULL, said);
+}
+
 static void runHistory(ebpfMonWorker *worker, void *arg)
 {
     ebpfMonHistory *h = arg;
@@ -458,6 +453,8 @@ static void runHistory(ebpfMonWorker *worker, void *arg)
             while (writeBatch(h, &dropped, isStopping))
                 ebpfMonWorkerGiveSign(worker);
         }
+        if (h->freezer)
+            freezeIfDue(h, worker);
         showValues(h);
         if (!isStopping)
             ebpfMonWorkerWait(worker, PERIOD);

@@ -36,6 +36,13 @@ ebpfMonHistory *ebpfMonHistoryNew(const ebpfMonModule *module);
 int ebpfMonHistoryConfigure(ebpfMonHistory *history, const char *file, int megabytes, int days, const char *leaveOut,
                             char *why, size_t size);
 
+/* Keeps the newest rows in memory, each put by itself, and writes them to a file of this folder when something happens
+ * (historyFreezer.h); before iocInit. megabytes: 0 for the default. 0; or -1: "why" says what is wrong. */
+int ebpfMonHistoryKeepRing(ebpfMonHistory *history, const char *folder, int megabytes, char *why, size_t size);
+
+/* Requests such a file. Any thread. -1: nothing is kept in memory. */
+int ebpfMonHistoryFreeze(ebpfMonHistory *history, const char *note);
+
 /* The functions of ebpfMonModule. Without a configuration they do nothing. */
 int  ebpfMonHistoryStart(void *history, const ebpfMonModuleCore *core);
 int  ebpfMonHistoryStop(void *history, double seconds);

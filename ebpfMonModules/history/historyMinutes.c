@@ -295,7 +295,8 @@ static int hasClient(const seenClient *list, unsigned count, const char *client,
     return 0;
 }
 
-/* Clients that came and went within ten seconds are not seen. If not all are published, who came or went is not known. */
+/* Clients that came and went within ten seconds are not seen. If not all are published, who came or went is not
+ * known. */
 static void lookForClients(ebpfMonHistoryMinutes *m, const ebpfMonClientValues *v)
 {
     int areAll = v->rows == v->count && !v->unread && (!v->iocPattern[0] || strcmp(v->iocPattern, "*") == 0) &&

@@ -44,6 +44,25 @@ static void keepHistory(const iocshArgBuf *args)
     ebpfMonShellSetStatus(-1);
 }
 
+static void keepRing(const iocshArgBuf *args)
+{
+    char why[200];
+
+    if (ebpfMonHistoryKeepRing(history, args[0].sval, args[1].ival, why, sizeof(why)) == 0)
+        return;
+    errlogSevPrintf(errlogMajor, "ebpfMonHistoryRing: %s\n", why);
+    ebpfMonShellSetStatus(-1);
+}
+
+static void freezeRing(const iocshArgBuf *args)
+{
+    if (ebpfMonHistoryFreeze(history, args[0].sval) == 0)
+        return;
+    errlogSevPrintf(errlogMajor, "ebpfMonHistoryFreeze: nothing is kept. Give ebpfMonHistoryKeep and "
+                    "ebpfMonHistoryRing before iocInit\n");
+    ebpfMonShellSetStatus(-1);
+}
+
 static const ebpfMonShellCommand commands[] = {
     {"ebpfMonHistoryKeep", keepHistory,
      {{"file", iocshArgString}, {"megabytes", iocshArgInt}, {"days", iocshArgInt}, {"leaveOut", iocshArgString}},
@@ -52,6 +71,15 @@ static const ebpfMonShellCommand commands[] = {
      "  leaveOut         \"values\", \"names\" (users and hosts), or both: what is not kept\n"
      "The program ebpfMonHistory asks it.\n"
      "Example: ebpfMonHistoryKeep \"/var/lib/ebpfmon/history.sqlite\" 1024 30\n"},
+    {"ebpfMonHistoryRing", keepRing, {{"folder", iocshArgString}, {"megabytes", iocshArgInt}},
+     "Keeps the newest rows of the history in memory, each put by itself, before iocInit. They are written to a file\n"
+     "of this folder when the rules do not expect a put, when an IOC ends or stands still, when a thread hangs, and by\n"
+     "ebpfMonHistoryFreeze.\n"
+     "  megabytes        of memory (64)\n"
+     "Example: ebpfMonHistoryRing \"/var/lib/ebpfmon\" 64\n"},
+    {"ebpfMonHistoryFreeze", freezeRing, {{"note", iocshArgString}},
+     "Writes the newest rows (ebpfMonHistoryRing) to a file now. The note says why.\n"
+     "Example: ebpfMonHistoryFreeze \"beam lost\"\n"},
 };
 
 static void ebpfMonHistoryRegistrar(void)

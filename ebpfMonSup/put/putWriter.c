@@ -211,8 +211,9 @@ static void setChains(const ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, 
 }
 
 /* Writer, way and cause. */
-static void setWriter(ebpfMonPutWriters *writers, ebpfMonTarget *t, const struct ebpfMonPutEvent *ev,
-                      const struct ebpfMonCauseEvent *cause, const ebpfMonPutEventClients *clients, ebpfMonPut *put)
+static void findWriterOf(ebpfMonPutWriters *writers, ebpfMonTarget *t, const struct ebpfMonPutEvent *ev,
+                         const struct ebpfMonCauseEvent *cause, const ebpfMonPutEventClients *clients,
+                         ebpfMonPut *put)
 {
     uint64_t root = ev->root;
 
@@ -242,7 +243,7 @@ void ebpfMonPutWritersFind(ebpfMonPutWriters *writers, ebpfMonTarget *t, const s
                            const struct ebpfMonCauseEvent *cause, const ebpfMonPutEventClients *clients,
                            ebpfMonPut *put)
 {
-    setWriter(writers, t, ev, cause, clients, put);
+    findWriterOf(writers, t, ev, cause, clients, put);
     setChains(t, ev, cause, put);
 }
 

@@ -219,6 +219,29 @@ def test_prepared_day(keep, new_ioc, tmp_path):
     assert gap.count("NOT WATCHED") == 1 and str(unseen) not in ask(keep.file, "-n", "0")
 
 
+def test_frozen(new_monitor, new_ioc, tmp_path):
+    """An unexpected put, and a command, write the last minutes to a file: each put of a link by itself, the IOCs, and a page."""
+    rules, ioc = tmp_path / "rules.json", new_ioc(DATABASE).start()
+    rules.write_text(json.dumps({"rules": [{"name": "closed", "pv": ioc.prefix + "SET3", "allow": False}]}))
+    monitor = new_monitor(before=[f'ebpfMonHistoryKeep "{tmp_path / "history.sqlite"}" 64 30', f'ebpfMonHistoryRing "{tmp_path}" 4',
+                                  f'ebpfMonRules "{rules}"']).start()
+    monitor.wait_ioc(ioc)
+    first = ioc.get("TOCK")
+    until(lambda: ioc.get("TOCK") > first + 12, 20, "ticks")
+    ioc.put("SET3", 13)
+    last = ioc.get("TOCK")
+    page = until(lambda: next(iter(tmp_path.glob("frozen-*.md")), None), 30, "the page")
+    file = page.with_suffix(".sqlite")
+    assert is_whole(file) and f"| {ioc.prefix}SET3 |" in page.read_text()
+    ticks = [int(r["value"]) for r in rows(file, "-a", ioc.prefix + "TOCK") if r["value"].isdigit()]
+    assert ticks == list(range(ticks[0], ticks[0] + len(ticks))) and ticks[0] <= first + 2 and last in ticks
+    assert [r["ioc"] for r in rows(file, "-k", "ioc") if r["ioc"] == ioc.name]
+    until(lambda: count(tmp_path / "history.sqlite", f"value LIKE '%frozen in {file}: unexpected put to {ioc.prefix}SET3%'"), 20, "the row")
+    monitor.command('ebpfMonHistoryFreeze "beam lost"')
+    until(lambda: len(list(tmp_path.glob("frozen-*.md"))) == 2, 20, "another one")
+    assert any("beam lost" in ask(f, "-k", "event") for f in tmp_path.glob("frozen-*.sqlite"))
+
+
 def rows_or_none(file, *options):
     got = subprocess.run([ASK, "-d", file, "--json", *options], capture_output=True, text=True, timeout=60)
     assert got.returncode in (0, 1), got.stderr
