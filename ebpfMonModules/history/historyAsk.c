@@ -111,10 +111,12 @@ static void addPattern(char *sql, size_t size, const char *column, const char *p
         snprintf(sql + used, size - used, " AND %s %s ?%d", column, strpbrk(pattern, "*?[") ? "GLOB" : "=", at);
 }
 
-/* Kinds of rows of which there are many; they are shown if they are asked for. */
-static int isFrequentKind(const char *kind)
+/* What selects the rows. Kinds but puts have an index of their own. */
+static const char *chooseRows(const ebpfMonHistoryQuestion *q)
 {
-    return kind && (strcmp(kind, "chain") == 0 || strcmp(kind, "minute") == 0 || strcmp(kind, "client") == 0);
+    if (q->kind && !strpbrk(q->kind, "*?[") && strcmp(q->kind, "put") != 0)
+        return "kind <> 'put'";
+    return q->automatic ? "automatic IN (0, 1)" : "automatic = 0";
 }
 
 /* A run may have ended after the time that is asked for: its put before that is not known by itself. Times at which
@@ -125,8 +127,7 @@ static void makeSql(const ebpfMonHistoryQuestion *q, char *sql, size_t size)
 
     snprintf(sql, size, "WITH found AS (SELECT id, " EBPFMON_HISTORY_COLUMNS " FROM rows WHERE %s "
              "AND time BETWEEN ?1 AND ?10 AND first <= ?2 AND kind NOT IN ('gap', 'lost')%s%s%s",
-             q->automatic || isFrequentKind(q->kind) ? "automatic IN (0, 1)" : "automatic = 0",
-             q->kind ? "" : " AND kind <> 'minute'", q->unexpected ? " AND reason IS NOT NULL" : "",
+             chooseRows(q), q->kind ? "" : " AND kind <> 'minute'", q->unexpected ? " AND reason IS NOT NULL" : "",
              q->failed ? " AND result IN ('denied', 'failed', 'lost', 'unwritten')" : "");
     addPattern(sql, size, "pv", q->pv, 3);
     addPattern(sql, size, "user", q->user, 4);

@@ -72,9 +72,9 @@ static const ebpfMonShellCommand commands[] = {
      "The program ebpfMonHistory asks it.\n"
      "Example: ebpfMonHistoryKeep \"/var/lib/ebpfmon/history.sqlite\" 1024 30\n"},
     {"ebpfMonHistoryRing", keepRing, {{"folder", iocshArgString}, {"megabytes", iocshArgInt}},
-     "Keeps the newest rows of the history in memory, each put by itself, before iocInit. They are written to a file\n"
-     "of this folder when the rules do not expect a put, when an IOC ends or stands still, when a thread hangs, and by\n"
-     "ebpfMonHistoryFreeze.\n"
+     "Keeps the newest rows of the history in memory, each put by itself, before iocInit. They are written to a\n"
+     "file of this folder when the rules do not expect a put, when an IOC ends or stands still, when a thread hangs,\n"
+     "and by ebpfMonHistoryFreeze.\n"
      "  megabytes        of memory (64)\n"
      "Example: ebpfMonHistoryRing \"/var/lib/ebpfmon\" 64\n"},
     {"ebpfMonHistoryFreeze", freezeRing, {{"note", iocshArgString}},

@@ -18,7 +18,7 @@ typedef struct {
 static const part parts[] = {
     { "Not watched", "SELECT first AS \"from time\", time AS \"to time\", value AS why, n AS rows FROM rows "
       "WHERE kind IN ('gap', 'lost') AND time >= ?1 AND first <= ?2 ORDER BY time", NULL },
-    { "What happened", "SELECT time, value AS event FROM rows WHERE kind = 'event' AND automatic = 0 AND " IN_TIME
+    { "What happened", "SELECT time, value AS event FROM rows WHERE kind = 'event' AND kind <> 'put' AND " IN_TIME
       "ORDER BY time LIMIT " ROWS, "No IOC ended, restarted or hung, no scan was late." },
     { "Puts that the rules did not expect", "SELECT time, pv AS PV, old, value AS new, who, reason FROM rows "
       "WHERE reason IS NOT NULL AND automatic IN (0, 1) AND " IN_TIME "ORDER BY time LIMIT " ROWS, "None." },
@@ -41,10 +41,11 @@ static const part parts[] = {
       "WHERE abs(now - before) > 10 AND (now > 1.5 * before OR before > 1.5 * now) "
       "ORDER BY abs(now - before) DESC LIMIT " ROWS, "Nothing that stands out." },
     { "Slowest chains", "SELECT time, ioc AS IOC, pv AS root, value AS took FROM rows WHERE kind = 'chain' "
-      "AND " IN_TIME "ORDER BY CAST(value AS REAL) DESC LIMIT 10", NULL },
+      "AND kind <> 'put' AND " IN_TIME "ORDER BY CAST(value AS REAL) DESC LIMIT 10", NULL },
     /* each minute has its figures as JSON: those that were, on average, beyond all minutes of the six hours before */
     { "Unusual against the six hours before", "WITH f AS (SELECT ioc, coalesce(pv, '') AS pv, j.key AS figure, "
-      "j.value AS v, time FROM rows, json_each(rows.value) AS j WHERE kind = 'minute' AND time BETWEEN ?4 AND ?2), "
+      "j.value AS v, time FROM rows, json_each(rows.value) AS j WHERE kind = 'minute' AND kind <> 'put' "
+      "AND time BETWEEN ?4 AND ?2), "
       "g AS (SELECT ioc, pv, figure, avg(CASE WHEN time >= ?1 THEN v END) AS now, "
       "avg(CASE WHEN time < ?1 THEN v END) AS usual, min(CASE WHEN time < ?1 THEN v END) AS least, "
       "max(CASE WHEN time < ?1 THEN v END) AS most, sum(time < ?1) AS minutes FROM f GROUP BY 1, 2, 3) "
@@ -55,7 +56,7 @@ static const part parts[] = {
       "AND (now > 1.3 * most OR now < least / 1.3) "
       "ORDER BY max(abs(now) / max(abs(usual), 0.001), abs(usual) / max(abs(now), 0.001)) DESC LIMIT " ROWS,
       "Nothing, as far as figures of the time before are there." },
-    { "Clients", "SELECT time, value AS client FROM rows WHERE kind = 'client' AND automatic = 1 AND " IN_TIME
+    { "Clients", "SELECT time, value AS client FROM rows WHERE kind = 'client' AND kind <> 'put' AND " IN_TIME
       "ORDER BY time LIMIT " ROWS, NULL },
 };
 

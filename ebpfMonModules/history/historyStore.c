@@ -44,8 +44,9 @@ static const char schema[] =
     "CREATE INDEX IF NOT EXISTS gapsByTime ON rows (time) WHERE kind IN ('gap', 'lost');"
     "CREATE INDEX IF NOT EXISTS rowsByChain ON rows (chain) WHERE chain IS NOT NULL;"
     "CREATE INDEX IF NOT EXISTS rowsBySource ON rows (source) WHERE source IS NOT NULL;"
-    "CREATE INDEX IF NOT EXISTS minutesByTime ON rows (time) WHERE kind = 'minute';"
-    "CREATE INDEX IF NOT EXISTS chainsByTime ON rows (time) WHERE kind = 'chain';"
+    "CREATE INDEX IF NOT EXISTS unexpectedByTime ON rows (time) WHERE reason IS NOT NULL;"
+    /* a query that uses this one must have the same condition */
+    "CREATE INDEX IF NOT EXISTS rowsByKind ON rows (kind, time) WHERE kind <> 'put';"
     "CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value INTEGER) WITHOUT ROWID;";
 
 static const char newColumns[] =

@@ -83,7 +83,7 @@ static sqlite3_stmt *findTraceOf(answer *a, const char *chain)
     int64_t begin = (int64_t)strtoull(chain, NULL, 16);
     sqlite3_stmt *stmt = findRow(a, SELECT "chain = ?1 AND kind = 'chain' LIMIT 1", chain, 0, 0);
 
-    return stmt ? stmt : findRow(a, SELECT "kind = 'chain' AND time BETWEEN ?2 AND ?3 "
+    return stmt ? stmt : findRow(a, SELECT "kind = 'chain' AND kind <> 'put' AND time BETWEEN ?2 AND ?3 "
                                  "AND instr(' ' || steps || ' ', ' ' || ?1 || ' ') ORDER BY time LIMIT 1",
                                  chain, begin - SECOND, begin + LATE);
 }
@@ -370,8 +370,8 @@ static void writePut(answer *a, sqlite3_stmt *put)
     }
     writeGaps(a, at, a->until);
     if (!ebpfMonHistoryRowText(put, ebpfMonAtChain)[0] && !ebpfMonHistoryRowText(put, ebpfMonAtSource)[0])
-        writeNote(a, "chain", "Not known: to which chain this put belongs. It was seen in packets only, or the IOC was "
-                              "watched at level counts.");
+        writeNote(a, "chain", "Not known: to which chain this put belongs. It was seen in packets only, or at level "
+                              "counts, or it took several lock sets at once.");
     else if (!a->hasTrees)
         writeNote(a, "records", "Not known: which records processed. Level trace keeps that, and level chains of slow "
                                 "chains.");
@@ -382,7 +382,7 @@ static void writePut(answer *a, sqlite3_stmt *put)
 /* No put: a kept trace shows that the record processed. */
 static int writeProcessing(answer *a, const char *pv, int64_t to)
 {
-    sqlite3_stmt *trace = findRow(a, SELECT "kind = 'chain' AND time BETWEEN ?2 AND ?3 "
+    sqlite3_stmt *trace = findRow(a, SELECT "kind = 'chain' AND kind <> 'put' AND time BETWEEN ?2 AND ?3 "
                                   "AND instr(tree, ' ' || ?1 || ' (') ORDER BY time DESC LIMIT 1", pv,
                                   to - 3600 * SECOND, to);
     cause c;
