@@ -78,6 +78,7 @@ def main():
         ask(file, "RING:SECTOR7:PV1*", "-f", middle[0], "-t", middle[1])
         ask(file, "-u", "user7")
         ask(file, "-k", "chain", "-n", "20")
+        ask(file, "-k", "minute", "-i", "ioc7", "-n", "20")
         ask(file, "why", pv, time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(last / 1e9 + 1)))
         ask(file, "why", "RING:SECTOR7:PV11", middle[0], "--json")
         ask(file, "report", *middle)

@@ -116,6 +116,10 @@ static const char *chooseRows(const ebpfMonHistoryQuestion *q)
 {
     if (q->kind && !strpbrk(q->kind, "*?[") && strcmp(q->kind, "put") != 0)
         return "kind <> 'put'";
+    if (q->unexpected) /* the plus keeps SQLite from the index by time, which has all the expected ones, too */
+        return q->automatic ? "reason IS NOT NULL" : "reason IS NOT NULL AND +automatic = 0";
+    if (q->failed)
+        return q->automatic ? EBPFMON_HISTORY_FAILED : EBPFMON_HISTORY_FAILED " AND +automatic = 0";
     return q->automatic ? "automatic IN (0, 1)" : "automatic = 0";
 }
 
@@ -126,9 +130,9 @@ static void makeSql(const ebpfMonHistoryQuestion *q, char *sql, size_t size)
     size_t used;
 
     snprintf(sql, size, "WITH found AS (SELECT id, " EBPFMON_HISTORY_COLUMNS " FROM rows WHERE %s "
-             "AND time BETWEEN ?1 AND ?10 AND first <= ?2 AND kind NOT IN ('gap', 'lost')%s%s%s",
-             chooseRows(q), q->kind ? "" : " AND kind <> 'minute'", q->unexpected ? " AND reason IS NOT NULL" : "",
-             q->failed ? " AND result IN ('denied', 'failed', 'lost', 'unwritten')" : "");
+             "AND time BETWEEN ?1 AND ?10 AND first <= ?2 AND kind NOT IN ('gap', 'lost')%s%s",
+             chooseRows(q), q->kind ? "" : " AND kind <> 'minute'",
+             q->failed ? " AND " EBPFMON_HISTORY_FAILED : ""); /* with -x, too */
     addPattern(sql, size, "pv", q->pv, 3);
     addPattern(sql, size, "user", q->user, 4);
     addPattern(sql, size, "host", q->host, 5);
@@ -182,7 +186,8 @@ long ebpfMonHistoryAsk(const ebpfMonHistoryQuestion *q, FILE *out, char *why, si
         case ebpfMonHistoryText:     ebpfMonHistoryRowWriteText(stmt, out); break;
         case ebpfMonHistoryCsv:      ebpfMonHistoryRowWriteCsv(stmt, out); break;
         case ebpfMonHistoryCaPutLog: ebpfMonHistoryRowWriteCaPutLog(stmt, out); break;
-        case ebpfMonHistoryJson:     ebpfMonHistoryRowWriteJson(stmt, &json, out); break;
+        case ebpfMonHistoryJson:
+        case ebpfMonHistoryOtlp:     ebpfMonHistoryRowWriteJson(stmt, &json, out); break;
         }
     }
     if (stmt && status != SQLITE_DONE)

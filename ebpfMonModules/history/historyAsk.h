@@ -6,7 +6,10 @@
 #include <stdio.h>
 #include <stdint.h>
 
-typedef enum { ebpfMonHistoryText, ebpfMonHistoryJson, ebpfMonHistoryCsv, ebpfMonHistoryCaPutLog } ebpfMonHistoryForm;
+typedef enum {
+    ebpfMonHistoryText, ebpfMonHistoryJson, ebpfMonHistoryCsv, ebpfMonHistoryCaPutLog,
+    ebpfMonHistoryOtlp /* historyWhy.h only */
+} ebpfMonHistoryForm;
 
 typedef struct {
     const char *file;

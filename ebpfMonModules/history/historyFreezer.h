@@ -2,8 +2,9 @@
 /*
  * The newest rows in a ring in memory, each put by itself. When the rules do not expect a put, when an IOC ends or
  * stands still, when a thread hangs, or when somebody requests it, they are written to a file: a history of its own,
- * with the IOCs of that moment, and a page about it. Some seconds are waited for what follows. Files are made once a minute at
- * most, unless requested, and the newest 20 are kept. The thread that writes the history; Request: any thread.
+ * with the IOCs of that moment, and a page about it. Some seconds are waited for what follows. Files are made once a
+ * minute at most, unless requested, and the newest 20 are kept. The thread that writes the history; Request: any
+ * thread.
  */
 #ifndef EBPFMON_HISTORYFREEZER_H
 #define EBPFMON_HISTORYFREEZER_H

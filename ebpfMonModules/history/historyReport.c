@@ -21,19 +21,20 @@ static const part parts[] = {
     { "What happened", "SELECT time, value AS event FROM rows WHERE kind = 'event' AND kind <> 'put' AND " IN_TIME
       "ORDER BY time LIMIT " ROWS, "No IOC ended, restarted or hung, no scan was late." },
     { "Puts that the rules did not expect", "SELECT time, pv AS PV, old, value AS new, who, reason FROM rows "
-      "WHERE reason IS NOT NULL AND automatic IN (0, 1) AND " IN_TIME "ORDER BY time LIMIT " ROWS, "None." },
-    { "Puts that failed", "SELECT time, pv AS PV, value, who, result FROM rows WHERE kind = 'put' AND automatic = 0 "
-      "AND result NOT IN ('ok', 'sent') AND " IN_TIME "ORDER BY time LIMIT " ROWS, "None." },
+      "WHERE reason IS NOT NULL AND " IN_TIME "ORDER BY time LIMIT " ROWS, "None." },
+    { "Puts that failed", "SELECT time, pv AS PV, value, who, result FROM rows WHERE " EBPFMON_HISTORY_FAILED
+      " AND +automatic = 0 AND " IN_TIME "ORDER BY time LIMIT " ROWS, "None." },
     { "Who wrote", "SELECT coalesce(who, user, '?') AS who, count(*) AS puts, count(DISTINCT pv) AS PVs, "
       "min(time) AS \"first time\", max(time) AS \"last time\" FROM rows WHERE kind = 'put' AND automatic = 0 "
       "AND " IN_TIME "GROUP BY 1 ORDER BY 2 DESC LIMIT " ROWS, "Nobody." },
     { "What people wrote", "SELECT * FROM (SELECT time, pv AS PV, old, value AS new, who FROM rows WHERE kind = 'put' "
       "AND automatic = 0 AND " IN_TIME "ORDER BY time DESC LIMIT " ROWS ") ORDER BY time", NULL },
-    { "PVs that did not get back their value", "WITH w AS (SELECT pv, old, value, time FROM rows WHERE kind = 'put' "
-      "AND automatic = 0 AND result = 'ok' AND " IN_TIME ") SELECT pv AS PV, "
-      "(SELECT old FROM w AS a WHERE a.pv = w.pv ORDER BY time LIMIT 1) AS before, "
-      "(SELECT value FROM w AS b WHERE b.pv = w.pv ORDER BY time DESC LIMIT 1) AS after, count(*) AS puts FROM w "
-      "GROUP BY pv HAVING before IS NOT after ORDER BY puts DESC LIMIT " ROWS, "All have it, or nothing was written." },
+    { "PVs that did not get back their value", "WITH w AS (SELECT pv, old, value, "
+      "row_number() OVER (PARTITION BY pv ORDER BY time) AS i, row_number() OVER (PARTITION BY pv ORDER BY time DESC) "
+      "AS k FROM rows WHERE kind = 'put' AND automatic = 0 AND result = 'ok' AND " IN_TIME ") SELECT pv AS PV, "
+      "max(CASE WHEN i = 1 THEN old END) AS before, max(CASE WHEN k = 1 THEN value END) AS after, count(*) AS puts "
+      "FROM w GROUP BY pv HAVING before IS NOT after ORDER BY puts DESC LIMIT " ROWS,
+      "All have it, or nothing was written." },
     { "What IOCs wrote more or less often than before", "WITH w AS (SELECT pv, origin, "
       "sum(CASE WHEN time >= ?1 THEN n ELSE 0 END) AS now, sum(CASE WHEN time < ?1 THEN n ELSE 0 END) AS before "
       "FROM rows WHERE kind = 'put' AND automatic = 1 AND time BETWEEN ?3 AND ?2 GROUP BY pv, origin) "

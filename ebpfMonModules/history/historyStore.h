@@ -29,6 +29,9 @@
 
 #define EBPFMON_HISTORY_TEXTS 15
 
+/* SQL: a put that wrote nothing, as far as is known. */
+#define EBPFMON_HISTORY_FAILED "result IN ('denied', 'failed', 'lost', 'unwritten')"
+
 typedef struct {
     uint64_t time, first;  /* ns since 1970 */
     const char *kind;

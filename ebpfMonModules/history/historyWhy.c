@@ -19,6 +19,9 @@ typedef struct {
     sqlite3 *db;
     FILE *out;
     ebpfMonJson *json;     /* NULL: text */
+    int isTrace;           /* nonzero: "json" gets spans of OTLP */
+    char trace[33];        /* … of this trace */
+    int64_t span[DEPTH + 2]; /* … by depth: the row whose span is the parent of those below */
     int64_t seen[ROWS];    /* ids of the rows of the effects */
     unsigned rows;
     int64_t until;         /* when the last of them was */
@@ -74,7 +77,7 @@ static sqlite3_stmt *findRow(answer *a, const char *sql, const char *text, int64
 /* The put with which this chain began. */
 static sqlite3_stmt *findPutOf(answer *a, const char *chain)
 {
-    return findRow(a, SELECT "chain = ?1 AND kind = 'put' ORDER BY id LIMIT 1", chain, 0, 0);
+    return findRow(a, SELECT "chain = ?1 AND kind = 'put' ORDER BY time, id LIMIT 1", chain, 0, 0);
 }
 
 /* The kept trace that has this chain. */
@@ -104,9 +107,103 @@ static void writeTree(answer *a, sqlite3_stmt *row, int depth)
     }
 }
 
+static void addAttribute(answer *a, const char *key, const char *text)
+{
+    if (!text[0])
+        return;
+    ebpfMonJsonOpenObject(a->json, NULL);
+    ebpfMonJsonAddText(a->json, "key", key);
+    ebpfMonJsonOpenObject(a->json, "value");
+    ebpfMonJsonAddText(a->json, "stringValue", text);
+    ebpfMonJsonCloseObject(a->json);
+    ebpfMonJsonCloseObject(a->json);
+}
+
+static void addTime(answer *a, const char *key, int64_t ns)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "%lld", (long long)ns);
+    ebpfMonJsonAddText(a->json, key, text);
+}
+
+/* The address without port and brackets. */
+static void addClient(answer *a, const char *peer)
+{
+    const char *colon = strrchr(peer, ':');
+    char address[60];
+    size_t length;
+
+    peer += *peer == '[';
+    length = colon ? (size_t)(colon - peer) : 0;
+    length -= length && peer[length - 1] == ']';
+    snprintf(address, sizeof(address), "%.*s", (int)length, peer);
+    addAttribute(a, "client.address", address);
+}
+
+/* The attributes have the names of documentation/use/otlp.md; "epics.put.origin" is way and cause as text. */
+static void addAttributes(answer *a, sqlite3_stmt *row, int isChain)
+{
+    ebpfMonJsonOpenList(a->json, "attributes");
+    if (isChain) {
+        addAttribute(a, "epics.record.name", ebpfMonHistoryRowText(row, ebpfMonAtPv));
+    } else {
+        addAttribute(a, "epics.pv", ebpfMonHistoryRowText(row, ebpfMonAtPv));
+        addAttribute(a, "epics.value", ebpfMonHistoryRowText(row, ebpfMonAtValue));
+        addAttribute(a, "epics.value_old", ebpfMonHistoryRowText(row, ebpfMonAtOld));
+        addAttribute(a, "epics.put.origin", ebpfMonHistoryRowText(row, ebpfMonAtOrigin));
+        addAttribute(a, "epics.put.result", ebpfMonHistoryRowText(row, ebpfMonAtResult));
+        addAttribute(a, "user.name", ebpfMonHistoryRowText(row, ebpfMonAtUser));
+        addClient(a, ebpfMonHistoryRowText(row, ebpfMonAtPeer));
+    }
+    ebpfMonJsonCloseList(a->json);
+}
+
+/* Resource, scope and span of one row. A put takes no time; a chain took what its row says. */
+static void writeSpan(answer *a, sqlite3_stmt *row, int depth)
+{
+    int isChain = strcmp(ebpfMonHistoryRowText(row, ebpfMonAtKind), "chain") == 0;
+    int64_t end = sqlite3_column_int64(row, ebpfMonAtTime), ms = 0;
+    char text[200];
+
+    if (isChain)
+        ms = (int64_t)(strtod(ebpfMonHistoryRowText(row, ebpfMonAtValue), NULL) * 1e6);
+    a->span[depth] = sqlite3_column_int64(row, atId);
+    ebpfMonJsonOpenObject(a->json, NULL);
+    ebpfMonJsonOpenObject(a->json, "resource");
+    ebpfMonJsonOpenList(a->json, "attributes");
+    addAttribute(a, "service.name", ebpfMonHistoryRowText(row, ebpfMonAtIoc));
+    ebpfMonJsonCloseList(a->json);
+    ebpfMonJsonCloseObject(a->json);
+    ebpfMonJsonOpenList(a->json, "scopeSpans");
+    ebpfMonJsonOpenObject(a->json, NULL);
+    ebpfMonJsonOpenList(a->json, "spans");
+    ebpfMonJsonOpenObject(a->json, NULL);
+    ebpfMonJsonAddText(a->json, "traceId", a->trace);
+    snprintf(text, sizeof(text), "%016llx", (unsigned long long)a->span[depth]);
+    ebpfMonJsonAddText(a->json, "spanId", text);
+    snprintf(text, sizeof(text), "%016llx", depth ? (unsigned long long)a->span[depth - 1] : 0);
+    ebpfMonJsonAddTextIfAny(a->json, "parentSpanId", depth ? text : "");
+    snprintf(text, sizeof(text), "%s %.150s", isChain ? "chain of" : "put", ebpfMonHistoryRowText(row, ebpfMonAtPv));
+    ebpfMonJsonAddText(a->json, "name", text);
+    ebpfMonJsonAddInteger(a->json, "kind", 1);
+    addTime(a, "startTimeUnixNano", end - ms);
+    addTime(a, "endTimeUnixNano", end);
+    addAttributes(a, row, isChain);
+    for (int i = 0; i < 2; i++) {
+        ebpfMonJsonCloseObject(a->json);
+        ebpfMonJsonCloseList(a->json);
+    }
+    ebpfMonJsonCloseObject(a->json);
+}
+
 /* Text: a line. JSON: the members of an object, which stays open. */
 static void writeRow(answer *a, sqlite3_stmt *row, int depth)
 {
+    if (a->isTrace) {
+        writeSpan(a, row, depth);
+        return;
+    }
     if (a->json) {
         ebpfMonJsonOpenObject(a->json, NULL);
         ebpfMonHistoryRowAddJson(row, a->json);
@@ -123,7 +220,7 @@ static void writeRow(answer *a, sqlite3_stmt *row, int depth)
 
 static void closeRow(answer *a)
 {
-    if (a->json)
+    if (a->json && !a->isTrace)
         ebpfMonJsonCloseObject(a->json);
 }
 
@@ -278,7 +375,7 @@ static void writeEffects(answer *a, const char *chain, int depth)
         a->isCut = 1;
         return;
     }
-    if (a->json)
+    if (a->json && !a->isTrace)
         ebpfMonJsonOpenList(a->json, "effects");
     if (trace && isNew(a, trace)) {
         writeRow(a, trace, depth);
@@ -294,7 +391,7 @@ static void writeEffects(answer *a, const char *chain, int depth)
         step += length + (step[length] != 0);
     }
     sqlite3_finalize(trace);
-    if (a->json)
+    if (a->json && !a->isTrace)
         ebpfMonJsonCloseList(a->json);
 }
 
@@ -379,6 +476,40 @@ static void writePut(answer *a, sqlite3_stmt *put)
         writeNote(a, "more", "There is more, which is left out.");
 }
 
+/* The put that began what led to this one; "put" itself, if the history knows no earlier one. */
+static sqlite3_stmt *findOrigin(answer *a, sqlite3_stmt *put)
+{
+    for (int i = 0; i < DEPTH && ebpfMonHistoryRowText(put, ebpfMonAtSource)[0]; i++) {
+        char source[CHAIN_SIZE];
+        sqlite3_stmt *trace, *before;
+
+        snprintf(source, sizeof(source), "%s", ebpfMonHistoryRowText(put, ebpfMonAtSource));
+        trace = findTraceOf(a, source);
+        before = findPutOf(a, trace ? ebpfMonHistoryRowText(trace, ebpfMonAtChain) : source);
+        sqlite3_finalize(trace);
+        if (!before)
+            break;
+        sqlite3_finalize(put);
+        put = before;
+    }
+    return put;
+}
+
+/* All as spans of one trace. Takes the put, and returns the one that is to be finalized. */
+static sqlite3_stmt *writeTrace(answer *a, sqlite3_stmt *put)
+{
+    put = findOrigin(a, put);
+    snprintf(a->trace, sizeof(a->trace), "%016llx%016llx",
+             (unsigned long long)sqlite3_column_int64(put, ebpfMonAtTime),
+             (unsigned long long)sqlite3_column_int64(put, atId));
+    ebpfMonJsonOpenList(a->json, "resourceSpans");
+    a->seen[a->rows++] = sqlite3_column_int64(put, atId);
+    writeRow(a, put, 0);
+    writeEffects(a, ebpfMonHistoryRowText(put, ebpfMonAtChain), 1);
+    ebpfMonJsonCloseList(a->json);
+    return put;
+}
+
 /* No put: a kept trace shows that the record processed. */
 static int writeProcessing(answer *a, const char *pv, int64_t to)
 {
@@ -412,8 +543,10 @@ static sqlite3_stmt *findPut(answer *a, const char *pv, int64_t to)
     sqlite3_stmt *run = findRow(a, SELECT WROTE "AND n > 1 AND time BETWEEN ?2 + 1 AND ?3 AND first <= ?2 "
                                 "ORDER BY time LIMIT 1", pv, to, to + EBPFMON_HISTORY_RUN_LONGEST);
 
-    if (!run)
-        return put;
+    if (!run || a->isTrace) {
+        sqlite3_finalize(put ? run : NULL);
+        return put ? put : run;
+    }
     writeNote(a, "run", "A run of automatic puts went on at that time; which of them was the last one is not known.");
     if (put && sqlite3_column_int64(put, ebpfMonAtTime) > sqlite3_column_int64(run, ebpfMonAtFirst)) {
         writeNote(a, "or", "It may have written after the put that follows.");
@@ -442,11 +575,13 @@ static int answerWhy(answer *a, const char *pv, int64_t to)
     sqlite3_stmt *put = findPut(a, pv, to);
     int isFound = put != NULL;
 
-    if (put)
+    if (put && a->isTrace)
+        put = writeTrace(a, put);
+    else if (put)
         writePut(a, put);
-    else if (!a->isFailed)
+    else if (!a->isFailed && !a->isTrace)
         isFound = writeProcessing(a, pv, to);
-    if (!isFound && !a->isFailed)
+    if (!isFound && !a->isFailed && !a->isTrace)
         writeNote(a, "none", "The history has no put to this PV before that time, and no kept chain in which it "
                              "processed. It may have its value from its own processing, or from before the history.");
     sqlite3_finalize(put);
@@ -469,12 +604,13 @@ int ebpfMonHistoryWhy(const ebpfMonHistoryQuestion *q, const char *time, int64_t
     snprintf(pv, sizeof(pv), "%s", q->pv);
     if (strlen(pv) > 4 && strcmp(pv + strlen(pv) - 4, ".VAL") == 0)
         pv[strlen(pv) - 4] = 0;
-    if (q->form == ebpfMonHistoryJson && (!(text = malloc(JSON_BYTES)) || ebpfMonJsonBegin(&json, text, JSON_BYTES))) {
+    if (q->form != ebpfMonHistoryText && (!(text = malloc(JSON_BYTES)) || ebpfMonJsonBegin(&json, text, JSON_BYTES))) {
         snprintf(why, size, "no memory");
         free(text);
         return -1;
     }
     a.json = text ? &json : NULL;
+    a.isTrace = q->form == ebpfMonHistoryOtlp;
     a.db = ebpfMonHistoryStoreOpenReader(q->file, why, size);
     if (!a.db) {
         ebpfMonJsonFree(&json);

@@ -7,7 +7,8 @@
 #include "history/historyAsk.h"
 
 /* "time": as for ebpfMonHistoryParseTime; as precise as it is written: 03:10:05 is the whole second. file, pv and form
- * (text or JSON) of the question count, besides. What is not kept is said to be not known. 1: a put was found; 0: none;
+ * (text, JSON, or OTLP: a trace from what began it down to all that followed, as JSON that collectors and Jaeger read)
+ * of the question count, besides. What is not kept is said to be not known. 1: a put was found; 0: none;
  * -1: "why" says what is wrong. */
 int ebpfMonHistoryWhy(const ebpfMonHistoryQuestion *question, const char *time, int64_t now, FILE *out, char *why,
                       size_t size);

@@ -11,6 +11,8 @@ import shlex
 import signal
 import sqlite3
 import subprocess
+import time
+import urllib.request
 
 import pytest
 
@@ -123,7 +125,7 @@ def flat(effects):
 
 
 @pytest.mark.parametrize("level", ["chains", "trace"])
-def test_why(keep, new_ioc, level):
+def test_why(keep, new_ioc, rotel, level):
     """A put at one IOC writes through a CA link into another one, and after a delay through a callback. From each effect the tree
     leads up to the person, and from the put down to both; a scan's put is no part of it. At level trace it has the records, too."""
     monitor, far = keep(), new_ioc(FAR).start()
@@ -155,8 +157,19 @@ def test_why(keep, new_ioc, level):
     if level == "trace":
         chains = [c for c in down["effects"] if c["kind"] == "chain"]
         assert chains and near.prefix + "SEND (calcout) = 10" in chains[0]["tree"]
+    otlp = ask(keep.file, "why", far.prefix + "END", "--otlp")
+    urllib.request.urlopen(urllib.request.Request(rotel.url + "/v1/traces", otlp.encode(), {"Content-Type": "application/json"})).close()
+    until(lambda: f"put {near.prefix}LATE" in rotel.process.output(), 20, rotel.process.output)
+    trace = [span for r in json.loads(otlp)["resourceSpans"] for scope in r["scopeSpans"] for span in scope["spans"]]
+    below = {span["name"]: next((s["name"] for s in trace if s["spanId"] == span.get("parentSpanId")), None)
+             for span in trace if span["name"].startswith("put ")}
+    assert below == {f"put {near.prefix}SET": None, f"put {far.prefix}IN": f"put {near.prefix}SET",
+                     f"put {far.prefix}END": f"put {far.prefix}IN", f"put {near.prefix}LATE": f"put {near.prefix}SET"}
+    assert len({span["traceId"] for span in trace}) == 1 and len(trace) > 4 - (level == "chains")
     text = ask(keep.file, "why", far.prefix + "END")
     assert f"{near.name}: " in text and text.count(near.prefix + "SET 3 -> 5 by") == 1 and "It began with the put of" in text
+    changed = [r["value"] for r in rows(keep.file, monitor.prefix + "FILTER_LEVEL")]
+    assert changed and level in changed[-1].lower(), changed
     none = ask(keep.file, "why", near.prefix + "NOTHING", status=1)
     assert "has no put" in none
     first, = [p for p in rows(keep.file, near.prefix + "SET") if p["value"] == "3"]
@@ -217,6 +230,36 @@ def test_prepared_day(keep, new_ioc, tmp_path):
     assert f"{near.prefix}OFF " in refusal and f"{refused} by otto@" in refusal and refusal.count("OFF") == 1
     assert f"link {near.prefix}CLOCK.OUT" in link and "scan 0.2 second" in link
     assert gap.count("NOT WATCHED") == 1 and str(unseen) not in ask(keep.file, "-n", "0")
+
+
+V1 = """CREATE TABLE rows (id INTEGER PRIMARY KEY, time INTEGER NOT NULL, kind TEXT NOT NULL, automatic INTEGER NOT NULL, ioc TEXT, pv TEXT,
+value TEXT, old TEXT, user TEXT, host TEXT, peer TEXT, who TEXT, origin TEXT, result TEXT, reason TEXT, n INTEGER NOT NULL, first INTEGER NOT NULL,
+least REAL, most REAL); CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER) WITHOUT ROWID;
+INSERT INTO rows (time, kind, automatic, pv, value, n, first) VALUES (strftime('%s') * 1000000000, 'put', 0, 'OLD:PV', '1', 1, 1);
+PRAGMA application_id = 0x65426d48; PRAGMA user_version = 1;"""
+
+
+def test_unusual(keep):
+    """A file of the first version gets the new columns. The page names the figures that were beyond all of the hours before, and no
+    others."""
+    with sqlite3.connect(keep.file) as base:
+        base.executescript(V1)
+    monitor = keep()
+    monitor.process.send("exit")
+    monitor.process.wait(20)
+    assert "OLD:PV" in ask(keep.file, "-n", "0")
+    now, minute, choice = time.time_ns(), 60 * 10**9, random.Random(3)
+    with sqlite3.connect(keep.file) as base:
+        for i in range(180):
+            cpu = 40 if i < 10 else choice.uniform(2, 6)
+            for ioc, pv, value in [("ring", None, {"cpu": cpu, "memory": choice.uniform(30, 31)}),
+                                   ("ring", "RING:SLOW", {"mean_us": 900 if i < 10 else choice.uniform(80, 120)})]:
+                base.execute("INSERT INTO rows (time, kind, automatic, ioc, pv, value, n, first) VALUES (?, 'minute', 1, ?, ?, ?, 1, ?)",
+                             (now - i * minute, ioc, pv, json.dumps(value), now - i * minute))
+    part = ask(keep.file, "report", "-10m", "now").split("## Unusual against the six hours before\n")[1].split("##")[0]
+    found = [line.split(" | ")[:3] for line in part.splitlines() if line.startswith("| ring")]
+    assert sorted(found) == [["| ring", "", "cpu"], ["| ring", "RING:SLOW", "mean_us"]], part
+    assert len(ask(keep.file, "-k", "minute", "-i", "ring", "-n", "0").splitlines()) == 360
 
 
 def test_frozen(new_monitor, new_ioc, tmp_path):
