@@ -13,7 +13,6 @@
 #include "history/history.h"
 #include "history/historyFreezer.h"
 #include "history/historyMinutes.h"
-#include "history/historyQueued.h"
 #include "history/historyRuns.h"
 #include "history/historyStore.h"
 
@@ -125,8 +124,8 @@ static uint64_t toUnixNs(const epicsTimeStamp *time)
 
 static void queueRow(ebpfMonHistory *h, uint64_t time, int automatic, const char *const text[TEXTS])
 {
-    uint8_t buf[EBPFMON_HISTORY_QUEUED];
-    size_t length = ebpfMonHistoryQueuedPack(time, automatic, text, buf);
+    uint8_t buf[EBPFMON_HISTORY_PACKED];
+    size_t length = ebpfMonHistoryRowPack(time, automatic, text, buf);
 
     /* automatic puts of one IOC do not push out what people write */
     ebpfMonRecordQueueAdd(h->queue, automatic ? ebpfMonRecordQueueShareOf(text[1]) : 0, buf, length);
@@ -349,7 +348,7 @@ static void takeRow(ebpfMonHistory *h, const uint8_t *at, size_t length)
 {
     ebpfMonHistoryRow row;
 
-    ebpfMonHistoryQueuedUnpack(at, &row);
+    ebpfMonHistoryRowUnpack(at, &row);
     if (h->freezer)
         ebpfMonHistoryFreezerAdd(h->freezer, at, length, &row);
     if (strcmp(row.kind, "put") == 0)

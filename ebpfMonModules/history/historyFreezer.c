@@ -11,7 +11,6 @@
 #include "common/clock.h"
 #include "common/text.h"
 #include "history/historyFreezer.h"
-#include "history/historyQueued.h"
 #include "history/historyReport.h"
 #include "model/published.h"
 
@@ -194,7 +193,7 @@ static int addIocs(ebpfMonHistoryStore *store, uint64_t now, char *why, size_t s
 static int addRows(const ebpfMonHistoryFreezer *f, ebpfMonHistoryStore *store, ebpfMonWorker *worker, char *why,
                    size_t size)
 {
-    uint8_t queued[EBPFMON_HISTORY_QUEUED];
+    uint8_t queued[EBPFMON_HISTORY_PACKED];
     ebpfMonHistoryRow row;
     unsigned rows = 0;
 
@@ -203,7 +202,7 @@ static int addRows(const ebpfMonHistoryFreezer *f, ebpfMonHistoryStore *store, e
 
         copyOut(f, f->head + at + sizeof(length), queued, length);
         at += sizeof(length) + length;
-        ebpfMonHistoryQueuedUnpack(queued, &row);
+        ebpfMonHistoryRowUnpack(queued, &row);
         if (ebpfMonHistoryStoreAdd(store, &row, why, size))
             return -1;
         if (++rows % SIGN_ROWS == 0)

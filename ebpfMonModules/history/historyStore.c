@@ -350,3 +350,56 @@ uint64_t ebpfMonHistoryStoreCount(const ebpfMonHistoryStore *s)
 {
     return s->count[0] + s->count[1];
 }
+
+/* --- a row in a queue --- */
+
+#define KIND_AND_TEXTS (1 + EBPFMON_HISTORY_TEXTS)
+
+/* Followed by the texts, each with its 0. */
+typedef struct {
+    uint64_t time;
+    int32_t  automatic, isNumber;
+    double   number;
+} packedHead;
+
+size_t ebpfMonHistoryRowPack(uint64_t time, int automatic, const char *const text[KIND_AND_TEXTS],
+                             uint8_t buf[EBPFMON_HISTORY_PACKED])
+{
+    packedHead head = { .time = time, .automatic = automatic };
+    size_t used = sizeof(head);
+    char *end;
+
+    if (automatic && text[3] && text[3][0] && strcmp(text[0], "put") == 0) {
+        head.number = strtod(text[3], &end);
+        head.isNumber = !*end;
+    }
+    memcpy(buf, &head, sizeof(head));
+    for (int i = 0; i < KIND_AND_TEXTS; i++) {
+        size_t length = text[i] ? strlen(text[i]) : 0;
+        size_t room = EBPFMON_HISTORY_PACKED - used - (size_t)(KIND_AND_TEXTS - i);
+
+        if (length > room)
+            length = room;
+        memcpy(buf + used, text[i] ? text[i] : "", length);
+        buf[used + length] = 0;
+        used += length + 1;
+    }
+    return used;
+}
+
+void ebpfMonHistoryRowUnpack(const uint8_t *at, ebpfMonHistoryRow *row)
+{
+    const char *p = (const char *)at + sizeof(packedHead), **text[EBPFMON_HISTORY_TEXTS];
+    packedHead head;
+
+    memcpy(&head, at, sizeof(head));
+    *row = (ebpfMonHistoryRow){
+        .time = head.time, .first = head.time, .kind = p, .automatic = head.automatic, .n = 1,
+        .isNumber = head.isNumber, .least = head.number, .most = head.number,
+    };
+    ebpfMonHistoryRowList(row, text);
+    for (int i = 0; i < EBPFMON_HISTORY_TEXTS; i++) {
+        p += strlen(p) + 1;
+        *text[i] = p;
+    }
+}

@@ -46,6 +46,13 @@ typedef struct {
 /* The texts of a row but for "kind", in the order of the members. */
 void ebpfMonHistoryRowList(ebpfMonHistoryRow *row, const char **list[EBPFMON_HISTORY_TEXTS]);
 
+/* A row as it lies in the queue, and in the ring of the newest rows. "text": kind, and the texts of a row; NULL: none.
+ * Texts for which there is no room are cut. Pack returns the length; after Unpack the texts of "row" lie in "at". */
+#define EBPFMON_HISTORY_PACKED 8192 /* bytes */
+size_t ebpfMonHistoryRowPack(uint64_t time, int automatic, const char *const text[1 + EBPFMON_HISTORY_TEXTS],
+                             uint8_t buf[EBPFMON_HISTORY_PACKED]);
+void ebpfMonHistoryRowUnpack(const uint8_t *at, ebpfMonHistoryRow *row);
+
 typedef struct ebpfMonHistoryStore ebpfMonHistoryStore;
 
 /* Opens the file, and makes it if it is not there. NULL: "why" says what is wrong and what to do. A damaged file, or
