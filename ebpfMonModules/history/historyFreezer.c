@@ -228,18 +228,21 @@ static int writeFile(const ebpfMonHistoryFreezer *f, const char *path, uint64_t 
     return status;
 }
 
-/* About the rows of the file. If it cannot be written, it can be made later. */
+/* About the rows of the file. It gets its name when it is whole. If it cannot be written, it can be made later. */
 static void writePage(const char *path, const char *page, uint64_t now)
 {
     const ebpfMonHistoryQuestion question = { .file = path, .from = (int64_t)now - 600000000000ll,
                                               .to = (int64_t)now };
-    FILE *out = fopen(page, "wx");
-    char why[200];
+    char part[420], why[200];
+    FILE *out;
 
+    snprintf(part, sizeof(part), "%s.part", page);
+    out = fopen(part, "wx");
     if (!out)
         return;
     ebpfMonHistoryWriteReport(&question, out, why, sizeof(why));
-    fclose(out);
+    if (fclose(out) == 0)
+        rename(part, page);
 }
 
 static void freezeNow(ebpfMonHistoryFreezer *f, ebpfMonWorker *worker, char *said, size_t size)
