@@ -22,7 +22,9 @@ COLUMNS = "time, kind, automatic, ioc, pv, value, old, user, host, peer, who, or
 
 
 def schema():
-    source = (TOP / "ebpfMonModules" / "history" / "historyStore.c").read_text()
+    folder = TOP / "ebpfMonModules" / "history"
+    failed = re.search(r'define EBPFMON_HISTORY_FAILED (".*")', (folder / "historyStore.h").read_text())[1]
+    source = (folder / "historyStore.c").read_text().replace("EBPFMON_HISTORY_FAILED", failed)
     found = re.search(r"schema\[\] =\n(.*?);\n", source, re.S)[1]
     version = re.search(r"define VERSION +(\d+)", source)[1]
     return "".join(re.findall(r'"(.*?)"', found)) + f"PRAGMA application_id = 0x65426d48; PRAGMA user_version = {version};"
@@ -78,7 +80,7 @@ def main():
         ask(file, "RING:SECTOR7:PV1*", "-f", middle[0], "-t", middle[1])
         ask(file, "-u", "user7")
         ask(file, "-k", "chain", "-n", "20")
-        ask(file, "-k", "minute", "-i", "ioc7", "-n", "20")
+        ask(file, "-k", "minute", "-i", "ioc9", "-n", "20")
         ask(file, "why", pv, time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(last / 1e9 + 1)))
         ask(file, "why", "RING:SECTOR7:PV11", middle[0], "--json")
         ask(file, "report", *middle)

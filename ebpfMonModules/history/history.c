@@ -140,19 +140,36 @@ static const char *nameChain(const ebpfMonHistory *h, const ebpfMonModuleChain *
     return buf;
 }
 
+/* The way without persons and addresses: of "CA 10.0.0.7:4001 uid mila" only "CA", and of a link's way all up to
+ * "put by mila@console". */
+static void hideNames(const char *origin, char *buf, size_t size)
+{
+    const char *link = strstr(origin, "link ");
+    const char *from = link && link - origin >= 3 && strncmp(link - 3, "CA ", 3) == 0 ? link - 3 : link ? link : origin;
+    const char *by = strstr(from, ", put by ");
+    size_t length = !link ? strcspn(from, " ") : by ? (size_t)(by - from) : strlen(from);
+
+    snprintf(buf, size, "%.*s", (int)length, from);
+}
+
 void ebpfMonHistoryAddPut(void *arg, const ebpfMonModulePut *put)
 {
     ebpfMonHistory *h = arg;
     int noValues = h->conf.leavesOutValues, noNames = h->conf.leavesOutNames;
-    char chain[CHAIN_BYTES], source[CHAIN_BYTES];
+    char chain[CHAIN_BYTES], source[CHAIN_BYTES], origin[EBPFMON_ORIGIN_SIZE], reason[100];
     const char *const text[TEXTS] = {
         "put", put->ioc, put->pv, noValues ? NULL : put->value, noValues ? NULL : put->oldValue,
         noNames ? NULL : put->user, noNames ? NULL : put->host, noNames ? NULL : put->peer, noNames ? NULL : put->who,
-        put->origin, put->result, put->reason, nameChain(h, &put->chain, chain), nameChain(h, &put->source, source),
+        noNames ? origin : put->origin, put->result, put->reason && (noNames || noValues) ? reason : put->reason,
+        nameChain(h, &put->chain, chain), nameChain(h, &put->source, source),
     };
 
-    if (h->queue)
-        queueRow(h, toUnixNs(&put->time), put->isAutomatic, text);
+    if (!h->queue)
+        return;
+    hideNames(put->origin, origin, sizeof(origin));
+    snprintf(reason, sizeof(reason), "%.*s", (int)strcspn(put->reason ? put->reason : "", ":"),
+             put->reason ? put->reason : ""); /* the rule, without what it says of user or value */
+    queueRow(h, toUnixNs(&put->time), put->isAutomatic, text);
 }
 
 /* Nonzero: the records of this chain may be kept. A chain with records takes a hundred times the room of one without,

@@ -365,13 +365,19 @@ def test_wrong_question(tmp_path, options):
     assert got.returncode == 2 and got.stderr
 
 
-def test_values_and_names_are_left_out(keep, new_ioc):
-    monitor, ioc = keep(more=' "values names"'), new_ioc(DATABASE).start()
+def test_values_and_names_are_left_out(keep, new_ioc, tmp_path):
+    """Nor are they in the way, the cause, or the reason; the link is."""
+    rules = tmp_path / "rules.json"
+    rules.write_text(json.dumps({"rules": [{"name": "closed", "pv": "*:SET", "max": 1}]}))
+    monitor, ioc = keep(more=' "values names"', rules=rules), new_ioc(NEAR, macros="FAR=NOWHERE:").start()
     monitor.wait_ioc(ioc)
-    ioc.put("SET1", 4711)
-    until(lambda: count(keep.file, "pv LIKE '%:SET1'"), 20, "the put")
-    row, = rows(keep.file, ioc.prefix + "SET1")
+    ioc.put("SET", 4711)
+    until(lambda: count(keep.file, "pv LIKE '%:LATE'"), 20, "the effect")
+    row, = rows(keep.file, ioc.prefix + "SET")
+    late, = rows(keep.file, "-a", ioc.prefix + "LATE")
     assert "value" not in row and "user" not in row and "who" not in row and "4711" not in json.dumps(row)
+    assert row["origin"] == "CA" and row["reason"] == 'rule "closed"'
+    assert late["origin"] == f"link {ioc.prefix}SLOW.OUT, chain of {ioc.prefix}SET" and not late.keys() & {"value", "user", "who", "peer"}
 
 
 def test_disk_full(new_monitor, new_ioc, tmp_path):
