@@ -157,6 +157,7 @@ static __always_inline void fillPutEvent(const struct caller *c, struct thread *
                                          __u64 addrAt, __u8 site)
 {
     struct ebpfMonPutEvent *ev = &th->ev;
+    struct ebpfMonHeld *chain;
     __u32 top;
     int asked;
 
@@ -177,11 +178,14 @@ static __always_inline void fillPutEvent(const struct caller *c, struct thread *
     ev->network = 0;
     ev->linkType = ev->linkMask = 0;
     ev->newLen = ev->oldLen = 0;
-    ev->root = top ? findChainRoot(c, th, getHeld(th, top - 1)) : 0;
-    if (top > 1 && ev->root == a->precord) /* dbPutField() in a routine took one more lock set for this put */
-        ev->root = findChainRoot(c, th, getHeld(th, top - 2));
+    chain = top ? getHeld(th, top - 1) : 0;
+    ev->root = chain ? findChainRoot(c, th, chain) : 0;
+    if (top > 1 && ev->root == a->precord) { /* dbPutField() in a routine took one more lock set for this put */
+        chain = getHeld(th, top - 2);
+        ev->root = findChainRoot(c, th, chain);
+    }
     /* in a pass with chains that are not timed, "begin" is that of the pass */
-    ev->begin = top && !isInUntimedPass(c, getHeld(th, top - 1)) ? getHeld(th, top - 1)->begin : 0;
+    ev->begin = chain && !isInUntimedPass(c, chain) ? chain->begin : 0;
     ev->source.begin = 0;
     if (top == 1)
         ev->source = th->from.source;
