@@ -5,12 +5,12 @@
 #include "common/probe.bpf.h"
 
 /* Finds the record that caused the trap. NULL: it is not watched. */
-static __always_inline struct ebpfMonRecState *enterRecord(__u64 precord)
+static __always_inline struct ebpfMonRecState *enterRecord(void *ctx, __u64 precord)
 {
     struct caller c;
     __u32 slot;
 
-    if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !findSlot(c.tgid, precord, &slot))
+    if (isTakenAway(ctx) || !enterProbe(&c, EBPFMON_HIT_ENTRY) || !findSlot(c.tgid, precord, &slot))
         return 0;
     return findState(slot);
 }
@@ -22,7 +22,7 @@ int BPF_UPROBE(ebpfmon_completed, __u64 precord)
     struct ebpfMonRecState *st;
 
     KEEP_THREAD_STACK(ctx);
-    st = enterRecord(precord);
+    st = enterRecord(ctx, precord);
     if (st)
         st->trapped++;
     return 0;
@@ -35,7 +35,7 @@ int BPF_UPROBE(ebpfmon_process, __u64 precord)
     struct ebpfMonRecState *st;
 
     KEEP_THREAD_STACK(ctx);
-    st = enterRecord(precord);
+    st = enterRecord(ctx, precord);
     if (st)
         st->entered++;
     return 0;

@@ -196,6 +196,10 @@ void ebpfMonKernelEachRoot(void (*each)(void *arg, uint32_t slot, const struct e
 
 /* --- tables with a key --- */
 
+#define PROGRAMS (EBPFMON_PROBES / EBPFMON_TARGETS_MAX)
+
+_Static_assert((int)ebpfMonProgCount <= PROGRAMS, "each program of an IOC has a place in probeNumbers");
+
 /* The place of this IOC in the table of hits; with tgid 0, a free place. EBPFMON_TARGETS_MAX: there is none. */
 static uint32_t findHits(uint32_t tgid)
 {
@@ -229,6 +233,26 @@ static void freeHits(uint32_t tgid)
 
     if (at < EBPFMON_TARGETS_MAX)
         ebpfMonLoaded.hitsOf[at] = 0;
+}
+
+uint64_t ebpfMonKernelNumberProbe(uint32_t tgid, unsigned prog)
+{
+    uint32_t hits = findHits(tgid), at = hits * PROGRAMS + prog;
+
+    if (hits == EBPFMON_TARGETS_MAX || !ebpfMonFeature.uprobeMulti)
+        return 0;
+    if (!++ebpfMonLoaded.lastProbe)
+        ebpfMonLoaded.lastProbe = 1;
+    ebpfMonLoaded.skel->bss->probeNumbers[at] = ebpfMonLoaded.lastProbe;
+    return (uint64_t)ebpfMonLoaded.lastProbe << 32 | at;
+}
+
+void ebpfMonKernelTakeProbeAway(uint64_t cookie)
+{
+    uint32_t at = (uint32_t)cookie;
+
+    if (cookie && ebpfMonLoaded.skel->bss->probeNumbers[at] == cookie >> 32)
+        ebpfMonLoaded.skel->bss->probeNumbers[at] = 0;
 }
 
 int ebpfMonKernelSetTarget(uint32_t tgid, const struct ebpfMonTargetConf *conf)

@@ -17,6 +17,7 @@ from tests.harness.soak import size, soak
 from tests.harness.wait import until
 
 PACE = 0.003  # s between two puts of a client
+PUTS = 50000   # of a shell, as fast as it can
 
 
 class Stream(threading.Thread):
@@ -143,6 +144,28 @@ def test_steady_puts(tmp_path, new_ioc, new_monitor):
     assert not {o["result"] for o in lines} & {"lost"}
     print(f"{last} puts a client, {found} of them while the IOC was watched, "
           f"{sum(o['seen'] == 'wire' for o in lines)} published from packets")
+
+
+def test_probes_are_set_again_at_once(tmp_path, new_ioc, new_monitor):
+    """The kernel removes a probe some time after the monitor has taken it away, on a busy host long after. A probe that is set there
+    meanwhile does not make each put two."""
+    log = PutLog(tmp_path / "puts.json")
+    ioc = new_ioc(db.READY + db.record("longout", "LONG")).start()
+    monitor = new_monitor(before=[log.command()]).start()
+    monitor.wait_ioc(ioc)
+    puts = threading.Thread(target=lambda: ioc.process.send("\n".join(f"dbpf {ioc.prefix}LONG {n}" for n in range(1, PUTS))))
+    puts.start()
+    times = 0
+    while ioc.get("LONG") < PUTS - 1:
+        monitor.set_filter(LEVEL="off")
+        monitor.set_filter(LEVEL="puts")
+        times += 1
+    puts.join()
+    ioc.put("LONG", PUTS)
+    until(lambda: any(int(o["value"]) == PUTS for o in log.of(ioc.prefix)), 30, "the last put")
+    values = [int(o["value"]) for o in log.of(ioc.prefix)]
+    assert all(a < b for a, b in zip(values, values[1:])), [b for a, b in zip(values, values[1:]) if a >= b]
+    assert times > 3 and len(values) > 1000, (times, len(values))
 
 
 def test_client_ends_while_the_ioc_stands_still(tmp_path, new_ioc, new_monitor):
