@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "access/guard.h"
 #include "common/clock.h"
+#include "host/procNetns.h"
 #include "host/tcpSockets.h"
 #include "module/modules.h"
 #include "monitor/monitor.h"
@@ -136,6 +137,7 @@ static int isServed(void *arg, const ebpfMonPacketPut *put)
 static int findReceived(void *arg, const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first, pid_t pid,
                         uint32_t *upTo, int *isAll)
 {
+    struct ebpfMonPeer inside = *peer;
     struct ebpfMonOwner owner;
     uint64_t received;
     int found;
@@ -145,8 +147,10 @@ static int findReceived(void *arg, const struct ebpfMonPeer *peer, const struct 
     if (*isAll)
         return 1;
     found = ebpfMonTcpBytesFindReceived(pid, peer, &received);
-    if (found == 0)
-        return ebpfMonKernelWasServed(peer, first, upTo);
+    if (found == 0) {
+        inside.netns = ebpfMonProcNetns(pid); /* packets to a container are also seen in other namespaces */
+        return ebpfMonKernelWasServed(&inside, first, upTo);
+    }
     *isAll = received == UINT64_MAX;
     *upTo = first->seq[0] + (uint32_t)received;
     return found;
