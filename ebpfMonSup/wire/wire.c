@@ -63,6 +63,8 @@ static void handleDatagram(ebpfMonWire *w, uint64_t time, uint32_t netns, const 
     uint16_t from = ntohs(s->fromPort), to = ntohs(s->toPort);
     const ebpfMonProtocol *protocol;
 
+    memcpy(peer.addr6, s->from6, sizeof peer.addr6);
+    memcpy(peer.saddr6, s->to6, sizeof peer.saddr6);
     if (from == 5064 || from == 5065 || to == 5064 || to == 5065)
         protocol = &ebpfMonCaProtocol;
     else if (from == 5075 || from == 5076 || to == 5075 || to == 5076)

@@ -324,6 +324,21 @@ static void testSums(void)
     testOk(!ebpfMonPacketHasWrongSum(p, sizeof p, sizeof p), "no TCP");
 }
 
+static void testSums6(void)
+{
+    uint8_t p[40 + 20 + 9] = { 0x60, [5] = 29, [6] = 6, [8] = 0xfd, [23] = 1, [24] = 0xfd, [39] = 2, [52] = 5 << 4 };
+    uint16_t whole;
+
+    for (unsigned i = 60; i < sizeof p; i++)
+        p[i] = (uint8_t)(31 * i);
+    whole = (uint16_t)~sumOf(p + 40, sizeof p - 40, sumOf(p + 8, 32, 6 + sizeof p - 40));
+    p[56] = (uint8_t)(whole >> 8);
+    p[57] = (uint8_t)whole;
+    testOk(!ebpfMonPacketHasWrongSum(p, sizeof p, sizeof p), "IPv6: right");
+    p[64] ^= 1;
+    testOk(ebpfMonPacketHasWrongSum(p, sizeof p, sizeof p), "IPv6: wrong");
+}
+
 /* A client port decides who pays: 20000 to 20003 one user, 20100 and more another one, 30000 and more a system user. */
 static ebpfMonWirePayer findPayer(void *arg, const struct ebpfMonPeer *peer)
 {
@@ -443,6 +458,7 @@ MAIN(testWire)
     testForeign();
     testPacket();
     testSums();
+    testSums6();
     testLimits(t, n);
     testShares(t, n);
     testHostile(t, n);
