@@ -391,7 +391,10 @@ struct ebpfMonServed {
     struct ebpfMonFirst first;
     __u32 upTo;  /* TCP sequence number after the last byte that a thread of the IOC got */
     __u32 isNew; /* nonzero: we saw how it got the first byte; else the connection is older than our look */
+    __u64 endedAt; /* map "endedServed": monotonic ns when the server's socket was closed; packets that came later were
+                    * for nobody */
     __u32 begun; /* pvxs: … after the last byte that was there when a thread began to serve it last */
+    __u32 pad;
     char  user[EBPFMON_USER_MAX]; /* pvAccess: as access security of the IOC has the client; empty: not known */
 };
 

@@ -135,25 +135,32 @@ static int isServed(void *arg, const ebpfMonPacketPut *put)
 }
 
 static int findReceived(void *arg, const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first, pid_t pid,
-                        uint32_t *upTo, int *isAll)
+                        ebpfMonReceived *received)
 {
+    int hasFirst = first->seq[0] || first->seq[1], found;
     struct ebpfMonPeer inside = *peer;
+    struct ebpfMonServed served;
     struct ebpfMonOwner owner;
-    uint64_t received;
-    int found;
+    uint64_t bytes;
 
     (void)arg;
-    *isAll = ebpfMonKernelGetOwner(peer, first, &owner) != 0; /* a client of this host sends nothing that is lost */
-    if (*isAll)
-        return 1;
-    found = ebpfMonTcpBytesFindReceived(pid, peer, &received);
-    if (found == 0) {
-        inside.netns = ebpfMonProcNetns(pid); /* packets to a container are also seen in other namespaces */
-        return ebpfMonKernelWasServed(&inside, first, upTo);
+    *received = (ebpfMonReceived){ .isAll = 0 };
+    found = ebpfMonTcpBytesFindReceived(pid, peer, &bytes);
+    if (found) {
+        received->isAll = found > 0 && bytes >= UINT32_MAX; /* not known, or the numbers have wrapped */
+        received->hasFrom = hasFirst;
+        received->from = first->seq[0];
+        received->upTo = first->seq[0] + (uint32_t)bytes;
+        return found;
     }
-    *isAll = received == UINT64_MAX;
-    *upTo = first->seq[0] + (uint32_t)received;
-    return found;
+    inside.netns = ebpfMonProcNetns(pid); /* packets to a container are also seen in other namespaces */
+    if (ebpfMonKernelWasServed(&inside, first, &served)) {
+        *received = (ebpfMonReceived){ .hasFrom = 1, .from = served.first.seq[0], .upTo = served.upTo,
+                                       .endedAt = served.endedAt };
+        return 1;
+    }
+    received->isAll = ebpfMonKernelGetOwner(peer, first, &owner) != 0; /* a client of this host */
+    return received->isAll;
 }
 
 static void countForged(void *arg)

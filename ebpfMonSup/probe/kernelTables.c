@@ -52,18 +52,15 @@ int ebpfMonKernelIsServed(const struct ebpfMonPeer *peer, const struct ebpfMonFi
     struct ebpfMonServed served;
 
     return bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.served), peer, &served) == 0 &&
-           (!first || ebpfMonFirstIsSame(first, &served.first)) && (!seq || (int32_t)(*seq - served.upTo) < 0);
+           (!first || ebpfMonFirstIsSame(first, &served.first)) &&
+           (!seq || ((int32_t)(*seq - served.upTo) < 0 && (!first || (int32_t)(*seq - served.first.seq[0]) >= 0)));
 }
 
-int ebpfMonKernelWasServed(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first, uint32_t *upTo)
+int ebpfMonKernelWasServed(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first,
+                           struct ebpfMonServed *served)
 {
-    struct ebpfMonServed served;
-
-    if (bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.endedServed), peer, &served) ||
-        (first && (first->seq[0] || first->seq[1]) && !ebpfMonFirstIsSame(first, &served.first)))
-        return 0;
-    *upTo = served.upTo;
-    return 1;
+    return bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.endedServed), peer, served) == 0 &&
+           (!first || !(first->seq[0] || first->seq[1]) || ebpfMonFirstIsSame(first, &served->first));
 }
 
 int ebpfMonKernelSetOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner)

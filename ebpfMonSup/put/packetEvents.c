@@ -243,7 +243,8 @@ static void publishUnmatched(ebpfMonPacketEvents *e, uint64_t now)
         ebpfMonPacketEventsNoteLost(e, now);
     for (; list; list = next) {
         next = list->next;
-        if (list->inside ? !e->calls.isServed(e->calls.arg, list) : !ebpfMonRealCircuitsHas(e->realCircuits, list)) {
+        if ((list->inside && !e->calls.isServed(e->calls.arg, list)) ||
+            !ebpfMonRealCircuitsHas(e->realCircuits, list)) {
             e->calls.countForged(e->calls.arg);
             free(list);
             continue;

@@ -88,6 +88,31 @@ static ebpfMonCircuit *makeCircuit(ebpfMonWire *w, const ebpfMonCircuitKey *key,
     return c;
 }
 
+/* A SYN with the ports of a circuit that has not ended as far as we know. Anybody can send one, and the end of a real
+ * connection answers it by no SYN (RFC 5961, 4.2). So the circuit ends only when the answer comes. Returns the new one;
+ * NULL: there is none yet. */
+static ebpfMonCircuit *useAgain(ebpfMonWire *w, ebpfMonCircuit *c, uint64_t time, const ebpfMonSegment *s, int side)
+{
+    int isAnswer = (s->flags & EBPFMON_TCP_ACK) != 0, isKnown = c->again && c->againSide != side && s->ack == c->again + 1;
+    uint32_t first = c->again;
+    ebpfMonCircuitKey key = c->key;
+
+    if (!isAnswer) {
+        c->again = s->seq;
+        c->againSide = side;
+    }
+    if (c->closer < 0 && !(isAnswer && isKnown))
+        return NULL;
+    ebpfMonEndedCircuitsAdd(w->ended, c, time);
+    ebpfMonCircuitEnd(c, time);
+    c = makeCircuit(w, &key, time);
+    if (c && isKnown) {
+        ebpfMonStreamStart(&c->stream[!side], first);
+        c->assembly[!side].fresh = 1;
+    }
+    return c;
+}
+
 /* Finds or makes the circuit of a segment. *side gets the side that sent it. NULL: there is none. */
 static ebpfMonCircuit *getCircuit(ebpfMonWire *w, uint64_t time, uint32_t netns, const ebpfMonSegment *s, int *side)
 {
@@ -110,11 +135,8 @@ static ebpfMonCircuit *getCircuit(ebpfMonWire *w, uint64_t time, uint32_t netns,
         const ebpfMonStream *st = &c->stream[*side];
 
         /* It is a copy of the SYN that we saw, or its answer. Otherwise the ports are used again. */
-        if (st->syn ? st->isn != s->seq : st->started) {
-            ebpfMonEndedCircuitsAdd(w->ended, c, time);
-            ebpfMonCircuitEnd(c, time);
-            c = NULL;
-        }
+        if (st->syn ? st->isn != s->seq : st->started)
+            return useAgain(w, c, time, s, *side);
     }
     if (!c && (s->wire || s->flags & EBPFMON_TCP_SYN))
         c = makeCircuit(w, &key, time);
@@ -137,13 +159,16 @@ static int isEnded(const ebpfMonCircuit *c)
 
 static void handleTcp(ebpfMonWire *w, uint64_t time, uint32_t netns, const ebpfMonSegment *s)
 {
-    int side;
+    int side, isNear;
     ebpfMonCircuit *c = getCircuit(w, time, netns, s, &side);
     ebpfMonStream *st;
 
     if (!c)
         return;
     st = &c->stream[side];
+    isNear = ebpfMonStreamIsNear(st, s->seq); /* else the receiver believes nothing of it */
+    if (s->flags & EBPFMON_TCP_RST && !ebpfMonStreamIsReset(st, s->seq))
+        return;
     ebpfMonCircuitUsed(c, time);
     if (s->flags & EBPFMON_TCP_SYN && !st->started) {
         ebpfMonStreamStart(st, s->seq);
@@ -151,19 +176,18 @@ static void handleTcp(ebpfMonWire *w, uint64_t time, uint32_t netns, const ebpfM
         if (c->phase == ebpfMonCircuitNew)
             c->server = s->flags & EBPFMON_TCP_ACK ? side : !side;
     }
-    if (s->flags & EBPFMON_TCP_URG && c->phase != ebpfMonCircuitForeign && !c->givenUp &&
-        ebpfMonStreamIsNear(st, s->seq))
+    if (s->flags & EBPFMON_TCP_URG && c->phase != ebpfMonCircuitForeign && !c->givenUp && isNear)
         ebpfMonCircuitGiveUp(c, side, time);
     if (c->phase != ebpfMonCircuitForeign && !c->givenUp) {
         ebpfMonStreamTick(st, time);
-        if (s->flags & EBPFMON_TCP_ACK)
+        if (isNear && s->flags & EBPFMON_TCP_ACK)
             ebpfMonStreamAck(&c->stream[!side], s->ack, time);
         if (s->wire)
             ebpfMonStreamSegment(st, s, time);
     }
-    if (s->flags & (EBPFMON_TCP_FIN | EBPFMON_TCP_RST) && c->closer < 0)
+    if (isNear && s->flags & (EBPFMON_TCP_FIN | EBPFMON_TCP_RST) && c->closer < 0)
         c->closer = side;
-    if (s->flags & EBPFMON_TCP_FIN && !st->fin) {
+    if (isNear && s->flags & EBPFMON_TCP_FIN && !st->fin) {
         st->fin = 1;
         st->finSeq = s->seq + (uint32_t)s->wire;
         if (!st->started) {
@@ -173,7 +197,7 @@ static void handleTcp(ebpfMonWire *w, uint64_t time, uint32_t netns, const ebpfM
     }
     if (s->flags & EBPFMON_TCP_RST)
         tickStreams(c, UINT64_MAX);
-    if (s->flags & EBPFMON_TCP_RST || isEnded(c) || (s->flags & EBPFMON_TCP_FIN && c->phase == ebpfMonCircuitForeign)) {
+    if (s->flags & EBPFMON_TCP_RST || isEnded(c) || (isNear && s->flags & EBPFMON_TCP_FIN && c->phase == ebpfMonCircuitForeign)) {
         ebpfMonEndedCircuitsAdd(w->ended, c, time);
         ebpfMonCircuitEnd(c, time);
     }

@@ -434,7 +434,7 @@ static void testHostile(const turn *t, unsigned n)
             most = ebpfMonWireStat(w)->memory;
     }
     testOk(most <= limits.total, "%d hostile circuits take %zu bytes at most", HOSTILE, most);
-    testOk(log.count[ebpfMonWirePut] > HOSTILE, "%u puts were seen in spite of the hostile circuits",
+    testOk(log.count[ebpfMonWirePut] > HOSTILE / 2, "%u puts were seen in spite of the hostile circuits",
            log.count[ebpfMonWirePut]);
     ebpfMonWireTick(w, UINT64_MAX);
     testOk(ebpfMonWireStat(w)->memory == 0 && ebpfMonWireStat(w)->circuits == 0,
