@@ -90,8 +90,15 @@ static void onLinkWritten(void *arg, const ebpfMonLinkWrite *write)
 static void onLinkChanged(void *arg, uint32_t iocId, uint64_t precord)
 {
     ebpfMonMonitor *m = arg;
+    const ebpfMonTarget *t;
+    int isOwed;
 
-    ebpfMonRequestsAddLinks(m->requests, iocId, precord);
+    ebpfMonTargetsLock(m->targets);
+    t = ebpfMonTargetsFindById(m->targets, iocId);
+    isOwed = t && t->owesLinks; /* then all its links are read, later */
+    ebpfMonTargetsUnlock(m->targets);
+    if (!isOwed)
+        ebpfMonRequestsAddLinks(m->requests, iocId, precord);
 }
 
 /* A put that was seen only in packets. Packet thread. */

@@ -133,8 +133,8 @@ def test_hostile_packets(tmp_path, net, module_monitor):
             process.wait_line("done")
         sent = [p.lines[-1] for p in hostile]
         time.sleep(LATE)  # nothing tells that nothing more comes
-        judge(log.all(), clients, pvs)
         assert not [c.error for c in clients if c.error]
+        judge(log.all(), clients, pvs, f"HOSTILE_SEED={seed}, {sent}, {monitor.losses()}")
         assert monitor.get("STATE", as_string=True) in ("Running", "Degraded"), monitor.text("STATE_MSG")
         print(f"HOSTILE_SEED={seed}: {sum(len(c.made) for c in clients)} real puts, hostile packets: {sent}, {monitor.losses()}")
     finally:
@@ -143,7 +143,7 @@ def test_hostile_packets(tmp_path, net, module_monitor):
         ioc.discard()
 
 
-def judge(lines, clients, pvs):
+def judge(lines, clients, pvs, what):
     made = {float(v): (c, pid) for c in clients for v, pid in c.made.items()}
     seen, wrong = {}, []
     for o in lines:
@@ -156,5 +156,6 @@ def judge(lines, clients, pvs):
             wrong.append((f"made by {own.user.pw_name} {pid}", o))
         seen[value] = o
     missing = sorted(set(made) - set(seen))
-    assert not wrong and not missing, f"{len(wrong)} wrong, {len(missing)} missing of {len(made)}: {wrong[:8]}, {missing[:20]}"
+    assert not wrong and not missing, \
+        f"{what}: {len(wrong)} wrong, {len(missing)} missing of {len(made)}: {wrong[:8]}, {missing[:20]}"
     assert all(any("real_user" in o for v, o in seen.items() if made[v][0] is c) for c in clients)

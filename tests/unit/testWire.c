@@ -400,6 +400,24 @@ static void testShares(const turn *t, unsigned n)
     logClear(&log);
 }
 
+/* Circuits that were given up before anything was known of them are in the table, too. */
+static void testCrowdOfUrgent(void)
+{
+    ebpfMonWireLimits limits = { .circuits = 4 };
+    eventLog log = { .quiet = 1 };
+    ebpfMonWire *w = ebpfMonWireNew(&limits, logEvent, &log);
+
+    for (unsigned i = 0; i < 20; i++) {
+        talk k = talkNew((uint16_t)(26000 + i), 5064);
+
+        shake(w, &k);
+        sendAt(w, &k, 0, k.seq[0], ACK | EBPFMON_TCP_URG, (const uint8_t *)"", 1, 1);
+    }
+    testOk(log.count[ebpfMonWireGivenUp] == 20 && ebpfMonWireStat(w)->circuits <= 4, "20 circuits with urgent data");
+    ebpfMonWireFree(w);
+    logClear(&log);
+}
+
 /* Any byte may be wrong, and any segment may be at any place. */
 static void testHostile(const turn *t, unsigned n)
 {
@@ -459,6 +477,7 @@ MAIN(testWire)
     testPacket();
     testSums();
     testSums6();
+    testCrowdOfUrgent();
     testLimits(t, n);
     testShares(t, n);
     testHostile(t, n);
