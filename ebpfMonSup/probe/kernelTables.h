@@ -61,8 +61,8 @@ void ebpfMonKernelEachRoot(void (*each)(void *arg, uint32_t slot, const struct e
 int  ebpfMonKernelSetTarget(uint32_t tgid, const struct ebpfMonTargetConf *conf);
 void ebpfMonKernelRemoveTarget(uint32_t tgid);
 
-/* A new number for the probes of this program (enum ebpfMonProg) in this IOC: their cookie. Those with an earlier number
- * do nothing any more, though the kernel may not have removed them yet. 0: they need none (no uprobe_multi). */
+/* A new number for the probes of this program (enum ebpfMonProg) in this IOC: their cookie. Those with an earlier
+ * number do nothing any more, though the kernel may not have removed them yet. 0: they need none (no uprobe_multi). */
 uint64_t ebpfMonKernelNumberProbe(uint32_t tgid, unsigned prog);
 void ebpfMonKernelTakeProbeAway(uint64_t cookie); /* those with this number do nothing any more */
 

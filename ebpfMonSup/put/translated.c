@@ -9,7 +9,7 @@
 #define NOTES   1024
 #define PLACES  1024 /* of connections, in each table; a power of two */
 #define WAYS    8
-#define SAME_NS (2 * EBPFMON_SECOND_NS) /* from the packet outside to that inside: microseconds, or a namespace is busy */
+#define SAME_NS (2 * EBPFMON_SECOND_NS) /* from the packet outside to that inside: microseconds */
 
 /* A message to a server elsewhere. */
 typedef struct {

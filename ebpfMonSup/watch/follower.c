@@ -162,8 +162,8 @@ static void setOwesLinks(ebpfMonFollower *f, ebpfMonTarget *t, int owes)
     ebpfMonTargetsUnlock(f->life.targets);
 }
 
-/* Each change of a link makes the chains of its IOC anew. Nonzero: its user has cost too much, so that is done later, and
- * the counts until then are lower bounds. */
+/* Each change of a link makes the chains of its IOC anew. Nonzero: its user has cost too much, so that is done later,
+ * and the counts until then are lower bounds. */
 static int mustWait(ebpfMonFollower *f, ebpfMonTarget *t)
 {
     if (!ebpfMonForeignIsUserCharged(t->user))

@@ -60,7 +60,7 @@ void ebpfMonStreamAck(ebpfMonStream *stream, uint32_t ack, uint64_t time);
 void ebpfMonStreamTick(ebpfMonStream *stream, uint64_t time);
 /* Nonzero: a segment with this sequence number may be one of this direction. */
 int  ebpfMonStreamIsNear(const ebpfMonStream *stream, uint32_t seq);
-/* Nonzero: the receiver takes a RST with this sequence number for real: it is the one that it awaits (RFC 5961, 3.2). */
+/* Nonzero: the receiver takes a RST with this sequence number for real: the one that it awaits (RFC 5961, 3.2). */
 int  ebpfMonStreamIsReset(const ebpfMonStream *stream, uint32_t seq);
 int  ebpfMonStreamEnded(const ebpfMonStream *stream); /* nonzero: all bytes before its FIN have come */
 void ebpfMonStreamClear(ebpfMonStream *stream);

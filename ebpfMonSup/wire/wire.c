@@ -93,7 +93,8 @@ static ebpfMonCircuit *makeCircuit(ebpfMonWire *w, const ebpfMonCircuitKey *key,
  * NULL: there is none yet. */
 static ebpfMonCircuit *useAgain(ebpfMonWire *w, ebpfMonCircuit *c, uint64_t time, const ebpfMonSegment *s, int side)
 {
-    int isAnswer = (s->flags & EBPFMON_TCP_ACK) != 0, isKnown = c->again && c->againSide != side && s->ack == c->again + 1;
+    int isAnswer = (s->flags & EBPFMON_TCP_ACK) != 0;
+    int isKnown = c->again && c->againSide != side && s->ack == c->again + 1;
     uint32_t first = c->again;
     ebpfMonCircuitKey key = c->key;
 
@@ -197,7 +198,8 @@ static void handleTcp(ebpfMonWire *w, uint64_t time, uint32_t netns, const ebpfM
     }
     if (s->flags & EBPFMON_TCP_RST)
         tickStreams(c, UINT64_MAX);
-    if (s->flags & EBPFMON_TCP_RST || isEnded(c) || (isNear && s->flags & EBPFMON_TCP_FIN && c->phase == ebpfMonCircuitForeign)) {
+    if (s->flags & EBPFMON_TCP_RST || isEnded(c) ||
+        (isNear && s->flags & EBPFMON_TCP_FIN && c->phase == ebpfMonCircuitForeign)) {
         ebpfMonEndedCircuitsAdd(w->ended, c, time);
         ebpfMonCircuitEnd(c, time);
     }
