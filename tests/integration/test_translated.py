@@ -142,6 +142,7 @@ def test_server_without_base(new_monitor, tmp_path, nat, box, far):
         monitor, log = start(new_monitor, tmp_path)
         for value in (21.5, 22.5):
             if value == 22.5:
+                until(lambda: log.of(server.prefix), 15, log.all)
                 monitor.process.halt()  # the client has closed its connection when the packets are read
             assert far.put("pvatcp", 0, "", server.port, server.prefix + "DOUBLE", value, PUBLISHED) == "ok"
         monitor.process.go_on()
