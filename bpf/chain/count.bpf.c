@@ -5,11 +5,11 @@
 #include "thread/heldLocks.bpf.h"
 
 /* Finds the record that caused the trap. NULL: it is not watched. */
-static __always_inline struct ebpfMonRecState *enterRecord(struct caller *c, __u64 precord)
+static __always_inline struct ebpfMonRecState *enterRecord(void *ctx, struct caller *c, __u64 precord)
 {
     __u32 slot;
 
-    if (!enterProbe(c, EBPFMON_HIT_ENTRY) || !findSlot(c->tgid, precord, &slot))
+    if (isTakenAway(ctx) || !enterProbe(c, EBPFMON_HIT_ENTRY) || !findSlot(c->tgid, precord, &slot))
         return 0;
     return findState(slot);
 }
@@ -35,7 +35,7 @@ int BPF_UPROBE(ebpfmon_completed, __u64 precord)
     struct caller c;
 
     KEEP_THREAD_STACK(ctx);
-    st = enterRecord(&c, precord);
+    st = enterRecord(ctx, &c, precord);
     if (!st)
         return 0;
     if ((st->watch & EBPFMON_WATCH_LOCK) && !st->unlocked && isUnlocked(c.conf, precord))
@@ -52,7 +52,7 @@ int BPF_UPROBE(ebpfmon_process, __u64 precord)
     struct caller c;
 
     KEEP_THREAD_STACK(ctx);
-    st = enterRecord(&c, precord);
+    st = enterRecord(ctx, &c, precord);
     if (st)
         st->entered++;
     return 0;

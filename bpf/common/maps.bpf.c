@@ -15,6 +15,7 @@ volatile __u32 hasParts __attribute__((aligned(64)));
 struct ebpfMonShare shares[EBPFMON_SHARES] __attribute__((aligned(64)));
 volatile __u32 endedOwnersCount[EBPFMON_ENDED_SHARES] __attribute__((aligned(64)));
 volatile __u64 targetBits[EBPFMON_TARGET_WORDS] __attribute__((aligned(64)));
+volatile __u32 probeNumbers[EBPFMON_PROBES] __attribute__((aligned(64)));
 volatile __u64 stretchPuts[EBPFMON_SHARES] __attribute__((aligned(64)));
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -44,6 +44,10 @@ extern volatile __u64 stretchPuts[EBPFMON_SHARES];
 /* The targets, a bit by process id. Bits are set, but not cleared: another process may have the same bit. */
 extern volatile __u64 targetBits[EBPFMON_TARGET_WORDS];
 
+/* The number of each probe that is attached, by IOC and program (probe/attach.c). A probe has its place here and its
+ * number in its cookie. */
+extern volatile __u32 probeNumbers[EBPFMON_PROBES];
+
 MAP struct {
     __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); /* each trap adds to it: an array costs less than a hash table */
     __uint(max_entries, EBPFMON_TARGETS_MAX);

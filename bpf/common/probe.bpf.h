@@ -53,12 +53,28 @@ static __always_inline void endTiming(const struct timing *t)
 
 int ebpfmon_note_pause(__u64 now); /* cold.bpf.c */
 
+/* Nonzero: the user part has taken this probe away. The kernel does that some 10 ms later, on a busy host seconds
+ * later; if another probe was set there meanwhile, each trap would be seen twice. Without uprobe_multi a probe is gone
+ * when the user part goes on, and has no cookie. */
+static __always_inline int isTakenAway(void *ctx)
+{
+#ifdef EBPFMON_OLD_KERNEL
+    return 0;
+#else
+    __u64 cookie = bpf_get_attach_cookie(ctx);
+
+    return cookie && probeNumbers[cookie % EBPFMON_PROBES] != (__u32)(cookie >> 32);
+#endif
+}
+
 /* The body of a program that measures its own time. "run" may use "now", the begin of the program. */
 #define RUN_TIMED(run)                     \
     __u64 now = bpf_ktime_get_ns();        \
     struct timing timing;                  \
                                            \
     KEEP_THREAD_STACK(ctx);                \
+    if (isTakenAway(ctx))                  \
+        return 0;                          \
     ebpfmon_note_pause(now);               \
     beginTiming(&timing, now);             \
     run;                                   \
@@ -72,6 +88,8 @@ int ebpfmon_note_pause(__u64 now); /* cold.bpf.c */
     struct timing timing = { .begin = now, .away = readAway() };              \
                                                                               \
     KEEP_THREAD_STACK(ctx);                                                   \
+    if (isTakenAway(ctx))                                                     \
+        return 0;                                                             \
     ebpfmon_note_pause(now);                                                  \
     run;                                                                      \
     addTime(takeRun(&timing));                                                \

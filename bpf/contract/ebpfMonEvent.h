@@ -142,6 +142,22 @@ static inline int ebpfMonIsSameAddress(__u32 a, const __u32 a6[4], __u32 b, cons
     return a == b && a6[0] == b6[0] && a6[1] == b6[1] && a6[2] == b6[2] && a6[3] == b6[3];
 }
 
+/* The same with both ends exchanged. */
+static inline struct ebpfMonPeer ebpfMonPeerTurn(const struct ebpfMonPeer *p)
+{
+    struct ebpfMonPeer turned = *p;
+
+    turned.addr = p->saddr;
+    turned.saddr = p->addr;
+    turned.port = p->sport;
+    turned.sport = p->port;
+    for (int i = 0; i < 4; i++) {
+        turned.addr6[i] = p->saddr6[i];
+        turned.saddr6[i] = p->addr6[i];
+    }
+    return turned;
+}
+
 /* IPv6 addresses that stand for IPv4 ones: ::ffff:a.b.c.d (RFC 4291, 2.5.5.2). */
 static inline int ebpfMonIsMapped(const __u32 addr6[4])
 {

@@ -21,6 +21,7 @@
 #define EBPFMON_KEPT_MAX      4096
 #define EBPFMON_ARRAYS_MAX    (64 * EBPFMON_TARGETS_MAX) /* the types of Base have 47 such fields */
 #define EBPFMON_TARGET_WORDS  1024  /* a power of two */
+#define EBPFMON_PROBES        (32 * EBPFMON_TARGETS_MAX) /* a power of two; programs that are attached to an IOC */
 #define EBPFMON_OWNERS_MAX    (32768 + EBPFMON_ENDED_MAX)
 #define EBPFMON_ENDED_SHARES  16   /* a power of two; the first one is root's, the others of all other users */
 #define EBPFMON_ENDED_SHARE   1024 /* connections that have ended, of each */
@@ -400,7 +401,10 @@ struct ebpfMonServed {
     struct ebpfMonFirst first;
     __u32 upTo;  /* TCP sequence number after the last byte that a thread of the IOC got */
     __u32 isNew; /* nonzero: we saw how it got the first byte; else the connection is older than our look */
+    __u64 endedAt; /* map "endedServed": monotonic ns when the server's socket was closed; packets that came later were
+                    * for nobody */
     __u32 begun; /* pvxs: … after the last byte that was there when a thread began to serve it last */
+    __u32 pad;
     char  user[EBPFMON_USER_MAX]; /* pvAccess: as access security of the IOC has the client; empty: not known */
 };
 

@@ -205,6 +205,7 @@ static __always_inline void keepServed(struct sock *sk, const struct ebpfMonPeer
     served.upTo = BPF_CORE_READ(tcp, rcv_nxt);
     served.first.seq[0] = served.upTo - (__u32)BPF_CORE_READ(tcp, bytes_received); /* as readFirst (host.bpf.c) */
     served.first.seq[1] = BPF_CORE_READ(tcp, snd_una) - (__u32)BPF_CORE_READ(tcp, bytes_acked);
+    served.endedAt = bpf_ktime_get_ns();
     bpf_map_update_elem(&endedServed, &peer, &served, BPF_ANY);
 }
 

@@ -15,7 +15,7 @@ int BPF_UPROBE(ebpfmon_calink, __u64 link)
     struct caller c;
 
     KEEP_THREAD_STACK(ctx);
-    if (!enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = getThread(c.tid)))
+    if (isTakenAway(ctx) || !enterProbe(&c, EBPFMON_HIT_ENTRY) || !(th = getThread(c.tid)))
         return 0;
     ev = &th->cause;
     h = c.conf->level >= EBPFMON_CHAINS ? getLastHeld(th) : 0;

@@ -150,7 +150,7 @@ int BPF_UPROBE(ebpfmon_camessage, __u64 client)
     struct caller c;
 
     KEEP_THREAD_STACK(ctx);
-    if (enterProbe(&c, EBPFMON_HIT_ENTRY) && (th = getThread(c.tid)))
+    if (!isTakenAway(ctx) && enterProbe(&c, EBPFMON_HIT_ENTRY) && (th = getThread(c.tid)))
         th->client = client;
     return 0;
 }

@@ -473,13 +473,16 @@ static __always_inline int readIPv4(struct __sk_buff *skb, __u32 ip, struct pack
     return 0;
 }
 
-/* The same of TCP over IPv6, without extension headers: those of CA and PVA have none. */
+/* The same over IPv6, without extension headers: packets of CA and PVA have none. Their datagrams are longer than a TCP
+ * header. */
 static __always_inline int readIPv6(struct __sk_buff *skb, __u32 ip, struct packet *p)
 {
     struct headers6 h = {};
 
-    if (skb->len < ip + sizeof(h) || bpf_skb_load_bytes(skb, ip, &h, sizeof(h)) || h.next != IPPROTO_TCP)
+    if (skb->len < ip + sizeof(h) || bpf_skb_load_bytes(skb, ip, &h, sizeof(h)) ||
+        (h.next != IPPROTO_TCP && h.next != IPPROTO_UDP))
         return -1;
+    p->isUdp = h.next == IPPROTO_UDP;
     p->l4 = ip + sizeof(h) - sizeof(h.tcp);
     p->end = h.length ? p->l4 + bpf_ntohs(h.length) : skb->len; /* 0: BIG TCP */
     p->tcp = h.tcp;

@@ -169,20 +169,20 @@ typedef struct {
 /* A name that clients search for, and nobody answers. */
 typedef struct {
     char     name[EBPFMON_SEARCH_NAME_SIZE];
-    char     who[64];      /* the last client that searched, its protocol, and about how many clients there are */
+    char     who[96];      /* the last client that searched, its protocol, and about how many clients there are */
     uint64_t count;        /* number of searches */
     epicsTimeStamp first, last;
 } ebpfMonSearchRow;
 
 typedef struct {
-    char     name[40];     /* address:port and protocol */
+    char     name[64];     /* address:port and protocol */
     double   rate;         /* searched names */
     uint64_t count;
     unsigned never;        /* names that it searches for and nobody answers; a lower bound */
 } ebpfMonSearchClientRow;
 
 typedef struct {
-    char     name[40];     /* address:port and protocol */
+    char     name[64];     /* address:port and protocol */
     uint64_t count, restarts;
     epicsTimeStamp began;  /* when it was first heard, or last restarted */
 } ebpfMonBeaconRow;

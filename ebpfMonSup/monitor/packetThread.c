@@ -49,15 +49,12 @@ static void noteUse(ebpfMonMonitor *m, const ebpfMonWireEvent *ev)
 static void noteUnread(ebpfMonMonitor *m, const ebpfMonWireEvent *ev)
 {
     int isConnection = ev->kind == ebpfMonWireForeign || ev->kind == ebpfMonWireUnread;
-    struct ebpfMonPeer turned = ev->peer;
+    struct ebpfMonPeer turned = ebpfMonPeerTurn(&ev->peer);
 
     ebpfMonUsageAddCircuit(m->usage, ev);
     if (!ebpfMonUsageWantsPackets(m->usage) ||
         (!isConnection && ev->kind != ebpfMonWireGap && ev->kind != ebpfMonWireGivenUp))
         return;
-    turned.saddr = ev->peer.addr;
-    turned.sport = ev->peer.port;
-    memcpy(turned.saddr6, ev->peer.addr6, sizeof(turned.saddr6));
     for (int i = 0; i < 1 + isConnection; i++) {
         const ebpfMonServer *server = ebpfMonServersFindKnown(m->put.servers, i ? &turned : &ev->peer);
 

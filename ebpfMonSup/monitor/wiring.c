@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "access/guard.h"
 #include "common/clock.h"
+#include "host/procNetns.h"
 #include "host/tcpSockets.h"
 #include "module/modules.h"
 #include "monitor/monitor.h"
@@ -89,8 +90,15 @@ static void onLinkWritten(void *arg, const ebpfMonLinkWrite *write)
 static void onLinkChanged(void *arg, uint32_t iocId, uint64_t precord)
 {
     ebpfMonMonitor *m = arg;
+    const ebpfMonTarget *t;
+    int isOwed;
 
-    ebpfMonRequestsAddLinks(m->requests, iocId, precord);
+    ebpfMonTargetsLock(m->targets);
+    t = ebpfMonTargetsFindById(m->targets, iocId);
+    isOwed = t && t->owesLinks; /* then all its links are read, later */
+    ebpfMonTargetsUnlock(m->targets);
+    if (!isOwed)
+        ebpfMonRequestsAddLinks(m->requests, iocId, precord);
 }
 
 /* A put that was seen only in packets. Packet thread. */
@@ -134,22 +142,32 @@ static int isServed(void *arg, const ebpfMonPacketPut *put)
 }
 
 static int findReceived(void *arg, const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first, pid_t pid,
-                        uint32_t *upTo, int *isAll)
+                        ebpfMonReceived *received)
 {
+    int hasFirst = first->seq[0] || first->seq[1], found;
+    struct ebpfMonPeer inside = *peer;
+    struct ebpfMonServed served;
     struct ebpfMonOwner owner;
-    uint64_t received;
-    int found;
+    uint64_t bytes;
 
     (void)arg;
-    *isAll = ebpfMonKernelGetOwner(peer, first, &owner) != 0; /* a client of this host sends nothing that is lost */
-    if (*isAll)
+    *received = (ebpfMonReceived){ .isAll = 0 };
+    found = ebpfMonTcpBytesFindReceived(pid, peer, &bytes);
+    if (found) {
+        received->isAll = found > 0 && bytes >= UINT32_MAX; /* not known, or the numbers have wrapped */
+        received->hasFrom = hasFirst;
+        received->from = first->seq[0];
+        received->upTo = first->seq[0] + (uint32_t)bytes;
+        return found;
+    }
+    inside.netns = ebpfMonProcNetns(pid); /* packets to a container are also seen in other namespaces */
+    if (ebpfMonKernelWasServed(&inside, first, &served)) {
+        *received = (ebpfMonReceived){ .hasFrom = 1, .from = served.first.seq[0], .upTo = served.upTo,
+                                       .endedAt = served.endedAt };
         return 1;
-    found = ebpfMonTcpBytesFindReceived(pid, peer, &received);
-    if (found == 0)
-        return ebpfMonKernelWasServed(peer, first, upTo);
-    *isAll = received == UINT64_MAX;
-    *upTo = first->seq[0] + (uint32_t)received;
-    return found;
+    }
+    received->isAll = ebpfMonKernelGetOwner(peer, first, &owner) != 0; /* a client of this host */
+    return received->isAll;
 }
 
 static void countForged(void *arg)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "probe/attach.h"
+#include "probe/kernelTables.h"
 #include "probe/uprobe.h"
 
 #define ON_REQUEST 100 /* not part of any level: the follower attaches it if needed */
@@ -127,16 +128,16 @@ void ebpfMonProbeOff(ebpfMonProbe *probe)
 /* Attaches one more probe of a program. 0 or an error of uprobe.h. */
 static int addProbe(ebpfMonAttached *att, int prog, const char *path, const uint64_t *offsets, unsigned count)
 {
+    const ebpfMonUprobePlaces places = { .path = path, .offset = offsets, .count = count, .pid = att->pid,
+                                         .cookie = att->probes[prog].cookie };
     unsigned n = att->probes[prog].count;
     ebpfMonProbe *more = realloc(att->probes[prog].probe, (n + 1) * sizeof(*more));
-    int err;
 
     if (!more)
         return ENOMEM;
     att->probes[prog].probe = more;
-    err = ebpfMonProbeOn(&more[n], (ebpfMonProg)prog, path, offsets, count, att->pid, placeOf[prog].isReturn);
-    att->probes[prog].count += !err;
-    return err;
+    return ebpfMonUprobeSet(ebpfMonKernelGetProgram((ebpfMonProg)prog), &places, placeOf[prog].isReturn, more,
+                            &att->probes[prog].count);
 }
 
 /* Nonzero: the entry of dbPutField(), which has a probe anyway, tells that its lock set is requested
@@ -238,6 +239,7 @@ static const char *findSite(const ebpfMonAttached *att, int prog, const ebpfMonS
 
 static void closeProbes(ebpfMonAttached *att, int prog)
 {
+    ebpfMonKernelTakeProbeAway(att->probes[prog].cookie);
     if (att->probes[prog].count)
         ebpfMonCloserClose(att->probes[prog].probe, att->probes[prog].count);
     free(att->probes[prog].probe);
@@ -262,6 +264,7 @@ static void attachOne(ebpfMonAttached *att, int prog, ebpfMonAttachWay way, char
             snprintf(note, size, "%s", why);
         return;
     }
+    att->probes[prog].cookie = ebpfMonKernelNumberProbe((uint32_t)att->pid, (unsigned)prog);
     err = callers ? attachToCalls(att, prog, callers) : addProbe(att, prog, path, &site->offset, 1);
     if (err) {
         closeProbes(att, prog);
@@ -301,6 +304,7 @@ static void removeUnwanted(ebpfMonAttached *att, uint32_t want,
     for (int i = 0; i < ebpfMonProgCount; i++) {
         if (want & EBPFMON_BIT(i))
             continue;
+        ebpfMonKernelTakeProbeAway(att->probes[i].cookie);
         if (out) { /* all in one call: then they share the waiting time (closer.h) */
             memcpy(out + n, att->probes[i].probe, att->probes[i].count * sizeof(*out));
             n += att->probes[i].count;
@@ -325,8 +329,9 @@ uint32_t ebpfMonAttachSet(ebpfMonAttached *att, uint32_t want, ebpfMonAttachWay 
     /* Attach in the reverse order of the enum: the program that sees the end of a chain comes before the one that sees
      * its beginning. So the kernel part never sees a lock that is taken and not released (for those of
      * dbPutField(), ebpfMonTargetConf.seesPutLocks does that). For the same reason the
-     * return of dbPut() comes before its entry. Detach in the order of the enum: the kernel stops calling a program at
-     * the beginning of its close(), which takes long after that. */
+     * return of dbPut() comes before its entry. Detach in the order of the enum: a program is not
+     * called any more, or returns at once (isTakenAway of bpf/common/probe.bpf.h), long before the kernel has removed
+     * its probe. */
     for (int i = ebpfMonProgCount - 1; i >= 0; i--)
         if ((want & EBPFMON_BIT(i)) && !(att->on & EBPFMON_BIT(i)))
             attachOne(att, i, way, note, size);

@@ -39,6 +39,7 @@ typedef struct {
     struct {
         unsigned count;           /* 1 for a function; for calls, the number of files with calls */
         ebpfMonProbe *probe;
+        uint64_t cookie;          /* of all of them (ebpfMonKernelNumberProbe) */
     } probes[ebpfMonProgCount];
     ebpfMonAttachWay way;         /* of the attached probes */
     ebpfMonImageCallers callers;  /* if "complete" is 0, only ebpfMonAttachEntries is possible */

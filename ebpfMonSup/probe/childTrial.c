@@ -156,7 +156,7 @@ static int probeNop(void *link, pid_t child)
     prog = ebpfMonUprobeMultiLoadEmpty();
     if (prog < 0)
         return -1;
-    *(int *)link = ebpfMonUprobeMultiAttach(prog, path, &offset, NULL, 1, child, 0);
+    *(int *)link = ebpfMonUprobeMultiAttach(prog, path, &offset, NULL, NULL, 1, child, 0);
     close(prog);
     return *(int *)link < 0;
 }

@@ -32,6 +32,7 @@ struct ebpfMonLoaded {
     ebpfMonLoadedRoots  roots;
     uint32_t            hitsOf[EBPFMON_TARGETS_MAX]; /* the IOC (tgid) at each place of the table of hits; 0: none.
                                                       * Follower */
+    uint32_t            lastProbe; /* number of a probe. Follower */
     int                 grows;    /* nonzero: some hash tables grow (letTablesGrow) */
     int                 isRealTime; /* nonzero: of these, those to which traps add do not */
     struct utsname      kernel;

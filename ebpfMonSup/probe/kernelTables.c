@@ -52,18 +52,15 @@ int ebpfMonKernelIsServed(const struct ebpfMonPeer *peer, const struct ebpfMonFi
     struct ebpfMonServed served;
 
     return bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.served), peer, &served) == 0 &&
-           (!first || ebpfMonFirstIsSame(first, &served.first)) && (!seq || (int32_t)(*seq - served.upTo) < 0);
+           (!first || ebpfMonFirstIsSame(first, &served.first)) &&
+           (!seq || ((int32_t)(*seq - served.upTo) < 0 && (!first || (int32_t)(*seq - served.first.seq[0]) >= 0)));
 }
 
-int ebpfMonKernelWasServed(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first, uint32_t *upTo)
+int ebpfMonKernelWasServed(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first,
+                           struct ebpfMonServed *served)
 {
-    struct ebpfMonServed served;
-
-    if (bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.endedServed), peer, &served) ||
-        (first && (first->seq[0] || first->seq[1]) && !ebpfMonFirstIsSame(first, &served.first)))
-        return 0;
-    *upTo = served.upTo;
-    return 1;
+    return bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.endedServed), peer, served) == 0 &&
+           (!first || !(first->seq[0] || first->seq[1]) || ebpfMonFirstIsSame(first, &served->first));
 }
 
 int ebpfMonKernelSetOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner)
@@ -196,6 +193,10 @@ void ebpfMonKernelEachRoot(void (*each)(void *arg, uint32_t slot, const struct e
 
 /* --- tables with a key --- */
 
+#define PROGRAMS (EBPFMON_PROBES / EBPFMON_TARGETS_MAX)
+
+_Static_assert((int)ebpfMonProgCount <= PROGRAMS, "each program of an IOC has a place in probeNumbers");
+
 /* The place of this IOC in the table of hits; with tgid 0, a free place. EBPFMON_TARGETS_MAX: there is none. */
 static uint32_t findHits(uint32_t tgid)
 {
@@ -229,6 +230,26 @@ static void freeHits(uint32_t tgid)
 
     if (at < EBPFMON_TARGETS_MAX)
         ebpfMonLoaded.hitsOf[at] = 0;
+}
+
+uint64_t ebpfMonKernelNumberProbe(uint32_t tgid, unsigned prog)
+{
+    uint32_t hits = findHits(tgid), at = hits * PROGRAMS + prog;
+
+    if (hits == EBPFMON_TARGETS_MAX || !ebpfMonFeature.uprobeMulti)
+        return 0;
+    if (!++ebpfMonLoaded.lastProbe)
+        ebpfMonLoaded.lastProbe = 1;
+    ebpfMonLoaded.skel->bss->probeNumbers[at] = ebpfMonLoaded.lastProbe;
+    return (uint64_t)ebpfMonLoaded.lastProbe << 32 | at;
+}
+
+void ebpfMonKernelTakeProbeAway(uint64_t cookie)
+{
+    uint32_t at = (uint32_t)cookie;
+
+    if (cookie && ebpfMonLoaded.skel->bss->probeNumbers[at] == cookie >> 32)
+        ebpfMonLoaded.skel->bss->probeNumbers[at] = 0;
 }
 
 int ebpfMonKernelSetTarget(uint32_t tgid, const struct ebpfMonTargetConf *conf)

@@ -23,9 +23,10 @@ uint32_t ebpfMonKernelGetOwner(const struct ebpfMonPeer *peer, const struct ebpf
 /* Nonzero: a watched IOC has received data of this connection. "first": also the first sequence numbers agree (NULL:
  * they are not known). "seq": the data reach beyond this number (NULL: any data). */
 int ebpfMonKernelIsServed(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first, const uint32_t *seq);
-/* Nonzero: a server of this host had received data of this connection, which has ended; up to this sequence number.
- * "first": NULL or zeros: not known. Clients of this host are not in the table. */
-int ebpfMonKernelWasServed(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first, uint32_t *upTo);
+/* Nonzero: a server of this host had received data of this connection, which has ended. "first": NULL or zeros: not
+ * known. Connections of the loopback interface are not in the table. */
+int ebpfMonKernelWasServed(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first,
+                           struct ebpfMonServed *served);
 /* "peer": with the namespace of the client's socket. 0, or -1: the table has no room. */
 int ebpfMonKernelSetOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner);
 
@@ -59,6 +60,11 @@ void ebpfMonKernelEachRoot(void (*each)(void *arg, uint32_t slot, const struct e
 
 int  ebpfMonKernelSetTarget(uint32_t tgid, const struct ebpfMonTargetConf *conf);
 void ebpfMonKernelRemoveTarget(uint32_t tgid);
+
+/* A new number for the probes of this program (enum ebpfMonProg) in this IOC: their cookie. Those with an earlier
+ * number do nothing any more, though the kernel may not have removed them yet. 0: they need none (no uprobe_multi). */
+uint64_t ebpfMonKernelNumberProbe(uint32_t tgid, unsigned prog);
+void ebpfMonKernelTakeProbeAway(uint64_t cookie); /* those with this number do nothing any more */
 
 /* The slot of each record: the record at address precord[i] gets slot first + i. */
 int  ebpfMonKernelSetRecordIndex(uint32_t tgid, const uint64_t *precord, uint32_t count, uint32_t first);

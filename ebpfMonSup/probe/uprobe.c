@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -41,6 +42,22 @@ const char *ebpfMonUprobeErrorText(int err)
                                          strerror(err);
 }
 
+/* One link for all places. Returns its file descriptor, or -1 with errno. */
+static int setTogether(struct bpf_program *prog, const ebpfMonUprobePlaces *places, int isReturn)
+{
+    uint64_t *cookies = calloc(places->count, sizeof(*cookies));
+    int fd;
+
+    if (!cookies)
+        return -1;
+    for (unsigned i = 0; i < places->count; i++)
+        cookies[i] = places->cookie;
+    fd = ebpfMonUprobeMultiAttach(bpf_program__fd(prog), places->path, places->offset, places->semaphore, cookies,
+                                  places->count, places->pid, isReturn);
+    free(cookies);
+    return fd;
+}
+
 /* Without uprobe_multi: a perf event for each place. */
 static int setOneByOne(struct bpf_program *prog, const ebpfMonUprobePlaces *places, int isReturn, ebpfMonProbe *probe,
                        unsigned *probes)
@@ -69,8 +86,7 @@ int ebpfMonUprobeSet(struct bpf_program *prog, const ebpfMonUprobePlaces *places
     if (!ebpfMonFeature.uprobeMulti)
         return setOneByOne(prog, places, isReturn, probe, probes);
     memset(p, 0, sizeof(*p));
-    p->fd = ebpfMonUprobeMultiAttach(bpf_program__fd(prog), places->path, places->offset, places->semaphore,
-                                     places->count, places->pid, isReturn);
+    p->fd = setTogether(prog, places, isReturn);
     if (p->fd < 0)
         return errno;
     p->inFolder = ebpfMonLinkFolderAdd(p->fd);

@@ -18,6 +18,7 @@ typedef struct {
                                 * there is none. NULL: no place has one */
     unsigned count;
     pid_t    pid;
+    uint64_t cookie;           /* that the program gets at each place (bpf_get_attach_cookie), with uprobe_multi */
 } ebpfMonUprobePlaces;
 
 #define EBPFMON_UPROBE_HARMS (-1) /* among errnos: a probe there would change data of the process (nopTrial.h) */

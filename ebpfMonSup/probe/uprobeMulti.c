@@ -28,7 +28,7 @@ struct linkCreate {
 };
 
 int ebpfMonUprobeMultiAttach(int progFd, const char *path, const uint64_t *offsets, const uint64_t *semaphores,
-                             unsigned count, pid_t pid, int isReturn)
+                             const uint64_t *cookies, unsigned count, pid_t pid, int isReturn)
 {
     struct linkCreate attr;
 
@@ -38,6 +38,7 @@ int ebpfMonUprobeMultiAttach(int progFd, const char *path, const uint64_t *offse
     attr.path = (uint64_t)(uintptr_t)path;
     attr.offsets = (uint64_t)(uintptr_t)offsets;
     attr.ref_ctr_offsets = (uint64_t)(uintptr_t)semaphores;
+    attr.cookies = (uint64_t)(uintptr_t)cookies;
     attr.cnt = count;
     attr.multiFlags = isReturn ? MULTI_RETURN : 0;
     attr.pid = (uint32_t)pid;
@@ -47,7 +48,7 @@ int ebpfMonUprobeMultiAttach(int progFd, const char *path, const uint64_t *offse
 static int attachFails(int prog, pid_t pid)
 {
     uint64_t offset = 0;
-    int link = ebpfMonUprobeMultiAttach(prog, "/", &offset, NULL, 1, pid, 0);
+    int link = ebpfMonUprobeMultiAttach(prog, "/", &offset, NULL, NULL, 1, pid, 0);
 
     if (link >= 0) {
         close(link);

@@ -20,8 +20,9 @@ int ebpfMonUprobeMultiIsSupported(void);
 int ebpfMonUprobeMultiLoadEmpty(void);
 
 /* Returns a file descriptor, which the caller closes; or -1 with errno. "offsets": bytes in the file, "count" of them.
- * "semaphores" (may be NULL): for each site the byte in the file where the kernel counts who probes it; 0: none. */
+ * "semaphores" (may be NULL): for each site the byte in the file where the kernel counts who probes it; 0: none.
+ * "cookies": for each site what bpf_get_attach_cookie() of the program returns; NULL: 0. */
 int ebpfMonUprobeMultiAttach(int progFd, const char *path, const uint64_t *offsets, const uint64_t *semaphores,
-                             unsigned count, pid_t pid, int isReturn);
+                             const uint64_t *cookies, unsigned count, pid_t pid, int isReturn);
 
 #endif

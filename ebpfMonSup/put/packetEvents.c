@@ -94,7 +94,7 @@ static int isForwarded(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev, const
 /* Nonzero: the packets are of the outer side of a translated connection, so they are copies. */
 static int isOuter(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev, const ebpfMonServer *server)
 {
-    uint64_t now = ebpfMonClockMonotonic();
+    uint64_t now = findArrival(ev->time); /* however long it takes to find the servers */
     const struct ebpfMonPeer *outer;
 
     if (server->isElsewhere || ebpfMonTranslatedIsOuter(e->translated, &ev->peer))
@@ -109,7 +109,8 @@ static int isOuter(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev, const ebp
     if (!outer)
         return 0;
     ebpfMonTranslatedAdd(e->translated, outer, &ev->peer);
-    ebpfMonPutJoinSetOuter(e->join, &ev->peer, outer, now); /* which forgets circuits that had no put for a minute */
+    /* it forgets circuits that had no put for a minute */
+    ebpfMonPutJoinSetOuter(e->join, &ev->peer, outer, ebpfMonClockMonotonic());
     return 0;
 }
 
@@ -242,7 +243,8 @@ static void publishUnmatched(ebpfMonPacketEvents *e, uint64_t now)
         ebpfMonPacketEventsNoteLost(e, now);
     for (; list; list = next) {
         next = list->next;
-        if (list->inside ? !e->calls.isServed(e->calls.arg, list) : !ebpfMonRealCircuitsHas(e->realCircuits, list)) {
+        if ((list->inside && !e->calls.isServed(e->calls.arg, list)) ||
+            !ebpfMonRealCircuitsHas(e->realCircuits, list)) {
             e->calls.countForged(e->calls.arg);
             free(list);
             continue;

@@ -10,6 +10,7 @@
 #include "put/joinUnmatched.h"
 #include "put/putJoin.h"
 
+#define LATELY    (16u << 20) /* bytes before the last message that the IOC served */
 #define PUTS_MAX  65536  /* in the queues of all circuits */
 #define MANY      1024   /* if more puts wait, not all of them are looked at with each packet, but … */
 #define LOOK_NS   1000   /* … after a pause of so many ns for each: ten times as long as the look takes */
@@ -227,6 +228,14 @@ static void fillPacketPut(ebpfMonPacketPut *p, const ebpfMonWireEvent *ev, const
     memcpy(p->data, data, have);
 }
 
+/* Nonzero: the IOC had served this message when this packet came, so it is a copy. A circuit that was followed from its
+ * begin gives each byte once; one that was met in the middle does not know what came before. */
+static int isCopy(const ebpfMonJoinCircuit *c, const ebpfMonWireEvent *ev, uint64_t at)
+{
+    return !(ev->first.seq[0] || ev->first.seq[1]) && c->hasServed && c->served - ev->seq - 1 < LATELY &&
+           c->madeAt && at > c->madeAt + EBPFMON_JOIN_STALE_NS;
+}
+
 void ebpfMonPutJoinAddPacket(ebpfMonPutJoin *join, const ebpfMonWireEvent *ev, uint32_t iocId, pid_t pid,
                              const ebpfMonOldValue *old, uint64_t at)
 {
@@ -242,7 +251,7 @@ void ebpfMonPutJoinAddPacket(ebpfMonPutJoin *join, const ebpfMonWireEvent *ev, u
     c = p && join->circuits.waiting < PUTS_MAX ? ebpfMonJoinCircuitsGet(&join->circuits, &ev->peer, at) : NULL;
     if (!c) {
         join->circuits.dropped++;
-    } else if (ev->isCall || !ebpfMonJoinPublishedTake(&join->circuits, c, ev, at)) {
+    } else if (ev->isCall || (!isCopy(c, ev, at) && !ebpfMonJoinPublishedTake(&join->circuits, c, ev, at))) {
         fillPacketPut(p, ev, old, at, data, have);
         p->iocId = iocId;
         p->pid = pid;

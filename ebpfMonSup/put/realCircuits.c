@@ -5,11 +5,12 @@
 
 #define PLACES 1024 /* by the number of the circuit: a later one may replace an earlier one, which is asked for again */
 
+#define CLOCKS_NS 1000000 /* the time of a packet is computed by two clocks */
+
 typedef struct {
     uint64_t circuit; /* 0: the place is free */
     int      known;   /* as ebpfMonFindReceived returned it */
-    int      isAll;
-    uint32_t upTo;
+    ebpfMonReceived received;
 } realCircuit;
 
 struct ebpfMonRealCircuits {
@@ -40,9 +41,9 @@ static realCircuit *askKernel(ebpfMonRealCircuits *real, uint64_t circuit, const
     realCircuit *c = &real->place[circuit % PLACES];
     realCircuit found = { .circuit = circuit };
 
-    found.known = real->find ? real->find(real->arg, peer, first, pid, &found.upTo, &found.isAll) : -1;
+    found.known = real->find ? real->find(real->arg, peer, first, pid, &found.received) : -1;
     if (c->circuit == circuit && c->known > 0 && found.known <= 0)
-        c->isAll = 1; /* it has ended, and how much came is not known any more */
+        c->received.isAll = 1; /* it has ended, and how much came is not known any more */
     else
         *c = found;
     return c;
@@ -58,8 +59,15 @@ void ebpfMonRealCircuitsNote(ebpfMonRealCircuits *real, uint64_t circuit, const 
 /* Nonzero: all of the put was received. Without its first sequence number the kernel's count of bytes tells nothing. */
 static int coversPut(const realCircuit *c, const ebpfMonPacketPut *put)
 {
-    return c->known < 0 ||
-           (c->known && (c->isAll || !(put->first.seq[0] || put->first.seq[1]) || (int32_t)(put->end - c->upTo) <= 0));
+    const ebpfMonReceived *r = &c->received;
+
+    if (c->known <= 0)
+        return c->known < 0;
+    if (r->isAll)
+        return 1;
+    if (r->endedAt && put->at > r->endedAt + CLOCKS_NS)
+        return 0;
+    return !r->hasFrom || put->end - r->from <= r->upTo - r->from;
 }
 
 int ebpfMonRealCircuitsHas(ebpfMonRealCircuits *real, const ebpfMonPacketPut *put)

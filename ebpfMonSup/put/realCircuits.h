@@ -13,11 +13,18 @@
 
 typedef struct ebpfMonRealCircuits ebpfMonRealCircuits;
 
-/* What the kernel knows of a connection to process "pid". 1: the server has, or had, received data up to *upTo, a
- * sequence number; *isAll: whatever the packets show. 0: there is no such connection, and there was none. -1: it does
- * not tell. */
+/* What a server has received of a connection. */
+typedef struct {
+    int      isAll;       /* nonzero: whatever the packets show, and the next three members are not valid */
+    int      hasFrom;     /* "from" is valid */
+    uint32_t from, upTo;  /* TCP sequence numbers: of the first byte, and behind the last one */
+    uint64_t endedAt;     /* monotonic ns when its socket was closed; 0: it was not */
+} ebpfMonReceived;
+
+/* What the kernel knows of a connection to process "pid". 1: it has, or had, a socket. 0: there is no such connection,
+ * and there was none. -1: it does not tell. */
 typedef int (*ebpfMonFindReceived)(void *arg, const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first,
-                                   pid_t pid, uint32_t *upTo, int *isAll);
+                                   pid_t pid, ebpfMonReceived *received);
 
 /* "find" NULL: nobody can tell. NULL without memory. */
 ebpfMonRealCircuits *ebpfMonRealCircuitsNew(ebpfMonFindReceived find, void *arg);

@@ -9,7 +9,7 @@
 #define NOTES   1024
 #define PLACES  1024 /* of connections, in each table; a power of two */
 #define WAYS    8
-#define SAME_NS (2 * EBPFMON_SECOND_NS) /* from the packet outside to that inside: microseconds, or a thread is late */
+#define SAME_NS (2 * EBPFMON_SECOND_NS) /* from the packet outside to that inside: microseconds */
 
 /* A message to a server elsewhere. */
 typedef struct {
@@ -44,9 +44,9 @@ void ebpfMonTranslatedFree(ebpfMonTranslated *t)
     free(t);
 }
 
-static message makeMessage(const ebpfMonWireEvent *ev, uint64_t now)
+static message makeMessage(const ebpfMonWireEvent *ev, uint64_t at)
 {
-    message m = { .peer = ev->peer, .first = ev->first, .at = now, .protocol = ev->protocol };
+    message m = { .peer = ev->peer, .first = ev->first, .at = at, .protocol = ev->protocol };
 
     m.isPut = ev->kind == ebpfMonWirePut;
     if (m.isPut) {
@@ -74,20 +74,20 @@ static int isSameMessage(const message *a, const message *b)
            a->protocol == b->protocol;
 }
 
-void ebpfMonTranslatedNote(ebpfMonTranslated *t, const ebpfMonWireEvent *ev, uint64_t now)
+void ebpfMonTranslatedNote(ebpfMonTranslated *t, const ebpfMonWireEvent *ev, uint64_t at)
 {
-    t->note[t->next++ % NOTES] = makeMessage(ev, now);
+    t->note[t->next++ % NOTES] = makeMessage(ev, at);
 }
 
 const struct ebpfMonPeer *ebpfMonTranslatedFindSame(const ebpfMonTranslated *t, const ebpfMonWireEvent *ev,
-                                                    uint64_t now)
+                                                    uint64_t at)
 {
-    const message m = makeMessage(ev, now);
+    const message m = makeMessage(ev, at);
 
     for (unsigned i = 1; i <= NOTES; i++) {
         const message *note = &t->note[(t->next - i) % NOTES];
 
-        if (!note->at || now - note->at > SAME_NS)
+        if (!note->at || at > note->at + SAME_NS)
             return NULL;
         if (isSameMessage(note, &m) && memcmp(&note->peer, &ev->peer, sizeof(ev->peer)) != 0)
             return &note->peer;

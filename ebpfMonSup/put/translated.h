@@ -17,12 +17,13 @@ typedef struct ebpfMonTranslated ebpfMonTranslated;
 ebpfMonTranslated *ebpfMonTranslatedNew(void); /* NULL without memory */
 void ebpfMonTranslatedFree(ebpfMonTranslated *translated);
 
-/* A put, or the begin of a circuit, to a server that is not on this host as far as we know. "now": monotonic ns. */
-void ebpfMonTranslatedNote(ebpfMonTranslated *translated, const ebpfMonWireEvent *event, uint64_t now);
+/* A put, or the begin of a circuit, to a server that is not on this host as far as we know. "at": when its packet came,
+ * monotonic ns, as the next one. */
+void ebpfMonTranslatedNote(ebpfMonTranslated *translated, const ebpfMonWireEvent *event, uint64_t at);
 
 /* The connection, to a server that is not on this host, in which the same message came a moment ago. NULL: none. */
 const struct ebpfMonPeer *ebpfMonTranslatedFindSame(const ebpfMonTranslated *translated, const ebpfMonWireEvent *event,
-                                                    uint64_t now);
+                                                    uint64_t at);
 
 /* "inner" is a translation of "outer". */
 void ebpfMonTranslatedAdd(ebpfMonTranslated *translated, const struct ebpfMonPeer *outer,

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <arpa/inet.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +6,7 @@
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/text.h"
+#include "host/peerText.h"
 #include "search/search.h"
 
 #define EBPFMON_SEARCH_QUESTIONS 16384 /* searches that are kept for answers which have only the cid; a power of two */
@@ -122,7 +122,12 @@ static uint64_t getAge(uint64_t time, uint64_t before)
 
 static uint64_t makeHostKey(ebpfMonSearchProtocol protocol, ebpfMonSearchHost host)
 {
-    return (uint64_t)host.addr << 32 | (uint64_t)host.port << 8 | (uint64_t)protocol << 1 | 1;
+    uint64_t address = (uint64_t)host.addr << 32;
+
+    if (host.addr6[0] | host.addr6[1] | host.addr6[2] | host.addr6[3])
+        address = ebpfMonHashMix(ebpfMonHashMix((uint64_t)host.addr6[0] << 32 | host.addr6[1]) +
+                                 ((uint64_t)host.addr6[2] << 32 | host.addr6[3])) & ~0xffffffull;
+    return address ^ ((uint64_t)host.port << 8 | (uint64_t)protocol << 1 | 1);
 }
 
 static uint64_t makeQuestionKey(uint64_t client, uint32_t cid)
@@ -273,10 +278,10 @@ static double smoothRate(double rate, uint64_t count, double seconds)
 
 static void formatHost(char *buf, size_t size, ebpfMonSearchHost host, ebpfMonSearchProtocol protocol)
 {
-    char addr[INET_ADDRSTRLEN] = "?";
+    char end[EBPFMON_PEERTEXT_SIZE + 8];
 
-    inet_ntop(AF_INET, &host.addr, addr, sizeof(addr));
-    snprintf(buf, size, "%s:%u %s", addr, ntohs(host.port), protocol == ebpfMonSearchPva ? "PVA" : "CA");
+    ebpfMonPeerTextEnd(host.addr, host.addr6, host.port, end, sizeof(end));
+    snprintf(buf, size, "%s %s", end, protocol == ebpfMonSearchPva ? "PVA" : "CA");
 }
 
 /* Estimates from the bits of a 64-bit map how many keys have set them (linear counting: Whang, Vander-Zanden, Taylor
@@ -290,7 +295,7 @@ static unsigned estimateCount(uint64_t bits)
 
 static void fillNameRow(ebpfMonSearchRow *row, const ebpfMonSearchName *name)
 {
-    char host[32];
+    char host[64];
     unsigned n = estimateCount(name->clients);
 
     strcpy(row->name, name->text);
@@ -431,6 +436,8 @@ int ebpfMonSearchAddPacket(ebpfMonSearch *search, const ebpfMonWireEvent *ev)
     ebpfMonSearchHost client = { .addr = ev->peer.addr, .port = ev->peer.port };
     ebpfMonSearchHost server = { .addr = ev->peer.saddr, .port = ev->peer.sport };
 
+    memcpy(client.addr6, ev->peer.addr6, sizeof(client.addr6));
+    memcpy(server.addr6, ev->peer.saddr6, sizeof(server.addr6));
     switch (ev->kind) {
     case ebpfMonWireSearch:
         ebpfMonSearchAddQuestion(search, ev->time, protocol, client, ev->cid, ev->name);

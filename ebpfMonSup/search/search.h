@@ -36,7 +36,8 @@
 typedef enum { ebpfMonSearchCa, ebpfMonSearchPva } ebpfMonSearchProtocol;
 
 typedef struct {
-    uint32_t addr;
+    uint32_t addr; /* as in struct ebpfMonPeer */
+    uint32_t addr6[4];
     uint16_t port;
 } ebpfMonSearchHost;
 

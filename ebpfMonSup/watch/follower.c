@@ -155,14 +155,41 @@ static void followEnd(ebpfMonFollower *f, const followRound *r, ebpfMonTarget *t
         ebpfMonTargetLifeEnd(&f->life, t, r->now, !ebpfMonProcLives(t->pid, t->start));
 }
 
+static void setOwesLinks(ebpfMonFollower *f, ebpfMonTarget *t, int owes)
+{
+    ebpfMonTargetsLock(f->life.targets);
+    t->owesLinks = owes;
+    ebpfMonTargetsUnlock(f->life.targets);
+}
+
+/* Each change of a link makes the chains of its IOC anew. Nonzero: its user has cost too much, so that is done later,
+ * and the counts until then are lower bounds. */
+static int mustWait(ebpfMonFollower *f, ebpfMonTarget *t)
+{
+    if (!ebpfMonForeignIsUserCharged(t->user))
+        return 0;
+    if (!t->owesLinks)
+        ebpfMonRecordTablesMarkMissed(f->life.tables, t);
+    setOwesLinks(f, t, 1);
+    return 1;
+}
+
+static void readAllLinks(ebpfMonFollower *f, ebpfMonTarget *t)
+{
+    if (mustWait(f, t))
+        return;
+    setOwesLinks(f, t, 0);
+    ebpfMonTargetLifeReadAllLinks(&f->life, t);
+}
+
 static void followRunning(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
 {
     int mustApply;
 
     if (r->look)
         ebpfMonTargetLifeFindRecords(&f->life, t, r->now);
-    if (r->relink)
-        ebpfMonTargetLifeReadAllLinks(&f->life, t);
+    if (r->relink || t->owesLinks)
+        readAllLinks(f, t);
     if (r->budget) {
         if (t->level > ebpfMonLevelOff)
             ebpfMonTargetLifeFindBreakpoints(&f->life, t);
@@ -254,9 +281,12 @@ static void readLinksOf(void *arg, uint32_t iocId, uint64_t precord)
 {
     ebpfMonFollower *f = arg;
     ebpfMonTarget *t = ebpfMonTargetsFindById(f->life.targets, iocId);
+    uint64_t begin = ebpfMonForeignGetCpu();
 
-    if (t)
-        ebpfMonTargetLifeReadLinks(&f->life, t, precord);
+    if (!t || mustWait(f, t))
+        return;
+    ebpfMonTargetLifeReadLinks(&f->life, t, precord);
+    ebpfMonForeignChargeCpu(t->user, ebpfMonForeignGetCpu() - begin);
 }
 
 static void noteThere(ebpfMonFollower *f, pid_t pid)

@@ -112,6 +112,9 @@ typedef struct ebpfMonTarget {
     double portCost; /* percent of one core that watching its asyn ports took. The device thread writes it under the
                       * lock, and other threads read it under the lock */
 
+    int owesLinks;     /* its links have changed, and are read when its user has CPU time left. The follower writes it
+                        * under the lock */
+
     /* The event thread's own. */
     struct {
         unsigned lateChains; /* in a row, of which all stamps were older than the chain */

@@ -14,8 +14,10 @@
 
 void ebpfMonCaServer(struct ebpfMonPeer *peer, uint32_t addr, unsigned port)
 {
-    if (addr != 0xffffffffu)
+    if (addr != 0xffffffffu) {
         peer->saddr = htonl(addr);
+        memset(peer->saddr6, 0, sizeof peer->saddr6);
+    }
     peer->sport = htons((uint16_t)port);
 }
 
@@ -68,14 +70,11 @@ static void emitSearch(ebpfMonWire *wire, ebpfMonWireEvent *e, const ebpfMonCaHe
 
 static void emitAnswer(ebpfMonWire *wire, ebpfMonWireEvent *e, const ebpfMonCaHeader *h, const uint8_t *p)
 {
-    const struct ebpfMonPeer from_to = e->peer;
     unsigned minor = h->size >= 2 ? (unsigned)p[h->head] << 8 | p[h->head + 1] : 0;
 
     e->kind = ebpfMonWireFound;
     e->fromServer = 1;
-    e->peer.addr = from_to.saddr;
-    e->peer.port = from_to.sport;
-    e->peer.saddr = from_to.addr;
+    e->peer = ebpfMonPeerTurn(&e->peer);
     ebpfMonCaServer(&e->peer, minor >= MINOR_ADDR ? h->cid : 0xffffffffu, minor >= MINOR_PORT ? h->type : PORT_DEFAULT);
     e->cid = h->extra;
     ebpfMonWireEmit(wire, e);
@@ -84,11 +83,10 @@ static void emitAnswer(ebpfMonWire *wire, ebpfMonWireEvent *e, const ebpfMonCaHe
 /* A repeater passes beacons on, and fills in the address of the server. */
 static void emitCaBeacon(ebpfMonWire *wire, ebpfMonWireEvent *e, const ebpfMonCaHeader *h)
 {
-    const struct ebpfMonPeer from_to = e->peer;
-
     e->kind = ebpfMonWireBeacon;
     e->fromServer = 1;
-    e->peer.saddr = from_to.addr; /* addr and port stay the sender's */
+    e->peer.saddr = e->peer.addr; /* addr and port stay the sender's */
+    memcpy(e->peer.saddr6, e->peer.addr6, sizeof e->peer.saddr6);
     ebpfMonCaServer(&e->peer, h->extra ? h->extra : 0xffffffffu, h->count ? h->count : PORT_DEFAULT);
     ebpfMonWireEmit(wire, e);
 }

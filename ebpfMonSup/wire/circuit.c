@@ -79,10 +79,16 @@ ebpfMonCircuit *ebpfMonCircuitByNumber(ebpfMonWire *w, uint64_t number)
     return c;
 }
 
-/* The open circuit that must end. Without memory for shares, the one that was unused for the longest time. */
+/* The open circuit that must end: one in which nobody has answered, which may be a single packet with any addresses;
+ * else by the rule of circuitShares.h. Without memory for shares, the one that was unused for the longest time. */
 static ebpfMonCircuit *findCrowded(ebpfMonWire *w)
 {
-    ebpfMonSharedCircuit *victim = ebpfMonCircuitSharesFindVictim(&w->shares);
+    ebpfMonSharedCircuit *victim;
+
+    for (ebpfMonCircuit *c = w->open.oldest; c; c = c->newer)
+        if (!c->stream[0].started || !c->stream[1].started)
+            return c;
+    victim = ebpfMonCircuitSharesFindVictim(&w->shares);
 
     return victim ? victim->circuit : w->open.oldest;
 }
@@ -92,8 +98,10 @@ static void giveUpOpen(ebpfMonCircuit *c, uint64_t time)
 {
     ebpfMonWireEvent e = { .kind = ebpfMonWireCrowded, .time = time };
 
-    c->wire->account.stats.crowded++;
-    ebpfMonCircuitEmit(c, &e);
+    if (c->phase == ebpfMonCircuitOpen) { /* else it was given up before, which was told */
+        c->wire->account.stats.crowded++;
+        ebpfMonCircuitEmit(c, &e);
+    }
     ebpfMonCircuitEnd(c, time);
 }
 

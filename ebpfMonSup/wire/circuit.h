@@ -29,6 +29,9 @@ struct ebpfMonCircuit {
     uint64_t last;                     /* time of its last packet */
     ebpfMonCircuitPhase phase;
     int      server;                   /* number of the server's side; -1: not known */
+    uint32_t again;                    /* the number of a SYN with the same ports, which was not answered yet, and the
+                                        * side that sent it; 0: none */
+    int      againSide;
     int      closer;                   /* side that closed it first; -1: none has */
     int      givenUp;                  /* nonzero: ebpfMonCircuitGiveUp */
     int      guessed;                  /* nonzero: the server's side was guessed, because its handshake was not seen */

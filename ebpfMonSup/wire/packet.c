@@ -14,10 +14,37 @@
 #define UDP_LEN 8
 #define FRAME_MAX 1500 /* bytes of IP in a usual Ethernet frame */
 
+/* TCP or UDP behind the IP header: "len" of its "total" bytes, at least its header. */
+static ebpfMonPacketKind parseRest(int proto, const uint8_t *p, size_t len, size_t total, ebpfMonSegment *s)
+{
+    size_t head = UDP_LEN;
+
+    memcpy(&s->fromPort, p, 2);
+    memcpy(&s->toPort, p + 2, 2);
+    if (proto == PROTO_UDP) {
+        if (ebpfMonBigEndianGet16(p + 4) < UDP_LEN || ebpfMonBigEndianGet16(p + 4) > total)
+            return ebpfMonPacketOther;
+        total = ebpfMonBigEndianGet16(p + 4);
+    } else {
+        head = (size_t)(p[12] >> 4) * 4;
+        if (head < TCP_MIN || head > total)
+            return ebpfMonPacketOther;
+        s->seq = ebpfMonBigEndianGet32(p + 4);
+        s->ack = ebpfMonBigEndianGet32(p + 8);
+        s->flags = p[13];
+    }
+    s->wire = total - head;
+    if (len > head) {
+        s->data = p + head;
+        s->have = len - head < s->wire ? len - head : s->wire;
+    }
+    return proto == PROTO_TCP ? ebpfMonPacketTcp : ebpfMonPacketUdp;
+}
+
 /* An IPv6 packet without extension headers. */
 static ebpfMonPacketKind parseIPv6(const uint8_t *ip, size_t len, size_t wireLen, ebpfMonSegment *s)
 {
-    size_t total = ebpfMonBigEndianGet16(ip + 4), head;
+    size_t total = ebpfMonBigEndianGet16(ip + 4);
     const uint8_t *p = ip + IP6_LEN;
 
     if (total == 0 || total > wireLen - IP6_LEN) /* BIG TCP has 0 */
@@ -25,31 +52,18 @@ static ebpfMonPacketKind parseIPv6(const uint8_t *ip, size_t len, size_t wireLen
     len = len - IP6_LEN < total ? len - IP6_LEN : total;
     if (ip[6] == PROTO_FRAGMENT)
         return ebpfMonPacketFragment;
-    if (ip[6] != PROTO_TCP || len < TCP_MIN)
+    if ((ip[6] != PROTO_TCP && ip[6] != PROTO_UDP) || len < (ip[6] == PROTO_TCP ? TCP_MIN : UDP_LEN))
         return ebpfMonPacketOther;
     memcpy(s->from6, ip + 8, sizeof s->from6);
     memcpy(s->to6, ip + 24, sizeof s->to6);
     s->from = ebpfMonShortAddress(s->from6);
     s->to = ebpfMonShortAddress(s->to6);
-    memcpy(&s->fromPort, p, 2);
-    memcpy(&s->toPort, p + 2, 2);
-    head = (size_t)(p[12] >> 4) * 4;
-    if (head < TCP_MIN || head > total)
-        return ebpfMonPacketOther;
-    s->seq = ebpfMonBigEndianGet32(p + 4);
-    s->ack = ebpfMonBigEndianGet32(p + 8);
-    s->flags = p[13];
-    s->wire = total - head;
-    if (len > head) {
-        s->data = p + head;
-        s->have = len - head;
-    }
-    return ebpfMonPacketTcp;
+    return parseRest(ip[6], p, len, total, s);
 }
 
 ebpfMonPacketKind ebpfMonPacketParse(const uint8_t *ip, size_t len, size_t wireLen, ebpfMonSegment *s)
 {
-    size_t ipLen, total, head;
+    size_t ipLen, total;
     const uint8_t *p;
     int proto;
 
@@ -82,27 +96,7 @@ ebpfMonPacketKind ebpfMonPacketParse(const uint8_t *ip, size_t len, size_t wireL
     total -= ipLen;
     if (len < (proto == PROTO_TCP ? TCP_MIN : UDP_LEN))
         return ebpfMonPacketOther;
-    memcpy(&s->fromPort, p, 2);
-    memcpy(&s->toPort, p + 2, 2);
-    if (proto == PROTO_UDP) {
-        head = UDP_LEN;
-        if (ebpfMonBigEndianGet16(p + 4) < UDP_LEN || ebpfMonBigEndianGet16(p + 4) > total)
-            return ebpfMonPacketOther;
-        total = ebpfMonBigEndianGet16(p + 4);
-    } else {
-        head = (size_t)(p[12] >> 4) * 4;
-        if (head < TCP_MIN || head > total)
-            return ebpfMonPacketOther;
-        s->seq = ebpfMonBigEndianGet32(p + 4);
-        s->ack = ebpfMonBigEndianGet32(p + 8);
-        s->flags = p[13];
-    }
-    s->wire = total - head;
-    if (len > head) {
-        s->data = p + head;
-        s->have = len - head < s->wire ? len - head : s->wire;
-    }
-    return proto == PROTO_TCP ? ebpfMonPacketTcp : ebpfMonPacketUdp;
+    return parseRest(proto, p, len, total, s);
 }
 
 static uint32_t addWords(uint32_t sum, const uint8_t *p, size_t n)
@@ -123,17 +117,24 @@ static uint16_t foldSum(uint32_t sum)
 
 int ebpfMonPacketHasWrongSum(const uint8_t *ip, size_t len, size_t wireLen)
 {
-    size_t ipLen, total, size;
+    size_t ipLen = IP6_LEN, total, size;
     uint32_t pseudo;
+    int isIPv6 = len >= IP6_LEN && ip[0] >> 4 == 6;
 
-    if (len < IP_MIN || ip[0] >> 4 != 4 || ip[9] != PROTO_TCP || (ebpfMonBigEndianGet16(ip + 6) & 0x3fff))
-        return 0;
-    ipLen = (size_t)(ip[0] & 0xf) * 4;
-    total = ebpfMonBigEndianGet16(ip + 2);
+    if (isIPv6) {
+        if (ip[6] != PROTO_TCP)
+            return 0;
+        total = ipLen + ebpfMonBigEndianGet16(ip + 4);
+    } else {
+        if (len < IP_MIN || ip[0] >> 4 != 4 || ip[9] != PROTO_TCP || (ebpfMonBigEndianGet16(ip + 6) & 0x3fff))
+            return 0;
+        ipLen = (size_t)(ip[0] & 0xf) * 4;
+        total = ebpfMonBigEndianGet16(ip + 2);
+    }
     if (total > FRAME_MAX || total > len || total > wireLen || ipLen < IP_MIN || total < ipLen + TCP_MIN)
         return 0;
     size = total - ipLen;
-    pseudo = addWords(PROTO_TCP + (uint32_t)size, ip + 12, 8);
+    pseudo = addWords(PROTO_TCP + (uint32_t)size, ip + (isIPv6 ? 8 : 12), isIPv6 ? 32 : 8);
     return ebpfMonBigEndianGet16(ip + ipLen + 16) != foldSum(pseudo) &&
            foldSum(addWords(pseudo, ip + ipLen, size)) != 0xffff;
 }

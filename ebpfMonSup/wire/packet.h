@@ -13,7 +13,7 @@
 #define EBPFMON_TCP_URG 0x20
 
 typedef enum {
-    ebpfMonPacketOther,    /* no TCP or UDP over IPv4, no TCP over IPv6, or it contradicts itself */
+    ebpfMonPacketOther,    /* neither TCP nor UDP, or it contradicts itself */
     ebpfMonPacketFragment, /* a fragment of an IP datagram; we do not put fragments together */
     ebpfMonPacketTcp,
     ebpfMonPacketUdp

@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See pvAccess Protocol Specification: CMD_SEARCH, CMD_SEARCH_RESPONSE, CMD_BEACON, CMD_ORIGIN_TAG. */
 #include <arpa/inet.h>
+#include <string.h>
 #include "wire/pvaDatagram.h"
 #include "wire/pvaState.h"
 
-/* Reads an address of 16 bytes and a port. Only IPv4 addresses are used; for all others *addr is 0. */
-static void readAddress(pvaBuf *buf, uint32_t *addr, uint16_t *port)
+/* Reads an address of 16 bytes and a port. Without an address (0.0.0.0, ::) *addr and addr6 stay as they are: the
+ * sender's. */
+static uint16_t readAddress(pvaBuf *buf, uint32_t *addr, uint32_t addr6[4])
 {
-    static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-    static const uint8_t none[12];
     const uint8_t *p = pvaTake(buf, 16);
+    uint32_t read6[4] = { 0 };
 
-    *addr = 0;
-    if (p && (!memcmp(p, mapped, 12) || !memcmp(p, none, 12))) {
-        memcpy(addr, p + 12, 4);
+    if (p)
+        memcpy(read6, p, 16);
+    if (*(const uint8_t *)&read6[3] && (ebpfMonIsMapped(read6) || !(read6[0] | read6[1] | read6[2]))) {
+        *addr = read6[3]; /* not ::1: nobody is in 0/8 */
+        memset(addr6, 0, 16);
+    } else if (ebpfMonIsIPv6(read6) && !ebpfMonIsMapped(read6)) {
+        *addr = ebpfMonShortAddress(read6);
+        memcpy(addr6, read6, 16);
     }
-    *port = htons(pvaGet(buf, 2));
+    return htons(pvaGet(buf, 2));
 }
 
 static ebpfMonWireEvent makeEvent(ebpfMonWireKind kind, const struct ebpfMonPeer *peer)
@@ -27,12 +33,11 @@ static ebpfMonWireEvent makeEvent(ebpfMonWireKind kind, const struct ebpfMonPeer
 void ebpfMonPvaSearchMessage(pvaBuf *buf, const struct ebpfMonPeer *from_to, pvaEmitter emit, void *arg)
 {
     ebpfMonWireEvent search = makeEvent(ebpfMonWireSearch, from_to);
-    uint32_t addr;
     uint16_t port;
     size_t protocols, length, i;
 
     pvaSkip(buf, 4 + 1 + 3);
-    readAddress(buf, &addr, &port);
+    port = readAddress(buf, &search.peer.addr, search.peer.addr6);
     protocols = pvaSize(buf);
     for (i = 0; protocols != PVA_NULL && i < protocols && !pvaFailed(buf); i++) {
         pvaString(buf, &length);
@@ -40,9 +45,6 @@ void ebpfMonPvaSearchMessage(pvaBuf *buf, const struct ebpfMonPeer *from_to, pva
     unsigned count = pvaGet(buf, 2);
     if (pvaFailed(buf)) {
         return;
-    }
-    if (addr) {
-        search.peer.addr = addr;
     }
     if (port) {
         search.peer.port = port;
@@ -67,25 +69,18 @@ void ebpfMonPvaSearchMessage(pvaBuf *buf, const struct ebpfMonPeer *from_to, pva
 void ebpfMonPvaFoundMessage(pvaBuf *buf, const struct ebpfMonPeer *from_to, pvaEmitter emit, void *arg)
 {
     /* An answer goes the other way: its sender is the server, or another process that answers for it. */
-    struct ebpfMonPeer peer = { .addr = from_to->saddr, .port = from_to->sport, .saddr = from_to->addr,
-        .sport = from_to->port, .netns = from_to->netns };
+    struct ebpfMonPeer peer = ebpfMonPeerTurn(from_to);
     ebpfMonWireEvent found = makeEvent(ebpfMonWireFound, &peer);
-    uint32_t addr;
-    uint16_t port;
     size_t length;
 
     pvaSkip(buf, 12 + 4);
-    readAddress(buf, &addr, &port);
+    found.peer.sport = readAddress(buf, &found.peer.saddr, found.peer.saddr6);
     pvaString(buf, &length);
     int hasFound = pvaGet(buf, 1) != 0;
     unsigned count = pvaGet(buf, 2);
     if (pvaFailed(buf) || !hasFound) {
         return;
     }
-    if (addr) {
-        found.peer.saddr = addr;
-    }
-    found.peer.sport = port;
     for (; count; count--) {
         found.cid = pvaGet(buf, 4);
         if (pvaFailed(buf)) {
@@ -97,17 +92,14 @@ void ebpfMonPvaFoundMessage(pvaBuf *buf, const struct ebpfMonPeer *from_to, pvaE
 
 static void emitPvaBeacon(pvaBuf *buf, const struct ebpfMonPeer *from_to, pvaEmitter emit, void *arg)
 {
-    struct ebpfMonPeer peer = { .addr = from_to->addr, .port = from_to->port, .saddr = from_to->addr,
-                                .netns = from_to->netns };
-    uint32_t addr;
+    struct ebpfMonPeer peer = *from_to;
 
+    peer.saddr = from_to->addr; /* addr and port stay the sender's */
+    memcpy(peer.saddr6, from_to->addr6, sizeof peer.saddr6);
     pvaSkip(buf, 12 + 1 + 1 + 2);
-    readAddress(buf, &addr, &peer.sport);
+    peer.sport = readAddress(buf, &peer.saddr, peer.saddr6);
     if (pvaFailed(buf)) {
         return;
-    }
-    if (addr) {
-        peer.saddr = addr;
     }
     ebpfMonWireEvent alive = makeEvent(ebpfMonWireBeacon, &peer);
     emit(arg, &alive);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Sequence numbers wrap around, so only their differences count (RFC 9293, 3.4). A segment that is further away than
- * any window in use does not belong here. Several of them in a row mean that we missed much, or that the ports are used
- * again.
+ * any window in use does not belong here: the receiver drops it. Several of them in a row mean that we missed much, if
+ * the receiver acknowledges them.
  */
 #include <string.h>
 
@@ -18,6 +18,11 @@
 static int32_t getDistance(uint32_t a, uint32_t b)
 {
     return (int32_t)(a - b);
+}
+
+static int isWithin(uint32_t a, uint32_t b)
+{
+    return getDistance(a, b) <= FAR && getDistance(a, b) >= -FAR;
 }
 
 void ebpfMonStreamInit(ebpfMonStream *s, ebpfMonMemoryAccount *account, const ebpfMonStreamSink *sink,
@@ -186,9 +191,10 @@ void ebpfMonStreamSegment(ebpfMonStream *s, const ebpfMonSegment *segment, uint6
         s->sureFrom = time + WAIT_NS;
     }
     ahead = getDistance(seq, s->next);
-    if (ahead > FAR || ahead < -FAR) {
-        if (++s->far < FAR_MAX)
+    if (!isWithin(seq, s->next)) {
+        if (!s->ackedFar || !isWithin(seq, s->peerAck) || ++s->far < FAR_MAX)
             return;
+        s->ackedFar = 0;
         ebpfMonStreamClear(s);
         s->next = seq;
         s->fin = 0;
@@ -229,7 +235,11 @@ void ebpfMonStreamAck(ebpfMonStream *s, uint32_t ack, uint64_t time)
     if (s->fin && getDistance(ack, s->finSeq) > 0)
         ack = s->finSeq; /* the FIN is no byte */
     ahead = getDistance(ack, s->next);
-    if (!s->started || ahead <= 0 || ahead > FAR)
+    if (!s->started)
+        return;
+    s->peerAck = ack;
+    s->ackedFar = !isWithin(ack, s->next);
+    if (ahead <= 0 || ahead > FAR)
         return;
     if (!s->acked)
         s->ackSince = time;
@@ -264,9 +274,12 @@ void ebpfMonStreamTick(ebpfMonStream *s, uint64_t time)
 
 int ebpfMonStreamIsNear(const ebpfMonStream *s, uint32_t seq)
 {
-    int32_t ahead = getDistance(seq, s->next);
+    return !s->started || isWithin(seq, s->next);
+}
 
-    return !s->started || (ahead <= FAR && ahead >= -FAR);
+int ebpfMonStreamIsReset(const ebpfMonStream *s, uint32_t seq)
+{
+    return !s->started || seq == s->next || seq == s->peerAck;
 }
 
 int ebpfMonStreamEnded(const ebpfMonStream *s)

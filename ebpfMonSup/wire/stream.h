@@ -43,6 +43,8 @@ typedef struct {
     int      syn, fin;  /* nonzero: SYN, FIN were seen, with the next two sequence numbers */
     uint32_t isn, finSeq;
     unsigned far;       /* segments in a row that are too far away */
+    uint32_t peerAck;   /* the last number that the other side has acknowledged */
+    int      ackedFar;  /* nonzero: that one is too far away, too */
 } ebpfMonStream;
 
 void ebpfMonStreamInit(ebpfMonStream *stream, ebpfMonMemoryAccount *account, const ebpfMonStreamSink *sink,
@@ -58,6 +60,8 @@ void ebpfMonStreamAck(ebpfMonStream *stream, uint32_t ack, uint64_t time);
 void ebpfMonStreamTick(ebpfMonStream *stream, uint64_t time);
 /* Nonzero: a segment with this sequence number may be one of this direction. */
 int  ebpfMonStreamIsNear(const ebpfMonStream *stream, uint32_t seq);
+/* Nonzero: the receiver takes a RST with this sequence number for real: the one that it awaits (RFC 5961, 3.2). */
+int  ebpfMonStreamIsReset(const ebpfMonStream *stream, uint32_t seq);
 int  ebpfMonStreamEnded(const ebpfMonStream *stream); /* nonzero: all bytes before its FIN have come */
 void ebpfMonStreamClear(ebpfMonStream *stream);
 

@@ -63,6 +63,8 @@ static void handleDatagram(ebpfMonWire *w, uint64_t time, uint32_t netns, const 
     uint16_t from = ntohs(s->fromPort), to = ntohs(s->toPort);
     const ebpfMonProtocol *protocol;
 
+    memcpy(peer.addr6, s->from6, sizeof peer.addr6);
+    memcpy(peer.saddr6, s->to6, sizeof peer.saddr6);
     if (from == 5064 || from == 5065 || to == 5064 || to == 5065)
         protocol = &ebpfMonCaProtocol;
     else if (from == 5075 || from == 5076 || to == 5075 || to == 5076)
@@ -83,6 +85,32 @@ static ebpfMonCircuit *makeCircuit(ebpfMonWire *w, const ebpfMonCircuitKey *key,
 
     for (int side = 0; c && side < 2; side++)
         ebpfMonStreamInit(&c->stream[side], &w->account, &handlers, c, side);
+    return c;
+}
+
+/* A SYN with the ports of a circuit that has not ended as far as we know. Anybody can send one, and the end of a real
+ * connection answers it by no SYN (RFC 5961, 4.2). So the circuit ends only when the answer comes. Returns the new one;
+ * NULL: there is none yet. */
+static ebpfMonCircuit *useAgain(ebpfMonWire *w, ebpfMonCircuit *c, uint64_t time, const ebpfMonSegment *s, int side)
+{
+    int isAnswer = (s->flags & EBPFMON_TCP_ACK) != 0;
+    int isKnown = c->again && c->againSide != side && s->ack == c->again + 1;
+    uint32_t first = c->again;
+    ebpfMonCircuitKey key = c->key;
+
+    if (!isAnswer) {
+        c->again = s->seq;
+        c->againSide = side;
+    }
+    if (c->closer < 0 && !(isAnswer && isKnown))
+        return NULL;
+    ebpfMonEndedCircuitsAdd(w->ended, c, time);
+    ebpfMonCircuitEnd(c, time);
+    c = makeCircuit(w, &key, time);
+    if (c && isKnown) {
+        ebpfMonStreamStart(&c->stream[!side], first);
+        c->assembly[!side].fresh = 1;
+    }
     return c;
 }
 
@@ -108,11 +136,8 @@ static ebpfMonCircuit *getCircuit(ebpfMonWire *w, uint64_t time, uint32_t netns,
         const ebpfMonStream *st = &c->stream[*side];
 
         /* It is a copy of the SYN that we saw, or its answer. Otherwise the ports are used again. */
-        if (st->syn ? st->isn != s->seq : st->started) {
-            ebpfMonEndedCircuitsAdd(w->ended, c, time);
-            ebpfMonCircuitEnd(c, time);
-            c = NULL;
-        }
+        if (st->syn ? st->isn != s->seq : st->started)
+            return useAgain(w, c, time, s, *side);
     }
     if (!c && (s->wire || s->flags & EBPFMON_TCP_SYN))
         c = makeCircuit(w, &key, time);
@@ -135,13 +160,16 @@ static int isEnded(const ebpfMonCircuit *c)
 
 static void handleTcp(ebpfMonWire *w, uint64_t time, uint32_t netns, const ebpfMonSegment *s)
 {
-    int side;
+    int side, isNear;
     ebpfMonCircuit *c = getCircuit(w, time, netns, s, &side);
     ebpfMonStream *st;
 
     if (!c)
         return;
     st = &c->stream[side];
+    isNear = ebpfMonStreamIsNear(st, s->seq); /* else the receiver believes nothing of it */
+    if (s->flags & EBPFMON_TCP_RST && !ebpfMonStreamIsReset(st, s->seq))
+        return;
     ebpfMonCircuitUsed(c, time);
     if (s->flags & EBPFMON_TCP_SYN && !st->started) {
         ebpfMonStreamStart(st, s->seq);
@@ -149,19 +177,18 @@ static void handleTcp(ebpfMonWire *w, uint64_t time, uint32_t netns, const ebpfM
         if (c->phase == ebpfMonCircuitNew)
             c->server = s->flags & EBPFMON_TCP_ACK ? side : !side;
     }
-    if (s->flags & EBPFMON_TCP_URG && c->phase != ebpfMonCircuitForeign && !c->givenUp &&
-        ebpfMonStreamIsNear(st, s->seq))
+    if (s->flags & EBPFMON_TCP_URG && c->phase != ebpfMonCircuitForeign && !c->givenUp && isNear)
         ebpfMonCircuitGiveUp(c, side, time);
     if (c->phase != ebpfMonCircuitForeign && !c->givenUp) {
         ebpfMonStreamTick(st, time);
-        if (s->flags & EBPFMON_TCP_ACK)
+        if (isNear && s->flags & EBPFMON_TCP_ACK)
             ebpfMonStreamAck(&c->stream[!side], s->ack, time);
         if (s->wire)
             ebpfMonStreamSegment(st, s, time);
     }
-    if (s->flags & (EBPFMON_TCP_FIN | EBPFMON_TCP_RST) && c->closer < 0)
+    if (isNear && s->flags & (EBPFMON_TCP_FIN | EBPFMON_TCP_RST) && c->closer < 0)
         c->closer = side;
-    if (s->flags & EBPFMON_TCP_FIN && !st->fin) {
+    if (isNear && s->flags & EBPFMON_TCP_FIN && !st->fin) {
         st->fin = 1;
         st->finSeq = s->seq + (uint32_t)s->wire;
         if (!st->started) {
@@ -171,7 +198,8 @@ static void handleTcp(ebpfMonWire *w, uint64_t time, uint32_t netns, const ebpfM
     }
     if (s->flags & EBPFMON_TCP_RST)
         tickStreams(c, UINT64_MAX);
-    if (s->flags & EBPFMON_TCP_RST || isEnded(c) || (s->flags & EBPFMON_TCP_FIN && c->phase == ebpfMonCircuitForeign)) {
+    if (s->flags & EBPFMON_TCP_RST || isEnded(c) ||
+        (isNear && s->flags & EBPFMON_TCP_FIN && c->phase == ebpfMonCircuitForeign)) {
         ebpfMonEndedCircuitsAdd(w->ended, c, time);
         ebpfMonCircuitEnd(c, time);
     }

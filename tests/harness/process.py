@@ -92,6 +92,9 @@ class Process:
         self._popen.stdin.write(line + "\n")
         self._popen.stdin.flush()
 
+    def end_input(self):
+        self._popen.stdin.close()
+
     def command(self, line, seconds=20):
         """Types a command into the iocsh. Returns the lines that it printed."""
         self._marks += 1

@@ -3,10 +3,13 @@
 import json
 import os
 import pwd
+import sys
 import threading
 
 import pytest
 from tests.harness import badlink, db, paths
+from tests.harness.far import FarIoc
+from tests.harness.far import there as far_process
 from tests.harness.lan import Lan
 from tests.harness.putlog import PutLog
 from tests.harness.putters import Putter
@@ -111,6 +114,44 @@ def test_refused(monitor, log, ioc, far):
     assert "refused" in far.put("pvatcp", 0, "", ioc.port, ioc.prefix + "OFF", 7, HERE)
     line, = until(lambda: log.of(ioc.prefix + "OFF"), 10, log.all)
     assert line["result"] == "failed" and line["peer"].startswith(f"[{THERE}]:") and line["value"] == "7", line
+
+
+SEARCHERS = {"CA": """import socket, time
+from tests.harness import rawca
+with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as s:
+    for _ in range(120):
+        s.sendto(rawca.search("%s"), ("%s", 5064))
+        time.sleep(0.5)
+""", "PVA": """from p4p.client.thread import Context
+with Context("pva", conf={"EPICS_PVA_ADDR_LIST": "[%s]", "EPICS_PVA_AUTO_ADDR_LIST": "NO"}, useenv=False) as client:
+    client.get("%s", timeout=60)
+"""}
+
+
+@pytest.mark.parametrize("protocol", SEARCHERS)
+def test_searches(monitor, lan, protocol):
+    """Datagrams: names that clients search and nobody has, and who searches."""
+    name = f"NOBODY:{protocol}:{os.getpid()}"
+    words = (name, HERE) if protocol == "CA" else (HERE, name)
+    client = far_process(lan.hosts[0], [sys.executable, "-c", SEARCHERS[protocol] % words], cwd=paths.TOP)
+
+    def found():
+        return dict(zip(monitor.list("UNFOUND_NAMES"), monitor.list("UNFOUND_CLIENTS"))).get(name)
+
+    who = until(found, 30, lambda: (monitor.list("UNFOUND_NAMES"), client.output()))
+    client.kill()
+    assert who.startswith(f"[{THERE}]:") and who.endswith(protocol), who
+
+
+def test_beacons(monitor, lan, tmp_path):
+    server = FarIoc(tmp_path, lan, end=lan.hosts[0], kind="pvxs", name=f"far{os.getpid()}", db=db.READY,
+                    environ={"EPICS_PVAS_BEACON_ADDR_LIST": f"[{HERE}]:5076", "EPICS_PVAS_AUTO_BEACON_ADDR_LIST": "NO"})
+    server.start()
+    try:
+        until(lambda: any(s.startswith(f"[{THERE}]:{server.port + 1000} PVA") for s in monitor.list("BEACON_SERVERS")), 30,
+              lambda: monitor.list("BEACON_SERVERS"))
+    finally:
+        server.discard()
 
 
 def test_server_without_base(new_ioc, monitor, log, far):

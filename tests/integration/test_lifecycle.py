@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """IOCs and the monitor start, end and crash. Neither disturbs the other."""
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -8,7 +9,7 @@ import time
 
 import pytest
 from tests.harness import db, loopback, paths
-from tests.harness.kernel import held, in_kernel, nothing_left, remove_elements, resident
+from tests.harness.kernel import changed_code, held, in_kernel, nothing_left, remove_elements, resident
 from tests.harness.monitor import Monitor
 from tests.harness.process import Process
 from tests.harness.soak import size, soak
@@ -282,6 +283,29 @@ def test_monitor_end_leaves_nothing(new_ioc, new_monitor, how):
         counted(again, ioc)
     finally:
         again.discard()
+
+
+@soak
+@pytest.mark.parametrize("rights", ["all", "service"])
+def test_killed_while_it_ends(new_ioc, new_monitor, monkeypatch, rights):
+    """SIGKILL at random moments of its exit: no probe of ours stays in any IOC. With the rights of the service it has no folder for
+    its probes (probe/linkFolder.h), and the kernel closes each of them."""
+    monkeypatch.setenv("EBPFMON_RIGHTS", rights)
+    iocs = [new_ioc(DB).start() for _ in range(size(2, 6))]
+    takes = 0
+    for n in range(size(3, 40)):
+        monitor = new_monitor().start()
+        for ioc in iocs:
+            monitor.wait_ioc(ioc)
+        assert all(changed_code(ioc.pid) for ioc in iocs)
+        monitor.process.send("exit")
+        begin = time.monotonic()
+        if n:  # the moment is what is tested
+            time.sleep(random.random() * takes)
+            monitor.process.signal(signal.SIGKILL)
+        monitor.process.wait(30)
+        takes = takes or time.monotonic() - begin
+        until(lambda: not any(changed_code(ioc.pid) for ioc in iocs), 10, lambda: [changed_code(ioc.pid) for ioc in iocs])
 
 
 def test_two_monitors(new_ioc, new_monitor):

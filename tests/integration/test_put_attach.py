@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Clients put steadily while the monitor begins to watch their IOC and lets it go again. Each put is in the log once, in
 order, and without a gap, from the first to the last one of a time in which the IOC is watched."""
+import collections
 import itertools
 import os
 import pwd
@@ -17,6 +18,7 @@ from tests.harness.soak import size, soak
 from tests.harness.wait import until
 
 PACE = 0.003  # s between two puts of a client
+PUTS = 50000   # of a shell, as fast as it can
 
 
 class Stream(threading.Thread):
@@ -143,6 +145,29 @@ def test_steady_puts(tmp_path, new_ioc, new_monitor):
     assert not {o["result"] for o in lines} & {"lost"}
     print(f"{last} puts a client, {found} of them while the IOC was watched, "
           f"{sum(o['seen'] == 'wire' for o in lines)} published from packets")
+
+
+def test_probes_are_set_again_at_once(tmp_path, new_ioc, new_monitor):
+    """The kernel removes a probe some time after the monitor has taken it away, on a busy host long after. A probe that is set there
+    meanwhile does not make each put two."""
+    log = PutLog(tmp_path / "puts.json")
+    ioc = new_ioc(db.READY + db.record("longout", "LONG")).start()
+    monitor = new_monitor(before=[log.command()]).start()
+    monitor.wait_ioc(ioc)
+    puts = threading.Thread(target=lambda: ioc.process.send("\n".join(f"dbpf {ioc.prefix}LONG {n}" for n in range(1, PUTS))))
+    puts.start()
+    times = 0
+    while ioc.get("LONG") < PUTS - 1:
+        monitor.set_filter(LEVEL="off")
+        monitor.set_filter(LEVEL="puts")
+        times += 1
+    puts.join()
+    ioc.put("LONG", PUTS)
+    until(lambda: any(int(o["value"]) == PUTS for o in log.of(ioc.prefix)), 30, "the last put")
+    values = [int(o["value"]) for o in log.of(ioc.prefix)]
+    twice = sorted(v for v, n in collections.Counter(values).items() if n > 1)
+    assert not twice, twice[:20]  # not all in order: one whose result was not seen is published later
+    assert times > 3 and len(values) > 1000, (times, len(values))
 
 
 def test_client_ends_while_the_ioc_stands_still(tmp_path, new_ioc, new_monitor):

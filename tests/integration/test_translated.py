@@ -139,9 +139,13 @@ def test_server_without_base(new_monitor, tmp_path, nat, box, far):
     server = FarIoc(tmp_path, box, kind="pythonSoftIOC", name=f"{NAMES}p4p{os.getpid()}", files=[PEER, "p4p"])
     try:
         server.start()
-        _, log = start(new_monitor, tmp_path)
+        monitor, log = start(new_monitor, tmp_path)
         for value in (21.5, 22.5):
+            if value == 22.5:
+                until(lambda: log.of(server.prefix), 15, log.all)
+                monitor.process.halt()  # the client has closed its connection when the packets are read
             assert far.put("pvatcp", 0, "", server.port, server.prefix + "DOUBLE", value, PUBLISHED) == "ok"
+        monitor.process.go_on()
         until(lambda: len(log.of(server.prefix)) >= 2, 15, log.all)
         lines = settled(lambda: log.of(server.prefix), 15, quiet=3)
         assert [o["value"] for o in lines] == ["21.5", "22.5"], lines

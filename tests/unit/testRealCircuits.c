@@ -11,15 +11,16 @@
 
 static int known, isAllReal;
 static uint32_t upTo;
+static uint64_t endedAt;
 static unsigned asked;
 
-static int find(void *arg, const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first, pid_t pid, uint32_t *to,
-                int *isAll)
+static int find(void *arg, const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first, pid_t pid,
+                ebpfMonReceived *received)
 {
-    (void)arg; (void)peer; (void)first; (void)pid;
+    (void)arg; (void)peer; (void)pid;
     asked++;
-    *to = upTo;
-    *isAll = isAllReal;
+    *received = (ebpfMonReceived){ .isAll = isAllReal, .hasFrom = 1, .from = first->seq[0], .upTo = upTo,
+                                   .endedAt = endedAt };
     return known;
 }
 
@@ -39,7 +40,8 @@ static void note(ebpfMonRealCircuits *real, uint64_t circuit)
 
 static int has(ebpfMonRealCircuits *real, uint64_t circuit, uint32_t end)
 {
-    const ebpfMonPacketPut put = { .circuit = circuit, .first = { { FIRST, 1 } }, .end = end, .pid = getpid() };
+    const ebpfMonPacketPut put = { .circuit = circuit, .first = { { FIRST, 1 } }, .end = end, .pid = getpid(),
+                                   .at = 50000000 };
 
     return ebpfMonRealCircuitsHas(real, &put);
 }
@@ -49,7 +51,7 @@ MAIN(testRealCircuits)
     ebpfMonRealCircuits *real = ebpfMonRealCircuitsNew(find, NULL), *blind = ebpfMonRealCircuitsNew(NULL, NULL);
     const ebpfMonPacketPut elsewhere = { .circuit = 3 };
 
-    testPlan(11);
+    testPlan(14);
     note(real, 1);
     setKnown(1, FIRST + 100);
     testOk(!has(real, 1, FIRST + 50), "there was no such connection when the packet came");
@@ -75,6 +77,14 @@ MAIN(testRealCircuits)
     setKnown(1, 0xffffffff);
     note(real, 7);
     testOk(has(real, 7, 0xfffffff0) && !has(real, 7, 5), "sequence numbers wrap");
+    setKnown(1, FIRST + 100);
+    note(real, 8);
+    testOk(!has(real, 8, FIRST - 1) && !has(real, 8, FIRST + 0x80000000), "before its first byte, and far away");
+    endedAt = 10000000;
+    note(real, 9);
+    testOk(!has(real, 9, FIRST + 50), "a packet that came when its socket was closed");
+    endedAt = 60000000;
+    testOk(has(real, 9, FIRST + 50), "it was not");
     testOk1(has(blind, 1, 1));
     ebpfMonRealCircuitsFree(real);
     ebpfMonRealCircuitsFree(blind);

@@ -20,7 +20,7 @@ static ebpfMonSearches seen;
 
 static ebpfMonSearchHost at(unsigned client)
 {
-    return (ebpfMonSearchHost){htonl(0x0a000001 + client), htons((uint16_t)(40000 + client % 1000))};
+    return (ebpfMonSearchHost){.addr = htonl(0x0a000001 + client), .port = htons((uint16_t)(40000 + client % 1000))};
 }
 
 static void ask(unsigned client, uint32_t cid, const char *name)

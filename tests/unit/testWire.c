@@ -324,6 +324,21 @@ static void testSums(void)
     testOk(!ebpfMonPacketHasWrongSum(p, sizeof p, sizeof p), "no TCP");
 }
 
+static void testSums6(void)
+{
+    uint8_t p[40 + 20 + 9] = { 0x60, [5] = 29, [6] = 6, [8] = 0xfd, [23] = 1, [24] = 0xfd, [39] = 2, [52] = 5 << 4 };
+    uint16_t whole;
+
+    for (unsigned i = 60; i < sizeof p; i++)
+        p[i] = (uint8_t)(31 * i);
+    whole = (uint16_t)~sumOf(p + 40, sizeof p - 40, sumOf(p + 8, 32, 6 + sizeof p - 40));
+    p[56] = (uint8_t)(whole >> 8);
+    p[57] = (uint8_t)whole;
+    testOk(!ebpfMonPacketHasWrongSum(p, sizeof p, sizeof p), "IPv6: right");
+    p[64] ^= 1;
+    testOk(ebpfMonPacketHasWrongSum(p, sizeof p, sizeof p), "IPv6: wrong");
+}
+
 /* A client port decides who pays: 20000 to 20003 one user, 20100 and more another one, 30000 and more a system user. */
 static ebpfMonWirePayer findPayer(void *arg, const struct ebpfMonPeer *peer)
 {
@@ -385,6 +400,24 @@ static void testShares(const turn *t, unsigned n)
     logClear(&log);
 }
 
+/* Circuits that were given up before anything was known of them are in the table, too. */
+static void testCrowdOfUrgent(void)
+{
+    ebpfMonWireLimits limits = { .circuits = 4 };
+    eventLog log = { .quiet = 1 };
+    ebpfMonWire *w = ebpfMonWireNew(&limits, logEvent, &log);
+
+    for (unsigned i = 0; i < 20; i++) {
+        talk k = talkNew((uint16_t)(26000 + i), 5064);
+
+        shake(w, &k);
+        sendAt(w, &k, 0, k.seq[0], ACK | EBPFMON_TCP_URG, (const uint8_t *)"", 1, 1);
+    }
+    testOk(log.count[ebpfMonWireGivenUp] == 20 && ebpfMonWireStat(w)->circuits <= 4, "20 circuits with urgent data");
+    ebpfMonWireFree(w);
+    logClear(&log);
+}
+
 /* Any byte may be wrong, and any segment may be at any place. */
 static void testHostile(const turn *t, unsigned n)
 {
@@ -419,7 +452,7 @@ static void testHostile(const turn *t, unsigned n)
             most = ebpfMonWireStat(w)->memory;
     }
     testOk(most <= limits.total, "%d hostile circuits take %zu bytes at most", HOSTILE, most);
-    testOk(log.count[ebpfMonWirePut] > HOSTILE, "%u puts were seen in spite of the hostile circuits",
+    testOk(log.count[ebpfMonWirePut] > HOSTILE / 2, "%u puts were seen in spite of the hostile circuits",
            log.count[ebpfMonWirePut]);
     ebpfMonWireTick(w, UINT64_MAX);
     testOk(ebpfMonWireStat(w)->memory == 0 && ebpfMonWireStat(w)->circuits == 0,
@@ -443,6 +476,8 @@ MAIN(testWire)
     testForeign();
     testPacket();
     testSums();
+    testSums6();
+    testCrowdOfUrgent();
     testLimits(t, n);
     testShares(t, n);
     testHostile(t, n);

@@ -47,6 +47,7 @@ int bpf_get_smp_processor_id(void);
 /* What has no part in counting. No random number: then no run is timed (beginTiming in timing.bpf.h). */
 static inline __u32 bpf_get_prandom_u32(void) { return 1; }
 static inline __u64 bpf_get_current_task(void) { return 0; }
+static inline __u64 bpf_get_attach_cookie(void *ctx) { return 0; }
 static inline void *bpf_get_current_task_btf(void) { return 0; }
 static inline void *bpf_task_pt_regs(void *task) { return task; }
 static inline __u64 bpf_get_current_uid_gid(void) { return 0; }
