@@ -288,20 +288,19 @@ static __always_inline void leaveGroups(__u64 lock, __u64 now, __u32 isMany)
 #endif
 }
 
-#ifndef EBPFMON_OLD_KERNEL /* which gets no programs at calls */
-
 /* Counts what the chain of this record has processed so far. Its thread holds its lock set. */
 __attribute__((noinline)) int ebpfmon_count_part(__u64 precord, __u64 now)
 {
+    BEGIN_WALK(snapshot, struct walk, w);
     struct ebpfMonRootStat *rs;
-    struct walk w = {};
     struct caller c;
     __u32 slot;
 
-    if (!findCaller(&c) || !findSlot(c.tgid, precord, &slot))
+    if (!w || !findCaller(&c) || !findSlot(c.tgid, precord, &slot))
         return 0;
-    takeSnapshot(&c, slot, now, 0, 1, &w);
-    rs = w.counted ? getRootStat(slot) : 0;
+    __builtin_memset(w, 0, sizeof(*w));
+    takeSnapshot(&c, slot, now, 0, 1, w);
+    rs = w->counted ? getRootStat(slot) : 0;
     if (rs)
         rs->chains++;
     return 0;
@@ -343,14 +342,12 @@ static __always_inline void seeProcess(__u64 precord, __u64 now, __u64 sp)
 }
 
 /* The calls of dbProcess(dbCommon *) by code outside of Base. A thread may process several records under one lock, or
- * one several times. Each call ends the part before it. */
+ * one several times. Each call ends the part before it. Before kernel 5.17 it is not loaded. */
 SEC("uprobe")
 int BPF_UPROBE(ebpfmon_process_call, __u64 precord)
 {
     RUN_TIMED(seeProcess(precord, now, PT_REGS_SP(ctx)));
 }
-
-#endif
 
 static __always_inline void endPart(__u64 precord, __u64 now, __u64 sp)
 {
