@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See procNetns.h. */
 #include <ctype.h>
 #include <fcntl.h>
 #include <linux/nsfs.h>
@@ -9,9 +8,7 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "common/array.h"
 #include "host/procNetns.h"
-#include "host/tcpSockets.h"
 
 #define SHORT_ID    12
 #define FOLDER_SIZE 4096 /* of a path in a hierarchy of cgroups */
@@ -65,61 +62,6 @@ int ebpfMonProcNetnsList(const pid_t *pids, size_t count, ebpfMonNetns **list)
             (*list)[n++] = (ebpfMonNetns){ .netns = netns, .pid = pids[p] };
     }
     return n;
-}
-
-/* --- where it listens ------------------------------------------------------------------------------------------ */
-
-/* A namespace can hold far more listeners than the process has, so its own sockets come first. */
-typedef struct {
-    unsigned long *inode;
-    size_t count, room;
-    int failed;
-    ebpfMonListener *list;
-    int listeners;
-} Search;
-
-static void addInode(void *arg, unsigned file, unsigned long inode)
-{
-    Search *search = arg;
-
-    (void)file;
-    if (ebpfMonArrayGrow(&search->inode, &search->room, search->count + 1, 64, sizeof(*search->inode))) {
-        search->failed = 1;
-        return;
-    }
-    search->inode[search->count++] = inode;
-}
-
-static int byNumber(const void *a, const void *b)
-{
-    unsigned long x = *(const unsigned long *)a, y = *(const unsigned long *)b;
-
-    return x < y ? -1 : x > y;
-}
-
-static int addListener(void *arg, const ebpfMonTcpRow *row)
-{
-    Search *search = arg;
-
-    if (!row->v4 || !bsearch(&row->inode, search->inode, search->count, sizeof(*search->inode), byNumber))
-        return 0;
-    search->list[search->listeners++] = (ebpfMonListener){ .addr = row->local, .port = row->localPort };
-    return search->listeners == EBPFMON_LISTENERS_MAX;
-}
-
-int ebpfMonProcListeners(pid_t pid, ebpfMonListener **list)
-{
-    Search search = { .inode = NULL };
-    int gone = ebpfMonTcpOwned(pid, addInode, &search);
-
-    *list = gone || search.failed ? NULL : calloc(EBPFMON_LISTENERS_MAX, sizeof(**list));
-    if (*list && search.count) {
-        qsort(search.inode, search.count, sizeof(*search.inode), byNumber);
-        search.list = *list;
-        ebpfMonTcpRows(pid, EBPFMON_TCP_STATE(ebpfMonTcpListen), addListener, &search);
-    }
-    free(search.inode);
-    return *list ? search.listeners : -1;
 }
 
 /* --- in which container ---------------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * In which network and which container a process lives, and where it listens. As procInfo.h: every function can
- * fail because the process is gone; none keeps a file open.
+ * In which network and which container a process lives. As procInfo.h: every function can fail because the process is
+ * gone; none keeps a file open.
  */
 #ifndef EBPFMON_PROCNETNS_H
 #define EBPFMON_PROCNETNS_H
@@ -25,17 +25,6 @@ int ebpfMonProcNetnsIsOurs(pid_t pid);
 /* The different network namespaces of these processes, in their order. Returns the number, -1: no memory; *list is
  * malloc'ed for the caller. */
 int ebpfMonProcNetnsList(const pid_t *pids, size_t count, ebpfMonNetns **list);
-
-typedef struct {
-    uint32_t addr;    /* network byte order, the port too; 0: any */
-    uint16_t port;
-} ebpfMonListener;
-
-#define EBPFMON_LISTENERS_MAX 1024
-
-/* The TCP sockets that this process itself listens on, at most EBPFMON_LISTENERS_MAX. IPv6 ones only if IPv4 clients
- * can reach them (::, mapped addresses). Returns the number, -1: gone; *list is malloc'ed for the caller. */
-int ebpfMonProcListeners(pid_t pid, ebpfMonListener **list);
 
 /* The container of a process: 12 digits of its id as docker ps and crictl show it, or the name of an LXC container
  * or machine; of containers in one another the outermost. "" when it is in none, or when somebody else than root of

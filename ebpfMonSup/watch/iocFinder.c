@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <epicsAtomic.h>
+#include <epicsMutex.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -6,17 +8,208 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <epicsMutex.h>
-
 #include "common/clock.h"
 #include "host/foreign.h"
 #include "host/procInfo.h"
 #include "host/procPayer.h"
 #include "host/procStat.h"
 #include "watch/iocFinder.h"
-#include "watch/pidNotes.h"
-#include "watch/seenProcesses.h"
+
+/* --- notes of processes --- */
+
+struct ebpfMonPidNotes {
+    epicsMutexId lock;                     /* guards what follows */
+    pid_t        pids[EBPFMON_PID_NOTES];  /* 0: none */
+    unsigned     added;                    /* its remainder is the oldest place */
+    int          count;                    /* of notes; atomic: it is read without the lock */
+};
+
+ebpfMonPidNotes *ebpfMonPidNotesNew(void)
+{
+    ebpfMonPidNotes *notes = calloc(1, sizeof(*notes));
+
+    if (notes)
+        notes->lock = epicsMutexMustCreate();
+    return notes;
+}
+
+void ebpfMonPidNotesFree(ebpfMonPidNotes *notes)
+{
+    if (!notes)
+        return;
+    epicsMutexDestroy(notes->lock);
+    free(notes);
+}
+
+void ebpfMonPidNotesAdd(ebpfMonPidNotes *notes, pid_t pid)
+{
+    pid_t *place;
+
+    epicsMutexMustLock(notes->lock);
+    place = &notes->pids[notes->added++ % EBPFMON_PID_NOTES];
+    if (!*place)
+        epicsAtomicIncrIntT(&notes->count);
+    *place = pid;
+    epicsMutexUnlock(notes->lock);
+}
+
+int ebpfMonPidNotesTake(ebpfMonPidNotes *notes, pid_t pid)
+{
+    int found = 0;
+
+    if (!epicsAtomicGetIntT(&notes->count))
+        return 0;
+    epicsMutexMustLock(notes->lock);
+    for (unsigned i = 0; i < EBPFMON_PID_NOTES; i++)
+        if (notes->pids[i] == pid) {
+            notes->pids[i] = 0;
+            found++;
+        }
+    epicsAtomicAddIntT(&notes->count, -found);
+    epicsMutexUnlock(notes->lock);
+    return found != 0;
+}
+
+/* --- what is known of a process --- */
+
+/* Processes whose pids are equal but for a multiple of SETS share the places of a set. There must be several: threads
+ * of the kernel live for ever, and have pids in sequence. With one place, each scan forgot the processes that share
+ * theirs. */
+#define SETS 2048 /* a power of two */
+#define WAYS 4
+
+struct ebpfMonSeenProcesses {
+    ebpfMonSeenProcess places[SETS][WAYS];
+};
+
+ebpfMonSeenProcesses *ebpfMonSeenProcessesNew(void)
+{
+    return calloc(1, sizeof(ebpfMonSeenProcesses));
+}
+
+void ebpfMonSeenProcessesFree(ebpfMonSeenProcesses *seen)
+{
+    free(seen);
+}
+
+static ebpfMonSeenProcess *getSet(ebpfMonSeenProcesses *seen, pid_t pid)
+{
+    return seen->places[(unsigned)pid & (SETS - 1)];
+}
+
+ebpfMonSeenProcess *ebpfMonSeenProcessesFind(ebpfMonSeenProcesses *seen, pid_t pid)
+{
+    ebpfMonSeenProcess *set = getSet(seen, pid);
+
+    for (unsigned i = 0; i < WAYS; i++)
+        if (set[i].pid == pid)
+            return &set[i];
+    return NULL;
+}
+
+static uint64_t findLastTime(const ebpfMonSeenProcess *p)
+{
+    uint64_t last = p->looked > p->seen ? p->looked : p->seen;
+
+    return p->checked > last ? p->checked : last;
+}
+
+ebpfMonSeenProcess *ebpfMonSeenProcessesGet(ebpfMonSeenProcesses *seen, pid_t pid, uint64_t start, uint64_t now)
+{
+    ebpfMonSeenProcess *set = getSet(seen, pid), *place = ebpfMonSeenProcessesFind(seen, pid);
+
+    if (place && place->start == start)
+        return place;
+    if (!place) { /* those that have ended were not looked at for longest */
+        place = set;
+        for (unsigned i = 1; i < WAYS; i++)
+            if (findLastTime(&set[i]) < findLastTime(place))
+                place = &set[i];
+    }
+    *place = (ebpfMonSeenProcess){ .pid = pid, .start = start, .seen = now };
+    return place;
+}
+
+/* --- plain programs --- */
+
+/* A program is plain after three looks, or after twelve processes that ended before anyone looked, or some of both. */
+#define POINTS_LOOK  4
+#define POINTS_ENDED 1
+#define POINTS_PLAIN 12
+
+typedef struct {
+    struct ebpfMonProgram program; /* inode 0: none */
+    unsigned points;
+    int isPlain; /* the kernel part knows */
+    int isIoc;   /* a process of it was an IOC: never plain */
+} place;
+
+struct ebpfMonPlainPrograms {
+    ebpfMonSetPlain set;
+    place places[EBPFMON_PLAIN_MAX]; /* by inode; a newer program replaces an older one, but no IOC */
+};
+
+ebpfMonPlainPrograms *ebpfMonPlainProgramsNew(ebpfMonSetPlain set)
+{
+    ebpfMonPlainPrograms *plain = calloc(1, sizeof(*plain));
+
+    if (plain)
+        plain->set = set;
+    return plain;
+}
+
+void ebpfMonPlainProgramsFree(ebpfMonPlainPrograms *plain)
+{
+    free(plain);
+}
+
+static place *findPlace(ebpfMonPlainPrograms *plain, uint64_t inode)
+{
+    return &plain->places[inode % EBPFMON_PLAIN_MAX];
+}
+
+static void clearPlain(ebpfMonPlainPrograms *plain, place *p)
+{
+    if (p->isPlain)
+        plain->set(&p->program, 0);
+    p->isPlain = 0;
+    p->points = 0;
+}
+
+void ebpfMonPlainProgramsNote(ebpfMonPlainPrograms *plain, const struct ebpfMonProgram *program, ebpfMonProgramIs is)
+{
+    place *p = findPlace(plain, program->inode);
+    int isSame = p->program.inode == program->inode && p->program.device == program->device;
+
+    if (!program->inode || (!isSame && p->isIoc))
+        return;
+    if (!isSame) {
+        clearPlain(plain, p);
+        *p = (place){ .program = *program };
+    }
+    if (is == ebpfMonProgramIoc) {
+        clearPlain(plain, p);
+        p->isIoc = 1;
+    }
+    if (p->isIoc || p->isPlain)
+        return;
+    p->points += is == ebpfMonProgramPlain ? POINTS_LOOK : POINTS_ENDED;
+    if (p->points >= POINTS_PLAIN)
+        p->isPlain = plain->set(program, 1) == 0;
+}
+
+void ebpfMonPlainProgramsNoteIoc(ebpfMonPlainPrograms *plain, uint64_t inode)
+{
+    place *p = findPlace(plain, inode);
+
+    if (!inode || p->isIoc) /* no program at the place of an IOC counts as plain */
+        return;
+    clearPlain(plain, p);
+    p->program = (struct ebpfMonProgram){ .inode = inode };
+    p->isIoc = 1;
+}
+
+/* --- finding --- */
 
 #define NEW_MAX    1024 /* programs just started that are still looked at */
 #define RESCAN_NS  2000000000ull

@@ -2,7 +2,7 @@
 /*
  * Finds processes that are IOCs. It looks at a program that was just started again and again, while the program loads
  * its libraries; it looks at all other processes now and then. The kernel part does not send starts of plain programs
- * (plainPrograms.h). A process that does not answer, or whose files are too large, is set aside, and looked at again
+ * (below). A process that does not answer, or whose files are too large, is set aside, and looked at again
  * after 10 s, 20 s, … 640 s. If the processes of a user have cost much time (host/foreign.h), one of them is looked at
  * per second. Only the follower uses it, except ebpfMonIocFinderNoteExec and …GetAside.
  */
@@ -11,9 +11,91 @@
 
 #include <stdint.h>
 #include <sys/types.h>
-
 #include "code/image.h"
-#include "watch/plainPrograms.h"
+#include "ebpfMonTable.h"
+
+/* --- notes of processes ---
+ *
+ * Processes to which something happened, for a thread that asks about one process after the other. Any thread.
+ */
+
+#define EBPFMON_PID_NOTES 1024 /* so many are kept; then a new one replaces the oldest */
+
+typedef struct ebpfMonPidNotes ebpfMonPidNotes;
+
+ebpfMonPidNotes *ebpfMonPidNotesNew(void); /* NULL without memory */
+void ebpfMonPidNotesFree(ebpfMonPidNotes *notes);
+
+void ebpfMonPidNotesAdd(ebpfMonPidNotes *notes, pid_t pid);
+
+/* Nonzero: this process was noted. Removes all its notes. Costs almost nothing if there are none at all. */
+int ebpfMonPidNotesTake(ebpfMonPidNotes *notes, pid_t pid);
+
+/* --- what is known of a process ---
+ *
+ * What the finder of IOCs knows of each process that it has seen: when it was looked at, and what was found then. A
+ * process is forgotten when its place is needed for another one. Then it is seen for the first time once more: the
+ * finder looks at it again, and does not know any more that it waits for a library, or that it is set aside.
+ *
+ * The follower owns it.
+ */
+
+typedef struct {
+    pid_t    pid;          /* 0: none */
+    uint64_t start;
+    uint64_t seen, looked; /* monotonic ns: for the first time; the last look, 0: none */
+    uint64_t checked;      /* monotonic ns: its pages were counted; 0: never */
+    uint64_t pages;        /* that it had mapped then, when it was no IOC; 0: it may be one */
+    int      denied;       /* at the last look */
+    int      asides;       /* how often it was set aside */
+    uint64_t asideUntil;   /* ns, 0: it is not */
+} ebpfMonSeenProcess;
+
+typedef struct ebpfMonSeenProcesses ebpfMonSeenProcesses;
+
+ebpfMonSeenProcesses *ebpfMonSeenProcessesNew(void);        /* NULL without memory */
+void ebpfMonSeenProcessesFree(ebpfMonSeenProcesses *seen);  /* NULL does no harm */
+
+/* The entry of this pid, perhaps of an earlier process; NULL: there is none. It is valid until the next call of Get. */
+ebpfMonSeenProcess *ebpfMonSeenProcessesFind(ebpfMonSeenProcesses *seen, pid_t pid);
+
+/* The entry of this process, which is made if there is none. "start": of the process (ebpfMonProcStart); "now":
+ * monotonic ns. */
+ebpfMonSeenProcess *ebpfMonSeenProcessesGet(ebpfMonSeenProcesses *seen, pid_t pid, uint64_t start, uint64_t now);
+
+/* --- plain programs ---
+ *
+ * Plain programs: program files that were looked at some times, and never were IOCs, such as sh, sed and cc. The kernel
+ * part does not send their starts (map plainPrograms), because a host that compiles starts hundreds of them a second.
+ * If a process of a plain program is an IOC all the same, for example one that python runs, then the rescan of all
+ * processes finds it within some seconds; from then on that program is not plain any more.
+ *
+ * The follower owns it.
+ */
+
+typedef struct ebpfMonPlainPrograms ebpfMonPlainPrograms;
+
+/* Tells the kernel part that this program is plain, or is not any more. 0, or -1: it has no room. */
+typedef int (*ebpfMonSetPlain)(const struct ebpfMonProgram *program, int isPlain);
+
+ebpfMonPlainPrograms *ebpfMonPlainProgramsNew(ebpfMonSetPlain set); /* NULL without memory */
+void ebpfMonPlainProgramsFree(ebpfMonPlainPrograms *plain);         /* NULL does no harm */
+
+/* What became of a process that ran this program. */
+typedef enum {
+    ebpfMonProgramEnded, /* it ended before it was looked at */
+    ebpfMonProgramPlain, /* it was no IOC at the last look */
+    ebpfMonProgramIoc
+} ebpfMonProgramIs;
+
+void ebpfMonPlainProgramsNote(ebpfMonPlainPrograms *plain, const struct ebpfMonProgram *program, ebpfMonProgramIs is);
+
+/* A process whose start was not sent is an IOC. "inode": of its program; on each device a program with this number is
+ * no plain one any more, because the number of the device in stat(2) can differ from the kernel's (overlayfs,
+ * btrfs). */
+void ebpfMonPlainProgramsNoteIoc(ebpfMonPlainPrograms *plain, uint64_t inode);
+
+/* --- finding --- */
 
 typedef struct ebpfMonIocFinder ebpfMonIocFinder;
 

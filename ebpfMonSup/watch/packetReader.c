@@ -1,24 +1,60 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <arpa/inet.h>
+#include <errlog.h>
 #include <linux/ipv6.h>
 #include <netinet/ip.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <errlog.h>
-
 #include "common/clock.h"
 #include "common/shares.h"
 #include "host/foreign.h"
 #include "host/procNetns.h"
 #include "host/procPayer.h"
+#include "host/procRead.h"
 #include "model/published.h"
-#include "watch/packetPlaces.h"
 #include "watch/packetReader.h"
 #include "wire/packet.h"
 #include "wire/wire.h"
+
+/* --- network namespaces --- */
+
+/* In which network namespaces packets are read, if there are more than places: each user has a share (common/shares.h).
+ * Packet thread only; /proc is read. */
+
+/* Keeps at most "max" of these namespaces, the first one (our own) in any case. The others keep their order. Of one
+ * user, those stay in which the oldest processes are. *left: of those that are left out, how many belong to system
+ * users. Returns how many are left out. */
+static unsigned choosePacketPlaces(ebpfMonNetns *list, unsigned count, unsigned max, unsigned *left)
+{
+    ebpfMonShare *shares = count > max ? calloc(count, sizeof(*shares)) : NULL;
+    unsigned kept = 1, out;
+
+    *left = 0;
+    if (count <= max)
+        return 0;
+    if (!shares) {
+        *left = count - max;
+        return count - max;
+    }
+    for (unsigned i = 1; i < count; i++) {
+        uid_t user = ebpfMonProcNetnsPayer(list[i].pid);
+
+        shares[i] = (ebpfMonShare){ .user = user, .isSystem = user < EBPFMON_SYSTEM_USERS,
+                                    .order = ebpfMonProcStart(list[i].pid), .size = 1 };
+    }
+    out = ebpfMonSharesFit(shares + 1, count - 1, max - 1);
+    for (unsigned i = 1; i < count; i++) {
+        if (!shares[i].isOut)
+            list[kept++] = list[i];
+        *left += shares[i].isOut && shares[i].isSystem;
+    }
+    free(shares);
+    return out;
+}
+
+/* --- reading --- */
 
 #define REST_NS  3000000000ull /* so long the rest of a put is waited for: TCP sends a lost segment again meanwhile */
 #define REMIND_NS (300 * EBPFMON_SECOND_NS) /* a channel that is still open is noted as used so often */
@@ -235,7 +271,7 @@ int ebpfMonPacketReaderFollow(ebpfMonPacketReader *r, uint64_t now)
     unsigned count = listNamespaces(r, ebpfMonLevelPuts, &list), left;
     int isMore = 0;
 
-    left = ebpfMonPacketPlacesChoose(list, count, EBPFMON_PACKET_SOURCES_MAX, &r->leftOfSystem);
+    left = choosePacketPlaces(list, count, EBPFMON_PACKET_SOURCES_MAX, &r->leftOfSystem);
     count -= left;
     tellLeft(r, left);
     if (count) {

@@ -6,6 +6,7 @@
 #ifndef EBPFMON_PACKETREADER_H
 #define EBPFMON_PACKETREADER_H
 
+#include "host/procNetns.h"
 #include "model/published.h"
 #include "probe/packetSources.h"
 #include "watch/connectionOwners.h"

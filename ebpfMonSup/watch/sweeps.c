@@ -1,9 +1,296 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
-
+#include "ioc/baseLayout.h"
 #include "watch/closureTable.h"
 #include "watch/sweeps.h"
+
+/* --- the plan --- */
+
+#define FIRST_PERIODIC 3 /* menuScan.dbd: Passive, Event, I/O Intr, and then the periods */
+#define LONG_CHAINS    8 /* looks a root: from here on the stretches of chains cost less (closureTable.c) */
+#define UNLOOKED       6 /* so many records of a stretch cost a sweep as much as one look */
+#define NO_ROOT        UINT32_MAX
+
+/* A record in a scan list. */
+typedef struct {
+    uint64_t mutex; /* of the list */
+    uint32_t index;
+} Root;
+
+typedef struct {
+    const ebpfMonTarget *t;
+    const ebpfMonCatalogue *cat;
+    ebpfMonClosures *c;
+    ebpfMonSweepPlan *plan;
+    Root     *root;
+    uint32_t  rootCount;
+    uint16_t *scan;       /* by record: SCAN */
+    uint32_t *owner;      /* by record: the root that makes it process, NO_ROOT: none */
+    uint32_t *queue;
+    uint32_t *added;      /* what is appended to the closures: the lists, then the groups */
+    uint32_t  addedCount;
+} Planner;
+
+static int byList(const void *a, const void *b)
+{
+    const Root *x = a, *y = b;
+
+    if (x->mutex != y->mutex)
+        return x->mutex < y->mutex ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* The mutex of the scan list in which the record is; 0: it is in none. Returns 0; -1: the memory of the IOC does not
+ * answer. */
+static int readListOf(ebpfMonMem *mem, uint64_t spvt, uint64_t *mutex)
+{
+    uint64_t element, list;
+
+    *mutex = 0;
+    if (ebpfMonMemRead(mem, spvt, &element, sizeof(element)))
+        return -1;
+    if (!element)
+        return 0;
+    if (ebpfMonMemRead(mem, element + offsetof(struct layoutScanElement, pscan_list), &list, sizeof(list)))
+        return -1;
+    return list ? ebpfMonMemRead(mem, list + offsetof(struct layoutScanList, lock), mutex, sizeof(*mutex)) : 0;
+}
+
+/* Reads which records are in scan lists. If a put moves a record meanwhile, this put is seen elsewhere. 0, or -1: not
+ * all could be read. */
+static int readRoots(Planner *p)
+{
+    ebpfMonMem *mem = p->t->follower.mem;
+
+    for (uint32_t i = 0; i < p->cat->count; i++) {
+        const ebpfMonRecord *rec = &p->cat->rec[i];
+        const ebpfMonField *scan = ebpfMonCatalogueFieldNamed(p->cat, rec->rtype, "SCAN");
+        Root root = { .index = i };
+
+        p->scan[i] = UINT16_MAX;
+        if (!scan)
+            continue;
+        if (ebpfMonMemRead(mem, rec->addr + scan->offset, &p->scan[i], sizeof(p->scan[i])) ||
+            readListOf(mem, rec->addr + p->cat->common.spvt, &root.mutex))
+            return -1;
+        p->plan->listOf[i] = root.mutex;
+        if (root.mutex)
+            p->root[p->rootCount++] = root;
+    }
+    qsort(p->root, p->rootCount, sizeof(*p->root), byList);
+    return 0;
+}
+
+/* Nonzero: a link processes its target: only one that is passive (dbScanPassive), or by an output link to PROC. */
+static int canProcess(const Planner *p, const ebpfMonRecord *rec, uint32_t k)
+{
+    const ebpfMonField *f = &p->cat->field[rec->to[rec->toCount + k]];
+
+    return p->scan[rec->to[k]] == 0 || p->scan[rec->to[k]] == UINT16_MAX || f->type == ebpfMonDbfOutlink;
+}
+
+static void takeRecord(Planner *p, uint32_t index, uint32_t root, uint32_t *queued)
+{
+    if (p->owner[index] == root)
+        return; /* by two ways from one root: the closures know that (EBPFMON_NODE_TWICE) */
+    if (p->owner[index] != NO_ROOT) {
+        p->plan->isShared[index] = 1;
+        p->plan->fits = 0;
+        return;
+    }
+    p->owner[index] = root;
+    p->queue[(*queued)++] = index;
+    p->added[p->addedCount++] = index;
+}
+
+/* All that one root makes process, itself first. */
+static void followRoot(Planner *p, uint32_t root)
+{
+    uint32_t queued = 0;
+
+    takeRecord(p, root, root, &queued);
+    for (uint32_t at = 0; at < queued; at++) {
+        const ebpfMonRecord *rec = &p->cat->rec[p->queue[at]];
+
+        for (uint32_t k = 0; k < rec->toCount; k++)
+            if (canProcess(p, rec, k))
+                takeRecord(p, rec->to[k], root, &queued);
+    }
+}
+
+static void makeLists(Planner *p)
+{
+    ebpfMonSweepPlan *plan = p->plan;
+
+    for (uint32_t i = 0; i < p->rootCount; i++) {
+        if (!i || p->root[i].mutex != p->root[i - 1].mutex)
+            plan->list[plan->listCount++] = (ebpfMonSweptList){
+                .mutex = p->root[i].mutex, .first = p->c->count + p->addedCount };
+        followRoot(p, p->root[i].index);
+        plan->list[plan->listCount - 1].len = p->c->count + p->addedCount - plan->list[plan->listCount - 1].first;
+    }
+}
+
+static uint32_t findHead(uint32_t *group, uint32_t i)
+{
+    while (group[i] != i)
+        i = group[i] = group[group[i]];
+    return i;
+}
+
+/* Makes groups of the records that links connect, also by links that do not process, and appends the records of each
+ * group that scan lists process. */
+static void makeGroups(Planner *p)
+{
+    ebpfMonSweepPlan *plan = p->plan;
+    uint32_t n = p->cat->count, swept = p->addedCount, at = p->c->count + swept;
+
+    for (uint32_t i = 0; i < n; i++)
+        plan->group[i] = i;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < p->cat->rec[i].toCount; k++)
+            plan->group[findHead(plan->group, p->cat->rec[i].to[k])] = findHead(plan->group, i);
+    for (uint32_t i = 0; i < n; i++)
+        plan->group[i] = findHead(plan->group, i);
+    for (uint32_t i = 0; i < swept; i++)
+        plan->groupLen[plan->group[p->added[i]]]++;
+    for (uint32_t i = 0; i < n; i++) {
+        plan->groupFirst[i] = at;
+        at += plan->groupLen[i];
+        plan->groupLen[i] = 0;
+    }
+    for (uint32_t i = 0; i < swept; i++) {
+        uint32_t head = plan->group[p->added[i]];
+
+        p->added[plan->groupFirst[head] - p->c->count + plan->groupLen[head]++] = p->added[i];
+        p->addedCount++;
+    }
+}
+
+/* If this is not fulfilled, a record could process twice between two looks, or its time stamp would not show a
+ * processing, or a list could have other records than we know. */
+static void judgePlan(Planner *p, int isSerial)
+{
+    if (p->t->follower.trapped)
+        p->plan->fits = 0;
+    for (uint32_t i = 0; i < p->cat->count; i++)
+        if (p->cat->rtype[p->cat->rec[i].rtype].stamps != EBPFMON_STAMPS_BASE ||
+            p->cat->rec[i].flags & EBPFMON_REC_SCANS)
+            p->plan->fits = 0;
+    for (uint32_t i = 0; i < p->rootCount && !isSerial; i++)
+        if (p->scan[p->root[i].index] < FIRST_PERIODIC) { /* events and I/O Intr: by callbacks, or by a driver */
+            p->plan->isShared[p->root[i].index] = 1;
+            p->plan->fits = 0;
+        }
+}
+
+/* The stretches of the scan lists, by place in the list of the closures. As in chains, but a forward link processes
+ * only a passive record. NULL without memory. */
+static uint8_t *findStretches(const Planner *p, uint32_t swept)
+{
+    uint32_t n = p->cat->count, at = 0;
+    uint8_t *ahead = calloc((size_t)p->c->count + p->addedCount + 1, 1), *isActive = malloc((size_t)n + 1);
+    ebpfMonStretches *s = NULL;
+
+    for (uint32_t i = 0; i < swept; i++)
+        p->queue[at++] = p->added[i];
+    for (uint32_t i = 0; i < n; i++)
+        if (p->owner[i] == NO_ROOT)
+            p->queue[at++] = i;
+    for (uint32_t i = 0; isActive && i < n; i++)
+        isActive[i] = p->scan[i] != 0;
+    if (ahead && isActive && at == n)
+        s = ebpfMonClosureTableMakeStretches(p->t, p->c, p->queue, isActive);
+    for (uint32_t i = 0; s && i < swept; i++)
+        ahead[p->c->count + i] = s->ahead[p->added[i]];
+    ebpfMonStretchesFree(s);
+    free(isActive);
+    return ahead;
+}
+
+static int appendAdded(Planner *p)
+{
+    uint32_t *list = realloc(p->c->list, ((size_t)p->c->count + p->addedCount + 1) * sizeof(*list));
+
+    if (!list)
+        return -1;
+    memcpy(list + p->c->count, p->added, p->addedCount * sizeof(*list));
+    p->c->list = list;
+    p->c->count += p->addedCount;
+    return 0;
+}
+
+static int makePlan(Planner *p, int isSerial)
+{
+    const ebpfMonCalls *calls = p->t->follower.att.core->calls;
+    ebpfMonSweepPlan *plan = p->plan;
+    uint32_t swept, looks = 0;
+
+    plan->fits = 1;
+    memset(p->owner, 0xff, p->cat->count * sizeof(*p->owner));
+    if (readRoots(p))
+        return -1;
+    makeLists(p);
+    swept = p->addedCount;
+    judgePlan(p, isSerial);
+    makeGroups(p);
+    p->c->ahead = findStretches(p, swept);
+    for (uint32_t i = 0; i < swept; i++)
+        looks += !p->c->ahead || !p->c->ahead[p->c->count + i];
+    /* two traps a pass, at its begin and its end, with two sweeps where the end is not known for sure */
+    plan->pays = looks + (swept - looks) / UNLOOKED <= LONG_CHAINS * p->rootCount &&
+                 p->rootCount >= (calls && calls->endsOtherwise ? 4 * plan->listCount : 2 * plan->listCount + 4);
+    return 0;
+}
+
+ebpfMonSweepPlan *ebpfMonSweepPlanMake(const ebpfMonTarget *t, ebpfMonClosures *c, int isSerial)
+{
+    size_t n = (size_t)t->cat->count + 1;
+    Planner p = { .t = t, .cat = t->cat, .c = c, .plan = calloc(1, sizeof(*p.plan)),
+                  .root = calloc(n, sizeof(*p.root)), .scan = calloc(n, sizeof(*p.scan)),
+                  .owner = calloc(n, sizeof(*p.owner)), .queue = calloc(n, sizeof(*p.queue)),
+                  .added = calloc(2 * n, sizeof(*p.added)) };
+    ebpfMonSweepPlan *plan = p.plan;
+    int made = 0;
+
+    if (plan) {
+        plan->list = calloc(n, sizeof(*plan->list));
+        plan->records = t->cat->count;
+        plan->listOf = calloc(n, sizeof(*plan->listOf));
+        plan->group = calloc(n, sizeof(*plan->group));
+        plan->groupFirst = calloc(n, sizeof(*plan->groupFirst));
+        plan->groupLen = calloc(n, sizeof(*plan->groupLen));
+        plan->isShared = calloc(n, sizeof(*plan->isShared));
+        if (plan->list && plan->listOf && plan->group && plan->groupFirst && plan->groupLen && plan->isShared &&
+            p.root && p.scan && p.owner && p.queue && p.added)
+            made = makePlan(&p, isSerial) == 0 && appendAdded(&p) == 0;
+    }
+    free(p.root);
+    free(p.scan);
+    free(p.owner);
+    free(p.queue);
+    free(p.added);
+    if (made)
+        return plan;
+    ebpfMonSweepPlanFree(plan);
+    return NULL;
+}
+
+void ebpfMonSweepPlanFree(ebpfMonSweepPlan *plan)
+{
+    if (!plan)
+        return;
+    free(plan->list);
+    free(plan->listOf);
+    free(plan->group);
+    free(plan->groupFirst);
+    free(plan->groupLen);
+    free(plan->isShared);
+    free(plan);
+}
+
+/* --- the tables --- */
 
 static const ebpfMonSweptList *findList(const ebpfMonSweepPlan *plan, uint64_t mutex)
 {

@@ -14,7 +14,6 @@
 #include "model/published.h"
 #include "probe/kernelTables.h"
 #include "watch/targetDatabase.h"
-#include "watch/targetLayouts.h"
 #include "watch/targetLife.h"
 #include "watch/targetPlace.h"
 #include "watch/targetText.h"

@@ -6,11 +6,10 @@
 #include "common/hash.h"
 #include "wire/pvaChannel.h"
 #include "wire/pvaDatagram.h"
-#include "wire/pvaOp.h"
 #include "wire/pvaRequest.h"
 #include "wire/pvaResponse.h"
 #include "wire/pvaState.h"
-#include "wire/pvaTypeRead.h"
+#include "wire/pvaType.h"
 #include "wire/pvaValue.h"
 
 #define SIZE_LIMIT (64 * 1024 * 1024)

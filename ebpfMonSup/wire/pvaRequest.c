@@ -4,11 +4,10 @@
  * which numbers will stand for which type descriptions.
  */
 #include "common/hash.h"
-#include "wire/pvaChanged.h"
 #include "wire/pvaChannel.h"
-#include "wire/pvaOptions.h"
 #include "wire/pvaRequest.h"
-#include "wire/pvaTypeRead.h"
+#include "wire/pvaType.h"
+#include "wire/pvaValue.h"
 
 static void initRequest(pvaState *pva, pvaMsg *msg, uint32_t sid, uint32_t ioid)
 {

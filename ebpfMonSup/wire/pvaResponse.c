@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <strings.h>
-#include "wire/pvaChanged.h"
 #include "wire/pvaChannel.h"
 #include "wire/pvaResponse.h"
-#include "wire/pvaTypeRead.h"
+#include "wire/pvaType.h"
+#include "wire/pvaValue.h"
 
 #define PVA_CHOICES 4096 /* bytes of an enumeration's choices that are kept, at most */
 

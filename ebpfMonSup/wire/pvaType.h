@@ -11,9 +11,6 @@
 #include "wire/pvaBuf.h"
 
 #define PVA_DEPTH   16   /* nested types */
-#define PVA_NODES   4096 /* fields of a type, at most */
-#define PVA_CACHED  1024 /* types with a number, in one direction */
-#define PVA_TYPE_BYTES (1024 * 1024) /* bytes of all types of a connection */
 
 /* Codes as they are sent, without the bits of arrays. */
 enum {
@@ -63,16 +60,17 @@ static inline const char *pvaName(const pvaType *type, unsigned node)
 void ebpfMonPvaTypesInit(pvaTypes *types, ebpfMonCircuit *circuit, size_t *bytes);
 /* Forgets all numbers, because a description may have been missed. */
 void ebpfMonPvaTypesForget(pvaTypes *types);
-
-/* The type of a number. NULL: not known. */
-pvaType *ebpfMonPvaTypesFind(pvaTypes *types, uint16_t id);
-/* Sets the type of a number. NULL: the number has a new meaning that we do not know. */
-void ebpfMonPvaTypesSet(pvaTypes *types, uint16_t id, pvaType *type);
-
-/* Makes a type with room for so many nodes and bytes of names, which the caller sets. NULL: no memory. */
-pvaType *ebpfMonPvaTypeNew(pvaTypes *types, unsigned count, size_t nameBytes);
 /* Keep: adds a reference. Drop: removes one, and frees the type with its last one. */
 pvaType *ebpfMonPvaTypeKeep(pvaType *type);
 void ebpfMonPvaTypeDrop(pvaTypes *types, pvaType *type); /* NULL does no harm */
+
+/* --- reading ---
+ *
+ * Reads type descriptions in messages.
+ */
+
+/* Reads the next description of a message, and remembers the numbers in it. The caller gets a reference
+ * (ebpfMonPvaTypeDrop). NULL: it is null, there is no memory, or "buf" has failed. */
+pvaType *ebpfMonPvaTypeRead(pvaTypes *types, pvaBuf *buf);
 
 #endif

@@ -3,9 +3,29 @@
 #ifndef EBPFMON_PVAVALUE_H
 #define EBPFMON_PVAVALUE_H
 
-#include "wire/pvaText.h"
+#include "wire/pvaType.h"
 
-#define PVA_SHOW 8   /* elements of an array that are written */
+/* --- texts ---
+ *
+ * A text of limited length, from numbers and strings of pvAccess.
+ */
+
+#define PVA_TEXT 513 /* 512 bytes and a zero; a longer text ends with "..." */
+
+typedef struct {
+    size_t length;
+    int    full;
+    char   text[PVA_TEXT];
+} pvaOut;
+
+void ebpfMonPvaPuts(pvaOut *out, const char *text);
+
+/* Ends the text with a zero. A text that is too long is cut after a whole character, and ends with "...". */
+void ebpfMonPvaOutEnd(pvaOut *out);
+/* Sets the text to "?": the value is not known. */
+void ebpfMonPvaOutUnknown(pvaOut *out);
+
+/* --- values --- */
 
 /* How to read a value in a message, from the position of "buf" on. Values may contain descriptions: "types" is the
  * registry of the message's direction. */
@@ -38,5 +58,23 @@ void ebpfMonPvaNode(pvaValue *value, const pvaType *type, unsigned node, pvaStyl
 void ebpfMonPvaSkipWhole(pvaTypes *types, pvaBuf *buf, const pvaType *type);
 /* Reads the members "user" and "host" of a structure. */
 void ebpfMonPvaClaim(pvaValue *value, const pvaType *type, char *user, size_t userSize, char *host, size_t hostSize);
+
+/* --- changed fields ---
+ *
+ * A value with only the fields that changed, and a BitSet that tells which.
+ */
+
+/* Reads the values of the fields with set bits. If the only one is "value", its text is as it is; else it is like {"a":
+ * 1}. */
+void ebpfMonPvaChanged(pvaValue *value, const pvaType *type, const pvaBits *bits);
+
+/* --- options of a request ---
+ *
+ * The options of a client's request: its pvRequest.
+ */
+
+/* Writes the pvRequest as text: "record[process=true]field(value)". *process is set to nonzero if
+ * record._options.process is "true". */
+void ebpfMonPvaOptions(pvaValue *value, const pvaType *type, int *process);
 
 #endif

@@ -70,7 +70,7 @@ static void join(uint8_t *group, unsigned i, uint8_t to)
         group[findHead(group, to)] = findHead(group, (uint8_t)i);
 }
 
-/* sweepPlan.c */
+/* sweeps.c */
 static void makePlan(Closures *c)
 {
     uint32_t swept = c->count, end;

@@ -32,7 +32,6 @@ static void readProcess(void)
     char text[EBPFMON_IOCNAME_SIZE], small[6];
     uint8_t ports[EBPFMON_PORTS_BYTES];
     ebpfMonProcConn *conns = NULL;
-    ebpfMonListener *list = NULL;
 
     ebpfMonProcStart(PID);
     if (ebpfMonProcIocName(PID, text, sizeof(text)) == 0)
@@ -45,8 +44,6 @@ static void readProcess(void)
     ebpfMonProcSeccomp(PID);
     ebpfMonProcCapabilities();
     ebpfMonProcListening(PID, ports);
-    FUZZ_CHECK(ebpfMonProcListeners(PID, &list) <= EBPFMON_LISTENERS_MAX);
-    free(list);
     for (int i = 0, n = ebpfMonProcReadConns(PID, &conns); i < n; i++)
         FUZZ_CHECK(memchr(conns[i].comm, 0, sizeof(conns[i].comm)));
     free(conns);

@@ -51,7 +51,7 @@ def test_python_soft_ioc(module_ioc, monitor):
 
 
 def test_python_that_was_plain(new_ioc, monitor):
-    """The monitor looks at each start of a program only until it knows the program (watch/plainPrograms.h)."""
+    """The monitor looks at each start of a program only until it knows the program (watch/iocFinder.h)."""
     for _ in range(20):  # twelve that end at once are enough
         subprocess.run([sys.executable, "-c", "pass"], check=True)
     ioc = new_ioc(kind="pythonSoftIOC", files=[paths.PROGRAMS / "exec_ioc.py"]).start(ready="AO")

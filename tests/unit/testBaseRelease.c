@@ -11,7 +11,7 @@
 #include "ioc/baseLink.h"
 #include "ioc/caServer.h"
 #include "ioc/recordLinks.h"
-#include "watch/targetLayouts.h"
+#include "watch/targetDatabase.h"
 
 static ebpfMonMem *mem;
 

@@ -20,7 +20,6 @@
 #include "host/foreign.h"
 #include "host/procInfo.h"
 #include "watch/iocFinder.h"
-#include "watch/pidNotes.h"
 
 #define TRIES    10
 #define SOON_NS  (3 * EBPFMON_SECOND_NS / 2)

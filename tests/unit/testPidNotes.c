@@ -3,7 +3,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "watch/pidNotes.h"
+#include "watch/iocFinder.h"
 
 static void testTake(ebpfMonPidNotes *notes)
 {

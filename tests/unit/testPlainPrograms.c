@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* watch/plainPrograms.h: the facts about programs that the kernel part gets. */
+/* watch/iocFinder.h: the facts about programs that the kernel part gets. */
 #include <stddef.h>
 
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "watch/plainPrograms.h"
+#include "watch/iocFinder.h"
 
 static struct ebpfMonProgram last; /* what was told */
 static int told, lastPlain, hasRoom = 1;

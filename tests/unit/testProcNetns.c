@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* host/procNetns.h: containers are found by the text of their cgroup; listeners and networks are tried with
+/* host/procNetns.h: containers are found by the text of their cgroup; networks are tried with
  * processes of this program. */
 #include <sched.h>
 #include <signal.h>
@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <arpa/inet.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -97,30 +96,6 @@ static void testContainer(void)
     testOk1(ebpfMonProcContainer(0x7fffffff, small, sizeof(small)) == 0 && !small[0]);
 }
 
-static uint16_t listenAt(int family, uint32_t addr, int v6any)
-{
-    struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = addr };
-    struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_addr = v6any ? in6addr_any : in6addr_loopback };
-    struct sockaddr *at = family == AF_INET ? (struct sockaddr *)&in : (struct sockaddr *)&in6;
-    socklen_t size = family == AF_INET ? sizeof(in) : sizeof(in6);
-    int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    if (bind(fd, at, size) || listen(fd, 1) || getsockname(fd, at, &size)) {
-        close(fd);
-        return 0;
-    }
-    return family == AF_INET ? in.sin_port : in6.sin6_port;
-}
-
-static int listed(const ebpfMonListener *list, int n, uint32_t addr, uint16_t port)
-{
-    int found = 0;
-
-    for (int i = 0; i < n; i++)
-        found += list[i].addr == addr && list[i].port == port;
-    return found;
-}
-
 /* Starts a child without the sockets of this program. The child calls "what" and then waits. Returns when "what" is
  * done. */
 static pid_t child(int (*what)(void))
@@ -153,36 +128,6 @@ static void endChild(pid_t pid)
 {
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
-}
-
-static int listenHere(void)
-{
-    return listenAt(AF_INET, htonl(INADDR_LOOPBACK), 0) == 0;
-}
-
-static void testListeners(void)
-{
-    uint32_t lo = htonl(INADDR_LOOPBACK);
-    uint16_t here = listenAt(AF_INET, lo, 0), any = listenAt(AF_INET, 0, 0);
-    uint16_t any6 = listenAt(AF_INET6, 0, 1), lo6 = listenAt(AF_INET6, 0, 0);
-    pid_t pid = child(listenHere);
-    ebpfMonListener *list = NULL, *other = NULL;
-    int n = ebpfMonProcListeners(getpid(), &list), nOther = ebpfMonProcListeners(pid, &other);
-
-    testDiag("listeners");
-    testOk(listed(list, n, lo, here) == 1, "127.0.0.1, once");
-    testOk(listed(list, n, 0, any) == 1, "0.0.0.0");
-    if (any6 && lo6) {
-        testOk(listed(list, n, 0, any6) == 1, ":: is listed, because IPv4 clients reach it");
-        testOk(n == 3, "::1 is not listed: %d", n);
-    } else
-        testSkip(2, "no IPv6");
-    testOk(nOther == 1 && other[0].addr == lo && !listed(list, n, lo, other[0].port),
-           "another process in this network: its own %d, not ours", nOther);
-    endChild(pid);
-    free(list);
-    free(other);
-    testOk1(ebpfMonProcListeners(pid, &list) == -1 && !list);
 }
 
 static int leave(void)
@@ -266,10 +211,9 @@ static void testNetns(void)
 
 MAIN(testProcNetns)
 {
-    testPlan(49);
+    testPlan(43);
     testContainer();
     testCgroups();
-    testListeners();
     testNetns();
     return testDone();
 }

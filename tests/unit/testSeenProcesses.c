@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* watch/seenProcesses.h */
+/* watch/iocFinder.h */
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "watch/seenProcesses.h"
+#include "watch/iocFinder.h"
 
 static void testOneProcess(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* watch/sweepPlan.h: the records that each scan list processes, and whether one look at the end of a pass can count
+/* watch/sweeps.h: the records that each scan list processes, and whether one look at the end of a pass can count
  * them. The IOC is this process: its memory has records, scan elements and lists in the layout of dbScan.c. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include <testMain.h>
 
 #include "ioc/baseLayout.h"
-#include "watch/sweepPlan.h"
+#include "watch/sweeps.h"
 
 #define RECORDS 500
 #define LISTS   3
