@@ -50,6 +50,10 @@ static void compare(int fd)
     for (int i = 0; i < ALL; i++) {
         const ebpfMonElfSymbol *by = i < ebpfMonFnCount ? &found.fn[i] : &found.var[i - ebpfMonFnCount];
 
+        if (i == ebpfMonFnAddClient) { /* then the user that a client of pvAccess claims is not known without packets */
+            testOk(!by->vaddr, "%s is not recognised", names[i]);
+            continue;
+        }
         testOk(by->vaddr == symbol[i].vaddr, "%s: %llx, the symbol says %llx", names[i], (unsigned long long)by->vaddr,
                (unsigned long long)symbol[i].vaddr);
     }
