@@ -457,7 +457,7 @@ static void judgeClient(why *w)
         setStep(w, stepClient, whyStops, "the client does not read since %.0f s: %s); %u bytes have come to it%s",
                 secondsSince(c->since), who, c->unread, c->hasPeer ? "" : " at least");
     else if (c->hasPeer && c->flow != ebpfMonFlowIocStopped)
-        setStep(w, stepClient, whyFine, "it reads: %s)", who);
+        setStep(w, stepClient, whyFine, "it has read all that came: %s)", who);
     else
         setStep(w, stepClient, whyUnknown, "%s): whether it reads is seen on its own host", who);
 }
