@@ -67,6 +67,7 @@ typedef struct {
     struct ebpfMonTargets *targets;      /* watch/target.h */
     const struct ebpfMonCosts *costs;    /* probe/calibrate.h */
     struct ebpfMonPacketServers *packetServers; /* model/packetServers.h */
+    struct ebpfMonUsage *usage;          /* usage/usage.h */
 } ebpfMonModuleCore;
 
 /* --- values ---------------------------------------------------------------------------------------------------- */
@@ -144,6 +145,11 @@ void ebpfMonModuleUnlock(void);
 
 /* The values of this module changed now: its PVs process. Any thread, without the lock. */
 void ebpfMonModuleShow(const ebpfMonModule *module);
+
+/* Adds a line to IOC_EVENTS, within a second; in a silence within ten. It is cut to EBPFMON_MODULE_EVENT characters.
+ * Of more than 16 lines at once the last ones are left out. Any thread. */
+#define EBPFMON_MODULE_EVENT 400
+void ebpfMonModuleAddEvent(const char *text);
 
 #ifdef __cplusplus
 }

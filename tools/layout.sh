@@ -7,8 +7,9 @@
 # SOURCE is a source tree of Base, built or only unpacked. Nothing is written into it: headers that Base generates are
 # generated in a folder of their own, by the tools of the Base that tools/epicsBase.sh finds. Numbers that a known
 # layout has extend the range of releases in its file; others make a new file, layoutRELEASE.h. Numbers that all
-# releases share are in layoutAll.h: it fails, and names the number, if one is another in this release. FOLDER is
-# another folder than bpf/contract.
+# releases share are in layoutAll.h: it fails, and names the number, if one is another in this release. What belongs to
+# subscriptions (EVENTS) goes to ebpfMonModules/subscriptions/events.h in the same way. FOLDER is another folder than
+# these two.
 set -eu
 die() { printf 'layout: %s\n' "$*" >&2; exit 1; }
 
@@ -55,6 +56,7 @@ compile() { # COMPILER LANGUAGE OPTION...
 }
 compile gcc c
 compile gcc c -DSCAN
+compile gcc c -DEVENT
 compile g++ c++ -fno-access-control -fpermissive
 
 begin() { # FILE WHAT
@@ -63,18 +65,36 @@ begin() { # FILE WHAT
 }
 
 [ -e "$to/layoutAll.h" ] || begin "$to/layoutAll.h" "What all releases of EPICS Base have in common"
-grep -v '^LAYOUT' "$work/numbers" >"$work/all"
+grep -vE '^(LAYOUT|EVENTS)' "$work/numbers" >"$work/all"
 while read -r line; do
     known=$(grep -F "${line% *} " "$to/layoutAll.h") || { echo "$line" >>"$to/layoutAll.h"; continue; }
     [ "$known" = "$line" ] || die "$release has $line, other releases have $known: code must learn to choose."
 done <"$work/all"
 
+widen() { # RANGE: with this release
+    printf '%s\n' "${1% to *}" "${1#* to }" "$release" | sort -V | sed -n '1p;$p' | uniq | paste -sd ' ' | sed 's/ / to /'
+}
+
+# One line a kind of releases, in the order of tools/layoutNumbers.h.
+keepEvents() {
+    file=${2:-$1}/events.h
+    [ -e "$file" ] || begin "$file" "How subscriptions lie in releases of EPICS Base"
+    numbers=$(sed -n 's/^EVENTS(.*, \(.*\))/\1/p' "$work/numbers" | paste -sd , | sed 's/,/, /g')
+    known=$(sed -n "s/^EVENTS(\"\(.*\)\", $numbers)/\1/p" "$file")
+    sed -i "/^EVENTS(.*, $numbers)/d" "$file"
+    range=$(widen "${known:-$release}")
+    echo "EVENTS(\"$range\", $numbers)" >>"$file"
+    grep -v '^EVENTS' "$file" >"$work/events"
+    grep '^EVENTS' "$file" | sort -rV >>"$work/events"
+    cat "$work/events" >"$file"
+    echo "$file: $range"
+}
+keepEvents "$tools/../ebpfMonModules/subscriptions" "${2-}"
+
 grep '^LAYOUT' "$work/numbers" >"$work/layout"
 for file in "$to"/layout[0-9]*.h; do
     [ -e "$file" ] && grep '^LAYOUT' "$file" | cmp -s - "$work/layout" || continue
-    known=$(sed -n 's/^RELEASES("\(.*\)")/\1/p' "$file")
-    range=$(printf '%s\n' "${known% to *}" "${known#* to }" "$release" | sort -V | sed -n '1p;$p' | uniq | paste -sd ' ' |
-            sed 's/ / to /')
+    range=$(widen "$(sed -n 's/^RELEASES("\(.*\)")/\1/p' "$file")")
     sed -i "s/^RELEASES.*/RELEASES(\"$range\")/" "$file"
     echo "$file: $range"
     exit 0

@@ -7,11 +7,13 @@
  *   LAYOUT  an offset or number that may differ between releases; a member of ebpfMonBaseRelease (ioc/baseRelease.h)
  *   ALL     an offset that all releases share; a member of a struct in ioc/baseLayout.h
  *   NUMBER  another number that all share
+ *   EVENTS  as LAYOUT, a member of ebpfMonEventLayout (ebpfMonModules/subscriptions/eventLists.h), in its order
  */
 #define LINE(text, value) __asm__ volatile("\n=" text ", %c0)" : : "i"((long)(value)))
 #define LAYOUT(group, name, value) LINE("LAYOUT(" #group ", " #name, value)
 #define ALL(group, name, type, member) LINE("ALL(" #group ", " #name, __builtin_offsetof(type, member))
 #define NUMBER(name, value) LINE("NUMBER(" #name, value)
+#define EVENTS(group, name, type, member) LINE("EVENTS(" #group ", " #name, __builtin_offsetof(type, member))
 #define OFFSET(group, name, type, member) LAYOUT(group, name, __builtin_offsetof(type, member))
 
 #ifdef __cplusplus /* classes; their members are private */
@@ -29,6 +31,35 @@ void layoutOfClasses()
 #else
     OFFSET(mutex, id, epicsMutexParm, id);
 #endif
+}
+
+#elif defined EVENT /* dbEvent.c and dbLock.c have macros in common */
+
+#include "dbEvent.c"
+#include "osiSock.h"
+#include "server.h"
+
+void membersOfEvents(void)
+{
+    EVENTS(subscription, user_arg, struct evSubscrip, user_arg);
+    EVENTS(subscription, ev_que, struct evSubscrip, ev_que);
+    EVENTS(subscription, npend, struct evSubscrip, npend);
+    EVENTS(subscription, nreplace, struct evSubscrip, nreplace);
+    EVENTS(subscription, select, struct evSubscrip, select);
+    EVENTS(subscription, enabled, struct evSubscrip, enabled);
+#if BASE >= 3150000
+    EVENTS(subscription, useValque, struct evSubscrip, useValque);
+#else
+    EVENTS(subscription, useValque, struct evSubscrip, valque);
+#endif
+    EVENTS(queue, evUser, struct event_que, evUser);
+    EVENTS(queue, getix, struct event_que, getix);
+    EVENTS(user, extralabor_arg, struct event_user, extralabor_arg);
+    EVENTS(user, flowCtrlMode, struct event_user, flowCtrlMode);
+    EVENTS(ext, pciu, struct event_ext, pciu);
+    EVENTS(ext, pdbev, struct event_ext, pdbev);
+    EVENTS(client, sendStk, struct client, send.stk);
+    EVENTS(client, evuser, struct client, evuser);
 }
 
 #elif defined SCAN /* dbScan.c and server.h have an enum in common */

@@ -17,6 +17,7 @@
 #include "ioc/baseRelease.h"
 #include "ioc/caServer.h"
 #include "model/published.h"
+#include "module/modules.h"
 #include "probe/kernelTables.h"
 #include "watch/targetText.h"
 
@@ -477,6 +478,15 @@ static void nameHolders(ebpfMonHealthCollector *c)
     ebpfMonTargetsUnlock(c->targets);
 }
 
+/* These are no trouble of an IOC, so they leave IOC_EVENTS its alarm. */
+static void addEventsOfModules(ebpfMonHealth *health, const epicsTimeStamp *at)
+{
+    char text[EBPFMON_MODULE_EVENT + 1];
+
+    while (ebpfMonModulesTakeEvent(text) == 0)
+        ebpfMonHealthEventsAdd(health, at, health->isEventTrouble, "%s", text);
+}
+
 void ebpfMonHealthCollectorPublish(ebpfMonHealthCollector *c)
 {
     epicsTimeStamp at;
@@ -502,6 +512,7 @@ void ebpfMonHealthCollectorPublish(ebpfMonHealthCollector *c)
     ebpfMonStillsUpdate(c->stills, c->life, c->iocs, &at, ebpfMonClockSeconds(), &c->health);
     c->isBusy |= hanging > 0 || ebpfMonStillsAreWaiting(c->stills);
     ebpfMonHangsUpdate(c->hangs, c->found, hanging, c->lives, &at, &c->health);
+    addEventsOfModules(&c->health, &at);
     ebpfMonRowOrderSort(&c->health);
     published = ebpfMonPublishedLock();
     published->health = c->health;

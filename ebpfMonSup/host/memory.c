@@ -24,6 +24,8 @@
 #define CPU_NS_MAX   (2 * EBPFMON_SECOND_NS)
 #define WAIT_NS_MAX  (10 * EBPFMON_SECOND_NS)
 
+#define PARTS_A_CALL 1024 /* UIO_MAXIOV of the kernel */
+
 #define PAUSE_NS    100000000ull /* a long reading pauses this often */
 
 #define BLOCK_BITS  15
@@ -232,8 +234,7 @@ static void runMemoryJob(void *data)
     j->err = errno;
 }
 
-/* The only place that reads another process' memory. As process_vm_readv: it ends at the first page that is not
- * there. */
+/* Reads a part of another process' memory. As process_vm_readv: it ends at the first page that is not there. */
 static ssize_t readForeign(pid_t pid, uint64_t addr, void *buf, size_t len)
 {
     static const ebpfMonForeignJob job = { runMemoryJob, free };
@@ -269,6 +270,72 @@ int ebpfMonMemReadNow(pid_t pid, uint64_t addr, void *buf, size_t len)
     if (n >= 0)
         errno = EFAULT;
     return -1;
+}
+
+/* Many parts, read by a job that can be abandoned. */
+typedef struct {
+    pid_t  pid;
+    size_t parts;
+    char  *buf;
+    int    isRead;
+    struct iovec from[PARTS_A_CALL];
+    ebpfMonMemPart part[];
+} partsJob;
+
+static void runPartsJob(void *data)
+{
+    partsJob *j = data;
+    struct iovec to;
+    size_t at = 0;
+
+    for (size_t i = 0; i < j->parts;) {
+        size_t n = 0, size = 0;
+
+        for (; i < j->parts && n < PARTS_A_CALL; i++, n++) {
+            j->from[n] = (struct iovec){ (void *)(uintptr_t)j->part[i].addr, j->part[i].size };
+            size += j->part[i].size;
+        }
+        to = (struct iovec){ j->buf + at, size };
+        if (process_vm_readv(j->pid, &to, 1, j->from, n, 0) != (ssize_t)size)
+            return;
+        at += size;
+    }
+    j->isRead = 1;
+}
+
+static void dropPartsJob(void *data)
+{
+    partsJob *j = data;
+
+    free(j->buf);
+    free(j);
+}
+
+int ebpfMonMemReadParts(pid_t pid, const ebpfMonMemPart *part, size_t parts, void *buf, size_t bytes)
+{
+    static const ebpfMonForeignJob job = { runPartsJob, dropPartsJob };
+    partsJob *j = calloc(1, sizeof(*j) + parts * sizeof(*part));
+    int isRead;
+
+    if (!j)
+        return -1;
+    j->pid = pid;
+    j->parts = parts;
+    j->buf = malloc(bytes ? bytes : 1);
+    memcpy(j->part, part, parts * sizeof(*part));
+    if (!j->buf) {
+        free(j);
+        return -1;
+    }
+    if (ebpfMonForeignRun(pid, READ_SECONDS, &job, j))
+        return -1;
+    isRead = j->isRead;
+    if (isRead)
+        memcpy(buf, j->buf, bytes);
+    dropPartsJob(j);
+    if (!isRead)
+        errno = EFAULT;
+    return isRead ? 0 : -1;
 }
 
 /* One call for all of it: what is read ends at the first page that is not there. */

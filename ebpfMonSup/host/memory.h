@@ -46,6 +46,15 @@ int ebpfMonMemRead(ebpfMonMem *mem, uint64_t addr, void *buf, size_t len);
 /* The same without the cache, and without a reader object. */
 int ebpfMonMemReadNow(pid_t pid, uint64_t addr, void *buf, size_t len);
 
+/* Many small parts in one job and few system calls, without the cache; their bytes stand in "buf" one behind the other.
+ * "bytes": the sum of their sizes. As ebpfMonMemReadNow; EFAULT if one of them is not there. */
+typedef struct {
+    uint64_t addr;
+    uint32_t size;
+} ebpfMonMemPart;
+
+int ebpfMonMemReadParts(pid_t pid, const ebpfMonMemPart *part, size_t parts, void *buf, size_t bytes);
+
 /* The part of a text that can be read and fits, terminated. Its length, or -1: nothing can be read. Without the
  * cache. */
 int ebpfMonMemTextNow(pid_t pid, uint64_t addr, char *buf, size_t size);

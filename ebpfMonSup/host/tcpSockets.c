@@ -266,7 +266,11 @@ static int readConnection(void *arg, const struct inet_diag_msg *msg, size_t byt
         memcpy(&info, RTA_DATA(a), size < sizeof(info) ? size : sizeof(info));
         r->each(r->arg, &(ebpfMonTcpBytes){ .local = msg->id.idiag_src[0], .remote = msg->id.idiag_dst[0],
                                             .localPort = msg->id.idiag_sport, .remotePort = msg->id.idiag_dport,
-                                            .sent = info.tcpi_bytes_acked, .received = info.tcpi_bytes_received });
+                                            .sent = info.tcpi_bytes_acked, .received = info.tcpi_bytes_received,
+                                            .unread = msg->idiag_rqueue, .waiting = msg->idiag_wqueue,
+                                            .notSent = info.tcpi_notsent_bytes, .inFlight = info.tcpi_unacked,
+                                            .sentAgo = info.tcpi_last_data_sent, .ackAgo = info.tcpi_last_ack_recv,
+                                            .retransmits = info.tcpi_retransmits + info.tcpi_probes });
     }
     return 0;
 }

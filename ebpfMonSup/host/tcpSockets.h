@@ -66,7 +66,8 @@ long ebpfMonTcpDiagReadQueue(pid_t pid, const struct ebpfMonPeer *peer);
 
 /* --- bytes ---
  *
- * How many bytes the TCP connections of a network namespace have carried, as the kernel counts them. Any thread.
+ * What the TCP connections of a network namespace have carried and still have to carry, as the kernel counts it. Any
+ * thread.
  */
 
 typedef struct {
@@ -74,6 +75,12 @@ typedef struct {
     uint16_t localPort, remotePort;
     uint64_t sent;          /* and acknowledged by the other end; since the connection was made */
     uint64_t received;
+    uint32_t unread;        /* bytes that came and that the process at this end has not read */
+    uint32_t waiting;       /* bytes that this process has sent and the other end has not acknowledged; … */
+    uint32_t notSent;       /* … of these, what is not even on the way */
+    uint32_t inFlight;      /* packets on the way; 0 while "notSent" waits: the other end has no room */
+    uint32_t sentAgo, ackAgo; /* ms since data were sent, and since an acknowledgement came */
+    unsigned retransmits;   /* of the oldest packet, or of the question whether there is room */
 } ebpfMonTcpBytes;
 
 /* Calls "each" for the established IPv4 connections in the network namespace of process "pid", as sock_diag(7) lists

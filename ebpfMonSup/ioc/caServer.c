@@ -253,10 +253,10 @@ static int readTarget(const look *l, const char *ciu, long *record, char *name, 
     return 0;
 }
 
-static int addChannel(look *l, const char *ciu, ebpfMonCaClient *client)
+static int addChannel(look *l, uint64_t at, const char *ciu, ebpfMonCaClient *client)
 {
     ebpfMonCaClients *to = l->to;
-    ebpfMonCaUse use = { .client = to->clients };
+    ebpfMonCaUse use = { .client = to->clients, .at = at };
     struct layoutList events;
     char name[128];
     long record;
@@ -296,7 +296,7 @@ static int addChannels(look *l, const struct layoutList *list, uint64_t clientAt
             return -1;
         memcpy(&node, ciu, sizeof(node));
         if (node.prev != before || ebpfMonMemNumberAt(ciu, l->base->channel.client) != clientAt ||
-            addChannel(l, ciu, client))
+            addChannel(l, at, ciu, client))
             return -1;
         before = at;
         at = node.next;
@@ -329,7 +329,7 @@ static int addClient(look *l, uint64_t at, const char *head)
 {
     const ebpfMonBaseRelease *b = l->base;
     ebpfMonCaClients *to = l->to;
-    ebpfMonCaClient client = { .firstUse = to->uses };
+    ebpfMonCaClient client = { .at = at, .firstUse = to->uses };
     struct layoutList chans, pending;
 
     memcpy(&client.port, head + b->client.addr + 2, sizeof(client.port)); /* sin_port, sin_addr of its sockaddr_in */

@@ -32,12 +32,14 @@ typedef struct {
     uint32_t record;        /* index in the catalogue */
     uint32_t sid;
     uint32_t subscriptions;
+    uint64_t at;            /* address of its channel_in_use */
     epicsTimeStamp since;   /* when the server made the channel, by its own clock */
     uint32_t name;          /* offset in "names": as the client wrote it; of an IOC without dbChannel (3.14)
                              * RECORD.FIELD */
 } ebpfMonCaUse;
 
 typedef struct {
+    uint64_t at;            /* address of its struct client */
     uint32_t addr;          /* network byte order, the port too */
     uint16_t port;
     char     user[40], host[64]; /* as the client claims */

@@ -28,8 +28,7 @@ int ebpfMonLockSetsAreKnown(ebpfMonMem *mem, const ebpfMonCatalogue *cat)
     return 1;
 }
 
-/* Nonzero: both records are in one lock set now. */
-static int hasLockSetsBoth(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t a, uint32_t b)
+int ebpfMonLockSetsHasBoth(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t a, uint32_t b)
 {
     struct layoutLockRecord la, lb;
 
@@ -73,7 +72,7 @@ static int readNotifyLink(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const eb
         return 0;
     name[strcspn(name, ". ")] = 0;
     target = ebpfMonCatalogueFind(cat, name);
-    if (target < 0 || !hasLockSetsBoth(mem, cat, (uint32_t)(rec - cat->rec), (uint32_t)target))
+    if (target < 0 || !ebpfMonLockSetsHasBoth(mem, cat, (uint32_t)(rec - cat->rec), (uint32_t)target))
         return 0;
     *to = (uint32_t)target;
     return 1;

@@ -19,6 +19,9 @@
  * is done. Nonzero also for an IOC without records. */
 int ebpfMonLockSetsAreKnown(ebpfMonMem *mem, const ebpfMonCatalogue *cat);
 
+/* Nonzero: both records are in one lock set now. */
+int ebpfMonLockSetsHasBoth(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t a, uint32_t b);
+
 /* --- links --- */
 
 #define EBPFMON_ALL_RECORDS UINT32_MAX

@@ -4,11 +4,22 @@
 #include <epicsStdio.h>
 #include <errlog.h>
 
+#include "common/worker.h"
+#include "common/text.h"
 #include "model/published.h"
 #include "module/modules.h"
 
 static ebpfMonModule *module[EBPFMON_MODULES_MAX];
 static unsigned count;
+
+#define LINES 16
+
+/* Lines for IOC_EVENTS that the publishing thread has not taken yet. */
+static struct {
+    ebpfMonLazyMutex lock;
+    unsigned count, taken;
+    char     line[LINES][EBPFMON_MODULE_EVENT + 1];
+} events = { .lock = EBPFMON_LAZY_MUTEX };
 
 const ebpfMonPv *ebpfMonModulesFindPv(const char *name)
 {
@@ -56,6 +67,28 @@ void ebpfMonModuleShow(const ebpfMonModule *m)
     epicsTimeGetCurrent(&published->time[m->group]);
     ebpfMonPublishedUnlock();
     ebpfMonPublishedNotify((ebpfMonGroup)m->group);
+}
+
+void ebpfMonModuleAddEvent(const char *text)
+{
+    ebpfMonLazyMutexLock(&events.lock);
+    if (events.count < LINES)
+        ebpfMonTextCopy(events.line[events.count++], sizeof(events.line[0]), text);
+    ebpfMonLazyMutexUnlock(&events.lock);
+}
+
+int ebpfMonModulesTakeEvent(char text[EBPFMON_MODULE_EVENT + 1])
+{
+    int isTaken;
+
+    ebpfMonLazyMutexLock(&events.lock);
+    isTaken = events.taken < events.count;
+    if (isTaken)
+        memcpy(text, events.line[events.taken++], sizeof(events.line[0]));
+    else
+        events.taken = events.count = 0;
+    ebpfMonLazyMutexUnlock(&events.lock);
+    return isTaken ? 0 : -1;
 }
 
 void ebpfMonModulesStart(const ebpfMonModuleCore *core)

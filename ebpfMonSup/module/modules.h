@@ -22,6 +22,9 @@ void ebpfMonModulesTellIocs(void);
 void ebpfMonModulesTellSecond(void);
 void ebpfMonModulesReport(int level);
 
+/* The next line that a module has added for IOC_EVENTS. 0, or -1: there is none. Publishing thread. */
+int ebpfMonModulesTakeEvent(char text[EBPFMON_MODULE_EVENT + 1]);
+
 /* Nonzero: a module hears traces. */
 int ebpfMonModulesWantTraces(void);
 

@@ -96,7 +96,7 @@ static void stopMonitor(void *arg)
 static int startThreads(ebpfMonMonitor *m)
 {
     const ebpfMonModuleCore core = { .targets = m->targets, .costs = &m->watch.costs,
-                                     .packetServers = m->packetServers };
+                                     .packetServers = m->packetServers, .usage = m->usage };
 
     if (ebpfMonFollowerStart(m->watch.follower))
         return -1;

@@ -88,8 +88,7 @@ const ebpfMonClientIoc *ebpfMonClientTableGet(const ebpfMonClientTable *table, u
     return index < table->iocs ? &table->ioc[index] : NULL;
 }
 
-/* The CPU time of the last look (ns). The caller holds the lock. */
-static uint64_t getClientTableCost(const ebpfMonClientTable *table)
+uint64_t ebpfMonClientTableGetCost(const ebpfMonClientTable *table)
 {
     return table->cost;
 }
@@ -467,7 +466,7 @@ static void reportClientPublish(ebpfMonClientTable *table)
         if (ioc->clients)
             addIoc(values, ioc);
     }
-    values->look = (double)getClientTableCost(table) / 1e6;
+    values->look = (double)ebpfMonClientTableGetCost(table) / 1e6;
     ebpfMonClientTableUnlock(table);
     qsort(values->row, values->rows, sizeof(values->row[0]), compareRows);
     published = ebpfMonPublishedLock();
@@ -738,6 +737,12 @@ int ebpfMonClientLookerLook(ebpfMonClientLooker *looker, double seconds)
     status = epicsEventWaitWithTimeout(looker->lookDone, seconds) == epicsEventOK ? 0 : -1;
     epicsMutexUnlock(looker->asking);
     return status;
+}
+
+void ebpfMonClientLookerRequest(ebpfMonClientLooker *looker)
+{
+    epicsAtomicSetIntT(&looker->isAsked, 1);
+    ebpfMonSharedWorkerWake(&looker->worker);
 }
 
 void ebpfMonClientLookerPublish(ebpfMonClientLooker *looker)

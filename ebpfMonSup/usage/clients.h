@@ -58,6 +58,9 @@ int  ebpfMonClientTableSeesAll(const ebpfMonClientIoc *ioc);
 void ebpfMonClientTableLock(ebpfMonClientTable *table);
 void ebpfMonClientTableUnlock(ebpfMonClientTable *table);
 
+/* The CPU time of the last look (ns). The caller holds the lock. */
+uint64_t ebpfMonClientTableGetCost(const ebpfMonClientTable *table);
+
 /* The IOC with this index; NULL: there are not so many. The caller holds the lock, or is the looking thread. */
 const ebpfMonClientIoc *ebpfMonClientTableGet(const ebpfMonClientTable *table, unsigned index);
 
@@ -96,6 +99,9 @@ int ebpfMonClientLookerStop(ebpfMonClientLooker *looker);
 /* Requests a look, and waits for its end, but at most "seconds". 0, or -1: the look has not ended. Any thread but
  * the looking thread; of several callers one waits after the other. */
 int ebpfMonClientLookerLook(ebpfMonClientLooker *looker, double seconds);
+
+/* Requests a look, and does not wait for it. Any thread. */
+void ebpfMonClientLookerRequest(ebpfMonClientLooker *looker);
 
 /* Call this when the patterns of the published clients were changed: the looking thread soon publishes the result of
  * the last look again. Any thread. */

@@ -330,9 +330,7 @@ static int readLink(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint64_t at, c
     return 0;
 }
 
-/* "precord": the record's address in the IOC. 0: "text" is set, and clean (common/text.h). -1: the field cannot be
- * read, or its type has no text. */
-static int readFieldText(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint64_t precord, const ebpfMonField *field,
+int ebpfMonFieldTextRead(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint64_t precord, const ebpfMonField *field,
                          char *text, size_t size)
 {
     uint64_t at = precord + field->offset;
@@ -491,7 +489,7 @@ static void addFields(recordReader *r)
         ebpfMonInventoryPair *pair = &r->record.field[r->record.fields];
         char *kept;
 
-        if (!field || readFieldText(r->mem, r->ioc->cat, rec->addr, field, clean, sizeof(clean)) || !clean[0])
+        if (!field || ebpfMonFieldTextRead(r->mem, r->ioc->cat, rec->addr, field, clean, sizeof(clean)) || !clean[0])
             continue;
         kept = takeRoom(r, strlen(clean) + 1);
         if (!kept)

@@ -27,6 +27,11 @@
 
 #define EBPFMON_FIELD_TEXT 1024 /* bytes of a text; a longer one ends in "..." */
 
+/* "precord": the record's address in the IOC. 0: "text" is set, and clean (common/text.h). -1: the field cannot be
+ * read, or its type has no text. */
+int ebpfMonFieldTextRead(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint64_t precord, const ebpfMonField *field,
+                         char *text, size_t size);
+
 /* --- reading --- */
 
 #define EBPFMON_INV_ALIASES 64       /* of one record, at most; and so the next two */

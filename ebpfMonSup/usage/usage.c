@@ -243,6 +243,21 @@ void ebpfMonUsageAddUpdate(ebpfMonUsage *u, const ebpfMonWireEvent *ev)
     ebpfMonUpdateCountsAdd(u->counts, ev);
 }
 
+ebpfMonClientTable *ebpfMonUsageGetTable(ebpfMonUsage *u)
+{
+    return u->table;
+}
+
+int ebpfMonUsageLook(ebpfMonUsage *u, double seconds)
+{
+    return ebpfMonClientLookerLook(u->looker, seconds);
+}
+
+void ebpfMonUsageRequestLook(ebpfMonUsage *u)
+{
+    ebpfMonClientLookerRequest(u->looker);
+}
+
 static void requestLook(ebpfMonUsage *u, ebpfMonTextReport *report)
 {
     if (ebpfMonClientLookerLook(u->looker, LOOK_SECONDS))

@@ -70,6 +70,12 @@ void ebpfMonUsageNoteUnread(ebpfMonUsage *usage, uint32_t iocId);
 /* Adds a value that a server sent to a client (ebpfMonWireValue). */
 void ebpfMonUsageAddUpdate(ebpfMonUsage *usage, const ebpfMonWireEvent *ev);
 
+/* --- The clients of the CA servers, for modules --- */
+
+ebpfMonClientTable *ebpfMonUsageGetTable(ebpfMonUsage *usage);
+int  ebpfMonUsageLook(ebpfMonUsage *usage, double seconds); /* as ebpfMonClientLookerLook … */
+void ebpfMonUsageRequestLook(ebpfMonUsage *usage);          /* … and ebpfMonClientLookerRequest */
+
 /* --- Reports --- */
 
 /* Add to the report the clients of the IOCs that match, or the channels to PVs that match. They request a look

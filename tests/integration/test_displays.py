@@ -47,7 +47,7 @@ WIDGETS = {
 def records():
     """Name without prefix → type and text of the record. In names of PVs of one record or IOC, the macro has its
     default."""
-    text = "".join((paths.DB / f).read_text() for f in ("ebpfMon.db", "ebpfMonDevice.db", "ebpfMonHistory.db", "ebpfMonInventory.db", "ebpfMonWatch.db", "ebpfMonIoc.db"))
+    text = "".join((paths.DB / f).read_text() for f in ("ebpfMon.db", "ebpfMonDevice.db", "ebpfMonHistory.db", "ebpfMonInventory.db", "ebpfMonSubscriptions.db", "ebpfMonWatch.db", "ebpfMonIoc.db"))
     for macros in OF_ONE.values():
         for macro, value in macros.items():
             text = text.replace(f"$(N=$({macro}))", value)
@@ -350,7 +350,7 @@ def test_one_ioc(live, module_ioc):
                           "FILTER_STATUS OTLP_STATE OTLP_RATE OTLP_QUEUE_LOAD OTLP_LOST_CNT OTLP_MSG "
                           "RECSYNC_STATE RECSYNC_IOC_CNT RECSYNC_MSG"),
     ("ebpfMonClients.bob", "CLIENTS CLIENT_FILTER_IOC CLIENT_FILTER_PV CLIENT_CNT CLIENT_UNREAD_CNT USAGE_STATE USAGE_MSG "
-                           "USAGE_LOST_CNT"),
+                           "USAGE_LOST_CNT SUBSCRIPTIONS SUBSCRIPTION_STALLED_CNT SUBSCRIPTION_MERGE_RATE WHY_PV WHY_TEXT"),
     ("ebpfMonHealth.bob", "IOC_HEALTH IOC_DELAYS SCANS IOC_EVENT_LAST IOC_EVENTS HANG_STACKS IOC_GONE_CNT HANG_CNT "
                           "STATE LOST_CNT COST"),
 ])

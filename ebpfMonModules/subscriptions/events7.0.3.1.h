@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
+/* How subscriptions lie in these releases of EPICS Base. Made by tools/layout.sh. */
+RELEASES("7.0.3.1 to 7.0.5")
+EVENTS(subscription, user_arg, 32)
+EVENTS(subscription, ev_que, 40)
+EVENTS(subscription, npend, 56)
+EVENTS(subscription, nreplace, 64)
+EVENTS(subscription, select, 72)
+EVENTS(subscription, enabled, 75)
+EVENTS(subscription, useValque, 73)
+EVENTS(queue, evUser, 2320)
+EVENTS(user, extralabor_arg, 2376)
+EVENTS(user, flowCtrlMode, 2406)
+EVENTS(ext, pciu, 40)
+EVENTS(ext, pdbev, 48)
+EVENTS(client, sendStk, 24)
+EVENTS(client, evuser, 200)

@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <arpa/inet.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/array.h"
+#include "common/clock.h"
+#include "common/text.h"
+#include "common/worker.h"
+#include "host/memory.h"
+#include "host/procStat.h"
+#include "subscriptions/flowIoc.h"
+
+#define STALL_NS (2 * EBPFMON_SECOND_NS) /* what does not move for so long stands still */
+#define TRIES    3   /* the lists change while they are read */
+
+/* --- a look at the clients --------------------------------------------------------------------------------------- */
+
+static void freeLook(ebpfMonFlowLook *look)
+{
+    free(look->at);
+    free(look->client);
+    free(look->channel);
+    free(look->place);
+    *look = (ebpfMonFlowLook){ .id = 0 };
+}
+
+static void copyClient(ebpfMonFlowClient *c, const ebpfMonCaClient *from, const ebpfMonClientFacts *facts)
+{
+    char addr[INET_ADDRSTRLEN] = "?";
+
+    c->at = from->at;
+    snprintf(c->name, sizeof(c->name), "%s@%s", from->user, from->host);
+    inet_ntop(AF_INET, &from->addr, addr, sizeof(addr));
+    snprintf(c->peer, sizeof(c->peer), "%s:%u", addr, (unsigned)ntohs(from->port));
+    snprintf(c->command, sizeof(c->command), "%s", facts->who.command);
+    c->pid = (pid_t)facts->who.peerPid;
+    c->key = facts->peer;
+}
+
+void ebpfMonFlowLookCopy(ebpfMonFlowLook *look, const ebpfMonClientIoc *from)
+{
+    const ebpfMonCaClients *c = from->clients;
+    size_t uses = 0;
+
+    for (size_t i = 0; i < c->uses; i++)
+        uses += c->use[i].subscriptions != 0;
+    look->at = calloc(c->clients + 1u, sizeof(*look->at));
+    look->client = calloc(c->clients + 1u, sizeof(*look->client));
+    look->channel = calloc(uses + 1, sizeof(*look->channel));
+    look->place = calloc(uses + 1, sizeof(*look->place));
+    if (!look->at || !look->client || !look->channel || !look->place) {
+        freeLook(look);
+        return;
+    }
+    look->id = from->id;
+    look->pid = from->pid;
+    snprintf(look->name, sizeof(look->name), "%s", from->name);
+    look->base = from->cat->base;
+    look->clientQ = from->clientQ;
+    look->readAt = from->readAt;
+    for (look->clients = 0; look->clients < c->clients; look->clients++) {
+        look->at[look->clients] = c->client[look->clients].at;
+        copyClient(&look->client[look->clients], &c->client[look->clients], &from->facts[look->clients]);
+    }
+    for (size_t i = 0; i < c->uses; i++) {
+        ebpfMonFlowChannel *channel = &look->channel[look->channels];
+
+        if (!c->use[i].subscriptions)
+            continue;
+        channel->at = c->use[i].at;
+        channel->record = c->use[i].record;
+        channel->subscriptions = c->use[i].subscriptions;
+        channel->updates = from->counts ? from->counts[i].updates : 0;
+        channel->rate = NAN;
+        ebpfMonTextCopy(channel->pv, sizeof(channel->pv), c->names + c->use[i].name);
+        look->place[look->channels++] = (ebpfMonEventChannel){ c->use[i].at, c->use[i].client };
+    }
+}
+
+static int areSameClients(const ebpfMonFlowIoc *ioc, const ebpfMonFlowLook *look)
+{
+    if (ioc->clients != look->clients)
+        return 0;
+    for (unsigned i = 0; i < ioc->clients; i++)
+        if (ioc->client[i].at != look->at[i] || memcmp(&ioc->client[i].key, &look->client[i].key,
+                                                       sizeof(ioc->client[i].key)) != 0)
+            return 0;
+    return 1;
+}
+
+/* The order of the channels is that of the table in both, so the same ones have the same index. */
+static int areSameChannels(const ebpfMonFlowIoc *ioc, const ebpfMonFlowLook *look)
+{
+    if (ioc->channels != look->channels)
+        return 0;
+    for (size_t i = 0; i < ioc->channels; i++)
+        if (ioc->channel[i].at != look->channel[i].at || ioc->channel[i].record != look->channel[i].record ||
+            ioc->channel[i].subscriptions != look->channel[i].subscriptions)
+            return 0;
+    return 1;
+}
+
+/* The elements of an array by the address that each of them has at "offset". */
+typedef struct {
+    uint64_t at;
+    size_t   index;
+} addressKey;
+
+static int compareAddresses(const void *left, const void *right)
+{
+    uint64_t l = ((const addressKey *)left)->at, r = ((const addressKey *)right)->at;
+
+    return (l > r) - (l < r);
+}
+
+/* The caller frees it. NULL without memory. */
+static addressKey *indexAddresses(const void *array, size_t count, size_t size, size_t offset)
+{
+    addressKey *keys = malloc((count + 1) * sizeof(*keys));
+
+    for (size_t i = 0; keys && i < count; i++) {
+        memcpy(&keys[i].at, (const char *)array + i * size + offset, sizeof(keys[i].at));
+        keys[i].index = i;
+    }
+    if (keys)
+        qsort(keys, count, sizeof(*keys), compareAddresses);
+    return keys;
+}
+
+/* The index of the element with this address; SIZE_MAX: there is none. */
+static size_t findAddress(const addressKey *keys, size_t count, uint64_t at)
+{
+    const addressKey key = { .at = at };
+    const addressKey *found = keys ? bsearch(&key, keys, count, sizeof(key), compareAddresses) : NULL;
+
+    return found ? found->index : SIZE_MAX;
+}
+
+/* The rates are those between the look before and this one. */
+static void setRates(const ebpfMonFlowIoc *ioc, ebpfMonFlowLook *look)
+{
+    double seconds = (double)(look->readAt - ioc->readAt) / 1e9;
+    addressKey *old = indexAddresses(ioc->channel, ioc->channels, sizeof(*ioc->channel),
+                                     offsetof(ebpfMonFlowChannel, at));
+
+    for (size_t i = 0; ioc->readAt && seconds > 0 && i < look->channels; i++) {
+        ebpfMonFlowChannel *c = &look->channel[i];
+        size_t k = findAddress(old, ioc->channels, c->at);
+        uint64_t before = k == SIZE_MAX ? 0 : ioc->channel[k].updates;
+
+        if (before && c->updates >= before)
+            c->rate = (double)(c->updates - before) / seconds;
+    }
+    free(old);
+}
+
+/* What is known of a client that was there before. */
+static void carryClients(const ebpfMonFlowIoc *ioc, ebpfMonFlowLook *look)
+{
+    addressKey *old = indexAddresses(ioc->client, ioc->clients, sizeof(*ioc->client), offsetof(ebpfMonFlowClient, at));
+
+    for (unsigned i = 0; i < look->clients; i++) {
+        ebpfMonFlowClient *c = &look->client[i], before;
+        size_t k = findAddress(old, ioc->clients, c->at);
+
+        if (k == SIZE_MAX || memcmp(&ioc->client[k].key, &c->key, sizeof(c->key)) != 0)
+            continue;
+        before = ioc->client[k];
+        memcpy(before.name, c->name, sizeof(before.name)); /* it may have told its name since */
+        memcpy(before.command, c->command, sizeof(before.command));
+        before.pid = c->pid;
+        *c = before;
+    }
+    free(old);
+}
+
+static ebpfMonEventLists *readLists(ebpfMonFlowIoc *ioc, const ebpfMonFlowLook *look)
+{
+    ebpfMonMem *mem = ebpfMonMemNew(look->pid);
+    ebpfMonEventLists *lists = NULL;
+
+    ioc->why[0] = 0;
+    for (int i = 0; mem && !lists && !ioc->why[0] && i < TRIES; i++) {
+        ebpfMonMemFlush(mem);
+        lists = ebpfMonEventListsRead(mem, look->base, look->clientQ, look->at, look->clients, look->place,
+                                      look->channels, ioc->why, sizeof(ioc->why));
+    }
+    ebpfMonMemFree(mem);
+    return lists;
+}
+
+/* The subscriptions that were there before go on from their old count of merged updates. */
+static void carryMerged(const ebpfMonFlowIoc *ioc, const ebpfMonEventLists *lists, uint64_t *merged)
+{
+    size_t olds = ioc->lists ? ioc->lists->subs : 0;
+    addressKey *old = indexAddresses(olds ? ioc->lists->sub : NULL, olds, sizeof(ebpfMonEventSubscription),
+                                     offsetof(ebpfMonEventSubscription, at));
+
+    for (size_t i = 0; i < lists->subs; i++) {
+        size_t k = findAddress(old, olds, lists->sub[i].at);
+
+        merged[i] = k == SIZE_MAX || ioc->lists->sub[k].ext != lists->sub[i].ext ? UINT64_MAX : ioc->mergedBefore[k];
+    }
+    free(old);
+}
+
+static void freeIoc(ebpfMonFlowIoc *ioc)
+{
+    ebpfMonEventListsFree(ioc->lists);
+    free(ioc->client);
+    free(ioc->channel);
+    free(ioc->mergedBefore);
+    free(ioc->mergedRate);
+}
+
+void ebpfMonFlowIocClear(ebpfMonFlowIoc *ioc)
+{
+    freeIoc(ioc);
+    *ioc = (ebpfMonFlowIoc){ .id = 0 };
+}
+
+/* Puts new lists in the place of the old ones. 0, or -1 without memory. */
+static int replaceLists(ebpfMonFlowIoc *ioc, ebpfMonEventLists *lists, ebpfMonFlowLook *look)
+{
+    uint64_t *merged = calloc(lists->subs + 1, sizeof(*merged));
+    double *rates = calloc(lists->subs + 1, sizeof(*rates));
+
+    if (!merged || !rates) {
+        free(merged);
+        free(rates);
+        return -1;
+    }
+    carryMerged(ioc, lists, merged);
+    carryClients(ioc, look);
+    freeIoc(ioc);
+    ioc->lists = lists;
+    ioc->mergedBefore = merged;
+    ioc->mergedRate = rates;
+    ioc->client = look->client;
+    ioc->clients = look->clients;
+    ioc->channel = look->channel;
+    ioc->channels = look->channels;
+    look->client = NULL;
+    look->channel = NULL;
+    return 0;
+}
+
+int ebpfMonFlowIocTake(ebpfMonFlowIoc *ioc, ebpfMonFlowLook *look)
+{
+    int isSame = ioc->lists && !ioc->isChanged && areSameClients(ioc, look) && areSameChannels(ioc, look);
+    ebpfMonEventLists *lists;
+
+    ioc->pid = look->pid;
+    memcpy(ioc->name, look->name, sizeof(ioc->name));
+    setRates(ioc, look);
+    ioc->readAt = look->readAt;
+    if (isSame) {
+        free(ioc->channel);
+        ioc->channel = look->channel;
+        look->channel = NULL;
+        carryClients(ioc, look);
+        free(ioc->client);
+        ioc->client = look->client;
+        look->client = NULL;
+    } else {
+        lists = readLists(ioc, look);
+        if (!lists || replaceLists(ioc, lists, look)) {
+            ebpfMonEventListsFree(lists);
+            ioc->isChanged = 1; /* the next look is taken as a whole */
+        } else {
+            ioc->isChanged = 0;
+        }
+    }
+    freeLook(look);
+    return 1;
+}
+
+/* --- each second ------------------------------------------------------------------------------------------------- */
+
+static void updateClient(ebpfMonFlowClient *c, const ebpfMonEventClient *from, uint64_t now)
+{
+    if (!c->takenAt || c->taken != from->taken) {
+        c->takenAt = now;
+        c->pausedAt = 0;
+    }
+    c->taken = from->taken;
+    c->inBuffer = from->inBuffer;
+    c->isPaused = from->isPaused;
+    c->pausedAt = !from->isPaused ? 0 : c->pausedAt ? c->pausedAt : now;
+    c->waits = 0;
+}
+
+static void updateSubscriptions(ebpfMonFlowIoc *ioc, uint64_t now)
+{
+    double seconds = ioc->updatedAt ? (double)(now - ioc->updatedAt) / 1e9 : 0;
+
+    for (size_t i = 0; i < ioc->lists->subs; i++) {
+        const ebpfMonEventSubscription *s = &ioc->lists->sub[i];
+        uint64_t before = ioc->mergedBefore[i];
+
+        if (s->isGone)
+            continue;
+        ioc->mergedRate[i] = before < s->merged && seconds > 0 ? (double)(s->merged - before) / seconds : 0;
+        ioc->mergedBefore[i] = s->merged;
+        ioc->client[s->client].waits |= s->waiting != 0;
+        ioc->hasMoved |= ioc->mergedRate[i] > 0 || s->waiting;
+    }
+}
+
+int ebpfMonFlowIocUpdate(ebpfMonFlowIoc *ioc, uint64_t now)
+{
+    int status = ioc->lists ? ebpfMonEventListsUpdate(ioc->lists, ioc->pid) : -1;
+
+    ebpfMonWorkerGiveSignHere();
+    ioc->hasMoved = 0;
+    ioc->isRead = status >= 0;
+    if (!ebpfMonProcStandsStill(ioc->pid, ioc->pid))
+        ioc->stoppedAt = 0;
+    else if (!ioc->stoppedAt)
+        ioc->stoppedAt = now;
+    if (status < 0) { /* something may be gone, so that the lists must be read again */
+        ioc->isChanged = 1;
+        return !ioc->why[0];
+    }
+    for (unsigned i = 0; i < ioc->clients; i++) {
+        ebpfMonFlowClient *c = &ioc->client[i];
+
+        ioc->hasMoved |= c->taken != ioc->lists->client[i].taken;
+        updateClient(c, &ioc->lists->client[i], now);
+    }
+    updateSubscriptions(ioc, now);
+    for (unsigned i = 0; i < ioc->clients; i++) {
+        ebpfMonFlowClient *c = &ioc->client[i];
+
+        c->waitsAt = !c->waits ? 0 : c->waitsAt ? c->waitsAt : now;
+    }
+    ioc->updatedAt = now;
+    ioc->isChanged |= status;
+    return status;
+}
+
+/* --- sockets ----------------------------------------------------------------------------------------------------- */
+
+/* Both ends of a connection, as a socket of the server has them. */
+struct flowKey {
+    uint32_t netns, addr, saddr;
+    uint16_t port, sport;
+    ebpfMonFlowClient *client;
+};
+
+static int compareKeys(const void *left, const void *right)
+{
+    return memcmp(left, right, offsetof(struct flowKey, client));
+}
+
+void ebpfMonFlowKeysMake(ebpfMonFlowKeys *keys, ebpfMonFlowIoc *ioc, unsigned iocs)
+{
+    keys->keys = 0;
+    keys->isOld = 0;
+    for (unsigned i = 0; i < iocs; i++)
+        for (unsigned k = 0; k < ioc[i].clients; k++) {
+            const struct ebpfMonPeer *p = &ioc[i].client[k].key;
+
+            if (!p->sport || ebpfMonArrayGrow(&keys->key, &keys->room, keys->keys + 1, 64, sizeof(*keys->key)))
+                continue;
+            keys->key[keys->keys++] = (struct flowKey){ p->netns, p->addr, p->saddr, p->port, p->sport,
+                                                        &ioc[i].client[k] };
+        }
+    if (keys->keys)
+        qsort(keys->key, keys->keys, sizeof(*keys->key), compareKeys);
+}
+
+static ebpfMonFlowClient *findClient(const ebpfMonFlowKeys *keys, uint32_t addr, uint16_t port, uint32_t saddr,
+                                     uint16_t sport)
+{
+    const struct flowKey key = { keys->netns, addr, saddr, port, sport, NULL };
+    const struct flowKey *found = bsearch(&key, keys->key, keys->keys, sizeof(key), compareKeys);
+
+    return found ? found->client : NULL;
+}
+
+/* While the other end has no room, the kernel knows when it sent data last. */
+static void noteServerSocket(ebpfMonFlowClient *c, const ebpfMonTcpBytes *bytes, uint64_t now)
+{
+    if (!bytes->waiting || (c->seenAt && bytes->sent != c->tcp.sent))
+        c->sentAt = now;
+    else if (!c->seenAt)
+        c->sentAt = bytes->inFlight ? now : now - bytes->sentAgo * 1000000ull;
+    c->tcp = *bytes;
+    c->seenAt = now;
+}
+
+static void noteClientSocket(ebpfMonFlowClient *c, const ebpfMonTcpBytes *bytes, uint64_t now)
+{
+    uint64_t eaten = bytes->received - bytes->unread;
+
+    if (!bytes->unread || !c->peerSeenAt || eaten != c->eaten)
+        c->eatenAt = now;
+    c->eaten = eaten;
+    c->unread = bytes->unread;
+    c->peerSeenAt = now;
+}
+
+static void noteSocket(void *arg, const ebpfMonTcpBytes *bytes)
+{
+    const ebpfMonFlowKeys *keys = arg;
+    ebpfMonFlowClient *c = findClient(keys, bytes->remote, bytes->remotePort, bytes->local, bytes->localPort);
+
+    if (c)
+        noteServerSocket(c, bytes, keys->now);
+    c = findClient(keys, bytes->local, bytes->localPort, bytes->remote, bytes->remotePort);
+    if (c)
+        noteClientSocket(c, bytes, keys->now);
+}
+
+void ebpfMonFlowKeysReadSockets(ebpfMonFlowKeys *keys, ebpfMonFlowIoc *ioc, unsigned iocs, uint64_t now)
+{
+    keys->now = now;
+    for (unsigned i = 0; i < iocs; i++) {
+        uint32_t netns = ioc[i].clients ? ioc[i].client[0].key.netns : 0;
+        unsigned k = 0;
+
+        while (k < i && (!ioc[k].clients || ioc[k].client[0].key.netns != netns))
+            k++;
+        if (!ioc[i].clients || k < i)
+            continue; /* it was read for an IOC before */
+        keys->netns = netns;
+        ebpfMonTcpBytesRead(ioc[i].pid, noteSocket, keys);
+        ebpfMonWorkerGiveSignHere();
+    }
+    for (unsigned i = 0; i < iocs; i++)
+        for (unsigned k = 0; k < ioc[i].clients; k++) {
+            ebpfMonFlowClient *c = &ioc[i].client[k];
+
+            c->hasTcp = c->seenAt == now;
+            c->hasPeer = c->peerSeenAt == now;
+            c->seenAt = c->hasTcp ? now : 0;
+            c->peerSeenAt = c->hasPeer ? now : 0;
+        }
+}
+
+/* --- judgement --------------------------------------------------------------------------------------------------- */
+
+static uint64_t laterOf(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* What the sockets show. A client on this host shows itself whether it reads. Of another one: while the kernel has
+ * data for it and nothing on the way, the client's host has said that it has no room; while nothing that is on the way
+ * is acknowledged, although it was sent again, it does not arrive. */
+static ebpfMonFlowState judgeSockets(const ebpfMonFlowClient *c, uint64_t now, uint64_t *since)
+{
+    int isUnread = c->hasPeer && c->unread && now - c->eatenAt >= STALL_NS;
+    int isStill = c->hasTcp && c->tcp.waiting && now - c->sentAt >= STALL_NS;
+
+    *since = isUnread ? c->eatenAt : c->sentAt;
+    if (isUnread || (isStill && !c->hasPeer && !c->tcp.inFlight))
+        return ebpfMonFlowNotRead;
+    return isStill && c->tcp.inFlight && c->tcp.retransmits ? ebpfMonFlowNetwork : ebpfMonFlowFine;
+}
+
+void ebpfMonFlowJudge(const ebpfMonFlowIoc *ioc, ebpfMonFlowClient *c, uint64_t now)
+{
+    uint64_t since, movedAt = laterOf(c->takenAt, c->waitsAt);
+
+    if (!ioc->isRead)
+        return;
+    c->flow = ebpfMonFlowIocStopped;
+    c->since = ioc->stoppedAt;
+    if (ioc->stoppedAt)
+        return;
+    c->flow = judgeSockets(c, now, &since);
+    c->since = since;
+    if (c->flow != ebpfMonFlowFine)
+        return;
+    if (c->isPaused) {
+        c->flow = ebpfMonFlowPaused;
+        c->since = c->pausedAt;
+    } else if (c->waits && now - movedAt >= STALL_NS) {
+        c->flow = ebpfMonFlowIocWaits;
+        c->since = movedAt;
+    }
+}
+
+int ebpfMonFlowNeedsSockets(const ebpfMonFlowClient *c)
+{
+    return c->waits || c->isPaused || c->inBuffer || (c->hasTcp && c->tcp.waiting) || (c->hasPeer && c->unread) ||
+           c->flow != ebpfMonFlowFine;
+}
+
+int ebpfMonFlowIsStalled(const ebpfMonFlowClient *c)
+{
+    return c->flow == ebpfMonFlowNotRead || c->flow == ebpfMonFlowNetwork || (c->flow == ebpfMonFlowPaused && c->waits);
+}
+
+void ebpfMonFlowText(const ebpfMonFlowClient *c, char *text, size_t size)
+{
+    static const char *const words[] = {
+        "ok", "client asked for a pause", "waits in the IOC", "network does not take bytes", "client does not read",
+        "IOC stands still"
+    };
+
+    if (c->flow == ebpfMonFlowFine)
+        snprintf(text, size, "%s", words[0]);
+    else
+        snprintf(text, size, "%s since %.0f s", words[c->flow], (double)(ebpfMonClockMonotonic() - c->since) / 1e9);
+}
+
+int ebpfMonFlowIsNamed(const ebpfMonFlowClient *c, const char *text)
+{
+    char pid[16];
+
+    snprintf(pid, sizeof(pid), "%d", (int)c->pid);
+    return strstr(c->name, text) || strstr(c->peer, text) || strstr(c->command, text) ||
+           (c->pid && strcmp(pid, text) == 0);
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What one IOC sends to its CA clients, and what is in the way of each of them. Only subscriptions.c uses this module,
+ * under its lock.
+ */
+#ifndef EBPFMON_FLOWIOC_H
+#define EBPFMON_FLOWIOC_H
+
+#include "host/tcpSockets.h"
+#include "subscriptions/eventLists.h"
+#include "usage/clients.h"
+
+/* What is in the way of a client; the worst comes last. */
+typedef enum {
+    ebpfMonFlowFine,
+    ebpfMonFlowPaused,      /* the client has asked for a pause */
+    ebpfMonFlowIocWaits,    /* updates wait in the IOC, and nothing behind them is in the way */
+    ebpfMonFlowNetwork,     /* what was sent is not acknowledged */
+    ebpfMonFlowNotRead,     /* the client does not read */
+    ebpfMonFlowIocStopped   /* a signal or a debugger has stopped the process of the IOC */
+} ebpfMonFlowState;
+
+/* A client. Times are monotonic ns. */
+typedef struct {
+    char     name[128];     /* user@host, as the client claims */
+    char     peer[24];      /* its real address:port */
+    char     command[64];   /* its process, if it is on this host; "" */
+    pid_t    pid;           /* … 0 */
+    struct ebpfMonPeer key;
+    ebpfMonFlowState flow;
+    uint64_t since;         /* since then it is so, at the latest */
+    int      isPaused;
+    int      waits;         /* an update waits for it in the IOC */
+    uint32_t inBuffer;      /* bytes in the send buffer of the IOC */
+    int      hasTcp;        /* the kernel's figures of the server's socket are known: "tcp" */
+    ebpfMonTcpBytes tcp;
+    int      hasPeer;       /* the same of the client's own socket, if it is in the same network namespace: "unread" */
+    uint32_t unread;        /* bytes that came and that the client has not read */
+    uint64_t toldSince;     /* IOC_EVENTS tells that it is stalled since then; 0: it does not */
+    /* flowIoc.c's own */
+    uint64_t at;            /* its struct client */
+    uint64_t taken, eaten;  /* what grows when an update is taken from its queues, and when the client reads … */
+    uint64_t takenAt, eatenAt, sentAt; /* … and when it did last; when it acknowledged something last */
+    uint64_t pausedAt, waitsAt; /* 0: it is not so */
+    uint64_t seenAt, peerSeenAt; /* its sockets were */
+} ebpfMonFlowClient;
+
+typedef struct {
+    uint64_t at;            /* its channel_in_use */
+    char     pv[EBPFMON_NAME_SIZE]; /* as the client wrote it */
+    long     record;        /* index in the catalogue */
+    uint32_t subscriptions;
+    uint64_t updates;       /* that were sent; 0: not known */
+    double   rate;          /* updates per second between the last two looks; NaN: not known */
+} ebpfMonFlowChannel;
+
+typedef struct {
+    uint32_t id;            /* ebpfMonTarget.iocId */
+    pid_t    pid;
+    char     name[EBPFMON_IOCNAME_SIZE];
+    uint64_t readAt;        /* ebpfMonClientIoc.readAt of the look that was taken over; 0: none */
+    char     why[160];      /* why its subscriptions are not known; "": they are, or not yet */
+    ebpfMonEventLists *lists; /* NULL: not known */
+    ebpfMonFlowClient *client; /* as in "lists" */
+    unsigned clients;
+    ebpfMonFlowChannel *channel; /* those with subscriptions */
+    size_t   channels;
+    uint64_t *mergedBefore; /* by subscription */
+    double   *mergedRate;   /* by subscription, 1/s, since the update before */
+    uint64_t updatedAt;     /* 0: never */
+    int      isRead;        /* the last update was possible */
+    int      hasMoved;      /* … and something moved */
+    uint64_t stoppedAt;     /* its process is stopped since then, or before; 0: it is not */
+    int      isChanged;     /* something came or went since the lists were read */
+    int      isSeen;        /* subscriptions.c's own */
+} ebpfMonFlowIoc;
+
+/* --- a look at the clients --- */
+
+/* What a look at the clients has found, copied under the lock of its table. */
+typedef struct {
+    uint32_t id;            /* 0: nothing was copied */
+    pid_t    pid;
+    char     name[EBPFMON_IOCNAME_SIZE];
+    const ebpfMonBaseRelease *base;
+    uint64_t clientQ, readAt;
+    uint64_t *at;           /* of each client */
+    ebpfMonFlowClient *client;
+    unsigned clients;
+    ebpfMonFlowChannel *channel;
+    ebpfMonEventChannel *place; /* of each channel */
+    size_t   channels;
+} ebpfMonFlowLook;
+
+/* The caller holds the lock of the table. Without memory look->id stays 0. */
+void ebpfMonFlowLookCopy(ebpfMonFlowLook *look, const ebpfMonClientIoc *from);
+
+/* Takes the look over, and frees what it does not keep. If clients and channels are the same as before, only the rates
+ * are new; else reads the lists from the memory of the IOC. Nonzero: the clients are others than before. */
+int ebpfMonFlowIocTake(ebpfMonFlowIoc *ioc, ebpfMonFlowLook *look);
+
+void ebpfMonFlowIocClear(ebpfMonFlowIoc *ioc);
+
+/* --- each second --- */
+
+/* Reads the counters. Nonzero: clients or channels came or went, so a look at the clients should come soon. */
+int ebpfMonFlowIocUpdate(ebpfMonFlowIoc *ioc, uint64_t now);
+
+/* Finds the clients by their connections. */
+typedef struct {
+    struct flowKey *key;
+    size_t   keys, room;
+    int      isOld;         /* clients have changed since it was made */
+    uint64_t now;
+    uint32_t netns;
+} ebpfMonFlowKeys;
+
+void ebpfMonFlowKeysMake(ebpfMonFlowKeys *keys, ebpfMonFlowIoc *ioc, unsigned iocs);
+/* Reads the sockets of each network namespace in which there are clients, once. */
+void ebpfMonFlowKeysReadSockets(ebpfMonFlowKeys *keys, ebpfMonFlowIoc *ioc, unsigned iocs, uint64_t now);
+
+/* Sets flow and since. */
+void ebpfMonFlowJudge(const ebpfMonFlowIoc *ioc, ebpfMonFlowClient *client, uint64_t now);
+
+/* Nonzero: something is on its way to the client, or does not move, so that its sockets should be looked at. */
+int ebpfMonFlowNeedsSockets(const ebpfMonFlowClient *client);
+
+/* Nonzero: something waits for the client, and it, or the network to it, does not take it. */
+int ebpfMonFlowIsStalled(const ebpfMonFlowClient *client);
+
+/* "client does not read since 12 s" and so on; of ebpfMonFlowFine "ok". */
+void ebpfMonFlowText(const ebpfMonFlowClient *client, char *text, size_t size);
+
+/* Nonzero: this text names the client: a part of user@host, of its address:port or of its command, or its process
+ * id. */
+int ebpfMonFlowIsNamed(const ebpfMonFlowClient *client, const char *text);
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The module: its PVs, its commands, the device support of WHY_PV, its registration. */
+/* These two choose the type-safe support tables of Base; they must stand before its headers. */
+#define USE_TYPED_RSET
+#define USE_TYPED_DSET
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cantProceed.h>
+#include <dbAccess.h>
+#include <dbDefs.h>
+#include <devSup.h>
+#include <epicsExport.h>
+#include <lsoRecord.h>
+
+#include "record/shellCommand.h"
+#include "subscriptions/subscriptions.h"
+#include "subscriptions/why.h"
+
+#define VALUE(member) offsetof(ebpfMonSubscriptionValues, member)
+#define ROW(member)   offsetof(ebpfMonSubscriptionRow, member)
+
+/* One per process, because Base calls registrars, commands and device support without a context. */
+static ebpfMonSubscriptions *subs;
+
+static const void *getValues(const struct ebpfMonPublished *published, unsigned index)
+{
+    (void)published;
+    return index ? NULL : ebpfMonSubscriptionsGetValues(subs);
+}
+
+static const void *getRow(const struct ebpfMonPublished *published, unsigned index)
+{
+    const ebpfMonSubscriptionValues *v = ebpfMonSubscriptionsGetValues(subs);
+
+    (void)published;
+    return index < v->rows ? &v->row[index] : NULL;
+}
+
+/* In the order of ebpfMonSubscriptions.substitutions. */
+static ebpfMonPv pvs[] = {
+    {"SUBSCRIPTION_CNT", 0, getValues, ebpfMonCellUnsigned, VALUE(subscriptions)},
+    {"SUBSCRIPTION_STALLED_CNT", 0, getValues, ebpfMonCellUnsigned, VALUE(stalled)},
+    {"SUBSCRIPTION_SILENCE_MAX", 0, getValues, ebpfMonCellDouble, VALUE(silence)},
+    {"SUBSCRIPTION_MERGE_RATE", 0, getValues, ebpfMonCellDouble, VALUE(mergedRate)},
+    {"SUBSCRIPTION_COST", 0, getValues, ebpfMonCellDouble, VALUE(cost)},
+    {"SUBSCRIPTION_MSG", 0, getValues, ebpfMonCellText, VALUE(state)},
+    {"WHY_TEXT", 0, getValues, ebpfMonCellLines, VALUE(whyText)},
+    {"SUBSCRIPTION_PVS", 0, getRow, ebpfMonCellText, ROW(pv)},
+    {"SUBSCRIPTION_STATES", 0, getRow, ebpfMonCellText, ROW(state)},
+    {"SUBSCRIPTION_CLIENTS", 0, getRow, ebpfMonCellText, ROW(client)},
+    {"SUBSCRIPTION_PROCESSES", 0, getRow, ebpfMonCellText, ROW(process)},
+    {"SUBSCRIPTION_RATES", 0, getRow, ebpfMonCellDouble, ROW(rate), .gaps = 1},
+    {"SUBSCRIPTION_MERGED_CNTS", 0, getRow, ebpfMonCellDouble, ROW(merged), .gaps = 1},
+    {"SUBSCRIPTION_WAITING_CNTS", 0, getRow, ebpfMonCellUnsigned, ROW(waiting)},
+    {"SUBSCRIPTION_UNSENTS", 0, getRow, ebpfMonCellCount, ROW(unsent)},
+    {"SUBSCRIPTION_IOCS", 0, getRow, ebpfMonCellText, ROW(ioc)},
+};
+
+static int startModule(void *arg, const ebpfMonModuleCore *core)
+{
+    return ebpfMonSubscriptionsBegin(arg, core);
+}
+
+static int stopModule(void *arg, double seconds)
+{
+    return ebpfMonSubscriptionsStop(arg, seconds);
+}
+
+static ebpfMonModule module = {
+    .name = "subscriptions", .pvs = pvs, .pvCount = NELEMENTS(pvs), .start = startModule, .stop = stopModule,
+};
+
+/* "PV client": the client is what follows the first blank. */
+static void answerQuestion(ebpfMonSubscriptions *s, const char *question, char *text, size_t size)
+{
+    size_t n = strcspn(question, " ");
+    char pv[200];
+
+    snprintf(pv, sizeof(pv), "%.*s", (int)n, question);
+    ebpfMonWhyAnswer(s, pv, question + n + strspn(question + n, " "), text, size);
+}
+
+static void askWhy(const iocshArgBuf *args)
+{
+    ebpfMonTextReport *report = ebpfMonTextReportNew();
+    char text[4000];
+
+    if (!ebpfMonShellHasText(args[0].sval)) {
+        ebpfMonTextReportAdd(report, "ebpfMonWhy: give the name of a PV\n");
+        ebpfMonShellSetStatus(-1);
+    } else {
+        ebpfMonWhyAnswer(subs, args[0].sval, args[1].sval, text, sizeof(text));
+        ebpfMonTextReportAdd(report, "%s", text);
+    }
+    ebpfMonTextReportPrint(report);
+}
+
+static void addRow(ebpfMonTextReport *report, const ebpfMonSubscriptionRow *row)
+{
+    ebpfMonTextReportAddCell(report, "%s", row->pv);
+    ebpfMonTextReportAddCell(report, "%s", row->client);
+    ebpfMonTextReportAddCell(report, "%s", row->process);
+    ebpfMonTextReportAddCell(report, isnan(row->rate) ? "-" : "%.1f", row->rate);
+    ebpfMonTextReportAddCell(report, isnan(row->merged) ? "-" : "%.0f", row->merged);
+    ebpfMonTextReportAddCell(report, "%u", row->waiting);
+    ebpfMonTextReportAddCell(report, "%llu", (unsigned long long)row->unsent);
+    ebpfMonTextReportAddCell(report, "%s", row->state);
+    ebpfMonTextReportAddCell(report, "%s", row->ioc);
+}
+
+static void listSubscriptions(const iocshArgBuf *args)
+{
+    static const ebpfMonReportColumn columns[] = {
+        {"PV", -24}, {"client", -20}, {"process", -16}, {"1/s", 7}, {"merged", 8}, {"waiting", 7}, {"unsent", 9},
+        {"state", -34}, {"IOC", 0},
+    };
+    ebpfMonTextReport *report = ebpfMonTextReportNew();
+    const ebpfMonSubscriptionValues *v = ebpfMonSubscriptionsGetValues(subs);
+
+    (void)args;
+    ebpfMonModuleLock();
+    ebpfMonTextReportAdd(report, "%s\n", v->state[0] ? v->state : "the monitor does not run");
+    if (v->rows)
+        ebpfMonTextReportBeginTable(report, columns, sizeof(columns) / sizeof(columns[0]));
+    for (unsigned i = 0; i < v->rows; i++)
+        addRow(report, &v->row[i]);
+    ebpfMonModuleUnlock();
+    ebpfMonTextReportPrint(report);
+}
+
+static const ebpfMonShellCommand commands[] = {
+    {"ebpfMonWhy", askWhy, {{"PV", iocshArgString}, {"client", iocshArgString}},
+     "Says where a value stops on its way from the record to a CA client: the first line. Then each step.\n"
+     "The client is a part of user@host, of its address:port or of its command, or a process id; without it, the\n"
+     "client that is worst off.\n"
+     "Example: ebpfMonWhy RING:CURRENT archiver\n"},
+    {"ebpfMonSubscriptions", listSubscriptions, EBPFMON_NO_ARGS,
+     "Lists subscriptions of CA clients, the worst first: updates per second, merged and waiting updates, bytes\n"
+     "that could not be sent, and what is in the way (documentation/use/subscriptions.md).\n"}
+};
+
+/* --- WHY_PV ------------------------------------------------------------------------------------------------------ */
+
+static long writeWhy(lsoRecord *prec)
+{
+    ebpfMonSubscriptionsAsk(subs, prec->val);
+    return 0;
+}
+
+static lsodset devEbpfMonWhy = {{5, NULL, NULL, NULL, NULL}, writeWhy};
+epicsExportAddress(dset, devEbpfMonWhy);
+
+static void ebpfMonSubscriptionsRegistrar(void)
+{
+    subs = ebpfMonSubscriptionsNew(&module, answerQuestion);
+    if (!subs)
+        cantProceed("ebpfMon: no memory for the module subscriptions");
+    module.arg = subs;
+    ebpfMonModuleAdd(&module);
+    ebpfMonShellRegisterCommands(commands, sizeof(commands) / sizeof(commands[0]));
+}
+
+epicsExportRegistrar(ebpfMonSubscriptionsRegistrar);

@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <epicsMutex.h>
+#include <epicsThread.h>
+
+#include "common/clock.h"
+#include "common/worker.h"
+#include "common/text.h"
+#include "host/foreign.h"
+#include "subscriptions/flowIoc.h"
+#include "subscriptions/subscriptions.h"
+
+#define PERIOD      1.0  /* s */
+#define SOCKETS_NS  (4 * EBPFMON_SECOND_NS) /* the sockets are looked at so often if nothing waits */
+#define QUIET_LOOKS 3    /* in which nothing moved: then it is silent */
+#define COST_NS     (10 * EBPFMON_SECOND_NS) /* the cost is a mean over this time */
+#define TOLD_NS     (5 * EBPFMON_SECOND_NS)  /* a client that is stalled for so long is an event */
+#define TOLD_MAX    5    /* such lines of one look */
+#define IOCS_MAX    256
+#define LOOK_SECONDS 1.0 /* each of LOOK_TRIES waits so long, with a sign of progress in between */
+#define LOOK_TRIES  5
+#define QUESTION    200
+
+/* A place in the table. */
+typedef struct {
+    double   badness;
+    const ebpfMonFlowIoc *ioc;
+    size_t   sub;
+} rowPlace;
+
+struct ebpfMonSubscriptions {
+    const ebpfMonModule *module;
+    ebpfMonSubscriptionsAnswer answer;
+    ebpfMonSharedWorker worker;
+    const ebpfMonModuleCore *core; /* NULL: it does not run; the next is it */
+    ebpfMonModuleCore ownCore;
+    epicsMutexId lock;         /* guards what follows, up to "question" */
+    ebpfMonFlowIoc ioc[IOCS_MAX];
+    unsigned iocs;
+    ebpfMonFlowKeys keys;
+    uint64_t socketsAt;        /* monotonic ns, as all times here */
+    int      needsSockets, hasMoved;
+    uint64_t lookWantedAt;     /* a look at the clients was requested then */
+    unsigned told;             /* events of this look */
+    char     question[QUESTION]; /* for WHY_TEXT; "": none */
+    /* the thread's own */
+    uint64_t cpu, costSince;   /* ns of CPU time since then */
+    unsigned quiet;
+    double   period;
+    rowPlace place[EBPFMON_SUBSCRIPTION_ROWS];
+    unsigned places;
+    ebpfMonSubscriptionValues values;
+    ebpfMonSubscriptionValues shown; /* under the lock of the published values */
+};
+
+ebpfMonSubscriptions *ebpfMonSubscriptionsNew(const ebpfMonModule *module, ebpfMonSubscriptionsAnswer answer)
+{
+    ebpfMonSubscriptions *d = calloc(1, sizeof(*d));
+
+    if (!d)
+        return NULL;
+    d->module = module;
+    d->answer = answer;
+    d->lock = epicsMutexMustCreate();
+    d->period = PERIOD;
+    ebpfMonSharedWorkerInit(&d->worker);
+    return d;
+}
+
+const ebpfMonSubscriptionValues *ebpfMonSubscriptionsGetValues(const ebpfMonSubscriptions *d)
+{
+    return &d->shown;
+}
+
+const ebpfMonModuleCore *ebpfMonSubscriptionsGetCore(const ebpfMonSubscriptions *d)
+{
+    return d->core;
+}
+
+/* --- which IOCs ------------------------------------------------------------------------------------------------- */
+
+static ebpfMonFlowIoc *findIoc(ebpfMonSubscriptions *d, uint32_t id)
+{
+    for (unsigned i = 0; i < d->iocs; i++)
+        if (d->ioc[i].id == id)
+            return &d->ioc[i];
+    return NULL;
+}
+
+static void forgetIocs(ebpfMonSubscriptions *d)
+{
+    unsigned kept = 0;
+
+    for (unsigned i = 0; i < d->iocs; i++)
+        if (d->ioc[i].isSeen) {
+            d->ioc[kept] = d->ioc[i];
+            d->ioc[kept++].isSeen = 0;
+        } else {
+            ebpfMonFlowIocClear(&d->ioc[i]);
+            d->keys.isOld = 1;
+        }
+    d->iocs = kept;
+}
+
+/* Takes over the newest looks at the clients of all IOCs. Their memory is read without the lock of the table. */
+static void takeLooks(ebpfMonSubscriptions *d)
+{
+    ebpfMonClientTable *table = ebpfMonUsageGetTable(d->core->usage);
+    const ebpfMonClientIoc *from;
+    int isThere = 1;
+
+    for (unsigned n = 0; isThere; n++) {
+        ebpfMonFlowLook look = { .id = 0 };
+        ebpfMonFlowIoc *ioc = NULL;
+
+        ebpfMonClientTableLock(table);
+        from = ebpfMonClientTableGet(table, n);
+        isThere = from != NULL;
+        if (from && from->clientQ && from->clients) {
+            ioc = findIoc(d, from->id);
+            if (!ioc && d->iocs < IOCS_MAX) {
+                ioc = &d->ioc[d->iocs++];
+                *ioc = (ebpfMonFlowIoc){ .id = from->id };
+            }
+            if (ioc && ioc->readAt != from->readAt)
+                ebpfMonFlowLookCopy(&look, from);
+        }
+        ebpfMonClientTableUnlock(table);
+        if (ioc)
+            ioc->isSeen = 1;
+        if (look.id)
+            d->keys.isOld |= ebpfMonFlowIocTake(ioc, &look);
+    }
+    forgetIocs(d);
+}
+
+/* Requests a look at the clients, because some came or went; not so often that it would cost more than we may. */
+static void wantLook(ebpfMonSubscriptions *d, uint64_t now)
+{
+    ebpfMonClientTable *table = ebpfMonUsageGetTable(d->core->usage);
+    uint64_t cost;
+
+    ebpfMonClientTableLock(table);
+    cost = ebpfMonClientTableGetCost(table);
+    ebpfMonClientTableUnlock(table);
+    if (now - d->lookWantedAt < EBPFMON_SECOND_NS + (uint64_t)((double)cost / EBPFMON_SUBSCRIPTIONS_COST))
+        return;
+    d->lookWantedAt = now;
+    ebpfMonUsageRequestLook(d->core->usage);
+}
+
+/* --- a look ----------------------------------------------------------------------------------------------------- */
+
+static void readSockets(ebpfMonSubscriptions *d, uint64_t now)
+{
+    if (!d->needsSockets && now - d->socketsAt < SOCKETS_NS)
+        return;
+    d->socketsAt = now;
+    if (d->keys.isOld)
+        ebpfMonFlowKeysMake(&d->keys, d->ioc, d->iocs);
+    ebpfMonFlowKeysReadSockets(&d->keys, d->ioc, d->iocs, now);
+}
+
+/* What the operator sees of a client that is stalled, or is no more. */
+static void tellClient(ebpfMonSubscriptions *d, const ebpfMonFlowIoc *ioc, ebpfMonFlowClient *c, uint64_t now)
+{
+    int isStalled = ebpfMonFlowIsStalled(c);
+    char text[EBPFMON_MODULE_EVENT], flow[64], process[100] = "";
+
+    if (isStalled == (c->toldSince != 0) || (isStalled && now - c->since < TOLD_NS) || d->told >= TOLD_MAX)
+        return;
+    if (c->pid)
+        snprintf(process, sizeof(process), ", %s, pid %d", c->command, (int)c->pid);
+    ebpfMonFlowText(c, flow, sizeof(flow));
+    if (isStalled)
+        snprintf(text, sizeof(text), "IOC %s: %s: %s (%s%s)", ioc->name, flow, c->name, c->peer, process);
+    else
+        snprintf(text, sizeof(text), "IOC %s: client reads again, after %.0f s: %s (%s%s)", ioc->name,
+                 (double)(now - c->toldSince) / 1e9, c->name, c->peer, process);
+    ebpfMonModuleAddEvent(text);
+    d->told++;
+    c->toldSince = isStalled ? c->since : 0;
+}
+
+static void judgeClients(ebpfMonSubscriptions *d, ebpfMonFlowIoc *ioc, uint64_t now)
+{
+    for (unsigned i = 0; i < ioc->clients; i++) {
+        ebpfMonFlowClient *c = &ioc->client[i];
+
+        ebpfMonFlowJudge(ioc, c, now);
+        d->needsSockets |= ebpfMonFlowNeedsSockets(c);
+        if (ioc->isRead)
+            tellClient(d, ioc, c, now);
+    }
+}
+
+/* Reads everything. The caller holds the lock. */
+static void readFlows(ebpfMonSubscriptions *d)
+{
+    uint64_t now;
+    int isChanged = 0;
+
+    takeLooks(d);
+    now = ebpfMonClockMonotonic();
+    d->hasMoved = 0;
+    d->told = 0;
+    for (unsigned i = 0; i < d->iocs; i++) {
+        isChanged |= ebpfMonFlowIocUpdate(&d->ioc[i], now);
+        d->hasMoved |= d->ioc[i].hasMoved;
+        for (unsigned n = 0; n < d->ioc[i].clients; n++)
+            d->needsSockets |= ebpfMonFlowNeedsSockets(&d->ioc[i].client[n]);
+    }
+    readSockets(d, now);
+    d->needsSockets = 0;
+    for (unsigned i = 0; i < d->iocs; i++)
+        judgeClients(d, &d->ioc[i], now);
+    if (isChanged)
+        wantLook(d, now);
+}
+
+/* --- what is published ------------------------------------------------------------------------------------------ */
+
+/* Puts a subscription into the table, if it is worse than the least bad one there. */
+static void placeRow(ebpfMonSubscriptions *d, const rowPlace *row)
+{
+    rowPlace *least = &d->place[0];
+
+    if (d->places < EBPFMON_SUBSCRIPTION_ROWS) {
+        d->place[d->places++] = *row;
+        return;
+    }
+    if (row->badness <= 0)
+        return;
+    for (unsigned i = 1; i < d->places; i++)
+        if (d->place[i].badness < least->badness)
+            least = &d->place[i];
+    if (least->badness < row->badness)
+        *least = *row;
+}
+
+static int comparePlaces(const void *left, const void *right)
+{
+    const rowPlace *l = left, *r = right;
+
+    if (l->badness != r->badness)
+        return l->badness < r->badness ? 1 : -1;
+    return l->sub < r->sub ? -1 : l->sub > r->sub;
+}
+
+static void sumIoc(ebpfMonSubscriptions *d, const ebpfMonFlowIoc *ioc, uint64_t now)
+{
+    ebpfMonSubscriptionValues *v = &d->values;
+
+    v->iocs += ioc->isRead;
+    if (!ioc->isRead)
+        return;
+    v->clients += ioc->clients;
+    v->subscriptions += (unsigned)ioc->lists->subs;
+    for (unsigned i = 0; i < ioc->clients; i++) {
+        const ebpfMonFlowClient *c = &ioc->client[i];
+        double since = (double)(now - c->since) / 1e9;
+
+        v->stalled += ebpfMonFlowIsStalled(c) != 0;
+        if (ebpfMonFlowIsStalled(c) && since > v->silence)
+            v->silence = floor(since);
+    }
+    for (size_t i = 0; i < ioc->lists->subs; i++) {
+        const ebpfMonEventSubscription *s = &ioc->lists->sub[i];
+        const ebpfMonFlowClient *c = &ioc->client[s->client];
+        double badness = 1e6 * c->flow + 1e3 * ioc->mergedRate[i] + s->waiting;
+
+        if (s->isGone)
+            continue;
+        v->mergedRate += ioc->mergedRate[i];
+        placeRow(d, &(rowPlace){ badness, ioc, i });
+    }
+}
+
+static void fillRow(const rowPlace *place, ebpfMonSubscriptionRow *row)
+{
+    const ebpfMonFlowIoc *ioc = place->ioc;
+    const ebpfMonEventSubscription *s = &ioc->lists->sub[place->sub];
+    const ebpfMonFlowChannel *channel = &ioc->channel[s->channel];
+    const ebpfMonFlowClient *c = &ioc->client[s->client];
+
+    snprintf(row->ioc, sizeof(row->ioc), "%s", ioc->name);
+    snprintf(row->pv, sizeof(row->pv), "%s", channel->pv);
+    snprintf(row->client, sizeof(row->client), "%s", c->name);
+    if (c->pid)
+        snprintf(row->process, sizeof(row->process), "%s (%d)", c->command, (int)c->pid);
+    ebpfMonFlowText(c, row->state, sizeof(row->state));
+    row->rate = channel->rate;
+    row->merged = s->isCopied ? (double)s->merged : NAN;
+    row->waiting = s->waiting;
+    row->unsent = c->inBuffer + (c->hasTcp ? c->tcp.notSent : 0);
+}
+
+static void describeState(ebpfMonSubscriptions *d)
+{
+    ebpfMonSubscriptionValues *v = &d->values;
+    char more[40] = "";
+
+    if (d->period > 1.2 * PERIOD)
+        snprintf(more, sizeof(more), ", every %.1f s", d->period);
+    for (unsigned i = 0; i < d->iocs; i++)
+        if (d->ioc[i].why[0]) {
+            snprintf(v->state, sizeof(v->state), "IOC %s: not read: %s", d->ioc[i].name, d->ioc[i].why);
+            return;
+        }
+    snprintf(v->state, sizeof(v->state), "reads %u subscriptions of %u clients in %u IOCs%s", v->subscriptions,
+             v->clients, v->iocs, more);
+}
+
+/* The caller holds the lock. */
+static void makeValues(ebpfMonSubscriptions *d)
+{
+    uint64_t now = ebpfMonClockMonotonic();
+    ebpfMonSubscriptionValues *v = &d->values;
+
+    memset(v, 0, offsetof(ebpfMonSubscriptionValues, cost));
+    memset(v->row, 0, sizeof(v->row));
+    memset(v->state, 0, sizeof(v->state));
+    d->places = 0;
+    for (unsigned i = 0; i < d->iocs; i++)
+        sumIoc(d, &d->ioc[i], now);
+    qsort(d->place, d->places, sizeof(d->place[0]), comparePlaces);
+    for (v->rows = 0; v->rows < d->places; v->rows++)
+        fillRow(&d->place[v->rows], &v->row[v->rows]);
+    describeState(d);
+}
+
+static void publishValues(ebpfMonSubscriptions *d)
+{
+    if (memcmp(&d->shown, &d->values, sizeof(d->values)) == 0) /* only this thread writes "shown" */
+        return;
+    ebpfMonModuleLock();
+    memcpy(&d->shown, &d->values, sizeof(d->values));
+    ebpfMonModuleUnlock();
+    ebpfMonModuleShow(d->module);
+}
+
+/* --- the thread ------------------------------------------------------------------------------------------------- */
+
+static void answerQuestion(ebpfMonSubscriptions *d)
+{
+    char question[QUESTION];
+
+    epicsMutexMustLock(d->lock);
+    memcpy(question, d->question, sizeof(question));
+    d->question[0] = 0;
+    epicsMutexUnlock(d->lock);
+    if (!question[0])
+        return;
+    memset(d->values.whyText, 0, sizeof(d->values.whyText));
+    d->answer(d, question, d->values.whyText, sizeof(d->values.whyText));
+}
+
+/* Sets the cost, and the period that keeps it small: "cpu" ns were used for a look. */
+static void countCost(ebpfMonSubscriptions *d, uint64_t cpu)
+{
+    uint64_t now = ebpfMonClockMonotonic();
+    double needed = (double)cpu / 1e9 / EBPFMON_SUBSCRIPTIONS_COST;
+
+    d->period = needed > PERIOD ? (needed + d->period) / 2 : PERIOD;
+    d->cpu += cpu;
+    if (now - d->costSince < COST_NS)
+        return;
+    d->values.cost = floor(1e5 * (double)d->cpu / (double)(now - d->costSince) + 0.5) / 1e3;
+    d->cpu = 0;
+    d->costSince = now;
+}
+
+/* When to look again (s): less often as long as nothing moves and nobody is stalled. */
+static double choosePause(ebpfMonSubscriptions *d)
+{
+    uint64_t now = ebpfMonClockMonotonic();
+
+    d->quiet = d->hasMoved || d->needsSockets ? 0 : d->quiet + 1;
+    return d->quiet <= QUIET_LOOKS ? d->period : (double)(ebpfMonClockNextLook(now) - now) / 1e9;
+}
+
+static void runSubscriptions(ebpfMonWorker *worker, void *arg)
+{
+    ebpfMonSubscriptions *d = arg;
+    double next = 0;
+
+    d->costSince = ebpfMonClockMonotonic();
+    while (!ebpfMonWorkerIsStopping(worker)) {
+        uint64_t before = ebpfMonForeignGetCpu();
+
+        answerQuestion(d);
+        if (ebpfMonClockSeconds() >= next) {
+            epicsMutexMustLock(d->lock);
+            readFlows(d);
+            makeValues(d);
+            epicsMutexUnlock(d->lock);
+            countCost(d, ebpfMonForeignGetCpu() - before);
+            next = ebpfMonClockSeconds() + choosePause(d);
+        }
+        publishValues(d);
+        ebpfMonWorkerWait(worker, next - ebpfMonClockSeconds());
+    }
+}
+
+int ebpfMonSubscriptionsBegin(ebpfMonSubscriptions *d, const ebpfMonModuleCore *core)
+{
+    d->ownCore = *core;
+    d->core = &d->ownCore;
+    return ebpfMonSharedWorkerSet(&d->worker,
+                                  ebpfMonWorkerStart("ebpfMonFlows", epicsThreadPriorityLow, runSubscriptions, d));
+}
+
+int ebpfMonSubscriptionsStop(ebpfMonSubscriptions *d, double seconds)
+{
+    return ebpfMonSharedWorkerStop(&d->worker, seconds);
+}
+
+/* --- questions -------------------------------------------------------------------------------------------------- */
+
+void ebpfMonSubscriptionsAsk(ebpfMonSubscriptions *d, const char *question)
+{
+    epicsMutexMustLock(d->lock);
+    ebpfMonTextCopy(d->question, sizeof(d->question), question);
+    epicsMutexUnlock(d->lock);
+    ebpfMonSharedWorkerWake(&d->worker);
+}
+
+int ebpfMonSubscriptionsLook(ebpfMonSubscriptions *d)
+{
+    int status = -1;
+
+    for (int i = 0; status && i < LOOK_TRIES; i++) {
+        status = ebpfMonUsageLook(d->core->usage, LOOK_SECONDS);
+        ebpfMonWorkerGiveSignHere();
+    }
+    epicsMutexMustLock(d->lock);
+    d->needsSockets = 1;
+    readFlows(d);
+    epicsMutexUnlock(d->lock);
+    return status;
+}
+
+long ebpfMonSubscriptionsEach(ebpfMonSubscriptions *d, uint32_t iocId, long record, ebpfMonSubscriptionsEachFn each,
+                              void *arg, char *why, size_t size)
+{
+    const ebpfMonFlowIoc *ioc;
+    long found = 0;
+
+    epicsMutexMustLock(d->lock);
+    ioc = findIoc(d, iocId);
+    if (!ioc || !ioc->isRead) {
+        snprintf(why, size, "%s", ioc && ioc->why[0] ? ioc->why : ioc ? "its memory cannot be read now" :
+                                                       "it has no CA server, or its clients cannot be read now");
+        found = -1;
+    }
+    for (size_t i = 0; found >= 0 && i < ioc->lists->subs; i++) {
+        const ebpfMonEventSubscription *s = &ioc->lists->sub[i];
+        const ebpfMonFlowChannel *channel = &ioc->channel[s->channel];
+        ebpfMonFlowSubscription sub = { .record = channel->record, .mask = s->mask, .isCopied = s->isCopied,
+                                        .isEnabled = s->isEnabled, .waiting = s->waiting, .merged = s->merged,
+                                        .mergedRate = ioc->mergedRate[i], .rate = channel->rate };
+
+        if (channel->record != record || s->isGone)
+            continue;
+        snprintf(sub.pv, sizeof(sub.pv), "%s", channel->pv);
+        each(arg, &ioc->client[s->client], &sub);
+        found++;
+    }
+    epicsMutexUnlock(d->lock);
+    return found;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the watched IOCs send to their CA clients, and what is in the way: the thread of the module. Each second it
+ * reads the counters of each subscription (eventLists.h) and what the kernel knows of the connections, less often in a
+ * silence, or if it would take more than EBPFMON_SUBSCRIPTIONS_COST of a core. The lists themselves come from the look
+ * at the clients (usage/clients.h). Nothing is attached.
+ */
+#ifndef EBPFMON_SUBSCRIPTIONS_H
+#define EBPFMON_SUBSCRIPTIONS_H
+
+#include "ebpfMonModule.h"
+#include "subscriptions/flowIoc.h"
+#include "usage/usage.h"
+
+#define EBPFMON_SUBSCRIPTIONS_COST 0.005 /* cores */
+#define EBPFMON_SUBSCRIPTION_ROWS 200
+
+typedef struct {
+    char     pv[EBPFMON_NAME_SIZE]; /* as the client wrote it */
+    long     record;        /* index in the catalogue */
+    uint8_t  mask;          /* DBE_… */
+    int      isCopied, isEnabled;
+    uint32_t waiting;
+    uint64_t merged;        /* since it began; only of those that are copied */
+    double   mergedRate;    /* of the last look, 1/s */
+    double   rate;          /* updates sent per second, of all subscriptions of its channel; NaN: not known */
+} ebpfMonFlowSubscription;
+
+/* A row of the table SUBSCRIPTIONS. */
+typedef struct {
+    char     ioc[EBPFMON_IOCNAME_SIZE];
+    char     pv[EBPFMON_NAME_SIZE];
+    char     client[128];
+    char     process[80];
+    char     state[64];
+    double   rate, merged;  /* NaN: not known */
+    unsigned waiting;
+    uint64_t unsent;        /* bytes that the server could not send yet */
+} ebpfMonSubscriptionRow;
+
+typedef struct {
+    unsigned iocs, clients, subscriptions;
+    unsigned stalled;       /* clients that take nothing though something waits for them */
+    double   silence;       /* s: for how long at most */
+    double   mergedRate;    /* updates merged per second, of all */
+    double   cost;          /* percent of one core */
+    char     state[200];
+    unsigned rows;
+    ebpfMonSubscriptionRow row[EBPFMON_SUBSCRIPTION_ROWS];
+    char     whyText[4000];
+} ebpfMonSubscriptionValues;
+
+typedef struct ebpfMonSubscriptions ebpfMonSubscriptions;
+
+/* Answers a question of WHY_PV in several lines. The thread calls it without a lock. */
+typedef void (*ebpfMonSubscriptionsAnswer)(ebpfMonSubscriptions *subs, const char *question, char *text, size_t size);
+
+/* There is one in a process, never freed: a shell command may still use it. NULL without memory. */
+ebpfMonSubscriptions *ebpfMonSubscriptionsNew(const ebpfMonModule *module, ebpfMonSubscriptionsAnswer answer);
+int ebpfMonSubscriptionsBegin(ebpfMonSubscriptions *subs, const ebpfMonModuleCore *core); /* as ebpfMonModule.start */
+int ebpfMonSubscriptionsStop(ebpfMonSubscriptions *subs, double seconds);
+
+/* The published values. Under the lock of ebpfMonModuleLock. */
+const ebpfMonSubscriptionValues *ebpfMonSubscriptionsGetValues(const ebpfMonSubscriptions *subs);
+
+/* A question for WHY_TEXT ("PV [client]"): the thread answers it soon. Any thread. */
+void ebpfMonSubscriptionsAsk(ebpfMonSubscriptions *subs, const char *question);
+
+/* --- for the answer (why.h); any thread --- */
+
+const ebpfMonModuleCore *ebpfMonSubscriptionsGetCore(const ebpfMonSubscriptions *subs); /* NULL: it does not run */
+
+/* Reads the lists of clients and the counters now; waits at most 5 s. 0, or -1: what follows may be older. */
+int ebpfMonSubscriptionsLook(ebpfMonSubscriptions *subs);
+
+/* Calls "each" for each subscription to this record of the IOC with this number, under a lock of the module. Returns
+ * their number; -1: the subscriptions of this IOC are not known, and "why" says why. */
+typedef void (*ebpfMonSubscriptionsEachFn)(void *arg, const ebpfMonFlowClient *client,
+                                           const ebpfMonFlowSubscription *subscription);
+long ebpfMonSubscriptionsEach(ebpfMonSubscriptions *subs, uint32_t iocId, long record, ebpfMonSubscriptionsEachFn each,
+                              void *arg, char *why, size_t size);
+
+#endif

@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What IOCs send to their clients (ebpfMonModules/subscriptions), and where it stops: told from what a raw client has got, from
+dbel in the IOC, and from processes that the test stops. Each fault has a neighbour that is not ill."""
+import re
+import signal
+import struct
+import sys
+
+import pytest
+from tests.harness import badlink, db, loopback, paths, rawca
+from tests.harness.far import FarIoc, there
+from tests.harness.process import Process
+from tests.harness.wait import until
+
+EVENT_ADD, EVENTS_OFF, EVENTS_ON = 1, 8, 9
+STEPS = ["IOC", "record", "post", "queue", "send buffer", "network", "client"]
+DB = (db.READY + "".join(db.record("ao", name, PINI="YES") for name in ("A", "B")) + db.counter("TICK", SCAN=".1 second") +
+      db.record("waveform", "WAVE", NELM=100000, FTVL="DOUBLE", SCAN=".1 second") +
+      db.record("ao", "BAND", MDEL=1, ADEL=1, PINI="YES") + db.record("calc", "NEVER", CALC="1") + db.record("ao", "SLOW", PINI="YES", SCAN="10 second") +
+      db.counter("DISABLED", SCAN=".1 second", DISA=1) + db.record("ai", "BROKEN", INP="NO:SUCH:PV CA", SCAN=".1 second"))
+
+
+@pytest.fixture(scope="module")
+def ioc(module_ioc):
+    return module_ioc(DB).start()
+
+
+@pytest.fixture(scope="module")
+def monitor(module_monitor, ioc):
+    m = module_monitor().start()
+    m.wait_ioc(ioc)
+    return m
+
+
+class Subscriber(rawca.RawCa):
+    """Counts what it has got."""
+
+    def __init__(self, ioc, name, user, count=1, mask=7):
+        super().__init__(ioc.port, user, "test")
+        self.send(rawca.message(EVENT_ADD, struct.pack(">fffHH", 0, 0, 0, mask, 0), rawca.DOUBLE, count, self.sid(name), 1))
+        self.values = []
+        self.take(1)
+
+    def take(self, count):
+        """Waits until so many updates have come in all."""
+        while len(self.values) < count:
+            message = self.until(EVENT_ADD)[-1]
+            self.values.append(struct.unpack(">d", message.payload[:8])[0])
+        return self.values
+
+
+def command(monitor, line):
+    """What the command has printed, without its echo and what others have logged meanwhile."""
+    return [l for l in monitor.command(line) if not re.match("epics>|sevr=", l)]
+
+
+def why(monitor, pv, client=""):
+    """The first line, and the verdict and text of each step."""
+    lines = command(monitor, f'ebpfMonWhy "{pv}" "{client}"')
+    found = {}
+    for line in lines[1:]:
+        step = re.match(r"  (" + "|".join(STEPS) + r") +(fine|held up|not known|here it stops) +(.*)$", line)
+        assert step, lines
+        found[step[1]] = step[2], step[3]
+    assert list(found) == STEPS, lines
+    return lines[0], found
+
+
+def answers(monitor, begin, pv, client=""):
+    """Waits for an answer that begins so."""
+    seen = []
+
+    def asked():
+        seen[:] = why(monitor, pv, client)
+        return seen[0].startswith(begin)
+
+    until(asked, 30, lambda: f"{begin}: {seen}")
+    return seen
+
+
+def rows(monitor):
+    """(PV, client) → row of the table, as soon as all columns are of one moment."""
+    names = "PVS CLIENTS STATES RATES MERGED_CNTS WAITING_CNTS UNSENTS PROCESSES IOCS".split()
+    lists = [monitor.list("SUBSCRIPTION_" + n) for n in names]
+    return {r[:2]: dict(zip(names[2:], r[2:])) for r in zip(*lists)} if len(set(map(len, lists))) == 1 else {}
+
+
+def dbel(ioc, record):
+    """What the IOC itself says of subscriptions to a record: waiting and replaced updates of each."""
+    found = []
+    for line in ioc.command(f"dbel {ioc.prefix}{record} 3"):
+        if "{" in line:
+            waiting, replaced = re.search(r"undelivered=(\d+)", line), re.search(r"discarded by replacement=(\d+)", line)
+            found.append((int(waiting[1]) if waiting else 0, int(replaced[1]) if replaced else 0))
+    return found
+
+
+def test_a_client_that_asks_for_a_pause(ioc, monitor):
+    """What is merged meanwhile is what the client does not get, and what dbel says. The neighbour gets all."""
+    name = ioc.prefix + "A"
+    paused, neighbour = Subscriber(ioc, name, "paused"), Subscriber(ioc, name, "neighbour")
+    nothing, _ = answers(monitor, "nothing stops", name, "paused@test")
+    paused.send(rawca.message(EVENTS_OFF) + rawca.message(rawca.ECHO))
+    paused.until(rawca.ECHO)
+    for value in range(1, 101):
+        ioc.put("A", value)
+    assert neighbour.take(101)[-1] == 100
+    line, steps = answers(monitor, "queue: the client has asked for a pause", name, "paused@test")
+    merged = int(re.search(r"(\d+) merged", line)[1])
+    waiting = int(re.search(r"(\d+) updates wait", line)[1])
+    assert sorted(dbel(ioc, "A")) == [(0, 0), (waiting, merged)] and waiting >= 1 and steps["record"][0] == "fine"
+    assert why(monitor, name, "neighbour@test")[0].startswith("nothing stops") and "0 merged" in why(monitor, name, "neighbour@test")[1]["queue"][1]
+    until(lambda: rows(monitor).get((name, "paused@test"), {}).get("STATES", "").startswith("client asked for a pause since") and
+          monitor.get("SUBSCRIPTION_STALLED_CNT") == 1, 30, lambda: str(rows(monitor)))
+    assert monitor.get("SUBSCRIPTION_STALLED_CNT.SEVR") == 1
+    assert rows(monitor)[name, "neighbour@test"]["STATES"] == "ok"
+    for client in ("", paused.address):  # without a client, the worst
+        assert why(monitor, name, client)[0].startswith("queue: the client has asked for a pause")
+    paused.send(rawca.message(EVENTS_ON))
+    assert paused.take(1 + 100 - merged)[-1] == 100
+    answers(monitor, "nothing stops", name, "paused@test")
+    until(lambda: monitor.get("SUBSCRIPTION_STALLED_CNT") == 0, 30, "nobody is stalled")
+    paused.send(rawca.message(rawca.ECHO))
+    assert not [m for m in paused.until(rawca.ECHO) if m.command == EVENT_ADD]  # not one more, and not one less
+    paused.close()
+    neighbour.close()
+
+
+def test_a_client_that_does_not_read(ioc, monitor):
+    """camonitor is stopped while arrays are posted: the newest is named as not delivered. A raw client on the same record reads."""
+    name = ioc.prefix + "WAVE"
+    ioc.put("WAVE", [1.0] * 100000)
+    stopped = Process([paths.BASE_BIN / "camonitor", name], loopback.client(ioc.port))
+    neighbour = Subscriber(ioc, name, "neighbour", 100000)
+    until(lambda: stopped.lines, 30, "the first array")
+    stopped.halt()
+
+    def events():
+        return [line for line in monitor.lines("IOC_EVENTS").splitlines() if f"pid {stopped.pid})" in line]
+
+    def blocked():
+        neighbour.take(len(neighbour.values) + 1)
+        line, steps = why(monitor, name, str(stopped.pid))
+        if line.startswith("queue: the client has asked for a pause"):  # libca did, just before it was stopped: once more
+            stopped.go_on()
+            stopped.halt()
+        return line.startswith("client: the client does not read since") and steps["queue"][0] == "held up" and steps
+
+    steps = until(blocked, 60, lambda: str(why(monitor, name, str(stopped.pid))))
+    assert "the newest is not delivered" in steps["queue"][1] and f"pid {stopped.pid}" in steps["client"][1]
+    assert steps["network"][0] == steps["record"][0] == "fine"
+    assert dbel(ioc, "WAVE")[0][0] + dbel(ioc, "WAVE")[1][0] >= 1
+    neighbour.take(len(neighbour.values) + 2)
+
+    def row():
+        return next((r for r in rows(monitor).values() if r["PROCESSES"] == f"camonitor ({stopped.pid})" and r["UNSENTS"] > 0 and
+                     r["STATES"].startswith("client does not read since")), None)
+
+    assert until(row, 30, lambda: str(rows(monitor)))["WAITING_CNTS"] == 1
+    until(events, 30, "the event")
+    stopped.go_on()
+    until(lambda: any("client reads again" in e for e in events()), 30, lambda: str(events()))
+    answers(monitor, "nothing stops", name, str(stopped.pid))
+    stopped.kill()
+    neighbour.close()
+
+
+def test_a_client_in_a_long_callback(ioc, monitor):
+    name = ioc.prefix + "TICK"
+    text = f"import epics, time; p = epics.PV('{name}', callback=lambda **_: time.sleep(1000)); time.sleep(1000)"
+    slow = Process([sys.executable, "-c", text], loopback.client(ioc.port))
+    neighbour = Subscriber(ioc, name, "neighbour")
+    answers(monitor, "client: the client does not read since", name, str(slow.pid))
+    neighbour.take(len(neighbour.values) + 5)
+    answers(monitor, "nothing stops", name, "neighbour@test")
+    slow.kill()
+    neighbour.close()
+
+
+def test_a_network_that_takes_nothing(monitor, tmp_path):
+    """Clients on another host: one is stopped, so its host has no room any more; then the cable is drawn. The IOC's host has a
+    neighbour that reads."""
+    with badlink.BadLink() as link:
+        ioc = FarIoc(tmp_path, link, db=DB)
+        environ = loopback.environment(EPICS_CA_ADDR_LIST=f"{link.addrB}:{ioc.port}")
+        try:
+            ioc.start()
+            monitor.wait_ioc(ioc)
+            tick, wave = ioc.prefix + "TICK", ioc.prefix + "WAVE"
+            there(link.b, [paths.BASE_BIN / "caput", "-a", wave, 20000, *[1] * 20000], environ).wait(60)
+            here = there(link.b, [paths.BASE_BIN / "camonitor", tick], environ)
+            far, stopped = (there(link.a, [paths.BASE_BIN / "camonitor", pv], environ) for pv in (tick, wave))
+            until(lambda: here.lines and far.lines and stopped.lines, 30, "the first values")
+            stopped.halt()
+            line, steps = answers(monitor, "client: the client does not read since", wave)
+            assert steps["network"][0] == "fine" and "at least" in line
+            answers(monitor, "nothing stops", tick, link.addrA + ":")
+            badlink.ip("-n", link.middle, "link", "set", "linkA", "down")
+            line, steps = answers(monitor, "network: nothing is acknowledged since", tick, link.addrA + ":")
+            assert steps["client"][0] == "not known"
+            until(lambda: any(s.startswith("network does not take bytes since") for s in monitor.list("SUBSCRIPTION_STATES")), 30,
+                  lambda: str(monitor.list("SUBSCRIPTION_STATES")))
+            answers(monitor, "nothing stops", tick, link.addrB + ":")
+        finally:
+            ioc.discard()
+
+
+def test_an_ioc_that_stands_still(ioc, monitor, new_ioc):
+    other = new_ioc(DB).start()
+    monitor.wait_ioc(other)
+    clients = [Subscriber(i, i.prefix + "TICK", "reader") for i in (ioc, other)]
+    clients[0].take(5)
+    clients[1].take(5)
+    answers(monitor, "nothing stops", other.prefix + "TICK", "reader")
+    other.process.halt()
+    line, steps = answers(monitor, "IOC: ", other.prefix + "TICK", "reader")
+    assert "stands still" in line and other.name in line and steps["client"][0] != "here it stops"
+    until(lambda: rows(monitor).get((other.prefix + "TICK", "reader@test"), {}).get("STATES", "").startswith("IOC stands still since"),
+          30, lambda: str(rows(monitor)))
+    clients[0].take(len(clients[0].values) + 5)
+    answers(monitor, "nothing stops", ioc.prefix + "TICK", "reader")
+    other.process.signal(signal.SIGCONT)
+    clients[1].take(len(clients[1].values) + 5)
+    answers(monitor, "nothing stops", other.prefix + "TICK", "reader")
+    for client in clients:
+        client.close()
+
+
+def test_changes_that_are_not_posted(ioc, monitor):
+    """MDEL hides a change of 0.5. The neighbour has no deadband."""
+    clients = [Subscriber(ioc, ioc.prefix + name, "reader") for name in ("BAND", "B")]
+    for name, client in zip(("BAND", "B"), clients):
+        ioc.put(name, 10)
+        client.take(2)
+        ioc.put(name, 10.5)
+    assert clients[1].take(3)[-1] == 10.5
+    line, _ = why(monitor, ioc.prefix + "BAND", "reader")
+    assert line == "post: VAL is 10.5 and was not posted: it is within MDEL (1) of the last posted value, 10"
+    assert why(monitor, ioc.prefix + "B", "reader")[0].startswith("nothing stops")
+    clients[0].send(rawca.message(rawca.ECHO))
+    assert not [m for m in clients[0].until(rawca.ECHO) if m.command == EVENT_ADD]
+    ioc.put("BAND", 12)
+    assert clients[0].take(3)[-1] == 12
+    assert why(monitor, ioc.prefix + "BAND", "reader")[0].startswith("nothing stops")
+    ioc.put("SLOW.SCAN", "Event")
+    ioc.put("SLOW", 3)
+    line, steps = why(monitor, ioc.prefix + "SLOW")
+    assert line.startswith("nothing stops") and steps["post"][0] == "not known" and "has not processed since" in steps["post"][1]
+    for client in clients:
+        client.close()
+
+
+def test_records_that_do_not_process(ioc, monitor):
+    assert why(monitor, ioc.prefix + "DISABLED")[0] == "record: it is disabled: DISA is 1, as DISV"
+    assert why(monitor, ioc.prefix + "NEVER")[0].startswith("record: it has never processed and has no value: UDF is 1, SCAN is Passive")
+    assert why(monitor, ioc.prefix + "BROKEN")[0] == "record: its value is not valid: alarm INVALID, LINK"
+    line, steps = why(monitor, ioc.prefix + "TICK")
+    assert line.startswith("nothing stops") and steps["record"][0] == "fine" and "no CA client" in steps["post"][1]
+    assert why(monitor, ioc.prefix + "TICK", "nobody")[0].startswith('post: no client "nobody" has subscribed')
+    assert command(monitor, "ebpfMonWhy NO:SUCH:RECORD") == ["no IOC that is watched has the record of NO:SUCH:RECORD"]
+
+
+def test_a_question_by_pv(ioc, monitor):
+    monitor.put("WHY_PV.VAL$", ioc.prefix + "DISABLED")
+    until(lambda: monitor.lines("WHY_TEXT").startswith("record: it is disabled"), 30, lambda: monitor.lines("WHY_TEXT"))
+
+
+def test_subscriptions_of_others(ioc, monitor, new_ioc):
+    """pvAccess subscribes through QSRV: it is counted, and its way is not known."""
+    ioc = new_ioc(DB, kind="softIocPVA").start()
+    monitor.wait_ioc(ioc)
+    name = ioc.prefix + "TICK"
+    client = Subscriber(ioc, name, "reader")
+    with loopback.pva_context(ioc.port, nt=False) as context:
+        subscription = context.monitor(name, lambda _: None)
+        until(lambda: len(dbel(ioc, "TICK")) >= 2, 30, lambda: str(ioc.command(f"dbel {name} 3")))
+        others = len(dbel(ioc, "TICK")) - 1
+        line, steps = answers(monitor, "nothing stops", name, "reader")
+        assert steps["post"] == ("fine", f"1 subscription of reader@test; {others} others (pvAccess, or within the IOC), whose way is not known")
+        subscription.close()
+    until(lambda: "others" not in why(monitor, name, "reader")[1]["post"][1], 30, "they are gone")
+    client.close()
+
+
+def test_alarms_only(ioc, monitor):
+    client = Subscriber(ioc, ioc.prefix + "TICK", "alarms", mask=4)
+    answers(monitor, "post: the client has not subscribed to values, only to alarms", ioc.prefix + "TICK", "alarms@")
+    client.close()
+
+
+def test_filter(ioc, monitor):
+    """It has no fault that is known; what a filter leaves out is not guessed."""
+    client = Subscriber(ioc, ioc.prefix + 'TICK.{"dbnd":{"abs":1000}}', "filter")
+    _, steps = answers(monitor, "nothing stops", ioc.prefix + "TICK", "filter@")
+    assert steps["post"] == ("not known", 'what the filter of the channel leaves out: {"dbnd":{"abs":1000}}')
+    client.close()
