@@ -4,6 +4,7 @@
 #define USE_TYPED_RSET
 #define USE_TYPED_DSET
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,13 +86,14 @@ static void answerQuestion(ebpfMonSubscriptions *s, const char *question, char *
 static void askWhy(const iocshArgBuf *args)
 {
     ebpfMonTextReport *report = ebpfMonTextReportNew();
-    char text[4000];
+    char question[200], text[4000];
 
     if (!ebpfMonShellHasText(args[0].sval)) {
         ebpfMonTextReportAdd(report, "ebpfMonWhy: give the name of a PV\n");
         ebpfMonShellSetStatus(-1);
     } else {
-        ebpfMonWhyAnswer(subs, args[0].sval, args[1].sval, text, sizeof(text));
+        snprintf(question, sizeof(question), "%s %s", args[0].sval, ebpfMonShellGetText(args[1].sval, ""));
+        ebpfMonSubscriptionsAskAndWait(subs, question, text, sizeof(text));
         ebpfMonTextReportAdd(report, "%s", text);
     }
     ebpfMonTextReportPrint(report);

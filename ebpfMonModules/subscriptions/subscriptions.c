@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <ellLib.h>
+#include <epicsEvent.h>
 #include <epicsMutex.h>
 #include <epicsThread.h>
 
@@ -24,6 +26,8 @@
 #define LOOK_SECONDS 1.0 /* each of LOOK_TRIES waits so long, with a sign of progress in between */
 #define LOOK_TRIES  5
 #define QUESTION    200
+#define ANSWER      4000 /* bytes */
+#define ANSWER_SECONDS 15.0 /* a command waits so long at most */
 
 /* A place in the table. */
 typedef struct {
@@ -32,13 +36,24 @@ typedef struct {
     size_t   sub;
 } rowPlace;
 
+/* A question for which a command waits. */
+typedef struct {
+    ELLNODE node;
+    char question[QUESTION], answer[ANSWER];
+    int  isAnswered, isAbandoned; /* abandoned: the thread frees it */
+    epicsEventId done;
+} asking;
+
 struct ebpfMonSubscriptions {
     const ebpfMonModule *module;
     ebpfMonSubscriptionsAnswer answer;
     ebpfMonSharedWorker worker;
     const ebpfMonModuleCore *core; /* NULL: it does not run; the next is it */
     ebpfMonModuleCore ownCore;
-    epicsMutexId lock;         /* guards what follows, up to "question" */
+    epicsMutexId lock;         /* guards the next two, and isAnswered, isAbandoned of each asking */
+    char question[QUESTION];   /* for WHY_TEXT; "": none */
+    ELLLIST askings;
+    /* the thread's own: it reads the memory of IOCs, which may not answer, so it holds no lock */
     ebpfMonFlowIoc ioc[IOCS_MAX];
     unsigned iocs;
     ebpfMonFlowKeys keys;
@@ -46,8 +61,6 @@ struct ebpfMonSubscriptions {
     int      needsSockets, hasMoved;
     uint64_t lookWantedAt;     /* a look at the clients was requested then */
     unsigned told;             /* events of this look */
-    char     question[QUESTION]; /* for WHY_TEXT; "": none */
-    /* the thread's own */
     uint64_t cpu, costSince;   /* ns of CPU time since then */
     unsigned quiet;
     double   period;
@@ -198,7 +211,7 @@ static void judgeClients(ebpfMonSubscriptions *d, ebpfMonFlowIoc *ioc, uint64_t 
     }
 }
 
-/* Reads everything. The caller holds the lock. */
+/* Reads everything. */
 static void readFlows(ebpfMonSubscriptions *d)
 {
     uint64_t now;
@@ -315,7 +328,6 @@ static void describeState(ebpfMonSubscriptions *d)
              v->clients, v->iocs, more);
 }
 
-/* The caller holds the lock. */
 static void makeValues(ebpfMonSubscriptions *d)
 {
     uint64_t now = ebpfMonClockMonotonic();
@@ -345,10 +357,45 @@ static void publishValues(ebpfMonSubscriptions *d)
 
 /* --- the thread ------------------------------------------------------------------------------------------------- */
 
-static void answerQuestion(ebpfMonSubscriptions *d)
+static asking *takeAsking(ebpfMonSubscriptions *d)
+{
+    asking *a;
+
+    epicsMutexMustLock(d->lock);
+    a = (asking *)ellGet(&d->askings);
+    epicsMutexUnlock(d->lock);
+    return a;
+}
+
+static void freeAsking(asking *a)
+{
+    epicsEventDestroy(a->done);
+    free(a);
+}
+
+static void finishAsking(ebpfMonSubscriptions *d, asking *a)
+{
+    int isAbandoned;
+
+    epicsMutexMustLock(d->lock);
+    isAbandoned = a->isAbandoned;
+    a->isAnswered = 1;
+    if (!isAbandoned)
+        epicsEventMustTrigger(a->done); /* under the lock: who waits frees it */
+    epicsMutexUnlock(d->lock);
+    if (isAbandoned)
+        freeAsking(a);
+}
+
+static void answerQuestions(ebpfMonSubscriptions *d)
 {
     char question[QUESTION];
+    asking *a;
 
+    while ((a = takeAsking(d)) != NULL) {
+        d->answer(d, a->question, a->answer, sizeof(a->answer));
+        finishAsking(d, a);
+    }
     epicsMutexMustLock(d->lock);
     memcpy(question, d->question, sizeof(question));
     d->question[0] = 0;
@@ -392,12 +439,10 @@ static void runSubscriptions(ebpfMonWorker *worker, void *arg)
     while (!ebpfMonWorkerIsStopping(worker)) {
         uint64_t before = ebpfMonForeignGetCpu();
 
-        answerQuestion(d);
+        answerQuestions(d);
         if (ebpfMonClockSeconds() >= next) {
-            epicsMutexMustLock(d->lock);
             readFlows(d);
             makeValues(d);
-            epicsMutexUnlock(d->lock);
             countCost(d, ebpfMonForeignGetCpu() - before);
             next = ebpfMonClockSeconds() + choosePause(d);
         }
@@ -429,6 +474,34 @@ void ebpfMonSubscriptionsAsk(ebpfMonSubscriptions *d, const char *question)
     ebpfMonSharedWorkerWake(&d->worker);
 }
 
+void ebpfMonSubscriptionsAskAndWait(ebpfMonSubscriptions *d, const char *question, char *text, size_t size)
+{
+    asking *a = d->core ? calloc(1, sizeof(*a)) : NULL;
+    int isAnswered;
+
+    if (!a) {
+        snprintf(text, size, "%s\n", d->core ? "out of memory" : "the monitor does not run");
+        return;
+    }
+    a->done = epicsEventMustCreate(epicsEventEmpty);
+    snprintf(a->question, sizeof(a->question), "%s", question);
+    epicsMutexMustLock(d->lock);
+    ellAdd(&d->askings, &a->node);
+    epicsMutexUnlock(d->lock);
+    ebpfMonSharedWorkerWake(&d->worker);
+    epicsEventWaitWithTimeout(a->done, ANSWER_SECONDS);
+    epicsMutexMustLock(d->lock);
+    isAnswered = a->isAnswered;
+    a->isAbandoned = !isAnswered;
+    epicsMutexUnlock(d->lock);
+    if (!isAnswered) {
+        snprintf(text, size, "no answer in %.0f s: an IOC does not let itself be read. Ask again\n", ANSWER_SECONDS);
+        return;
+    }
+    snprintf(text, size, "%s", a->answer);
+    freeAsking(a);
+}
+
 int ebpfMonSubscriptionsLook(ebpfMonSubscriptions *d)
 {
     int status = -1;
@@ -437,10 +510,8 @@ int ebpfMonSubscriptionsLook(ebpfMonSubscriptions *d)
         status = ebpfMonUsageLook(d->core->usage, LOOK_SECONDS);
         ebpfMonWorkerGiveSignHere();
     }
-    epicsMutexMustLock(d->lock);
     d->needsSockets = 1;
     readFlows(d);
-    epicsMutexUnlock(d->lock);
     return status;
 }
 
@@ -450,7 +521,6 @@ long ebpfMonSubscriptionsEach(ebpfMonSubscriptions *d, uint32_t iocId, long reco
     const ebpfMonFlowIoc *ioc;
     long found = 0;
 
-    epicsMutexMustLock(d->lock);
     ioc = findIoc(d, iocId);
     if (!ioc || !ioc->isRead) {
         snprintf(why, size, "%s", ioc && ioc->why[0] ? ioc->why : ioc ? "its memory cannot be read now" :
@@ -470,6 +540,5 @@ long ebpfMonSubscriptionsEach(ebpfMonSubscriptions *d, uint32_t iocId, long reco
         each(arg, &ioc->client[s->client], &sub);
         found++;
     }
-    epicsMutexUnlock(d->lock);
     return found;
 }

@@ -66,15 +66,18 @@ const ebpfMonSubscriptionValues *ebpfMonSubscriptionsGetValues(const ebpfMonSubs
 /* A question for WHY_TEXT ("PV [client]"): the thread answers it soon. Any thread. */
 void ebpfMonSubscriptionsAsk(ebpfMonSubscriptions *subs, const char *question);
 
-/* --- for the answer (why.h); any thread --- */
+/* Waits for the answer, some 15 s at most. Any thread but that of the module. */
+void ebpfMonSubscriptionsAskAndWait(ebpfMonSubscriptions *subs, const char *question, char *text, size_t size);
+
+/* --- for the answer (why.h), which the thread of the module gives --- */
 
 const ebpfMonModuleCore *ebpfMonSubscriptionsGetCore(const ebpfMonSubscriptions *subs); /* NULL: it does not run */
 
 /* Reads the lists of clients and the counters now; waits at most 5 s. 0, or -1: what follows may be older. */
 int ebpfMonSubscriptionsLook(ebpfMonSubscriptions *subs);
 
-/* Calls "each" for each subscription to this record of the IOC with this number, under a lock of the module. Returns
- * their number; -1: the subscriptions of this IOC are not known, and "why" says why. */
+/* Calls "each" for each subscription to this record of the IOC with this number. Returns their number; -1: the
+ * subscriptions of this IOC are not known, and "why" says why. */
 typedef void (*ebpfMonSubscriptionsEachFn)(void *arg, const ebpfMonFlowClient *client,
                                            const ebpfMonFlowSubscription *subscription);
 long ebpfMonSubscriptionsEach(ebpfMonSubscriptions *subs, uint32_t iocId, long record, ebpfMonSubscriptionsEachFn each,

@@ -49,6 +49,7 @@ LANES = [
     (
         "test_latency.py",                # latencies
         "test_thread_that_makes_no_progress",  # a delay
+        "test_little_memory", "test_short_iocs", "test_uses",  # the memory and the CPU time of a monitor, which reads each new IOC
     ),
     (
         # Traces of chains that many threads make at once. If all CPUs are busy, the traces are complete, but a new IOC is

@@ -305,7 +305,10 @@ def test_put_to_scan_takes_long(new_ioc, monitor, seen):
     seen; or the put had begun before passes were watched, and was not seen. Only the counts of this record are marked."""
     text = "".join(db.counter(f"R{i}", SCAN=".1 second") for i in range(20))
     text += db.record("ai", "A", DTYP="roads", SMOO="5", SCAN="1 second", FLNK="$(P)C") + db.counter("C")
-    t = Trial(new_ioc, monitor, text, kind="roadsIoc")
+    text += db.record("ai", "B", DTYP="roads", SCAN="I/O Intr")
+    t = Trial(new_ioc, monitor, text, way="lists", kind="roadsIoc")
+    # until device support that is not Base's has been tried, passes are not watched
+    until(lambda: t.ioc.command("roadsInterrupt 1") is not None and row(monitor, t.ioc)[0] == "passes", 60, lambda: row(monitor, t.ioc))
     before = t.stop()
     if not seen:
         t.monitor.set_filter(LEVEL="puts")

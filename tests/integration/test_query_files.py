@@ -98,8 +98,11 @@ def test_locks(ioc, monitor):
         assert count == ROUNDS and ROUNDS * 1000 <= total <= ioc.get("GATE.VALA")
         shared = [ioc.prefix + name for name in ("HOLD", "SHARED", "WAIT", "HOLD:BUSY")]
 
+        # A scan thread holds the lock set 30 ms of 100. This put waits for it, too; one just before each put to WAIT would wait in
+        # its place.
+        ioc.put("HOLD.SCAN", ".1 second")
+
         def waited():
-            ioc.put("HOLD.SCAN", ".1 second")  # a scan thread holds the lock set 30 ms of 100
             ioc.put("WAIT.PROC", 1)
             found = rows(monitor, "LOCKS_BY_RECORD", "KEY1S", "KEY2S", "KEY3S", "KEY4S")
             return any((ioc.name, "CAS-client", ioc.prefix + "WAIT", f"{name} (lock set)") in found for name in shared)

@@ -226,7 +226,7 @@ def test_many_network_namespaces(new_ioc, new_monitor):
     monitor.wait("PACKET_STATE", lambda state: state == 1)
     iocs = [new_ioc(DB, wrap=["unshare", "--net"]).start(wait=False) for _ in range(32)]
     monitor.wait("PACKET_STATE", lambda state: state == 2, 30)
-    assert "In 1 of them no packets are read" in monitor.process.output(200)
+    until(lambda: "In 1 of them no packets are read" in monitor.process.output(200), 10, lambda: monitor.process.output(200))
     iocs[0].kill()
     monitor.wait("PACKET_STATE", lambda state: state == 1, 30)
     for ioc in iocs[1:]:
