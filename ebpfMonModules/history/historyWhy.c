@@ -441,7 +441,7 @@ static void writePut(answer *a, sqlite3_stmt *put)
 {
     int64_t at = sqlite3_column_int64(put, ebpfMonAtTime);
     char time[40];
-    cause c;
+    cause c = { .isPerson = 0 };
 
     a->until = at;
     if (a->json)
@@ -516,7 +516,7 @@ static int writeProcessing(answer *a, const char *pv, int64_t to)
     sqlite3_stmt *trace = findRow(a, SELECT "kind = 'chain' AND kind <> 'put' AND time BETWEEN ?2 AND ?3 "
                                   "AND instr(tree, ' ' || ?1 || ' (') ORDER BY time DESC LIMIT 1", pv,
                                   to - 3600 * SECOND, to);
-    cause c;
+    cause c = { .isPerson = 0 };
 
     if (!trace)
         return 0;

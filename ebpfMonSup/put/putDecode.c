@@ -90,7 +90,7 @@ static void setNames(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const e
 {
     long index = t->cat ? ebpfMonCatalogueFindAddr(t->cat, ev->precord) : -1;
     char record[EBPFMON_NAME_SIZE] = "?";
-    char field[sizeof(f->name)] = "?";
+    char field[sizeof(((ebpfMonField *)0)->name)] = "?";
     const char *name = record;
     size_t base;
 
