@@ -92,7 +92,7 @@ def start_rogue(argv, addresses, tmp, environ):
     add = "; ".join(f"ip addr add {a}/32 dev lo" for a in addresses)
     ioc = f"{paths.BASE_BIN}/softIoc -S -m P=R{os.getpid()}: -d {tmp}/rogue.db"
     environ = {**loopback.server(port, IOC=OURS.replace("*", "rogue")), **environ}
-    return Process(["unshare", "-Urn", "--kill-child", "sh", "-c", f"ip link set lo up; {add}; {ioc} <&- & exec {argv}"], environ)
+    return Process(["unshare", "-Urnpf", "--kill-child", "sh", "-c", f"ip link set lo up; {add}; {ioc} <&- & exec {argv}"], environ)
 
 
 @soak
