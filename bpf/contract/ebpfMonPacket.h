@@ -107,9 +107,11 @@ static inline __u32 ebpfMonConnKeySet(struct ebpfMonConnKey *key, __u32 src, __u
 }
 
 /* The same of IPv6. The key has a hash of each address, so that packets of IPv4 pay nothing for longer ones. "seed" is
- * random: nobody can choose addresses with the key of another connection. Only the filter's verdicts depend on it. */
-static inline __u32 ebpfMonConnKeySet6(struct ebpfMonConnKey *key, __u64 seed, const __u32 src[4], __u16 srcPort,
-                                       const __u32 dst[4], __u16 dstPort)
+ * random: nobody can choose addresses with the key of another connection. Only the filter's verdicts depend on it. A
+ * function of BPF has five arguments at most, and not every clang inlines this one by itself. */
+__attribute__((always_inline)) static inline __u32 ebpfMonConnKeySet6(struct ebpfMonConnKey *key, __u64 seed,
+                                                                      const __u32 src[4], __u16 srcPort,
+                                                                      const __u32 dst[4], __u16 dstPort)
 {
     return ebpfMonConnKeySet(key, ebpfMonConnHash(seed, src), srcPort, ebpfMonConnHash(seed, dst), dstPort);
 }
