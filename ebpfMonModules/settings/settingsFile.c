@@ -120,6 +120,30 @@ static void readMember(ebpfMonPut *put, const char *name, const char *value)
     }
 }
 
+/* --- an IOC that is gone --- */
+
+/* The name comes last: it may have blanks. */
+static void writeGone(FILE *file, const ebpfMonGoneIoc *gone)
+{
+    fprintf(file, "gone %u.%09u %d %d %u ", gone->time.secPastEpoch, gone->time.nsec, gone->pid, gone->hasExit,
+            gone->exitCode);
+    epicsStrPrintEscaped(file, gone->name, strlen(gone->name));
+    fputc('\n', file);
+}
+
+static void readGone(ebpfMonSettingsKept *kept, const char *value)
+{
+    ebpfMonGoneIoc *gone = &kept->goneIoc[kept->gone];
+    int at = 0;
+
+    if (kept->gone == EBPFMON_HEALTH_GONE ||
+        sscanf(value, "%u.%9u %d %d %u %n", &gone->time.secPastEpoch, &gone->time.nsec, &gone->pid, &gone->hasExit,
+               &gone->exitCode, &at) < 5 || !at || !value[at])
+        return;
+    ebpfMonTextCopy(gone->name, sizeof(gone->name), value + at);
+    kept->gone++;
+}
+
 /* --- all --- */
 
 void ebpfMonSettingsWrite(const ebpfMonSettingsKept *kept, FILE *file)
@@ -134,6 +158,10 @@ void ebpfMonSettingsWrite(const ebpfMonSettingsKept *kept, FILE *file)
     }
     for (unsigned i = 0; i < kept->puts; i++)
         writePut(file, &kept->put[i]);
+    for (unsigned i = 0; i < kept->gone; i++)
+        writeGone(file, &kept->goneIoc[i]);
+    for (unsigned i = 0; i < kept->iocs; i++)
+        writeText(file, "ioc", kept->ioc[i]);
 }
 
 static void readLevel(ebpfMonSettingsKept *kept, char *value)
@@ -159,6 +187,10 @@ static void readLine(ebpfMonSettingsKept *kept, const char *name, char *value)
         snprintf(kept->filter, sizeof(kept->filter), "%s", value);
     } else if (strcmp(name, "level") == 0) {
         readLevel(kept, value);
+    } else if (strcmp(name, "gone") == 0) {
+        readGone(kept, value);
+    } else if (strcmp(name, "ioc") == 0 && kept->iocs < EBPFMON_HEALTH_IOCS) {
+        ebpfMonTextCopy(kept->ioc[kept->iocs++], sizeof(kept->ioc[0]), value);
     } else if (strcmp(name, "put") == 0 && kept->puts < PUTS_MAX) {
         ebpfMonPut *put = &kept->put[kept->puts++];
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "model/filter.h"
-#include "model/put.h"
+#include "model/published.h"
 
 #define EBPFMON_SETTINGS_FILTER 512 /* bytes of a filter as text */
 
@@ -23,6 +23,10 @@ typedef struct {
     ebpfMonSettingsLevel level[EBPFMON_LEVEL_RULES_MAX]; /* the oldest first */
     unsigned puts;      /* unexpected puts that are open */
     ebpfMonPut *put;    /* the oldest first. The owner of this struct frees it */
+    unsigned gone;      /* IOCs that are gone, and are not acknowledged */
+    ebpfMonGoneIoc goneIoc[EBPFMON_HEALTH_GONE]; /* without a note */
+    unsigned iocs;      /* that were watched, sorted */
+    char     ioc[EBPFMON_HEALTH_IOCS][EBPFMON_HEALTH_NAME];
 } ebpfMonSettingsKept;
 
 /* A filter as text, and back. 0; or -1: "why" says what is wrong. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What an operator has set, and the unexpected puts that nobody has acknowledged, survive a restart of the monitor: a
- * file has them. A thread of its own looks once a second whether they have changed, and then replaces the file.
+ * What an operator has set, the unexpected puts that nobody has acknowledged, and the IOCs that are gone, survive a
+ * restart of the monitor: a file has them. A thread of its own looks once a second whether they have changed, and then
+ * replaces the file.
  *
  * The filter of the start-up script counts if it is another one than at the last start: somebody has changed the script
  * since.
@@ -18,6 +19,7 @@
 
 #include "common/clock.h"
 #include "common/files.h"
+#include "common/text.h"
 #include "common/worker.h"
 #include "ebpfMonModule.h"
 #include "model/ops.h"
@@ -25,6 +27,7 @@
 #include "record/filterSub.h"
 #include "record/shellCommand.h"
 #include "settings/settingsFile.h"
+#include "watch/target.h"
 
 #define FILE_MOST (1u << 20) /* bytes; 64 puts have 200 KB at most */
 #define TURN_SECONDS 1.0
@@ -32,13 +35,15 @@
 typedef struct {
     char   file[256];        /* empty: nothing is kept. Set before the start */
     char   start[EBPFMON_SETTINGS_FILTER]; /* the filter of the start-up script; set at the start */
-    char  *written;          /* what the file has. This one and the next three: the thread only */
-    int    isRestored;
+    char  *written;          /* what the file has. This one and the next four: the thread only */
+    int    isRestored;       /* filter and levels */
+    int    isGoneRestored;   /* the IOCs that are gone */
     int    isFailing;        /* the file could not be written the last time */
     ebpfMonSettingsKept found; /* of the file, at the start */
     uint64_t hadCount, hadAcknowledged; /* of the unexpected puts in "puts" */
     ebpfMonPut *puts;        /* open ones, the oldest first */
     unsigned putCount;
+    ebpfMonTargets *targets; /* set at the start */
     ebpfMonWorker *worker;   /* the thread that starts and stops modules */
 } settings;
 
@@ -119,6 +124,33 @@ static void restoreLevels(settings *s)
     }
 }
 
+static int isThere(ebpfMonTargets *targets, const char *name)
+{
+    const ebpfMonTarget *t;
+
+    ebpfMonTargetsLock(targets);
+    for (t = ebpfMonTargetsGetFirst(targets); t && (t->gone || strcmp(t->name, name) != 0); t = t->next)
+        ;
+    ebpfMonTargetsUnlock(targets);
+    return t != NULL;
+}
+
+/* When all IOCs of the host have been found: those that were gone, and those that were watched and are not there. */
+static void restoreGone(settings *s)
+{
+    ebpfMonGoneIoc missing = { .pid = 0 };
+
+    for (unsigned i = 0; i < s->found.gone; i++)
+        if (!isThere(s->targets, s->found.goneIoc[i].name))
+            ebpfMonPublishedRestoreGone(&s->found.goneIoc[i]);
+    epicsTimeGetCurrent(&missing.time);
+    for (unsigned i = 0; i < s->found.iocs; i++)
+        if (!isThere(s->targets, s->found.ioc[i])) {
+            ebpfMonTextCopy(missing.name, sizeof(missing.name), s->found.ioc[i]);
+            ebpfMonPublishedRestoreGone(&missing);
+        }
+}
+
 /* --- keeping --- */
 
 /* Copies the puts that are open, if they have changed. */
@@ -136,6 +168,33 @@ static void takePuts(settings *s)
             s->puts[EBPFMON_UNEXPECTED_MAX - ++s->putCount] = *put;
     }
     ebpfMonPublishedUnlock();
+}
+
+static int compareNames(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+/* Until those of the file are shown, the file keeps them. */
+static void takeIocs(const settings *s, ebpfMonSettingsKept *now)
+{
+    const ebpfMonPublished *published = ebpfMonPublishedLock();
+    const ebpfMonHealth *h = &published->health;
+
+    if (s->isGoneRestored && !published->restored) {
+        now->gone = h->goneRows;
+        memcpy(now->goneIoc, h->goneIoc, h->goneRows * sizeof(h->goneIoc[0]));
+        for (unsigned i = 0; i < h->iocs; i++)
+            if (h->ioc[i].isWatched)
+                strcpy(now->ioc[now->iocs++], h->ioc[i].name);
+    } else {
+        now->gone = s->found.gone;
+        memcpy(now->goneIoc, s->found.goneIoc, sizeof(now->goneIoc));
+        now->iocs = s->found.iocs;
+        memcpy(now->ioc, s->found.ioc, sizeof(now->ioc));
+    }
+    ebpfMonPublishedUnlock();
+    qsort(now->ioc, now->iocs, sizeof(now->ioc[0]), compareNames);
 }
 
 static char *makeText(settings *s)
@@ -158,6 +217,7 @@ static char *makeText(settings *s)
             break;
         now.levels++;
     }
+    takeIocs(s, &now);
     takePuts(s);
     now.puts = s->putCount;
     now.put = &s->puts[EBPFMON_UNEXPECTED_MAX - s->putCount];
@@ -224,6 +284,10 @@ static void run(ebpfMonWorker *worker, void *arg)
             restoreLevels(s);
             s->isRestored = 1;
         }
+        if (!s->isGoneRestored && ebpfMonTargetsAreFollowed(s->targets)) {
+            restoreGone(s);
+            s->isGoneRestored = 1;
+        }
         if (s->isRestored)
             keepNow(s);
         ebpfMonWorkerWait(worker, TURN_SECONDS);
@@ -238,7 +302,7 @@ static int startSettings(void *arg, const ebpfMonModuleCore *core)
     const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
     ebpfMonFilter filter;
 
-    (void)core;
+    s->targets = core->targets;
     if (!s->file[0])
         return 0;
     monitor->getFilter(monitor->arg, &filter);
@@ -315,8 +379,8 @@ static void forgetSettings(const iocshArgBuf *args)
 
 static const ebpfMonShellCommand commands[] = {
     {"ebpfMonKeepSettings", keepSettings, {{"file", iocshArgString}},
-     "Keeps the filter, the levels of ebpfMonLevel, and the open unexpected puts in this file, over a restart of the\n"
-     "monitor. Before iocInit. If the filter of the start-up script has changed since, that one counts.\n"
+     "Keeps the filter, the levels of ebpfMonLevel, the open unexpected puts, and which IOCs are gone, in this file,\n"
+     "over a restart of the monitor. Before iocInit. If the filter of the start-up script has changed since, that one counts.\n"
      "Example: ebpfMonKeepSettings /var/lib/ebpfmon/settings\n"},
     {"ebpfMonForgetSettings", forgetSettings, EBPFMON_NO_ARGS,
      "Goes back to the filter of the start-up script, and to no levels of ebpfMonLevel.\n"},

@@ -487,11 +487,23 @@ static void addEventsOfModules(ebpfMonHealth *health, const epicsTimeStamp *at)
         ebpfMonHealthEventsAdd(health, at, health->isEventTrouble, "%s", text);
 }
 
+/* IOCs that were gone before this monitor began. Returns how many they are. */
+static unsigned takeRestored(ebpfMonHealthCollector *c, const epicsTimeStamp *at)
+{
+    const ebpfMonPublished *published = ebpfMonPublishedLock();
+    unsigned n = published->restored;
+
+    for (unsigned i = 0; i < n; i++)
+        ebpfMonLivesRestore(c->lives, &published->restoredIoc[i], at, ebpfMonClockSeconds());
+    ebpfMonPublishedUnlock();
+    return n;
+}
+
 void ebpfMonHealthCollectorPublish(ebpfMonHealthCollector *c)
 {
     epicsTimeStamp at;
     ebpfMonPublished *published;
-    unsigned hanging;
+    unsigned hanging, restored;
     uint64_t now;
 
     listIocs(c);
@@ -508,6 +520,7 @@ void ebpfMonHealthCollectorPublish(ebpfMonHealthCollector *c)
     epicsTimeGetCurrent(&at);
     if (epicsAtomicCmpAndSwapIntT(&c->isAcknowledged, 1, 0) == 1)
         ebpfMonLivesAcknowledge(c->lives);
+    restored = takeRestored(c, &at);
     ebpfMonLivesUpdate(c->lives, c->life, c->iocs, &at, ebpfMonClockSeconds(), &c->health);
     ebpfMonStillsUpdate(c->stills, c->life, c->iocs, &at, ebpfMonClockSeconds(), &c->health);
     c->isBusy |= hanging > 0 || ebpfMonStillsAreWaiting(c->stills);
@@ -516,6 +529,8 @@ void ebpfMonHealthCollectorPublish(ebpfMonHealthCollector *c)
     ebpfMonRowOrderSort(&c->health);
     published = ebpfMonPublishedLock();
     published->health = c->health;
+    if (published->restored == restored) /* else the next look takes all of them again, which changes nothing */
+        published->restored = 0;
     published->time[ebpfMonGroupHealth] = at;
     ebpfMonPublishedUnlock();
 }

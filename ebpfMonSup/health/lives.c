@@ -37,6 +37,7 @@ void ebpfMonHealthEventsAdd(ebpfMonHealth *health, const epicsTimeStamp *at, int
 /* --- lives --- */
 
 #define DAY 43200.0 /* s; within half a day the time of day is enough */
+#define RESTORED 0  /* id of a life that ended before this monitor began */
 
 struct ebpfMonLives {
     uint32_t lastId; /* the highest one so far */
@@ -130,7 +131,9 @@ static void addLife(ebpfMonLives *lives, const ebpfMonLife *l, const epicsTimeSt
     for (i = 0; i < lives->n; i++)
         if (lives->known[i].life.gone && strcmp(lives->known[i].life.name, l->name) == 0)
             break;
-    if (i < lives->n) {
+    if (i < lives->n && lives->known[i].life.id == RESTORED && !l->fresh) {
+        ; /* it came back while no monitor watched it */
+    } else if (i < lives->n) {
         ebpfMonHealthEventsAdd(health, at, 0, "IOC %s (pid %d) restarted; it was away %.0f s (pid %d)", l->name,
                                (int)l->pid, seconds - lives->known[i].goneAt,
                                (int)lives->known[i].life.pid);
@@ -171,13 +174,20 @@ static void updateKnown(ebpfMonLives *lives, const ebpfMonLife *now, unsigned n,
 
 static void setGoneRow(const ebpfMonLives *lives, unsigned i, double seconds, ebpfMonGoneIoc *row)
 {
+    const ebpfMonLife *l = &lives->known[i].life;
     char since[20], how[60];
 
     epicsTimeToStrftime(since, sizeof(since), seconds - lives->known[i].goneAt < DAY ? "%H:%M" : "%Y-%m-%d %H:%M",
                         &lives->known[i].goneTime);
-    describeEnd(&lives->known[i].life, how, sizeof(how));
-    snprintf(row->name, sizeof(row->name), "%s", lives->known[i].life.name);
-    snprintf(row->note, sizeof(row->note), "gone since %s%s", since, how);
+    describeEnd(l, how, sizeof(how));
+    memset(row, 0, sizeof(*row)); /* rows are compared as bytes */
+    snprintf(row->name, sizeof(row->name), "%s", l->name);
+    snprintf(row->note, sizeof(row->note), l->pid ? "gone since %s%s" : "not there when ebpfMon started at %s%s", since,
+             how);
+    row->time = lives->known[i].goneTime;
+    row->pid = l->pid;
+    row->hasExit = l->hasExit;
+    row->exitCode = l->exitCode;
 }
 
 /* Counts the IOCs that are gone, and lists those that ended last. */
@@ -190,12 +200,12 @@ static void listGone(const ebpfMonLives *lives, double seconds, ebpfMonHealth *h
     for (unsigned i = 0; i < lives->n; i++)
         health->gone += !!lives->known[i].life.gone;
     while (health->goneRows < EBPFMON_HEALTH_GONE) {
-        double latest = -1;
+        double latest = -HUGE_VAL; /* those that ended before the host started have times below 0 */
 
         for (unsigned i = 0; i < lives->n; i++)
             if (lives->known[i].life.gone && lives->known[i].goneAt < before && lives->known[i].goneAt > latest)
                 latest = lives->known[i].goneAt;
-        if (latest < 0)
+        if (latest <= -HUGE_VAL)
             return;
         for (unsigned i = 0; i < lives->n && health->goneRows < EBPFMON_HEALTH_GONE; i++)
             if (lives->known[i].life.gone && lives->known[i].goneAt >= latest && lives->known[i].goneAt <= latest)
@@ -223,6 +233,26 @@ void ebpfMonLivesUpdate(ebpfMonLives *lives, const ebpfMonLife *now, unsigned n,
         if (findLife(lives, now[k].id) == lives->n && now[k].watched && !(now[k].gone && now[k].id <= lives->lastId))
             addLife(lives, &now[k], at, seconds, health);
     listGone(lives, seconds, health);
+}
+
+void ebpfMonLivesRestore(ebpfMonLives *lives, const ebpfMonGoneIoc *ioc, const epicsTimeStamp *at, double seconds)
+{
+    double ago = epicsTimeDiffInSeconds(at, &ioc->time);
+    unsigned i;
+
+    for (i = 0; i < lives->n; i++)
+        if (strcmp(lives->known[i].life.name, ioc->name) == 0)
+            return;
+    i = findPlace(lives);
+    memset(&lives->known[i], 0, sizeof(lives->known[i]));
+    lives->known[i].life.id = RESTORED;
+    lives->known[i].life.gone = 1;
+    lives->known[i].life.pid = ioc->pid;
+    lives->known[i].life.hasExit = ioc->hasExit;
+    lives->known[i].life.exitCode = ioc->exitCode;
+    ebpfMonTextCopy(lives->known[i].life.name, sizeof(lives->known[i].life.name), ioc->name);
+    lives->known[i].goneAt = seconds - (ago > 0 ? ago : 0);
+    lives->known[i].goneTime = ioc->time;
 }
 
 void ebpfMonLivesAcknowledge(ebpfMonLives *lives)

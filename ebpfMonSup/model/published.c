@@ -246,6 +246,15 @@ void ebpfMonPublishedAddUnexpected(const ebpfMonPut *put)
         logUnexpected(put);
 }
 
+void ebpfMonPublishedRestoreGone(const ebpfMonGoneIoc *ioc)
+{
+    ebpfMonPublished *published = ebpfMonPublishedLock();
+
+    if (published->restored < EBPFMON_HEALTH_GONE)
+        published->restoredIoc[published->restored++] = *ioc;
+    ebpfMonPublishedUnlock();
+}
+
 void ebpfMonPublishedRestoreUnexpected(const ebpfMonPut *put)
 {
     ebpfMonPublished *published = ebpfMonPublishedLock();

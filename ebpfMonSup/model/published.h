@@ -314,6 +314,10 @@ typedef struct {
 typedef struct {
     char     name[EBPFMON_HEALTH_NAME];
     char     note[100]; /* "gone since 13:41 (signal 11, core dumped)" */
+    epicsTimeStamp time; /* when it was seen to be gone */
+    int32_t  pid;       /* 0: not known, because it ended while no monitor watched it */
+    int      hasExit;   /* exitCode is known */
+    uint32_t exitCode;  /* as in ebpfMonExitEvent */
 } ebpfMonGoneIoc;
 
 /* A periodic scan thread; times in s. */
@@ -545,6 +549,8 @@ typedef struct ebpfMonPublished {
     ebpfMonLogValues        log;
     ebpfMonOtlpValues       otlp;
     ebpfMonHealth           health;
+    unsigned                restored; /* in restoredIoc: they are not yet in "health" */
+    ebpfMonGoneIoc          restoredIoc[EBPFMON_HEALTH_GONE];
     ebpfMonClientValues     clients;
     ebpfMonUsageValues      usage;
 } ebpfMonPublished;
@@ -587,6 +593,10 @@ void ebpfMonPublishedSelectRoot(const char *record);
 
 /* Selects the clients that are shown: patterns of IOCs and of PVs. NULL: as before; empty: all. */
 void ebpfMonPublishedSelectClients(const char *iocPattern, const char *pvPattern);
+
+/* An IOC that was gone already when an earlier monitor ended, or that has gone since: it is shown as gone, unless it is
+ * there. Call it when all IOCs of the host have been found. At most EBPFMON_HEALTH_GONE. */
+void ebpfMonPublishedRestoreGone(const ebpfMonGoneIoc *ioc);
 
 /* Keeps an unexpected put until it is acknowledged. Does nothing with other puts. */
 void ebpfMonPublishedAddUnexpected(const ebpfMonPut *put);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The filter, levels and open unexpected puts survive a restart of the monitor, also a kill; and are given up when they should be."""
+"""The filter, levels, open unexpected puts and IOCs that are gone survive a restart of the monitor, also a kill; and are
+given up when they should be."""
 import json
 import os
 import signal
@@ -66,6 +67,43 @@ def test_they_survive(start, new_ioc, how):
     second.command("ebpfMonForgetSettings")
     second.wait_ioc(ioc)
     until(lambda: second.get("FILTER_SLOW") != 1234.5, 10, "the filter of the start")
+
+
+def notes(monitor):
+    return {n: note for n, pid, note in zip(*(monitor.list(f"IOC_{c}") for c in ("NAMES", "PIDS", "NOTES"))) if not pid}
+
+
+def test_gone_iocs(start, new_ioc):
+    """One that crashed, one that ended and came back unseen, one that ended unseen, and one that is there all the time."""
+    crashed, back, missing, there = (new_ioc(db.READY).start() for _ in range(4))
+    monitor = start()
+    for ioc in crashed, back, missing, there:
+        monitor.wait_ioc(ioc)
+    kept(start, *(f"ioc {ioc.name}\n" for ioc in (crashed, back, missing, there)))
+    os.kill(crashed.pid, signal.SIGSEGV)
+    note = until(lambda: notes(monitor).get(crashed.name), 10, lambda: notes(monitor))
+    assert "(signal 11" in note
+    kept(start, "gone ", f" {crashed.name}\n")
+    monitor.process.signal(signal.SIGKILL)
+    monitor.process.wait(20)
+    for ioc in back, missing:
+        ioc.process.send("exit")
+        ioc.process.wait(10)
+    back.process.close()
+    back.start()
+    second = start()
+    second.wait_ioc(back)
+    second.wait_ioc(there)
+    until(lambda: len(notes(second)) == 2, 10, lambda: notes(second))
+    assert notes(second)[crashed.name] == note
+    assert notes(second)[missing.name].startswith("not there when ebpfMon started at ")
+    until(lambda: second.get("IOC_GONE_CNT") == 2, 5, lambda: second.get("IOC_GONE_CNT"))
+    missing.process.close()
+    missing.start()
+    second.wait_text("IOC_EVENT_LAST", lambda t: f"IOC {missing.name} (pid {missing.pid}) restarted" in t)
+    second.put("IOC_GONE_ACK", 1)
+    until(lambda: not notes(second) and second.get("IOC_GONE_CNT") == 0, 10, lambda: notes(second))
+    until(lambda: "gone " not in start.file.read_text(), 10, start.file.read_text)
 
 
 def test_a_new_filter_in_the_script_counts(start, new_ioc):
