@@ -11,16 +11,6 @@ from tests.harness import ca, db, loopback, paths
 from tests.harness.ioc import OURS
 from tests.harness.wait import settled, until
 
-NUMBERS = """CHAIN_P50 CHAIN_P99 CHAIN_MAX IOC_CNT PUT_CNT PUT_RATE PUT_DENIED_CNT PROC_CNT PROC_RATE LOST_CNT COST TRAP_COST CPU MEM CHAIN_TIMED
-             CHAIN_UNTIMED_CNT ASYNC_LATENCY_MAX ASYNC_BUSY_MAX""".split()
-LINES = "STATE_MSG PUT_LAST PUT_LAST_PV PUT_LAST_VALUE PUT_LAST_OLD_VALUE PUT_LAST_WRITER".split()
-STRINGS = """IOC_NAMES IOC_VERSIONS IOC_LEVELS PUT_PVS PUT_VALUES PUT_OLD_VALUES PUT_WRITERS PUT_IOCS PROC_TOP_NAMES
-             CHAIN_TOP_NAMES PROC_HEAT_NAMES ASYNC_TOP_NAMES""".split()
-ARRAYS = """IOC_PIDS IOC_RECORD_CNTS PROC_TOP_CNTS PROC_TOP_RATES CHAIN_TOP_CNTS CHAIN_TOP_MEANS CHAIN_TOP_P99S
-            CHAIN_TOP_MAXS CHAIN_TOP_LOCK_WAITS CHAIN_HIST CHAIN_HIST_EDGES ASYNC_TOP_CNTS ASYNC_TOP_MEANS ASYNC_TOP_P99S
-            ASYNC_TOP_MAXS ASYNC_TOP_TIMEOUT_CNTS ASYNC_TOP_BUSY_TIMES ASYNC_HIST LOST_CNTS IOC_COSTS IOC_TIMED PUT_TIMES
-            PROC_HEAT CHAIN_HEAT""".split()
-TEXTS = "PUT_LOG CHAIN_LOG".split()
 INVALID = 3
 WATCH = "PROC_CNT PROC_RATE LAT_MEAN LAT_P99 LAT_MAX ASYNC_CNT ASYNC_MEAN ASYNC_P99 ASYNC_MAX PUT_CNT PUT_LAST".split()
 
@@ -39,21 +29,28 @@ def monitor(module_monitor, ioc):
     return m
 
 
-@pytest.mark.parametrize("name", ["STATE", *NUMBERS, *LINES, *STRINGS, *ARRAYS, *TEXTS, "CHAIN_HIST_ROOT", "FILTER"])
-def test_exists_and_has_description(monitor, name):
-    assert ca.get(f"{monitor.prefix}{name}.DESC")
+def all_of(monitor, rtype=""):
+    """The PVs of one record type, or all."""
+    return [n.removeprefix(monitor.prefix) for n in monitor.command(f"dbl {rtype}") if n.startswith(monitor.prefix)]
 
 
-@pytest.mark.parametrize("name", NUMBERS)
-def test_numbers(monitor, name):
-    assert isinstance(monitor.get(name), (int, float))
-    assert ca.pv(monitor.prefix + name).type.split("_")[-1] in ("double", "long", "int")
+def values_of(monitor, names):
+    """By PV Access: one answer has value, type and description."""
+    with loopback.pva_context(monitor.port, nt=False) as context:
+        return dict(zip(names, context.get([monitor.prefix + n for n in names], timeout=60)))
 
 
-@pytest.mark.parametrize("name", LINES)
-def test_long_strings(monitor, name):
-    assert ca.get(f"{monitor.prefix}{name}.RTYP") == "lsi"
-    assert isinstance(monitor.text(name), str)
+def test_every_pv(monitor):
+    """Each has a description, and the type that clients expect of its record type."""
+    names = [n for n in all_of(monitor) if not n.endswith("_LABELS_")]
+    assert {"STATE", "PUT_CNT", "PUT_LAST", "PUT_PVS", "FILTER_IOC", "CHAIN_HIST_ROOT"} <= set(names) and len(names) > 200
+    values = values_of(monitor, names)
+    assert [n for n, v in values.items() if not (v.display.description if "display" in v else  # an NTEnum has none
+                                                 ca.get(f"{monitor.prefix}{n}.DESC"))] == []
+    types = {n: v.type()["value"] for n, v in values.items()}
+    expected = {"ai": "d", "int64in": "l", "longin": "i", "lsi": "s", "stringin": "s"}
+    assert [n for rtype, code in expected.items() for n in all_of(monitor, rtype) if types[n] != code] == []
+    assert {"IOC_NAMES", "PUT_PVS"} <= {n for n in names if types[n] == "as"}
 
 
 def long_texts(monitor):
@@ -88,19 +85,8 @@ def test_our_own_words_are_ascii(monitor, ioc):
         monitor.set_filter(SLOW=10000)
     texts = {n: ca.get_text(n) if n.endswith("$") else monitor.lines(n.removeprefix(monitor.prefix))
              for n in long_texts(monitor)}
-    texts |= {n: " ".join(monitor.list(n)) for n in STRINGS}
+    texts |= {n: " ".join(v.value) for n, v in values_of(monitor, all_of(monitor, "waveform")).items() if v.type()["value"] == "as"}
     assert not {n: t for n, t in texts.items() if not t.isascii()}
-
-
-@pytest.mark.parametrize("name", STRINGS)
-def test_lists_of_names(monitor, name):
-    assert ca.get(f"{monitor.prefix}{name}.RTYP") == "waveform"
-    assert "string" in ca.pv(monitor.prefix + name).type
-
-
-@pytest.mark.parametrize("name", "IOC RECORD FIELD HOST USER LEVEL SLOW SAMPLE BUDGET STATUS".split())
-def test_filter_pvs(monitor, name):
-    assert ca.get(f"{monitor.prefix}FILTER_{name}.DESC")
 
 
 @pytest.mark.parametrize("name", ["STATE", "IOC_CNT", "PUT_CNT", "PUT_LAST", "PUT_PVS", "PROC_CNT", "LOST_CNT",
