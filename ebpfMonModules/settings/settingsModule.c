@@ -379,8 +379,9 @@ static void forgetSettings(const iocshArgBuf *args)
 
 static const ebpfMonShellCommand commands[] = {
     {"ebpfMonKeepSettings", keepSettings, {{"file", iocshArgString}},
-     "Keeps the filter, the levels of ebpfMonLevel, the open unexpected puts, and which IOCs are gone, in this file,\n"
-     "over a restart of the monitor. Before iocInit. If the filter of the start-up script has changed since, that one counts.\n"
+     "Keeps the filter, the levels of ebpfMonLevel, the open unexpected puts, and which IOCs are gone, over a restart\n"
+     "of the monitor, in this file. Before iocInit. If the filter of the start-up script has changed since, that one\n"
+     "counts.\n"
      "Example: ebpfMonKeepSettings /var/lib/ebpfmon/settings\n"},
     {"ebpfMonForgetSettings", forgetSettings, EBPFMON_NO_ARGS,
      "Goes back to the filter of the start-up script, and to no levels of ebpfMonLevel.\n"},

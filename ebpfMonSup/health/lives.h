@@ -47,8 +47,8 @@ void ebpfMonLivesFree(ebpfMonLives *lives);
 void ebpfMonLivesUpdate(ebpfMonLives *lives, const ebpfMonLife *now, unsigned n, const epicsTimeStamp *at,
                         double seconds, ebpfMonHealth *health);
 
-/* An IOC that was gone before this monitor began ("at", "seconds": as above). It is missing from now on, unless an IOC of
- * this name runs. Makes no event. */
+/* An IOC that was gone before this monitor began ("at", "seconds": as above). It is missing from now on, unless an IOC
+ * of this name runs. Makes no event. */
 void ebpfMonLivesRestore(ebpfMonLives *lives, const ebpfMonGoneIoc *ioc, const epicsTimeStamp *at, double seconds);
 
 /* Forgets the IOCs that have ended. */
