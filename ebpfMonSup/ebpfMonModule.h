@@ -82,7 +82,8 @@ typedef enum {
     ebpfMonCellLines,    /* char[], several lines */
     ebpfMonCellLevel,    /* ebpfMonLevel, by name */
     ebpfMonCellTime,     /* epicsTimeStamp */
-    ebpfMonCellPutLine   /* a whole ebpfMonPut */
+    ebpfMonCellPutLine,  /* a whole ebpfMonPut */
+    ebpfMonCellPutResult /* the result of an ebpfMonPut, in a few words */
 } ebpfMonCell;
 
 struct ebpfMonPublished;

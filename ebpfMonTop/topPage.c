@@ -19,7 +19,8 @@ static const topTableSpec topTableSpecs[topTables] = {
     [topPuts] = {"PUTS, newest first", {
         {"PUT_TIMES", "time", topAsTime}, {"PUT_PVS", "PV", topAsText}, {"PUT_OLD_VALUES", "old", topAsText},
         {"PUT_VALUES", "new", topAsText}, {"PUT_WRITERS", "writer", topAsText}, {"PUT_IOCS", "IOC", topAsText},
-        {"PUT_REASONS", "why unexpected", topAsText}, {"PUT_BAD_FLAGS", "", topAsFlag, topFlagMajor}}, 1, 0},
+        {"PUT_RESULTS", "result", topAsText}, {"PUT_REASONS", "why unexpected", topAsText},
+        {"PUT_BAD_FLAGS", "", topAsFlag, topFlagMajor}}, 1, 0},
     [topBadPuts] = {"UNEXPECTED PUTS that nobody acknowledged, newest first", {
         {"PUT_BAD_TIMES", "time", topAsTime}, {"PUT_BAD_PVS", "PV", topAsText}, {"PUT_BAD_VALUES", "new", topAsText},
         {"PUT_BAD_WRITERS", "writer", topAsText}, {"PUT_BAD_REASONS", "why unexpected", topAsText}}, 1, topMajor},
@@ -28,7 +29,7 @@ static const topTableSpec topTableSpecs[topTables] = {
         {"AUTO_PUT_OLD_VALUES", "old", topAsText}, {"AUTO_PUT_VALUES", "new", topAsText},
         {"AUTO_PUT_WRITERS", "writer", topAsText},
         {"AUTO_PUT_ORIGINS", "link and cause", topAsText}, {"AUTO_PUT_IOCS", "IOC", topAsText},
-        {"AUTO_PUT_REASONS", "why unexpected", topAsText}}, 1, 0},
+        {"AUTO_PUT_RESULTS", "result", topAsText}, {"AUTO_PUT_REASONS", "why unexpected", topAsText}}, 1, 0},
     [topIocs] = {"IOCS", {
         {"IOC_NAMES", "IOC", topAsText}, {"IOC_PIDS", "pid", topAsCount}, {"IOC_VERSIONS", "Base", topAsText},
         {"IOC_RECORD_CNTS", "records", topAsCount}, {"IOC_LEVELS", "level", topAsText},

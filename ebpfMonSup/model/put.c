@@ -128,6 +128,37 @@ size_t ebpfMonPutLine(const ebpfMonPut *put, char *buf, size_t size)
     return strlen(buf);
 }
 
+size_t ebpfMonPutOutcome(const ebpfMonPut *put, char *buf, size_t size)
+{
+    char text[EBPFMON_LINE_SIZE] = "", why[128];
+
+    switch (put->result) {
+    case ebpfMonPutOk:
+    case ebpfMonPutSent:
+        snprintf(text, sizeof(text), "%s%s", put->after[0] ? "became " : "", put->after);
+        break;
+    case ebpfMonPutFailed:
+        errSymLookup(put->status, why, sizeof(why));
+        snprintf(text, sizeof(text), "fails: %s", put->message[0] ? put->message : why);
+        break;
+    case ebpfMonPutDenied:
+        strcpy(text, "denied");
+        break;
+    case ebpfMonPutUnknown:
+        strcpy(text, "not seen");
+        break;
+    case ebpfMonPutLost:
+        strcpy(text, "lost: the IOC never made it");
+        break;
+    case ebpfMonPutUnwritten:
+        strcpy(text, "answered OK, not written");
+        break;
+    }
+    if (put->isPartly)
+        strncat(text, "; other members made", sizeof(text) - strlen(text) - 1);
+    return ebpfMonTextCopy(buf, size, text), strlen(buf);
+}
+
 #define BRIEF_VALUE 12 /* bytes of a long value that stay beside a long name */
 #define BRIEF_RULE  6  /* bytes of the rule that are shown at least; else it is left out */
 

@@ -136,6 +136,10 @@ typedef struct {
  * length. A text that is too long ends with "...". */
 size_t ebpfMonPutLine(const ebpfMonPut *put, char *buf, size_t size);
 
+/* Writes the result in a few words: "became 10", "denied", "fails: …", "lost"; "" if it was made as it was sent, or if
+ * that is not known because no reply was asked for. Returns the length. */
+size_t ebpfMonPutOutcome(const ebpfMonPut *put, char *buf, size_t size);
+
 /* Writes "PV = value by user: rule", as much as there is room for. Of a name that is too long it keeps the end, of a
  * value the begin. */
 void ebpfMonPutBrief(const ebpfMonPut *put, char buf[EBPFMON_BRIEF_SIZE]);

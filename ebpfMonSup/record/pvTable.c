@@ -69,6 +69,7 @@ static const ebpfMonPv table[] = {
     {"PUT_WRITERS", ebpfMonGroupClientPuts, clientPutRow, ebpfMonCellText, PUT(who)},
     {"PUT_IOCS", ebpfMonGroupClientPuts, clientPutRow, ebpfMonCellText, PUT(ioc)},
     {"PUT_BAD_FLAGS", ebpfMonGroupClientPuts, clientPutRow, ebpfMonCellInt, PUT(unexpected)},
+    {"PUT_RESULTS", ebpfMonGroupClientPuts, clientPutRow, ebpfMonCellPutResult, 0},
     {"PUT_REASONS", ebpfMonGroupClientPuts, clientPutRow, ebpfMonCellText, PUT(rule)},
     {"AUTO_PUT_LAST", ebpfMonGroupAutoPuts, autoPutRow, ebpfMonCellPutLine, 0},
     {"AUTO_PUT_TIMES", ebpfMonGroupAutoPuts, autoPutRow, ebpfMonCellTime, PUT(time)},
@@ -78,6 +79,7 @@ static const ebpfMonPv table[] = {
     {"AUTO_PUT_WRITERS", ebpfMonGroupAutoPuts, autoPutRow, ebpfMonCellText, PUT(who)},
     {"AUTO_PUT_ORIGINS", ebpfMonGroupAutoPuts, autoPutRow, ebpfMonCellText, PUT(origin)},
     {"AUTO_PUT_IOCS", ebpfMonGroupAutoPuts, autoPutRow, ebpfMonCellText, PUT(ioc)},
+    {"AUTO_PUT_RESULTS", ebpfMonGroupAutoPuts, autoPutRow, ebpfMonCellPutResult, 0},
     {"AUTO_PUT_REASONS", ebpfMonGroupAutoPuts, autoPutRow, ebpfMonCellText, PUT(rule)},
 
     /* Unexpected puts, and rules. Their values stay valid while the monitor does not run: an open put stays in
@@ -342,6 +344,9 @@ int ebpfMonPvText(const ebpfMonPv *pv, const void *row, char *buf, size_t size)
         return 0;
     case ebpfMonCellPutLine:
         ebpfMonPutLine(row, line, sizeof(line));
+        return ebpfMonTextCopy(buf, size, line);
+    case ebpfMonCellPutResult:
+        ebpfMonPutOutcome(row, line, sizeof(line));
         return ebpfMonTextCopy(buf, size, line);
     default:
         return 0;

@@ -19,7 +19,7 @@ WATCH = "PROC_CNT PROC_RATE LAT_MEAN LAT_P99 LAT_MAX ASYNC_CNT ASYNC_MEAN ASYNC_
 def ioc(module_ioc):
     links = "".join(db.out_counter(f"L{i}", OUT="$(P)LINKED") for i in range(10))
     return module_ioc(db.READY + db.chain("C", 20, SCAN=".1 second") + db.record("ao", "AO") +
-                      db.record("ao", "BO") + db.record("ao", "LINKED") + db.record("lsi", "LONG", SIZV="300") + links).start()
+                      db.record("ao", "BO") + db.record("ao", "LIMITED", DRVH="10", DRVL="-10") + db.record("ao", "LINKED") + db.record("lsi", "LONG", SIZV="300") + links).start()
 
 
 @pytest.fixture(scope="module")
@@ -142,9 +142,20 @@ def test_puts_table(monitor, ioc):
                       "the put in the table")
         assert table.getID() == "epics:nt/NTTable:1.0"
         columns = dict(table.value.items())
-        assert len(table.labels) == len(columns) == 7, (list(table.labels), list(columns))
+        assert len(table.labels) == len(columns) == 8, (list(table.labels), list(columns))
         assert len({len(c) for c in columns.values()}) == 1
         assert columns["pv"][0] == ioc.prefix + "AO"
+
+
+def test_a_put_that_was_not_made_as_sent_says_so(monitor, ioc):
+    """In the column "Result", which is empty for all others."""
+    ioc.put("LIMITED", 50)
+    ioc.put("AO", 32)
+    monitor.wait_text("PUT_LAST_VALUE", lambda t: t == "32")
+    until(lambda: list(zip(monitor.list("PUT_PVS"), monitor.list("PUT_VALUES"), monitor.list("PUT_RESULTS")))[:2] ==
+          [(ioc.prefix + "AO", "32", ""), (ioc.prefix + "LIMITED", "50", "became 10")], 10,
+          lambda: list(zip(monitor.list("PUT_PVS"), monitor.list("PUT_VALUES"), monitor.list("PUT_RESULTS")))[:3])
+    assert tables(monitor, "PUTS")[0][1]["result"][1] == "became 10"
 
 
 def test_what_machines_write_hides_nothing_that_people_write(monitor, ioc):
