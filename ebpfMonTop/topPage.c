@@ -66,7 +66,7 @@ static const topTableSpec topTableSpecs[topTables] = {
 
 const topItemSpec topItemSpecs[] = {
     {"",              "STATE",                 "",   topText,     topAsText,        0},
-    {"",              "STATE_MSG.VAL$",        "",   topLongText, topAsText,        0},
+    {"",              "HOST_STATUS_MSG.VAL$",  "",   topLongText, topAsText,        0},
     {"IOCs",          "IOC_CNT",               "",   topNumber,   topAsCount,       1},
     {"gone",          "IOC_GONE_CNT",          "",   topNumber,   topAsCount,       1},
     {"restarts",      "IOC_RESTART_CNT",       "",   topNumber,   topAsCount,       1},

@@ -105,7 +105,9 @@ class Values:
 
 
 def plain(value):
-    """An array as a list."""
+    """An array as a list, a choice as its number."""
+    if hasattr(value, "choices"):
+        return value.index
     return value.tolist() if hasattr(value, "tolist") else value
 
 
@@ -226,13 +228,11 @@ class Picture:
 
     draw_combo = draw_textentry
 
-    def draw_led(self, w, get, at, _):
+    def draw_multi_state_led(self, w, get, at, _):
         value = self.values.last(get("pv_name"))
-        number = 0 if value is None else int(getattr(value.value, "index", value.value))
-        bit = int(get("bit", "-1"))
-        on = number != 0 if bit < 0 else number >> bit & 1
         x, y, width, height = at
-        fill = "#c000c0" if value is None else colour(w.find("on_color" if on else "off_color"), "#888")
+        colours = {int(state.findtext("value")): colour(state.find("color"), "#888") for state in w.findall("states/state")}
+        fill = "#c000c0" if value is None else colours[int(plain(value.value))]
         self.add("circle", cx=x + width / 2, cy=y + height / 2, r=min(width, height) / 2 - 1, fill=fill, stroke="#444")
 
     def draw_progressbar(self, w, get, at, _):

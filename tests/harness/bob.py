@@ -82,6 +82,15 @@ def index_in(array, element):
 FUNCTIONS = {"elementAt": element_at, "arrayIndex": index_in, "strEqual": lambda a, b: int(a == b), "min": min, "max": max}
 
 
+def conditional(expression):
+    """The conditional expression "a ? b : c" as Python has it; c may be one in brackets."""
+    test, has_test, rest = expression.partition(" ? ")
+    if not has_test:
+        return expression
+    then, _, other = rest.partition(" : ")
+    return f"({then}) if ({test}) else ({conditional(other.removeprefix('(').removesuffix(')') if ' ? ' in other else other)})"
+
+
 def evaluate(formula, value):
     """The value of a formula; None: it has none. "value": a function that returns the value of a PV."""
     known = {}
@@ -91,9 +100,8 @@ def evaluate(formula, value):
         return f"v{len(known) - 1}"
 
     expression = re.sub(r"`([^`]+)`", name, formula.removeprefix("="))
-    expression = re.sub(r"^(.*) \? (.*) : (.*)$", r"(\2) if (\1) else (\3)", expression)
     try:
-        return eval(expression, {"__builtins__": {}}, {**FUNCTIONS, **known})  # of our own files
+        return eval(conditional(expression), {"__builtins__": {}}, {**FUNCTIONS, **known})  # of our own files
     except (IndexError, TypeError, ValueError):
         return None
 

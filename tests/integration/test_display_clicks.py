@@ -38,7 +38,7 @@ def test_each_row_opens_a_page(display):
     """Each table of IOCs, records or puts writes its selected row to a local PV of this display, and has the script.
     The script opens the right display, with macros from the right columns."""
     meaning = {"IOC": "IOC", "Record": "REC", "Root record": "REC", "Time": "TIME", "PV": "PV", "New value": "NEW",
-               "Old value": "OLD", "Writer": "WRITER", "Link and cause": "ORIGIN", "Why unexpected": "WHY"}
+               "Old value": "OLD", "Writer": "WRITER", "Link and cause": "ORIGIN", "Result": "RESULT", "Why unexpected": "WHY"}
     for w in display[1].iterfind("widget[@type='table']"):
         columns = [c.findtext("name") for c in w.find("columns")]
         if columns[0] not in ("IOC", "Record", "Root record", "Time"):

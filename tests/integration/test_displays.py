@@ -16,7 +16,7 @@ FILES = sorted(p.name for p in (OP / "bob").glob("*.bob") if p.name != QUERY)
 EMBEDDED = [f for f in FILES if f.startswith("_")]  # parts of other displays
 DISPLAYS = [f for f in FILES if f not in EMBEDDED]
 # Displays of one record, IOC or put: their macros and the default values.
-PUT = {"TIME": "", "PV": "RING:CURRENT", "REC": "RING:CURRENT", "NEW": "", "OLD": "", "WRITER": "", "ORIGIN": "", "IOC": "ioc", "WHY": ""}
+PUT = {"TIME": "", "PV": "RING:CURRENT", "REC": "RING:CURRENT", "NEW": "", "OLD": "", "WRITER": "", "ORIGIN": "", "IOC": "ioc", "RESULT": "", "WHY": ""}
 OF_ONE = {"ebpfMonRecord.bob": {"REC": "RING:CURRENT"}, "ebpfMonIoc.bob": {"IOC": "ioc"}, "ebpfMonPut.bob": PUT}
 MAIN = [f for f in DISPLAYS if f not in OF_ONE]
 
@@ -34,7 +34,7 @@ WIDGETS = {
     "textentry": ("3.0.0", SHOWN | {"format"}),
     "combo": ("2.0.0", SHOWN),
     "table": ("2.0.0", SHOWN | {"columns", "editable", "row_selection_mode", "selection_pv", "scripts"}),
-    "led": ("2.0.0", SHOWN | {"bit", "off_color", "on_color"}),
+    "multi_state_led": ("2.0.0", SHOWN | {"states", "fallback_label"}),
     "progressbar": ("2.0.0", SHOWN | {"limits_from_pv", "minimum", "maximum"}),
     "action_button": ("3.0.0", SHOWN | {"actions", "text"}),
     "embedded": ("2.0.0", PLACE | {"macros", "file", "resize", "rules"}),
@@ -182,7 +182,7 @@ def test_tooltips_are_descriptions(records):
         for w, macros in bob.widgets(OP / "bob", name, {"P": "", **OF_ONE.get(name, {})}):
             raw = w.findtext("pv_name")
             if not raw or w.findtext("name") in ("Light", "Note") or \
-                    w.get("type") not in ("textupdate", "textentry", "combo", "led", "progressbar", "image"):
+                    w.get("type") not in ("textupdate", "textentry", "combo", "multi_state_led", "progressbar", "image"):
                 continue
             about, shown, value = w.findtext("tooltip").split("\n")
             assert (shown, value) == (raw[:-len(r".VAL\$")] if raw.endswith("$") else "$(pv_name)", "$(pv_value)"), raw
@@ -198,7 +198,7 @@ def test_tooltips_are_descriptions(records):
 def test_pvs_exist(name, records, tables):
     for w, macros in bob.widgets(OP / "bob", name, {"P": "P:"}):
         for text in bob.pvs(w, macros):
-            match = re.fullmatch(r"(pva://)?P:([\w:]+)(\.VAL\$)?", text)  # also each PV of a formula
+            match = re.fullmatch(r"(pva://)?P:([\w:]+)(?:(\.VAL\$)|\.SEVR)?", text)  # also each PV of a formula
             assert match, text
             table, pv, long = match.groups()
             assert pv in (tables if table else records), text
@@ -229,6 +229,20 @@ LETTERS = {**dict.fromkeys("ijl .,I", 278), **dict.fromkeys("ft:", 333), "r": 38
 def header_width(text):
     """Pixels that JavaFX needs for the header of a column, with its margin. A wider header ends in "..."."""
     return 12 + sum(LETTERS.get(c, 611) for c in text) * 12 / 1000
+
+
+def test_labels_are_not_cut(display):
+    """Also where the site has another font than Liberation Sans: some are a tenth wider."""
+    cut = []
+    for w in display[1].iter("widget"):
+        text = w.findtext("text") or ""
+        if w.get("type") in ("label", "action_button") and "$(" not in text:
+            size = float(w.find("font/font").get("size")) if w.find("font/font") is not None else 14
+            bold = w.find("font/font") is not None and "BOLD" in w.find("font/font").get("style")
+            needs = sum(LETTERS.get(c, 611) for c in text) * size / 1000 * (1.1 if bold else 1.02)
+            if needs > int(w.findtext("width")) - (8 if w.get("type") == "action_button" else 0):
+                cut.append((w.findtext("name"), text, round(needs), w.findtext("width")))
+    assert not cut
 
 
 def test_tables_do_not_scroll_sideways(display):
@@ -368,16 +382,13 @@ def test_trace_text_is_readable(name, pv):
 
 def has_value(live, name):
     """True if this formula has a value for something that is in the lists. None: it has a test, and no value at all."""
-    arrays = {n: live.list(n.removeprefix(live.prefix)) for n in bob.inputs(name) if not n.endswith("IOC_CNT")}
-
-    def read(n):
-        return arrays[n] if n in arrays else live.get("IOC_CNT")
-
-    value = bob.evaluate(name, read)
+    values = {n: live.get(n.removeprefix(live.prefix)) for n in bob.inputs(name)}
+    values = {n: live.list(n.removeprefix(live.prefix)) if hasattr(v, "__len__") else v for n, v in values.items()}
+    value = bob.evaluate(name, values.get)
     test, has_test, _ = name.partition(" ? ")  # the test is true if the name is not in the list
-    if not has_test:
+    if not has_test or "arrayIndex" not in test:
         return value is not None
-    return None if value is None else {0: True, 1: False}.get(bob.evaluate(test, read))
+    return None if value is None else {0: True, 1: False}.get(bob.evaluate(test, values.get))
 
 
 def test_formulas_have_values(live):

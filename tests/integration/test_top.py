@@ -119,12 +119,12 @@ def test_header_says_state_and_losses(quiet, ioc):
     head = ""
 
     def is_same():
-        """Ignores STATE_MSG: it has the number of all IOCs of the host, and others start and end."""
+        """The worst cause is the unexpected put."""
         nonlocal head
         head = run(quiet, "-1").split("\n\n")[0]
-        return head.startswith(f"ebpfMon {quiet.prefix}  Running  {quiet.text('STATE_MSG')}")
+        return head.startswith(f"ebpfMon {quiet.prefix}  Running  {quiet.text('HOST_STATUS_MSG')}") and "unexpected put" in head
 
-    until(is_same, 20, lambda: f"{quiet.text('STATE_MSG')!r} in {head!r}")
+    until(is_same, 20, lambda: f"{quiet.text('HOST_STATUS_MSG')!r} in {head!r}")
     assert re.search(rf"puts {quiet.get('PUT_CNT'):.0f}  .*unexpected 1  .*limit", head)
     assert re.search(r"lost \d+ .*log Off .*audit: all cross-checks agree", head)
 

@@ -216,8 +216,8 @@ def draw_pictures(stage, values, folder):
         time.sleep(0.1)
     when, pv, old, new, who = next(put for put in values.puts() if put[3] == "450")
     macros = {"REC": OPERATOR, "IOC": "machine-orbit", "TIME": when, "PV": pv, "OLD": old, "NEW": new, "WRITER": who,
-              "ORIGIN": "", "WHY": values.get("PUT_BAD_REASON.VAL$")}
-    pictures.draw(stage, SHOW, MONITOR_P, [f"{k}={v}" for k, v in macros.items()], folder)
+              "ORIGIN": "", "RESULT": "", "WHY": values.get("PUT_BAD_REASON.VAL$")}
+    pictures.draw(stage, SHOW, MONITOR_P, [f"{k}={v}" for k, v in macros.items()], values.list("IOC_NAMES"), folder)
 
 
 def logged(path):

@@ -59,9 +59,12 @@ def draw_terminal(argv, environ, until, path):
         screen.close()
 
 
-def draw(stage, top, prefix, macros, folder):
-    """Draws all into this folder. Returns nothing; raises what goes wrong."""
+def draw(stage, top, prefix, macros, names, folder):
+    """Draws all into this folder. "names": of the IOCs that the monitor has found. Returns nothing; raises what goes wrong."""
     folder.mkdir(parents=True, exist_ok=True)
+    others = [n for n in names if not n.startswith("machine")]
+    if others:
+        print(f"pictures: they show other IOCs of this host, too: {', '.join(others)}. End them, and draw again", file=sys.stderr)
     environ = {**os.environ, **stage.clients}
     draw_terminal([top, "-v", "shift", prefix], environ, lambda t: 'rule "currents"' in t.split("\n\n", 1)[-1] and
                   "DEMO:ORBIT:X" in t, folder / "demo.svg")

@@ -11,8 +11,8 @@ PUT = "ebpfMonPut.bob"
 PAGES = {
     "IocsTable": IOC, "IocHealthTable": IOC, "IocDelaysTable": IOC, "ScansTable": IOC,
     "ProcTopTable": RECORD, "ChainTopTable": RECORD,
-    "PutsTable": (PUT, ["TIME", "PV", "NEW", "OLD", "WRITER", "IOC", "WHY"]),
-    "AutoPutsTable": (PUT, ["TIME", "PV", "NEW", "OLD", "WRITER", "ORIGIN", "IOC", "WHY"]),
+    "PutsTable": (PUT, ["TIME", "PV", "NEW", "OLD", "WRITER", "IOC", "RESULT", "WHY"]),
+    "AutoPutsTable": (PUT, ["TIME", "PV", "NEW", "OLD", "WRITER", "ORIGIN", "IOC", "RESULT", "WHY"]),
     "BadPutsTable": (PUT, ["TIME", "PV", "NEW", "WRITER", "WHY"]),
 }
 
@@ -21,7 +21,7 @@ def find_macros(names, row):
     macros = dict((name, "%s" % cell) for name, cell in zip(names, row))
     if "PV" in macros:
         macros["REC"] = macros["PV"].split(".")[0]
-        for name in ("OLD", "ORIGIN", "IOC"):
+        for name in ("OLD", "ORIGIN", "IOC", "RESULT"):
             macros.setdefault(name, "")
     if "REC" in macros:
         macros["REC"] = macros["REC"].split("@")[0]  # RECORD@IOC: two IOCs have it
