@@ -62,6 +62,30 @@ typedef struct ebpfMonModuleTrace {
     const void *context;   /* of the core, for writeTree */
 } ebpfMonModuleTrace;
 
+/* What a module counts by keys, for a collector of metrics (OTLP): epics.KIND.NAME.events and so on, with a time series
+ * for each row. Valid during the call. */
+#define EBPFMON_METRIC_KEYS 4
+typedef struct {
+    const char *key[EBPFMON_METRIC_KEYS];
+    double count;          /* of events; only grows, or begins again */
+    double sum, min, max, p99; /* of the value; p99 NaN: it is not known */
+    const double *bar;     /* how many values came into each bar */
+} ebpfMonModuleMetricRow;
+
+typedef struct {
+    const char *kind, *name, *title;
+    const char *unit;      /* of the value: "ns", "us", "ms", "B", "kB", "MB", "%", or another one */
+    const char *keyName[EBPFMON_METRIC_KEYS];
+    unsigned keys;
+    int hasValue;          /* nonzero: the events have a value */
+    unsigned rows;
+    const ebpfMonModuleMetricRow *row;
+    unsigned bars;         /* of the histogram of each row; 0: it has none */
+    const double *barMost; /* the greatest value that comes into each bar; the last bar has no limit */
+} ebpfMonModuleMetric;
+
+typedef void (*ebpfMonModuleTakeMetric)(void *to, const ebpfMonModuleMetric *metric);
+
 /* What modules of ebpfMon itself get from the core, besides. Their headers are not installed. */
 typedef struct {
     struct ebpfMonTargets *targets;      /* watch/target.h */
@@ -130,6 +154,9 @@ typedef struct {
     void (*iocs)(void *arg);
     /* Each second, less often in a silence. Publishing thread, without a lock. */
     void (*second)(void *arg);
+    /* Gives what is to be sent as metrics to "take", one after the other. The thread that sends them, without a lock;
+     * also before the start. "take" waits for nothing. */
+    void (*metrics)(void *arg, ebpfMonModuleTakeMetric take, void *to);
     /* Prints what the module does, to stdout (ebpfMonReport, dbior). Any thread. */
     void (*report)(void *arg, int level);
     int  group;            /* ebpfMonModuleAdd sets this … */

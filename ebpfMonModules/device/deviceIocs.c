@@ -7,7 +7,6 @@
 #include "common/array.h"
 #include "common/clock.h"
 #include "device/asynLayout.h"
-#include "device/deviceBudget.h"
 #include "device/deviceIocs.h"
 #include "host/procInfo.h"
 #include "watch/followedIocs.h"
@@ -24,7 +23,7 @@ typedef struct {
     size_t   probes, probeRoom;
     struct ebpfMonDeviceFunction *function; /* functions of device support that have a probe, or cannot have one */
     size_t   functions, functionRoom;
-    ebpfMonDeviceShare share;
+    struct ebpfMonDeviceConf before; /* what its programs had counted at the last look */
 } Followed;
 
 struct ebpfMonDeviceIocs {
@@ -32,8 +31,46 @@ struct ebpfMonDeviceIocs {
     ebpfMonDeviceRows *rows;
     ebpfMonFollowedIocs *iocs;
     ebpfMonTargets *targets;
+    const ebpfMonModule *module;
     char     trouble[200]; /* why an IOC, or a part of it, is not watched; empty: none */
 };
+
+/* Notes what the ports of an IOC take from it, percent of one core. Nonzero: they must save, and "why" says so. Takes
+ * the targets lock. */
+static int charge(ebpfMonDeviceIocs *d, uint32_t iocId, double cost, char *why, size_t size)
+{
+    ebpfMonTarget *t;
+    int mustSave = 0;
+
+    ebpfMonTargetsLock(d->targets);
+    t = ebpfMonTargetsFindById(d->targets, iocId);
+    if (t) {
+        ebpfMonTargetSetShare(t, d->module, cost);
+        mustSave = ebpfMonTargetMustSave(t, d->module, ebpfMonClockSeconds());
+    }
+    if (mustSave)
+        snprintf(why, size,
+                 "stopped: it paid %.3g %% of a core, %.3g %% of it for its ports, and FILTER_BUDGET is %.3g",
+                 ebpfMonTargetGetCost(t), cost, t->costLimit);
+    ebpfMonTargetsUnlock(d->targets);
+    return mustSave;
+}
+
+/* Nonzero: the IOC has nothing left to pay; "why" says so. Takes the targets lock. */
+static int isSpent(ebpfMonDeviceIocs *d, uint32_t iocId, char *why, size_t size)
+{
+    const ebpfMonTarget *t;
+    int spent;
+
+    ebpfMonTargetsLock(d->targets);
+    t = ebpfMonTargetsFindById(d->targets, iocId);
+    spent = t && ebpfMonTargetIsSpent(t);
+    if (spent)
+        snprintf(why, size, "not watched: it pays %.3g %% of a core already, and FILTER_BUDGET is %.3g",
+                 ebpfMonTargetGetCost(t), t->costLimit);
+    ebpfMonTargetsUnlock(d->targets);
+    return spent;
+}
 
 static void leaveIoc(void *arg, ebpfMonFollowedIoc *ioc, int hasEnded)
 {
@@ -45,9 +82,8 @@ static void leaveIoc(void *arg, ebpfMonFollowedIoc *ioc, int hasEnded)
     if (ioc->isOn) {
         ebpfMonDeviceProgramsRemoveProcess(d->programs, ioc->pid);
         ebpfMonDeviceRowsForget(d->rows, ioc->pid);
-        ebpfMonDeviceShareClear(d->targets, ioc->iocId);
+        charge(d, ioc->iocId, 0, NULL, 0);
     }
-    memset(&f->share, 0, sizeof(f->share));
     free(f->probe);
     free(f->function);
     f->probe = NULL;
@@ -95,7 +131,7 @@ static void enterIoc(void *arg, ebpfMonFollowedIoc *ioc, uint64_t now)
         setTrouble(d, f, "not watched: it runs under seccomp, which may forbid return probes");
         return;
     }
-    if (ebpfMonDeviceShareRefuses(d->targets, ioc->iocId, why, sizeof(why))) {
+    if (isSpent(d, ioc->iocId, why, sizeof(why))) {
         ioc->retryAt = now + RETRY_NS;
         setTrouble(d, f, why);
         return;
@@ -107,13 +143,13 @@ static void enterIoc(void *arg, ebpfMonFollowedIoc *ioc, uint64_t now)
         return;
     }
     ioc->isOn = 1;
-    f->share.before = conf;
+    f->before = conf;
     if (ebpfMonDeviceProgramsAddProcess(d->programs, ioc->pid, &conf))
         leaveIoc(d, ioc, 0);
 }
 
 ebpfMonDeviceIocs *ebpfMonDeviceIocsNew(ebpfMonDevicePrograms *programs, ebpfMonDeviceRows *rows,
-                                        ebpfMonTargets *targets)
+                                        ebpfMonTargets *targets, const ebpfMonModule *module)
 {
     ebpfMonDeviceIocs *d = calloc(1, sizeof(*d));
     const ebpfMonFollowedUser user = { .size = sizeof(Followed), .enter = enterIoc, .leave = leaveIoc, .arg = d };
@@ -123,6 +159,7 @@ ebpfMonDeviceIocs *ebpfMonDeviceIocsNew(ebpfMonDevicePrograms *programs, ebpfMon
     d->programs = programs;
     d->rows = rows;
     d->targets = targets;
+    d->module = module;
     d->iocs = ebpfMonFollowedIocsNew(&user);
     if (!d->iocs) {
         free(d);
@@ -176,18 +213,22 @@ void ebpfMonDeviceIocsFollow(ebpfMonDeviceIocs *d, ebpfMonTargets *targets, cons
 
 double ebpfMonDeviceIocsCharge(ebpfMonDeviceIocs *d, const ebpfMonCosts *costs, double seconds)
 {
-    double sum = 0, now = ebpfMonClockSeconds();
+    double sum = 0;
     struct ebpfMonDeviceConf paid;
     char why[120];
 
     for (ebpfMonFollowedIoc *ioc = ebpfMonFollowedIocsGetFirst(d->iocs); ioc; ioc = ioc->next) {
         Followed *f = (Followed *)ioc;
+        double cost;
 
-        if (!ioc->isOn || ebpfMonDeviceProgramsReadProcess(d->programs, ioc->pid, &paid))
+        if (!ioc->isOn || seconds <= 0 || ebpfMonDeviceProgramsReadProcess(d->programs, ioc->pid, &paid))
             continue;
-        ebpfMonDeviceShareAdd(&f->share, &paid, costs, seconds);
-        sum += f->share.cost;
-        if (!ebpfMonDeviceShareIsOver(&f->share, d->targets, ioc->iocId, now, why, sizeof(why)))
+        cost = 100 / (seconds * 1e9) * ((double)(paid.entries - f->before.entries) * costs->entryNs +
+                                        (double)(paid.returns - f->before.returns) * costs->returnNs +
+                                        (double)(paid.ns - f->before.ns));
+        f->before = paid;
+        sum += cost;
+        if (!charge(d, ioc->iocId, cost, why, sizeof(why)))
             continue;
         leaveIoc(d, ioc, 0);
         ioc->retryAt = ebpfMonClockMonotonic() + REST_NS;

@@ -12,7 +12,7 @@ typedef struct ebpfMonDeviceIocs ebpfMonDeviceIocs;
 
 /* NULL without memory. All pointers stay the caller's. "rows" forgets each IOC that is not watched any more. */
 ebpfMonDeviceIocs *ebpfMonDeviceIocsNew(ebpfMonDevicePrograms *programs, ebpfMonDeviceRows *rows,
-                                        ebpfMonTargets *targets);
+                                        ebpfMonTargets *targets, const ebpfMonModule *module);
 /* Closes all probes. NULL does no harm. */
 void ebpfMonDeviceIocsFree(ebpfMonDeviceIocs *iocs);
 

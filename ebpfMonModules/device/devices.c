@@ -90,7 +90,7 @@ static void loadPrograms(ebpfMonDevices *d)
     if (!d->programs)
         return;
     d->rows = ebpfMonDeviceRowsNew();
-    d->iocs = d->rows ? ebpfMonDeviceIocsNew(d->programs, d->rows, d->targets) : NULL;
+    d->iocs = d->rows ? ebpfMonDeviceIocsNew(d->programs, d->rows, d->targets, d->module) : NULL;
     d->lookedAt = ebpfMonClockMonotonic();
     if (d->iocs)
         return;

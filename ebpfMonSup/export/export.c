@@ -106,14 +106,14 @@ static const ebpfMonLogOps operations = {
     .resetLost = resetLost, .report = printReport, .otlp = setOtlp, .zipkin = setZipkin, .otlpReport = reportOtlp,
 };
 
-ebpfMonExport *ebpfMonExportNew(ebpfMonQueryResults *results)
+ebpfMonExport *ebpfMonExportNew(void)
 {
     ebpfMonExport *exporter = calloc(1, sizeof(*exporter));
 
     if (!exporter)
         return NULL;
     exporter->logs = ebpfMonPutLogsNew();
-    exporter->otlp = ebpfMonOtlpNew(results);
+    exporter->otlp = ebpfMonOtlpNew();
     exporter->ops = operations;
     exporter->ops.arg = exporter;
     if (exporter->logs && exporter->otlp)

@@ -10,14 +10,12 @@
 #include "export/otlp/span.h"
 #include "model/ops.h"
 #include "model/put.h"
-#include "model/queryValues.h"
 
 /* The logs and OTLP of a monitor. */
 typedef struct ebpfMonExport ebpfMonExport;
 
-/* Makes the logs and OTLP. OTLP sends "results", the results of queries, as metrics; they must exist longer than this.
- * NULL: there are none. The threads start when there is something to do. Returns NULL if there is no memory. */
-ebpfMonExport *ebpfMonExportNew(ebpfMonQueryResults *results);
+/* Makes the logs and OTLP. The threads start when there is something to do. Returns NULL if there is no memory. */
+ebpfMonExport *ebpfMonExportNew(void);
 
 /* Frees it, only after ebpfMonExportStop, when no other thread uses it any more. If a thread of this room still runs,
  * the data of that thread is not freed. NULL does no harm. */

@@ -262,52 +262,9 @@ static const ebpfMonLogOps logOpsAbsent = {NULL,         absentJson,      absent
                                            absentRotate, absentResetLost, absentReport,   absentOtlp,
                                            absentZipkin, absentReport};
 
-/* --- queries --- */
-
-static long refuseLoad(void *arg, const char *file, char *text, size_t size)
-{
-    (void)arg;
-    (void)file;
-    snprintf(text, size, "not loaded: this IOC is not linked with ebpfMon, or had no memory at its start");
-    return -1;
-}
-
-static long refuseRun(void *arg, const char *name, int on)
-{
-    (void)arg;
-    (void)name;
-    (void)on;
-    return -1;
-}
-
-static void addList(void *arg, ebpfMonTextReport *report)
-{
-    (void)arg;
-    (void)report;
-}
-
-static long addResult(void *arg, ebpfMonTextReport *report, const char *name)
-{
-    (void)arg;
-    (void)report;
-    (void)name;
-    return -1;
-}
-
-static long addStacks(void *arg, ebpfMonTextReport *report, const char *name)
-{
-    (void)arg;
-    (void)report;
-    (void)name;
-    return -1;
-}
-
-/* Used while there is no monitor: every function fails, and says so if it has a text. */
-static const ebpfMonQueryOps queryOpsAbsent = { NULL, refuseLoad, refuseRun, addList, addResult, addStacks };
-
 /* --- all tables --- */
 
-static const ebpfMonOps absentOps = { &monitorOpsAbsent, &logOpsAbsent, &queryOpsAbsent, NULL, NULL };
+static const ebpfMonOps absentOps = { &monitorOpsAbsent, &logOpsAbsent, NULL };
 
 /* One per process, because Base calls us without a context. Written once, at the registration; any thread reads it. */
 static EpicsAtomicPtrT currentOps = (EpicsAtomicPtrT)&absentOps;

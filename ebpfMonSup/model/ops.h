@@ -12,7 +12,6 @@
 #include <stddef.h>
 #include "common/textReport.h"
 #include "model/filter.h"
-#include "model/queryValues.h"
 
 /* The result of an operation. The room record/ has the words for it (record/shellCommand.h). */
 typedef enum {
@@ -135,34 +134,16 @@ typedef struct {
     void (*otlpReport)(void *arg, int level);
 } ebpfMonLogOps;
 
-/* --- queries --- */
-
-typedef struct {
-    void *arg; /* the first argument of each function */
-    /* Loads all queries of a file, or none. Queries of the same file that were loaded before are removed. 0 or -1;
-     * "text" tells what was done, or what is wrong and where. */
-    long (*load)(void *arg, const char *file, char *text, size_t size);
-    /* Starts or stops a query soon. 0, or -1: there is no query of this name. */
-    long (*run)(void *arg, const char *name, int on);
-    void (*addList)(void *arg, ebpfMonTextReport *report);
-    /* Adds its rows and its histogram. 0, or -1: there is no query of this name. */
-    long (*addResult)(void *arg, ebpfMonTextReport *report, const char *name);
-    /* Adds its folded stacks. 0, or -1: there is no query of this name. */
-    long (*addStacks)(void *arg, ebpfMonTextReport *report, const char *name);
-} ebpfMonQueryOps;
-
 /* --- all tables --- */
 
 typedef struct {
     const ebpfMonMonitorOps   *monitor;
     const ebpfMonLogOps       *logs;
-    const ebpfMonQueryOps     *queries;
-    ebpfMonQueryResults       *results; /* the results of queries */
     struct ebpfMonRules       *rules;   /* the rules that apply now (rules/rules.h) */
 } ebpfMonOps;
 
 /* Returns the registered tables. Neither the result nor a table is NULL: before the monitor has registered itself,
- * every function fails and says so, and "results" and "rules" are NULL. Any thread. */
+ * every function fails and says so, and "rules" is NULL. Any thread. */
 const ebpfMonOps *ebpfMonOpsGet(void);
 
 /* Registers the tables. Call it once, before the IOC starts. "ops", and everything that it leads to, stays the caller's

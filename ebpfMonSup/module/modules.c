@@ -164,6 +164,13 @@ void ebpfMonModulesTellSecond(void)
             module[i]->second(module[i]->arg);
 }
 
+void ebpfMonModulesGiveMetrics(ebpfMonModuleTakeMetric take, void *to)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (module[i]->metrics)
+            module[i]->metrics(module[i]->arg, take, to);
+}
+
 void ebpfMonModulesReport(int level)
 {
     for (unsigned i = 0; i < count; i++) {

@@ -20,6 +20,7 @@ void ebpfMonModulesTellTrace(const ebpfMonModuleTrace *trace);
 void ebpfMonModulesTellEvent(const epicsTimeStamp *time, const char *text);
 void ebpfMonModulesTellIocs(void);
 void ebpfMonModulesTellSecond(void);
+void ebpfMonModulesGiveMetrics(ebpfMonModuleTakeMetric take, void *to);
 void ebpfMonModulesReport(int level);
 
 /* The next line that a module has added for IOC_EVENTS. 0, or -1: there is none. Publishing thread. */

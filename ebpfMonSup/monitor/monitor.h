@@ -14,7 +14,6 @@
 #include "model/startState.h"
 #include "publish/publishRoom.h"
 #include "put/putRoom.h"
-#include "query/queries.h"
 #include "rules/rules.h"
 #include "search/search.h"
 #include "trace/traceRoom.h"
@@ -34,13 +33,10 @@ typedef struct ebpfMonMonitor {
     ebpfMonSearch      *search;
     ebpfMonPacketServers *packetServers;
     ebpfMonRules       *rules;
-    ebpfMonQueryResults *results;
-    ebpfMonQueries     *queries;
     ebpfMonExport      *exporter;
     /* The operations that records and commands call. The registrar fills them; they do not change afterwards. */
     ebpfMonOps          ops;
     ebpfMonMonitorOps   monitorOps;
-    ebpfMonQueryOps     queryOps;
     /* The others exist while the monitor runs. */
     ebpfMonWatchRoom    watch;
     ebpfMonPutRoom      put;

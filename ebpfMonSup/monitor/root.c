@@ -17,11 +17,10 @@
 #include "probe/kernelLoad.h"
 #include "probe/kernelTables.h"
 #include "publish/watchdog.h"
-#include "query/queries.h"
 #include "watch/connectionOwners.h"
 
 #define EXPORT_STOP_SECONDS 3.0
-#define STOP_SECONDS 5.0 /* s, for queries and modules, as for each thread that uses the kernel part */
+#define STOP_SECONDS 5.0 /* s, for modules, as for each thread that uses the kernel part */
 #define NO_MEMORY "out of memory or threads: raise the limits of this process (ulimit -u, TasksMax), or ask for less " \
                   "by ebpfMonConfigure; then call ebpfMonStart"
 #define FILES_LEAST 128 /* that a monitor opens without an IOC: some 110 */
@@ -56,9 +55,8 @@ static ebpfMonOpStatus configureMonitor(void *arg, const ebpfMonSettings *s, cha
  * the tables of the kernel part. */
 static int stopReading(ebpfMonMonitor *m)
 {
-    int left = ebpfMonQueriesStop(m->queries, STOP_SECONDS);
+    int left = ebpfMonModulesStop(STOP_SECONDS);
 
-    left |= ebpfMonModulesStop(STOP_SECONDS);
     left |= ebpfMonPublisherStop(m->publish.publisher);
     left |= ebpfMonRingReaderStop(m->eventThread);
     left |= ebpfMonRingReaderStop(m->packetThread);
@@ -146,7 +144,6 @@ static int startMonitor(ebpfMonMonitor *m)
         }
         return -1;
     }
-    ebpfMonQueriesBegin(m->queries, m->targets, &m->watch.costs);
     epicsAtExit(stopMonitor, m);
     return 0;
 }
@@ -169,9 +166,7 @@ static void setOps(ebpfMonMonitor *m)
     ebpfMonOperationsFill(m, &m->monitorOps);
     m->monitorOps.configure = configureMonitor;
     m->monitorOps.start = startOnce;
-    ebpfMonQueryOperationsFill(m->queries, &m->queryOps);
-    m->ops = (ebpfMonOps){
-        &m->monitorOps, ebpfMonExportGetOps(m->exporter), &m->queryOps, m->results, m->rules};
+    m->ops = (ebpfMonOps){ &m->monitorOps, ebpfMonExportGetOps(m->exporter), m->rules };
     ebpfMonOpsSet(&m->ops);
 }
 
@@ -190,11 +185,9 @@ static void ebpfMonMonitorRegistrar(void)
     m->search = ebpfMonSearchNew();
     m->packetServers = ebpfMonPacketServersNew();
     m->rules = ebpfMonRulesNew();
-    m->results = ebpfMonQueryResultsNew();
-    m->queries = m->results ? ebpfMonQueriesNew(m->results) : NULL;
-    m->exporter = ebpfMonExportNew(m->results);
+    m->exporter = ebpfMonExportNew();
     if (!m->state || !m->audits || !m->targets || !m->requests || !m->search || !m->packetServers || !m->rules ||
-        !m->queries || !m->exporter)
+        !m->exporter)
         cantProceed("ebpfMon: no memory to begin");
     configureMonitor(m, &defaults, why, sizeof(why));
     setOps(m);

@@ -19,7 +19,6 @@
 #include "module/modules.h"
 #include "record/filterSub.h"
 #include "record/pvScan.h"
-#include "record/queryColumn.h"
 #include "record/shellCommand.h"
 #include "record/tables.h"
 
@@ -41,7 +40,6 @@ static long initDriver(void)
         errlogSevPrintf(errlogMajor, "ebpfMon: out of memory: there are no tables over PV Access. Free memory on this "
                         "host, then restart the monitor\n");
     ebpfMonScanInit(postTables); /* before the records, which join the scan lists */
-    ebpfMonQueryScanInit();
     return 0;
 }
 
@@ -80,7 +78,6 @@ static void initHook(initHookState state)
         ebpfMonScanStop();
         if (tables)
             ebpfMonTablesRemove(tables);
-        ebpfMonQueryScanStop();
     } else if (state == initHookAfterShutdown) {
         ebpfMonGuardStop();
     }

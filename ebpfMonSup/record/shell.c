@@ -13,6 +13,5 @@ static void ebpfMonShellRegistrar(void)
     ebpfMonLogShellRegister();
     ebpfMonOtlpShellRegister();
     ebpfMonConsoleShellRegister();
-    ebpfMonQueryShellRegister();
 }
 epicsExportRegistrar(ebpfMonShellRegistrar);

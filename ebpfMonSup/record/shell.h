@@ -12,6 +12,5 @@ void ebpfMonRulesShellRegister(void);   /* rules and unexpected puts */
 void ebpfMonLogShellRegister(void);     /* logs */
 void ebpfMonOtlpShellRegister(void);    /* OTLP and Zipkin */
 void ebpfMonConsoleShellRegister(void); /* a console at a socket */
-void ebpfMonQueryShellRegister(void);   /* queries */
 
 #endif

@@ -9,6 +9,7 @@
 #include <epicsString.h>
 
 #include "common/clock.h"
+#include "model/published.h"
 #include "watch/target.h"
 
 struct ebpfMonTargets {
@@ -345,4 +346,45 @@ unsigned ebpfMonTargetsFindTrouble(ebpfMonTargets *targets, char *buf, size_t si
             ebpfMonTargetIsCredible(targets, t) && n++ == 0)
             epicsSnprintf(buf, size, "%s: %s", t->name, t->note);
     return n;
+}
+
+/* --- what an IOC pays --- */
+
+#define OVER_SECONDS 10.0 /* as for watching (budget.h): a short burst is allowed */
+
+double ebpfMonTargetGetCost(const ebpfMonTarget *t)
+{
+    double cost = t->cost;
+
+    for (unsigned i = 0; i < EBPFMON_MODULES_MAX; i++)
+        cost += t->share[i].cost;
+    return cost;
+}
+
+int ebpfMonTargetIsSpent(const ebpfMonTarget *t)
+{
+    return t->costLimit > 0 && ebpfMonTargetGetCost(t) >= t->costLimit;
+}
+
+void ebpfMonTargetSetShare(ebpfMonTarget *t, const ebpfMonModule *module, double cost)
+{
+    t->share[module->group - ebpfMonGroupModules].cost = cost;
+}
+
+int ebpfMonTargetMustSave(ebpfMonTarget *t, const ebpfMonModule *module, double now)
+{
+    unsigned own = (unsigned)(module->group - ebpfMonGroupModules);
+    int isOver = t->costLimit > 0 && t->share[own].cost > 0 && ebpfMonTargetGetCost(t) > t->costLimit;
+
+    for (unsigned i = 0; i < EBPFMON_MODULES_MAX; i++)
+        isOver &= t->share[i].cost <= t->share[own].cost;
+    if (!isOver)
+        t->share[own].overSince = 0;
+    else if (t->share[own].overSince <= 0)
+        t->share[own].overSince = now;
+    else if (now - t->share[own].overSince >= OVER_SECONDS) {
+        t->share[own].overSince = 0;
+        return 1;
+    }
+    return 0;
 }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "ebpfMonModule.h"
 #include "ebpfMonTable.h"
 #include "code/image.h"
 #include "host/lateReads.h"
@@ -71,7 +72,7 @@ typedef struct ebpfMonTarget {
     uint64_t  queuesSince; /* as follower.queuesSince, for the publisher of asynchronous records */
     uint64_t  putsSince;   /* monotonic ns: each put that is made from then on is seen inside, because all its probes
                             * are attached; UINT64_MAX: they are not, or begin to go. It stays when the IOC ends */
-    double    cost;        /* percent of one core that watching took, over the last seconds; without queries */
+    double    cost;        /* percent of one core that watching took, over the last seconds; without modules */
     double    costLimit;   /* percent; 0: none, or not known yet */
     double    traps, cold; /* as in ebpfMonCostSpent, when its cost was looked at last */
     ebpfMonAttachWay way;  /* how the ends of its chains are seen */
@@ -96,21 +97,18 @@ typedef struct ebpfMonTarget {
                             * as the next */
     int       hasUnseen;
 
-    /* The query thread writes these under the lock, and other threads read them under the lock. */
+    /* What each module takes (ebpfMonTargetSetShare). A thread of the module writes it under the lock, and other
+     * threads read "cost" under the lock. */
     struct {
-        double cost;      /* percent of one core that all queries took, at their last looks */
-        double overSince; /* monotonic s: since then the IOC pays more than its limit; 0: it does not. The query
-                           * thread's own */
-    } queries;
+        double cost;      /* percent of one core, at its last look */
+        double overSince; /* monotonic s: since then it must save; 0: it need not */
+    } share[EBPFMON_MODULES_MAX];
 
     /* The packet thread writes these under the lock, and other threads read "cost" under the lock (packetCost.h). */
     struct {
         uint64_t ns;      /* since the last tick */
         double   cost;    /* percent of one core that its packets took */
     } packets;
-
-    double portCost; /* percent of one core that watching its asyn ports took. The device thread writes it under the
-                      * lock, and other threads read it under the lock */
 
     int owesLinks;     /* its links have changed, and are read when its user has CPU time left. The follower writes it
                         * under the lock */
@@ -249,14 +247,22 @@ void ebpfMonTargetSetProbes(ebpfMonTarget *t, uint32_t on);
  * 0 or -1: there is no such IOC (any more). It takes the lock. */
 int ebpfMonTargetsGetPutsSince(ebpfMonTargets *targets, uint32_t *iocId, pid_t pid, uint64_t *since);
 
-/* What the IOC pays and its budget limits, percent of one core: for being watched, for queries, and for the watching of
- * ports. Under the lock. */
-static inline double ebpfMonTargetGetCost(const ebpfMonTarget *t)
-{
-    return t->cost + t->queries.cost + t->portCost;
-}
+/* What the IOC pays and its budget limits, percent of one core: for being watched, and for modules. Under the lock, as
+ * the next ones. */
+double ebpfMonTargetGetCost(const ebpfMonTarget *t);
 
-/* The same, and what it pays for packets, of which the budget can save nothing. Under the lock. */
+/* Nonzero: it pays all that FILTER_BUDGET allows, so nothing more may begin in it. */
+int ebpfMonTargetIsSpent(const ebpfMonTarget *t);
+
+/* The module took so much from the IOC at its last look, percent of one core. */
+void ebpfMonTargetSetShare(ebpfMonTarget *t, const ebpfMonModule *module, double cost);
+
+/* Nonzero: the IOC has paid more than its budget for ten seconds, and no other module takes more from it than this
+ * one, which must take less: modules go first, because no put is to be missed for them. Then the next ten seconds
+ * begin. Call it about once a second; now: monotonic s. */
+int ebpfMonTargetMustSave(ebpfMonTarget *t, const ebpfMonModule *module, double now);
+
+/* The cost, and what it pays for packets, of which the budget can save nothing. */
 static inline double ebpfMonTargetGetWholeCost(const ebpfMonTarget *t)
 {
     return ebpfMonTargetGetCost(t) + t->packets.cost;

@@ -130,7 +130,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: benchSpan URL otlp|zipkin SPANS-A-SECOND SECONDS\n");
         return 2;
     }
-    exporter = ebpfMonExportNew(NULL);
+    exporter = ebpfMonExportNew();
     if (!exporter)
         return 1;
     publishHistogram();

@@ -2,7 +2,7 @@
 /* The input is a file of queries. If the parser accepts it, it must keep the limits that the kernel part relies on. */
 #include "common/text.h"
 #include "fuzz.h"
-#include "probe/queryOrder.h"
+#include "query/queryPrograms.h"
 #include "query/querySpec.h"
 
 /* Replaces the function of probe/, which asks libbpf for the number of CPUs. */

@@ -85,12 +85,12 @@ def fetch(number):
            next((llvm / "lib/clang").glob(f"{number}*")))
 
 
-def _seed(folder, short):
+def _seed(folder, part):
     """What no compiler of BPF objects makes is taken from this tree, if it is newer there: so only what embeds a BPF
     object is compiled again."""
-    for f in (paths.TOP / "ebpfMonSup" / f"O.{paths.ARCH}").iterdir():
+    for f in (paths.TOP / part / f"O.{paths.ARCH}").iterdir():
         to = folder / f.name
-        wanted = f.suffix in (".o", ".d") and not f.name.endswith(".bpf.o") or (short and f.name == "query.bpf.o")
+        wanted = f.suffix in (".o", ".d") and not f.name.endswith(".bpf.o")
         if wanted and (not to.exists() or to.stat().st_mtime < f.stat().st_mtime):
             shutil.copy2(f, to)
     for f in folder.glob("*.skel.h"):
@@ -98,19 +98,33 @@ def _seed(folder, short):
 
 
 def build(clang, short=False):
-    """Builds the BPF objects and the library, and returns their folder. "short": without the object of queries, which
-    takes three quarters of the time; it is that of this tree. Raises Failed."""
+    """Builds the BPF objects and the libraries that embed them, and returns the folder of all. "short": without the
+    module of queries, which takes three quarters of the time. Raises Failed."""
     tree = FOLDER / f"tree-{zlib.crc32(str(paths.TOP).encode())}"  # each clone has its own
-    folder = tree / "ebpfMonSup" / f"O.clang-{clang.version}{'-short' if short else ''}"
+    name = f"O.clang-{clang.version}{'-short' if short else ''}"
     subprocess.run([paths.TOP / "tools" / "copyTree.sh", tree, paths.BASE], check=True)
+    for part, library in PARTS[:1 if short else None]:
+        _make(clang, tree / part / name, part, library)
+    for part, library in PARTS[1:1 if short else None]:
+        for f in [tree / part / name / library, *(tree / part / name).glob("ebpfMon*Bpf.o.bpf")]:
+            shutil.copy2(f, tree / PARTS[0][0] / name)
+    return tree / PARTS[0][0] / name
+
+
+# The libraries that embed BPF objects, of which an other clang makes its own.
+PARTS = (("ebpfMonSup", "libebpfMon.so"), ("ebpfMonModules/query", "libebpfMonQuery.so"))
+
+
+def _make(clang, folder, part, library):
     folder.mkdir(exist_ok=True)
-    _seed(folder, short)
+    _seed(folder, part)
     log = folder / "log"
     environment = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
     with open(log, "wb") as out:
-        made = subprocess.run(["make", "-C", folder, "-f", "../Makefile", f"-j{os.cpu_count()}", "TOP=../..",
-                               f"T_A={paths.ARCH}", f"CLANG={clang.command}", "libebpfMon.so"],
+        made = subprocess.run(["make", "-C", folder, "-f", "../Makefile", f"-j{os.cpu_count()}",
+                               f"TOP={os.path.relpath('.', part)}/..", f"T_A={paths.ARCH}", f"CLANG={clang.command}",
+                               f"SHRLIB_SEARCH_DIRS={paths.TOP / 'lib' / paths.ARCH} {paths.BASE / 'lib' / paths.ARCH}",
+                               library],
                               stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, env=environment)
     if made.returncode:
         raise Failed(f"clang {clang.version} does not build ebpfMon: see {log}")
-    return folder

@@ -24,7 +24,7 @@ ONCE = """
 access/client.c access/guard.c access/operators.c access/pvaClient.cpp
 common/clock.c common/worker.c export/otlp/span.c health/hangs.c host/foreign.c host/memory.c
 model/ops.c model/published.c module/modules.c probe/closer.c probe/kernelLoad.c probe/libbpfText.c
-publish/watchdog.c record/drvEbpfMon.c record/filterSub.c record/processSignals.c record/pvScan.c record/queryColumn.c
+publish/watchdog.c record/drvEbpfMon.c record/filterSub.c record/processSignals.c record/pvScan.c
 """.split()
 # Rooms that know neither eBPF nor the kernel part.
 PLAIN = ("common", "model", "rules", "search", "export", "record", "access")
@@ -110,7 +110,8 @@ def bpf_calls():
     places = {path.name.removesuffix(".bpf.c"): bpf_unit(path.relative_to(BPF)) for path in sources(".c", folders=["bpf"])}
     defines, needs = {}, {}
     for name, unit in places.items():
-        path, = paths.TOP.glob(f"ebpfMon*/**/O.{os.environ.get('EPICS_HOST_ARCH', 'linux-x86_64')}/{name}.bpf.o")
+        built = paths.TOP.glob(f"ebpfMon*/**/O.{os.environ.get('EPICS_HOST_ARCH', 'linux-x86_64')}/{name}.bpf.o")
+        path = max(built, key=lambda p: p.stat().st_mtime)  # an older one is of before it moved
         for line in subprocess.run(["readelf", "-sW", path], capture_output=True, text=True, check=True).stdout.splitlines():
             words = line.split()
             if len(words) == 8 and words[7].startswith("ebpfmon_"):

@@ -33,7 +33,7 @@ def monitor(tmp_path):
 
 
 def test_module_of_a_site(monitor, new_ioc):
-    """It hears puts, traces and events, and shows values and a table. Without the module for ports of asyn, its command is absent."""
+    """It hears puts, traces and events, and shows values and a table. Without the modules of ebpfMon, their commands are absent."""
     ioc = new_ioc(db.READY + 'record(ao, "$(P)SET") { field(FLNK, "$(P)NEXT") }\nrecord(calc, "$(P)NEXT") {}\n').start()
     monitor.wait_ioc(ioc)
     monitor.set_filter(LEVEL="trace")
@@ -48,6 +48,6 @@ def test_module_of_a_site(monitor, new_ioc):
     until(lambda: sum(monitor.list("EXAMPLE_CNTS")) == monitor.get("EXAMPLE_PUT_CNT"), 20, "the table")
     until(lambda: monitor.get("EXAMPLE_TRACE_CNT") >= traces + 5, 20, "the traces")
     assert "Module example: runs" in "".join(monitor.command("ebpfMonReport"))
-    assert not [line for line in monitor.command("help") if "ebpfMonDevice" in line]
+    assert not [line for line in monitor.command("help") if "ebpfMonDevice" in line or "ebpfMonQuery" in line]
     ioc.stop()
     until(lambda: f"IOC {ioc.name} " in monitor.text("EXAMPLE_EVENT") and "ended" in monitor.text("EXAMPLE_EVENT"), 30, "the end")

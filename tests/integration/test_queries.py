@@ -455,6 +455,6 @@ def test_nested_calls(ioc, monitor):
 def test_schema_has_all_keys():
     """The JSON Schema and the parser accept the same keys of a query."""
     schema = json.loads((paths.TOP / "documentation" / "use" / "queries.schema.json").read_text())
-    source = (paths.TOP / "ebpfMonSup" / "query" / "queryParse.c").read_text()
+    source = (paths.TOP / "ebpfMonModules" / "query" / "queryParse.c").read_text()
     keys = "".join(re.findall(r'"([^"]*)"', re.search(r"#define QUERY_KEYS((?:.*\\\n)*.*)", source)[1])).split(", ")
     assert sorted(schema["$defs"]["query"]["properties"]) == sorted(keys)

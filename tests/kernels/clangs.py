@@ -55,8 +55,9 @@ def initramfs(where, machine, cache, built):
     shutil.copy(run.HERE / "queries.json", tree / "m")
     for clang, folder in built.items():
         (tree / "m" / f"clang-{clang.number}").mkdir()
-        subprocess.run(["strip", "--strip-debug", "-o", tree / "m" / f"clang-{clang.number}" / "libebpfMon.so",
-                        folder / "libebpfMon.so"], check=True)
+        for _, name in clangs.PARTS:
+            subprocess.run(["strip", "--strip-debug", "-o", tree / "m" / f"clang-{clang.number}" / name, folder / name],
+                           check=True)
     return run.pack(tree)
 
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * loadPrograms FILE: loads the eBPF programs that libebpfMon.so has: those of the monitor, of each query of the file,
+ * loadPrograms FILE: loads the eBPF programs that the libraries have: those of the monitor, of each query of the file,
  * of devices and of packets. Prints a line "yes NAME" or "no NAME: WHY" for each. The exit code is the number of "no".
  * clangs.py runs it with libraries whose programs other compilers made (LD_LIBRARY_PATH).
  */
@@ -11,7 +11,7 @@
 #include "device/devicePrograms.h"
 #include "probe/kernelLoad.h"
 #include "probe/packets.h"
-#include "probe/queryPrograms.h"
+#include "query/queryPrograms.h"
 #include "query/querySpec.h"
 
 static int refused;

@@ -89,7 +89,7 @@ static inline void beginOtlpTest(void)
     tzset();
     clearEnvironment();
     setenv("http_proxy", "http://127.0.0.1:1", 1); /* the proxy must not be used for loopback */
-    otlp = ebpfMonOtlpNew(NULL);
+    otlp = ebpfMonOtlpNew();
     startServer();
     eltc(0);
 }

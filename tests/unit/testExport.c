@@ -95,7 +95,7 @@ static void testBurstLog(void)
 /* Each has its own logs: nothing of one comes to the other. */
 static void testTwo(void)
 {
-    ebpfMonExport *other = ebpfMonExportNew(NULL);
+    ebpfMonExport *other = ebpfMonExportNew();
     ebpfMonPut p = somePut(1);
 
     testDiag("two exports in one process");
@@ -115,7 +115,7 @@ MAIN(testExport)
 {
     testPlan(0);
     makeLogFolder("testExport");
-    exporter = ebpfMonExportNew(NULL);
+    exporter = ebpfMonExportNew();
     testBurstLog();
     testLoad();
     testTwo();

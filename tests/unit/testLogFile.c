@@ -210,7 +210,7 @@ MAIN(testLogFile)
     testPlan(0);
     makeLogFolder("testLogFile");
     useOwnNamespaces();
-    exporter = ebpfMonExportNew(NULL);
+    exporter = ebpfMonExportNew();
     testRotationBySize();
     testRotation();
     testTornLine();

@@ -209,7 +209,7 @@ MAIN(testLogServer)
     testPlan(0);
     makeLogFolder("testLogServer");
     useOwnNamespaces();
-    exporter = ebpfMonExportNew(NULL);
+    exporter = ebpfMonExportNew();
     testServers();
     removeAll(dir);
     return testDone();

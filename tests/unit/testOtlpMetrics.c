@@ -2,11 +2,13 @@
 /* OTLP's metrics: values, histograms with exemplars, and start times. */
 #include <math.h>
 
+#include <dbDefs.h>
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
 #include "export/otlp/otlpMetrics.h"
 #include "export/otlp/otlpSender.h"
+#include "module/modules.h"
 #include "otlpTest.h"
 
 static ebpfMonJson json;
@@ -101,34 +103,39 @@ static void testMetrics(void)
     testOk1(strstr(text, "\"attributes\":[" S("epics.ioc", "vac1") "],\"asDouble\":40000000") != NULL);
 }
 
-/* Rows of two queries: names of attributes, base units, and start times. */
-static void testQueries(void)
+/* What the module of this test gives. */
+static ebpfMonModuleMetric given[64];
+static unsigned givenCount;
+
+static void giveMetrics(void *arg, ebpfMonModuleTakeMetric take, void *to)
+{
+    for (unsigned i = 0; i < givenCount; i++)
+        take(to, &given[i]);
+}
+
+/* Two metrics of a module: names of attributes, base units, and start times. */
+static void testModuleMetrics(void)
 {
     static ebpfMonOtlpSinces starts;
     static ebpfMonOtlpNumbers q;
+    ebpfMonModuleMetricRow row[] = {
+        { .key = {"vac1", "a", "b"}, .count = 7, .sum = 2500000, .max = 1000, .min = 1, .p99 = 900,
+          .bar = (double[]){ 4, 0, 3 } },
+        { .key = {"vac1", "a", "c"}, .count = 1, .min = -1, .bar = (double[]){ 0, 0, 0 } },
+        { .key = {"scan-1"}, .count = 3, .p99 = NAN },
+    };
     unsigned points;
     size_t len;
 
-    testDiag("queries");
+    testDiag("metrics of modules");
     q.now = 1000;
-    q.queries = 2;
-    q.queryRows = 3;
-    q.query[0] = (ebpfMonOtlpQuery){.name = "PUT_TIME",
-                                    .title = "How long",
-                                    .unit = "us",
-                                    .keys = 3,
-                                    .hasValue = 1,
-                                    .rows = 2,
-                                    .keyName = {"ioc", "arg1", "arg1"}};
-    q.query[0].bars = 3;
-    q.query[0].barMost[0] = 8;
-    q.query[0].barMost[1] = 16;
-    memcpy(q.queryBar[0], (double[]){ 4, 0, 3 }, 3 * sizeof(double));
-    q.query[1] = (ebpfMonOtlpQuery){ .name = "n", .keys = 1, .keyName = {"thread"}, .first = 2, .rows = 1 };
-    q.queryRow[0] = (ebpfMonQueryRow){
-        .key = {"vac1", "a", "b"}, .count = 7, .sum = 2500000, .max = 1000, .min = 1, .p99 = 900};
-    q.queryRow[1] = (ebpfMonQueryRow){ .key = {"vac1", "a", "c"}, .count = 1, .min = -1 };
-    q.queryRow[2] = (ebpfMonQueryRow){ .key = {"scan-1"}, .count = 3, .p99 = NAN };
+    given[0] = (ebpfMonModuleMetric){
+        .kind = "query", .name = "PUT_TIME", .title = "How long", .unit = "us", .keys = 3, .hasValue = 1, .rows = 2,
+        .keyName = {"ioc", "arg1", "arg1"}, .row = row, .bars = 3, .barMost = (double[]){ 8, 16 },
+    };
+    given[1] = (ebpfMonModuleMetric){ .kind = "query", .name = "n", .title = "Events of this query", .unit = "",
+                                      .keys = 1, .keyName = {"thread"}, .row = row + 2, .rows = 1 };
+    givenCount = 2;
     len = ebpfMonOtlpWriteMetrics(&json, &q, &exemplars, &starts, text + 1, sizeof(text) - 3, &points);
     text[0] = '[';
     strcpy(text + 1 + len, "]");
@@ -153,22 +160,27 @@ static void testQueries(void)
     testOk1(strstr(text, "\"attributes\":[" S("thread.name", "scan-1") "],\"asInt\":3}") &&
             !strstr(text, "epics.query.n.sum"));
     q.now = 2000;
-    q.queryRow[0].count = 8;
+    row[0].count = 8;
     len = ebpfMonOtlpWriteMetrics(&json, &q, &exemplars, &starts, text, sizeof(text) - 1, &points);
     q.now = 3000;
-    q.queryRow[2].count = 1; /* started again */
+    row[2].count = 1; /* started again */
     len = ebpfMonOtlpWriteMetrics(&json, &q, &exemplars, &starts, text, sizeof(text) - 1, &points);
     text[len] = 0;
     testOk1(after(strstr(text, "\"epics.query.PUT_TIME.events\""), "startTimeUnixNano\":\"") == 1000);
     testOk1(after(strstr(text, "\"epics.query.n.events\""), "startTimeUnixNano\":\"") == 2000);
+    givenCount = 0;
 }
 
 /* The largest numbers of IOCs and roots, with long names: a metric that does not fit is not sent at all. */
 static void testMost(void)
 {
+    enum { BARS = 64 };
+    static ebpfMonModuleMetricRow row[EBPFMON_OTLP_MODULE_ROWS + 1];
     static ebpfMonOtlpNumbers most;
     static ebpfMonOtlpSinces starts;
     static char buffer[EBPFMON_OTLP_METRICS];
+    double bar[BARS], barMost[BARS];
+    char word[64] = "";
     unsigned points;
     size_t len;
 
@@ -183,31 +195,21 @@ static void testMost(void)
         most.putIoc[i].puts = most.ioc[i].processings = most.putIoc[i].denied = UINT64_MAX >> 1;
         most.ioc[i].cost = most.process[i].cpu = most.process[i].mem = 100. / 3;
     }
-    most.queries = EBPFMON_QUERIES_MAX;
-    most.queryRows = EBPFMON_OTLP_QUERY_ROWS;
-    for (unsigned i = 0; i < EBPFMON_QUERIES_MAX; i++) {
-        ebpfMonOtlpQuery *q = &most.query[i];
-
-        q->keys = EBPFMON_QUERY_KEYS_MAX;
-        q->hasValue = 1;
-        q->bars = EBPFMON_QUERY_BARS_MAX;
-        for (unsigned b = 0; b < q->bars; b++)
-            q->barMost[b] = (double)(1ull << b) / 3;
-        q->first = i;
-        q->rows = i + 1 < EBPFMON_QUERIES_MAX ? 1 : EBPFMON_OTLP_QUERY_ROWS - i; /* the last one has all the others */
-        memset(q->name, 'Q', sizeof(q->name) - 1);
-        memset(q->title, 't', sizeof(q->title) - 1);
-        memset(q->keyName, 'n', sizeof(q->keyName));
-        for (unsigned k = 0; k < q->keys; k++)
-            q->keyName[k][8] = 0;
+    for (unsigned b = 0; b < BARS; b++) {
+        bar[b] = 1e9;
+        barMost[b] = (double)(1ull << b) / 3;
     }
-    for (unsigned i = 0; i < EBPFMON_OTLP_QUERY_ROWS; i++) {
-        for (unsigned k = 0; k < EBPFMON_QUERY_KEYS_MAX; k++)
-            memset(most.queryRow[i].key[k], 'k', sizeof(most.queryRow[i].key[k]) - 1);
-        for (unsigned b = 0; b < EBPFMON_QUERY_BARS_MAX; b++)
-            most.queryBar[i][b] = 1e9;
-        most.queryRow[i].min = most.queryRow[i].sum = most.queryRow[i].max = most.queryRow[i].p99 = 100. / 3;
-    }
+    memset(word, 'k', sizeof(word) - 1);
+    for (unsigned i = 0; i < EBPFMON_OTLP_MODULE_ROWS + 1; i++)
+        row[i] = (ebpfMonModuleMetricRow){ .key = {word, word, word, word}, .min = 100. / 3, .sum = 100. / 3,
+                                           .max = 100. / 3, .p99 = 100. / 3, .bar = bar };
+    givenCount = NELEMENTS(given);
+    for (unsigned i = 0; i < givenCount; i++) /* the last one has all the other rows, and one too many */
+        given[i] = (ebpfMonModuleMetric){
+            .kind = "query", .name = word + 32, .title = word, .unit = "", .keys = EBPFMON_METRIC_KEYS, .hasValue = 1,
+            .keyName = {word + 55, word + 55, word + 55, word + 55}, .bars = BARS, .barMost = barMost, .row = row,
+            .rows = i + 1 < givenCount ? 1 : EBPFMON_OTLP_MODULE_ROWS + 1 - i,
+        };
     for (unsigned i = 0; i < EBPFMON_TOP_MAX; i++) {
         memset(most.chain[i].ioc, 'i', sizeof(most.chain[i].ioc) - 1);
         memset(most.chain[i].root, 'r', sizeof(most.chain[i].root) - 1);
@@ -265,10 +267,13 @@ static void testSince(void)
 
 MAIN(testOtlpMetrics)
 {
+    static ebpfMonModule module = { .name = "test", .metrics = giveMetrics };
+
     testPlan(0);
+    ebpfMonModuleAdd(&module);
     testMetrics();
     testSince();
-    testQueries();
+    testModuleMetrics();
     testMost();
     ebpfMonJsonFree(&json);
     return testDone();

@@ -107,7 +107,7 @@ static void testCommands(void)
     setenv("OTEL_METRICS_EXPORTER", "none", 1);
     setManner(accepts);
     before = readShown();
-    exporter = ebpfMonExportNew(NULL);
+    exporter = ebpfMonExportNew();
     ebpfMonExportStart(exporter);
     exportPuts(0, 5);
     WAIT(records() == 5);

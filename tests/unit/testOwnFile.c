@@ -167,7 +167,7 @@ MAIN(testOwnFile)
 {
     testPlan(0);
     makeLogFolder("testOwnFile");
-    exporter = ebpfMonExportNew(NULL);
+    exporter = ebpfMonExportNew();
     mkdir(pathOf("trap"), 0755);
     chmod(pathOf("trap"), 01777);
     testTrap("a symbolic link", makeLink, "it is a symbolic link; remove it");

@@ -43,7 +43,6 @@ typedef struct {
 struct ebpfMonOtlp {
     int active[ebpfMonOtlpSignals]; /* atomic; nonzero: puts or spans are queued */
     ebpfMonRecordQueue *queue[ebpfMonOtlpSignals]; /* made under the lock, before "active" is set, and then kept */
-    ebpfMonQueryResults *results;   /* has a lock of its own; never changes. NULL: there are none */
     epicsMutexId lock;              /* protects the members below, except "own" */
     unsigned commanded;             /* signals that a command has set, a bit each; the environment does not apply to
                                      * them */
@@ -148,7 +147,6 @@ static void makeMetrics(ebpfMonOtlp *o, double now)
     size_t len;
 
     readNumbers(own);
-    ebpfMonOtlpQueriesRead(&own->numbers, o->results);
     len = ebpfMonOtlpWriteMetrics(&own->json, &own->numbers, &own->exemplars, &own->sinces, own->metrics,
                                   sizeof(own->metrics), &points);
     ebpfMonExemplarClear(&own->exemplars, own->numbers.counted);
@@ -426,13 +424,12 @@ static void publishOtlpState(ebpfMonOtlp *o, double now, int force)
 #define ZIPKIN (1u << ebpfMonOtlpZipkin)
 #define CLOSE_SECONDS 0.5 /* s; to close without waiting for what is left */
 
-ebpfMonOtlp *ebpfMonOtlpNew(ebpfMonQueryResults *results)
+ebpfMonOtlp *ebpfMonOtlpNew(void)
 {
     ebpfMonOtlp *o = calloc(1, sizeof(*o));
 
     if (o) {
         o->lock = epicsMutexMustCreate();
-        o->results = results;
     }
     return o;
 }

@@ -16,13 +16,11 @@
 #include "export/shared/recordQueue.h"
 #include "model/published.h"
 #include "model/put.h"
-#include "model/queryValues.h"
 
 typedef struct ebpfMonOtlp ebpfMonOtlp;
 
-/* Makes OTLP. It sends "results", the results of queries, as metrics; they must exist longer than this. NULL: there are
- * none. The thread starts when there is something to send. Returns NULL if there is no memory. */
-ebpfMonOtlp *ebpfMonOtlpNew(ebpfMonQueryResults *results);
+/* Makes OTLP. The thread starts when there is something to send. Returns NULL if there is no memory. */
+ebpfMonOtlp *ebpfMonOtlpNew(void);
 
 /* Only after ebpfMonOtlpWaitStopped, when no other thread uses it any more. If its thread still runs, nothing is
  * freed. */

@@ -5,6 +5,7 @@
 #include "common/hash.h"
 #include "export/otlp/otlpJson.h"
 #include "export/otlp/otlpMetrics.h"
+#include "module/modules.h"
 
 /* --- exemplars --- */
 
@@ -100,6 +101,7 @@ typedef struct {
     size_t size, len;
     int    cut;      /* nonzero: something did not fit */
     unsigned points;
+    unsigned moduleRows; /* of metrics of modules so far */
 } ebpfMonOtlpItems;
 
 /* Begin a metric; then open its kind, add its points, and close it. Begin: 0, or -1: it does not fit. */
@@ -211,16 +213,15 @@ static uint64_t getOtlpItemSince(ebpfMonOtlpItems *m, const char *metric, const 
     return s->since;
 }
 
-/* --- results of queries --- */
+/* --- metrics of modules --- */
 
 /*
- * Each query has metrics of its own, epics.query.NAME.…, because each has its own unit. The keys are attributes, with
- * their names in the semantic conventions if they have one. In the receiver, each different row becomes a time series.
- * So a query tells how many rows are sent ("metrics"), and all queries together have EBPFMON_OTLP_QUERY_ROWS.
+ * Each has names of its own, epics.KIND.NAME.…, because each has its own unit. The keys are attributes, with their
+ * names in the semantic conventions if they have one. In the receiver, each different row becomes a time series. So
+ * there is a limit for all together.
  */
 
-/* Base units (semantic conventions, "Instrument units"). A unit that is not in this table is sent as the query has
- * it. */
+/* Base units (semantic conventions, "Instrument units"). A unit that is not in this table is sent as it is. */
 static const struct { const char *unit, *base; double factor; } units[] = {
     { "ns", "s", 1e-9 }, { "us", "s", 1e-6 }, { "ms", "s", 1e-3 }, { "kB", "By", 1e3 }, { "MB", "By", 1e6 },
     { "B", "By", 1 }, { "%", "1", 1e-2 }, { "", "1", 1 },
@@ -240,108 +241,96 @@ static const struct { const char *key, *attribute;
     {"put", "epics.pv"},
 };
 
-static void copyQuery(ebpfMonOtlpNumbers *n, const ebpfMonQueryResult *r)
-{
-    ebpfMonOtlpQuery *q = &n->query[n->queries];
-    unsigned rows = r->rows < r->metrics ? r->rows : r->metrics;
-
-    if (rows > EBPFMON_OTLP_QUERY_ROWS - n->queryRows)
-        rows = EBPFMON_OTLP_QUERY_ROWS - n->queryRows;
-    if (!rows || r->state == ebpfMonQueryAbsent)
-        return;
-    n->queries++;
-    memcpy(q->name, r->name, sizeof(q->name));
-    memcpy(q->title, r->title, sizeof(q->title));
-    memcpy(q->unit, r->unit, sizeof(q->unit));
-    memcpy(q->keyName, r->keyName, sizeof(q->keyName));
-    q->keys = r->keys;
-    q->hasValue = r->hasValue;
-    q->first = n->queryRows;
-    q->rows = rows;
-    q->bars = r->rowBars;
-    memcpy(q->barMost, r->barMost, sizeof(q->barMost));
-    memcpy(n->queryBar + n->queryRows, r->rowBar, rows * sizeof(r->rowBar[0]));
-    memcpy(n->queryRow + n->queryRows, r->row, rows * sizeof(r->row[0]));
-    n->queryRows += rows;
-}
-
-void ebpfMonOtlpQueriesRead(ebpfMonOtlpNumbers *n, ebpfMonQueryResults *results)
-{
-    int count = results ? ebpfMonQueryResultsCount(results) : 0;
-
-    n->queries = n->queryRows = 0;
-    for (int i = 0; i < count; i++) {
-        copyQuery(n, ebpfMonQueryResultsLock(results, i));
-        ebpfMonQueryResultsUnlock(results);
-    }
-}
-
-static void addQueryAttributes(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q, const ebpfMonQueryRow *row)
+static void addMetricAttributes(ebpfMonOtlpItems *m, const ebpfMonModuleMetric *q, const ebpfMonModuleMetricRow *row)
 {
     ebpfMonJsonOpenList(m->j, "attributes");
     for (unsigned k = 0; k < q->keys; k++) {
-        char name[sizeof(q->keyName[0]) + 24];
+        char name[120];
 
-        snprintf(name, sizeof(name), "epics.query.%s", q->keyName[k]);
+        snprintf(name, sizeof(name), "epics.%s.%s", q->kind, q->keyName[k]);
         for (unsigned i = 0; i < sizeof(attributes) / sizeof(attributes[0]); i++)
             if (strcmp(attributes[i].key, q->keyName[k]) == 0)
                 strcpy(name, attributes[i].attribute);
         for (unsigned i = 0; i < k; i++) /* two keys may have the same name: */
             if (strcmp(q->keyName[i], q->keyName[k]) == 0)
-                snprintf(name, sizeof(name), "epics.query.%s.%u", q->keyName[k], k + 1);
+                snprintf(name, sizeof(name), "epics.%s.%s.%u", q->kind, q->keyName[k], k + 1);
         ebpfMonOtlpAddAnyTextAttribute(m->j, name, row->key[k]);
     }
     ebpfMonJsonCloseList(m->j);
 }
 
-/* Returns the time since which this row counts. A query that was started again counts from 0. */
-static uint64_t getQueryStart(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q, const ebpfMonQueryRow *row)
+/* Begins the metric epics.KIND.NAME.PART. 0, or -1: it does not fit. */
+static int beginPart(ebpfMonOtlpItems *m, const ebpfMonModuleMetric *q, const char *part, const char *unit,
+                     const char *description)
 {
-    char keys[sizeof(row->key) + 4] = "";
+    char name[120];
+
+    snprintf(name, sizeof(name), "epics.%s.%s.%s", q->kind, q->name, part);
+    return beginOtlpItem(m, name, unit, description);
+}
+
+/* Opens the point of a row that counts. A metric that was started again counts from 0. */
+static void openRow(ebpfMonOtlpItems *m, const ebpfMonModuleMetric *q, const ebpfMonModuleMetricRow *row)
+{
+    char keys[EBPFMON_METRIC_KEYS * 64 + 4] = "";
 
     for (unsigned k = 0; k < q->keys; k++)
         snprintf(keys + strlen(keys), sizeof(keys) - strlen(keys), "%s\t", row->key[k]);
-    return getOtlpItemSince(m, "query", q->name, keys, (uint64_t)row->count);
+    openOtlpItemPoint(m, getOtlpItemSince(m, q->kind, q->name, keys, (uint64_t)row->count));
+    addMetricAttributes(m, q, row);
 }
 
-typedef struct {
-    const char *part, *description;
-    int isSum;
-    size_t member; /* offset in ebpfMonQueryRow */
-} valueMetric;
-
-/* Returns the base unit of the query's value, and the factor to it. */
-static const char *findUnit(const ebpfMonOtlpQuery *q, double *factor)
+/* Returns the base unit of the value, and the factor to it. */
+static const char *findUnit(const char *unit, double *factor)
 {
     for (unsigned i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-        if (strcmp(units[i].unit, q->unit) == 0) {
+        if (strcmp(units[i].unit, unit) == 0) {
             *factor = units[i].factor;
             return units[i].base;
         }
     *factor = 1;
-    return q->unit;
+    return unit;
 }
 
-static void addValues(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q, const valueMetric *metric)
+static void addEventsOfRows(ebpfMonOtlpItems *m, const ebpfMonModuleMetric *q)
 {
-    double factor;
-    const char *unit = findUnit(q, &factor);
-    char name[EBPFMON_QUERY_NAME_SIZE + 24];
-
-    snprintf(name, sizeof(name), "epics.query.%s.%s", q->name, metric->part);
-    if (beginOtlpItem(m, name, unit, metric->description))
+    if (beginPart(m, q, "events", "{event}", q->title))
         return;
-    if (metric->isSum)
-        openOtlpItemSum(m, 0);
-    else
-        openOtlpItemGauge(m);
+    openOtlpItemSum(m, 1);
     for (unsigned i = 0; i < q->rows; i++) {
-        const ebpfMonQueryRow *row = &m->n->queryRow[q->first + i];
+        openRow(m, q, &q->row[i]);
+        addOtlpItemCount(m, "asInt", (uint64_t)q->row[i].count);
+        ebpfMonJsonCloseObject(m->j);
+    }
+    closeOtlpItem(m);
+}
+
+static void addSumsOfRows(ebpfMonOtlpItems *m, const ebpfMonModuleMetric *q, const char *unit, double factor)
+{
+    if (beginPart(m, q, "sum", unit, "The sum of the value"))
+        return;
+    openOtlpItemSum(m, 0);
+    for (unsigned i = 0; i < q->rows; i++) {
+        openRow(m, q, &q->row[i]);
+        ebpfMonOtlpAddDouble(m->j, "asDouble", NULL, q->row[i].sum * factor);
+        ebpfMonJsonCloseObject(m->j);
+    }
+    closeOtlpItem(m);
+}
+
+/* "member": offset in ebpfMonModuleMetricRow. */
+static void addGaugesOfRows(ebpfMonOtlpItems *m, const ebpfMonModuleMetric *q, const char *part, const char *unit,
+                            const char *description, size_t member, double factor)
+{
+    if (beginPart(m, q, part, unit, description))
+        return;
+    openOtlpItemGauge(m);
+    for (unsigned i = 0; i < q->rows; i++) {
         double value;
 
-        memcpy(&value, (const char *)row + metric->member, sizeof(value));
-        openOtlpItemPoint(m, metric->isSum ? getQueryStart(m, q, row) : 0);
-        addQueryAttributes(m, q, row);
+        memcpy(&value, (const char *)&q->row[i] + member, sizeof(value));
+        openOtlpItemPoint(m, 0);
+        addMetricAttributes(m, q, &q->row[i]);
         ebpfMonOtlpAddDouble(m->j, "asDouble", NULL, value * factor);
         ebpfMonJsonCloseObject(m->j);
     }
@@ -350,7 +339,7 @@ static void addValues(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q, const valu
 
 /* Adds the bars of one row. A bucket of OTLP includes its upper bound (metrics.proto, explicit_bounds), which is the
  * greatest value that comes into our bar. */
-static void addBars(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q, const double *bar, double factor)
+static void addBars(ebpfMonOtlpItems *m, const ebpfMonModuleMetric *q, const double *bar, double factor)
 {
     uint64_t total = 0;
 
@@ -367,22 +356,16 @@ static void addBars(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q, const double
     ebpfMonJsonCloseList(m->j);
 }
 
-static void addHistograms(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q)
+static void addHistogramsOfRows(ebpfMonOtlpItems *m, const ebpfMonModuleMetric *q, const char *unit, double factor)
 {
-    double factor;
-    const char *unit = findUnit(q, &factor);
-    char name[EBPFMON_QUERY_NAME_SIZE + 24];
-
-    snprintf(name, sizeof(name), "epics.query.%s.histogram", q->name);
-    if (beginOtlpItem(m, name, unit, "The values of this query"))
+    if (beginPart(m, q, "histogram", unit, "The values"))
         return;
     openOtlpItemHistogram(m);
     for (unsigned i = 0; i < q->rows; i++) {
-        const ebpfMonQueryRow *row = &m->n->queryRow[q->first + i];
+        const ebpfMonModuleMetricRow *row = &q->row[i];
 
-        openOtlpItemPoint(m, getQueryStart(m, q, row));
-        addQueryAttributes(m, q, row);
-        addBars(m, q, m->n->queryBar[q->first + i], factor);
+        openRow(m, q, row);
+        addBars(m, q, row->bar, factor);
         if (row->min >= 0) /* only then it is a sum that grows (metrics.proto, "sum") */
             ebpfMonOtlpAddDouble(m->j, "sum", NULL, row->sum * factor);
         ebpfMonOtlpAddDouble(m->j, "min", NULL, row->min * factor);
@@ -392,41 +375,28 @@ static void addHistograms(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q)
     closeOtlpItem(m);
 }
 
-static void addQuery(ebpfMonOtlpItems *m, const ebpfMonOtlpQuery *q)
+static void addModuleMetric(void *to, const ebpfMonModuleMetric *metric)
 {
-    static const valueMetric sum = { "sum", "The sum of the value", 1, offsetof(ebpfMonQueryRow, sum) };
-    static const valueMetric most = { "max", "The greatest value", 0, offsetof(ebpfMonQueryRow, max) };
-    static const valueMetric late = { "p99", "The 99th percentile of the value", 0, offsetof(ebpfMonQueryRow, p99) };
-    char name[EBPFMON_QUERY_NAME_SIZE + 24];
+    ebpfMonModuleMetric q = *metric;
+    ebpfMonOtlpItems *m = to;
+    double factor;
+    const char *unit = findUnit(q.unit, &factor);
 
-    snprintf(name, sizeof(name), "epics.query.%s.events", q->name);
-    if (beginOtlpItem(m, name, "{event}", q->title[0] ? q->title : "Events of this query"))
+    if (q.rows > EBPFMON_OTLP_MODULE_ROWS - m->moduleRows)
+        q.rows = EBPFMON_OTLP_MODULE_ROWS - m->moduleRows;
+    if (!q.rows)
         return;
-    openOtlpItemSum(m, 1);
-    for (unsigned i = 0; i < q->rows; i++) {
-        const ebpfMonQueryRow *row = &m->n->queryRow[q->first + i];
-
-        openOtlpItemPoint(m, getQueryStart(m, q, row));
-        addQueryAttributes(m, q, row);
-        addOtlpItemCount(m, "asInt", (uint64_t)row->count);
-        ebpfMonJsonCloseObject(m->j);
-    }
-    closeOtlpItem(m);
-    if (!q->hasValue)
+    m->moduleRows += q.rows;
+    addEventsOfRows(m, &q);
+    if (!q.hasValue)
         return;
-    addValues(m, q, &sum);
-    addValues(m, q, &most);
-    if (!isnan(m->n->queryRow[q->first].p99))
-        addValues(m, q, &late);
-    if (q->bars)
-        addHistograms(m, q);
-}
-
-/* Writes the metrics of these rows. */
-static void writeOtlpQueries(ebpfMonOtlpItems *m)
-{
-    for (unsigned i = 0; i < m->n->queries; i++)
-        addQuery(m, &m->n->query[i]);
+    addSumsOfRows(m, &q, unit, factor);
+    addGaugesOfRows(m, &q, "max", unit, "The greatest value", offsetof(ebpfMonModuleMetricRow, max), factor);
+    if (!isnan(q.row[0].p99))
+        addGaugesOfRows(m, &q, "p99", unit, "The 99th percentile of the value", offsetof(ebpfMonModuleMetricRow, p99),
+                        factor);
+    if (q.bars)
+        addHistogramsOfRows(m, &q, unit, factor);
 }
 
 /* --- metrics --- */
@@ -743,7 +713,7 @@ size_t ebpfMonOtlpWriteMetrics(ebpfMonJson *json, const ebpfMonOtlpNumbers *n, c
     addRoots(&m);
     addIocs(&m);
     addHealth(&m);
-    writeOtlpQueries(&m);
+    ebpfMonModulesGiveMetrics(addModuleMetric, &m);
     addGauge(&m, "ebpfmon.cost", "1", "CPU that watching takes from all IOCs, of one core", FRACTION(n->cost));
     addGauge(&m, "ebpfmon.cpu", "1", "The monitor's own CPU, of one core", FRACTION(n->cpu));
     addGauge(&m, "ebpfmon.mem", "By", "The monitor's own memory, with its maps", BYTES(n->mem));

@@ -8,7 +8,6 @@
 #include "export/otlp/span.h"
 #include "export/shared/jsonGen.h"
 #include "model/published.h"
-#include "model/queryValues.h"
 
 /* --- the source ---
  *
@@ -21,19 +20,6 @@ typedef struct {
     double   cpu;            /* percent of one core */
     double   mem;            /* MB */
 } ebpfMonOtlpProcess;
-
-#define EBPFMON_OTLP_QUERY_ROWS 200 /* rows of all queries together */
-
-/* A query that sends some of its rows. */
-typedef struct {
-    char     name[EBPFMON_QUERY_NAME_SIZE], title[80], unit[16];
-    char     keyName[EBPFMON_QUERY_KEYS_MAX][EBPFMON_QUERY_CELL_SIZE];
-    unsigned keys;
-    int      hasValue;
-    unsigned first, rows;    /* index of its first row in queryRow, and their number */
-    unsigned bars;           /* of the histogram of each row; 0: it has none */
-    double   barMost[EBPFMON_QUERY_BARS_MAX]; /* the greatest value that comes into a bar; the last bar has no limit */
-} ebpfMonOtlpQuery;
 
 /* The source of the metrics: a copy of the published numbers. */
 typedef struct {
@@ -56,10 +42,6 @@ typedef struct {
     ebpfMonChainRow chain[EBPFMON_TOP_MAX];
     char     root[EBPFMON_NAME_SIZE]; /* root of the histogram; empty: all roots */
     double   hist[EBPFMON_HIST_MAX], edge[EBPFMON_HIST_MAX]; /* µs */
-    unsigned queries, queryRows;
-    ebpfMonOtlpQuery query[EBPFMON_QUERIES_MAX];
-    ebpfMonQueryRow queryRow[EBPFMON_OTLP_QUERY_ROWS];
-    double   queryBar[EBPFMON_OTLP_QUERY_ROWS][EBPFMON_QUERY_BARS_MAX];
     uint64_t sent;           /* items that OTLP itself has sent */
     unsigned drops;
     struct { const char *reason; uint64_t count; } drop[8];
@@ -118,18 +100,12 @@ const ebpfMonExemplar *ebpfMonExemplarFind(const ebpfMonExemplars *all, const ch
 /* Removes the exemplars; those that ended after "counted" stay for the next time. */
 void ebpfMonExemplarClear(ebpfMonExemplars *all, uint64_t counted);
 
-/* --- results of queries ---
- *
- * Results of queries as metrics: the first rows of those queries that ask for it ("metrics"). One thread.
- */
-
-/* Copies the rows that are to be sent. Takes the lock of "results". NULL: there are no results. */
-void ebpfMonOtlpQueriesRead(ebpfMonOtlpNumbers *numbers, ebpfMonQueryResults *results);
-
 /* --- metrics --- */
 
-/* Writes the items of a request, with commas between them. *points gets the number of values. Returns the length; 0:
- * too long. */
+#define EBPFMON_OTLP_MODULE_ROWS 200 /* rows of metrics of modules, all together */
+
+/* Writes the items of a request, with the metrics of modules, and with commas between them. *points gets the number of
+ * values. Returns the length; 0: too long. */
 size_t ebpfMonOtlpWriteMetrics(ebpfMonJson *json, const ebpfMonOtlpNumbers *numbers, const ebpfMonExemplars *exemplars,
                                ebpfMonOtlpSinces *sinces, char *buf, size_t size, unsigned *points);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The results of queries: one for each query, by name. The room query/ writes them; PVs and the shell copy them. Both
+ * The results of queries: one for each query, by name. The query thread writes them; PVs and the shell copy them. Both
  * do so under one lock, which is held only as long as a copy takes. Then the writer notifies the listener which result
  * has changed.
  *
@@ -12,6 +12,8 @@
 
 #include <stdint.h>
 #include <epicsTime.h>
+
+#include "ebpfMonModule.h"
 
 #define EBPFMON_QUERIES_MAX     64
 #define EBPFMON_QUERY_NAME_SIZE 32
@@ -111,9 +113,6 @@ void ebpfMonQueryResultsKeep(ebpfMonQueryResults *results, int number);
  * the name is too long. */
 int ebpfMonQueryResultsRename(ebpfMonQueryResults *results, int number, const char *name);
 
-/* Returns the number of results, which never becomes smaller. */
-int ebpfMonQueryResultsCount(ebpfMonQueryResults *results);
-
 /* Locks the results. Never wait for anything before ebpfMonQueryResultsUnlock. The pointer stays valid; read and write
  * its contents only under the lock. */
 ebpfMonQueryResult *ebpfMonQueryResultsLock(ebpfMonQueryResults *results, int number);
@@ -123,6 +122,9 @@ void ebpfMonQueryResultsUnlock(ebpfMonQueryResults *results);
  * frees the copy. NULL: there are none. */
 void ebpfMonQueryResultsSetStacks(ebpfMonQueryResults *results, int number, char *text);
 char *ebpfMonQueryResultsCopyStacks(ebpfMonQueryResults *results, int number);
+
+/* Gives the rows that are to be sent as metrics (ebpfMonModule.metrics), under the lock. */
+void ebpfMonQueryResultsGiveMetrics(ebpfMonQueryResults *results, ebpfMonModuleTakeMetric take, void *to);
 
 /* Notifies the listener. Not under the lock. */
 void ebpfMonQueryResultsNotify(ebpfMonQueryResults *results, int number);

@@ -8,7 +8,7 @@
 #include <string.h>
 #include "common/jsonPlace.h"
 #include "common/files.h"
-#include "probe/queryOrder.h"
+#include "query/queryPrograms.h"
 #include "query/querySpec.h"
 #include "query/queryParser.h"
 

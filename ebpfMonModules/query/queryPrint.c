@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/queryValues.h"
+#include "query/queryValues.h"
 #include "query/queryPrint.h"
 
 #define BAR_WIDTH   50

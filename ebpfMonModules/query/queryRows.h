@@ -7,7 +7,7 @@
 #define EBPFMON_QUERYROWS_H
 
 #include "ebpfMonQuery.h"
-#include "model/queryValues.h"
+#include "query/queryValues.h"
 #include "query/queryKeyText.h"
 #include "query/querySpec.h"
 

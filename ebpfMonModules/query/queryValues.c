@@ -4,7 +4,7 @@
 
 #include <epicsMutex.h>
 
-#include "model/queryValues.h"
+#include "query/queryValues.h"
 
 struct ebpfMonQueryResults {
     epicsMutexId lock; /* protects everything below */
@@ -101,16 +101,6 @@ int ebpfMonQueryResultsRename(ebpfMonQueryResults *all, int number, const char *
     return status;
 }
 
-int ebpfMonQueryResultsCount(ebpfMonQueryResults *all)
-{
-    int count;
-
-    epicsMutexMustLock(all->lock);
-    count = all->count;
-    epicsMutexUnlock(all->lock);
-    return count;
-}
-
 ebpfMonQueryResult *ebpfMonQueryResultsLock(ebpfMonQueryResults *all, int number)
 {
     epicsMutexMustLock(all->lock);
@@ -158,5 +148,36 @@ void ebpfMonQueryResultsSetListener(ebpfMonQueryResults *all, void (*changed)(in
 {
     epicsMutexMustLock(all->lock);
     all->listener = changed;
+    epicsMutexUnlock(all->lock);
+}
+
+static void giveMetric(const ebpfMonQueryResult *r, ebpfMonModuleTakeMetric take, void *to)
+{
+    ebpfMonModuleMetricRow row[EBPFMON_QUERY_METRICS_MAX];
+    ebpfMonModuleMetric metric = {
+        .kind = "query", .name = r->name, .title = r->title[0] ? r->title : "Events of this query", .unit = r->unit,
+        .keys = r->keys, .hasValue = r->hasValue, .row = row, .rows = r->rows < r->metrics ? r->rows : r->metrics,
+        .bars = r->rowBars, .barMost = r->barMost,
+    };
+
+    for (unsigned k = 0; k < r->keys; k++)
+        metric.keyName[k] = r->keyName[k];
+    for (unsigned i = 0; i < metric.rows; i++) {
+        const ebpfMonQueryRow *from = &r->row[i];
+
+        row[i] = (ebpfMonModuleMetricRow){ .count = from->count, .sum = from->sum, .min = from->min, .max = from->max,
+                                           .p99 = from->p99, .bar = r->rowBar[i] };
+        for (unsigned k = 0; k < r->keys; k++)
+            row[i].key[k] = from->key[k];
+    }
+    if (metric.rows && r->state != ebpfMonQueryAbsent)
+        take(to, &metric);
+}
+
+void ebpfMonQueryResultsGiveMetrics(ebpfMonQueryResults *all, ebpfMonModuleTakeMetric take, void *to)
+{
+    epicsMutexMustLock(all->lock);
+    for (int i = 0; i < all->count; i++)
+        giveMetric(all->result[i], take, to);
     epicsMutexUnlock(all->lock);
 }

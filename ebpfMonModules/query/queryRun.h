@@ -4,7 +4,7 @@
 #define EBPFMON_QUERYRUN_H
 
 #include "common/worker.h"
-#include "model/queryValues.h"
+#include "query/queryValues.h"
 #include "probe/calibrate.h"
 #include "query/querySpec.h"
 #include "watch/target.h"

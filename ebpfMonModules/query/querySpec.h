@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 #include "code/functionSite.h"
-#include "model/queryValues.h"
-#include "probe/queryPrograms.h"
+#include "query/queryValues.h"
+#include "query/queryPrograms.h"
 
 #define EBPFMON_QUERY_PATTERN 61
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Writes queries and their results as text, for the shell. Any thread; takes the lock of the results for a copy.
- * "result": the number of a result (model/queryValues.h). */
+ * "result": the number of a result (query/queryValues.h). */
 #ifndef EBPFMON_QUERYPRINT_H
 #define EBPFMON_QUERYPRINT_H
 
 #include "common/textReport.h"
-#include "model/queryValues.h"
+#include "query/queryValues.h"
 
 /* Adds the list of queries: first the titles of the columns, then one line for each query. */
 void ebpfMonQueryPrintBegin(ebpfMonTextReport *report);

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "ebpfMonQuery.h"
-#include "probe/queryPrograms.h"
+#include "query/queryPrograms.h"
 #include "query/querySpec.h"
 
 typedef struct {

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include "common/worker.h"
 #include "probe/calibrate.h"
-#include "probe/queryPrograms.h"
+#include "query/queryPrograms.h"
 #include "query/queryKeyText.h"
 #include "query/querySpec.h"
 #include "watch/target.h"

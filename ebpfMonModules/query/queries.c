@@ -17,62 +17,40 @@
 
 /* --- the budget of an IOC --- */
 
-/*
- * The budget of an IOC (FILTER_BUDGET) is for all that is taken from it: by watching and by queries. If both together
- * take more, the queries go first, because no put is to be missed for a question. The query thread only.
- */
-
-#define OVER_SECONDS 10.0 /* as for watching (watch/budget.c): a short burst is allowed */
-
 /* Sets what queries take from this IOC. Returns the number of the dearest one; -1: none takes anything. */
-static int sumUp(ebpfMonTarget *t, ebpfMonQueryRun *const run[], unsigned count)
+static int sumUp(ebpfMonTarget *t, const ebpfMonModule *module, ebpfMonQueryRun *const run[], unsigned count)
 {
-    double most = 0;
+    double most = 0, sum = 0;
     int dearest = -1;
 
-    t->queries.cost = 0;
     for (unsigned i = 0; i < count; i++) {
         double cost = run[i] ? ebpfMonQueryRunGetCostOf(run[i], t->iocId) : 0;
 
-        t->queries.cost += cost;
+        sum += cost;
         if (cost > most) {
             most = cost;
             dearest = (int)i;
         }
     }
+    ebpfMonTargetSetShare(t, module, sum);
     return dearest;
-}
-
-/* Nonzero: it is over its budget for too long, and its queries must save. If its asyn ports take more than they do,
- * that is stopped first (device/deviceBudget.c). */
-static int isOver(ebpfMonTarget *t, double now)
-{
-    if (t->costLimit <= 0 || t->queries.cost <= 0 || t->queries.cost < t->portCost ||
-        ebpfMonTargetGetCost(t) <= t->costLimit) {
-        t->queries.overSince = 0;
-        return 0;
-    }
-    if (t->queries.overSince <= 0)
-        t->queries.overSince = now;
-    return now - t->queries.overSince >= OVER_SECONDS;
 }
 
 /* Adds up what queries take from each IOC. "run": "count" runs; NULL is none. Call it about once a second. Returns the
  * number of the run that is to be stopped: an IOC was over its budget for ten seconds, and this query takes the most
  * from it. "why" says so. -1: none. Takes the targets lock. */
-static int checkQueryBudget(ebpfMonTargets *targets, ebpfMonQueryRun *const run[], unsigned count, double now,
-                            char *why, size_t size)
+static int checkQueryBudget(ebpfMonTargets *targets, const ebpfMonModule *module, ebpfMonQueryRun *const run[],
+                            unsigned count, char *why, size_t size)
 {
     int stop = -1;
 
     ebpfMonTargetsLock(targets);
     for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(targets); t; t = t->next) {
-        int dearest = t->gone ? -1 : sumUp(t, run, count);
+        int dearest = t->gone ? -1 : sumUp(t, module, run, count);
 
-        if (stop >= 0 || dearest < 0 || !isOver(t, now))
+        if (stop >= 0 || dearest < 0 || !ebpfMonTargetMustSave(t, module, ebpfMonClockSeconds()))
             continue;
         stop = dearest;
-        t->queries.overSince = 0; /* the next query to be stopped gets the same time first */
         snprintf(why, size,
                  "stopped: IOC %.60s paid %.3g %% of a core, %.3g %% of it for this query, and FILTER_BUDGET is %.3g. "
                  "Choose other events or IOCs, or set a larger budget",
@@ -89,14 +67,13 @@ static int refusesBudget(ebpfMonTargets *targets, const ebpfMonQuerySpec *spec, 
 
     ebpfMonTargetsLock(targets);
     for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(targets); t && !refuses; t = t->next) {
-        refuses = !t->gone && t->level != ebpfMonLevelOff && t->costLimit > 0 &&
-                  ebpfMonTargetGetCost(t) >= t->costLimit && epicsStrGlobMatch(t->name, spec->ioc);
+        refuses = !t->gone && t->level != ebpfMonLevelOff && ebpfMonTargetIsSpent(t) &&
+                  epicsStrGlobMatch(t->name, spec->ioc);
         if (refuses)
             snprintf(why, size,
-                     "not started: IOC %.60s pays %.3g %% of a core already, %.3g %% of it for queries%s, and "
-                     "FILTER_BUDGET is %.3g. Stop another query, or set a larger budget",
-                     t->name, ebpfMonTargetGetCost(t), t->queries.cost + t->portCost,
-                     t->portCost > 0 ? " and asyn ports" : "", t->costLimit);
+                     "not started: IOC %.60s pays %.3g %% of a core already, %.3g %% of it for queries and other "
+                     "modules, and FILTER_BUDGET is %.3g. Stop another query, or set a larger budget",
+                     t->name, ebpfMonTargetGetCost(t), ebpfMonTargetGetCost(t) - t->cost, t->costLimit);
     }
     ebpfMonTargetsUnlock(targets);
     return refuses;
@@ -108,7 +85,7 @@ static int refusesBudget(ebpfMonTargets *targets, const ebpfMonQuerySpec *spec, 
 
 typedef struct {
     char   file[PATH_MAX];
-    int    result;          /* number of its result (model/queryValues.h) */
+    int    result;          /* number of its result (query/queryValues.h) */
     ebpfMonQuerySpec spec;  /* the specification that the file has now */
     int    isWanted;        /* it should run */
     int    isRenewed;       /* the file was loaded again */
@@ -121,6 +98,7 @@ typedef struct {
 } Query;
 
 struct ebpfMonQueries {
+    const ebpfMonModule *module; /* fixed */
     ebpfMonQueryResults *results; /* fixed; it has a lock of its own */
     epicsMutexId lock;      /* guards what follows, except the members of the query thread */
     Query    *query[EBPFMON_QUERIES_MAX];
@@ -132,12 +110,13 @@ struct ebpfMonQueries {
     ebpfMonWorker *worker;  /* NULL: no query was started yet */
 };
 
-ebpfMonQueries *ebpfMonQueriesNew(ebpfMonQueryResults *results)
+ebpfMonQueries *ebpfMonQueriesNew(const ebpfMonModule *module, ebpfMonQueryResults *results)
 {
     ebpfMonQueries *q = calloc(1, sizeof(*q));
 
     if (q) {
         q->lock = epicsMutexMustCreate();
+        q->module = module;
         q->results = results;
     }
     return q;
@@ -266,7 +245,7 @@ static void keepBudgets(ebpfMonQueries *q, unsigned count)
 
     for (unsigned i = 0; i < count; i++)
         run[i] = q->query[i]->run;
-    stop = checkQueryBudget(q->targets, run, count, ebpfMonClockSeconds(), why, sizeof(why));
+    stop = checkQueryBudget(q->targets, q->module, run, count, why, sizeof(why));
     if (stop >= 0)
         giveUp(q, q->query[stop], ebpfMonQueryFailed, why);
 }
@@ -304,7 +283,6 @@ static void runQueries(ebpfMonWorker *worker, void *arg)
 
 /* --- Any thread. The caller holds the lock --- */
 
-/* Wakes the query thread. Makes it when it is needed for the first time. */
 /* There is no thread for the queries that are wanted. They do not wait for one: a command tries again. */
 static void refuseWanted(ebpfMonQueries *q)
 {
@@ -318,6 +296,7 @@ static void refuseWanted(ebpfMonQueries *q)
     }
 }
 
+/* Wakes the query thread. Makes it when it is needed for the first time. */
 static void wakeThread(ebpfMonQueries *q)
 {
     int isNeeded = 0;
@@ -439,14 +418,13 @@ static void setQueries(ebpfMonQueries *q, const ebpfMonQuerySet *set, const char
         }
 }
 
-/* --- Any thread, without a lock. model/ops.h describes these functions. 0, or -1: the file is refused, or
- * there is no query of this name --- */
-static long loadQueries(void *arg, const char *file, char *text, size_t size)
+/* --- Any thread, without a lock --- */
+
+int ebpfMonQueriesLoad(ebpfMonQueries *q, const char *file, char *text, size_t size)
 {
-    ebpfMonQueries *q = arg;
     char path[PATH_MAX];
     ebpfMonQuerySet *set = ebpfMonQueryFileRead(file, path, text, size);
-    long status = -1;
+    int status = -1;
 
     if (!set)
         return -1;
@@ -463,9 +441,8 @@ static long loadQueries(void *arg, const char *file, char *text, size_t size)
     return status;
 }
 
-static long startOrStopQuery(void *arg, const char *name, int on)
+int ebpfMonQueriesRun(ebpfMonQueries *q, const char *name, int on)
 {
-    ebpfMonQueries *q = arg;
     Query *query;
 
     epicsMutexMustLock(q->lock);
@@ -479,11 +456,11 @@ static long startOrStopQuery(void *arg, const char *name, int on)
     return query ? 0 : -1;
 }
 
-void ebpfMonQueriesBegin(ebpfMonQueries *q, ebpfMonTargets *targets, const ebpfMonCosts *costs)
+void ebpfMonQueriesBegin(ebpfMonQueries *q, const ebpfMonModuleCore *core)
 {
     epicsMutexMustLock(q->lock);
-    q->targets = targets;
-    q->costs = costs;
+    q->targets = core->targets;
+    q->costs = core->costs;
     q->canRun = 1;
     wakeThread(q);
     epicsMutexUnlock(q->lock);
@@ -497,10 +474,8 @@ int ebpfMonQueriesStop(ebpfMonQueries *q, double seconds)
     return ebpfMonWorkerStop(&q->worker, seconds);
 }
 
-static void addList(void *arg, ebpfMonTextReport *report)
+void ebpfMonQueriesAddList(ebpfMonQueries *q, ebpfMonTextReport *report)
 {
-    ebpfMonQueries *q = arg;
-
     epicsMutexMustLock(q->lock);
     ebpfMonQueryPrintBegin(report);
     for (unsigned i = 0; i < q->count; i++)
@@ -523,9 +498,8 @@ static int findResult(ebpfMonQueries *q, const char *name)
     return number;
 }
 
-static long addResult(void *arg, ebpfMonTextReport *report, const char *name)
+int ebpfMonQueriesAddResult(ebpfMonQueries *q, ebpfMonTextReport *report, const char *name)
 {
-    ebpfMonQueries *q = arg;
     int number = findResult(q, name);
 
     if (number >= 0)
@@ -533,17 +507,11 @@ static long addResult(void *arg, ebpfMonTextReport *report, const char *name)
     return number < 0 ? -1 : 0;
 }
 
-static long addStacks(void *arg, ebpfMonTextReport *report, const char *name)
+int ebpfMonQueriesAddStacks(ebpfMonQueries *q, ebpfMonTextReport *report, const char *name)
 {
-    ebpfMonQueries *q = arg;
     int number = findResult(q, name);
 
     if (number >= 0)
         ebpfMonQueryPrintStacks(report, q->results, number);
     return number < 0 ? -1 : 0;
-}
-
-void ebpfMonQueryOperationsFill(ebpfMonQueries *queries, ebpfMonQueryOps *ops)
-{
-    *ops = (ebpfMonQueryOps){ queries, loadQueries, startOrStopQuery, addList, addResult, addStacks };
 }
