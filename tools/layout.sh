@@ -8,8 +8,8 @@
 # generated in a folder of their own, by the tools of the Base that tools/epicsBase.sh finds. Numbers that a known
 # layout has extend the range of releases in its file; others make a new file, layoutRELEASE.h. Numbers that all
 # releases share are in layoutAll.h: it fails, and names the number, if one is another in this release. What belongs to
-# subscriptions (EVENTS) goes to ebpfMonModules/subscriptions/events.h in the same way. FOLDER is another folder than
-# these two.
+# subscriptions (EVENTS) and to queues (QUEUES) goes to ebpfMonModules/subscriptions/events.h and
+# ebpfMonModules/queues/queueLayouts.h in the same way. FOLDER is another folder than these.
 set -eu
 die() { printf 'layout: %s\n' "$*" >&2; exit 1; }
 
@@ -37,7 +37,7 @@ perl "$perl/dbdToRecordtypeH.pl" -I "$work" -o "$work/dbCommon.h" "$work/dbCommo
 for stem in libCom dbCore; do perl "$perl/makeAPIheader.pl" -o "$work/${stem}API.h" "$stem"; done
 
 # In the order of Base's rules: what Linux has of its own comes before what systems have in common.
-folders=$(find "$source" \( -name '*.h' -o -name dbScan.c \) ! -path '*/O.*' ! -path '*/test/*' ! -path '*/pv*' \
+folders=$(find "$source" \( -name '*.h' -o -name dbScan.c -o -name epicsRingBytes.c -o -name errlog.c \) ! -path '*/O.*' ! -path '*/test/*' ! -path '*/pv*' \
           ! -path "$source/include/*" -printf '%h\n' | sort -u)
 includes=-I$work
 for end in os/Linux os/posix os/default compiler/gcc compiler/default; do
@@ -57,6 +57,7 @@ compile() { # COMPILER LANGUAGE OPTION...
 compile gcc c
 compile gcc c -DSCAN
 compile gcc c -DEVENT
+compile gcc c -DQUEUE
 compile g++ c++ -fno-access-control -fpermissive
 
 begin() { # FILE WHAT
@@ -65,7 +66,7 @@ begin() { # FILE WHAT
 }
 
 [ -e "$to/layoutAll.h" ] || begin "$to/layoutAll.h" "What all releases of EPICS Base have in common"
-grep -vE '^(LAYOUT|EVENTS)' "$work/numbers" >"$work/all"
+grep -vE '^(LAYOUT|EVENTS|QUEUES)' "$work/numbers" >"$work/all"
 while read -r line; do
     known=$(grep -F "${line% *} " "$to/layoutAll.h") || { echo "$line" >>"$to/layoutAll.h"; continue; }
     [ "$known" = "$line" ] || die "$release has $line, other releases have $known: code must learn to choose."
@@ -76,20 +77,21 @@ widen() { # RANGE: with this release
 }
 
 # One line a kind of releases, in the order of tools/layoutNumbers.h.
-keepEvents() {
-    file=${2:-$1}/events.h
-    [ -e "$file" ] || begin "$file" "How subscriptions lie in releases of EPICS Base"
-    numbers=$(sed -n 's/^EVENTS(.*, \(.*\))/\1/p' "$work/numbers" | paste -sd , | sed 's/,/, /g')
-    known=$(sed -n "s/^EVENTS(\"\(.*\)\", $numbers)/\1/p" "$file")
-    sed -i "/^EVENTS(.*, $numbers)/d" "$file"
+keepLines() { # KIND FILE WHAT
+    [ -e "$2" ] || begin "$2" "How $3 lie in releases of EPICS Base"
+    numbers=$(sed -n "s/^$1(.*, \(.*\))/\1/p" "$work/numbers" | paste -sd , | sed 's/,/, /g')
+    known=$(sed -n "s/^$1(\"\(.*\)\", $numbers)/\1/p" "$2")
+    sed -i "/^$1(.*, $numbers)/d" "$2"
     range=$(widen "${known:-$release}")
-    echo "EVENTS(\"$range\", $numbers)" >>"$file"
-    grep -v '^EVENTS' "$file" >"$work/events"
-    grep '^EVENTS' "$file" | sort -rV >>"$work/events"
-    cat "$work/events" >"$file"
-    echo "$file: $range"
+    echo "$1(\"$range\", $numbers)" >>"$2"
+    grep -v "^$1" "$2" >"$work/lines"
+    grep "^$1" "$2" | sort -rV >>"$work/lines"
+    cat "$work/lines" >"$2"
+    echo "$2: $range"
 }
-keepEvents "$tools/../ebpfMonModules/subscriptions" "${2-}"
+modules=$tools/../ebpfMonModules
+keepLines EVENTS "${2-$modules/subscriptions}/events.h" subscriptions
+keepLines QUEUES "${2-$modules/queues}/queueLayouts.h" queues
 
 grep '^LAYOUT' "$work/numbers" >"$work/layout"
 for file in "$to"/layout[0-9]*.h; do

@@ -8,12 +8,14 @@
  *   ALL     an offset that all releases share; a member of a struct in ioc/baseLayout.h
  *   NUMBER  another number that all share
  *   EVENTS  as LAYOUT, a member of ebpfMonEventLayout (ebpfMonModules/subscriptions/eventLists.h), in its order
+ *   QUEUES  the same of ebpfMonQueueLayout (ebpfMonModules/queues/queueIoc.h)
  */
 #define LINE(text, value) __asm__ volatile("\n=" text ", %c0)" : : "i"((long)(value)))
 #define LAYOUT(group, name, value) LINE("LAYOUT(" #group ", " #name, value)
 #define ALL(group, name, type, member) LINE("ALL(" #group ", " #name, __builtin_offsetof(type, member))
 #define NUMBER(name, value) LINE("NUMBER(" #name, value)
 #define EVENTS(group, name, type, member) LINE("EVENTS(" #group ", " #name, __builtin_offsetof(type, member))
+#define QUEUES(name, value) LINE("QUEUES(" #name, value)
 #define OFFSET(group, name, type, member) LAYOUT(group, name, __builtin_offsetof(type, member))
 
 #ifdef __cplusplus /* classes; their members are private */
@@ -24,6 +26,15 @@
 void layoutOfClasses()
 {
     OFFSET(ring, nextPush, epicsRingPointer<int>, nextPush);
+    QUEUES(ringPush, __builtin_offsetof(epicsRingPointer<int>, nextPush));
+    QUEUES(ringPop, __builtin_offsetof(epicsRingPointer<int>, nextPop));
+    QUEUES(ringSize, __builtin_offsetof(epicsRingPointer<int>, size));
+#if BASE >= 3160200
+    QUEUES(ringHigh, __builtin_offsetof(epicsRingPointer<int>, highWaterMark));
+#else
+    QUEUES(ringHigh, 0);
+#endif
+    QUEUES(ringBuffer, __builtin_offsetof(epicsRingPointer<int>, buffer));
     OFFSET(mutex, pFileName, epicsMutexParm, pFileName);
     OFFSET(mutex, lineno, epicsMutexParm, lineno);
 #if BASE >= 7000900 /* the mutex of the operating system itself, before a pointer to it */
@@ -62,6 +73,61 @@ void membersOfEvents(void)
     EVENTS(client, evuser, struct client, evuser);
 }
 
+#elif defined QUEUE
+
+#include "callback.c"
+#include "epicsRingBytes.c"
+#include "errlog.c"
+#include "dbCa.h"
+/* cadef.h and db_access.h need headers that are generated */
+typedef void *chid, *evid;
+#define MAX_UNITS_SIZE 8
+#include "dbCaPvt.h"
+
+void membersOfQueues(void)
+{
+#if BASE >= 3150002
+    QUEUES(setSize, sizeof(cbQueueSet));
+    QUEUES(setQueue, __builtin_offsetof(cbQueueSet, queue));
+#else
+    QUEUES(setSize, sizeof(callbackQ[0]));
+    QUEUES(setQueue, 0);
+#endif
+#if BASE >= 3160200
+    QUEUES(setOverflows, __builtin_offsetof(cbQueueSet, queueOverflows));
+#else
+    QUEUES(setOverflows, 0);
+#endif
+    QUEUES(callbackUser, __builtin_offsetof(CALLBACK, user));
+    QUEUES(callbackSize, sizeof(CALLBACK));
+    QUEUES(bytesPut, __builtin_offsetof(ringPvt, nextPut));
+    QUEUES(bytesGet, __builtin_offsetof(ringPvt, nextGet));
+    QUEUES(bytesSize, __builtin_offsetof(ringPvt, size));
+#if BASE >= 3160200
+    QUEUES(bytesHigh, __builtin_offsetof(ringPvt, highWaterMark));
+#else
+    QUEUES(bytesHigh, 0);
+#endif
+    QUEUES(bytesBuffer, __builtin_offsetof(ringPvt, buffer));
+#if BASE >= 7000700
+    QUEUES(logSize, sizeof(pvt));
+    QUEUES(logRoom, __builtin_offsetof(__typeof__(pvt), bufSize));
+    QUEUES(logLost, __builtin_offsetof(__typeof__(pvt), nLost));
+    QUEUES(logLog, __builtin_offsetof(__typeof__(pvt), log));
+    QUEUES(logBufs, __builtin_offsetof(__typeof__(pvt), bufs));
+#else /* a ring of messages of different sizes */
+    QUEUES(logSize, sizeof(pvtData));
+    QUEUES(logRoom, __builtin_offsetof(__typeof__(pvtData), buffersize));
+    QUEUES(logLost, __builtin_offsetof(__typeof__(pvtData), missedMessages));
+    QUEUES(logLog, 0);
+    QUEUES(logBufs, 0);
+#endif
+    QUEUES(linkPlink, __builtin_offsetof(caLink, plink));
+    QUEUES(linkPvname, __builtin_offsetof(caLink, pvname));
+    QUEUES(linkIsConnected, __builtin_offsetof(caLink, isConnected));
+    QUEUES(linkGotFirst, __builtin_offsetof(caLink, gotFirstConnection));
+}
+
 #elif defined SCAN /* dbScan.c and server.h have an enum in common */
 
 #include "dbScan.c"
@@ -73,6 +139,11 @@ void membersOfScans(void)
     ALL(ScanElement, node, scan_element, node);
     ALL(ScanElement, pscan_list, scan_element, pscan_list);
     ALL(ScanElement, precord, scan_element, precord);
+#if BASE >= 3160000 /* before, a ring of pointers to records */
+    QUEUES(onceEntry, sizeof(onceEntry));
+#else
+    QUEUES(onceEntry, 0);
+#endif
 }
 
 #else

@@ -99,7 +99,7 @@ def tagged(file):
 
 def tags_of(prefix, records):
     """PV of one monitor → archive tag."""
-    tags = {prefix + name: tag for db in ("ebpfMon.db", "ebpfMonDevice.db", "ebpfMonHistory.db", "ebpfMonInventory.db", "ebpfMonSubscriptions.db") for name, tag in tagged(TOP / "db" / db).items()}
+    tags = {prefix + name: tag for db in ("ebpfMon.db", "ebpfMonDevice.db", "ebpfMonHistory.db", "ebpfMonInventory.db", "ebpfMonQueues.db", "ebpfMonSubscriptions.db") for name, tag in tagged(TOP / "db" / db).items()}
     for record in records:
         for name, tag in tagged(TOP / "db" / "ebpfMonWatch.db").items():
             tags[prefix + name.replace("$(N=$(REC))", record)] = tag

@@ -12,6 +12,7 @@
 #include "code/functionSite.h"
 #include "code/machine.h"
 #include "code/mapping.h"
+#include "code/symbolFile.h"
 #include "code/usdt.h"
 #include "host/foreign.h"
 #include "host/memory.h"
@@ -349,7 +350,6 @@ ebpfMonFunctionPlaces *ebpfMonFunctionFind(pid_t pid, const ebpfMonFunctionWante
 typedef struct {
     pid_t    pid;
     uint64_t address;
-    char     symbol[64];
     unsigned args;
     int      needReturn;
     /* the result */
@@ -438,11 +438,39 @@ static int findBias(const ebpfMonElfFile *file, const ebpfMonMapping *map, uint6
     return -1;
 }
 
-/* A FUSE file is not for us: see image.c. */
-static int takeVariable(PlaceLook *look, const ebpfMonMapping *map)
+/* The look for variables; its other members stand in "place". */
+typedef struct {
+    PlaceLook place;
+    unsigned count;     /* the last name is the anchor; without one, it is the only name */
+    char     name[EBPFMON_VARIABLES_MAX + 1][64];
+    ebpfMonSymbolPlaces symbols;
+    /* the result */
+    unsigned known;
+    ebpfMonVariable found[EBPFMON_VARIABLES_MAX + 1];
+} VariableLook;
+
+/* A file without symbols of its own defines at most the anchor; a program not even that. */
+static unsigned findSymbols(VariableLook *look, ebpfMonElfFile *file, ebpfMonElfSymbol *symbol)
 {
-    const char *name = look->symbol;
-    ebpfMonElfSymbol symbol;
+    const char *names[EBPFMON_VARIABLES_MAX + 1];
+    ebpfMonSymbolSearch search = { 0 };
+    unsigned n, last = look->count - 1;
+
+    for (unsigned i = 0; i < look->count; i++)
+        names[i] = look->name[i];
+    n = ebpfMonElfFind(file, names, look->count, symbol);
+    while (last && n <= 1 && (symbol[last].vaddr || ebpfMonElfIsProgram(file)) &&
+           ebpfMonSymbolFileAdd(file, &look->symbols, &search))
+        n = ebpfMonElfFind(file, names, look->count, symbol);
+    ebpfMonSymbolFilesClose(file);
+    return symbol[last].vaddr ? n : 0;
+}
+
+/* A FUSE file is not for us: see image.c. */
+static int takeVariables(PlaceLook *place, const ebpfMonMapping *map)
+{
+    VariableLook *look = (VariableLook *)place; /* its first member */
+    ebpfMonElfSymbol symbol[EBPFMON_VARIABLES_MAX + 1];
     ebpfMonElfFile file;
     struct statfs fs;
     struct stat st;
@@ -450,38 +478,59 @@ static int takeVariable(PlaceLook *look, const ebpfMonMapping *map)
     char path[4352];
     int fd;
 
-    if (ebpfMonMappingFindPath(look->pid, map, path, sizeof(path), &st))
+    if (ebpfMonMappingFindPath(place->pid, map, path, sizeof(path), &st))
         return 0;
     fd = ebpfMonForeignOpenFile(path);
     if (fd < 0)
         return 0;
     if (fstatfs(fd, &fs) == 0 && fs.f_type != FUSE_SUPER_MAGIC && ebpfMonElfOpen(&file, fd) == 0) {
-        if (ebpfMonElfFind(&file, &name, 1, &symbol) && !findBias(&file, map, &bias))
-            look->found = bias + symbol.vaddr;
+        snprintf(look->symbols.program, sizeof(look->symbols.program), "%s", map->path);
+        look->known = findSymbols(look, &file, symbol);
+        if (look->known && findBias(&file, map, &bias))
+            look->known = 0;
+        for (unsigned i = 0; look->known && i < look->count; i++)
+            if (symbol[i].vaddr)
+                look->found[i] = (ebpfMonVariable){ bias + symbol[i].vaddr, symbol[i].size };
         ebpfMonElfClose(&file);
     }
     close(fd);
-    return look->found != 0;
+    return look->known != 0;
 }
 
-static void findVariable(void *data)
+static void findVariables(void *data)
 {
-    visitMappings(data, takeVariable);
+    visitMappings(data, takeVariables);
+}
+
+unsigned ebpfMonVariablesFind(pid_t pid, const char *anchor, const char *const *names, unsigned count,
+                              ebpfMonVariable *found)
+{
+    static const ebpfMonForeignJob job = { findVariables, free };
+    VariableLook *look = calloc(1, sizeof(*look));
+    unsigned known;
+
+    memset(found, 0, count * sizeof(*found));
+    if (!look)
+        return 0;
+    look->place.pid = pid;
+    ebpfMonSymbolPlacesInit(&look->symbols);
+    look->symbols.pid = pid;
+    for (look->count = 0; look->count < count; look->count++)
+        snprintf(look->name[look->count], sizeof(look->name[0]), "%s", names[look->count]);
+    if (anchor)
+        snprintf(look->name[look->count++], sizeof(look->name[0]), "%s", anchor);
+    if (ebpfMonForeignRun(pid, LOOK_SECONDS, &job, look))
+        return 0;
+    memcpy(found, look->found, count * sizeof(*found));
+    known = look->known - (look->known && anchor);
+    free(look);
+    return known;
 }
 
 uint64_t ebpfMonVariableFind(pid_t pid, const char *symbol)
 {
-    static const ebpfMonForeignJob job = { findVariable, free };
-    PlaceLook *look = calloc(1, sizeof(*look));
-    uint64_t found;
+    ebpfMonVariable found;
 
-    if (!look)
-        return 0;
-    look->pid = pid;
-    snprintf(look->symbol, sizeof(look->symbol), "%s", symbol);
-    if (ebpfMonForeignRun(pid, LOOK_SECONDS, &job, look))
-        return 0;
-    found = look->found;
-    free(look);
-    return found;
+    ebpfMonVariablesFind(pid, NULL, &symbol, 1, &found);
+    return found.address;
 }

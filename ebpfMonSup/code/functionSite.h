@@ -67,4 +67,16 @@ int ebpfMonCodePlaceFind(pid_t pid, uint64_t address, unsigned args, int needRet
  * have, too. 0: no file defines it, or the process does not answer. */
 uint64_t ebpfMonVariableFind(pid_t pid, const char *symbol);
 
+/* Variables of the file of the process that defines the function "anchor", by .dynsym, .symtab or a file with its
+ * symbols (symbolFile.h), so static ones, too. found[i] is that of names[i]; its address is 0 if it is not there.
+ * Returns how many there are. */
+typedef struct {
+    uint64_t address, size; /* size: as the symbol says */
+} ebpfMonVariable;
+
+#define EBPFMON_VARIABLES_MAX 8
+
+unsigned ebpfMonVariablesFind(pid_t pid, const char *anchor, const char *const *names, unsigned count,
+                              ebpfMonVariable *found);
+
 #endif

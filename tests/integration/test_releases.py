@@ -56,7 +56,8 @@ def test_layout_is_the_known_one(tmp_path):
     """tools/layout.sh finds the numbers of our own Base, as they are in the tree."""
     if not (paths.BASE / "modules" / "database" / "src" / "ioc" / "db" / "dbScan.c").exists():
         pytest.skip("this Base has no sources")
-    files = [*(paths.TOP / "bpf" / "contract").glob("layout*.h"), paths.TOP / "ebpfMonModules" / "subscriptions" / "events.h"]
+    files = [*(paths.TOP / "bpf" / "contract").glob("layout*.h"), paths.TOP / "ebpfMonModules" / "subscriptions" / "events.h",
+             paths.TOP / "ebpfMonModules" / "queues" / "queueLayouts.h"]
     known = {f.name: f.read_text() for f in files}
     for name, text in known.items():
         (tmp_path / name).write_text(text)

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The module: its PVs, its command, its registration. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cantProceed.h>
+#include <dbDefs.h>
+#include <epicsExport.h>
+
+#include "queues/queues.h"
+#include "record/shellCommand.h"
+
+#define VALUE(member) offsetof(ebpfMonQueueValues, member)
+#define ROW(member)   offsetof(ebpfMonQueueRow, member)
+
+/* One per process, because Base calls registrars and commands without a context. */
+static ebpfMonQueueRoom *queues;
+
+static const void *getValues(const struct ebpfMonPublished *published, unsigned index)
+{
+    (void)published;
+    return index ? NULL : ebpfMonQueueRoomGetValues(queues);
+}
+
+static const void *getRow(const struct ebpfMonPublished *published, unsigned index)
+{
+    const ebpfMonQueueValues *v = ebpfMonQueueRoomGetValues(queues);
+
+    (void)published;
+    return index < v->rows ? &v->row[index] : NULL;
+}
+
+/* In the order of ebpfMonQueues.substitutions. */
+static ebpfMonPv pvs[] = {
+    {"QUEUE_CNT", 0, getValues, ebpfMonCellUnsigned, VALUE(queues)},
+    {"QUEUE_HALF_CNT", 0, getValues, ebpfMonCellUnsigned, VALUE(half)},
+    {"QUEUE_FULL_CNT", 0, getValues, ebpfMonCellUnsigned, VALUE(full)},
+    {"QUEUE_OVERFLOW_CNT", 0, getValues, ebpfMonCellCount, VALUE(overflows)},
+    {"QUEUE_FILL_MAX", 0, getValues, ebpfMonCellDouble, VALUE(fill)},
+    {"QUEUE_COST", 0, getValues, ebpfMonCellDouble, VALUE(cost)},
+    {"QUEUE_MSG", 0, getValues, ebpfMonCellText, VALUE(state)},
+    {"QUEUE_IOCS", 0, getRow, ebpfMonCellText, ROW(ioc)},
+    {"QUEUE_NAMES", 0, getRow, ebpfMonCellText, ROW(queue)},
+    {"QUEUE_STATES", 0, getRow, ebpfMonCellText, ROW(state)},
+    {"QUEUE_USEDS", 0, getRow, ebpfMonCellDouble, ROW(used), .gaps = 1},
+    {"QUEUE_SIZES", 0, getRow, ebpfMonCellDouble, ROW(size), .gaps = 1},
+    {"QUEUE_HIGHS", 0, getRow, ebpfMonCellDouble, ROW(high), .gaps = 1},
+    {"QUEUE_OVERFLOW_CNTS", 0, getRow, ebpfMonCellDouble, ROW(overflows), .gaps = 1},
+    {"QUEUE_FILLERS", 0, getRow, ebpfMonCellText, ROW(fillers)},
+};
+
+static int startModule(void *arg, const ebpfMonModuleCore *core)
+{
+    return ebpfMonQueueRoomBegin(arg, core);
+}
+
+static int stopModule(void *arg, double seconds)
+{
+    return ebpfMonQueueRoomStop(arg, seconds);
+}
+
+static void wakeModule(void *arg)
+{
+    ebpfMonQueueRoomWake(arg);
+}
+
+static ebpfMonModule module = {
+    .name = "queues", .pvs = pvs, .pvCount = NELEMENTS(pvs), .start = startModule, .stop = stopModule, .iocs = wakeModule,
+};
+
+static void addNumber(ebpfMonTextReport *report, double number)
+{
+    ebpfMonTextReportAddCell(report, isnan(number) ? "-" : "%.0f", number);
+}
+
+static void listQueues(const iocshArgBuf *args)
+{
+    static const ebpfMonReportColumn columns[] = {
+        {"IOC", -16}, {"queue", -8}, {"state", -9}, {"used", 8}, {"size", 8}, {"high water", 10}, {"overflows", 9},
+        {"most entries", 0},
+    };
+    ebpfMonTextReport *report = ebpfMonTextReportNew();
+    const ebpfMonQueueValues *v = ebpfMonQueueRoomGetValues(queues);
+
+    (void)args;
+    ebpfMonModuleLock();
+    ebpfMonTextReportAdd(report, "%s\n", v->state[0] ? v->state : "the monitor does not run");
+    if (v->rows)
+        ebpfMonTextReportBeginTable(report, columns, sizeof(columns) / sizeof(columns[0]));
+    for (unsigned i = 0; i < v->rows; i++) {
+        const ebpfMonQueueRow *row = &v->row[i];
+
+        ebpfMonTextReportAddCell(report, "%s", row->ioc);
+        ebpfMonTextReportAddCell(report, "%s", row->queue);
+        ebpfMonTextReportAddCell(report, "%s", row->state);
+        addNumber(report, row->used);
+        addNumber(report, row->size);
+        addNumber(report, row->high);
+        addNumber(report, row->overflows);
+        ebpfMonTextReportAddCell(report, "%s", row->fillers);
+    }
+    ebpfMonModuleUnlock();
+    ebpfMonTextReportPrint(report);
+}
+
+static const ebpfMonShellCommand commands[] = {
+    {"ebpfMonQueues", listQueues, EBPFMON_NO_ARGS,
+     "Lists the queues of the watched IOCs, the worst first: callback queues, scanOnce, the work list of CA links and\n"
+     "the messages of errlog. How full they are, how often they overflowed, and which records had the most entries.\n"}
+};
+
+static void ebpfMonQueuesRegistrar(void)
+{
+    queues = ebpfMonQueueRoomNew(&module);
+    if (!queues)
+        cantProceed("ebpfMon: no memory for the module queues");
+    module.arg = queues;
+    ebpfMonModuleAdd(&module);
+    ebpfMonShellRegisterCommands(commands, sizeof(commands) / sizeof(commands[0]));
+}
+
+epicsExportRegistrar(ebpfMonQueuesRegistrar);
