@@ -6,14 +6,15 @@ import xml.etree.ElementTree as ET
 
 ROWS = 40           # of a page: it fits on a screen of 1280 x 1024, and nothing scrolls
 TOP, LINE = 64, 22  # where the first row begins; from row to row
-# Label, PV, x, width, whether it is a text. The header of a column stands where its values do. PUT_BAD_ALARM begins with PV,
-# value and user; PUT_BAD_LAST begins with the date, and there is no room for more.
+# Label, PV, x, width, whether it is a text. The header of a column stands where its values do.
 COLUMNS = (("State", "STATE", 230, 90, True), ("IOCs", "IOC_CNT", 325, 50, False),
            ("Gone", "IOC_GONE_CNT", 380, 50, False), ("Hang", "HANG_CNT", 435, 50, False),
-           ("Late", "SCAN_LATE_CNT", 490, 60, False), ("Puts/s", "PUT_RATE", 555, 70, False),
+           ("Late", "SCAN_LATE_NOW", 490, 60, False), ("Puts/s", "PUT_RATE", 555, 70, False),
            ("Proc/s", "PROC_RATE", 630, 80, False), ("Cost %", "COST", 715, 60, False),
            ("Lost", "LOST_CNT", 780, 60, False), ("Bad", "PUT_BAD_OPEN_CNT", 845, 45, False),
-           ("Newest unexpected put", "PUT_BAD_ALARM", 895, 335, True))
+           ("Worst cause", "HOST_STATUS_MSG.VAL\\$", 895, 335, True))
+# The colour of a light, by the severity of its PV.
+LIGHT = (("OK", 0, 255, 0), ("MINOR", 255, 128, 0), ("MAJOR", 255, 0, 0), ("INVALID", 255, 0, 255))
 
 
 def add(parent, tag, text):
@@ -55,20 +56,27 @@ def add_button(root, name, text, opens, macros, tip, x, y, width):
 def add_row(root, number, prefix, displays, y):
     add_button(root, f"Open{number}", prefix, f"{displays}/ebpfMon.bob", {"P": prefix},
                "Opens the displays of this host", 10, y, 195)
-    led = new_widget(root, "led", f"Bad{number}")
-    add(led, "pv_name", prefix + "PUT_BAD_OPEN_CNT")
-    add(led, "bit", -1)  # on if it is not 0
-    for tag, name, red, green in (("off_color", "OK", 0, 255), ("on_color", "MAJOR", 255, 0)):
-        ET.SubElement(ET.SubElement(led, tag), "color", name=name, red=str(red), green=str(green), blue="0")
-    add(led, "tooltip", "Unexpected puts to be acknowledged\n$(pv_name)\n$(pv_value)")
-    place(led, 208, y, 18, 18)
+    light = new_widget(root, "multi_state_led", f"Host{number}")
+    add(light, "pv_name", prefix + "HOST_STATUS.SEVR")
+    states = ET.SubElement(light, "states")
+    for value, (name, red, green, blue) in enumerate(LIGHT):
+        state = ET.SubElement(states, "state")
+        add(state, "value", value)
+        add(state, "label", "")
+        ET.SubElement(ET.SubElement(state, "color"), "color", name=name, red=str(red), green=str(green), blue=str(blue))
+    add(light, "fallback_label", "")
+    add(light, "tooltip", "The whole host in one light\n$(pv_name)\n$(pv_value)")
+    place(light, 208, y, 18, 18)
     for label, pv, x, width, is_text in COLUMNS:
-        widget = new_widget(root, "textupdate", f"{pv}{number}")
+        name, _, is_long = pv.partition(".")
+        widget = new_widget(root, "textupdate", f"{name}{number}")
         add(widget, "pv_name", prefix + pv)
+        if is_long:
+            add(widget, "format", 6)  # an array of characters is a text
         add(widget, "show_units", "false")
         if not is_text:
             add(widget, "horizontal_alignment", 2)
-        add(widget, "tooltip", f"{label}\n$(pv_name)\n$(pv_value)")
+        add(widget, "tooltip", f"{label}\n{prefix + name if is_long else '$(pv_name)'}\n$(pv_value)")
         place(widget, x, y, width)
         add(widget, "border_alarm_sensitive", "true")
 
@@ -96,7 +104,7 @@ def make_page(prefixes, page, pages, displays):
                        420 + 70 * other, 8, 65)
     add_label(root, "HostLabel", "Host", 10, 40, 195)
     for label, pv, x, width, _ in COLUMNS:
-        add_label(root, f"{pv}Label", label, x, 40, width)
+        add_label(root, f"{pv.partition('.')[0]}Label", label, x, 40, width)
     for i, prefix in enumerate(rows):
         add_row(root, i + 1, prefix, displays, TOP + LINE * i)
     return root
