@@ -16,7 +16,8 @@ static const char usage[] =
     "ebpfMonHistory [OPTIONS] [PV]     what happened: puts of people, events of IOCs, gaps\n"
     "ebpfMonHistory why PV [TIME]      what led to the value that PV had then, and what followed; as text, with\n"
     "                                  --json, or with --otlp as a trace for collectors and Jaeger\n"
-    "ebpfMonHistory report FROM TO     one page about this time, for a logbook (Markdown)\n"
+    "ebpfMonHistory report FROM TO     one page about this time, for a logbook: Markdown, or with --html\n"
+    "                                  a page with pictures\n"
     "  PV                 only puts to PVs that match (* and ?)\n"
     "  -f, --from TIME    -2h, -30m, -3d, today, yesterday, 03:10, \"2026-11-28 03:10:05\"; default: the begin\n"
     "  -t, --to TIME      default: now\n"
@@ -39,6 +40,7 @@ static const struct option options[] = {
     {"unexpected", no_argument, NULL, 'x'}, {"automatic", no_argument, NULL, 'a'}, {"failed", no_argument, NULL, 'e'},
     {"number", required_argument, NULL, 'n'}, {"file", required_argument, NULL, 'd'}, {"json", no_argument, NULL, 'J'},
     {"report", no_argument, NULL, 'r'}, {"csv", no_argument, NULL, 'C'},
+    {"html", no_argument, NULL, 'M'},
     {"caputlog", no_argument, NULL, 'P'}, {"otlp", no_argument, NULL, 'O'}, {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0}
 };
@@ -76,6 +78,7 @@ static int takeOption(int option, ebpfMonHistoryQuestion *q)
     case 'd': q->file = optarg; return 0;
     case 'J': q->form = ebpfMonHistoryJson; return 0;
     case 'O': q->form = ebpfMonHistoryOtlp; return 0;
+    case 'M': q->form = ebpfMonHistoryHtml; return 0;
     case 'C': q->form = ebpfMonHistoryCsv; return 0;
     case 'P': q->form = ebpfMonHistoryCaPutLog; q->kind = "put"; return 0;
     case 'n':

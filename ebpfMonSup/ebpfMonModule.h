@@ -86,6 +86,17 @@ typedef struct {
 
 typedef void (*ebpfMonModuleTakeMetric)(void *to, const ebpfMonModuleMetric *metric);
 
+/* A packet that was read: IP with TCP or UDP that may be of Channel Access or pvAccess, of the network namespace of a
+ * watched IOC or of our own. Valid during the call. Any host on the network may have forged it. */
+typedef struct {
+    epicsUInt64 time;      /* ns since 1970 */
+    epicsUInt32 netns;     /* inode of the network namespace in which it was seen */
+    const epicsUInt8 *ip;  /* from the header of IPv4 or IPv6 on: "length" of its "sent" bytes */
+    size_t length, sent;
+    const char *note;      /* lines: IOC, client and process; and each message that ends in this packet, with its PV.
+                            * Empty: none does, or nothing is known */
+} ebpfMonModulePacket;
+
 /* What modules of ebpfMon itself get from the core, besides. Their headers are not installed. */
 typedef struct {
     struct ebpfMonTargets *targets;      /* watch/target.h */
@@ -130,8 +141,8 @@ typedef struct ebpfMonPv {
 
 /* --- the module ------------------------------------------------------------------------------------------------ */
 
-/* Functions may be NULL. None of put, trace, event, iocs and second may wait for anything: the core's threads call
- * them. */
+/* Functions may be NULL. None of put, trace, packet, event, iocs and second may wait for anything: the core's threads
+ * call them. */
 typedef struct {
     const char *name;      /* for reports and messages */
     void *arg;             /* the first argument of each function */
@@ -147,6 +158,9 @@ typedef struct {
     /* A trace is complete. Event thread, under locks of the core: copy what is needed, and call no function of
      * ebpfMon. */
     void (*trace)(void *arg, const ebpfMonModuleTrace *trace);
+    /* A packet was read. Packet thread, without a lock: what it takes here, each packet pays. Only if it is set before
+     * the monitor starts. */
+    void (*packet)(void *arg, const ebpfMonModulePacket *packet);
     /* An IOC started, ended or restarted, a thread hangs or goes on: a line of IOC_EVENTS. Publishing thread. */
     void (*event)(void *arg, const epicsTimeStamp *time, const char *text);
     /* IOCs started or ended, have other records, or are watched in another way; or servers that are no IOCs of EPICS

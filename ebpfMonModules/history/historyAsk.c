@@ -187,7 +187,8 @@ long ebpfMonHistoryAsk(const ebpfMonHistoryQuestion *q, FILE *out, char *why, si
         case ebpfMonHistoryCsv:      ebpfMonHistoryRowWriteCsv(stmt, out); break;
         case ebpfMonHistoryCaPutLog: ebpfMonHistoryRowWriteCaPutLog(stmt, out); break;
         case ebpfMonHistoryJson:
-        case ebpfMonHistoryOtlp:     ebpfMonHistoryRowWriteJson(stmt, &json, out); break;
+        case ebpfMonHistoryOtlp:
+        case ebpfMonHistoryHtml:     ebpfMonHistoryRowWriteJson(stmt, &json, out); break;
         }
     }
     if (stmt && status != SQLITE_DONE)

@@ -8,7 +8,8 @@
 
 typedef enum {
     ebpfMonHistoryText, ebpfMonHistoryJson, ebpfMonHistoryCsv, ebpfMonHistoryCaPutLog,
-    ebpfMonHistoryOtlp /* historyWhy.h only */
+    ebpfMonHistoryOtlp, /* historyWhy.h only */
+    ebpfMonHistoryHtml /* historyReport.h only */
 } ebpfMonHistoryForm;
 
 typedef struct {

@@ -3,15 +3,29 @@
 
 #include "history/historyReport.h"
 #include "history/historyStore.h"
+#include "history/historySums.h"
 
-#define ROWS "40" /* of each table */
+#define ROWS      40 /* of each table */
 #define BEFORE_NS (6ll * 3600 * 1000000000)
+#define WIDTH     960 /* of the picture of the time; pixels, as those that follow */
+#define HEIGHT    80
+#define SPARK     160 /* width of the picture of a figure */
+#define SPARK_TOP 24
 
-/* A table: its columns are those of the query, which gets ?1 and ?2, the times, and ?3, the begin of the time before
- * that is as long. Columns whose names end in "time" are times. */
+/* A table: its columns are those of the query, which gets ?1 and ?2, the times, ?3, the begin of the time before that is
+ * as long, and ?4, six hours before. Columns whose names end in "time" are times. */
 typedef struct {
     const char *title, *sql, *none; /* none: what stands there if there is no row; NULL: the part is left out */
+    int hasFigures;                 /* nonzero: its first columns are IOC, record and figure of rows of kind minute */
 } part;
+
+typedef struct {
+    sqlite3 *db;
+    FILE    *out;
+    const ebpfMonHistoryQuestion *q;
+    int      isHtml;
+    ebpfMonHistorySums sums;
+} page;
 
 #define IN_TIME "time BETWEEN ?1 AND ?2 "
 
@@ -19,56 +33,75 @@ static const part parts[] = {
     { "Not watched", "SELECT first AS \"from time\", time AS \"to time\", value AS why, n AS rows FROM rows "
       "WHERE kind IN ('gap', 'lost') AND time >= ?1 AND first <= ?2 ORDER BY time", NULL },
     { "What happened", "SELECT time, value AS event FROM rows WHERE kind = 'event' AND kind <> 'put' AND " IN_TIME
-      "ORDER BY time LIMIT " ROWS, "No IOC ended, restarted or hung, no scan was late." },
+      "ORDER BY time", "No IOC ended, restarted or hung, no scan was late." },
     { "Puts that the rules did not expect", "SELECT time, pv AS PV, old, value AS new, who, reason FROM rows "
-      "WHERE reason IS NOT NULL AND " IN_TIME "ORDER BY time LIMIT " ROWS, "None." },
+      "WHERE reason IS NOT NULL AND " IN_TIME "ORDER BY time", "None." },
     { "Puts that failed", "SELECT time, pv AS PV, value, who, result FROM rows WHERE " EBPFMON_HISTORY_FAILED
-      " AND +automatic = 0 AND " IN_TIME "ORDER BY time LIMIT " ROWS, "None." },
-    { "Who wrote", "SELECT coalesce(who, user, '?') AS who, count(*) AS puts, count(DISTINCT pv) AS PVs, "
-      "min(time) AS \"first time\", max(time) AS \"last time\" FROM rows WHERE kind = 'put' AND automatic = 0 "
-      "AND " IN_TIME "GROUP BY 1 ORDER BY 2 DESC LIMIT " ROWS, "Nobody." },
-    { "What people wrote", "SELECT * FROM (SELECT time, pv AS PV, old, value AS new, who FROM rows WHERE kind = 'put' "
-      "AND automatic = 0 AND " IN_TIME "ORDER BY time DESC LIMIT " ROWS ") ORDER BY time", NULL },
-    { "PVs that did not get back their value", "WITH w AS (SELECT pv, old, value, "
-      "row_number() OVER (PARTITION BY pv ORDER BY time) AS i, row_number() OVER (PARTITION BY pv ORDER BY time DESC) "
-      "AS k FROM rows WHERE kind = 'put' AND automatic = 0 AND result = 'ok' AND " IN_TIME ") SELECT pv AS PV, "
-      "max(CASE WHEN i = 1 THEN old END) AS before, max(CASE WHEN k = 1 THEN value END) AS after, count(*) AS puts "
-      "FROM w GROUP BY pv HAVING before IS NOT after ORDER BY puts DESC LIMIT " ROWS,
-      "All have it, or nothing was written." },
-    { "What IOCs wrote more or less often than before", "WITH w AS (SELECT pv, origin, "
-      "sum(CASE WHEN time >= ?1 THEN n ELSE 0 END) AS now, sum(CASE WHEN time < ?1 THEN n ELSE 0 END) AS before "
-      "FROM rows WHERE kind = 'put' AND automatic = 1 AND time BETWEEN ?3 AND ?2 GROUP BY pv, origin) "
-      "SELECT pv AS PV, origin AS \"by\", before AS \"puts before\", now AS puts FROM w "
-      "WHERE abs(now - before) > 10 AND (now > 1.5 * before OR before > 1.5 * now) "
-      "ORDER BY abs(now - before) DESC LIMIT " ROWS, "Nothing that stands out." },
+      " AND +automatic = 0 AND " IN_TIME "ORDER BY time", "None." },
+    { "Who wrote", "SELECT who, puts, pvs AS PVs, first AS \"first time\", last AS \"last time\" FROM people "
+      "ORDER BY puts DESC, who", "Nobody." },
+    { "What people wrote, the newest first", "SELECT time, pv AS PV, old, value AS new, who FROM rows "
+      "WHERE kind = 'put' AND automatic = 0 AND " IN_TIME "ORDER BY time DESC", NULL },
+    { "PVs that did not get back their value", "SELECT pv AS PV, before, after, puts FROM changed "
+      "ORDER BY puts DESC, pv", "All have it, or nothing was written." },
+    { "What IOCs wrote more or less often than before", "SELECT pv AS PV, origin AS \"by\", before AS \"puts before\", "
+      "puts FROM links WHERE (puts > 1.5 * before OR before > 1.5 * puts) "
+      "AND ?3 >= (SELECT min(time) FROM rows WHERE automatic = 1) ORDER BY abs(puts - before) DESC, pv",
+      "Nothing that stands out, as far as the history has the time before." },
     { "Slowest chains", "SELECT time, ioc AS IOC, pv AS root, value AS took FROM rows WHERE kind = 'chain' "
       "AND kind <> 'put' AND " IN_TIME "ORDER BY CAST(value AS REAL) DESC LIMIT 10", NULL },
-    /* each minute has its figures as JSON: those that were, on average, beyond all minutes of the six hours before */
+    /* each minute has its figures as JSON: those that were, on average, beyond all minutes of the six hours before, or
+     * for a minute far beyond */
     { "Unusual against the six hours before", "WITH f AS (SELECT ioc, coalesce(pv, '') AS pv, j.key AS figure, "
       "j.value AS v, time FROM rows, json_each(rows.value) AS j WHERE kind = 'minute' AND kind <> 'put' "
       "AND time BETWEEN ?4 AND ?2), "
       "g AS (SELECT ioc, pv, figure, avg(CASE WHEN time >= ?1 THEN v END) AS now, "
+      "max(CASE WHEN time >= ?1 THEN v END) AS peak, "
       "avg(CASE WHEN time < ?1 THEN v END) AS usual, min(CASE WHEN time < ?1 THEN v END) AS least, "
-      "max(CASE WHEN time < ?1 THEN v END) AS most, sum(time < ?1) AS minutes FROM f GROUP BY 1, 2, 3) "
+      "max(CASE WHEN time < ?1 THEN v END) AS most, sum(time < ?1) AS minutes, CASE figure WHEN 'cpu' THEN 2 "
+      "WHEN 'memory' THEN 5 WHEN 'mean_us' THEN 50 WHEN 'max_us' THEN 500 WHEN 'processed_per_s' THEN 1 "
+      "WHEN 'chains_per_s' THEN 1 ELSE 0.9 END AS enough FROM f GROUP BY 1, 2, 3) "
       "SELECT ioc AS IOC, pv AS record, figure, printf('%.3g', usual) AS usual, printf('%.3g to %.3g', least, most) "
-      "AS \"from, to\", printf('%.3g', now) AS now FROM g WHERE minutes >= 3 AND now IS NOT NULL "
-      "AND abs(now - usual) > CASE figure WHEN 'cpu' THEN 2 WHEN 'memory' THEN 5 WHEN 'mean_us' THEN 50 "
-      "WHEN 'max_us' THEN 500 WHEN 'processed_per_s' THEN 1 WHEN 'chains_per_s' THEN 1 ELSE 0.9 END "
-      "AND (now > 1.3 * most OR now < least / 1.3) "
-      "ORDER BY max(abs(now) / max(abs(usual), 0.001), abs(usual) / max(abs(now), 0.001)) DESC LIMIT " ROWS,
-      "Nothing, as far as figures of the time before are there." },
+      "AS \"from, to\", printf('%.3g', now) AS now, printf('%.3g', peak) AS highest FROM g "
+      "WHERE minutes >= 3 AND now IS NOT NULL "
+      "AND ((abs(now - usual) > enough AND (now > 1.3 * most OR now < least / 1.3)) "
+      "OR (peak > 2 * most AND peak - most > 2 * enough)) "
+      "ORDER BY max(peak / max(usual, 0.001), usual / max(now, 0.001)) DESC",
+      "Nothing, as far as figures of the time before are there.", 1 },
     { "Clients", "SELECT time, value AS client FROM rows WHERE kind = 'client' AND kind <> 'put' AND " IN_TIME
-      "ORDER BY time LIMIT " ROWS, NULL },
+      "ORDER BY time", NULL },
 };
 
-/* A cell may hold anything: a bar would end it. */
-static void writeCell(const char *text, FILE *out)
+static const char style[] =
+    "<style>body{font:14px sans-serif;margin:1em auto;max-width:75em}table{border-collapse:collapse}"
+    "td,th{border:1px solid #bbb;padding:2px 6px;text-align:left;vertical-align:top}th{background:#eee}"
+    "svg{background:#f8f8f8}h2{font-size:16px;margin:1.2em 0 .4em}</style>";
+
+/* A text of other people's programs: it must not be read as HTML, which Markdown may contain, or as a link; nor may a
+ * bar end its cell. */
+static void writeText(const page *p, const char *text)
 {
     for (; *text; text++)
-        if (*text == '|')
-            fputs("\\|", out);
+        if (*text == '<')
+            fputs("&lt;", p->out);
+        else if (*text == '&')
+            fputs("&amp;", p->out);
+        else if (p->isHtml && *text == '"')
+            fputs("&quot;", p->out);
+        else if (!p->isHtml && (*text == '|' || *text == '['))
+            fprintf(p->out, "\\%c", *text);
         else
-            fputc(*text == '\n' || *text == '\r' ? ' ' : *text, out);
+            fputc(*text == '\n' || *text == '\r' ? ' ' : *text, p->out);
+}
+
+static void writeTitle(const page *p, const char *title)
+{
+    fprintf(p->out, p->isHtml ? "<h2>%s</h2>\n" : "\n## %s\n\n", title);
+}
+
+static void writeParagraph(const page *p, const char *text)
+{
+    fprintf(p->out, p->isHtml ? "<p>%s</p>\n" : "%s\n", text);
 }
 
 static int isTime(const char *column)
@@ -78,79 +111,217 @@ static int isTime(const char *column)
     return length >= 4 && strcmp(column + length - 4, "time") == 0;
 }
 
-static void writeHeader(sqlite3_stmt *stmt, FILE *out)
+/* --- pictures --- */
+
+static double findX(const page *p, int64_t from, int64_t time, int width)
+{
+    return p->q->to > from ? (double)(time - from) / (double)(p->q->to - from) * width : 0;
+}
+
+static uint64_t findMost(const uint64_t steps[EBPFMON_HISTORY_STEPS])
+{
+    uint64_t most = 1;
+
+    for (int i = 0; i < EBPFMON_HISTORY_STEPS; i++)
+        if (steps[i] > most)
+            most = steps[i];
+    return most;
+}
+
+static void drawSteps(const page *p, const uint64_t steps[EBPFMON_HISTORY_STEPS], int top, const char *colour)
+{
+    uint64_t most = findMost(steps);
+    double width = (double)WIDTH / EBPFMON_HISTORY_STEPS;
+
+    for (int i = 0; i < EBPFMON_HISTORY_STEPS; i++) {
+        double height = (double)steps[i] / (double)most * (HEIGHT - 16);
+
+        if (steps[i])
+            fprintf(p->out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\"/>", i * width,
+                    top + HEIGHT - height, width - 1, height, colour);
+    }
+    fprintf(p->out, "<text x=\"4\" y=\"%d\" font-size=\"12\">puts of %s, up to %llu in %.3g s</text>\n", top + 12,
+            top ? "IOCs" : "people", (unsigned long long)most,
+            (double)(p->q->to - p->q->from) / EBPFMON_HISTORY_STEPS / 1e9);
+}
+
+/* Events as lines with their texts, times at which nobody watched as areas. */
+static int drawEvents(const page *p)
+{
+    sqlite3_stmt *row;
+    int status = sqlite3_prepare_v2(p->db, "SELECT first, time, value, 1 FROM rows WHERE kind IN ('gap', 'lost') "
+                                    "AND time >= ?1 AND first <= ?2 UNION ALL SELECT * FROM (SELECT time, time, value, "
+                                    "0 FROM rows WHERE kind = 'event' AND kind <> 'put' AND " IN_TIME "LIMIT 1000)", -1,
+                                    &row, NULL);
+
+    if (status != SQLITE_OK)
+        return -1;
+    sqlite3_bind_int64(row, 1, p->q->from);
+    sqlite3_bind_int64(row, 2, p->q->to);
+    while ((status = sqlite3_step(row)) == SQLITE_ROW) {
+        int64_t from = sqlite3_column_int64(row, 0), to = sqlite3_column_int64(row, 1);
+        double x = findX(p, p->q->from, from > p->q->from ? from : p->q->from, WIDTH);
+        const char *text = (const char *)sqlite3_column_text(row, 2);
+
+        fprintf(p->out, "<rect x=\"%.1f\" y=\"0\" width=\"%.1f\" height=\"%d\" fill=\"%s\" opacity=\".6\"><title>", x,
+                1.5 + findX(p, p->q->from, to < p->q->to ? to : p->q->to, WIDTH) - x, 2 * HEIGHT,
+                sqlite3_column_int(row, 3) ? "#999" : "#c00");
+        writeText(p, text ? text : "");
+        fputs("</title></rect>\n", p->out);
+    }
+    sqlite3_finalize(row);
+    return status == SQLITE_DONE ? 0 : -1;
+}
+
+static int drawTime(const page *p)
+{
+    int status;
+
+    fprintf(p->out, "<svg width=\"%d\" height=\"%d\">\n", WIDTH, 2 * HEIGHT);
+    drawSteps(p, p->sums.people, 0, "#36c");
+    drawSteps(p, p->sums.automatic, HEIGHT, "#8ac");
+    status = drawEvents(p);
+    fputs("</svg>\n<p>Red: events. Grey: nobody watched, or rows were lost. The pointer shows which.</p>\n", p->out);
+    return status;
+}
+
+/* The figure of this row of the table, each minute of the six hours before, and of the time. */
+static int drawFigure(const page *p, sqlite3_stmt *table)
+{
+    static const char figures[] =
+        "WITH f AS (SELECT time, CAST(json_extract(value, '$.' || ?3) AS REAL) AS v FROM rows "
+        "WHERE kind = 'minute' AND ioc IS ?1 AND pv IS nullif(?2, '') AND time BETWEEN ?4 AND ?5) "
+        "SELECT time, v, (SELECT max(v) FROM f) FROM f WHERE v IS NOT NULL ORDER BY time";
+    int64_t from = p->q->from - BEFORE_NS;
+    sqlite3_stmt *row;
+    int status = sqlite3_prepare_v2(p->db, figures, -1, &row, NULL);
+
+    if (status != SQLITE_OK)
+        return -1;
+    for (int i = 0; i < 3; i++)
+        sqlite3_bind_value(row, i + 1, sqlite3_column_value(table, i));
+    sqlite3_bind_int64(row, 4, from);
+    sqlite3_bind_int64(row, 5, p->q->to);
+    fprintf(p->out, "<td><svg width=\"%d\" height=\"%d\"><rect x=\"%.1f\" width=\"%d\" height=\"%d\" fill=\"#fdd\"/>"
+            "<polyline fill=\"none\" stroke=\"#36c\" points=\"", SPARK, SPARK_TOP, findX(p, from, p->q->from, SPARK),
+            SPARK, SPARK_TOP);
+    while ((status = sqlite3_step(row)) == SQLITE_ROW) {
+        double most = sqlite3_column_double(row, 2);
+
+        fprintf(p->out, "%.1f,%.1f ", findX(p, from, sqlite3_column_int64(row, 0), SPARK),
+                SPARK_TOP - (most > 0 ? sqlite3_column_double(row, 1) / most * (SPARK_TOP - 2) : 0));
+    }
+    fputs("\"/></svg></td>", p->out);
+    sqlite3_finalize(row);
+    return status == SQLITE_DONE ? 0 : -1;
+}
+
+/* --- tables --- */
+
+static void writeHeader(const page *p, const part *of, sqlite3_stmt *stmt)
 {
     int columns = sqlite3_column_count(stmt);
 
+    fputs(p->isHtml ? "<table><tr>" : "", p->out);
     for (int i = 0; i < columns; i++)
-        fprintf(out, "| %s ", sqlite3_column_name(stmt, i));
-    fputs("|\n", out);
+        fprintf(p->out, p->isHtml ? "<th>%s</th>" : "| %s ", sqlite3_column_name(stmt, i));
+    if (p->isHtml) {
+        fputs(of->hasFigures ? "<th>since six hours before</th></tr>\n" : "</tr>\n", p->out);
+        return;
+    }
+    fputs("|\n", p->out);
     for (int i = 0; i < columns; i++)
-        fputs("|---", out);
-    fputs("|\n", out);
+        fputs("|---", p->out);
+    fputs("|\n", p->out);
 }
 
-static void writeRow(sqlite3_stmt *stmt, FILE *out)
+static int writeRow(const page *p, const part *of, sqlite3_stmt *stmt)
 {
+    int status = 0;
+
+    fputs(p->isHtml ? "<tr>" : "", p->out);
     for (int i = 0; i < sqlite3_column_count(stmt); i++) {
         const unsigned char *text = sqlite3_column_text(stmt, i);
         char time[40];
 
-        fputs("| ", out);
+        fputs(p->isHtml ? "<td>" : "| ", p->out);
         if (text && isTime(sqlite3_column_name(stmt, i))) {
             ebpfMonHistoryFormatTime(sqlite3_column_int64(stmt, i), 0, time, sizeof(time));
-            fputs(time, out);
+            fputs(time, p->out);
         } else {
-            writeCell(text ? (const char *)text : "", out);
+            writeText(p, text ? (const char *)text : "");
         }
-        fputc(' ', out);
+        fputs(p->isHtml ? "</td>" : " ", p->out);
     }
-    fputs("|\n", out);
+    if (p->isHtml && of->hasFigures)
+        status = drawFigure(p, stmt);
+    fputs(p->isHtml ? "</tr>\n" : "|\n", p->out);
+    return status;
 }
 
-static int writePart(sqlite3 *db, const part *p, const ebpfMonHistoryQuestion *q, FILE *out, char *why, size_t size)
+static int writePart(const page *p, const part *of)
 {
     sqlite3_stmt *stmt;
-    int status, rows = 0;
+    int status = sqlite3_prepare_v2(p->db, of->sql, -1, &stmt, NULL), rows = 0, failed = 0;
 
-    if (sqlite3_prepare_v2(db, p->sql, -1, &stmt, NULL) != SQLITE_OK) {
-        snprintf(why, size, "the file cannot be read: %s", sqlite3_errmsg(db));
+    if (status != SQLITE_OK)
         return -1;
-    }
-    sqlite3_bind_int64(stmt, 1, q->from);
-    sqlite3_bind_int64(stmt, 2, q->to);
-    if (sqlite3_bind_parameter_count(stmt) >= 3)
-        sqlite3_bind_int64(stmt, 3, q->from - (q->to - q->from));
-    if (sqlite3_bind_parameter_count(stmt) >= 4)
-        sqlite3_bind_int64(stmt, 4, q->from - BEFORE_NS);
-    while ((status = sqlite3_step(stmt)) == SQLITE_ROW) {
+    sqlite3_bind_int64(stmt, 1, p->q->from);
+    sqlite3_bind_int64(stmt, 2, p->q->to);
+    sqlite3_bind_int64(stmt, 3, p->q->from - (p->q->to - p->q->from)); /* a number that it does not have does no harm */
+    sqlite3_bind_int64(stmt, 4, p->q->from - BEFORE_NS);
+    while (!failed && (status = sqlite3_step(stmt)) == SQLITE_ROW && rows < ROWS) {
         if (!rows++) {
-            fprintf(out, "\n## %s\n\n", p->title);
-            writeHeader(stmt, out);
+            writeTitle(p, of->title);
+            writeHeader(p, of, stmt);
         }
-        writeRow(stmt, out);
+        failed = writeRow(p, of, stmt);
     }
-    if (status == SQLITE_DONE && !rows && p->none)
-        fprintf(out, "\n## %s\n\n%s\n", p->title, p->none);
-    if (status != SQLITE_DONE)
-        snprintf(why, size, "the file cannot be read: %s", sqlite3_errmsg(db));
+    if (rows && p->isHtml)
+        fputs("</table>\n", p->out);
+    if (status == SQLITE_ROW && !failed)
+        writeParagraph(p, "\nThere are more.");
+    if (status == SQLITE_DONE && !rows && of->none) {
+        writeTitle(p, of->title);
+        writeParagraph(p, of->none);
+    }
     sqlite3_finalize(stmt);
-    return status == SQLITE_DONE ? 0 : -1;
+    return failed || (status != SQLITE_DONE && status != SQLITE_ROW) ? -1 : 0;
+}
+
+static void writeHead(const page *p)
+{
+    char from[40], to[40];
+
+    ebpfMonHistoryFormatTime(p->q->from, 0, from, sizeof(from));
+    ebpfMonHistoryFormatTime(p->q->to, 0, to, sizeof(to));
+    if (p->isHtml)
+        fprintf(p->out, "<!DOCTYPE html>\n<html><head><meta charset=\"utf-8\"><title>%s to %s</title>\n%s</head><body>\n"
+                "<h1>%s to %s</h1>\n", from, to, style, from, to);
+    else
+        fprintf(p->out, "# %s to %s\n", from, to);
 }
 
 int ebpfMonHistoryWriteReport(const ebpfMonHistoryQuestion *q, FILE *out, char *why, size_t size)
 {
-    sqlite3 *db = ebpfMonHistoryStoreOpenReader(q->file, why, size);
-    char from[40], to[40];
-    int status = db ? 0 : -1;
+    page p = { .db = ebpfMonHistoryStoreOpenReader(q->file, why, size), .out = out, .q = q,
+               .isHtml = q->form == ebpfMonHistoryHtml };
+    int status;
 
-    if (!db)
+    if (!p.db)
         return -1;
-    ebpfMonHistoryFormatTime(q->from, 0, from, sizeof(from));
-    ebpfMonHistoryFormatTime(q->to, 0, to, sizeof(to));
-    fprintf(out, "# %s to %s\n", from, to);
+    if (ebpfMonHistorySumUp(p.db, q->from - (q->to - q->from), q->from, q->to, &p.sums, why, size)) {
+        sqlite3_close(p.db);
+        return -1;
+    }
+    writeHead(&p);
+    status = p.isHtml ? drawTime(&p) : 0;
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && status == 0; i++)
-        status = writePart(db, &parts[i], q, out, why, size);
-    sqlite3_close(db);
+        status = writePart(&p, &parts[i]);
+    if (p.isHtml)
+        fputs("</body></html>\n", out);
+    if (status)
+        snprintf(why, size, "the file cannot be read: %s", sqlite3_errmsg(p.db));
+    sqlite3_close(p.db);
     return status;
 }

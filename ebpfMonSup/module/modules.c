@@ -143,6 +143,21 @@ void ebpfMonModulesTellTrace(const ebpfMonModuleTrace *trace)
             module[i]->trace(module[i]->arg, trace);
 }
 
+int ebpfMonModulesWantPackets(void)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (module[i]->isStarted && module[i]->packet)
+            return 1;
+    return 0;
+}
+
+void ebpfMonModulesTellPacket(const ebpfMonModulePacket *packet)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (module[i]->isStarted && module[i]->packet)
+            module[i]->packet(module[i]->arg, packet);
+}
+
 void ebpfMonModulesTellEvent(const epicsTimeStamp *time, const char *text)
 {
     for (unsigned i = 0; i < count; i++)

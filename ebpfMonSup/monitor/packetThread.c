@@ -6,7 +6,9 @@
 #include "host/procPayer.h"
 #include "model/filter.h"
 #include "model/published.h"
+#include "module/modules.h"
 #include "monitor/monitor.h"
+#include "monitor/packetNotes.h"
 #include "probe/kernelEvents.h"
 #include "probe/kernelTables.h"
 #include "search/search.h"
@@ -20,6 +22,7 @@ typedef struct {
     ebpfMonMonitor      *m;
     /* only for the thread */
     ebpfMonPacketReader *reader;
+    ebpfMonPacketNotes  *notes;
     uint64_t             refreshed, second; /* monotonic ns of the last refresh, and of the last second's counts */
     size_t               changes;           /* changes of the targets at the last refresh */
     uint64_t             lost, lostAt;      /* packets that were lost; when that grew last (monotonic ns), 0: never */
@@ -68,6 +71,8 @@ static void onWireEvent(void *arg, const ebpfMonWireEvent *ev)
 {
     ebpfMonPacketThread *p = arg;
 
+    if (ebpfMonModulesWantPackets())
+        ebpfMonPacketNotesAdd(p->notes, ev);
     if (ev->kind != ebpfMonWireBeacon && ebpfMonKernelIsSilent()) {
         ebpfMonKernelBreakSilence();
         ebpfMonRingReaderWake(p->m->eventThread); /* it tells others */
@@ -89,6 +94,16 @@ static void onWireEvent(void *arg, const ebpfMonWireEvent *ev)
     if (ev->kind == ebpfMonWireValue)
         ebpfMonUsageAddUpdate(p->m->usage, ev);
     ebpfMonPacketEventsAdd(p->m->put.packetEvents, ev);
+}
+
+static void onPacket(void *arg, uint32_t netns, const ebpfMonPacket *packet)
+{
+    ebpfMonPacketThread *p = arg;
+
+    if (ebpfMonModulesWantPackets())
+        ebpfMonModulesTellPacket(&(ebpfMonModulePacket){ .time = packet->time, .netns = netns, .ip = packet->ip,
+                                 .length = packet->len, .sent = packet->wireLen,
+                                 .note = ebpfMonPacketNotesTake(p->notes) });
 }
 
 static void onCovers(void *arg, const uint32_t *netns, unsigned count)
@@ -140,6 +155,7 @@ static void publishCounts(ebpfMonPacketThread *p, double seconds, uint64_t now)
 
     ebpfMonPacketCostTick(p->m->targets, seconds);
     ebpfMonPacketReaderTick(p->reader, seconds, &values);
+    ebpfMonPacketNotesTake(p->notes); /* what it told is about no packet */
     values.lost += ebpfMonPutJoinCountDropped(p->m->put.join);
     ebpfMonPacketEventsNotePacketsLost(p->m->put.packetEvents, values.lost, now);
     if (values.lost > p->lost)
@@ -266,6 +282,7 @@ static void freeThread(void *arg)
     ebpfMonPacketThread *p = arg;
 
     ebpfMonPacketReaderFree(p->reader);
+    ebpfMonPacketNotesFree(p->notes);
     free(p);
 }
 
@@ -279,7 +296,7 @@ ebpfMonRingReader *ebpfMonPacketThreadNew(ebpfMonMonitor *m, unsigned ringBytes)
     ebpfMonPacketThread *p = calloc(1, sizeof(*p));
     const ebpfMonPacketReaderSink sink = {
         .event = onWireEvent, .covers = onCovers, .setOwner = ebpfMonKernelSetOwner, .took = onTook,
-        .findUser = findUser, .refused = onRefused,
+        .packet = onPacket, .findUser = findUser, .refused = onRefused,
         .arg = p,
     };
     ebpfMonRingReader *thread;
@@ -289,7 +306,8 @@ ebpfMonRingReader *ebpfMonPacketThreadNew(ebpfMonMonitor *m, unsigned ringBytes)
     p->m = m;
     p->second = ebpfMonClockMonotonic();
     p->reader = ebpfMonPacketReaderNew(m->targets, ringBytes, &sink);
-    thread = p->reader ? ebpfMonRingReaderNew(&calls, p) : NULL;
+    p->notes = ebpfMonPacketNotesNew(m->put.servers, m->put.clients);
+    thread = p->reader && p->notes ? ebpfMonRingReaderNew(&calls, p) : NULL;
     if (!thread)
         freeThread(p);
     return thread;

@@ -144,6 +144,8 @@ static void onPacket(void *arg, uint32_t netns, const ebpfMonPacket *packet)
         r->sink.took(r->sink.arg, &sender, packet->took);
     r->hasBeacon = r->hasOther = 0;
     ebpfMonWirePacket(r->wire, packet->time, netns, packet->ip, packet->len, packet->wireLen);
+    if (r->sink.packet)
+        r->sink.packet(r->sink.arg, netns, packet);
     r->beacons += r->hasBeacon && !r->hasOther;
     r->dense += packet->time - r->packetAt < DENSE_NS;
     r->packetAt = packet->time;

@@ -26,6 +26,8 @@ typedef struct {
     /* A TCP packet that no host accepts was left out: its checksum is wrong, or it came from outside with an address of
      * this host as its source. */
     void (*refused)(void *arg, int hasWrongSum);
+    /* A packet of which all events were told. NULL: not wanted. */
+    void (*packet)(void *arg, uint32_t netns, const ebpfMonPacket *packet);
     /* The user whose socket is the client of this connection, which is in our own namespace or in one that root has
      * made. -1: not known, or on another host. */
     int64_t (*findUser)(void *arg, const struct ebpfMonPeer *peer);

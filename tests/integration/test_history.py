@@ -13,6 +13,7 @@ import sqlite3
 import subprocess
 import time
 import urllib.request
+from xml.etree import ElementTree
 
 import pytest
 
@@ -256,9 +257,19 @@ def test_unusual(keep):
                                    ("ring", "RING:SLOW", {"mean_us": 900 if i < 10 else choice.uniform(80, 120)})]:
                 base.execute("INSERT INTO rows (time, kind, automatic, ioc, pv, value, n, first) VALUES (?, 'minute', 1, ?, ?, ?, 1, ?)",
                              (now - i * minute, ioc, pv, json.dumps(value), now - i * minute))
-    part = ask(keep.file, "report", "-10m", "now").split("## Unusual against the six hours before\n")[1].split("##")[0]
-    found = [line.split(" | ")[:3] for line in part.splitlines() if line.startswith("| ring")]
-    assert sorted(found) == [["| ring", "", "cpu"], ["| ring", "RING:SLOW", "mean_us"]], part
+        base.execute("INSERT INTO rows (time, kind, automatic, value, n, first) VALUES (?, 'event', 0, '<b>[x](http://y)|', 1, ?)", (now, now))
+    for begin in ("-10m", "-2h"):  # two hours with ten minutes that stand out
+        page = ask(keep.file, "report", begin, "now")
+        part = page.split("## Unusual against the six hours before\n")[1].split("##")[0]
+        found = [line.split(" | ")[:3] for line in part.splitlines() if line.startswith("| ring")]
+        assert sorted(found) == [["| ring", "", "cpu"], ["| ring", "RING:SLOW", "mean_us"]], part
+    assert "| &lt;b>\\[x](http://y)\\| |" in page
+    page = ask(keep.file, "report", "-10m", "now", "--html")
+    assert "&lt;b>[x]" in page and "<b>" not in page
+    root = ElementTree.fromstring(page.replace("<!DOCTYPE html>", "").replace('<meta charset="utf-8">', ""))
+    lines = [line.get("points").split() for line in root.iter("polyline")]
+    assert [len(points) for points in lines] == [180, 180]
+    assert all(float(points[-1].split(",")[1]) < 8 < float(points[0].split(",")[1]) for points in lines)  # high at the end only
     assert len(ask(keep.file, "-k", "minute", "-i", "ring", "-n", "0").splitlines()) == 360
 
 

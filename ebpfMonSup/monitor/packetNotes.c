@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/text.h"
+#include "monitor/packetNotes.h"
+#include "put/writerText.h"
+
+#define CIRCUITS 1024 /* whose texts are remembered */
+#define KEEP_NS  (5 * EBPFMON_SECOND_NS) /* so long: an IOC is found, and a client is known, some time later */
+#define ROOM     1000 /* bytes of the lines of one packet */
+
+typedef struct {
+    uint64_t number, time; /* of the circuit; ns since 1970 */
+    char     line[300];
+} knownCircuit;
+
+struct ebpfMonPacketNotes {
+    ebpfMonServers    *servers; /* these two are the caller's */
+    ebpfMonPutClients *clients;
+    uint64_t     circuit;       /* whose line is in the text; 0: none */
+    unsigned     left;          /* messages for which there is no room */
+    size_t       used;
+    char         text[ROOM + 40];
+    ebpfMonPut   put;           /* for the text of a client: too large for the stack */
+    knownCircuit known[CIRCUITS];
+};
+
+ebpfMonPacketNotes *ebpfMonPacketNotesNew(ebpfMonServers *servers, ebpfMonPutClients *clients)
+{
+    ebpfMonPacketNotes *n = calloc(1, sizeof(*n));
+
+    if (n) {
+        n->servers = servers;
+        n->clients = clients;
+    }
+    return n;
+}
+
+void ebpfMonPacketNotesFree(ebpfMonPacketNotes *n)
+{
+    free(n);
+}
+
+static void addLine(ebpfMonPacketNotes *n, const char *line)
+{
+    size_t length = strlen(line);
+
+    if (n->used + length + 2 > ROOM) {
+        n->left++;
+        return;
+    }
+    if (n->used)
+        n->text[n->used++] = '\n';
+    memcpy(n->text + n->used, line, length + 1);
+    n->used += length;
+}
+
+/* The client is called as in the list of puts. */
+static const char *describeCircuit(ebpfMonPacketNotes *n, const ebpfMonWireEvent *ev)
+{
+    knownCircuit *known = &n->known[ev->circuit % CIRCUITS];
+    const ebpfMonServer *server;
+    ebpfMonPutClient client;
+
+    if (known->number == ev->circuit && ev->time - known->time < KEEP_NS && ev->kind != ebpfMonWireUser)
+        return known->line;
+    server = ebpfMonServersFind(n->servers, &ev->peer, ebpfMonClockMonotonic());
+    ebpfMonPutClientsFind(n->clients, &ev->peer, &ev->first, ev->user, ev->host, &client);
+    memset(&n->put, 0, sizeof(n->put));
+    ebpfMonPutClientSet(&client, &n->put);
+    ebpfMonWriterTextComplete(&n->put);
+    known->number = ev->circuit;
+    known->time = ev->time;
+    snprintf(known->line, sizeof(known->line), "%s %s, client %s", server->iocId ? "IOC" : "server", server->name,
+             n->put.who);
+    return known->line;
+}
+
+/* NULL: it is about no PV. */
+static const char *nameMessage(const ebpfMonWireEvent *ev)
+{
+    switch (ev->kind) {
+    case ebpfMonWirePut:         return ev->isCall ? "call" : "put";
+    case ebpfMonWireReply:       return ev->ok ? "put done:" : ev->denied ? "put denied:" : "put failed:";
+    case ebpfMonWireValue:       return ev->isUpdate ? "update" : "value";
+    case ebpfMonWireRead:        return "read";
+    case ebpfMonWireSubscribe:   return "subscribe";
+    case ebpfMonWireChannel:     return "channel";
+    case ebpfMonWireChannelGone: return "channel closed:";
+    case ebpfMonWireSearch:      return "search";
+    case ebpfMonWireFound:       return "found";
+    default:                     return NULL;
+    }
+}
+
+void ebpfMonPacketNotesAdd(ebpfMonPacketNotes *n, const ebpfMonWireEvent *ev)
+{
+    const char *message = nameMessage(ev);
+    char line[140], name[100];
+
+    if (!message && ev->kind != ebpfMonWireUser)
+        return;
+    if (ev->circuit && (ev->circuit != n->circuit || ev->kind == ebpfMonWireUser)) {
+        addLine(n, describeCircuit(n, ev));
+        n->circuit = ev->circuit;
+    }
+    if (!message)
+        return;
+    if (ev->name[0])
+        ebpfMonTextCopy(name, sizeof(name), ev->name);
+    else
+        snprintf(name, sizeof(name), "%s %u", ev->kind == ebpfMonWireFound ? "cid" : "sid",
+                 ev->kind == ebpfMonWireFound ? ev->cid : ev->sid);
+    snprintf(line, sizeof(line), "%s %s", message, name);
+    addLine(n, line);
+}
+
+const char *ebpfMonPacketNotesTake(ebpfMonPacketNotes *n)
+{
+    if (n->left)
+        snprintf(n->text + n->used, sizeof(n->text) - n->used, "\n%u more", n->left);
+    else
+        n->text[n->used] = 0;
+    n->circuit = n->left = 0;
+    n->used = 0;
+    return n->text;
+}

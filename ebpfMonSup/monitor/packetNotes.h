@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What is known of a packet, as lines of text for modules (ebpfMonModulePacket): the IOC and the client of its
+ * connection, and each message that ends in it, with its PV. No values. Packet thread only; the caller holds no lock,
+ * because /proc is read.
+ */
+#ifndef EBPFMON_PACKETNOTES_H
+#define EBPFMON_PACKETNOTES_H
+
+#include "put/putClients.h"
+#include "put/servers.h"
+#include "wire/wireEvent.h"
+
+typedef struct ebpfMonPacketNotes ebpfMonPacketNotes;
+
+/* The arguments stay the caller's. NULL without memory. */
+ebpfMonPacketNotes *ebpfMonPacketNotesNew(ebpfMonServers *servers, ebpfMonPutClients *clients);
+void ebpfMonPacketNotesFree(ebpfMonPacketNotes *notes); /* NULL does no harm */
+
+void ebpfMonPacketNotesAdd(ebpfMonPacketNotes *notes, const ebpfMonWireEvent *event);
+
+/* The lines of all events since the last call; valid until the next Add. */
+const char *ebpfMonPacketNotesTake(ebpfMonPacketNotes *notes);
+
+#endif
