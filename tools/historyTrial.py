@@ -54,11 +54,11 @@ def rows(count, begin):
                    None, None, None, None, None, 1, at, None, None, None)
 
 
-def ask(file, *words):
+def ask(file, *words, status=0):
     begin = time.monotonic()
     got = subprocess.run([ASK, "-d", file, *words], capture_output=True, text=True, check=False)
     print(f"{time.monotonic() - begin:7.3f} s  {len(got.stdout.splitlines()):6} lines  ebpfMonHistory {' '.join(words)}"[:150])
-    assert got.returncode == 0, got.stderr
+    assert got.returncode == status, got.stderr
 
 
 def make(file, count):
@@ -92,7 +92,10 @@ def main():
         ask(file, "-f", middle[0], "-t", middle[1])
         ask(file, "RING:SECTOR7:PV11")
         ask(file, "RING:SECTOR7:PV1*", "-f", middle[0], "-t", middle[1])
+        ask(file, "RING:*:PV11")
+        ask(file, "NOWHERE:*", status=1)
         ask(file, "-u", "user7")
+        ask(file, "-u", "?obody", status=1)
         ask(file, "-k", "chain", "-n", "20")
         ask(file, "-k", "minute", "-i", "ioc9", "-n", "20")
         ask(file, "why", pv, local(last + 10**9))
