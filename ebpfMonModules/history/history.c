@@ -26,6 +26,8 @@
 #define TEXTS       (1 + EBPFMON_HISTORY_TEXTS)
 #define CHAIN_BYTES 32            /* of a chain as text */
 #define TREE_BYTES  3000
+#define HEADER      16            /* bytes of a packet's payload: the header of a CA message; of PVA that and two ids */
+#define WHOLE       65536
 #define TREES       10            /* a second, of chains that are kept with their records … */
 #define TREES_AT_ONCE 100         /* … and so many more after a rest */
 
@@ -45,6 +47,8 @@ struct ebpfMonHistory {
     ebpfMonHistoryStore *store;   /* NULL: the file cannot be written now */
     ebpfMonHistoryRuns  *runs;
     ebpfMonHistoryFreezer *freezer; /* fixed before the thread runs; NULL: off */
+    ebpfMonHistoryPackets *packets; /* the same */
+    int      payload;               /* the same; -1: no packets */
     uint64_t retryAt, signAt;     /* monotonic ns */
     uint64_t inHand;              /* rows of the present transaction */
     uint64_t told;                /* of values.lost: rows for which a row "lost" is in the file … */
@@ -97,12 +101,20 @@ int ebpfMonHistoryConfigure(ebpfMonHistory *h, const char *file, int megabytes, 
     return 0;
 }
 
-int ebpfMonHistoryKeepRing(ebpfMonHistory *h, const char *folder, int megabytes, char *why, size_t size)
+int ebpfMonHistoryKeepRing(ebpfMonHistory *h, const char *folder, int megabytes, const char *packets, char *why,
+                           size_t size)
 {
+    int isWhole = packets && strcmp(packets, "payload") == 0, isNone = packets && strcmp(packets, "none") == 0;
+
+    if (packets && packets[0] && !isWhole && !isNone) {
+        snprintf(why, size, "what of packets? \"none\", \"payload\", or nothing: headers");
+        return -1;
+    }
     if (h->queue || h->freezer) {
         snprintf(why, size, "call it once, before iocInit");
         return -1;
     }
+    h->payload = isNone ? -1 : isWhole ? WHOLE : HEADER;
     h->freezer = ebpfMonHistoryFreezerNew(folder, megabytes, why, size);
     return h->freezer ? 0 : -1;
 }
@@ -257,6 +269,18 @@ void ebpfMonHistoryAddEvent(void *arg, const epicsTimeStamp *time, const char *e
 
     if (h->queue)
         addEvent(h, toUnixNs(time), NULL, event);
+}
+
+void ebpfMonHistoryAddPacket(void *arg, const ebpfMonModulePacket *packet)
+{
+    ebpfMonHistory *h = arg;
+
+    ebpfMonHistoryPacketsAdd(h->packets, packet);
+}
+
+int ebpfMonHistoryKeepsPackets(const ebpfMonHistory *h)
+{
+    return h->packets != NULL;
 }
 
 static void addMinuteRow(void *arg, int automatic, const char *kind, const char *ioc, const char *pv, const char *value)
@@ -493,6 +517,9 @@ int ebpfMonHistoryStart(void *arg, const ebpfMonModuleCore *core)
         h->minutes = ebpfMonHistoryMinutesNew(addMinuteRow, h);
     if (!h->queue && h->minutes)
         h->queue = ebpfMonRecordQueueNew(QUEUE_BYTES);
+    /* packets tell addresses and, in their payload, values */
+    if (h->freezer && h->payload >= 0 && !h->conf.leavesOutNames)
+        h->packets = ebpfMonHistoryFreezerKeepPackets(h->freezer, h->conf.leavesOutValues ? 0 : (size_t)h->payload);
     if (!h->runs || !h->queue || ebpfMonSharedWorkerSet(&h->worker, ebpfMonWorkerStart("ebpfMonHistory",
                                                         epicsThreadPriorityLow, runHistory, h))) {
         errlogSevPrintf(errlogMajor, "ebpfMon: no memory for the history\n");

@@ -36,9 +36,14 @@ ebpfMonHistory *ebpfMonHistoryNew(const ebpfMonModule *module);
 int ebpfMonHistoryConfigure(ebpfMonHistory *history, const char *file, int megabytes, int days, const char *leaveOut,
                             char *why, size_t size);
 
-/* Keeps the newest rows in memory, each put by itself, and writes them to a file of this folder when something happens
- * (historyFreezer.h); before iocInit. megabytes: 0 for the default. 0; or -1: "why" says what is wrong. */
-int ebpfMonHistoryKeepRing(ebpfMonHistory *history, const char *folder, int megabytes, char *why, size_t size);
+/* Keeps the newest rows in memory, each put by itself, and packets; and writes them to files of this folder when
+ * something happens (historyFreezer.h); before iocInit. megabytes: 0 for the default. packets: "none"; "payload": whole;
+ * NULL or "": headers. 0; or -1: "why" says what is wrong. */
+int ebpfMonHistoryKeepRing(ebpfMonHistory *history, const char *folder, int megabytes, const char *packets, char *why,
+                           size_t size);
+
+/* Nonzero after Start: packets are kept, and AddPacket is to be called. */
+int ebpfMonHistoryKeepsPackets(const ebpfMonHistory *history);
 
 /* Requests such a file. Any thread. -1: nothing is kept in memory. */
 int ebpfMonHistoryFreeze(ebpfMonHistory *history, const char *note);
@@ -48,6 +53,7 @@ int  ebpfMonHistoryStart(void *history, const ebpfMonModuleCore *core);
 int  ebpfMonHistoryStop(void *history, double seconds);
 void ebpfMonHistoryAddPut(void *history, const ebpfMonModulePut *put);
 void ebpfMonHistoryAddTrace(void *history, const ebpfMonModuleTrace *trace);
+void ebpfMonHistoryAddPacket(void *history, const ebpfMonModulePacket *packet);
 void ebpfMonHistoryAddEvent(void *history, const epicsTimeStamp *time, const char *text);
 void ebpfMonHistoryLook(void *history);
 

@@ -1,36 +1,61 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <epicsMutex.h>
 
 #include "common/clock.h"
+#include "common/files.h"
 #include "common/text.h"
 #include "history/historyFreezer.h"
+#include "history/historyMinutes.h"
 #include "history/historyReport.h"
+#include "history/historyRing.h"
 #include "model/published.h"
 
 #define AFTER_NS  5000000000ull  /* from the trigger to the file */
 #define PAUSE_NS  60000000000ull /* from one trigger to the next */
 #define FILES     20
+#define DISK      16 /* times the memory, for all files */
 #define SIGN_ROWS 2000 /* written between two signs of the thread */
 #define PREFIX    "frozen-"
+
+static const char *const endings[] = { ".sqlite", ".html", ".md", ".pcapng" };
 
 struct ebpfMonHistoryFreezer {
     char folder[256];
     unsigned megabytes;
-    uint8_t *ring;         /* rows, each after its length (uint32_t) */
-    size_t size, head, used; /* head: of the oldest byte in use */
+    ebpfMonHistoryRing rows; /* as they lay in the queue */
+    ebpfMonHistoryPackets *packets; /* NULL: none are kept. Fixed before the thread runs */
     uint64_t dueAt;        /* monotonic ns; 0: no file is due */
     uint64_t triggeredAt;  /* the last trigger; 0: never */
     char note[200];        /* why it is due */
     epicsMutexId lock;     /* guards the next member */
     char requested[200];   /* empty: nobody has */
 };
+
+static volatile sig_atomic_t isSignalled; /* static because a signal handler has no context */
+
+static void onSignal(int number)
+{
+    (void)number;
+    isSignalled = 1;
+}
+
+/* Unless the application has a handler of its own. */
+static void takeSignal(void)
+{
+    struct sigaction action = { .sa_handler = onSignal, .sa_flags = SA_RESTART }, before;
+
+    if (sigaction(SIGUSR1, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+        sigaction(SIGUSR1, &action, NULL);
+}
 
 ebpfMonHistoryFreezer *ebpfMonHistoryFreezerNew(const char *folder, int megabytes, char *why, size_t size)
 {
@@ -47,44 +72,21 @@ ebpfMonHistoryFreezer *ebpfMonHistoryFreezerNew(const char *folder, int megabyte
     }
     snprintf(f->folder, sizeof(f->folder), "%s", folder);
     f->megabytes = megabytes ? (unsigned)megabytes : EBPFMON_HISTORY_RING_MEGABYTES;
-    f->size = (size_t)f->megabytes << 20;
-    f->ring = malloc(f->size);
+    if (ebpfMonHistoryRingInit(&f->rows, ((size_t)f->megabytes << 20) / 4 * 3)) {
+        snprintf(why, size, "no memory for %u MB", f->megabytes);
+        free(f);
+        return NULL;
+    }
     f->lock = epicsMutexMustCreate();
-    if (f->ring)
-        return f;
-    epicsMutexDestroy(f->lock);
-    free(f);
-    snprintf(why, size, "no memory for %u MB", megabytes ? (unsigned)megabytes : EBPFMON_HISTORY_RING_MEGABYTES);
-    return NULL;
+    takeSignal();
+    return f;
 }
 
-/* --- the ring --- */
-
-static void copyIn(ebpfMonHistoryFreezer *f, const void *from, size_t length)
+ebpfMonHistoryPackets *ebpfMonHistoryFreezerKeepPackets(ebpfMonHistoryFreezer *f, size_t payload)
 {
-    size_t at = (f->head + f->used) % f->size, first = length < f->size - at ? length : f->size - at;
-
-    memcpy(f->ring + at, from, first);
-    memcpy(f->ring, (const char *)from + first, length - first);
-    f->used += length;
-}
-
-static void copyOut(const ebpfMonHistoryFreezer *f, size_t at, void *to, size_t length)
-{
-    size_t first;
-
-    at %= f->size;
-    first = length < f->size - at ? length : f->size - at;
-    memcpy(to, f->ring + at, first);
-    memcpy((char *)to + first, f->ring, length - first);
-}
-
-static uint32_t getLength(const ebpfMonHistoryFreezer *f, size_t at)
-{
-    uint32_t length;
-
-    copyOut(f, at, &length, sizeof(length));
-    return length;
+    if (!f->packets)
+        f->packets = ebpfMonHistoryPacketsNew(((size_t)f->megabytes << 20) / 4, payload);
+    return f->packets;
 }
 
 static void trigger(ebpfMonHistoryFreezer *f, const char *note)
@@ -100,23 +102,17 @@ static void trigger(ebpfMonHistoryFreezer *f, const char *note)
 
 static int isTrouble(const char *event)
 {
-    return strstr(event, " ended") || strstr(event, " stands still ") || strstr(event, " hangs since ");
+    return strstr(event, " ended") || strstr(event, " stands still ") || strstr(event, " hangs since ") ||
+           strncmp(event, EBPFMON_HISTORY_FAR_LATE, sizeof(EBPFMON_HISTORY_FAR_LATE) - 1) == 0;
 }
 
 void ebpfMonHistoryFreezerAdd(ebpfMonHistoryFreezer *f, const uint8_t *queued, size_t length,
                               const ebpfMonHistoryRow *row)
 {
-    uint32_t head = (uint32_t)length;
+    const struct iovec part = { (void *)queued, length };
     char note[200];
 
-    while (f->used + sizeof(head) + length > f->size) {
-        size_t oldest = sizeof(head) + getLength(f, f->head);
-
-        f->head = (f->head + oldest) % f->size;
-        f->used -= oldest;
-    }
-    copyIn(f, &head, sizeof(head));
-    copyIn(f, queued, length);
+    ebpfMonHistoryRingAdd(&f->rows, &part, 1);
     if (strcmp(row->kind, "put") == 0 && row->reason[0]) {
         snprintf(note, sizeof(note), "unexpected put to %s: %s", row->pv, row->reason);
         trigger(f, note);
@@ -142,25 +138,35 @@ static int isFrozen(const struct dirent *entry)
            strcmp(entry->d_name + length - 7, ".sqlite") == 0;
 }
 
-static void removeFile(const ebpfMonHistoryFreezer *f, const char *name)
+/* The files of one time: bytes on the disk. With "isOld" they are removed. */
+static uint64_t sumFiles(const ebpfMonHistoryFreezer *f, const char *name, int isOld)
 {
-    char path[600];
+    uint64_t bytes = 0;
 
-    snprintf(path, sizeof(path), "%s/%s", f->folder, name);
-    unlink(path);
-    snprintf(path, sizeof(path), "%s/%.*s.md", f->folder, (int)(strlen(name) - 7), name);
-    unlink(path);
+    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+        char path[600];
+        struct stat st;
+
+        snprintf(path, sizeof(path), "%s/%.*s%s", f->folder, (int)(strlen(name) - 7), name, endings[i]);
+        if (isOld)
+            unlink(path);
+        else if (stat(path, &st) == 0)
+            bytes += (uint64_t)st.st_blocks * 512;
+    }
+    return bytes;
 }
 
-/* Names are times, so their order is that of the files. */
+/* Names are times, so their order is that of the files. The newest one stays in any case. */
 static void removeOldFiles(const ebpfMonHistoryFreezer *f)
 {
     struct dirent **list;
     int count = scandir(f->folder, &list, isFrozen, alphasort);
+    uint64_t bytes = 0;
 
-    for (int i = 0; i < count; i++) {
-        if (i < count - FILES)
-            removeFile(f, list[i]->d_name);
+    for (int i = count - 1; i >= 0; i--) {
+        bytes += sumFiles(f, list[i]->d_name, 0);
+        if (i < count - 1 && (i < count - FILES || bytes > (uint64_t)f->megabytes * DISK << 20))
+            sumFiles(f, list[i]->d_name, 1);
         free(list[i]);
     }
     if (count >= 0)
@@ -196,12 +202,9 @@ static int addRows(const ebpfMonHistoryFreezer *f, ebpfMonHistoryStore *store, e
     uint8_t queued[EBPFMON_HISTORY_PACKED];
     ebpfMonHistoryRow row;
     unsigned rows = 0;
+    uint64_t at = 0;
 
-    for (size_t at = 0; at < f->used;) {
-        uint32_t length = getLength(f, f->head + at);
-
-        copyOut(f, f->head + at + sizeof(length), queued, length);
-        at += sizeof(length) + length;
+    while (ebpfMonHistoryRingRead(&f->rows, &at, f->rows.end, queued, sizeof(queued))) {
         ebpfMonHistoryRowUnpack(queued, &row);
         if (ebpfMonHistoryStoreAdd(store, &row, why, size))
             return -1;
@@ -228,47 +231,67 @@ static int writeFile(const ebpfMonHistoryFreezer *f, const char *path, uint64_t 
     return status;
 }
 
-/* About the rows of the file. It gets its name when it is whole. If it cannot be written, it can be made later. */
-static void writePage(const char *path, const char *page, uint64_t now)
+/* The page about the rows of a file. It gets its name when it is whole. If it cannot be written, it can be made later. */
+static void writePage(const char *base, const char *ending, uint64_t now, ebpfMonHistoryForm form)
 {
-    const ebpfMonHistoryQuestion question = { .file = path, .from = (int64_t)now - 600000000000ll,
-                                              .to = (int64_t)now };
-    char part[420], why[200];
+    char file[420], path[420], part[440], why[200];
+    const ebpfMonHistoryQuestion q = { .file = file, .from = (int64_t)now - 600000000000ll, .to = (int64_t)now,
+                                       .form = form };
     FILE *out;
 
-    snprintf(part, sizeof(part), "%s.part", page);
-    out = fopen(part, "wx");
+    snprintf(file, sizeof(file), "%s.sqlite", base);
+    snprintf(path, sizeof(path), "%s%s", base, ending);
+    snprintf(part, sizeof(part), "%s.part", path);
+    out = ebpfMonNewFileMake(part);
     if (!out)
         return;
-    ebpfMonHistoryWriteReport(&question, out, why, sizeof(why));
+    ebpfMonHistoryWriteReport(&q, out, why, sizeof(why));
     if (fclose(out) == 0)
-        rename(part, page);
+        rename(part, path);
+}
+
+/* The packets last: "why" says what is missing. */
+static int writeFiles(ebpfMonHistoryFreezer *f, const char *base, uint64_t now, ebpfMonWorker *worker, char *why,
+                      size_t size)
+{
+    char path[420];
+
+    snprintf(path, sizeof(path), "%s.sqlite", base);
+    if (writeFile(f, path, now, worker, why, size))
+        return -1;
+    writePage(base, ".html", now, ebpfMonHistoryHtml);
+    ebpfMonWorkerGiveSign(worker);
+    writePage(base, ".md", now, ebpfMonHistoryText);
+    ebpfMonWorkerGiveSign(worker);
+    snprintf(path, sizeof(path), "%s.pcapng", base);
+    return f->packets ? ebpfMonHistoryPacketsWrite(f->packets, path, f->note, worker, why, size) : 0;
 }
 
 static void freezeNow(ebpfMonHistoryFreezer *f, ebpfMonWorker *worker, char *said, size_t size)
 {
     uint64_t now = ebpfMonClockReal();
     time_t seconds = (time_t)(now / EBPFMON_SECOND_NS);
-    char path[400], page[400], name[40], why[256];
+    char base[400], name[40], why[600];
     struct tm tm;
 
     gmtime_r(&seconds, &tm);
     strftime(name, sizeof(name), "%Y%m%dT%H%M%SZ", &tm);
-    snprintf(path, sizeof(path), "%s/" PREFIX "%s.sqlite", f->folder, name);
-    snprintf(page, sizeof(page), "%s/" PREFIX "%s.md", f->folder, name);
-    if (writeFile(f, path, now, worker, why, sizeof(why))) {
-        snprintf(said, size, "the last minutes are not frozen: %s", why);
-        return;
-    }
-    writePage(path, page, now);
+    snprintf(base, sizeof(base), "%s/" PREFIX "%s", f->folder, name);
+    if (writeFiles(f, base, now, worker, why, sizeof(why)))
+        snprintf(said, size, "the last minutes are not frozen whole: %s", why);
+    else
+        snprintf(said, size, "the last minutes are frozen in %s.sqlite: %s", base, f->note);
     removeOldFiles(f);
-    snprintf(said, size, "the last minutes are frozen in %s: %s", path, f->note);
 }
 
 int ebpfMonHistoryFreezerWork(ebpfMonHistoryFreezer *f, ebpfMonWorker *worker, char *said, size_t size)
 {
     uint64_t now = ebpfMonClockMonotonic();
 
+    if (isSignalled) {
+        isSignalled = 0;
+        ebpfMonHistoryFreezerRequest(f, "SIGUSR1");
+    }
     epicsMutexMustLock(f->lock);
     if (f->requested[0] && !f->dueAt) {
         f->dueAt = now;

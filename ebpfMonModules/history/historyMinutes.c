@@ -46,7 +46,7 @@ struct ebpfMonHistoryMinutes {
     uint64_t clientsAt;
     double   before;       /* s since 1990: the last look for searches and servers; 0: none */
     uint64_t late;         /* late periods when scans became late; valid if isLate */
-    int      isLate;
+    int      isLate, isFarLate; /* told */
     iocMinute  ioc[EBPFMON_HEALTH_IOCS];
     rootMinute root[EBPFMON_TOP_MAX];
     unsigned   roots;
@@ -284,7 +284,10 @@ static void lookForLateScans(ebpfMonHistoryMinutes *m, const ebpfMonHealth *h)
         addText(m, 0, "event", NULL, NULL, "scans are late no more; there were %llu late periods",
                 (unsigned long long)(h->lateCount - m->late + 1));
     }
+    if (h->lateNow && h->isFarLate && !m->isFarLate)
+        addText(m, 0, "event", NULL, NULL, EBPFMON_HISTORY_FAR_LATE "%s", h->lateText);
     m->isLate = h->lateNow != 0;
+    m->isFarLate = m->isLate && (m->isFarLate || h->isFarLate);
 }
 
 static int hasClient(const seenClient *list, unsigned count, const char *client, const char *ioc)

@@ -13,6 +13,9 @@
 
 typedef struct ebpfMonHistoryMinutes ebpfMonHistoryMinutes;
 
+/* How the event of a scan that is far too late begins. */
+#define EBPFMON_HISTORY_FAR_LATE "scan takes more than twice its period: "
+
 /* Gets a row; "automatic", "kind", "ioc", "pv" and "value" as in historyStore.h. Called under the lock of the published
  * values. */
 typedef void (*ebpfMonHistoryMinuteFn)(void *arg, int automatic, const char *kind, const char *ioc, const char *pv,

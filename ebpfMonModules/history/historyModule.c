@@ -28,11 +28,21 @@ static ebpfMonPv pvs[] = {
     {"HISTORY_MSG", 0, getValues, ebpfMonCellText, VALUE(message), 1},
 };
 
+static int startModule(void *arg, const ebpfMonModuleCore *core);
+
 static ebpfMonModule module = {
-    .name = "history", .pvs = pvs, .pvCount = NELEMENTS(pvs), .start = ebpfMonHistoryStart, .stop = ebpfMonHistoryStop,
+    .name = "history", .pvs = pvs, .pvCount = NELEMENTS(pvs), .start = startModule, .stop = ebpfMonHistoryStop,
     .put = ebpfMonHistoryAddPut, .trace = ebpfMonHistoryAddTrace, .event = ebpfMonHistoryAddEvent,
     .second = ebpfMonHistoryLook,
 };
+
+static int startModule(void *arg, const ebpfMonModuleCore *core)
+{
+    int status = ebpfMonHistoryStart(arg, core);
+
+    module.packet = ebpfMonHistoryKeepsPackets(history) ? ebpfMonHistoryAddPacket : NULL;
+    return status;
+}
 
 static void keepHistory(const iocshArgBuf *args)
 {
@@ -48,7 +58,7 @@ static void keepRing(const iocshArgBuf *args)
 {
     char why[200];
 
-    if (ebpfMonHistoryKeepRing(history, args[0].sval, args[1].ival, why, sizeof(why)) == 0)
+    if (ebpfMonHistoryKeepRing(history, args[0].sval, args[1].ival, args[2].sval, why, sizeof(why)) == 0)
         return;
     errlogSevPrintf(errlogMajor, "ebpfMonHistoryRing: %s\n", why);
     ebpfMonShellSetStatus(-1);
@@ -71,11 +81,13 @@ static const ebpfMonShellCommand commands[] = {
      "  leaveOut         \"values\", \"names\" (users and hosts), or both: what is not kept\n"
      "The program ebpfMonHistory asks it.\n"
      "Example: ebpfMonHistoryKeep \"/var/lib/ebpfmon/history.sqlite\" 1024 30\n"},
-    {"ebpfMonHistoryRing", keepRing, {{"folder", iocshArgString}, {"megabytes", iocshArgInt}},
-     "Keeps the newest rows of the history in memory, each put by itself, before iocInit. They are written to a\n"
-     "file of this folder when the rules do not expect a put, when an IOC ends or stands still, when a thread hangs,\n"
-     "and by ebpfMonHistoryFreeze.\n"
-     "  megabytes        of memory (64)\n"
+    {"ebpfMonHistoryRing", keepRing,
+     {{"folder", iocshArgString}, {"megabytes", iocshArgInt}, {"packets", iocshArgString}},
+     "Keeps the newest rows of the history in memory, each put by itself, and packets, before iocInit. They are written\n"
+     "to files of this folder when the rules do not expect a put, when an IOC ends or stands still, when a thread hangs,\n"
+     "when a scan takes more than twice its period, and by ebpfMonHistoryFreeze or SIGUSR1.\n"
+     "  megabytes        of memory (64); a quarter is for packets\n"
+     "  packets          \"\": their headers, \"payload\": all of them, \"none\"\n"
      "Example: ebpfMonHistoryRing \"/var/lib/ebpfmon\" 64\n"},
     {"ebpfMonHistoryFreeze", freezeRing, {{"note", iocshArgString}},
      "Writes the newest rows (ebpfMonHistoryRing) to a file now. The note says why.\n"

@@ -18,8 +18,7 @@ typedef struct {
 } knownCircuit;
 
 struct ebpfMonPacketNotes {
-    ebpfMonServers    *servers; /* these two are the caller's */
-    ebpfMonPutClients *clients;
+    const ebpfMonPutRoom *room; /* the caller's */
     uint64_t     circuit;       /* whose line is in the text; 0: none */
     unsigned     left;          /* messages for which there is no room */
     size_t       used;
@@ -28,14 +27,12 @@ struct ebpfMonPacketNotes {
     knownCircuit known[CIRCUITS];
 };
 
-ebpfMonPacketNotes *ebpfMonPacketNotesNew(ebpfMonServers *servers, ebpfMonPutClients *clients)
+ebpfMonPacketNotes *ebpfMonPacketNotesNew(const ebpfMonPutRoom *put)
 {
     ebpfMonPacketNotes *n = calloc(1, sizeof(*n));
 
-    if (n) {
-        n->servers = servers;
-        n->clients = clients;
-    }
+    if (n)
+        n->room = put;
     return n;
 }
 
@@ -67,8 +64,8 @@ static const char *describeCircuit(ebpfMonPacketNotes *n, const ebpfMonWireEvent
 
     if (known->number == ev->circuit && ev->time - known->time < KEEP_NS && ev->kind != ebpfMonWireUser)
         return known->line;
-    server = ebpfMonServersFind(n->servers, &ev->peer, ebpfMonClockMonotonic());
-    ebpfMonPutClientsFind(n->clients, &ev->peer, &ev->first, ev->user, ev->host, &client);
+    server = ebpfMonServersFind(n->room->servers, &ev->peer, ebpfMonClockMonotonic());
+    ebpfMonPutClientsFind(n->room->clients, &ev->peer, &ev->first, ev->user, ev->host, &client);
     memset(&n->put, 0, sizeof(n->put));
     ebpfMonPutClientSet(&client, &n->put);
     ebpfMonWriterTextComplete(&n->put);

@@ -7,14 +7,13 @@
 #ifndef EBPFMON_PACKETNOTES_H
 #define EBPFMON_PACKETNOTES_H
 
-#include "put/putClients.h"
-#include "put/servers.h"
+#include "put/putRoom.h"
 #include "wire/wireEvent.h"
 
 typedef struct ebpfMonPacketNotes ebpfMonPacketNotes;
 
-/* The arguments stay the caller's. NULL without memory. */
-ebpfMonPacketNotes *ebpfMonPacketNotesNew(ebpfMonServers *servers, ebpfMonPutClients *clients);
+/* The room stays the caller's; it may be filled later. NULL without memory. */
+ebpfMonPacketNotes *ebpfMonPacketNotesNew(const ebpfMonPutRoom *put);
 void ebpfMonPacketNotesFree(ebpfMonPacketNotes *notes); /* NULL does no harm */
 
 void ebpfMonPacketNotesAdd(ebpfMonPacketNotes *notes, const ebpfMonWireEvent *event);

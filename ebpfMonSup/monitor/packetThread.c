@@ -306,7 +306,7 @@ ebpfMonRingReader *ebpfMonPacketThreadNew(ebpfMonMonitor *m, unsigned ringBytes)
     p->m = m;
     p->second = ebpfMonClockMonotonic();
     p->reader = ebpfMonPacketReaderNew(m->targets, ringBytes, &sink);
-    p->notes = ebpfMonPacketNotesNew(m->put.servers, m->put.clients);
+    p->notes = ebpfMonPacketNotesNew(&m->put);
     thread = p->reader && p->notes ? ebpfMonRingReaderNew(&calls, p) : NULL;
     if (!thread)
         freeThread(p);

@@ -10,6 +10,7 @@ import re
 import shlex
 import signal
 import sqlite3
+import struct
 import subprocess
 import time
 import urllib.request
@@ -273,8 +274,34 @@ def test_unusual(keep):
     assert len(ask(keep.file, "-k", "minute", "-i", "ring", "-n", "0").splitlines()) == 360
 
 
+def pcapng(file):
+    """Our own reader, without a capture tool: (time in ns, interface, bytes that were kept, bytes that were sent, comment)."""
+    data, at, names, packets = file.read_bytes(), 0, [], []
+
+    def options(block):
+        while len(block) >= 4:
+            code, length = struct.unpack_from("<HH", block)
+            yield code, block[4:4 + length]
+            block = block[4 + (length + 3) // 4 * 4:]
+    assert struct.unpack_from("<II", data, 4)[1] == 0x1a2b3c4d
+    while at < len(data):
+        kind, size = struct.unpack_from("<II", data, at)
+        assert size % 4 == 0 and struct.unpack_from("<I", data, at + size - 4) == (size,)
+        body = data[at + 8:at + size - 4]
+        if kind == 1:
+            assert struct.unpack_from("<H", body) == (101,) and dict(options(body[8:]))[9] == b"\x09"
+            names.append(dict(options(body[8:]))[2].decode())
+        elif kind == 6:
+            interface, high, low, kept, sent = struct.unpack_from("<5I", body)
+            comment = dict(options(body[20 + (kept + 3) // 4 * 4:])).get(1, b"").decode()
+            packets.append((high << 32 | low, names[interface], body[20:20 + kept], sent, comment))
+        at += size
+    return packets
+
+
 def test_frozen(new_monitor, new_ioc, tmp_path):
-    """An unexpected put, and a command, write the last minutes to a file: each put of a link by itself, the IOCs, and a page."""
+    """An unexpected put, a command, and a signal write the last minutes to files: each put of a link by itself, the IOCs, pages, and the
+    packets, whose comments say of which IOC, client and PV they are."""
     rules, ioc = tmp_path / "rules.json", new_ioc(DATABASE).start()
     rules.write_text(json.dumps({"rules": [{"name": "closed", "pv": ioc.prefix + "SET3", "allow": False}]}))
     monitor = new_monitor(before=[f'ebpfMonHistoryKeep "{tmp_path / "history.sqlite"}" 64 30', f'ebpfMonHistoryRing "{tmp_path}" 4',
@@ -291,9 +318,22 @@ def test_frozen(new_monitor, new_ioc, tmp_path):
     assert ticks == list(range(ticks[0], ticks[0] + len(ticks))) and ticks[0] <= first + 2 and last in ticks
     assert [r["ioc"] for r in rows(file, "-k", "ioc") if r["ioc"] == ioc.name]
     until(lambda: count(tmp_path / "history.sqlite", f"value LIKE '%frozen in {file}: unexpected put to {ioc.prefix}SET3%'"), 20, "the row")
+    assert ElementTree.fromstring(file.with_suffix(".html").read_text().replace("<!DOCTYPE html>", "").replace('<meta charset="utf-8">', ""))
+    packets = pcapng(until(lambda: next(iter(tmp_path.glob("frozen-*.pcapng")), None), 20, "the packets"))
+    assert all(kept[0] >> 4 == 4 and len(kept) <= 60 + 60 + 16 <= 200 and sent >= len(kept) for _, _, kept, sent, _ in packets)
+    put, = [p for p in packets if f"put {ioc.prefix}SET3" in p[4].splitlines()]
+    me = f"[{os.getpid()}]"
+    assert put[1] == f"net:[{os.stat('/proc/self/ns/net').st_ino}]" and put[4].startswith(f"IOC {ioc.name}, client ") and me in put[4]
+    row, = rows(file, ioc.prefix + "SET3")
+    assert row["time"][:19] == datetime.datetime.fromtimestamp(put[0] / 1e9, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
+    after = [p for p in packets if p[0] > put[0] and me in p[4]]
+    assert after and all(p[4].startswith(f"IOC {ioc.name}, client ") for p in after)  # acknowledgements, too
     monitor.command('ebpfMonHistoryFreeze "beam lost"')
-    until(lambda: len(list(tmp_path.glob("frozen-*.md"))) == 2, 20, "another one")
-    assert any("beam lost" in ask(f, "-k", "event") for f in tmp_path.glob("frozen-*.sqlite"))
+    until(lambda: len(list(tmp_path.glob("frozen-*.pcapng"))) == 2, 20, "another one")
+    os.kill(monitor.process.pid, signal.SIGUSR1)
+    until(lambda: len(list(tmp_path.glob("frozen-*.pcapng"))) == 3, 20, "a third one")
+    for note in ("beam lost", "SIGUSR1"):
+        assert any(note in ask(f, "-k", "event") for f in tmp_path.glob("frozen-*.sqlite"))
 
 
 def rows_or_none(file, *options):
