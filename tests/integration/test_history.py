@@ -327,13 +327,30 @@ def test_frozen(new_monitor, new_ioc, tmp_path):
     row, = rows(file, ioc.prefix + "SET3")
     assert row["time"][:19] == datetime.datetime.fromtimestamp(put[0] / 1e9, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
     after = [p for p in packets if p[0] > put[0] and me in p[4]]
-    assert after and all(p[4].startswith(f"IOC {ioc.name}, client ") for p in after)  # acknowledgements, too
+    assert after and all(p[4].startswith(f"IOC {ioc.name}, client ") for p in after)
     monitor.command('ebpfMonHistoryFreeze "beam lost"')
     until(lambda: len(list(tmp_path.glob("frozen-*.pcapng"))) == 2, 20, "another one")
     os.kill(monitor.process.pid, signal.SIGUSR1)
     until(lambda: len(list(tmp_path.glob("frozen-*.pcapng"))) == 3, 20, "a third one")
     for note in ("beam lost", "SIGUSR1"):
         assert any(note in ask(f, "-k", "event") for f in tmp_path.glob("frozen-*.sqlite"))
+
+
+def test_frozen_by_a_late_scan(new_monitor, new_ioc, tmp_path):
+    """A scan that takes three periods freezes the last minutes. What is too much for the disk goes, the oldest first."""
+    ioc = new_ioc(files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros="US=250000").start()
+    for year, size_ in (2020, 65 << 20), (2021, 1 << 20):
+        for ending in ("sqlite", "pcapng"):
+            (tmp_path / f"frozen-{year}0101T000000Z.{ending}").write_bytes(b"x" * (size_ if ending == "sqlite" else 1))
+    monitor = new_monitor(before=[f'ebpfMonHistoryKeep "{tmp_path / "history.sqlite"}" 64 30', f'ebpfMonHistoryRing "{tmp_path}" 4 none']).start()
+    monitor.wait_ioc(ioc)
+    ioc.put("SLEEP.SCAN", ".1 second")
+    note = f"scan takes more than twice its period: IOC {ioc.name}: scan \".1 second\""
+    until(lambda: count(tmp_path / "history.sqlite", f"value LIKE '%frozen in {tmp_path}/frozen-%.sqlite: {note}%'"), 40,
+          lambda: ask(tmp_path / "history.sqlite", "-n", "0"))
+    assert sorted(f.name for f in tmp_path.glob("frozen-2021*")) == ["frozen-20210101T000000Z.pcapng", "frozen-20210101T000000Z.sqlite"]
+    assert not list(tmp_path.glob("frozen-2020*")) and len(list(tmp_path.glob("frozen-*.sqlite"))) == 2
+    assert len(list(tmp_path.glob("frozen-*.pcapng"))) == 1  # none was asked for
 
 
 def rows_or_none(file, *options):
