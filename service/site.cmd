@@ -21,7 +21,7 @@ ebpfMonJsonLog "$(LOGS_DIRECTORY=/var/log/ebpfmon)/puts.json" $(EBPFMON_LOG=0 0 
 
 # A history that the program ebpfMonHistory searches: file, MB, days.
 ebpfMonHistoryKeep "$(STATE_DIRECTORY=/var/lib/ebpfmon)/history.sqlite" 1024 30
-# The newest 64 MB of it in memory, each put by itself; written to a file here when something happens.
+# The newest 64 MB of it in memory, each put by itself, and packets; written to files here when something happens.
 #ebpfMonHistoryRing "$(STATE_DIRECTORY=/var/lib/ebpfmon)" 64
 
 # Puts, counts and traces to an OpenTelemetry collector.
