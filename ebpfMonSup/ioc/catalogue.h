@@ -67,6 +67,7 @@ typedef struct ebpfMonDevSup {
 #define EBPFMON_STAMPS_SEEN    2 /* it did so far */
 #define EBPFMON_STAMPS_NOT     3
 #define EBPFMON_STAMPS_UNLOCKED 4 /* no, nor those of the records behind it: it completes without its lock set */
+#define EBPFMON_STAMPS_ASLEEP  5 /* unknown, and its driver has requested no scan for long (device supports only) */
 
 #define EBPFMON_REC_TSE  1 /* its time stamp does not move with each processing, or moves without one: only the trap
                             * counts it. documentation/develop/counting.md lists which */

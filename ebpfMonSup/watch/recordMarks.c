@@ -25,7 +25,8 @@ static void setWatch(ebpfMonTarget *t, uint32_t index)
     uint8_t type = t->cat->rtype[t->cat->rec[index].rtype].stamps;
     volatile struct ebpfMonRecState *st = &t->recState[index];
 
-    if (stamps == EBPFMON_STAMPS_NOT || (stamps == EBPFMON_STAMPS_UNKNOWN && type == EBPFMON_STAMPS_BASE))
+    if (stamps == EBPFMON_STAMPS_NOT || stamps == EBPFMON_STAMPS_ASLEEP ||
+        (stamps == EBPFMON_STAMPS_UNKNOWN && type == EBPFMON_STAMPS_BASE))
         watch |= EBPFMON_WATCH_STAMPS;
     if (type != EBPFMON_STAMPS_BASE && type != EBPFMON_STAMPS_UNLOCKED)
         watch |= EBPFMON_WATCH_LOCK;
@@ -33,6 +34,12 @@ static void setWatch(ebpfMonTarget *t, uint32_t index)
         st->trapSeen = (uint32_t)st->trapped;
     if (st->watch != watch)
         st->watch = watch;
+}
+
+/* Nonzero: it needs the trap, and its count is exact without it as long as nothing moves (watch/typeTrial.h). */
+static int isAsleep(const ebpfMonTarget *t, uint32_t index)
+{
+    return t->how[index] & EBPFMON_MAY_SLEEP && *ebpfMonCatalogueStamps(t->cat, index) == EBPFMON_STAMPS_ASLEEP;
 }
 
 void ebpfMonRecordTablesMarkTrapped(ebpfMonRecordTables *r, ebpfMonTarget *t, const ebpfMonClosures *c)
@@ -44,8 +51,9 @@ void ebpfMonRecordTablesMarkTrapped(ebpfMonRecordTables *r, ebpfMonTarget *t, co
     ebpfMonTargetsLock(r->targets);
     for (uint32_t i = 0; i < t->cat->count; i++) {
         unsigned flags = t->cat->rec[i].flags;
-        int want = (c->flags[i] & EBPFMON_NODE_TWICE) || (flags & (EBPFMON_REC_TSE | EBPFMON_REC_STAMPED)) ||
-                   ((flags & EBPFMON_REC_UNDEFINED) && (!reached || reached[i])) || !behind || behind[i];
+        int needs = (c->flags[i] & EBPFMON_NODE_TWICE) || (flags & EBPFMON_REC_TSE) ||
+                    ((flags & EBPFMON_REC_UNDEFINED) && (!reached || reached[i])) || !behind || behind[i];
+        int want = needs || (flags & EBPFMON_REC_STAMPED), isExact;
         int wanted = t->how[i] & EBPFMON_BY_TRAP, was = wanted && !(t->how[i] & EBPFMON_AT_LEAST);
         volatile struct ebpfMonRecState *st = &t->recState[i];
 
@@ -55,11 +63,14 @@ void ebpfMonRecordTablesMarkTrapped(ebpfMonRecordTables *r, ebpfMonTarget *t, co
         t->how[i] &= EBPFMON_SHOWN | EBPFMON_MISSED;
         if (c->flags[i] & EBPFMON_NODE_TWICE)
             t->how[i] |= EBPFMON_TWICE;
+        if (!needs && flags & EBPFMON_REC_STAMPED && ebpfMonTypeTrialHas(t->follower.trial, i))
+            t->how[i] |= EBPFMON_MAY_SLEEP;
+        isExact = want && (trap || isAsleep(t, i));
         if (want) {
-            t->how[i] |= trap ? EBPFMON_BY_TRAP : EBPFMON_BY_TRAP | EBPFMON_AT_LEAST;
-            t->follower.trapped++;
+            t->how[i] |= isExact ? EBPFMON_BY_TRAP : EBPFMON_BY_TRAP | EBPFMON_AT_LEAST;
+            t->follower.trapped += !isAsleep(t, i);
         }
-        if (was != (want && trap)) /* from the one counter to the other, and the sum stays */
+        if (was != isExact) /* from the one counter to the other, and the sum stays */
             t->adjust[i] += (int64_t)(was ? st->trapped - st->count : st->count - st->trapped);
         setWatch(t, i);
     }
@@ -91,7 +102,7 @@ void ebpfMonRecordTablesMarkReached(ebpfMonRecordTables *r, ebpfMonTarget *t, ui
         }
     ebpfMonTargetsLock(r->targets);
     for (uint32_t at = 0; at < count; at++)
-        if ((t->how[queue[at]] & (EBPFMON_BY_TRAP | EBPFMON_AT_LEAST)) != EBPFMON_BY_TRAP)
+        if ((t->how[queue[at]] & (EBPFMON_BY_TRAP | EBPFMON_AT_LEAST | EBPFMON_MAY_SLEEP)) != EBPFMON_BY_TRAP)
             t->how[queue[at]] |= EBPFMON_MISSED;
     ebpfMonTargetsUnlock(r->targets);
     free(queue);
@@ -140,7 +151,7 @@ void ebpfMonRecordTablesSetTrap(ebpfMonRecordTables *r, ebpfMonTarget *t, int at
     for (uint32_t i = 0; i < t->cat->count; i++) {
         volatile struct ebpfMonRecState *st = &t->recState[i];
 
-        if (!(t->how[i] & EBPFMON_BY_TRAP) || attached == !(t->how[i] & EBPFMON_AT_LEAST))
+        if (!(t->how[i] & EBPFMON_BY_TRAP) || isAsleep(t, i) || attached == !(t->how[i] & EBPFMON_AT_LEAST))
             continue;
         t->how[i] ^= EBPFMON_AT_LEAST;
         if (attached && !isFirst) /* what it processed unseen before stays uncounted */
@@ -176,4 +187,17 @@ void ebpfMonRecordTablesReleaseTrap(ebpfMonRecordTables *r, ebpfMonTarget *t)
     }
     ebpfMonTargetsUnlock(r->targets);
     free(behind);
+}
+
+void ebpfMonRecordTablesFollowSleep(ebpfMonRecordTables *r, ebpfMonTarget *t, int trapOn, uint64_t now)
+{
+    if (t->slot == UINT32_MAX || !t->follower.trial)
+        return;
+    ebpfMonTargetsLock(r->targets);
+    if (ebpfMonTypeTrialFollowSleep(t->follower.trial, t, trapOn, now)) {
+        t->follower.trapped = 0;
+        for (uint32_t i = 0; i < t->cat->count; i++)
+            t->follower.trapped += t->how[i] & EBPFMON_BY_TRAP && !isAsleep(t, i);
+    }
+    ebpfMonTargetsUnlock(r->targets);
 }

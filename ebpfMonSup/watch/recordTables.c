@@ -260,10 +260,10 @@ int ebpfMonRecordTablesAdd(ebpfMonRecordTables *r, ebpfMonTarget *t)
         trouble = note;
     } else {
         ebpfMonWorkerGiveSignHere();
+        t->follower.trial = ebpfMonTypeTrialNew(t->cat, r->audits);
         ebpfMonRecordTablesMarkTrapped(r, t, c);
         setIndexed(r, t, 1);
         setArrays(r, t, 1);
-        t->follower.trial = ebpfMonTypeTrialNew(t->cat, r->audits);
         if (ebpfMonRecordIndexAdd(&r->kernel, t, slot))
             trouble = "the table of records is full: raise maxRecords of ebpfMonConfigure; puts only";
     }

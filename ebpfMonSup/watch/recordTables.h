@@ -55,6 +55,9 @@ void ebpfMonRecordTablesSetTrap(ebpfMonRecordTables *tables, ebpfMonTarget *t, i
  * from the trap to the snapshot, one by one, while no chain processes them. Once a second until none is left. */
 void ebpfMonRecordTablesReleaseTrap(ebpfMonRecordTables *tables, ebpfMonTarget *t);
 
+/* Follows device supports that fall asleep and wake (typeTrial.h). Once a second; "trapOn": the trap is attached. */
+void ebpfMonRecordTablesFollowSleep(ebpfMonRecordTables *tables, ebpfMonTarget *t, int trapOn, uint64_t now);
+
 /* All counts are lower bounds from now on, because its records process in a way that the monitor cannot follow. */
 void ebpfMonRecordTablesMarkMissed(ebpfMonRecordTables *tables, ebpfMonTarget *t);
 

@@ -391,6 +391,7 @@ void ebpfMonTargetLifeTryTypes(const ebpfMonTargetLife *life, ebpfMonTarget *t, 
 
     if (!t->follower.trial || t->level < ebpfMonLevelCounts)
         return;
+    ebpfMonRecordTablesFollowSleep(life->tables, t, trapOn, now);
     result = ebpfMonTypeTrialLook(t->follower.trial, t, trapOn, now);
     if (result == ebpfMonTrialLinks)
         ebpfMonTargetLifeReadAllLinks(life, t);

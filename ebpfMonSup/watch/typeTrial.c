@@ -10,13 +10,25 @@
 #include "model/put.h"
 #include "watch/typeTrial.h"
 
+#define WAKES_MAX 10
+#define ALL_SEEN  3 /* looks with the trap: a chain that was under way when it was attached has ended */
+
 typedef struct {
     uint32_t index;           /* in the catalogue */
     int64_t  ahead;           /* of the trap's count before the snapshot's when the comparison began */
     uint64_t trappedFirst;    /* the trap's count then */
     uint64_t trapped, count;  /* at the last look */
     uint32_t strangeFirst;    /* ebpfMonRecState.strange when the comparison began */
+    uint64_t moves;           /* of all its counters, at the last look for sleep */
 } triedRecord;
+
+/* A type or a device support. */
+typedef struct {
+    uint64_t quietSince; /* monotonic ns, while the trap is attached; 0: no record of it may sleep */
+    uint8_t  wakes;      /* how often it woke */
+    uint8_t  isWoken;    /* something of it moved while it slept; it sleeps until the trap sees all again */
+    uint8_t *stamps;     /* EBPFMON_STAMPS_… of it; NULL: no record of it may sleep */
+} triedSleep;
 
 struct ebpfMonTypeTrial {
     ebpfMonAudits *audits; /* the caller's */
@@ -26,6 +38,10 @@ struct ebpfMonTypeTrial {
     int      isCheck;   /* the trap was attached for this comparison */
     uint64_t since;     /* of a check; monotonic ns */
     uint64_t next;      /* check */
+    unsigned trapLooks; /* how many looks in a row found the trap attached */
+    int      isWoken;   /* a device support is woken, and the trap is not attached */
+    int      wasSwept;  /* passes were watched at the last look */
+    triedSleep *sleep;  /* by class */
     uint32_t *classOf;  /* by record type, its number among all types and device supports, which follow it */
     uint32_t classes;
     triedRecord record[];
@@ -119,7 +135,17 @@ static int numberClasses(ebpfMonTypeTrial *trial, const ebpfMonCatalogue *cat)
         trial->classOf[k] = trial->classes;
         trial->classes += 1u + cat->rtype[k].devs;
     }
-    return trial->classOf ? 0 : -1;
+    trial->sleep = calloc((size_t)trial->classes + 1, sizeof(*trial->sleep));
+    return trial->classOf && trial->sleep ? 0 : -1;
+}
+
+/* The number of the class of a record: that of its type, or of its device support. "stamps": of this class. */
+static uint32_t findClass(const ebpfMonTypeTrial *trial, const ebpfMonCatalogue *cat, uint32_t index, uint8_t **stamps)
+{
+    const ebpfMonRecord *rec = &cat->rec[index];
+
+    *stamps = ebpfMonCatalogueStamps(cat, index);
+    return trial->classOf[rec->rtype] + (*stamps == &cat->rtype[rec->rtype].stamps ? 0 : rec->dev);
 }
 
 ebpfMonTypeTrial *ebpfMonTypeTrialNew(const ebpfMonCatalogue *cat, ebpfMonAudits *audits)
@@ -135,7 +161,7 @@ ebpfMonTypeTrial *ebpfMonTypeTrialNew(const ebpfMonCatalogue *cat, ebpfMonAudits
     if (count)
         trial = calloc(1, sizeof(*trial) + count * sizeof(trial->record[0]));
     if (trial && numberClasses(trial, cat)) {
-        free(trial);
+        ebpfMonTypeTrialFree(trial);
         trial = NULL;
     }
     if (trial)
@@ -149,22 +175,27 @@ ebpfMonTypeTrial *ebpfMonTypeTrialNew(const ebpfMonCatalogue *cat, ebpfMonAudits
 
 void ebpfMonTypeTrialFree(ebpfMonTypeTrial *trial)
 {
-    if (trial)
+    if (trial) {
         free(trial->classOf);
+        free(trial->sleep);
+    }
     free(trial);
+}
+
+static void beginRecord(triedRecord *r, const ebpfMonTarget *t)
+{
+    const volatile struct ebpfMonRecState *st = &t->recState[r->index];
+
+    r->trapped = r->trappedFirst = st->trapped;
+    r->count = st->count;
+    r->ahead = (int64_t)(r->trapped - r->count);
+    r->strangeFirst = st->strange;
 }
 
 void ebpfMonTypeTrialBegin(ebpfMonTypeTrial *trial, const ebpfMonTarget *t, int standStill)
 {
-    for (uint32_t i = 0; trial && i < trial->count; i++) {
-        triedRecord *r = &trial->record[i];
-        const volatile struct ebpfMonRecState *st = &t->recState[r->index];
-
-        r->trapped = r->trappedFirst = st->trapped;
-        r->count = st->count;
-        r->ahead = (int64_t)(r->trapped - r->count);
-        r->strangeFirst = st->strange;
-    }
+    for (uint32_t i = 0; trial && i < trial->count; i++)
+        beginRecord(&trial->record[i], t);
     if (trial) {
         trial->hasBegun = 1;
         trial->isExact = standStill;
@@ -189,6 +220,11 @@ static const triedRecord *findRecord(const ebpfMonTypeTrial *trial, uint32_t ind
     const triedRecord key = { .index = index };
 
     return bsearch(&key, trial->record, trial->count, sizeof(key), byIndex);
+}
+
+int ebpfMonTypeTrialHas(const ebpfMonTypeTrial *trial, uint32_t index)
+{
+    return trial && findRecord(trial, index) != NULL;
 }
 
 int ebpfMonTypeTrialAgrees(const ebpfMonTypeTrial *trial, const ebpfMonTarget *t, uint32_t index)
@@ -249,17 +285,24 @@ static int isNoWitness(const ebpfMonTarget *t, uint32_t index)
            (rec->flags & EBPFMON_REC_TSE && t->cat->rtype[rec->rtype].stamps == EBPFMON_STAMPS_BASE);
 }
 
-/* The types that were seen to be wrong now. Nonzero: there is one. */
+/* The types that were seen to be wrong now. Nonzero: there is one. The end of a pass counts by time stamps alone, so
+ * records that may sleep are compared when only chains are watched again. */
 static int findWrongTypes(ebpfMonTypeTrial *trial, ebpfMonTarget *t)
 {
-    int any = 0;
+    int any = 0, isSwept = t->follower.sweep.number || trial->wasSwept;
 
+    trial->wasSwept = !!t->follower.sweep.number;
     for (uint32_t i = 0; i < trial->count; i++) {
         triedRecord *r = &trial->record[i];
         uint8_t stamps = *ebpfMonCatalogueStamps(t->cat, r->index);
         int wrong = isWrong(trial, r, t), isUnlocked = t->recState[r->index].unlocked;
 
-        if (stamps == EBPFMON_STAMPS_BASE || stamps == EBPFMON_STAMPS_UNLOCKED)
+        if (isSwept && t->how[r->index] & EBPFMON_MAY_SLEEP) {
+            beginRecord(r, t);
+            trial->isExact = 0;
+            continue;
+        }
+        if (stamps == EBPFMON_STAMPS_BASE || stamps == EBPFMON_STAMPS_UNLOCKED || stamps == EBPFMON_STAMPS_ASLEEP)
             continue;
         if (!isUnlocked && (!wrong || isNoWitness(t, r->index) || stamps == EBPFMON_STAMPS_NOT))
             continue;
@@ -291,10 +334,8 @@ static int findGoodTypes(const ebpfMonTypeTrial *trial, ebpfMonTarget *t)
 
     for (uint32_t i = 0; all && i < trial->count; i++) {
         const triedRecord *r = &trial->record[i];
-        uint32_t rtype = t->cat->rec[r->index].rtype;
-        uint8_t *stamps = ebpfMonCatalogueStamps(t->cat, r->index);
-        triedClass *c = &all[trial->classOf[rtype] +
-                             (stamps == &t->cat->rtype[rtype].stamps ? 0 : t->cat->rec[r->index].dev)];
+        uint8_t *stamps;
+        triedClass *c = &all[findClass(trial, t->cat, r->index, &stamps)];
 
         if (*stamps != EBPFMON_STAMPS_UNKNOWN || isNoWitness(t, r->index))
             continue;
@@ -310,6 +351,54 @@ static int findGoodTypes(const ebpfMonTypeTrial *trial, ebpfMonTarget *t)
     return any;
 }
 
+/* One look at a record that may sleep. */
+static void followRecord(ebpfMonTypeTrial *trial, const ebpfMonTarget *t, triedRecord *r, uint64_t now)
+{
+    const volatile struct ebpfMonRecState *st = &t->recState[r->index];
+    uint64_t moves = st->trapped + st->count + st->strange;
+    int hasMoved = moves != r->moves, isUnseen = trial->trapLooks < ALL_SEEN;
+    uint8_t *stamps;
+    triedSleep *s = &trial->sleep[findClass(trial, t->cat, r->index, &stamps)];
+
+    r->moves = moves;
+    if (!(t->how[r->index] & EBPFMON_MAY_SLEEP))
+        return;
+    s->stamps = stamps;
+    if (hasMoved || isUnseen || !s->quietSince)
+        s->quietSince = now;
+    if (hasMoved && *stamps == EBPFMON_STAMPS_ASLEEP) {
+        s->isWoken = 1;
+        t->how[r->index] |= isUnseen ? EBPFMON_MISSED : 0;
+    }
+}
+
+int ebpfMonTypeTrialFollowSleep(ebpfMonTypeTrial *trial, const ebpfMonTarget *t, int trapOn, uint64_t now)
+{
+    int any = 0;
+
+    trial->trapLooks = trapOn ? trial->trapLooks + (trial->trapLooks < ALL_SEEN) : 0;
+    trial->isWoken = 0;
+    for (uint32_t i = 0; i < trial->count; i++)
+        followRecord(trial, t, &trial->record[i], now);
+    for (uint32_t k = 0; k < trial->classes; k++) {
+        triedSleep *s = &trial->sleep[k];
+
+        if (s->stamps && *s->stamps == EBPFMON_STAMPS_UNKNOWN &&
+            now - s->quietSince >= EBPFMON_TRIAL_QUIET_NS << s->wakes) {
+            *s->stamps = EBPFMON_STAMPS_ASLEEP;
+            any = 1;
+        } else if (s->isWoken && trial->trapLooks == ALL_SEEN) {
+            if (*s->stamps == EBPFMON_STAMPS_ASLEEP)
+                *s->stamps = EBPFMON_STAMPS_UNKNOWN;
+            s->wakes += s->wakes < WAKES_MAX;
+            s->isWoken = 0;
+            any = 1;
+        }
+        trial->isWoken |= s->isWoken && !trapOn;
+    }
+    return any;
+}
+
 ebpfMonTrialResult ebpfMonTypeTrialLook(ebpfMonTypeTrial *trial, ebpfMonTarget *t, int trapOn, uint64_t now)
 {
     int judged;
@@ -318,7 +407,7 @@ ebpfMonTrialResult ebpfMonTypeTrialLook(ebpfMonTypeTrial *trial, ebpfMonTarget *
         return ebpfMonTrialNothing;
     if (!trial->next)
         trial->next = now + EBPFMON_TRIAL_EVERY_NS;
-    if (!trial->isCheck && now >= trial->next) {
+    if (!trial->isCheck && (now >= trial->next || (trial->isWoken && !t->follower.budget.noTrap))) {
         trial->isCheck = 1;
         trial->since = now;
         trial->hasBegun &= trapOn; /* one that is under way goes on */

@@ -8,6 +8,12 @@
  * then on. So are the records behind a type that completes without its lock set, as swait does: another thread may
  * process there at the same time, and no thread looks.
  *
+ * Most drivers never request a scan, and nothing is to be compared. A device support whose records have not processed
+ * for a while falls asleep: they do not ask for the trap any more, so the passes of the IOC can be watched. As long as
+ * the snapshot sees nothing of them, their counts are exact. What it sees then may be a processing or only a new time
+ * stamp: nothing is counted, the record is marked, the trap is attached, and the trial goes on. Each time that a device
+ * support wakes, it must be quiet twice as long as before.
+ *
  * One trial for an IOC. The follower's alone.
  */
 #ifndef EBPFMON_TYPETRIAL_H
@@ -21,6 +27,8 @@
 #define EBPFMON_TRIAL_ENOUGH   20   /* processings of a type that it is judged by */
 #define EBPFMON_TRIAL_EVERY_NS (600 * EBPFMON_SECOND_NS)
 #define EBPFMON_TRIAL_CHECK_NS (5 * EBPFMON_SECOND_NS)
+#define EBPFMON_TRIAL_QUIET_NS (60 * EBPFMON_SECOND_NS) /* so long nothing of a device support processes that falls
+                                                         * asleep */
 
 typedef struct ebpfMonTypeTrial ebpfMonTypeTrial;
 
@@ -54,6 +62,14 @@ typedef enum {
 
 /* Compares; once a second. "now": monotonic ns. */
 ebpfMonTrialResult ebpfMonTypeTrialLook(ebpfMonTypeTrial *trial, ebpfMonTarget *t, int trapOn, uint64_t now);
+
+/* Nonzero: the record is one of those that are tried. */
+int ebpfMonTypeTrialHas(const ebpfMonTypeTrial *trial, uint32_t index);
+
+/* Finds device supports that fall asleep or wake, and marks (EBPFMON_MISSED) the records that processed unseen. Once a
+ * second, before Look, under the lock of the targets. Nonzero: there was one, so other records want the trap than
+ * before. */
+int ebpfMonTypeTrialFollowSleep(ebpfMonTypeTrial *trial, const ebpfMonTarget *t, int trapOn, uint64_t now);
 
 /* Nonzero: both have counted the same for this record since the comparison began, so at this moment the record may
  * change from one counter to the other. GetAhead: by how much the counter of the trap is larger. */

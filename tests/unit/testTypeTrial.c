@@ -207,6 +207,84 @@ static void testDevices(void)
     type[0].devs = 0;
 }
 
+static int follow(int trapOn)
+{
+    now += EBPFMON_SECOND_NS;
+    return ebpfMonTypeTrialFollowSleep(trial, &target, trapOn, now);
+}
+
+/* Seconds until something changes; "seconds": it does not. */
+static unsigned waitForChange(int trapOn, unsigned seconds)
+{
+    unsigned passed = 1;
+
+    while (passed < seconds && !follow(trapOn))
+        passed++;
+    return passed;
+}
+
+static void testSleep(void)
+{
+    ebpfMonDevSup dev[2];
+    unsigned seconds;
+
+    testDiag("device support whose driver requests no scan");
+    beginDevices(dev);
+    how[aiRecord] = EBPFMON_BY_TRAP;
+    testOk(waitForChange(1, 300) == 300 && dev[1].stamps == EBPFMON_STAMPS_UNKNOWN,
+           "a record that needs the trap for another reason does not sleep");
+    how[aiRecord] = EBPFMON_BY_TRAP | EBPFMON_MAY_SLEEP;
+    testOk(waitForChange(0, 300) == 300 && dev[1].stamps == EBPFMON_STAMPS_UNKNOWN,
+           "it does not fall asleep while the trap is not attached");
+    waitForChange(1, 40);
+    process(aiRecord, 2, 0);
+    seconds = waitForChange(1, 300);
+    testOk(seconds >= 60 && seconds <= 62 && dev[1].stamps == EBPFMON_STAMPS_ASLEEP,
+           "it sleeps %u s after the last processing", seconds);
+    testOk1(waitForChange(0, 100) == 100 && !(how[aiRecord] & EBPFMON_MISSED) && look(0) == ebpfMonTrialNothing);
+    state[aiRecord].strange++;
+    testOk(!follow(0) && how[aiRecord] & EBPFMON_MISSED && dev[1].stamps == EBPFMON_STAMPS_ASLEEP,
+           "a time stamp that is seen without the trap marks the record");
+    testOk(look(0) == ebpfMonTrialProbes && ebpfMonTypeTrialWantsTrap(trial), "… and the trap is wanted");
+    how[aiRecord] &= (uint8_t)~EBPFMON_MISSED;
+    process(aiRecord, 1, 0);
+    testOk(!follow(1) && how[aiRecord] & EBPFMON_MISSED, "what was under way when the trap came is marked, too");
+    how[aiRecord] &= (uint8_t)~EBPFMON_MISSED;
+    testOk1(!follow(1) && follow(1) && dev[1].stamps == EBPFMON_STAMPS_UNKNOWN);
+    process(aiRecord, 1, 0);
+    seconds = waitForChange(1, 300);
+    testOk(seconds >= 120 && seconds <= 122 && !(how[aiRecord] & EBPFMON_MISSED),
+           "it must be quiet twice as long then: %u s, and nothing is marked that the trap saw", seconds);
+    process(aiRecord, 1, 0);
+    testOk(follow(1) && dev[1].stamps == EBPFMON_STAMPS_UNKNOWN && !(how[aiRecord] & EBPFMON_MISSED),
+           "if others need the trap, it wakes without a mark");
+    rec[aiRecord].dev = 0;
+    type[0].dev = NULL;
+    type[0].devs = 0;
+}
+
+/* Passes count by time stamps alone, so the counts of the trap and theirs are not compared. */
+static void testSleepBesidePasses(void)
+{
+    ebpfMonDevSup dev[2];
+
+    testDiag("the trap comes while passes are watched");
+    beginDevices(dev);
+    how[aiRecord] = EBPFMON_BY_TRAP | EBPFMON_MAY_SLEEP;
+    target.follower.sweep.number = 1;
+    process(aiRecord, EBPFMON_TRIAL_ENOUGH, EBPFMON_TRIAL_ENOUGH / 2);
+    look(1);
+    target.follower.sweep.number = 0;
+    process(aiRecord, 5, 2);
+    testOk(look(1) == ebpfMonTrialNothing && look(1) == ebpfMonTrialNothing && dev[1].stamps == EBPFMON_STAMPS_UNKNOWN,
+           "what both counted then is no verdict");
+    process(aiRecord, EBPFMON_TRIAL_ENOUGH, 0);
+    testOk(look(1) == ebpfMonTrialLinks && dev[1].stamps == EBPFMON_STAMPS_SEEN, "… what they count afterwards is");
+    rec[aiRecord].dev = 0;
+    type[0].dev = NULL;
+    type[0].devs = 0;
+}
+
 static void testUnlocked(void)
 {
     uint32_t to[2] = { aiRecord, 0 };
@@ -243,6 +321,8 @@ MAIN(testTypeTrial)
     testBeginsLate();
     testChecks();
     testDevices();
+    testSleep();
+    testSleepBesidePasses();
     testUnlocked();
     ebpfMonTypeTrialFree(trial);
     ebpfMonTypeTrialFree(NULL);
