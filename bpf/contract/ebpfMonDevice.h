@@ -18,7 +18,7 @@ struct ebpfMonDeviceConf {
     __s32 process, timeout; /* pointers to the functions */
     __s32 port, device;     /* pointers to struct port and struct device */
     __u32 pvt, reason;      /* members of struct asynUser (asynDriver.h), which is public */
-    __u32 pad;
+    __u32 number;           /* the cookie of its probes; those with another one were taken away */
     /* what the IOC pays; only the programs write it. ns: time of the programs; one run in 16 is timed, and counts 16
      * times */
     __u64 entries, returns, ns;

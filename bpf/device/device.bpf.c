@@ -14,6 +14,8 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
+const volatile __u32 hasCookies; /* probes have cookies; the helper came with 5.15. The user part sets it */
+
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, EBPFMON_TARGETS_MAX);
@@ -110,11 +112,17 @@ static __always_inline void countLost(void)
         __sync_fetch_and_add(&n->lost, 1);
 }
 
-/* The IOC of the current thread. NULL: nobody asks about it. */
-static __always_inline struct ebpfMonDeviceConf *findIoc(__u32 *tgid)
+/* The IOC of the current thread. NULL: nobody asks about it; or this probe was taken away, and the kernel has not
+ * removed it yet (as isTakenAway of probe.bpf.h). */
+static __always_inline struct ebpfMonDeviceConf *findIoc(void *ctx, __u32 *tgid)
 {
+    struct ebpfMonDeviceConf *conf;
+
     *tgid = bpf_get_current_pid_tgid() >> 32;
-    return bpf_map_lookup_elem(&deviceIocs, tgid);
+    conf = bpf_map_lookup_elem(&deviceIocs, tgid);
+    if (conf && hasCookies && bpf_get_attach_cookie(ctx) != conf->number)
+        return 0;
+    return conf;
 }
 
 /* The body of a program. "see" may use "conf" and "tgid"; "traps" is the member of conf that counts its runs. */
@@ -125,7 +133,7 @@ static __always_inline struct ebpfMonDeviceConf *findIoc(__u32 *tgid)
                                                               \
     KEEP_THREAD_STACK(ctx);                                   \
     beginTimingOnly(&timing);                                 \
-    if (!(conf = findIoc(&tgid)))                             \
+    if (!(conf = findIoc(ctx, &tgid)))                        \
         return 0;                                             \
     __sync_fetch_and_add(&conf->traps, 1);                    \
     see;                                                      \

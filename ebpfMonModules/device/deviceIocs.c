@@ -19,6 +19,7 @@ typedef struct {
     ebpfMonFollowedIoc ioc;
     unsigned tries;
     int      hasTrouble;
+    uint32_t number;       /* of the probes below */
     ebpfMonProbe *probe; /* the probes at queueRequest and at the functions below */
     size_t   probes, probeRoom;
     struct ebpfMonDeviceFunction *function; /* functions of device support that have a probe, or cannot have one */
@@ -32,6 +33,7 @@ struct ebpfMonDeviceIocs {
     ebpfMonFollowedIocs *iocs;
     ebpfMonTargets *targets;
     const ebpfMonModule *module;
+    uint32_t lastNumber;   /* of an IOC that was entered */
     char     trouble[200]; /* why an IOC, or a part of it, is not watched; empty: none */
 };
 
@@ -101,7 +103,8 @@ static int setProbe(ebpfMonDeviceIocs *d, Followed *f, uint64_t address, ebpfMon
 
     if (ebpfMonArrayGrow(&f->probe, &f->probeRoom, f->probes + 2, 16, sizeof(*f->probe)) ||
         ebpfMonCodePlaceFind(f->ioc.pid, address, EBPFMON_ARG1, site == ebpfMonDeviceServe, &place) ||
-        ebpfMonDeviceProgramsProbe(d->programs, site, place.path, place.site.offset, f->ioc.pid, probe, &count))
+        ebpfMonDeviceProgramsProbe(d->programs, site, place.path, place.site.offset, f->ioc.pid, f->number, probe,
+                                   &count))
         return -1;
     memcpy(f->probe + f->probes, probe, count * sizeof(*probe));
     f->probes += count;
@@ -138,6 +141,7 @@ static void enterIoc(void *arg, ebpfMonFollowedIoc *ioc, uint64_t now)
     }
     f->hasTrouble = 0;
     ebpfMonAsynFillConf(&conf, ioc->iocId);
+    f->number = conf.number = ++d->lastNumber;
     if (setProbe(d, f, queueRequest, ebpfMonDeviceQueue)) {
         setTrouble(d, f, "not watched: no probe can be set at queueRequest of its asyn");
         return;

@@ -33,6 +33,7 @@ static int loadDevicePrograms(ebpfMonDevicePrograms *d)
         return -ENODEV;
     if (bpf_map__reuse_fd(d->skel->maps.threads, threads))
         return -errno;
+    d->skel->rodata->hasCookies = ebpfMonFeature.uprobeMulti != 0;
     if (ebpfMonFeature.uprobeMulti)
         bpf_object__for_each_program(prog, d->skel->obj)
             bpf_program__set_expected_attach_type(prog, (enum bpf_attach_type)EBPFMON_ATTACH_MULTI);
@@ -110,12 +111,13 @@ void ebpfMonDeviceProgramsRemoveProcess(ebpfMonDevicePrograms *d, pid_t pid)
 }
 
 int ebpfMonDeviceProgramsProbe(ebpfMonDevicePrograms *d, ebpfMonDeviceSite site, const char *path, uint64_t offset,
-                               pid_t pid, ebpfMonProbe probe[2], unsigned *count)
+                               pid_t pid, uint32_t number, ebpfMonProbe probe[2], unsigned *count)
 {
     const struct ebpfMonDeviceBpf *skel = d->skel;
     struct bpf_program *prog = site == ebpfMonDeviceQueue ? skel->progs.ebpfmon_device_queue
         : site == ebpfMonDeviceServe ? skel->progs.ebpfmon_device_end : skel->progs.ebpfmon_device_timeout;
-    const ebpfMonUprobePlaces places = { .path = path, .offset = &offset, .count = 1, .pid = pid };
+    const ebpfMonUprobePlaces places = { .path = path, .offset = &offset, .count = 1, .pid = pid,
+                                       .cookie = number };
     int err;
 
     *count = 0;
