@@ -90,7 +90,7 @@ void ebpfMonIocPutsAddLinkWrite(ebpfMonIocPuts *puts, const struct ebpfMonCauseE
     do {
         ebpfMonTargetsLock(puts->targets);
         t = ebpfMonTargetsFindById(puts->targets, ev->head.iocId);
-        isKnown = t && ebpfMonPutWritersFindLinkWrite(t, ev, &clients, &write);
+        isKnown = t && ebpfMonPutWritersFindLinkWrite(puts->writers, t, ev, &clients, &write);
         ebpfMonTargetsUnlock(puts->targets);
     } while (ebpfMonLateReadsMake(reads));
     if (!isKnown)

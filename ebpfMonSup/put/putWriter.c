@@ -130,6 +130,14 @@ static void describeComm(ebpfMonTarget *t, const char comm[EBPFMON_COMM_MAX], in
     ebpfMonThreadJobDescribe(t, name, isMain, root, buf, size);
 }
 
+/* The root by which the job of this thread is described; 0: a CA link began the chain with a put (threadJob.h). */
+static uint64_t findJobRoot(const ebpfMonPutWriters *writers, const ebpfMonTarget *t, const char *comm, uint32_t tid,
+                            uint64_t root, uint64_t begin)
+{
+    return strncmp(comm, "dbCaLink", 9) == 0 &&
+                   ebpfMonThreadPutsHaveBegun(writers->threadPuts, t->iocId, tid, root, begin) ? 0 : root;
+}
+
 /* What started the chain in which the put is made: the job of the thread, and if another chain handed that chain over,
  * what started the other one. */
 static void setChainCause(ebpfMonPutWriters *writers, ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, uint64_t root,
@@ -139,7 +147,9 @@ static void setChainCause(ebpfMonPutWriters *writers, ebpfMonTarget *t, const st
     const char *sourceRoot = source->begin ? findRecordName(t, source->root) : "";
     char sourceCause[96], job[40];
 
-    ebpfMonThreadJobDescribe(t, put->thread, isMainThread(&ev->head), root, put->cause, sizeof(put->cause));
+    ebpfMonThreadJobDescribe(t, put->thread, isMainThread(&ev->head),
+                             findJobRoot(writers, t, put->thread, ev->head.tid, root, ev->begin), put->cause,
+                             sizeof(put->cause));
     if (!sourceRoot[0])
         return;
     snprintf(sourceCause, sizeof(sourceCause), "%s",
@@ -161,7 +171,9 @@ static void setAsyncCause(ebpfMonTarget *t, const struct ebpfMonCauseEvent *caus
         ebpfMonPutClientSet(&clients->causeClient, put);
         ebpfMonWriterTextFormatCause(put->user, put->host, put->isUnsure, put->cause, sizeof(put->cause));
     } else {
-        describeComm(t, cause->who.comm, (int)cause->byMain, first, put->cause, sizeof(put->cause));
+        int isPut = strncmp(cause->who.comm, "dbCaLink", 9) == 0 && cause->putRecord == first; /* as findJobRoot */
+
+        describeComm(t, cause->who.comm, (int)cause->byMain, isPut ? 0 : first, put->cause, sizeof(put->cause));
     }
     ebpfMonTextSet(put->root, sizeof(put->root), findRecordName(t, first));
 }
@@ -251,8 +263,9 @@ void ebpfMonPutWritersFind(ebpfMonPutWriters *writers, ebpfMonTarget *t, const s
     setChains(t, ev, cause, put);
 }
 
-int ebpfMonPutWritersFindLinkWrite(ebpfMonTarget *t, const struct ebpfMonCauseEvent *ev,
-                                   const ebpfMonPutEventClients *clients, ebpfMonLinkWrite *write)
+int ebpfMonPutWritersFindLinkWrite(const ebpfMonPutWriters *writers, ebpfMonTarget *t,
+                                   const struct ebpfMonCauseEvent *ev, const ebpfMonPutEventClients *clients,
+                                   ebpfMonLinkWrite *write)
 {
     uint32_t index;
     const ebpfMonField *f = t->cat ? ebpfMonCatalogueFieldAt(t->cat, ev->link, &index) : NULL;
@@ -274,6 +287,9 @@ int ebpfMonPutWritersFindLinkWrite(ebpfMonTarget *t, const struct ebpfMonCauseEv
         ebpfMonWriterTextFormatCause(clients->client.user, clients->client.host, clients->client.isUnsure,
                                      write->cause, sizeof(write->cause));
     else
-        describeComm(t, ev->who.comm, (int)ev->byMain, ev->root, write->cause, sizeof(write->cause));
+        describeComm(t, ev->who.comm, (int)ev->byMain,
+                     ev->sourceBegin ? ev->root
+                                     : findJobRoot(writers, t, ev->who.comm, ev->head.tid, ev->root, ev->begin),
+                     write->cause, sizeof(write->cause));
     return 1;
 }

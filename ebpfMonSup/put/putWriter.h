@@ -41,8 +41,9 @@ void ebpfMonPutWritersFind(ebpfMonPutWriters *writers, ebpfMonTarget *t, const s
                            ebpfMonPut *put);
 
 /* A record of "t" writes through a CA link. Nonzero: the link is known, and *write is set. */
-int ebpfMonPutWritersFindLinkWrite(ebpfMonTarget *t, const struct ebpfMonCauseEvent *ev,
-                                   const ebpfMonPutEventClients *clients, ebpfMonLinkWrite *write);
+int ebpfMonPutWritersFindLinkWrite(const ebpfMonPutWriters *writers, ebpfMonTarget *t,
+                                   const struct ebpfMonCauseEvent *ev, const ebpfMonPutEventClients *clients,
+                                   ebpfMonLinkWrite *write);
 
 /* Notes a put to a field of "t" that may be a link. Call it before the puts that follow. */
 void ebpfMonPutWritersAddLink(ebpfMonPutWriters *writers, ebpfMonTarget *t, const ebpfMonLinkPut *change,

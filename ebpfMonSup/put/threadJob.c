@@ -21,9 +21,8 @@ void ebpfMonThreadJobReadScan(ebpfMonTarget *t, uint64_t precord, char *buf, siz
         ebpfMonValueTextFormat(t, f, precord, &v, buf, size);
 }
 
-/* Two things queue a record for scanOnce: a CP link (dbCa.c), and a put that found it busy (RPRO, dbAccess.c). The
- * record has CP links or has none; which of several it was is not known. */
-static void describeScanOnce(ebpfMonTarget *t, uint64_t precord, char *buf, size_t size)
+/* The record has CP links or has none; which of several it was is not known. "none": the text if it has none. */
+static void describeCpLink(ebpfMonTarget *t, uint64_t precord, const char *none, char *buf, size_t size)
 {
     long index = t->cat ? ebpfMonCatalogueFindAddr(t->cat, precord) : -1;
     const ebpfMonRecType *rt = index >= 0 ? &t->cat->rtype[t->cat->rec[index].rtype] : NULL;
@@ -47,7 +46,7 @@ static void describeScanOnce(ebpfMonTarget *t, uint64_t precord, char *buf, size
     else if (n)
         snprintf(buf, size, "one of %u CP links", n);
     else
-        snprintf(buf, size, "queued once");
+        snprintf(buf, size, "%s", none);
 }
 
 void ebpfMonThreadJobDescribe(ebpfMonTarget *t, const char *comm, int isMain, uint64_t root, char *buf, size_t size)
@@ -63,7 +62,10 @@ void ebpfMonThreadJobDescribe(ebpfMonTarget *t, const char *comm, int isMain, ui
         else
             snprintf(buf, size, "callback in %.15s", comm);
     } else if (strcmp(comm, "scanOnce") == 0) {
-        describeScanOnce(t, root, buf, size);
+        /* a CP link (dbCa.c before 7.0.10), or a put that found the record busy (RPRO, dbAccess.c) */
+        describeCpLink(t, root, "queued once", buf, size);
+    } else if (strcmp(comm, "dbCaLink") == 0) {
+        describeCpLink(t, root, "thread dbCaLink", buf, size);
     } else if (isMain) {
         snprintf(buf, size, "%s", t->running ? "shell" : "start-up");
     } else {

@@ -3,6 +3,9 @@
  * What makes a thread of an IOC process a record, when it serves no client. Base names its threads by their job
  * (dbScan.c, callback.c, dbCa.c). What these functions need from the memory of the IOC is read
  * by ebpfMonTargetsGetReads. Call them under ebpfMonTargetsLock.
+ *
+ * CP links process records in the thread scanOnce, from Base 7.0.10 on in the thread dbCaLink. That one also makes the
+ * puts of CA links to records of its own IOC. If a chain began with such a put, the caller gives no root.
  */
 #ifndef EBPFMON_THREADJOB_H
 #define EBPFMON_THREADJOB_H

@@ -57,6 +57,17 @@ const ebpfMonThreadPut *ebpfMonThreadPutsFindForChain(const ebpfMonThreadPuts *p
     return p && p->seen.precord == root && p->seen.at >= chain->begin && p->seen.at <= chain->head.ktime ? p : NULL;
 }
 
+int ebpfMonThreadPutsHaveBegun(const ebpfMonThreadPuts *puts, uint32_t iocId, uint32_t tid, uint64_t root,
+                               uint64_t begin)
+{
+    const ebpfMonThreadPut *p = findThread(puts, iocId, tid);
+    int found = p && p->seen.precord == root && p->seen.at >= begin;
+
+    for (unsigned i = 0; p && i < EBPFMON_THREAD_PUTS_BEFORE; i++)
+        found |= p->before[i].precord == root && p->before[i].at >= begin;
+    return found;
+}
+
 uint64_t ebpfMonThreadPutsGetNumber(const ebpfMonThreadPuts *puts, uint32_t iocId, uint32_t tid)
 {
     const ebpfMonThreadPut *p = findThread(puts, iocId, tid);

@@ -45,6 +45,10 @@ void ebpfMonThreadPutsFinish(ebpfMonThreadPuts *puts, uint32_t iocId, uint32_t t
 const ebpfMonThreadPut *ebpfMonThreadPutsFindForChain(const ebpfMonThreadPuts *puts, const struct ebpfMonChain *chain,
                                                       uint64_t root);
 
+/* Nonzero: a put to "root" began the chain that this thread began at "begin" (monotonic ns). */
+int ebpfMonThreadPutsHaveBegun(const ebpfMonThreadPuts *puts, uint32_t iocId, uint32_t tid, uint64_t root,
+                               uint64_t begin);
+
 /* The last put of this thread that can begin a chain, as EBPFMON_PUT_NUMBER; 0: none. */
 uint64_t ebpfMonThreadPutsGetNumber(const ebpfMonThreadPuts *puts, uint32_t iocId, uint32_t tid);
 

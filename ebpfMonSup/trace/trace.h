@@ -76,6 +76,7 @@ typedef struct ebpfMonTrace {
     int      isIncomplete; /* something that belongs to it is missing, or may be */
     unsigned unseen;       /* … values that it wrote through CA links, whose message was not seen … */
     int      lacksCause;   /* … the message of the put that caused it. Both are known when it is finished */
+    int      lacksCpSource; /* … the chain whose record a CP link watches: from Base 7.0.10 on no function shows it */
 
     /* what it waits for */
     uint32_t async[EBPFMON_TRACE_ASYNC]; /* 1 + index of a record that processes asynchronously; 0: free */

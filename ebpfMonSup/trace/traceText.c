@@ -149,12 +149,14 @@ static void writeIncomplete(traceWriter *x)
         appendText(x, "  incomplete: it was under way when it was looked at first\n");
     if (trace->lacksCause)
         appendText(x, "  incomplete: the message of its put was not seen\n");
+    if (trace->lacksCpSource)
+        appendText(x, "  incomplete: which chain its CP link saw is not known\n");
     if (trace->unseen)
         appendText(x, "  incomplete: of what it wrote through CA links %u message%s not seen\n", trace->unseen,
                    trace->unseen == 1 ? " was" : "s were");
     if (trace->handOvers)
         appendText(x, "  incomplete: of what it handed over to other threads %u did not come\n", trace->handOvers);
-    else if (trace->isIncomplete && !trace->lacksCause && !trace->unseen)
+    else if (trace->isIncomplete && !trace->lacksCause && !trace->lacksCpSource && !trace->unseen)
         appendText(x, "  incomplete: not all that belongs to it was kept\n");
 }
 

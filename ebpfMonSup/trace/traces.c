@@ -197,7 +197,8 @@ static void judgeTraceGaps(const ebpfMonTraceGaps *gaps, ebpfMonTrace *trace)
 {
     judgeSent(gaps, trace);
     trace->lacksCause = lacksCause(trace);
-    trace->isIncomplete |= trace->lacksCause || (trace->first->chain.begin <= gaps->to && trace->end >= gaps->from);
+    trace->isIncomplete |= trace->lacksCause || trace->lacksCpSource ||
+                           (trace->first->chain.begin <= gaps->to && trace->end >= gaps->from);
 }
 
 /* --- the chain that caused a trace --- */
@@ -597,6 +598,7 @@ static void setCause(ebpfMonTraces *x, ebpfMonTrace *trace, const struct ebpfMon
         trace->awaitsSource = 1;
         x->awaitSource++;
     }
+    trace->lacksCpSource = !put && strcmp(trace->first->chain.comm, "dbCaLink") == 0 && !trace->first->chain.causeBegin;
     if (!put && from && from->isLink && (trace->cpLink = calloc(1, sizeof(*trace->cpLink))))
         memcpy(trace->cpLink->start, from->link, sizeof(from->link)); /* the next tick looks for its source */
 }

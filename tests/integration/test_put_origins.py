@@ -34,6 +34,9 @@ record(ao, "$(P)DISABLED")  { field(DISP, "1") }
 record(ao, "$(P)DENIED")    { field(ASG, "DENIED") }
 record(seq, "$(P)BUSY")     { field(DLY1, "1.5") field(DO1, "1") field(LNK1, "$(P)BUSY:DST PP") }
 record(ao, "$(P)BUSY:DST")  { }
+record(ao, "$(P)CP:SRC")    { }
+record(calcout, "$(P)CP:MID") { field(INPA, "$(P)CP:SRC CP") field(CALC, "A") field(OUT, "$(P)CP:DST PP") }
+record(ao, "$(P)CP:DST")    { }
 record(ao, "$(P)G1")        { info(Q:group, {"$(P)GRP": {"a": {+channel: "VAL", +putorder: 1}}}) }
 record(ao, "$(P)G2")        { info(Q:group, {"$(P)GRP": {"b": {+channel: "VAL", +putorder: 2}}}) }
 """
@@ -382,6 +385,9 @@ def test_cp_link(world):
     world.caput("a:CP:SRC", 9)
     world.expect({"pv": "a:CP:DST", "value": 9, "user": None,
                   **link("a:CP:MID.OUT", "a:CP:MID", "CP link from a:CP:SRC", thread="scanOnce")})
+    world.run("pvput", "x:CP:SRC", 9)  # Base 7.0.10
+    world.expect({"pv": "x:CP:DST", "value": 9, "user": None,
+                  **link("x:CP:MID.OUT", "x:CP:MID", "CP link from x:CP:SRC", thread="dbCaLink")})
 
 
 def test_scanned(world):

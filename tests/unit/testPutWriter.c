@@ -169,7 +169,7 @@ static void testThreads(void)
 
 static void testCauses(void)
 {
-    struct ebpfMonPutEvent ev = makeEvent("cbLow"), before;
+    struct ebpfMonPutEvent ev = makeEvent("cbLow"), before, begun;
     struct ebpfMonCauseEvent cause = { .root = fakeAddress(FAKE_CALC) };
 
     testDiag("what caused the put");
@@ -218,6 +218,22 @@ static void testCauses(void)
                                                      .pvname = (uint64_t)(uintptr_t)fake.rec[FAKE_AO].name };
     findWriter(&ev, NULL);
     testOk(strstr(put.origin, "CP link from A:AO") != NULL, "%s", put.origin);
+
+    ev = makeEvent("dbCaLink");
+    ev.addr = fakeLinkAddr();
+    ev.root = fakeAddress(FAKE_CALC);
+    ev.begin = AT - 10;
+    findWriter(&ev, NULL);
+    testOk(strstr(put.origin, "CP link from A:AO") != NULL, "Base 7.0.10: %s", put.origin);
+    begun = makeEvent("dbCaLink");
+    begun.precord = begun.root = ev.root;
+    begun.head.ktime = AT - 5;
+    ebpfMonThreadPutsAdd(threadPuts, &begun, "");
+    findWriter(&ev, NULL);
+    testOk(strstr(put.origin, "thread dbCaLink") != NULL, "a CA link put to this record: %s", put.origin);
+    ev.begin = AT - 3;
+    findWriter(&ev, NULL);
+    testOk(strstr(put.origin, "CP link from A:AO") != NULL, "… and that was another chain: %s", put.origin);
 }
 
 static void testLinkWrite(void)
@@ -232,27 +248,27 @@ static void testLinkWrite(void)
 
     testDiag("a record writes through a CA link");
     ebpfMonPutWritersLookUp(writers, &ev.head, &ev.who, NULL, &found);
-    testOk(ebpfMonPutWritersFindLinkWrite(fake.t, &ev, &found, &w) && w.pid == (uint32_t)getpid() && w.at == AT &&
+    testOk(ebpfMonPutWritersFindLinkWrite(writers, fake.t, &ev, &found, &w) && w.pid == (uint32_t)getpid() && w.at == AT &&
            w.chain.iocId == fake.t->iocId && strcmp(w.channel, "B:Y") == 0 && strcmp(w.link, "A:SEQ.OUT") == 0 &&
            strcmp(w.root, "A:AO") == 0 && strcmp(w.cause, "scan 1 second") == 0, "%s, %s", w.link, w.cause);
     ev.who = fakeCaClient(2000, "anna", "office1");
     ebpfMonPutWritersLookUp(writers, &ev.head, &ev.who, NULL, &found);
-    testOk(ebpfMonPutWritersFindLinkWrite(fake.t, &ev, &found, &w) && strcmp(w.cause, "put by anna@office1") == 0,
+    testOk(ebpfMonPutWritersFindLinkWrite(writers, fake.t, &ev, &found, &w) && strcmp(w.cause, "put by anna@office1") == 0,
            "a link write of a client's chain has the client as cause");
     ev.link++;
-    testOk(!ebpfMonPutWritersFindLinkWrite(fake.t, &ev, &found, &w),
+    testOk(!ebpfMonPutWritersFindLinkWrite(writers, fake.t, &ev, &found, &w),
            "an address where no link begins gives no link write");
     ev.link = fakeAddress(FAKE_SEQ) + offsetof(fakeRecord, out);
     ev.sourceBegin = AT - 99;
     ev.sourceTid = 8;
-    testOk(ebpfMonPutWritersFindLinkWrite(fake.t, &ev, &found, &w) && w.chain.begin == AT - 99 && w.chain.tid == 8 &&
+    testOk(ebpfMonPutWritersFindLinkWrite(writers, fake.t, &ev, &found, &w) && w.chain.begin == AT - 99 && w.chain.tid == 8 &&
                w.step.begin == AT - 10 && w.step.tid == 9,
            "a step of an asynchronous record belongs to the chain that began it");
 }
 
 MAIN(testPutWriter)
 {
-    testPlan(31);
+    testPlan(34);
     fakeMake();
     fake.t->eventThread.reads = NULL; /* what is needed is read at once */
     clients = fakeClientsMake(NULL);
