@@ -46,6 +46,7 @@ typedef struct {
     ebpfMonModuleChain chain;  /* that began with this put */
     ebpfMonModuleChain source; /* in which a link, perhaps of another IOC, or a driver made the put; or which had led to
                                 * that one, through a callback or an asynchronous record */
+    const void *context;   /* of the core, for modules of ebpfMon itself: an ebpfMonPut (model/put.h) */
 } ebpfMonModulePut;
 
 /* Chains that belong together and were kept whole: at level trace, and the slow ones at level chains. */
@@ -171,8 +172,12 @@ typedef struct {
     /* Gives what is to be sent as metrics to "take", one after the other. The thread that sends them, without a lock;
      * also before the start. "take" waits for nothing. */
     void (*metrics)(void *arg, ebpfMonModuleTakeMetric take, void *to);
+    /* The counts of what was lost begin again (LOST_RESET). Any thread. */
+    void (*resetLost)(void *arg);
     /* Prints what the module does, to stdout (ebpfMonReport, dbior). Any thread. */
     void (*report)(void *arg, int level);
+    const struct ebpfMonSpanSink *spans; /* where the spans of traces go; only of a module of ebpfMon itself
+                                          * (trace/traceSpans.h) */
     int  group;            /* ebpfMonModuleAdd sets this … */
     int  isStarted;        /* … and the core this one */
 } ebpfMonModule;

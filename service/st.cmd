@@ -15,6 +15,7 @@ dbLoadRecords "$(EBPFMON_DATA)/db/ebpfMon.db", "P=$(EBPFMON_P)$(EBPFMON_MACROS=)
 dbLoadRecords "$(EBPFMON_DATA)/db/ebpfMonDevice.db", "P=$(EBPFMON_P)$(EBPFMON_MACROS=)"
 dbLoadRecords "$(EBPFMON_DATA)/db/ebpfMonHistory.db", "P=$(EBPFMON_P)$(EBPFMON_MACROS=)"
 dbLoadRecords "$(EBPFMON_DATA)/db/ebpfMonInventory.db", "P=$(EBPFMON_P)$(EBPFMON_MACROS=)"
+dbLoadRecords "$(EBPFMON_DATA)/db/ebpfMonOtlp.db", "P=$(EBPFMON_P)$(EBPFMON_MACROS=)"
 dbLoadRecords "$(EBPFMON_DATA)/db/ebpfMonQueues.db", "P=$(EBPFMON_P)$(EBPFMON_MACROS=)"
 dbLoadRecords "$(EBPFMON_DATA)/db/ebpfMonSubscriptions.db", "P=$(EBPFMON_P)$(EBPFMON_MACROS=)"
 

@@ -31,6 +31,7 @@ from pathlib import Path
 import hostsDisplay
 
 TOP = Path(__file__).resolve().parent.parent
+DATABASES = ("ebpfMon.db", *sorted(f"{p.stem}.db" for p in TOP.glob("ebpfMonModules/*/*.substitutions")))
 # What each Archiver Appliance takes (PVNames.java). One other name, and it refuses the whole request.
 NAME = re.compile(r"[a-zA-Z0-9_\-+:\[\]<>;./,#{}]+")
 NAME_LONGEST = 60  # of a record (PVNAME_STRINGSZ)
@@ -99,7 +100,7 @@ def tagged(file):
 
 def tags_of(prefix, records):
     """PV of one monitor → archive tag."""
-    tags = {prefix + name: tag for db in ("ebpfMon.db", "ebpfMonDevice.db", "ebpfMonHistory.db", "ebpfMonInventory.db", "ebpfMonQueues.db", "ebpfMonSubscriptions.db") for name, tag in tagged(TOP / "db" / db).items()}
+    tags = {prefix + name: tag for db in DATABASES for name, tag in tagged(TOP / "db" / db).items()}
     for record in records:
         for name, tag in tagged(TOP / "db" / "ebpfMonWatch.db").items():
             tags[prefix + name.replace("$(N=$(REC))", record)] = tag

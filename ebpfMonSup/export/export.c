@@ -3,33 +3,15 @@
 
 #include "export/export.h"
 #include "export/log/putLogs.h"
-#include "export/otlp/otlp.h"
 
 struct ebpfMonExport {
     ebpfMonPutLogs *logs; /* has a lock of its own; never changes; any thread */
-    ebpfMonOtlp    *otlp; /* the same */
     ebpfMonLogOps   ops;
 };
 
 void ebpfMonExportPut(ebpfMonExport *exporter, const ebpfMonPut *put)
 {
     ebpfMonPutLogsAddPut(exporter->logs, put);
-    ebpfMonOtlpAddPut(exporter->otlp, put);
-}
-
-int ebpfMonExportWantsSpans(void *exporter)
-{
-    return ebpfMonOtlpWantsSpans(((ebpfMonExport *)exporter)->otlp);
-}
-
-int ebpfMonExportHasRoomForSpans(void *exporter, unsigned spans)
-{
-    return ebpfMonOtlpHasRoom(((ebpfMonExport *)exporter)->otlp, spans);
-}
-
-void ebpfMonExportSpan(void *exporter, const ebpfMonSpan *span)
-{
-    ebpfMonOtlpAddSpan(((ebpfMonExport *)exporter)->otlp, span);
 }
 
 static long setJsonLog(void *arg, const char *file, double maxMB, double hours, int keep, ebpfMonLogMode mode)
@@ -64,33 +46,11 @@ static long rotateLogs(void *arg)
     return ebpfMonPutLogsRotate(exporter->logs);
 }
 
-static long setOtlp(void *arg, const char *url, const char *signals, const char *headers)
-{
-    ebpfMonExport *exporter = arg;
-
-    return ebpfMonOtlpSetCommand(exporter->otlp, url, signals, headers);
-}
-
-static long setZipkin(void *arg, const char *url)
-{
-    ebpfMonExport *exporter = arg;
-
-    return ebpfMonOtlpSetZipkin(exporter->otlp, url);
-}
-
 static void resetLost(void *arg)
 {
     ebpfMonExport *exporter = arg;
 
     ebpfMonPutLogsResetLost(exporter->logs);
-    ebpfMonOtlpResetLost(exporter->otlp);
-}
-
-static void reportOtlp(void *arg, int level)
-{
-    ebpfMonExport *exporter = arg;
-
-    ebpfMonOtlpReport(exporter->otlp, level);
 }
 
 static void printReport(void *arg, int level)
@@ -98,12 +58,11 @@ static void printReport(void *arg, int level)
     ebpfMonExport *exporter = arg;
 
     ebpfMonPutLogsReport(exporter->logs, level);
-    ebpfMonOtlpReport(exporter->otlp, level);
 }
 
 static const ebpfMonLogOps operations = {
     .json = setJsonLog, .caPutLog = setCaPutLog, .metadata = setMetadata, .rotate = rotateLogs,
-    .resetLost = resetLost, .report = printReport, .otlp = setOtlp, .zipkin = setZipkin, .otlpReport = reportOtlp,
+    .resetLost = resetLost, .report = printReport,
 };
 
 ebpfMonExport *ebpfMonExportNew(void)
@@ -113,10 +72,9 @@ ebpfMonExport *ebpfMonExportNew(void)
     if (!exporter)
         return NULL;
     exporter->logs = ebpfMonPutLogsNew();
-    exporter->otlp = ebpfMonOtlpNew();
     exporter->ops = operations;
     exporter->ops.arg = exporter;
-    if (exporter->logs && exporter->otlp)
+    if (exporter->logs)
         return exporter;
     ebpfMonExportFree(exporter);
     return NULL;
@@ -128,8 +86,6 @@ void ebpfMonExportFree(ebpfMonExport *exporter)
         return;
     if (exporter->logs)
         ebpfMonPutLogsFree(exporter->logs);
-    if (exporter->otlp)
-        ebpfMonOtlpFree(exporter->otlp);
     free(exporter);
 }
 
@@ -138,14 +94,7 @@ const ebpfMonLogOps *ebpfMonExportGetOps(const ebpfMonExport *exporter)
     return &exporter->ops;
 }
 
-void ebpfMonExportStart(ebpfMonExport *exporter)
-{
-    ebpfMonOtlpReadEnvironment(exporter->otlp);
-}
-
 void ebpfMonExportStop(ebpfMonExport *exporter, double seconds)
 {
-    ebpfMonOtlpStop(exporter->otlp, seconds); /* it sends while the logs end */
     ebpfMonPutLogsStop(exporter->logs, seconds);
-    ebpfMonOtlpWaitStopped(exporter->otlp);
 }

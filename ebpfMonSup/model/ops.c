@@ -243,24 +243,9 @@ static void absentReport(void *arg, int level)
     refuseCommand();
 }
 
-static long absentOtlp(void *arg, const char *url, const char *signals, const char *headers)
-{
-    (void)arg;
-    (void)url, (void)signals, (void)headers;
-    return refuseCommand();
-}
-
-static long absentZipkin(void *arg, const char *url)
-{
-    (void)arg;
-    (void)url;
-    return refuseCommand();
-}
-
 /* Used while there is no monitor: every function fails, and says so. */
-static const ebpfMonLogOps logOpsAbsent = {NULL,         absentJson,      absentCaPutLog, absentMetadata,
-                                           absentRotate, absentResetLost, absentReport,   absentOtlp,
-                                           absentZipkin, absentReport};
+static const ebpfMonLogOps logOpsAbsent = { NULL, absentJson, absentCaPutLog, absentMetadata, absentRotate,
+                                             absentResetLost, absentReport };
 
 /* --- all tables --- */
 

@@ -126,12 +126,6 @@ typedef struct {
     long (*rotate)(void *arg);
     void (*resetLost)(void *arg);
     void (*report)(void *arg, int level);
-    /* Sends puts, counts and spans to a collector. url: its base, or "off"; signals: some of "logs,metrics,traces";
-     * headers: "Name=value,…", other characters as %XX. */
-    long (*otlp)(void *arg, const char *url, const char *signals, const char *headers);
-    /* Sends spans to Zipkin. url: the whole URL, or "off". */
-    long (*zipkin)(void *arg, const char *url);
-    void (*otlpReport)(void *arg, int level);
 } ebpfMonLogOps;
 
 /* --- all tables --- */

@@ -393,10 +393,9 @@ typedef struct {
     ebpfMonClientRow row[EBPFMON_CLIENT_ROWS];
 } ebpfMonClientValues;
 
-/* --- the logs, and what is sent to collectors --- */
+/* --- the logs --- */
 
 #define EBPFMON_NO_LOG   "no log: ebpfMonJsonLog and ebpfMonCaPutLog begin one"
-#define EBPFMON_NO_OTLP  "nothing is sent: ebpfMonOtlp or OTEL_EXPORTER_OTLP_ENDPOINT begins it"
 
 typedef enum {
     ebpfMonLogNone,
@@ -412,15 +411,6 @@ typedef struct {
     uint64_t lost;           /* lines and puts that were lost since the last reset */
     double   queue;          /* percent of the queue in use; the maximum of the last second */
 } ebpfMonLogValues;
-
-typedef struct {
-    ebpfMonLogState state;
-    char     message[256];
-    uint64_t sent;           /* log records, data points and spans that were accepted */
-    uint64_t lost;           /* items that were lost since the last reset */
-    double   rate;           /* items sent per second */
-    double   queue;          /* percent of the queue in use; the maximum of the last second */
-} ebpfMonOtlpValues;
 
 /* --- the database of uses --- */
 
@@ -509,7 +499,6 @@ typedef enum {
     ebpfMonGroupWatch,
     ebpfMonGroupSearch,
     ebpfMonGroupLog,    /* state of the logs */
-    ebpfMonGroupOtlp,   /* state of OTLP */
     ebpfMonGroupUnexpected, /* unexpected puts */
     ebpfMonGroupRules,
     ebpfMonGroupHealth,
@@ -547,7 +536,6 @@ typedef struct ebpfMonPublished {
     ebpfMonWatchValues      watched;
     ebpfMonSearches         searches;
     ebpfMonLogValues        log;
-    ebpfMonOtlpValues       otlp;
     ebpfMonHealth           health;
     unsigned                restored; /* in restoredIoc: they are not yet in "health" */
     ebpfMonGoneIoc          restoredIoc[EBPFMON_HEALTH_GONE];

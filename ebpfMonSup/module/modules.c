@@ -120,7 +120,7 @@ void ebpfMonModulesTellPut(const ebpfMonPut *p)
         .origin = p->origin, .result = ebpfMonPutResultName(p->result), .reason = p->unexpected ? p->rule : NULL,
         .isAutomatic = ebpfMonPutIsAutomatic(p), .hasFailed = ebpfMonPutHasFailed(p),
         .chain = { .begin = p->chain.iocId ? p->chain.begin : 0, .thread = p->chain.tid },
-        .source = { .begin = source->iocId ? source->begin : 0, .thread = source->tid },
+        .source = { .begin = source->iocId ? source->begin : 0, .thread = source->tid }, .context = p,
     };
 
     for (unsigned i = 0; i < count; i++)
@@ -184,6 +184,21 @@ void ebpfMonModulesGiveMetrics(ebpfMonModuleTakeMetric take, void *to)
     for (unsigned i = 0; i < count; i++)
         if (module[i]->metrics)
             module[i]->metrics(module[i]->arg, take, to);
+}
+
+void ebpfMonModulesResetLost(void)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (module[i]->resetLost)
+            module[i]->resetLost(module[i]->arg);
+}
+
+const struct ebpfMonSpanSink *ebpfMonModulesGetSpans(void)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (module[i]->spans)
+            return module[i]->spans;
+    return NULL;
 }
 
 void ebpfMonModulesReport(int level)

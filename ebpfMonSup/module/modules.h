@@ -22,7 +22,11 @@ void ebpfMonModulesTellEvent(const epicsTimeStamp *time, const char *text);
 void ebpfMonModulesTellIocs(void);
 void ebpfMonModulesTellSecond(void);
 void ebpfMonModulesGiveMetrics(ebpfMonModuleTakeMetric take, void *to);
+void ebpfMonModulesResetLost(void);
 void ebpfMonModulesReport(int level);
+
+/* The first module that takes spans; NULL: none does. */
+const struct ebpfMonSpanSink *ebpfMonModulesGetSpans(void);
 
 /* The next line that a module has added for IOC_EVENTS. 0, or -1: there is none. Publishing thread. */
 int ebpfMonModulesTakeEvent(char text[EBPFMON_MODULE_EVENT + 1]);

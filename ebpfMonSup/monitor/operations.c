@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "model/published.h"
+#include "module/modules.h"
 #include "monitor/monitor.h"
 #include "publish/report.h"
 
@@ -79,6 +80,7 @@ static void resetLost(void *arg)
 {
     ebpfMonMonitor *m = arg;
 
+    ebpfMonModulesResetLost();
     if (ebpfMonStartStateIsRunning(m->state))
         ebpfMonPublisherResetLost(m->publish.publisher);
 }

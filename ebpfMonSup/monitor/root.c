@@ -55,11 +55,11 @@ static ebpfMonOpStatus configureMonitor(void *arg, const ebpfMonSettings *s, cha
  * the tables of the kernel part. */
 static int stopReading(ebpfMonMonitor *m)
 {
-    int left = ebpfMonModulesStop(STOP_SECONDS);
+    int left = ebpfMonPublisherStop(m->publish.publisher);
 
-    left |= ebpfMonPublisherStop(m->publish.publisher);
     left |= ebpfMonRingReaderStop(m->eventThread);
     left |= ebpfMonRingReaderStop(m->packetThread);
+    left |= ebpfMonModulesStop(STOP_SECONDS); /* after the last put */
     return left | ebpfMonUsageStop(m->usage); /* comes last, because the others note uses: it writes the rest */
 }
 
@@ -96,6 +96,7 @@ static int startThreads(ebpfMonMonitor *m)
     const ebpfMonModuleCore core = { .targets = m->targets, .costs = &m->watch.costs,
                                      .packetServers = m->packetServers, .usage = m->usage };
 
+    ebpfMonModulesStart(&core); /* before there is a put */
     if (ebpfMonFollowerStart(m->watch.follower))
         return -1;
     if (ebpfMonRingReaderStart(m->eventThread))
@@ -104,7 +105,6 @@ static int startThreads(ebpfMonMonitor *m)
         errlogSevPrintf(errlogMajor, "ebpfMon: no memory to read packets. Free some memory, then start again\n");
     if (ebpfMonUsageStart(m->usage))
         return -1;
-    ebpfMonModulesStart(&core); /* before anything is published */
     return ebpfMonPublisherStart(m->publish.publisher);
 }
 
@@ -135,7 +135,6 @@ static int startMonitor(ebpfMonMonitor *m)
         return -1;
     }
     ebpfMonConnectionOwnersRead(0, ebpfMonProcNetns(getpid()), ebpfMonKernelSetOwner);
-    ebpfMonExportStart(m->exporter);
     if (startThreads(m)) {
         failForLack();
         if ((stopReading(m) | stopWatching(m)) == 0) {

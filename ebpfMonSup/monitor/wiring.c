@@ -177,13 +177,28 @@ static void countForged(void *arg)
     ebpfMonLossesAdd(&m->losses, ebpfMonLossForged);
 }
 
+static int wantNoSpans(void *arg)
+{
+    (void)arg;
+    return 0;
+}
+
+static const ebpfMonSpanSink *getSpanSink(void)
+{
+    static const ebpfMonSpanSink none = { .isWanted = wantNoSpans };
+    const ebpfMonSpanSink *sink = ebpfMonModulesGetSpans();
+
+    return sink ? sink : &none;
+}
+
 /* A put to a server elsewhere, which perhaps a CA link of a watched IOC sent. Packet thread. */
 static void onPutElsewhere(void *arg, const ebpfMonWireEvent *ev, uint64_t at)
 {
+    const ebpfMonSpanSink *spans = getSpanSink();
     struct ebpfMonOwner owner = { .pid = 0 };
     ebpfMonMonitor *m = arg;
 
-    if (!ebpfMonExportWantsSpans(m->exporter) || ev->protocol != ebpfMonWireCa)
+    if (ev->protocol != ebpfMonWireCa || !spans->isWanted(spans->arg))
         return;
     ebpfMonKernelGetOwner(&ev->peer, &ev->first, &owner);
     if (!owner.pid)
@@ -320,8 +335,7 @@ static int makeTrace(ebpfMonMonitor *m)
         .targets = m->targets,
         .losses = &m->losses,
         .threadPuts = m->put.threadPuts,
-        .spans = { .isWanted = ebpfMonExportWantsSpans, .add = ebpfMonExportSpan,
-                   .hasRoom = ebpfMonExportHasRoomForSpans, .arg = m->exporter },
+        .spans = *getSpanSink(),
         .finished = onTrace,
         .isPrinted = isPrinted,
         .eachThread = ebpfMonKernelEachThread,

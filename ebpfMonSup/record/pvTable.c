@@ -230,14 +230,6 @@ static const ebpfMonPv table[] = {
     {"LOG_LOST_CNT", ebpfMonGroupLog, hostRow, ebpfMonCellCount, HOST(log.lost), 1},
     {"LOG_QUEUE_LOAD", ebpfMonGroupLog, hostRow, ebpfMonCellDouble, HOST(log.queue), 1},
 
-    /* OTLP and Zipkin. */
-    {"OTLP_STATE", ebpfMonGroupOtlp, hostRow, ebpfMonCellInt, HOST(otlp.state), 1},
-    {"OTLP_MSG", ebpfMonGroupOtlp, hostRow, ebpfMonCellText, HOST(otlp.message), 1},
-    {"OTLP_SENT_CNT", ebpfMonGroupOtlp, hostRow, ebpfMonCellCount, HOST(otlp.sent), 1},
-    {"OTLP_LOST_CNT", ebpfMonGroupOtlp, hostRow, ebpfMonCellCount, HOST(otlp.lost), 1},
-    {"OTLP_RATE", ebpfMonGroupOtlp, hostRow, ebpfMonCellDouble, HOST(otlp.rate), 1},
-    {"OTLP_QUEUE_LOAD", ebpfMonGroupOtlp, hostRow, ebpfMonCellDouble, HOST(otlp.queue), 1},
-
     /* One record: ebpfMonWatch.db. */
     {"PROC_CNT", ebpfMonGroupWatch, watchRow, ebpfMonCellCount, WATCH(procCount)},
     {"PROC_RATE", ebpfMonGroupWatch, watchRow, ebpfMonCellDouble, WATCH(procRate)},

@@ -11,7 +11,6 @@ static void ebpfMonShellRegistrar(void)
     ebpfMonAccessShellRegister();
     ebpfMonRulesShellRegister();
     ebpfMonLogShellRegister();
-    ebpfMonOtlpShellRegister();
     ebpfMonConsoleShellRegister();
 }
 epicsExportRegistrar(ebpfMonShellRegistrar);

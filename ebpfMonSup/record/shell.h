@@ -10,7 +10,6 @@ void ebpfMonUsageShellRegister(void);   /* clients, users, unused records */
 void ebpfMonAccessShellRegister(void);  /* who may write to the monitor's PVs */
 void ebpfMonRulesShellRegister(void);   /* rules and unexpected puts */
 void ebpfMonLogShellRegister(void);     /* logs */
-void ebpfMonOtlpShellRegister(void);    /* OTLP and Zipkin */
 void ebpfMonConsoleShellRegister(void); /* a console at a socket */
 
 #endif

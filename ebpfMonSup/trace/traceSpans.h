@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 #include "ebpfMonEvent.h"
-#include "export/otlp/span.h"
+#include "trace/span.h"
 #include "model/put.h"
 #include "trace/traceWalk.h"
 #include "trace/traces.h"
@@ -35,8 +35,8 @@ void ebpfMonChainGetSpanId(uint64_t salt, const ebpfMonChainId *chain, uint32_t 
  * What spans of traces and spans of puts have in common. Any thread; each works on the caller's span alone.
  */
 
-/* Where spans go: the export, or a test. */
-typedef struct {
+/* Where spans go: a module, or a test. */
+typedef struct ebpfMonSpanSink {
     int  (*isWanted)(void *arg);           /* nonzero: spans go somewhere. Takes no lock */
     void (*add)(void *arg, const ebpfMonSpan *span); /* copies the span, and never waits */
     int  (*hasRoom)(void *arg, unsigned spans); /* nonzero: so many spans will not be dropped. NULL: they never are */

@@ -31,6 +31,7 @@ dbLoadRecords "$(TOP)/db/ebpfMon.db", "P=$(EBPFMON_P)"
 dbLoadRecords "$(TOP)/db/ebpfMonDevice.db", "P=$(EBPFMON_P)"
 dbLoadRecords "$(TOP)/db/ebpfMonHistory.db", "P=$(EBPFMON_P)"
 dbLoadRecords "$(TOP)/db/ebpfMonInventory.db", "P=$(EBPFMON_P)"
+dbLoadRecords "$(TOP)/db/ebpfMonOtlp.db", "P=$(EBPFMON_P)"
 dbLoadRecords "$(TOP)/db/ebpfMonQueues.db", "P=$(EBPFMON_P)"
 dbLoadRecords "$(TOP)/db/ebpfMonSubscriptions.db", "P=$(EBPFMON_P)"
 

@@ -17,15 +17,16 @@
 
 #include <epicsThread.h>
 
-#include "export/export.h"
-#include "export/otlp/span.h"
 #include "model/published.h"
+#include "otlp/otlp.h"
 #include "probe/hist.h"
+#include "trace/span.h"
 
 #define CHAIN    10   /* spans */
 #define DEADLINE 30.0 /* s */
 
-static ebpfMonExport *exporter;
+static const ebpfMonModule module;
+static ebpfMonOtlp *otlp;
 
 static double clockOf(clockid_t clock)
 {
@@ -77,7 +78,7 @@ static void exportChain(uint8_t trace[EBPFMON_TRACE_ID])
             ebpfMonSpanAddInteger(&s, "epics.chain.records", CHAIN);
             ebpfMonSpanAddDouble(&s, "epics.chain.wait", 1.5);
         }
-        ebpfMonExportSpan(exporter, &s);
+        ebpfMonOtlpAddSpan(otlp, &s);
     }
 }
 
@@ -108,14 +109,15 @@ static void publishHistogram(void)
 /* Returns the number of spans lost. Sets *sent, and *queue to its maximum so far. */
 static uint64_t readCounts(double *queue, uint64_t *sent)
 {
-    ebpfMonPublished *published = ebpfMonPublishedLock();
-    uint64_t n = published->otlp.lost;
+    ebpfMonOtlpValues values;
 
-    *sent = published->otlp.sent;
-    if (published->otlp.queue > *queue)
-        *queue = published->otlp.queue;
-    ebpfMonPublishedUnlock();
-    return n;
+    ebpfMonModuleLock();
+    values = *ebpfMonOtlpGetValues(otlp);
+    ebpfMonModuleUnlock();
+    *sent = values.sent;
+    if (values.queue > *queue)
+        *queue = values.queue;
+    return values.lost;
 }
 
 int main(int argc, char **argv)
@@ -130,12 +132,12 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: benchSpan URL otlp|zipkin SPANS-A-SECOND SECONDS\n");
         return 2;
     }
-    exporter = ebpfMonExportNew();
-    if (!exporter)
+    otlp = ebpfMonOtlpNew(&module);
+    if (!otlp)
         return 1;
     publishHistogram();
-    if (zipkin ? ebpfMonExportGetOps(exporter)->zipkin(exporter, argv[1]) :
-                 ebpfMonExportGetOps(exporter)->otlp(exporter, argv[1], "traces", ""))
+    if (zipkin ? ebpfMonOtlpSetZipkin(otlp, argv[1]) :
+                 ebpfMonOtlpSetCommand(otlp, argv[1], "traces", ""))
         return 1;
     begin = clockOf(CLOCK_MONOTONIC);
     cpu = processCpu();
@@ -157,10 +159,11 @@ int main(int argc, char **argv)
     took = sentAt - begin;
     cpu = processCpu() - cpu - own;
     if (!zipkin) /* the metrics at the end; the last chain is their exemplar */
-        ebpfMonExportGetOps(exporter)->otlp(exporter, argv[1], "traces,metrics", "");
+        ebpfMonOtlpSetCommand(otlp, argv[1], "traces,metrics", "");
     exportChain(trace);
     stampChains();
-    ebpfMonExportStop(exporter, 5);
+    ebpfMonOtlpStop(otlp, 5);
+    ebpfMonOtlpWaitStopped(otlp);
     printf("trace ");
     for (unsigned i = 0; i < EBPFMON_TRACE_ID; i++)
         printf("%02x", trace[i]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The input is answers of a collector, and texts that configure the export. The kind of a piece says which it is. */
 #include "common/text.h"
-#include "export/otlp/otlpConf.h"
-#include "export/otlp/otlpJson.h"
+#include "otlp/otlpConf.h"
+#include "otlp/otlpJson.h"
 #include "fuzz.h"
 
 #define VARIABLES 8

@@ -22,6 +22,7 @@ SYMBOLS = TOP / "bin" / ARCH / "ebpfMonSymbols"
 MONITOR_BOOT = TOP / "iocBoot" / "iocEbpfMon"
 DBD = BUILT / "dbd"
 DB = BUILT / "db"
+MODULE_DBS = sorted(f"{p.stem}.db" for p in TOP.glob("ebpfMonModules/*/*.substitutions"))
 BENCH_BIN = TESTS / "bench" / f"O.{ARCH}"
 LATENCY_IOC = BUILT / "tests" / "ioc" / f"O.{ARCH}" / "latencyIoc"
 HOSTILE = TESTS / "ioc" / f"O.{ARCH}" / "hostile"

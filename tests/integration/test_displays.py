@@ -47,7 +47,7 @@ WIDGETS = {
 def records():
     """Name without prefix → type and text of the record. In names of PVs of one record or IOC, the macro has its
     default."""
-    text = "".join((paths.DB / f).read_text() for f in ("ebpfMon.db", "ebpfMonDevice.db", "ebpfMonHistory.db", "ebpfMonInventory.db", "ebpfMonQueues.db", "ebpfMonSubscriptions.db", "ebpfMonWatch.db", "ebpfMonIoc.db"))
+    text = "".join((paths.DB / f).read_text() for f in ("ebpfMon.db", *paths.MODULE_DBS, "ebpfMonWatch.db", "ebpfMonIoc.db"))
     for macros in OF_ONE.values():
         for macro, value in macros.items():
             text = text.replace(f"$(N=$({macro}))", value)

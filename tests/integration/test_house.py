@@ -21,10 +21,10 @@ LINES_MAX, FUNCTION_MAX, COLUMNS_MAX = 1000, 60, 120
 # gives no context to device support, commands, hooks and signal handlers, and it has one database in a process; the
 # kernel part, the list of threads, and readers that were abandoned belong to the process, too.
 ONCE = """
-access/client.c access/guard.c access/operators.c access/pvaClient.cpp
-common/clock.c common/worker.c export/otlp/span.c health/hangs.c host/foreign.c host/memory.c
-model/ops.c model/published.c module/modules.c probe/closer.c probe/kernelLoad.c probe/libbpfText.c
-publish/watchdog.c record/drvEbpfMon.c record/filterSub.c record/processSignals.c record/pvScan.c
+access/client.c access/guard.c access/operators.c access/pvaClient.cpp common/clock.c common/worker.c health/hangs.c
+host/foreign.c host/memory.c model/ops.c model/published.c module/modules.c probe/closer.c probe/kernelLoad.c
+probe/libbpfText.c publish/watchdog.c record/drvEbpfMon.c record/filterSub.c record/processSignals.c record/pvScan.c
+trace/span.c
 """.split()
 # Rooms that know neither eBPF nor the kernel part.
 PLAIN = ("common", "model", "rules", "search", "export", "record", "access")

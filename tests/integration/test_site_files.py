@@ -182,7 +182,7 @@ def test_request_file_of_autosave(monitor):
     field."""
     lines = (paths.MONITOR_BOOT / "ebpfMon.req").read_text().splitlines()
     names = [l.replace("$(P)", monitor.prefix) for l in lines if not l.startswith("#")]
-    text = "".join((paths.DB / db).read_text() for db in ("ebpfMon.db", "ebpfMonDevice.db", "ebpfMonHistory.db", "ebpfMonInventory.db", "ebpfMonQueues.db", "ebpfMonSubscriptions.db"))
+    text = "".join((paths.DB / db).read_text() for db in ("ebpfMon.db", *paths.MODULE_DBS))
     tagged = set()
     for m in re.finditer(r'^record\(\w+, "\$\(P\)([^"]+)"\) \{$(.*?)^\}', text, re.S | re.M):
         for fields in re.findall(r'info\(autosaveFields(?:_pass0)?, "([^"]+)"\)', m[2]):

@@ -34,7 +34,7 @@ def asked():
 
 
 def test_pvs_exist():
-    text = "".join((paths.DB / db).read_text() for db in ("ebpfMon.db", "ebpfMonDevice.db", "ebpfMonHistory.db", "ebpfMonInventory.db", "ebpfMonQueues.db", "ebpfMonSubscriptions.db"))
+    text = "".join((paths.DB / db).read_text() for db in ("ebpfMon.db", *paths.MODULE_DBS))
     kinds = {name: kind for kind, name in re.findall(r'^record\((\w+), "\$\(P\)(\w+)"\)', text, re.M)}
     names = asked()
     assert len(names) > 20

@@ -10,7 +10,7 @@
 #include <errlog.h>
 #include <testMain.h>
 
-#include "export/otlp/otlp.h"
+#include "otlp/otlp.h"
 #include "model/published.h"
 #include "otlpServer.h"
 #include "otlpTest.h"
@@ -25,11 +25,13 @@ typedef struct { uint64_t sent, lost; ebpfMonLogState state; char msg[256]; doub
 
 static inline shown readShown(void)
 {
-    ebpfMonPublished *published = ebpfMonPublishedLock();
-    shown s = {published->otlp.sent, published->otlp.lost, published->otlp.state, "", published->otlp.queue};
+    const ebpfMonOtlpValues *v = ebpfMonOtlpGetValues(otlp);
+    shown s;
 
-    strcpy(s.msg, published->otlp.message);
-    ebpfMonPublishedUnlock();
+    ebpfMonModuleLock();
+    s = (shown){ v->sent, v->lost, v->state, "", v->queue };
+    strcpy(s.msg, v->message);
+    ebpfMonModuleUnlock();
     return s;
 }
 
@@ -42,11 +44,21 @@ static inline shown readShown(void)
 
 static shown before;
 
+/* Each test has its own, which keeps what commands want also after a stop. */
+static inline void renewOtlp(void)
+{
+    static const ebpfMonModule module;
+
+    ebpfMonOtlpFree(otlp);
+    otlp = ebpfMonOtlpNew(&module);
+}
+
 static inline void begin(manner m, const char *which)
 {
     char base[40];
 
     setManner(m);
+    renewOtlp();
     before = readShown();
     snprintf(base, sizeof(base), "http://127.0.0.1:%d", server.port);
     if (ebpfMonOtlpConfSetCommand(&conf, base, which, "X-Lab=B2", why, sizeof(why)))
@@ -89,7 +101,7 @@ static inline void beginOtlpTest(void)
     tzset();
     clearEnvironment();
     setenv("http_proxy", "http://127.0.0.1:1", 1); /* the proxy must not be used for loopback */
-    otlp = ebpfMonOtlpNew();
+    renewOtlp();
     startServer();
     eltc(0);
 }

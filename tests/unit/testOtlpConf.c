@@ -6,7 +6,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "export/otlp/otlpConf.h"
+#include "otlp/otlpConf.h"
 #include "otlpTest.h"
 
 static ebpfMonOtlpConf conf;

@@ -6,7 +6,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "export/otlp/otlpJson.h"
+#include "otlp/otlpJson.h"
 #include "otlpTest.h"
 
 #define LINE "2026-11-15 07:28:03.123457 P7 a -> 7 by alice@opi1"

@@ -6,8 +6,8 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "export/otlp/otlpMetrics.h"
-#include "export/otlp/otlpSender.h"
+#include "otlp/otlpMetrics.h"
+#include "otlp/otlpSender.h"
 #include "module/modules.h"
 #include "otlpTest.h"
 

@@ -6,8 +6,8 @@
 #include <errlog.h>
 #include <testMain.h>
 
-#include "export/otlp/otlpSender.h"
-#include "export/otlp/span.h"
+#include "otlp/otlpSender.h"
+#include "trace/span.h"
 #include "otlpTest.h"
 
 static ebpfMonOtlpConf conf;

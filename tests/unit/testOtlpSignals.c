@@ -2,10 +2,6 @@
 /* Metrics, spans and Zipkin to a collector; the environment and the commands, as the monitor uses them. */
 #include "otlpClient.h"
 
-#include "export/export.h"
-
-static ebpfMonExport *exporter;
-
 static void testMetricsAndSpans(void)
 {
     ebpfMonSpan s = {.trace = {1}, .id = {2}, .kind = ebpfMonSpanInternal, .start = 1, .end = 2, .name = "x"};
@@ -92,11 +88,10 @@ static void exportPuts(unsigned from, unsigned to)
     for (unsigned i = from; i < to; i++) {
         ebpfMonPut p = otlpPut(i);
 
-        ebpfMonExportPut(exporter, &p);
+        ebpfMonOtlpAddPut(otlp, &p);
     }
 }
 
-/* As the monitor does it: with the functions of export/export.h. */
 static void testCommands(void)
 {
     char base[40];
@@ -106,21 +101,27 @@ static void testCommands(void)
     setenv("OTEL_EXPORTER_OTLP_ENDPOINT", base, 1);
     setenv("OTEL_METRICS_EXPORTER", "none", 1);
     setManner(accepts);
+    renewOtlp();
     before = readShown();
-    exporter = ebpfMonExportNew();
-    ebpfMonExportStart(exporter);
+    ebpfMonOtlpReadEnvironment(otlp);
     exportPuts(0, 5);
     WAIT(records() == 5);
-    testOk1(ebpfMonExportGetOps(exporter)->otlp(exporter, base, "metrics", "") == 0);
+    testOk1(ebpfMonOtlpSetCommand(otlp, base, "metrics", "") == 0);
     exportPuts(5, 10);
-    testOk1(ebpfMonExportGetOps(exporter)->otlp(exporter, "off", "", "") == 0);
+    testOk1(ebpfMonOtlpSetCommand(otlp, "off", "", "") == 0);
     WAIT(readShown().state == ebpfMonLogNone);
-    ebpfMonExportStart(exporter); /* the command has won */
+    ebpfMonOtlpReadEnvironment(otlp); /* the command has won */
     exportPuts(10, 15);
-    testOk1(ebpfMonExportGetOps(exporter)->otlp(exporter, "nonsense", "logs", "") != 0);
-    ebpfMonExportGetOps(exporter)->otlpReport(exporter, 1);
-    ebpfMonExportStop(exporter, 3);
+    testOk1(ebpfMonOtlpSetCommand(otlp, "nonsense", "logs", "") != 0);
+    ebpfMonOtlpReport(otlp, 1);
+    stopOtlp(3);
     testOk1(records() == 5);
+    testOk1(ebpfMonOtlpSetCommand(otlp, base, "logs", "") == 0);
+    stopOtlp(3);
+    ebpfMonOtlpReadEnvironment(otlp); /* the monitor starts again after a failure */
+    exportPuts(15, 20);
+    WAIT(records() == 10);
+    stopOtlp(3);
     clearEnvironment();
 }
 

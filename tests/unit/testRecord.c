@@ -96,25 +96,6 @@ static void testValues(void)
     testdbPutFieldOk("T:LOST_RESET", DBR_LONG, 1);
     testOk1(fakeMonitor.resets == 1 && fakeMonitor.logResets == 1);
 
-    testDiag("OTLP");
-    expect("T:OTLP_STATE", "Off");
-    expect("T:OTLP_MSG.VAL$", EBPFMON_NO_OTLP);
-    published = ebpfMonPublishedLock();
-    published->otlp.state = ebpfMonLogTrouble;
-    strcpy(published->otlp.message, "collector down");
-    published->otlp.sent = 12;
-    published->otlp.lost = 3;
-    published->otlp.queue = 60;
-    published->otlp.rate = 2.5;
-    ebpfMonPublishedUnlock();
-    change(ebpfMonGroupOtlp);
-    expect("T:OTLP_STATE.SEVR", "MINOR");
-    expect("T:OTLP_MSG.VAL$", "collector down");
-    expect("T:OTLP_SENT_CNT", "12");
-    expect("T:OTLP_LOST_CNT.SEVR", "MINOR");
-    expect("T:OTLP_QUEUE_LOAD.SEVR", "MINOR");
-    expect("T:OTLP_RATE", "2.5");
-
     testDiag("logs");
     expect("T:LOG_STATE", "Off");
     published = ebpfMonPublishedLock();

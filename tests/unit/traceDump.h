@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "export/otlp/span.h"
+#include "trace/span.h"
 
 typedef struct {
     char  *text;

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "export/otlp/span.h"
+#include "trace/span.h"
 #include "export/shared/jsonGen.h"
 #include "model/published.h"
 

@@ -9,7 +9,7 @@
 #include <yajl_parse.h>
 #include "common/clock.h"
 #include "common/text.h"
-#include "export/otlp/otlpJson.h"
+#include "otlp/otlpJson.h"
 
 /* --- parts --- */
 
@@ -112,11 +112,25 @@ static void addOtlpBoolAttribute(ebpfMonJson *j, const char *key, int value)
 #define WARN  13
 #define ERROR 17
 
+#define ADDRESS_SIZE 64
+
+/* Splits "ADDRESS:PORT". Returns the port; -1: it is no such text. */
+static long splitAddress(const char *peer, char address[ADDRESS_SIZE])
+{
+    const char *colon = strrchr(peer, ':');
+    int isIPv6 = peer[0] == '[';
+
+    if (!colon || colon - peer >= ADDRESS_SIZE)
+        return -1;
+    snprintf(address, ADDRESS_SIZE, "%.*s", (int)(colon - peer) - 2 * isIPv6, peer + isIPv6);
+    return strtol(colon + 1, NULL, 10);
+}
+
 /* Adds the address of one side of a connection. "side": "client" or "server"; "peer": "ADDRESS:PORT". */
 static void addAddressAttributes(ebpfMonJson *j, const char *side, const char *peer)
 {
-    char key[32], address[EBPFMON_ADDRESS_SIZE];
-    long port = ebpfMonAddressSplit(peer, address);
+    char key[32], address[ADDRESS_SIZE];
+    long port = splitAddress(peer, address);
 
     if (port < 0)
         return;

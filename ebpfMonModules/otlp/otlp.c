@@ -12,9 +12,9 @@
 #include <time.h>
 #include "common/clock.h"
 #include "common/text.h"
-#include "export/otlp/otlp.h"
-#include "export/otlp/otlpMetrics.h"
-#include "export/otlp/span.h"
+#include "otlp/otlp.h"
+#include "otlp/otlpMetrics.h"
+#include "trace/span.h"
 #include "export/shared/recordQueue.h"
 
 /*
@@ -41,6 +41,8 @@ typedef struct {
 } ebpfMonOtlpOwn;
 
 struct ebpfMonOtlp {
+    const ebpfMonModule *module;    /* fixed */
+    ebpfMonOtlpValues shown;        /* under the lock of the published values */
     int active[ebpfMonOtlpSignals]; /* atomic; nonzero: puts or spans are queued */
     ebpfMonRecordQueue *queue[ebpfMonOtlpSignals]; /* made under the lock, before "active" is set, and then kept */
     epicsMutexId lock;              /* protects the members below, except "own" */
@@ -61,14 +63,6 @@ struct ebpfMonOtlp {
 static void publishOtlpState(ebpfMonOtlp *otlp, double now, int force);
 
 /* --- the thread --- */
-
-/* What publishOtlp publishes. Any thread. */
-typedef struct {
-    ebpfMonLogState state;
-    const char *why;
-    uint64_t sent, lost;
-    double   rate, queue;
-} ebpfMonOtlpShown;
 
 #define TICK 0.2 /* s */
 
@@ -295,19 +289,20 @@ static int startOtlpThread(ebpfMonOtlp *o)
 #define QUEUE_FULL_FOR 10.0 /* s; for so long the state tells that the queue was full */
 #define SMOOTH         0.3  /* weight of the last second in OTLP_RATE */
 
-static void publishOtlp(const ebpfMonOtlpShown *shown)
-{
-    ebpfMonPublished *published = ebpfMonPublishedLock();
+#define NOTHING "nothing is sent: ebpfMonOtlp or OTEL_EXPORTER_OTLP_ENDPOINT begins it"
 
-    published->otlp.state = shown->state;
-    ebpfMonTextCopy(published->otlp.message, sizeof(published->otlp.message), shown->why);
-    published->otlp.sent = shown->sent;
-    published->otlp.lost = shown->lost;
-    published->otlp.rate = shown->rate;
-    published->otlp.queue = shown->queue;
-    epicsTimeGetCurrent(&published->time[ebpfMonGroupOtlp]);
-    ebpfMonPublishedUnlock();
-    ebpfMonPublishedNotify(ebpfMonGroupOtlp);
+/* Any thread. */
+static void publishOtlp(ebpfMonOtlp *o, const ebpfMonOtlpValues *values)
+{
+    ebpfMonModuleLock();
+    o->shown = *values;
+    ebpfMonModuleUnlock();
+    ebpfMonModuleShow(o->module);
+}
+
+const ebpfMonOtlpValues *ebpfMonOtlpGetValues(const ebpfMonOtlp *o)
+{
+    return &o->shown;
 }
 
 /* Returns the items per second. A call that comes early, because the state has changed, gets the rate of the last
@@ -384,6 +379,7 @@ static void publishOtlpState(ebpfMonOtlp *o, double now, int force)
     double peak;
     unsigned on, bad;
     char why[512], first[360];
+    ebpfMonOtlpValues values;
 
     bad = findTrouble(own, &on, first, sizeof(first));
     if (!force && now < own->publishAt && (bad > 0) == own->troubleBefore)
@@ -403,15 +399,17 @@ static void publishOtlpState(ebpfMonOtlp *o, double now, int force)
         bad = 1;
         strcpy(why, "queue full: send fewer puts (FILTER_*), or to a faster collector");
     } else if (!on) {
-        strcpy(why, EBPFMON_NO_OTLP);
+        strcpy(why, NOTHING);
     } else {
         listTargets(own, why, sizeof(why));
     }
     own->troubleBefore = bad > 0;
-    publishOtlp(&(ebpfMonOtlpShown){
-        .state = bad ? ebpfMonLogTrouble : on ? ebpfMonLogOk : ebpfMonLogNone, .why = why, .sent = sent,
-        .lost = lost, .rate = on ? getRate(own, sent, now) : 0, .queue = peak,
-    });
+    values = (ebpfMonOtlpValues){
+        .state = bad ? ebpfMonLogTrouble : on ? ebpfMonLogOk : ebpfMonLogNone, .sent = sent, .lost = lost,
+        .rate = on ? getRate(own, sent, now) : 0, .queue = peak,
+    };
+    ebpfMonTextCopy(values.message, sizeof(values.message), why);
+    publishOtlp(o, &values);
 }
 
 /* --- commands --- */
@@ -424,11 +422,13 @@ static void publishOtlpState(ebpfMonOtlp *o, double now, int force)
 #define ZIPKIN (1u << ebpfMonOtlpZipkin)
 #define CLOSE_SECONDS 0.5 /* s; to close without waiting for what is left */
 
-ebpfMonOtlp *ebpfMonOtlpNew(void)
+ebpfMonOtlp *ebpfMonOtlpNew(const ebpfMonModule *module)
 {
     ebpfMonOtlp *o = calloc(1, sizeof(*o));
 
     if (o) {
+        o->module = module;
+        strcpy(o->shown.message, NOTHING);
         o->lock = epicsMutexMustCreate();
     }
     return o;
@@ -534,11 +534,15 @@ void ebpfMonOtlpReadEnvironment(ebpfMonOtlp *o)
     ebpfMonOtlpConf c;
     char why[256];
     unsigned commanded;
-    int some;
+    int some, isStopped;
 
     epicsMutexMustLock(o->lock);
     commanded = o->commanded;
+    isStopped = !o->http;
+    c = o->wanted;
     epicsMutexUnlock(o->lock);
+    if (commanded && isStopped) /* an earlier start of the monitor failed, which stopped it */
+        configureSignals(o, &c, commanded);
     if (commanded == ALL)
         return;
     some = ebpfMonOtlpConfReadEnvironment(&c, why, sizeof(why));
@@ -546,8 +550,12 @@ void ebpfMonOtlpReadEnvironment(ebpfMonOtlp *o)
         configureSignals(o, &c, ALL & ~commanded);
     } else if (some < 0) {
         errlogSevPrintf(errlogMajor, "ebpfMon: OTLP: %s. Nothing is sent\n", why);
-        if (!commanded)
-            publishOtlp(&(ebpfMonOtlpShown){ .state = ebpfMonLogTrouble, .why = why });
+        if (!commanded) {
+            ebpfMonOtlpValues values = { .state = ebpfMonLogTrouble };
+
+            strcpy(values.message, why);
+            publishOtlp(o, &values);
+        }
     }
 }
 
@@ -616,8 +624,7 @@ void ebpfMonOtlpWaitStopped(ebpfMonOtlp *o)
     }
     epicsMutexMustLock(o->lock);
     o->worker = NULL;
-    o->stopping = o->commanded = 0;
-    memset(&o->wanted, 0, sizeof(o->wanted));
+    o->stopping = 0;
     epicsMutexUnlock(o->lock);
 }
 

@@ -10,8 +10,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "export/otlp/otlpConf.h"
-#include "export/otlp/span.h"
+#include "otlp/otlpConf.h"
+#include "trace/span.h"
 #include "export/shared/jsonGen.h"
 #include "model/put.h"
 

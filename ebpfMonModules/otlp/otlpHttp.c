@@ -7,7 +7,7 @@
 #include <curl/curl.h>
 #include <epicsString.h>
 
-#include "export/otlp/otlpHttp.h"
+#include "otlp/otlpHttp.h"
 
 #define CONNECT_MOST 5000L /* ms */
 #define RETRY_MOST   300.0 /* s; the longest pause that a server may request */

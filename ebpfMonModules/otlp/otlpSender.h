@@ -6,9 +6,9 @@
 #ifndef EBPFMON_OTLPSENDER_H
 #define EBPFMON_OTLPSENDER_H
 
-#include "export/otlp/otlpConf.h"
-#include "export/otlp/otlpHttp.h"
-#include "export/otlp/otlpMetrics.h"
+#include "otlp/otlpConf.h"
+#include "otlp/otlpHttp.h"
+#include "otlp/otlpMetrics.h"
 #include "export/shared/destination.h"
 #include "export/shared/jsonGen.h"
 #include "export/shared/recordQueue.h"
@@ -100,5 +100,17 @@ uint64_t ebpfMonOtlpCountsSumLost(const ebpfMonOtlpCounts *counts);
 /* Returns the counts at present, with the items that the queue dropped. *peak gets the maximum use of the queue since
  * the last call, in percent. */
 const ebpfMonOtlpCounts *ebpfMonOtlpSenderGetCounts(ebpfMonOtlpSender *s, double *peak);
+
+/* --- spans in a queue ---
+ *
+ * A span in a queue: without the unused ends of its texts. Any thread.
+ */
+
+#define EBPFMON_SPAN_PACK_MAX (sizeof(ebpfMonSpan) + 64)
+
+/* Writes to "buf", which has EBPFMON_SPAN_PACK_MAX bytes. Returns how many are used. */
+size_t ebpfMonSpanPack(const ebpfMonSpan *span, uint8_t *buf);
+/* Reads what ebpfMonSpanPack wrote. Unused bytes of "span" stay as they were. */
+void ebpfMonSpanUnpack(const uint8_t *buf, ebpfMonSpan *span);
 
 #endif

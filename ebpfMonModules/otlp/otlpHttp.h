@@ -4,7 +4,7 @@
 #ifndef EBPFMON_OTLPHTTP_H
 #define EBPFMON_OTLPHTTP_H
 
-#include "export/otlp/otlpConf.h"
+#include "otlp/otlpConf.h"
 
 #define EBPFMON_OTLP_ANSWER 4096 /* bytes of an answer that are kept */
 

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 #include "common/hash.h"
-#include "export/otlp/otlpJson.h"
-#include "export/otlp/otlpMetrics.h"
+#include "otlp/otlpJson.h"
+#include "otlp/otlpMetrics.h"
 #include "module/modules.h"
 
 /* --- exemplars --- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A span of OpenTelemetry (opentelemetry-proto, trace.proto), with a fixed size. Set it to 0, fill it in, and give it
- * to ebpfMonExportSpan (export/export.h). documentation/use/otlp.md tells which attributes our spans have. Functions:
+ * to an ebpfMonSpanSink (traceSpans.h). documentation/use/otlp.md tells which attributes our spans have. Functions:
  * any thread.
  */
 #ifndef EBPFMON_SPAN_H
@@ -11,7 +11,6 @@
 #include <stdint.h>
 #include "model/put.h"
 
-#define EBPFMON_ADDRESS_SIZE 64
 #define EBPFMON_SPAN_ATTRIBUTES 24
 #define EBPFMON_SPAN_LINKS      8
 #define EBPFMON_TRACE_ID        16
@@ -80,9 +79,6 @@ typedef struct {
     ebpfMonSpanAttribute attribute[EBPFMON_SPAN_ATTRIBUTES];
 } ebpfMonSpan;
 
-/* Splits "ADDRESS:PORT". Returns the port; -1: it is no such text. */
-long ebpfMonAddressSplit(const char *peer, char address[EBPFMON_ADDRESS_SIZE]);
-
 /* Makes a random id for a new trace or span; never all 0. */
 void ebpfMonSpanNewId(uint8_t *id, size_t size);
 
@@ -95,17 +91,5 @@ void ebpfMonSpanAddBool(ebpfMonSpan *span, const char *key, int value);
 
 /* Adds a link; only the first EBPFMON_SPAN_LINKS are kept. */
 void ebpfMonSpanAddLink(ebpfMonSpan *span, const uint8_t trace[EBPFMON_TRACE_ID], const uint8_t id[EBPFMON_SPAN_ID]);
-
-/* --- spans in a queue ---
- *
- * A span in a queue: without the unused ends of its texts. Any thread.
- */
-
-#define EBPFMON_SPAN_PACK_MAX (sizeof(ebpfMonSpan) + 64)
-
-/* Writes to "buf", which has EBPFMON_SPAN_PACK_MAX bytes. Returns how many are used. */
-size_t ebpfMonSpanPack(const ebpfMonSpan *span, uint8_t *buf);
-/* Reads what ebpfMonSpanPack wrote. Unused bytes of "span" stay as they were. */
-void ebpfMonSpanUnpack(const uint8_t *buf, ebpfMonSpan *span);
 
 #endif

@@ -11,7 +11,7 @@
 #include <curl/curl.h>
 
 #include "common/text.h"
-#include "export/otlp/otlpConf.h"
+#include "otlp/otlpConf.h"
 
 #define TIMEOUT  10000.0 /* ms; the default of the specification */
 #define INTERVAL 10000.0 /* ms; the default of the specification is a minute, which is too long to watch while one
